@@ -1,0 +1,150 @@
+/* Chunks that double up to 1 MB, in a list; a large request gets its own. */
+#include "config.h"
+
+#include "base/arena.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/obj.h"
+
+#define ARENA_MAGIC FOURCC('A', 'R', 'N', 'A')
+
+#define CHUNK_MIN   ((size_t)4096)
+#define CHUNK_MAX   ((size_t)1 << 20)
+#define ALIGN       ((size_t)16)
+
+struct chunk {
+    struct chunk *next;
+    size_t size;
+    _Alignas(16) uint8_t bytes[];
+};
+
+struct arena {
+    uint32_t magic;
+    struct chunk *chunks; /* the first is the one in use */
+    size_t left;          /* bytes free in the first */
+    size_t used;
+    size_t max;
+};
+
+struct arena *
+arena_new(size_t max_bytes)
+{
+    struct arena *a = mem_new(sizeof *a);
+
+    a->magic = ARENA_MAGIC;
+    a->max = max_bytes;
+    return a;
+}
+
+void
+arena_free(struct arena **ap)
+{
+    struct arena *a = *ap;
+
+    *ap = NULL;
+    if (a == NULL)
+        return;
+    OBJ_CHECK(a, ARENA_MAGIC);
+    while (a->chunks != NULL) {
+        struct chunk *c = a->chunks;
+
+        a->chunks = c->next;
+        free(c);
+    }
+    OBJ_CLEAR(a);
+    free(a);
+}
+
+static bool
+add_chunk(struct arena *a, size_t need)
+{
+    size_t size = a->chunks == NULL ? CHUNK_MIN : a->chunks->size * 2;
+    struct chunk *c;
+
+    if (size > CHUNK_MAX)
+        size = CHUNK_MAX;
+    if (size < need)
+        size = need;
+    c = malloc(sizeof *c + size);
+    if (c == NULL)
+        return false;
+    c->size = size;
+    c->next = a->chunks;
+    a->chunks = c;
+    a->left = size;
+    return true;
+}
+
+void *
+arena_alloc(struct arena *a, size_t size)
+{
+    size_t need, used;
+    void *p;
+
+    OBJ_CHECK(a, ARENA_MAGIC);
+    if (__builtin_add_overflow(size == 0 ? 1 : size, ALIGN - 1, &need))
+        return NULL;
+    need &= ~(ALIGN - 1);
+    if (__builtin_add_overflow(a->used, need, &used) ||
+        (a->max != 0 && used > a->max))
+        return NULL;
+    if (need > a->left && !add_chunk(a, need))
+        return NULL;
+    p = a->chunks->bytes + (a->chunks->size - a->left);
+    a->left -= need;
+    a->used = used;
+    return p;
+}
+
+void *
+arena_array(struct arena *a, size_t len, size_t size)
+{
+    size_t bytes;
+    void *p;
+
+    if (__builtin_mul_overflow(len, size, &bytes))
+        return NULL;
+    p = arena_alloc(a, bytes);
+    if (p != NULL)
+        memset(p, 0, bytes);
+    return p;
+}
+
+char *
+arena_strdup(struct arena *a, struct slice s)
+{
+    char *p;
+
+    if (s.size == SIZE_MAX)
+        return NULL;
+    p = arena_alloc(a, s.size + 1);
+    if (p != NULL) {
+        if (s.size > 0)
+            memcpy(p, s.data, s.size);
+        p[s.size] = '\0';
+    }
+    return p;
+}
+
+void
+arena_reset(struct arena *a)
+{
+    OBJ_CHECK(a, ARENA_MAGIC);
+    while (a->chunks != NULL && a->chunks->next != NULL) {
+        struct chunk *c = a->chunks;
+
+        a->chunks = c->next;
+        free(c);
+    }
+    a->left = a->chunks == NULL ? 0 : a->chunks->size;
+    a->used = 0;
+}
+
+size_t
+arena_used(const struct arena *a)
+{
+    OBJ_CHECK(a, ARENA_MAGIC);
+    return a->used;
+}

@@ -1,0 +1,32 @@
+/*
+ * Memory of one request: many allocations, one release, a cap from the
+ * configuration.  NULL means that the cap is reached: answer ST_LIMIT.
+ *
+ * Owns:    all that it handed out.
+ * Threads: one at a time.
+ */
+#ifndef BASE_ARENA_H
+#define BASE_ARENA_H
+
+#include <stddef.h>
+
+#include "base/slice.h"
+
+struct arena; /* opaque */
+
+/* 'max_bytes' 0: no cap. */
+struct arena *arena_new(size_t max_bytes);
+void arena_free(struct arena **a);
+
+/* Aligned for any type, not zeroed; NULL past the cap. */
+void *arena_alloc(struct arena *a, size_t size);
+/* Zeroed array; NULL past the cap or when the product overflows. */
+void *arena_array(struct arena *a, size_t len, size_t size);
+/* A copy with a NUL behind it. */
+char *arena_strdup(struct arena *a, struct slice s);
+
+/* Frees all that was handed out; keeps one chunk for reuse. */
+void arena_reset(struct arena *a);
+size_t arena_used(const struct arena *a);
+
+#endif

@@ -1,0 +1,179 @@
+/* See base/buf.h. */
+#include "config.h"
+
+#include "base/buf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void
+buf_init(struct buf *b, size_t max)
+{
+    *b = (struct buf){ .max = max };
+}
+
+void
+buf_fini(struct buf *b)
+{
+    free(b->data);
+    *b = (struct buf){ .max = b->max };
+}
+
+void
+buf_clear(struct buf *b)
+{
+    b->size = 0;
+    b->failed = false;
+}
+
+static bool
+grow(struct buf *b, size_t need)
+{
+    size_t cap = b->cap < 64 ? 64 : b->cap;
+    uint8_t *p;
+
+    if (b->max != 0 && need > b->max)
+        return false;
+    while (cap < need)
+        if (__builtin_mul_overflow(cap, 2, &cap))
+            return false;
+    if (b->max != 0 && cap > b->max)
+        cap = b->max;
+    p = realloc(b->data, cap);
+    if (p == NULL)
+        return false;
+    b->data = p;
+    b->cap = cap;
+    return true;
+}
+
+uint8_t *
+buf_reserve(struct buf *b, size_t size)
+{
+    size_t need;
+
+    if (b->failed)
+        return NULL;
+    if (__builtin_add_overflow(b->size, size, &need) ||
+        ((need > b->cap || b->data == NULL) && !grow(b, need))) {
+        b->failed = true;
+        return NULL;
+    }
+    return b->data + b->size;
+}
+
+void
+buf_put(struct buf *b, const void *data, size_t size)
+{
+    uint8_t *p;
+
+    if (size == 0)
+        return;
+    p = buf_reserve(b, size);
+    if (p != NULL) {
+        memcpy(p, data, size);
+        b->size += size;
+    }
+}
+
+void
+buf_put_slice(struct buf *b, struct slice s)
+{
+    buf_put(b, s.data, s.size);
+}
+
+void
+buf_put_str(struct buf *b, const char *s)
+{
+    buf_put(b, s, strlen(s));
+}
+
+void
+buf_printf(struct buf *b, const char *fmt, ...)
+{
+    va_list ap;
+    int n;
+    uint8_t *p;
+
+    va_start(ap, fmt);
+    n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (n < 0) {
+        b->failed = true;
+        return;
+    }
+    p = buf_reserve(b, (size_t)n + 1);
+    if (p == NULL)
+        return;
+    va_start(ap, fmt);
+    (void)vsnprintf((char *)p, (size_t)n + 1, fmt, ap);
+    va_end(ap);
+    b->size += (size_t)n;
+}
+
+void
+buf_put_u8(struct buf *b, uint8_t v)
+{
+    buf_put(b, &v, 1);
+}
+
+void
+buf_put_u16(struct buf *b, uint16_t v)
+{
+    buf_put_uint(b, v, 2);
+}
+
+void
+buf_put_u32(struct buf *b, uint32_t v)
+{
+    buf_put_uint(b, v, 4);
+}
+
+void
+buf_put_u64(struct buf *b, uint64_t v)
+{
+    buf_put_uint(b, v, 8);
+}
+
+void
+buf_put_uint(struct buf *b, uint64_t v, unsigned width)
+{
+    uint8_t *p = buf_reserve(b, width);
+
+    if (p == NULL)
+        return;
+    for (unsigned i = 0; i < width; i++)
+        p[i] = (uint8_t)(v >> (8 * (width - 1 - i)));
+    b->size += width;
+}
+
+void
+buf_put_varint(struct buf *b, uint64_t v)
+{
+    uint8_t *p = buf_reserve(b, 10);
+    size_t n = 0;
+
+    if (p == NULL)
+        return;
+    for (; v >= 0x80; v >>= 7)
+        p[n++] = (uint8_t)(v | 0x80);
+    p[n++] = (uint8_t)v;
+    b->size += n;
+}
+
+void
+buf_put_zigzag(struct buf *b, int64_t v)
+{
+    buf_put_varint(b, (uint64_t)v << 1 ^ (v < 0 ? UINT64_MAX : 0));
+}
+
+const char *
+buf_cstr(struct buf *b)
+{
+    uint8_t *p = buf_reserve(b, 1);
+
+    if (p == NULL)
+        return "";
+    *p = '\0';
+    return (const char *)b->data;
+}

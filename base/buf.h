@@ -1,0 +1,64 @@
+/*
+ * A growing byte buffer, with an optional cap.  Failures stick: once it could
+ * not grow, 'failed' stays set, later appends do nothing, and the size stays
+ * what it was, so a writer checks once, at its end.
+ *
+ * Owns:    its bytes.  buf_slice() lends them until the next append.
+ * Threads: owner.
+ */
+#ifndef BASE_BUF_H
+#define BASE_BUF_H
+
+#include <stdarg.h>
+
+#include "base/error.h"
+#include "base/slice.h"
+
+struct buf {
+    uint8_t *data;
+    size_t size;
+    size_t cap;
+    size_t max; /* never grows past this; 0: no limit */
+    bool failed;
+};
+
+#define BUF_INIT { 0 }
+
+void buf_init(struct buf *b, size_t max);
+void buf_fini(struct buf *b);
+
+/* Size 0 and no failure; the memory is kept. */
+void buf_clear(struct buf *b);
+
+/* Makes room for 'size' more bytes and returns where they go, or NULL. The
+ * caller writes there and then adds what it wrote to b->size. */
+uint8_t *buf_reserve(struct buf *b, size_t size);
+
+void buf_put(struct buf *b, const void *data, size_t size);
+void buf_put_slice(struct buf *b, struct slice s);
+void buf_put_str(struct buf *b, const char *s);
+void buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* Big-endian. */
+void buf_put_u8(struct buf *b, uint8_t v);
+void buf_put_u16(struct buf *b, uint16_t v);
+void buf_put_u32(struct buf *b, uint32_t v);
+void buf_put_u64(struct buf *b, uint64_t v);
+/* The low 'width' bytes of 'v', big-endian. */
+void buf_put_uint(struct buf *b, uint64_t v, unsigned width);
+
+/* Seven bits a byte, low first; the high bit says that more follow. */
+void buf_put_varint(struct buf *b, uint64_t v);
+/* Small magnitudes of either sign stay short: 0,-1,1,-2 become 0,1,2,3. */
+void buf_put_zigzag(struct buf *b, int64_t v);
+
+static inline struct slice
+buf_slice(const struct buf *b)
+{
+    return (struct slice){ b->data, b->size };
+}
+
+/* A NUL behind the bytes, not counted in the size; "" when it failed. */
+const char *buf_cstr(struct buf *b);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * Time, from an object, so that tests own it.
+ *
+ * Threads: any.
+ */
+#ifndef BASE_CLOCK_H
+#define BASE_CLOCK_H
+
+#include <stdint.h>
+
+struct clock {
+    /* Milliseconds since 1970, UTC. */
+    int64_t (*now_ms)(const struct clock *c);
+    int64_t fixed_ms; /* what a test's clock returns */
+};
+
+/* The system's clock. */
+extern const struct clock clock_system;
+
+/* A clock that stands still at 'ms', until the test sets c->fixed_ms. */
+struct clock clock_fixed(int64_t ms);
+
+static inline int64_t
+clock_now_ms(const struct clock *c)
+{
+    return c->now_ms(c);
+}
+
+/* Monotonic microseconds, to measure durations. */
+int64_t clock_monotonic_us(void);
+
+#endif

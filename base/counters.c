@@ -1,0 +1,32 @@
+/* See base/counters.h. */
+#include "config.h"
+
+#include "base/counters.h"
+
+#include <stdatomic.h>
+
+static _Atomic uint64_t values[COUNTER_LEN];
+
+static const struct counter_text texts[COUNTER_LEN] = {
+#define COUNTER(id, name, tags, text) { name, tags, text },
+#include "base/counters.def"
+#undef COUNTER
+};
+
+void
+counter_add(enum counter c, uint64_t n)
+{
+    atomic_fetch_add_explicit(&values[c], n, memory_order_relaxed);
+}
+
+uint64_t
+counter_get(enum counter c)
+{
+    return atomic_load_explicit(&values[c], memory_order_relaxed);
+}
+
+const struct counter_text *
+counter_text(enum counter c)
+{
+    return &texts[c];
+}

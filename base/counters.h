@@ -1,0 +1,29 @@
+/*
+ * Counters: one line each in base/counters.def, from which /api/stats, telnet
+ * "stats", /metrics and the documents come.
+ *
+ * Threads: any; relaxed atomics.
+ */
+#ifndef BASE_COUNTERS_H
+#define BASE_COUNTERS_H
+
+#include <stdint.h>
+
+enum counter {
+#define COUNTER(id, name, tags, text) id,
+#include "base/counters.def"
+#undef COUNTER
+    COUNTER_LEN
+};
+
+struct counter_text {
+    const char *name; /* without "tsd." */
+    const char *tags; /* "type=put", or "" */
+    const char *text;
+};
+
+void counter_add(enum counter c, uint64_t n);
+uint64_t counter_get(enum counter c);
+const struct counter_text *counter_text(enum counter c);
+
+#endif

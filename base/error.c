@@ -1,0 +1,67 @@
+/* See base/error.h. */
+#include "config.h"
+
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum status
+error_set(struct error *e, enum status status, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (e != NULL) {
+        e->status = status;
+        va_start(ap, fmt);
+        (void)vsnprintf(e->text, sizeof e->text, fmt, ap);
+        va_end(ap);
+    }
+    return status;
+}
+
+enum status
+error_wrap(struct error *e, enum status status, const char *fmt, ...)
+{
+    char old[sizeof e->text];
+    va_list ap;
+    size_t n;
+
+    if (e == NULL)
+        return status;
+    memcpy(old, e->text, sizeof old);
+    va_start(ap, fmt);
+    (void)vsnprintf(e->text, sizeof e->text, fmt, ap);
+    va_end(ap);
+    e->status = status;
+    n = strlen(e->text);
+    (void)snprintf(e->text + n, sizeof e->text - n, ": %s", old);
+    return status;
+}
+
+int
+status_http(enum status status)
+{
+    switch (status) {
+#define X(name, http, text) \
+    case name:              \
+        return http;
+        STATUS_LIST(X)
+#undef X
+    }
+    return 500;
+}
+
+const char *
+status_name(enum status status)
+{
+    switch (status) {
+#define X(name, http, text) \
+    case name:              \
+        return #name;
+        STATUS_LIST(X)
+#undef X
+    }
+    return "ST_?";
+}

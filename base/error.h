@@ -1,0 +1,54 @@
+/*
+ * What went wrong: a status for the program, a sentence for the human.
+ *
+ * A call that can fail returns an enum status and takes a struct error as its
+ * last argument.  The caller owns it, usually on its stack, and may pass NULL
+ * when it has no use for the text.  Reporting a failure allocates nothing.
+ *
+ * Threads: a struct error belongs to one thread.
+ */
+#ifndef BASE_ERROR_H
+#define BASE_ERROR_H
+
+#include <stddef.h>
+
+#define MUST_CHECK        __attribute__((__warn_unused_result__))
+#define PRINTF_LIKE(f, a) __attribute__((__format__(__printf__, f, a)))
+
+/* name, HTTP status, what it means */
+#define STATUS_LIST(X)                                         \
+    X(ST_OK, 200, "ok")                                        \
+    X(ST_NOT_FOUND, 404, "no such name or series")             \
+    X(ST_INVALID, 400, "the client's request makes no sense")  \
+    X(ST_LIMIT, 413, "the request exceeds a configured limit") \
+    X(ST_BUSY, 503, "try again later")                         \
+    X(ST_CORRUPT, 500, "stored bytes break the format")        \
+    X(ST_IO, 500, "the disk or the network failed")
+
+enum status {
+#define X(name, http, text) name,
+    STATUS_LIST(X)
+#undef X
+};
+
+struct error {
+    enum status status;
+    char text[512];
+};
+
+/* Fills 'e', if there is one, and returns 'status', so that a failure is one
+ * line:  return error_set(e, ST_CORRUPT, "row key of %zu bytes", n); */
+enum status error_set(struct error *e, enum status status, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
+
+/* Puts context before the text: "open data/FORMAT: No such file". */
+enum status error_wrap(struct error *e, enum status status, const char *fmt,
+                       ...) PRINTF_LIKE(3, 4);
+
+/* The HTTP status that fits, when nobody knows better. */
+int status_http(enum status status);
+
+/* The name as it stands in the list above, for logs and tests. */
+const char *status_name(enum status status);
+
+#endif

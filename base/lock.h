@@ -1,0 +1,115 @@
+/*
+ * Locks, with clang's thread-safety annotations: a member says which lock
+ * guards it, and clang -Wthread-safety checks every access.
+ *
+ * The order in which locks may be taken, outermost first; a thread holding one
+ * may take only those below it:
+ *
+ *     uid table          assigns ids; held across one journal append
+ *     series directory   new series; held across one journal append
+ *     head bucket        rows of one salt bucket
+ *     journal            the buffer of what is not yet written
+ *     kv memory engine   its map
+ *     log                the line being written
+ *
+ * Others (counters, caches, pools, connection lists) are leaves: no lock is
+ * taken while one of them is held.
+ *
+ * Threads: any.
+ */
+#ifndef BASE_LOCK_H
+#define BASE_LOCK_H
+
+#include <pthread.h>
+
+#include "base/obj.h"
+
+#if defined(__clang__)
+#define TS_ATTR(x) __attribute__((x))
+#else
+#define TS_ATTR(x)
+#endif
+
+#define CAPABILITY(x)    TS_ATTR(capability(x))
+#define GUARDED_BY(x)    TS_ATTR(guarded_by(x))
+#define PT_GUARDED_BY(x) TS_ATTR(pt_guarded_by(x))
+#define REQUIRES(...)    TS_ATTR(requires_capability(__VA_ARGS__))
+#define ACQUIRE(...)     TS_ATTR(acquire_capability(__VA_ARGS__))
+#define RELEASE(...)     TS_ATTR(release_capability(__VA_ARGS__))
+#define EXCLUDES(...)    TS_ATTR(locks_excluded(__VA_ARGS__))
+#define NO_TS_CHECK      TS_ATTR(no_thread_safety_analysis)
+
+struct CAPABILITY("mutex") lock {
+    pthread_mutex_t m;
+};
+
+#define LOCK_INIT { PTHREAD_MUTEX_INITIALIZER }
+
+static inline void
+lock_init(struct lock *l)
+{
+    INSIST(pthread_mutex_init(&l->m, NULL) == 0);
+}
+
+static inline void
+lock_fini(struct lock *l)
+{
+    INSIST(pthread_mutex_destroy(&l->m) == 0);
+}
+
+static inline void
+lock_take(struct lock *l) ACQUIRE(l) NO_TS_CHECK
+{
+    INSIST(pthread_mutex_lock(&l->m) == 0);
+}
+
+static inline void
+lock_drop(struct lock *l) RELEASE(l) NO_TS_CHECK
+{
+    INSIST(pthread_mutex_unlock(&l->m) == 0);
+}
+
+/* A condition on the monotonic clock. */
+struct cond {
+    pthread_cond_t c;
+};
+
+static inline void
+cond_init(struct cond *c)
+{
+    pthread_condattr_t attr;
+
+    INSIST(pthread_condattr_init(&attr) == 0);
+    INSIST(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) == 0);
+    INSIST(pthread_cond_init(&c->c, &attr) == 0);
+    (void)pthread_condattr_destroy(&attr);
+}
+
+static inline void
+cond_fini(struct cond *c)
+{
+    INSIST(pthread_cond_destroy(&c->c) == 0);
+}
+
+static inline void
+cond_wait(struct cond *c, struct lock *l) REQUIRES(l) NO_TS_CHECK
+{
+    INSIST(pthread_cond_wait(&c->c, &l->m) == 0);
+}
+
+/* Returns when signalled, or after about 'ms' milliseconds. */
+void cond_wait_ms(struct cond *c, struct lock *l, unsigned ms) REQUIRES(l);
+
+static inline void
+cond_signal(struct cond *c)
+{
+    INSIST(pthread_cond_signal(&c->c) == 0);
+}
+
+static inline void
+cond_broadcast(struct cond *c)
+{
+    INSIST(pthread_cond_broadcast(&c->c) == 0);
+}
+
+#endif

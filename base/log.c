@@ -1,0 +1,129 @@
+/* See base/log.h.  The last lines are kept for those who ask over HTTP. */
+#include "config.h"
+
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/lock.h"
+
+#define RECENT_LINES 1024
+#define LINE_MAX_BYTES 640
+
+static _Atomic int current_level = LOG_INFO;
+
+static struct lock recent_lock = LOCK_INIT;
+static char recent[RECENT_LINES][LINE_MAX_BYTES] GUARDED_BY(recent_lock);
+static size_t recent_len GUARDED_BY(recent_lock);
+
+static const char *const level_names[] = { "error", "warn", "info", "debug" };
+
+void
+log_set_level(enum log_level level)
+{
+    atomic_store_explicit(&current_level, (int)level, memory_order_relaxed);
+}
+
+enum log_level
+log_get_level(void)
+{
+    return (enum log_level)atomic_load_explicit(&current_level,
+                                                memory_order_relaxed);
+}
+
+bool
+log_parse_level(const char *name, enum log_level *out)
+{
+    for (size_t i = 0; i < sizeof level_names / sizeof level_names[0]; i++)
+        if (strcmp(name, level_names[i]) == 0) {
+            *out = (enum log_level)i;
+            return true;
+        }
+    return false;
+}
+
+void
+log_line(enum log_level level, const char *module, const char *fmt, ...)
+{
+    char line[LINE_MAX_BYTES];
+    struct timespec ts;
+    struct tm tm;
+    size_t n;
+    va_list ap;
+
+    if (level > log_get_level())
+        return;
+    (void)clock_gettime(CLOCK_REALTIME, &ts);
+    (void)gmtime_r(&ts.tv_sec, &tm);
+    n = strftime(line, sizeof line, "%Y-%m-%dT%H:%M:%S", &tm);
+    n += (size_t)snprintf(line + n, sizeof line - n, ".%03ldZ %-5s %s: ",
+                          ts.tv_nsec / 1000000, level_names[level], module);
+    va_start(ap, fmt);
+    (void)vsnprintf(line + n, sizeof line - n, fmt, ap);
+    va_end(ap);
+
+    lock_take(&recent_lock);
+    memcpy(recent[recent_len % RECENT_LINES], line, sizeof line);
+    recent_len++;
+    lock_drop(&recent_lock);
+
+    n = strlen(line);
+    if (n == sizeof line - 1)
+        n--;
+    line[n++] = '\n';
+    /* One write, so that lines of threads do not mix; a closed or full stderr
+     * must not stop the server. */
+    if (write(STDERR_FILENO, line, n) < 0)
+        return;
+}
+
+struct log_quoted
+log_quote_bytes(struct slice s)
+{
+    struct log_quoted q;
+    size_t n = 0;
+
+    q.text[n++] = '"';
+    for (size_t i = 0; i < s.size; i++) {
+        uint8_t c = s.data[i];
+
+        if (i == 120) {
+            memcpy(q.text + n, "...", 3);
+            n += 3;
+            break;
+        }
+        if (c == '"' || c == '\\') {
+            q.text[n++] = '\\';
+            q.text[n++] = (char)c;
+        } else if (c < 0x20 || c == 0x7f) {
+            n += (size_t)snprintf(q.text + n, 5, "\\x%02x", c);
+        } else {
+            q.text[n++] = (char)c;
+        }
+    }
+    q.text[n++] = '"';
+    q.text[n] = '\0';
+    return q;
+}
+
+void
+log_recent(void (*f)(void *ctx, const char *line), void *ctx)
+{
+    char line[LINE_MAX_BYTES];
+    size_t from, to;
+
+    lock_take(&recent_lock);
+    to = recent_len;
+    lock_drop(&recent_lock);
+    from = to > RECENT_LINES ? to - RECENT_LINES : 0;
+    for (; from < to; from++) {
+        lock_take(&recent_lock);
+        memcpy(line, recent[from % RECENT_LINES], sizeof line);
+        lock_drop(&recent_lock);
+        f(ctx, line);
+    }
+}

@@ -1,0 +1,45 @@
+/*
+ * The log: one line an event, to stderr:
+ *
+ *     2026-11-21T12:00:00.123Z warn  uid: cannot assign id: disk full
+ *
+ * error = an operator must act; warn = we coped; info = start, stop, settings;
+ * debug = per request.  Client bytes only through log_quote().
+ *
+ * Threads: any.  The level is the one mutable global of the program.
+ */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+#include "base/error.h"
+#include "base/slice.h"
+
+enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+
+void log_set_level(enum log_level level);
+enum log_level log_get_level(void);
+
+/* "error", "warn", "info" or "debug"; false when it is none of them. */
+bool log_parse_level(const char *name, enum log_level *out);
+
+void log_line(enum log_level level, const char *module, const char *fmt, ...)
+    PRINTF_LIKE(3, 4);
+
+#define log_error(...) log_line(LOG_ERROR, __VA_ARGS__)
+#define log_warn(...)  log_line(LOG_WARN, __VA_ARGS__)
+#define log_info(...)  log_line(LOG_INFO, __VA_ARGS__)
+#define log_debug(...)                          \
+    (log_get_level() < LOG_DEBUG ? (void)0      \
+                                 : log_line(LOG_DEBUG, __VA_ARGS__))
+
+/* Client bytes made safe: quoted, controls escaped, cut after 120 bytes. */
+struct log_quoted {
+    char text[520];
+};
+struct log_quoted log_quote_bytes(struct slice s);
+#define log_quote(s) (log_quote_bytes(s).text)
+
+/* Calls 'f' with each of the last lines (at most 1,024), oldest first. */
+void log_recent(void (*f)(void *ctx, const char *line), void *ctx);
+
+#endif

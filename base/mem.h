@@ -1,0 +1,28 @@
+/*
+ * Small fixed allocations, which abort when there is no memory: no honest
+ * recovery exists.  What a client can make large comes from an arena or a buf.
+ *
+ * Threads: any.
+ */
+#ifndef BASE_MEM_H
+#define BASE_MEM_H
+
+#include <stddef.h>
+
+/* Zeroed; the caller free()s it. */
+void *mem_new(size_t size) __attribute__((__malloc__, __returns_nonnull__));
+
+/* Zeroed array of 'len' elements; aborts too when the product overflows. */
+void *mem_new_array(size_t len, size_t size)
+    __attribute__((__malloc__, __returns_nonnull__));
+
+/* As realloc(); the added bytes are not set. */
+void *mem_resize(void *p, size_t len, size_t size)
+    __attribute__((__returns_nonnull__));
+
+char *mem_strdup(const char *s) __attribute__((__malloc__));
+
+/* 'size' bytes and a NUL behind them. */
+char *mem_strndup(const void *s, size_t size) __attribute__((__malloc__));
+
+#endif

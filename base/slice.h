@@ -1,0 +1,62 @@
+/* Borrowed bytes: a pointer and a size, owned by someone else.
+ * Threads: a value, passed by value. */
+#ifndef BASE_SLICE_H
+#define BASE_SLICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+struct slice {
+    const uint8_t *data;
+    size_t size;
+};
+
+/* A string literal, or any string that outlives the slice. */
+static inline struct slice
+slice_str(const char *s)
+{
+    return (struct slice){ (const uint8_t *)s, strlen(s) };
+}
+
+static inline struct slice
+slice_of(const void *data, size_t size)
+{
+    return (struct slice){ (const uint8_t *)data, size };
+}
+
+/* <0, 0, >0 in the order of unsigned bytes; a prefix sorts first. */
+static inline int
+slice_cmp(struct slice a, struct slice b)
+{
+    size_t n = a.size < b.size ? a.size : b.size;
+    int c = n == 0 ? 0 : memcmp(a.data, b.data, n);
+
+    return c != 0 ? c : (a.size > b.size) - (a.size < b.size);
+}
+
+static inline bool
+slice_eq(struct slice a, struct slice b)
+{
+    return a.size == b.size &&
+           (a.size == 0 || memcmp(a.data, b.data, a.size) == 0);
+}
+
+static inline bool
+slice_eq_str(struct slice a, const char *s)
+{
+    return slice_eq(a, slice_str(s));
+}
+
+static inline bool
+slice_starts(struct slice a, struct slice prefix)
+{
+    return a.size >= prefix.size &&
+           (prefix.size == 0 || memcmp(a.data, prefix.data, prefix.size) == 0);
+}
+
+/* For "%.*s". */
+#define SLICE_ARG(s) (int)(s).size, (const char *)(s).data
+
+#endif

@@ -1,0 +1,80 @@
+/*
+ * A query as parsed: what /api/query was asked, from JSON or from a URI, checked
+ * and with every name of the query language resolved, but no UID looked up.
+ *
+ * Owns:    everything lies in the arena that the parser was given; query_fini()
+ *          releases what does not (regular expressions).
+ * Threads: frozen once parsed.
+ */
+#ifndef QUERY_QUERY_H
+#define QUERY_QUERY_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "query/aggregator.h"
+#include "query/filter.h"
+#include "query/timezone.h"
+
+enum fill_policy { FILL_NONE, FILL_ZERO, FILL_NAN, FILL_NULL, FILL_SCALAR };
+
+struct downsample {
+    bool on;
+    bool all;            /* "0all": one bucket for the whole range */
+    bool calendar;       /* aligned to the calendar of 'zone' */
+    int64_t interval_ms; /* of the plain form; n = 30 d, y = 365 d */
+    int count;           /* "2h": 2 ... */
+    enum time_unit unit; /* ... and UNIT_H */
+    const struct aggregator *aggregator;
+    enum fill_policy fill;
+    const struct timezone *zone;
+    struct slice text;   /* as written, for showQuery */
+};
+
+struct rate_options {
+    bool counter;
+    int64_t counter_max; /* INT64_MAX: none given */
+    int64_t reset_value; /* 0: none */
+    bool drop_resets;
+};
+
+struct sub_query {
+    size_t index; /* its place in the request */
+    struct slice aggregator_name;
+    const struct aggregator *aggregator;
+    struct slice metric; /* empty: by tsuids */
+    struct slice *tsuids; /* hex as written */
+    size_t tsuids_len;
+    struct downsample downsample;
+    bool rate;
+    struct rate_options rate_options;
+    struct filter *filters; /* "tags" and "filters" together, by tagk */
+    size_t filters_len;
+    struct slice *tag_keys, *tag_values; /* "tags" as written, for showQuery */
+    size_t tags_len;
+    bool explicit_tags;
+    bool pre_aggregate;
+    struct slice rollup_usage; /* "ROLLUP_NOFALLBACK" */
+    double *percentiles;
+    size_t percentiles_len;
+    bool show_histogram_buckets;
+};
+
+struct query {
+    struct slice start_text, end_text; /* end: empty when absent */
+    int64_t start_ms, end_ms;
+    struct slice timezone_text;
+    const struct timezone *zone;
+    bool ms_resolution;
+    bool no_annotations, global_annotations;
+    bool show_tsuids, show_summary, show_stats, show_query;
+    bool padding;
+    bool delete_points;
+    bool use_calendar;
+    bool arrays; /* dps as [[ts, v], ...] (?arrays) */
+    struct sub_query *subs;
+    size_t subs_len;
+};
+
+void query_fini(struct query *q);
+
+#endif

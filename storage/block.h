@@ -1,0 +1,41 @@
+/*
+ * Blocks: the value of a row, one series for one hour (docs/FORMAT.md,
+ * "Block"): version, count, first and last time, times, values, a synopsis,
+ * CRC-32C.  Integers stay 64-bit integers, doubles keep their bits, seconds
+ * and milliseconds may mix.
+ *
+ * Threads: any; these are functions of their arguments.
+ * Fails:   ST_CORRUPT on any bytes that block_encode() does not write; never
+ *          reads out of bounds, never allocates more than the count allows.
+ */
+#ifndef STORAGE_BLOCK_H
+#define STORAGE_BLOCK_H
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "storage/point.h"
+
+/* At most one point a millisecond. */
+#define BLOCK_MAX_POINTS 3600000
+
+/* What a query can know of a block without unpacking it. */
+struct synopsis {
+    uint32_t count;
+    int64_t first_ms, last_ms; /* times of the first and the last point */
+    bool all_int;              /* then sum, min ... are in .i, sum wraps */
+    union number sum, min, max, first, last;
+};
+
+/* Appends the block of 'p' (ascending, unique, all within the hour of 'base',
+ * 1..BLOCK_MAX_POINTS points) to 'out'. */
+void block_encode(const struct points *p, uint32_t base, struct buf *out);
+
+/* Appends the points to 'out', ascending. */
+MUST_CHECK enum status block_decode(struct slice block, uint32_t base,
+                                    struct points *out, struct error *e);
+
+/* Checks the CRC; does not unpack. */
+MUST_CHECK enum status block_synopsis(struct slice block, uint32_t base,
+                                      struct synopsis *out, struct error *e);
+
+#endif

@@ -1,0 +1,79 @@
+/*
+ * Keys: the bytes under which things lie in the key-value engine, encoded and
+ * decoded here and nowhere else (docs/FORMAT.md, "Keys").
+ *
+ *     row:     <'r'> <salt> <metric> <base:4> <tagk tagv>...
+ *     series:  <'s'> <metric> <tagk tagv>...
+ *
+ * A TSUID is <metric> <tagk tagv>..., tags ascending by tagk id.  The salt is
+ * hash(TSUID) mod buckets, so time never moves a series to another bucket.
+ *
+ * Threads: any; these are functions of their arguments.
+ */
+#ifndef STORAGE_KEY_H
+#define STORAGE_KEY_H
+
+#include "base/error.h"
+#include "base/slice.h"
+
+/* The first byte of every key: all tables share one ordered space. */
+enum table {
+    TABLE_UID = 'u',
+    TABLE_SERIES = 's',
+    TABLE_SHAPES = 'h',
+    TABLE_ROWS = 'r',
+    TABLE_ANNOTATIONS = 'a',
+    TABLE_META = 'm',
+    TABLE_TREES = 't',
+    TABLE_ROLLUPS = 'p',
+};
+
+#define KEY_MAX_TAGS  32
+#define TSUID_MAX     (8 + KEY_MAX_TAGS * 16)
+#define ROW_KEY_MAX   (1 + 1 + TSUID_MAX + 4)
+
+/* Chosen when a store is created, kept in its FORMAT file, never changed. */
+struct key_shape {
+    uint8_t salt_width;    /* 0: no salt; 1 */
+    uint16_t salt_buckets; /* 1 when the width is 0; at most 256 */
+    uint8_t metric_width;  /* 1..8 */
+    uint8_t tagk_width;
+    uint8_t tagv_width;
+};
+
+#define KEY_SHAPE_DEFAULT { 1, 16, 3, 3, 3 }
+
+/* A whole metric, then whole pairs, tagks ascending and distinct? */
+bool tsuid_is_valid(const struct key_shape *s, struct slice tsuid);
+size_t tsuid_tags(const struct key_shape *s, struct slice tsuid);
+/* Lends the i-th pair's halves; 'i' < tsuid_tags(). */
+struct slice tsuid_metric(const struct key_shape *s, struct slice tsuid);
+struct slice tsuid_tagk(const struct key_shape *s, struct slice tsuid, size_t i);
+struct slice tsuid_tagv(const struct key_shape *s, struct slice tsuid, size_t i);
+
+/* 0 .. salt_buckets - 1. */
+unsigned key_salt(const struct key_shape *s, struct slice tsuid);
+
+/* Writes at most ROW_KEY_MAX bytes to 'out', returns how many. */
+size_t key_row(const struct key_shape *s, struct slice tsuid, uint32_t base,
+               uint8_t *out);
+
+/* Splits a row key.  The TSUID is copied to 'tsuid' (TSUID_MAX bytes).
+ * ST_CORRUPT when the bytes are no row key of this shape. */
+MUST_CHECK enum status key_row_parse(const struct key_shape *s,
+                                     struct slice key, unsigned *salt,
+                                     uint32_t *base, uint8_t *tsuid,
+                                     size_t *tsuid_size, struct error *e);
+
+/* The key of a series in the directory; at most 1 + TSUID_MAX bytes. */
+size_t key_series(struct slice tsuid, uint8_t *out);
+
+/* The smallest key behind all keys that start with 'prefix' (prefix + 1).
+ * Writes prefix.size bytes at most; 0 when there is none (all 0xff). */
+size_t key_after_prefix(struct slice prefix, uint8_t *out);
+
+/* Numbers in keys: big-endian, 'width' bytes. */
+void key_put_uint(uint8_t *out, uint64_t v, unsigned width);
+uint64_t key_get_uint(const uint8_t *in, unsigned width);
+
+#endif

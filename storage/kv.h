@@ -1,0 +1,110 @@
+/*
+ * The key-value engine: ordered binary keys, atomic batches, snapshots.
+ *
+ * Two engines behind one interface: LevelDB in a folder, and memory.  One test
+ * suite runs every case on both.  A third, distributed one is to come: a call
+ * may take milliseconds and may fail.
+ *
+ * Owns:    what it opened; keys and values lent by an iterator die at its next
+ *          step.  Iterators and snapshots must be closed before the engine.
+ * Threads: struct kv, struct kv_snapshot: any.  Batches, iterators: owner.
+ * Fails:   ST_IO, ST_CORRUPT; an absent key is ST_NOT_FOUND from kv_get only.
+ *          The texts name the engine's own message.
+ */
+#ifndef STORAGE_KV_H
+#define STORAGE_KV_H
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/slice.h"
+
+struct kv;
+struct kv_batch;
+struct kv_snapshot;
+struct kv_iter;
+
+struct kv_options {
+    const char *dir; /* NULL: the memory engine */
+    bool create;     /* only where 'dir' is empty or absent */
+    size_t write_buffer_bytes; /* 0: 64 MB */
+    size_t cache_bytes;        /* 0: 32 MB */
+    int max_open_files;        /* 0: 500 */
+};
+
+MUST_CHECK enum status kv_open(const struct kv_options *o, struct kv **out,
+                               struct error *e);
+void kv_close(struct kv **kv);
+
+/* Replaces what 'out' holds. */
+MUST_CHECK enum status kv_get(struct kv *kv, struct slice key, struct buf *out,
+                              struct error *e);
+
+/* Puts the key if it is absent; ST_OK and '*created' says which.  Atomic
+ * against other creates of the same key, not against batches. */
+MUST_CHECK enum status kv_create(struct kv *kv, struct slice key,
+                                 struct slice value, bool *created,
+                                 struct error *e);
+
+/* Adds 'by' to a big-endian 8-byte number (absent: 0); '*now' is the sum. */
+MUST_CHECK enum status kv_increment(struct kv *kv, struct slice key,
+                                    int64_t by, int64_t *now, struct error *e);
+
+struct kv_batch *kv_batch_new(void);
+void kv_batch_free(struct kv_batch **b);
+void kv_batch_clear(struct kv_batch *b);
+void kv_batch_put(struct kv_batch *b, struct slice key, struct slice value);
+void kv_batch_delete(struct kv_batch *b, struct slice key);
+size_t kv_batch_len(const struct kv_batch *b);
+/* The operations in order: a put, or a delete when 'value' is NULL. */
+void kv_batch_each(const struct kv_batch *b,
+                   void (*f)(void *ctx, struct slice key,
+                             const struct slice *value),
+                   void *ctx);
+
+/* All or nothing.  'sync': on the disk before it returns. */
+MUST_CHECK enum status kv_write(struct kv *kv, const struct kv_batch *b,
+                                bool sync, struct error *e);
+
+/* All earlier writes are on the disk when it returns, also those whose log
+ * file the engine has already left behind. */
+MUST_CHECK enum status kv_sync(struct kv *kv, struct error *e);
+
+/* Deletes all keys in ['from', 'to'), in pieces: not atomic. */
+MUST_CHECK enum status kv_delete_range(struct kv *kv, struct slice from,
+                                       struct slice to, struct error *e);
+
+/* What is in the engine now, for ever; NULL never. */
+struct kv_snapshot *kv_snapshot_take(struct kv *kv);
+void kv_snapshot_release(struct kv *kv, struct kv_snapshot **s);
+
+/* Iterates over a snapshot, or over the present (which the iterator then holds
+ * as if it were a snapshot) when 's' is NULL.  Starts nowhere: seek first. */
+struct kv_iter *kv_iter_open(struct kv *kv, struct kv_snapshot *s);
+/* Why it stopped: the end (ST_OK), or a failure, which sticks. */
+MUST_CHECK enum status kv_iter_close(struct kv_iter **it, struct error *e);
+
+/* Each returns true when the iterator stands on a key afterwards. */
+bool kv_iter_seek(struct kv_iter *it, struct slice key);   /* first >= key */
+bool kv_iter_before(struct kv_iter *it, struct slice key); /* last < key */
+bool kv_iter_last(struct kv_iter *it);
+bool kv_iter_next(struct kv_iter *it);
+bool kv_iter_prev(struct kv_iter *it);
+struct slice kv_iter_key(const struct kv_iter *it);
+struct slice kv_iter_value(const struct kv_iter *it);
+
+/* What this iterator did so far, for tests and for showStats. */
+struct kv_iter_counts {
+    uint64_t seeks;
+    uint64_t steps;
+    uint64_t bytes; /* keys and values that were looked at */
+};
+struct kv_iter_counts kv_iter_counts(const struct kv_iter *it);
+
+/* About how many bytes lie in ['from', 'to'). */
+uint64_t kv_approximate_bytes(struct kv *kv, struct slice from,
+                              struct slice to);
+
+/* A few lines for humans, NUL-terminated, appended to 'out'. */
+void kv_describe(struct kv *kv, struct buf *out);
+
+#endif

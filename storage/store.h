@@ -1,0 +1,170 @@
+/*
+ * A store: rows of points under salted keys, and every other table beside
+ * them.  It joins the engine (kv.h), the journal, and the head, where the open
+ * rows are kept until they are sealed into blocks.
+ *
+ *     store_put -> head + journal -> store_commit -> acknowledged
+ *                    `-> sealed later -> block -> engine; journal trimmed
+ *
+ * Whatever is written here, points or other tables, goes through the journal,
+ * in order, and is replayed after a crash; nothing acknowledged is lost and
+ * nothing appears twice.  Same series and time: the last write wins.
+ *
+ * Owns:    the folder: FORMAT, LOCK, engine/, journal/.
+ * Threads: struct store: any.  struct store_scan: the one that opened it.
+ * Fails:   ST_IO, ST_CORRUPT; ST_BUSY when the head is full and sealing cannot
+ *          keep up; ST_INVALID for times that a row cannot hold.
+ */
+#ifndef STORAGE_STORE_H
+#define STORAGE_STORE_H
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "storage/block.h"
+#include "storage/journal.h"
+#include "storage/key.h"
+#include "storage/kv.h"
+#include "storage/mask.h"
+#include "storage/point.h"
+
+struct store; /* opaque */
+
+struct store_options {
+    const char *dir;        /* NULL: in memory, no journal */
+    struct key_shape shape; /* for a new store; an old one keeps its own */
+    enum journal_sync sync;
+    unsigned sync_interval_ms;  /* 0: 1000 */
+    size_t head_bytes;          /* 0: 64 MB of open rows, then pushes back */
+    size_t journal_bytes;       /* 0: 512 MB, then rows are sealed early */
+    size_t journal_segment_bytes; /* 0: 64 MB */
+    unsigned seal_delay_ms;     /* 0: 60 s after its hour has passed */
+    size_t engine_write_buffer_bytes; /* 0: 64 MB */
+    size_t engine_cache_bytes;        /* 0: 32 MB */
+    const struct clock *clock;  /* NULL: the system's */
+};
+
+/* Opens, creating it in an empty or absent folder, and replays the journal.
+ * Refuses with a sentence: a folder in use, of a newer format, foreign, or
+ * damaged. */
+MUST_CHECK enum status store_open(const struct store_options *o,
+                                  struct store **out, struct error *e);
+
+/* Seals all open rows, syncs, closes. '*s' becomes NULL in any case. */
+MUST_CHECK enum status store_close(struct store **s, struct error *e);
+
+const struct key_shape *store_shape(const struct store *s);
+
+/* The engine, to read other tables from.  Write through store_write(). */
+struct kv *store_kv(struct store *s);
+
+/* Journals and applies a batch of any tables: visible when it returns, durable
+ * as far as store_commit('*lsn') says.  'lsn' may be NULL. */
+MUST_CHECK enum status store_write(struct store *s, const struct kv_batch *b,
+                                   uint64_t *lsn, struct error *e);
+
+/* A series in memory: valid until it has long been idle; then store_put()
+ * answers ST_NOT_FOUND for its points, and the caller asks for a new one. */
+typedef uint64_t series_ref;
+#define SERIES_REF_NONE UINT64_C(0)
+
+/* 'tsuid' must be valid.  Makes the series known to the head, not to the
+ * directory (uid/series.h), which must know it first. */
+MUST_CHECK enum status store_series(struct store *s, struct slice tsuid,
+                                    series_ref *out, struct error *e);
+
+struct store_point {
+    series_ref series;
+    struct point point;
+    enum status status; /* out: what became of it */
+};
+
+/* Takes a batch: at once visible to queries, durable once store_commit() of
+ * '*lsn' returns ST_OK.  ST_OK when all were taken; otherwise the first failure,
+ * each point's 'status' says which were not (ST_NOT_FOUND: ask for the series
+ * again; ST_INVALID: time out of range). */
+MUST_CHECK enum status store_put(struct store *s, struct store_point *points,
+                                 size_t len, uint64_t *lsn, struct error *e);
+
+/* Waits until all up to 'lsn' is in the journal's file; on the disk too with
+ * 'sync' or JOURNAL_SYNC_ALWAYS.  This is what an acknowledgement means. */
+MUST_CHECK enum status store_commit(struct store *s, uint64_t lsn, bool sync,
+                                    struct error *e);
+
+/* Deletes a series' points with from_ms <= time <= to_ms, exactly; '*deleted'
+ * (may be NULL) is how many there were. */
+MUST_CHECK enum status store_delete(struct store *s, struct slice tsuid,
+                                    int64_t from_ms, int64_t to_ms,
+                                    uint64_t *deleted, uint64_t *lsn,
+                                    struct error *e);
+
+/* Seals all open rows now (at stop, in tests, for 'dropcaches'). */
+MUST_CHECK enum status store_seal(struct store *s, struct error *e);
+
+/* -- reading -------------------------------------------------------------- */
+
+/* One row as a scan lends it, until the scan's next step. */
+struct store_row {
+    struct slice tsuid;
+    uint32_t base;
+    struct slice block;        /* empty: only in the head */
+    const struct points *head; /* NULL: only in the engine */
+};
+
+/* How a scan moves; the planner chooses. */
+enum scan_way {
+    SCAN_HINTS, /* step; where a key does not match, seek to the hint */
+    SCAN_RANGE, /* step over everything from the first hint to the last match */
+    SCAN_SEEKS, /* one seek per (hour, series), for 'series' given */
+};
+
+struct scan_spec {
+    const struct mask_set *masks; /* over whole row keys, table byte included */
+    unsigned bucket;              /* the salt bucket that the masks name */
+    enum scan_way way;
+    uint32_t from_base, to_base;  /* both included, as in the masks */
+    /* SCAN_SEEKS: TSUIDs of this bucket, ascending; also used to find open
+     * rows.  NULL with len 0 for the other ways. */
+    const struct slice *series;
+    size_t series_len;
+    struct slice metric;          /* id, for the head's index */
+};
+
+struct scan_counts {
+    uint64_t rows;      /* lent */
+    uint64_t head_rows; /* of these, at least partly in the head */
+    uint64_t keys;      /* keys of the engine looked at */
+    uint64_t seeks;
+    uint64_t bytes;
+};
+
+struct store_scan; /* opaque */
+
+/* Sees every point that was visible when it was opened.  Rows come ordered by
+ * key: hour by hour, within an hour by TSUID.  (SCAN_SEEKS: the same.) */
+MUST_CHECK enum status store_scan_open(struct store *s,
+                                       const struct scan_spec *spec,
+                                       struct store_scan **out,
+                                       struct error *e);
+bool store_scan_next(struct store_scan *scan, struct store_row *row);
+MUST_CHECK enum status store_scan_close(struct store_scan **scan,
+                                        struct scan_counts *counts,
+                                        struct error *e);
+
+/* Appends the row's points, head over block, ascending and unique. */
+MUST_CHECK enum status store_row_points(const struct store_row *row,
+                                        struct points *out, struct error *e);
+
+/* The newest point of a series at or before 'until_ms': ST_NOT_FOUND if none. */
+MUST_CHECK enum status store_last(struct store *s, struct slice tsuid,
+                                  int64_t until_ms, struct point *out,
+                                  struct error *e);
+
+struct store_counts {
+    uint64_t points_added;
+    uint64_t head_series, head_rows, head_points, head_bytes;
+    uint64_t rows_sealed, rows_merged;
+    struct journal_counts journal;
+};
+struct store_counts store_counts(struct store *s);
+
+#endif

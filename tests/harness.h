@@ -1,0 +1,77 @@
+/*
+ * What every Check program needs: a main() of one suite.
+ *
+ *     TEST_MAIN("number", TEST(parses), LOOP(formats, cases))
+ */
+#ifndef TESTS_HARNESS_H
+#define TESTS_HARNESS_H
+
+#include <check.h>
+#include <stdio.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+struct harness_case {
+    const TTest *test;
+    int len; /* 0: once; else a loop test over _i = 0 .. len - 1 */
+};
+
+#define TEST(name)        { (name), 0 }
+#define LOOP(name, cases) { (name), (int)(sizeof(cases) / sizeof((cases)[0])) }
+#define TIMES(name, n)    { (name), (n) }
+
+/* Prints the seed of a random test; HALITE_SEED repeats one. */
+static inline unsigned long
+harness_seed(unsigned long fallback)
+{
+    const char *s = getenv("HALITE_SEED");
+    unsigned long seed = s == NULL ? fallback : strtoul(s, NULL, 10);
+
+    (void)printf("seed %lu (HALITE_SEED=%lu repeats this run)\n", seed, seed);
+    return seed;
+}
+
+/* A generator whose numbers depend on the seed alone (splitmix64). */
+static inline uint64_t
+harness_random(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+static inline int
+harness_run(const char *name, const struct harness_case *cases, size_t len)
+{
+    Suite *suite = suite_create(name);
+    TCase *t = tcase_create(name);
+    SRunner *r;
+    int failed;
+
+    tcase_set_timeout(t, 60);
+    for (size_t i = 0; i < len; i++) {
+        if (cases[i].len == 0)
+            tcase_add_test(t, cases[i].test);
+        else
+            tcase_add_loop_test(t, cases[i].test, 0, cases[i].len);
+    }
+    suite_add_tcase(suite, t);
+    r = srunner_create(suite);
+    srunner_run_all(r, CK_ENV);
+    failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+#define TEST_MAIN(name, ...)                                             \
+    int main(void)                                                       \
+    {                                                                    \
+        const struct harness_case cases_[] = { __VA_ARGS__ };            \
+                                                                         \
+        return harness_run((name), cases_,                               \
+                           sizeof cases_ / sizeof cases_[0]);            \
+    }
+
+#endif

@@ -1,0 +1,79 @@
+/*
+ * The series directory: which TSUIDs exist, and for each metric its tag shapes,
+ * the sets of tagks that it is used with (docs/FORMAT.md, "Series").
+ *
+ *     <'s'> <tsuid>                   -> creation time, s (4 bytes)
+ *     <'h'> <metric> <tagk>...        -> how many series have this shape
+ *                                        (8 bytes; a hint, made exact at open)
+ *
+ * A series is in the directory before the first of its points can be sealed;
+ * the entry travels through the journal like everything else.
+ *
+ * Bounds:  in memory only the shapes with their counts.
+ * Threads: any.
+ */
+#ifndef UID_SERIES_H
+#define UID_SERIES_H
+
+#include "uid/uid.h"
+
+struct series_directory; /* opaque */
+
+MUST_CHECK enum status series_open(struct store *s, struct uid_table *u,
+                                   struct series_directory **out,
+                                   struct error *e);
+void series_close(struct series_directory **d);
+
+/* A tag as text. */
+struct tag {
+    struct slice key, value;
+};
+
+struct series_rules {
+    bool create_metrics; /* tsd.core.auto_create_metrics */
+    bool create_tagks;
+    bool create_tagvs;
+    size_t max_tags; /* tsd.storage.max_tags, 8 */
+};
+
+/* Names to a series: validates, assigns ids as the rules allow, sorts the tags
+ * by tagk id, enters the series into the directory, and asks the store for its
+ * handle.  'tsuid' (TSUID_MAX bytes) and its size are set too.  The errors are
+ * OpenTSDB's:  "Need at least one tag (metric=m, tags={})", "Too many tags: ..",
+ * "duplicate tag: ..", "No such name for 'metrics': 'x'" (ST_NOT_FOUND). */
+MUST_CHECK enum status series_resolve(struct series_directory *d,
+                                      const struct series_rules *rules,
+                                      struct slice metric,
+                                      const struct tag *tags, size_t tags_len,
+                                      series_ref *ref, uint8_t *tsuid,
+                                      size_t *tsuid_size, struct error *e);
+
+MUST_CHECK enum status series_exists(struct series_directory *d,
+                                     struct slice tsuid, bool *out,
+                                     struct error *e);
+
+/* One tag shape of a metric. */
+struct series_shape {
+    uint64_t tagks[KEY_MAX_TAGS]; /* ids, ascending */
+    size_t tagks_len;
+    uint64_t series; /* how many */
+};
+
+/* Copies the metric's shapes into the arena; none is no error. */
+MUST_CHECK enum status series_shapes(struct series_directory *d,
+                                     uint64_t metric, struct arena *a,
+                                     struct series_shape **out, size_t *len,
+                                     struct error *e);
+
+/* Calls f for each series of the metric whose directory key matches 'masks'
+ * (NULL: all), ascending, until f returns false.  The masks are over directory
+ * keys: table byte, metric, pairs.  metric 0: every metric. */
+MUST_CHECK enum status series_each(struct series_directory *d, uint64_t metric,
+                                   const struct mask_set *masks,
+                                   bool (*f)(void *ctx, struct slice tsuid),
+                                   void *ctx, struct error *e);
+
+/* All series, from memory. */
+uint64_t series_total(struct series_directory *d);
+
+#endif

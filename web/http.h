@@ -1,0 +1,152 @@
+/*
+ * An HTTP server over libmicrohttpd, for endpoints that answer whole bodies: it
+ * reads the request (gzip and deflate undone, limits kept), finds the route,
+ * and sends the reply (gzip where the client takes it, CORS, jsonp, HEAD).  It
+ * does not listen: sockets are given to it.  It has never heard of a metric.
+ *
+ *     given socket -> head -> route -> body -> serve() -> reply -> next request
+ *
+ * What libmicrohttpd leaves open is done here: refusing ambiguous requests (two
+ * Content-Lengths, Content-Length with Transfer-Encoding, folded or spaced
+ * header names), time limits for head and body, noticing that a client hung up
+ * while its request is served, one memory budget for all bodies.
+ *
+ * Owns:    the sockets that it was given.  A request and a reply live until
+ *          serve() returns; slices of a request are lent for as long.
+ * Threads: struct http_server: any.  serve() runs on a thread of the server's
+ *          (inline routes: that of the connection, so they must be quick), or
+ *          of its worker pool.
+ */
+#ifndef WEB_HTTP_H
+#define WEB_HTTP_H
+
+#include <sys/socket.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/slice.h"
+
+enum http_method {
+    HTTP_GET = 1,
+    HTTP_POST = 2,
+    HTTP_PUT = 4,
+    HTTP_DELETE = 8,
+    HTTP_HEAD = 16, /* served as GET, its body not sent */
+    HTTP_OPTIONS = 32,
+    HTTP_OTHER = 64,
+};
+
+struct http_server;
+struct http_request;
+struct http_reply;
+
+struct http_param {
+    struct slice name, value; /* decoded */
+};
+
+typedef void http_serve(void *ctx, const struct http_request *r,
+                        struct http_reply *out);
+
+/* A path is compared after lower-casing and without "/api/v1" -> "/api": its
+ * first two segments under /api ("/api/query", also for "/api/query/exp"), its
+ * first elsewhere ("/q"); "/" is the home page, "/s" serves below "/s/". The
+ * longest route wins, so "/api/query/last" may be a route of its own. */
+struct http_route {
+    const char *path;
+    unsigned methods; /* others get 405 as OpenTSDB writes it */
+    bool worker;      /* may block or take long: not on a connection thread */
+    http_serve *serve;
+    void *ctx;
+};
+
+struct http_options {
+    const struct http_route *routes;
+    size_t routes_len;
+    unsigned threads;            /* connection threads; 0: 2 */
+    unsigned workers;            /* 0: 4 */
+    size_t workers_queue;        /* waiting requests, past it 503; 0: 1024 */
+    size_t body_bytes;           /* one body, decompressed too; 0: 32 MB */
+    size_t bodies_bytes;         /* all together, past it 503; 0: 256 MB */
+    size_t head_bytes;           /* 0: 32 KB */
+    unsigned head_ms;            /* to send a whole head; 0: 30 s */
+    unsigned body_ms;            /* to send a whole body; 0: 120 s */
+    unsigned idle_ms;            /* keep-alive; 0: 300 s */
+    bool chunked;                /* take chunked bodies */
+    const char *cors_domains;    /* "", "*", or a list, comma-separated */
+    const char *cors_headers;
+    bool show_stack_trace;       /* put a "trace" into errors */
+    /* Called when a connection ends, with what http_server_give() was given. */
+    void (*closed)(void *ctx, void *cookie);
+    void *closed_ctx;
+};
+
+MUST_CHECK enum status http_server_start(const struct http_options *o,
+                                         struct http_server **out,
+                                         struct error *e);
+/* Takes over a connected, non-blocking socket, whose first bytes are still
+ * unread.  The peer's address is copied. */
+MUST_CHECK enum status http_server_give(struct http_server *s, int fd,
+                                        const struct sockaddr *peer,
+                                        socklen_t peer_size, void *cookie,
+                                        struct error *e);
+/* Finishes the requests under way, for at most 'drain_ms', and closes. */
+void http_server_stop(struct http_server **s, unsigned drain_ms);
+
+struct http_counts {
+    uint64_t requests, errors, connections, bytes_in, bytes_out;
+    uint64_t bodies_bytes; /* held now */
+};
+struct http_counts http_server_counts(struct http_server *s);
+
+/* -- the request ----------------------------------------------------------- */
+
+/* After method_override. */
+enum http_method http_method(const struct http_request *r);
+/* Lower-cased, decoded, without version: "/api/query/exp". */
+const char *http_path(const struct http_request *r);
+/* As it came, with its query string. */
+const char *http_url(const struct http_request *r);
+bool http_is_api(const struct http_request *r);
+struct slice http_body(const struct http_request *r);
+const struct http_param *http_params(const struct http_request *r, size_t *len);
+/* The last one of that name wins; false when there is none. */
+bool http_param(const struct http_request *r, const char *name,
+                struct slice *out);
+bool http_has_param(const struct http_request *r, const char *name);
+/* NULL when absent. Names ignore case. */
+const char *http_header(const struct http_request *r, const char *name);
+/* "127.0.0.1:4711"; and whether it is of this machine. */
+const char *http_peer(const struct http_request *r);
+bool http_peer_is_loopback(const struct http_request *r);
+/* The client hung up: stop working for it. */
+bool http_gone(const struct http_request *r);
+/* Dies with the request. */
+struct arena *http_arena(const struct http_request *r);
+
+/* -- the reply: one of these, last call wins ------------------------------- */
+
+/* A body for the caller to append to; empty at first. Replies start as 200
+ * "application/json; charset=UTF-8" with an empty body. */
+struct buf *http_reply_body(struct http_reply *out);
+void http_reply_status(struct http_reply *out, unsigned status);
+void http_reply_type(struct http_reply *out, const char *content_type);
+void http_reply_header(struct http_reply *out, const char *name,
+                       const char *value);
+/* Drops the body so far and answers {"error":{"code":..,"message":..,
+ * "details":..}} (under /api), OpenTSDB's HTML page elsewhere.  'details' may be
+ * NULL. */
+void http_reply_error(struct http_reply *out, unsigned status,
+                      const char *message, const char *details);
+/* The same from an error, by its status. */
+void http_reply_failure(struct http_reply *out, const struct error *e);
+/* 405 "Method not allowed" with OpenTSDB's details. */
+void http_reply_bad_method(struct http_reply *out, const struct http_request *r);
+/* 404 "Endpoint not found". */
+void http_reply_not_found(struct http_reply *out);
+/* No body, as 204 and 304 need. */
+void http_reply_empty(struct http_reply *out, unsigned status);
+/* Close the connection after this reply. */
+void http_reply_close(struct http_reply *out);
+
+#endif
