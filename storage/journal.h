@@ -36,9 +36,9 @@ enum journal_sync {
 struct journal_options {
     const char *dir; /* made if absent */
     enum journal_sync sync;
-    unsigned interval_ms;  /* 0: 1000 */
-    size_t segment_bytes;  /* 0: 64 MB; a new segment starts past it */
-    size_t buffer_bytes;   /* 0: 8 MB; append waits for a commit past it */
+    unsigned interval_ms; /* 0: 1000 */
+    size_t segment_bytes; /* 0: 64 MB; a new segment starts past it */
+    size_t buffer_bytes;  /* 0: 8 MB; append waits for a commit past it */
 };
 
 MUST_CHECK enum status journal_open(const struct journal_options *o,

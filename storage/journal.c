@@ -1,0 +1,414 @@
+/*
+ * The journal: appenders copy into one of two buffers; whoever commits first
+ * takes that buffer and writes it for all ("the writer"), while the others
+ * append to the other one.
+ *
+ *     pending --swap--> written to the file --fdatasync--> synced
+ *              writing                        syncing
+ *
+ * 'writing' and 'syncing' are roles that one thread at a time holds, without
+ * the lock; they may overlap, so appends and commits go on during a sync.  A
+ * change of segment needs both.  The segment of a record is fixed when it is
+ * appended, so a change is decided at the swap: what is pending then belongs
+ * to the old segment as a whole.
+ */
+#include "config.h"
+
+#include "storage/journal_priv.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/hash.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/obj.h"
+
+/* What the writer carries out of the lock. */
+struct turn {
+    struct buf *bytes;
+    int fd;
+    uint64_t upto; /* LSN behind the bytes */
+    bool change;   /* of the segment, afterwards */
+    uint64_t next; /* then to this one */
+    uint8_t header[JOURNAL_FILE_HEADER];
+    uint64_t writes;
+};
+
+static void flush(struct journal *j, bool change) REQUIRES(j->lock);
+static void sync_written(struct journal *j) REQUIRES(j->lock);
+
+/* -- appending --------------------------------------------------------------
+ */
+
+static enum status
+failure(struct journal *j, struct error *e) REQUIRES(j->lock)
+{
+    if (j->failed.status != ST_OK && e != NULL)
+        *e = j->failed;
+    return j->failed.status;
+}
+
+/* Waits for the writer, or is it, until a record of 'size' fits. */
+static enum status
+make_room(struct journal *j, size_t size, struct error *e) REQUIRES(j->lock)
+{
+    while (j->failed.status == ST_OK) {
+        const struct buf *b = &j->buffers[j->filling];
+
+        if (b->size == 0 || b->size + size <= j->buffer_bytes)
+            break;
+        if (j->writing)
+            cond_wait(&j->changed, &j->lock);
+        else
+            flush(j, false);
+    }
+    return failure(j, e);
+}
+
+enum status
+journal_append(struct journal *j, uint8_t type, struct slice payload,
+               uint64_t *lsn, struct error *e)
+{
+    uint8_t header[JOURNAL_RECORD_HEADER];
+    size_t size = sizeof header + payload.size;
+    enum status st;
+
+    OBJ_CHECK(j, JOURNAL_MAGIC);
+    if (payload.size > JOURNAL_MAX_PAYLOAD)
+        return error_set(e, ST_LIMIT, "a journal record of %zu bytes",
+                         payload.size);
+    journal_record_header(type, payload, header);
+    lock_take(&j->lock);
+    st = make_room(j, size, e);
+    if (st == ST_OK) {
+        struct buf *b = &j->buffers[j->filling];
+
+        if (buf_reserve(b, size) == NULL) {
+            b->failed = false;
+            st = error_set(e, ST_LIMIT, "no memory for %zu bytes of journal",
+                           size);
+        } else {
+            journal_record_seal(header, j->seal);
+            buf_put(b, header, sizeof header);
+            buf_put_slice(b, payload);
+            j->appended += size;
+            j->counts.appended_bytes += size;
+            *lsn = j->appended;
+        }
+    }
+    lock_drop(&j->lock);
+    return st;
+}
+
+enum status
+journal_commit(struct journal *j, uint64_t lsn, bool sync, struct error *e)
+{
+    enum status st;
+
+    OBJ_CHECK(j, JOURNAL_MAGIC);
+    sync = sync || j->sync == JOURNAL_SYNC_ALWAYS;
+    lock_take(&j->lock);
+    INSIST(lsn <= j->appended);
+    while (j->failed.status == ST_OK) {
+        if (j->written < lsn) {
+            if (j->writing)
+                cond_wait(&j->changed, &j->lock);
+            else
+                flush(j, false);
+        } else if (sync && j->synced < lsn) {
+            if (j->syncing)
+                cond_wait(&j->changed, &j->lock);
+            else
+                sync_written(j);
+        } else {
+            break;
+        }
+    }
+    st = failure(j, e);
+    lock_drop(&j->lock);
+    return st;
+}
+
+/* -- the writer and the syncer ----------------------------------------------
+ */
+
+static void
+fail(struct journal *j, const struct error *e) REQUIRES(j->lock)
+{
+    if (j->failed.status != ST_OK)
+        return;
+    j->failed = *e;
+    log_error("journal", "%s: nothing is acknowledged from here on", e->text);
+}
+
+static enum status
+write_all(const struct journal *j, struct turn *t, struct error *e)
+{
+    size_t done = 0;
+
+    while (done < t->bytes->size) {
+        ssize_t n =
+            j->io.write(t->fd, t->bytes->data + done, t->bytes->size - done);
+
+        t->writes++;
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n == 0)
+            errno = ENOSPC;
+        if (n <= 0)
+            return error_set(e, ST_IO, "write to the journal in %s: %m",
+                             j->dir);
+        done += (size_t)n;
+    }
+    return ST_OK;
+}
+
+static enum status
+sync_file(const struct journal *j, int fd, struct error *e)
+{
+    int rc;
+
+    do
+        rc = j->io.sync(fd);
+    while (rc != 0 && errno == EINTR);
+    if (rc != 0)
+        return error_set(e, ST_IO, "sync the journal in %s: %m", j->dir);
+    return ST_OK;
+}
+
+/* Takes what is pending; from here on appends go to the other buffer. */
+static struct turn
+turn_take(struct journal *j, bool change) REQUIRES(j->lock)
+{
+    struct turn t = { .bytes = &j->buffers[j->filling],
+                      .fd = j->fd,
+                      .upto = j->appended };
+    uint64_t size = j->sizes[j->segment - j->first] + t.bytes->size;
+
+    j->filling ^= 1;
+    t.change =
+        (change && size > JOURNAL_FILE_HEADER) || size >= j->segment_bytes;
+    if (t.change) {
+        t.next = j->segment + 1;
+        j->seal = journal_file_header(t.next, hash_random_seed(), t.header);
+        atomic_store(&j->append_segment, t.next);
+    }
+    return t;
+}
+
+/* What was written is counted; the buffer is free for the next turn. */
+static void
+turn_done(struct journal *j, const struct turn *t) REQUIRES(j->lock)
+{
+    j->written = t->upto;
+    j->sizes[j->segment - j->first] += t->bytes->size;
+    j->counts.written_bytes += t->bytes->size;
+    j->counts.writes += t->writes;
+    if (t->bytes->cap > 2 * j->buffer_bytes)
+        buf_fini(t->bytes);
+    else
+        buf_clear(t->bytes);
+}
+
+/* The old file is on the disk before the new one has a name. */
+static enum status
+change_files(struct journal *j, const struct turn *t, struct error *e)
+    REQUIRES(j->lock)
+{
+    int fd = -1;
+    enum status st;
+
+    while (j->syncing)
+        cond_wait(&j->changed, &j->lock);
+    j->syncing = true;
+    lock_drop(&j->lock);
+    st = sync_file(j, t->fd, e);
+    if (st == ST_OK)
+        st = journal_make_file(j, t->next, t->header, &fd, e);
+    lock_take(&j->lock);
+    j->syncing = false;
+    if (st != ST_OK)
+        return st;
+    (void)close(j->fd);
+    j->fd = fd;
+    j->synced = t->upto;
+    j->counts.syncs++;
+    j->segment = t->next;
+    j->sizes =
+        mem_resize(j->sizes, j->segment - j->first + 1, sizeof *j->sizes);
+    j->sizes[j->segment - j->first] = JOURNAL_FILE_HEADER;
+    return ST_OK;
+}
+
+/* Takes the writer's role, which must be free, and writes what is pending. */
+static void
+flush(struct journal *j, bool change)
+{
+    struct turn t;
+    struct error e;
+    enum status st;
+
+    INSIST(!j->writing);
+    j->writing = true;
+    t = turn_take(j, change);
+    lock_drop(&j->lock);
+    st = write_all(j, &t, &e);
+    lock_take(&j->lock);
+    if (st == ST_OK) {
+        turn_done(j, &t);
+        if (t.change) {
+            cond_broadcast(&j->changed);
+            st = change_files(j, &t, &e);
+        }
+    }
+    if (st != ST_OK)
+        fail(j, &e);
+    j->writing = false;
+    cond_broadcast(&j->changed);
+}
+
+/* Takes the syncer's role, which must be free. */
+static void
+sync_written(struct journal *j)
+{
+    uint64_t upto = j->written;
+    int fd = j->fd;
+    struct error e;
+    enum status st;
+
+    INSIST(!j->syncing);
+    j->syncing = true;
+    lock_drop(&j->lock);
+    st = sync_file(j, fd, &e);
+    lock_take(&j->lock);
+    j->syncing = false;
+    j->counts.syncs++;
+    if (st != ST_OK)
+        fail(j, &e);
+    else if (j->synced < upto)
+        j->synced = upto;
+    cond_broadcast(&j->changed);
+}
+
+void *
+journal_interval_main(void *arg)
+{
+    struct journal *j = arg;
+    sigset_t all;
+
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_BLOCK, &all, NULL);
+    lock_take(&j->lock);
+    while (!j->stopping) {
+        cond_wait_ms(&j->tick, &j->lock, j->interval_ms);
+        if (j->failed.status == ST_OK && !j->writing &&
+            j->written < j->appended)
+            flush(j, false);
+        if (j->failed.status == ST_OK && !j->syncing && j->synced < j->written)
+            sync_written(j);
+    }
+    lock_drop(&j->lock);
+    return NULL;
+}
+
+/* -- segments ---------------------------------------------------------------
+ */
+
+uint64_t
+journal_segment(const struct journal *j)
+{
+    OBJ_CHECK(j, JOURNAL_MAGIC);
+    return atomic_load(&j->append_segment);
+}
+
+void
+journal_rotate(struct journal *j)
+{
+    OBJ_CHECK(j, JOURNAL_MAGIC);
+    lock_take(&j->lock);
+    while (j->writing)
+        cond_wait(&j->changed, &j->lock);
+    if (j->failed.status == ST_OK)
+        flush(j, true);
+    lock_drop(&j->lock);
+}
+
+static void
+forget_first(struct journal *j) REQUIRES(j->lock)
+{
+    size_t left = (size_t)(j->segment - j->first);
+
+    memmove(j->sizes, j->sizes + 1, left * sizeof *j->sizes);
+    j->first++;
+}
+
+/* Each deletion is on the disk before the next: a power cut leaves no gap. */
+static enum status
+delete_file(const struct journal *j, uint64_t segment, struct error *e)
+{
+    char name[JOURNAL_NAME_SIZE];
+
+    journal_name(segment, name);
+    if (unlinkat(j->dir_fd, name, 0) != 0 && errno != ENOENT)
+        return error_set(e, ST_IO, "delete %s/%s: %m", j->dir, name);
+    if (fsync(j->dir_fd) != 0)
+        return error_set(e, ST_IO, "sync %s: %m", j->dir);
+    return ST_OK;
+}
+
+enum status
+journal_trim(struct journal *j, uint64_t segment, struct error *e)
+{
+    enum status st = ST_OK;
+
+    OBJ_CHECK(j, JOURNAL_MAGIC);
+    lock_take(&j->lock);
+    while (j->trimming)
+        cond_wait(&j->changed, &j->lock);
+    j->trimming = true;
+    while (st == ST_OK && j->first < segment && j->first < j->segment) {
+        uint64_t oldest = j->first;
+
+        lock_drop(&j->lock);
+        st = delete_file(j, oldest, e);
+        lock_take(&j->lock);
+        if (st == ST_OK)
+            forget_first(j);
+    }
+    j->trimming = false;
+    cond_broadcast(&j->changed);
+    lock_drop(&j->lock);
+    return st;
+}
+
+enum status
+journal_status(struct journal *j, struct error *e)
+{
+    enum status st;
+
+    OBJ_CHECK(j, JOURNAL_MAGIC);
+    lock_take(&j->lock);
+    st = failure(j, e);
+    lock_drop(&j->lock);
+    return st;
+}
+
+struct journal_counts
+journal_counts(struct journal *j)
+{
+    struct journal_counts c;
+
+    OBJ_CHECK(j, JOURNAL_MAGIC);
+    lock_take(&j->lock);
+    c = j->counts;
+    c.segments = j->segment - j->first + 1;
+    for (uint64_t i = 0; i < c.segments; i++)
+        c.bytes += j->sizes[i];
+    lock_drop(&j->lock);
+    return c;
+}

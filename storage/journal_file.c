@@ -1,0 +1,157 @@
+/*
+ * The names and bytes of the journal's files; nothing here writes to a disk.
+ */
+#include "config.h"
+
+#include "storage/journal_priv.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/crc32c.h"
+#include "base/mem.h"
+#include "base/number.h"
+
+static const uint8_t file_magic[4] = { 'H', 'A', 'L', 'J' };
+
+static void
+put_uint(uint8_t *out, uint64_t v, unsigned width)
+{
+    for (unsigned i = 0; i < width; i++)
+        out[i] = (uint8_t)(v >> (8 * (width - 1 - i)));
+}
+
+static uint64_t
+get_uint(const uint8_t *in, unsigned width)
+{
+    uint64_t v = 0;
+
+    for (unsigned i = 0; i < width; i++)
+        v = v << 8 | in[i];
+    return v;
+}
+
+uint32_t
+journal_file_header(uint64_t segment, uint64_t nonce, uint8_t *out)
+{
+    uint32_t seal;
+
+    memcpy(out, file_magic, sizeof file_magic);
+    put_uint(out + 4, JOURNAL_VERSION, 4);
+    put_uint(out + 8, segment, 8);
+    put_uint(out + 16, nonce, 8);
+    seal = crc32c(slice_of(out, 24));
+    put_uint(out + 24, seal, 4);
+    return seal;
+}
+
+bool
+journal_file_check(const uint8_t *header, uint64_t segment, uint32_t *seal)
+{
+    *seal = (uint32_t)get_uint(header + 24, 4);
+    return memcmp(header, file_magic, sizeof file_magic) == 0 &&
+           get_uint(header + 4, 4) == JOURNAL_VERSION &&
+           get_uint(header + 8, 8) == segment &&
+           crc32c(slice_of(header, 24)) == *seal;
+}
+
+void
+journal_record_header(uint8_t type, struct slice payload, uint8_t *out)
+{
+    put_uint(out, payload.size + 1, 4);
+    out[4] = type;
+    put_uint(out + 5, crc32c_more(crc32c(slice_of(out, 5)), payload), 4);
+    put_uint(out + 9, crc32c(slice_of(out, 9)) & 0xffff, 2);
+}
+
+void
+journal_record_seal(uint8_t *header, uint32_t seal)
+{
+    put_uint(header + 5, get_uint(header + 5, 4) ^ seal, 4);
+    put_uint(header + 9, get_uint(header + 9, 2) ^ seal >> 16, 2);
+}
+
+void
+journal_name(uint64_t segment, char out[JOURNAL_NAME_SIZE])
+{
+    (void)snprintf(out, JOURNAL_NAME_SIZE, "%020" PRIu64 ".wal", segment);
+}
+
+/* 0 when it is no name of a segment. */
+static uint64_t
+name_parse(const char *name)
+{
+    uint64_t n;
+
+    if (strlen(name) != JOURNAL_NAME_SIZE - 1 ||
+        strcmp(name + 20, ".wal") != 0 ||
+        !number_parse_u64(slice_of(name, 20), &n))
+        return 0;
+    return n;
+}
+
+static int
+compare_numbers(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static enum status
+check_gaps(const char *dir, const uint64_t *numbers, size_t len,
+           struct error *e)
+{
+    for (size_t i = 1; i < len; i++)
+        if (numbers[i] != numbers[i - 1] + 1)
+            return error_set(e, ST_CORRUPT,
+                             "%s: segment %" PRIu64 " is missing between "
+                             "others",
+                             dir, numbers[i - 1] + 1);
+    return ST_OK;
+}
+
+enum status
+journal_list(const char *dir, uint64_t *first, size_t *len, struct error *e)
+{
+    DIR *d = opendir(dir);
+    uint64_t *numbers = NULL;
+    size_t cap = 0, n = 0;
+    enum status st = ST_OK;
+
+    *first = 1;
+    *len = 0;
+    if (d == NULL)
+        return error_set(e, ST_IO, "open %s: %m", dir);
+    for (;;) {
+        struct dirent *entry;
+        uint64_t number;
+
+        errno = 0;
+        entry = readdir(d);
+        if (entry == NULL)
+            break;
+        number = name_parse(entry->d_name);
+        if (number == 0)
+            continue;
+        if (n == cap) {
+            cap = cap == 0 ? 16 : cap * 2;
+            numbers = mem_resize(numbers, cap, sizeof *numbers);
+        }
+        numbers[n++] = number;
+    }
+    if (errno != 0)
+        st = error_set(e, ST_IO, "list %s: %m", dir);
+    (void)closedir(d);
+    if (st == ST_OK && n > 0) {
+        qsort(numbers, n, sizeof *numbers, compare_numbers);
+        *first = numbers[0];
+        *len = n;
+        st = check_gaps(dir, numbers, n, e);
+    }
+    free(numbers);
+    return st;
+}

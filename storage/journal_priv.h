@@ -1,0 +1,120 @@
+/*
+ * The insides of the journal: the bytes of its files, reading one, and what a
+ * test may put in the kernel's place (docs/FORMAT.md, "Journal").
+ *
+ *     file    <"HALJ"> <version:4> <segment:8> <nonce:8> <checksum:4>
+ *     record  <length:4> <type:1> <crc:4> <check:2> <payload>
+ *
+ * The seal of a file is the checksum of its header, over a segment number and
+ * a random nonce: XORed into each record's crc and check, it makes bytes of
+ * another file, or bytes that a client sent, never look like a record here.
+ *
+ * Threads: struct journal says what guards what; the others are functions of
+ *          their arguments.
+ */
+#ifndef STORAGE_JOURNAL_PRIV_H
+#define STORAGE_JOURNAL_PRIV_H
+
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/lock.h"
+#include "storage/journal.h"
+
+#define JOURNAL_VERSION       1
+#define JOURNAL_FILE_HEADER   28
+#define JOURNAL_RECORD_HEADER 11
+#define JOURNAL_MAX_PAYLOAD   ((size_t)64 << 20)
+
+/* "00000000000000000001.wal" and a NUL. */
+#define JOURNAL_NAME_SIZE 25
+
+typedef enum status journal_record_fn(void *ctx, uint64_t segment, uint8_t type,
+                                      struct slice payload, struct error *e);
+
+/* Writes the header of a file, returns its seal. */
+uint32_t journal_file_header(uint64_t segment, uint64_t nonce, uint8_t *out);
+
+/* False when these bytes are no header of this segment. */
+bool journal_file_check(const uint8_t *header, uint64_t segment,
+                        uint32_t *seal);
+
+/* Writes the header of a record, without the seal, so that the long part of
+ * the work is done before anybody knows in which file it will lie. */
+void journal_record_header(uint8_t type, struct slice payload, uint8_t *out);
+void journal_record_seal(uint8_t *header, uint32_t seal);
+
+/* Calls 'f' (may be NULL) for each record of the open file.  '*good' is the
+ * size up to the last whole record; 0 without a header.  What follows is
+ * ST_CORRUPT, unless the file is the last one and the rest is a torn tail. */
+MUST_CHECK enum status journal_file_read(int fd, const char *path,
+                                         uint64_t segment, bool last,
+                                         journal_record_fn *f, void *ctx,
+                                         uint64_t *good, struct error *e);
+
+void journal_name(uint64_t segment, char out[JOURNAL_NAME_SIZE]);
+
+/* The numbers of the segments in a folder, ascending and without a gap. */
+MUST_CHECK enum status journal_list(const char *dir, uint64_t *first,
+                                    size_t *len, struct error *e);
+
+/* The kernel, or what a test puts in its place. */
+struct journal_io {
+    ssize_t (*write)(int fd, const void *data, size_t size);
+    int (*sync)(int fd);
+};
+
+#define JOURNAL_MAGIC FOURCC('J', 'R', 'N', 'L')
+
+struct journal {
+    uint32_t magic;
+    struct journal_io io;
+    char *dir;
+    int dir_fd;
+    enum journal_sync sync;
+    unsigned interval_ms;
+    size_t segment_bytes;
+    size_t buffer_bytes;
+    uint64_t replay_end; /* the first segment that was not there at open */
+    pthread_t thread;
+    bool has_thread;
+
+    /* What the next append goes to; behind 'segment' while the writer is
+     * changing files. */
+    _Atomic uint64_t append_segment;
+
+    struct lock lock;
+    struct cond changed; /* any of what follows */
+    struct cond tick;    /* 'stopping' */
+    bool stopping GUARDED_BY(lock);
+    bool writing GUARDED_BY(lock);
+    bool syncing GUARDED_BY(lock);
+    bool trimming GUARDED_BY(lock);
+    uint32_t seal GUARDED_BY(lock);     /* of 'append_segment' */
+    uint64_t appended GUARDED_BY(lock); /* LSNs: bytes of records so far */
+    uint64_t written GUARDED_BY(lock);
+    uint64_t synced GUARDED_BY(lock);
+    struct buf buffers[2] GUARDED_BY(lock); /* the writer's is not */
+    unsigned filling GUARDED_BY(lock);      /* which of them is pending */
+    uint64_t first GUARDED_BY(lock);        /* oldest segment that exists */
+    uint64_t segment GUARDED_BY(lock);      /* which 'fd' is */
+    uint64_t *sizes GUARDED_BY(lock);       /* of 'first' .. 'segment' */
+    int fd GUARDED_BY(lock);                /* changed with both roles */
+    struct journal_counts counts GUARDED_BY(lock);
+    struct error failed GUARDED_BY(lock); /* ST_OK: it works */
+};
+
+/* Before the first append. */
+void journal_set_io(struct journal *j, const struct journal_io *io);
+
+/* Makes the file of a segment; it and its name are on the disk when this
+ * returns, so that a header that does not check later was damaged. */
+MUST_CHECK enum status journal_make_file(const struct journal *j,
+                                         uint64_t segment,
+                                         const uint8_t *header, int *out,
+                                         struct error *e);
+
+/* The thread of JOURNAL_SYNC_INTERVAL. */
+void *journal_interval_main(void *journal);
+
+#endif

@@ -1,0 +1,231 @@
+/*
+ * Reads one file of the journal, and tells the end that a crash leaves from
+ * damage.
+ *
+ * What is written but not synced may be lost from any point on, in the middle
+ * of a record, or the file may have its length and not its bytes (zeros).  So
+ * a record that does not check is the torn tail when nothing behind it is a
+ * record of this file; when something is, then the file once was whole there,
+ * and cutting it off would lose what was acknowledged.
+ */
+#include "config.h"
+
+#include "storage/journal_priv.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/crc32c.h"
+#include "base/cursor.h"
+
+#define WINDOW_SIZE ((size_t)256 << 10)
+
+/* A file seen through a window that moves. */
+struct window {
+    int fd;
+    const char *path;
+    uint64_t size; /* of the file */
+    uint64_t at;   /* of the window in it */
+    struct buf bytes;
+    struct error *e;
+    enum status status;
+};
+
+/* One record as it lies in the window. */
+struct record {
+    uint8_t type;
+    struct slice payload;
+    uint64_t end; /* offset behind it */
+};
+
+static enum status
+window_fill(struct window *w, uint64_t at, size_t size)
+{
+    uint8_t *p;
+
+    buf_clear(&w->bytes);
+    w->at = at;
+    p = buf_reserve(&w->bytes, size);
+    if (p == NULL)
+        return error_set(w->e, ST_IO, "%s: no memory for %zu bytes", w->path,
+                         size);
+    while (w->bytes.size < size) {
+        ssize_t n = pread(w->fd, p + w->bytes.size, size - w->bytes.size,
+                          (off_t)(at + w->bytes.size));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return error_set(w->e, ST_IO, "read %s at offset %" PRIu64 ": %m",
+                             w->path, at);
+        if (n == 0)
+            return error_set(w->e, ST_IO, "%s shrank while it was read",
+                             w->path);
+        w->bytes.size += (size_t)n;
+    }
+    return ST_OK;
+}
+
+/* 'size' bytes at 'at', or NULL when they are not in the file, or when reading
+ * failed, which sticks. */
+static const uint8_t *
+window_bytes(struct window *w, uint64_t at, size_t size)
+{
+    uint64_t want = size;
+
+    if (w->status != ST_OK || at > w->size || size > w->size - at)
+        return NULL;
+    if (at < w->at || at + size > w->at + w->bytes.size) {
+        if (want < WINDOW_SIZE)
+            want = WINDOW_SIZE;
+        if (want > w->size - at)
+            want = w->size - at;
+        w->status = window_fill(w, at, (size_t)want);
+        if (w->status != ST_OK)
+            return NULL;
+    }
+    return w->bytes.data + (at - w->at);
+}
+
+/* The length of what follows the record's header, when it checks. */
+static bool
+header_parse(const uint8_t *header, uint32_t seal, size_t *length,
+             uint8_t *type, uint32_t *crc)
+{
+    uint8_t h[JOURNAL_RECORD_HEADER];
+    struct cursor c = cursor_of(slice_of(h, sizeof h));
+    uint64_t stored;
+
+    memcpy(h, header, sizeof h);
+    journal_record_seal(h, seal); /* takes it off again */
+    stored = cursor_u32(&c);
+    *type = cursor_u8(&c);
+    *crc = cursor_u32(&c);
+    if (stored == 0 || stored > JOURNAL_MAX_PAYLOAD + 1)
+        return false;
+    *length = (size_t)stored - 1;
+    return cursor_u16(&c) ==
+           (uint16_t)crc32c(slice_of(h, JOURNAL_RECORD_HEADER - 2));
+}
+
+static bool
+record_read(struct window *w, uint64_t at, uint32_t seal, struct record *out)
+{
+    const uint8_t *p = window_bytes(w, at, JOURNAL_RECORD_HEADER);
+    uint8_t h[JOURNAL_RECORD_HEADER];
+    size_t length;
+    uint32_t crc;
+
+    if (p == NULL || !header_parse(p, seal, &length, &out->type, &crc))
+        return false;
+    p = window_bytes(w, at, JOURNAL_RECORD_HEADER + length);
+    if (p == NULL)
+        return false;
+    memcpy(h, p, sizeof h);
+    out->payload = slice_of(p + JOURNAL_RECORD_HEADER, length);
+    out->end = at + JOURNAL_RECORD_HEADER + length;
+    return crc32c_more(crc32c(slice_of(h, 5)), out->payload) == crc;
+}
+
+/* Where the next record lies at or behind 'at'; the file's size if nowhere. */
+static uint64_t
+find_record(struct window *w, uint64_t at, uint32_t seal)
+{
+    struct record r;
+
+    for (; at + JOURNAL_RECORD_HEADER <= w->size && w->status == ST_OK; at++)
+        if (record_read(w, at, seal, &r))
+            return at;
+    return w->size;
+}
+
+static bool
+is_all_zero(struct window *w)
+{
+    for (uint64_t at = 0; at < w->size; at++) {
+        const uint8_t *p = window_bytes(w, at, 1);
+
+        if (p == NULL || *p != 0)
+            return false;
+    }
+    return true;
+}
+
+/* The seal, or '*good' 0 for a file whose header never reached the disk. The
+ * header is synced before the first record is written. */
+static enum status
+read_file_header(struct window *w, uint64_t segment, bool last, uint32_t *seal,
+                 uint64_t *good)
+{
+    const uint8_t *p = window_bytes(w, 0, JOURNAL_FILE_HEADER);
+
+    *good = JOURNAL_FILE_HEADER;
+    if (p != NULL && journal_file_check(p, segment, seal))
+        return ST_OK;
+    *good = 0;
+    if (last && w->status == ST_OK &&
+        (w->size <= JOURNAL_FILE_HEADER || is_all_zero(w)))
+        return ST_OK;
+    if (w->status != ST_OK)
+        return w->status;
+    return error_set(w->e, ST_CORRUPT,
+                     "%s at offset 0: no header of journal segment %" PRIu64
+                     ", version %d",
+                     w->path, segment, JOURNAL_VERSION);
+}
+
+static enum status
+read_records(struct window *w, uint64_t segment, bool last, uint32_t seal,
+             journal_record_fn *f, void *ctx, uint64_t *good)
+{
+    struct record r;
+    uint64_t next;
+
+    while (*good < w->size && record_read(w, *good, seal, &r)) {
+        enum status st =
+            f == NULL ? ST_OK : f(ctx, segment, r.type, r.payload, w->e);
+
+        if (st != ST_OK)
+            return st;
+        *good = r.end;
+    }
+    if (w->status != ST_OK || *good == w->size)
+        return w->status;
+    next = last ? find_record(w, *good + 1, seal) : w->size;
+    if (w->status != ST_OK || (last && next == w->size))
+        return w->status;
+    if (!last)
+        return error_set(w->e, ST_CORRUPT,
+                         "%s at offset %" PRIu64
+                         ": a damaged record, and later files exist",
+                         w->path, *good);
+    return error_set(w->e, ST_CORRUPT,
+                     "%s at offset %" PRIu64
+                     ": a damaged record, and whole ones follow at %" PRIu64,
+                     w->path, *good, next);
+}
+
+enum status
+journal_file_read(int fd, const char *path, uint64_t segment, bool last,
+                  journal_record_fn *f, void *ctx, uint64_t *good,
+                  struct error *e)
+{
+    struct window w = { .fd = fd, .path = path, .e = e };
+    struct stat info;
+    uint32_t seal;
+    enum status st;
+
+    *good = 0;
+    if (fstat(fd, &info) != 0)
+        return error_set(e, ST_IO, "stat %s: %m", path);
+    w.size = (uint64_t)info.st_size;
+    st = read_file_header(&w, segment, last, &seal, good);
+    if (st == ST_OK && *good != 0)
+        st = read_records(&w, segment, last, seal, f, ctx, good);
+    buf_fini(&w.bytes);
+    return st;
+}
