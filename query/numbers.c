@@ -1,0 +1,181 @@
+#include "config.h"
+
+#include "query/numbers.h"
+
+#include "query/numbers_priv.h"
+
+/*
+ * Which rows to read, and the order of the stages.  What lies between the range
+ * that was asked for and the range that is read feeds interpolation, rates and
+ * the last bucket, so both must be OpenTSDB's to the second.
+ */
+
+#define SECONDS_END (INT64_C(1) << 32)
+
+/* OpenTSDB takes a time below 2^32 for seconds, whatever it was meant to be:
+ * so a range early in 1970, in ms, reads other rows than one would think. */
+static int64_t
+scan_seconds(int64_t ms, bool *was_ms)
+{
+    *was_ms = ms >= SECONDS_END;
+    return *was_ms ? ms / 1000 : ms;
+}
+
+static int64_t
+scan_start_s(const struct query *q, int64_t interval_ms)
+{
+    bool was_ms;
+    int64_t s = scan_seconds(q->start_ms, &was_ms);
+
+    if (interval_ms > 0)
+        s -= (int64_t)((uint64_t)s * 1000 % (uint64_t)interval_ms) / 1000;
+    s -= s % ROW_SECONDS;
+    return s > 0 ? s : 0;
+}
+
+/* The first second of the first row that is not read. */
+static int64_t
+scan_end_s(const struct query *q, int64_t interval_ms)
+{
+    bool was_ms;
+    int64_t s = scan_seconds(q->end_ms, &was_ms);
+
+    if (was_ms)
+        s++;
+    if (interval_ms > 0) {
+        int64_t past = s * 1000 % interval_ms;
+
+        s += (interval_ms - past) / 1000;
+        return (s + ROW_SECONDS - 1) / ROW_SECONDS * ROW_SECONDS;
+    }
+    return s - s % ROW_SECONDS + ROW_SECONDS;
+}
+
+static int64_t
+downsample_interval(const struct sub_query *sq)
+{
+    const struct downsample *d = &sq->downsample;
+
+    return d->on && !d->all ? d->interval_ms : 0;
+}
+
+void
+numbers_scan_range(const struct query *q, const struct sub_query *sq,
+                   uint32_t *from_base, uint32_t *to_base)
+{
+    const int64_t last = (SECONDS_END - 1) / ROW_SECONDS * ROW_SECONDS;
+    int64_t interval_ms = downsample_interval(sq);
+    int64_t from = scan_start_s(q, interval_ms);
+    int64_t to = scan_end_s(q, interval_ms) - ROW_SECONDS;
+
+    from = from < last ? from : last;
+    to = to < last ? to : last;
+    *from_base = (uint32_t)from;
+    *to_base = (uint32_t)(to > from ? to : from);
+}
+
+size_t
+column_seek(const int64_t *ts, size_t len, int64_t ms)
+{
+    size_t from = 0, to = len;
+
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+
+        if (ts[middle] < ms)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+static struct window
+window_of(const struct query *q, const struct sub_query *sq)
+{
+    int64_t interval_ms = downsample_interval(sq);
+
+    return (struct window){
+        .scan_start_ms = scan_start_s(q, interval_ms) * 1000,
+        .scan_end_ms = scan_end_s(q, interval_ms) * 1000,
+        .start_ms = q->start_ms,
+        .end_ms = q->end_ms,
+    };
+}
+
+static size_t
+longest_span(const struct span *spans, size_t len)
+{
+    size_t longest = 0;
+
+    for (size_t i = 0; i < len; i++)
+        if (spans[i].len > longest)
+            longest = spans[i].len;
+    return longest;
+}
+
+/* What comes before the first row that was read is dropped at the very end:
+ * a bucket that began there has had its part in the rate. */
+static void
+drop_before(struct column *c, int64_t ms)
+{
+    size_t n = column_seek(c->ts_ms, c->len, ms);
+
+    c->ts_ms += n;
+    c->v += n;
+    if (c->is_float != NULL)
+        c->is_float += n;
+    c->len -= n;
+}
+
+static enum status
+make_column(const struct sub_query *sq, const struct downsampler *d,
+            const struct span *span, struct arena *a, struct column *out,
+            struct error *e)
+{
+    struct column c = { span->ts_ms, span->v, span->is_float, span->len };
+    enum status st = ST_OK;
+
+    if (sq->downsample.on)
+        st = downsampler_run(d, span, &c, e);
+    if (st == ST_OK && sq->rate)
+        st = rate_run(&c, &sq->rate_options, a, &c, e);
+    if (st != ST_OK)
+        return st;
+    drop_before(&c, d->window.scan_start_ms);
+    *out = c;
+    return ST_OK;
+}
+
+enum status
+numbers_run(const struct query *q, const struct sub_query *sq,
+            const struct span *spans, size_t len, struct arena *a,
+            struct dps *out, struct error *e)
+{
+    struct downsampler d = { .window = window_of(q, sq) };
+    struct merge_spec merge = {
+        .aggregator = sq->aggregator,
+        .rate = sq->rate,
+        .null_fill = sq->downsample.on && sq->downsample.fill == FILL_NULL,
+        .window = d.window,
+    };
+    struct column *columns;
+    enum status st = ST_OK;
+
+    *out = (struct dps){ 0 };
+    if (len == 0)
+        return ST_OK;
+    if (len > 1 && aggregator_is_none(sq->aggregator))
+        return error_set(e, ST_INVALID, "More than one value in aggregator");
+    columns = (struct column *)arena_array(a, len, sizeof *columns);
+    if (columns == NULL)
+        return error_set(e, ST_LIMIT, "the query needs too much memory");
+    if (sq->downsample.on)
+        st = downsampler_init(&d, &sq->downsample, &merge.window,
+                              longest_span(spans, len), a, e);
+    for (size_t i = 0; i < len && st == ST_OK; i++)
+        st = make_column(sq, &d, &spans[i], a, &columns[i], e);
+    if (st == ST_OK)
+        st = merge_run(&merge, columns, len, a, out, e);
+    return st;
+}
