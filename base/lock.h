@@ -9,6 +9,7 @@
  *     series directory   new series; held across one journal append
  *     head bucket        rows of one salt bucket
  *     journal            the buffer of what is not yet written
+ *     kv create          one create or increment; held across an engine write
  *     kv memory engine   its map
  *     log                the line being written
  *
@@ -43,6 +44,8 @@
 #define REQUIRES(...)    TS_ATTR(requires_capability(__VA_ARGS__))
 #define ACQUIRE(...)     TS_ATTR(acquire_capability(__VA_ARGS__))
 #define RELEASE(...)     TS_ATTR(release_capability(__VA_ARGS__))
+#define ACQUIRE_SHARED(...) TS_ATTR(acquire_shared_capability(__VA_ARGS__))
+#define RELEASE_SHARED(...) TS_ATTR(release_shared_capability(__VA_ARGS__))
 #define EXCLUDES(...)    TS_ATTR(locks_excluded(__VA_ARGS__))
 #define NO_TS_CHECK      TS_ATTR(no_thread_safety_analysis)
 
@@ -74,6 +77,56 @@ static inline void
 lock_drop(struct lock *l) RELEASE(l) NO_TS_CHECK
 {
     INSIST(pthread_mutex_unlock(&l->m) == 0);
+}
+
+/* Many readers or one writer.  A waiting writer goes before new readers, so a
+ * thread that reads must not take it again. */
+struct CAPABILITY("mutex") rwlock {
+    pthread_rwlock_t rw;
+};
+
+static inline void
+rwlock_init(struct rwlock *l)
+{
+    pthread_rwlockattr_t attr;
+
+    INSIST(pthread_rwlockattr_init(&attr) == 0);
+#ifdef __GLIBC__
+    INSIST(pthread_rwlockattr_setkind_np(
+               &attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP) == 0);
+#endif
+    INSIST(pthread_rwlock_init(&l->rw, &attr) == 0);
+    (void)pthread_rwlockattr_destroy(&attr);
+}
+
+static inline void
+rwlock_fini(struct rwlock *l)
+{
+    INSIST(pthread_rwlock_destroy(&l->rw) == 0);
+}
+
+static inline void
+rwlock_take_read(struct rwlock *l) ACQUIRE_SHARED(l) NO_TS_CHECK
+{
+    INSIST(pthread_rwlock_rdlock(&l->rw) == 0);
+}
+
+static inline void
+rwlock_drop_read(struct rwlock *l) RELEASE_SHARED(l) NO_TS_CHECK
+{
+    INSIST(pthread_rwlock_unlock(&l->rw) == 0);
+}
+
+static inline void
+rwlock_take_write(struct rwlock *l) ACQUIRE(l) NO_TS_CHECK
+{
+    INSIST(pthread_rwlock_wrlock(&l->rw) == 0);
+}
+
+static inline void
+rwlock_drop_write(struct rwlock *l) RELEASE(l) NO_TS_CHECK
+{
+    INSIST(pthread_rwlock_unlock(&l->rw) == 0);
 }
 
 /* A condition on the monotonic clock. */
