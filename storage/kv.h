@@ -8,8 +8,11 @@
  * Owns:    what it opened; keys and values lent by an iterator die at its next
  *          step.  Iterators and snapshots must be closed before the engine.
  * Threads: struct kv, struct kv_snapshot: any.  Batches, iterators: owner.
- * Fails:   ST_IO, ST_CORRUPT; an absent key is ST_NOT_FOUND from kv_get only.
- *          The texts name the engine's own message.
+ * Fails:   ST_IO, ST_CORRUPT; an absent key is ST_NOT_FOUND from kv_get only;
+ *          what is over the limits below is ST_LIMIT, and changes nothing.
+ *          The texts name the engine's own message.  A failed write or sync is
+ *          final: later ones fail with the same text until the engine is opened
+ *          again, because half of it may be in the log.  Reading goes on.
  */
 #ifndef STORAGE_KV_H
 #define STORAGE_KV_H
@@ -23,9 +26,16 @@ struct kv_batch;
 struct kv_snapshot;
 struct kv_iter;
 
+#define KV_KEY_MAX   65536
+#define KV_VALUE_MAX (64 << 20)
+#define KV_BATCH_MAX (512 << 20)
+
 struct kv_options {
     const char *dir; /* NULL: the memory engine */
-    bool create;     /* only where 'dir' is empty or absent */
+    /* Make a new one where 'dir' is empty or absent (or its creation was cut
+     * short).  A folder with anything else in it is opened if it is whole, and
+     * refused if not: nothing there is ever overwritten. */
+    bool create;
     size_t write_buffer_bytes; /* 0: 64 MB */
     size_t cache_bytes;        /* 0: 32 MB */
     int max_open_files;        /* 0: 500 */
@@ -46,8 +56,8 @@ MUST_CHECK enum status kv_create(struct kv *kv, struct slice key,
                                  struct error *e);
 
 /* Adds 'by' to a big-endian 8-byte number (absent: 0); '*now' is the sum. */
-MUST_CHECK enum status kv_increment(struct kv *kv, struct slice key,
-                                    int64_t by, int64_t *now, struct error *e);
+MUST_CHECK enum status kv_increment(struct kv *kv, struct slice key, int64_t by,
+                                    int64_t *now, struct error *e);
 
 struct kv_batch *kv_batch_new(void);
 void kv_batch_free(struct kv_batch **b);

@@ -1,0 +1,609 @@
+/* The LevelDB engine, and all that must be known of LevelDB 1.23:
+ *
+ * - without paranoid_checks a flipped bit in its log loses rows silently;
+ * - with create_if_missing and no CURRENT file it starts anew and deletes what
+ *   was there, so we look into the folder ourselves;
+ * - a log that it has rotated away is never synced, nor is the folder;
+ * - after a failed write it may write on behind half a record, which makes its
+ *   log unreadable: so a failed write is our last;
+ * - its repair hands damaged values out as good ones, and is never called;
+ * - a log file that somebody removes is not missed: nothing tells us;
+ * - its errors are texts, which leave this file as ST_IO or ST_CORRUPT;
+ * - iterators and snapshots pin files: bound the time of queries. */
+#include "config.h"
+
+#include "storage/kv.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <leveldb/c.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/number.h"
+#include "storage/files_priv.h"
+#include "storage/kv_priv.h"
+
+struct level {
+    struct kv kv;
+    char *dir;
+    leveldb_t *db;
+    leveldb_options_t *options;
+    leveldb_cache_t *cache;
+    leveldb_filterpolicy_t *bloom;
+    leveldb_readoptions_t *read;
+    leveldb_writeoptions_t *write, *write_sync;
+    struct lock lock;
+    struct error fault GUARDED_BY(lock);   /* the first failed write */
+    uint64_t settled_log GUARDED_BY(lock); /* logs before it are on the disk */
+};
+
+struct level_snapshot {
+    struct kv_snapshot snapshot;
+    const leveldb_snapshot_t *s;
+};
+
+struct level_iter {
+    struct kv_iter it;
+    leveldb_iterator_t *i;
+};
+
+static struct level *
+level_of(struct kv *kv)
+{
+    return (struct level *)kv;
+}
+
+/* -- errors --------------------------------------------------------------- */
+
+static bool
+starts(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* The one place where LevelDB's texts become ours.  Frees 'text', which is not
+ * NULL. */
+static enum status
+take_error(char *text, const char *dir, struct error *e)
+{
+    enum status st = ST_IO;
+
+    if (starts(text, "IO error: lock ")) {
+        if (strstr(text, "already held by process") != NULL)
+            st = error_set(e, ST_IO, "'%s' is already open in this process",
+                           dir);
+        else
+            st = error_set(e, ST_IO,
+                           "'%s' is in use by another process (LevelDB: %s)",
+                           dir, text);
+    } else {
+        if (starts(text, "Corruption: ") || starts(text, "Invalid argument: "))
+            st = ST_CORRUPT;
+        (void)error_set(e, st, "LevelDB in '%s': %s", dir, text);
+    }
+    leveldb_free(text);
+    return st;
+}
+
+static enum status
+fault_of(struct level *l, struct error *e)
+{
+    enum status st;
+
+    lock_take(&l->lock);
+    st = l->fault.status;
+    if (st != ST_OK && e != NULL)
+        *e = l->fault;
+    lock_drop(&l->lock);
+    return st;
+}
+
+/* Keeps the first failure: from now on nothing is written. */
+static enum status
+fail(struct level *l, const struct error *why, struct error *e)
+{
+    lock_take(&l->lock);
+    if (l->fault.status == ST_OK)
+        l->fault = *why;
+    lock_drop(&l->lock);
+    if (e != NULL)
+        *e = *why;
+    return why->status;
+}
+
+/* -- what lies in the folder ---------------------------------------------- */
+
+enum contents {
+    FOLDER_EMPTY, /* or a creation cut short, before it held any data */
+    FOLDER_WHOLE, /* has CURRENT */
+    FOLDER_OTHER,
+};
+
+/* LevelDB makes these before CURRENT, and logs and tables after it. */
+static bool
+is_before_current(const char *name)
+{
+    size_t n = strlen(name);
+
+    return strcmp(name, "LOCK") == 0 || strcmp(name, "LOG") == 0 ||
+           strcmp(name, "LOG.old") == 0 ||
+           strcmp(name, "MANIFEST-000001") == 0 ||
+           (n > 6 && strcmp(name + n - 6, ".dbtmp") == 0);
+}
+
+static enum status
+look_into(const char *dir, enum contents *out, struct error *e)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *entry;
+
+    *out = FOLDER_EMPTY;
+    if (d == NULL && errno == ENOENT)
+        return ST_OK;
+    if (d == NULL)
+        return error_set(e, ST_IO, "cannot read the folder '%s': %s", dir,
+                         strerror(errno));
+    while ((entry = readdir(d)) != NULL) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        if (strcmp(entry->d_name, "CURRENT") == 0) {
+            *out = FOLDER_WHOLE;
+            break;
+        }
+        if (!is_before_current(entry->d_name))
+            *out = FOLDER_OTHER;
+    }
+    (void)closedir(d);
+    return ST_OK;
+}
+
+static enum status
+check_folder(const struct kv_options *o, bool *create, struct error *e)
+{
+    enum contents contents;
+    enum status st = look_into(o->dir, &contents, e);
+
+    *create = false;
+    if (st != ST_OK || contents == FOLDER_WHOLE)
+        return st;
+    if (contents == FOLDER_OTHER)
+        return error_set(e, o->create ? ST_IO : ST_CORRUPT,
+                         "'%s' is not empty and has no CURRENT file: it is "
+                         "either no database or a damaged one",
+                         o->dir);
+    if (!o->create)
+        return error_set(e, ST_IO, "there is no database in '%s'", o->dir);
+    *create = true;
+    return files_make_dir(o->dir, e);
+}
+
+/* Is it the name of a log, and which? */
+static bool
+log_number(const char *name, uint64_t *number)
+{
+    size_t n = strlen(name);
+
+    return n > 4 && strcmp(name + n - 4, ".log") == 0 &&
+           number_parse_u64(slice_of(name, n - 4), number);
+}
+
+static uint64_t
+newest_log(DIR *d)
+{
+    const struct dirent *entry;
+    uint64_t newest = 0, number;
+
+    rewinddir(d);
+    while ((entry = readdir(d)) != NULL)
+        if (log_number(entry->d_name, &number) && number > newest)
+            newest = number;
+    return newest;
+}
+
+static enum status
+sync_log(DIR *d, const char *name, struct error *e)
+{
+    int fd = openat(dirfd(d), name, O_RDONLY | O_CLOEXEC);
+    enum status st;
+
+    if (fd < 0 && errno == ENOENT)
+        return ST_OK; /* its rows are in a table now, which is synced */
+    if (fd < 0)
+        return error_set(e, ST_IO, "cannot open '%s' to sync it: %s", name,
+                         strerror(errno));
+    st = files_sync_fd(fd, name, e);
+    (void)close(fd);
+    return st;
+}
+
+static enum status
+sync_all_logs(DIR *d, const char *dir, struct error *e)
+{
+    const struct dirent *entry;
+    enum status st = ST_OK;
+    uint64_t number;
+
+    rewinddir(d);
+    while (st == ST_OK && (entry = readdir(d)) != NULL)
+        if (log_number(entry->d_name, &number))
+            st = sync_log(d, entry->d_name, e);
+    return st == ST_OK ? files_sync_fd(dirfd(d), dir, e) : st;
+}
+
+/* After a synced write: makes earlier logs and the folder durable, unless that
+ * was done since the newest log was begun.  'always': does it all the same. */
+static enum status
+settle_logs(struct level *l, bool always, struct error *e)
+{
+    DIR *d = opendir(l->dir);
+    enum status st = ST_OK;
+    uint64_t newest, settled;
+
+    if (d == NULL)
+        return error_set(e, ST_IO, "cannot read the folder '%s': %s", l->dir,
+                         strerror(errno));
+    newest = newest_log(d);
+    lock_take(&l->lock);
+    settled = l->settled_log;
+    lock_drop(&l->lock);
+    if (always || newest > settled)
+        st = sync_all_logs(d, l->dir, e);
+    (void)closedir(d);
+    if (st != ST_OK)
+        return st;
+    lock_take(&l->lock);
+    if (newest > l->settled_log)
+        l->settled_log = newest;
+    lock_drop(&l->lock);
+    return ST_OK;
+}
+
+/* -- reading and writing -------------------------------------------------- */
+
+static enum status
+level_get(struct kv *kv, struct slice key, struct buf *out, struct error *e)
+{
+    struct level *l = level_of(kv);
+    char *err = NULL, *value;
+    size_t size = 0;
+
+    value = leveldb_get(l->db, l->read, (const char *)key.data, key.size, &size,
+                        &err);
+    if (err != NULL)
+        return take_error(err, l->dir, e);
+    if (value == NULL)
+        return error_set(e, ST_NOT_FOUND, "no such key");
+    buf_put(out, value, size);
+    leveldb_free(value);
+    if (out->failed)
+        return error_set(e, ST_LIMIT, "a value has no room");
+    return ST_OK;
+}
+
+static void
+copy_op(void *ctx, struct slice key, const struct slice *value)
+{
+    leveldb_writebatch_t *b = ctx;
+
+    if (value == NULL)
+        leveldb_writebatch_delete(b, (const char *)key.data, key.size);
+    else
+        leveldb_writebatch_put(b, (const char *)key.data, key.size,
+                               (const char *)value->data, value->size);
+}
+
+/* 'b' NULL: an empty batch. */
+static enum status
+write_batch(struct level *l, const struct kv_batch *b, bool sync,
+            bool settle_always, struct error *e)
+{
+    struct error why = { 0 };
+    leveldb_writebatch_t *w;
+    char *err = NULL;
+    enum status st = fault_of(l, e);
+
+    if (st != ST_OK)
+        return st;
+    w = leveldb_writebatch_create();
+    if (b != NULL)
+        kv_batch_each(b, copy_op, w);
+    leveldb_write(l->db, sync ? l->write_sync : l->write, w, &err);
+    leveldb_writebatch_destroy(w);
+    if (err != NULL)
+        st = take_error(err, l->dir, &why);
+    else if (sync)
+        st = settle_logs(l, settle_always, &why);
+    return st == ST_OK ? ST_OK : fail(l, &why, e);
+}
+
+static enum status
+level_write(struct kv *kv, const struct kv_batch *b, bool sync, struct error *e)
+{
+    return write_batch(level_of(kv), b, sync, false, e);
+}
+
+static enum status
+level_sync(struct kv *kv, struct error *e)
+{
+    return write_batch(level_of(kv), NULL, true, true, e);
+}
+
+static struct kv_snapshot *
+level_snapshot_take(struct kv *kv)
+{
+    struct level_snapshot *s = mem_new(sizeof *s);
+
+    s->s = leveldb_create_snapshot(level_of(kv)->db);
+    return &s->snapshot;
+}
+
+static void
+level_snapshot_release(struct kv *kv, struct kv_snapshot *snapshot)
+{
+    struct level_snapshot *s = (struct level_snapshot *)snapshot;
+
+    leveldb_release_snapshot(level_of(kv)->db, s->s);
+    free(s);
+}
+
+static uint64_t
+level_approximate_bytes(struct kv *kv, struct slice from, struct slice to)
+{
+    const char *from_key = (const char *)from.data;
+    const char *to_key = (const char *)to.data;
+    uint64_t size = 0;
+
+    leveldb_approximate_sizes(level_of(kv)->db, 1, &from_key, &from.size,
+                              &to_key, &to.size, &size);
+    return size;
+}
+
+static void
+describe_one(leveldb_t *db, const char *property, const char *what,
+             struct buf *out)
+{
+    char *value = leveldb_property_value(db, property);
+
+    if (value != NULL)
+        buf_printf(out, "%s%s\n", what, value);
+    leveldb_free(value);
+}
+
+static void
+level_describe(struct kv *kv, struct buf *out)
+{
+    struct level *l = level_of(kv);
+    struct error fault;
+
+    buf_printf(out, "engine: LevelDB %d.%d in %s\n", leveldb_major_version(),
+               leveldb_minor_version(), l->dir);
+    if (fault_of(l, &fault) != ST_OK)
+        buf_printf(out, "writes nothing more since: %s\n", fault.text);
+    describe_one(l->db, "leveldb.approximate-memory-usage",
+                 "memory, bytes: ", out);
+    describe_one(l->db, "leveldb.num-files-at-level0",
+                 "files at level 0 (8 slow writes down, 12 stop them): ", out);
+    describe_one(l->db, "leveldb.stats", "", out);
+}
+
+/* -- iterators ------------------------------------------------------------ */
+
+static struct level_iter *
+iter_of(struct kv_iter *it)
+{
+    return (struct level_iter *)it;
+}
+
+static void
+note_error(struct level_iter *i)
+{
+    char *err = NULL;
+
+    leveldb_iter_get_error(i->i, &err);
+    if (err != NULL && i->it.error.status != ST_OK)
+        leveldb_free(err); /* the first one sticks */
+    else if (err != NULL)
+        (void)take_error(err, "the engine", &i->it.error);
+}
+
+static void
+settle(struct level_iter *i)
+{
+    i->it.valid = leveldb_iter_valid(i->i) != 0;
+    if (i->it.valid) {
+        i->it.key.data =
+            (const uint8_t *)leveldb_iter_key(i->i, &i->it.key.size);
+        i->it.value.data =
+            (const uint8_t *)leveldb_iter_value(i->i, &i->it.value.size);
+    } else
+        note_error(i);
+}
+
+static void
+level_iter_seek(struct kv_iter *it, struct slice key)
+{
+    struct level_iter *i = iter_of(it);
+
+    leveldb_iter_seek(i->i, (const char *)key.data, key.size);
+    settle(i);
+}
+
+static void
+level_iter_last(struct kv_iter *it)
+{
+    struct level_iter *i = iter_of(it);
+
+    leveldb_iter_seek_to_last(i->i);
+    settle(i);
+}
+
+static void
+level_iter_before(struct kv_iter *it, struct slice key)
+{
+    struct level_iter *i = iter_of(it);
+
+    leveldb_iter_seek(i->i, (const char *)key.data, key.size);
+    if (leveldb_iter_valid(i->i))
+        leveldb_iter_prev(i->i);
+    else {
+        note_error(i); /* not the end, if it could not be read */
+        leveldb_iter_seek_to_last(i->i);
+    }
+    settle(i);
+}
+
+static void
+level_iter_next(struct kv_iter *it)
+{
+    struct level_iter *i = iter_of(it);
+
+    leveldb_iter_next(i->i);
+    settle(i);
+}
+
+static void
+level_iter_prev(struct kv_iter *it)
+{
+    struct level_iter *i = iter_of(it);
+
+    leveldb_iter_prev(i->i);
+    settle(i);
+}
+
+/* A block that cannot be read is stepped over while other files have keys, so
+ * a valid iterator may have a failure behind it. */
+static void
+level_iter_close(struct kv_iter *it)
+{
+    note_error(iter_of(it));
+}
+
+static void
+level_iter_free(struct kv_iter *it)
+{
+    struct level_iter *i = iter_of(it);
+
+    leveldb_iter_destroy(i->i);
+    free(i);
+}
+
+static const struct kv_iter_engine level_iter_engine = {
+    .close = level_iter_close,
+    .seek = level_iter_seek,
+    .before = level_iter_before,
+    .last = level_iter_last,
+    .next = level_iter_next,
+    .prev = level_iter_prev,
+    .free = level_iter_free,
+};
+
+static struct kv_iter *
+level_iter_open(struct kv *kv, struct kv_snapshot *s)
+{
+    struct level *l = level_of(kv);
+    struct level_iter *i = mem_new(sizeof *i);
+    leveldb_readoptions_t *read = l->read;
+
+    if (s != NULL) {
+        read = leveldb_readoptions_create();
+        leveldb_readoptions_set_verify_checksums(read, 1);
+        leveldb_readoptions_set_snapshot(read, ((struct level_snapshot *)s)->s);
+    }
+    i->it.engine = &level_iter_engine;
+    i->i = leveldb_create_iterator(l->db, read);
+    if (s != NULL)
+        leveldb_readoptions_destroy(read);
+    return &i->it;
+}
+
+/* -- opening -------------------------------------------------------------- */
+
+static void
+level_close(struct kv *kv)
+{
+    struct level *l = level_of(kv);
+
+    if (l->db != NULL)
+        leveldb_close(l->db);
+    leveldb_readoptions_destroy(l->read);
+    leveldb_writeoptions_destroy(l->write);
+    leveldb_writeoptions_destroy(l->write_sync);
+    leveldb_options_destroy(l->options);
+    leveldb_cache_destroy(l->cache);
+    leveldb_filterpolicy_destroy(l->bloom);
+    lock_fini(&l->lock);
+    free(l->dir);
+    free(l);
+}
+
+static const struct kv_engine level_engine = {
+    .close = level_close,
+    .get = level_get,
+    .write = level_write,
+    .sync = level_sync,
+    .snapshot_take = level_snapshot_take,
+    .snapshot_release = level_snapshot_release,
+    .iter_open = level_iter_open,
+    .approximate_bytes = level_approximate_bytes,
+    .describe = level_describe,
+};
+
+static struct level *
+level_new(const struct kv_options *o, bool create)
+{
+    struct level *l = mem_new(sizeof *l);
+    size_t write_buffer = o->write_buffer_bytes;
+    size_t cache = o->cache_bytes;
+
+    l->kv.engine = &level_engine;
+    l->dir = mem_strdup(o->dir);
+    lock_init(&l->lock);
+    l->bloom = leveldb_filterpolicy_create_bloom(10);
+    l->cache = leveldb_cache_create_lru(cache == 0 ? 32 << 20 : cache);
+    l->options = leveldb_options_create();
+    leveldb_options_set_paranoid_checks(l->options, 1);
+    leveldb_options_set_create_if_missing(l->options, create);
+    leveldb_options_set_error_if_exists(l->options, create);
+    leveldb_options_set_compression(l->options, leveldb_snappy_compression);
+    leveldb_options_set_block_size(l->options, 16 << 10);
+    leveldb_options_set_filter_policy(l->options, l->bloom);
+    leveldb_options_set_cache(l->options, l->cache);
+    leveldb_options_set_write_buffer_size(
+        l->options, write_buffer == 0 ? 64 << 20 : write_buffer);
+    leveldb_options_set_max_open_files(
+        l->options, o->max_open_files == 0 ? 500 : o->max_open_files);
+    l->read = leveldb_readoptions_create();
+    leveldb_readoptions_set_verify_checksums(l->read, 1);
+    l->write = leveldb_writeoptions_create();
+    l->write_sync = leveldb_writeoptions_create();
+    leveldb_writeoptions_set_sync(l->write_sync, 1);
+    return l;
+}
+
+enum status
+kv_leveldb_open(const struct kv_options *o, struct kv **out, struct error *e)
+{
+    struct level *l;
+    char *err = NULL;
+    bool create;
+    enum status st = check_folder(o, &create, e);
+
+    if (st != ST_OK)
+        return st;
+    l = level_new(o, create);
+    l->db = leveldb_open(l->options, o->dir, &err);
+    if (err != NULL)
+        st = take_error(err, o->dir, e);
+    else if (create)
+        st = files_sync_dir(o->dir, e);
+    if (st != ST_OK) {
+        level_close(&l->kv);
+        return st;
+    }
+    *out = &l->kv;
+    return ST_OK;
+}
