@@ -1,16 +1,82 @@
-/* The program: 'halite COMMAND'. */
+/* The program: 'halite COMMAND', or OpenTSDB's 'tsdb COMMAND' when called by
+ * that name. */
 #include "config.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "tsd/commands.h"
+
+struct command {
+    const char *name;
+    bool halite, tsdb; /* under which names it is known */
+    int (*run)(int argc, char **argv, bool as_tsdb); /* NULL: not built yet */
+    const char *text;
+};
+
+static const struct command commands[] = {
+    { "tsd", true, true, cmd_tsd, "the daemon" },
+    { "version", true, true, cmd_version, "the version" },
+    { "import", true, true, NULL, "load points from files" },
+    { "query", true, true, NULL, "ask for points" },
+    { "scan", true, true, NULL, "show or delete what is stored" },
+    { "uid", true, true, NULL, "names and their ids" },
+    { "mkmetric", true, true, NULL, "give metrics their ids" },
+    { "fsck", true, true, NULL, "check what is stored" },
+    { "search", true, true, NULL, "find series" },
+    { "bench", true, false, NULL, "measure" },
+};
+#define COMMANDS_LEN (sizeof commands / sizeof commands[0])
+
+static const struct command *
+find(const char *name, bool as_tsdb)
+{
+    for (size_t i = 0; i < COMMANDS_LEN; i++)
+        if (strcmp(commands[i].name, name) == 0 &&
+            (as_tsdb ? commands[i].tsdb : commands[i].halite))
+            return &commands[i];
+    return NULL;
+}
+
+static void
+usage(FILE *out, const char *self, bool as_tsdb)
+{
+    (void)fprintf(out, "usage: %s COMMAND [ARGUMENT]...\n\n", self);
+    for (size_t i = 0; i < COMMANDS_LEN; i++)
+        if (as_tsdb ? commands[i].tsdb : commands[i].halite)
+            (void)fprintf(out, "  %-10s %s%s\n", commands[i].name,
+                          commands[i].text,
+                          commands[i].run == NULL ? " (not built yet)" : "");
+}
+
 int
 main(int argc, char **argv)
 {
-    if (argc == 2 && strcmp(argv[1], "version") == 0) {
-        (void)printf("halite %s\n", PACKAGE_VERSION);
+    const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
+    const char *self = slash != NULL ? slash + 1 : argc > 0 ? argv[0] : "";
+    bool as_tsdb = strcmp(self, "tsdb") == 0;
+    const struct command *c;
+
+    if (argc < 2) {
+        usage(stderr, self, as_tsdb);
+        return 2;
+    }
+    if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0) {
+        usage(stdout, self, as_tsdb);
         return 0;
     }
-    (void)fprintf(stderr, "usage: halite version\n");
-    return 2;
+    if (strcmp(argv[1], "--version") == 0)
+        return cmd_version(argc - 1, argv + 1, as_tsdb);
+    c = find(argv[1], as_tsdb);
+    if (c == NULL) {
+        (void)fprintf(stderr, "%s: there is no command '%s'\n", self, argv[1]);
+        usage(stderr, self, as_tsdb);
+        return 2;
+    }
+    if (c->run == NULL) {
+        (void)fprintf(stderr, "%s: the command '%s' is not there yet\n", self,
+                      c->name);
+        return 2;
+    }
+    return c->run(argc - 1, argv + 1, as_tsdb);
 }

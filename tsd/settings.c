@@ -1,0 +1,433 @@
+/* See tsd/settings.h.  A sorted array: there are some 140 settings, and nobody
+ * asks for one while serving a request. */
+#include "config.h"
+
+#include "tsd/settings.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/number.h"
+#include "base/obj.h"
+#include "tsd/properties.h"
+
+#define SETTINGS_MAGIC  FOURCC('C', 'N', 'F', 'G')
+#define CONFIG_FILE_MAX ((size_t)4 << 20)
+
+struct pair {
+    char *key;
+    char *value;
+};
+
+struct settings {
+    uint32_t magic;
+    struct pair *pairs; /* by key */
+    size_t len;
+};
+
+static const struct setting table[] = {
+#define SETTING(name, value, type, unit, min, max, text) \
+    { name, value, SETTING_##type, unit, min, max, text },
+#include "tsd/settings.def"
+#undef SETTING
+};
+#define TABLE_LEN (sizeof table / sizeof table[0])
+
+static void set_value(struct settings *c, const char *key, const char *value);
+static enum status check_value(const struct setting *s, const char *value,
+                               struct error *e);
+static enum status check_cors(const char *domains, struct error *e);
+static bool parse_number(const struct setting *s, const char *text,
+                         int64_t *out);
+
+const struct setting *
+setting_at(size_t i)
+{
+    return i < TABLE_LEN ? &table[i] : NULL;
+}
+
+const struct setting *
+setting_find(const char *name)
+{
+    for (size_t i = 0; i < TABLE_LEN; i++)
+        if (strcmp(table[i].name, name) == 0)
+            return &table[i];
+    return NULL;
+}
+
+static const char *
+unit_text(const struct setting *s)
+{
+    return s->type == SETTING_BOOL ? "true|false" : s->unit;
+}
+
+static void
+print_markdown(FILE *out, const struct setting *s)
+{
+    bool shown = s->value != NULL && *s->value != '\0';
+
+    (void)fprintf(out, "| `%s` | %s%s%s | ", s->name, shown ? "`" : "",
+                  shown ? s->value : "", shown ? "`" : "");
+    for (const char *u = unit_text(s); *u != '\0'; u++)
+        if (*u == '|')
+            (void)fputs(", ", out);
+        else
+            (void)fputc(*u, out);
+    (void)fprintf(out, " | %s |\n", s->text);
+}
+
+void
+settings_print(FILE *out, bool markdown)
+{
+    for (size_t i = 0; i < TABLE_LEN; i++) {
+        const struct setting *s = &table[i];
+
+        if (markdown)
+            print_markdown(out, s);
+        else
+            (void)fprintf(
+                out, "%s = %s\n    %s%s%s\n", s->name,
+                s->value == NULL ? "(unset)" : s->value, s->text,
+                *unit_text(s) == '\0' ? "" : "  Unit: ", unit_text(s));
+    }
+}
+
+struct settings *
+settings_new(void)
+{
+    struct settings *c = mem_new(sizeof *c);
+
+    c->magic = SETTINGS_MAGIC;
+    for (size_t i = 0; i < TABLE_LEN; i++)
+        if (table[i].value != NULL)
+            set_value(c, table[i].name, table[i].value);
+    return c;
+}
+
+void
+settings_free(struct settings **cp)
+{
+    struct settings *c = *cp;
+
+    *cp = NULL;
+    if (c == NULL)
+        return;
+    OBJ_CHECK(c, SETTINGS_MAGIC);
+    for (size_t i = 0; i < c->len; i++) {
+        free(c->pairs[i].key);
+        free(c->pairs[i].value);
+    }
+    free(c->pairs);
+    OBJ_CLEAR(c);
+    free(c);
+}
+
+void
+settings_set(struct settings *c, const char *key, const char *value)
+{
+    OBJ_CHECK(c, SETTINGS_MAGIC);
+    set_value(c, key, value);
+}
+
+enum status
+settings_set_word(struct settings *c, const char *word, struct error *e)
+{
+    const char *eq = strchr(word, '=');
+    char *key;
+
+    OBJ_CHECK(c, SETTINGS_MAGIC);
+    if (eq == NULL || eq == word)
+        return error_set(e, ST_INVALID, "%s: a setting is key=value",
+                         log_quote(slice_str(word)));
+    key = mem_strndup(word, (size_t)(eq - word));
+    set_value(c, key, eq + 1);
+    free(key);
+    return ST_OK;
+}
+
+static enum status
+found_pair(void *ctx, size_t line, const char *key, const char *value,
+           struct error *e)
+{
+    set_value(ctx, key, value);
+    return ST_OK;
+}
+
+static enum status
+read_file(const char *path, struct buf *out, struct error *e)
+{
+    FILE *f = fopen(path, "re");
+    uint8_t *p;
+    size_t n;
+
+    if (f == NULL)
+        return error_set(e, ST_IO, "%s: %s", path, strerror(errno));
+    while ((p = buf_reserve(out, 4096)) != NULL &&
+           (n = fread(p, 1, 4096, f)) > 0)
+        out->size += n;
+    if (ferror(f)) {
+        (void)error_set(e, ST_IO, "%s: %s", path, strerror(errno));
+        (void)fclose(f);
+        return ST_IO;
+    }
+    (void)fclose(f);
+    if (out->failed)
+        return error_set(e, ST_INVALID, "%s: larger than %zu bytes", path,
+                         CONFIG_FILE_MAX);
+    return ST_OK;
+}
+
+enum status
+settings_load(struct settings *c, const char *path, struct error *e)
+{
+    struct buf text;
+    enum status st;
+
+    OBJ_CHECK(c, SETTINGS_MAGIC);
+    buf_init(&text, CONFIG_FILE_MAX);
+    st = read_file(path, &text, e);
+    if (st == ST_OK) {
+        st = properties_parse(buf_slice(&text), found_pair, c, e);
+        if (st != ST_OK)
+            (void)error_wrap(e, st, "%s", path);
+    }
+    buf_fini(&text);
+    return st;
+}
+
+const char *
+settings_default_path(void)
+{
+    static const char *const paths[] = {
+        "./opentsdb.conf",
+        "/etc/opentsdb.conf",
+        "/etc/opentsdb/opentsdb.conf",
+        "/opt/opentsdb/opentsdb.conf",
+    };
+
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+        if (access(paths[i], R_OK) == 0)
+            return paths[i];
+    return NULL;
+}
+
+enum status
+settings_check(const struct settings *c, struct error *e)
+{
+    OBJ_CHECK(c, SETTINGS_MAGIC);
+    for (size_t i = 0; i < c->len; i++) {
+        const struct setting *s = setting_find(c->pairs[i].key);
+        enum status st;
+
+        if (s == NULL) {
+            log_warn("settings", "unknown setting %s has no effect",
+                     log_quote(slice_str(c->pairs[i].key)));
+            continue;
+        }
+        st = check_value(s, c->pairs[i].value, e);
+        if (st != ST_OK)
+            return st;
+    }
+    return check_cors(settings_text(c, "tsd.http.request.cors_domains"), e);
+}
+
+const char *
+settings_text(const struct settings *c, const char *name)
+{
+    OBJ_CHECK(c, SETTINGS_MAGIC);
+    for (size_t i = 0; i < c->len; i++)
+        if (strcmp(c->pairs[i].key, name) == 0)
+            return c->pairs[i].value;
+    return NULL;
+}
+
+bool
+settings_has(const struct settings *c, const char *name)
+{
+    const char *value = settings_text(c, name);
+
+    return value != NULL && *value != '\0';
+}
+
+bool
+settings_bool(const struct settings *c, const char *name)
+{
+    static const char *const yes[] = { "1", "true", "yes" };
+    const char *value = settings_text(c, name);
+
+    for (size_t i = 0; value != NULL && i < sizeof yes / sizeof yes[0]; i++)
+        if (strcasecmp(value, yes[i]) == 0)
+            return true;
+    return false;
+}
+
+int64_t
+settings_int(const struct settings *c, const char *name)
+{
+    const struct setting *s = setting_find(name);
+    const char *value = settings_text(c, name);
+    int64_t v;
+
+    INSIST(s != NULL && value != NULL);
+    if (*value == '\0')
+        value = s->value;
+    INSIST(parse_number(s, value, &v));
+    return v;
+}
+
+size_t
+settings_size(const struct settings *c, const char *name)
+{
+    return (size_t)settings_int(c, name);
+}
+
+void
+settings_each(const struct settings *c,
+              void (*f)(void *ctx, const char *key, const char *value),
+              void *ctx)
+{
+    OBJ_CHECK(c, SETTINGS_MAGIC);
+    for (size_t i = 0; i < c->len; i++)
+        f(ctx, c->pairs[i].key, c->pairs[i].value);
+}
+
+static char *
+trimmed(const char *value)
+{
+    size_t n;
+
+    while (isspace((unsigned char)*value))
+        value++;
+    n = strlen(value);
+    while (n > 0 && isspace((unsigned char)value[n - 1]))
+        n--;
+    return mem_strndup(value, n);
+}
+
+static void
+set_value(struct settings *c, const char *key, const char *value)
+{
+    char *name = trimmed(key);
+    size_t i = 0;
+
+    while (i < c->len && strcmp(c->pairs[i].key, name) < 0)
+        i++;
+    if (i < c->len && strcmp(c->pairs[i].key, name) == 0) {
+        free(name);
+        free(c->pairs[i].value);
+        c->pairs[i].value = trimmed(value);
+        return;
+    }
+    c->pairs = mem_resize(c->pairs, c->len + 1, sizeof *c->pairs);
+    memmove(c->pairs + i + 1, c->pairs + i, (c->len - i) * sizeof *c->pairs);
+    c->pairs[i] = (struct pair){ name, trimmed(value) };
+    c->len++;
+}
+
+static bool
+is_choice(const char *words, const char *value)
+{
+    size_t n = strlen(value);
+
+    while (*words != '\0') {
+        size_t word = strcspn(words, "|");
+
+        if (word == n && memcmp(words, value, n) == 0)
+            return true;
+        words += word;
+        words += *words == '|';
+    }
+    return false;
+}
+
+/* An empty number is as good as none: people leave "key =" in their files. */
+static enum status
+check_value(const struct setting *s, const char *value, struct error *e)
+{
+    int64_t v;
+
+    switch (s->type) {
+    case SETTING_BOOL:
+    case SETTING_TEXT:
+        return ST_OK;
+    case SETTING_CHOICE:
+        if (!is_choice(s->unit, value))
+            return error_set(e, ST_INVALID, "%s=%s: must be one of %s", s->name,
+                             log_quote(slice_str(value)), s->unit);
+        return ST_OK;
+    case SETTING_INT:
+    case SETTING_BYTES:
+        break;
+    }
+    if (*value == '\0' && s->value != NULL)
+        return ST_OK;
+    if (!parse_number(s, value, &v))
+        return error_set(e, ST_INVALID, "%s=%s: not a whole number", s->name,
+                         log_quote(slice_str(value)));
+    if (v < s->min || v > s->max)
+        return error_set(e, ST_INVALID, "%s=%s: must be between %lld and %lld",
+                         s->name, log_quote(slice_str(value)),
+                         (long long)s->min, (long long)s->max);
+    return ST_OK;
+}
+
+static enum status
+check_cors(const char *domains, struct error *e)
+{
+    bool star = false, other = false;
+
+    while (domains != NULL && *domains != '\0') {
+        size_t n = strcspn(domains, ",");
+        char *word = mem_strndup(domains, n);
+        char *domain = trimmed(word);
+
+        if (strcmp(domain, "*") == 0)
+            star = true;
+        else if (*domain != '\0')
+            other = true;
+        free(domain);
+        free(word);
+        domains += n;
+        domains += *domains == ',';
+    }
+    if (star && other)
+        return error_set(e, ST_INVALID,
+                         "tsd.http.request.cors_domains: * and a list of "
+                         "domains exclude each other");
+    return ST_OK;
+}
+
+static bool
+parse_number(const struct setting *s, const char *text, int64_t *out)
+{
+    struct slice digits = slice_str(text);
+    int64_t factor = 1;
+
+    if (s->type == SETTING_BYTES && digits.size > 1) {
+        switch (digits.data[digits.size - 1]) {
+        case 'k':
+        case 'K':
+            factor = INT64_C(1) << 10;
+            break;
+        case 'm':
+        case 'M':
+            factor = INT64_C(1) << 20;
+            break;
+        case 'g':
+        case 'G':
+            factor = INT64_C(1) << 30;
+            break;
+        default:
+            break;
+        }
+        digits.size -= factor > 1;
+    }
+    return number_parse_i64(digits, out) &&
+           !__builtin_mul_overflow(*out, factor, out);
+}
