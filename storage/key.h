@@ -43,7 +43,11 @@ struct key_shape {
 
 #define KEY_SHAPE_DEFAULT { 1, 16, 3, 3, 3 }
 
-/* A whole metric, then whole pairs, tagks ascending and distinct? */
+/* Widths of 1..8, salt_width 0 or 1, buckets that fit it? */
+bool key_shape_is_valid(const struct key_shape *s);
+
+/* A whole metric, then whole pairs, at most KEY_MAX_TAGS of them, tagks
+ * ascending and distinct? */
 bool tsuid_is_valid(const struct key_shape *s, struct slice tsuid);
 size_t tsuid_tags(const struct key_shape *s, struct slice tsuid);
 /* Lends the i-th pair's halves; 'i' < tsuid_tags(). */
@@ -59,7 +63,8 @@ size_t key_row(const struct key_shape *s, struct slice tsuid, uint32_t base,
                uint8_t *out);
 
 /* Splits a row key.  The TSUID is copied to 'tsuid' (TSUID_MAX bytes).
- * ST_CORRUPT when the bytes are no row key of this shape. */
+ * ST_CORRUPT when the bytes are no row key of this shape: another table, tags
+ * that are no valid TSUID's, a time that is no full hour, another's salt. */
 MUST_CHECK enum status key_row_parse(const struct key_shape *s,
                                      struct slice key, unsigned *salt,
                                      uint32_t *base, uint8_t *tsuid,
@@ -72,7 +77,7 @@ size_t key_series(struct slice tsuid, uint8_t *out);
  * Writes prefix.size bytes at most; 0 when there is none (all 0xff). */
 size_t key_after_prefix(struct slice prefix, uint8_t *out);
 
-/* Numbers in keys: big-endian, 'width' bytes. */
+/* Numbers in keys: big-endian, 'width' bytes, which must hold 'v'. */
 void key_put_uint(uint8_t *out, uint64_t v, unsigned width);
 uint64_t key_get_uint(const uint8_t *in, unsigned width);
 

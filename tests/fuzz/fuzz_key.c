@@ -1,0 +1,37 @@
+/* Row keys: what parses is what key_row() writes, byte for byte.
+ *
+ *     <shape: salt, buckets - 1, widths> <key> */
+#include "config.h"
+
+#include "storage/key.h"
+
+#include "base/cursor.h"
+#include "base/obj.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct cursor c = cursor_of(slice_of(data, size));
+    struct key_shape s = { .salt_width = cursor_u8(&c) % 2 };
+    unsigned buckets = 1u + cursor_u8(&c);
+    uint8_t tsuid[TSUID_MAX], key[ROW_KEY_MAX];
+    struct slice input;
+    unsigned salt;
+    uint32_t base;
+    size_t n;
+
+    s.salt_buckets = (uint16_t)(s.salt_width == 0 ? 1 : buckets);
+    s.metric_width = (uint8_t)(1 + cursor_u8(&c) % 8);
+    s.tagk_width = (uint8_t)(1 + cursor_u8(&c) % 8);
+    s.tagv_width = (uint8_t)(1 + cursor_u8(&c) % 8);
+    input = cursor_bytes(&c, cursor_left(&c));
+    if (key_row_parse(&s, input, &salt, &base, tsuid, &n, NULL) != ST_OK)
+        return 0;
+    INSIST(salt < s.salt_buckets);
+    INSIST(tsuid_is_valid(&s, slice_of(tsuid, n)));
+    n = key_row(&s, slice_of(tsuid, n), base, key);
+    INSIST(slice_eq(slice_of(key, n), input));
+    return 0;
+}

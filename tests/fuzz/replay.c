@@ -1,0 +1,131 @@
+/* Feeds a fuzz target what is kept: make check runs this main(); clang's
+ * -fsanitize=fuzzer brings another (tests/fuzz/hunt).
+ *
+ *     fuzz_X FILE-OR-FOLDER...
+ *     fuzz_X                     all of $srcdir/tests/fuzz/X.in
+ *
+ * Small inputs are also tried cut off at every byte, and with every byte
+ * inverted, so that a few seeds reach most refusals. */
+#include "config.h"
+
+#include <dirent.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define SMALL 1024
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Each input in memory of exactly its size: a sanitizer then sees one byte too
+ * many. */
+static void
+feed(const uint8_t *data, size_t size)
+{
+    uint8_t *copy = malloc(size == 0 ? 1 : size);
+
+    if (copy == NULL)
+        abort();
+    if (size > 0)
+        memcpy(copy, data, size);
+    (void)LLVMFuzzerTestOneInput(copy, size);
+    free(copy);
+}
+
+static void
+feed_variants(uint8_t *data, size_t size)
+{
+    feed(data, size);
+    if (size > SMALL)
+        return;
+    for (size_t i = 0; i < size; i++) {
+        feed(data, i);
+        data[i] = (uint8_t)~data[i];
+        feed(data, size);
+        data[i] = (uint8_t)~data[i];
+    }
+}
+
+static int
+replay_file(const char *path, size_t size)
+{
+    FILE *f = fopen(path, "rb");
+    uint8_t *data = malloc(size == 0 ? 1 : size);
+    size_t got = 0;
+
+    if (f == NULL || data == NULL)
+        perror(path);
+    else
+        got = fread(data, 1, size, f);
+    if (f != NULL)
+        (void)fclose(f);
+    if (got == size && f != NULL)
+        feed_variants(data, size);
+    free(data);
+    return f != NULL && got == size ? 1 : -1;
+}
+
+/* How many inputs there were; -1 on a failure. */
+static int
+replay(const char *path)
+{
+    struct dirent **names;
+    struct stat st;
+    int n, sum = 0;
+
+    if (stat(path, &st) != 0) {
+        perror(path);
+        return -1;
+    }
+    if (!S_ISDIR(st.st_mode))
+        return replay_file(path, (size_t)st.st_size);
+    n = scandir(path, &names, NULL, alphasort);
+    for (int i = 0; i < n; i++) {
+        char file[4096];
+
+        (void)snprintf(file, sizeof file, "%s/%s", path, names[i]->d_name);
+        if (sum >= 0 && stat(file, &st) == 0 && S_ISREG(st.st_mode))
+            sum = replay_file(file, (size_t)st.st_size) < 0 ? -1 : sum + 1;
+        free(names[i]);
+    }
+    if (n >= 0)
+        free(names);
+    return n < 0 ? -1 : sum;
+}
+
+static int
+replay_default(const char *program)
+{
+    const char *srcdir = getenv("srcdir");
+    const char *name = strrchr(program, '/');
+    char path[4096];
+
+    name = name == NULL ? program : name + 1;
+    if (strncmp(name, "fuzz_", 5) == 0)
+        name += 5;
+    (void)snprintf(path, sizeof path, "%s/tests/fuzz/%s.in",
+                   srcdir == NULL ? "." : srcdir, name);
+    return replay(path);
+}
+
+int
+main(int argc, char **argv)
+{
+    int sum = 0;
+
+    feed(NULL, 0);
+    if (argc < 2)
+        sum = replay_default(argv[0]);
+    for (int i = 1; i < argc && sum >= 0; i++) {
+        int n = replay(argv[i]);
+
+        sum = n < 0 ? -1 : sum + n;
+    }
+    if (sum <= 0)
+        (void)fprintf(stderr, "%s: no inputs\n", argv[0]);
+    else
+        (void)printf("%d inputs\n", sum);
+    return sum > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
