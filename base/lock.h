@@ -44,6 +44,7 @@
 #define REQUIRES(...)    TS_ATTR(requires_capability(__VA_ARGS__))
 #define ACQUIRE(...)     TS_ATTR(acquire_capability(__VA_ARGS__))
 #define RELEASE(...)     TS_ATTR(release_capability(__VA_ARGS__))
+#define REQUIRES_SHARED(...) TS_ATTR(requires_shared_capability(__VA_ARGS__))
 #define ACQUIRE_SHARED(...) TS_ATTR(acquire_shared_capability(__VA_ARGS__))
 #define RELEASE_SHARED(...) TS_ATTR(release_shared_capability(__VA_ARGS__))
 #define EXCLUDES(...)    TS_ATTR(locks_excluded(__VA_ARGS__))
