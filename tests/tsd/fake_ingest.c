@@ -1,0 +1,188 @@
+/* See tests/tsd/fake_ingest.h. */
+#include "config.h"
+
+#include "tests/tsd/fake_ingest.h"
+
+#include <stdlib.h>
+
+#include "base/number.h"
+
+struct fake fake = { .lock = LOCK_INIT };
+
+void
+fake_reset(void)
+{
+    for (size_t i = 0; i < fake.series_len; i++)
+        free(fake.series[i]);
+    buf_fini(&fake.log);
+    fake = (struct fake){ .lock = LOCK_INIT, .keep_log = true };
+}
+
+void
+fake_forget(void)
+{
+    lock_take(&fake.lock);
+    for (size_t i = 0; i < fake.series_len; i++) {
+        free(fake.series[i]);
+        fake.series[i] = NULL;
+    }
+    lock_drop(&fake.lock);
+}
+
+const char *
+fake_log(void)
+{
+    return buf_cstr(&fake.log);
+}
+
+/* ASCII letters, and those of ISO-8859-1. */
+static bool
+is_letter(uint32_t c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c >= 0xc0 && c < 0x250 && c != 0xd7 && c != 0xf7);
+}
+
+static size_t
+char_size(struct slice s, size_t at)
+{
+    size_t n = 1;
+
+    while (at + n < s.size && (s.data[at + n] & 0xc0) == 0x80)
+        n++;
+    return n;
+}
+
+enum status
+uid_validate_name(const struct uid_table *u, const char *what,
+                  struct slice name, struct error *e)
+{
+    (void)u;
+    if (name.size == 0)
+        return error_set(e, ST_INVALID, "Invalid %s: empty string", what);
+    for (size_t i = 0; i < name.size;) {
+        size_t n = char_size(name, i);
+        uint32_t c =
+            n == 2   ? (name.data[i] & 0x1fU) << 6 | (name.data[i + 1] & 0x3fU)
+            : n == 1 ? name.data[i]
+                     : 0;
+
+        if (!is_letter(c) && !(c >= '0' && c <= '9') &&
+            (c == 0 || c > 0x7f || strchr("-_./", (int)c) == NULL))
+            return error_set(
+                e, ST_INVALID, "Invalid %s (\"%.*s\"): illegal character: %.*s",
+                what, SLICE_ARG(name), (int)n, (const char *)name.data + i);
+        i += n;
+    }
+    return ST_OK;
+}
+
+static int
+compare_tags(const void *a, const void *b)
+{
+    const struct tag *x = a, *y = b;
+
+    return slice_cmp(x->key, y->key);
+}
+
+enum status
+series_resolve(struct series_directory *d, const struct series_rules *rules,
+               struct slice metric, const struct tag *tags, size_t tags_len,
+               series_ref *ref, uint8_t *tsuid, size_t *tsuid_size,
+               struct error *e)
+{
+    struct tag sorted[KEY_MAX_TAGS];
+    struct buf name = BUF_INIT;
+    size_t i;
+
+    (void)d;
+    (void)rules;
+    (void)tsuid;
+    *tsuid_size = 0;
+    if (fake.unknown_metrics)
+        return error_set(e, ST_NOT_FOUND, "No such name for 'metrics': '%.*s'",
+                         SLICE_ARG(metric));
+    memcpy(sorted, tags, tags_len * sizeof *tags);
+    qsort(sorted, tags_len, sizeof *sorted, compare_tags);
+    buf_put_slice(&name, metric);
+    for (i = 0; i < tags_len; i++) {
+        buf_put_str(&name, i == 0 ? "{" : ",");
+        buf_put_slice(&name, sorted[i].key);
+        buf_put_str(&name, "=");
+        buf_put_slice(&name, sorted[i].value);
+    }
+    buf_put_str(&name, "}");
+    lock_take(&fake.lock);
+    fake.resolved++;
+    for (i = 0; i < fake.series_len; i++)
+        if (fake.series[i] != NULL &&
+            strcmp(fake.series[i], buf_cstr(&name)) == 0)
+            break;
+    if (i == fake.series_len && i < FAKE_SERIES)
+        fake.series[fake.series_len++] = strdup(buf_cstr(&name));
+    *ref = i + 1;
+    lock_drop(&fake.lock);
+    buf_fini(&name);
+    return i < FAKE_SERIES ? ST_OK : error_set(e, ST_IO, "too many series");
+}
+
+static void
+log_point(const struct store_point *p)
+{
+    char text[NUMBER_TEXT_MAX];
+    size_t n = p->point.is_float ? number_format_double(p->point.v.d, text)
+                                 : number_format_i64(p->point.v.i, text);
+
+    buf_printf(&fake.log, "%s %lld %.*s\n", fake.series[p->series - 1],
+               (long long)p->point.ts_ms, (int)n, text);
+}
+
+enum status
+store_put(struct store *s, struct store_point *points, size_t len,
+          uint64_t *lsn, struct error *e)
+{
+    enum status result = ST_OK;
+
+    (void)s;
+    lock_take(&fake.lock);
+    for (size_t i = 0; i < len; i++) {
+        enum status status = ST_OK;
+
+        if (fake.fails)
+            status = error_set(e, ST_IO, "the disk is on fire");
+        else if (fake.is_busy && fake.busy == 0)
+            status = error_set(e, ST_BUSY, "busy");
+        else if (fake.series[points[i].series - 1] == NULL)
+            status = error_set(e, ST_NOT_FOUND, "stale");
+        if (fake.is_busy && fake.busy > 0)
+            fake.busy--;
+        points[i].status = status;
+        if (status == ST_OK) {
+            fake.points++;
+            if (fake.keep_log)
+                log_point(&points[i]);
+        } else if (result == ST_OK) {
+            result = status;
+        }
+    }
+    *lsn = fake.points;
+    lock_drop(&fake.lock);
+    return result;
+}
+
+enum status
+store_commit(struct store *s, uint64_t lsn, bool sync, struct error *e)
+{
+    enum status status = ST_OK;
+
+    (void)s;
+    (void)sync;
+    lock_take(&fake.lock);
+    fake.commits++;
+    if (fake.commit_fails != NULL)
+        status = error_set(e, ST_IO, "%s", fake.commit_fails);
+    else if (lsn > fake.committed_points)
+        fake.committed_points = lsn;
+    lock_drop(&fake.lock);
+    return status;
+}

@@ -1,0 +1,68 @@
+/*
+ * Inside of a batch: columns of what is on its way, one row a point.
+ *
+ * Threads: one at a time.
+ */
+#ifndef TSD_PUT_PRIV_H
+#define TSD_PUT_PRIV_H
+
+#include "tsd/put.h"
+#include "tsd/put_tags.h"
+
+struct put_path {
+    uint32_t magic;
+    struct store *store;
+    struct series_directory *directory;
+    struct uid_table *uids;
+    struct series_rules rules;
+    struct put_cache *cache;
+    char *header_tag;
+};
+
+struct put_batch {
+    uint32_t magic;
+    struct put_path *path;
+    put_failed *failed;
+    void *ctx;
+    struct slice extra_key, extra_value; /* data NULL: none */
+    struct buf text, why;                /* scratch of the slow way */
+    uint64_t lsn, committed;
+
+    /* What was added.  Not 'ready': its key is not one for the cache (the key
+     * of such a line is the whole line). */
+    size_t len;
+    struct put_key keys[PUT_BATCH_MAX];
+    struct point points[PUT_BATCH_MAX];
+    size_t ids[PUT_BATCH_MAX];
+    const struct put_json_point *json[PUT_BATCH_MAX]; /* NULL: a line */
+    bool ready[PUT_BATCH_MAX];
+    series_ref refs[PUT_BATCH_MAX];
+
+    /* What waits for the store; 'rows' says where it stands above. */
+    bool looked_up;
+    size_t out_len;
+    struct store_point out[PUT_BATCH_MAX];
+    uint16_t rows[PUT_BATCH_MAX];
+    bool again[PUT_BATCH_MAX]; /* its series was asked for anew */
+};
+
+/* A row's names, parsed. */
+struct put_names {
+    struct slice metric;
+    struct put_tags tags;
+};
+
+/* Parses a row in full; false when it was refused (and put_failed() called).
+ * Fills the row's point and 'names'. */
+bool put_line_parse(struct put_batch *b, size_t row, struct put_names *names);
+bool put_json_parse(struct put_batch *b, size_t row, struct put_names *names);
+
+/* Reports a row as failed; 'why' is the batch's. */
+void put_refuse(struct put_batch *b, size_t row, enum put_fault fault);
+
+/* What both check, in OpenTSDB's order: a finite value, a time in range, the
+ * number of tags, the names.  'time' as the client gave it. */
+bool put_check(struct put_batch *b, size_t row, const struct put_names *names,
+               int64_t time, bool narrow);
+
+#endif
