@@ -32,9 +32,12 @@ enum http_method {
     HTTP_POST = 2,
     HTTP_PUT = 4,
     HTTP_DELETE = 8,
-    HTTP_HEAD = 16, /* served as GET, its body not sent */
+    HTTP_HEAD = 16, /* if a route takes it: served as GET, no body sent */
     HTTP_OPTIONS = 32,
     HTTP_OTHER = 64,
+    /* Of a route: "?method_override=" counts on GET, as OpenTSDB has it for
+     * query, search, annotation, uid and tree alone. */
+    HTTP_OVERRIDE = 128,
 };
 
 struct http_server;
@@ -54,7 +57,7 @@ typedef void http_serve(void *ctx, const struct http_request *r,
  * longest route wins, so "/api/query/last" may be a route of its own. */
 struct http_route {
     const char *path;
-    unsigned methods; /* others get 405 as OpenTSDB writes it */
+    unsigned methods; /* of enum http_method; others get OpenTSDB's 405 */
     bool worker;      /* may block or take long: not on a connection thread */
     http_serve *serve;
     void *ctx;
@@ -63,19 +66,20 @@ struct http_route {
 struct http_options {
     const struct http_route *routes;
     size_t routes_len;
-    unsigned threads;            /* connection threads; 0: 2 */
-    unsigned workers;            /* 0: 4 */
-    size_t workers_queue;        /* waiting requests, past it 503; 0: 1024 */
-    size_t body_bytes;           /* one body, decompressed too; 0: 32 MB */
-    size_t bodies_bytes;         /* all together, past it 503; 0: 256 MB */
-    size_t head_bytes;           /* 0: 32 KB */
-    unsigned head_ms;            /* to send a whole head; 0: 30 s */
-    unsigned body_ms;            /* to send a whole body; 0: 120 s */
-    unsigned idle_ms;            /* keep-alive; 0: 300 s */
-    bool chunked;                /* take chunked bodies */
-    const char *cors_domains;    /* "", "*", or a list, comma-separated */
+    unsigned threads;         /* connection threads; 0: 2 */
+    unsigned workers;         /* 0: 4 */
+    size_t workers_queue;     /* waiting requests, past it 503; 0: 1024 */
+    size_t body_bytes;        /* one body, decompressed too; 0: 32 MB */
+    size_t bodies_bytes;      /* all together, past it 503; 0: 256 MB */
+    size_t arena_bytes;       /* of one request; 0: 256 MB */
+    size_t head_bytes;        /* 0: 32 KB */
+    unsigned head_ms;         /* to send a whole head; 0: 30 s */
+    unsigned body_ms;         /* to send a whole body; 0: 120 s */
+    unsigned idle_ms;         /* keep-alive; 0: 300 s */
+    bool chunked;             /* take chunked bodies */
+    const char *cors_domains; /* "", "*", or a list, comma-separated */
     const char *cors_headers;
-    bool show_stack_trace;       /* put a "trace" into errors */
+    bool show_stack_trace; /* put a "trace" into errors */
     /* Called when a connection ends, with what http_server_give() was given. */
     void (*closed)(void *ctx, void *cookie);
     void *closed_ctx;
@@ -85,23 +89,29 @@ MUST_CHECK enum status http_server_start(const struct http_options *o,
                                          struct http_server **out,
                                          struct error *e);
 /* Takes over a connected, non-blocking socket, whose first bytes are still
- * unread.  The peer's address is copied. */
+ * unread.  The peer's address is copied.  On failure the socket is closed, and
+ * closed() is not called.  Counting connections is the caller's: there is no
+ * limit here. */
 MUST_CHECK enum status http_server_give(struct http_server *s, int fd,
                                         const struct sockaddr *peer,
                                         socklen_t peer_size, void *cookie,
                                         struct error *e);
-/* Finishes the requests under way, for at most 'drain_ms', and closes. */
+/* Finishes the requests under way, for at most 'drain_ms'; then http_gone() is
+ * true for those that are left, and they are waited for.  Closes all
+ * connections. */
 void http_server_stop(struct http_server **s, unsigned drain_ms);
 
 struct http_counts {
-    uint64_t requests, errors, connections, bytes_in, bytes_out;
-    uint64_t bodies_bytes; /* held now */
+    uint64_t requests, errors;    /* since start; errors: 400 and above */
+    uint64_t bytes_in, bytes_out; /* of bodies, as on the wire */
+    uint64_t connections;         /* open now */
+    uint64_t bodies_bytes;        /* held now */
 };
 struct http_counts http_server_counts(struct http_server *s);
 
 /* -- the request ----------------------------------------------------------- */
 
-/* After method_override. */
+/* After method_override, where the route takes that; GET for a HEAD. */
 enum http_method http_method(const struct http_request *r);
 /* Lower-cased, decoded, without version: "/api/query/exp". */
 const char *http_path(const struct http_request *r);
@@ -116,6 +126,10 @@ bool http_param(const struct http_request *r, const char *name,
 bool http_has_param(const struct http_request *r, const char *name);
 /* NULL when absent. Names ignore case. */
 const char *http_header(const struct http_request *r, const char *name);
+/* Calls 'f' with each header, as it came. */
+void http_each_header(const struct http_request *r,
+                      void (*f)(void *ctx, const char *name, const char *value),
+                      void *ctx);
 /* "127.0.0.1:4711"; and whether it is of this machine. */
 const char *http_peer(const struct http_request *r);
 bool http_peer_is_loopback(const struct http_request *r);
@@ -126,22 +140,26 @@ struct arena *http_arena(const struct http_request *r);
 
 /* -- the reply: one of these, last call wins ------------------------------- */
 
-/* A body for the caller to append to; empty at first. Replies start as 200
- * "application/json; charset=UTF-8" with an empty body. */
+/* A body for the caller to append to; empty at first. Replies start as 200 with
+ * an empty body, under /api as "application/json; charset=UTF-8"; elsewhere the
+ * type is guessed from the path's end and the body's first byte, as OpenTSDB
+ * does ("application/json", "text/html; charset=UTF-8", "text/plain"). */
 struct buf *http_reply_body(struct http_reply *out);
 void http_reply_status(struct http_reply *out, unsigned status);
 void http_reply_type(struct http_reply *out, const char *content_type);
 void http_reply_header(struct http_reply *out, const char *name,
                        const char *value);
 /* Drops the body so far and answers {"error":{"code":..,"message":..,
- * "details":..}} (under /api), OpenTSDB's HTML page elsewhere.  'details' may be
- * NULL. */
+ * "details":..}} (under /api), a page elsewhere, or {"err":..} with "?json".
+ * 'details' may be NULL.  A page's 401..499 is 400, but for 404, 408, 413, 429:
+ * so OpenTSDB has it. */
 void http_reply_error(struct http_reply *out, unsigned status,
                       const char *message, const char *details);
 /* The same from an error, by its status. */
 void http_reply_failure(struct http_reply *out, const struct error *e);
 /* 405 "Method not allowed" with OpenTSDB's details. */
-void http_reply_bad_method(struct http_reply *out, const struct http_request *r);
+void http_reply_bad_method(struct http_reply *out,
+                           const struct http_request *r);
 /* 404 "Endpoint not found". */
 void http_reply_not_found(struct http_reply *out);
 /* No body, as 204 and 304 need. */

@@ -1,0 +1,388 @@
+/*
+ * A server of a few routes, and clients which talk raw bytes to it over the
+ * loopback, for the tests of web/http.h.
+ *
+ *     struct rig rig;
+ *     rig_start(&rig, &(struct http_options){ .body_bytes = 100 });
+ *     int fd = rig_connect(&rig);
+ *     rig_send(fd, "GET /api/echo HTTP/1.1\r\n\r\n");
+ *     struct answer a = rig_read(fd);
+ *
+ * Routes: "/api/echo" and "/page" answer the method, the path, the parameters
+ * and the body; "/api/slow" waits for rig_open_gate() on a worker; "/api/large"
+ * answers as many bytes as "?n=" says; "/api/fail" errors; "/api/empty" 204;
+ * "/api/hold" waits until its client hung up.
+ */
+#ifndef TESTS_WEB_RIG_H
+#define TESTS_WEB_RIG_H
+
+#include "web/http.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/lock.h"
+#include "base/number.h"
+#include "tests/harness.h"
+#include "web/json.h"
+
+struct rig {
+    struct http_server *server;
+    int listener;
+    struct sockaddr_in address;
+    struct lock lock;
+    struct cond changed;
+    bool open;       /* the gate of /api/slow */
+    unsigned inside; /* requests in a route now */
+    unsigned served;
+    unsigned gone;   /* /api/hold saw its client leave */
+    unsigned closed; /* connections that ended */
+};
+
+struct answer {
+    unsigned status; /* 0: closed without one */
+    char head[4096];
+    struct buf body;
+    bool closed; /* by the server, behind it */
+};
+
+/* -- routes ---------------------------------------------------------------- */
+
+static inline void
+rig_enter(struct rig *rig, int by)
+{
+    lock_take(&rig->lock);
+    rig->inside += (unsigned)by;
+    rig->served += by > 0;
+    cond_broadcast(&rig->changed);
+    lock_drop(&rig->lock);
+}
+
+static inline void
+rig_echo(void *ctx, const struct http_request *r, struct http_reply *out)
+{
+    struct buf *b = http_reply_body(out);
+    size_t len;
+    const struct http_param *p = http_params(r, &len);
+
+    rig_enter(ctx, 1);
+    buf_printf(b, "{\"method\":%d,\"path\":", (int)http_method(r));
+    json_put_string(b, slice_str(http_path(r)));
+    buf_put_str(b, ",\"params\":[");
+    for (size_t i = 0; i < len; i++) {
+        buf_put_str(b, i > 0 ? "," : "");
+        json_put_string(b, p[i].name);
+        buf_put_str(b, ",");
+        json_put_string(b, p[i].value);
+    }
+    buf_put_str(b, "],\"body\":");
+    json_put_string(b, http_body(r));
+    buf_put_str(b, "}");
+    rig_enter(ctx, -1);
+}
+
+static inline void
+rig_slow(void *ctx, const struct http_request *r, struct http_reply *out)
+{
+    struct rig *rig = ctx;
+
+    rig_enter(rig, 1);
+    lock_take(&rig->lock);
+    while (!rig->open && !http_gone(r))
+        cond_wait_ms(&rig->changed, &rig->lock, 20);
+    lock_drop(&rig->lock);
+    buf_put_str(http_reply_body(out), "\"slow\"");
+    rig_enter(rig, -1);
+}
+
+static inline void
+rig_hold(void *ctx, const struct http_request *r, struct http_reply *out)
+{
+    struct rig *rig = ctx;
+
+    rig_enter(rig, 1);
+    lock_take(&rig->lock);
+    while (!http_gone(r))
+        cond_wait_ms(&rig->changed, &rig->lock, 10);
+    rig->gone++;
+    lock_drop(&rig->lock);
+    rig_enter(rig, -1);
+}
+
+static inline void
+rig_large(void *ctx, const struct http_request *r, struct http_reply *out)
+{
+    struct slice s = { 0 };
+    uint64_t n = 0;
+
+    if (!http_param(r, "n", &s) || !number_parse_u64(s, &n)) {
+        http_reply_error(out, 400, "n is missing", "say how many");
+        return;
+    }
+    uint8_t *p = buf_reserve(http_reply_body(out), n);
+
+    ck_assert_ptr_nonnull(p);
+    memset(p, 'x', n);
+    http_reply_body(out)->size = n;
+}
+
+static inline void
+rig_fail(void *ctx, const struct http_request *r, struct http_reply *out)
+{
+    struct error e;
+
+    (void)error_set(&e, ST_BUSY, "not \"now\"");
+    http_reply_failure(out, &e);
+}
+
+static inline void
+rig_empty(void *ctx, const struct http_request *r, struct http_reply *out)
+{
+    http_reply_empty(out, 204);
+}
+
+/* -- the server ------------------------------------------------------------ */
+
+static inline void
+rig_closed(void *ctx, void *cookie)
+{
+    struct rig *rig = ctx;
+
+    ck_assert_ptr_eq(cookie, rig);
+    lock_take(&rig->lock);
+    rig->closed++;
+    cond_broadcast(&rig->changed);
+    lock_drop(&rig->lock);
+}
+
+static inline void
+rig_start(struct rig *rig, const struct http_options *from)
+{
+    const unsigned any =
+        HTTP_GET | HTTP_POST | HTTP_PUT | HTTP_DELETE | HTTP_HEAD;
+    const struct http_route routes[] = {
+        { "/api/echo", any, false, rig_echo, rig },
+        { "/api/echo/deep", HTTP_GET | HTTP_OVERRIDE, true, rig_echo, rig },
+        { "/api/get", HTTP_GET, false, rig_echo, rig },
+        { "/api/work", any, true, rig_echo, rig },
+        { "/api/slow", any, true, rig_slow, rig },
+        { "/api/hold", any, true, rig_hold, rig },
+        { "/api/large", HTTP_GET, true, rig_large, rig },
+        { "/api/fail", HTTP_GET, false, rig_fail, rig },
+        { "/api/empty", any, false, rig_empty, rig },
+        { "/page", HTTP_GET, false, rig_echo, rig },
+        { "/", HTTP_GET, false, rig_echo, rig },
+    };
+    struct http_options o = *from;
+    struct error e;
+    socklen_t size = sizeof rig->address;
+
+    *rig = (struct rig){ .listener = -1 };
+    lock_init(&rig->lock);
+    cond_init(&rig->changed);
+    o.routes = routes;
+    o.routes_len = sizeof routes / sizeof routes[0];
+    o.closed = rig_closed;
+    o.closed_ctx = rig;
+    ck_assert_int_eq(http_server_start(&o, &rig->server, &e), ST_OK);
+    rig->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    rig->address.sin_family = AF_INET;
+    rig->address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ck_assert_int_eq(
+        bind(rig->listener, (struct sockaddr *)&rig->address, size), 0);
+    ck_assert_int_eq(listen(rig->listener, 512), 0);
+    ck_assert_int_eq(
+        getsockname(rig->listener, (struct sockaddr *)&rig->address, &size), 0);
+}
+
+static inline void
+rig_stop(struct rig *rig)
+{
+    http_server_stop(&rig->server, 2000);
+    ck_assert_uint_eq(rig->inside, 0);
+    (void)close(rig->listener);
+    cond_fini(&rig->changed);
+    lock_fini(&rig->lock);
+}
+
+static inline int
+rig_connect(struct rig *rig)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
+    struct sockaddr_in peer;
+    socklen_t size = sizeof peer;
+    struct error e = { 0 };
+    int other;
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(
+        connect(fd, (struct sockaddr *)&rig->address, sizeof rig->address), 0);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    other = accept4(rig->listener, (struct sockaddr *)&peer, &size,
+                    SOCK_NONBLOCK | SOCK_CLOEXEC);
+    ck_assert_int_ge(other, 0);
+    ck_assert_int_eq(http_server_give(rig->server, other,
+                                      (struct sockaddr *)&peer, size, rig, &e),
+                     ST_OK);
+    return fd;
+}
+
+static inline void
+rig_open_gate(struct rig *rig)
+{
+    lock_take(&rig->lock);
+    rig->open = true;
+    cond_broadcast(&rig->changed);
+    lock_drop(&rig->lock);
+}
+
+/* Waits until a count of the rig's has reached 'n'; no longer than 10 s. */
+static inline bool
+rig_wait(struct rig *rig, const unsigned *count, unsigned n)
+{
+    bool reached;
+
+    lock_take(&rig->lock);
+    for (int i = 0; *count < n && i < 100; i++)
+        cond_wait_ms(&rig->changed, &rig->lock, 100);
+    reached = *count >= n;
+    lock_drop(&rig->lock);
+    return reached;
+}
+
+/* -- the client ------------------------------------------------------------ */
+
+/* What cannot be sent, since the server hung up, is dropped. */
+static inline void
+rig_send_bytes(int fd, const void *data, size_t size)
+{
+    const char *p = data;
+
+    while (size > 0) {
+        ssize_t n = send(fd, p, size, MSG_NOSIGNAL);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return;
+        p += n;
+        size -= (size_t)n;
+    }
+}
+
+static inline void
+rig_send(int fd, const char *s)
+{
+    rig_send_bytes(fd, s, strlen(s));
+}
+
+/* One byte; -1 at the end, or after 10 s of silence. */
+static inline int
+rig_byte(int fd)
+{
+    struct pollfd p = { .fd = fd, .events = POLLIN };
+    unsigned char c;
+
+    if (poll(&p, 1, 10000) != 1 || recv(fd, &c, 1, 0) != 1)
+        return -1;
+    return c;
+}
+
+static inline bool
+rig_header(const struct answer *a, const char *name, char *value, size_t size)
+{
+    char wanted[64];
+    const char *p;
+
+    (void)snprintf(wanted, sizeof wanted, "\r\n%s: ", name);
+    p = strcasestr(a->head, wanted);
+    if (p == NULL)
+        return false;
+    p += strlen(wanted);
+    (void)snprintf(value, size, "%.*s", (int)strcspn(p, "\r"), p);
+    return true;
+}
+
+/* Reads one answer; 'bodiless': it is of a HEAD. */
+static inline struct answer
+rig_read_answer(int fd, bool bodiless)
+{
+    struct answer a = { 0 };
+    size_t n = 0, left;
+    char length[32];
+    int c;
+
+    while (n + 1 < sizeof a.head) {
+        c = rig_byte(fd);
+        if (c < 0) {
+            a.closed = true;
+            return a;
+        }
+        a.head[n++] = (char)c;
+        if (n >= 4 && memcmp(a.head + n - 4, "\r\n\r\n", 4) == 0)
+            break;
+    }
+    if (sscanf(a.head, "HTTP/1.%*1[01] %u", &a.status) != 1)
+        a.status = 0;
+    if (bodiless || !rig_header(&a, "Content-Length", length, sizeof length))
+        return a;
+    left = strtoull(length, NULL, 10);
+    while (left > 0) {
+        uint8_t *p = buf_reserve(&a.body, left);
+        struct pollfd poll_in = { .fd = fd, .events = POLLIN };
+        ssize_t got;
+
+        if (poll(&poll_in, 1, 10000) != 1 ||
+            (got = recv(fd, p, left, 0)) <= 0) {
+            a.closed = true;
+            break;
+        }
+        a.body.size += (size_t)got;
+        left -= (size_t)got;
+    }
+    return a;
+}
+
+static inline struct answer
+rig_read(int fd)
+{
+    return rig_read_answer(fd, false);
+}
+
+/* Does the server hang up next? */
+static inline bool
+rig_is_closed(int fd)
+{
+    return rig_byte(fd) < 0;
+}
+
+/* One request on a connection of its own. */
+static inline struct answer
+rig_ask(struct rig *rig, const char *request)
+{
+    int fd = rig_connect(rig);
+    struct answer a;
+
+    rig_send(fd, request);
+    a = rig_read_answer(fd, strncmp(request, "HEAD", 4) == 0);
+    (void)close(fd);
+    return a;
+}
+
+static inline const char *
+rig_body(struct answer *a)
+{
+    return buf_cstr(&a->body);
+}
+
+#endif

@@ -1,0 +1,374 @@
+/* The server: what libmicrohttpd is told, and what it calls.
+ *
+ * It runs without a listening socket, with epoll in each of a few threads, and
+ * without a connection limit (which deadlocks it in 0.9.75 when it is reached
+ * through MHD_add_connection) or a timeout of its own (see http_conn.c). */
+#include "config.h"
+
+#include "web/http_priv.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+/* For libmicrohttpd's own notes about a head, and the head of the reply. */
+#define HEAD_SLACK ((size_t)8 << 10)
+
+/* At stop, for the refusals of what still waited. */
+#define LAST_REPLIES_MS 100
+
+/* A reply must be read at 16 KB a second, after a grace of body_ms. */
+#define SEND_BYTES_PER_MS 16
+
+/* -- a request's life ------------------------------------------------------ */
+
+static struct http_conn *
+conn_of(struct MHD_Connection *mhd)
+{
+    const union MHD_ConnectionInfo *i =
+        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+    return i == NULL ? NULL : i->socket_context;
+}
+
+/* The first line was read. */
+static void *
+on_line(void *arg, const char *uri, struct MHD_Connection *mhd)
+{
+    struct http_server *s = arg;
+    struct http_request *r = mem_new(sizeof *r);
+
+    r->magic = HTTP_REQUEST_MAGIC;
+    r->phase = PHASE_HEAD;
+    r->server = s;
+    r->conn = conn_of(mhd);
+    r->mhd = mhd;
+    r->arena = arena_new(s->o.arena_bytes);
+    r->start_us = clock_monotonic_us();
+    r->method_text = "";
+    r->url = arena_strdup(r->arena, slice_str(uri == NULL ? "" : uri));
+    if (r->url == NULL)
+        r->url = "";
+    http_reply_init(&r->reply, r);
+    atomic_fetch_add(&s->active, 1);
+    if (http_conn_state(r->conn) == CONN_IDLE)
+        (void)http_conn_enter(r->conn, CONN_HEAD, s->o.head_ms);
+    return r;
+}
+
+/* The reply was sent, or the connection ended. */
+static void
+on_completed(void *arg, struct MHD_Connection *mhd, void **ctx,
+             enum MHD_RequestTerminationCode why)
+{
+    struct http_server *s = arg;
+    struct http_request *r = *ctx;
+
+    *ctx = NULL;
+    if (r == NULL)
+        return;
+    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
+    INSIST(r->phase != PHASE_AWAY || r->ready);
+    (void)http_conn_enter(r->conn, CONN_IDLE, s->o.idle_ms);
+    if (why == MHD_REQUEST_TERMINATED_CLIENT_ABORT)
+        counter_add(CNT_CONN_CLOSED, 1);
+    else if (why == MHD_REQUEST_TERMINATED_READ_ERROR)
+        counter_add(CNT_CONN_RESET, 1);
+    http_body_free(r);
+    http_reply_fini(&r->reply);
+    if (r->response != NULL)
+        MHD_destroy_response(r->response);
+    arena_free(&r->arena);
+    OBJ_CLEAR(r);
+    free(r);
+    if (atomic_fetch_sub(&s->active, 1) == 1 && atomic_load(&s->stopping)) {
+        lock_take(&s->lock);
+        cond_broadcast(&s->quiet);
+        lock_drop(&s->lock);
+    }
+}
+
+static enum MHD_Result
+send_reply(struct http_request *r)
+{
+    struct http_server *s = r->server;
+    uint64_t ms = s->o.body_ms + r->response_size / SEND_BYTES_PER_MS;
+
+    r->phase = PHASE_DONE;
+    if (r->response == NULL || !http_conn_enter(r->conn, CONN_SEND, ms))
+        return MHD_NO;
+    return MHD_queue_response(r->mhd, r->reply.status, r->response);
+}
+
+static enum MHD_Result
+on_head(struct http_request *r, const char *method)
+{
+    struct http_server *s = r->server;
+
+    r->method_text = arena_strdup(r->arena, slice_str(method));
+    if (r->method_text == NULL)
+        return MHD_NO;
+    atomic_fetch_add(&s->requests, 1);
+    counter_add(CNT_RPC_HTTP, 1);
+    r->phase = PHASE_BODY;
+    if (!http_admit(r)) {
+        http_serve_now(r);
+        return send_reply(r);
+    }
+    if (r->body.expected == 0)
+        return http_conn_enter(r->conn, CONN_BUSY, 0) ? MHD_YES : MHD_NO;
+    return http_conn_enter(r->conn, CONN_BODY, s->o.body_ms) ? MHD_YES : MHD_NO;
+}
+
+static enum MHD_Result
+on_whole(struct http_request *r)
+{
+    struct http_server *s = r->server;
+
+    http_body_end(r);
+    if (!http_conn_enter(r->conn, CONN_BUSY, 0))
+        return MHD_NO;
+    if (!r->answered && r->route->worker) {
+        if (http_work_admit(s)) {
+            r->phase = PHASE_AWAY;
+            MHD_suspend_connection(r->mhd);
+            http_work_push(r);
+            return MHD_YES;
+        }
+        http_reply_error(&r->reply, 503, "Too many requests are waiting",
+                         "Please try again");
+        http_reply_header(&r->reply, "Retry-After", "1");
+        r->answered = true;
+    }
+    http_serve_now(r);
+    return send_reply(r);
+}
+
+static enum MHD_Result
+on_request(void *arg, struct MHD_Connection *mhd, const char *url,
+           const char *method, const char *version, const char *data,
+           size_t *size, void **ctx)
+{
+    struct http_request *r = *ctx;
+
+    if (r == NULL)
+        return MHD_NO;
+    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
+    switch (r->phase) {
+    case PHASE_HEAD:
+        return on_head(r, method);
+    case PHASE_BODY:
+        if (*size > 0) {
+            bool more = http_body_take(r, slice_of(data, *size));
+
+            *size = 0;
+            return more ? MHD_YES : MHD_NO;
+        }
+        return on_whole(r);
+    case PHASE_AWAY:
+        return r->ready ? send_reply(r) : MHD_YES;
+    case PHASE_DONE:
+    default:
+        return MHD_NO;
+    }
+}
+
+/* -- connections ----------------------------------------------------------- */
+
+static void
+on_connection(void *arg, struct MHD_Connection *mhd, void **socket_ctx,
+              enum MHD_ConnectionNotificationCode what)
+{
+    struct http_server *s = arg;
+    struct http_conn *c = *socket_ctx;
+    const union MHD_ConnectionInfo *i;
+
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+        *socket_ctx = NULL;
+        http_conn_end(&c, true);
+        return;
+    }
+    i = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
+    INSIST(i != NULL);
+    c = http_conn_find(s, i->connect_fd);
+    INSIST(c != NULL);
+    *socket_ctx = c;
+    (void)http_conn_enter(c, CONN_HEAD, s->o.head_ms);
+}
+
+enum status
+http_server_give(struct http_server *s, int fd, const struct sockaddr *peer,
+                 socklen_t peer_size, void *cookie, struct error *e)
+{
+    struct http_conn *c;
+
+    OBJ_CHECK(s, HTTP_SERVER_MAGIC);
+    if (atomic_load(&s->stopping)) {
+        (void)close(fd);
+        return error_set(e, ST_BUSY, "the server is stopping");
+    }
+    c = http_conn_new(s, fd, peer, cookie);
+    if (MHD_add_connection(s->daemon, fd, peer, peer_size) == MHD_YES)
+        return ST_OK;
+    http_conn_end(&c, false);
+    return error_set(e, ST_BUSY, "cannot take a connection: %s",
+                     strerror(errno));
+}
+
+/* -- start and stop -------------------------------------------------------- */
+
+static void
+fill_defaults(struct http_options *o)
+{
+#define DEFAULT(member, value) o->member = o->member == 0 ? (value) : o->member
+    DEFAULT(threads, 2);
+    DEFAULT(workers, 4);
+    DEFAULT(workers_queue, 1024);
+    DEFAULT(body_bytes, (size_t)32 << 20);
+    DEFAULT(bodies_bytes, (size_t)256 << 20);
+    DEFAULT(arena_bytes, (size_t)256 << 20);
+    DEFAULT(head_bytes, (size_t)32 << 10);
+    DEFAULT(head_ms, 30 * 1000);
+    DEFAULT(body_ms, 120 * 1000);
+    DEFAULT(idle_ms, 300 * 1000);
+#undef DEFAULT
+}
+
+static enum status
+start_daemon(struct http_server *s, struct error *e)
+{
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET |
+                     MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC;
+
+    s->daemon = MHD_start_daemon(
+        flags, 0, NULL, NULL, on_request, s, MHD_OPTION_URI_LOG_CALLBACK,
+        on_line, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
+        MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
+        MHD_OPTION_CONNECTION_LIMIT, 1u << 24,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, s->o.head_bytes + HEAD_SLACK,
+        MHD_OPTION_CONNECTION_TIMEOUT, 0u,
+        s->o.threads > 1 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END,
+        s->o.threads, MHD_OPTION_END);
+    if (s->daemon == NULL)
+        return error_set(e, ST_IO, "start libmicrohttpd: %s", strerror(errno));
+    return ST_OK;
+}
+
+static void
+server_free(struct http_server *s)
+{
+    for (size_t i = 0; i < s->cors_len; i++)
+        free(s->cors[i]);
+    free(s->cors);
+    free(s->cors_headers);
+    free(s->routes);
+    cond_fini(&s->quiet);
+    lock_fini(&s->lock);
+    OBJ_CLEAR(s);
+    free(s);
+}
+
+static enum status
+start_parts(struct http_server *s, struct error *e)
+{
+    enum status st = http_cors_init(s, e);
+
+    if (st != ST_OK)
+        return st;
+    st = http_work_start(s, e);
+    if (st != ST_OK)
+        return st;
+    st = http_conns_start(s, e);
+    if (st != ST_OK) {
+        http_work_stop(s);
+        return st;
+    }
+    st = start_daemon(s, e);
+    if (st != ST_OK) {
+        http_conns_stop(s);
+        http_conns_fini(s);
+        http_work_stop(s);
+    }
+    return st;
+}
+
+enum status
+http_server_start(const struct http_options *o, struct http_server **out,
+                  struct error *e)
+{
+    struct http_server *s = mem_new(sizeof *s);
+    enum status st;
+
+    *out = NULL;
+    s->magic = HTTP_SERVER_MAGIC;
+    s->o = *o;
+    fill_defaults(&s->o);
+    s->routes = mem_new_array(o->routes_len + 1, sizeof *s->routes);
+    if (o->routes_len > 0)
+        memcpy(s->routes, o->routes, o->routes_len * sizeof *s->routes);
+    lock_init(&s->lock);
+    cond_init(&s->quiet);
+    st = start_parts(s, e);
+    if (st != ST_OK)
+        server_free(s);
+    else
+        *out = s;
+    return st;
+}
+
+static void
+drain(struct http_server *s, unsigned ms)
+{
+    int64_t end = clock_monotonic_us() + (int64_t)ms * 1000;
+
+    lock_take(&s->lock);
+    while (atomic_load(&s->active) > 0) {
+        int64_t left = (end - clock_monotonic_us()) / 1000;
+
+        if (left <= 0)
+            break;
+        cond_wait_ms(&s->quiet, &s->lock, (unsigned)left);
+    }
+    lock_drop(&s->lock);
+}
+
+void
+http_server_stop(struct http_server **sp, unsigned drain_ms)
+{
+    struct http_server *s = *sp;
+
+    *sp = NULL;
+    if (s == NULL)
+        return;
+    OBJ_CHECK(s, HTTP_SERVER_MAGIC);
+    atomic_store(&s->stopping, true);
+    drain(s, drain_ms);
+    atomic_store(&s->aborting, true);
+    http_work_close(s);
+    drain(s, LAST_REPLIES_MS);
+    http_conns_stop(s);
+    MHD_stop_daemon(s->daemon);
+    http_work_stop(s);
+    http_conns_fini(s);
+    INSIST(atomic_load(&s->active) == 0);
+    INSIST(atomic_load(&s->bodies) == 0);
+    server_free(s);
+}
+
+struct http_counts
+http_server_counts(struct http_server *s)
+{
+    OBJ_CHECK(s, HTTP_SERVER_MAGIC);
+    return (struct http_counts){
+        .requests = atomic_load(&s->requests),
+        .errors = atomic_load(&s->errors),
+        .bytes_in = atomic_load(&s->bytes_in),
+        .bytes_out = atomic_load(&s->bytes_out),
+        .connections = atomic_load(&s->conns.open),
+        .bodies_bytes = atomic_load(&s->bodies),
+    };
+}

@@ -1,0 +1,294 @@
+/* Connections by their socket, and the watchdog.
+ *
+ * libmicrohttpd's own timeout starts anew with each byte, so a client that
+ * sends one byte a second may hold a connection for ever.  Here each state has
+ * a deadline of its own:
+ *
+ *     NEW -> HEAD -> BODY -> BUSY -> SEND -> IDLE -> HEAD ...
+ *
+ * State and deadline are one atomic word: the thread of the connection moves
+ * it on, the watchdog may only exchange an overdue one for CUT, after which it
+ * alone owns the socket's fate, says 408 and shuts it down; libmicrohttpd then
+ * reads the end and closes.  A drip before a first line on a kept connection
+ * looks like idling, and ends with it. */
+#include "config.h"
+
+#include "web/http_priv.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#define STATE_BITS 3
+#define NO_LIMIT   (UINT64_MAX >> STATE_BITS)
+
+static uint64_t
+word(enum conn_state state, uint64_t deadline_ms)
+{
+    return deadline_ms << STATE_BITS | (uint64_t)state;
+}
+
+static enum conn_state
+state_of(uint64_t w)
+{
+    return (enum conn_state)(w & ((1u << STATE_BITS) - 1));
+}
+
+static uint64_t
+now_ms(void)
+{
+    return (uint64_t)clock_monotonic_us() / 1000;
+}
+
+bool
+http_conn_enter(struct http_conn *c, enum conn_state state, uint64_t ms)
+{
+    uint64_t next = word(state, ms == 0 ? NO_LIMIT : now_ms() + ms);
+    uint64_t old = atomic_load(&c->state);
+
+    OBJ_CHECK(c, HTTP_CONN_MAGIC);
+    do {
+        if (state_of(old) == CONN_CUT)
+            return false;
+    } while (!atomic_compare_exchange_weak(&c->state, &old, next));
+    return true;
+}
+
+enum conn_state
+http_conn_state(struct http_conn *c)
+{
+    OBJ_CHECK(c, HTTP_CONN_MAGIC);
+    return state_of(atomic_load(&c->state));
+}
+
+/* -- the watchdog ---------------------------------------------------------- */
+
+/* A last word, if there is room for it; nothing of a reply was sent yet. */
+static void
+say_timeout(int fd)
+{
+    static const char text[] =
+        "HTTP/1.1 408 Request Timeout\r\n"
+        "Content-Type: application/json; charset=UTF-8\r\n"
+        "Content-Length: 60\r\n"
+        "Connection: close\r\n"
+        "\r\n"
+        "{\"error\":{\"code\":408,\"message\":\"The request came too "
+        "slowly\"}}";
+
+    (void)send(fd, text, sizeof text - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+static void
+check_one(struct http_conn *c, uint64_t now)
+{
+    uint64_t old = atomic_load(&c->state);
+    enum conn_state state = state_of(old);
+
+    if (old >> STATE_BITS > now || state == CONN_CUT || state == CONN_NEW ||
+        !atomic_compare_exchange_strong(&c->state, &old,
+                                        word(CONN_CUT, NO_LIMIT)))
+        return;
+    if (state != CONN_IDLE) {
+        counter_add(CNT_CONN_TIMEOUT, 1);
+        log_debug("web", "%s: too slow, closed", c->peer);
+    }
+    if (state == CONN_HEAD || state == CONN_BODY)
+        say_timeout(c->fd);
+    (void)shutdown(c->fd, SHUT_RDWR);
+}
+
+static void *
+watch(void *arg)
+{
+    struct http_server *s = arg;
+    struct conns *t = &s->conns;
+
+    lock_take(&t->lock);
+    while (!t->stop) {
+        uint64_t now = now_ms();
+
+        for (size_t i = 0; i < t->len; i++)
+            if (t->by_fd[i] != NULL)
+                check_one(t->by_fd[i], now);
+        cond_wait_ms(&t->wake, &t->lock, t->tick_ms);
+    }
+    lock_drop(&t->lock);
+    return NULL;
+}
+
+static unsigned
+least(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+enum status
+http_conns_start(struct http_server *s, struct error *e)
+{
+    struct conns *t = &s->conns;
+    unsigned tick;
+    int rc;
+
+    lock_init(&t->lock);
+    cond_init(&t->wake);
+    tick = least(s->o.head_ms, least(s->o.body_ms, s->o.idle_ms)) / 4;
+    t->tick_ms = tick < 10 ? 10 : least(tick, 1000);
+    rc = pthread_create(&t->watchdog, NULL, watch, s);
+    if (rc == 0)
+        return ST_OK;
+    cond_fini(&t->wake);
+    lock_fini(&t->lock);
+    return error_set(e, ST_IO, "start a thread: %s", strerror(rc));
+}
+
+void
+http_conns_stop(struct http_server *s)
+{
+    struct conns *t = &s->conns;
+
+    lock_take(&t->lock);
+    t->stop = true;
+    cond_broadcast(&t->wake);
+    lock_drop(&t->lock);
+    (void)pthread_join(t->watchdog, NULL);
+}
+
+void
+http_conns_fini(struct http_server *s)
+{
+    struct conns *t = &s->conns;
+    struct http_conn **by_fd;
+    size_t len;
+
+    lock_take(&t->lock);
+    by_fd = t->by_fd;
+    len = t->len;
+    t->by_fd = NULL;
+    t->len = 0;
+    lock_drop(&t->lock);
+    for (size_t i = 0; i < len; i++)
+        http_conn_end(&by_fd[i], true);
+    free(by_fd);
+    cond_fini(&t->wake);
+    lock_fini(&t->lock);
+}
+
+/* -- the table ------------------------------------------------------------- */
+
+static void
+name_peer(struct http_conn *c, const struct sockaddr *peer)
+{
+    char text[INET6_ADDRSTRLEN] = "";
+    unsigned port;
+
+    if (peer != NULL && peer->sa_family == AF_INET) {
+        struct sockaddr_in in;
+
+        memcpy(&in, peer, sizeof in);
+        (void)inet_ntop(AF_INET, &in.sin_addr, text, sizeof text);
+        port = ntohs(in.sin_port);
+        c->loopback = ntohl(in.sin_addr.s_addr) >> 24 == 127;
+        (void)snprintf(c->peer, sizeof c->peer, "%s:%u", text, port);
+    } else if (peer != NULL && peer->sa_family == AF_INET6) {
+        struct sockaddr_in6 in;
+
+        memcpy(&in, peer, sizeof in);
+        port = ntohs(in.sin6_port);
+        if (IN6_IS_ADDR_V4MAPPED(&in.sin6_addr)) {
+            const uint8_t *v4 = in.sin6_addr.s6_addr + 12;
+
+            c->loopback = v4[0] == 127;
+            (void)inet_ntop(AF_INET, v4, text, sizeof text);
+            (void)snprintf(c->peer, sizeof c->peer, "%s:%u", text, port);
+            return;
+        }
+        c->loopback = IN6_IS_ADDR_LOOPBACK(&in.sin6_addr);
+        (void)inet_ntop(AF_INET6, &in.sin6_addr, text, sizeof text);
+        (void)snprintf(c->peer, sizeof c->peer, "[%s]:%u", text, port);
+    } else {
+        c->loopback = peer != NULL && peer->sa_family == AF_UNIX;
+        (void)snprintf(c->peer, sizeof c->peer, "local:0");
+    }
+}
+
+static void
+grow(struct conns *t, size_t need) REQUIRES(t->lock)
+{
+    size_t len = t->len < 64 ? 64 : t->len;
+
+    while (len < need)
+        len *= 2;
+    t->by_fd = mem_resize(t->by_fd, len, sizeof(struct http_conn *));
+    while (t->len < len)
+        t->by_fd[t->len++] = NULL;
+}
+
+struct http_conn *
+http_conn_new(struct http_server *s, int fd, const struct sockaddr *peer,
+              void *cookie)
+{
+    struct http_conn *c = mem_new(sizeof *c), *stale;
+    struct conns *t = &s->conns;
+
+    INSIST(fd >= 0);
+    c->magic = HTTP_CONN_MAGIC;
+    c->fd = fd;
+    c->server = s;
+    c->cookie = cookie;
+    name_peer(c, peer);
+    atomic_init(&c->state, word(CONN_NEW, NO_LIMIT));
+    lock_take(&t->lock);
+    if ((size_t)fd >= t->len)
+        grow(t, (size_t)fd + 1);
+    stale = t->by_fd[fd];
+    t->by_fd[fd] = NULL;
+    lock_drop(&t->lock);
+    /* Its socket was closed without a word, for want of memory. */
+    http_conn_end(&stale, true);
+    lock_take(&t->lock);
+    t->by_fd[fd] = c;
+    lock_drop(&t->lock);
+    atomic_fetch_add(&t->open, 1);
+    return c;
+}
+
+struct http_conn *
+http_conn_find(struct http_server *s, int fd)
+{
+    struct conns *t = &s->conns;
+    struct http_conn *c = NULL;
+
+    lock_take(&t->lock);
+    if (fd >= 0 && (size_t)fd < t->len)
+        c = t->by_fd[fd];
+    lock_drop(&t->lock);
+    return c;
+}
+
+void
+http_conn_end(struct http_conn **cp, bool tell)
+{
+    struct http_conn *c = *cp;
+    struct http_server *s;
+
+    *cp = NULL;
+    if (c == NULL)
+        return;
+    OBJ_CHECK(c, HTTP_CONN_MAGIC);
+    s = c->server;
+    lock_take(&s->conns.lock);
+    if ((size_t)c->fd < s->conns.len && s->conns.by_fd[c->fd] == c)
+        s->conns.by_fd[c->fd] = NULL;
+    lock_drop(&s->conns.lock);
+    atomic_fetch_sub(&s->conns.open, 1);
+    if (tell && s->o.closed != NULL)
+        s->o.closed(s->o.closed_ctx, c->cookie);
+    OBJ_CLEAR(c);
+    free(c);
+}

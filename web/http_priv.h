@@ -1,0 +1,252 @@
+/*
+ * The insides of the HTTP server: its parts, one file each.
+ *
+ *     http.c          start, stop, and the callbacks that libmicrohttpd calls
+ *     http_conn.c     connections by socket; the watchdog for slow clients
+ *     http_target.c   the request target: path, version, parameters
+ *     http_admit.c    the head: what is refused before a body is read
+ *     http_body.c     the body: budget, limits, gzip and deflate undone
+ *     http_work.c     the pool that serves the routes which may block
+ *     http_request.c  what an endpoint may ask a request
+ *     http_reply.c    what an endpoint may say, and errors
+ *     http_send.c     a reply made ready for the wire: jsonp, gzip, CORS
+ *
+ * A request is made when its first line was read and dies when its reply was
+ * sent or its connection ended.  Its phases, and the calls that move it:
+ *
+ *     PHASE_HEAD -http_admit()-> PHASE_BODY -http_serve_now()-> PHASE_DONE
+ *                                     |                            ^
+ *                                     +-> PHASE_AWAY (a worker's) -+
+ *
+ * Threads: a request belongs to the thread of its connection, but in PHASE_AWAY
+ *          to one worker, while libmicrohttpd holds the connection suspended.
+ */
+#ifndef WEB_HTTP_PRIV_H
+#define WEB_HTTP_PRIV_H
+
+#include <microhttpd.h>
+#include <stdatomic.h>
+#include <zlib.h>
+
+#include "base/lock.h"
+#include "base/obj.h"
+#include "web/http.h"
+
+#define HTTP_SERVER_MAGIC  FOURCC('H', 'T', 'S', 'V')
+#define HTTP_CONN_MAGIC    FOURCC('H', 'T', 'C', 'N')
+#define HTTP_REQUEST_MAGIC FOURCC('H', 'T', 'R', 'Q')
+#define HTTP_REPLY_MAGIC   FOURCC('H', 'T', 'R', 'P')
+
+/* -- http_target.c --------------------------------------------------------- */
+
+struct http_target {
+    const char *path; /* lower-cased, decoded, without the version */
+    const char *key;  /* the route's name: "/api/query", "/q", "/" */
+    const char *key2; /* with one segment more, under /api; or NULL */
+    bool is_api;
+    struct http_param *params;
+    size_t params_len;
+    /* What is wrong with it: 0, or an HTTP status and its texts. */
+    unsigned fault;
+    const char *message;
+    const char *details;
+};
+
+/* Takes 'url' apart; faults are told in '*t'. */
+void http_target_parse(struct arena *a, const char *url, struct http_target *t);
+
+/* Decodes %xx (and '+' as a blank, if 'plus'); false on a bad escape or when
+ * the arena is full.  The result has a NUL behind it. */
+bool http_decode(struct arena *a, struct slice s, bool plus, struct slice *out);
+
+/* The route of a target, or NULL. */
+const struct http_route *http_route_find(const struct http_route *routes,
+                                         size_t routes_len,
+                                         const struct http_target *t);
+
+/* -- http_body.c ----------------------------------------------------------- */
+
+enum http_coding { CODING_NONE, CODING_GZIP, CODING_DEFLATE };
+
+struct http_body {
+    uint8_t *data;
+    size_t size;
+    size_t cap;
+    uint64_t expected; /* Content-Length, or UINT64_MAX */
+    uint64_t received; /* bytes that came, before decoding */
+    uint64_t dropped;  /* of them, after it was refused */
+    enum http_coding coding;
+    bool inflating; /* 'z' is initialised */
+    bool ended;     /* the compressed stream is complete */
+    bool whole;     /* nothing more will come */
+    uint8_t lead[2];
+    size_t lead_size;
+    z_stream z;
+};
+
+/* Takes the next piece of the body.  A body that must be refused leaves an
+ * error reply; what follows is dropped.  False: enough dropped, hang up. */
+bool http_body_take(struct http_request *r, struct slice piece);
+/* The body is complete: checks the compressed stream's end. */
+void http_body_end(struct http_request *r);
+void http_body_free(struct http_request *r);
+
+/* -- http_reply.c ---------------------------------------------------------- */
+
+struct http_header {
+    struct http_header *next;
+    const char *name;
+    const char *value;
+};
+
+struct http_reply {
+    uint32_t magic;
+    struct http_request *request;
+    unsigned status;
+    const char *type; /* NULL: the default of the path */
+    struct buf body;
+    struct http_header *headers;
+    bool empty;
+    bool close;
+    bool plain_page; /* an error outside of /api, whatever the path */
+};
+
+void http_reply_init(struct http_reply *out, struct http_request *r);
+void http_reply_fini(struct http_reply *out);
+
+/* -- http_conn.c ----------------------------------------------------------- */
+
+/* What a connection is doing, and until when it may: see http_conn.c. */
+enum conn_state {
+    CONN_NEW,  /* given, not yet known to libmicrohttpd */
+    CONN_HEAD, /* its head is coming */
+    CONN_BODY, /* its body is coming */
+    CONN_BUSY, /* being served; the endpoint keeps its own time */
+    CONN_SEND, /* the reply is going out */
+    CONN_IDLE, /* between requests */
+    CONN_CUT,  /* the watchdog hung up */
+};
+
+struct http_conn {
+    uint32_t magic;
+    int fd;
+    struct http_server *server;
+    void *cookie;
+    bool loopback;
+    char peer[64];
+    _Atomic uint64_t state; /* enum conn_state, and the deadline above it */
+};
+
+struct conns {
+    struct lock lock;
+    struct http_conn **by_fd GUARDED_BY(lock);
+    size_t len GUARDED_BY(lock);
+    pthread_t watchdog;
+    struct cond wake;
+    bool stop GUARDED_BY(lock);
+    unsigned tick_ms;
+    atomic_size_t open;
+};
+
+MUST_CHECK enum status http_conns_start(struct http_server *s, struct error *e);
+void http_conns_stop(struct http_server *s);
+/* Ends what is left, after libmicrohttpd has stopped. */
+void http_conns_fini(struct http_server *s);
+struct http_conn *http_conn_new(struct http_server *s, int fd,
+                                const struct sockaddr *peer, void *cookie);
+struct http_conn *http_conn_find(struct http_server *s, int fd);
+/* Forgets the connection; 'tell' calls the server's closed(). */
+void http_conn_end(struct http_conn **c, bool tell);
+/* Enters 'state', to be left within 'ms' (0: no limit); false when the
+ * watchdog was faster. */
+bool http_conn_enter(struct http_conn *c, enum conn_state state, uint64_t ms);
+enum conn_state http_conn_state(struct http_conn *c);
+
+/* -- http_work.c ----------------------------------------------------------- */
+
+struct work {
+    struct lock lock;
+    struct cond wake;    /* for workers: a job, or the end */
+    struct cond settled; /* for stop: none pending */
+    struct http_request *first GUARDED_BY(lock);
+    struct http_request *last GUARDED_BY(lock);
+    size_t pending GUARDED_BY(lock); /* admitted, not yet resumed */
+    bool closed GUARDED_BY(lock);
+    bool stop GUARDED_BY(lock);
+    pthread_t *threads;
+    unsigned threads_len;
+};
+
+MUST_CHECK enum status http_work_start(struct http_server *s, struct error *e);
+/* Room for one more?  If so the caller suspends the connection and pushes. */
+bool http_work_admit(struct http_server *s);
+void http_work_push(struct http_request *r);
+/* Admits no more, answers what waits, returns when no request is away. */
+void http_work_close(struct http_server *s);
+void http_work_stop(struct http_server *s);
+
+/* -- http.c, http_admit.c, http_send.c ------------------------------------- */
+
+struct http_server {
+    uint32_t magic;
+    struct http_options o; /* defaults filled in */
+    struct http_route *routes;
+    char **cors; /* upper-cased; NULL: CORS is off */
+    size_t cors_len;
+    bool cors_any;
+    char *cors_headers;
+    struct MHD_Daemon *daemon;
+    struct conns conns;
+    struct work work;
+    struct lock lock;     /* for 'quiet' alone */
+    struct cond quiet;    /* no request is under way */
+    atomic_size_t active; /* requests whose first line was read */
+    atomic_bool stopping; /* replies close their connections */
+    atomic_bool aborting; /* http_gone() is true for all */
+    atomic_size_t bodies; /* bytes held for bodies */
+    atomic_uint_fast64_t requests, errors, bytes_in, bytes_out;
+};
+
+enum http_phase { PHASE_HEAD, PHASE_BODY, PHASE_AWAY, PHASE_DONE };
+
+struct http_request {
+    uint32_t magic;
+    enum http_phase phase;
+    struct http_server *server;
+    struct http_conn *conn;
+    struct MHD_Connection *mhd;
+    struct arena *arena;
+    const char *url;         /* as it came */
+    const char *method_text; /* as it came */
+    enum http_method method;
+    struct http_target target;
+    const struct http_route *route;
+    struct http_body body;
+    struct http_reply reply;
+    bool answered; /* the reply is made; a body is only dropped */
+    bool ready;    /* 'response' is made */
+    bool cors_ok;  /* the origin may read the reply */
+    const char *jsonp;
+    struct MHD_Response *response;
+    size_t response_size;
+    struct http_request *next; /* in the queue of work */
+    int64_t start_us;
+    atomic_bool gone;
+    _Atomic int64_t asked_us; /* when the socket was last asked */
+};
+
+/* Checks the head and finds the route; a refusal leaves a reply and sets
+ * 'answered'.  False: refuse at once, without reading further. */
+bool http_admit(struct http_request *r);
+/* Reads the CORS options of a server. */
+MUST_CHECK enum status http_cors_init(struct http_server *s, struct error *e);
+
+/* Calls the route, unless the request is answered, and makes the response. */
+void http_serve_now(struct http_request *r);
+/* Turns the reply into a response for libmicrohttpd. */
+void http_finish(struct http_request *r);
+
+/* What Accept-Encoding asks for, of what we have. */
+enum http_coding http_accepts(const char *accept_encoding);
+
+#endif

@@ -1,0 +1,153 @@
+/* See web/json.h.  The writer is ours because it is hot; parsing is Jansson's,
+ * behind a check of the depth, which would otherwise be its stack's. */
+#include "config.h"
+
+#include "web/json.h"
+
+#include <jansson.h>
+
+#include "base/cursor.h"
+
+#define DEPTH_MAX 64
+
+/* 0: as it is; 1: needs thought (escape, or not ASCII). */
+static const uint8_t special[256] = {
+    [0x00 ... 0x1f] = 1, ['"'] = 1, ['\\'] = 1, [0x80 ... 0xff] = 1
+};
+
+static void
+put_escape(struct buf *b, uint8_t c)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    char text[6] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] };
+
+    switch (c) {
+    case '"':
+    case '\\':
+        text[1] = (char)c;
+        break;
+    case '\b':
+        text[1] = 'b';
+        break;
+    case '\f':
+        text[1] = 'f';
+        break;
+    case '\n':
+        text[1] = 'n';
+        break;
+    case '\r':
+        text[1] = 'r';
+        break;
+    case '\t':
+        text[1] = 't';
+        break;
+    default:
+        break;
+    }
+    buf_put(b, text, text[1] == 'u' ? 6 : 2);
+}
+
+/* The length of the UTF-8 character at the front, or 0 when there is none; then
+ * '*bad' is how many bytes U+FFFD stands for. */
+static size_t
+utf8_length(const uint8_t *p, size_t left, size_t *bad)
+{
+    size_t len = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+    uint8_t low = 0x80, high = 0xbf;
+
+    *bad = 1;
+    if (p[0] < 0xc2 || p[0] > 0xf4)
+        return 0;
+    if (p[0] == 0xe0)
+        low = 0xa0;
+    else if (p[0] == 0xed)
+        high = 0x9f;
+    else if (p[0] == 0xf0)
+        low = 0x90;
+    else if (p[0] == 0xf4)
+        high = 0x8f;
+    for (size_t i = 1; i < len; i++) {
+        if (i >= left || p[i] < low || p[i] > high) {
+            *bad = i;
+            return 0;
+        }
+        low = 0x80;
+        high = 0xbf;
+    }
+    return len;
+}
+
+void
+json_put_string(struct buf *b, struct slice s)
+{
+    size_t i = 0;
+
+    buf_put_u8(b, '"');
+    while (i < s.size) {
+        size_t start = i, len, bad;
+
+        while (i < s.size && !special[s.data[i]])
+            i++;
+        buf_put(b, s.data + start, i - start);
+        if (i == s.size)
+            break;
+        if (s.data[i] < 0x80) {
+            put_escape(b, s.data[i++]);
+            continue;
+        }
+        len = utf8_length(s.data + i, s.size - i, &bad);
+        if (len == 0)
+            buf_put(b, "\xef\xbf\xbd", 3);
+        else
+            buf_put(b, s.data + i, len);
+        i += len == 0 ? bad : len;
+    }
+    buf_put_u8(b, '"');
+}
+
+/* Brackets outside of strings: no more than DEPTH_MAX open at once. */
+static bool
+depth_is_fine(struct slice s)
+{
+    size_t depth = 0;
+    bool in_string = false;
+
+    for (size_t i = 0; i < s.size; i++) {
+        uint8_t c = s.data[i];
+
+        if (in_string) {
+            if (c == '\\')
+                i++;
+            else if (c == '"')
+                in_string = false;
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '[' || c == '{') {
+            if (++depth > DEPTH_MAX)
+                return false;
+        } else if ((c == ']' || c == '}') && depth > 0) {
+            depth--;
+        }
+    }
+    return true;
+}
+
+enum status
+json_parse(struct slice body, struct json_t **out, struct error *e)
+{
+    json_error_t why;
+
+    *out = NULL;
+    if (body.size == 0)
+        return error_set(e, ST_INVALID, "the JSON text is empty");
+    if (!depth_is_fine(body))
+        return error_set(e, ST_INVALID,
+                         "the JSON text nests deeper than %d levels",
+                         DEPTH_MAX);
+    *out =
+        json_loadb((const char *)body.data, body.size, JSON_DECODE_ANY, &why);
+    if (*out == NULL)
+        return error_set(e, ST_INVALID, "%s at line %d, column %d", why.text,
+                         why.line, why.column);
+    return ST_OK;
+}
