@@ -7,6 +7,7 @@
  *
  *     uid table          assigns ids; held across one journal append
  *     series directory   new series; held across one journal append
+ *     annotations        changes one; held across one journal append
  *     head bucket        rows of one salt bucket
  *     journal            the buffer of what is not yet written
  *     kv create          one create or increment; held across an engine write

@@ -4,10 +4,11 @@
  *
  *     <'s'> <tsuid>                   -> creation time, s (4 bytes)
  *     <'h'> <metric> <tagk>...        -> how many series have this shape
- *                                        (8 bytes; a hint, made exact at open)
+ *                                        (8 bytes)
  *
  * A series is in the directory before the first of its points can be sealed;
- * the entry travels through the journal like everything else.
+ * the entry and the count of its shape are one batch, which travels through
+ * the journal like everything else.
  *
  * Bounds:  in memory only the shapes with their counts.
  * Threads: any.
@@ -24,7 +25,8 @@ MUST_CHECK enum status series_open(struct store *s, struct uid_table *u,
                                    struct error *e);
 void series_close(struct series_directory **d);
 
-/* A tag as text. */
+/* A tag as text.  'data' is NULL where JSON had null: OpenTSDB's texts tell
+ * that from an empty string. */
 struct tag {
     struct slice key, value;
 };
@@ -33,14 +35,15 @@ struct series_rules {
     bool create_metrics; /* tsd.core.auto_create_metrics */
     bool create_tagks;
     bool create_tagvs;
-    size_t max_tags; /* tsd.storage.max_tags, 8 */
+    size_t max_tags; /* tsd.storage.max_tags, 8; KEY_MAX_TAGS at most */
 };
 
 /* Names to a series: validates, assigns ids as the rules allow, sorts the tags
  * by tagk id, enters the series into the directory, and asks the store for its
  * handle.  'tsuid' (TSUID_MAX bytes) and its size are set too.  The errors are
- * OpenTSDB's:  "Need at least one tag (metric=m, tags={})", "Too many tags: ..",
- * "duplicate tag: ..", "No such name for 'metrics': 'x'" (ST_NOT_FOUND). */
+ * OpenTSDB's:  "Need at least one tag (metric=m, tags={})", "Too many tags:
+ * ..", "duplicate tag: ..", "No such name for 'metrics': 'x'" (ST_NOT_FOUND).
+ */
 MUST_CHECK enum status series_resolve(struct series_directory *d,
                                       const struct series_rules *rules,
                                       struct slice metric,
@@ -51,6 +54,11 @@ MUST_CHECK enum status series_resolve(struct series_directory *d,
 MUST_CHECK enum status series_exists(struct series_directory *d,
                                      struct slice tsuid, bool *out,
                                      struct error *e);
+
+/* When the series was entered, seconds since 1970.  ST_NOT_FOUND. */
+MUST_CHECK enum status series_created(struct series_directory *d,
+                                      struct slice tsuid, uint32_t *created_s,
+                                      struct error *e);
 
 /* One tag shape of a metric. */
 struct series_shape {
@@ -67,7 +75,8 @@ MUST_CHECK enum status series_shapes(struct series_directory *d,
 
 /* Calls f for each series of the metric whose directory key matches 'masks'
  * (NULL: all), ascending, until f returns false.  The masks are over directory
- * keys: table byte, metric, pairs.  metric 0: every metric. */
+ * keys: table byte, metric, pairs.  metric 0: every metric.  No lock is held.
+ */
 MUST_CHECK enum status series_each(struct series_directory *d, uint64_t metric,
                                    const struct mask_set *masks,
                                    bool (*f)(void *ctx, struct slice tsuid),

@@ -57,7 +57,8 @@ MUST_CHECK enum status uid_find(struct uid_table *u, enum uid_kind kind,
 MUST_CHECK enum status uid_get_or_create(struct uid_table *u,
                                          enum uid_kind kind, struct slice name,
                                          uint64_t *id, struct error *e);
-/* Assigns; ST_INVALID "Name already exists with UID: 000001" when it has one. */
+/* Assigns; ST_INVALID "Name already exists with UID: 000001" when it has one.
+ */
 MUST_CHECK enum status uid_assign(struct uid_table *u, enum uid_kind kind,
                                   struct slice name, uint64_t *id,
                                   struct error *e);
@@ -77,11 +78,10 @@ MUST_CHECK enum status uid_delete(struct uid_table *u, enum uid_kind kind,
 
 /* Calls f with the names that start with 'prefix', in byte order, at most 'max'
  * of them (0: all), until f returns false. */
-MUST_CHECK enum status uid_suggest(struct uid_table *u, enum uid_kind kind,
-                                   struct slice prefix, size_t max,
-                                   bool (*f)(void *ctx, struct slice name,
-                                             uint64_t id),
-                                   void *ctx, struct error *e);
+MUST_CHECK enum status
+uid_suggest(struct uid_table *u, enum uid_kind kind, struct slice prefix,
+            size_t max, bool (*f)(void *ctx, struct slice name, uint64_t id),
+            void *ctx, struct error *e);
 
 void uid_drop_caches(struct uid_table *u);
 

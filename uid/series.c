@@ -1,0 +1,456 @@
+/* A new series costs a look into the store and one journaled batch: its entry
+ * and the new count of its shape, so that the counts are exact after a crash
+ * and only they are read at the start. */
+#include "config.h"
+
+#include "uid/series.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/lock.h"
+#include "base/mem.h"
+#include "storage/key.h"
+#include "storage/mask.h"
+#include "uid/shapes_priv.h"
+#include "uid/tag_set_priv.h"
+
+#define SERIES_MAGIC FOURCC('S', 'E', 'R', 'D')
+
+#define SERIES_KEY_MAX (1 + TSUID_MAX)
+/* Past so many steps over keys that do not match, seek. */
+#define STEPS_MAX 8
+
+struct series_directory {
+    uint32_t magic;
+    struct store *store;
+    struct uid_table *uids;
+    struct key_shape widths;
+    struct shapes *shapes;
+    struct lock lock;         /* enters series; across one journal append */
+    _Atomic uint64_t entered; /* so many since the start */
+};
+
+/* -- open ---------------------------------------------------------------- */
+
+static enum status
+load_shape(struct series_directory *d, struct slice key, struct slice value,
+           struct error *e)
+{
+    const struct key_shape *w = &d->widths;
+    size_t tagks = key.size - 1 - w->metric_width;
+
+    if (key.size <= 1u + w->metric_width || tagks % w->tagk_width != 0 ||
+        tagks / w->tagk_width > KEY_MAX_TAGS || value.size != 8)
+        return error_set(e, ST_CORRUPT,
+                         "tag shape with a key of %zu and a value of %zu bytes",
+                         key.size, value.size);
+    shapes_set(d->shapes, slice_of(key.data + 1, key.size - 1),
+               key_get_uint(value.data, 8));
+    return ST_OK;
+}
+
+static enum status
+load_shapes(struct series_directory *d, struct error *e)
+{
+    const uint8_t table[1] = { TABLE_SHAPES };
+    struct kv_iter *it = kv_iter_open(store_kv(d->store), NULL);
+    enum status st = ST_OK, closed;
+    bool on = kv_iter_seek(it, slice_of(table, 1));
+
+    for (; on && st == ST_OK; on = kv_iter_next(it)) {
+        struct slice key = kv_iter_key(it);
+
+        if (key.size == 0 || key.data[0] != TABLE_SHAPES)
+            break;
+        st = load_shape(d, key, kv_iter_value(it), e);
+    }
+    closed = kv_iter_close(&it, st == ST_OK ? e : NULL);
+    return st == ST_OK ? closed : st;
+}
+
+enum status
+series_open(struct store *s, struct uid_table *u, struct series_directory **out,
+            struct error *e)
+{
+    struct series_directory *d = mem_new(sizeof *d);
+    enum status st;
+
+    d->magic = SERIES_MAGIC;
+    d->store = s;
+    d->uids = u;
+    d->widths = *store_shape(s);
+    d->shapes = shapes_new(&d->widths);
+    lock_init(&d->lock);
+    st = load_shapes(d, e);
+    if (st != ST_OK)
+        series_close(&d);
+    *out = d;
+    return st;
+}
+
+void
+series_close(struct series_directory **dp)
+{
+    struct series_directory *d = *dp;
+
+    *dp = NULL;
+    if (d == NULL)
+        return;
+    OBJ_CHECK(d, SERIES_MAGIC);
+    shapes_free(&d->shapes);
+    lock_fini(&d->lock);
+    OBJ_CLEAR(d);
+    free(d);
+}
+
+/* -- checks on names ----------------------------------------------------- */
+
+static enum status
+refuse_count(const struct series_rules *rules, struct slice metric,
+             const struct tag *const *tags, size_t printed, size_t len,
+             struct error *e)
+{
+    struct buf text = BUF_INIT;
+    enum status st;
+
+    tag_set_print(tags, printed, &text);
+    if (len == 0)
+        st = error_set(e, ST_INVALID,
+                       "Need at least one tag (metric=%.*s, tags=%s)",
+                       SLICE_ARG(metric), buf_cstr(&text));
+    else
+        st = error_set(e, ST_INVALID,
+                       "Too many tags: %zu maximum allowed: %zu, tags: %s", len,
+                       rules->max_tags, buf_cstr(&text));
+    buf_fini(&text);
+    return st;
+}
+
+/* Says what is wrong with a tag's half: slow, for when something is. */
+static enum status
+refuse_tag(struct series_directory *d, const char *what, struct slice other,
+           struct slice bad, struct error *e)
+{
+    struct buf text = BUF_INIT;
+    enum status st;
+
+    buf_put_str(&text, what);
+    buf_put_str(&text, " [");
+    if (other.data == NULL)
+        buf_put_str(&text, "null");
+    buf_put_slice(&text, other);
+    buf_put_str(&text, "]");
+    st = uid_validate_name(d->uids, buf_cstr(&text), bad, e);
+    buf_fini(&text);
+    return st;
+}
+
+static enum status
+check_tag(struct series_directory *d, const struct tag *t, struct error *e)
+{
+    if (uid_validate_name(d->uids, "", t->key, NULL) != ST_OK)
+        return refuse_tag(d, "tag name with value", t->value, t->key, e);
+    if (uid_validate_name(d->uids, "", t->value, NULL) != ST_OK)
+        return refuse_tag(d, "tag value with key", t->key, t->value, e);
+    return ST_OK;
+}
+
+static enum status
+check(struct series_directory *d, const struct series_rules *rules,
+      struct slice metric, const struct tag *tags, size_t tags_len,
+      struct tag_set *set, struct error *e)
+{
+    enum status st = tag_set_make(tags, tags_len, set, e);
+    size_t max =
+        rules->max_tags < KEY_MAX_TAGS ? rules->max_tags : KEY_MAX_TAGS;
+
+    if (st == ST_LIMIT)
+        return refuse_count(rules, metric, set->tags, set->len, tags_len, e);
+    if (st != ST_OK)
+        return st;
+    if (set->len == 0 || set->len > max)
+        return refuse_count(rules, metric, set->tags, set->len, set->len, e);
+    st = uid_validate_name(d->uids, "metric name", metric, e);
+    for (size_t i = 0; i < set->len && st == ST_OK; i++)
+        st = check_tag(d, set->tags[i], e);
+    return st;
+}
+
+/* -- names to ids -------------------------------------------------------- */
+
+static enum status
+name_to_id(struct series_directory *d, enum uid_kind kind, bool create,
+           struct slice name, uint8_t *out, struct error *e)
+{
+    uint64_t id = 0;
+    enum status st = create ? uid_get_or_create(d->uids, kind, name, &id, e)
+                            : uid_find(d->uids, kind, name, &id, e);
+
+    if (st == ST_OK)
+        key_put_uint(out, id, uid_width(d->uids, kind));
+    return st;
+}
+
+/* Sorts pairs by tagk id, which no two of them share. */
+static void
+sort_pairs(uint8_t *pairs, size_t len, size_t size)
+{
+    uint8_t pair[16];
+
+    for (size_t i = 1; i < len; i++) {
+        size_t at = i;
+
+        memcpy(pair, pairs + i * size, size);
+        for (; at > 0 && memcmp(pairs + (at - 1) * size, pair, size) > 0; at--)
+            memcpy(pairs + at * size, pairs + (at - 1) * size, size);
+        memcpy(pairs + at * size, pair, size);
+    }
+}
+
+static enum status
+make_tsuid(struct series_directory *d, const struct series_rules *rules,
+           struct slice metric, const struct tag_set *set, uint8_t *tsuid,
+           size_t *size, struct error *e)
+{
+    const struct key_shape *w = &d->widths;
+    size_t pair = (size_t)w->tagk_width + w->tagv_width;
+    uint8_t *at = tsuid + w->metric_width;
+    enum status st =
+        name_to_id(d, UID_METRIC, rules->create_metrics, metric, tsuid, e);
+
+    for (size_t i = 0; i < set->len && st == ST_OK; i++, at += pair) {
+        const struct tag *t = set->tags[i];
+
+        st = name_to_id(d, UID_TAGK, rules->create_tagks, t->key, at, e);
+        if (st == ST_OK)
+            st = name_to_id(d, UID_TAGV, rules->create_tagvs, t->value,
+                            at + w->tagk_width, e);
+    }
+    sort_pairs(tsuid + w->metric_width, set->len, pair);
+    *size = w->metric_width + set->len * pair;
+    return st;
+}
+
+/* -- the directory ------------------------------------------------------- */
+
+static enum status
+read_entry(struct series_directory *d, struct slice tsuid, bool *exists,
+           uint32_t *created_s, struct error *e)
+{
+    uint8_t key[SERIES_KEY_MAX];
+    struct buf value = BUF_INIT;
+    enum status st = kv_get(store_kv(d->store),
+                            slice_of(key, key_series(tsuid, key)), &value, e);
+
+    *exists = st == ST_OK;
+    *created_s = 0;
+    if (st == ST_NOT_FOUND)
+        st = ST_OK;
+    else if (st == ST_OK && value.size != 4)
+        st = error_set(e, ST_CORRUPT, "series entry of %zu bytes, not 4",
+                       value.size);
+    else if (st == ST_OK)
+        *created_s = (uint32_t)key_get_uint(value.data, 4);
+    buf_fini(&value);
+    return st;
+}
+
+/* The key of the TSUID's shape, with its table's byte. */
+static size_t
+shape_key(const struct series_directory *d, struct slice tsuid, uint8_t *out)
+{
+    const struct key_shape *w = &d->widths;
+    size_t n = 0;
+
+    out[n++] = TABLE_SHAPES;
+    memcpy(out + n, tsuid.data, w->metric_width);
+    n += w->metric_width;
+    for (size_t at = w->metric_width; at < tsuid.size;
+         at += (size_t)w->tagk_width + w->tagv_width) {
+        memcpy(out + n, tsuid.data + at, w->tagk_width);
+        n += w->tagk_width;
+    }
+    return n;
+}
+
+static enum status
+enter_locked(struct series_directory *d, struct slice tsuid, struct error *e)
+    REQUIRES(d->lock)
+{
+    uint8_t key[SERIES_KEY_MAX], created[4], count[8];
+    struct kv_batch *b = kv_batch_new();
+    struct slice shape;
+    uint64_t series;
+    enum status st;
+
+    key_put_uint(created, (uint64_t)(clock_now_ms(&clock_system) / 1000), 4);
+    kv_batch_put(b, slice_of(key, key_series(tsuid, key)),
+                 slice_of(created, sizeof created));
+    shape = slice_of(key, shape_key(d, tsuid, key));
+    series =
+        shapes_get(d->shapes, slice_of(shape.data + 1, shape.size - 1)) + 1;
+    key_put_uint(count, series, 8);
+    kv_batch_put(b, shape, slice_of(count, sizeof count));
+    st = store_write(d->store, b, NULL, e);
+    kv_batch_free(&b);
+    if (st != ST_OK)
+        return st;
+    shapes_set(d->shapes, slice_of(shape.data + 1, shape.size - 1), series);
+    atomic_fetch_add(&d->entered, 1);
+    return ST_OK;
+}
+
+/* Enters the series unless it is there. */
+static enum status
+enter(struct series_directory *d, struct slice tsuid, struct error *e)
+{
+    uint64_t entered = atomic_load(&d->entered);
+    uint32_t created_s;
+    bool exists;
+    enum status st = read_entry(d, tsuid, &exists, &created_s, e);
+
+    if (st != ST_OK || exists)
+        return st;
+    lock_take(&d->lock);
+    /* Somebody may have been faster; if nobody entered any, look no more. */
+    if (entered != atomic_load(&d->entered))
+        st = read_entry(d, tsuid, &exists, &created_s, e);
+    if (st == ST_OK && !exists)
+        st = enter_locked(d, tsuid, e);
+    lock_drop(&d->lock);
+    return st;
+}
+
+enum status
+series_resolve(struct series_directory *d, const struct series_rules *rules,
+               struct slice metric, const struct tag *tags, size_t tags_len,
+               series_ref *ref, uint8_t *tsuid, size_t *tsuid_size,
+               struct error *e)
+{
+    struct tag_set set;
+    enum status st;
+
+    OBJ_CHECK(d, SERIES_MAGIC);
+    st = check(d, rules, metric, tags, tags_len, &set, e);
+    if (st == ST_OK)
+        st = make_tsuid(d, rules, metric, &set, tsuid, tsuid_size, e);
+    if (st == ST_OK)
+        st = enter(d, slice_of(tsuid, *tsuid_size), e);
+    if (st == ST_OK)
+        st = store_series(d->store, slice_of(tsuid, *tsuid_size), ref, e);
+    return st;
+}
+
+enum status
+series_exists(struct series_directory *d, struct slice tsuid, bool *out,
+              struct error *e)
+{
+    uint32_t created_s;
+
+    OBJ_CHECK(d, SERIES_MAGIC);
+    *out = false;
+    if (!tsuid_is_valid(&d->widths, tsuid))
+        return ST_OK;
+    return read_entry(d, tsuid, out, &created_s, e);
+}
+
+enum status
+series_created(struct series_directory *d, struct slice tsuid,
+               uint32_t *created_s, struct error *e)
+{
+    bool exists = false;
+    enum status st = ST_OK;
+
+    OBJ_CHECK(d, SERIES_MAGIC);
+    if (tsuid_is_valid(&d->widths, tsuid))
+        st = read_entry(d, tsuid, &exists, created_s, e);
+    if (st == ST_OK && !exists)
+        return error_set(e, ST_NOT_FOUND, "no such series");
+    return st;
+}
+
+enum status
+series_shapes(struct series_directory *d, uint64_t metric, struct arena *a,
+              struct series_shape **out, size_t *len, struct error *e)
+{
+    OBJ_CHECK(d, SERIES_MAGIC);
+    return shapes_list(d->shapes, metric, a, out, len, e);
+}
+
+uint64_t
+series_total(struct series_directory *d)
+{
+    OBJ_CHECK(d, SERIES_MAGIC);
+    return shapes_total(d->shapes);
+}
+
+/* -- each ---------------------------------------------------------------- */
+
+/* Moves to the first key that matches, from where the iterator stands on. */
+static bool
+next_match(struct kv_iter *it, const struct mask_set *masks)
+{
+    uint8_t hint[ROW_KEY_MAX];
+    bool on = true;
+
+    while (on && !mask_set_match(masks, kv_iter_key(it))) {
+        size_t size = mask_set_hint(masks, kv_iter_key(it), hint);
+
+        if (size == 0)
+            return false;
+        for (int i = 0; i < STEPS_MAX; i++) {
+            on = kv_iter_next(it);
+            if (!on || slice_cmp(kv_iter_key(it), slice_of(hint, size)) >= 0)
+                break;
+        }
+        if (on && slice_cmp(kv_iter_key(it), slice_of(hint, size)) < 0)
+            on = kv_iter_seek(it, slice_of(hint, size));
+    }
+    return on;
+}
+
+/* To the first key that may be of interest. */
+static bool
+first_match(struct kv_iter *it, struct slice prefix,
+            const struct mask_set *masks)
+{
+    uint8_t hint[ROW_KEY_MAX];
+    size_t size;
+
+    if (masks == NULL)
+        return kv_iter_seek(it, prefix);
+    size = mask_set_hint(masks, prefix, hint);
+    return size > 0 && kv_iter_seek(it, slice_of(hint, size)) &&
+           next_match(it, masks);
+}
+
+enum status
+series_each(struct series_directory *d, uint64_t metric,
+            const struct mask_set *masks,
+            bool (*f)(void *ctx, struct slice tsuid), void *ctx,
+            struct error *e)
+{
+    uint8_t start[1 + 8] = { TABLE_SERIES };
+    struct slice prefix = { start, 1 };
+    struct kv_iter *it;
+    bool on;
+
+    OBJ_CHECK(d, SERIES_MAGIC);
+    if (metric != 0) {
+        key_put_uint(start + 1, metric, d->widths.metric_width);
+        prefix.size += d->widths.metric_width;
+    }
+    it = kv_iter_open(store_kv(d->store), NULL);
+    for (on = first_match(it, prefix, masks); on;
+         on = kv_iter_next(it) && (masks == NULL || next_match(it, masks))) {
+        struct slice key = kv_iter_key(it);
+
+        if (!slice_starts(key, prefix) ||
+            !f(ctx, slice_of(key.data + 1, key.size - 1)))
+            break;
+    }
+    return kv_iter_close(&it, e);
+}

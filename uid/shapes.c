@@ -1,0 +1,202 @@
+/* One hash table of keys.  The key of a metric alone, which is no shape since
+ * every series has a tag, heads the list of that metric's shapes. */
+#include "config.h"
+
+#include "uid/shapes_priv.h"
+
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/lock.h"
+#include "base/mem.h"
+
+#define SHAPES_MAGIC FOURCC('S', 'H', 'A', 'P')
+
+struct node {
+    struct node *next; /* of the same metric, newest first */
+    uint64_t series;
+    uint16_t size;
+    uint8_t key[];
+};
+
+struct shapes {
+    uint32_t magic;
+    struct key_shape widths;
+    uint64_t seed;
+    struct lock lock;
+    struct node **slots GUARDED_BY(lock);
+    size_t slots_len GUARDED_BY(lock); /* a power of two */
+    size_t len GUARDED_BY(lock);
+    uint64_t total GUARDED_BY(lock);
+};
+
+struct shapes *
+shapes_new(const struct key_shape *widths)
+{
+    struct shapes *s = mem_new(sizeof *s);
+
+    s->magic = SHAPES_MAGIC;
+    s->widths = *widths;
+    s->seed = hash_random_seed();
+    lock_init(&s->lock);
+    lock_take(&s->lock);
+    s->slots_len = 64;
+    s->slots = mem_new_array(s->slots_len, sizeof(struct node *));
+    lock_drop(&s->lock);
+    return s;
+}
+
+void
+shapes_free(struct shapes **sp)
+{
+    struct shapes *s = *sp;
+
+    *sp = NULL;
+    if (s == NULL)
+        return;
+    OBJ_CHECK(s, SHAPES_MAGIC);
+    lock_take(&s->lock);
+    for (size_t i = 0; i < s->slots_len; i++)
+        free(s->slots[i]);
+    free(s->slots);
+    lock_drop(&s->lock);
+    lock_fini(&s->lock);
+    OBJ_CLEAR(s);
+    free(s);
+}
+
+static size_t
+slot_find(const struct shapes *s, struct slice key) REQUIRES(s->lock)
+{
+    size_t i = hash_slice(key, s->seed) & (s->slots_len - 1);
+
+    for (; s->slots[i] != NULL; i = (i + 1) & (s->slots_len - 1))
+        if (slice_eq(slice_of(s->slots[i]->key, s->slots[i]->size), key))
+            break;
+    return i;
+}
+
+static void
+grow(struct shapes *s) REQUIRES(s->lock)
+{
+    struct node **old = s->slots;
+    size_t old_len = s->slots_len;
+
+    s->slots_len *= 2;
+    s->slots = mem_new_array(s->slots_len, sizeof(struct node *));
+    for (size_t i = 0; i < old_len; i++)
+        if (old[i] != NULL)
+            s->slots[slot_find(s, slice_of(old[i]->key, old[i]->size))] =
+                old[i];
+    free(old);
+}
+
+static struct node *
+find_or_add(struct shapes *s, struct slice key, bool *added) REQUIRES(s->lock)
+{
+    size_t slot = slot_find(s, key);
+    struct node *n = s->slots[slot];
+
+    *added = n == NULL;
+    if (n != NULL)
+        return n;
+    if ((s->len + 1) * 3 > s->slots_len * 2) {
+        grow(s);
+        slot = slot_find(s, key);
+    }
+    n = mem_new(sizeof *n + key.size);
+    n->size = (uint16_t)key.size;
+    memcpy(n->key, key.data, key.size);
+    s->slots[slot] = n;
+    s->len++;
+    return n;
+}
+
+void
+shapes_set(struct shapes *s, struct slice key, uint64_t series)
+{
+    struct node *n, *head;
+    bool added, head_added;
+
+    OBJ_CHECK(s, SHAPES_MAGIC);
+    INSIST(key.size > s->widths.metric_width && key.size <= TSUID_MAX);
+    lock_take(&s->lock);
+    n = find_or_add(s, key, &added);
+    if (added) {
+        head = find_or_add(s, slice_of(key.data, s->widths.metric_width),
+                           &head_added);
+        n->next = head->next;
+        head->next = n;
+    }
+    s->total += series - n->series;
+    n->series = series;
+    lock_drop(&s->lock);
+}
+
+uint64_t
+shapes_get(struct shapes *s, struct slice key)
+{
+    const struct node *n;
+    uint64_t series;
+
+    OBJ_CHECK(s, SHAPES_MAGIC);
+    lock_take(&s->lock);
+    n = s->slots[slot_find(s, key)];
+    series = n == NULL ? 0 : n->series;
+    lock_drop(&s->lock);
+    return series;
+}
+
+static void
+to_shape(const struct shapes *s, const struct node *n, struct series_shape *out)
+{
+    size_t at = s->widths.metric_width;
+
+    out->tagks_len = 0;
+    for (; at < n->size; at += s->widths.tagk_width)
+        out->tagks[out->tagks_len++] =
+            key_get_uint(n->key + at, s->widths.tagk_width);
+    out->series = n->series;
+}
+
+enum status
+shapes_list(struct shapes *s, uint64_t metric, struct arena *a,
+            struct series_shape **out, size_t *len, struct error *e)
+{
+    uint8_t key[8];
+    const struct node *head;
+    enum status st = ST_OK;
+
+    OBJ_CHECK(s, SHAPES_MAGIC);
+    *out = NULL;
+    *len = 0;
+    key_put_uint(key, metric, s->widths.metric_width);
+    lock_take(&s->lock);
+    head = s->slots[slot_find(s, slice_of(key, s->widths.metric_width))];
+    if (head != NULL) {
+        size_t n = 0;
+
+        for (const struct node *i = head->next; i != NULL; i = i->next)
+            n++;
+        *out = arena_array(a, n, sizeof **out);
+        if (*out == NULL)
+            st = error_set(e, ST_LIMIT, "the request needs too much memory");
+        else
+            for (const struct node *i = head->next; i != NULL; i = i->next)
+                to_shape(s, i, &(*out)[(*len)++]);
+    }
+    lock_drop(&s->lock);
+    return st;
+}
+
+uint64_t
+shapes_total(struct shapes *s)
+{
+    uint64_t total;
+
+    OBJ_CHECK(s, SHAPES_MAGIC);
+    lock_take(&s->lock);
+    total = s->total;
+    lock_drop(&s->lock);
+    return total;
+}

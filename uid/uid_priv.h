@@ -1,0 +1,56 @@
+/*
+ * The inside of the UID table, shared by uid.c (reads) and uid_assign.c
+ * (writes).
+ *
+ * Threads: 'lock' is held by whoever changes the table, across one journal
+ *          append; readers take none.
+ */
+#ifndef UID_UID_PRIV_H
+#define UID_UID_PRIV_H
+
+#include <stdatomic.h>
+
+#include "base/lock.h"
+#include "uid/uid.h"
+#include "uid/uid_cache_priv.h"
+
+#define UID_MAGIC    FOURCC('U', 'I', 'D', 'T')
+#define UID_NAME_MAX 32767 /* bytes */
+
+struct uid_state {
+    unsigned width;
+    _Atomic uint64_t highest; /* given out in order; written under the lock */
+    _Atomic uint64_t changes; /* assignments, renames, deletions */
+    _Atomic uint64_t hits, misses;
+};
+
+struct uid_table {
+    uint32_t magic;
+    struct store *store;
+    char *specials; /* UTF-8, or NULL */
+    bool random_metrics;
+    struct uid_cache *cache;
+    struct lock lock;
+    struct uid_state kinds[UID_KINDS];
+};
+
+/* <'u'> <kind> 'n' <name>, <'u'> <kind> 'i' <id>, <'u'> <kind> 'c' */
+void uid_key_name(enum uid_kind kind, struct slice name, struct buf *out);
+void uid_key_id(const struct uid_table *u, enum uid_kind kind, uint64_t id,
+                struct buf *out);
+void uid_key_counter(enum uid_kind kind, struct buf *out);
+
+/* The largest id that fits. */
+uint64_t uid_max(const struct uid_table *u, enum uid_kind kind);
+
+/* Looks in the cache, then in the store.  ST_NOT_FOUND without a text. */
+MUST_CHECK enum status uid_lookup(struct uid_table *u, enum uid_kind kind,
+                                  struct slice name, uint64_t *id,
+                                  struct error *e);
+
+/* An id as OpenTSDB prints it: "[0, 0, -1]", signed bytes. */
+#define UID_BYTES_TEXT 64
+const char *uid_bytes_text(const struct uid_table *u, enum uid_kind kind,
+                           uint64_t id, char out[UID_BYTES_TEXT]);
+
+#endif

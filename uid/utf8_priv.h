@@ -1,0 +1,44 @@
+/*
+ * UTF-8, one character at a time.
+ *
+ * Threads: any; these are functions of their arguments.
+ */
+#ifndef UID_UTF8_PRIV_H
+#define UID_UTF8_PRIV_H
+
+#include "base/slice.h"
+
+#define UTF8_BAD 0xfffdu
+
+/* Takes the first character off '*s', which is not empty.  Of bytes that are
+ * no UTF-8 it takes one, and yields UTF8_BAD. */
+static inline uint32_t
+utf8_take(struct slice *s)
+{
+    static const uint32_t least[] = { 0, 0x80, 0x800, 0x10000 };
+    uint32_t c = s->data[0];
+    size_t more = c < 0x80 ? 0 : c < 0xc2 ? 9 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
+
+    if (c >= 0xf5 || more >= s->size) {
+        more = 0;
+        c = c < 0x80 ? c : UTF8_BAD;
+    } else if (more > 0) {
+        c &= 0x3fu >> more;
+        for (size_t i = 1; i <= more; i++) {
+            if ((s->data[i] & 0xc0) != 0x80) {
+                c = UINT32_MAX;
+                break;
+            }
+            c = c << 6 | (s->data[i] & 0x3f);
+        }
+        if (c < least[more] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) {
+            more = 0;
+            c = UTF8_BAD;
+        }
+    }
+    s->data += 1 + more;
+    s->size -= 1 + more;
+    return c;
+}
+
+#endif
