@@ -69,7 +69,7 @@ int64_t
 calendar_next(const struct timezone *z, int64_t bucket_ms, int count,
               enum time_unit unit)
 {
-    INSIST(count > 0);
+    INSIST(count != 0);
     bucket_ms = clamp(bucket_ms, TS_MAX_MS);
     if (unit == UNIT_W)
         return add_units(z, bucket_ms, count * INT64_C(7), UNIT_D);

@@ -11,6 +11,7 @@
  */
 
 #define SECONDS_END (INT64_C(1) << 32)
+#define LAST_BASE   ((SECONDS_END - 1) / ROW_SECONDS * ROW_SECONDS)
 
 /* OpenTSDB takes a time below 2^32 for seconds, whatever it was meant to be:
  * so a range early in 1970, in ms, reads other rows than one would think. */
@@ -63,15 +64,43 @@ void
 numbers_scan_range(const struct query *q, const struct sub_query *sq,
                    uint32_t *from_base, uint32_t *to_base)
 {
-    const int64_t last = (SECONDS_END - 1) / ROW_SECONDS * ROW_SECONDS;
     int64_t interval_ms = downsample_interval(sq);
     int64_t from = scan_start_s(q, interval_ms);
     int64_t to = scan_end_s(q, interval_ms) - ROW_SECONDS;
 
-    from = from < last ? from : last;
-    to = to < last ? to : last;
+    from = from < LAST_BASE ? from : LAST_BASE;
+    to = to < LAST_BASE ? to : LAST_BASE;
     *from_base = (uint32_t)from;
     *to_base = (uint32_t)(to > from ? to : from);
+}
+
+/* A time as OpenTSDB compares it: what is below 2^32 must be seconds. */
+static int64_t
+misread(int64_t t)
+{
+    return t < SECONDS_END ? t * 1000 : t;
+}
+
+/* It takes the end of the scan for ms too when it lies beyond 2^32 seconds.  We
+ * do not where the query ends in the last hour that can be stored. */
+static int64_t
+last_seen(const struct query *q, const struct sub_query *sq)
+{
+    int64_t end_s = scan_end_s(q, downsample_interval(sq));
+
+    if (end_s >= SECONDS_END && q->end_ms / ROW_MS * ROW_SECONDS == LAST_BASE)
+        return end_s * 1000;
+    return misread(end_s);
+}
+
+bool
+numbers_takes_span(const struct query *q, const struct sub_query *sq,
+                   int64_t first_ms, int64_t last_ms)
+{
+    int64_t start_s = scan_start_s(q, downsample_interval(sq));
+
+    return misread(first_ms) <= last_seen(q, sq) &&
+           misread(last_ms) >= misread(start_s);
 }
 
 size_t
@@ -147,6 +176,14 @@ make_column(const struct sub_query *sq, const struct downsampler *d,
     return ST_OK;
 }
 
+static bool
+is_taken(const struct query *q, const struct sub_query *sq,
+         const struct span *s)
+{
+    return s->len > 0 &&
+           numbers_takes_span(q, sq, s->ts_ms[0], s->ts_ms[s->len - 1]);
+}
+
 enum status
 numbers_run(const struct query *q, const struct sub_query *sq,
             const struct span *spans, size_t len, struct arena *a,
@@ -160,6 +197,7 @@ numbers_run(const struct query *q, const struct sub_query *sq,
         .window = d.window,
     };
     struct column *columns;
+    size_t n = 0;
     enum status st = ST_OK;
 
     *out = (struct dps){ 0 };
@@ -174,8 +212,9 @@ numbers_run(const struct query *q, const struct sub_query *sq,
         st = downsampler_init(&d, &sq->downsample, &merge.window,
                               longest_span(spans, len), a, e);
     for (size_t i = 0; i < len && st == ST_OK; i++)
-        st = make_column(sq, &d, &spans[i], a, &columns[i], e);
-    if (st == ST_OK)
-        st = merge_run(&merge, columns, len, a, out, e);
+        if (is_taken(q, sq, &spans[i]))
+            st = make_column(sq, &d, &spans[i], a, &columns[n++], e);
+    if (st == ST_OK && n > 0)
+        st = merge_run(&merge, columns, n, a, out, e);
     return st;
 }

@@ -38,8 +38,17 @@ struct dps {
 void numbers_scan_range(const struct query *q, const struct sub_query *sq,
                         uint32_t *from_base, uint32_t *to_base);
 
-/* Arrays of '*out' are in the arena.  'spans' come in the order of their TSUIDs.
- */
+/* Is a series with points from first_ms to last_ms in the scanned rows part of
+ * its group?  Nearly always; but times before 1970-02-19 and ranges that reach
+ * beyond 2106 are misread (seconds for ms and the reverse) as OpenTSDB misreads
+ * them.  A series that is not counts neither for tags nor for numbers; a group
+ * of no series has neither metric nor tags, and is answered all the same. */
+bool numbers_takes_span(const struct query *q, const struct sub_query *sq,
+                        int64_t first_ms, int64_t last_ms);
+
+/* Arrays of '*out' are in the arena.  'spans' come in the order of their
+ * TSUIDs; those without points, and those not taken (above), count for nothing.
+ * With the aggregator "none" there is one. */
 MUST_CHECK enum status numbers_run(const struct query *q,
                                    const struct sub_query *sq,
                                    const struct span *spans, size_t len,

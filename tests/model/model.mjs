@@ -1,0 +1,548 @@
+/*
+ * A plain and slow model of a query's numbers: small iterators, one on top of
+ * the other, each pulling single points from the one below.  It shares nothing
+ * with query/: compare_numbers.mjs feeds both the same cases.
+ *
+ * A point is { ts, v }: ts in ms, v a BigInt (integer) or a Number (double).
+ * Integers are 64 bits and wrap.
+ */
+export const UNITS = ['ms', 's', 'm', 'h', 'd', 'w', 'n', 'y'];
+const UNIT_MS = [1, 1e3, 6e4, 36e5, 864e5, 6048e5, 2592e6, 31536e6];
+const HOUR = 3600, TWO32 = 2 ** 32;
+const LONG_MAX = 2n ** 63n - 1n, LONG_MIN = -(2n ** 63n);
+
+const wrap = x => BigInt.asIntN(64, x);
+const isInt = v => typeof v === 'bigint';
+const toDouble = v => Number(v);
+
+/* -- aggregators ----------------------------------------------------------- */
+
+function truncate(d) {
+  if (Number.isNaN(d))
+    return 0n;
+  if (d >= 2 ** 63)
+    return LONG_MAX;
+  return d <= -(2 ** 63) ? LONG_MIN : BigInt(Math.trunc(d));
+}
+
+function halfEven(x) {
+  const f = Math.floor(x), part = x - f;
+  if (part !== 0.5)
+    return Math.round(x);
+  return f % 2 === 0 ? f : f + 1;
+}
+
+const PLACES = {
+  '': (p, n) => p * (n + 1),
+  r3: (p, n) => p <= 0.5 / n ? 0 : halfEven(n * p),
+  r7: (p, n) => 1 + (n - 1) * p,
+};
+
+/* Java's order of doubles: -0 comes before 0. */
+const less = (a, b) => a < b || (Object.is(a, -0) && Object.is(b, 0));
+const ascending = v => [...v].sort((a, b) => less(b, a) - less(a, b));
+
+function percentile(values, p, type) {
+  const v = ascending(values), n = v.length;
+  const place = PLACES[type](p / 100, n), f = Math.floor(place);
+  if (n === 1 || place < 1)
+    return v[0];
+  if (place >= n)
+    return v[n - 1];
+  return v[f - 1] + (place - f) * (v[f] - v[f - 1]);
+}
+
+function deviation(values) {
+  let mean = 0, m2 = 0, n = 0;
+  for (const x of values) {
+    n++;
+    const before = mean;
+    mean = n === 1 ? x : before + (x - before) / n;
+    if (n > 1)
+      m2 += (x - before) * (x - mean);
+  }
+  return n === 1 ? 0 : Math.sqrt(m2 / n);
+}
+
+const fold = (v, f) => v.slice(1).reduce(f, v[0]);
+const real = v => v.filter(x => !Number.isNaN(x));
+/* What to do with those that are no NaN; nothing left gives NaN. */
+const orNaN = f => v => real(v).length ? f(real(v)) : NaN;
+const last = v => v[v.length - 1];
+const median = v => ascending(v)[v.length >> 1];
+
+const SUM = {
+  int: v => wrap(v.reduce((a, b) => a + b, 0n)),
+  double: orNaN(v => v.reduce((a, b) => a + b, 0)),
+};
+const MIN = {
+  int: v => fold(v, (a, b) => b < a ? b : a),
+  double: orNaN(v => { const m = fold(v, (a, b) => b < a ? b : a);
+                       return m === Infinity ? NaN : m; }),
+};
+const MAX = {
+  int: v => fold(v, (a, b) => b > a ? b : a),
+  double: orNaN(v => { const m = fold(v, (a, b) => b > a ? b : a);
+                       return m === -Infinity ? NaN : m; }),
+};
+
+function diffDoubles(v) {
+  const i = v.findIndex(x => !Number.isNaN(x));
+  if (i < 0)
+    return NaN;
+  return i === v.length - 1 ? 0 : last(v) - v[i];
+}
+
+export const AGGREGATORS = {
+  sum: { ...SUM, gap: 'lerp' },
+  zimsum: { ...SUM, gap: 'zero' },
+  pfsum: { ...SUM, gap: 'prev' },
+  min: { ...MIN, gap: 'lerp' },
+  mimmin: { ...MIN, gap: 'max' },
+  max: { ...MAX, gap: 'lerp' },
+  mimmax: { ...MAX, gap: 'min' },
+  avg: {
+    gap: 'lerp',
+    int: v => SUM.int(v) / BigInt(v.length),
+    double: orNaN(v => v.reduce((a, b) => a + b, 0) / v.length),
+  },
+  median: { gap: 'lerp', int: median, double: orNaN(median) },
+  none: { gap: 'zero', int: v => v[0], double: v => v[0] },
+  mult: {
+    gap: 'lerp',
+    int: v => wrap(v.reduce((a, b) => a * b, 1n)),
+    double: v => fold(v, (a, b) => a * b),
+  },
+  dev: {
+    gap: 'lerp',
+    int: v => truncate(deviation(v.map(Number))),
+    double: orNaN(deviation),
+  },
+  diff: {
+    gap: 'lerp',
+    int: v => v.length === 1 ? 0n : wrap(last(v) - v[0]),
+    double: diffDoubles,
+  },
+  count: {
+    gap: 'zero',
+    int: v => BigInt(v.length),
+    double: v => real(v).length,
+  },
+  squareSum: {
+    gap: 'zero',
+    int: v => wrap(v.reduce((a, b) => a + b * b, 0n)),
+    double: orNaN(v => v.reduce((a, b) => a + b * b, 0)),
+  },
+  first: { gap: 'zero', int: v => v[0], double: v => v[0] },
+  last: { gap: 'zero', int: last, double: last },
+};
+for (const p of [99.9, 99, 95, 90, 75, 50])
+  for (const type of ['', 'r3', 'r7'])
+    AGGREGATORS[(type ? 'ep' : 'p') + String(p).replace('.', '') + type] = {
+      gap: 'lerp',
+      int: v => truncate(percentile(v.map(Number), p, type)),
+      double: orNaN(v => percentile(v, p, '')), /* whatever the type */
+    };
+
+/* -- the calendar ---------------------------------------------------------- */
+
+const formats = new Map();
+
+function offset(zone, utc) {
+  if (zone === 'UTC')
+    return 0;
+  if (!formats.has(zone))
+    formats.set(zone, new Intl.DateTimeFormat('en-US', {
+      timeZone: zone, hourCycle: 'h23', era: 'short', year: 'numeric',
+      month: 'numeric', day: 'numeric', hour: 'numeric', minute: 'numeric',
+      second: 'numeric' }));
+  const o = Object.fromEntries(formats.get(zone).formatToParts(new Date(utc))
+    .map(p => [p.type, +p.value]));
+  return Date.UTC(o.year, o.month - 1, o.day, o.hour, o.minute, o.second) -
+    Math.floor(utc / 1000) * 1000;
+}
+
+/* What the clock shows, as if it were UTC, to a moment: of two the later, and
+ * a reading that is left out moves on by what is left out. */
+function toUtc(zone, local) {
+  const before = offset(zone, local - 864e5), after = offset(zone, local + 864e5);
+  const good = [before, after].filter(o => offset(zone, local - o) === o);
+  return local - (good.length ? Math.min(...good) : before);
+}
+
+/* A calendar that is set and added to, as Java's. */
+class Calendar {
+  constructor(zone, utc) {
+    this.zone = zone;
+    this.utc = utc;
+  }
+  local() {
+    return new Date(this.utc + offset(this.zone, this.utc));
+  }
+  set(change) {
+    const d = this.local();
+    change(d);
+    this.utc = toUtc(this.zone, d.getTime());
+  }
+  add(n, unit) {
+    if (unit <= 3) {
+      this.utc += n * UNIT_MS[unit];
+    } else if (unit <= 5) {
+      const days = unit === 5 ? 7 * n : n;
+      this.set(d => d.setUTCDate(d.getUTCDate() + days));
+    } else {
+      /* Buckets begin on the 1st, so that no month is too short. */
+      this.set(d => d.setUTCMonth(d.getUTCMonth() + (unit === 7 ? 12 * n : n)));
+    }
+  }
+  copy() {
+    return new Calendar(this.zone, this.utc);
+  }
+}
+
+/* The first of the bucket before or at 'ts': from the top of a larger unit,
+ * forward until past, and one back. */
+function previousInterval(zone, ts, n, unit) {
+  const c = new Calendar(zone, ts);
+  const clear = [
+    d => 1000 % n === 0 ? d.setUTCMilliseconds(0) : d.setUTCSeconds(0, 0),
+    d => 60 % n === 0 ? d.setUTCSeconds(0, 0) : d.setUTCMinutes(0, 0, 0),
+    d => 60 % n === 0 ? d.setUTCMinutes(0, 0, 0) : d.setUTCHours(0, 0, 0, 0),
+    d => { d.setUTCHours(0, 0, 0, 0); if (24 % n !== 0) d.setUTCDate(1); },
+    d => { d.setUTCHours(0, 0, 0, 0); n === 1 ? d.setUTCDate(1) : d.setUTCMonth(0, 1); },
+    d => { d.setUTCHours(0, 0, 0, 0); d.setUTCDate(d.getUTCDate() - d.getUTCDay()); },
+    d => { d.setUTCHours(0, 0, 0, 0); d.setUTCMonth(0, 1); },
+    d => { d.setUTCHours(0, 0, 0, 0); d.setUTCMonth(0, 1); },
+  ];
+  c.set(clear[unit]);
+  if (c.utc === ts)
+    return c;
+  if (unit === 5)
+    n = 1; /* weeks are counted one by one here, whatever was asked for */
+  while (c.utc <= ts)
+    c.add(n, unit);
+  c.add(-n, unit);
+  return c;
+}
+
+/* -- iterators: has(), next() ---------------------------------------------- */
+
+class PointsOf {
+  constructor(points) {
+    this.points = points;
+    this.i = 0;
+  }
+  seek(ts) {
+    this.i = this.points.findIndex(p => p.ts >= ts);
+    if (this.i < 0)
+      this.i = this.points.length;
+  }
+  has() {
+    return this.i < this.points.length;
+  }
+  next() {
+    return this.points[this.i++];
+  }
+  peek() {
+    return this.points[this.i];
+  }
+}
+
+/* Where buckets begin: of equal length, or the calendar's. */
+class Buckets {
+  constructor(ds, ts) {
+    this.ds = ds;
+    if (ds.calendar) {
+      this.calendar = previousInterval(ds.zone, ts, ds.count, ds.unit);
+      this.start = this.calendar.utc;
+      this.after = this.calendar.copy();
+      this.after.add(ds.count, ds.unit);
+      this.end = this.after.utc;
+    } else {
+      this.start = ts - ts % ds.ms;
+      this.end = this.start + ds.ms;
+    }
+  }
+  moveTo(ts) {
+    while (ts >= this.end) {
+      this.start = this.end;
+      if (this.ds.calendar) {
+        this.after.add(this.ds.count, this.ds.unit);
+        this.end = this.after.utc;
+      } else {
+        this.end += this.ds.ms;
+      }
+    }
+  }
+}
+
+class Downsampler {
+  constructor(points, ds, query) {
+    this.source = new PointsOf(points);
+    this.ds = ds;
+    this.query = query;
+  }
+  seek(ts) {
+    if (this.ds.all) {
+      this.source.seek(Math.max(ts, this.query.start));
+      return;
+    }
+    const b = new Buckets(this.ds, ts);
+    this.source.seek(b.start < ts ? b.end : b.start);
+  }
+  has() {
+    if (this.ds.all)
+      return this.source.has() && this.source.peek().ts < this.query.end;
+    return this.source.has();
+  }
+  take(end) {
+    const v = [];
+    while (this.source.has() && this.source.peek().ts < end)
+      v.push(toDouble(this.source.next().v));
+    return AGGREGATORS[this.ds.aggregator].double(v);
+  }
+  moveBucket() {
+    if (!this.source.has())
+      return;
+    if (this.bucket === undefined)
+      this.bucket = new Buckets(this.ds, this.source.peek().ts);
+    this.bucket.moveTo(this.source.peek().ts);
+  }
+  next() {
+    if (this.ds.all)
+      return { ts: this.query.start, v: this.take(this.query.end) };
+    this.moveBucket();
+    const ts = this.bucket.start;
+    return { ts, v: this.take(this.bucket.end) };
+  }
+}
+
+class FillingDownsampler extends Downsampler {
+  constructor(points, ds, query, scan) {
+    super(points, ds, query);
+    if (ds.all)
+      return;
+    const first = new Buckets(ds, scan.start), end = new Buckets(ds, scan.end);
+    this.expected = first.start;
+    this.end = end.start;
+    if (!ds.calendar)
+      return;
+    if (this.end === this.expected)
+      this.end = end.end;
+    this.expecting = first.calendar.copy();
+    this.showing = first.calendar.copy();
+    this.showing.add(-ds.count, ds.unit);
+  }
+  has() {
+    return this.ds.all ? super.has() : this.expected < this.end;
+  }
+  next() {
+    if (this.ds.all)
+      return super.next();
+    this.moveBucket();
+    while (this.source.has() && this.bucket.start < this.expected) {
+      this.take(this.bucket.end);
+      this.moveBucket();
+    }
+    const hit = this.source.has() && this.bucket.start === this.expected;
+    const v = hit ? this.take(this.bucket.end) : this.ds.fill === 'zero' ? 0 : NaN;
+    let ts = this.expected;
+    if (this.ds.calendar) {
+      this.showing.add(this.ds.count, this.ds.unit);
+      this.expecting.add(this.ds.count, this.ds.unit);
+      ts = this.showing.utc;
+      this.expected = this.expecting.utc;
+    } else {
+      this.expected += this.ds.ms;
+    }
+    return { ts, v };
+  }
+}
+
+class Rate {
+  constructor(source, options) {
+    this.source = source;
+    this.options = options;
+    this.last = { ts: 0, v: 0n };
+    this.ready = undefined;
+  }
+  seek(ts) {
+    this.source.seek(ts);
+  }
+  /* undefined: there is none between these two. */
+  between(a, b) {
+    const { counter, max, reset, drop } = this.options;
+    const ints = isInt(a.v) && isInt(b.v), seconds = (b.ts - a.ts) / 1000;
+    let d = ints ? toDouble(wrap(b.v - a.v)) : toDouble(b.v) - toDouble(a.v);
+    if (!counter || !(d < 0))
+      return d / seconds;
+    if (drop)
+      return undefined;
+    d = ints ? toDouble(wrap(max - a.v + b.v))
+      : toDouble(max) - toDouble(a.v) + toDouble(b.v);
+    return reset > 0n && d / seconds > toDouble(reset) ? 0 : d / seconds;
+  }
+  has() {
+    while (this.ready === undefined && this.source.has()) {
+      const p = this.source.next(), v = this.between(this.last, p);
+      if (p.ts <= this.last.ts)
+        throw new RangeError('Next timestamp');
+      this.last = p;
+      if (v !== undefined)
+        this.ready = { ts: p.ts, v };
+    }
+    return this.ready !== undefined;
+  }
+  next() {
+    this.has();
+    const p = this.ready;
+    this.ready = undefined;
+    return p;
+  }
+}
+
+/* -- the group ------------------------------------------------------------- */
+
+/* For each series the point that was read last and the one that comes next. */
+class Group {
+  constructor(iterators, scan, aggregator, rate) {
+    this.its = iterators;
+    this.aggregator = aggregator;
+    this.rate = rate;
+    this.now = iterators.map(() => null);
+    this.then = iterators.map(it => {
+      it.seek(scan.start);
+      while (it.has()) {
+        const p = it.next();
+        if (p.ts >= scan.start)
+          return p;
+      }
+      return null;
+    });
+    if (!rate)
+      return;
+    for (let i = 0; i < iterators.length; i++) {
+      if (iterators[i].has())
+        this.move(i);
+      else
+        this.then[i] = null;
+    }
+  }
+  move(i) {
+    this.now[i] = this.then[i];
+    this.then[i] = this.its[i].has() ? this.its[i].next() : null;
+  }
+  has() {
+    return this.then.some(p => p !== null);
+  }
+  next() {
+    this.then.forEach((p, i) => {
+      if (p === null)
+        this.now[i] = null;
+    });
+    this.ts = Math.min(...this.then.filter(p => p !== null).map(p => p.ts));
+    this.then.forEach((p, i) => {
+      if (p !== null && p.ts === this.ts)
+        this.move(i);
+    });
+  }
+  isInteger() {
+    return !this.rate &&
+      [...this.now, ...this.then].every(p => p === null || isInt(p.v));
+  }
+  valueInt(i) {
+    const a = this.now[i], b = this.then[i];
+    if (a.ts === this.ts)
+      return a.v;
+    switch (this.aggregator.gap) {
+    case 'zero': return 0n;
+    case 'max': return LONG_MAX;
+    case 'min': return LONG_MIN;
+    case 'prev': return a.v;
+    }
+    const area = wrap(BigInt(this.ts - a.ts) * wrap(b.v - a.v));
+    return wrap(a.v + area / BigInt(b.ts - a.ts));
+  }
+  valueDouble(i) {
+    const a = this.now[i], b = this.then[i], y0 = toDouble(a.v);
+    if (a.ts === this.ts || this.rate)
+      return y0;
+    switch (this.aggregator.gap) {
+    case 'zero': return 0;
+    case 'max': return Number.MAX_VALUE;
+    case 'min': return -Number.MAX_VALUE;
+    case 'prev': return y0;
+    }
+    return y0 + (this.ts - a.ts) * (toDouble(b.v) - y0) / (b.ts - a.ts);
+  }
+  value() {
+    const there = this.now.map((_, i) => i).filter(i => this.now[i] !== null);
+    if (this.isInteger())
+      return this.aggregator.int(there.map(i => this.valueInt(i)));
+    const v = this.aggregator.double(there.map(i => this.valueDouble(i)));
+    if (v === Infinity || v === -Infinity)
+      throw new RangeError('Got Infinity');
+    return v;
+  }
+}
+
+/* -- the query ------------------------------------------------------------- */
+
+/* The hours that are read, in seconds, the end left out. */
+function scanRange(query, ds) {
+  const seconds = t => t < TWO32 ? t : Math.floor(t / 1000);
+  const length = ds && !ds.all ? ds.ms : 0;
+  let start = seconds(query.start), end = seconds(query.end);
+  if (query.end >= TWO32)
+    end++;
+  if (length) {
+    start -= Math.floor(1000 * start % length / 1000);
+    end += Math.floor((length - 1000 * end % length) / 1000);
+    return { start: start - start % HOUR, end: Math.ceil(end / HOUR) * HOUR };
+  }
+  return { start: start - start % HOUR, end: end - end % HOUR + HOUR };
+}
+
+/* Times below 2^32 are taken for seconds, also the end of the scan, except in the
+ * last hour that can be stored. */
+function taken(query, range, span) {
+  const ms = t => t < TWO32 ? t * 1000 : t;
+  const lastHour = Math.floor(query.end / 36e5) === Math.floor((TWO32 - 1) / HOUR);
+  const end = range.end >= TWO32 && lastHour ? range.end * 1000 : ms(range.end);
+  return ms(span[0].ts) <= end && ms(span[span.length - 1].ts) >= ms(range.start);
+}
+
+/* { start, end, aggregator, ds, rate, spans } -> { from, to, dps | error } */
+export function run(query) {
+  const { ds, rate } = query, range = scanRange(query, ds);
+  const scan = { start: range.start * 1000, end: range.end * 1000 };
+  const most = Math.floor((TWO32 - 1) / HOUR) * HOUR;
+  const from = Math.min(range.start, most);
+  const to = Math.max(from, Math.min(range.end - HOUR, most));
+  const out = { from, to, dps: [] };
+  const iterators = query.spans
+    .map(s => s.filter(p => p.ts >= from * 1000 && p.ts < (to + HOUR) * 1000))
+    .filter(s => s.length > 0 && taken(query, range, s))
+    .map(s => {
+      let it = new PointsOf(s);
+      if (ds)
+        it = ds.fill === 'none' ? new Downsampler(s, ds, query)
+          : new FillingDownsampler(s, ds, query, scan);
+      return rate ? new Rate(it, rate) : it;
+    });
+  try {
+    const g = new Group(iterators, scan, AGGREGATORS[query.aggregator], !!rate);
+    while (g.has()) {
+      g.next();
+      if (g.ts < query.start || g.ts > query.end)
+        continue;
+      const v = g.value();
+      out.dps.push({ ts: g.ts, v: Number.isNaN(v) && ds && ds.fill === 'null' ? null : v });
+    }
+  } catch (e) {
+    if (!(e instanceof RangeError))
+      throw e;
+    out.error = e.message;
+  }
+  return out;
+}
