@@ -190,7 +190,7 @@ START_TEST(row_keys_round_trip)
 {
     uint64_t r = harness_seed(1);
 
-    for (int i = 0; i < 100000; i++) {
+    for (int i = 0; i < 20000; i++) {
         struct key_shape s = random_shape(&r);
         uint8_t tsuid[TSUID_MAX], key[ROW_KEY_MAX], back[TSUID_MAX];
         size_t n = random_tsuid(&s, &r, tsuid), back_size, key_size;
@@ -222,7 +222,7 @@ START_TEST(the_order_of_keys_is_the_order_of_bytes)
 {
     uint64_t r = harness_seed(2);
 
-    for (int i = 0; i < 100000; i++) {
+    for (int i = 0; i < 20000; i++) {
         struct key_shape s = random_shape(&r);
         uint8_t a[TSUID_MAX], b[TSUID_MAX];
         uint8_t ka[ROW_KEY_MAX], kb[ROW_KEY_MAX];

@@ -1,0 +1,504 @@
+/* A mask answers with two walks over its fields.
+ *
+ * The hint goes from left to right as long as the key's own bytes are allowed.
+ * At the first field where they are not, one of two things holds:
+ *
+ *     a larger value is allowed there: take the smallest such one;
+ *     none is: go back left to the first field that can still grow, grow it.
+ *
+ * All fields behind the one that grew get their smallest values, which lie
+ * ready in 'min'.  Nothing is allocated, and a set costs one binary search. */
+#include "config.h"
+
+#include "storage/mask.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/obj.h"
+#include "storage/key.h"
+
+#define MASK_MAGIC     FOURCC('M', 'A', 'S', 'K')
+#define MASK_SET_MAGIC FOURCC('M', 'S', 'E', 'T')
+
+enum kind {
+    FIELD_FIXED,   /* 'bytes' */
+    FIELD_ANY,     /* nothing */
+    FIELD_RANGE,   /* 'bytes': lo, then hi */
+    FIELD_STEPS,   /* 'lo', 'hi', 'step'; (hi - lo) % step is 0 */
+    FIELD_NUMBERS, /* 'numbers': a set of at most 8 bytes' width */
+    FIELD_SET,     /* 'bytes': a set of wider values */
+};
+
+struct field {
+    enum kind kind;
+    size_t at; /* offset in the key */
+    size_t width;
+    uint64_t lo, hi, step;
+    size_t len; /* of the sets: ascending, no value twice */
+    uint8_t *bytes;
+    uint64_t *numbers;
+};
+
+struct mask {
+    uint32_t magic;
+    bool never; /* some field allows nothing */
+    struct field *fields;
+    size_t len;
+    uint8_t *min; /* the smallest key that matches, unless 'never' */
+    size_t size;
+};
+
+struct mask_set {
+    uint32_t magic;
+    struct mask **masks;
+    size_t len;
+};
+
+/* -- building ------------------------------------------------------------- */
+
+struct mask *
+mask_new(void)
+{
+    struct mask *m = mem_new(sizeof *m);
+
+    m->magic = MASK_MAGIC;
+    return m;
+}
+
+void
+mask_free(struct mask **m)
+{
+    if (*m == NULL)
+        return;
+    OBJ_CHECK(*m, MASK_MAGIC);
+    for (size_t i = 0; i < (*m)->len; i++) {
+        free((*m)->fields[i].bytes);
+        free((*m)->fields[i].numbers);
+    }
+    free((*m)->fields);
+    free((*m)->min);
+    OBJ_CLEAR(*m);
+    free(*m);
+    *m = NULL;
+}
+
+/* Adds the field 'f' at the end; 'min' is its smallest value, NULL for zeros.
+ */
+static void
+add(struct mask *m, struct field f, const uint8_t *min)
+{
+    OBJ_CHECK(m, MASK_MAGIC);
+    INSIST(f.width > 0);
+    f.at = m->size;
+    m->fields = mem_resize(m->fields, m->len + 1, sizeof *m->fields);
+    m->fields[m->len++] = f;
+    m->min = mem_resize(m->min, m->size + f.width, 1);
+    if (min == NULL)
+        memset(m->min + m->size, 0, f.width);
+    else
+        memcpy(m->min + m->size, min, f.width);
+    m->size += f.width;
+}
+
+static uint8_t *
+copy(const uint8_t *bytes, size_t size)
+{
+    return (uint8_t *)mem_strndup(bytes, size);
+}
+
+void
+mask_add_fixed(struct mask *m, struct slice bytes)
+{
+    struct field f = { .kind = FIELD_FIXED, .width = bytes.size };
+
+    if (bytes.size == 0)
+        return;
+    f.bytes = copy(bytes.data, bytes.size);
+    add(m, f, f.bytes);
+}
+
+void
+mask_add_any(struct mask *m, size_t width)
+{
+    if (width > 0)
+        add(m, (struct field){ .kind = FIELD_ANY, .width = width }, NULL);
+}
+
+void
+mask_add_range(struct mask *m, struct slice lo, struct slice hi)
+{
+    struct field f = { .kind = FIELD_RANGE, .width = lo.size };
+
+    INSIST(lo.size == hi.size);
+    if (lo.size == 0)
+        return;
+    m->never |= slice_cmp(lo, hi) > 0;
+    f.bytes = mem_new(2 * lo.size);
+    memcpy(f.bytes, lo.data, lo.size);
+    memcpy(f.bytes + lo.size, hi.data, hi.size);
+    add(m, f, f.bytes);
+}
+
+void
+mask_add_steps(struct mask *m, uint64_t lo, uint64_t hi, uint64_t step,
+               unsigned width)
+{
+    struct field f = { .kind = FIELD_STEPS, .width = width };
+    uint8_t min[8] = { 0 };
+    uint64_t max;
+
+    INSIST(width >= 1 && width <= 8 && step >= 1);
+    max = UINT64_MAX >> (64 - 8 * width);
+    if (hi > max)
+        hi = max;
+    if (lo > hi) {
+        m->never = true;
+        lo = hi;
+    }
+    f.lo = lo;
+    f.hi = lo + (hi - lo) / step * step;
+    f.step = step;
+    key_put_uint(min, lo, width);
+    add(m, f, min);
+}
+
+static int
+compare_numbers(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static int
+compare_bytes(const void *a, const void *b, void *width)
+{
+    return memcmp(a, b, *(size_t *)width);
+}
+
+static void
+fill_numbers(struct field *f, const uint8_t *values, size_t len)
+{
+    bool ascends = true;
+
+    f->kind = FIELD_NUMBERS;
+    f->numbers = mem_new_array(len, sizeof *f->numbers);
+    for (size_t i = 0; i < len; i++) {
+        f->numbers[i] = key_get_uint(values + i * f->width, (unsigned)f->width);
+        ascends &= i == 0 || f->numbers[i - 1] < f->numbers[i];
+    }
+    f->len = len;
+    if (ascends)
+        return;
+    qsort(f->numbers, len, sizeof *f->numbers, compare_numbers);
+    f->len = 1;
+    for (size_t i = 1; i < len; i++)
+        if (f->numbers[i] != f->numbers[f->len - 1])
+            f->numbers[f->len++] = f->numbers[i];
+}
+
+static void
+fill_bytes(struct field *f, const uint8_t *values, size_t len)
+{
+    size_t w = f->width, size;
+
+    f->kind = FIELD_SET;
+    INSIST(!__builtin_mul_overflow(len, w, &size));
+    f->bytes = copy(values, size);
+    qsort_r(f->bytes, len, w, compare_bytes, &w);
+    f->len = 1;
+    for (size_t i = 1; i < len; i++)
+        if (memcmp(f->bytes + i * w, f->bytes + (f->len - 1) * w, w) != 0)
+            memmove(f->bytes + f->len++ * w, f->bytes + i * w, w);
+}
+
+void
+mask_add_set(struct mask *m, const uint8_t *values, size_t len, size_t width)
+{
+    struct field f = { .kind = FIELD_ANY, .width = width };
+    uint8_t min[8] = { 0 };
+
+    m->never |= len == 0;
+    if (width == 0)
+        return;
+    if (len == 0)
+        add(m, f, NULL);
+    else if (width <= 8) {
+        fill_numbers(&f, values, len);
+        key_put_uint(min, f.numbers[0], (unsigned)width);
+        add(m, f, min);
+    } else {
+        fill_bytes(&f, values, len);
+        add(m, f, f.bytes);
+    }
+}
+
+size_t
+mask_key_size(const struct mask *m)
+{
+    OBJ_CHECK(m, MASK_MAGIC);
+    return m->size;
+}
+
+/* -- one field ------------------------------------------------------------ */
+
+/* The first of the ascending numbers that is >= v; 'len' when there is none. */
+static size_t
+find_number(const uint64_t *numbers, size_t len, uint64_t v)
+{
+    const uint64_t *at = numbers;
+
+    while (len > 1) {
+        size_t half = len / 2;
+
+        at += at[half - 1] < v ? half : 0;
+        len -= half;
+    }
+    return (size_t)(at - numbers) + (len == 1 && *at < v);
+}
+
+static size_t
+find_bytes(const struct field *f, const uint8_t *v)
+{
+    size_t lo = 0, hi = f->len;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (memcmp(f->bytes + mid * f->width, v, f->width) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static bool
+allows(const struct field *f, const uint8_t *v)
+{
+    uint64_t n;
+    size_t i;
+
+    switch (f->kind) {
+    case FIELD_FIXED:
+        return memcmp(v, f->bytes, f->width) == 0;
+    case FIELD_ANY:
+        return true;
+    case FIELD_RANGE:
+        return memcmp(v, f->bytes, f->width) >= 0 &&
+               memcmp(v, f->bytes + f->width, f->width) <= 0;
+    case FIELD_STEPS:
+        n = key_get_uint(v, (unsigned)f->width);
+        return n >= f->lo && n <= f->hi && (n - f->lo) % f->step == 0;
+    case FIELD_NUMBERS:
+        n = key_get_uint(v, (unsigned)f->width);
+        i = find_number(f->numbers, f->len, n);
+        return i < f->len && f->numbers[i] == n;
+    case FIELD_SET:
+        i = find_bytes(f, v);
+        return i < f->len && memcmp(f->bytes + i * f->width, v, f->width) == 0;
+    }
+    return false;
+}
+
+/* v + 1; false when it is all 0xff. */
+static bool
+add_one(uint8_t *v, size_t width)
+{
+    while (width-- > 0)
+        if (++v[width] != 0)
+            return true;
+    return false;
+}
+
+static bool
+raise_range(const struct field *f, uint8_t *v)
+{
+    if (memcmp(v, f->bytes, f->width) < 0) {
+        memcpy(v, f->bytes, f->width);
+        return true;
+    }
+    return memcmp(v, f->bytes + f->width, f->width) < 0 && add_one(v, f->width);
+}
+
+static bool
+raise_steps(const struct field *f, uint8_t *v)
+{
+    uint64_t n = key_get_uint(v, (unsigned)f->width);
+
+    if (n >= f->hi)
+        return false;
+    n = n < f->lo ? f->lo : n + f->step - (n - f->lo) % f->step;
+    key_put_uint(v, n, (unsigned)f->width);
+    return true;
+}
+
+static bool
+raise_numbers(const struct field *f, uint8_t *v)
+{
+    uint64_t n = key_get_uint(v, (unsigned)f->width);
+    size_t i =
+        n == UINT64_MAX ? f->len : find_number(f->numbers, f->len, n + 1);
+
+    if (i == f->len)
+        return false;
+    key_put_uint(v, f->numbers[i], (unsigned)f->width);
+    return true;
+}
+
+static bool
+raise_set(const struct field *f, uint8_t *v)
+{
+    size_t i = find_bytes(f, v);
+
+    if (i < f->len && memcmp(f->bytes + i * f->width, v, f->width) == 0)
+        i++;
+    if (i == f->len)
+        return false;
+    memcpy(v, f->bytes + i * f->width, f->width);
+    return true;
+}
+
+/* Puts the smallest allowed value > v in its place; false: there is none, and
+ * v is not what it was. */
+static bool
+raise(const struct field *f, uint8_t *v)
+{
+    switch (f->kind) {
+    case FIELD_FIXED:
+        if (memcmp(v, f->bytes, f->width) >= 0)
+            return false;
+        memcpy(v, f->bytes, f->width);
+        return true;
+    case FIELD_ANY:
+        return add_one(v, f->width);
+    case FIELD_RANGE:
+        return raise_range(f, v);
+    case FIELD_STEPS:
+        return raise_steps(f, v);
+    case FIELD_NUMBERS:
+        return raise_numbers(f, v);
+    case FIELD_SET:
+        return raise_set(f, v);
+    }
+    return false;
+}
+
+/* -- keys ----------------------------------------------------------------- */
+
+bool
+mask_match(const struct mask *m, struct slice key)
+{
+    OBJ_CHECK(m, MASK_MAGIC);
+    if (key.size != m->size || m->never)
+        return false;
+    for (size_t i = 0; i < m->len; i++)
+        if (!allows(&m->fields[i], key.data + m->fields[i].at))
+            return false;
+    return true;
+}
+
+bool
+mask_hint(const struct mask *m, struct slice key, uint8_t *out)
+{
+    size_t n = key.size < m->size ? key.size : m->size, i = 0, end;
+
+    OBJ_CHECK(m, MASK_MAGIC);
+    if (m->never)
+        return false;
+    /* A shorter key is as good as one that ends in zeros: nothing of our size
+     * lies between the two. */
+    if (n > 0)
+        memcpy(out, key.data, n);
+    if (n < m->size)
+        memset(out + n, 0, m->size - n);
+    while (i < m->len && allows(&m->fields[i], out + m->fields[i].at))
+        i++;
+    /* A longer key sorts behind its beginning, so that must grow. */
+    if (i == m->len && key.size <= m->size)
+        return true;
+    i = i == m->len ? i : i + 1;
+    for (;;) {
+        if (i == 0)
+            return false;
+        i--;
+        if (raise(&m->fields[i], out + m->fields[i].at))
+            break;
+    }
+    end = m->fields[i].at + m->fields[i].width;
+    memcpy(out + end, m->min + end, m->size - end);
+    return true;
+}
+
+/* -- several masks -------------------------------------------------------- */
+
+struct mask_set *
+mask_set_new(void)
+{
+    struct mask_set *s = mem_new(sizeof *s);
+
+    s->magic = MASK_SET_MAGIC;
+    return s;
+}
+
+void
+mask_set_give(struct mask_set *s, struct mask **m)
+{
+    OBJ_CHECK(s, MASK_SET_MAGIC);
+    OBJ_CHECK(*m, MASK_MAGIC);
+    INSIST((*m)->size > 0 && (*m)->size <= ROW_KEY_MAX);
+    s->masks = mem_resize(s->masks, s->len + 1, sizeof(struct mask *));
+    s->masks[s->len++] = *m;
+    *m = NULL;
+}
+
+void
+mask_set_free(struct mask_set **s)
+{
+    if (*s == NULL)
+        return;
+    OBJ_CHECK(*s, MASK_SET_MAGIC);
+    for (size_t i = 0; i < (*s)->len; i++)
+        mask_free(&(*s)->masks[i]);
+    free((*s)->masks);
+    OBJ_CLEAR(*s);
+    free(*s);
+    *s = NULL;
+}
+
+size_t
+mask_set_len(const struct mask_set *s)
+{
+    OBJ_CHECK(s, MASK_SET_MAGIC);
+    return s->len;
+}
+
+bool
+mask_set_match(const struct mask_set *s, struct slice key)
+{
+    OBJ_CHECK(s, MASK_SET_MAGIC);
+    for (size_t i = 0; i < s->len; i++)
+        if (mask_match(s->masks[i], key))
+            return true;
+    return false;
+}
+
+size_t
+mask_set_hint(const struct mask_set *s, struct slice key, uint8_t *out)
+{
+    uint8_t hint[ROW_KEY_MAX];
+    struct slice best = { out, 0 };
+
+    OBJ_CHECK(s, MASK_SET_MAGIC);
+    for (size_t i = 0; i < s->len; i++) {
+        size_t size = s->masks[i]->size;
+
+        if (!mask_hint(s->masks[i], key, hint) ||
+            (best.size > 0 && slice_cmp(slice_of(hint, size), best) >= 0))
+            continue;
+        memcpy(out, hint, size);
+        best.size = size;
+    }
+    return best.size;
+}

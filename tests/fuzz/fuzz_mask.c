@@ -1,0 +1,94 @@
+/* Masks from arbitrary fields: a hint matches, is not before the key, and is
+ * the key itself exactly when that matches; with up to two bytes it is the
+ * smallest one, found by trying all.
+ *
+ *     <fields: 1> { <kind> <width> <bytes of the kind> }... <key> */
+#include "config.h"
+
+#include "storage/mask.h"
+
+#include "base/cursor.h"
+#include "base/obj.h"
+#include "storage/key.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void
+add_field(struct mask *m, struct cursor *c)
+{
+    uint8_t kind = cursor_u8(c) % 5;
+    size_t width = cursor_u8(c) % 12;
+    unsigned number = width == 0 ? 1 : width > 8 ? 8 : (unsigned)width;
+    size_t len;
+    struct slice a, b;
+
+    switch (kind) {
+    case 0:
+        mask_add_fixed(m, cursor_bytes(c, width));
+        break;
+    case 1:
+        mask_add_any(m, width);
+        break;
+    case 2:
+        a = cursor_bytes(c, width);
+        b = cursor_bytes(c, width);
+        if (a.size == b.size)
+            mask_add_range(m, a, b);
+        break;
+    case 3: {
+        uint64_t lo = cursor_uint(c, number), hi = cursor_uint(c, number);
+        uint64_t step = cursor_uint(c, number);
+
+        mask_add_steps(m, lo, hi, step == 0 ? 1 : step, number);
+        break;
+    }
+    default:
+        len = cursor_u8(c) % 20;
+        a = cursor_bytes(c, len * width);
+        mask_add_set(m, a.data, width == 0 ? len : a.size / width, width);
+    }
+}
+
+/* The smallest key of one or two bytes, by trying all. */
+static bool
+try_all(const struct mask *m, struct slice key, uint8_t *out)
+{
+    size_t size = mask_key_size(m);
+
+    for (unsigned v = 0; v < 1u << 8 * size; v++) {
+        key_put_uint(out, v, (unsigned)size);
+        if (slice_cmp(slice_of(out, size), key) >= 0 &&
+            mask_match(m, slice_of(out, size)))
+            return true;
+    }
+    return false;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct cursor c = cursor_of(slice_of(data, size));
+    struct mask *m = mask_new();
+    uint8_t hint[8 * 12], slow[2];
+    struct slice key, h;
+    bool found;
+
+    for (unsigned i = cursor_u8(&c) % 8; i-- > 0;)
+        add_field(m, &c);
+    key = cursor_bytes(&c, cursor_left(&c));
+    INSIST(mask_key_size(m) <= sizeof hint);
+    found = mask_hint(m, key, hint);
+    h = slice_of(hint, mask_key_size(m));
+    if (found) {
+        INSIST(mask_match(m, h));
+        INSIST(slice_cmp(h, key) >= 0);
+        INSIST(mask_match(m, key) == slice_eq(h, key));
+    } else
+        INSIST(!mask_match(m, key));
+    if (h.size == 1 || h.size == 2) {
+        INSIST(try_all(m, key, slow) == found);
+        INSIST(!found || memcmp(slow, hint, h.size) == 0);
+    }
+    mask_free(&m);
+    return 0;
+}
