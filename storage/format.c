@@ -1,0 +1,303 @@
+/* The file is text, so that an operator can read it, and ends with a checksum,
+ * so that nobody edits it.  One spelling only is accepted: what format_text()
+ * writes. */
+#include "config.h"
+
+#include "storage/format.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/crc32c.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/number.h"
+#include "base/obj.h"
+#include "storage/files_priv.h"
+
+#define MAX_SIZE  4096
+#define SEAL_SIZE (sizeof "crc32c 00000000\n" - 1)
+
+void
+format_new(struct format *out, const struct key_shape *shape)
+{
+    INSIST(key_shape_is_valid(shape));
+    *out = (struct format){ .version = FORMAT_VERSION, .shape = *shape };
+    (void)snprintf(out->id, sizeof out->id, "%016" PRIx64 "%016" PRIx64,
+                   hash_random_seed(), hash_random_seed());
+}
+
+static char *
+path_of(const char *dir, const char *name)
+{
+    size_t size = strlen(dir) + strlen(name) + 2;
+    char *path = mem_new(size);
+
+    (void)snprintf(path, size, "%s/%s", dir, name);
+    return path;
+}
+
+/* -- text ----------------------------------------------------------------- */
+
+static void
+format_text(const struct format *f, struct buf *out)
+{
+    const struct key_shape *s = &f->shape;
+
+    buf_printf(out, "halite %u\n", f->version);
+    buf_printf(out, "id %s\n", f->id);
+    buf_printf(out, "complete %d\n", f->complete);
+    buf_printf(out, "salt-width %u\n", s->salt_width);
+    buf_printf(out, "salt-buckets %u\n", s->salt_buckets);
+    buf_printf(out, "metric-width %u\n", s->metric_width);
+    buf_printf(out, "tagk-width %u\n", s->tagk_width);
+    buf_printf(out, "tagv-width %u\n", s->tagv_width);
+    buf_printf(out, "crc32c %08x\n", (unsigned)crc32c(buf_slice(out)));
+}
+
+/* Takes "NAME VALUE\n" off the beginning of the text; an empty value when it
+ * is not there. */
+static struct slice
+take_line(struct slice *text, const char *name)
+{
+    size_t n = strlen(name);
+    const uint8_t *end;
+    struct slice value = { text->data, 0 };
+
+    if (!slice_starts(*text, slice_str(name)) || text->size == n ||
+        text->data[n] != ' ')
+        return value;
+    end = memchr(text->data, '\n', text->size);
+    if (end == NULL)
+        return value;
+    value = slice_of(text->data + n + 1, (size_t)(end - text->data) - n - 1);
+    text->size -= (size_t)(end + 1 - text->data);
+    text->data = end + 1;
+    return value;
+}
+
+/* A number past 'max' is taken as 'max', which is no valid value anywhere. */
+static unsigned
+take_number(struct slice *text, const char *name, unsigned max)
+{
+    uint64_t v;
+
+    if (!number_parse_u64(take_line(text, name), &v) || v > max)
+        return max;
+    return (unsigned)v;
+}
+
+static bool
+sealed(struct slice text)
+{
+    struct slice seal = slice_of(text.data + text.size - SEAL_SIZE, SEAL_SIZE);
+    char want[SEAL_SIZE + 1];
+
+    text.size -= SEAL_SIZE;
+    (void)snprintf(want, sizeof want, "crc32c %08x\n", (unsigned)crc32c(text));
+    return slice_eq_str(seal, want);
+}
+
+static bool
+same_again(const struct format *f, struct slice text)
+{
+    struct buf again = BUF_INIT;
+    bool same;
+
+    format_text(f, &again);
+    same = slice_eq(buf_slice(&again), text);
+    buf_fini(&again);
+    return same;
+}
+
+static enum status
+parse(struct slice text, const char *path, struct format *out, struct error *e)
+{
+    struct slice rest = text, id;
+
+    if (!slice_starts(text, slice_str("halite ")))
+        return error_set(e, ST_CORRUPT,
+                         "'%s' is not Halite's: another program's folder?",
+                         path);
+    if (text.size < SEAL_SIZE || !sealed(text))
+        return error_set(e, ST_CORRUPT,
+                         "'%s' is damaged: its checksum does not fit", path);
+    *out =
+        (struct format){ .version = take_number(&rest, "halite", UINT32_MAX) };
+    if (out->version > FORMAT_VERSION)
+        return error_set(e, ST_CORRUPT,
+                         "'%s' says format %u, this program knows up to %u: "
+                         "the store was made by a newer Halite",
+                         path, out->version, (unsigned)FORMAT_VERSION);
+    id = take_line(&rest, "id");
+    if (id.size == FORMAT_ID_SIZE - 1)
+        memcpy(out->id, id.data, id.size);
+    out->complete = take_number(&rest, "complete", 2) == 1;
+    out->shape.salt_width = (uint8_t)take_number(&rest, "salt-width", 255);
+    out->shape.salt_buckets =
+        (uint16_t)take_number(&rest, "salt-buckets", 65535);
+    out->shape.metric_width = (uint8_t)take_number(&rest, "metric-width", 255);
+    out->shape.tagk_width = (uint8_t)take_number(&rest, "tagk-width", 255);
+    out->shape.tagv_width = (uint8_t)take_number(&rest, "tagv-width", 255);
+    if (out->version == 0 || !key_shape_is_valid(&out->shape) ||
+        !same_again(out, text))
+        return error_set(e, ST_CORRUPT, "'%s' makes no sense", path);
+    return ST_OK;
+}
+
+/* -- files ---------------------------------------------------------------- */
+
+static enum status
+read_file(const char *path, struct buf *out, struct error *e)
+{
+    FILE *f = fopen(path, "rbe");
+    bool bad;
+
+    if (f == NULL && (errno == ENOENT || errno == ENOTDIR))
+        return error_set(e, ST_NOT_FOUND, "there is no '%s'", path);
+    if (f == NULL)
+        return error_set(e, ST_IO, "cannot open '%s': %s", path,
+                         strerror(errno));
+    INSIST(buf_reserve(out, MAX_SIZE) != NULL);
+    out->size = fread(out->data, 1, MAX_SIZE, f);
+    bad = ferror(f) != 0;
+    (void)fclose(f);
+    return bad ? error_set(e, ST_IO, "cannot read '%s'", path) : ST_OK;
+}
+
+enum status
+format_read(const char *dir, struct format *out, struct error *e)
+{
+    char *path = path_of(dir, "FORMAT");
+    struct buf text = BUF_INIT;
+    enum status st = read_file(path, &text, e);
+
+    if (st == ST_OK)
+        st = parse(buf_slice(&text), path, out, e);
+    buf_fini(&text);
+    free(path);
+    return st;
+}
+
+static enum status
+write_all(int fd, struct slice s, const char *path, struct error *e)
+{
+    while (s.size > 0) {
+        ssize_t n = write(fd, s.data, s.size);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return error_set(e, ST_IO, "cannot write '%s': %s", path,
+                             strerror(errno));
+        s.data += n;
+        s.size -= (size_t)n;
+    }
+    return files_sync_fd(fd, path, e);
+}
+
+static enum status
+write_file(const char *path, struct slice text, struct error *e)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    enum status st;
+
+    if (fd < 0)
+        return error_set(e, ST_IO, "cannot create '%s': %s", path,
+                         strerror(errno));
+    st = write_all(fd, text, path, e);
+    if (close(fd) != 0 && st == ST_OK)
+        st =
+            error_set(e, ST_IO, "cannot close '%s': %s", path, strerror(errno));
+    return st;
+}
+
+enum status
+format_write(const char *dir, const struct format *f, struct error *e)
+{
+    char *path = path_of(dir, "FORMAT"), *tmp = path_of(dir, "FORMAT.tmp");
+    struct buf text = BUF_INIT;
+    enum status st;
+
+    format_text(f, &text);
+    INSIST(!text.failed);
+    st = write_file(tmp, buf_slice(&text), e);
+    if (st == ST_OK && rename(tmp, path) != 0)
+        st =
+            error_set(e, ST_IO, "cannot rename '%s': %s", tmp, strerror(errno));
+    if (st == ST_OK)
+        st = files_sync_dir(dir, e);
+    buf_fini(&text);
+    free(path);
+    free(tmp);
+    return st;
+}
+
+/* -- the lock ------------------------------------------------------------- */
+
+/* Who holds it, for the sentence; the file says so, if it could be written. */
+static enum status
+refuse(int fd, const char *dir, struct error *e)
+{
+    char pid[16] = "";
+    ssize_t n = pread(fd, pid, sizeof pid - 1, 0);
+
+    for (ssize_t i = 0; i < n; i++)
+        if (pid[i] < '0' || pid[i] > '9')
+            pid[i] = '\0';
+    if (n > 0 && pid[0] != '\0')
+        return error_set(e, ST_IO, "'%s' is in use by another process (pid %s)",
+                         dir, pid);
+    return error_set(e, ST_IO, "'%s' is in use by another process", dir);
+}
+
+static enum status
+lock_fd(int fd, const char *dir, const char *path, struct error *e)
+{
+    char pid[16];
+    int n;
+
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        if (errno == EWOULDBLOCK)
+            return refuse(fd, dir, e);
+        return error_set(e, ST_IO, "cannot lock '%s': %s", path,
+                         strerror(errno));
+    }
+    /* On a full disk the lock holds without the number. */
+    n = snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
+    if (ftruncate(fd, 0) == 0)
+        n = (int)pwrite(fd, pid, (size_t)n, 0);
+    (void)n;
+    return ST_OK;
+}
+
+enum status
+format_lock(const char *dir, int *fd, struct error *e)
+{
+    char *path = path_of(dir, "LOCK");
+    enum status st;
+
+    *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (*fd < 0)
+        st = error_set(e, ST_IO, "cannot open '%s': %s", path, strerror(errno));
+    else
+        st = lock_fd(*fd, dir, path, e);
+    if (st != ST_OK)
+        format_unlock(fd);
+    free(path);
+    return st;
+}
+
+void
+format_unlock(int *fd)
+{
+    if (*fd >= 0)
+        (void)close(*fd);
+    *fd = -1;
+}

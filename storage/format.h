@@ -1,0 +1,54 @@
+/*
+ * The FORMAT file, which says what a folder is: a store, of which version, with
+ * keys of which shape (docs/FORMAT.md, "FORMAT file").  It is read before
+ * anything else in the folder is touched.  And the LOCK file, which keeps a
+ * second process out.
+ *
+ *     format_lock -> format_read -> ST_OK, complete: open what is there
+ *                         |-> ST_OK, not complete: a creation was cut short,
+ *                         |   before anything was acknowledged: go on with it
+ *                         `-> ST_NOT_FOUND: format_new, format_write, make the
+ *                             engine and the journal, complete = true,
+ *                             format_write
+ *
+ * So a complete store whose engine is missing is refused, not made anew.
+ *
+ * Threads: any; these are functions of their arguments.
+ * Fails:   ST_IO; ST_CORRUPT for a newer, a foreign and a damaged file; each
+ *          with a sentence for the operator.
+ */
+#ifndef STORAGE_FORMAT_H
+#define STORAGE_FORMAT_H
+
+#include "base/error.h"
+#include "storage/key.h"
+
+/* What this program writes, and the newest that it reads. */
+#define FORMAT_VERSION 1
+#define FORMAT_ID_SIZE 33
+
+struct format {
+    unsigned version;
+    bool complete; /* everything was made; never create again */
+    struct key_shape shape;
+    char id[FORMAT_ID_SIZE]; /* 32 hex digits, drawn at creation, and a NUL */
+};
+
+/* A new identity, not complete. */
+void format_new(struct format *out, const struct key_shape *shape);
+
+/* ST_NOT_FOUND when the folder, or a FORMAT in it, is absent. */
+MUST_CHECK enum status format_read(const char *dir, struct format *out,
+                                   struct error *e);
+
+/* Replaces the file, all or nothing, durable when it returns. */
+MUST_CHECK enum status format_write(const char *dir, const struct format *f,
+                                    struct error *e);
+
+/* Takes the folder for this process.  '*fd' holds it until format_unlock(), or
+ * until the process ends, however it ends. */
+MUST_CHECK enum status format_lock(const char *dir, int *fd, struct error *e);
+/* Sets '*fd' to -1; -1 is unlocked already. */
+void format_unlock(int *fd);
+
+#endif
