@@ -14,7 +14,8 @@ const UNIT_MS = [1, 1e3, 6e4, 36e5, 864e5, 6048e5, 2592e6, 31536e6];
 const ZONES = ['UTC', 'UTC', 'Asia/Kolkata', 'America/New_York', 'Europe/Berlin',
   'Pacific/Auckland'];
 /* Some in 1971, at hours' edges, around changes of the clock, and beyond 2038. */
-const BASES = [5e6, 2 ** 32 - 2e6, 31536000e3, 1356998400e3, 1356998399e3, 1414303200e3, 1709164800e3,
+const BASES = [5e6, 2 ** 32 - 2e6, 31536000e3, 1356998400e3, 1356998399e3,
+  1414303200e3, 1709164800e3,
   1711846800e3, 2147483648e3, 4102444800e3 - 500,
   4294962000e3];
 
@@ -51,7 +52,8 @@ function makeSpan(base, length, step, jitter, value) {
     ts += step * (chance(15) ? 1 + below(20) : 1);
     span.set(ts + (jitter ? below(jitter) : 0), value());
   }
-  return [...span].filter(([t]) => t >= 1 && t < 2 ** 32 * 1000).sort((a, b) => a[0] - b[0]).map(([t, v]) => ({ ts: t, v }));
+  return [...span].filter(([t]) => t >= 1 && t < 2 ** 32 * 1000)
+    .sort((a, b) => a[0] - b[0]).map(([t, v]) => ({ ts: t, v }));
 }
 
 function makeDownsample(range) {
@@ -77,8 +79,9 @@ function makeCase() {
   for (let i = 0; i < n; i++)
     spans.push(makeSpan(base, chance(10) ? 1 : length, step, aligned ? 0 : pick([0, step]),
       chance(80) ? value : pick(VALUES)));
-  const start = Math.max(0, base + below(step * 10) - step * 5);
-  const end = start + 1 + below(step * 40);
+  const start = Math.max(0, chance(30) ? base + step * below(10)
+    : base + below(step * 10) - step * 5);
+  const end = chance(30) ? base + step * (11 + below(30)) : start + 1 + below(step * 40);
   const c = { start, end, aggregator, spans };
   if (chance(60))
     c.ds = makeDownsample(end - start + 7200e3);
