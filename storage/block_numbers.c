@@ -1,0 +1,412 @@
+/*
+ * Columns of unsigned numbers.
+ *
+ *     equal    <number varint>
+ *     packed   len x width bits
+ *     rice(k)  each as its high part in unary (that many zeros and a one) and
+ *              its k low bits; from RICE_ESCAPE zeros on instead
+ *              <RICE_ESCAPE zeros> <width - 1: 6 bits> <number: width bits>
+ *     sparse   <how many varint> <gaps: a column> <numbers - 1: a column>
+ *
+ * The columns in a sparse one are of the other kinds: nothing nests deeper.
+ */
+#include "config.h"
+
+#include "storage/block_priv.h"
+
+#include <stdlib.h>
+
+#include "storage/block_bits_priv.h"
+
+#define RICE_ESCAPE 24u
+
+/* How many numbers have how many bits: enough to choose by. */
+struct histogram {
+    uint64_t len[65];
+    unsigned max; /* the longest that occurs */
+};
+
+static inline unsigned
+bit_length(uint64_t u)
+{
+    return u == 0 ? 0 : 64 - (unsigned)__builtin_clzll(u);
+}
+
+/* -- choosing -----------------------------------------------------------------
+ */
+
+static struct histogram
+histogram_of(const uint64_t *u, size_t len)
+{
+    struct histogram h = { .max = 0 };
+
+    for (size_t i = 0; i < len; i++)
+        h.len[bit_length(u[i])]++;
+    for (unsigned b = 0; b <= 64; b++)
+        if (h.len[b] > 0)
+            h.max = b;
+    return h;
+}
+
+/* Bits of one number of 'b' bits with parameter 'k', doubled; the high part is
+ * taken for the middle of what it can be. */
+static uint64_t
+rice_cost2(unsigned b, unsigned k)
+{
+    unsigned over = b - k;
+
+    if (b <= k)
+        return 2 * (k + 1);
+    if (over > 5)
+        return 2 * (RICE_ESCAPE + 6 + b);
+    return 2 * (k + 1) + 3 * (UINT64_C(1) << (over - 1)) - 1;
+}
+
+static uint64_t
+rice_bits(const struct histogram *h, unsigned from, unsigned k)
+{
+    uint64_t cost2 = 0;
+
+    for (unsigned b = from; b <= h->max; b++)
+        cost2 += h->len[b] * rice_cost2(b, k);
+    return cost2 / 2;
+}
+
+/* The best parameter lies around the length of the number in the middle. */
+static struct numbers_plan
+plan_rice(const struct histogram *h, size_t len)
+{
+    struct numbers_plan best = { NUMBERS_RICE, 0, UINT64_MAX };
+    uint64_t below = 0;
+    unsigned middle = 0;
+
+    while ((below += h->len[middle]) * 2 < len)
+        middle++;
+    for (unsigned k = middle < 3 ? 0 : middle - 3; k <= middle + 1; k++) {
+        uint64_t bits = rice_bits(h, 0, k);
+
+        if (k < 64 && bits < best.bits) {
+            best.parameter = k;
+            best.bits = bits;
+        }
+    }
+    return best;
+}
+
+/* As if gaps and numbers were Rice-coded with a length that suits them. */
+static uint64_t
+sparse_bits(const struct histogram *h, size_t len)
+{
+    uint64_t others = len - h->len[0];
+    uint64_t bits = 40;
+
+    if (others == 0 || others > len / 3)
+        return UINT64_MAX;
+    bits += others * (bit_length(len / others) + 2);
+    for (unsigned b = 1; b <= h->max; b++)
+        bits += h->len[b] * (b + 1);
+    return bits;
+}
+
+static bool
+all_equal(const uint64_t *u, size_t len)
+{
+    for (size_t i = 1; i < len; i++)
+        if (u[i] != u[0])
+            return false;
+    return true;
+}
+
+static struct numbers_plan
+plan_flat(const uint64_t *u, size_t len, const struct histogram *h)
+{
+    struct numbers_plan plan;
+
+    if (len == 0 || (h->len[h->max] == len && all_equal(u, len)))
+        return (struct numbers_plan){ NUMBERS_EQUAL, 0, 8 + 8 * (h->max / 7) };
+    plan = plan_rice(h, len);
+    if (h->max * (uint64_t)len <= plan.bits)
+        plan = (struct numbers_plan){ NUMBERS_PACKED, h->max - 1,
+                                      h->max * (uint64_t)len };
+    return plan;
+}
+
+struct numbers_plan
+block_numbers_plan(const uint64_t *u, size_t len)
+{
+    const struct histogram h = histogram_of(u, len);
+    struct numbers_plan plan = plan_flat(u, len, &h);
+    uint64_t sparse = sparse_bits(&h, len);
+
+    if (sparse < plan.bits)
+        plan = (struct numbers_plan){ NUMBERS_SPARSE, 0, sparse };
+    return plan;
+}
+
+/* -- writing ------------------------------------------------------------------
+ */
+
+static void
+put_packed(const uint64_t *u, size_t len, unsigned width, struct buf *out)
+{
+    struct bits_out o = bits_out_of(out);
+
+    if (!bits_room(&o, len * width))
+        return;
+    for (size_t i = 0; i < len; i++)
+        bits_put_long(&o, u[i], width);
+    bits_out_done(&o);
+}
+
+static inline void
+put_rice_one(struct bits_out *o, uint64_t u, unsigned k)
+{
+    uint64_t high = u >> k;
+
+    if (high >= RICE_ESCAPE) {
+        unsigned width = bit_length(u);
+
+        bits_put(o, width - 1, RICE_ESCAPE + 6);
+        bits_put_long(o, u, width);
+    } else if (k <= 32) {
+        uint64_t one = UINT64_C(1) << k;
+
+        bits_put(o, one | (u & (one - 1)), (unsigned)high + 1 + k);
+    } else {
+        bits_put(o, 1, (unsigned)high + 1);
+        bits_put_long(o, u, k);
+    }
+}
+
+static void
+put_rice(const uint64_t *u, size_t len, unsigned k, struct buf *out)
+{
+    struct bits_out o = bits_out_of(out);
+
+    for (size_t from = 0; from < len; from += 256) {
+        size_t to = len - from < 256 ? len : from + 256;
+
+        if (!bits_room(&o, 256 * (RICE_ESCAPE + 6 + 64)))
+            return;
+        for (size_t i = from; i < to; i++)
+            put_rice_one(&o, u[i], k);
+    }
+    bits_out_done(&o);
+}
+
+static void
+put_flat(const uint64_t *u, size_t len, struct numbers_plan plan,
+         struct buf *out)
+{
+    buf_put_u8(out, (uint8_t)(plan.codec | plan.parameter));
+    if (plan.codec == NUMBERS_EQUAL)
+        buf_put_varint(out, len == 0 ? 0 : u[0]);
+    else if (plan.codec == NUMBERS_PACKED)
+        put_packed(u, len, plan.parameter + 1, out);
+    else
+        put_rice(u, len, plan.parameter, out);
+}
+
+static void
+put_planned(const uint64_t *u, size_t len, struct buf *out)
+{
+    const struct histogram h = histogram_of(u, len);
+
+    put_flat(u, len, plan_flat(u, len, &h), out);
+}
+
+/* Moves what is not 0 to the front, less one, and how many zeros stood before
+ * each into 'gaps'. */
+static size_t
+split_sparse(uint64_t *u, size_t len, uint64_t *gaps)
+{
+    size_t n = 0, last = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        if (u[i] == 0)
+            continue;
+        gaps[n] = i - last;
+        u[n++] = u[i] - 1;
+        last = i + 1;
+    }
+    return n;
+}
+
+static void
+put_sparse(uint64_t *u, size_t len, struct buf *out)
+{
+    uint64_t *gaps = malloc((len / 3 + 1) * sizeof *gaps);
+    size_t n;
+
+    if (gaps == NULL) {
+        out->failed = true;
+        return;
+    }
+    n = split_sparse(u, len, gaps);
+    buf_put_u8(out, NUMBERS_SPARSE);
+    buf_put_varint(out, n);
+    put_planned(gaps, n, out);
+    put_planned(u, n, out);
+    free(gaps);
+}
+
+void
+block_numbers_encode(uint64_t *u, size_t len, struct numbers_plan plan,
+                     struct buf *out)
+{
+    if (plan.codec == NUMBERS_SPARSE)
+        put_sparse(u, len, out);
+    else
+        put_flat(u, len, plan, out);
+}
+
+/* -- reading ------------------------------------------------------------------
+ */
+
+static void
+get_packed(struct cursor *c, uint64_t *out, size_t len, unsigned width)
+{
+    struct bits_in in = bits_in_of(c);
+
+    if (width <= 57) {
+        for (size_t i = 0; i < len; i++) {
+            if (in.have < width)
+                bits_fill(&in);
+            out[i] = bits_get(&in, width);
+        }
+    } else {
+        for (size_t i = 0; i < len; i++)
+            out[i] = bits_get_long(&in, width);
+    }
+    bits_in_done(&in, c);
+}
+
+static uint64_t
+get_rice_escape(struct bits_in *in)
+{
+    unsigned width;
+
+    (void)bits_get(in, RICE_ESCAPE);
+    width = (unsigned)bits_get(in, 6) + 1;
+    return bits_get_long(in, width);
+}
+
+static void
+get_rice(struct cursor *c, uint64_t *out, size_t len, unsigned k)
+{
+    struct bits_in in = bits_in_of(c);
+    const uint64_t escape = UINT64_C(1) << (63 - RICE_ESCAPE);
+    unsigned need = k <= 25 ? RICE_ESCAPE + 8 + k : 57;
+
+    for (size_t i = 0; i < len; i++) {
+        uint64_t high;
+
+        if (in.have < need)
+            bits_fill(&in);
+        high = (uint64_t)__builtin_clzll(in.window | escape);
+        if (high == RICE_ESCAPE) {
+            out[i] = get_rice_escape(&in);
+        } else if (k <= 32) {
+            in.window <<= high + 1;
+            in.have -= (unsigned)high + 1;
+            out[i] = high << k | bits_get(&in, k);
+        } else {
+            (void)bits_get(&in, (unsigned)high + 1);
+            out[i] = high << k | bits_get_long(&in, k);
+        }
+    }
+    bits_in_done(&in, c);
+}
+
+/* Each number has at least 'bits' bits: do not loop over what is not there. */
+static bool
+can_hold(struct cursor *c, size_t len, unsigned bits)
+{
+    if (len > cursor_left(c) * 8 / bits)
+        c->failed = true;
+    return !c->failed;
+}
+
+static void
+get_flat(struct cursor *c, uint8_t codec, uint64_t *out, size_t len)
+{
+    unsigned parameter = codec & (0xff & ~(unsigned)NUMBERS_MASK);
+    uint64_t v;
+
+    switch (codec & NUMBERS_MASK) {
+    case NUMBERS_PACKED:
+        if (can_hold(c, len, parameter + 1))
+            get_packed(c, out, len, parameter + 1);
+        break;
+    case NUMBERS_RICE:
+        if (can_hold(c, len, parameter + 1))
+            get_rice(c, out, len, parameter);
+        break;
+    default:
+        if (codec != NUMBERS_EQUAL) {
+            c->failed = true;
+            break;
+        }
+        v = cursor_varint(c);
+        for (size_t i = 0; i < len; i++)
+            out[i] = v;
+        break;
+    }
+}
+
+/* 'out' is all zero; 'gaps' and 'others' have 'n' each. */
+static void
+merge_sparse(struct cursor *c, uint64_t *out, size_t len, const uint64_t *gaps,
+             const uint64_t *others, size_t n)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        if (gaps[i] >= len - at) {
+            c->failed = true;
+            return;
+        }
+        at += (size_t)gaps[i];
+        out[at++] = others[i] + 1;
+        if (at == len && i + 1 < n) {
+            c->failed = true;
+            return;
+        }
+    }
+}
+
+static void
+get_sparse(struct cursor *c, uint64_t *out, size_t len)
+{
+    uint64_t n = cursor_varint(c);
+    uint64_t *pieces;
+
+    memset(out, 0, len * sizeof *out);
+    if (c->failed || n == 0 || n > len) {
+        c->failed = true;
+        return;
+    }
+    pieces = malloc((size_t)n * 2 * sizeof *pieces);
+    if (pieces == NULL) {
+        c->failed = true;
+        return;
+    }
+    get_flat(c, cursor_u8(c), pieces, (size_t)n);
+    get_flat(c, cursor_u8(c), pieces + n, (size_t)n);
+    if (!c->failed)
+        merge_sparse(c, out, len, pieces, pieces + n, (size_t)n);
+    free(pieces);
+}
+
+void
+block_numbers_decode(struct cursor *c, uint64_t *out, size_t len)
+{
+    uint8_t codec = cursor_u8(c);
+
+    if (c->failed)
+        return;
+    if (codec == NUMBERS_SPARSE)
+        get_sparse(c, out, len);
+    else
+        get_flat(c, codec, out, len);
+}
