@@ -33,14 +33,15 @@ struct store_options {
     const char *dir;        /* NULL: in memory, no journal */
     struct key_shape shape; /* for a new store; an old one keeps its own */
     enum journal_sync sync;
-    unsigned sync_interval_ms;  /* 0: 1000 */
-    size_t head_bytes;          /* 0: 64 MB of open rows, then pushes back */
-    size_t journal_bytes;       /* 0: 512 MB, then rows are sealed early */
+    unsigned sync_interval_ms;    /* 0: 1000 */
+    size_t head_bytes;            /* 0: 64 MB of open rows, then pushes back */
+    size_t head_series;           /* 0: 4 million, then idle ones are dropped */
+    size_t journal_bytes;         /* 0: 512 MB, then rows are sealed early */
     size_t journal_segment_bytes; /* 0: 64 MB */
-    unsigned seal_delay_ms;     /* 0: 60 s after its hour has passed */
+    unsigned seal_delay_ms;       /* 0: 60 s after its hour has passed */
     size_t engine_write_buffer_bytes; /* 0: 64 MB */
     size_t engine_cache_bytes;        /* 0: 32 MB */
-    const struct clock *clock;  /* NULL: the system's */
+    const struct clock *clock;        /* NULL: the system's */
 };
 
 /* Opens, creating it in an empty or absent folder, and replays the journal.
@@ -79,9 +80,9 @@ struct store_point {
 };
 
 /* Takes a batch: at once visible to queries, durable once store_commit() of
- * '*lsn' returns ST_OK.  ST_OK when all were taken; otherwise the first failure,
- * each point's 'status' says which were not (ST_NOT_FOUND: ask for the series
- * again; ST_INVALID: time out of range). */
+ * '*lsn' returns ST_OK.  ST_OK when all were taken; otherwise the first
+ * failure, each point's 'status' says which were not (ST_NOT_FOUND: ask for the
+ * series again; ST_INVALID: time out of range). */
 MUST_CHECK enum status store_put(struct store *s, struct store_point *points,
                                  size_t len, uint64_t *lsn, struct error *e);
 
@@ -121,12 +122,12 @@ struct scan_spec {
     const struct mask_set *masks; /* over whole row keys, table byte included */
     unsigned bucket;              /* the salt bucket that the masks name */
     enum scan_way way;
-    uint32_t from_base, to_base;  /* both included, as in the masks */
+    uint32_t from_base, to_base; /* both included, as in the masks */
     /* SCAN_SEEKS: TSUIDs of this bucket, ascending; also used to find open
      * rows.  NULL with len 0 for the other ways. */
     const struct slice *series;
     size_t series_len;
-    struct slice metric;          /* id, for the head's index */
+    struct slice metric; /* id, for the head's index */
 };
 
 struct scan_counts {
@@ -154,7 +155,8 @@ MUST_CHECK enum status store_scan_close(struct store_scan **scan,
 MUST_CHECK enum status store_row_points(const struct store_row *row,
                                         struct points *out, struct error *e);
 
-/* The newest point of a series at or before 'until_ms': ST_NOT_FOUND if none. */
+/* The newest point of a series at or before 'until_ms': ST_NOT_FOUND if none.
+ */
 MUST_CHECK enum status store_last(struct store *s, struct slice tsuid,
                                   int64_t until_ms, struct point *out,
                                   struct error *e);

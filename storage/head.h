@@ -1,0 +1,126 @@
+/*
+ * The head: the series that are written to, and their open rows, in memory, by
+ * salt bucket.  Each bucket has its own lock; a batch takes it once.
+ *
+ *     row:   open --freeze--> frozen (being sealed) --unlink--> gone
+ *
+ * A frozen row is still read, and never appended to: points that come for the
+ * same hour open a new row behind it.  The rows of a bucket are linked in the
+ * order of their making, so the first one names the oldest journal segment that
+ * is still needed.
+ *
+ * Owns:    series, rows.
+ * Threads: functions with a bucket argument: the caller holds its lock (they
+ * say REQUIRES); the others: any. Bounds:  rows by what the store seals; series
+ * by head_evict().
+ */
+#ifndef STORAGE_HEAD_H
+#define STORAGE_HEAD_H
+
+#include <stdatomic.h>
+
+#include "base/buf.h"
+#include "base/lock.h"
+#include "storage/key.h"
+#include "storage/open_row.h"
+
+struct head_row {
+    struct open_row open;
+    bool frozen;
+    uint32_t touched_s; /* monotonic, of the last append */
+    uint64_t segment;   /* of its first point */
+    struct head_series *series;
+    struct head_row *next;            /* of the series, newest first */
+    struct head_row *older, *younger; /* of the bucket */
+};
+
+struct head_series {
+    uint32_t index;
+    uint32_t generation;
+    uint64_t defined_segment; /* the journal segment that last defined it */
+    struct head_row *rows;    /* the one made last comes first */
+    struct head_series *metric_next; /* of its bucket and metric */
+    uint32_t touched_s;
+    uint16_t tsuid_size;
+    uint8_t tsuid[];
+};
+
+/* The series of one metric in one bucket. */
+struct head_metric {
+    uint64_t id;
+    struct head_series *first;
+};
+
+struct head_bucket {
+    struct lock lock;
+    struct head_series **series GUARDED_BY(lock); /* by index; NULL: free */
+    uint32_t *generations GUARDED_BY(lock);       /* of each index, ever */
+    size_t series_len GUARDED_BY(lock);           /* indexes in use, or free */
+    size_t series_cap GUARDED_BY(lock);
+    size_t series_live GUARDED_BY(lock);
+    uint32_t free_index GUARDED_BY(lock); /* where to look for a hole */
+    uint32_t *slots GUARDED_BY(lock); /* hash table of index + 1; 0: empty */
+    size_t slots_len GUARDED_BY(lock);
+    struct head_metric *metrics GUARDED_BY(lock); /* hash table; first NULL */
+    size_t metrics_len GUARDED_BY(lock);
+    size_t metrics_used GUARDED_BY(lock);
+    struct head_row *oldest GUARDED_BY(lock);
+    struct head_row *youngest GUARDED_BY(lock);
+    struct buf record GUARDED_BY(lock); /* the store's, for journal records */
+};
+
+struct head {
+    const struct key_shape *shape;
+    size_t buckets_len;
+    struct head_bucket *buckets;
+    uint64_t seed;
+    _Atomic size_t bytes; /* of open rows */
+    _Atomic size_t rows;
+    _Atomic size_t points; /* in open rows */
+    _Atomic size_t series;
+};
+
+void head_init(struct head *h, const struct key_shape *shape);
+void head_fini(struct head *h);
+
+/* Finds or makes a series. */
+struct head_series *head_series(struct head *h, struct head_bucket *b,
+                                struct slice tsuid) REQUIRES(b->lock);
+/* NULL when there is none. */
+struct head_series *head_find(const struct head *h, struct head_bucket *b,
+                              struct slice tsuid) REQUIRES(b->lock);
+/* By index; NULL when the generation is another. */
+struct head_series *head_at(struct head_bucket *b, uint32_t index,
+                            uint32_t generation) REQUIRES(b->lock);
+/* The first of a metric's series, linked by metric_next; or NULL. */
+struct head_series *head_of_metric(struct head_bucket *b, uint64_t metric)
+    REQUIRES(b->lock);
+
+/* Appends to the series' open row of that hour, making one where there is none;
+ * false when there is no memory. */
+bool head_append(struct head *h, struct head_bucket *b, struct head_series *s,
+                 struct point p, uint64_t segment, uint32_t now_s)
+    REQUIRES(b->lock);
+
+/* Takes the row out of its lists and frees it. */
+void head_drop_row(struct head *h, struct head_bucket *b, struct head_row *r)
+    REQUIRES(b->lock);
+
+/* Forgets idle series without rows until at most 'keep' are left in the bucket.
+ */
+void head_evict(struct head *h, struct head_bucket *b, size_t keep,
+                uint32_t idle_before_s) REQUIRES(b->lock);
+
+static inline struct slice
+head_tsuid(const struct head_series *s)
+{
+    return (struct slice){ s->tsuid, s->tsuid_size };
+}
+
+static inline struct head_bucket *
+head_bucket_of(const struct head *h, struct slice tsuid)
+{
+    return &h->buckets[key_salt(h->shape, tsuid)];
+}
+
+#endif

@@ -1,0 +1,43 @@
+/*
+ * An open row: the points of one series and one hour, in the order in which
+ * they came, in about two bytes each for a regular integer series.  It is
+ * sorted and made unique when it is unpacked, and sealed into a block (block.h)
+ * later.
+ *
+ *     control byte: bit 0  the time step is not the last one: zig-zag varint of
+ *                          (offset - last offset), ms, follows
+ *                   bit 1  a double
+ *     integer:  bits 2-7 z < 60: the zig-zag delta itself; 60..63: 1, 2, 4 or 8
+ *               bytes of it follow
+ *     double:   bits 2-4, 5-7: zero bytes at the top and at the bottom of the
+ * XOR with the last double; the bytes between follow
+ *
+ * Owns:    its bytes.
+ * Threads: owner (a head bucket's lock guards it).
+ */
+#ifndef STORAGE_OPEN_ROW_H
+#define STORAGE_OPEN_ROW_H
+
+#include "base/slice.h"
+#include "storage/point.h"
+
+struct open_row {
+    uint8_t *bytes;
+    uint32_t size, cap;
+    uint32_t count; /* points appended, repeated times included */
+    uint32_t base;  /* s */
+    int32_t last_offset_ms;
+    int32_t last_step_ms;
+    int64_t last_int;
+    uint64_t last_double; /* its bits */
+};
+
+/* False when there is no memory.  'p' must lie in the row's hour. */
+bool open_row_append(struct open_row *r, struct point p);
+void open_row_fini(struct open_row *r);
+
+/* Appends what 'bytes' (of an open row with this base) hold to 'out', as they
+ * came.  False when there is no memory. */
+bool open_row_unpack(struct slice bytes, uint32_t base, struct points *out);
+
+#endif

@@ -1,0 +1,495 @@
+/*
+ * The store's front: open and close, series handles, and the way of a batch of
+ * points into head and journal.
+ */
+#include "config.h"
+
+#include "storage/store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "storage/format.h"
+#include "storage/store_priv.h"
+
+#define MB           ((size_t)1 << 20)
+#define POINTS_CHUNK 1024 /* points that are sorted by bucket at a time */
+
+/* A series_ref: bucket in the top byte, generation in 24 bits, index in 32. */
+#define GENERATION_BITS 24
+
+uint32_t
+store_now_s(void)
+{
+    return (uint32_t)(clock_monotonic_us() / 1000000) + 1;
+}
+
+/* -- open and close -------------------------------------------------------- */
+
+static void
+fill_defaults(struct store_options *o)
+{
+    if (o->sync_interval_ms == 0)
+        o->sync_interval_ms = 1000;
+    if (o->head_bytes == 0)
+        o->head_bytes = 64 * MB;
+    if (o->head_series == 0)
+        o->head_series = 4000000;
+    if (o->journal_bytes == 0)
+        o->journal_bytes = 512 * MB;
+    if (o->journal_segment_bytes == 0)
+        o->journal_segment_bytes = 64 * MB;
+    if (o->seal_delay_ms == 0)
+        o->seal_delay_ms = 60000;
+    if (o->clock == NULL)
+        o->clock = &clock_system;
+}
+
+static bool
+shape_is_valid(const struct key_shape *s)
+{
+    return s->salt_width <= 1 && s->salt_buckets >= 1 &&
+           s->salt_buckets <= 256 &&
+           (s->salt_width == 1 || s->salt_buckets == 1) &&
+           s->metric_width >= 1 && s->metric_width <= 8 && s->tagk_width >= 1 &&
+           s->tagk_width <= 8 && s->tagv_width >= 1 && s->tagv_width <= 8;
+}
+
+/* True when nothing but what an earlier, unfinished creation made lies there.
+ */
+static enum status
+check_may_create(const char *dir, struct error *e)
+{
+    DIR *d = opendir(dir);
+    struct dirent *entry;
+    enum status status = ST_OK;
+
+    if (d == NULL)
+        return error_set(e, ST_IO, "%s: %s", dir, strerror(errno));
+    while (status == ST_OK && (entry = readdir(d)) != NULL) {
+        const char *name = entry->d_name;
+
+        if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
+            strcmp(name, "LOCK") != 0 && strcmp(name, "FORMAT.tmp") != 0)
+            status = error_set(
+                e, ST_INVALID,
+                "%s holds \"%s\" but no FORMAT file: this is no Halite "
+                "folder, or a damaged one",
+                dir, name);
+    }
+    (void)closedir(d);
+    return status;
+}
+
+static enum status
+open_format(struct store *s, struct format *f, struct error *e)
+{
+    enum status status = format_read(s->dir, f, e);
+
+    if (status == ST_NOT_FOUND) {
+        status = check_may_create(s->dir, e);
+        if (status != ST_OK)
+            return status;
+        log_info("store", "making a new store in %s", s->dir);
+        format_new(f, &s->options.shape);
+        status = format_write(s->dir, f, e);
+    }
+    if (status == ST_OK)
+        s->shape = f->shape;
+    return status;
+}
+
+static enum status
+open_engine(struct store *s, struct format *f, struct error *e)
+{
+    char engine[4096], journal[4096];
+    struct kv_options ko = {
+        .dir = engine,
+        .create = !f->complete,
+        .write_buffer_bytes = s->options.engine_write_buffer_bytes,
+        .cache_bytes = s->options.engine_cache_bytes,
+    };
+    struct journal_options jo = {
+        .dir = journal,
+        .sync = s->options.sync,
+        .interval_ms = s->options.sync_interval_ms,
+        .segment_bytes = s->options.journal_segment_bytes,
+    };
+    enum status status;
+
+    if (snprintf(engine, sizeof engine, "%s/engine", s->dir) >=
+            (int)sizeof engine ||
+        snprintf(journal, sizeof journal, "%s/journal", s->dir) >=
+            (int)sizeof journal)
+        return error_set(e, ST_INVALID, "%s: the path is too long", s->dir);
+    status = kv_open(&ko, &s->kv, e);
+    if (status == ST_OK)
+        status = journal_open(&jo, &s->journal, e);
+    if (status == ST_OK && !f->complete) {
+        f->complete = true;
+        status = format_write(s->dir, f, e);
+    }
+    return status;
+}
+
+static enum status
+open_files(struct store *s, struct error *e)
+{
+    struct format f;
+    enum status status;
+
+    if (mkdir(s->dir, 0777) != 0 && errno != EEXIST)
+        return error_set(e, ST_IO, "%s: %s", s->dir, strerror(errno));
+    status = format_lock(s->dir, &s->lock_fd, e);
+    if (status == ST_OK)
+        status = open_format(s, &f, e);
+    if (status == ST_OK)
+        status = open_engine(s, &f, e);
+    return status;
+}
+
+static void
+destroy(struct store *s)
+{
+    struct error e;
+
+    if (s->journal != NULL && journal_close(&s->journal, &e) != ST_OK)
+        log_error("store", "closing the journal: %s", e.text);
+    kv_close(&s->kv);
+    format_unlock(&s->lock_fd);
+    if (s->head.buckets != NULL)
+        head_fini(&s->head);
+    cond_fini(&s->wake);
+    cond_fini(&s->room);
+    lock_fini(&s->wake_lock);
+    lock_fini(&s->write_lock);
+    lock_fini(&s->seal_lock);
+    free(s->dir);
+    OBJ_CLEAR(s);
+    free(s);
+}
+
+enum status
+store_open(const struct store_options *o, struct store **out, struct error *e)
+{
+    struct store *s = mem_new(sizeof *s);
+    enum status status;
+
+    *out = NULL;
+    s->magic = STORE_MAGIC;
+    s->options = *o;
+    fill_defaults(&s->options);
+    s->lock_fd = -1;
+    lock_init(&s->seal_lock);
+    lock_init(&s->write_lock);
+    lock_init(&s->wake_lock);
+    cond_init(&s->wake);
+    cond_init(&s->room);
+    if (!shape_is_valid(&o->shape)) {
+        status = error_set(e, ST_INVALID,
+                           "salt and UID widths: 0 or 1 salt bytes of at most "
+                           "256 buckets, 1 to 8 bytes for each id");
+    } else if (o->dir == NULL) {
+        s->shape = o->shape;
+        status = kv_open(&(struct kv_options){ 0 }, &s->kv, e);
+    } else {
+        s->dir = mem_strdup(o->dir);
+        status = open_files(s, e);
+    }
+    if (status == ST_OK) {
+        head_init(&s->head, &s->shape);
+        status = store_replay(s, e);
+    }
+    if (status == ST_OK)
+        status = store_sealer_start(s, e);
+    if (status != ST_OK) {
+        destroy(s);
+        return status;
+    }
+    *out = s;
+    return ST_OK;
+}
+
+enum status
+store_close(struct store **sp, struct error *e)
+{
+    struct store *s = *sp;
+    enum status status;
+
+    *sp = NULL;
+    if (s == NULL)
+        return ST_OK;
+    OBJ_CHECK(s, STORE_MAGIC);
+    store_sealer_stop(s);
+    status = store_seal(s, e);
+    if (s->journal != NULL) {
+        struct error close_error;
+        enum status closed = journal_close(&s->journal, &close_error);
+
+        if (status == ST_OK && closed != ST_OK)
+            status = error_set(e, closed, "%s", close_error.text);
+    }
+    destroy(s);
+    return status;
+}
+
+const struct key_shape *
+store_shape(const struct store *s)
+{
+    return &s->shape;
+}
+
+struct kv *
+store_kv(struct store *s)
+{
+    OBJ_CHECK(s, STORE_MAGIC);
+    return s->kv;
+}
+
+/* -- other tables ---------------------------------------------------------- */
+
+/* The write lock is held across journal and engine, so that both see batches
+ * in one order and the sealer never trims a batch that the engine lacks. */
+static enum status
+write_both(struct store *s, const struct kv_batch *b, const struct buf *record,
+           uint64_t *lsn, struct error *e)
+{
+    enum status status = ST_OK;
+
+    *lsn = 0;
+    lock_take(&s->write_lock);
+    if (s->journal != NULL)
+        status =
+            journal_append(s->journal, RECORD_BATCH, buf_slice(record), lsn, e);
+    if (status == ST_OK)
+        status = kv_write(s->kv, b, false, e);
+    lock_drop(&s->write_lock);
+    return status;
+}
+
+enum status
+store_write(struct store *s, const struct kv_batch *b, uint64_t *lsn,
+            struct error *e)
+{
+    struct buf record = BUF_INIT;
+    uint64_t unused;
+    enum status status;
+
+    OBJ_CHECK(s, STORE_MAGIC);
+    if (s->journal != NULL)
+        record_batch(&record, b);
+    if (record.failed)
+        status = error_set(e, ST_BUSY, "no memory for a batch");
+    else
+        status = write_both(s, b, &record, lsn == NULL ? &unused : lsn, e);
+    buf_fini(&record);
+    return status;
+}
+
+/* -- points ---------------------------------------------------------------- */
+
+static series_ref
+ref_of(unsigned bucket, const struct head_series *s)
+{
+    return (uint64_t)bucket << 56 |
+           (uint64_t)(s->generation & ((1u << GENERATION_BITS) - 1)) << 32 |
+           s->index;
+}
+
+static struct head_series *
+series_of(struct head_bucket *b, series_ref ref) REQUIRES(b->lock)
+{
+    uint32_t index = (uint32_t)ref;
+    uint32_t mask = (1u << GENERATION_BITS) - 1;
+    uint32_t generation = (uint32_t)(ref >> 32) & mask;
+
+    if (index >= b->series_len ||
+        (b->generations[index] & mask) != generation || generation == 0)
+        return NULL;
+    return b->series[index];
+}
+
+enum status
+store_series(struct store *s, struct slice tsuid, series_ref *out,
+             struct error *e)
+{
+    unsigned bucket;
+    struct head_bucket *b;
+
+    OBJ_CHECK(s, STORE_MAGIC);
+    if (!tsuid_is_valid(&s->shape, tsuid))
+        return error_set(e, ST_INVALID, "a TSUID of %zu bytes is malformed",
+                         tsuid.size);
+    bucket = key_salt(&s->shape, tsuid);
+    b = &s->head.buckets[bucket];
+    lock_take(&b->lock);
+    {
+        struct head_series *found = head_series(&s->head, b, tsuid);
+
+        found->touched_s = store_now_s();
+        /* A generation of 0 in a reference would mean none at all. */
+        if ((found->generation & ((1u << GENERATION_BITS) - 1)) == 0)
+            found->generation = ++b->generations[found->index];
+        *out = ref_of(bucket, found);
+    }
+    lock_drop(&b->lock);
+    return ST_OK;
+}
+
+/* What is true of a whole call of store_put(). */
+struct put {
+    struct store *s;
+    uint64_t segment;
+    uint32_t now_s;
+    uint64_t lsn;
+    size_t taken;
+    enum status status; /* the first failure */
+    struct error *e;
+};
+
+static void
+put_failed(struct put *p, struct store_point *x, enum status status,
+           const char *why)
+{
+    x->status = status;
+    if (p->status == ST_OK)
+        p->status = error_set(p->e, status, "%s", why);
+}
+
+static void
+put_point(struct put *p, struct head_bucket *b, struct store_point *x,
+          int64_t *last_ts_ms) REQUIRES(b->lock)
+{
+    struct head_series *series = series_of(b, x->series);
+
+    if (series == NULL) {
+        put_failed(p, x, ST_NOT_FOUND, "the series was forgotten");
+    } else if (x->point.ts_ms < 0 || x->point.ts_ms > POINT_MAX_TS_MS) {
+        put_failed(p, x, ST_INVALID, "a time that no row can hold");
+    } else if (!head_append(&p->s->head, b, series, x->point, p->segment,
+                            p->now_s)) {
+        put_failed(p, x, ST_BUSY, "no memory for a point");
+    } else {
+        x->status = ST_OK;
+        p->taken++;
+        if (p->s->journal != NULL)
+            record_points_add(&b->record, series, p->segment, x->point,
+                              last_ts_ms);
+    }
+}
+
+/* The points order[0..len) of one bucket.  Head and journal change under the
+ * same lock, so a replay sees the order that queries saw. */
+static void
+put_bucket(struct put *p, unsigned bucket, struct store_point *points,
+           const uint16_t *order, size_t len)
+{
+    struct head_bucket *b = &p->s->head.buckets[bucket];
+    int64_t last_ts_ms = 0;
+    size_t before = p->taken;
+    enum status status = ST_OK;
+
+    lock_take(&b->lock);
+    buf_clear(&b->record);
+    if (p->s->journal != NULL)
+        p->segment = journal_segment(p->s->journal);
+    record_points_start(&b->record, bucket);
+    for (size_t i = 0; i < len; i++)
+        put_point(p, b, &points[order[i]], &last_ts_ms);
+    if (p->s->journal != NULL && p->taken > before)
+        status = b->record.failed
+                     ? error_set(p->e, ST_BUSY, "no memory for a record")
+                     : journal_append(p->s->journal, RECORD_POINTS,
+                                      buf_slice(&b->record), &p->lsn, p->e);
+    lock_drop(&b->lock);
+    if (status != ST_OK) {
+        p->taken = before;
+        p->status = status;
+        for (size_t i = 0; i < len; i++)
+            points[order[i]].status = status;
+    }
+}
+
+/* Sorts a chunk by bucket (counting sort, stable) and hands over each bucket's
+ * part. */
+static void
+put_chunk(struct put *p, struct store_point *points, size_t len)
+{
+    size_t buckets = p->s->head.buckets_len;
+    uint16_t starts[257] = { 0 }, order[POINTS_CHUNK], fill[256];
+
+    for (size_t i = 0; i < len; i++) {
+        unsigned bucket = (unsigned)(points[i].series >> 56);
+
+        if (bucket >= buckets) {
+            bucket = 0; /* found out there: no such series */
+            points[i].series = SERIES_REF_NONE;
+        }
+        starts[bucket + 1]++;
+    }
+    for (size_t i = 0; i < buckets; i++) {
+        starts[i + 1] = (uint16_t)(starts[i + 1] + starts[i]);
+        fill[i] = starts[i];
+    }
+    for (size_t i = 0; i < len; i++)
+        order[fill[points[i].series >> 56]++] = (uint16_t)i;
+    for (size_t i = 0; i < buckets; i++)
+        if (starts[i + 1] > starts[i])
+            put_bucket(p, (unsigned)i, points, order + starts[i],
+                       (size_t)(starts[i + 1] - starts[i]));
+}
+
+enum status
+store_put(struct store *s, struct store_point *points, size_t len,
+          uint64_t *lsn, struct error *e)
+{
+    struct put p = { .s = s, .e = e, .now_s = store_now_s() };
+
+    OBJ_CHECK(s, STORE_MAGIC);
+    p.status = store_wait_for_room(s, e);
+    if (p.status != ST_OK) {
+        for (size_t i = 0; i < len; i++)
+            points[i].status = p.status;
+        return p.status;
+    }
+    for (size_t at = 0; at < len; at += POINTS_CHUNK)
+        put_chunk(&p, points + at,
+                  len - at < POINTS_CHUNK ? len - at : POINTS_CHUNK);
+    atomic_fetch_add(&s->points_added, p.taken);
+    atomic_fetch_add(&s->head.points, p.taken);
+    if (lsn != NULL)
+        *lsn = p.lsn;
+    return p.status;
+}
+
+enum status
+store_commit(struct store *s, uint64_t lsn, bool sync, struct error *e)
+{
+    OBJ_CHECK(s, STORE_MAGIC);
+    return s->journal == NULL ? ST_OK
+                              : journal_commit(s->journal, lsn, sync, e);
+}
+
+struct store_counts
+store_counts(struct store *s)
+{
+    struct store_counts c = {
+        .points_added = atomic_load(&s->points_added),
+        .head_series = atomic_load(&s->head.series),
+        .head_rows = atomic_load(&s->head.rows),
+        .head_points = atomic_load(&s->head.points),
+        .head_bytes = atomic_load(&s->head.bytes),
+        .rows_sealed = atomic_load(&s->rows_sealed),
+        .rows_merged = atomic_load(&s->rows_merged),
+    };
+
+    OBJ_CHECK(s, STORE_MAGIC);
+    if (s->journal != NULL)
+        c.journal = journal_counts(s->journal);
+    return c;
+}

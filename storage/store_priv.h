@@ -1,0 +1,92 @@
+/*
+ * The insides of a store, for store*.c alone.
+ *
+ * Two locks beside the head's buckets:
+ *   seal_lock   one sealing, deletion or trim at a time
+ *   write_lock  journal order = engine order for batches of other tables
+ * Order: seal_lock, write_lock, bucket, journal.
+ */
+#ifndef STORAGE_STORE_PRIV_H
+#define STORAGE_STORE_PRIV_H
+
+#include "storage/head.h"
+#include "storage/store.h"
+
+struct store {
+    uint32_t magic;
+    struct store_options options; /* with the defaults filled in */
+    struct key_shape shape;
+    char *dir; /* NULL: in memory */
+    int lock_fd;
+    struct kv *kv;
+    struct journal *journal; /* NULL: in memory */
+    struct head head;
+    struct lock seal_lock;
+    uint64_t trimmed GUARDED_BY(seal_lock); /* segments before it are gone */
+    struct lock write_lock;
+
+    pthread_t sealer;
+    bool sealer_started;
+    struct lock wake_lock;
+    struct cond wake; /* the sealer has something to do */
+    struct cond room; /* the sealer has made room in the head */
+    bool stopping GUARDED_BY(wake_lock);
+    bool hurry GUARDED_BY(wake_lock);
+    enum status seal_status GUARDED_BY(wake_lock); /* of the last sealing */
+    struct error seal_error GUARDED_BY(wake_lock);
+
+    _Atomic uint64_t points_added;
+    _Atomic uint64_t rows_sealed;
+    _Atomic uint64_t rows_merged;
+};
+
+#define STORE_MAGIC FOURCC('S', 'T', 'O', 'R')
+
+/* Types of journal records (docs/FORMAT.md, "Journal records"). */
+enum record_type {
+    RECORD_POINTS = 1, /* points of one bucket, with their series */
+    RECORD_BATCH = 2,  /* a batch of the engine */
+    RECORD_DELETE = 3, /* a series and a range of time */
+};
+
+/* Monotonic seconds, for idleness. */
+uint32_t store_now_s(void);
+
+/* -- store_record.c -------------------------------------------------------- */
+
+/* Starts the record of a batch for a bucket; one entry for each point. */
+void record_points_start(struct buf *b, unsigned bucket);
+void record_points_add(struct buf *b, struct head_series *s, uint64_t segment,
+                       struct point p, int64_t *last_ts_ms);
+void record_batch(struct buf *b, const struct kv_batch *batch);
+void record_delete(struct buf *b, struct slice tsuid, int64_t from_ms,
+                   int64_t to_ms);
+
+/* Applies the journal to head and engine. */
+MUST_CHECK enum status store_replay(struct store *s, struct error *e);
+
+/* -- store_seal.c ---------------------------------------------------------- */
+
+MUST_CHECK enum status store_sealer_start(struct store *s, struct error *e);
+void store_sealer_stop(struct store *s);
+
+/* Seals rows, oldest first, until the head holds at most 'keep_bytes'. */
+MUST_CHECK enum status store_seal_until(struct store *s, size_t keep_bytes,
+                                        struct error *e) EXCLUDES(s->seal_lock);
+
+/* Waits until the head has room; ST_BUSY if it does not get it soon. */
+MUST_CHECK enum status store_wait_for_room(struct store *s, struct error *e);
+
+/* Deletes journal segments that nothing open needs any more. */
+MUST_CHECK enum status store_trim(struct store *s, struct error *e)
+    REQUIRES(s->seal_lock);
+
+/* -- store_delete.c -------------------------------------------------------- */
+
+/* Removes from head and engine, journaling 'record' unless it is NULL. */
+MUST_CHECK enum status
+store_apply_delete(struct store *s, struct slice tsuid, int64_t from_ms,
+                   int64_t to_ms, const struct buf *record, uint64_t *deleted,
+                   uint64_t *lsn, struct error *e) REQUIRES(s->seal_lock);
+
+#endif

@@ -1,0 +1,575 @@
+/*
+ * Scans: the rows of one salt bucket that a mask takes, from head and engine as
+ * one, ordered by key.
+ *
+ * The head is copied first and the engine looked at after, so that a row which
+ * is sealed in between is seen in at least one of them; in both, the head's
+ * points win, and they are the same.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "storage/store_priv.h"
+
+#define SCAN_MAGIC FOURCC('S', 'C', 'A', 'N')
+
+/* A row of the head, as copied.  Two may have one key: a frozen one and, made
+ * later, the open one. */
+struct copied {
+    uint8_t *key;
+    size_t key_size;
+    uint32_t base;
+    uint8_t *bytes;
+    size_t bytes_size;
+    size_t order; /* of making, among equal keys */
+};
+
+struct store_scan {
+    uint32_t magic;
+    struct store *s;
+    struct scan_spec spec;
+    struct arena *arena;
+    struct copied *head;
+    size_t head_len, head_cap, head_at;
+    struct points points; /* of the head's row that is lent */
+    struct kv_iter *it;
+    bool on_key; /* the iterator stands on a row to lend */
+    bool lent;   /* it was lent: the next step leaves it */
+    uint32_t seek_base;
+    size_t seek_at; /* of spec.series, for SCAN_SEEKS */
+    uint8_t tsuid[TSUID_MAX];
+    struct scan_counts counts;
+    enum status status;
+    struct error error;
+};
+
+static void
+fail(struct store_scan *scan, enum status status, const char *text)
+{
+    if (scan->status == ST_OK)
+        scan->status = error_set(&scan->error, status, "%s", text);
+}
+
+/* -- the head's part ------------------------------------------------------- */
+
+static void
+copy_row(struct store_scan *scan, const struct head_row *r, struct slice key,
+         size_t order)
+{
+    struct copied *c;
+
+    if (scan->head_len == scan->head_cap) {
+        scan->head_cap = scan->head_cap == 0 ? 64 : scan->head_cap * 2;
+        scan->head = mem_resize(scan->head, scan->head_cap, sizeof *scan->head);
+    }
+    c = &scan->head[scan->head_len];
+    *c = (struct copied){ .base = r->open.base, .order = order };
+    c->key = arena_alloc(scan->arena, key.size);
+    c->bytes = arena_alloc(scan->arena, r->open.size);
+    if (c->key == NULL || c->bytes == NULL) {
+        fail(scan, ST_BUSY, "no memory to read the head");
+        return;
+    }
+    memcpy(c->key, key.data, key.size);
+    c->key_size = key.size;
+    memcpy(c->bytes, r->open.bytes, r->open.size);
+    c->bytes_size = r->open.size;
+    scan->head_len++;
+}
+
+static void
+copy_series(struct store_scan *scan, const struct head_series *series,
+            bool match)
+{
+    uint8_t bytes[ROW_KEY_MAX];
+    size_t order = SIZE_MAX;
+
+    /* The newest made comes first in the list: 'order' counts down. */
+    for (const struct head_row *r = series->rows; r != NULL;
+         r = r->next, order--) {
+        struct slice key = { bytes, 0 };
+
+        if (r->open.base < scan->spec.from_base ||
+            r->open.base > scan->spec.to_base)
+            continue;
+        key.size =
+            key_row(&scan->s->shape, head_tsuid(series), r->open.base, bytes);
+        if (!match || mask_set_match(scan->spec.masks, key))
+            copy_row(scan, r, key, order);
+    }
+}
+
+static int
+compare_copied(const void *a, const void *b)
+{
+    const struct copied *x = a, *y = b;
+    int c =
+        slice_cmp(slice_of(x->key, x->key_size), slice_of(y->key, y->key_size));
+
+    return c != 0 ? c : (x->order > y->order) - (x->order < y->order);
+}
+
+static void
+copy_head(struct store_scan *scan)
+{
+    struct head *h = &scan->s->head;
+    struct head_bucket *b = &h->buckets[scan->spec.bucket];
+    const struct scan_spec *spec = &scan->spec;
+
+    lock_take(&b->lock);
+    if (spec->way == SCAN_SEEKS) {
+        for (size_t i = 0; i < spec->series_len; i++) {
+            struct head_series *series = head_find(h, b, spec->series[i]);
+
+            if (series != NULL)
+                copy_series(scan, series, false);
+        }
+    } else {
+        uint64_t id =
+            key_get_uint(spec->metric.data, (unsigned)spec->metric.size);
+
+        for (const struct head_series *series = head_of_metric(b, id);
+             series != NULL; series = series->metric_next)
+            if (series->rows != NULL)
+                copy_series(scan, series, true);
+    }
+    lock_drop(&b->lock);
+    if (scan->head_len > 1)
+        qsort(scan->head, scan->head_len, sizeof *scan->head, compare_copied);
+}
+
+/* -- the engine's part ----------------------------------------------------- */
+
+static void
+seek(struct store_scan *scan, struct slice key)
+{
+    scan->counts.seeks++;
+    scan->on_key = kv_iter_seek(scan->it, key);
+    scan->counts.keys += scan->on_key;
+}
+
+static void
+step(struct store_scan *scan)
+{
+    scan->on_key = kv_iter_next(scan->it);
+    scan->counts.keys += scan->on_key;
+}
+
+/* From a key on which the iterator stands to the next one that a mask takes. */
+static void
+settle_by_hints(struct store_scan *scan)
+{
+    uint8_t hint[ROW_KEY_MAX];
+
+    while (scan->on_key) {
+        struct slice key = kv_iter_key(scan->it);
+        size_t size;
+
+        if (mask_set_match(scan->spec.masks, key))
+            return;
+        size = mask_set_hint(scan->spec.masks, key, hint);
+        if (size == 0)
+            scan->on_key = false;
+        else
+            seek(scan, slice_of(hint, size));
+    }
+}
+
+/* Steps over everything; the metric's rows of the time range lie together. */
+static void
+settle_by_steps(struct store_scan *scan)
+{
+    const struct key_shape *shape = &scan->s->shape;
+    size_t head = 1u + shape->salt_width;
+    size_t base_at = head + shape->metric_width;
+
+    while (scan->on_key) {
+        struct slice key = kv_iter_key(scan->it);
+
+        if (mask_set_match(scan->spec.masks, key))
+            return;
+        if (key.size < base_at + 4 || key.data[0] != TABLE_ROWS ||
+            (shape->salt_width == 1 && key.data[1] != scan->spec.bucket) ||
+            memcmp(key.data + head, scan->spec.metric.data,
+                   scan->spec.metric.size) != 0 ||
+            key_get_uint(key.data + base_at, 4) > scan->spec.to_base) {
+            scan->on_key = false;
+            return;
+        }
+        step(scan);
+    }
+}
+
+/* The next (hour, series), in order of keys. */
+static bool
+next_target(struct store_scan *scan)
+{
+    if (++scan->seek_at < scan->spec.series_len)
+        return true;
+    scan->seek_at = 0;
+    if (scan->seek_base > scan->spec.to_base - ROW_SECONDS ||
+        scan->spec.to_base < ROW_SECONDS)
+        return false;
+    scan->seek_base += ROW_SECONDS;
+    return true;
+}
+
+/* Forward to the first target at or behind the key where a seek arrived: hours
+ * and series that are not there cost nothing. False when none is left. */
+static bool
+skip_targets(struct store_scan *scan, struct slice found)
+{
+    const struct key_shape *shape = &scan->s->shape;
+    size_t base_at = 1u + shape->salt_width + shape->metric_width;
+    uint8_t bytes[ROW_KEY_MAX];
+    uint64_t base;
+
+    if (found.size < base_at + 4)
+        return false;
+    (void)key_row(shape, scan->spec.series[0], 0, bytes);
+    if (memcmp(found.data, bytes, base_at) != 0)
+        return false; /* behind all rows of this metric */
+    base = key_get_uint(found.data + base_at, 4);
+    if (base > scan->spec.to_base)
+        return false;
+    if (base > scan->seek_base) {
+        scan->seek_base = (uint32_t)base;
+        scan->seek_at = 0;
+    }
+    for (;;) {
+        size_t size = key_row(shape, scan->spec.series[scan->seek_at],
+                              scan->seek_base, bytes);
+
+        if (slice_cmp(slice_of(bytes, size), found) >= 0)
+            return true;
+        if (!next_target(scan))
+            return false;
+    }
+}
+
+/* Seeks target after target until one is there. */
+static void
+settle_by_seeks(struct store_scan *scan)
+{
+    uint8_t bytes[ROW_KEY_MAX];
+
+    for (;;) {
+        struct slice target = { bytes, 0 };
+
+        target.size = key_row(&scan->s->shape, scan->spec.series[scan->seek_at],
+                              scan->seek_base, bytes);
+        if (!scan->on_key || slice_cmp(kv_iter_key(scan->it), target) < 0)
+            seek(scan, target);
+        if (!scan->on_key || slice_eq(kv_iter_key(scan->it), target))
+            return;
+        if (!skip_targets(scan, kv_iter_key(scan->it))) {
+            scan->on_key = false;
+            return;
+        }
+    }
+}
+
+static void
+first_key(struct store_scan *scan)
+{
+    uint8_t hint[ROW_KEY_MAX];
+    size_t size;
+
+    if (scan->spec.way == SCAN_SEEKS) {
+        scan->seek_base = scan->spec.from_base;
+        if (scan->spec.series_len > 0)
+            settle_by_seeks(scan);
+        return;
+    }
+    size = mask_set_hint(scan->spec.masks, (struct slice){ NULL, 0 }, hint);
+    if (size == 0)
+        return;
+    seek(scan, slice_of(hint, size));
+    if (scan->spec.way == SCAN_HINTS)
+        settle_by_hints(scan);
+    else
+        settle_by_steps(scan);
+}
+
+static void
+next_key(struct store_scan *scan)
+{
+    switch (scan->spec.way) {
+    case SCAN_HINTS:
+        step(scan);
+        settle_by_hints(scan);
+        break;
+    case SCAN_RANGE:
+        step(scan);
+        settle_by_steps(scan);
+        break;
+    case SCAN_SEEKS:
+        if (next_target(scan))
+            settle_by_seeks(scan);
+        else
+            scan->on_key = false;
+        break;
+    }
+}
+
+/* -- both together --------------------------------------------------------- */
+
+enum status
+store_scan_open(struct store *s, const struct scan_spec *spec,
+                struct store_scan **out, struct error *e)
+{
+    struct store_scan *scan = mem_new(sizeof *scan);
+
+    OBJ_CHECK(s, STORE_MAGIC);
+    INSIST(spec->bucket < s->head.buckets_len);
+    scan->magic = SCAN_MAGIC;
+    scan->s = s;
+    scan->spec = *spec;
+    scan->arena = arena_new(0);
+    *out = scan;
+    copy_head(scan);
+    scan->it = kv_iter_open(s->kv, NULL);
+    first_key(scan);
+    if (scan->status != ST_OK) {
+        *e = scan->error;
+        return store_scan_close(out, NULL, NULL);
+    }
+    return ST_OK;
+}
+
+/* Unpacks the head's rows of one key, all of them. */
+static void
+take_head(struct store_scan *scan, struct slice key)
+{
+    points_clear(&scan->points);
+    while (scan->head_at < scan->head_len) {
+        const struct copied *c = &scan->head[scan->head_at];
+
+        if (!slice_eq(slice_of(c->key, c->key_size), key))
+            break;
+        if (!open_row_unpack(slice_of(c->bytes, c->bytes_size), c->base,
+                             &scan->points))
+            fail(scan, ST_BUSY, "no memory to read a row");
+        scan->head_at++;
+    }
+    points_sort_unique(&scan->points);
+}
+
+bool
+store_scan_next(struct store_scan *scan, struct store_row *row)
+{
+    const struct copied *c = NULL;
+    struct slice key, head_key;
+    size_t tsuid_size;
+    unsigned salt;
+    int order = -1; /* < 0: the engine's row; > 0: the head's; 0: both */
+
+    OBJ_CHECK(scan, SCAN_MAGIC);
+    /* The engine's row that was lent last is left only now. */
+    if (scan->lent) {
+        scan->lent = false;
+        next_key(scan);
+    }
+    if (scan->head_at < scan->head_len) {
+        c = &scan->head[scan->head_at];
+        head_key = slice_of(c->key, c->key_size);
+        order = scan->on_key ? slice_cmp(kv_iter_key(scan->it), head_key) : 1;
+    }
+    if (scan->status != ST_OK || (c == NULL && !scan->on_key))
+        return false;
+    *row = (struct store_row){ 0 };
+    if (order <= 0) {
+        key = kv_iter_key(scan->it);
+        row->block = kv_iter_value(scan->it);
+        scan->counts.bytes += key.size + row->block.size;
+        scan->lent = true;
+    } else {
+        key = head_key;
+    }
+    if (key_row_parse(&scan->s->shape, key, &salt, &row->base, scan->tsuid,
+                      &tsuid_size, &scan->error) != ST_OK) {
+        scan->status = ST_CORRUPT;
+        return false;
+    }
+    row->tsuid = slice_of(scan->tsuid, tsuid_size);
+    if (order >= 0) {
+        scan->counts.head_rows++;
+        take_head(scan, head_key);
+        row->head = &scan->points;
+    }
+    scan->counts.rows++;
+    return scan->status == ST_OK;
+}
+
+enum status
+store_scan_close(struct store_scan **sp, struct scan_counts *counts,
+                 struct error *e)
+{
+    struct store_scan *scan = *sp;
+    enum status status, closed = ST_OK;
+
+    *sp = NULL;
+    if (scan == NULL)
+        return ST_OK;
+    OBJ_CHECK(scan, SCAN_MAGIC);
+    status = scan->status;
+    if (status != ST_OK && e != NULL)
+        *e = scan->error;
+    if (scan->it != NULL)
+        closed = kv_iter_close(&scan->it, status == ST_OK ? e : NULL);
+    if (counts != NULL)
+        *counts = scan->counts;
+    points_fini(&scan->points);
+    free(scan->head);
+    arena_free(&scan->arena);
+    OBJ_CLEAR(scan);
+    free(scan);
+    return status != ST_OK ? status : closed;
+}
+
+enum status
+store_row_points(const struct store_row *row, struct points *out,
+                 struct error *e)
+{
+    struct points stored = { 0 };
+    enum status status;
+    bool good;
+
+    if (row->block.size == 0) {
+        good = points_merge(&stored, row->head, out);
+        return good ? ST_OK : error_set(e, ST_BUSY, "no memory for points");
+    }
+    if (row->head == NULL || row->head->len == 0)
+        return block_decode(row->block, row->base, out, e);
+    status = block_decode(row->block, row->base, &stored, e);
+    if (status == ST_OK && !points_merge(&stored, row->head, out))
+        status = error_set(e, ST_BUSY, "no memory for points");
+    points_fini(&stored);
+    return status;
+}
+
+/* -- the last point -------------------------------------------------------- */
+
+/* The newest of 'p' at or before 'until_ms'. */
+static bool
+newest_in(const struct points *p, int64_t until_ms, struct point *out)
+{
+    for (size_t i = p->len; i-- > 0;)
+        if (p->ts_ms[i] <= until_ms) {
+            *out = points_at(p, i);
+            return true;
+        }
+    return false;
+}
+
+/* The points of one series in one hour; none is no failure. */
+static enum status
+read_hour(struct store *s, struct slice tsuid, uint32_t base,
+          struct points *out, struct error *e)
+{
+    struct scan_spec spec = {
+        .bucket = key_salt(&s->shape, tsuid),
+        .way = SCAN_SEEKS,
+        .from_base = base,
+        .to_base = base,
+        .series = &tsuid,
+        .series_len = 1,
+        .metric = { tsuid.data, s->shape.metric_width },
+    };
+    struct store_scan *scan;
+    struct store_row row;
+    enum status status = store_scan_open(s, &spec, &scan, e), closed;
+
+    if (status != ST_OK)
+        return status;
+    if (store_scan_next(scan, &row))
+        status = store_row_points(&row, out, e);
+    closed = store_scan_close(&scan, NULL, status == ST_OK ? e : NULL);
+    return status != ST_OK ? status : closed;
+}
+
+/* The newest base <= 'base' at which the series may have a row: one of its open
+ * rows, or an hour that its metric has in the engine. */
+static bool
+previous_base(struct store *s, struct slice tsuid, uint32_t base,
+              struct kv_iter *it, uint32_t *out)
+{
+    struct head_bucket *b = head_bucket_of(&s->head, tsuid);
+    size_t base_at = 1u + s->shape.salt_width + s->shape.metric_width;
+    uint8_t bytes[ROW_KEY_MAX];
+    struct slice end = { bytes, key_row(&s->shape, tsuid, base, bytes) };
+    const struct head_series *series;
+    bool found = false;
+
+    *out = 0;
+    lock_take(&b->lock);
+    series = head_find(&s->head, b, tsuid);
+    for (const struct head_row *r = series == NULL ? NULL : series->rows;
+         r != NULL; r = r->next)
+        if (r->open.base <= base && (!found || r->open.base > *out)) {
+            found = true;
+            *out = r->open.base;
+        }
+    lock_drop(&b->lock);
+    /* The key itself, or what lies before it. */
+    if (!kv_iter_seek(it, end) || !slice_eq(kv_iter_key(it), end))
+        if (!kv_iter_before(it, end))
+            return found;
+    if (kv_iter_key(it).size >= base_at + 4 &&
+        memcmp(kv_iter_key(it).data, bytes, base_at) == 0) {
+        uint32_t stored =
+            (uint32_t)key_get_uint(kv_iter_key(it).data + base_at, 4);
+
+        if (!found || stored > *out)
+            *out = stored;
+        found = true;
+    }
+    return found;
+}
+
+enum status
+store_last(struct store *s, struct slice tsuid, int64_t until_ms,
+           struct point *out, struct error *e)
+{
+    struct points hour = { 0 };
+    enum status status = ST_NOT_FOUND;
+    uint32_t base;
+
+    OBJ_CHECK(s, STORE_MAGIC);
+    if (!tsuid_is_valid(&s->shape, tsuid))
+        return error_set(e, ST_INVALID, "a TSUID of %zu bytes is malformed",
+                         tsuid.size);
+    if (until_ms > POINT_MAX_TS_MS)
+        until_ms = POINT_MAX_TS_MS;
+    base = until_ms < 0 ? 0 : row_base(until_ms);
+    while (until_ms >= 0) {
+        struct kv_iter *it = kv_iter_open(s->kv, NULL);
+        bool found = previous_base(s, tsuid, base, it, &base);
+        enum status closed = kv_iter_close(&it, e);
+
+        if (closed != ST_OK)
+            status = closed;
+        if (closed != ST_OK || !found)
+            break;
+        points_clear(&hour);
+        closed = read_hour(s, tsuid, base, &hour, e);
+        if (closed != ST_OK) {
+            status = closed;
+            break;
+        }
+        if (newest_in(&hour, until_ms, out)) {
+            status = ST_OK;
+            break;
+        }
+        if (base < ROW_SECONDS)
+            break;
+        base -= ROW_SECONDS;
+    }
+    points_fini(&hour);
+    if (status == ST_NOT_FOUND)
+        return error_set(e, ST_NOT_FOUND, "the series has no point");
+    return status;
+}

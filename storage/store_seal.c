@@ -1,0 +1,434 @@
+/*
+ * Sealing: open rows become blocks in the engine, and the journal is trimmed to
+ * what is still open.
+ *
+ *     freeze (bucket lock) -> unpack, merge with the stored block, encode,
+ * write (no lock) -> drop the rows (bucket lock)
+ *
+ * A reader that copied the head before the drop and looks at the engine after
+ * the write sees a row in both; they hold the same points, so that is harmless.
+ * Readers look at the head first, so they never see it in neither.
+ *
+ * One thread seals on its own: rows whose hour has passed and that lie idle,
+ * rows that lie idle for long whatever their time, the oldest rows when the
+ * head or the journal grows too large.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "storage/store_priv.h"
+
+#define ROWS_A_BATCH    256
+#define SWEEP_EVERY_S   5
+#define IDLE_FOR_LONG_S 3600
+#define ROOM_WAIT_MS    100
+#define ROOM_WAITS      50
+
+/* Which rows a pass takes. */
+struct seal_rule {
+    bool all;
+    bool moved_on;     /* rows that are not their series' newest */
+    bool idle;         /* by the times below */
+    size_t keep_bytes; /* stop when the head holds no more; 0: do not stop */
+    uint64_t segment;  /* rows from before this journal segment; 0: none */
+    uint32_t now_s;
+    uint32_t idle_s;
+    int64_t wall_s;
+};
+
+struct seal_batch {
+    struct head_row *rows[ROWS_A_BATCH];
+    bool stuck[ROWS_A_BATCH];
+    size_t len;
+    struct points fresh, stored, merged;
+    struct buf old_block, block;
+    struct kv_batch *writes;
+};
+
+static bool
+wants(const struct seal_rule *rule, const struct head_row *r)
+{
+    uint32_t idle_s = rule->now_s - r->touched_s;
+
+    if (rule->all || r->segment < rule->segment ||
+        (rule->moved_on && r->series->rows != r))
+        return true;
+    if (!rule->idle)
+        return false;
+    if (idle_s >= IDLE_FOR_LONG_S)
+        return true;
+    return idle_s >= rule->idle_s &&
+           (r->series->rows != r ||
+            rule->wall_s >= (int64_t)r->open.base + ROW_SECONDS);
+}
+
+/* -- one batch ------------------------------------------------------------- */
+
+static enum status
+seal_row(struct store *s, struct seal_batch *b, const struct head_row *r,
+         struct error *e)
+{
+    uint8_t key[ROW_KEY_MAX];
+    struct slice k = { key, key_row(&s->shape, head_tsuid(r->series),
+                                    r->open.base, key) };
+    const struct points *out = &b->fresh;
+    enum status status;
+
+    points_clear(&b->fresh);
+    points_clear(&b->stored);
+    points_clear(&b->merged);
+    if (!open_row_unpack(slice_of(r->open.bytes, r->open.size), r->open.base,
+                         &b->fresh))
+        return error_set(e, ST_BUSY, "no memory to seal a row");
+    points_sort_unique(&b->fresh);
+    status = kv_get(s->kv, k, &b->old_block, e);
+    if (status == ST_OK) {
+        status =
+            block_decode(buf_slice(&b->old_block), r->open.base, &b->stored, e);
+        if (status != ST_OK)
+            return error_wrap(e, status, "the stored row of hour %u",
+                              r->open.base);
+        if (!points_merge(&b->stored, &b->fresh, &b->merged))
+            return error_set(e, ST_BUSY, "no memory to merge a row");
+        out = &b->merged;
+        atomic_fetch_add(&s->rows_merged, 1);
+    } else if (status != ST_NOT_FOUND) {
+        return status;
+    }
+    buf_clear(&b->block);
+    block_encode(out, r->open.base, &b->block);
+    if (b->block.failed)
+        return error_set(e, ST_BUSY, "no memory for a block");
+    kv_batch_put(b->writes, k, buf_slice(&b->block));
+    return ST_OK;
+}
+
+/* A row over a damaged block stays open, and in the journal, and is reported;
+ * the others go on. */
+static enum status
+seal_rows(struct store *s, struct seal_batch *b, struct error *e)
+{
+    kv_batch_clear(b->writes);
+    for (size_t i = 0; i < b->len; i++) {
+        enum status status = seal_row(s, b, b->rows[i], e);
+
+        b->stuck[i] = status == ST_CORRUPT;
+        if (b->stuck[i])
+            log_error("store", "cannot seal a row: %s", e->text);
+        else if (status != ST_OK)
+            return status;
+    }
+    return kv_write(s->kv, b->writes, false, e);
+}
+
+/* Freezes the next rows from 'at' on; returns where to go on, or NULL. */
+static struct head_row *
+freeze_some(struct store *s, struct head_bucket *bucket,
+            const struct seal_rule *rule, size_t keep, struct head_row *at,
+            const struct head_row *last, struct seal_batch *b)
+{
+    size_t have = atomic_load(&s->head.bytes);
+
+    b->len = 0;
+    lock_take(&bucket->lock);
+    while (at != NULL && b->len < ROWS_A_BATCH) {
+        struct head_row *r = at;
+
+        if (rule->keep_bytes != 0 && have <= keep) {
+            at = NULL;
+            break;
+        }
+        at = r == last ? NULL : r->younger;
+        if (!r->frozen && wants(rule, r)) {
+            size_t size = sizeof *r + r->open.cap;
+
+            r->frozen = true;
+            have -= size < have ? size : have;
+            b->rows[b->len++] = r;
+        }
+    }
+    lock_drop(&bucket->lock);
+    return at;
+}
+
+static void
+finish(struct store *s, struct head_bucket *bucket, struct seal_batch *b,
+       bool written)
+{
+    lock_take(&bucket->lock);
+    for (size_t i = 0; i < b->len; i++) {
+        if (written && !b->stuck[i]) {
+            head_drop_row(&s->head, bucket, b->rows[i]);
+            atomic_fetch_add(&s->rows_sealed, 1);
+        } else {
+            b->rows[i]->frozen = false;
+        }
+    }
+    lock_drop(&bucket->lock);
+}
+
+/* The rows of a bucket that were there when it began, oldest first.  Only the
+ * holder of the seal lock drops rows, so a row once seen stays. */
+static enum status
+seal_bucket(struct store *s, size_t index, const struct seal_rule *rule,
+            size_t keep, struct seal_batch *b, struct error *e)
+    REQUIRES(s->seal_lock)
+{
+    struct head_bucket *bucket = &s->head.buckets[index];
+    struct head_row *at, *last;
+    enum status status = ST_OK;
+
+    lock_take(&bucket->lock);
+    at = bucket->oldest;
+    last = bucket->youngest;
+    lock_drop(&bucket->lock);
+    while (at != NULL && status == ST_OK) {
+        at = freeze_some(s, bucket, rule, keep, at, last, b);
+        if (b->len == 0)
+            continue;
+        status = seal_rows(s, b, e);
+        finish(s, bucket, b, status == ST_OK);
+    }
+    return status;
+}
+
+static enum status
+seal_pass(struct store *s, const struct seal_rule *rule, struct error *e)
+    REQUIRES(s->seal_lock)
+{
+    struct seal_batch b = { .writes = kv_batch_new() };
+    size_t from = atomic_load(&s->head.bytes);
+    enum status status = ST_OK;
+
+    /* Each bucket gives its share, so that none is drained for the others. */
+    for (size_t i = 0; i < s->head.buckets_len && status == ST_OK; i++) {
+        size_t keep = 0;
+
+        if (rule->keep_bytes != 0 && from > rule->keep_bytes)
+            keep = from -
+                   (from - rule->keep_bytes) / s->head.buckets_len * (i + 1);
+        else if (rule->keep_bytes != 0)
+            break;
+        status = seal_bucket(s, i, rule, keep, &b, e);
+    }
+    points_fini(&b.fresh);
+    points_fini(&b.stored);
+    points_fini(&b.merged);
+    buf_fini(&b.old_block);
+    buf_fini(&b.block);
+    kv_batch_free(&b.writes);
+    return status;
+}
+
+/* -- trimming -------------------------------------------------------------- */
+
+enum status
+store_trim(struct store *s, struct error *e)
+{
+    uint64_t needed;
+    enum status status;
+
+    if (s->journal == NULL)
+        return ST_OK;
+    /* Under the write lock no batch is in the journal but not in the engine. */
+    lock_take(&s->write_lock);
+    needed = journal_segment(s->journal);
+    lock_drop(&s->write_lock);
+    for (size_t i = 0; i < s->head.buckets_len; i++) {
+        struct head_bucket *b = &s->head.buckets[i];
+
+        lock_take(&b->lock);
+        for (const struct head_row *r = b->oldest; r != NULL; r = r->younger)
+            if (r->segment < needed)
+                needed = r->segment;
+            else
+                break;
+        lock_drop(&b->lock);
+    }
+    if (needed <= s->trimmed)
+        return ST_OK;
+    status = kv_sync(s->kv, e);
+    if (status == ST_OK)
+        status = journal_trim(s->journal, needed, e);
+    if (status == ST_OK)
+        s->trimmed = needed;
+    return status;
+}
+
+/* -- who calls ------------------------------------------------------------- */
+
+enum status
+store_seal_until(struct store *s, size_t keep_bytes, struct error *e)
+{
+    struct seal_rule rule = { .moved_on = true, .keep_bytes = keep_bytes };
+    enum status status;
+
+    lock_take(&s->seal_lock);
+    status = seal_pass(s, &rule, e);
+    rule.all = true;
+    if (status == ST_OK && atomic_load(&s->head.bytes) > keep_bytes)
+        status = seal_pass(s, &rule, e);
+    lock_drop(&s->seal_lock);
+    return status;
+}
+
+enum status
+store_seal(struct store *s, struct error *e)
+{
+    struct seal_rule rule = { .all = true };
+    enum status status;
+
+    OBJ_CHECK(s, STORE_MAGIC);
+    lock_take(&s->seal_lock);
+    status = seal_pass(s, &rule, e);
+    if (status == ST_OK && s->journal != NULL) {
+        journal_rotate(s->journal);
+        status = store_trim(s, e);
+    }
+    lock_drop(&s->seal_lock);
+    return status;
+}
+
+static enum status
+sweep(struct store *s, struct error *e)
+{
+    struct seal_rule rule = {
+        .idle = true,
+        .now_s = store_now_s(),
+        .idle_s = s->options.seal_delay_ms / 1000,
+        .wall_s = clock_now_ms(s->options.clock) / 1000,
+    };
+    enum status status;
+
+    if (s->journal != NULL) {
+        uint64_t now = journal_segment(s->journal);
+        uint64_t keep =
+            s->options.journal_bytes / s->options.journal_segment_bytes / 2;
+
+        if (journal_counts(s->journal).bytes > s->options.journal_bytes &&
+            now > keep)
+            rule.segment = now - keep;
+    }
+    lock_take(&s->seal_lock);
+    status = seal_pass(s, &rule, e);
+    if (status == ST_OK)
+        status = store_trim(s, e);
+    lock_drop(&s->seal_lock);
+    return status;
+}
+
+static void
+evict_series(struct store *s)
+{
+    size_t keep = s->options.head_series / s->head.buckets_len;
+    uint32_t now_s = store_now_s();
+
+    if (atomic_load(&s->head.series) <= s->options.head_series)
+        return;
+    for (size_t i = 0; i < s->head.buckets_len; i++) {
+        struct head_bucket *b = &s->head.buckets[i];
+
+        lock_take(&b->lock);
+        head_evict(&s->head, b, keep, now_s - s->options.seal_delay_ms / 1000);
+        lock_drop(&b->lock);
+    }
+}
+
+/* Tells what became of a sealing to those who wait for room, and to the log
+ * when it changes. */
+static void
+report(struct store *s, enum status status, const struct error *e)
+{
+    lock_take(&s->wake_lock);
+    if (status != ST_OK && s->seal_status == ST_OK)
+        log_error("store", "sealing fails: %s", e->text);
+    if (status == ST_OK && s->seal_status != ST_OK)
+        log_info("store", "sealing works again");
+    s->seal_status = status;
+    if (status != ST_OK)
+        s->seal_error = *e;
+    s->hurry = false;
+    cond_broadcast(&s->room);
+    lock_drop(&s->wake_lock);
+}
+
+static void *
+sealer(void *arg)
+{
+    struct store *s = arg;
+    uint32_t swept_s = store_now_s();
+
+    for (;;) {
+        struct error e;
+        enum status status = ST_OK;
+        bool stop;
+
+        lock_take(&s->wake_lock);
+        if (!s->stopping && !s->hurry)
+            cond_wait_ms(&s->wake, &s->wake_lock, 1000);
+        stop = s->stopping;
+        lock_drop(&s->wake_lock);
+        if (stop)
+            return NULL;
+        if (atomic_load(&s->head.bytes) > s->options.head_bytes / 4 * 3)
+            status = store_seal_until(s, s->options.head_bytes / 2, &e);
+        if (status == ST_OK && store_now_s() - swept_s >= SWEEP_EVERY_S) {
+            swept_s = store_now_s();
+            status = sweep(s, &e);
+            evict_series(s);
+        }
+        report(s, status, &e);
+    }
+}
+
+enum status
+store_wait_for_room(struct store *s, struct error *e)
+{
+    enum status status = ST_OK;
+
+    if (atomic_load_explicit(&s->head.bytes, memory_order_relaxed) <=
+        s->options.head_bytes)
+        return ST_OK;
+    lock_take(&s->wake_lock);
+    for (int i = 0; atomic_load(&s->head.bytes) > s->options.head_bytes; i++) {
+        if (i == ROOM_WAITS) {
+            status = error_set(e, ST_BUSY,
+                               "Please throttle writes: the head "
+                               "is full, sealing is behind");
+            break;
+        }
+        s->hurry = true;
+        cond_signal(&s->wake);
+        cond_wait_ms(&s->room, &s->wake_lock, ROOM_WAIT_MS);
+        if (s->seal_status != ST_OK) {
+            status = error_set(e, s->seal_status, "%s", s->seal_error.text);
+            break;
+        }
+    }
+    lock_drop(&s->wake_lock);
+    return status;
+}
+
+enum status
+store_sealer_start(struct store *s, struct error *e)
+{
+    if (pthread_create(&s->sealer, NULL, sealer, s) != 0)
+        return error_set(e, ST_IO, "cannot start the sealing thread");
+    s->sealer_started = true;
+    return ST_OK;
+}
+
+void
+store_sealer_stop(struct store *s)
+{
+    if (!s->sealer_started)
+        return;
+    lock_take(&s->wake_lock);
+    s->stopping = true;
+    cond_signal(&s->wake);
+    lock_drop(&s->wake_lock);
+    INSIST(pthread_join(s->sealer, NULL) == 0);
+    s->sealer_started = false;
+}
