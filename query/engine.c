@@ -1,0 +1,330 @@
+/* See query/engine.h. */
+#include "config.h"
+
+#include "query/engine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/obj.h"
+#include "query/fetch.h"
+#include "query/group.h"
+#include "query/plan.h"
+
+#define ENGINE_MAGIC FOURCC('E', 'N', 'G', 'N')
+
+#define MB ((size_t)1 << 20)
+
+struct engine {
+    uint32_t magic;
+    struct plan_context context;
+    struct engine_options options;
+    struct pool *pool;
+};
+
+enum status
+engine_open(struct store *s, struct uid_table *u, struct series_directory *d,
+            const struct engine_options *o, struct engine **out,
+            struct error *e)
+{
+    struct engine *en = mem_new(sizeof *en);
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+    en->magic = ENGINE_MAGIC;
+    en->options = *o;
+    if (en->options.threads == 0)
+        en->options.threads = cpus < 1 ? 1 : (size_t)cpus;
+    if (en->options.query_bytes == 0)
+        en->options.query_bytes = 1024 * MB;
+    if (en->options.expansion_limit == 0)
+        en->options.expansion_limit = 4096;
+    en->context = (struct plan_context){
+        .store = s,
+        .uids = u,
+        .series = d,
+        .options = { .expansion_limit = en->options.expansion_limit,
+                     .skip_unresolved_tagvs = o->skip_unresolved_tagvs,
+                     .force_way = o->force_way - 1 },
+    };
+    en->pool = pool_new(en->options.threads);
+    *out = en;
+    return ST_OK;
+}
+
+void
+engine_close(struct engine **ep)
+{
+    struct engine *en = *ep;
+
+    *ep = NULL;
+    if (en == NULL)
+        return;
+    OBJ_CHECK(en, ENGINE_MAGIC);
+    pool_free(&en->pool);
+    OBJ_CLEAR(en);
+    free(en);
+}
+
+/* -- numbers, some groups a task ------------------------------------------- */
+
+/* The groups first, first + step, ... of a sub-query. */
+struct numbers_task {
+    struct arena *arena;
+    enum status status;
+    struct error error;
+    uint64_t points_out;
+};
+
+struct numbers_job {
+    const struct query *q;
+    const struct sub_query *sq;
+    const struct grouping *g;
+    struct fetch_limits *limits;
+    struct dps *dps; /* of each group */
+    struct numbers_task *tasks;
+    size_t tasks_len;
+};
+
+static enum status
+run_group(const struct numbers_job *job, struct numbers_task *t, size_t i)
+{
+    const struct group *group = &job->g->groups[i];
+    struct span *spans = malloc(group->len * sizeof *spans);
+    enum status status;
+
+    if (spans == NULL)
+        return error_set(&t->error, ST_LIMIT, "no memory for a group");
+    for (size_t k = 0; k < group->len; k++) {
+        const struct points *p = &job->g->order[group->first + k]->points;
+
+        spans[k] = (struct span){ p->ts_ms, p->v, p->is_float, p->len };
+    }
+    status = numbers_run(job->q, job->sq, spans, group->len, t->arena,
+                         &job->dps[i], &t->error);
+    free(spans);
+    if (status == ST_OK)
+        t->points_out += job->dps[i].len;
+    return status;
+}
+
+static void
+run_numbers_task(void *ctx, size_t at)
+{
+    struct numbers_job *job = ctx;
+    struct numbers_task *t = &job->tasks[at];
+
+    for (size_t i = at; i < job->g->groups_len && t->status == ST_OK;
+         i += job->tasks_len) {
+        if (i / job->tasks_len % 64 == 0)
+            t->status = fetch_may_go_on(job->limits, &t->error);
+        if (t->status == ST_OK)
+            t->status = run_group(job, t, i);
+    }
+}
+
+static void *
+copy(struct arena *a, const void *from, size_t size)
+{
+    void *to = arena_alloc(a, size);
+
+    if (to != NULL && size > 0)
+        memcpy(to, from, size);
+    return to;
+}
+
+/* From a task's arena to the query's. */
+static enum status
+copy_dps(struct arena *a, struct dps *d, struct error *e)
+{
+    d->ts_ms = copy(a, d->ts_ms, d->len * sizeof *d->ts_ms);
+    d->v = copy(a, d->v, d->len * sizeof *d->v);
+    d->kind = copy(a, d->kind, d->len);
+    if (d->ts_ms == NULL || d->v == NULL || d->kind == NULL)
+        return error_set(e, ST_LIMIT,
+                         "the answer needs more memory than it may");
+    return ST_OK;
+}
+
+static enum status
+run_numbers(struct engine *en, struct numbers_job *job,
+            struct result_group *groups, struct arena *a,
+            struct result_stats *stats, struct error *e)
+{
+    enum status status = ST_OK;
+
+    job->tasks_len = en->options.threads + 1;
+    if (job->tasks_len > job->g->groups_len)
+        job->tasks_len = job->g->groups_len;
+    job->tasks = mem_new_array(job->tasks_len, sizeof *job->tasks);
+    job->dps = mem_new_array(job->g->groups_len, sizeof *job->dps);
+    for (size_t i = 0; i < job->tasks_len; i++)
+        job->tasks[i].arena = arena_new(en->options.query_bytes);
+    pool_run(en->pool, job->tasks_len, run_numbers_task, job);
+    for (size_t i = 0; i < job->tasks_len; i++) {
+        stats->points_out += job->tasks[i].points_out;
+        if (status == ST_OK && job->tasks[i].status != ST_OK) {
+            status = job->tasks[i].status;
+            *e = job->tasks[i].error;
+        }
+    }
+    for (size_t i = 0; i < job->g->groups_len && status == ST_OK; i++) {
+        groups[i].dps = job->dps[i];
+        status = copy_dps(a, &groups[i].dps, e);
+    }
+    for (size_t i = 0; i < job->tasks_len; i++)
+        arena_free(&job->tasks[i].arena);
+    free(job->tasks);
+    free(job->dps);
+    return status;
+}
+
+/* -- one sub-query --------------------------------------------------------- */
+
+/* The groups of each sub-query, until all are put together. */
+struct part {
+    struct result_group *groups;
+    size_t len;
+};
+
+static enum status
+answer(struct engine *en, const struct query *q, const struct sub_query *sq,
+       const struct plan *p, struct fetch *f, struct fetch_limits *limits,
+       struct arena *a, struct part *out, struct result_stats *stats,
+       struct error *e)
+{
+    struct grouping g;
+    struct numbers_job job = { .q = q, .sq = sq, .g = &g, .limits = limits };
+    enum status status =
+        group_series(store_shape(en->context.store), p,
+                     aggregator_is_none(sq->aggregator), f, a, &g, e);
+
+    if (status != ST_OK)
+        return status;
+    out->groups = arena_array(a, g.groups_len, sizeof *out->groups);
+    if (out->groups == NULL)
+        return error_set(e, ST_LIMIT, "no memory for the groups");
+    for (size_t i = 0; i < g.groups_len && status == ST_OK; i++) {
+        out->groups[i].sub = sq;
+        status = group_describe(&en->context, &g, i, a, &out->groups[i], e);
+    }
+    out->len = g.groups_len;
+    if (status == ST_OK && g.groups_len > 0)
+        status = run_numbers(en, &job, out->groups, a, stats, e);
+    return status;
+}
+
+static enum status
+run_sub(struct engine *en, const struct query *q, const struct sub_query *sq,
+        struct fetch_limits *limits, struct arena *a, struct part *out,
+        struct result_stats *stats, struct error *e)
+{
+    int64_t at_us = clock_monotonic_us(), now_us;
+    struct plan p;
+    struct fetch f;
+    enum status status = plan_make(&en->context, q, sq, a, &p, e);
+    char *text;
+
+    if (status != ST_OK)
+        return status;
+    text = arena_strdup(a, slice_str(p.text));
+    stats->plan = text == NULL ? "" : text;
+    now_us = clock_monotonic_us();
+    stats->plan_us = now_us - at_us;
+    at_us = now_us;
+    if (!p.empty) {
+        status = fetch_run(&en->context, &p, en->pool, limits, &f, e);
+        if (status == ST_OK) {
+            now_us = clock_monotonic_us();
+            stats->scan_us = now_us - at_us;
+            stats->scan = f.counts;
+            stats->series = f.len;
+            stats->points = f.points;
+            status = answer(en, q, sq, &p, &f, limits, a, out, stats, e);
+            stats->numbers_us = clock_monotonic_us() - now_us;
+            fetch_fini(&f);
+        }
+    }
+    plan_fini(&p);
+    return status;
+}
+
+static enum status
+join_parts(const struct part *parts, size_t len, struct arena *a,
+           struct query_result *out, struct error *e)
+{
+    size_t total = 0;
+
+    for (size_t i = 0; i < len; i++)
+        total += parts[i].len;
+    out->groups = arena_array(a, total, sizeof *out->groups);
+    if (out->groups == NULL)
+        return error_set(e, ST_LIMIT, "no memory for the groups");
+    for (size_t i = 0; i < len; i++) {
+        if (parts[i].len > 0)
+            memcpy(out->groups + out->groups_len, parts[i].groups,
+                   parts[i].len * sizeof *out->groups);
+        out->groups_len += parts[i].len;
+    }
+    return ST_OK;
+}
+
+enum status
+engine_run(struct engine *en, const struct query *q, bool (*gone)(void *ctx),
+           void *gone_ctx, struct arena *a, struct query_result *out,
+           struct parse_error *e)
+{
+    struct fetch_limits limits = {
+        .max_points = en->options.limit_points,
+        .max_bytes = en->options.limit_bytes,
+        .max_memory = en->options.query_bytes,
+        .timeout_ms = en->options.timeout_ms,
+        .started_us = clock_monotonic_us(),
+        .gone = gone,
+        .gone_ctx = gone_ctx,
+    };
+    struct part *parts = arena_array(a, q->subs_len, sizeof *parts);
+    enum status status = ST_OK;
+
+    OBJ_CHECK(en, ENGINE_MAGIC);
+    if (limits.timeout_ms != 0)
+        limits.deadline_us =
+            limits.started_us + (int64_t)limits.timeout_ms * 1000;
+    *out = (struct query_result){ .stats_len = q->subs_len };
+    e->details[0] = '\0';
+    out->stats = arena_array(a, q->subs_len, sizeof *out->stats);
+    if (parts == NULL || out->stats == NULL)
+        return error_set(&e->message, ST_LIMIT, "no memory for the query");
+    for (size_t i = 0; i < q->subs_len && status == ST_OK; i++)
+        status = run_sub(en, q, &q->subs[i], &limits, a, &parts[i],
+                         &out->stats[i], &e->message);
+    return status == ST_OK ? join_parts(parts, q->subs_len, a, out, &e->message)
+                           : status;
+}
+
+enum status
+engine_delete(struct engine *en, const struct query *q,
+              const struct query_result *result, uint64_t *deleted,
+              struct error *e)
+{
+    enum status status = ST_OK;
+    uint64_t lsn = 0;
+
+    OBJ_CHECK(en, ENGINE_MAGIC);
+    *deleted = 0;
+    for (size_t i = 0; i < result->groups_len && status == ST_OK; i++) {
+        const struct result_group *g = &result->groups[i];
+
+        for (size_t k = 0; k < g->tsuids_len && status == ST_OK; k++) {
+            uint64_t gone = 0;
+
+            status = store_delete(en->context.store, g->tsuids[k], q->start_ms,
+                                  q->end_ms, &gone, &lsn, e);
+            *deleted += gone;
+        }
+    }
+    if (status == ST_OK && lsn != 0)
+        status = store_commit(en->context.store, lsn, false, e);
+    return status;
+}

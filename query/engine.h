@@ -1,0 +1,83 @@
+/*
+ * The query engine: a parsed query in, its groups with their numbers out.
+ *
+ *     plan (masks, ways) -> scan, one task a salt bucket -> series -> groups ->
+ *     numbers, some groups a task
+ *
+ * Head and store are read as one: a point acknowledged before the query is in
+ * its answer, once.
+ *
+ * Threads: struct engine: any; queries run side by side and share its pool.
+ * Fails:   ST_NOT_FOUND (an unknown name), ST_INVALID, ST_LIMIT (bytes, points,
+ *          time, memory: OpenTSDB's texts), ST_BUSY, ST_IO, ST_CORRUPT; a query
+ *          whose client is gone ends with ST_BUSY "the client hung up".
+ */
+#ifndef QUERY_ENGINE_H
+#define QUERY_ENGINE_H
+
+#include "query/numbers.h"
+#include "query/parse.h"
+#include "uid/series.h"
+
+struct engine; /* opaque */
+
+struct engine_options {
+    size_t threads;         /* beside the caller's; 0: the number of CPUs */
+    size_t query_bytes;     /* points of one query in memory; 0: 1 GB */
+    size_t expansion_limit; /* tsd.query.filter.expansion_limit; 0: 4096 */
+    bool skip_unresolved_tagvs;
+    uint64_t limit_points; /* 0: none */
+    uint64_t limit_bytes;  /* read from the engine; 0: none */
+    unsigned timeout_ms;   /* 0: none */
+    int force_way;         /* enum scan_way + 1; 0: the planner chooses */
+};
+
+MUST_CHECK enum status engine_open(struct store *s, struct uid_table *u,
+                                   struct series_directory *d,
+                                   const struct engine_options *o,
+                                   struct engine **out, struct error *e);
+void engine_close(struct engine **en);
+
+struct result_group {
+    const struct sub_query *sub;
+    struct slice metric;
+    struct slice *tag_keys, *tag_values; /* names on which the series agree */
+    size_t tags_len;
+    struct slice *aggregate_tags; /* names of tagks on which they do not */
+    size_t aggregate_tags_len;
+    struct slice *tsuids; /* raw bytes, ascending */
+    size_t tsuids_len;
+    struct dps dps;
+};
+
+/* What one sub-query cost. */
+struct result_stats {
+    struct scan_counts scan;
+    uint64_t series;     /* that had rows */
+    uint64_t points;     /* read */
+    uint64_t points_out; /* answered */
+    int64_t plan_us, scan_us, numbers_us;
+    const char *plan; /* which way, and why */
+};
+
+struct query_result {
+    struct result_group *groups; /* by sub-query, then by UIDs */
+    size_t groups_len;
+    struct result_stats *stats; /* one for each sub-query */
+    size_t stats_len;
+};
+
+/* 'gone' (may be NULL) is asked now and then, from several threads, whether the
+ * client still waits.  Everything in '*out' lies in the arena. */
+MUST_CHECK enum status engine_run(struct engine *en, const struct query *q,
+                                  bool (*gone)(void *ctx), void *gone_ctx,
+                                  struct arena *a, struct query_result *out,
+                                  struct parse_error *e);
+
+/* Deletes what the query's ranges and filters take, exactly; '*deleted' is how
+ * many points. The answer of the query is made before, by engine_run(). */
+MUST_CHECK enum status engine_delete(struct engine *en, const struct query *q,
+                                     const struct query_result *result,
+                                     uint64_t *deleted, struct error *e);
+
+#endif

@@ -1,0 +1,51 @@
+/*
+ * Fetching: the points of all series that a plan takes, one task for each salt
+ * bucket on the pool.
+ *
+ * Owns:    fetched series own their points: fetch_fini().
+ * Threads: fetch_run(): any.
+ */
+#ifndef QUERY_FETCH_H
+#define QUERY_FETCH_H
+
+#include "base/pool.h"
+#include "query/engine.h"
+#include "query/plan.h"
+
+struct fetched {
+    struct slice tsuid; /* in the arena of its bucket */
+    struct points points;
+};
+
+/* What may stop a query; shared by its tasks. */
+struct fetch_limits {
+    uint64_t max_points, max_bytes; /* 0: none; the client's errors */
+    size_t max_memory;              /* bytes of points held */
+    int64_t deadline_us;            /* 0: none */
+    unsigned timeout_ms;
+    int64_t started_us;
+    bool (*gone)(void *ctx);
+    void *gone_ctx;
+    _Atomic uint64_t points, bytes;
+};
+
+struct fetch {
+    struct fetched *series; /* ascending by TSUID */
+    size_t len;
+    struct scan_counts counts;
+    uint64_t points;
+    struct arena **arenas; /* one for each bucket */
+    size_t arenas_len;
+};
+
+MUST_CHECK enum status fetch_run(const struct plan_context *c,
+                                 const struct plan *p, struct pool *pool,
+                                 struct fetch_limits *limits, struct fetch *out,
+                                 struct error *e);
+void fetch_fini(struct fetch *f);
+
+/* ST_OK, or why the query must stop: checked now and then. */
+MUST_CHECK enum status fetch_may_go_on(struct fetch_limits *limits,
+                                       struct error *e);
+
+#endif

@@ -1,0 +1,226 @@
+/* See query/group.h. */
+#include "config.h"
+
+#include "query/group.h"
+
+#include <stdlib.h>
+
+/* A series with the values that it is grouped by. */
+struct keyed {
+    const struct fetched *series;
+    const uint8_t *key; /* group_tagks_len ids of tagvs */
+};
+
+static enum status
+no_memory(struct error *e)
+{
+    return error_set(e, ST_LIMIT, "the query needs more memory than it may");
+}
+
+/* False when the series lacks a tagk: it belongs to no group. */
+static bool
+make_key(const struct key_shape *shape, const struct plan *p,
+         struct slice tsuid, uint8_t *out)
+{
+    size_t tags = tsuid_tags(shape, tsuid), k = 0;
+
+    for (size_t i = 0; i < p->group_tagks_len; i++) {
+        while (k < tags && key_get_uint(tsuid_tagk(shape, tsuid, k).data,
+                                        shape->tagk_width) != p->group_tagks[i])
+            k++;
+        if (k == tags)
+            return false;
+        memcpy(out + i * shape->tagv_width, tsuid_tagv(shape, tsuid, k).data,
+               shape->tagv_width);
+    }
+    return true;
+}
+
+/* Stable: equal keys keep the order of their TSUIDs. */
+static void
+merge_sort(struct keyed *v, struct keyed *tmp, size_t len, size_t key_size)
+{
+    for (size_t width = 1; width < len; width *= 2) {
+        for (size_t lo = 0; lo < len; lo += 2 * width) {
+            size_t mid = lo + width < len ? lo + width : len;
+            size_t hi = lo + 2 * width < len ? lo + 2 * width : len;
+            size_t i = lo, k = mid;
+
+            for (size_t at = lo; at < hi; at++) {
+                bool left = i < mid && (k == hi || memcmp(v[i].key, v[k].key,
+                                                          key_size) <= 0);
+
+                tmp[at] = left ? v[i++] : v[k++];
+            }
+        }
+        memcpy(v, tmp, len * sizeof *v);
+    }
+}
+
+static enum status
+group_by_keys(const struct key_shape *shape, const struct plan *p,
+              const struct fetch *f, struct arena *a, struct grouping *out,
+              struct error *e)
+{
+    size_t key_size = p->group_tagks_len * shape->tagv_width, len = 0;
+    struct keyed *keyed = arena_array(a, f->len, sizeof *keyed);
+    struct keyed *tmp = arena_array(a, f->len, sizeof *tmp);
+    uint8_t *keys = arena_array(a, f->len, key_size);
+
+    if (keyed == NULL || tmp == NULL || keys == NULL)
+        return no_memory(e);
+    for (size_t i = 0; i < f->len; i++) {
+        uint8_t *key = keys + len * key_size;
+
+        if (make_key(shape, p, f->series[i].tsuid, key))
+            keyed[len++] = (struct keyed){ &f->series[i], key };
+    }
+    merge_sort(keyed, tmp, len, key_size);
+    for (size_t i = 0; i < len; i++) {
+        if (i == 0 || memcmp(keyed[i - 1].key, keyed[i].key, key_size) != 0)
+            out->groups[out->groups_len++] = (struct group){ .first = i };
+        out->groups[out->groups_len - 1].len++;
+        out->order[i] = keyed[i].series;
+    }
+    out->order_len = len;
+    return ST_OK;
+}
+
+enum status
+group_series(const struct key_shape *shape, const struct plan *p,
+             bool each_alone, const struct fetch *f, struct arena *a,
+             struct grouping *out, struct error *e)
+{
+    *out = (struct grouping){ 0 };
+    out->order = arena_array(a, f->len, sizeof(struct fetched *));
+    out->groups = arena_array(a, f->len, sizeof *out->groups);
+    if (out->order == NULL || out->groups == NULL)
+        return no_memory(e);
+    if (!each_alone && p->group_tagks_len > 0)
+        return group_by_keys(shape, p, f, a, out, e);
+    for (size_t i = 0; i < f->len; i++) {
+        out->order[i] = &f->series[i];
+        if (each_alone)
+            out->groups[i] = (struct group){ i, 1 };
+    }
+    if (!each_alone && f->len > 0)
+        out->groups[0] = (struct group){ 0, f->len };
+    out->order_len = f->len;
+    out->groups_len = each_alone ? f->len : f->len > 0;
+    return ST_OK;
+}
+
+/* -- tags ------------------------------------------------------------------ */
+
+/* A tagk met in a group. */
+struct common {
+    uint64_t tagk, tagv;
+    bool differs;
+};
+
+/* A key on which all series that have it agree is a tag, though some lack it;
+ * the others are aggregate tags (OpenTSDB's SpanGroup). */
+static size_t
+find_common(const struct key_shape *shape, const struct grouping *g,
+            const struct group *group, struct common *out, size_t max)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < group->len; i++) {
+        struct slice tsuid = g->order[group->first + i]->tsuid;
+
+        for (size_t k = 0; k < tsuid_tags(shape, tsuid); k++) {
+            uint64_t tagk = key_get_uint(tsuid_tagk(shape, tsuid, k).data,
+                                         shape->tagk_width);
+            uint64_t tagv = key_get_uint(tsuid_tagv(shape, tsuid, k).data,
+                                         shape->tagv_width);
+            size_t at = 0;
+
+            while (at < len && out[at].tagk != tagk)
+                at++;
+            if (at == len && len < max)
+                out[len++] = (struct common){ tagk, tagv, false };
+            else if (at < len && out[at].tagv != tagv)
+                out[at].differs = true;
+        }
+    }
+    return len;
+}
+
+/* How many different tagks a group can have at the most. */
+static size_t
+count_tagks(const struct key_shape *shape, const struct grouping *g,
+            const struct group *group)
+{
+    size_t sum = 0;
+
+    for (size_t i = 0; i < group->len && sum < 4096; i++)
+        sum += tsuid_tags(shape, g->order[group->first + i]->tsuid);
+    return sum < 4096 ? sum : 4096;
+}
+
+static enum status
+name_tags(const struct plan_context *c, const struct common *common, size_t len,
+          struct arena *a, struct result_group *out, struct error *e)
+{
+    enum status status = ST_OK;
+
+    out->tag_keys = arena_array(a, len, sizeof(struct slice));
+    out->tag_values = arena_array(a, len, sizeof(struct slice));
+    out->aggregate_tags = arena_array(a, len, sizeof(struct slice));
+    if (out->tag_keys == NULL || out->tag_values == NULL ||
+        out->aggregate_tags == NULL)
+        return no_memory(e);
+    for (size_t i = 0; i < len && status == ST_OK; i++) {
+        struct slice key, value;
+
+        status = uid_name_dup(c->uids, UID_TAGK, common[i].tagk, a, &key, e);
+        if (status != ST_OK)
+            break;
+        if (common[i].differs) {
+            out->aggregate_tags[out->aggregate_tags_len++] = key;
+            continue;
+        }
+        status = uid_name_dup(c->uids, UID_TAGV, common[i].tagv, a, &value, e);
+        if (status != ST_OK)
+            break;
+        out->tag_keys[out->tags_len] = key;
+        out->tag_values[out->tags_len++] = value;
+    }
+    return status;
+}
+
+enum status
+group_describe(const struct plan_context *c, const struct grouping *g, size_t i,
+               struct arena *a, struct result_group *out, struct error *e)
+{
+    const struct key_shape *shape = store_shape(c->store);
+    const struct group *group = &g->groups[i];
+    size_t max = count_tagks(shape, g, group), len;
+    struct common *common = malloc((max == 0 ? 1 : max) * sizeof *common);
+    enum status status;
+
+    if (common == NULL)
+        return no_memory(e);
+    len = find_common(shape, g, group, common, max);
+    status = name_tags(c, common, len, a, out, e);
+    free(common);
+    if (status != ST_OK)
+        return status;
+    out->tsuids = arena_array(a, group->len, sizeof(struct slice));
+    if (out->tsuids == NULL)
+        return no_memory(e);
+    for (size_t k = 0; k < group->len; k++) {
+        struct slice from = g->order[group->first + k]->tsuid;
+        uint8_t *copy = arena_alloc(a, from.size);
+
+        if (copy == NULL)
+            return no_memory(e);
+        memcpy(copy, from.data, from.size);
+        out->tsuids[out->tsuids_len++] = slice_of(copy, from.size);
+    }
+    return uid_name_dup(c->uids, UID_METRIC,
+                        key_get_uint(tsuid_metric(shape, out->tsuids[0]).data,
+                                     shape->metric_width),
+                        a, &out->metric, e);
+}

@@ -1,0 +1,38 @@
+/*
+ * Grouping: the fetched series of a sub-query into groups, and the tags that a
+ * group's series agree on.
+ *
+ * Groups come in the order of the ids of the tagvs that they are grouped by;
+ * 'none' makes a group of each series.
+ *
+ * Threads: one at a time.
+ */
+#ifndef QUERY_GROUP_H
+#define QUERY_GROUP_H
+
+#include "query/fetch.h"
+
+/* Series first .. first + len - 1 of 'order' make one group. */
+struct group {
+    size_t first, len;
+};
+
+struct grouping {
+    const struct fetched **order; /* by group, ascending by TSUID within */
+    size_t order_len;
+    struct group *groups;
+    size_t groups_len;
+};
+
+MUST_CHECK enum status group_series(const struct key_shape *shape,
+                                    const struct plan *p, bool each_alone,
+                                    const struct fetch *f, struct arena *a,
+                                    struct grouping *out, struct error *e);
+
+/* Fills names, tags, aggregate tags and TSUIDs of '*out' (not its dps). */
+MUST_CHECK enum status group_describe(const struct plan_context *c,
+                                      const struct grouping *g, size_t i,
+                                      struct arena *a, struct result_group *out,
+                                      struct error *e);
+
+#endif

@@ -1,0 +1,751 @@
+/* See query/plan.h. */
+#include "config.h"
+
+#include "query/plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "query/numbers.h"
+
+#define LIST_LIMIT 200000
+/* The price of a seek in steps: measured on LevelDB, 2-4 us against 0.25 us. */
+#define SEEK_PRICE 12
+
+/* What is known of one filtered tagk. */
+struct restriction {
+    uint64_t tagk;
+    bool any;      /* every value goes */
+    bool absent;   /* not_key: no series that has the tagk */
+    bool by_name;  /* some filter must still be asked by name */
+    bool has_set;  /* else only filters by name, or none that narrows */
+    uint64_t *set; /* ascending ids, when has_set */
+    size_t set_len;
+};
+
+struct planner {
+    const struct plan_context *c;
+    const struct key_shape *shape;
+    const struct query *q;
+    const struct sub_query *sq;
+    struct arena *a;
+    struct plan *p;
+    struct error *e;
+    struct restriction *restrictions; /* ascending by tagk */
+    size_t restrictions_len;
+    struct series_shape *shapes; /* those that could match */
+    size_t shapes_len;
+    struct buf listed; /* TSUIDs that match, one after another */
+    size_t *listed_ends;
+    size_t listed_len, listed_cap;
+    enum status status; /* of a callback */
+};
+
+static enum status
+no_memory(struct error *e)
+{
+    return error_set(e, ST_LIMIT, "the query needs more memory than it may");
+}
+
+static int
+compare_u64(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* -- filters to restrictions ----------------------------------------------- */
+
+static struct restriction *
+restriction_of(struct planner *p, uint64_t tagk)
+{
+    for (size_t i = 0; i < p->restrictions_len; i++)
+        if (p->restrictions[i].tagk == tagk)
+            return &p->restrictions[i];
+    p->restrictions[p->restrictions_len] =
+        (struct restriction){ .tagk = tagk, .any = true };
+    return &p->restrictions[p->restrictions_len++];
+}
+
+/* Keeps of 'r' what is also in 'ids'. */
+static void
+intersect(struct restriction *r, uint64_t *ids, size_t len)
+{
+    size_t kept = 0, k = 0;
+
+    if (!r->has_set) {
+        r->has_set = true;
+        r->any = false;
+        r->set = ids;
+        r->set_len = len;
+        return;
+    }
+    for (size_t i = 0; i < r->set_len; i++) {
+        while (k < len && ids[k] < r->set[i])
+            k++;
+        if (k < len && ids[k] == r->set[i])
+            r->set[kept++] = r->set[i];
+    }
+    r->set_len = kept;
+}
+
+/* The ids of a filter's literals, ascending and unique. */
+static enum status
+resolve_literals(struct planner *p, const struct filter *f, uint64_t **out,
+                 size_t *out_len)
+{
+    uint64_t *ids = arena_array(p->a, f->parts_len, sizeof *ids);
+    size_t len = 0, unique = 0;
+
+    if (ids == NULL)
+        return no_memory(p->e);
+    for (size_t i = 0; i < f->parts_len; i++) {
+        enum status status =
+            uid_find(p->c->uids, UID_TAGV, f->parts[i], &ids[len], p->e);
+
+        if (status == ST_OK)
+            len++;
+        else if (status != ST_NOT_FOUND || !p->c->options.skip_unresolved_tagvs)
+            return status;
+    }
+    qsort(ids, len, sizeof *ids, compare_u64);
+    for (size_t i = 0; i < len; i++)
+        if (unique == 0 || ids[unique - 1] != ids[i])
+            ids[unique++] = ids[i];
+    *out = ids;
+    *out_len = unique;
+    return ST_OK;
+}
+
+/* OpenTSDB resolves a filter's literals before its tagk: so of two unknown
+ * names the same one is named. */
+static enum status
+resolve_filter(struct planner *p, const struct filter *f,
+               struct plan_filter *out)
+{
+    bool literal = f->type == FILTER_LITERAL_OR &&
+                   f->parts_len <= p->c->options.expansion_limit;
+    struct restriction *r;
+    uint64_t *ids = NULL;
+    size_t ids_len = 0;
+    enum status status =
+        literal ? resolve_literals(p, f, &ids, &ids_len) : ST_OK;
+
+    out->filter = f;
+    if (status == ST_OK)
+        status = uid_find(p->c->uids, UID_TAGK, f->tagk, &out->tagk, p->e);
+    if (status != ST_OK)
+        return status;
+    r = restriction_of(p, out->tagk);
+    if (f->type == FILTER_NOT_KEY) {
+        r->absent = true;
+    } else if (literal) {
+        intersect(r, ids, ids_len);
+    } else if (!f->matches_all) {
+        r->by_name = true;
+        r->any = false;
+    }
+    return ST_OK;
+}
+
+static int
+compare_restrictions(const void *a, const void *b)
+{
+    return compare_u64(&((const struct restriction *)a)->tagk,
+                       &((const struct restriction *)b)->tagk);
+}
+
+static enum status
+resolve_filters(struct planner *p)
+{
+    struct plan *out = p->p;
+    size_t len = p->sq->filters_len;
+    enum status status = ST_OK;
+
+    out->filters = arena_array(p->a, len, sizeof *out->filters);
+    out->group_tagks = arena_array(p->a, len, sizeof *out->group_tagks);
+    p->restrictions = arena_array(p->a, len, sizeof *p->restrictions);
+    if (out->filters == NULL || out->group_tagks == NULL ||
+        p->restrictions == NULL)
+        return no_memory(p->e);
+    for (size_t i = 0; i < len && status == ST_OK; i++) {
+        const struct filter *f = &p->sq->filters[i];
+        uint64_t tagk;
+        bool known = false;
+
+        status = resolve_filter(p, f, &out->filters[out->filters_len]);
+        if (status != ST_OK)
+            break;
+        tagk = out->filters[out->filters_len++].tagk;
+        for (size_t k = 0; k < out->group_tagks_len; k++)
+            known = known || out->group_tagks[k] == tagk;
+        if (f->group_by && f->type != FILTER_NOT_KEY && !known)
+            out->group_tagks[out->group_tagks_len++] = tagk;
+    }
+    qsort(out->group_tagks, out->group_tagks_len, sizeof(uint64_t),
+          compare_u64);
+    qsort(p->restrictions, p->restrictions_len, sizeof *p->restrictions,
+          compare_restrictions);
+    return status;
+}
+
+/* -- tag shapes ------------------------------------------------------------ */
+
+static bool
+shape_has(const struct series_shape *s, uint64_t tagk)
+{
+    for (size_t i = 0; i < s->tagks_len; i++)
+        if (s->tagks[i] == tagk)
+            return true;
+    return false;
+}
+
+static bool
+shape_fits(const struct planner *p, const struct series_shape *s)
+{
+    size_t required = 0;
+
+    for (size_t i = 0; i < p->restrictions_len; i++) {
+        const struct restriction *r = &p->restrictions[i];
+
+        if (shape_has(s, r->tagk) == r->absent)
+            return false;
+        required += !r->absent;
+    }
+    /* explicitTags without filters is ignored, as OpenTSDB does. */
+    return !p->sq->explicit_tags || p->restrictions_len == 0 ||
+           s->tagks_len == required;
+}
+
+static enum status
+find_shapes(struct planner *p)
+{
+    struct series_shape *all;
+    size_t len;
+    enum status status =
+        series_shapes(p->c->series, p->p->metric, p->a, &all, &len, p->e);
+
+    if (status != ST_OK)
+        return status;
+    p->shapes = all;
+    for (size_t i = 0; i < len; i++)
+        if (shape_fits(p, &all[i])) {
+            p->p->series += all[i].series;
+            p->shapes[p->shapes_len++] = all[i];
+        }
+    p->p->empty = p->shapes_len == 0;
+    return ST_OK;
+}
+
+/* -- masks ----------------------------------------------------------------- */
+
+static const struct restriction *
+find_restriction(const struct planner *p, uint64_t tagk)
+{
+    for (size_t i = 0; i < p->restrictions_len; i++)
+        if (p->restrictions[i].tagk == tagk)
+            return &p->restrictions[i];
+    return NULL;
+}
+
+static bool
+add_set(struct mask *m, const uint64_t *ids, size_t len, unsigned width)
+{
+    uint8_t *bytes = malloc(len == 0 ? 1 : len * width);
+
+    if (bytes == NULL)
+        return false;
+    for (size_t i = 0; i < len; i++)
+        key_put_uint(bytes + i * width, ids[i], width);
+    mask_add_set(m, bytes, len, width);
+    free(bytes);
+    return true;
+}
+
+/* The pairs of one shape, behind what the caller has put in front. */
+static bool
+add_pairs(const struct planner *p, const struct series_shape *s, struct mask *m)
+{
+    unsigned kw = p->shape->tagk_width, vw = p->shape->tagv_width;
+
+    for (size_t i = 0; i < s->tagks_len; i++) {
+        const struct restriction *r = find_restriction(p, s->tagks[i]);
+        uint8_t tagk[8];
+
+        key_put_uint(tagk, s->tagks[i], kw);
+        mask_add_fixed(m, slice_of(tagk, kw));
+        if (r == NULL || !r->has_set)
+            mask_add_any(m, vw);
+        else if (!add_set(m, r->set, r->set_len, vw))
+            return false;
+    }
+    return true;
+}
+
+/* 'head' is what precedes the pairs; with 'hours' the base times follow it. */
+static enum status
+make_masks(const struct planner *p, struct slice head, bool hours,
+           struct mask_set **out)
+{
+    struct mask_set *set = mask_set_new();
+
+    for (size_t i = 0; i < p->shapes_len; i++) {
+        struct mask *m = mask_new();
+
+        mask_add_fixed(m, head);
+        if (hours)
+            mask_add_steps(m, p->p->from_base, p->p->to_base, ROW_SECONDS, 4);
+        if (!add_pairs(p, &p->shapes[i], m)) {
+            mask_free(&m);
+            mask_set_free(&set);
+            return no_memory(p->e);
+        }
+        mask_set_give(set, &m);
+    }
+    *out = set;
+    return ST_OK;
+}
+
+/* -- the list of series ---------------------------------------------------- */
+
+static bool
+list_series(void *ctx, struct slice tsuid)
+{
+    struct planner *p = ctx;
+    bool takes = true;
+
+    if (p->listed_len >= p->c->options.list_limit) {
+        p->status = ST_LIMIT;
+        return false;
+    }
+    p->status = plan_takes(p->c, p->p, tsuid, &takes, p->e);
+    if (p->status != ST_OK)
+        return false;
+    if (!takes)
+        return true;
+    if (p->listed_len == p->listed_cap) {
+        size_t cap = p->listed_cap == 0 ? 256 : p->listed_cap * 2;
+        size_t *ends = realloc(p->listed_ends, cap * sizeof *ends);
+
+        if (ends == NULL) {
+            p->status = no_memory(p->e);
+            return false;
+        }
+        p->listed_ends = ends;
+        p->listed_cap = cap;
+    }
+    buf_put_slice(&p->listed, tsuid);
+    p->listed_ends[p->listed_len++] = p->listed.size;
+    return !p->listed.failed;
+}
+
+static enum status
+list_matches(struct planner *p)
+{
+    uint8_t head[1 + 8];
+    struct mask_set *masks;
+    enum status status;
+
+    head[0] = TABLE_SERIES;
+    key_put_uint(head + 1, p->p->metric, p->shape->metric_width);
+    status = make_masks(p, slice_of(head, 1u + p->shape->metric_width), false,
+                        &masks);
+    if (status != ST_OK)
+        return status;
+    status =
+        series_each(p->c->series, p->p->metric, masks, list_series, p, p->e);
+    mask_set_free(&masks);
+    if (status == ST_OK && p->listed.failed)
+        status = no_memory(p->e);
+    if (status == ST_OK && p->status != ST_OK && p->status != ST_LIMIT)
+        status = p->status;
+    p->p->listed = status == ST_OK && p->status == ST_OK;
+    return status;
+}
+
+static struct slice
+listed_at(const struct planner *p, size_t i)
+{
+    size_t from = i == 0 ? 0 : p->listed_ends[i - 1];
+
+    return slice_of(p->listed.data + from, p->listed_ends[i] - from);
+}
+
+/* Spreads the list over the buckets; it stays ascending in each. */
+static enum status
+spread_list(struct planner *p)
+{
+    struct plan *out = p->p;
+    uint8_t *bytes = arena_alloc(p->a, p->listed.size);
+    size_t at = 0;
+
+    if (bytes == NULL)
+        return no_memory(p->e);
+    for (size_t i = 0; i < p->listed_len; i++)
+        out->buckets[key_salt(p->shape, listed_at(p, i))].series_len++;
+    for (size_t i = 0; i < out->buckets_len; i++) {
+        struct plan_bucket *b = &out->buckets[i];
+
+        b->series = arena_array(p->a, b->series_len, sizeof *b->series);
+        if (b->series == NULL)
+            return no_memory(p->e);
+        b->series_len = 0;
+    }
+    for (size_t i = 0; i < p->listed_len; i++) {
+        struct slice s = listed_at(p, i);
+        struct plan_bucket *b = &out->buckets[key_salt(p->shape, s)];
+
+        memcpy(bytes + at, s.data, s.size);
+        b->series[b->series_len++] = slice_of(bytes + at, s.size);
+        at += s.size;
+    }
+    out->matches = p->listed_len;
+    return ST_OK;
+}
+
+/* The values that the listed series have replace what went by name, so that
+ * the row masks are exact. */
+static enum status
+narrow_by_list(struct planner *p, struct restriction *r)
+{
+    uint64_t *ids = arena_array(p->a, p->listed_len, sizeof *ids);
+    size_t len = 0, unique = 0;
+    unsigned kw = p->shape->tagk_width, vw = p->shape->tagv_width;
+
+    if (ids == NULL)
+        return no_memory(p->e);
+    for (size_t i = 0; i < p->listed_len; i++) {
+        struct slice s = listed_at(p, i);
+
+        for (size_t k = 0; k < tsuid_tags(p->shape, s); k++)
+            if (key_get_uint(tsuid_tagk(p->shape, s, k).data, kw) == r->tagk)
+                ids[len++] = key_get_uint(tsuid_tagv(p->shape, s, k).data, vw);
+    }
+    qsort(ids, len, sizeof *ids, compare_u64);
+    for (size_t i = 0; i < len; i++)
+        if (unique == 0 || ids[unique - 1] != ids[i])
+            ids[unique++] = ids[i];
+    r->has_set = true;
+    r->by_name = false;
+    r->set = ids;
+    r->set_len = unique;
+    return ST_OK;
+}
+
+/* -- the way --------------------------------------------------------------- */
+
+/* How many runs of neighbours the matches of a bucket make: the mask takes all
+ * keys with the same values up to the last restricted tag. */
+static uint64_t
+count_runs(const struct planner *p, const struct plan_bucket *b)
+{
+    uint64_t runs = 0;
+    size_t kw = p->shape->tagk_width, vw = p->shape->tagv_width;
+
+    for (size_t i = 0; i < b->series_len; i++) {
+        struct slice s = b->series[i], before;
+        size_t upto = p->shape->metric_width;
+
+        for (size_t k = 0; k < tsuid_tags(p->shape, s); k++) {
+            uint64_t tagk =
+                key_get_uint(tsuid_tagk(p->shape, s, k).data, (unsigned)kw);
+            const struct restriction *r = find_restriction(p, tagk);
+
+            if (r != NULL && r->has_set)
+                upto = p->shape->metric_width + (k + 1) * (kw + vw);
+        }
+        before = i == 0 ? (struct slice){ NULL, 0 } : b->series[i - 1];
+        runs += before.size < upto || memcmp(before.data, s.data, upto) != 0;
+    }
+    return runs;
+}
+
+static void
+choose_way(const struct planner *p, struct plan_bucket *b, uint64_t prices[3])
+{
+    uint64_t hours =
+        (uint64_t)(p->p->to_base - p->p->from_base) / ROW_SECONDS + 1;
+    uint64_t all = p->p->series / p->p->buckets_len + 1;
+    uint64_t range = all * hours, hints, seeks;
+
+    if (!p->p->listed) {
+        b->way = p->p->checked ? SCAN_RANGE : SCAN_HINTS;
+        return;
+    }
+    hints = (count_runs(p, b) * SEEK_PRICE + b->series_len) * hours;
+    seeks = b->series_len * SEEK_PRICE * hours;
+    b->way = seeks <= hints && seeks <= range ? SCAN_SEEKS
+             : hints <= range                 ? SCAN_HINTS
+                                              : SCAN_RANGE;
+    prices[SCAN_HINTS] += hints;
+    prices[SCAN_RANGE] += range;
+    prices[SCAN_SEEKS] += seeks;
+}
+
+static enum status
+make_buckets(struct planner *p)
+{
+    static const char *const names[] = { "hints", "range", "seeks" };
+    struct plan *out = p->p;
+    uint64_t prices[3] = { 0 };
+    enum status status = ST_OK;
+    uint8_t head[2 + 8];
+    size_t ways[3] = { 0 };
+
+    for (size_t i = 0; i < out->buckets_len && status == ST_OK; i++) {
+        struct plan_bucket *b = &out->buckets[i];
+        size_t size = 0;
+
+        head[size++] = TABLE_ROWS;
+        if (p->shape->salt_width == 1)
+            head[size++] = (uint8_t)i;
+        key_put_uint(head + size, out->metric, p->shape->metric_width);
+        size += p->shape->metric_width;
+        status = make_masks(p, slice_of(head, size), true, &b->masks);
+        choose_way(p, b, prices);
+        if (p->c->options.force_way >= 0 &&
+            (p->c->options.force_way != SCAN_SEEKS || out->listed))
+            b->way = (enum scan_way)p->c->options.force_way;
+        ways[b->way]++;
+    }
+    (void)snprintf(
+        out->text, sizeof out->text,
+        "%s; series %llu of %llu; price hints %llu range %llu seeks %llu",
+        names[ways[SCAN_SEEKS] >= ways[SCAN_HINTS] &&
+                      ways[SCAN_SEEKS] >= ways[SCAN_RANGE]
+                  ? SCAN_SEEKS
+              : ways[SCAN_HINTS] >= ways[SCAN_RANGE] ? SCAN_HINTS
+                                                     : SCAN_RANGE],
+        (unsigned long long)(out->listed ? out->matches : out->series),
+        (unsigned long long)out->series, (unsigned long long)prices[SCAN_HINTS],
+        (unsigned long long)prices[SCAN_RANGE],
+        (unsigned long long)prices[SCAN_SEEKS]);
+    return status;
+}
+
+/* -- by TSUIDs ------------------------------------------------------------- */
+
+static int
+hex_digit(uint8_t c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                  : -1;
+}
+
+static bool
+from_hex(struct slice text, uint8_t *out, size_t max, size_t *size)
+{
+    if (text.size % 2 != 0 || text.size / 2 > max)
+        return false;
+    for (size_t i = 0; i < text.size / 2; i++) {
+        int high = hex_digit(text.data[2 * i]);
+        int low = hex_digit(text.data[2 * i + 1]);
+
+        if (high < 0 || low < 0)
+            return false;
+        out[i] = (uint8_t)(high << 4 | low);
+    }
+    *size = text.size / 2;
+    return true;
+}
+
+static int
+compare_slices(const void *a, const void *b)
+{
+    return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+static enum status
+take_tsuids(struct planner *p, struct slice **out, size_t *out_len)
+{
+    struct slice *all =
+        arena_array(p->a, p->sq->tsuids_len, sizeof(struct slice));
+    size_t len = 0;
+    unsigned mw = p->shape->metric_width;
+
+    if (all == NULL)
+        return no_memory(p->e);
+    for (size_t i = 0; i < p->sq->tsuids_len; i++) {
+        struct slice text = p->sq->tsuids[i];
+        uint8_t *bytes = arena_alloc(p->a, TSUID_MAX);
+        size_t size;
+
+        if (bytes == NULL)
+            return no_memory(p->e);
+        if (!from_hex(text, bytes, TSUID_MAX, &size) ||
+            !tsuid_is_valid(p->shape, slice_of(bytes, size)))
+            return error_set(p->e, ST_INVALID, "Invalid TSUID: %.*s",
+                             text.size > 200 ? 200 : (int)text.size,
+                             (const char *)text.data);
+        if (i > 0 && memcmp(bytes, all[0].data, mw) != 0)
+            return error_set(p->e, ST_INVALID,
+                             "One or more TSUIDs did not share the same metric "
+                             "[%.*s] [%.*s]",
+                             (int)(2 * mw), (const char *)p->sq->tsuids[0].data,
+                             (int)(2 * mw), (const char *)text.data);
+        all[len++] = slice_of(bytes, size);
+    }
+    qsort(all, len, sizeof *all, compare_slices);
+    *out_len = 0;
+    for (size_t i = 0; i < len; i++)
+        if (*out_len == 0 || !slice_eq(all[*out_len - 1], all[i]))
+            all[(*out_len)++] = all[i];
+    *out = all;
+    return ST_OK;
+}
+
+static enum status
+plan_tsuids(struct planner *p)
+{
+    struct slice *tsuids = NULL;
+    size_t len = 0;
+    enum status status = take_tsuids(p, &tsuids, &len);
+    struct plan *out = p->p;
+
+    if (status != ST_OK)
+        return status;
+    if (len == 0) {
+        out->empty = true;
+        return ST_OK;
+    }
+    out->metric_id = slice_of(tsuids[0].data, p->shape->metric_width);
+    out->metric = key_get_uint(tsuids[0].data, p->shape->metric_width);
+    out->listed = out->checked = true;
+    out->matches = out->series = len;
+    for (size_t i = 0; i < out->buckets_len; i++) {
+        struct plan_bucket *b = &out->buckets[i];
+
+        b->way = SCAN_SEEKS;
+        b->series = arena_array(p->a, len, sizeof *b->series);
+        if (b->series == NULL)
+            return no_memory(p->e);
+    }
+    for (size_t i = 0; i < len; i++) {
+        struct plan_bucket *b = &out->buckets[key_salt(p->shape, tsuids[i])];
+
+        b->series[b->series_len++] = tsuids[i];
+    }
+    (void)snprintf(out->text, sizeof out->text, "seeks; %zu TSUIDs given", len);
+    return ST_OK;
+}
+
+/* -- all of it ------------------------------------------------------------- */
+
+static enum status
+plan_metric(struct planner *p)
+{
+    struct plan *out = p->p;
+    bool narrows = false, by_name = false;
+    uint8_t *id;
+    enum status status =
+        uid_find(p->c->uids, UID_METRIC, p->sq->metric, &out->metric, p->e);
+
+    if (status != ST_OK)
+        return status;
+    id = arena_alloc(p->a, 8);
+    if (id == NULL)
+        return no_memory(p->e);
+    key_put_uint(id, out->metric, p->shape->metric_width);
+    out->metric_id = slice_of(id, p->shape->metric_width);
+    status = resolve_filters(p);
+    if (status == ST_OK)
+        status = find_shapes(p);
+    for (size_t i = 0; i < p->restrictions_len; i++) {
+        narrows = narrows || !p->restrictions[i].any;
+        by_name = by_name || p->restrictions[i].by_name;
+    }
+    if (status == ST_OK && narrows && !out->empty)
+        status = list_matches(p);
+    if (status == ST_OK && out->listed)
+        status = spread_list(p);
+    for (size_t i = 0;
+         i < p->restrictions_len && status == ST_OK && out->listed; i++)
+        if (p->restrictions[i].by_name)
+            status = narrow_by_list(p, &p->restrictions[i]);
+    out->checked = out->listed || !by_name;
+    out->empty = out->empty || (out->listed && p->listed_len == 0);
+    return status == ST_OK && !out->empty ? make_buckets(p) : status;
+}
+
+enum status
+plan_make(const struct plan_context *c, const struct query *q,
+          const struct sub_query *sq, struct arena *a, struct plan *out,
+          struct error *e)
+{
+    struct plan_context with_defaults = *c;
+    struct planner p = { .c = &with_defaults,
+                         .shape = store_shape(c->store),
+                         .q = q,
+                         .sq = sq,
+                         .a = a,
+                         .p = out,
+                         .e = e };
+    enum status status;
+
+    if (with_defaults.options.list_limit == 0)
+        with_defaults.options.list_limit = LIST_LIMIT;
+    *out = (struct plan){ .buckets_len = p.shape->salt_width == 0
+                                             ? 1
+                                             : p.shape->salt_buckets };
+    (void)snprintf(out->text, sizeof out->text, "nothing; no series matches");
+    numbers_scan_range(q, sq, &out->from_base, &out->to_base);
+    out->buckets = arena_array(a, out->buckets_len, sizeof *out->buckets);
+    if (out->buckets == NULL)
+        return no_memory(e);
+    status = sq->tsuids_len > 0 ? plan_tsuids(&p) : plan_metric(&p);
+    buf_fini(&p.listed);
+    free(p.listed_ends);
+    if (status != ST_OK)
+        plan_fini(out);
+    return status;
+}
+
+void
+plan_fini(struct plan *p)
+{
+    for (size_t i = 0; p->buckets != NULL && i < p->buckets_len; i++)
+        mask_set_free(&p->buckets[i].masks);
+}
+
+enum status
+plan_takes(const struct plan_context *c, const struct plan *p,
+           struct slice tsuid, bool *out, struct error *e)
+{
+    const struct key_shape *shape = store_shape(c->store);
+    struct buf name = BUF_INIT;
+    enum status status = ST_OK;
+
+    *out = true;
+    for (size_t i = 0; i < p->filters_len && *out && status == ST_OK; i++) {
+        const struct plan_filter *f = &p->filters[i];
+        struct error failed = { .status = ST_OK };
+        bool found = false;
+
+        if (f->filter->matches_all)
+            continue;
+        for (size_t k = 0; k < tsuid_tags(shape, tsuid) && !found; k++) {
+            if (key_get_uint(tsuid_tagk(shape, tsuid, k).data,
+                             shape->tagk_width) != f->tagk)
+                continue;
+            found = true;
+            buf_clear(&name);
+            status = uid_name(c->uids, UID_TAGV,
+                              key_get_uint(tsuid_tagv(shape, tsuid, k).data,
+                                           shape->tagv_width),
+                              &name, e);
+            if (status == ST_OK)
+                *out = filter_matches(f->filter, buf_slice(&name), &failed);
+        }
+        if (!found)
+            *out = f->filter->type == FILTER_NOT_KEY;
+        if (failed.status != ST_OK) {
+            *e = failed;
+            status = failed.status;
+        }
+    }
+    buf_fini(&name);
+    return status;
+}
