@@ -21,9 +21,6 @@
 /* At stop, for the refusals of what still waited. */
 #define LAST_REPLIES_MS 100
 
-/* A reply must be read at 16 KB a second, after a grace of body_ms. */
-#define SEND_BYTES_PER_MS 16
-
 /* -- a request's life ------------------------------------------------------ */
 
 static struct http_conn *
@@ -96,10 +93,10 @@ static enum MHD_Result
 send_reply(struct http_request *r)
 {
     struct http_server *s = r->server;
-    uint64_t ms = s->o.body_ms + r->response_size / SEND_BYTES_PER_MS;
 
     r->phase = PHASE_DONE;
-    if (r->response == NULL || !http_conn_enter(r->conn, CONN_SEND, ms))
+    if (r->response == NULL ||
+        !http_conn_enter(r->conn, CONN_SEND, s->o.body_ms))
         return MHD_NO;
     return MHD_queue_response(r->mhd, r->reply.status, r->response);
 }

@@ -344,14 +344,13 @@ static bool
 is_read_on(const struct http_request *r)
 {
     const char *expect = http_header(r, "Expect");
-    uint64_t limit = r->server->o.body_bytes;
 
     if (!r->answered || r->body.expected == 0)
         return true;
     if (expect != NULL && strcasecmp(expect, "100-continue") == 0)
         return false;
     return r->body.expected == UINT64_MAX ||
-           r->body.expected / 2 <= (limit < 1 << 19 ? 1 << 19 : limit);
+           r->body.expected <= http_body_drop_max(r->server);
 }
 
 static bool

@@ -14,10 +14,6 @@
 /* What zlib allocates to inflate: 32 KB of window and its tables. */
 #define INFLATE_BYTES ((size_t)44 << 10)
 
-/* A refused body is read on for a while, since a client which is still writing
- * would see a reset instead of the answer. */
-#define DROP_MIN ((uint64_t)1 << 20)
-
 /* -- the budget ------------------------------------------------------------ */
 
 static bool
@@ -285,18 +281,26 @@ take_coded(struct http_request *r, struct slice piece)
         inflate_piece(r, piece);
 }
 
+/* Twice the limit of a body, but at least 1 MB. */
+uint64_t
+http_body_drop_max(const struct http_server *s)
+{
+    uint64_t max = (uint64_t)s->o.body_bytes * 2;
+
+    return max < (uint64_t)1 << 20 ? (uint64_t)1 << 20 : max;
+}
+
 bool
 http_body_take(struct http_request *r, struct slice piece)
 {
     struct http_body *b = &r->body;
-    uint64_t limit = r->server->o.body_bytes;
 
     b->received += piece.size;
     atomic_fetch_add_explicit(&r->server->bytes_in, piece.size,
                               memory_order_relaxed);
     if (r->answered) {
         b->dropped += piece.size;
-        return b->dropped <= (limit < DROP_MIN ? DROP_MIN : limit);
+        return b->dropped <= http_body_drop_max(r->server);
     }
     if (b->coding != CODING_NONE) {
         take_coded(r, piece);

@@ -10,19 +10,32 @@
  * it on, the watchdog may only exchange an overdue one for CUT, after which it
  * alone owns the socket's fate, says 408 and shuts it down; libmicrohttpd then
  * reads the end and closes.  A drip before a first line on a kept connection
- * looks like idling, and ends with it. */
+ * looks like idling, and ends with it.
+ *
+ * The same thread watches for clients that hang up, by EPOLLRDHUP: while a
+ * request is served libmicrohttpd does not look; and when the end of the stream
+ * comes in one read with the last bytes it never sees it, since it waits for
+ * another edge.  A hung-up connection which has not moved for a tick is cut;
+ * one that is being answered may have been half-closed, and gets its answer. */
 #include "config.h"
 
 #include "web/http_priv.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
 #include "base/mem.h"
+
+/* What a client must take of a reply, measured over body_ms. */
+#define READ_BYTES_PER_MS 16
 
 #define STATE_BITS 3
 #define NO_LIMIT   (UINT64_MAX >> STATE_BITS)
@@ -72,16 +85,56 @@ http_conn_state(struct http_conn *c)
 static void
 say_timeout(int fd)
 {
-    static const char text[] =
-        "HTTP/1.1 408 Request Timeout\r\n"
-        "Content-Type: application/json; charset=UTF-8\r\n"
-        "Content-Length: 60\r\n"
-        "Connection: close\r\n"
-        "\r\n"
+    static const char body[] =
         "{\"error\":{\"code\":408,\"message\":\"The request came too "
         "slowly\"}}";
+    char text[256];
+    int n = snprintf(text, sizeof text,
+                     "HTTP/1.1 408 Request Timeout\r\n"
+                     "Content-Type: application/json; charset=UTF-8\r\n"
+                     "Content-Length: %zu\r\n"
+                     "Connection: close\r\n"
+                     "\r\n%s",
+                     sizeof body - 1, body);
 
-    (void)send(fd, text, sizeof text - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    (void)send(fd, text, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* A reader is slow when it took less than READ_BYTES_PER_MS since the last
+ * look; at the first look there is nothing to compare with. */
+static bool
+is_slow_reader(struct http_conn *c, uint64_t old, uint64_t now)
+{
+    uint64_t ms = c->server->o.body_ms, next = word(CONN_SEND, now + ms), acked;
+    struct tcp_info info = { 0 };
+    socklen_t size = sizeof info;
+
+    if (getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
+        return true;
+    acked = info.tcpi_bytes_acked;
+    if (c->looked == old && acked - c->acked < ms * READ_BYTES_PER_MS)
+        return true;
+    c->acked = acked;
+    c->looked = next;
+    (void)atomic_compare_exchange_strong(&c->state, &old, next);
+    return false;
+}
+
+static void
+cut(struct http_conn *c, uint64_t old, bool hung)
+{
+    enum conn_state state = state_of(old);
+
+    if (!atomic_compare_exchange_strong(&c->state, &old,
+                                        word(CONN_CUT, NO_LIMIT)))
+        return;
+    if (state != CONN_IDLE && !hung) {
+        counter_add(CNT_CONN_TIMEOUT, 1);
+        log_debug("web", "%s: too slow, closed", c->peer);
+    }
+    if ((state == CONN_HEAD || state == CONN_BODY) && !hung)
+        say_timeout(c->fd);
+    (void)shutdown(c->fd, SHUT_RDWR);
 }
 
 static void
@@ -90,35 +143,59 @@ check_one(struct http_conn *c, uint64_t now)
     uint64_t old = atomic_load(&c->state);
     enum conn_state state = state_of(old);
 
-    if (old >> STATE_BITS > now || state == CONN_CUT || state == CONN_NEW ||
-        !atomic_compare_exchange_strong(&c->state, &old,
-                                        word(CONN_CUT, NO_LIMIT)))
+    if (state == CONN_CUT || state == CONN_NEW || state == CONN_BUSY)
         return;
-    if (state != CONN_IDLE) {
-        counter_add(CNT_CONN_TIMEOUT, 1);
-        log_debug("web", "%s: too slow, closed", c->peer);
+    if (atomic_load(&c->hung) && state != CONN_SEND) {
+        if (c->looked == old)
+            cut(c, old, true);
+        c->looked = old;
+    } else if (old >> STATE_BITS <= now &&
+               (state != CONN_SEND || is_slow_reader(c, old, now))) {
+        cut(c, old, false);
     }
-    if (state == CONN_HEAD || state == CONN_BODY)
-        say_timeout(c->fd);
-    (void)shutdown(c->fd, SHUT_RDWR);
+}
+
+static void
+check_all(struct conns *t) EXCLUDES(t->lock)
+{
+    uint64_t now = now_ms();
+
+    lock_take(&t->lock);
+    for (size_t i = 0; i < t->len; i++)
+        if (t->by_fd[i] != NULL)
+            check_one(t->by_fd[i], now);
+    lock_drop(&t->lock);
+}
+
+/* 'id' is a socket and, above it, which of the connections that had it. */
+static void
+mark_hung(struct conns *t, uint64_t id) EXCLUDES(t->lock)
+{
+    size_t fd = (size_t)(id & UINT32_MAX);
+
+    lock_take(&t->lock);
+    if (fd < t->len && t->by_fd[fd] != NULL && t->by_fd[fd]->id == id)
+        atomic_store(&t->by_fd[fd]->hung, true);
+    lock_drop(&t->lock);
 }
 
 static void *
 watch(void *arg)
 {
-    struct http_server *s = arg;
-    struct conns *t = &s->conns;
+    struct conns *t = &((struct http_server *)arg)->conns;
+    struct epoll_event events[64];
+    uint64_t last = now_ms();
 
-    lock_take(&t->lock);
-    while (!t->stop) {
-        uint64_t now = now_ms();
+    while (!atomic_load(&t->stop)) {
+        int n = epoll_wait(t->epoll, events, 64, (int)t->tick_ms);
 
-        for (size_t i = 0; i < t->len; i++)
-            if (t->by_fd[i] != NULL)
-                check_one(t->by_fd[i], now);
-        cond_wait_ms(&t->wake, &t->lock, t->tick_ms);
+        for (int i = 0; i < n; i++)
+            mark_hung(t, events[i].data.u64);
+        if (now_ms() - last >= t->tick_ms) {
+            check_all(t);
+            last = now_ms();
+        }
     }
-    lock_drop(&t->lock);
     return NULL;
 }
 
@@ -128,23 +205,49 @@ least(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
+static enum status
+start_watch(struct http_server *s, struct error *e)
+{
+    struct conns *t = &s->conns;
+    struct epoll_event wake = { .events = EPOLLIN, .data.u64 = UINT64_MAX };
+    int rc;
+
+    t->epoll = epoll_create1(EPOLL_CLOEXEC);
+    t->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (t->epoll < 0 || t->wake < 0 ||
+        epoll_ctl(t->epoll, EPOLL_CTL_ADD, t->wake, &wake) != 0)
+        return error_set(e, ST_IO, "start to watch connections: %s",
+                         strerror(errno));
+    rc = pthread_create(&t->watchdog, NULL, watch, s);
+    return rc == 0 ? ST_OK
+                   : error_set(e, ST_IO, "start a thread: %s", strerror(rc));
+}
+
+static void
+close_watch(struct conns *t)
+{
+    if (t->epoll >= 0)
+        (void)close(t->epoll);
+    if (t->wake >= 0)
+        (void)close(t->wake);
+    lock_fini(&t->lock);
+}
+
 enum status
 http_conns_start(struct http_server *s, struct error *e)
 {
     struct conns *t = &s->conns;
     unsigned tick;
-    int rc;
+    enum status st;
 
     lock_init(&t->lock);
-    cond_init(&t->wake);
+    t->epoll = t->wake = -1;
     tick = least(s->o.head_ms, least(s->o.body_ms, s->o.idle_ms)) / 4;
     t->tick_ms = tick < 10 ? 10 : least(tick, 1000);
-    rc = pthread_create(&t->watchdog, NULL, watch, s);
-    if (rc == 0)
-        return ST_OK;
-    cond_fini(&t->wake);
-    lock_fini(&t->lock);
-    return error_set(e, ST_IO, "start a thread: %s", strerror(rc));
+    st = start_watch(s, e);
+    if (st != ST_OK)
+        close_watch(t);
+    return st;
 }
 
 void
@@ -152,10 +255,8 @@ http_conns_stop(struct http_server *s)
 {
     struct conns *t = &s->conns;
 
-    lock_take(&t->lock);
-    t->stop = true;
-    cond_broadcast(&t->wake);
-    lock_drop(&t->lock);
+    atomic_store(&t->stop, true);
+    (void)eventfd_write(t->wake, 1);
     (void)pthread_join(t->watchdog, NULL);
 }
 
@@ -175,8 +276,7 @@ http_conns_fini(struct http_server *s)
     for (size_t i = 0; i < len; i++)
         http_conn_end(&by_fd[i], true);
     free(by_fd);
-    cond_fini(&t->wake);
-    lock_fini(&t->lock);
+    close_watch(t);
 }
 
 /* -- the table ------------------------------------------------------------- */
@@ -235,6 +335,7 @@ http_conn_new(struct http_server *s, int fd, const struct sockaddr *peer,
 {
     struct http_conn *c = mem_new(sizeof *c), *stale;
     struct conns *t = &s->conns;
+    struct epoll_event hang_up = { .events = EPOLLRDHUP | EPOLLET };
 
     INSIST(fd >= 0);
     c->magic = HTTP_CONN_MAGIC;
@@ -252,9 +353,13 @@ http_conn_new(struct http_server *s, int fd, const struct sockaddr *peer,
     /* Its socket was closed without a word, for want of memory. */
     http_conn_end(&stale, true);
     lock_take(&t->lock);
+    c->id = ++t->serial << 32 | (uint64_t)fd;
     t->by_fd[fd] = c;
     lock_drop(&t->lock);
     atomic_fetch_add(&t->open, 1);
+    hang_up.data.u64 = c->id;
+    if (epoll_ctl(t->epoll, EPOLL_CTL_ADD, fd, &hang_up) != 0)
+        log_debug("web", "%s: cannot be watched: %s", c->peer, strerror(errno));
     return c;
 }
 

@@ -87,6 +87,9 @@ struct http_body {
 /* Takes the next piece of the body.  A body that must be refused leaves an
  * error reply; what follows is dropped.  False: enough dropped, hang up. */
 bool http_body_take(struct http_request *r, struct slice piece);
+/* How much of a refused body is read on and dropped, since a client which is
+ * still writing would see a reset instead of the answer. */
+uint64_t http_body_drop_max(const struct http_server *s);
 /* The body is complete: checks the compressed stream's end. */
 void http_body_end(struct http_request *r);
 void http_body_free(struct http_request *r);
@@ -135,16 +138,21 @@ struct http_conn {
     bool loopback;
     char peer[64];
     _Atomic uint64_t state; /* enum conn_state, and the deadline above it */
+    atomic_bool hung;       /* the client closed its side, or reset */
+    uint64_t id;            /* tells connections of one socket number apart */
+    uint64_t looked, acked; /* the watchdog's last look */
 };
 
 struct conns {
     struct lock lock;
     struct http_conn **by_fd GUARDED_BY(lock);
     size_t len GUARDED_BY(lock);
+    uint64_t serial GUARDED_BY(lock);
     pthread_t watchdog;
-    struct cond wake;
-    bool stop GUARDED_BY(lock);
+    int epoll; /* of hang-ups */
+    int wake;  /* an eventfd, to stop */
     unsigned tick_ms;
+    atomic_bool stop;
     atomic_size_t open;
 };
 
@@ -231,8 +239,6 @@ struct http_request {
     size_t response_size;
     struct http_request *next; /* in the queue of work */
     int64_t start_us;
-    atomic_bool gone;
-    _Atomic int64_t asked_us; /* when the socket was last asked */
 };
 
 /* Checks the head and finds the route; a refusal leaves a reply and sets

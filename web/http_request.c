@@ -3,13 +3,6 @@
 
 #include "web/http_priv.h"
 
-#include <poll.h>
-
-#include "base/clock.h"
-
-/* How often the socket itself is asked whether the client is still there. */
-#define ASK_US 5000
-
 enum http_method
 http_method(const struct http_request *r)
 {
@@ -123,33 +116,12 @@ http_peer_is_loopback(const struct http_request *r)
     return r->conn->loopback;
 }
 
-/* libmicrohttpd does not look at a suspended connection, so the socket is asked
- * here; a system call every few milliseconds, however often a caller asks. */
 bool
-http_gone(const struct http_request *cr)
+http_gone(const struct http_request *r)
 {
-    union {
-        const struct http_request *from;
-        struct http_request *to;
-    } cast = { .from = cr }; /* only its two atomic members change */
-    struct http_request *r = cast.to;
-    struct pollfd p = { .fd = r->conn->fd, .events = POLLRDHUP };
-    int64_t now, asked;
-
     OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
-    if (atomic_load_explicit(&r->gone, memory_order_relaxed) ||
-        atomic_load_explicit(&r->server->aborting, memory_order_relaxed))
-        return true;
-    now = clock_monotonic_us();
-    asked = atomic_load_explicit(&r->asked_us, memory_order_relaxed);
-    if (now - asked < ASK_US ||
-        !atomic_compare_exchange_strong(&r->asked_us, &asked, now))
-        return false;
-    if (poll(&p, 1, 0) <= 0 ||
-        (p.revents & (POLLRDHUP | POLLHUP | POLLERR)) == 0)
-        return false;
-    atomic_store(&r->gone, true);
-    return true;
+    return atomic_load_explicit(&r->conn->hung, memory_order_relaxed) ||
+           atomic_load_explicit(&r->server->aborting, memory_order_relaxed);
 }
 
 struct arena *

@@ -4,6 +4,8 @@
 
 #include "tests/web/rig.h"
 
+#include <zlib.h>
+
 #define GET(path) "GET " path " HTTP/1.1\r\nHost: x\r\n"
 #define JSON      "application/json; charset=UTF-8"
 #define HTML      "text/html; charset=UTF-8"
@@ -172,4 +174,380 @@ START_TEST(keeps_connections)
 }
 END_TEST
 
-TEST_MAIN("http", LOOP(talks_as_opentsdb, talks), TEST(keeps_connections))
+/* -- framing ----------------------------------------------------------------
+ */
+
+#define PIPELINE                                                    \
+    "POST /api/echo HTTP/1.1\r\nContent-Length: 5\r\n\r\nfirst"     \
+    "POST /api/work HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" \
+    "3;ext=1\r\nsec\r\n3\r\nond\r\n0\r\nTrailer: x\r\n\r\n"         \
+    "HEAD /api/echo HTTP/1.1\r\n\r\n"                               \
+    "GET /api/empty HTTP/1.1\r\n\r\n"                               \
+    "GET /api/work?last HTTP/1.0\r\n\r\n"
+
+static void
+read_pipeline(int fd)
+{
+    static const char *const holds[] = { "\"first\"", "\"second\"", NULL, NULL,
+                                         "\"last\"" };
+
+    for (size_t i = 0; i < 5; i++) {
+        struct answer a = rig_read_answer(fd, i == 2);
+
+        ck_assert_uint_eq(a.status, i == 3 ? 204 : 200);
+        if (holds[i] != NULL)
+            ck_assert_msg(strstr(rig_body(&a), holds[i]) != NULL, "%s",
+                          rig_body(&a));
+        else
+            ck_assert_uint_eq(a.body.size, 0);
+        buf_fini(&a.body);
+    }
+    ck_assert(rig_is_closed(fd));
+}
+
+START_TEST(pipelines)
+{
+    struct rig rig;
+    int fd;
+
+    rig_start(&rig, &(struct http_options){ .chunked = true });
+    fd = rig_connect(&rig);
+    rig_send(fd, PIPELINE);
+    read_pipeline(fd);
+    (void)close(fd);
+    rig_stop(&rig);
+}
+END_TEST
+
+/* The same bytes in two writes, cut at each place. */
+START_TEST(splits_anywhere)
+{
+    static const char text[] = PIPELINE;
+    struct rig rig;
+
+    rig_start(&rig, &(struct http_options){ .chunked = true });
+    for (size_t i = 1; i + 1 < sizeof text; i++) {
+        int fd = rig_connect(&rig);
+
+        rig_send_bytes(fd, text, i);
+        rig_send_bytes(fd, text + i, sizeof text - 1 - i);
+        read_pipeline(fd);
+        (void)close(fd);
+    }
+    rig_stop(&rig);
+}
+END_TEST
+
+START_TEST(takes_single_bytes)
+{
+    static const char text[] = PIPELINE;
+    struct rig rig;
+    int fd;
+
+    rig_start(&rig, &(struct http_options){ .chunked = true });
+    fd = rig_connect(&rig);
+    for (size_t i = 0; i + 1 < sizeof text; i++)
+        rig_send_bytes(fd, text + i, 1);
+    read_pipeline(fd);
+    (void)close(fd);
+    rig_stop(&rig);
+}
+END_TEST
+
+/* A client that half-closes behind its request still gets the answer. */
+START_TEST(answers_after_half_close)
+{
+    static const char *const requests[] = {
+        "POST /api/echo HTTP/1.1\r\nContent-Length: 2\r\n\r\nab",
+        "POST /api/work HTTP/1.1\r\nContent-Length: 2\r\n\r\nab",
+    };
+    struct rig rig;
+
+    rig_start(&rig, &(struct http_options){ .chunked = true });
+    for (size_t i = 0; i < 2; i++) {
+        int fd = rig_connect(&rig);
+        struct answer a;
+
+        rig_send(fd, requests[i]);
+        (void)shutdown(fd, SHUT_WR);
+        a = rig_read(fd);
+        ck_assert_uint_eq(a.status, 200);
+        buf_fini(&a.body);
+        (void)close(fd);
+    }
+    rig_stop(&rig);
+}
+END_TEST
+
+START_TEST(asks_to_continue)
+{
+    struct rig rig;
+    struct answer a;
+    int fd;
+
+    rig_start(&rig, &(struct http_options){ .body_bytes = 100 });
+    fd = rig_connect(&rig);
+    rig_send(fd, "POST /api/echo HTTP/1.1\r\nExpect: 100-continue\r\n"
+                 "Content-Length: 2\r\n\r\n");
+    a = rig_read(fd);
+    ck_assert_uint_eq(a.status, 100);
+    rig_send(fd, "ab");
+    a = rig_read(fd);
+    ck_assert_uint_eq(a.status, 200);
+    ck_assert(strstr(rig_body(&a), "\"ab\"") != NULL);
+    buf_fini(&a.body);
+    /* what will be refused is not asked for */
+    rig_send(fd, "POST /api/echo HTTP/1.1\r\nExpect: 100-continue\r\n"
+                 "Content-Length: 101\r\n\r\n");
+    a = rig_read(fd);
+    ck_assert_uint_eq(a.status, 413);
+    ck_assert(strncmp(rig_body(&a), "{\"error\":{\"code\":413,", 21) == 0);
+    buf_fini(&a.body);
+    ck_assert(rig_is_closed(fd));
+    (void)close(fd);
+    rig_stop(&rig);
+}
+END_TEST
+
+/* A body is never read as a request, whatever became of its own. */
+START_TEST(drops_bodies_of_refused_requests)
+{
+    static const char *const heads[] = {
+        "POST /api/nosuch HTTP/1.1\r\n",
+        "POST /api/get HTTP/1.1\r\n",
+        "POST /api/echo?serializer=x HTTP/1.1\r\n",
+        "POST /nosuch HTTP/1.1\r\n",
+        "POST /api/v7/echo HTTP/1.1\r\n",
+    };
+    struct rig rig;
+
+    rig_start(&rig, &(struct http_options){ .chunked = true });
+    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
+        int fd = rig_connect(&rig);
+        struct answer a;
+
+        rig_send(fd, heads[i]);
+        rig_send(fd, "Content-Length: 25\r\n\r\nGET /api/echo HTTP/1.1\r\n\r"
+                     "GET /api/empty HTTP/1.1\r\n\r\n");
+        a = rig_read(fd);
+        ck_assert_uint_ge(a.status, 400);
+        buf_fini(&a.body);
+        a = rig_read(fd);
+        ck_assert_uint_eq(a.status, 204);
+        (void)close(fd);
+    }
+    rig_stop(&rig);
+}
+END_TEST
+
+/* -- options -----------------------------------------------------------------
+ */
+
+START_TEST(refuses_chunks_when_told)
+{
+    struct rig rig;
+    struct answer a;
+    char type[64];
+
+    rig_start(&rig, &(struct http_options){ .chunked = false });
+    a = rig_ask(&rig, "POST /api/echo HTTP/1.1\r\n"
+                      "Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n");
+    ck_assert_uint_eq(a.status, 400);
+    ck_assert(strstr(rig_body(&a), "Chunked request not supported.") != NULL);
+    ck_assert(rig_header(&a, "Content-Type", type, sizeof type));
+    ck_assert_str_eq(type, HTML);
+    buf_fini(&a.body);
+    rig_stop(&rig);
+}
+END_TEST
+
+START_TEST(shows_a_trace_when_told)
+{
+    struct rig rig;
+    struct answer a;
+
+    rig_start(&rig, &(struct http_options){ .show_stack_trace = true });
+    a = rig_ask(&rig, GET("/api/fail") "\r\n");
+    ck_assert(strstr(rig_body(&a), ",\"trace\":\"http_reply_error") != NULL);
+    buf_fini(&a.body);
+    a = rig_ask(&rig, GET("/api/nosuch") "\r\n");
+    ck_assert(strstr(rig_body(&a), "trace") == NULL);
+    buf_fini(&a.body);
+    rig_stop(&rig);
+}
+END_TEST
+
+static const struct cors_case {
+    const char *domains;
+    const char *request;
+    unsigned status;
+    const char *origin; /* allowed; NULL: none */
+    const char *body;   /* NULL: any */
+} cors[] = {
+    { "*", GET("/api/echo") "Origin: http://a.b\r\n", 200, "http://a.b", NULL },
+    { "*", GET("/api/nosuch") "Origin: http://a.b\r\n", 404, "http://a.b",
+      NULL },
+    { "*", GET("/api/echo"), 200, NULL, NULL },
+    { "*", "OPTIONS /api/echo HTTP/1.1\r\nOrigin: q\r\n", 200, "q", "" },
+    { "*", "OPTIONS /nosuch HTTP/1.1\r\nOrigin: q\r\n", 200, "q", "" },
+    { "*", "OPTIONS /api/echo HTTP/1.1\r\n", 405, NULL, NULL },
+    { "*", "OPTIONS /page HTTP/1.1\r\n", 400, NULL, NULL },
+    { "http://a.b, http://C.d", GET("/api/echo") "Origin: HTTP://c.D\r\n", 200,
+      "HTTP://c.D", NULL },
+    { "http://a.b", GET("/api/echo") "Origin: http://c.d\r\n", 200, NULL,
+      "{\"error\":{\"code\":200,\"message\":\"CORS domain not allowed\","
+      "\"details\":\"The domain [http://c.d] is not permitted access\"}}" },
+    { "", GET("/api/echo") "Origin: http://a.b\r\n", 200, NULL, NULL },
+    { "", "OPTIONS /api/echo HTTP/1.1\r\nOrigin: q\r\n", 405, NULL, NULL },
+};
+
+START_TEST(shares_with_origins)
+{
+    const struct cors_case *c = &cors[_i];
+    struct rig rig;
+    char request[512], value[128];
+    struct answer a;
+    bool allowed;
+
+    rig_start(&rig, &(struct http_options){ .cors_domains = c->domains,
+                                            .cors_headers = "X-A, X-B" });
+    (void)snprintf(request, sizeof request, "%s\r\n", c->request);
+    a = rig_ask(&rig, request);
+    ck_assert_uint_eq(a.status, c->status);
+    if (c->body != NULL)
+        ck_assert_str_eq(rig_body(&a), c->body);
+    allowed =
+        rig_header(&a, "Access-Control-Allow-Origin", value, sizeof value);
+    ck_assert(allowed == (c->origin != NULL));
+    if (allowed) {
+        ck_assert_str_eq(value, c->origin);
+        ck_assert(rig_header(&a, "Access-Control-Allow-Headers", value,
+                             sizeof value));
+        ck_assert_str_eq(value, "X-A, X-B");
+        ck_assert(rig_header(&a, "Access-Control-Allow-Methods", value,
+                             sizeof value));
+        ck_assert_str_eq(value, "GET, POST, PUT, DELETE");
+    }
+    buf_fini(&a.body);
+    rig_stop(&rig);
+}
+END_TEST
+
+static const struct bad_options {
+    const char *domains, *headers;
+} bad_options[] = {
+    { "*,http://a.b", "" }, { "", "X-A, *" }, { "", "X-A," }, { "", "X A" }
+};
+
+START_TEST(refuses_bad_options)
+{
+    struct http_options o = { .cors_domains = bad_options[_i].domains,
+                              .cors_headers = bad_options[_i].headers };
+    struct http_server *s;
+    struct error e = { 0 };
+
+    ck_assert_int_eq(http_server_start(&o, &s, &e), ST_INVALID);
+    ck_assert_ptr_null(s);
+    ck_assert(e.text[0] != '\0');
+}
+END_TEST
+
+/* -- compression
+ * --------------------------------------------------------------- */
+
+static const struct accept_case {
+    const char *accept;
+    const char *coding; /* NULL: none */
+} accepts[] = {
+    { "gzip", "gzip" },
+    { "gzip, deflate", "gzip" },
+    { "gzip, deflate, br, zstd", "gzip" },
+    { "deflate", "deflate" },
+    { "gzip;q=0.5, deflate;q=0.8", "deflate" },
+    { "gzip;q=0, deflate;q=0.001", "deflate" },
+    { "gzip;q=0", NULL },
+    { "*", "gzip" },
+    { "*;q=0.1, gzip;q=0", "deflate" },
+    { "identity", NULL },
+    { "br", NULL },
+    { "gzip;q=x", NULL },
+    { ",,;=", NULL },
+};
+
+static void
+inflate_answer(struct answer *a, struct buf *to)
+{
+    z_stream z = { 0 };
+
+    ck_assert_int_eq(inflateInit2(&z, 15 + 32), Z_OK);
+    z.next_in = a->body.data;
+    z.avail_in = (uInt)a->body.size;
+    z.next_out = buf_reserve(to, 1 << 24);
+    z.avail_out = 1 << 24;
+    ck_assert_int_eq(inflate(&z, Z_FINISH), Z_STREAM_END);
+    to->size = z.total_out;
+    ck_assert_int_eq(inflateEnd(&z), Z_OK);
+}
+
+START_TEST(compresses_replies)
+{
+    static const char *const paths[] = { "/api/echo", "/api/nosuch",
+                                         "/api/large?n=3000000", "/page" };
+    const struct accept_case *c = &accepts[_i];
+    struct rig rig;
+
+    rig_start(&rig, &(struct http_options){ .chunked = true });
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        char request[256], coding[32];
+        struct answer a, plain;
+        struct buf text = BUF_INIT;
+        bool coded;
+
+        (void)snprintf(request, sizeof request, "GET %s HTTP/1.1\r\n\r\n",
+                       paths[i]);
+        plain = rig_ask(&rig, request);
+        (void)snprintf(request, sizeof request,
+                       "GET %s HTTP/1.1\r\nAccept-Encoding: %s\r\n\r\n",
+                       paths[i], c->accept);
+        a = rig_ask(&rig, request);
+        ck_assert_uint_eq(a.status, plain.status);
+        coded = rig_header(&a, "Content-Encoding", coding, sizeof coding);
+        ck_assert(coded == (c->coding != NULL));
+        if (coded) {
+            ck_assert_str_eq(coding, c->coding);
+            inflate_answer(&a, &text);
+            ck_assert(slice_eq(buf_slice(&text), buf_slice(&plain.body)));
+        } else {
+            ck_assert(slice_eq(buf_slice(&a.body), buf_slice(&plain.body)));
+        }
+        buf_fini(&text);
+        buf_fini(&a.body);
+        buf_fini(&plain.body);
+    }
+    rig_stop(&rig);
+}
+END_TEST
+
+START_TEST(empty_replies_are_not_compressed)
+{
+    struct rig rig;
+    struct answer a;
+    char value[64];
+
+    rig_start(&rig, &(struct http_options){ .chunked = true });
+    a = rig_ask(&rig, GET("/api/empty") "Accept-Encoding: gzip\r\n\r\n");
+    ck_assert_uint_eq(a.status, 204);
+    ck_assert(!rig_header(&a, "Content-Encoding", value, sizeof value));
+    rig_stop(&rig);
+}
+END_TEST
+
+TEST_MAIN("http", LOOP(talks_as_opentsdb, talks), TEST(keeps_connections),
+          TEST(pipelines), TEST(splits_anywhere), TEST(takes_single_bytes),
+          TEST(answers_after_half_close), TEST(asks_to_continue),
+          TEST(drops_bodies_of_refused_requests),
+          TEST(refuses_chunks_when_told), TEST(shows_a_trace_when_told),
+          LOOP(shares_with_origins, cors),
+          LOOP(refuses_bad_options, bad_options),
+          LOOP(compresses_replies, accepts),
+          TEST(empty_replies_are_not_compressed))

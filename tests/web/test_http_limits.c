@@ -1,0 +1,633 @@
+/* Every limit of struct http_options: at n, at n + 1, and with many clients at
+ * once; compressed bodies and bombs; clients that are slow. */
+#include "config.h"
+
+#include "tests/web/rig.h"
+
+#include <zlib.h>
+
+/* -- bodies ---------------------------------------------------------------- */
+
+static struct buf
+deflated(struct slice s, int bits)
+{
+    struct buf to = BUF_INIT;
+    z_stream z = { 0 };
+    uint8_t *copy = malloc(s.size + 1);
+
+    ck_assert_ptr_nonnull(copy);
+    if (s.size > 0)
+        memcpy(copy, s.data, s.size);
+    ck_assert_int_eq(deflateInit2(&z, 9, Z_DEFLATED, bits, 8, 0), Z_OK);
+    z.next_in = copy;
+    z.avail_in = (uInt)s.size;
+    z.avail_out = (uInt)deflateBound(&z, s.size);
+    z.next_out = buf_reserve(&to, z.avail_out);
+    ck_assert_int_eq(deflate(&z, Z_FINISH), Z_STREAM_END);
+    to.size = z.total_out;
+    ck_assert_int_eq(deflateEnd(&z), Z_OK);
+    free(copy);
+    return to;
+}
+
+static struct buf
+filler(size_t size)
+{
+    struct buf b = BUF_INIT;
+
+    memset(buf_reserve(&b, size + 1), 'x', size);
+    b.size = size;
+    return b;
+}
+
+enum framing { LENGTH, CHUNKED };
+
+static void
+send_body(int fd, const char *path, enum framing how, const char *coding,
+          struct slice body)
+{
+    char head[512];
+
+    (void)snprintf(head, sizeof head,
+                   "POST %s HTTP/1.1\r\nContent-Encoding: %s\r\n", path,
+                   coding);
+    rig_send(fd, head);
+    if (how == LENGTH) {
+        (void)snprintf(head, sizeof head, "Content-Length: %zu\r\n\r\n",
+                       body.size);
+        rig_send(fd, head);
+        rig_send_bytes(fd, body.data, body.size);
+        return;
+    }
+    rig_send(fd, "Transfer-Encoding: chunked\r\n\r\n");
+    for (size_t i = 0; i < body.size; i += 1000) {
+        size_t n = body.size - i < 1000 ? body.size - i : 1000;
+
+        (void)snprintf(head, sizeof head, "%zx\r\n", n);
+        rig_send(fd, head);
+        rig_send_bytes(fd, body.data + i, n);
+        rig_send(fd, "\r\n");
+    }
+    rig_send(fd, "0\r\n\r\n");
+}
+
+static const struct body_case {
+    enum framing framing;
+    const char *coding;
+    int bits; /* of zlib; 0: not compressed */
+} bodies[] = {
+    { LENGTH, "identity", 0 },   { CHUNKED, "", 0 },
+    { LENGTH, "gzip", 15 + 16 }, { CHUNKED, "x-gzip", 15 + 16 },
+    { LENGTH, "deflate", 15 },   { CHUNKED, "deflate", -15 },
+    { LENGTH, "unheard-of", 0 },
+};
+
+/* The body, of n bytes when decoded, comes through whole, one of n + 1 is 413,
+ * and the connection lives on. */
+START_TEST(limits_a_body)
+{
+    enum { LIMIT = 30000 };
+    const struct body_case *c = &bodies[_i];
+    struct rig rig;
+    int fd;
+
+    rig_start(&rig,
+              &(struct http_options){ .body_bytes = LIMIT, .chunked = true });
+    fd = rig_connect(&rig);
+    for (size_t size = LIMIT - 1; size <= LIMIT + 1; size++) {
+        struct buf plain = filler(size);
+        struct buf body =
+            c->bits != 0 ? deflated(buf_slice(&plain), c->bits) : filler(size);
+        struct answer a;
+
+        send_body(fd, size % 2 == 0 ? "/api/echo" : "/api/work", c->framing,
+                  c->coding, buf_slice(&body));
+        a = rig_read(fd);
+        ck_assert_msg(a.status == (size <= LIMIT ? 200u : 413u), "%u %s",
+                      a.status, rig_body(&a));
+        if (size <= LIMIT)
+            ck_assert_ptr_nonnull(
+                memmem(a.body.data, a.body.size, plain.data, plain.size));
+        else
+            ck_assert(strncmp(rig_body(&a), "{\"error\":{\"code\":413", 20) ==
+                      0);
+        buf_fini(&a.body);
+        buf_fini(&body);
+        buf_fini(&plain);
+    }
+    ck_assert_uint_eq(http_server_counts(rig.server).bodies_bytes, 0);
+    (void)close(fd);
+    rig_stop(&rig);
+}
+END_TEST
+
+START_TEST(takes_compressed_single_bytes)
+{
+    struct rig rig;
+    struct buf plain = filler(100);
+
+    rig_start(&rig, &(struct http_options){ .chunked = true });
+    for (int bits = -15; bits <= 31; bits += bits == -15 ? 30 : 16) {
+        struct buf body = deflated(buf_slice(&plain), bits);
+        int fd = rig_connect(&rig);
+        struct answer a;
+        char head[128];
+
+        (void)snprintf(head, sizeof head,
+                       "POST /api/echo HTTP/1.1\r\nContent-Encoding: %s\r\n"
+                       "Content-Length: %zu\r\n\r\n",
+                       bits == 31 ? "GZIP" : "Deflate", body.size);
+        rig_send(fd, head);
+        for (size_t i = 0; i < body.size; i++)
+            rig_send_bytes(fd, body.data + i, 1);
+        a = rig_read(fd);
+        ck_assert_uint_eq(a.status, 200);
+        ck_assert(strstr(rig_body(&a), "xxxxxxxx\"}") != NULL);
+        buf_fini(&a.body);
+        buf_fini(&body);
+        (void)close(fd);
+    }
+    buf_fini(&plain);
+    rig_stop(&rig);
+}
+END_TEST
+
+/* Two gzip members behind each other are one body. */
+START_TEST(joins_gzip_members)
+{
+    struct rig rig;
+    struct buf one = deflated(slice_str("ab"), 31),
+               two = deflated(slice_str("cd"), 31);
+    struct answer a;
+    int fd;
+
+    rig_start(&rig, &(struct http_options){ .body_bytes = 4 });
+    fd = rig_connect(&rig);
+    buf_put_slice(&one, buf_slice(&two));
+    send_body(fd, "/api/echo", LENGTH, "gzip", buf_slice(&one));
+    a = rig_read(fd);
+    /* 4 bytes decoded, but more than that on the wire: refused by its length */
+    ck_assert_uint_eq(a.status, 413);
+    buf_fini(&a.body);
+    (void)close(fd);
+    rig_stop(&rig);
+    rig_start(&rig, &(struct http_options){ .body_bytes = 100 });
+    fd = rig_connect(&rig);
+    send_body(fd, "/api/echo", LENGTH, "gzip", buf_slice(&one));
+    a = rig_read(fd);
+    ck_assert(strstr(rig_body(&a), "\"abcd\"") != NULL);
+    buf_fini(&a.body);
+    (void)close(fd);
+    buf_fini(&one);
+    buf_fini(&two);
+    rig_stop(&rig);
+}
+END_TEST
+
+START_TEST(refuses_broken_compression)
+{
+    struct rig rig;
+    struct buf whole = deflated(slice_str("some text, some text"), 31);
+    int fd;
+
+    rig_start(&rig, &(struct http_options){ .chunked = true });
+    fd = rig_connect(&rig);
+    for (size_t i = 1; i < whole.size; i++) {
+        struct answer a;
+
+        send_body(fd, "/api/echo", LENGTH, "gzip", slice_of(whole.data, i));
+        a = rig_read(fd);
+        ck_assert_uint_eq(a.status, 400);
+        buf_fini(&a.body);
+    }
+    for (size_t i = 0; i < whole.size; i++) {
+        struct answer a;
+
+        whole.data[i] ^= 0xff;
+        send_body(fd, "/api/echo", CHUNKED, i % 2 == 0 ? "gzip" : "deflate",
+                  buf_slice(&whole));
+        whole.data[i] ^= 0xff;
+        a = rig_read(fd);
+        /* time, system and flags of the header may be anything */
+        ck_assert(a.status == 400 || (a.status == 200 && i >= 4 && i <= 9));
+        buf_fini(&a.body);
+    }
+    ck_assert_uint_eq(http_server_counts(rig.server).bodies_bytes, 0);
+    (void)close(fd);
+    buf_fini(&whole);
+    rig_stop(&rig);
+}
+END_TEST
+
+/* 1,000 : 1, in both forms; and no body at all. */
+START_TEST(survives_bombs)
+{
+    struct rig rig;
+    struct buf zeros = filler(20 << 20), bomb, twice;
+
+    rig_start(&rig, &(struct http_options){ .body_bytes = 1 << 20,
+                                            .bodies_bytes = 2 << 20,
+                                            .chunked = true });
+    bomb = deflated(buf_slice(&zeros), 31);
+    twice = deflated(buf_slice(&bomb), 31);
+    for (int i = 0; i < 8; i++) {
+        int fd = rig_connect(&rig);
+        struct answer a;
+
+        send_body(fd, "/api/echo", i % 2 == 0 ? LENGTH : CHUNKED, "gzip",
+                  buf_slice(i < 4 ? &bomb : &twice));
+        a = rig_read(fd);
+        ck_assert_uint_eq(a.status, i < 4 ? 413 : 200);
+        buf_fini(&a.body);
+        send_body(fd, "/api/echo", LENGTH, "gzip", (struct slice){ 0 });
+        a = rig_read(fd);
+        ck_assert_uint_eq(a.status, 200);
+        buf_fini(&a.body);
+        (void)close(fd);
+    }
+    buf_fini(&zeros);
+    buf_fini(&bomb);
+    buf_fini(&twice);
+    rig_stop(&rig);
+}
+END_TEST
+
+/* 32 MB in pieces of 16 KB, the default limit; and one byte more. */
+START_TEST(takes_32_mb)
+{
+    struct rig rig;
+    struct answer a;
+    struct buf piece = filler(16 << 10);
+    int fd;
+
+    rig_start(&rig, &(struct http_options){ .chunked = true });
+    fd = rig_connect(&rig);
+    rig_send(fd, "POST /api/empty HTTP/1.1\r\n"
+                 "Transfer-Encoding: chunked\r\n\r\n");
+    for (int i = 0; i < 2048; i++) {
+        rig_send(fd, "4000\r\n");
+        rig_send_bytes(fd, piece.data, piece.size);
+        rig_send(fd, "\r\n");
+    }
+    rig_send(fd, "0\r\n\r\n");
+    a = rig_read(fd);
+    ck_assert_uint_eq(a.status, 204);
+    rig_send(fd, "POST /api/empty HTTP/1.1\r\n"
+                 "Content-Length: 33554433\r\n\r\n");
+    for (int i = 0; i < 2048; i++)
+        rig_send_bytes(fd, piece.data, piece.size);
+    rig_send(fd, "x");
+    a = rig_read(fd);
+    ck_assert_uint_eq(a.status, 413);
+    buf_fini(&a.body);
+    buf_fini(&piece);
+    (void)close(fd);
+    rig_stop(&rig);
+}
+END_TEST
+
+/* More than a client may still send behind a refusal is not read. */
+START_TEST(hangs_up_on_endless_bodies)
+{
+    struct rig rig;
+    struct buf piece = filler(0x4000);
+    struct answer a;
+    int fd;
+
+    rig_start(&rig,
+              &(struct http_options){ .body_bytes = 1000, .chunked = true });
+    fd = rig_connect(&rig);
+    rig_send(fd, "POST /api/empty HTTP/1.1\r\n"
+                 "Transfer-Encoding: chunked\r\n\r\n");
+    for (int i = 0; i < 100; i++) {
+        rig_send(fd, "4000\r\n");
+        rig_send_bytes(fd, piece.data, piece.size);
+        rig_send(fd, "\r\n");
+    }
+    ck_assert(rig_wait(&rig, &rig.closed, 1));
+    (void)close(fd);
+    /* one that says so is answered at once */
+    fd = rig_connect(&rig);
+    rig_send(fd, "POST /api/empty HTTP/1.1\r\n"
+                 "Content-Length: 99999999\r\n\r\n");
+    a = rig_read(fd);
+    ck_assert_uint_eq(a.status, 413);
+    ck_assert(rig_is_closed(fd));
+    buf_fini(&a.body);
+    (void)close(fd);
+    buf_fini(&piece);
+    rig_stop(&rig);
+}
+END_TEST
+
+/* -- all bodies together --------------------------------------------------- */
+
+/* Waits until the server holds 'n' bytes of bodies, or counts 10 s. */
+static bool
+wait_for_bodies(struct rig *rig, uint64_t n)
+{
+    for (int i = 0; i < 1000; i++) {
+        if (http_server_counts(rig->server).bodies_bytes == n)
+            return true;
+        (void)poll(NULL, 0, 10);
+    }
+    return false;
+}
+
+START_TEST(limits_all_bodies)
+{
+    enum { CLIENTS = 8, SIZE = 100000 };
+    struct rig rig;
+    struct buf body = filler(SIZE);
+    struct answer a;
+    int fds[CLIENTS], last;
+
+    rig_start(&rig, &(struct http_options){ .bodies_bytes = CLIENTS * SIZE,
+                                            .chunked = true });
+    for (int i = 0; i < CLIENTS; i++) {
+        fds[i] = rig_connect(&rig);
+        rig_send(fds[i],
+                 "POST /api/echo HTTP/1.1\r\nContent-Length: 100000\r\n\r\n");
+        rig_send_bytes(fds[i], body.data, SIZE - 1);
+    }
+    ck_assert(wait_for_bodies(&rig, CLIENTS * SIZE));
+    /* a byte more is too much; a request without a body is not */
+    last = rig_connect(&rig);
+    rig_send(last, "POST /api/echo HTTP/1.1\r\nContent-Length: 1\r\n\r\nx");
+    a = rig_read(last);
+    ck_assert_uint_eq(a.status, 503);
+    ck_assert(strstr(rig_body(&a), "Too many request bodies") != NULL);
+    buf_fini(&a.body);
+    rig_send(last, "GET /api/echo HTTP/1.1\r\n\r\n");
+    a = rig_read(last);
+    ck_assert_uint_eq(a.status, 200);
+    buf_fini(&a.body);
+    /* one that ends, one that goes: both make room */
+    rig_send(fds[0], "x");
+    a = rig_read(fds[0]);
+    ck_assert_uint_eq(a.status, 200);
+    buf_fini(&a.body);
+    (void)close(fds[1]);
+    ck_assert(wait_for_bodies(&rig, (CLIENTS - 2) * SIZE));
+    rig_send(last, "POST /api/echo HTTP/1.1\r\nContent-Length: 1\r\n\r\nx");
+    a = rig_read(last);
+    ck_assert_uint_eq(a.status, 200);
+    buf_fini(&a.body);
+    for (int i = 0; i < CLIENTS; i++)
+        if (i != 1)
+            (void)close(fds[i]);
+    ck_assert(wait_for_bodies(&rig, 0));
+    (void)close(last);
+    buf_fini(&body);
+    rig_stop(&rig);
+}
+END_TEST
+
+/* What a client only promises takes no memory. */
+START_TEST(promises_cost_nothing)
+{
+    struct rig rig;
+    int fds[50];
+    struct answer a;
+
+    rig_start(&rig, &(struct http_options){ .bodies_bytes = 1 << 20,
+                                            .body_bytes = 1 << 20 });
+    for (int i = 0; i < 50; i++) {
+        fds[i] = rig_connect(&rig);
+        rig_send(fds[i],
+                 "POST /api/echo HTTP/1.1\r\nContent-Length: 1048576\r\n\r\n");
+    }
+    a = rig_ask(&rig, "POST /api/echo HTTP/1.1\r\n"
+                      "Content-Length: 1\r\n\r\nx");
+    ck_assert_uint_eq(a.status, 200);
+    buf_fini(&a.body);
+    for (int i = 0; i < 50; i++)
+        (void)close(fds[i]);
+    rig_stop(&rig);
+}
+END_TEST
+
+/* -- heads ----------------------------------------------------------------- */
+
+START_TEST(limits_a_head)
+{
+    static const size_t limits[] = { 500, 2000, 32 << 10 };
+
+    for (size_t k = 0; k < 3; k++) {
+        struct rig rig;
+
+        rig_start(&rig, &(struct http_options){ .head_bytes = limits[k] });
+        for (size_t size = limits[k] - 1; size <= limits[k] + 1; size++) {
+            for (int in_url = 0; in_url < 2; in_url++) {
+                struct buf b = BUF_INIT, x;
+                struct answer a;
+                size_t rest = size - strlen("GET /api/echo?a= HTTP/1.1\r\n"
+                                            "X: \r\n\r\n");
+
+                x = filler(rest);
+                buf_put_str(&b, "GET /api/echo?a=");
+                if (in_url == 1)
+                    buf_put_slice(&b, buf_slice(&x));
+                buf_put_str(&b, " HTTP/1.1\r\nX: ");
+                if (in_url == 0)
+                    buf_put_slice(&b, buf_slice(&x));
+                buf_put_str(&b, "\r\n\r\n");
+                ck_assert_uint_eq(b.size, size);
+                a = rig_ask(&rig, buf_cstr(&b));
+                ck_assert_msg(a.status == (size <= limits[k] ? 200u : 431u),
+                              "%zu of %zu: %u", size, limits[k], a.status);
+                buf_fini(&a.body);
+                buf_fini(&b);
+                buf_fini(&x);
+            }
+        }
+        rig_stop(&rig);
+    }
+}
+END_TEST
+
+START_TEST(endless_heads_end)
+{
+    static const char *const starts[] = { "GET /",
+                                          "GET / HTTP/1.1\r\nX: ", "GET /?" };
+    struct rig rig;
+
+    rig_start(&rig, &(struct http_options){ .head_bytes = 1000 });
+    for (size_t i = 0; i < 3; i++) {
+        int fd = rig_connect(&rig);
+        struct answer a;
+
+        rig_send(fd, starts[i]);
+        for (int k = 0; k < 2000; k++)
+            rig_send(fd, i == 2 ? "&a&b&c&d&e&f" : "0123456789");
+        a = rig_read(fd);
+        ck_assert(a.status == 0 || a.status == 414 || a.status == 431);
+        buf_fini(&a.body);
+        (void)close(fd);
+        ck_assert(rig_wait(&rig, &rig.closed, (unsigned)i + 1));
+    }
+    rig_stop(&rig);
+}
+END_TEST
+
+/* -- the queue ------------------------------------------------------------- */
+
+START_TEST(limits_the_queue)
+{
+    enum { WORKERS = 2, QUEUE = 3, ALL = WORKERS + QUEUE };
+    struct rig rig;
+    struct answer a;
+    int fds[ALL], more;
+
+    rig_start(&rig, &(struct http_options){ .workers = WORKERS,
+                                            .workers_queue = QUEUE });
+    for (int i = 0; i < ALL; i++) {
+        fds[i] = rig_connect(&rig);
+        rig_send(fds[i], "GET /api/slow HTTP/1.1\r\n\r\n");
+    }
+    ck_assert(rig_wait(&rig, &rig.inside, WORKERS));
+    /* all of them are known to be in the queue before the next one asks */
+    for (int i = 0; i < 1000; i++) {
+        if (http_server_counts(rig.server).requests == ALL)
+            break;
+        (void)poll(NULL, 0, 5);
+    }
+    (void)poll(NULL, 0, 20);
+    more = rig_connect(&rig);
+    for (int i = 0; i < 3; i++) {
+        rig_send(more, "GET /api/slow HTTP/1.1\r\n\r\n");
+        a = rig_read(more);
+        ck_assert_uint_eq(a.status, 503);
+        buf_fini(&a.body);
+    }
+    /* quick routes do not queue */
+    rig_send(more, "GET /api/echo HTTP/1.1\r\n\r\n");
+    a = rig_read(more);
+    ck_assert_uint_eq(a.status, 200);
+    buf_fini(&a.body);
+    ck_assert_uint_eq(rig.inside, WORKERS);
+    rig_open_gate(&rig);
+    for (int i = 0; i < ALL; i++) {
+        a = rig_read(fds[i]);
+        ck_assert_uint_eq(a.status, 200);
+        buf_fini(&a.body);
+        (void)close(fds[i]);
+    }
+    (void)close(more);
+    rig_stop(&rig);
+}
+END_TEST
+
+/* -- slow clients ---------------------------------------------------------- */
+
+static const struct slow_case {
+    const char *text;
+    struct http_options o;
+    unsigned status; /* 0: closed without a word */
+} slows[] = {
+    { "", { .head_ms = 50 }, 408 },
+    { "G", { .head_ms = 50 }, 408 },
+    { "GET /api/echo HTTP/1.1\r\nX: ", { .head_ms = 50 }, 408 },
+    { "POST /api/echo HTTP/1.1\r\nContent-Length: 10\r\n\r\nab",
+      { .body_ms = 50 },
+      408 },
+    { "POST /api/echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
+      { .body_ms = 50, .chunked = true },
+      408 },
+    { "POST /api/nosuch HTTP/1.1\r\nContent-Length: 10\r\n\r\nab",
+      { .body_ms = 50 },
+      408 },
+};
+
+/* A drip of bytes does not help. */
+START_TEST(cuts_slow_clients)
+{
+    const struct slow_case *c = &slows[_i];
+    struct rig rig;
+    struct answer a;
+    struct pollfd p;
+    int fd;
+
+    rig_start(&rig, &c->o);
+    fd = rig_connect(&rig);
+    rig_send(fd, c->text);
+    p = (struct pollfd){ .fd = fd, .events = POLLIN };
+    for (int i = 0; i < 2000 && poll(&p, 1, 10) == 0; i++)
+        if (strstr(c->text, "Content-Length") == NULL &&
+            strstr(c->text, "chunked") == NULL && c->text[0] != '\0')
+            rig_send(fd, "x");
+    a = rig_read(fd);
+    ck_assert_uint_eq(a.status, c->status);
+    ck_assert(rig_is_closed(fd));
+    ck_assert(rig_wait(&rig, &rig.closed, 1));
+    buf_fini(&a.body);
+    (void)close(fd);
+    ck_assert_uint_eq(http_server_counts(rig.server).bodies_bytes, 0);
+    rig_stop(&rig);
+}
+END_TEST
+
+START_TEST(closes_idle_connections)
+{
+    struct rig rig;
+    struct answer a;
+    int fd;
+
+    rig_start(&rig, &(struct http_options){ .idle_ms = 50 });
+    fd = rig_connect(&rig);
+    rig_send(fd, "GET /api/work HTTP/1.1\r\n\r\n");
+    a = rig_read(fd);
+    ck_assert_uint_eq(a.status, 200);
+    ck_assert(rig_is_closed(fd));
+    buf_fini(&a.body);
+    (void)close(fd);
+    ck_assert(rig_wait(&rig, &rig.closed, 1));
+    rig_stop(&rig);
+}
+END_TEST
+
+/* The limits are for the client, not for the endpoint. */
+START_TEST(waits_for_slow_endpoints)
+{
+    struct rig rig;
+    struct answer a;
+    int fd;
+
+    rig_start(&rig, &(struct http_options){
+                        .head_ms = 40, .body_ms = 40, .idle_ms = 40 });
+    fd = rig_connect(&rig);
+    rig_send(fd, "POST /api/slow HTTP/1.1\r\nContent-Length: 1\r\n\r\nx");
+    ck_assert(rig_wait(&rig, &rig.inside, 1));
+    (void)poll(NULL, 0, 150);
+    rig_open_gate(&rig);
+    a = rig_read(fd);
+    ck_assert_uint_eq(a.status, 200);
+    buf_fini(&a.body);
+    (void)close(fd);
+    rig_stop(&rig);
+}
+END_TEST
+
+/* A client that never reads its answer is cut, too. */
+START_TEST(cuts_slow_readers)
+{
+    struct rig rig;
+    int fd;
+
+    rig_start(&rig, &(struct http_options){ .body_ms = 50 });
+    fd = rig_connect(&rig);
+    rig_send(fd, "GET /api/large?n=20000000 HTTP/1.1\r\n\r\n");
+    ck_assert(rig_wait(&rig, &rig.closed, 1));
+    (void)close(fd);
+    rig_stop(&rig);
+}
+END_TEST
+
+TEST_MAIN("http_limits", LOOP(limits_a_body, bodies),
+          TEST(takes_compressed_single_bytes), TEST(joins_gzip_members),
+          TEST(refuses_broken_compression), TEST(survives_bombs),
+          TEST(takes_32_mb), TEST(hangs_up_on_endless_bodies),
+          TEST(limits_all_bodies), TEST(promises_cost_nothing),
+          TEST(limits_a_head), TEST(endless_heads_end), TEST(limits_the_queue),
+          LOOP(cuts_slow_clients, slows), TEST(closes_idle_connections),
+          TEST(waits_for_slow_endpoints), TEST(cuts_slow_readers))
