@@ -21,6 +21,10 @@
 /* At stop, for the refusals of what still waited. */
 #define LAST_REPLIES_MS 100
 
+/* At stop, for sockets just given: libmicrohttpd should know them all, since it
+ * throws its list of new ones away without a lock. */
+#define FRESH_MS 1000
+
 /* -- a request's life ------------------------------------------------------ */
 
 static struct http_conn *
@@ -30,6 +34,16 @@ conn_of(struct MHD_Connection *mhd)
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 
     return i == NULL ? NULL : i->socket_context;
+}
+
+static void
+one_less(struct http_server *s, atomic_size_t *count)
+{
+    if (atomic_fetch_sub(count, 1) > 1 || !atomic_load(&s->stopping))
+        return;
+    lock_take(&s->lock);
+    cond_broadcast(&s->quiet);
+    lock_drop(&s->lock);
 }
 
 /* The first line was read. */
@@ -82,11 +96,7 @@ on_completed(void *arg, struct MHD_Connection *mhd, void **ctx,
     arena_free(&r->arena);
     OBJ_CLEAR(r);
     free(r);
-    if (atomic_fetch_sub(&s->active, 1) == 1 && atomic_load(&s->stopping)) {
-        lock_take(&s->lock);
-        cond_broadcast(&s->quiet);
-        lock_drop(&s->lock);
-    }
+    one_less(s, &s->active);
 }
 
 static enum MHD_Result
@@ -195,6 +205,7 @@ on_connection(void *arg, struct MHD_Connection *mhd, void **socket_ctx,
     INSIST(c != NULL);
     *socket_ctx = c;
     (void)http_conn_enter(c, CONN_HEAD, s->o.head_ms);
+    one_less(s, &s->fresh);
 }
 
 enum status
@@ -209,8 +220,10 @@ http_server_give(struct http_server *s, int fd, const struct sockaddr *peer,
         return error_set(e, ST_BUSY, "the server is stopping");
     }
     c = http_conn_new(s, fd, peer, cookie);
+    atomic_fetch_add(&s->fresh, 1);
     if (MHD_add_connection(s->daemon, fd, peer, peer_size) == MHD_YES)
         return ST_OK;
+    one_less(s, &s->fresh);
     http_conn_end(&c, false);
     return error_set(e, ST_BUSY, "cannot take a connection: %s",
                      strerror(errno));
@@ -317,13 +330,14 @@ http_server_start(const struct http_options *o, struct http_server **out,
     return st;
 }
 
+/* Waits until 'count' is 0, but no longer than 'ms'. */
 static void
-drain(struct http_server *s, unsigned ms)
+drain(struct http_server *s, atomic_size_t *count, unsigned ms)
 {
     int64_t end = clock_monotonic_us() + (int64_t)ms * 1000;
 
     lock_take(&s->lock);
-    while (atomic_load(&s->active) > 0) {
+    while (atomic_load(count) > 0) {
         int64_t left = (end - clock_monotonic_us()) / 1000;
 
         if (left <= 0)
@@ -343,10 +357,11 @@ http_server_stop(struct http_server **sp, unsigned drain_ms)
         return;
     OBJ_CHECK(s, HTTP_SERVER_MAGIC);
     atomic_store(&s->stopping, true);
-    drain(s, drain_ms);
+    drain(s, &s->active, drain_ms);
     atomic_store(&s->aborting, true);
     http_work_close(s);
-    drain(s, LAST_REPLIES_MS);
+    drain(s, &s->active, LAST_REPLIES_MS);
+    drain(s, &s->fresh, FRESH_MS);
     http_conns_stop(s);
     MHD_stop_daemon(s->daemon);
     http_work_stop(s);

@@ -98,7 +98,7 @@ MUST_CHECK enum status http_server_give(struct http_server *s, int fd,
                                         struct error *e);
 /* Finishes the requests under way, for at most 'drain_ms'; then http_gone() is
  * true for those that are left, and they are waited for.  Closes all
- * connections. */
+ * connections.  No socket may be given meanwhile. */
 void http_server_stop(struct http_server **s, unsigned drain_ms);
 
 struct http_counts {

@@ -207,8 +207,9 @@ struct http_server {
     struct conns conns;
     struct work work;
     struct lock lock;     /* for 'quiet' alone */
-    struct cond quiet;    /* no request is under way */
+    struct cond quiet;    /* one of the next two came to 0 */
     atomic_size_t active; /* requests whose first line was read */
+    atomic_size_t fresh;  /* sockets given, not yet CONN_HEAD */
     atomic_bool stopping; /* replies close their connections */
     atomic_bool aborting; /* http_gone() is true for all */
     atomic_size_t bodies; /* bytes held for bodies */

@@ -31,6 +31,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/lock.h"
 #include "base/number.h"
 #include "tests/harness.h"
@@ -246,14 +247,26 @@ rig_open_gate(struct rig *rig)
     lock_drop(&rig->lock);
 }
 
+static inline unsigned
+rig_count(struct rig *rig, const unsigned *count)
+{
+    unsigned n;
+
+    lock_take(&rig->lock);
+    n = *count;
+    lock_drop(&rig->lock);
+    return n;
+}
+
 /* Waits until a count of the rig's has reached 'n'; no longer than 10 s. */
 static inline bool
 rig_wait(struct rig *rig, const unsigned *count, unsigned n)
 {
+    int64_t end = clock_monotonic_us() + 10000000;
     bool reached;
 
     lock_take(&rig->lock);
-    for (int i = 0; *count < n && i < 100; i++)
+    while (*count < n && clock_monotonic_us() < end)
         cond_wait_ms(&rig->changed, &rig->lock, 100);
     reached = *count >= n;
     lock_drop(&rig->lock);

@@ -120,7 +120,7 @@ START_TEST(notices_hang_up)
     if (_i == 2)
         rig_send(fd, "GET /api/echo HTTP/1.1\r\n\r\n");
     ck_assert(rig_wait(&rig, &rig.inside, 1));
-    ck_assert_uint_eq(rig.gone, 0);
+    ck_assert_uint_eq(rig_count(&rig, &rig.gone), 0);
     if (_i == 1)
         (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
     (void)close(fd);
@@ -194,7 +194,7 @@ START_TEST(stops_gently)
     ck_assert(rig_is_closed(idle));
     ck_assert(rig_is_closed(half));
     (void)pthread_join(thread, NULL);
-    ck_assert_uint_eq(rig.closed, 3);
+    ck_assert_uint_eq(rig_count(&rig, &rig.closed), 3);
     buf_fini(&a.body);
     (void)close(busy);
     (void)close(idle);
@@ -218,7 +218,7 @@ START_TEST(stops_at_once)
     }
     ck_assert(rig_wait(&rig, &rig.inside, 2));
     http_server_stop(&rig.server, 0);
-    ck_assert_uint_eq(rig.closed, N);
+    ck_assert_uint_eq(rig_count(&rig, &rig.closed), N);
     ck_assert_uint_eq(rig.served, 2);
     for (int i = 0; i < N; i++) {
         struct answer a = rig_read(fds[i]);
@@ -250,7 +250,7 @@ START_TEST(stops_in_the_middle)
                 (void)poll(NULL, 0, 1);
         }
         http_server_stop(&rig.server, round % 2 == 0 ? 0 : 20);
-        ck_assert_uint_eq(rig.closed, 30);
+        ck_assert_uint_eq(rig_count(&rig, &rig.closed), 30);
         for (int i = 0; i < 30; i++)
             (void)close(fds[i]);
         rig_stop(&rig);

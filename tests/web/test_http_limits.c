@@ -505,7 +505,7 @@ START_TEST(limits_the_queue)
     a = rig_read(more);
     ck_assert_uint_eq(a.status, 200);
     buf_fini(&a.body);
-    ck_assert_uint_eq(rig.inside, WORKERS);
+    ck_assert_uint_eq(rig_count(&rig, &rig.inside), WORKERS);
     rig_open_gate(&rig);
     for (int i = 0; i < ALL; i++) {
         a = rig_read(fds[i]);

@@ -1,0 +1,32 @@
+/* JSON text: parsing survives anything within its depth, and a written string
+ * is read back as UTF-8 allows. */
+#include "config.h"
+
+#include <jansson.h>
+
+#include "base/obj.h"
+#include "web/json.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct slice s = slice_of(data, size);
+    struct buf once = BUF_INIT, twice = BUF_INIT;
+    struct json_t *j;
+
+    if (json_parse(s, &j, NULL) == ST_OK)
+        json_decref(j);
+    json_put_string(&once, s);
+    if (memchr(data, '\0', size) == NULL) {
+        INSIST(json_parse(buf_slice(&once), &j, NULL) == ST_OK);
+        json_put_string(&twice,
+                        slice_of(json_string_value(j), json_string_length(j)));
+        INSIST(slice_eq(buf_slice(&once), buf_slice(&twice)));
+        json_decref(j);
+    }
+    buf_fini(&once);
+    buf_fini(&twice);
+    return 0;
+}
