@@ -68,8 +68,8 @@ struct telnet_options {
 MUST_CHECK enum status telnet_start(const struct telnet_options *o,
                                     struct telnet **out, struct error *e);
 
-/* Takes over a connected, non-blocking socket.  After a failure it is still
- * the caller's. */
+/* Takes over a connected, non-blocking socket.  On failure the socket is
+ * closed, and closed() is not called. */
 MUST_CHECK enum status telnet_give(struct telnet *t, int fd,
                                    const struct sockaddr *peer,
                                    socklen_t peer_size, void *cookie,

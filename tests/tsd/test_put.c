@@ -209,10 +209,10 @@ END_TEST
 
 #define P(v)                                                                   \
     "{\"metric\":\"m\",\"timestamp\":1,\"value\":" v ",\"tags\":{\"h\":\"a\"}" \
-                                                     "}"
+    "}"
 #define T(t)                                                                   \
     "{\"metric\":\"m\",\"timestamp\":" t ",\"value\":1,\"tags\":{\"h\":\"a\"}" \
-                                         "}"
+    "}"
 #define G(g) "{\"metric\":\"m\",\"timestamp\":1,\"value\":1,\"tags\":" g "}"
 
 static const struct {
@@ -414,7 +414,7 @@ END_TEST
 static void
 put_lines(struct bench *b, size_t n, size_t series)
 {
-    static char text[PUT_BATCH_MAX][64];
+    static char text[PUT_BATCH_MAX][80];
 
     for (size_t i = 0; i < n; i++) {
         (void)snprintf(text[i], sizeof text[i], "m %zu %zu h=%zu", i + 1, i,

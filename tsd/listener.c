@@ -1,0 +1,439 @@
+/*
+ * See tsd/listener.h.  A thread with an epoll of its own holds the listening
+ * socket and those connections that have not said anything yet.
+ *
+ * When file descriptors run out, accept() fails and the connection stays in the
+ * queue, so epoll would report it again at once, for ever.  One descriptor is
+ * kept in reserve: given up for a moment, it lets the connection be accepted
+ * and closed.
+ */
+#include "config.h"
+
+#include "tsd/listener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/counters.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/obj.h"
+
+#define LISTENER_MAGIC FOURCC('L', 'I', 'S', 'T')
+#define EVENTS_MAX     64
+#define ACCEPTS_MAX    64 /* a turn */
+#define PAUSE_MS       20 /* when there is no descriptor at all */
+
+/* A connection before its first byte. */
+struct silent {
+    int fd;
+    struct silent *next, *prev;
+    socklen_t peer_size;
+    struct sockaddr_storage peer;
+};
+
+struct listener {
+    uint32_t magic;
+    struct listener_options o;
+    char *bind_text;
+    char address[NI_MAXHOST + NI_MAXSERV + 4];
+    struct http_server *http;
+    struct telnet *telnet;
+    int fd, epoll, wake, reserve;
+    bool running, paused;
+    pthread_t thread;
+    atomic_bool stopping;
+    atomic_uint_fast64_t open, accepted, rejected;
+    struct silent *silents; /* the thread's */
+};
+
+/* -- binding --------------------------------------------------------------- */
+
+static void
+set_option(int fd, int level, int option, int value)
+{
+    (void)setsockopt(fd, level, option, &value, sizeof value);
+}
+
+/* "127.0.0.1:4242", "[::1]:4242" */
+static enum status
+name_address(struct listener *l, struct error *e)
+{
+    struct sockaddr_storage a;
+    socklen_t size = sizeof a;
+    char host[NI_MAXHOST], port[NI_MAXSERV];
+
+    if (getsockname(l->fd, (struct sockaddr *)&a, &size) != 0 ||
+        getnameinfo((struct sockaddr *)&a, size, host, sizeof host, port,
+                    sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+        return error_set(e, ST_IO, "cannot name the address: %s",
+                         strerror(errno));
+    (void)snprintf(l->address, sizeof l->address,
+                   strchr(host, ':') != NULL ? "[%s]:%s" : "%s:%s", host, port);
+    return ST_OK;
+}
+
+static int
+open_socket(const struct listener_options *o, const struct addrinfo *a)
+{
+    int fd =
+        socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int err;
+
+    if (fd < 0)
+        return -1;
+    if (o->reuse_address)
+        set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    if (a->ai_family == AF_INET6)
+        set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+    if (bind(fd, a->ai_addr, a->ai_addrlen) == 0 &&
+        listen(fd, o->backlog == 0 ? 3072 : o->backlog) == 0)
+        return fd;
+    err = errno;
+    (void)close(fd);
+    errno = err;
+    return -1;
+}
+
+static enum status
+bind_address(struct listener *l, struct error *e)
+{
+    struct addrinfo hints = { .ai_flags = AI_PASSIVE | AI_NUMERICSERV,
+                              .ai_socktype = SOCK_STREAM };
+    struct addrinfo *all = NULL;
+    const char *host = *l->bind_text == '\0' ? "0.0.0.0" : l->bind_text;
+    char port[8];
+    int err;
+
+    (void)snprintf(port, sizeof port, "%u", (unsigned)l->o.port);
+    err = getaddrinfo(host, port, &hints, &all);
+    if (err != 0)
+        return error_set(e, ST_INVALID, "cannot listen on '%s': %s", host,
+                         gai_strerror(err));
+    for (struct addrinfo *a = all; a != NULL && l->fd < 0; a = a->ai_next)
+        l->fd = open_socket(&l->o, a);
+    err = errno;
+    freeaddrinfo(all);
+    if (l->fd < 0)
+        return error_set(e, ST_IO, "cannot listen on %s port %s: %s", host,
+                         port, strerror(err));
+    return name_address(l, e);
+}
+
+enum status
+listener_open(const struct listener_options *o, struct listener **out,
+              struct error *e)
+{
+    struct listener *l = mem_new(sizeof *l);
+    enum status status;
+
+    l->magic = LISTENER_MAGIC;
+    l->o = *o;
+    l->bind_text = mem_strdup(o->bind == NULL ? "" : o->bind);
+    l->o.bind = l->bind_text;
+    l->fd = -1;
+    l->epoll = epoll_create1(EPOLL_CLOEXEC);
+    l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    l->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    status = l->epoll < 0 || l->wake < 0 || l->reserve < 0
+                 ? error_set(e, ST_IO, "epoll: %s", strerror(errno))
+                 : bind_address(l, e);
+    *out = l;
+    if (status != ST_OK)
+        listener_close(out);
+    return status;
+}
+
+const char *
+listener_address(const struct listener *l)
+{
+    OBJ_CHECK(l, LISTENER_MAGIC);
+    return l->address;
+}
+
+/* -- connections ----------------------------------------------------------- */
+
+void
+listener_closed(void *listener, void *cookie)
+{
+    struct listener *l = listener;
+
+    (void)cookie;
+    OBJ_CHECK(l, LISTENER_MAGIC);
+    (void)atomic_fetch_sub(&l->open, 1);
+}
+
+static void
+hang_up(struct listener *l, int fd)
+{
+    (void)close(fd);
+    (void)atomic_fetch_sub(&l->open, 1);
+}
+
+static void
+reject(struct listener *l, int fd)
+{
+    (void)close(fd);
+    (void)atomic_fetch_add(&l->rejected, 1);
+    counter_add(CNT_CONN_REJECTED, 1);
+}
+
+static void
+set_up(const struct listener *l, int fd)
+{
+    if (l->o.no_delay)
+        set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    if (!l->o.keep_alive)
+        return;
+    /* A peer that vanished is noticed after about four minutes. */
+    set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 120);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, 30);
+    set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 4);
+}
+
+static void
+await_byte(struct listener *l, int fd, const struct sockaddr_storage *peer,
+           socklen_t peer_size)
+{
+    struct silent *s = mem_new(sizeof *s);
+    struct epoll_event ev = { .events = EPOLLIN, .data.ptr = s };
+
+    s->fd = fd;
+    s->peer = *peer;
+    s->peer_size = peer_size;
+    if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &ev) != 0) {
+        free(s);
+        hang_up(l, fd);
+        return;
+    }
+    s->next = l->silents;
+    if (s->next != NULL)
+        s->next->prev = s;
+    l->silents = s;
+}
+
+static void
+forget(struct listener *l, struct silent *s)
+{
+    if (s->prev != NULL)
+        s->prev->next = s->next;
+    else
+        l->silents = s->next;
+    if (s->next != NULL)
+        s->next->prev = s->prev;
+    (void)epoll_ctl(l->epoll, EPOLL_CTL_DEL, s->fd, NULL);
+    free(s);
+}
+
+/* Hands the connection over; it is not ours afterwards, taken or not. */
+static void
+hand_over(struct listener *l, const struct silent *s, bool is_http)
+{
+    const struct sockaddr *peer = (const struct sockaddr *)&s->peer;
+    struct error e;
+    enum status status;
+
+    if (is_http ? l->http == NULL : l->telnet == NULL) {
+        hang_up(l, s->fd);
+        return;
+    }
+    status =
+        is_http ? http_server_give(l->http, s->fd, peer, s->peer_size, NULL, &e)
+                : telnet_give(l->telnet, s->fd, peer, s->peer_size, NULL, &e);
+    if (status != ST_OK) {
+        log_warn("listener", "a connection was closed: %s", e.text);
+        (void)atomic_fetch_sub(&l->open, 1);
+    }
+}
+
+static void
+sniff(struct listener *l, struct silent *s)
+{
+    struct silent copy = *s;
+    uint8_t byte;
+    ssize_t n = recv(s->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    forget(l, s);
+    if (n <= 0)
+        hang_up(l, copy.fd);
+    else
+        hand_over(l, &copy, byte >= 'A' && byte <= 'Z');
+}
+
+/* -- accepting ------------------------------------------------------------- */
+
+static void
+pause_accepting(struct listener *l, bool pause)
+{
+    struct epoll_event ev = { .events = pause ? 0 : EPOLLIN,
+                              .data.ptr = &l->fd };
+
+    (void)epoll_ctl(l->epoll, EPOLL_CTL_MOD, l->fd, &ev);
+    l->paused = pause;
+}
+
+/* There is no descriptor left: false when not even the reserve helps. */
+static bool
+reject_by_reserve(struct listener *l)
+{
+    int fd;
+
+    if (l->reserve >= 0)
+        (void)close(l->reserve);
+    fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);
+    if (fd >= 0)
+        reject(l, fd);
+    l->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return fd >= 0;
+}
+
+/* One connection; false when there is none. */
+static bool
+accept_one(struct listener *l)
+{
+    struct sockaddr_storage peer;
+    socklen_t size = sizeof peer;
+    int fd = accept4(l->fd, (struct sockaddr *)&peer, &size,
+                     SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+    if (fd < 0) {
+        if (errno == EMFILE || errno == ENFILE) {
+            if (reject_by_reserve(l))
+                return true;
+            pause_accepting(l, true);
+            return false;
+        }
+        /* What befell the connection, not us. */
+        return errno == EINTR || errno == ECONNABORTED;
+    }
+    if (l->o.max_connections != 0 &&
+        atomic_load(&l->open) >= l->o.max_connections) {
+        reject(l, fd);
+        return true;
+    }
+    (void)atomic_fetch_add(&l->open, 1);
+    (void)atomic_fetch_add(&l->accepted, 1);
+    counter_add(CNT_CONN_TOTAL, 1);
+    set_up(l, fd);
+    await_byte(l, fd, &peer, size);
+    return true;
+}
+
+static void *
+run(void *arg)
+{
+    struct listener *l = arg;
+    struct epoll_event events[EVENTS_MAX];
+
+    while (!atomic_load(&l->stopping)) {
+        int n =
+            epoll_wait(l->epoll, events, EVENTS_MAX, l->paused ? PAUSE_MS : -1);
+
+        INSIST(n >= 0 || errno == EINTR);
+        if (l->paused)
+            pause_accepting(l, false);
+        for (int i = 0; i < n; i++) {
+            if (events[i].data.ptr == &l->fd) {
+                for (int k = 0; k < ACCEPTS_MAX && accept_one(l); k++)
+                    ;
+            } else if (events[i].data.ptr != &l->wake) {
+                sniff(l, events[i].data.ptr);
+            }
+        }
+    }
+    return NULL;
+}
+
+enum status
+listener_start(struct listener *l, struct http_server *http,
+               struct telnet *telnet, struct error *e)
+{
+    struct epoll_event on_accept = { .events = EPOLLIN, .data.ptr = &l->fd };
+    struct epoll_event on_wake = { .events = EPOLLIN, .data.ptr = &l->wake };
+    int err;
+
+    OBJ_CHECK(l, LISTENER_MAGIC);
+    l->http = http;
+    l->telnet = telnet;
+    if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->fd, &on_accept) != 0 ||
+        epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->wake, &on_wake) != 0)
+        return error_set(e, ST_IO, "epoll: %s", strerror(errno));
+    err = pthread_create(&l->thread, NULL, run, l);
+    if (err != 0)
+        return error_set(e, ST_IO, "cannot start a thread: %s", strerror(err));
+    l->running = true;
+    return ST_OK;
+}
+
+void
+listener_stop(struct listener *l)
+{
+    uint64_t one = 1;
+
+    OBJ_CHECK(l, LISTENER_MAGIC);
+    if (l->running) {
+        atomic_store(&l->stopping, true);
+        (void)!write(l->wake, &one, sizeof one);
+        INSIST(pthread_join(l->thread, NULL) == 0);
+        l->running = false;
+        /* Those whom the kernel has welcomed in our name. */
+        for (int i = 0; i < ACCEPTS_MAX * 64 && accept_one(l); i++)
+            ;
+    }
+    if (l->fd >= 0)
+        (void)close(l->fd);
+    l->fd = -1;
+    while (l->silents != NULL) {
+        int fd = l->silents->fd;
+
+        /* A byte may have come since: then it deserves its answer. */
+        sniff(l, l->silents);
+        if (l->silents != NULL && l->silents->fd == fd) {
+            forget(l, l->silents);
+            hang_up(l, fd);
+        }
+    }
+}
+
+void
+listener_close(struct listener **l)
+{
+    struct listener *x = *l;
+
+    if (x == NULL)
+        return;
+    listener_stop(x);
+    if (x->epoll >= 0)
+        (void)close(x->epoll);
+    if (x->wake >= 0)
+        (void)close(x->wake);
+    if (x->reserve >= 0)
+        (void)close(x->reserve);
+    free(x->bind_text);
+    OBJ_CLEAR(x);
+    free(x);
+    *l = NULL;
+}
+
+struct listener_counts
+listener_counts(struct listener *l)
+{
+    OBJ_CHECK(l, LISTENER_MAGIC);
+    return (struct listener_counts){ atomic_load(&l->open),
+                                     atomic_load(&l->accepted),
+                                     atomic_load(&l->rejected) };
+}

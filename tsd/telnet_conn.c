@@ -1,0 +1,342 @@
+/*
+ * From bytes to lines to commands.
+ *
+ * A piece is always run in the loop's buffer: first what was left of the last
+ * one (mostly the beginning of a line), then what the socket had.  The batch
+ * borrows lines from there; if the store is busy, the buffer stays with the
+ * batch, and the loop goes on with another.
+ */
+#include "config.h"
+
+#include "tsd/telnet_priv.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/mem.h"
+
+void
+telnet_touch(struct telnet_loop *l, struct telnet_conn *c)
+{
+    if (c->touched)
+        return;
+    c->touched = true;
+    c->next_touched = l->touched;
+    l->touched = c;
+}
+
+void
+telnet_say(struct telnet_loop *l, struct telnet_conn *c, struct slice s)
+{
+    if (c->deaf || s.size == 0)
+        return;
+    if (c->out.size >= l->telnet->o.output_bytes) {
+        counter_add(CNT_ERR_BLOCKED, 1);
+        return;
+    }
+    buf_put_slice(&c->out, s);
+}
+
+void
+telnet_put_failed(void *ctx, size_t id, enum put_fault fault, struct slice why)
+{
+    static const char *const prefixes[] = {
+        [PUT_BAD_VALUE] = "put: invalid value: ",
+        [PUT_BAD_ARGUMENT] = "put: illegal argument: ",
+        [PUT_UNKNOWN_NAME] = "put: unknown metric: ",
+        [PUT_STORAGE] = "put: storage error: ",
+    };
+    struct telnet_loop *l = ctx;
+    struct buf line = BUF_INIT;
+
+    (void)id;
+    if (l->telnet->o.silent)
+        return;
+    buf_put_str(&line, prefixes[fault]);
+    buf_put_slice(&line, why);
+    buf_put_str(&line, "\n");
+    telnet_say(l, l->batch_conn, buf_slice(&line));
+    buf_fini(&line);
+}
+
+bool
+telnet_flush(struct telnet_loop *l)
+{
+    if (l->lines > 0) {
+        counter_add(CNT_RPC_TELNET, l->lines);
+        l->lines = 0;
+    }
+    if (l->batch == NULL || l->batch_conn == NULL)
+        return true;
+    l->stalled = put_batch_flush(l->batch, NULL) == ST_BUSY;
+    if (!l->stalled)
+        l->batch_conn = NULL;
+    return !l->stalled;
+}
+
+/* -- commands -------------------------------------------------------------- */
+
+static struct slice
+as_utf8(struct telnet_loop *l, struct slice line)
+{
+    uint8_t *to;
+
+    buf_clear(&l->text);
+    to = buf_reserve(&l->text, 2 * line.size + 1);
+    if (to == NULL)
+        return slice_str("");
+    for (size_t i = 0; i < line.size; i++) {
+        uint8_t c = line.data[i];
+
+        if (c >= 0x80)
+            *to++ = 0xc0 | c >> 6;
+        *to++ = c < 0x80 ? c : 0x80 | (c & 0x3f);
+    }
+    return slice_of(l->text.data, (size_t)(to - l->text.data));
+}
+
+static void
+split(struct telnet_call *call, struct slice line)
+{
+    call->words_len = 0;
+    while (call->words_len < TELNET_MAX_WORDS) {
+        const uint8_t *blank = memchr(line.data, ' ', line.size);
+        struct slice word = line;
+
+        if (blank != NULL)
+            word.size = (size_t)(blank - line.data);
+        call->words[call->words_len++] = word;
+        if (blank == NULL)
+            return;
+        line = slice_of(blank + 1, line.size - word.size - 1);
+    }
+}
+
+static void
+say_help(const struct telnet *t, struct buf *out)
+{
+    buf_put_str(out, "available commands: ");
+    for (size_t i = 0; i < t->o.routes_len; i++)
+        buf_printf(out, "%s ", t->o.routes[i].name);
+    buf_put_str(out, "\n");
+}
+
+static const struct telnet_route *
+find_route(const struct telnet *t, struct slice name)
+{
+    for (size_t i = 0; i < t->o.routes_len; i++)
+        if (slice_eq_str(name, t->o.routes[i].name))
+            return &t->o.routes[i];
+    return NULL;
+}
+
+static void
+run_command(struct telnet_loop *l, struct telnet_conn *c, struct slice line)
+{
+    struct telnet_call *call = l->call;
+    const struct telnet_route *r;
+    struct buf out = BUF_INIT;
+
+    split(call, as_utf8(l, line));
+    call->peer = (const struct sockaddr *)&c->peer;
+    call->out = &out;
+    call->close = false;
+    r = find_route(l->telnet, call->words[0]);
+    if (r == NULL) {
+        buf_put_str(&out, "unknown command: ");
+        buf_put_slice(&out, call->words[0]);
+        buf_put_str(&out, ".  Try `help'.\n");
+    } else if (r->serve != NULL) {
+        r->serve(r->ctx, call);
+    } else if (strcmp(r->name, "help") == 0) {
+        say_help(l->telnet, &out);
+    } else if (strcmp(r->name, "exit") == 0) {
+        call->close = true;
+    }
+    telnet_say(l, c, buf_slice(&out));
+    buf_fini(&out);
+    c->closing |= call->close;
+}
+
+/* -- lines ----------------------------------------------------------------- */
+
+/* Telnet programs negotiate: IAC, a command and perhaps an option. */
+static struct slice
+skip_negotiation(struct slice line)
+{
+    while (line.size >= 2 && line.data[0] == 0xff && line.data[1] >= 240 &&
+           line.data[1] != 0xff) {
+        size_t n = line.data[1] >= 251 && line.size >= 3 ? 3 : 2;
+
+        line = slice_of(line.data + n, line.size - n);
+    }
+    return line;
+}
+
+static void
+say_too_long(struct telnet_loop *l, struct telnet_conn *c)
+{
+    char text[96];
+    int n = snprintf(text, sizeof text,
+                     "line too long: skipped, the limit is %zu bytes\n",
+                     l->telnet->o.line_bytes);
+
+    counter_add(CNT_ERR_ARGUMENTS, 1);
+    telnet_say(l, c, slice_of(text, (size_t)n));
+}
+
+/* "put" and what follows: false when the store is too busy to take it. */
+static bool
+run_put(struct telnet_loop *l, struct telnet_conn *c, struct slice line)
+{
+    if (l->stalled || (put_batch_is_full(l->batch) && !telnet_flush(l)))
+        return false;
+    l->batch_conn = c;
+    c->has_put = true;
+    put_batch_line(l->batch,
+                   line.size < 4 ? slice_of(NULL, 0)
+                                 : slice_of(line.data + 4, line.size - 4),
+                   0);
+    return true;
+}
+
+/* False when the line must wait, together with all behind it. */
+static bool
+run_line(struct telnet_loop *l, struct telnet_conn *c, struct slice line)
+{
+    if (line.size > 0 && line.data[0] == 0xff)
+        line = skip_negotiation(line);
+    if (line.size > 0 && line.data[line.size - 1] == '\r')
+        line.size--;
+    if (line.size > l->telnet->o.line_bytes) {
+        if (l->batch_conn == c && !telnet_flush(l))
+            return false;
+        say_too_long(l, c);
+        return true;
+    }
+    if (l->telnet->has_put && line.size >= 3 &&
+        memcmp(line.data, "put", 3) == 0 &&
+        (line.size == 3 || line.data[3] == ' '))
+        return run_put(l, c, line);
+    /* Answers come in the order of the lines. */
+    if (l->batch_conn == c && !telnet_flush(l))
+        return false;
+    run_command(l, c, line);
+    return true;
+}
+
+/* Runs lines; returns how many bytes of them are done with. */
+static size_t
+run_lines(struct telnet_loop *l, struct telnet_conn *c, const uint8_t *data,
+          size_t size)
+{
+    size_t at = 0;
+
+    while (!c->closing) {
+        const uint8_t *end = memchr(data + at, '\n', size - at);
+        size_t line;
+
+        if (end == NULL)
+            break;
+        line = (size_t)(end - data) - at;
+        if (c->skipping)
+            c->skipping = false;
+        else if (!run_line(l, c, slice_of(data + at, line)))
+            break;
+        else
+            l->lines++;
+        at += line + 1;
+    }
+    return c->closing ? size : at;
+}
+
+/* -- pieces ---------------------------------------------------------------- */
+
+static void
+keep_rest(struct telnet_conn *c, const uint8_t *data, size_t size)
+{
+    uint8_t *in = size == 0 ? NULL : mem_resize(NULL, size, 1);
+
+    if (size > 0)
+        memcpy(in, data, size);
+    free(c->in);
+    c->in = in;
+    c->in_size = size;
+}
+
+static void
+wait_for_store(struct telnet_loop *l, struct telnet_conn *c)
+{
+    c->waiting = true;
+    c->next_waiting = NULL;
+    *l->waiting_end = c;
+    l->waiting_end = &c->next_waiting;
+}
+
+/* 'size' bytes lie in the loop's buffer; 'eof': there will be no more. */
+static void
+run_piece(struct telnet_loop *l, struct telnet_conn *c, size_t size, bool eof)
+{
+    bool was_stalled = l->stalled, blocked;
+    size_t done = run_lines(l, c, l->buf, size);
+
+    /* Lines are left: the store refuses to take them. */
+    blocked = memchr(l->buf + done, '\n', size - done) != NULL;
+    if (!l->stalled)
+        (void)telnet_flush(l);
+    if (!blocked &&
+        (c->skipping || size - done > l->telnet->o.line_bytes + 1)) {
+        if (!c->skipping)
+            say_too_long(l, c);
+        c->skipping = true;
+        done = size;
+    }
+    keep_rest(c, l->buf + done, size - done);
+    if (l->stalled && !was_stalled) {
+        l->held = l->buf;
+        l->buf = mem_resize(NULL, l->telnet->buf_bytes, 1);
+    }
+    c->eof |= eof;
+    if (blocked || (l->stalled && l->batch_conn == c))
+        wait_for_store(l, c);
+    else
+        c->closing |= c->eof;
+    telnet_touch(l, c);
+}
+
+size_t
+telnet_conn_read(struct telnet_loop *l, struct telnet_conn *c, size_t max)
+{
+    size_t size = c->in_size;
+    ssize_t n;
+
+    if (max > TELNET_READ_BYTES)
+        max = TELNET_READ_BYTES;
+    if (size > 0)
+        memcpy(l->buf, c->in, size);
+    n = recv(c->fd, l->buf + size, max, 0);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    if (n < 0)
+        counter_add(errno == ECONNRESET ? CNT_CONN_RESET : CNT_CONN_UNKNOWN, 1);
+    c->active_us = clock_monotonic_us();
+    if (n > 0)
+        atomic_fetch_add_explicit(&l->telnet->bytes_in, (uint64_t)n,
+                                  memory_order_relaxed);
+    run_piece(l, c, size + (n > 0 ? (size_t)n : 0), n <= 0);
+    return n > 0 ? (size_t)n : 0;
+}
+
+void
+telnet_conn_resume(struct telnet_loop *l, struct telnet_conn *c)
+{
+    size_t size = c->in_size;
+
+    c->waiting = false;
+    if (size > 0)
+        memcpy(l->buf, c->in, size);
+    run_piece(l, c, size, c->eof);
+}
