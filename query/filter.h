@@ -11,16 +11,17 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/slice.h"
+#include "query/regexp.h"
 
 /* enum, name in requests */
-#define FILTER_LIST(X)                       \
-    X(FILTER_LITERAL_OR, "literal_or")       \
-    X(FILTER_ILITERAL_OR, "iliteral_or")     \
+#define FILTER_LIST(X)                           \
+    X(FILTER_LITERAL_OR, "literal_or")           \
+    X(FILTER_ILITERAL_OR, "iliteral_or")         \
     X(FILTER_NOT_LITERAL_OR, "not_literal_or")   \
     X(FILTER_NOT_ILITERAL_OR, "not_iliteral_or") \
-    X(FILTER_WILDCARD, "wildcard")           \
-    X(FILTER_IWILDCARD, "iwildcard")         \
-    X(FILTER_REGEXP, "regexp")               \
+    X(FILTER_WILDCARD, "wildcard")               \
+    X(FILTER_IWILDCARD, "iwildcard")             \
+    X(FILTER_REGEXP, "regexp")                   \
     X(FILTER_NOT_KEY, "not_key")
 
 enum filter_type {
@@ -31,29 +32,35 @@ enum filter_type {
 
 struct filter {
     enum filter_type type;
-    struct slice tagk;   /* name */
-    struct slice text;   /* as the client wrote it, without "type(...)" */
+    struct slice tagk; /* name */
+    struct slice text; /* as the client wrote it, without "type(...)" */
     bool group_by;
-    /* Literals, or the parts of a wildcard, for the types that have them. */
+    bool ignore_case; /* then 'parts' are in lower case */
+    /* Of the literal types: the literals, sorted, each once.  Of wildcards: the
+     * texts between the stars, the first and the last of which are anchored:
+     * "web*" has "web" and "". */
     struct slice *parts;
     size_t parts_len;
-    bool matches_all; /* a wildcard of stars only */
-    void *regexp;     /* pcre2_code *, for FILTER_REGEXP */
+    bool matches_all;      /* a wildcard of stars only */
+    struct regexp *regexp; /* for FILTER_REGEXP */
 };
 
 /* Makes a filter of a type name, e.g. from {"type":..,"filter":..}.  OpenTSDB's
- * texts on failure. Type names ignore case. */
+ * texts on failure. Type names are lower case. */
 MUST_CHECK enum status filter_make(struct arena *a, struct slice type,
                                    struct slice tagk, struct slice text,
                                    bool group_by, struct filter *out,
                                    struct error *e);
 
-/* The old form of tags and of m=metric{k=v}: "*" and "web*" are wildcards, "a|b"
- * is literal_or, "type(expr)" names the type. */
+/* The old form of tags and of m=metric{k=v}: "*" and "web*" are wildcards that
+ * ignore case, "a|b" is literal_or, "type(expr)" names the type in any case. */
 MUST_CHECK enum status filter_from_tag(struct arena *a, struct slice tagk,
                                        struct slice value, bool group_by,
                                        struct filter *out, struct error *e);
 void filter_fini(struct filter *f);
+
+/* Do both ask the same of a series?  What they group by does not count. */
+bool filter_equal(const struct filter *a, const struct filter *b);
 
 /* Does the filter take a series whose tagk has this value? (not_key: never.) A
  * regular expression that exceeds its match limits is ST_LIMIT in '*e' (which

@@ -1,6 +1,7 @@
 /*
- * A query as parsed: what /api/query was asked, from JSON or from a URI, checked
- * and with every name of the query language resolved, but no UID looked up.
+ * A query as parsed: what /api/query was asked, from JSON or from a URI,
+ * checked and with every name of the query language resolved, but no UID looked
+ * up.
  *
  * Owns:    everything lies in the arena that the parser was given; query_fini()
  *          releases what does not (regular expressions).
@@ -27,7 +28,7 @@ struct downsample {
     const struct aggregator *aggregator;
     enum fill_policy fill;
     const struct timezone *zone;
-    struct slice text;   /* as written, for showQuery */
+    struct slice text; /* as written, for showQuery; NULL data: absent */
 };
 
 struct rate_options {
@@ -41,20 +42,22 @@ struct sub_query {
     size_t index; /* its place in the request */
     struct slice aggregator_name;
     const struct aggregator *aggregator;
-    struct slice metric; /* empty: by tsuids */
-    struct slice *tsuids; /* hex as written */
+    struct slice metric;  /* empty: by tsuids */
+    struct slice *tsuids; /* hex as written, not checked; NULL: absent */
     size_t tsuids_len;
     struct downsample downsample;
     bool rate;
+    bool rate_options_given;
     struct rate_options rate_options;
-    struct filter *filters; /* "tags" and "filters" together, by tagk */
+    /* In the order of the request.  Of "tags" and "filters" in one JSON object
+     * the later member counts, as in OpenTSDB. */
+    struct filter *filters;
     size_t filters_len;
-    struct slice *tag_keys, *tag_values; /* "tags" as written, for showQuery */
-    size_t tags_len;
     bool explicit_tags;
     bool pre_aggregate;
-    struct slice rollup_usage; /* "ROLLUP_NOFALLBACK" */
-    double *percentiles;
+    struct slice rollup_usage;     /* "ROLLUP_NOFALLBACK"; empty: none given */
+    bool fuzzy_off, multi_get_off; /* only shown */
+    double *percentiles;           /* ascending; decimals of a 32-bit float */
     size_t percentiles_len;
     bool show_histogram_buckets;
 };
@@ -70,11 +73,12 @@ struct query {
     bool padding;
     bool delete_points;
     bool use_calendar;
-    bool arrays; /* dps as [[ts, v], ...] (?arrays) */
+    bool arrays; /* dps as [[ts, v], ...]: ?arrays of the URI, also of a POST */
     struct sub_query *subs;
     size_t subs_len;
 };
 
+/* Of a query that a parser filled, also when it failed. */
 void query_fini(struct query *q);
 
 #endif

@@ -1,0 +1,96 @@
+/* PCRE2's syntax is close to Java's.  Its just-in-time compiler stays off: it
+ * needs memory that is both written and executed, and counts its limits in
+ * another way. */
+#include "config.h"
+
+#include "query/regexp.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/obj.h"
+
+#define REGEXP_MAGIC       FOURCC('R', 'E', 'G', 'X')
+#define PATTERN_MAX        10000
+#define MATCH_STEPS_MAX    100000
+#define MATCH_DEPTH_MAX    10000
+#define MATCH_HEAP_MAX_KIB 1024
+
+struct regexp {
+    uint32_t magic;
+    pcre2_code *code;
+    pcre2_match_context *limits;
+};
+
+enum status
+regexp_new(struct slice pattern, struct regexp **out, struct error *e)
+{
+    uint32_t options =
+        PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C;
+    struct regexp *r;
+    pcre2_code *code;
+    PCRE2_SIZE at = 0;
+    int err = 0;
+
+    *out = NULL;
+    if (pattern.size > PATTERN_MAX)
+        return error_set(e, ST_LIMIT, "regular expression of %zu bytes",
+                         pattern.size);
+    code = pcre2_compile(pattern.data, pattern.size, options, &err, &at, NULL);
+    if (code == NULL) {
+        PCRE2_UCHAR text[160];
+
+        (void)pcre2_get_error_message(err, text, sizeof text);
+        return error_set(e, ST_INVALID, "%s near index %zu\n%.*s", text,
+                         (size_t)at, SLICE_ARG(pattern));
+    }
+    r = mem_new(sizeof *r);
+    r->magic = REGEXP_MAGIC;
+    r->code = code;
+    r->limits = pcre2_match_context_create(NULL);
+    INSIST(r->limits != NULL);
+    (void)pcre2_set_match_limit(r->limits, MATCH_STEPS_MAX);
+    (void)pcre2_set_depth_limit(r->limits, MATCH_DEPTH_MAX);
+    (void)pcre2_set_heap_limit(r->limits, MATCH_HEAP_MAX_KIB);
+    *out = r;
+    return ST_OK;
+}
+
+void
+regexp_free(struct regexp **r)
+{
+    if (*r == NULL)
+        return;
+    OBJ_CHECK(*r, REGEXP_MAGIC);
+    OBJ_CLEAR(*r);
+    pcre2_match_context_free((*r)->limits);
+    pcre2_code_free((*r)->code);
+    free(*r);
+    *r = NULL;
+}
+
+enum status
+regexp_find(const struct regexp *r, struct slice text, struct error *e)
+{
+    static const uint8_t nothing[1] = { 0 };
+    pcre2_match_data *match;
+    int n;
+
+    OBJ_CHECK(r, REGEXP_MAGIC);
+    match = pcre2_match_data_create(1, NULL);
+    INSIST(match != NULL);
+    n = pcre2_match(r->code, text.data == NULL ? nothing : text.data, text.size,
+                    0, 0, match, r->limits);
+    pcre2_match_data_free(match);
+    switch (n) {
+    case PCRE2_ERROR_MATCHLIMIT:
+    case PCRE2_ERROR_DEPTHLIMIT:
+    case PCRE2_ERROR_HEAPLIMIT:
+        return error_set(e, ST_LIMIT,
+                         "the regular expression takes too many steps");
+    default:
+        return n >= 0 ? ST_OK : ST_NOT_FOUND;
+    }
+}

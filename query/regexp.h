@@ -1,0 +1,25 @@
+/*
+ * Regular expressions of clients, through PCRE2: searched for anywhere in a
+ * text, as java.util.regex.Matcher.find() does, with limits on what one
+ * expression may cost.
+ *
+ * Threads: frozen; regexp_find(): any.
+ * Fails:   ST_INVALID (not an expression), ST_LIMIT (too costly).
+ */
+#ifndef QUERY_REGEXP_H
+#define QUERY_REGEXP_H
+
+#include "base/error.h"
+#include "base/slice.h"
+
+struct regexp; /* opaque */
+
+MUST_CHECK enum status regexp_new(struct slice pattern, struct regexp **out,
+                                  struct error *e);
+void regexp_free(struct regexp **r);
+
+/* Bytes that are not UTF-8 match nothing. ST_NOT_FOUND without a match. */
+MUST_CHECK enum status regexp_find(const struct regexp *r, struct slice text,
+                                   struct error *e);
+
+#endif
