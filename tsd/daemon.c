@@ -3,23 +3,365 @@
 
 #include "tsd/daemon.h"
 
+#include <netdb.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/obj.h"
+#include "query/engine.h"
+#include "query/timezone.h"
+#include "tsd/listener.h"
+#include "tsd/queries.h"
+#include "tsd/routes.h"
+#include "uid/annotation.h"
+
+#define DAEMON_MAGIC FOURCC('D', 'A', 'E', 'M')
+
+struct daemon {
+    uint32_t magic;
+    const struct settings *settings;
+    struct api api; /* holds the layers below */
+    struct routes routes;
+    struct listener *listener;
+    struct http_server *http;
+    struct telnet *telnet;
+    unsigned drain_ms;
+};
+
+static enum status open_listener(struct daemon *d, struct error *e);
+static enum status open_store(struct daemon *d, struct error *e);
+static enum status open_engine(struct daemon *d, struct error *e);
+static enum status start_http(struct daemon *d, struct error *e);
+static enum status start_telnet(struct daemon *d, struct error *e);
+
+static unsigned
+unsigned_setting(const struct settings *s, const char *name)
+{
+    return (unsigned)settings_int(s, name);
+}
+
+static uint64_t
+connections_open(void *ctx)
+{
+    return listener_counts(ctx).open;
+}
+
+/* Who we are, for statistics: the name as it is set, and as DNS knows it. */
+static void
+find_host(struct api *a)
+{
+    struct addrinfo hints = { .ai_flags = AI_CANONNAME }, *found = NULL;
+
+    if (gethostname(a->host, sizeof a->host - 1) != 0)
+        (void)snprintf(a->host, sizeof a->host, "localhost");
+    (void)snprintf(a->canonical, sizeof a->canonical, "%s", a->host);
+    if (!settings_bool(a->settings, "tsd.stats.canonical") ||
+        getaddrinfo(a->host, NULL, &hints, &found) != 0)
+        return;
+    if (found->ai_canonname != NULL)
+        (void)snprintf(a->canonical, sizeof a->canonical, "%s",
+                       found->ai_canonname);
+    freeaddrinfo(found);
+}
+
+static enum status
+fill_api(struct daemon *d, int stop_fd, struct error *e)
+{
+    const struct settings *s = d->settings;
+    struct api *a = &d->api;
+
+    a->settings = s;
+    a->clock = &clock_system;
+    a->queries = queries_new();
+    a->zone = timezone_utc();
+    a->answer_bytes = settings_size(s, "halite.query.answer_bytes");
+    a->allow_delete = settings_bool(s, "tsd.http.query.allow_delete");
+    a->started_ms = clock_now_ms(a->clock);
+    a->stop_fd = stop_fd;
+    a->connections_open = connections_open;
+    find_host(a);
+    if (!settings_has(s, "tsd.core.timezone"))
+        return ST_OK;
+    return timezone_find(slice_str(settings_text(s, "tsd.core.timezone")),
+                         &a->zone, e);
+}
+
 enum status
-daemon_start(const struct settings *c, int stop_fd, struct daemon **out,
+daemon_start(const struct settings *s, int stop_fd, struct daemon **out,
              struct error *e)
 {
-    *out = NULL;
-    return error_set(e, ST_BUSY, "the daemon is not there yet");
+    struct daemon *d = mem_new(sizeof *d);
+    enum status st;
+
+    d->magic = DAEMON_MAGIC;
+    d->settings = s;
+    d->drain_ms = unsigned_setting(s, "halite.drain_ms");
+    st = fill_api(d, stop_fd, e);
+    if (st == ST_OK)
+        st = open_listener(d, e);
+    if (st == ST_OK)
+        st = open_store(d, e);
+    if (st == ST_OK)
+        st = open_engine(d, e);
+    if (st == ST_OK) {
+        routes_make(&d->api, d->api.put, &d->routes);
+        st = start_http(d, e);
+    }
+    if (st == ST_OK)
+        st = start_telnet(d, e);
+    if (st == ST_OK)
+        st = listener_start(d->listener, d->http, d->telnet, e);
+    *out = d;
+    if (st != ST_OK && daemon_stop(out, NULL) != ST_OK)
+        log_warn("tsd", "closed badly after a failed start");
+    return st;
 }
 
 const char *
 daemon_address(const struct daemon *d)
 {
-    return "";
+    OBJ_CHECK(d, DAEMON_MAGIC);
+    return listener_address(d->listener);
 }
 
 enum status
-daemon_stop(struct daemon **d, struct error *e)
+daemon_stop(struct daemon **dp, struct error *e)
 {
-    *d = NULL;
+    struct daemon *d = *dp;
+    struct api *a;
+    enum status st = ST_OK;
+
+    *dp = NULL;
+    if (d == NULL)
+        return ST_OK;
+    OBJ_CHECK(d, DAEMON_MAGIC);
+    a = &d->api;
+    if (d->listener != NULL)
+        listener_stop(d->listener);
+    if (d->telnet != NULL)
+        telnet_stop(&d->telnet, d->drain_ms);
+    if (d->http != NULL)
+        http_server_stop(&d->http, d->drain_ms);
+    listener_close(&d->listener);
+    engine_close(&a->engine);
+    put_path_free(&a->put);
+    annotations_close(&a->annotations);
+    series_close(&a->series);
+    uid_close(&a->uids);
+    if (a->store != NULL)
+        st = store_close(&a->store, e);
+    queries_free(&a->queries);
+    OBJ_CLEAR(d);
+    free(d);
+    return st;
+}
+
+/* LevelDB, the journal and the log need files too. */
+static size_t
+max_connections(const struct settings *s)
+{
+    size_t wanted = settings_size(s, "tsd.core.connections.limit");
+    size_t reserve = settings_size(s, "halite.connections.reserve");
+    struct rlimit limit;
+    size_t files;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return wanted;
+    files = limit.rlim_cur == RLIM_INFINITY ? SIZE_MAX : limit.rlim_cur;
+    files = files > reserve * 2 ? files - reserve : files / 2;
+    return wanted == 0 || wanted > files ? files : wanted;
+}
+
+static enum status
+open_listener(struct daemon *d, struct error *e)
+{
+    const struct settings *s = d->settings;
+    const struct listener_options o = {
+        .bind = settings_text(s, "tsd.network.bind"),
+        .port = (uint16_t)settings_int(s, "tsd.network.port"),
+        .backlog = (int)settings_int(s, "tsd.network.backlog"),
+        .max_connections = max_connections(s),
+        .no_delay = true,
+        .keep_alive = true,
+        .reuse_address = true,
+    };
+    enum status st = listener_open(&o, &d->listener, e);
+    const char *colon;
+
+    if (st != ST_OK)
+        return st;
+    d->api.connections_ctx = d->listener;
+    colon = strrchr(listener_address(d->listener), ':');
+    d->api.port = colon == NULL ? 0 : (unsigned)strtoul(colon + 1, NULL, 10);
     return ST_OK;
+}
+
+static struct key_shape
+shape_of(const struct settings *s)
+{
+    struct key_shape shape = {
+        .salt_width = (uint8_t)settings_int(s, "tsd.storage.salt.width"),
+        .salt_buckets = (uint16_t)settings_int(s, "tsd.storage.salt.buckets"),
+        .metric_width =
+            (uint8_t)settings_int(s, "tsd.storage.uid.width.metric"),
+        .tagk_width = (uint8_t)settings_int(s, "tsd.storage.uid.width.tagk"),
+        .tagv_width = (uint8_t)settings_int(s, "tsd.storage.uid.width.tagv"),
+    };
+
+    if (shape.salt_width == 0)
+        shape.salt_buckets = 1;
+    return shape;
+}
+
+static enum journal_sync
+sync_of(const struct settings *s)
+{
+    const char *how = settings_text(s, "halite.sync");
+
+    if (strcmp(how, "always") == 0)
+        return JOURNAL_SYNC_ALWAYS;
+    return strcmp(how, "off") == 0 ? JOURNAL_SYNC_OFF : JOURNAL_SYNC_INTERVAL;
+}
+
+static enum status
+open_names(struct daemon *d, struct error *e)
+{
+    const struct settings *s = d->settings;
+    const struct uid_options o = {
+        .cache_entries = settings_size(s, "halite.uid.cache_entries"),
+        .allow_specialchars =
+            settings_text(s, "tsd.core.tag.allow_specialchars"),
+        .random_metrics = settings_bool(s, "tsd.core.uid.random_metrics"),
+    };
+    struct api *a = &d->api;
+    enum status st = uid_open(a->store, &o, &a->uids, e);
+
+    if (st == ST_OK)
+        st = series_open(a->store, a->uids, &a->series, e);
+    if (st == ST_OK)
+        annotations_open(a->store, &a->annotations);
+    return st;
+}
+
+static enum status
+open_store(struct daemon *d, struct error *e)
+{
+    const struct settings *s = d->settings;
+    const struct store_options o = {
+        .dir = settings_bool(s, "halite.memory")
+                   ? NULL
+                   : settings_text(s, "halite.data"),
+        .shape = shape_of(s),
+        .sync = sync_of(s),
+        .sync_interval_ms = unsigned_setting(s, "halite.sync.interval_ms"),
+        .head_bytes = settings_size(s, "halite.store.head_bytes"),
+        .journal_bytes = settings_size(s, "halite.store.journal_bytes"),
+        .journal_segment_bytes =
+            settings_size(s, "halite.store.journal_segment_bytes"),
+        .seal_delay_ms = unsigned_setting(s, "halite.store.seal_delay_ms"),
+        .engine_write_buffer_bytes =
+            settings_size(s, "halite.store.write_buffer_bytes"),
+        .engine_cache_bytes = settings_size(s, "halite.store.cache_bytes"),
+    };
+    enum status st = store_open(&o, &d->api.store, e);
+
+    return st == ST_OK ? open_names(d, e) : st;
+}
+
+static size_t
+query_threads(const struct settings *s)
+{
+    size_t wanted = settings_size(s, "halite.query.threads");
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return wanted > 0 ? wanted : cpus > 0 ? (size_t)cpus : 1;
+}
+
+static enum status
+open_engine(struct daemon *d, struct error *e)
+{
+    const struct settings *s = d->settings;
+    struct api *a = &d->api;
+    const struct engine_options o = {
+        .threads = query_threads(s),
+        .query_bytes = settings_size(s, "halite.query.bytes"),
+        .expansion_limit = settings_size(s, "tsd.query.filter.expansion_limit"),
+        .skip_unresolved_tagvs =
+            settings_bool(s, "tsd.query.skip_unresolved_tagvs"),
+        .limit_points =
+            settings_size(s, "tsd.query.limits.data_points.default"),
+        .limit_bytes = settings_size(s, "tsd.query.limits.bytes.default"),
+        .timeout_ms = unsigned_setting(s, "tsd.query.timeout"),
+    };
+    const struct put_options put = {
+        .rules = {
+            .create_metrics = settings_bool(s, "tsd.core.auto_create_metrics"),
+            .create_tagks = settings_bool(s, "tsd.core.auto_create_tagks"),
+            .create_tagvs = settings_bool(s, "tsd.core.auto_create_tagvs"),
+            .max_tags = settings_size(s, "tsd.storage.max_tags"),
+        },
+        .header_tag = settings_text(s, "tsd.http.header_tag"),
+    };
+
+    a->put = put_path_new(a->store, a->series, a->uids, &put);
+    return engine_open(a->store, a->uids, a->series, &o, &a->engine, e);
+}
+
+/* tsd.core.socket.timeout is in seconds and, when set, holds for all. */
+static unsigned
+idle_ms(const struct settings *s, unsigned fallback)
+{
+    int64_t seconds = settings_int(s, "tsd.core.socket.timeout");
+
+    return seconds > 0 ? (unsigned)seconds * 1000 : fallback;
+}
+
+static enum status
+start_http(struct daemon *d, struct error *e)
+{
+    const struct settings *s = d->settings;
+    const struct http_options o = {
+        .routes = d->routes.http,
+        .routes_len = d->routes.http_len,
+        .threads = unsigned_setting(s, "halite.http.threads"),
+        .workers = unsigned_setting(s, "halite.http.workers"),
+        .workers_queue = settings_size(s, "halite.http.workers_queue"),
+        .body_bytes = settings_size(s, "halite.http.body_bytes"),
+        .bodies_bytes = settings_size(s, "halite.http.bodies_bytes"),
+        .arena_bytes = settings_size(s, "halite.query.bytes"),
+        .head_bytes = settings_size(s, "halite.http.head_bytes"),
+        .head_ms = unsigned_setting(s, "halite.http.head_ms"),
+        .body_ms = unsigned_setting(s, "halite.http.body_ms"),
+        .idle_ms = idle_ms(s, unsigned_setting(s, "halite.http.idle_ms")),
+        .chunked = settings_bool(s, "tsd.http.request.enable_chunked"),
+        .cors_domains = settings_text(s, "tsd.http.request.cors_domains"),
+        .cors_headers = settings_text(s, "tsd.http.request.cors_headers"),
+        .show_stack_trace = settings_bool(s, "tsd.http.show_stack_trace"),
+        .closed = listener_closed,
+        .closed_ctx = d->listener,
+    };
+
+    return http_server_start(&o, &d->http, e);
+}
+
+static enum status
+start_telnet(struct daemon *d, struct error *e)
+{
+    const struct settings *s = d->settings;
+    const struct telnet_options o = {
+        .routes = d->routes.telnet,
+        .routes_len = d->routes.telnet_len,
+        .put = d->routes.has_put ? d->api.put : NULL,
+        .threads = unsigned_setting(s, "halite.telnet.threads"),
+        .idle_ms = idle_ms(s, 0),
+        .silent = !settings_bool(s, "tsd.rpc.telnet.return_errors"),
+        .closed = listener_closed,
+        .closed_ctx = d->listener,
+    };
+
+    return telnet_start(&o, &d->telnet, e);
 }

@@ -7,6 +7,7 @@
 #include <getopt.h>
 
 #include "base/log.h"
+#include "query/timezone.h"
 
 struct flag {
     const char *name;
@@ -118,6 +119,19 @@ run(int argc, char **argv, bool settings, struct options *o)
     return true;
 }
 
+static enum status
+check(const struct settings *s, struct error *e)
+{
+    const struct timezone *zone;
+    enum status st = settings_check(s, e);
+
+    if (st != ST_OK || !settings_has(s, "tsd.core.timezone"))
+        return st;
+    st = timezone_find(slice_str(settings_text(s, "tsd.core.timezone")), &zone,
+                       e);
+    return st == ST_OK ? ST_OK : error_wrap(e, st, "tsd.core.timezone");
+}
+
 enum status
 options_parse(int argc, char **argv, bool as_tsdb, struct options *out,
               struct error *e)
@@ -142,7 +156,7 @@ options_parse(int argc, char **argv, bool as_tsdb, struct options *out,
         if (st != ST_OK)
             return st;
     }
-    return settings_check(out->settings, e);
+    return check(out->settings, e);
 }
 
 void

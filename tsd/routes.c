@@ -1,0 +1,179 @@
+/* See tsd/routes.h. */
+#include "config.h"
+
+#include "tsd/routes.h"
+
+#include <netinet/in.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/obj.h"
+#include "tsd/api_put.h"
+#include "tsd/stats.h"
+#include "tsd/version.h"
+
+/* Who has an endpoint: OpenTSDB's table, with our additions. */
+enum {
+    IN_RO = 1,
+    IN_WO = 2,
+    IN_ALL = 3, /* rw has all */
+    API = 4,    /* goes with tsd.core.enable_api */
+    UI = 8,     /* goes with tsd.core.enable_ui */
+    DIE = 16,   /* goes with tsd.no_diediedie */
+    PUT = 32,   /* its context is the put path */
+    WORKER = 64,
+};
+
+#define GET_POST (HTTP_GET | HTTP_POST)
+#define ANY \
+    (HTTP_GET | HTTP_POST | HTTP_PUT | HTTP_DELETE | HTTP_HEAD | HTTP_OTHER)
+
+static const struct entry {
+    const char *path;
+    http_serve *serve;
+    unsigned methods, flags;
+} entries[] = {
+    { "/api/aggregators", api_aggregators, GET_POST, IN_ALL | API },
+    { "/api/config", api_config, GET_POST, IN_ALL | API },
+    { "/api/dropcaches", api_dropcaches, HTTP_GET | HTTP_DELETE,
+      IN_ALL | API | WORKER },
+    { "/api/serializers", api_serializers, GET_POST, IN_ALL | API },
+    { "/api/stats", api_stats, GET_POST, IN_ALL | API | WORKER },
+    { "/api/status", api_health, GET_POST, IN_ALL | API },
+    { "/api/version", api_version, GET_POST, IN_ALL | API },
+
+    { "/api/annotation", api_annotation,
+      GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE, IN_WO | API | WORKER },
+    { "/api/annotations", api_annotation,
+      GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE, IN_WO | API | WORKER },
+    { "/api/put", api_put_serve, HTTP_POST, IN_WO | API | PUT | WORKER },
+
+    { "/api/query", api_query,
+      GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE, IN_RO | API | WORKER },
+    { "/api/search", api_search, GET_POST | HTTP_OVERRIDE,
+      IN_RO | API | WORKER },
+    { "/api/suggest", api_suggest, GET_POST, IN_RO | API | WORKER },
+
+    { "/aggregators", api_aggregators, GET_POST, IN_ALL | UI },
+    { "/dropcaches", api_dropcaches, HTTP_GET | HTTP_DELETE,
+      IN_ALL | UI | WORKER },
+    { "/logs", api_logs, ANY, IN_ALL | UI | WORKER },
+    { "/stats", api_stats, GET_POST, IN_ALL | UI | WORKER },
+    { "/version", api_version, GET_POST, IN_ALL | UI },
+    { "/diediedie", api_diediedie, ANY, IN_ALL | UI | DIE },
+    { "/health", api_health, HTTP_GET | HTTP_HEAD, IN_ALL },
+
+    { "/", api_home, ANY, IN_RO | UI },
+    { "/favicon.ico", api_favicon, ANY, IN_RO | UI },
+    { "/s", api_static, ANY, IN_RO | UI | WORKER },
+    { "/suggest", api_suggest, GET_POST, IN_RO | UI | WORKER },
+};
+
+static bool
+is_wanted(const struct settings *s, unsigned flags)
+{
+    const char *mode = settings_text(s, "tsd.mode");
+
+    if (strcmp(mode, "ro") == 0 && (flags & IN_RO) == 0)
+        return false;
+    if (strcmp(mode, "wo") == 0 && (flags & IN_WO) == 0)
+        return false;
+    if ((flags & API) != 0 && !settings_bool(s, "tsd.core.enable_api"))
+        return false;
+    if ((flags & UI) != 0 && !settings_bool(s, "tsd.core.enable_ui"))
+        return false;
+    return (flags & DIE) == 0 || !settings_bool(s, "tsd.no_diediedie");
+}
+
+/* -- telnet ---------------------------------------------------------------- */
+
+static void
+telnet_stats(void *ctx, struct telnet_call *call)
+{
+    stats_write_lines(ctx, call->out);
+}
+
+static void
+telnet_version(void *ctx, struct telnet_call *call)
+{
+    buf_put_str(call->out, version_text());
+}
+
+static void
+telnet_dropcaches(void *ctx, struct telnet_call *call)
+{
+    const struct api *a = ctx;
+
+    api_drop_caches(a);
+    buf_put_str(call->out, "Caches dropped.\n");
+}
+
+static bool
+is_loopback(const struct sockaddr *peer)
+{
+    const struct sockaddr_in *v4 = (const void *)peer;
+    const struct sockaddr_in6 *v6 = (const void *)peer;
+
+    if (peer->sa_family == AF_INET)
+        return ntohl(v4->sin_addr.s_addr) >> 24 == 127;
+    if (peer->sa_family != AF_INET6)
+        return false;
+    if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr))
+        return v6->sin6_addr.s6_addr[12] == 127;
+    return IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+}
+
+static void
+telnet_diediedie(void *ctx, struct telnet_call *call)
+{
+    const struct api *a = ctx;
+    const uint64_t one = 1;
+
+    if (!is_loopback(call->peer) &&
+        !settings_bool(a->settings, "halite.diediedie.remote")) {
+        buf_put_str(call->out, "diediedie: only this machine may do that\n");
+        return;
+    }
+    log_info("tsd", "a telnet client said diediedie");
+    buf_put_str(call->out, "Cleaning up and exiting now.\n");
+    call->close = true;
+    if (write(a->stop_fd, &one, sizeof one) != (ssize_t)sizeof one)
+        log_warn("tsd", "it is stopping already");
+}
+
+static void
+add_telnet(struct routes *r, const char *name, telnet_serve *serve, void *ctx)
+{
+    INSIST(r->telnet_len < ROUTES_TELNET_MAX);
+    r->telnet[r->telnet_len++] = (struct telnet_route){ name, serve, ctx };
+}
+
+void
+routes_make(struct api *a, struct put_path *put, struct routes *out)
+{
+    *out = (struct routes){ 0 };
+    for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
+        const struct entry *e = &entries[i];
+
+        if (!is_wanted(a->settings, e->flags))
+            continue;
+        INSIST(out->http_len < ROUTES_MAX);
+        out->http[out->http_len++] = (struct http_route){
+            .path = e->path,
+            .methods = e->methods,
+            .worker = (e->flags & WORKER) != 0,
+            .serve = e->serve,
+            .ctx = (e->flags & PUT) != 0 ? (void *)put : (void *)a,
+        };
+    }
+    out->has_put = is_wanted(a->settings, IN_WO);
+    if (is_wanted(a->settings, IN_ALL | DIE))
+        add_telnet(out, "diediedie", telnet_diediedie, a);
+    add_telnet(out, "dropcaches", telnet_dropcaches, a);
+    add_telnet(out, "exit", NULL, NULL);
+    add_telnet(out, "help", NULL, NULL);
+    if (out->has_put)
+        add_telnet(out, "put", NULL, NULL);
+    add_telnet(out, "stats", telnet_stats, a);
+    add_telnet(out, "version", telnet_version, a);
+}

@@ -1,0 +1,28 @@
+/*
+ * Which endpoints and which telnet commands exist, by tsd.mode, enable_api,
+ * enable_ui and no_diediedie.
+ *
+ * Threads: owner, then frozen.
+ */
+#ifndef TSD_ROUTES_H
+#define TSD_ROUTES_H
+
+#include "tsd/api.h"
+#include "tsd/put.h"
+#include "tsd/telnet.h"
+
+#define ROUTES_MAX        64
+#define ROUTES_TELNET_MAX 16
+
+struct routes {
+    struct http_route http[ROUTES_MAX];
+    size_t http_len;
+    struct telnet_route telnet[ROUTES_TELNET_MAX];
+    size_t telnet_len;
+    bool has_put; /* telnet's */
+};
+
+/* 'a' and 'put' become the contexts and must outlive the servers. */
+void routes_make(struct api *a, struct put_path *put, struct routes *out);
+
+#endif

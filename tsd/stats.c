@@ -1,0 +1,89 @@
+/* See tsd/stats.h. */
+#include "config.h"
+
+#include "tsd/stats.h"
+
+#include "base/counters.h"
+
+static void
+each_uid(const struct api *a, enum uid_kind kind, stats_found *found, void *ctx)
+{
+    struct uid_counts c = uid_counts(a->uids, kind);
+    char tags[40];
+
+    (void)snprintf(tags, sizeof tags, "kind=%s", uid_kind_name(kind));
+    found(ctx, "uid.cache-hit", tags, c.cache_hits);
+    found(ctx, "uid.cache-miss", tags, c.cache_misses);
+    found(ctx, "uid.cache-size", tags, c.cache_size);
+    found(ctx, "uid.random-collisions", tags, 0);
+    found(ctx, "uid.rejected-assignments", tags, 0);
+    found(ctx, "uid.ids-used", tags, c.ids_used);
+    found(ctx, "uid.ids-available", tags, c.ids_available);
+}
+
+static void
+each_of_store(const struct api *a, stats_found *found, void *ctx)
+{
+    struct store_counts c = store_counts(a->store);
+
+    found(ctx, "storage.points.added", "", c.points_added);
+    found(ctx, "storage.head.series", "", c.head_series);
+    found(ctx, "storage.head.rows", "", c.head_rows);
+    found(ctx, "storage.head.points", "", c.head_points);
+    found(ctx, "storage.head.bytes", "", c.head_bytes);
+    found(ctx, "storage.rows.sealed", "", c.rows_sealed);
+    found(ctx, "storage.rows.merged", "", c.rows_merged);
+    found(ctx, "series.total", "", series_total(a->series));
+}
+
+void
+stats_each(const struct api *a, stats_found *found, void *ctx)
+{
+    found(ctx, "connectionmgr.connections", "type=open",
+          a->connections_open(a->connections_ctx));
+    for (int i = 0; i < COUNTER_LEN; i++) {
+        const struct counter_text *t = counter_text((enum counter)i);
+
+        found(ctx, t->name, t->tags, counter_get((enum counter)i));
+    }
+    for (int k = 0; k < UID_KINDS; k++)
+        each_uid(a, (enum uid_kind)k, found, ctx);
+    each_of_store(a, found, ctx);
+}
+
+void
+stats_put_tags(const struct api *a, struct buf *b)
+{
+    buf_printf(b, " host=%s", a->host);
+    if (settings_bool(a->settings, "tsd.stats.canonical"))
+        buf_printf(b, " fqdn=%s", a->canonical);
+    if (settings_bool(a->settings, "tsd.core.stats_with_port"))
+        buf_printf(b, " port=%u", a->port);
+}
+
+struct lines {
+    const struct api *a;
+    struct buf *b;
+    int64_t now_s;
+};
+
+static void
+put_line(void *ctx, const char *name, const char *tags, uint64_t value)
+{
+    const struct lines *l = ctx;
+
+    buf_printf(l->b, "tsd.%s %lld %llu", name, (long long)l->now_s,
+               (unsigned long long)value);
+    if (*tags != '\0')
+        buf_printf(l->b, " %s", tags);
+    stats_put_tags(l->a, l->b);
+    buf_put_u8(l->b, '\n');
+}
+
+void
+stats_write_lines(const struct api *a, struct buf *b)
+{
+    struct lines l = { a, b, clock_now_ms(a->clock) / 1000 };
+
+    stats_each(a, put_line, &l);
+}
