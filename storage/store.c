@@ -406,13 +406,19 @@ put_bucket(struct put *p, unsigned bucket, struct store_point *points,
                      ? error_set(p->e, ST_BUSY, "no memory for a record")
                      : journal_append(p->s->journal, RECORD_POINTS,
                                       buf_slice(&b->record), &p->lsn, p->e);
-    lock_drop(&b->lock);
     if (status != ST_OK) {
         p->taken = before;
         p->status = status;
-        for (size_t i = 0; i < len; i++)
+        for (size_t i = 0; i < len; i++) {
+            struct head_series *series = series_of(b, points[order[i]].series);
+
             points[order[i]].status = status;
+            /* The record that defined it is not in the journal. */
+            if (series != NULL)
+                series->defined_segment = 0;
+        }
     }
+    lock_drop(&b->lock);
 }
 
 /* Sorts a chunk by bucket (counting sort, stable) and hands over each bucket's

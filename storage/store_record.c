@@ -159,8 +159,9 @@ replay_entry(struct replay *r, struct head_bucket *b, struct meaning *m,
         return true;
     }
     r->points++;
-    INSIST(head_append(&r->s->head, b, m->series[index], p, segment,
-                       store_now_s()));
+    if (!head_append(&r->s->head, b, m->series[index], p, segment,
+                     store_now_s()))
+        return false;
     atomic_fetch_add(&r->s->head.points, 1);
     return true;
 }
