@@ -39,6 +39,8 @@ START_TEST(the_salt_never_changes)
     ck_assert_uint_eq(key_salt(&salted, S(TSUID)), 0);
     ck_assert_uint_eq(key_salt(&wide, S(TSUID)), 192);
     ck_assert_uint_eq(key_salt(&plain, S(TSUID)), 0);
+    ck_assert(hash_slice(S(TSUID), 0) == UINT64_C(0x1cf210547dfc80c0));
+    ck_assert(hash_slice(S(""), 0) == UINT64_C(0x589c1fe371ecf641));
 }
 END_TEST
 
