@@ -60,6 +60,16 @@ smallest_step(const int64_t *v, size_t len)
     return (uint64_t)min;
 }
 
+static uint64_t
+varint_bits(uint64_t v)
+{
+    uint64_t bits = 8;
+
+    for (; v >= 0x80; v >>= 7)
+        bits += 8;
+    return bits;
+}
+
 /* How many numbers stand for 'len' integers. */
 static size_t
 numbers_len(enum way way, size_t len)
@@ -111,6 +121,8 @@ choose(const int64_t *v, size_t len, struct ints_known known, uint64_t *scratch)
             break;
         transform(way, v, len, references[way], known.min, scratch);
         plan = block_numbers_plan(scratch, numbers_len(way, len));
+        if (way != WAY_OFFSET)
+            plan.bits += varint_bits(zigzag(references[way]));
         if (plan.bits < best.plan.bits)
             best = (struct choice){ way, references[way], plan };
     }
