@@ -25,8 +25,7 @@ block_crc(struct slice bytes, uint32_t base)
     return crc32c_more(crc32c(slice_of(b, sizeof b)), bytes);
 }
 
-/* -- the synopsis: how it is written
- * ---------------------------------------------- */
+/* -- the synopsis: how it is written -------------------------------------- */
 
 /* About the sum of 'count' values between 'a' and 'b', modulo 2^64. */
 static uint64_t
@@ -169,9 +168,7 @@ block_header_put(const struct block_header *h, struct buf *out)
         put_whole_synopsis(h, out);
 }
 
-/* -- reading
- * ---------------------------------------------------------------------------
- */
+/* -- reading -------------------------------------------------------------- */
 
 /* Checks the CRC and takes it off. */
 static enum status

@@ -119,7 +119,7 @@ bits_fill_slowly(struct bits_in *in)
     }
 }
 
-/* At least 57 bits in the window. */
+/* At least 56 bits in the window. */
 static inline void
 bits_fill(struct bits_in *in)
 {
@@ -132,7 +132,7 @@ bits_fill(struct bits_in *in)
     }
 }
 
-/* 'width' <= 57 and <= what is in the window. */
+/* 'width' <= 56 and <= what is in the window. */
 static inline uint64_t
 bits_get(struct bits_in *in, unsigned width)
 {

@@ -22,7 +22,7 @@ struct work {
     uint64_t *scratch; /* both of p->len */
 };
 
-/* -- the synopsis -------------------------------------------------- */
+/* -- the synopsis --------------------------------------------------------- */
 
 static double
 as_double(const struct points *p, size_t i)
@@ -71,8 +71,7 @@ summarize_floats(const struct points *p, struct synopsis *s)
     s->last.d = as_double(p, p->len - 1);
 }
 
-/* -- encoding: what the block will be
- * ---------------------------------------------- */
+/* -- encoding: what the block will be ------------------------------------- */
 
 static void
 check_input(const struct points *p, uint32_t base)
@@ -208,8 +207,7 @@ describe_values(struct work *w)
         describe_whole(w);
 }
 
-/* -- encoding: the columns
- * ----------------------------------------------------------- */
+/* -- encoding: the columns ------------------------------------------------ */
 
 static void
 put_times(struct work *w, int64_t base_ms, struct buf *out)

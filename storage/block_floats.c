@@ -33,8 +33,7 @@ static const double powers[DECIMAL_MAX_SCALE + 1] = {
     1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17,
 };
 
-/* -- decimals
- * ------------------------------------------------------------------ */
+/* -- decimals ------------------------------------------------------------- */
 
 bool
 block_decimal_of(double v, unsigned scale, int64_t *m)
@@ -113,8 +112,7 @@ block_decimal_scale(const struct points *p, unsigned *scale)
     return exceptions <= p->len / 8;
 }
 
-/* -- XOR
- * ----------------------------------------------------------------------- */
+/* -- XOR ------------------------------------------------------------------ */
 
 static void
 put_xor(struct bits_out *o, uint64_t x, struct window *w)

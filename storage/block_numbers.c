@@ -32,8 +32,7 @@ bit_length(uint64_t u)
     return u == 0 ? 0 : 64 - (unsigned)__builtin_clzll(u);
 }
 
-/* -- choosing -----------------------------------------------------------------
- */
+/* -- choosing ------------------------------------------------------------- */
 
 static struct histogram
 histogram_of(const uint64_t *u, size_t len)
@@ -143,8 +142,7 @@ block_numbers_plan(const uint64_t *u, size_t len)
     return plan;
 }
 
-/* -- writing ------------------------------------------------------------------
- */
+/* -- writing -------------------------------------------------------------- */
 
 static void
 put_packed(const uint64_t *u, size_t len, unsigned width, struct buf *out)
@@ -260,15 +258,14 @@ block_numbers_encode(uint64_t *u, size_t len, struct numbers_plan plan,
         put_flat(u, len, plan, out);
 }
 
-/* -- reading ------------------------------------------------------------------
- */
+/* -- reading -------------------------------------------------------------- */
 
 static void
 get_packed(struct cursor *c, uint64_t *out, size_t len, unsigned width)
 {
     struct bits_in in = bits_in_of(c);
 
-    if (width <= 57) {
+    if (width <= 56) {
         for (size_t i = 0; i < len; i++) {
             if (in.have < width)
                 bits_fill(&in);
@@ -296,7 +293,7 @@ get_rice(struct cursor *c, uint64_t *out, size_t len, unsigned k)
 {
     struct bits_in in = bits_in_of(c);
     const uint64_t escape = UINT64_C(1) << (63 - RICE_ESCAPE);
-    unsigned need = k <= 25 ? RICE_ESCAPE + 8 + k : 57;
+    unsigned need = k <= 24 ? RICE_ESCAPE + 8 + k : 56;
 
     for (size_t i = 0; i < len; i++) {
         uint64_t high;

@@ -85,8 +85,7 @@ block_is_whole(const struct block_header *h)
     return block_kinds(h) == KINDS_INT || h->scale != SCALE_NONE;
 }
 
-/* -- columns -----------------------------------------------------------------
- */
+/* -- columns -------------------------------------------------------------- */
 
 /* How a column of numbers is written; the byte in front of it is 'codec', with
  * the parameter in its low bits. */
@@ -126,8 +125,7 @@ void block_ints_decode(struct cursor *c, int64_t *out, size_t len,
 void block_floats_encode(const uint64_t *bits, size_t len, struct buf *out);
 void block_floats_decode(struct cursor *c, uint64_t *out, size_t len);
 
-/* -- decimals: doubles as integers, v = m / 10^scale ------------------------
- */
+/* -- decimals: doubles as integers, v = m / 10^scale ---------------------- */
 
 #define DECIMAL_MAX_SCALE 17
 #define DECIMAL_MAX       (INT64_C(1) << 53)

@@ -42,8 +42,7 @@ struct turn {
 static void flush(struct journal *j, bool change) REQUIRES(j->lock);
 static void sync_written(struct journal *j) REQUIRES(j->lock);
 
-/* -- appending --------------------------------------------------------------
- */
+/* -- appending ------------------------------------------------------------ */
 
 static enum status
 failure(struct journal *j, struct error *e) REQUIRES(j->lock)
@@ -134,8 +133,7 @@ journal_commit(struct journal *j, uint64_t lsn, bool sync, struct error *e)
     return st;
 }
 
-/* -- the writer and the syncer ----------------------------------------------
- */
+/* -- the writer and the syncer -------------------------------------------- */
 
 static void
 fail(struct journal *j, const struct error *e) REQUIRES(j->lock)
@@ -316,8 +314,7 @@ journal_interval_main(void *arg)
     return NULL;
 }
 
-/* -- segments ---------------------------------------------------------------
- */
+/* -- segments ------------------------------------------------------------- */
 
 uint64_t
 journal_segment(const struct journal *j)

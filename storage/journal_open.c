@@ -23,7 +23,7 @@
 
 static enum status open_files(struct journal *j, struct error *e);
 
-/* -- life ------------------------------------------------------------------ */
+/* -- life ----------------------------------------------------------------- */
 
 static ssize_t
 kernel_write(int fd, const void *data, size_t size)
@@ -140,8 +140,7 @@ journal_set_io(struct journal *j, const struct journal_io *io)
     lock_drop(&j->lock);
 }
 
-/* -- opening ----------------------------------------------------------------
- */
+/* -- opening -------------------------------------------------------------- */
 
 static char *
 path_of(const struct journal *j, uint64_t segment)

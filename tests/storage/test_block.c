@@ -12,8 +12,7 @@
 
 #define BASE UINT32_C(1292148000)
 
-/* -- data of many shapes ----------------------------------------------------
- */
+/* -- data of many shapes -------------------------------------------------- */
 
 static uint64_t
 below(uint64_t *state, uint64_t limit)
@@ -385,8 +384,7 @@ generate(struct points *p, time_fn *at, value_fn *of, size_t max,
     }
 }
 
-/* -- what must hold
- * ------------------------------------------------------------ */
+/* -- what must hold ------------------------------------------------------- */
 
 /* Check's macros write to a file each time: not once for every point. */
 static void
@@ -561,8 +559,34 @@ START_TEST(appends)
 }
 END_TEST
 
-/* -- damage
- * ------------------------------------------------------------------------ */
+/* Each codec with each of its parameters, whether it suits the numbers or not.
+ */
+START_TEST(numbers_of_every_width)
+{
+    uint64_t state = harness_seed(8) + (uint64_t)_i, u[200], copy[200];
+    uint64_t back[200];
+    struct buf b = BUF_INIT;
+
+    for (unsigned width = 1; width <= 64; width++) {
+        struct numbers_plan plan = { _i % 2 ? NUMBERS_RICE : NUMBERS_PACKED,
+                                     width - 1, 0 };
+        struct cursor c;
+
+        for (size_t i = 0; i < 200; i++)
+            copy[i] = u[i] = harness_random(&state) >> (64 - width) >>
+                             (_i < 2 ? 0 : below(&state, 64));
+        buf_clear(&b);
+        block_numbers_encode(copy, 200, plan, &b);
+        c = cursor_of(buf_slice(&b));
+        block_numbers_decode(&c, back, 200);
+        ck_assert_msg(!c.failed && cursor_left(&c) == 0, "width %u", width);
+        ck_assert_msg(memcmp(u, back, sizeof u) == 0, "width %u", width);
+    }
+    buf_fini(&b);
+}
+END_TEST
+
+/* -- damage --------------------------------------------------------------- */
 
 static void
 expect_refused(struct slice block, const char *what, size_t at)
@@ -656,9 +680,7 @@ START_TEST(survives_wrong_bytes)
 }
 END_TEST
 
-/* -- size
- * ---------------------------------------------------------------------------
- */
+/* -- size ----------------------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -702,5 +724,6 @@ START_TEST(is_small)
 END_TEST
 
 TEST_MAIN("block", LOOP(round_trips, values), TIMES(many_points, 4),
-          TEST(appends), LOOP(refuses_damage, values), TEST(belongs_to_its_row),
+          TEST(appends), TIMES(numbers_of_every_width, 4),
+          LOOP(refuses_damage, values), TEST(belongs_to_its_row),
           LOOP(survives_wrong_bytes, values), LOOP(is_small, sizes))

@@ -18,7 +18,7 @@
 #include "storage/journal_priv.h"
 #include "tests/harness.h"
 
-/* -- a folder of its own --------------------------------------------------- */
+/* -- a folder of its own -------------------------------------------------- */
 
 static char *
 folder_make(void)
@@ -100,8 +100,7 @@ folder_fill(const char *dir, uint64_t segment, struct slice bytes)
     file_write(dir, segment, bytes);
 }
 
-/* -- short forms ------------------------------------------------------------
- */
+/* -- short forms ---------------------------------------------------------- */
 
 static struct journal *
 open_with(struct journal_options o)
@@ -184,8 +183,7 @@ reopen(const char *dir, struct buf *records, struct error *e)
     return st;
 }
 
-/* -- replay -----------------------------------------------------------------
- */
+/* -- replay --------------------------------------------------------------- */
 
 START_TEST(replays_what_was_appended)
 {
@@ -281,8 +279,7 @@ START_TEST(large_records)
 }
 END_TEST
 
-/* -- many threads ------------------------------------------------------------
- */
+/* -- many threads --------------------------------------------------------- */
 
 #define WRITERS 8
 #define ROUNDS  400
@@ -387,8 +384,7 @@ START_TEST(threads_keep_their_order)
 }
 END_TEST
 
-/* -- damage -------------------------------------------------------------------
- */
+/* -- damage --------------------------------------------------------------- */
 
 /* Three records, and where each ends in the file. */
 static struct buf
@@ -636,8 +632,7 @@ START_TEST(appends_after_a_torn_tail)
 }
 END_TEST
 
-/* -- segments -----------------------------------------------------------------
- */
+/* -- segments ------------------------------------------------------------- */
 
 START_TEST(rotates_and_trims)
 {
@@ -694,8 +689,7 @@ START_TEST(rotates_by_size)
 }
 END_TEST
 
-/* -- syncs and failures
- * --------------------------------------------------------- */
+/* -- syncs and failures --------------------------------------------------- */
 
 static atomic_int faults; /* how many calls still go well */
 

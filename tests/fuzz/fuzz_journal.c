@@ -1,0 +1,120 @@
+/* Replays arbitrary bytes as a segment, three ways, by the first byte:
+ *
+ *     0  the rest is the file
+ *     1  the rest follows a good header
+ *     2  <cut:2> <at:2> <flip:1> { <size:1> <bytes> }...: a file of such
+ *        records, damaged; what is replayed is how it began
+ *
+ * Bit 7 of the first byte: the file is not the last one. */
+#include "config.h"
+
+#include "storage/journal_priv.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/cursor.h"
+#include "base/obj.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct seen {
+    size_t records;
+    size_t bytes; /* with their headers */
+    struct slice file;
+};
+
+/* Each record is what lies in the file behind the one before. */
+static enum status
+see(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
+    struct error *e)
+{
+    struct seen *s = ctx;
+    size_t at = JOURNAL_FILE_HEADER + s->bytes + JOURNAL_RECORD_HEADER;
+
+    INSIST(segment == 7);
+    INSIST(at + payload.size <= s->file.size);
+    INSIST(slice_eq(payload, slice_of(s->file.data + at, payload.size)));
+    s->records++;
+    s->bytes += JOURNAL_RECORD_HEADER + payload.size;
+    return ST_OK;
+}
+
+static enum status
+replay(struct slice file, bool last, struct seen *s)
+{
+    int fd = memfd_create("segment", 0);
+    uint64_t good;
+    struct error e = { 0 };
+    enum status st;
+
+    *s = (struct seen){ .file = file };
+    INSIST(fd >= 0);
+    INSIST(file.size == 0 ||
+           write(fd, file.data, file.size) == (ssize_t)file.size);
+    st = journal_file_read(fd, "segment", 7, last, see, s, &good, &e);
+    INSIST(st == ST_OK || (st == ST_CORRUPT && e.text[0] != '\0'));
+    INSIST(good <= file.size);
+    INSIST(good == 0 || good == JOURNAL_FILE_HEADER + s->bytes);
+    INSIST(st != ST_OK || last || good == file.size);
+    (void)close(fd);
+    return st;
+}
+
+static void
+put_record(struct buf *b, struct slice payload, uint32_t seal)
+{
+    uint8_t header[JOURNAL_RECORD_HEADER];
+
+    journal_record_header(1, payload, header);
+    journal_record_seal(header, seal);
+    buf_put(b, header, sizeof header);
+    buf_put_slice(b, payload);
+}
+
+static void
+replay_damaged(struct cursor *c, struct buf *b, uint32_t seal, bool last)
+{
+    size_t cut = cursor_u16(c), at = cursor_u16(c);
+    uint8_t flip = cursor_u8(c);
+    struct seen s;
+    size_t records = 0;
+
+    for (; !c->failed && records < 100; records++) {
+        struct slice payload = cursor_bytes(c, cursor_u8(c));
+
+        if (c->failed)
+            break;
+        put_record(b, payload, seal);
+    }
+    INSIST(replay(buf_slice(b), last, &s) == ST_OK);
+    INSIST(s.records == records);
+    b->size -= cut % (b->size + 1);
+    if (b->size > 0)
+        b->data[at % b->size] ^= flip;
+    (void)replay(buf_slice(b), last, &s);
+    INSIST(s.records <= records);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct cursor c = cursor_of(slice_of(data, size));
+    uint8_t header[JOURNAL_FILE_HEADER], first = cursor_u8(&c);
+    uint32_t seal = journal_file_header(7, 0, header);
+    bool last = (first & 0x80) == 0;
+    struct buf b = BUF_INIT;
+    struct seen s;
+
+    first = (first & 0x7f) % 3;
+    if (first > 0)
+        buf_put(&b, header, sizeof header);
+    if (first < 2) {
+        buf_put_slice(&b, cursor_bytes(&c, cursor_left(&c)));
+        (void)replay(buf_slice(&b), last, &s);
+    } else {
+        replay_damaged(&c, &b, seal, last);
+    }
+    buf_fini(&b);
+    return 0;
+}
