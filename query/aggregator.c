@@ -5,28 +5,13 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "query/aggregator_priv.h"
+
 /*
  * One row a name, and one function a kind.  The sums are done in the order of
  * the series and with Java's rules for longs (they wrap) because the last digit
  * of an answer depends on both.
  */
-
-enum kind {
-    KIND_SUM,
-    KIND_MIN,
-    KIND_MAX,
-    KIND_AVG,
-    KIND_MEDIAN,
-    KIND_NONE,
-    KIND_MULT,
-    KIND_DEV,
-    KIND_DIFF,
-    KIND_COUNT,
-    KIND_SQUARE_SUM,
-    KIND_FIRST,
-    KIND_LAST,
-    KIND_PERCENTILE,
-};
 
 /* How a percentile's place in the sorted values is found: types of Hyndman and
  * Fan (1996); LEGACY is the (n + 1) p of commons-math, their type 6. */
@@ -34,7 +19,7 @@ enum estimation { EST_LEGACY, EST_R3, EST_R7 };
 
 struct aggregator {
     const char *name;
-    enum kind kind;
+    enum aggregator_kind kind;
     enum interpolation interpolation;
     double percentile;
     enum estimation estimation; /* of integers; doubles: always LEGACY */
@@ -113,11 +98,14 @@ aggregator_at(size_t i)
     return i < AGGREGATORS_LEN ? &aggregators[i] : NULL;
 }
 
-/* -- helpers -------------------------------------------------------------- */
+enum aggregator_kind
+aggregator_kind(const struct aggregator *a)
+{
+    return a->kind;
+}
 
-/* Java's (long) of a double: truncates, saturates, NaN is 0. */
-static int64_t
-to_int(double d)
+int64_t
+aggregator_to_int(double d)
 {
     if (isnan(d))
         return 0;
@@ -127,6 +115,8 @@ to_int(double d)
         return INT64_MIN;
     return (int64_t)d;
 }
+
+/* -- helpers -------------------------------------------------------------- */
 
 static int
 compare_ints(const void *pa, const void *pb)
@@ -242,7 +232,7 @@ dev_ints(const int64_t *v, size_t len)
         squares += (x - mean) * (x - next);
         mean = next;
     }
-    return to_int(sqrt(squares / (double)len));
+    return aggregator_to_int(sqrt(squares / (double)len));
 }
 
 static int64_t
@@ -255,7 +245,7 @@ percentile_ints(const struct aggregator *a, int64_t *v, size_t len)
     percentile_find(a->percentile, a->estimation, len, &low, &high, &part);
     bottom = (double)v[low];
     top = (double)v[high];
-    return to_int(bottom + part * (top - bottom));
+    return aggregator_to_int(bottom + part * (top - bottom));
 }
 
 int64_t
@@ -395,6 +385,16 @@ mult_doubles(const double *v, size_t len)
 }
 
 static double
+count_doubles(const double *v, size_t len)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < len; i++)
+        n += isnan(v[i]) ? 0 : 1;
+    return (double)n;
+}
+
+static double
 percentile_doubles(const struct aggregator *a, double *v, size_t len)
 {
     size_t low, high;
@@ -408,7 +408,7 @@ percentile_doubles(const struct aggregator *a, double *v, size_t len)
 }
 
 double
-aggregator_run_double(const struct aggregator *a, double *v, size_t len)
+aggregator_fold(const struct aggregator *a, const double *v, size_t len)
 {
     size_t n;
     double sum;
@@ -425,10 +425,6 @@ aggregator_run_double(const struct aggregator *a, double *v, size_t len)
         return min_doubles(v, len);
     case KIND_MAX:
         return max_doubles(v, len);
-    case KIND_MEDIAN:
-        n = drop_nans(v, len);
-        sort_doubles(v, n);
-        return n == 0 ? (double)NAN : v[n / 2];
     case KIND_MULT:
         return mult_doubles(v, len);
     case KIND_DEV:
@@ -436,15 +432,28 @@ aggregator_run_double(const struct aggregator *a, double *v, size_t len)
     case KIND_DIFF:
         return diff_doubles(v, len);
     case KIND_COUNT:
-        return (double)drop_nans(v, len);
+        return count_doubles(v, len);
     case KIND_LAST:
         return v[len - 1];
+    case KIND_MEDIAN:
     case KIND_PERCENTILE:
-        n = drop_nans(v, len);
-        return n == 0 ? (double)NAN : percentile_doubles(a, v, n);
     case KIND_NONE:
     case KIND_FIRST:
         break;
     }
     return v[0];
+}
+
+double
+aggregator_run_double(const struct aggregator *a, double *v, size_t len)
+{
+    if (!aggregator_sorts(a))
+        return aggregator_fold(a, v, len);
+    len = drop_nans(v, len);
+    if (len == 0)
+        return NAN;
+    if (a->kind == KIND_PERCENTILE)
+        return percentile_doubles(a, v, len);
+    sort_doubles(v, len);
+    return v[len / 2];
 }

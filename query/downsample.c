@@ -1,7 +1,9 @@
 #include "config.h"
 
 #include <math.h>
+#include <string.h>
 
+#include "query/aggregator_priv.h"
 #include "query/numbers_priv.h"
 
 /*
@@ -68,7 +70,9 @@ bucket_move(const struct downsample *s, struct bucket *b, int64_t ms)
     if (ms < b->next)
         return;
     if (length != 0) {
-        b->start += (ms - b->start) / length * length;
+        b->start = b->next;
+        if (ms - b->start >= length)
+            b->start += (ms - b->start) / length * length;
         b->next = b->start + length;
         return;
     }
@@ -131,11 +135,11 @@ make_grid(struct downsampler *d, struct error *e)
         shown = step(s, step(s, from, -1), 1);
     }
     d->grid_len = grid_count(s, from, to);
-    d->want = (int64_t *)arena_array(d->arena, d->grid_len, sizeof *d->want);
+    d->want = (int64_t *)column_array(d->arena, d->grid_len, sizeof *d->want);
     d->shown = d->want;
     if (shown != from)
         d->shown =
-            (int64_t *)arena_array(d->arena, d->grid_len, sizeof *d->shown);
+            (int64_t *)column_array(d->arena, d->grid_len, sizeof *d->shown);
     if (d->grid_len > 0 && (d->want == NULL || d->shown == NULL))
         return no_memory(e);
     for (size_t i = 0; i < d->grid_len; i++) {
@@ -154,7 +158,7 @@ downsampler_init(struct downsampler *d, const struct downsample *spec,
 {
     *d = (struct downsampler){ .spec = spec, .window = *w, .arena = a };
     d->seek_ms = seek_time(d);
-    d->scratch = (double *)arena_array(a, longest, sizeof *d->scratch);
+    d->scratch = (double *)column_array(a, longest, sizeof *d->scratch);
     if (longest > 0 && d->scratch == NULL)
         return no_memory(e);
     if (spec->fill == FILL_NONE || spec->all)
@@ -162,15 +166,34 @@ downsampler_init(struct downsampler *d, const struct downsample *spec,
     return make_grid(d, e);
 }
 
+/* A series, and whether all its values are doubles. */
+struct source {
+    const struct span *span;
+    bool doubles;
+};
+
+static struct source
+source_of(const struct span *in)
+{
+    bool ints = in->len > 0 && memchr(in->is_float, 0, in->len) != NULL;
+
+    return (struct source){ in, !ints };
+}
+
 /* The value of the bucket of points from..to. */
 static double
-bucket_value(const struct downsampler *d, const struct span *in, size_t from,
+bucket_value(const struct downsampler *d, struct source in, size_t from,
              size_t to)
 {
+    const struct aggregator *a = d->spec->aggregator;
+    const union number *v = in.span->v;
+
+    if (in.doubles && !aggregator_sorts(a))
+        return aggregator_fold(a, &v[from].d, to - from);
     for (size_t i = from; i < to; i++)
         d->scratch[i - from] =
-            in->is_float[i] != 0 ? in->v[i].d : (double)in->v[i].i;
-    return aggregator_run_double(d->spec->aggregator, d->scratch, to - from);
+            in.span->is_float[i] != 0 ? v[i].d : (double)v[i].i;
+    return aggregator_run_double(a, d->scratch, to - from);
 }
 
 /* The end of a run of points before 'ms'. */
@@ -186,9 +209,10 @@ static enum status
 run_all(const struct downsampler *d, const struct span *in, size_t from,
         struct column *out, struct error *e)
 {
+    struct source source = source_of(in);
     int64_t start = d->window.start_ms;
-    int64_t *ts = (int64_t *)arena_array(d->arena, 1, sizeof *ts);
-    union number *v = (union number *)arena_array(d->arena, 1, sizeof *v);
+    int64_t *ts = (int64_t *)column_array(d->arena, 1, sizeof *ts);
+    union number *v = (union number *)column_array(d->arena, 1, sizeof *v);
     size_t to;
 
     if (ts == NULL || v == NULL)
@@ -199,7 +223,7 @@ run_all(const struct downsampler *d, const struct span *in, size_t from,
     if (from == to)
         return ST_OK;
     ts[0] = start;
-    v[0].d = bucket_value(d, in, from, to);
+    v[0].d = bucket_value(d, source, from, to);
     out->len = 1;
     return ST_OK;
 }
@@ -220,9 +244,10 @@ static enum status
 run_sparse(const struct downsampler *d, const struct span *in, size_t at,
            struct column *out, struct error *e)
 {
+    struct source source = source_of(in);
     size_t cap = buckets_max(d, in->len - at), n = 0;
-    int64_t *ts = (int64_t *)arena_array(d->arena, cap, sizeof *ts);
-    union number *v = (union number *)arena_array(d->arena, cap, sizeof *v);
+    int64_t *ts = (int64_t *)column_array(d->arena, cap, sizeof *ts);
+    union number *v = (union number *)column_array(d->arena, cap, sizeof *v);
     struct bucket b = { 0, 0 };
 
     if (cap > 0 && (ts == NULL || v == NULL))
@@ -235,7 +260,7 @@ run_sparse(const struct downsampler *d, const struct span *in, size_t at,
         bucket_move(d->spec, &b, in->ts_ms[at]);
         end = run_end(in, at, b.next);
         ts[n] = b.start;
-        v[n++].d = bucket_value(d, in, at, end);
+        v[n++].d = bucket_value(d, source, at, end);
         at = end;
     }
     *out = (struct column){ ts, v, NULL, n };
@@ -256,7 +281,8 @@ run_filled(const struct downsampler *d, const struct span *in, size_t at,
            struct column *out, struct error *e)
 {
     union number *v =
-        (union number *)arena_array(d->arena, d->grid_len, sizeof *v);
+        (union number *)column_array(d->arena, d->grid_len, sizeof *v);
+    struct source source = source_of(in);
     struct bucket b = { 0, 0 };
 
     if (d->grid_len > 0 && v == NULL)
@@ -272,7 +298,7 @@ run_filled(const struct downsampler *d, const struct span *in, size_t at,
         if (at < in->len && b.start == d->want[i]) {
             size_t end = run_end(in, at, b.next);
 
-            v[i].d = bucket_value(d, in, at, end);
+            v[i].d = bucket_value(d, source, at, end);
             at = end;
             if (at < in->len)
                 bucket_move(d->spec, &b, in->ts_ms[at]);

@@ -28,6 +28,17 @@ struct window {
 /* The first index of 'ts', ascending, whose time is >= 'ms'; or 'len'. */
 size_t column_seek(const int64_t *ts, size_t len, int64_t ms);
 
+/* As arena_array(), but not zeroed: what is written once needs no zeros. */
+static inline void *
+column_array(struct arena *a, size_t len, size_t size)
+{
+    size_t bytes;
+
+    if (__builtin_mul_overflow(len, size, &bytes))
+        return NULL;
+    return arena_alloc(a, bytes);
+}
+
 /* -- downsample.c --------------------------------------------------------- */
 
 struct downsampler {
@@ -35,7 +46,7 @@ struct downsampler {
     struct window window;
     struct arena *arena;
     int64_t seek_ms; /* earlier points are left out: half a bucket */
-    double *scratch; /* the values of one bucket */
+    double *scratch; /* the values of one bucket, as doubles, or to sort */
     /* With a fill policy: the buckets that every series gets.  'want' are the
      * times at which one is expected, 'shown' those it is given; they differ
      * only where a calendar does not come back from where it went. */
@@ -60,6 +71,18 @@ MUST_CHECK enum status downsampler_run(const struct downsampler *d,
 MUST_CHECK enum status rate_run(const struct column *in,
                                 const struct rate_options *o, struct arena *a,
                                 struct column *out, struct error *e);
+
+/* -- moments.c ------------------------------------------------------------ */
+
+struct times {
+    const int64_t *ms; /* ascending, unique */
+    size_t len;
+};
+
+/* The union of 'lists', which are used up; it may be one of them.  False when
+ * the arena is full. */
+bool times_union(struct times *lists, size_t len, struct arena *a,
+                 struct times *out);
 
 /* -- merge.c -------------------------------------------------------------- */
 

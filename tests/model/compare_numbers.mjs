@@ -73,7 +73,9 @@ const NAMES = Object.keys(AGGREGATORS);
 
 function makeCase() {
   const base = pick(BASES), step = pick([250, 1000, 10000, 60000, 600000, 5400000]);
-  const aligned = chance(40), value = pick(VALUES), length = 1 + below(40);
+  const aligned = chance(40), value = pick(VALUES);
+  /* Now and then more moments than one stretch of merge.c has. */
+  const length = chance(2) ? 200 + below(300) : 1 + below(40);
   const aggregator = pick(NAMES), n = aggregator === 'none' ? 1 : 1 + below(6);
   const spans = [];
   for (let i = 0; i < n; i++)
@@ -81,7 +83,7 @@ function makeCase() {
       chance(80) ? value : pick(VALUES)));
   const start = Math.max(0, chance(30) ? base + step * below(10)
     : base + below(step * 10) - step * 5);
-  const end = chance(30) ? base + step * (11 + below(30)) : start + 1 + below(step * 40);
+  const end = chance(30) ? base + step * (11 + below(length)) : start + 1 + below(step * length * 2);
   const c = { start, end, aggregator, spans };
   if (chance(60))
     c.ds = makeDownsample(end - start + 7200e3);
