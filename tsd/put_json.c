@@ -658,16 +658,16 @@ keep_text(struct slice raw, struct buf *text)
 void
 put_json_tags(struct slice raw, struct put_tags *tags, struct buf *text)
 {
-    struct put_json r = { .begin = raw.data,
-                          .at = raw.data,
-                          .end = raw.data + raw.size };
+    struct put_json r = { .begin = raw.data, .at = raw.data };
     bool more;
 
     tags->len = 0;
     tags->more = 0;
+    if (raw.data == NULL)
+        return;
+    r.end = raw.data + raw.size;
     /* All at once, so that what the tags refer to never moves. */
-    if (raw.data == NULL || buf_reserve(text, 3 * raw.size) == NULL ||
-        !open_object(&r, &more))
+    if (buf_reserve(text, 3 * raw.size) == NULL || !open_object(&r, &more))
         return;
     while (more) {
         enum token token;
