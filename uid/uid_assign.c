@@ -124,15 +124,15 @@ assign(struct uid_table *u, enum uid_kind kind, struct slice name, uint64_t *id,
     return st;
 }
 
-/* Finds or assigns; '*lsn' is 0 when it had an id. */
+/* Finds or assigns; '*is_new' says which. (Without a journal '*lsn' is 0.) */
 static enum status
 find_or_assign(struct uid_table *u, enum uid_kind kind, struct slice name,
-               uint64_t *id, uint64_t *lsn, struct error *e)
+               uint64_t *id, bool *is_new, uint64_t *lsn, struct error *e)
 {
     uint64_t changes = atomic_load(&u->kinds[kind].changes);
     enum status st = uid_lookup(u, kind, name, id, e);
 
-    *lsn = 0;
+    *is_new = false;
     if (st != ST_NOT_FOUND)
         return st;
     st = uid_validate_name(u, what_names[kind], name, e);
@@ -143,8 +143,10 @@ find_or_assign(struct uid_table *u, enum uid_kind kind, struct slice name,
     /* Somebody may have been faster; no change at all saves the look. */
     if (changes != atomic_load(&u->kinds[kind].changes))
         st = uid_lookup(u, kind, name, id, e);
-    if (st == ST_NOT_FOUND)
+    if (st == ST_NOT_FOUND) {
         st = assign(u, kind, name, id, lsn, e);
+        *is_new = st == ST_OK;
+    }
     lock_drop(&u->lock);
     return st;
 }
@@ -154,9 +156,10 @@ uid_get_or_create(struct uid_table *u, enum uid_kind kind, struct slice name,
                   uint64_t *id, struct error *e)
 {
     uint64_t lsn;
+    bool is_new;
 
     OBJ_CHECK(u, UID_MAGIC);
-    return find_or_assign(u, kind, name, id, &lsn, e);
+    return find_or_assign(u, kind, name, id, &is_new, &lsn, e);
 }
 
 enum status
@@ -164,15 +167,16 @@ uid_assign(struct uid_table *u, enum uid_kind kind, struct slice name,
            uint64_t *id, struct error *e)
 {
     uint64_t lsn;
+    bool is_new;
     enum status st;
 
     OBJ_CHECK(u, UID_MAGIC);
     st = uid_validate_name(u, what_names[kind], name, e);
     if (st == ST_OK)
-        st = find_or_assign(u, kind, name, id, &lsn, e);
+        st = find_or_assign(u, kind, name, id, &is_new, &lsn, e);
     if (st != ST_OK)
         return st;
-    if (lsn == 0)
+    if (!is_new)
         return error_set(e, ST_INVALID,
                          "Name already exists with UID: %0*" PRIX64,
                          (int)u->kinds[kind].width * 2, *id);
