@@ -297,7 +297,7 @@ answer(struct job *j)
     }
     if (!j->details && !j->summary) {
         if (failed == 0)
-            http_reply_empty(j->reply, 204);
+            http_reply_status(j->reply, 204); /* with a type, as OpenTSDB */
         else
             refuse(j, "One or more data points had errors",
                    "Please see the TSD logs or append \"details\" to the put "
