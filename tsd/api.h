@@ -45,12 +45,14 @@ http_serve api_favicon;
 http_serve api_health;
 http_serve api_home;
 http_serve api_logs;
+http_serve api_plugin;
 http_serve api_query;
 http_serve api_search;
 http_serve api_serializers;
 http_serve api_static;
 http_serve api_stats;
 http_serve api_suggest;
+http_serve api_uid;
 http_serve api_version;
 
 /* -- what several of them do ----------------------------------------------- */

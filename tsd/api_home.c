@@ -20,6 +20,13 @@ api_health(void *ctx, const struct http_request *r, struct http_reply *out)
     buf_put_str(http_reply_body(out), "{\"status\":\"ok\"}");
 }
 
+/* OpenTSDB's plug-ins live here; there are none. */
+void
+api_plugin(void *ctx, const struct http_request *r, struct http_reply *out)
+{
+    http_reply_empty(out, 404);
+}
+
 static const char page[] =
     "<!DOCTYPE html>\n"
     "<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Halite</title>\n"

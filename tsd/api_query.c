@@ -109,6 +109,23 @@ may_delete(const struct work *w, bool wants)
     return false;
 }
 
+static bool
+may_pre_aggregate(const struct work *w)
+{
+    struct parse_error e = { 0 };
+
+    for (size_t i = 0; i < w->q.subs_len; i++)
+        if (w->q.subs[i].pre_aggregate &&
+            !settings_bool(w->a->settings, "tsd.rollups.enable")) {
+            (void)error_set(&e.message, ST_INVALID,
+                            "Pre-aggregates need tsd.rollups.enable");
+            (void)snprintf(e.details, sizeof e.details, "sub-query %zu", i);
+            (void)refuse(w, &e);
+            return false;
+        }
+    return true;
+}
+
 static enum status
 parse_params(struct work *w, const struct parse_options *o,
              struct parse_error *e)
@@ -152,6 +169,8 @@ parse(struct work *w)
         (void)refuse(w, &e);
         return false;
     }
+    if (!may_pre_aggregate(w))
+        return false;
     w->q.arrays = http_has_param(w->r, "arrays");
     if (http_method(w->r) == HTTP_DELETE)
         w->q.delete_points = true;
@@ -209,6 +228,7 @@ read_globals(struct work *w, struct error *e)
 static bool
 run(struct work *w, struct parse_error *e)
 {
+    uint64_t deleted;
     enum status st = ST_OK;
 
     if (!w->q.no_annotations && w->q.global_annotations)
@@ -218,8 +238,12 @@ run(struct work *w, struct parse_error *e)
                         /* The engine takes any pointer; is_gone() reads it. */
                         (void *)(uintptr_t)w->r, w->arena, &w->result, e);
     if (st == ST_OK && w->q.delete_points)
-        st = engine_delete(w->a->engine, &w->q, &w->result, NULL, &e->message);
+        st = engine_delete(w->a->engine, &w->q, &w->result, &deleted,
+                           &e->message);
     w->ran_us = clock_monotonic_us();
+    /* What fails while it runs is told twice; what does not parse is not. */
+    if (st == ST_INVALID && e->details[0] == '\0')
+        (void)snprintf(e->details, sizeof e->details, "%s", e->message.text);
     return st == ST_OK;
 }
 
@@ -248,7 +272,7 @@ write_summary(struct work *w, struct buf *b)
 {
     int64_t now = clock_monotonic_us();
 
-    buf_put_str(b, w->result.groups_len > 0 ? ",{" : "{");
+    buf_put_str(b, b->size > 1 ? ",{" : "{");
     buf_printf(b, "\"statsSummary\":{\"emittedDPs\":%zu,", w->points);
     for (size_t i = 0; i < w->result.stats_len; i++) {
         buf_printf(b, "\"queryIdx_%02zu\":{\"queryIndex\":%zu,", i, i);
@@ -262,6 +286,13 @@ write_summary(struct work *w, struct buf *b)
                (double)(now - w->ran_us) / 1000,
                (double)(now - w->started_us) / 1000,
                (double)(now - w->started_us) / 1000);
+}
+
+/* They are not stored yet, and plain points do not answer for them. */
+static bool
+is_of_histograms(const struct sub_query *s)
+{
+    return s->percentiles_len > 0 || s->show_histogram_buckets;
 }
 
 static const struct result_stats *
@@ -281,9 +312,11 @@ write_answer(struct work *w, struct parse_error *e)
         const struct result_group *g = &w->result.groups[i];
         struct notes notes;
 
+        if (is_of_histograms(g->sub))
+            continue;
         if (read_notes(w, g, &notes, &e->message) != ST_OK)
             return false;
-        if (i > 0)
+        if (b->size > 1)
             buf_put_u8(b, ',');
         w->points += query_json_group(b, &w->q, g, &notes, &w->globals,
                                       stats_of(w, g), w->a->uids, w->arena);

@@ -48,6 +48,9 @@ static const struct entry {
       GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE, IN_WO | API | WORKER },
     { "/api/put", api_put_serve, HTTP_POST, IN_WO | API | PUT | WORKER },
 
+    { "/api/uid", api_uid, GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE,
+      IN_WO | API | WORKER },
+
     { "/api/query", api_query,
       GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE, IN_RO | API | WORKER },
     { "/api/search", api_search, GET_POST | HTTP_OVERRIDE,
@@ -61,6 +64,7 @@ static const struct entry {
     { "/stats", api_stats, GET_POST, IN_ALL | UI | WORKER },
     { "/version", api_version, GET_POST, IN_ALL | UI },
     { "/diediedie", api_diediedie, ANY, IN_ALL | UI | DIE },
+    { "/plugin", api_plugin, ANY, IN_ALL },
     { "/health", api_health, HTTP_GET | HTTP_HEAD, IN_ALL },
 
     { "/", api_home, ANY, IN_RO | UI },
@@ -167,13 +171,14 @@ routes_make(struct api *a, struct put_path *put, struct routes *out)
         };
     }
     out->has_put = is_wanted(a->settings, IN_WO);
-    if (is_wanted(a->settings, IN_ALL | DIE))
-        add_telnet(out, "diediedie", telnet_diediedie, a);
+    /* "help" names them in this order, which is OpenTSDB's. */
+    add_telnet(out, "stats", telnet_stats, a);
     add_telnet(out, "dropcaches", telnet_dropcaches, a);
+    add_telnet(out, "version", telnet_version, a);
     add_telnet(out, "exit", NULL, NULL);
     add_telnet(out, "help", NULL, NULL);
     if (out->has_put)
         add_telnet(out, "put", NULL, NULL);
-    add_telnet(out, "stats", telnet_stats, a);
-    add_telnet(out, "version", telnet_version, a);
+    if (is_wanted(a->settings, IN_ALL | DIE))
+        add_telnet(out, "diediedie", telnet_diediedie, a);
 }
