@@ -1,0 +1,93 @@
+/*
+ * A store with what uid/ keeps in it, in memory or in a folder of its own.
+ */
+#ifndef TESTS_UID_FIXTURE_H
+#define TESTS_UID_FIXTURE_H
+
+#include "storage/store.h"
+#include "tests/harness.h"
+#include "tests/tempdir.h"
+#include "uid/annotation.h"
+#include "uid/series.h"
+#include "uid/uid.h"
+
+struct fixture {
+    char *dir; /* NULL: in memory */
+    struct store_options store_options;
+    struct uid_options uid_options;
+    struct store *store;
+    struct uid_table *uids;
+    struct series_directory *series;
+    struct annotations *notes;
+};
+
+/* Reports the text of a failure. */
+#define OK(call)                                              \
+    do {                                                      \
+        struct error e = { 0 };                               \
+        enum status st_ = (call);                             \
+                                                              \
+        ck_assert_msg(st_ == ST_OK, "%s: %s", #call, e.text); \
+    } while (0)
+
+/* Checks both the status and the text. */
+#define FAILS(call, status_, text_)          \
+    do {                                     \
+        struct error e = { 0 };              \
+                                             \
+        ck_assert_int_eq((call), (status_)); \
+        ck_assert_str_eq(e.text, (text_));   \
+    } while (0)
+
+static inline void
+fixture_open(struct fixture *f)
+{
+    OK(store_open(&f->store_options, &f->store, &e));
+    OK(uid_open(f->store, &f->uid_options, &f->uids, &e));
+    OK(series_open(f->store, f->uids, &f->series, &e));
+    annotations_open(f->store, &f->notes);
+}
+
+static inline void
+fixture_close(struct fixture *f)
+{
+    annotations_close(&f->notes);
+    series_close(&f->series);
+    uid_close(&f->uids);
+    OK(store_close(&f->store, &e));
+}
+
+/* In memory, with the shape given. */
+static inline struct fixture
+fixture_new(struct key_shape shape)
+{
+    struct fixture f = { .store_options.shape = shape };
+
+    fixture_open(&f);
+    return f;
+}
+
+/* In a folder, so that it can be closed and opened again. */
+static inline struct fixture
+fixture_new_on_disk(void)
+{
+    struct fixture f = { .dir = tempdir_new(),
+                         .store_options.shape = KEY_SHAPE_DEFAULT };
+
+    f.store_options.dir = f.dir;
+    f.store_options.sync = JOURNAL_SYNC_OFF;
+    fixture_open(&f);
+    return f;
+}
+
+static inline void
+fixture_free(struct fixture *f)
+{
+    fixture_close(f);
+    if (f->dir != NULL)
+        tempdir_free(&f->dir);
+}
+
+static const struct key_shape shape_default = KEY_SHAPE_DEFAULT;
+
+#endif
