@@ -135,8 +135,7 @@ take_digits(struct put_json *r)
     return r->at > from;
 }
 
-/* Names that stand for numbers, which JSON proper has not. */
-static bool
+static inline bool
 take_word(struct put_json *r, const char *word)
 {
     size_t size = strlen(word);
@@ -147,6 +146,7 @@ take_word(struct put_json *r, const char *word)
     return true;
 }
 
+/* Names that stand for numbers, which JSON proper has not. */
 static bool
 take_infinity(struct put_json *r)
 {
@@ -311,6 +311,14 @@ take_tags(struct put_json *r, struct slice *out)
         *out = slice_of(NULL, 0);
         return true;
     }
+    /* Text that was well-formed once, is so again, and ends where it ended. */
+    if (r->last_tags.size > 0 &&
+        (size_t)(r->end - r->at) >= r->last_tags.size &&
+        memcmp(r->at, r->last_tags.data, r->last_tags.size) == 0) {
+        *out = slice_of(r->at, r->last_tags.size);
+        r->at += r->last_tags.size;
+        return true;
+    }
     from = r->at;
     if (!open_object(r, &more))
         return false;
@@ -322,7 +330,7 @@ take_tags(struct put_json *r, struct slice *out)
             !next_member(r, &more))
             return false;
     }
-    *out = slice_of(from, (size_t)(r->at - from));
+    *out = r->last_tags = slice_of(from, (size_t)(r->at - from));
     return true;
 }
 
@@ -356,6 +364,24 @@ time_of_number(struct slice raw, int64_t *out)
     return true;
 }
 
+/* Digits and no more, as nearly all are. */
+static bool
+take_plain_time(struct put_json *r, int64_t *out)
+{
+    const uint8_t *p = r->at;
+    int64_t v = 0;
+
+    if (p == r->end || *p < '1' || *p > '9')
+        return false;
+    for (; p < r->end && *p >= '0' && *p <= '9' && p - r->at < 18; p++)
+        v = v * 10 + (*p - '0');
+    if (p == r->end || (*p != ',' && *p != '}'))
+        return false;
+    r->at = p;
+    *out = v;
+    return true;
+}
+
 static bool
 take_time(struct put_json *r, int64_t *out)
 {
@@ -363,6 +389,8 @@ take_time(struct put_json *r, int64_t *out)
     struct slice raw;
     bool ok = true;
 
+    if (take_plain_time(r, out))
+        return true;
     if (!take_scalar(r, &token, &raw))
         return false;
     *out = 0;
@@ -405,6 +433,17 @@ member_of(struct slice name)
     return MEMBER_NO;
 }
 
+/* The four names as most write them, without blanks. */
+static enum member
+take_plain_member(struct put_json *r)
+{
+    return take_word(r, "\"metric\":")      ? MEMBER_METRIC
+           : take_word(r, "\"timestamp\":") ? MEMBER_TIME
+           : take_word(r, "\"value\":")     ? MEMBER_VALUE
+           : take_word(r, "\"tags\":")      ? MEMBER_TAGS
+                                            : MEMBER_NO;
+}
+
 static bool
 take_member(struct put_json *r, enum member m, struct put_json_point *out)
 {
@@ -441,10 +480,15 @@ take_point(struct put_json *r, struct put_json_point *out)
     if (!open_object(r, &more))
         return false;
     while (more) {
+        enum member m = take_plain_member(r);
         struct slice name;
 
-        if (!take_name(r, &name) || !take_member(r, member_of(name), out) ||
-            !next_member(r, &more))
+        if (m == MEMBER_NO) {
+            if (!take_name(r, &name))
+                return false;
+            m = member_of(name);
+        }
+        if (!take_member(r, m, out) || !next_member(r, &more))
             return false;
     }
     return true;
@@ -614,16 +658,16 @@ keep_text(struct slice raw, struct buf *text)
 void
 put_json_tags(struct slice raw, struct put_tags *tags, struct buf *text)
 {
-    struct put_json r = { .begin = raw.data,
-                          .at = raw.data,
-                          .end = raw.data + raw.size };
+    struct put_json r = { .begin = raw.data, .at = raw.data };
     bool more;
 
     tags->len = 0;
     tags->more = 0;
+    if (raw.data == NULL)
+        return;
+    r.end = raw.data + raw.size;
     /* All at once, so that what the tags refer to never moves. */
-    if (raw.data == NULL || buf_reserve(text, 3 * raw.size) == NULL ||
-        !open_object(&r, &more))
+    if (buf_reserve(text, 3 * raw.size) == NULL || !open_object(&r, &more))
         return;
     while (more) {
         enum token token;

@@ -22,6 +22,7 @@
 
 struct put_json {
     const uint8_t *begin, *at, *end;
+    struct slice last_tags; /* the next point's are often the same */
     bool array;
     bool started, done;
     const char *fault; /* NULL: none; sticks */

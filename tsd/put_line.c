@@ -88,44 +88,13 @@ take_time(struct text *t, int64_t *ms)
     return time > 0 && put_time_to_ms(time, ms);
 }
 
-/* Integers, and decimals of few digits, which most values are. */
-static inline bool
-take_plain_value(struct text *t, struct point *p)
-{
-    static const double powers[] = { 1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6, 1e7,
-                                     1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14 };
-    const uint8_t *from = t->at, *point;
-    bool minus = t->at < t->end && *t->at == '-';
-    int64_t v;
-
-    t->at += minus;
-    if (!take_digits(t, &v) || t->at == t->end)
-        return false;
-    if (*t->at == ' ') {
-        p->v.i = minus ? -v : v;
-        p->is_float = false;
-        return true;
-    }
-    if (*t->at != '.' || t->at - from > 15)
-        return false;
-    point = t->at++;
-    for (; at_digit(t) && t->at - from <= 15; t->at++)
-        v = v * 10 + (*t->at - '0');
-    if (t->at - point < 2 || t->at == t->end || *t->at != ' ')
-        return false;
-    /* Both are exact, so one division rounds right. */
-    p->v.d = (double)v / powers[t->at - point - 1];
-    p->v.d = minus ? -p->v.d : p->v.d;
-    p->is_float = true;
-    return true;
-}
-
 static inline bool
 take_value(struct text *t, struct point *p)
 {
     const uint8_t *from = t->at;
 
-    if (take_plain_value(t, p))
+    if (put_take_plain_value(&t->at, t->end, p) && t->at < t->end &&
+        *t->at == ' ')
         return true;
     t->at = from;
     return put_parse_value(take_word(t), p, NULL) && put_value_is_finite(p);

@@ -180,8 +180,46 @@ looks_like_integer(struct slice s)
 }
 
 bool
+put_take_plain_value(const uint8_t **at, const uint8_t *end, struct point *out)
+{
+    static const double powers[] = { 1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6, 1e7,
+                                     1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14 };
+    const uint8_t *p = *at, *from, *point;
+    bool minus = p < end && *p == '-';
+    int64_t v = 0;
+
+    p += minus;
+    for (from = p; p < end && is_digit(*p) && p - from < 18; p++)
+        v = v * 10 + (*p - '0');
+    if (p == from || (p < end && is_digit(*p)))
+        return false;
+    if (p == end || *p != '.') {
+        out->v.i = minus ? -v : v;
+        out->is_float = false;
+        *at = p;
+        return true;
+    }
+    point = p++;
+    for (; p < end && is_digit(*p) && p - from < 16; p++)
+        v = v * 10 + (*p - '0');
+    if (p - point < 2 || p - from > 16 || (p < end && is_digit(*p)))
+        return false;
+    /* Both are exact, so one division rounds right. */
+    out->v.d = (double)v / powers[p - point - 1];
+    out->v.d = minus ? -out->v.d : out->v.d;
+    out->is_float = true;
+    *at = p;
+    return true;
+}
+
+bool
 put_parse_value(struct slice s, struct point *out, struct buf *why)
 {
+    const uint8_t *at = s.data;
+
+    if (s.size > 0 && put_take_plain_value(&at, s.data + s.size, out) &&
+        at == s.data + s.size)
+        return true;
     out->is_float = !looks_like_integer(s);
     return out->is_float ? parse_double(s, &out->v.d, why)
                          : put_parse_long(s, &out->v.i, why);

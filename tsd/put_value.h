@@ -22,6 +22,12 @@ bool put_parse_long(struct slice s, int64_t *out, struct buf *why);
  * overflow of a double gives an infinity: see put_value_is_finite(). */
 bool put_parse_value(struct slice s, struct point *out, struct buf *why);
 
+/* Reads an integer or a decimal of few digits, which most values are, from
+ * '*at' and steps over it: false, and '*at' anywhere, for all else.  The caller
+ * looks at what follows. */
+bool put_take_plain_value(const uint8_t **at, const uint8_t *end,
+                          struct point *out);
+
 bool put_value_is_finite(const struct point *p);
 
 /* OpenTSDB's rule: what fits into 32 bits is seconds, all else milliseconds.

@@ -112,13 +112,14 @@ send_reply(struct http_request *r)
 }
 
 static enum MHD_Result
-on_head(struct http_request *r, const char *method)
+on_head(struct http_request *r, const char *method, const char *version)
 {
     struct http_server *s = r->server;
 
     r->method_text = arena_strdup(r->arena, slice_str(method));
     if (r->method_text == NULL)
         return MHD_NO;
+    r->is_1_0 = strcmp(version, "HTTP/1.0") == 0;
     atomic_fetch_add(&s->requests, 1);
     counter_add(CNT_RPC_HTTP, 1);
     r->phase = PHASE_BODY;
@@ -167,7 +168,7 @@ on_request(void *arg, struct MHD_Connection *mhd, const char *url,
     OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
     switch (r->phase) {
     case PHASE_HEAD:
-        return on_head(r, method);
+        return on_head(r, method, version);
     case PHASE_BODY:
         if (*size > 0) {
             bool more = http_body_take(r, slice_of(data, *size));

@@ -75,7 +75,7 @@ is_ambiguous(struct http_request *r, struct head *h)
 {
     (void)MHD_get_connection_values_n(r->mhd, MHD_HEADER_KIND, check_header, h);
     return h->bad || h->lengths > 1 || h->codings > 1 ||
-           (h->codings == 1 && (!h->chunked || h->lengths > 0));
+           (h->codings == 1 && (!h->chunked || h->lengths > 0 || r->is_1_0));
 }
 
 /* -- CORS ------------------------------------------------------------------ */

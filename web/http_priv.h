@@ -227,6 +227,7 @@ struct http_request {
     struct arena *arena;
     const char *url;         /* as it came */
     const char *method_text; /* as it came */
+    bool is_1_0;
     enum http_method method;
     struct http_target target;
     const struct http_route *route;

@@ -9,7 +9,8 @@
  *     struct answer a = rig_read(fd);
  *
  * Routes: "/api/echo" and "/page" answer the method, the path, the parameters
- * and the body; "/api/slow" waits for rig_open_gate() on a worker; "/api/large"
+ * and the body; "/api/slow" waits on a worker for rig_open_gate(), or until it
+ * is told that its client is gone, if not "?stay"; "/api/large"
  * answers as many bytes as "?n=" says; "/api/fail" errors; "/api/empty" 204;
  * "/api/hold" waits until its client hung up.
  */
@@ -99,10 +100,10 @@ rig_slow(void *ctx, const struct http_request *r, struct http_reply *out)
 
     rig_enter(rig, 1);
     lock_take(&rig->lock);
-    while (!rig->open && !http_gone(r))
+    while (!rig->open && (http_has_param(r, "stay") || !http_gone(r)))
         cond_wait_ms(&rig->changed, &rig->lock, 20);
+    buf_put_str(http_reply_body(out), rig->open ? "\"slow\"" : "\"gone\"");
     lock_drop(&rig->lock);
-    buf_put_str(http_reply_body(out), "\"slow\"");
     rig_enter(rig, -1);
 }
 

@@ -110,6 +110,8 @@ static const struct talk {
     { "POST /api/echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n"
       "Transfer-Encoding: chunked\r\n",
       400, JSON, NULL },
+    { "POST /api/echo HTTP/1.0\r\nTransfer-Encoding: chunked\r\n", 400, JSON,
+      NULL },
     { "POST /api/echo HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n", 400,
       JSON, NULL },
     { "POST /api/echo HTTP/1.1\r\nTransfer-Encoding: chunked \r\n", 400, JSON,

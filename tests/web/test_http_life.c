@@ -155,6 +155,28 @@ START_TEST(forgets_half_closed)
 }
 END_TEST
 
+/* ... but one that waits for its answer gets it. */
+START_TEST(answers_half_closed)
+{
+    struct rig rig;
+    struct answer a;
+    int fd;
+
+    rig_start(&rig, &(struct http_options){ .head_ms = 40 });
+    fd = rig_connect(&rig);
+    rig_send(fd, "GET /api/slow?stay HTTP/1.1\r\n\r\n");
+    (void)shutdown(fd, SHUT_WR);
+    ck_assert(rig_wait(&rig, &rig.inside, 1));
+    (void)poll(NULL, 0, 100); /* ten ticks of the watchdog */
+    rig_open_gate(&rig);
+    a = rig_read(fd);
+    ck_assert_uint_eq(a.status, 200);
+    buf_fini(&a.body);
+    (void)close(fd);
+    rig_stop(&rig);
+}
+END_TEST
+
 /* -- stopping -------------------------------------------------------------- */
 
 static void *
@@ -189,6 +211,7 @@ START_TEST(stops_gently)
     rig_open_gate(&rig);
     a = rig_read(busy);
     ck_assert_uint_eq(a.status, 200);
+    ck_assert_str_eq(rig_body(&a), "\"slow\"");
     ck_assert_ptr_nonnull(strcasestr(a.head, "\r\nConnection: close\r\n"));
     ck_assert(rig_is_closed(busy));
     ck_assert(rig_is_closed(idle));
@@ -258,13 +281,21 @@ START_TEST(stops_in_the_middle)
 }
 END_TEST
 
-START_TEST(refuses_sockets_it_cannot_take)
+/* One thread is a case of its own for libmicrohttpd. */
+START_TEST(works_with_few_threads)
 {
     struct rig rig;
     struct http_server *s = NULL;
 
-    rig_start(&rig, &(struct http_options){ .threads = 1 });
-    ck_assert_uint_eq(http_server_counts(rig.server).connections, 0);
+    rig_start(&rig, &(struct http_options){ .threads = 1, .workers = 1 });
+    for (int i = 0; i < 20; i++) {
+        struct answer a =
+            rig_ask(&rig, i % 2 == 0 ? "GET /api/work HTTP/1.1\r\n\r\n"
+                                     : "GET /api/echo HTTP/1.1\r\n\r\n");
+
+        ck_assert_uint_eq(a.status, 200);
+        buf_fini(&a.body);
+    }
     rig_stop(&rig);
     http_server_stop(&s, 0); /* NULL is stopped already */
 }
@@ -272,5 +303,5 @@ END_TEST
 
 TEST_MAIN("http_life", TEST(serves_many_at_once), TEST(survives_disorder),
           TIMES(notices_hang_up, 3), TEST(forgets_half_closed),
-          TEST(stops_gently), TEST(stops_at_once), TEST(stops_in_the_middle),
-          TEST(refuses_sockets_it_cannot_take))
+          TEST(answers_half_closed), TEST(stops_gently), TEST(stops_at_once),
+          TEST(stops_in_the_middle), TEST(works_with_few_threads))

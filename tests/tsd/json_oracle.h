@@ -1,0 +1,12 @@
+/* Jansson's opinion on a body for /api/put, against that of tsd/put_json.h. */
+#ifndef TESTS_TSD_JSON_ORACLE_H
+#define TESTS_TSD_JSON_ORACLE_H
+
+#include "base/slice.h"
+
+/* Aborts when both take the body (without repeated names, which Jansson may be
+ * told to refuse) and read different points, or when ours refuses or takes what
+ * Jansson's tree says should be taken or refused.  True when they compared. */
+bool json_oracle_check(struct slice body);
+
+#endif
