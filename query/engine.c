@@ -91,9 +91,13 @@ static enum status
 run_group(const struct numbers_job *job, struct numbers_task *t, size_t i)
 {
     const struct group *group = &job->g->groups[i];
-    struct span *spans = malloc(group->len * sizeof *spans);
+    struct span *spans;
     enum status status;
 
+    job->dps[i] = (struct dps){ 0 };
+    if (group->len == 0)
+        return ST_OK;
+    spans = malloc(group->len * sizeof *spans);
     if (spans == NULL)
         return error_set(&t->error, ST_LIMIT, "no memory for a group");
     for (size_t k = 0; k < group->len; k++) {
@@ -202,6 +206,7 @@ answer(struct engine *en, const struct query *q, const struct sub_query *sq,
 
     if (status != ST_OK)
         return status;
+    group_leave_out(q, sq, &g);
     out->groups = arena_array(a, g.groups_len, sizeof *out->groups);
     if (out->groups == NULL)
         return error_set(e, ST_LIMIT, "no memory for the groups");

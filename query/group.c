@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#include "query/numbers.h"
+
 /* A series with the values that it is grouped by. */
 struct keyed {
     const struct fetched *series;
@@ -110,6 +112,25 @@ group_series(const struct key_shape *shape, const struct plan *p,
     return ST_OK;
 }
 
+void
+group_leave_out(const struct query *q, const struct sub_query *sq,
+                struct grouping *g)
+{
+    for (size_t i = 0; i < g->groups_len; i++) {
+        const struct fetched **series = g->order + g->groups[i].first;
+        size_t n = 0;
+
+        for (size_t k = 0; k < g->groups[i].len; k++) {
+            const struct points *p = &series[k]->points;
+
+            if (p->len > 0 &&
+                numbers_takes_span(q, sq, p->ts_ms[0], p->ts_ms[p->len - 1]))
+                series[n++] = series[k];
+        }
+        g->groups[i].len = n;
+    }
+}
+
 /* -- tags ------------------------------------------------------------------ */
 
 /* A tagk met in a group. */
@@ -197,9 +218,12 @@ group_describe(const struct plan_context *c, const struct grouping *g, size_t i,
     const struct key_shape *shape = store_shape(c->store);
     const struct group *group = &g->groups[i];
     size_t max = count_tagks(shape, g, group), len;
-    struct common *common = malloc((max == 0 ? 1 : max) * sizeof *common);
+    struct common *common;
     enum status status;
 
+    if (group->len == 0) /* see group_leave_out() */
+        return ST_OK;
+    common = malloc((max == 0 ? 1 : max) * sizeof *common);
     if (common == NULL)
         return no_memory(e);
     len = find_common(shape, g, group, common, max);
