@@ -258,12 +258,37 @@ hand_over(struct listener *l, const struct silent *s, bool is_http)
     }
 }
 
+static bool
+is_letter(uint8_t c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+/* "PUT m 1 1 a=b": a line, whole, that nobody would write who speaks HTTP. What
+ * has no such excuse is HTTP's to refuse. */
+static bool
+is_shouted(struct slice s)
+{
+    const uint8_t *end = memchr(s.data, '\n', s.size);
+    size_t i = 0;
+
+    if (end == NULL)
+        return false;
+    s.size = (size_t)(end - s.data);
+    while (i < s.size && is_letter(s.data[i]))
+        i++;
+    s = slice_of(s.data + i, s.size - i);
+    return s.size > 1 && s.data[0] == ' ' && s.data[1] != '/' &&
+           s.data[1] != '*' && memmem(s.data, s.size, "://", 3) == NULL &&
+           memmem(s.data, s.size, " HTTP/", 6) == NULL;
+}
+
 static void
 sniff(struct listener *l, struct silent *s)
 {
     struct silent copy = *s;
-    uint8_t byte;
-    ssize_t n = recv(s->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    uint8_t first[2048];
+    ssize_t n = recv(s->fd, first, sizeof first, MSG_PEEK | MSG_DONTWAIT);
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
@@ -271,7 +296,9 @@ sniff(struct listener *l, struct silent *s)
     if (n <= 0)
         hang_up(l, copy.fd);
     else
-        hand_over(l, &copy, byte >= 'A' && byte <= 'Z');
+        hand_over(l, &copy,
+                  first[0] >= 'A' && first[0] <= 'Z' &&
+                      !is_shouted(slice_of(first, (size_t)n)));
 }
 
 /* -- accepting ------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /*
  * The acceptor: one port for HTTP and telnet, told apart by the first byte. No
- * command of ours starts with a capital letter, and every HTTP method does.
+ * command of ours starts with a capital letter, and every HTTP method does. (A
+ * first line in capitals that cannot be HTTP is telnet's to ignore.)
  *
  *     listener_open -> (start HTTP and telnet) -> listener_start
  *         -> listener_stop -> (stop HTTP and telnet) -> listener_close

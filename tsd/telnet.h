@@ -17,6 +17,9 @@
  * them (CNT_ERR_BLOCKED).  A line that is too long is answered once and
  * skipped.
  *
+ * Who begins with a capital letter is heard and never answered, as OpenTSDB
+ * takes such a client for one of HTTP.
+ *
  * Owns:    the sockets that it was given.
  * Bounds:  a connection: line_bytes + 64 KB in, output_bytes and one reply out.
  * Threads: any.  Commands run on a thread of telnet's, so they must be quick.

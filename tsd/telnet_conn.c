@@ -235,7 +235,11 @@ run_lines(struct telnet_loop *l, struct telnet_conn *c, const uint8_t *data,
 {
     size_t at = 0;
 
-    while (!c->closing) {
+    if (!c->begun && size > 0) {
+        c->begun = true;
+        c->mute = data[0] >= 'A' && data[0] <= 'Z';
+    }
+    while (!c->closing && !c->mute) {
         const uint8_t *end = memchr(data + at, '\n', size - at);
         size_t line;
 
@@ -250,7 +254,7 @@ run_lines(struct telnet_loop *l, struct telnet_conn *c, const uint8_t *data,
             l->lines++;
         at += line + 1;
     }
-    return c->closing ? size : at;
+    return c->closing || c->mute ? size : at;
 }
 
 /* -- pieces ---------------------------------------------------------------- */

@@ -146,6 +146,7 @@ static const struct {
       UNKNOWN("") UNKNOWN("") UNKNOWN("PUT") UNKNOWN("putx") UNKNOWN("")
           UNKNOWN("put\tm"),
       "" },
+    { "PUT m 1 1 a=b\nput m 1 1 a=b\nversion\n", "", "" },
     { "help me\n", "available commands: version exit help put bye \n", "" },
     { "caf\xe9\n", UNKNOWN("caf\xc3\xa9"), "" },
     { "\xff\xfb\x1f\xff\xf1version\n", "halite, 1 words\n", "" },
