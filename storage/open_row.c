@@ -150,7 +150,11 @@ open_row_unpack(struct slice bytes, uint32_t base, struct points *out)
     const uint8_t *at = bytes.data, *end = bytes.data + bytes.size;
     int64_t ts_ms = (int64_t)base * 1000, step = 0, last_int = 0;
     uint64_t last_double = 0;
+    size_t len = out->len;
 
+    /* A point takes a byte at the least. */
+    if (!points_reserve(out, bytes.size))
+        return false;
     while (at < end) {
         uint8_t control = *at++;
         unsigned high = control >> 2;
@@ -170,10 +174,11 @@ open_row_unpack(struct slice bytes, uint32_t base, struct points *out)
             last_int = (int64_t)((uint64_t)last_int + (uint64_t)unzigzag(z));
             v.i = last_int;
         }
-        if (!points_add(out,
-                        (struct point){ ts_ms, v, (control & IS_DOUBLE) != 0 }))
-            return false;
+        out->ts_ms[len] = ts_ms;
+        out->v[len] = v;
+        out->is_float[len++] = (control & IS_DOUBLE) != 0;
     }
+    out->len = len;
     INSIST(at == end);
     return true;
 }

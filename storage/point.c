@@ -57,6 +57,20 @@ points_add(struct points *p, struct point x)
     return true;
 }
 
+bool
+points_append(struct points *p, const struct points *more)
+{
+    if (more->len == 0)
+        return true;
+    if (!points_reserve(p, more->len))
+        return false;
+    memcpy(p->ts_ms + p->len, more->ts_ms, more->len * sizeof *p->ts_ms);
+    memcpy(p->v + p->len, more->v, more->len * sizeof *p->v);
+    memcpy(p->is_float + p->len, more->is_float, more->len);
+    p->len += more->len;
+    return true;
+}
+
 void
 points_clear(struct points *p)
 {

@@ -39,6 +39,8 @@ struct points {
 /* False, and nothing changed, when there is no memory. */
 bool points_reserve(struct points *p, size_t more);
 bool points_add(struct points *p, struct point x);
+/* Appends all of 'more'. */
+bool points_append(struct points *p, const struct points *more);
 void points_clear(struct points *p);
 void points_fini(struct points *p);
 

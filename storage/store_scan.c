@@ -436,12 +436,11 @@ store_row_points(const struct store_row *row, struct points *out,
 {
     struct points stored = { 0 };
     enum status status;
-    bool good;
 
-    if (row->block.size == 0) {
-        good = points_merge(&stored, row->head, out);
-        return good ? ST_OK : error_set(e, ST_BUSY, "no memory for points");
-    }
+    if (row->block.size == 0)
+        return points_append(out, row->head)
+                   ? ST_OK
+                   : error_set(e, ST_BUSY, "no memory for points");
     if (row->head == NULL || row->head->len == 0)
         return block_decode(row->block, row->base, out, e);
     status = block_decode(row->block, row->base, &stored, e);
