@@ -1,8 +1,9 @@
 /*
- * Bits in and out of blocks, the highest bit of a byte first.
+ * Bits in and out of blocks, the lowest bit of a byte first.
  *
- *     writing   bits_out_of, bits_put..., bits_out_done: pads with zero bits
- *     reading   bits_in_of, bits_peek/bits_skip/bits_get..., bits_in_done
+ *     writing   bits_out_of, bits_room, bits_put..., bits_out_done: fills the
+ *               last byte up with zeros
+ *     reading   bits_in_of, bits_fill and bits_get..., bits_in_done
  *
  * Reading past the end gives zero bits and is found by bits_in_done(), so that
  * a decoder's loop has nothing to check.
@@ -14,27 +15,22 @@
 
 #include "base/buf.h"
 #include "base/cursor.h"
-#include "base/obj.h"
 
-struct bits_out {
-    struct buf *buf;
-    uint64_t window; /* the next bits, from the top */
-    unsigned have;   /* 0..7 between calls */
-};
-
-static inline struct bits_out
-bits_out_of(struct buf *b)
+/* 'width' (0..64) ones. */
+static inline uint64_t
+bits_mask(unsigned width)
 {
-    return (struct bits_out){ b, 0, 0 };
+    return width == 0 ? 0 : UINT64_MAX >> (64 - width);
 }
 
+/* Eight bytes, the first one lowest. */
 static inline uint64_t
 bits_load(const uint8_t *p)
 {
     uint64_t v;
 
     memcpy(&v, p, sizeof v);
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
     v = __builtin_bswap64(v);
 #endif
     return v;
@@ -43,10 +39,22 @@ bits_load(const uint8_t *p)
 static inline void
 bits_store(uint8_t *p, uint64_t v)
 {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
     v = __builtin_bswap64(v);
 #endif
     memcpy(p, &v, sizeof v);
+}
+
+struct bits_out {
+    struct buf *buf;
+    uint64_t window; /* what is not yet a byte */
+    unsigned have;   /* 0..7 between calls */
+};
+
+static inline struct bits_out
+bits_out_of(struct buf *b)
+{
+    return (struct bits_out){ b, 0, 0 };
 }
 
 /* Makes room for 'bits' bits and what a store may touch behind them.  Without
@@ -62,14 +70,11 @@ static inline void
 bits_put(struct bits_out *o, uint64_t v, unsigned width)
 {
     unsigned have = o->have + width;
-    unsigned bytes = have / 8;
 
-    if (width == 0)
-        return;
-    o->window |= v << (64 - have);
+    o->window |= v << o->have;
     bits_store(o->buf->data + o->buf->size, o->window);
-    o->buf->size += bytes;
-    o->window = bytes == 8 ? 0 : o->window << bytes * 8;
+    o->buf->size += have / 8;
+    o->window >>= have & 56;
     o->have = have % 8;
 }
 
@@ -78,25 +83,25 @@ static inline void
 bits_put_long(struct bits_out *o, uint64_t v, unsigned width)
 {
     if (width > 32) {
-        bits_put(o, v >> 32 & UINT64_MAX >> (96 - width), width - 32);
-        width = 32;
+        bits_put(o, v & UINT32_MAX, 32);
+        v >>= 32;
+        width -= 32;
     }
-    bits_put(o, width == 0 ? 0 : v & UINT64_MAX >> (64 - width), width);
+    bits_put(o, v & bits_mask(width), width);
 }
 
 static inline void
 bits_out_done(struct bits_out *o)
 {
-    if (o->have > 0 && !o->buf->failed)
-        o->buf->size++; /* the last store has put it there, zeros behind */
-    o->have = 0;
-    o->window = 0;
+    if (o->have > 0)
+        o->buf->size++; /* the last store has put it there, zeros above */
+    *o = bits_out_of(o->buf);
 }
 
 struct bits_in {
     const uint8_t *at;
     const uint8_t *end;
-    uint64_t window; /* the next bits, from the top */
+    uint64_t window; /* the next bits, from the bottom */
     unsigned have;   /* how many of them count */
     size_t padding;  /* bits that were made up */
 };
@@ -112,20 +117,21 @@ bits_fill_slowly(struct bits_in *in)
 {
     while (in->have <= 56) {
         if (in->at < in->end)
-            in->window |= (uint64_t)*in->at++ << (56 - in->have);
+            in->window |= (uint64_t)*in->at++ << in->have;
         else
             in->padding += 8;
         in->have += 8;
     }
 }
 
-/* At least 56 bits in the window. */
+/* At least 56 bits in the window.  Above those that count there may be some
+ * already of the bytes to come, which are put there again. */
 static inline void
 bits_fill(struct bits_in *in)
 {
     if (in->end - in->at >= 8) {
-        in->window |= bits_load(in->at) >> in->have;
-        in->at += (63 - in->have) >> 3;
+        in->window |= bits_load(in->at) << in->have;
+        in->at += (63 - in->have) / 8;
         in->have |= 56;
     } else {
         bits_fill_slowly(in);
@@ -136,9 +142,9 @@ bits_fill(struct bits_in *in)
 static inline uint64_t
 bits_get(struct bits_in *in, unsigned width)
 {
-    uint64_t v = in->window >> 1 >> (63 - width);
+    uint64_t v = in->window & ((UINT64_C(1) << width) - 1);
 
-    in->window <<= width;
+    in->window >>= width;
     in->have -= width;
     return v;
 }
@@ -147,19 +153,18 @@ bits_get(struct bits_in *in, unsigned width)
 static inline uint64_t
 bits_get_long(struct bits_in *in, unsigned width)
 {
-    uint64_t high = 0;
+    uint64_t low;
 
     bits_fill(in);
-    if (width > 32) {
-        high = bits_get(in, width - 32) << 32;
-        width = 32;
-        bits_fill(in);
-    }
-    return high | bits_get(in, width);
+    if (width <= 56)
+        return bits_get(in, width);
+    low = bits_get(in, 32);
+    bits_fill(in);
+    return low | bits_get(in, width - 32) << 32;
 }
 
 /* Moves the cursor behind the last byte of which a bit was read.  It fails when
- * there were too few, or when the padding is not zero. */
+ * there were too few, or when those that fill the byte up are not zero. */
 static inline void
 bits_in_done(struct bits_in *in, struct cursor *c)
 {
@@ -171,7 +176,7 @@ bits_in_done(struct bits_in *in, struct cursor *c)
     }
     left = in->have - in->padding;
     c->at = in->at - left / 8;
-    if (in->window >> 1 >> (63 - left % 8) != 0)
+    if ((in->window & bits_mask(left % 8)) != 0)
         c->failed = true;
 }
 

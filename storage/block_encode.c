@@ -85,26 +85,41 @@ check_input(const struct points *p, uint32_t base)
         INSIST(p->ts_ms[i - 1] < p->ts_ms[i]);
 }
 
-/* The largest unit that divides all times; regular or not. */
+/* 'unit' is a constant: dividing by one is fast. */
+static inline bool
+all_divide(const struct points *p, int64_t unit)
+{
+    bool all = true;
+
+    for (size_t i = 0; i < p->len && all; i++)
+        all = p->ts_ms[i] % unit == 0;
+    return all;
+}
+
+static uint8_t
+largest_unit(const struct points *p)
+{
+    if (all_divide(p, 1000))
+        return 3;
+    if (all_divide(p, 100))
+        return 2;
+    return all_divide(p, 10) ? 1 : 0;
+}
+
 static void
 describe_times(struct work *w, uint32_t base)
 {
     const struct points *p = w->p;
-    int64_t base_ms = (int64_t)base * 1000;
+    int64_t base_ms = (int64_t)base * 1000, unit;
     int64_t step = p->len < 2 ? 0 : p->ts_ms[1] - p->ts_ms[0];
-    uint8_t unit = 3;
     bool irregular = false;
 
-    for (size_t i = 0; i < p->len; i++) {
-        w->h.flags = unit;
-        while (p->ts_ms[i] % block_unit_ms(&w->h) != 0)
-            w->h.flags = --unit;
-        irregular |= i > 0 && p->ts_ms[i] - p->ts_ms[i - 1] != step;
-    }
-    w->h.flags = unit;
-    w->h.first = (uint64_t)((p->ts_ms[0] - base_ms) / block_unit_ms(&w->h));
-    w->h.span =
-        (uint64_t)((p->ts_ms[p->len - 1] - p->ts_ms[0]) / block_unit_ms(&w->h));
+    for (size_t i = 1; i < p->len; i++)
+        irregular |= p->ts_ms[i] - p->ts_ms[i - 1] != step;
+    w->h.flags = largest_unit(p);
+    unit = block_unit_ms(&w->h);
+    w->h.first = (uint64_t)((p->ts_ms[0] - base_ms) / unit);
+    w->h.span = (uint64_t)((p->ts_ms[p->len - 1] - p->ts_ms[0]) / unit);
     if (irregular)
         w->h.flags |= FLAG_IRREGULAR;
     w->h.synopsis.first_ms = p->ts_ms[0];
@@ -209,6 +224,13 @@ describe_values(struct work *w)
 
 /* -- encoding: the columns ------------------------------------------------ */
 
+static inline void
+to_units(const struct points *p, int64_t base_ms, int64_t unit, int64_t *out)
+{
+    for (size_t i = 0; i < p->len; i++)
+        out[i] = (p->ts_ms[i] - base_ms) / unit;
+}
+
 static void
 put_times(struct work *w, int64_t base_ms, struct buf *out)
 {
@@ -219,8 +241,12 @@ put_times(struct work *w, int64_t base_ms, struct buf *out)
         out->failed = true;
         return;
     }
-    for (size_t i = 0; i < w->p->len; i++)
-        units[i] = (w->p->ts_ms[i] - base_ms) / block_unit_ms(&w->h);
+    if (block_unit_ms(&w->h) == 1000)
+        to_units(w->p, base_ms, 1000, units);
+    else if (block_unit_ms(&w->h) == 1)
+        to_units(w->p, base_ms, 1, units);
+    else
+        to_units(w->p, base_ms, block_unit_ms(&w->h), units);
     block_ints_encode(units, w->p->len, known, w->scratch, out);
     free(units);
 }

@@ -17,8 +17,6 @@
 
 #include "storage/block_priv.h"
 
-#include <math.h>
-
 #include "storage/block_bits_priv.h"
 
 enum floats_codec { FLOATS_RAW = 0, FLOATS_XOR = 1 };
@@ -27,6 +25,9 @@ struct window {
     unsigned zeros; /* in front */
     unsigned width;
 };
+
+/* Added and taken off again, it leaves the nearest integer, up to 2^51. */
+#define NEAREST 0x1.8p52
 
 static const double powers[DECIMAL_MAX_SCALE + 1] = {
     1e0, 1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,
@@ -42,7 +43,7 @@ block_decimal_of(double v, unsigned scale, int64_t *m)
 
     if (!(scaled >= -(double)DECIMAL_MAX && scaled <= (double)DECIMAL_MAX))
         return false;
-    *m = llrint(scaled);
+    *m = (int64_t)(scaled + NEAREST - NEAREST);
     return double_bits((double)*m / powers[scale]) == double_bits(v);
 }
 
@@ -127,10 +128,10 @@ put_xor(struct bits_out *o, uint64_t x, struct window *w)
     width = 64 - zeros - (unsigned)__builtin_ctzll(x);
     if (zeros >= w->zeros && zeros + width <= w->zeros + w->width &&
         w->width < width + 12) {
-        bits_put(o, 2, 2);
+        bits_put(o, 1, 2);
     } else {
         *w = (struct window){ zeros, width };
-        bits_put(o, (UINT64_C(3) << 6 | zeros) << 6 | (width - 1), 14);
+        bits_put(o, 3 | zeros << 2 | (width - 1) << 8, 14);
     }
     bits_put_long(o, x >> (64 - w->zeros - w->width), w->width);
 }

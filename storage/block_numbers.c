@@ -3,12 +3,14 @@
  *
  *     equal    <number varint>
  *     packed   len x width bits
- *     rice(k)  each as its high part in unary (that many zeros and a one) and
- *              its k low bits; from RICE_ESCAPE zeros on instead
- *              <RICE_ESCAPE zeros> <width - 1: 6 bits> <number: width bits>
+ *     rice(k)  the high parts, without k low bits, in unary: so many zeros and
+ *              a one; then the k low bits of each; then for each high part of
+ *              RICE_ESCAPE: how much larger it is, as a varint
  *     sparse   <how many varint> <gaps: a column> <numbers - 1: a column>
  *
- * The columns in a sparse one are of the other kinds: nothing nests deeper.
+ * Unary and low bits lie apart because they are faster to read that way: the
+ * ones are found word by word, the low bits at places that are known.  The
+ * columns in a sparse one are of the other kinds: nothing nests deeper.
  */
 #include "config.h"
 
@@ -34,16 +36,24 @@ bit_length(uint64_t u)
 
 /* -- choosing ------------------------------------------------------------- */
 
+/* Four at a time: counting one thing twice in a row has to wait. */
 static struct histogram
 histogram_of(const uint64_t *u, size_t len)
 {
     struct histogram h = { .max = 0 };
+    uint32_t lens[4][65] = { { 0 } };
+    size_t i = 0;
 
-    for (size_t i = 0; i < len; i++)
-        h.len[bit_length(u[i])]++;
-    for (unsigned b = 0; b <= 64; b++)
+    for (; len - i >= 4; i += 4)
+        for (unsigned k = 0; k < 4; k++)
+            lens[k][bit_length(u[i + k])]++;
+    for (; i < len; i++)
+        lens[0][bit_length(u[i])]++;
+    for (unsigned b = 0; b <= 64; b++) {
+        h.len[b] = lens[0][b] + lens[1][b] + lens[2][b] + lens[3][b];
         if (h.len[b] > 0)
             h.max = b;
+    }
     return h;
 }
 
@@ -57,7 +67,7 @@ rice_cost2(unsigned b, unsigned k)
     if (b <= k)
         return 2 * (k + 1);
     if (over > 5)
-        return 2 * (RICE_ESCAPE + 6 + b);
+        return 2 * (RICE_ESCAPE + 1 + k + (over + 6) / 7 * 8);
     return 2 * (k + 1) + 3 * (UINT64_C(1) << (over - 1)) - 1;
 }
 
@@ -156,40 +166,27 @@ put_packed(const uint64_t *u, size_t len, unsigned width, struct buf *out)
     bits_out_done(&o);
 }
 
-static inline void
-put_rice_one(struct bits_out *o, uint64_t u, unsigned k)
-{
-    uint64_t high = u >> k;
-
-    if (high >= RICE_ESCAPE) {
-        unsigned width = bit_length(u);
-
-        bits_put(o, width - 1, RICE_ESCAPE + 6);
-        bits_put_long(o, u, width);
-    } else if (k <= 32) {
-        uint64_t one = UINT64_C(1) << k;
-
-        bits_put(o, one | (u & (one - 1)), (unsigned)high + 1 + k);
-    } else {
-        bits_put(o, 1, (unsigned)high + 1);
-        bits_put_long(o, u, k);
-    }
-}
-
 static void
 put_rice(const uint64_t *u, size_t len, unsigned k, struct buf *out)
 {
     struct bits_out o = bits_out_of(out);
+    bool escaped = false;
 
-    for (size_t from = 0; from < len; from += 256) {
-        size_t to = len - from < 256 ? len : from + 256;
+    for (size_t i = 0; i < len; i++) {
+        uint64_t high = u[i] >> k;
 
-        if (!bits_room(&o, 256 * (RICE_ESCAPE + 6 + 64)))
+        if (i % 256 == 0 && !bits_room(&o, 256 * (RICE_ESCAPE + 1)))
             return;
-        for (size_t i = from; i < to; i++)
-            put_rice_one(&o, u[i], k);
+        escaped |= high >= RICE_ESCAPE;
+        high = high < RICE_ESCAPE ? high : RICE_ESCAPE;
+        bits_put(&o, UINT64_C(1) << high, (unsigned)high + 1);
     }
     bits_out_done(&o);
+    if (k > 0)
+        put_packed(u, len, k, out);
+    for (size_t i = 0; i < len && escaped; i++)
+        if (u[i] >> k >= RICE_ESCAPE)
+            buf_put_varint(out, (u[i] >> k) - RICE_ESCAPE);
 }
 
 static void
@@ -260,59 +257,98 @@ block_numbers_encode(uint64_t *u, size_t len, struct numbers_plan plan,
 
 /* -- reading -------------------------------------------------------------- */
 
-static void
-get_packed(struct cursor *c, uint64_t *out, size_t len, unsigned width)
+/* What is in 'out' moves up by 'width' bits, and the column goes below. */
+static inline void
+get_packed_below(struct cursor *c, uint64_t *out, size_t len, unsigned width)
 {
-    struct bits_in in = bits_in_of(c);
+    size_t left = cursor_left(c), i = 0, at = 0;
+    struct bits_in in;
 
     if (width <= 56) {
-        for (size_t i = 0; i < len; i++) {
-            if (in.have < width)
-                bits_fill(&in);
-            out[i] = bits_get(&in, width);
-        }
-    } else {
-        for (size_t i = 0; i < len; i++)
-            out[i] = bits_get_long(&in, width);
+        uint64_t mask = bits_mask(width);
+
+        for (; i < len && at / 8 + 8 <= left; i++, at += width)
+            out[i] =
+                out[i] << width | (bits_load(c->at + at / 8) >> at % 8 & mask);
     }
+    c->at += at / 8;
+    in = bits_in_of(c);
+    (void)bits_get_long(&in, at % 8);
+    for (; i < len; i++)
+        out[i] =
+            (width == 64 ? 0 : out[i] << width) | bits_get_long(&in, width);
     bits_in_done(&in, c);
 }
 
-static uint64_t
-get_rice_escape(struct bits_in *in)
+static void
+get_packed(struct cursor *c, uint64_t *out, size_t len, unsigned width)
 {
-    unsigned width;
+    memset(out, 0, len * sizeof *out);
+    get_packed_below(c, out, len, width);
+}
 
-    (void)bits_get(in, RICE_ESCAPE);
-    width = (unsigned)bits_get(in, 6) + 1;
-    return bits_get_long(in, width);
+/* The next eight bytes, or what is left and zeros. */
+static uint64_t
+load_left(const struct cursor *c, size_t at)
+{
+    uint64_t v = 0;
+
+    for (size_t i = 0; i < 8 && at + i < cursor_left(c); i++)
+        v |= (uint64_t)c->at[at + i] << 8 * i;
+    return v;
+}
+
+/* Distances between the ones; true when one of them is RICE_ESCAPE or more. */
+static bool
+get_unary(struct cursor *c, uint64_t *out, size_t len)
+{
+    size_t left = cursor_left(c), at = 0, i = 0;
+    uint64_t last = 0, most = 0; /* bit behind the last one; longest distance */
+    uint64_t word = 0;
+
+    for (; i < len && at < left; at += 8) {
+        word = left - at >= 8 ? bits_load(c->at + at) : load_left(c, at);
+        while (word != 0 && i < len) {
+            uint64_t one = at * 8 + (unsigned)__builtin_ctzll(word);
+
+            word &= word - 1;
+            most |= out[i++] = one - last;
+            last = one + 1;
+        }
+    }
+    if (i < len) {
+        c->failed = true;
+        return false;
+    }
+    c->at += (last + 7) / 8;
+    /* The rest of the last byte is zero. */
+    if (last % 8 != 0 && c->at[-1] >> last % 8 != 0)
+        c->failed = true;
+    return most >= RICE_ESCAPE;
+}
+
+static void
+get_escapes(struct cursor *c, uint64_t *out, size_t len, unsigned k)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (out[i] >> k > RICE_ESCAPE)
+            c->failed = true;
+        else if (out[i] >> k == RICE_ESCAPE)
+            out[i] += cursor_varint(c) << k;
+    }
 }
 
 static void
 get_rice(struct cursor *c, uint64_t *out, size_t len, unsigned k)
 {
-    struct bits_in in = bits_in_of(c);
-    const uint64_t escape = UINT64_C(1) << (63 - RICE_ESCAPE);
-    unsigned need = k <= 24 ? RICE_ESCAPE + 8 + k : 56;
+    bool escaped = get_unary(c, out, len);
 
-    for (size_t i = 0; i < len; i++) {
-        uint64_t high;
-
-        if (in.have < need)
-            bits_fill(&in);
-        high = (uint64_t)__builtin_clzll(in.window | escape);
-        if (high == RICE_ESCAPE) {
-            out[i] = get_rice_escape(&in);
-        } else if (k <= 32) {
-            in.window <<= high + 1;
-            in.have -= (unsigned)high + 1;
-            out[i] = high << k | bits_get(&in, k);
-        } else {
-            (void)bits_get(&in, (unsigned)high + 1);
-            out[i] = high << k | bits_get_long(&in, k);
-        }
-    }
-    bits_in_done(&in, c);
+    if (c->failed)
+        return;
+    if (k > 0)
+        get_packed_below(c, out, len, k);
+    if (escaped && !c->failed)
+        get_escapes(c, out, len, k);
 }
 
 /* Each number has at least 'bits' bits: do not loop over what is not there. */

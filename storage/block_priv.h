@@ -128,7 +128,7 @@ void block_floats_decode(struct cursor *c, uint64_t *out, size_t len);
 /* -- decimals: doubles as integers, v = m / 10^scale ---------------------- */
 
 #define DECIMAL_MAX_SCALE 17
-#define DECIMAL_MAX       (INT64_C(1) << 53)
+#define DECIMAL_MAX       (INT64_C(1) << 51)
 
 /* True when 'v' is exactly '*m' / 10^scale, bit for bit. */
 bool block_decimal_of(double v, unsigned scale, int64_t *m);
