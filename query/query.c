@@ -29,12 +29,17 @@ enum status
 query_check(struct query *q, const struct parse_options *o, struct arena *a,
             struct parse_error *e)
 {
+    const struct timezone *zone = NULL;
     bool known_zone = true;
     enum status st;
 
+    /* A name that nothing asks for is no fault. */
     q->zone = o->default_zone == NULL ? timezone_utc() : o->default_zone;
-    if (q->timezone_text.size > 0)
-        known_zone = timezone_find(q->timezone_text, &q->zone, NULL) == ST_OK;
+    if (q->timezone_text.size > 0) {
+        known_zone = timezone_find(q->timezone_text, &zone, NULL) == ST_OK;
+        if (known_zone)
+            q->zone = zone;
+    }
     drop_duplicates(q);
     st = check_times(q, o, known_zone, &e->message);
     if (st == ST_OK && q->subs_len == 0)

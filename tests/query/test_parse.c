@@ -1,0 +1,501 @@
+/* Requests, and what OpenTSDB 2.4 makes of them. */
+#include "config.h"
+
+#include "query/parse.h"
+
+#include <math.h>
+
+#include "tests/harness.h"
+
+#define NOW INT64_C(1795298406358)
+
+static const struct parse_options options = { .now_ms = NOW };
+
+static const struct {
+    const char *text, *zone;
+    int64_t ms;
+} times[] = {
+    { "1356998400", NULL, 1356998400000 },
+    { "1356998400000", NULL, 1356998400000 },
+    { "0", NULL, 0 },
+    { "+5", NULL, 5000 },
+    { "1356998460.000", NULL, 1356998460000 },
+    { "1356998459.999", NULL, 1356998459999 },
+    { "1356998400.5", NULL, 13569984005 },
+    { "1356998460000ms", NULL, 1356998460000 },
+    { "5ms", NULL, 5 },
+    { "now", NULL, NOW },
+    { "NoW", NULL, NOW },
+    { "1h-ago", NULL, NOW - 3600000 },
+    { "1.5h-AGO", NULL, NOW - 3600000 },
+    { "10ms-ago", NULL, NOW - 10 },
+    { "2013/01/01", NULL, 1356998400000 },
+    { "2013/01/01", "Asia/Tokyo", 1356966000000 },
+    { "2013/01/01-00:00", NULL, 1356998400000 },
+    { "2013/01/01 00:01", NULL, 1356998460000 },
+    { "2013/01/01-00:01:07", NULL, 1356998467000 },
+    { "2013/01/01 00:01:07", "America/New_York", 1357016467000 },
+    { "2013/13/45", NULL, 1392336000000 },
+    { "2013/01/01-25:00", NULL, 1357088400000 },
+    { "2013/ 1/ 1", NULL, 1356998400000 },
+    { "2013/1/001", NULL, 1356998400000 },
+    { "2013/01/01-00:00:0x", NULL, 1356998400000 },
+};
+
+START_TEST(reads_times)
+{
+    const struct timezone *z = NULL;
+    int64_t ms = -1;
+    struct error e = { ST_OK, "" };
+
+    if (times[_i].zone != NULL)
+        ck_assert_int_eq(timezone_find(slice_str(times[_i].zone), &z, &e),
+                         ST_OK);
+    ck_assert_msg(parse_time(slice_str(times[_i].text), NOW, z, &ms, &e) ==
+                      ST_OK,
+                  "%s", e.text);
+    ck_assert_int_eq(ms, times[_i].ms);
+}
+END_TEST
+
+static const struct {
+    const char *text, *error;
+} bad_times[] = {
+    { "abc", "Invalid time: abc. Invalid character 'a' in abc" },
+    { "ago", "Invalid time: ago. Invalid character 'a' in ago" },
+    { "-", "Invalid time: -. Just a sign, no value: -" },
+    { "-1", "Invalid time: -1. Negative timestamps are not supported." },
+    { "1é", "Invalid time: 1é. Invalid character 'é' in 1é" },
+    { "12345678901234567890",
+      "Invalid time: 12345678901234567890. Value too long: "
+      "12345678901234567890" },
+    { "9999999999999999999",
+      "Invalid time: 9999999999999999999. Overflow in 9999999999999999999" },
+    { "1356998400.1234",
+      "Invalid time: 1356998400.1234. Millisecond timestamps must be in the "
+      "format <seconds>.<ms> where the milliseconds are limited to 3 digits" },
+    { "-ago", "Cannot parse null or empty duration" },
+    { "h-ago", "Invalid duration (number): h" },
+    { "-1h-ago", "Invalid duration (number): -1h" },
+    { "5-ago", "Invalid duration, must have an integer and unit: 5" },
+    { "0h-ago", "Zero or negative duration: 0h" },
+    { "1z-ago", "Invalid duration (suffix): 1z" },
+    { "99999999999y-ago",
+      "Duration must be < Long.MAX_VALUE ms: 99999999999y" },
+    { "2013/1/1", "Invalid absolute date: 2013/1/1" },
+    { "2013/01/01T00:00:00",
+      "Invalid date: 2013/01/01T00:00:00. Unparseable date: "
+      "\"2013/01/01T00:00:00\"" },
+    { "2013/01/xx", "Invalid date: 2013/01/xx. Unparseable date: "
+                    "\"2013/01/xx\"" },
+    { "999999999/1/1 0:0:0",
+      "Invalid date: 999999999/1/1 0:0:0. Unparseable date: "
+      "\"999999999/1/1 0:0:0\"" },
+};
+
+START_TEST(refuses_times)
+{
+    struct error e;
+    int64_t ms;
+
+    ck_assert_int_eq(
+        parse_time(slice_str(bad_times[_i].text), NOW, NULL, &ms, &e),
+        ST_INVALID);
+    ck_assert_str_eq(e.text, bad_times[_i].error);
+}
+END_TEST
+
+static const struct {
+    const char *text;
+    int64_t ms;
+    int count;
+    enum time_unit unit;
+    enum fill_policy fill;
+    bool all, calendar;
+} downsamples[] = {
+    { "10m-avg", 600000, 10, UNIT_M, FILL_NONE, false, false },
+    { "1m-avg-", 60000, 1, UNIT_M, FILL_NONE, false, false },
+    { "1H-sum-NaN", 3600000, 1, UNIT_H, FILL_NAN, false, false },
+    { "500ms-max-zero", 500, 500, UNIT_MS, FILL_ZERO, false, false },
+    { "1.5h-min-null", 3600000, 0, UNIT_H, FILL_NULL, false, false },
+    { "1n-sum-scalar", 2592000000, 1, UNIT_N, FILL_SCALAR, false, false },
+    { "1y-sum", 31536000000, 1, UNIT_Y, FILL_NONE, false, false },
+    { "2wc-sum", 1209600000, 2, UNIT_W, FILL_NONE, false, true },
+    { "0all-sum", 0, 0, UNIT_MS, FILL_NONE, true, false },
+    { "1s-count", 1000, 1, UNIT_S, FILL_NONE, false, false },
+    { "7d-p99", 604800000, 7, UNIT_D, FILL_NONE, false, false },
+};
+
+START_TEST(reads_downsampling)
+{
+    struct arena *a = arena_new(0);
+    struct downsample d;
+    struct error e = { ST_OK, "" };
+
+    ck_assert_msg(
+        parse_downsample(slice_str(downsamples[_i].text), a, &d, &e) == ST_OK,
+        "%s", e.text);
+    ck_assert(d.on);
+    ck_assert_int_eq(d.interval_ms, downsamples[_i].ms);
+    ck_assert_int_eq(d.count, downsamples[_i].count);
+    ck_assert_int_eq(d.unit, downsamples[_i].unit);
+    ck_assert_int_eq(d.fill, downsamples[_i].fill);
+    ck_assert_int_eq(d.all, downsamples[_i].all);
+    ck_assert_int_eq(d.calendar, downsamples[_i].calendar);
+    ck_assert_ptr_eq(d.zone, timezone_utc());
+    arena_free(&a);
+}
+END_TEST
+
+static const struct {
+    const char *text, *error;
+} bad_downsamples[] = {
+    { "1", "Invalid downsampling specifier '1': must provide at least interval "
+           "and function" },
+    { "-", "Invalid downsampling specifier '-': must provide at least interval "
+           "and function" },
+    { "1m-sum-nan-x",
+      "Invalid downsampling specifier '1m-sum-nan-x': must consist of "
+      "interval, function, and optional fill policy" },
+    { "-sum", "String index out of range: -1" },
+    { "c-sum", "Cannot parse null or empty duration" },
+    { "0m-sum", "Zero or negative duration: 0m" },
+    { "1x-sum", "Invalid duration (suffix): 1x" },
+    { "1m-bogus", "No such downsampling function: bogus" },
+    { "1m-none", "cannot use the NONE aggregator for downsampling" },
+    { "1m-sum-5", "Unrecognized fill policy: 5" },
+};
+
+START_TEST(refuses_downsampling)
+{
+    struct arena *a = arena_new(0);
+    struct downsample d;
+    struct error e;
+
+    ck_assert_int_eq(
+        parse_downsample(slice_str(bad_downsamples[_i].text), a, &d, &e),
+        ST_INVALID);
+    ck_assert_str_eq(e.text, bad_downsamples[_i].error);
+    ck_assert(!d.on);
+    arena_free(&a);
+}
+END_TEST
+
+/* Filters as "tagk:type:text:group", separated by blanks. */
+static const struct {
+    const char *text, *metric, *filters;
+} metrics[] = {
+    { "m", "m", "" },
+    { "m{}", "m", "" },
+    { "m{}{}", "m", "" },
+    { "{h=a}", "", "h:literal_or:a:1 " },
+    { "m{h=a,d=*}", "m", "h:literal_or:a:1 d:wildcard:*:1 " },
+    { "m{h=a}{d=b,e=c*}", "m",
+      "d:literal_or:b:0 e:wildcard:c*:0 h:literal_or:a:1 " },
+    { "m{}{h=regexp(x.*)}", "m", "h:regexp:x.*:0 " },
+    { "m{h=a}{h=a}", "m", "h:literal_or:a:1 " },
+    { "m{h=*}{h=*}", "m", "h:wildcard:*:1 " },
+    { "m{h=a,h=b}", "m", "h:literal_or:a:1 h:literal_or:b:1 " },
+    { "m{h=a}}", "m", "h:literal_or:a}:0 h:literal_or:a:1 " },
+    { "m h=a}", "m h=a}", "" },
+};
+
+START_TEST(reads_metrics)
+{
+    struct arena *a = arena_new(0);
+    struct filter *f;
+    struct slice metric;
+    struct error e = { ST_OK, "" };
+    char text[256] = "";
+    size_t len, n = 0;
+
+    ck_assert_msg(parse_metric_and_filters(slice_str(metrics[_i].text), a,
+                                           &metric, &f, &len, &e) == ST_OK,
+                  "%s", e.text);
+    ck_assert(slice_eq_str(metric, metrics[_i].metric));
+    for (size_t i = 0; i < len; i++) {
+        n += (size_t)snprintf(text + n, sizeof text - n, "%.*s:%s:%.*s:%d ",
+                              SLICE_ARG(f[i].tagk), filter_type_name(f[i].type),
+                              SLICE_ARG(f[i].text), f[i].group_by);
+        filter_fini(&f[i]);
+    }
+    ck_assert_str_eq(text, metrics[_i].filters);
+    arena_free(&a);
+}
+END_TEST
+
+static const struct {
+    const char *text;
+    bool halves;
+    const char *error; /* NULL: it is taken */
+    const char *tags;  /* then: "metric key=value ..." */
+} tag_texts[] = {
+    { "m", false, NULL, "m" },
+    { "m{}", false, NULL, "m" },
+    { "m{a=b,c=d,a=b}", false, NULL, "m a=b c=d" },
+    { "m{a=b,a=c}", false, "When parsing tag 'a=c': duplicate tag: a=c", "" },
+    { "m{a=}", false, "When parsing tag 'a=': invalid tag: a=", "" },
+    { "m{a=}", true, NULL, "m a=~" },
+    { "{=b}", true, NULL, "~ ~=b" },
+    { "m{a=*,a=b}", true, NULL, "m a=* a=b" },
+    { "", true, "Metric string was empty", "" },
+    { "{}", true, "Missing metric and tags: {}", "" },
+    { "m{x}", true, "When parsing tag 'x': Missing tag pair", "" },
+    { "m{a=b", true, "Missing '}' at the end of: m{a=b", "" },
+    { "m{a=b=c}", true, "When parsing tag 'a=b=c': invalid tag: a=b=c", "" },
+};
+
+static struct slice
+or_tilde(struct slice s)
+{
+    return s.data == NULL ? slice_str("~") : s;
+}
+
+START_TEST(reads_tags)
+{
+    struct arena *a = arena_new(0);
+    struct tag_pair *t;
+    struct slice metric;
+    struct error e;
+    char text[256];
+    size_t len, n;
+    enum status st =
+        parse_metric_and_tags(slice_str(tag_texts[_i].text),
+                              tag_texts[_i].halves, a, &metric, &t, &len, &e);
+
+    if (tag_texts[_i].error != NULL) {
+        ck_assert_int_eq(st, ST_INVALID);
+        ck_assert_str_eq(e.text, tag_texts[_i].error);
+    } else {
+        n = (size_t)snprintf(text, sizeof text, "%.*s",
+                             SLICE_ARG(or_tilde(metric)));
+        for (size_t i = 0; i < len; i++)
+            n += (size_t)snprintf(text + n, sizeof text - n, " %.*s=%.*s",
+                                  SLICE_ARG(or_tilde(t[i].key)),
+                                  SLICE_ARG(or_tilde(t[i].value)));
+        ck_assert_str_eq(text, tag_texts[_i].tags);
+    }
+    arena_free(&a);
+}
+END_TEST
+
+/* A query string that needs no decoding. */
+static enum status
+parse_uri(const char *text, struct arena *a, struct query *q,
+          struct parse_error *e)
+{
+    struct query_param params[16];
+    size_t len = 0;
+
+    while (*text != '\0') {
+        size_t n = strcspn(text, "&"), name = strcspn(text, "=&");
+
+        params[len].name = slice_of(text, name);
+        params[len].value = slice_of(text + name, 0);
+        if (name < n)
+            params[len].value = slice_of(text + name + 1, n - name - 1);
+        len++;
+        text += n + (text[n] == '&');
+    }
+    return query_parse_uri(params, len, &options, a, q, e);
+}
+
+static const struct {
+    const char *text, *message;
+    bool details; /* the message again */
+} bad_uris[] = {
+    { "m=sum:x", "Missing parameter <code>start</code>", false },
+    { "start=&m=sum:x", "Missing parameter <code>start</code>", false },
+    { "start=1", "Missing sub queries", false },
+    { "start=1&m=", "The query string was empty", false },
+    { "start=1&tsuid=", "The tsuid query string was empty", false },
+    { "start=1&m=x", "Invalid parameter m=x (not enough :-separated parts)",
+      false },
+    { "start=1&tsuid=a:b:c:d:e:f",
+      "Invalid parameter m=a:b:c:d:e:f (too many :-separated parts)", false },
+    { "start=1&m=sum:", "Metric cannot be null or empty", false },
+    { "start=1&m=sum::x", "Two colons with nothing between them", false },
+    { "start=1&m=sum:x{h=a", "Missing '}' at the end of: x{h=a", false },
+    { "start=1&m=sum:x{h=}", "When parsing tag 'h=': invalid tag: h=", false },
+    { "start=1&m=sum:x{h=a,}", "When parsing tag '': invalid tag: ", false },
+    { "start=1&m=sum:x{}{h=bogus(a)}",
+      "When parsing filter 'h=bogus(a)': Could not find a tag value filter of "
+      "the type: bogus",
+      false },
+    { "start=1&m=sum:rate{:x", "Invalid rate options specification: rate{",
+      false },
+    { "start=1&m=sum:rate{counter,abc}:x",
+      "Max value of counter was not a number, received 'abc'", false },
+    { "start=1&m=sum:rate{counter,1,abc}:x",
+      "Reset value of counter was not a number, received 'abc'", false },
+    { "start=1&m=sum:rate{counter,1,2,3}:x",
+      "Incorrect number of values in rate options specification, must be "
+      "counter[,counter max value,reset value], recieved: 4 parts",
+      false },
+    { "start=1&m=sum:percentiles[x]:x", "For input string: \"x\"", false },
+    { "start=1&m=sum:percentiles:x",
+      "Malformated percentile query paramater: percentiles", false },
+    { "start=1&m=sum:percentiles[101]:x",
+      "Invalid percentile parameters: 101.0", true },
+    { "start=1&m=max:percentiles[50]:x",
+      "Only NONE or SUM aggregation function supported for histogram query",
+      true },
+    { "start=1&m=sum:1m-avg:percentiles[50]:x",
+      "Only SUM downsampling aggregation supported for histogram query", true },
+    { "start=x&m=sum:x", "Invalid time: x. Invalid character 'x' in x", true },
+    { "start=5&end=5&m=sum:x",
+      "End time [5000] must be greater than the start time [5000]", true },
+    { "start=99999999999999&end=99999999999999999&m=sum:x",
+      "Invalid timestamp: 99999999999999", true },
+    { "start=1&m=:x", "Missing the aggregation function", true },
+    { "start=1&m=SUM:x", "No such aggregation function: SUM", true },
+    { "start=1&m=sum:{h=a}",
+      "Missing the metric or tsuids, provide at least one", true },
+    { "start=1&tsuid=sum:,",
+      "Missing the metric or tsuids, provide at least one", true },
+    { "start=1&m=sum:1z-sum:x", "Invalid duration (suffix): 1z", true },
+    { "start=1&m=sum:1m-sum:x&tz=Mars/Olympus",
+      "The timezone specification could not be found", true },
+    { "start=2013/01/01&m=sum:x&tz=Mars/Olympus",
+      "Invalid timezone name: Mars/Olympus", true },
+    { "start=1&m=sum:1.5hc-sum:x",
+      "Calendar intervals are whole numbers: 1.5hc-sum", true },
+};
+
+START_TEST(refuses_uris)
+{
+    struct arena *a = arena_new(0);
+    struct parse_error e;
+    struct query q;
+
+    ck_assert_int_eq(parse_uri(bad_uris[_i].text, a, &q, &e), ST_INVALID);
+    ck_assert_str_eq(e.message.text, bad_uris[_i].message);
+    ck_assert_str_eq(e.details,
+                     bad_uris[_i].details ? bad_uris[_i].message : "");
+    query_fini(&q);
+    arena_free(&a);
+}
+END_TEST
+
+static const struct {
+    const char *option;
+    bool rate, given, counter, drop;
+    int64_t max, reset;
+} rates[] = {
+    { "1m-sum", false, false, false, false, INT64_MAX, 0 },
+    { "rate", true, false, false, false, INT64_MAX, 0 },
+    { "ratex", true, false, false, false, INT64_MAX, 0 },
+    { "rate{}", true, true, false, false, INT64_MAX, 0 },
+    { "rate{bogus}", true, true, false, false, INT64_MAX, 0 },
+    { "rate{counter}", true, true, true, false, INT64_MAX, 0 },
+    { "RATE{COUNTER}", true, true, false, false, INT64_MAX, 0 },
+    { "rate{counter", true, true, false, false, INT64_MAX, 0 },
+    { "rate{counter,,100}", true, true, true, false, INT64_MAX, 100 },
+    { "rate{counter,65535,100}", true, true, true, false, 65535, 100 },
+    { "rate{dropcounter,-5}", true, true, true, true, -5, 0 },
+};
+
+START_TEST(reads_rates)
+{
+    struct arena *a = arena_new(0);
+    struct parse_error e = { 0 };
+    struct query q;
+    char text[128];
+
+    (void)snprintf(text, sizeof text, "start=1&m=sum:%s:x", rates[_i].option);
+    ck_assert_msg(parse_uri(text, a, &q, &e) == ST_OK, "%s", e.message.text);
+    ck_assert_int_eq(q.subs[0].rate, rates[_i].rate);
+    ck_assert_int_eq(q.subs[0].rate_options_given, rates[_i].given);
+    ck_assert_int_eq(q.subs[0].rate_options.counter, rates[_i].counter);
+    ck_assert_int_eq(q.subs[0].rate_options.drop_resets, rates[_i].drop);
+    ck_assert_int_eq(q.subs[0].rate_options.counter_max, rates[_i].max);
+    ck_assert_int_eq(q.subs[0].rate_options.reset_value, rates[_i].reset);
+    query_fini(&q);
+    arena_free(&a);
+}
+END_TEST
+
+START_TEST(reads_uris)
+{
+    struct arena *a = arena_new(0);
+    struct parse_error e = { 0 };
+    struct query q;
+
+    ck_assert_msg(
+        parse_uri("start=1&start=2013/01/01&end=2013/01/02&tz=Asia/Tokyo&ms"
+                  "&show_tsuids=false&use_calendar&arrays"
+                  "&m=sum:1d-avg:x{h=a}&m=sum:1d-avg:x{h=a}"
+                  "&m=none:pre-agg:ROLLUP_raw:explicit_tags:bogus:x"
+                  "&tsuid=max:rate:0A,0B",
+                  a, &q, &e) == ST_INVALID,
+        "%s", e.message.text);
+    ck_assert_ptr_nonnull(strstr(e.message.text, "too many"));
+    query_fini(&q);
+    ck_assert_msg(
+        parse_uri("start=1&start=2013/01/01&end=2013/01/02&tz=Asia/Tokyo&ms"
+                  "&show_tsuids=false&use_calendar&arrays"
+                  "&m=sum:1d-avg:x{h=a}&m=sum:1d-avg:x{h=a}"
+                  "&m=none:pre-agg:ROLLUP_raw:explicit_tags:x"
+                  "&tsuid=max:rate:0A,0B",
+                  a, &q, &e) == ST_OK,
+        "%s", e.message.text);
+    ck_assert_int_eq(q.start_ms, 1356966000000);
+    ck_assert_int_eq(q.end_ms, 1357052400000);
+    ck_assert(q.ms_resolution && q.show_tsuids && q.use_calendar && q.arrays);
+    ck_assert(!q.padding && !q.show_query);
+    /* tsuids come first, and of two equal sub-queries one is left. */
+    ck_assert_uint_eq(q.subs_len, 3);
+    ck_assert_uint_eq(q.subs[0].tsuids_len, 2);
+    ck_assert(slice_eq_str(q.subs[0].tsuids[1], "0B"));
+    ck_assert(q.subs[0].rate && q.subs[0].metric.size == 0);
+    ck_assert_uint_eq(q.subs[1].index, 1);
+    ck_assert(q.subs[1].downsample.calendar);
+    ck_assert_ptr_eq(q.subs[1].downsample.zone, q.zone);
+    ck_assert_ptr_ne(q.zone, timezone_utc());
+    ck_assert(aggregator_is_none(q.subs[2].aggregator));
+    ck_assert(q.subs[2].pre_aggregate && q.subs[2].explicit_tags);
+    ck_assert(slice_eq_str(q.subs[2].rollup_usage, "ROLLUP_RAW"));
+    ck_assert(!q.subs[2].downsample.on);
+    query_fini(&q);
+    arena_free(&a);
+}
+END_TEST
+
+START_TEST(an_unused_zone_is_no_fault)
+{
+    struct arena *a = arena_new(0);
+    struct parse_error e = { 0 };
+    struct query q;
+
+    ck_assert_int_eq(parse_uri("start=1&tz=Mars/Olympus&m=sum:x", a, &q, &e),
+                     ST_OK);
+    ck_assert_ptr_eq(q.zone, timezone_utc());
+    query_fini(&q);
+    arena_free(&a);
+}
+END_TEST
+
+START_TEST(sorts_percentiles)
+{
+    struct arena *a = arena_new(0);
+    struct parse_error e = { 0 };
+    struct query q;
+
+    ck_assert_int_eq(
+        parse_uri("start=1&m=sum:percentiles[99.9, 50,95]:x", a, &q, &e),
+        ST_OK);
+    ck_assert_uint_eq(q.subs[0].percentiles_len, 3);
+    ck_assert(q.subs[0].percentiles[0] == 50);
+    ck_assert(q.subs[0].percentiles[2] == 99.9);
+    query_fini(&q);
+    arena_free(&a);
+}
+END_TEST
+
+TEST_MAIN("parse", LOOP(reads_times, times), LOOP(refuses_times, bad_times),
+          LOOP(reads_downsampling, downsamples),
+          LOOP(refuses_downsampling, bad_downsamples),
+          LOOP(reads_metrics, metrics), LOOP(reads_tags, tag_texts),
+          LOOP(refuses_uris, bad_uris), LOOP(reads_rates, rates),
+          TEST(reads_uris), TEST(an_unused_zone_is_no_fault),
+          TEST(sorts_percentiles))

@@ -1,0 +1,304 @@
+/* Bodies of POST /api/query, and what OpenTSDB 2.4 makes of them. */
+#include "config.h"
+
+#include "base/buf.h"
+#include "query/parse.h"
+#include "query/show.h"
+#include "tests/harness.h"
+
+#define FAILED "Unable to parse the given JSON"
+#define SUB(members)                                               \
+    "{\"start\":1,\"end\":9,\"queries\":[{\"aggregator\":\"sum\"," \
+    "\"metric\":\"x\"," members "}]}"
+
+static const struct parse_options options = { .now_ms = 1795298406358 };
+
+static const struct {
+    const char *body, *message;
+} refused[] = {
+    { "", "Missing message content" },
+    { " ", FAILED },
+    { "{", FAILED },
+    { "[]", FAILED },
+    { "5", FAILED },
+    { "null", FAILED },
+    { "\"x\"", FAILED },
+    { "{}", "Missing start time" },
+    { "{\"start\":null,\"queries\":[]}", "Missing start time" },
+    { "{\"start\":\"\",\"queries\":[]}", "Missing start time" },
+    { "{\"start\":{}}", FAILED },
+    { "{\"start\":1}", "Missing queries" },
+    { "{\"start\":1,\"queries\":[]}", "Missing queries" },
+    { "{\"start\":1,\"queries\":null}", "Missing queries" },
+    { "{\"start\":1,\"queries\":{}}", FAILED },
+    { "{\"start\":1,\"queries\":[null]}", FAILED },
+    { "{\"start\":1,\"queries\":[5]}", FAILED },
+    { "{\"start\":1,\"queries\":[{}]}", "Missing the aggregation function" },
+    { "{\"start\":true,\"queries\":[{}]}",
+      "Invalid time: true. Invalid character 't' in true" },
+    { "{\"start\":9,\"end\":8,\"queries\":[{}]}",
+      "End time [8000] must be greater than the start time [9000]" },
+    { "{\"start\":1,\"queries\":[{\"aggregator\":\"sum\",\"tsuids\":[]}]}",
+      "Missing the metric or tsuids, provide at least one" },
+    { "{\"start\":1,\"msResolution\":1.5}", FAILED },
+    { "{\"start\":1,\"padding\":\"yes\"}", FAILED },
+    { "{\"start\":1,\"options\":[]}", FAILED },
+    { "{\"start\":NaN}", FAILED },
+    { SUB("\"rateOptions\":{\"bogus\":1}"), FAILED },
+    { SUB("\"rateOptions\":{\"counterMax\":\"x\"}"), FAILED },
+    { SUB("\"rateOptions\":{\"counterMax\":1e30}"), FAILED },
+    { SUB("\"rateOptions\":[]"), FAILED },
+    { SUB("\"tags\":null"), FAILED },
+    { SUB("\"tags\":\"x\""), FAILED },
+    { SUB("\"tags\":[\"h\"]"), FAILED },
+    { SUB("\"tags\":{\"h\":\"\"}"), FAILED },
+    { SUB("\"tags\":{\"h\":null}"), FAILED },
+    { SUB("\"filters\":{}"), FAILED },
+    { SUB("\"filters\":\"x\""), FAILED },
+    { SUB("\"filters\":[null]"), FAILED },
+    { SUB("\"filters\":[{\"tagk\":\"h\",\"filter\":\"x\"}]"), FAILED },
+    { SUB("\"filters\":[{\"type\":\"LITERAL_OR\",\"tagk\":\"h\","
+          "\"filter\":\"x\"}]"),
+      FAILED },
+    { SUB("\"filters\":[{\"type\":\"regexp\",\"tagk\":\"h\","
+          "\"filter\":\"[\"}]"),
+      FAILED },
+    { SUB("\"tsuids\":[null]"), FAILED },
+    { SUB("\"percentiles\":[\"x\"]"), FAILED },
+    { SUB("\"index\":\"x\""), FAILED },
+    { SUB("\"downsample\":\"1m-\""),
+      "Invalid downsampling specifier '1m-': must provide at least interval "
+      "and function" },
+};
+
+START_TEST(refuses)
+{
+    struct arena *a = arena_new(0);
+    struct parse_error e;
+    struct query q;
+
+    ck_assert_int_eq(
+        query_parse_json(slice_str(refused[_i].body), &options, a, &q, &e),
+        ST_INVALID);
+    ck_assert_str_eq(e.message.text, refused[_i].message);
+    ck_assert_str_ne(e.details, "");
+    query_fini(&q);
+    arena_free(&a);
+}
+END_TEST
+
+static void
+parse(struct arena *a, const char *body, struct query *q)
+{
+    struct parse_error e = { 0 };
+
+    ck_assert_msg(query_parse_json(slice_str(body), &options, a, q, &e) ==
+                      ST_OK,
+                  "%s: %s (%s)", body, e.message.text, e.details);
+}
+
+static const struct {
+    const char *start;
+    int64_t ms;
+} starts[] = {
+    { "1356998400", 1356998400000 },
+    { "\"1356998400\"", 1356998400000 },
+    { "1356998400000", 1356998400000 },
+    { "1356998400.5", 13569984005 },
+    { "1356998400.125", 1356998400125 },
+    { "\"2013/01/01\"", 1356998400000 },
+    { "0", 0 },
+};
+
+START_TEST(takes_numbers_for_texts)
+{
+    struct arena *a = arena_new(0);
+    struct query q;
+    char body[256];
+
+    (void)snprintf(body, sizeof body,
+                   "{\"start\":%s,\"queries\":[{\"aggregator\":\"sum\","
+                   "\"metric\":7}]} trailing",
+                   starts[_i].start);
+    parse(a, body, &q);
+    ck_assert_int_eq(q.start_ms, starts[_i].ms);
+    ck_assert_int_eq(q.end_ms, options.now_ms);
+    ck_assert(slice_eq_str(q.subs[0].metric, "7"));
+    query_fini(&q);
+    arena_free(&a);
+}
+END_TEST
+
+START_TEST(takes_texts_for_others)
+{
+    struct arena *a = arena_new(0);
+    struct query q;
+
+    parse(a,
+          "{\"start\":1,\"msResolution\":\"true\",\"padding\":1,"
+          "\"showQuery\":\"\",\"delete\":null,\"useCalendar\":\"False\","
+          "\"queries\":[{\"aggregator\":\"sum\",\"metric\":\"x\","
+          "\"rate\":\"TRUE\",\"rateOptions\":{\"isCounter\":true,"
+          "\"counterMax\":\"5\",\"resetValue\":1.9,\"dropResets\":0}}]}",
+          &q);
+    ck_assert(q.ms_resolution && q.padding);
+    ck_assert(!q.show_query && !q.delete_points && !q.use_calendar);
+    ck_assert(q.subs[0].rate && q.subs[0].rate_options.counter);
+    ck_assert(!q.subs[0].rate_options.drop_resets);
+    ck_assert_int_eq(q.subs[0].rate_options.counter_max, 5);
+    ck_assert_int_eq(q.subs[0].rate_options.reset_value, 1);
+    query_fini(&q);
+    arena_free(&a);
+}
+END_TEST
+
+START_TEST(ignores_unknown_members)
+{
+    struct arena *a = arena_new(0);
+    struct query q;
+
+    parse(a,
+          "{\"start\":1,\"bogus\":[{}],\"queries\":[{\"aggregator\":\"sum\","
+          "\"metric\":\"x\",\"refId\":\"A\",\"filters\":[{\"type\":"
+          "\"literal_or\",\"tagk\":\"h\",\"filter\":\"a\",\"extra\":1,"
+          "\"groupBy\":\"true\"}]}]}",
+          &q);
+    ck_assert_uint_eq(q.subs[0].filters_len, 1);
+    ck_assert(q.subs[0].filters[0].group_by);
+    query_fini(&q);
+    arena_free(&a);
+}
+END_TEST
+
+START_TEST(the_later_of_tags_and_filters_counts)
+{
+    struct arena *a = arena_new(0);
+    struct query q;
+
+    parse(a,
+          SUB("\"tags\":{\"h\":\"regexp(x)\"},\"filters\":[{\"type\":\"regexp\""
+              ",\"tagk\":\"d\",\"filter\":\"b\"}]"),
+          &q);
+    ck_assert_uint_eq(q.subs[0].filters_len, 1);
+    ck_assert(slice_eq_str(q.subs[0].filters[0].tagk, "d"));
+    query_fini(&q);
+    parse(a,
+          SUB("\"filters\":[{\"type\":\"regexp\",\"tagk\":\"d\",\"filter\":"
+              "\"b\"}],\"tags\":{\"h\":\"a*\",\"i\":5}"),
+          &q);
+    ck_assert_uint_eq(q.subs[0].filters_len, 2);
+    ck_assert(slice_eq_str(q.subs[0].filters[1].text, "5"));
+    query_fini(&q);
+    arena_free(&a);
+}
+END_TEST
+
+START_TEST(drops_equal_sub_queries)
+{
+    struct arena *a = arena_new(0);
+    struct query q;
+
+    parse(a,
+          "{\"start\":1,\"queries\":["
+          "{\"aggregator\":\"sum\",\"metric\":\"x\",\"tags\":{\"h\":\"a|b\"}},"
+          "{\"aggregator\":\"max\",\"metric\":\"x\",\"tags\":{\"h\":\"a|b\"}},"
+          "{\"aggregator\":\"sum\",\"metric\":\"x\",\"tags\":{\"h\":\"b|a\"}},"
+          "{\"aggregator\":\"sum\",\"metric\":\"x\",\"rate\":true,"
+          "\"tags\":{\"h\":\"b|a\"}}]}",
+          &q);
+    ck_assert_uint_eq(q.subs_len, 3);
+    ck_assert(slice_eq_str(q.subs[1].aggregator_name, "max"));
+    ck_assert_uint_eq(q.subs[2].index, 2);
+    query_fini(&q);
+    arena_free(&a);
+}
+END_TEST
+
+START_TEST(limits_are_told)
+{
+    struct parse_options two = options;
+    struct arena *a = arena_new(0);
+    struct parse_error e;
+    struct query q;
+    struct buf b = BUF_INIT;
+    const char *body = "{\"start\":1,\"queries\":[{},{},{}]}";
+
+    two.max_subs = 2;
+    ck_assert_int_eq(query_parse_json(slice_str(body), &two, a, &q, &e),
+                     ST_LIMIT);
+    query_fini(&q);
+    for (int i = 0; i < 65; i++)
+        buf_put_u8(&b, '[');
+    ck_assert_int_eq(query_parse_json(buf_slice(&b), &options, a, &q, &e),
+                     ST_INVALID);
+    ck_assert_str_eq(e.details, "nested deeper than 64");
+    buf_clear(&b);
+    for (int i = 0; i < 250000; i++)
+        buf_put_str(&b, "{,");
+    ck_assert_int_ne(query_parse_json(buf_slice(&b), &options, a, &q, &e),
+                     ST_OK);
+    buf_fini(&b);
+    arena_free(&a);
+}
+END_TEST
+
+START_TEST(small_arenas_are_a_limit)
+{
+    static const char body[] =
+        SUB("\"downsample\":\"1m-avg\",\"tags\":{\"h\":\"a|b\",\"d\":\"A*\"},"
+            "\"percentiles\":[],\"tsuids\":[\"00\"]");
+
+    for (size_t cap = 1; cap < 4000; cap += 7) {
+        struct arena *a = arena_new(cap);
+        struct parse_error e;
+        struct query q;
+        enum status st = query_parse_json(slice_str(body), &options, a, &q, &e);
+
+        ck_assert(st == ST_OK || st == ST_LIMIT);
+        query_fini(&q);
+        arena_free(&a);
+    }
+}
+END_TEST
+
+START_TEST(shows_sub_queries)
+{
+    static const uint8_t uid[] = { 0, 0, 1 };
+    struct slice uids[] = { slice_of(uid, 3) };
+    struct arena *a = arena_new(0);
+    struct buf b = BUF_INIT;
+    struct query q;
+
+    parse(a,
+          SUB("\"rate\":true,\"rateOptions\":{\"counter\":true},"
+              "\"downsample\":\"1m-sum\",\"percentiles\":[99.9],"
+              "\"filters\":[{\"type\":\"wildcard\",\"tagk\":\"h\",\"filter\":"
+              "\"a\\\"*\",\"groupBy\":true},{\"type\":\"literal_or\",\"tagk\":"
+              "\"h\",\"filter\":\"b\",\"groupBy\":true}]"),
+          &q);
+    query_show_sub(&b, &q.subs[0], uids, 1, "raw");
+    ck_assert_str_eq(
+        buf_cstr(&b),
+        "{\"aggregator\":\"sum\",\"metric\":\"x\",\"tsuids\":null,"
+        "\"downsample\":\"1m-sum\",\"rate\":true,\"filters\":[{\"tagk\":\"h\","
+        "\"filter\":\"a\\\"*\",\"group_by\":true,\"type\":\"wildcard\"},"
+        "{\"tagk\":\"h\",\"filter\":\"b\",\"group_by\":true,\"type\":"
+        "\"literal_or\"}],\"percentiles\":[99.9],\"index\":0,\"rollupTable\":"
+        "\"raw\",\"rateOptions\":{\"counter\":true,\"counterMax\":"
+        "9223372036854775807,\"resetValue\":0,\"dropResets\":false},"
+        "\"filterTagKs\":[\"AAAB\"],\"explicitTags\":false,"
+        "\"useFuzzyFilter\":true,\"preAggregate\":false,\"rollupUsage\":null,"
+        "\"showHistogramBuckets\":false,\"useMultiGets\":true,\"tags\":{\"h\":"
+        "\"literal_or(b)\"},\"histogramQuery\":true}");
+    query_fini(&q);
+    buf_fini(&b);
+    arena_free(&a);
+}
+END_TEST
+
+TEST_MAIN("parse_json", LOOP(refuses, refused),
+          LOOP(takes_numbers_for_texts, starts), TEST(takes_texts_for_others),
+          TEST(ignores_unknown_members),
+          TEST(the_later_of_tags_and_filters_counts),
+          TEST(drops_equal_sub_queries), TEST(limits_are_told),
+          TEST(small_arenas_are_a_limit), TEST(shows_sub_queries))
