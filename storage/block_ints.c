@@ -15,6 +15,8 @@
 
 #include "base/obj.h"
 
+#define SHORT 32 /* so few that all ways are tried */
+
 enum way { WAY_OFFSET, WAY_STEPS, WAY_CLIMB, WAY_LINE, WAY_LEN };
 
 struct choice {
@@ -23,41 +25,53 @@ struct choice {
     struct numbers_plan plan;
 };
 
-/* The step that more than half of the steps are, if there is one (one pass of
- * voting); else the mean step. */
-static uint64_t
-usual_step(const int64_t *v, size_t len)
+/* What the differences between neighbours are like. */
+struct steps {
+    uint64_t usual; /* more than half of them are it; else the mean */
+    bool is_usual;
+    int64_t min, max;
+};
+
+static inline uint64_t
+step_at(const int64_t *v, size_t i)
 {
-    uint64_t candidate = 0;
+    return (uint64_t)v[i] - (uint64_t)v[i - 1];
+}
+
+/* One pass of voting finds what can be the majority, a second one counts. */
+static struct steps
+look_at_steps(const int64_t *v, size_t len)
+{
+    struct steps s = { .min = INT64_MAX, .max = INT64_MIN };
     size_t votes = 0, count = 0;
 
     for (size_t i = 1; i < len; i++) {
-        uint64_t step = (uint64_t)v[i] - (uint64_t)v[i - 1];
-
         if (votes == 0)
-            candidate = step;
-        votes += step == candidate ? 1 : SIZE_MAX;
+            s.usual = step_at(v, i);
+        votes += step_at(v, i) == s.usual ? 1 : SIZE_MAX;
     }
-    for (size_t i = 1; i < len; i++)
-        count += (uint64_t)v[i] - (uint64_t)v[i - 1] == candidate;
-    if (count * 2 > len - 1)
-        return candidate;
-    return (uint64_t)((int64_t)((uint64_t)v[len - 1] - (uint64_t)v[0]) /
-                      (int64_t)(len - 1));
+    for (size_t i = 1; i < len; i++) {
+        int64_t step = (int64_t)step_at(v, i);
+
+        count += (uint64_t)step == s.usual;
+        s.min = step < s.min ? step : s.min;
+        s.max = step > s.max ? step : s.max;
+    }
+    s.is_usual = count * 2 > len - 1;
+    if (!s.is_usual)
+        s.usual = (uint64_t)((int64_t)((uint64_t)v[len - 1] - (uint64_t)v[0]) /
+                             (int64_t)(len - 1));
+    return s;
 }
 
-static uint64_t
-smallest_step(const int64_t *v, size_t len)
+/* Most steps lie close above the smallest: no need of signs then. */
+static bool
+is_climb(const struct steps *s)
 {
-    int64_t min = INT64_MAX;
+    uint64_t below = s->usual - (uint64_t)s->min;
+    uint64_t above = (uint64_t)s->max - s->usual;
 
-    for (size_t i = 1; i < len; i++) {
-        int64_t step = (int64_t)((uint64_t)v[i] - (uint64_t)v[i - 1]);
-
-        if (step < min)
-            min = step;
-    }
-    return (uint64_t)min;
+    return below < above / 3;
 }
 
 static uint64_t
@@ -103,29 +117,37 @@ transform(enum way way, const int64_t *v, size_t len, uint64_t reference,
     }
 }
 
+static void
+try(const int64_t *v, size_t len, int64_t min, enum way way, uint64_t reference,
+    uint64_t *scratch, struct choice *best)
+{
+    struct numbers_plan plan;
+
+    transform(way, v, len, reference, min, scratch);
+    plan = block_numbers_plan(scratch, numbers_len(way, len));
+    if (way != WAY_OFFSET)
+        plan.bits += varint_bits(zigzag(reference));
+    if (plan.bits < best->plan.bits)
+        *best = (struct choice){ way, reference, plan };
+}
+
+/* Only ways that can be good are tried: it is most of the work of encoding. */
 static struct choice
 choose(const int64_t *v, size_t len, struct ints_known known, uint64_t *scratch)
 {
     struct choice best = { WAY_OFFSET, 0, { NUMBERS_EQUAL, 0, UINT64_MAX } };
-    uint64_t references[WAY_LEN] = { 0, 0, 0, 0 };
+    struct steps steps;
 
-    if (len > 1) {
-        references[WAY_STEPS] = usual_step(v, len);
-        references[WAY_CLIMB] = smallest_step(v, len);
-        references[WAY_LINE] = references[WAY_STEPS];
-    }
-    for (enum way way = WAY_OFFSET; way < WAY_LEN; way++) {
-        struct numbers_plan plan;
-
-        if (len == 1 && way != WAY_OFFSET)
-            break;
-        transform(way, v, len, references[way], known.min, scratch);
-        plan = block_numbers_plan(scratch, numbers_len(way, len));
-        if (way != WAY_OFFSET)
-            plan.bits += varint_bits(zigzag(references[way]));
-        if (plan.bits < best.plan.bits)
-            best = (struct choice){ way, references[way], plan };
-    }
+    try(v, len, known.min, WAY_OFFSET, 0, scratch, &best);
+    if (len == 1)
+        return best;
+    steps = look_at_steps(v, len);
+    if (is_climb(&steps) || len < SHORT)
+        try(v, len, known.min, WAY_CLIMB, (uint64_t)steps.min, scratch, &best);
+    if (!is_climb(&steps) || steps.is_usual || len < SHORT)
+        try(v, len, known.min, WAY_STEPS, steps.usual, scratch, &best);
+    if (steps.min >= 0 && known.min == known.first)
+        try(v, len, known.min, WAY_LINE, steps.usual, scratch, &best);
     return best;
 }
 
