@@ -93,17 +93,46 @@ function post(p, body) {
     });
 }
 
+// Every batch also makes a series of its own, so that ids are assigned, and the
+// directory written, at every moment: name -> value, and those under way.
+const fresh = new Map(), freshMaybe = new Map();
+function freshPoint(w) {
+    const id = `w${w}n${++counter}`;
+    freshMaybe.set(id, counter);
+    return { id, v: counter };
+}
+function freshAcknowledged({ id, v }) { freshMaybe.delete(id); fresh.set(id, v); }
+
+async function verifyFresh() {
+    if (fresh.size === 0) return;
+    const a = await post('/api/query', { start: T0, end: T0 + 10, queries: [{ metric: 'kill.fresh', aggregator: 'none', tags: { id: '*' } }] });
+    if (a.status !== 200) fail(`query answered ${a.status} ${a.text.slice(0, 300)}`);
+    const seen = new Map();
+    for (const g of JSON.parse(a.text)) {
+        if (seen.has(g.tags.id)) fail(`series ${g.tags.id} appears twice`);
+        seen.set(g.tags.id, Object.values(g.dps)[0]);
+    }
+    for (const [id, v] of fresh) if (seen.get(id) !== v) fail(`series ${id}: acknowledged ${v}, the server has ${seen.get(id)}`);
+    for (const [id, v] of seen) if (!fresh.has(id)) {
+        if (freshMaybe.get(id) !== v) fail(`series ${id} has ${v}, which nobody wrote`);
+        fresh.set(id, v);
+    }
+    freshMaybe.clear();
+}
+
 let batches = 0;
 async function writeHttp(w, life) {
     for (let at = random(10000); life.on; at += BATCH) {
-        const points = makeBatch(w, at);
+        const points = makeBatch(w, at), own = freshPoint(w);
         underWay(w, points);
         let a;
         try {
-            a = await post('/api/put', points.map(({ s, t, v }) => ({ metric: 'kill.nine', timestamp: t, value: v, tags: tags(w, s) })));
+            a = await post('/api/put', [{ metric: 'kill.fresh', timestamp: T0, value: own.v, tags: { id: own.id } },
+                ...points.map(({ s, t, v }) => ({ metric: 'kill.nine', timestamp: t, value: v, tags: tags(w, s) }))]);
         } catch { return; }
         if (a.status !== 204) fail(`put answered ${a.status} ${a.text.slice(0, 300)}`);
         acknowledged(w, points);
+        freshAcknowledged(own);
         batches++;
     }
 }
@@ -114,12 +143,14 @@ async function writeTelnet(w, life) {
     socket.on('close', () => { closed = true; waiting?.(false); });
     socket.on('data', (d) => { if (/put:/.test(d)) fail(`telnet said ${d}`); if (/\n/.test(d)) waiting?.(true); });
     for (let at = random(10000); life.on && !closed; at += BATCH) {
-        const points = makeBatch(w, at);
+        const points = makeBatch(w, at), own = freshPoint(w);
         underWay(w, points);
         const answered = new Promise((r) => { waiting = r; });
-        socket.write(points.map(({ s, t, v }) => `put kill.nine ${t} ${v} writer=w${w} series=s${s}\n`).join('') + 'version\n');
+        socket.write(points.map(({ s, t, v }) => `put kill.nine ${t} ${v} writer=w${w} series=s${s}\n`).join('') +
+            `put kill.fresh ${T0} ${own.v} id=${own.id}\nversion\n`);
         if (!await answered) return;
         acknowledged(w, points);
+        freshAcknowledged(own);
         batches++;
     }
     socket.destroy();
@@ -158,6 +189,7 @@ for (let round = 0; round <= rounds; round++) {
     port = 0;
     slowest = Math.max(slowest, await start());
     const compared = await verify();
+    await verifyFresh();
     const gentle = round % 4 === 3 || round === rounds;
     const life = { on: true };
     const writers = round === rounds ? [] : [writeHttp(0, life), writeHttp(1, life), writeTelnet(2, life), writeTelnet(3, life)];
