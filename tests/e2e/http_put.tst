@@ -1,0 +1,40 @@
+# /api/put: the status, the summary, the details.
+POST /api/put {"metric":"e.h","timestamp":1356998400,"value":1,"tags":{"host":"a"}}
+= 204
+|
+POST /api/put?summary [{"metric":"e.h","timestamp":1356998401,"value":"2.5","tags":{"host":"a"}},{"metric":"e.h","timestamp":"1356998402","value":3,"tags":{"host":"a"}}]
+= 200
+| {"success":2,"failed":0}
+POST /api/put?details [{"metric":"e.h","timestamp":1356998403,"value":"bad","tags":{"host":"a"}},{"metric":"e.h","timestamp":1356998404,"value":4,"tags":{"host":"a"}},null]
+= 400
+| {"success":1,"failed":2,"errors":[{"datapoint":{"metric":"e.h","timestamp":1356998403,"value":"bad","tags":{"host":"a"}},"error":"Unable to parse value to a number"},{"datapoint":null,"error":"Unexpected null datapoint encountered in set."}]}
+POST /api/put [{"metric":"e.h","timestamp":1356998405,"value":NaN,"tags":{"host":"a"}}]
+= 400
+~ "message":"One or more data points had errors"
+POST /api/put?sync&sync_timeout=100&summary {"metric":"e.h","timestamp":1356998406,"value":6,"tags":{"host":"a"}}
+= 200
+| {"success":1,"failed":0,"timeouts":0}
+GET /api/query?start=1356998340&end=1357002000&m=none:e.h
+= 200
+~ "dps":{"1356998400":1.0,"1356998401":2.5,"1356998402":3,"1356998404":4,"1356998406":6}
+
+# A body that is no JSON leaves nothing behind.
+POST /api/put [{"metric":"e.none","timestamp":1356998400,"value":1,"tags":{"host":"a"}}
+= 400
+~ "message":"Unable to parse the given JSON"
+POST /api/put 5
+= 400
+~ "message":"The JSON must start as an object or an array"
+POST /api/put []
+= 400
+~ "message":"No datapoints found in content"
+POST /api/put?sync_timeout=abc []
+= 400
+POST /api/put
+= 400
+~ "message":"Missing request content"
+GET /api/put
+= 405
+GET /api/suggest?type=metrics&q=e.none
+= 200
+| []

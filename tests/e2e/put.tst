@@ -1,0 +1,28 @@
+# Points by telnet are there for the next query.
+> put e.cpu 1356998400 1 host=a
+> put e.cpu 1356998460 2.5 host=a
+> put e.cpu 1356998520 -3 host=a
+> put e.cpu 1356998400123 7 host=ms dc=x
+> version
+<~ halite
+<~ uilt
+GET /api/query?start=1356998340&end=1357002000&m=none:e.cpu%7Bhost=a%7D
+= 200
+| [{"metric":"e.cpu","tags":{"host":"a"},"aggregateTags":[],"dps":{"1356998400":1.0,"1356998460":2.5,"1356998520":-3}}]
+
+# The same series, spelt otherwise; the last write wins.
+> put e.cpu 1356998400 4 dc=x  host=b
+> put e.cpu 1356998400 5 host=b dc=x
+> put e.cpu 1356998400 6   host=b   dc=x
+fin
+GET /api/query?start=1356998340&end=1357002000&m=none:e.cpu%7Bhost=b%7D
+= 200
+~ "dps":{"1356998400":6}
+!~ "dps":{"1356998400":5}
+
+# Names are ISO-8859-1 on telnet, UTF-8 over HTTP.
+> put e.caf\xe9 1356998400 1 host=\xfc
+fin
+GET /api/query?start=1356998340&end=1357002000&m=none:e.caf%C3%A9
+= 200
+~ "host":"ü"
