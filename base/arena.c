@@ -10,9 +10,9 @@
 
 #define ARENA_MAGIC FOURCC('A', 'R', 'N', 'A')
 
-#define CHUNK_MIN   ((size_t)4096)
-#define CHUNK_MAX   ((size_t)1 << 20)
-#define ALIGN       ((size_t)16)
+#define CHUNK_MIN ((size_t)4096)
+#define CHUNK_MAX ((size_t)1 << 20)
+#define ALIGN     ((size_t)16)
 
 struct chunk {
     struct chunk *next;
@@ -67,6 +67,8 @@ add_chunk(struct arena *a, size_t need)
         size = CHUNK_MAX;
     if (size < need)
         size = need;
+    if (size > SIZE_MAX - sizeof *c)
+        return false;
     c = malloc(sizeof *c + size);
     if (c == NULL)
         return false;

@@ -91,15 +91,20 @@ buf_put_str(struct buf *b, const char *s)
 void
 buf_printf(struct buf *b, const char *fmt, ...)
 {
+    char small[256];
     va_list ap;
     int n;
     uint8_t *p;
 
     va_start(ap, fmt);
-    n = vsnprintf(NULL, 0, fmt, ap);
+    n = vsnprintf(small, sizeof small, fmt, ap);
     va_end(ap);
     if (n < 0) {
         b->failed = true;
+        return;
+    }
+    if ((size_t)n < sizeof small) {
+        buf_put(b, small, (size_t)n);
         return;
     }
     p = buf_reserve(b, (size_t)n + 1);
@@ -150,9 +155,12 @@ buf_put_uint(struct buf *b, uint64_t v, unsigned width)
 void
 buf_put_varint(struct buf *b, uint64_t v)
 {
-    uint8_t *p = buf_reserve(b, 10);
-    size_t n = 0;
+    size_t size = 1, n = 0;
+    uint8_t *p;
 
+    for (uint64_t rest = v >> 7; rest > 0; rest >>= 7)
+        size++;
+    p = buf_reserve(b, size);
     if (p == NULL)
         return;
     for (; v >= 0x80; v >>= 7)

@@ -11,7 +11,7 @@
 
 #include "base/lock.h"
 
-#define RECENT_LINES 1024
+#define RECENT_LINES   1024
 #define LINE_MAX_BYTES 640
 
 static _Atomic int current_level = LOG_INFO;
@@ -60,18 +60,22 @@ log_line(enum log_level level, const char *module, const char *fmt, ...)
     (void)clock_gettime(CLOCK_REALTIME, &ts);
     (void)gmtime_r(&ts.tv_sec, &tm);
     n = strftime(line, sizeof line, "%Y-%m-%dT%H:%M:%S", &tm);
-    n += (size_t)snprintf(line + n, sizeof line - n, ".%03ldZ %-5s %s: ",
-                          ts.tv_nsec / 1000000, level_names[level], module);
+    n += (size_t)snprintf(line + n, sizeof line - n,
+                          ".%03ldZ %-5s %s: ", ts.tv_nsec / 1000000,
+                          level_names[level], module);
     va_start(ap, fmt);
     (void)vsnprintf(line + n, sizeof line - n, fmt, ap);
     va_end(ap);
+    /* An event is one line, also when a text in it brought in others. */
+    for (; line[n] != '\0'; n++)
+        if ((unsigned char)line[n] < 0x20 || line[n] == 0x7f)
+            line[n] = ' ';
 
     lock_take(&recent_lock);
     memcpy(recent[recent_len % RECENT_LINES], line, sizeof line);
     recent_len++;
     lock_drop(&recent_lock);
 
-    n = strlen(line);
     if (n == sizeof line - 1)
         n--;
     line[n++] = '\n';

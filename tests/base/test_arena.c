@@ -1,0 +1,108 @@
+#include "config.h"
+
+#include "base/arena.h"
+
+#include "tests/harness.h"
+
+START_TEST(hands_out_what_does_not_overlap)
+{
+    uint64_t state = harness_seed(1);
+    struct arena *a = arena_new(0);
+    uint8_t *parts[500];
+    size_t sizes[500];
+
+    for (int round = 0; round < 3; round++) {
+        for (size_t i = 0; i < 500; i++) {
+            uint64_t r = harness_random(&state);
+
+            sizes[i] = r % (i % 50 == 0 ? 200000 : 300);
+            parts[i] = arena_alloc(a, sizes[i]);
+            ck_assert_ptr_nonnull(parts[i]);
+            ck_assert_uint_eq((uintptr_t)parts[i] % 16, 0);
+            memset(parts[i], (int)(i % 251), sizes[i]);
+        }
+        for (size_t i = 0; i < 500; i++)
+            for (size_t k = 0; k < sizes[i]; k++)
+                ck_assert_uint_eq(parts[i][k], i % 251);
+        arena_reset(a);
+        ck_assert_uint_eq(arena_used(a), 0);
+    }
+    arena_free(&a);
+    ck_assert_ptr_null(a);
+    arena_free(&a);
+}
+END_TEST
+
+static const struct {
+    size_t max, size;
+    bool ok;
+} caps[] = {
+    { 64, 64, true },
+    { 64, 65, false },
+    { 64, 0, true },
+    { 63, 49, false },
+    { 1, 1, false },
+    { 16, 1, true },
+    { 0, 1, true },
+    { 0, SIZE_MAX, false },
+    { 0, SIZE_MAX - 15, false },
+    { 0, SIZE_MAX - 20, false },
+};
+
+START_TEST(keeps_to_its_cap)
+{
+    struct arena *a = arena_new(caps[_i].max);
+
+    ck_assert_int_eq(arena_alloc(a, caps[_i].size) != NULL, caps[_i].ok);
+    arena_free(&a);
+}
+END_TEST
+
+START_TEST(a_refusal_changes_nothing)
+{
+    struct arena *a = arena_new(100);
+    size_t used;
+
+    ck_assert_ptr_nonnull(arena_alloc(a, 50));
+    used = arena_used(a);
+    ck_assert_ptr_null(arena_alloc(a, 50));
+    ck_assert_uint_eq(arena_used(a), used);
+    ck_assert_ptr_nonnull(arena_alloc(a, 30));
+    ck_assert_ptr_null(arena_alloc(a, 1));
+    arena_reset(a);
+    ck_assert_ptr_nonnull(arena_alloc(a, 96));
+    arena_free(&a);
+}
+END_TEST
+
+START_TEST(arrays_are_zeroed)
+{
+    struct arena *a = arena_new(0);
+    uint32_t *p = arena_alloc(a, 400);
+
+    memset(p, 0xff, 400);
+    arena_reset(a);
+    p = arena_array(a, 100, sizeof *p);
+    for (size_t i = 0; i < 100; i++)
+        ck_assert_uint_eq(p[i], 0);
+    ck_assert_ptr_nonnull(arena_array(a, 0, 8));
+    ck_assert_ptr_null(arena_array(a, SIZE_MAX / 2, 3));
+    arena_free(&a);
+}
+END_TEST
+
+START_TEST(strings_end)
+{
+    struct arena *a = arena_new(32);
+
+    ck_assert_str_eq(arena_strdup(a, slice_of("abcdef", 3)), "abc");
+    ck_assert_str_eq(arena_strdup(a, (struct slice){ NULL, 0 }), "");
+    ck_assert_ptr_null(arena_strdup(a, slice_of("x", 1)));
+    ck_assert_ptr_null(arena_strdup(a, (struct slice){ NULL, SIZE_MAX }));
+    arena_free(&a);
+}
+END_TEST
+
+TEST_MAIN("arena", TEST(hands_out_what_does_not_overlap),
+          LOOP(keeps_to_its_cap, caps), TEST(a_refusal_changes_nothing),
+          TEST(arrays_are_zeroed), TEST(strings_end))

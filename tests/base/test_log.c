@@ -1,0 +1,108 @@
+#include "config.h"
+
+#include "base/log.h"
+
+#include "tests/harness.h"
+
+static const struct {
+    const char *bytes;
+    size_t size;
+    const char *quoted;
+} quotes[] = {
+    { "", 0, "\"\"" },
+    { "abc", 3, "\"abc\"" },
+    { "a\"b\\c", 5, "\"a\\\"b\\\\c\"" },
+    { "a\nb\r\t", 5, "\"a\\x0ab\\x0d\\x09\"" },
+    { "\0\x1b\x7f", 3, "\"\\x00\\x1b\\x7f\"" },
+    { "\xc3\xa9", 2, "\"\xc3\xa9\"" },
+};
+
+START_TEST(quotes_client_bytes)
+{
+    ck_assert_str_eq(log_quote(slice_of(quotes[_i].bytes, quotes[_i].size)),
+                     quotes[_i].quoted);
+}
+END_TEST
+
+/* 120 bytes whole; of 121 as many, and dots; the worst of them fit. */
+START_TEST(quotes_are_cut)
+{
+    char bytes[200];
+
+    memset(bytes, 'a', sizeof bytes);
+    ck_assert_uint_eq(strlen(log_quote(slice_of(bytes, 120))), 122);
+    ck_assert_uint_eq(strlen(log_quote(slice_of(bytes, 121))), 125);
+    ck_assert_uint_eq(strlen(log_quote(slice_of(bytes, 200))), 125);
+    memset(bytes, '\n', sizeof bytes);
+    ck_assert_uint_eq(strlen(log_quote(slice_of(bytes, 200))), 4 * 120 + 5);
+}
+END_TEST
+
+START_TEST(levels_by_name)
+{
+    enum log_level level;
+
+    ck_assert(log_parse_level("debug", &level));
+    ck_assert_int_eq(level, LOG_DEBUG);
+    ck_assert(log_parse_level("error", &level));
+    ck_assert_int_eq(level, LOG_ERROR);
+    ck_assert(!log_parse_level("Debug", &level));
+    ck_assert(!log_parse_level("", &level));
+}
+END_TEST
+
+struct recent {
+    size_t len;
+    char last[1024];
+};
+
+static void
+count(void *ctx, const char *line)
+{
+    struct recent *r = ctx;
+
+    r->len++;
+    (void)snprintf(r->last, sizeof r->last, "%s", line);
+}
+
+START_TEST(keeps_the_last_lines)
+{
+    struct recent r = { 0 };
+    char *big = calloc(1, 3000);
+
+    log_recent(count, &r);
+    ck_assert_uint_eq(r.len, 0);
+    log_set_level(LOG_WARN);
+    log_info("test", "not shown");
+    log_recent(count, &r);
+    ck_assert_uint_eq(r.len, 0);
+    log_warn("test", "a %s", "line\nand \x1b[31mmore");
+    log_recent(count, &r);
+    ck_assert_uint_eq(r.len, 1);
+    /* 2026-11-21T12:00:00.123Z warn  test: ... */
+    ck_assert_str_eq(r.last + 24, " warn  test: a line and  [31mmore");
+    memset(big, 'x', 2999);
+    log_error("test", "%s", big);
+    r.len = 0;
+    log_recent(count, &r);
+    ck_assert_uint_eq(r.len, 2);
+    ck_assert_uint_eq(strlen(r.last), 639);
+    free(big);
+}
+END_TEST
+
+START_TEST(forgets_the_oldest)
+{
+    struct recent r = { 0 };
+
+    for (int i = 0; i < 1030; i++)
+        log_error("test", "line %d", i);
+    log_recent(count, &r);
+    ck_assert_uint_eq(r.len, 1024);
+    ck_assert_str_eq(r.last + 24, " error test: line 1029");
+}
+END_TEST
+
+TEST_MAIN("log", LOOP(quotes_client_bytes, quotes), TEST(quotes_are_cut),
+          TEST(levels_by_name), TEST(keeps_the_last_lines),
+          TEST(forgets_the_oldest))
