@@ -88,11 +88,13 @@ buf_put_str(struct buf *b, const char *s)
     buf_put(b, s, strlen(s));
 }
 
+/* A NUL follows the text, not counted, where the cap leaves room for it. */
 void
 buf_printf(struct buf *b, const char *fmt, ...)
 {
     char small[256];
     va_list ap;
+    size_t size, nul = 1;
     int n;
     uint8_t *p;
 
@@ -103,17 +105,20 @@ buf_printf(struct buf *b, const char *fmt, ...)
         b->failed = true;
         return;
     }
-    if ((size_t)n < sizeof small) {
-        buf_put(b, small, (size_t)n);
-        return;
-    }
-    p = buf_reserve(b, (size_t)n + 1);
+    size = (size_t)n;
+    if (size < sizeof small && b->max != 0 && size == b->max - b->size)
+        nul = 0;
+    p = buf_reserve(b, size + nul);
     if (p == NULL)
         return;
-    va_start(ap, fmt);
-    (void)vsnprintf((char *)p, (size_t)n + 1, fmt, ap);
-    va_end(ap);
-    b->size += (size_t)n;
+    if (size < sizeof small) {
+        memcpy(p, small, size + nul);
+    } else {
+        va_start(ap, fmt);
+        (void)vsnprintf((char *)p, size + 1, fmt, ap);
+        va_end(ap);
+    }
+    b->size += size;
 }
 
 void

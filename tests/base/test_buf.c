@@ -155,6 +155,7 @@ START_TEST(prints_long_texts)
         ck_assert_uint_eq(b.size, (size_t)(sizes[i] < 1 ? 1 : sizes[i]) + 2);
         ck_assert_uint_eq(b.data[b.size - 1], '>');
         ck_assert_uint_eq(b.data[b.size - 2], '1');
+        ck_assert_uint_eq(b.data[b.size], '\0');
         buf_fini(&b);
     }
 }
