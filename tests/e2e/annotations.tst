@@ -1,0 +1,34 @@
+# Annotations: kept, changed, shown beside points, deleted.
+> put a.m 1356998400 1 host=a
+> version
+<~ built at revision
+<~ Built on
+POST /api/annotation {"startTime":1356998410,"tsuid":"000001000001000001","description":"deploy","custom":{"who":"me"}}
+= 200
+| {"tsuid":"000001000001000001","description":"deploy","notes":"","custom":{"who":"me"},"startTime":1356998410,"endTime":0}
+POST /api/annotation {"startTime":1356998410,"tsuid":"000001000001000001","notes":"more"}
+= 200
+| {"tsuid":"000001000001000001","description":"deploy","notes":"more","custom":{"who":"me"},"startTime":1356998410,"endTime":0}
+PUT /api/annotation {"startTime":1356998410,"tsuid":"000001000001000001","notes":"only"}
+= 200
+| {"tsuid":"000001000001000001","description":"","notes":"only","startTime":1356998410,"endTime":0}
+POST /api/annotation {"startTime":1356998410,"tsuid":"000001000001000001"}
+= 304
+POST /api/annotation {"startTime":1356998420,"description":"for all"}
+= 200
+GET /api/query?start=1356998400&end=1356998500&m=sum:a.m&global_annotations
+= 200
+~ "annotations":[{"tsuid":"000001000001000001","description":"","notes":"only","startTime":1356998410,"endTime":0}],"globalAnnotations":[{"tsuid":"","description":"for all","notes":"","startTime":1356998420,"endTime":0}],"dps"
+GET /api/query?start=1356998400&end=1356998405&m=sum:a.m
+= 200
+~ "annotations":[],"dps"
+GET /api/query?start=1356998400&end=1356998500&m=sum:a.m&no_annotations
+= 200
+!~ annotations
+DELETE /api/annotation/bulk {"startTime":1356998400,"endTime":1356998500,"global":true,"tsuids":["000001000001000001"]}
+= 200
+~ "totalDeleted":2
+GET /api/annotation?start_time=1356998410&tsuid=000001000001000001
+= 404
+GET /api/annotation?start_time=x
+= 400

@@ -1,0 +1,63 @@
+# /api/query: the forms of question and answer.
+> put q.m 1356998400 1 host=web01 dc=lga
+> put q.m 1356998400 2 host=web02 dc=lga
+> put q.m 1356998460 2.5 host=web01 dc=lga
+> put q.ms 1356998400100 1 host=web01
+> put q.ms 1356998400900 2 host=web01
+> version
+<~ built at revision
+<~ Built on
+GET /api/query?start=1356998400&end=1356998500&m=sum:q.m{host=web01}
+= 200
+| [{"metric":"q.m","tags":{"host":"web01","dc":"lga"},"aggregateTags":[],"dps":{"1356998400":1.0,"1356998460":2.5}}]
+GET /api/query?start=1356998400&end=1356998450&m=sum:q.m
+= 200
+~ "tags":{"dc":"lga"},"aggregateTags":["host"],"dps":{"1356998400":
+GET /api/query?start=1356998400&end=1356998500&m=sum:1m-avg-null:q.m{host=web02}
+= 200
+~ "dps":{"1356998400":2.0,"1356998460":null}
+GET /api/query?start=1356998400&end=1356998500&m=sum:1m-avg-nan:q.m{host=web02}
+= 200
+~ "dps":{"1356998400":2.0,"1356998460":"NaN"}
+
+# A second is one key, with the last value; arrays and milliseconds have all.
+GET /api/query?start=1356998400&end=1356998500&m=sum:q.ms
+= 200
+~ "dps":{"1356998400":2}
+GET /api/query?start=1356998400&end=1356998500&m=sum:q.ms&arrays
+= 200
+~ "dps":[[1356998400,1],[1356998400,2]]
+GET /api/query?start=1356998400&end=1356998500&m=sum:q.ms&ms
+= 200
+~ "dps":{"1356998400100":1,"1356998400900":2}
+
+# What is shown on demand.
+POST /api/query {"start":1356998400,"end":1356998500,"showQuery":true,"showTSUIDs":true,"showStats":true,"showSummary":true,"queries":[{"aggregator":"max","metric":"q.m","downsample":"1m-max","filters":[{"type":"wildcard","tagk":"host","filter":"*1","groupBy":true}]}]}
+= 200
+~ "query":{"aggregator":"max","metric":"q.m","tsuids":null,"downsample":"1m-max","rate":false,"filters":[{"tagk":"host","filter":"*1","group_by":true,"type":"wildcard"}]
+~ "tags":{"host":"wildcard(*1)"}
+~ "tsuids":["
+~ "stats":{"queryIndex":0
+~ {"statsSummary":{
+
+# Refused.
+GET /api/query?start=1356998400&m=sum:q.none
+= 400
+~ {"error":{"code":400,"message":"No such name for 'metrics': 'q.none'","details":"No such name for 'metrics': 'q.none'"}}
+GET /api/query?start=1356998400&m=sum:q.m{host=web09}
+= 400
+~ No such name for 'tagv': 'web09'
+GET /api/query?start=1356998500&end=1356998400&m=sum:q.m
+= 400
+~ End time [1356998400000] must be greater than
+POST /api/query {"start":1356998400,"queries":[]}
+= 400
+~ Missing queries
+DELETE /api/query?start=1356998400&m=sum:q.m
+= 400
+~ "message":"Bad request","details":"Deleting data is not enabled (tsd.http.query.allow_delete=false)"
+
+# Nothing in the range is no fault.
+GET /api/query?start=1300000000&end=1300000100&m=sum:q.m
+= 200
+| []
