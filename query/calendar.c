@@ -60,8 +60,13 @@ calendar_floor(const struct timezone *z, int64_t ts_ms, int count,
             return at - size;
         return at + (ts_ms - at) / size * size;
     }
-    while (at <= ts_ms)
-        at = add_units(z, at, count, unit);
+    while (at <= ts_ms) {
+        int64_t next = add_units(z, at, count, unit);
+
+        if (next <= at) /* a zone whose days do not pass is none */
+            return at;
+        at = next;
+    }
     return add_units(z, at, -(int64_t)count, unit);
 }
 
