@@ -50,16 +50,6 @@ fill_defaults(struct store_options *o)
         o->clock = &clock_system;
 }
 
-static bool
-shape_is_valid(const struct key_shape *s)
-{
-    return s->salt_width <= 1 && s->salt_buckets >= 1 &&
-           s->salt_buckets <= 256 &&
-           (s->salt_width == 1 || s->salt_buckets == 1) &&
-           s->metric_width >= 1 && s->metric_width <= 8 && s->tagk_width >= 1 &&
-           s->tagk_width <= 8 && s->tagv_width >= 1 && s->tagv_width <= 8;
-}
-
 /* True when nothing but what an earlier, unfinished creation made lies there.
  */
 static enum status
@@ -190,7 +180,7 @@ store_open(const struct store_options *o, struct store **out, struct error *e)
     lock_init(&s->wake_lock);
     cond_init(&s->wake);
     cond_init(&s->room);
-    if (!shape_is_valid(&o->shape)) {
+    if (!key_shape_is_valid(&o->shape)) {
         status = error_set(e, ST_INVALID,
                            "salt and UID widths: 0 or 1 salt bytes of at most "
                            "256 buckets, 1 to 8 bytes for each id");

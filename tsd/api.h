@@ -44,6 +44,7 @@ http_serve api_dropcaches;
 http_serve api_favicon;
 http_serve api_health;
 http_serve api_home;
+http_serve api_last;
 http_serve api_logs;
 http_serve api_plugin;
 http_serve api_query;
