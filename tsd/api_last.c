@@ -14,7 +14,7 @@
 #include <jansson.h>
 
 #include "base/number.h"
-#include "query/parse.h"
+#include "web/json.h"
 
 /* One series, or the series of a metric, asked for. */
 struct asked {
