@@ -575,6 +575,8 @@ take_tsuids(struct planner *p, struct slice **out, size_t *out_len)
 
         if (bytes == NULL)
             return no_memory(p->e);
+        if (from_hex(text, bytes, TSUID_MAX, &size) && size == mw)
+            return error_set(p->e, ST_INVALID, "UID was empty");
         if (!from_hex(text, bytes, TSUID_MAX, &size) ||
             !tsuid_is_valid(p->shape, slice_of(bytes, size)))
             return error_set(p->e, ST_INVALID, "Invalid TSUID: %.*s",
