@@ -24,15 +24,42 @@ fold(uint64_t a, uint64_t b)
 }
 
 static inline uint64_t
-load(const uint8_t *p, size_t n)
+from_little(uint64_t v)
 {
-    uint64_t v = 0;
-
-    memcpy(&v, p, n);
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
     v = __builtin_bswap64(v);
 #endif
     return v;
+}
+
+static inline uint64_t
+load8(const uint8_t *p)
+{
+    uint64_t v;
+
+    memcpy(&v, p, sizeof v);
+    return from_little(v);
+}
+
+/* Up to eight bytes, the missing ones 0.  Pieces that overlap carry the same
+ * bytes, so no loop and no call is needed for any size. */
+static inline uint64_t
+load(const uint8_t *p, size_t n)
+{
+    if (n == 8)
+        return load8(p);
+    if (n >= 4) {
+        uint64_t low = p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 |
+                       (uint64_t)p[3] << 24;
+        const uint8_t *q = p + n - 4;
+        uint64_t high = q[0] | (uint64_t)q[1] << 8 | (uint64_t)q[2] << 16 |
+                        (uint64_t)q[3] << 24;
+
+        return low | high << (8 * (n - 4));
+    }
+    return n == 0 ? 0
+                  : p[0] | (uint64_t)p[n / 2] << (8 * (n / 2)) |
+                        (uint64_t)p[n - 1] << (8 * (n - 1));
 }
 
 uint64_t
@@ -43,12 +70,12 @@ hash_bytes(const void *data, size_t size, uint64_t seed)
     uint64_t h = seed ^ K0;
 
     while (left > 16) {
-        h = fold(load(p, 8) ^ K1, load(p + 8, 8) ^ h);
+        h = fold(load8(p) ^ K1, load8(p + 8) ^ h);
         p += 16;
         left -= 16;
     }
     if (left > 8)
-        h = fold(load(p, 8) ^ K1, load(p + 8, left - 8) ^ h);
+        h = fold(load8(p) ^ K1, load(p + 8, left - 8) ^ h);
     else if (left > 0)
         h = fold(load(p, left) ^ K2, h ^ K1);
     return fold(h ^ K2, (uint64_t)size ^ K1);
