@@ -263,7 +263,7 @@ read_body(struct job *j, struct slice body, struct put_json *rest)
     j->points_max =
         body.size / 32 + 1 < KEPT_MAX ? body.size / 32 + 1 : KEPT_MAX;
     j->points =
-        arena_array(http_arena(j->request), j->points_max, sizeof *j->points);
+        arena_alloc(http_arena(j->request), j->points_max * sizeof *j->points);
     if (j->points == NULL) {
         http_reply_error(j->reply, 413, "The request is too large", NULL);
         return false;

@@ -6,6 +6,7 @@
 #ifndef TSD_PUT_PRIV_H
 #define TSD_PUT_PRIV_H
 
+#include "base/lock.h"
 #include "tsd/put.h"
 #include "tsd/put_tags.h"
 
@@ -17,11 +18,15 @@ struct put_path {
     struct series_rules rules;
     struct put_cache *cache;
     char *header_tag;
+    struct lock lock; /* a leaf */
+    struct put_batch *spare GUARDED_BY(lock);
+    size_t spare_len GUARDED_BY(lock);
 };
 
 struct put_batch {
     uint32_t magic;
     struct put_path *path;
+    struct put_batch *next_spare;
     put_failed *failed;
     void *ctx;
     struct slice extra_key, extra_value; /* data NULL: none */
