@@ -3,7 +3,8 @@
  * not grow, 'failed' stays set, later appends do nothing, and the size stays
  * what it was, so a writer checks once, at its end.
  *
- * buf_cstr(), and buf_printf() of long texts, need room for a NUL within the cap.
+ * buf_cstr(), and buf_printf() of long texts, need room for a NUL within the
+ * cap.
  *
  * Owns:    its bytes.  buf_slice() lends them until the next append.
  * Threads: owner.
@@ -24,7 +25,10 @@ struct buf {
     bool failed;
 };
 
-#define BUF_INIT { 0 }
+#define BUF_INIT \
+    {            \
+        0        \
+    }
 
 void buf_init(struct buf *b, size_t max);
 void buf_fini(struct buf *b);

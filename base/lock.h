@@ -34,7 +34,7 @@
 #define TS_ATTR(x)
 #endif
 
-#define CAPABILITY(x)    TS_ATTR(capability(x))
+#define CAPABILITY(x) TS_ATTR(capability(x))
 /* In C a member's attribute cannot name another member before clang 20 with
  * -fexperimental-late-parse-attributes; until then these are for the reader. */
 #if defined(HALITE_LATE_PARSE)
@@ -44,20 +44,23 @@
 #define GUARDED_BY(x)
 #define PT_GUARDED_BY(x)
 #endif
-#define REQUIRES(...)    TS_ATTR(requires_capability(__VA_ARGS__))
-#define ACQUIRE(...)     TS_ATTR(acquire_capability(__VA_ARGS__))
-#define RELEASE(...)     TS_ATTR(release_capability(__VA_ARGS__))
+#define REQUIRES(...)        TS_ATTR(requires_capability(__VA_ARGS__))
+#define ACQUIRE(...)         TS_ATTR(acquire_capability(__VA_ARGS__))
+#define RELEASE(...)         TS_ATTR(release_capability(__VA_ARGS__))
 #define REQUIRES_SHARED(...) TS_ATTR(requires_shared_capability(__VA_ARGS__))
-#define ACQUIRE_SHARED(...) TS_ATTR(acquire_shared_capability(__VA_ARGS__))
-#define RELEASE_SHARED(...) TS_ATTR(release_shared_capability(__VA_ARGS__))
-#define EXCLUDES(...)    TS_ATTR(locks_excluded(__VA_ARGS__))
-#define NO_TS_CHECK      TS_ATTR(no_thread_safety_analysis)
+#define ACQUIRE_SHARED(...)  TS_ATTR(acquire_shared_capability(__VA_ARGS__))
+#define RELEASE_SHARED(...)  TS_ATTR(release_shared_capability(__VA_ARGS__))
+#define EXCLUDES(...)        TS_ATTR(locks_excluded(__VA_ARGS__))
+#define NO_TS_CHECK          TS_ATTR(no_thread_safety_analysis)
 
 struct CAPABILITY("mutex") lock {
     pthread_mutex_t m;
 };
 
-#define LOCK_INIT { PTHREAD_MUTEX_INITIALIZER }
+#define LOCK_INIT                 \
+    {                             \
+        PTHREAD_MUTEX_INITIALIZER \
+    }
 
 static inline void
 lock_init(struct lock *l)

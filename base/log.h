@@ -28,9 +28,8 @@ void log_line(enum log_level level, const char *module, const char *fmt, ...)
 #define log_error(...) log_line(LOG_ERROR, __VA_ARGS__)
 #define log_warn(...)  log_line(LOG_WARN, __VA_ARGS__)
 #define log_info(...)  log_line(LOG_INFO, __VA_ARGS__)
-#define log_debug(...)                          \
-    (log_get_level() < LOG_DEBUG ? (void)0      \
-                                 : log_line(LOG_DEBUG, __VA_ARGS__))
+#define log_debug(...) \
+    (log_get_level() < LOG_DEBUG ? (void)0 : log_line(LOG_DEBUG, __VA_ARGS__))
 
 /* Client bytes made safe: quoted, controls escaped, cut after 120 bytes. */
 struct log_quoted {

@@ -23,8 +23,8 @@ struct run {
 struct pool {
     uint32_t magic;
     struct lock lock;
-    struct cond work; /* a run was queued, or the pool stops */
-    struct cond done; /* a run may be complete */
+    struct cond work;                  /* a run was queued, or the pool stops */
+    struct cond done;                  /* a run may be complete */
     struct run *runs GUARDED_BY(lock); /* those with indexes left */
     bool stopping GUARDED_BY(lock);
     pthread_t *threads;

@@ -45,8 +45,9 @@ enum time_unit {
 /* The start of the calendar bucket of 'count' > 0 units that holds 'ts_ms', and
  * the start of the one after the bucket that starts at 'ts_ms' (before it, when
  * 'count' is negative): OpenTSDB's DateTime.previousInterval() and its use in
- * Downsampler.  Weeks begin on Sunday.  The floor of days and months takes up to
- * 366 steps: callers keep a query's buckets rather than ask for each point. */
+ * Downsampler.  Weeks begin on Sunday.  The floor of days and months takes up
+ * to 366 steps: callers keep a query's buckets rather than ask for each point.
+ */
 int64_t calendar_floor(const struct timezone *z, int64_t ts_ms, int count,
                        enum time_unit unit);
 int64_t calendar_next(const struct timezone *z, int64_t bucket_ms, int count,

@@ -28,9 +28,9 @@ enum table {
     TABLE_ROLLUPS = 'p',
 };
 
-#define KEY_MAX_TAGS  32
-#define TSUID_MAX     (8 + KEY_MAX_TAGS * 16)
-#define ROW_KEY_MAX   (1 + 1 + TSUID_MAX + 4)
+#define KEY_MAX_TAGS 32
+#define TSUID_MAX    (8 + KEY_MAX_TAGS * 16)
+#define ROW_KEY_MAX  (1 + 1 + TSUID_MAX + 4)
 
 /* Chosen when a store is created, kept in its FORMAT file, never changed. */
 struct key_shape {
@@ -41,7 +41,10 @@ struct key_shape {
     uint8_t tagv_width;
 };
 
-#define KEY_SHAPE_DEFAULT { 1, 16, 3, 3, 3 }
+#define KEY_SHAPE_DEFAULT \
+    {                     \
+        1, 16, 3, 3, 3    \
+    }
 
 /* Widths of 1..8, salt_width 0 or 1, buckets that fit it? */
 bool key_shape_is_valid(const struct key_shape *s);
@@ -52,8 +55,10 @@ bool tsuid_is_valid(const struct key_shape *s, struct slice tsuid);
 size_t tsuid_tags(const struct key_shape *s, struct slice tsuid);
 /* Lends the i-th pair's halves; 'i' < tsuid_tags(). */
 struct slice tsuid_metric(const struct key_shape *s, struct slice tsuid);
-struct slice tsuid_tagk(const struct key_shape *s, struct slice tsuid, size_t i);
-struct slice tsuid_tagv(const struct key_shape *s, struct slice tsuid, size_t i);
+struct slice tsuid_tagk(const struct key_shape *s, struct slice tsuid,
+                        size_t i);
+struct slice tsuid_tagv(const struct key_shape *s, struct slice tsuid,
+                        size_t i);
 
 /* 0 .. salt_buckets - 1. */
 unsigned key_salt(const struct key_shape *s, struct slice tsuid);

@@ -169,9 +169,9 @@ points_merge(const struct points *older, const struct points *newer,
     if (!points_reserve(out, older->len + newer->len))
         return false;
     while (i < older->len || k < newer->len) {
-        bool take_newer = k < newer->len &&
-                          (i == older->len ||
-                           newer->ts_ms[k] <= older->ts_ms[i]);
+        bool take_newer =
+            k < newer->len &&
+            (i == older->len || newer->ts_ms[k] <= older->ts_ms[i]);
 
         if (take_newer) {
             if (i < older->len && newer->ts_ms[k] == older->ts_ms[i])

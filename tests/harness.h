@@ -16,9 +16,18 @@ struct harness_case {
     int len; /* 0: once; else a loop test over _i = 0 .. len - 1 */
 };
 
-#define TEST(name)        { (name), 0 }
-#define LOOP(name, cases) { (name), (int)(sizeof(cases) / sizeof((cases)[0])) }
-#define TIMES(name, n)    { (name), (n) }
+#define TEST(name) \
+    {              \
+        (name), 0  \
+    }
+#define LOOP(name, cases)                                 \
+    {                                                     \
+        (name), (int)(sizeof(cases) / sizeof((cases)[0])) \
+    }
+#define TIMES(name, n) \
+    {                  \
+        (name), (n)    \
+    }
 
 /* Prints the seed of a random test; HALITE_SEED repeats one. */
 static inline unsigned long
@@ -65,13 +74,12 @@ harness_run(const char *name, const struct harness_case *cases, size_t len)
     return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-#define TEST_MAIN(name, ...)                                             \
-    int main(void)                                                       \
-    {                                                                    \
-        const struct harness_case cases_[] = { __VA_ARGS__ };            \
-                                                                         \
-        return harness_run((name), cases_,                               \
-                           sizeof cases_ / sizeof cases_[0]);            \
+#define TEST_MAIN(name, ...)                                                  \
+    int main(void)                                                            \
+    {                                                                         \
+        const struct harness_case cases_[] = { __VA_ARGS__ };                 \
+                                                                              \
+        return harness_run((name), cases_, sizeof cases_ / sizeof cases_[0]); \
     }
 
 #endif

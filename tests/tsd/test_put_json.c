@@ -173,7 +173,7 @@ START_TEST(agrees_with_jansson)
         if (body.size > 0 && roll(4) == 0)
             body.data[roll(body.size)] = (uint8_t)roll(256);
         if (body.size > 0 && roll(4) == 0)
-            body.data[roll(body.size)] = (uint8_t)"[]{},:\"0"[roll(8)];
+            body.data[roll(body.size)] = (uint8_t) "[]{},:\"0"[roll(8)];
         compared += json_oracle_check(buf_slice(&body));
     }
     ck_assert_uint_gt(compared, 10000);
