@@ -1,0 +1,185 @@
+/*
+ * What the tests of the journal share: a folder, its files as bytes, and short
+ * forms of calls that must go well.
+ */
+#ifndef TESTS_STORAGE_JOURNAL_RIG_H
+#define TESTS_STORAGE_JOURNAL_RIG_H
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "storage/journal.h"
+#include "storage/journal_priv.h"
+#include "tests/harness.h"
+
+/* -- a folder of its own -------------------------------------------------- */
+
+static inline char *
+folder_make(void)
+{
+    const char *tmp = getenv("TMPDIR");
+    struct buf b = BUF_INIT;
+
+    log_set_level(LOG_ERROR);
+    buf_printf(&b, "%s/halite-journal-XXXXXX", tmp == NULL ? "/tmp" : tmp);
+    ck_assert_ptr_nonnull(mkdtemp((char *)b.data));
+    return (char *)b.data;
+}
+
+static inline void
+folder_remove(char **dir)
+{
+    DIR *d = opendir(*dir);
+    struct dirent *entry;
+
+    ck_assert_ptr_nonnull(d);
+    while ((entry = readdir(d)) != NULL)
+        (void)unlinkat(dirfd(d), entry->d_name, 0);
+    (void)closedir(d);
+    ck_assert_int_eq(rmdir(*dir), 0);
+    free(*dir);
+    *dir = NULL;
+}
+
+static inline struct buf
+path_of(const char *dir, uint64_t segment)
+{
+    char name[JOURNAL_NAME_SIZE];
+    struct buf b = BUF_INIT;
+
+    journal_name(segment, name);
+    buf_printf(&b, "%s/%s", dir, name);
+    return b;
+}
+
+static inline struct buf
+file_read(const char *dir, uint64_t segment)
+{
+    struct buf path = path_of(dir, segment), b = BUF_INIT;
+    FILE *f = fopen(buf_cstr(&path), "rb");
+    uint8_t piece[4096];
+    size_t n;
+
+    ck_assert_msg(f != NULL, "no %s", buf_cstr(&path));
+    while ((n = fread(piece, 1, sizeof piece, f)) > 0)
+        buf_put(&b, piece, n);
+    (void)fclose(f);
+    buf_fini(&path);
+    return b;
+}
+
+static inline void
+file_write(const char *dir, uint64_t segment, struct slice bytes)
+{
+    struct buf path = path_of(dir, segment);
+    FILE *f = fopen(buf_cstr(&path), "wb");
+
+    ck_assert_ptr_nonnull(f);
+    if (bytes.size > 0)
+        ck_assert_uint_eq(fwrite(bytes.data, 1, bytes.size, f), bytes.size);
+    ck_assert_int_eq(fclose(f), 0);
+    buf_fini(&path);
+}
+
+/* Leaves nothing but one segment. */
+static inline void
+folder_fill(const char *dir, uint64_t segment, struct slice bytes)
+{
+    for (uint64_t i = 1; i <= segment + 2; i++) {
+        struct buf path = path_of(dir, i);
+
+        (void)unlink(buf_cstr(&path));
+        buf_fini(&path);
+    }
+    file_write(dir, segment, bytes);
+}
+
+/* -- short forms ---------------------------------------------------------- */
+
+static inline struct journal *
+open_with(struct journal_options o)
+{
+    struct journal *j = NULL;
+    struct error e = { 0 };
+
+    ck_assert_msg(journal_open(&o, &j, &e) == ST_OK, "%s", e.text);
+    return j;
+}
+
+static inline struct journal *
+open_off(const char *dir)
+{
+    return open_with(
+        (struct journal_options){ .dir = dir, .sync = JOURNAL_SYNC_OFF });
+}
+
+static inline void
+close_ok(struct journal **j)
+{
+    struct error e = { 0 };
+
+    ck_assert_msg(journal_close(j, &e) == ST_OK, "%s", e.text);
+    ck_assert_ptr_null(*j);
+}
+
+static inline uint64_t
+append(struct journal *j, uint8_t type, const char *text)
+{
+    uint64_t lsn = 0;
+    struct error e = { 0 };
+
+    ck_assert_msg(journal_append(j, type, slice_str(text), &lsn, &e) == ST_OK,
+                  "%s", e.text);
+    return lsn;
+}
+
+static inline void
+commit(struct journal *j, uint64_t lsn, bool sync)
+{
+    struct error e = { 0 };
+
+    ck_assert_msg(journal_commit(j, lsn, sync, &e) == ST_OK, "%s", e.text);
+}
+
+/* "segment:type:payload " of each record. */
+static inline enum status
+note(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
+     struct error *e)
+{
+    buf_printf(ctx, "%d:%d:%.*s ", (int)segment, type, SLICE_ARG(payload));
+    return ST_OK;
+}
+
+static inline void
+expect_replay(struct journal *j, const char *expected)
+{
+    struct buf b = BUF_INIT;
+    struct error e = { 0 };
+
+    ck_assert_msg(journal_replay(j, note, &b, &e) == ST_OK, "%s", e.text);
+    ck_assert_str_eq(buf_cstr(&b), expected);
+    buf_fini(&b);
+}
+
+/* Opens and replays: the status, and the records that came before it. */
+static inline enum status
+reopen(const char *dir, struct buf *records, struct error *e)
+{
+    const struct journal_options o = { .dir = dir, .sync = JOURNAL_SYNC_OFF };
+    struct journal *j;
+    enum status st = journal_open(&o, &j, e);
+
+    buf_clear(records);
+    if (st != ST_OK)
+        return st;
+    st = journal_replay(j, note, records, e);
+    close_ok(&j);
+    return st;
+}
+
+#endif
