@@ -1,0 +1,85 @@
+#!/bin/sh
+# What a reader may rely on in every file: its size, the width of its lines, its
+# include guard, its layout, a page beside it.  Says all that is wrong at once.
+cd "${srcdir:-.}" || exit 99
+bad=0
+
+complain()
+{
+    echo "$*"
+    bad=1
+}
+
+# wrong WHAT LINES: no lines, no complaint.
+wrong()
+{
+    test -z "$2" || complain "$1:
+$2"
+}
+
+# Folders with code, at the top; builds inside of the sources are not ours.
+folders=
+for folder in */; do
+    folder=${folder%/}
+    case $folder in build* | data | m4 | halite-* | node_modules) continue ;; esac
+    code=$(find "$folder" -name '*.[ch]' | head -n 1)
+    test -z "$code" || folders="$folders $folder"
+done
+test -n "$folders" || exit 99
+
+# No name of a file of ours holds a blank.
+# shellcheck disable=SC2086
+code=$(find $folders -name '*.[ch]' | sort)
+# shellcheck disable=SC2086
+all=$(find $folders docs scripts .ci [A-Z]*.md [A-Z]*.am LICENSE configure.ac \
+    start check autogen.sh -type f ! -path '*/.deps/*' ! -name '*.[oa]' \
+    ! -name '*.log' ! -name '*.trs' | sort)
+
+# shellcheck disable=SC2086
+wrong 'more than 800 lines' "$(wc -l $code |
+    awk '$1 > 800 && $2 != "total" { print $2 ": " $1 }')"
+
+# Columns, not bytes: the bytes that go on a letter (10xxxxxx) do not count.
+# shellcheck disable=SC2086
+wrong 'more than 80 columns' "$(LC_ALL=C awk '
+    { s = $0; gsub(/[\200-\277]/, "", s) }
+    length(s) > 80 { print FILENAME ":" FNR ": " $0 }' $code)"
+
+# shellcheck disable=SC2086
+wrong 'tabs' "$(grep -n "$(printf '\t')" $code)"
+
+# shellcheck disable=SC2086
+wrong 'blanks at the end of a line' "$(grep -nE '[[:blank:]]$' $code)"
+
+# tests/tsd/wire.h begins with #ifndef TESTS_TSD_WIRE_H, after its contract.
+for file in $code; do
+    case $file in *.h) ;; *) continue ;; esac
+    guard=$(echo "$file" | tr 'a-z/.-' 'A-Z___')
+    test "$(grep -m 2 '^#' "$file" | tr '\n' ' ')" = \
+        "#ifndef $guard #define $guard " ||
+        complain "$file: its include guard is not $guard"
+done
+
+for file in $code; do
+    case $file in *.c) ;; *) continue ;; esac
+    test "$(grep -m 1 '^#include' "$file")" = '#include "config.h"' ||
+        complain "$file: config.h is not included first"
+done
+
+for folder in $folders; do
+    test "$(grep -c . "$folder/README.md" 2>/dev/null)" -gt 3 2>/dev/null ||
+        complain "$folder/README.md is missing, or no more than a heading"
+done
+
+# The brackets keep this line from finding itself.
+# shellcheck disable=SC2086
+wrong "paths of somebody's machine" "$(grep -nIE \
+    '(^|[^a-z0-9_.])/(wor[k]/|tm[p]/b-|hom[e]/[a-z]+/|roo[t]/)' $all)"
+
+# Other versions lay out a few lines otherwise.
+if clang-format --version 2>/dev/null | grep -q 'version 14\.'; then
+    # shellcheck disable=SC2086
+    wrong 'not as clang-format would have it' "$(clang-format --dry-run \
+        -Werror $code 2>&1 | sed -n 's/:.*error:.*//p' | sort | uniq -c)"
+fi
+exit $bad
