@@ -304,6 +304,8 @@ open_engine(struct daemon *d, struct error *e)
             .create_tagvs = settings_bool(s, "tsd.core.auto_create_tagvs"),
             .max_tags = settings_size(s, "tsd.storage.max_tags"),
         },
+        .cache_entries = settings_size(s, "halite.put.cache_entries"),
+        .cache_bytes = settings_size(s, "halite.put.cache_bytes"),
         .header_tag = settings_text(s, "tsd.http.header_tag"),
     };
 
@@ -357,6 +359,8 @@ start_telnet(struct daemon *d, struct error *e)
         .routes_len = d->routes.telnet_len,
         .put = d->routes.has_put ? d->api.put : NULL,
         .threads = unsigned_setting(s, "halite.telnet.threads"),
+        .line_bytes = settings_size(s, "halite.telnet.line_bytes"),
+        .output_bytes = settings_size(s, "halite.telnet.output_bytes"),
         .idle_ms = idle_ms(s, 0),
         .silent = !settings_bool(s, "tsd.rpc.telnet.return_errors"),
         .closed = listener_closed,
