@@ -27,40 +27,81 @@ api_plugin(void *ctx, const struct http_request *r, struct http_reply *out)
     http_reply_empty(out, 404);
 }
 
-static const char page[] =
+/* Colours are the browser's own, for light and dark; long lines wrap. */
+static const char page_start[] =
     "<!DOCTYPE html>\n"
-    "<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Halite</title>\n"
-    "<style>body{font:16px/1.5 sans-serif;max-width:46em;margin:2em auto;"
-    "padding:0 1em}pre{background:#f3f3f3;padding:.7em;overflow:auto}</style>"
-    "</head><body>\n"
+    "<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+    "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+    "<title>Halite</title>\n"
+    "<style>:root{color-scheme:light dark}"
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:46em;margin:2em auto;"
+    "padding:0 1em}h1{font-size:1.7em}h2{font-size:1.15em;margin:1.5em 0 .5em}"
+    "pre{font-size:14px;background:rgba(128,128,128,.12);border:1px solid "
+    "rgba(128,128,128,.35);border-radius:4px;padding:.7em;margin:.5em 0;"
+    "white-space:pre-wrap;overflow-wrap:anywhere}"
+    "ul{padding-left:1.2em}</style></head><body>\n"
     "<h1>Halite " PACKAGE_VERSION "</h1>\n"
-    "<p>A time-series database that speaks OpenTSDB's protocols.</p>\n"
-    "<h2>Write</h2>\n<pre>"
-    "echo put sys.cpu.user $(date +%s) 42.5 host=web01 | nc localhost 4242\n\n"
-    "curl -d '{\"metric\":\"sys.cpu.user\",\"timestamp\":'$(date +%s)',"
-    "\"value\":42.5,\n    \"tags\":{\"host\":\"web01\"}}' "
-    "localhost:4242/api/put?details</pre>\n"
-    "<h2>Read</h2>\n<pre>"
-    "curl -g 'localhost:4242/api/query?start=1h-ago"
-    "&amp;m=sum:1m-avg:sys.cpu.user{host=*}'</pre>\n"
+    "<p>A time-series database that speaks OpenTSDB's protocols.</p>\n";
+
+static const char page_end[] =
     "<h2>See</h2>\n<ul>\n"
     "<li><a href=\"api/suggest?type=metrics\">metrics</a>, "
     "<a href=\"api/suggest?type=tagk\">tag keys</a>, "
-    "<a href=\"api/suggest?type=tagv\">tag values</a>\n"
+    "<a href=\"api/suggest?type=tagv\">tag values</a></li>\n"
     "<li><a href=\"api/aggregators\">aggregators</a>, "
-    "<a href=\"api/config/filters\">filters</a>\n"
+    "<a href=\"api/config/filters\">filters</a></li>\n"
     "<li><a href=\"stats\">statistics</a>, "
     "<a href=\"api/stats/query\">queries under way</a>, "
-    "<a href=\"logs\">log</a>\n"
+    "<a href=\"logs\">log</a></li>\n"
     "<li><a href=\"api/config\">settings</a>, "
-    "<a href=\"version\">version</a>\n"
+    "<a href=\"version\">version</a></li>\n"
     "</ul></body></html>\n";
+
+/* The name and the port by which the browser reached us, for the examples; a
+ * header that does not look like one is not shown. */
+static void
+split_host(const struct http_request *r, struct slice *name, struct slice *port)
+{
+    static const char letters[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._";
+    const char *host = http_header(r, "Host");
+    size_t size = host == NULL ? 0 : strspn(host, letters), digits;
+
+    *name = slice_str("localhost");
+    *port = slice_str("4242");
+    if (size == 0 || (host[size] != '\0' && host[size] != ':'))
+        return;
+    digits = host[size] == ':' ? strspn(host + size + 1, "0123456789") : 0;
+    if (host[size] == ':' && (digits == 0 || host[size + 1 + digits] != '\0'))
+        return;
+    *name = slice_of(host, size);
+    *port = digits == 0 ? slice_str("80") : slice_of(host + size + 1, digits);
+}
 
 void
 api_home(void *ctx, const struct http_request *r, struct http_reply *out)
 {
+    struct buf *b = http_reply_body(out);
+    struct slice name, port;
+
+    split_host(r, &name, &port);
     http_reply_type(out, "text/html; charset=UTF-8");
-    buf_put_str(http_reply_body(out), page);
+    buf_put_str(b, page_start);
+    buf_printf(b,
+               "<h2>Write</h2>\n"
+               "<pre>printf \"put sys.cpu.user $(date +%%s) 42.5 host=web01\\n"
+               "exit\\n\" | nc %.*s %.*s</pre>\n"
+               "<pre>curl -d '{\"metric\":\"sys.cpu.user\",\"timestamp\":"
+               "'$(date +%%s)',\"value\":42.5,\"tags\":{\"host\":\"web01\"}}'"
+               " '%.*s:%.*s/api/put?details'</pre>\n",
+               SLICE_ARG(name), SLICE_ARG(port), SLICE_ARG(name),
+               SLICE_ARG(port));
+    buf_printf(b,
+               "<h2>Read</h2>\n"
+               "<pre>curl -g '%.*s:%.*s/api/query?start=1h-ago"
+               "&amp;m=sum:1m-avg:sys.cpu.user{host=*}'</pre>\n",
+               SLICE_ARG(name), SLICE_ARG(port));
+    buf_put_str(b, page_end);
 }
 
 static void

@@ -116,8 +116,12 @@ put_page(struct buf *b, unsigned status, const char *message)
 {
     buf_printf(b,
                "<!DOCTYPE html>\n"
-               "<html><head><meta charset=\"utf-8\"><title>%s</title></head>\n"
-               "<body style=\"font-family: sans-serif; margin: 2em\">\n"
+               "<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+               "<meta name=\"viewport\" content=\"width=device-width\">\n"
+               "<meta name=\"color-scheme\" content=\"light dark\">\n"
+               "<title>%s</title></head>\n"
+               "<body style=\"font-family: sans-serif; margin: 2em; "
+               "overflow-wrap: anywhere\">\n"
                "<h1>%s</h1>\n<p>",
                title(status), title(status));
     put_html(b, message);
