@@ -249,6 +249,38 @@ say(struct talk *t, const char *text, const char *end)
     buf_fini(&b);
 }
 
+/* A run of '#' becomes the count, with as many digits. */
+static void
+put_counted(struct buf *out, const char *s, unsigned count)
+{
+    while (*s != '\0') {
+        size_t n = strcspn(s, "#"), digits = strspn(s + n, "#");
+
+        buf_put(out, s, n);
+        if (digits > 0)
+            buf_printf(out, "%0*u", (int)digits, count);
+        s += n + digits;
+    }
+}
+
+/* "N text": says the text N times, in one go, for counts from 0. */
+static void
+repeat(struct talk *t, const char *rest)
+{
+    char *text;
+    unsigned long n = strtoul(rest, &text, 10);
+    struct buf all = BUF_INIT, b = BUF_INIT;
+
+    for (unsigned i = 0; i < n; i++) {
+        put_counted(&all, text + (*text == ' '), i);
+        buf_put_str(&all, "\\n");
+    }
+    unescape(buf_cstr(&all), &b);
+    send_all(t, conn(t), &b);
+    buf_fini(&all);
+    buf_fini(&b);
+}
+
 static bool
 is_heard(struct slice got, struct slice wanted, bool part)
 {
@@ -279,9 +311,10 @@ hear(struct talk *t, const char *text, bool part)
     buf_fini(&wanted);
 }
 
-/* Nothing more may come; 'bye': we say so first. */
+/* Until it is closed nothing more may come, unless 'deaf'; 'bye': we say so
+ * first. */
 static void
-end_conn(struct talk *t, bool bye)
+end_conn(struct talk *t, bool bye, bool deaf)
 {
     struct buf *in = &t->in[t->conn];
     int fd = conn(t);
@@ -290,8 +323,9 @@ end_conn(struct talk *t, bool bye)
         (void)shutdown(fd, SHUT_WR);
     while (read_some(t, fd, in))
         ;
-    if (in->size > 0)
+    if (in->size > 0 && !deaf)
         fail(t, "unexpected: '%s'", buf_cstr(in));
+    buf_clear(in);
     (void)close(fd);
     t->conns[t->conn] = -1;
 }
@@ -438,10 +472,14 @@ run_word(struct talk *t, const char *word, char *rest)
         t->conn = strtoul(rest, NULL, 10) % CONNS;
     else if (strcmp(word, "with") == 0)
         buf_printf(&t->headers, "%s\r\n", rest);
+    else if (strcmp(word, "repeat") == 0)
+        repeat(t, rest);
     else if (strcmp(word, "fin") == 0)
-        end_conn(t, true);
+        end_conn(t, true, false);
+    else if (strcmp(word, "leave") == 0)
+        end_conn(t, true, true);
     else if (strcmp(word, "ended") == 0)
-        end_conn(t, false);
+        end_conn(t, false, false);
     else if (strcmp(word, "restart") == 0 || strcmp(word, "kill") == 0) {
         close_conns(t);
         stop_daemon(t, *word == 'k' ? SIGKILL : SIGTERM);
