@@ -184,9 +184,9 @@ hang_up(struct listener *l, int fd)
 static void
 reject(struct listener *l, int fd)
 {
-    (void)close(fd);
     (void)atomic_fetch_add(&l->rejected, 1);
     counter_add(CNT_CONN_REJECTED, 1);
+    (void)close(fd); /* last: who sees the end finds it counted */
 }
 
 static void
