@@ -437,9 +437,13 @@ put_batch_flush(struct put_batch *b, size_t *stored)
 enum status
 put_batch_commit(struct put_batch *b, bool sync, struct error *e)
 {
+    enum status status;
+
     OBJ_CHECK(b, BATCH_MAGIC);
     if (b->lsn == b->committed && !sync)
         return ST_OK;
-    b->committed = b->lsn;
-    return store_commit(b->path->store, b->lsn, sync, e);
+    status = store_commit(b->path->store, b->lsn, sync, e);
+    if (status == ST_OK)
+        b->committed = b->lsn;
+    return status;
 }
