@@ -1,0 +1,21 @@
+# /q as text and as counts; without a format the browser goes to the page.
+> put g.m 1356998400 1 host=a
+> put g.m 1356998401 2.5 host=a
+> version
+<~ 
+<~ Built on
+GET /q?start=1356998400&end=1356998500&m=sum:g.m&ascii
+= 200
+| g.m 1356998400 1.0 host=a
+| g.m 1356998401 2.5 host=a
+GET /q?start=1356998400&end=1356998500&m=sum:g.m&json
+= 200
+~ "plotted":2,"points":2}
+GET /q?start=1356998400
+= 200
+~ url=/#start=1356998400
+GET /q?m=sum:g.m&ascii
+= 400
+GET /metrics
+= 200
+~ tsd_datapoints_added{type="all"} 2
