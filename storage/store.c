@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/counters.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "storage/format.h"
@@ -457,6 +458,7 @@ store_put(struct store *s, struct store_point *points, size_t len,
         put_chunk(&p, points + at,
                   len - at < POINTS_CHUNK ? len - at : POINTS_CHUNK);
     atomic_fetch_add(&s->points_added, p.taken);
+    counter_add(CNT_POINTS_ADDED, p.taken);
     atomic_fetch_add(&s->head.points, p.taken);
     if (lsn != NULL)
         *lsn = p.lsn;
