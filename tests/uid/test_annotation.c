@@ -498,15 +498,30 @@ START_TEST(damaged_bytes)
 }
 END_TEST
 
-static void *
-add_custom(void *arg)
-{
-    struct fixture *f = arg;
+#define MOMENTS 2000
 
-    for (int i = 0; i < 200; i++) {
-        put(f, note(A, T, "d"), true);
-        put(f, note(A, T + i, "d"), true);
+struct writer {
+    struct fixture *f;
+    pthread_barrier_t *start;
+    unsigned field;
+};
+
+static void *
+write_field(void *arg)
+{
+    struct writer *w = arg;
+    struct arena *a = arena_new(0);
+    bool changed;
+
+    (void)pthread_barrier_wait(w->start);
+    for (int i = 0; i < MOMENTS; i++) {
+        struct annotation n = note(A, T + i, "d");
+
+        n.notes = slice_str("n");
+        OK(annotation_put(w->f->notes, &n, w->field, false, a, &changed, &e));
+        arena_reset(a);
     }
+    arena_free(&a);
     return NULL;
 }
 
@@ -515,25 +530,23 @@ START_TEST(racing_merges_lose_nothing)
 {
     struct fixture f = fixture_new(shape_default);
     struct arena *a = arena_new(0);
+    pthread_barrier_t start;
+    struct writer one = { &f, &start, ANNOTATION_DESCRIPTION };
+    struct writer two = { &f, &start, ANNOTATION_NOTES };
     pthread_t thread;
 
-    ck_assert_int_eq(pthread_create(&thread, NULL, add_custom, &f), 0);
-    for (int i = 0; i < 200; i++) {
-        struct annotation n = note(A, T + i, "");
-        bool changed;
-
-        n.notes = slice_str("n");
-        OK(annotation_put(f.notes, &n, ANNOTATION_NOTES, false, a, &changed,
-                          &e));
-    }
+    ck_assert_int_eq(pthread_barrier_init(&start, NULL, 2), 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, write_field, &one), 0);
+    (void)write_field(&two);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < MOMENTS; i++) {
         struct annotation n;
 
         OK(annotation_get(f.notes, A, T + i, a, &n, &e));
         ck_assert(slice_eq_str(n.description, "d"));
         ck_assert(slice_eq_str(n.notes, "n"));
     }
+    (void)pthread_barrier_destroy(&start);
     arena_free(&a);
     fixture_free(&f);
 }

@@ -528,6 +528,7 @@ END_TEST
 
 struct racer {
     struct fixture *f;
+    pthread_barrier_t *start;
     unsigned number;
     uint64_t ids[NAMES];
 };
@@ -538,9 +539,11 @@ race(void *arg)
     struct racer *r = arg;
     char name[16];
 
+    (void)pthread_barrier_wait(r->start);
     for (unsigned i = 0; i < NAMES; i++) {
-        /* Each thread in an order of its own. */
-        unsigned n = (i * 7 + r->number * 25) % NAMES;
+        /* Half of the threads in the same order, half in orders of their own.
+         */
+        unsigned n = r->number % 2 == 0 ? i : (i * 7 + r->number * 25) % NAMES;
 
         (void)snprintf(name, sizeof name, "host%u", n);
         if (uid_get_or_create(r->f->uids, UID_TAGV, slice_str(name), &r->ids[n],
@@ -553,15 +556,18 @@ race(void *arg)
 START_TEST(racing_threads_agree)
 {
     struct fixture f = { .store_options.shape = KEY_SHAPE_DEFAULT,
-                         .uid_options.cache_entries = (size_t)(_i * 40) };
+                         .uid_options.cache_entries = (size_t)(_i % 2 * 40) };
     struct racer *racers = calloc(THREADS, sizeof *racers);
+    pthread_barrier_t start;
     pthread_t threads[THREADS];
     bool seen[NAMES + 1] = { true };
     char name[16];
 
     fixture_open(&f);
+    ck_assert_int_eq(pthread_barrier_init(&start, NULL, THREADS), 0);
     for (unsigned i = 0; i < THREADS; i++) {
         racers[i].f = &f;
+        racers[i].start = &start;
         racers[i].number = i;
         ck_assert_int_eq(pthread_create(&threads[i], NULL, race, &racers[i]),
                          0);
@@ -580,6 +586,7 @@ START_TEST(racing_threads_agree)
         (void)snprintf(name, sizeof name, "host%u", n);
         ck_assert_str_eq(name_of(&f, UID_TAGV, id), name);
     }
+    (void)pthread_barrier_destroy(&start);
     free(racers);
     fixture_free(&f);
 }
@@ -590,7 +597,7 @@ rename_to_and_fro(void *arg)
 {
     struct fixture *f = arg;
 
-    for (int i = 0; i < 500; i++) {
+    for (int i = 0; i < 2000; i++) {
         OK(uid_rename(f->uids, UID_TAGK, slice_str("a"), slice_str("b"), &e));
         OK(uid_rename(f->uids, UID_TAGK, slice_str("b"), slice_str("a"), &e));
     }
@@ -605,7 +612,7 @@ START_TEST(renaming_leaves_no_stale_entry)
     uint64_t id = create(&f, UID_TAGK, "a");
 
     ck_assert_int_eq(pthread_create(&thread, NULL, rename_to_and_fro, &f), 0);
-    for (int i = 0; i < 2000; i++) {
+    for (int i = 0; i < 4000; i++) {
         (void)name_of(&f, UID_TAGK, id);
         (void)find(&f, UID_TAGK, "b");
         (void)find(&f, UID_TAGK, "a");
@@ -627,5 +634,5 @@ TEST_MAIN("uid", TEST(ids_are_dense_by_kind), TEST(texts_of_failures),
           TEST(validates_sizes), TEST(kinds_by_name),
           TEST(a_full_cache_drops_the_oldest),
           TEST(dup_says_when_the_arena_is_full),
-          TIMES(small_caches_answer_as_none, 6), TIMES(racing_threads_agree, 2),
-          TEST(renaming_leaves_no_stale_entry))
+          TIMES(small_caches_answer_as_none, 6),
+          TIMES(racing_threads_agree, 20), TEST(renaming_leaves_no_stale_entry))
