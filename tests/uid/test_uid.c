@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "tests/uid/fixture.h"
+#include "uid/uid_cache_priv.h"
 
 static uint64_t
 create(struct fixture *f, enum uid_kind kind, const char *name)
@@ -521,6 +522,52 @@ START_TEST(small_caches_answer_as_none)
 }
 END_TEST
 
+/* What was read before something was forgotten is not added after it. */
+START_TEST(the_cache_takes_nothing_old)
+{
+    struct uid_cache *c = uid_cache_new(100);
+    uint64_t epoch = uid_cache_epoch(c), id;
+    struct buf name = BUF_INIT;
+
+    uid_cache_add(c, UID_TAGK, slice_str("a"), 1, epoch);
+    ck_assert(uid_cache_find_id(c, UID_TAGK, slice_str("a"), &id));
+    ck_assert(!uid_cache_find_id(c, UID_TAGV, slice_str("a"), &id));
+    uid_cache_forget(c, UID_TAGK, slice_str("a"), 1);
+    uid_cache_add(c, UID_TAGK, slice_str("a"), 1, epoch);
+    ck_assert(!uid_cache_find_id(c, UID_TAGK, slice_str("a"), &id));
+    ck_assert(!uid_cache_find_name(c, UID_TAGK, 1, &name));
+    uid_cache_add(c, UID_TAGK, slice_str("b"), 1, uid_cache_epoch(c));
+    ck_assert(uid_cache_find_name(c, UID_TAGK, 1, &name));
+    ck_assert_str_eq(buf_cstr(&name), "b");
+    buf_fini(&name);
+    uid_cache_free(&c);
+}
+END_TEST
+
+/* Names of ten letters: some 25 bytes a direction.  Long ones displace others
+ * rather than take more. */
+START_TEST(the_cache_is_frugal)
+{
+    struct uid_cache *c = uid_cache_new(100000);
+    char name[1000];
+
+    for (unsigned i = 0; i < 100000; i++) {
+        int n = snprintf(name, sizeof name, "host%06u", i);
+
+        uid_cache_add(c, UID_TAGV, slice_of(name, (size_t)n), i + 1, 0);
+    }
+    ck_assert_uint_gt(uid_cache_len(c, UID_TAGV), 190000);
+    ck_assert_uint_lt(uid_cache_bytes(c), 100000 * 2 * 30);
+    memset(name, 'x', sizeof name);
+    for (unsigned i = 0; i < 50000; i++) {
+        memcpy(name, &i, sizeof i);
+        uid_cache_add(c, UID_TAGV, slice_of(name, sizeof name), i + 1000000, 0);
+    }
+    ck_assert_uint_lt(uid_cache_bytes(c), 100000 * 2 * 80);
+    uid_cache_free(&c);
+}
+END_TEST
+
 /* -- races --------------------------------------------------------------- */
 
 #define THREADS 8
@@ -634,5 +681,6 @@ TEST_MAIN("uid", TEST(ids_are_dense_by_kind), TEST(texts_of_failures),
           TEST(validates_sizes), TEST(kinds_by_name),
           TEST(a_full_cache_drops_the_oldest),
           TEST(dup_says_when_the_arena_is_full),
+          TEST(the_cache_takes_nothing_old), TEST(the_cache_is_frugal),
           TIMES(small_caches_answer_as_none, 6),
           TIMES(racing_threads_agree, 20), TEST(renaming_leaves_no_stale_entry))
