@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/counters.h"
 #include "base/lock.h"
 #include "base/mem.h"
 #include "storage/key.h"
@@ -191,6 +192,8 @@ name_to_id(struct series_directory *d, enum uid_kind kind, bool create,
 
     if (st == ST_OK)
         key_put_uint(out, id, uid_width(d->uids, kind));
+    else if (st == ST_NOT_FOUND && kind == UID_METRIC)
+        counter_add(CNT_UID_REJECTED, 1);
     return st;
 }
 

@@ -256,6 +256,8 @@ http_serve_now(struct http_request *r)
     r->answered = true;
     http_finish(r);
     r->ready = true;
+    if (r->reply.status == 500)
+        counter_add(CNT_RPC_EXCEPTIONS, 1);
     if (r->reply.status >= 400)
         atomic_fetch_add(&s->errors, 1);
     atomic_fetch_add(&s->bytes_out, r->response_size);
