@@ -106,7 +106,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct buf b = BUF_INIT;
     struct seen s;
 
-    first = (first & 0x7f) % 3;
+    first = (uint8_t)((first & 0x7f) % 3);
     if (first > 0)
         buf_put(&b, header, sizeof header);
     if (first < 2) {
