@@ -39,7 +39,7 @@ struct cli_case {
     size_t len;
 };
 
-static void
+static _Noreturn void
 die(const char *line)
 {
     (void)fprintf(stderr, "numbers_cli: cannot read: %s\n", line);

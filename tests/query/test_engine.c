@@ -31,6 +31,7 @@ struct world {
     struct uid_table *uids;
     struct series_directory *series;
     struct engine *engine;
+    char plan[200];
 };
 
 static const char keys[] = "abc";
@@ -299,6 +300,8 @@ count_query(struct world *w, const char *m)
     ck_assert_msg(engine_run(w->engine, &q, NULL, NULL, a, &r, &pe) == ST_OK,
                   "%s", pe.message.text);
     stats = r.stats[0];
+    (void)snprintf(w->plan, sizeof w->plan, "%s", stats.plan);
+    stats.plan = w->plan; /* what it points to dies with the arena */
     query_fini(&q);
     arena_free(&a);
     return stats;
