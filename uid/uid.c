@@ -144,24 +144,42 @@ uid_close(struct uid_table **up)
 
 /* -- find ---------------------------------------------------------------- */
 
-/* The id in the store; ST_NOT_FOUND has no text. */
+struct slice
+uid_entry(const struct uid_table *u, enum uid_kind kind, uint64_t id,
+          uint32_t created_s, uint8_t out[UID_ENTRY_MAX])
+{
+    unsigned width = u->kinds[kind].width;
+
+    key_put_uint(out, id, width);
+    key_put_uint(out + width, created_s, 4);
+    return slice_of(out, width + 4);
+}
+
 static enum status
-read_id(struct uid_table *u, enum uid_kind kind, struct slice name,
-        uint64_t *id, struct error *e)
+parse_entry(const struct uid_table *u, enum uid_kind kind, struct slice value,
+            uint64_t *id, uint32_t *created_s, struct error *e)
+{
+    unsigned width = u->kinds[kind].width;
+
+    if (value.size != width + 4)
+        return error_set(e, ST_CORRUPT, "uid of %s: %zu bytes, not %u",
+                         uid_kind_name(kind), value.size, width + 4);
+    *id = key_get_uint(value.data, width);
+    *created_s = (uint32_t)key_get_uint(value.data + width, 4);
+    return ST_OK;
+}
+
+enum status
+uid_read_entry(struct uid_table *u, enum uid_kind kind, struct slice name,
+               uint64_t *id, uint32_t *created_s, struct error *e)
 {
     struct buf key = BUF_INIT, value = BUF_INIT;
     enum status st;
 
     uid_key_name(kind, name, &key);
     st = kv_get(store_kv(u->store), buf_slice(&key), &value, e);
-    if (st == ST_OK) {
-        if (value.size == u->kinds[kind].width)
-            *id = key_get_uint(value.data, u->kinds[kind].width);
-        else
-            st = error_set(e, ST_CORRUPT, "uid of %s: %zu bytes, not %u",
-                           uid_kind_name(kind), value.size,
-                           u->kinds[kind].width);
-    }
+    if (st == ST_OK)
+        st = parse_entry(u, kind, buf_slice(&value), id, created_s, e);
     buf_fini(&key);
     buf_fini(&value);
     return st;
@@ -172,6 +190,7 @@ uid_lookup(struct uid_table *u, enum uid_kind kind, struct slice name,
            uint64_t *id, struct error *e)
 {
     struct uid_state *k = &u->kinds[kind];
+    uint32_t created_s;
     uint64_t epoch;
     enum status st;
 
@@ -183,7 +202,7 @@ uid_lookup(struct uid_table *u, enum uid_kind kind, struct slice name,
     if (name.size == 0 || name.size > UID_NAME_MAX)
         return ST_NOT_FOUND;
     epoch = uid_cache_epoch(u->cache);
-    st = read_id(u, kind, name, id, e);
+    st = uid_read_entry(u, kind, name, id, &created_s, e);
     if (st == ST_OK)
         uid_cache_add(u->cache, kind, name, *id, epoch);
     return st;
@@ -246,6 +265,23 @@ uid_name(struct uid_table *u, enum uid_kind kind, uint64_t id, struct buf *out,
 }
 
 enum status
+uid_created(struct uid_table *u, enum uid_kind kind, uint64_t id,
+            uint32_t *created_s, struct error *e)
+{
+    struct buf name = BUF_INIT;
+    uint64_t found = 0;
+    enum status st = uid_name(u, kind, id, &name, e);
+
+    if (st == ST_OK)
+        st = uid_read_entry(u, kind, buf_slice(&name), &found, created_s, e);
+    /* Renamed or deleted since. */
+    if (st == ST_NOT_FOUND || (st == ST_OK && found != id))
+        st = no_such_id(u, kind, id, e);
+    buf_fini(&name);
+    return st;
+}
+
+enum status
 uid_name_dup(struct uid_table *u, enum uid_kind kind, uint64_t id,
              struct arena *a, struct slice *out, struct error *e)
 {
@@ -274,27 +310,25 @@ uid_suggest(struct uid_table *u, enum uid_kind kind, struct slice prefix,
 {
     struct buf start = BUF_INIT;
     struct kv_iter *it;
-    unsigned width;
+    uint32_t created_s;
+    uint64_t id;
     bool on;
     enum status st = ST_OK, closed;
 
     OBJ_CHECK(u, UID_MAGIC);
-    width = u->kinds[kind].width;
     uid_key_name(kind, prefix, &start);
     it = kv_iter_open(store_kv(u->store), NULL);
     on = kv_iter_seek(it, buf_slice(&start));
     for (size_t n = 0; on && (max == 0 || n < max); n++) {
-        struct slice key = kv_iter_key(it), id = kv_iter_value(it), name;
+        struct slice key = kv_iter_key(it), name;
 
         if (!slice_starts(key, buf_slice(&start)))
             break;
-        if (id.size != width) {
-            st = error_set(e, ST_CORRUPT, "uid of %s: %zu bytes, not %u",
-                           uid_kind_name(kind), id.size, width);
+        st = parse_entry(u, kind, kv_iter_value(it), &id, &created_s, e);
+        if (st != ST_OK)
             break;
-        }
         name = slice_of(key.data + 3, key.size - 3);
-        if (!f(ctx, name, key_get_uint(id.data, width)))
+        if (!f(ctx, name, id))
             break;
         on = kv_iter_next(it);
     }

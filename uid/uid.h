@@ -3,7 +3,8 @@
  * back (docs/FORMAT.md, "UID table").  Ids start at 1, ascend, and are never
  * used twice.
  *
- *     <'u'> <kind> 'n' <name>   -> id (fixed width)
+ *     <'u'> <kind> 'n' <name>   -> id (fixed width), when it was given (4
+ * bytes)
  *     <'u'> <kind> 'i' <id>     -> name
  *     <'u'> <kind> 'c'          -> the highest id given out (8 bytes)
  *
@@ -70,6 +71,11 @@ MUST_CHECK enum status uid_name(struct uid_table *u, enum uid_kind kind,
 MUST_CHECK enum status uid_name_dup(struct uid_table *u, enum uid_kind kind,
                                     uint64_t id, struct arena *a,
                                     struct slice *out, struct error *e);
+/* When the id was given out, seconds since 1970; a new name keeps it.
+ * ST_NOT_FOUND as uid_name(). */
+MUST_CHECK enum status uid_created(struct uid_table *u, enum uid_kind kind,
+                                   uint64_t id, uint32_t *created_s,
+                                   struct error *e);
 MUST_CHECK enum status uid_rename(struct uid_table *u, enum uid_kind kind,
                                   struct slice old_name, struct slice new_name,
                                   struct error *e);

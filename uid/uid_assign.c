@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "uid/uid_priv.h"
 
@@ -93,7 +94,7 @@ assign(struct uid_table *u, enum uid_kind kind, struct slice name, uint64_t *id,
 {
     struct uid_state *k = &u->kinds[kind];
     bool random = kind == UID_METRIC && u->random_metrics;
-    uint8_t id_bytes[8], counter[8];
+    uint8_t entry[UID_ENTRY_MAX], counter[8];
     struct buf key = BUF_INIT;
     struct kv_batch *b;
     enum status st =
@@ -102,9 +103,10 @@ assign(struct uid_table *u, enum uid_kind kind, struct slice name, uint64_t *id,
     if (st != ST_OK)
         return st;
     b = kv_batch_new();
-    key_put_uint(id_bytes, *id, k->width);
     uid_key_name(kind, name, &key);
-    put(b, &key, slice_of(id_bytes, k->width));
+    put(b, &key,
+        uid_entry(u, kind, *id, (uint32_t)(clock_now_ms(&clock_system) / 1000),
+                  entry));
     uid_key_id(u, kind, *id, &key);
     put(b, &key, name);
     if (!random) {
@@ -205,12 +207,12 @@ rename_locked(struct uid_table *u, enum uid_kind kind, struct slice old_name,
               struct slice new_name, uint64_t *lsn, struct error *e)
     REQUIRES(u->lock)
 {
-    unsigned width = u->kinds[kind].width;
     struct buf key = BUF_INIT;
     struct kv_batch *b;
     uint64_t id, taken;
-    uint8_t bytes[8];
-    enum status st = uid_lookup(u, kind, old_name, &id, e);
+    uint32_t created_s;
+    uint8_t entry[UID_ENTRY_MAX];
+    enum status st = uid_read_entry(u, kind, old_name, &id, &created_s, e);
 
     if (st == ST_NOT_FOUND)
         return error_set(e, st, "Name(\"%.*s\") does not exist",
@@ -223,9 +225,8 @@ rename_locked(struct uid_table *u, enum uid_kind kind, struct slice old_name,
     if (st != ST_NOT_FOUND)
         return st;
     b = kv_batch_new();
-    key_put_uint(bytes, id, width);
     uid_key_name(kind, new_name, &key);
-    put(b, &key, slice_of(bytes, width));
+    put(b, &key, uid_entry(u, kind, id, created_s, entry));
     uid_key_id(u, kind, id, &key);
     put(b, &key, new_name);
     uid_key_name(kind, old_name, &key);

@@ -40,6 +40,16 @@ void uid_key_id(const struct uid_table *u, enum uid_kind kind, uint64_t id,
                 struct buf *out);
 void uid_key_counter(enum uid_kind kind, struct buf *out);
 
+/* What is kept under a name: <id> <created_s:4>. */
+#define UID_ENTRY_MAX 12
+struct slice uid_entry(const struct uid_table *u, enum uid_kind kind,
+                       uint64_t id, uint32_t created_s,
+                       uint8_t out[UID_ENTRY_MAX]);
+/* From the store.  ST_NOT_FOUND without a text. */
+MUST_CHECK enum status uid_read_entry(struct uid_table *u, enum uid_kind kind,
+                                      struct slice name, uint64_t *id,
+                                      uint32_t *created_s, struct error *e);
+
 /* The largest id that fits. */
 uint64_t uid_max(const struct uid_table *u, enum uid_kind kind);
 

@@ -8,6 +8,7 @@
 #include "tests/harness.h"
 #include "tests/tempdir.h"
 #include "uid/annotation.h"
+#include "uid/meta.h"
 #include "uid/series.h"
 #include "uid/uid.h"
 
@@ -19,6 +20,7 @@ struct fixture {
     struct uid_table *uids;
     struct series_directory *series;
     struct annotations *notes;
+    struct metas *metas;
 };
 
 /* Reports the text of a failure. */
@@ -46,11 +48,13 @@ fixture_open(struct fixture *f)
     OK(uid_open(f->store, &f->uid_options, &f->uids, &e));
     OK(series_open(f->store, f->uids, &f->series, &e));
     annotations_open(f->store, &f->notes);
+    metas_open(f->store, f->uids, f->series, &f->metas);
 }
 
 static inline void
 fixture_close(struct fixture *f)
 {
+    metas_close(&f->metas);
     annotations_close(&f->notes);
     series_close(&f->series);
     uid_close(&f->uids);

@@ -206,15 +206,43 @@ START_TEST(documented_bytes)
 {
     struct fixture f = fixture_new(shape_default);
     struct buf v = BUF_INIT;
+    uint32_t created_s;
 
     (void)create(&f, UID_TAGV, "web42");
     OK(kv_get(store_kv(f.store), slice_str("uvnweb42"), &v, &e));
-    ck_assert(slice_eq(buf_slice(&v), slice_of("\0\0\1", 3)));
+    ck_assert_uint_eq(v.size, 7);
+    ck_assert(slice_starts(buf_slice(&v), slice_of("\0\0\1", 3)));
+    OK(uid_created(f.uids, UID_TAGV, 1, &created_s, &e));
+    ck_assert_uint_eq(key_get_uint(v.data + 3, 4), created_s);
     OK(kv_get(store_kv(f.store), slice_of("uvi\0\0\1", 6), &v, &e));
     ck_assert(slice_eq(buf_slice(&v), slice_str("web42")));
     OK(kv_get(store_kv(f.store), slice_str("uvc"), &v, &e));
     ck_assert(slice_eq(buf_slice(&v), slice_of("\0\0\0\0\0\0\0\1", 8)));
     buf_fini(&v);
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(creation_outlives_a_rename)
+{
+    struct fixture f = fixture_new(shape_default);
+    struct kv_batch *b = kv_batch_new();
+    uint32_t created_s;
+    uint64_t now_s = (uint64_t)clock_now_ms(&clock_system) / 1000;
+
+    (void)create(&f, UID_METRIC, "a");
+    OK(uid_created(f.uids, UID_METRIC, 1, &created_s, &e));
+    ck_assert_uint_ge(created_s, now_s);
+    ck_assert_uint_le(created_s, now_s + 600);
+    kv_batch_put(b, slice_str("umna"), slice_of("\0\0\1\0\0\1\0", 7));
+    OK(store_write(f.store, b, NULL, &e));
+    kv_batch_free(&b);
+    OK(uid_rename(f.uids, UID_METRIC, slice_str("a"), slice_str("c"), &e));
+    OK(uid_created(f.uids, UID_METRIC, 1, &created_s, &e));
+    ck_assert_uint_eq(created_s, 256);
+    OK(uid_delete(f.uids, UID_METRIC, slice_str("c"), &e));
+    FAILS(uid_created(f.uids, UID_METRIC, 1, &created_s, &e), ST_NOT_FOUND,
+          "No such unique ID for 'metrics': [0, 0, 1]");
     fixture_free(&f);
 }
 END_TEST
@@ -676,9 +704,9 @@ TEST_MAIN("uid", TEST(ids_are_dense_by_kind), TEST(texts_of_failures),
           TEST(one_byte_is_used_up), TIMES(widths, 8),
           TEST(random_ids_are_distinct), TEST(survives_reopening),
           TEST(a_bad_counter_is_refused), TEST(documented_bytes),
-          TEST(rename_moves_the_id), TEST(delete_never_frees_the_id),
-          LOOP(suggests_in_order, suggestions), LOOP(validates, names),
-          TEST(validates_sizes), TEST(kinds_by_name),
+          TEST(creation_outlives_a_rename), TEST(rename_moves_the_id),
+          TEST(delete_never_frees_the_id), LOOP(suggests_in_order, suggestions),
+          LOOP(validates, names), TEST(validates_sizes), TEST(kinds_by_name),
           TEST(a_full_cache_drops_the_oldest),
           TEST(dup_says_when_the_arena_is_full),
           TEST(the_cache_takes_nothing_old), TEST(the_cache_is_frugal),
