@@ -92,14 +92,6 @@ head_find(const struct head *h, struct head_bucket *b, struct slice tsuid)
     return found == 0 ? NULL : b->series[found - 1];
 }
 
-struct head_series *
-head_at(struct head_bucket *b, uint32_t index, uint32_t generation)
-{
-    if (index >= b->series_len || b->generations[index] != generation)
-        return NULL;
-    return b->series[index];
-}
-
 /* -- series by metric ------------------------------------------------------ */
 
 static uint64_t

@@ -89,9 +89,6 @@ struct head_series *head_series(struct head *h, struct head_bucket *b,
 /* NULL when there is none. */
 struct head_series *head_find(const struct head *h, struct head_bucket *b,
                               struct slice tsuid) REQUIRES(b->lock);
-/* By index; NULL when the generation is another. */
-struct head_series *head_at(struct head_bucket *b, uint32_t index,
-                            uint32_t generation) REQUIRES(b->lock);
 /* The first of a metric's series, linked by metric_next; or NULL. */
 struct head_series *head_of_metric(struct head_bucket *b, uint64_t metric)
     REQUIRES(b->lock);

@@ -25,6 +25,7 @@
 #define IDLE_FOR_LONG_S 3600
 #define ROOM_WAIT_MS    100
 #define ROOM_WAITS      50
+#define SEAL_PASSES     4
 
 /* Which rows a pass takes. */
 struct seal_rule {
@@ -50,7 +51,8 @@ struct seal_batch {
 static bool
 wants(const struct seal_rule *rule, const struct head_row *r)
 {
-    uint32_t idle_s = rule->now_s - r->touched_s;
+    uint32_t idle_s =
+        r->touched_s > rule->now_s ? 0 : rule->now_s - r->touched_s;
 
     if (rule->all || r->segment < rule->segment ||
         (rule->moved_on && r->series->rows != r))
@@ -123,6 +125,18 @@ seal_rows(struct store *s, struct seal_batch *b, struct error *e)
     return kv_write(s->kv, b->writes, false, e);
 }
 
+/* An older row of the same series and hour is there when a sealing failed and
+ * points came meanwhile.  It must be in the engine before this one is merged.
+ */
+static bool
+has_elder(const struct head_row *r)
+{
+    for (const struct head_row *x = r->next; x != NULL; x = x->next)
+        if (x->open.base == r->open.base)
+            return true;
+    return false;
+}
+
 /* Freezes the next rows from 'at' on; returns where to go on, or NULL. */
 static struct head_row *
 freeze_some(struct store *s, struct head_bucket *bucket,
@@ -141,7 +155,7 @@ freeze_some(struct store *s, struct head_bucket *bucket,
             break;
         }
         at = r == last ? NULL : r->younger;
-        if (!r->frozen && wants(rule, r)) {
+        if (!r->frozen && wants(rule, r) && !has_elder(r)) {
             size_t size = sizeof *r + r->open.cap;
 
             r->frozen = true;
@@ -278,11 +292,19 @@ enum status
 store_seal(struct store *s, struct error *e)
 {
     struct seal_rule rule = { .all = true };
-    enum status status;
+    enum status status = ST_OK;
 
     OBJ_CHECK(s, STORE_MAGIC);
     lock_take(&s->seal_lock);
-    status = seal_pass(s, &rule, e);
+    /* Again while it helps: a row may have to wait for its elder. */
+    for (int pass = 0; pass < SEAL_PASSES && status == ST_OK; pass++) {
+        uint64_t before = atomic_load(&s->rows_sealed);
+
+        status = seal_pass(s, &rule, e);
+        if (atomic_load(&s->head.rows) == 0 ||
+            atomic_load(&s->rows_sealed) == before)
+            break;
+    }
     if (status == ST_OK && s->journal != NULL) {
         journal_rotate(s->journal);
         status = store_trim(s, e);

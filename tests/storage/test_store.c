@@ -442,6 +442,46 @@ START_TEST(a_small_head_seals_early)
 }
 END_TEST
 
+/* What is left behind by a sealing that failed while points came: two open rows
+ * of one hour.  The older one must not be written over the younger one. */
+START_TEST(two_rows_of_an_hour_are_sealed_in_order)
+{
+    struct store_options o = options_for(_i);
+    struct points p = { 0 };
+    uint8_t bytes[9];
+    struct head_bucket *b;
+    struct head_row *elder;
+    struct store *s;
+
+    s = open_store(&o);
+    put(s, 3, T0, 1);
+    put(s, 3, T0 + 1000, 2);
+    b = head_bucket_of(&s->head, tsuid(bytes, 3));
+    lock_take(&b->lock);
+    elder = head_find(&s->head, b, tsuid(bytes, 3))->rows;
+    elder->frozen = true;
+    lock_drop(&b->lock);
+    put(s, 3, T0 + 1000, 3);
+    put(s, 3, T0 + 2000, 4);
+    lock_take(&b->lock);
+    elder->frozen = false;
+    lock_drop(&b->lock);
+    ck_assert_uint_eq(store_counts(s).head_rows, 2);
+    for (int pass = 0; pass < 2; pass++) {
+        read_series(s, 3, SCAN_HINTS, &p, NULL);
+        ck_assert_uint_eq(p.len, 3);
+        ck_assert_int_eq(p.v[0].i, 1);
+        ck_assert_int_eq(p.v[1].i, 3);
+        ck_assert_int_eq(p.v[2].i, 4);
+        ck_assert_int_eq(store_seal(s, &e), ST_OK);
+        ck_assert_uint_eq(store_counts(s).head_rows, 0);
+    }
+    points_fini(&p);
+    close_store(&s);
+    teardown();
+}
+END_TEST
+
 START_TEST(the_journal_is_trimmed)
 {
     struct store_options o = options_for(1);
@@ -610,7 +650,8 @@ TEST_MAIN("store", LOOP(points_come_back, kinds),
           LOOP(masks_read_only_what_they_take, kinds),
           LOOP(finds_the_last_point, kinds),
           LOOP(refuses_what_no_row_can_hold, kinds),
-          LOOP(a_small_head_seals_early, kinds), TEST(the_journal_is_trimmed),
-          TEST(other_folders_are_refused),
+          LOOP(a_small_head_seals_early, kinds),
+          LOOP(two_rows_of_an_hour_are_sealed_in_order, kinds),
+          TEST(the_journal_is_trimmed), TEST(other_folders_are_refused),
           LOOP(readers_miss_nothing_while_rows_are_sealed, kinds),
           LOOP(agrees_with_a_plain_array, kinds))
