@@ -203,13 +203,17 @@ numbers_run(const struct query *q, const struct sub_query *sq,
     *out = (struct dps){ 0 };
     if (len == 0)
         return ST_OK;
+    if (q->whole_hours) {
+        merge.window.start_ms = merge.window.scan_start_ms;
+        merge.window.end_ms = merge.window.scan_end_ms;
+    }
     if (len > 1 && aggregator_is_none(sq->aggregator))
         return error_set(e, ST_INVALID, "More than one value in aggregator");
     columns = (struct column *)arena_array(a, len, sizeof *columns);
     if (columns == NULL)
         return error_set(e, ST_LIMIT, "the query needs too much memory");
     if (sq->downsample.on)
-        st = downsampler_init(&d, &sq->downsample, &merge.window,
+        st = downsampler_init(&d, &sq->downsample, &d.window,
                               longest_span(spans, len), a, e);
     for (size_t i = 0; i < len && st == ST_OK; i++)
         if (is_taken(q, sq, &spans[i]))

@@ -48,6 +48,9 @@ MUST_CHECK enum status query_check(struct query *q,
                                    const struct parse_options *o,
                                    struct arena *a, struct parse_error *e);
 
+/* Do both ask the same, as OpenTSDB compares sub-queries? */
+bool query_same_sub(const struct sub_query *a, const struct sub_query *b);
+
 /* parse_time(), where the name of 'zone' may be unknown: NULL. */
 MUST_CHECK enum status parse_time_in(struct slice text, int64_t now_ms,
                                      const struct timezone *zone,

@@ -197,8 +197,8 @@ same_rate(const struct sub_query *a, const struct sub_query *b)
 }
 
 /* What OpenTSDB's equals() compares: not, for one, whether a filter groups. */
-static bool
-same_sub(const struct sub_query *a, const struct sub_query *b)
+bool
+query_same_sub(const struct sub_query *a, const struct sub_query *b)
 {
     if (!same_text(a->metric, b->metric) ||
         !same_text(a->aggregator_name, b->aggregator_name) ||
@@ -230,7 +230,7 @@ drop_duplicates(struct query *q)
         struct sub_query *s = &q->subs[i];
         size_t k = 0;
 
-        while (k < len && !same_sub(s, &q->subs[k]))
+        while (k < len && !query_same_sub(s, &q->subs[k]))
             k++;
         if (k == len) {
             q->subs[len++] = *s;

@@ -73,6 +73,9 @@ struct query {
     bool padding;
     bool delete_points;
     bool use_calendar;
+    /* The points of the whole hours that are read: what an expression works on
+     * before it is cut to the range. */
+    bool whole_hours;
     bool arrays; /* dps as [[ts, v], ...]: ?arrays of the URI, also of a POST */
     struct sub_query *subs;
     size_t subs_len;

@@ -41,6 +41,7 @@ http_serve api_annotation;
 http_serve api_config;
 http_serve api_diediedie;
 http_serve api_dropcaches;
+http_serve api_exp;
 http_serve api_favicon;
 http_serve api_health;
 http_serve api_home;

@@ -53,6 +53,8 @@ static const struct entry {
 
     { "/api/query", api_query,
       GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE, IN_RO | API | WORKER },
+    { "/api/query/exp", api_exp,
+      GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE, IN_RO | API | WORKER },
     { "/api/query/last", api_last, GET_POST | HTTP_DELETE | HTTP_OVERRIDE,
       IN_RO | API | WORKER },
     { "/api/search", api_search, GET_POST | HTTP_OVERRIDE,
