@@ -48,6 +48,7 @@ http_serve api_home;
 http_serve api_last;
 http_serve api_logs;
 http_serve api_metrics;
+http_serve api_openapi;
 http_serve api_plugin;
 http_serve api_q;
 http_serve api_query;

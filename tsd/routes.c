@@ -37,6 +37,7 @@ static const struct entry {
     { "/api/config", api_config, GET_POST, IN_ALL | API },
     { "/api/dropcaches", api_dropcaches, HTTP_GET | HTTP_DELETE,
       IN_ALL | API | WORKER },
+    { "/api/openapi.json", api_openapi, HTTP_GET | HTTP_HEAD, IN_ALL | API },
     { "/api/serializers", api_serializers, GET_POST, IN_ALL | API },
     { "/api/stats", api_stats, GET_POST, IN_ALL | API | WORKER },
     { "/api/status", api_health, GET_POST, IN_ALL | API },

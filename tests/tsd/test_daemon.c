@@ -4,84 +4,8 @@
 
 #include "tsd/daemon.h"
 
-#include <netinet/in.h>
-#include <signal.h>
-#include <sys/eventfd.h>
-
 #include "tests/harness.h"
-#include "tests/tsd/wire.h"
-
-struct rig {
-    struct settings *settings;
-    struct daemon *daemon;
-    int stop_fd;
-};
-
-static void
-rig_open(struct rig *g, const char *const *words)
-{
-    struct error e;
-
-    (void)signal(SIGPIPE, SIG_IGN);
-    g->settings = settings_new();
-    settings_set(g->settings, "tsd.network.port", "0");
-    settings_set(g->settings, "tsd.network.bind", "127.0.0.1");
-    settings_set(g->settings, "halite.memory", "true");
-    for (; words != NULL && *words != NULL; words++)
-        ck_assert_int_eq(settings_set_word(g->settings, *words, &e), ST_OK);
-    g->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    ck_assert_int_ge(g->stop_fd, 0);
-    ck_assert_msg(daemon_start(g->settings, g->stop_fd, &g->daemon, &e) ==
-                      ST_OK,
-                  "%s", e.text);
-}
-
-static void
-rig_close(struct rig *g)
-{
-    struct error e;
-
-    ck_assert_int_eq(daemon_stop(&g->daemon, &e), ST_OK);
-    ck_assert_ptr_null(g->daemon);
-    settings_free(&g->settings);
-    (void)close(g->stop_fd);
-}
-
-static int
-connect_to(const struct rig *g)
-{
-    const char *colon = strrchr(daemon_address(g->daemon), ':');
-    struct sockaddr_in a = {
-        .sin_family = AF_INET,
-        .sin_port = htons((uint16_t)atoi(colon + 1)),
-        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-    };
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    ck_assert_int_eq(connect(fd, (const struct sockaddr *)&a, sizeof a), 0);
-    return fd;
-}
-
-/* The whole answer, head and body. */
-static void
-ask(const struct rig *g, const char *method, const char *path, const char *body,
-    struct buf *out)
-{
-    struct buf head = BUF_INIT;
-    int fd = connect_to(g);
-
-    buf_printf(&head, "%s %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n",
-               method, path);
-    if (body != NULL)
-        buf_printf(&head, "Content-Length: %zu\r\n", strlen(body));
-    buf_printf(&head, "\r\n%s", body == NULL ? "" : body);
-    wire_send(fd, head.data, head.size);
-    buf_clear(out);
-    while (wire_read(fd, out, out->size + 1))
-        continue;
-    (void)close(fd);
-    buf_fini(&head);
-}
+#include "tests/tsd/rig.h"
 
 struct step {
     const char *method, *path, *body;
@@ -97,7 +21,7 @@ talk(const struct rig *g, const struct step *steps, size_t len)
     for (size_t i = 0; i < len; i++) {
         const struct step *s = &steps[i];
 
-        ask(g, s->method, s->path, s->body, &got);
+        rig_ask(g, s->method, s->path, s->body, &got);
         ck_assert_msg(
             strncmp(buf_cstr(&got), "HTTP/1.1 ", 9) == 0 &&
                 atoi(buf_cstr(&got) + 9) == s->status &&
@@ -337,7 +261,7 @@ START_TEST(speaks_telnet)
     int fd;
 
     rig_open(&g, NULL);
-    fd = connect_to(&g);
+    fd = rig_connect(&g);
     wire_send(fd, lines[_i].say, strlen(lines[_i].say));
     (void)shutdown(fd, SHUT_WR);
     while (wire_read(fd, &got, got.size + 1))
