@@ -156,7 +156,9 @@ downsampler_init(struct downsampler *d, const struct downsample *spec,
                  const struct window *w, size_t longest, struct arena *a,
                  struct error *e)
 {
-    *d = (struct downsampler){ .spec = spec, .window = *w, .arena = a };
+    *d = (struct downsampler){
+        .spec = spec, .window = *w, .arena = a, .sum_counts = d->sum_counts
+    };
     d->seek_ms = seek_time(d);
     d->scratch = (double *)column_array(a, longest, sizeof *d->scratch);
     if (longest > 0 && d->scratch == NULL)
@@ -180,6 +182,24 @@ source_of(const struct span *in)
     return (struct source){ in, !ints };
 }
 
+/* The same of rollups: a sum of counts, or of sums over counts. */
+static double
+rollups_value(const struct downsampler *d, const struct span *in, size_t from,
+              size_t to)
+{
+    double sum = 0;
+    int64_t count = 0;
+
+    for (size_t i = from; i < to; i++) {
+        sum += in->is_float[i] != 0 ? in->v[i].d : (double)in->v[i].i;
+        if (in->counts != NULL)
+            count += in->counts[i];
+    }
+    if (d->sum_counts)
+        return sum;
+    return count == 0 ? 0 : sum / (double)count;
+}
+
 /* The value of the bucket of points from..to. */
 static double
 bucket_value(const struct downsampler *d, struct source in, size_t from,
@@ -188,6 +208,8 @@ bucket_value(const struct downsampler *d, struct source in, size_t from,
     const struct aggregator *a = d->spec->aggregator;
     const union number *v = in.span->v;
 
+    if (in.span->counts != NULL || d->sum_counts)
+        return rollups_value(d, in.span, from, to);
     if (in.doubles && !aggregator_sorts(a))
         return aggregator_fold(a, &v[from].d, to - from);
     for (size_t i = from; i < to; i++)

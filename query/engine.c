@@ -12,6 +12,7 @@
 #include "query/fetch.h"
 #include "query/group.h"
 #include "query/plan.h"
+#include "query/rollup.h"
 
 #define ENGINE_MAGIC FOURCC('E', 'N', 'G', 'N')
 
@@ -103,7 +104,8 @@ run_group(const struct numbers_job *job, struct numbers_task *t, size_t i)
     for (size_t k = 0; k < group->len; k++) {
         const struct points *p = &job->g->order[group->first + k]->points;
 
-        spans[k] = (struct span){ p->ts_ms, p->v, p->is_float, p->len };
+        spans[k] = (struct span){ p->ts_ms, p->v, p->is_float, p->len,
+                                  job->g->order[group->first + k]->counts };
     }
     status = numbers_run(job->q, job->sq, spans, group->len, t->arena,
                          &job->dps[i], &t->error);
@@ -211,7 +213,6 @@ answer(struct engine *en, const struct query *q, const struct sub_query *sq,
     if (out->groups == NULL)
         return error_set(e, ST_LIMIT, "no memory for the groups");
     for (size_t i = 0; i < g.groups_len && status == ST_OK; i++) {
-        out->groups[i].sub = sq;
         status = group_describe(&en->context, &g, i, a, &out->groups[i], e);
     }
     out->len = g.groups_len;
@@ -220,39 +221,131 @@ answer(struct engine *en, const struct query *q, const struct sub_query *sq,
     return status;
 }
 
+/* The counts that belong to an average's sums, in '*f' already. */
 static enum status
-run_sub(struct engine *en, const struct query *q, const struct sub_query *sq,
+join_counts(struct engine *en, const struct query *q,
+            const struct sub_query *sq, struct fetch_limits *limits,
+            struct arena *a, struct fetch *f, struct error *e)
+{
+    const struct key_shape *shape = store_shape(en->context.store);
+    struct rollup_use use = { sq->rollup->interval, sq->rollup->count_kind, 0 };
+    struct sub_query counts = *sq;
+    struct plan p;
+    struct fetch more = { 0 };
+    enum status status;
+
+    counts.rollup = &use;
+    status = plan_make(&en->context, q, &counts, a, &p, e);
+    if (status != ST_OK)
+        return status;
+    if (!p.empty)
+        status = fetch_run(&en->context, &p, en->pool, limits, &more, e);
+    if (status == ST_OK)
+        status = fetch_unroll(shape, q, &counts, &more, a, e);
+    if (status == ST_OK)
+        status = fetch_join_counts(f, &more, a, e);
+    fetch_fini(&more);
+    plan_fini(&p);
+    return status;
+}
+
+static enum status
+read_series(struct engine *en, const struct query *q,
+            const struct sub_query *sq, const struct plan *p,
+            struct fetch_limits *limits, struct arena *a, struct fetch *f,
+            struct error *e)
+{
+    enum status status = ST_OK;
+
+    *f = (struct fetch){ 0 };
+    if (!p->empty)
+        status = fetch_run(&en->context, p, en->pool, limits, f, e);
+    if (status == ST_OK && sq->rollup != NULL)
+        status = fetch_unroll(store_shape(en->context.store), q, sq, f, a, e);
+    if (status == ST_OK && sq->rollup != NULL && sq->rollup->count_kind != 0)
+        status = join_counts(en, q, sq, limits, a, f, e);
+    return status;
+}
+
+/* One way of running a sub-query; '*found' is whether there were series. */
+static enum status
+run_try(struct engine *en, const struct query *q, const struct rollup_try *t,
         struct fetch_limits *limits, struct arena *a, struct part *out,
-        struct result_stats *stats, struct error *e)
+        struct result_stats *stats, bool *found, struct error *e)
 {
     int64_t at_us = clock_monotonic_us(), now_us;
+    const struct sub_query *sq = &t->sub;
     struct plan p;
-    struct fetch f;
+    struct fetch f = { 0 };
     enum status status = plan_make(&en->context, q, sq, a, &p, e);
     char *text;
 
     if (status != ST_OK)
         return status;
+    if (t->missing.status != ST_OK) {
+        *e = t->missing;
+        plan_fini(&p);
+        return e->status;
+    }
     text = arena_strdup(a, slice_str(p.text));
     stats->plan = text == NULL ? "" : text;
     now_us = clock_monotonic_us();
-    stats->plan_us = now_us - at_us;
+    stats->plan_us += now_us - at_us;
     at_us = now_us;
-    if (!p.empty) {
-        status = fetch_run(&en->context, &p, en->pool, limits, &f, e);
-        if (status == ST_OK) {
-            now_us = clock_monotonic_us();
-            stats->scan_us = now_us - at_us;
-            stats->scan = f.counts;
-            stats->series = f.len;
-            stats->points = f.points;
-            status = answer(en, q, sq, &p, &f, limits, a, out, stats, e);
-            stats->numbers_us = clock_monotonic_us() - now_us;
-            fetch_fini(&f);
-        }
+    status = read_series(en, q, sq, &p, limits, a, &f, e);
+    now_us = clock_monotonic_us();
+    stats->scan_us += now_us - at_us;
+    stats->scan = f.counts;
+    stats->series = f.len;
+    stats->points = f.points;
+    *found = f.len > 0;
+    if (status == ST_OK && *found) {
+        status = answer(en, q, sq, &p, &f, limits, a, out, stats, e);
+        stats->numbers_us = clock_monotonic_us() - now_us;
     }
+    fetch_fini(&f);
     plan_fini(&p);
     return status;
+}
+
+/* The groups belong to the sub-query as it was asked. */
+static enum status
+sign_groups(const struct sub_query *sq, const struct rollup_try *t,
+            struct arena *a, struct part *out, struct error *e)
+{
+    struct rollup_use *use = NULL;
+
+    if (t->sub.rollup != NULL) {
+        use = arena_alloc(a, sizeof *use);
+        if (use == NULL)
+            return error_set(e, ST_LIMIT, "no memory for the groups");
+        *use = t->use;
+    }
+    for (size_t i = 0; i < out->len; i++) {
+        out->groups[i].sub = sq;
+        out->groups[i].rollup = use;
+        out->groups[i].rollup_table = rollup_try_table(t);
+    }
+    return ST_OK;
+}
+
+static enum status
+run_sub(struct engine *en, const struct query *q, const struct sub_query *sq,
+        struct fetch_limits *limits, struct arena *a, struct part *out,
+        struct result_stats *stats, struct error *e)
+{
+    struct rollup_try t;
+    bool again = true, found = false;
+    enum status status =
+        rollup_try_first(&t, en->options.rollups, en->context.series, sq, e);
+
+    while (status == ST_OK && again) {
+        again = false;
+        status = run_try(en, q, &t, limits, a, out, stats, &found, e);
+        if (status == ST_OK && !found)
+            status = rollup_try_next(&t, &again, e);
+    }
+    return status == ST_OK ? sign_groups(sq, &t, a, out, e) : status;
 }
 
 static enum status
@@ -308,6 +401,38 @@ engine_run(struct engine *en, const struct query *q, bool (*gone)(void *ctx),
                            : status;
 }
 
+/* Deletes in the series itself, or in the rollups that were read for it. */
+static enum status
+delete_series(struct engine *en, const struct query *q, struct slice tsuid,
+              const struct rollup_use *use, uint64_t *deleted, uint64_t *lsn,
+              struct error *e)
+{
+    uint64_t kinds[2] = { use == NULL ? 0 : use->kind,
+                          use == NULL ? 0 : use->count_kind };
+    int64_t from = q->start_ms, to = q->end_ms;
+    enum status status = ST_OK;
+
+    if (use != NULL && use->interval != NULL)
+        rollup_stored_range(use->interval, q->start_ms, q->end_ms, &from, &to);
+    for (size_t i = 0; i < 2 && status == ST_OK; i++) {
+        uint8_t bytes[TSUID_MAX];
+        struct slice stored = tsuid;
+        uint64_t gone = 0;
+
+        if (i == 1 && kinds[i] == 0)
+            break;
+        if (kinds[i] != 0)
+            stored =
+                slice_of(bytes, series_add_kind(store_shape(en->context.store),
+                                                tsuid, kinds[i], bytes));
+        if (from <= to)
+            status = store_delete(en->context.store, stored, from, to, &gone,
+                                  lsn, e);
+        *deleted += gone;
+    }
+    return status;
+}
+
 enum status
 engine_delete(struct engine *en, const struct query *q,
               const struct query_result *result, uint64_t *deleted,
@@ -321,13 +446,9 @@ engine_delete(struct engine *en, const struct query *q,
     for (size_t i = 0; i < result->groups_len && status == ST_OK; i++) {
         const struct result_group *g = &result->groups[i];
 
-        for (size_t k = 0; k < g->tsuids_len && status == ST_OK; k++) {
-            uint64_t gone = 0;
-
-            status = store_delete(en->context.store, g->tsuids[k], q->start_ms,
-                                  q->end_ms, &gone, &lsn, e);
-            *deleted += gone;
-        }
+        for (size_t k = 0; k < g->tsuids_len && status == ST_OK; k++)
+            status =
+                delete_series(en, q, g->tsuids[k], g->rollup, deleted, &lsn, e);
     }
     if (status == ST_OK && lsn != 0)
         status = store_commit(en->context.store, lsn, false, e);

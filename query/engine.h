@@ -17,6 +17,7 @@
 
 #include "query/numbers.h"
 #include "query/parse.h"
+#include "query/rollup.h"
 #include "uid/series.h"
 
 struct engine; /* opaque */
@@ -30,6 +31,7 @@ struct engine_options {
     uint64_t limit_bytes;  /* read from the engine; 0: none */
     unsigned timeout_ms;   /* 0: none */
     int force_way;         /* enum scan_way + 1; 0: the planner chooses */
+    const struct rollups *rollups; /* NULL: none; must outlive the engine */
 };
 
 MUST_CHECK enum status engine_open(struct store *s, struct uid_table *u,
@@ -47,6 +49,8 @@ struct result_group {
     size_t aggregate_tags_len;
     struct slice *tsuids; /* raw bytes, ascending */
     size_t tsuids_len;
+    const struct rollup_use *rollup; /* what was read for it; NULL: points */
+    const char *rollup_table;        /* "1h", or "raw" */
     struct dps dps;
 };
 

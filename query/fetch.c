@@ -297,8 +297,10 @@ fetch_run(const struct plan_context *c, const struct plan *p, struct pool *pool,
 void
 fetch_fini(struct fetch *f)
 {
-    for (size_t i = 0; i < f->len; i++)
+    for (size_t i = 0; i < f->len; i++) {
         points_fini(&f->series[i].points);
+        free(f->series[i].counts);
+    }
     free(f->series);
     for (size_t i = 0; i < f->arenas_len; i++)
         arena_free(&f->arenas[i]);

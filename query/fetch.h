@@ -15,6 +15,7 @@
 struct fetched {
     struct slice tsuid; /* in the arena of its bucket */
     struct points points;
+    int64_t *counts; /* of averages over rollups: see struct span; or NULL */
 };
 
 /* What may stop a query; shared by its tasks. */
@@ -43,6 +44,17 @@ MUST_CHECK enum status fetch_run(const struct plan_context *c,
                                  struct fetch_limits *limits, struct fetch *out,
                                  struct error *e);
 void fetch_fini(struct fetch *f);
+
+/* After fetching rollups: their real times, those in the scanned range only,
+ * and TSUIDs without the kind. */
+MUST_CHECK enum status fetch_unroll(const struct key_shape *shape,
+                                    const struct query *q,
+                                    const struct sub_query *sq, struct fetch *f,
+                                    struct arena *a, struct error *e);
+/* Gives sums their counts, which stay the caller's. */
+MUST_CHECK enum status fetch_join_counts(struct fetch *f,
+                                         const struct fetch *counts,
+                                         struct arena *a, struct error *e);
 
 /* ST_OK, or why the query must stop: checked now and then. */
 MUST_CHECK enum status fetch_may_go_on(struct fetch_limits *limits,

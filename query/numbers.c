@@ -2,7 +2,9 @@
 
 #include "query/numbers.h"
 
+#include "query/aggregator_priv.h"
 #include "query/numbers_priv.h"
+#include "query/rollup.h"
 
 /*
  * Which rows to read, and the order of the stages.  What lies between the range
@@ -23,11 +25,33 @@ scan_seconds(int64_t ms, bool *was_ms)
 }
 
 static int64_t
-scan_start_s(const struct query *q, int64_t interval_ms)
+downsample_interval(const struct sub_query *sq)
 {
+    const struct downsample *d = &sq->downsample;
+
+    return d->on && !d->all ? d->interval_ms : 0;
+}
+
+/* The interval of the rollups that are read, or NULL. */
+static const struct rollup_interval *
+rollup_interval(const struct sub_query *sq)
+{
+    return sq->rollup == NULL ? NULL : sq->rollup->interval;
+}
+
+static int64_t
+scan_start_s(const struct query *q, const struct sub_query *sq)
+{
+    const struct rollup_interval *rollup = rollup_interval(sq);
+    int64_t interval_ms = downsample_interval(sq);
     bool was_ms;
     int64_t s = scan_seconds(q->start_ms, &was_ms);
 
+    if (rollup != NULL) {
+        s = rollup_base_s(rollup, s);
+        /* One span more, for the first rate. */
+        return sq->rate && s > 0 ? rollup_base_s(rollup, s - 1) : s;
+    }
     if (interval_ms > 0)
         s -= (int64_t)((uint64_t)s * 1000 % (uint64_t)interval_ms) / 1000;
     s -= s % ROW_SECONDS;
@@ -36,13 +60,17 @@ scan_start_s(const struct query *q, int64_t interval_ms)
 
 /* The first second of the first row that is not read. */
 static int64_t
-scan_end_s(const struct query *q, int64_t interval_ms)
+scan_end_s(const struct query *q, const struct sub_query *sq)
 {
+    const struct rollup_interval *rollup = rollup_interval(sq);
+    int64_t interval_ms = downsample_interval(sq);
     bool was_ms;
     int64_t s = scan_seconds(q->end_ms, &was_ms);
 
     if (was_ms)
         s++;
+    if (rollup != NULL)
+        return rollup_base_s(rollup, s + rollup->seconds * rollup->slots);
     if (interval_ms > 0) {
         int64_t past = s * 1000 % interval_ms;
 
@@ -52,21 +80,12 @@ scan_end_s(const struct query *q, int64_t interval_ms)
     return s - s % ROW_SECONDS + ROW_SECONDS;
 }
 
-static int64_t
-downsample_interval(const struct sub_query *sq)
-{
-    const struct downsample *d = &sq->downsample;
-
-    return d->on && !d->all ? d->interval_ms : 0;
-}
-
 void
 numbers_scan_range(const struct query *q, const struct sub_query *sq,
                    uint32_t *from_base, uint32_t *to_base)
 {
-    int64_t interval_ms = downsample_interval(sq);
-    int64_t from = scan_start_s(q, interval_ms);
-    int64_t to = scan_end_s(q, interval_ms) - ROW_SECONDS;
+    int64_t from = scan_start_s(q, sq);
+    int64_t to = scan_end_s(q, sq) - ROW_SECONDS;
 
     from = from < LAST_BASE ? from : LAST_BASE;
     to = to < LAST_BASE ? to : LAST_BASE;
@@ -86,7 +105,7 @@ misread(int64_t t)
 static int64_t
 last_seen(const struct query *q, const struct sub_query *sq)
 {
-    int64_t end_s = scan_end_s(q, downsample_interval(sq));
+    int64_t end_s = scan_end_s(q, sq);
 
     if (end_s >= SECONDS_END && q->end_ms / ROW_MS * ROW_SECONDS == LAST_BASE)
         return end_s * 1000;
@@ -97,7 +116,7 @@ bool
 numbers_takes_span(const struct query *q, const struct sub_query *sq,
                    int64_t first_ms, int64_t last_ms)
 {
-    int64_t start_s = scan_start_s(q, downsample_interval(sq));
+    int64_t start_s = scan_start_s(q, sq);
 
     return misread(first_ms) <= last_seen(q, sq) &&
            misread(last_ms) >= misread(start_s);
@@ -122,11 +141,9 @@ column_seek(const int64_t *ts, size_t len, int64_t ms)
 static struct window
 window_of(const struct query *q, const struct sub_query *sq)
 {
-    int64_t interval_ms = downsample_interval(sq);
-
     return (struct window){
-        .scan_start_ms = scan_start_s(q, interval_ms) * 1000,
-        .scan_end_ms = scan_end_s(q, interval_ms) * 1000,
+        .scan_start_ms = scan_start_s(q, sq) * 1000,
+        .scan_end_ms = scan_end_s(q, sq) * 1000,
         .start_ms = q->start_ms,
         .end_ms = q->end_ms,
     };
@@ -212,6 +229,8 @@ numbers_run(const struct query *q, const struct sub_query *sq,
     columns = (struct column *)arena_array(a, len, sizeof *columns);
     if (columns == NULL)
         return error_set(e, ST_LIMIT, "the query needs too much memory");
+    d.sum_counts = rollup_interval(sq) != NULL && sq->downsample.on &&
+                   aggregator_kind(sq->downsample.aggregator) == KIND_COUNT;
     if (sq->downsample.on)
         st = downsampler_init(&d, &sq->downsample, &d.window,
                               longest_span(spans, len), a, e);

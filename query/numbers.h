@@ -20,6 +20,8 @@ struct span {
     const union number *v;
     const uint8_t *is_float;
     size_t len;
+    /* Of averages over rollups: how many points each sum is of; else NULL. */
+    const int64_t *counts;
 };
 
 /* The answer: ascending times in ms, each an integer, a double, or nothing

@@ -46,6 +46,7 @@ struct downsampler {
     struct window window;
     struct arena *arena;
     int64_t seek_ms; /* earlier points are left out: half a bucket */
+    bool sum_counts; /* "count" adds up what rollups counted */
     double *scratch; /* the values of one bucket, as doubles, or to sort */
     /* With a fill policy: the buckets that every series gets.  'want' are the
      * times at which one is expected, 'shown' those it is given; they differ

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "query/numbers.h"
+#include "query/rollup.h"
 
 #define LIST_LIMIT 200000
 /* The price of a seek in steps: measured on LevelDB, 2-4 us against 0.25 us. */
@@ -33,6 +34,7 @@ struct planner {
     struct error *e;
     struct restriction *restrictions; /* ascending by tagk */
     size_t restrictions_len;
+    uint64_t kind;               /* of rollups; 0: points as they came */
     struct series_shape *shapes; /* those that could match */
     size_t shapes_len;
     struct buf listed; /* TSUIDs that match, one after another */
@@ -161,11 +163,12 @@ resolve_filters(struct planner *p)
 {
     struct plan *out = p->p;
     size_t len = p->sq->filters_len;
+    struct restriction *kind;
     enum status status = ST_OK;
 
     out->filters = arena_array(p->a, len, sizeof *out->filters);
     out->group_tagks = arena_array(p->a, len, sizeof *out->group_tagks);
-    p->restrictions = arena_array(p->a, len, sizeof *p->restrictions);
+    p->restrictions = arena_array(p->a, len + 1, sizeof *p->restrictions);
     if (out->filters == NULL || out->group_tagks == NULL ||
         p->restrictions == NULL)
         return no_memory(p->e);
@@ -182,6 +185,14 @@ resolve_filters(struct planner *p)
             known = known || out->group_tagks[k] == tagk;
         if (f->group_by && f->type != FILTER_NOT_KEY && !known)
             out->group_tagks[out->group_tagks_len++] = tagk;
+    }
+    if (p->sq->rollup != NULL) {
+        kind = restriction_of(p, 0);
+        kind->any = false;
+        kind->has_set = true;
+        kind->set = &p->kind;
+        kind->set_len = 1;
+        p->kind = p->sq->rollup->kind;
     }
     qsort(out->group_tagks, out->group_tagks_len, sizeof(uint64_t),
           compare_u64);
@@ -214,7 +225,7 @@ shape_fits(const struct planner *p, const struct series_shape *s)
         required += !r->absent;
     }
     /* explicitTags without filters is ignored, as OpenTSDB does. */
-    return !p->sq->explicit_tags || p->restrictions_len == 0 ||
+    return !p->sq->explicit_tags || p->sq->filters_len == 0 ||
            s->tagks_len == required;
 }
 
@@ -224,7 +235,8 @@ find_shapes(struct planner *p)
     struct series_shape *all;
     size_t len;
     enum status status =
-        series_shapes(p->c->series, p->p->metric, p->a, &all, &len, p->e);
+        (p->sq->rollup != NULL ? series_kind_shapes : series_shapes)(
+            p->c->series, p->p->metric, p->a, &all, &len, p->e);
 
     if (status != ST_OK)
         return status;
@@ -470,7 +482,8 @@ choose_way(const struct planner *p, struct plan_bucket *b, uint64_t prices[3])
     uint64_t range = all * hours, hints, seeks;
 
     if (!p->p->listed) {
-        b->way = p->p->checked ? SCAN_RANGE : SCAN_HINTS;
+        /* Rollups of several kinds lie side by side. */
+        b->way = p->p->checked && p->kind == 0 ? SCAN_RANGE : SCAN_HINTS;
         return;
     }
     hints = (count_runs(p, b) * SEEK_PRICE + b->series_len) * hours;
@@ -578,10 +591,16 @@ take_tsuids(struct planner *p, struct slice **out, size_t *out_len)
         if (from_hex(text, bytes, TSUID_MAX, &size) && size == mw)
             return error_set(p->e, ST_INVALID, "UID was empty");
         if (!from_hex(text, bytes, TSUID_MAX, &size) ||
-            !tsuid_is_valid(p->shape, slice_of(bytes, size)))
+            !tsuid_is_valid(p->shape, slice_of(bytes, size)) ||
+            series_has_kind(p->shape, slice_of(bytes, size)))
             return error_set(p->e, ST_INVALID, "Invalid TSUID: %.*s",
                              text.size > 200 ? 200 : (int)text.size,
                              (const char *)text.data);
+        if (p->sq->rollup != NULL)
+            size = series_add_kind(p->shape, slice_of(bytes, size),
+                                   p->sq->rollup->kind, bytes);
+        if (size == 0)
+            return error_set(p->e, ST_INVALID, "Too many tags of a rollup");
         if (i > 0 && memcmp(bytes, all[0].data, mw) != 0)
             return error_set(p->e, ST_INVALID,
                              "One or more TSUIDs did not share the same metric "
@@ -656,7 +675,8 @@ plan_metric(struct planner *p)
     if (status == ST_OK)
         status = find_shapes(p);
     for (size_t i = 0; i < p->restrictions_len; i++) {
-        narrows = narrows || !p->restrictions[i].any;
+        narrows = narrows ||
+                  (p->restrictions[i].tagk != 0 && !p->restrictions[i].any);
         by_name = by_name || p->restrictions[i].by_name;
     }
     if (status == ST_OK && narrows && !out->empty)
@@ -670,6 +690,19 @@ plan_metric(struct planner *p)
     out->checked = out->listed || !by_name;
     out->empty = out->empty || (out->listed && p->listed_len == 0);
     return status == ST_OK && !out->empty ? make_buckets(p) : status;
+}
+
+/* From the hours in which rollups are to those in which they are stored. */
+static void
+to_stored_hours(const struct rollup_interval *i, struct plan *out)
+{
+    int64_t from, to;
+
+    rollup_stored_range(i, (int64_t)out->from_base * 1000,
+                        ((int64_t)out->to_base + ROW_SECONDS) * 1000 - 1, &from,
+                        &to);
+    out->from_base = row_base(from);
+    out->to_base = to > from ? row_base(to) : out->from_base;
 }
 
 enum status
@@ -694,6 +727,8 @@ plan_make(const struct plan_context *c, const struct query *q,
                                              : p.shape->salt_buckets };
     (void)snprintf(out->text, sizeof out->text, "nothing; no series matches");
     numbers_scan_range(q, sq, &out->from_base, &out->to_base);
+    if (sq->rollup != NULL && sq->rollup->interval != NULL)
+        to_stored_hours(sq->rollup->interval, out);
     out->buckets = arena_array(a, out->buckets_len, sizeof *out->buckets);
     if (out->buckets == NULL)
         return no_memory(e);

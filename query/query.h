@@ -38,6 +38,8 @@ struct rate_options {
     bool drop_resets;
 };
 
+struct rollup_use;
+
 struct sub_query {
     size_t index; /* its place in the request */
     struct slice aggregator_name;
@@ -60,6 +62,9 @@ struct sub_query {
     double *percentiles;           /* ascending; decimals of a 32-bit float */
     size_t percentiles_len;
     bool show_histogram_buckets;
+    /* Of the engine, while it runs: what it reads instead of points as they
+     * came (query/rollup.h); NULL: those. */
+    const struct rollup_use *rollup;
 };
 
 struct query {

@@ -294,7 +294,8 @@ take_tsuid(struct last *l, struct slice text, struct error *e)
                          "contains illegal character for hexBinary: %.*s",
                          SLICE_ARG(text));
     if (!tsuid_is_valid(store_shape(l->a->store), slice_of(bytes, size)) ||
-        tsuid_tags(store_shape(l->a->store), slice_of(bytes, size)) == 0)
+        tsuid_tags(store_shape(l->a->store), slice_of(bytes, size)) == 0 ||
+        series_has_kind(store_shape(l->a->store), slice_of(bytes, size)))
         return error_set(e, ST_INVALID,
                          "TSUID must not be null and must have a metric and "
                          "at least one tag pair");

@@ -25,6 +25,7 @@ struct job {
     struct put_path *path;
     const struct http_request *request;
     struct http_reply *reply;
+    bool rollups; /* these are points for /api/rollup */
     bool details, summary, sync;
     int64_t sync_timeout;
     struct slice extra_key, extra_value; /* of the header, or data NULL */
@@ -55,14 +56,24 @@ print_text(struct buf *out, struct slice raw)
     buf_fini(&text);
 }
 
+/* Those of the body, and what the batch added to them. */
 static void
-print_tags(struct buf *out, struct slice raw)
+print_tags(struct buf *out, const struct put_batch *b, struct slice raw)
 {
     struct buf text = BUF_INIT;
     struct put_tags tags;
     uint8_t order[PUT_TAGS_MAX];
+    struct slice key, value;
 
     put_json_tags(raw, &tags, &text);
+    if (put_batch_added_tag(b, &key, &value)) {
+        struct put_tag *old = put_tags_find(&tags, key);
+
+        if (old != NULL)
+            old->value = value;
+        else
+            put_tags_add(&tags, key, value, false);
+    }
     put_tags_order(&tags, order);
     buf_put_str(out, ",\"tags\":{");
     for (size_t i = 0; i < tags.len; i++) {
@@ -83,8 +94,16 @@ print_tags(struct buf *out, struct slice raw)
 
 /* The point as it was understood, without the members that are null. */
 static void
-print_point(struct buf *out, const struct put_json_point *x)
+print_point(struct buf *out, const struct put_batch *b,
+            const struct put_json_point *x)
 {
+    const struct {
+        const char *name;
+        struct slice text;
+    } more[] = { { "interval", x->interval },
+                 { "aggregator", x->aggregator },
+                 { "groupByAggregator", x->group_by } };
+
     if (x->absent) {
         buf_put_str(out, "null");
         return;
@@ -101,7 +120,13 @@ print_point(struct buf *out, const struct put_json_point *x)
         print_text(out, x->value);
     }
     if (x->tags.data != NULL)
-        print_tags(out, x->tags);
+        print_tags(out, b, x->tags);
+    for (size_t i = 0; i < sizeof more / sizeof more[0]; i++) {
+        if (more[i].text.data == NULL)
+            continue;
+        buf_printf(out, ",\"%s\":", more[i].name);
+        print_text(out, more[i].text);
+    }
     buf_put_str(out, "}");
 }
 
@@ -115,10 +140,12 @@ on_failed(void *ctx, size_t id, enum put_fault fault, struct slice why)
     if (!j->details || out->size > DETAILS_BYTES)
         return;
     buf_put_str(out, out->size == 0 ? "{\"datapoint\":" : ",{\"datapoint\":");
-    print_point(out, &j->points[id]);
+    print_point(out, j->batch, &j->points[id]);
     buf_put_str(out, ",\"error\":");
     if (fault == PUT_UNKNOWN_NAME)
         why = slice_str("Unknown metric");
+    if (fault == PUT_NO_ROLLUP)
+        why = slice_str("Unexpected exception");
     json_put_string(out, why);
     buf_put_str(out, "}");
 }
@@ -149,7 +176,8 @@ store_piece(struct job *j)
     for (size_t i = 0; i < j->points_len; i++) {
         if (put_batch_is_full(j->batch) && !flush(j))
             return false;
-        put_batch_json(j->batch, &j->points[i], i);
+        (j->rollups ? put_batch_rollup_json : put_batch_json)(j->batch,
+                                                              &j->points[i], i);
     }
     if (!flush(j))
         return false;
@@ -268,6 +296,7 @@ read_body(struct job *j, struct slice body, struct put_json *rest)
         http_reply_error(j->reply, 413, "The request is too large", NULL);
         return false;
     }
+    rest->rollups = j->rollups;
     read_piece(j, rest);
     j->total = j->points_len;
     r = *rest;
@@ -316,14 +345,30 @@ answer(struct job *j)
     buf_put_str(body, "}");
 }
 
+static void
+serve(struct job *j)
+{
+    struct put_json rest;
+
+    if (read_body(j, http_body(j->request), &rest) && read_params(j) &&
+        read_header_tag(j) && store_all(j, rest))
+        answer(j);
+    buf_fini(&j->errors);
+}
+
 void
 api_put_serve(void *ctx, const struct http_request *r, struct http_reply *out)
 {
     struct job j = { .path = ctx, .request = r, .reply = out };
-    struct put_json rest;
 
-    if (read_body(&j, http_body(r), &rest) && read_params(&j) &&
-        read_header_tag(&j) && store_all(&j, rest))
-        answer(&j);
-    buf_fini(&j.errors);
+    serve(&j);
+}
+
+void
+api_rollup_serve(void *ctx, const struct http_request *r,
+                 struct http_reply *out)
+{
+    struct job j = { .path = ctx, .request = r, .reply = out, .rollups = true };
+
+    serve(&j);
 }

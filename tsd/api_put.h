@@ -1,5 +1,6 @@
 /*
- * POST /api/put: points as JSON, one object or an array of them.
+ * POST /api/put: points as JSON, one object or an array of them; /api/rollup:
+ * the same with rollups.
  *
  *     204                   all stored (200 with ?summary or ?details)
  *     400 and a summary     some were refused; the good ones are stored
@@ -20,5 +21,7 @@
 /* A http_serve; 'ctx' is the struct put_path. */
 void api_put_serve(void *ctx, const struct http_request *r,
                    struct http_reply *out);
+void api_rollup_serve(void *ctx, const struct http_request *r,
+                      struct http_reply *out);
 
 #endif

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/obj.h"
 #include "query/engine.h"
+#include "query/rollup.h"
 #include "query/timezone.h"
 #include "tsd/listener.h"
 #include "tsd/queries.h"
@@ -26,6 +27,7 @@ struct daemon {
     const struct settings *settings;
     struct api api; /* holds the layers below */
     struct routes routes;
+    struct rollups *rollups; /* NULL: none are configured */
     struct listener *listener;
     struct http_server *http;
     struct telnet *telnet;
@@ -34,6 +36,7 @@ struct daemon {
 
 static enum status open_listener(struct daemon *d, struct error *e);
 static enum status open_store(struct daemon *d, struct error *e);
+static enum status open_rollups(struct daemon *d, struct error *e);
 static enum status open_engine(struct daemon *d, struct error *e);
 static enum status start_http(struct daemon *d, struct error *e);
 static enum status start_telnet(struct daemon *d, struct error *e);
@@ -106,6 +109,8 @@ daemon_start(const struct settings *s, int stop_fd, struct daemon **out,
     if (st == ST_OK)
         st = open_store(d, e);
     if (st == ST_OK)
+        st = open_rollups(d, e);
+    if (st == ST_OK)
         st = open_engine(d, e);
     if (st == ST_OK) {
         routes_make(&d->api, d->api.put, &d->routes);
@@ -155,6 +160,7 @@ daemon_stop(struct daemon **dp, struct error *e)
     if (a->store != NULL)
         st = store_close(&a->store, e);
     queries_free(&a->queries);
+    rollups_close(&d->rollups);
     OBJ_CLEAR(d);
     free(d);
     return st;
@@ -282,6 +288,26 @@ query_threads(const struct settings *s)
 }
 
 static enum status
+open_rollups(struct daemon *d, struct error *e)
+{
+    const struct settings *s = d->settings;
+    const char *config = settings_text(s, "tsd.rollups.config");
+    enum status st;
+
+    if (!settings_bool(s, "tsd.rollups.enable"))
+        return ST_OK;
+    st = rollups_open(config == NULL ? "" : config, &d->rollups, e);
+    if (st != ST_OK)
+        return error_wrap(e, st, "tsd.rollups.config");
+    d->rollups->agg_tag_key = settings_text(s, "tsd.rollups.agg_tag_key");
+    d->rollups->raw_tag_value =
+        settings_text(s, "tsd.rollups.raw_agg_tag_value");
+    d->rollups->tag_raw = settings_bool(s, "tsd.rollups.tag_raw");
+    d->rollups->block_derived = settings_bool(s, "tsd.rollups.block_derived");
+    return ST_OK;
+}
+
+static enum status
 open_engine(struct daemon *d, struct error *e)
 {
     const struct settings *s = d->settings;
@@ -296,6 +322,7 @@ open_engine(struct daemon *d, struct error *e)
             settings_size(s, "tsd.query.limits.data_points.default"),
         .limit_bytes = settings_size(s, "tsd.query.limits.bytes.default"),
         .timeout_ms = unsigned_setting(s, "tsd.query.timeout"),
+        .rollups = d->rollups,
     };
     const struct put_options put = {
         .rules = {
@@ -307,6 +334,7 @@ open_engine(struct daemon *d, struct error *e)
         .cache_entries = settings_size(s, "halite.put.cache_entries"),
         .cache_bytes = settings_size(s, "halite.put.cache_bytes"),
         .header_tag = settings_text(s, "tsd.http.header_tag"),
+        .rollups = d->rollups,
     };
 
     a->put = put_path_new(a->store, a->series, a->uids, &put);

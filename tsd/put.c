@@ -10,6 +10,7 @@
 #include "base/counters.h"
 #include "base/mem.h"
 #include "base/obj.h"
+#include "query/rollup.h"
 #include "tsd/put_value.h"
 
 #define PATH_MAGIC   FOURCC('P', 'U', 'T', 'P')
@@ -69,6 +70,7 @@ put_path_new(struct store *s, struct series_directory *d, struct uid_table *u,
     p->directory = d;
     p->uids = u;
     p->rules = o->rules;
+    p->rollups = o->rollups;
     if (p->rules.max_tags == 0)
         p->rules.max_tags = 8;
     if (p->rules.max_tags > KEY_MAX_TAGS)
@@ -153,6 +155,7 @@ put_batch_free(struct put_batch **b)
         buf_fini(&(*b)->text);
     if ((*b)->why.cap > SCRATCH_KEPT)
         buf_fini(&(*b)->why);
+    buf_fini(&(*b)->added_value);
     if (!keep_spare((*b)->path, *b))
         free_batch(*b);
     *b = NULL;
@@ -162,6 +165,15 @@ bool
 put_batch_is_full(const struct put_batch *b)
 {
     return b->len == PUT_BATCH_MAX;
+}
+
+bool
+put_batch_added_tag(const struct put_batch *b, struct slice *key,
+                    struct slice *value)
+{
+    *key = b->added_key;
+    *value = buf_slice(&b->added_value);
+    return b->added_key.data != NULL;
 }
 
 void
@@ -177,6 +189,7 @@ static const enum counter fault_counters[] = {
     [PUT_BAD_ARGUMENT] = CNT_ERR_ARGUMENTS,
     [PUT_UNKNOWN_NAME] = CNT_ERR_METRICS,
     [PUT_STORAGE] = CNT_ERR_STORAGE,
+    [PUT_NO_ROLLUP] = CNT_ERR_ARGUMENTS,
 };
 
 void
@@ -187,9 +200,9 @@ put_refuse(struct put_batch *b, size_t row, enum put_fault fault)
     buf_clear(&b->why);
 }
 
-static bool
-refuse_text(struct put_batch *b, size_t row, enum put_fault fault,
-            const char *why)
+bool
+put_refuse_text(struct put_batch *b, size_t row, enum put_fault fault,
+                const char *why)
 {
     buf_put_str(&b->why, why);
     put_refuse(b, row, fault);
@@ -198,47 +211,50 @@ refuse_text(struct put_batch *b, size_t row, enum put_fault fault,
 
 /* -- checks ---------------------------------------------------------------- */
 
-static bool
-check_numbers(struct put_batch *b, size_t row, const struct put_names *names,
-              int64_t time, bool narrow)
+bool
+put_check_finite(struct put_batch *b, size_t row, const struct put_names *names,
+                 int64_t time)
 {
-    struct point *p = &b->points[row];
+    const struct point *p = &b->points[row];
 
-    if (!put_value_is_finite(p)) {
-        buf_printf(&b->why, "value is NaN or Infinite: %sInfinity for metric=",
-                   signbit(p->v.d) ? "-" : "");
-        buf_put_slice(&b->why, names->metric);
-        buf_printf(&b->why, " timestamp=%lld", (long long)time);
-        return refuse_text(b, row, PUT_BAD_ARGUMENT, "");
-    }
-    if (!put_time_to_ms(time, &p->ts_ms)) {
-        buf_printf(&b->why, "bad timestamp=%lld when trying to add value=",
-                   (long long)time);
-        put_value_print(&b->why, p, narrow);
-        buf_put_str(&b->why, " to metric=");
-        buf_put_slice(&b->why, names->metric);
-        buf_put_str(&b->why, ", tags=");
-        put_tags_print(&names->tags, &b->why);
-        return refuse_text(b, row, PUT_BAD_ARGUMENT, "");
-    }
-    return true;
+    if (put_value_is_finite(p))
+        return true;
+    buf_printf(&b->why, "value is NaN or Infinite: %sInfinity for metric=",
+               signbit(p->v.d) ? "-" : "");
+    buf_put_slice(&b->why, names->metric);
+    buf_printf(&b->why, " timestamp=%lld", (long long)time);
+    return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "");
 }
 
-static bool
-check_count(struct put_batch *b, size_t row, const struct put_names *names)
+bool
+put_refuse_time(struct put_batch *b, size_t row, const struct put_names *names,
+                int64_t time, bool narrow)
+{
+    buf_printf(&b->why,
+               "bad timestamp=%lld when trying to add value=", (long long)time);
+    put_value_print(&b->why, &b->points[row], narrow);
+    buf_put_str(&b->why, " to metric=");
+    buf_put_slice(&b->why, names->metric);
+    buf_put_str(&b->why, ", tags=");
+    put_tags_print(&names->tags, &b->why);
+    return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "");
+}
+
+bool
+put_check_count(struct put_batch *b, size_t row, const struct put_names *names)
 {
     const struct put_tags *t = &names->tags;
 
     if (t->len == 0) {
         buf_put_str(&b->why, "Need at least one tag (metric=");
         buf_put_slice(&b->why, names->metric);
-        return refuse_text(b, row, PUT_BAD_ARGUMENT, ", tags={})");
+        return put_refuse_text(b, row, PUT_BAD_ARGUMENT, ", tags={})");
     }
     if (t->len + t->more > b->path->rules.max_tags) {
         buf_printf(&b->why, "Too many tags: %zu maximum allowed: %zu, tags: ",
                    t->len + t->more, b->path->rules.max_tags);
         put_tags_print(t, &b->why);
-        return refuse_text(b, row, PUT_BAD_ARGUMENT, "");
+        return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "");
     }
     return true;
 }
@@ -257,11 +273,11 @@ check_name(struct put_batch *b, size_t row, const char *before,
     buf_put_str(&what, after);
     status = uid_validate_name(b->path->uids, buf_cstr(&what), name, &e);
     buf_fini(&what);
-    return status == ST_OK || refuse_text(b, row, PUT_BAD_ARGUMENT, e.text);
+    return status == ST_OK || put_refuse_text(b, row, PUT_BAD_ARGUMENT, e.text);
 }
 
-static bool
-check_names(struct put_batch *b, size_t row, const struct put_names *names)
+bool
+put_check_names(struct put_batch *b, size_t row, const struct put_names *names)
 {
     static const struct slice nothing = { (const uint8_t *)"", 0 };
     const struct put_tags *t = &names->tags;
@@ -279,7 +295,7 @@ check_names(struct put_batch *b, size_t row, const struct put_names *names)
         if (tag->null) {
             buf_put_str(&b->why, "Invalid tag value with key [");
             buf_put_slice(&b->why, tag->key);
-            return refuse_text(b, row, PUT_BAD_ARGUMENT, "]: null");
+            return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "]: null");
         }
         if (!check_name(b, row, "tag value with key [", tag->key, "]", value))
             return false;
@@ -291,8 +307,11 @@ bool
 put_check(struct put_batch *b, size_t row, const struct put_names *names,
           int64_t time, bool narrow)
 {
-    return check_numbers(b, row, names, time, narrow) &&
-           check_count(b, row, names) && check_names(b, row, names);
+    if (!put_check_finite(b, row, names, time))
+        return false;
+    if (!put_time_to_ms(time, &b->points[row].ts_ms))
+        return put_refuse_time(b, row, names, time, narrow);
+    return put_check_count(b, row, names) && put_check_names(b, row, names);
 }
 
 /* -- series ---------------------------------------------------------------- */
@@ -318,22 +337,25 @@ resolve(struct put_batch *b, size_t row)
     size_t tsuid_size;
     struct error e;
     enum status status;
-    bool parsed = b->json[row] == NULL ? put_line_parse(b, row, &names)
-                                       : put_json_parse(b, row, &names);
+    bool parsed = b->rollup[row]         ? put_rollup_parse(b, row, &names)
+                  : b->json[row] == NULL ? put_line_parse(b, row, &names)
+                                         : put_json_parse(b, row, &names);
 
     if (!parsed)
         return false;
+    if (!b->rollup[row])
+        names.kind = 0;
     put_tags_order(&names.tags, order);
     for (size_t i = 0; i < names.tags.len; i++) {
         const struct put_tag *t = &names.tags.tags[order[i]];
 
         tags[i] = (struct tag){ t->key, t->value };
     }
-    status =
-        series_resolve(p->directory, &p->rules, names.metric, tags,
-                       names.tags.len, &b->refs[row], tsuid, &tsuid_size, &e);
+    status = series_resolve_kind(p->directory, &p->rules, names.kind,
+                                 names.metric, tags, names.tags.len,
+                                 &b->refs[row], tsuid, &tsuid_size, &e);
     if (status != ST_OK)
-        return refuse_text(b, row, fault_of(status), e.text);
+        return put_refuse_text(b, row, fault_of(status), e.text);
     if (b->ready[row])
         put_cache_add(p->cache, &b->keys[row], b->refs[row]);
     return true;
@@ -387,7 +409,7 @@ settle(struct put_batch *b, const struct error *e, size_t *stored)
                 continue;
             b->again[i] = true;
         } else if (status != ST_OK && status != ST_BUSY) {
-            (void)refuse_text(b, row, PUT_STORAGE, e->text);
+            (void)put_refuse_text(b, row, PUT_STORAGE, e->text);
             continue;
         }
         b->out[kept] =

@@ -24,11 +24,14 @@
 
 #define PUT_BATCH_MAX 512
 
+struct rollups;
+
 struct put_options {
     struct series_rules rules;
-    size_t cache_entries;   /* 0: 2 million */
-    size_t cache_bytes;     /* 0: 256 MB */
-    const char *header_tag; /* tsd.http.header_tag; NULL or "": none */
+    size_t cache_entries;          /* 0: 2 million */
+    size_t cache_bytes;            /* 0: 256 MB */
+    const char *header_tag;        /* tsd.http.header_tag; NULL or "": none */
+    const struct rollups *rollups; /* query/rollup.h; NULL: there are none */
 };
 
 struct put_path; /* opaque */
@@ -47,6 +50,7 @@ enum put_fault {
     PUT_BAD_ARGUMENT, /* "put: illegal argument: .." */
     PUT_UNKNOWN_NAME, /* "put: unknown metric: .." */
     PUT_STORAGE,      /* "put: storage error: .." */
+    PUT_NO_ROLLUP,    /* "rollup: No such rollup: .." */
 };
 
 /* One refused point: 'id' is what the caller gave it, 'why' a sentence in UTF-8
@@ -74,11 +78,21 @@ struct put_json_point {
     int64_t time;        /* 0: null or absent */
     bool value_is_string;
     bool absent; /* null stands where a point should */
+    /* Of /api/rollup, as 'metric'. */
+    struct slice interval, aggregator, group_by;
 };
 
 /* The point must live until the flush. */
 void put_batch_json(struct put_batch *b, const struct put_json_point *x,
                     size_t id);
+
+/* The same for rollups (docs/PROTOCOL.md): the line without "rollup ". */
+void put_batch_rollup_line(struct put_batch *b, struct slice line, size_t id);
+void put_batch_rollup_json(struct put_batch *b, const struct put_json_point *x,
+                           size_t id);
+/* While put_failed() runs: did the rollup get a tag for its aggregator? */
+bool put_batch_added_tag(const struct put_batch *b, struct slice *key,
+                         struct slice *value);
 
 /* Stores the batch and empties it.  ST_BUSY: the store cannot take more just
  * now; nothing is lost, call again a little later, add nothing meanwhile.

@@ -408,14 +408,19 @@ enum member {
     MEMBER_TIME,
     MEMBER_VALUE,
     MEMBER_TAGS,
+    MEMBER_INTERVAL,
+    MEMBER_AGGREGATOR,
+    MEMBER_GROUP_BY,
     MEMBER_NO
 };
 
 static enum member
-member_of(struct slice name)
+member_of(struct slice name, bool rollups)
 {
-    static const char *const names[] = { "metric", "timestamp", "value",
-                                         "tags" };
+    static const char *const names[] = {
+        "metric",     "timestamp",        "value", "tags", "interval",
+        "aggregator", "groupByAggregator"
+    };
     uint8_t space[64];
     struct buf text = { .data = space,
                         .cap = sizeof space,
@@ -427,7 +432,7 @@ member_of(struct slice name)
             return MEMBER_NO;
         name = buf_slice(&text);
     }
-    for (int i = 0; i < MEMBER_NO; i++)
+    for (int i = 0; i < (rollups ? MEMBER_NO : MEMBER_INTERVAL); i++)
         if (slice_eq_str(name, names[i]))
             return (enum member)i;
     return MEMBER_NO;
@@ -461,6 +466,12 @@ take_member(struct put_json *r, enum member m, struct put_json_point *out)
         return true;
     case MEMBER_TAGS:
         return take_tags(r, &out->tags);
+    case MEMBER_INTERVAL:
+        return take_scalar(r, &token, &out->interval);
+    case MEMBER_AGGREGATOR:
+        return take_scalar(r, &token, &out->aggregator);
+    case MEMBER_GROUP_BY:
+        return take_scalar(r, &token, &out->group_by);
     case MEMBER_NO:
         break;
     }
@@ -486,7 +497,7 @@ take_point(struct put_json *r, struct put_json_point *out)
         if (m == MEMBER_NO) {
             if (!take_name(r, &name))
                 return false;
-            m = member_of(name);
+            m = member_of(name, r->rollups);
         }
         if (!take_member(r, m, out) || !next_member(r, &more))
             return false;

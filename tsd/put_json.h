@@ -25,6 +25,7 @@ struct put_json {
     struct slice last_tags; /* the next point's are often the same */
     bool array;
     bool started, done;
+    bool rollups;      /* set it: points have the members of rollups too */
     const char *fault; /* NULL: none; sticks */
 };
 

@@ -39,6 +39,7 @@ put_batch_json(struct put_batch *b, const struct put_json_point *x, size_t id)
     INSIST(row < PUT_BATCH_MAX && !b->looked_up);
     b->ids[row] = id;
     b->json[row] = x;
+    b->rollup[row] = false;
     /* With a tag of the header's, the bytes of the body say too little. */
     b->ready[row] =
         b->extra_key.data == NULL && scan(x, &b->keys[row], &b->points[row]);
@@ -46,14 +47,6 @@ put_batch_json(struct put_batch *b, const struct put_json_point *x, size_t id)
         put_cache_hash(b->path->cache, &b->keys[row]);
     else
         b->keys[row] = (struct put_key){ 0 };
-}
-
-static bool
-refuse(struct put_batch *b, size_t row, enum put_fault fault, const char *why)
-{
-    buf_put_str(&b->why, why);
-    put_refuse(b, row, fault);
-    return false;
 }
 
 static void
@@ -70,37 +63,48 @@ add_extra(const struct put_batch *b, struct put_tags *tags)
 }
 
 bool
-put_json_parse(struct put_batch *b, size_t row, struct put_names *names)
+put_json_names(struct put_batch *b, size_t row, struct put_names *names,
+               struct slice *value, size_t more)
 {
     const struct put_json_point *x = b->json[row];
-    struct slice value;
     size_t from;
 
     if (x->absent)
-        return refuse(b, row, PUT_BAD_ARGUMENT,
-                      "Unexpected null datapoint encountered in set.");
+        return put_refuse_text(b, row, PUT_BAD_ARGUMENT,
+                               "Unexpected null datapoint encountered in set.");
     if (x->metric.size == 0)
-        return refuse(b, row, PUT_BAD_ARGUMENT, "Metric name was empty");
+        return put_refuse_text(b, row, PUT_BAD_ARGUMENT,
+                               "Metric name was empty");
     if (x->time <= 0)
-        return refuse(b, row, PUT_BAD_ARGUMENT, "Invalid timestamp");
+        return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "Invalid timestamp");
     if (x->value.size == 0)
-        return refuse(b, row, PUT_BAD_ARGUMENT, "Empty value");
+        return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "Empty value");
     buf_clear(&b->text);
-    if (buf_reserve(&b->text, 3 * (x->metric.size + x->value.size +
-                                   x->tags.size)) == NULL)
-        return refuse(b, row, PUT_STORAGE, "out of memory");
+    if (buf_reserve(&b->text,
+                    3 * (x->metric.size + x->value.size + x->tags.size) +
+                        more) == NULL)
+        return put_refuse_text(b, row, PUT_STORAGE, "out of memory");
     put_json_unescape(x->metric, &b->text);
     names->metric = buf_slice(&b->text);
     from = b->text.size;
     put_json_unescape(x->value, &b->text);
-    value = slice_of(b->text.data + from, b->text.size - from);
+    *value = slice_of(b->text.data + from, b->text.size - from);
     put_json_tags(x->tags, &names->tags, &b->text);
     if (b->extra_key.data != NULL)
         add_extra(b, &names->tags);
-    if (names->tags.len == 0)
-        return refuse(b, row, PUT_BAD_ARGUMENT, "Missing tags");
+    return names->tags.len > 0 ||
+           put_refuse_text(b, row, PUT_BAD_ARGUMENT, "Missing tags");
+}
+
+bool
+put_json_parse(struct put_batch *b, size_t row, struct put_names *names)
+{
+    struct slice value;
+
+    if (!put_json_names(b, row, names, &value, 0))
+        return false;
     if (!put_parse_value(value, &b->points[row], NULL))
-        return refuse(b, row, PUT_BAD_VALUE,
-                      "Unable to parse value to a number");
-    return put_check(b, row, names, x->time, false);
+        return put_refuse_text(b, row, PUT_BAD_VALUE,
+                               "Unable to parse value to a number");
+    return put_check(b, row, names, b->json[row]->time, false);
 }

@@ -49,8 +49,8 @@ take_blank(struct text *t)
 }
 
 /* Points in it are left out: "1356998400.123" is in milliseconds. */
-static bool
-parse_time(struct slice s, int64_t *out, struct buf *why)
+bool
+put_line_time(struct slice s, int64_t *out, struct buf *why)
 {
     uint8_t text[64];
     size_t size = 0;
@@ -82,7 +82,7 @@ take_time(struct text *t, int64_t *ms)
 
     if (!take_digits(t, &time) || (t->at < t->end && *t->at != ' ')) {
         t->at = from;
-        if (!parse_time(take_word(t), &time, NULL))
+        if (!put_line_time(take_word(t), &time, NULL))
             return false;
     }
     return time > 0 && put_time_to_ms(time, ms);
@@ -127,6 +127,7 @@ put_batch_line(struct put_batch *b, struct slice line, size_t id)
     INSIST(row < PUT_BATCH_MAX && !b->looked_up);
     b->ids[row] = id;
     b->json[row] = NULL;
+    b->rollup[row] = false;
     b->ready[row] = line.size > 0 && line.size <= UINT32_MAX &&
                     scan(line, key, &b->points[row]);
     if (b->ready[row])
@@ -139,8 +140,8 @@ put_batch_line(struct put_batch *b, struct slice line, size_t id)
 /* -- the slow way ---------------------------------------------------------- */
 
 /* Telnet's bytes are ISO-8859-1. */
-static struct slice
-line_as_utf8(struct put_batch *b, size_t row)
+struct slice
+put_line_text(struct put_batch *b, size_t row)
 {
     const struct put_key *key = &b->keys[row];
     struct slice s = { key->metric, key->metric_size };
@@ -161,8 +162,8 @@ line_as_utf8(struct put_batch *b, size_t row)
 }
 
 /* What stands before the next blank; 'left' loses it and the blank. */
-static struct slice
-next_word(struct slice *left)
+struct slice
+put_line_word(struct slice *left)
 {
     const uint8_t *blank = memchr(left->data, ' ', left->size);
     struct slice word = *left;
@@ -186,19 +187,11 @@ count_words(struct slice s)
     return n;
 }
 
-static bool
-refuse(struct put_batch *b, size_t row, enum put_fault fault, const char *why)
-{
-    buf_put_str(&b->why, why);
-    put_refuse(b, row, fault);
-    return false;
-}
-
 bool
 put_line_parse(struct put_batch *b, size_t row, struct put_names *names)
 {
     bool bare = b->keys[row].metric == NULL;
-    struct slice left = line_as_utf8(b, row), time_text, value;
+    struct slice left = put_line_text(b, row), time_text, value;
     size_t words = bare ? 0 : count_words(left);
     int64_t time;
 
@@ -207,28 +200,28 @@ put_line_parse(struct put_batch *b, size_t row, struct put_names *names)
     if (words < 4) {
         buf_printf(&b->why, "not enough arguments (need least 4, got %zu)",
                    words);
-        return refuse(b, row, PUT_BAD_ARGUMENT, "");
+        return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "");
     }
-    names->metric = next_word(&left);
+    names->metric = put_line_word(&left);
     if (names->metric.size == 0)
-        return refuse(b, row, PUT_BAD_ARGUMENT, "empty metric name");
-    time_text = next_word(&left);
-    if (!parse_time(time_text, &time, &b->why))
-        return refuse(b, row, PUT_BAD_VALUE, "");
+        return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "empty metric name");
+    time_text = put_line_word(&left);
+    if (!put_line_time(time_text, &time, &b->why))
+        return put_refuse_text(b, row, PUT_BAD_VALUE, "");
     if (time <= 0) {
         buf_printf(&b->why, "invalid timestamp: %lld", (long long)time);
-        return refuse(b, row, PUT_BAD_ARGUMENT, "");
+        return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "");
     }
-    value = next_word(&left);
+    value = put_line_word(&left);
     if (value.size == 0)
-        return refuse(b, row, PUT_BAD_ARGUMENT, "empty value");
+        return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "empty value");
     while (left.size > 0) {
-        struct slice word = next_word(&left);
+        struct slice word = put_line_word(&left);
 
         if (word.size > 0 && !put_tags_parse(&names->tags, word, &b->why))
-            return refuse(b, row, PUT_BAD_ARGUMENT, "");
+            return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "");
     }
     if (!put_parse_value(value, &b->points[row], &b->why))
-        return refuse(b, row, PUT_BAD_VALUE, "");
+        return put_refuse_text(b, row, PUT_BAD_VALUE, "");
     return put_check(b, row, names, time, true);
 }

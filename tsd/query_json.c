@@ -129,7 +129,7 @@ query_json_group(struct buf *b, const struct query *q,
     buf_put_u8(b, ']');
     if (q->show_query) {
         buf_put_str(b, ",\"query\":");
-        query_json_sub(b, g->sub, uids);
+        query_json_sub(b, g->sub, g->rollup_table, uids);
     }
     if (q->show_tsuids)
         write_tsuids(b, g, a);
@@ -382,7 +382,8 @@ write_percentiles(struct buf *b, const struct sub_query *s)
 }
 
 void
-query_json_sub(struct buf *b, const struct sub_query *s, struct uid_table *uids)
+query_json_sub(struct buf *b, const struct sub_query *s, const char *table,
+               struct uid_table *uids)
 {
     const struct slice none = { NULL, 0 };
 
@@ -393,7 +394,8 @@ query_json_sub(struct buf *b, const struct sub_query *s, struct uid_table *uids)
     put_bool(b, ",\"rate\":", s->rate);
     write_filters(b, s);
     write_percentiles(b, s);
-    buf_printf(b, ",\"index\":%zu,\"rollupTable\":\"raw\"", s->index);
+    buf_printf(b, ",\"index\":%zu,\"rollupTable\":", s->index);
+    json_put_string(b, slice_str(table == NULL ? "raw" : table));
     write_rate(b, s);
     write_filter_ids(b, s, uids);
     put_bool(b, ",\"explicitTags\":", s->explicit_tags);
@@ -433,7 +435,7 @@ query_json_question(struct buf *b, const struct query *q,
     for (size_t i = 0; i < q->subs_len; i++) {
         if (i > 0)
             buf_put_u8(b, ',');
-        query_json_sub(b, &q->subs[i], uids);
+        query_json_sub(b, &q->subs[i], "raw", uids);
     }
     buf_put_str(b, "]}");
 }

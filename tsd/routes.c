@@ -48,6 +48,7 @@ static const struct entry {
     { "/api/annotations", api_annotation,
       GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE, IN_WO | API | WORKER },
     { "/api/put", api_put_serve, HTTP_POST, IN_WO | API | PUT | WORKER },
+    { "/api/rollup", api_rollup_serve, HTTP_POST, IN_WO | API | PUT | WORKER },
 
     { "/api/uid", api_uid, GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE,
       IN_WO | API | WORKER },
@@ -184,8 +185,10 @@ routes_make(struct api *a, struct put_path *put, struct routes *out)
     add_telnet(out, "version", telnet_version, a);
     add_telnet(out, "exit", NULL, NULL);
     add_telnet(out, "help", NULL, NULL);
-    if (out->has_put)
+    if (out->has_put) {
         add_telnet(out, "put", NULL, NULL);
+        add_telnet(out, "rollup", NULL, NULL);
+    }
     if (is_wanted(a->settings, IN_ALL | DIE))
         add_telnet(out, "diediedie", telnet_diediedie, a);
 }

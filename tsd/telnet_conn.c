@@ -40,22 +40,39 @@ telnet_say(struct telnet_loop *l, struct telnet_conn *c, struct slice s)
     buf_put_slice(&c->out, s);
 }
 
+/* What goes into the batch of points; a point's id says which it was. */
+static const char *const commands[] = { "put", "rollup" };
+
+/* Its index, or -1. */
+static int
+batch_command(struct slice line)
+{
+    for (int i = 0; i < (int)(sizeof commands / sizeof commands[0]); i++) {
+        size_t size = strlen(commands[i]);
+
+        if (line.size >= size && memcmp(line.data, commands[i], size) == 0 &&
+            (line.size == size || line.data[size] == ' '))
+            return i;
+    }
+    return -1;
+}
+
 void
 telnet_put_failed(void *ctx, size_t id, enum put_fault fault, struct slice why)
 {
-    static const char *const prefixes[] = {
-        [PUT_BAD_VALUE] = "put: invalid value: ",
-        [PUT_BAD_ARGUMENT] = "put: illegal argument: ",
-        [PUT_UNKNOWN_NAME] = "put: unknown metric: ",
-        [PUT_STORAGE] = "put: storage error: ",
+    static const char *const faults[] = {
+        [PUT_BAD_VALUE] = "invalid value",
+        [PUT_BAD_ARGUMENT] = "illegal argument",
+        [PUT_UNKNOWN_NAME] = "unknown metric",
+        [PUT_STORAGE] = "storage error",
+        [PUT_NO_ROLLUP] = "No such rollup",
     };
     struct telnet_loop *l = ctx;
     struct buf line = BUF_INIT;
 
-    (void)id;
     if (l->telnet->o.silent)
         return;
-    buf_put_str(&line, prefixes[fault]);
+    buf_printf(&line, "%s: %s: ", commands[id], faults[fault]);
     buf_put_slice(&line, why);
     buf_put_str(&line, "\n");
     telnet_say(l, l->batch_conn, buf_slice(&line));
@@ -188,18 +205,23 @@ say_too_long(struct telnet_loop *l, struct telnet_conn *c)
     telnet_say(l, c, slice_of(text, (size_t)n));
 }
 
-/* "put" and what follows: false when the store is too busy to take it. */
+/* "put" or "rollup" and what follows: false when the store is too busy to take
+ * it. */
 static bool
-run_put(struct telnet_loop *l, struct telnet_conn *c, struct slice line)
+run_put(struct telnet_loop *l, struct telnet_conn *c, struct slice line,
+        int command)
 {
+    size_t skip = strlen(commands[command]) + 1;
+
     if (l->stalled || (put_batch_is_full(l->batch) && !telnet_flush(l)))
         return false;
     l->batch_conn = c;
     c->has_put = true;
-    put_batch_line(l->batch,
-                   line.size < 4 ? slice_of(NULL, 0)
-                                 : slice_of(line.data + 4, line.size - 4),
-                   0);
+    (command == 0 ? put_batch_line : put_batch_rollup_line)(
+        l->batch,
+        line.size < skip ? slice_of(NULL, 0)
+                         : slice_of(line.data + skip, line.size - skip),
+        (size_t)command);
     return true;
 }
 
@@ -207,20 +229,22 @@ run_put(struct telnet_loop *l, struct telnet_conn *c, struct slice line)
 static bool
 run_line(struct telnet_loop *l, struct telnet_conn *c, struct slice line)
 {
+    int command = -1;
+
     if (line.size > 0 && line.data[0] == 0xff)
         line = skip_negotiation(line);
     if (line.size > 0 && line.data[line.size - 1] == '\r')
         line.size--;
+    if (l->telnet->has_put)
+        command = batch_command(line);
     if (line.size > l->telnet->o.line_bytes) {
         if (l->batch_conn == c && !telnet_flush(l))
             return false;
         say_too_long(l, c);
         return true;
     }
-    if (l->telnet->has_put && line.size >= 3 &&
-        memcmp(line.data, "put", 3) == 0 &&
-        (line.size == 3 || line.data[3] == ' '))
-        return run_put(l, c, line);
+    if (command >= 0)
+        return run_put(l, c, line, command);
     /* Answers come in the order of the lines. */
     if (l->batch_conn == c && !telnet_flush(l))
         return false;

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "storage/key.h"
 #include "storage/mask.h"
+#include "uid/kinds_priv.h"
 #include "uid/shapes_priv.h"
 #include "uid/tag_set_priv.h"
 
@@ -30,6 +31,7 @@ struct series_directory {
     struct uid_table *uids;
     struct key_shape widths;
     struct shapes *shapes;
+    struct kinds *kinds;
     struct lock lock;         /* enters series; across one journal append */
     _Atomic uint64_t entered; /* so many since the start */
 };
@@ -86,6 +88,8 @@ series_open(struct store *s, struct uid_table *u, struct series_directory **out,
     d->shapes = shapes_new(&d->widths);
     lock_init(&d->lock);
     st = load_shapes(d, e);
+    if (st == ST_OK)
+        st = kinds_open(s, &d->kinds, e);
     if (st != ST_OK)
         series_close(&d);
     *out = d;
@@ -101,6 +105,7 @@ series_close(struct series_directory **dp)
     if (d == NULL)
         return;
     OBJ_CHECK(d, SERIES_MAGIC);
+    kinds_close(&d->kinds);
     shapes_free(&d->shapes);
     lock_fini(&d->lock);
     OBJ_CLEAR(d);
@@ -178,6 +183,49 @@ check(struct series_directory *d, const struct series_rules *rules,
     for (size_t i = 0; i < set->len && st == ST_OK; i++)
         st = check_tag(d, set->tags[i], e);
     return st;
+}
+
+/* -- kinds --------------------------------------------------------------- */
+
+enum status
+series_kind(struct series_directory *d, const char *name, bool create,
+            uint64_t *kind, struct error *e)
+{
+    OBJ_CHECK(d, SERIES_MAGIC);
+    return kinds_get(d->kinds, name, create, kind, e);
+}
+
+bool
+series_has_kind(const struct key_shape *w, struct slice tsuid)
+{
+    return tsuid_tags(w, tsuid) > 0 &&
+           key_get_uint(tsuid_tagk(w, tsuid, 0).data, w->tagk_width) == 0;
+}
+
+size_t
+series_add_kind(const struct key_shape *w, struct slice tsuid, uint64_t kind,
+                uint8_t *out)
+{
+    size_t head = w->metric_width, pair = (size_t)w->tagk_width + w->tagv_width;
+
+    if (tsuid_tags(w, tsuid) >= KEY_MAX_TAGS)
+        return 0;
+    /* 'out' may be the TSUID itself. */
+    memmove(out + head + pair, tsuid.data + head, tsuid.size - head);
+    memmove(out, tsuid.data, head);
+    key_put_uint(out + head, 0, w->tagk_width);
+    key_put_uint(out + head + w->tagk_width, kind, w->tagv_width);
+    return tsuid.size + pair;
+}
+
+size_t
+series_drop_kind(const struct key_shape *w, struct slice tsuid, uint8_t *out)
+{
+    size_t head = w->metric_width, pair = (size_t)w->tagk_width + w->tagv_width;
+
+    memmove(out, tsuid.data, head);
+    memmove(out + head, tsuid.data + head + pair, tsuid.size - head - pair);
+    return tsuid.size - pair;
 }
 
 /* -- names to ids -------------------------------------------------------- */
@@ -327,11 +375,21 @@ enter(struct series_directory *d, struct slice tsuid, struct error *e)
     return st;
 }
 
+static enum status
+insert_kind(struct series_directory *d, uint64_t kind, uint8_t *tsuid,
+            size_t *size, struct error *e)
+{
+    *size = series_add_kind(&d->widths, slice_of(tsuid, *size), kind, tsuid);
+    return *size > 0 ? ST_OK
+                     : error_set(e, ST_INVALID, "Too many tags of a rollup");
+}
+
 enum status
-series_resolve(struct series_directory *d, const struct series_rules *rules,
-               struct slice metric, const struct tag *tags, size_t tags_len,
-               series_ref *ref, uint8_t *tsuid, size_t *tsuid_size,
-               struct error *e)
+series_resolve_kind(struct series_directory *d,
+                    const struct series_rules *rules, uint64_t kind,
+                    struct slice metric, const struct tag *tags,
+                    size_t tags_len, series_ref *ref, uint8_t *tsuid,
+                    size_t *tsuid_size, struct error *e)
 {
     struct tag_set set;
     enum status st;
@@ -340,11 +398,23 @@ series_resolve(struct series_directory *d, const struct series_rules *rules,
     st = check(d, rules, metric, tags, tags_len, &set, e);
     if (st == ST_OK)
         st = make_tsuid(d, rules, metric, &set, tsuid, tsuid_size, e);
+    if (st == ST_OK && kind != 0)
+        st = insert_kind(d, kind, tsuid, tsuid_size, e);
     if (st == ST_OK)
         st = enter(d, slice_of(tsuid, *tsuid_size), e);
     if (st == ST_OK)
         st = store_series(d->store, slice_of(tsuid, *tsuid_size), ref, e);
     return st;
+}
+
+enum status
+series_resolve(struct series_directory *d, const struct series_rules *rules,
+               struct slice metric, const struct tag *tags, size_t tags_len,
+               series_ref *ref, uint8_t *tsuid, size_t *tsuid_size,
+               struct error *e)
+{
+    return series_resolve_kind(d, rules, 0, metric, tags, tags_len, ref, tsuid,
+                               tsuid_size, e);
 }
 
 enum status
@@ -355,7 +425,8 @@ series_exists(struct series_directory *d, struct slice tsuid, bool *out,
 
     OBJ_CHECK(d, SERIES_MAGIC);
     *out = false;
-    if (!tsuid_is_valid(&d->widths, tsuid))
+    if (!tsuid_is_valid(&d->widths, tsuid) ||
+        series_has_kind(&d->widths, tsuid))
         return ST_OK;
     return read_entry(d, tsuid, out, &created_s, e);
 }
@@ -375,12 +446,38 @@ series_created(struct series_directory *d, struct slice tsuid,
     return st;
 }
 
+static enum status
+list_shapes(struct series_directory *d, uint64_t metric, bool kinds,
+            struct arena *a, struct series_shape **out, size_t *len,
+            struct error *e)
+{
+    size_t all = 0;
+    enum status st;
+
+    OBJ_CHECK(d, SERIES_MAGIC);
+    st = shapes_list(d->shapes, metric, a, out, &all, e);
+    *len = 0;
+    for (size_t i = 0; i < all && st == ST_OK; i++) {
+        const struct series_shape *s = &(*out)[i];
+
+        if ((s->tagks_len > 0 && s->tagks[0] == 0) == kinds)
+            (*out)[(*len)++] = *s;
+    }
+    return st;
+}
+
 enum status
 series_shapes(struct series_directory *d, uint64_t metric, struct arena *a,
               struct series_shape **out, size_t *len, struct error *e)
 {
-    OBJ_CHECK(d, SERIES_MAGIC);
-    return shapes_list(d->shapes, metric, a, out, len, e);
+    return list_shapes(d, metric, false, a, out, len, e);
+}
+
+enum status
+series_kind_shapes(struct series_directory *d, uint64_t metric, struct arena *a,
+                   struct series_shape **out, size_t *len, struct error *e)
+{
+    return list_shapes(d, metric, true, a, out, len, e);
 }
 
 uint64_t
@@ -451,8 +548,13 @@ series_each(struct series_directory *d, uint64_t metric,
          on = kv_iter_next(it) && (masks == NULL || next_match(it, masks))) {
         struct slice key = kv_iter_key(it);
 
-        if (!slice_starts(key, prefix) ||
-            !f(ctx, slice_of(key.data + 1, key.size - 1)))
+        struct slice tsuid = { key.data + 1, key.size - 1 };
+
+        if (!slice_starts(key, prefix))
+            break;
+        if (masks == NULL && series_has_kind(&d->widths, tsuid))
+            continue;
+        if (!f(ctx, tsuid))
             break;
     }
     return kv_iter_close(&it, e);

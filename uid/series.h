@@ -10,7 +10,11 @@
  * the entry and the count of its shape are one batch, which travels through
  * the journal like everything else.
  *
- * Bounds:  in memory only the shapes with their counts.
+ * A series may be of a kind: a rollup, whose TSUID has one pair more, in front
+ * of the others, with tagk 0, which no name has, and the kind's number as tagv.
+ * Whoever does not ask for kinds does not meet them.
+ *
+ * Bounds:  in memory the shapes with their counts, and the kinds.
  * Threads: any.
  */
 #ifndef UID_SERIES_H
@@ -51,6 +55,28 @@ MUST_CHECK enum status series_resolve(struct series_directory *d,
                                       series_ref *ref, uint8_t *tsuid,
                                       size_t *tsuid_size, struct error *e);
 
+/* The number of a kind.  Where there is none and 'create' is not set, one that
+ * no series has, so that who looks for it finds nothing. */
+MUST_CHECK enum status series_kind(struct series_directory *d, const char *name,
+                                   bool create, uint64_t *kind,
+                                   struct error *e);
+
+/* series_resolve() for a series of a kind; 'tsuid' has the kind's pair. */
+MUST_CHECK enum status series_resolve_kind(
+    struct series_directory *d, const struct series_rules *rules, uint64_t kind,
+    struct slice metric, const struct tag *tags, size_t tags_len,
+    series_ref *ref, uint8_t *tsuid, size_t *tsuid_size, struct error *e);
+
+/* Has the TSUID, a valid one, a kind's pair? */
+bool series_has_kind(const struct key_shape *w, struct slice tsuid);
+/* Writes the TSUID with the kind's pair (TSUID_MAX bytes), or without it;
+ * returns the size, 0 when there is no room for it. */
+size_t series_add_kind(const struct key_shape *w, struct slice tsuid,
+                       uint64_t kind, uint8_t *out);
+size_t series_drop_kind(const struct key_shape *w, struct slice tsuid,
+                        uint8_t *out);
+
+/* Of a series with a kind: false. */
 MUST_CHECK enum status series_exists(struct series_directory *d,
                                      struct slice tsuid, bool *out,
                                      struct error *e);
@@ -72,10 +98,16 @@ MUST_CHECK enum status series_shapes(struct series_directory *d,
                                      uint64_t metric, struct arena *a,
                                      struct series_shape **out, size_t *len,
                                      struct error *e);
+/* Those of series of kinds, all kinds together; the first tagk is 0. */
+MUST_CHECK enum status series_kind_shapes(struct series_directory *d,
+                                          uint64_t metric, struct arena *a,
+                                          struct series_shape **out,
+                                          size_t *len, struct error *e);
 
 /* Calls f for each series of the metric whose directory key matches 'masks'
- * (NULL: all), ascending, until f returns false.  The masks are over directory
- * keys: table byte, metric, pairs.  metric 0: every metric.  No lock is held.
+ * (NULL: all without a kind), ascending, until f returns false.  The masks are
+ * over directory keys: table byte, metric, pairs.  metric 0: every metric.  No
+ * lock is held.
  */
 MUST_CHECK enum status series_each(struct series_directory *d, uint64_t metric,
                                    const struct mask_set *masks,

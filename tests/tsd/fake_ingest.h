@@ -24,6 +24,7 @@ struct fake {
     size_t busy;         /* so many points of the next batch are taken */
     bool is_busy, fails; /* 'busy' counts; every put fails */
     bool unknown_metrics;
+    char kind[64]; /* that was asked for last */
     const char *commit_fails;
 };
 extern struct fake fake;

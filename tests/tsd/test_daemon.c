@@ -243,8 +243,9 @@ END_TEST
 static const struct {
     const char *say, *hear;
 } lines[] = {
-    { "help\n", "available commands: stats dropcaches version exit help put "
-                "diediedie \n" },
+    { "help\n",
+      "available commands: stats dropcaches version exit help put rollup "
+      "diediedie \n" },
     { "version\n", "halite " PACKAGE_VERSION " built at revision" },
     { "stats\n", "tsd.rpc.received " },
     { "dropcaches\n", "Caches dropped.\n" },
