@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "tsd/settings.h"
+#include "uid/meta.h"
 #include "uid/series.h"
 #include "web/http.h"
 
@@ -20,6 +21,7 @@ struct api {
     struct series_directory *series;
     struct engine *engine;
     struct annotations *annotations;
+    struct metas *metas;
     struct put_path *put;
     struct queries *queries;     /* those under way: tsd/queries.h */
     const struct timezone *zone; /* tsd.core.timezone */
@@ -57,7 +59,9 @@ http_serve api_serializers;
 http_serve api_static;
 http_serve api_stats;
 http_serve api_suggest;
+http_serve api_tsmeta;
 http_serve api_uid;
+http_serve api_uidmeta;
 http_serve api_version;
 
 /* -- what several of them do ----------------------------------------------- */

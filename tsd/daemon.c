@@ -154,6 +154,7 @@ daemon_stop(struct daemon **dp, struct error *e)
     listener_close(&d->listener);
     engine_close(&a->engine);
     put_path_free(&a->put);
+    metas_close(&a->metas);
     annotations_close(&a->annotations);
     series_close(&a->series);
     uid_close(&a->uids);
@@ -250,6 +251,8 @@ open_names(struct daemon *d, struct error *e)
         st = series_open(a->store, a->uids, &a->series, e);
     if (st == ST_OK)
         annotations_open(a->store, &a->annotations);
+    if (st == ST_OK)
+        metas_open(a->store, a->uids, a->series, &a->metas);
     return st;
 }
 

@@ -52,6 +52,10 @@ static const struct entry {
 
     { "/api/uid", api_uid, GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE,
       IN_WO | API | WORKER },
+    { "/api/uid/tsmeta", api_tsmeta,
+      GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE, IN_WO | API | WORKER },
+    { "/api/uid/uidmeta", api_uidmeta,
+      GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE, IN_WO | API | WORKER },
 
     { "/api/query", api_query,
       GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE, IN_RO | API | WORKER },

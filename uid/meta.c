@@ -403,3 +403,28 @@ meta_delete(struct metas *m, struct meta_of of, struct error *e)
         return ST_OK;
     return st == ST_OK ? store_commit(m->store, lsn, false, e) : st;
 }
+
+/* -- each ------------------------------------------------------------------ */
+
+enum status
+meta_each_series(struct metas *m, struct slice prefix,
+                 bool (*f)(void *ctx, struct slice tsuid), void *ctx,
+                 struct error *e)
+{
+    uint8_t key[META_KEY_MAX];
+    struct kv_iter *it;
+    struct slice start;
+
+    OBJ_CHECK(m, METAS_MAGIC);
+    start = make_key((struct meta_of){ META_SERIES, prefix }, key);
+    it = kv_iter_open(store_kv(m->store), NULL);
+    for (bool on = kv_iter_seek(it, start);
+         on && slice_starts(kv_iter_key(it), start); on = kv_iter_next(it)) {
+        struct slice found = kv_iter_key(it), value = kv_iter_value(it);
+
+        if (value.size > 0 && value.data[0] != META_GRAVE &&
+            !f(ctx, slice_of(found.data + 2, found.size - 2)))
+            break;
+    }
+    return kv_iter_close(&it, e);
+}

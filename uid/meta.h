@@ -18,6 +18,7 @@
 #define UID_META_H
 
 #include "base/arena.h"
+#include "uid/annotation.h"
 #include "uid/series.h"
 
 /* Of all the texts of one together. */
@@ -35,13 +36,9 @@ struct meta_of {
     struct slice id;
 };
 
-struct meta_pair {
-    struct slice key, value;
-};
-
 struct meta {
     struct slice display_name, description, notes;
-    struct meta_pair *custom; /* keys unique */
+    struct annotation_pair *custom; /* keys unique */
     size_t custom_len;
     bool has_custom; /* false: null; an empty map is something else */
     int64_t created; /* s; 0: unknown */
@@ -92,5 +89,12 @@ MUST_CHECK enum status meta_create(struct metas *m, struct meta_of of,
 /* What does not exist is no error. */
 MUST_CHECK enum status meta_delete(struct metas *m, struct meta_of of,
                                    struct error *e);
+
+/* Calls f with each TSUID that begins with 'prefix' and has a record,
+ * ascending, until f returns false.  No lock is held. */
+MUST_CHECK enum status meta_each_series(struct metas *m, struct slice prefix,
+                                        bool (*f)(void *ctx,
+                                                  struct slice tsuid),
+                                        void *ctx, struct error *e);
 
 #endif

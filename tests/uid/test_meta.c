@@ -85,11 +85,11 @@ put(struct fixture *f, struct meta_of what, struct meta n, unsigned fields,
 }
 
 static struct meta
-full(struct meta_pair *pair)
+full(struct annotation_pair *pair)
 {
     struct meta n = meta_empty();
 
-    *pair = (struct meta_pair){ slice_str("k"), slice_str("v") };
+    *pair = (struct annotation_pair){ slice_str("k"), slice_str("v") };
     n.display_name = slice_str("D");
     n.description = slice_str("d");
     n.notes = slice_str("n");
@@ -167,7 +167,7 @@ START_TEST(merges_what_is_given)
 {
     struct fixture f = fixture_new(shape_default);
     struct slice text = slice_str("N");
-    struct meta_pair pair;
+    struct annotation_pair pair;
     struct meta n = {
         text, text, text, NULL, 0, true, 0, text, text, 7, NAN, 2
     };
@@ -206,7 +206,7 @@ START_TEST(deletion)
 {
     struct fixture f = fixture_new_on_disk();
     struct arena *a = arena_new(0);
-    struct meta_pair pair;
+    struct annotation_pair pair;
     struct meta n = full(&pair);
     int64_t created;
 
@@ -239,6 +239,39 @@ START_TEST(deletion)
 }
 END_TEST
 
+static bool
+see(void *ctx, struct slice tsuid)
+{
+    size_t *seen = ctx;
+
+    ck_assert_uint_eq(tsuid.size, 9);
+    *seen = *seen * 10 + tsuid.data[8];
+    return true;
+}
+
+START_TEST(lists_series_with_records)
+{
+    struct fixture f = fixture_new(shape_default);
+    struct meta n = meta_empty();
+    size_t seen = 0, limit = 0;
+
+    enter(&f);
+    OK(meta_each_series(f.metas, ID1, see, &seen, &e));
+    ck_assert_uint_eq(seen, 0);
+    OK(meta_create(f.metas, of(META_SERIES, OTHER), &n, &e));
+    OK(meta_create(f.metas, of(META_SERIES, TSUID), &n, &e));
+    put(&f, of(META_TAGV, ID1), n, META_NOTES, true);
+    OK(meta_each_series(f.metas, ID1, see, &seen, &e));
+    ck_assert_uint_eq(seen, 12);
+    OK(meta_delete(f.metas, of(META_SERIES, TSUID), &e));
+    OK(meta_each_series(f.metas, slice_str(""), see, &limit, &e));
+    ck_assert_uint_eq(limit, 2);
+    OK(meta_each_series(f.metas, slice_of("\0\0\2", 3), see, &limit, &e));
+    ck_assert_uint_eq(limit, 2);
+    fixture_free(&f);
+}
+END_TEST
+
 /* docs/FORMAT.md, "Metadata". */
 START_TEST(documented_bytes)
 {
@@ -264,7 +297,7 @@ START_TEST(damage_is_seen)
     struct arena *a = arena_new(0);
     struct buf v = BUF_INIT;
     struct slice key = slice_of("mt\0\0\1\0\0\1\0\0\1", 11);
-    struct meta_pair pair;
+    struct annotation_pair pair;
     struct meta n;
 
     enter(&f);
@@ -310,5 +343,5 @@ TEST_MAIN("meta", TEST(defaults_come_from_the_tables),
           TEST(what_does_not_exist),
           TIMES(merges_what_is_given, sizeof merges / sizeof merges[0]),
           TEST(the_earliest_creation_stays), TEST(deletion),
-          TEST(documented_bytes), TEST(damage_is_seen),
-          TEST(too_much_is_refused))
+          TEST(lists_series_with_records), TEST(documented_bytes),
+          TEST(damage_is_seen), TEST(too_much_is_refused))
