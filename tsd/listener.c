@@ -24,6 +24,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/counters.h"
 #include "base/lock.h"
 #include "base/log.h"
@@ -34,6 +35,7 @@
 #define EVENTS_MAX     64
 #define ACCEPTS_MAX    64 /* a turn */
 #define PAUSE_MS       20 /* when there is no descriptor at all */
+#define COMPLAIN_US    INT64_C(60000000) /* at most so often, of one thing */
 
 /* A connection before its first byte. */
 struct silent {
@@ -56,6 +58,7 @@ struct listener {
     atomic_bool stopping;
     atomic_uint_fast64_t open, accepted, rejected;
     struct silent *silents; /* the thread's */
+    int64_t complain_us;    /* the thread's: silent till then about refusals */
 };
 
 /* -- binding --------------------------------------------------------------- */
@@ -184,8 +187,18 @@ hang_up(struct listener *l, int fd)
 static void
 reject(struct listener *l, int fd)
 {
-    (void)atomic_fetch_add(&l->rejected, 1);
+    uint64_t n = atomic_fetch_add(&l->rejected, 1) + 1;
+    int64_t now_us = clock_monotonic_us();
+
     counter_add(CNT_CONN_REJECTED, 1);
+    if (now_us >= l->complain_us) {
+        log_warn("listener",
+                 "a connection was refused: open now %llu, refused "
+                 "since the start %llu",
+                 (unsigned long long)atomic_load(&l->open),
+                 (unsigned long long)n);
+        l->complain_us = now_us + COMPLAIN_US;
+    }
     (void)close(fd); /* last: who sees the end finds it counted */
 }
 

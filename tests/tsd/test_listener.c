@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 
+#include "base/log.h"
 #include "tests/harness.h"
 #include "tests/tsd/fake_ingest.h"
 #include "tests/tsd/wire.h"
@@ -151,11 +152,18 @@ START_TEST(tells_by_the_first_byte)
 }
 END_TEST
 
+static void
+count_refusals(void *ctx, const char *line)
+{
+    *(size_t *)ctx += strstr(line, "a connection was refused") != NULL;
+}
+
 START_TEST(limits_connections)
 {
     enum { LIMIT = 10 };
     struct bench b;
     int fds[LIMIT + 1];
+    size_t told = 0;
 
     set_up(&b, LIMIT);
     for (size_t round = 0; round < 3; round++) {
@@ -177,6 +185,8 @@ START_TEST(limits_connections)
             (void)usleep(100);
     }
     ck_assert_uint_eq(listener_counts(b.listener).accepted, 3 * LIMIT);
+    log_recent(count_refusals, &told);
+    ck_assert_uint_eq(told, 1); /* not once each */
     tear_down(&b);
 }
 END_TEST
