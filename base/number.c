@@ -253,3 +253,18 @@ number_format_double(double v, char *out)
     *p++ = 'E';
     return (size_t)(p - out) + number_format_i64(exponent - 1, p);
 }
+
+size_t
+number_format_float(float v, char *out)
+{
+    char digits[32];
+
+    if (isnan(v) || isinf(v))
+        return number_format_double((double)v, out);
+    for (int precision = 1; precision <= 9; precision++) {
+        (void)snprintf(digits, sizeof digits, "%.*g", precision, (double)v);
+        if (strtof(digits, NULL) == v)
+            break;
+    }
+    return number_format_double(strtod(digits, NULL), out);
+}

@@ -27,4 +27,7 @@ size_t number_format_i64(int64_t v, char *out);
  * "1.0E10" from 1e7 up, "1.0E-4" below 1e-3, "-0.0"), "NaN", "Infinity". */
 size_t number_format_double(double v, char *out);
 
+/* As Java's Float.toString: the shortest digits that read back as the float. */
+size_t number_format_float(float v, char *out);
+
 #endif

@@ -71,6 +71,33 @@ START_TEST(doubles_round_trip)
 END_TEST
 
 static const struct {
+    float v;
+    const char *text;
+} floats[] = {
+    { 0, "0.0" },
+    { -0.0F, "-0.0" },
+    { 10, "10.0" },
+    { 0.1F, "0.1" },
+    { 99.9F, "99.9" },
+    { 1.5F, "1.5" },
+    { 1e7F, "1.0E7" },
+    { 16777216, "1.6777216E7" },
+    { 1e-4F, "1.0E-4" },
+    { 3.4028235e38F, "3.4028235E38" },
+    { INFINITY, "Infinity" },
+};
+
+START_TEST(formats_floats)
+{
+    char out[NUMBER_TEXT_MAX];
+    size_t n = number_format_float(floats[_i].v, out);
+
+    ck_assert_msg(slice_eq_str(slice_of(out, n), floats[_i].text), "%.*s",
+                  (int)n, out);
+}
+END_TEST
+
+static const struct {
     const char *text;
     bool ok;
     int64_t v;
@@ -130,5 +157,6 @@ START_TEST(parses_doubles)
 }
 END_TEST
 
-TEST_MAIN("number", LOOP(formats_as_java, formats), TEST(doubles_round_trip),
+TEST_MAIN("number", LOOP(formats_as_java, formats),
+          LOOP(formats_floats, floats), TEST(doubles_round_trip),
           LOOP(parses_integers, integers), LOOP(parses_doubles, doubles))
