@@ -26,6 +26,7 @@ enum table {
     TABLE_META = 'm',
     TABLE_TREES = 't',
     TABLE_ROLLUPS = 'p',
+    TABLE_HISTOGRAMS = 'g',
 };
 
 #define KEY_MAX_TAGS 32
