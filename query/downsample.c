@@ -347,3 +347,20 @@ downsampler_run(const struct downsampler *d, const struct span *in,
         return run_filled(d, in, at, out, e);
     return run_sparse(d, in, at, out, e);
 }
+
+size_t
+downsample_starts(const struct downsample *spec, const struct window *w,
+                  const int64_t *ts, size_t len, int64_t *starts)
+{
+    struct downsampler d = { .spec = spec, .window = *w };
+    size_t from = column_seek(ts, len, seek_time(&d));
+    struct bucket b = { 0, 0 };
+
+    for (size_t i = from; i < len; i++) {
+        if (i == from)
+            b = bucket_of(spec, ts[i]);
+        bucket_move(spec, &b, ts[i]);
+        starts[i] = b.start;
+    }
+    return from;
+}

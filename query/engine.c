@@ -11,8 +11,10 @@
 #include "base/obj.h"
 #include "query/fetch.h"
 #include "query/group.h"
+#include "query/histograms.h"
 #include "query/plan.h"
 #include "query/rollup.h"
+#include "storage/histogram_table.h"
 
 #define ENGINE_MAGIC FOURCC('E', 'N', 'G', 'N')
 
@@ -330,15 +332,53 @@ sign_groups(const struct sub_query *sq, const struct rollup_try *t,
 }
 
 static enum status
+run_histograms(struct engine *en, const struct query *q,
+               const struct sub_query *sq, struct fetch_limits *limits,
+               struct arena *a, struct part *out, struct result_stats *stats,
+               struct error *e)
+{
+    int64_t at_us = clock_monotonic_us(), now_us;
+    struct plan p;
+    const struct histograms_job job = {
+        .context = &en->context,
+        .q = q,
+        .sq = sq,
+        .plan = &p,
+        .limits = limits,
+        .codec = en->options.histogram_codec - 1,
+        .arena = a,
+    };
+    enum status status = plan_make(&en->context, q, sq, a, &p, e);
+    char *text;
+
+    if (status != ST_OK)
+        return status;
+    text = arena_strdup(a, slice_str(p.text));
+    stats->plan = text == NULL ? "" : text;
+    now_us = clock_monotonic_us();
+    stats->plan_us = now_us - at_us;
+    if (!p.empty)
+        status = histograms_run(&job, &out->groups, &out->len, stats, e);
+    stats->scan_us = clock_monotonic_us() - now_us;
+    for (size_t i = 0; i < out->len; i++)
+        out->groups[i].rollup_table = "raw";
+    plan_fini(&p);
+    return status;
+}
+
+static enum status
 run_sub(struct engine *en, const struct query *q, const struct sub_query *sq,
         struct fetch_limits *limits, struct arena *a, struct part *out,
         struct result_stats *stats, struct error *e)
 {
     struct rollup_try t;
     bool again = true, found = false;
-    enum status status =
-        rollup_try_first(&t, en->options.rollups, en->context.series, sq, e);
+    enum status status;
 
+    if (histograms_wanted(sq))
+        return run_histograms(en, q, sq, limits, a, out, stats, e);
+    status =
+        rollup_try_first(&t, en->options.rollups, en->context.series, sq, e);
     while (status == ST_OK && again) {
         again = false;
         status = run_try(en, q, &t, limits, a, out, stats, &found, e);
@@ -433,6 +473,18 @@ delete_series(struct engine *en, const struct query *q, struct slice tsuid,
     return status;
 }
 
+static enum status
+delete_histograms(struct engine *en, const struct query *q, struct slice tsuid,
+                  uint64_t *deleted, uint64_t *lsn, struct error *e)
+{
+    uint64_t gone;
+    enum status status = histogram_delete(en->context.store, tsuid, q->start_ms,
+                                          q->end_ms, &gone, lsn, e);
+
+    *deleted += gone;
+    return status;
+}
+
 enum status
 engine_delete(struct engine *en, const struct query *q,
               const struct query_result *result, uint64_t *deleted,
@@ -448,7 +500,10 @@ engine_delete(struct engine *en, const struct query *q,
 
         for (size_t k = 0; k < g->tsuids_len && status == ST_OK; k++)
             status =
-                delete_series(en, q, g->tsuids[k], g->rollup, deleted, &lsn, e);
+                histograms_wanted(g->sub)
+                    ? delete_histograms(en, q, g->tsuids[k], deleted, &lsn, e)
+                    : delete_series(en, q, g->tsuids[k], g->rollup, deleted,
+                                    &lsn, e);
     }
     if (status == ST_OK && lsn != 0)
         status = store_commit(en->context.store, lsn, false, e);

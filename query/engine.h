@@ -32,6 +32,7 @@ struct engine_options {
     unsigned timeout_ms;   /* 0: none */
     int force_way;         /* enum scan_way + 1; 0: the planner chooses */
     const struct rollups *rollups; /* NULL: none; must outlive the engine */
+    int histogram_codec; /* its id + 1; 0: histograms cannot be read */
 };
 
 MUST_CHECK enum status engine_open(struct store *s, struct uid_table *u,
@@ -78,8 +79,9 @@ MUST_CHECK enum status engine_run(struct engine *en, const struct query *q,
                                   struct arena *a, struct query_result *out,
                                   struct parse_error *e);
 
-/* Deletes what the query's ranges and filters take, exactly; '*deleted' is how
- * many points. The answer of the query is made before, by engine_run(). */
+/* Deletes what the query's ranges and filters take, exactly: histograms where
+ * the query asks for these, else points; '*deleted' is how many. The answer of
+ * the query is made before, by engine_run(). */
 MUST_CHECK enum status engine_delete(struct engine *en, const struct query *q,
                                      const struct query_result *result,
                                      uint64_t *deleted, struct error *e);

@@ -138,8 +138,8 @@ column_seek(const int64_t *ts, size_t len, int64_t ms)
     return from;
 }
 
-static struct window
-window_of(const struct query *q, const struct sub_query *sq)
+struct window
+numbers_window(const struct query *q, const struct sub_query *sq)
 {
     return (struct window){
         .scan_start_ms = scan_start_s(q, sq) * 1000,
@@ -206,7 +206,7 @@ numbers_run(const struct query *q, const struct sub_query *sq,
             const struct span *spans, size_t len, struct arena *a,
             struct dps *out, struct error *e)
 {
-    struct downsampler d = { .window = window_of(q, sq) };
+    struct downsampler d = { .window = numbers_window(q, sq) };
     struct merge_spec merge = {
         .aggregator = sq->aggregator,
         .rate = sq->rate,
