@@ -8,6 +8,7 @@
 #define TSD_API_H
 
 #include "base/clock.h"
+#include "tsd/histogram_text.h"
 #include "tsd/settings.h"
 #include "uid/meta.h"
 #include "uid/series.h"
@@ -27,6 +28,7 @@ struct api {
     const struct timezone *zone; /* tsd.core.timezone */
     size_t answer_bytes;         /* halite.query.answer_bytes */
     bool allow_delete;           /* tsd.http.query.allow_delete */
+    struct histogram_codecs histograms;
     int64_t started_ms;
     int stop_fd; /* an eventfd: written to stop the daemon */
     unsigned port;
@@ -46,6 +48,7 @@ http_serve api_dropcaches;
 http_serve api_exp;
 http_serve api_favicon;
 http_serve api_health;
+http_serve api_histogram;
 http_serve api_home;
 http_serve api_last;
 http_serve api_logs;

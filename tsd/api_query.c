@@ -288,13 +288,6 @@ write_summary(struct work *w, struct buf *b)
                (double)(now - w->started_us) / 1000);
 }
 
-/* They are not stored yet, and plain points do not answer for them. */
-static bool
-is_of_histograms(const struct sub_query *s)
-{
-    return s->percentiles_len > 0 || s->show_histogram_buckets;
-}
-
 static const struct result_stats *
 stats_of(const struct work *w, const struct result_group *g)
 {
@@ -312,8 +305,6 @@ write_answer(struct work *w, struct parse_error *e)
         const struct result_group *g = &w->result.groups[i];
         struct notes notes;
 
-        if (is_of_histograms(g->sub))
-            continue;
         if (read_notes(w, g, &notes, &e->message) != ST_OK)
             return false;
         if (b->size > 1)

@@ -76,6 +76,7 @@ fill_api(struct daemon *d, int stop_fd, struct error *e)
 {
     const struct settings *s = d->settings;
     struct api *a = &d->api;
+    enum status st;
 
     a->settings = s;
     a->clock = &clock_system;
@@ -87,8 +88,10 @@ fill_api(struct daemon *d, int stop_fd, struct error *e)
     a->stop_fd = stop_fd;
     a->connections_open = connections_open;
     find_host(a);
-    if (!settings_has(s, "tsd.core.timezone"))
-        return ST_OK;
+    st = histogram_codecs_read(settings_text(s, "tsd.core.histograms.config"),
+                               &a->histograms, e);
+    if (st != ST_OK || !settings_has(s, "tsd.core.timezone"))
+        return st;
     return timezone_find(slice_str(settings_text(s, "tsd.core.timezone")),
                          &a->zone, e);
 }
@@ -326,6 +329,7 @@ open_engine(struct daemon *d, struct error *e)
         .limit_bytes = settings_size(s, "tsd.query.limits.bytes.default"),
         .timeout_ms = unsigned_setting(s, "tsd.query.timeout"),
         .rollups = d->rollups,
+        .histogram_codec = a->histograms.simple + 1,
     };
     const struct put_options put = {
         .rules = {

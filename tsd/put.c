@@ -113,6 +113,13 @@ put_path_counts(struct put_path *p)
     return put_cache_counts(p->cache);
 }
 
+struct series_rules
+put_path_rules(const struct put_path *p)
+{
+    OBJ_CHECK(p, PATH_MAGIC);
+    return p->rules;
+}
+
 const char *
 put_path_header_tag(const struct put_path *p)
 {
@@ -468,4 +475,12 @@ put_batch_commit(struct put_batch *b, bool sync, struct error *e)
     if (status == ST_OK)
         b->committed = b->lsn;
     return status;
+}
+
+void
+put_batch_note(struct put_batch *b, uint64_t lsn)
+{
+    OBJ_CHECK(b, BATCH_MAGIC);
+    if (lsn > b->lsn)
+        b->lsn = lsn;
 }

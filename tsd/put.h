@@ -41,6 +41,7 @@ struct put_path *put_path_new(struct store *s, struct series_directory *d,
 void put_path_free(struct put_path **p);
 void put_path_drop_cache(struct put_path *p);
 struct put_cache_counts put_path_counts(struct put_path *p);
+struct series_rules put_path_rules(const struct put_path *p);
 /* NULL when none is set. */
 const char *put_path_header_tag(const struct put_path *p);
 
@@ -104,6 +105,9 @@ MUST_CHECK enum status put_batch_flush(struct put_batch *b, size_t *stored);
  * store_commit(). */
 MUST_CHECK enum status put_batch_commit(struct put_batch *b, bool sync,
                                         struct error *e);
+
+/* Something else was written, which the next commit must reach too. */
+void put_batch_note(struct put_batch *b, uint64_t lsn);
 
 /* A tag for each JSON point of this batch, from a header; borrowed.  Replaces
  * a point's own tag of that key. */

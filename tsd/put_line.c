@@ -48,21 +48,6 @@ take_blank(struct text *t)
     return true;
 }
 
-/* Points in it are left out: "1356998400.123" is in milliseconds. */
-bool
-put_line_time(struct slice s, int64_t *out, struct buf *why)
-{
-    uint8_t text[64];
-    size_t size = 0;
-
-    if (memchr(s.data, '.', s.size) == NULL)
-        return put_parse_long(s, out, why);
-    for (size_t i = 0; i < s.size && size < sizeof text; i++)
-        if (s.data[i] != '.')
-            text[size++] = s.data[i];
-    return put_parse_long(slice_of(text, size), out, why);
-}
-
 /* The word at the text's place. */
 static struct slice
 take_word(struct text *t)
@@ -82,7 +67,7 @@ take_time(struct text *t, int64_t *ms)
 
     if (!take_digits(t, &time) || (t->at < t->end && *t->at != ' ')) {
         t->at = from;
-        if (!put_line_time(take_word(t), &time, NULL))
+        if (!put_parse_time(take_word(t), &time, NULL))
             return false;
     }
     return time > 0 && put_time_to_ms(time, ms);
@@ -206,7 +191,7 @@ put_line_parse(struct put_batch *b, size_t row, struct put_names *names)
     if (names->metric.size == 0)
         return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "empty metric name");
     time_text = put_line_word(&left);
-    if (!put_line_time(time_text, &time, &b->why))
+    if (!put_parse_time(time_text, &time, &b->why))
         return put_refuse_text(b, row, PUT_BAD_VALUE, "");
     if (time <= 0) {
         buf_printf(&b->why, "invalid timestamp: %lld", (long long)time);

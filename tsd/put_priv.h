@@ -72,7 +72,6 @@ bool put_rollup_parse(struct put_batch *b, size_t row, struct put_names *names);
  * before the next blank, which 'left' loses. */
 struct slice put_line_text(struct put_batch *b, size_t row);
 struct slice put_line_word(struct slice *left);
-bool put_line_time(struct slice s, int64_t *out, struct buf *why);
 /* Metric and tags of a JSON point, its 'value' as text; refuses one that lacks
  * something.  'text' has room for 'more' bytes behind that. */
 bool put_json_names(struct put_batch *b, size_t row, struct put_names *names,

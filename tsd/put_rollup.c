@@ -338,7 +338,7 @@ parse_line(struct put_batch *b, size_t row, struct put_names *names)
     names->metric = put_line_word(&left);
     if (names->metric.size == 0)
         return refuse(b, row, "empty metric name");
-    if (!put_line_time(put_line_word(&left), &x.time, &b->why))
+    if (!put_parse_time(put_line_word(&left), &x.time, &b->why))
         return put_refuse_text(b, row, PUT_BAD_VALUE, "");
     if (x.time <= 0) {
         buf_printf(&b->why, "invalid timestamp: %lld", (long long)x.time);

@@ -150,8 +150,8 @@ has_two_points(struct slice s)
     return points == 2;
 }
 
-static bool
-parse_double(struct slice s, double *out, struct buf *why)
+bool
+put_parse_double(struct slice s, double *out, struct buf *why)
 {
     struct slice bare;
 
@@ -168,6 +168,20 @@ parse_double(struct slice s, double *out, struct buf *why)
     if (has_two_points(s))
         return fail(why, "multiple points", slice_str(""), "");
     return fail(why, "For input string: \"", s, "\"");
+}
+
+bool
+put_parse_time(struct slice s, int64_t *out, struct buf *why)
+{
+    uint8_t text[64];
+    size_t size = 0;
+
+    if (memchr(s.data, '.', s.size) == NULL)
+        return put_parse_long(s, out, why);
+    for (size_t i = 0; i < s.size && size < sizeof text; i++)
+        if (s.data[i] != '.')
+            text[size++] = s.data[i];
+    return put_parse_long(slice_of(text, size), out, why);
 }
 
 static bool
@@ -221,7 +235,7 @@ put_parse_value(struct slice s, struct point *out, struct buf *why)
         at == s.data + s.size)
         return true;
     out->is_float = !looks_like_integer(s);
-    return out->is_float ? parse_double(s, &out->v.d, why)
+    return out->is_float ? put_parse_double(s, &out->v.d, why)
                          : put_parse_long(s, &out->v.i, why);
 }
 

@@ -18,6 +18,14 @@
 /* False with a sentence appended to 'why' (which may be NULL). 's' is UTF-8. */
 bool put_parse_long(struct slice s, int64_t *out, struct buf *why);
 
+/* As Java's Double.parseDouble, without its NaN and Infinity; an overflow gives
+ * an infinity. */
+bool put_parse_double(struct slice s, double *out, struct buf *why);
+
+/* A line's time: points in it are left out, so "1356998400.123" is in
+ * milliseconds. */
+bool put_parse_time(struct slice s, int64_t *out, struct buf *why);
+
 /* A value: an integer, or a double when there is a '.', 'e' or 'E' in it. An
  * overflow of a double gives an infinity: see put_value_is_finite(). */
 bool put_parse_value(struct slice s, struct point *out, struct buf *why);

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/obj.h"
 #include "tsd/api_put.h"
+#include "tsd/histogram_put.h"
 #include "tsd/stats.h"
 #include "tsd/version.h"
 
@@ -47,6 +48,7 @@ static const struct entry {
       GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE, IN_WO | API | WORKER },
     { "/api/annotations", api_annotation,
       GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE, IN_WO | API | WORKER },
+    { "/api/histogram", api_histogram, HTTP_POST, IN_WO | API | WORKER },
     { "/api/put", api_put_serve, HTTP_POST, IN_WO | API | PUT | WORKER },
     { "/api/rollup", api_rollup_serve, HTTP_POST, IN_WO | API | PUT | WORKER },
 
@@ -192,6 +194,7 @@ routes_make(struct api *a, struct put_path *put, struct routes *out)
     if (out->has_put) {
         add_telnet(out, "put", NULL, NULL);
         add_telnet(out, "rollup", NULL, NULL);
+        add_telnet(out, "histogram", telnet_histogram, a);
     }
     if (is_wanted(a->settings, IN_ALL | DIE))
         add_telnet(out, "diediedie", telnet_diediedie, a);

@@ -42,6 +42,7 @@ struct telnet_call {
     const struct sockaddr *peer;
     struct buf *out; /* append the reply here, newline included */
     bool close;      /* set it to hang up after the reply */
+    uint64_t lsn;    /* set it to what must be committed before the reply */
 };
 
 typedef void telnet_serve(void *ctx, struct telnet_call *call);

@@ -161,6 +161,7 @@ run_command(struct telnet_loop *l, struct telnet_conn *c, struct slice line)
     call->peer = (const struct sockaddr *)&c->peer;
     call->out = &out;
     call->close = false;
+    call->lsn = 0;
     r = find_route(l->telnet, call->words[0]);
     if (r == NULL) {
         buf_put_str(&out, "unknown command: ");
@@ -175,6 +176,10 @@ run_command(struct telnet_loop *l, struct telnet_conn *c, struct slice line)
     }
     telnet_say(l, c, buf_slice(&out));
     buf_fini(&out);
+    if (call->lsn > 0 && l->batch != NULL) {
+        put_batch_note(l->batch, call->lsn);
+        c->has_put = true;
+    }
     c->closing |= call->close;
 }
 

@@ -245,7 +245,7 @@ static const struct {
 } lines[] = {
     { "help\n",
       "available commands: stats dropcaches version exit help put rollup "
-      "diediedie \n" },
+      "histogram diediedie \n" },
     { "version\n", "halite " PACKAGE_VERSION " built at revision" },
     { "stats\n", "tsd.rpc.received " },
     { "dropcaches\n", "Caches dropped.\n" },
