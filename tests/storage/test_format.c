@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "storage/histogram.h"
+#include "storage/histogram_table.h"
 #include "storage/journal_priv.h"
 #include "tests/harness.h"
 
@@ -144,4 +146,25 @@ START_TEST(journal_bytes)
 }
 END_TEST
 
-TEST_MAIN("format", LOOP(block_bytes, blocks), TEST(journal_bytes))
+START_TEST(histogram_bytes)
+{
+    static const uint8_t tsuid[] = { 0, 0, 1, 0, 0, 1, 0, 0, 1 };
+    static const uint8_t start[] = { 'g', 0, 9, 0, 0, 1, 0, 0, 1, 0, 0, 1 };
+    struct histogram_bucket buckets[] = { { 0, 10, 5 }, { 10, 20, 300 } };
+    struct histogram h = { buckets, 2, 1, 0 };
+    uint8_t key[HISTOGRAM_KEY_MAX];
+    struct buf value = BUF_INIT;
+
+    ck_assert_uint_eq(histogram_key(slice_of(tsuid, sizeof tsuid),
+                                    INT64_C(1356998400000), key),
+                      sizeof start + 8);
+    ck_assert_mem_eq(key, start, sizeof start);
+    buf_put_u8(&value, 0);
+    histogram_encode(&h, &value);
+    expect_documented(buf_slice(&value));
+    buf_fini(&value);
+}
+END_TEST
+
+TEST_MAIN("format", LOOP(block_bytes, blocks), TEST(journal_bytes),
+          TEST(histogram_bytes))
