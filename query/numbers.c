@@ -88,6 +88,10 @@ numbers_scan_range(const struct query *q, const struct sub_query *sq,
     int64_t to = scan_end_s(q, sq) - ROW_SECONDS;
 
     from = from < LAST_BASE ? from : LAST_BASE;
+    /* With explicit tags the last row that is read is that at which others
+     * stop (OpenTSDB's fuzzy filter sets another stop key). */
+    if (sq->explicit_tags && sq->filters_len > 0 && !sq->fuzzy_off)
+        to += ROW_SECONDS;
     to = to < LAST_BASE ? to : LAST_BASE;
     *from_base = (uint32_t)from;
     *to_base = (uint32_t)(to > from ? to : from);
