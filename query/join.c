@@ -61,6 +61,9 @@ series_meta_of(struct uid_table *uids, const struct result_group *g,
     if (g->metric.size > 0) {
         st = resolve(uids, UID_METRIC, g->metric, &out->metrics[0], e);
         out->metrics_len = 1;
+        /* What is made of a histogram has a name of its own, without id. */
+        if (st == ST_NOT_FOUND)
+            st = ST_OK;
     }
     for (size_t i = 0; i < g->tags_len && st == ST_OK; i++) {
         struct id_tag *t = &out->tags[out->tags_len++];

@@ -1,4 +1,4 @@
-/* /api/query: parse, run, write. */
+/* /api/query, and /api/query/gexp: parse, run, write. */
 #include "config.h"
 
 #include "tsd/api.h"
@@ -6,6 +6,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "query/engine.h"
+#include "tsd/api_gexp.h"
 #include "tsd/queries.h"
 #include "tsd/query_json.h"
 #include "uid/annotation.h"
@@ -20,6 +21,10 @@ struct work {
     struct arena *arena;
     struct query q;
     struct query_result result;
+    bool is_gexp;
+    struct gexp gexp;
+    struct gexp_group *computed; /* what is answered, with gexp */
+    size_t computed_len;
     struct notes globals;
     size_t points;
     int64_t started_us, ran_us;
@@ -36,18 +41,6 @@ static bool
 is_overridden(const struct http_request *r)
 {
     return http_has_param(r, "method_override") && http_body(r).size == 0;
-}
-
-static const char *
-not_built(const char *path)
-{
-    static const char *const paths[] = { "/api/query/last", "/api/query/exp",
-                                         "/api/query/gexp" };
-
-    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
-        if (strcmp(path, paths[i]) == 0)
-            return paths[i];
-    return NULL;
 }
 
 static void
@@ -79,15 +72,11 @@ void
 api_query(void *ctx, const struct http_request *r, struct http_reply *out)
 {
     struct work w = { .a = ctx, .r = r, .out = out, .arena = http_arena(r) };
-    const char *missing = not_built(http_path(r));
 
     w.started_us = clock_monotonic_us();
+    w.is_gexp = api_is_gexp(r);
     if (http_method(r) == HTTP_PUT && !is_overridden(r)) {
         http_reply_bad_method(out, r);
-        return;
-    }
-    if (missing != NULL) {
-        http_reply_error(out, 501, "This endpoint is not built yet", missing);
         return;
     }
     if (!may_delete(&w, http_method(r) == HTTP_DELETE))
@@ -152,7 +141,9 @@ parse(struct work *w)
     struct slice body = http_body(w->r);
     enum status st;
 
-    if (http_method(w->r) == HTTP_POST && !is_overridden(w->r)) {
+    if (w->is_gexp) {
+        st = api_gexp_parse(w->r, &o, w->arena, &w->gexp, &w->q, &e);
+    } else if (http_method(w->r) == HTTP_POST && !is_overridden(w->r)) {
         if (body.size == 0) {
             (void)error_set(&e.message, ST_INVALID, "Missing message content");
             (void)snprintf(e.details, sizeof e.details,
@@ -221,7 +212,7 @@ read_globals(struct work *w, struct error *e)
     for (size_t i = 0; i < len; i++)
         if (list[i].start >= from && list[i].end <= to)
             list[kept++] = list[i];
-    w->globals = (struct notes){ list, kept };
+    w->globals = (struct notes){ list, kept, false };
     return ST_OK;
 }
 
@@ -237,6 +228,9 @@ run(struct work *w, struct parse_error *e)
         st = engine_run(w->a->engine, &w->q, is_gone,
                         /* The engine takes any pointer; is_gone() reads it. */
                         (void *)(uintptr_t)w->r, w->arena, &w->result, e);
+    if (st == ST_OK && w->is_gexp)
+        st = gexp_run(&w->gexp, &w->q, &w->result, w->a->uids, w->arena,
+                      &w->computed, &w->computed_len, &e->message);
     if (st == ST_OK && w->q.delete_points)
         st = engine_delete(w->a->engine, &w->q, &w->result, &deleted,
                            &e->message);
@@ -256,7 +250,7 @@ read_notes(struct work *w, const struct result_group *g, struct notes *out,
     uint32_t from, to;
     enum status st;
 
-    *out = (struct notes){ NULL, 0 };
+    *out = (struct notes){ 0 };
     if (w->q.no_annotations)
         return ST_OK;
     numbers_scan_range(&w->q, g->sub, &from, &to);
@@ -295,23 +289,47 @@ stats_of(const struct work *w, const struct result_group *g)
 }
 
 static bool
+write_group(struct work *w, const struct result_group *g, bool is_computed,
+            struct error *e)
+{
+    struct buf *b = http_reply_body(w->out);
+    struct notes notes;
+
+    if (read_notes(w, g, &notes, e) != ST_OK)
+        return false;
+    notes.always = is_computed;
+    if (b->size > 1)
+        buf_put_u8(b, ',');
+    w->points += query_json_group(b, &w->q, g, &notes, &w->globals,
+                                  stats_of(w, g), w->a->uids, w->arena);
+    return true;
+}
+
+static bool
+write_groups(struct work *w, struct error *e)
+{
+    struct buf *b = http_reply_body(w->out);
+    size_t len = w->is_gexp ? w->computed_len : w->result.groups_len;
+    bool good = true;
+
+    for (size_t i = 0; i < len && !b->failed && good; i++)
+        if (w->is_gexp)
+            good = write_group(w, &w->computed[i].group,
+                               w->computed[i].is_computed, e);
+        else
+            good = write_group(w, &w->result.groups[i], false, e);
+    return good;
+}
+
+static bool
 write_answer(struct work *w, struct parse_error *e)
 {
     struct buf *b = http_reply_body(w->out);
 
     b->max = w->a->answer_bytes;
     buf_put_u8(b, '[');
-    for (size_t i = 0; i < w->result.groups_len && !b->failed; i++) {
-        const struct result_group *g = &w->result.groups[i];
-        struct notes notes;
-
-        if (read_notes(w, g, &notes, &e->message) != ST_OK)
-            return false;
-        if (b->size > 1)
-            buf_put_u8(b, ',');
-        w->points += query_json_group(b, &w->q, g, &notes, &w->globals,
-                                      stats_of(w, g), w->a->uids, w->arena);
-    }
+    if (!write_groups(w, &e->message))
+        return false;
     if (w->q.show_summary)
         write_summary(w, b);
     buf_put_u8(b, ']');

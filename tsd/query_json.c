@@ -133,7 +133,8 @@ query_json_group(struct buf *b, const struct query *q,
     }
     if (q->show_tsuids)
         write_tsuids(b, g, a);
-    if (annotations->list != NULL && annotations->len > 0)
+    if (annotations->always ||
+        (annotations->list != NULL && annotations->len > 0))
         write_notes(b, ",\"annotations\":[", q, annotations);
     if (globals->list != NULL && globals->len > 0)
         write_notes(b, ",\"globalAnnotations\":[", q, globals);

@@ -15,6 +15,7 @@
 struct notes {
     const struct annotation *list;
     size_t len;
+    bool always; /* written even if there are none */
 };
 
 /* One group: {"metric":..,"tags":..,...,"dps":..}.  A NULL list writes no
