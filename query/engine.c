@@ -3,6 +3,7 @@
 
 #include "query/engine.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -223,6 +224,20 @@ answer(struct engine *en, const struct query *q, const struct sub_query *sq,
     return status;
 }
 
+static void
+set_limits(const struct engine *en, const struct query *q,
+           const struct sub_query *sq, struct fetch_limits *limits)
+{
+    struct engine_limits found = { 0, 0 };
+
+    if (en->options.limits != NULL)
+        en->options.limits(en->options.limits_ctx, q, sq, &found);
+    limits->max_points = found.points;
+    limits->max_bytes = found.bytes;
+    atomic_store(&limits->points, 0);
+    atomic_store(&limits->bytes, 0);
+}
+
 /* The counts that belong to an average's sums, in '*f' already. */
 static enum status
 join_counts(struct engine *en, const struct query *q,
@@ -289,6 +304,7 @@ run_try(struct engine *en, const struct query *q, const struct rollup_try *t,
         plan_fini(&p);
         return e->status;
     }
+    set_limits(en, q, sq, limits);
     text = arena_strdup(a, slice_str(p.text));
     stats->plan = text == NULL ? "" : text;
     now_us = clock_monotonic_us();
@@ -414,8 +430,6 @@ engine_run(struct engine *en, const struct query *q, bool (*gone)(void *ctx),
            struct parse_error *e)
 {
     struct fetch_limits limits = {
-        .max_points = en->options.limit_points,
-        .max_bytes = en->options.limit_bytes,
         .max_memory = en->options.query_bytes,
         .timeout_ms = en->options.timeout_ms,
         .started_us = clock_monotonic_us(),

@@ -22,15 +22,25 @@
 
 struct engine; /* opaque */
 
+/* What one sub-query may read; 0: no limit. */
+struct engine_limits {
+    uint64_t points, bytes;
+};
+
+/* Asked once for each sub-query that is run, from any thread. */
+typedef void engine_limits_find(void *ctx, const struct query *q,
+                                const struct sub_query *sq,
+                                struct engine_limits *out);
+
 struct engine_options {
     size_t threads;         /* beside the caller's; 0: the number of CPUs */
     size_t query_bytes;     /* points of one query in memory; 0: 1 GB */
     size_t expansion_limit; /* tsd.query.filter.expansion_limit; 0: 4096 */
     bool skip_unresolved_tagvs;
-    uint64_t limit_points; /* 0: none */
-    uint64_t limit_bytes;  /* read from the engine; 0: none */
-    unsigned timeout_ms;   /* 0: none */
-    int force_way;         /* enum scan_way + 1; 0: the planner chooses */
+    engine_limits_find *limits; /* NULL: there are none */
+    void *limits_ctx;
+    unsigned timeout_ms; /* of a whole query; 0: none */
+    int force_way;       /* enum scan_way + 1; 0: the planner chooses */
     const struct rollups *rollups; /* NULL: none; must outlive the engine */
     int histogram_codec; /* its id + 1; 0: histograms cannot be read */
 };

@@ -11,6 +11,7 @@
 
 #define ROWS_BETWEEN_CHECKS 256
 #define POINT_BYTES         17 /* of one point in struct points */
+#define HEAD_POINT_BYTES    16 /* a time and a value, for the limit of bytes */
 
 /* One bucket's task. */
 struct task {
@@ -148,6 +149,14 @@ series_of(struct task *t, struct slice tsuid)
 
 /* -- the scan -------------------------------------------------------------- */
 
+/* What was read: a block, and points that are still in memory. */
+static size_t
+row_bytes(const struct store_row *row)
+{
+    return row->block.size +
+           (row->head == NULL ? 0 : row->head->len * HEAD_POINT_BYTES);
+}
+
 static enum status
 take_row(struct task *t, const struct store_row *row)
 {
@@ -168,7 +177,7 @@ take_row(struct task *t, const struct store_row *row)
     status = store_row_points(row, &f->points, &t->error);
     t->points += f->points.len - before;
     atomic_fetch_add(&job->limits->points, f->points.len - before);
-    atomic_fetch_add(&job->limits->bytes, row->block.size);
+    atomic_fetch_add(&job->limits->bytes, row_bytes(row));
     return status;
 }
 

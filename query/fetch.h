@@ -18,7 +18,8 @@ struct fetched {
     int64_t *counts; /* of averages over rollups: see struct span; or NULL */
 };
 
-/* What may stop a query; shared by its tasks. */
+/* What may stop a query; shared by its tasks.  Points and bytes are those of
+ * the sub-query that is read. */
 struct fetch_limits {
     uint64_t max_points, max_bytes; /* 0: none; the client's errors */
     size_t max_memory;              /* bytes of points held */

@@ -24,15 +24,6 @@ read_off(struct reader *r, const char *name, json_t *v, void *to)
 
 /* Of a type that is checked, but without a use. */
 static void
-skip_bool(struct reader *r, const char *name, json_t *v, void *to)
-{
-    bool unused;
-
-    (void)to;
-    reader_bool(r, name, v, &unused);
-}
-
-static void
 skip_long(struct reader *r, const char *name, json_t *v, void *to)
 {
     int64_t unused;
@@ -311,8 +302,8 @@ static const struct member query_members[] = {
     QUERY("delete", reader_bool, delete_points),
     QUERY("useCalendar", reader_bool, use_calendar),
     { "options", skip_options, 0 },
-    { "overrideByteLimit", skip_bool, 0 },
-    { "overrideDataPointLimit", skip_bool, 0 },
+    QUERY("overrideByteLimit", reader_bool, override_bytes),
+    QUERY("overrideDataPointLimit", reader_bool, override_points),
 };
 
 enum status

@@ -77,6 +77,7 @@ struct query {
     bool show_tsuids, show_summary, show_stats, show_query;
     bool padding;
     bool delete_points;
+    bool override_bytes, override_points; /* lift the limits, if one may */
     bool use_calendar;
     /* The points of the whole hours that are read: what an expression works on
      * before it is cut to the range. */

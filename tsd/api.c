@@ -4,9 +4,11 @@
 #include "tsd/api.h"
 
 #include <jansson.h>
+#include <strings.h>
 
 #include "base/number.h"
 #include "tsd/put.h"
+#include "tsd/queries.h"
 #include "web/json.h"
 
 struct json_t *
@@ -121,6 +123,42 @@ api_drop_caches(const struct api *a)
 {
     uid_drop_caches(a->uids);
     put_path_drop_cache(a->put);
+}
+
+/* A header as a member; cookies are nobody's business. */
+static void
+put_header(void *ctx, const char *name, const char *value)
+{
+    struct buf *b = ctx;
+
+    if (b->size > 0)
+        buf_put_u8(b, ',');
+    json_put_string(b, slice_str(name));
+    buf_put_u8(b, ':');
+    json_put_string(b, slice_str(strcasecmp(name, "cookie") == 0 ||
+                                         strcasecmp(name, "authorization") == 0
+                                     ? "*******"
+                                     : value));
+}
+
+struct query_entry *
+api_begin_query(const struct api *a, const struct http_request *r,
+                struct slice question, struct error *e)
+{
+    struct buf headers = BUF_INIT;
+    struct queries_ask ask = {
+        .question = question,
+        .remote = http_peer(r),
+        .once = !settings_bool(a->settings,
+                               "tsd.query.allow_simultaneous_duplicates"),
+    };
+    struct query_entry *entry;
+
+    http_each_header(r, put_header, &headers);
+    ask.headers = buf_slice(&headers);
+    entry = queries_begin(a->queries, &ask, clock_now_ms(a->clock), e);
+    buf_fini(&headers);
+    return entry;
 }
 
 void

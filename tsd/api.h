@@ -24,6 +24,7 @@ struct api {
     struct annotations *annotations;
     struct metas *metas;
     struct put_path *put;
+    struct limits *limits;       /* what queries may read: tsd/limits.h */
     struct queries *queries;     /* those under way: tsd/queries.h */
     const struct timezone *zone; /* tsd.core.timezone */
     size_t answer_bytes;         /* halite.query.answer_bytes */
@@ -91,6 +92,11 @@ void api_put_hex(struct buf *b, struct slice bytes);
 bool api_parse_hex(struct slice text, uint8_t *out, size_t max, size_t *size);
 /* Forgets what can be read again: the caches of names and of put lines. */
 void api_drop_caches(const struct api *a);
+/* Enters a question, JSON, among those under way; NULL: it may not run now, and
+ * '*e' says why. */
+struct query_entry *api_begin_query(const struct api *a,
+                                    const struct http_request *r,
+                                    struct slice question, struct error *e);
 /* JSON outside of /api comes without a charset. */
 void api_json_type(const struct http_request *r, struct http_reply *out);
 

@@ -116,9 +116,15 @@ serve(struct work *w)
     enum status st;
 
     exp_json_question(&question, &w->q);
-    entry = queries_begin(w->a->queries, buf_slice(&question), http_peer(w->r),
-                          clock_now_ms(w->a->clock));
+    entry = api_begin_query(w->a, w->r, buf_slice(&question), &e.message);
+    if (entry == NULL) {
+        (void)snprintf(e.details, sizeof e.details, "%s", e.message.text);
+        (void)refuse(w, &e);
+        buf_fini(&question);
+        return;
+    }
     st = run(w, &e);
+    queries_add_costs(entry, w->result.stats, w->result.stats_len);
     if (st == ST_OK) {
         counter_add(CNT_QUERY_SUCCESS, 1);
     } else {

@@ -53,9 +53,16 @@ serve(struct work *w)
     bool good;
 
     query_json_question(&question, &w->q, w->a->uids);
-    entry = queries_begin(w->a->queries, buf_slice(&question), http_peer(w->r),
-                          clock_now_ms(w->a->clock));
-    good = run(w, &e) && write_answer(w, &e);
+    entry = api_begin_query(w->a, w->r, buf_slice(&question), &e.message);
+    if (entry == NULL) {
+        (void)snprintf(e.details, sizeof e.details, "%s", e.message.text);
+        (void)refuse(w, &e);
+        buf_fini(&question);
+        return;
+    }
+    good = run(w, &e);
+    queries_add_costs(entry, w->result.stats, w->result.stats_len);
+    good = good && write_answer(w, &e);
     if (good) {
         counter_add(CNT_QUERY_SUCCESS, 1);
     } else {

@@ -15,6 +15,7 @@
 #include "query/engine.h"
 #include "query/rollup.h"
 #include "query/timezone.h"
+#include "tsd/limits.h"
 #include "tsd/listener.h"
 #include "tsd/queries.h"
 #include "tsd/routes.h"
@@ -81,6 +82,7 @@ fill_api(struct daemon *d, int stop_fd, struct error *e)
     a->settings = s;
     a->clock = &clock_system;
     a->queries = queries_new();
+    a->limits = limits_new(s, a->clock);
     a->zone = timezone_utc();
     a->answer_bytes = settings_size(s, "halite.query.answer_bytes");
     a->allow_delete = settings_bool(s, "tsd.http.query.allow_delete");
@@ -165,6 +167,7 @@ daemon_stop(struct daemon **dp, struct error *e)
         st = store_close(&a->store, e);
     queries_free(&a->queries);
     rollups_close(&d->rollups);
+    limits_free(&a->limits);
     OBJ_CLEAR(d);
     free(d);
     return st;
@@ -324,9 +327,8 @@ open_engine(struct daemon *d, struct error *e)
         .expansion_limit = settings_size(s, "tsd.query.filter.expansion_limit"),
         .skip_unresolved_tagvs =
             settings_bool(s, "tsd.query.skip_unresolved_tagvs"),
-        .limit_points =
-            settings_size(s, "tsd.query.limits.data_points.default"),
-        .limit_bytes = settings_size(s, "tsd.query.limits.bytes.default"),
+        .limits = limits_find,
+        .limits_ctx = a->limits,
         .timeout_ms = unsigned_setting(s, "tsd.query.timeout"),
         .rollups = d->rollups,
         .histogram_codec = a->histograms.simple + 1,

@@ -1,14 +1,18 @@
 /*
  * The queries under way, and the last ones that ended: /api/stats/query.
  *
- * Bounds:  QUERIES_COMPLETED ended ones; of each question QUERIES_TEXT bytes.
+ * Equal queries of one client that ended equally are one entry, counted.
+ *
+ * Bounds:  QUERIES_COMPLETED ended ones; of each question and its headers
+ *          QUERIES_TEXT bytes.
  * Threads: any.
  */
 #ifndef TSD_QUERIES_H
 #define TSD_QUERIES_H
 
 #include "base/buf.h"
-#include "base/slice.h"
+#include "base/error.h"
+#include "query/engine.h"
 
 #define QUERIES_COMPLETED 256
 #define QUERIES_TEXT      ((size_t)16384)
@@ -19,10 +23,21 @@ struct query_entry; /* one under way */
 struct queries *queries_new(void);
 void queries_free(struct queries **q);
 
-/* 'question' is JSON; what is too long is kept as null.  'remote' is the
- * client's address. */
-struct query_entry *queries_begin(struct queries *q, struct slice question,
-                                  const char *remote, int64_t now_ms);
+struct queries_ask {
+    struct slice question; /* JSON; what is too long is kept as null */
+    struct slice headers;  /* members of a JSON object, the same */
+    const char *remote;    /* the client's "address:port" */
+    bool once; /* not while that address has the same question under way */
+};
+
+/* NULL, with ST_INVALID and OpenTSDB's text, when it may not run now. */
+struct query_entry *queries_begin(struct queries *q,
+                                  const struct queries_ask *ask, int64_t now_ms,
+                                  struct error *e);
+
+/* What its sub-queries cost; before queries_end(). */
+void queries_add_costs(struct query_entry *entry,
+                       const struct result_stats *stats, size_t len);
 
 /* How it went: the HTTP status, and the error's text or NULL. */
 void queries_end(struct queries *q, struct query_entry **entry,

@@ -400,10 +400,20 @@ START_TEST(stops_when_told)
 }
 END_TEST
 
+static void
+five_points(void *ctx, const struct query *q, const struct sub_query *sq,
+            struct engine_limits *out)
+{
+    (void)ctx;
+    (void)q;
+    (void)sq;
+    out->points = 5;
+}
+
 START_TEST(keeps_to_its_limits)
 {
     struct world w = open_world(16, 0);
-    struct engine_options eo = { .limit_points = 5 };
+    struct engine_options eo = { .limits = five_points };
     struct query_param params[2] = {
         { slice_str("start"), slice_str("1356998400000") },
         { slice_str("m"), slice_str("sum:m") },

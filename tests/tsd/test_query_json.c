@@ -5,7 +5,6 @@
 #include <math.h>
 
 #include "tests/harness.h"
-#include "tsd/queries.h"
 
 struct fixture {
     struct query q;
@@ -169,34 +168,6 @@ START_TEST(writes_the_question)
 }
 END_TEST
 
-START_TEST(lists_queries)
-{
-    struct queries *q = queries_new();
-    struct query_entry *a = queries_begin(q, slice_str("1"), "here", 10);
-    struct query_entry *b = queries_begin(q, slice_str("2"), "there", 20);
-    struct buf out = BUF_INIT;
-
-    queries_end(q, &a, 400, "so bad", 0, 30);
-    ck_assert_ptr_null(a);
-    queries_write(q, &out);
-    ck_assert_ptr_nonnull(strstr(
-        buf_cstr(&out), "\"running\":[{\"query\":2,\"remote\":\"there\""));
-    ck_assert_ptr_nonnull(strstr(buf_cstr(&out), "\"exception\":\"so bad\""));
-    queries_end(q, &b, 200, NULL, 5, 30);
-    for (int i = 0; i < 2 * QUERIES_COMPLETED; i++) {
-        a = queries_begin(q, slice_str("3"), "", 40);
-        queries_end(q, &a, 200, NULL, 0, 50);
-    }
-    buf_clear(&out);
-    queries_write(q, &out);
-    ck_assert_ptr_nonnull(strstr(buf_cstr(&out), "\"running\":[]"));
-    ck_assert_ptr_null(strstr(buf_cstr(&out), "there"));
-    buf_fini(&out);
-    queries_free(&q);
-}
-END_TEST
-
 TEST_MAIN("query_json", TEST(writes_points), TEST(writes_arrays),
           TEST(cuts_and_covers), TEST(writes_names_and_tsuids),
-          TEST(writes_annotations), TEST(writes_the_question),
-          TEST(lists_queries))
+          TEST(writes_annotations), TEST(writes_the_question))
