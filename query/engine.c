@@ -304,7 +304,6 @@ run_try(struct engine *en, const struct query *q, const struct rollup_try *t,
         plan_fini(&p);
         return e->status;
     }
-    set_limits(en, q, sq, limits);
     text = arena_strdup(a, slice_str(p.text));
     stats->plan = text == NULL ? "" : text;
     now_us = clock_monotonic_us();
@@ -391,6 +390,7 @@ run_sub(struct engine *en, const struct query *q, const struct sub_query *sq,
     bool again = true, found = false;
     enum status status;
 
+    set_limits(en, q, sq, limits);
     if (histograms_wanted(sq))
         return run_histograms(en, q, sq, limits, a, out, stats, e);
     status =

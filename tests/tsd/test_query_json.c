@@ -59,7 +59,7 @@ expect(struct fixture *f, struct notes notes, struct notes globals,
     arena_free(&f->arena);
 }
 
-static const struct notes none = { NULL, 0 };
+static const struct notes none = { .list = NULL };
 
 START_TEST(writes_points)
 {
@@ -136,12 +136,12 @@ START_TEST(writes_annotations)
         { .start = 0, .description = slice_str("early") },
         { .start = 5, .end = 6, .description = slice_str("in") },
     };
-    struct notes notes = { list, 2 };
+    struct notes notes = { .list = list, .len = 2 };
     struct fixture f;
 
     list[0].notes = list[1].notes = slice_str("");
     set_up(&f);
-    expect(&f, notes, (struct notes){ list, 1 },
+    expect(&f, notes, (struct notes){ .list = list, .len = 1 },
            "{\"metric\":\"m\",\"tags\":{},\"aggregateTags\":[],"
            "\"annotations\":[{\"tsuid\":\"\",\"description\":\"in\","
            "\"notes\":\"\",\"startTime\":5,\"endTime\":6}],"
