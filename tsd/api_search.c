@@ -1,5 +1,5 @@
 /* /api/search/lookup: the series that have a metric, tags, or both.  The other
- * searches of OpenTSDB need a plug-in, which it does not come with either. */
+ * searches are in tsd/api_find.c. */
 #include "config.h"
 
 #include "tsd/api.h"
@@ -82,10 +82,7 @@ look_up(const struct api *a, const struct http_request *r,
 void
 api_search(void *ctx, const struct http_request *r, struct http_reply *out)
 {
-    static const char *const others[] = { "tsmeta", "tsmeta_summary", "tsuids",
-                                          "uidmeta", "annotation" };
     const char *type = http_path(r) + strlen("/api/search");
-    struct slice text;
     char details[200];
     size_t size;
 
@@ -100,13 +97,8 @@ api_search(void *ctx, const struct http_request *r, struct http_reply *out)
                          "Type provided was null or empty");
         return;
     }
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        if (strlen(others[i]) == size && strncmp(type, others[i], size) == 0) {
-            if (http_body(r).size > 0 || api_need_param(r, "query", &text, out))
-                http_reply_error(out, 400, "Searching is not enabled",
-                                 "Searching has not been enabled on this TSD");
-            return;
-        }
+    if (api_find(ctx, r, slice_of(type, size), out))
+        return;
     (void)snprintf(details, sizeof details, "Unknown type: %.*s", (int)size,
                    type);
     http_reply_error(out, 400, "Invalid search query type supplied", details);

@@ -334,6 +334,36 @@ annotation_each(struct annotations *a, struct slice tsuid, int64_t from_ms,
     return st == ST_OK ? closed : st;
 }
 
+enum status
+annotation_walk(struct annotations *a,
+                bool (*f)(void *ctx, const struct annotation *n), void *ctx,
+                struct error *e)
+{
+    static const uint8_t table[1] = { TABLE_ANNOTATIONS };
+    struct kv_iter *it;
+    struct arena *arena;
+    enum status st = ST_OK, closed;
+    struct annotation n;
+    int64_t ms;
+
+    OBJ_CHECK(a, ANNOTATIONS_MAGIC);
+    arena = arena_new(0);
+    it = kv_iter_open(store_kv(a->store), NULL);
+    for (bool on = kv_iter_seek(it, slice_of(table, 1));
+         on && kv_iter_key(it).data[0] == TABLE_ANNOTATIONS;
+         on = kv_iter_next(it)) {
+        arena_reset(arena);
+        st = annotation_key_parse(kv_iter_key(it), &n.tsuid, &ms, e);
+        if (st == ST_OK)
+            st = annotation_decode(kv_iter_value(it), arena, &n, e);
+        if (st != ST_OK || !f(ctx, &n))
+            break;
+    }
+    closed = kv_iter_close(&it, st == ST_OK ? e : NULL);
+    arena_free(&arena);
+    return st == ST_OK ? closed : st;
+}
+
 /* -- delete -------------------------------------------------------------- */
 
 enum status

@@ -86,6 +86,12 @@ annotation_each(struct annotations *a, struct slice tsuid, int64_t from_ms,
                 int64_t to_ms, bool (*f)(void *ctx, const struct annotation *n),
                 void *ctx, struct error *e);
 
+/* Calls f with every annotation there is, by TSUID and start. */
+MUST_CHECK enum status annotation_walk(struct annotations *a,
+                                       bool (*f)(void *ctx,
+                                                 const struct annotation *n),
+                                       void *ctx, struct error *e);
+
 /* Those of any of the TSUIDs, in the order in which OpenTSDB lists them: by
  * start as written, so seconds before milliseconds, then by TSUID.  Costs
  * little where there are none, however many TSUIDs.  Empty slices among the

@@ -552,9 +552,35 @@ START_TEST(racing_merges_lose_nothing)
 }
 END_TEST
 
+START_TEST(walks_over_all)
+{
+    struct fixture f = fixture_new(shape_default);
+    struct text t = { .left = 3 };
+    struct series_rules rules = { true, true, true, 8 };
+    struct tag tag = { slice_str("host"), slice_str("a") };
+    uint8_t tsuid[TSUID_MAX];
+    series_ref ref;
+    size_t size;
+
+    /* Neighbours in the store, which are no notes. */
+    OK(series_resolve(f.series, &rules, slice_str("m"), &tag, 1, &ref, tsuid,
+                      &size, &e));
+    OK(annotation_walk(f.notes, print, &t, &e));
+    ck_assert_str_eq(t.text, "");
+    put(&f, note(A_LONG, T, "long"), true);
+    put(&f, note(B, T, "b"), true);
+    put(&f, note(GLOBAL, T + 1, "global"), true);
+    put(&f, note(A, T + 2, "a"), true);
+    OK(annotation_walk(f.notes, print, &t, &e));
+    ck_assert_str_eq(t.text, "1356998401-0:global/;1356998402-0:a/;"
+                             "1356998400-0:b/;");
+    fixture_free(&f);
+}
+END_TEST
+
 TEST_MAIN("annotation", TEST(merges_and_overwrites), TEST(texts_of_failures),
           TEST(moments), TEST(bounds_size), LOOP(each_in_range, ranges),
           TEST(deletes_a_range), TEST(deletes_many), LOOP(lists_many, lists),
           TEST(lists_what_each_finds), TEST(survives_reopening),
           TEST(documented_bytes), TEST(damaged_bytes),
-          TEST(racing_merges_lose_nothing))
+          TEST(racing_merges_lose_nothing), TEST(walks_over_all))
