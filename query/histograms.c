@@ -33,7 +33,8 @@ struct run {
     struct fetch fetch;   /* the series, without points: for grouping */
     struct items *series; /* of each */
     size_t cap;
-    size_t seen;
+    size_t seen; /* series and histograms */
+    uint64_t points;
     struct error *e;
 };
 
@@ -80,6 +81,7 @@ take_histogram(void *ctx, int64_t ms, uint8_t codec, struct slice bytes,
     if (codec != job->codec)
         return error_set(e, ST_INVALID, "No codec found mapped to ID %u",
                          codec);
+    r->points++;
     atomic_fetch_add(&job->limits->points, 1);
     atomic_fetch_add(&job->limits->bytes, bytes.size);
     if (++r->seen % BETWEEN_CHECKS == 0)
@@ -510,8 +512,7 @@ histograms_run(const struct histograms_job *job, struct result_group **groups,
     for (size_t i = 0; i < g.groups_len && st == ST_OK; i++)
         st = answer_group(&r, &g, i, &out);
     stats->series = r.fetch.len;
-    for (size_t i = 0; i < r.fetch.len; i++)
-        stats->points += r.series[i].len;
+    stats->points = r.points;
     for (size_t i = 0; i < out.len; i++)
         stats->points_out += out.groups[i].dps.len;
     *groups = out.groups;

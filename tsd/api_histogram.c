@@ -9,6 +9,9 @@
  *
  * The answer goes out when they are in the journal; with ?sync, when they are
  * on the disk.
+ *
+ * The body is read twice, to check it and to store it, each time element by
+ * element, so that memory does not grow with it.
  */
 #include "config.h"
 
@@ -21,6 +24,8 @@
 #include "web/json.h"
 
 #define DETAILS_BYTES ((size_t)16 << 20)
+#define ELEMENT_BYTES ((size_t)4 << 20)
+#define ARENA_BYTES   ((size_t)64 << 20)
 
 /* One element of the body. */
 struct item {
@@ -32,9 +37,8 @@ struct item {
 
 struct job {
     const struct api *a;
-    struct arena *arena;
+    struct arena *arena; /* of one element */
     bool details, summary, sync;
-    struct item *items;
     size_t len, stored;
     bool broken; /* the store failed, not the client */
     struct buf errors;
@@ -147,6 +151,83 @@ read_item(struct job *j, const json_t *v, struct item *x)
            read_map(v, "buckets", &x->buckets) && has_good_maps(x);
 }
 
+/* -- elements -------------------------------------------------------------- */
+
+struct walk {
+    struct slice left;
+    bool array, started, done;
+};
+
+/* Where the element at the start of an array's rest ends: at a comma or at the
+ * array's end.  SIZE_MAX: nowhere. */
+static size_t
+element_end(struct slice s)
+{
+    size_t depth = 0;
+    bool in_string = false;
+
+    for (size_t i = 0; i < s.size; i++) {
+        uint8_t c = s.data[i];
+
+        if (in_string) {
+            if (c == '\\')
+                i++;
+            else if (c == '"')
+                in_string = false;
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '[' || c == '{') {
+            depth++;
+        } else if (depth == 0 && (c == ',' || c == ']')) {
+            return i;
+        } else if ((c == ']' || c == '}') && depth > 0) {
+            depth--;
+        }
+    }
+    return SIZE_MAX;
+}
+
+/* False at the end. */
+static bool
+next_element(struct walk *w, struct slice *out)
+{
+    size_t end;
+
+    if (w->done)
+        return false;
+    *out = w->left;
+    end = w->array ? element_end(w->left) : SIZE_MAX;
+    w->done = end == SIZE_MAX || w->left.data[end] == ']';
+    if (end != SIZE_MAX) {
+        out->size = end;
+        w->left = slice_of(w->left.data + end + 1, w->left.size - end - 1);
+    }
+    if (w->done && !w->started && w->array && end != SIZE_MAX &&
+        trim(*out).size == 0)
+        return false;
+    w->started = true;
+    return true;
+}
+
+static enum status
+open_element(struct job *j, const struct walk *w, struct slice text,
+             json_t **json, struct item *x, struct error *e)
+{
+    enum status st;
+
+    if (w->array && w->done && w->left.data == text.data)
+        return error_set(e, ST_INVALID, "the array does not end");
+    if (text.size > ELEMENT_BYTES)
+        return error_set(e, ST_LIMIT, "a histogram has more than %zu bytes",
+                         ELEMENT_BYTES);
+    arena_reset(j->arena);
+    st = json_parse(text, json, e);
+    if (st == ST_OK && !read_item(j, *json, x))
+        return error_set(e, ST_INVALID,
+                         "a member is of another type than it should be");
+    return st;
+}
+
 static bool
 refuse(struct http_reply *out, const char *message, const char *details)
 {
@@ -156,47 +237,44 @@ refuse(struct http_reply *out, const char *message, const char *details)
 
 /* All of it, before any is stored.  False after having answered. */
 static bool
-read_items(struct job *j, const json_t *body, struct http_reply *out)
+check_elements(struct job *j, struct walk w, struct http_reply *out)
 {
-    char text[96];
+    struct slice text;
 
-    j->len = json_is_array(body) ? json_array_size(body) : 1;
-    if (j->len == 0)
-        return refuse(out, "No datapoints found in content", NULL);
-    j->items = arena_array(j->arena, j->len, sizeof *j->items);
-    if (j->items == NULL) {
-        http_reply_error(out, 413, "The request is too large", NULL);
-        return false;
-    }
-    for (size_t i = 0; i < j->len; i++) {
-        const json_t *v = json_is_array(body) ? json_array_get(body, i) : body;
+    while (next_element(&w, &text)) {
+        json_t *json = NULL;
+        struct item x;
+        struct error e;
+        enum status st = open_element(j, &w, text, &json, &x, &e);
 
-        if (read_item(j, v, &j->items[i]))
-            continue;
-        (void)snprintf(text, sizeof text,
-                       "element %zu has a member of another type than it "
-                       "should",
-                       i);
-        return refuse(out, "Unable to parse the given JSON", text);
+        json_decref(json);
+        if (st == ST_LIMIT) {
+            http_reply_failure(out, &e);
+            return false;
+        }
+        if (st != ST_OK) {
+            (void)error_wrap(&e, st, "element %zu", j->len);
+            return refuse(out, "Unable to parse the given JSON", e.text);
+        }
+        j->len++;
     }
-    return true;
+    return j->len > 0 || refuse(out, "No datapoints found in content", NULL);
 }
 
 static bool
-read_body(struct job *j, struct slice body, json_t **json,
-          struct http_reply *out)
+open_body(struct slice body, struct walk *w, struct http_reply *out)
 {
     struct slice text = trim(body);
-    struct error e;
 
     if (text.size == 0)
         return refuse(out, "Missing request content", NULL);
     if (text.data[0] != '{' && text.data[0] != '[')
         return refuse(out, "The JSON must start as an object or an array",
                       NULL);
-    if (json_parse(body, json, &e) != ST_OK)
-        return refuse(out, "Unable to parse the given JSON", e.text);
-    return read_items(j, *json, out);
+    *w = (struct walk){ .left = text, .array = text.data[0] == '[' };
+    if (w->array)
+        w->left = slice_of(text.data + 1, text.size - 1);
+    return true;
 }
 
 /* -- tags ------------------------------------------------------------------ */
@@ -411,22 +489,36 @@ store_item(struct job *j, struct histogram_writer *w, const struct item *x,
     return st == ST_OK ? histogram_writer_add(w, &p, e) : st;
 }
 
+static void
+store_element(struct job *j, struct histogram_writer *w,
+              const struct walk *walk, struct slice text)
+{
+    json_t *json = NULL;
+    struct item x = { .json = NULL };
+    struct error e;
+    enum status st = open_element(j, walk, text, &json, &x, &e);
+
+    if (st == ST_OK)
+        st = store_item(j, w, &x, &e);
+    if (st == ST_OK)
+        j->stored++;
+    else
+        report(j, &x, st, &e);
+    json_decref(json);
+}
+
 /* False after having answered. */
 static bool
-store_items(struct job *j, struct http_reply *out)
+store_elements(struct job *j, struct walk walk, struct http_reply *out)
 {
     struct histogram_writer w;
+    struct slice text;
     struct error e;
     enum status st;
 
     histogram_writer_init(&w, j->a);
-    for (size_t i = 0; i < j->len; i++) {
-        st = store_item(j, &w, &j->items[i], &e);
-        if (st == ST_OK)
-            j->stored++;
-        else
-            report(j, &j->items[i], st, &e);
-    }
+    while (next_element(&walk, &text))
+        store_element(j, &w, &walk, text);
     st = histogram_writer_flush(&w, &e);
     if (st == ST_OK && (w.lsn > 0 || j->sync))
         st = store_commit(j->a->store, w.lsn, j->sync, &e);
@@ -468,16 +560,19 @@ void
 api_histogram(void *ctx, const struct http_request *r, struct http_reply *out)
 {
     struct job j = { .a = ctx,
-                     .arena = http_arena(r),
                      .details = http_has_param(r, "details"),
                      .summary = http_has_param(r, "summary"),
                      .sync = http_has_param(r, "sync") };
-    json_t *json = NULL;
+    struct walk w;
 
-    if (!j.a->histograms.on)
+    if (!j.a->histograms.on) {
         http_reply_error(out, 503, HISTOGRAMS_ARE_OFF, NULL);
-    else if (read_body(&j, http_body(r), &json, out) && store_items(&j, out))
+        return;
+    }
+    j.arena = arena_new(ARENA_BYTES);
+    if (open_body(http_body(r), &w, out) && check_elements(&j, w, out) &&
+        store_elements(&j, w, out))
         answer(&j, out);
-    json_decref(json);
+    arena_free(&j.arena);
     buf_fini(&j.errors);
 }

@@ -3,6 +3,7 @@
 
 #include "tsd/histogram_put.h"
 
+#include "base/counters.h"
 #include "storage/histogram_table.h"
 #include "tsd/put.h"
 #include "tsd/put_value.h"
@@ -82,6 +83,8 @@ histogram_writer_flush(struct histogram_writer *w, struct error *e)
 
     if (kv_batch_len(w->batch) > 0)
         st = store_write(w->a->store, w->batch, &lsn, e);
+    if (st == ST_OK)
+        counter_add(CNT_POINTS_ADDED, kv_batch_len(w->batch));
     kv_batch_clear(w->batch);
     if (lsn > w->lsn)
         w->lsn = lsn;

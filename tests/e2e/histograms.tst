@@ -57,6 +57,15 @@ POST /api/histogram?details [{"metric":"e.g","timestamp":1356998400,"tags":{"hos
 POST /api/histogram [{"metric":"e.no","timestamp":1356998400,"tags":{"host":"a"},"buckets":{"0,1":1}},{"metric":"e.no","tags":5}]
 = 400
 ~ "message":"Unable to parse the given JSON"
+POST /api/histogram [{"metric":"e.no","timestamp":1356998400,"tags":{"host":"a"},"buckets":{"0,1":1}}
+= 400
+~ "details":"element 0: the array does not end"
+POST /api/histogram [{"metric":"e.no","timestamp":1356998400,"tags":{"host":"a"},"buckets":{"0,1":1}},,{}]
+= 400
+~ "details":"element 1: the JSON text is empty"
+POST /api/histogram [ ]
+= 400
+~ "message":"No datapoints found in content"
 GET /api/suggest?type=metrics&q=e.no
 | []
 GET /api/histogram
