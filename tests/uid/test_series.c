@@ -583,10 +583,91 @@ START_TEST(racing_threads_enter_once)
 }
 END_TEST
 
+/* -- kinds ----------------------------------------------------------------- */
+
+static const char *
+resolve_kind(struct fixture *f, const char *kind_name, bool create)
+{
+    static char hex[2 * TSUID_MAX + 1];
+    const struct tag tag = TAG("host", "a");
+    uint8_t tsuid[TSUID_MAX];
+    uint64_t kind = 0;
+    series_ref ref = SERIES_REF_NONE;
+    size_t size = 0;
+
+    OK(series_kind(f->series, kind_name, create, &kind, &e));
+    OK(series_resolve_kind(f->series, &rules_all, kind, slice_str("m"), &tag, 1,
+                           &ref, tsuid, &size, &e));
+    for (size_t i = 0; i < size; i++)
+        (void)snprintf(hex + 2 * i, 3, "%02x", tsuid[i]);
+    return hex;
+}
+
+START_TEST(kinds_are_kept_and_hidden)
+{
+    struct fixture f = fixture_new_on_disk();
+    struct arena *a = arena_new(1 << 16);
+    const uint8_t rollup[] = { 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 1 };
+    struct slice tsuid = { rollup, sizeof rollup };
+    struct series_shape *shapes;
+    size_t len;
+    uint64_t none = 0, kind = 0;
+    bool exists = true;
+
+    ck_assert_str_eq(resolve_kind(&f, "x-sum", true),
+                     "000001000000000001000001000001");
+    ck_assert_str_eq(each(&f, 0, NULL, 9), "");
+    ck_assert_str_eq(shapes_text(&f, 1), "");
+    OK(series_exists(f.series, tsuid, &exists, &e));
+    ck_assert(!exists);
+    (void)resolve(&f, "m host=a");
+    ck_assert_str_eq(each(&f, 0, NULL, 9), "1:1=1;");
+    ck_assert_str_eq(shapes_text(&f, 1), "1:1;");
+    ck_assert_str_eq(resolve_kind(&f, "x-count", true),
+                     "000001000000000002000001000001");
+    OK(series_kind_shapes(f.series, 1, a, &shapes, &len, &e));
+    ck_assert_uint_eq(len, 1);
+    ck_assert_uint_eq(shapes[0].tagks[0], 0);
+    ck_assert_uint_eq(shapes[0].series, 2);
+    fixture_close(&f);
+    fixture_open(&f);
+    OK(series_kind(f.series, "x-count", false, &kind, &e));
+    ck_assert_uint_eq(kind, 2);
+    OK(series_kind(f.series, "x-max", false, &none, &e));
+    ck_assert_uint_eq(none, 0xffffff);
+    ck_assert_str_eq(resolve_kind(&f, "x-max", true),
+                     "000001000000000003000001000001");
+    arena_free(&a);
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(kinds_go_into_tsuids_and_out)
+{
+    const struct key_shape w = KEY_SHAPE_DEFAULT;
+    uint8_t bytes[TSUID_MAX] = { 0, 0, 7, 0, 0, 1, 0, 0, 2 }, out[TSUID_MAX];
+    size_t size = series_add_kind(&w, slice_of(bytes, 9), 5, out);
+    const uint8_t with[] = { 0, 0, 7, 0, 0, 0, 0, 0, 5, 0, 0, 1, 0, 0, 2 };
+
+    ck_assert_uint_eq(size, sizeof with);
+    ck_assert_mem_eq(out, with, sizeof with);
+    ck_assert(series_has_kind(&w, slice_of(out, size)));
+    ck_assert(!series_has_kind(&w, slice_of(bytes, 9)));
+    ck_assert_uint_eq(series_drop_kind(&w, slice_of(out, size), out), 9);
+    ck_assert_mem_eq(out, bytes, 9);
+    /* There is no room beside the most tags that there can be. */
+    for (size_t i = 0; i < KEY_MAX_TAGS; i++)
+        bytes[3 + 6 * i + 2] = (uint8_t)(i + 1);
+    ck_assert_uint_eq(
+        series_add_kind(&w, slice_of(bytes, 3 + 6 * KEY_MAX_TAGS), 5, out), 0);
+}
+END_TEST
+
 TEST_MAIN("series", TEST(tags_are_sorted_by_id), TEST(ids_follow_java),
           LOOP(refuses, refused), TEST(bounds_the_number_of_tags),
           TEST(rules_forbid_creation), TEST(odd_widths),
           TEST(shapes_count_series), TEST(many_shapes),
           TEST(exists_and_created), TEST(documented_bytes),
           TIMES(bad_records_are_refused, 4), TEST(each_by_metric_and_mask),
-          TEST(each_with_a_sparse_mask), TEST(racing_threads_enter_once))
+          TEST(each_with_a_sparse_mask), TEST(racing_threads_enter_once),
+          TEST(kinds_are_kept_and_hidden), TEST(kinds_go_into_tsuids_and_out))
