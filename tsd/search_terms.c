@@ -102,6 +102,9 @@ take_term(struct parser *p, struct error *e)
         return st;
     if (t.pattern.size == 0)
         return error_set(e, ST_INVALID, "a term of the search has no value");
+    if (t.pattern.size > SEARCH_PATTERN_MAX)
+        return error_set(e, ST_INVALID, "a term of more than %d bytes",
+                         SEARCH_PATTERN_MAX);
     if (p->out->len == SEARCH_TERMS_MAX)
         return error_set(e, ST_INVALID, "more than %d terms in a search",
                          SEARCH_TERMS_MAX);

@@ -22,6 +22,8 @@
 #include "base/slice.h"
 
 #define SEARCH_TERMS_MAX 64
+/* Bytes of a pattern: what is searched may be long, too. */
+#define SEARCH_PATTERN_MAX 1024
 
 struct search_term {
     struct slice field; /* empty: any */
@@ -36,7 +38,7 @@ struct search_terms {
 };
 
 /* ST_INVALID on OR, brackets, a quote without an end, a field without a value,
- * too many terms, and none. */
+ * too many terms, a long one, and none. */
 MUST_CHECK enum status search_parse(struct slice text, struct search_terms *out,
                                     struct error *e);
 

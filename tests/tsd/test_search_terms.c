@@ -120,6 +120,25 @@ START_TEST(too_many_terms)
 }
 END_TEST
 
+START_TEST(long_terms)
+{
+    char text[SEARCH_PATTERN_MAX + 1];
+    struct search_terms s;
+    struct error e = { 0 };
+
+    memset(text, '*', sizeof text);
+    ck_assert_int_eq(search_parse(slice_of(text, SEARCH_PATTERN_MAX), &s, &e),
+                     ST_OK);
+    search_begin(&s);
+    show(&s, "name", "x");
+    ck_assert(search_is_hit(&s));
+    ck_assert_int_eq(
+        search_parse(slice_of(text, SEARCH_PATTERN_MAX + 1), &s, &e),
+        ST_INVALID);
+    ck_assert_str_eq(e.text, "a term of more than 1024 bytes");
+}
+END_TEST
+
 TEST_MAIN("search_terms", TIMES(matches, sizeof cases / sizeof cases[0]),
           TIMES(refuses, sizeof refused / sizeof refused[0]),
-          TEST(too_many_terms))
+          TEST(too_many_terms), TEST(long_terms))
