@@ -35,6 +35,7 @@ struct run {
     size_t cap;
     size_t seen; /* series and histograms */
     uint64_t points;
+    struct kv_iter_counts counts;
     struct error *e;
 };
 
@@ -222,6 +223,7 @@ read_all(struct run *r)
         if (st == ST_OK)
             st = l.status;
     }
+    r->counts = kv_iter_counts(r->it);
     closed = kv_iter_close(&r->it, st == ST_OK ? r->e : NULL);
     return st != ST_OK ? st : closed;
 }
@@ -513,6 +515,10 @@ histograms_run(const struct histograms_job *job, struct result_group **groups,
         st = answer_group(&r, &g, i, &out);
     stats->series = r.fetch.len;
     stats->points = r.points;
+    stats->scan.rows = r.points;
+    stats->scan.keys = r.counts.steps;
+    stats->scan.seeks = r.counts.seeks;
+    stats->scan.bytes = r.counts.bytes;
     for (size_t i = 0; i < out.len; i++)
         stats->points_out += out.groups[i].dps.len;
     *groups = out.groups;
