@@ -38,6 +38,7 @@ struct api {
     /* Counts of what this struct does not know: the sockets. */
     uint64_t (*connections_open)(void *ctx);
     void *connections_ctx;
+    struct http_server *http; /* for its latencies */
 };
 
 /* Each serves the paths that tsd/routes.c gives it; ctx is the struct api. */

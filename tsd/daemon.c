@@ -384,7 +384,10 @@ start_http(struct daemon *d, struct error *e)
         .closed_ctx = d->listener,
     };
 
-    return http_server_start(&o, &d->http, e);
+    enum status st = http_server_start(&o, &d->http, e);
+
+    d->api.http = d->http; /* no socket was given to it yet */
+    return st;
 }
 
 static enum status

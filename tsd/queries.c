@@ -303,6 +303,18 @@ write_completed(const struct query_entry *e, size_t running, struct buf *b)
     buf_printf(b, "\"totalTime\":%.3f}}", (double)e->took_us / 1000);
 }
 
+size_t
+queries_running(struct queries *q)
+{
+    size_t len;
+
+    OBJ_CHECK(q, QUERIES_MAGIC);
+    lock_take(&q->lock);
+    len = q->running_len;
+    lock_drop(&q->lock);
+    return len;
+}
+
 void
 queries_write(struct queries *q, struct buf *b)
 {

@@ -44,6 +44,9 @@ void queries_end(struct queries *q, struct query_entry **entry,
                  unsigned http_status, const char *exception, size_t points,
                  int64_t now_ms);
 
+/* How many are under way. */
+size_t queries_running(struct queries *q);
+
 /* {"running":[..],"completed":[..]} */
 void queries_write(struct queries *q, struct buf *b);
 

@@ -4,6 +4,7 @@
 #include "tsd/stats.h"
 
 #include "base/counters.h"
+#include "tsd/queries.h"
 
 static void
 each_uid(const struct api *a, enum uid_kind kind, stats_found *found, void *ctx)
@@ -36,6 +37,59 @@ each_of_store(const struct api *a, stats_found *found, void *ctx)
     found(ctx, "series.total", "", series_total(a->series));
 }
 
+/* The process, in the place of a virtual machine. */
+static void
+each_of_process(stats_found *found, void *ctx)
+{
+    struct process_counts c = stats_process();
+
+    found(ctx, "jvm.thread.count", "", c.threads);
+    found(ctx, "jvm.ramused", "", c.resident_bytes);
+    found(ctx, "jvm.ramfree", "", c.free_bytes);
+}
+
+/* Of requests.  Graphs are not drawn here; who draws them at home finds 0. */
+static void
+each_latency(const struct api *a, stats_found *found, void *ctx)
+{
+    static const unsigned percents[] = { 50, 75, 90, 95 };
+    char name[40];
+
+    for (size_t i = 0; i < sizeof percents / sizeof percents[0]; i++) {
+        uint64_t ms =
+            a->http == NULL ? 0 : http_server_latency(a->http, percents[i]);
+
+        (void)snprintf(name, sizeof name, "http.latency_%upct", percents[i]);
+        found(ctx, name, "type=all", ms);
+        found(ctx, name, "type=graph", 0);
+        found(ctx, name, "type=gnuplot", 0);
+    }
+}
+
+/* OpenTSDB's counts of what cannot happen here, for those who ask for them. */
+static void
+each_absent(stats_found *found, void *ctx)
+{
+    static const struct {
+        const char *name, *tags;
+    } absent[] = {
+        { "rpc.received", "type=http_plugin" },
+        { "rpc.forbidden", "type=telnet" },
+        { "rpc.forbidden", "type=http" },
+        { "rpc.unauthorized", "type=telnet" },
+        { "rpc.unauthorized", "type=http" },
+        { "http.query.unauthorized", "" },
+        { "http.query.forbidden", "" },
+        { "http.graph.requests", "cache=disk" },
+        { "http.graph.requests", "cache=miss" },
+        { "uid.filter.rejected", "kind=raw" },
+        { "uid.filter.rejected", "kind=aggregate" },
+    };
+
+    for (size_t i = 0; i < sizeof absent / sizeof absent[0]; i++)
+        found(ctx, absent[i].name, absent[i].tags, 0);
+}
+
 void
 stats_each(const struct api *a, stats_found *found, void *ctx)
 {
@@ -49,6 +103,10 @@ stats_each(const struct api *a, stats_found *found, void *ctx)
     for (int k = 0; k < UID_KINDS; k++)
         each_uid(a, (enum uid_kind)k, found, ctx);
     each_of_store(a, found, ctx);
+    each_latency(a, found, ctx);
+    each_absent(found, ctx);
+    found(ctx, "query.count", "type=running", queries_running(a->queries));
+    each_of_process(found, ctx);
 }
 
 void

@@ -35,6 +35,35 @@ read_memory(unsigned long long *total, unsigned long long *resident)
     *resident = strtoull(end, NULL, 10) * page;
 }
 
+static uint64_t
+count_threads(void)
+{
+    DIR *d = opendir("/proc/self/task");
+    const struct dirent *one;
+    uint64_t n = 0;
+
+    while (d != NULL && (one = readdir(d)) != NULL)
+        n += one->d_name[0] != '.';
+    if (d != NULL)
+        (void)closedir(d);
+    return n;
+}
+
+struct process_counts
+stats_process(void)
+{
+    unsigned long long total, resident;
+    long pages = sysconf(_SC_AVPHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+
+    read_memory(&total, &resident);
+    return (struct process_counts){
+        .threads = count_threads(),
+        .resident_bytes = resident,
+        .free_bytes =
+            pages < 0 || size < 0 ? 0 : (uint64_t)pages * (uint64_t)size,
+    };
+}
+
 void
 stats_write_process(const struct api *a, struct buf *b)
 {

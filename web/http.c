@@ -385,3 +385,10 @@ http_server_counts(struct http_server *s)
         .bodies_bytes = atomic_load(&s->bodies),
     };
 }
+
+uint64_t
+http_server_latency(struct http_server *s, unsigned percent)
+{
+    OBJ_CHECK(s, HTTP_SERVER_MAGIC);
+    return latency_percentile(&s->latency, percent);
+}

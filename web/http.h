@@ -108,6 +108,9 @@ struct http_counts {
     uint64_t bodies_bytes;        /* held now */
 };
 struct http_counts http_server_counts(struct http_server *s);
+/* In ms: what 'percent' of all requests took at most, from their first line to
+ * their reply. */
+uint64_t http_server_latency(struct http_server *s, unsigned percent);
 
 /* -- the request ----------------------------------------------------------- */
 

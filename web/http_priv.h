@@ -28,6 +28,7 @@
 #include <stdatomic.h>
 #include <zlib.h>
 
+#include "base/latency.h"
 #include "base/lock.h"
 #include "base/obj.h"
 #include "web/http.h"
@@ -214,6 +215,7 @@ struct http_server {
     atomic_bool aborting; /* http_gone() is true for all */
     atomic_size_t bodies; /* bytes held for bodies */
     atomic_uint_fast64_t requests, errors, bytes_in, bytes_out;
+    struct latency latency; /* of requests, from first line to reply */
 };
 
 enum http_phase { PHASE_HEAD, PHASE_BODY, PHASE_AWAY, PHASE_DONE };

@@ -1,0 +1,22 @@
+! tsd.mode=ro
+# It reads; what would write is not there.
+GET /api/suggest?type=metrics
+= 200
+| []
+POST /api/put {"metric":"m","timestamp":1356998400,"value":1,"tags":{"host":"a"}}
+= 404
+~ "message":"Endpoint not found"
+POST /api/annotation {"startTime":1356998400}
+= 404
+GET /api/uid/assign?metric=m
+= 404
+> put m 1356998400 1 host=a
+< unknown command: put.  Try `help'.
+GET /
+= 200
+GET /api/version
+= 200
+GET /logs
+= 200
+GET /health
+= 200

@@ -1,0 +1,29 @@
+! tsd.mode=wo
+# It writes; what would read is not there.
+POST /api/put {"metric":"m","timestamp":1356998400,"value":1,"tags":{"host":"a"}}
+= 204
+> put m 1356998401 2 host=a
+GET /api/uid/assign?metric=n
+= 200
+GET /api/query?start=1356998400&m=sum:m
+= 404
+~ "message":"Endpoint not found"
+GET /api/query/last?timeseries=m
+= 404
+GET /api/suggest?type=metrics
+= 404
+GET /suggest?type=metrics
+= 404
+GET /api/search/lookup?m=m
+= 404
+GET /q?start=1356998400&m=sum:m&ascii
+= 404
+GET /
+= 404
+GET /api/version
+= 200
+GET /stats
+= 200
+~ tsd.datapoints.added
+GET /health
+= 200

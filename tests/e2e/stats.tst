@@ -1,0 +1,37 @@
+# OpenTSDB's names, here or not.
+GET /api/stats
+= 200
+~ {"metric":"tsd.http.latency_50pct",
+~ {"metric":"tsd.http.latency_95pct",
+~ "tags":{"type":"http_plugin",
+~ {"metric":"tsd.jvm.thread.count",
+~ {"metric":"tsd.uid.filter.rejected",
+POST /api/stats
+= 200
+GET /api/stats/jvm
+= 200
+~ "memory":{"objectsPendingFinalization":0,
+GET /api/stats/threads
+= 200
+~ "state":"RUNNABLE"
+GET /api/stats/region_clients
+= 200
+| []
+> stats
+<~ tsd.connectionmgr.connections
+
+# The log, and how much it tells.
+GET /logs
+= 200
+~ listening on
+GET /logs?json
+= 200
+~ listening on
+GET /logs?level=DEBUG
+= 200
+| Set the log level to DEBUG on 1 loggers.
+GET /logs?level=LOUD
+= 400
+~ Invalid level: &quot;LOUD&quot;
+GET /logs?level=INFO
+= 200
