@@ -9,6 +9,7 @@
  *     series directory   new series; held across one journal append
  *     annotations        changes one; held across one journal append
  *     metadata           changes one; held across one journal append
+ *     trees              changes one; held across one journal append
  *     store seal         one sealing, deletion or trim at a time
  *     store write        batches: the journal's order is the engine's
  *     head bucket        rows of one salt bucket

@@ -71,19 +71,9 @@ regexp_free(struct regexp **r)
     *r = NULL;
 }
 
-enum status
-regexp_find(const struct regexp *r, struct slice text, struct error *e)
+static enum status
+status_of(int n, struct error *e)
 {
-    static const uint8_t nothing[1] = { 0 };
-    pcre2_match_data *match;
-    int n;
-
-    OBJ_CHECK(r, REGEXP_MAGIC);
-    match = pcre2_match_data_create(1, NULL);
-    INSIST(match != NULL);
-    n = pcre2_match(r->code, text.data == NULL ? nothing : text.data, text.size,
-                    0, 0, match, r->limits);
-    pcre2_match_data_free(match);
     switch (n) {
     case PCRE2_ERROR_MATCHLIMIT:
     case PCRE2_ERROR_DEPTHLIMIT:
@@ -93,4 +83,53 @@ regexp_find(const struct regexp *r, struct slice text, struct error *e)
     default:
         return n >= 0 ? ST_OK : ST_NOT_FOUND;
     }
+}
+
+static int
+match_at(const struct regexp *r, struct slice text, size_t from,
+         pcre2_match_data *match)
+{
+    static const uint8_t nothing[1] = { 0 };
+
+    INSIST(match != NULL);
+    return pcre2_match(r->code, text.data == NULL ? nothing : text.data,
+                       text.size, from, 0, match, r->limits);
+}
+
+enum status
+regexp_find(const struct regexp *r, struct slice text, struct error *e)
+{
+    pcre2_match_data *match;
+    int n;
+
+    OBJ_CHECK(r, REGEXP_MAGIC);
+    match = pcre2_match_data_create(1, NULL);
+    n = match_at(r, text, 0, match);
+    pcre2_match_data_free(match);
+    return status_of(n, e);
+}
+
+enum status
+regexp_match(const struct regexp *r, struct slice text, size_t from,
+             struct slice *groups, size_t max, size_t *len, struct error *e)
+{
+    pcre2_match_data *match;
+    uint32_t captures = 0;
+    int n;
+
+    OBJ_CHECK(r, REGEXP_MAGIC);
+    match = pcre2_match_data_create_from_pattern(r->code, NULL);
+    n = match_at(r, text, from, match);
+    (void)pcre2_pattern_info(r->code, PCRE2_INFO_CAPTURECOUNT, &captures);
+    *len = (size_t)captures + 1;
+    for (size_t i = 0; n > 0 && i < *len && i < max; i++) {
+        const PCRE2_SIZE *at = pcre2_get_ovector_pointer(match) + 2 * i;
+        bool took_part = i < (size_t)n && at[0] != PCRE2_UNSET;
+
+        groups[i] = took_part && at[1] >= at[0]
+                        ? slice_of(text.data + at[0], at[1] - at[0])
+                        : slice_of(NULL, 0);
+    }
+    pcre2_match_data_free(match);
+    return status_of(n, e);
 }

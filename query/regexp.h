@@ -22,4 +22,11 @@ void regexp_free(struct regexp **r);
 MUST_CHECK enum status regexp_find(const struct regexp *r, struct slice text,
                                    struct error *e);
 
+/* The first match that starts at 'from' or later.  groups[0] is the whole of
+ * it, then come the expression's groups, '*len' in all, of which 'max' are
+ * stored; 'data' is NULL where a group took no part. */
+MUST_CHECK enum status regexp_match(const struct regexp *r, struct slice text,
+                                    size_t from, struct slice *groups,
+                                    size_t max, size_t *len, struct error *e);
+
 #endif

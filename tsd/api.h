@@ -23,6 +23,7 @@ struct api {
     struct engine *engine;
     struct annotations *annotations;
     struct metas *metas;
+    struct trees *trees;
     struct put_path *put;
     struct limits *limits;       /* what queries may read: tsd/limits.h */
     struct queries *queries;     /* those under way: tsd/queries.h */
@@ -64,6 +65,7 @@ http_serve api_serializers;
 http_serve api_static;
 http_serve api_stats;
 http_serve api_suggest;
+http_serve api_tree;
 http_serve api_tsmeta;
 http_serve api_uid;
 http_serve api_uidmeta;

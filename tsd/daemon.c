@@ -20,6 +20,7 @@
 #include "tsd/queries.h"
 #include "tsd/routes.h"
 #include "uid/annotation.h"
+#include "uid/tree.h"
 
 #define DAEMON_MAGIC FOURCC('D', 'A', 'E', 'M')
 
@@ -159,6 +160,7 @@ daemon_stop(struct daemon **dp, struct error *e)
     listener_close(&d->listener);
     engine_close(&a->engine);
     put_path_free(&a->put);
+    trees_close(&a->trees);
     metas_close(&a->metas);
     annotations_close(&a->annotations);
     series_close(&a->series);
@@ -257,8 +259,10 @@ open_names(struct daemon *d, struct error *e)
         st = series_open(a->store, a->uids, &a->series, e);
     if (st == ST_OK)
         annotations_open(a->store, &a->annotations);
-    if (st == ST_OK)
+    if (st == ST_OK) {
         metas_open(a->store, a->uids, a->series, &a->metas);
+        trees_open(a->store, &a->trees);
+    }
     return st;
 }
 

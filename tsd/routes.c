@@ -52,6 +52,7 @@ static const struct entry {
     { "/api/put", api_put_serve, HTTP_POST, IN_WO | API | PUT | WORKER },
     { "/api/rollup", api_rollup_serve, HTTP_POST, IN_WO | API | PUT | WORKER },
 
+    { "/api/tree", api_tree, ANY | HTTP_OVERRIDE, IN_WO | API | WORKER },
     { "/api/uid", api_uid, GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE,
       IN_WO | API | WORKER },
     { "/api/uid/tsmeta", api_tsmeta,
