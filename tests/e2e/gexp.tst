@@ -1,0 +1,48 @@
+# /api/query/gexp: functions over series.
+> put g.a 1356998400 6 host=a
+> put g.a 1356998460 -2 host=a
+> put g.a 1356998400 7 host=b
+> put g.a 1356998460 3 host=b
+> put g.b 1356998415 1.5 host=a
+> version
+<~ 
+<~ Built on
+GET /api/query/gexp?start=1356998400&end=1356998500&exp=scale(absolute(sum:g.a{host=a}),10)
+= 200
+| [{"metric":"g.a","tags":{"host":"a"},"aggregateTags":[],"dps":{"1356998400":60,"1356998460":20}}]
+# An alias names, and takes the tags away; values stay.
+GET /api/query/gexp?start=1356998400&end=1356998500&exp=alias(sum:g.a{host=*},n_@host)
+= 200
+| [{"metric":"n_a","tags":{},"aggregateTags":[],"dps":{"1356998400":6,"1356998460":-2}},{"metric":"n_b","tags":{},"aggregateTags":[],"dps":{"1356998400":7,"1356998460":3}}]
+# Operands of which one ends first are taken by time.
+GET /api/query/gexp?start=1356998400&end=1356998500&exp=sum(sum:g.a{host=a},sum:g.b{host=a})
+= 200
+| [{"metric":"g.a","tags":{"host":"a"},"aggregateTags":[],"annotations":[],"dps":{"1356998400":6.0,"1356998415":1.5,"1356998460":-2.0}}]
+GET /api/query/gexp?start=1356998400&end=1356998500&exp=highestMax(sum:g.a{host=*},5)
+= 200
+~ [{"metric":"g.a","tags":{"host":"b"}
+GET /api/query/gexp?start=1356998400&end=1356998500&exp=timeShift(sum:g.a{host=a},'1min')
+= 200
+~ "dps":{"1356998460":6}
+# A body says the same.
+POST /api/query/gexp {"start":"1356998400","end":1356998500,"exp":["movingAverage(sum:g.a{host=b},2)"],"msResolution":true}
+= 200
+| [{"metric":"g.a","tags":{"host":"b"},"aggregateTags":[],"dps":{"1356998400000":0.0,"1356998460000":5.0}}]
+GET /api/query/gexp?start=1356998400&exp=bogus(sum:g.a)
+= 400
+~ Function bogus has not been implemented
+GET /api/query/gexp?start=1356998400&exp=scale(sum:g.a,2
+= 400
+~ Failed to parse scale(sum:g.a,2
+GET /api/query/gexp?start=1356998400&end=1356998500&exp=difference(sum:g.a)
+= 400
+~ Must have 2 to 26 series, got 1 instead
+GET /api/query/gexp?start=1356998400
+= 400
+~ Missing sub queries
+GET /api/query/gexp
+= 400
+~ Missing parameter <code>start</code>
+POST /api/query/gexp [1]
+= 400
+~ The body must be a JSON object

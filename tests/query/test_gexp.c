@@ -1,0 +1,275 @@
+#include "config.h"
+
+#include "query/gexp.h"
+
+#include <math.h>
+
+#include "query/gexp_priv.h"
+#include "tests/harness.h"
+
+/* -- parsing --------------------------------------------------------------- */
+
+static const struct {
+    const char *text;
+    size_t nodes;
+    const char *metrics[4];
+} parsed[] = {
+    { "scale(sum:a,2)", 1, { "sum:a" } },
+    { " scale ( sum : a , 2 ) ", 1, { "sum:a" } },
+    { "scale(sum:1m-avg:rate:a.b/c{k=*, l = x|y},-1.5)",
+      1,
+      { "sum:1m-avg:rate:a.b/c{k=*,l=x|y}" } },
+    { "sum(scale(sum:a,2),absolute(sum:b))", 3, { "sum:a", "sum:b" } },
+    { "sum(sum:a,sum:b,sum:c)", 1, { "sum:a", "sum:b", "sum:c" } },
+    { "alias(sum:a,name_@host,x)", 1, { "sum:a" } },
+    { "movingAverage(sum:a,'5min')", 1, { "sum:a" } },
+    { "scale(2)", 1, { NULL } },
+    { "scale(sum:a,2) and what follows (", 1, { "sum:a" } },
+};
+
+START_TEST(parses)
+{
+    struct arena *a = arena_new(0);
+    struct gexp g = { 0 };
+    struct error e = { 0 };
+    enum status st = gexp_parse(slice_str(parsed[_i].text), a, &g, &e);
+
+    ck_assert_msg(st == ST_OK, "%s: %s", parsed[_i].text, e.text);
+    ck_assert_uint_eq(g.roots_len, 1);
+    ck_assert_uint_eq(g.nodes_len, parsed[_i].nodes);
+    ck_assert_uint_eq(g.roots[0], g.nodes_len - 1);
+    for (size_t i = 0; i < g.metrics_len; i++)
+        ck_assert_msg(slice_eq_str(g.metrics[i], parsed[_i].metrics[i]), "%.*s",
+                      SLICE_ARG(g.metrics[i]));
+    ck_assert(g.metrics_len == 4 || parsed[_i].metrics[g.metrics_len] == NULL);
+    arena_free(&a);
+}
+END_TEST
+
+static const struct {
+    const char *text, *why;
+} refused[] = {
+    { "", "Failed to parse " },
+    { "scale", "Failed to parse scale" },
+    { "scale(", "Failed to parse scale(" },
+    { "scale()", "Failed to parse scale()" },
+    { "scale(sum:a,2", "Failed to parse scale(sum:a,2" },
+    { "scale(sum:a 2)", "Failed to parse scale(sum:a 2)" },
+    { "scale(sum:a,,2)", "Failed to parse scale(sum:a,,2)" },
+    { "scale(sum:a,)", "Failed to parse scale(sum:a,)" },
+    { "sum:a", "Failed to parse sum:a" },
+    { "scale(a:b:c:d:e)", "Failed to parse scale(a:b:c:d:e)" },
+    { "scale(sum:a{k=v)", "Failed to parse scale(sum:a{k=v)" },
+    { "scale(sum:a{})", "Failed to parse scale(sum:a{})" },
+    { "scale(sum:a{k=f(x)})", "Failed to parse scale(sum:a{k=f(x)})" },
+    { "scale(sum:a{k=v*},2)", "Failed to parse scale(sum:a{k=v*},2)" },
+    { "scale(sum:\"a\")", "Failed to parse scale(sum:\"a\")" },
+    { "bogus(sum:a)", "Function bogus has not been implemented" },
+    { "SCALE(sum:a,2)", "Function SCALE has not been implemented" },
+    { "scale(bogus(sum:a),2)", "Function bogus has not been implemented" },
+};
+
+START_TEST(refuses)
+{
+    struct arena *a = arena_new(0);
+    struct gexp g = { 0 };
+    struct error e = { 0 };
+
+    ck_assert_int_eq(gexp_parse(slice_str(refused[_i].text), a, &g, &e),
+                     ST_INVALID);
+    ck_assert_str_eq(e.text, refused[_i].why);
+    arena_free(&a);
+}
+END_TEST
+
+START_TEST(depth_has_a_limit)
+{
+    for (int n = GEXP_DEPTH_MAX; n <= GEXP_DEPTH_MAX + 1; n++) {
+        struct arena *a = arena_new(0);
+        struct gexp g = { 0 };
+        char text[2048] = "";
+
+        for (int i = 0; i < n; i++)
+            strcat(text, "absolute(");
+        strcat(text, "sum:a");
+        for (int i = 0; i < n; i++)
+            strcat(text, ")");
+        ck_assert_int_eq(gexp_parse(slice_str(text), a, &g, NULL),
+                         n > GEXP_DEPTH_MAX ? ST_LIMIT : ST_OK);
+        arena_free(&a);
+    }
+}
+END_TEST
+
+/* -- functions ------------------------------------------------------------- */
+
+/* Series as texts: "0:1 60:2.5 120:nan", seconds and values; what has a point
+ * or a letter is a double. */
+static struct dps
+read_points(struct arena *a, const char *text)
+{
+    struct dps d = { 0 };
+    char value[32];
+    long ts;
+    int n;
+
+    ck_assert(gexp_new_points(a, 32, &d));
+    d.len = 0;
+    for (; sscanf(text, " %ld:%31s%n", &ts, value, &n) == 2; text += n) {
+        if (strpbrk(value, ".naief") == NULL)
+            gexp_put_int(&d, d.len, ts * 1000, strtoll(value, NULL, 10));
+        else
+            gexp_put_double(&d, d.len, ts * 1000, strtod(value, NULL));
+        d.len++;
+    }
+    return d;
+}
+
+static void
+write_points(const struct dps *d, char *out)
+{
+    *out = '\0';
+    for (size_t i = 0; i < d->len; i++) {
+        out += sprintf(out, "%s%lld:", i > 0 ? " " : "",
+                       (long long)d->ts_ms[i] / 1000);
+        if (gexp_is_int(d, i))
+            out += sprintf(out, "%lld", (long long)d->v[i].i);
+        else
+            out += sprintf(out, "%.6gf", d->v[i].d);
+    }
+}
+
+/* Each list of a call is one series, all with the same tags, but where 'apart'
+ * says otherwise; the range is 0 to 300 s. */
+static const struct {
+    const char *function;
+    const char *series[4];
+    const char *params[3];
+    const char *results[4]; /* or an error, after "!" */
+} calls[] = {
+    { "absolute", { "0:-1 60:2 120:-2.5" }, { 0 }, { "0:1 60:2 120:2.5f" } },
+    { "scale", { "0:-1 60:2.5" }, { "2" }, { "0:-2 60:5f" } },
+    { "scale", { "0:3 60:2" }, { "0.5" }, { "0:1.5f 60:1f" } },
+    { "scale", { "0:3 60:2.5" }, { "0" }, { "0:0 60:0f" } },
+    { "scale", { "0:3" }, { 0 }, { "!Missing scaling factor" } },
+    { "scale", { "0:3" }, { "x" }, { "!Unparseable scale factor value: x" } },
+    { "scale", { "0:3" }, { "1-" }, { "!Invalid parameter, must be" } },
+    { "alias", { "0:-3" }, { "x" }, { "0:-3" } },
+    { "alias", { "0:-3" }, { 0 }, { "!Missing the alias" } },
+    { "shift", { "0:1 60:2.5" }, { "'1min'" }, { "60:1 120:2.5f" } },
+    { "timeShift", { "0:1" }, { "'2h'" }, { "7200:1" } },
+    { "timeShift", { "0:1" }, { "'1week'" }, { "604800:1" } },
+    { "shift", { "0:1" }, { "'0s'" }, { "!timeshift <= 0" } },
+    { "shift", { "0:1" }, { "'1x'" }, { "!unknown time unit=x" } },
+    { "shift", { "0:1" }, { "'s'" }, { "!Invalid Parameter: 's'" } },
+    { "shift", { "0:1" }, { "5" }, { "!Invalid timeshift parameter" } },
+    { "movingAverage",
+      { "0:2 60:4 120:6 180:8" },
+      { "2" },
+      { "0:0f 60:3f 120:5f 180:7f" } },
+    { "movingAverage", { "0:2 60:4" }, { "3" }, { "0:0f 60:0f" } },
+    { "movingAverage",
+      { "0:2 60:nan 120:6 180:8" },
+      { "2" },
+      { "0:0f 60:0f 120:4f 180:7f" } },
+    { "movingAverage",
+      { "0:2 60:4 120:6 180:8" },
+      { "'2min'" },
+      { "0:0f 60:0f 120:5f 180:7f" } },
+    { "movingAverage",
+      { "-60:9 0:2 60:4 360:7" },
+      { "2" },
+      { "0:0f 60:3f" } }, /* the range alone */
+    { "movingAverage", { "0:1" }, { "0" }, { "!Moving average window must" } },
+    { "movingAverage", { "0:1" }, { "'1x'" }, { "!Unknown time unit=x in" } },
+    { "sum", { "0:1 60:2", "0:10 60:0.5" }, { 0 }, { "0:11f 60:2.5f" } },
+    { "difference", { "0:1", "0:10", "0:1" }, { 0 }, { "0:-10f" } },
+    { "multiply", { "0:3", "0:10" }, { 0 }, { "0:30f" } },
+    { "divide", { "0:3 60:1", "0:2 60:0" }, { 0 }, { "0:1.5f 60:0f" } },
+    { "sum", { "0:1 60:nan", "0:1 60:2" }, { 0 }, { "0:2f 60:2f" } },
+    /* Equally many are taken in pairs, whatever their times are. */
+    { "sum", { "0:1 60:2", "15:10 75:20" }, { 0 }, { "0:11f 60:22f" } },
+    /* Others by their times. */
+    { "sum", { "0:1 60:2 120:3", "60:10" }, { 0 }, { "0:1f 60:12f 120:3f" } },
+    { "sum", { "0:1", "" }, { 0 }, { "0:1f" } },
+    { "sum", { "0:1" }, { 0 }, { "!Must have 2 to 26 series, got 1" } },
+    { "highestMax", { "0:1 60:9", "0:5 60:6" }, { "1" }, { "0:1 60:9" } },
+    { "highestCurrent", { "0:9 60:1", "0:5 60:6" }, { "1" }, { "0:5 60:6" } },
+    { "highestMax",
+      { "60:1", "60:5", "60:3" },
+      { "9" },
+      { "60:5", "60:3", "60:1" } },
+    { "highestMax", { "0:1 60:2.5", "0:2" }, { "1" }, { "0:1 60:2.5f" } },
+    { "highestMax", { "0:1" }, { "0" }, { "!Top n value must be greater" } },
+    { "highestMax", { "0:1" }, { "-1" }, { "!Unparseable top n value: -1" } },
+    { "highestMax", { "600:1" }, { "1" }, { "!No series has a point" } },
+};
+
+static struct gexp_call
+make_call(struct arena *a, struct query *q, int i)
+{
+    struct gexp_list *lists = arena_array(a, 4, sizeof *lists);
+    struct slice *params = arena_array(a, 4, sizeof *params);
+    struct gexp_call c = { q, a, lists, 0, params, 0 };
+
+    *q = (struct query){ .start_ms = 0, .end_ms = 300000 };
+    for (; c.lists_len < 4 && calls[i].series[c.lists_len] != NULL;
+         c.lists_len++) {
+        struct gexp_series *s = arena_array(a, 1, sizeof *s);
+
+        s->dps = read_points(a, calls[i].series[c.lists_len]);
+        lists[c.lists_len] = (struct gexp_list){ s, 1 };
+    }
+    for (; c.params_len < 3 && calls[i].params[c.params_len] != NULL;
+         c.params_len++)
+        params[c.params_len] = slice_str(calls[i].params[c.params_len]);
+    return c;
+}
+
+START_TEST(calls_functions)
+{
+    struct arena *a = arena_new(0);
+    const struct gexp_named *f =
+        gexp_find_function(slice_str(calls[_i].function));
+    struct query q;
+    struct gexp_call c = make_call(a, &q, _i);
+    struct gexp_list out = { 0 };
+    struct error e = { 0 };
+    const char *const *want = calls[_i].results;
+    enum status st = f->run(&c, f->variant, &out, &e);
+
+    if (want[0][0] == '!') {
+        ck_assert_int_eq(st, ST_INVALID);
+        ck_assert_msg(strstr(e.text, want[0] + 1) == e.text, "%s", e.text);
+        arena_free(&a);
+        return;
+    }
+    ck_assert_msg(st == ST_OK, "%s", e.text);
+    for (size_t i = 0; i < out.len; i++) {
+        char text[1024];
+
+        ck_assert_ptr_nonnull(want[i]);
+        write_points(&out.series[i].dps, text);
+        ck_assert_str_eq(text, want[i]);
+    }
+    ck_assert(out.len == 4 || want[out.len] == NULL);
+    arena_free(&a);
+}
+END_TEST
+
+START_TEST(small_arenas_are_a_limit)
+{
+    for (size_t cap = 1000; cap < 40000; cap += 1999) {
+        struct arena *a = arena_new(cap);
+        struct gexp g = { 0 };
+        enum status st = gexp_parse(slice_str("scale(sum:a,2)"), a, &g, NULL);
+
+        ck_assert(st == ST_OK || st == ST_LIMIT);
+        arena_free(&a);
+    }
+}
+END_TEST
+
+TEST_MAIN("gexp", LOOP(parses, parsed), LOOP(refuses, refused),
+          TEST(depth_has_a_limit), LOOP(calls_functions, calls),
+          TEST(small_arenas_are_a_limit))
