@@ -89,15 +89,16 @@ struct exp_table {
 
 struct exp_plan; /* opaque */
 
-/* Finds what belongs to what, for all expressions. */
+/* Finds what belongs to what, for all expressions.  'gone' (may be NULL) is
+ * asked while they run whether the client still waits. */
 MUST_CHECK enum status exp_join(const struct exp_query *q,
                                 const struct query_result *result,
-                                struct uid_table *uids, struct arena *a,
+                                struct uid_table *uids, bool (*gone)(void *ctx),
+                                void *gone_ctx, struct arena *a,
                                 struct exp_plan **out, struct error *e);
 
 /* What an output shows, by its id; NULL when there is nothing of that name.
- * '*first_time' is false when the expression was shown before: it is empty
- * then. */
+ * An expression that was shown before is empty. */
 MUST_CHECK enum status exp_run(struct exp_plan *p, struct slice id,
                                const struct exp_table **out, bool *is_metric,
                                struct error *e);

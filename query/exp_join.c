@@ -89,31 +89,22 @@ find_query_tagks(struct exp_plan *p, struct uid_table *uids, size_t at,
 
 /* -- circles --------------------------------------------------------------- */
 
-/* Does a way lead from one node to another?  'uses' is a square of booleans. */
-static bool
-leads(const uint8_t *uses, size_t n, size_t from, size_t to)
+/* 'reaches' is a square of booleans: which nodes each one uses, by others too.
+ * One more use makes those that reach 'at' reach what 'to' does. */
+static void
+add_use(uint8_t *reaches, size_t n, size_t at, size_t to)
 {
-    bool seen[EXP_IDS_MAX] = { false };
-    size_t stack[EXP_IDS_MAX], len = 0;
-
-    stack[len++] = from;
-    seen[from] = true;
-    while (len > 0) {
-        size_t at = stack[--len];
-
-        if (at == to)
-            return true;
-        for (size_t i = 0; i < n; i++)
-            if (uses[at * n + i] != 0 && !seen[i]) {
-                seen[i] = true;
-                stack[len++] = i;
-            }
+    for (size_t i = 0; i < n; i++) {
+        if ((i != at && reaches[i * n + at] == 0) || reaches[i * n + to] != 0)
+            continue;
+        reaches[i * n + to] = 1;
+        for (size_t k = 0; k < n; k++)
+            reaches[i * n + k] |= reaches[to * n + k];
     }
-    return false;
 }
 
 static enum status
-note_uses(struct exp_plan *p, size_t at, uint8_t *uses, struct error *e)
+note_uses(struct exp_plan *p, size_t at, uint8_t *reaches, struct error *e)
 {
     size_t n = p->nodes_len, len;
     const struct exp_node *node = &p->nodes[at];
@@ -130,17 +121,17 @@ note_uses(struct exp_plan *p, size_t at, uint8_t *uses, struct error *e)
                              "Self referencing expression found: %.*s",
                              SLICE_ARG(node->x->id));
         to = (size_t)(used - p->nodes);
-        if (leads(uses, n, to, at))
+        if (reaches[to * n + at] != 0)
             return error_set(e, ST_INVALID, "Circular reference found: %.*s",
                              SLICE_ARG(node->x->id));
-        uses[at * n + to] = 1;
+        add_use(reaches, n, at, to);
     }
     return ST_OK;
 }
 
 /* Puts the nodes in an order in which none uses a later one. */
 static void
-sort_nodes(struct exp_plan *p, const uint8_t *uses)
+sort_nodes(struct exp_plan *p, const uint8_t *reaches)
 {
     size_t n = p->nodes_len, len = 0;
     bool done[EXP_IDS_MAX] = { false };
@@ -150,7 +141,7 @@ sort_nodes(struct exp_plan *p, const uint8_t *uses)
             bool ready = !done[i];
 
             for (size_t k = 0; k < n && ready; k++)
-                ready = uses[i * n + k] == 0 || done[k];
+                ready = reaches[i * n + k] == 0 || done[k];
             if (ready) {
                 done[i] = true;
                 p->order[len++] = i;
@@ -164,11 +155,11 @@ order_nodes(struct exp_plan *p, struct error *e)
 {
     size_t n = p->nodes_len, order[EXP_IDS_MAX];
     struct slice ids[EXP_IDS_MAX];
-    uint8_t *uses = arena_array(p->arena, n * n, 1);
+    uint8_t *reaches = arena_array(p->arena, n * n, 1);
     enum status st = ST_OK;
 
     p->order = arena_array(p->arena, n, sizeof *p->order);
-    if (uses == NULL || p->order == NULL)
+    if (reaches == NULL || p->order == NULL)
         return no_memory(e);
     for (size_t i = 0; i < n; i++) {
         order[i] = i;
@@ -176,9 +167,9 @@ order_nodes(struct exp_plan *p, struct error *e)
     }
     java_order(ids, n, order, n);
     for (size_t i = 0; i < n && st == ST_OK; i++)
-        st = note_uses(p, order[i], uses, e);
+        st = note_uses(p, order[i], reaches, e);
     if (st == ST_OK)
-        sort_nodes(p, uses);
+        sort_nodes(p, reaches);
     return st;
 }
 
@@ -309,8 +300,8 @@ join_node(struct exp_plan *p, struct exp_node *node, struct error *e)
 
 enum status
 exp_join(const struct exp_query *q, const struct query_result *result,
-         struct uid_table *uids, struct arena *a, struct exp_plan **out,
-         struct error *e)
+         struct uid_table *uids, bool (*gone)(void *ctx), void *gone_ctx,
+         struct arena *a, struct exp_plan **out, struct error *e)
 {
     struct exp_plan *p = arena_array(a, 1, sizeof *p);
     enum status st = ST_OK;
@@ -320,6 +311,8 @@ exp_join(const struct exp_query *q, const struct query_result *result,
         return no_memory(e);
     p->q = q;
     p->arena = a;
+    p->gone = gone;
+    p->gone_ctx = gone_ctx;
     p->metrics = arena_array(a, q->metrics_len, sizeof *p->metrics);
     p->query_tagks = arena_array(a, q->metrics_len, sizeof *p->query_tagks);
     p->nodes = arena_array(a, q->expressions_len, sizeof *p->nodes);

@@ -7,7 +7,8 @@
 
 #include <math.h>
 
-#define NEVER INT64_MAX
+#define NEVER               INT64_MAX
+#define ROWS_BETWEEN_CHECKS 64
 
 /* An operand being read. */
 struct feed {
@@ -223,6 +224,14 @@ count_rows(struct feed *feeds, size_t len, size_t *out, struct error *e)
 }
 
 static enum status
+may_go_on(const struct exp_plan *p, struct error *e)
+{
+    if (p->gone != NULL && p->gone(p->gone_ctx))
+        return error_set(e, ST_BUSY, "the client hung up");
+    return ST_OK;
+}
+
+static enum status
 run_node(struct exp_plan *p, struct exp_node *node, struct error *e)
 {
     size_t len = node->operands_len, cells;
@@ -245,6 +254,8 @@ run_node(struct exp_plan *p, struct exp_node *node, struct error *e)
     for (size_t i = 0; i < t->rows && st == ST_OK; i++) {
         ts[i] = feeds_next_time(feeds, len);
         st = feeds_step(feeds, len, ts[i], e);
+        if (st == ST_OK && i % ROWS_BETWEEN_CHECKS == 0)
+            st = may_go_on(p, e);
         if (st == ST_OK)
             st = run_row(node, feeds, ts[i], variables, values + i * t->len, e);
     }

@@ -12,7 +12,8 @@
  *
  * Owns:    everything lies in the arena that it was parsed into.
  * Threads: frozen once parsed.
- * Bounds:  EXPRESSION_SIZE_MAX bytes, EXPRESSION_DEPTH_MAX values held at once.
+ * Bounds:  EXPRESSION_SIZE_MAX bytes, EXPRESSION_NAMES_MAX names,
+ *          EXPRESSION_DEPTH_MAX values held at once.
  * Fails:   ST_INVALID; ST_LIMIT past the bounds or the arena.
  */
 #ifndef QUERY_EXPRESSION_H
@@ -22,6 +23,7 @@
 #include "base/error.h"
 
 #define EXPRESSION_SIZE_MAX  8192
+#define EXPRESSION_NAMES_MAX 1024
 #define EXPRESSION_DEPTH_MAX 200
 
 struct expression; /* opaque */

@@ -418,7 +418,10 @@ take_name(struct parser *p, struct slice name)
     }
     while (i < x->names_len && !slice_eq(x->names[i], name))
         i++;
-    if (i == x->names_len)
+    if (i == EXPRESSION_NAMES_MAX && p->st == ST_OK)
+        p->st = error_set(p->e, ST_LIMIT, "An expression of more than %d names",
+                          EXPRESSION_NAMES_MAX);
+    if (i == x->names_len && p->st == ST_OK)
         x->names[x->names_len++] = name;
     emit(p, (struct expression_step){ .op = OP_NAME, .name = i });
     p->want_value = false;

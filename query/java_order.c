@@ -3,6 +3,8 @@
 
 #include "query/java_order.h"
 
+#include "base/obj.h"
+
 /* One character of UTF-8, and how many bytes it has. */
 static uint32_t
 next_char(struct slice s, size_t at, size_t *size)
@@ -54,15 +56,18 @@ void
 java_order(const struct slice *names, size_t initial, size_t *order, size_t len)
 {
     uint32_t mask = (uint32_t)capacity_for(initial, len) - 1;
+    uint32_t buckets[JAVA_ORDER_MAX];
 
-    for (size_t i = 1; i < len; i++) {
+    INSIST(len <= JAVA_ORDER_MAX);
+    for (size_t i = 0; i < len; i++) {
+        uint32_t bucket = java_hash(names[order[i]]) & mask;
         size_t moved = order[i], at = i;
-        uint32_t bucket = java_hash(names[moved]) & mask;
 
-        while (at > 0 && (java_hash(names[order[at - 1]]) & mask) > bucket) {
+        for (; at > 0 && buckets[at - 1] > bucket; at--) {
             order[at] = order[at - 1];
-            at--;
+            buckets[at] = buckets[at - 1];
         }
         order[at] = moved;
+        buckets[at] = bucket;
     }
 }

@@ -13,8 +13,11 @@
 /* A map made for so many entries, of Java's default size otherwise. */
 #define JAVA_DEFAULT_SIZE 16
 
+#define JAVA_ORDER_MAX 1024
+
 /* 'order' lists 'len' indices of 'names' as they are put into a map that was
- * made with 'initial' as its size; it becomes how the map lists them. */
+ * made with 'initial' as its size; it becomes how the map lists them.  There
+ * are at most JAVA_ORDER_MAX. */
 void java_order(const struct slice *names, size_t initial, size_t *order,
                 size_t len);
 

@@ -82,14 +82,15 @@ static enum status
 run(struct work *w, struct parse_error *e)
 {
     struct buf *b = http_reply_body(w->out);
+    /* The engine takes any pointer; is_gone() reads it. */
+    void *gone_ctx = (void *)(uintptr_t)w->r;
     struct exp_plan *p;
-    enum status st =
-        engine_run(w->a->engine, &w->q.q, is_gone,
-                   /* The engine takes any pointer. */
-                   (void *)(uintptr_t)w->r, w->arena, &w->result, e);
+    enum status st = engine_run(w->a->engine, &w->q.q, is_gone, gone_ctx,
+                                w->arena, &w->result, e);
 
     if (st == ST_OK)
-        st = exp_join(&w->q, &w->result, w->a->uids, w->arena, &p, &e->message);
+        st = exp_join(&w->q, &w->result, w->a->uids, is_gone, gone_ctx,
+                      w->arena, &p, &e->message);
     if (st != ST_OK)
         return st;
     b->max = w->a->answer_bytes;
