@@ -21,7 +21,9 @@ $2"
 folders=
 for folder in */; do
     folder=${folder%/}
-    case $folder in build* | data | m4 | halite-* | node_modules) continue ;; esac
+    case $folder in _* | build* | data | m4 | halite-* | node_modules)
+        continue ;;
+    esac
     code=$(find "$folder" -name '*.[ch]' | head -n 1)
     test -z "$code" || folders="$folders $folder"
 done
