@@ -66,7 +66,7 @@ put_one(struct world *w, int i, int64_t ms, const int64_t *n)
     struct histogram h = { all, 0, 1, 2 };
     struct kv_batch *batch = kv_batch_new();
     struct buf bytes = BUF_INIT;
-    char host[8], dc[8];
+    char host[16], dc[8];
     struct tag tags[] = { { slice_str("host"), slice_str(host) },
                           { slice_str("dc"), slice_str(dc) } };
     uint8_t tsuid[TSUID_MAX];
@@ -181,7 +181,7 @@ tag_of(const struct result_group *g, const char *key)
 static bool
 belongs(enum group_of groups, const struct result_group *g, int series)
 {
-    char host[8], dc[8];
+    char host[16], dc[8];
 
     (void)snprintf(host, sizeof host, "h%d", series);
     (void)snprintf(dc, sizeof dc, "d%d", series % 2);
