@@ -97,11 +97,12 @@ header_parse(const uint8_t *header, uint32_t seal, size_t *length,
              uint8_t *type, uint32_t *crc)
 {
     uint8_t h[JOURNAL_RECORD_HEADER];
-    struct cursor c = cursor_of(slice_of(h, sizeof h));
+    struct cursor c;
     uint64_t stored;
 
     memcpy(h, header, sizeof h);
     journal_record_seal(h, seal); /* takes it off again */
+    c = cursor_of(slice_of(h, sizeof h));
     stored = cursor_u32(&c);
     *type = cursor_u8(&c);
     *crc = cursor_u32(&c);

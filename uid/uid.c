@@ -311,7 +311,7 @@ uid_suggest(struct uid_table *u, enum uid_kind kind, struct slice prefix,
     struct buf start = BUF_INIT;
     struct kv_iter *it;
     uint32_t created_s;
-    uint64_t id;
+    uint64_t id = 0;
     bool on;
     enum status st = ST_OK, closed;
 
