@@ -12,7 +12,7 @@
 #include "base/obj.h"
 #include "query/fetch.h"
 #include "query/group.h"
-#include "query/histograms.h"
+#include "query/numbers/histograms.h"
 #include "query/plan.h"
 #include "query/rollup.h"
 #include "storage/histogram_table.h"

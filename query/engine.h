@@ -15,8 +15,8 @@
 #ifndef QUERY_ENGINE_H
 #define QUERY_ENGINE_H
 
-#include "query/numbers.h"
-#include "query/parse.h"
+#include "query/numbers/numbers.h"
+#include "query/parse/parse.h"
 #include "query/rollup.h"
 #include "uid/series.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "query/numbers.h"
+#include "query/numbers/numbers.h"
 #include "query/rollup.h"
 
 static enum status

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "query/numbers.h"
+#include "query/numbers/numbers.h"
 
 /* A series with the values that it is grouped by. */
 struct keyed {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "query/numbers.h"
+#include "query/numbers/numbers.h"
 #include "query/rollup.h"
 
 #define LIST_LIMIT 200000

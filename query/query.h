@@ -12,9 +12,9 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "query/aggregator.h"
+#include "query/numbers/aggregator.h"
 #include "query/filter.h"
-#include "query/timezone.h"
+#include "query/numbers/timezone.h"
 
 enum fill_policy { FILL_NONE, FILL_ZERO, FILL_NAN, FILL_NULL, FILL_SCALAR };
 

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "base/mem.h"
-#include "query/parse.h"
+#include "query/parse/parse.h"
 
 #define HOUR_S 3600
 #define DAY_S  86400

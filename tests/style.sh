@@ -68,7 +68,9 @@ for file in $code; do
         complain "$file: config.h is not included first"
 done
 
-for folder in $folders; do
+# shellcheck disable=SC2086
+for folder in $folders $(find base storage uid query web tsd -mindepth 1 \
+    -type d ! -name .deps ! -name '.libs'); do
     test "$(grep -c . "$folder/README.md" 2>/dev/null)" -gt 3 2>/dev/null ||
         complain "$folder/README.md is missing, or no more than a heading"
 done

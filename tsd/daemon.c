@@ -14,7 +14,7 @@
 #include "base/obj.h"
 #include "query/engine.h"
 #include "query/rollup.h"
-#include "query/timezone.h"
+#include "query/numbers/timezone.h"
 #include "tsd/limits.h"
 #include "tsd/listener.h"
 #include "tsd/queries.h"

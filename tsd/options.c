@@ -7,7 +7,7 @@
 #include <getopt.h>
 
 #include "base/log.h"
-#include "query/timezone.h"
+#include "query/numbers/timezone.h"
 
 struct flag {
     const char *name;

@@ -8,8 +8,8 @@
 
 #include "base/log.h"
 #include "base/obj.h"
-#include "tsd/api_put.h"
-#include "tsd/histogram_put.h"
+#include "tsd/put/api_put.h"
+#include "tsd/put/histogram_put.h"
 #include "tsd/stats.h"
 #include "tsd/version.h"
 

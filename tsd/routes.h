@@ -7,8 +7,8 @@
 #ifndef TSD_ROUTES_H
 #define TSD_ROUTES_H
 
-#include "tsd/api.h"
-#include "tsd/put.h"
+#include "tsd/api/api.h"
+#include "tsd/put/put.h"
 #include "tsd/telnet.h"
 
 #define ROUTES_MAX        64

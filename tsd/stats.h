@@ -7,7 +7,7 @@
 #ifndef TSD_STATS_H
 #define TSD_STATS_H
 
-#include "tsd/api.h"
+#include "tsd/api/api.h"
 
 /* 'tags' is "type=all" or "". */
 typedef void stats_found(void *ctx, const char *name, const char *tags,

@@ -29,7 +29,7 @@
 
 #include <sys/socket.h>
 
-#include "tsd/put.h"
+#include "tsd/put/put.h"
 
 struct telnet; /* opaque */
 

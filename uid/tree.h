@@ -1,6 +1,6 @@
 /*
  * Trees: rules that sort series into branches by their names.  Kept here are
- * the definitions; branches are made when somebody asks (tsd/tree_view.h).
+ * the definitions; branches are made when somebody asks (tsd/tree/tree_view.h).
  * docs/FORMAT.md, "Trees".
  *
  *     <'t'> <tree:2>                     -> the definition

@@ -3,7 +3,7 @@
  *     <kind> <text>      'j': a whole request, else an expression */
 #include "config.h"
 
-#include "query/exp.h"
+#include "query/exp/exp.h"
 
 #include "base/cursor.h"
 #include "base/obj.h"

@@ -1,7 +1,7 @@
 /* Expressions of /api/query/gexp, and their functions on a few series. */
 #include "config.h"
 
-#include "query/gexp_priv.h"
+#include "query/exp/gexp_priv.h"
 
 #include "base/obj.h"
 

@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "base/obj.h"
-#include "tsd/histogram_text.h"
+#include "tsd/put/histogram_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

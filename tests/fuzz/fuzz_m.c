@@ -3,7 +3,7 @@
  *     <kind> <text> */
 #include "config.h"
 
-#include "query/parse.h"
+#include "query/parse/parse.h"
 
 #include "base/cursor.h"
 #include "base/obj.h"

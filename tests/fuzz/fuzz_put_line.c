@@ -4,7 +4,7 @@
 
 #include "base/obj.h"
 #include "tests/tsd/fake_ingest.h"
-#include "tsd/put.h"
+#include "tsd/put/put.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,8 +5,8 @@
 #include "base/obj.h"
 #include "query/rollup.h"
 #include "tests/tsd/fake_ingest.h"
-#include "tsd/put.h"
-#include "tsd/put_json.h"
+#include "tsd/put/put.h"
+#include "tsd/put/put_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

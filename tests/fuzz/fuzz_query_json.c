@@ -2,7 +2,7 @@
  * JSON again. */
 #include "config.h"
 
-#include "query/parse.h"
+#include "query/parse/parse.h"
 
 #include <jansson.h>
 

@@ -3,8 +3,8 @@
  *     <kind> <text> */
 #include "config.h"
 
-#include "query/parse.h"
-#include "query/timezone_priv.h"
+#include "query/parse/parse.h"
+#include "query/numbers/timezone_priv.h"
 
 #include "base/cursor.h"
 #include "base/obj.h"

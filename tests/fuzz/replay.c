@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void
 feed(const uint8_t *data, size_t size)
 {
-    uint8_t *copy = malloc(size == 0 ? 1 : size);
+    uint8_t *copy = calloc(1, size == 0 ? 1 : size);
 
     if (copy == NULL)
         abort();

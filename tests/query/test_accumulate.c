@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "query/accumulate.h"
+#include "query/numbers/accumulate.h"
 
 #include <math.h>
 #include <string.h>

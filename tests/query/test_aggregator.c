@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "query/aggregator.h"
+#include "query/numbers/aggregator.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "query/expression.h"
+#include "query/exp/expression.h"
 
 #include <math.h>
 

@@ -1,10 +1,10 @@
 #include "config.h"
 
-#include "query/gexp.h"
+#include "query/exp/gexp.h"
 
 #include <math.h>
 
-#include "query/gexp_priv.h"
+#include "query/exp/gexp_priv.h"
 #include "tests/harness.h"
 
 /* -- parsing --------------------------------------------------------------- */

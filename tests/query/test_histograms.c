@@ -2,7 +2,7 @@
  * random series against sums made one by one. */
 #include "config.h"
 
-#include "query/histograms.h"
+#include "query/numbers/histograms.h"
 
 #include <string.h>
 

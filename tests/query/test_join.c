@@ -1,8 +1,8 @@
 #include "config.h"
 
-#include "query/join.h"
+#include "query/exp/join.h"
 
-#include "query/java_order.h"
+#include "query/exp/java_order.h"
 #include "tests/harness.h"
 
 /* Series by their tags "1=1 2=3" and the keys on which they do not agree. */
@@ -177,8 +177,8 @@ static const struct {
 
 START_TEST(lists_as_java)
 {
-    struct slice names[6];
-    size_t order[6], len = 0;
+    struct slice names[6] = { 0 };
+    size_t order[6] = { 0 }, len = 0;
 
     for (; len < 6 && orders[_i].names[len] != NULL; len++) {
         names[len] = slice_str(orders[_i].names[len]);

@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "base/buf.h"
-#include "query/parse.h"
+#include "query/parse/parse.h"
 #include "query/show.h"
 #include "tests/harness.h"
 

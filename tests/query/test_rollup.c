@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "query/parse.h"
+#include "query/parse/parse.h"
 #include "tests/harness.h"
 #include "tests/tempdir.h"
 

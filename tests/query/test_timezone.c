@@ -2,8 +2,8 @@
  * from the steps that OpenTSDB takes with them. */
 #include "config.h"
 
-#include "query/timezone.h"
-#include "query/timezone_priv.h"
+#include "query/numbers/timezone.h"
+#include "query/numbers/timezone_priv.h"
 
 #include "base/buf.h"
 #include "tests/harness.h"

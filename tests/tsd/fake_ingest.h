@@ -1,7 +1,8 @@
 /*
- * What lies under tsd/put.h, in miniature: a series is its metric and sorted
- * tags as text, the store is a list of what was put.  A test may make the store
- * forget series, be busy, or fail.  Linked instead of uid/ and storage/.
+ * What lies under tsd/put/put.h, in miniature: a series is its metric and
+ * sorted tags as text, the store is a list of what was put.  A test may make
+ * the store forget series, be busy, or fail.  Linked instead of uid/ and
+ * storage/.
  */
 #ifndef TESTS_TSD_FAKE_INGEST_H
 #define TESTS_TSD_FAKE_INGEST_H

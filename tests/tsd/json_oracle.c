@@ -8,7 +8,7 @@
 
 #include "base/number.h"
 #include "base/obj.h"
-#include "tsd/put_json.h"
+#include "tsd/put/put_json.h"
 
 static bool
 is_scalar(const json_t *j)

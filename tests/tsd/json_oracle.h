@@ -1,4 +1,5 @@
-/* Jansson's opinion on a body for /api/put, against that of tsd/put_json.h. */
+/* Jansson's opinion on a body for /api/put, against that of tsd/put/put_json.h.
+ */
 #ifndef TESTS_TSD_JSON_ORACLE_H
 #define TESTS_TSD_JSON_ORACLE_H
 

@@ -1,7 +1,7 @@
 /* Histograms as clients write them. */
 #include "config.h"
 
-#include "tsd/histogram_text.h"
+#include "tsd/put/histogram_text.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-/* tsd/openapi.json tells the truth: what the routes serve is in it, what is in
- * it is served.  Each complaint says what to do. */
+/* tsd/api/openapi.json tells the truth: what the routes serve is in it, what is
+ * in it is served.  Each complaint says what to do. */
 #include "config.h"
 
 #include "tsd/routes.h"
@@ -35,7 +35,7 @@ read_document(const struct rig *g)
     ck_assert_msg(body != NULL && strstr(buf_cstr(&got), "200 OK") != NULL,
                   "no document: %s", buf_cstr(&got));
     doc = json_loads(body + 4, JSON_REJECT_DUPLICATES, &error);
-    ck_assert_msg(doc != NULL, "tsd/openapi.json:%d: %s", error.line,
+    ck_assert_msg(doc != NULL, "tsd/api/openapi.json:%d: %s", error.line,
                   error.text);
     buf_fini(&got);
     return doc;
@@ -99,7 +99,7 @@ check_method(const struct rig *g, const struct http_route *route,
             !described ||
                 !is_refused(g, methods[m].name, path,
                             methods[m].method == HTTP_GET ? NULL : "{}", &got),
-            "%s %s is in tsd/openapi.json, but not served: take it "
+            "%s %s is in tsd/api/openapi.json, but not served: take it "
             "out",
             methods[m].name, path);
     else if (any && methods[m].method != HTTP_GET)
@@ -108,20 +108,21 @@ check_method(const struct rig *g, const struct http_route *route,
                       methods[m].name);
     else if ((route->methods & methods[m].method) == 0)
         ck_assert_msg(!described,
-                      "%s %s is in tsd/openapi.json, but the table of "
+                      "%s %s is in tsd/api/openapi.json, but the table of "
                       "tsd/routes.c does not let it in: take it out",
                       methods[m].name, path);
     else if (strcmp(path, "/diediedie") == 0)
         ck_assert_msg(described, "describe GET /diediedie");
     else
-        ck_assert_msg(
-            is_refused(g, methods[m].name, path,
-                       methods[m].method == HTTP_GET ? NULL : "{}",
-                       &got) == !described,
-            "%s %s is %s tsd/openapi.json, but the server answers this; %s:\n"
-            "%.400s",
-            methods[m].name, path, described ? "in" : "not in",
-            described ? "take it out" : "describe it there", buf_cstr(&got));
+        ck_assert_msg(is_refused(g, methods[m].name, path,
+                                 methods[m].method == HTTP_GET ? NULL : "{}",
+                                 &got) == !described,
+                      "%s %s is %s tsd/api/openapi.json, but the server "
+                      "answers this; %s:\n"
+                      "%.400s",
+                      methods[m].name, path, described ? "in" : "not in",
+                      described ? "take it out" : "describe it there",
+                      buf_cstr(&got));
     buf_fini(&got);
 }
 
@@ -153,14 +154,14 @@ START_TEST(tells_what_is_served)
     for (size_t i = 0; i < routes.http_len; i++)
         ck_assert_msg(has_path_of(paths, &routes, &routes.http[i]),
                       "%s is in the table of tsd/routes.c, but not in "
-                      "tsd/openapi.json: describe it there",
+                      "tsd/api/openapi.json: describe it there",
                       routes.http[i].path);
     json_object_foreach(paths, path, item)
     {
         const struct http_route *route = route_of(&routes, path);
 
         ck_assert_msg(route != NULL,
-                      "%s is in tsd/openapi.json, but not in the table of "
+                      "%s is in tsd/api/openapi.json, but not in the table of "
                       "tsd/routes.c: take it out",
                       path);
         for (size_t m = 0; m < LEN(methods); m++)

@@ -1,10 +1,10 @@
 #include "config.h"
 
-#include "tsd/put.h"
+#include "tsd/put/put.h"
 
 #include "tests/harness.h"
 #include "tests/tsd/fake_ingest.h"
-#include "tsd/put_json.h"
+#include "tsd/put/put_json.h"
 
 struct bench {
     struct put_path *path;

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "tsd/put_cache.h"
+#include "tsd/put/put_cache.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "tsd/put_json.h"
+#include "tsd/put/put_json.h"
 
 #include "tests/harness.h"
 #include "tests/tsd/json_oracle.h"

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "tsd/query_json.h"
+#include "tsd/api/query_json.h"
 
 #include <math.h>
 

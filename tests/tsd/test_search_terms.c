@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "tsd/search_terms.h"
+#include "tsd/api/search_terms.h"
 
 #include "tests/harness.h"
 

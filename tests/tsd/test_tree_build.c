@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "tsd/tree_build.h"
+#include "tsd/tree/tree_build.h"
 
 #include "tests/harness.h"
 

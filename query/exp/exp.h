@@ -1,0 +1,106 @@
+/*
+ * /api/query/exp: metrics, and expressions over them and over one another.
+ *
+ *     exp_parse() -> engine_run(q) -> exp_join() -> exp_run(), for each output
+ *
+ * Owns:    everything lies in the arena, but what query_fini() releases.
+ * Threads: one at a time.
+ * Fails:   ST_INVALID with OpenTSDB's texts where it has some, ST_LIMIT.
+ */
+#ifndef QUERY_EXP_EXP_H
+#define QUERY_EXP_EXP_H
+
+#include "query/exp/expression.h"
+#include "query/exp/join.h"
+
+#define EXP_IDS_MAX 512 /* metrics and expressions, each */
+
+struct exp_fill {
+    bool given;
+    enum fill_policy policy;
+    double value;
+};
+
+/* NULL data: null, or absent. */
+struct exp_filter {
+    struct slice id;
+    struct exp_filter_tag {
+        struct slice type, tagk, text;
+        bool group_by;
+        enum filter_type kind;
+    } * tags;
+    size_t tags_len;
+    bool tags_given, explicit_tags;
+};
+
+struct exp_metric {
+    struct slice metric, id, filter, aggregator, time_offset;
+    struct exp_fill fill;
+    const struct sub_query *sub; /* of the query below */
+};
+
+struct exp_expression {
+    struct slice id, expr;
+    bool join_given, operator_given;
+    bool intersection, use_query_tags, include_agg_tags;
+    struct exp_fill fill; /* OpenTSDB reads it, and makes no use of it */
+    struct expression *parsed;
+};
+
+struct exp_output {
+    struct slice id, alias;
+};
+
+struct exp_query {
+    struct slice name;
+    bool time_given;
+    struct exp_time {
+        struct slice start, end, timezone, aggregator;
+        bool rate;
+        bool downsampler_given;
+        struct slice interval, downsample_aggregator;
+        struct exp_fill downsample_fill; /* only shown */
+    } time;
+    struct exp_filter *filters;
+    struct exp_metric *metrics;
+    struct exp_expression *expressions;
+    struct exp_output *outputs;
+    size_t filters_len, metrics_len, expressions_len, outputs_len;
+    bool filters_given, metrics_given, expressions_given, outputs_given;
+    struct query q; /* the metrics, for the engine */
+};
+
+/* On failure too, 'out->q' wants its query_fini(). */
+MUST_CHECK enum status exp_parse(struct slice body,
+                                 const struct parse_options *o, struct arena *a,
+                                 struct exp_query *out, struct parse_error *e);
+
+/* A metric's groups, or the series of an expression, with rows once it ran:
+ * 'values' has 'len' of them for each row. */
+struct exp_table {
+    const struct series_meta *series;
+    size_t len;
+    const struct result_group *groups; /* of a metric */
+    const int64_t *ts_ms;
+    const double *values;
+    size_t rows;
+    bool is_run;
+};
+
+struct exp_plan; /* opaque */
+
+/* Finds what belongs to what, for all expressions.  'gone' (may be NULL) is
+ * asked while they run whether the client still waits. */
+MUST_CHECK enum status exp_join(const struct exp_query *q,
+                                const struct query_result *result,
+                                struct uid_table *uids, bool (*gone)(void *ctx),
+                                void *gone_ctx, struct arena *a,
+                                struct exp_plan **out, struct error *e);
+
+/* What an output shows, by its id; NULL when there is nothing of that name.
+ * An expression that was shown before is empty. */
+MUST_CHECK enum status exp_run(struct exp_plan *p, struct slice id,
+                               const struct exp_table **out, bool *is_metric,
+                               struct error *e);
+
+#endif

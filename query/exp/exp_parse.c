@@ -1,0 +1,683 @@
+/* The request of /api/query/exp, and what OpenTSDB checks of it, in its order
+ * and words.  It says only which part is wrong; why comes as details here. */
+#include "config.h"
+
+#include "query/exp/exp.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/number.h"
+#include "query/exp/java_order.h"
+#include "query/parse/parse_priv.h"
+#include "query/parse/reader.h"
+
+#define MEMBER(type, name, f, m)   \
+    {                              \
+        name, f, offsetof(type, m) \
+    }
+
+static enum status check(struct exp_query *q, const struct parse_options *o,
+                         struct arena *a, struct parse_error *e);
+static enum status build(struct exp_query *q, const struct parse_options *o,
+                         struct arena *a, struct parse_error *e);
+
+/* -- reading --------------------------------------------------------------- */
+
+static void
+read_double(struct reader *r, const char *name, json_t *v, void *to)
+{
+    double *out = to;
+    struct slice text;
+
+    if (json_is_number(v) || json_is_null(v)) {
+        *out = json_number_value(v);
+        return;
+    }
+    reader_text(r, name, v, &text);
+    if (r->st != ST_OK)
+        return;
+    if (slice_eq_str(text, "NaN"))
+        *out = NAN;
+    else if (slice_eq_str(text, "Infinity") || slice_eq_str(text, "-Infinity"))
+        *out = text.data[0] == '-' ? -INFINITY : INFINITY;
+    else if (text.size == 0)
+        *out = 0;
+    else if (!number_parse_double(text, out))
+        reader_fail(r, "'%s' must be a number", name);
+}
+
+/* Numbers that stand for what the policy says; others are refused. */
+static void
+settle_fill(struct reader *r, struct exp_fill *f)
+{
+    if (f->policy == FILL_SCALAR)
+        return;
+    if (f->policy == FILL_ZERO) {
+        if (f->value != 0)
+            reader_fail(r, "The value for ZERO must be 0");
+        return;
+    }
+    if (f->value != 0 && !isnan(f->value))
+        reader_fail(r, f->policy == FILL_NULL
+                           ? "The value for NULL must be 0"
+                           : "The value for NONE and NAN must be NaN");
+    f->value = NAN;
+}
+
+static void
+read_fill(struct reader *r, const char *name, json_t *v, void *to)
+{
+    static const char *const policies[] = { "none", "zero", "nan", "null",
+                                            "scalar" };
+    struct fill_texts {
+        struct slice policy;
+        double value;
+    } t = { { NULL, 0 }, 0 };
+    const struct member members[] = {
+        MEMBER(struct fill_texts, "policy", reader_text, policy),
+        MEMBER(struct fill_texts, "value", read_double, value),
+    };
+    struct exp_fill *out = to;
+    size_t i = 0;
+
+    *out = (struct exp_fill){ .given = !json_is_null(v) };
+    if (!out->given)
+        return;
+    reader_object(r, name, v, members, 2, true, &t);
+    out->value = t.value;
+    if (t.policy.data == NULL) {
+        out->policy = t.value == 0     ? FILL_ZERO
+                      : isnan(t.value) ? FILL_NAN
+                                       : FILL_SCALAR;
+        return;
+    }
+    while (i < 5 && !parse_equals(t.policy, policies[i]))
+        i++;
+    out->policy = (enum fill_policy)i;
+    if (i == 5)
+        reader_fail(r, "Unrecognized fill policy: %.*s", SLICE_ARG(t.policy));
+    else
+        settle_fill(r, out);
+}
+
+static void
+read_operator(struct reader *r, const char *name, json_t *v, void *to)
+{
+    struct exp_expression *out = to;
+    struct slice text;
+
+    reader_text(r, name, v, &text);
+    if (r->st != ST_OK)
+        return;
+    out->operator_given = text.data != NULL;
+    out->intersection = parse_equals(text, "intersection");
+    if (out->operator_given && !out->intersection &&
+        !parse_equals(text, "union"))
+        reader_fail(r, "Unrecognized set operator: %.*s", SLICE_ARG(text));
+}
+
+static void
+read_join(struct reader *r, const char *name, json_t *v, void *to)
+{
+    static const struct member members[] = {
+        { "operator", read_operator, 0 },
+        MEMBER(struct exp_expression, "useQueryTags", reader_bool,
+               use_query_tags),
+        MEMBER(struct exp_expression, "includeAggTags", reader_bool,
+               include_agg_tags),
+    };
+    struct exp_expression *out = to;
+
+    out->join_given = !json_is_null(v);
+    if (out->join_given)
+        reader_object(r, name, v, members, 3, true, out);
+}
+
+static void
+read_downsampler(struct reader *r, const char *name, json_t *v, void *to)
+{
+    static const struct member members[] = {
+        MEMBER(struct exp_time, "interval", reader_text, interval),
+        MEMBER(struct exp_time, "aggregator", reader_text,
+               downsample_aggregator),
+        MEMBER(struct exp_time, "fillPolicy", read_fill, downsample_fill),
+    };
+    struct exp_time *out = to;
+
+    out->downsampler_given = !json_is_null(v);
+    if (out->downsampler_given)
+        reader_object(r, name, v, members, 3, true, out);
+}
+
+static void
+read_time(struct reader *r, const char *name, json_t *v, void *to)
+{
+    static const struct member members[] = {
+        MEMBER(struct exp_time, "start", reader_text, start),
+        MEMBER(struct exp_time, "end", reader_text, end),
+        MEMBER(struct exp_time, "timezone", reader_text, timezone),
+        MEMBER(struct exp_time, "aggregator", reader_text, aggregator),
+        MEMBER(struct exp_time, "rate", reader_bool, rate),
+        { "downsampler", read_downsampler, 0 },
+    };
+    struct exp_query *q = to;
+
+    q->time_given = !json_is_null(v);
+    if (q->time_given)
+        reader_object(r, name, v, members, 6, true, &q->time);
+}
+
+/* Room for the elements of an array; false for null, and when it failed. */
+static bool
+begin_list(struct reader *r, const char *name, json_t *v, size_t size,
+           void **out, bool *given)
+{
+    *given = !json_is_null(v);
+    if (!*given)
+        return false;
+    if (!json_is_array(v)) {
+        reader_fail(r, "'%s' must be an array", name);
+        return false;
+    }
+    if (json_array_size(v) > EXP_IDS_MAX && r->st == ST_OK)
+        r->st =
+            parse_fail(r->e, error_set(&r->e->message, ST_LIMIT,
+                                       "more than %d %s", EXP_IDS_MAX, name));
+    if (r->st == ST_OK)
+        *out = reader_array(r, json_array_size(v), size);
+    return r->st == ST_OK;
+}
+
+static void
+read_filter_tags(struct reader *r, const char *name, json_t *v, void *to)
+{
+    static const struct member members[] = {
+        MEMBER(struct exp_filter_tag, "type", reader_text, type),
+        MEMBER(struct exp_filter_tag, "tagk", reader_text, tagk),
+        MEMBER(struct exp_filter_tag, "filter", reader_text, text),
+        MEMBER(struct exp_filter_tag, "groupBy", reader_bool, group_by),
+        MEMBER(struct exp_filter_tag, "group_by", reader_bool, group_by),
+    };
+    struct exp_filter *f = to;
+    void *list = NULL;
+    size_t i;
+    json_t *item;
+
+    f->tags_len = 0;
+    if (!begin_list(r, name, v, sizeof *f->tags, &list, &f->tags_given))
+        return;
+    f->tags = list;
+    json_array_foreach(v, i, item)
+    {
+        struct exp_filter_tag *t = &f->tags[f->tags_len++];
+        struct filter made = { 0 };
+        struct error why;
+
+        reader_object(r, name, item, members, 5, true, t);
+        if (r->st != ST_OK)
+            return;
+        if (filter_make(r->arena, t->type, t->tagk, t->text, t->group_by, &made,
+                        &why) != ST_OK)
+            reader_fail(r, "%s", why.text);
+        t->kind = made.type;
+        filter_fini(&made);
+    }
+}
+
+static void
+read_filters(struct reader *r, const char *name, json_t *v, void *to)
+{
+    static const struct member members[] = {
+        MEMBER(struct exp_filter, "id", reader_text, id),
+        { "tags", read_filter_tags, 0 },
+        MEMBER(struct exp_filter, "explicitTags", reader_bool, explicit_tags),
+    };
+    struct exp_query *q = to;
+    void *list = NULL;
+    size_t i;
+    json_t *item;
+
+    q->filters_len = 0;
+    if (!begin_list(r, name, v, sizeof *q->filters, &list, &q->filters_given))
+        return;
+    q->filters = list;
+    json_array_foreach(v, i, item) reader_object(
+        r, name, item, members, 3, true, &q->filters[q->filters_len++]);
+}
+
+static void
+read_metrics(struct reader *r, const char *name, json_t *v, void *to)
+{
+    static const struct member members[] = {
+        MEMBER(struct exp_metric, "metric", reader_text, metric),
+        MEMBER(struct exp_metric, "id", reader_text, id),
+        MEMBER(struct exp_metric, "filter", reader_text, filter),
+        MEMBER(struct exp_metric, "aggregator", reader_text, aggregator),
+        MEMBER(struct exp_metric, "timeOffset", reader_text, time_offset),
+        MEMBER(struct exp_metric, "fillPolicy", read_fill, fill),
+    };
+    struct exp_query *q = to;
+    void *list = NULL;
+    size_t i;
+    json_t *item;
+
+    q->metrics_len = 0;
+    if (!begin_list(r, name, v, sizeof *q->metrics, &list, &q->metrics_given))
+        return;
+    q->metrics = list;
+    json_array_foreach(v, i, item) reader_object(
+        r, name, item, members, 6, true, &q->metrics[q->metrics_len++]);
+}
+
+static void
+read_expressions(struct reader *r, const char *name, json_t *v, void *to)
+{
+    static const struct member members[] = {
+        MEMBER(struct exp_expression, "id", reader_text, id),
+        MEMBER(struct exp_expression, "expr", reader_text, expr),
+        MEMBER(struct exp_expression, "fillPolicy", read_fill, fill),
+        { "join", read_join, 0 },
+    };
+    struct exp_query *q = to;
+    void *list = NULL;
+    size_t i;
+    json_t *item;
+
+    q->expressions_len = 0;
+    if (!begin_list(r, name, v, sizeof *q->expressions, &list,
+                    &q->expressions_given))
+        return;
+    q->expressions = list;
+    json_array_foreach(v, i, item)
+    {
+        struct exp_expression *x = &q->expressions[q->expressions_len++];
+
+        x->include_agg_tags = true;
+        reader_object(r, name, item, members, 4, true, x);
+    }
+}
+
+static void
+read_outputs(struct reader *r, const char *name, json_t *v, void *to)
+{
+    static const struct member members[] = {
+        MEMBER(struct exp_output, "id", reader_text, id),
+        MEMBER(struct exp_output, "alias", reader_text, alias),
+    };
+    struct exp_query *q = to;
+    void *list = NULL;
+    size_t i;
+    json_t *item;
+
+    q->outputs_len = 0;
+    if (!begin_list(r, name, v, sizeof *q->outputs, &list, &q->outputs_given))
+        return;
+    q->outputs = list;
+    json_array_foreach(v, i, item) reader_object(
+        r, name, item, members, 2, true, &q->outputs[q->outputs_len++]);
+}
+
+enum status
+exp_parse(struct slice body, const struct parse_options *o, struct arena *a,
+          struct exp_query *out, struct parse_error *e)
+{
+    static const struct member members[] = {
+        MEMBER(struct exp_query, "name", reader_text, name),
+        { "time", read_time, 0 },
+        { "filters", read_filters, 0 },
+        { "metrics", read_metrics, 0 },
+        { "expressions", read_expressions, 0 },
+        { "outputs", read_outputs, 0 },
+    };
+    struct reader r = { a, e, ST_OK };
+    json_t *root;
+    enum status st;
+
+    *out = (struct exp_query){ 0 };
+    e->details[0] = '\0';
+    if (body.size == 0)
+        return error_set(&e->message, ST_INVALID,
+                         "Incoming data was null or empty");
+    root = reader_load(&r, body);
+    if (root == NULL)
+        return r.st;
+    reader_object(&r, "the query", root, members, 6, true, out);
+    json_decref(root);
+    st = r.st == ST_OK ? check(out, o, a, e) : r.st;
+    return st == ST_OK ? build(out, o, a, e) : st;
+}
+
+/* -- checking -------------------------------------------------------------- */
+
+/* "Invalid metric at index 0", and why. */
+static enum status invalid(struct parse_error *e, const struct error *why,
+                           const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+static enum status
+invalid(struct parse_error *e, const struct error *why, const char *fmt, ...)
+{
+    struct error copy = *why;
+    char text[128];
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    (void)snprintf(e->details, sizeof e->details, "%s", copy.text);
+    return error_set(&e->message, copy.status, "%s", text);
+}
+
+static enum status
+check_id(struct slice id, const char *missing, struct error *e)
+{
+    if (id.size == 0)
+        return error_set(e, ST_INVALID, "%s", missing);
+    for (size_t i = 0; i < id.size; i++) {
+        uint8_t c = id.data[i];
+
+        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+              (c >= 'A' && c <= 'Z') || c >= 0x80))
+            return error_set(e, ST_INVALID,
+                             "Invalid id (\"%.*s\"): illegal character: %c",
+                             SLICE_ARG(id), c >= ' ' ? c : '?');
+    }
+    if (id.size == 1 && id.data[0] >= '0' && id.data[0] <= '9')
+        return error_set(e, ST_INVALID, "The ID cannot be an integer");
+    return ST_OK;
+}
+
+static enum status
+check_aggregator(struct slice name, struct error *e)
+{
+    if (name.size == 0)
+        return error_set(e, ST_INVALID, "Missing or empty aggregator");
+    if (aggregator_find(name) == NULL)
+        return error_set(e, ST_INVALID, "Invalid aggregator");
+    return ST_OK;
+}
+
+static enum status
+check_time(const struct exp_time *t, struct error *e)
+{
+    enum status st = ST_OK;
+
+    if (t->start.size == 0)
+        return error_set(e, ST_INVALID, "missing or empty start");
+    if (t->downsampler_given && t->interval.size == 0)
+        return error_set(e, ST_INVALID, "Missing or empty interval");
+    if (t->downsampler_given)
+        st = check_aggregator(t->downsample_aggregator, e);
+    return st == ST_OK ? check_aggregator(t->aggregator, e) : st;
+}
+
+static enum status
+check_metric(const struct exp_metric *m, const struct parse_options *o,
+             struct error *e)
+{
+    int64_t unused;
+    enum status st;
+
+    if (m->metric.size == 0)
+        return error_set(e, ST_INVALID, "missing or empty metric");
+    st = check_id(m->id, "missing or empty id", e);
+    if (st == ST_OK && m->time_offset.data != NULL)
+        st = parse_time(m->time_offset, o->now_ms, timezone_utc(), &unused, e);
+    if (st == ST_OK && m->aggregator.size > 0)
+        st = check_aggregator(m->aggregator, e);
+    return st;
+}
+
+static enum status
+check_expression(struct exp_expression *x, struct arena *a, struct error *e)
+{
+    enum status st = check_id(x->id, "missing or empty id", e);
+
+    if (st == ST_OK && x->expr.size == 0)
+        st = error_set(e, ST_INVALID, "missing or empty expr");
+    if (st == ST_OK)
+        st = expression_parse(x->expr, a, &x->parsed, e);
+    if (!x->join_given)
+        x->operator_given = true;
+    return st;
+}
+
+static bool
+has_metric(const struct exp_query *q, size_t len, struct slice id)
+{
+    for (size_t i = 0; i < len; i++)
+        if (slice_eq(q->metrics[i].id, id))
+            return true;
+    return false;
+}
+
+static bool
+has_expression(const struct exp_query *q, size_t len, struct slice id)
+{
+    for (size_t i = 0; i < len; i++)
+        if (slice_eq(q->expressions[i].id, id))
+            return true;
+    return false;
+}
+
+static const struct exp_filter *
+find_filter(const struct exp_query *q, size_t len, struct slice id)
+{
+    for (size_t i = 0; i < len; i++)
+        if (slice_eq(q->filters[i].id, id))
+            return &q->filters[i];
+    return NULL;
+}
+
+static enum status
+check_ids(const struct exp_query *q, struct error *e)
+{
+    for (size_t i = 0; i < q->metrics_len; i++)
+        if (has_metric(q, i, q->metrics[i].id))
+            return error_set(e, ST_INVALID, "duplicated metric id: %.*s",
+                             SLICE_ARG(q->metrics[i].id));
+    for (size_t i = 0; i < q->filters_len; i++)
+        if (find_filter(q, i, q->filters[i].id) != NULL)
+            return error_set(e, ST_INVALID, "duplicated filter id: %.*s",
+                             SLICE_ARG(q->filters[i].id));
+    for (size_t i = 0; i < q->expressions_len; i++) {
+        struct slice id = q->expressions[i].id;
+
+        if (has_metric(q, q->metrics_len, id) || has_expression(q, i, id))
+            return error_set(e, ST_INVALID,
+                             "Duplicated variable or expression id: %.*s",
+                             SLICE_ARG(id));
+    }
+    return ST_OK;
+}
+
+static enum status
+check_parts(struct exp_query *q, const struct parse_options *o, struct arena *a,
+            struct parse_error *e)
+{
+    struct error why;
+
+    for (size_t i = 0; i < q->metrics_len; i++)
+        if (check_metric(&q->metrics[i], o, &why) != ST_OK)
+            return invalid(e, &why, "Invalid metric at index %zu", i);
+    for (size_t i = 0; i < q->filters_len; i++)
+        if (check_id(q->filters[i].id, "Missing or empty id", &why) != ST_OK)
+            return invalid(e, &why, "Invalid filter at index %zu", i);
+    for (size_t i = 0; i < q->expressions_len; i++)
+        if (check_expression(&q->expressions[i], a, &why) != ST_OK)
+            return invalid(e, &why, "Invalid expression at index %zu", i);
+    return ST_OK;
+}
+
+/* What is called must be there. */
+static enum status
+check_references(const struct exp_query *q, struct error *e)
+{
+    for (size_t i = 0; i < q->metrics_len && q->filters_given; i++) {
+        const struct exp_metric *m = &q->metrics[i];
+
+        if (m->filter.size > 0 &&
+            find_filter(q, q->filters_len, m->filter) == NULL)
+            return error_set(e, ST_INVALID,
+                             "unrecognized filter id %.*s in metric %.*s",
+                             SLICE_ARG(m->filter), SLICE_ARG(m->id));
+    }
+    for (size_t i = 0; i < q->expressions_len; i++) {
+        const struct exp_expression *x = &q->expressions[i];
+        size_t len;
+        const struct slice *names = expression_names(x->parsed, &len);
+
+        for (size_t k = 0; k < len; k++)
+            if (!has_metric(q, q->metrics_len, names[k]) &&
+                !has_expression(q, q->expressions_len, names[k]))
+                return error_set(e, ST_INVALID,
+                                 "Expression [%.*s] was missing input %.*s",
+                                 SLICE_ARG(x->expr), SLICE_ARG(names[k]));
+        if (!x->operator_given)
+            return error_set(e, ST_INVALID, "The set operator cannot be null");
+        if (len == 0)
+            return error_set(e, ST_INVALID,
+                             "The expression didn't appear to have any "
+                             "variables");
+    }
+    return ST_OK;
+}
+
+static enum status
+check(struct exp_query *q, const struct parse_options *o, struct arena *a,
+      struct parse_error *e)
+{
+    struct error why;
+    enum status st;
+
+    if (!q->time_given)
+        return error_set(&e->message, ST_INVALID, "missing time");
+    if (check_time(&q->time, &why) != ST_OK)
+        return invalid(e, &why, "Invalid time");
+    if (q->metrics_len == 0)
+        return error_set(&e->message, ST_INVALID, "missing or empty metrics");
+    st = check_ids(q, &e->message);
+    if (st == ST_OK)
+        st = check_parts(q, o, a, e);
+    return st == ST_OK ? check_references(q, &e->message) : st;
+}
+
+/* -- the metrics as a query ------------------------------------------------ */
+
+/* "1m-avg" of its parts. */
+static enum status
+join_downsample(const struct exp_time *t, struct arena *a, struct slice *out,
+                struct error *e)
+{
+    size_t size = t->interval.size + 1 + t->downsample_aggregator.size;
+    char *text = arena_alloc(a, size + 1);
+
+    if (text == NULL)
+        return parse_no_room(e);
+    (void)snprintf(text, size + 1, "%.*s-%.*s", SLICE_ARG(t->interval),
+                   SLICE_ARG(t->downsample_aggregator));
+    *out = slice_of(text, size);
+    return ST_OK;
+}
+
+static enum status
+make_filters(const struct exp_query *q, const struct exp_metric *m,
+             struct arena *a, struct sub_query *s, struct error *e)
+{
+    const struct exp_filter *f;
+    enum status st = ST_OK;
+
+    if (m->filter.size == 0)
+        return ST_OK;
+    f = find_filter(q, q->filters_len, m->filter);
+    if (f == NULL)
+        return error_set(e, ST_INVALID, "No filter defined: %.*s",
+                         SLICE_ARG(m->filter));
+    s->explicit_tags = f->explicit_tags;
+    s->filters = arena_array(a, f->tags_len, sizeof *s->filters);
+    if (s->filters == NULL)
+        return parse_no_room(e);
+    for (size_t i = 0; i < f->tags_len && st == ST_OK; i++) {
+        const struct exp_filter_tag *t = &f->tags[i];
+
+        st = filter_make(a, t->type, t->tagk, t->text, t->group_by,
+                         &s->filters[i], e);
+        if (st == ST_OK)
+            s->filters_len++;
+    }
+    return st;
+}
+
+static enum status
+make_sub(const struct exp_query *q, const struct exp_metric *m,
+         struct slice downsample, struct arena *a, struct sub_query *s,
+         struct error *e)
+{
+    s->metric = m->metric;
+    s->aggregator_name =
+        m->aggregator.data != NULL ? m->aggregator : q->time.aggregator;
+    s->downsample.text = downsample;
+    s->rate = q->time.rate;
+    s->rate_options.counter_max = INT64_MAX;
+    return make_filters(q, m, a, s, e);
+}
+
+static enum status
+make_subs(struct exp_query *q, struct arena *a, struct error *e)
+{
+    struct slice downsample = { NULL, 0 };
+    size_t order[EXP_IDS_MAX];
+    struct slice ids[EXP_IDS_MAX];
+    enum status st = ST_OK;
+
+    if (q->time.downsampler_given)
+        st = join_downsample(&q->time, a, &downsample, e);
+    for (size_t i = 0; i < q->metrics_len; i++) {
+        order[i] = i;
+        ids[i] = q->metrics[i].id;
+    }
+    java_order(ids, q->metrics_len, order, q->metrics_len);
+    for (size_t i = 0; i < q->metrics_len && st == ST_OK; i++)
+        st = make_sub(q, &q->metrics[order[i]], downsample, a,
+                      &q->q.subs[q->q.subs_len++], e);
+    for (size_t i = 0; i < q->q.subs_len; i++)
+        q->metrics[order[i]].sub = &q->q.subs[i];
+    return st;
+}
+
+/* Metrics that ask the same share a sub-query: the check of the query drops
+ * all but the first of equals, and moves the rest. */
+static enum status
+build(struct exp_query *q, const struct parse_options *o, struct arena *a,
+      struct parse_error *e)
+{
+    struct query *v = &q->q;
+    struct sub_query *all;
+    enum status st;
+
+    v->start_text = q->time.start;
+    v->end_text = q->time.end;
+    v->timezone_text = q->time.timezone;
+    v->no_annotations = v->whole_hours = v->ms_resolution = true;
+    v->subs = arena_array(a, q->metrics_len, sizeof *v->subs);
+    all = arena_array(a, q->metrics_len, sizeof *all);
+    if (v->subs == NULL || all == NULL)
+        return parse_no_room(&e->message);
+    st = make_subs(q, a, &e->message);
+    if (st != ST_OK)
+        return st;
+    memcpy(all, v->subs, q->metrics_len * sizeof *all);
+    for (size_t i = 0; i < q->metrics_len; i++)
+        q->metrics[i].sub = all + (q->metrics[i].sub - v->subs);
+    st = query_check(v, o, a, e);
+    for (size_t i = 0; i < q->metrics_len && st == ST_OK; i++) {
+        size_t k = 0;
+
+        while (k + 1 < v->subs_len &&
+               !query_same_sub(q->metrics[i].sub, &v->subs[k]))
+            k++;
+        q->metrics[i].sub = &v->subs[k];
+    }
+    return st;
+}

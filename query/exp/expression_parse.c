@@ -1,0 +1,562 @@
+/* From text to steps, by Dijkstra's shunting yard: operators wait on a stack of
+ * our own until what binds tighter is done, so that no text, however nested,
+ * makes us recurse. */
+#include "config.h"
+
+#include "query/exp/expression.h"
+#include "query/exp/expression_priv.h"
+
+#include <math.h>
+
+#include "base/number.h"
+#include "query/parse/parse_priv.h"
+
+/* Waiting operators; a value holds at most a few at a time. */
+#define WAITING_MAX ((size_t)4 * EXPRESSION_DEPTH_MAX)
+
+/* How tightly an operator binds, and whether two of its level may follow each
+ * other: "a < b < c" may not. */
+enum level {
+    LEVEL_OPEN,
+    LEVEL_CHOICE,
+    LEVEL_OR,
+    LEVEL_AND,
+    LEVEL_BIT_OR,
+    LEVEL_BIT_XOR,
+    LEVEL_BIT_AND,
+    LEVEL_EQUALITY,
+    LEVEL_ORDER,
+    LEVEL_SUM,
+    LEVEL_PRODUCT,
+    LEVEL_UNARY,
+};
+
+struct parser {
+    struct slice text;
+    size_t at;
+    struct expression *x;
+    size_t steps_cap;
+    enum expression_op *waiting;
+    size_t waiting_len;
+    size_t depth; /* values on the stack when the steps so far have run */
+    bool want_value;
+    struct error *e;
+    enum status st;
+};
+
+/* Of an operator: how tightly it binds, and how many values it takes. */
+static const struct trait {
+    enum level level;
+    size_t operands;
+} traits[] = {
+    [OP_NONE] = { LEVEL_OPEN, 0 },
+    [OP_OPEN] = { LEVEL_OPEN, 0 },
+    [OP_NAME] = { LEVEL_OPEN, 0 },
+    [OP_CONSTANT] = { LEVEL_OPEN, 0 },
+    [OP_QUESTION] = { LEVEL_CHOICE, 0 },
+    [OP_CHOOSE] = { LEVEL_CHOICE, 3 },
+    [OP_ELVIS] = { LEVEL_CHOICE, 2 },
+    [OP_OR] = { LEVEL_OR, 2 },
+    [OP_AND] = { LEVEL_AND, 2 },
+    [OP_BIT_OR] = { LEVEL_BIT_OR, 2 },
+    [OP_BIT_XOR] = { LEVEL_BIT_XOR, 2 },
+    [OP_BIT_AND] = { LEVEL_BIT_AND, 2 },
+    [OP_EQUAL] = { LEVEL_EQUALITY, 2 },
+    [OP_NOT_EQUAL] = { LEVEL_EQUALITY, 2 },
+    [OP_LESS] = { LEVEL_ORDER, 2 },
+    [OP_GREATER] = { LEVEL_ORDER, 2 },
+    [OP_LESS_EQUAL] = { LEVEL_ORDER, 2 },
+    [OP_GREATER_EQUAL] = { LEVEL_ORDER, 2 },
+    [OP_ADD] = { LEVEL_SUM, 2 },
+    [OP_SUBTRACT] = { LEVEL_SUM, 2 },
+    [OP_MULTIPLY] = { LEVEL_PRODUCT, 2 },
+    [OP_DIVIDE] = { LEVEL_PRODUCT, 2 },
+    [OP_MODULO] = { LEVEL_PRODUCT, 2 },
+    [OP_NEGATE] = { LEVEL_UNARY, 1 },
+    [OP_NOT] = { LEVEL_UNARY, 1 },
+    [OP_BIT_NOT] = { LEVEL_UNARY, 1 },
+};
+
+static void parse(struct parser *p);
+
+/* Longer before shorter. */
+static const struct sign {
+    const char *text;
+    enum expression_op op;
+} signs[] = {
+    { "&&", OP_AND },       { "||", OP_OR },         { "==", OP_EQUAL },
+    { "!=", OP_NOT_EQUAL }, { "<=", OP_LESS_EQUAL }, { ">=", OP_GREATER_EQUAL },
+    { "?:", OP_ELVIS },     { "<", OP_LESS },        { ">", OP_GREATER },
+    { "+", OP_ADD },        { "-", OP_SUBTRACT },    { "*", OP_MULTIPLY },
+    { "/", OP_DIVIDE },     { "%", OP_MODULO },      { "&", OP_BIT_AND },
+    { "|", OP_BIT_OR },     { "^", OP_BIT_XOR },     { "?", OP_QUESTION },
+};
+
+static const struct sign words[] = {
+    { "and", OP_AND },       { "or", OP_OR },
+    { "eq", OP_EQUAL },      { "ne", OP_NOT_EQUAL },
+    { "lt", OP_LESS },       { "gt", OP_GREATER },
+    { "le", OP_LESS_EQUAL }, { "ge", OP_GREATER_EQUAL },
+    { "div", OP_DIVIDE },    { "mod", OP_MODULO },
+};
+
+/* Words of JEXL that are no names, and have no meaning here. */
+static const char *const reserved[] = { "if",    "else",  "for", "foreach",
+                                        "while", "new",   "var", "empty",
+                                        "size",  "return" };
+
+enum status
+expression_parse(struct slice text, struct arena *a, struct expression **out,
+                 struct error *e)
+{
+    struct parser p = { .text = text, .want_value = true, .e = e };
+    char *copy;
+
+    *out = NULL;
+    if (text.size > EXPRESSION_SIZE_MAX)
+        return error_set(e, ST_LIMIT, "An expression of more than %d bytes",
+                         EXPRESSION_SIZE_MAX);
+    p.x = arena_array(a, 1, sizeof *p.x);
+    copy = arena_strdup(a, text);
+    p.waiting = arena_array(a, WAITING_MAX, sizeof *p.waiting);
+    /* No token is shorter than a byte. */
+    p.steps_cap = text.size + 1;
+    if (p.x == NULL || copy == NULL || p.waiting == NULL)
+        return parse_no_room(e);
+    p.text = slice_of(copy, text.size);
+    p.x->text = p.text;
+    p.x->steps = arena_array(a, p.steps_cap, sizeof *p.x->steps);
+    p.x->names = arena_array(a, p.steps_cap, sizeof *p.x->names);
+    if (p.x->steps == NULL || p.x->names == NULL)
+        return parse_no_room(e);
+    parse(&p);
+    if (p.st == ST_OK)
+        *out = p.x;
+    return p.st;
+}
+
+const struct slice *
+expression_names(const struct expression *x, size_t *len)
+{
+    *len = x->names_len;
+    return x->names;
+}
+
+static void
+fail(struct parser *p, const char *what)
+{
+    if (p->st == ST_OK)
+        p->st = error_set(p->e, ST_INVALID,
+                          "Cannot parse the expression \"%.*s\": %s at "
+                          "character %zu",
+                          (int)(p->text.size < 200 ? p->text.size : 200),
+                          (const char *)p->text.data, what, p->at + 1);
+}
+
+static void
+fail_deep(struct parser *p)
+{
+    if (p->st == ST_OK)
+        p->st = error_set(p->e, ST_LIMIT, "An expression nested deeper than %d",
+                          EXPRESSION_DEPTH_MAX);
+}
+
+/* -- steps ----------------------------------------------------------------- */
+
+static void
+emit(struct parser *p, struct expression_step step)
+{
+    p->depth = p->depth + 1 - traits[step.op].operands;
+    if (p->depth > EXPRESSION_DEPTH_MAX)
+        fail_deep(p);
+    if (p->st == ST_OK)
+        p->x->steps[p->x->steps_len++] = step;
+}
+
+static void
+push(struct parser *p, enum expression_op op)
+{
+    if (p->waiting_len == WAITING_MAX)
+        fail_deep(p);
+    else
+        p->waiting[p->waiting_len++] = op;
+}
+
+static enum expression_op
+top(const struct parser *p)
+{
+    return p->waiting_len == 0 ? OP_NONE : p->waiting[p->waiting_len - 1];
+}
+
+static enum level
+level_of(enum expression_op op)
+{
+    return traits[op].level;
+}
+
+/* Does what waits and binds tighter than 'level'. */
+static void
+settle(struct parser *p, enum level level)
+{
+    while (p->st == ST_OK && level_of(top(p)) > level) {
+        enum expression_op op = p->waiting[--p->waiting_len];
+
+        if (op == OP_QUESTION)
+            fail(p, "a '?' without ':'");
+        else
+            emit(p, (struct expression_step){ .op = op });
+    }
+}
+
+static void
+take_binary(struct parser *p, enum expression_op op)
+{
+    enum level level = level_of(op);
+
+    settle(p, level);
+    if (level == LEVEL_CHOICE) {
+        push(p, op); /* to the right: what waits may go on waiting */
+        return;
+    }
+    if (level_of(top(p)) == level) {
+        if (level == LEVEL_EQUALITY || level == LEVEL_ORDER) {
+            fail(p, "comparisons do not chain; use parentheses");
+            return;
+        }
+        emit(p, (struct expression_step){ .op = top(p) });
+        p->waiting_len--;
+    }
+    push(p, op);
+}
+
+/* ":" ends the middle of the nearest "?": all that waits since is done. */
+static void
+take_colon(struct parser *p)
+{
+    settle(p, LEVEL_CHOICE);
+    while (p->st == ST_OK && (top(p) == OP_CHOOSE || top(p) == OP_ELVIS))
+        emit(p, (struct expression_step){ .op = p->waiting[--p->waiting_len] });
+    if (top(p) != OP_QUESTION) {
+        fail(p, "a ':' without '?'");
+        return;
+    }
+    p->waiting[p->waiting_len - 1] = OP_CHOOSE;
+    p->want_value = true;
+}
+
+static void
+take_close(struct parser *p)
+{
+    settle(p, LEVEL_OPEN);
+    if (p->st != ST_OK)
+        return;
+    if (top(p) != OP_OPEN)
+        fail(p, "a ')' without '('");
+    else
+        p->waiting_len--;
+}
+
+/* -- tokens ---------------------------------------------------------------- */
+
+static uint8_t
+peek(const struct parser *p, size_t ahead)
+{
+    return p->at + ahead < p->text.size ? p->text.data[p->at + ahead] : 0;
+}
+
+static bool
+is_digit(uint8_t c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool
+is_letter(uint8_t c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+           c == '$' || c == '@';
+}
+
+static void
+skip_blanks(struct parser *p)
+{
+    while (p->at < p->text.size &&
+           (peek(p, 0) == ' ' || (peek(p, 0) >= '\t' && peek(p, 0) <= '\r')))
+        p->at++;
+}
+
+static struct slice
+take_while(struct parser *p, bool (*is)(uint8_t c))
+{
+    size_t from = p->at;
+
+    while (p->at < p->text.size && is(peek(p, 0)))
+        p->at++;
+    return slice_of(p->text.data + from, p->at - from);
+}
+
+static bool
+is_of_word(uint8_t c)
+{
+    return is_letter(c) || is_digit(c);
+}
+
+static bool
+is_hex(uint8_t c)
+{
+    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+static unsigned
+digit_of(uint8_t c)
+{
+    return (unsigned)(is_digit(c) ? c - '0' : (c | 0x20) - 'a' + 10);
+}
+
+/* Integers have 64 bits; a longer one is the double next to it. */
+static struct value
+integer_of(struct slice digits, unsigned base)
+{
+    struct value v = { .kind = VALUE_INTEGER, .i = 0 };
+    double d = 0;
+    bool wide = false;
+
+    for (size_t i = 0; i < digits.size; i++) {
+        unsigned digit = digit_of(digits.data[i]);
+
+        d = d * base + digit;
+        wide = wide || __builtin_mul_overflow(v.i, (int64_t)base, &v.i) ||
+               __builtin_add_overflow(v.i, (int64_t)digit, &v.i);
+    }
+    if (wide) {
+        v.kind = VALUE_FLOAT;
+        v.d = d;
+        if (base == 10)
+            (void)number_parse_double(digits, &v.d);
+    }
+    return v;
+}
+
+static struct value
+take_integer(struct parser *p, struct slice digits)
+{
+    struct value v;
+
+    if (digits.size == 1 && digits.data[0] == '0' &&
+        (peek(p, 0) | 0x20) == 'x' && is_hex(peek(p, 1))) {
+        p->at++;
+        return integer_of(take_while(p, is_hex), 16);
+    }
+    if (digits.size > 1 && digits.data[0] == '0') {
+        for (size_t i = 0; i < digits.size; i++)
+            if (digits.data[i] > '7')
+                fail(p, "a digit that is not octal");
+        return integer_of(digits, 8);
+    }
+    v = integer_of(digits, 10);
+    if ((peek(p, 0) | 0x20) == 'l')
+        p->at++;
+    return v;
+}
+
+/* "1.5e3", "1.5f", "1.5d": without a letter it is a float, not a double. */
+static struct value
+take_real(struct parser *p, size_t from)
+{
+    struct value v = { .kind = VALUE_FLOAT, .d = 0 };
+    struct slice text;
+
+    p->at++;
+    (void)take_while(p, is_digit);
+    if ((peek(p, 0) | 0x20) == 'e') {
+        size_t sign = peek(p, 1) == '-' || peek(p, 1) == '+';
+
+        if (is_digit(peek(p, 1 + sign))) {
+            p->at += 1 + sign;
+            (void)take_while(p, is_digit);
+        }
+    }
+    text = slice_of(p->text.data + from, p->at - from);
+    if ((peek(p, 0) | 0x20) == 'd') {
+        p->at++;
+        v.kind = VALUE_DOUBLE;
+        (void)number_parse_double(text, &v.d);
+        return v;
+    }
+    if ((peek(p, 0) | 0x20) == 'f')
+        p->at++;
+    if (!parse_float(text, &v.d))
+        fail(p, "a number that is none");
+    return v;
+}
+
+static void
+take_number(struct parser *p)
+{
+    size_t from = p->at;
+    struct slice digits = take_while(p, is_digit);
+    bool real = peek(p, 0) == '.' && is_digit(peek(p, 1));
+    struct expression_step step = { .op = OP_CONSTANT };
+
+    step.value = real ? take_real(p, from) : take_integer(p, digits);
+    if (is_of_word(peek(p, 0)))
+        fail(p, "a number with a letter behind");
+    emit(p, step);
+    p->want_value = false;
+}
+
+static void
+take_name(struct parser *p, struct slice name)
+{
+    struct expression *x = p->x;
+    size_t i = 0;
+
+    skip_blanks(p);
+    if (peek(p, 0) == '(' || peek(p, 0) == '[' || peek(p, 0) == '.') {
+        fail(p, "functions, lists and members are not available");
+        return;
+    }
+    while (i < x->names_len && !slice_eq(x->names[i], name))
+        i++;
+    if (i == EXPRESSION_NAMES_MAX && p->st == ST_OK)
+        p->st = error_set(p->e, ST_LIMIT, "An expression of more than %d names",
+                          EXPRESSION_NAMES_MAX);
+    if (i == x->names_len && p->st == ST_OK)
+        x->names[x->names_len++] = name;
+    emit(p, (struct expression_step){ .op = OP_NAME, .name = i });
+    p->want_value = false;
+}
+
+static void
+take_constant(struct parser *p, struct value v)
+{
+    emit(p, (struct expression_step){ .op = OP_CONSTANT, .value = v });
+    p->want_value = false;
+}
+
+static void
+take_word_value(struct parser *p, struct slice word)
+{
+    if (slice_eq_str(word, "not")) {
+        push(p, OP_NOT);
+        return;
+    }
+    for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++)
+        if (slice_eq_str(word, reserved[i]))
+            fail(p, "a word that is reserved");
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (slice_eq_str(word, words[i].text))
+            fail(p, "an operator without its first value");
+    if (slice_eq_str(word, "true") || slice_eq_str(word, "false"))
+        take_constant(
+            p, (struct value){ .kind = VALUE_TRUTH, .i = word.data[0] == 't' });
+    else if (slice_eq_str(word, "null"))
+        take_constant(p, (struct value){ .kind = VALUE_NULL, .i = 0 });
+    else
+        take_name(p, word);
+}
+
+static void
+take_value(struct parser *p)
+{
+    uint8_t c = peek(p, 0);
+
+    if (is_digit(c)) {
+        take_number(p);
+        return;
+    }
+    if (is_letter(c)) {
+        take_word_value(p, take_while(p, is_of_word));
+        return;
+    }
+    switch (c) {
+    case '(':
+        push(p, OP_OPEN);
+        break;
+    case '-':
+        push(p, OP_NEGATE);
+        break;
+    case '!':
+        push(p, OP_NOT);
+        break;
+    case '~':
+        push(p, OP_BIT_NOT);
+        break;
+    case '\'':
+    case '"':
+        fail(p, "texts are not available");
+        return;
+    default:
+        fail(p, "a value is missing");
+        return;
+    }
+    p->at++;
+}
+
+static const struct sign *
+find_operator(struct parser *p)
+{
+    if (is_letter(peek(p, 0))) {
+        struct slice word = take_while(p, is_of_word);
+
+        for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+            if (slice_eq_str(word, words[i].text))
+                return &words[i];
+        p->at -= word.size;
+        return NULL;
+    }
+    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
+        struct slice text = slice_str(signs[i].text);
+
+        if (slice_starts(slice_of(p->text.data + p->at, p->text.size - p->at),
+                         text)) {
+            p->at += text.size;
+            return &signs[i];
+        }
+    }
+    return NULL;
+}
+
+static void
+take_operator(struct parser *p)
+{
+    const struct sign *sign;
+    uint8_t c = peek(p, 0);
+
+    if (c == ')' || c == ':') {
+        if (c == ')')
+            take_close(p);
+        else
+            take_colon(p);
+        p->at++;
+        return;
+    }
+    sign = find_operator(p);
+    if (sign == NULL) {
+        fail(p, "an operator is missing");
+        return;
+    }
+    take_binary(p, sign->op);
+    p->want_value = true;
+}
+
+static void
+parse(struct parser *p)
+{
+    size_t end = p->text.size;
+
+    while (end > 0 &&
+           (p->text.data[end - 1] <= ' ' || p->text.data[end - 1] == ';'))
+        end--;
+    p->text.size = end;
+    for (skip_blanks(p); p->at < end && p->st == ST_OK; skip_blanks(p))
+        if (p->want_value)
+            take_value(p);
+        else
+            take_operator(p);
+    if (p->st == ST_OK && p->want_value)
+        fail(p, "a value is missing");
+    settle(p, LEVEL_OPEN);
+    if (p->st == ST_OK && p->waiting_len > 0)
+        fail(p, "a '(' without ')'");
+}

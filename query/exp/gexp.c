@@ -1,0 +1,312 @@
+/* See query/exp/gexp.h. */
+#include "config.h"
+
+#include "query/exp/gexp.h"
+#include "query/exp/gexp_priv.h"
+
+#include <math.h>
+
+/* A run: the series of each sub-query, and the results of each node. */
+struct run {
+    const struct gexp *g;
+    const struct query *q;
+    const struct query_result *result;
+    struct uid_table *uids;
+    struct arena *arena;
+    struct gexp_list *subs;
+    struct gexp_list *results;
+};
+
+enum status
+gexp_no_memory(struct error *e)
+{
+    return error_set(e, ST_LIMIT, "the expression needs too much memory");
+}
+
+double
+gexp_double(const struct dps *d, size_t i)
+{
+    if (d->kind[i] == DP_NULL)
+        return NAN;
+    return gexp_is_int(d, i) ? (double)d->v[i].i : d->v[i].d;
+}
+
+bool
+gexp_new_points(struct arena *a, size_t len, struct dps *out)
+{
+    out->ts_ms = arena_array(a, len, sizeof *out->ts_ms);
+    out->v = arena_array(a, len, sizeof *out->v);
+    out->kind = arena_array(a, len, 1);
+    out->len = len;
+    return out->ts_ms != NULL && out->v != NULL && out->kind != NULL;
+}
+
+enum status
+gexp_flatten(const struct gexp_call *c, struct gexp_list *out, struct error *e)
+{
+    size_t total = 0;
+
+    for (size_t i = 0; i < c->lists_len; i++)
+        total += c->lists[i].len;
+    *out = (struct gexp_list){ 0 };
+    out->series = arena_array(c->arena, total, sizeof *out->series);
+    if (out->series == NULL)
+        return gexp_no_memory(e);
+    for (size_t i = 0; i < c->lists_len; i++)
+        for (size_t k = 0; k < c->lists[i].len; k++)
+            out->series[out->len++] = c->lists[i].series[k];
+    return ST_OK;
+}
+
+enum status
+gexp_parse_quoted(struct slice text, const char *what, int64_t *count,
+                  struct slice *unit, struct error *e)
+{
+    size_t at = 1;
+
+    *count = 0;
+    while (at < text.size && text.data[at] >= '0' && text.data[at] <= '9') {
+        *count = *count * 10 + (text.data[at++] - '0');
+        if (*count > INT32_MAX)
+            return error_set(e, ST_INVALID, "%s%.*s", what, SLICE_ARG(text));
+    }
+    if (at == 1)
+        return error_set(e, ST_INVALID, "%s%.*s", what, SLICE_ARG(text));
+    *unit = slice_of(text.data + at, text.size - at);
+    if (unit->size > 0 && unit->data[unit->size - 1] == '\'')
+        unit->size--;
+    return ST_OK;
+}
+
+/* -- the way through the nodes --------------------------------------------- */
+
+static enum status
+read_sub(struct run *r, size_t at, struct error *e)
+{
+    const struct result_group *groups = r->result->groups;
+    struct gexp_list *l = &r->subs[at];
+    size_t len = 0;
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < r->result->groups_len; i++)
+        len += groups[i].sub == &r->q->subs[at];
+    l->series = arena_array(r->arena, len, sizeof *l->series);
+    if (l->series == NULL)
+        return gexp_no_memory(e);
+    for (size_t i = 0; i < r->result->groups_len && st == ST_OK; i++) {
+        struct gexp_series *s;
+
+        if (groups[i].sub != &r->q->subs[at])
+            continue;
+        s = &l->series[l->len++];
+        s->base = &groups[i];
+        s->dps = groups[i].dps;
+        st = series_meta_of(r->uids, &groups[i], r->arena, &s->meta, e);
+    }
+    return st;
+}
+
+static const struct gexp_list *
+arg_list(const struct run *r, const struct gexp_arg *arg)
+{
+    if (arg->kind == ARG_NODE)
+        return &r->results[arg->index];
+    return arg->index < r->q->subs_len ? &r->subs[arg->index] : NULL;
+}
+
+/* Series come first, parameters behind. */
+static enum status
+make_call(const struct run *r, const struct gexp_node *n, struct gexp_call *c,
+          struct error *e)
+{
+    struct gexp_list *lists = arena_array(r->arena, n->args_len, sizeof *lists);
+    struct slice *params = arena_array(r->arena, n->args_len, sizeof *params);
+
+    *c = (struct gexp_call){ .q = r->q, .arena = r->arena };
+    if (lists == NULL || params == NULL)
+        return gexp_no_memory(e);
+    for (size_t i = 0; i < n->args_len; i++) {
+        const struct gexp_arg *arg = &n->args[i];
+        const struct gexp_list *list;
+
+        if (arg->kind == ARG_PARAM) {
+            params[c->params_len++] = arg->text;
+            continue;
+        }
+        if (c->params_len > 0)
+            return error_set(e, ST_INVALID,
+                             "The parameters of %s must follow its series",
+                             n->function->name);
+        list = arg_list(r, arg);
+        if (list == NULL)
+            return error_set(e, ST_INVALID,
+                             "Index %zu out of bounds for length %zu: a metric "
+                             "may be named only once",
+                             arg->index, r->q->subs_len);
+        lists[c->lists_len++] = *list;
+    }
+    c->lists = lists;
+    c->params = params;
+    return ST_OK;
+}
+
+static enum status
+run_node(struct run *r, size_t at, struct error *e)
+{
+    const struct gexp_node *n = &r->g->nodes[at];
+    struct gexp_call c;
+    enum status st = make_call(r, n, &c, e);
+
+    if (st == ST_OK && c.lists_len > 0)
+        st = n->function->run(&c, n->function->variant, &r->results[at], e);
+    return st;
+}
+
+/* -- answers --------------------------------------------------------------- */
+
+/* "name_@host" with the tags filled in. */
+static enum status
+expand_alias(const struct gexp_series *s, struct arena *a, struct slice *out,
+             struct error *e)
+{
+    struct slice text = s->alias;
+
+    for (size_t i = 0; i < s->meta.tags_len; i++) {
+        struct slice key = s->meta.tags[i].key.name;
+        struct slice value = s->meta.tags[i].value.name;
+        struct buf b = BUF_INIT;
+        char *copy;
+
+        for (size_t at = 0; at < text.size; at++) {
+            struct slice rest = slice_of(text.data + at, text.size - at);
+
+            if (rest.data[0] == '@' &&
+                slice_starts(slice_of(rest.data + 1, rest.size - 1), key)) {
+                buf_put_slice(&b, value);
+                at += key.size;
+            } else {
+                buf_put_u8(&b, rest.data[0]);
+            }
+        }
+        copy = b.failed ? NULL : arena_strdup(a, buf_slice(&b));
+        text = slice_of(copy, b.size);
+        buf_fini(&b);
+        if (copy == NULL)
+            return gexp_no_memory(e);
+    }
+    *out = text;
+    return ST_OK;
+}
+
+/* Of several series: the metric that was first known names them all. */
+static bool
+describe_computed(const struct run *r, const struct gexp_series *s,
+                  struct result_group *g)
+{
+    const struct series_meta *m = &s->meta;
+
+    *g = (struct result_group){ .sub = &r->q->subs[0] };
+    g->tag_keys = arena_array(r->arena, m->tags_len, sizeof *g->tag_keys);
+    g->tag_values = arena_array(r->arena, m->tags_len, sizeof *g->tag_values);
+    g->aggregate_tags =
+        arena_array(r->arena, m->aggregate_tags_len, sizeof(struct slice));
+    if (g->tag_keys == NULL || g->tag_values == NULL ||
+        g->aggregate_tags == NULL)
+        return false;
+    if (m->metrics_len > 0)
+        g->metric = m->metrics[0].name;
+    for (size_t i = 0; i < m->tags_len; i++) {
+        g->tag_keys[i] = m->tags[i].key.name;
+        g->tag_values[i] = m->tags[i].value.name;
+    }
+    for (size_t i = 0; i < m->aggregate_tags_len; i++)
+        g->aggregate_tags[i] = m->aggregate_tags[i].name;
+    g->tags_len = m->tags_len;
+    g->aggregate_tags_len = m->aggregate_tags_len;
+    return true;
+}
+
+/* NaN of a query that fills with nothing is shown as nothing. */
+static enum status
+show_nulls(const struct run *r, struct result_group *g, struct error *e)
+{
+    struct dps d;
+
+    if (!g->sub->downsample.on || g->sub->downsample.fill != FILL_NULL)
+        return ST_OK;
+    if (!gexp_new_points(r->arena, g->dps.len, &d))
+        return gexp_no_memory(e);
+    for (size_t i = 0; i < d.len; i++) {
+        d.ts_ms[i] = g->dps.ts_ms[i];
+        d.v[i] = g->dps.v[i];
+        d.kind[i] = g->dps.kind[i];
+        if (d.kind[i] == DP_DOUBLE && isnan(d.v[i].d))
+            d.kind[i] = DP_NULL;
+    }
+    g->dps = d;
+    return ST_OK;
+}
+
+static enum status
+answer_series(const struct run *r, const struct gexp_series *s,
+              struct gexp_group *out, struct error *e)
+{
+    struct result_group *g = &out->group;
+    enum status st = ST_OK;
+
+    out->is_computed = s->base == NULL;
+    if (s->base != NULL)
+        *g = *s->base;
+    else if (!describe_computed(r, s, g))
+        return gexp_no_memory(e);
+    g->dps = s->dps;
+    if (s->alias.data != NULL) {
+        g->tags_len = g->aggregate_tags_len = 0;
+        st = expand_alias(s, r->arena, &g->metric, e);
+    }
+    return st == ST_OK ? show_nulls(r, g, e) : st;
+}
+
+static enum status
+answer(const struct run *r, struct gexp_group **out, size_t *out_len,
+       struct error *e)
+{
+    size_t total = 0, n = 0;
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < r->g->roots_len; i++)
+        total += r->results[r->g->roots[i]].len;
+    *out = arena_array(r->arena, total, sizeof **out);
+    if (*out == NULL)
+        return gexp_no_memory(e);
+    for (size_t i = 0; i < r->g->roots_len; i++) {
+        const struct gexp_list *l = &r->results[r->g->roots[i]];
+
+        for (size_t k = 0; k < l->len && st == ST_OK; k++)
+            st = answer_series(r, &l->series[k], &(*out)[n++], e);
+    }
+    *out_len = n;
+    return st;
+}
+
+enum status
+gexp_run(const struct gexp *g, const struct query *q,
+         const struct query_result *result, struct uid_table *uids,
+         struct arena *a, struct gexp_group **out, size_t *out_len,
+         struct error *e)
+{
+    struct run r = {
+        .g = g, .q = q, .result = result, .uids = uids, .arena = a
+    };
+    enum status st = ST_OK;
+
+    r.subs = arena_array(a, q->subs_len, sizeof *r.subs);
+    r.results = arena_array(a, g->nodes_len, sizeof *r.results);
+    if (r.subs == NULL || r.results == NULL)
+        return gexp_no_memory(e);
+    for (size_t i = 0; i < q->subs_len && st == ST_OK; i++)
+        st = read_sub(&r, i, e);
+    for (size_t i = 0; i < g->nodes_len && st == ST_OK; i++)
+        st = run_node(&r, i, e);
+    return st == ST_OK ? answer(&r, out, out_len, e) : st;
+}

@@ -1,0 +1,115 @@
+/*
+ * The insides of gexp: functions, and the series that they take and make.
+ *
+ *     gexp_parse.c     text -> nodes
+ *     gexp.c           nodes, one after the other -> groups
+ *     gexp_simple.c    functions of each series by itself
+ *     gexp_highest.c   functions that choose series
+ *     gexp_combine.c   arithmetic of several series
+ *
+ * Threads: owner.
+ */
+#ifndef QUERY_EXP_GEXP_PRIV_H
+#define QUERY_EXP_GEXP_PRIV_H
+
+#include "query/exp/gexp.h"
+#include "query/exp/join.h"
+
+struct gexp_series {
+    const struct result_group *base; /* NULL: computed of several */
+    struct series_meta meta;
+    struct slice alias; /* NULL data: none */
+    struct dps dps;
+};
+
+struct gexp_list {
+    struct gexp_series *series;
+    size_t len;
+};
+
+/* A call: its arguments that are series, and its parameters. */
+struct gexp_call {
+    const struct query *q;
+    struct arena *arena;
+    const struct gexp_list *lists;
+    size_t lists_len;
+    const struct slice *params;
+    size_t params_len;
+};
+
+typedef enum status gexp_function(const struct gexp_call *c, int variant,
+                                  struct gexp_list *out, struct error *e);
+
+gexp_function gexp_absolute;
+gexp_function gexp_alias;
+gexp_function gexp_moving_average;
+gexp_function gexp_scale;
+gexp_function gexp_shift;
+gexp_function gexp_highest; /* variant 0: current, 1: max */
+gexp_function gexp_combine; /* variant: the operator's character */
+
+struct gexp_named {
+    const char *name;
+    gexp_function *run;
+    int variant;
+};
+
+/* NULL when there is none of that name. */
+const struct gexp_named *gexp_find_function(struct slice name);
+
+enum gexp_arg_kind { ARG_METRIC, ARG_NODE, ARG_PARAM };
+
+struct gexp_arg {
+    enum gexp_arg_kind kind;
+    size_t index; /* of a metric or a node */
+    struct slice text;
+};
+
+struct gexp_node {
+    const struct gexp_named *function;
+    struct gexp_arg *args;
+    size_t args_len;
+};
+
+/* -- what functions share -------------------------------------------------- */
+
+enum status gexp_no_memory(struct error *e);
+
+/* All series of all arguments, to be changed. */
+MUST_CHECK enum status gexp_flatten(const struct gexp_call *c,
+                                    struct gexp_list *out, struct error *e);
+
+/* Points of their own, not filled; false past the arena. */
+bool gexp_new_points(struct arena *a, size_t len, struct dps *out);
+
+static inline bool
+gexp_is_int(const struct dps *d, size_t i)
+{
+    return d->kind[i] == DP_INT;
+}
+
+double gexp_double(const struct dps *d, size_t i);
+
+static inline void
+gexp_put_double(struct dps *d, size_t i, int64_t ts_ms, double v)
+{
+    d->ts_ms[i] = ts_ms;
+    d->v[i].d = v;
+    d->kind[i] = DP_DOUBLE;
+}
+
+static inline void
+gexp_put_int(struct dps *d, size_t i, int64_t ts_ms, int64_t v)
+{
+    d->ts_ms[i] = ts_ms;
+    d->v[i].i = v;
+    d->kind[i] = DP_INT;
+}
+
+/* A duration in quotes, "'5min'", as parameters have it: the number, and the
+ * unit behind it. */
+MUST_CHECK enum status gexp_parse_quoted(struct slice text, const char *what,
+                                         int64_t *count, struct slice *unit,
+                                         struct error *e);
+
+#endif

@@ -1,0 +1,75 @@
+/*
+ * Joining of series by their tags: which series of the one operand of an
+ * expression belongs to which of the other.
+ *
+ *     a{host=x}  b{host=x}   ->  [0 0]
+ *     a{host=y}              ->  [1 -]    union only
+ *
+ * Series are told apart by their tags and, if asked, by the keys on which they
+ * do not agree inside; of those that cannot be told apart the last counts.
+ * Results come in the order of the ids of their tags.
+ *
+ * Owns:    everything lies in the arena.
+ * Threads: any; these are functions of their arguments.
+ * Fails:   ST_INVALID "No intersections found: ..", ST_LIMIT (arena).
+ */
+#ifndef QUERY_EXP_JOIN_H
+#define QUERY_EXP_JOIN_H
+
+#include "query/engine.h"
+#include "uid/uid.h"
+
+struct id_name {
+    uint64_t id;
+    struct slice name;
+};
+
+struct id_tag {
+    struct id_name key, value;
+};
+
+/* What series are called, with ids; each list is ascending by id. */
+struct series_meta {
+    struct id_name *metrics;
+    size_t metrics_len;
+    struct id_tag *tags;
+    size_t tags_len;
+    struct id_name *aggregate_tags;
+    size_t aggregate_tags_len;
+};
+
+/* Of a group that the engine answered. */
+MUST_CHECK enum status series_meta_of(struct uid_table *uids,
+                                      const struct result_group *g,
+                                      struct arena *a, struct series_meta *out,
+                                      struct error *e);
+
+struct join_operand {
+    const struct series_meta *series;
+    size_t len;
+    const uint64_t *query_tagks; /* of its filters, ascending */
+    size_t query_tagks_len;
+};
+
+struct join_options {
+    bool intersection;
+    bool use_query_tags; /* only tags that the operand's filters name count */
+    bool include_agg_tags;
+    struct slice name; /* for texts */
+};
+
+#define JOIN_NONE SIZE_MAX
+
+struct joined {
+    size_t len, operands;
+    size_t *picks; /* [i * operands + operand]: a series, or JOIN_NONE */
+    /* Tags are those of the first operand, the rest is of all. */
+    struct series_meta *meta;
+};
+
+MUST_CHECK enum status join_series(const struct join_operand *operands,
+                                   size_t len, const struct join_options *o,
+                                   struct arena *a, struct joined *out,
+                                   struct error *e);
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * The numbers of a query: one group of series in, one series of answers out.
+ * Order of work, as OpenTSDB 2.4 does it: each series is downsampled, then its
+ * rate taken, then the group is interpolated and aggregated.  Odd as they are,
+ * its numbers are the contract (docs/PROTOCOL.md, "Numbers").
+ *
+ * Threads: any; these are functions of their arguments.
+ * Fails:   ST_INVALID (an infinite value: "Got Infinity"), ST_LIMIT (arena).
+ */
+#ifndef QUERY_NUMBERS_NUMBERS_H
+#define QUERY_NUMBERS_NUMBERS_H
+
+#include "query/query.h"
+
+/* One series' points, ascending and unique, of all hour rows that the scan
+ * range touches: also those before 'start' and after 'end', which feed
+ * interpolation, rates and the last bucket. */
+struct span {
+    const int64_t *ts_ms;
+    const union number *v;
+    const uint8_t *is_float;
+    size_t len;
+    /* Of averages over rollups: how many points each sum is of; else NULL. */
+    const int64_t *counts;
+};
+
+/* The answer: ascending times in ms, each an integer, a double, or nothing
+ * (null fill). */
+enum dp_kind { DP_INT, DP_DOUBLE, DP_NULL };
+struct dps {
+    int64_t *ts_ms;
+    union number *v;
+    uint8_t *kind; /* enum dp_kind */
+    size_t len;
+};
+
+/* The hour-aligned range [from_base, to_base] of base times (both included)
+ * that must be scanned for a sub-query: OpenTSDB's scan start and stop, which
+ * depend on downsampling. */
+void numbers_scan_range(const struct query *q, const struct sub_query *sq,
+                        uint32_t *from_base, uint32_t *to_base);
+
+/* Is a series with points from first_ms to last_ms in the scanned rows part of
+ * its group?  Nearly always; but times before 1970-02-19 and ranges that reach
+ * beyond 2106 are misread (seconds for ms and the reverse) as OpenTSDB misreads
+ * them.  A series that is not counts neither for tags nor for numbers; a group
+ * of no series has neither metric nor tags, and is answered all the same. */
+bool numbers_takes_span(const struct query *q, const struct sub_query *sq,
+                        int64_t first_ms, int64_t last_ms);
+
+/* Arrays of '*out' are in the arena.  'spans' come in the order of their
+ * TSUIDs; those without points, and those not taken (above), count for nothing.
+ * With the aggregator "none" there is one. */
+MUST_CHECK enum status numbers_run(const struct query *q,
+                                   const struct sub_query *sq,
+                                   const struct span *spans, size_t len,
+                                   struct arena *a, struct dps *out,
+                                   struct error *e);
+
+#endif

@@ -1,0 +1,168 @@
+/* Texts and numbers as the parsers of queries need them.  See
+ * query/parse/parse_priv.h. */
+#include "config.h"
+
+#include "query/parse/parse_priv.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/number.h"
+
+enum status
+parse_no_room(struct error *e)
+{
+    return error_set(e, ST_LIMIT, "the query is too large");
+}
+
+enum status
+parse_fail(struct parse_error *e, enum status st)
+{
+    e->details[0] = '\0';
+    return st;
+}
+
+enum status
+parse_fail_twice(struct parse_error *e, enum status st)
+{
+    (void)snprintf(e->details, sizeof e->details, "%s", e->message.text);
+    return st;
+}
+
+enum status
+parse_split_all(struct slice text, char separator, struct arena *a,
+                struct slice **parts, size_t *len, struct error *e)
+{
+    size_t from = 0;
+
+    *len = 1;
+    for (size_t i = 0; i < text.size; i++)
+        *len += text.data[i] == (uint8_t)separator;
+    *parts = arena_array(a, *len, sizeof **parts);
+    if (*parts == NULL)
+        return parse_no_room(e);
+    *len = 0;
+    for (size_t i = 0; i <= text.size; i++) {
+        if (i < text.size && text.data[i] != (uint8_t)separator)
+            continue;
+        (*parts)[(*len)++] = slice_of(text.data + from, i - from);
+        from = i + 1;
+    }
+    return ST_OK;
+}
+
+enum status
+parse_split(struct slice text, char separator, struct arena *a,
+            struct slice **parts, size_t *len, struct error *e)
+{
+    enum status st = parse_split_all(text, separator, a, parts, len, e);
+
+    if (st == ST_OK && *len > 1)
+        while (*len > 0 && (*parts)[*len - 1].size == 0)
+            (*len)--;
+    return st;
+}
+
+/* The size of the UTF-8 character that begins here. */
+static size_t
+char_size(struct slice s)
+{
+    size_t n = 1;
+
+    while (n < s.size && n < 4 && (s.data[n] & 0xc0) == 0x80)
+        n++;
+    return n;
+}
+
+enum status
+parse_long(struct slice text, int64_t *out, struct error *why)
+{
+    size_t sign = text.size > 0 && (text.data[0] == '+' || text.data[0] == '-');
+
+    if (text.size == 0)
+        return error_set(why, ST_INVALID, "Empty string");
+    if (sign == 1 && text.size == 1)
+        return error_set(why, ST_INVALID, "Just a sign, no value: %.*s",
+                         SLICE_ARG(text));
+    if (text.size - sign > 19)
+        return error_set(why, ST_INVALID, "Value too long: %.*s",
+                         SLICE_ARG(text));
+    for (size_t i = sign; i < text.size; i++) {
+        struct slice rest = slice_of(text.data + i, text.size - i);
+
+        if (text.data[i] >= '0' && text.data[i] <= '9')
+            continue;
+        rest.size = char_size(rest);
+        return error_set(why, ST_INVALID, "Invalid character '%.*s' in %.*s",
+                         SLICE_ARG(rest), SLICE_ARG(text));
+    }
+    if (!number_parse_i64(text, out))
+        return error_set(why, ST_INVALID, "Overflow in %.*s", SLICE_ARG(text));
+    return ST_OK;
+}
+
+bool
+parse_float(struct slice text, double *out)
+{
+    double v;
+    char digits[32];
+    int precision = 1;
+
+    if (!number_parse_double(text, &v) || isinf((float)v))
+        return false;
+    do
+        (void)snprintf(digits, sizeof digits, "%.*g", precision, (float)v);
+    while (strtof(digits, NULL) != (float)v && ++precision <= 9);
+    *out = strtod(digits, NULL);
+    return true;
+}
+
+static uint8_t
+ascii_lower(uint8_t c)
+{
+    return c >= 'A' && c <= 'Z' ? c + 32 : c;
+}
+
+bool
+parse_starts(struct slice text, const char *lower)
+{
+    size_t n = strlen(lower);
+
+    if (text.size < n)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (ascii_lower(text.data[i]) != (uint8_t)lower[i])
+            return false;
+    return true;
+}
+
+bool
+parse_equals(struct slice text, const char *lower)
+{
+    return text.size == strlen(lower) && parse_starts(text, lower);
+}
+
+size_t
+parse_find(struct slice text, char c)
+{
+    const uint8_t *at = text.size == 0 ? NULL : memchr(text.data, c, text.size);
+
+    return at == NULL ? text.size : (size_t)(at - text.data);
+}
+
+struct slice
+parse_rollup_usage(struct slice text)
+{
+    static const char *const usages[][2] = {
+        { "rollup_raw", "ROLLUP_RAW" },
+        { "rollup_nofallback", "ROLLUP_NOFALLBACK" },
+        { "rollup_fallback", "ROLLUP_FALLBACK" },
+        { "rollup_fallback_raw", "ROLLUP_FALLBACK_RAW" },
+    };
+
+    for (size_t i = 0; i < sizeof usages / sizeof usages[0]; i++)
+        if (parse_equals(text, usages[i][0]))
+            return slice_str(usages[i][1]);
+    return slice_str("ROLLUP_NOFALLBACK");
+}

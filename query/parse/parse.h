@@ -1,0 +1,78 @@
+/*
+ * From requests to queries: the JSON of POST /api/query, the parameters of GET
+ * (m=, tsuid=), times, durations and downsampling specifiers.  Grammar, texts
+ * and oddities are OpenTSDB 2.4's (docs/PROTOCOL.md, "Queries").
+ *
+ * Threads: any.
+ * Fails:   ST_INVALID with OpenTSDB's text (what it puts into "message"), and
+ *          where it has one, "details" in 'details'; ST_LIMIT past the arena.
+ */
+#ifndef QUERY_PARSE_PARSE_H
+#define QUERY_PARSE_PARSE_H
+
+#include "query/query.h"
+
+#define QUERY_SUBS_MAX    4096
+#define QUERY_FILTERS_MAX 1024 /* of one sub-query */
+
+/* A parameter of a URI, decoded, in order; names repeat. */
+struct query_param {
+    struct slice name, value;
+};
+
+struct parse_options {
+    int64_t now_ms;
+    const struct timezone *default_zone; /* tsd.core.timezone; NULL: UTC */
+    size_t max_subs;                     /* 0: QUERY_SUBS_MAX */
+};
+
+struct parse_error {
+    struct error message;
+    char details[512]; /* "" when there are none */
+};
+
+/* On failure too, '*out' wants its query_fini(). */
+MUST_CHECK enum status query_parse_json(struct slice body,
+                                        const struct parse_options *o,
+                                        struct arena *a, struct query *out,
+                                        struct parse_error *e);
+
+MUST_CHECK enum status query_parse_uri(const struct query_param *params,
+                                       size_t len,
+                                       const struct parse_options *o,
+                                       struct arena *a, struct query *out,
+                                       struct parse_error *e);
+
+/* "1h-ago", "2013/01/01-00:00:00", seconds, ms, "now" ... */
+MUST_CHECK enum status parse_time(struct slice text, int64_t now_ms,
+                                  const struct timezone *zone, int64_t *out_ms,
+                                  struct error *e);
+/* "10m" -> 600000 */
+MUST_CHECK enum status parse_duration(struct slice text, int64_t *out_ms,
+                                      struct error *e);
+/* "1h-avg-nan", "0all-sum", "1dc-sum"; the zone is UTC. */
+MUST_CHECK enum status parse_downsample(struct slice text, struct arena *a,
+                                        struct downsample *out,
+                                        struct error *e);
+/* "metric{k=v}{k2=v2}": the metric, and the filters, those of the second braces
+ * first.  The filters are the caller's to filter_fini(), also on failure. */
+MUST_CHECK enum status
+parse_metric_and_filters(struct slice text, struct arena *a,
+                         struct slice *metric, struct filter **filters,
+                         size_t *filters_len, struct error *e);
+
+/* A tag of "metric{k=v}", in which key or value may be absent: NULL data. */
+struct tag_pair {
+    struct slice key, value;
+};
+
+/* "metric{k=v,k=,=v}" of /api/search/lookup, which takes halves of tags
+ * ('halves') and no metric at all ("{k=v}": '*metric' has NULL data); and of
+ * /api/query/last, which takes neither, and no key with two values. */
+MUST_CHECK enum status parse_metric_and_tags(struct slice text, bool halves,
+                                             struct arena *a,
+                                             struct slice *metric,
+                                             struct tag_pair **tags,
+                                             size_t *tags_len, struct error *e);
+
+#endif

@@ -1,0 +1,121 @@
+/* "INTERVAL-FUNCTION[-FILL]", e.g. "1h-avg-nan", "0all-sum", "1dc-sum". */
+#include "config.h"
+
+#include "query/parse/parse_priv.h"
+
+#include "base/number.h"
+
+/* The whole number and the unit, which buckets of the calendar need.  "1.5h" is
+ * an hour otherwise; there its count is 0. */
+static void
+read_unit(struct slice interval, struct downsample *out)
+{
+    static const char units[] = "smhdwny";
+    static const enum time_unit values[] = { UNIT_S, UNIT_M, UNIT_H, UNIT_D,
+                                             UNIT_W, UNIT_N, UNIT_Y };
+    uint8_t last = interval.data[interval.size - 1] | 0x20;
+    size_t size = interval.size - 1;
+    uint64_t count;
+
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
+        if (last == units[i])
+            out->unit = values[i];
+    if (last == 's' && size > 0 && (interval.data[size - 1] | 0x20) == 'm') {
+        out->unit = UNIT_MS;
+        size--;
+    }
+    out->count = 0;
+    if (number_parse_u64(slice_of(interval.data, size), &count) &&
+        count <= INT32_MAX)
+        out->count = (int)count;
+}
+
+static bool
+has_all(struct slice s)
+{
+    for (size_t i = 0; i + 3 <= s.size; i++)
+        if (slice_eq_str(slice_of(s.data + i, 3), "all"))
+            return true;
+    return false;
+}
+
+static enum status
+parse_interval(struct slice text, struct downsample *out, struct error *e)
+{
+    enum status st;
+
+    if (has_all(text)) {
+        out->all = true;
+        return ST_OK;
+    }
+    if (text.size == 0)
+        return error_set(e, ST_INVALID, "String index out of range: -1");
+    if (text.data[text.size - 1] == 'c') {
+        out->calendar = true;
+        text.size--;
+    }
+    st = parse_duration(text, &out->interval_ms, e);
+    if (st == ST_OK)
+        read_unit(text, out);
+    return st;
+}
+
+static enum status
+parse_fill(struct slice text, struct downsample *out, struct error *e)
+{
+    static const struct {
+        const char *name;
+        enum fill_policy fill;
+    } fills[] = { { "none", FILL_NONE },
+                  { "zero", FILL_ZERO },
+                  { "nan", FILL_NAN },
+                  { "null", FILL_NULL },
+                  { "scalar", FILL_SCALAR } };
+
+    for (size_t i = 0; i < sizeof fills / sizeof fills[0]; i++) {
+        if (parse_equals(text, fills[i].name)) {
+            out->fill = fills[i].fill;
+            return ST_OK;
+        }
+    }
+    return error_set(e, ST_INVALID, "Unrecognized fill policy: %.*s",
+                     SLICE_ARG(text));
+}
+
+enum status
+parse_downsample(struct slice text, struct arena *a, struct downsample *out,
+                 struct error *e)
+{
+    struct slice *parts;
+    enum status st;
+    size_t len;
+
+    *out = (struct downsample){ .zone = timezone_utc(), .text = text };
+    st = parse_split(text, '-', a, &parts, &len, e);
+    if (st != ST_OK)
+        return st;
+    if (len < 2)
+        return error_set(e, ST_INVALID,
+                         "Invalid downsampling specifier '%.*s': must provide "
+                         "at least interval and function",
+                         SLICE_ARG(text));
+    if (len > 3)
+        return error_set(e, ST_INVALID,
+                         "Invalid downsampling specifier '%.*s': must consist "
+                         "of interval, function, and optional fill policy",
+                         SLICE_ARG(text));
+    st = parse_interval(parts[0], out, e);
+    if (st != ST_OK)
+        return st;
+    out->aggregator = aggregator_find(parts[1]);
+    if (out->aggregator == NULL)
+        return error_set(e, ST_INVALID, "No such downsampling function: %.*s",
+                         SLICE_ARG(parts[1]));
+    if (aggregator_is_none(out->aggregator))
+        return error_set(e, ST_INVALID,
+                         "cannot use the NONE aggregator for downsampling");
+    if (len == 3)
+        st = parse_fill(parts[2], out, e);
+    out->on = st == ST_OK;
+    return st;
+}

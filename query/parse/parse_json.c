@@ -1,0 +1,360 @@
+/* POST /api/query.  OpenTSDB reads it with Jackson, which turns numbers into
+ * texts, texts into numbers and much into booleans; clients rely on it.  What
+ * it refuses, and what Jansson refuses, is "Unable to parse the given JSON". */
+#include "config.h"
+
+#include "query/parse/parse_priv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "query/parse/reader.h"
+
+static void read_subs(struct reader *r, json_t *v, size_t max, struct query *q);
+
+/* A boolean whose negation is kept. */
+static void
+read_off(struct reader *r, const char *name, json_t *v, void *to)
+{
+    bool *off = to, on = true;
+
+    reader_bool(r, name, v, &on);
+    *off = !on;
+}
+
+/* Of a type that is checked, but without a use. */
+static void
+skip_long(struct reader *r, const char *name, json_t *v, void *to)
+{
+    int64_t unused;
+
+    (void)to;
+    reader_long(r, name, v, &unused);
+}
+
+static void
+skip_options(struct reader *r, const char *name, json_t *v, void *to)
+{
+    (void)to;
+    if (!json_is_object(v) && !json_is_null(v))
+        reader_fail(r, "'%s' must be an object", name);
+}
+
+static void
+read_texts(struct reader *r, const char *name, json_t *v, struct slice **out,
+           size_t *len)
+{
+    json_t *item;
+    size_t i;
+
+    *out = NULL;
+    *len = 0;
+    if (json_is_null(v))
+        return;
+    if (!json_is_array(v)) {
+        reader_fail(r, "'%s' must be an array", name);
+        return;
+    }
+    *out = reader_array(r, json_array_size(v), sizeof **out);
+    json_array_foreach(v, i, item)
+    {
+        if (r->st != ST_OK)
+            return;
+        if (json_is_null(item))
+            reader_fail(r, "'%s' holds a null", name);
+        else
+            reader_text(r, name, item, &(*out)[(*len)++]);
+    }
+}
+
+static void
+read_tsuids(struct reader *r, const char *name, json_t *v, void *to)
+{
+    struct sub_query *s = to;
+
+    read_texts(r, name, v, &s->tsuids, &s->tsuids_len);
+}
+
+static int
+compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void
+read_percentiles(struct reader *r, const char *name, json_t *v, void *to)
+{
+    struct sub_query *s = to;
+    struct slice *texts;
+    size_t len;
+
+    s->percentiles = NULL;
+    s->percentiles_len = 0;
+    read_texts(r, name, v, &texts, &len);
+    if (r->st != ST_OK || texts == NULL)
+        return;
+    s->percentiles = reader_array(r, len, sizeof s->percentiles[0]);
+    for (size_t i = 0; i < len && r->st == ST_OK; i++)
+        if (!parse_float(texts[i], &s->percentiles[i]))
+            reader_fail(r, "'%s' must hold numbers", name);
+    if (r->st != ST_OK)
+        return;
+    s->percentiles_len = len;
+    qsort(s->percentiles, len, sizeof s->percentiles[0], compare_doubles);
+}
+
+static void
+read_rollup_usage(struct reader *r, const char *name, json_t *v, void *to)
+{
+    struct slice text;
+
+    reader_text(r, name, v, &text);
+    if (r->st == ST_OK)
+        *(struct slice *)to = parse_rollup_usage(text);
+}
+
+static void
+read_rate_options(struct reader *r, const char *name, json_t *v, void *to)
+{
+    static const struct member members[] = {
+        { "counter", reader_bool, offsetof(struct rate_options, counter) },
+        { "isCounter", reader_bool, offsetof(struct rate_options, counter) },
+        { "counterMax", reader_long,
+          offsetof(struct rate_options, counter_max) },
+        { "resetValue", reader_long,
+          offsetof(struct rate_options, reset_value) },
+        { "dropResets", reader_bool,
+          offsetof(struct rate_options, drop_resets) },
+    };
+    struct sub_query *s = to;
+
+    s->rate_options = (struct rate_options){ .counter_max = INT64_MAX };
+    s->rate_options_given = !json_is_null(v);
+    if (s->rate_options_given)
+        reader_object(r, name, v, members, sizeof members / sizeof members[0],
+                      false, &s->rate_options);
+}
+
+static void
+drop_filters(struct sub_query *s)
+{
+    for (size_t i = 0; i < s->filters_len; i++)
+        filter_fini(&s->filters[i]);
+    s->filters_len = 0;
+}
+
+/* Room for as many filters as a member has; those read before are dropped. */
+static bool
+begin_filters(struct reader *r, struct sub_query *s, size_t len)
+{
+    drop_filters(s);
+    if (len > QUERY_FILTERS_MAX) {
+        r->st = parse_fail(r->e, error_set(&r->e->message, ST_LIMIT,
+                                           "more than %d filters in a "
+                                           "sub-query",
+                                           QUERY_FILTERS_MAX));
+        return false;
+    }
+    s->filters = reader_array(r, len, sizeof s->filters[0]);
+    return r->st == ST_OK;
+}
+
+static void
+add_filter(struct reader *r, struct sub_query *s, const struct filter *f,
+           enum status st, const struct error *why)
+{
+    if (st == ST_OK)
+        s->filters[s->filters_len++] = *f;
+    else if (st == ST_LIMIT)
+        r->st =
+            parse_fail(r->e, error_set(&r->e->message, st, "%s", why->text));
+    else
+        reader_fail(r, "%s", why->text);
+}
+
+/* {"host":"web*"}: each groups. */
+static void
+read_tags(struct reader *r, const char *name, json_t *v, void *to)
+{
+    struct sub_query *s = to;
+    struct slice value;
+    struct filter f;
+    struct error why;
+    const char *key;
+    size_t key_size;
+    json_t *item;
+    enum status st;
+
+    /* Jackson calls the setter, which trips over null unless there were
+     * filters before. */
+    if (!json_is_object(v) && !(json_is_null(v) && s->filters != NULL)) {
+        reader_fail(r, "'%s' must be an object", name);
+        return;
+    }
+    if (!begin_filters(r, s, json_object_size(v)))
+        return;
+    json_object_keylen_foreach(v, key, key_size, item)
+    {
+        struct slice tagk = reader_keep(r, slice_of(key, key_size));
+
+        reader_text(r, key, item, &value);
+        if (r->st != ST_OK)
+            return;
+        st = filter_from_tag(r->arena, tagk, value, true, &f, &why);
+        add_filter(r, s, &f, st, &why);
+    }
+}
+
+struct filter_texts {
+    struct slice type, tagk, text;
+    bool group_by;
+};
+
+static void
+read_filters(struct reader *r, const char *name, json_t *v, void *to)
+{
+    static const struct member members[] = {
+        { "type", reader_text, offsetof(struct filter_texts, type) },
+        { "tagk", reader_text, offsetof(struct filter_texts, tagk) },
+        { "filter", reader_text, offsetof(struct filter_texts, text) },
+        { "groupBy", reader_bool, offsetof(struct filter_texts, group_by) },
+        { "group_by", reader_bool, offsetof(struct filter_texts, group_by) },
+    };
+    struct sub_query *s = to;
+    json_t *item;
+    size_t i;
+
+    if (!json_is_array(v) && !json_is_null(v)) {
+        reader_fail(r, "'%s' must be an array", name);
+        return;
+    }
+    if (!begin_filters(r, s, json_array_size(v)))
+        return;
+    json_array_foreach(v, i, item)
+    {
+        struct filter_texts t = { 0 };
+        struct filter f;
+        struct error why;
+        enum status st;
+
+        reader_object(r, name, item, members,
+                      sizeof members / sizeof members[0], true, &t);
+        if (r->st != ST_OK)
+            return;
+        st =
+            filter_make(r->arena, t.type, t.tagk, t.text, t.group_by, &f, &why);
+        add_filter(r, s, &f, st, &why);
+    }
+}
+
+/* The member of a struct, or the struct itself for those that fill several. */
+#define SUB(name, f, m)                        \
+    {                                          \
+        name, f, offsetof(struct sub_query, m) \
+    }
+
+static void
+read_sub(struct reader *r, json_t *v, struct sub_query *s)
+{
+    static const struct member members[] = {
+        SUB("aggregator", reader_text, aggregator_name),
+        SUB("metric", reader_text, metric),
+        SUB("downsample", reader_text, downsample.text),
+        SUB("rate", reader_bool, rate),
+        SUB("explicitTags", reader_bool, explicit_tags),
+        SUB("preAggregate", reader_bool, pre_aggregate),
+        SUB("rollupUsage", read_rollup_usage, rollup_usage),
+        SUB("showHistogramBuckets", reader_bool, show_histogram_buckets),
+        SUB("useFuzzyFilter", read_off, fuzzy_off),
+        SUB("useMultiGets", read_off, multi_get_off),
+        { "rateOptions", read_rate_options, 0 },
+        { "tsuids", read_tsuids, 0 },
+        { "tags", read_tags, 0 },
+        { "filters", read_filters, 0 },
+        { "percentiles", read_percentiles, 0 },
+        { "index", skip_long, 0 },
+    };
+
+    s->rate_options.counter_max = INT64_MAX;
+    reader_object(r, "queries", v, members, sizeof members / sizeof members[0],
+                  true, s);
+}
+
+#define QUERY(name, f, m)                  \
+    {                                      \
+        name, f, offsetof(struct query, m) \
+    }
+
+static const struct member query_members[] = {
+    QUERY("start", reader_text, start_text),
+    QUERY("end", reader_text, end_text),
+    QUERY("timezone", reader_text, timezone_text),
+    QUERY("padding", reader_bool, padding),
+    QUERY("noAnnotations", reader_bool, no_annotations),
+    QUERY("globalAnnotations", reader_bool, global_annotations),
+    QUERY("showTSUIDs", reader_bool, show_tsuids),
+    QUERY("msResolution", reader_bool, ms_resolution),
+    QUERY("showQuery", reader_bool, show_query),
+    QUERY("showStats", reader_bool, show_stats),
+    QUERY("showSummary", reader_bool, show_summary),
+    QUERY("delete", reader_bool, delete_points),
+    QUERY("useCalendar", reader_bool, use_calendar),
+    { "options", skip_options, 0 },
+    QUERY("overrideByteLimit", reader_bool, override_bytes),
+    QUERY("overrideDataPointLimit", reader_bool, override_points),
+};
+
+enum status
+query_parse_json(struct slice body, const struct parse_options *o,
+                 struct arena *a, struct query *out, struct parse_error *e)
+{
+    struct reader r = { a, e, ST_OK };
+    json_t *root, *subs;
+
+    *out = (struct query){ 0 };
+    if (body.size == 0) {
+        (void)snprintf(e->details, sizeof e->details,
+                       "Supply valid JSON formatted data in the body of your "
+                       "request");
+        return error_set(&e->message, ST_INVALID, "Missing message content");
+    }
+    root = reader_load(&r, body);
+    if (root == NULL)
+        return r.st;
+    reader_object(&r, "the query", root, query_members,
+                  sizeof query_members / sizeof query_members[0], true, out);
+    subs = json_object_get(root, "queries");
+    if (r.st == ST_OK && subs != NULL)
+        read_subs(&r, subs, o->max_subs == 0 ? QUERY_SUBS_MAX : o->max_subs,
+                  out);
+    json_decref(root);
+    return r.st == ST_OK ? query_check(out, o, a, e) : r.st;
+}
+
+static void
+read_subs(struct reader *r, json_t *v, size_t max, struct query *q)
+{
+    json_t *item;
+    size_t i;
+
+    if (json_is_null(v))
+        return;
+    if (!json_is_array(v)) {
+        reader_fail(r, "'queries' must be an array");
+        return;
+    }
+    if (json_array_size(v) > max) {
+        r->st = parse_fail(r->e, error_set(&r->e->message, ST_LIMIT,
+                                           "more than %zu sub-queries", max));
+        return;
+    }
+    q->subs = reader_array(r, json_array_size(v), sizeof q->subs[0]);
+    json_array_foreach(v, i, item)
+    {
+        if (r->st != ST_OK)
+            return;
+        read_sub(r, item, &q->subs[q->subs_len++]);
+    }
+}

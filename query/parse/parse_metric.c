@@ -1,0 +1,234 @@
+/* "metric{tags}{filters}".  OpenTSDB looks for the braces from several ends, so
+ * that stray ones land in odd places; so does this. */
+#include "config.h"
+
+#include "query/parse/parse_priv.h"
+
+/* The filters read so far. */
+struct list {
+    struct arena *arena;
+    struct filter *items;
+    size_t len, cap;
+};
+
+static enum status
+list_add(struct list *l, const struct filter *f, struct error *e)
+{
+    if (l->len == QUERY_FILTERS_MAX)
+        return error_set(e, ST_LIMIT, "more than %d filters in a sub-query",
+                         QUERY_FILTERS_MAX);
+    if (l->len == l->cap) {
+        size_t cap = l->cap == 0 ? 8 : 2 * l->cap;
+        struct filter *items = arena_array(l->arena, cap, sizeof *items);
+
+        if (items == NULL)
+            return parse_no_room(e);
+        if (l->len > 0)
+            memcpy(items, l->items, l->len * sizeof *items);
+        l->items = items;
+        l->cap = cap;
+    }
+    l->items[l->len++] = *f;
+    return ST_OK;
+}
+
+/* "key=value", both of which there must be. */
+static enum status
+split_tag(struct slice tag, struct slice *key, struct slice *value,
+          struct error *e)
+{
+    size_t at = parse_find(tag, '=');
+
+    *key = slice_of(tag.data, at);
+    *value = slice_of(tag.data + at, 0);
+    if (at < tag.size)
+        *value = slice_of(tag.data + at + 1, tag.size - at - 1);
+    if (key->size == 0 || value->size == 0 ||
+        parse_find(*value, '=') < value->size)
+        return error_set(e, ST_INVALID, "invalid tag: %.*s", SLICE_ARG(tag));
+    return ST_OK;
+}
+
+static enum status
+add_filter(struct list *l, struct slice key, struct slice value, bool group_by,
+           struct error *e)
+{
+    struct filter f;
+    enum status st = filter_from_tag(l->arena, key, value, group_by, &f, e);
+
+    if (st == ST_OK && group_by)
+        for (size_t i = 0; i < l->len; i++)
+            if (filter_equal(&f, &l->items[i])) {
+                l->items[i].group_by = true;
+                filter_fini(&f);
+                return ST_OK;
+            }
+    if (st == ST_OK)
+        st = list_add(l, &f, e);
+    if (st != ST_OK)
+        filter_fini(&f);
+    return st;
+}
+
+/* All of "k=v,k2=v2". */
+static enum status
+add_filters(struct list *l, struct slice text, bool group_by, bool may_end,
+            struct error *e)
+{
+    struct slice *tags, key, value;
+    struct error why;
+    size_t len;
+    enum status st = parse_split_all(text, ',', l->arena, &tags, &len, e);
+
+    for (size_t i = 0; i < len && st == ST_OK; i++) {
+        if (tags[i].size == 0 && may_end)
+            break;
+        st = split_tag(tags[i], &key, &value, &why);
+        if (st == ST_OK)
+            st = add_filter(l, key, value, group_by, &why);
+        if (st != ST_OK)
+            return error_set(e, st, "When parsing %s '%.*s': %s",
+                             group_by ? "tag" : "filter", SLICE_ARG(tags[i]),
+                             why.text);
+    }
+    return st;
+}
+
+enum status
+parse_metric_and_filters(struct slice text, struct arena *a,
+                         struct slice *metric, struct filter **filters,
+                         size_t *filters_len, struct error *e)
+{
+    size_t curly = parse_find(text, '{'), close = parse_find(text, '}');
+    struct list l = { .arena = a };
+    enum status st = ST_OK;
+
+    *filters = NULL;
+    *filters_len = 0;
+    *metric = slice_of(text.data, curly);
+    if (text.size == 0)
+        return error_set(e, ST_INVALID, "Metric cannot be null or empty");
+    if (curly == text.size)
+        return ST_OK;
+    if (text.data[text.size - 1] != '}')
+        return error_set(e, ST_INVALID, "Missing '}' at the end of: %.*s",
+                         SLICE_ARG(text));
+    if (curly == text.size - 2)
+        return ST_OK;
+    if (close < curly)
+        return error_set(e, ST_INVALID, "A '}' before the '{' in: %.*s",
+                         SLICE_ARG(text));
+    if (close != text.size - 1) {
+        size_t last = text.size - 1;
+
+        while (text.data[last] != '{')
+            last--;
+        st = add_filters(&l,
+                         slice_of(text.data + last + 1, text.size - last - 2),
+                         false, true, e);
+    }
+    if (st == ST_OK)
+        st = add_filters(&l, slice_of(text.data + curly + 1, close - curly - 1),
+                         true, close != text.size - 1, e);
+    *filters = l.items;
+    *filters_len = l.len;
+    return st;
+}
+
+/* A tag of which the key or the value may be missing. */
+static enum status
+split_half(struct slice tag, struct tag_pair *out, struct error *e)
+{
+    *out = (struct tag_pair){ { NULL, 0 }, { NULL, 0 } };
+    if (tag.size < 2)
+        return error_set(e, ST_INVALID, "Missing tag pair");
+    if (tag.data[0] == '=')
+        out->value = slice_of(tag.data + 1, tag.size - 1);
+    else if (tag.data[tag.size - 1] == '=')
+        out->key = slice_of(tag.data, tag.size - 1);
+    else
+        return split_tag(tag, &out->key, &out->value, e);
+    return ST_OK;
+}
+
+/* False when the same tag is there already. */
+static enum status
+is_new(const struct tag_pair *tags, size_t len, struct slice tag,
+       const struct tag_pair *t, bool *out, struct error *e)
+{
+    *out = true;
+    for (size_t i = 0; i < len; i++) {
+        if (!slice_eq(tags[i].key, t->key))
+            continue;
+        *out = false;
+        if (!slice_eq(tags[i].value, t->value))
+            return error_set(e, ST_INVALID, "duplicate tag: %.*s",
+                             SLICE_ARG(tag));
+    }
+    return ST_OK;
+}
+
+static enum status
+read_tags(struct slice text, bool halves, struct arena *a,
+          struct tag_pair **tags, size_t *tags_len, struct error *e)
+{
+    struct slice *texts;
+    struct error why;
+    size_t len;
+    enum status st = parse_split_all(text, ',', a, &texts, &len, e);
+
+    if (st != ST_OK)
+        return st;
+    if (len > QUERY_FILTERS_MAX)
+        return error_set(e, ST_LIMIT, "more than %d tags", QUERY_FILTERS_MAX);
+    *tags = arena_array(a, len, sizeof **tags);
+    if (*tags == NULL)
+        return parse_no_room(e);
+    for (size_t i = 0; i < len; i++) {
+        struct tag_pair t;
+        bool fresh = true;
+
+        if (halves) {
+            st = split_half(texts[i], &t, &why);
+        } else {
+            st = split_tag(texts[i], &t.key, &t.value, &why);
+            if (st == ST_OK)
+                st = is_new(*tags, *tags_len, texts[i], &t, &fresh, &why);
+        }
+        if (st != ST_OK)
+            return error_set(e, st, "When parsing tag '%.*s': %s",
+                             SLICE_ARG(texts[i]), why.text);
+        if (fresh)
+            (*tags)[(*tags_len)++] = t;
+    }
+    return ST_OK;
+}
+
+enum status
+parse_metric_and_tags(struct slice text, bool halves, struct arena *a,
+                      struct slice *metric, struct tag_pair **tags,
+                      size_t *tags_len, struct error *e)
+{
+    size_t curly = parse_find(text, '{');
+
+    *tags = NULL;
+    *tags_len = 0;
+    *metric = slice_of(text.data, curly);
+    if (halves && text.size == 0)
+        return error_set(e, ST_INVALID, "Metric string was empty");
+    if (curly == text.size)
+        return ST_OK;
+    if (text.data[text.size - 1] != '}')
+        return error_set(e, ST_INVALID, "Missing '}' at the end of: %.*s",
+                         SLICE_ARG(text));
+    if (halves && curly == 0) {
+        if (text.size == 2)
+            return error_set(e, ST_INVALID, "Missing metric and tags: %.*s",
+                             SLICE_ARG(text));
+        metric->data = NULL;
+    }
+    if (curly == text.size - 2)
+        return ST_OK;
+    return read_tags(slice_of(text.data + curly + 1, text.size - curly - 2),
+                     halves, a, tags, tags_len, e);
+}

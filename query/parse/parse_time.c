@@ -1,0 +1,222 @@
+/* Times and durations, with the oddities of OpenTSDB's DateTime: dates are read
+ * leniently, "1.5h" is an hour, and ten digits or fewer are seconds. */
+#include "config.h"
+
+#include "query/parse/parse_priv.h"
+
+#include "base/cursor.h"
+#include "base/number.h"
+
+#define YEAR_MAX 250000000 /* beyond, 64 bits of milliseconds overflow */
+
+static enum status parse_date(struct slice text, const struct timezone *zone,
+                              struct slice zone_name, int64_t *out_ms,
+                              struct error *e);
+static enum status parse_number(struct slice text, int64_t *out_ms,
+                                struct error *e);
+
+static bool
+is_digit(uint8_t c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static size_t
+digits_len(struct slice s)
+{
+    size_t n = 0;
+
+    while (n < s.size && is_digit(s.data[n]))
+        n++;
+    return n;
+}
+
+enum status
+parse_time(struct slice text, int64_t now_ms, const struct timezone *zone,
+           int64_t *out_ms, struct error *e)
+{
+    if (zone == NULL)
+        zone = timezone_utc();
+    return parse_time_in(text, now_ms, zone, slice_str(""), out_ms, e);
+}
+
+enum status
+parse_time_in(struct slice text, int64_t now_ms, const struct timezone *zone,
+              struct slice zone_name, int64_t *out_ms, struct error *e)
+{
+    size_t digits = digits_len(text);
+    enum status st;
+    int64_t ago;
+
+    if (digits > 0 && digits + 2 == text.size &&
+        slice_eq_str(slice_of(text.data + digits, 2), "ms"))
+        return parse_long(slice_of(text.data, digits), out_ms, e);
+    if (parse_equals(text, "now")) {
+        *out_ms = now_ms;
+        return ST_OK;
+    }
+    if (text.size >= 4 &&
+        parse_equals(slice_of(text.data + text.size - 4, 4), "-ago")) {
+        st = parse_duration(slice_of(text.data, text.size - 4), &ago, e);
+        if (st == ST_OK)
+            *out_ms = now_ms - ago;
+        return st;
+    }
+    if (parse_find(text, '/') < text.size || parse_find(text, ':') < text.size)
+        return parse_date(text, zone, zone_name, out_ms, e);
+    return parse_number(text, out_ms, e);
+}
+
+enum status
+parse_duration(struct slice text, int64_t *out_ms, struct error *e)
+{
+    static const struct {
+        char unit;
+        int64_t seconds;
+    } units[] = { { 's', 1 },          { 'm', 60 },        { 'h', 3600 },
+                  { 'd', 86400 },      { 'w', 7 * 86400 }, { 'n', 30 * 86400 },
+                  { 'y', 365 * 86400 } };
+    size_t digits = digits_len(text);
+    int64_t n, ms = 0;
+    uint8_t last;
+
+    if (text.size == 0)
+        return error_set(e, ST_INVALID, "Cannot parse null or empty duration");
+    if (digits == text.size)
+        return error_set(e, ST_INVALID,
+                         "Invalid duration, must have an integer and unit: "
+                         "%.*s",
+                         SLICE_ARG(text));
+    if (!number_parse_i64(slice_of(text.data, digits), &n))
+        return error_set(e, ST_INVALID, "Invalid duration (number): %.*s",
+                         SLICE_ARG(text));
+    if (n <= 0)
+        return error_set(e, ST_INVALID, "Zero or negative duration: %.*s",
+                         SLICE_ARG(text));
+    last = text.data[text.size - 1];
+    if ((last | 0x20) == 's' && text.data[text.size - 2] == 'm') {
+        *out_ms = n;
+        return ST_OK;
+    }
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if ((last | 0x20) == units[i].unit)
+            ms = units[i].seconds * 1000;
+    if (ms == 0)
+        return error_set(e, ST_INVALID, "Invalid duration (suffix): %.*s",
+                         SLICE_ARG(text));
+    if (__builtin_mul_overflow(n, ms, out_ms))
+        return error_set(e, ST_INVALID,
+                         "Duration must be < Long.MAX_VALUE ms: %.*s",
+                         SLICE_ARG(text));
+    return ST_OK;
+}
+
+/* A member of a date: blanks before it do not count, what follows it does not
+ * matter, and like Java's int it wraps. */
+static int
+read_member(struct cursor *c)
+{
+    struct slice rest;
+    uint64_t v = 0;
+    bool minus = false;
+    size_t n;
+
+    while (cursor_left(c) > 0 && (*c->at == ' ' || *c->at == '\t'))
+        c->at++;
+    if (cursor_left(c) > 0 && *c->at == '-') {
+        minus = true;
+        c->at++;
+    }
+    rest = slice_of(c->at, cursor_left(c));
+    n = digits_len(rest);
+    if (n == 0)
+        c->failed = true;
+    (void)number_parse_u64(slice_of(rest.data, n), &v);
+    c->at += n;
+    return (int32_t)(uint32_t)(minus ? 0 - v : v);
+}
+
+static void
+read_sign(struct cursor *c, char sign)
+{
+    if (cursor_left(c) == 0 || *c->at != (uint8_t)sign)
+        c->failed = true;
+    else
+        c->at++;
+}
+
+static enum status
+parse_date(struct slice text, const struct timezone *zone,
+           struct slice zone_name, int64_t *out_ms, struct error *e)
+{
+    struct cursor c = cursor_of(text);
+    char middle = parse_find(text, '-') < text.size ? '-' : ' ';
+    int m[6] = { 0 }; /* year, month, day, hour, minute, second */
+    const char signs[6] = { '\0', '/', '/', middle, ':', ':' };
+    size_t len;
+
+    switch (text.size) {
+    case 10:
+        len = 3;
+        break;
+    case 16:
+        len = 5;
+        break;
+    case 19:
+        len = 6;
+        break;
+    default:
+        return error_set(e, ST_INVALID, "Invalid absolute date: %.*s",
+                         SLICE_ARG(text));
+    }
+    if (zone == NULL)
+        return error_set(e, ST_INVALID, "Invalid timezone name: %.*s",
+                         SLICE_ARG(zone_name));
+    for (size_t i = 0; i < len && !c.failed; i++) {
+        if (i > 0)
+            read_sign(&c, signs[i]);
+        if (!c.failed)
+            m[i] = read_member(&c);
+    }
+    if (c.failed || m[0] > YEAR_MAX || m[0] < -YEAR_MAX)
+        return error_set(e, ST_INVALID,
+                         "Invalid date: %.*s. Unparseable date: \"%.*s\"",
+                         SLICE_ARG(text), SLICE_ARG(text));
+    *out_ms = timezone_utc_ms(zone, m[0], m[1], m[2], m[3], m[4], m[5], 0);
+    return ST_OK;
+}
+
+static enum status
+parse_number(struct slice text, int64_t *out_ms, struct error *e)
+{
+    size_t dot = parse_find(text, '.');
+    uint8_t digits[16];
+    struct slice number = text;
+    struct error why;
+
+    if (dot < text.size) {
+        size_t after = text.size - dot - 1;
+
+        if (dot != 10 || digits_len(text) != dot || after < 1 || after > 3 ||
+            digits_len(slice_of(text.data + dot + 1, after)) != after)
+            return error_set(e, ST_INVALID,
+                             "Invalid time: %.*s. Millisecond timestamps must "
+                             "be in the format <seconds>.<ms> where the "
+                             "milliseconds are limited to 3 digits",
+                             SLICE_ARG(text));
+        memcpy(digits, text.data, dot);
+        memcpy(digits + dot, text.data + dot + 1, after);
+        number = slice_of(digits, dot + after);
+    }
+    if (parse_long(number, out_ms, &why) != ST_OK)
+        return error_set(e, ST_INVALID, "Invalid time: %.*s. %s",
+                         SLICE_ARG(text), why.text);
+    if (*out_ms < 0)
+        return error_set(e, ST_INVALID,
+                         "Invalid time: %.*s. Negative timestamps are not "
+                         "supported.",
+                         SLICE_ARG(text));
+    if (text.size <= 10)
+        *out_ms *= 1000;
+    return ST_OK;
+}

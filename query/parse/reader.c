@@ -1,0 +1,261 @@
+/* See query/parse/reader.h. */
+#include "config.h"
+
+#include "query/parse/reader.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/number.h"
+#include "query/parse/parse_priv.h"
+
+#define FAILED_TEXT     "Unable to parse the given JSON"
+#define JSON_DEPTH_MAX  64
+#define JSON_VALUES_MAX 200000
+
+void
+reader_fail(struct reader *r, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (r->st != ST_OK)
+        return;
+    r->st = error_set(&r->e->message, ST_INVALID, FAILED_TEXT);
+    va_start(ap, fmt);
+    (void)vsnprintf(r->e->details, sizeof r->e->details, fmt, ap);
+    va_end(ap);
+}
+
+void
+reader_no_room(struct reader *r)
+{
+    if (r->st == ST_OK)
+        r->st = parse_fail(r->e, parse_no_room(&r->e->message));
+}
+
+void *
+reader_array(struct reader *r, size_t len, size_t size)
+{
+    void *p = arena_array(r->arena, len + 1, size);
+
+    if (p == NULL)
+        reader_no_room(r);
+    return p;
+}
+
+struct slice
+reader_keep(struct reader *r, struct slice s)
+{
+    char *copy = arena_strdup(r->arena, s);
+
+    if (copy == NULL) {
+        reader_no_room(r);
+        return slice_str("");
+    }
+    return slice_of(copy, s.size);
+}
+
+static struct slice
+string_of(const json_t *v)
+{
+    return slice_of(json_string_value(v), json_string_length(v));
+}
+
+/* As it most likely stood in the request: clients print the shortest digits
+ * that read back as the number. */
+static struct slice
+real_text(struct reader *r, double v)
+{
+    char text[64];
+    int decimals = 1;
+
+    if (fabs(v) >= 1e17) {
+        (void)snprintf(text, sizeof text, "%.17g", v);
+        return reader_keep(r, slice_str(text));
+    }
+    do
+        (void)snprintf(text, sizeof text, "%.*f", decimals, v);
+    while (strtod(text, NULL) != v && ++decimals <= 17);
+    return reader_keep(r, slice_str(text));
+}
+
+void
+reader_text(struct reader *r, const char *name, json_t *v, void *to)
+{
+    struct slice *out = to;
+    char text[NUMBER_TEXT_MAX];
+
+    switch (json_typeof(v)) {
+    case JSON_NULL:
+        *out = (struct slice){ NULL, 0 };
+        return;
+    case JSON_STRING:
+        *out = reader_keep(r, string_of(v));
+        return;
+    case JSON_INTEGER:
+        *out = reader_keep(
+            r, slice_of(text, number_format_i64(json_integer_value(v), text)));
+        return;
+    case JSON_REAL:
+        *out = real_text(r, json_real_value(v));
+        return;
+    case JSON_TRUE:
+    case JSON_FALSE:
+        *out = slice_str(json_is_true(v) ? "true" : "false");
+        return;
+    case JSON_OBJECT:
+    case JSON_ARRAY:
+        break;
+    }
+    reader_fail(r, "'%s' must be a string", name);
+}
+
+void
+reader_bool(struct reader *r, const char *name, json_t *v, void *to)
+{
+    bool *out = to;
+    struct slice text;
+
+    switch (json_typeof(v)) {
+    case JSON_TRUE:
+    case JSON_FALSE:
+        *out = json_is_true(v);
+        return;
+    case JSON_NULL:
+        *out = false;
+        return;
+    case JSON_INTEGER:
+        *out = json_integer_value(v) != 0;
+        return;
+    case JSON_STRING:
+        text = string_of(v);
+        *out = slice_eq_str(text, "true") || slice_eq_str(text, "True") ||
+               slice_eq_str(text, "TRUE");
+        if (*out || text.size == 0 || slice_eq_str(text, "false") ||
+            slice_eq_str(text, "False") || slice_eq_str(text, "FALSE") ||
+            slice_eq_str(text, "null"))
+            return;
+        break;
+    case JSON_OBJECT:
+    case JSON_ARRAY:
+    case JSON_REAL:
+        break;
+    }
+    reader_fail(r, "'%s' must be a boolean", name);
+}
+
+void
+reader_long(struct reader *r, const char *name, json_t *v, void *to)
+{
+    int64_t *out = to;
+    struct slice text;
+
+    switch (json_typeof(v)) {
+    case JSON_NULL:
+        *out = 0;
+        return;
+    case JSON_INTEGER:
+        *out = json_integer_value(v);
+        return;
+    case JSON_REAL:
+        if (fabs(json_real_value(v)) < 0x1p63) {
+            *out = (int64_t)json_real_value(v);
+            return;
+        }
+        break;
+    case JSON_STRING:
+        text = string_of(v);
+        *out = 0;
+        if (text.size == 0 || slice_eq_str(text, "null") ||
+            number_parse_i64(text, out))
+            return;
+        break;
+    case JSON_OBJECT:
+    case JSON_ARRAY:
+    case JSON_TRUE:
+    case JSON_FALSE:
+        break;
+    }
+    reader_fail(r, "'%s' must be an integer of 64 bits", name);
+}
+
+/* Jansson recurses, and its tree lies outside of the arena: so what could make
+ * either large is counted first. */
+static enum status
+check_shape(struct slice body, struct parse_error *e)
+{
+    struct reader r = { NULL, e, ST_OK };
+    size_t depth = 0, values = 0;
+    bool in_text = false;
+
+    for (size_t i = 0; i < body.size; i++) {
+        uint8_t c = body.data[i];
+
+        if (in_text) {
+            if (c == '\\')
+                i++;
+            else if (c == '"')
+                in_text = false;
+            continue;
+        }
+        in_text = c == '"';
+        depth += c == '{' || c == '[';
+        depth -= (c == '}' || c == ']') && depth > 0;
+        values += c == '{' || c == '[' || c == ',' || c == ':';
+        if (depth > JSON_DEPTH_MAX) {
+            reader_fail(&r, "nested deeper than %d", JSON_DEPTH_MAX);
+            return r.st;
+        }
+    }
+    if (values > JSON_VALUES_MAX)
+        return parse_fail(e, error_set(&e->message, ST_LIMIT,
+                                       "a query of more than %d values",
+                                       JSON_VALUES_MAX));
+    return ST_OK;
+}
+
+void
+reader_object(struct reader *r, const char *name, json_t *v,
+              const struct member *members, size_t len, bool ignore_unknown,
+              void *to)
+{
+    const char *key;
+    json_t *item;
+
+    if (!json_is_object(v)) {
+        reader_fail(r, "'%s' must be an object", name);
+        return;
+    }
+    json_object_foreach(v, key, item)
+    {
+        size_t i = 0;
+
+        while (i < len && strcmp(key, members[i].name) != 0)
+            i++;
+        if (i < len)
+            members[i].read(r, key, item, (char *)to + members[i].offset);
+        else if (!ignore_unknown)
+            reader_fail(r, "Unrecognized field \"%s\" of '%s'", key, name);
+        if (r->st != ST_OK)
+            return;
+    }
+}
+
+json_t *
+reader_load(struct reader *r, struct slice body)
+{
+    size_t flags = JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY | JSON_ALLOW_NUL;
+    json_error_t why;
+    json_t *root;
+
+    r->st = check_shape(body, r->e);
+    if (r->st != ST_OK)
+        return NULL;
+    root = json_loadb((const char *)body.data, body.size, flags, &why);
+    if (root == NULL)
+        reader_fail(r, "%s at line %d, column %d", why.text, why.line,
+                    why.column);
+    return root;
+}

@@ -1,0 +1,51 @@
+/*
+ * Reading of JSON requests into structs, by tables of members, as Jackson reads
+ * them: numbers become texts, texts numbers, and much a boolean; clients rely
+ * on it.  The first failure sticks, and makes the rest no-ops.
+ *
+ * Owns:    nothing; texts are copied to the reader's arena.
+ * Threads: owner.
+ * Fails:   "Unable to parse the given JSON" with details (ST_INVALID); ST_LIMIT
+ *          past the arena or the bounds of a tree.
+ */
+#ifndef QUERY_PARSE_READER_H
+#define QUERY_PARSE_READER_H
+
+#include <jansson.h>
+
+#include "query/parse/parse.h"
+
+struct reader {
+    struct arena *arena;
+    struct parse_error *e;
+    enum status st;
+};
+
+/* A member of an object, what reads it, and where it goes to. */
+struct member {
+    const char *name;
+    void (*read)(struct reader *r, const char *name, json_t *v, void *to);
+    size_t offset; /* into what is filled */
+};
+
+/* The body as a tree, to json_decref(); NULL when it failed. */
+json_t *reader_load(struct reader *r, struct slice body);
+
+/* Members that are not listed are passed over or refused. */
+void reader_object(struct reader *r, const char *name, json_t *v,
+                   const struct member *members, size_t len,
+                   bool ignore_unknown, void *to);
+
+void reader_text(struct reader *r, const char *name, json_t *v, void *to);
+void reader_bool(struct reader *r, const char *name, json_t *v, void *to);
+void reader_long(struct reader *r, const char *name, json_t *v, void *to);
+
+/* Zeroed, of at least one element; NULL when it failed. */
+void *reader_array(struct reader *r, size_t len, size_t size);
+struct slice reader_keep(struct reader *r, struct slice s);
+
+/* What follows is the details. */
+void reader_fail(struct reader *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void reader_no_room(struct reader *r);
+
+#endif

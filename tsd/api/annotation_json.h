@@ -1,0 +1,38 @@
+/*
+ * Annotations as JSON, both ways, in OpenTSDB's members.
+ *
+ * Threads: any; these are functions of their arguments.
+ */
+#ifndef TSD_API_ANNOTATION_JSON_H
+#define TSD_API_ANNOTATION_JSON_H
+
+#include "base/buf.h"
+#include "uid/annotation.h"
+
+struct json_t;
+
+/* A time as written (seconds or ms): is it within [from_ms, to_ms]? */
+bool annotation_within(const struct annotation *n, int64_t from_ms,
+                       int64_t to_ms);
+
+void annotation_write(struct buf *b, const struct annotation *n);
+
+/* A note as a request has it: its TSUID still text. */
+struct annotation_request {
+    struct annotation note;
+    struct slice tsuid_text;
+    unsigned fields; /* enum annotation_field */
+};
+
+/* Unknown members are ignored.  ST_INVALID when one has the wrong type,
+ * ST_LIMIT past the arena. */
+MUST_CHECK enum status annotation_read(const struct json_t *json,
+                                       struct arena *a,
+                                       struct annotation_request *out,
+                                       struct error *e);
+
+/* Sets note.tsuid from the text; ST_INVALID when it is no TSUID. */
+MUST_CHECK enum status annotation_read_tsuid(struct annotation_request *n,
+                                             struct arena *a, struct error *e);
+
+#endif

@@ -1,0 +1,169 @@
+/* See tsd/api/api.h. */
+#include "config.h"
+
+#include "tsd/api/api.h"
+
+#include <jansson.h>
+#include <strings.h>
+
+#include "base/number.h"
+#include "tsd/put/put.h"
+#include "tsd/queries.h"
+#include "web/json.h"
+
+struct json_t *
+api_parse_body(const struct http_request *r, struct http_reply *out)
+{
+    struct slice body = http_body(r);
+    struct json_t *json;
+    struct error e;
+
+    if (body.size == 0) {
+        http_reply_error(out, 400, "Missing message content",
+                         "Supply valid JSON formatted data in the body of "
+                         "your request");
+        return NULL;
+    }
+    if (json_parse(body, &json, &e) != ST_OK) {
+        http_reply_error(out, 400, "Unable to parse the given JSON", e.text);
+        return NULL;
+    }
+    return json;
+}
+
+bool
+api_json_text(const struct json_t *object, const char *name, char *number,
+              struct slice *out)
+{
+    const json_t *v = json_object_get(object, name);
+
+    if (json_is_string(v)) {
+        *out = slice_of(json_string_value(v), json_string_length(v));
+        return true;
+    }
+    if (json_is_integer(v)) {
+        *out =
+            slice_of(number, number_format_i64(json_integer_value(v), number));
+        return true;
+    }
+    if (json_is_real(v)) {
+        *out =
+            slice_of(number, number_format_double(json_real_value(v), number));
+        return true;
+    }
+    if (json_is_boolean(v)) {
+        *out = slice_str(json_is_true(v) ? "true" : "false");
+        return true;
+    }
+    return false;
+}
+
+bool
+api_need_param(const struct http_request *r, const char *name,
+               struct slice *out, struct http_reply *reply)
+{
+    char text[100];
+
+    if (http_param(r, name, out) && out->size > 0)
+        return true;
+    (void)snprintf(text, sizeof text, "Missing parameter <code>%s</code>",
+                   name);
+    http_reply_error(reply, 400, text, NULL);
+    return false;
+}
+
+bool
+api_parse_int(struct slice s, int64_t *out)
+{
+    return number_parse_i64(s, out) && *out >= INT32_MIN && *out <= INT32_MAX;
+}
+
+void
+api_put_hex(struct buf *b, struct slice bytes)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    uint8_t *p = buf_reserve(b, bytes.size * 2);
+
+    if (p == NULL)
+        return;
+    for (size_t i = 0; i < bytes.size; i++) {
+        *p++ = (uint8_t)digits[bytes.data[i] >> 4];
+        *p++ = (uint8_t)digits[bytes.data[i] & 15];
+    }
+    b->size += bytes.size * 2;
+}
+
+static int
+hex_digit(uint8_t c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool
+api_parse_hex(struct slice text, uint8_t *out, size_t max, size_t *size)
+{
+    if (text.size % 2 != 0 || text.size / 2 > max)
+        return false;
+    for (size_t i = 0; i < text.size; i += 2) {
+        int high = hex_digit(text.data[i]), low = hex_digit(text.data[i + 1]);
+
+        if (high < 0 || low < 0)
+            return false;
+        out[i / 2] = (uint8_t)(high << 4 | low);
+    }
+    *size = text.size / 2;
+    return true;
+}
+
+void
+api_drop_caches(const struct api *a)
+{
+    uid_drop_caches(a->uids);
+    put_path_drop_cache(a->put);
+}
+
+/* A header as a member; cookies are nobody's business. */
+static void
+put_header(void *ctx, const char *name, const char *value)
+{
+    struct buf *b = ctx;
+
+    if (b->size > 0)
+        buf_put_u8(b, ',');
+    json_put_string(b, slice_str(name));
+    buf_put_u8(b, ':');
+    json_put_string(b, slice_str(strcasecmp(name, "cookie") == 0 ||
+                                         strcasecmp(name, "authorization") == 0
+                                     ? "*******"
+                                     : value));
+}
+
+struct query_entry *
+api_begin_query(const struct api *a, const struct http_request *r,
+                struct slice question, struct error *e)
+{
+    struct buf headers = BUF_INIT;
+    struct queries_ask ask = {
+        .question = question,
+        .remote = http_peer(r),
+        .once = !settings_bool(a->settings,
+                               "tsd.query.allow_simultaneous_duplicates"),
+    };
+    struct query_entry *entry;
+
+    http_each_header(r, put_header, &headers);
+    ask.headers = buf_slice(&headers);
+    entry = queries_begin(a->queries, &ask, clock_now_ms(a->clock), e);
+    buf_fini(&headers);
+    return entry;
+}
+
+void
+api_json_type(const struct http_request *r, struct http_reply *out)
+{
+    if (!http_is_api(r))
+        http_reply_type(out, "application/json");
+}

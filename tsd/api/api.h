@@ -1,0 +1,110 @@
+/*
+ * The endpoints, one file each (tsd/api_*.c), and what they are given.
+ *
+ * Owns:    nothing; the daemon owns what it lends.
+ * Threads: any: endpoints run side by side and change nothing here.
+ */
+#ifndef TSD_API_API_H
+#define TSD_API_API_H
+
+#include "base/clock.h"
+#include "tsd/put/histogram_text.h"
+#include "tsd/settings.h"
+#include "uid/meta.h"
+#include "uid/series.h"
+#include "web/http.h"
+
+struct api {
+    const struct settings *settings;
+    const struct clock *clock;
+    struct store *store;
+    struct uid_table *uids;
+    struct series_directory *series;
+    struct engine *engine;
+    struct annotations *annotations;
+    struct metas *metas;
+    struct trees *trees;
+    struct put_path *put;
+    struct limits *limits;       /* what queries may read: tsd/limits.h */
+    struct queries *queries;     /* those under way: tsd/queries.h */
+    const struct timezone *zone; /* tsd.core.timezone */
+    size_t answer_bytes;         /* halite.query.answer_bytes */
+    bool allow_delete;           /* tsd.http.query.allow_delete */
+    struct histogram_codecs histograms;
+    int64_t started_ms;
+    int stop_fd; /* an eventfd: written to stop the daemon */
+    unsigned port;
+    char host[256]; /* ours, for statistics */
+    char canonical[256];
+    /* Counts of what this struct does not know: the sockets. */
+    uint64_t (*connections_open)(void *ctx);
+    void *connections_ctx;
+    struct http_server *http; /* for its latencies */
+};
+
+/* Each serves the paths that tsd/routes.c gives it; ctx is the struct api. */
+http_serve api_aggregators;
+http_serve api_annotation;
+http_serve api_config;
+http_serve api_diediedie;
+http_serve api_dropcaches;
+http_serve api_exp;
+http_serve api_favicon;
+http_serve api_health;
+http_serve api_histogram;
+http_serve api_home;
+http_serve api_last;
+http_serve api_logs;
+http_serve api_metrics;
+http_serve api_openapi;
+http_serve api_plugin;
+http_serve api_q;
+http_serve api_query;
+http_serve api_search;
+http_serve api_serializers;
+http_serve api_static;
+http_serve api_stats;
+http_serve api_suggest;
+http_serve api_tree;
+http_serve api_tsmeta;
+http_serve api_uid;
+http_serve api_uidmeta;
+http_serve api_version;
+
+/* What /api/search does besides look up; false: there is no such type. */
+bool api_find(const struct api *a, const struct http_request *r,
+              struct slice type, struct http_reply *out);
+
+/* -- what several of them do ----------------------------------------------- */
+
+struct json_t;
+
+/* The body as JSON, to json_decref(); on failure the reply is made and NULL
+ * returned. */
+struct json_t *api_parse_body(const struct http_request *r,
+                              struct http_reply *out);
+/* A member's text: of a string itself, of a number or a boolean as written in
+ * JSON (Jackson turns them into strings); false when absent, null, or nested.
+ * The text is lent by the JSON or lies in 'number' (NUMBER_TEXT_MAX bytes). */
+bool api_json_text(const struct json_t *object, const char *name, char *number,
+                   struct slice *out);
+/* A parameter that must be there and not be empty; else the reply is made. */
+bool api_need_param(const struct http_request *r, const char *name,
+                    struct slice *out, struct http_reply *reply);
+/* Java's Integer.parseInt. */
+bool api_parse_int(struct slice s, int64_t *out);
+/* "000001": upper-case hexadecimal. */
+void api_put_hex(struct buf *b, struct slice bytes);
+/* Back; false on an odd length, other characters, or more than 'max' bytes. */
+bool api_parse_hex(struct slice text, uint8_t *out, size_t max, size_t *size);
+/* Forgets what can be read again: the caches of names and of put lines. */
+void api_drop_caches(const struct api *a);
+/* Enters a question, JSON, among those under way; NULL: it may not run now, and
+ * '*e' says why. */
+struct query_entry *api_begin_query(const struct api *a,
+                                    const struct http_request *r,
+                                    struct slice question, struct error *e);
+/* JSON outside of /api comes without a charset. */
+void api_json_type(const struct http_request *r, struct http_reply *out);
+
+#endif

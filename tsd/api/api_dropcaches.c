@@ -1,0 +1,15 @@
+/* /api/dropcaches, /dropcaches: forget what can be read again. */
+#include "config.h"
+
+#include "tsd/api/api.h"
+
+void
+api_dropcaches(void *ctx, const struct http_request *r, struct http_reply *out)
+{
+    const struct api *a = ctx;
+
+    api_drop_caches(a);
+    api_json_type(r, out);
+    buf_put_str(http_reply_body(out),
+                "{\"status\":\"200\",\"message\":\"Caches dropped\"}");
+}

@@ -1,0 +1,514 @@
+/*
+ * /api/query/last: the newest point of series, by name or by TSUID.
+ *
+ * OpenTSDB finds it through its table of metadata, and only where counting was
+ * switched on; here the directory names the series and the store looks
+ * backwards, so it is found wherever it lies.  'back_scan' still means what it
+ * says: no further than so many hours before this one, and the series named
+ * exactly.
+ */
+#include "config.h"
+
+#include "tsd/api/api.h"
+
+#include <jansson.h>
+
+#include "base/number.h"
+#include "web/json.h"
+
+/* One series, or the series of a metric, asked for. */
+struct asked {
+    struct slice tsuid_text; /* hex; NULL: by metric and tags */
+    struct slice metric;
+    struct tag *tags;
+    size_t tags_len;
+};
+
+struct last {
+    const struct api *a;
+    const struct http_request *r;
+    struct arena *arena;
+    struct asked *asked;
+    size_t asked_len, asked_cap;
+    bool resolve;
+    int64_t back_scan; /* hours; 0: no limit */
+    struct slice *tsuids;
+    size_t tsuids_len, tsuids_cap;
+    bool no_memory;
+};
+
+static enum status
+no_memory(struct error *e)
+{
+    return error_set(e, ST_LIMIT, "too many series: ask for fewer");
+}
+
+/* Room for one more in an array of the arena; NULL when there is none. */
+static void *
+grow(struct arena *a, void *array, size_t len, size_t *cap, size_t size)
+{
+    size_t bigger = *cap == 0 ? 16 : *cap * 2;
+    void *more;
+
+    if (len < *cap)
+        return array;
+    more = arena_array(a, bigger, size);
+    if (more != NULL && len > 0)
+        memcpy(more, array, len * size);
+    *cap = bigger;
+    return more;
+}
+
+static struct asked *
+add_asked(struct last *l)
+{
+    l->asked =
+        grow(l->arena, l->asked, l->asked_len, &l->asked_cap, sizeof *l->asked);
+    if (l->asked == NULL) {
+        l->no_memory = true;
+        return NULL;
+    }
+    l->asked[l->asked_len] = (struct asked){ 0 };
+    return &l->asked[l->asked_len++];
+}
+
+/* -- the question ---------------------------------------------------------- */
+
+static enum status
+read_tag(struct slice text, struct tag *out, struct error *e)
+{
+    const uint8_t *eq =
+        text.size == 0 ? NULL : memchr(text.data, '=', text.size);
+    size_t at = eq == NULL ? 0 : (size_t)(eq - text.data);
+
+    if (eq == NULL || at == 0 || at + 1 == text.size ||
+        memchr(eq + 1, '=', text.size - at - 1) != NULL)
+        return error_set(e, ST_INVALID,
+                         "When parsing tag '%.*s': invalid tag: %.*s",
+                         SLICE_ARG(text), SLICE_ARG(text));
+    *out = (struct tag){ slice_of(text.data, at),
+                         slice_of(eq + 1, text.size - at - 1) };
+    return ST_OK;
+}
+
+/* "metric" or "metric{k=v,...}". */
+static enum status
+read_series(struct last *l, struct slice text, struct error *e)
+{
+    const uint8_t *curly =
+        text.size == 0 ? NULL : memchr(text.data, '{', text.size);
+    struct asked *q = add_asked(l);
+    struct slice tags;
+
+    if (q == NULL)
+        return no_memory(e);
+    q->metric = text;
+    if (curly == NULL)
+        return ST_OK;
+    q->metric.size = (size_t)(curly - text.data);
+    if (text.data[text.size - 1] != '}')
+        return error_set(e, ST_INVALID, "Missing '}' at the end of: %.*s",
+                         SLICE_ARG(text));
+    tags = slice_of(curly + 1, text.size - q->metric.size - 2);
+    q->tags = arena_array(l->arena, tags.size / 2 + 1, sizeof *q->tags);
+    if (q->tags == NULL)
+        return no_memory(e);
+    while (tags.size > 0) {
+        const uint8_t *comma = memchr(tags.data, ',', tags.size);
+        size_t size = comma == NULL ? tags.size : (size_t)(comma - tags.data);
+        enum status status =
+            read_tag(slice_of(tags.data, size), &q->tags[q->tags_len], e);
+
+        if (status != ST_OK)
+            return status;
+        q->tags_len++;
+        size += comma != NULL;
+        tags = slice_of(tags.data + size, tags.size - size);
+    }
+    return ST_OK;
+}
+
+/* "tsuid,tsuid". */
+static enum status
+read_tsuids(struct last *l, struct slice text, struct error *e)
+{
+    do {
+        const uint8_t *comma =
+            text.size == 0 ? NULL : memchr(text.data, ',', text.size);
+        size_t size = comma == NULL ? text.size : (size_t)(comma - text.data);
+        struct asked *q = add_asked(l);
+
+        if (q == NULL)
+            return no_memory(e);
+        q->tsuid_text =
+            slice_of(text.data == NULL ? (const uint8_t *)"" : text.data, size);
+        size += comma != NULL;
+        text = slice_of(text.data + size, text.size - size);
+    } while (text.size > 0);
+    return ST_OK;
+}
+
+static bool
+read_params(struct last *l, struct http_reply *out)
+{
+    size_t len;
+    const struct http_param *params = http_params(l->r, &len);
+    struct slice hours;
+    struct error e;
+    enum status status = ST_OK;
+
+    l->resolve = http_has_param(l->r, "resolve");
+    if (http_param(l->r, "back_scan", &hours) &&
+        !api_parse_int(hours, &l->back_scan)) {
+        http_reply_error(out, 400, "Unable to parse back_scan parameter", NULL);
+        return false;
+    }
+    for (size_t i = 0; i < len && status == ST_OK; i++)
+        if (slice_eq_str(params[i].name, "timeseries"))
+            status = read_series(l, params[i].value, &e);
+    for (size_t i = 0; i < len && status == ST_OK; i++)
+        if (slice_eq_str(params[i].name, "tsuids"))
+            status = read_tsuids(l, params[i].value, &e);
+    if (status != ST_OK)
+        http_reply_failure(out, &e);
+    return status == ST_OK;
+}
+
+static bool
+bad_json(struct http_reply *out, const char *details)
+{
+    http_reply_error(out, 400, "Unable to parse the given JSON", details);
+    return false;
+}
+
+static bool
+read_query(struct last *l, json_t *query, struct http_reply *out)
+{
+    json_t *tsuids = json_object_get(query, "tsuids");
+    json_t *tags = json_object_get(query, "tags"), *value;
+    const char *metric = json_string_value(json_object_get(query, "metric"));
+    const char *key;
+    struct asked *q;
+    struct error e;
+    size_t i;
+
+    if (json_array_size(tsuids) > 0) {
+        json_array_foreach(tsuids, i, value)
+        {
+            const char *text = json_string_value(value);
+
+            if (read_tsuids(l, slice_str(text == NULL ? "" : text), &e) !=
+                ST_OK) {
+                http_reply_failure(out, &e);
+                return false;
+            }
+        }
+        return true;
+    }
+    q = add_asked(l);
+    if (q != NULL)
+        q->tags =
+            arena_array(l->arena, json_object_size(tags) + 1, sizeof *q->tags);
+    if (q == NULL || q->tags == NULL) {
+        (void)no_memory(&e);
+        http_reply_failure(out, &e);
+        return false;
+    }
+    q->metric = slice_str(metric == NULL ? "" : metric);
+    json_object_foreach(tags, key, value)
+    {
+        if (!json_is_string(value))
+            return bad_json(out, "a tag's value is not a string");
+        q->tags[q->tags_len++] =
+            (struct tag){ slice_str(key), slice_str(json_string_value(value)) };
+    }
+    return true;
+}
+
+static bool
+read_body(struct last *l, json_t *body, struct http_reply *out)
+{
+    static const char *const members[] = { "queries", "resolveNames",
+                                           "backScan" };
+    json_t *value;
+    const char *key;
+    size_t i;
+
+    json_object_foreach(body, key, value)
+    {
+        bool known = false;
+
+        for (i = 0; i < sizeof members / sizeof members[0]; i++)
+            known = known || strcmp(key, members[i]) == 0;
+        if (!known)
+            return bad_json(out, "Unrecognized field");
+    }
+    l->resolve = json_is_true(json_object_get(body, "resolveNames"));
+    value = json_object_get(body, "backScan");
+    if (json_is_integer(value))
+        l->back_scan = json_integer_value(value);
+    else if (value != NULL && !json_is_null(value) &&
+             (!json_is_string(value) ||
+              !api_parse_int(slice_str(json_string_value(value)),
+                             &l->back_scan)))
+        return bad_json(out, "backScan is not a valid `int` value");
+    json_array_foreach(json_object_get(body, "queries"), i, value)
+    {
+        if (!json_is_object(value))
+            return bad_json(out, "a query is not an object");
+        if (!read_query(l, value, out))
+            return false;
+    }
+    return true;
+}
+
+/* -- which series ---------------------------------------------------------- */
+
+static bool
+add_tsuid(void *ctx, struct slice tsuid)
+{
+    struct last *l = ctx;
+    uint8_t *copy = arena_alloc(l->arena, tsuid.size);
+
+    l->tsuids = grow(l->arena, l->tsuids, l->tsuids_len, &l->tsuids_cap,
+                     sizeof *l->tsuids);
+    if (copy == NULL || l->tsuids == NULL) {
+        l->no_memory = true;
+        return false;
+    }
+    memcpy(copy, tsuid.data, tsuid.size);
+    l->tsuids[l->tsuids_len++] = slice_of(copy, tsuid.size);
+    return !http_gone(l->r);
+}
+
+static enum status
+take_tsuid(struct last *l, struct slice text, struct error *e)
+{
+    uint8_t bytes[TSUID_MAX];
+    size_t size;
+
+    if (text.size == 0)
+        return error_set(e, ST_INVALID, "UID was empty");
+    if (!api_parse_hex(text, bytes, sizeof bytes, &size))
+        return error_set(e, ST_INVALID,
+                         "contains illegal character for hexBinary: %.*s",
+                         SLICE_ARG(text));
+    if (!tsuid_is_valid(store_shape(l->a->store), slice_of(bytes, size)) ||
+        tsuid_tags(store_shape(l->a->store), slice_of(bytes, size)) == 0 ||
+        series_has_kind(store_shape(l->a->store), slice_of(bytes, size)))
+        return error_set(e, ST_INVALID,
+                         "TSUID must not be null and must have a metric and "
+                         "at least one tag pair");
+    (void)add_tsuid(l, slice_of(bytes, size));
+    return ST_OK;
+}
+
+/* The ids of a series' name, ascending by tagk. */
+struct wanted {
+    struct last *l;
+    uint64_t keys[KEY_MAX_TAGS], values[KEY_MAX_TAGS];
+    size_t len;
+    bool exact;
+};
+
+static bool
+visit(void *ctx, struct slice tsuid)
+{
+    struct wanted *w = ctx;
+    const struct key_shape *shape = store_shape(w->l->a->store);
+    size_t tags = tsuid_tags(shape, tsuid), found = 0;
+
+    if (w->exact && tags != w->len)
+        return true;
+    for (size_t i = 0; i < tags; i++)
+        for (size_t k = 0; k < w->len; k++)
+            found += key_get_uint(tsuid_tagk(shape, tsuid, i).data,
+                                  shape->tagk_width) == w->keys[k] &&
+                     key_get_uint(tsuid_tagv(shape, tsuid, i).data,
+                                  shape->tagv_width) == w->values[k];
+    return found < w->len || add_tsuid(w->l, tsuid);
+}
+
+static enum status
+take_named(struct last *l, const struct asked *q, struct error *e)
+{
+    struct wanted w = { .l = l, .exact = l->back_scan > 0 };
+    uint64_t metric;
+    enum status status;
+
+    if (q->metric.size == 0)
+        return error_set(e, ST_INVALID, "Metric cannot be null or empty");
+    if (q->tags_len > KEY_MAX_TAGS)
+        return error_set(e, ST_INVALID, "Too many tags: %zu", q->tags_len);
+    status = uid_find(l->a->uids, UID_METRIC, q->metric, &metric, e);
+    for (size_t i = 0; i < q->tags_len && status == ST_OK; i++) {
+        status = uid_find(l->a->uids, UID_TAGK, q->tags[i].key, &w.keys[i], e);
+        if (status == ST_OK)
+            status = uid_find(l->a->uids, UID_TAGV, q->tags[i].value,
+                              &w.values[i], e);
+        w.len++;
+    }
+    return status == ST_OK
+               ? series_each(l->a->series, metric, NULL, visit, &w, e)
+               : status;
+}
+
+static enum status
+find_series(struct last *l, struct error *e)
+{
+    enum status status = ST_OK;
+
+    if (l->back_scan < 0)
+        return error_set(e, ST_INVALID,
+                         "Backscan must be zero or a positive number");
+    for (size_t i = 0; i < l->asked_len && status == ST_OK; i++) {
+        const struct asked *q = &l->asked[i];
+
+        status = q->tsuid_text.data != NULL ? take_tsuid(l, q->tsuid_text, e)
+                                            : take_named(l, q, e);
+        if (status == ST_OK && l->no_memory)
+            status = no_memory(e);
+    }
+    return status;
+}
+
+/* -- the answer ------------------------------------------------------------ */
+
+static enum status
+write_names(struct last *l, struct slice tsuid, struct buf *metric,
+            struct buf *tags, struct error *e)
+{
+    const struct key_shape *shape = store_shape(l->a->store);
+    struct buf name = BUF_INIT;
+    enum status status = uid_name(
+        l->a->uids, UID_METRIC,
+        key_get_uint(tsuid_metric(shape, tsuid).data, shape->metric_width),
+        &name, e);
+
+    json_put_string(metric, buf_slice(&name));
+    for (size_t i = 0; i < tsuid_tags(shape, tsuid) && status == ST_OK; i++) {
+        buf_put_u8(tags, i == 0 ? '{' : ',');
+        buf_clear(&name);
+        status = uid_name(
+            l->a->uids, UID_TAGK,
+            key_get_uint(tsuid_tagk(shape, tsuid, i).data, shape->tagk_width),
+            &name, e);
+        json_put_string(tags, buf_slice(&name));
+        buf_put_u8(tags, ':');
+        buf_clear(&name);
+        if (status == ST_OK)
+            status = uid_name(l->a->uids, UID_TAGV,
+                              key_get_uint(tsuid_tagv(shape, tsuid, i).data,
+                                           shape->tagv_width),
+                              &name, e);
+        json_put_string(tags, buf_slice(&name));
+    }
+    buf_put_u8(tags, '}');
+    buf_fini(&name);
+    return status;
+}
+
+static enum status
+write_point(struct last *l, struct slice tsuid, const struct point *p,
+            struct buf *b, struct error *e)
+{
+    char number[NUMBER_TEXT_MAX];
+    size_t size = p->is_float ? number_format_double(p->v.d, number)
+                              : number_format_i64(p->v.i, number);
+    struct buf metric = BUF_INIT, tags = BUF_INIT;
+    enum status status = ST_OK;
+
+    buf_put_u8(b, '{');
+    if (l->resolve) {
+        status = write_names(l, tsuid, &metric, &tags, e);
+        buf_put_str(b, "\"metric\":");
+        buf_put_slice(b, buf_slice(&metric));
+        buf_put_u8(b, ',');
+    }
+    buf_printf(b, "\"timestamp\":%lld,\"value\":\"", (long long)p->ts_ms);
+    buf_put(b, number, size);
+    buf_put_str(b, "\",");
+    if (l->resolve) {
+        buf_put_str(b, "\"tags\":");
+        buf_put_slice(b, buf_slice(&tags));
+        buf_put_u8(b, ',');
+    }
+    buf_put_str(b, "\"tsuid\":\"");
+    api_put_hex(b, tsuid);
+    buf_put_str(b, "\"}");
+    buf_fini(&metric);
+    buf_fini(&tags);
+    return status;
+}
+
+static enum status
+write_answer(struct last *l, struct buf *b, struct error *e)
+{
+    int64_t now_ms = clock_now_ms(l->a->clock), from_ms = 0;
+    int64_t until_ms = POINT_MAX_TS_MS;
+    enum status status = ST_OK;
+    bool first = true;
+
+    if (l->back_scan > 0) {
+        int64_t hour_ms = now_ms / ROW_MS * ROW_MS;
+
+        until_ms = hour_ms + ROW_MS - 1;
+        if (l->back_scan < hour_ms / ROW_MS)
+            from_ms = hour_ms - l->back_scan * ROW_MS;
+    }
+    buf_put_u8(b, '[');
+    for (size_t i = 0; i < l->tsuids_len && status == ST_OK; i++) {
+        struct point p;
+
+        if (http_gone(l->r))
+            return error_set(e, ST_BUSY, "the client hung up");
+        status = store_last(l->a->store, l->tsuids[i], until_ms, &p, e);
+        if (status == ST_NOT_FOUND || (status == ST_OK && p.ts_ms < from_ms)) {
+            status = ST_OK;
+            continue;
+        }
+        if (status == ST_OK) {
+            if (!first)
+                buf_put_u8(b, ',');
+            first = false;
+            status = write_point(l, l->tsuids[i], &p, b, e);
+        }
+    }
+    buf_put_u8(b, ']');
+    return status == ST_OK && b->failed
+               ? error_set(e, ST_LIMIT, "the answer is too large")
+               : status;
+}
+
+void
+api_last(void *ctx, const struct http_request *r, struct http_reply *out)
+{
+    struct last l = { .a = ctx, .r = r, .arena = http_arena(r) };
+    json_t *body = NULL;
+    struct error e;
+    enum status status;
+    bool good;
+
+    if (http_method(r) == HTTP_POST) {
+        body = api_parse_body(r, out);
+        if (body == NULL)
+            return;
+        good = read_body(&l, body, out);
+    } else {
+        good = read_params(&l, out);
+    }
+    if (good && l.asked_len == 0) {
+        http_reply_error(out, 400, "Missing sub queries", NULL);
+        good = false;
+    }
+    if (good) {
+        status = find_series(&l, &e);
+        if (status == ST_OK)
+            status = write_answer(&l, http_reply_body(out), &e);
+        if (status == ST_NOT_FOUND || status == ST_INVALID)
+            http_reply_error(out, 400, e.text, e.text);
+        else if (status != ST_OK)
+            http_reply_failure(out, &e);
+    }
+    json_decref(body);
+}

@@ -1,0 +1,350 @@
+/* /api/query, and /api/query/gexp: parse, run, write. */
+#include "config.h"
+
+#include "tsd/api/api.h"
+
+#include "base/counters.h"
+#include "base/log.h"
+#include "query/engine.h"
+#include "tsd/api/api_gexp.h"
+#include "tsd/queries.h"
+#include "tsd/api/query_json.h"
+#include "uid/annotation.h"
+
+#define HOUR_S UINT32_C(3600)
+
+/* A query being served. */
+struct work {
+    const struct api *a;
+    const struct http_request *r;
+    struct http_reply *out;
+    struct arena *arena;
+    struct query q;
+    struct query_result result;
+    bool is_gexp;
+    struct gexp gexp;
+    struct gexp_group *computed; /* what is answered, with gexp */
+    size_t computed_len;
+    struct notes globals;
+    size_t points;
+    int64_t started_us, ran_us;
+};
+
+static bool may_delete(const struct work *w, bool wants);
+static bool parse(struct work *w);
+static bool run(struct work *w, struct parse_error *e);
+static bool write_answer(struct work *w, struct parse_error *e);
+static unsigned refuse(const struct work *w, const struct parse_error *e);
+
+/* "?method_override=put" means nothing here, and OpenTSDB does not mind. */
+static bool
+is_overridden(const struct http_request *r)
+{
+    return http_has_param(r, "method_override") && http_body(r).size == 0;
+}
+
+static void
+serve(struct work *w)
+{
+    struct parse_error e = { 0 };
+    struct buf question = BUF_INIT;
+    struct query_entry *entry;
+    unsigned status = 200;
+    bool good;
+
+    query_json_question(&question, &w->q, w->a->uids);
+    entry = api_begin_query(w->a, w->r, buf_slice(&question), &e.message);
+    if (entry == NULL) {
+        (void)snprintf(e.details, sizeof e.details, "%s", e.message.text);
+        (void)refuse(w, &e);
+        buf_fini(&question);
+        return;
+    }
+    good = run(w, &e);
+    queries_add_costs(entry, w->result.stats, w->result.stats_len);
+    good = good && write_answer(w, &e);
+    if (good) {
+        counter_add(CNT_QUERY_SUCCESS, 1);
+    } else {
+        status = refuse(w, &e);
+        log_debug("query", "%u %s: %s", status, e.message.text,
+                  log_quote(buf_slice(&question)));
+    }
+    queries_end(w->a->queries, &entry, status, good ? NULL : e.message.text,
+                w->points, clock_now_ms(w->a->clock));
+    buf_fini(&question);
+}
+
+void
+api_query(void *ctx, const struct http_request *r, struct http_reply *out)
+{
+    struct work w = { .a = ctx, .r = r, .out = out, .arena = http_arena(r) };
+
+    w.started_us = clock_monotonic_us();
+    w.is_gexp = api_is_gexp(r);
+    if (http_method(r) == HTTP_PUT && !is_overridden(r)) {
+        http_reply_bad_method(out, r);
+        return;
+    }
+    if (!may_delete(&w, http_method(r) == HTTP_DELETE))
+        return;
+    if (parse(&w) && may_delete(&w, w.q.delete_points))
+        serve(&w);
+    query_fini(&w.q);
+}
+
+static bool
+may_delete(const struct work *w, bool wants)
+{
+    if (!wants || w->a->allow_delete)
+        return true;
+    counter_add(CNT_QUERY_INVALID, 1);
+    http_reply_error(
+        w->out, 400, "Bad request",
+        "Deleting data is not enabled (tsd.http.query.allow_delete=false)");
+    return false;
+}
+
+static bool
+may_pre_aggregate(const struct work *w)
+{
+    struct parse_error e = { 0 };
+
+    for (size_t i = 0; i < w->q.subs_len; i++)
+        if (w->q.subs[i].pre_aggregate &&
+            !settings_bool(w->a->settings, "tsd.rollups.enable")) {
+            (void)error_set(&e.message, ST_INVALID,
+                            "Pre-aggregates need tsd.rollups.enable");
+            (void)snprintf(e.details, sizeof e.details, "sub-query %zu", i);
+            (void)refuse(w, &e);
+            return false;
+        }
+    return true;
+}
+
+static enum status
+parse_params(struct work *w, const struct parse_options *o,
+             struct parse_error *e)
+{
+    size_t len;
+    const struct http_param *params = http_params(w->r, &len);
+    struct query_param *copy = arena_array(w->arena, len + 1, sizeof *copy);
+
+    if (copy == NULL)
+        return error_set(&e->message, ST_LIMIT, "too many parameters");
+    for (size_t i = 0; i < len; i++)
+        copy[i] = (struct query_param){ params[i].name, params[i].value };
+    return query_parse_uri(copy, len, o, w->arena, &w->q, e);
+}
+
+static bool
+parse(struct work *w)
+{
+    const struct parse_options o = {
+        .now_ms = clock_now_ms(w->a->clock),
+        .default_zone = w->a->zone,
+    };
+    struct parse_error e = { 0 };
+    struct slice body = http_body(w->r);
+    enum status st;
+
+    if (w->is_gexp) {
+        st = api_gexp_parse(w->r, &o, w->arena, &w->gexp, &w->q, &e);
+    } else if (http_method(w->r) == HTTP_POST && !is_overridden(w->r)) {
+        if (body.size == 0) {
+            (void)error_set(&e.message, ST_INVALID, "Missing message content");
+            (void)snprintf(e.details, sizeof e.details,
+                           "Supply valid JSON formatted data in the body of "
+                           "your request");
+            (void)refuse(w, &e);
+            return false;
+        }
+        st = query_parse_json(body, &o, w->arena, &w->q, &e);
+    } else {
+        st = parse_params(w, &o, &e);
+    }
+    if (st != ST_OK) {
+        (void)refuse(w, &e);
+        return false;
+    }
+    if (!may_pre_aggregate(w))
+        return false;
+    w->q.arrays = http_has_param(w->r, "arrays");
+    if (http_method(w->r) == HTTP_DELETE)
+        w->q.delete_points = true;
+    return true;
+}
+
+/* An unknown name is the client's fault here: 400, not 404. */
+static unsigned
+refuse(const struct work *w, const struct parse_error *e)
+{
+    const struct error *m = &e->message;
+    unsigned status = (unsigned)status_http(m->status);
+    const char *details = e->details;
+
+    if (m->status == ST_NOT_FOUND) {
+        status = 400;
+        if (*details == '\0')
+            details = m->text;
+    }
+    counter_add(status < 500 ? CNT_QUERY_INVALID : CNT_QUERY_EXCEPTIONS, 1);
+    http_reply_error(w->out, status, m->text,
+                     *details == '\0' ? NULL : details);
+    return status;
+}
+
+static bool
+is_gone(void *ctx)
+{
+    return http_gone(ctx);
+}
+
+/* As OpenTSDB reads them: by the hour, comparing seconds with what is written,
+ * and leaving out notes that end after the range. */
+static enum status
+read_globals(struct work *w, struct error *e)
+{
+    const struct slice everyone = { (const uint8_t *)"", 0 };
+    int64_t from = w->q.start_ms / 1000, to = w->q.end_ms / 1000;
+    struct annotation *list;
+    size_t len, kept = 0;
+    enum status st;
+
+    st = annotation_list(
+        w->a->annotations, &everyone, 1, from / HOUR_S * HOUR_S * 1000,
+        (to / HOUR_S + 1) * HOUR_S * 1000 - 1, w->arena, &list, &len, e);
+    if (st != ST_OK)
+        return st;
+    for (size_t i = 0; i < len; i++)
+        if (list[i].start >= from && list[i].end <= to)
+            list[kept++] = list[i];
+    w->globals = (struct notes){ list, kept, false };
+    return ST_OK;
+}
+
+static bool
+run(struct work *w, struct parse_error *e)
+{
+    uint64_t deleted;
+    enum status st = ST_OK;
+
+    if (!w->q.no_annotations && w->q.global_annotations)
+        st = read_globals(w, &e->message);
+    if (st == ST_OK)
+        st = engine_run(w->a->engine, &w->q, is_gone,
+                        /* The engine takes any pointer; is_gone() reads it. */
+                        (void *)(uintptr_t)w->r, w->arena, &w->result, e);
+    if (st == ST_OK && w->is_gexp)
+        st = gexp_run(&w->gexp, &w->q, &w->result, w->a->uids, w->arena,
+                      &w->computed, &w->computed_len, &e->message);
+    if (st == ST_OK && w->q.delete_points)
+        st = engine_delete(w->a->engine, &w->q, &w->result, &deleted,
+                           &e->message);
+    w->ran_us = clock_monotonic_us();
+    /* What fails while it runs is told twice; what does not parse is not. */
+    if (st == ST_INVALID && e->details[0] == '\0')
+        (void)snprintf(e->details, sizeof e->details, "%s", e->message.text);
+    return st == ST_OK;
+}
+
+/* Those of the rows that the query touched, be they in the range or not. */
+static enum status
+read_notes(struct work *w, const struct result_group *g, struct notes *out,
+           struct error *e)
+{
+    struct annotation *list;
+    uint32_t from, to;
+    enum status st;
+
+    *out = (struct notes){ 0 };
+    if (w->q.no_annotations)
+        return ST_OK;
+    numbers_scan_range(&w->q, g->sub, &from, &to);
+    st = annotation_list(
+        w->a->annotations, g->tsuids, g->tsuids_len, (int64_t)from * 1000,
+        ((int64_t)to + HOUR_S) * 1000 - 1, w->arena, &list, &out->len, e);
+    out->list = list;
+    return st;
+}
+
+static void
+write_summary(struct work *w, struct buf *b)
+{
+    int64_t now = clock_monotonic_us();
+
+    buf_put_str(b, b->size > 1 ? ",{" : "{");
+    buf_printf(b, "\"statsSummary\":{\"emittedDPs\":%zu,", w->points);
+    for (size_t i = 0; i < w->result.stats_len; i++) {
+        buf_printf(b, "\"queryIdx_%02zu\":{\"queryIndex\":%zu,", i, i);
+        query_json_costs(b, &w->result.stats[i]);
+        buf_put_str(b, "},");
+    }
+    buf_printf(b,
+               "\"queryScanTime\":%.3f,\"serializationTime\":%.3f,"
+               "\"processingPreWriteTime\":%.3f,\"totalTime\":%.3f}}",
+               (double)(w->ran_us - w->started_us) / 1000,
+               (double)(now - w->ran_us) / 1000,
+               (double)(now - w->started_us) / 1000,
+               (double)(now - w->started_us) / 1000);
+}
+
+static const struct result_stats *
+stats_of(const struct work *w, const struct result_group *g)
+{
+    return &w->result.stats[g->sub - w->q.subs];
+}
+
+static bool
+write_group(struct work *w, const struct result_group *g, bool is_computed,
+            struct error *e)
+{
+    struct buf *b = http_reply_body(w->out);
+    struct notes notes;
+
+    if (read_notes(w, g, &notes, e) != ST_OK)
+        return false;
+    notes.always = is_computed;
+    if (b->size > 1)
+        buf_put_u8(b, ',');
+    w->points += query_json_group(b, &w->q, g, &notes, &w->globals,
+                                  stats_of(w, g), w->a->uids, w->arena);
+    return true;
+}
+
+static bool
+write_groups(struct work *w, struct error *e)
+{
+    struct buf *b = http_reply_body(w->out);
+    size_t len = w->is_gexp ? w->computed_len : w->result.groups_len;
+    bool good = true;
+
+    for (size_t i = 0; i < len && !b->failed && good; i++)
+        if (w->is_gexp)
+            good = write_group(w, &w->computed[i].group,
+                               w->computed[i].is_computed, e);
+        else
+            good = write_group(w, &w->result.groups[i], false, e);
+    return good;
+}
+
+static bool
+write_answer(struct work *w, struct parse_error *e)
+{
+    struct buf *b = http_reply_body(w->out);
+
+    b->max = w->a->answer_bytes;
+    buf_put_u8(b, '[');
+    if (!write_groups(w, &e->message))
+        return false;
+    if (w->q.show_summary)
+        write_summary(w, b);
+    buf_put_u8(b, ']');
+    if (!b->failed)
+        return true;
+    (void)error_set(&e->message, ST_LIMIT,
+                    "The answer is larger than %zu bytes. Please ask for less "
+                    "time, fewer series or coarser points.",
+                    w->a->answer_bytes);
+    return false;
+}

@@ -1,0 +1,476 @@
+/* /api/search/lookup: the series that have a metric, tags, or both.  The other
+ * searches are in tsd/api/api_find.c. */
+#include "config.h"
+
+#include "tsd/api/api.h"
+
+#include <jansson.h>
+
+#include "base/log.h"
+#include "base/number.h"
+#include "web/json.h"
+
+#define LIMIT_DEFAULT 25
+#define ANY           UINT64_C(0) /* no id is 0 */
+
+/* A tag asked for; a NULL text (null, or nothing beside the '=') and "*" stand
+ * for anything. */
+struct pair {
+    struct slice key, value;
+    uint64_t key_id, value_id;
+};
+
+struct lookup {
+    const struct api *a;
+    const struct http_request *r;
+    struct arena *arena;
+    bool has_metric, has_tags; /* else null in JSON */
+    struct slice metric;
+    uint64_t metric_id;
+    struct pair *pairs;
+    size_t pairs_len;
+    int64_t limit;
+    /* results */
+    struct slice *tsuids;
+    size_t tsuids_len, tsuids_cap;
+    uint64_t seen;
+    bool no_memory;
+};
+
+static bool read_params(struct lookup *l, struct http_reply *out);
+static bool read_body(struct lookup *l, struct http_reply *out);
+static enum status resolve(struct lookup *l, struct error *e);
+static bool visit(void *ctx, struct slice tsuid);
+static enum status write_answer(struct lookup *l, int64_t started_us,
+                                struct buf *b, struct error *e);
+
+static void
+look_up(const struct api *a, const struct http_request *r,
+        struct http_reply *out)
+{
+    struct lookup l = { .a = a, .r = r, .arena = http_arena(r) };
+    int64_t started = clock_monotonic_us();
+    struct error e;
+    enum status st;
+
+    l.limit = LIMIT_DEFAULT;
+    if (!(http_body(r).size > 0 ? read_body(&l, out) : read_params(&l, out)))
+        return;
+    if (!l.has_metric && l.pairs_len == 0) {
+        http_reply_error(
+            out, 400,
+            "Missing metric and tags. Please supply at least one value.", NULL);
+        return;
+    }
+    st = l.no_memory ? error_set(&e, ST_LIMIT, "too many tags")
+                     : resolve(&l, &e);
+    if (st == ST_NOT_FOUND) {
+        http_reply_error(out, 404, "Unable to resolve one or more UIDs",
+                         e.text);
+        return;
+    }
+    if (st == ST_OK)
+        st = series_each(a->series, l.metric_id, NULL, visit, &l, &e);
+    if (st == ST_OK && l.no_memory)
+        st = error_set(&e, ST_LIMIT, "too many series: give a smaller limit");
+    if (st == ST_OK)
+        st = write_answer(&l, started, http_reply_body(out), &e);
+    if (st != ST_OK)
+        http_reply_failure(out, &e);
+}
+
+void
+api_search(void *ctx, const struct http_request *r, struct http_reply *out)
+{
+    const char *type = http_path(r) + strlen("/api/search");
+    char details[200];
+    size_t size;
+
+    type += *type == '/';
+    size = strcspn(type, "/");
+    if (size == strlen("lookup") && strncmp(type, "lookup", size) == 0) {
+        look_up(ctx, r, out);
+        return;
+    }
+    if (size == 0) {
+        http_reply_error(out, 400, "Invalid search query type supplied",
+                         "Type provided was null or empty");
+        return;
+    }
+    if (api_find(ctx, r, slice_of(type, size), out))
+        return;
+    (void)snprintf(details, sizeof details, "Unknown type: %.*s", (int)size,
+                   type);
+    http_reply_error(out, 400, "Invalid search query type supplied", details);
+}
+
+/* -- the question ---------------------------------------------------------- */
+
+/* "k=v", "k=" or "=v". */
+static bool
+read_tag(struct slice tag, struct pair *out, struct error *e)
+{
+    const uint8_t *eq = tag.size == 0 ? NULL : memchr(tag.data, '=', tag.size);
+    size_t at = eq == NULL ? 0 : (size_t)(eq - tag.data);
+
+    *out = (struct pair){ 0 };
+    if (tag.size < 2) {
+        (void)error_set(e, ST_INVALID,
+                        "When parsing tag '%.*s': Missing tag pair",
+                        SLICE_ARG(tag));
+        return false;
+    }
+    if (eq == NULL || (at > 0 && at + 1 < tag.size &&
+                       memchr(eq + 1, '=', tag.size - at - 1) != NULL)) {
+        (void)error_set(e, ST_INVALID,
+                        "When parsing tag '%.*s': invalid tag: %.*s",
+                        SLICE_ARG(tag), SLICE_ARG(tag));
+        return false;
+    }
+    if (at > 0)
+        out->key = slice_of(tag.data, at);
+    if (at + 1 < tag.size)
+        out->value = slice_of(eq + 1, tag.size - at - 1);
+    return true;
+}
+
+/* "metric", "metric{k=v,...}" or "{k=v,...}". */
+static bool
+read_text(struct lookup *l, struct slice text, struct error *e)
+{
+    const uint8_t *curly = memchr(text.data, '{', text.size);
+    size_t at = curly == NULL ? text.size : (size_t)(curly - text.data);
+    struct slice tags;
+
+    l->has_tags = true;
+    l->has_metric = at > 0;
+    l->metric = slice_of(text.data, at);
+    if (curly == NULL)
+        return true;
+    if (text.data[text.size - 1] != '}') {
+        (void)error_set(e, ST_INVALID, "Missing '}' at the end of: %.*s",
+                        SLICE_ARG(text));
+        return false;
+    }
+    tags = slice_of(curly + 1, text.size - at - 2);
+    if (tags.size == 0) {
+        if (at == 0)
+            (void)error_set(e, ST_INVALID, "Missing metric and tags: %.*s",
+                            SLICE_ARG(text));
+        return at > 0;
+    }
+    l->pairs = arena_array(l->arena, tags.size + 1, sizeof *l->pairs);
+    l->no_memory = l->pairs == NULL;
+    for (size_t from = 0; l->pairs != NULL && from <= tags.size;) {
+        const uint8_t *comma = memchr(tags.data + from, ',', tags.size - from);
+        size_t end = comma == NULL ? tags.size : (size_t)(comma - tags.data);
+
+        if (!read_tag(slice_of(tags.data + from, end - from),
+                      &l->pairs[l->pairs_len++], e))
+            return false;
+        from = end + 1;
+    }
+    return true;
+}
+
+static bool
+read_params(struct lookup *l, struct http_reply *out)
+{
+    struct slice text, limit;
+    struct error e;
+
+    if (!api_need_param(l->r, "m", &text, out))
+        return false;
+    if (!read_text(l, text, &e)) {
+        http_reply_error(out, 400, "Unable to parse query", e.text);
+        return false;
+    }
+    if (http_param(l->r, "limit", &limit) && !api_parse_int(limit, &l->limit)) {
+        http_reply_error(out, 400,
+                         "Unable to convert 'limit' to a valid number", NULL);
+        return false;
+    }
+    return true;
+}
+
+static struct slice
+copy_member(struct lookup *l, const struct json_t *object, const char *name)
+{
+    char number[NUMBER_TEXT_MAX], *copy;
+    struct slice text;
+
+    if (!api_json_text(object, name, number, &text))
+        return (struct slice){ NULL, 0 };
+    copy = arena_strdup(l->arena, text);
+    return slice_of(copy, copy == NULL ? 0 : text.size);
+}
+
+static bool
+read_tags(struct lookup *l, const struct json_t *tags)
+{
+    if (tags == NULL || json_is_null(tags))
+        return true;
+    if (!json_is_array(tags))
+        return false;
+    l->has_tags = true;
+    l->pairs =
+        arena_array(l->arena, json_array_size(tags) + 1, sizeof *l->pairs);
+    l->no_memory = l->pairs == NULL;
+    for (size_t i = 0; l->pairs != NULL && i < json_array_size(tags); i++) {
+        const json_t *tag = json_array_get(tags, i);
+
+        if (!json_is_object(tag))
+            return false;
+        l->pairs[l->pairs_len].key = copy_member(l, tag, "key");
+        l->pairs[l->pairs_len++].value = copy_member(l, tag, "value");
+    }
+    return true;
+}
+
+static bool
+read_limit(struct lookup *l, const struct json_t *body)
+{
+    char number[NUMBER_TEXT_MAX];
+    struct slice text;
+
+    return !api_json_text(body, "limit", number, &text) ||
+           api_parse_int(text, &l->limit);
+}
+
+static bool
+read_body(struct lookup *l, struct http_reply *out)
+{
+    struct json_t *body = api_parse_body(l->r, out);
+    const json_t *metric;
+    const char *fault = NULL;
+
+    if (body == NULL)
+        return false;
+    metric = json_object_get(body, "metric");
+    l->has_metric = !json_is_null(metric);
+    l->metric =
+        metric == NULL ? slice_str("*") : copy_member(l, body, "metric");
+    if (!json_is_object(body))
+        fault = "an object is wanted";
+    else if (!read_tags(l, json_object_get(body, "tags")))
+        fault = "'tags' must be an array of {\"key\":..,\"value\":..}";
+    else if (!read_limit(l, body))
+        fault = "'limit' must be a whole number";
+    json_decref(body);
+    if (fault != NULL)
+        http_reply_error(out, 400, "Unable to parse the given JSON", fault);
+    return fault == NULL;
+}
+
+/* -- names to ids ---------------------------------------------------------- */
+
+static bool
+is_any(struct slice s)
+{
+    return s.data == NULL || slice_eq_str(s, "*");
+}
+
+static enum status
+resolve(struct lookup *l, struct error *e)
+{
+    enum status st = ST_OK;
+
+    if (l->has_metric && l->metric.size > 0 && !is_any(l->metric))
+        st = uid_find(l->a->uids, UID_METRIC, l->metric, &l->metric_id, e);
+    for (size_t i = 0; i < l->pairs_len && st == ST_OK; i++) {
+        struct pair *p = &l->pairs[i];
+
+        if (is_any(p->key) && is_any(p->value))
+            return error_set(e, ST_INVALID,
+                             "A tag needs a key or a value other than *");
+        if (!is_any(p->key))
+            st = uid_find(l->a->uids, UID_TAGK, p->key, &p->key_id, e);
+        if (st == ST_OK && !is_any(p->value))
+            st = uid_find(l->a->uids, UID_TAGV, p->value, &p->value_id, e);
+    }
+    return st;
+}
+
+/* -- series by series ------------------------------------------------------ */
+
+static uint64_t
+read_id(const uint8_t *p, unsigned width)
+{
+    uint64_t id = 0;
+
+    while (width-- > 0)
+        id = id << 8 | *p++;
+    return id;
+}
+
+/* Has the series a tag that the pair asks for? */
+static bool
+has_pair(const struct lookup *l, struct slice tsuid, const struct pair *p)
+{
+    unsigned wk = uid_width(l->a->uids, UID_TAGK);
+    unsigned wv = uid_width(l->a->uids, UID_TAGV);
+
+    for (size_t at = uid_width(l->a->uids, UID_METRIC);
+         at + wk + wv <= tsuid.size; at += wk + wv)
+        if ((p->key_id == ANY || read_id(tsuid.data + at, wk) == p->key_id) &&
+            (p->value_id == ANY ||
+             read_id(tsuid.data + at + wk, wv) == p->value_id))
+            return true;
+    return false;
+}
+
+/* Pairs of one key are alternatives, and so are those without a key; the keys
+ * must all be satisfied. */
+static bool
+is_wanted(const struct lookup *l, struct slice tsuid)
+{
+    for (size_t i = 0; i < l->pairs_len; i++) {
+        bool hit = false, first = true;
+
+        for (size_t j = 0; j < l->pairs_len && !hit; j++) {
+            if (l->pairs[j].key_id != l->pairs[i].key_id)
+                continue;
+            if (j < i)
+                first = false; /* this key was judged before */
+            hit = !first || has_pair(l, tsuid, &l->pairs[j]);
+        }
+        if (!hit)
+            return false;
+    }
+    return true;
+}
+
+static bool
+add(struct lookup *l, struct slice tsuid)
+{
+    char *copy;
+
+    if (l->tsuids_len == l->tsuids_cap) {
+        size_t cap = l->tsuids_cap == 0 ? 64 : l->tsuids_cap * 2;
+        struct slice *more = arena_array(l->arena, cap, sizeof *more);
+
+        if (more == NULL)
+            return false;
+        if (l->tsuids_len > 0)
+            memcpy(more, l->tsuids, l->tsuids_len * sizeof *more);
+        l->tsuids = more;
+        l->tsuids_cap = cap;
+    }
+    copy = arena_strdup(l->arena, tsuid);
+    if (copy == NULL)
+        return false;
+    l->tsuids[l->tsuids_len++] = slice_of(copy, tsuid.size);
+    return true;
+}
+
+static bool
+visit(void *ctx, struct slice tsuid)
+{
+    struct lookup *l = ctx;
+
+    if (++l->seen % 4096 == 0 && http_gone(l->r))
+        return false;
+    if (!is_wanted(l, tsuid))
+        return true;
+    if (!add(l, tsuid)) {
+        l->no_memory = true;
+        return false;
+    }
+    return l->limit <= 0 || l->tsuids_len < (size_t)l->limit;
+}
+
+/* -- the answer ------------------------------------------------------------ */
+
+static enum status
+put_name(struct lookup *l, enum uid_kind kind, uint64_t id, struct buf *name,
+         struct buf *b, struct error *e)
+{
+    enum status st;
+
+    buf_clear(name);
+    st = uid_name(l->a->uids, kind, id, name, e);
+    if (st == ST_OK)
+        json_put_string(b, buf_slice(name));
+    return st;
+}
+
+static enum status
+write_series(struct lookup *l, struct slice tsuid, struct buf *name,
+             struct buf *b, struct error *e)
+{
+    unsigned wm = uid_width(l->a->uids, UID_METRIC);
+    unsigned wk = uid_width(l->a->uids, UID_TAGK);
+    unsigned wv = uid_width(l->a->uids, UID_TAGV);
+    enum status st;
+
+    buf_put_str(b, "{\"tsuid\":\"");
+    api_put_hex(b, tsuid);
+    buf_put_str(b, "\",\"metric\":");
+    st = put_name(l, UID_METRIC, read_id(tsuid.data, wm), name, b, e);
+    buf_put_str(b, ",\"tags\":{");
+    for (size_t at = wm; at + wk + wv <= tsuid.size && st == ST_OK;
+         at += wk + wv) {
+        if (at > wm)
+            buf_put_u8(b, ',');
+        st = put_name(l, UID_TAGK, read_id(tsuid.data + at, wk), name, b, e);
+        buf_put_u8(b, ':');
+        if (st == ST_OK)
+            st = put_name(l, UID_TAGV, read_id(tsuid.data + at + wk, wv), name,
+                          b, e);
+    }
+    buf_put_str(b, "}}");
+    return st;
+}
+
+static void
+put_or_null(struct buf *b, struct slice s)
+{
+    if (s.data == NULL)
+        buf_put_str(b, "null");
+    else
+        json_put_string(b, s);
+}
+
+static void
+write_question(const struct lookup *l, struct buf *b)
+{
+    buf_put_str(b, "{\"type\":\"LOOKUP\"");
+    if (l->has_metric) {
+        buf_put_str(b, ",\"metric\":");
+        json_put_string(b, l->metric);
+    }
+    if (l->has_tags)
+        buf_put_str(b, ",\"tags\":[");
+    for (size_t i = 0; i < l->pairs_len; i++) {
+        buf_put_str(b, i > 0 ? ",{\"key\":" : "{\"key\":");
+        put_or_null(b, l->pairs[i].key);
+        buf_put_str(b, ",\"value\":");
+        put_or_null(b, l->pairs[i].value);
+        buf_put_u8(b, '}');
+    }
+    if (l->has_tags)
+        buf_put_u8(b, ']');
+    buf_printf(b, ",\"limit\":%lld", (long long)l->limit);
+}
+
+static enum status
+write_answer(struct lookup *l, int64_t started_us, struct buf *b,
+             struct error *e)
+{
+    struct buf name = BUF_INIT;
+    enum status st = ST_OK;
+
+    write_question(l, b);
+    buf_printf(b, ",\"time\":%lld,\"results\":[",
+               (long long)((clock_monotonic_us() - started_us) / 1000));
+    for (size_t i = 0; i < l->tsuids_len && st == ST_OK; i++) {
+        if (i > 0)
+            buf_put_u8(b, ',');
+        st = write_series(l, l->tsuids[i], &name, b, e);
+    }
+    buf_printf(b, "],\"startIndex\":0,\"totalResults\":%zu}", l->tsuids_len);
+    buf_fini(&name);
+    if (st == ST_NOT_FOUND)
+        st = error_set(e, ST_CORRUPT, "a series has an id without a name");
+    return st;
+}

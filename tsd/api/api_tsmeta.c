@@ -1,0 +1,442 @@
+/*
+ * /api/uid/tsmeta: what people say about a series, named by its TSUID or by
+ * metric and tags.
+ *
+ * OpenTSDB writes a record for each new series and counts its points as they
+ * come in, where that was switched on.  Here every series has metadata, and its
+ * points are counted when somebody asks.
+ */
+#include "config.h"
+
+#include "tsd/api/meta_json.h"
+
+#include <stdlib.h>
+
+#include "query/parse/parse.h"
+
+struct work {
+    const struct api *a;
+    const struct http_request *r;
+    struct http_reply *out;
+    struct arena *arena;
+};
+
+/* A metric and tags of a request, as ids, ascending by tagk. */
+struct named {
+    uint64_t metric;
+    struct named_tag {
+        uint64_t key, value;
+    } tags[KEY_MAX_TAGS];
+    size_t len;
+};
+
+static void
+refuse_twice(const struct work *w, const struct error *e)
+{
+    if (e->status == ST_INVALID || e->status == ST_NOT_FOUND)
+        http_reply_error(w->out, 400, e->text, e->text);
+    else
+        http_reply_failure(w->out, e);
+}
+
+static bool
+is_gone(void *ctx)
+{
+    const struct work *w = ctx;
+
+    return http_gone(w->r);
+}
+
+static struct meta_of
+series_of(struct slice tsuid)
+{
+    return (struct meta_of){ META_SERIES, tsuid };
+}
+
+static enum status
+write_one(struct work *w, struct slice tsuid, const struct meta *meta,
+          struct error *e)
+{
+    struct series_points points;
+    enum status st =
+        series_points(w->a->store, &tsuid, 1, &points, is_gone, w, e);
+
+    return st == ST_OK ? meta_write_series(w->a, http_reply_body(w->out), tsuid,
+                                           meta, &points, w->arena, e)
+                       : st;
+}
+
+/* -- metric and tags ------------------------------------------------------- */
+
+static int
+compare_tags(const void *a, const void *b)
+{
+    const struct named_tag *x = a, *y = b;
+
+    return (x->key > y->key) - (x->key < y->key);
+}
+
+/* ST_INVALID for what is no "metric{k=v}"; ST_NOT_FOUND for a name that has no
+ * id, '*no_metric' when it is the metric's. */
+static enum status
+read_named(struct work *w, struct slice text, struct named *out,
+           bool *no_metric, struct error *e)
+{
+    struct tag_pair *tags;
+    struct slice metric;
+    enum status st;
+
+    *no_metric = false;
+    out->len = 0;
+    st = parse_metric_and_tags(text, false, w->arena, &metric, &tags, &out->len,
+                               e);
+    if (st != ST_OK)
+        return st;
+    if (metric.size == 0)
+        return error_set(e, ST_INVALID, "Metric cannot be null or empty");
+    if (out->len > KEY_MAX_TAGS)
+        return error_set(e, ST_INVALID, "Too many tags: %zu", out->len);
+    st = uid_find(w->a->uids, UID_METRIC, metric, &out->metric, e);
+    *no_metric = st == ST_NOT_FOUND;
+    for (size_t i = 0; i < out->len && st == ST_OK; i++) {
+        st = uid_find(w->a->uids, UID_TAGK, tags[i].key, &out->tags[i].key, e);
+        if (st == ST_OK)
+            st = uid_find(w->a->uids, UID_TAGV, tags[i].value,
+                          &out->tags[i].value, e);
+    }
+    if (st == ST_OK && out->len > 1)
+        qsort(out->tags, out->len, sizeof out->tags[0], compare_tags);
+    return st;
+}
+
+static struct slice
+make_tsuid(const struct work *w, const struct named *n, uint8_t *bytes)
+{
+    const struct key_shape *shape = store_shape(w->a->store);
+    size_t at = shape->metric_width;
+
+    key_put_uint(bytes, n->metric, shape->metric_width);
+    for (size_t i = 0; i < n->len; i++) {
+        key_put_uint(bytes + at, n->tags[i].key, shape->tagk_width);
+        at += shape->tagk_width;
+        key_put_uint(bytes + at, n->tags[i].value, shape->tagv_width);
+        at += shape->tagv_width;
+    }
+    return slice_of(bytes, at);
+}
+
+/* -- get ------------------------------------------------------------------- */
+
+static void
+get_by_tsuid(struct work *w, struct slice text)
+{
+    struct slice tsuid;
+    struct meta meta;
+    struct error e;
+    enum status st = meta_read_id(text, w->arena, &tsuid, &e);
+
+    if (st != ST_OK) {
+        http_reply_failure(w->out, &e);
+        return;
+    }
+    st = meta_get(w->a->metas, series_of(tsuid), w->arena, &meta, &e);
+    if (st == ST_NOT_FOUND) {
+        http_reply_error(w->out, 404, "Could not find Timeseries meta data",
+                         NULL);
+        return;
+    }
+    if (st == ST_OK)
+        st = write_one(w, tsuid, &meta, &e);
+    if (st == ST_NOT_FOUND)
+        http_reply_error(w->out, 404, "Unable to find one of the UIDs", e.text);
+    else if (st != ST_OK)
+        http_reply_failure(w->out, &e);
+}
+
+/* The series that have all the tags. */
+struct found {
+    struct work *w;
+    const struct named *named;
+    struct slice *tsuids;
+    size_t len, cap;
+    bool no_memory;
+};
+
+static bool
+has_tags(const struct found *f, struct slice tsuid)
+{
+    const struct key_shape *shape = store_shape(f->w->a->store);
+    size_t tags = tsuid_tags(shape, tsuid), hits = 0;
+
+    for (size_t i = 0; i < tags; i++)
+        for (size_t k = 0; k < f->named->len; k++)
+            hits += key_get_uint(tsuid_tagk(shape, tsuid, i).data,
+                                 shape->tagk_width) == f->named->tags[k].key &&
+                    key_get_uint(tsuid_tagv(shape, tsuid, i).data,
+                                 shape->tagv_width) == f->named->tags[k].value;
+    return hits == f->named->len;
+}
+
+static bool
+visit(void *ctx, struct slice tsuid)
+{
+    struct found *f = ctx;
+    char *copy;
+
+    if (!has_tags(f, tsuid))
+        return true;
+    if (f->len == f->cap) {
+        size_t cap = f->cap == 0 ? 64 : f->cap * 2;
+        struct slice *more = arena_array(f->w->arena, cap, sizeof *more);
+
+        f->no_memory = more == NULL;
+        if (f->no_memory)
+            return false;
+        if (f->len > 0)
+            memcpy(more, f->tsuids, f->len * sizeof *more);
+        f->tsuids = more;
+        f->cap = cap;
+    }
+    copy = arena_strdup(f->w->arena, tsuid);
+    f->no_memory = copy == NULL;
+    if (f->no_memory)
+        return false;
+    f->tsuids[f->len++] = slice_of(copy, tsuid.size);
+    return f->len % 4096 != 0 || !http_gone(f->w->r);
+}
+
+/* Series with points, and those with metadata alone: both ascending. */
+static enum status
+find_all(struct found *f, struct error *e)
+{
+    const struct key_shape *shape = store_shape(f->w->a->store);
+    uint8_t metric[8];
+    enum status st =
+        series_each(f->w->a->series, f->named->metric, NULL, visit, f, e);
+
+    key_put_uint(metric, f->named->metric, shape->metric_width);
+    if (st == ST_OK)
+        st = meta_each_series(
+            f->w->a->metas, slice_of(metric, shape->metric_width), visit, f, e);
+    if (st == ST_OK && f->no_memory)
+        st = error_set(e, ST_LIMIT, "too many series: ask for fewer");
+    return st;
+}
+
+static int
+compare_slices(const void *a, const void *b)
+{
+    return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+static void
+sort_unique(struct found *f)
+{
+    size_t len = 0;
+
+    if (f->len > 0)
+        qsort(f->tsuids, f->len, sizeof *f->tsuids, compare_slices);
+    for (size_t i = 0; i < f->len; i++)
+        if (len == 0 || !slice_eq(f->tsuids[len - 1], f->tsuids[i]))
+            f->tsuids[len++] = f->tsuids[i];
+    f->len = len;
+}
+
+static enum status
+write_all(struct found *f, struct error *e)
+{
+    struct work *w = f->w;
+    struct buf *b = http_reply_body(w->out);
+    struct series_points *points =
+        arena_array(w->arena, f->len, sizeof *points);
+    struct arena *scratch = arena_new(0);
+    bool first = true;
+    enum status st =
+        points == NULL
+            ? error_set(e, ST_LIMIT, "too many series: ask for fewer")
+            : series_points(w->a->store, f->tsuids, f->len, points, is_gone, w,
+                            e);
+
+    buf_put_u8(b, '[');
+    for (size_t i = 0; i < f->len && st == ST_OK; i++) {
+        struct meta meta;
+
+        arena_reset(scratch);
+        st = meta_get(w->a->metas, series_of(f->tsuids[i]), scratch, &meta, e);
+        if (st == ST_NOT_FOUND) { /* deleted */
+            st = ST_OK;
+            continue;
+        }
+        if (!first)
+            buf_put_u8(b, ',');
+        first = false;
+        if (st == ST_OK)
+            st = meta_write_series(w->a, b, f->tsuids[i], &meta, &points[i],
+                                   scratch, e);
+    }
+    buf_put_u8(b, ']');
+    arena_free(&scratch);
+    return st;
+}
+
+static void
+get_by_name(struct work *w)
+{
+    struct named named;
+    struct found f = { .w = w, .named = &named };
+    struct slice text;
+    struct error e;
+    bool no_metric;
+    enum status st;
+
+    if (!api_need_param(w->r, "m", &text, w->out))
+        return;
+    st = read_named(w, text, &named, &no_metric, &e);
+    if (no_metric) {
+        http_reply_error(w->out, 404, "Unable to find one of the UIDs", e.text);
+        return;
+    }
+    if (st == ST_OK)
+        st = find_all(&f, &e);
+    if (st == ST_OK) {
+        sort_unique(&f);
+        st = write_all(&f, &e);
+    }
+    if (st != ST_OK)
+        refuse_twice(w, &e);
+}
+
+/* -- post and put ---------------------------------------------------------- */
+
+static void
+put(struct work *w, struct slice tsuid, struct meta_request *n)
+{
+    bool overwrite = http_method(w->r) == HTTP_PUT;
+    struct error e;
+    enum status st;
+
+    if (n->fields == 0) {
+        http_reply_empty(w->out, 304);
+        return;
+    }
+    st = meta_put(w->a->metas, series_of(tsuid), &n->meta, n->fields, overwrite,
+                  w->arena, &e);
+    if (st == ST_NOT_FOUND)
+        st = error_set(&e, ST_INVALID, "Requested TSMeta did not exist");
+    else if (st == ST_OK)
+        st = write_one(w, tsuid, &n->meta, &e);
+    if (st == ST_NOT_FOUND)
+        http_reply_error(w->out, 404, "Unable to find one or more UIDs",
+                         e.text);
+    else if (st != ST_OK)
+        refuse_twice(w, &e);
+}
+
+static void
+create(struct work *w, struct slice tsuid, const struct meta *meta)
+{
+    struct error e;
+
+    if (meta_create(w->a->metas, series_of(tsuid), meta, &e) != ST_OK ||
+        write_one(w, tsuid, meta, &e) != ST_OK)
+        refuse_twice(w, &e);
+}
+
+static void
+put_by_name(struct work *w, struct meta_request *n)
+{
+    uint8_t *bytes = arena_alloc(w->arena, TSUID_MAX);
+    struct slice text, tsuid, wanted;
+    struct named named;
+    struct meta old;
+    struct error e;
+    bool no_metric;
+    enum status st;
+
+    if (!api_need_param(w->r, "m", &text, w->out))
+        return;
+    st = bytes == NULL
+             ? error_set(&e, ST_LIMIT, "the request needs too much memory")
+             : read_named(w, text, &named, &no_metric, &e);
+    if (st == ST_NOT_FOUND) {
+        http_reply_error(w->out, 404, "Unable to find one or more UIDs",
+                         e.text);
+        return;
+    }
+    if (st == ST_OK && named.len == 0)
+        st = error_set(&e, ST_INVALID, "a series has one tag at least");
+    if (st != ST_OK) {
+        refuse_twice(w, &e);
+        return;
+    }
+    tsuid = make_tsuid(w, &named, bytes);
+    st = meta_get(w->a->metas, series_of(tsuid), w->arena, &old, &e);
+    if (st == ST_OK)
+        put(w, tsuid, n);
+    else if (st != ST_NOT_FOUND)
+        http_reply_failure(w->out, &e);
+    else if (http_param(w->r, "create", &wanted) &&
+             slice_eq_str(wanted, "true"))
+        create(w, tsuid, &n->meta);
+    else
+        http_reply_error(w->out, 400,
+                         "Could not find TSMeta, specify \"create=true\" to "
+                         "create a new one.",
+                         NULL);
+}
+
+static void
+change(struct work *w)
+{
+    struct meta_request n;
+    struct slice tsuid;
+    struct error e;
+
+    if (!meta_read(w->r, true, &n, w->out))
+        return;
+    if (n.id_text.size == 0)
+        put_by_name(w, &n);
+    else if (n.fields == 0)
+        http_reply_empty(w->out, 304);
+    else if (meta_read_id(n.id_text, w->arena, &tsuid, &e) != ST_OK)
+        refuse_twice(w, &e);
+    else
+        put(w, tsuid, &n);
+}
+
+/* -- delete ---------------------------------------------------------------- */
+
+static void delete (struct work *w)
+{
+    static const char message[] = "Unable to delete TSMeta information";
+    struct meta_request n;
+    struct slice tsuid;
+    struct error e;
+
+    if (!meta_read(w->r, true, &n, w->out))
+        return;
+    if (n.id_text.size == 0)
+        http_reply_error(w->out, 400, message, "Missing UID");
+    else if (meta_read_id(n.id_text, w->arena, &tsuid, &e) != ST_OK)
+        http_reply_error(w->out, 400, message, e.text);
+    else if (meta_delete(w->a->metas, series_of(tsuid), &e) != ST_OK)
+        http_reply_failure(w->out, &e);
+    else
+        http_reply_empty(w->out, 204);
+}
+
+void
+api_tsmeta(void *ctx, const struct http_request *r, struct http_reply *out)
+{
+    struct work w = { ctx, r, out, http_arena(r) };
+    struct slice text;
+
+    if (http_method(r) == HTTP_DELETE)
+        delete (&w);
+    else if (http_method(r) != HTTP_GET)
+        change(&w);
+    else if (http_param(r, "tsuid", &text))
+        get_by_tsuid(&w, text);
+    else
+        get_by_name(&w);
+}

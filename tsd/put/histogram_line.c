@@ -1,0 +1,165 @@
+/* Histograms of the line protocol: see tsd/put/histogram_put.h.  OpenTSDB says
+ * nothing when buckets are malformed, so we say nothing either, and count. */
+#include "config.h"
+
+#include "base/counters.h"
+#include "base/log.h"
+#include "tsd/put/histogram_put.h"
+#include "tsd/put/put_tags.h"
+#include "tsd/put/put_value.h"
+
+#define ARENA_BYTES ((size_t)16 << 20)
+
+/* What a line is refused with. */
+struct refusal {
+    const char *kind; /* NULL: silently */
+    enum counter counter;
+    struct buf why;
+};
+
+static bool
+refuse(struct refusal *r, const char *kind, enum counter counter,
+       const char *why)
+{
+    r->kind = kind;
+    r->counter = counter;
+    buf_put_str(&r->why, why);
+    return false;
+}
+
+static bool
+refuse_argument(struct refusal *r, const char *why)
+{
+    return refuse(r, "illegal argument", CNT_ERR_ARGUMENTS, why);
+}
+
+static bool
+refuse_status(struct refusal *r, enum status st, const struct error *e)
+{
+    return st == ST_IO || st == ST_BUSY
+               ? refuse(r, "storage error", CNT_ERR_STORAGE, e->text)
+               : refuse(r, "HBase error",
+                        st == ST_NOT_FOUND ? CNT_ERR_METRICS
+                                           : CNT_ERR_ARGUMENTS,
+                        e->text);
+}
+
+struct line {
+    struct slice metric, value;
+    int64_t time;
+    bool has_id; /* the value is a codec's bytes in base64 */
+    int64_t id;
+    struct put_tags tags;
+};
+
+static bool
+parse_tags(const struct telnet_call *call, size_t from, struct line *out,
+           struct refusal *r)
+{
+    for (size_t i = from; i < call->words_len; i++)
+        if (call->words[i].size > 0 &&
+            !put_tags_parse(&out->tags, call->words[i], &r->why))
+            return refuse_argument(r, "");
+    return true;
+}
+
+static bool
+parse_words(const struct api *a, const struct telnet_call *call,
+            struct line *out, struct refusal *r)
+{
+    struct error e;
+
+    if (!a->histograms.on)
+        return refuse_argument(r, HISTOGRAMS_ARE_OFF);
+    if (call->words_len < 5) {
+        buf_printf(&r->why, "not enough arguments (need least 5, got %zu)",
+                   call->words_len - 1);
+        return refuse_argument(r, "");
+    }
+    out->metric = call->words[1];
+    if (out->metric.size == 0)
+        return refuse_argument(r, "empty metric name");
+    if (!put_parse_time(call->words[2], &out->time, &r->why))
+        return refuse(r, "invalid value", CNT_ERR_VALUES, "");
+    if (out->time <= 0) {
+        buf_printf(&r->why, "invalid timestamp: %lld", (long long)out->time);
+        return refuse_argument(r, "");
+    }
+    out->has_id = api_parse_int(call->words[3], &out->id);
+    out->value = call->words[out->has_id ? 4 : 3];
+    if (!out->has_id && histogram_simple_check(&a->histograms, &e) != ST_OK)
+        return refuse_argument(r, e.text);
+    if (out->value.size == 0)
+        return refuse_argument(r, "empty histogram value");
+    return parse_tags(call, out->has_id ? 5 : 4, out, r);
+}
+
+static bool
+parse_value(const struct api *a, const struct line *line, struct arena *arena,
+            struct histogram *out, struct refusal *r)
+{
+    struct error e;
+    enum status st;
+
+    if (!line->has_id) {
+        st = histogram_parse_line(line->value, arena, out, &e);
+        return st == ST_OK || refuse(r, NULL, CNT_ERR_ARGUMENTS, e.text);
+    }
+    st = histogram_codec_check(&a->histograms, line->id, &e);
+    if (st == ST_OK)
+        st = histogram_parse_base64(line->value, arena, out, &e);
+    return st == ST_OK || refuse_status(r, st, &e);
+}
+
+static bool
+store(const struct api *a, const struct line *line, const struct histogram *h,
+      struct telnet_call *call, struct refusal *r)
+{
+    struct histogram_writer w;
+    struct tag tags[PUT_TAGS_MAX];
+    uint8_t order[PUT_TAGS_MAX];
+    struct histogram_point p = { .metric = line->metric,
+                                 .tags = tags,
+                                 .tags_len = line->tags.len,
+                                 .time = line->time,
+                                 .histogram = *h };
+    struct error e;
+    enum status st;
+
+    put_tags_order(&line->tags, order);
+    for (size_t i = 0; i < line->tags.len; i++)
+        tags[i] = (struct tag){ line->tags.tags[order[i]].key,
+                                line->tags.tags[order[i]].value };
+    histogram_writer_init(&w, a);
+    st = histogram_writer_add(&w, &p, &e);
+    if (st == ST_OK)
+        st = histogram_writer_flush(&w, &e);
+    call->lsn = w.lsn;
+    histogram_writer_fini(&w);
+    return st == ST_OK || refuse_status(r, st, &e);
+}
+
+void
+telnet_histogram(void *ctx, struct telnet_call *call)
+{
+    const struct api *a = ctx;
+    struct arena *arena = arena_new(ARENA_BYTES);
+    struct refusal r = { .kind = NULL };
+    struct line line = { .time = 0 };
+    struct histogram h;
+    bool ok = parse_words(a, call, &line, &r) &&
+              parse_value(a, &line, arena, &h, &r) &&
+              store(a, &line, &h, call, &r);
+
+    if (!ok) {
+        counter_add(r.counter, 1);
+        if (r.kind == NULL)
+            log_debug("tsd", "histogram refused: %s",
+                      log_quote(buf_slice(&r.why)));
+        else if (settings_bool(a->settings, "tsd.rpc.telnet.return_errors"))
+            buf_printf(call->out, "histogram: %s: %s\n", r.kind,
+                       buf_cstr(&r.why));
+    }
+    buf_fini(&r.why);
+    arena_free(&arena);
+}

@@ -1,0 +1,92 @@
+/* See tsd/put/histogram_put.h. */
+#include "config.h"
+
+#include "tsd/put/histogram_put.h"
+
+#include "base/counters.h"
+#include "storage/histogram_table.h"
+#include "tsd/put/put.h"
+#include "tsd/put/put_value.h"
+
+#define BATCH_MAX 256
+
+void
+histogram_writer_init(struct histogram_writer *w, const struct api *a)
+{
+    *w = (struct histogram_writer){ .a = a, .batch = kv_batch_new() };
+}
+
+void
+histogram_writer_fini(struct histogram_writer *w)
+{
+    kv_batch_free(&w->batch);
+}
+
+static enum status
+refuse_time(const struct histogram_point *p, uint8_t codec, struct slice bytes,
+            struct error *e)
+{
+    struct buf text = BUF_INIT;
+    enum status st;
+
+    buf_printf(&text, "bad timestamp=%lld when trying to add value=[%d",
+               (long long)p->time, (int8_t)codec);
+    for (size_t i = 0; i < bytes.size && text.size < sizeof e->text; i++)
+        buf_printf(&text, ", %d", (int8_t)bytes.data[i]);
+    buf_put_str(&text, "]/0 to metric=");
+    buf_put_slice(&text, p->metric);
+    buf_put_str(&text, ", tags={");
+    for (size_t i = 0; i < p->tags_len; i++)
+        buf_printf(&text, "%s%.*s=%.*s", i == 0 ? "" : ", ",
+                   SLICE_ARG(p->tags[i].key), SLICE_ARG(p->tags[i].value));
+    buf_put_str(&text, "}");
+    st = error_set(e, ST_INVALID, "%s", buf_cstr(&text));
+    buf_fini(&text);
+    return st;
+}
+
+enum status
+histogram_writer_add(struct histogram_writer *w,
+                     const struct histogram_point *p, struct error *e)
+{
+    const struct series_rules rules = put_path_rules(w->a->put);
+    uint8_t codec = (uint8_t)w->a->histograms.simple;
+    uint8_t tsuid[TSUID_MAX];
+    size_t tsuid_size;
+    series_ref ref;
+    int64_t ms;
+    struct buf bytes = BUF_INIT;
+    enum status st;
+
+    histogram_encode(&p->histogram, &bytes);
+    if (bytes.failed)
+        st = error_set(e, ST_LIMIT, "no memory for a histogram");
+    else if (!put_time_to_ms(p->time, &ms))
+        st = refuse_time(p, codec, buf_slice(&bytes), e);
+    else
+        st = series_resolve(w->a->series, &rules, p->metric, p->tags,
+                            p->tags_len, &ref, tsuid, &tsuid_size, e);
+    if (st == ST_OK)
+        histogram_put(w->batch, slice_of(tsuid, tsuid_size), ms, codec,
+                      buf_slice(&bytes));
+    buf_fini(&bytes);
+    return st == ST_OK && kv_batch_len(w->batch) >= BATCH_MAX
+               ? histogram_writer_flush(w, e)
+               : st;
+}
+
+enum status
+histogram_writer_flush(struct histogram_writer *w, struct error *e)
+{
+    enum status st = ST_OK;
+    uint64_t lsn = 0;
+
+    if (kv_batch_len(w->batch) > 0)
+        st = store_write(w->a->store, w->batch, &lsn, e);
+    if (st == ST_OK)
+        counter_add(CNT_POINTS_ADDED, kv_batch_len(w->batch));
+    kv_batch_clear(w->batch);
+    if (lsn > w->lsn)
+        w->lsn = lsn;
+    return st;
+}

@@ -1,0 +1,486 @@
+/* See tsd/put/put.h.  The order of things in a flush is the order of arrival:
+ * new series, failures and points alike. */
+#include "config.h"
+
+#include "tsd/put/put_priv.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/counters.h"
+#include "base/mem.h"
+#include "base/obj.h"
+#include "query/rollup.h"
+#include "tsd/put/put_value.h"
+
+#define PATH_MAGIC   FOURCC('P', 'U', 'T', 'P')
+#define BATCH_MAGIC  FOURCC('P', 'U', 'T', 'B')
+#define SPARES_MAX   8
+#define SCRATCH_KEPT ((size_t)256 << 10)
+
+static struct put_batch *
+take_spare(struct put_path *p)
+{
+    struct put_batch *b;
+
+    lock_take(&p->lock);
+    b = p->spare;
+    if (b != NULL) {
+        p->spare = b->next_spare;
+        p->spare_len--;
+    }
+    lock_drop(&p->lock);
+    return b;
+}
+
+/* False when there are enough. */
+static bool
+keep_spare(struct put_path *p, struct put_batch *b)
+{
+    bool keep;
+
+    lock_take(&p->lock);
+    keep = p->spare_len < SPARES_MAX;
+    if (keep) {
+        b->next_spare = p->spare;
+        p->spare = b;
+        p->spare_len++;
+    }
+    lock_drop(&p->lock);
+    return keep;
+}
+
+static void
+free_batch(struct put_batch *b)
+{
+    buf_fini(&b->text);
+    buf_fini(&b->why);
+    free(b);
+}
+
+struct put_path *
+put_path_new(struct store *s, struct series_directory *d, struct uid_table *u,
+             const struct put_options *o)
+{
+    struct put_path *p = mem_new(sizeof *p);
+
+    p->magic = PATH_MAGIC;
+    lock_init(&p->lock);
+    p->store = s;
+    p->directory = d;
+    p->uids = u;
+    p->rules = o->rules;
+    p->rollups = o->rollups;
+    if (p->rules.max_tags == 0)
+        p->rules.max_tags = 8;
+    if (p->rules.max_tags > KEY_MAX_TAGS)
+        p->rules.max_tags = KEY_MAX_TAGS;
+    if (o->header_tag != NULL && *o->header_tag != '\0')
+        p->header_tag = mem_strdup(o->header_tag);
+    p->cache =
+        put_cache_new(o->cache_entries == 0 ? 2000000 : o->cache_entries,
+                      o->cache_bytes == 0 ? (size_t)256 << 20 : o->cache_bytes);
+    return p;
+}
+
+void
+put_path_free(struct put_path **p)
+{
+    if (*p == NULL)
+        return;
+    OBJ_CHECK(*p, PATH_MAGIC);
+    put_cache_free(&(*p)->cache);
+    for (struct put_batch *b; (b = take_spare(*p)) != NULL;)
+        free_batch(b);
+    lock_fini(&(*p)->lock);
+    free((*p)->header_tag);
+    OBJ_CLEAR(*p);
+    free(*p);
+    *p = NULL;
+}
+
+void
+put_path_drop_cache(struct put_path *p)
+{
+    OBJ_CHECK(p, PATH_MAGIC);
+    put_cache_clear(p->cache);
+}
+
+struct put_cache_counts
+put_path_counts(struct put_path *p)
+{
+    OBJ_CHECK(p, PATH_MAGIC);
+    return put_cache_counts(p->cache);
+}
+
+struct series_rules
+put_path_rules(const struct put_path *p)
+{
+    OBJ_CHECK(p, PATH_MAGIC);
+    return p->rules;
+}
+
+const char *
+put_path_header_tag(const struct put_path *p)
+{
+    OBJ_CHECK(p, PATH_MAGIC);
+    return p->header_tag;
+}
+
+/* -- batches --------------------------------------------------------------- */
+
+/* Batches are large, and every request needs one, so some are kept. */
+struct put_batch *
+put_batch_new(struct put_path *p, put_failed *failed, void *ctx)
+{
+    struct put_batch *b;
+
+    OBJ_CHECK(p, PATH_MAGIC);
+    b = take_spare(p);
+    if (b == NULL)
+        b = mem_new(sizeof *b);
+    b->magic = BATCH_MAGIC;
+    b->path = p;
+    b->failed = failed;
+    b->ctx = ctx;
+    b->extra_key = b->extra_value = slice_of(NULL, 0);
+    b->lsn = b->committed = 0;
+    b->len = b->out_len = 0;
+    b->looked_up = false;
+    return b;
+}
+
+void
+put_batch_free(struct put_batch **b)
+{
+    if (*b == NULL)
+        return;
+    OBJ_CHECK(*b, BATCH_MAGIC);
+    OBJ_CLEAR(*b);
+    /* One huge point must not be remembered for ever. */
+    if ((*b)->text.cap > SCRATCH_KEPT)
+        buf_fini(&(*b)->text);
+    if ((*b)->why.cap > SCRATCH_KEPT)
+        buf_fini(&(*b)->why);
+    buf_fini(&(*b)->added_value);
+    if (!keep_spare((*b)->path, *b))
+        free_batch(*b);
+    *b = NULL;
+}
+
+bool
+put_batch_is_full(const struct put_batch *b)
+{
+    return b->len == PUT_BATCH_MAX;
+}
+
+bool
+put_batch_added_tag(const struct put_batch *b, struct slice *key,
+                    struct slice *value)
+{
+    *key = b->added_key;
+    *value = buf_slice(&b->added_value);
+    return b->added_key.data != NULL;
+}
+
+void
+put_batch_set_extra(struct put_batch *b, struct slice key, struct slice value)
+{
+    OBJ_CHECK(b, BATCH_MAGIC);
+    b->extra_key = key;
+    b->extra_value = value;
+}
+
+static const enum counter fault_counters[] = {
+    [PUT_BAD_VALUE] = CNT_ERR_VALUES,
+    [PUT_BAD_ARGUMENT] = CNT_ERR_ARGUMENTS,
+    [PUT_UNKNOWN_NAME] = CNT_ERR_METRICS,
+    [PUT_STORAGE] = CNT_ERR_STORAGE,
+    [PUT_NO_ROLLUP] = CNT_ERR_ARGUMENTS,
+};
+
+void
+put_refuse(struct put_batch *b, size_t row, enum put_fault fault)
+{
+    counter_add(fault_counters[fault], 1);
+    b->failed(b->ctx, b->ids[row], fault, buf_slice(&b->why));
+    buf_clear(&b->why);
+}
+
+bool
+put_refuse_text(struct put_batch *b, size_t row, enum put_fault fault,
+                const char *why)
+{
+    buf_put_str(&b->why, why);
+    put_refuse(b, row, fault);
+    return false;
+}
+
+/* -- checks ---------------------------------------------------------------- */
+
+bool
+put_check_finite(struct put_batch *b, size_t row, const struct put_names *names,
+                 int64_t time)
+{
+    const struct point *p = &b->points[row];
+
+    if (put_value_is_finite(p))
+        return true;
+    buf_printf(&b->why, "value is NaN or Infinite: %sInfinity for metric=",
+               signbit(p->v.d) ? "-" : "");
+    buf_put_slice(&b->why, names->metric);
+    buf_printf(&b->why, " timestamp=%lld", (long long)time);
+    return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "");
+}
+
+bool
+put_refuse_time(struct put_batch *b, size_t row, const struct put_names *names,
+                int64_t time, bool narrow)
+{
+    buf_printf(&b->why,
+               "bad timestamp=%lld when trying to add value=", (long long)time);
+    put_value_print(&b->why, &b->points[row], narrow);
+    buf_put_str(&b->why, " to metric=");
+    buf_put_slice(&b->why, names->metric);
+    buf_put_str(&b->why, ", tags=");
+    put_tags_print(&names->tags, &b->why);
+    return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "");
+}
+
+bool
+put_check_count(struct put_batch *b, size_t row, const struct put_names *names)
+{
+    const struct put_tags *t = &names->tags;
+
+    if (t->len == 0) {
+        buf_put_str(&b->why, "Need at least one tag (metric=");
+        buf_put_slice(&b->why, names->metric);
+        return put_refuse_text(b, row, PUT_BAD_ARGUMENT, ", tags={})");
+    }
+    if (t->len + t->more > b->path->rules.max_tags) {
+        buf_printf(&b->why, "Too many tags: %zu maximum allowed: %zu, tags: ",
+                   t->len + t->more, b->path->rules.max_tags);
+        put_tags_print(t, &b->why);
+        return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "");
+    }
+    return true;
+}
+
+/* 'before' other 'after' name the thing in the message. */
+static bool
+check_name(struct put_batch *b, size_t row, const char *before,
+           struct slice other, const char *after, struct slice name)
+{
+    struct buf what = BUF_INIT;
+    struct error e;
+    enum status status;
+
+    buf_put_str(&what, before);
+    buf_put_slice(&what, other);
+    buf_put_str(&what, after);
+    status = uid_validate_name(b->path->uids, buf_cstr(&what), name, &e);
+    buf_fini(&what);
+    return status == ST_OK || put_refuse_text(b, row, PUT_BAD_ARGUMENT, e.text);
+}
+
+bool
+put_check_names(struct put_batch *b, size_t row, const struct put_names *names)
+{
+    static const struct slice nothing = { (const uint8_t *)"", 0 };
+    const struct put_tags *t = &names->tags;
+    uint8_t order[PUT_TAGS_MAX];
+
+    if (!check_name(b, row, "metric name", nothing, "", names->metric))
+        return false;
+    put_tags_order(t, order);
+    for (size_t i = 0; i < t->len; i++) {
+        const struct put_tag *tag = &t->tags[order[i]];
+        struct slice value = tag->null ? slice_str("null") : tag->value;
+
+        if (!check_name(b, row, "tag name with value [", value, "]", tag->key))
+            return false;
+        if (tag->null) {
+            buf_put_str(&b->why, "Invalid tag value with key [");
+            buf_put_slice(&b->why, tag->key);
+            return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "]: null");
+        }
+        if (!check_name(b, row, "tag value with key [", tag->key, "]", value))
+            return false;
+    }
+    return true;
+}
+
+bool
+put_check(struct put_batch *b, size_t row, const struct put_names *names,
+          int64_t time, bool narrow)
+{
+    if (!put_check_finite(b, row, names, time))
+        return false;
+    if (!put_time_to_ms(time, &b->points[row].ts_ms))
+        return put_refuse_time(b, row, names, time, narrow);
+    return put_check_count(b, row, names) && put_check_names(b, row, names);
+}
+
+/* -- series ---------------------------------------------------------------- */
+
+static enum put_fault
+fault_of(enum status status)
+{
+    if (status == ST_NOT_FOUND)
+        return PUT_UNKNOWN_NAME;
+    return status == ST_INVALID || status == ST_LIMIT ? PUT_BAD_ARGUMENT
+                                                      : PUT_STORAGE;
+}
+
+/* Asks the directory, and enters the answer into the cache. */
+static bool
+resolve(struct put_batch *b, size_t row)
+{
+    struct put_path *p = b->path;
+    struct put_names names;
+    struct tag tags[KEY_MAX_TAGS];
+    uint8_t order[PUT_TAGS_MAX];
+    uint8_t tsuid[TSUID_MAX];
+    size_t tsuid_size;
+    struct error e;
+    enum status status;
+    bool parsed = b->rollup[row]         ? put_rollup_parse(b, row, &names)
+                  : b->json[row] == NULL ? put_line_parse(b, row, &names)
+                                         : put_json_parse(b, row, &names);
+
+    if (!parsed)
+        return false;
+    if (!b->rollup[row])
+        names.kind = 0;
+    put_tags_order(&names.tags, order);
+    for (size_t i = 0; i < names.tags.len; i++) {
+        const struct put_tag *t = &names.tags.tags[order[i]];
+
+        tags[i] = (struct tag){ t->key, t->value };
+    }
+    status = series_resolve_kind(p->directory, &p->rules, names.kind,
+                                 names.metric, tags, names.tags.len,
+                                 &b->refs[row], tsuid, &tsuid_size, &e);
+    if (status != ST_OK)
+        return put_refuse_text(b, row, fault_of(status), e.text);
+    if (b->ready[row])
+        put_cache_add(p->cache, &b->keys[row], b->refs[row]);
+    return true;
+}
+
+static void
+look_up(struct put_batch *b)
+{
+    put_cache_find(b->path->cache, b->keys, b->len, b->refs);
+    for (size_t row = 0; row < b->len; row++) {
+        /* The rows before may have made this one known. */
+        if (b->ready[row] && b->refs[row] == SERIES_REF_NONE)
+            put_cache_find(b->path->cache, &b->keys[row], 1, &b->refs[row]);
+        if ((!b->ready[row] || b->refs[row] == SERIES_REF_NONE) &&
+            !resolve(b, row))
+            continue;
+        b->out[b->out_len] =
+            (struct store_point){ b->refs[row], b->points[row], ST_OK };
+        b->again[b->out_len] = false;
+        b->rows[b->out_len++] = (uint16_t)row;
+    }
+    b->looked_up = true;
+}
+
+/* -- the store ------------------------------------------------------------- */
+
+/* What became of the points: taken, refused, or to be offered again, which is
+ * kept, in order.  After the first that the store is too busy for, all are
+ * offered again, taken or not: the last write must stay the last. */
+static enum status
+settle(struct put_batch *b, const struct error *e, size_t *stored)
+{
+    size_t kept = 0;
+    enum status result = ST_OK;
+    bool all = true; /* no point is to blame */
+
+    for (size_t i = 0; i < b->out_len; i++)
+        all &= b->out[i].status == ST_OK;
+    for (size_t i = 0; i < b->out_len; i++) {
+        size_t row = b->rows[i];
+        enum status status = all ? e->status : b->out[i].status;
+
+        if (status == ST_BUSY)
+            result = ST_BUSY;
+        if (result != ST_BUSY && status == ST_OK) {
+            ++*stored;
+            continue;
+        }
+        if (status == ST_NOT_FOUND && !b->again[i]) {
+            if (!resolve(b, row))
+                continue;
+            b->again[i] = true;
+        } else if (status != ST_OK && status != ST_BUSY) {
+            (void)put_refuse_text(b, row, PUT_STORAGE, e->text);
+            continue;
+        }
+        b->out[kept] =
+            (struct store_point){ b->refs[row], b->points[row], ST_OK };
+        b->again[kept] = b->again[i];
+        b->rows[kept++] = (uint16_t)row;
+    }
+    b->out_len = kept;
+    return result;
+}
+
+enum status
+put_batch_flush(struct put_batch *b, size_t *stored)
+{
+    enum status result = ST_OK;
+    size_t taken = 0;
+
+    OBJ_CHECK(b, BATCH_MAGIC);
+    if (b->len == 0)
+        return ST_OK;
+    if (!b->looked_up) {
+        counter_add(CNT_RPC_PUT, b->len);
+        look_up(b);
+    }
+    while (b->out_len > 0 && result == ST_OK) {
+        struct error e = { ST_IO, "" };
+        uint64_t lsn = 0;
+
+        if (store_put(b->path->store, b->out, b->out_len, &lsn, &e) == ST_OK) {
+            taken += b->out_len;
+            b->out_len = 0;
+        } else {
+            result = settle(b, &e, &taken);
+        }
+        if (lsn > b->lsn)
+            b->lsn = lsn;
+    }
+    if (stored != NULL)
+        *stored += taken;
+    if (result == ST_OK) {
+        b->len = 0;
+        b->looked_up = false;
+    }
+    return result;
+}
+
+enum status
+put_batch_commit(struct put_batch *b, bool sync, struct error *e)
+{
+    enum status status;
+
+    OBJ_CHECK(b, BATCH_MAGIC);
+    if (b->lsn == b->committed && !sync)
+        return ST_OK;
+    status = store_commit(b->path->store, b->lsn, sync, e);
+    if (status == ST_OK)
+        b->committed = b->lsn;
+    return status;
+}
+
+void
+put_batch_note(struct put_batch *b, uint64_t lsn)
+{
+    OBJ_CHECK(b, BATCH_MAGIC);
+    if (lsn > b->lsn)
+        b->lsn = lsn;
+}

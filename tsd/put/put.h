@@ -1,0 +1,117 @@
+/*
+ * The way of a point into the store: what clients wrote, line or JSON, goes
+ * into a batch; the batch is looked up in the text cache as it stands, what is
+ * unknown there is parsed, validated and resolved to a series, and all of it is
+ * handed to the store at once, in the order in which it came.
+ *
+ *     put_batch_line() ... -> put_batch_flush() -> put_batch_commit()
+ *     put_batch_json() ...        |
+ *                                 `-> put_failed() for each that was refused
+ *
+ * A name that is renamed or deleted makes the cache wrong: whoever does that
+ * calls put_path_drop_cache().
+ *
+ * Owns:    a batch owns its arrays; the bytes of lines and bodies are borrowed
+ *          until they are flushed.
+ * Bounds:  the cache, by the options; a batch, PUT_BATCH_MAX points.
+ * Threads: struct put_path: any.  struct put_batch: one at a time.
+ */
+#ifndef TSD_PUT_PUT_H
+#define TSD_PUT_PUT_H
+
+#include "tsd/put/put_cache.h"
+#include "uid/series.h"
+
+#define PUT_BATCH_MAX 512
+
+struct rollups;
+
+struct put_options {
+    struct series_rules rules;
+    size_t cache_entries;          /* 0: 2 million */
+    size_t cache_bytes;            /* 0: 256 MB */
+    const char *header_tag;        /* tsd.http.header_tag; NULL or "": none */
+    const struct rollups *rollups; /* query/rollup.h; NULL: there are none */
+};
+
+struct put_path; /* opaque */
+
+struct put_path *put_path_new(struct store *s, struct series_directory *d,
+                              struct uid_table *u, const struct put_options *o);
+void put_path_free(struct put_path **p);
+void put_path_drop_cache(struct put_path *p);
+struct put_cache_counts put_path_counts(struct put_path *p);
+struct series_rules put_path_rules(const struct put_path *p);
+/* NULL when none is set. */
+const char *put_path_header_tag(const struct put_path *p);
+
+/* Why a point was refused. */
+enum put_fault {
+    PUT_BAD_VALUE,    /* "put: invalid value: .." */
+    PUT_BAD_ARGUMENT, /* "put: illegal argument: .." */
+    PUT_UNKNOWN_NAME, /* "put: unknown metric: .." */
+    PUT_STORAGE,      /* "put: storage error: .." */
+    PUT_NO_ROLLUP,    /* "rollup: No such rollup: .." */
+};
+
+/* One refused point: 'id' is what the caller gave it, 'why' a sentence in UTF-8
+ * that dies when the call returns. */
+typedef void put_failed(void *ctx, size_t id, enum put_fault fault,
+                        struct slice why);
+
+struct put_batch; /* opaque */
+
+struct put_batch *put_batch_new(struct put_path *p, put_failed *failed,
+                                void *ctx);
+void put_batch_free(struct put_batch **b);
+
+bool put_batch_is_full(const struct put_batch *b);
+
+/* A line as telnet sends it, without "put " and the line's end; data NULL for
+ * a bare "put". */
+void put_batch_line(struct put_batch *b, struct slice line, size_t id);
+
+/* A point of a JSON body: the bytes as they stand there. */
+struct put_json_point {
+    struct slice metric; /* between the quotes, or a literal; data NULL: null */
+    struct slice tags;   /* with the braces; data NULL: null or absent */
+    struct slice value;  /* between the quotes, or a literal; data NULL: null */
+    int64_t time;        /* 0: null or absent */
+    bool value_is_string;
+    bool absent; /* null stands where a point should */
+    /* Of /api/rollup, as 'metric'. */
+    struct slice interval, aggregator, group_by;
+};
+
+/* The point must live until the flush. */
+void put_batch_json(struct put_batch *b, const struct put_json_point *x,
+                    size_t id);
+
+/* The same for rollups (docs/PROTOCOL.md): the line without "rollup ". */
+void put_batch_rollup_line(struct put_batch *b, struct slice line, size_t id);
+void put_batch_rollup_json(struct put_batch *b, const struct put_json_point *x,
+                           size_t id);
+/* While put_failed() runs: did the rollup get a tag for its aggregator? */
+bool put_batch_added_tag(const struct put_batch *b, struct slice *key,
+                         struct slice *value);
+
+/* Stores the batch and empties it.  ST_BUSY: the store cannot take more just
+ * now; nothing is lost, call again a little later, add nothing meanwhile.
+ * What is refused for good goes to put_failed(), so there is no other failure.
+ * '*stored' (may be NULL) grows by the number of points taken. */
+MUST_CHECK enum status put_batch_flush(struct put_batch *b, size_t *stored);
+
+/* Waits until all that this batch ever stored is in the journal; see
+ * store_commit(). */
+MUST_CHECK enum status put_batch_commit(struct put_batch *b, bool sync,
+                                        struct error *e);
+
+/* Something else was written, which the next commit must reach too. */
+void put_batch_note(struct put_batch *b, uint64_t lsn);
+
+/* A tag for each JSON point of this batch, from a header; borrowed.  Replaces
+ * a point's own tag of that key. */
+void put_batch_set_extra(struct put_batch *b, struct slice key,
+                         struct slice value);
+
+#endif

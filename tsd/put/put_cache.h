@@ -1,0 +1,47 @@
+/*
+ * The text cache: the bytes of a metric and of its tags, as a client wrote
+ * them, to a series.  A hit spares parsing, validating and resolving; several
+ * spellings of one series are several entries.
+ *
+ * Bounds:  'max_entries' and 'max_bytes' (heap of entries and table together).
+ *          A full cache drops entries that were not used of late.
+ * Threads: any.  A batch of look-ups takes the lock once, shared.
+ */
+#ifndef TSD_PUT_PUT_CACHE_H
+#define TSD_PUT_PUT_CACHE_H
+
+#include "storage/store.h"
+
+struct put_cache; /* opaque */
+
+/* Different kinds never meet, even when their bytes are equal. */
+enum put_kind { PUT_TELNET, PUT_JSON };
+
+struct put_key {
+    const uint8_t *metric, *tags;
+    uint32_t metric_size, tags_size;
+    uint64_t hash; /* put_cache_hash() sets it */
+    uint8_t kind;
+};
+
+struct put_cache *put_cache_new(size_t max_entries, size_t max_bytes);
+void put_cache_free(struct put_cache **c);
+
+void put_cache_hash(const struct put_cache *c, struct put_key *key);
+
+/* refs[i] becomes the series of keys[i], or SERIES_REF_NONE. */
+void put_cache_find(struct put_cache *c, const struct put_key *keys, size_t len,
+                    series_ref *refs);
+
+/* Enters or replaces. */
+void put_cache_add(struct put_cache *c, const struct put_key *key,
+                   series_ref ref);
+
+void put_cache_clear(struct put_cache *c);
+
+struct put_cache_counts {
+    uint64_t entries, bytes, dropped;
+};
+struct put_cache_counts put_cache_counts(struct put_cache *c);
+
+#endif

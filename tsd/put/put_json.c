@@ -1,0 +1,701 @@
+/*
+ * See tsd/put/put_json.h.  The bulk of a body is strings, so the scan over them
+ * takes sixteen bytes a step where the CPU can.
+ */
+#include "config.h"
+
+#include "tsd/put/put_json.h"
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include "base/number.h"
+
+#define MAX_DEPTH 64
+
+/* Skips what needs no thought inside a string: no quote, backslash, control. */
+static const uint8_t *
+skip_plain(const uint8_t *p, const uint8_t *end)
+{
+#ifdef __SSE2__
+    const __m128i quote = _mm_set1_epi8('"'), slash = _mm_set1_epi8('\\');
+    const __m128i last_control = _mm_set1_epi8(0x1f);
+
+    while (end - p >= 16) {
+        __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
+        __m128i stop = _mm_or_si128(
+            _mm_or_si128(_mm_cmpeq_epi8(v, quote), _mm_cmpeq_epi8(v, slash)),
+            _mm_cmpeq_epi8(_mm_min_epu8(v, last_control), v));
+        int mask = _mm_movemask_epi8(stop);
+
+        if (mask != 0)
+            return p + __builtin_ctz((unsigned)mask);
+        p += 16;
+    }
+#endif
+    while (p < end && *p != '"' && *p != '\\' && *p > 0x1f)
+        p++;
+    return p;
+}
+
+static bool
+fail(struct put_json *r, const char *fault)
+{
+    if (r->fault == NULL)
+        r->fault = fault;
+    r->done = true;
+    return false;
+}
+
+static inline void
+skip_blanks(struct put_json *r)
+{
+    while (r->at < r->end && (*r->at == ' ' || *r->at == '\n' ||
+                              *r->at == '\r' || *r->at == '\t'))
+        r->at++;
+}
+
+/* The next byte that is no blank, not taken; 0 at the end. */
+static inline uint8_t
+peek(struct put_json *r)
+{
+    skip_blanks(r);
+    return r->at < r->end ? *r->at : 0;
+}
+
+static inline bool
+take(struct put_json *r, uint8_t c, const char *fault)
+{
+    if (peek(r) != c)
+        return fail(r, fault);
+    r->at++;
+    return true;
+}
+
+static int
+hex_value(uint8_t c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static bool
+skip_escape(struct put_json *r)
+{
+    uint8_t c;
+
+    if (r->end - r->at < 2)
+        return fail(r, "a string does not end");
+    c = r->at[1];
+    r->at += 2;
+    if (c == 'u') {
+        if (r->end - r->at < 4)
+            return fail(r, "a string does not end");
+        for (int i = 0; i < 4; i++)
+            if (hex_value(*r->at++) < 0)
+                return fail(r, "\\u needs four hexadecimal digits");
+        return true;
+    }
+    return (c != 0 && strchr("\"\\/bfnrt", c) != NULL) ||
+           fail(r, "an unknown escape in a string");
+}
+
+/* At the opening quote; 'raw' is what stands inside. */
+static bool
+take_string(struct put_json *r, struct slice *raw)
+{
+    const uint8_t *from = ++r->at;
+
+    for (;;) {
+        r->at = skip_plain(r->at, r->end);
+        if (r->at == r->end)
+            return fail(r, "a string does not end");
+        if (*r->at == '"')
+            break;
+        if (*r->at != '\\')
+            return fail(r, "a control character in a string");
+        if (!skip_escape(r))
+            return false;
+    }
+    *raw = slice_of(from, (size_t)(r->at - from));
+    r->at++;
+    return true;
+}
+
+static bool
+take_digits(struct put_json *r)
+{
+    const uint8_t *from = r->at;
+
+    while (r->at < r->end && *r->at >= '0' && *r->at <= '9')
+        r->at++;
+    return r->at > from;
+}
+
+static inline bool
+take_word(struct put_json *r, const char *word)
+{
+    size_t size = strlen(word);
+
+    if ((size_t)(r->end - r->at) < size || memcmp(r->at, word, size) != 0)
+        return false;
+    r->at += size;
+    return true;
+}
+
+/* Names that stand for numbers, which JSON proper has not. */
+static bool
+take_infinity(struct put_json *r)
+{
+    return take_word(r, "Infinity") || take_word(r, "INF");
+}
+
+static bool
+take_number(struct put_json *r)
+{
+    if (*r->at == '+') {
+        r->at++;
+        return take_infinity(r) || fail(r, "a number starts with +");
+    }
+    if (*r->at == '-')
+        r->at++;
+    if (r->at < r->end && *r->at == 'I')
+        return take_infinity(r) || fail(r, "a value is expected");
+    if (r->at < r->end && *r->at == '0') {
+        r->at++;
+        if (r->at < r->end && *r->at >= '0' && *r->at <= '9')
+            return fail(r, "a number starts with 0");
+    } else if (!take_digits(r)) {
+        return fail(r, "a value is expected");
+    }
+    if (r->at < r->end && *r->at == '.') {
+        r->at++;
+        if (!take_digits(r))
+            return fail(r, "digits are expected behind the point");
+    }
+    if (r->at < r->end && (*r->at | 0x20) == 'e') {
+        r->at++;
+        if (r->at < r->end && (*r->at == '+' || *r->at == '-'))
+            r->at++;
+        if (!take_digits(r))
+            return fail(r, "digits are expected in the exponent");
+    }
+    return true;
+}
+
+enum token { TOKEN_NULL, TOKEN_STRING, TOKEN_NUMBER, TOKEN_BOOL };
+
+/* A value that is neither object nor array; 'raw' is its text. */
+static bool
+take_scalar(struct put_json *r, enum token *token, struct slice *raw)
+{
+    const uint8_t *from;
+
+    switch (peek(r)) {
+    case '"':
+        *token = TOKEN_STRING;
+        return take_string(r, raw);
+    case '{':
+    case '[':
+        return fail(r, "an object or array stands where a text or number "
+                       "is expected");
+    default:
+        break;
+    }
+    from = r->at;
+    if (r->at == r->end)
+        return fail(r, "the text ends too early");
+    *token = TOKEN_NUMBER;
+    if (take_word(r, "null"))
+        *token = TOKEN_NULL;
+    else if (take_word(r, "true") || take_word(r, "false"))
+        *token = TOKEN_BOOL;
+    else if (!take_word(r, "NaN") && !take_number(r))
+        return false;
+    *raw = *token == TOKEN_NULL ? slice_of(NULL, 0)
+                                : slice_of(from, (size_t)(r->at - from));
+    return true;
+}
+
+/* "name": of the next member. */
+static bool
+take_name(struct put_json *r, struct slice *name)
+{
+    if (peek(r) != '"')
+        return fail(r, "a name in quotes is expected");
+    return take_string(r, name) && take(r, ':', "a colon is expected");
+}
+
+/* -- values that nobody asked for ------------------------------------------ */
+
+/* Any value.  The stack is of brackets, as deep as we allow. */
+static bool
+skip_value(struct put_json *r)
+{
+    uint8_t stack[MAX_DEPTH];
+    size_t depth = 0;
+    enum token token;
+    struct slice raw;
+
+    for (;;) {
+        uint8_t c = peek(r);
+
+        if (c == '{' || c == '[') {
+            if (depth == MAX_DEPTH)
+                return fail(r, "values are nested too deep");
+            stack[depth++] = c + 2; /* its closing twin */
+            r->at++;
+            if (peek(r) != c + 2) {
+                if (c == '{' && !take_name(r, &raw))
+                    return false;
+                continue;
+            }
+        } else if (!take_scalar(r, &token, &raw)) {
+            return false;
+        }
+        /* Behind a value, or before the end of an empty one. */
+        while (depth > 0 && peek(r) == stack[depth - 1]) {
+            r->at++;
+            depth--;
+        }
+        if (depth == 0)
+            return true;
+        if (!take(r, ',', "a comma or a closing bracket is expected"))
+            return false;
+        if (stack[depth - 1] == '}' && !take_name(r, &raw))
+            return false;
+    }
+}
+
+/* -- points ---------------------------------------------------------------- */
+
+/* Opens an object: false with '*more' unset when it is empty or no object. */
+static bool
+open_object(struct put_json *r, bool *more)
+{
+    *more = false;
+    if (!take(r, '{', "an object is expected"))
+        return false;
+    if (peek(r) == '}') {
+        r->at++;
+        return true;
+    }
+    *more = true;
+    return true;
+}
+
+/* Behind a member: a comma says that another follows. */
+static bool
+next_member(struct put_json *r, bool *more)
+{
+    *more = peek(r) == ',';
+    if (!*more && r->at < r->end && *r->at != '}')
+        return fail(r, "a comma or } is expected");
+    if (r->at == r->end)
+        return fail(r, "the text ends too early");
+    r->at++;
+    return true;
+}
+
+/* All of the tags, each a text or something that has a text. */
+static bool
+take_tags(struct put_json *r, struct slice *out)
+{
+    const uint8_t *from;
+    bool more;
+
+    if (peek(r) == 'n' && take_word(r, "null")) {
+        *out = slice_of(NULL, 0);
+        return true;
+    }
+    /* Text that was well-formed once, is so again, and ends where it ended. */
+    if (r->last_tags.size > 0 &&
+        (size_t)(r->end - r->at) >= r->last_tags.size &&
+        memcmp(r->at, r->last_tags.data, r->last_tags.size) == 0) {
+        *out = slice_of(r->at, r->last_tags.size);
+        r->at += r->last_tags.size;
+        return true;
+    }
+    from = r->at;
+    if (!open_object(r, &more))
+        return false;
+    while (more) {
+        struct slice raw;
+        enum token token;
+
+        if (!take_name(r, &raw) || !take_scalar(r, &token, &raw) ||
+            !next_member(r, &more))
+            return false;
+    }
+    *out = r->last_tags = slice_of(from, (size_t)(r->at - from));
+    return true;
+}
+
+/* A string as a time: digits with a sign, blanks around; empty is 0. */
+static bool
+time_of_string(struct slice raw, int64_t *out)
+{
+    while (raw.size > 0 && raw.data[0] <= ' ')
+        raw = slice_of(raw.data + 1, raw.size - 1);
+    while (raw.size > 0 && raw.data[raw.size - 1] <= ' ')
+        raw.size--;
+    *out = 0;
+    return raw.size == 0 || slice_eq_str(raw, "null") ||
+           number_parse_i64(raw, out);
+}
+
+/* A number as a time: its fraction is cut off. */
+static bool
+time_of_number(struct slice raw, int64_t *out)
+{
+    double d;
+
+    if (number_parse_i64(raw, out))
+        return *out != INT64_MAX;
+    *out = 0;
+    if (slice_eq_str(raw, "NaN"))
+        return true;
+    if (!number_parse_double(raw, &d) || !(d > -9.2e18 && d < 9.2e18))
+        return false;
+    *out = (int64_t)d;
+    return true;
+}
+
+/* Digits and no more, as nearly all are. */
+static bool
+take_plain_time(struct put_json *r, int64_t *out)
+{
+    const uint8_t *p = r->at;
+    int64_t v = 0;
+
+    if (p == r->end || *p < '1' || *p > '9')
+        return false;
+    for (; p < r->end && *p >= '0' && *p <= '9' && p - r->at < 18; p++)
+        v = v * 10 + (*p - '0');
+    if (p == r->end || (*p != ',' && *p != '}'))
+        return false;
+    r->at = p;
+    *out = v;
+    return true;
+}
+
+static bool
+take_time(struct put_json *r, int64_t *out)
+{
+    enum token token;
+    struct slice raw;
+    bool ok = true;
+
+    if (take_plain_time(r, out))
+        return true;
+    if (!take_scalar(r, &token, &raw))
+        return false;
+    *out = 0;
+    if (token == TOKEN_STRING)
+        ok = time_of_string(raw, out);
+    else if (token == TOKEN_NUMBER)
+        ok = time_of_number(raw, out);
+    else if (token == TOKEN_BOOL)
+        ok = false;
+    return ok || fail(r, "a timestamp is not a whole number");
+}
+
+enum member {
+    MEMBER_METRIC,
+    MEMBER_TIME,
+    MEMBER_VALUE,
+    MEMBER_TAGS,
+    MEMBER_INTERVAL,
+    MEMBER_AGGREGATOR,
+    MEMBER_GROUP_BY,
+    MEMBER_NO
+};
+
+static enum member
+member_of(struct slice name, bool rollups)
+{
+    static const char *const names[] = {
+        "metric",     "timestamp",        "value", "tags", "interval",
+        "aggregator", "groupByAggregator"
+    };
+    uint8_t space[64];
+    struct buf text = { .data = space,
+                        .cap = sizeof space,
+                        .max = sizeof space };
+
+    if (memchr(name.data, '\\', name.size) != NULL) {
+        put_json_unescape(name, &text);
+        if (text.failed)
+            return MEMBER_NO;
+        name = buf_slice(&text);
+    }
+    for (int i = 0; i < (rollups ? MEMBER_NO : MEMBER_INTERVAL); i++)
+        if (slice_eq_str(name, names[i]))
+            return (enum member)i;
+    return MEMBER_NO;
+}
+
+/* The four names as most write them, without blanks. */
+static enum member
+take_plain_member(struct put_json *r)
+{
+    return take_word(r, "\"metric\":")      ? MEMBER_METRIC
+           : take_word(r, "\"timestamp\":") ? MEMBER_TIME
+           : take_word(r, "\"value\":")     ? MEMBER_VALUE
+           : take_word(r, "\"tags\":")      ? MEMBER_TAGS
+                                            : MEMBER_NO;
+}
+
+static bool
+take_member(struct put_json *r, enum member m, struct put_json_point *out)
+{
+    enum token token;
+
+    switch (m) {
+    case MEMBER_METRIC:
+        return take_scalar(r, &token, &out->metric);
+    case MEMBER_TIME:
+        return take_time(r, &out->time);
+    case MEMBER_VALUE:
+        if (!take_scalar(r, &token, &out->value))
+            return false;
+        out->value_is_string = token == TOKEN_STRING;
+        return true;
+    case MEMBER_TAGS:
+        return take_tags(r, &out->tags);
+    case MEMBER_INTERVAL:
+        return take_scalar(r, &token, &out->interval);
+    case MEMBER_AGGREGATOR:
+        return take_scalar(r, &token, &out->aggregator);
+    case MEMBER_GROUP_BY:
+        return take_scalar(r, &token, &out->group_by);
+    case MEMBER_NO:
+        break;
+    }
+    return skip_value(r);
+}
+
+static bool
+take_point(struct put_json *r, struct put_json_point *out)
+{
+    bool more;
+
+    *out = (struct put_json_point){ 0 };
+    if (peek(r) == 'n' && r->array && take_word(r, "null")) {
+        out->absent = true;
+        return true;
+    }
+    if (!open_object(r, &more))
+        return false;
+    while (more) {
+        enum member m = take_plain_member(r);
+        struct slice name;
+
+        if (m == MEMBER_NO) {
+            if (!take_name(r, &name))
+                return false;
+            m = member_of(name, r->rollups);
+        }
+        if (!take_member(r, m, out) || !next_member(r, &more))
+            return false;
+    }
+    return true;
+}
+
+bool
+put_json_open(struct put_json *r, struct slice body)
+{
+    *r = (struct put_json){ .begin = body.data,
+                            .at = body.data,
+                            .end = body.data + body.size };
+    while (r->at < r->end && *r->at <= ' ')
+        r->at++;
+    if (r->at == r->end || (*r->at != '{' && *r->at != '['))
+        return false;
+    r->array = *r->at == '[';
+    r->at += r->array;
+    return true;
+}
+
+bool
+put_json_next(struct put_json *r, struct put_json_point *out)
+{
+    if (r->done)
+        return false;
+    if (!r->array) {
+        r->done = true;
+        return take_point(r, out);
+    }
+    if (peek(r) == ']' && !r->started) {
+        r->done = true;
+        return false;
+    }
+    r->started = true;
+    if (!take_point(r, out))
+        return false;
+    /* The end is looked for now, so that the last point is known as such. */
+    if (peek(r) == ']') {
+        r->done = true;
+        return true;
+    }
+    return take(r, ',',
+                r->at == r->end ? "the text ends too early"
+                                : "a comma or ] is expected");
+}
+
+enum status
+put_json_status(const struct put_json *r, struct error *e)
+{
+    if (r->fault == NULL)
+        return ST_OK;
+    return error_set(e, ST_INVALID, "%s, at byte %zu", r->fault,
+                     (size_t)(r->at - r->begin));
+}
+
+/* -- texts ----------------------------------------------------------------- */
+
+static uint32_t
+hex4(const uint8_t *p)
+{
+    uint32_t v = 0;
+
+    for (int i = 0; i < 4; i++)
+        v = v << 4 | (uint32_t)hex_value(p[i]);
+    return v;
+}
+
+static void
+put_utf8(struct buf *out, uint32_t c)
+{
+    uint8_t b[4];
+    size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+    if (n == 1) {
+        b[0] = (uint8_t)c;
+    } else {
+        b[0] = (uint8_t)((0xf00 >> n & 0xff) | c >> (6 * (n - 1)));
+        for (size_t i = 1; i < n; i++)
+            b[i] = (uint8_t)(0x80 | (c >> (6 * (n - 1 - i)) & 0x3f));
+    }
+    buf_put(out, b, n);
+}
+
+/* \uXXXX at 'at', perhaps a pair of them; returns what follows. */
+static size_t
+put_unicode(struct slice raw, size_t at, struct buf *out)
+{
+    uint32_t c = hex4(raw.data + at + 2);
+
+    at += 6;
+    if (c >= 0xd800 && c < 0xdc00 && raw.size - at >= 6 &&
+        raw.data[at] == '\\' && raw.data[at + 1] == 'u') {
+        uint32_t low = hex4(raw.data + at + 2);
+
+        if (low >= 0xdc00 && low < 0xe000) {
+            put_utf8(out, 0x10000 + ((c - 0xd800) << 10 | (low - 0xdc00)));
+            return at + 6;
+        }
+    }
+    put_utf8(out, c >= 0xd800 && c < 0xe000 ? 0xfffd : c);
+    return at;
+}
+
+/* How many bytes at s[at] are one character of valid UTF-8; 0: none. */
+static size_t
+utf8_size(struct slice s, size_t at)
+{
+    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+    uint8_t c = s.data[at];
+    size_t n = c < 0x80   ? 1
+               : c < 0xc2 ? 0
+               : c < 0xe0 ? 2
+               : c < 0xf0 ? 3
+               : c < 0xf5 ? 4
+                          : 0;
+    uint32_t v = n < 2 ? c : c & (0x7fU >> n);
+
+    if (n == 0 || s.size - at < n)
+        return 0;
+    for (size_t i = 1; i < n; i++) {
+        if ((s.data[at + i] & 0xc0) != 0x80)
+            return 0;
+        v = v << 6 | (s.data[at + i] & 0x3f);
+    }
+    if (n > 1 && (v < least[n] || v > 0x10ffff || (v >= 0xd800 && v < 0xe000)))
+        return 0;
+    return n;
+}
+
+void
+put_json_unescape(struct slice raw, struct buf *out)
+{
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+
+    for (size_t i = 0; i < raw.size;) {
+        size_t n;
+
+        if (raw.data[i] == '\\' && raw.data[i + 1] == 'u') {
+            i = put_unicode(raw, i, out);
+        } else if (raw.data[i] == '\\') {
+            const char *c = strchr(from, raw.data[i + 1]);
+
+            buf_put_u8(out, (uint8_t)to[c - from]);
+            i += 2;
+        } else if ((n = utf8_size(raw, i)) == 0) {
+            put_utf8(out, 0xfffd);
+            i++;
+        } else {
+            buf_put(out, raw.data + i, n);
+            i += n;
+        }
+    }
+}
+
+/* Appends a scalar's text and returns where it lies. */
+static struct slice
+keep_text(struct slice raw, struct buf *text)
+{
+    size_t from = text->size;
+
+    put_json_unescape(raw, text);
+    if (text->failed)
+        return slice_str("");
+    return slice_of(text->data + from, text->size - from);
+}
+
+void
+put_json_tags(struct slice raw, struct put_tags *tags, struct buf *text)
+{
+    struct put_json r = { .begin = raw.data, .at = raw.data };
+    bool more;
+
+    tags->len = 0;
+    tags->more = 0;
+    if (raw.data == NULL)
+        return;
+    r.end = raw.data + raw.size;
+    /* All at once, so that what the tags refer to never moves. */
+    if (buf_reserve(text, 3 * raw.size) == NULL || !open_object(&r, &more))
+        return;
+    while (more) {
+        enum token token;
+        struct slice name, value;
+        struct put_tag *old;
+
+        if (!take_name(&r, &name) || !take_scalar(&r, &token, &value) ||
+            !next_member(&r, &more))
+            return;
+        name = keep_text(name, text);
+        value = token == TOKEN_NULL ? slice_str("") : keep_text(value, text);
+        old = put_tags_find(tags, name);
+        if (old != NULL) {
+            old->value = value;
+            old->null = token == TOKEN_NULL;
+        } else {
+            put_tags_add(tags, name, value, token == TOKEN_NULL);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+/*
+ * A pull reader over the body of /api/put: one point at a time, its parts as
+ * they stand in the body, nothing copied and nothing allocated.  The whole body
+ * can thus be checked before the first point is stored, and memory does not
+ * grow with it.
+ *
+ * It takes what OpenTSDB's parser takes: unknown members are skipped, of equal
+ * names the last wins, NaN and Infinity are numbers, what follows the value is
+ * not looked at.  It is strict in the rest.  Bytes that are no UTF-8, lone
+ * surrogates and numbers out of range are no faults of the syntax; they are
+ * found when the point is looked at.
+ *
+ * Owns:    nothing; it borrows the body.
+ * Bounds:  values may be nested 64 deep.
+ * Threads: owner.
+ */
+#ifndef TSD_PUT_PUT_JSON_H
+#define TSD_PUT_PUT_JSON_H
+
+#include "tsd/put/put.h"
+#include "tsd/put/put_tags.h"
+
+struct put_json {
+    const uint8_t *begin, *at, *end;
+    struct slice last_tags; /* the next point's are often the same */
+    bool array;
+    bool started, done;
+    bool rollups;      /* set it: points have the members of rollups too */
+    const char *fault; /* NULL: none; sticks */
+};
+
+/* False when the body is neither an object nor an array (or is empty). */
+bool put_json_open(struct put_json *r, struct slice body);
+
+/* The next point; false at the end or at a fault. */
+bool put_json_next(struct put_json *r, struct put_json_point *out);
+
+/* What is wrong, and where: "... at byte 17". ST_OK when nothing is. */
+enum status put_json_status(const struct put_json *r, struct error *e);
+
+/* Appends the text of a string's inside, escapes resolved; what has no UTF-8
+ * form becomes U+FFFD.  At most three times as long as 'raw'. */
+void put_json_unescape(struct slice raw, struct buf *out);
+
+/* Reads a point's tags, which put_json_next() checked; 'text' keeps the bytes
+ * that the tags refer to. */
+void put_json_tags(struct slice raw, struct put_tags *tags, struct buf *text);
+
+#endif

@@ -1,0 +1,212 @@
+/*
+ * Lines: "metric time value tagk=tagv ...".
+ *
+ * The fast way finds the four parts, reads the two numbers in their usual form,
+ * and leaves the names unread: the text cache knows them.  Anything unusual, a
+ * name that the cache does not know or a number that looks odd, goes the slow
+ * way, which follows OpenTSDB word by word, mistakes included.
+ */
+#include "config.h"
+
+#include "tsd/put/put_priv.h"
+
+#include "base/obj.h"
+#include "tsd/put/put_value.h"
+
+struct text {
+    const uint8_t *at, *end;
+};
+
+static inline bool
+at_digit(const struct text *t)
+{
+    return t->at < t->end && (unsigned)(*t->at - '0') <= 9;
+}
+
+/* Digits, at most 18, at least one. */
+static inline bool
+take_digits(struct text *t, int64_t *out)
+{
+    const uint8_t *from = t->at;
+    int64_t v = 0;
+
+    for (; at_digit(t); t->at++) {
+        if (t->at - from == 18)
+            return false;
+        v = v * 10 + (*t->at - '0');
+    }
+    *out = v;
+    return t->at > from;
+}
+
+static inline bool
+take_blank(struct text *t)
+{
+    if (t->at == t->end || *t->at != ' ')
+        return false;
+    t->at++;
+    return true;
+}
+
+/* The word at the text's place. */
+static struct slice
+take_word(struct text *t)
+{
+    const uint8_t *from = t->at;
+    const uint8_t *blank = memchr(from, ' ', (size_t)(t->end - from));
+
+    t->at = blank == NULL ? t->end : blank;
+    return slice_of(from, (size_t)(t->at - from));
+}
+
+static inline bool
+take_time(struct text *t, int64_t *ms)
+{
+    const uint8_t *from = t->at;
+    int64_t time;
+
+    if (!take_digits(t, &time) || (t->at < t->end && *t->at != ' ')) {
+        t->at = from;
+        if (!put_parse_time(take_word(t), &time, NULL))
+            return false;
+    }
+    return time > 0 && put_time_to_ms(time, ms);
+}
+
+static inline bool
+take_value(struct text *t, struct point *p)
+{
+    const uint8_t *from = t->at;
+
+    if (put_take_plain_value(&t->at, t->end, p) && t->at < t->end &&
+        *t->at == ' ')
+        return true;
+    t->at = from;
+    return put_parse_value(take_word(t), p, NULL) && put_value_is_finite(p);
+}
+
+static inline bool
+scan(struct slice line, struct put_key *key, struct point *p)
+{
+    const uint8_t *blank = memchr(line.data, ' ', line.size);
+    struct text t = { blank, line.data + line.size };
+
+    if (blank == NULL || blank == line.data || !take_blank(&t) ||
+        !take_time(&t, &p->ts_ms) || !take_blank(&t) || !take_value(&t, p) ||
+        !take_blank(&t) || t.at == t.end)
+        return false;
+    key->metric = line.data;
+    key->metric_size = (uint32_t)(blank - line.data);
+    key->tags = t.at;
+    key->tags_size = (uint32_t)(t.end - t.at);
+    key->kind = PUT_TELNET;
+    return true;
+}
+
+void
+put_batch_line(struct put_batch *b, struct slice line, size_t id)
+{
+    size_t row = b->len++;
+    struct put_key *key = &b->keys[row];
+
+    INSIST(row < PUT_BATCH_MAX && !b->looked_up);
+    b->ids[row] = id;
+    b->json[row] = NULL;
+    b->rollup[row] = false;
+    b->ready[row] = line.size > 0 && line.size <= UINT32_MAX &&
+                    scan(line, key, &b->points[row]);
+    if (b->ready[row])
+        put_cache_hash(b->path->cache, key);
+    else
+        *key = (struct put_key){ .metric = line.data,
+                                 .metric_size = (uint32_t)line.size };
+}
+
+/* -- the slow way ---------------------------------------------------------- */
+
+/* Telnet's bytes are ISO-8859-1. */
+struct slice
+put_line_text(struct put_batch *b, size_t row)
+{
+    const struct put_key *key = &b->keys[row];
+    struct slice s = { key->metric, key->metric_size };
+    uint8_t *to;
+
+    if (b->ready[row])
+        s.size = (size_t)(key->tags + key->tags_size - key->metric);
+    buf_clear(&b->text);
+    to = buf_reserve(&b->text, 2 * s.size + 1);
+    if (to == NULL)
+        return slice_str("");
+    for (size_t i = 0; i < s.size; i++) {
+        if (s.data[i] >= 0x80)
+            *to++ = 0xc0 | s.data[i] >> 6;
+        *to++ = s.data[i] < 0x80 ? s.data[i] : 0x80 | (s.data[i] & 0x3f);
+    }
+    return slice_of(b->text.data, (size_t)(to - b->text.data));
+}
+
+/* What stands before the next blank; 'left' loses it and the blank. */
+struct slice
+put_line_word(struct slice *left)
+{
+    const uint8_t *blank = memchr(left->data, ' ', left->size);
+    struct slice word = *left;
+
+    if (blank == NULL) {
+        *left = slice_of(left->data + left->size, 0);
+        return word;
+    }
+    word.size = (size_t)(blank - left->data);
+    *left = slice_of(blank + 1, left->size - word.size - 1);
+    return word;
+}
+
+static size_t
+count_words(struct slice s)
+{
+    size_t n = 1;
+
+    for (size_t i = 0; i < s.size; i++)
+        n += s.data[i] == ' ';
+    return n;
+}
+
+bool
+put_line_parse(struct put_batch *b, size_t row, struct put_names *names)
+{
+    bool bare = b->keys[row].metric == NULL;
+    struct slice left = put_line_text(b, row), time_text, value;
+    size_t words = bare ? 0 : count_words(left);
+    int64_t time;
+
+    names->tags.len = 0;
+    names->tags.more = 0;
+    if (words < 4) {
+        buf_printf(&b->why, "not enough arguments (need least 4, got %zu)",
+                   words);
+        return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "");
+    }
+    names->metric = put_line_word(&left);
+    if (names->metric.size == 0)
+        return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "empty metric name");
+    time_text = put_line_word(&left);
+    if (!put_parse_time(time_text, &time, &b->why))
+        return put_refuse_text(b, row, PUT_BAD_VALUE, "");
+    if (time <= 0) {
+        buf_printf(&b->why, "invalid timestamp: %lld", (long long)time);
+        return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "");
+    }
+    value = put_line_word(&left);
+    if (value.size == 0)
+        return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "empty value");
+    while (left.size > 0) {
+        struct slice word = put_line_word(&left);
+
+        if (word.size > 0 && !put_tags_parse(&names->tags, word, &b->why))
+            return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "");
+    }
+    if (!put_parse_value(value, &b->points[row], &b->why))
+        return put_refuse_text(b, row, PUT_BAD_VALUE, "");
+    return put_check(b, row, names, time, true);
+}

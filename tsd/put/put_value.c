@@ -1,0 +1,295 @@
+/* The exact rules matter more than they seem: a value that one server takes and
+ * the next refuses makes a client's batch fail for ever. */
+#include "config.h"
+
+#include "tsd/put/put_value.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/number.h"
+
+static bool
+fail(struct buf *why, const char *before, struct slice s, const char *after)
+{
+    if (why != NULL) {
+        buf_put_str(why, before);
+        buf_put_slice(why, s);
+        buf_put_str(why, after);
+    }
+    return false;
+}
+
+/* Characters, not bytes. */
+static size_t
+count_chars(struct slice s)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s.size; i++)
+        n += (s.data[i] & 0xc0) != 0x80;
+    return n;
+}
+
+static bool
+fail_char(struct buf *why, struct slice s, size_t at)
+{
+    size_t n = 1;
+
+    if (why == NULL)
+        return false;
+    while (at + n < s.size && (s.data[at + n] & 0xc0) == 0x80)
+        n++;
+    buf_put_str(why, "Invalid character '");
+    buf_put(why, s.data + at, n);
+    return fail(why, "' in ", s, "");
+}
+
+bool
+put_parse_long(struct slice s, int64_t *out, struct buf *why)
+{
+    bool minus = s.size > 0 && s.data[0] == '-';
+    size_t i = s.size > 0 && (minus || s.data[0] == '+');
+    uint64_t v = 0;
+
+    if (s.size == 0)
+        return fail(why, "Empty string", s, "");
+    if (i == 1 && s.size == 1)
+        return fail(why, "Just a sign, no value: ", s, "");
+    if (s.size > 19 + i && count_chars(s) > 19 + i)
+        return fail(why, "Value too long: ", s, "");
+    for (; i < s.size; i++) {
+        unsigned d = (unsigned)s.data[i] - '0';
+
+        if (d > 9)
+            return fail_char(why, s, i);
+        v = v * 10 + d; /* 19 digits fit */
+    }
+    if (v > (uint64_t)INT64_MAX + minus)
+        return fail(why, "Overflow in ", s, "");
+    *out = minus ? (int64_t)(0 - v) : (int64_t)v;
+    return true;
+}
+
+static bool
+is_digit(uint8_t c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool
+is_hex(uint8_t c)
+{
+    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+/* As String.trim(). */
+static struct slice
+trim(struct slice s)
+{
+    while (s.size > 0 && s.data[0] <= ' ')
+        s = slice_of(s.data + 1, s.size - 1);
+    while (s.size > 0 && s.data[s.size - 1] <= ' ')
+        s.size--;
+    return s;
+}
+
+/* [+-] 0x hex . hex p [+-] digits: does it have that form? */
+static bool
+is_hex_double(struct slice s)
+{
+    size_t i = s.size > 0 && (s.data[0] == '+' || s.data[0] == '-'), from;
+    size_t digits = 0;
+    bool point = false;
+
+    if (i + 2 > s.size || s.data[i] != '0' || (s.data[i + 1] | 0x20) != 'x')
+        return false;
+    for (i += 2; i < s.size; i++) {
+        if (s.data[i] == '.' && !point)
+            point = true;
+        else if (is_hex(s.data[i]))
+            digits++;
+        else
+            break;
+    }
+    if (digits == 0 || i == s.size || (s.data[i++] | 0x20) != 'p')
+        return false;
+    if (i < s.size && (s.data[i] == '+' || s.data[i] == '-'))
+        i++;
+    for (from = i; i < s.size && is_digit(s.data[i]); i++)
+        ;
+    return i > from && i == s.size;
+}
+
+static bool
+parse_hex_double(struct slice s, double *out)
+{
+    char text[128];
+
+    if (!is_hex_double(s) || s.size >= sizeof text)
+        return false;
+    memcpy(text, s.data, s.size);
+    text[s.size] = '\0';
+    *out = strtod(text, NULL);
+    return true;
+}
+
+/* Two points before anything else is wrong have a message of their own. */
+static bool
+has_two_points(struct slice s)
+{
+    size_t i = s.size > 0 && (s.data[0] == '+' || s.data[0] == '-');
+    size_t points = 0;
+
+    for (; i < s.size && points < 2; i++) {
+        if (s.data[i] == '.')
+            points++;
+        else if (!is_digit(s.data[i]))
+            break;
+    }
+    return points == 2;
+}
+
+bool
+put_parse_double(struct slice s, double *out, struct buf *why)
+{
+    struct slice bare;
+
+    s = trim(s);
+    bare = s;
+    if (number_parse_double(s, out))
+        return true;
+    if (s.size > 1 && strchr("fFdD", s.data[s.size - 1]) != NULL)
+        bare.size--;
+    if (number_parse_double(bare, out) || parse_hex_double(bare, out))
+        return true;
+    if (s.size == 0)
+        return fail(why, "empty String", s, "");
+    if (has_two_points(s))
+        return fail(why, "multiple points", slice_str(""), "");
+    return fail(why, "For input string: \"", s, "\"");
+}
+
+bool
+put_parse_time(struct slice s, int64_t *out, struct buf *why)
+{
+    uint8_t text[64];
+    size_t size = 0;
+
+    if (memchr(s.data, '.', s.size) == NULL)
+        return put_parse_long(s, out, why);
+    for (size_t i = 0; i < s.size && size < sizeof text; i++)
+        if (s.data[i] != '.')
+            text[size++] = s.data[i];
+    return put_parse_long(slice_of(text, size), out, why);
+}
+
+static bool
+looks_like_integer(struct slice s)
+{
+    for (size_t i = 0; i < s.size; i++)
+        if (s.data[i] == '.' || (s.data[i] | 0x20) == 'e')
+            return false;
+    return true;
+}
+
+bool
+put_take_plain_value(const uint8_t **at, const uint8_t *end, struct point *out)
+{
+    static const double powers[] = { 1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6, 1e7,
+                                     1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14 };
+    const uint8_t *p = *at, *from, *point;
+    bool minus = p < end && *p == '-';
+    int64_t v = 0;
+
+    p += minus;
+    for (from = p; p < end && is_digit(*p) && p - from < 18; p++)
+        v = v * 10 + (*p - '0');
+    if (p == from || (p < end && is_digit(*p)))
+        return false;
+    if (p == end || *p != '.') {
+        out->v.i = minus ? -v : v;
+        out->is_float = false;
+        *at = p;
+        return true;
+    }
+    point = p++;
+    for (; p < end && is_digit(*p) && p - from < 16; p++)
+        v = v * 10 + (*p - '0');
+    if (p - point < 2 || p - from > 16 || (p < end && is_digit(*p)))
+        return false;
+    /* Both are exact, so one division rounds right. */
+    out->v.d = (double)v / powers[p - point - 1];
+    out->v.d = minus ? -out->v.d : out->v.d;
+    out->is_float = true;
+    *at = p;
+    return true;
+}
+
+bool
+put_parse_value(struct slice s, struct point *out, struct buf *why)
+{
+    const uint8_t *at = s.data;
+
+    if (s.size > 0 && put_take_plain_value(&at, s.data + s.size, out) &&
+        at == s.data + s.size)
+        return true;
+    out->is_float = !looks_like_integer(s);
+    return out->is_float ? put_parse_double(s, &out->v.d, why)
+                         : put_parse_long(s, &out->v.i, why);
+}
+
+bool
+put_value_is_finite(const struct point *p)
+{
+    return !p->is_float || isfinite(p->v.d);
+}
+
+bool
+put_time_to_ms(int64_t time, int64_t *ms)
+{
+    *ms = time <= PUT_MAX_SECONDS ? time * 1000 : time;
+    return *ms <= POINT_MAX_TS_MS;
+}
+
+static void
+print_bytes(struct buf *out, uint64_t v, unsigned width)
+{
+    for (unsigned i = 0; i < width; i++)
+        buf_printf(out, "%s%d", i == 0 ? "[" : ", ",
+                   (int8_t)(v >> (8 * (width - 1 - i))));
+    buf_put_str(out, "]/");
+}
+
+static void
+print_integer(struct buf *out, int64_t v)
+{
+    unsigned width = v == (int8_t)v    ? 1
+                     : v == (int16_t)v ? 2
+                     : v == (int32_t)v ? 4
+                                       : 8;
+
+    print_bytes(out, (uint64_t)v, width);
+    buf_printf(out, "%u", width - 1);
+}
+
+void
+put_value_print(struct buf *out, const struct point *p, bool narrow)
+{
+    if (!p->is_float) {
+        print_integer(out, p->v.i);
+    } else if (narrow && (double)(float)p->v.d == p->v.d) {
+        float f = (float)p->v.d;
+        uint32_t bits;
+
+        memcpy(&bits, &f, sizeof bits);
+        print_bytes(out, bits, 4);
+        buf_put_str(out, "11");
+    } else {
+        uint64_t bits;
+
+        memcpy(&bits, &p->v.d, sizeof bits);
+        print_bytes(out, bits, 8);
+        buf_put_str(out, "15");
+    }
+}

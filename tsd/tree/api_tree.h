@@ -1,0 +1,25 @@
+/*
+ * What the two files of /api/tree share: definitions (api_tree.c), and what is
+ * made of series by them (api_tree_view.c).
+ *
+ * Threads: any.
+ */
+#ifndef TSD_TREE_API_TREE_H
+#define TSD_TREE_API_TREE_H
+
+#include "tsd/api/api.h"
+#include "uid/tree.h"
+
+/* Serves what comes behind "/api/tree/"; false when it does not know it. */
+bool api_tree_view(const struct api *a, const char *what,
+                   const struct http_request *r, struct http_reply *out);
+
+/* "treeid"; 0 without.  False: it replied. */
+bool api_tree_read_id(const struct http_request *r, bool needed, int64_t *out,
+                      struct http_reply *reply);
+
+/* ST_INVALID as 400 whose message and details are the same. */
+void api_tree_refuse(struct http_reply *out, const struct error *e);
+void api_tree_refuse_method(struct http_reply *out);
+
+#endif
