@@ -15,6 +15,7 @@
 #include "query/numbers/histograms.h"
 #include "query/plan.h"
 #include "query/rollup.h"
+#include "query/split.h"
 #include "storage/histogram_table.h"
 
 #define ENGINE_MAGIC FOURCC('E', 'N', 'G', 'N')
@@ -191,12 +192,6 @@ run_numbers(struct engine *en, struct numbers_job *job,
 
 /* -- one sub-query --------------------------------------------------------- */
 
-/* The groups of each sub-query, until all are put together. */
-struct part {
-    struct result_group *groups;
-    size_t len;
-};
-
 static enum status
 answer(struct engine *en, const struct query *q, const struct sub_query *sq,
        const struct plan *p, struct fetch *f, struct fetch_limits *limits,
@@ -216,6 +211,7 @@ answer(struct engine *en, const struct query *q, const struct sub_query *sq,
     if (out->groups == NULL)
         return error_set(e, ST_LIMIT, "no memory for the groups");
     for (size_t i = 0; i < g.groups_len && status == ST_OK; i++) {
+        out->groups[i].key = g.groups[i].key;
         status = group_describe(&en->context, &g, i, a, &out->groups[i], e);
     }
     out->len = g.groups_len;
@@ -381,13 +377,78 @@ run_histograms(struct engine *en, const struct query *q,
     return status;
 }
 
+/* One way after the other, until one finds something. */
+static enum status
+run_tries(struct engine *en, const struct query *q, const struct sub_query *sq,
+          struct rollup_try *t, struct fetch_limits *limits, struct arena *a,
+          struct part *out, struct result_stats *stats, struct error *e)
+{
+    bool again = true, found = false;
+    enum status status = ST_OK;
+
+    set_limits(en, q, sq, limits);
+    while (status == ST_OK && again) {
+        again = false;
+        status = run_try(en, q, t, limits, a, out, stats, &found, e);
+        if (status == ST_OK && !found)
+            status = rollup_try_next(t, &again, e);
+    }
+    return status == ST_OK ? sign_groups(sq, t, a, out, e) : status;
+}
+
+static void
+add_stats(struct result_stats *to, const struct result_stats *more)
+{
+    to->scan.rows += more->scan.rows;
+    to->scan.head_rows += more->scan.head_rows;
+    to->scan.bytes += more->scan.bytes;
+    to->scan.keys += more->scan.keys;
+    to->scan.seeks += more->scan.seeks;
+    to->series += more->series;
+    to->points += more->points;
+    to->points_out += more->points_out;
+    to->plan_us += more->plan_us;
+    to->scan_us += more->scan_us;
+    to->numbers_us += more->numbers_us;
+}
+
+/* Rollups up to 'at_ms', points from there on: see query/split.h. */
+static enum status
+run_split(struct engine *en, const struct query *q, const struct sub_query *sq,
+          struct rollup_try *t, int64_t at_ms, struct fetch_limits *limits,
+          struct arena *a, struct part *out, struct result_stats *stats,
+          struct error *e)
+{
+    struct query before = *q, after = *q;
+    struct rollup_try points = *t;
+    struct result_stats rollup_stats = { 0 };
+    struct part parts[2] = { { NULL, 0 }, { NULL, 0 } };
+    enum status status = rollup_try_points(&points, sq, e);
+
+    if (status != ST_OK)
+        return status;
+    if (at_ms <= q->start_ms)
+        return run_tries(en, q, sq, &points, limits, a, out, stats, e);
+    before.end_ms = after.start_ms = at_ms;
+    status =
+        run_tries(en, &before, sq, t, limits, a, &parts[0], &rollup_stats, e);
+    if (status == ST_OK)
+        status =
+            run_tries(en, &after, sq, &points, limits, a, &parts[1], stats, e);
+    add_stats(stats, &rollup_stats);
+    return status == ST_OK ? split_merge(&parts[0], &parts[1],
+                                         aggregator_is_none(sq->aggregator),
+                                         at_ms, a, out, e)
+                           : status;
+}
+
 static enum status
 run_sub(struct engine *en, const struct query *q, const struct sub_query *sq,
         struct fetch_limits *limits, struct arena *a, struct part *out,
         struct result_stats *stats, struct error *e)
 {
     struct rollup_try t;
-    bool again = true, found = false;
+    int64_t at_ms;
     enum status status;
 
     set_limits(en, q, sq, limits);
@@ -395,13 +456,11 @@ run_sub(struct engine *en, const struct query *q, const struct sub_query *sq,
         return run_histograms(en, q, sq, limits, a, out, stats, e);
     status =
         rollup_try_first(&t, en->options.rollups, en->context.series, sq, e);
-    while (status == ST_OK && again) {
-        again = false;
-        status = run_try(en, q, &t, limits, a, out, stats, &found, e);
-        if (status == ST_OK && !found)
-            status = rollup_try_next(&t, &again, e);
-    }
-    return status == ST_OK ? sign_groups(sq, &t, a, out, e) : status;
+    if (status != ST_OK)
+        return status;
+    return split_wanted(&t, q, &at_ms)
+               ? run_split(en, q, sq, &t, at_ms, limits, a, out, stats, e)
+               : run_tries(en, q, sq, &t, limits, a, out, stats, e);
 }
 
 static enum status
@@ -457,17 +516,16 @@ engine_run(struct engine *en, const struct query *q, bool (*gone)(void *ctx),
 
 /* Deletes in the series itself, or in the rollups that were read for it. */
 static enum status
-delete_series(struct engine *en, const struct query *q, struct slice tsuid,
+delete_series(struct engine *en, int64_t from, int64_t to, struct slice tsuid,
               const struct rollup_use *use, uint64_t *deleted, uint64_t *lsn,
               struct error *e)
 {
     uint64_t kinds[2] = { use == NULL ? 0 : use->kind,
                           use == NULL ? 0 : use->count_kind };
-    int64_t from = q->start_ms, to = q->end_ms;
     enum status status = ST_OK;
 
     if (use != NULL && use->interval != NULL)
-        rollup_stored_range(use->interval, q->start_ms, q->end_ms, &from, &to);
+        rollup_stored_range(use->interval, from, to, &from, &to);
     for (size_t i = 0; i < 2 && status == ST_OK; i++) {
         uint8_t bytes[TSUID_MAX];
         struct slice stored = tsuid;
@@ -499,6 +557,27 @@ delete_histograms(struct engine *en, const struct query *q, struct slice tsuid,
     return status;
 }
 
+static enum status
+delete_group(struct engine *en, const struct query *q,
+             const struct result_group *g, uint64_t *deleted, uint64_t *lsn,
+             struct error *e)
+{
+    enum status status = ST_OK;
+
+    for (size_t k = 0; k < g->tsuids_len && status == ST_OK; k++) {
+        bool first = k < g->split_tsuids;
+
+        status =
+            histograms_wanted(g->sub)
+                ? delete_histograms(en, q, g->tsuids[k], deleted, lsn, e)
+                : delete_series(
+                      en, first || g->split_ms == 0 ? q->start_ms : g->split_ms,
+                      first ? g->split_ms : q->end_ms, g->tsuids[k],
+                      first ? g->split_rollup : g->rollup, deleted, lsn, e);
+    }
+    return status;
+}
+
 enum status
 engine_delete(struct engine *en, const struct query *q,
               const struct query_result *result, uint64_t *deleted,
@@ -509,16 +588,8 @@ engine_delete(struct engine *en, const struct query *q,
 
     OBJ_CHECK(en, ENGINE_MAGIC);
     *deleted = 0;
-    for (size_t i = 0; i < result->groups_len && status == ST_OK; i++) {
-        const struct result_group *g = &result->groups[i];
-
-        for (size_t k = 0; k < g->tsuids_len && status == ST_OK; k++)
-            status =
-                histograms_wanted(g->sub)
-                    ? delete_histograms(en, q, g->tsuids[k], deleted, &lsn, e)
-                    : delete_series(en, q, g->tsuids[k], g->rollup, deleted,
-                                    &lsn, e);
-    }
+    for (size_t i = 0; i < result->groups_len && status == ST_OK; i++)
+        status = delete_group(en, q, &result->groups[i], deleted, &lsn, e);
     if (status == ST_OK && lsn != 0)
         status = store_commit(en->context.store, lsn, false, e);
     return status;

@@ -63,6 +63,13 @@ struct result_group {
     const struct rollup_use *rollup; /* what was read for it; NULL: points */
     const char *rollup_table;        /* "1h", or "raw" */
     struct dps dps;
+    /* The ids of the tagvs that it is grouped by; of 'none' empty. */
+    struct slice key;
+    /* Of a split query (query/split.h) the first so many TSUIDs were read as
+     * these rollups, up to 'split_ms', the others as 'rollup' tells. */
+    const struct rollup_use *split_rollup;
+    size_t split_tsuids;
+    int64_t split_ms; /* 0: it was not split */
 };
 
 /* What one sub-query cost. */

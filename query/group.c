@@ -80,7 +80,9 @@ group_by_keys(const struct key_shape *shape, const struct plan *p,
     merge_sort(keyed, tmp, len, key_size);
     for (size_t i = 0; i < len; i++) {
         if (i == 0 || memcmp(keyed[i - 1].key, keyed[i].key, key_size) != 0)
-            out->groups[out->groups_len++] = (struct group){ .first = i };
+            out->groups[out->groups_len++] =
+                (struct group){ .first = i,
+                                .key = slice_of(keyed[i].key, key_size) };
         out->groups[out->groups_len - 1].len++;
         out->order[i] = keyed[i].series;
     }
@@ -103,10 +105,10 @@ group_series(const struct key_shape *shape, const struct plan *p,
     for (size_t i = 0; i < f->len; i++) {
         out->order[i] = &f->series[i];
         if (each_alone)
-            out->groups[i] = (struct group){ i, 1 };
+            out->groups[i] = (struct group){ .first = i, .len = 1 };
     }
     if (!each_alone && f->len > 0)
-        out->groups[0] = (struct group){ 0, f->len };
+        out->groups[0] = (struct group){ .len = f->len };
     out->order_len = f->len;
     out->groups_len = each_alone ? f->len : f->len > 0;
     return ST_OK;

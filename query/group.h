@@ -15,6 +15,7 @@
 /* Series first .. first + len - 1 of 'order' make one group. */
 struct group {
     size_t first, len;
+    struct slice key; /* see struct result_group */
 };
 
 struct grouping {

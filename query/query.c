@@ -33,6 +33,7 @@ query_check(struct query *q, const struct parse_options *o, struct arena *a,
     bool known_zone = true;
     enum status st;
 
+    q->now_ms = o->now_ms;
     /* A name that nothing asks for is no fault. */
     q->zone = o->default_zone == NULL ? timezone_utc() : o->default_zone;
     if (q->timezone_text.size > 0) {

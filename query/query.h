@@ -70,6 +70,7 @@ struct sub_query {
 struct query {
     struct slice start_text, end_text; /* end: empty when absent */
     int64_t start_ms, end_ms;
+    int64_t now_ms; /* when it was asked */
     struct slice timezone_text;
     const struct timezone *zone;
     bool ms_resolution;

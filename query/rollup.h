@@ -41,6 +41,7 @@ struct rollups {
     /* Who reads the configuration sets these, borrowed. */
     const char *agg_tag_key, *raw_tag_value;
     bool tag_raw, block_derived;
+    bool split; /* points where rollups may be missing yet: query/split.h */
 };
 
 /* 'config' is JSON, or the name of a file with it. */
@@ -108,6 +109,10 @@ MUST_CHECK enum status rollup_try_first(struct rollup_try *t,
                                         struct series_directory *d,
                                         const struct sub_query *sq,
                                         struct error *e);
+/* The points as they came, whatever was tried; 't' was made for 'sq'. */
+MUST_CHECK enum status rollup_try_points(struct rollup_try *t,
+                                         const struct sub_query *sq,
+                                         struct error *e);
 /* After nothing was found: false when that is the answer. */
 MUST_CHECK enum status rollup_try_next(struct rollup_try *t, bool *again,
                                        struct error *e);

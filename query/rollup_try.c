@@ -117,6 +117,15 @@ rollup_try_first(struct rollup_try *t, const struct rollups *r,
     return use_rollups(t, e);
 }
 
+enum status
+rollup_try_points(struct rollup_try *t, const struct sub_query *sq,
+                  struct error *e)
+{
+    t->sub = *sq;
+    t->missing = (struct error){ .status = ST_OK };
+    return use_points(t, e);
+}
+
 /* Points are downsampled to the interval that had no rollups, not to the one
  * that was asked for; so does OpenTSDB. */
 static enum status

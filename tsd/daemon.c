@@ -317,6 +317,7 @@ open_rollups(struct daemon *d, struct error *e)
         settings_text(s, "tsd.rollups.raw_agg_tag_value");
     d->rollups->tag_raw = settings_bool(s, "tsd.rollups.tag_raw");
     d->rollups->block_derived = settings_bool(s, "tsd.rollups.block_derived");
+    d->rollups->split = settings_bool(s, "tsd.rollups.split_query.enable");
     return ST_OK;
 }
 

@@ -253,6 +253,7 @@ static enum status
 read_notes(struct work *w, const struct result_group *g, struct notes *out,
            struct error *e)
 {
+    struct query read = w->q;
     struct annotation *list;
     uint32_t from, to;
     enum status st;
@@ -260,10 +261,13 @@ read_notes(struct work *w, const struct result_group *g, struct notes *out,
     *out = (struct notes){ 0 };
     if (w->q.no_annotations)
         return ST_OK;
-    numbers_scan_range(&w->q, g->sub, &from, &to);
-    st = annotation_list(
-        w->a->annotations, g->tsuids, g->tsuids_len, (int64_t)from * 1000,
-        ((int64_t)to + HOUR_S) * 1000 - 1, w->arena, &list, &out->len, e);
+    if (g->split_ms != 0) /* rollups have none */
+        read.start_ms = g->split_ms;
+    numbers_scan_range(&read, g->sub, &from, &to);
+    st = annotation_list(w->a->annotations, g->tsuids + g->split_tsuids,
+                         g->tsuids_len - g->split_tsuids, (int64_t)from * 1000,
+                         ((int64_t)to + HOUR_S) * 1000 - 1, w->arena, &list,
+                         &out->len, e);
     out->list = list;
     return st;
 }

@@ -1,0 +1,38 @@
+/*
+ * A split sub-query: rollups come late, so they are read only up to where they
+ * are sure to be there, and the points after that.
+ *
+ *     start ......... now - delaySla ......... end
+ *       rollups, as if it      points, as if it began
+ *       ended there            there
+ *
+ * Each part is a query of its own, with its own groups, interpolation and
+ * rates; then groups with one key become one, with the numbers of the first
+ * part and then those of the second.
+ *
+ * Threads: any; these are functions of their arguments.
+ * Fails:   ST_LIMIT (arena).
+ */
+#ifndef QUERY_SPLIT_H
+#define QUERY_SPLIT_H
+
+#include "query/engine.h"
+
+/* Is the first way of 't' to be split, and where?  '*at_ms' at or before the
+ * start: there is no first part. */
+bool split_wanted(const struct rollup_try *t, const struct query *q,
+                  int64_t *at_ms);
+
+/* What a sub-query answers. */
+struct part {
+    struct result_group *groups;
+    size_t len;
+};
+
+/* Both parts' groups ascend by key, or, when 'each_alone', by TSUID. */
+MUST_CHECK enum status split_merge(const struct part *before,
+                                   const struct part *after, bool each_alone,
+                                   int64_t at_ms, struct arena *a,
+                                   struct part *out, struct error *e);
+
+#endif
