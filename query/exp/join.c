@@ -274,7 +274,7 @@ join_series(const struct join_operand *operands, size_t len,
         if (!make_meta(operands, len, picks, a, &out->meta[out->len++]))
             return no_memory(e);
     }
-    if (o->intersection && out->len == 0 && entries_len > 0)
+    if (o->intersection && out->len == 0 && len > 1)
         return error_set(e, ST_INVALID, "No intersections found: %.*s",
                          SLICE_ARG(o->name));
     return ST_OK;
