@@ -227,7 +227,7 @@ function previousInterval(zone, ts, n, unit) {
 
 /* -- iterators: has(), next() ---------------------------------------------- */
 
-class PointsOf {
+export class PointsOf {
   constructor(points) {
     this.points = points;
     this.i = 0;
@@ -404,7 +404,7 @@ class Rate {
 /* -- the group ------------------------------------------------------------- */
 
 /* For each series the point that was read last and the one that comes next. */
-class Group {
+export class Group {
   constructor(iterators, scan, aggregator, rate) {
     this.its = iterators;
     this.aggregator = aggregator;
@@ -512,8 +512,9 @@ function taken(query, range, span) {
   return ms(span[0].ts) <= end && ms(span[span.length - 1].ts) >= ms(range.start);
 }
 
-/* { start, end, aggregator, ds, rate, spans } -> { from, to, dps | error } */
-export function run(query) {
+/* { start, end, aggregator, ds, rate, spans } -> { from, to, dps | error }; "whole"
+ * gives all moments of the hours that were read. */
+export function run(query, whole = false) {
   const { ds, rate } = query, range = scanRange(query, ds);
   const scan = { start: range.start * 1000, end: range.end * 1000 };
   const most = Math.floor((TWO32 - 1) / HOUR) * HOUR;
@@ -534,7 +535,7 @@ export function run(query) {
     const g = new Group(iterators, scan, AGGREGATORS[query.aggregator], !!rate);
     while (g.has()) {
       g.next();
-      if (g.ts < query.start || g.ts > query.end)
+      if (!whole && (g.ts < query.start || g.ts > query.end))
         continue;
       const v = g.value();
       out.dps.push({ ts: g.ts, v: Number.isNaN(v) && ds && ds.fill === 'null' ? null : v });
