@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "query/exp/java_order.h"
 #include "query/numbers/numbers.h"
 #include "query/rollup.h"
 
@@ -98,19 +99,30 @@ resolve_literals(struct planner *p, const struct filter *f, uint64_t **out,
                  size_t *out_len)
 {
     uint64_t *ids = arena_array(p->a, f->parts_len, sizeof *ids);
-    size_t len = 0, unique = 0;
+    size_t *unknown = arena_array(p->a, f->parts_len, sizeof *unknown);
+    size_t len = 0, unknown_len = 0, unique = 0;
+    enum status status = ST_OK;
 
-    if (ids == NULL)
+    if (ids == NULL || unknown == NULL)
         return no_memory(p->e);
     for (size_t i = 0; i < f->parts_len; i++) {
-        enum status status =
-            uid_find(p->c->uids, UID_TAGV, f->parts[i], &ids[len], p->e);
-
+        status = uid_find(p->c->uids, UID_TAGV, f->parts[i], &ids[len], p->e);
         if (status == ST_OK)
             len++;
-        else if (status != ST_NOT_FOUND || !p->c->options.skip_unresolved_tagvs)
+        else if (status == ST_NOT_FOUND)
+            unknown[unknown_len++] = i;
+        else
             return status;
     }
+    if (unknown_len > 0 && !p->c->options.skip_unresolved_tagvs)
+        status = uid_find(p->c->uids, UID_TAGV,
+                          f->parts[java_set_first(f->parts, f->parts_len,
+                                                  unknown, unknown_len)],
+                          &ids[len], p->e);
+    else
+        status = ST_OK;
+    if (status != ST_OK)
+        return status;
     qsort(ids, len, sizeof *ids, compare_u64);
     for (size_t i = 0; i < len; i++)
         if (unique == 0 || ids[unique - 1] != ids[i])

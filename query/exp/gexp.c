@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+#include "base/number.h"
+
 /* A run: the series of each sub-query, and the results of each node. */
 struct run {
     const struct gexp *g;
@@ -58,24 +60,29 @@ gexp_flatten(const struct gexp_call *c, struct gexp_list *out, struct error *e)
     return ST_OK;
 }
 
-enum status
-gexp_parse_quoted(struct slice text, const char *what, int64_t *count,
-                  struct slice *unit, struct error *e)
+bool
+gexp_split_quoted(struct slice text, struct slice *digits, struct slice *unit)
 {
     size_t at = 1;
 
-    *count = 0;
-    while (at < text.size && text.data[at] >= '0' && text.data[at] <= '9') {
-        *count = *count * 10 + (text.data[at++] - '0');
-        if (*count > INT32_MAX)
-            return error_set(e, ST_INVALID, "%s%.*s", what, SLICE_ARG(text));
-    }
+    while (at < text.size && text.data[at] >= '0' && text.data[at] <= '9')
+        at++;
     if (at == 1)
-        return error_set(e, ST_INVALID, "%s%.*s", what, SLICE_ARG(text));
+        return false;
+    *digits = slice_of(text.data + 1, at - 1);
     *unit = slice_of(text.data + at, text.size - at);
-    if (unit->size > 0 && unit->data[unit->size - 1] == '\'')
-        unit->size--;
-    return ST_OK;
+    return true;
+}
+
+bool
+gexp_parse_int(struct slice digits, int64_t *out)
+{
+    uint64_t n;
+
+    if (!number_parse_u64(digits, &n) || n > INT32_MAX)
+        return false;
+    *out = (int64_t)n;
+    return true;
 }
 
 /* -- the way through the nodes --------------------------------------------- */

@@ -106,10 +106,12 @@ gexp_put_int(struct dps *d, size_t i, int64_t ts_ms, int64_t v)
     d->kind[i] = DP_INT;
 }
 
-/* A duration in quotes, "'5min'", as parameters have it: the number, and the
- * unit behind it. */
-MUST_CHECK enum status gexp_parse_quoted(struct slice text, const char *what,
-                                         int64_t *count, struct slice *unit,
-                                         struct error *e);
+/* A duration in quotes, "'5min'", as parameters have it: the digits, and the
+ * unit behind them with its quote.  False when there is no digit. */
+bool gexp_split_quoted(struct slice text, struct slice *digits,
+                       struct slice *unit);
+
+/* A number of 32 bits, as Java's Integer has it. */
+bool gexp_parse_int(struct slice digits, int64_t *out);
 
 #endif

@@ -177,31 +177,51 @@ static const struct unit {
     { "years", 365 * DAY_MS },
 };
 
+/* Without the quote behind it, and blanks around. */
+static const struct unit *
+find_unit(struct slice text)
+{
+    while (text.size > 0 && text.data[0] == ' ')
+        text = slice_of(text.data + 1, text.size - 1);
+    while (text.size > 0 && (text.data[text.size - 1] == '\'' ||
+                             text.data[text.size - 1] == ' '))
+        text.size--;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+        if (slice_eq_str(text, units[i].name))
+            return &units[i];
+    return NULL;
+}
+
+/* What is refused keeps the quote behind its unit, as OpenTSDB's does. */
 static enum status
 parse_shift(const struct gexp_call *c, int64_t *out_ms, struct error *e)
 {
-    struct slice text, unit;
+    struct slice text, digits, unit_text;
+    const struct unit *unit;
     int64_t count;
-    enum status st;
 
     if (c->params_len == 0)
         return error_set(e, ST_INVALID,
                          "Need amount of timeshift to perform timeshift");
     text = c->params[0];
-    if (text.size < 2 || text.data[0] != '\'' ||
+    if (text.size == 0 || text.data[0] != '\'' ||
         text.data[text.size - 1] != '\'')
         return error_set(e, ST_INVALID,
                          "Invalid timeshift parameter: eg '10min'");
-    st = gexp_parse_quoted(text, "Invalid Parameter: ", &count, &unit, e);
-    if (st != ST_OK)
-        return st;
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        if (slice_eq_str(unit, units[i].name)) {
-            *out_ms = count * units[i].ms;
-            return count > 0 ? ST_OK
-                             : error_set(e, ST_INVALID, "timeshift <= 0");
-        }
-    return error_set(e, ST_INVALID, "unknown time unit=%.*s", SLICE_ARG(unit));
+    if (!gexp_split_quoted(text, &digits, &unit_text))
+        return error_set(e, ST_INVALID, "Invalid Parameter: %.*s",
+                         SLICE_ARG(text));
+    if (!gexp_parse_int(digits, &count))
+        return error_set(e, ST_INVALID, "For input string: \"%.*s\"",
+                         SLICE_ARG(digits));
+    unit = find_unit(unit_text);
+    if (unit == NULL)
+        return error_set(e, ST_INVALID, "unknown time unit=%.*s",
+                         SLICE_ARG(unit_text));
+    if (count <= 0)
+        return error_set(e, ST_INVALID, "timeshift <= 0");
+    *out_ms = count * unit->ms;
+    return ST_OK;
 }
 
 /* Only the first argument's series. */
@@ -247,13 +267,17 @@ parse_span(struct slice text, int64_t *out_ms, struct error *e)
         { "m", 60 * SECOND_MS }, { "sec", SECOND_MS },
         { "s", SECOND_MS },
     };
-    struct slice unit;
+    struct slice digits, unit;
     int64_t count;
-    enum status st = gexp_parse_quoted(
-        text, "Invalid moving window parameter: ", &count, &unit, e);
 
-    if (st != ST_OK)
-        return st;
+    if (!gexp_split_quoted(text, &digits, &unit))
+        return error_set(e, ST_INVALID, "Invalid moving window parameter: %.*s",
+                         SLICE_ARG(text));
+    if (!gexp_parse_int(digits, &count))
+        return error_set(e, ST_INVALID,
+                         "Unable to parse moving window parameter: %.*s",
+                         SLICE_ARG(text));
+    unit.size--; /* the quote, which is there */
     for (size_t i = 0; i < sizeof spans / sizeof spans[0]; i++)
         if (slice_eq_str(unit, spans[i].name)) {
             *out_ms = count * spans[i].ms;

@@ -71,3 +71,22 @@ java_order(const struct slice *names, size_t initial, size_t *order, size_t len)
         buckets[at] = bucket;
     }
 }
+
+/* Java makes the set large enough for all before it puts them. */
+size_t
+java_set_first(const struct slice *names, size_t names_len,
+               const size_t *picked, size_t len)
+{
+    size_t wanted = names_len + names_len / 3 + 1;
+    uint32_t mask =
+        (uint32_t)capacity_for(
+            wanted < JAVA_DEFAULT_SIZE ? JAVA_DEFAULT_SIZE : wanted, 0) -
+        1;
+    size_t first = picked[0];
+
+    for (size_t i = 1; i < len; i++)
+        if ((java_hash(names[picked[i]]) & mask) <
+            (java_hash(names[first]) & mask))
+            first = picked[i];
+    return first;
+}

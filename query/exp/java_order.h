@@ -21,4 +21,9 @@
 void java_order(const struct slice *names, size_t initial, size_t *order,
                 size_t len);
 
+/* Of the 'picked' indices of 'names', one at least, that which a HashSet made
+ * of all 'names_len' lists first. */
+size_t java_set_first(const struct slice *names, size_t names_len,
+                      const size_t *picked, size_t len);
+
 #endif

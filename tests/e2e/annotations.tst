@@ -32,3 +32,17 @@ GET /api/annotation?start_time=1356998410&tsuid=000001000001000001
 = 404
 GET /api/annotation?start_time=x
 = 400
+
+# A series that is none.
+POST /api/annotation {"startTime":1356998410,"tsuid":"zz","notes":"n"}
+= 400
+~ "message":"contains illegal character for hexBinary: zz","details":"contains
+POST /api/annotation {"startTime":1356998410,"tsuid":"00","notes":"n"}
+= 400
+~ The TSUID is too short
+POST /api/annotation {"tsuid":"zz","notes":"n"}
+= 400
+~ "message":"The start timestamp has not been set"
+DELETE /api/annotation/bulk {"startTime":1356998400,"endTime":1356998500,"tsuids":[""]}
+= 400
+~ "message":"UID was empty"

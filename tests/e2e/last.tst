@@ -28,6 +28,9 @@ GET /api/query/last?timeseries=nosuch
 GET /api/query/last?tsuids=zz
 = 400
 ~ contains illegal character for hexBinary: zz
+GET /api/query/last?tsuids=xyz
+= 400
+~ contains illegal character for hexBinary: 0xyz
 GET /api/query/last
 = 400
 ~ Missing sub queries

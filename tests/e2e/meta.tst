@@ -89,8 +89,26 @@ GET /api/uid/tsmeta?tsuid=zz
 GET /api/uid/tsmeta?m=none{a=b}
 = 404
 ~ "message":"Unable to find one of the UIDs","details":"No such name for 'metrics': 'none'"
+GET /api/uid/tsmeta?m=m.a{host=none}
+= 400
+~ "message":"At least one of the Deferreds failed, first exception:","details":"At
+GET /api/uid/tsmeta?m=m.a{none=x}
+= 400
+~ "message":"At least one of the Deferreds failed, first exception:"
 GET /api/uid/tsmeta?m=m.a{host=x
 = 400
+POST /api/uid/tsmeta {"tsuid":"000001","notes":"n"}
+= 400
+~ "message":"TSUID is too short, may be missing tags","details":"TSUID is too short
+POST /api/uid/tsmeta {"tsuid":"0000010000010000","notes":"n"}
+= 400
+~ "message":"The TSUID appears to be malformed, improper tag width"
+PUT /api/uid/tsmeta {"tsuid":"000001000001zz0001","notes":"n"}
+= 400
+~ "message":"contains illegal character for hexBinary: zz0001"
+GET /api/uid/tsmeta?tsuid=xyz
+= 400
+~ "message":"contains illegal character for hexBinary: 0xyz"
 POST /api/uid/tsmeta {"tsuid":"000001000001000001","max":"much"}
 = 400
 ~ "details":"'max' must be a number"

@@ -47,6 +47,13 @@ GET /api/query?start=1356998400&m=sum:q.none
 GET /api/query?start=1356998400&m=sum:q.m{host=web09}
 = 400
 ~ No such name for 'tagv': 'web09'
+# Of several the one that comes first in a Java HashSet.
+GET /api/query?start=1356998400&m=sum:q.m{host=191|no.such}
+= 400
+~ "message":"No such name for 'tagv': 'no.such'"
+GET /api/query?start=1356998400&m=sum:q.m{host=no.such|web01|191}
+= 400
+~ "message":"No such name for 'tagv': 'no.such'"
 GET /api/query?start=1356998500&end=1356998400&m=sum:q.m
 = 400
 ~ End time [1356998400000] must be greater than

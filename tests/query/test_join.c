@@ -192,5 +192,20 @@ START_TEST(lists_as_java)
 }
 END_TEST
 
+START_TEST(names_the_first_of_a_set)
+{
+    struct slice names[] = { slice_str("191"), slice_str("web11"),
+                             slice_str("10"), slice_str("no.such") };
+    const size_t all[] = { 0, 1, 2, 3 };
+
+    /* Buckets 9, 8, 15 and 1 of 16. */
+    ck_assert_uint_eq(java_set_first(names, 4, all, 4), 3);
+    ck_assert_uint_eq(java_set_first(names, 4, all, 3), 1);
+    ck_assert_uint_eq(java_set_first(names, 4, all, 1), 0);
+    ck_assert_uint_eq(java_set_first(names, 4, &all[2], 2), 3);
+}
+END_TEST
+
 TEST_MAIN("join", LOOP(joins, cases), TEST(names_results),
-          TEST(no_intersection_is_an_error), LOOP(lists_as_java, orders))
+          TEST(no_intersection_is_an_error), LOOP(lists_as_java, orders),
+          TEST(names_the_first_of_a_set))

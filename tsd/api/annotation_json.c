@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "tsd/api/api.h"
+#include "tsd/api/meta_json.h"
 #include "tsd/api/json_read.h"
 #include "web/json.h"
 
@@ -76,17 +77,19 @@ annotation_read(const struct json_t *json, struct arena *a,
 }
 
 enum status
-annotation_read_tsuid(struct annotation_request *n, struct arena *a,
-                      struct error *e)
+annotation_read_tsuid(struct annotation_request *n, unsigned metric_width,
+                      struct arena *a, struct error *e)
 {
-    uint8_t *bytes = arena_alloc(a, TSUID_MAX);
-    size_t size;
+    enum status st;
 
-    if (bytes == NULL)
-        return error_set(e, ST_LIMIT, "the request needs too much memory");
-    if (!api_parse_hex(n->tsuid_text, bytes, TSUID_MAX, &size))
-        return error_set(e, ST_INVALID, "invalid TSUID: %s",
-                         log_quote(n->tsuid_text));
-    n->note.tsuid = slice_of(bytes, size);
-    return ST_OK;
+    n->note.tsuid = slice_str("");
+    if (n->tsuid_text.size == 0)
+        return ST_OK;
+    st = meta_read_id(n->tsuid_text, a, &n->note.tsuid, e);
+    if (st == ST_OK && n->note.tsuid.size < metric_width)
+        st = error_set(e, ST_INVALID, "The TSUID is too short: %s",
+                       log_quote(n->tsuid_text));
+    return st == ST_OK && n->note.tsuid.size > TSUID_MAX
+               ? error_set(e, ST_INVALID, "The TSUID is too long")
+               : st;
 }

@@ -31,8 +31,10 @@ MUST_CHECK enum status annotation_read(const struct json_t *json,
                                        struct annotation_request *out,
                                        struct error *e);
 
-/* Sets note.tsuid from the text; ST_INVALID when it is no TSUID. */
+/* Sets note.tsuid from the text, empty when that is; ST_INVALID when it is no
+ * TSUID, or shorter than a metric's id. */
 MUST_CHECK enum status annotation_read_tsuid(struct annotation_request *n,
+                                             unsigned metric_width,
                                              struct arena *a, struct error *e);
 
 #endif

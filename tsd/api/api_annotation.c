@@ -141,13 +141,20 @@ read_request(const struct work *w, struct annotation_request *n)
     return st == ST_OK;
 }
 
+static enum status
+read_tsuid(const struct work *w, struct annotation_request *n, struct error *e)
+{
+    return annotation_read_tsuid(n, store_shape(w->a->store)->metric_width,
+                                 w->arena, e);
+}
+
 static void
 get_one(const struct work *w, const struct annotation_request *ask)
 {
     struct annotation_request n = *ask;
     struct error e;
 
-    if (annotation_read_tsuid(&n, w->arena, &e) != ST_OK ||
+    if (read_tsuid(w, &n, &e) != ST_OK ||
         annotation_get(w->a->annotations, n.note.tsuid, n.note.start, w->arena,
                        &n.note, &e) != ST_OK) {
         http_reply_failure(w->out, &e);
@@ -209,13 +216,14 @@ store(const struct work *w, struct annotation_request *n, bool *changed,
       struct error *e)
 {
     /* What would not change anything is not looked at any further. */
-    enum status st = annotation_read_tsuid(n, w->arena, e);
+    enum status st = read_tsuid(w, n, e);
 
     if (st != ST_OK) {
         *changed = false;
-        if (n->fields == 0 && n->note.start > 0)
-            return ST_OK;
-        return st;
+        if (n->note.start < 1)
+            return error_set(e, ST_INVALID,
+                             "The start timestamp has not been set");
+        return n->fields == 0 ? ST_OK : st;
     }
     return annotation_put(w->a->annotations, &n->note, n->fields,
                           http_method(w->r) == HTTP_PUT, w->arena, changed, e);
@@ -242,7 +250,7 @@ delete_one(const struct work *w, struct annotation_request *n)
 
     if (n->note.start < 1)
         (void)error_set(&e, ST_INVALID, "The start timestamp has not been set");
-    else if (annotation_read_tsuid(n, w->arena, &e) == ST_OK &&
+    else if (read_tsuid(w, n, &e) == ST_OK &&
              annotation_delete(w->a->annotations, n->note.tsuid, n->note.start,
                                &e) == ST_OK) {
         http_reply_empty(w->out, 204);
@@ -455,7 +463,7 @@ delete_of(const struct work *w, const struct range *range, struct slice text,
 {
     struct annotation_request n = { .tsuid_text = text };
     uint64_t deleted = 0;
-    enum status st = annotation_read_tsuid(&n, w->arena, e);
+    enum status st = read_tsuid(w, &n, e);
 
     if (st == ST_OK)
         st = annotation_delete_range(w->a->annotations, n.note.tsuid,
@@ -498,7 +506,7 @@ delete_bulk(const struct work *w)
         st = delete_of(w, &range, slice_str(""), &total, &e);
     for (size_t i = 0; i < range.tsuids_len && st == ST_OK; i++)
         st = range.tsuids[i].size == 0
-                 ? error_set(&e, ST_INVALID, "invalid TSUID: \"\"")
+                 ? error_set(&e, ST_INVALID, "UID was empty")
                  : delete_of(w, &range, range.tsuids[i], &total, &e);
     if (st != ST_OK)
         refuse_twice(w, &e);

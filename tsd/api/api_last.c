@@ -14,6 +14,7 @@
 #include <jansson.h>
 
 #include "base/number.h"
+#include "tsd/api/meta_json.h"
 #include "web/json.h"
 
 /* One series, or the series of a metric, asked for. */
@@ -284,22 +285,18 @@ add_tsuid(void *ctx, struct slice tsuid)
 static enum status
 take_tsuid(struct last *l, struct slice text, struct error *e)
 {
-    uint8_t bytes[TSUID_MAX];
-    size_t size;
+    const struct key_shape *shape = store_shape(l->a->store);
+    struct slice tsuid;
+    enum status st = meta_read_id(text, l->arena, &tsuid, e);
 
-    if (text.size == 0)
-        return error_set(e, ST_INVALID, "UID was empty");
-    if (!api_parse_hex(text, bytes, sizeof bytes, &size))
-        return error_set(e, ST_INVALID,
-                         "contains illegal character for hexBinary: %.*s",
-                         SLICE_ARG(text));
-    if (!tsuid_is_valid(store_shape(l->a->store), slice_of(bytes, size)) ||
-        tsuid_tags(store_shape(l->a->store), slice_of(bytes, size)) == 0 ||
-        series_has_kind(store_shape(l->a->store), slice_of(bytes, size)))
+    if (st != ST_OK)
+        return st;
+    if (!tsuid_is_valid(shape, tsuid) || tsuid_tags(shape, tsuid) == 0 ||
+        series_has_kind(shape, tsuid))
         return error_set(e, ST_INVALID,
                          "TSUID must not be null and must have a metric and "
                          "at least one tag pair");
-    (void)add_tsuid(l, slice_of(bytes, size));
+    (void)add_tsuid(l, tsuid);
     return ST_OK;
 }
 

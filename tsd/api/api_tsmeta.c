@@ -296,6 +296,10 @@ get_by_name(struct work *w)
         http_reply_error(w->out, 404, "Unable to find one of the UIDs", e.text);
         return;
     }
+    if (st == ST_NOT_FOUND) /* a tag: what OpenTSDB says of all that it has */
+        st = error_set(&e, ST_INVALID,
+                       "At least one of the Deferreds failed, first "
+                       "exception:");
     if (st == ST_OK)
         st = find_all(&f, &e);
     if (st == ST_OK) {
@@ -385,6 +389,34 @@ put_by_name(struct work *w, struct meta_request *n)
                          NULL);
 }
 
+/* The ids of the tags, then the metric's, as OpenTSDB takes them apart. */
+static enum status
+read_tsuid(struct work *w, struct slice text, struct slice *out,
+           struct error *e)
+{
+    const struct key_shape *shape = store_shape(w->a->store);
+    size_t key = 2 * shape->tagk_width, value = 2 * shape->tagv_width;
+    size_t metric = 2 * shape->metric_width, at = metric;
+    enum status st = ST_OK;
+
+    if (text.size <= metric)
+        return error_set(e, ST_INVALID,
+                         "TSUID is too short, may be missing tags");
+    for (; at < text.size && st == ST_OK; at += key + value) {
+        if (text.size - at < key + value)
+            return error_set(e, ST_INVALID,
+                             "The TSUID appears to be malformed, improper tag "
+                             "width");
+        st = meta_read_id(slice_of(text.data + at, key), w->arena, out, e);
+        if (st == ST_OK)
+            st = meta_read_id(slice_of(text.data + at + key, value), w->arena,
+                              out, e);
+    }
+    if (st == ST_OK)
+        st = meta_read_id(slice_of(text.data, metric), w->arena, out, e);
+    return st == ST_OK ? meta_read_id(text, w->arena, out, e) : st;
+}
+
 static void
 change(struct work *w)
 {
@@ -398,7 +430,7 @@ change(struct work *w)
         put_by_name(w, &n);
     else if (n.fields == 0)
         http_reply_empty(w->out, 304);
-    else if (meta_read_id(n.id_text, w->arena, &tsuid, &e) != ST_OK)
+    else if (read_tsuid(w, n.id_text, &tsuid, &e) != ST_OK)
         refuse_twice(w, &e);
     else
         put(w, tsuid, &n);

@@ -228,12 +228,13 @@ meta_read_id(struct slice text, struct arena *a, struct slice *out,
         buf_put_u8(&even, '0');
     buf_put_slice(&even, text);
     good = api_parse_hex(buf_slice(&even), bytes, text.size / 2 + 1, &size);
-    buf_fini(&even);
     *out = slice_of(bytes, size);
-    return good ? ST_OK
-                : error_set(e, ST_INVALID,
-                            "contains illegal character for hexBinary: %.*s",
-                            SLICE_ARG(text));
+    if (!good)
+        (void)error_set(e, ST_INVALID,
+                        "contains illegal character for hexBinary: %.*s",
+                        SLICE_ARG(buf_slice(&even)));
+    buf_fini(&even);
+    return good ? ST_OK : ST_INVALID;
 }
 
 /* -- the answer ------------------------------------------------------------ */
