@@ -266,6 +266,20 @@ meta_get(struct metas *m, struct meta_of of, struct arena *arena,
     return st == ST_OK ? read_record(m, of, arena, out, e) : st;
 }
 
+enum status
+meta_has_record(struct metas *m, struct meta_of of, bool *out, struct error *e)
+{
+    uint8_t key[META_KEY_MAX];
+    struct buf value = BUF_INIT;
+    enum status st;
+
+    OBJ_CHECK(m, METAS_MAGIC);
+    st = kv_get(store_kv(m->store), make_key(of, key), &value, e);
+    buf_fini(&value);
+    *out = st == ST_OK;
+    return st == ST_NOT_FOUND ? ST_OK : st;
+}
+
 /* -- put ------------------------------------------------------------------- */
 
 /* Members without a new value take the old one. */

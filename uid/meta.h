@@ -75,6 +75,10 @@ MUST_CHECK enum status meta_get(struct metas *m, struct meta_of of,
                                 struct arena *arena, struct meta *out,
                                 struct error *e);
 
+/* Has somebody written some, or deleted it? */
+MUST_CHECK enum status meta_has_record(struct metas *m, struct meta_of of,
+                                       bool *out, struct error *e);
+
 /* Writes '*n' and sets it to what is stored now.  Members outside 'fields' keep
  * their stored values, or are emptied with 'overwrite'; of two creations the
  * earlier one stays.  ST_NOT_FOUND as meta_get(). */

@@ -1,4 +1,4 @@
-! disk --sync=off
+! disk --sync=off tsd.core.meta.enable_realtime_ts=true tsd.core.meta.enable_tsuid_tracking=true
 # What people say about names and series: made, changed, deleted; and it lasts.
 POST /api/put [{"metric":"m.a","timestamp":1356998400,"value":1,"tags":{"host":"x"}},{"metric":"m.a","timestamp":1356998460,"value":2,"tags":{"host":"x"}},{"metric":"m.a","timestamp":1356998400,"value":1,"tags":{"host":"y","dc":"q"}}]
 = 204

@@ -1,4 +1,4 @@
-! disk --sync=off tsd.search.enable=true
+! disk --sync=off tsd.search.enable=true tsd.core.meta.enable_realtime_ts=true tsd.core.meta.enable_tsuid_tracking=true
 # Searching names, metadata and annotations.
 POST /api/put [{"metric":"s.cpu","timestamp":1356998400,"value":1,"tags":{"host":"web01"}},{"metric":"s.cpu","timestamp":1356998460,"value":2,"tags":{"host":"web02","dc":"lga"}},{"metric":"s.mem","timestamp":1356998400,"value":1,"tags":{"host":"db01"}}]
 = 204

@@ -1,4 +1,4 @@
-! disk --sync=off tsd.core.tree.enable_processing=true tsd.core.auto_create_metrics=true
+! disk --sync=off tsd.core.tree.enable_processing=true tsd.core.auto_create_metrics=true tsd.core.meta.enable_realtime_ts=true tsd.core.meta.enable_tsuid_tracking=true
 # Trees: defined, filled by rules from what is put, browsed; and they last.
 GET /api/tree
 = 200

@@ -202,6 +202,22 @@ START_TEST(the_earliest_creation_stays)
 }
 END_TEST
 
+START_TEST(records)
+{
+    struct fixture f = fixture_new(shape_default);
+    struct annotation_pair pair;
+    bool has = true;
+
+    enter(&f);
+    OK(meta_has_record(f.metas, of(META_SERIES, TSUID), &has, &e));
+    ck_assert(!has);
+    put(&f, of(META_SERIES, TSUID), full(&pair), ALL, false);
+    OK(meta_has_record(f.metas, of(META_SERIES, TSUID), &has, &e));
+    ck_assert(has);
+    fixture_free(&f);
+}
+END_TEST
+
 START_TEST(deletion)
 {
     struct fixture f = fixture_new_on_disk();
@@ -342,6 +358,6 @@ END_TEST
 TEST_MAIN("meta", TEST(defaults_come_from_the_tables),
           TEST(what_does_not_exist),
           TIMES(merges_what_is_given, sizeof merges / sizeof merges[0]),
-          TEST(the_earliest_creation_stays), TEST(deletion),
+          TEST(the_earliest_creation_stays), TEST(records), TEST(deletion),
           TEST(lists_series_with_records), TEST(documented_bytes),
           TEST(damage_is_seen), TEST(too_much_is_refused))

@@ -3,8 +3,8 @@
  * metric and tags.
  *
  * OpenTSDB writes a record for each new series and counts its points as they
- * come in, where that was switched on.  Here every series has metadata, and its
- * points are counted when somebody asks.
+ * come in, where that was switched on.  Here the switches say which series are
+ * shown to have metadata, and points are counted when somebody asks.
  */
 #include "config.h"
 
@@ -139,7 +139,7 @@ get_by_tsuid(struct work *w, struct slice text)
         http_reply_failure(w->out, &e);
         return;
     }
-    st = meta_get(w->a->metas, series_of(tsuid), w->arena, &meta, &e);
+    st = meta_get_series(w->a, tsuid, w->arena, &meta, &e);
     if (st == ST_NOT_FOUND) {
         http_reply_error(w->out, 404, "Could not find Timeseries meta data",
                          NULL);
@@ -262,8 +262,8 @@ write_all(struct found *f, struct error *e)
         struct meta meta;
 
         arena_reset(scratch);
-        st = meta_get(w->a->metas, series_of(f->tsuids[i]), scratch, &meta, e);
-        if (st == ST_NOT_FOUND) { /* deleted */
+        st = meta_get_series(w->a, f->tsuids[i], scratch, &meta, e);
+        if (st == ST_NOT_FOUND) { /* none, or deleted */
             st = ST_OK;
             continue;
         }
@@ -316,6 +316,7 @@ static void
 put(struct work *w, struct slice tsuid, struct meta_request *n)
 {
     bool overwrite = http_method(w->r) == HTTP_PUT;
+    struct meta old;
     struct error e;
     enum status st;
 
@@ -323,8 +324,10 @@ put(struct work *w, struct slice tsuid, struct meta_request *n)
         http_reply_empty(w->out, 304);
         return;
     }
-    st = meta_put(w->a->metas, series_of(tsuid), &n->meta, n->fields, overwrite,
-                  w->arena, &e);
+    st = meta_get_series(w->a, tsuid, w->arena, &old, &e);
+    if (st == ST_OK)
+        st = meta_put(w->a->metas, series_of(tsuid), &n->meta, n->fields,
+                      overwrite, w->arena, &e);
     if (st == ST_NOT_FOUND)
         st = error_set(&e, ST_INVALID, "Requested TSMeta did not exist");
     else if (st == ST_OK)
@@ -374,7 +377,7 @@ put_by_name(struct work *w, struct meta_request *n)
         return;
     }
     tsuid = make_tsuid(w, &named, bytes);
-    st = meta_get(w->a->metas, series_of(tsuid), w->arena, &old, &e);
+    st = meta_get_series(w->a, tsuid, w->arena, &old, &e);
     if (st == ST_OK)
         put(w, tsuid, n);
     else if (st != ST_NOT_FOUND)

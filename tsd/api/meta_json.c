@@ -237,6 +237,26 @@ meta_read_id(struct slice text, struct arena *a, struct slice *out,
     return good ? ST_OK : ST_INVALID;
 }
 
+/* -- what OpenTSDB would have -----------------------------------------------
+ */
+
+enum status
+meta_get_series(const struct api *a, struct slice tsuid, struct arena *arena,
+                struct meta *out, struct error *e)
+{
+    const struct meta_of of = { META_SERIES, tsuid };
+    enum status st = meta_get(a->metas, of, arena, out, e);
+    bool has =
+        settings_bool(a->settings, "tsd.core.meta.enable_realtime_ts") &&
+        settings_bool(a->settings, "tsd.core.meta.enable_tsuid_tracking");
+
+    if (st == ST_OK && !has)
+        st = meta_has_record(a->metas, of, &has, e);
+    return st == ST_OK && !has
+               ? error_set(e, ST_NOT_FOUND, "the series has no metadata")
+               : st;
+}
+
 /* -- the answer ------------------------------------------------------------ */
 
 static void

@@ -31,6 +31,12 @@ MUST_CHECK enum status meta_read_type(struct slice text, enum uid_kind *out,
 MUST_CHECK enum status meta_read_id(struct slice text, struct arena *a,
                                     struct slice *out, struct error *e);
 
+/* meta_get() of a series; ST_NOT_FOUND also when nobody wrote some and the
+ * settings do not make it for every series, as OpenTSDB's do not by default. */
+MUST_CHECK enum status meta_get_series(const struct api *a, struct slice tsuid,
+                                       struct arena *arena, struct meta *out,
+                                       struct error *e);
+
 /* Writes an object.  'scratch' is for what is read meanwhile.  ST_NOT_FOUND
  * with uid_name()'s text when an id has no name. */
 MUST_CHECK enum status meta_write_uid(const struct api *a, struct buf *b,

@@ -530,8 +530,7 @@ test_one(struct testing *t, struct slice text, struct slice *tsuid)
     enum status st = meta_read_id(text, t->w->arena, tsuid, &t->e);
 
     if (st == ST_OK)
-        st = meta_get(t->w->a->metas, (struct meta_of){ META_SERIES, *tsuid },
-                      t->w->arena, &meta, &t->e);
+        st = meta_get_series(t->w->a, *tsuid, t->w->arena, &meta, &t->e);
     if (st == ST_NOT_FOUND) {
         tsuid->size = 0;
         write_missing(b, slice_str("Unable to locate TSUID meta data"));
