@@ -48,7 +48,7 @@ grow(struct buf *b, size_t need)
 }
 
 uint8_t *
-buf_reserve(struct buf *b, size_t size)
+buf_reserve_more(struct buf *b, size_t size)
 {
     size_t need;
 

@@ -36,9 +36,18 @@ void buf_fini(struct buf *b);
 /* Size 0 and no failure; the memory is kept. */
 void buf_clear(struct buf *b);
 
+/* buf_reserve() when the bytes at hand do not do. */
+uint8_t *buf_reserve_more(struct buf *b, size_t size);
+
 /* Makes room for 'size' more bytes and returns where they go, or NULL. The
  * caller writes there and then adds what it wrote to b->size. */
-uint8_t *buf_reserve(struct buf *b, size_t size);
+static inline uint8_t *
+buf_reserve(struct buf *b, size_t size)
+{
+    if (b->failed || b->data == NULL || size > b->cap - b->size)
+        return buf_reserve_more(b, size);
+    return b->data + b->size;
+}
 
 void buf_put(struct buf *b, const void *data, size_t size);
 void buf_put_slice(struct buf *b, struct slice s);

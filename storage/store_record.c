@@ -28,6 +28,22 @@
 
 #define ENTRY_DOUBLE  1u
 #define ENTRY_DEFINES 2u
+#define ENTRY_MAX     40 /* four varints at most, but for the TSUID */
+
+static inline uint64_t
+zigzag(int64_t v)
+{
+    return (uint64_t)v << 1 ^ (v < 0 ? UINT64_MAX : 0);
+}
+
+static inline uint8_t *
+put_varint(uint8_t *at, uint64_t v)
+{
+    for (; v >= 0x80; v >>= 7)
+        *at++ = (uint8_t)(v | 0x80);
+    *at++ = (uint8_t)v;
+    return at;
+}
 
 void
 record_points_start(struct buf *b, unsigned bucket)
@@ -40,23 +56,30 @@ record_points_add(struct buf *b, struct head_series *s, uint64_t segment,
                   struct point p, int64_t *last_ts_ms)
 {
     bool defines = s->defined_segment != segment;
+    uint8_t *at = buf_reserve(b, ENTRY_MAX + (defines ? s->tsuid_size : 0));
     uint64_t bits;
 
-    buf_put_varint(b, (uint64_t)s->index << 2 | (defines ? ENTRY_DEFINES : 0) |
-                          (p.is_float ? ENTRY_DOUBLE : 0));
+    if (at == NULL)
+        return;
+    at =
+        put_varint(at, (uint64_t)s->index << 2 | (defines ? ENTRY_DEFINES : 0) |
+                           (p.is_float ? ENTRY_DOUBLE : 0));
     if (defines) {
-        buf_put_varint(b, s->tsuid_size);
-        buf_put(b, s->tsuid, s->tsuid_size);
+        at = put_varint(at, s->tsuid_size);
+        memcpy(at, s->tsuid, s->tsuid_size);
+        at += s->tsuid_size;
         s->defined_segment = segment;
     }
-    buf_put_zigzag(b, p.ts_ms - *last_ts_ms);
+    at = put_varint(at, zigzag(p.ts_ms - *last_ts_ms));
     *last_ts_ms = p.ts_ms;
     if (p.is_float) {
         memcpy(&bits, &p.v.d, sizeof bits);
-        buf_put_u64(b, bits);
+        for (unsigned i = 8; i-- > 0;)
+            *at++ = (uint8_t)(bits >> (8 * i));
     } else {
-        buf_put_zigzag(b, p.v.i);
+        at = put_varint(at, zigzag(p.v.i));
     }
+    b->size = (size_t)(at - b->data);
 }
 
 static void

@@ -1,6 +1,6 @@
 /* An open-addressing table with linear probing.  Slots hold the hash, so that
  * most misses end without touching an entry; a look-up of many keys fetches
- * slots and entries for sixteen keys at once, because a large table lies far
+ * slots and entries for 32 keys at once, because a large table lies far
  * from the CPU.
  *
  * When it is full, a hand goes round over the slots and removes every entry
@@ -18,7 +18,7 @@
 
 #define CACHE_MAGIC FOURCC('P', 'C', 'A', 'C')
 #define FIRST_SLOTS 1024
-#define AT_ONCE     16
+#define AT_ONCE     32
 
 struct entry {
     series_ref ref;
@@ -121,6 +121,7 @@ find_some(struct put_cache *c, const struct put_key *keys, size_t len,
         if (s->entry != NULL) {
             __builtin_prefetch(s->entry);
             __builtin_prefetch((const uint8_t *)s->entry + 64);
+            __builtin_prefetch((const uint8_t *)s->entry + 128);
         }
     }
     for (size_t i = 0; i < len; i++) {
