@@ -11,7 +11,7 @@
 
 /* "mN" and "h=N", as one of two kinds. */
 static struct put_key
-key_of(struct put_cache *c, size_t n, char text[32])
+key_of(size_t n, char text[32])
 {
     int metric = snprintf(text, 16, "m%zu", n % 1000000);
     int tags = snprintf(text + 16, 16, "h=%zu", n % 1000000 / 7);
@@ -21,7 +21,6 @@ key_of(struct put_cache *c, size_t n, char text[32])
                            .tags_size = (uint32_t)tags,
                            .kind = n % 2 == 0 ? PUT_TELNET : PUT_JSON };
 
-    put_cache_hash(c, &key);
     return key;
 }
 
@@ -29,10 +28,11 @@ static series_ref
 find(struct put_cache *c, size_t n)
 {
     char text[32];
-    struct put_key key = key_of(c, n, text);
+    struct put_key key = key_of(n, text);
+    struct put_guess guess = { 0 };
     series_ref ref;
 
-    put_cache_find(c, &key, 1, &ref);
+    put_cache_find(c, &key, 1, &ref, &guess);
     return ref;
 }
 
@@ -40,7 +40,7 @@ static void
 add(struct put_cache *c, size_t n, series_ref ref)
 {
     char text[32];
-    struct put_key key = key_of(c, n, text);
+    struct put_key key = key_of(n, text);
 
     put_cache_add(c, &key, ref);
 }
@@ -75,13 +75,12 @@ START_TEST(tells_texts_apart)
         { (const uint8_t *)"ab", (const uint8_t *)"c", 2, 1, 0, PUT_JSON },
         { (const uint8_t *)"ab", (const uint8_t *)"d", 2, 1, 0, PUT_TELNET },
     };
+    struct put_guess guess = { 0 };
     series_ref refs[4];
 
-    for (size_t i = 0; i < 4; i++) {
-        put_cache_hash(c, &keys[i]);
+    for (size_t i = 0; i < 4; i++)
         put_cache_add(c, &keys[i], i + 1);
-    }
-    put_cache_find(c, keys, 4, refs);
+    put_cache_find(c, keys, 4, refs, &guess);
     for (size_t i = 0; i < 4; i++)
         ck_assert_uint_eq(refs[i], i + 1);
     put_cache_free(&c);
@@ -150,6 +149,61 @@ START_TEST(never_answers_wrong)
 }
 END_TEST
 
+/* Rounds of batches, in one order, then in another, with callers in between
+ * and entries that go away: the guess is never believed. */
+START_TEST(guesses_and_checks)
+{
+    enum { ROUND = 300 };
+    static char texts[ROUND][32];
+    static struct put_key keys[ROUND];
+    static size_t names[ROUND];
+    static series_ref refs[ROUND], model[NAMES];
+    uint64_t state = harness_seed(5);
+    struct put_cache *c = put_cache_new(NAMES / 2, SIZE_MAX);
+    struct put_guess guesses[2] = { { 0 }, { 0 } };
+    size_t hits = 0;
+
+    for (size_t i = 0; i < ROUND; i++)
+        names[i] = i;
+    for (int round = 0; round < 400; round++) {
+        size_t from = harness_random(&state) % ROUND;
+
+        for (size_t i = 0; i < ROUND; i++) {
+            size_t n = names[(from + i) % ROUND];
+
+            refs[i] = 77;
+            keys[i] = key_of(n, texts[i]);
+        }
+        put_cache_find(c, keys, ROUND, refs, &guesses[round % 2]);
+        for (size_t i = 0; i < ROUND; i++) {
+            size_t n = names[(from + i) % ROUND];
+
+            ck_assert(refs[i] == SERIES_REF_NONE || refs[i] == model[n]);
+            hits += refs[i] != SERIES_REF_NONE;
+        }
+        for (size_t i = 0; i < ROUND; i++) {
+            size_t n = names[(from + i) % ROUND];
+
+            if (refs[i] == SERIES_REF_NONE || harness_random(&state) % 50 == 0)
+                put_cache_add(c, &keys[i], model[n] = (series_ref)round + 1);
+        }
+        for (size_t i = 0; i < harness_random(&state) % 8; i++)
+            names[harness_random(&state) % ROUND] =
+                harness_random(&state) % NAMES;
+        if (harness_random(&state) % 100 == 0)
+            put_cache_clear(c);
+        for (size_t i = 0; i < harness_random(&state) % 100; i++) {
+            size_t n = harness_random(&state) % NAMES;
+
+            model[n] = (series_ref)round + 1;
+            add(c, n, model[n]);
+        }
+    }
+    ck_assert_uint_gt(hits, 50000);
+    put_cache_free(&c);
+}
+END_TEST
+
 struct crowd {
     struct put_cache *cache;
     atomic_size_t wrong, hits;
@@ -196,4 +250,5 @@ END_TEST
 
 TEST_MAIN("put_cache", TEST(finds_what_was_added), TEST(tells_texts_apart),
           TEST(keeps_what_is_used), TEST(stays_within_its_bytes),
-          TEST(never_answers_wrong), TEST(serves_many_threads))
+          TEST(never_answers_wrong), TEST(guesses_and_checks),
+          TEST(serves_many_threads))

@@ -371,11 +371,12 @@ resolve(struct put_batch *b, size_t row)
 static void
 look_up(struct put_batch *b)
 {
-    put_cache_find(b->path->cache, b->keys, b->len, b->refs);
+    put_cache_find(b->path->cache, b->keys, b->len, b->refs, &b->guess);
     for (size_t row = 0; row < b->len; row++) {
         /* The rows before may have made this one known. */
         if (b->ready[row] && b->refs[row] == SERIES_REF_NONE)
-            put_cache_find(b->path->cache, &b->keys[row], 1, &b->refs[row]);
+            put_cache_find(b->path->cache, &b->keys[row], 1, &b->refs[row],
+                           &b->guess);
         if ((!b->ready[row] || b->refs[row] == SERIES_REF_NONE) &&
             !resolve(b, row))
             continue;

@@ -1,7 +1,11 @@
 /* An open-addressing table with linear probing.  Slots hold the hash, so that
  * most misses end without touching an entry; a look-up of many keys fetches
- * slots and entries for 32 keys at once, because a large table lies far
- * from the CPU.
+ * slots and entries for 32 keys at once, because a large table lies far from
+ * the CPU.
+ *
+ * Before the table is asked, the entries that followed one another last time
+ * are compared with the keys: where agents send the same series round after
+ * round, nothing is hashed, and the entries, made in that order, lie in a row.
  *
  * When it is full, a hand goes round over the slots and removes every entry
  * that was not looked up since the hand came by last (the "clock" algorithm).
@@ -22,6 +26,7 @@
 
 struct entry {
     series_ref ref;
+    uint32_t id; /* its place in entries[] */
     uint32_t metric_size, tags_size;
     uint8_t kind;
     atomic_uchar used; /* since the hand came by */
@@ -43,6 +48,11 @@ struct put_cache {
     size_t len GUARDED_BY(lock);
     size_t bytes GUARDED_BY(lock);
     size_t hand GUARDED_BY(lock);
+    struct entry **entries GUARDED_BY(lock); /* by id; NULL: free */
+    /* By id: the id that followed, + 1; of a free one, the next free one. */
+    atomic_uint *next GUARDED_BY(lock);
+    uint32_t entries_len GUARDED_BY(lock), entries_cap GUARDED_BY(lock);
+    uint32_t free_id GUARDED_BY(lock); /* + 1; 0: none */
     uint64_t dropped GUARDED_BY(lock);
 };
 
@@ -70,13 +80,15 @@ put_cache_free(struct put_cache **c)
     put_cache_clear(*c);
     rwlock_fini(&(*c)->lock);
     free((*c)->slots);
+    free((*c)->entries);
+    free((*c)->next);
     OBJ_CLEAR(*c);
     free(*c);
     *c = NULL;
 }
 
-void
-put_cache_hash(const struct put_cache *c, struct put_key *key)
+static void
+hash_key(const struct put_cache *c, struct put_key *key)
 {
     key->hash = hash_bytes(
         key->tags, key->tags_size,
@@ -108,50 +120,131 @@ find_slot(const struct put_cache *c, const struct put_key *key)
     }
 }
 
+/* -- look-up --------------------------------------------------------------- */
+
 static void
-find_some(struct put_cache *c, const struct put_key *keys, size_t len,
-          series_ref *refs) REQUIRES_SHARED(c->lock)
+mark_used(struct entry *x)
 {
-    for (size_t i = 0; i < len; i++)
+    if (!atomic_load_explicit(&x->used, memory_order_relaxed))
+        atomic_store_explicit(&x->used, 1, memory_order_relaxed);
+}
+
+static void
+prefetch_entry(const struct entry *x)
+{
+    __builtin_prefetch(x);
+    __builtin_prefetch((const uint8_t *)x + 64);
+    __builtin_prefetch((const uint8_t *)x + 128);
+}
+
+/* How many keys, from the first on, are those that came next last time. */
+static size_t
+find_as_before(struct put_cache *c, const struct put_key *keys, size_t len,
+               series_ref *refs, struct put_guess *guess)
+    REQUIRES_SHARED(c->lock)
+{
+    struct entry *guesses[AT_ONCE];
+    uint32_t id = guess->last;
+    size_t n = 0, hits = 0;
+
+    for (; n < len && id > 0 && id <= c->entries_len; n++) {
+        id = atomic_load_explicit(&c->next[id - 1], memory_order_relaxed);
+        if (id == 0 || id > c->entries_len || c->entries[id - 1] == NULL)
+            break;
+        guesses[n] = c->entries[id - 1];
+        prefetch_entry(guesses[n]);
+    }
+    for (; hits < n && matches(guesses[hits], &keys[hits]); hits++) {
+        refs[hits] = guesses[hits]->ref;
+        mark_used(guesses[hits]);
+        guess->last = guesses[hits]->id + 1;
+    }
+    return hits;
+}
+
+static void
+find_by_hash(struct put_cache *c, struct put_key *keys, size_t len,
+             series_ref *refs, struct put_guess *guess) REQUIRES_SHARED(c->lock)
+{
+    for (size_t i = 0; i < len; i++) {
+        hash_key(c, &keys[i]);
         __builtin_prefetch(&c->slots[keys[i].hash & c->mask]);
+    }
     for (size_t i = 0; i < len; i++) {
         const struct slot *s = &c->slots[keys[i].hash & c->mask];
 
         /* Where the first guess is another's, the search below waits. */
-        if (s->entry != NULL) {
-            __builtin_prefetch(s->entry);
-            __builtin_prefetch((const uint8_t *)s->entry + 64);
-            __builtin_prefetch((const uint8_t *)s->entry + 128);
-        }
+        if (s->entry != NULL)
+            prefetch_entry(s->entry);
     }
     for (size_t i = 0; i < len; i++) {
         struct entry *x = c->slots[find_slot(c, &keys[i])].entry;
 
         refs[i] = x == NULL ? SERIES_REF_NONE : x->ref;
-        if (x != NULL && !atomic_load_explicit(&x->used, memory_order_relaxed))
-            atomic_store_explicit(&x->used, 1, memory_order_relaxed);
+        if (x == NULL)
+            continue;
+        mark_used(x);
+        if (guess->last > 0 && guess->last <= c->entries_len &&
+            c->entries[guess->last - 1] != NULL)
+            atomic_store_explicit(&c->next[guess->last - 1], x->id + 1,
+                                  memory_order_relaxed);
+        guess->last = x->id + 1;
     }
 }
 
 void
-put_cache_find(struct put_cache *c, const struct put_key *keys, size_t len,
-               series_ref *refs)
+put_cache_find(struct put_cache *c, struct put_key *keys, size_t len,
+               series_ref *refs, struct put_guess *guess)
 {
     OBJ_CHECK(c, CACHE_MAGIC);
     rwlock_take_read(&c->lock);
-    for (size_t i = 0; i < len; i += AT_ONCE) {
+    for (size_t i = 0; i < len;) {
         size_t n = len - i < AT_ONCE ? len - i : AT_ONCE;
+        size_t hits = find_as_before(c, keys + i, n, refs + i, guess);
 
-        find_some(c, keys + i, n, refs + i);
+        find_by_hash(c, keys + i + hits, n - hits, refs + i + hits, guess);
+        i += n;
     }
     rwlock_drop_read(&c->lock);
 }
 
+/* -- entries --------------------------------------------------------------- */
+
 static size_t
 entry_bytes(const struct entry *x)
 {
-    /* What malloc() adds, too. */
-    return (sizeof *x + x->metric_size + x->tags_size + 8 + 15) / 16 * 16;
+    /* What malloc() adds, too; and its place in the order. */
+    return (sizeof *x + x->metric_size + x->tags_size + 8 + 15) / 16 * 16 +
+           sizeof(struct entry *) + sizeof(atomic_uint);
+}
+
+static void
+take_id(struct put_cache *c, struct entry *x) REQUIRES(c->lock)
+{
+    if (c->free_id > 0) {
+        x->id = c->free_id - 1;
+        c->free_id =
+            atomic_load_explicit(&c->next[x->id], memory_order_relaxed);
+    } else {
+        if (c->entries_len == c->entries_cap) {
+            c->entries_cap = c->entries_cap == 0 ? 1024 : c->entries_cap * 2;
+            c->entries =
+                mem_resize(c->entries, c->entries_cap, sizeof(struct entry *));
+            c->next = mem_resize(c->next, c->entries_cap, sizeof *c->next);
+        }
+        x->id = c->entries_len++;
+    }
+    c->entries[x->id] = x;
+    atomic_init(&c->next[x->id], 0);
+}
+
+static void
+drop_entry(struct put_cache *c, struct entry *x) REQUIRES(c->lock)
+{
+    c->entries[x->id] = NULL;
+    atomic_store_explicit(&c->next[x->id], c->free_id, memory_order_relaxed);
+    c->free_id = x->id + 1;
+    free(x);
 }
 
 /* Empties a slot and moves back those behind it that had to evade. */
@@ -164,7 +257,7 @@ remove_slot(struct put_cache *c, size_t at) REQUIRES(c->lock)
     c->bytes -= entry_bytes(slots[at].entry);
     c->len--;
     c->dropped++;
-    free(slots[at].entry);
+    drop_entry(c, slots[at].entry);
     for (;;) {
         slots[at].entry = NULL;
         for (;;) {
@@ -229,7 +322,7 @@ grow(struct put_cache *c) REQUIRES(c->lock)
 }
 
 void
-put_cache_add(struct put_cache *c, const struct put_key *key, series_ref ref)
+put_cache_add(struct put_cache *c, struct put_key *key, series_ref ref)
 {
     size_t text = (size_t)key->metric_size + key->tags_size, at;
     struct entry *x;
@@ -237,6 +330,7 @@ put_cache_add(struct put_cache *c, const struct put_key *key, series_ref ref)
     OBJ_CHECK(c, CACHE_MAGIC);
     if (text > c->max_bytes / 4)
         return;
+    hash_key(c, key);
     rwlock_take_write(&c->lock);
     at = find_slot(c, key);
     if (c->slots[at].entry != NULL) {
@@ -255,6 +349,7 @@ put_cache_add(struct put_cache *c, const struct put_key *key, series_ref ref)
     if (c->len >= (c->mask + 1) / 4 * 3)
         grow(c);
     at = find_slot(c, key);
+    take_id(c, x);
     c->slots[at] = (struct slot){ key->hash, x };
     c->len++;
     c->bytes += entry_bytes(x);
@@ -274,6 +369,11 @@ put_cache_clear(struct put_cache *c)
     c->bytes = FIRST_SLOTS * sizeof *c->slots;
     c->len = 0;
     c->hand = 0;
+    free(c->entries);
+    free(c->next);
+    c->entries = NULL;
+    c->next = NULL;
+    c->entries_len = c->entries_cap = c->free_id = 0;
     rwlock_drop_write(&c->lock);
 }
 

@@ -20,22 +20,27 @@ enum put_kind { PUT_TELNET, PUT_JSON };
 struct put_key {
     const uint8_t *metric, *tags;
     uint32_t metric_size, tags_size;
-    uint64_t hash; /* put_cache_hash() sets it */
+    uint64_t hash; /* the cache's own */
     uint8_t kind;
+};
+
+/* Which entry a caller found last: agents send their series in the order of the
+ * round before, so each entry remembers who followed it. */
+struct put_guess {
+    uint32_t last; /* its number + 1; 0: none */
 };
 
 struct put_cache *put_cache_new(size_t max_entries, size_t max_bytes);
 void put_cache_free(struct put_cache **c);
 
-void put_cache_hash(const struct put_cache *c, struct put_key *key);
-
-/* refs[i] becomes the series of keys[i], or SERIES_REF_NONE. */
-void put_cache_find(struct put_cache *c, const struct put_key *keys, size_t len,
-                    series_ref *refs);
+/* refs[i] becomes the series of keys[i], or SERIES_REF_NONE.  'guess' is one
+ * caller's own, { 0 } at first; it changes how long this takes, never what is
+ * found. */
+void put_cache_find(struct put_cache *c, struct put_key *keys, size_t len,
+                    series_ref *refs, struct put_guess *guess);
 
 /* Enters or replaces. */
-void put_cache_add(struct put_cache *c, const struct put_key *key,
-                   series_ref ref);
+void put_cache_add(struct put_cache *c, struct put_key *key, series_ref ref);
 
 void put_cache_clear(struct put_cache *c);
 

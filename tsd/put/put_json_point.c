@@ -43,9 +43,7 @@ put_batch_json(struct put_batch *b, const struct put_json_point *x, size_t id)
     /* With a tag of the header's, the bytes of the body say too little. */
     b->ready[row] =
         b->extra_key.data == NULL && scan(x, &b->keys[row], &b->points[row]);
-    if (b->ready[row])
-        put_cache_hash(b->path->cache, &b->keys[row]);
-    else
+    if (!b->ready[row])
         b->keys[row] = (struct put_key){ 0 };
 }
 

@@ -115,9 +115,7 @@ put_batch_line(struct put_batch *b, struct slice line, size_t id)
     b->rollup[row] = false;
     b->ready[row] = line.size > 0 && line.size <= UINT32_MAX &&
                     scan(line, key, &b->points[row]);
-    if (b->ready[row])
-        put_cache_hash(b->path->cache, key);
-    else
+    if (!b->ready[row])
         *key = (struct put_key){ .metric = line.data,
                                  .metric_size = (uint32_t)line.size };
 }

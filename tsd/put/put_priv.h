@@ -46,6 +46,7 @@ struct put_batch {
     bool ready[PUT_BATCH_MAX];
     bool rollup[PUT_BATCH_MAX];
     series_ref refs[PUT_BATCH_MAX];
+    struct put_guess guess;
 
     /* What waits for the store; 'rows' says where it stands above. */
     bool looked_up;
