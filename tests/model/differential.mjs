@@ -13,18 +13,24 @@
  */
 import path from 'node:path';
 import { exp } from './exp.mjs';
+import { last, lookup, suggest } from './find.mjs';
 import { gexp } from './gexp.mjs';
-import { happenings, relations } from './relations.mjs';
-import { counts, plain } from './plain.mjs';
+import { histograms } from './histograms.mjs';
+import { notes } from './notes.mjs';
+import { counts, plain, show } from './plain.mjs';
 import { below, chance, nextRound, pick, seedOfRound } from './random.mjs';
+import { happenings, relations } from './relations.mjs';
+import { rollups } from './rollups.mjs';
 import { ask, dir, Failure, restart, start, stop } from './servers.mjs';
 import { assign, inWords, makeWorld, pointsOf, put, sorted } from './world.mjs';
-import { show } from './plain.mjs';
 
 const until = Date.now() + 1000 * Number(process.argv[3] ?? 20);
-const FAMILIES = [plain, exp, gexp]
-  .filter(f => [undefined, f.name].includes(process.env.HALITE_ONLY));
-const DRAW = FAMILIES.flatMap(f => Array(f.weight).fill(f));
+const FAMILIES = [plain, exp, gexp, notes, rollups, histograms, last, lookup, suggest];
+/* Those that have something to ask, as often as they weigh. */
+const draw = world => {
+  const fit = FAMILIES.filter(f => !f.fits || f.fits(world)), only = fit.filter(f => f.name === process.env.HALITE_ONLY);
+  return pick((only.length ? only : process.env.HALITE_ONLY ? [plain] : fit).flatMap(f => Array(f.weight).fill(f)));
+};
 const MEMORY = ['--memory', 'tsd.http.query.allow_delete=true'];
 
 const question = (s, world, family, q) => {
@@ -40,13 +46,16 @@ async function failsAlone(world, family, q) {
   try {
     await assign(s, world);
     await put(s, world, world.series.flatMap(x => [...x.points].map(([ts, v]) => ({ x, ts, v }))));
-    await family.load?.(s, world);
+    for (const f of FAMILIES) await f.load?.(s, world);
     return family.compare(world, family.want(world, q), await question(s, world, family, q), q);
   } finally {
     await stop(s, 'SIGKILL');
   }
 }
 function* smallerWorlds(world) {
+  for (const list of ['notes', 'rollups', 'histograms'])
+    for (const x of world[list]) yield { ...world, [list]: world[list].filter(y => y !== x) };
+  if (world.notes.some(n => n.x)) return;
   for (const x of world.series) yield { ...world, series: world.series.filter(y => y !== x) };
   for (const x of world.series) {
     const all = sorted(x.points), half = all.length >> 1;
@@ -63,8 +72,7 @@ async function shrink(world, family, q) {
     found = false;
     const tries = function* () {
       for (const less of family.smaller(q)) yield [world, less];
-      if (!world.notes.length && !world.rollups.length && !world.histograms.length)
-        for (const less of smallerWorlds(world)) yield [less, q];
+      for (const less of smallerWorlds(world)) yield [less, q];
     };
     for (const [lessWorld, less] of tries()) {
       const still = await failsAlone(lessWorld, family, less);
@@ -81,7 +89,7 @@ function print(world, family, q) {
   for (const x of world.series)
     console.log(`  ${world.metrics[x.metric]} ${inWords(world, x.tags)}: ` +
       sorted(x.points).map(p => `${p.ts}=${show(p.v)}`).join(' ').slice(0, 3000));
-  family.print?.(world);
+  for (const f of FAMILIES) f.print?.(world);
 }
 async function report(world, family, q, s, why) {
   console.log(`server: ${s.words.join(' ')}\n${why}`);
@@ -100,7 +108,7 @@ async function report(world, family, q, s, why) {
 
 async function askSome(world, servers, n) {
   for (let i = 0; i < n && Date.now() < until; i++) {
-    const family = pick(DRAW), q = family.make(world);
+    const family = draw(world), q = family.make(world);
     const want = family.want(world, q);
     const got = await Promise.all(servers.map(s => question(s, world, family, q)));
     for (let k = 0; k < servers.length; k++) {
@@ -121,7 +129,6 @@ async function load(s, world, points) {
 }
 async function round(n) {
   const world = makeWorld();
-  world.settings = [];
   for (const f of FAMILIES) f.prepare?.(world);
   const disk = k => ['--data', path.join(dir, `${n}-${k}`), 'tsd.http.query.allow_delete=true', ...world.settings];
   const servers = [

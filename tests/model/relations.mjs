@@ -120,7 +120,7 @@ async function deleteRange(world, servers) {
     if (a.status !== 200) return;
   }
   for (const x of matching(world, q)) for (const ts of [...x.points.keys()])
-    if (ts >= q.start && ts <= q.end) x.points.delete(ts);
+    if (ts >= q.start && ts <= q.end) { x.points.delete(ts); x.emptied = true; }
 }
 let renamed = 0;
 async function rename(world, servers) {

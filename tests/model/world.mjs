@@ -4,7 +4,8 @@
  *     { metrics, keys, values: [name], series: [{ metric, tags: [[key, value]], points }] }
  *
  * A series names its metric, keys and values by their place, so renaming changes one
- * entry.  All families of questions compute from a world alone.
+ * entry.  'more' holds names beside these, 'notes', 'rollups' and 'histograms' belong to
+ * their families.  All families of questions compute from a world alone.
  */
 import { below, chance, pick, random64, shuffle } from './random.mjs';
 import { Failure, must, say } from './servers.mjs';
@@ -25,6 +26,7 @@ export function makeWorld() {
   const base = pick([1356998400e3, 1414303200e3, 1711846800e3, 2147480000e3]) + below(3600) * 1000;
   const world = {
     base, step: pick([500, 1000, 10000, 60000, 600000]), series: [], notes: [], rollups: [], histograms: [],
+    settings: [], more: { metrics: [], keys: [], values: [] },
     metrics: ['m.one', 'm.two', 'm.three'], keys: ['host', 'dc', 'owner'],
     values: ['web01', 'web02', 'db01', 'db02', 'lga', 'sjc', 'Kim', 'jo', 'x-1'],
   };
@@ -53,9 +55,13 @@ function makePoints(world) {
 export const sorted = points => [...points].sort((a, b) => a[0] - b[0]).map(([ts, v]) => ({ ts, v }));
 export const named = (world, tags) => Object.fromEntries(tags.map(([k, v]) => [world.keys[k], world.values[v]]));
 export const inWords = (world, tags) => tags.map(([k, v]) => `${world.keys[k]}=${world.values[v]}`).join(' ');
-/* Every name of a world is assigned before its points, so that the order of ids is known. */
-export const assign = (s, world) => must(s, 'POST', '/api/uid/assign',
-  { metric: world.metrics, tagk: world.keys, tagv: world.values });
+/* Every name of a world is assigned before its points, so that the ids are known. */
+export async function assign(s, world) {
+  await must(s, 'POST', '/api/uid/assign', { metric: world.metrics, tagk: world.keys, tagv: world.values });
+  if (world.more.metrics.length) await must(s, 'POST', '/api/uid/assign', { metric: world.more.metrics });
+}
+const uid = i => (i + 1).toString(16).toUpperCase().padStart(6, '0');
+export const tsuidOf = x => uid(x.metric) + x.tags.map(([k, v]) => uid(k) + uid(v)).join('');
 
 /* A double with its point or exponent, as Java and we print it. */
 export const printed = v => typeof v === 'bigint' ? String(v) : Number.isInteger(v) ? v.toFixed(1) : String(v);
