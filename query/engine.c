@@ -490,19 +490,14 @@ engine_run(struct engine *en, const struct query *q, bool (*gone)(void *ctx),
 {
     struct fetch_limits limits = {
         .max_memory = en->options.query_bytes,
-        .timeout_ms = en->options.timeout_ms,
-        .started_us = clock_monotonic_us(),
-        .gone = gone,
-        .gone_ctx = gone_ctx,
+        .patience = patience_begin(en->options.timeout_ms, gone, gone_ctx),
     };
     struct part *parts = arena_array(a, q->subs_len, sizeof *parts);
     enum status status = ST_OK;
 
     OBJ_CHECK(en, ENGINE_MAGIC);
-    if (limits.timeout_ms != 0)
-        limits.deadline_us =
-            limits.started_us + (int64_t)limits.timeout_ms * 1000;
-    *out = (struct query_result){ .stats_len = q->subs_len };
+    *out = (struct query_result){ .stats_len = q->subs_len,
+                                  .patience = limits.patience };
     e->details[0] = '\0';
     out->stats = arena_array(a, q->subs_len, sizeof *out->stats);
     if (parts == NULL || out->stats == NULL)

@@ -17,6 +17,7 @@
 
 #include "query/numbers/numbers.h"
 #include "query/parse/parse.h"
+#include "query/patience.h"
 #include "query/rollup.h"
 #include "uid/series.h"
 
@@ -87,6 +88,7 @@ struct query_result {
     size_t groups_len;
     struct result_stats *stats; /* one for each sub-query */
     size_t stats_len;
+    struct patience patience; /* of who works on with it */
 };
 
 /* 'gone' (may be NULL) is asked now and then, from several threads, whether the

@@ -42,17 +42,10 @@ struct fetch_job {
 enum status
 fetch_may_go_on(struct fetch_limits *l, struct error *e)
 {
-    int64_t now_us = clock_monotonic_us();
+    enum status st = patience_left(&l->patience, e);
 
-    if (l->deadline_us != 0 && now_us > l->deadline_us)
-        return error_set(
-            e, ST_LIMIT,
-            "Sorry, your query timed out. Time limit: %u ms, fetch time: "
-            "%lld ms. Please try filtering using more tags or decrease your "
-            "time range.",
-            l->timeout_ms, (long long)(now_us - l->started_us) / 1000);
-    if (l->gone != NULL && l->gone(l->gone_ctx))
-        return error_set(e, ST_BUSY, "the client hung up");
+    if (st != ST_OK)
+        return st;
     if (l->max_points != 0 && atomic_load(&l->points) > l->max_points)
         return error_set(
             e, ST_LIMIT,

@@ -10,6 +10,7 @@
 
 #include "base/pool.h"
 #include "query/engine.h"
+#include "query/patience.h"
 #include "query/plan.h"
 
 struct fetched {
@@ -23,11 +24,7 @@ struct fetched {
 struct fetch_limits {
     uint64_t max_points, max_bytes; /* 0: none; the client's errors */
     size_t max_memory;              /* bytes of points held */
-    int64_t deadline_us;            /* 0: none */
-    unsigned timeout_ms;
-    int64_t started_us;
-    bool (*gone)(void *ctx);
-    void *gone_ctx;
+    struct patience patience;
     _Atomic uint64_t points, bytes;
 };
 

@@ -89,12 +89,11 @@ struct exp_table {
 
 struct exp_plan; /* opaque */
 
-/* Finds what belongs to what, for all expressions.  'gone' (may be NULL) is
- * asked while they run whether the client still waits. */
+/* Finds what belongs to what, for all expressions.  Joining and running last as
+ * long as the result's patience. */
 MUST_CHECK enum status exp_join(const struct exp_query *q,
                                 const struct query_result *result,
-                                struct uid_table *uids, bool (*gone)(void *ctx),
-                                void *gone_ctx, struct arena *a,
+                                struct uid_table *uids, struct arena *a,
                                 struct exp_plan **out, struct error *e);
 
 /* What an output shows, by its id; NULL when there is nothing of that name.

@@ -6,6 +6,8 @@
 #include "query/exp/exp_priv.h"
 #include "query/exp/java_order.h"
 
+#define STEPS_OF_A_SERIES 512 /* its names are looked up */
+
 static enum status
 no_memory(struct error *e)
 {
@@ -50,8 +52,11 @@ make_metric_table(struct exp_plan *p, const struct query_result *result,
     meta = arena_array(p->arena, t->len, sizeof *meta);
     if (meta == NULL)
         return no_memory(e);
-    for (size_t i = 0; i < t->len && st == ST_OK; i++)
-        st = series_meta_of(uids, &t->groups[i], p->arena, &meta[i], e);
+    for (size_t i = 0; i < t->len && st == ST_OK; i++) {
+        st = patience_spend(&p->patience, STEPS_OF_A_SERIES, e);
+        if (st == ST_OK)
+            st = series_meta_of(uids, &t->groups[i], p->arena, &meta[i], e);
+    }
     t->series = meta;
     return st;
 }
@@ -270,6 +275,7 @@ join_node(struct exp_plan *p, struct exp_node *node, struct error *e)
         .use_query_tags = node->x->use_query_tags,
         .include_agg_tags = node->x->include_agg_tags,
         .name = node->x->id,
+        .patience = &p->patience,
     };
     struct join_operand *operands;
     enum status st = make_operands(p, node, e);
@@ -300,8 +306,8 @@ join_node(struct exp_plan *p, struct exp_node *node, struct error *e)
 
 enum status
 exp_join(const struct exp_query *q, const struct query_result *result,
-         struct uid_table *uids, bool (*gone)(void *ctx), void *gone_ctx,
-         struct arena *a, struct exp_plan **out, struct error *e)
+         struct uid_table *uids, struct arena *a, struct exp_plan **out,
+         struct error *e)
 {
     struct exp_plan *p = arena_array(a, 1, sizeof *p);
     enum status st = ST_OK;
@@ -311,8 +317,7 @@ exp_join(const struct exp_query *q, const struct query_result *result,
         return no_memory(e);
     p->q = q;
     p->arena = a;
-    p->gone = gone;
-    p->gone_ctx = gone_ctx;
+    p->patience = result->patience;
     p->metrics = arena_array(a, q->metrics_len, sizeof *p->metrics);
     p->query_tagks = arena_array(a, q->metrics_len, sizeof *p->query_tagks);
     p->nodes = arena_array(a, q->expressions_len, sizeof *p->nodes);

@@ -22,6 +22,8 @@ static enum status check(struct exp_query *q, const struct parse_options *o,
                          struct arena *a, struct parse_error *e);
 static enum status build(struct exp_query *q, const struct parse_options *o,
                          struct arena *a, struct parse_error *e);
+static enum status join_downsample(const struct exp_time *t, struct arena *a,
+                                   struct slice *out, struct error *e);
 
 /* -- reading --------------------------------------------------------------- */
 
@@ -391,24 +393,67 @@ check_id(struct slice id, const char *missing, struct error *e)
 static enum status
 check_aggregator(struct slice name, struct error *e)
 {
+    char lower[32] = "";
+
     if (name.size == 0)
         return error_set(e, ST_INVALID, "Missing or empty aggregator");
-    if (aggregator_find(name) == NULL)
+    for (size_t i = 0; i < name.size && i + 1 < sizeof lower; i++)
+        lower[i] = (char)(name.data[i] >= 'A' && name.data[i] <= 'Z'
+                              ? name.data[i] + 32
+                              : name.data[i]);
+    /* "SUM" is refused later, and called by its name. */
+    if (aggregator_find(name) == NULL &&
+        (name.size >= sizeof lower ||
+         aggregator_find(slice_str(lower)) == NULL))
         return error_set(e, ST_INVALID, "Invalid aggregator");
     return ST_OK;
 }
 
 static enum status
-check_time(const struct exp_time *t, struct error *e)
+check_moment(const struct exp_time *t, struct slice text,
+             const struct parse_options *o, struct error *e)
 {
-    enum status st = ST_OK;
+    const struct timezone *zone =
+        o->default_zone == NULL ? timezone_utc() : o->default_zone;
+    int64_t unused;
+
+    if (t->timezone.size > 0 &&
+        timezone_find(t->timezone, &zone, NULL) != ST_OK)
+        zone = NULL;
+    return parse_time_in(text, o->now_ms, zone, t->timezone, &unused, e);
+}
+
+/* The interval as it will be read: "0all" and "1dc" are some, too. */
+static enum status
+check_interval(const struct exp_time *t, struct arena *a, struct error *e)
+{
+    struct exp_time sum = *t;
+    struct downsample unused = { 0 };
+    struct slice text = { NULL, 0 };
+    enum status st;
+
+    if (t->interval.size == 0)
+        return error_set(e, ST_INVALID, "Missing or empty interval");
+    sum.downsample_aggregator = slice_str("sum");
+    st = join_downsample(&sum, a, &text, e);
+    if (st == ST_OK)
+        st = parse_downsample(text, a, &unused, e);
+    return st == ST_OK ? check_aggregator(t->downsample_aggregator, e) : st;
+}
+
+static enum status
+check_time(const struct exp_time *t, const struct parse_options *o,
+           struct arena *a, struct error *e)
+{
+    enum status st;
 
     if (t->start.size == 0)
         return error_set(e, ST_INVALID, "missing or empty start");
-    if (t->downsampler_given && t->interval.size == 0)
-        return error_set(e, ST_INVALID, "Missing or empty interval");
-    if (t->downsampler_given)
-        st = check_aggregator(t->downsample_aggregator, e);
+    st = check_moment(t, t->start, o, e);
+    if (st == ST_OK && t->end.size > 0)
+        st = check_moment(t, t->end, o, e);
+    if (st == ST_OK && t->downsampler_given)
+        st = check_interval(t, a, e);
     return st == ST_OK ? check_aggregator(t->aggregator, e) : st;
 }
 
@@ -422,7 +467,7 @@ check_metric(const struct exp_metric *m, const struct parse_options *o,
     if (m->metric.size == 0)
         return error_set(e, ST_INVALID, "missing or empty metric");
     st = check_id(m->id, "missing or empty id", e);
-    if (st == ST_OK && m->time_offset.data != NULL)
+    if (st == ST_OK && m->time_offset.size > 0)
         st = parse_time(m->time_offset, o->now_ms, timezone_utc(), &unused, e);
     if (st == ST_OK && m->aggregator.size > 0)
         st = check_aggregator(m->aggregator, e);
@@ -471,23 +516,27 @@ find_filter(const struct exp_query *q, size_t len, struct slice id)
 }
 
 static enum status
+repeated(const char *what, struct slice id, struct error *e)
+{
+    if (id.data == NULL)
+        id = slice_str("null");
+    return error_set(e, ST_INVALID, "%s id: %.*s", what, SLICE_ARG(id));
+}
+
+static enum status
 check_ids(const struct exp_query *q, struct error *e)
 {
     for (size_t i = 0; i < q->metrics_len; i++)
         if (has_metric(q, i, q->metrics[i].id))
-            return error_set(e, ST_INVALID, "duplicated metric id: %.*s",
-                             SLICE_ARG(q->metrics[i].id));
+            return repeated("duplicated metric", q->metrics[i].id, e);
     for (size_t i = 0; i < q->filters_len; i++)
         if (find_filter(q, i, q->filters[i].id) != NULL)
-            return error_set(e, ST_INVALID, "duplicated filter id: %.*s",
-                             SLICE_ARG(q->filters[i].id));
+            return repeated("duplicated filter", q->filters[i].id, e);
     for (size_t i = 0; i < q->expressions_len; i++) {
         struct slice id = q->expressions[i].id;
 
         if (has_metric(q, q->metrics_len, id) || has_expression(q, i, id))
-            return error_set(e, ST_INVALID,
-                             "Duplicated variable or expression id: %.*s",
-                             SLICE_ARG(id));
+            return repeated("Duplicated variable or expression", id, e);
     }
     return ST_OK;
 }
@@ -553,7 +602,7 @@ check(struct exp_query *q, const struct parse_options *o, struct arena *a,
 
     if (!q->time_given)
         return error_set(&e->message, ST_INVALID, "missing time");
-    if (check_time(&q->time, &why) != ST_OK)
+    if (check_time(&q->time, o, a, &why) != ST_OK)
         return invalid(e, &why, "Invalid time");
     if (q->metrics_len == 0)
         return error_set(&e->message, ST_INVALID, "missing or empty metrics");

@@ -37,8 +37,7 @@ struct exp_node {
 struct exp_plan {
     const struct exp_query *q;
     struct arena *arena;
-    bool (*gone)(void *ctx);
-    void *gone_ctx;
+    struct patience patience;
     struct exp_table *metrics;
     struct query_tagks *query_tagks; /* of each metric */
     struct exp_node *nodes;

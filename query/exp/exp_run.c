@@ -7,8 +7,7 @@
 
 #include <math.h>
 
-#define NEVER               INT64_MAX
-#define ROWS_BETWEEN_CHECKS 64
+#define NEVER INT64_MAX
 
 /* An operand being read. */
 struct feed {
@@ -113,11 +112,17 @@ feeds_next_time(const struct feed *feeds, size_t len)
     return first;
 }
 
+/* A row costs a look at each series of each operand. */
 static enum status
-feeds_step(struct feed *feeds, size_t len, int64_t now_ms, struct error *e)
+feeds_step(struct feed *feeds, size_t len, int64_t now_ms, struct patience *p,
+           struct error *e)
 {
-    enum status st = ST_OK;
+    size_t series = 0;
+    enum status st;
 
+    for (size_t i = 0; i < len; i++)
+        series += 1 + feeds[i].operand->table->len;
+    st = patience_spend(p, series, e);
     for (size_t i = 0; i < len && st == ST_OK; i++)
         st = feed_step(&feeds[i], now_ms, e);
     return st;
@@ -186,12 +191,13 @@ operand_value(const struct feed *f, size_t pick, int64_t ts, double *out,
 
 static enum status
 run_row(const struct exp_node *node, const struct feed *feeds, int64_t ts,
-        double *variables, double *row, struct error *e)
+        double *variables, double *row, struct patience *p, struct error *e)
 {
     const struct joined *j = &node->joined;
+    size_t steps = expression_steps(node->x->parsed);
 
     for (size_t i = 0; i < j->len; i++) {
-        enum status st = ST_OK;
+        enum status st = patience_spend(p, steps, e);
 
         for (size_t k = 0; k < j->operands && st == ST_OK; k++) {
             size_t operand = node->variables[k];
@@ -209,26 +215,19 @@ run_row(const struct exp_node *node, const struct feed *feeds, int64_t ts,
 }
 
 static enum status
-count_rows(struct feed *feeds, size_t len, size_t *out, struct error *e)
+count_rows(struct feed *feeds, size_t len, struct patience *p, size_t *out,
+           struct error *e)
 {
     enum status st = ST_OK;
     int64_t ts;
 
     *out = 0;
     while (st == ST_OK && (ts = feeds_next_time(feeds, len)) != NEVER) {
-        st = feeds_step(feeds, len, ts, e);
+        st = feeds_step(feeds, len, ts, p, e);
         ++*out;
     }
     feeds_rewind(feeds, len);
     return st;
-}
-
-static enum status
-may_go_on(const struct exp_plan *p, struct error *e)
-{
-    if (p->gone != NULL && p->gone(p->gone_ctx))
-        return error_set(e, ST_BUSY, "the client hung up");
-    return ST_OK;
 }
 
 static enum status
@@ -242,7 +241,7 @@ run_node(struct exp_plan *p, struct exp_node *node, struct error *e)
     enum status st = feeds_open(node, p->arena, &feeds, e);
 
     if (st == ST_OK)
-        st = count_rows(feeds, len, &t->rows, e);
+        st = count_rows(feeds, len, &p->patience, &t->rows, e);
     if (st != ST_OK)
         return st;
     if (__builtin_mul_overflow(t->rows, t->len, &cells))
@@ -253,11 +252,10 @@ run_node(struct exp_plan *p, struct exp_node *node, struct error *e)
         return no_memory(e);
     for (size_t i = 0; i < t->rows && st == ST_OK; i++) {
         ts[i] = feeds_next_time(feeds, len);
-        st = feeds_step(feeds, len, ts[i], e);
-        if (st == ST_OK && i % ROWS_BETWEEN_CHECKS == 0)
-            st = may_go_on(p, e);
+        st = feeds_step(feeds, len, ts[i], &p->patience, e);
         if (st == ST_OK)
-            st = run_row(node, feeds, ts[i], variables, values + i * t->len, e);
+            st = run_row(node, feeds, ts[i], variables, values + i * t->len,
+                         &p->patience, e);
     }
     t->ts_ms = ts;
     t->values = values;
@@ -314,7 +312,7 @@ run_metric(struct exp_plan *p, size_t at, struct error *e)
                          SLICE_ARG(operand.name));
     st = feeds_open(&node, p->arena, &feed, e);
     if (st == ST_OK)
-        st = count_rows(feed, 1, &t.rows, e);
+        st = count_rows(feed, 1, &p->patience, &t.rows, e);
     if (st != ST_OK)
         return st;
     if (__builtin_mul_overflow(t.rows, t.len, &cells))
@@ -325,8 +323,9 @@ run_metric(struct exp_plan *p, size_t at, struct error *e)
         return no_memory(e);
     for (size_t i = 0; i < t.rows && st == ST_OK; i++) {
         ts[i] = feeds_next_time(feed, 1);
-        st = feeds_step(feed, 1, ts[i], e);
-        memcpy(values + i * t.len, feed->values, t.len * sizeof *values);
+        st = feeds_step(feed, 1, ts[i], &p->patience, e);
+        if (st == ST_OK)
+            memcpy(values + i * t.len, feed->values, t.len * sizeof *values);
     }
     t.ts_ms = ts;
     t.values = values;

@@ -295,6 +295,12 @@ refuse(const struct expression *x, struct value v, struct error *e)
                      kinds[v.kind], size, (const char *)x->text.data);
 }
 
+size_t
+expression_steps(const struct expression *x)
+{
+    return x->steps_len;
+}
+
 enum status
 expression_run(const struct expression *x, const double *values, double *out,
                struct error *e)

@@ -35,6 +35,9 @@ MUST_CHECK enum status expression_parse(struct slice text, struct arena *a,
 /* The names in it, each once, in the order in which they come. */
 const struct slice *expression_names(const struct expression *x, size_t *len);
 
+/* How many operations it takes, at most. */
+size_t expression_steps(const struct expression *x);
+
 /* 'values' are those of the names.  A truth is 1 or 0; a result that is neither
  * a double nor a truth is refused, as OpenTSDB does. */
 MUST_CHECK enum status expression_run(const struct expression *x,

@@ -8,6 +8,8 @@
 
 #include "base/number.h"
 
+#define STEPS_OF_A_SERIES 512 /* its names are looked up */
+
 /* A run: the series of each sub-query, and the results of each node. */
 struct run {
     const struct gexp *g;
@@ -15,6 +17,7 @@ struct run {
     const struct query_result *result;
     struct uid_table *uids;
     struct arena *arena;
+    struct patience patience;
     struct gexp_list *subs;
     struct gexp_list *results;
 };
@@ -46,7 +49,7 @@ gexp_new_points(struct arena *a, size_t len, struct dps *out)
 enum status
 gexp_flatten(const struct gexp_call *c, struct gexp_list *out, struct error *e)
 {
-    size_t total = 0;
+    size_t total = 0, points = 0;
 
     for (size_t i = 0; i < c->lists_len; i++)
         total += c->lists[i].len;
@@ -55,9 +58,11 @@ gexp_flatten(const struct gexp_call *c, struct gexp_list *out, struct error *e)
     if (out->series == NULL)
         return gexp_no_memory(e);
     for (size_t i = 0; i < c->lists_len; i++)
-        for (size_t k = 0; k < c->lists[i].len; k++)
+        for (size_t k = 0; k < c->lists[i].len; k++) {
             out->series[out->len++] = c->lists[i].series[k];
-    return ST_OK;
+            points += c->lists[i].series[k].dps.len + 1;
+        }
+    return patience_spend(c->patience, points, e);
 }
 
 bool
@@ -85,6 +90,19 @@ gexp_parse_int(struct slice digits, int64_t *out)
     return true;
 }
 
+enum status
+gexp_parse_count(struct slice text, const char *what, int64_t *out,
+                 struct error *e)
+{
+    for (size_t i = 0; i < text.size; i++)
+        if (text.data[i] < '0' || text.data[i] > '9')
+            return error_set(e, ST_INVALID, "%s%.*s", what, SLICE_ARG(text));
+    return gexp_parse_int(text, out)
+               ? ST_OK
+               : error_set(e, ST_INVALID,
+                           "Invalid parameter, must be an integer");
+}
+
 /* -- the way through the nodes --------------------------------------------- */
 
 static enum status
@@ -105,6 +123,9 @@ read_sub(struct run *r, size_t at, struct error *e)
 
         if (groups[i].sub != &r->q->subs[at])
             continue;
+        st = patience_spend(&r->patience, STEPS_OF_A_SERIES, e);
+        if (st != ST_OK)
+            break;
         s = &l->series[l->len++];
         s->base = &groups[i];
         s->dps = groups[i].dps;
@@ -123,13 +144,15 @@ arg_list(const struct run *r, const struct gexp_arg *arg)
 
 /* Series come first, parameters behind. */
 static enum status
-make_call(const struct run *r, const struct gexp_node *n, struct gexp_call *c,
+make_call(struct run *r, const struct gexp_node *n, struct gexp_call *c,
           struct error *e)
 {
     struct gexp_list *lists = arena_array(r->arena, n->args_len, sizeof *lists);
     struct slice *params = arena_array(r->arena, n->args_len, sizeof *params);
 
-    *c = (struct gexp_call){ .q = r->q, .arena = r->arena };
+    *c = (struct gexp_call){ .q = r->q,
+                             .arena = r->arena,
+                             .patience = &r->patience };
     if (lists == NULL || params == NULL)
         return gexp_no_memory(e);
     for (size_t i = 0; i < n->args_len; i++) {
@@ -178,7 +201,7 @@ expand_alias(const struct gexp_series *s, struct arena *a, struct slice *out,
 {
     struct slice text = s->alias;
 
-    for (size_t i = 0; i < s->meta.tags_len; i++) {
+    for (size_t i = 0; i < s->meta.tags_len && !s->alias_is_plain; i++) {
         struct slice key = s->meta.tags[i].key.name;
         struct slice value = s->meta.tags[i].value.name;
         struct buf b = BUF_INIT;
@@ -302,9 +325,12 @@ gexp_run(const struct gexp *g, const struct query *q,
          struct arena *a, struct gexp_group **out, size_t *out_len,
          struct error *e)
 {
-    struct run r = {
-        .g = g, .q = q, .result = result, .uids = uids, .arena = a
-    };
+    struct run r = { .g = g,
+                     .q = q,
+                     .result = result,
+                     .uids = uids,
+                     .arena = a,
+                     .patience = result->patience };
     enum status st = ST_OK;
 
     r.subs = arena_array(a, q->subs_len, sizeof *r.subs);

@@ -63,10 +63,13 @@ have_same_length(const struct operands *o, size_t *len)
     return true;
 }
 
-static void
-combine_by_place(const struct operands *o, struct dps *out)
+static enum status
+combine_by_place(const struct operands *o, struct patience *p, struct dps *out,
+                 struct error *e)
 {
-    for (size_t at = 0; at < out->len; at++) {
+    enum status st = ST_OK;
+
+    for (size_t at = 0; at < out->len && st == ST_OK; at++) {
         int64_t ts = NEVER;
         double v = 0;
 
@@ -79,7 +82,9 @@ combine_by_place(const struct operands *o, struct dps *out)
             v = i == 0 ? x : combine(o->operator, v, x);
         }
         gexp_put_double(out, at, ts, v);
+        st = patience_spend(p, o->len, e);
     }
+    return st;
 }
 
 /* 'at' is where each operand is; false at the end of all. */
@@ -102,21 +107,25 @@ combine_next(const struct operands *o, size_t *at, int64_t *ts, double *v)
     return *ts != NEVER;
 }
 
-static bool
-combine_by_time(const struct operands *o, struct arena *a, struct dps *out)
+static enum status
+combine_by_time(const struct operands *o, const struct gexp_call *c,
+                struct dps *out, struct error *e)
 {
     size_t at[OPERANDS_MAX] = { 0 }, total = 0, n = 0;
     int64_t ts;
     double v = 0;
+    enum status st = ST_OK;
 
     for (size_t i = 0; i < o->len; i++)
         total += o->dps[i] == NULL ? 0 : o->dps[i]->len;
-    if (!gexp_new_points(a, total, out))
-        return false;
-    while (combine_next(o, at, &ts, &v))
+    if (!gexp_new_points(c->arena, total, out))
+        return gexp_no_memory(e);
+    while (st == ST_OK && combine_next(o, at, &ts, &v)) {
         gexp_put_double(out, n++, ts, v);
+        st = patience_spend(c->patience, o->len, e);
+    }
     out->len = n;
-    return true;
+    return st;
 }
 
 /* -- joining --------------------------------------------------------------- */
@@ -172,12 +181,10 @@ combine_one(const struct gexp_call *c, int operator, const size_t * order,
         if (picks[i] != JOIN_NONE)
             o.dps[order[i]] = &c->lists[order[i]].series[picks[i]].dps;
     if (!have_same_length(&o, &len))
-        return combine_by_time(&o, c->arena, &out->dps) ? ST_OK
-                                                        : gexp_no_memory(e);
+        return combine_by_time(&o, c, &out->dps, e);
     if (!gexp_new_points(c->arena, len, &out->dps))
         return gexp_no_memory(e);
-    combine_by_place(&o, &out->dps);
-    return ST_OK;
+    return combine_by_place(&o, c->patience, &out->dps, e);
 }
 
 enum status
@@ -185,7 +192,8 @@ gexp_combine(const struct gexp_call *c, int variant, struct gexp_list *out,
              struct error *e)
 {
     struct join_operand operands[OPERANDS_MAX] = { 0 };
-    struct join_options options = { .name = slice_str("") };
+    struct join_options options = { .name = slice_str(""),
+                                    .patience = c->patience };
     size_t order[OPERANDS_MAX];
     struct joined j;
     enum status st = ST_OK;

@@ -11,9 +11,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/number.h"
-
-#define NEVER INT64_MAX
+#define NEVER           INT64_MAX
+#define STEPS_OF_A_LANE 8
 
 /* A point that a series is at. */
 struct place {
@@ -273,17 +272,15 @@ compare_ranks(const void *a, const void *b)
 static enum status
 parse_count(const struct gexp_call *c, size_t *out, struct error *e)
 {
-    uint64_t n;
+    int64_t n;
+    enum status st;
 
     if (c->params_len == 0)
         return error_set(e, ST_INVALID,
                          "Need aggregation window for moving average");
-    if (!number_parse_u64(c->params[0], &n))
-        return error_set(e, ST_INVALID, "Unparseable top n value: %.*s",
-                         SLICE_ARG(c->params[0]));
-    if (n > INT32_MAX)
-        return error_set(e, ST_INVALID,
-                         "Invalid parameter, must be an integer");
+    st = gexp_parse_count(c->params[0], "Unparseable top n value: ", &n, e);
+    if (st != ST_OK)
+        return st;
     if (n < 1)
         return error_set(e, ST_INVALID,
                          "Top n value must be greater than zero: 0");
@@ -341,8 +338,12 @@ gexp_highest(const struct gexp_call *c, int variant, struct gexp_list *out,
         return ST_OK;
     if (!lanes_open(&lanes, c, out) || !best_open(&best, c->arena, out->len))
         return gexp_no_memory(e);
-    while (lanes_step(&lanes))
+    while (st == ST_OK && lanes_step(&lanes)) {
         keep(&best, &lanes, variant == 1);
+        st = patience_spend(c->patience, out->len * STEPS_OF_A_LANE, e);
+    }
+    if (st != ST_OK)
+        return st;
     if (!best.has_ints && !best.has_doubles)
         return error_set(e, ST_INVALID,
                          "No series has a point in the range to be compared");

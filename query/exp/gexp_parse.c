@@ -234,15 +234,19 @@ open_call(struct parser *p)
 {
     const struct gexp_named *function = gexp_find_function(p->now.text);
 
-    if (p->now.sign != 'n' || p->next.sign != '(') {
+    if (p->now.sign != 'n') {
         fail(p);
         return;
     }
-    if (function == NULL) {
+    if (function == NULL) { /* said before what follows is looked at */
         p->st = error_set(
             p->e, ST_INVALID, "Function %.*s has not been implemented",
             (int)(p->now.text.size < 400 ? p->now.text.size : 400),
             (const char *)p->now.text.data);
+        return;
+    }
+    if (p->next.sign != '(') {
+        fail(p);
         return;
     }
     if (p->depth == GEXP_DEPTH_MAX) {

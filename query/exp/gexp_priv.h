@@ -18,7 +18,8 @@
 struct gexp_series {
     const struct result_group *base; /* NULL: computed of several */
     struct series_meta meta;
-    struct slice alias; /* NULL data: none */
+    struct slice alias;  /* NULL data: none */
+    bool alias_is_plain; /* it had one before: its tags are gone */
     struct dps dps;
 };
 
@@ -31,6 +32,7 @@ struct gexp_list {
 struct gexp_call {
     const struct query *q;
     struct arena *arena;
+    struct patience *patience;
     const struct gexp_list *lists;
     size_t lists_len;
     const struct slice *params;
@@ -75,7 +77,8 @@ struct gexp_node {
 
 enum status gexp_no_memory(struct error *e);
 
-/* All series of all arguments, to be changed. */
+/* All series of all arguments, to be changed; it is the patience of going
+ * through their points once. */
 MUST_CHECK enum status gexp_flatten(const struct gexp_call *c,
                                     struct gexp_list *out, struct error *e);
 
@@ -113,5 +116,8 @@ bool gexp_split_quoted(struct slice text, struct slice *digits,
 
 /* A number of 32 bits, as Java's Integer has it. */
 bool gexp_parse_int(struct slice digits, int64_t *out);
+/* Nothing but digits; 'what' is what the error says before the text. */
+MUST_CHECK enum status gexp_parse_count(struct slice text, const char *what,
+                                        int64_t *out, struct error *e);
 
 #endif

@@ -49,9 +49,9 @@ parse_factor(const struct gexp_call *c, double *out, struct error *e)
     for (size_t i = 0; i < text.size; i++)
         if ((text.data[i] < '0' || text.data[i] > '9') && text.data[i] != '-' &&
             text.data[i] != '.')
+            /* It shows the factor that it has so far, not the text. */
             return error_set(e, ST_INVALID,
-                             "Unparseable scale factor value: %.*s",
-                             SLICE_ARG(text));
+                             "Unparseable scale factor value: 0.0");
     if (!number_parse_double(text, out))
         return error_set(e, ST_INVALID,
                          "Invalid parameter, must be an integer or floating "
@@ -132,8 +132,12 @@ gexp_alias(const struct gexp_call *c, int variant, struct gexp_list *out,
     st = join_params(c, &name, e);
     if (st == ST_OK)
         st = gexp_flatten(c, out, e);
-    for (size_t i = 0; i < out->len && st == ST_OK; i++)
-        out->series[i].alias = name;
+    for (size_t i = 0; i < out->len && st == ST_OK; i++) {
+        struct gexp_series *s = &out->series[i];
+
+        s->alias_is_plain = s->alias_is_plain || s->alias.data != NULL;
+        s->alias = name;
+    }
     return st;
 }
 
@@ -301,15 +305,7 @@ parse_window(const struct gexp_call *c, struct window *out, struct error *e)
     if (out->is_time) {
         st = parse_span(text, &out->size, e);
     } else {
-        uint64_t points;
-
-        if (!number_parse_u64(text, &points))
-            return error_set(e, ST_INVALID, "Unparseable window size: %.*s",
-                             SLICE_ARG(text));
-        if (points > INT32_MAX)
-            return error_set(e, ST_INVALID,
-                             "Invalid parameter, must be an integer");
-        out->size = (int64_t)points;
+        st = gexp_parse_count(text, "Unparseable window size: ", &out->size, e);
     }
     if (st == ST_OK && out->size <= 0)
         return error_set(e, ST_INVALID,
@@ -372,8 +368,13 @@ average(const struct gexp_call *c, const struct window *w, struct dps *d,
     if (!gexp_new_points(c->arena, in.len, &out))
         return gexp_no_memory(e);
     for (size_t i = 0; i < in.len; i++) {
+        uint64_t before = *additions;
         double mean = window_mean(&in, i, w, &oldest, additions);
+        enum status st =
+            patience_spend(c->patience, (size_t)(*additions - before) + 1, e);
 
+        if (st != ST_OK)
+            return st;
         if (isinf(mean))
             return error_set(e, ST_INVALID, "Got Infinity");
         if (*additions > ADDITIONS_MAX)

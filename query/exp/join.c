@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#define STEPS_OF_A_SERIES 64
+
 /* A series of an operand, by what tells it apart: ids as bytes, so that keys
  * sort as OpenTSDB's do. */
 struct entry {
@@ -36,12 +38,41 @@ compare_tags(const void *a, const void *b)
     return compare_names(&x->key, &y->key);
 }
 
+/* The parts of a split query may name the same key. */
+static size_t
+drop_repeated(struct id_name *names, size_t len)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < len; i++)
+        if (n == 0 || names[n - 1].id != names[i].id)
+            names[n++] = names[i];
+    return n;
+}
+
 static enum status
 resolve(struct uid_table *uids, enum uid_kind kind, struct slice name,
         struct id_name *out, struct error *e)
 {
     out->name = name;
     return uid_find(uids, kind, name, &out->id, e);
+}
+
+static bool
+is_of_histogram(const struct result_group *g)
+{
+    return g->sub != NULL && g->tsuids_len > 0 &&
+           (g->sub->percentiles_len > 0 || g->sub->show_histogram_buckets);
+}
+
+/* What is made of a histogram has a name of its own; its metric is the
+ * histogram's. */
+static enum status
+name_histogram(struct uid_table *uids, const struct result_group *g,
+               struct arena *a, struct id_name *out, struct error *e)
+{
+    out->id = key_get_uint(g->tsuids[0].data, uid_width(uids, UID_METRIC));
+    return uid_name_dup(uids, UID_METRIC, out->id, a, &out->name, e);
 }
 
 enum status
@@ -59,11 +90,10 @@ series_meta_of(struct uid_table *uids, const struct result_group *g,
         out->aggregate_tags == NULL)
         return no_memory(e);
     if (g->metric.size > 0) {
-        st = resolve(uids, UID_METRIC, g->metric, &out->metrics[0], e);
+        st = is_of_histogram(g)
+                 ? name_histogram(uids, g, a, &out->metrics[0], e)
+                 : resolve(uids, UID_METRIC, g->metric, &out->metrics[0], e);
         out->metrics_len = 1;
-        /* What is made of a histogram has a name of its own, without id. */
-        if (st == ST_NOT_FOUND)
-            st = ST_OK;
     }
     for (size_t i = 0; i < g->tags_len && st == ST_OK; i++) {
         struct id_tag *t = &out->tags[out->tags_len++];
@@ -78,7 +108,15 @@ series_meta_of(struct uid_table *uids, const struct result_group *g,
     qsort(out->tags, out->tags_len, sizeof *out->tags, compare_tags);
     qsort(out->aggregate_tags, out->aggregate_tags_len,
           sizeof *out->aggregate_tags, compare_names);
+    out->aggregate_tags_len =
+        drop_repeated(out->aggregate_tags, out->aggregate_tags_len);
     return st;
+}
+
+static enum status
+spend(const struct join_options *o, size_t steps, struct error *e)
+{
+    return o->patience == NULL ? ST_OK : patience_spend(o->patience, steps, e);
 }
 
 /* -- keys ------------------------------------------------------------------ */
@@ -152,6 +190,10 @@ make_entries(const struct join_operand *operands, size_t len,
         return no_memory(e);
     for (size_t i = 0; i < len; i++)
         for (size_t k = 0; k < operands[i].len; k++, n++) {
+            enum status st = spend(o, STEPS_OF_A_SERIES, e);
+
+            if (st != ST_OK)
+                return st;
             list[n] = (struct entry){ .operand = i, .series = k };
             if (!make_key(&operands[i], &operands[i].series[k], o, a,
                           &list[n].key))
@@ -265,15 +307,18 @@ join_series(const struct join_operand *operands, size_t len,
     out->meta = arena_array(a, entries_len, sizeof *out->meta);
     if (out->picks == NULL || out->meta == NULL)
         return no_memory(e);
-    for (size_t i = 0; i < entries_len; i += n) {
+    for (size_t i = 0; i < entries_len && st == ST_OK; i += n) {
         size_t *picks = out->picks + out->len * len;
 
+        st = spend(o, STEPS_OF_A_SERIES + len, e);
         n = same_key(&entries[i], entries_len - i);
         if (!take_key(&entries[i], n, len, o, picks))
             continue;
         if (!make_meta(operands, len, picks, a, &out->meta[out->len++]))
             return no_memory(e);
     }
+    if (st != ST_OK)
+        return st;
     if (o->intersection && out->len == 0 && len > 1)
         return error_set(e, ST_INVALID, "No intersections found: %.*s",
                          SLICE_ARG(o->name));

@@ -45,3 +45,22 @@ POST /api/query/exp {"time":{"start":"1356998400","end":"1356998500","aggregator
 GET /api/query/exp
 = 400
 ~ Incoming data was null or empty
+# What is wrong is told as OpenTSDB tells it, and why in the details.
+POST /api/query/exp {"time":{"start":"x","aggregator":"sum"},"metrics":[{"id":"a","metric":"e.x"}]}
+= 400
+| {"error":{"code":400,"message":"Invalid time","details":"Invalid time: x. Invalid character 'x' in x"}}
+POST /api/query/exp {"time":{"start":"1356998400","end":"2013/13","aggregator":"sum"},"metrics":[{"id":"a","metric":"e.x"}]}
+= 400
+~ "message":"Invalid time"
+POST /api/query/exp {"time":{"start":"1356998400","aggregator":"sum","downsampler":{"interval":"1x","aggregator":"sum"}},"metrics":[{"id":"a","metric":"e.x"}]}
+= 400
+~ "message":"Invalid time","details":"Invalid duration (suffix): 1x"
+POST /api/query/exp {"time":{"start":"1356998400","aggregator":"SUM"},"metrics":[{"id":"a","metric":"e.x"}]}
+= 400
+~ "message":"No such aggregation function: SUM"
+POST /api/query/exp {"time":{"start":"1356998400","aggregator":"sum"},"metrics":[{"metric":"e.x"},{"metric":"e.x"}]}
+= 400
+~ "message":"duplicated metric id: null"
+POST /api/query/exp {"time":{"start":"1356998400","aggregator":"sum"},"metrics":[{"id":"a","metric":"no.such","timeOffset":""}]}
+= 400
+~ No such name for 'metrics': 'no.such'

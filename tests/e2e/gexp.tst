@@ -46,3 +46,25 @@ GET /api/query/gexp
 POST /api/query/gexp [1]
 = 400
 ~ The body must be a JSON object
+# An alias of an alias has no tags to name any more.
+GET /api/query/gexp?start=1356998400&end=1356998500&exp=alias(alias(sum:g.a{host=a},x),y_@host)
+~ [{"metric":"y_@host","tags":{}
+# No series, parameters before series, a metric twice.
+GET /api/query/gexp?start=1356998400&end=1356998500&exp=scale(2)
+= 400
+~ Missing sub queries
+GET /api/query/gexp?start=1356998400&end=1356998500&exp=scale(2,sum:g.a)
+= 400
+~ The parameters of scale must follow its series
+GET /api/query/gexp?start=1356998400&end=1356998500&exp=difference(sum:g.a,sum:g.a)
+= 400
+~ Index 1 out of bounds for length 1
+GET /api/query/gexp?start=1356998400&end=1356998500&exp=scale(sum:g.a,x)
+= 400
+~ {"error":{"code":400,"message":"Unparseable scale factor value: 0.0","details":"Unparseable scale factor value: 0.0"}}
+GET /api/query/gexp?start=1356998400&end=1356998500&exp=shift(sum:g.a,'1x')
+= 400
+~ "message":"unknown time unit=x'"
+GET /api/query/gexp?start=1356998400&end=1356998500&exp=nosuch
+= 400
+~ Function nosuch has not been implemented

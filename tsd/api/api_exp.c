@@ -89,8 +89,7 @@ run(struct work *w, struct parse_error *e)
                                 w->arena, &w->result, e);
 
     if (st == ST_OK)
-        st = exp_join(&w->q, &w->result, w->a->uids, is_gone, gone_ctx,
-                      w->arena, &p, &e->message);
+        st = exp_join(&w->q, &w->result, w->a->uids, w->arena, &p, &e->message);
     if (st != ST_OK)
         return st;
     b->max = w->a->answer_bytes;
