@@ -59,10 +59,13 @@ const READS = [
 ];
 const isRead = (text) => READS.some((r) => r.test(text)) && !/method_override|delete/i.test(text) &&
     !/\n(put|rollup|histogram|POST|PUT|DELETE) /.test(text);
-const open = new Set();
+const open = new Map(); // upstream -> when it is closed
 
 async function restart() {
-    await Promise.all([...open]); // what was sent is answered, or its connection closed
+    // What was sent is answered, or its connection closed; idle ones are closed here.
+    const idle = setTimeout(() => { for (const upstream of open.keys()) upstream.end(); }, 3000);
+    await Promise.all([...open.values()]);
+    clearTimeout(idle);
     restarts++;
     written = false;
     await stop(how === 'kill' ? 'SIGKILL' : 'SIGTERM');
@@ -85,8 +88,8 @@ function accept(client) {
 function join(client, first) {
     const upstream = net.connect({ port: server.port, host: '127.0.0.1', allowHalfOpen: true });
     const closed = new Promise((r) => upstream.on('close', r));
-    open.add(closed);
-    closed.then(() => { open.delete(closed); client.destroySoon(); });
+    open.set(upstream, closed);
+    closed.then(() => { open.delete(upstream); client.destroySoon(); });
     upstream.on('error', () => client.destroy());
     upstream.write(first);
     client.pipe(upstream);
