@@ -144,8 +144,9 @@ json_parse(struct slice body, struct json_t **out, struct error *e)
         return error_set(e, ST_INVALID,
                          "the JSON text nests deeper than %d levels",
                          DEPTH_MAX);
-    *out =
-        json_loadb((const char *)body.data, body.size, JSON_DECODE_ANY, &why);
+    /* What follows the value is not looked at: nor does Jackson. */
+    *out = json_loadb((const char *)body.data, body.size,
+                      JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, &why);
     if (*out == NULL)
         return error_set(e, ST_INVALID, "%s at line %d, column %d", why.text,
                          why.line, why.column);

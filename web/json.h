@@ -15,7 +15,8 @@ struct json_t; /* Jansson's */
 void json_put_string(struct buf *b, struct slice s);
 
 /* Parses a body with limits on depth (64); repeated names: the last wins.
- * '*out' is a json_t to json_decref(). */
+ * What follows the value is not looked at.  '*out' is a json_t to
+ * json_decref(). */
 MUST_CHECK enum status json_parse(struct slice body, struct json_t **out,
                                   struct error *e);
 
