@@ -46,3 +46,36 @@ POST /api/annotation {"tsuid":"zz","notes":"n"}
 DELETE /api/annotation/bulk {"startTime":1356998400,"endTime":1356998500,"tsuids":[""]}
 = 400
 ~ "message":"UID was empty"
+
+# Odd TSUIDs, and what a bulk deletion takes.
+POST /api/annotation {"startTime":1356998430,"tsuid":"1000001000001","notes":"padded"}
+= 200
+GET /api/annotation?start_time=1356998430&tsuid=01000001000001
+= 200
+~ padded
+GET /api/annotation/bulk/x?start_time=1356998430
+= 405
+DELETE /api/annotation/bulk {"startTime":1356998400,"global":"true"}
+= 200
+~ "global":true
+DELETE /api/annotation/bulk {"startTime":1356998400,"global":"x"}
+= 400
+~ "details":
+DELETE /api/annotation/bulk {"startTime":1356998400,"tsuids":"x"}
+= 400
+~ "details":
+DELETE /api/annotation/bulk []
+= 400
+~ "details":
+DELETE /api/annotation/bulk?start_time=1356998400&tsuids=
+= 400
+~ "details":"UID was empty"
+DELETE /api/annotation/bulk?start_time=1356998400&tsuids=,
+= 400
+~ "message":"Missing the TSUIDs or global annotations flag"
+DELETE /api/annotation/bulk?start_time=1356998400&tsuids=000001000001000001,
+= 200
+~ {"tsuids":["000001000001000001"],"global":false,
+DELETE /api/annotation/bulk?start_time=1356998400&tsuids=000001000001000001,,00
+= 400
+~ "details":"UID was empty"

@@ -19,3 +19,13 @@ GET /q?m=sum:g.m&ascii
 GET /metrics
 = 200
 ~ tsd_datapoints_added{type="all"} 2
+GET /q/x
+= 200
+~ url=/#x
+GET /q?start=1356998400&m=sum:g.m&ascii&o=&o=
+= 400
+~ 2 `o' parameters, but 1 `m' parameters.
+GET /q?start=1356998400&m=sum:g.m&ascii&wxh=50x50
+= 400
+GET /q?start=1356998400&m=sum:g.m&ascii&wxh=500x100
+= 200

@@ -38,3 +38,25 @@ restart
 GET /api/query/last?tsuids=000001000001000001
 = 200
 | [{"timestamp":1356998460000,"value":"2.5","tsuid":"000001000001000001"}]
+
+# Odd questions.
+GET /api/query/last?tsuids=00001000001000001&method_override=post
+= 200
+| [{"timestamp":1356998460000,"value":"2.5","tsuid":"000001000001000001"}]
+GET /api/query/last?timeseries=last.m%7Bhost=a,%7D
+= 400
+GET /api/query/last?timeseries=last.m&back_scan=1
+= 400
+~ "message":"Tags cannot be null or empty when getting a TSUID"
+POST /api/query/last {"queries":[{"metric":"last.m","tags":{"host":"a"},"bogus":1}]}
+= 400
+~ "message":"Unable to parse the given JSON"
+POST /api/query/last {"queries":{}}
+= 400
+~ "details":
+POST /api/query/last {"queries":[{"metric":"last.m","tags":{"host":"a"}}],"backScan":900000.5,"resolveNames":"true"}
+= 200
+~ "tags":{"host":"a"}
+DELETE /api/query/last?timeseries=last.m
+= 400
+~ Deleting data is not enabled

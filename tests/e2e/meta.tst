@@ -118,3 +118,12 @@ GET /api/uid/tsmeta?retention=x&method_override=put
 DELETE /api/uid/tsmeta {"tsuid":""}
 = 400
 ~ "details":"Missing UID"
+
+# Deleting does not ask whether there is such an id.
+DELETE /api/uid/uidmeta?uid=0001&type=metric
+= 204
+DELETE /api/uid/uidmeta?uid=zz&type=metric
+= 400
+POST /api/uid/tsmeta?m=m.a&create=true {"notes":"x"}
+= 400
+~ Could not find TSMeta

@@ -47,3 +47,55 @@ GET /api/query?start=1356998400&end=1356998500&m=sum:n.cpu
 GET /api/query?start=1356998400&end=1356998500&m=sum:n.cpu2{host=web01}
 = 200
 ~ "dps":{"1356998400":1}
+
+# Odd questions.
+GET /api/uid/assign?metric=,
+= 400
+~ "message":"Missing values to assign UIDs"
+GET /api/uid/assign/x?tagk=n.more&method_override=put
+= 200
+~ {"tagk":{"n.more":
+POST /api/uid/assign {"tagv":[1,2.5,true]} and no more
+= 200
+~ "2.5":"
+POST /api/uid/assign {"TAGK":["n.upper"],"bogus":["a b"]}
+= 400
+~ {"TAGK":{"n.upper":"
+~ "bogus_errors":{"a b":"Invalid bogus (\"a b\"): illegal character:  "}
+POST /api/uid/assign {"metric":[["a"]]}
+= 400
+~ "message":"Unable to parse the given JSON"
+POST /api/uid/rename {"bogus":"a","name":"b"}
+= 400
+| {"result":"false","error":"Unknown type name"}
+POST /api/uid/rename {"METRIC":"n.mem","name":5}
+= 200
+POST /api/uid/rename {"metric":"","name":"q"}
+= 400
+| {"result":"false","error":"Name(\"\") does not exist"}
+POST /api/uid/rename {"metric":"5","name":null}
+= 400
+~ "message":"Missing necessary values to rename UID"
+POST /api/uid/rename {"metric":{},"name":"x"}
+= 400
+~ "message":"Unable to parse the given JSON"
+# Of several kinds the last one of a HashMap.
+GET /api/uid/rename?metric=5&tagk=n.more&tagv=web01&name=n.other
+= 200
+GET /api/suggest?type=tagk&q=n.
+= 200
+| ["n.other","n.upper"]
+DELETE /api/uid
+= 501
+POST /api/suggest {"type":"metrics","bogus":{}}
+= 400
+~ "message":"Unable to parse the given JSON"
+POST /api/search/lookup {"metric":"n.cpu","limit":null,"startIndex":3,"query":"shown"}
+= 200
+~ "query":"shown"
+~ "limit":0
+~ "startIndex":3,"totalResults":1}
+POST /api/search/lookup {"metric":"n.cpu","tags":[{"key":"host","value":"web01","x":1}]}
+= 400
+POST /api/search/lookup {"metric":{}}
+= 400

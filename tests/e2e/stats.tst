@@ -35,3 +35,16 @@ GET /logs?level=LOUD
 ~ Invalid level: &quot;LOUD&quot;
 GET /logs?level=INFO
 = 200
+GET /api/stats/query/x
+= 200
+~ "completed":
+GET /api/config/Filters/x
+= 200
+~ literal_or
+GET /logs?json&level=bogus
+= 200
+GET /logs?level=INFO&logger=ROOT
+= 200
+GET /logs?level=INFO&logger=nosuch
+= 400
+~ Invalid logger: 

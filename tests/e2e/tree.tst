@@ -86,7 +86,7 @@ GET /api/tree/branch?branch=00010001BECD
 # Metadata gives names too.
 POST /api/uid/uidmeta {"uid":"000001","type":"tagv","custom":{"owner":"ann"}}
 = 200
-PUT /api/tree/rules [{"treeId":2,"level":0,"order":0,"type":"METRIC"},{"treeId":2,"level":1,"order":0,"type":"TAGV_CUSTOM","field":"web01","customField":"owner"}]
+POST /api/tree/rules [{"treeId":2,"level":0,"order":0,"type":"METRIC"},{"treeId":2,"level":1,"order":0,"type":"TAGV_CUSTOM","field":"web01","customField":"owner"}]
 = 204
 POST /api/tree {"treeId":2,"enabled":true}
 = 200
@@ -121,3 +121,22 @@ POST /api/tree/rule {"treeId":1,"level":0,"order":0,"type":"METRIC","regex":"(["
 = 400
 POST /api/tree/rule {"treeId":1}
 = 304
+GET /api/tree/rule/x?treeid=1&level=7&order=7
+= 404
+~ Unable to locate rule: [1:7:7:null]
+GET /api/tree//rule?treeid=1
+= 200
+~ "treeId":1
+POST /api/tree/collisions {"treeId":1,"tsuids":"x"}
+= 400
+~ "message":"Unable to convert the given data to a list","details":
+# Rules cannot be deleted, nor replaced, where there are none.
+DELETE /api/tree/rules?treeid=1
+= 400
+~ Tree 1 has no rules to delete
+PUT /api/tree/rules [{"treeId":1,"level":0,"order":0,"type":"METRIC"}]
+= 400
+POST /api/tree/rules [{"treeId":1,"level":0,"order":0,"type":"METRIC"}]
+= 204
+PUT /api/tree/rules [{"treeId":1,"level":1,"order":0,"type":"METRIC"}]
+= 204

@@ -7,8 +7,8 @@
 
 #include "base/log.h"
 #include "tsd/api/api.h"
-#include "tsd/api/meta_json.h"
 #include "tsd/api/json_read.h"
+#include "tsd/api/meta_json.h"
 #include "web/json.h"
 
 bool

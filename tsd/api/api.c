@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <strings.h>
 
+#include "base/counters.h"
 #include "base/number.h"
 #include "tsd/put/put.h"
 #include "tsd/queries.h"
@@ -35,8 +36,12 @@ bool
 api_json_text(const struct json_t *object, const char *name, char *number,
               struct slice *out)
 {
-    const json_t *v = json_object_get(object, name);
+    return api_json_value_text(json_object_get(object, name), number, out);
+}
 
+bool
+api_json_value_text(const struct json_t *v, char *number, struct slice *out)
+{
     if (json_is_string(v)) {
         *out = slice_of(json_string_value(v), json_string_length(v));
         return true;
@@ -55,6 +60,28 @@ api_json_text(const struct json_t *object, const char *name, char *number,
         *out = slice_str(json_is_true(v) ? "true" : "false");
         return true;
     }
+    return false;
+}
+
+struct slice
+api_sub_path(const struct http_request *r)
+{
+    const char *at = http_path(r);
+
+    for (int i = 0; i < 2 && at != NULL; i++)
+        at = strchr(at + 1, '/');
+    return at == NULL ? slice_str("") : slice_of(at + 1, strcspn(at + 1, "/"));
+}
+
+bool
+api_may_delete(const struct api *a, bool wants, struct http_reply *out)
+{
+    if (!wants || a->allow_delete)
+        return true;
+    counter_add(CNT_QUERY_INVALID, 1);
+    http_reply_error(
+        out, 400, "Bad request",
+        "Deleting data is not enabled (tsd.http.query.allow_delete=false)");
     return false;
 }
 

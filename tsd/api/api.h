@@ -88,6 +88,14 @@ struct json_t *api_parse_body(const struct http_request *r,
  * The text is lent by the JSON or lies in 'number' (NUMBER_TEXT_MAX bytes). */
 bool api_json_text(const struct json_t *object, const char *name, char *number,
                    struct slice *out);
+/* The same of a value. */
+bool api_json_value_text(const struct json_t *v, char *number,
+                         struct slice *out);
+/* What an endpoint chooses by: "rule" of "/api/tree/rule/x", nothing of
+ * "/api/tree". */
+struct slice api_sub_path(const struct http_request *r);
+/* False when it wants to delete and that is not allowed: the reply is made. */
+bool api_may_delete(const struct api *a, bool wants, struct http_reply *out);
 /* A parameter that must be there and not be empty; else the reply is made. */
 bool api_need_param(const struct http_request *r, const char *name,
                     struct slice *out, struct http_reply *reply);

@@ -9,6 +9,7 @@
 #include "base/number.h"
 #include "query/parse/parse.h"
 #include "tsd/api/annotation_json.h"
+#include "tsd/api/json_read.h"
 #include "web/json.h"
 
 #define HOUR_S INT64_C(3600)
@@ -30,11 +31,11 @@ static void put_bulk(const struct work *w);
 static void delete_bulk(const struct work *w);
 
 static bool
-ends_with(const char *s, const char *end)
+ends_with(struct slice s, const char *end)
 {
-    size_t n = strlen(s), m = strlen(end);
+    size_t n = strlen(end);
 
-    return n >= m && strcmp(s + n - m, end) == 0;
+    return s.size >= n && memcmp(s.data + s.size - n, end, n) == 0;
 }
 
 void
@@ -44,7 +45,7 @@ api_annotation(void *ctx, const struct http_request *r, struct http_reply *out)
     enum http_method method = http_method(r);
     struct annotation_request n;
 
-    if (ends_with(http_path(r), "bulk")) {
+    if (ends_with(api_sub_path(r), "bulk")) {
         if (method == HTTP_DELETE)
             delete_bulk(&w);
         else if (method == HTTP_GET)
@@ -353,39 +354,54 @@ copy_text(const struct work *w, const struct json_t *object, const char *name)
     return copy == NULL ? slice_str("") : slice_of(copy, text.size);
 }
 
+static enum status
+read_range_tsuids(const struct work *w, const struct json_t *list,
+                  struct range *range, struct error *e)
+{
+    char number[NUMBER_TEXT_MAX];
+    struct slice text;
+
+    range->has_tsuids = list != NULL && !json_is_null(list);
+    if (!range->has_tsuids)
+        return ST_OK;
+    range->tsuids =
+        arena_array(w->arena, json_array_size(list) + 1, sizeof *range->tsuids);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const char *copy;
+
+        if (!api_json_value_text(json_array_get(list, i), number, &text))
+            return error_set(e, ST_INVALID, "a TSUID must be a text");
+        copy = arena_strdup(w->arena, text);
+        if (copy == NULL || range->tsuids == NULL)
+            return error_set(e, ST_LIMIT, "the request needs too much memory");
+        range->tsuids[range->tsuids_len++] = slice_of(copy, text.size);
+    }
+    return json_is_array(list)
+               ? ST_OK
+               : error_set(e, ST_INVALID, "'tsuids' must be an array of texts");
+}
+
 static bool
 read_range_body(const struct work *w, struct range *range)
 {
     struct json_t *body = api_parse_body(w->r, w->out);
-    const json_t *list, *one;
-    bool good = true;
-    size_t len;
+    struct error e;
+    enum status st = ST_OK;
 
     if (body == NULL)
         return false;
-    list = json_object_get(body, "tsuids");
-    len = json_array_size(list);
+    if (!json_is_object(body))
+        st = error_set(&e, ST_INVALID, "an object is wanted");
     range->start_text = copy_text(w, body, "startTime");
     range->end_text = copy_text(w, body, "endTime");
-    range->global = json_is_true(json_object_get(body, "global"));
-    range->has_tsuids = json_is_array(list);
-    range->tsuids = arena_array(w->arena, len + 1, sizeof *range->tsuids);
-    for (size_t i = 0; i < len && good; i++) {
-        const char *copy;
-
-        one = json_array_get(list, i);
-        copy = !json_is_string(one) || range->tsuids == NULL
-                   ? NULL
-                   : arena_strdup(w->arena, slice_str(json_string_value(one)));
-        good = copy != NULL;
-        if (good)
-            range->tsuids[range->tsuids_len++] = slice_str(copy);
-    }
+    if (st == ST_OK)
+        st = json_read_bool(body, "global", &range->global, &e);
+    if (st == ST_OK)
+        st = read_range_tsuids(w, json_object_get(body, "tsuids"), range, &e);
     json_decref(body);
-    if (!good)
-        http_reply_error(w->out, 400, "Unable to parse the given JSON",
-                         "'tsuids' must be an array of texts");
-    return good;
+    if (st != ST_OK)
+        refuse_twice(w, &e);
+    return st == ST_OK;
 }
 
 static struct slice
@@ -400,6 +416,27 @@ trimmed(struct slice s)
     return s;
 }
 
+/* Java's split(","): what is empty at the end does not count, unless all is. */
+static void
+split_tsuids(struct slice list, struct range *range)
+{
+    size_t end = list.size, at = 0;
+
+    while (end > 0 && list.data[end - 1] == ',')
+        end--;
+    if (end == 0 && list.size > 0)
+        return;
+    while (at <= end) {
+        const uint8_t *comma =
+            at == end ? NULL : memchr(list.data + at, ',', end - at);
+        size_t to = comma == NULL ? end : (size_t)(comma - list.data);
+
+        range->tsuids[range->tsuids_len++] =
+            trimmed(slice_of(list.data + at, to - at));
+        at = to + 1;
+    }
+}
+
 static bool
 read_range_params(const struct work *w, struct range *range)
 {
@@ -412,17 +449,9 @@ read_range_params(const struct work *w, struct range *range)
     range->has_tsuids = http_param(w->r, "tsuids", &list);
     if (!range->has_tsuids)
         return true;
-    range->tsuids =
-        arena_array(w->arena, list.size / 2 + 1, sizeof *range->tsuids);
-    for (size_t at = 0; range->tsuids != NULL && at < list.size;) {
-        const uint8_t *comma = memchr(list.data + at, ',', list.size - at);
-        size_t end = comma == NULL ? list.size : (size_t)(comma - list.data);
-
-        if (end > at)
-            range->tsuids[range->tsuids_len++] =
-                trimmed(slice_of(list.data + at, end - at));
-        at = end + 1;
-    }
+    range->tsuids = arena_array(w->arena, list.size + 1, sizeof *range->tsuids);
+    if (range->tsuids != NULL)
+        split_tsuids(list, range);
     return true;
 }
 

@@ -90,7 +90,7 @@ api_config(void *ctx, const struct http_request *r, struct http_reply *out)
     const struct api *a = ctx;
     struct writer w = { http_reply_body(out), true };
 
-    if (strcmp(http_path(r), "/api/config/filters") == 0) {
+    if (slice_eq_str(api_sub_path(r), "filters")) {
         put_filters(w.b);
         return;
     }

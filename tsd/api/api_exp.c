@@ -155,13 +155,8 @@ api_exp(void *ctx, const struct http_request *r, struct http_reply *out)
         http_reply_bad_method(out, r);
         return;
     }
-    if (http_method(r) == HTTP_DELETE && !w.a->allow_delete) {
-        counter_add(CNT_QUERY_INVALID, 1);
-        http_reply_error(
-            out, 400, "Bad request",
-            "Deleting data is not enabled (tsd.http.query.allow_delete=false)");
+    if (!api_may_delete(w.a, http_method(r) == HTTP_DELETE, out))
         return;
-    }
     if (exp_parse(http_body(r), &o, w.arena, &w.q, &e) == ST_OK)
         serve(&w);
     else

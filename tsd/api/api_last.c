@@ -13,7 +13,10 @@
 
 #include <jansson.h>
 
+#include "base/log.h"
 #include "base/number.h"
+#include "query/parse/parse.h"
+#include "tsd/api/json_read.h"
 #include "tsd/api/meta_json.h"
 #include "web/json.h"
 
@@ -21,7 +24,7 @@
 struct asked {
     struct slice tsuid_text; /* hex; NULL: by metric and tags */
     struct slice metric;
-    struct tag *tags;
+    struct tag_pair *tags;
     size_t tags_len;
 };
 
@@ -75,58 +78,15 @@ add_asked(struct last *l)
 
 /* -- the question ---------------------------------------------------------- */
 
-static enum status
-read_tag(struct slice text, struct tag *out, struct error *e)
-{
-    const uint8_t *eq =
-        text.size == 0 ? NULL : memchr(text.data, '=', text.size);
-    size_t at = eq == NULL ? 0 : (size_t)(eq - text.data);
-
-    if (eq == NULL || at == 0 || at + 1 == text.size ||
-        memchr(eq + 1, '=', text.size - at - 1) != NULL)
-        return error_set(e, ST_INVALID,
-                         "When parsing tag '%.*s': invalid tag: %.*s",
-                         SLICE_ARG(text), SLICE_ARG(text));
-    *out = (struct tag){ slice_of(text.data, at),
-                         slice_of(eq + 1, text.size - at - 1) };
-    return ST_OK;
-}
-
 /* "metric" or "metric{k=v,...}". */
 static enum status
 read_series(struct last *l, struct slice text, struct error *e)
 {
-    const uint8_t *curly =
-        text.size == 0 ? NULL : memchr(text.data, '{', text.size);
     struct asked *q = add_asked(l);
-    struct slice tags;
 
-    if (q == NULL)
-        return no_memory(e);
-    q->metric = text;
-    if (curly == NULL)
-        return ST_OK;
-    q->metric.size = (size_t)(curly - text.data);
-    if (text.data[text.size - 1] != '}')
-        return error_set(e, ST_INVALID, "Missing '}' at the end of: %.*s",
-                         SLICE_ARG(text));
-    tags = slice_of(curly + 1, text.size - q->metric.size - 2);
-    q->tags = arena_array(l->arena, tags.size / 2 + 1, sizeof *q->tags);
-    if (q->tags == NULL)
-        return no_memory(e);
-    while (tags.size > 0) {
-        const uint8_t *comma = memchr(tags.data, ',', tags.size);
-        size_t size = comma == NULL ? tags.size : (size_t)(comma - tags.data);
-        enum status status =
-            read_tag(slice_of(tags.data, size), &q->tags[q->tags_len], e);
-
-        if (status != ST_OK)
-            return status;
-        q->tags_len++;
-        size += comma != NULL;
-        tags = slice_of(tags.data + size, tags.size - size);
-    }
-    return ST_OK;
+    return q == NULL ? no_memory(e)
+                     : parse_metric_and_tags(text, false, l->arena, &q->metric,
+                                             &q->tags, &q->tags_len, e);
 }
 
 /* "tsuid,tsuid". */
@@ -175,92 +135,120 @@ read_params(struct last *l, struct http_reply *out)
     return status == ST_OK;
 }
 
-static bool
-bad_json(struct http_reply *out, const char *details)
+/* The members beside those named are refused, as by Jackson. */
+static enum status
+check_members(json_t *object, const char *const *members, size_t len,
+              struct error *e)
 {
-    http_reply_error(out, 400, "Unable to parse the given JSON", details);
-    return false;
+    const char *key;
+    json_t *value;
+
+    if (!json_is_object(object))
+        return error_set(e, ST_INVALID, "an object is wanted");
+    json_object_foreach(object, key, value)
+    {
+        bool known = false;
+
+        for (size_t i = 0; i < len; i++)
+            known = known || strcmp(key, members[i]) == 0;
+        if (!known)
+            return error_set(e, ST_INVALID, "Unrecognized field %s",
+                             log_quote(slice_str(key)));
+    }
+    return ST_OK;
 }
 
-static bool
-read_query(struct last *l, json_t *query, struct http_reply *out)
+static enum status
+add_tsuids(struct last *l, const json_t *tsuids, struct error *e)
 {
-    json_t *tsuids = json_object_get(query, "tsuids");
-    json_t *tags = json_object_get(query, "tags"), *value;
-    const char *metric = json_string_value(json_object_get(query, "metric"));
-    const char *key;
-    struct asked *q;
-    struct error e;
-    size_t i;
+    char number[NUMBER_TEXT_MAX];
+    enum status st = ST_OK;
 
-    if (json_array_size(tsuids) > 0) {
-        json_array_foreach(tsuids, i, value)
-        {
-            const char *text = json_string_value(value);
+    for (size_t i = 0; i < json_array_size(tsuids) && st == ST_OK; i++) {
+        struct slice text = slice_str("");
+        const char *copy;
 
-            if (read_tsuids(l, slice_str(text == NULL ? "" : text), &e) !=
-                ST_OK) {
-                http_reply_failure(out, &e);
-                return false;
-            }
-        }
-        return true;
+        (void)api_json_value_text(json_array_get(tsuids, i), number, &text);
+        copy = arena_strdup(l->arena, text);
+        st = copy == NULL ? no_memory(e)
+                          : read_tsuids(l, slice_of(copy, text.size), e);
     }
-    q = add_asked(l);
-    if (q != NULL)
-        q->tags =
-            arena_array(l->arena, json_object_size(tags) + 1, sizeof *q->tags);
-    if (q == NULL || q->tags == NULL) {
-        (void)no_memory(&e);
-        http_reply_failure(out, &e);
-        return false;
-    }
-    q->metric = slice_str(metric == NULL ? "" : metric);
-    json_object_foreach(tags, key, value)
-    {
-        if (!json_is_string(value))
-            return bad_json(out, "a tag's value is not a string");
-        q->tags[q->tags_len++] =
-            (struct tag){ slice_str(key), slice_str(json_string_value(value)) };
-    }
-    return true;
+    return st;
+}
+
+static enum status
+add_named(struct last *l, json_t *query, struct error *e)
+{
+    struct asked *q = add_asked(l);
+    struct annotation_pair *pairs = NULL;
+    size_t len = 0;
+    bool seen;
+    enum status st = q == NULL ? no_memory(e)
+                               : json_read_text(query, "metric", l->arena,
+                                                &q->metric, &seen, e);
+
+    if (st == ST_OK)
+        st = json_read_pairs(query, "tags", l->arena, &pairs, &len, &seen, e);
+    if (st != ST_OK || len == 0)
+        return st;
+    q->tags = arena_array(l->arena, len, sizeof *q->tags);
+    if (q->tags == NULL)
+        return no_memory(e);
+    for (; q->tags_len < len; q->tags_len++)
+        q->tags[q->tags_len] = (struct tag_pair){ pairs[q->tags_len].key,
+                                                  pairs[q->tags_len].value };
+    return ST_OK;
+}
+
+static enum status
+read_query(struct last *l, json_t *query, struct error *e)
+{
+    static const char *const members[] = { "metric", "tags", "tsuids" };
+    const json_t *tsuids = json_object_get(query, "tsuids");
+    enum status st = check_members(query, members, 3, e);
+
+    if (st == ST_OK && tsuids != NULL && !json_is_null(tsuids) &&
+        !json_is_array(tsuids))
+        st = error_set(e, ST_INVALID, "'tsuids' must be an array");
+    if (st != ST_OK)
+        return st;
+    return json_array_size(tsuids) > 0 ? add_tsuids(l, tsuids, e)
+                                       : add_named(l, query, e);
+}
+
+static enum status
+read_members(struct last *l, json_t *body, struct error *e)
+{
+    static const char *const members[] = { "queries", "resolveNames",
+                                           "backScan" };
+    json_t *queries = json_object_get(body, "queries");
+    enum status st = check_members(body, members, 3, e);
+
+    if (st == ST_OK)
+        st = json_read_bool(body, "resolveNames", &l->resolve, e);
+    if (st == ST_OK)
+        st = json_read_whole(body, "backScan", &l->back_scan, e);
+    if (st == ST_OK && (l->back_scan < INT32_MIN || l->back_scan > INT32_MAX))
+        st = error_set(e, ST_INVALID, "'backScan' does not fit into 32 bits");
+    if (st == ST_OK && queries != NULL && !json_is_null(queries) &&
+        !json_is_array(queries))
+        st = error_set(e, ST_INVALID, "'queries' must be an array");
+    for (size_t i = 0; i < json_array_size(queries) && st == ST_OK; i++)
+        st = read_query(l, json_array_get(queries, i), e);
+    return st;
 }
 
 static bool
 read_body(struct last *l, json_t *body, struct http_reply *out)
 {
-    static const char *const members[] = { "queries", "resolveNames",
-                                           "backScan" };
-    json_t *value;
-    const char *key;
-    size_t i;
+    struct error e;
+    enum status st = read_members(l, body, &e);
 
-    json_object_foreach(body, key, value)
-    {
-        bool known = false;
-
-        for (i = 0; i < sizeof members / sizeof members[0]; i++)
-            known = known || strcmp(key, members[i]) == 0;
-        if (!known)
-            return bad_json(out, "Unrecognized field");
-    }
-    l->resolve = json_is_true(json_object_get(body, "resolveNames"));
-    value = json_object_get(body, "backScan");
-    if (json_is_integer(value))
-        l->back_scan = json_integer_value(value);
-    else if (value != NULL && !json_is_null(value) &&
-             (!json_is_string(value) ||
-              !api_parse_int(slice_str(json_string_value(value)),
-                             &l->back_scan)))
-        return bad_json(out, "backScan is not a valid `int` value");
-    json_array_foreach(json_object_get(body, "queries"), i, value)
-    {
-        if (!json_is_object(value))
-            return bad_json(out, "a query is not an object");
-        if (!read_query(l, value, out))
-            return false;
-    }
-    return true;
+    if (st == ST_INVALID)
+        http_reply_error(out, 400, "Unable to parse the given JSON", e.text);
+    else if (st != ST_OK)
+        http_reply_failure(out, &e);
+    return st == ST_OK;
 }
 
 /* -- which series ---------------------------------------------------------- */
@@ -335,6 +323,9 @@ take_named(struct last *l, const struct asked *q, struct error *e)
 
     if (q->metric.size == 0)
         return error_set(e, ST_INVALID, "Metric cannot be null or empty");
+    if (w.exact && q->tags_len == 0)
+        return error_set(e, ST_INVALID,
+                         "Tags cannot be null or empty when getting a TSUID");
     if (q->tags_len > KEY_MAX_TAGS)
         return error_set(e, ST_INVALID, "Too many tags: %zu", q->tags_len);
     status = uid_find(l->a->uids, UID_METRIC, q->metric, &metric, e);
@@ -486,6 +477,8 @@ api_last(void *ctx, const struct http_request *r, struct http_reply *out)
     enum status status;
     bool good;
 
+    if (!api_may_delete(ctx, http_method(r) == HTTP_DELETE, out))
+        return;
     if (http_method(r) == HTTP_POST) {
         body = api_parse_body(r, out);
         if (body == NULL)

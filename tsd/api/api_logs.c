@@ -12,6 +12,7 @@
 #include "web/json.h"
 
 #define LINES_MAX 1024
+#define LOGGER    "ROOT" /* there is one */
 
 struct lines {
     struct arena *arena;
@@ -55,7 +56,8 @@ put_line(struct buf *b, const char *line)
 }
 
 static void
-set_level(struct slice level, struct http_reply *out)
+set_level(const struct http_request *r, struct slice level,
+          struct http_reply *out)
 {
     static const struct {
         const char *name;
@@ -65,8 +67,15 @@ set_level(struct slice level, struct http_reply *out)
         { "INFO", LOG_INFO }, { "WARN", LOG_WARN },   { "ERROR", LOG_ERROR },
         { "OFF", LOG_ERROR },
     };
+    struct slice logger = slice_str(LOGGER);
     char text[600];
 
+    if (http_param(r, "logger", &logger) && !slice_eq_str(logger, LOGGER)) {
+        (void)snprintf(text, sizeof text, "Invalid logger: %s",
+                       log_quote(logger));
+        http_reply_error(out, 400, text, NULL);
+        return;
+    }
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (level.size == strlen(names[i].name) &&
             strncasecmp((const char *)level.data, names[i].name, level.size) ==
@@ -90,8 +99,8 @@ api_logs(void *ctx, const struct http_request *r, struct http_reply *out)
     struct slice level;
 
     http_reply_type(out, json ? "application/json" : "text/plain");
-    if (http_param(r, "level", &level)) {
-        set_level(level, out);
+    if (!json && http_param(r, "level", &level)) {
+        set_level(r, level, out);
         return;
     }
     l = arena_array(http_arena(r), 1, sizeof *l);

@@ -5,6 +5,7 @@
 
 #include "tsd/api/api.h"
 
+#include "base/log.h"
 #include "base/number.h"
 #include "query/engine.h"
 #include "web/json.h"
@@ -15,13 +16,13 @@
 static void
 redirect(const struct http_request *r, struct http_reply *out)
 {
-    const char *question = strchr(http_url(r), '?');
+    const char *url = http_url(r);
     struct buf *b = http_reply_body(out);
     struct buf where = BUF_INIT;
 
     buf_put_str(&where, "/");
-    if (question != NULL && question[1] != '\0')
-        buf_printf(&where, "#%s", question + 1);
+    if (strlen(url) > strlen("/q?"))
+        buf_printf(&where, "#%s", url + strlen("/q?"));
     http_reply_type(out, "text/html; charset=UTF-8");
     http_reply_header(out, "Location", buf_cstr(&where));
     buf_put_str(b,
@@ -164,6 +165,45 @@ run(const struct api *a, const struct http_request *r, struct query *q,
     return engine_run(a->engine, q, gone, request.out, arena, result, e);
 }
 
+static size_t
+count_params(const struct http_request *r, const char *name)
+{
+    size_t len, n = 0;
+    const struct http_param *params = http_params(r, &len);
+
+    for (size_t i = 0; i < len; i++)
+        n += slice_eq_str(params[i].name, name);
+    return n;
+}
+
+/* What says how to draw is checked, though nothing is drawn: "WxH" with 100
+ * at least, and options for every query, or for none. */
+static enum status
+check_picture(const struct http_request *r, struct error *e)
+{
+    size_t options = count_params(r, "o");
+    size_t queries = count_params(r, "m") + count_params(r, "tsuid");
+    struct slice size;
+    const uint8_t *x;
+    int64_t width, height;
+
+    if (options > 0 && options != queries)
+        return error_set(e, ST_INVALID,
+                         "%zu `o' parameters, but %zu `m' parameters.", options,
+                         queries);
+    if (!http_param(r, "wxh", &size) || size.size == 0)
+        return ST_OK;
+    x = size.size < 7 ? NULL : memchr(size.data + 3, 'x', size.size - 3);
+    if (x == NULL ||
+        !api_parse_int(slice_of(size.data, (size_t)(x - size.data)), &width) ||
+        !api_parse_int(slice_of(x + 1, size.size - (size_t)(x - size.data) - 1),
+                       &height) ||
+        width < 100 || width > INT16_MAX || height < 100 || height > INT16_MAX)
+        return error_set(e, ST_INVALID, "Invalid wxh parameter: %s",
+                         log_quote(size));
+    return ST_OK;
+}
+
 void
 api_q(void *ctx, const struct http_request *r, struct http_reply *out)
 {
@@ -187,7 +227,9 @@ api_q(void *ctx, const struct http_request *r, struct http_reply *out)
                          NULL);
         return;
     }
-    status = run(a, r, &q, &result, &e);
+    status = check_picture(r, &e.message);
+    if (status == ST_OK)
+        status = run(a, r, &q, &result, &e);
     if (status == ST_OK) {
         (void)snprintf(
             age, sizeof age, "max-age=%lld",

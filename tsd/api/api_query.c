@@ -30,13 +30,13 @@ struct work {
     int64_t started_us, ran_us;
 };
 
-static bool may_delete(const struct work *w, bool wants);
 static bool parse(struct work *w);
 static bool run(struct work *w, struct parse_error *e);
 static bool write_answer(struct work *w, struct parse_error *e);
 static unsigned refuse(const struct work *w, const struct parse_error *e);
 
-/* "?method_override=put" means nothing here, and OpenTSDB does not mind. */
+/* "?method_override=put" means nothing here, and OpenTSDB does not mind; nor
+ * does "=delete" where that is not allowed. */
 static bool
 is_overridden(const struct http_request *r)
 {
@@ -86,23 +86,12 @@ api_query(void *ctx, const struct http_request *r, struct http_reply *out)
         http_reply_bad_method(out, r);
         return;
     }
-    if (!may_delete(&w, http_method(r) == HTTP_DELETE))
+    if (!is_overridden(r) &&
+        !api_may_delete(ctx, http_method(r) == HTTP_DELETE, out))
         return;
-    if (parse(&w) && may_delete(&w, w.q.delete_points))
+    if (parse(&w) && api_may_delete(ctx, w.q.delete_points, out))
         serve(&w);
     query_fini(&w.q);
-}
-
-static bool
-may_delete(const struct work *w, bool wants)
-{
-    if (!wants || w->a->allow_delete)
-        return true;
-    counter_add(CNT_QUERY_INVALID, 1);
-    http_reply_error(
-        w->out, 400, "Bad request",
-        "Deleting data is not enabled (tsd.http.query.allow_delete=false)");
-    return false;
 }
 
 static bool
@@ -170,7 +159,7 @@ parse(struct work *w)
     if (!may_pre_aggregate(w))
         return false;
     w->q.arrays = http_has_param(w->r, "arrays");
-    if (http_method(w->r) == HTTP_DELETE)
+    if (http_method(w->r) == HTTP_DELETE && w->a->allow_delete)
         w->q.delete_points = true;
     return true;
 }

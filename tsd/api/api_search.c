@@ -7,7 +7,7 @@
 #include <jansson.h>
 
 #include "base/log.h"
-#include "base/number.h"
+#include "tsd/api/json_read.h"
 #include "web/json.h"
 
 #define LIMIT_DEFAULT 25
@@ -24,12 +24,12 @@ struct lookup {
     const struct api *a;
     const struct http_request *r;
     struct arena *arena;
-    bool has_metric, has_tags; /* else null in JSON */
-    struct slice metric;
+    bool has_metric, has_tags;  /* else null in JSON */
+    struct slice metric, query; /* the query is only shown */
     uint64_t metric_id;
     struct pair *pairs;
     size_t pairs_len;
-    int64_t limit;
+    int64_t limit, start_index;
     /* results */
     struct slice *tsuids;
     size_t tsuids_len, tsuids_cap;
@@ -193,73 +193,109 @@ read_params(struct lookup *l, struct http_reply *out)
     return true;
 }
 
-static struct slice
-copy_member(struct lookup *l, const struct json_t *object, const char *name)
+static enum status
+read_member(struct lookup *l, const struct json_t *object, const char *name,
+            struct slice *out, struct error *e)
 {
-    char number[NUMBER_TEXT_MAX], *copy;
-    struct slice text;
+    bool seen;
 
-    if (!api_json_text(object, name, number, &text))
-        return (struct slice){ NULL, 0 };
-    copy = arena_strdup(l->arena, text);
-    return slice_of(copy, copy == NULL ? 0 : text.size);
+    return json_read_text(object, name, l->arena, out, &seen, e);
 }
 
-static bool
-read_tags(struct lookup *l, const struct json_t *tags)
+static enum status
+read_pair(struct lookup *l, json_t *tag, struct error *e)
 {
+    struct pair *p = &l->pairs[l->pairs_len++];
+    enum status st = ST_OK;
+    const char *name;
+    json_t *ignored;
+
+    *p = (struct pair){ 0 };
+    if (!json_is_object(tag))
+        return error_set(e, ST_INVALID, "a tag is {\"key\":..,\"value\":..}");
+    json_object_foreach(tag, name, ignored)
+    {
+        if (strcmp(name, "key") != 0 && strcmp(name, "value") != 0)
+            return error_set(e, ST_INVALID, "a tag has a member too many: %s",
+                             log_quote(slice_str(name)));
+    }
+    st = read_member(l, tag, "key", &p->key, e);
+    return st == ST_OK ? read_member(l, tag, "value", &p->value, e) : st;
+}
+
+static enum status
+read_tags(struct lookup *l, const struct json_t *tags, struct error *e)
+{
+    enum status st = ST_OK;
+
     if (tags == NULL || json_is_null(tags))
-        return true;
+        return ST_OK;
     if (!json_is_array(tags))
-        return false;
+        return error_set(e, ST_INVALID,
+                         "'tags' must be an array of "
+                         "{\"key\":..,\"value\":..}");
     l->has_tags = true;
     l->pairs =
         arena_array(l->arena, json_array_size(tags) + 1, sizeof *l->pairs);
-    l->no_memory = l->pairs == NULL;
-    for (size_t i = 0; l->pairs != NULL && i < json_array_size(tags); i++) {
-        const json_t *tag = json_array_get(tags, i);
-
-        if (!json_is_object(tag))
-            return false;
-        l->pairs[l->pairs_len].key = copy_member(l, tag, "key");
-        l->pairs[l->pairs_len++].value = copy_member(l, tag, "value");
-    }
-    return true;
+    if (l->pairs == NULL)
+        return error_set(e, ST_LIMIT, "too many tags");
+    for (size_t i = 0; i < json_array_size(tags) && st == ST_OK; i++)
+        st = read_pair(l, json_array_get(tags, i), e);
+    return st;
 }
 
-static bool
-read_limit(struct lookup *l, const struct json_t *body)
+/* An int; null is 0, as in Java. */
+static enum status
+read_int(const struct json_t *body, const char *name, int64_t *out,
+         struct error *e)
 {
-    char number[NUMBER_TEXT_MAX];
-    struct slice text;
+    enum status st = json_read_whole(body, name, out, e);
 
-    return !api_json_text(body, "limit", number, &text) ||
-           api_parse_int(text, &l->limit);
+    if (json_is_null(json_object_get(body, name)))
+        *out = 0;
+    if (st == ST_OK && (*out < INT32_MIN || *out > INT32_MAX))
+        st = error_set(e, ST_INVALID, "'%s' does not fit into 32 bits", name);
+    return st;
+}
+
+static enum status
+read_members(struct lookup *l, const struct json_t *body, struct error *e)
+{
+    bool use_meta;
+    enum status st;
+
+    if (!json_is_object(body))
+        return error_set(e, ST_INVALID, "an object is wanted");
+    l->has_metric = !json_is_null(json_object_get(body, "metric"));
+    l->metric = slice_str("*");
+    st = read_member(l, body, "metric", &l->metric, e);
+    if (st == ST_OK)
+        st = read_tags(l, json_object_get(body, "tags"), e);
+    if (st == ST_OK)
+        st = read_int(body, "limit", &l->limit, e);
+    if (st == ST_OK)
+        st = read_int(body, "startIndex", &l->start_index, e);
+    if (st == ST_OK)
+        st = read_member(l, body, "query", &l->query, e);
+    return st == ST_OK ? json_read_bool(body, "useMeta", &use_meta, e) : st;
 }
 
 static bool
 read_body(struct lookup *l, struct http_reply *out)
 {
     struct json_t *body = api_parse_body(l->r, out);
-    const json_t *metric;
-    const char *fault = NULL;
+    struct error e;
+    enum status st;
 
     if (body == NULL)
         return false;
-    metric = json_object_get(body, "metric");
-    l->has_metric = !json_is_null(metric);
-    l->metric =
-        metric == NULL ? slice_str("*") : copy_member(l, body, "metric");
-    if (!json_is_object(body))
-        fault = "an object is wanted";
-    else if (!read_tags(l, json_object_get(body, "tags")))
-        fault = "'tags' must be an array of {\"key\":..,\"value\":..}";
-    else if (!read_limit(l, body))
-        fault = "'limit' must be a whole number";
+    st = read_members(l, body, &e);
     json_decref(body);
-    if (fault != NULL)
-        http_reply_error(out, 400, "Unable to parse the given JSON", fault);
-    return fault == NULL;
+    if (st == ST_INVALID)
+        http_reply_error(out, 400, "Unable to parse the given JSON", e.text);
+    else if (st != ST_OK)
+        http_reply_failure(out, &e);
+    return st == ST_OK;
 }
 
 /* -- names to ids ---------------------------------------------------------- */
@@ -435,6 +471,10 @@ static void
 write_question(const struct lookup *l, struct buf *b)
 {
     buf_put_str(b, "{\"type\":\"LOOKUP\"");
+    if (l->query.data != NULL) {
+        buf_put_str(b, ",\"query\":");
+        json_put_string(b, l->query);
+    }
     if (l->has_metric) {
         buf_put_str(b, ",\"metric\":");
         json_put_string(b, l->metric);
@@ -468,7 +508,8 @@ write_answer(struct lookup *l, int64_t started_us, struct buf *b,
             buf_put_u8(b, ',');
         st = write_series(l, l->tsuids[i], &name, b, e);
     }
-    buf_printf(b, "],\"startIndex\":0,\"totalResults\":%zu}", l->tsuids_len);
+    buf_printf(b, "],\"startIndex\":%lld,\"totalResults\":%zu}",
+               (long long)l->start_index, l->tsuids_len);
     buf_fini(&name);
     if (st == ST_NOT_FOUND)
         st = error_set(e, ST_CORRUPT, "a series has an id without a name");

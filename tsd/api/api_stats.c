@@ -96,20 +96,20 @@ void
 api_stats(void *ctx, const struct http_request *r, struct http_reply *out)
 {
     const struct api *a = ctx;
-    const char *path = http_path(r);
+    struct slice what = api_sub_path(r);
     struct buf *b = http_reply_body(out);
     bool json = http_has_param(r, "json");
 
     if (!http_is_api(r)) {
         http_reply_type(out, json ? "application/json" : "text/plain");
         write_page(a, json, b);
-    } else if (strcmp(path, "/api/stats/query") == 0) {
+    } else if (slice_eq_str(what, "query")) {
         queries_write(a->queries, b);
-    } else if (strcmp(path, "/api/stats/jvm") == 0) {
+    } else if (slice_eq_str(what, "jvm")) {
         stats_write_process(a, b);
-    } else if (strcmp(path, "/api/stats/threads") == 0) {
+    } else if (slice_eq_str(what, "threads")) {
         stats_write_threads(b);
-    } else if (strcmp(path, "/api/stats/region_clients") == 0) {
+    } else if (slice_eq_str(what, "region_clients")) {
         buf_put_str(b, "[]");
     } else {
         write_points(a, b);

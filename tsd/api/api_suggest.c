@@ -71,6 +71,20 @@ answer(const struct api *a, const struct question *ask, struct http_reply *out)
     buf_put_u8(w.b, ']');
 }
 
+static bool
+is_flat(json_t *body)
+{
+    const char *name;
+    json_t *value;
+
+    json_object_foreach(body, name, value)
+    {
+        if (json_is_object(value) || json_is_array(value))
+            return false;
+    }
+    return json_is_object(body);
+}
+
 static void
 answer_post(const struct api *a, const struct http_request *r,
             struct http_reply *out)
@@ -81,9 +95,9 @@ answer_post(const struct api *a, const struct http_request *r,
 
     if (body == NULL)
         return;
-    if (!json_is_object(body)) {
+    if (!is_flat(body)) {
         http_reply_error(out, 400, "Unable to parse the given JSON",
-                         "an object is wanted");
+                         "an object of texts is wanted");
     } else if (!api_json_text(body, "type", type, &ask.type) ||
                ask.type.size == 0) {
         http_reply_error(out, 400, "Missing 'type' parameter", NULL);

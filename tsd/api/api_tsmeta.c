@@ -370,8 +370,6 @@ put_by_name(struct work *w, struct meta_request *n)
                          e.text);
         return;
     }
-    if (st == ST_OK && named.len == 0)
-        st = error_set(&e, ST_INVALID, "a series has one tag at least");
     if (st != ST_OK) {
         refuse_twice(w, &e);
         return;
@@ -383,7 +381,7 @@ put_by_name(struct work *w, struct meta_request *n)
     else if (st != ST_NOT_FOUND)
         http_reply_failure(w->out, &e);
     else if (http_param(w->r, "create", &wanted) &&
-             slice_eq_str(wanted, "true"))
+             slice_eq_str(wanted, "true") && named.len > 0)
         create(w, tsuid, &n->meta);
     else
         http_reply_error(w->out, 400,

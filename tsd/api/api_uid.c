@@ -4,10 +4,12 @@
 #include "tsd/api/api.h"
 
 #include <jansson.h>
-#include <stdlib.h>
+#include <strings.h>
 
-#include "base/obj.h"
+#include "base/number.h"
+#include "tsd/api/json_read.h"
 #include "tsd/put/put.h"
+#include "tsd/put/put_tags.h"
 #include "web/json.h"
 
 static const char *const kinds[] = { "metric", "tagk", "tagv" };
@@ -28,20 +30,24 @@ put_member(struct buf *b, struct slice name)
     buf_put_u8(b, ':');
 }
 
+/* "metric", "tagk" or "tagv", in any case. */
+static bool
+read_kind(const char *text, enum uid_kind *out)
+{
+    return strcasecmp(text, "metrics") != 0 && uid_kind_parse(text, out);
+}
+
 /* False when the store failed, and nothing more should be tried. */
 static bool
-assign_one(struct work *w, struct slice kind, struct slice name,
-           struct error *e)
+assign_one(struct work *w, const char *kind, struct slice name, struct error *e)
 {
-    char text[UID_KINDS * 8];
-    enum uid_kind k;
+    enum uid_kind k = UID_METRIC;
     uint64_t id;
-    enum status st;
+    enum status st = uid_validate_name(w->a->uids, kind, name, e);
 
-    (void)snprintf(text, sizeof text, "%.*s", SLICE_ARG(kind));
-    if (!uid_kind_parse(text, &k))
+    if (st == ST_OK && !read_kind(kind, &k))
         st = error_set(e, ST_INVALID, "Unknown type name");
-    else
+    if (st == ST_OK)
         st = uid_assign(w->a->uids, k, name, &id, e);
     if (st == ST_OK) {
         put_member(&w->results, name);
@@ -86,12 +92,19 @@ assign_list(struct work *w, const char *kind, struct slice list,
         const uint8_t *comma = memchr(list.data + at, ',', list.size - at);
         size_t end = comma == NULL ? list.size : (size_t)(comma - list.data);
 
-        if (!assign_one(w, slice_str(kind), slice_of(list.data + at, end - at),
-                        e))
+        if (!assign_one(w, kind, slice_of(list.data + at, end - at), e))
             return false;
         at = end + 1;
     }
     return true;
+}
+
+static bool
+is_empty_list(struct slice list)
+{
+    while (list.size > 0 && list.data[list.size - 1] == ',')
+        list.size--;
+    return list.size == 0;
 }
 
 static bool
@@ -101,7 +114,7 @@ assign_params(struct work *w, const struct http_request *r,
     for (size_t i = 0; i < KINDS_LEN; i++) {
         struct slice list;
 
-        if (!http_param(r, kinds[i], &list) || list.size == 0)
+        if (!http_param(r, kinds[i], &list) || is_empty_list(list))
             continue;
         if (!assign_list(w, kinds[i], list, e))
             return false;
@@ -113,6 +126,8 @@ assign_params(struct work *w, const struct http_request *r,
 static bool
 are_lists_of_names(struct json_t *body)
 {
+    char number[NUMBER_TEXT_MAX];
+    struct slice name;
     const char *kind;
     json_t *list;
 
@@ -121,7 +136,7 @@ are_lists_of_names(struct json_t *body)
         if (!json_is_array(list))
             return false;
         for (size_t i = 0; i < json_array_size(list); i++)
-            if (!json_is_string(json_array_get(list, i)))
+            if (!api_json_value_text(json_array_get(list, i), number, &name))
                 return false;
     }
     return json_is_object(body);
@@ -131,20 +146,17 @@ static bool
 assign_body(struct work *w, struct json_t *body, struct http_reply *out,
             struct error *e)
 {
+    char number[NUMBER_TEXT_MAX];
+    struct slice name;
     const char *kind;
     json_t *list;
 
     json_object_foreach(body, kind, list)
     {
-        for (size_t i = 0; i < json_array_size(list); i++) {
-            const json_t *name = json_array_get(list, i);
-
-            if (!assign_one(
-                    w, slice_str(kind),
-                    slice_of(json_string_value(name), json_string_length(name)),
-                    e))
+        for (size_t i = 0; i < json_array_size(list); i++)
+            if (!api_json_value_text(json_array_get(list, i), number, &name) ||
+                !assign_one(w, kind, name, e))
                 return false;
-        }
         end_kind(w, slice_str(kind), out);
     }
     return true;
@@ -186,38 +198,88 @@ assign(const struct api *a, const struct http_request *r,
 
 /* -- renaming -------------------------------------------------------------- */
 
+/* What is missing has no bytes, not even none of them. */
 struct renaming {
-    struct slice kind, old_name, new_name;
+    const char *kind;
+    struct slice old_name, new_name;
 };
 
-static struct slice
-read_member(const struct http_request *r, const struct json_t *body,
-            const char *name)
+/* OpenTSDB walks through a HashMap, and of several kinds the last one counts:
+ * this is their order in that of its parameters. */
+static void
+read_params(const struct http_request *r, struct renaming *n)
 {
-    struct slice s = { NULL, 0 };
-    const json_t *v = json_object_get(body, name);
+    static const char *const order[] = { "metric", "tagv", "tagk" };
+    struct slice s;
 
-    if (body == NULL)
-        (void)http_param(r, name, &s);
-    else if (json_is_string(v))
-        s = slice_of(json_string_value(v), json_string_length(v));
-    return s;
+    for (size_t i = 0; i < KINDS_LEN; i++)
+        if (http_param(r, order[i], &s) && s.size > 0) {
+            n->kind = order[i];
+            n->old_name = s;
+        }
+    if (http_param(r, "name", &s) && s.size > 0)
+        n->new_name = s;
+}
+
+/* All members of the body but "name" are kinds. */
+static enum status
+read_members(const struct http_request *r, json_t *body, struct renaming *n,
+             struct error *e)
+{
+    struct put_tags members = { .len = 0 };
+    uint8_t order[PUT_TAGS_MAX];
+    const char *key;
+    json_t *value;
+
+    if (!json_is_object(body))
+        return error_set(e, ST_INVALID, "an object is wanted");
+    json_object_foreach(body, key, value)
+    {
+        struct slice text = { NULL, 0 };
+        bool seen;
+        enum status st =
+            json_read_text(body, key, http_arena(r), &text, &seen, e);
+
+        if (st != ST_OK)
+            return st;
+        put_tags_add(&members, slice_str(key), text, !seen);
+    }
+    put_tags_order(&members, order);
+    for (size_t i = 0; i < members.len; i++) {
+        const struct put_tag *m = &members.tags[order[i]];
+
+        if (slice_eq_str(m->key, "name")) {
+            n->new_name = m->value;
+        } else {
+            n->kind = (const char *)m->key.data;
+            n->old_name = m->value;
+        }
+    }
+    return ST_OK;
+}
+
+static enum status
+rename_one(const struct api *a, const struct renaming *n, struct error *e)
+{
+    enum uid_kind kind = UID_METRIC;
+    enum status st = uid_validate_name(a->uids, n->kind, n->new_name, e);
+
+    if (st == ST_OK && !read_kind(n->kind, &kind))
+        st = error_set(e, ST_INVALID, "Unknown type name");
+    if (st == ST_OK && n->old_name.size == 0)
+        st = error_set(e, ST_NOT_FOUND, "Name(\"\") does not exist");
+    if (st == ST_OK)
+        st = uid_rename(a->uids, kind, n->old_name, n->new_name, e);
+    return st;
 }
 
 static void
 rename_it(const struct api *a, const struct renaming *n, struct http_reply *out)
 {
     struct buf *b = http_reply_body(out);
-    char text[UID_KINDS * 8];
-    enum uid_kind kind = UID_METRIC;
     struct error e;
-    enum status st;
+    enum status st = rename_one(a, n, &e);
 
-    (void)snprintf(text, sizeof text, "%.*s", SLICE_ARG(n->kind));
-    INSIST(uid_kind_parse(text, &kind));
-    st = uid_validate_name(a->uids, text, n->new_name, &e);
-    if (st == ST_OK)
-        st = uid_rename(a->uids, kind, n->old_name, n->new_name, &e);
     if (st == ST_OK) {
         put_path_drop_cache(a->put);
         buf_put_str(b, "{\"result\":\"true\"}");
@@ -239,22 +301,22 @@ rename_names(const struct api *a, const struct http_request *r,
 {
     struct json_t *body = NULL;
     struct renaming n = { 0 };
+    struct error e;
+    enum status st = ST_OK;
 
     if (http_method(r) == HTTP_POST) {
         body = api_parse_body(r, out);
         if (body == NULL)
             return;
+        st = read_members(r, body, &n, &e);
+    } else {
+        read_params(r, &n);
     }
-    for (size_t i = 0; i < KINDS_LEN; i++) {
-        struct slice old = read_member(r, body, kinds[i]);
-
-        if (old.size > 0) {
-            n.kind = slice_str(kinds[i]);
-            n.old_name = old;
-        }
-    }
-    n.new_name = read_member(r, body, "name");
-    if (n.kind.size == 0 || n.new_name.size == 0)
+    if (st == ST_INVALID)
+        http_reply_error(out, 400, "Unable to parse the given JSON", e.text);
+    else if (st != ST_OK)
+        http_reply_failure(out, &e);
+    else if (n.old_name.data == NULL || n.new_name.data == NULL)
         http_reply_error(out, 400, "Missing necessary values to rename UID",
                          NULL);
     else
@@ -265,19 +327,14 @@ rename_names(const struct api *a, const struct http_request *r,
 void
 api_uid(void *ctx, const struct http_request *r, struct http_reply *out)
 {
-    const char *what = http_path(r) + strlen("/api/uid");
-    enum http_method method = http_method(r);
-    bool simple = method == HTTP_GET || method == HTTP_POST;
+    struct slice what = api_sub_path(r);
 
-    if (strcmp(what, "/assign") == 0 || strcmp(what, "/rename") == 0) {
-        if (!simple)
-            http_reply_bad_method(out, r);
-        else if (what[1] == 'a')
-            assign(ctx, r, out);
-        else
-            rename_names(ctx, r, out);
-        return;
-    }
-    http_reply_error(out, 501,
-                     "Other UID endpoints have not been implemented yet", NULL);
+    if (slice_eq_str(what, "assign"))
+        assign(ctx, r, out);
+    else if (slice_eq_str(what, "rename"))
+        rename_names(ctx, r, out);
+    else
+        http_reply_error(out, 501,
+                         "Other UID endpoints have not been implemented yet",
+                         NULL);
 }

@@ -25,25 +25,37 @@ refuse(const struct work *w, const struct error *e)
 
 /* Both texts are there. */
 static enum status
-read_whose(const struct work *w, const struct meta_request *n,
-           struct meta_of *out, struct error *e)
+parse_whose(const struct work *w, const struct meta_request *n,
+            struct meta_of *out, struct error *e)
 {
     enum uid_kind kind = UID_METRIC;
-    unsigned width;
     enum status st = meta_read_type(n->type_text, &kind, e);
 
     if (st == ST_OK)
         st = meta_read_id(n->id_text, http_arena(w->r), &out->id, e);
-    if (st != ST_OK)
-        return st;
     out->kind = (enum meta_kind)kind;
-    width = uid_width(w->a->uids, kind);
-    return out->id.size == width
-               ? ST_OK
-               : error_set(e, ST_INVALID,
-                           "Wrong id.length = %zu which is != %u required for "
-                           "'%s'",
-                           out->id.size, width, uid_kind_name(kind));
+    return st;
+}
+
+static unsigned
+width_of(const struct work *w, const struct meta_of *of)
+{
+    return uid_width(w->a->uids, (enum uid_kind)of->kind);
+}
+
+static enum status
+read_whose(const struct work *w, const struct meta_request *n,
+           struct meta_of *out, struct error *e)
+{
+    enum status st = parse_whose(w, n, out, e);
+
+    if (st == ST_OK && out->id.size != width_of(w, out))
+        st = error_set(e, ST_INVALID,
+                       "Wrong id.length = %zu which is != %u required for "
+                       "'%s'",
+                       out->id.size, width_of(w, out),
+                       uid_kind_name((enum uid_kind)out->kind));
+    return st;
 }
 
 static enum status
@@ -108,9 +120,10 @@ static void delete (const struct work *w)
         return;
     if (missing(&n) != NULL)
         http_reply_error(w->out, 400, message, missing(&n));
-    else if (read_whose(w, &n, &of, &e) != ST_OK)
+    else if (parse_whose(w, &n, &of, &e) != ST_OK)
         http_reply_error(w->out, 400, message, e.text);
-    else if (meta_delete(w->a->metas, of, &e) != ST_OK)
+    else if (of.id.size == width_of(w, &of) && /* else nobody has it */
+             meta_delete(w->a->metas, of, &e) != ST_OK)
         http_reply_failure(w->out, &e);
     else
         http_reply_empty(w->out, 204);

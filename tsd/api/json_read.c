@@ -50,6 +50,27 @@ json_read_whole(const struct json_t *json, const char *name, int64_t *out,
     return error_set(e, ST_INVALID, "'%s' must be a whole number", name);
 }
 
+enum status
+json_read_bool(const struct json_t *json, const char *name, bool *out,
+               struct error *e)
+{
+    static const char *const names[] = { "",     "false", "False", "FALSE",
+                                         "true", "True",  "TRUE" };
+    const json_t *v = json_object_get(json, name);
+
+    if (v == NULL)
+        return ST_OK;
+    *out = json_is_true(v) || json_integer_value(v) != 0;
+    if (json_is_null(v) || json_is_boolean(v) || json_is_integer(v))
+        return ST_OK;
+    for (size_t i = 0; json_is_string(v) && i < 7; i++)
+        if (strcmp(json_string_value(v), names[i]) == 0) {
+            *out = i >= 4;
+            return ST_OK;
+        }
+    return error_set(e, ST_INVALID, "'%s' must be true or false", name);
+}
+
 bool
 read_java_double(struct slice s, double *out)
 {

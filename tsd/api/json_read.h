@@ -21,6 +21,11 @@ MUST_CHECK enum status json_read_whole(const struct json_t *json,
                                        const char *name, int64_t *out,
                                        struct error *e);
 
+/* A truth: true, "true", or a number that is not 0; null is false. */
+MUST_CHECK enum status json_read_bool(const struct json_t *json,
+                                      const char *name, bool *out,
+                                      struct error *e);
+
 /* A number, "NaN", "Infinity" or "-Infinity". */
 MUST_CHECK enum status json_read_double(const struct json_t *json,
                                         const char *name, double *out,

@@ -26,15 +26,13 @@ void
 api_tree(void *ctx, const struct http_request *r, struct http_reply *out)
 {
     const struct work w = { ctx, r, out, http_arena(r), http_method(r) };
-    const char *what = http_path(r) + strlen("/api/tree");
+    struct slice what = api_sub_path(r);
 
-    while (*what == '/')
-        what++;
-    if (*what == 0)
+    if (what.size == 0)
         serve_tree(&w);
-    else if (strcmp(what, "rule") == 0)
+    else if (slice_eq_str(what, "rule"))
         serve_rule(&w);
-    else if (strcmp(what, "rules") == 0)
+    else if (slice_eq_str(what, "rules"))
         serve_rules(&w);
     else if (!api_tree_view(ctx, what, r, out))
         http_reply_error(out, 404, "This endpoint is not supported", NULL);
@@ -453,10 +451,20 @@ read_rules(const struct work *w, struct tree_rule **rules, size_t *len)
     return *len > 0;
 }
 
+/* OpenTSDB fails, too, when there is none to delete. */
+static enum status
+delete_rules(const struct work *w, const struct tree *tree, struct error *e)
+{
+    if (tree->rules_len == 0)
+        return error_set(e, ST_INVALID, "Tree %lld has no rules to delete",
+                         (long long)tree->id);
+    return tree_rules_delete(w->a->trees, tree->id, e);
+}
+
 /* One after the other, as OpenTSDB does: those before one that fails stay. */
 static void
-put_rules(const struct work *w, int64_t tree, struct tree_rule *rules,
-          size_t len)
+put_rules(const struct work *w, const struct tree *tree,
+          struct tree_rule *rules, size_t len)
 {
     bool overwrite = w->method == HTTP_PUT, changed;
     struct arena *scratch = arena_new(SCRATCH_BYTES);
@@ -464,7 +472,7 @@ put_rules(const struct work *w, int64_t tree, struct tree_rule *rules,
     enum status st = ST_OK;
 
     if (overwrite)
-        st = tree_rules_delete(w->a->trees, tree, &e);
+        st = delete_rules(w, tree, &e);
     for (size_t i = 0; i < len && st == ST_OK; i++) {
         arena_reset(scratch);
         st = tree_rule_put(w->a->trees, &rules[i], overwrite, scratch, &changed,
@@ -500,10 +508,10 @@ serve_rules(const struct work *w)
     else if (is_write(w) && len == 0)
         http_reply_error(w->out, 400, "Missing tree rules", NULL);
     else if (is_write(w))
-        put_rules(w, id, rules, len);
+        put_rules(w, &tree, rules, len);
     else if (w->method != HTTP_DELETE)
         api_tree_refuse_method(w->out);
-    else if (tree_rules_delete(w->a->trees, id, &e) != ST_OK)
+    else if (delete_rules(w, &tree, &e) != ST_OK)
         refuse(w, &e);
     else
         http_reply_empty(w->out, 204);

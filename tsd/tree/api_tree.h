@@ -11,7 +11,7 @@
 #include "uid/tree.h"
 
 /* Serves what comes behind "/api/tree/"; false when it does not know it. */
-bool api_tree_view(const struct api *a, const char *what,
+bool api_tree_view(const struct api *a, struct slice what,
                    const struct http_request *r, struct http_reply *out);
 
 /* "treeid"; 0 without.  False: it replied. */

@@ -26,18 +26,18 @@ static void serve_test(const struct work *w);
 static void serve_collisions(const struct work *w, bool unmatched);
 
 bool
-api_tree_view(const struct api *a, const char *what,
+api_tree_view(const struct api *a, struct slice what,
               const struct http_request *r, struct http_reply *out)
 {
     const struct work w = { a, r, out, http_arena(r) };
 
-    if (strcmp(what, "branch") == 0)
+    if (slice_eq_str(what, "branch"))
         serve_branch(&w);
-    else if (strcmp(what, "test") == 0)
+    else if (slice_eq_str(what, "test"))
         serve_test(&w);
-    else if (strcmp(what, "collisions") == 0)
+    else if (slice_eq_str(what, "collisions"))
         serve_collisions(&w, false);
-    else if (strcmp(what, "notmatched") == 0)
+    else if (slice_eq_str(what, "notmatched"))
         serve_collisions(&w, true);
     else
         return false;
@@ -319,6 +319,7 @@ read_tsuids_body(const struct work *w, struct tsuids *t)
 {
     struct json_t *body = api_parse_body(w->r, w->out);
     const json_t *id = json_object_get(body, "treeId");
+    const char *details = NULL;
     struct error e;
     enum status st;
 
@@ -329,10 +330,14 @@ read_tsuids_body(const struct work *w, struct tsuids *t)
         st = error_set(&e, ST_INVALID, "Unable to parse the given JSON");
     else if (!json_is_integer(id))
         st = error_set(&e, ST_INVALID, "Missing or invalid Tree ID");
-    else
+    else {
         st = read_tsuid_list(w, json_object_get(body, "tsuids"), t, &e);
+        details = "'tsuids' must be an array of texts";
+    }
     json_decref(body);
-    if (st != ST_OK)
+    if (st == ST_INVALID)
+        http_reply_error(w->out, 400, e.text, details);
+    else if (st != ST_OK)
         http_reply_failure(w->out, &e);
     return st == ST_OK;
 }
