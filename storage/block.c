@@ -170,12 +170,14 @@ block_header_put(const struct block_header *h, struct buf *out)
 
 /* -- reading -------------------------------------------------------------- */
 
-/* Checks the CRC and takes it off. */
+/* Zeros in front are no part of it.  Checks the CRC and takes it off. */
 static enum status
 open_block(struct slice *block, uint32_t base, struct error *e)
 {
     struct cursor c;
 
+    while (block->size > 0 && block->data[0] == 0)
+        *block = slice_of(block->data + 1, block->size - 1);
     if (block->size < 4 + 6)
         return error_set(e, ST_CORRUPT, "block of %zu bytes", block->size);
     block->size -= 4;

@@ -4,6 +4,8 @@
  * CRC-32C.  Integers stay 64-bit integers, doubles keep their bits, seconds
  * and milliseconds may mix.
  *
+ * Zeros in front of a block are no part of it, and harmless to all who read it.
+ *
  * Threads: any; these are functions of their arguments.
  * Fails:   ST_CORRUPT on any bytes that block_encode() does not write; never
  *          reads out of bounds, never allocates more than the count allows.

@@ -406,6 +406,7 @@ journal_counts(struct journal *j)
     c.segments = j->segment - j->first + 1;
     for (uint64_t i = 0; i < c.segments; i++)
         c.bytes += j->sizes[i];
+    c.current = j->sizes[c.segments - 1];
     lock_drop(&j->lock);
     return c;
 }

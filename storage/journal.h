@@ -87,6 +87,7 @@ struct journal_counts {
     uint64_t syncs;
     uint64_t segments; /* files now */
     uint64_t bytes;    /* in those files now */
+    uint64_t current;  /* of these, in the newest one */
 };
 struct journal_counts journal_counts(struct journal *j);
 

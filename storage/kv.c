@@ -134,6 +134,14 @@ kv_sync(struct kv *kv, struct error *e)
     return kv->engine->sync(kv, e);
 }
 
+void
+kv_settle(struct kv *kv, size_t least)
+{
+    OBJ_CHECK(kv, KV_MAGIC);
+    if (kv->engine->settle != NULL)
+        kv->engine->settle(kv, least);
+}
+
 enum status
 kv_delete_range(struct kv *kv, struct slice from, struct slice to,
                 struct error *e)

@@ -79,6 +79,11 @@ MUST_CHECK enum status kv_write(struct kv *kv, const struct kv_batch *b,
  * file the engine has already left behind. */
 MUST_CHECK enum status kv_sync(struct kv *kv, struct error *e);
 
+/* Moves what was written from the engine's log, where it is at its largest, to
+ * where it stays, if there are 'least' bytes of it: before closing, or when
+ * there will be a rest.  Nothing is lost if that fails. */
+void kv_settle(struct kv *kv, size_t least);
+
 /* Deletes all keys in ['from', 'to'), in pieces: not atomic. */
 MUST_CHECK enum status kv_delete_range(struct kv *kv, struct slice from,
                                        struct slice to, struct error *e);

@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <leveldb/c.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,6 +37,7 @@ struct level {
     leveldb_filterpolicy_t *bloom;
     leveldb_readoptions_t *read;
     leveldb_writeoptions_t *write, *write_sync;
+    _Atomic size_t unsettled; /* bytes in the log, or a little more */
     struct lock lock;
     struct error fault GUARDED_BY(lock);   /* the first failed write */
     uint64_t settled_log GUARDED_BY(lock); /* logs before it are on the disk */
@@ -284,16 +286,22 @@ level_get(struct kv *kv, struct slice key, struct buf *out, struct error *e)
     return ST_OK;
 }
 
+struct copy {
+    leveldb_writebatch_t *to;
+    size_t bytes;
+};
+
 static void
 copy_op(void *ctx, struct slice key, const struct slice *value)
 {
-    leveldb_writebatch_t *b = ctx;
+    struct copy *c = ctx;
 
     if (value == NULL)
-        leveldb_writebatch_delete(b, (const char *)key.data, key.size);
+        leveldb_writebatch_delete(c->to, (const char *)key.data, key.size);
     else
-        leveldb_writebatch_put(b, (const char *)key.data, key.size,
+        leveldb_writebatch_put(c->to, (const char *)key.data, key.size,
                                (const char *)value->data, value->size);
+    c->bytes += key.size + (value == NULL ? 0 : value->size);
 }
 
 /* 'b' NULL: an empty batch. */
@@ -302,17 +310,18 @@ write_batch(struct level *l, const struct kv_batch *b, bool sync,
             bool settle_always, struct error *e)
 {
     struct error why = { 0 };
-    leveldb_writebatch_t *w;
+    struct copy copy = { 0 };
     char *err = NULL;
     enum status st = fault_of(l, e);
 
     if (st != ST_OK)
         return st;
-    w = leveldb_writebatch_create();
+    copy.to = leveldb_writebatch_create();
     if (b != NULL)
-        kv_batch_each(b, copy_op, w);
-    leveldb_write(l->db, sync ? l->write_sync : l->write, w, &err);
-    leveldb_writebatch_destroy(w);
+        kv_batch_each(b, copy_op, &copy);
+    atomic_fetch_add(&l->unsettled, copy.bytes);
+    leveldb_write(l->db, sync ? l->write_sync : l->write, copy.to, &err);
+    leveldb_writebatch_destroy(copy.to);
     if (err != NULL)
         st = take_error(err, l->dir, &why);
     else if (sync)
@@ -330,6 +339,21 @@ static enum status
 level_sync(struct kv *kv, struct error *e)
 {
     return write_batch(level_of(kv), NULL, true, true, e);
+}
+
+/* Its log becomes a table; asked to compact where there are no keys, it does
+ * nothing else.  An empty log would be exchanged for another one. */
+static void
+level_settle(struct kv *kv, size_t least)
+{
+    struct level *l = level_of(kv);
+    static const char behind[] = "\xff\xff";
+
+    if (atomic_load(&l->unsettled) < (least == 0 ? 1 : least) ||
+        fault_of(l, NULL) != ST_OK)
+        return;
+    atomic_store(&l->unsettled, 0);
+    leveldb_compact_range(l->db, behind, 2, behind, 2);
 }
 
 static struct kv_snapshot *
@@ -545,6 +569,7 @@ static const struct kv_engine level_engine = {
     .get = level_get,
     .write = level_write,
     .sync = level_sync,
+    .settle = level_settle,
     .snapshot_take = level_snapshot_take,
     .snapshot_release = level_snapshot_release,
     .iter_open = level_iter_open,
@@ -570,6 +595,7 @@ level_new(const struct kv_options *o, bool create)
     leveldb_options_set_error_if_exists(l->options, create);
     leveldb_options_set_compression(l->options, leveldb_snappy_compression);
     leveldb_options_set_block_size(l->options, 16 << 10);
+    leveldb_options_set_block_restart_interval(l->options, 64);
     leveldb_options_set_filter_policy(l->options, l->bloom);
     leveldb_options_set_cache(l->options, l->cache);
     leveldb_options_set_write_buffer_size(

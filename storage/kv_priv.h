@@ -23,6 +23,7 @@ struct kv_engine {
     enum status (*write)(struct kv *kv, const struct kv_batch *b, bool sync,
                          struct error *e);
     enum status (*sync)(struct kv *kv, struct error *e);
+    void (*settle)(struct kv *kv, size_t least); /* or NULL */
     struct kv_snapshot *(*snapshot_take)(struct kv *kv);
     void (*snapshot_release)(struct kv *kv, struct kv_snapshot *s);
     struct kv_iter *(*iter_open)(struct kv *kv, struct kv_snapshot *s);

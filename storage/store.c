@@ -90,6 +90,11 @@ open_format(struct store *s, struct format *f, struct error *e)
         log_info("store", "making a new store in %s", s->dir);
         format_new(f, &s->options.shape);
         status = format_write(s->dir, f, e);
+    } else if (status == ST_OK && f->version < FORMAT_VERSION) {
+        log_info("store", "%s is of format %u, and becomes one of format %u",
+                 s->dir, f->version, (unsigned)FORMAT_VERSION);
+        f->version = FORMAT_VERSION;
+        status = format_write(s->dir, f, e);
     }
     if (status == ST_OK)
         s->shape = f->shape;
@@ -219,6 +224,7 @@ store_close(struct store **sp, struct error *e)
     OBJ_CHECK(s, STORE_MAGIC);
     store_sealer_stop(s);
     status = store_seal(s, e);
+    kv_settle(s->kv, 0);
     if (s->journal != NULL) {
         struct error close_error;
         enum status closed = journal_close(&s->journal, &close_error);

@@ -22,7 +22,8 @@ struct store {
     struct journal *journal; /* NULL: in memory */
     struct head head;
     struct lock seal_lock;
-    uint64_t trimmed GUARDED_BY(seal_lock); /* segments before it are gone */
+    uint64_t trimmed GUARDED_BY(seal_lock);    /* segments before it are gone */
+    uint64_t rotated_at GUARDED_BY(seal_lock); /* rows_sealed when it was */
     struct lock write_lock;
 
     pthread_t sealer;

@@ -20,12 +20,20 @@
 #include "base/log.h"
 #include "storage/store_priv.h"
 
-#define ROWS_A_BATCH    256
+#define ROWS_A_BATCH    1024
 #define SWEEP_EVERY_S   5
 #define IDLE_FOR_LONG_S 3600
 #define ROOM_WAIT_MS    100
 #define ROOM_WAITS      50
 #define SEAL_PASSES     4
+#define WORTH_TRIMMING  ((uint64_t)1 << 20) /* bytes of a journal segment */
+
+/* LevelDB stores a block of its own as it is unless that shrinks by an eighth.
+ * A row's key shrinks by nearly all of its tags, its value not at all: zeros in
+ * front of a value of middling size make up for it, three bytes for 64 of them.
+ */
+#define SHRINKS_ANYWAY 240
+#define PADDED_UP_TO   1536
 
 /* Which rows a pass takes. */
 struct seal_rule {
@@ -39,12 +47,17 @@ struct seal_rule {
     int64_t wall_s;
 };
 
+struct sealing {
+    struct head_row *row;
+    uint64_t metric;
+    bool stuck;
+};
+
 struct seal_batch {
-    struct head_row *rows[ROWS_A_BATCH];
-    bool stuck[ROWS_A_BATCH];
+    struct sealing rows[ROWS_A_BATCH];
     size_t len;
     struct points fresh, stored, merged;
-    struct buf old_block, block;
+    struct buf old_block, block, value;
     struct kv_batch *writes;
 };
 
@@ -67,6 +80,32 @@ wants(const struct seal_rule *rule, const struct head_row *r)
 }
 
 /* -- one batch ------------------------------------------------------------- */
+
+static size_t
+zeros_for(size_t key_size, size_t block_size)
+{
+    size_t size = key_size + block_size;
+
+    return block_size < SHRINKS_ANYWAY || block_size > PADDED_UP_TO
+               ? 0
+               : size / 7 + 16;
+}
+
+static enum status
+put_row(struct store *s, struct seal_batch *b, struct slice key,
+        struct error *e)
+{
+    size_t zeros = s->dir == NULL ? 0 : zeros_for(key.size, b->block.size);
+
+    buf_clear(&b->value);
+    for (; zeros > 0; zeros--)
+        buf_put_u8(&b->value, 0);
+    buf_put_slice(&b->value, buf_slice(&b->block));
+    if (b->value.failed)
+        return error_set(e, ST_BUSY, "no memory for a block");
+    kv_batch_put(b->writes, key, buf_slice(&b->value));
+    return ST_OK;
+}
 
 static enum status
 seal_row(struct store *s, struct seal_batch *b, const struct head_row *r,
@@ -103,8 +142,21 @@ seal_row(struct store *s, struct seal_batch *b, const struct head_row *r,
     block_encode(out, r->open.base, &b->block);
     if (b->block.failed)
         return error_set(e, ST_BUSY, "no memory for a block");
-    kv_batch_put(b->writes, k, buf_slice(&b->block));
-    return ST_OK;
+    return put_row(s, b, k, e);
+}
+
+/* By key: neighbours in the engine then have neighbouring numbers of their
+ * writing, which compress. */
+static int
+compare_rows(const void *a, const void *b)
+{
+    const struct sealing *x = a, *y = b;
+
+    if (x->metric != y->metric)
+        return x->metric < y->metric ? -1 : 1;
+    if (x->row->open.base != y->row->open.base)
+        return x->row->open.base < y->row->open.base ? -1 : 1;
+    return slice_cmp(head_tsuid(x->row->series), head_tsuid(y->row->series));
 }
 
 /* A row over a damaged block stays open, and in the journal, and is reported;
@@ -113,11 +165,12 @@ static enum status
 seal_rows(struct store *s, struct seal_batch *b, struct error *e)
 {
     kv_batch_clear(b->writes);
+    qsort(b->rows, b->len, sizeof b->rows[0], compare_rows);
     for (size_t i = 0; i < b->len; i++) {
-        enum status status = seal_row(s, b, b->rows[i], e);
+        enum status status = seal_row(s, b, b->rows[i].row, e);
 
-        b->stuck[i] = status == ST_CORRUPT;
-        if (b->stuck[i])
+        b->rows[i].stuck = status == ST_CORRUPT;
+        if (b->rows[i].stuck)
             log_error("store", "cannot seal a row: %s", e->text);
         else if (status != ST_OK)
             return status;
@@ -160,7 +213,11 @@ freeze_some(struct store *s, struct head_bucket *bucket,
 
             r->frozen = true;
             have -= size < have ? size : have;
-            b->rows[b->len++] = r;
+            b->rows[b->len++] = (struct sealing){
+                r,
+                key_get_uint(r->series->tsuid, s->shape.metric_width),
+                false,
+            };
         }
     }
     lock_drop(&bucket->lock);
@@ -173,11 +230,11 @@ finish(struct store *s, struct head_bucket *bucket, struct seal_batch *b,
 {
     lock_take(&bucket->lock);
     for (size_t i = 0; i < b->len; i++) {
-        if (written && !b->stuck[i]) {
-            head_drop_row(&s->head, bucket, b->rows[i]);
+        if (written && !b->rows[i].stuck) {
+            head_drop_row(&s->head, bucket, b->rows[i].row);
             atomic_fetch_add(&s->rows_sealed, 1);
         } else {
-            b->rows[i]->frozen = false;
+            b->rows[i].row->frozen = false;
         }
     }
     lock_drop(&bucket->lock);
@@ -232,6 +289,7 @@ seal_pass(struct store *s, const struct seal_rule *rule, struct error *e)
     points_fini(&b.merged);
     buf_fini(&b.old_block);
     buf_fini(&b.block);
+    buf_fini(&b.value);
     kv_batch_free(&b.writes);
     return status;
 }
@@ -313,6 +371,21 @@ store_seal(struct store *s, struct error *e)
     return status;
 }
 
+/* What was sealed need not wait for a segment to be full: a slow journal would
+ * keep it for days.  With nothing open the segment goes at once, otherwise when
+ * the rows that were begun in it are sealed. */
+static void
+rotate_after_sealing(struct store *s) REQUIRES(s->seal_lock)
+{
+    uint64_t sealed = atomic_load(&s->rows_sealed);
+
+    if (sealed == s->rotated_at ||
+        journal_counts(s->journal).current < WORTH_TRIMMING)
+        return;
+    s->rotated_at = sealed;
+    journal_rotate(s->journal);
+}
+
 static enum status
 sweep(struct store *s, struct error *e)
 {
@@ -335,8 +408,12 @@ sweep(struct store *s, struct error *e)
     }
     lock_take(&s->seal_lock);
     status = seal_pass(s, &rule, e);
+    if (status == ST_OK && s->journal != NULL)
+        rotate_after_sealing(s);
     if (status == ST_OK)
         status = store_trim(s, e);
+    if (status == ST_OK && atomic_load(&s->head.rows) == 0)
+        kv_settle(s->kv, WORTH_TRIMMING);
     lock_drop(&s->seal_lock);
     return status;
 }

@@ -3,9 +3,11 @@
 
 #include "storage/store.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "storage/format.h"
 #include "storage/store_priv.h"
@@ -500,6 +502,113 @@ START_TEST(the_journal_is_trimmed)
 }
 END_TEST
 
+static off_t
+size_of_logs(void)
+{
+    char *engine = tempdir_path(dir, "engine");
+    DIR *d = opendir(engine);
+    const struct dirent *entry;
+    struct stat info;
+    off_t sum = 0;
+
+    ck_assert_ptr_nonnull(d);
+    while ((entry = readdir(d)) != NULL)
+        if (strstr(entry->d_name, ".log") != NULL &&
+            fstatat(dirfd(d), entry->d_name, &info, 0) == 0)
+            sum += info.st_size;
+    (void)closedir(d);
+    free(engine);
+    return sum;
+}
+
+START_TEST(a_closed_store_has_no_log)
+{
+    struct store_options o = options_for(1);
+    struct store *s = open_store(&o);
+
+    for (int i = 0; i < 2; i++) {
+        for (int k = 0; k < 2000; k++)
+            put(s, 1, T0 + k * 1000, k);
+        ck_assert_int_eq(store_seal(s, &e), ST_OK);
+        ck_assert_int_gt(size_of_logs(), 0);
+        close_store(&s);
+        ck_assert_int_eq(size_of_logs(), 0);
+        s = open_store(&o);
+        check_range(s, 1, T0, 1000, 2000, 0);
+    }
+    close_store(&s);
+    teardown();
+}
+END_TEST
+
+/* As the engine has it. */
+static struct slice
+only_row(struct store *s, struct kv_iter **it)
+{
+    uint8_t first = TABLE_ROWS;
+
+    *it = kv_iter_open(store_kv(s), NULL);
+    ck_assert(kv_iter_seek(*it, slice_of(&first, 1)));
+    ck_assert_int_eq(kv_iter_key(*it).data[0], TABLE_ROWS);
+    return kv_iter_value(*it);
+}
+
+/* Values of each size come back, with and without zeros in front. */
+START_TEST(rows_of_any_size_come_back)
+{
+    struct store_options o = options_for(_i);
+    static const int sizes[] = { 2, 10, 40, 60, 100, 200, 400, 900 };
+    struct points p = { 0 };
+
+    for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+        uint64_t state = harness_seed(3);
+        struct store *s = open_store(&o);
+        struct kv_iter *it;
+        struct slice value;
+
+        for (int k = 0; k < sizes[n]; k++)
+            put(s, 1, T0 + k * 1000, (int64_t)harness_random(&state) >> 1);
+        ck_assert_int_eq(store_seal(s, &e), ST_OK);
+        value = only_row(s, &it);
+        ck_assert_int_eq(value.data[0] == 0,
+                         o.dir != NULL && sizes[n] >= 40 && sizes[n] <= 100);
+        ck_assert_int_eq(kv_iter_close(&it, &e), ST_OK);
+        for (size_t w = 0; w < 3; w++) {
+            state = harness_seed(3);
+            read_series(s, 1, ways[w], &p, NULL);
+            ck_assert_uint_eq(p.len, (size_t)sizes[n]);
+            for (size_t k = 0; k < p.len; k++)
+                ck_assert_int_eq(p.v[k].i,
+                                 (int64_t)harness_random(&state) >> 1);
+        }
+        close_store(&s);
+    }
+    points_fini(&p);
+    teardown();
+}
+END_TEST
+
+START_TEST(an_older_format_is_taken_along)
+{
+    struct store_options o = options_for(1);
+    struct store *s = open_store(&o);
+    struct format f;
+
+    put(s, 1, T0, 5);
+    close_store(&s);
+    ck_assert_int_eq(format_read(dir, &f, &e), ST_OK);
+    ck_assert_uint_eq(f.version, FORMAT_VERSION);
+    f.version = 1;
+    ck_assert_int_eq(format_write(dir, &f, &e), ST_OK);
+    s = open_store(&o);
+    check_range(s, 1, T0, 1000, 1, 5);
+    close_store(&s);
+    ck_assert_int_eq(format_read(dir, &f, &e), ST_OK);
+    ck_assert_uint_eq(f.version, FORMAT_VERSION);
+    teardown();
+}
+END_TEST
+
 START_TEST(other_folders_are_refused)
 {
     struct store_options o = options_for(1);
@@ -652,6 +761,8 @@ TEST_MAIN("store", LOOP(points_come_back, kinds),
           LOOP(refuses_what_no_row_can_hold, kinds),
           LOOP(a_small_head_seals_early, kinds),
           LOOP(two_rows_of_an_hour_are_sealed_in_order, kinds),
-          TEST(the_journal_is_trimmed), TEST(other_folders_are_refused),
+          TEST(the_journal_is_trimmed), TEST(a_closed_store_has_no_log),
+          LOOP(rows_of_any_size_come_back, kinds),
+          TEST(an_older_format_is_taken_along), TEST(other_folders_are_refused),
           LOOP(readers_miss_nothing_while_rows_are_sealed, kinds),
           LOOP(agrees_with_a_plain_array, kinds))
