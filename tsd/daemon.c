@@ -300,6 +300,18 @@ query_threads(const struct settings *s)
     return wanted > 0 ? wanted : cpus > 0 ? (size_t)cpus : 1;
 }
 
+/* As engine_options have it: 0, the planner chooses. */
+static int
+query_way(const struct settings *s)
+{
+    const char *way = settings_text(s, "halite.query.scan");
+
+    return strcmp(way, "range") == 0   ? 1 + SCAN_RANGE
+           : strcmp(way, "hints") == 0 ? 1 + SCAN_HINTS
+           : strcmp(way, "seeks") == 0 ? 1 + SCAN_SEEKS
+                                       : 0;
+}
+
 static enum status
 open_rollups(struct daemon *d, struct error *e)
 {
@@ -335,6 +347,7 @@ open_engine(struct daemon *d, struct error *e)
         .limits = limits_find,
         .limits_ctx = a->limits,
         .timeout_ms = unsigned_setting(s, "tsd.query.timeout"),
+        .force_way = query_way(s),
         .rollups = d->rollups,
         .histogram_codec = a->histograms.simple + 1,
     };
