@@ -1,0 +1,34 @@
+// make bench: measures what it is asked to, keeps the figures beside the
+// document, and writes the document's tables from all that were ever kept.
+import { backfill, ingest, values } from './ingest.mjs';
+import { queries } from './queries.mjs';
+import { Results } from './results.mjs';
+import { write_document } from './report.mjs';
+import { installed } from './servers.mjs';
+import { machine, say, settings } from './tools.mjs';
+
+const sections = { ingest, values, backfill, queries };
+
+const wanted = settings.only.length > 0 ? settings.only
+  : Object.keys(sections);
+const systems = settings.systems.filter(installed);
+say(`halite bench: ${wanted.join(', ')}; systems: ${systems.join(', ')}`);
+const here = machine();
+let failed = 0;
+for (const name of wanted) {
+  if (name === 'report')
+    continue;
+  if (!sections[name]) {
+    say(`there is no part "${name}": ${Object.keys(sections)} or report`);
+    process.exit(2);
+  }
+  const results = new Results(name);
+  try {
+    await sections[name](systems, row => results.add(row, here));
+  } catch (e) {
+    say(`${name}: ${e.message}`);
+    failed++;
+  }
+}
+write_document();
+process.exit(failed > 0 ? 1 : 0);
