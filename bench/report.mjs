@@ -80,7 +80,36 @@ const printers = {
   values: d => plain(d, [['values', 'values'], system, ...cost]),
   backfill: d => plain(d, [['order', 'order'], system, ...cost]),
   queries: query_tables,
+  series: d => plain(d, [['series', 'size'], ['CPU us, new', 'new_us'],
+    ['CPU us, a point more', 'known_us'], ['memory B', 'bytes_memory'],
+    ['disk B', 'bytes_disk'], ['peak MB', 'peak_mb'],
+    ['start ms', 'open_ms'], ['query ms', 'query_ms'],
+    ['suggest ms', 'suggest_ms'], ['lookup ms', 'lookup_ms']]),
+  replay: d => plain(d, [['points in the journal', 'size'],
+    ['journal MB', 'journal_mb'], ['until it answers ms', 'open_ms'],
+    ['CPU ms', 'cpu_ms'], ['CPU us a point', r => r.cpu_ms / r.size * 1e3],
+    ['peak MB', 'peak_mb']]),
+  open: d => plain(d, [['points', 'size'], ['disk MB', 'disk_mb'],
+    ['start from the disk ms', 'open_ms'], ['start again ms', 'again_ms'],
+    ['first query ms', 'first_ms'], ['query ms', 'query_ms'],
+    ['memory MB', 'memory_mb'], ['CPU us a point, taken', 'cpu_us']]),
+  masks: d => plain(d, [['filtered tag', 'place'],
+    ['takes', r => `${r.share} %`], ['way', r => r.way === 'auto'
+      ? `auto: ${r.chose}` : r.way], ['rows', 'rows'], ['keys', 'keys'],
+    ['seeks', 'seeks'], ['plan ms', 'plan_ms'], ['scan ms', 'scan_ms'],
+    ['answer ms', 'p50_ms'], ['CPU ms', 'cpu_ms']]),
+  micro: d => plain(d, [['work', 'what'], ['ns', 'ns'], ['a', 'unit'],
+    ['ceiling', 'ceiling'], ['ns', 'ceiling_ns'],
+    ['times', r => r.ns / r.ceiling_ns]]),
 };
+
+// Some tables show a part of the figures of one file.
+function figures(name) {
+  if (!['series', 'replay', 'open'].includes(name))
+    return read(name);
+  const data = read('growth');
+  return { ...data, rows: data.rows.filter(r => r.what === name) };
+}
 
 function target_table() {
   return table(['work', 'must', 'aim', 'reached', ''],
@@ -98,7 +127,7 @@ export function write_document() {
     text = text.slice(0, a + from.length) + body + '\n' + text.slice(b);
   };
   for (const [name, print] of Object.entries(printers)) {
-    const data = read(name);
+    const data = figures(name);
     put(name, data.rows.length > 0 ? origin(data) + '\n' + print(data)
       : 'Not measured yet.');
   }

@@ -1,13 +1,18 @@
 // make bench: measures what it is asked to, keeps the figures beside the
 // document, and writes the document's tables from all that were ever kept.
 import { backfill, ingest, values } from './ingest.mjs';
+import { growth, micro } from './growth.mjs';
+import { masks } from './masks.mjs';
+import { draw_all } from './plots.mjs';
 import { queries } from './queries.mjs';
 import { Results } from './results.mjs';
 import { write_document } from './report.mjs';
 import { installed } from './servers.mjs';
 import { machine, say, settings } from './tools.mjs';
 
-const sections = { ingest, values, backfill, queries };
+const sections = {
+  ingest, values, backfill, queries, growth, masks, micro,
+};
 
 const wanted = settings.only.length > 0 ? settings.only
   : Object.keys(sections);
@@ -31,4 +36,5 @@ for (const name of wanted) {
   }
 }
 write_document();
+draw_all();
 process.exit(failed > 0 ? 1 : 0);
