@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/number_priv.h"
+
 bool
 number_parse_u64(struct slice s, uint64_t *out)
 {
@@ -159,6 +161,14 @@ number_format_i64(int64_t v, char *out)
     return 1 + format_u64(0 - (uint64_t)v, out + 1);
 }
 
+static size_t
+trim(const char *digits, size_t n)
+{
+    while (n > 1 && digits[n - 1] == '0')
+        n--;
+    return n;
+}
+
 /* The shortest decimal digits d1d2...dn with v = 0.d1d2...dn * 10^exponent. */
 static size_t
 shortest_digits(double v, char *digits, int *exponent)
@@ -166,24 +176,17 @@ shortest_digits(double v, char *digits, int *exponent)
     char text[40];
     size_t n = 0;
     int precision = 15;
+    uint64_t m;
 
-    /* Few decimals: scaled to an integer without loss when dividing gives the
-     * value back, because that division rounds correctly. */
-    if (v < 1e15 && v >= 1e-3) {
-        for (int k = 0; k <= 6; k++) {
-            double scaled = v * powers[k];
-            uint64_t m = (uint64_t)(scaled + 0.5);
-
-            if (scaled >= 1e15)
-                break;
-            if ((double)m / powers[k] == v) {
-                n = format_u64(m, digits);
-                *exponent = (int)n - k;
-                while (n > 1 && digits[n - 1] == '0')
-                    n--;
-                return n;
-            }
-        }
+    if (v < 1e15 && (double)(uint64_t)v == v) {
+        n = format_u64((uint64_t)v, digits);
+        *exponent = (int)n;
+        return trim(digits, n);
+    }
+    if (number_shortest(v, &m, exponent)) {
+        n = format_u64(m, digits);
+        *exponent += (int)n;
+        return trim(digits, n);
     }
     do
         (void)snprintf(text, sizeof text, "%.*e", precision - 1, v);
@@ -192,9 +195,7 @@ shortest_digits(double v, char *digits, int *exponent)
     for (const char *p = text; *p != 'e'; p++)
         if (*p != '.')
             digits[n++] = *p;
-    while (n > 1 && digits[n - 1] == '0')
-        n--;
-    return n;
+    return trim(digits, n);
 }
 
 size_t

@@ -3,8 +3,11 @@
 #include "base/number.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/number_priv.h"
 #include "tests/harness.h"
 
 static const struct {
@@ -67,6 +70,80 @@ START_TEST(doubles_round_trip)
         ck_assert_msg(memcmp(&v, &back, sizeof v) == 0, "%a became %a", v,
                       back);
     }
+}
+END_TEST
+
+/* The digits by printf and strtod, as few as do. */
+static size_t
+slow_digits(double v, char *digits, int *exponent)
+{
+    char text[40];
+    int precision = 15;
+    size_t n = 0;
+
+    do
+        (void)snprintf(text, sizeof text, "%.*e", precision - 1, v);
+    while (strtod(text, NULL) != v && precision++ < 17);
+    *exponent = atoi(strchr(text, 'e') + 1) + 1;
+    for (const char *p = text; *p != 'e'; p++)
+        if (*p != '.')
+            digits[n++] = *p;
+    while (n > 1 && digits[n - 1] == '0')
+        n--;
+    return n;
+}
+
+static double
+random_double(uint64_t *state)
+{
+    uint64_t bits = harness_random(state);
+    double v = (double)(bits % 100000), w;
+
+    switch (bits >> 61) {
+    case 0:
+        return v / 100;
+    case 1:
+        return v / (double)(1 + harness_random(state) % 4000);
+    case 2:
+        return v * 1e-9;
+    case 3:
+        return v * 1e12 + 1 / (v + 1);
+    default:
+        break;
+    }
+    /* 2^-100 .. 2^100 */
+    bits = (bits & ((UINT64_C(1) << 52) - 1)) |
+           (923 + harness_random(state) % 200) << 52;
+    memcpy(&w, &bits, sizeof w);
+    return w;
+}
+
+START_TEST(shortest_agrees_with_the_long_way)
+{
+    uint64_t state = harness_seed(2);
+    int taken = 0;
+
+    for (int i = 0; i < 100000; i++) {
+        double v = random_double(&state);
+        char slow[40], fast[40];
+        int slow_exponent, exponent;
+        uint64_t digits;
+        size_t n, len;
+
+        if (v == 0 || !number_shortest(v, &digits, &exponent))
+            continue;
+        taken++;
+        len = slow_digits(v, slow, &slow_exponent);
+        n = (size_t)snprintf(fast, sizeof fast, "%llu",
+                             (unsigned long long)digits);
+        exponent += (int)n;
+        while (n > 1 && fast[n - 1] == '0')
+            n--;
+        ck_assert_int_eq(exponent, slow_exponent);
+        ck_assert_msg(n == len && memcmp(fast, slow, n) == 0, "%a: %.*s, %.*s",
+                      v, (int)n, fast, (int)len, slow);
+    }
+    ck_assert_int_gt(taken, 80000);
 }
 END_TEST
 
@@ -159,4 +236,5 @@ END_TEST
 
 TEST_MAIN("number", LOOP(formats_as_java, formats),
           LOOP(formats_floats, floats), TEST(doubles_round_trip),
+          TEST(shortest_agrees_with_the_long_way),
           LOOP(parses_integers, integers), LOOP(parses_doubles, doubles))
