@@ -604,3 +604,15 @@ annotation_list(struct annotations *a, const struct slice *tsuids, size_t len,
     *out_len = l.len;
     return ST_OK;
 }
+
+enum status
+annotation_any(struct annotations *a, bool *any, struct error *e)
+{
+    const uint8_t table[1] = { TABLE_ANNOTATIONS };
+    struct kv_iter *it = kv_iter_open(store_kv(a->store), NULL);
+
+    OBJ_CHECK(a, ANNOTATIONS_MAGIC);
+    *any = kv_iter_seek(it, slice_of(table, 1)) &&
+           slice_starts(kv_iter_key(it), slice_of(table, 1));
+    return kv_iter_close(&it, e);
+}

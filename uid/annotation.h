@@ -101,4 +101,8 @@ annotation_list(struct annotations *a, const struct slice *tsuids, size_t len,
                 int64_t from_ms, int64_t to_ms, struct arena *arena,
                 struct annotation **out, size_t *out_len, struct error *e);
 
+/* Is there any annotation at all? */
+MUST_CHECK enum status annotation_any(struct annotations *a, bool *any,
+                                      struct error *e);
+
 #endif

@@ -26,6 +26,7 @@ struct work {
     struct gexp_group *computed; /* what is answered, with gexp */
     size_t computed_len;
     struct notes globals;
+    bool has_notes; /* there may be some */
     size_t points;
     int64_t started_us, ran_us;
 };
@@ -248,7 +249,7 @@ read_notes(struct work *w, const struct result_group *g, struct notes *out,
     enum status st;
 
     *out = (struct notes){ 0 };
-    if (w->q.no_annotations)
+    if (!w->has_notes)
         return ST_OK;
     if (g->split_ms != 0) /* rollups have none */
         read.start_ms = g->split_ms;
@@ -327,6 +328,9 @@ write_answer(struct work *w, struct parse_error *e)
     struct buf *b = http_reply_body(w->out);
 
     b->max = w->a->answer_bytes;
+    if (!w->q.no_annotations &&
+        annotation_any(w->a->annotations, &w->has_notes, &e->message) != ST_OK)
+        return false;
     buf_put_u8(b, '[');
     if (!write_groups(w, &e->message))
         return false;
