@@ -72,6 +72,9 @@ engine_close(struct engine **ep)
     free(en);
 }
 
+/* So few points are done before another thread would have woken up. */
+#define POINTS_ALONE 8192
+
 /* -- numbers, some groups a task ------------------------------------------- */
 
 /* The groups first, first + step, ... of a sub-query. */
@@ -85,6 +88,7 @@ struct numbers_task {
 struct numbers_job {
     const struct query *q;
     const struct sub_query *sq;
+    const struct fetch *f;
     const struct grouping *g;
     struct fetch_limits *limits;
     struct dps *dps; /* of each group */
@@ -105,12 +109,8 @@ run_group(const struct numbers_job *job, struct numbers_task *t, size_t i)
     spans = malloc(group->len * sizeof *spans);
     if (spans == NULL)
         return error_set(&t->error, ST_LIMIT, "no memory for a group");
-    for (size_t k = 0; k < group->len; k++) {
-        const struct points *p = &job->g->order[group->first + k]->points;
-
-        spans[k] = (struct span){ p->ts_ms, p->v, p->is_float, p->len,
-                                  job->g->order[group->first + k]->counts };
-    }
+    for (size_t k = 0; k < group->len; k++)
+        spans[k] = fetched_span(job->f, job->g->order[group->first + k]);
     status = numbers_run(job->q, job->sq, spans, group->len, t->arena,
                          &job->dps[i], &t->error);
     free(spans);
@@ -165,6 +165,8 @@ run_numbers(struct engine *en, struct numbers_job *job,
     enum status status = ST_OK;
 
     job->tasks_len = en->options.threads + 1;
+    if (atomic_load(&job->limits->held) < POINTS_ALONE)
+        job->tasks_len = 1;
     if (job->tasks_len > job->g->groups_len)
         job->tasks_len = job->g->groups_len;
     job->tasks = mem_new_array(job->tasks_len, sizeof *job->tasks);
@@ -199,14 +201,16 @@ answer(struct engine *en, const struct query *q, const struct sub_query *sq,
        struct error *e)
 {
     struct grouping g;
-    struct numbers_job job = { .q = q, .sq = sq, .g = &g, .limits = limits };
+    struct numbers_job job = {
+        .q = q, .sq = sq, .f = f, .g = &g, .limits = limits
+    };
     enum status status =
         group_series(store_shape(en->context.store), p,
                      aggregator_is_none(sq->aggregator), f, a, &g, e);
 
     if (status != ST_OK)
         return status;
-    group_leave_out(q, sq, &g);
+    group_leave_out(q, sq, f, &g);
     out->groups = arena_array(a, g.groups_len, sizeof *out->groups);
     if (out->groups == NULL)
         return error_set(e, ST_LIMIT, "no memory for the groups");
@@ -232,6 +236,7 @@ set_limits(const struct engine *en, const struct query *q,
     limits->max_bytes = found.bytes;
     atomic_store(&limits->points, 0);
     atomic_store(&limits->bytes, 0);
+    atomic_store(&limits->held, 0);
 }
 
 /* The counts that belong to an average's sums, in '*f' already. */
@@ -252,7 +257,7 @@ join_counts(struct engine *en, const struct query *q,
     if (status != ST_OK)
         return status;
     if (!p.empty)
-        status = fetch_run(&en->context, &p, en->pool, limits, &more, e);
+        status = fetch_run(&en->context, &p, NULL, en->pool, limits, &more, e);
     if (status == ST_OK)
         status = fetch_unroll(shape, q, &counts, &more, a, e);
     if (status == ST_OK)
@@ -268,11 +273,14 @@ read_series(struct engine *en, const struct query *q,
             struct fetch_limits *limits, struct arena *a, struct fetch *f,
             struct error *e)
 {
+    struct folder folder;
+    bool folds = folder_init(&folder, q, sq);
     enum status status = ST_OK;
 
     *f = (struct fetch){ 0 };
     if (!p->empty)
-        status = fetch_run(&en->context, p, en->pool, limits, f, e);
+        status = fetch_run(&en->context, p, folds ? &folder : NULL, en->pool,
+                           limits, f, e);
     if (status == ST_OK && sq->rollup != NULL)
         status = fetch_unroll(store_shape(en->context.store), q, sq, f, a, e);
     if (status == ST_OK && sq->rollup != NULL && sq->rollup->count_kind != 0)

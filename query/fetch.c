@@ -12,6 +12,8 @@
 #define ROWS_BETWEEN_CHECKS 256
 #define POINT_BYTES         17 /* of one point in struct points */
 #define HEAD_POINT_BYTES    16 /* a time and a value, for the limit of bytes */
+/* So few rows are read before another thread would have woken up. */
+#define ROWS_ALONE 64
 
 /* One bucket's task. */
 struct task {
@@ -25,8 +27,12 @@ struct task {
     /* The series after the one that was found last: rows of an hour come in the
      * same order as those of the hour before. */
     size_t expected;
+    bool ascending;    /* the series so far, in the order in which they came */
+    struct points row; /* with a folder: the one that was unpacked last */
     struct scan_counts counts;
     uint64_t points;
+    /* Not yet in the limits: */
+    uint64_t new_points, new_bytes, new_held;
     enum status status;
     struct error error;
 };
@@ -34,6 +40,7 @@ struct task {
 struct fetch_job {
     const struct plan_context *c;
     const struct plan *p;
+    const struct folder *folder;
     struct fetch_limits *limits;
     struct task *tasks;
     uint64_t seed;
@@ -60,7 +67,7 @@ fetch_may_go_on(struct fetch_limits *l, struct error *e)
             "of %lluMB from storage. Please try filtering using more tags or "
             "decrease your time range.",
             (unsigned long long)(l->max_bytes >> 20));
-    if (atomic_load(&l->points) * POINT_BYTES > l->max_memory)
+    if (atomic_load(&l->held) * POINT_BYTES > l->max_memory)
         return error_set(
             e, ST_LIMIT,
             "Sorry, the points of this query do not fit into the %zu MB that "
@@ -111,6 +118,9 @@ add_series(struct task *t, struct slice tsuid, size_t slot)
         t->cap = cap;
     }
     memcpy(copy, tsuid.data, tsuid.size);
+    t->ascending =
+        t->ascending &&
+        (t->len == 0 || slice_cmp(t->series[t->len - 1].tsuid, tsuid) < 0);
     f = &t->series[t->len++];
     *f = (struct fetched){ .tsuid = slice_of(copy, tsuid.size) };
     t->slots[slot] = (uint32_t)t->len;
@@ -150,12 +160,39 @@ row_bytes(const struct store_row *row)
            (row->head == NULL ? 0 : row->head->len * HEAD_POINT_BYTES);
 }
 
+/* Adds the row to the series' buckets; '*points' is how many it had. */
+static enum status
+fold_row(struct task *t, const struct store_row *row, struct fold *s,
+         uint64_t *points)
+{
+    const struct folder *f = t->job->folder;
+    struct synopsis synopsis;
+    bool known = false;
+    enum status status = ST_OK;
+
+    if (folder_likes_synopses(f))
+        status = store_row_synopsis(row, &synopsis, &known, &t->error);
+    if (status != ST_OK)
+        return status;
+    if (known && fold_synopsis(f, s, &synopsis, t->arena)) {
+        *points = synopsis.count;
+        return ST_OK;
+    }
+    points_clear(&t->row);
+    status = store_row_points(row, &t->row, &t->error);
+    if (status != ST_OK)
+        return status;
+    fold_points(f, s, &t->row, t->arena);
+    *points = t->row.len;
+    return ST_OK;
+}
+
 static enum status
 take_row(struct task *t, const struct store_row *row)
 {
     const struct fetch_job *job = t->job;
     struct fetched *f;
-    size_t before;
+    uint64_t points = 0;
     bool takes = true;
     enum status status = ST_OK;
 
@@ -166,12 +203,44 @@ take_row(struct task *t, const struct store_row *row)
     f = series_of(t, row->tsuid);
     if (f == NULL)
         return error_set(&t->error, ST_LIMIT, "no memory for more series");
-    before = f->points.len;
-    status = store_row_points(row, &f->points, &t->error);
-    t->points += f->points.len - before;
-    atomic_fetch_add(&job->limits->points, f->points.len - before);
-    atomic_fetch_add(&job->limits->bytes, row_bytes(row));
+    if (job->folder != NULL) {
+        size_t before = f->fold.len;
+
+        status = fold_row(t, row, &f->fold, &points);
+        t->new_held += f->fold.len - before;
+    } else {
+        size_t before = f->points.len;
+
+        status = store_row_points(row, &f->points, &t->error);
+        points = f->points.len - before;
+        t->new_held += points;
+    }
+    t->points += points;
+    t->new_points += points;
+    t->new_bytes += row_bytes(row);
     return status;
+}
+
+static enum status
+may_go_on(struct task *t)
+{
+    struct fetch_limits *l = t->job->limits;
+
+    atomic_fetch_add(&l->points, t->new_points);
+    atomic_fetch_add(&l->bytes, t->new_bytes);
+    atomic_fetch_add(&l->held, t->new_held);
+    t->new_points = t->new_bytes = t->new_held = 0;
+    return fetch_may_go_on(l, &t->error);
+}
+
+static enum status
+end_folds(struct task *t)
+{
+    for (size_t i = 0; i < t->len && t->job->folder != NULL; i++)
+        if (!fold_end(t->job->folder, &t->series[i].fold, t->arena))
+            return error_set(&t->error, ST_LIMIT,
+                             "the downsampling interval makes too many points");
+    return ST_OK;
 }
 
 static enum status
@@ -194,9 +263,7 @@ scan_bucket(struct task *t)
     enum status status, closed;
     size_t rows = 0;
 
-    if (p->listed && b->series_len == 0)
-        return ST_OK;
-    status = fetch_may_go_on(t->job->limits, &t->error);
+    status = may_go_on(t);
     if (status != ST_OK)
         return status;
     status = store_scan_open(t->job->c->store, &spec, &scan, &t->error);
@@ -205,14 +272,16 @@ scan_bucket(struct task *t)
     while (status == ST_OK && store_scan_next(scan, &row)) {
         status = take_row(t, &row);
         if (++rows % ROWS_BETWEEN_CHECKS == 0 && status == ST_OK)
-            status = fetch_may_go_on(t->job->limits, &t->error);
+            status = may_go_on(t);
     }
     closed =
         store_scan_close(&scan, &t->counts, status == ST_OK ? &t->error : NULL);
     if (status == ST_OK)
         status = closed;
-    return status == ST_OK ? fetch_may_go_on(t->job->limits, &t->error)
-                           : status;
+    if (status == ST_OK)
+        status = end_folds(t);
+    points_fini(&t->row);
+    return status == ST_OK ? may_go_on(t) : status;
 }
 
 static void
@@ -233,6 +302,48 @@ compare_fetched(const void *a, const void *b)
                      ((const struct fetched *)b)->tsuid);
 }
 
+/* Runs of ascending series, one behind the other: from[i] .. from[i + 1]. */
+struct runs {
+    struct fetched **series, **tmp;
+    size_t *from;
+    size_t len;
+};
+
+static void
+merge_two(struct runs *r, size_t lo, size_t mid, size_t hi)
+{
+    size_t i = lo, k = mid;
+
+    for (size_t at = lo; at < hi; at++) {
+        bool left = i < mid && (k == hi || slice_cmp(r->series[i]->tsuid,
+                                                     r->series[k]->tsuid) < 0);
+
+        r->tmp[at] = left ? r->series[i++] : r->series[k++];
+    }
+}
+
+/* Two by two, until one is left. */
+static void
+merge_runs(struct runs *r)
+{
+    while (r->len > 1) {
+        struct fetched **swap = r->series;
+        size_t n = 0, end = r->from[r->len];
+
+        for (size_t i = 0; i < r->len; i += 2) {
+            size_t mid = r->from[i + 1];
+            size_t hi = i + 2 <= r->len ? r->from[i + 2] : mid;
+
+            merge_two(r, r->from[i], mid, hi);
+            r->from[n++] = r->from[i];
+        }
+        r->from[n] = end;
+        r->len = n;
+        r->series = r->tmp;
+        r->tmp = swap;
+    }
+}
+
 static void
 add_counts(struct scan_counts *sum, const struct scan_counts *c)
 {
@@ -241,6 +352,34 @@ add_counts(struct scan_counts *sum, const struct scan_counts *c)
     sum->keys += c->keys;
     sum->seeks += c->seeks;
     sum->bytes += c->bytes;
+}
+
+/* All tasks' series, ascending. */
+static void
+gather_series(struct task *tasks, size_t len, size_t total, struct fetch *out)
+{
+    struct runs r = { .from = mem_new_array(len + 2, sizeof *r.from) };
+    size_t n = 0;
+
+    r.series = mem_new_array(total, sizeof(struct fetched *));
+    r.tmp = mem_new_array(total, sizeof(struct fetched *));
+    for (size_t i = 0; i < len; i++) {
+        struct task *t = &tasks[i];
+
+        if (!t->ascending)
+            qsort(t->series, t->len, sizeof *t->series, compare_fetched);
+        for (size_t k = 0; k < t->len; k++)
+            r.series[n++] = &t->series[k];
+        r.from[++r.len] = n;
+    }
+    merge_runs(&r);
+    out->series = mem_new_array(total, sizeof *out->series);
+    for (size_t i = 0; i < total; i++)
+        out->series[i] = *r.series[i];
+    out->len = total;
+    free(r.series);
+    free(r.tmp);
+    free(r.from);
 }
 
 static enum status
@@ -258,42 +397,90 @@ gather(struct task *tasks, size_t len, struct fetch *out, struct error *e)
             *e = tasks[i].error;
         }
     }
-    out->series = mem_new_array(total, sizeof *out->series);
+    gather_series(tasks, len, total, out);
     for (size_t i = 0; i < len; i++) {
-        if (tasks[i].len > 0)
-            memcpy(out->series + out->len, tasks[i].series,
-                   tasks[i].len * sizeof *out->series);
-        out->len += tasks[i].len;
         free(tasks[i].series);
         free(tasks[i].slots);
     }
-    qsort(out->series, out->len, sizeof *out->series, compare_fetched);
     return status;
 }
 
+/* A task for each bucket in which there may be something. */
+static size_t
+make_tasks(struct fetch_job *job, struct fetch *out)
+{
+    const struct plan *p = job->p;
+    size_t len = 0;
+
+    for (size_t i = 0; i < p->buckets_len; i++) {
+        if (p->listed && p->buckets[i].series_len == 0)
+            continue;
+        out->arenas[len] = arena_new(job->limits->max_memory);
+        job->tasks[len] = (struct task){ .job = job,
+                                         .bucket = i,
+                                         .ascending = true,
+                                         .arena = out->arenas[len] };
+        len++;
+    }
+    out->arenas_len = len;
+    return len;
+}
+
+static bool
+is_little(const struct plan *p)
+{
+    uint64_t hours = (p->to_base - p->from_base) / ROW_SECONDS + 1;
+
+    return p->listed && p->matches * hours <= ROWS_ALONE;
+}
+
 enum status
-fetch_run(const struct plan_context *c, const struct plan *p, struct pool *pool,
+fetch_run(const struct plan_context *c, const struct plan *p,
+          const struct folder *folder, struct pool *pool,
           struct fetch_limits *limits, struct fetch *out, struct error *e)
 {
-    struct fetch_job job = {
-        .c = c, .p = p, .limits = limits, .seed = hash_random_seed()
-    };
+    struct fetch_job job = { .c = c,
+                             .p = p,
+                             .folder = folder,
+                             .limits = limits,
+                             .seed = hash_random_seed() };
     enum status status;
+    size_t len;
 
-    *out = (struct fetch){ .arenas_len = p->buckets_len };
+    *out = (struct fetch){ .folded = folder != NULL };
     out->arenas = mem_new_array(p->buckets_len, sizeof(struct arena *));
     job.tasks = mem_new_array(p->buckets_len, sizeof *job.tasks);
-    for (size_t i = 0; i < p->buckets_len; i++) {
-        out->arenas[i] = arena_new(limits->max_memory);
-        job.tasks[i] =
-            (struct task){ .job = &job, .bucket = i, .arena = out->arenas[i] };
-    }
-    pool_run(pool, p->buckets_len, run_task, &job);
-    status = gather(job.tasks, p->buckets_len, out, e);
+    len = make_tasks(&job, out);
+    if (is_little(p))
+        for (size_t i = 0; i < len; i++)
+            run_task(&job, i);
+    else
+        pool_run(pool, len, run_task, &job);
+    status = gather(job.tasks, len, out, e);
     free(job.tasks);
     if (status != ST_OK)
         fetch_fini(out);
     return status;
+}
+
+struct span
+fetched_span(const struct fetch *f, const struct fetched *s)
+{
+    const struct points *p = &s->points;
+    const struct fold *fold = &s->fold;
+
+    if (f->folded)
+        return (struct span){ .ts_ms = fold->ts,
+                              .v = fold->v,
+                              .len = fold->len,
+                              .folded = true,
+                              .first_ms = fold->first_ms,
+                              .last_ms = fold->last_ms };
+    return (struct span){ .ts_ms = p->ts_ms,
+                          .v = p->v,
+                          .is_float = p->is_float,
+                          .len = p->len,
+                          .counts = s->counts };
 }
 
 void

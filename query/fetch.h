@@ -1,6 +1,7 @@
 /*
- * Fetching: the points of all series that a plan takes, one task for each salt
- * bucket on the pool.
+ * Fetching: the points of all series that a plan takes, or what a folder
+ * (numbers/folder.h) makes of them row by row; one task for each salt bucket on
+ * the pool, or none when there is little to read.
  *
  * Owns:    fetched series own their points: fetch_fini().
  * Threads: fetch_run(): any.
@@ -10,13 +11,15 @@
 
 #include "base/pool.h"
 #include "query/engine.h"
+#include "query/numbers/folder.h"
 #include "query/patience.h"
 #include "query/plan.h"
 
 struct fetched {
-    struct slice tsuid; /* in the arena of its bucket */
-    struct points points;
-    int64_t *counts; /* of averages over rollups: see struct span; or NULL */
+    struct slice tsuid;   /* in the arena of its bucket */
+    struct points points; /* empty with a folder */
+    int64_t *counts;  /* of averages over rollups: see struct span; or NULL */
+    struct fold fold; /* of a folder */
 };
 
 /* What may stop a query; shared by its tasks.  Points and bytes are those of
@@ -25,7 +28,8 @@ struct fetch_limits {
     uint64_t max_points, max_bytes; /* 0: none; the client's errors */
     size_t max_memory;              /* bytes of points held */
     struct patience patience;
-    _Atomic uint64_t points, bytes;
+    _Atomic uint64_t points, bytes; /* read */
+    _Atomic uint64_t held;          /* points in memory */
 };
 
 struct fetch {
@@ -33,15 +37,21 @@ struct fetch {
     size_t len;
     struct scan_counts counts;
     uint64_t points;
-    struct arena **arenas; /* one for each bucket */
+    bool folded;
+    struct arena **arenas; /* one for each task */
     size_t arenas_len;
 };
 
+/* 'folder' NULL: the points themselves. */
 MUST_CHECK enum status fetch_run(const struct plan_context *c,
-                                 const struct plan *p, struct pool *pool,
+                                 const struct plan *p,
+                                 const struct folder *folder, struct pool *pool,
                                  struct fetch_limits *limits, struct fetch *out,
                                  struct error *e);
 void fetch_fini(struct fetch *f);
+
+/* What numbers_run() takes: lent. */
+struct span fetched_span(const struct fetch *f, const struct fetched *s);
 
 /* After fetching rollups: their real times, those in the scanned range only,
  * and TSUIDs without the kind. */

@@ -116,17 +116,16 @@ group_series(const struct key_shape *shape, const struct plan *p,
 
 void
 group_leave_out(const struct query *q, const struct sub_query *sq,
-                struct grouping *g)
+                const struct fetch *f, struct grouping *g)
 {
     for (size_t i = 0; i < g->groups_len; i++) {
         const struct fetched **series = g->order + g->groups[i].first;
         size_t n = 0;
 
         for (size_t k = 0; k < g->groups[i].len; k++) {
-            const struct points *p = &series[k]->points;
+            struct span s = fetched_span(f, series[k]);
 
-            if (p->len > 0 &&
-                numbers_takes_span(q, sq, p->ts_ms[0], p->ts_ms[p->len - 1]))
+            if (numbers_takes(q, sq, &s))
                 series[n++] = series[k];
         }
         g->groups[i].len = n;

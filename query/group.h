@@ -33,7 +33,7 @@ MUST_CHECK enum status group_series(const struct key_shape *shape,
 /* Leaves those series out of their groups that numbers_run() would not take. A
  * group of none is left: it is answered without metric, tags and points. */
 void group_leave_out(const struct query *q, const struct sub_query *sq,
-                     struct grouping *g);
+                     const struct fetch *f, struct grouping *g);
 
 /* Fills names, tags, aggregate tags and TSUIDs of '*out' (not its dps). */
 MUST_CHECK enum status group_describe(const struct plan_context *c,

@@ -522,17 +522,20 @@ make_buckets(struct planner *p)
         struct plan_bucket *b = &out->buckets[i];
         size_t size = 0;
 
+        choose_way(p, b, prices);
+        if (p->c->options.force_way >= 0 &&
+            (p->c->options.force_way != SCAN_SEEKS || out->listed))
+            b->way = (enum scan_way)p->c->options.force_way;
+        ways[b->way]++;
+        /* Seeks need none, nor does a bucket in which nothing is looked for. */
+        if (b->way == SCAN_SEEKS || (out->listed && b->series_len == 0))
+            continue;
         head[size++] = TABLE_ROWS;
         if (p->shape->salt_width == 1)
             head[size++] = (uint8_t)i;
         key_put_uint(head + size, out->metric, p->shape->metric_width);
         size += p->shape->metric_width;
         status = make_masks(p, slice_of(head, size), true, &b->masks);
-        choose_way(p, b, prices);
-        if (p->c->options.force_way >= 0 &&
-            (p->c->options.force_way != SCAN_SEEKS || out->listed))
-            b->way = (enum scan_way)p->c->options.force_way;
-        ways[b->way]++;
     }
     (void)snprintf(
         out->text, sizeof out->text,

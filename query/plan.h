@@ -33,7 +33,7 @@ struct plan_bucket {
     struct slice
         *series; /* those known to match, ascending; NULL: not listed */
     size_t series_len;
-    struct mask_set *masks;
+    struct mask_set *masks; /* NULL: seeks, or nothing to read */
 };
 
 struct plan {

@@ -155,6 +155,12 @@ MUST_CHECK enum status store_scan_close(struct store_scan **scan,
 MUST_CHECK enum status store_row_points(const struct store_row *row,
                                         struct points *out, struct error *e);
 
+/* The row's synopsis, without unpacking anything.  '*known' is false when there
+ * is none: some of its points are in the head. */
+MUST_CHECK enum status store_row_synopsis(const struct store_row *row,
+                                          struct synopsis *out, bool *known,
+                                          struct error *e);
+
 /* The newest point of a series at or before 'until_ms': ST_NOT_FOUND if none.
  */
 MUST_CHECK enum status store_last(struct store *s, struct slice tsuid,

@@ -450,6 +450,14 @@ store_row_points(const struct store_row *row, struct points *out,
     return status;
 }
 
+enum status
+store_row_synopsis(const struct store_row *row, struct synopsis *out,
+                   bool *known, struct error *e)
+{
+    *known = row->block.size > 0 && (row->head == NULL || row->head->len == 0);
+    return *known ? block_synopsis(row->block, row->base, out, e) : ST_OK;
+}
+
 /* -- the last point -------------------------------------------------------- */
 
 /* The newest of 'p' at or before 'until_ms'. */

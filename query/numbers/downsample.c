@@ -335,12 +335,45 @@ run_filled(const struct downsampler *d, const struct span *in, size_t at,
     return ST_OK;
 }
 
+/* Buckets that are there already, in the grid of a fill policy. */
+static enum status
+fill_folded(const struct downsampler *d, const struct span *in,
+            struct column *out, struct error *e)
+{
+    union number *v =
+        (union number *)column_array(d->arena, d->grid_len, sizeof *v);
+    size_t at = 0;
+
+    if (d->grid_len > 0 && v == NULL)
+        return no_memory(e);
+    for (size_t i = 0; i < d->grid_len; i++) {
+        while (at < in->len && in->ts_ms[at] < d->want[i])
+            at++;
+        if (at < in->len && in->ts_ms[at] == d->want[i]) {
+            v[i] = in->v[at];
+        } else {
+            enum status st = fill_value(d->spec->fill, &v[i].d, e);
+
+            if (st != ST_OK)
+                return st;
+        }
+    }
+    *out = (struct column){ d->shown, v, NULL, d->grid_len };
+    return ST_OK;
+}
+
 enum status
 downsampler_run(const struct downsampler *d, const struct span *in,
                 struct column *out, struct error *e)
 {
     size_t at = column_seek(in->ts_ms, in->len, d->seek_ms);
 
+    if (in->folded && (d->spec->all || d->spec->fill == FILL_NONE)) {
+        *out = (struct column){ in->ts_ms, in->v, NULL, in->len };
+        return ST_OK;
+    }
+    if (in->folded)
+        return fill_folded(d, in, out, e);
     if (d->spec->all)
         return run_all(d, in, at, out, e);
     if (d->spec->fill != FILL_NONE)

@@ -84,6 +84,7 @@ take_histogram(void *ctx, int64_t ms, uint8_t codec, struct slice bytes,
                          codec);
     r->points++;
     atomic_fetch_add(&job->limits->points, 1);
+    atomic_fetch_add(&job->limits->held, 1);
     atomic_fetch_add(&job->limits->bytes, bytes.size);
     if (++r->seen % BETWEEN_CHECKS == 0)
         st = fetch_may_go_on(job->limits, e);

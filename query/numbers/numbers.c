@@ -159,7 +159,7 @@ longest_span(const struct span *spans, size_t len)
     size_t longest = 0;
 
     for (size_t i = 0; i < len; i++)
-        if (spans[i].len > longest)
+        if (spans[i].len > longest && !spans[i].folded)
             longest = spans[i].len;
     return longest;
 }
@@ -197,10 +197,12 @@ make_column(const struct sub_query *sq, const struct downsampler *d,
     return ST_OK;
 }
 
-static bool
-is_taken(const struct query *q, const struct sub_query *sq,
-         const struct span *s)
+bool
+numbers_takes(const struct query *q, const struct sub_query *sq,
+              const struct span *s)
 {
+    if (s->folded)
+        return numbers_takes_span(q, sq, s->first_ms, s->last_ms);
     return s->len > 0 &&
            numbers_takes_span(q, sq, s->ts_ms[0], s->ts_ms[s->len - 1]);
 }
@@ -239,7 +241,7 @@ numbers_run(const struct query *q, const struct sub_query *sq,
         st = downsampler_init(&d, &sq->downsample, &d.window,
                               longest_span(spans, len), a, e);
     for (size_t i = 0; i < len && st == ST_OK; i++)
-        if (is_taken(q, sq, &spans[i]))
+        if (numbers_takes(q, sq, &spans[i]))
             st = make_column(sq, &d, &spans[i], a, &columns[n++], e);
     if (st == ST_OK && n > 0)
         st = merge_run(&merge, columns, n, a, out, e);

@@ -22,6 +22,10 @@ struct span {
     size_t len;
     /* Of averages over rollups: how many points each sum is of; else NULL. */
     const int64_t *counts;
+    /* Buckets instead of points, all doubles: what folder.h made of points from
+     * first_ms to last_ms. */
+    bool folded;
+    int64_t first_ms, last_ms;
 };
 
 /* The answer: ascending times in ms, each an integer, a double, or nothing
@@ -47,6 +51,9 @@ void numbers_scan_range(const struct query *q, const struct sub_query *sq,
  * of no series has neither metric nor tags, and is answered all the same. */
 bool numbers_takes_span(const struct query *q, const struct sub_query *sq,
                         int64_t first_ms, int64_t last_ms);
+/* The same; a span of no points is not. */
+bool numbers_takes(const struct query *q, const struct sub_query *sq,
+                   const struct span *s);
 
 /* Arrays of '*out' are in the arena.  'spans' come in the order of their
  * TSUIDs; those without points, and those not taken (above), count for nothing.

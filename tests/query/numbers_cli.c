@@ -167,9 +167,10 @@ run(struct cli_case *c)
         while (last < p->len && row_base(p->ts_ms[last]) <= to)
             last++;
         if (first < last)
-            spans[n++] =
-                (struct span){ p->ts_ms + first, p->v + first,
-                               p->is_float + first, last - first, NULL };
+            spans[n++] = (struct span){ .ts_ms = p->ts_ms + first,
+                                        .v = p->v + first,
+                                        .is_float = p->is_float + first,
+                                        .len = last - first };
     }
     if (numbers_run(&c->q, &c->sq, spans, n, a, &out, &e) == ST_OK)
         print_answer(&out);

@@ -59,7 +59,9 @@ begin_span(struct parsed *p)
     size_t i = p->len++;
 
     ck_assert(i < SPANS_MAX);
-    p->spans[i] = (struct span){ p->ts[i], p->v[i], p->is_float[i], 0, NULL };
+    p->spans[i] = (struct span){ .ts_ms = p->ts[i],
+                                 .v = p->v[i],
+                                 .is_float = p->is_float[i] };
 }
 
 static void
@@ -343,7 +345,9 @@ START_TEST(calendar_days_of_a_zone)
                                   BASE_MS + 19 * 3600000 };
     static const union number v[] = { { .i = 1 }, { .i = 2 }, { .i = 4 } };
     static const uint8_t ints[] = { 0, 0, 0 };
-    const struct span span = { ts, v, ints, 3, NULL };
+    const struct span span = {
+        .ts_ms = ts, .v = v, .is_float = ints, .len = 3
+    };
     struct query q = { .start_ms = BASE_MS - 86400000,
                        .end_ms = BASE_MS + 86400000 };
     struct sub_query sq = {
@@ -375,7 +379,9 @@ START_TEST(a_small_arena_is_a_limit)
     static const int64_t ts[] = { BASE_MS };
     static const union number v[] = { { .i = 1 } };
     static const uint8_t ints[] = { 0 };
-    const struct span span = { ts, v, ints, 1, NULL };
+    const struct span span = {
+        .ts_ms = ts, .v = v, .is_float = ints, .len = 1
+    };
     struct query q = { .start_ms = BASE_MS - 86400000,
                        .end_ms = BASE_MS + 86400000 };
     struct sub_query sq = {

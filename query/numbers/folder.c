@@ -1,0 +1,419 @@
+#include "config.h"
+
+#include "query/numbers/folder.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "query/numbers/aggregator_priv.h"
+#include "query/numbers/numbers_priv.h"
+
+/*
+ * A sum is of doubles, added one by one in the order of time.  While all values
+ * are integers and the sum of their magnitudes stays within 2^53, each step is
+ * exact, so they may be added in any order, or as integers, or be a synopsis'.
+ * The sum in a synopsis of doubles was added one by one from 0, so it stands
+ * for the points of a bucket only when nothing was added before it.
+ */
+
+#define EXACT_MAX 0x1p53
+
+/* -- what is folded -------------------------------------------------------- */
+
+static bool
+find_kind(enum aggregator_kind kind, enum fold_kind *out)
+{
+    static const struct {
+        enum aggregator_kind aggregator;
+        enum fold_kind fold;
+    } kinds[] = {
+        { KIND_SUM, FOLD_SUM },     { KIND_AVG, FOLD_AVG },
+        { KIND_MIN, FOLD_MIN },     { KIND_MAX, FOLD_MAX },
+        { KIND_COUNT, FOLD_COUNT }, { KIND_FIRST, FOLD_FIRST },
+        { KIND_LAST, FOLD_LAST },
+    };
+
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+        if (kinds[i].aggregator == kind) {
+            *out = kinds[i].fold;
+            return true;
+        }
+    return false;
+}
+
+bool
+folder_init(struct folder *f, const struct query *q, const struct sub_query *sq)
+{
+    const struct downsample *d = &sq->downsample;
+    struct window w = numbers_window(q, sq);
+
+    *f = (struct folder){ .to = INT64_MAX, .buckets_most = 1 };
+    if (!d->on || sq->rollup != NULL ||
+        !find_kind(aggregator_kind(d->aggregator), &f->kind))
+        return false;
+    if (d->all) {
+        f->from = w.start_ms > w.scan_start_ms ? w.start_ms : w.scan_start_ms;
+        f->to = w.end_ms;
+        f->start = w.start_ms;
+        return true;
+    }
+    if (d->calendar || d->interval_ms <= 0)
+        return false;
+    f->length = d->interval_ms;
+    f->from = (w.scan_start_ms + f->length - 1) / f->length * f->length;
+    f->buckets_most =
+        (size_t)((w.scan_end_ms - w.scan_start_ms) / f->length) + 2;
+    return true;
+}
+
+bool
+folder_likes_synopses(const struct folder *f)
+{
+    return f->length == 0 || f->length >= ROW_MS;
+}
+
+/* -- buckets --------------------------------------------------------------- */
+
+static double
+bucket_value(const struct folder *f, const struct fold *s)
+{
+    switch (f->kind) {
+    case FOLD_SUM:
+        return s->count == 0 ? (double)NAN : s->value;
+    case FOLD_AVG:
+        return s->count == 0 ? (double)NAN : s->value / (double)s->count;
+    case FOLD_MIN:
+        return s->value == INFINITY ? (double)NAN : s->value;
+    case FOLD_MAX:
+        return s->value == -INFINITY ? (double)NAN : s->value;
+    case FOLD_COUNT:
+        return (double)s->count;
+    case FOLD_FIRST:
+    case FOLD_LAST:
+        break;
+    }
+    return s->value;
+}
+
+static bool
+grow(const struct folder *f, struct fold *s, struct arena *a)
+{
+    size_t cap = s->cap == 0 ? 16 : (size_t)s->cap * 4;
+    int64_t *ts;
+    union number *v;
+
+    if (cap > f->buckets_most || f->buckets_most <= 128)
+        cap = f->buckets_most;
+    if (cap <= s->len || cap > UINT32_MAX)
+        cap = (size_t)s->len + 16;
+    ts = (int64_t *)column_array(a, cap, sizeof *ts);
+    v = (union number *)column_array(a, cap, sizeof *v);
+    if (ts == NULL || v == NULL) {
+        s->failed = true;
+        return false;
+    }
+    if (s->len > 0) {
+        memcpy(ts, s->ts, s->len * sizeof *ts);
+        memcpy(v, s->v, s->len * sizeof *v);
+    }
+    s->ts = ts;
+    s->v = v;
+    s->cap = (uint32_t)cap;
+    return true;
+}
+
+static void
+end_bucket(const struct folder *f, struct fold *s, struct arena *a)
+{
+    if (s->all == 0 || (s->len == s->cap && !grow(f, s, a)))
+        return;
+    s->ts[s->len] = s->at;
+    s->v[s->len++].d = bucket_value(f, s);
+    s->all = 0;
+}
+
+/* Makes the bucket that holds 'ms' the one that is filled. */
+static void
+move_to(const struct folder *f, struct fold *s, int64_t ms, struct arena *a)
+{
+    enum fold_kind kind = f->kind;
+
+    if (s->all > 0 && ms < s->end)
+        return;
+    end_bucket(f, s, a);
+    s->at = f->length == 0 ? f->start : ms - ms % f->length;
+    s->end = f->length == 0 ? f->to : s->at + f->length;
+    s->count = 0;
+    s->bound = 0;
+    s->value = kind == FOLD_MIN ? INFINITY : kind == FOLD_MAX ? -INFINITY : 0;
+}
+
+bool
+fold_end(const struct folder *f, struct fold *s, struct arena *a)
+{
+    if (!s->failed)
+        end_bucket(f, s, a);
+    return !s->failed;
+}
+
+static void
+note_range(struct fold *s, int64_t first_ms, int64_t last_ms)
+{
+    if (!s->some)
+        s->first_ms = first_ms;
+    s->last_ms = last_ms;
+    s->some = true;
+}
+
+/* -- points ---------------------------------------------------------------- */
+
+static void
+sum_ints(struct fold *s, const union number *v, size_t len)
+{
+    uint64_t low = 0, high = 0, biggest;
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        uint64_t x = (uint64_t)v[i].i;
+
+        low |= v[i].i < 0 ? ~x : x;
+        sum = (int64_t)((uint64_t)sum + x);
+    }
+    biggest = low;
+    high = biggest >> 53;
+    /* biggest + 1 is no less than any magnitude. */
+    if (high == 0 &&
+        s->bound + (double)(biggest + 1) * (double)len <= EXACT_MAX) {
+        s->bound += (double)(biggest + 1) * (double)len;
+        s->value += (double)sum;
+        return;
+    }
+    s->bound = INFINITY;
+    for (size_t i = 0; i < len; i++)
+        s->value += (double)v[i].i;
+}
+
+static void
+sum_doubles(struct fold *s, const union number *v, size_t len)
+{
+    double sum = s->value;
+    size_t count = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        bool there = !isnan(v[i].d);
+
+        if (there)
+            sum += v[i].d;
+        count += there;
+    }
+    s->value = sum;
+    s->count += count;
+    s->bound = INFINITY;
+}
+
+static void
+fold_ints(enum fold_kind kind, struct fold *s, const union number *v,
+          size_t len)
+{
+    int64_t best = v[0].i;
+
+    s->count += len;
+    switch (kind) {
+    case FOLD_SUM:
+    case FOLD_AVG:
+        sum_ints(s, v, len);
+        break;
+    case FOLD_MIN:
+        for (size_t i = 1; i < len; i++)
+            best = v[i].i < best ? v[i].i : best;
+        s->value = (double)best < s->value ? (double)best : s->value;
+        break;
+    case FOLD_MAX:
+        for (size_t i = 1; i < len; i++)
+            best = v[i].i > best ? v[i].i : best;
+        s->value = (double)best > s->value ? (double)best : s->value;
+        break;
+    case FOLD_FIRST:
+        s->value = s->all == 0 ? (double)v[0].i : s->value;
+        break;
+    case FOLD_LAST:
+        s->value = (double)v[len - 1].i;
+        break;
+    case FOLD_COUNT:
+        break;
+    }
+}
+
+static void
+fold_doubles(enum fold_kind kind, struct fold *s, const union number *v,
+             size_t len)
+{
+    double best = s->value;
+
+    switch (kind) {
+    case FOLD_SUM:
+    case FOLD_AVG:
+        sum_doubles(s, v, len);
+        break;
+    case FOLD_MIN:
+        for (size_t i = 0; i < len; i++)
+            best = v[i].d < best ? v[i].d : best;
+        s->value = best;
+        break;
+    case FOLD_MAX:
+        for (size_t i = 0; i < len; i++)
+            best = v[i].d > best ? v[i].d : best;
+        s->value = best;
+        break;
+    case FOLD_COUNT:
+        for (size_t i = 0; i < len; i++)
+            s->count += isnan(v[i].d) ? 0 : 1;
+        break;
+    case FOLD_FIRST:
+        s->value = s->all == 0 ? v[0].d : s->value;
+        break;
+    case FOLD_LAST:
+        s->value = v[len - 1].d;
+        break;
+    }
+}
+
+/* Points of one bucket, in runs of one kind. */
+static void
+fold_run(const struct folder *f, struct fold *s, const struct points *p,
+         size_t from, size_t to)
+{
+    while (from < to) {
+        uint8_t is_float = p->is_float[from];
+        const uint8_t *other = memchr(p->is_float + from, !is_float, to - from);
+        size_t end = other == NULL ? to : (size_t)(other - p->is_float);
+
+        if (is_float)
+            fold_doubles(f->kind, s, p->v + from, end - from);
+        else
+            fold_ints(f->kind, s, p->v + from, end - from);
+        s->all += end - from;
+        from = end;
+    }
+}
+
+/* The first point at or behind 'ms'; points often stand at equal distances. */
+static size_t
+find_end(const struct points *p, size_t from, int64_t ms)
+{
+    size_t left = p->len - from, guess;
+    int64_t step;
+
+    if (p->ts_ms[p->len - 1] < ms)
+        return p->len;
+    if (left < 2)
+        return from + column_seek(p->ts_ms + from, left, ms);
+    step = p->ts_ms[from + 1] - p->ts_ms[from];
+    guess = from + (size_t)((ms - p->ts_ms[from] + step - 1) / step);
+    if (guess < p->len && p->ts_ms[guess] >= ms && p->ts_ms[guess - 1] < ms)
+        return guess;
+    return from + column_seek(p->ts_ms + from, left, ms);
+}
+
+void
+fold_points(const struct folder *f, struct fold *s, const struct points *p,
+            struct arena *a)
+{
+    size_t at, to = p->len;
+
+    if (p->len == 0 || s->failed)
+        return;
+    note_range(s, p->ts_ms[0], p->ts_ms[p->len - 1]);
+    at = p->ts_ms[0] >= f->from ? 0 : column_seek(p->ts_ms, p->len, f->from);
+    if (p->ts_ms[p->len - 1] >= f->to)
+        to = column_seek(p->ts_ms, p->len, f->to);
+    while (at < to && !s->failed) {
+        size_t end;
+
+        move_to(f, s, p->ts_ms[at], a);
+        end = find_end(p, at, s->end);
+        if (end > to)
+            end = to;
+        fold_run(f, s, p, at, end);
+        at = end;
+    }
+}
+
+/* -- synopses -------------------------------------------------------------- */
+
+static double
+number_of(const struct synopsis *row, union number v)
+{
+    return row->all_int ? (double)v.i : v.d;
+}
+
+/* May the row's sum be added?  'fresh': nothing was added before. */
+static bool
+sum_is_fit(const struct fold *s, const struct synopsis *row, bool fresh,
+           double *bound)
+{
+    double low, high;
+
+    if (!row->all_int) {
+        *bound = INFINITY;
+        return fresh;
+    }
+    low = fabs((double)row->min.i);
+    high = fabs((double)row->max.i);
+    *bound =
+        (fresh ? 0 : s->bound) + (low > high ? low : high) * (double)row->count;
+    return *bound <= EXACT_MAX;
+}
+
+/* All of the row's points lie in one bucket, and take part. */
+static bool
+lies_within(const struct folder *f, const struct fold *s,
+            const struct synopsis *row)
+{
+    if (row->first_ms < f->from || row->last_ms >= f->to)
+        return false;
+    if (s->all > 0 && row->first_ms < s->end)
+        return row->last_ms < s->end;
+    return f->length == 0 ||
+           row->last_ms - (row->first_ms - row->first_ms % f->length) <
+               f->length;
+}
+
+bool
+fold_synopsis(const struct folder *f, struct fold *s,
+              const struct synopsis *row, struct arena *a)
+{
+    enum fold_kind kind = f->kind;
+    bool fresh = s->all == 0 || row->first_ms >= s->end;
+    double bound = 0;
+
+    if (s->failed)
+        return true;
+    /* Where there is a NaN, the sum is one. */
+    if (!lies_within(f, s, row) || (!row->all_int && isnan(row->sum.d)))
+        return false;
+    if ((kind == FOLD_SUM || kind == FOLD_AVG) &&
+        !sum_is_fit(s, row, fresh, &bound))
+        return false;
+    note_range(s, row->first_ms, row->last_ms);
+    move_to(f, s, row->first_ms, a);
+    if (kind == FOLD_SUM || kind == FOLD_AVG) {
+        s->bound = bound;
+        s->value += number_of(row, row->sum);
+    } else if (kind == FOLD_MIN) {
+        double v = number_of(row, row->min);
+
+        s->value = v < s->value ? v : s->value;
+    } else if (kind == FOLD_MAX) {
+        double v = number_of(row, row->max);
+
+        s->value = v > s->value ? v : s->value;
+    } else if (kind == FOLD_LAST) {
+        s->value = number_of(row, row->last);
+    } else if (kind == FOLD_FIRST && s->all == 0) {
+        s->value = number_of(row, row->first);
+    }
+    s->count += row->count;
+    s->all += row->count;
+    return true;
+}
