@@ -319,6 +319,7 @@ join_series(const struct join_operand *operands, size_t len,
     }
     if (st != ST_OK)
         return st;
+    /* Nothing at all is no failed intersection: OpenTSDB has an empty one. */
     if (o->intersection && out->len == 0 && entries_len > 0)
         return error_set(e, ST_INVALID, "No intersections found: %.*s",
                          SLICE_ARG(o->name));

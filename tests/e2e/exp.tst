@@ -17,6 +17,10 @@ POST /api/query/exp {"time":{"start":"1356998400","end":"1356998500","aggregator
 = 200
 ~ {"outputs":[{"id":"e2","dps":[[1356998400000,22.0],[1356998460000,10.0]],"dpsMeta":
 ~ "metrics":["e.a","e.b"],"commonTags":{"host":"b"}
+# Nothing with nothing is empty; a series with nothing is no intersection.
+POST /api/query/exp {"time":{"start":"1256998400","end":"1256998500","aggregator":"sum"},"metrics":[{"id":"a","metric":"e.a"},{"id":"b","metric":"e.b"}],"expressions":[{"id":"e","expr":"a + b","join":{"operator":"intersection"}}]}
+= 200
+~ "outputs":[{"id":"e","dps":[],
 # A metric by itself; two that ask the same.
 POST /api/query/exp {"time":{"start":"1356998400","end":"1356998500","aggregator":"squareSum","downsampler":{"interval":"0all","aggregator":"sum"}},"metrics":[{"id":"a","metric":"e.a"},{"id":"b","metric":"e.a"}]}
 = 200
