@@ -4,8 +4,8 @@
  *     node tests/model/differential.mjs HALITE [SECONDS]
  *
  * Each round asks three servers, which must agree: one in memory with 16 salt buckets; one
- * on disk with one bucket, and one on disk without salt, with a head so small that it seals
- * all the time.  Between the questions things happen to all of them: more points, a range
+ * on disk with another number of them, and one on disk without salt, with a head so small
+ * that it seals all the time.  Between the questions things happen to all of them: more points, a range
  * deleted, a name changed; those on disk are stopped or killed, and started again.
  *
  * HALITE_SEED repeats a round, and those after it; a question that fails is made smaller
@@ -53,10 +53,16 @@ async function failsAlone(world, family, q) {
   }
 }
 function* smallerWorlds(world) {
-  for (const list of ['notes', 'rollups', 'histograms'])
-    for (const x of world[list]) yield { ...world, [list]: world[list].filter(y => y !== x) };
-  if (world.notes.some(n => n.x)) return;
-  for (const x of world.series) yield { ...world, series: world.series.filter(y => y !== x) };
+  for (const list of ['notes', 'rollups', 'histograms', 'series']) {
+    if (list === 'series' && world.notes.some(n => n.x)) return;
+    const all = world[list], half = all.length >> 1;
+    if (all.length > 2) {
+      yield { ...world, [list]: [] };
+      yield { ...world, [list]: all.slice(half) };
+      yield { ...world, [list]: all.slice(0, half) };
+    }
+    for (const x of all) yield { ...world, [list]: all.filter(y => y !== x) };
+  }
   for (const x of world.series) {
     const all = sorted(x.points), half = all.length >> 1;
     if (half)
@@ -71,8 +77,8 @@ async function shrink(world, family, q) {
   for (let found = true; found && Date.now() < stopAt;) {
     found = false;
     const tries = function* () {
-      for (const less of family.smaller(q)) yield [world, less];
       for (const less of smallerWorlds(world)) yield [less, q];
+      for (const less of family.smaller(q)) yield [world, less];
     };
     for (const [lessWorld, less] of tries()) {
       const still = await failsAlone(lessWorld, family, less);
@@ -133,7 +139,7 @@ async function round(n) {
   const disk = k => ['--data', path.join(dir, `${n}-${k}`), 'tsd.http.query.allow_delete=true', ...world.settings];
   const servers = [
     await start([...MEMORY, ...world.settings]),
-    await start([...disk('one'), 'tsd.storage.salt.width=1', 'tsd.storage.salt.buckets=1']),
+    await start([...disk('one'), 'tsd.storage.salt.width=1', `tsd.storage.salt.buckets=${pick([1, 3, 20])}`]),
     await start([...disk('none'), 'tsd.storage.salt.width=0', 'halite.store.head_bytes=1M', 'halite.store.seal_delay_ms=1']),
   ];
   for (const s of servers) await load(s, world, pointsOf(world));

@@ -118,8 +118,8 @@ function joined(operands, join) {
         rows.delete(id);
       }
   });
-  // Nothing with nothing is an empty one.
-  if (join.intersection && rows.size === 0 && operands.some(o => o.columns.length > 0)) throw new Wrong('no intersections');
+  /* OpenTSDB was seen to answer operands without any series with nothing. */
+  if (join.intersection && operands.some(o => o.columns.length) && rows.size === 0) throw new Wrong('no intersections');
   return [...rows.values()].sort((a, b) => compareOrder(a.key, b.key)).map(r => r.of);
 }
 

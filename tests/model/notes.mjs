@@ -9,19 +9,40 @@ const hour = t => Math.floor(ms(t) / 36e5) * 3600;
 
 /* Notes lie in hours in which their series has points: a row with nothing else is a group
  * without a name, which the model of groups does not know. */
+function makeNote(world) {
+  const x = chance(75) ? pick(world.series) : undefined;
+  if (x && x.points.size === 0) return undefined;
+  const near = x ? pick([...x.points.keys()]) : world.base + below(world.step * 80);
+  const top = Math.floor(near / 36e5) * 36e5, at = chance(50) ? near : top + below(36e5);
+  const start = chance(70) ? Math.floor(at / 1000) : at % 1000 === 0 ? at / 1000 : at;
+  if (world.notes.some(n => n.x === x && n.start === start)) return undefined;
+  const note = { x, start, text: `note ${world.notes.length + 1}` };
+  world.notes.push(note);
+  return note;
+}
 function prepare(world) {
   if (chance(65) && process.env.HALITE_ONLY !== 'notes') return;
-  for (let i = below(12); i > 0; i--) {
-    const x = chance(75) ? pick(world.series) : undefined;
-    const near = x ? pick([...x.points.keys()]) : world.base + below(world.step * 80);
-    const top = Math.floor(near / 36e5) * 36e5, at = chance(50) ? near : top + below(36e5);
-    const start = chance(70) ? Math.floor(at / 1000) : at % 1000 === 0 ? at / 1000 : at;
-    if (!world.notes.some(n => n.x === x && n.start === start)) world.notes.push({ x, start, text: `note ${i}` });
+  for (let i = below(12); i > 0; i--) makeNote(world);
+}
+const bodyOfNote = n => ({ startTime: n.start, tsuid: n.x ? tsuidOf(n.x) : undefined, description: n.text });
+
+/* Where there are notes already: without them, points are deleted. */
+export async function addNote(world, servers) {
+  const note = world.notes.length ? makeNote(world) : undefined;
+  if (note) for (const s of servers) await must(s, 'POST', '/api/annotation', bodyOfNote(note));
+}
+export async function changeNote(world, servers) {
+  if (world.notes.length < 2) return;
+  const note = pick(world.notes), gone = chance(50), method = pick(['POST', 'PUT']);
+  note.text += '!';
+  if (gone) world.notes = world.notes.filter(n => n !== note);
+  for (const s of servers) {
+    await must(s, gone ? 'DELETE' : method, '/api/annotation', bodyOfNote(note)); /* parameters are cut to seconds */
   }
 }
 async function load(s, world) {
   for (const n of world.notes)
-    await must(s, 'POST', '/api/annotation', { startTime: n.start, tsuid: n.x ? tsuidOf(n.x) : undefined, description: n.text });
+    await must(s, 'POST', '/api/annotation', bodyOfNote(n));
 }
 function make(world) {
   return { ...makePlain(world), explicit: false, flags: { globalAnnotations: chance(50), noAnnotations: chance(15) } };

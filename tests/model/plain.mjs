@@ -1,7 +1,7 @@
 /* Questions to /api/query: what is asked, and what a world would answer. */
 import { AGGREGATORS, run, UNITS } from './model.mjs';
 import { below, chance, pick, some } from './random.mjs';
-import { compareOrder, named, printed, sorted } from './world.mjs';
+import { compareOrder, named, printed, sorted, tsuidOf } from './world.mjs';
 
 const LONG_MAX = 2n ** 63n - 1n;
 const UNIT_MS = [1, 1e3, 6e4, 36e5, 864e5, 6048e5, 2592e6, 31536e6];
@@ -41,8 +41,12 @@ export function makeDownsample(range, zone, fills = ['none', 'zero', 'nan', 'nul
 export const dsText = ds => `${ds.interval}-${ds.aggregator}-${ds.fill}`;
 
 export function makeRange(world) {
-  const span = world.step * 80, start = world.base - world.step * 5 + below(span);
-  return { start, end: start + 1 + below(span * 2), zone: pick(ZONES) };
+  const span = world.step * 80;
+  let start = world.base - world.step * 5 + below(span), end = start + 1 + below(span * 2);
+  /* Where points may be. */
+  if (chance(40)) start -= (start - world.base) % world.step;
+  if (chance(40)) end -= (end - world.base) % world.step;
+  return { start, end: Math.max(end, start + 1), zone: pick(ZONES) };
 }
 export function makePlain(world) {
   const q = { ...makeRange(world), aggregator: pick(NAMES), metric: below(3), filters: [], explicit: chance(15) };
@@ -73,7 +77,7 @@ export function smaller(q) {
     out.push({ ...q, filters: q.filters.filter((_, k) => k !== i) });
     if (f.filter !== '*') out.push({ ...q, filters: q.filters.map((g, k) => k === i ? { ...f, type: 'wildcard', filter: '*' } : g) });
   });
-  if (q.explicit) out.push({ ...q, explicit: false });
+  for (const flag of ['explicit', 'seconds', 'arrays', 'tsuids']) if (q[flag]) out.push({ ...q, [flag]: false });
   return out;
 }
 
@@ -145,28 +149,34 @@ export function compareStatus(want, got) {
   const status = want.error === undefined ? 200 : 400;
   return status === got.status ? '' : `status ${got.status}, the model says ${status} ${want.error ?? ''}: ${got.text.slice(0, 300)}`;
 }
-export function compareGroup(world, w, g, i) {
+/* The last of each second, or, in arrays, all. */
+const inSeconds = (dps, all) => dps.map(p => ({ ts: Math.floor(p.ts / 1000), v: p.v }))
+  .filter((p, i, list) => all || p.ts !== list[i + 1]?.ts);
+
+export function compareGroup(world, w, g, i, q = {}) {
   const metric = w.alias ?? world.metrics[w.metric];
   if (g.metric !== metric && (!w.anyName || w.alias !== undefined)) return `group ${i}: metric ${g.metric}, the model has ${metric}`;
   if (sortedPairs(g.tags) !== sortedPairs(named(world, w.tags))) return `group ${i}: tags ${sortedPairs(g.tags)}, the model has ${sortedPairs(named(world, w.tags))}`;
   const aggregated = w.aggregated.map(k => world.keys[k]).sort();
   if (JSON.stringify([...g.aggregateTags].sort()) !== JSON.stringify(aggregated)) return `group ${i}: aggregateTags ${g.aggregateTags}, the model has ${aggregated}`;
-  const dps = Object.entries(g.dps);
+  if (q.tsuids && String(g.tsuids) !== String(w.series.map(tsuidOf).sort())) return `group ${i}: tsuids ${g.tsuids}, the model has ${w.series.map(tsuidOf)}`;
+  if (q.arrays && !Array.isArray(g.dps)) return `group ${i}: no array`;
+  const dps = Array.isArray(g.dps) ? g.dps : Object.entries(g.dps), points = q.seconds ? inSeconds(w.dps, q.arrays) : w.dps;
   counts.points += dps.length;
-  for (let k = 0; k < Math.max(dps.length, w.dps.length); k++) {
-    const [t, v] = dps[k] ?? [], p = w.dps[k];
+  for (let k = 0; k < Math.max(dps.length, points.length); k++) {
+    const [t, v] = dps[k] ?? [], p = points[k];
     if (p === undefined || t === undefined || Number(t) !== p.ts || !same(p.v, v))
       return `group ${i}, point ${k}: ${t}=${v}, the model has ${p && `${p.ts}=${show(p.v)}`}`;
   }
   return '';
 }
-export function compareGroups(world, want, got) {
+export function compareGroups(world, want, got, q) {
   const status = compareStatus(want, got);
   if (status || want.error !== undefined) return status;
   const groups = parse(got.text);
   if (groups.length !== want.groups.length) return `${groups.length} groups, the model has ${want.groups.length}`;
   for (let i = 0; i < groups.length; i++) {
-    const why = compareGroup(world, want.groups[i], groups[i], i);
+    const why = compareGroup(world, want.groups[i], groups[i], i, q);
     if (why) return why;
   }
   return '';
@@ -174,8 +184,9 @@ export function compareGroups(world, want, got) {
 
 export const plain = {
   name: 'query', weight: 6,
-  make: makePlain,
-  request: (world, q) => ({ method: 'POST', path: '/api/query', body: bodyOf(world, q) }),
+  make: world => ({ ...makePlain(world), seconds: chance(20), arrays: chance(15), tsuids: chance(20) }),
+  request: (world, q) => ({ method: 'POST', path: q.arrays ? '/api/query?arrays' : '/api/query',
+    body: bodyOf(world, q, { msResolution: !q.seconds, showTSUIDs: q.tsuids }) }),
   want: groupsOf,
   compare: compareGroups,
   smaller,

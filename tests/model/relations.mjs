@@ -2,7 +2,9 @@
  * Relations between answers, which hold whatever a model says, and what happens to the
  * servers between the questions.
  */
-import { makePlain, bodyOf, makeDownsample, makeFilter, matching, parse } from './plain.mjs';
+import { histograms } from './histograms.mjs';
+import { addNote, changeNote } from './notes.mjs';
+import { bodyOf, compareGroups, groupsOf, makeDownsample, makeFilter, makePlain, matching, parse } from './plain.mjs';
 import { below, chance, pick } from './random.mjs';
 import { ask, Failure, must, restart } from './servers.mjs';
 import { morePoints, put } from './world.mjs';
@@ -114,6 +116,10 @@ async function deleteRange(world, servers) {
   /* A row that holds nothing but a note is a group without a name. */
   if (world.notes.length) return;
   const q = { ...makePlain(world), aggregator: 'none', rate: undefined, ds: undefined };
+  const times = matching(world, q).flatMap(x => [...x.points.keys()]);
+  if (times.length && chance(50)) q.start = pick(times);
+  if (times.length && chance(50)) q.end = pick(times);
+  if (q.start >= q.end) return;
   for (const s of servers) {
     const a = await ask(s, 'POST', '/api/query', bodyOf(world, q, { delete: true }));
     if (a.status !== 200 && !a.text.includes('No such name')) throw new Failure(`${bodyOf(world, q, { delete: true })} answered ${a.status} ${a.text}`);
@@ -121,6 +127,23 @@ async function deleteRange(world, servers) {
   }
   for (const x of matching(world, q)) for (const ts of [...x.points.keys()])
     if (ts >= q.start && ts <= q.end) { x.points.delete(ts); x.emptied = true; }
+  const all = { ...q, filters: [], explicit: false, start: world.base - 1, end: world.base + 2000 * world.step };
+  for (const s of servers) {
+    const why = compareGroups(world, groupsOf(world, all), await query(s, world, all), all);
+    if (why) relationFails(s, 'deleted', world, [bodyOf(world, q, { delete: true }), bodyOf(world, all)], why);
+  }
+}
+async function deleteHistograms(world, servers) {
+  if (!world.histograms.length) return;
+  const q = { ...histograms.make(world), ds: undefined };
+  const body = JSON.stringify({ ...JSON.parse(histograms.request(world, q).body), delete: true });
+  for (const s of servers) {
+    const a = await ask(s, 'POST', '/api/query', body);
+    if (a.status !== 200 && !a.text.includes('No such name')) throw new Failure(`${body} answered ${a.status} ${a.text}`);
+    if (a.status !== 200) return;
+  }
+  for (const x of matching({ ...world, series: world.histograms }, q)) for (const ts of [...x.points.keys()])
+    if (ts >= q.start && ts <= q.end) x.points.delete(ts);
 }
 let renamed = 0;
 async function rename(world, servers) {
@@ -130,7 +153,7 @@ async function rename(world, servers) {
   world[list][i] = name;
 }
 
-const HAPPENINGS = [restartAll, restartAll, putMore, deleteRange, rename];
+const HAPPENINGS = [restartAll, restartAll, putMore, deleteRange, deleteHistograms, rename, addNote, changeNote];
 
 export async function happenings(world, servers) {
   for (let n = 1 + below(2); n > 0; n--) await pick(HAPPENINGS)(world, servers);

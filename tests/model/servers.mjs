@@ -50,7 +50,8 @@ export async function restart(s, signal) {
 }
 export function ask(s, method, p, body) {
   return new Promise((resolve, reject) => {
-    const r = http.request({ host: '127.0.0.1', port: s.port, method, path: p, agent: false }, m => {
+    const headers = body === undefined ? {} : { 'Content-Length': Buffer.byteLength(body) };
+    const r = http.request({ host: '127.0.0.1', port: s.port, method, path: p, agent: false, headers }, m => {
       let text = '';
       m.on('data', d => { text += d; });
       m.on('end', () => resolve({ status: m.statusCode, text }));
