@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/latency.h"
 #include "base/mem.h"
 #include "base/obj.h"
 #include "query/fetch.h"
@@ -27,6 +28,7 @@ struct engine {
     struct plan_context context;
     struct engine_options options;
     struct pool *pool;
+    struct latency latency; /* of reading points */
 };
 
 enum status
@@ -74,6 +76,13 @@ engine_close(struct engine **ep)
 
 /* So few points are done before another thread would have woken up. */
 #define POINTS_ALONE 8192
+
+uint64_t
+engine_latency(const struct engine *en, unsigned percent)
+{
+    OBJ_CHECK(en, ENGINE_MAGIC);
+    return latency_percentile(&en->latency, percent);
+}
 
 /* -- numbers, some groups a task ------------------------------------------- */
 
@@ -319,6 +328,8 @@ run_try(struct engine *en, const struct query *q, const struct rollup_try *t,
     stats->scan = f.counts;
     stats->series = f.len;
     stats->points = f.points;
+    stats->scans = copy(a, f.scans, f.scans_len * sizeof *f.scans);
+    stats->scans_len = stats->scans == NULL ? 0 : f.scans_len;
     *found = f.len > 0;
     if (status == ST_OK && *found) {
         status = answer(en, q, sq, &p, &f, limits, a, out, stats, e);
@@ -405,13 +416,28 @@ run_tries(struct engine *en, const struct query *q, const struct sub_query *sq,
 }
 
 static void
+add_counts(struct scan_counts *to, const struct scan_counts *more)
+{
+    to->rows += more->rows;
+    to->head_rows += more->head_rows;
+    to->bytes += more->bytes;
+    to->keys += more->keys;
+    to->seeks += more->seeks;
+}
+
+static void
 add_stats(struct result_stats *to, const struct result_stats *more)
 {
-    to->scan.rows += more->scan.rows;
-    to->scan.head_rows += more->scan.head_rows;
-    to->scan.bytes += more->scan.bytes;
-    to->scan.keys += more->scan.keys;
-    to->scan.seeks += more->scan.seeks;
+    add_counts(&to->scan, &more->scan);
+    for (size_t i = 0; i < to->scans_len && i < more->scans_len; i++) {
+        add_counts(&to->scans[i].scan, &more->scans[i].scan);
+        to->scans[i].points += more->scans[i].points;
+        to->scans[i].us += more->scans[i].us;
+    }
+    if (to->scans_len == 0) {
+        to->scans = more->scans;
+        to->scans_len = more->scans_len;
+    }
     to->series += more->series;
     to->points += more->points;
     to->points_out += more->points_out;
@@ -510,9 +536,11 @@ engine_run(struct engine *en, const struct query *q, bool (*gone)(void *ctx),
     out->stats = arena_array(a, q->subs_len, sizeof *out->stats);
     if (parts == NULL || out->stats == NULL)
         return error_set(&e->message, ST_LIMIT, "no memory for the query");
-    for (size_t i = 0; i < q->subs_len && status == ST_OK; i++)
+    for (size_t i = 0; i < q->subs_len && status == ST_OK; i++) {
         status = run_sub(en, q, &q->subs[i], &limits, a, &parts[i],
                          &out->stats[i], &e->message);
+        latency_add(&en->latency, (uint64_t)out->stats[i].scan_us / 1000);
+    }
     return status == ST_OK ? join_parts(parts, q->subs_len, a, out, &e->message)
                            : status;
 }

@@ -52,6 +52,10 @@ MUST_CHECK enum status engine_open(struct store *s, struct uid_table *u,
                                    struct engine **out, struct error *e);
 void engine_close(struct engine **en);
 
+/* The least number of ms that 'percent' of all sub-queries read their points
+ * in. */
+uint64_t engine_latency(const struct engine *en, unsigned percent);
+
 struct result_group {
     const struct sub_query *sub;
     struct slice metric;
@@ -73,9 +77,18 @@ struct result_group {
     int64_t split_ms; /* 0: it was not split */
 };
 
+/* What the scan of one salt bucket cost. */
+struct result_scan {
+    struct scan_counts scan;
+    uint64_t points;
+    int64_t us;
+};
+
 /* What one sub-query cost. */
 struct result_stats {
     struct scan_counts scan;
+    struct result_scan *scans; /* by bucket; none of histograms */
+    size_t scans_len;
     uint64_t series;     /* that had rows */
     uint64_t points;     /* read */
     uint64_t points_out; /* answered */

@@ -31,6 +31,7 @@ struct task {
     struct points row; /* with a folder: the one that was unpacked last */
     struct scan_counts counts;
     uint64_t points;
+    int64_t us;
     /* Not yet in the limits: */
     uint64_t new_points, new_bytes, new_held;
     enum status status;
@@ -289,8 +290,10 @@ run_task(void *ctx, size_t i)
 {
     struct fetch_job *job = ctx;
     struct task *t = &job->tasks[i];
+    int64_t from_us = clock_monotonic_us();
 
     t->status = scan_bucket(t);
+    t->us = clock_monotonic_us() - from_us;
 }
 
 /* -- together -------------------------------------------------------------- */
@@ -398,7 +401,11 @@ gather(struct task *tasks, size_t len, struct fetch *out, struct error *e)
         }
     }
     gather_series(tasks, len, total, out);
+    out->scans = mem_new_array(len, sizeof *out->scans);
+    out->scans_len = len;
     for (size_t i = 0; i < len; i++) {
+        out->scans[i] = (struct result_scan){ tasks[i].counts, tasks[i].points,
+                                              tasks[i].us };
         free(tasks[i].series);
         free(tasks[i].slots);
     }
@@ -491,6 +498,7 @@ fetch_fini(struct fetch *f)
         free(f->series[i].counts);
     }
     free(f->series);
+    free(f->scans);
     for (size_t i = 0; i < f->arenas_len; i++)
         arena_free(&f->arenas[i]);
     free(f->arenas);

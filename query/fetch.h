@@ -36,6 +36,8 @@ struct fetch {
     struct fetched *series; /* ascending by TSUID */
     size_t len;
     struct scan_counts counts;
+    struct result_scan *scans; /* one for each bucket */
+    size_t scans_len;
     uint64_t points;
     bool folded;
     struct arena **arenas; /* one for each task */

@@ -19,7 +19,9 @@
 struct costs {
     size_t subs;
     uint64_t rows, head_rows, keys, bytes, points;
+    uint64_t scans; /* of salt buckets */
     int64_t plan_us, scan_us, scan_max_us, numbers_us, numbers_max_us;
+    int64_t bucket_us, bucket_max_us;
     int64_t ran_us; /* when it was added: what comes after is the writing */
 };
 
@@ -166,6 +168,12 @@ queries_add_costs(struct query_entry *entry, const struct result_stats *stats,
         c->keys += s->scan.keys;
         c->bytes += s->scan.bytes;
         c->points += s->points;
+        for (size_t k = 0; k < s->scans_len; k++) {
+            c->scans++;
+            c->bucket_us += s->scans[k].us;
+            if (s->scans[k].us > c->bucket_max_us)
+                c->bucket_max_us = s->scans[k].us;
+        }
         c->plan_us += s->plan_us;
         c->scan_us += s->scan_us;
         c->numbers_us += s->numbers_us;
@@ -271,8 +279,14 @@ write_costs(const struct query_entry *e, struct buf *b)
     put_count(b, "rowsFromStorage", c->rows);
     put_count(b, "rowsFromMemory", c->head_rows);
     put_count(b, "bytesFromStorage", c->bytes);
+    put_count(b, "dpsPreFilter", c->points);
     put_count(b, "dpsPostFilter", c->points);
-    put_count(b, "rowsPostFilter", c->rows + c->head_rows);
+    put_count(b, "rowsPreFilter", c->rows);
+    put_count(b, "rowsPostFilter", c->rows);
+    put_count(b, "successfulScan", c->scans);
+    put_ms(b, "maxScannerTime", c->bucket_max_us);
+    put_ms(b, "avgScannerTime",
+           c->scans == 0 ? 0 : c->bucket_us / (int64_t)c->scans);
     put_ms(b, "queryScanTime", c->scan_us);
     put_ms(b, "maxQueryScanTime", c->scan_max_us);
     put_ms(b, "avgQueryScanTime", c->scan_us / subs);

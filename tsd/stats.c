@@ -4,6 +4,8 @@
 #include "tsd/stats.h"
 
 #include "base/counters.h"
+#include "query/engine.h"
+#include "tsd/put/put.h"
 #include "tsd/queries.h"
 
 static void
@@ -34,6 +36,9 @@ each_of_store(const struct api *a, stats_found *found, void *ctx)
     found(ctx, "storage.head.bytes", "", c.head_bytes);
     found(ctx, "storage.rows.sealed", "", c.rows_sealed);
     found(ctx, "storage.rows.merged", "", c.rows_merged);
+    /* What OpenTSDB does to rows of cells, sealing does to open rows. */
+    found(ctx, "compaction.count", "", c.rows_sealed);
+    found(ctx, "compaction.queue.size", "", c.head_rows);
     found(ctx, "series.total", "", series_total(a->series));
 }
 
@@ -48,7 +53,8 @@ each_of_process(stats_found *found, void *ctx)
     found(ctx, "jvm.ramfree", "", c.free_bytes);
 }
 
-/* Of requests.  Graphs are not drawn here; who draws them at home finds 0. */
+/* Of requests, of points on their way to the journal, and of reading.  Graphs
+ * are not drawn here; who draws them at home finds 0. */
 static void
 each_latency(const struct api *a, stats_found *found, void *ctx)
 {
@@ -63,6 +69,11 @@ each_latency(const struct api *a, stats_found *found, void *ctx)
         found(ctx, name, "type=all", ms);
         found(ctx, name, "type=graph", 0);
         found(ctx, name, "type=gnuplot", 0);
+        (void)snprintf(name, sizeof name, "hbase.latency_%upct", percents[i]);
+        found(ctx, name, "method=put class=IncomingDataPoints",
+              a->put == NULL ? 0 : put_path_latency(a->put, percents[i]));
+        found(ctx, name, "method=scan class=TsdbQuery",
+              a->engine == NULL ? 0 : engine_latency(a->engine, percents[i]));
     }
 }
 
@@ -82,6 +93,8 @@ each_absent(stats_found *found, void *ctx)
         { "http.query.forbidden", "" },
         { "http.graph.requests", "cache=disk" },
         { "http.graph.requests", "cache=miss" },
+        { "compaction.duplicates", "type=identical" },
+        { "compaction.duplicates", "type=variant" },
         { "uid.filter.rejected", "kind=raw" },
         { "uid.filter.rejected", "kind=aggregate" },
     };

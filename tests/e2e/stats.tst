@@ -6,6 +6,14 @@ GET /api/stats
 ~ "tags":{"type":"http_plugin",
 ~ {"metric":"tsd.jvm.thread.count",
 ~ {"metric":"tsd.uid.filter.rejected",
+~ {"metric":"tsd.compaction.count",
+~ {"metric":"tsd.compaction.queue.size",
+~ "tags":{"type":"variant",
+~ {"metric":"tsd.hbase.latency_50pct",
+~ "tags":{"method":"put","class":"IncomingDataPoints",
+~ "tags":{"method":"scan","class":"TsdbQuery",
+GET /metrics
+~ tsd_hbase_latency_95pct{method="scan",class="TsdbQuery"} 
 POST /api/stats
 = 200
 GET /api/stats/jvm
@@ -48,3 +56,17 @@ GET /logs?level=INFO&logger=ROOT
 GET /logs?level=INFO&logger=nosuch
 = 400
 ~ Invalid logger: 
+# What each salt bucket of a query cost.
+conn 1
+> put st.m 1356998400 1 host=a
+> put st.m 1356998460 2 host=b
+> put
+<~ put: illegal argument
+GET /api/query?start=1356998400&end=1356998500&m=sum:st.m&show_summary
+= 200
+~ "dpsPostFilter":2,
+~ "emittedDPs":2,"rowsPreFilter":2,"rowsPostFilter":2,"dpsPreFilter":2,"successfulScan":16,
+~ "scannerStats":{"scannerIdx_00":{"scannerId":"salt bucket 0","scannerTime":
+~ "scannerIdx_15":{
+GET /api/stats/query
+~ "dpsPreFilter":2,"dpsPostFilter":2,"rowsPreFilter":2,"rowsPostFilter":2,"successfulScan":16,"maxScannerTime":

@@ -60,8 +60,13 @@ END_TEST
 
 START_TEST(tells_the_costs)
 {
+    struct result_scan scans[] = { { .us = 600 }, { .us = 200 } };
     const struct result_stats stats[] = {
-        { .scan = { .rows = 3, .bytes = 100 }, .points = 7, .scan_us = 1000 },
+        { .scan = { .rows = 3, .bytes = 100 },
+          .scans = scans,
+          .scans_len = 2,
+          .points = 7,
+          .scan_us = 1000 },
         { .scan = { .head_rows = 2 }, .points = 1, .scan_us = 5000 },
     };
     struct queries *q = queries_new();
@@ -73,8 +78,12 @@ START_TEST(tells_the_costs)
     (void)shown(q, &out);
     ck_assert_ptr_nonnull(strstr(buf_cstr(&out),
                                  "\"rowsFromStorage\":3,\"rowsFromMemory\":2,"
-                                 "\"bytesFromStorage\":100,\"dpsPostFilter\":8,"
-                                 "\"rowsPostFilter\":5,\"queryScanTime\":6.000,"
+                                 "\"bytesFromStorage\":100,\"dpsPreFilter\":8,"
+                                 "\"dpsPostFilter\":8,\"rowsPreFilter\":3,"
+                                 "\"rowsPostFilter\":3,\"successfulScan\":2,"
+                                 "\"maxScannerTime\":0.600,"
+                                 "\"avgScannerTime\":0.400,"
+                                 "\"queryScanTime\":6.000,"
                                  "\"maxQueryScanTime\":5.000,"
                                  "\"avgQueryScanTime\":3.000,"));
     ck_assert_ptr_nonnull(strstr(buf_cstr(&out), "\"emittedDPs\":4,"));

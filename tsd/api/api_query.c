@@ -272,6 +272,8 @@ write_summary(struct work *w, struct buf *b)
     for (size_t i = 0; i < w->result.stats_len; i++) {
         buf_printf(b, "\"queryIdx_%02zu\":{\"queryIndex\":%zu,", i, i);
         query_json_costs(b, &w->result.stats[i]);
+        buf_put_u8(b, ',');
+        query_json_scans(b, &w->result.stats[i]);
         buf_put_str(b, "},");
     }
     buf_printf(b,

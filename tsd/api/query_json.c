@@ -104,6 +104,52 @@ query_json_costs(struct buf *b, const struct result_stats *st)
     json_put_string(b, slice_str(st->plan == NULL ? "" : st->plan));
 }
 
+/* Masks leave out what filters do before it is read: what OpenTSDB counts
+ * before and after them is one. */
+static void
+write_scan(struct buf *b, size_t at, const struct result_scan *s)
+{
+    buf_printf(b,
+               "%s\"scannerIdx_%02zu\":{\"scannerId\":\"salt bucket %zu\","
+               "\"scannerTime\":%.3f,\"successfulScan\":1,"
+               "\"rowsPreFilter\":%llu,\"rowsPostFilter\":%llu,",
+               at == 0 ? "" : ",", at, at, (double)s->us / 1000,
+               (unsigned long long)s->scan.rows,
+               (unsigned long long)s->scan.rows);
+    buf_printf(b,
+               "\"dpsPreFilter\":%llu,\"dpsPostFilter\":%llu,"
+               "\"bytesFromStorage\":%llu,\"keysFromStorage\":%llu,"
+               "\"seeks\":%llu}",
+               (unsigned long long)s->points, (unsigned long long)s->points,
+               (unsigned long long)s->scan.bytes,
+               (unsigned long long)s->scan.keys,
+               (unsigned long long)s->scan.seeks);
+}
+
+void
+query_json_scans(struct buf *b, const struct result_stats *st)
+{
+    int64_t sum = 0, max = 0;
+
+    for (size_t i = 0; i < st->scans_len; i++) {
+        sum += st->scans[i].us;
+        max = st->scans[i].us > max ? st->scans[i].us : max;
+    }
+    buf_printf(
+        b,
+        "\"emittedDPs\":%llu,\"rowsPreFilter\":%llu,"
+        "\"rowsPostFilter\":%llu,\"dpsPreFilter\":%llu,"
+        "\"successfulScan\":%zu,\"maxScannerTime\":%.3f,"
+        "\"avgScannerTime\":%.3f,\"scannerStats\":{",
+        (unsigned long long)st->points_out, (unsigned long long)st->scan.rows,
+        (unsigned long long)st->scan.rows, (unsigned long long)st->points,
+        st->scans_len, (double)max / 1000,
+        st->scans_len == 0 ? 0.0 : (double)sum / (double)st->scans_len / 1000);
+    for (size_t i = 0; i < st->scans_len; i++)
+        write_scan(b, i, &st->scans[i]);
+    buf_put_u8(b, '}');
+}
+
 size_t
 query_json_group(struct buf *b, const struct query *q,
                  const struct result_group *g, const struct notes *annotations,

@@ -31,6 +31,9 @@ size_t query_json_group(struct buf *b, const struct query *q,
 /* What a sub-query cost, as members without braces. */
 void query_json_costs(struct buf *b, const struct result_stats *st);
 
+/* The same of each scan: members without braces, the last without a comma. */
+void query_json_scans(struct buf *b, const struct result_stats *st);
+
 /* A sub query as "showQuery" has it; 'table': the rollups, "raw". */
 void query_json_sub(struct buf *b, const struct sub_query *s, const char *table,
                     struct uid_table *uids);

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/counters.h"
 #include "base/mem.h"
 #include "base/obj.h"
@@ -111,6 +112,13 @@ put_path_counts(struct put_path *p)
 {
     OBJ_CHECK(p, PATH_MAGIC);
     return put_cache_counts(p->cache);
+}
+
+uint64_t
+put_path_latency(const struct put_path *p, unsigned percent)
+{
+    OBJ_CHECK(p, PATH_MAGIC);
+    return latency_percentile(&p->latency, percent);
 }
 
 struct series_rules
@@ -467,12 +475,16 @@ put_batch_flush(struct put_batch *b, size_t *stored)
 enum status
 put_batch_commit(struct put_batch *b, bool sync, struct error *e)
 {
+    int64_t from_us;
     enum status status;
 
     OBJ_CHECK(b, BATCH_MAGIC);
     if (b->lsn == b->committed && !sync)
         return ST_OK;
+    from_us = clock_monotonic_us();
     status = store_commit(b->path->store, b->lsn, sync, e);
+    latency_add(&b->path->latency,
+                (uint64_t)(clock_monotonic_us() - from_us) / 1000);
     if (status == ST_OK)
         b->committed = b->lsn;
     return status;

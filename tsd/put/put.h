@@ -41,6 +41,9 @@ struct put_path *put_path_new(struct store *s, struct series_directory *d,
 void put_path_free(struct put_path **p);
 void put_path_drop_cache(struct put_path *p);
 struct put_cache_counts put_path_counts(struct put_path *p);
+/* The least number of ms that 'percent' of all batches were in the journal
+ * after. */
+uint64_t put_path_latency(const struct put_path *p, unsigned percent);
 struct series_rules put_path_rules(const struct put_path *p);
 /* NULL when none is set. */
 const char *put_path_header_tag(const struct put_path *p);

@@ -6,6 +6,7 @@
 #ifndef TSD_PUT_PUT_PRIV_H
 #define TSD_PUT_PUT_PRIV_H
 
+#include "base/latency.h"
 #include "base/lock.h"
 #include "tsd/put/put.h"
 #include "tsd/put/put_tags.h"
@@ -19,7 +20,8 @@ struct put_path {
     struct put_cache *cache;
     char *header_tag;
     const struct rollups *rollups;
-    struct lock lock; /* a leaf */
+    struct latency latency; /* of commits */
+    struct lock lock;       /* a leaf */
     struct put_batch *spare GUARDED_BY(lock);
     size_t spare_len GUARDED_BY(lock);
 };
