@@ -48,7 +48,7 @@ static const struct entry {
       GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE, IN_WO | API | WORKER },
     { "/api/annotations", api_annotation,
       GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE, IN_WO | API | WORKER },
-    { "/api/histogram", api_histogram, HTTP_POST, IN_WO | API | WORKER },
+    { "/api/histogram", api_histogram, ANY, IN_WO | API | WORKER },
     { "/api/put", api_put_serve, HTTP_POST, IN_WO | API | PUT | WORKER },
     { "/api/rollup", api_rollup_serve, HTTP_POST, IN_WO | API | PUT | WORKER },
 

@@ -68,3 +68,10 @@ GET /api/query/gexp?start=1356998400&end=1356998500&exp=shift(sum:g.a,'1x')
 GET /api/query/gexp?start=1356998400&end=1356998500&exp=nosuch
 = 400
 ~ Function nosuch has not been implemented
+# Elsewhere the metrics of an expression are asked for as they are.
+GET /api/query?start=1356998400&end=1356998500&exp=scale(sum:g.b,2)
+= 200
+| [{"metric":"g.b","tags":{"host":"a"},"aggregateTags":[],"dps":{"1356998415":1.5}}]
+GET /api/query/GEXP/x?start=1356998400&end=1356998500&exp=scale(sum:g.b,2)
+= 200
+| [{"metric":"g.b","tags":{"host":"a"},"aggregateTags":[],"dps":{"1356998415":3.0}}]

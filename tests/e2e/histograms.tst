@@ -81,3 +81,7 @@ GET /api/histogram
 < histogram: invalid value: Invalid character 'x' in x
 > histogram e.g 1356998400
 < histogram: illegal argument: not enough arguments (need least 5, got 2)
+GET /api/histogram
+= 405
+PUT /api/histogram {}
+= 405

@@ -11,3 +11,7 @@ POST /api/histogram {"metric":"e.g","timestamp":1356998400,"tags":{"host":"a"},"
 GET /api/query?start=1356998340&end=1357002000&m=sum:percentiles[50]:e.g
 = 200
 | []
+# That it is off is said before what is wrong with a request.
+GET /api/histogram
+= 503
+~ Histogram storage has not been enabled

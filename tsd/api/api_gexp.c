@@ -21,7 +21,7 @@ struct params {
 bool
 api_is_gexp(const struct http_request *r)
 {
-    return strcmp(http_path(r), "/api/query/gexp") == 0;
+    return slice_eq_str(api_sub_path(r), "gexp");
 }
 
 static void

@@ -127,6 +127,14 @@ parse_params(struct work *w, const struct parse_options *o,
     return query_parse_uri(copy, len, o, w->arena, &w->q, e);
 }
 
+/* Outside of gexp their metrics are asked for, and nothing is computed. */
+static bool
+names_expressions(const struct http_request *r)
+{
+    return http_has_param(r, "exp") &&
+           (http_method(r) != HTTP_POST || is_overridden(r));
+}
+
 static bool
 parse(struct work *w)
 {
@@ -138,8 +146,9 @@ parse(struct work *w)
     struct slice body = http_body(w->r);
     enum status st;
 
-    if (w->is_gexp) {
+    if (w->is_gexp || names_expressions(w->r)) {
         st = api_gexp_parse(w->r, &o, w->arena, &w->gexp, &w->q, &e);
+        w->q.whole_hours = w->is_gexp;
     } else if (http_method(w->r) == HTTP_POST && !is_overridden(w->r)) {
         if (body.size == 0) {
             (void)error_set(&e.message, ST_INVALID, "Missing message content");

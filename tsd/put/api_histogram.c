@@ -569,6 +569,10 @@ api_histogram(void *ctx, const struct http_request *r, struct http_reply *out)
         http_reply_error(out, 503, HISTOGRAMS_ARE_OFF, NULL);
         return;
     }
+    if (http_method(r) != HTTP_POST) {
+        http_reply_bad_method(out, r);
+        return;
+    }
     j.arena = arena_new(ARENA_BYTES);
     if (open_body(http_body(r), &w, out) && check_elements(&j, w, out) &&
         store_elements(&j, w, out))
