@@ -25,6 +25,7 @@ struct put_rig {
     struct slice *lines;
     size_t len;
     struct put_cache *cache;
+    struct put_guess guess;
     struct put_key *keys;
     struct put_json_point *points;
 };
@@ -203,9 +204,7 @@ look_up(void *ctx)
     for (size_t i = 0; i < r->len; i += PUT_BATCH_MAX) {
         size_t n = r->len - i < PUT_BATCH_MAX ? r->len - i : PUT_BATCH_MAX;
 
-        for (size_t k = i; k < i + n; k++)
-            put_cache_hash(r->cache, &r->keys[k]);
-        put_cache_find(r->cache, &r->keys[i], n, refs);
+        put_cache_find(r->cache, &r->keys[i], n, refs, &r->guess);
         micro_use(refs[0]);
     }
 }
@@ -230,7 +229,6 @@ fill_cache(struct put_rig *r)
         k->metric_size = (uint32_t)(blank - l.data);
         k->tags = tags;
         k->tags_size = (uint32_t)(l.data + l.size - tags);
-        put_cache_hash(r->cache, k);
         put_cache_add(r->cache, k, i + 1);
     }
 }

@@ -24,20 +24,23 @@ export function table(head, rows) {
 
 const unique = (rows, key) => [...new Set(rows.map(r => r[key]))];
 
-// Where a section's figures are from.
+// Where a section's figures are from.  A row says which of several it is.
 function origin(data) {
-  return data.machines.map(m =>
-    `Measured ${m.date} at commit ${m.commit}: ${m.cpu}, ${m.memory}, ` +
-    `${m.system}, ${m.compiler}, \`${m.flags}\`.`).join('\n') + '\n';
+  const many = data.machines.length > 1;
+  return data.machines.map((m, i) =>
+    `${many ? `(${i + 1}) ` : ''}Measured ${m.date} at commit ${m.commit}: ` +
+    `${m.cpu}, ${m.memory}, ${m.system}, ${m.compiler}, \`${m.flags}\`` +
+    `${m.beside ? `; ${m.beside}` : ''}.`).join('  \n') + '\n';
 }
 
 // Columns: [heading, key], or [heading, function of the row].
 function plain(data, columns) {
-  return table(columns.map(c => c[0]), data.rows.map(r => columns.map(
-    ([, key]) => {
-      const v = typeof key === 'function' ? key(r) : r[key];
-      return typeof v === 'number' ? digits(v) : v ?? '-';
-    })));
+  const all = data.machines.length > 1
+    ? [...columns, ['', r => `(${r.on + 1})`]] : columns;
+  return table(all.map(c => c[0]), data.rows.map(r => all.map(([, key]) => {
+    const v = typeof key === 'function' ? key(r) : r[key];
+    return typeof v === 'number' ? digits(v) : v ?? '-';
+  })));
 }
 
 const system = ['system', r => title(r.system)];
@@ -54,7 +57,9 @@ function query_tables(data) {
     const body = unique(rows, 'query').map(query => {
       const of = s => rows.find(r => r.query === query && r.system === s);
       const us = of('halite'), vm = of('vm');
-      return [query,
+      const from = data.machines.length > 1 ? ` (${rows.find(
+        r => r.query === query).on + 1})` : '';
+      return [query + from,
         ...systems.map(s => {
           const r = of(s) ?? {};
           return `${digits(r.p50_ms)} / ${digits(r.p99_ms)}; ` +

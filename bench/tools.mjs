@@ -134,12 +134,17 @@ export function machine() {
     try {
       const git = (...a) => execFileSync('git', ['-C', source, ...a],
         { stdio: ['ignore', 'pipe', 'ignore'] }).toString().trim();
-      const dirty = git('status', '--porcelain', '--', '*.c', '*.h');
+      const dirty = git('status', '--porcelain', '--', 'base', 'storage',
+        'uid', 'query', 'web', 'tsd');
       return git('rev-parse', '--short', 'HEAD') + (dirty ? '+' : '');
     } catch {
       return 'a tarball';
     }
   };
+  const packages = ['victoria-metrics', 'influxdb'].map(p => {
+    const v = version('dpkg-query', ['-W', '-f', '${Version}', p]);
+    return v ? `${p} ${v}` : '';
+  }).filter(x => x).join(', ');
   return {
     date: new Date().toISOString().slice(0, 10),
     commit: commit(),
@@ -149,6 +154,7 @@ export function machine() {
       `, Linux ${os.release()}`,
     compiler: version('gcc', ['--version']),
     flags: first(path.join(build, 'Makefile'), /^CFLAGS = (.*)$/m),
+    beside: packages,
     load: os.loadavg()[0].toFixed(1),
   };
 }
