@@ -189,9 +189,8 @@ function apply(world, q, c) {
   switch (c.f) {
   case 'absolute': return map(all, abs);
   case 'scale': return map(all, v => isInt(v) && Number.isInteger(Number(p)) ? wrap(BigInt(p) * v) : Number(p) * Number(v ?? NaN));
-  /* The tags are those below an alias, too; there OpenTSDB has none. */
   case 'alias': return all.map(g => ({ ...g, tags: [], aggregated: [],
-    alias: g.base.tags.reduce((text, [k, v]) => text.replaceAll(`@${world.keys[k]}`, world.values[v]), p) }));
+    alias: g.tags.reduce((text, [k, v]) => text.replaceAll(`@${world.keys[k]}`, world.values[v]), p) }));
   case 'movingAverage': return all.map(g => movingAverage(g, q, windowOf(p)));
   case 'highestCurrent': return highest(all, q, Number(p), true);
   case 'highestMax': return highest(all, q, Number(p), false);

@@ -20,7 +20,7 @@ export function makeFormula(variables, depth = 3) {
       { text: '100', value: { int: 100n } }, { text: '0.25d', value: { double: 0.25 } }, { text: 'true', value: { bool: true } }]);
   if (chance(6)) return { op: '?:', of: [sub(), sub(), sub()] };
   if (chance(10)) return { op: pick(['neg', 'neg', '!']), of: [sub()] };
-  const op = chance(70) ? pick(['+', '-', '*', '/', '%']) : pick(LEVELS.flat());
+  const op = chance(50) ? pick(['+', '-', '*', '/', '%']) : pick(LEVELS.flat());
   return { op, of: [sub(), sub()] };
 }
 

@@ -149,7 +149,15 @@ let renamed = 0;
 async function rename(world, servers) {
   const [type, list] = pick([['metric', 'metrics'], ['tagk', 'keys'], ['tagv', 'values']]);
   const i = below(world[list].length), name = `${pick(['w', 'd', 'l', 'A'])}${renamed++}0${below(3)}`;
-  for (const s of servers) await must(s, 'POST', '/api/uid/rename', { [type]: world[list][i], name });
+  const old = world[list][i], filter = { tagk: world.keys[0], type: 'literal_or', filter: world.values[0], groupBy: false };
+  const sub = { aggregator: 'sum', metric: type === 'metric' ? old : world.metrics[0], filters: [
+    { ...filter, ...type === 'tagk' && { tagk: old }, ...type === 'tagv' && { filter: old } }] };
+  const body = JSON.stringify({ start: world.base, end: world.base + 1000, queries: [sub] });
+  for (const s of servers) {
+    await must(s, 'POST', '/api/query', body);
+    await must(s, 'POST', '/api/uid/rename', { [type]: old, name });
+    await must(s, 'POST', '/api/query', body, [400]); /* the old name is none */
+  }
   world[list][i] = name;
 }
 
