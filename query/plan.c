@@ -9,6 +9,7 @@
 #include "query/exp/java_order.h"
 #include "query/numbers/numbers.h"
 #include "query/rollup.h"
+#include "query/tsuids.h"
 
 #define LIST_LIMIT 200000
 /* The price of a seek in steps: measured on LevelDB, 2-4 us against 0.25 us. */
@@ -106,6 +107,8 @@ resolve_literals(struct planner *p, const struct filter *f, uint64_t **out,
     if (ids == NULL || unknown == NULL)
         return no_memory(p->e);
     for (size_t i = 0; i < f->parts_len; i++) {
+        if (f->parts[i].size == 0)
+            return error_set(p->e, ST_INVALID, "Missing UID name");
         status = uid_find(p->c->uids, UID_TAGV, f->parts[i], &ids[len], p->e);
         if (status == ST_OK)
             len++;
@@ -554,91 +557,13 @@ make_buckets(struct planner *p)
 
 /* -- by TSUIDs ------------------------------------------------------------- */
 
-static int
-hex_digit(uint8_t c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                                  : -1;
-}
-
-static bool
-from_hex(struct slice text, uint8_t *out, size_t max, size_t *size)
-{
-    if (text.size % 2 != 0 || text.size / 2 > max)
-        return false;
-    for (size_t i = 0; i < text.size / 2; i++) {
-        int high = hex_digit(text.data[2 * i]);
-        int low = hex_digit(text.data[2 * i + 1]);
-
-        if (high < 0 || low < 0)
-            return false;
-        out[i] = (uint8_t)(high << 4 | low);
-    }
-    *size = text.size / 2;
-    return true;
-}
-
-static int
-compare_slices(const void *a, const void *b)
-{
-    return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
-}
-
-static enum status
-take_tsuids(struct planner *p, struct slice **out, size_t *out_len)
-{
-    struct slice *all =
-        arena_array(p->a, p->sq->tsuids_len, sizeof(struct slice));
-    size_t len = 0;
-    unsigned mw = p->shape->metric_width;
-
-    if (all == NULL)
-        return no_memory(p->e);
-    for (size_t i = 0; i < p->sq->tsuids_len; i++) {
-        struct slice text = p->sq->tsuids[i];
-        uint8_t *bytes = arena_alloc(p->a, TSUID_MAX);
-        size_t size;
-
-        if (bytes == NULL)
-            return no_memory(p->e);
-        if (from_hex(text, bytes, TSUID_MAX, &size) && size == mw)
-            return error_set(p->e, ST_INVALID, "UID was empty");
-        if (!from_hex(text, bytes, TSUID_MAX, &size) ||
-            !tsuid_is_valid(p->shape, slice_of(bytes, size)) ||
-            series_has_kind(p->shape, slice_of(bytes, size)))
-            return error_set(p->e, ST_INVALID, "Invalid TSUID: %.*s",
-                             text.size > 200 ? 200 : (int)text.size,
-                             (const char *)text.data);
-        if (p->sq->rollup != NULL)
-            size = series_add_kind(p->shape, slice_of(bytes, size),
-                                   p->sq->rollup->kind, bytes);
-        if (size == 0)
-            return error_set(p->e, ST_INVALID, "Too many tags of a rollup");
-        if (i > 0 && memcmp(bytes, all[0].data, mw) != 0)
-            return error_set(p->e, ST_INVALID,
-                             "One or more TSUIDs did not share the same metric "
-                             "[%.*s] [%.*s]",
-                             (int)(2 * mw), (const char *)p->sq->tsuids[0].data,
-                             (int)(2 * mw), (const char *)text.data);
-        all[len++] = slice_of(bytes, size);
-    }
-    qsort(all, len, sizeof *all, compare_slices);
-    *out_len = 0;
-    for (size_t i = 0; i < len; i++)
-        if (*out_len == 0 || !slice_eq(all[*out_len - 1], all[i]))
-            all[(*out_len)++] = all[i];
-    *out = all;
-    return ST_OK;
-}
-
 static enum status
 plan_tsuids(struct planner *p)
 {
     struct slice *tsuids = NULL;
     size_t len = 0;
-    enum status status = take_tsuids(p, &tsuids, &len);
+    enum status status =
+        tsuids_take(p->sq, p->shape, p->a, &tsuids, &len, p->e);
     struct plan *out = p->p;
 
     if (status != ST_OK)

@@ -97,7 +97,8 @@ numbers_scan_range(const struct query *q, const struct sub_query *sq,
     *to_base = (uint32_t)(to > from ? to : from);
 }
 
-/* A time as OpenTSDB compares it: what is below 2^32 must be seconds. */
+/* A time as OpenTSDB compares it: what is below 2^32 must be seconds.  To the
+ * ends of a scan it does so twice. */
 static int64_t
 misread(int64_t t)
 {
@@ -113,7 +114,7 @@ last_seen(const struct query *q, const struct sub_query *sq)
 
     if (end_s >= SECONDS_END && q->end_ms / ROW_MS * ROW_SECONDS == LAST_BASE)
         return end_s * 1000;
-    return misread(end_s);
+    return misread(misread(end_s));
 }
 
 bool
@@ -123,7 +124,7 @@ numbers_takes_span(const struct query *q, const struct sub_query *sq,
     int64_t start_s = scan_start_s(q, sq);
 
     return misread(first_ms) <= last_seen(q, sq) &&
-           misread(last_ms) >= misread(start_s);
+           misread(last_ms) >= misread(misread(start_s));
 }
 
 size_t

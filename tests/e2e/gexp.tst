@@ -75,3 +75,17 @@ GET /api/query?start=1356998400&end=1356998500&exp=scale(sum:g.b,2)
 GET /api/query/GEXP/x?start=1356998400&end=1356998500&exp=scale(sum:g.b,2)
 = 200
 | [{"metric":"g.b","tags":{"host":"a"},"aggregateTags":[],"dps":{"1356998415":3.0}}]
+# Computed groups list their annotations, unless nobody wants them.
+GET /api/query/gexp?start=1356998400&end=1356998500&exp=sum(sum:g.a{host=a},max:g.a{host=a})&no_annotations
+= 200
+| [{"metric":"g.a","tags":{"host":"a"},"aggregateTags":[],"dps":{"1356998400":12.0,"1356998460":-4.0}}]
+# What a function makes infinite is a text.
+> put g.big 1356998400 1e308 host=a
+> put g.big 1356998460 -1e308 host=a
+> put g.big 1356998490 2 host=a
+> version
+<~ 
+<~ Built on
+GET /api/query/gexp?start=1356998400&end=1356998500&exp=multiply(sum:g.big{host=a},max:g.big{host=a})&arrays
+= 200
+| [{"metric":"g.big","tags":{"host":"a"},"aggregateTags":[],"annotations":[],"dps":[[1356998400,"Infinity"],[1356998460,"Infinity"],[1356998490,4.0]]}]

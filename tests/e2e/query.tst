@@ -68,3 +68,18 @@ DELETE /api/query?start=1356998400&m=sum:q.m
 GET /api/query?start=1300000000&end=1300000100&m=sum:q.m
 = 200
 | []
+
+# An empty literal is refused before names are looked up.
+GET /api/query?start=1356998400&m=sum:q.m{host=|no.such}
+= 400
+~ "message":"Missing UID name"
+# A TSUID of a length that no series has is one that is not there.
+GET /api/query?start=1356998400&tsuid=sum:0000010000
+= 200
+| []
+POST /api/query {"start":1356998400,"queries":[{"aggregator":"sum","tsuids":["00000x"]}]}
+= 400
+~ Invalid TSUID: 00000x
+GET /api/query?start=1356998400&tsuid=sum:000001
+= 400
+~ UID was empty

@@ -503,13 +503,13 @@ function scanRange(query, ds) {
   return { start: start - start % HOUR, end: end - end % HOUR + HOUR };
 }
 
-/* Times below 2^32 are taken for seconds, also the end of the scan, except in the
- * last hour that can be stored. */
+/* Times below 2^32 are taken for seconds, those of the scan twice, also its end, except
+ * in the last hour that can be stored. */
 function taken(query, range, span) {
   const ms = t => t < TWO32 ? t * 1000 : t;
   const lastHour = Math.floor(query.end / 36e5) === Math.floor((TWO32 - 1) / HOUR);
-  const end = range.end >= TWO32 && lastHour ? range.end * 1000 : ms(range.end);
-  return ms(span[0].ts) <= end && ms(span[span.length - 1].ts) >= ms(range.start);
+  const end = range.end >= TWO32 && lastHour ? range.end * 1000 : ms(ms(range.end));
+  return ms(span[0].ts) <= end && ms(span[span.length - 1].ts) >= ms(ms(range.start));
 }
 
 /* { start, end, aggregator, ds, rate, spans } -> { from, to, dps | error }; "whole"

@@ -335,6 +335,13 @@ START_TEST(odd_spans_are_not_taken)
     ck_assert(!numbers_takes_span(&q, &sq, BASE_MS, BASE_MS));
     q.end_ms = POINT_MAX_TS_MS;
     ck_assert(numbers_takes_span(&q, &sq, BASE_MS, POINT_MAX_TS_MS));
+    /* 2013 seconds in ms are taken for seconds, and the hour they are in for
+     * seconds again: so the series would have to reach the year 2033. */
+    q.start_ms = 2013000;
+    q.end_ms = BASE_MS + 1000;
+    ck_assert(!numbers_takes_span(&q, &sq, BASE_MS, BASE_MS));
+    q.start_ms = 1000000;
+    ck_assert(numbers_takes_span(&q, &sq, BASE_MS, BASE_MS));
 }
 END_TEST
 

@@ -194,6 +194,20 @@ query_json_group(struct buf *b, const struct query *q,
 
 /* -- points ---------------------------------------------------------------- */
 
+/* What is no number in JSON is a text, as Jackson writes it. */
+static uint8_t *
+put_double(uint8_t *p, double v)
+{
+    bool quoted = !isfinite(v);
+
+    if (quoted)
+        *p++ = '"';
+    p += number_format_double(v, (char *)p);
+    if (quoted)
+        *p++ = '"';
+    return p;
+}
+
 static uint8_t *
 put_value(uint8_t *p, const struct dps *dps, size_t i)
 {
@@ -201,11 +215,7 @@ put_value(uint8_t *p, const struct dps *dps, size_t i)
     case DP_INT:
         return p + number_format_i64(dps->v[i].i, (char *)p);
     case DP_DOUBLE:
-        if (isnan(dps->v[i].d)) {
-            memcpy(p, "\"NaN\"", 5);
-            return p + 5;
-        }
-        return p + number_format_double(dps->v[i].d, (char *)p);
+        return put_double(p, dps->v[i].d);
     case DP_NULL:
         break;
     }
