@@ -70,6 +70,9 @@ function* smallerWorlds(world) {
         yield { ...world, series: world.series.map(y => y === x ? { ...x, points: new Map(all.slice(from, to).map(p => [p.ts, p.v])) } : y) };
   }
 }
+/* A wrong status is another failure than wrong numbers. */
+const kind = why => /^status \d+, the model says \d+|/.exec(why)[0];
+
 async function shrink(world, family, q) {
   const stopAt = Date.now() + 20000;
   let why = await failsAlone(world, family, q);
@@ -82,7 +85,7 @@ async function shrink(world, family, q) {
     };
     for (const [lessWorld, less] of tries()) {
       const still = await failsAlone(lessWorld, family, less);
-      if (!still) continue;
+      if (!still || kind(still) !== kind(why)) continue;
       [world, q, why, found] = [lessWorld, less, still, true];
       break;
     }

@@ -20,7 +20,7 @@ const TOTALS = { zimsum: (a, b) => a + b, mimmin: Math.min, mimmax: Math.max };
 const value = kind => kind === 'count' ? BigInt(1 + below(20)) : chance(50) ? BigInt(below(2000) - 1000) : below(4000) / 4 - 500;
 
 /* { metric, tags, interval, over, points: ts -> { sum, count, min, max } }; 'over' is that of
- * a pre-aggregate. */
+ * a pre-aggregate, which may have no interval: points are { of } then. */
 function prepare(world) {
   if (chance(70) && process.env.HALITE_ONLY !== 'rollups') return;
   world.rollupsOn = true;
@@ -37,6 +37,11 @@ function prepare(world) {
         points.set(at, Object.fromEntries(KINDS.map(k => [k, value(k)])));
       world.rollups.push({ metric, tags, interval, over, points });
     }
+    /* A pre-aggregate may have points of its own times, too. */
+    if (!over || chance(50)) continue;
+    const points = new Map();
+    for (let n = 1 + below(20), at = start; n > 0; n--) points.set(at += 1000 * (1 + below(900)), { of: value('sum') });
+    world.rollups.push({ metric, tags, over, points });
   }
   if (!world.rollups.some(r => r.over)) return;
   world.more.keys.push('_aggregate');
@@ -45,19 +50,20 @@ function prepare(world) {
 const text = v => typeof v === 'bigint' ? String(v) : show(v);
 
 async function load(s, world) {
-  const all = shuffle(world.rollups.flatMap(r => [...r.points].flatMap(([ts, of]) => KINDS.map(kind => ({ r, ts, kind, v: of[kind] })))));
+  const all = shuffle(world.rollups.flatMap(r => [...r.points].flatMap(([ts, of]) => Object.keys(of).map(kind => ({ r, ts, kind, v: of[kind] })))));
   const list = [...all.filter(() => chance(5)).map(p => ({ ...p, v: -7n })), ...all];
-  const late = p => Math.floor((p.ts + below(INTERVALS[p.r.interval])) / 1000);
+  const late = p => Math.floor((p.ts + (p.r.interval ? below(INTERVALS[p.r.interval]) : 0)) / 1000);
+  const what = r => r.over?.toLowerCase();
   for (let at = 0; at < list.length;) {
     const part = list.slice(at, at += 1 + below(100));
     if (chance(50)) {
-      const heard = await say(s, part.map(p => `rollup ${p.r.interval}-${p.kind}${p.r.over ? `:${p.r.over.toLowerCase()}` : ''} ` +
+      const heard = await say(s, part.map(p => `rollup ${[...p.r.interval ? [`${p.r.interval}-${p.kind}`] : [], ...p.r.over ? [what(p.r)] : []].join(':')} ` +
         `${world.metrics[p.r.metric]} ${late(p)} ${text(p.v)} ${inWords(world, p.r.tags)}\n`));
       if (heard !== '') throw new Failure(`telnet said ${heard}`);
     } else {
       await must(s, 'POST', '/api/rollup?details', '[' + part.map(p => `{"metric":"${world.metrics[p.r.metric]}","timestamp":${late(p)},"value":${text(p.v)},` +
-        `"tags":${JSON.stringify(named(world, p.r.tags))},"interval":"${p.r.interval}","aggregator":"${p.kind}"` +
-        `${p.r.over ? `,"groupByAggregator":"${p.r.over.toLowerCase()}"` : ''}}`).join(',') + ']');
+        `"tags":${JSON.stringify(named(world, p.r.tags))}${p.r.interval ? `,"interval":"${p.r.interval}","aggregator":"${p.kind}"` : ''}` +
+        `${p.r.over ? `,"groupByAggregator":"${what(p.r)}"` : ''}}`).join(',') + ']');
     }
   }
 }
@@ -107,10 +113,12 @@ function want(world, q) {
     if (there.some(x => x.points.some(near))) return { unsaid: true };
   }
   const raw = !tables.length || ['ROLLUP_RAW', 'ROLLUP_FALLBACK', 'ROLLUP_FALLBACK_RAW'].includes(q.usage);
-  if (!raw || q.over) return { groups: [] };
+  if (!raw) return { groups: [] };
   const unit = tries.length ? INTERVALS[tries[tries.length - 1]] : q.unit;
-  return answer(matching(world, q).map(x => ({ tags: x.tags, values: new Map([...buckets(sorted(x.points).map(p => ({ ts: p.ts, v: Number(p.v) })), unit)]
-    .map(([ts, v]) => [ts, POINTS[q.kind](v)])) })), q, !exact(world, q));
+  const points = q.over ? rows(undefined).map(x => ({ tags: x.tags, points: x.points.map(p => ({ ts: p.ts, v: p.v.of })) }))
+    : matching(world, q).map(x => ({ tags: x.tags, points: sorted(x.points) }));
+  return answer(points.map(x => ({ tags: x.tags, values: new Map([...buckets(x.points.map(p => ({ ts: p.ts, v: Number(p.v) })), unit)]
+    .map(([ts, v]) => [ts, POINTS[q.kind](v)])) })), q, q.over === undefined && !exact(world, q));
 }
 /* Sums of large numbers depend on their order, and integers wrap. */
 const exact = (world, q) => matching(world, q).every(x => [...x.points.values()].every(v => Math.abs(Number(v)) < 1e6 && Number(v) * 4 % 1 === 0));
@@ -148,5 +156,5 @@ function smaller(q) {
 export const rollups = {
   name: 'rollups', weight: 4, fits: world => world.rollupsOn, prepare, load, make, request, want, compare, smaller,
   print: world => world.rollups.forEach(r => console.log(`  rollup ${r.interval} ${r.over ?? ''} ${world.metrics[r.metric]} ${inWords(world, r.tags)}: ` +
-    sorted(r.points).map(p => `${p.ts}=${KINDS.map(k => `${k}:${text(p.v[k])}`)}`).join(' '))),
+    sorted(r.points).map(p => `${p.ts}=${Object.entries(p.v).map(([k, v]) => `${k}:${text(v)}`)}`).join(' '))),
 };
