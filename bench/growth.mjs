@@ -26,7 +26,7 @@ const lookup = hosts => get('/api/search/lookup?limit=25&m=' +
 
 // New series, then a second point of each; what they take, and what looking
 // for one of them takes, which should not grow.
-async function series(size, report) {
+async function grow_series(size, report) {
   const hosts = size / 10, w = { ...scales.A, hosts };
   const s = new Server('halite');
   await s.start();
@@ -39,7 +39,7 @@ async function series(size, report) {
     loaded.remove();
     return (s.cpu() - cpu) / size * 1e6;
   };
-  const row = { what: 'series', size, new_us: await step(start) };
+  const row = { size, new_us: await step(start) };
   row.bytes_memory = (s.memory().now - before.memory) / size;
   row.known_us = await step(start + 10);
   row.peak_mb = s.memory().peak / 2 ** 20;
@@ -57,7 +57,7 @@ async function series(size, report) {
 }
 
 // Killed with all points in the journal only; started again.
-async function replay(points, report) {
+async function replay_journal(points, report) {
   const w = { ...scales.A, end: start + points / 1000 * 10 };
   const options = ['halite.store.journal_bytes=16G',
     'halite.store.head_bytes=4G', 'halite.store.seal_delay_ms=86400000'];
@@ -75,13 +75,13 @@ async function replay(points, report) {
   loaded.remove();
   say(`  journal of ${points} points: ${seconds.toFixed(2)} s`);
   report({
-    what: 'replay', size: points, open_ms: seconds * 1e3, cpu_ms: cpu * 1e3,
+    size: points, open_ms: seconds * 1e3, cpu_ms: cpu * 1e3,
     journal_mb: disk_bytes / 1e6, peak_mb: peak / 2 ** 20,
   });
 }
 
 // A store of so many points, stopped; opened from the disk, and again.
-async function open(points, report) {
+async function open_store(points, report) {
   const w = { ...scales.A, end: start + points / 1000 * 10 };
   const s = new Server('halite');
   await s.start();
@@ -94,7 +94,7 @@ async function open(points, report) {
   await s.stop();
   const warm = await s.start({ fresh: false });
   const row = {
-    what: 'open', size: points, open_ms: cold * 1e3, again_ms: warm * 1e3,
+    size: points, open_ms: cold * 1e3, again_ms: warm * 1e3,
     first_ms: first, query_ms: await answer_ms(s, one_host(100)),
     memory_mb: s.memory().now / 2 ** 20, disk_mb: u.disk_bytes / 1e6,
     cpu_us: u.cpu / points * 1e6, points_s: points / loaded.seconds,
@@ -105,13 +105,19 @@ async function open(points, report) {
   report(row);
 }
 
-export async function growth(systems, report) {
+export async function series(systems, report) {
   for (const n of upto([1e3, 1e4, 1e5, 1e6], settings.series))
-    await series(n, report);
+    await grow_series(n, report);
+}
+
+export async function replay(systems, report) {
   for (const n of upto([1e6, 2e6, 5e6, 10e6, 20e6], settings.points))
-    await replay(n, report);
+    await replay_journal(n, report);
+}
+
+export async function open(systems, report) {
   for (const n of upto([1e6, 10e6, 100e6], settings.points))
-    await open(n, report);
+    await open_store(n, report);
 }
 
 // Pieces of the program in loops: see bench/micro.h.

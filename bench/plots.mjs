@@ -5,7 +5,7 @@ import { read } from './results.mjs';
 import { has, results, say } from './tools.mjs';
 import { title } from './servers.mjs';
 
-const style = `set terminal pngcairo size 720,400 font "sans,10"
+const style = size => `set terminal pngcairo size ${size} font "sans,10"
 set grid lc rgb "#dddddd"
 set key outside right top
 set border 3
@@ -15,9 +15,9 @@ const block = (name, rows) => `$${name} << END\n` +
   rows.map(r => r.map(v => typeof v === 'number' && !Number.isFinite(v)
     ? 'NaN' : v ?? 'NaN').join('\t')).join('\n') + '\nEND\n';
 
-function draw(name, script) {
+function draw(name, script, size = '720,400') {
   execFileSync('gnuplot', [], {
-    input: `${style}set output "${path.join(results, name)}.png"\n${script}`,
+    input: `${style(size)}set output "${path.join(results, name)}.png"\n${script}`,
     stdio: ['pipe', 'ignore', 'inherit'],
   });
   say(`docs/performance/${name}.png`);
@@ -45,10 +45,10 @@ function bars(name, rows, y, across, each, key) {
     rows.find(r => across(r) === g && each(r) === k)?.[key])]);
   draw(name, block('d', data) +
     'set style data histograms\nset style histogram clustered gap 1\n' +
-    'set style fill solid 0.8\nset logscale y\nset xtics rotate by -35\n' +
+    'set style fill solid 0.8\nset logscale y\nset xtics rotate by 40 right\n' +
     `set ylabel "${y}"\nplot ` + kinds.map((k, i) =>
     `$d using ${i + 2}${i === 0 ? ':xtic(1)' : ''} title "${k}"`).join(', ') +
-    '\n');
+    '\n', '900,460');
 }
 
 export function draw_all() {
@@ -56,7 +56,6 @@ export function draw_all() {
     say('no gnuplot, no plots');
     return;
   }
-  const growth = what => read('growth').rows.filter(r => r.what === what);
   const by_title = r => title(r.system);
   bars('ingest-cpu', read('ingest').rows, 'CPU us a point',
     r => `${r.scale} ${r.mode}`, by_title, 'cpu_us');
@@ -66,15 +65,15 @@ export function draw_all() {
     bars(`queries-${scale}`,
       read('queries').rows.filter(r => r.scale === scale),
       'CPU ms a question', r => r.query, by_title, 'cpu_ms');
-  lines('series', growth('series'), 'series', 'of one series', [
+  lines('series', read('series').rows, 'series', 'of one series', [
     ['CPU us, new', 'new_us'], ['CPU us, a point more', 'known_us'],
     ['bytes of memory', 'bytes_memory'], ['bytes on disk', 'bytes_disk']]);
-  lines('lookups', growth('series'), 'series', 'milliseconds', [
+  lines('lookups', read('series').rows, 'series', 'milliseconds', [
     ['suggest', 'suggest_ms'], ['lookup', 'lookup_ms'],
     ['query of one host', 'query_ms'], ['start', 'open_ms']]);
-  lines('replay', growth('replay'), 'points in the journal', 'milliseconds',
+  lines('replay', read('replay').rows, 'points in the journal', 'milliseconds',
     [['until it answers', 'open_ms'], ['CPU', 'cpu_ms']]);
-  lines('open', growth('open'), 'points in the store', 'milliseconds', [
+  lines('open', read('open').rows, 'points in the store', 'milliseconds', [
     ['start, from the disk', 'open_ms'], ['start, from memory', 'again_ms'],
     ['first query', 'first_ms'], ['query', 'query_ms']]);
   bars('masks', read('masks').rows.filter(r => r.share < 100),

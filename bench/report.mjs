@@ -108,14 +108,6 @@ const printers = {
     ['times', r => r.ns / r.ceiling_ns]]),
 };
 
-// Some tables show a part of the figures of one file.
-function figures(name) {
-  if (!['series', 'replay', 'open'].includes(name))
-    return read(name);
-  const data = read('growth');
-  return { ...data, rows: data.rows.filter(r => r.what === name) };
-}
-
 function target_table() {
   return table(['work', 'must', 'aim', 'reached', ''],
     targets(name => read(name).rows));
@@ -132,7 +124,7 @@ export function write_document() {
     text = text.slice(0, a + from.length) + body + '\n' + text.slice(b);
   };
   for (const [name, print] of Object.entries(printers)) {
-    const data = figures(name);
+    const data = read(name);
     put(name, data.rows.length > 0 ? origin(data) + '\n' + print(data)
       : 'Not measured yet.');
   }
