@@ -1,12 +1,11 @@
 /* See query/plan.h. */
 #include "config.h"
 
-#include "query/plan.h"
+#include "query/plan_priv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "query/exp/java_order.h"
 #include "query/numbers/numbers.h"
 #include "query/rollup.h"
 #include "query/tsuids.h"
@@ -15,205 +14,10 @@
 /* The price of a seek in steps: measured on LevelDB, 2-4 us against 0.25 us. */
 #define SEEK_PRICE 12
 
-/* What is known of one filtered tagk. */
-struct restriction {
-    uint64_t tagk;
-    bool any;      /* every value goes */
-    bool absent;   /* not_key: no series that has the tagk */
-    bool by_name;  /* some filter must still be asked by name */
-    bool has_set;  /* else only filters by name, or none that narrows */
-    uint64_t *set; /* ascending ids, when has_set */
-    size_t set_len;
-};
-
-struct planner {
-    const struct plan_context *c;
-    const struct key_shape *shape;
-    const struct query *q;
-    const struct sub_query *sq;
-    struct arena *a;
-    struct plan *p;
-    struct error *e;
-    struct restriction *restrictions; /* ascending by tagk */
-    size_t restrictions_len;
-    uint64_t kind;               /* of rollups; 0: points as they came */
-    struct series_shape *shapes; /* those that could match */
-    size_t shapes_len;
-    struct buf listed; /* TSUIDs that match, one after another */
-    size_t *listed_ends;
-    size_t listed_len, listed_cap;
-    enum status status; /* of a callback */
-};
-
 static enum status
 no_memory(struct error *e)
 {
     return error_set(e, ST_LIMIT, "the query needs more memory than it may");
-}
-
-static int
-compare_u64(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* -- filters to restrictions ----------------------------------------------- */
-
-static struct restriction *
-restriction_of(struct planner *p, uint64_t tagk)
-{
-    for (size_t i = 0; i < p->restrictions_len; i++)
-        if (p->restrictions[i].tagk == tagk)
-            return &p->restrictions[i];
-    p->restrictions[p->restrictions_len] =
-        (struct restriction){ .tagk = tagk, .any = true };
-    return &p->restrictions[p->restrictions_len++];
-}
-
-/* Keeps of 'r' what is also in 'ids'. */
-static void
-intersect(struct restriction *r, uint64_t *ids, size_t len)
-{
-    size_t kept = 0, k = 0;
-
-    if (!r->has_set) {
-        r->has_set = true;
-        r->any = false;
-        r->set = ids;
-        r->set_len = len;
-        return;
-    }
-    for (size_t i = 0; i < r->set_len; i++) {
-        while (k < len && ids[k] < r->set[i])
-            k++;
-        if (k < len && ids[k] == r->set[i])
-            r->set[kept++] = r->set[i];
-    }
-    r->set_len = kept;
-}
-
-/* The ids of a filter's literals, ascending and unique. */
-static enum status
-resolve_literals(struct planner *p, const struct filter *f, uint64_t **out,
-                 size_t *out_len)
-{
-    uint64_t *ids = arena_array(p->a, f->parts_len, sizeof *ids);
-    size_t *unknown = arena_array(p->a, f->parts_len, sizeof *unknown);
-    size_t len = 0, unknown_len = 0, unique = 0;
-    enum status status = ST_OK;
-
-    if (ids == NULL || unknown == NULL)
-        return no_memory(p->e);
-    for (size_t i = 0; i < f->parts_len; i++) {
-        if (f->parts[i].size == 0)
-            return error_set(p->e, ST_INVALID, "Missing UID name");
-        status = uid_find(p->c->uids, UID_TAGV, f->parts[i], &ids[len], p->e);
-        if (status == ST_OK)
-            len++;
-        else if (status == ST_NOT_FOUND)
-            unknown[unknown_len++] = i;
-        else
-            return status;
-    }
-    if (unknown_len > 0 && !p->c->options.skip_unresolved_tagvs)
-        status = uid_find(p->c->uids, UID_TAGV,
-                          f->parts[java_set_first(f->parts, f->parts_len,
-                                                  unknown, unknown_len)],
-                          &ids[len], p->e);
-    else
-        status = ST_OK;
-    if (status != ST_OK)
-        return status;
-    qsort(ids, len, sizeof *ids, compare_u64);
-    for (size_t i = 0; i < len; i++)
-        if (unique == 0 || ids[unique - 1] != ids[i])
-            ids[unique++] = ids[i];
-    *out = ids;
-    *out_len = unique;
-    return ST_OK;
-}
-
-/* OpenTSDB resolves a filter's literals before its tagk: so of two unknown
- * names the same one is named. */
-static enum status
-resolve_filter(struct planner *p, const struct filter *f,
-               struct plan_filter *out)
-{
-    bool literal = f->type == FILTER_LITERAL_OR &&
-                   f->parts_len <= p->c->options.expansion_limit;
-    struct restriction *r;
-    uint64_t *ids = NULL;
-    size_t ids_len = 0;
-    enum status status =
-        literal ? resolve_literals(p, f, &ids, &ids_len) : ST_OK;
-
-    out->filter = f;
-    if (status == ST_OK)
-        status = uid_find(p->c->uids, UID_TAGK, f->tagk, &out->tagk, p->e);
-    if (status != ST_OK)
-        return status;
-    r = restriction_of(p, out->tagk);
-    if (f->type == FILTER_NOT_KEY) {
-        r->absent = true;
-    } else if (literal) {
-        intersect(r, ids, ids_len);
-    } else if (!f->matches_all) {
-        r->by_name = true;
-        r->any = false;
-    }
-    return ST_OK;
-}
-
-static int
-compare_restrictions(const void *a, const void *b)
-{
-    return compare_u64(&((const struct restriction *)a)->tagk,
-                       &((const struct restriction *)b)->tagk);
-}
-
-static enum status
-resolve_filters(struct planner *p)
-{
-    struct plan *out = p->p;
-    size_t len = p->sq->filters_len;
-    struct restriction *kind;
-    enum status status = ST_OK;
-
-    out->filters = arena_array(p->a, len, sizeof *out->filters);
-    out->group_tagks = arena_array(p->a, len, sizeof *out->group_tagks);
-    p->restrictions = arena_array(p->a, len + 1, sizeof *p->restrictions);
-    if (out->filters == NULL || out->group_tagks == NULL ||
-        p->restrictions == NULL)
-        return no_memory(p->e);
-    for (size_t i = 0; i < len && status == ST_OK; i++) {
-        const struct filter *f = &p->sq->filters[i];
-        uint64_t tagk;
-        bool known = false;
-
-        status = resolve_filter(p, f, &out->filters[out->filters_len]);
-        if (status != ST_OK)
-            break;
-        tagk = out->filters[out->filters_len++].tagk;
-        for (size_t k = 0; k < out->group_tagks_len; k++)
-            known = known || out->group_tagks[k] == tagk;
-        if (f->group_by && f->type != FILTER_NOT_KEY && !known)
-            out->group_tagks[out->group_tagks_len++] = tagk;
-    }
-    if (p->sq->rollup != NULL) {
-        kind = restriction_of(p, 0);
-        kind->any = false;
-        kind->has_set = true;
-        kind->set = &p->kind;
-        kind->set_len = 1;
-        p->kind = p->sq->rollup->kind;
-    }
-    qsort(out->group_tagks, out->group_tagks_len, sizeof(uint64_t),
-          compare_u64);
-    qsort(p->restrictions, p->restrictions_len, sizeof *p->restrictions,
-          compare_restrictions);
-    return status;
 }
 
 /* -- tag shapes ------------------------------------------------------------ */
@@ -372,6 +176,7 @@ list_matches(struct planner *p)
 {
     uint8_t head[1 + 8];
     struct mask_set *masks;
+    const struct restriction *set;
     enum status status;
 
     head[0] = TABLE_SERIES;
@@ -380,8 +185,12 @@ list_matches(struct planner *p)
                         &masks);
     if (status != ST_OK)
         return status;
-    status =
-        series_each(p->c->series, p->p->metric, masks, list_series, p, p->e);
+    set = planner_smallest_set(p);
+    status = set == NULL ? series_each(p->c->series, p->p->metric, masks,
+                                       list_series, p, p->e)
+                         : series_each_with(p->c->series, p->p->metric, masks,
+                                            set->tagk, set->set, set->set_len,
+                                            list_series, p, p->e);
     mask_set_free(&masks);
     if (status == ST_OK && p->listed.failed)
         status = no_memory(p->e);
@@ -449,7 +258,7 @@ narrow_by_list(struct planner *p, struct restriction *r)
             if (key_get_uint(tsuid_tagk(p->shape, s, k).data, kw) == r->tagk)
                 ids[len++] = key_get_uint(tsuid_tagv(p->shape, s, k).data, vw);
     }
-    qsort(ids, len, sizeof *ids, compare_u64);
+    qsort(ids, len, sizeof *ids, planner_compare_u64);
     for (size_t i = 0; i < len; i++)
         if (unique == 0 || ids[unique - 1] != ids[i])
             ids[unique++] = ids[i];
@@ -611,14 +420,18 @@ plan_metric(struct planner *p)
         return no_memory(p->e);
     key_put_uint(id, out->metric, p->shape->metric_width);
     out->metric_id = slice_of(id, p->shape->metric_width);
-    status = resolve_filters(p);
+    status = planner_filters(p);
     if (status == ST_OK)
         status = find_shapes(p);
     for (size_t i = 0; i < p->restrictions_len; i++) {
         narrows = narrows ||
                   (p->restrictions[i].tagk != 0 && !p->restrictions[i].any);
-        by_name = by_name || p->restrictions[i].by_name;
     }
+    if (status == ST_OK && narrows && !out->empty &&
+        planner_smallest_set(p) == NULL)
+        status = planner_names(p);
+    for (size_t i = 0; i < p->restrictions_len; i++)
+        by_name = by_name || p->restrictions[i].by_name;
     if (status == ST_OK && narrows && !out->empty)
         status = list_matches(p);
     if (status == ST_OK && out->listed)

@@ -26,6 +26,7 @@
 struct plan_filter {
     const struct filter *filter;
     uint64_t tagk;
+    bool by_ids; /* the masks see to it */
 };
 
 struct plan_bucket {

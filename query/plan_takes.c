@@ -17,7 +17,7 @@ plan_takes(const struct plan_context *c, const struct plan *p,
         struct error failed = { .status = ST_OK };
         bool found = false;
 
-        if (f->filter->matches_all)
+        if (f->filter->matches_all || f->by_ids)
             continue;
         for (size_t k = 0; k < tsuid_tags(shape, tsuid) && !found; k++) {
             if (key_get_uint(tsuid_tagk(shape, tsuid, k).data,

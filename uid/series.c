@@ -16,6 +16,7 @@
 #include "storage/key.h"
 #include "storage/mask.h"
 #include "uid/kinds_priv.h"
+#include "uid/series_index_priv.h"
 #include "uid/shapes_priv.h"
 #include "uid/tag_set_priv.h"
 
@@ -32,6 +33,7 @@ struct series_directory {
     struct key_shape widths;
     struct shapes *shapes;
     struct kinds *kinds;
+    struct series_index *index;
     struct lock lock;         /* enters series; across one journal append */
     _Atomic uint64_t entered; /* so many since the start */
 };
@@ -86,6 +88,7 @@ series_open(struct store *s, struct uid_table *u, struct series_directory **out,
     d->uids = u;
     d->widths = *store_shape(s);
     d->shapes = shapes_new(&d->widths);
+    d->index = series_index_new(&d->widths);
     lock_init(&d->lock);
     st = load_shapes(d, e);
     if (st == ST_OK)
@@ -106,6 +109,7 @@ series_close(struct series_directory **dp)
         return;
     OBJ_CHECK(d, SERIES_MAGIC);
     kinds_close(&d->kinds);
+    series_index_free(&d->index);
     shapes_free(&d->shapes);
     lock_fini(&d->lock);
     OBJ_CLEAR(d);
@@ -558,4 +562,133 @@ series_each(struct series_directory *d, uint64_t metric,
             break;
     }
     return kv_iter_close(&it, e);
+}
+
+/* -- by value ------------------------------------------------------------ */
+
+/* The list of all the metric's keys; NULL when they are too many. */
+static enum status
+make_list(struct series_directory *d, uint64_t metric, uint64_t count,
+          struct index_list **out, struct error *e)
+{
+    uint8_t start[1 + 8] = { TABLE_SERIES };
+    struct slice prefix = { start, 1u + d->widths.metric_width };
+    struct kv_iter *it = kv_iter_open(store_kv(d->store), NULL);
+    bool fits = true;
+    enum status st;
+
+    *out = index_list_new(d->index, metric, count);
+    key_put_uint(start + 1, metric, d->widths.metric_width);
+    for (bool on = kv_iter_seek(it, prefix);
+         on && fits && slice_starts(kv_iter_key(it), prefix);
+         on = kv_iter_next(it))
+        fits = index_list_add(*out, kv_iter_key(it));
+    st = kv_iter_close(&it, e);
+    if (st == ST_OK && fits)
+        series_index_put(d->index, *out);
+    else
+        series_index_drop(d->index, out);
+    return st;
+}
+
+/* '*out' is NULL when there is no index over the metric; else the caller drops
+ * it. */
+static enum status
+take_list(struct series_directory *d, uint64_t metric, struct index_list **out,
+          struct error *e)
+{
+    uint64_t count = shapes_count(d->shapes, metric);
+    bool make;
+
+    *out = series_index_take(d->index, metric, count, &make);
+    if (*out != NULL || !make)
+        return ST_OK;
+    return make_list(d, metric, count, out, e);
+}
+
+static int
+compare_places(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+static enum status
+each_of_list(struct index_list *l, const struct mask_set *masks, uint64_t tagk,
+             const uint64_t *tagvs, size_t tagvs_len,
+             bool (*f)(void *ctx, struct slice tsuid), void *ctx,
+             struct error *e)
+{
+    /* A series has one value under a tagk. */
+    uint32_t *places = malloc((index_list_len(l) + 1) * sizeof *places);
+    size_t len = 0;
+    bool on = true;
+
+    if (places == NULL)
+        return error_set(e, ST_LIMIT, "the request needs too much memory");
+    for (size_t i = 0; i < tagvs_len; i++) {
+        const uint32_t *found;
+        size_t found_len;
+
+        index_list_with(l, tagk, tagvs[i], &found, &found_len);
+        if (found_len > 0)
+            memcpy(places + len, found, found_len * sizeof *places);
+        len += found_len;
+    }
+    if (tagvs_len > 1)
+        qsort(places, len, sizeof *places, compare_places);
+    for (size_t i = 0; i < len && on; i++) {
+        struct slice key = index_list_key(l, places[i]);
+
+        if (mask_set_match(masks, key))
+            on = f(ctx, slice_of(key.data + 1, key.size - 1));
+    }
+    free(places);
+    return ST_OK;
+}
+
+enum status
+series_each_with(struct series_directory *d, uint64_t metric,
+                 const struct mask_set *masks, uint64_t tagk,
+                 const uint64_t *tagvs, size_t tagvs_len,
+                 bool (*f)(void *ctx, struct slice tsuid), void *ctx,
+                 struct error *e)
+{
+    struct index_list *l;
+    enum status st;
+
+    OBJ_CHECK(d, SERIES_MAGIC);
+    st = take_list(d, metric, &l, e);
+    if (st != ST_OK)
+        return st;
+    if (l == NULL)
+        return series_each(d, metric, masks, f, ctx, e);
+    st = each_of_list(l, masks, tagk, tagvs, tagvs_len, f, ctx, e);
+    series_index_drop(d->index, &l);
+    return st;
+}
+
+enum status
+series_values(struct series_directory *d, uint64_t metric, uint64_t tagk,
+              struct arena *a, bool *known, uint64_t **tagvs, size_t *len,
+              struct error *e)
+{
+    struct index_list *l;
+    const uint64_t *values;
+    enum status st;
+
+    OBJ_CHECK(d, SERIES_MAGIC);
+    st = take_list(d, metric, &l, e);
+    *known = st == ST_OK && l != NULL;
+    if (!*known)
+        return st;
+    index_list_values(l, tagk, &values, len);
+    *tagvs = arena_array(a, *len, sizeof **tagvs);
+    if (*tagvs == NULL)
+        st = error_set(e, ST_LIMIT, "the request needs too much memory");
+    else if (*len > 0)
+        memcpy(*tagvs, values, *len * sizeof **tagvs);
+    series_index_drop(d->index, &l);
+    return st;
 }

@@ -14,7 +14,8 @@
  * of the others, with tagk 0, which no name has, and the kind's number as tagv.
  * Whoever does not ask for kinds does not meet them.
  *
- * Bounds:  in memory the shapes with their counts, and the kinds.
+ * Bounds:  in memory the shapes with their counts, the kinds, and at most 64 MB
+ *          of an index over metrics that are queried.
  * Threads: any.
  */
 #ifndef UID_SERIES_H
@@ -113,6 +114,22 @@ MUST_CHECK enum status series_each(struct series_directory *d, uint64_t metric,
                                    const struct mask_set *masks,
                                    bool (*f)(void *ctx, struct slice tsuid),
                                    void *ctx, struct error *e);
+
+/* As series_each(), for masks that let only those series through that have one
+ * of these values under 'tagk', ascending: with an index in memory, which the
+ * metrics have that are asked for often, the others are not looked at. */
+MUST_CHECK enum status series_each_with(
+    struct series_directory *d, uint64_t metric, const struct mask_set *masks,
+    uint64_t tagk, const uint64_t *tagvs, size_t tagvs_len,
+    bool (*f)(void *ctx, struct slice tsuid), void *ctx, struct error *e);
+
+/* The values that the metric's series have under 'tagk', ascending, if the
+ * index tells; else '*known' is false. */
+MUST_CHECK enum status series_values(struct series_directory *d,
+                                     uint64_t metric, uint64_t tagk,
+                                     struct arena *a, bool *known,
+                                     uint64_t **tagvs, size_t *len,
+                                     struct error *e);
 
 /* All series, from memory. */
 uint64_t series_total(struct series_directory *d);

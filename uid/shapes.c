@@ -190,6 +190,24 @@ shapes_list(struct shapes *s, uint64_t metric, struct arena *a,
 }
 
 uint64_t
+shapes_count(struct shapes *s, uint64_t metric)
+{
+    uint8_t key[8];
+    const struct node *head;
+    uint64_t sum = 0;
+
+    OBJ_CHECK(s, SHAPES_MAGIC);
+    key_put_uint(key, metric, s->widths.metric_width);
+    lock_take(&s->lock);
+    head = s->slots[slot_find(s, slice_of(key, s->widths.metric_width))];
+    if (head != NULL)
+        for (const struct node *i = head->next; i != NULL; i = i->next)
+            sum += i->series;
+    lock_drop(&s->lock);
+    return sum;
+}
+
+uint64_t
 shapes_total(struct shapes *s)
 {
     uint64_t total;

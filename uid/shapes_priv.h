@@ -26,6 +26,9 @@ MUST_CHECK enum status shapes_list(struct shapes *s, uint64_t metric,
                                    struct arena *a, struct series_shape **out,
                                    size_t *len, struct error *e);
 
+/* How many series the metric has, in all its shapes. */
+uint64_t shapes_count(struct shapes *s, uint64_t metric);
+
 /* The sum over all shapes. */
 uint64_t shapes_total(struct shapes *s);
 

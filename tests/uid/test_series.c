@@ -663,6 +663,100 @@ START_TEST(kinds_go_into_tsuids_and_out)
 }
 END_TEST
 
+/* -- the index ----------------------------------------------------------- */
+
+/* Both shapes that there are, with these hosts (tagk 1); "dc" is tagk 2. */
+static struct mask_set *
+masks_of_hosts(const uint8_t *hosts, size_t len)
+{
+    struct mask_set *set = mask_set_new();
+    struct mask *m = mask_of_one(1, 1, hosts, len);
+    uint8_t dc[3] = { 0, 0, 2 };
+
+    mask_set_give(set, &m);
+    m = mask_of_one(1, 1, hosts, len);
+    mask_add_fixed(m, slice_of(dc, sizeof dc));
+    mask_add_any(m, 3);
+    mask_set_give(set, &m);
+    return set;
+}
+
+static void
+check_index(struct fixture *f, uint64_t *state)
+{
+    static struct seen got;
+    uint64_t ids[20];
+    uint8_t bytes[60];
+    size_t len = 0;
+    struct mask_set *masks;
+
+    for (uint64_t id = 1; id < 60 && len < 20; id++)
+        if (harness_random(state) % 4 == 0) {
+            key_put_uint(bytes + 3 * len, id, 3);
+            ids[len++] = id;
+        }
+    masks = masks_of_hosts(bytes, len);
+    got = (struct seen){ .left = 999 };
+    OK(series_each_with(f->series, 1, masks, 1, ids, len, see, &got, &e));
+    ck_assert_str_eq(got.text, each(f, 1, masks, 999));
+    mask_set_free(&masks);
+}
+
+START_TEST(index_agrees_with_the_scan)
+{
+    struct fixture f = fixture_new(shape_default);
+    uint64_t state = harness_seed(1);
+    char text[64];
+
+    (void)resolve(&f, "m host=h0");
+    (void)resolve(&f, "m host=h0 dc=d0");
+    for (int i = 0; i < 300; i++) {
+        int host = (int)(harness_random(&state) % 40);
+        int dc = (int)(harness_random(&state) % 3);
+
+        (void)snprintf(text, sizeof text,
+                       dc == 0 ? "m host=h%d" : "m host=h%d dc=d%d", host, dc);
+        if (i % 3 == 0)
+            (void)resolve(&f, text);
+        check_index(&f, &state);
+    }
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(index_tells_values)
+{
+    struct fixture f = fixture_new(shape_default);
+    struct arena *a = arena_new(0);
+    bool known = true;
+    uint64_t *ids = NULL;
+    size_t len = 0;
+
+    (void)resolve(&f, "m host=a");
+    (void)resolve(&f, "m host=c dc=x");
+    (void)resolve(&f, "m host=b dc=x");
+    (void)resolve(&f, "n host=d");
+    OK(series_values(f.series, 1, 1, a, &known, &ids, &len, &e));
+    ck_assert(!known); /* asked for the first time */
+    OK(series_values(f.series, 1, 1, a, &known, &ids, &len, &e));
+    ck_assert(known);
+    ck_assert_uint_eq(len, 3);
+    ck_assert_uint_eq(ids[0], id_of(&f, UID_TAGV, "a"));
+    ck_assert(ids[0] < ids[1] && ids[1] < ids[2]);
+    OK(series_values(f.series, 1, 2, a, &known, &ids, &len, &e));
+    ck_assert_uint_eq(len, 1);
+    OK(series_values(f.series, 1, 3, a, &known, &ids, &len, &e));
+    ck_assert_uint_eq(len, 0);
+    (void)resolve(&f, "m host=d");
+    OK(series_values(f.series, 1, 1, a, &known, &ids, &len, &e));
+    ck_assert(!known);
+    OK(series_values(f.series, 1, 1, a, &known, &ids, &len, &e));
+    ck_assert_uint_eq(len, 4);
+    arena_free(&a);
+    fixture_free(&f);
+}
+END_TEST
+
 TEST_MAIN("series", TEST(tags_are_sorted_by_id), TEST(ids_follow_java),
           LOOP(refuses, refused), TEST(bounds_the_number_of_tags),
           TEST(rules_forbid_creation), TEST(odd_widths),
@@ -670,4 +764,5 @@ TEST_MAIN("series", TEST(tags_are_sorted_by_id), TEST(ids_follow_java),
           TEST(exists_and_created), TEST(documented_bytes),
           TIMES(bad_records_are_refused, 4), TEST(each_by_metric_and_mask),
           TEST(each_with_a_sparse_mask), TEST(racing_threads_enter_once),
-          TEST(kinds_are_kept_and_hidden), TEST(kinds_go_into_tsuids_and_out))
+          TEST(kinds_are_kept_and_hidden), TEST(kinds_go_into_tsuids_and_out),
+          TEST(index_agrees_with_the_scan), TEST(index_tells_values))

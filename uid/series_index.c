@@ -1,0 +1,393 @@
+/* See uid/series_index_priv.h.  Metrics lie in sets of four slots; one that
+ * comes takes the slot of its set that was asked for least lately. */
+#include "config.h"
+
+#include "uid/series_index_priv.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/lock.h"
+#include "base/mem.h"
+
+#define INDEX_MAGIC FOURCC('S', 'I', 'D', 'X')
+#define LIST_MAGIC  FOURCC('S', 'I', 'D', 'L')
+
+#define SETS       256
+#define WAYS       4
+#define BYTES_MAX  ((size_t)64 << 20)
+#define LIST_BYTES (BYTES_MAX / 2)
+#define IDLE_US    (INT64_C(10) * 1000 * 1000)
+
+/* The values of one tagk, and for each the series that have it. */
+struct index_tag {
+    struct index_tag *next;
+    uint64_t tagk;
+    size_t len;
+    uint64_t *values;
+    uint32_t *from; /* len + 1 places in 'series' */
+    uint32_t *series;
+};
+
+struct index_list {
+    uint32_t magic;
+    struct key_shape widths;
+    uint64_t metric, count;
+    size_t refs; /* guarded by the index' lock */
+    struct buf keys;
+    uint32_t *ends;
+    size_t len, cap;
+    struct lock lock;
+    struct index_tag *tags GUARDED_BY(lock);
+};
+
+struct slot {
+    uint64_t metric; /* 0: free */
+    uint64_t count;  /* of series, when it was asked for last */
+    int64_t used_us;
+    struct index_list *list;
+    size_t bytes;
+};
+
+struct series_index {
+    uint32_t magic;
+    struct key_shape widths;
+    struct lock lock;
+    struct slot slots[SETS][WAYS] GUARDED_BY(lock);
+    size_t bytes GUARDED_BY(lock);
+};
+
+struct series_index *
+series_index_new(const struct key_shape *widths)
+{
+    struct series_index *x = mem_new(sizeof *x);
+
+    x->magic = INDEX_MAGIC;
+    x->widths = *widths;
+    lock_init(&x->lock);
+    return x;
+}
+
+static void
+free_list(struct index_list *l)
+{
+    OBJ_CHECK(l, LIST_MAGIC);
+    while (l->tags != NULL) {
+        struct index_tag *t = l->tags;
+
+        l->tags = t->next;
+        free(t->values);
+        free(t->from);
+        free(t->series);
+        free(t);
+    }
+    lock_fini(&l->lock);
+    buf_fini(&l->keys);
+    free(l->ends);
+    OBJ_CLEAR(l);
+    free(l);
+}
+
+static void
+unref(struct index_list *l)
+{
+    if (l != NULL && --l->refs == 0)
+        free_list(l);
+}
+
+static void
+clear_slot(struct series_index *x, struct slot *s) REQUIRES(x->lock)
+{
+    unref(s->list);
+    x->bytes -= s->bytes;
+    *s = (struct slot){ 0 };
+}
+
+void
+series_index_free(struct series_index **xp)
+{
+    struct series_index *x = *xp;
+
+    *xp = NULL;
+    if (x == NULL)
+        return;
+    OBJ_CHECK(x, INDEX_MAGIC);
+    lock_take(&x->lock);
+    for (size_t i = 0; i < SETS; i++)
+        for (size_t k = 0; k < WAYS; k++)
+            clear_slot(x, &x->slots[i][k]);
+    lock_drop(&x->lock);
+    lock_fini(&x->lock);
+    OBJ_CLEAR(x);
+    free(x);
+}
+
+/* -- slots ----------------------------------------------------------------- */
+
+/* The metric's slot, or NULL. */
+static struct slot *
+find(struct series_index *x, uint64_t metric) REQUIRES(x->lock)
+{
+    struct slot *set = x->slots[metric % SETS];
+
+    for (size_t k = 0; k < WAYS; k++)
+        if (set[k].metric == metric)
+            return &set[k];
+    return NULL;
+}
+
+static struct slot *
+replace(struct series_index *x, uint64_t metric) REQUIRES(x->lock)
+{
+    struct slot *set = x->slots[metric % SETS], *oldest = set;
+
+    for (size_t k = 1; k < WAYS; k++)
+        if (set[k].used_us < oldest->used_us)
+            oldest = &set[k];
+    clear_slot(x, oldest);
+    oldest->metric = metric;
+    return oldest;
+}
+
+struct index_list *
+series_index_take(struct series_index *x, uint64_t metric, uint64_t count,
+                  bool *make)
+{
+    struct index_list *l = NULL;
+    struct slot *s;
+
+    OBJ_CHECK(x, INDEX_MAGIC);
+    lock_take(&x->lock);
+    s = find(x, metric);
+    *make = s != NULL && s->count == count;
+    if (s == NULL)
+        s = replace(x, metric);
+    s->used_us = clock_monotonic_us();
+    s->count = count;
+    if (s->list != NULL && s->list->count == count) {
+        l = s->list;
+        l->refs++;
+    }
+    lock_drop(&x->lock);
+    return l;
+}
+
+void
+series_index_drop(struct series_index *x, struct index_list **lp)
+{
+    struct index_list *l = *lp;
+
+    *lp = NULL;
+    OBJ_CHECK(x, INDEX_MAGIC);
+    lock_take(&x->lock);
+    unref(l);
+    lock_drop(&x->lock);
+}
+
+/* Takes lists that are idle until there is room. */
+static bool
+make_room(struct series_index *x, size_t bytes) REQUIRES(x->lock)
+{
+    int64_t before_us = clock_monotonic_us() - IDLE_US;
+
+    for (size_t i = 0; i < SETS && x->bytes + bytes > BYTES_MAX; i++)
+        for (size_t k = 0; k < WAYS; k++) {
+            struct slot *s = &x->slots[i][k];
+
+            if (s->list != NULL && s->used_us < before_us)
+                clear_slot(x, s);
+        }
+    return x->bytes + bytes <= BYTES_MAX;
+}
+
+void
+series_index_put(struct series_index *x, struct index_list *l)
+{
+    /* And what its tags may come to. */
+    size_t bytes = l->keys.cap + l->cap * sizeof *l->ends + l->len * 16;
+    struct slot *s;
+
+    OBJ_CHECK(x, INDEX_MAGIC);
+    OBJ_CHECK(l, LIST_MAGIC);
+    lock_take(&x->lock);
+    s = find(x, l->metric);
+    if (s != NULL && s->count == l->count && make_room(x, bytes)) {
+        unref(s->list);
+        x->bytes += bytes - s->bytes;
+        s->list = l;
+        s->bytes = bytes;
+        l->refs++;
+    }
+    lock_drop(&x->lock);
+}
+
+/* -- a list ---------------------------------------------------------------- */
+
+struct index_list *
+index_list_new(const struct series_index *x, uint64_t metric, uint64_t count)
+{
+    struct index_list *l = mem_new(sizeof *l);
+
+    l->magic = LIST_MAGIC;
+    l->widths = x->widths;
+    l->metric = metric;
+    l->count = count;
+    l->refs = 1;
+    lock_init(&l->lock);
+    return l;
+}
+
+bool
+index_list_add(struct index_list *l, struct slice key)
+{
+    if (l->len == l->cap) {
+        size_t cap = l->cap == 0 ? 64 : l->cap * 2;
+        uint32_t *ends = realloc(l->ends, cap * sizeof *ends);
+
+        if (ends == NULL)
+            return false;
+        l->ends = ends;
+        l->cap = cap;
+    }
+    buf_put_slice(&l->keys, key);
+    if (l->keys.failed || l->keys.size > LIST_BYTES)
+        return false;
+    l->ends[l->len++] = (uint32_t)l->keys.size;
+    return true;
+}
+
+size_t
+index_list_len(const struct index_list *l)
+{
+    return l->len;
+}
+
+struct slice
+index_list_key(const struct index_list *l, size_t i)
+{
+    size_t from = i == 0 ? 0 : l->ends[i - 1];
+
+    return slice_of(l->keys.data + from, l->ends[i] - from);
+}
+
+/* -- tags ------------------------------------------------------------------ */
+
+struct pair {
+    uint64_t value;
+    uint32_t series;
+};
+
+static int
+compare_pairs(const void *a, const void *b)
+{
+    const struct pair *x = a, *y = b;
+
+    if (x->value != y->value)
+        return x->value < y->value ? -1 : 1;
+    return (x->series > y->series) - (x->series < y->series);
+}
+
+static size_t
+list_pairs(const struct index_list *l, uint64_t tagk, struct pair *out)
+{
+    const struct key_shape *w = &l->widths;
+    size_t len = 0;
+
+    for (size_t i = 0; i < l->len; i++) {
+        struct slice key = index_list_key(l, i);
+        struct slice tsuid = slice_of(key.data + 1, key.size - 1);
+        size_t tags = tsuid_tags(w, tsuid);
+
+        for (size_t k = 0; k < tags; k++) {
+            if (key_get_uint(tsuid_tagk(w, tsuid, k).data, w->tagk_width) !=
+                tagk)
+                continue;
+            out[len++] =
+                (struct pair){ key_get_uint(tsuid_tagv(w, tsuid, k).data,
+                                            w->tagv_width),
+                               (uint32_t)i };
+            break;
+        }
+    }
+    return len;
+}
+
+static struct index_tag *
+make_tag(const struct index_list *l, uint64_t tagk)
+{
+    struct index_tag *t = mem_new(sizeof *t);
+    struct pair *pairs = mem_new_array(l->len + 1, sizeof *pairs);
+    size_t len = list_pairs(l, tagk, pairs), values = 0;
+
+    qsort(pairs, len, sizeof *pairs, compare_pairs);
+    for (size_t i = 0; i < len; i++)
+        values += i == 0 || pairs[i - 1].value != pairs[i].value;
+    t->tagk = tagk;
+    t->values = mem_new_array(values + 1, sizeof *t->values);
+    t->from = mem_new_array(values + 1, sizeof *t->from);
+    t->series = mem_new_array(len + 1, sizeof *t->series);
+    for (size_t i = 0; i < len; i++) {
+        if (i == 0 || pairs[i - 1].value != pairs[i].value) {
+            t->from[t->len] = (uint32_t)i;
+            t->values[t->len++] = pairs[i].value;
+        }
+        t->series[i] = pairs[i].series;
+    }
+    t->from[t->len] = (uint32_t)len;
+    free(pairs);
+    return t;
+}
+
+/* Tags are made when they are first asked for, and then stay. */
+static const struct index_tag *
+tag_of(struct index_list *l, uint64_t tagk)
+{
+    struct index_tag *t;
+
+    OBJ_CHECK(l, LIST_MAGIC);
+    lock_take(&l->lock);
+    for (t = l->tags; t != NULL && t->tagk != tagk; t = t->next)
+        continue;
+    if (t == NULL) {
+        t = make_tag(l, tagk);
+        t->next = l->tags;
+        l->tags = t;
+    }
+    lock_drop(&l->lock);
+    return t;
+}
+
+void
+index_list_values(struct index_list *l, uint64_t tagk, const uint64_t **values,
+                  size_t *len)
+{
+    const struct index_tag *t = tag_of(l, tagk);
+
+    *values = t->values;
+    *len = t->len;
+}
+
+void
+index_list_with(struct index_list *l, uint64_t tagk, uint64_t tagv,
+                const uint32_t **series, size_t *len)
+{
+    const struct index_tag *t = tag_of(l, tagk);
+    size_t from = 0, to = t->len;
+
+    *series = NULL;
+    *len = 0;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+
+        if (t->values[middle] < tagv)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    if (from == t->len || t->values[from] != tagv)
+        return;
+    *series = t->series + t->from[from];
+    *len = t->from[from + 1] - t->from[from];
+}

@@ -1,0 +1,47 @@
+/*
+ * An index in memory over the series of metrics that are asked for: which
+ * series have a given value under a tagk, and which values there are.
+ *
+ * A metric's list is made from the directory when the metric is asked for again
+ * and has got no new series in between; when it has, the list is of no use any
+ * more.  So metrics that grow all the time have none, and are scanned.
+ *
+ * Bounds:  64 MB in all; lists that nobody used for a while make room.
+ * Threads: any.  A list that was taken is frozen but for its own lock's part.
+ */
+#ifndef UID_SERIES_INDEX_PRIV_H
+#define UID_SERIES_INDEX_PRIV_H
+
+#include "storage/key.h"
+
+struct series_index; /* opaque */
+struct index_list;   /* opaque */
+
+struct series_index *series_index_new(const struct key_shape *widths);
+void series_index_free(struct series_index **x);
+
+/* The metric's list while it has 'count' series, to be dropped; or NULL, and
+ * '*make' says whether to make one. */
+struct index_list *series_index_take(struct series_index *x, uint64_t metric,
+                                     uint64_t count, bool *make);
+void series_index_drop(struct series_index *x, struct index_list **l);
+
+/* A list in the making: keys of the directory, ascending. */
+struct index_list *index_list_new(const struct series_index *x, uint64_t metric,
+                                  uint64_t count);
+/* False: it became too large. */
+bool index_list_add(struct index_list *l, struct slice key);
+/* From now on others can take it too; the caller still drops it. */
+void series_index_put(struct series_index *x, struct index_list *l);
+
+size_t index_list_len(const struct index_list *l);
+struct slice index_list_key(const struct index_list *l, size_t i);
+
+/* The values of a tagk, ascending; lent. */
+void index_list_values(struct index_list *l, uint64_t tagk,
+                       const uint64_t **values, size_t *len);
+/* Which series have it, ascending; lent. */
+void index_list_with(struct index_list *l, uint64_t tagk, uint64_t tagv,
+                     const uint32_t **series, size_t *len);
+
+#endif
