@@ -130,6 +130,31 @@ arena_strdup(struct arena *a, struct slice s)
     return p;
 }
 
+bool
+arena_absorb(struct arena *a, struct arena **from)
+{
+    struct arena *b = *from;
+    struct chunk **end;
+    size_t used;
+
+    OBJ_CHECK(a, ARENA_MAGIC);
+    OBJ_CHECK(b, ARENA_MAGIC);
+    if (__builtin_add_overflow(a->used, b->used, &used) ||
+        (a->max != 0 && used > a->max))
+        return false;
+    a->used = used;
+    /* Behind the chunk in use, if there is one. */
+    if (a->chunks == NULL)
+        a->left = b->left;
+    end = a->chunks == NULL ? &a->chunks : &a->chunks->next;
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = b->chunks;
+    b->chunks = NULL;
+    arena_free(from);
+    return true;
+}
+
 void
 arena_reset(struct arena *a)
 {

@@ -8,6 +8,7 @@
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/slice.h"
@@ -24,6 +25,10 @@ void *arena_alloc(struct arena *a, size_t size);
 void *arena_array(struct arena *a, size_t len, size_t size);
 /* A copy with a NUL behind it. */
 char *arena_strdup(struct arena *a, struct slice s);
+
+/* Takes over all that '*from' handed out, and frees the rest of it.  False, and
+ * all stays as it was, when that is more than the cap allows. */
+bool arena_absorb(struct arena *a, struct arena **from);
 
 /* Frees all that was handed out; keeps one chunk for reuse. */
 void arena_reset(struct arena *a);

@@ -76,6 +76,7 @@ engine_close(struct engine **ep)
 
 /* So few points are done before another thread would have woken up. */
 #define POINTS_ALONE 8192
+#define GROUPS_ALONE 128
 
 uint64_t
 engine_latency(const struct engine *en, unsigned percent)
@@ -88,60 +89,25 @@ engine_latency(const struct engine *en, unsigned percent)
 
 /* The groups first, first + step, ... of a sub-query. */
 struct numbers_task {
-    struct arena *arena;
+    struct arena *arena; /* of the answer */
+    struct arena *scratch;
+    struct names names;
     enum status status;
     struct error error;
     uint64_t points_out;
 };
 
 struct numbers_job {
+    const struct engine *en;
     const struct query *q;
     const struct sub_query *sq;
     const struct fetch *f;
     const struct grouping *g;
     struct fetch_limits *limits;
-    struct dps *dps; /* of each group */
+    struct result_group *groups;
     struct numbers_task *tasks;
     size_t tasks_len;
 };
-
-static enum status
-run_group(const struct numbers_job *job, struct numbers_task *t, size_t i)
-{
-    const struct group *group = &job->g->groups[i];
-    struct span *spans;
-    enum status status;
-
-    job->dps[i] = (struct dps){ 0 };
-    if (group->len == 0)
-        return ST_OK;
-    spans = malloc(group->len * sizeof *spans);
-    if (spans == NULL)
-        return error_set(&t->error, ST_LIMIT, "no memory for a group");
-    for (size_t k = 0; k < group->len; k++)
-        spans[k] = fetched_span(job->f, job->g->order[group->first + k]);
-    status = numbers_run(job->q, job->sq, spans, group->len, t->arena,
-                         &job->dps[i], &t->error);
-    free(spans);
-    if (status == ST_OK)
-        t->points_out += job->dps[i].len;
-    return status;
-}
-
-static void
-run_numbers_task(void *ctx, size_t at)
-{
-    struct numbers_job *job = ctx;
-    struct numbers_task *t = &job->tasks[at];
-
-    for (size_t i = at; i < job->g->groups_len && t->status == ST_OK;
-         i += job->tasks_len) {
-        if (i / job->tasks_len % 64 == 0)
-            t->status = fetch_may_go_on(job->limits, &t->error);
-        if (t->status == ST_OK)
-            t->status = run_group(job, t, i);
-    }
-}
 
 static void *
 copy(struct arena *a, const void *from, size_t size)
@@ -153,35 +119,93 @@ copy(struct arena *a, const void *from, size_t size)
     return to;
 }
 
-/* From a task's arena to the query's. */
+/* From scratch to the answer. */
 static enum status
-copy_dps(struct arena *a, struct dps *d, struct error *e)
+copy_dps(struct arena *a, const struct dps *d, struct dps *out, struct error *e)
 {
-    d->ts_ms = copy(a, d->ts_ms, d->len * sizeof *d->ts_ms);
-    d->v = copy(a, d->v, d->len * sizeof *d->v);
-    d->kind = copy(a, d->kind, d->len);
-    if (d->ts_ms == NULL || d->v == NULL || d->kind == NULL)
+    out->len = d->len;
+    out->ts_ms = copy(a, d->ts_ms, d->len * sizeof *d->ts_ms);
+    out->v = copy(a, d->v, d->len * sizeof *d->v);
+    out->kind = copy(a, d->kind, d->len);
+    if (out->ts_ms == NULL || out->v == NULL || out->kind == NULL)
         return error_set(e, ST_LIMIT,
                          "the answer needs more memory than it may");
     return ST_OK;
 }
 
 static enum status
-run_numbers(struct engine *en, struct numbers_job *job,
-            struct result_group *groups, struct arena *a,
+compute_group(const struct numbers_job *job, struct numbers_task *t, size_t i)
+{
+    const struct group *group = &job->g->groups[i];
+    struct span one, *spans = &one;
+    struct dps dps;
+    enum status status;
+
+    if (group->len > 1)
+        spans = malloc(group->len * sizeof *spans);
+    if (spans == NULL)
+        return error_set(&t->error, ST_LIMIT, "no memory for a group");
+    for (size_t k = 0; k < group->len; k++)
+        spans[k] = fetched_span(job->f, job->g->order[group->first + k]);
+    status = numbers_run(job->q, job->sq, spans, group->len, t->scratch, &dps,
+                         &t->error);
+    if (spans != &one)
+        free(spans);
+    if (status == ST_OK)
+        status = copy_dps(t->arena, &dps, &job->groups[i].dps, &t->error);
+    arena_reset(t->scratch);
+    t->points_out += status == ST_OK ? dps.len : 0;
+    return status;
+}
+
+static enum status
+run_group(const struct numbers_job *job, struct numbers_task *t, size_t i)
+{
+    const struct key_shape *shape = store_shape(job->en->context.store);
+    struct result_group *out = &job->groups[i];
+    enum status status;
+
+    out->key = job->g->groups[i].key;
+    if (job->g->groups[i].len == 0)
+        return ST_OK;
+    status =
+        group_describe(shape, &t->names, job->g, i, t->arena, out, &t->error);
+    return status == ST_OK ? compute_group(job, t, i) : status;
+}
+
+static void
+run_numbers_task(void *ctx, size_t at)
+{
+    struct numbers_job *job = ctx;
+    struct numbers_task *t = &job->tasks[at];
+
+    t->arena = arena_new(job->en->options.query_bytes);
+    t->scratch = arena_new(job->en->options.query_bytes);
+    names_init(&t->names, job->en->context.uids, t->arena);
+    for (size_t i = at; i < job->g->groups_len && t->status == ST_OK;
+         i += job->tasks_len) {
+        if (i / job->tasks_len % 64 == 0)
+            t->status = fetch_may_go_on(job->limits, &t->error);
+        if (t->status == ST_OK)
+            t->status = run_group(job, t, i);
+    }
+    names_fini(&t->names);
+    arena_free(&t->scratch);
+}
+
+static enum status
+run_numbers(struct engine *en, struct numbers_job *job, struct arena *a,
             struct result_stats *stats, struct error *e)
 {
     enum status status = ST_OK;
 
     job->tasks_len = en->options.threads + 1;
-    if (atomic_load(&job->limits->held) < POINTS_ALONE)
+    if (atomic_load(&job->limits->held) < POINTS_ALONE &&
+        job->g->groups_len < GROUPS_ALONE)
         job->tasks_len = 1;
     if (job->tasks_len > job->g->groups_len)
         job->tasks_len = job->g->groups_len;
     job->tasks = mem_new_array(job->tasks_len, sizeof *job->tasks);
-    job->dps = mem_new_array(job->g->groups_len, sizeof *job->dps);
-    for (size_t i = 0; i < job->tasks_len; i++)
-        job->tasks[i].arena = arena_new(en->options.query_bytes);
     pool_run(en->pool, job->tasks_len, run_numbers_task, job);
     for (size_t i = 0; i < job->tasks_len; i++) {
         stats->points_out += job->tasks[i].points_out;
@@ -189,15 +213,12 @@ run_numbers(struct engine *en, struct numbers_job *job,
             status = job->tasks[i].status;
             *e = job->tasks[i].error;
         }
-    }
-    for (size_t i = 0; i < job->g->groups_len && status == ST_OK; i++) {
-        groups[i].dps = job->dps[i];
-        status = copy_dps(a, &groups[i].dps, e);
-    }
-    for (size_t i = 0; i < job->tasks_len; i++)
+        if (status == ST_OK && !arena_absorb(a, &job->tasks[i].arena))
+            status = error_set(e, ST_LIMIT,
+                               "the answer needs more memory than it may");
         arena_free(&job->tasks[i].arena);
+    }
     free(job->tasks);
-    free(job->dps);
     return status;
 }
 
@@ -211,7 +232,7 @@ answer(struct engine *en, const struct query *q, const struct sub_query *sq,
 {
     struct grouping g;
     struct numbers_job job = {
-        .q = q, .sq = sq, .f = f, .g = &g, .limits = limits
+        .en = en, .q = q, .sq = sq, .f = f, .g = &g, .limits = limits
     };
     enum status status =
         group_series(store_shape(en->context.store), p,
@@ -223,14 +244,9 @@ answer(struct engine *en, const struct query *q, const struct sub_query *sq,
     out->groups = arena_array(a, g.groups_len, sizeof *out->groups);
     if (out->groups == NULL)
         return error_set(e, ST_LIMIT, "no memory for the groups");
-    for (size_t i = 0; i < g.groups_len && status == ST_OK; i++) {
-        out->groups[i].key = g.groups[i].key;
-        status = group_describe(&en->context, &g, i, a, &out->groups[i], e);
-    }
+    job.groups = out->groups;
     out->len = g.groups_len;
-    if (status == ST_OK && g.groups_len > 0)
-        status = run_numbers(en, &job, out->groups, a, stats, e);
-    return status;
+    return g.groups_len > 0 ? run_numbers(en, &job, a, stats, e) : ST_OK;
 }
 
 static void

@@ -134,6 +134,8 @@ group_leave_out(const struct query *q, const struct sub_query *sq,
 
 /* -- tags ------------------------------------------------------------------ */
 
+#define COMMON_FEW KEY_MAX_TAGS
+
 /* A tagk met in a group. */
 struct common {
     uint64_t tagk, tagv;
@@ -182,7 +184,7 @@ count_tagks(const struct key_shape *shape, const struct grouping *g,
 }
 
 static enum status
-name_tags(const struct plan_context *c, const struct common *common, size_t len,
+name_tags(struct names *names, const struct common *common, size_t len,
           struct arena *a, struct result_group *out, struct error *e)
 {
     enum status status = ST_OK;
@@ -196,14 +198,14 @@ name_tags(const struct plan_context *c, const struct common *common, size_t len,
     for (size_t i = 0; i < len && status == ST_OK; i++) {
         struct slice key, value;
 
-        status = uid_name_dup(c->uids, UID_TAGK, common[i].tagk, a, &key, e);
+        status = names_get(names, UID_TAGK, common[i].tagk, &key, e);
         if (status != ST_OK)
             break;
         if (common[i].differs) {
             out->aggregate_tags[out->aggregate_tags_len++] = key;
             continue;
         }
-        status = uid_name_dup(c->uids, UID_TAGV, common[i].tagv, a, &value, e);
+        status = names_get(names, UID_TAGV, common[i].tagv, &value, e);
         if (status != ST_OK)
             break;
         out->tag_keys[out->tags_len] = key;
@@ -213,23 +215,26 @@ name_tags(const struct plan_context *c, const struct common *common, size_t len,
 }
 
 enum status
-group_describe(const struct plan_context *c, const struct grouping *g, size_t i,
-               struct arena *a, struct result_group *out, struct error *e)
+group_describe(const struct key_shape *shape, struct names *names,
+               const struct grouping *g, size_t i, struct arena *a,
+               struct result_group *out, struct error *e)
 {
-    const struct key_shape *shape = store_shape(c->store);
+    struct common few[COMMON_FEW];
     const struct group *group = &g->groups[i];
     size_t max = count_tagks(shape, g, group), len;
-    struct common *common;
+    struct common *common = few;
     enum status status;
 
     if (group->len == 0) /* see group_leave_out() */
         return ST_OK;
-    common = malloc((max == 0 ? 1 : max) * sizeof *common);
+    if (max > COMMON_FEW)
+        common = malloc(max * sizeof *common);
     if (common == NULL)
         return no_memory(e);
     len = find_common(shape, g, group, common, max);
-    status = name_tags(c, common, len, a, out, e);
-    free(common);
+    status = name_tags(names, common, len, a, out, e);
+    if (common != few)
+        free(common);
     if (status != ST_OK)
         return status;
     out->tsuids = arena_array(a, group->len, sizeof(struct slice));
@@ -244,8 +249,8 @@ group_describe(const struct plan_context *c, const struct grouping *g, size_t i,
         memcpy(copy, from.data, from.size);
         out->tsuids[out->tsuids_len++] = slice_of(copy, from.size);
     }
-    return uid_name_dup(c->uids, UID_METRIC,
-                        key_get_uint(tsuid_metric(shape, out->tsuids[0]).data,
-                                     shape->metric_width),
-                        a, &out->metric, e);
+    return names_get(names, UID_METRIC,
+                     key_get_uint(tsuid_metric(shape, out->tsuids[0]).data,
+                                  shape->metric_width),
+                     &out->metric, e);
 }

@@ -11,6 +11,7 @@
 #define QUERY_GROUP_H
 
 #include "query/fetch.h"
+#include "query/names.h"
 
 /* Series first .. first + len - 1 of 'order' make one group. */
 struct group {
@@ -36,7 +37,8 @@ void group_leave_out(const struct query *q, const struct sub_query *sq,
                      const struct fetch *f, struct grouping *g);
 
 /* Fills names, tags, aggregate tags and TSUIDs of '*out' (not its dps). */
-MUST_CHECK enum status group_describe(const struct plan_context *c,
+MUST_CHECK enum status group_describe(const struct key_shape *shape,
+                                      struct names *names,
                                       const struct grouping *g, size_t i,
                                       struct arena *a, struct result_group *out,
                                       struct error *e);

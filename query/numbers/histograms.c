@@ -36,6 +36,7 @@ struct run {
     size_t seen; /* series and histograms */
     uint64_t points;
     struct kv_iter_counts counts;
+    struct names names;
     struct error *e;
 };
 
@@ -473,14 +474,15 @@ add_buckets(const struct run *r, const struct result_group *described,
 }
 
 static enum status
-answer_group(const struct run *r, const struct grouping *g, size_t i,
+answer_group(struct run *r, const struct grouping *g, size_t i,
              struct answer *out)
 {
     const struct sub_query *sq = r->job->sq;
     struct result_group described = { .sub = sq };
     struct items items;
     enum status st =
-        group_describe(r->job->context, g, i, r->job->arena, &described, r->e);
+        group_describe(store_shape(r->job->context->store), &r->names, g, i,
+                       r->job->arena, &described, r->e);
 
     if (st == ST_OK)
         st = sum_group(r, g, &g->groups[i], &items);
@@ -512,8 +514,10 @@ histograms_run(const struct histograms_job *job, struct result_group **groups,
                           job->arena, &g, e);
     if (st != ST_OK)
         return st;
+    names_init(&r.names, job->context->uids, job->arena);
     for (size_t i = 0; i < g.groups_len && st == ST_OK; i++)
         st = answer_group(&r, &g, i, &out);
+    names_fini(&r.names);
     stats->series = r.fetch.len;
     stats->points = r.points;
     stats->scan.rows = r.points;

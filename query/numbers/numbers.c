@@ -2,6 +2,8 @@
 
 #include "query/numbers/numbers.h"
 
+#include <math.h>
+
 #include "query/numbers/aggregator_priv.h"
 #include "query/numbers/numbers_priv.h"
 #include "query/rollup.h"
@@ -208,6 +210,38 @@ numbers_takes(const struct query *q, const struct sub_query *sq,
            numbers_takes_span(q, sq, s->ts_ms[0], s->ts_ms[s->len - 1]);
 }
 
+/* Buckets of one series: what merge_run() makes of them, without its ado. */
+static enum status
+run_folded(const struct sub_query *sq, const struct span *s,
+           const struct merge_spec *merge, struct arena *a, struct dps *out,
+           struct error *e)
+{
+    const struct window *w = &merge->window;
+    int64_t from_ms =
+        w->start_ms > w->scan_start_ms ? w->start_ms : w->scan_start_ms;
+    size_t from = column_seek(s->ts_ms, s->len, from_ms);
+    size_t to =
+        from + column_seek(s->ts_ms + from, s->len - from, w->end_ms + 1);
+
+    out->len = to - from;
+    out->ts_ms = (int64_t *)column_array(a, out->len, sizeof *out->ts_ms);
+    out->v = (union number *)column_array(a, out->len, sizeof *out->v);
+    out->kind = (uint8_t *)column_array(a, out->len, sizeof *out->kind);
+    if (out->ts_ms == NULL || out->v == NULL || out->kind == NULL)
+        return error_set(e, ST_LIMIT, "the query needs too much memory");
+    for (size_t i = 0; i < out->len; i++) {
+        double d = s->v[from + i].d;
+
+        out->ts_ms[i] = s->ts_ms[from + i];
+        out->v[i].d = aggregator_run_double(sq->aggregator, &d, 1);
+        out->kind[i] = DP_DOUBLE;
+        if (isinf(out->v[i].d))
+            return error_set(e, ST_INVALID, "Got Infinity: %sInfinity",
+                             out->v[i].d < 0 ? "-" : "");
+    }
+    return ST_OK;
+}
+
 enum status
 numbers_run(const struct query *q, const struct sub_query *sq,
             const struct span *spans, size_t len, struct arena *a,
@@ -233,6 +267,11 @@ numbers_run(const struct query *q, const struct sub_query *sq,
     }
     if (len > 1 && aggregator_is_none(sq->aggregator))
         return error_set(e, ST_INVALID, "More than one value in aggregator");
+    if (len == 1 && spans[0].folded && !sq->rate &&
+        sq->downsample.fill == FILL_NONE)
+        return numbers_takes(q, sq, spans)
+                   ? run_folded(sq, spans, &merge, a, out, e)
+                   : ST_OK;
     columns = (struct column *)arena_array(a, len, sizeof *columns);
     if (columns == NULL)
         return error_set(e, ST_LIMIT, "the query needs too much memory");

@@ -103,6 +103,37 @@ START_TEST(strings_end)
 }
 END_TEST
 
+START_TEST(absorbs_another)
+{
+    struct arena *a = arena_new(0), *b = arena_new(0), *c = arena_new(100000);
+    char *texts[3];
+    size_t used;
+
+    texts[0] = arena_strdup(a, slice_str("one"));
+    texts[1] = arena_strdup(b, slice_str("two"));
+    ck_assert_ptr_nonnull(arena_alloc(b, 50000));
+    texts[2] = arena_strdup(b, slice_str("three"));
+    used = arena_used(a) + arena_used(b);
+    ck_assert(arena_absorb(a, &b));
+    ck_assert_ptr_null(b);
+    ck_assert_uint_eq(arena_used(a), used);
+    ck_assert_ptr_nonnull(arena_alloc(a, 3000));
+    ck_assert_str_eq(texts[0], "one");
+    ck_assert_str_eq(texts[1], "two");
+    ck_assert_str_eq(texts[2], "three");
+    /* Into an empty one, and where the cap is in the way. */
+    ck_assert(arena_absorb(c, &a));
+    ck_assert_str_eq(texts[2], "three");
+    ck_assert_ptr_nonnull(arena_alloc(c, 100));
+    b = arena_new(0);
+    ck_assert_ptr_nonnull(arena_alloc(b, 90000));
+    ck_assert(!arena_absorb(c, &b));
+    ck_assert_ptr_nonnull(b);
+    arena_free(&b);
+    arena_free(&c);
+}
+END_TEST
+
 TEST_MAIN("arena", TEST(hands_out_what_does_not_overlap),
           LOOP(keeps_to_its_cap, caps), TEST(a_refusal_changes_nothing),
-          TEST(arrays_are_zeroed), TEST(strings_end))
+          TEST(arrays_are_zeroed), TEST(strings_end), TEST(absorbs_another))

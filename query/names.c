@@ -1,0 +1,74 @@
+/* See query/names.h. */
+#include "config.h"
+
+#include "query/names.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+struct name {
+    uint64_t id; /* id x kinds + kind; ids start at 1, so 0 is free */
+    struct slice text;
+};
+
+void
+names_init(struct names *n, struct uid_table *uids, struct arena *a)
+{
+    *n = (struct names){ .uids = uids, .arena = a };
+}
+
+void
+names_fini(struct names *n)
+{
+    free(n->slots);
+    *n = (struct names){ 0 };
+}
+
+/* Ids are counted up by the server, so nobody can choose them to collide. */
+static size_t
+slot_of(const struct names *n, uint64_t id)
+{
+    size_t at = (size_t)(id * UINT64_C(0x9e3779b97f4a7c15) >> 20);
+
+    for (at &= n->cap - 1; n->slots[at].id != 0 && n->slots[at].id != id;)
+        at = (at + 1) & (n->cap - 1);
+    return at;
+}
+
+static void
+grow(struct names *n)
+{
+    struct name *old = n->slots;
+    size_t len = n->cap;
+
+    n->cap = len == 0 ? 32 : len * 4;
+    n->slots = mem_new_array(n->cap, sizeof *n->slots);
+    for (size_t i = 0; i < len; i++)
+        if (old[i].id != 0)
+            n->slots[slot_of(n, old[i].id)] = old[i];
+    free(old);
+}
+
+enum status
+names_get(struct names *n, enum uid_kind kind, uint64_t id, struct slice *out,
+          struct error *e)
+{
+    uint64_t key = id * UID_KINDS + (uint64_t)kind;
+    size_t at;
+    enum status status;
+
+    if (n->len * 2 >= n->cap)
+        grow(n);
+    at = slot_of(n, key);
+    if (n->slots[at].id == key) {
+        *out = n->slots[at].text;
+        return ST_OK;
+    }
+    status = uid_name_dup(n->uids, kind, id, n->arena, out, e);
+    if (status != ST_OK)
+        return status;
+    n->slots[at] = (struct name){ key, *out };
+    n->len++;
+    return ST_OK;
+}
