@@ -12,10 +12,10 @@
 /* An operand being read. */
 struct feed {
     const struct exp_operand *operand;
-    size_t *at;        /* of a metric: where each series is */
-    bool *is_left_out; /* of a metric: no part of the intersection */
-    double *now;       /* of a metric: each series' value in this row */
-    size_t row;        /* of an expression */
+    size_t *at;              /* of a metric: where each series is */
+    const bool *is_left_out; /* of a metric, or NULL: see query/exp/join.h */
+    double *now;             /* of a metric: each series' value in this row */
+    size_t row;              /* of an expression */
     const double *values;
 };
 
@@ -30,7 +30,7 @@ series_left(const struct feed *f, size_t i, int64_t *ts)
 {
     const struct dps *dps = &f->operand->table->groups[i].dps;
 
-    if (f->is_left_out[i] || f->at[i] == dps->len)
+    if ((f->is_left_out != NULL && f->is_left_out[i]) || f->at[i] == dps->len)
         return false;
     *ts = dps->ts_ms[f->at[i]];
     return true;
@@ -128,20 +128,6 @@ feeds_step(struct feed *feeds, size_t len, int64_t now_ms, struct patience *p,
     return st;
 }
 
-/* An intersection leaves out what has no partner: its times do not count. */
-static void
-leave_out(const struct exp_node *node, size_t operand, bool *is_left_out)
-{
-    const struct joined *j = &node->joined;
-
-    if (!node->x->intersection || j->operands < 2)
-        return;
-    memset(is_left_out, true, node->operands[operand].table->len);
-    for (size_t i = 0; i < j->len; i++)
-        if (j->picks[i * j->operands + operand] != JOIN_NONE)
-            is_left_out[j->picks[i * j->operands + operand]] = false;
-}
-
 static enum status
 feeds_open(const struct exp_node *node, struct arena *a, struct feed **out,
            struct error *e)
@@ -158,11 +144,10 @@ feeds_open(const struct exp_node *node, struct arena *a, struct feed **out,
             continue;
         feeds[i].at = arena_array(a, len, sizeof *feeds[i].at);
         feeds[i].now = arena_array(a, len, sizeof *feeds[i].now);
-        feeds[i].is_left_out = arena_array(a, len, sizeof(bool));
-        if (feeds[i].at == NULL || feeds[i].now == NULL ||
-            feeds[i].is_left_out == NULL)
+        if (node->joined.is_left_out != NULL)
+            feeds[i].is_left_out = node->joined.is_left_out[i];
+        if (feeds[i].at == NULL || feeds[i].now == NULL)
             return no_memory(e);
-        leave_out(node, i, feeds[i].is_left_out);
     }
     *out = feeds;
     return ST_OK;

@@ -278,6 +278,38 @@ take_key(const struct entry *entries, size_t n, size_t operands,
     return all || !o->intersection;
 }
 
+static bool
+make_left_out(const struct join_operand *operands, size_t len, struct arena *a,
+              struct joined *out)
+{
+    out->is_left_out = arena_array(a, len, sizeof *out->is_left_out);
+    for (size_t i = 0; i < len && out->is_left_out != NULL; i++) {
+        out->is_left_out[i] =
+            arena_array(a, operands[i].len, sizeof *out->is_left_out[i]);
+        if (out->is_left_out[i] == NULL)
+            return false;
+    }
+    return out->is_left_out != NULL;
+}
+
+/* A key that an operand lacks: OpenTSDB puts out all series that have it of the
+ * operands behind that one, but only the last of each before it. */
+static void
+leave_out(const struct entry *entries, size_t n, const size_t *picks,
+          struct joined *out)
+{
+    size_t lacking = 0;
+
+    while (picks[lacking] != JOIN_NONE)
+        lacking++;
+    for (size_t i = 0; i < n; i++) {
+        size_t operand = entries[i].operand, series = entries[i].series;
+
+        out->is_left_out[operand][series] =
+            operand > lacking || picks[operand] == series;
+    }
+}
+
 static size_t
 same_key(const struct entry *entries, size_t len)
 {
@@ -305,15 +337,18 @@ join_series(const struct join_operand *operands, size_t len,
         return no_memory(e);
     out->picks = arena_array(a, room, sizeof *out->picks);
     out->meta = arena_array(a, entries_len, sizeof *out->meta);
-    if (out->picks == NULL || out->meta == NULL)
+    if (out->picks == NULL || out->meta == NULL ||
+        !make_left_out(operands, len, a, out))
         return no_memory(e);
     for (size_t i = 0; i < entries_len && st == ST_OK; i += n) {
         size_t *picks = out->picks + out->len * len;
 
         st = spend(o, STEPS_OF_A_SERIES + len, e);
         n = same_key(&entries[i], entries_len - i);
-        if (!take_key(&entries[i], n, len, o, picks))
+        if (!take_key(&entries[i], n, len, o, picks)) {
+            leave_out(&entries[i], n, picks, out);
             continue;
+        }
         if (!make_meta(operands, len, picks, a, &out->meta[out->len++]))
             return no_memory(e);
     }

@@ -64,6 +64,9 @@ struct join_options {
 struct joined {
     size_t len, operands;
     size_t *picks; /* [i * operands + operand]: a series, or JOIN_NONE */
+    /* [operand][series]: an intersection puts it out, so its times do not
+     * count.  Those of a series that another of the same key hides do. */
+    bool **is_left_out;
     /* Tags are those of the first operand, the rest is of all. */
     struct series_meta *meta;
 };

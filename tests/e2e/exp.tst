@@ -21,6 +21,10 @@ POST /api/query/exp {"time":{"start":"1356998400","end":"1356998500","aggregator
 POST /api/query/exp {"time":{"start":"1256998400","end":"1256998500","aggregator":"sum"},"metrics":[{"id":"a","metric":"e.a"},{"id":"b","metric":"e.b"}],"expressions":[{"id":"e","expr":"a + b","join":{"operator":"intersection"}}]}
 = 200
 ~ "outputs":[{"id":"e","dps":[],
+# A series that another of the same key hides still has its times.
+POST /api/query/exp {"time":{"start":"1356998400","end":"1356998500","aggregator":"none"},"metrics":[{"id":"a","metric":"e.a"},{"id":"b","metric":"e.a"}],"expressions":[{"id":"e","expr":"a + b","join":{"operator":"intersection","useQueryTags":true}}]}
+= 200
+~ "dps":[[1356998400000,22.0],[1356998460000,0.0]]
 # A metric by itself; two that ask the same.
 POST /api/query/exp {"time":{"start":"1356998400","end":"1356998500","aggregator":"squareSum","downsampler":{"interval":"0all","aggregator":"sum"}},"metrics":[{"id":"a","metric":"e.a"},{"id":"b","metric":"e.a"}]}
 = 200
