@@ -151,6 +151,16 @@ get_plain_synopsis(struct cursor *c, struct synopsis *s)
 }
 
 void
+block_pad(struct slice block, size_t zeros, struct buf *out)
+{
+    buf_put_u8(out, BLOCK_PADDED);
+    buf_put_varint(out, zeros);
+    buf_put_slice(out, block);
+    for (; zeros > 0; zeros--)
+        buf_put_u8(out, 0);
+}
+
+void
 block_header_put(const struct block_header *h, struct buf *out)
 {
     buf_put_u8(out, BLOCK_VERSION);
@@ -170,14 +180,30 @@ block_header_put(const struct block_header *h, struct buf *out)
 
 /* -- reading -------------------------------------------------------------- */
 
-/* Zeros in front are no part of it.  Checks the CRC and takes it off. */
+/* Zeros in front, and padding, are no part of it. */
+static void
+unpad(struct slice *block)
+{
+    struct cursor c;
+    uint64_t zeros;
+
+    while (block->size > 0 && block->data[0] == 0)
+        *block = slice_of(block->data + 1, block->size - 1);
+    if (block->size == 0 || block->data[0] != BLOCK_PADDED)
+        return;
+    c = cursor_of(slice_of(block->data + 1, block->size - 1));
+    zeros = cursor_varint(&c);
+    if (!c.failed && zeros <= cursor_left(&c))
+        *block = slice_of(c.at, cursor_left(&c) - (size_t)zeros);
+}
+
+/* Checks the CRC and takes it off. */
 static enum status
 open_block(struct slice *block, uint32_t base, struct error *e)
 {
     struct cursor c;
 
-    while (block->size > 0 && block->data[0] == 0)
-        *block = slice_of(block->data + 1, block->size - 1);
+    unpad(block);
     if (block->size < 4 + 6)
         return error_set(e, ST_CORRUPT, "block of %zu bytes", block->size);
     block->size -= 4;

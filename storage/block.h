@@ -4,8 +4,6 @@
  * CRC-32C.  Integers stay 64-bit integers, doubles keep their bits, seconds
  * and milliseconds may mix.
  *
- * Zeros in front of a block are no part of it, and harmless to all who read it.
- *
  * Threads: any; these are functions of their arguments.
  * Fails:   ST_CORRUPT on any bytes that block_encode() does not write; never
  *          reads out of bounds, never allocates more than the count allows.
@@ -31,6 +29,10 @@ struct synopsis {
 /* Appends the block of 'p' (ascending, unique, all within the hour of 'base',
  * 1..BLOCK_MAX_POINTS points) to 'out'. */
 void block_encode(const struct points *p, uint32_t base, struct buf *out);
+
+/* Appends 'block' and so many zeros, for an engine that compresses; the result
+ * is a block like any other. */
+void block_pad(struct slice block, size_t zeros, struct buf *out);
 
 /* Appends the points to 'out', ascending. */
 MUST_CHECK enum status block_decode(struct slice block, uint32_t base,

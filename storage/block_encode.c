@@ -31,26 +31,6 @@ as_double(const struct points *p, size_t i)
 }
 
 static void
-summarize_ints(const struct points *p, struct synopsis *s)
-{
-    int64_t min = p->v[0].i, max = min;
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < p->len; i++) {
-        int64_t v = p->v[i].i;
-
-        min = v < min ? v : min;
-        max = v > max ? v : max;
-        sum += (uint64_t)v;
-    }
-    s->sum.i = (int64_t)sum;
-    s->min.i = min;
-    s->max.i = max;
-    s->first.i = p->v[0].i;
-    s->last.i = p->v[p->len - 1].i;
-}
-
-static void
 summarize_floats(const struct points *p, struct synopsis *s)
 {
     double min = as_double(p, 0), max = min, sum = 0;
@@ -182,16 +162,33 @@ static void
 describe_whole(struct work *w)
 {
     struct block_header *h = &w->h;
+    const int64_t *v = w->v;
+    int64_t min = v[0], max = v[0];
     uint64_t sum = 0;
 
-    h->v_first = h->v_min = h->v_max = w->v[0];
-    h->v_last = w->v[w->p->len - 1];
     for (size_t i = 0; i < w->p->len; i++) {
-        h->v_min = w->v[i] < h->v_min ? w->v[i] : h->v_min;
-        h->v_max = w->v[i] > h->v_max ? w->v[i] : h->v_max;
-        sum += (uint64_t)w->v[i];
+        min = v[i] < min ? v[i] : min;
+        max = v[i] > max ? v[i] : max;
+        sum += (uint64_t)v[i];
     }
+    h->v_first = v[0];
+    h->v_last = v[w->p->len - 1];
+    h->v_min = min;
+    h->v_max = max;
     h->v_sum = (int64_t)sum;
+}
+
+/* They are the column. */
+static void
+summarize_ints(struct block_header *h)
+{
+    struct synopsis *s = &h->synopsis;
+
+    s->first.i = h->v_first;
+    s->last.i = h->v_last;
+    s->min.i = h->v_min;
+    s->max.i = h->v_max;
+    s->sum.i = h->v_sum;
 }
 
 static void
@@ -202,10 +199,9 @@ describe_values(struct work *w)
     size_t exceptions;
 
     if (block_kinds(h) == KINDS_INT) {
-        summarize_ints(w->p, &h->synopsis);
-        for (size_t i = 0; i < w->p->len; i++)
-            w->v[i] = w->p->v[i].i;
+        memcpy(w->v, w->p->v, w->p->len * sizeof *w->v);
         describe_whole(w);
+        summarize_ints(h);
         return;
     }
     summarize_floats(w->p, &h->synopsis);

@@ -5,6 +5,9 @@
  *     offset   v[i] - min                            len numbers
  *     steps    zigzag(v[i] - v[i-1] - reference)     len - 1, from v[1] on
  *     climb    v[i] - v[i-1] - reference             len - 1; the smallest step
+ *     same     as steps, with the reference 0, which is not written
+ *     0x40 + t the same, its numbers coded by the table t, without low bits;
+ *              the byte in front of the numbers, and the table's, are saved
  *     line     zigzag(v[i] - v[0] - i x reference)   len - 1
  *
  * The first value, and 'min', are known from elsewhere.
@@ -17,7 +20,16 @@
 
 #define SHORT 32 /* so few that all ways are tried */
 
-enum way { WAY_OFFSET, WAY_STEPS, WAY_CLIMB, WAY_LINE, WAY_LEN };
+enum way {
+    WAY_OFFSET,
+    WAY_STEPS,
+    WAY_CLIMB,
+    WAY_LINE,
+    WAY_LEN,
+    /* as they are written, only: */
+    WRITTEN_SAME = 4,
+    WRITTEN_CODED = 0x40,
+};
 
 struct choice {
     enum way way;
@@ -30,6 +42,8 @@ struct steps {
     uint64_t usual; /* more than half of them are it; else the mean */
     bool is_usual;
     int64_t min, max;
+    uint64_t way; /* twice all of them, added up without their signs */
+    int64_t top;  /* the largest value */
 };
 
 static inline uint64_t
@@ -38,29 +52,39 @@ step_at(const int64_t *v, size_t i)
     return (uint64_t)v[i] - (uint64_t)v[i - 1];
 }
 
+/* The mean step, but 0 where it is lost among the others. */
+static uint64_t
+drift_of(const int64_t *v, size_t len, const struct steps *s)
+{
+    int64_t mean =
+        (int64_t)((uint64_t)v[len - 1] - (uint64_t)v[0]) / (int64_t)(len - 1);
+    uint64_t width = (uint64_t)s->max - (uint64_t)s->min;
+
+    return zigzag((uint64_t)mean) < width / 16 ? 0 : (uint64_t)mean;
+}
+
 /* One pass of voting finds what can be the majority, a second one counts. */
 static struct steps
 look_at_steps(const int64_t *v, size_t len)
 {
-    struct steps s = { .min = INT64_MAX, .max = INT64_MIN };
+    struct steps s = { .min = INT64_MAX, .max = INT64_MIN, .top = v[0] };
     size_t votes = 0, count = 0;
 
     for (size_t i = 1; i < len; i++) {
-        if (votes == 0)
-            s.usual = step_at(v, i);
-        votes += step_at(v, i) == s.usual ? 1 : SIZE_MAX;
-    }
-    for (size_t i = 1; i < len; i++) {
-        int64_t step = (int64_t)step_at(v, i);
+        uint64_t step = step_at(v, i);
 
-        count += (uint64_t)step == s.usual;
-        s.min = step < s.min ? step : s.min;
-        s.max = step > s.max ? step : s.max;
+        s.usual = votes == 0 ? step : s.usual;
+        votes += step == s.usual ? 1 : SIZE_MAX;
+        s.min = (int64_t)step < s.min ? (int64_t)step : s.min;
+        s.max = (int64_t)step > s.max ? (int64_t)step : s.max;
+        s.way += zigzag(step);
+        s.top = v[i] > s.top ? v[i] : s.top;
     }
+    for (size_t i = 1; i < len && votes > 0; i++)
+        count += step_at(v, i) == s.usual;
     s.is_usual = count * 2 > len - 1;
     if (!s.is_usual)
-        s.usual = (uint64_t)((int64_t)((uint64_t)v[len - 1] - (uint64_t)v[0]) /
-                             (int64_t)(len - 1));
+        s.usual = drift_of(v, len, &s);
     return s;
 }
 
@@ -72,6 +96,15 @@ is_climb(const struct steps *s)
     uint64_t above = (uint64_t)s->max - s->usual;
 
     return below < above / 3;
+}
+
+/* Where the values wander far in short steps, their distance to the smallest is
+ * no way to write them. */
+static bool
+may_be_offset(const struct steps *s, size_t len, int64_t min)
+{
+    return len < SHORT || s->is_usual ||
+           s->way / len > ((uint64_t)s->top - (uint64_t)min) / 8;
 }
 
 static uint64_t
@@ -113,6 +146,7 @@ transform(enum way way, const int64_t *v, size_t len, uint64_t reference,
             u[i - 1] = zigzag((uint64_t)v[i] - (uint64_t)v[0] - i * reference);
         break;
     case WAY_LEN:
+    case WRITTEN_CODED:
         INSIST(way != WAY_LEN);
     }
 }
@@ -135,13 +169,15 @@ try(const int64_t *v, size_t len, int64_t min, enum way way, uint64_t reference,
 static struct choice
 choose(const int64_t *v, size_t len, struct ints_known known, uint64_t *scratch)
 {
-    struct choice best = { WAY_OFFSET, 0, { NUMBERS_EQUAL, 0, UINT64_MAX } };
-    struct steps steps;
+    struct choice best = { WAY_OFFSET, 0, { NUMBERS_EQUAL, 0, UINT64_MAX, 0 } };
+    struct steps steps = { 0 };
 
-    try(v, len, known.min, WAY_OFFSET, 0, scratch, &best);
+    if (len > 1)
+        steps = look_at_steps(v, len);
+    if (len == 1 || may_be_offset(&steps, len, known.min))
+        try(v, len, known.min, WAY_OFFSET, 0, scratch, &best);
     if (len == 1)
         return best;
-    steps = look_at_steps(v, len);
     if (is_climb(&steps) || len < SHORT)
         try(v, len, known.min, WAY_CLIMB, (uint64_t)steps.min, scratch, &best);
     if (!is_climb(&steps) || steps.is_usual || len < SHORT)
@@ -156,15 +192,27 @@ block_ints_encode(const int64_t *v, size_t len, struct ints_known known,
                   uint64_t *scratch, struct buf *out)
 {
     struct choice chosen;
+    struct numbers_plan plan;
+    size_t n;
 
     INSIST(len > 0 && v[0] == known.first);
     chosen = choose(v, len, known, scratch);
-    buf_put_u8(out, (uint8_t)chosen.way);
-    if (chosen.way != WAY_OFFSET)
-        buf_put_zigzag(out, (int64_t)chosen.reference);
+    n = numbers_len(chosen.way, len);
     transform(chosen.way, v, len, chosen.reference, known.min, scratch);
-    block_numbers_encode(scratch, numbers_len(chosen.way, len), chosen.plan,
-                         out);
+    plan = block_numbers_best(scratch, n, chosen.plan);
+    if (chosen.way == WAY_STEPS && chosen.reference == 0) {
+        if (plan.codec == NUMBERS_CODED && plan.parameter == 0) {
+            buf_put_u8(out, (uint8_t)(WRITTEN_CODED | plan.table));
+            block_coded_encode(scratch, n, plan, out);
+            return;
+        }
+        buf_put_u8(out, WRITTEN_SAME);
+    } else {
+        buf_put_u8(out, (uint8_t)chosen.way);
+        if (chosen.way != WAY_OFFSET)
+            buf_put_zigzag(out, (int64_t)chosen.reference);
+    }
+    block_numbers_encode(scratch, n, plan, out);
 }
 
 /* The numbers lie where the integers are to be, from the second on. */
@@ -190,9 +238,9 @@ block_ints_decode(struct cursor *c, int64_t *out, size_t len,
     uint8_t way = cursor_u8(c);
     uint64_t reference = 0;
 
-    if (way >= WAY_LEN)
+    if (way > WRITTEN_SAME && (way & 0xf0) != WRITTEN_CODED)
         c->failed = true;
-    if (way != WAY_OFFSET)
+    if (way == WAY_STEPS || way == WAY_CLIMB || way == WAY_LINE)
         reference = (uint64_t)cursor_zigzag(c);
     if (c->failed)
         return;
@@ -202,7 +250,10 @@ block_ints_decode(struct cursor *c, int64_t *out, size_t len,
             u[i] += (uint64_t)known.min;
         return;
     }
-    block_numbers_decode(c, u + 1, len - 1);
+    if (way >= WRITTEN_CODED)
+        block_coded_decode(c, u + 1, len - 1, 0, way & 15);
+    else
+        block_numbers_decode(c, u + 1, len - 1);
     if (c->failed)
         return;
     u[0] = (uint64_t)known.first;
@@ -210,6 +261,6 @@ block_ints_decode(struct cursor *c, int64_t *out, size_t len,
         for (size_t i = 1; i < len; i++)
             u[i] = unzigzag(u[i]) + u[0] + i * reference;
     } else {
-        sum_steps(u, len, reference, way == WAY_STEPS);
+        sum_steps(u, len, reference, way != WAY_CLIMB);
     }
 }

@@ -6,6 +6,8 @@
  *     rice(k)  the high parts, without k low bits, in unary: so many zeros and
  *              a one; then the k low bits of each; then for each high part of
  *              RICE_ESCAPE: how much larger it is, as a varint
+ *     coded(k) <table:1>, the high parts by that table; the low bits, and how
+ *              much larger than the table's last symbol, as with rice
  *     sparse   <how many varint> <gaps: a column> <numbers - 1: a column>
  *
  * Unary and low bits lie apart because they are faster to read that way: the
@@ -19,8 +21,11 @@
 #include <stdlib.h>
 
 #include "storage/block_bits_priv.h"
+#include "storage/block_coded_priv.h"
 
-#define RICE_ESCAPE 24u
+#define RICE_ESCAPE    24u
+#define CODED_AT_LEAST 16 /* numbers: for fewer it is not worth a look */
+#define CODED_BELOW    5  /* bits each */
 
 /* How many numbers have how many bits: enough to choose by. */
 struct histogram {
@@ -85,7 +90,7 @@ rice_bits(const struct histogram *h, unsigned from, unsigned k)
 static struct numbers_plan
 plan_rice(const struct histogram *h, size_t len)
 {
-    struct numbers_plan best = { NUMBERS_RICE, 0, UINT64_MAX };
+    struct numbers_plan best = { NUMBERS_RICE, 0, UINT64_MAX, 0 };
     uint64_t below = 0;
     unsigned middle = 0;
 
@@ -132,11 +137,12 @@ plan_flat(const uint64_t *u, size_t len, const struct histogram *h)
     struct numbers_plan plan;
 
     if (len == 0 || (h->len[h->max] == len && all_equal(u, len)))
-        return (struct numbers_plan){ NUMBERS_EQUAL, 0, 8 + 8 * (h->max / 7) };
+        return (struct numbers_plan){ NUMBERS_EQUAL, 0, 8 + 8 * (h->max / 7),
+                                      0 };
     plan = plan_rice(h, len);
     if (h->max * (uint64_t)len <= plan.bits)
         plan = (struct numbers_plan){ NUMBERS_PACKED, h->max - 1,
-                                      h->max * (uint64_t)len };
+                                      h->max * (uint64_t)len, 0 };
     return plan;
 }
 
@@ -148,8 +154,22 @@ block_numbers_plan(const uint64_t *u, size_t len)
     uint64_t sparse = sparse_bits(&h, len);
 
     if (sparse < plan.bits)
-        plan = (struct numbers_plan){ NUMBERS_SPARSE, 0, sparse };
+        plan = (struct numbers_plan){ NUMBERS_SPARSE, 0, sparse, 0 };
     return plan;
+}
+
+/* Where the numbers are wide, most of a Rice code is bits that no code saves.
+ */
+struct numbers_plan
+block_numbers_best(const uint64_t *u, size_t len, struct numbers_plan plan)
+{
+    struct numbers_plan coded;
+
+    if (plan.codec != NUMBERS_RICE || len < CODED_AT_LEAST ||
+        plan.bits > len * (uint64_t)CODED_BELOW)
+        return plan;
+    coded = coded_plan(u, len, plan.parameter);
+    return coded.bits + coded.bits / 64 < plan.bits ? coded : plan;
 }
 
 /* -- writing -------------------------------------------------------------- */
@@ -164,6 +184,16 @@ put_packed(const uint64_t *u, size_t len, unsigned width, struct buf *out)
     for (size_t i = 0; i < len; i++)
         bits_put_long(&o, u[i], width);
     bits_out_done(&o);
+}
+
+/* By how much the high parts reach beyond 'most'. */
+static void
+put_escapes(const uint64_t *u, size_t len, unsigned low, uint64_t most,
+            struct buf *out)
+{
+    for (size_t i = 0; i < len; i++)
+        if (u[i] >> low >= most)
+            buf_put_varint(out, (u[i] >> low) - most);
 }
 
 static void
@@ -184,9 +214,18 @@ put_rice(const uint64_t *u, size_t len, unsigned k, struct buf *out)
     bits_out_done(&o);
     if (k > 0)
         put_packed(u, len, k, out);
-    for (size_t i = 0; i < len && escaped; i++)
-        if (u[i] >> k >= RICE_ESCAPE)
-            buf_put_varint(out, (u[i] >> k) - RICE_ESCAPE);
+    if (escaped)
+        put_escapes(u, len, k, RICE_ESCAPE, out);
+}
+
+void
+block_coded_encode(const uint64_t *u, size_t len, struct numbers_plan plan,
+                   struct buf *out)
+{
+    coded_put(u, len, plan.parameter, plan.table, out);
+    if (plan.parameter > 0)
+        put_packed(u, len, plan.parameter, out);
+    put_escapes(u, len, plan.parameter, coded_last(plan.table), out);
 }
 
 static void
@@ -198,7 +237,10 @@ put_flat(const uint64_t *u, size_t len, struct numbers_plan plan,
         buf_put_varint(out, len == 0 ? 0 : u[0]);
     else if (plan.codec == NUMBERS_PACKED)
         put_packed(u, len, plan.parameter + 1, out);
-    else
+    else if (plan.codec == NUMBERS_CODED) {
+        buf_put_u8(out, (uint8_t)plan.table);
+        block_coded_encode(u, len, plan, out);
+    } else
         put_rice(u, len, plan.parameter, out);
 }
 
@@ -328,14 +370,34 @@ get_unary(struct cursor *c, uint64_t *out, size_t len)
 }
 
 static void
-get_escapes(struct cursor *c, uint64_t *out, size_t len, unsigned k)
+get_escapes(struct cursor *c, uint64_t *out, size_t len, unsigned k,
+            uint64_t most)
 {
     for (size_t i = 0; i < len; i++) {
-        if (out[i] >> k > RICE_ESCAPE)
+        if (out[i] >> k > most)
             c->failed = true;
-        else if (out[i] >> k == RICE_ESCAPE)
+        else if (out[i] >> k == most)
             out[i] += cursor_varint(c) << k;
     }
+}
+
+void
+block_coded_decode(struct cursor *c, uint64_t *out, size_t len, unsigned low,
+                   unsigned table)
+{
+    bool escaped;
+
+    if (c->failed || table >= CODED_TABLES) {
+        c->failed = true;
+        return;
+    }
+    if (len == 0)
+        return;
+    escaped = coded_get(c, out, len, table);
+    if (low > 0 && !c->failed)
+        get_packed_below(c, out, len, low);
+    if (escaped && !c->failed)
+        get_escapes(c, out, len, low, coded_last(table));
 }
 
 static void
@@ -348,7 +410,7 @@ get_rice(struct cursor *c, uint64_t *out, size_t len, unsigned k)
     if (k > 0)
         get_packed_below(c, out, len, k);
     if (escaped && !c->failed)
-        get_escapes(c, out, len, k);
+        get_escapes(c, out, len, k, RICE_ESCAPE);
 }
 
 /* Each number has at least 'bits' bits: do not loop over what is not there. */
@@ -374,6 +436,9 @@ get_flat(struct cursor *c, uint8_t codec, uint64_t *out, size_t len)
     case NUMBERS_RICE:
         if (can_hold(c, len, parameter + 1))
             get_rice(c, out, len, parameter);
+        break;
+    case NUMBERS_CODED:
+        block_coded_decode(c, out, len, parameter, cursor_u8(c));
         break;
     default:
         if (codec != NUMBERS_EQUAL) {

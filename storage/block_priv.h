@@ -2,6 +2,7 @@
  * The insides of a block (docs/FORMAT.md, "Block"): its header, with the
  * synopsis, and its columns, bottom to top:
  *
+ *     coded     the high parts of numbers, by tables (block_coded_priv.h)
  *     numbers   unsigned 64-bit numbers, small ones short
  *     ints      signed 64-bit integers, as numbers: by difference, or by their
  *               distance to the smallest, or to a line
@@ -21,6 +22,9 @@
 #include "storage/block.h"
 
 #define BLOCK_VERSION 1
+/* Instead of the version: how many zeros follow the block, as a varint, then
+ * the block and they. */
+#define BLOCK_PADDED 2
 
 enum block_flag {
     FLAG_UNIT = 0x03,      /* times are in 1, 10, 100 or 1000 ms */
@@ -94,21 +98,32 @@ enum numbers_codec {
     NUMBERS_SPARSE = 0x01, /* few that are not 0: where, and what */
     NUMBERS_PACKED = 0x40, /* | width - 1 */
     NUMBERS_RICE = 0x80,   /* | how many low bits are written as they are */
+    NUMBERS_CODED = 0xc0,  /* | the same, then <table:1> */
     NUMBERS_MASK = 0xc0,
 };
 
 struct numbers_plan {
     enum numbers_codec codec;
     unsigned parameter;
-    uint64_t bits; /* about so many */
+    uint64_t bits;  /* about so many */
+    unsigned table; /* with NUMBERS_CODED */
 };
 
 struct numbers_plan block_numbers_plan(const uint64_t *u, size_t len);
+/* Coded, if that is shorter. */
+struct numbers_plan block_numbers_best(const uint64_t *u, size_t len,
+                                       struct numbers_plan plan);
 
 /* Destroys the numbers. */
 void block_numbers_encode(uint64_t *u, size_t len, struct numbers_plan plan,
                           struct buf *out);
 void block_numbers_decode(struct cursor *c, uint64_t *out, size_t len);
+
+/* What follows the bytes of codec and table. */
+void block_coded_encode(const uint64_t *u, size_t len, struct numbers_plan plan,
+                        struct buf *out);
+void block_coded_decode(struct cursor *c, uint64_t *out, size_t len,
+                        unsigned low, unsigned table);
 
 /* What both sides know of a column of integers from elsewhere. */
 struct ints_known {

@@ -29,11 +29,12 @@
 #define WORTH_TRIMMING  ((uint64_t)1 << 20) /* bytes of a journal segment */
 
 /* LevelDB stores a block of its own as it is unless that shrinks by an eighth.
- * A row's key shrinks by nearly all of its tags, its value not at all: zeros in
- * front of a value of middling size make up for it, three bytes for 64 of them.
- */
-#define SHRINKS_ANYWAY 240
-#define PADDED_UP_TO   1536
+ * A row's key shrinks by more than half, its value not at all: zeros behind the
+ * value make up for it, three bytes for 64 of them, so that keys are compressed
+ * where values are long.  They also make snappy look closely again, which it
+ * does not after so many bytes that do not shrink, just before the next key. */
+#define PADDED_UP_TO 1536
+#define ENTRY_BYTES  11 /* that LevelDB adds: three sizes, a number */
 
 /* Which rows a pass takes. */
 struct seal_rule {
@@ -81,14 +82,17 @@ wants(const struct seal_rule *rule, const struct head_row *r)
 
 /* -- one batch ------------------------------------------------------------- */
 
+/* With z zeros, size + z bytes shrink by half the key, about 4 of the entry's,
+ * and z: that is to be an eighth, and a little more. */
 static size_t
 zeros_for(size_t key_size, size_t block_size)
 {
-    size_t size = key_size + block_size;
+    size_t size = key_size + block_size + ENTRY_BYTES;
+    size_t shrinks = (key_size / 2 + 4) * 8;
 
-    return block_size < SHRINKS_ANYWAY || block_size > PADDED_UP_TO
-               ? 0
-               : size / 7 + 16;
+    if (block_size > PADDED_UP_TO || size <= shrinks)
+        return 0;
+    return (size - shrinks) / 7 + 16;
 }
 
 static enum status
@@ -97,10 +101,12 @@ put_row(struct store *s, struct seal_batch *b, struct slice key,
 {
     size_t zeros = s->dir == NULL ? 0 : zeros_for(key.size, b->block.size);
 
+    if (zeros == 0) {
+        kv_batch_put(b->writes, key, buf_slice(&b->block));
+        return ST_OK;
+    }
     buf_clear(&b->value);
-    for (; zeros > 0; zeros--)
-        buf_put_u8(&b->value, 0);
-    buf_put_slice(&b->value, buf_slice(&b->block));
+    block_pad(buf_slice(&b->block), zeros, &b->value);
     if (b->value.failed)
         return error_set(e, ST_BUSY, "no memory for a block");
     kv_batch_put(b->writes, key, buf_slice(&b->value));

@@ -569,7 +569,7 @@ START_TEST(numbers_of_every_width)
 
     for (unsigned width = 1; width <= 64; width++) {
         struct numbers_plan plan = { _i % 2 ? NUMBERS_RICE : NUMBERS_PACKED,
-                                     width - 1, 0 };
+                                     width - 1, 0, 0 };
         struct cursor c;
 
         for (size_t i = 0; i < 200; i++)

@@ -1,0 +1,163 @@
+#include "config.h"
+
+#include "storage/block_coded_priv.h"
+
+#include <math.h>
+
+#include "tests/harness.h"
+
+/* -- the tables ----------------------------------------------------------- */
+
+static void
+deal_states(unsigned table, uint8_t symbols[CODED_STATES])
+{
+    unsigned at = 0;
+
+    for (unsigned s = 0; s < CODED_SYMBOLS; s++)
+        for (unsigned n = 0; n < coded_counts[table][s]; n++) {
+            symbols[at] = (uint8_t)s;
+            at = (at + 163) % CODED_STATES;
+        }
+    ck_assert_uint_eq(at, 0); /* 256 of them */
+}
+
+/* As docs/FORMAT.md says. */
+START_TEST(states_follow_from_counts)
+{
+    uint8_t symbols[CODED_STATES];
+    unsigned number[CODED_SYMBOLS];
+
+    deal_states((unsigned)_i, symbols);
+    for (unsigned s = 0; s < CODED_SYMBOLS; s++)
+        number[s] = coded_counts[_i][s];
+    for (unsigned state = 0; state < CODED_STATES; state++) {
+        unsigned m = number[symbols[state]]++, bits = 0;
+
+        while (m << bits < CODED_STATES)
+            bits++;
+        ck_assert_uint_eq(coded_states[_i][state],
+                          ((m << bits) - CODED_STATES) << 8 | bits << 4 |
+                              symbols[state]);
+    }
+}
+END_TEST
+
+START_TEST(costs_follow_from_counts)
+{
+    unsigned last = coded_last((unsigned)_i);
+
+    ck_assert_uint_gt(coded_counts[_i][last], 0);
+    for (unsigned s = 0; s < CODED_SYMBOLS; s++) {
+        double p = coded_counts[_i][s < last ? s : last] / 256.0;
+        long cost = lrint(-log2(p) * 256) + (s < last ? 0 : 8 * 256);
+
+        ck_assert_int_eq(coded_costs[_i][s], cost);
+        ck_assert_int_eq(coded_counts[_i][s] > 0, s <= last);
+    }
+}
+END_TEST
+
+/* -- numbers -------------------------------------------------------------- */
+
+static const uint64_t documented[] = { 0, 1, 0, 0, 2, 0, 1, 0, 12, 0 };
+
+START_TEST(the_documented_numbers)
+{
+    static const uint8_t bytes[] = { 0x30, 0xde, 0x9d, 0x02, 0x01 };
+    struct numbers_plan plan = { NUMBERS_CODED, 0, 0, 4 };
+    struct buf b = BUF_INIT;
+    struct cursor c = cursor_of(slice_of(bytes, sizeof bytes));
+    uint64_t back[10];
+
+    block_coded_encode(documented, 10, plan, &b);
+    ck_assert_uint_eq(b.size, sizeof bytes);
+    ck_assert_mem_eq(b.data, bytes, sizeof bytes);
+    block_coded_decode(&c, back, 10, 0, 4);
+    ck_assert(!c.failed && cursor_left(&c) == 0);
+    ck_assert_mem_eq(back, documented, sizeof documented);
+    buf_fini(&b);
+}
+END_TEST
+
+/* Mostly as the table has it, some anything. */
+static uint64_t
+random_number(uint64_t *state, unsigned table, unsigned low)
+{
+    uint64_t r = harness_random(state);
+
+    if (r % 64 == 0)
+        return harness_random(state) >> (r >> 8) % 64;
+    return (uint64_t)(coded_states[table][r >> 8 & 255] & 15) << low |
+           (low == 0 ? 0 : harness_random(state) >> (64 - low));
+}
+
+START_TEST(numbers_come_back)
+{
+    enum { MOST = 300 };
+    uint64_t state = harness_seed((unsigned long)_i);
+    struct buf b = BUF_INIT;
+
+    for (unsigned run = 0; run < 1500; run++) {
+        uint64_t u[MOST], back[MOST];
+        unsigned low = run < 64 ? run : (unsigned)(harness_random(&state) % 8);
+        size_t len = run < 40 ? run : 1 + harness_random(&state) % MOST;
+        struct numbers_plan plan = { NUMBERS_CODED, low, 0, (unsigned)_i };
+        struct cursor c;
+
+        for (size_t i = 0; i < len; i++)
+            u[i] = random_number(&state, (unsigned)_i, low);
+        if (len == 0)
+            continue;
+        buf_clear(&b);
+        block_coded_encode(u, len, plan, &b);
+        c = cursor_of(buf_slice(&b));
+        block_coded_decode(&c, back, len, low, (unsigned)_i);
+        if (c.failed || cursor_left(&c) != 0 ||
+            memcmp(u, back, len * sizeof *u) != 0)
+            ck_abort_msg("%zu numbers, %u low bits", len, low);
+        c = cursor_of(slice_of(b.data, harness_random(&state) % b.size));
+        block_coded_decode(&c, back, len, low, (unsigned)_i);
+        if (!c.failed)
+            ck_abort_msg("%zu numbers, cut", len);
+    }
+    buf_fini(&b);
+}
+END_TEST
+
+/* The costs are what is written, but for what fills the last byte. */
+START_TEST(plans_say_what_is_written)
+{
+    enum { LEN = 400 };
+    uint64_t state = harness_seed(5), u[LEN];
+    struct buf b = BUF_INIT;
+
+    for (size_t i = 0; i < LEN; i++)
+        u[i] = coded_states[_i][harness_random(&state) % 256] & 15u;
+    for (unsigned rice = 0; rice < 3; rice++) {
+        struct numbers_plan plan = coded_plan(u, LEN, rice);
+
+        buf_clear(&b);
+        block_coded_encode(u, LEN, plan, &b);
+        ck_assert_uint_le(b.size * 8, plan.bits + plan.bits / 50 + 24);
+        ck_assert_uint_ge(b.size * 8 + plan.bits / 50 + 24, plan.bits);
+    }
+    buf_fini(&b);
+}
+END_TEST
+
+START_TEST(refuses_tables_that_are_not)
+{
+    static const uint8_t zeros[64];
+    struct cursor c = cursor_of(slice_of(zeros, sizeof zeros));
+    uint64_t back[10];
+
+    block_coded_decode(&c, back, 10, 0, CODED_TABLES);
+    ck_assert(c.failed);
+}
+END_TEST
+
+TEST_MAIN("block_coded", TIMES(states_follow_from_counts, CODED_TABLES),
+          TIMES(costs_follow_from_counts, CODED_TABLES),
+          TEST(the_documented_numbers), TIMES(numbers_come_back, CODED_TABLES),
+          TIMES(plans_say_what_is_written, CODED_TABLES),
+          TEST(refuses_tables_that_are_not))
