@@ -141,8 +141,16 @@ move_to(const struct folder *f, struct fold *s, int64_t ms, struct arena *a)
     if (s->all > 0 && ms < s->end)
         return;
     end_bucket(f, s, a);
-    s->at = f->length == 0 ? f->start : ms - ms % f->length;
-    s->end = f->length == 0 ? f->to : s->at + f->length;
+    if (f->length == 0) {
+        s->at = f->start;
+        s->end = f->to;
+    } else {
+        /* Mostly the next one. */
+        s->at = s->end;
+        if (ms < s->at || ms - s->at >= f->length)
+            s->at = ms - ms % f->length;
+        s->end = s->at + f->length;
+    }
     s->count = 0;
     s->bound = 0;
     s->value = kind == FOLD_MIN ? INFINITY : kind == FOLD_MAX ? -INFINITY : 0;
@@ -167,28 +175,30 @@ note_range(struct fold *s, int64_t first_ms, int64_t last_ms)
 
 /* -- points ---------------------------------------------------------------- */
 
-static void
-sum_ints(struct fold *s, const union number *v, size_t len)
+/* No value's magnitude is greater. */
+static double
+greatest_magnitude(const union number *v, size_t len)
 {
-    uint64_t low = 0, high = 0, biggest;
-    int64_t sum = 0;
+    uint64_t bits = 0;
 
-    for (size_t i = 0; i < len; i++) {
-        uint64_t x = (uint64_t)v[i].i;
+    for (size_t i = 0; i < len; i++)
+        bits |= (uint64_t)(v[i].i ^ (v[i].i >> 63));
+    return (double)bits + 1;
+}
 
-        low |= v[i].i < 0 ? ~x : x;
-        sum = (int64_t)((uint64_t)sum + x);
-    }
-    biggest = low;
-    high = biggest >> 53;
-    /* biggest + 1 is no less than any magnitude. */
-    if (high == 0 &&
-        s->bound + (double)(biggest + 1) * (double)len <= EXACT_MAX) {
-        s->bound += (double)(biggest + 1) * (double)len;
-        s->value += (double)sum;
+static void
+sum_ints(struct fold *s, const union number *v, size_t len, double greatest)
+{
+    double bound = s->bound + greatest * (double)len;
+    uint64_t sum = 0;
+
+    s->bound = bound;
+    if (bound <= EXACT_MAX) {
+        for (size_t i = 0; i < len; i++)
+            sum += (uint64_t)v[i].i;
+        s->value += (double)(int64_t)sum;
         return;
     }
-    s->bound = INFINITY;
     for (size_t i = 0; i < len; i++)
         s->value += (double)v[i].i;
 }
@@ -213,7 +223,7 @@ sum_doubles(struct fold *s, const union number *v, size_t len)
 
 static void
 fold_ints(enum fold_kind kind, struct fold *s, const union number *v,
-          size_t len)
+          size_t len, double greatest)
 {
     int64_t best = v[0].i;
 
@@ -221,7 +231,7 @@ fold_ints(enum fold_kind kind, struct fold *s, const union number *v,
     switch (kind) {
     case FOLD_SUM:
     case FOLD_AVG:
-        sum_ints(s, v, len);
+        sum_ints(s, v, len, greatest);
         break;
     case FOLD_MIN:
         for (size_t i = 1; i < len; i++)
@@ -278,41 +288,48 @@ fold_doubles(enum fold_kind kind, struct fold *s, const union number *v,
     }
 }
 
-/* Points of one bucket, in runs of one kind. */
-static void
-fold_run(const struct folder *f, struct fold *s, const struct points *p,
-         size_t from, size_t to)
+/* The first point at or behind 'ms', of those before 'to'.  Buckets often have
+ * as many points as the one before. */
+static size_t
+find_end(const int64_t *ts, size_t from, size_t to, int64_t ms, size_t guess)
 {
-    while (from < to) {
-        uint8_t is_float = p->is_float[from];
-        const uint8_t *other = memchr(p->is_float + from, !is_float, to - from);
-        size_t end = other == NULL ? to : (size_t)(other - p->is_float);
-
-        if (is_float)
-            fold_doubles(f->kind, s, p->v + from, end - from);
-        else
-            fold_ints(f->kind, s, p->v + from, end - from);
-        s->all += end - from;
-        from = end;
-    }
+    if (guess < to - from && ts[from + guess] >= ms &&
+        ts[from + guess - 1] < ms)
+        return from + guess;
+    if (ts[to - 1] < ms)
+        return to;
+    if (to - from > 32)
+        return from + column_seek(ts + from, to - from, ms);
+    while (ts[from] < ms)
+        from++;
+    return from;
 }
 
-/* The first point at or behind 'ms'; points often stand at equal distances. */
-static size_t
-find_end(const struct points *p, size_t from, int64_t ms)
+/* Points of one kind, from[0] .. to[-1], bucket by bucket. */
+static void
+fold_run(const struct folder *f, struct fold *s, const struct points *p,
+         size_t from, size_t to, struct arena *a)
 {
-    size_t left = p->len - from, guess;
-    int64_t step;
+    bool sums = f->kind == FOLD_SUM || f->kind == FOLD_AVG;
+    bool is_float = p->is_float[from] != 0;
+    double greatest =
+        sums && !is_float ? greatest_magnitude(p->v + from, to - from) : 0;
+    size_t guess = 1;
 
-    if (p->ts_ms[p->len - 1] < ms)
-        return p->len;
-    if (left < 2)
-        return from + column_seek(p->ts_ms + from, left, ms);
-    step = p->ts_ms[from + 1] - p->ts_ms[from];
-    guess = from + (size_t)((ms - p->ts_ms[from] + step - 1) / step);
-    if (guess < p->len && p->ts_ms[guess] >= ms && p->ts_ms[guess - 1] < ms)
-        return guess;
-    return from + column_seek(p->ts_ms + from, left, ms);
+    while (from < to && !s->failed) {
+        size_t end, len;
+
+        move_to(f, s, p->ts_ms[from], a);
+        end = find_end(p->ts_ms, from, to, s->end, guess);
+        len = end - from;
+        if (is_float)
+            fold_doubles(f->kind, s, p->v + from, len);
+        else
+            fold_ints(f->kind, s, p->v + from, len, greatest);
+        s->all += len;
+        guess = len;
+        from = end;
+    }
 }
 
 void
@@ -327,14 +344,12 @@ fold_points(const struct folder *f, struct fold *s, const struct points *p,
     at = p->ts_ms[0] >= f->from ? 0 : column_seek(p->ts_ms, p->len, f->from);
     if (p->ts_ms[p->len - 1] >= f->to)
         to = column_seek(p->ts_ms, p->len, f->to);
-    while (at < to && !s->failed) {
-        size_t end;
+    while (at < to) {
+        const uint8_t *kinds = p->is_float;
+        const uint8_t *other = memchr(kinds + at, !kinds[at], to - at);
+        size_t end = other == NULL ? to : (size_t)(other - kinds);
 
-        move_to(f, s, p->ts_ms[at], a);
-        end = find_end(p, at, s->end);
-        if (end > to)
-            end = to;
-        fold_run(f, s, p, at, end);
+        fold_run(f, s, p, at, end, a);
         at = end;
     }
 }
