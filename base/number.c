@@ -131,11 +131,12 @@ static const char pairs[] = "00010203040506070809"
                             "80818283848586878889"
                             "90919293949596979899";
 
+/* May write 20 bytes, however many digits there are. */
 static size_t
 format_u64(uint64_t v, char *out)
 {
-    char tmp[20];
-    size_t at = sizeof tmp;
+    char tmp[40];
+    size_t at = 20;
 
     while (v >= 100) {
         at -= 2;
@@ -148,8 +149,9 @@ format_u64(uint64_t v, char *out)
     } else {
         tmp[--at] = (char)('0' + v);
     }
-    memcpy(out, tmp + at, sizeof tmp - at);
-    return sizeof tmp - at;
+    /* Of a fixed size, so that it is two moves and no call. */
+    memcpy(out, tmp + at, 20);
+    return 20 - at;
 }
 
 size_t
@@ -196,6 +198,18 @@ shortest_digits(double v, char *digits, int *exponent)
         if (*p != '.')
             digits[n++] = *p;
     return trim(digits, n);
+}
+
+/* Less than a thousand either way, and no byte more than needed. */
+static size_t
+format_exponent(int v, char *out)
+{
+    char text[24];
+    size_t n = number_format_i64(v, text);
+
+    for (size_t i = 0; i < n; i++)
+        out[i] = text[i];
+    return n;
 }
 
 size_t
@@ -252,7 +266,7 @@ number_format_double(double v, char *out)
         p += n - 1;
     }
     *p++ = 'E';
-    return (size_t)(p - out) + number_format_i64(exponent - 1, p);
+    return (size_t)(p - out) + format_exponent(exponent - 1, p);
 }
 
 size_t

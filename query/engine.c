@@ -137,6 +137,10 @@ static enum status
 compute_group(const struct numbers_job *job, struct numbers_task *t, size_t i)
 {
     const struct group *group = &job->g->groups[i];
+    /* What needs no scratch is made where it stays. */
+    bool direct = group->len == 1 && !job->sq->rate &&
+                  (job->f->folded || !job->sq->downsample.on);
+    struct arena *a = direct ? t->arena : t->scratch;
     struct span one, *spans = &one;
     struct dps dps;
     enum status status;
@@ -147,13 +151,16 @@ compute_group(const struct numbers_job *job, struct numbers_task *t, size_t i)
         return error_set(&t->error, ST_LIMIT, "no memory for a group");
     for (size_t k = 0; k < group->len; k++)
         spans[k] = fetched_span(job->f, job->g->order[group->first + k]);
-    status = numbers_run(job->q, job->sq, spans, group->len, t->scratch, &dps,
-                         &t->error);
+    status =
+        numbers_run(job->q, job->sq, spans, group->len, a, &dps, &t->error);
     if (spans != &one)
         free(spans);
-    if (status == ST_OK)
+    if (status == ST_OK && direct)
+        job->groups[i].dps = dps;
+    else if (status == ST_OK)
         status = copy_dps(t->arena, &dps, &job->groups[i].dps, &t->error);
-    arena_reset(t->scratch);
+    if (!direct)
+        arena_reset(t->scratch);
     t->points_out += status == ST_OK ? dps.len : 0;
     return status;
 }

@@ -199,27 +199,61 @@ planner_smallest_set(const struct planner *p)
 
 /* -- by name --------------------------------------------------------------- */
 
-/* Do the filters by name take this value of the tagk? */
-static enum status
-takes_value(const struct planner *p, uint64_t tagk, uint64_t tagv,
-            struct buf *name, bool *out, struct error *e)
+/* Of one tagk. */
+struct by_name {
+    const struct planner *p;
+    uint64_t tagk;
+    struct buf name;
+};
+
+/* Must this filter be asked about values of the tagk? */
+static bool
+goes_by_name(const struct plan_filter *f, uint64_t tagk)
 {
-    struct error failed = { .status = ST_OK };
+    return f->tagk == tagk && !f->by_ids && !f->filter->matches_all &&
+           f->filter->type != FILTER_NOT_KEY;
+}
+
+static enum status
+takes_value(void *ctx, uint64_t tagv, bool *takes)
+{
+    struct by_name *b = ctx;
+    const struct plan *plan = b->p->p;
+    struct error e = { .status = ST_OK };
     enum status status;
 
-    *out = true;
-    buf_clear(name);
-    status = uid_name(p->c->uids, UID_TAGV, tagv, name, e);
-    for (size_t i = 0; i < p->p->filters_len && status == ST_OK && *out; i++) {
-        const struct plan_filter *f = &p->p->filters[i];
+    *takes = true;
+    buf_clear(&b->name);
+    status = uid_name(b->p->c->uids, UID_TAGV, tagv, &b->name, &e);
+    for (size_t i = 0; i < plan->filters_len && status == ST_OK && *takes;
+         i++) {
+        const struct plan_filter *f = &plan->filters[i];
 
-        if (f->tagk != tagk || f->by_ids || f->filter->matches_all ||
-            f->filter->type == FILTER_NOT_KEY)
+        if (!goes_by_name(f, b->tagk))
             continue;
-        *out = filter_matches(f->filter, buf_slice(name), &failed);
-        status = failed.status;
+        *takes = filter_matches(f->filter, buf_slice(&b->name), &e);
+        status = e.status;
     }
     return status;
+}
+
+/* All that the verdicts depend on: the filters, and the names. */
+static void
+put_key(struct by_name *b, struct buf *key)
+{
+    const struct plan *plan = b->p->p;
+
+    buf_put_u64(key, uid_epoch(b->p->c->uids));
+    buf_put_u64(key, b->tagk);
+    for (size_t i = 0; i < plan->filters_len; i++) {
+        const struct filter *f = plan->filters[i].filter;
+
+        if (!goes_by_name(&plan->filters[i], b->tagk))
+            continue;
+        buf_put_u8(key, (uint8_t)f->type);
+        buf_put_u64(key, f->text.size);
+        buf_put_slice(key, f->text);
+    }
 }
 
 /* Asks the filters by name once for each value that there is, not for each
@@ -228,28 +262,24 @@ takes_value(const struct planner *p, uint64_t tagk, uint64_t tagv,
 static enum status
 resolve_by_name(struct planner *p, struct restriction *r)
 {
-    struct buf name = BUF_INIT;
+    struct by_name b = { p, r->tagk, BUF_INIT };
+    struct buf key = BUF_INIT;
     uint64_t *values;
-    size_t len, kept = 0;
+    size_t len;
     bool known;
-    enum status status = series_values(p->c->series, p->p->metric, r->tagk,
-                                       p->a, &known, &values, &len, p->e);
+    enum status status;
 
+    put_key(&b, &key);
+    status =
+        series_values(p->c->series, p->p->metric, r->tagk,
+                      key.failed ? (struct slice){ NULL, 0 } : buf_slice(&key),
+                      takes_value, &b, p->a, &known, &values, &len, p->e);
+    buf_fini(&b.name);
+    buf_fini(&key);
     if (status != ST_OK || !known)
         return status;
-    for (size_t i = 0; i < len && known; i++) {
-        struct error e;
-        bool takes;
-
-        known = takes_value(p, r->tagk, values[i], &name, &takes, &e) == ST_OK;
-        if (known && takes)
-            values[kept++] = values[i];
-    }
-    buf_fini(&name);
-    if (!known)
-        return ST_OK;
     r->by_name = false;
-    intersect(r, values, kept);
+    intersect(r, values, len);
     for (size_t i = 0; i < p->p->filters_len; i++)
         if (p->p->filters[i].tagk == r->tagk &&
             p->p->filters[i].filter->type != FILTER_NOT_KEY)

@@ -7,6 +7,7 @@
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -18,10 +19,16 @@
 #define MATCH_DEPTH_MAX    10000
 #define MATCH_HEAP_MAX_KIB 1024
 
+/* Room for a match that nobody uses just now. */
+struct spare {
+    _Atomic(pcre2_match_data *) match;
+};
+
 struct regexp {
     uint32_t magic;
     pcre2_code *code;
     pcre2_match_context *limits;
+    struct spare *spare;
 };
 
 enum status
@@ -49,6 +56,7 @@ regexp_new(struct slice pattern, struct regexp **out, struct error *e)
     r = mem_new(sizeof *r);
     r->magic = REGEXP_MAGIC;
     r->code = code;
+    r->spare = mem_new(sizeof *r->spare);
     r->limits = pcre2_match_context_create(NULL);
     INSIST(r->limits != NULL);
     (void)pcre2_set_match_limit(r->limits, MATCH_STEPS_MAX);
@@ -65,6 +73,8 @@ regexp_free(struct regexp **r)
         return;
     OBJ_CHECK(*r, REGEXP_MAGIC);
     OBJ_CLEAR(*r);
+    pcre2_match_data_free(atomic_load(&(*r)->spare->match));
+    free((*r)->spare);
     pcre2_match_context_free((*r)->limits);
     pcre2_code_free((*r)->code);
     free(*r);
@@ -103,9 +113,12 @@ regexp_find(const struct regexp *r, struct slice text, struct error *e)
     int n;
 
     OBJ_CHECK(r, REGEXP_MAGIC);
-    match = pcre2_match_data_create(1, NULL);
+    match = atomic_exchange(&r->spare->match, NULL);
+    if (match == NULL)
+        match = pcre2_match_data_create(1, NULL);
     n = match_at(r, text, 0, match);
-    pcre2_match_data_free(match);
+    /* Of two threads' the one that comes last stays. */
+    pcre2_match_data_free(atomic_exchange(&r->spare->match, match));
     return status_of(n, e);
 }
 

@@ -669,26 +669,50 @@ series_each_with(struct series_directory *d, uint64_t metric,
     return st;
 }
 
+/* False when 'takes' failed. */
+static bool
+choose_values(const uint64_t *values, size_t len, series_value_takes *takes,
+              void *ctx, uint64_t *out, size_t *out_len)
+{
+    *out_len = 0;
+    for (size_t i = 0; i < len; i++) {
+        bool good = false;
+
+        if (takes(ctx, values[i], &good) != ST_OK)
+            return false;
+        if (good)
+            out[(*out_len)++] = values[i];
+    }
+    return true;
+}
+
 enum status
 series_values(struct series_directory *d, uint64_t metric, uint64_t tagk,
+              struct slice key, series_value_takes *takes, void *ctx,
               struct arena *a, bool *known, uint64_t **tagvs, size_t *len,
               struct error *e)
 {
     struct index_list *l;
     const uint64_t *values;
+    size_t all;
     enum status st;
 
     OBJ_CHECK(d, SERIES_MAGIC);
     st = take_list(d, metric, &l, e);
-    *known = st == ST_OK && l != NULL;
-    if (!*known)
+    *known = false;
+    if (st != ST_OK || l == NULL)
         return st;
-    index_list_values(l, tagk, &values, len);
-    *tagvs = arena_array(a, *len, sizeof **tagvs);
-    if (*tagvs == NULL)
-        st = error_set(e, ST_LIMIT, "the request needs too much memory");
-    else if (*len > 0)
-        memcpy(*tagvs, values, *len * sizeof **tagvs);
+    *known = index_list_recall(l, key, a, tagvs, len);
+    if (!*known) {
+        index_list_values(l, tagk, &values, &all);
+        *tagvs = arena_array(a, all, sizeof **tagvs);
+        if (*tagvs == NULL)
+            st = error_set(e, ST_LIMIT, "the request needs too much memory");
+        else
+            *known = choose_values(values, all, takes, ctx, *tagvs, len);
+        if (*known)
+            index_list_remember(l, key, *tagvs, *len);
+    }
     series_index_drop(d->index, &l);
     return st;
 }

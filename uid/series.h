@@ -123,13 +123,16 @@ MUST_CHECK enum status series_each_with(
     uint64_t tagk, const uint64_t *tagvs, size_t tagvs_len,
     bool (*f)(void *ctx, struct slice tsuid), void *ctx, struct error *e);
 
-/* The values that the metric's series have under 'tagk', ascending, if the
- * index tells; else '*known' is false. */
-MUST_CHECK enum status series_values(struct series_directory *d,
-                                     uint64_t metric, uint64_t tagk,
-                                     struct arena *a, bool *known,
-                                     uint64_t **tagvs, size_t *len,
-                                     struct error *e);
+/* Of the values that the metric's series have under 'tagk', ascending, those
+ * that 'takes' takes, if the index tells; else, and when 'takes' fails,
+ * '*known' is false.  'key' names all that the verdicts depend on, so that the
+ * next one with this key need not be asked. */
+typedef enum status series_value_takes(void *ctx, uint64_t tagv, bool *takes);
+MUST_CHECK enum status
+series_values(struct series_directory *d, uint64_t metric, uint64_t tagk,
+              struct slice key, series_value_takes *takes, void *ctx,
+              struct arena *a, bool *known, uint64_t **tagvs, size_t *len,
+              struct error *e);
 
 /* All series, from memory. */
 uint64_t series_total(struct series_directory *d);

@@ -5,6 +5,7 @@
 #include "uid/series_index_priv.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -31,6 +32,16 @@ struct index_tag {
     uint32_t *series;
 };
 
+#define MEMOS      256
+#define MEMO_BYTES ((size_t)64 << 10)
+
+struct memo {
+    uint8_t *key;
+    size_t key_size;
+    uint64_t *ids;
+    size_t len;
+};
+
 struct index_list {
     uint32_t magic;
     struct key_shape widths;
@@ -41,6 +52,9 @@ struct index_list {
     size_t len, cap;
     struct lock lock;
     struct index_tag *tags GUARDED_BY(lock);
+    struct memo memos[MEMOS] GUARDED_BY(lock);
+    size_t next_memo GUARDED_BY(lock);
+    size_t memo_bytes GUARDED_BY(lock);
 };
 
 struct slot {
@@ -82,6 +96,10 @@ free_list(struct index_list *l)
         free(t->from);
         free(t->series);
         free(t);
+    }
+    for (size_t i = 0; i < MEMOS; i++) {
+        free(l->memos[i].key);
+        free(l->memos[i].ids);
     }
     lock_fini(&l->lock);
     buf_fini(&l->keys);
@@ -206,7 +224,8 @@ void
 series_index_put(struct series_index *x, struct index_list *l)
 {
     /* And what its tags may come to. */
-    size_t bytes = l->keys.cap + l->cap * sizeof *l->ends + l->len * 16;
+    size_t bytes =
+        l->keys.cap + l->cap * sizeof *l->ends + l->len * 16 + MEMO_BYTES;
     struct slot *s;
 
     OBJ_CHECK(x, INDEX_MAGIC);
@@ -390,4 +409,92 @@ index_list_with(struct index_list *l, uint64_t tagk, uint64_t tagv,
         return;
     *series = t->series + t->from[from];
     *len = t->from[from + 1] - t->from[from];
+}
+
+/* -- memos ----------------------------------------------------------------- */
+
+static struct memo *
+find_memo(struct index_list *l, struct slice key) REQUIRES(l->lock)
+{
+    for (size_t i = 0; i < MEMOS; i++)
+        if (l->memos[i].key != NULL &&
+            slice_eq(slice_of(l->memos[i].key, l->memos[i].key_size), key))
+            return &l->memos[i];
+    return NULL;
+}
+
+static size_t
+memo_bytes(size_t key_size, size_t len)
+{
+    return key_size + len * sizeof(uint64_t) + 64;
+}
+
+static void
+drop_memo(struct index_list *l, struct memo *m) REQUIRES(l->lock)
+{
+    if (m->key == NULL)
+        return;
+    l->memo_bytes -= memo_bytes(m->key_size, m->len);
+    free(m->key);
+    free(m->ids);
+    *m = (struct memo){ 0 };
+}
+
+/* Drops the oldest ones until there is room. */
+static struct memo *
+next_memo(struct index_list *l, size_t bytes) REQUIRES(l->lock)
+{
+    size_t at = l->next_memo++ % MEMOS;
+
+    drop_memo(l, &l->memos[at]);
+    for (size_t i = at; l->memo_bytes + bytes > MEMO_BYTES;) {
+        i = (i + 1) % MEMOS;
+        drop_memo(l, &l->memos[i]);
+    }
+    l->memo_bytes += bytes;
+    return &l->memos[at];
+}
+
+void
+index_list_remember(struct index_list *l, struct slice key, const uint64_t *ids,
+                    size_t len)
+{
+    size_t bytes = memo_bytes(key.size, len);
+
+    OBJ_CHECK(l, LIST_MAGIC);
+    if (key.size == 0 || bytes > MEMO_BYTES / 4)
+        return;
+    lock_take(&l->lock);
+    if (find_memo(l, key) == NULL) {
+        struct memo *m = next_memo(l, bytes);
+
+        m->key = mem_new(key.size);
+        m->key_size = key.size;
+        memcpy(m->key, key.data, key.size);
+        m->ids = mem_new_array(len + 1, sizeof *m->ids);
+        m->len = len;
+        if (len > 0)
+            memcpy(m->ids, ids, len * sizeof *m->ids);
+    }
+    lock_drop(&l->lock);
+}
+
+bool
+index_list_recall(struct index_list *l, struct slice key, struct arena *a,
+                  uint64_t **ids, size_t *len)
+{
+    const struct memo *m;
+
+    OBJ_CHECK(l, LIST_MAGIC);
+    *ids = NULL;
+    lock_take(&l->lock);
+    m = find_memo(l, key);
+    if (m != NULL)
+        *ids = arena_array(a, m->len + 1, sizeof **ids);
+    if (*ids != NULL) {
+        memcpy(*ids, m->ids, m->len * sizeof **ids);
+        *len = m->len;
+    }
+    lock_drop(&l->lock);
+    return *ids != NULL;
 }

@@ -12,6 +12,7 @@
 #ifndef UID_SERIES_INDEX_PRIV_H
 #define UID_SERIES_INDEX_PRIV_H
 
+#include "base/arena.h"
 #include "storage/key.h"
 
 struct series_index; /* opaque */
@@ -40,6 +41,14 @@ struct slice index_list_key(const struct index_list *l, size_t i);
 /* The values of a tagk, ascending; lent. */
 void index_list_values(struct index_list *l, uint64_t tagk,
                        const uint64_t **values, size_t *len);
+/* Results that a caller once got from the list's values, under a key that says
+ * all that they depend on; the last few are kept.  Recalled ids are a copy in
+ * the arena; false: not known, or no memory. */
+void index_list_remember(struct index_list *l, struct slice key,
+                         const uint64_t *ids, size_t len);
+bool index_list_recall(struct index_list *l, struct slice key, struct arena *a,
+                       uint64_t **ids, size_t *len);
+
 /* Which series have it, ascending; lent. */
 void index_list_with(struct index_list *l, uint64_t tagk, uint64_t tagv,
                      const uint32_t **series, size_t *len);

@@ -339,6 +339,13 @@ uid_suggest(struct uid_table *u, enum uid_kind kind, struct slice prefix,
 
 /* -- the rest ------------------------------------------------------------ */
 
+uint64_t
+uid_epoch(const struct uid_table *u)
+{
+    OBJ_CHECK(u, UID_MAGIC);
+    return uid_cache_epoch(u->cache);
+}
+
 void
 uid_drop_caches(struct uid_table *u)
 {

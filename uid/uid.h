@@ -91,6 +91,10 @@ uid_suggest(struct uid_table *u, enum uid_kind kind, struct slice prefix,
 
 void uid_drop_caches(struct uid_table *u);
 
+/* Changes with every name that is renamed or deleted: what was concluded from
+ * names since the epoch was read holds for as long as it stays. */
+uint64_t uid_epoch(const struct uid_table *u);
+
 struct uid_counts {
     uint64_t cache_hits, cache_misses, cache_size;
     uint64_t ids_used, ids_available;

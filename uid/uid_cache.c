@@ -437,6 +437,9 @@ uid_cache_forget(struct uid_cache *c, enum uid_kind kind, struct slice name,
         }
         lock_drop(&s->lock);
     }
+    /* Then again: what was concluded from the old pair has an epoch of its own.
+     */
+    atomic_fetch_add(&c->epoch, 1);
 }
 
 void

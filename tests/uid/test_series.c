@@ -724,10 +724,27 @@ START_TEST(index_agrees_with_the_scan)
 }
 END_TEST
 
+struct picky {
+    uint64_t without;
+    int asked;
+};
+
+static enum status
+take_some(void *ctx, uint64_t tagv, bool *takes)
+{
+    struct picky *p = ctx;
+
+    p->asked++;
+    *takes = tagv != p->without;
+    return ST_OK;
+}
+
 START_TEST(index_tells_values)
 {
     struct fixture f = fixture_new(shape_default);
     struct arena *a = arena_new(0);
+    struct picky p = { 0, 0 };
+    struct slice key = slice_str("not b");
     bool known = true;
     uint64_t *ids = NULL;
     size_t len = 0;
@@ -736,22 +753,35 @@ START_TEST(index_tells_values)
     (void)resolve(&f, "m host=c dc=x");
     (void)resolve(&f, "m host=b dc=x");
     (void)resolve(&f, "n host=d");
-    OK(series_values(f.series, 1, 1, a, &known, &ids, &len, &e));
+    p.without = id_of(&f, UID_TAGV, "b");
+#define VALUES(tagk, key)                                                    \
+    OK(series_values(f.series, 1, tagk, key, take_some, &p, a, &known, &ids, \
+                     &len, &e))
+    VALUES(1, key);
     ck_assert(!known); /* asked for the first time */
-    OK(series_values(f.series, 1, 1, a, &known, &ids, &len, &e));
+    VALUES(1, key);
     ck_assert(known);
-    ck_assert_uint_eq(len, 3);
-    ck_assert_uint_eq(ids[0], id_of(&f, UID_TAGV, "a"));
-    ck_assert(ids[0] < ids[1] && ids[1] < ids[2]);
-    OK(series_values(f.series, 1, 2, a, &known, &ids, &len, &e));
+    ck_assert_uint_eq(len, 2);
+    ck_assert_uint_eq(ids[1], id_of(&f, UID_TAGV, "c"));
+    VALUES(1, key); /* as before, without asking */
+    ck_assert_uint_eq(len, 2);
+    ck_assert_int_eq(p.asked, 3);
+    VALUES(2, slice_str("dc"));
     ck_assert_uint_eq(len, 1);
-    OK(series_values(f.series, 1, 3, a, &known, &ids, &len, &e));
-    ck_assert_uint_eq(len, 0);
+    /* More than are kept, and larger ones. */
+    for (int i = 0; i < 2000; i++) {
+        char name[700];
+
+        (void)snprintf(name, sizeof name, "%0*d", 5 + i % 600, i);
+        VALUES(1, slice_str(name));
+        ck_assert_uint_eq(len, 2);
+    }
     (void)resolve(&f, "m host=d");
-    OK(series_values(f.series, 1, 1, a, &known, &ids, &len, &e));
+    VALUES(1, key);
     ck_assert(!known);
-    OK(series_values(f.series, 1, 1, a, &known, &ids, &len, &e));
-    ck_assert_uint_eq(len, 4);
+    VALUES(1, key);
+    ck_assert_uint_eq(len, 3);
+#undef VALUES
     arena_free(&a);
     fixture_free(&f);
 }

@@ -232,9 +232,38 @@ is_covered(const struct query *q, const struct dps *dps, size_t i, size_t end)
            dps->ts_ms[i] / 1000 == dps->ts_ms[i + 1] / 1000;
 }
 
+/* A time as text: from one to the next mostly the last digits change. */
+struct time_text {
+    int64_t value, low; /* the last four digits */
+    size_t size;        /* 0: nothing is written yet */
+    char text[NUMBER_TEXT_MAX];
+};
+
+static uint8_t *
+put_time(struct time_text *t, int64_t v, uint8_t *p)
+{
+    int64_t low = t->low + (v - t->value);
+
+    if (t->size < 5 || v < t->value || low > 9999) {
+        t->size = number_format_i64(v, t->text);
+        t->low = v % 10000;
+    } else {
+        char *end = t->text + t->size;
+
+        t->low = low;
+        for (int i = 1; i <= 4; i++, low /= 10)
+            end[-i] = (char)('0' + low % 10);
+    }
+    t->value = v;
+    /* Of a fixed size: it is no call then. */
+    memcpy(p, t->text, 20);
+    return p + t->size;
+}
+
 static size_t
 write_points(struct buf *b, const struct query *q, const struct dps *dps)
 {
+    struct time_text time = { .size = 0 };
     size_t at = 0, end = dps->len, written = 0;
 
     while (at < end && dps->ts_ms[at] < q->start_ms)
@@ -254,7 +283,7 @@ write_points(struct buf *b, const struct query *q, const struct dps *dps)
         if (written++ > 0)
             *p++ = ',';
         *p++ = q->arrays ? '[' : '"';
-        p += number_format_i64(ts, (char *)p);
+        p = put_time(&time, ts, p);
         if (!q->arrays)
             *p++ = '"';
         *p++ = q->arrays ? ',' : ':';
