@@ -339,6 +339,20 @@ store_series(struct store *s, struct slice tsuid, series_ref *out,
     return ST_OK;
 }
 
+bool
+store_has_series(struct store *s, struct slice tsuid, bool *all)
+{
+    struct head_bucket *b = &s->head.buckets[key_salt(&s->shape, tsuid)];
+    bool has;
+
+    OBJ_CHECK(s, STORE_MAGIC);
+    lock_take(&b->lock);
+    has = head_find(&s->head, b, tsuid) != NULL;
+    *all = !atomic_load(&s->series_evicted);
+    lock_drop(&b->lock);
+    return has;
+}
+
 /* What is true of a whole call of store_put(). */
 struct put {
     struct store *s;

@@ -73,6 +73,10 @@ typedef uint64_t series_ref;
 MUST_CHECK enum status store_series(struct store *s, struct slice tsuid,
                                     series_ref *out, struct error *e);
 
+/* Is the series in memory?  '*all' is true while every series that
+ * store_series() was asked for still is. */
+bool store_has_series(struct store *s, struct slice tsuid, bool *all);
+
 struct store_point {
     series_ref series;
     struct point point;

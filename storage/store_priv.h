@@ -37,6 +37,7 @@ struct store {
     struct error seal_error GUARDED_BY(wake_lock);
 
     _Atomic uint64_t points_added;
+    _Atomic bool series_evicted; /* ever */
     _Atomic uint64_t rows_sealed;
     _Atomic uint64_t rows_merged;
 };

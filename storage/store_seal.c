@@ -436,6 +436,7 @@ evict_series(struct store *s)
         struct head_bucket *b = &s->head.buckets[i];
 
         lock_take(&b->lock);
+        atomic_store(&s->series_evicted, true);
         head_evict(&s->head, b, keep, now_s - s->options.seal_delay_ms / 1000);
         lock_drop(&b->lock);
     }

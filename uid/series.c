@@ -1,6 +1,11 @@
-/* A new series costs a look into the store and one journaled batch: its entry
- * and the new count of its shape, so that the counts are exact after a crash
- * and only they are read at the start. */
+/* New series, as many as come together, cost one journaled batch: their entries
+ * and the new counts of their shapes, so that the counts are exact after a
+ * crash and only they are read at the start.
+ *
+ * Whether a series is new, the engine need not say if it has a name that is
+ * younger than the process: then it was entered since, and whatever was is in
+ * the store's memory (store_series() comes after the entry), unless that has
+ * forgotten some. */
 #include "config.h"
 
 #include "uid/series.h"
@@ -34,8 +39,9 @@ struct series_directory {
     struct shapes *shapes;
     struct kinds *kinds;
     struct series_index *index;
-    struct lock lock;         /* enters series; across one journal append */
-    _Atomic uint64_t entered; /* so many since the start */
+    struct lock lock;             /* enters series; across one journal append */
+    _Atomic uint64_t entered;     /* so many since the start */
+    bool failed GUARDED_BY(lock); /* memory may know what the engine lacks */
 };
 
 /* -- open ---------------------------------------------------------------- */
@@ -331,51 +337,162 @@ shape_key(const struct series_directory *d, struct slice tsuid, uint8_t *out)
     return n;
 }
 
-static enum status
-enter_locked(struct series_directory *d, struct slice tsuid, struct error *e)
-    REQUIRES(d->lock)
-{
-    uint8_t key[SERIES_KEY_MAX], created[4], count[8];
-    struct kv_batch *b = kv_batch_new();
-    struct slice shape;
-    uint64_t series;
-    enum status st;
+/* The shapes that a batch of entries counts up. */
+struct shape_counts {
+    struct {
+        uint8_t key[SERIES_KEY_MAX];
+        size_t size;
+        uint64_t series;
+    } * shapes;
+    size_t len;
+};
 
-    key_put_uint(created, (uint64_t)(clock_now_ms(&clock_system) / 1000), 4);
-    kv_batch_put(b, slice_of(key, key_series(tsuid, key)),
-                 slice_of(created, sizeof created));
-    shape = slice_of(key, shape_key(d, tsuid, key));
-    series =
-        shapes_get(d->shapes, slice_of(shape.data + 1, shape.size - 1)) + 1;
-    key_put_uint(count, series, 8);
-    kv_batch_put(b, shape, slice_of(count, sizeof count));
-    st = store_write(d->store, b, NULL, e);
-    kv_batch_free(&b);
-    if (st != ST_OK)
-        return st;
-    shapes_set(d->shapes, slice_of(shape.data + 1, shape.size - 1), series);
-    atomic_fetch_add(&d->entered, 1);
-    return ST_OK;
+static void
+count_shape(struct series_directory *d, struct shape_counts *c,
+            struct slice tsuid)
+{
+    uint8_t key[SERIES_KEY_MAX];
+    struct slice shape = { key, shape_key(d, tsuid, key) };
+    size_t i = 0;
+
+    while (i < c->len &&
+           !slice_eq(slice_of(c->shapes[i].key, c->shapes[i].size), shape))
+        i++;
+    if (i == c->len) {
+        memcpy(c->shapes[i].key, key, shape.size);
+        c->shapes[i].size = shape.size;
+        c->shapes[i].series =
+            shapes_get(d->shapes, slice_of(key + 1, shape.size - 1));
+        c->len++;
+    }
+    c->shapes[i].series++;
 }
 
-/* Enters the series unless it is there. */
+/* Writes the batch with the counts, and remembers them. */
 static enum status
-enter(struct series_directory *d, struct slice tsuid, struct error *e)
+write_entries(struct series_directory *d, struct kv_batch *b,
+              const struct shape_counts *c, struct error *e) REQUIRES(d->lock)
+{
+    uint8_t count[8];
+    enum status st;
+
+    for (size_t i = 0; i < c->len; i++) {
+        key_put_uint(count, c->shapes[i].series, 8);
+        kv_batch_put(b, slice_of(c->shapes[i].key, c->shapes[i].size),
+                     slice_of(count, sizeof count));
+    }
+    st = store_write(d->store, b, NULL, e);
+    d->failed |= st != ST_OK;
+    for (size_t i = 0; i < c->len && st == ST_OK; i++)
+        shapes_set(d->shapes,
+                   slice_of(c->shapes[i].key + 1, c->shapes[i].size - 1),
+                   c->shapes[i].series);
+    return st;
+}
+
+/* Has the TSUID an id that was given out since the start? */
+static bool
+is_fresh(const struct series_directory *d, struct slice tsuid)
+{
+    const struct key_shape *w = &d->widths;
+
+    if (uid_is_fresh(d->uids, UID_METRIC,
+                     key_get_uint(tsuid.data, w->metric_width)))
+        return true;
+    for (size_t i = tsuid_tags(w, tsuid); i-- > 0;)
+        if (uid_is_fresh(
+                d->uids, UID_TAGV,
+                key_get_uint(tsuid_tagv(w, tsuid, i).data, w->tagv_width)) ||
+            uid_is_fresh(
+                d->uids, UID_TAGK,
+                key_get_uint(tsuid_tagk(w, tsuid, i).data, w->tagk_width)))
+            return true;
+    return false;
+}
+
+/* Is it new, for sure?  'entered' is how many there were before the engine was
+ * asked. */
+static enum status
+is_missing(struct series_directory *d, struct slice tsuid, uint64_t entered,
+           bool *missing, struct error *e) REQUIRES(d->lock)
+{
+    uint32_t created_s;
+    bool all, exists = store_has_series(d->store, tsuid, &all) && !d->failed;
+    enum status st = ST_OK;
+
+    if (!exists && (d->failed || !all || !is_fresh(d, tsuid)) &&
+        (d->failed || !all || entered != atomic_load(&d->entered)))
+        st = read_entry(d, tsuid, &exists, &created_s, e);
+    *missing = !exists;
+    return st;
+}
+
+static enum status
+enter_locked(struct series_directory *d, struct series_entry *entries,
+             size_t len, uint64_t entered, struct error *e) REQUIRES(d->lock)
+{
+    uint8_t key[SERIES_KEY_MAX], created[4];
+    struct kv_batch *b = kv_batch_new();
+    struct shape_counts counts = { mem_new_array(len, sizeof *counts.shapes),
+                                   0 };
+    size_t new_len = 0;
+    enum status st = ST_OK;
+
+    key_put_uint(created, (uint64_t)(clock_now_ms(&clock_system) / 1000), 4);
+    for (size_t i = 0; i < len && st == ST_OK; i++) {
+        struct series_entry *x = &entries[i];
+
+        if (x->missing)
+            st = is_missing(d, x->tsuid, entered, &x->missing, e);
+        if (st != ST_OK || !x->missing)
+            continue;
+        kv_batch_put(b, slice_of(key, key_series(x->tsuid, key)),
+                     slice_of(created, sizeof created));
+        count_shape(d, &counts, x->tsuid);
+        new_len++;
+        /* Known from here on: it may repeat. */
+        st = store_series(d->store, x->tsuid, &x->ref, e);
+    }
+    if (new_len > 0) {
+        if (st == ST_OK)
+            st = write_entries(d, b, &counts, e);
+        d->failed |= st != ST_OK;
+    }
+    if (st == ST_OK)
+        atomic_fetch_add(&d->entered, new_len);
+    free(counts.shapes);
+    kv_batch_free(&b);
+    return st;
+}
+
+enum status
+series_enter(struct series_directory *d, struct series_entry *entries,
+             size_t len, struct error *e)
 {
     uint64_t entered = atomic_load(&d->entered);
-    uint32_t created_s;
-    bool exists;
-    enum status st = read_entry(d, tsuid, &exists, &created_s, e);
+    enum status st = ST_OK;
+    bool missing = false;
 
-    if (st != ST_OK || exists)
-        return st;
-    lock_take(&d->lock);
-    /* Somebody may have been faster; if nobody entered any, look no more. */
-    if (entered != atomic_load(&d->entered))
-        st = read_entry(d, tsuid, &exists, &created_s, e);
-    if (st == ST_OK && !exists)
-        st = enter_locked(d, tsuid, e);
-    lock_drop(&d->lock);
+    OBJ_CHECK(d, SERIES_MAGIC);
+    for (size_t i = 0; i < len && st == ST_OK; i++) {
+        struct series_entry *x = &entries[i];
+        uint32_t created_s;
+        bool exists = false;
+
+        x->ref = SERIES_REF_NONE;
+        if (!is_fresh(d, x->tsuid))
+            st = read_entry(d, x->tsuid, &exists, &created_s, e);
+        x->missing = !exists;
+        missing |= !exists;
+    }
+    if (st == ST_OK && missing) {
+        lock_take(&d->lock);
+        st = enter_locked(d, entries, len, entered, e);
+        lock_drop(&d->lock);
+    }
+    for (size_t i = 0; i < len && st == ST_OK; i++)
+        if (entries[i].ref == SERIES_REF_NONE)
+            st = store_series(d->store, entries[i].tsuid, &entries[i].ref, e);
     return st;
 }
 
@@ -389,11 +506,10 @@ insert_kind(struct series_directory *d, uint64_t kind, uint8_t *tsuid,
 }
 
 enum status
-series_resolve_kind(struct series_directory *d,
-                    const struct series_rules *rules, uint64_t kind,
-                    struct slice metric, const struct tag *tags,
-                    size_t tags_len, series_ref *ref, uint8_t *tsuid,
-                    size_t *tsuid_size, struct error *e)
+series_identify(struct series_directory *d, const struct series_rules *rules,
+                uint64_t kind, struct slice metric, const struct tag *tags,
+                size_t tags_len, uint8_t *tsuid, size_t *tsuid_size,
+                struct error *e)
 {
     struct tag_set set;
     enum status st;
@@ -404,10 +520,25 @@ series_resolve_kind(struct series_directory *d,
         st = make_tsuid(d, rules, metric, &set, tsuid, tsuid_size, e);
     if (st == ST_OK && kind != 0)
         st = insert_kind(d, kind, tsuid, tsuid_size, e);
-    if (st == ST_OK)
-        st = enter(d, slice_of(tsuid, *tsuid_size), e);
-    if (st == ST_OK)
-        st = store_series(d->store, slice_of(tsuid, *tsuid_size), ref, e);
+    return st;
+}
+
+enum status
+series_resolve_kind(struct series_directory *d,
+                    const struct series_rules *rules, uint64_t kind,
+                    struct slice metric, const struct tag *tags,
+                    size_t tags_len, series_ref *ref, uint8_t *tsuid,
+                    size_t *tsuid_size, struct error *e)
+{
+    struct series_entry entry = { .ref = SERIES_REF_NONE };
+    enum status st = series_identify(d, rules, kind, metric, tags, tags_len,
+                                     tsuid, tsuid_size, e);
+
+    if (st != ST_OK)
+        return st;
+    entry.tsuid = slice_of(tsuid, *tsuid_size);
+    st = series_enter(d, &entry, 1, e);
+    *ref = entry.ref;
     return st;
 }
 

@@ -56,6 +56,27 @@ MUST_CHECK enum status series_resolve(struct series_directory *d,
                                       series_ref *ref, uint8_t *tsuid,
                                       size_t *tsuid_size, struct error *e);
 
+/* The first half of series_resolve_kind(): names to a TSUID, which need not be
+ * in the directory yet. */
+MUST_CHECK enum status series_identify(struct series_directory *d,
+                                       const struct series_rules *rules,
+                                       uint64_t kind, struct slice metric,
+                                       const struct tag *tags, size_t tags_len,
+                                       uint8_t *tsuid, size_t *tsuid_size,
+                                       struct error *e);
+
+struct series_entry {
+    struct slice tsuid;
+    series_ref ref; /* out */
+    bool missing;   /* series_enter()'s own */
+};
+
+/* The second half, for many: enters those that are not there yet, all in one
+ * batch, and asks the store for the handle of each.  TSUIDs may repeat. */
+MUST_CHECK enum status series_enter(struct series_directory *d,
+                                    struct series_entry *entries, size_t len,
+                                    struct error *e);
+
 /* The number of a kind.  Where there is none and 'create' is not set, one that
  * no series has, so that who looks for it finds nothing. */
 MUST_CHECK enum status series_kind(struct series_directory *d, const char *name,

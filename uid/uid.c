@@ -60,6 +60,13 @@ uid_width(const struct uid_table *u, enum uid_kind kind)
     return u->kinds[kind].width;
 }
 
+bool
+uid_is_fresh(const struct uid_table *u, enum uid_kind kind, uint64_t id)
+{
+    return !(kind == UID_METRIC && u->random_metrics) &&
+           id > u->kinds[kind].opened;
+}
+
 const char *
 uid_bytes_text(const struct uid_table *u, enum uid_kind kind, uint64_t id,
                char out[UID_BYTES_TEXT])
@@ -91,7 +98,8 @@ load_counter(struct uid_table *u, enum uid_kind kind, struct error *e)
         st = error_set(e, ST_CORRUPT, "uid counter of %s: %zu bytes, not 8",
                        uid_kind_name(kind), value.size);
     } else if (st == ST_OK) {
-        atomic_store(&u->kinds[kind].highest, key_get_uint(value.data, 8));
+        u->kinds[kind].opened = key_get_uint(value.data, 8);
+        atomic_store(&u->kinds[kind].highest, u->kinds[kind].opened);
     }
     buf_fini(&key);
     buf_fini(&value);

@@ -89,6 +89,9 @@ uid_suggest(struct uid_table *u, enum uid_kind kind, struct slice prefix,
             size_t max, bool (*f)(void *ctx, struct slice name, uint64_t id),
             void *ctx, struct error *e);
 
+/* Was the id given out since uid_open()?  False where ids are random. */
+bool uid_is_fresh(const struct uid_table *u, enum uid_kind kind, uint64_t id);
+
 void uid_drop_caches(struct uid_table *u);
 
 /* Changes with every name that is renamed or deleted: what was concluded from

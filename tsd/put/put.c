@@ -18,6 +18,7 @@
 #define BATCH_MAGIC  FOURCC('P', 'U', 'T', 'B')
 #define SPARES_MAX   8
 #define SCRATCH_KEPT ((size_t)256 << 10)
+#define SEEN_SLOTS   (2 * PUT_BATCH_MAX)
 
 static struct put_batch *
 take_spare(struct put_path *p)
@@ -56,6 +57,7 @@ free_batch(struct put_batch *b)
 {
     buf_fini(&b->text);
     buf_fini(&b->why);
+    buf_fini(&b->tsuids);
     free(b);
 }
 
@@ -170,6 +172,8 @@ put_batch_free(struct put_batch **b)
         buf_fini(&(*b)->text);
     if ((*b)->why.cap > SCRATCH_KEPT)
         buf_fini(&(*b)->why);
+    if ((*b)->tsuids.cap > SCRATCH_KEPT)
+        buf_fini(&(*b)->tsuids);
     buf_fini(&(*b)->added_value);
     if (!keep_spare((*b)->path, *b))
         free_batch(*b);
@@ -340,9 +344,9 @@ fault_of(enum status status)
                                                       : PUT_STORAGE;
 }
 
-/* Asks the directory, and enters the answer into the cache. */
+/* Names to a TSUID, which then waits to be entered with others. */
 static bool
-resolve(struct put_batch *b, size_t row)
+identify(struct put_batch *b, size_t row)
 {
     struct put_path *p = b->path;
     struct put_names names;
@@ -366,27 +370,116 @@ resolve(struct put_batch *b, size_t row)
 
         tags[i] = (struct tag){ t->key, t->value };
     }
-    status = series_resolve_kind(p->directory, &p->rules, names.kind,
-                                 names.metric, tags, names.tags.len,
-                                 &b->refs[row], tsuid, &tsuid_size, &e);
+    status = series_identify(p->directory, &p->rules, names.kind, names.metric,
+                             tags, names.tags.len, tsuid, &tsuid_size, &e);
     if (status != ST_OK)
         return put_refuse_text(b, row, fault_of(status), e.text);
-    if (b->ready[row])
-        put_cache_add(p->cache, &b->keys[row], b->refs[row]);
+    buf_put(&b->tsuids, tsuid, tsuid_size);
+    b->entry_rows[b->entries_len] = (uint16_t)row;
+    b->tsuid_ends[b->entries_len++] = b->tsuids.size;
     return true;
+}
+
+/* Asks the directory for all that wait, and enters its answers into the cache.
+ */
+static enum status
+enter(struct put_batch *b, struct error *e)
+{
+    enum status status = error_set(e, ST_BUSY, "no memory for new series");
+    size_t at = 0;
+
+    for (size_t i = 0; i < b->entries_len; at = b->tsuid_ends[i++])
+        b->entries[i].tsuid =
+            slice_of(b->tsuids.data + at, b->tsuid_ends[i] - at);
+    if (!b->tsuids.failed)
+        status =
+            series_enter(b->path->directory, b->entries, b->entries_len, e);
+    for (size_t i = 0; i < b->entries_len && status == ST_OK; i++) {
+        size_t row = b->entry_rows[i];
+
+        b->refs[row] = b->entries[i].ref;
+        if (b->ready[row])
+            put_cache_add(b->path->cache, &b->keys[row], b->refs[row]);
+    }
+    b->entries_len = 0;
+    buf_clear(&b->tsuids);
+    return status;
+}
+
+/* One row, whose series the store has forgotten. */
+static bool
+resolve(struct put_batch *b, size_t row)
+{
+    struct error e;
+    enum status status;
+
+    if (!identify(b, row))
+        return false;
+    status = enter(b, &e);
+    return status == ST_OK || put_refuse_text(b, row, fault_of(status), e.text);
+}
+
+/* The first row with this row's key among those that were asked about, itself
+ * if there is none.  'seen' is a hash table of rows + 1. */
+static size_t
+first_alike(const struct put_batch *b, size_t row, uint16_t seen[SEEN_SLOTS])
+{
+    const struct put_key *key = &b->keys[row];
+    size_t at = key->hash % SEEN_SLOTS;
+
+    for (; seen[at] != 0; at = (at + 1) % SEEN_SLOTS)
+        if (put_key_eq(&b->keys[seen[at] - 1], key))
+            return seen[at] - 1u;
+    seen[at] = (uint16_t)(row + 1);
+    return row;
+}
+
+/* Rows that the cache does not know.  Those of one new series are resolved
+ * once; where that fails, each is refused. */
+static void
+look_up_unknown(struct put_batch *b)
+{
+    uint16_t seen[SEEN_SLOTS] = { 0 }, alike[PUT_BATCH_MAX];
+    bool identified[PUT_BATCH_MAX] = { false };
+    enum status status = ST_OK;
+    struct error e;
+
+    for (size_t row = 0; row < b->len; row++) {
+        alike[row] = (uint16_t)row;
+        if (b->ready[row] && b->refs[row] != SERIES_REF_NONE)
+            continue;
+        b->refs[row] = SERIES_REF_NONE;
+        if (b->ready[row])
+            alike[row] = (uint16_t)first_alike(b, row, seen);
+        if (alike[row] == row || !identified[alike[row]]) {
+            alike[row] = (uint16_t)row;
+            identified[row] = identify(b, row);
+        }
+    }
+    if (b->entries_len > 0)
+        status = enter(b, &e);
+    for (size_t row = 0; row < b->len; row++) {
+        if (b->refs[row] == SERIES_REF_NONE)
+            b->refs[row] = b->refs[alike[row]];
+        if (status != ST_OK && b->refs[row] == SERIES_REF_NONE &&
+            identified[alike[row]])
+            (void)put_refuse_text(b, row, fault_of(status), e.text);
+    }
 }
 
 static void
 look_up(struct put_batch *b)
 {
+    size_t known = 0;
+
     put_cache_find(b->path->cache, b->keys, b->len, b->refs, &b->guess);
+    while (known < b->len && b->ready[known] &&
+           b->refs[known] != SERIES_REF_NONE)
+        known++;
+    if (known < b->len)
+        look_up_unknown(b);
     for (size_t row = 0; row < b->len; row++) {
-        /* The rows before may have made this one known. */
-        if (b->ready[row] && b->refs[row] == SERIES_REF_NONE)
-            put_cache_find(b->path->cache, &b->keys[row], 1, &b->refs[row],
-                           &b->guess);
-        if ((!b->ready[row] || b->refs[row] == SERIES_REF_NONE) &&
-            !resolve(b, row))
+        if (b->refs[row] == SERIES_REF_NONE)
             continue;
         b->out[b->out_len] =
             (struct store_point){ b->refs[row], b->points[row], ST_OK };

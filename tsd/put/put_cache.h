@@ -20,7 +20,7 @@ enum put_kind { PUT_TELNET, PUT_JSON };
 struct put_key {
     const uint8_t *metric, *tags;
     uint32_t metric_size, tags_size;
-    uint64_t hash; /* the cache's own */
+    uint64_t hash; /* of one that was not found; the cache sets it */
     uint8_t kind;
 };
 
@@ -29,6 +29,15 @@ struct put_key {
 struct put_guess {
     uint32_t last; /* its number + 1; 0: none */
 };
+
+static inline bool
+put_key_eq(const struct put_key *a, const struct put_key *b)
+{
+    return a->metric_size == b->metric_size && a->tags_size == b->tags_size &&
+           a->kind == b->kind &&
+           memcmp(a->metric, b->metric, a->metric_size) == 0 &&
+           memcmp(a->tags, b->tags, a->tags_size) == 0;
+}
 
 struct put_cache *put_cache_new(size_t max_entries, size_t max_bytes);
 void put_cache_free(struct put_cache **c);

@@ -50,6 +50,14 @@ struct put_batch {
     series_ref refs[PUT_BATCH_MAX];
     struct put_guess guess;
 
+    /* Series that the cache does not know, of the rows named, and where their
+     * TSUIDs begin and end in 'tsuids'. */
+    size_t entries_len;
+    struct series_entry entries[PUT_BATCH_MAX];
+    uint16_t entry_rows[PUT_BATCH_MAX];
+    size_t tsuid_ends[PUT_BATCH_MAX];
+    struct buf tsuids;
+
     /* What waits for the store; 'rows' says where it stands above. */
     bool looked_up;
     size_t out_len;
