@@ -90,7 +90,7 @@ put_varint(uint8_t *at, uint64_t v)
 static bool
 grow(struct open_row *r)
 {
-    uint32_t cap = r->cap < 32 ? 32 : r->cap + r->cap / 2;
+    uint32_t cap = r->cap < 24 ? 24 : r->cap + r->cap / 2;
     uint8_t *p = realloc(r->bytes, cap);
 
     if (p == NULL)

@@ -39,7 +39,7 @@ fill_defaults(struct store_options *o)
     if (o->sync_interval_ms == 0)
         o->sync_interval_ms = 1000;
     if (o->head_bytes == 0)
-        o->head_bytes = 64 * MB;
+        o->head_bytes = 192 * MB;
     if (o->head_series == 0)
         o->head_series = 4000000;
     if (o->journal_bytes == 0)

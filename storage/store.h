@@ -34,7 +34,7 @@ struct store_options {
     struct key_shape shape; /* for a new store; an old one keeps its own */
     enum journal_sync sync;
     unsigned sync_interval_ms;    /* 0: 1000 */
-    size_t head_bytes;            /* 0: 64 MB of open rows, then pushes back */
+    size_t head_bytes;            /* 0: 192 MB of open rows, then pushes back */
     size_t head_series;           /* 0: 4 million, then idle ones are dropped */
     size_t journal_bytes;         /* 0: 512 MB, then rows are sealed early */
     size_t journal_segment_bytes; /* 0: 64 MB */

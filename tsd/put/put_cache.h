@@ -20,7 +20,7 @@ enum put_kind { PUT_TELNET, PUT_JSON };
 struct put_key {
     const uint8_t *metric, *tags;
     uint32_t metric_size, tags_size;
-    uint64_t hash; /* of one that was not found; the cache sets it */
+    uint32_t hash; /* of one that was not found; the cache sets it */
     uint8_t kind;
 };
 
