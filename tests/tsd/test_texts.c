@@ -31,7 +31,8 @@ START_TEST(keeps_each_once)
         struct slice s = name_of(n, text);
 
         /* Ever fewer, then ever more. */
-        if (times[n] > 0 && harness_random(&state) % 4 < 1 + (size_t)i / 5000 % 3) {
+        if (times[n] > 0 &&
+            harness_random(&state) % 4 < 1 + (size_t)i / 5000 % 3) {
             text_drop(t, held[n]);
             times[n]--;
         } else {
