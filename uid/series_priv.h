@@ -1,0 +1,37 @@
+/*
+ * What the files of the series directory share.
+ *
+ *     series.c        names to TSUIDs, series by masks and by values
+ *     series_enter.c  new series
+ */
+#ifndef UID_SERIES_PRIV_H
+#define UID_SERIES_PRIV_H
+
+#include <stdatomic.h>
+
+#include "base/lock.h"
+#include "uid/series.h"
+
+#define SERIES_MAGIC FOURCC('S', 'E', 'R', 'D')
+
+#define SERIES_KEY_MAX (1 + TSUID_MAX)
+
+struct series_directory {
+    uint32_t magic;
+    struct store *store;
+    struct uid_table *uids;
+    struct key_shape widths;
+    struct shapes *shapes;
+    struct kinds *kinds;
+    struct series_index *index;
+    struct lock lock;             /* enters series; across one journal append */
+    _Atomic uint64_t entered;     /* so many since the start */
+    bool failed GUARDED_BY(lock); /* memory may know what the engine lacks */
+};
+
+/* From the engine; no entry is no error. */
+MUST_CHECK enum status series_read_entry(struct series_directory *d,
+                                         struct slice tsuid, bool *exists,
+                                         uint32_t *created_s, struct error *e);
+
+#endif
