@@ -17,7 +17,8 @@ const block = (name, rows) => `$${name} << END\n` +
 
 function draw(name, script, size = '720,400') {
   execFileSync('gnuplot', [], {
-    input: `${style(size)}set output "${path.join(results, name)}.png"\n${script}`,
+    input: style(size) +
+      `set output "${path.join(results, name)}.png"\n${script}`,
     stdio: ['pipe', 'ignore', 'inherit'],
   });
   say(`docs/performance/${name}.png`);

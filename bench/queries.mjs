@@ -108,7 +108,9 @@ export async function queries(systems, report) {
       servers.push((await measure(kind, w, 'telnet', loaded, true)).server);
     loaded.remove();
     const all = questions(w, random(settings.seed));
-    for (const [name, make] of Object.entries(all))
+    const wanted = Object.entries(all).filter(([name]) =>
+      settings.queries.length === 0 || settings.queries.includes(name));
+    for (const [name, make] of wanted)
       await measure_kind(servers, name, Array.from({ length: MOST }, make),
         { scale }, report);
     for (const s of servers) {

@@ -71,9 +71,18 @@ function query_tables(data) {
       ];
     });
     return `Scale ${scale}.\n\n` + table(
-      ['question', ...systems.map(title), 'VictoriaMetrics / Halite: time; CPU'],
+      ['question', ...systems.map(title),
+        'VictoriaMetrics / Halite: time; CPU'],
       body);
   }).join('\n\n');
+}
+
+// The ways of one filter below each other.
+function side_by_side(data) {
+  const rows = unique(data.rows, 'place').flatMap(place =>
+    unique(data.rows, 'share').flatMap(share =>
+      data.rows.filter(r => r.place === place && r.share === share)));
+  return { ...data, rows };
 }
 
 // How each section is printed.
@@ -82,7 +91,8 @@ const printers = {
     ...cost, ['seen after s', 'lag_s'],
     ['request p50 / p99 ms', r => r.mode.startsWith('http')
       ? `${digits(r.p50_ms)} / ${digits(r.p99_ms)}` : '-']]),
-  values: d => plain(d, [['values', 'values'], system, ...cost]),
+  values: d => plain(d, [['values', 'values'], ['way', 'mode'], system,
+    ...cost]),
   backfill: d => plain(d, [['order', 'order'], system, ...cost]),
   queries: query_tables,
   series: d => plain(d, [['series', 'size'], ['CPU us, new', 'new_us'],
@@ -98,7 +108,7 @@ const printers = {
     ['start from the disk ms', 'open_ms'], ['start again ms', 'again_ms'],
     ['first query ms', 'first_ms'], ['query ms', 'query_ms'],
     ['memory MB', 'memory_mb'], ['CPU us a point, taken', 'cpu_us']]),
-  masks: d => plain(d, [['filtered tag', 'place'],
+  masks: d => plain(side_by_side(d), [['filtered tag', 'place'],
     ['takes', r => `${r.share} %`], ['way', r => r.way === 'auto'
       ? `auto: ${r.chose}` : r.way], ['rows', 'rows'], ['keys', 'keys'],
     ['seeks', 'seeks'], ['plan ms', 'plan_ms'], ['scan ms', 'scan_ms'],

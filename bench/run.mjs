@@ -8,7 +8,7 @@ import { queries } from './queries.mjs';
 import { Results } from './results.mjs';
 import { write_document } from './report.mjs';
 import { installed } from './servers.mjs';
-import { machine, say, settings } from './tools.mjs';
+import { machine, remove, say, scratch, settings } from './tools.mjs';
 
 const sections = {
   ingest, values, backfill, queries, series, replay, open, masks, micro,
@@ -37,4 +37,6 @@ for (const name of wanted) {
 }
 write_document();
 draw_all();
+if (failed === 0)
+  remove(scratch('.'));
 process.exit(failed > 0 ? 1 : 0);

@@ -18,14 +18,15 @@ export const settings = {
   runs: +(env.RUNS || 1),
   systems: list(env.SYSTEMS, 'halite,vm,influx'),
   modes: list(env.MODES, 'telnet1,telnet4,http1,http4'),
+  queries: list(env.QUERIES, ''), // none: all
   budget_s: +(env.BUDGET || 1.5), // for one kind of query on one system
   seed: +(env.SEED || 1),
   points: +(env.POINTS || 100e6), // of the store that "growth" opens
   series: +(env.SERIES || 1e6), // the most that "growth" makes
 };
 
-// Where data and stores go: some gigabytes.
-const folder = path.resolve(env.BENCH_DIR || path.join(build, 'bench-data'));
+// Where data and stores go, some gigabytes; removed in the end.
+const folder = path.join(path.resolve(env.BENCH_DIR || build), 'bench-data');
 export function scratch(name) {
   fs.mkdirSync(folder, { recursive: true });
   return path.join(folder, name);
