@@ -11,6 +11,10 @@
  * change of segment needs both.  The segment of a record is fixed when it is
  * appended, so a change is decided at the swap: what is pending then belongs
  * to the old segment as a whole.
+ *
+ * How far the file is synced is written behind it as a mark, with what is
+ * written next, or alone when nothing is pending.  A mark is no record of the
+ * callers: it has no LSN, and nobody syncs on its account.
  */
 #include "config.h"
 
@@ -78,6 +82,7 @@ journal_append(struct journal *j, uint8_t type, struct slice payload,
     enum status st;
 
     OBJ_CHECK(j, JOURNAL_MAGIC);
+    INSIST(type != JOURNAL_MARK);
     if (payload.size > JOURNAL_MAX_PAYLOAD)
         return error_set(e, ST_LIMIT, "a journal record of %zu bytes",
                          payload.size);
@@ -179,6 +184,24 @@ sync_file(const struct journal *j, int fd, struct error *e)
     return ST_OK;
 }
 
+/* Says in the file how far it is synced, behind what is pending. */
+static void
+add_mark(struct journal *j) REQUIRES(j->lock)
+{
+    struct buf *b = &j->buffers[j->filling];
+    uint8_t mark[JOURNAL_MARK_SIZE];
+
+    if (j->marked >= j->reach)
+        return;
+    if (buf_reserve(b, sizeof mark) == NULL) {
+        b->failed = false; /* a later one will do */
+        return;
+    }
+    journal_mark(j->reach, j->seal, mark);
+    buf_put(b, mark, sizeof mark);
+    j->marked = j->reach;
+}
+
 /* Takes what is pending; from here on appends go to the other buffer. */
 static struct turn
 turn_take(struct journal *j, bool change) REQUIRES(j->lock)
@@ -186,8 +209,10 @@ turn_take(struct journal *j, bool change) REQUIRES(j->lock)
     struct turn t = { .bytes = &j->buffers[j->filling],
                       .fd = j->fd,
                       .upto = j->appended };
-    uint64_t size = j->sizes[j->segment - j->first] + t.bytes->size;
+    uint64_t size;
 
+    add_mark(j);
+    size = j->sizes[j->segment - j->first] + t.bytes->size;
     j->filling ^= 1;
     t.change =
         (change && size > JOURNAL_FILE_HEADER) || size >= j->segment_bytes;
@@ -240,6 +265,8 @@ change_files(struct journal *j, const struct turn *t, struct error *e)
     j->sizes =
         mem_resize(j->sizes, j->segment - j->first + 1, sizeof *j->sizes);
     j->sizes[j->segment - j->first] = JOURNAL_FILE_HEADER;
+    j->reach = JOURNAL_FILE_HEADER;
+    j->marked = JOURNAL_FILE_HEADER;
     return ST_OK;
 }
 
@@ -270,11 +297,12 @@ flush(struct journal *j, bool change)
     cond_broadcast(&j->changed);
 }
 
-/* Takes the syncer's role, which must be free. */
+/* Takes the syncer's role, which must be free.  With nothing pending the mark
+ * is written at once: a server that then lies idle knows what it has. */
 static void
 sync_written(struct journal *j)
 {
-    uint64_t upto = j->written;
+    uint64_t upto = j->written, reach = j->sizes[j->segment - j->first];
     int fd = j->fd;
     struct error e;
     enum status st;
@@ -286,11 +314,16 @@ sync_written(struct journal *j)
     lock_take(&j->lock);
     j->syncing = false;
     j->counts.syncs++;
-    if (st != ST_OK)
+    if (st != ST_OK) {
         fail(j, &e);
-    else if (j->synced < upto)
-        j->synced = upto;
+    } else {
+        if (j->synced < upto)
+            j->synced = upto;
+        j->reach = reach;
+    }
     cond_broadcast(&j->changed);
+    if (st == ST_OK && !j->writing && j->buffers[j->filling].size == 0)
+        flush(j, false);
 }
 
 void *

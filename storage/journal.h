@@ -12,9 +12,10 @@
  * ST_IO and the text of the first failure, and nothing is retried, because the
  * kernel may have dropped the pages that it could not write.
  *
- * Replay reads segments in order.  A torn record at the end of the last
- * segment is the crash, and is cut off; a damaged record anywhere else is
- * ST_CORRUPT, with file and offset in the text, and nothing is skipped.
+ * Replay reads segments in order.  What a crash or a power cut left of bytes
+ * that were never synced, torn or with holes, is at the end of the last segment
+ * and is cut off from the first bad record on; a damaged record anywhere else
+ * is ST_CORRUPT, with file and offset in the text, and nothing is skipped.
  *
  * Threads: any.  journal_replay(): before the first append, one caller.
  */
@@ -55,8 +56,8 @@ journal_replay(struct journal *j,
                                 struct slice payload, struct error *e),
                void *ctx, struct error *e);
 
-/* '*lsn' is what to commit; LSNs ascend in the order of records. Payloads of up
- * to 64 MB. */
+/* '*lsn' is what to commit; LSNs ascend in the order of records.  Payloads of
+ * up to 64 MB; types from 1 on. */
 MUST_CHECK enum status journal_append(struct journal *j, uint8_t type,
                                       struct slice payload, uint64_t *lsn,
                                       struct error *e);

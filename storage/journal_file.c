@@ -48,14 +48,18 @@ journal_file_header(uint64_t segment, uint64_t nonce, uint8_t *out)
     return seal;
 }
 
-bool
+unsigned
 journal_file_check(const uint8_t *header, uint64_t segment, uint32_t *seal)
 {
+    uint64_t version = get_uint(header + 4, 4);
+
     *seal = (uint32_t)get_uint(header + 24, 4);
     return memcmp(header, file_magic, sizeof file_magic) == 0 &&
-           get_uint(header + 4, 4) == JOURNAL_VERSION &&
-           get_uint(header + 8, 8) == segment &&
-           crc32c(slice_of(header, 24)) == *seal;
+                   version <= JOURNAL_VERSION &&
+                   get_uint(header + 8, 8) == segment &&
+                   crc32c(slice_of(header, 24)) == *seal
+               ? (unsigned)version
+               : 0;
 }
 
 void
@@ -72,6 +76,16 @@ journal_record_seal(uint8_t *header, uint32_t seal)
 {
     put_uint(header + 5, get_uint(header + 5, 4) ^ seal, 4);
     put_uint(header + 9, get_uint(header + 9, 2) ^ seal >> 16, 2);
+}
+
+void
+journal_mark(uint64_t synced, uint32_t seal, uint8_t *out)
+{
+    uint8_t *payload = out + JOURNAL_RECORD_HEADER;
+
+    put_uint(payload, synced, 8);
+    journal_record_header(JOURNAL_MARK, slice_of(payload, 8), out);
+    journal_record_seal(out, seal);
 }
 
 void

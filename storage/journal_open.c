@@ -257,7 +257,7 @@ reuse_last(struct journal *j, uint64_t *segment, struct error *e) NO_TS_CHECK
 
     if (st == ST_OK && size == JOURNAL_FILE_HEADER &&
         pread(fd, header, sizeof header, 0) == (ssize_t)sizeof header &&
-        journal_file_check(header, *segment, &j->seal) &&
+        journal_file_check(header, *segment, &j->seal) == JOURNAL_VERSION &&
         lseek(fd, (off_t)sizeof header, SEEK_SET) >= 0) {
         j->fd = fd;
         return ST_OK;
@@ -267,7 +267,7 @@ reuse_last(struct journal *j, uint64_t *segment, struct error *e) NO_TS_CHECK
     if (st != ST_OK)
         return st;
     j->sizes[*segment - j->first] = size;
-    if (size > 0) {
+    if (size > JOURNAL_FILE_HEADER) {
         ++*segment;
         return ST_OK;
     }
@@ -317,6 +317,8 @@ open_files(struct journal *j, struct error *e) NO_TS_CHECK
     if (st != ST_OK)
         return st;
     j->sizes[segment - j->first] = JOURNAL_FILE_HEADER;
+    j->reach = JOURNAL_FILE_HEADER;
+    j->marked = JOURNAL_FILE_HEADER;
     j->segment = segment;
     j->replay_end = segment;
     atomic_store(&j->append_segment, segment);

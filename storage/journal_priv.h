@@ -4,6 +4,8 @@
  *
  *     file    <"HALJ"> <version:4> <segment:8> <nonce:8> <checksum:4>
  *     record  <length:4> <type:1> <crc:4> <check:2> <payload>
+ *     mark    a record of type 0: <synced:8>, the file's first so many bytes
+ *             were on the disk before it was written
  *
  * The seal of a file is the checksum of its header, over a segment number and
  * a random nonce: XORed into each record's crc and check, it makes bytes of
@@ -21,9 +23,12 @@
 #include "base/lock.h"
 #include "storage/journal.h"
 
-#define JOURNAL_VERSION       1
+#define JOURNAL_VERSION       2
+#define JOURNAL_VERSION_MARKS 2 /* files from it on have marks */
 #define JOURNAL_FILE_HEADER   28
 #define JOURNAL_RECORD_HEADER 11
+#define JOURNAL_MARK          0 /* a record's type */
+#define JOURNAL_MARK_SIZE     (JOURNAL_RECORD_HEADER + 8)
 #define JOURNAL_MAX_PAYLOAD   ((size_t)64 << 20)
 
 /* "00000000000000000001.wal" and a NUL. */
@@ -35,18 +40,22 @@ typedef enum status journal_record_fn(void *ctx, uint64_t segment, uint8_t type,
 /* Writes the header of a file, returns its seal. */
 uint32_t journal_file_header(uint64_t segment, uint64_t nonce, uint8_t *out);
 
-/* False when these bytes are no header of this segment. */
-bool journal_file_check(const uint8_t *header, uint64_t segment,
-                        uint32_t *seal);
+/* The version, or 0 when these bytes are no header of this segment. */
+unsigned journal_file_check(const uint8_t *header, uint64_t segment,
+                            uint32_t *seal);
+
+/* Writes a whole mark, sealed. */
+void journal_mark(uint64_t synced, uint32_t seal, uint8_t *out);
 
 /* Writes the header of a record, without the seal, so that the long part of
  * the work is done before anybody knows in which file it will lie. */
 void journal_record_header(uint8_t type, struct slice payload, uint8_t *out);
 void journal_record_seal(uint8_t *header, uint32_t seal);
 
-/* Calls 'f' (may be NULL) for each record of the open file.  '*good' is the
- * size up to the last whole record; 0 without a header.  What follows is
- * ST_CORRUPT, unless the file is the last one and the rest is a torn tail. */
+/* Calls 'f' (may be NULL) for each record of the open file but the marks.
+ * '*good' is the size up to the last whole record; 0 without a header.  What
+ * follows is ST_CORRUPT, unless the file is the last one and the rest is what a
+ * crash can leave of bytes that were never synced. */
 MUST_CHECK enum status journal_file_read(int fd, const char *path,
                                          uint64_t segment, bool last,
                                          journal_record_fn *f, void *ctx,
@@ -99,6 +108,8 @@ struct journal {
     uint64_t first GUARDED_BY(lock);        /* oldest segment that exists */
     uint64_t segment GUARDED_BY(lock);      /* which 'fd' is */
     uint64_t *sizes GUARDED_BY(lock);       /* of 'first' .. 'segment' */
+    uint64_t reach GUARDED_BY(lock);        /* of 'segment', bytes synced */
+    uint64_t marked GUARDED_BY(lock);       /* the newest mark in it */
     int fd GUARDED_BY(lock);                /* changed with both roles */
     struct journal_counts counts GUARDED_BY(lock);
     struct error failed GUARDED_BY(lock); /* ST_OK: it works */

@@ -2,11 +2,12 @@
  * Reads one file of the journal, and tells the end that a crash leaves from
  * damage.
  *
- * What is written but not synced may be lost from any point on, in the middle
- * of a record, or the file may have its length and not its bytes (zeros).  So
- * a record that does not check is the torn tail when nothing behind it is a
- * record of this file; when something is, then the file once was whole there,
- * and cutting it off would lose what was acknowledged.
+ * What is written but not synced may be lost page by page, in any order: a
+ * power cut leaves the file cut short, with zeros for bytes, or with a hole and
+ * whole records behind it.  What was synced is there, and the marks tell how
+ * much that was.  So a record that does not check is where the file ends for
+ * us, unless a mark behind it says that it was on the disk.  Files of version 1
+ * have no marks: there any whole record behind it says so.
  */
 #include "config.h"
 
@@ -21,6 +22,7 @@
 #include "base/buf.h"
 #include "base/crc32c.h"
 #include "base/cursor.h"
+#include "base/log.h"
 
 #define WINDOW_SIZE ((size_t)256 << 10)
 
@@ -33,6 +35,13 @@ struct window {
     struct buf bytes;
     struct error *e;
     enum status status;
+};
+
+/* What its header says of a file. */
+struct file_kind {
+    uint64_t segment;
+    unsigned version;
+    uint32_t seal;
 };
 
 /* One record as it lies in the window. */
@@ -134,14 +143,42 @@ record_read(struct window *w, uint64_t at, uint32_t seal, struct record *out)
 
 /* Where the next record lies at or behind 'at'; the file's size if nowhere. */
 static uint64_t
-find_record(struct window *w, uint64_t at, uint32_t seal)
+find_record(struct window *w, uint64_t at, uint32_t seal, struct record *r)
 {
-    struct record r;
-
     for (; at + JOURNAL_RECORD_HEADER <= w->size && w->status == ST_OK; at++)
-        if (record_read(w, at, seal, &r))
+        if (record_read(w, at, seal, r))
             return at;
     return w->size;
+}
+
+static uint64_t
+mark_of(const struct record *r)
+{
+    struct cursor c = cursor_of(r->payload);
+
+    return r->type == JOURNAL_MARK ? cursor_u64(&c) : 0;
+}
+
+/* Looks through what lies behind the bad record at 'at': is there anything
+ * whole, and how far do the marks there say that the file was synced? */
+static uint64_t
+find_proof(struct window *w, uint64_t at, const struct file_kind *kind,
+           uint64_t *next)
+{
+    uint64_t reach = 0;
+    struct record r;
+
+    *next = w->size;
+    for (at = find_record(w, at + 1, kind->seal, &r); at < w->size;
+         at = find_record(w, r.end, kind->seal, &r)) {
+        if (*next == w->size)
+            *next = at;
+        if (kind->version < JOURNAL_VERSION_MARKS)
+            return w->size;
+        if (mark_of(&r) > reach)
+            reach = mark_of(&r);
+    }
+    return reach;
 }
 
 static bool
@@ -156,16 +193,18 @@ is_all_zero(struct window *w)
     return true;
 }
 
-/* The seal, or '*good' 0 for a file whose header never reached the disk. The
- * header is synced before the first record is written. */
+/* Version and seal, or '*good' 0 for a file whose header never reached the
+ * disk. The header is synced before the first record is written. */
 static enum status
-read_file_header(struct window *w, uint64_t segment, bool last, uint32_t *seal,
+read_file_header(struct window *w, struct file_kind *kind, bool last,
                  uint64_t *good)
 {
     const uint8_t *p = window_bytes(w, 0, JOURNAL_FILE_HEADER);
 
     *good = JOURNAL_FILE_HEADER;
-    if (p != NULL && journal_file_check(p, segment, seal))
+    if (p != NULL)
+        kind->version = journal_file_check(p, kind->segment, &kind->seal);
+    if (kind->version != 0)
         return ST_OK;
     *good = 0;
     if (last && w->status == ST_OK &&
@@ -175,39 +214,59 @@ read_file_header(struct window *w, uint64_t segment, bool last, uint32_t *seal,
         return w->status;
     return error_set(w->e, ST_CORRUPT,
                      "%s at offset 0: no header of journal segment %" PRIu64
-                     ", version %d",
-                     w->path, segment, JOURNAL_VERSION);
+                     ", up to version %d",
+                     w->path, kind->segment, JOURNAL_VERSION);
+}
+
+/* The record at 'at' is not whole: damage, or the end? */
+static enum status
+judge_end(struct window *w, const struct file_kind *kind, bool last,
+          uint64_t at)
+{
+    uint64_t next, reach;
+
+    if (!last)
+        return error_set(w->e, ST_CORRUPT,
+                         "%s at offset %" PRIu64
+                         ": a damaged record, and later files exist",
+                         w->path, at);
+    reach = find_proof(w, at, kind, &next);
+    if (w->status != ST_OK)
+        return w->status;
+    if (reach > at)
+        return error_set(w->e, ST_CORRUPT,
+                         "%s at offset %" PRIu64
+                         ": a damaged record, which was on the disk once: "
+                         "whole ones follow at %" PRIu64,
+                         w->path, at, next);
+    if (next < w->size)
+        log_warn("journal",
+                 "%s: a hole at offset %" PRIu64 ", whole records from %" PRIu64
+                 " on; nothing behind it had been synced when power failed",
+                 w->path, at, next);
+    return ST_OK;
 }
 
 static enum status
-read_records(struct window *w, uint64_t segment, bool last, uint32_t seal,
+read_records(struct window *w, const struct file_kind *kind, bool last,
              journal_record_fn *f, void *ctx, uint64_t *good)
 {
     struct record r;
-    uint64_t next;
 
-    while (*good < w->size && record_read(w, *good, seal, &r)) {
-        enum status st =
-            f == NULL ? ST_OK : f(ctx, segment, r.type, r.payload, w->e);
+    while (*good < w->size && record_read(w, *good, kind->seal, &r)) {
+        bool is_mark =
+            r.type == JOURNAL_MARK && kind->version >= JOURNAL_VERSION_MARKS;
+        enum status st = ST_OK;
 
+        if (!is_mark && f != NULL)
+            st = f(ctx, kind->segment, r.type, r.payload, w->e);
         if (st != ST_OK)
             return st;
         *good = r.end;
     }
     if (w->status != ST_OK || *good == w->size)
         return w->status;
-    next = last ? find_record(w, *good + 1, seal) : w->size;
-    if (w->status != ST_OK || (last && next == w->size))
-        return w->status;
-    if (!last)
-        return error_set(w->e, ST_CORRUPT,
-                         "%s at offset %" PRIu64
-                         ": a damaged record, and later files exist",
-                         w->path, *good);
-    return error_set(w->e, ST_CORRUPT,
-                     "%s at offset %" PRIu64
-                     ": a damaged record, and whole ones follow at %" PRIu64,
-                     w->path, *good, next);
+    return judge_end(w, kind, last, *good);
 }
 
 enum status
@@ -216,17 +275,17 @@ journal_file_read(int fd, const char *path, uint64_t segment, bool last,
                   struct error *e)
 {
     struct window w = { .fd = fd, .path = path, .e = e };
+    struct file_kind kind = { .segment = segment };
     struct stat info;
-    uint32_t seal;
     enum status st;
 
     *good = 0;
     if (fstat(fd, &info) != 0)
         return error_set(e, ST_IO, "stat %s: %m", path);
     w.size = (uint64_t)info.st_size;
-    st = read_file_header(&w, segment, last, &seal, good);
+    st = read_file_header(&w, &kind, last, good);
     if (st == ST_OK && *good != 0)
-        st = read_records(&w, segment, last, seal, f, ctx, good);
+        st = read_records(&w, &kind, last, f, ctx, good);
     buf_fini(&w.bytes);
     return st;
 }

@@ -127,10 +127,12 @@ START_TEST(padded_bytes)
 END_TEST
 
 static const uint8_t segment[] = {
-    'H',  'A',  'L',  'J',  0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00,
+    'H',  'A',  'L',  'J',  0x00, 0x00, 0x00, 0x02, 0x00, 0x00, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x01, 0x01, 0x23, 0x45, 0x67, 0x89, 0xab,
-    0xcd, 0xef, 0xd1, 0xe3, 0xb7, 0xc8, 0x00, 0x00, 0x00, 0x05, 0x02,
-    0xd6, 0x44, 0x82, 0xf6, 0x77, 0x3c, 's',  'a',  'l',  't',
+    0xcd, 0xef, 0x31, 0xce, 0xd3, 0x29, 0x00, 0x00, 0x00, 0x05, 0x02,
+    0x36, 0x69, 0xe6, 0x17, 0x97, 0x11, 's',  'a',  'l',  't',  0x00,
+    0x00, 0x00, 0x09, 0x00, 0xb9, 0x2d, 0xc3, 0x83, 0x20, 0x50, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x2b,
 };
 
 static enum status
@@ -147,6 +149,8 @@ expect_salt(void *ctx, uint64_t number, uint8_t type, struct slice payload,
 START_TEST(journal_bytes)
 {
     uint8_t header[JOURNAL_FILE_HEADER], record[JOURNAL_RECORD_HEADER];
+    uint8_t mark[JOURNAL_MARK_SIZE];
+    const uint8_t *mark_at = segment + sizeof header + sizeof record + 4;
     uint32_t seal =
         journal_file_header(1, UINT64_C(0x0123456789abcdef), header);
     int fd = memfd_create("segment", MFD_CLOEXEC), seen = 0;
@@ -154,9 +158,12 @@ START_TEST(journal_bytes)
 
     journal_record_header(2, slice_str("salt"), record);
     journal_record_seal(record, seal);
+    journal_mark(sizeof header + sizeof record + 4, seal, mark);
     ck_assert_mem_eq(header, segment, sizeof header);
     ck_assert_mem_eq(record, segment + sizeof header, sizeof record);
+    ck_assert_mem_eq(mark, mark_at, sizeof mark);
     expect_documented(slice_of(segment, sizeof header));
+    expect_documented(slice_of(mark_at, sizeof mark));
     expect_documented(slice_of(segment + sizeof header, sizeof record + 4));
     ck_assert_int_eq(write(fd, segment, sizeof segment), sizeof segment);
     ck_assert_int_eq(journal_file_read(fd, "segment", 1, false, expect_salt,

@@ -6,9 +6,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/crc32c.h"
 #include "tests/storage/journal_rig.h"
 
-/* Three records, and where each ends in the file. */
+/* Three records, and where each ends in the file.  The mark that the close
+ * leaves behind them says that all are on the disk. */
 static struct buf
 sample(const char *dir, size_t ends[3])
 {
@@ -24,7 +26,7 @@ sample(const char *dir, size_t ends[3])
     }
     close_ok(&j);
     b = file_read(dir, 1);
-    ck_assert_uint_eq(b.size, ends[2]);
+    ck_assert_uint_eq(b.size, ends[2] + JOURNAL_MARK_SIZE);
     return b;
 }
 
@@ -62,8 +64,9 @@ START_TEST(cut_at_every_byte)
                       e.text);
         ck_assert_str_eq(buf_cstr(&records), prefixes[n]);
         left = file_read(dir, 1);
-        ck_assert_uint_eq(left.size,
-                          n == 0 ? JOURNAL_FILE_HEADER : ends[n - 1]);
+        ck_assert_uint_eq(left.size, size == whole.size ? size
+                                     : n == 0           ? JOURNAL_FILE_HEADER
+                                                        : ends[n - 1]);
         buf_fini(&left);
     }
     buf_fini(&records);
@@ -120,8 +123,8 @@ record_start(const size_t ends[3], size_t at)
     return n == 0 ? JOURNAL_FILE_HEADER : ends[n - 1];
 }
 
-/* In the last file: damage before a whole record is refused with its place, in
- * the last record it cannot be told from a torn tail. */
+/* In the last file: damage before a mark is refused with its place; the mark
+ * itself nobody misses. */
 START_TEST(flip_every_bit_of_the_last_file)
 {
     char *dir = folder_make();
@@ -137,9 +140,9 @@ START_TEST(flip_every_bit_of_the_last_file)
         folder_fill(dir, 1, buf_slice(&whole));
         whole.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
         st = reopen(dir, &records, &e);
-        if (bit / 8 >= ends[1]) {
+        if (bit / 8 >= ends[2]) {
             ck_assert_msg(st == ST_OK, "bit %zu: %s", bit, e.text);
-            ck_assert_str_eq(buf_cstr(&records), prefixes[2]);
+            ck_assert_str_eq(buf_cstr(&records), prefixes[3]);
             continue;
         }
         ck_assert_msg(st == ST_CORRUPT, "bit %zu: %d", bit, st);
@@ -151,6 +154,125 @@ START_TEST(flip_every_bit_of_the_last_file)
     }
     buf_fini(&records);
     buf_fini(&whole);
+    folder_remove(&dir);
+}
+END_TEST
+
+/* -- power cuts ----------------------------------------------------------- */
+
+/* Six records, a sync after the second: so many bytes were on the disk. */
+static struct buf
+half_synced(const char *dir, size_t ends[6], size_t *reach)
+{
+    struct journal *j = open_off(dir);
+    struct buf b;
+
+    for (unsigned i = 0; i < 6; i++) {
+        uint64_t lsn = append(j, (uint8_t)(i + 1), "of some bytes");
+
+        commit(j, lsn, i == 1);
+        ends[i] = JOURNAL_FILE_HEADER +
+                  (i + 1) * (JOURNAL_RECORD_HEADER + strlen("of some bytes")) +
+                  (i > 1 ? JOURNAL_MARK_SIZE : 0);
+    }
+    *reach = ends[1];
+    b = file_read(dir, 1);
+    ck_assert_uint_eq(b.size, ends[5]);
+    close_ok(&j);
+    return b;
+}
+
+static size_t
+count(const struct buf *records)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < records->size; i++)
+        n += records->data[i] == ':';
+    return n / 2;
+}
+
+/* Any page of 16 bytes may be missing from what was not synced, with whole
+ * records behind it: the file ends there.  What was synced must be there. */
+START_TEST(holes_where_nothing_was_synced)
+{
+    char *dir = folder_make();
+    size_t ends[6], reach, at, page = 16;
+    struct buf whole = half_synced(dir, ends, &reach), records = BUF_INIT;
+
+    for (at = 0; at < whole.size; at++) {
+        struct buf cut = BUF_INIT;
+        struct error e = { 0 };
+        enum status st;
+        size_t limit = at < reach ? reach : whole.size;
+        size_t want = 0, size = at + page < limit ? page : limit - at;
+
+        buf_put_slice(&cut, buf_slice(&whole));
+        memset(cut.data + at, 0, size);
+        if (memcmp(cut.data, whole.data, whole.size) == 0)
+            continue;
+        folder_fill(dir, 1, buf_slice(&cut));
+        st = reopen(dir, &records, &e);
+        while (want < 6 && ends[want] <= at)
+            want++;
+        if (at < reach) {
+            ck_assert_msg(st == ST_CORRUPT, "hole at %zu: %d", at, st);
+            ck_assert_ptr_nonnull(strstr(e.text, at < JOURNAL_FILE_HEADER
+                                                     ? "no header"
+                                                     : "on the disk once"));
+        } else {
+            ck_assert_msg(st == ST_OK, "hole at %zu: %s", at, e.text);
+            ck_assert_uint_ge(count(&records), want);
+            ck_assert_uint_le(count(&records), want + 1);
+            ck_assert_uint_ge(count(&records), 2);
+        }
+        buf_fini(&cut);
+    }
+    buf_fini(&records);
+    buf_fini(&whole);
+    folder_remove(&dir);
+}
+END_TEST
+
+/* Files of version 1 have no marks, and may have records of type 0. */
+START_TEST(files_of_version_1)
+{
+    char *dir = folder_make();
+    struct buf file = BUF_INIT, records = BUF_INIT;
+    uint8_t header[JOURNAL_FILE_HEADER], record[JOURNAL_RECORD_HEADER];
+    struct error e = { 0 };
+    uint32_t seal;
+    size_t first;
+
+    (void)journal_file_header(1, 99, header);
+    header[7] = 1;
+    seal = crc32c(slice_of(header, 24));
+    buf_put(&file, header, 24);
+    buf_put_u32(&file, seal);
+    for (uint8_t i = 0; i < 3; i++) {
+        journal_record_header(i, slice_str("old"), record);
+        journal_record_seal(record, seal);
+        buf_put(&file, record, sizeof record);
+        buf_put_str(&file, "old");
+    }
+    first = JOURNAL_FILE_HEADER + JOURNAL_RECORD_HEADER + 3;
+    folder_fill(dir, 1, buf_slice(&file));
+    ck_assert_msg(reopen(dir, &records, &e) == ST_OK, "%s", e.text);
+    ck_assert_str_eq(buf_cstr(&records), "1:0:old 1:1:old 1:2:old ");
+    folder_fill(dir, 1, slice_of(file.data, file.size - 1));
+    ck_assert_msg(reopen(dir, &records, &e) == ST_OK, "%s", e.text);
+    ck_assert_str_eq(buf_cstr(&records), "1:0:old 1:1:old ");
+    file.data[first + 1] ^= 1;
+    folder_fill(dir, 1, buf_slice(&file));
+    ck_assert_int_eq(reopen(dir, &records, &e), ST_CORRUPT);
+    /* With a header and nothing else it is not written to. */
+    folder_fill(dir, 1, slice_of(file.data, JOURNAL_FILE_HEADER));
+    ck_assert_msg(reopen(dir, &records, &e) == ST_OK, "%s", e.text);
+    buf_fini(&records);
+    records = file_read(dir, 1);
+    ck_assert_uint_eq(records.data[7], JOURNAL_VERSION);
+    buf_fini(&records);
+    buf_fini(&file);
     folder_remove(&dir);
 }
 END_TEST
@@ -221,7 +343,9 @@ START_TEST(foreign_bytes_are_no_records)
     b = sample(dir, ends); /* the same number and records, another nonce */
     ck_assert_uint_eq(a.size, b.size);
     memcpy(b.data + ends[0], a.data + ends[0], ends[2] - ends[0]);
-    folder_fill(dir, 1, buf_slice(&b));
+    folder_fill(dir, 1, buf_slice(&b)); /* the mark is its own */
+    ck_assert_int_eq(reopen(dir, &records, &e), ST_CORRUPT);
+    folder_fill(dir, 1, slice_of(b.data, ends[2]));
     ck_assert_msg(reopen(dir, &records, &e) == ST_OK, "%s", e.text);
     ck_assert_str_eq(buf_cstr(&records), prefixes[1]);
     folder_fill(dir, 2, buf_slice(&a)); /* a file under another name */
@@ -256,5 +380,6 @@ END_TEST
 
 TEST_MAIN("journal damage", TEST(cut_at_every_byte),
           TEST(zeros_from_every_byte), TEST(flip_every_bit_of_the_last_file),
+          TEST(holes_where_nothing_was_synced), TEST(files_of_version_1),
           TEST(damage_before_the_last_file), TEST(a_missing_file_is_damage),
           TEST(foreign_bytes_are_no_records), TEST(appends_after_a_torn_tail))
