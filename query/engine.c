@@ -173,11 +173,11 @@ run_group(const struct numbers_job *job, struct numbers_task *t, size_t i)
     enum status status;
 
     out->key = job->g->groups[i].key;
-    if (job->g->groups[i].len == 0)
-        return ST_OK;
     status =
         group_describe(shape, &t->names, job->g, i, t->arena, out, &t->error);
-    return status == ST_OK ? compute_group(job, t, i) : status;
+    return status == ST_OK && job->g->groups[i].len > 0
+               ? compute_group(job, t, i)
+               : status;
 }
 
 static void
@@ -353,6 +353,11 @@ run_try(struct engine *en, const struct query *q, const struct rollup_try *t,
     stats->points = f.points;
     stats->scans = copy(a, f.scans, f.scans_len * sizeof *f.scans);
     stats->scans_len = stats->scans == NULL ? 0 : f.scans_len;
+    /* Notes lie among points, never among rollups. */
+    if (status == ST_OK && en->options.annotations != NULL &&
+        sq->rollup == NULL)
+        status = fetch_add_noted(&en->context, sq, &p, en->options.annotations,
+                                 a, &f, e);
     *found = f.len > 0;
     if (status == ST_OK && *found) {
         status = answer(en, q, sq, &p, &f, limits, a, out, stats, e);

@@ -19,6 +19,7 @@
 #include "query/parse/parse.h"
 #include "query/patience.h"
 #include "query/rollup.h"
+#include "uid/annotation.h"
 #include "uid/series.h"
 
 struct engine; /* opaque */
@@ -44,6 +45,7 @@ struct engine_options {
     int force_way;       /* enum scan_way + 1; 0: the planner chooses */
     const struct rollups *rollups; /* NULL: none; must outlive the engine */
     int histogram_codec; /* its id + 1; 0: histograms cannot be read */
+    struct annotations *annotations; /* NULL: none; must outlive the engine */
 };
 
 MUST_CHECK enum status engine_open(struct store *s, struct uid_table *u,
@@ -65,6 +67,8 @@ struct result_group {
     size_t aggregate_tags_len;
     struct slice *tsuids; /* raw bytes, ascending */
     size_t tsuids_len;
+    struct slice *note_tsuids; /* of series with notes, but without points */
+    size_t note_tsuids_len;
     const struct rollup_use *rollup; /* what was read for it; NULL: points */
     const char *rollup_table;        /* "1h", or "raw" */
     struct dps dps;

@@ -20,6 +20,7 @@ struct fetched {
     struct points points; /* empty with a folder */
     int64_t *counts;  /* of averages over rollups: see struct span; or NULL */
     struct fold fold; /* of a folder */
+    bool noted;       /* it has notes in the hours read, and no points */
 };
 
 /* What may stop a query; shared by its tasks.  Points and bytes are those of
@@ -65,6 +66,13 @@ MUST_CHECK enum status fetch_unroll(const struct key_shape *shape,
 MUST_CHECK enum status fetch_join_counts(struct fetch *f,
                                          const struct fetch *counts,
                                          struct arena *a, struct error *e);
+
+/* Adds the series of the plan that have annotations in the hours read, but no
+ * points, as OpenTSDB's rows have both. */
+MUST_CHECK enum status
+fetch_add_noted(const struct plan_context *c, const struct sub_query *sq,
+                const struct plan *p, struct annotations *annotations,
+                struct arena *a, struct fetch *f, struct error *e);
 
 /* ST_OK, or why the query must stop: checked now and then. */
 MUST_CHECK enum status fetch_may_go_on(struct fetch_limits *limits,

@@ -120,15 +120,23 @@ group_leave_out(const struct query *q, const struct sub_query *sq,
 {
     for (size_t i = 0; i < g->groups_len; i++) {
         const struct fetched **series = g->order + g->groups[i].first;
-        size_t n = 0;
+        size_t n = 0, noted = 0;
 
         for (size_t k = 0; k < g->groups[i].len; k++) {
-            struct span s = fetched_span(f, series[k]);
+            const struct fetched *one = series[k];
+            struct span s = fetched_span(f, one);
 
-            if (numbers_takes(q, sq, &s))
-                series[n++] = series[k];
+            if (numbers_takes(q, sq, &s)) {
+                series[k] = series[n + noted];
+                series[n + noted] = series[n];
+                series[n++] = one;
+            } else if (one->noted) {
+                series[k] = series[n + noted];
+                series[n + noted++] = one;
+            }
         }
         g->groups[i].len = n;
+        g->groups[i].noted = noted;
     }
 }
 
@@ -214,6 +222,26 @@ name_tags(struct names *names, const struct common *common, size_t len,
     return status;
 }
 
+static enum status
+copy_tsuids(const struct fetched *const *series, size_t len, struct arena *a,
+            struct slice **out, size_t *out_len, struct error *e)
+{
+    *out_len = 0;
+    *out = arena_array(a, len, sizeof **out);
+    if (*out == NULL)
+        return no_memory(e);
+    for (size_t i = 0; i < len; i++) {
+        struct slice from = series[i]->tsuid;
+        uint8_t *copy = arena_alloc(a, from.size);
+
+        if (copy == NULL)
+            return no_memory(e);
+        memcpy(copy, from.data, from.size);
+        (*out)[(*out_len)++] = slice_of(copy, from.size);
+    }
+    return ST_OK;
+}
+
 enum status
 group_describe(const struct key_shape *shape, struct names *names,
                const struct grouping *g, size_t i, struct arena *a,
@@ -225,8 +253,10 @@ group_describe(const struct key_shape *shape, struct names *names,
     struct common *common = few;
     enum status status;
 
-    if (group->len == 0) /* see group_leave_out() */
-        return ST_OK;
+    status = copy_tsuids(g->order + group->first + group->len, group->noted, a,
+                         &out->note_tsuids, &out->note_tsuids_len, e);
+    if (status != ST_OK || group->len == 0) /* see group_leave_out() */
+        return status;
     if (max > COMMON_FEW)
         common = malloc(max * sizeof *common);
     if (common == NULL)
@@ -237,18 +267,10 @@ group_describe(const struct key_shape *shape, struct names *names,
         free(common);
     if (status != ST_OK)
         return status;
-    out->tsuids = arena_array(a, group->len, sizeof(struct slice));
-    if (out->tsuids == NULL)
-        return no_memory(e);
-    for (size_t k = 0; k < group->len; k++) {
-        struct slice from = g->order[group->first + k]->tsuid;
-        uint8_t *copy = arena_alloc(a, from.size);
-
-        if (copy == NULL)
-            return no_memory(e);
-        memcpy(copy, from.data, from.size);
-        out->tsuids[out->tsuids_len++] = slice_of(copy, from.size);
-    }
+    status = copy_tsuids(g->order + group->first, group->len, a, &out->tsuids,
+                         &out->tsuids_len, e);
+    if (status != ST_OK)
+        return status;
     return names_get(names, UID_METRIC,
                      key_get_uint(tsuid_metric(shape, out->tsuids[0]).data,
                                   shape->metric_width),

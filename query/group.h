@@ -13,9 +13,10 @@
 #include "query/fetch.h"
 #include "query/names.h"
 
-/* Series first .. first + len - 1 of 'order' make one group. */
+/* Series first .. first + len - 1 of 'order' make one group; after them come
+ * those that give it nothing but their notes. */
 struct group {
-    size_t first, len;
+    size_t first, len, noted;
     struct slice key; /* see struct result_group */
 };
 
@@ -31,8 +32,9 @@ MUST_CHECK enum status group_series(const struct key_shape *shape,
                                     const struct fetch *f, struct arena *a,
                                     struct grouping *out, struct error *e);
 
-/* Leaves those series out of their groups that numbers_run() would not take. A
- * group of none is left: it is answered without metric, tags and points. */
+/* Leaves those series out of their groups that numbers_run() would not take,
+ * but for their notes. A group of none is left: it is answered without metric,
+ * tags and points. */
 void group_leave_out(const struct query *q, const struct sub_query *sq,
                      const struct fetch *f, struct grouping *g);
 

@@ -133,7 +133,9 @@ join_groups(const struct result_group *x, const struct result_group *y,
 static struct slice
 key_of(const struct result_group *g, bool each_alone)
 {
-    return each_alone && g->tsuids_len > 0 ? g->tsuids[0] : g->key;
+    if (each_alone && g->tsuids_len > 0)
+        return g->tsuids[0];
+    return each_alone && g->note_tsuids_len > 0 ? g->note_tsuids[0] : g->key;
 }
 
 enum status
@@ -162,6 +164,8 @@ split_merge(const struct part *before, const struct part *after,
 
         *g =
             (struct result_group){ .metric = order <= 0 ? x->metric : y->metric,
+                                   .note_tsuids = y->note_tsuids,
+                                   .note_tsuids_len = y->note_tsuids_len,
                                    .rollup = y->rollup,
                                    .rollup_table = "raw",
                                    .split_rollup = x->rollup,

@@ -350,6 +350,7 @@ open_engine(struct daemon *d, struct error *e)
         .force_way = query_way(s),
         .rollups = d->rollups,
         .histogram_codec = a->histograms.simple + 1,
+        .annotations = a->annotations,
     };
     const struct put_options put = {
         .rules = {

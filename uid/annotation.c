@@ -605,6 +605,92 @@ annotation_list(struct annotations *a, const struct slice *tsuids, size_t len,
     return ST_OK;
 }
 
+/* -- series -------------------------------------------------------------- */
+
+struct noted {
+    struct arena *arena;
+    struct slice *tsuids;
+    size_t len, cap;
+};
+
+static enum status
+noted_add(struct noted *n, struct slice tsuid, struct error *e)
+{
+    if (n->len == n->cap) {
+        size_t cap = n->cap == 0 ? 16 : n->cap * 2;
+        struct slice *tsuids = arena_array(n->arena, cap, sizeof *tsuids);
+
+        if (tsuids == NULL)
+            return no_memory(e);
+        if (n->len > 0)
+            memcpy(tsuids, n->tsuids, n->len * sizeof *tsuids);
+        n->tsuids = tsuids;
+        n->cap = cap;
+    }
+    n->tsuids[n->len] = tsuid;
+    return copy_slice(n->arena, &n->tsuids[n->len++]) ? ST_OK : no_memory(e);
+}
+
+/* Leaps from TSUID to TSUID among those whose keys begin so. */
+static enum status
+walk_series(struct kv_iter *it, struct slice prefix, int64_t from_ms,
+            int64_t to_ms, struct noted *out, struct error *e)
+{
+    uint8_t key[ANNOTATION_KEY_MAX + 1];
+    bool on = kv_iter_seek(it, prefix);
+
+    while (on && slice_starts(kv_iter_key(it), prefix)) {
+        struct slice tsuid;
+        int64_t ms;
+        size_t size;
+        enum status st = annotation_key_parse(kv_iter_key(it), &tsuid, &ms, e);
+
+        if (st != ST_OK)
+            return st;
+        if (ms < from_ms) {
+            size = annotation_key(tsuid, from_ms, key);
+        } else {
+            if (ms <= to_ms)
+                st = noted_add(out, tsuid, e);
+            if (st != ST_OK)
+                return st;
+            size = annotation_key(tsuid, INT64_MAX, key);
+            key[size++] = 0; /* behind all of this TSUID */
+        }
+        on = kv_iter_seek(it, slice_of(key, size));
+    }
+    return ST_OK;
+}
+
+enum status
+annotation_series(struct annotations *a, struct slice metric, int64_t from_ms,
+                  int64_t to_ms, struct arena *arena, struct slice **out,
+                  size_t *out_len, struct error *e)
+{
+    const struct key_shape *shape = store_shape(a->store);
+    struct noted found = { .arena = arena };
+    struct kv_iter *it;
+    enum status st = ST_OK, closed;
+
+    OBJ_CHECK(a, ANNOTATIONS_MAGIC);
+    it = kv_iter_open(store_kv(a->store), NULL);
+    for (size_t tags = 1; tags <= KEY_MAX_TAGS && st == ST_OK; tags++) {
+        uint8_t prefix[1 + 2 + TSUID_MAX] = { TABLE_ANNOTATIONS };
+
+        key_put_uint(prefix + 1,
+                     shape->metric_width +
+                         tags * (shape->tagk_width + shape->tagv_width),
+                     2);
+        memcpy(prefix + 3, metric.data, metric.size);
+        st = walk_series(it, slice_of(prefix, 3 + metric.size),
+                         from_ms < 0 ? 0 : from_ms, to_ms, &found, e);
+    }
+    closed = kv_iter_close(&it, st == ST_OK ? e : NULL);
+    *out = found.tsuids;
+    *out_len = found.len;
+    return st == ST_OK ? closed : st;
+}
+
 enum status
 annotation_any(struct annotations *a, bool *any, struct error *e)
 {

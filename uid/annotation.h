@@ -101,6 +101,14 @@ annotation_list(struct annotations *a, const struct slice *tsuids, size_t len,
                 int64_t from_ms, int64_t to_ms, struct arena *arena,
                 struct annotation **out, size_t *out_len, struct error *e);
 
+/* The TSUIDs, led by the metric's id, of those that start within [from_ms,
+ * to_ms]: each once, in no useful order. */
+MUST_CHECK enum status annotation_series(struct annotations *a,
+                                         struct slice metric, int64_t from_ms,
+                                         int64_t to_ms, struct arena *arena,
+                                         struct slice **out, size_t *out_len,
+                                         struct error *e);
+
 /* Is there any annotation at all? */
 MUST_CHECK enum status annotation_any(struct annotations *a, bool *any,
                                       struct error *e);

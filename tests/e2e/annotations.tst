@@ -79,3 +79,37 @@ DELETE /api/annotation/bulk?start_time=1356998400&tsuids=000001000001000001,
 DELETE /api/annotation/bulk?start_time=1356998400&tsuids=000001000001000001,,00
 = 400
 ~ "details":"UID was empty"
+
+# A series that has notes in the hours read, but no points: its notes are those
+# of its group, which has no name when no other series is in it.
+> put a.n 1357005595 1 host=b
+> put a.n 1357005605 1 host=a
+> version
+<~ built at revision
+<~ Built on
+GET /api/query?start=1357005590&end=1357005610&m=none:a.n{host=b}&show_tsuids
+= 200
+~ "tsuids":["000002000001000002"]
+POST /api/annotation {"startTime":1357005603,"tsuid":"000002000001000002","description":"x"}
+= 200
+GET /api/query?start=1357005600&end=1357005700&m=sum:a.n&show_tsuids
+= 200
+| [{"metric":"a.n","tags":{"host":"a"},"aggregateTags":[],"tsuids":["000002000001000001"],"annotations":[{"tsuid":"000002000001000002","description":"x","notes":"","startTime":1357005603,"endTime":0}],"dps":{"1357005605":1}}]
+GET /api/query?start=1357005600&end=1357005700&m=sum:1m-avg:a.n{host=b}&show_tsuids
+= 200
+| [{"metric":"","tags":{},"aggregateTags":[],"tsuids":[],"annotations":[{"tsuid":"000002000001000002","description":"x","notes":"","startTime":1357005603,"endTime":0}],"dps":{}}]
+GET /api/query?start=1357005604&end=1357005700&m=none:a.n
+= 200
+| [{"metric":"a.n","tags":{"host":"a"},"aggregateTags":[],"dps":{"1357005605":1}},{"metric":"","tags":{},"aggregateTags":[],"annotations":[],"dps":{}}]
+GET /api/query?start=1357005604&end=1357005700&m=sum:a.n{host=regexp(b)}&no_annotations
+= 200
+| [{"metric":"","tags":{},"aggregateTags":[],"dps":{}}]
+GET /api/query?start=1357005604&end=1357005700&tsuid=sum:000002000001000002
+= 200
+| [{"metric":"","tags":{},"aggregateTags":[],"annotations":[],"dps":{}}]
+GET /api/query?start=1357009200&end=1357009300&m=sum:a.n
+= 200
+| []
+GET /api/query?start=1357005600&end=1357005700&m=sum:explicit_tags:a.n{host=*}{}&no_annotations
+= 200
+| [{"metric":"a.n","tags":{"host":"a"},"aggregateTags":[],"dps":{"1357005605":1}},{"metric":"","tags":{},"aggregateTags":[],"dps":{}}]

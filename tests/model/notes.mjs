@@ -1,18 +1,16 @@
 /* Annotations beside points. */
-import { bodyOf, compareGroups, groupsOf, makePlain, smaller } from './plain.mjs';
+import { bodyOf, compareGroups, groupsOf, makePlain, noteMs as ms, smaller } from './plain.mjs';
 import { below, chance, pick } from './random.mjs';
 import { must } from './servers.mjs';
 import { tsuidOf } from './world.mjs';
 
-const ms = t => t < 2 ** 32 ? t * 1000 : t;
 const hour = t => Math.floor(ms(t) / 36e5) * 3600;
 
-/* Notes lie in hours in which their series has points: a row with nothing else is a group
- * without a name, which the model of groups does not know. */
+/* Most notes lie in hours in which their series has points. */
 function makeNote(world) {
   const x = chance(75) ? pick(world.series) : undefined;
   if (x && x.points.size === 0) return undefined;
-  const near = x ? pick([...x.points.keys()]) : world.base + below(world.step * 80);
+  const near = x && chance(75) ? pick([...x.points.keys()]) : world.base + below(world.step * 80);
   const top = Math.floor(near / 36e5) * 36e5, at = chance(50) ? near : top + below(36e5);
   const start = chance(70) ? Math.floor(at / 1000) : at % 1000 === 0 ? at / 1000 : at;
   if (world.notes.some(n => n.x === x && n.start === start)) return undefined;
@@ -26,7 +24,7 @@ function prepare(world) {
 }
 const bodyOfNote = n => ({ startTime: n.start, tsuid: n.x ? tsuidOf(n.x) : undefined, description: n.text });
 
-/* Where there are notes already: without them, points are deleted. */
+/* Where there are notes already. */
 export async function addNote(world, servers) {
   const note = world.notes.length ? makeNote(world) : undefined;
   if (note) for (const s of servers) await must(s, 'POST', '/api/annotation', bodyOfNote(note));
@@ -54,7 +52,7 @@ function want(world, q) {
   if (r.error !== undefined) return r;
   const within = n => ms(n.start) >= q.start && ms(n.start) <= q.end;
   for (const g of r.groups) {
-    const read = world.notes.filter(n => g.series.includes(n.x) && hour(n.start) >= r.hours.from && hour(n.start) <= r.hours.to);
+    const read = world.notes.filter(n => g.noted.includes(n.x) && hour(n.start) >= r.hours.from && hour(n.start) <= r.hours.to);
     g.notes = read.length ? inOrder(read.filter(within)) : undefined;
   }
   return { ...r, globals: inOrder(world.notes.filter(n => !n.x && within(n))) };

@@ -83,6 +83,9 @@ export function smaller(q) {
 
 /* -- what the answer should be --------------------------------------------- */
 
+/* Starts of notes are seconds, or milliseconds that need more bits. */
+export const noteMs = t => t < 2 ** 32 ? t * 1000 : t;
+
 /* Whether every name of the question is known: what was ever assigned is. */
 const unknown = (world, q) => q.filters.some(f =>
   f.type === 'literal_or' && f.filter.split('|').some(v => !world.values.includes(v)));
@@ -115,18 +118,24 @@ export function grouped(list, q) {
   return [...groups.values()].sort((a, b) => compareOrder(a.key, b.key));
 }
 
-/* { error } or { groups: [{ metric, tags, aggregated, series, dps }] }; "whole" gives all
- * points of the hours read. */
+/* { error } or { groups: [{ metric, tags, aggregated, series, noted, dps }] }; "whole" gives
+ * all points of the hours read.  A series that has notes in these hours, but no points, adds
+ * its notes; a group of nothing else has no metric. */
 export function groupsOf(world, q, whole = false) {
   if (unknown(world, q)) return { error: 'unknown' };
   const hours = run({ ...q, spans: [] });
-  const there = matching(world, q).filter(s =>
-    [...s.points.keys()].some(t => t >= hours.from * 1000 && t < (hours.to + 3600) * 1000));
+  const isRead = t => t >= hours.from * 1000 && t < (hours.to + 3600) * 1000;
+  const has = s => [...s.points.keys()].some(isRead), isNoted = s => world.notes.some(n => n.x === s && isRead(noteMs(n.start)));
   const groups = [];
-  for (const g of grouped(there, q)) {
-    const r = run({ ...q, spans: g.series.map(s => sorted(s.points)) }, whole);
+  for (const g of grouped(matching(world, q).filter(s => has(s) || isNoted(s)), q)) {
+    const series = g.series.filter(has), noted = g.series.filter(isNoted);
+    if (series.length === 0) {
+      groups.push({ tags: [], aggregated: [], series, noted, dps: [] });
+      continue;
+    }
+    const r = run({ ...q, spans: series.map(s => sorted(s.points)) }, whole);
     if (r.error) return { error: r.error };
-    groups.push({ metric: q.metric, ...commonTags(g.series), series: g.series, dps: r.dps });
+    groups.push({ metric: q.metric, ...commonTags(series), series, noted, dps: r.dps });
   }
   return { groups, hours };
 }
@@ -154,7 +163,7 @@ const inSeconds = (dps, all) => dps.map(p => ({ ts: Math.floor(p.ts / 1000), v: 
   .filter((p, i, list) => all || p.ts !== list[i + 1]?.ts);
 
 export function compareGroup(world, w, g, i, q = {}) {
-  const metric = w.alias ?? world.metrics[w.metric];
+  const metric = w.alias ?? world.metrics[w.metric] ?? '';
   if (g.metric !== metric && (!w.anyName || w.alias !== undefined)) return `group ${i}: metric ${g.metric}, the model has ${metric}`;
   if (sortedPairs(g.tags) !== sortedPairs(named(world, w.tags))) return `group ${i}: tags ${sortedPairs(g.tags)}, the model has ${sortedPairs(named(world, w.tags))}`;
   const aggregated = w.aggregated.map(k => world.keys[k]).sort();

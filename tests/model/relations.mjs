@@ -113,8 +113,6 @@ async function putMore(world, servers) {
   for (const s of servers) await put(s, world, points);
 }
 async function deleteRange(world, servers) {
-  /* A row that holds nothing but a note is a group without a name. */
-  if (world.notes.length) return;
   const q = { ...makePlain(world), aggregator: 'none', rate: undefined, ds: undefined };
   const times = matching(world, q).flatMap(x => [...x.points.keys()]);
   if (times.length && chance(50)) q.start = pick(times);

@@ -283,6 +283,43 @@ START_TEST(each_in_range)
 }
 END_TEST
 
+/* Which series of a metric have notes. */
+static const struct {
+    uint8_t metric;
+    int64_t from_ms, to_ms;
+    const char *tsuids;
+} noted[] = {
+    { 1, INT64_MIN, INT64_MAX, "A B A_LONG " },
+    { 1, T * 1000, T * 1000, "A " },
+    { 1, T * 1000 + 1, T * 1000 + 999, "" },
+    { 1, T * 1000 + 1, T * 1000 + 1500, "A B A_LONG " },
+    { 1, T * 1000 + 2000, INT64_MAX, "A " },
+    { 1, T * 1000 + 2001, INT64_MAX, "" },
+    { 2, INT64_MIN, INT64_MAX, "" },
+};
+
+START_TEST(series_with_notes)
+{
+    struct fixture f = fixture_new(shape_default);
+    struct arena *a = arena_new(0);
+    const uint8_t metric[3] = { 0, 0, noted[_i].metric };
+    char text[64] = "";
+    struct slice *found;
+    size_t len;
+
+    put_some(&f);
+    OK(annotation_series(f.notes, slice_of(metric, 3), noted[_i].from_ms,
+                         noted[_i].to_ms, a, &found, &len, &e));
+    for (size_t i = 0; i < len; i++)
+        strcat(text, slice_eq(found[i], A)   ? "A "
+                     : slice_eq(found[i], B) ? "B "
+                                             : "A_LONG ");
+    ck_assert_str_eq(text, noted[_i].tsuids);
+    arena_free(&a);
+    fixture_free(&f);
+}
+END_TEST
+
 START_TEST(deletes_a_range)
 {
     struct fixture f = fixture_new(shape_default);
@@ -580,7 +617,8 @@ END_TEST
 
 TEST_MAIN("annotation", TEST(merges_and_overwrites), TEST(texts_of_failures),
           TEST(moments), TEST(bounds_size), LOOP(each_in_range, ranges),
-          TEST(deletes_a_range), TEST(deletes_many), LOOP(lists_many, lists),
+          LOOP(series_with_notes, noted), TEST(deletes_a_range),
+          TEST(deletes_many), LOOP(lists_many, lists),
           TEST(lists_what_each_finds), TEST(survives_reopening),
           TEST(documented_bytes), TEST(damaged_bytes),
           TEST(racing_merges_lose_nothing), TEST(walks_over_all))

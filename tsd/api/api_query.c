@@ -247,6 +247,25 @@ run(struct work *w, struct parse_error *e)
     return st == ST_OK;
 }
 
+/* The series of a group whose points were read, and those without any. */
+static struct slice *
+noted_series(const struct result_group *g, struct arena *a, size_t *len)
+{
+    size_t with_points = g->tsuids_len - g->split_tsuids;
+    struct slice *all = g->tsuids + g->split_tsuids;
+
+    *len = with_points + g->note_tsuids_len;
+    if (g->note_tsuids_len == 0)
+        return all;
+    all = arena_array(a, *len, sizeof *all);
+    if (all == NULL)
+        return NULL;
+    if (with_points > 0)
+        memcpy(all, g->tsuids + g->split_tsuids, with_points * sizeof *all);
+    memcpy(all + with_points, g->note_tsuids, g->note_tsuids_len * sizeof *all);
+    return all;
+}
+
 /* Those of the rows that the query touched, be they in the range or not. */
 static enum status
 read_notes(struct work *w, const struct result_group *g, struct notes *out,
@@ -254,6 +273,8 @@ read_notes(struct work *w, const struct result_group *g, struct notes *out,
 {
     struct query read = w->q;
     struct annotation *list;
+    struct slice *series;
+    size_t len;
     uint32_t from, to;
     enum status st;
 
@@ -263,8 +284,10 @@ read_notes(struct work *w, const struct result_group *g, struct notes *out,
     if (g->split_ms != 0) /* rollups have none */
         read.start_ms = g->split_ms;
     numbers_scan_range(&read, g->sub, &from, &to);
-    st = annotation_list(w->a->annotations, g->tsuids + g->split_tsuids,
-                         g->tsuids_len - g->split_tsuids, (int64_t)from * 1000,
+    series = noted_series(g, w->arena, &len);
+    if (series == NULL && len > 0)
+        return error_set(e, ST_LIMIT, "no memory for the annotations");
+    st = annotation_list(w->a->annotations, series, len, (int64_t)from * 1000,
                          ((int64_t)to + HOUR_S) * 1000 - 1, w->arena, &list,
                          &out->len, e);
     out->list = list;
