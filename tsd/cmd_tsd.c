@@ -108,11 +108,13 @@ allow_second_signal(void)
 }
 
 static void
-hang_up(const struct options *o)
+hang_up(const struct options *o, struct daemon *d)
 {
     struct settings *fresh;
     struct error e;
 
+    if (daemon_reload(d, &e) != ST_OK)
+        log_error("tsd", "what was read before holds: %s", e.text);
     if (o->config_path == NULL) {
         log_set_level(log_get_level() == LOG_DEBUG ? LOG_INFO : LOG_DEBUG);
         log_info("tsd", "log level is %s now",
@@ -132,7 +134,8 @@ hang_up(const struct options *o)
 
 /* Returns when a signal or a client tells the daemon to stop. */
 static void
-wait_for_end(const struct options *o, int signal_fd, int stop_fd)
+wait_for_end(const struct options *o, struct daemon *d, int signal_fd,
+             int stop_fd)
 {
     struct pollfd fds[] = {
         { .fd = signal_fd, .events = POLLIN },
@@ -156,7 +159,7 @@ wait_for_end(const struct options *o, int signal_fd, int stop_fd)
             log_info("tsd", "stopping: signal %u", info.ssi_signo);
             return;
         }
-        hang_up(o);
+        hang_up(o, d);
     }
 }
 
@@ -181,7 +184,7 @@ serve(const struct options *o)
     }
     log_info("tsd", "halite %s listening on %s", PACKAGE_VERSION,
              daemon_address(d));
-    wait_for_end(o, signal_fd, stop_fd);
+    wait_for_end(o, d, signal_fd, stop_fd);
     allow_second_signal();
     if (daemon_stop(&d, &e) != ST_OK) {
         log_error("tsd", "stopped badly: %s", e.text);

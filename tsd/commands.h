@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 
+int cmd_secret(int argc, char **argv, bool as_tsdb);
 int cmd_tsd(int argc, char **argv, bool as_tsdb);
 int cmd_version(int argc, char **argv, bool as_tsdb);
 

@@ -15,6 +15,7 @@
 #include "query/engine.h"
 #include "query/rollup.h"
 #include "query/numbers/timezone.h"
+#include "tsd/gate.h"
 #include "tsd/limits.h"
 #include "tsd/listener.h"
 #include "tsd/queries.h"
@@ -36,6 +37,7 @@ struct daemon {
     unsigned drain_ms;
 };
 
+static enum status open_auth(struct daemon *d, struct error *e);
 static enum status open_listener(struct daemon *d, struct error *e);
 static enum status open_store(struct daemon *d, struct error *e);
 static enum status open_rollups(struct daemon *d, struct error *e);
@@ -111,6 +113,8 @@ daemon_start(const struct settings *s, int stop_fd, struct daemon **out,
     d->drain_ms = unsigned_setting(s, "halite.drain_ms");
     st = fill_api(d, stop_fd, e);
     if (st == ST_OK)
+        st = open_auth(d, e);
+    if (st == ST_OK)
         st = open_listener(d, e);
     if (st == ST_OK)
         st = open_store(d, e);
@@ -168,11 +172,34 @@ daemon_stop(struct daemon **dp, struct error *e)
     if (a->store != NULL)
         st = store_close(&a->store, e);
     queries_free(&a->queries);
+    auth_close(&a->auth);
     rollups_close(&d->rollups);
     limits_free(&a->limits);
     OBJ_CLEAR(d);
     free(d);
     return st;
+}
+
+/* Whoever asks for authentication must not get a daemon without. */
+static enum status
+open_auth(struct daemon *d, struct error *e)
+{
+    const struct settings *s = d->settings;
+
+    if (settings_has(s, "halite.auth.file"))
+        return auth_open(settings_text(s, "halite.auth.file"), &d->api.auth, e);
+    if (settings_bool(s, "tsd.core.authentication.enable"))
+        return error_set(e, ST_INVALID,
+                         "tsd.core.authentication.enable needs "
+                         "halite.auth.file (docs/SECURITY.md)");
+    return ST_OK;
+}
+
+enum status
+daemon_reload(struct daemon *d, struct error *e)
+{
+    OBJ_CHECK(d, DAEMON_MAGIC);
+    return d->api.auth == NULL ? ST_OK : auth_reload(d->api.auth, e);
 }
 
 /* LevelDB, the journal and the log need files too. */
@@ -398,7 +425,10 @@ start_http(struct daemon *d, struct error *e)
         .chunked = settings_bool(s, "tsd.http.request.enable_chunked"),
         .cors_domains = settings_text(s, "tsd.http.request.cors_domains"),
         .cors_headers = settings_text(s, "tsd.http.request.cors_headers"),
+        .foreign_changes = settings_bool(s, "halite.http.foreign_changes"),
         .show_stack_trace = settings_bool(s, "tsd.http.show_stack_trace"),
+        .allow = d->api.auth == NULL ? NULL : gate_http,
+        .allow_ctx = d->api.auth,
         .closed = listener_closed,
         .closed_ctx = d->listener,
     };
@@ -422,6 +452,8 @@ start_telnet(struct daemon *d, struct error *e)
         .output_bytes = settings_size(s, "halite.telnet.output_bytes"),
         .idle_ms = idle_ms(s, 0),
         .silent = !settings_bool(s, "tsd.rpc.telnet.return_errors"),
+        .login = d->api.auth == NULL ? NULL : gate_telnet,
+        .login_ctx = d->api.auth,
         .closed = listener_closed,
         .closed_ctx = d->listener,
     };

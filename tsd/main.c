@@ -16,6 +16,7 @@ struct command {
 
 static const struct command commands[] = {
     { "tsd", true, true, cmd_tsd, "the daemon" },
+    { "secret", true, false, cmd_secret, "a line for halite.auth.file" },
     { "version", true, true, cmd_version, "the version" },
     { "import", true, true, NULL, "load points from files" },
     { "query", true, true, NULL, "ask for points" },

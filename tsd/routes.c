@@ -23,6 +23,12 @@ enum {
     DIE = 16,   /* goes with tsd.no_diediedie */
     PUT = 32,   /* its context is the put path */
     WORKER = 64,
+    /* The role a request needs; all but OPEN_TO_ALL need admin for DELETE. */
+    OPEN_TO_ALL = 128,
+    FOR_READERS = 256,
+    FOR_WRITERS = 512,
+    FOR_BOTH = FOR_READERS | FOR_WRITERS, /* GET reads, the others write */
+    FOR_ADMINS = 1024,
 };
 
 #define GET_POST (HTTP_GET | HTTP_POST)
@@ -34,59 +40,73 @@ static const struct entry {
     http_serve *serve;
     unsigned methods, flags;
 } entries[] = {
-    { "/api/aggregators", api_aggregators, GET_POST, IN_ALL | API },
-    { "/api/config", api_config, GET_POST, IN_ALL | API },
+    { "/api/aggregators", api_aggregators, GET_POST,
+      IN_ALL | API | FOR_READERS },
+    { "/api/config", api_config, GET_POST, IN_ALL | API | FOR_READERS },
     { "/api/dropcaches", api_dropcaches, HTTP_GET | HTTP_DELETE,
-      IN_ALL | API | WORKER },
-    { "/api/openapi.json", api_openapi, HTTP_GET | HTTP_HEAD, IN_ALL | API },
-    { "/api/serializers", api_serializers, GET_POST, IN_ALL | API },
-    { "/api/stats", api_stats, GET_POST, IN_ALL | API | WORKER },
-    { "/api/status", api_health, GET_POST, IN_ALL | API },
-    { "/api/version", api_version, GET_POST, IN_ALL | API },
+      IN_ALL | API | WORKER | FOR_ADMINS },
+    { "/api/openapi.json", api_openapi, HTTP_GET | HTTP_HEAD,
+      IN_ALL | API | FOR_READERS },
+    { "/api/serializers", api_serializers, GET_POST,
+      IN_ALL | API | FOR_READERS },
+    { "/api/stats", api_stats, GET_POST, IN_ALL | API | WORKER | FOR_READERS },
+    { "/api/status", api_health, GET_POST, IN_ALL | API | OPEN_TO_ALL },
+    { "/api/version", api_version, GET_POST, IN_ALL | API | FOR_READERS },
 
     { "/api/annotation", api_annotation,
-      GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE, IN_WO | API | WORKER },
+      GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE,
+      IN_WO | API | WORKER | FOR_BOTH },
     { "/api/annotations", api_annotation,
-      GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE, IN_WO | API | WORKER },
-    { "/api/histogram", api_histogram, ANY, IN_WO | API | WORKER },
-    { "/api/put", api_put_serve, HTTP_POST, IN_WO | API | PUT | WORKER },
-    { "/api/rollup", api_rollup_serve, HTTP_POST, IN_WO | API | PUT | WORKER },
+      GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE,
+      IN_WO | API | WORKER | FOR_BOTH },
+    { "/api/histogram", api_histogram, ANY,
+      IN_WO | API | WORKER | FOR_WRITERS },
+    { "/api/put", api_put_serve, HTTP_POST,
+      IN_WO | API | PUT | WORKER | FOR_WRITERS },
+    { "/api/rollup", api_rollup_serve, HTTP_POST,
+      IN_WO | API | PUT | WORKER | FOR_WRITERS },
 
-    { "/api/tree", api_tree, ANY | HTTP_OVERRIDE, IN_WO | API | WORKER },
-    { "/api/uid", api_uid, ANY, IN_WO | API | WORKER },
-    { "/api/uid/assign", api_uid, GET_POST, IN_WO | API | WORKER },
-    { "/api/uid/rename", api_uid, GET_POST, IN_WO | API | WORKER },
+    { "/api/tree", api_tree, ANY | HTTP_OVERRIDE,
+      IN_WO | API | WORKER | FOR_BOTH },
+    { "/api/uid", api_uid, ANY, IN_WO | API | WORKER | FOR_ADMINS },
+    { "/api/uid/assign", api_uid, GET_POST, IN_WO | API | WORKER | FOR_ADMINS },
+    { "/api/uid/rename", api_uid, GET_POST, IN_WO | API | WORKER | FOR_ADMINS },
     { "/api/uid/tsmeta", api_tsmeta,
-      GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE, IN_WO | API | WORKER },
+      GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE,
+      IN_WO | API | WORKER | FOR_BOTH },
     { "/api/uid/uidmeta", api_uidmeta,
-      GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE, IN_WO | API | WORKER },
+      GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE,
+      IN_WO | API | WORKER | FOR_BOTH },
 
     { "/api/query", api_query,
-      GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE, IN_RO | API | WORKER },
+      GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE,
+      IN_RO | API | WORKER | FOR_READERS },
     { "/api/query/exp", api_exp, GET_POST | HTTP_PUT | HTTP_DELETE,
-      IN_RO | API | WORKER },
+      IN_RO | API | WORKER | FOR_READERS },
     { "/api/query/last", api_last, GET_POST | HTTP_DELETE,
-      IN_RO | API | WORKER },
+      IN_RO | API | WORKER | FOR_READERS },
     { "/api/search", api_search, GET_POST | HTTP_OVERRIDE,
-      IN_RO | API | WORKER },
-    { "/api/suggest", api_suggest, GET_POST, IN_RO | API | WORKER },
+      IN_RO | API | WORKER | FOR_READERS },
+    { "/api/suggest", api_suggest, GET_POST,
+      IN_RO | API | WORKER | FOR_READERS },
 
-    { "/aggregators", api_aggregators, GET_POST, IN_ALL | UI },
+    { "/aggregators", api_aggregators, GET_POST, IN_ALL | UI | FOR_READERS },
     { "/dropcaches", api_dropcaches, HTTP_GET | HTTP_DELETE,
-      IN_ALL | UI | WORKER },
-    { "/logs", api_logs, ANY, IN_ALL | UI | WORKER },
-    { "/metrics", api_metrics, HTTP_GET | HTTP_HEAD, IN_ALL | UI | WORKER },
-    { "/q", api_q, ANY, IN_RO | UI | WORKER },
-    { "/stats", api_stats, GET_POST, IN_ALL | UI | WORKER },
-    { "/version", api_version, GET_POST, IN_ALL | UI },
-    { "/diediedie", api_diediedie, ANY, IN_ALL | UI | DIE },
-    { "/plugin", api_plugin, ANY, IN_ALL },
-    { "/health", api_health, HTTP_GET | HTTP_HEAD, IN_ALL },
+      IN_ALL | UI | WORKER | FOR_ADMINS },
+    { "/logs", api_logs, ANY, IN_ALL | UI | WORKER | FOR_ADMINS },
+    { "/metrics", api_metrics, HTTP_GET | HTTP_HEAD,
+      IN_ALL | UI | WORKER | FOR_READERS },
+    { "/q", api_q, ANY, IN_RO | UI | WORKER | FOR_READERS },
+    { "/stats", api_stats, GET_POST, IN_ALL | UI | WORKER | FOR_READERS },
+    { "/version", api_version, GET_POST, IN_ALL | UI | FOR_READERS },
+    { "/diediedie", api_diediedie, ANY, IN_ALL | UI | DIE | FOR_ADMINS },
+    { "/plugin", api_plugin, ANY, IN_ALL | FOR_READERS },
+    { "/health", api_health, HTTP_GET | HTTP_HEAD, IN_ALL | OPEN_TO_ALL },
 
-    { "/", api_home, ANY, IN_RO | UI },
-    { "/favicon.ico", api_favicon, ANY, IN_RO | UI },
-    { "/s", api_static, ANY, IN_RO | UI | WORKER },
-    { "/suggest", api_suggest, GET_POST, IN_RO | UI | WORKER },
+    { "/", api_home, ANY, IN_RO | UI | FOR_READERS },
+    { "/favicon.ico", api_favicon, ANY, IN_RO | UI | OPEN_TO_ALL },
+    { "/s", api_static, ANY, IN_RO | UI | WORKER | FOR_READERS },
+    { "/suggest", api_suggest, GET_POST, IN_RO | UI | WORKER | FOR_READERS },
 };
 
 static bool
@@ -103,6 +123,21 @@ is_wanted(const struct settings *s, unsigned flags)
     if ((flags & UI) != 0 && !settings_bool(s, "tsd.core.enable_ui"))
         return false;
     return (flags & DIE) == 0 || !settings_bool(s, "tsd.no_diediedie");
+}
+
+static void
+set_needs(struct http_route *r, unsigned flags)
+{
+    bool is_open = (flags & OPEN_TO_ALL) != 0;
+
+    r->delete_needs = is_open ? 0 : HTTP_ADMIN;
+    if ((flags & FOR_ADMINS) != 0)
+        r->get_needs = r->needs = HTTP_ADMIN;
+    else if ((flags & FOR_BOTH) == FOR_BOTH)
+        r->get_needs = HTTP_READS, r->needs = HTTP_WRITES;
+    else if (!is_open)
+        r->get_needs = r->needs =
+            (flags & FOR_WRITERS) != 0 ? HTTP_WRITES : HTTP_READS;
 }
 
 /* -- telnet ---------------------------------------------------------------- */
@@ -162,10 +197,12 @@ telnet_diediedie(void *ctx, struct telnet_call *call)
 }
 
 static void
-add_telnet(struct routes *r, const char *name, telnet_serve *serve, void *ctx)
+add_telnet(struct routes *r, const char *name, telnet_serve *serve, void *ctx,
+           unsigned needs)
 {
     INSIST(r->telnet_len < ROUTES_TELNET_MAX);
-    r->telnet[r->telnet_len++] = (struct telnet_route){ name, serve, ctx };
+    r->telnet[r->telnet_len++] =
+        (struct telnet_route){ name, serve, ctx, needs };
 }
 
 void
@@ -178,26 +215,29 @@ routes_make(struct api *a, struct put_path *put, struct routes *out)
         if (!is_wanted(a->settings, e->flags))
             continue;
         INSIST(out->http_len < ROUTES_MAX);
-        out->http[out->http_len++] = (struct http_route){
+        out->http[out->http_len] = (struct http_route){
             .path = e->path,
             .methods = e->methods,
             .worker = (e->flags & WORKER) != 0,
             .serve = e->serve,
             .ctx = (e->flags & PUT) != 0 ? (void *)put : (void *)a,
         };
+        set_needs(&out->http[out->http_len++], e->flags);
     }
     out->has_put = is_wanted(a->settings, IN_WO);
     /* "help" names them in this order, which is OpenTSDB's. */
-    add_telnet(out, "stats", telnet_stats, a);
-    add_telnet(out, "dropcaches", telnet_dropcaches, a);
-    add_telnet(out, "version", telnet_version, a);
-    add_telnet(out, "exit", NULL, NULL);
-    add_telnet(out, "help", NULL, NULL);
+    add_telnet(out, "stats", telnet_stats, a, HTTP_READS);
+    add_telnet(out, "dropcaches", telnet_dropcaches, a, HTTP_ADMIN);
+    add_telnet(out, "version", telnet_version, a, HTTP_READS);
+    add_telnet(out, "exit", NULL, NULL, 0);
+    add_telnet(out, "help", NULL, NULL, 0);
     if (out->has_put) {
-        add_telnet(out, "put", NULL, NULL);
-        add_telnet(out, "rollup", NULL, NULL);
-        add_telnet(out, "histogram", telnet_histogram, a);
+        add_telnet(out, "put", NULL, NULL, HTTP_WRITES);
+        add_telnet(out, "rollup", NULL, NULL, HTTP_WRITES);
+        add_telnet(out, "histogram", telnet_histogram, a, HTTP_WRITES);
     }
     if (is_wanted(a->settings, IN_ALL | DIE))
-        add_telnet(out, "diediedie", telnet_diediedie, a);
+        add_telnet(out, "diediedie", telnet_diediedie, a, HTTP_ADMIN);
+    if (a->auth != NULL)
+        add_telnet(out, "auth", NULL, NULL, 0);
 }

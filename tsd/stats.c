@@ -85,10 +85,6 @@ each_absent(stats_found *found, void *ctx)
         const char *name, *tags;
     } absent[] = {
         { "rpc.received", "type=http_plugin" },
-        { "rpc.forbidden", "type=telnet" },
-        { "rpc.forbidden", "type=http" },
-        { "rpc.unauthorized", "type=telnet" },
-        { "rpc.unauthorized", "type=http" },
         { "http.query.unauthorized", "" },
         { "http.query.forbidden", "" },
         { "http.graph.requests", "cache=disk" },

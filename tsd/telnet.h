@@ -17,6 +17,10 @@
  * them (CNT_ERR_BLOCKED).  A line that is too long is answered once and
  * skipped.
  *
+ * With 'login', a line that needs more than an unknown client may do is
+ * answered AUTH_FAIL, as is a bad "auth"; a good one is answered AUTH_SUCCESS,
+ * and holds until the connection ends.
+ *
  * Who begins with a capital letter is heard and never answered, as OpenTSDB
  * takes such a client for one of HTTP.
  *
@@ -30,6 +34,7 @@
 #include <sys/socket.h>
 
 #include "tsd/put/put.h"
+#include "web/http.h"
 
 struct telnet; /* opaque */
 
@@ -47,13 +52,22 @@ struct telnet_call {
 
 typedef void telnet_serve(void *ctx, struct telnet_call *call);
 
-/* 'serve' NULL: one of those that are built in, "put", "help", "exit". What is
+/* 'serve' NULL: one of those that are built in, "put", "help", "exit",
+ * "auth". What is
  * not in the table is an unknown command; "help" names them in its order. */
 struct telnet_route {
     const char *name;
     telnet_serve *serve;
     void *ctx;
+    unsigned needs; /* of enum http_right */
 };
+
+/* "auth WORD" (a token: no name) or "auth NAME PASSWORD": sets '*rights' and
+ * returns true, or returns false.  Without a secret: sets them to what a client
+ * may do who has not said anything. */
+typedef bool telnet_login(void *ctx, const struct sockaddr *peer,
+                          struct slice name, struct slice secret,
+                          unsigned *rights);
 
 struct telnet_options {
     const struct telnet_route *routes; /* must outlive the telnet */
@@ -64,6 +78,8 @@ struct telnet_options {
     size_t output_bytes;  /* 0: 64 KB */
     unsigned idle_ms;     /* 0: idle connections are kept */
     bool silent;          /* no error lines for puts */
+    telnet_login *login;  /* NULL: everybody may do all */
+    void *login_ctx;
     /* Called when a connection ends, with what telnet_give() was given. */
     void (*closed)(void *ctx, void *cookie);
     void *closed_ctx;

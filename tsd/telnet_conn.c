@@ -40,6 +40,8 @@ telnet_say(struct telnet_loop *l, struct telnet_conn *c, struct slice s)
     buf_put_slice(&c->out, s);
 }
 
+#define AUTH_FAIL "AUTH_FAIL\r\n"
+
 /* What goes into the batch of points; a point's id says which it was. */
 static const char *const commands[] = { "put", "rollup" };
 
@@ -150,6 +152,54 @@ find_route(const struct telnet *t, struct slice name)
     return NULL;
 }
 
+/* False, and it is said, when the client may not do that. */
+static bool
+is_allowed(struct telnet_loop *l, struct telnet_conn *c, const char *name,
+           unsigned needs)
+{
+    struct buf line = BUF_INIT;
+
+    if ((needs & ~c->rights) == 0)
+        return true;
+    counter_add(c->known ? CNT_FORBIDDEN_TELNET : CNT_UNKNOWN_TELNET, 1);
+    if (c->known)
+        buf_printf(&line, "%s: Unauthorized command\n", name);
+    else
+        buf_put_str(&line, AUTH_FAIL);
+    if (!c->known || !l->telnet->o.silent)
+        telnet_say(l, c, buf_slice(&line));
+    buf_fini(&line);
+    return false;
+}
+
+/* "auth TOKEN", "auth NAME PASSWORD", as the bytes came: a password may hold
+ * blanks. */
+static void
+log_in(struct telnet_loop *l, struct telnet_conn *c, struct slice line,
+       struct buf *out)
+{
+    const struct telnet_options *o = &l->telnet->o;
+    struct slice name = slice_of(NULL, 0), secret = name;
+    const uint8_t *blank = memchr(line.data, ' ', line.size);
+
+    if (blank != NULL) {
+        secret = slice_of(blank + 1, line.size - strlen("auth "));
+        blank = memchr(secret.data, ' ', secret.size);
+    }
+    if (blank != NULL) {
+        name = slice_of(secret.data, (size_t)(blank - secret.data));
+        secret = slice_of(blank + 1, secret.size - name.size - 1);
+    }
+    if (secret.size > 0 && o->login(o->login_ctx, (const void *)&c->peer, name,
+                                    secret, &c->rights)) {
+        c->known = true;
+        buf_put_str(out, "AUTH_SUCCESS\r\n");
+    } else {
+        counter_add(CNT_UNKNOWN_TELNET, 1);
+        buf_put_str(out, AUTH_FAIL);
+    }
+}
+
 static void
 run_command(struct telnet_loop *l, struct telnet_conn *c, struct slice line)
 {
@@ -167,12 +217,16 @@ run_command(struct telnet_loop *l, struct telnet_conn *c, struct slice line)
         buf_put_str(&out, "unknown command: ");
         buf_put_slice(&out, call->words[0]);
         buf_put_str(&out, ".  Try `help'.\n");
+    } else if (!is_allowed(l, c, r->name, r->needs)) {
+        call->close = false;
     } else if (r->serve != NULL) {
         r->serve(r->ctx, call);
     } else if (strcmp(r->name, "help") == 0) {
         say_help(l->telnet, &out);
     } else if (strcmp(r->name, "exit") == 0) {
         call->close = true;
+    } else if (strcmp(r->name, "auth") == 0 && l->telnet->o.login != NULL) {
+        log_in(l, c, line, &out);
     }
     telnet_say(l, c, buf_slice(&out));
     buf_fini(&out);
@@ -217,6 +271,13 @@ run_put(struct telnet_loop *l, struct telnet_conn *c, struct slice line,
         int command)
 {
     size_t skip = strlen(commands[command]) + 1;
+
+    if ((c->rights & HTTP_WRITES) == 0) {
+        if (l->batch_conn == c && !telnet_flush(l))
+            return false;
+        (void)is_allowed(l, c, commands[command], HTTP_WRITES);
+        return true;
+    }
 
     if (l->stalled || (put_batch_is_full(l->batch) && !telnet_flush(l)))
         return false;

@@ -40,6 +40,15 @@ enum http_method {
     HTTP_OVERRIDE = 128,
 };
 
+/* What a client may do.  What is more than reading changes something, and is
+ * refused to pages of other sites. */
+enum http_right {
+    HTTP_READS = 1,
+    HTTP_WRITES = 2,
+    HTTP_ADMIN = 4,
+    HTTP_ALL_RIGHTS = 7,
+};
+
 struct http_server;
 struct http_request;
 struct http_reply;
@@ -61,7 +70,16 @@ struct http_route {
     bool worker;      /* may block or take long: not on a connection thread */
     http_serve *serve;
     void *ctx;
+    /* Of enum http_right, what a request needs: a GET or HEAD, a DELETE, any
+     * other.  0: nothing, not even a name. */
+    unsigned get_needs, delete_needs, needs;
 };
+
+/* Called for each request that needs a right, before its body is read, on the
+ * thread of the connection.  Sets '*rights' to what the client has; when that
+ * is not enough it makes the reply and returns false. */
+typedef bool http_allow(void *ctx, const struct http_request *r, unsigned needs,
+                        unsigned *rights, struct http_reply *out);
 
 struct http_options {
     const struct http_route *routes;
@@ -79,7 +97,10 @@ struct http_options {
     bool chunked;             /* take chunked bodies */
     const char *cors_domains; /* "", "*", or a list, comma-separated */
     const char *cors_headers;
+    bool foreign_changes;  /* pages of other sites may change things */
     bool show_stack_trace; /* put a "trace" into errors */
+    http_allow *allow;     /* NULL: everybody may do all */
+    void *allow_ctx;
     /* Called when a connection ends, with what http_server_give() was given. */
     void (*closed)(void *ctx, void *cookie);
     void *closed_ctx;
@@ -136,6 +157,11 @@ void http_each_header(const struct http_request *r,
 /* "127.0.0.1:4711"; and whether it is of this machine. */
 const char *http_peer(const struct http_request *r);
 bool http_peer_is_loopback(const struct http_request *r);
+/* May it do what the route did not ask for? */
+bool http_may(const struct http_request *r, enum http_right right);
+/* Made by a page that is neither ours nor of the CORS domains: a browser says
+ * so in Origin or Sec-Fetch-Site.  Never, where 'foreign_changes' is set. */
+bool http_is_foreign(const struct http_request *r);
 /* The client hung up: stop working for it. */
 bool http_gone(const struct http_request *r);
 /* Dies with the request. */

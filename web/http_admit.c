@@ -271,6 +271,8 @@ admit_route(struct http_request *r)
         admit_override(r);
     if (r->method == HTTP_HEAD)
         r->method = HTTP_GET;
+    if (!r->answered)
+        http_admit_client(r);
 }
 
 /* The name of a function, or a path to one: nothing that could do more. */

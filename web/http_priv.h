@@ -5,6 +5,7 @@
  *     http_conn.c     connections by socket; the watchdog for slow clients
  *     http_target.c   the request target: path, version, parameters
  *     http_admit.c    the head: what is refused before a body is read
+ *     http_client.c   who asks: rights, and pages of other sites
  *     http_body.c     the body: budget, limits, gzip and deflate undone
  *     http_work.c     the pool that serves the routes which may block
  *     http_request.c  what an endpoint may ask a request
@@ -238,6 +239,7 @@ struct http_request {
     bool answered; /* the reply is made; a body is only dropped */
     bool ready;    /* 'response' is made */
     bool cors_ok;  /* the origin may read the reply */
+    unsigned rights;
     const char *jsonp;
     struct MHD_Response *response;
     size_t response_size;
@@ -248,6 +250,9 @@ struct http_request {
 /* Checks the head and finds the route; a refusal leaves a reply and sets
  * 'answered'.  False: refuse at once, without reading further. */
 bool http_admit(struct http_request *r);
+/* May this client do what its request's route and method need?  If not, there
+ * is an answer. */
+void http_admit_client(struct http_request *r);
 /* Reads the CORS options of a server. */
 MUST_CHECK enum status http_cors_init(struct http_server *s, struct error *e);
 

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -434,6 +435,38 @@ expect_part(struct talk *t, const char *text, bool there)
 
 /* -- files ----------------------------------------------------------------- */
 
+/* "name text": a line more in that file of the folder. */
+static void
+add_file(struct talk *t, char *rest)
+{
+    char path[128];
+    char *text = rest + strcspn(rest, " ");
+    FILE *f;
+
+    if (*text != '\0')
+        *text++ = '\0';
+    (void)snprintf(path, sizeof path, "%s/%.40s", t->folder, rest);
+    f = fopen(path, "ae");
+    (void)chmod(path, 0600);
+    if (f == NULL || fprintf(f, "%s\n", text) < 0 || fclose(f) != 0)
+        fail(t, "%s: %s", path, strerror(errno));
+}
+
+/* "key=@/name" is of the folder. */
+static char *
+arg_of(const struct talk *t, const char *word)
+{
+    const char *at = strstr(word, "=@/");
+    struct buf b = BUF_INIT;
+
+    if (at == NULL)
+        return strdup(word);
+    buf_put(&b, word, (size_t)(at + 1 - word));
+    buf_printf(&b, "%s%s", t->folder, at + 2);
+    (void)buf_cstr(&b);
+    return (char *)b.data;
+}
+
 static void
 add_args(struct talk *t, char *rest)
 {
@@ -446,7 +479,7 @@ add_args(struct talk *t, char *rest)
         else if (t->args_len == ARGS)
             fail(t, "too many settings");
         else
-            t->args[t->args_len++] = strdup(word);
+            t->args[t->args_len++] = arg_of(t, word);
     }
 }
 
@@ -472,6 +505,8 @@ run_word(struct talk *t, const char *word, char *rest)
         t->conn = strtoul(rest, NULL, 10) % CONNS;
     else if (strcmp(word, "with") == 0)
         buf_printf(&t->headers, "%s\r\n", rest);
+    else if (strcmp(word, "file") == 0)
+        add_file(t, rest);
     else if (strcmp(word, "repeat") == 0)
         repeat(t, rest);
     else if (strcmp(word, "fin") == 0)

@@ -46,9 +46,9 @@ serve_version(void *ctx, struct telnet_call *call)
 }
 
 static const struct telnet_route routes[] = {
-    { "version", serve_version, NULL },
-    { "exit", NULL, NULL },
-    { "put", NULL, NULL },
+    { "version", serve_version, NULL, 0 },
+    { "exit", NULL, NULL, 0 },
+    { "put", NULL, NULL, HTTP_WRITES },
 };
 
 static void

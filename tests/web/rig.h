@@ -173,17 +173,18 @@ rig_start(struct rig *rig, const struct http_options *from)
     const unsigned any =
         HTTP_GET | HTTP_POST | HTTP_PUT | HTTP_DELETE | HTTP_HEAD;
     const struct http_route routes[] = {
-        { "/api/echo", any, false, rig_echo, rig },
-        { "/api/echo/deep", HTTP_GET | HTTP_OVERRIDE, true, rig_echo, rig },
-        { "/api/get", HTTP_GET, false, rig_echo, rig },
-        { "/api/work", any, true, rig_echo, rig },
-        { "/api/slow", any, true, rig_slow, rig },
-        { "/api/hold", any, true, rig_hold, rig },
-        { "/api/large", HTTP_GET, true, rig_large, rig },
-        { "/api/fail", HTTP_GET, false, rig_fail, rig },
-        { "/api/empty", any, false, rig_empty, rig },
-        { "/page", HTTP_GET, false, rig_echo, rig },
-        { "/", HTTP_GET, false, rig_echo, rig },
+        { "/api/echo", any, false, rig_echo, rig, 0, 0, 0 },
+        { "/api/echo/deep", HTTP_GET | HTTP_OVERRIDE, true, rig_echo, rig, 0, 0,
+          0 },
+        { "/api/get", HTTP_GET, false, rig_echo, rig, 0, 0, 0 },
+        { "/api/work", any, true, rig_echo, rig, 0, 0, 0 },
+        { "/api/slow", any, true, rig_slow, rig, 0, 0, 0 },
+        { "/api/hold", any, true, rig_hold, rig, 0, 0, 0 },
+        { "/api/large", HTTP_GET, true, rig_large, rig, 0, 0, 0 },
+        { "/api/fail", HTTP_GET, false, rig_fail, rig, 0, 0, 0 },
+        { "/api/empty", any, false, rig_empty, rig, 0, 0, 0 },
+        { "/page", HTTP_GET, false, rig_echo, rig, 0, 0, 0 },
+        { "/", HTTP_GET, false, rig_echo, rig, 0, 0, 0 },
     };
     struct http_options o = *from;
     struct error e;

@@ -74,14 +74,24 @@ api_sub_path(const struct http_request *r)
 }
 
 bool
-api_may_delete(const struct api *a, bool wants, struct http_reply *out)
+api_may_delete(const struct api *a, const struct http_request *r, bool wants,
+               struct http_reply *out)
 {
-    if (!wants || a->allow_delete)
+    if (!wants)
+        return true;
+    if (!a->allow_delete)
+        http_reply_error(
+            out, 400, "Bad request",
+            "Deleting data is not enabled (tsd.http.query.allow_delete=false)");
+    else if (!http_may(r, HTTP_ADMIN))
+        http_reply_error(out, 403, "Forbidden",
+                         "Deleting needs the role admin");
+    else if (http_is_foreign(r))
+        http_reply_error(out, 403, "Pages of other sites may not do that",
+                         NULL);
+    else
         return true;
     counter_add(CNT_QUERY_INVALID, 1);
-    http_reply_error(
-        out, 400, "Bad request",
-        "Deleting data is not enabled (tsd.http.query.allow_delete=false)");
     return false;
 }
 

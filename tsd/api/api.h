@@ -40,6 +40,7 @@ struct api {
     uint64_t (*connections_open)(void *ctx);
     void *connections_ctx;
     struct http_server *http; /* for its latencies */
+    struct auth *auth;        /* NULL: everybody may do all */
 };
 
 /* Each serves the paths that tsd/routes.c gives it; ctx is the struct api. */
@@ -94,8 +95,10 @@ bool api_json_value_text(const struct json_t *v, char *number,
 /* What an endpoint chooses by: "rule" of "/api/tree/rule/x", nothing of
  * "/api/tree". */
 struct slice api_sub_path(const struct http_request *r);
-/* False when it wants to delete and that is not allowed: the reply is made. */
-bool api_may_delete(const struct api *a, bool wants, struct http_reply *out);
+/* False when it wants to delete and that is not allowed, to anybody or to this
+ * client: the reply is made. */
+bool api_may_delete(const struct api *a, const struct http_request *r,
+                    bool wants, struct http_reply *out);
 /* A parameter that must be there and not be empty; else the reply is made. */
 bool api_need_param(const struct http_request *r, const char *name,
                     struct slice *out, struct http_reply *reply);

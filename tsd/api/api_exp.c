@@ -155,7 +155,7 @@ api_exp(void *ctx, const struct http_request *r, struct http_reply *out)
         http_reply_bad_method(out, r);
         return;
     }
-    if (!api_may_delete(w.a, http_method(r) == HTTP_DELETE, out))
+    if (!api_may_delete(w.a, r, http_method(r) == HTTP_DELETE, out))
         return;
     if (exp_parse(http_body(r), &o, w.arena, &w.q, &e) == ST_OK)
         serve(&w);

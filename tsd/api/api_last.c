@@ -477,7 +477,7 @@ api_last(void *ctx, const struct http_request *r, struct http_reply *out)
     enum status status;
     bool good;
 
-    if (!api_may_delete(ctx, http_method(r) == HTTP_DELETE, out))
+    if (!api_may_delete(ctx, r, http_method(r) == HTTP_DELETE, out))
         return;
     if (http_method(r) == HTTP_POST) {
         body = api_parse_body(r, out);

@@ -88,9 +88,9 @@ api_query(void *ctx, const struct http_request *r, struct http_reply *out)
         return;
     }
     if (!is_overridden(r) &&
-        !api_may_delete(ctx, http_method(r) == HTTP_DELETE, out))
+        !api_may_delete(ctx, r, http_method(r) == HTTP_DELETE, out))
         return;
-    if (parse(&w) && api_may_delete(ctx, w.q.delete_points, out))
+    if (parse(&w) && api_may_delete(ctx, r, w.q.delete_points, out))
         serve(&w);
     query_fini(&w.q);
 }

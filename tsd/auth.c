@@ -1,0 +1,371 @@
+/* See tsd/auth.h. */
+#include "config.h"
+
+#include "tsd/auth.h"
+
+#include <crypt.h>
+#include <errno.h>
+#include <gnutls/crypto.h>
+#include <gnutls/gnutls.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/obj.h"
+
+#define AUTH_MAGIC  FOURCC('A', 'U', 'T', 'H')
+#define FILE_MAX    ((size_t)8 << 20)
+#define GUESS_US    INT64_C(1000000) /* what a wrong password costs */
+#define PEERS       1024
+#define ALL_GUESSES 20 /* times AUTH_GUESSES, of all addresses */
+
+struct auth {
+    uint32_t magic;
+    char *path;
+    uint8_t key[AUTH_DIGEST_SIZE]; /* of proofs; the process' own */
+    uint64_t seed;
+    struct lock lock;
+    struct auth_table *table GUARDED_BY(lock);
+    /* When the guesses so far are paid for: by address, and of all. */
+    int64_t paid_us[PEERS] GUARDED_BY(lock);
+    int64_t all_paid_us GUARDED_BY(lock);
+};
+
+/* -- the file -------------------------------------------------------------- */
+
+static enum status
+read_file(const char *path, struct buf *out, struct error *e)
+{
+    FILE *f = fopen(path, "re");
+    struct stat st;
+    size_t n = 0;
+    bool failed;
+
+    if (f == NULL)
+        return error_set(e, ST_IO, "%s: %s", path, strerror(errno));
+    if (fstat(fileno(f), &st) == 0 && (st.st_mode & 07) != 0)
+        log_warn("auth", "%s: others than its owner may read it", path);
+    do {
+        uint8_t *to = buf_reserve(out, 65536);
+
+        n = to == NULL ? 0 : fread(to, 1, 65536, f);
+        out->size += n;
+    } while (n > 0);
+    failed = ferror(f) != 0 || out->failed;
+    (void)fclose(f);
+    return failed ? error_set(e, ST_IO,
+                              "%s: cannot be read, or is larger than "
+                              "%zu bytes",
+                              path, FILE_MAX)
+                  : ST_OK;
+}
+
+enum status
+auth_reload(struct auth *a, struct error *e)
+{
+    struct auth_table *table = NULL, *old;
+    struct buf text = BUF_INIT;
+    struct error why;
+    enum status st;
+
+    OBJ_CHECK(a, AUTH_MAGIC);
+    buf_init(&text, FILE_MAX);
+    st = read_file(a->path, &text, e);
+    if (st == ST_OK) {
+        st = auth_table_parse(buf_slice(&text), &table, &why);
+        if (st != ST_OK)
+            st = error_set(e, st, "%s: %s", a->path, why.text);
+    }
+    buf_fini(&text);
+    if (st != ST_OK)
+        return st;
+    lock_take(&a->lock);
+    old = a->table;
+    a->table = table;
+    lock_drop(&a->lock);
+    auth_table_free(&old);
+    return ST_OK;
+}
+
+enum status
+auth_open(const char *path, struct auth **out, struct error *e)
+{
+    struct auth *a = mem_new(sizeof *a);
+    enum status st;
+
+    a->magic = AUTH_MAGIC;
+    a->path = mem_strdup(path);
+    a->seed = hash_random_seed();
+    lock_init(&a->lock);
+    *out = a;
+    if (gnutls_rnd(GNUTLS_RND_KEY, a->key, sizeof a->key) < 0)
+        st = error_set(e, ST_IO, "no random numbers");
+    else
+        st = auth_reload(a, e);
+    if (st != ST_OK)
+        auth_close(out);
+    return st;
+}
+
+void
+auth_close(struct auth **ap)
+{
+    struct auth *a = *ap;
+    struct auth_table *table;
+
+    *ap = NULL;
+    if (a == NULL)
+        return;
+    OBJ_CHECK(a, AUTH_MAGIC);
+    lock_take(&a->lock);
+    table = a->table;
+    a->table = NULL;
+    lock_drop(&a->lock);
+    auth_table_free(&table);
+    lock_fini(&a->lock);
+    free(a->path);
+    gnutls_memset(a->key, 0, sizeof a->key);
+    OBJ_CLEAR(a);
+    free(a);
+}
+
+/* -- guesses --------------------------------------------------------------- */
+
+static int64_t *
+paid_by(struct auth *a, struct slice peer) REQUIRES(a->lock)
+{
+    return &a->paid_us[hash_slice(peer, a->seed) % PEERS];
+}
+
+static bool
+may_guess(struct auth *a, struct slice peer) REQUIRES(a->lock)
+{
+    int64_t now = clock_monotonic_us();
+
+    return *paid_by(a, peer) - now < AUTH_GUESSES * GUESS_US &&
+           a->all_paid_us - now < AUTH_GUESSES * GUESS_US;
+}
+
+static void
+pay(int64_t *paid, int64_t price)
+{
+    int64_t now = clock_monotonic_us();
+
+    *paid = (*paid < now ? now : *paid) + price;
+}
+
+/* -- passwords ------------------------------------------------------------- */
+
+/* What stands for a password in memory: worth nothing without the key. */
+static void
+make_proof(const struct auth *a, struct slice name, struct slice password,
+           uint8_t *out)
+{
+    gnutls_hmac_hd_t h;
+
+    memset(out, 0, AUTH_DIGEST_SIZE);
+    INSIST(gnutls_hmac_init(&h, GNUTLS_MAC_SHA256, a->key, sizeof a->key) == 0);
+    INSIST(gnutls_hmac(h, name.data, name.size) == 0);
+    INSIST(gnutls_hmac(h, "", 1) == 0);
+    INSIST(gnutls_hmac(h, password.data, password.size) == 0);
+    gnutls_hmac_deinit(h, out);
+}
+
+static struct auth_entry *
+find_user(struct auth *a, struct slice name) REQUIRES(a->lock)
+{
+    for (size_t i = 0; i < a->table->len; i++)
+        if (a->table->entries[i].hash != NULL &&
+            slice_eq_str(name, a->table->entries[i].name))
+            return &a->table->entries[i];
+    return NULL;
+}
+
+/* Somebody's, so that an unknown name takes as long as a wrong password. */
+static const char *
+any_hash(struct auth *a) REQUIRES(a->lock)
+{
+    for (size_t i = 0; i < a->table->len; i++)
+        if (a->table->entries[i].hash != NULL)
+            return a->table->entries[i].hash;
+    return NULL;
+}
+
+static bool
+matches(const char *hash, struct slice password)
+{
+    struct crypt_data *data = mem_new(sizeof *data);
+    char *text = mem_strndup(password.data, password.size);
+    const char *got = crypt_r(text, hash, data);
+    size_t size = strlen(hash);
+    bool same = got != NULL && strlen(got) == size &&
+                gnutls_memcmp(got, hash, size) == 0;
+
+    gnutls_memset(text, 0, password.size);
+    gnutls_memset(data, 0, sizeof *data);
+    free(text);
+    free(data);
+    return same;
+}
+
+static void
+identify(const struct auth *a, const struct auth_entry *x,
+         struct auth_identity *out) REQUIRES(a->lock)
+{
+    (void)snprintf(out->name, sizeof out->name, "%s", x->name);
+    out->rights = x->rights | a->table->anyone;
+}
+
+/* What is known without crypt(3).  AUTH_WRONG: nothing, and '*hash' (to be
+ * freed; NULL: there are no users) must be tried. */
+static enum auth_verdict
+look_up(struct auth *a, struct slice name, struct slice peer,
+        const uint8_t *proof, char **hash, struct auth_identity *out)
+{
+    enum auth_verdict v = AUTH_WRONG;
+    const struct auth_entry *x;
+    const char *found;
+
+    lock_take(&a->lock);
+    x = find_user(a, name);
+    if (x != NULL && x->verified &&
+        gnutls_memcmp(x->proof, proof, AUTH_DIGEST_SIZE) == 0) {
+        identify(a, x, out);
+        v = AUTH_OK;
+    } else if (!may_guess(a, peer)) {
+        v = AUTH_TOO_MANY;
+    } else {
+        found = x == NULL ? any_hash(a) : x->hash;
+        *hash = found == NULL ? NULL : mem_strdup(found);
+        /* Until it is known to be right it counts as wrong, so that many at
+         * once are no way around. */
+        pay(paid_by(a, peer), GUESS_US);
+        pay(&a->all_paid_us, GUESS_US / ALL_GUESSES);
+    }
+    lock_drop(&a->lock);
+    return v;
+}
+
+/* The password fits 'hash': whose it was, if the file still says so. */
+static enum auth_verdict
+accept_user(struct auth *a, struct slice name, struct slice peer,
+            const uint8_t *proof, const char *hash, struct auth_identity *out)
+{
+    enum auth_verdict v = AUTH_WRONG;
+    struct auth_entry *x;
+
+    lock_take(&a->lock);
+    x = find_user(a, name);
+    if (x != NULL && strcmp(x->hash, hash) == 0) {
+        memcpy(x->proof, proof, AUTH_DIGEST_SIZE);
+        x->verified = true;
+        identify(a, x, out);
+        *paid_by(a, peer) -= GUESS_US;
+        a->all_paid_us -= GUESS_US / ALL_GUESSES;
+        v = AUTH_OK;
+    }
+    lock_drop(&a->lock);
+    return v;
+}
+
+enum auth_verdict
+auth_password(struct auth *a, struct slice name, struct slice password,
+              struct slice peer, struct auth_identity *out)
+{
+    uint8_t proof[AUTH_DIGEST_SIZE];
+    enum auth_verdict v;
+    char *hash = NULL;
+
+    OBJ_CHECK(a, AUTH_MAGIC);
+    if (name.size == 0 || name.size > AUTH_NAME_MAX || password.size == 0 ||
+        password.size > AUTH_SECRET_MAX ||
+        memchr(password.data, '\0', password.size) != NULL)
+        return AUTH_WRONG;
+    make_proof(a, name, password, proof);
+    v = look_up(a, name, peer, proof, &hash, out);
+    if (hash != NULL && matches(hash, password))
+        v = accept_user(a, name, peer, proof, hash, out);
+    free(hash);
+    return v;
+}
+
+/* -- tokens ---------------------------------------------------------------- */
+
+static void
+digest(struct slice token, uint8_t *out)
+{
+    INSIST(gnutls_hash_fast(GNUTLS_DIG_SHA256, token.data, token.size, out) ==
+           0);
+}
+
+enum auth_verdict
+auth_token(struct auth *a, struct slice token, struct auth_identity *out)
+{
+    uint8_t got[AUTH_DIGEST_SIZE];
+    const struct auth_entry *found = NULL;
+
+    OBJ_CHECK(a, AUTH_MAGIC);
+    if (token.size == 0 || token.size > AUTH_SECRET_MAX)
+        return AUTH_WRONG;
+    digest(token, got);
+    lock_take(&a->lock);
+    for (size_t i = 0; i < a->table->len; i++) {
+        const struct auth_entry *x = &a->table->entries[i];
+
+        if (x->hash == NULL && gnutls_memcmp(x->digest, got, sizeof got) == 0)
+            found = x;
+    }
+    if (found != NULL)
+        identify(a, found, out);
+    lock_drop(&a->lock);
+    return found == NULL ? AUTH_WRONG : AUTH_OK;
+}
+
+void
+auth_token_digest(struct slice token, char *out, size_t size)
+{
+    uint8_t bytes[AUTH_DIGEST_SIZE];
+    struct buf b = BUF_INIT;
+
+    digest(token, bytes);
+    buf_put_str(&b, "sha256:");
+    for (size_t i = 0; i < sizeof bytes; i++)
+        buf_printf(&b, "%02x", bytes[i]);
+    (void)snprintf(out, size, "%s", buf_cstr(&b));
+    buf_fini(&b);
+}
+
+/* -- both ------------------------------------------------------------------ */
+
+unsigned
+auth_anyone(struct auth *a)
+{
+    unsigned rights;
+
+    OBJ_CHECK(a, AUTH_MAGIC);
+    lock_take(&a->lock);
+    rights = a->table->anyone;
+    lock_drop(&a->lock);
+    return rights;
+}
+
+enum auth_verdict
+auth_header(struct auth *a, struct slice value, struct slice peer,
+            struct auth_identity *out)
+{
+    struct auth_claim claim;
+    enum auth_verdict v = AUTH_WRONG;
+
+    if (auth_claim_parse(value, &claim))
+        v = claim.is_token
+                ? auth_token(a, claim.secret, out)
+                : auth_password(a, claim.name, claim.secret, peer, out);
+    gnutls_memset(&claim, 0, sizeof claim);
+    return v;
+}

@@ -1,0 +1,57 @@
+/*
+ * Who may come in: names with roles, from halite.auth.file (docs/SECURITY.md).
+ *
+ * Passwords are kept as crypt(3) hashes, which take milliseconds to check; so
+ * the last good password of each user is remembered, as a keyed hash under a
+ * key that dies with the process, and checked against that first.  Who guesses
+ * is slowed down: past GUESSES wrong passwords in a row from one address (or
+ * twenty times that from all) one more a second is looked at.  Tokens are long
+ * and random, and kept as SHA-256.  Comparisons take the same time whatever
+ * differs, and an unknown name takes as long as a wrong password.
+ *
+ * Threads: any.
+ * Fails:   ST_IO when the file cannot be read, ST_INVALID with its line.
+ */
+#ifndef TSD_AUTH_H
+#define TSD_AUTH_H
+
+#include "tsd/auth_text.h"
+
+#define AUTH_GUESSES 10
+
+struct auth; /* opaque */
+
+enum auth_verdict {
+    AUTH_OK,
+    AUTH_WRONG,
+    AUTH_TOO_MANY, /* guesses: it was not even looked at */
+};
+
+/* Who somebody is. */
+struct auth_identity {
+    char name[AUTH_NAME_MAX + 1];
+    unsigned rights;
+};
+
+MUST_CHECK enum status auth_open(const char *path, struct auth **out,
+                                 struct error *e);
+void auth_close(struct auth **a);
+/* Reads the file again; on failure what was read before holds. */
+MUST_CHECK enum status auth_reload(struct auth *a, struct error *e);
+
+/* The rights of who says nothing. */
+unsigned auth_anyone(struct auth *a);
+/* 'peer' is the address, in any form, that guesses are counted by. */
+enum auth_verdict auth_password(struct auth *a, struct slice name,
+                                struct slice password, struct slice peer,
+                                struct auth_identity *out);
+enum auth_verdict auth_token(struct auth *a, struct slice token,
+                             struct auth_identity *out);
+/* The value of an Authorization header. */
+enum auth_verdict auth_header(struct auth *a, struct slice value,
+                              struct slice peer, struct auth_identity *out);
+
+/* "sha256:..", for the file. */
+void auth_token_digest(struct slice token, char *out, size_t size);
+
+#endif

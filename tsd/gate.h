@@ -1,0 +1,19 @@
+/*
+ * The gate: what HTTP and telnet ask of struct auth, which is their context.
+ *
+ * Threads: any.
+ */
+#ifndef TSD_GATE_H
+#define TSD_GATE_H
+
+#include "tsd/auth.h"
+#include "tsd/telnet.h"
+#include "web/http.h"
+
+/* Each request shows its credentials; nothing is remembered of a connection,
+ * since a proxy may lead several clients through one. */
+http_allow gate_http;
+/* No name: a token. */
+telnet_login gate_telnet;
+
+#endif
