@@ -135,9 +135,11 @@ export function machine() {
     try {
       const git = (...a) => execFileSync('git', ['-C', source, ...a],
         { stdio: ['ignore', 'pipe', 'ignore'] }).toString().trim();
-      const dirty = git('status', '--porcelain', '--', 'base', 'storage',
-        'uid', 'query', 'web', 'tsd');
-      return git('rev-parse', '--short', 'HEAD') + (dirty ? '+' : '');
+      // The last that changed the program, not what is beside it.
+      const folders = ['base', 'storage', 'uid', 'query', 'web', 'tsd'];
+      const dirty = git('status', '--porcelain', '--', ...folders);
+      return git('log', '-1', '--format=%h', '--', ...folders) +
+        (dirty ? '+' : '');
     } catch {
       return 'a tarball';
     }
