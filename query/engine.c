@@ -165,6 +165,18 @@ compute_group(const struct numbers_job *job, struct numbers_task *t, size_t i)
     return status;
 }
 
+/* What a lazy query may do without. */
+static enum status
+keep_failure(struct numbers_task *t, struct result_group *out)
+{
+    struct error *failed = copy(t->arena, &t->error, sizeof t->error);
+
+    if (failed == NULL)
+        return ST_LIMIT;
+    out->failed = failed;
+    return ST_OK;
+}
+
 static enum status
 run_group(const struct numbers_job *job, struct numbers_task *t, size_t i)
 {
@@ -175,9 +187,10 @@ run_group(const struct numbers_job *job, struct numbers_task *t, size_t i)
     out->key = job->g->groups[i].key;
     status =
         group_describe(shape, &t->names, job->g, i, t->arena, out, &t->error);
-    return status == ST_OK && job->g->groups[i].len > 0
-               ? compute_group(job, t, i)
-               : status;
+    if (status != ST_OK || job->g->groups[i].len == 0)
+        return status;
+    status = compute_group(job, t, i);
+    return status == ST_INVALID && job->q->lazy ? keep_failure(t, out) : status;
 }
 
 static void

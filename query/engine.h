@@ -72,6 +72,7 @@ struct result_group {
     const struct rollup_use *rollup; /* what was read for it; NULL: points */
     const char *rollup_table;        /* "1h", or "raw" */
     struct dps dps;
+    const struct error *failed; /* of a lazy query: why it has no dps */
     /* The ids of the tagvs that it is grouped by; of 'none' empty. */
     struct slice key;
     /* Of a split query (query/split.h) the first so many TSUIDs were read as

@@ -244,7 +244,8 @@ check_operands(const struct exp_node *node, struct error *e)
             return error_set(e, ST_INVALID, "Missing results for variable %.*s",
                              SLICE_ARG(o->name));
         for (size_t s = 0; o->is_metric && s < o->table->len; s++)
-            if (o->table->groups[s].dps.len == 0)
+            if (o->table->groups[s].dps.len == 0 &&
+                o->table->groups[s].failed == NULL)
                 return error_set(e, ST_INVALID,
                                  "The metric %.*s has a series without points "
                                  "in the range",

@@ -709,6 +709,7 @@ build(struct exp_query *q, const struct parse_options *o, struct arena *a,
     v->end_text = q->time.end;
     v->timezone_text = q->time.timezone;
     v->no_annotations = v->whole_hours = v->ms_resolution = true;
+    v->lazy = true;
     v->subs = arena_array(a, q->metrics_len, sizeof *v->subs);
     all = arena_array(a, q->metrics_len, sizeof *all);
     if (v->subs == NULL || all == NULL)

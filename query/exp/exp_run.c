@@ -128,11 +128,27 @@ feeds_step(struct feed *feeds, size_t len, int64_t now_ms, struct patience *p,
     return st;
 }
 
+/* OpenTSDB computes the numbers of series only when they are read. */
+static enum status
+check_numbers(const struct feed *f, struct error *e)
+{
+    for (size_t i = 0; i < f->operand->table->len; i++) {
+        const struct error *failed = f->operand->table->groups[i].failed;
+
+        if (failed != NULL && (f->is_left_out == NULL || !f->is_left_out[i])) {
+            *e = *failed;
+            return e->status;
+        }
+    }
+    return ST_OK;
+}
+
 static enum status
 feeds_open(const struct exp_node *node, struct arena *a, struct feed **out,
            struct error *e)
 {
     struct feed *feeds = arena_array(a, node->operands_len, sizeof *feeds);
+    enum status st;
 
     if (feeds == NULL)
         return no_memory(e);
@@ -148,6 +164,9 @@ feeds_open(const struct exp_node *node, struct arena *a, struct feed **out,
             feeds[i].is_left_out = node->joined.is_left_out[i];
         if (feeds[i].at == NULL || feeds[i].now == NULL)
             return no_memory(e);
+        st = check_numbers(&feeds[i], e);
+        if (st != ST_OK)
+            return st;
     }
     *out = feeds;
     return ST_OK;
@@ -289,7 +308,7 @@ run_metric(struct exp_plan *p, size_t at, struct error *e)
 
     node.x = &x;
     for (size_t i = 0; i < t.len; i++)
-        empty += t.groups[i].dps.len == 0;
+        empty += t.groups[i].dps.len == 0 && t.groups[i].failed == NULL;
     if (empty > 0 && empty < t.len)
         return error_set(e, ST_INVALID,
                          "The metric %.*s has a series without points in the "

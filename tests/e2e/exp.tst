@@ -68,3 +68,20 @@ POST /api/query/exp {"time":{"start":"1356998400","aggregator":"sum"},"metrics":
 POST /api/query/exp {"time":{"start":"1356998400","aggregator":"sum"},"metrics":[{"id":"a","metric":"no.such","timeOffset":""}]}
 = 400
 ~ No such name for 'metrics': 'no.such'
+
+# Infinite numbers fail a query only when something needs them.
+> put e.inf 1356998410 1.7e308 host=a
+> put e.inf 1356998410 1.7e308 host=b
+> put e.fin 1356998410 1 host=a
+> version
+<~ built at revision
+<~ Built on
+POST /api/query/exp {"time":{"start":"1356998400","end":"1356998500","aggregator":"sum"},"metrics":[{"id":"a","metric":"e.inf"},{"id":"b","metric":"e.fin"}],"expressions":[{"id":"e","expr":"b + 1"},{"id":"f","expr":"a + b"}],"outputs":[{"id":"e"}]}
+= 200
+~ "dps":[[1356998410000,2.0]]
+POST /api/query/exp {"time":{"start":"1356998400","end":"1356998500","aggregator":"sum"},"metrics":[{"id":"a","metric":"e.inf"},{"id":"b","metric":"e.fin"}],"expressions":[{"id":"f","expr":"a + b"}]}
+= 400
+~ Got Infinity
+POST /api/query/exp {"time":{"start":"1356998400","end":"1356998500","aggregator":"sum"},"metrics":[{"id":"a","metric":"e.inf"}]}
+= 400
+~ Got Infinity
