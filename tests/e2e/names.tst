@@ -62,6 +62,9 @@ POST /api/uid/assign {"TAGK":["n.upper"],"bogus":["a b"]}
 = 400
 ~ {"TAGK":{"n.upper":"
 ~ "bogus_errors":{"a b":"Invalid bogus (\"a b\"): illegal character:  "}
+POST /api/uid/assign {"metric":["n.cpu","!","!","n.cpu"]}
+= 400
+| {"metric":{},"metric_errors":{"n.cpu":"Name already exists with UID: 000004","!":"Invalid metric (\"!\"): illegal character: !"}}
 POST /api/uid/assign {"metric":[["a"]]}
 = 400
 ~ "message":"Unable to parse the given JSON"
@@ -72,7 +75,7 @@ POST /api/uid/rename {"METRIC":"n.mem","name":5}
 = 200
 POST /api/uid/rename {"metric":"","name":"q"}
 = 400
-| {"result":"false","error":"Name(\"\") does not exist"}
+| {"result":"false","error":"Invalid metric: empty string"}
 POST /api/uid/rename {"metric":"5","name":null}
 = 400
 ~ "message":"Missing necessary values to rename UID"

@@ -18,8 +18,20 @@ static const char *const kinds[] = { "metric", "tagk", "tagv" };
 /* One kind's names, and what became of them. */
 struct work {
     const struct api *a;
-    struct buf results, errors; /* members of the two objects */
+    struct buf results;     /* members of the object */
+    struct json_t *refused; /* name: why; of equal names the last counts */
 };
+
+static void
+refuse(struct work *w, struct slice name, const char *why)
+{
+    struct buf key = BUF_INIT;
+
+    buf_put_slice(&key, name);
+    (void)json_object_set_new_nocheck(w->refused, buf_cstr(&key),
+                                      json_string_nocheck(why));
+    buf_fini(&key);
+}
 
 static void
 put_member(struct buf *b, struct slice name)
@@ -54,8 +66,7 @@ assign_one(struct work *w, const char *kind, struct slice name, struct error *e)
         buf_printf(&w->results, "\"%0*llX\"", (int)uid_width(w->a->uids, k) * 2,
                    (unsigned long long)id);
     } else if (st == ST_INVALID) {
-        put_member(&w->errors, name);
-        json_put_string(&w->errors, slice_str(e->text));
+        refuse(w, name, e->text);
     }
     return st == ST_OK || st == ST_INVALID;
 }
@@ -64,21 +75,29 @@ assign_one(struct work *w, const char *kind, struct slice name, struct error *e)
 static void
 end_kind(struct work *w, struct slice kind, struct http_reply *out)
 {
-    struct buf *b = http_reply_body(out);
+    struct buf *b = http_reply_body(out), errors = BUF_INIT;
+    const char *name;
+    json_t *why;
 
     buf_put_u8(b, b->size == 0 ? '{' : ',');
     json_put_string(b, kind);
     buf_put_str(b, ":{");
     buf_put_slice(b, buf_slice(&w->results));
     buf_put_u8(b, '}');
-    if (w->errors.size > 0) {
+    json_object_foreach(w->refused, name, why)
+    {
+        put_member(&errors, slice_str(name));
+        json_put_string(&errors, slice_str(json_string_value(why)));
+    }
+    if (errors.size > 0) {
         http_reply_status(out, 400);
         buf_printf(b, ",\"%.*s_errors\":{", SLICE_ARG(kind));
-        buf_put_slice(b, buf_slice(&w->errors));
+        buf_put_slice(b, buf_slice(&errors));
         buf_put_u8(b, '}');
     }
+    buf_fini(&errors);
     buf_clear(&w->results);
-    buf_clear(&w->errors);
+    (void)json_object_clear(w->refused);
 }
 
 /* Java's split(","): what is empty at the end does not count. */
@@ -166,19 +185,22 @@ static void
 assign(const struct api *a, const struct http_request *r,
        struct http_reply *out)
 {
-    struct work w = { .a = a };
+    struct work w = { .a = a, .refused = json_object() };
     struct json_t *body = NULL;
     struct error e;
     bool good;
 
     if (http_method(r) == HTTP_POST) {
         body = api_parse_body(r, out);
-        if (body == NULL)
+        if (body == NULL) {
+            json_decref(w.refused);
             return;
+        }
         if (!are_lists_of_names(body)) {
             http_reply_error(out, 400, "Unable to parse the given JSON",
                              "an object of arrays of names is wanted");
             json_decref(body);
+            json_decref(w.refused);
             return;
         }
         good = assign_body(&w, body, out, &e);
@@ -193,7 +215,7 @@ assign(const struct api *a, const struct http_request *r,
     else
         buf_put_u8(http_reply_body(out), '}');
     buf_fini(&w.results);
-    buf_fini(&w.errors);
+    json_decref(w.refused);
 }
 
 /* -- renaming -------------------------------------------------------------- */
@@ -267,7 +289,7 @@ rename_one(const struct api *a, const struct renaming *n, struct error *e)
     if (st == ST_OK && !read_kind(n->kind, &kind))
         st = error_set(e, ST_INVALID, "Unknown type name");
     if (st == ST_OK && n->old_name.size == 0)
-        st = error_set(e, ST_NOT_FOUND, "Name(\"\") does not exist");
+        st = error_set(e, ST_NOT_FOUND, "Invalid %s: empty string", n->kind);
     if (st == ST_OK)
         st = uid_rename(a->uids, kind, n->old_name, n->new_name, e);
     return st;
