@@ -125,6 +125,13 @@ annotation_get(struct annotations *a, struct slice tsuid, int64_t start,
 
 /* -- put ----------------------------------------------------------------- */
 
+/* A null does: it empties what is stored. */
+static bool
+says_something(struct slice text)
+{
+    return text.size > 0 || annotation_is_null(text);
+}
+
 /* Empties what was not named; says what is left, as a set of fields that have
  * a value. */
 static unsigned
@@ -133,9 +140,9 @@ keep_named(struct annotation *n, unsigned fields)
     if (!(fields & ANNOTATION_END))
         n->end = 0;
     if (!(fields & ANNOTATION_DESCRIPTION))
-        n->description.size = 0;
+        n->description = slice_str("");
     if (!(fields & ANNOTATION_NOTES))
-        n->notes.size = 0;
+        n->notes = slice_str("");
     if (!(fields & ANNOTATION_CUSTOM))
         n->has_custom = false;
     if (!n->has_custom) {
@@ -143,8 +150,8 @@ keep_named(struct annotation *n, unsigned fields)
         n->custom_len = 0;
     }
     return (n->end != 0 ? ANNOTATION_END : 0u) |
-           (n->description.size > 0 ? ANNOTATION_DESCRIPTION : 0u) |
-           (n->notes.size > 0 ? ANNOTATION_NOTES : 0u) |
+           (says_something(n->description) ? ANNOTATION_DESCRIPTION : 0u) |
+           (says_something(n->notes) ? ANNOTATION_NOTES : 0u) |
            (n->has_custom ? ANNOTATION_CUSTOM : 0u);
 }
 

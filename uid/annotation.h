@@ -29,6 +29,14 @@ struct annotation_pair {
     struct slice key, value;
 };
 
+/* A text may be JSON's null, which is not the empty one: it has no bytes, not
+ * even none of them. */
+static inline bool
+annotation_is_null(struct slice text)
+{
+    return text.data == NULL;
+}
+
 struct annotation {
     struct slice tsuid; /* bytes; empty: global */
     int64_t start, end; /* as written; end 0: none */
@@ -59,9 +67,10 @@ MUST_CHECK enum status annotation_get(struct annotations *a, struct slice tsuid,
 
 /* Writes '*n' and sets it to what is stored now.  Fields outside 'fields' keep
  * their stored values (POST), or are emptied with 'overwrite' (PUT).  A request
- * that names no field, or gives those it names their empty values, changes
- * nothing: '*changed' is false (304), whatever is stored.  The status of a
- * missing start (< 1) comes first: "The start timestamp has not been set". */
+ * that names no field, or gives those it names their empty values (null is none
+ * of them), changes nothing: '*changed' is false (304), whatever is stored. The
+ * status of a missing start (< 1) comes first: "The start timestamp has not
+ * been set". */
 MUST_CHECK enum status annotation_put(struct annotations *a,
                                       struct annotation *n, unsigned fields,
                                       bool overwrite, struct arena *arena,

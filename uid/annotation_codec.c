@@ -6,7 +6,8 @@
 #include "base/cursor.h"
 #include "base/obj.h"
 
-#define NOTE_VERSION 1
+#define NOTE_VERSION       1
+#define NOTE_VERSION_NULLS 2 /* some text is null */
 
 size_t
 annotation_key(struct slice tsuid, int64_t ms, uint8_t *out)
@@ -39,31 +40,50 @@ annotation_key_parse(struct slice key, struct slice *tsuid, int64_t *ms,
     return ST_OK;
 }
 
+/* With nulls, sizes are one more than they are, and 0 is null. */
 static void
-put_text(struct buf *out, struct slice s)
+put_text(struct buf *out, struct slice s, bool nulls)
 {
-    buf_put_varint(out, s.size);
+    if (nulls)
+        buf_put_varint(out, annotation_is_null(s) ? 0 : s.size + 1);
+    else
+        buf_put_varint(out, s.size);
     buf_put_slice(out, s);
 }
 
 static struct slice
-take_text(struct cursor *c)
+take_text(struct cursor *c, bool nulls)
 {
-    return cursor_bytes(c, cursor_varint(c));
+    uint64_t size = cursor_varint(c);
+
+    if (nulls && size == 0)
+        return (struct slice){ NULL, 0 };
+    return cursor_bytes(c, nulls ? size - 1 : size);
+}
+
+static bool
+has_nulls(const struct annotation *n)
+{
+    for (size_t i = 0; n->has_custom && i < n->custom_len; i++)
+        if (annotation_is_null(n->custom[i].value))
+            return true;
+    return annotation_is_null(n->description) || annotation_is_null(n->notes);
 }
 
 void
 annotation_encode(const struct annotation *n, struct buf *out)
 {
-    buf_put_u8(out, NOTE_VERSION);
+    bool nulls = has_nulls(n);
+
+    buf_put_u8(out, nulls ? NOTE_VERSION_NULLS : NOTE_VERSION);
     buf_put_varint(out, (uint64_t)n->start);
     buf_put_zigzag(out, n->end);
-    put_text(out, n->description);
-    put_text(out, n->notes);
+    put_text(out, n->description, nulls);
+    put_text(out, n->notes, nulls);
     buf_put_varint(out, n->has_custom ? n->custom_len + 1 : 0);
     for (size_t i = 0; n->has_custom && i < n->custom_len; i++) {
-        put_text(out, n->custom[i].key);
-        put_text(out, n->custom[i].value);
+        put_text(out, n->custom[i].key, nulls);
+        put_text(out, n->custom[i].value, nulls);
     }
 }
 
@@ -73,17 +93,18 @@ annotation_decode(struct slice bytes, struct arena *arena,
 {
     struct cursor c = cursor_of(bytes);
     uint8_t version = cursor_u8(&c);
+    bool nulls = version == NOTE_VERSION_NULLS;
     uint64_t custom;
 
     out->start = (int64_t)cursor_varint(&c);
     out->end = cursor_zigzag(&c);
-    out->description = take_text(&c);
-    out->notes = take_text(&c);
+    out->description = take_text(&c, nulls);
+    out->notes = take_text(&c, nulls);
     custom = cursor_varint(&c);
     out->has_custom = custom > 0;
     out->custom_len = out->has_custom ? (size_t)custom - 1 : 0;
     /* Each pair takes two bytes at least. */
-    if (version != NOTE_VERSION || c.failed || out->start < 1 ||
+    if ((version != NOTE_VERSION && !nulls) || c.failed || out->start < 1 ||
         out->custom_len > cursor_left(&c) / 2)
         return error_set(e, ST_CORRUPT,
                          "annotation of version %u and %zu bytes", version,
@@ -92,8 +113,8 @@ annotation_decode(struct slice bytes, struct arena *arena,
     if (out->custom == NULL)
         return error_set(e, ST_LIMIT, "the request needs too much memory");
     for (size_t i = 0; i < out->custom_len; i++) {
-        out->custom[i].key = take_text(&c);
-        out->custom[i].value = take_text(&c);
+        out->custom[i].key = take_text(&c, nulls);
+        out->custom[i].value = take_text(&c, nulls);
     }
     if (c.failed || cursor_left(&c) > 0)
         return error_set(e, ST_CORRUPT, "annotation of %zu bytes: bad pairs",

@@ -15,6 +15,7 @@
 #define METAS_MAGIC FOURCC('M', 'E', 'T', 'A')
 
 #define META_VERSION 1
+#define META_NULLS   2 /* a version, too: some text is null */
 #define META_GRAVE   0 /* in the place of the version: deleted */
 
 #define META_KEY_MAX (2 + TSUID_MAX)
@@ -84,17 +85,25 @@ make_key(struct meta_of of, uint8_t out[META_KEY_MAX])
     return slice_of(out, 2 + of.id.size);
 }
 
+/* With nulls, sizes are one more than they are, and 0 is null. */
 static void
-put_text(struct buf *b, struct slice s)
+put_text(struct buf *b, struct slice s, bool nulls)
 {
-    buf_put_varint(b, s.size);
+    if (nulls)
+        buf_put_varint(b, annotation_is_null(s) ? 0 : s.size + 1);
+    else
+        buf_put_varint(b, s.size);
     buf_put_slice(b, s);
 }
 
 static struct slice
-take_text(struct cursor *c)
+take_text(struct cursor *c, bool nulls)
 {
-    return cursor_bytes(c, cursor_varint(c));
+    uint64_t size = cursor_varint(c);
+
+    if (nulls && size == 0)
+        return (struct slice){ NULL, 0 };
+    return cursor_bytes(c, nulls ? size - 1 : size);
 }
 
 static void
@@ -116,23 +125,36 @@ take_double(struct cursor *c)
     return d;
 }
 
+static bool
+has_nulls(const struct meta *n)
+{
+    for (size_t i = 0; n->has_custom && i < n->custom_len; i++)
+        if (annotation_is_null(n->custom[i].value))
+            return true;
+    return annotation_is_null(n->display_name) ||
+           annotation_is_null(n->description) || annotation_is_null(n->notes) ||
+           annotation_is_null(n->units) || annotation_is_null(n->data_type);
+}
+
 static void
 encode(const struct meta *n, bool of_series, struct buf *b)
 {
-    buf_put_u8(b, META_VERSION);
+    bool nulls = has_nulls(n);
+
+    buf_put_u8(b, nulls ? META_NULLS : META_VERSION);
     buf_put_zigzag(b, n->created);
-    put_text(b, n->display_name);
-    put_text(b, n->description);
-    put_text(b, n->notes);
+    put_text(b, n->display_name, nulls);
+    put_text(b, n->description, nulls);
+    put_text(b, n->notes, nulls);
     buf_put_varint(b, n->has_custom ? n->custom_len + 1 : 0);
     for (size_t i = 0; n->has_custom && i < n->custom_len; i++) {
-        put_text(b, n->custom[i].key);
-        put_text(b, n->custom[i].value);
+        put_text(b, n->custom[i].key, nulls);
+        put_text(b, n->custom[i].value, nulls);
     }
     if (!of_series)
         return;
-    put_text(b, n->units);
-    put_text(b, n->data_type);
+    put_text(b, n->units, nulls);
+    put_text(b, n->data_type, nulls);
     buf_put_zigzag(b, n->retention);
     put_double(b, n->max);
     put_double(b, n->min);
@@ -157,18 +179,20 @@ decode(struct slice bytes, bool of_series, struct arena *arena,
 {
     struct cursor c = cursor_of(bytes);
     uint8_t version = cursor_u8(&c);
+    bool nulls = version == META_NULLS;
     uint64_t custom;
 
     *out = meta_empty();
     if (version == META_GRAVE && bytes.size == 1)
         return ST_NOT_FOUND;
     out->created = cursor_zigzag(&c);
-    out->display_name = take_text(&c);
-    out->description = take_text(&c);
-    out->notes = take_text(&c);
+    out->display_name = take_text(&c, nulls);
+    out->description = take_text(&c, nulls);
+    out->notes = take_text(&c, nulls);
     custom = cursor_varint(&c);
     /* Each pair takes two bytes at least. */
-    if (version != META_VERSION || c.failed || custom / 2 > cursor_left(&c))
+    if ((version != META_VERSION && !nulls) || c.failed ||
+        custom / 2 > cursor_left(&c))
         return corrupt(bytes, e);
     out->has_custom = custom > 0;
     out->custom_len = out->has_custom ? (size_t)custom - 1 : 0;
@@ -176,12 +200,12 @@ decode(struct slice bytes, bool of_series, struct arena *arena,
     if (out->custom == NULL)
         return no_memory(e);
     for (size_t i = 0; i < out->custom_len; i++) {
-        out->custom[i].key = take_text(&c);
-        out->custom[i].value = take_text(&c);
+        out->custom[i].key = take_text(&c, nulls);
+        out->custom[i].value = take_text(&c, nulls);
     }
     if (of_series) {
-        out->units = take_text(&c);
-        out->data_type = take_text(&c);
+        out->units = take_text(&c, nulls);
+        out->data_type = take_text(&c, nulls);
         out->retention = cursor_zigzag(&c);
         out->max = take_double(&c);
         out->min = take_double(&c);

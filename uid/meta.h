@@ -36,6 +36,7 @@ struct meta_of {
     struct slice id;
 };
 
+/* Texts may be null (annotation_is_null()). */
 struct meta {
     struct slice display_name, description, notes;
     struct annotation_pair *custom; /* keys unique */

@@ -113,3 +113,17 @@ GET /api/query?start=1357009200&end=1357009300&m=sum:a.n
 GET /api/query?start=1357005600&end=1357005700&m=sum:explicit_tags:a.n{host=*}{}&no_annotations
 = 200
 | [{"metric":"a.n","tags":{"host":"a"},"aggregateTags":[],"dps":{"1357005605":1}},{"metric":"","tags":{},"aggregateTags":[],"dps":{}}]
+
+# Null is a value: it empties a member, which is left out.
+POST /api/annotation {"startTime":1356998710,"description":"d","notes":"n","custom":{"a":null},"endTime":""}
+= 200
+| {"tsuid":"","description":"d","notes":"n","custom":{"a":null},"startTime":1356998710,"endTime":0}
+POST /api/annotation {"startTime":1356998710,"description":null}
+= 200
+| {"tsuid":"","notes":"n","custom":{"a":null},"startTime":1356998710,"endTime":0}
+POST /api/annotation {"startTime":1356998710,"notes":"m"}
+= 200
+| {"tsuid":"","notes":"m","custom":{"a":null},"startTime":1356998710,"endTime":0}
+PUT /api/annotation {"startTime":1356998710,"notes":"m"}
+= 200
+| {"tsuid":"","description":"","notes":"m","startTime":1356998710,"endTime":0}

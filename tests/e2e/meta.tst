@@ -36,7 +36,26 @@ GET /api/uid/uidmeta?uid=000001&type=tagk
 = 200
 | {"uid":"000001","type":"TAGK","name":"host","description":"","notes":"","created":0,"custom":null,"displayName":""}
 
+# Null empties a member, and is shown.
+POST /api/uid/uidmeta {"uid":"000001","type":"tagv","displayName":"D","notes":"n","custom":{"a":"b"}}
+= 200
+POST /api/uid/uidmeta {"uid":"000001","type":"tagv","displayName":null,"custom":{"a":null},"created":""}
+= 200
+~ "notes":"n",
+~ "custom":{"a":null},"displayName":null}
+PUT /api/uid/uidmeta {"uid":"000001","type":"tagv","description":"d"}
+= 200
+~ "custom":null,"displayName":""}
+
 # Series.
+POST /api/uid/tsmeta {"tsuid":"000001000001000001","units":null,"max":null,"min":""}
+= 200
+!~ "units":
+~ ,"retention":0,"max":0.0,"min":0.0,"displayName":
+DELETE /api/uid/tsmeta {"tsuid":"000001000001000001"}
+= 204
+POST /api/uid/tsmeta?m=m.a{host=x}&create=true {"units":""}
+= 200
 GET /api/uid/tsmeta?tsuid=000001000001000001
 = 200
 ~ {"tsuid":"000001000001000001","metric":{"uid":"000001","type":"METRIC","name":"m.a","description":"","notes":"n","created":77,

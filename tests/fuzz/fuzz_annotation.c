@@ -29,6 +29,7 @@ check_same(const struct annotation *a, const struct annotation *b)
     INSIST(a->start == b->start && a->end == b->end);
     INSIST(slice_eq(a->description, b->description));
     INSIST(slice_eq(a->notes, b->notes));
+    INSIST(annotation_is_null(a->notes) == annotation_is_null(b->notes));
     INSIST(a->has_custom == b->has_custom && a->custom_len == b->custom_len);
     for (size_t i = 0; i < a->custom_len; i++) {
         INSIST(slice_eq(a->custom[i].key, b->custom[i].key));

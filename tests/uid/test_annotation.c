@@ -20,7 +20,8 @@ note(struct slice tsuid, int64_t start, const char *description)
 {
     return (struct annotation){ .tsuid = tsuid,
                                 .start = start,
-                                .description = slice_str(description) };
+                                .description = slice_str(description),
+                                .notes = slice_str("") };
 }
 
 static void
@@ -478,6 +479,39 @@ START_TEST(survives_reopening)
 }
 END_TEST
 
+/* What is null stays null, and is a value unlike the empty one. */
+START_TEST(keeps_nulls)
+{
+    static const uint8_t value[] = "\x02\x05\x00\x00\x01\x03\x02k\x00"
+                                   "\x02l\x01";
+    struct annotation_pair pairs[] = { { slice_str("k"), { NULL, 0 } },
+                                       { slice_str("l"), slice_str("") } };
+    struct fixture f = fixture_new(shape_default);
+    struct arena *a = arena_new(0);
+    struct annotation n = note(A, 5, "d"), out;
+    struct buf v = BUF_INIT;
+
+    n.custom = pairs;
+    n.custom_len = 2;
+    n.has_custom = true;
+    put(&f, n, true);
+    n = note(A, 5, "");
+    n.description = (struct slice){ NULL, 0 };
+    OK(annotation_put(f.notes, &n, ANNOTATION_DESCRIPTION, false, a,
+                      &(bool){ false }, &e));
+    OK(annotation_get(f.notes, A, 5, a, &out, &e));
+    ck_assert(annotation_is_null(out.description));
+    ck_assert(!annotation_is_null(out.notes));
+    ck_assert(annotation_is_null(out.custom[0].value));
+    ck_assert(!annotation_is_null(out.custom[1].value));
+    annotation_encode(&out, &v);
+    ck_assert(slice_eq(buf_slice(&v), slice_of(value, sizeof value - 1)));
+    buf_fini(&v);
+    arena_free(&a);
+    fixture_free(&f);
+}
+END_TEST
+
 /* docs/FORMAT.md, "Annotations". */
 START_TEST(documented_bytes)
 {
@@ -620,5 +654,5 @@ TEST_MAIN("annotation", TEST(merges_and_overwrites), TEST(texts_of_failures),
           LOOP(series_with_notes, noted), TEST(deletes_a_range),
           TEST(deletes_many), LOOP(lists_many, lists),
           TEST(lists_what_each_finds), TEST(survives_reopening),
-          TEST(documented_bytes), TEST(damaged_bytes),
+          TEST(keeps_nulls), TEST(documented_bytes), TEST(damaged_bytes),
           TEST(racing_merges_lose_nothing), TEST(walks_over_all))

@@ -306,6 +306,31 @@ START_TEST(documented_bytes)
 }
 END_TEST
 
+/* Null texts stay null; the version says that there are some. */
+START_TEST(keeps_nulls)
+{
+    struct fixture f = fixture_new(shape_default);
+    struct arena *a = arena_new(0);
+    struct meta n = meta_empty(), out;
+    struct buf v = BUF_INIT;
+
+    enter(&f);
+    n.display_name = slice_str("hi");
+    n.notes = (struct slice){ NULL, 0 };
+    n.created = 5;
+    put(&f, of(META_TAGK, ID1), n,
+        META_DISPLAY_NAME | META_NOTES | META_CREATED, false);
+    OK(kv_get(store_kv(f.store), slice_of("mk\0\0\1", 5), &v, &e));
+    ck_assert(slice_eq(buf_slice(&v), slice_of("\x02\x0a\x03hi\1\0\0", 8)));
+    OK(meta_get(f.metas, of(META_TAGK, ID1), a, &out, &e));
+    ck_assert(annotation_is_null(out.notes));
+    ck_assert(!annotation_is_null(out.description));
+    buf_fini(&v);
+    arena_free(&a);
+    fixture_free(&f);
+}
+END_TEST
+
 /* Every cut of a record, and one with more behind it, is damage. */
 START_TEST(damage_is_seen)
 {
@@ -360,4 +385,4 @@ TEST_MAIN("meta", TEST(defaults_come_from_the_tables),
           TIMES(merges_what_is_given, sizeof merges / sizeof merges[0]),
           TEST(the_earliest_creation_stays), TEST(records), TEST(deletion),
           TEST(lists_series_with_records), TEST(documented_bytes),
-          TEST(damage_is_seen), TEST(too_much_is_refused))
+          TEST(keeps_nulls), TEST(damage_is_seen), TEST(too_much_is_refused))

@@ -19,9 +19,12 @@ annotation_within(const struct annotation *n, int64_t from_ms, int64_t to_ms)
     return ms >= from_ms && ms <= to_ms;
 }
 
+/* What is null is left out. */
 static void
 put_member(struct buf *b, const char *name, struct slice text)
 {
+    if (annotation_is_null(text))
+        return;
     buf_put_str(b, name);
     json_put_string(b, text);
 }
@@ -31,7 +34,8 @@ annotation_write(struct buf *b, const struct annotation *n)
 {
     buf_put_str(b, "{\"tsuid\":\"");
     api_put_hex(b, n->tsuid);
-    put_member(b, "\",\"description\":", n->description);
+    buf_put_u8(b, '"');
+    put_member(b, ",\"description\":", n->description);
     put_member(b, ",\"notes\":", n->notes);
     if (n->has_custom) {
         buf_put_str(b, ",\"custom\":");
@@ -61,11 +65,12 @@ annotation_read(const struct json_t *json, struct arena *a,
     if (st == ST_OK)
         st = json_read_text(json, "tsuid", a, &out->tsuid_text, &seen, e);
     if (st == ST_OK)
-        st = json_read_text(json, "description", a, &n->description, &seen, e);
+        st = json_read_nullable(json, "description", a, &n->description, &seen,
+                                e);
     if (st == ST_OK && seen)
         out->fields |= ANNOTATION_DESCRIPTION;
     if (st == ST_OK)
-        st = json_read_text(json, "notes", a, &n->notes, &seen, e);
+        st = json_read_nullable(json, "notes", a, &n->notes, &seen, e);
     if (st == ST_OK && seen)
         out->fields |= ANNOTATION_NOTES;
     if (st == ST_OK)

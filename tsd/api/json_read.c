@@ -45,6 +45,10 @@ json_read_whole(const struct json_t *json, const char *name, int64_t *out,
         *out = (int64_t)json_real_value(v);
         return ST_OK;
     }
+    if (json_is_string(v) && json_string_length(v) == 0) {
+        *out = 0;
+        return ST_OK;
+    }
     if (json_is_string(v) && number_parse_i64(text_of(v), out))
         return ST_OK;
     return error_set(e, ST_INVALID, "'%s' must be a whole number", name);
@@ -131,6 +135,17 @@ json_read_text(const struct json_t *json, const char *name, struct arena *a,
 }
 
 enum status
+json_read_nullable(const struct json_t *json, const char *name, struct arena *a,
+                   struct slice *out, bool *seen, struct error *e)
+{
+    if (!json_is_null(json_object_get(json, name)))
+        return json_read_text(json, name, a, out, seen, e);
+    *seen = true;
+    *out = (struct slice){ NULL, 0 };
+    return ST_OK;
+}
+
+enum status
 json_read_pairs(const struct json_t *json, const char *name, struct arena *a,
                 struct annotation_pair **pairs, size_t *len, bool *seen,
                 struct error *e)
@@ -158,7 +173,7 @@ json_read_pairs(const struct json_t *json, const char *name, struct arena *a,
             return no_memory(e);
         p->key = slice_str(copy);
         p->value = slice_str("");
-        st = json_read_text(object, key, a, &p->value, &has_text, e);
+        st = json_read_nullable(object, key, a, &p->value, &has_text, e);
         if (st != ST_OK)
             return st;
     }
@@ -174,7 +189,10 @@ json_put_pairs(struct buf *b, const struct annotation_pair *pairs, size_t len)
             buf_put_u8(b, ',');
         json_put_string(b, pairs[i].key);
         buf_put_u8(b, ':');
-        json_put_string(b, pairs[i].value);
+        if (annotation_is_null(pairs[i].value))
+            buf_put_str(b, "null");
+        else
+            json_put_string(b, pairs[i].value);
     }
     buf_put_u8(b, '}');
 }

@@ -1,6 +1,7 @@
 /*
  * Members of small JSON objects, as leniently as Jackson reads them for
- * OpenTSDB: numbers as texts, texts as numbers; null is as good as absent.
+ * OpenTSDB: numbers as texts, texts as numbers, the empty one as 0; null is as
+ * good as absent where nothing else is said.
  *
  * Owns:    texts are copied to the arena.
  * Threads: any; these are functions of their arguments.
@@ -36,7 +37,13 @@ MUST_CHECK enum status json_read_text(const struct json_t *json,
                                       struct slice *out, bool *seen,
                                       struct error *e);
 
-/* An object of texts. */
+/* The same, but null is a value: annotation_is_null(). */
+MUST_CHECK enum status json_read_nullable(const struct json_t *json,
+                                          const char *name, struct arena *a,
+                                          struct slice *out, bool *seen,
+                                          struct error *e);
+
+/* An object of texts, which may be null. */
 MUST_CHECK enum status json_read_pairs(const struct json_t *json,
                                        const char *name, struct arena *a,
                                        struct annotation_pair **pairs,

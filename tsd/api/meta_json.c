@@ -44,7 +44,8 @@ static void
 note_fields(struct meta_request *n)
 {
     for (size_t i = 0; i < TEXT_MEMBERS_LEN; i++)
-        if (text_at(&n->meta, &text_members[i])->size > 0)
+        if (text_at(&n->meta, &text_members[i])->size > 0 ||
+            annotation_is_null(*text_at(&n->meta, &text_members[i])))
             n->fields |= text_members[i].field;
     if (n->meta.has_custom)
         n->fields |= META_CUSTOM;
@@ -52,6 +53,20 @@ note_fields(struct meta_request *n)
         n->fields |= META_CREATED;
     if (n->meta.retention != 0)
         n->fields |= META_RETENTION;
+}
+
+/* Jackson makes 0 of a null and of an empty text. */
+static enum status
+read_limit_member(const struct json_t *json, const char *name, double *out,
+                  bool *seen, struct error *e)
+{
+    const json_t *v = json_object_get(json, name);
+
+    if (!json_is_null(v) && (!json_is_string(v) || json_string_length(v) > 0))
+        return json_read_double(json, name, out, seen, e);
+    *out = 0;
+    *seen = true;
+    return ST_OK;
 }
 
 static enum status
@@ -64,9 +79,9 @@ read_numbers(const struct json_t *json, struct meta_request *n, struct error *e)
         (n->meta.retention < INT32_MIN || n->meta.retention > INT32_MAX))
         st = error_set(e, ST_INVALID, "'retention' does not fit into 32 bits");
     if (st == ST_OK)
-        st = json_read_double(json, "max", &n->meta.max, &has_max, e);
+        st = read_limit_member(json, "max", &n->meta.max, &has_max, e);
     if (st == ST_OK)
-        st = json_read_double(json, "min", &n->meta.min, &has_min, e);
+        st = read_limit_member(json, "min", &n->meta.min, &has_min, e);
     n->fields |= (has_max ? META_MAX : 0u) | (has_min ? META_MIN : 0u);
     return st;
 }
@@ -86,8 +101,9 @@ read_json(const struct json_t *json, bool of_series, struct arena *a,
         st = json_read_text(json, "type", a, &n->type_text, &seen, e);
     for (size_t i = 0; i < TEXT_MEMBERS_LEN && st == ST_OK; i++)
         if (of_series || !text_members[i].of_series)
-            st = json_read_text(json, text_members[i].json, a,
-                                text_at(&n->meta, &text_members[i]), &seen, e);
+            st = json_read_nullable(json, text_members[i].json, a,
+                                    text_at(&n->meta, &text_members[i]), &seen,
+                                    e);
     if (st == ST_OK)
         st = json_read_whole(json, "created", &n->meta.created, e);
     if (st == ST_OK)
@@ -263,7 +279,18 @@ static void
 put_member(struct buf *b, const char *name, struct slice text)
 {
     buf_put_str(b, name);
-    json_put_string(b, text);
+    if (annotation_is_null(text))
+        buf_put_str(b, "null");
+    else
+        json_put_string(b, text);
+}
+
+/* Of a series what is null is left out. */
+static void
+put_series_member(struct buf *b, const char *name, struct slice text)
+{
+    if (!annotation_is_null(text))
+        put_member(b, name, text);
 }
 
 enum status
@@ -350,19 +377,19 @@ meta_write_series(const struct api *a, struct buf *b, struct slice tsuid,
         st = write_tags(a, b, tsuid, scratch, e);
     if (st != ST_OK)
         return st;
-    put_member(b, ",\"description\":", meta->description);
-    put_member(b, ",\"notes\":", meta->notes);
+    put_series_member(b, ",\"description\":", meta->description);
+    put_series_member(b, ",\"notes\":", meta->notes);
     buf_printf(b, ",\"created\":%lld", (long long)meta->created);
     if (meta->has_custom) {
         buf_put_str(b, ",\"custom\":");
         json_put_pairs(b, meta->custom, meta->custom_len);
     }
-    put_member(b, ",\"units\":", meta->units);
+    put_series_member(b, ",\"units\":", meta->units);
     buf_printf(b, ",\"retention\":%lld", (long long)meta->retention);
     put_limit(b, ",\"max\":", meta->max);
     put_limit(b, ",\"min\":", meta->min);
-    put_member(b, ",\"displayName\":", meta->display_name);
-    put_member(b, ",\"dataType\":", meta->data_type);
+    put_series_member(b, ",\"displayName\":", meta->display_name);
+    put_series_member(b, ",\"dataType\":", meta->data_type);
     buf_printf(b, ",\"lastReceived\":%lld,\"totalDatapoints\":%llu}",
                (long long)(points->last_ms / 1000),
                (unsigned long long)points->points);
