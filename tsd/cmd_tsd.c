@@ -184,6 +184,8 @@ serve(const struct options *o)
     }
     log_info("tsd", "halite %s listening on %s", PACKAGE_VERSION,
              daemon_address(d));
+    if (daemon_tls_address(d) != NULL)
+        log_info("tsd", "TLS on %s", daemon_tls_address(d));
     wait_for_end(o, d, signal_fd, stop_fd);
     allow_second_signal();
     if (daemon_stop(&d, &e) != ST_OK) {

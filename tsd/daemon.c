@@ -20,8 +20,12 @@
 #include "tsd/listener.h"
 #include "tsd/queries.h"
 #include "tsd/routes.h"
+#include "tsd/tls.h"
 #include "uid/annotation.h"
 #include "uid/tree.h"
+
+/* At stop, for what TLS clients have not taken yet. */
+#define LAST_WORDS_MS 2000
 
 #define DAEMON_MAGIC FOURCC('D', 'A', 'E', 'M')
 
@@ -32,12 +36,14 @@ struct daemon {
     struct routes routes;
     struct rollups *rollups; /* NULL: none are configured */
     struct listener *listener;
+    struct tls *tls; /* NULL: there is no such port */
     struct http_server *http;
     struct telnet *telnet;
     unsigned drain_ms;
 };
 
 static enum status open_auth(struct daemon *d, struct error *e);
+static enum status open_tls(struct daemon *d, struct error *e);
 static enum status open_listener(struct daemon *d, struct error *e);
 static enum status open_store(struct daemon *d, struct error *e);
 static enum status open_rollups(struct daemon *d, struct error *e);
@@ -115,6 +121,8 @@ daemon_start(const struct settings *s, int stop_fd, struct daemon **out,
     if (st == ST_OK)
         st = open_auth(d, e);
     if (st == ST_OK)
+        st = open_tls(d, e);
+    if (st == ST_OK)
         st = open_listener(d, e);
     if (st == ST_OK)
         st = open_store(d, e);
@@ -143,6 +151,13 @@ daemon_address(const struct daemon *d)
     return listener_address(d->listener);
 }
 
+const char *
+daemon_tls_address(const struct daemon *d)
+{
+    OBJ_CHECK(d, DAEMON_MAGIC);
+    return listener_tls_address(d->listener);
+}
+
 enum status
 daemon_stop(struct daemon **dp, struct error *e)
 {
@@ -161,6 +176,7 @@ daemon_stop(struct daemon **dp, struct error *e)
         telnet_stop(&d->telnet, d->drain_ms);
     if (d->http != NULL)
         http_server_stop(&d->http, d->drain_ms);
+    tls_stop(&d->tls, LAST_WORDS_MS);
     listener_close(&d->listener);
     engine_close(&a->engine);
     put_path_free(&a->put);
@@ -195,11 +211,33 @@ open_auth(struct daemon *d, struct error *e)
     return ST_OK;
 }
 
+static enum status
+open_tls(struct daemon *d, struct error *e)
+{
+    const struct settings *s = d->settings;
+    struct tls_options o = {
+        .cert = settings_text(s, "halite.tls.cert"),
+        .key = settings_text(s, "halite.tls.key"),
+        .priority = settings_text(s, "halite.tls.priority"),
+        .threads = unsigned_setting(s, "halite.tls.threads"),
+        .handshake_ms = unsigned_setting(s, "halite.tls.handshake_ms"),
+        .stall_ms = unsigned_setting(s, "halite.http.body_ms"),
+    };
+
+    if (settings_has(s, "halite.tls.cert") != settings_has(s, "halite.tls.key"))
+        return error_set(e, ST_INVALID,
+                         "halite.tls.cert and halite.tls.key go together");
+    return settings_has(s, "halite.tls.cert") ? tls_start(&o, &d->tls, e)
+                                              : ST_OK;
+}
+
 enum status
 daemon_reload(struct daemon *d, struct error *e)
 {
     OBJ_CHECK(d, DAEMON_MAGIC);
-    return d->api.auth == NULL ? ST_OK : auth_reload(d->api.auth, e);
+    if (d->api.auth != NULL && auth_reload(d->api.auth, e) != ST_OK)
+        return e->status;
+    return d->tls == NULL ? ST_OK : tls_reload(d->tls, e);
 }
 
 /* LevelDB, the journal and the log need files too. */
@@ -215,6 +253,8 @@ max_connections(const struct settings *s)
         return wanted;
     files = limit.rlim_cur == RLIM_INFINITY ? SIZE_MAX : limit.rlim_cur;
     files = files > reserve * 2 ? files - reserve : files / 2;
+    if (settings_has(s, "halite.tls.cert"))
+        files /= 3; /* TLS takes a pair of sockets more */
     return wanted == 0 || wanted > files ? files : wanted;
 }
 
@@ -230,6 +270,11 @@ open_listener(struct daemon *d, struct error *e)
         .no_delay = true,
         .keep_alive = true,
         .reuse_address = true,
+        .tls = d->tls,
+        .tls_bind = settings_text(s, settings_has(s, "halite.tls.bind")
+                                         ? "halite.tls.bind"
+                                         : "tsd.network.bind"),
+        .tls_port = (uint16_t)settings_int(s, "halite.tls.port"),
     };
     enum status st = listener_open(&o, &d->listener, e);
     const char *colon;

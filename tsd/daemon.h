@@ -23,7 +23,10 @@ MUST_CHECK enum status daemon_start(const struct settings *c, int stop_fd,
 /* "127.0.0.1:4242": where it listens. */
 const char *daemon_address(const struct daemon *d);
 
-/* Reads again who may come in. */
+/* Where it listens for TLS, or NULL. */
+const char *daemon_tls_address(const struct daemon *d);
+
+/* Reads again who may come in, and the certificate. */
 MUST_CHECK enum status daemon_reload(struct daemon *d, struct error *e);
 
 /* Accepts no more, finishes requests under way, seals and closes the store. */

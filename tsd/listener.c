@@ -45,14 +45,21 @@ struct silent {
     struct sockaddr_storage peer;
 };
 
+/* A port. */
+struct door {
+    int fd;
+    bool is_tls;
+    char address[NI_MAXHOST + NI_MAXSERV + 4];
+};
+
 struct listener {
     uint32_t magic;
     struct listener_options o;
-    char *bind_text;
-    char address[NI_MAXHOST + NI_MAXSERV + 4];
+    struct door doors[2];
+    size_t doors_len;
     struct http_server *http;
     struct telnet *telnet;
-    int fd, epoll, wake, reserve;
+    int epoll, wake, reserve;
     bool running, paused;
     pthread_t thread;
     atomic_bool stopping;
@@ -71,18 +78,18 @@ set_option(int fd, int level, int option, int value)
 
 /* "127.0.0.1:4242", "[::1]:4242" */
 static enum status
-name_address(struct listener *l, struct error *e)
+name_address(struct door *d, struct error *e)
 {
     struct sockaddr_storage a;
     socklen_t size = sizeof a;
     char host[NI_MAXHOST], port[NI_MAXSERV];
 
-    if (getsockname(l->fd, (struct sockaddr *)&a, &size) != 0 ||
+    if (getsockname(d->fd, (struct sockaddr *)&a, &size) != 0 ||
         getnameinfo((struct sockaddr *)&a, size, host, sizeof host, port,
                     sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
         return error_set(e, ST_IO, "cannot name the address: %s",
                          strerror(errno));
-    (void)snprintf(l->address, sizeof l->address,
+    (void)snprintf(d->address, sizeof d->address,
                    strchr(host, ':') != NULL ? "[%s]:%s" : "%s:%s", host, port);
     return ST_OK;
 }
@@ -110,28 +117,34 @@ open_socket(const struct listener_options *o, const struct addrinfo *a)
 }
 
 static enum status
-bind_address(struct listener *l, struct error *e)
+open_door(struct listener *l, const char *bind_to, uint16_t number, bool is_tls,
+          struct error *e)
 {
     struct addrinfo hints = { .ai_flags = AI_PASSIVE | AI_NUMERICSERV,
                               .ai_socktype = SOCK_STREAM };
     struct addrinfo *all = NULL;
-    const char *host = *l->bind_text == '\0' ? "0.0.0.0" : l->bind_text;
+    struct door *d = &l->doors[l->doors_len];
+    bool is_any = bind_to == NULL || *bind_to == '\0';
+    const char *host = is_any ? "0.0.0.0" : bind_to;
     char port[8];
     int err;
 
-    (void)snprintf(port, sizeof port, "%u", (unsigned)l->o.port);
+    (void)snprintf(port, sizeof port, "%u", (unsigned)number);
     err = getaddrinfo(host, port, &hints, &all);
     if (err != 0)
         return error_set(e, ST_INVALID, "cannot listen on '%s': %s", host,
                          gai_strerror(err));
-    for (struct addrinfo *a = all; a != NULL && l->fd < 0; a = a->ai_next)
-        l->fd = open_socket(&l->o, a);
+    d->fd = -1;
+    d->is_tls = is_tls;
+    for (struct addrinfo *a = all; a != NULL && d->fd < 0; a = a->ai_next)
+        d->fd = open_socket(&l->o, a);
     err = errno;
     freeaddrinfo(all);
-    if (l->fd < 0)
+    if (d->fd < 0)
         return error_set(e, ST_IO, "cannot listen on %s port %s: %s", host,
                          port, strerror(err));
-    return name_address(l, e);
+    l->doors_len++;
+    return name_address(d, e);
 }
 
 enum status
@@ -143,15 +156,15 @@ listener_open(const struct listener_options *o, struct listener **out,
 
     l->magic = LISTENER_MAGIC;
     l->o = *o;
-    l->bind_text = mem_strdup(o->bind == NULL ? "" : o->bind);
-    l->o.bind = l->bind_text;
-    l->fd = -1;
     l->epoll = epoll_create1(EPOLL_CLOEXEC);
     l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     l->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
     status = l->epoll < 0 || l->wake < 0 || l->reserve < 0
                  ? error_set(e, ST_IO, "epoll: %s", strerror(errno))
-                 : bind_address(l, e);
+                 : open_door(l, o->bind, o->port, false, e);
+    if (status == ST_OK && o->tls != NULL)
+        status = open_door(l, o->tls_bind, o->tls_port, true, e);
+    l->o.bind = l->o.tls_bind = NULL; /* were lent */
     *out = l;
     if (status != ST_OK)
         listener_close(out);
@@ -162,7 +175,14 @@ const char *
 listener_address(const struct listener *l)
 {
     OBJ_CHECK(l, LISTENER_MAGIC);
-    return l->address;
+    return l->doors[0].address;
+}
+
+const char *
+listener_tls_address(const struct listener *l)
+{
+    OBJ_CHECK(l, LISTENER_MAGIC);
+    return l->doors_len > 1 ? l->doors[1].address : NULL;
 }
 
 /* -- connections ----------------------------------------------------------- */
@@ -319,40 +339,60 @@ sniff(struct listener *l, struct silent *s)
 static void
 pause_accepting(struct listener *l, bool pause)
 {
-    struct epoll_event ev = { .events = pause ? 0 : EPOLLIN,
-                              .data.ptr = &l->fd };
+    struct epoll_event ev = { .events = pause ? 0 : EPOLLIN };
 
-    (void)epoll_ctl(l->epoll, EPOLL_CTL_MOD, l->fd, &ev);
+    for (size_t i = 0; i < l->doors_len; i++) {
+        ev.data.ptr = &l->doors[i];
+        (void)epoll_ctl(l->epoll, EPOLL_CTL_MOD, l->doors[i].fd, &ev);
+    }
     l->paused = pause;
 }
 
 /* There is no descriptor left: false when not even the reserve helps. */
 static bool
-reject_by_reserve(struct listener *l)
+reject_by_reserve(struct listener *l, const struct door *d)
 {
     int fd;
 
     if (l->reserve >= 0)
         (void)close(l->reserve);
-    fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);
+    fd = accept4(d->fd, NULL, NULL, SOCK_CLOEXEC);
     if (fd >= 0)
         reject(l, fd);
     l->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
     return fd >= 0;
 }
 
+/* The end of a pair that stands for 'fd'; -1: there is none, and 'fd' is
+ * closed. */
+static int
+put_behind_tls(struct listener *l, int fd)
+{
+    struct error e;
+    int pair[2];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0,
+                   pair) != 0) {
+        reject(l, fd);
+        return -1;
+    }
+    if (tls_give(l->o.tls, fd, pair[1], &e) != ST_OK)
+        log_warn("listener", "a connection was closed: %s", e.text);
+    return pair[0];
+}
+
 /* One connection; false when there is none. */
 static bool
-accept_one(struct listener *l)
+accept_one(struct listener *l, const struct door *d)
 {
     struct sockaddr_storage peer;
     socklen_t size = sizeof peer;
-    int fd = accept4(l->fd, (struct sockaddr *)&peer, &size,
+    int fd = accept4(d->fd, (struct sockaddr *)&peer, &size,
                      SOCK_NONBLOCK | SOCK_CLOEXEC);
 
     if (fd < 0) {
         if (errno == EMFILE || errno == ENFILE) {
-            if (reject_by_reserve(l))
+            if (reject_by_reserve(l, d))
                 return true;
             pause_accepting(l, true);
             return false;
@@ -365,12 +405,23 @@ accept_one(struct listener *l)
         reject(l, fd);
         return true;
     }
+    set_up(l, fd);
+    if (d->is_tls && (fd = put_behind_tls(l, fd)) < 0)
+        return true;
     (void)atomic_fetch_add(&l->open, 1);
     (void)atomic_fetch_add(&l->accepted, 1);
     counter_add(CNT_CONN_TOTAL, 1);
-    set_up(l, fd);
     await_byte(l, fd, &peer, size);
     return true;
+}
+
+static const struct door *
+door_of(const struct listener *l, const void *ptr)
+{
+    for (size_t i = 0; i < l->doors_len; i++)
+        if (ptr == &l->doors[i])
+            return &l->doors[i];
+    return NULL;
 }
 
 static void *
@@ -387,8 +438,10 @@ run(void *arg)
         if (l->paused)
             pause_accepting(l, false);
         for (int i = 0; i < n; i++) {
-            if (events[i].data.ptr == &l->fd) {
-                for (int k = 0; k < ACCEPTS_MAX && accept_one(l); k++)
+            const struct door *d = door_of(l, events[i].data.ptr);
+
+            if (d != NULL) {
+                for (int k = 0; k < ACCEPTS_MAX && accept_one(l, d); k++)
                     ;
             } else if (events[i].data.ptr != &l->wake) {
                 sniff(l, events[i].data.ptr);
@@ -402,15 +455,18 @@ enum status
 listener_start(struct listener *l, struct http_server *http,
                struct telnet *telnet, struct error *e)
 {
-    struct epoll_event on_accept = { .events = EPOLLIN, .data.ptr = &l->fd };
+    struct epoll_event on_accept = { .events = EPOLLIN };
     struct epoll_event on_wake = { .events = EPOLLIN, .data.ptr = &l->wake };
-    int err;
+    int err = 0;
 
     OBJ_CHECK(l, LISTENER_MAGIC);
     l->http = http;
     l->telnet = telnet;
-    if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->fd, &on_accept) != 0 ||
-        epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->wake, &on_wake) != 0)
+    for (size_t i = 0; i < l->doors_len && err == 0; i++) {
+        on_accept.data.ptr = &l->doors[i];
+        err = epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->doors[i].fd, &on_accept);
+    }
+    if (err != 0 || epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->wake, &on_wake) != 0)
         return error_set(e, ST_IO, "epoll: %s", strerror(errno));
     err = pthread_create(&l->thread, NULL, run, l);
     if (err != 0)
@@ -431,12 +487,13 @@ listener_stop(struct listener *l)
         INSIST(pthread_join(l->thread, NULL) == 0);
         l->running = false;
         /* Those whom the kernel has welcomed in our name. */
-        for (int i = 0; i < ACCEPTS_MAX * 64 && accept_one(l); i++)
+        for (int i = 0; i < ACCEPTS_MAX * 64 && accept_one(l, &l->doors[0]);
+             i++)
             ;
     }
-    if (l->fd >= 0)
-        (void)close(l->fd);
-    l->fd = -1;
+    for (size_t i = 0; i < l->doors_len; i++)
+        (void)close(l->doors[i].fd);
+    l->doors_len = 0;
     while (l->silents != NULL) {
         int fd = l->silents->fd;
 
@@ -463,7 +520,6 @@ listener_close(struct listener **l)
         (void)close(x->wake);
     if (x->reserve >= 0)
         (void)close(x->reserve);
-    free(x->bind_text);
     OBJ_CLEAR(x);
     free(x);
     *l = NULL;

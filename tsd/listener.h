@@ -6,6 +6,9 @@
  *     listener_open -> (start HTTP and telnet) -> listener_start
  *         -> listener_stop -> (stop HTTP and telnet) -> listener_close
  *
+ * With TLS there is a second port, whose connections come out of struct tls in
+ * the clear; both protocols are served there, too.
+ *
  * A connection that never sends a byte waits without harm.  Connections over
  * the limit are closed at once and counted; so are those for which there is no
  * file descriptor left.
@@ -17,6 +20,7 @@
 #define TSD_LISTENER_H
 
 #include "tsd/telnet.h"
+#include "tsd/tls.h"
 #include "web/http.h"
 
 struct listener; /* opaque */
@@ -29,6 +33,9 @@ struct listener_options {
     bool no_delay;          /* TCP_NODELAY */
     bool keep_alive;        /* SO_KEEPALIVE, for peers that vanish */
     bool reuse_address;
+    struct tls *tls; /* NULL: no port for TLS */
+    const char *tls_bind;
+    uint16_t tls_port;
 };
 
 /* Binds, so that a bad address or a port in use is known early. */
@@ -37,6 +44,8 @@ MUST_CHECK enum status listener_open(const struct listener_options *o,
 
 /* "127.0.0.1:4242", with the port that was taken. */
 const char *listener_address(const struct listener *l);
+/* The same of TLS, or NULL. */
+const char *listener_tls_address(const struct listener *l);
 
 /* Starts to accept.  Either may be NULL: such connections are closed. */
 MUST_CHECK enum status listener_start(struct listener *l,
