@@ -146,7 +146,8 @@ fail(struct journal *j, const struct error *e) REQUIRES(j->lock)
     if (j->failed.status != ST_OK)
         return;
     j->failed = *e;
-    log_error("journal", "%s: nothing is acknowledged from here on", e->text);
+    log_error("journal", "%s: nothing is acknowledged until it is begun anew",
+              e->text);
 }
 
 static enum status
@@ -424,6 +425,68 @@ journal_status(struct journal *j, struct error *e)
     OBJ_CHECK(j, JOURNAL_MAGIC);
     lock_take(&j->lock);
     st = failure(j, e);
+    lock_drop(&j->lock);
+    return st;
+}
+
+/* The oldest first, so that a crash leaves the damaged one as the last. */
+static enum status
+delete_all(const struct journal *j, uint64_t first, uint64_t end,
+           struct error *e)
+{
+    enum status st = ST_OK;
+
+    for (; st == ST_OK && first < end; first++)
+        st = delete_file(j, first, e);
+    return st;
+}
+
+static void
+begin_anew(struct journal *j, uint64_t segment, int fd) REQUIRES(j->lock)
+{
+    if (j->fd >= 0)
+        (void)close(j->fd);
+    j->fd = fd;
+    j->first = j->segment = segment;
+    j->sizes[0] = JOURNAL_FILE_HEADER;
+    j->reach = j->marked = JOURNAL_FILE_HEADER;
+    buf_clear(&j->buffers[0]);
+    buf_clear(&j->buffers[1]);
+    j->written = j->synced = j->appended;
+    j->failed = (struct error){ 0 };
+    log_info("journal", "works again, with segment %llu",
+             (unsigned long long)segment);
+}
+
+enum status
+journal_restart(struct journal *j, struct error *e)
+{
+    uint8_t header[JOURNAL_FILE_HEADER];
+    uint64_t first, next;
+    enum status st = ST_OK;
+    int fd = -1;
+
+    OBJ_CHECK(j, JOURNAL_MAGIC);
+    lock_take(&j->lock);
+    while (j->writing || j->syncing || j->trimming)
+        cond_wait(&j->changed, &j->lock);
+    if (j->failed.status == ST_OK)
+        goto out;
+    j->writing = j->syncing = j->trimming = true;
+    first = j->first;
+    next = atomic_load(&j->append_segment) + 1;
+    j->seal = journal_file_header(next, hash_random_seed(), header);
+    atomic_store(&j->append_segment, next);
+    lock_drop(&j->lock);
+    st = delete_all(j, first, next, e);
+    if (st == ST_OK)
+        st = journal_make_file(j, next, header, &fd, e);
+    lock_take(&j->lock);
+    j->writing = j->syncing = j->trimming = false;
+    if (st == ST_OK)
+        begin_anew(j, next, fd);
+    cond_broadcast(&j->changed);
+out:
     lock_drop(&j->lock);
     return st;
 }

@@ -8,9 +8,10 @@
  *                commit"); with 'sync' also on the disk
  *     trim    -> segments before a number are deleted
  *
- * A failed write or fsync is final: from then on append and commit fail with
- * ST_IO and the text of the first failure, and nothing is retried, because the
- * kernel may have dropped the pages that it could not write.
+ * After a failed write or fsync append and commit fail with ST_IO and the text
+ * of the first failure, and nothing is retried, because the kernel may have
+ * dropped the pages that it could not write.  journal_restart() ends that state
+ * when all that is in these files has been made safe elsewhere.
  *
  * Replay reads segments in order.  What a crash or a power cut left of bytes
  * that were never synced, torn or with holes, is at the end of the last segment
@@ -80,6 +81,11 @@ MUST_CHECK enum status journal_trim(struct journal *j, uint64_t segment,
 
 /* ST_OK while it works; after a failure what the failure was. */
 MUST_CHECK enum status journal_status(struct journal *j, struct error *e);
+
+/* After a failure: deletes all segments and forgets what is pending, starts a
+ * new one, and works again.  The caller holds what was appended, up to the last
+ * successful call, on the disk by other means.  No-op without a failure. */
+MUST_CHECK enum status journal_restart(struct journal *j, struct error *e);
 
 struct journal_counts {
     uint64_t appended_bytes;

@@ -48,6 +48,8 @@ fill_defaults(struct store_options *o)
         o->journal_segment_bytes = 64 * MB;
     if (o->seal_delay_ms == 0)
         o->seal_delay_ms = 60000;
+    if (o->min_free_bytes == 0)
+        o->min_free_bytes = 64 * MB;
     if (o->clock == NULL)
         o->clock = &clock_system;
 }
@@ -264,6 +266,8 @@ write_both(struct store *s, const struct kv_batch *b, const struct buf *record,
     if (s->journal != NULL)
         status =
             journal_append(s->journal, RECORD_BATCH, buf_slice(record), lsn, e);
+    if (status == ST_IO)
+        status = error_wrap(e, ST_BUSY, "not acknowledged");
     if (status == ST_OK)
         status = kv_write(s->kv, b, false, e);
     lock_drop(&s->write_lock);
@@ -279,6 +283,8 @@ store_write(struct store *s, const struct kv_batch *b, uint64_t *lsn,
     enum status status;
 
     OBJ_CHECK(s, STORE_MAGIC);
+    if (store_may_write(s, e) != ST_OK)
+        return ST_BUSY;
     if (s->journal != NULL)
         record_batch(&record, b);
     if (record.failed)
@@ -460,6 +466,8 @@ put_bucket(struct put *p, unsigned bucket, struct store_point *points,
                      ? error_set(p->e, ST_BUSY, "no memory for a record")
                      : journal_append(p->s->journal, RECORD_POINTS,
                                       buf_slice(&b->record), &p->lsn, p->e);
+    if (status == ST_IO)
+        status = error_wrap(p->e, ST_BUSY, "not acknowledged");
     if (status != ST_OK) {
         p->taken = before;
         p->status = status;
@@ -531,9 +539,15 @@ store_put(struct store *s, struct store_point *points, size_t len,
 enum status
 store_commit(struct store *s, uint64_t lsn, bool sync, struct error *e)
 {
+    enum status status;
+
     OBJ_CHECK(s, STORE_MAGIC);
-    return s->journal == NULL ? ST_OK
-                              : journal_commit(s->journal, lsn, sync, e);
+    if (s->journal == NULL)
+        return ST_OK;
+    status = journal_commit(s->journal, lsn, sync, e);
+    /* The disk's fault, which may pass: the client is to try again. */
+    return status == ST_IO ? error_wrap(e, ST_BUSY, "not acknowledged")
+                           : status;
 }
 
 struct store_counts

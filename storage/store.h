@@ -13,7 +13,9 @@
  * Owns:    the folder: FORMAT, LOCK, engine/, journal/.
  * Threads: struct store: any.  struct store_scan: the one that opened it.
  * Fails:   ST_IO, ST_CORRUPT; ST_BUSY when the head is full and sealing cannot
- *          keep up; ST_INVALID for times that a row cannot hold.
+ *          keep up, and while the disk is full or fails: reading goes on, and
+ *          so does writing when the disk is well again; ST_INVALID for times
+ *          that a row cannot hold.
  */
 #ifndef STORAGE_STORE_H
 #define STORAGE_STORE_H
@@ -39,6 +41,8 @@ struct store_options {
     size_t journal_bytes;         /* 0: 512 MB, then rows are sealed early */
     size_t journal_segment_bytes; /* 0: 64 MB */
     unsigned seal_delay_ms;       /* 0: 60 s after its hour has passed */
+    uint64_t
+        min_free_bytes; /* 0: 64 MB; writes wait for so much room on disk */
     size_t engine_write_buffer_bytes; /* 0: 64 MB */
     size_t engine_cache_bytes;        /* 0: 32 MB */
     const struct clock *clock;        /* NULL: the system's */
@@ -89,6 +93,10 @@ struct store_point {
  * series again; ST_INVALID: time out of range). */
 MUST_CHECK enum status store_put(struct store *s, struct store_point *points,
                                  size_t len, uint64_t *lsn, struct error *e);
+
+/* ST_OK, or ST_BUSY and why writes are refused now: the disk is full or fails.
+ * store_put() then fails with ST_IO, which says not to wait for it. */
+MUST_CHECK enum status store_may_write(struct store *s, struct error *e);
 
 /* Waits until all up to 'lsn' is in the journal's file; on the disk too with
  * 'sync' or JOURNAL_SYNC_ALWAYS.  This is what an acknowledgement means. */

@@ -228,6 +228,8 @@ store_delete(struct store *s, struct slice tsuid, int64_t from_ms,
     if (!tsuid_is_valid(&s->shape, tsuid))
         return error_set(e, ST_INVALID, "a TSUID of %zu bytes is malformed",
                          tsuid.size);
+    if (store_may_write(s, e) != ST_OK)
+        return ST_BUSY;
     record_delete(&record, tsuid, from_ms, to_ms);
     lock_take(&s->seal_lock);
     status =

@@ -35,6 +35,8 @@ struct store {
     bool hurry GUARDED_BY(wake_lock);
     enum status seal_status GUARDED_BY(wake_lock); /* of the last sealing */
     struct error seal_error GUARDED_BY(wake_lock);
+    _Atomic bool refusing; /* writes, because of 'refusal' */
+    struct error refusal GUARDED_BY(wake_lock);
 
     _Atomic uint64_t points_added;
     _Atomic bool series_evicted; /* ever */
@@ -75,6 +77,17 @@ void store_sealer_stop(struct store *s);
 /* Seals rows, oldest first, until the head holds at most 'keep_bytes'. */
 MUST_CHECK enum status store_seal_until(struct store *s, size_t keep_bytes,
                                         struct error *e) EXCLUDES(s->seal_lock);
+
+/* Looks whether the disk has room and the journal works, and makes it work
+ * again when it can.  Called by the sealer, once a second. */
+void store_watch_disk(struct store *s);
+
+/* False when so little room is left that the engine should not write. */
+bool store_has_room_to_seal(const struct store *s);
+
+/* Seals all that is open, and does not touch the journal. */
+MUST_CHECK enum status store_seal_all(struct store *s, struct error *e)
+    REQUIRES(s->seal_lock);
 
 /* Waits until the head has room; ST_BUSY if it does not get it soon. */
 MUST_CHECK enum status store_wait_for_room(struct store *s, struct error *e);

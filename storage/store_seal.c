@@ -355,11 +355,25 @@ store_seal_until(struct store *s, size_t keep_bytes, struct error *e)
 enum status
 store_seal(struct store *s, struct error *e)
 {
-    struct seal_rule rule = { .all = true };
-    enum status status = ST_OK;
+    enum status status;
 
     OBJ_CHECK(s, STORE_MAGIC);
     lock_take(&s->seal_lock);
+    status = store_seal_all(s, e);
+    if (status == ST_OK && s->journal != NULL) {
+        journal_rotate(s->journal);
+        status = store_trim(s, e);
+    }
+    lock_drop(&s->seal_lock);
+    return status;
+}
+
+enum status
+store_seal_all(struct store *s, struct error *e)
+{
+    struct seal_rule rule = { .all = true };
+    enum status status = ST_OK;
+
     /* Again while it helps: a row may have to wait for its elder. */
     for (int pass = 0; pass < SEAL_PASSES && status == ST_OK; pass++) {
         uint64_t before = atomic_load(&s->rows_sealed);
@@ -369,11 +383,6 @@ store_seal(struct store *s, struct error *e)
             atomic_load(&s->rows_sealed) == before)
             break;
     }
-    if (status == ST_OK && s->journal != NULL) {
-        journal_rotate(s->journal);
-        status = store_trim(s, e);
-    }
-    lock_drop(&s->seal_lock);
     return status;
 }
 
@@ -478,6 +487,12 @@ sealer(void *arg)
         lock_drop(&s->wake_lock);
         if (stop)
             return NULL;
+        store_watch_disk(s);
+        if (!store_has_room_to_seal(s)) {
+            status = error_set(&e, ST_BUSY, "the disk is full");
+            report(s, status, &e);
+            continue;
+        }
         if (atomic_load(&s->head.bytes) > s->options.head_bytes / 4 * 3)
             status = store_seal_until(s, s->options.head_bytes / 2, &e);
         if (status == ST_OK && store_now_s() - swept_s >= SWEEP_EVERY_S) {
@@ -494,6 +509,8 @@ store_wait_for_room(struct store *s, struct error *e)
 {
     enum status status = ST_OK;
 
+    if (store_may_write(s, e) != ST_OK)
+        return ST_IO;
     if (atomic_load_explicit(&s->head.bytes, memory_order_relaxed) <=
         s->options.head_bytes)
         return ST_OK;
@@ -509,7 +526,8 @@ store_wait_for_room(struct store *s, struct error *e)
         cond_signal(&s->wake);
         cond_wait_ms(&s->room, &s->wake_lock, ROOM_WAIT_MS);
         if (s->seal_status != ST_OK) {
-            status = error_set(e, s->seal_status, "%s", s->seal_error.text);
+            status = error_set(e, ST_BUSY, "cannot make room: %s",
+                               s->seal_error.text);
             break;
         }
     }

@@ -354,6 +354,7 @@ open_store(struct daemon *d, struct error *e)
         .journal_segment_bytes =
             settings_size(s, "halite.store.journal_segment_bytes"),
         .seal_delay_ms = unsigned_setting(s, "halite.store.seal_delay_ms"),
+        .min_free_bytes = settings_size(s, "halite.store.min_free_bytes"),
         .engine_write_buffer_bytes =
             settings_size(s, "halite.store.write_buffer_bytes"),
         .engine_cache_bytes = settings_size(s, "halite.store.cache_bytes"),

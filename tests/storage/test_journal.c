@@ -400,6 +400,42 @@ START_TEST(a_failure_is_final)
 }
 END_TEST
 
+/* When all is safe elsewhere it begins anew, and what was in it is gone. */
+START_TEST(works_again_after_a_restart)
+{
+    const struct journal_io well = { write_fine, sync_fine };
+    struct error e = { 0 };
+
+    log_set_level(LOG_ERROR);
+    for (int n = 0; n < 3; n++) {
+        char *dir = folder_make();
+        struct journal *j = open_with(
+            (struct journal_options){ .dir = dir, .sync = failures[_i].sync });
+        uint64_t lsn;
+
+        ck_assert_int_eq(journal_restart(j, &e), ST_OK); /* a no-op */
+        commit(j, append(j, 1, "before"), false);
+        ck_assert_uint_eq(journal_segment(j), 1);
+        journal_set_io(j, &failures[_i].io);
+        atomic_store(&faults, n * failures[_i].calls);
+        for (int i = 0; i < n; i++)
+            commit(j, append(j, 1, "x"), false);
+        lsn = append(j, 1, "y");
+        ck_assert_int_eq(journal_commit(j, lsn, true, &e), ST_IO);
+        journal_set_io(j, &well);
+        ck_assert_int_eq(journal_restart(j, &e), ST_OK);
+        ck_assert_int_eq(journal_status(j, &e), ST_OK);
+        commit(j, lsn, true); /* it is safe now */
+        (void)append(j, 1, "after");
+        close_ok(&j);
+        j = open_off(dir);
+        expect_replay(j, "2:1:after ");
+        close_ok(&j);
+        folder_remove(&dir);
+    }
+}
+END_TEST
+
 /* The kernel itself refuses in the middle of a record. */
 START_TEST(a_full_file_leaves_a_torn_tail)
 {
@@ -501,5 +537,6 @@ TEST_MAIN("journal", TEST(replays_what_was_appended),
           LOOP(threads_keep_their_order, modes), TEST(rotates_and_trims),
           TEST(rotates_by_size), TEST(interrupted_and_short_writes),
           LOOP(a_failure_is_final, failures),
+          LOOP(works_again_after_a_restart, failures),
           TEST(a_full_file_leaves_a_torn_tail), TEST(cannot_open),
           TEST(syncs_as_its_mode_says), TEST(the_interval_thread_syncs))

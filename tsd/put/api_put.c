@@ -152,6 +152,18 @@ on_failed(void *ctx, size_t id, enum put_fault fault, struct slice why)
 
 /* -- storing --------------------------------------------------------------- */
 
+/* Replies when the disk is at fault: the client may send all of it again. */
+static bool
+is_refused(struct job *j)
+{
+    struct error e;
+
+    if (put_batch_refused(j->batch, &e) == ST_OK)
+        return false;
+    http_reply_failure(j->reply, &e);
+    return true;
+}
+
 /* False when the store stays busy, or when nobody waits any more. */
 static bool
 flush(struct job *j)
@@ -159,6 +171,8 @@ flush(struct job *j)
     int64_t until = clock_monotonic_us() + BUSY_MAX_MS * INT64_C(1000);
     struct timespec pause = { 0, BUSY_RETRY_MS * 1000000L };
 
+    if (is_refused(j))
+        return false;
     while (put_batch_flush(j->batch, &j->stored) != ST_OK) {
         if (clock_monotonic_us() > until || http_gone(j->request)) {
             http_reply_error(j->reply, 503, "Please throttle writes",
@@ -167,7 +181,7 @@ flush(struct job *j)
         }
         (void)nanosleep(&pause, NULL);
     }
-    return true;
+    return !is_refused(j);
 }
 
 static bool

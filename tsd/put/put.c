@@ -566,6 +566,13 @@ put_batch_flush(struct put_batch *b, size_t *stored)
 }
 
 enum status
+put_batch_refused(const struct put_batch *b, struct error *e)
+{
+    OBJ_CHECK(b, BATCH_MAGIC);
+    return store_may_write(b->path->store, e);
+}
+
+enum status
 put_batch_commit(struct put_batch *b, bool sync, struct error *e)
 {
     int64_t from_us;

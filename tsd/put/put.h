@@ -104,6 +104,10 @@ bool put_batch_added_tag(const struct put_batch *b, struct slice *key,
  * '*stored' (may be NULL) grows by the number of points taken. */
 MUST_CHECK enum status put_batch_flush(struct put_batch *b, size_t *stored);
 
+/* ST_BUSY and the reason while the store refuses all writes. */
+MUST_CHECK enum status put_batch_refused(const struct put_batch *b,
+                                         struct error *e);
+
 /* Waits until all that this batch ever stored is in the journal; see
  * store_commit(). */
 MUST_CHECK enum status put_batch_commit(struct put_batch *b, bool sync,
