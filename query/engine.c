@@ -505,6 +505,7 @@ run_split(struct engine *en, const struct query *q, const struct sub_query *sq,
     if (at_ms <= q->start_ms)
         return run_tries(en, q, sq, &points, limits, a, out, stats, e);
     before.end_ms = after.start_ms = at_ms;
+    before.whole_hours = after.whole_hours = true;
     status =
         run_tries(en, &before, sq, t, limits, a, &parts[0], &rollup_stats, e);
     if (status == ST_OK)
@@ -512,7 +513,7 @@ run_split(struct engine *en, const struct query *q, const struct sub_query *sq,
             run_tries(en, &after, sq, &points, limits, a, &parts[1], stats, e);
     add_stats(stats, &rollup_stats);
     return status == ST_OK ? split_merge(&parts[0], &parts[1],
-                                         aggregator_is_none(sq->aggregator),
+                                         aggregator_is_none(sq->aggregator), q,
                                          at_ms, a, out, e)
                            : status;
 }
@@ -533,9 +534,12 @@ run_sub(struct engine *en, const struct query *q, const struct sub_query *sq,
         rollup_try_first(&t, en->options.rollups, en->context.series, sq, e);
     if (status != ST_OK)
         return status;
-    return split_wanted(&t, q, &at_ms)
-               ? run_split(en, q, sq, &t, at_ms, limits, a, out, stats, e)
-               : run_tries(en, q, sq, &t, limits, a, out, stats, e);
+    if (!split_wanted(&t, q, &at_ms))
+        return run_tries(en, q, sq, &t, limits, a, out, stats, e);
+    status = run_split(en, q, sq, &t, at_ms, limits, a, out, stats, e);
+    for (size_t i = 0; i < out->len; i++)
+        out->groups[i].is_split = true;
+    return status;
 }
 
 static enum status

@@ -79,7 +79,8 @@ struct result_group {
      * these rollups, up to 'split_ms', the others as 'rollup' tells. */
     const struct rollup_use *split_rollup;
     size_t split_tsuids;
-    int64_t split_ms; /* 0: it was not split */
+    int64_t split_ms; /* 0: there is one part */
+    bool is_split;    /* its query was, though there may be one part */
 };
 
 /* What the scan of one salt bucket cost. */

@@ -74,45 +74,41 @@ join_slices(const struct slice *x, size_t x_len, const struct slice *y,
 }
 
 static void
-append(struct dps *to, const struct dps *from, size_t first, size_t end)
+append(struct dps *to, const struct dps *from, size_t i)
 {
-    size_t n = end - first;
-
-    if (n == 0)
-        return;
-    memcpy(to->ts_ms + to->len, from->ts_ms + first, n * sizeof *to->ts_ms);
-    memcpy(to->v + to->len, from->v + first, n * sizeof *to->v);
-    memcpy(to->kind + to->len, from->kind + first, n);
-    to->len += n;
+    to->ts_ms[to->len] = from->ts_ms[i];
+    to->v[to->len] = from->v[i];
+    to->kind[to->len++] = from->kind[i];
 }
 
-/* Expressions see what lies around each part: neither may reach into the
- * other.  A bucket that begins at the very moment is that of the points. */
+/* Each part has what lies in its whole rows, so that both may have numbers on
+ * either side of the moment: of a time that is in both, the points count. */
 static enum status
-join_dps(const struct dps *x, const struct dps *y, int64_t at_ms,
+join_dps(const struct dps *x, const struct dps *y, const struct query *q,
          struct arena *a, struct dps *out, struct error *e)
 {
-    size_t max = x->len + y->len, end = x->len, first = 0;
+    size_t max = x->len + y->len, i = 0, k = 0;
 
     *out = (struct dps){ .ts_ms = arena_array(a, max, sizeof *out->ts_ms),
                          .v = arena_array(a, max, sizeof *out->v),
                          .kind = arena_array(a, max, sizeof *out->kind) };
     if (out->ts_ms == NULL || out->v == NULL || out->kind == NULL)
         return no_memory(e);
-    while (first < y->len && y->ts_ms[first] < at_ms)
-        first++;
-    while (end > 0 && (x->ts_ms[end - 1] > at_ms ||
-                       (x->ts_ms[end - 1] == at_ms && first < y->len &&
-                        y->ts_ms[first] == at_ms)))
-        end--;
-    append(out, x, 0, end);
-    append(out, y, first, y->len);
+    while (i < x->len || k < y->len) {
+        bool points = i == x->len || (k < y->len && y->ts_ms[k] <= x->ts_ms[i]);
+        int64_t ts = points ? y->ts_ms[k] : x->ts_ms[i];
+
+        if (q->whole_hours || (ts >= q->start_ms && ts <= q->end_ms))
+            append(out, points ? y : x, points ? k : i);
+        k += points;
+        i += !points || (i < x->len && x->ts_ms[i] == ts);
+    }
     return ST_OK;
 }
 
 static enum status
 join_groups(const struct result_group *x, const struct result_group *y,
-            int64_t at_ms, struct arena *a, struct result_group *out,
+            const struct query *q, struct arena *a, struct result_group *out,
             struct error *e)
 {
     enum status st = join_tags(x, y, a, out, e);
@@ -124,8 +120,7 @@ join_groups(const struct result_group *x, const struct result_group *y,
     if (st == ST_OK)
         st = join_slices(x->tsuids, x->tsuids_len, y->tsuids, y->tsuids_len, a,
                          &out->tsuids, &out->tsuids_len, e);
-    return st == ST_OK ? join_dps(&x->dps, &y->dps, at_ms, a, &out->dps, e)
-                       : st;
+    return st == ST_OK ? join_dps(&x->dps, &y->dps, q, a, &out->dps, e) : st;
 }
 
 /* -- all of them ----------------------------------------------------------- */
@@ -140,8 +135,8 @@ key_of(const struct result_group *g, bool each_alone)
 
 enum status
 split_merge(const struct part *before, const struct part *after,
-            bool each_alone, int64_t at_ms, struct arena *a, struct part *out,
-            struct error *e)
+            bool each_alone, const struct query *q, int64_t at_ms,
+            struct arena *a, struct part *out, struct error *e)
 {
     static const struct result_group none = { 0 };
     size_t i = 0, k = 0;
@@ -171,8 +166,9 @@ split_merge(const struct part *before, const struct part *after,
                                    .split_rollup = x->rollup,
                                    .split_tsuids = x->tsuids_len,
                                    .split_ms = at_ms };
+        g->failed = x->failed != NULL ? x->failed : y->failed;
         g->sub = order <= 0 ? x->sub : y->sub;
-        st = join_groups(x, y, at_ms, a, g, e);
+        st = join_groups(x, y, q, a, g, e);
     }
     return st;
 }

@@ -29,10 +29,12 @@ struct part {
     size_t len;
 };
 
-/* Both parts' groups ascend by key, or, when 'each_alone', by TSUID. */
+/* Both parts' groups ascend by key, or, when 'each_alone', by TSUID, and have
+ * the numbers of whole hours; 'q' is the query as it was asked. */
 MUST_CHECK enum status split_merge(const struct part *before,
                                    const struct part *after, bool each_alone,
-                                   int64_t at_ms, struct arena *a,
-                                   struct part *out, struct error *e);
+                                   const struct query *q, int64_t at_ms,
+                                   struct arena *a, struct part *out,
+                                   struct error *e);
 
 #endif

@@ -19,7 +19,7 @@ GET /api/query?start=1356998400&end=4000010000&m=sum:1h-sum:s.m&show_query
 ~ "rollupTable":"raw"
 ~ "dps":{"1356998400":110.0,"4000003200":45.0}
 GET /api/query?start=1356998400&end=4000010000&m=sum:1h-avg:s.m%7Bhost=*%7D&show_tsuids
-| [{"metric":"s.m","tags":{"host":"a"},"aggregateTags":[],"tsuids":["000001000001000001","000001000001000001"],"dps":{"1356998400":10.0,"4000003200":2.5}},{"metric":"s.m","tags":{"host":"b"},"aggregateTags":[],"tsuids":["000001000001000002"],"dps":{"1356998400":1.0}},{"metric":"s.m","tags":{"host":"c"},"aggregateTags":[],"tsuids":["000001000001000003"],"dps":{"4000003200":40.0}}]
+| [{"metric":"s.m","tags":{"host":"a"},"aggregateTags":[],"tsuids":["000001000001000001","000001000001000001"],"annotations":[],"dps":{"1356998400":10.0,"4000003200":2.5}},{"metric":"s.m","tags":{"host":"b"},"aggregateTags":[],"tsuids":["000001000001000002"],"annotations":[],"dps":{"1356998400":1.0}},{"metric":"s.m","tags":{"host":"c"},"aggregateTags":[],"tsuids":["000001000001000003"],"annotations":[],"dps":{"4000003200":40.0}}]
 # Each part names the keys on which its series differ.
 GET /api/query?start=1356998400&end=4000010000&m=sum:1h-sum:s.m%7Bhost=a|b%7D&arrays
 ~ "dps":[[1356998400,100.0],[4000003200,5.0]]
@@ -27,7 +27,7 @@ GET /api/query?start=1356998400&end=4000010000&m=sum:1h-sum:s.m
 ~ "aggregateTags":["host","host"]
 # One group each.
 GET /api/query?start=1356998400&end=4000010000&m=none:1h-sum:s.m
-~ {"metric":"s.m","tags":{"host":"a"},"aggregateTags":[],"dps":{"1356998400":100.0,"4000003200":5.0}},{"metric":"s.m","tags":{"host":"b"},"aggregateTags":[],"dps":{"1356998400":10.0}},{"metric":"s.m","tags":{"host":"c"}
+~ {"metric":"s.m","tags":{"host":"a"},"aggregateTags":[],"annotations":[],"dps":{"1356998400":100.0,"4000003200":5.0}},{"metric":"s.m","tags":{"host":"b"},"aggregateTags":[],"annotations":[],"dps":{"1356998400":10.0}},{"metric":"s.m","tags":{"host":"c"}
 # The range ends before rollups may be missing: rollups alone.
 GET /api/query?start=1356998400&end=1357009200&m=sum:1h-sum:s.m&show_query
 ~ "rollupTable":"1h"

@@ -119,7 +119,14 @@ static const struct {
       false,
       "{b rT pT 90 100 110 }" },
     { { "x a - T 90 100" }, { "x a - T 110" }, false, "{a rT pT 90 100 110 }" },
-    { { "x a - T 90 120" }, { "x a - T 80 110" }, false, "{a rT pT 90 110 }" },
+    { { "x a - T 90 120" },
+      { "x a - T 80 110 120" },
+      false,
+      "{a rT pT 80 90 110 120 }" },
+    { { "x a - T 4 5 120" },
+      { "x a - T 3 200 201" },
+      false,
+      "{a rT pT 5 120 200 }" },
     { { "x - k T 10" }, { "x a k T" }, false, "{a (k) (k) rT pT 10 }" },
     { { "x a - T 10", "z c - V 30" },
       { "w d - S 110", "x a - T 120", "y b - U 130" },
@@ -150,11 +157,12 @@ START_TEST(joins_groups_with_one_key)
         make_part(merges[_i].before, count(merges[_i].before), a);
     struct part after = make_part(merges[_i].after, count(merges[_i].after), a);
     struct part out;
+    const struct query q = { .start_ms = 5, .end_ms = 200 };
     struct buf b = BUF_INIT;
 
-    ck_assert_int_eq(
-        split_merge(&before, &after, merges[_i].each_alone, 100, a, &out, &e),
-        ST_OK);
+    ck_assert_int_eq(split_merge(&before, &after, merges[_i].each_alone, &q,
+                                 100, a, &out, &e),
+                     ST_OK);
     for (size_t i = 0; i < out.len; i++) {
         ck_assert(slice_eq_str(out.groups[i].metric, "m"));
         ck_assert_int_eq(out.groups[i].split_ms, 100);
@@ -172,7 +180,9 @@ START_TEST(says_when_there_is_no_room)
     struct arena *small = arena_new(100);
     struct part one = make_part(merges[0].before, 1, a), out;
 
-    ck_assert_int_eq(split_merge(&one, &one, false, 100, small, &out, &e),
+    const struct query q = { .start_ms = 5, .end_ms = 200 };
+
+    ck_assert_int_eq(split_merge(&one, &one, false, &q, 100, small, &out, &e),
                      ST_LIMIT);
     arena_free(&small);
     arena_free(&a);

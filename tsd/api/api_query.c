@@ -332,7 +332,7 @@ write_group(struct work *w, const struct result_group *g, bool is_computed,
 
     if (read_notes(w, g, &notes, e) != ST_OK)
         return false;
-    notes.always = is_computed && !w->q.no_annotations;
+    notes.always = (is_computed || g->is_split) && !w->q.no_annotations;
     if (b->size > 1)
         buf_put_u8(b, ',');
     w->points += query_json_group(b, &w->q, g, &notes, &w->globals,
