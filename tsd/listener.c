@@ -363,6 +363,16 @@ reject_by_reserve(struct listener *l, const struct door *d)
     return fd >= 0;
 }
 
+/* Those behind TLS count twice: their far ends may outlive what they asked. */
+static bool
+is_full(const struct listener *l)
+{
+    size_t max = l->o.max_connections;
+
+    return max != 0 && (atomic_load(&l->open) >= max ||
+                        (l->o.tls != NULL && tls_connections(l->o.tls) >= max));
+}
+
 /* The end of a pair that stands for 'fd'; -1: there is none, and 'fd' is
  * closed. */
 static int
@@ -400,8 +410,7 @@ accept_one(struct listener *l, const struct door *d)
         /* What befell the connection, not us. */
         return errno == EINTR || errno == ECONNABORTED;
     }
-    if (l->o.max_connections != 0 &&
-        atomic_load(&l->open) >= l->o.max_connections) {
+    if (is_full(l)) {
         reject(l, fd);
         return true;
     }

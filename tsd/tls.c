@@ -40,6 +40,7 @@ struct tls {
     struct lock lock;
     struct tls_keys *keys GUARDED_BY(lock);
     atomic_uint next; /* the loop for the next connection */
+    atomic_size_t connections;
     atomic_bool stopping;
     int64_t stop_us; /* set before 'stopping' */
     unsigned loops_len;
@@ -152,12 +153,20 @@ tls_give(struct tls *t, int client, int pair, struct error *e)
         if (c->next != NULL)
             c->next->prev = c;
         l->all = c;
+        (void)atomic_fetch_add(&t->connections, 1);
     }
     lock_drop(&l->lock);
     if (done)
         return ST_OK;
     tls_conn_free(c);
     return error_set(e, ST_IO, "epoll_ctl: %s", strerror(errno));
+}
+
+size_t
+tls_connections(const struct tls *t)
+{
+    OBJ_CHECK(t, TLS_MAGIC);
+    return atomic_load(&t->connections);
 }
 
 static void
@@ -184,6 +193,7 @@ free_dead(struct tls_loop *l)
             c->next->prev = c->prev;
         lock_drop(&l->lock);
         tls_conn_free(c);
+        (void)atomic_fetch_sub(&l->tls->connections, 1);
     }
     l->dead = NULL;
 }

@@ -37,6 +37,9 @@ MUST_CHECK enum status tls_start(const struct tls_options *o, struct tls **out,
 MUST_CHECK enum status tls_give(struct tls *t, int client, int pair,
                                 struct error *e);
 
+/* Connections that it holds, those included whose other end is closed. */
+size_t tls_connections(const struct tls *t);
+
 /* Reads certificate and key again, for connections to come; on failure what
  * was read before holds. */
 MUST_CHECK enum status tls_reload(struct tls *t, struct error *e);

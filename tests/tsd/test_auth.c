@@ -112,6 +112,21 @@ START_TEST(knows_who_is_who)
 }
 END_TEST
 
+/* Who is remembered must know the password all the same. */
+START_TEST(remembers_a_password_not_a_name)
+{
+    struct auth_identity who;
+    struct rig g;
+
+    rig_open(&g, FILE_TEXT);
+    ck_assert_int_eq(password(&g, "reader", "secret", "p", &who), AUTH_OK);
+    ck_assert_int_eq(password(&g, "reader", "root", "p", &who), AUTH_WRONG);
+    ck_assert_int_eq(password(&g, "root", "secret", "p", &who), AUTH_WRONG);
+    ck_assert_int_eq(password(&g, "reader", "secret", "p", &who), AUTH_OK);
+    rig_close(&g);
+}
+END_TEST
+
 START_TEST(adds_what_anyone_may)
 {
     struct auth_identity who;
@@ -268,7 +283,8 @@ START_TEST(serves_many_while_it_reads)
 }
 END_TEST
 
-TEST_MAIN("auth", LOOP(knows_who_is_who, claims), TEST(adds_what_anyone_may),
+TEST_MAIN("auth", LOOP(knows_who_is_who, claims),
+          TEST(remembers_a_password_not_a_name), TEST(adds_what_anyone_may),
           TEST(slows_down_who_guesses), TEST(slows_down_many_who_guess),
           TEST(reads_its_file_again), TEST(does_without_names),
           TEST(writes_digests), TEST(serves_many_while_it_reads))

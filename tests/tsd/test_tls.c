@@ -466,6 +466,28 @@ START_TEST(wants_a_good_certificate)
 }
 END_TEST
 
+START_TEST(counts_connections)
+{
+    struct place p;
+    struct client a, b, c;
+
+    place_open(&p, "tsd.core.connections.limit=2");
+    ck_assert_int_eq(client_open(&p, &a, NORMAL), 0);
+    ck_assert_int_eq(client_open(&p, &b, NORMAL), 0);
+    ck_assert_int_lt(client_open(&p, &c, NORMAL), 0);
+    client_close(&c);
+    ask(&a, ASK_VERSION, "\"version\"");
+    client_close(&a);
+    client_close(&b);
+    /* Sooner or later there is room again. */
+    while (client_open(&p, &c, NORMAL) != 0)
+        client_close(&c);
+    ask(&c, ASK_VERSION, "\"version\"");
+    client_close(&c);
+    place_close(&p);
+}
+END_TEST
+
 /* Some have shaken hands, some have not, some were served; all end. */
 START_TEST(stops_with_clients)
 {
@@ -504,4 +526,5 @@ TEST_MAIN("tls", LOOP(carries_http_and_telnet, versions),
           LOOP(refuses_what_is_old, refused), LOOP(ends_what_is_no_tls, noises),
           TEST(ends_a_slow_handshake), TEST(carries_much),
           TEST(keeps_what_came_before_a_cut), TEST(takes_a_new_certificate),
-          TEST(wants_a_good_certificate), TEST(stops_with_clients))
+          TEST(wants_a_good_certificate), TEST(counts_connections),
+          TEST(stops_with_clients))
