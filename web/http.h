@@ -137,7 +137,9 @@ uint64_t http_server_latency(struct http_server *s, unsigned percent);
 
 /* After method_override, where the route takes that; GET for a HEAD. */
 enum http_method http_method(const struct http_request *r);
-/* Lower-cased, decoded, without version: "/api/query/exp". */
+/* Did method_override change it?  Then it came as a GET. */
+bool http_is_overridden(const struct http_request *r);
+/* Lower-cased, its escapes as they are, without version: "/api/query/exp". */
 const char *http_path(const struct http_request *r);
 /* As it came, with its query string. */
 const char *http_url(const struct http_request *r);

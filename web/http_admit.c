@@ -234,6 +234,7 @@ slice_is_caseless(struct slice s, const char *word)
 static void
 admit_override(struct http_request *r)
 {
+    enum http_method verb = r->method;
     struct slice v;
 
     if (r->method != HTTP_GET || !http_param(r, "method_override", &v))
@@ -249,6 +250,7 @@ admit_override(struct http_request *r)
     else if (!slice_is_caseless(v, "get"))
         answer(r, 405, "Unknown or unsupported method override value", NULL,
                NULL);
+    r->overridden = r->method != verb;
 }
 
 static void
@@ -300,8 +302,10 @@ admit_params(struct http_request *r)
                "Could not find a serializer with the name: ", name);
         return;
     }
-    if (r->target.is_api && http_param(r, "jsonp", &v) && v.size > 0) {
-        if (is_callback(v))
+    if (r->target.is_api && http_param(r, "jsonp", &v)) {
+        if (v.size == 0)
+            answer(r, 400, "Missing callback name", NULL, NULL);
+        else if (is_callback(v))
             r->jsonp = arena_strdup(r->arena, v);
         else
             answer(r, 400, "The value of jsonp is no function's name", NULL,

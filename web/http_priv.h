@@ -42,7 +42,7 @@
 /* -- http_target.c --------------------------------------------------------- */
 
 struct http_target {
-    const char *path; /* lower-cased, decoded, without the version */
+    const char *path; /* lower-cased, without the version */
     const char *key;  /* the route's name: "/api/query", "/q", "/" */
     const char *key2; /* with one segment more, under /api; or NULL */
     bool is_api;
@@ -232,6 +232,7 @@ struct http_request {
     const char *method_text; /* as it came */
     bool is_1_0;
     enum http_method method;
+    bool overridden;
     struct http_target target;
     const struct http_route *route;
     struct http_body body;

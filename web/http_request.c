@@ -3,6 +3,13 @@
 
 #include "web/http_priv.h"
 
+bool
+http_is_overridden(const struct http_request *r)
+{
+    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
+    return r->overridden;
+}
+
 enum http_method
 http_method(const struct http_request *r)
 {

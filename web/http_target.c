@@ -140,32 +140,19 @@ struct path {
     struct arena *arena;
     struct slice rest; /* not yet read */
     struct buf text;   /* what became of the segments read */
-    bool bad;
 };
 
-static bool
-add_segment(struct path *p, struct slice raw)
-{
-    struct slice s;
-
-    if (!http_decode(p->arena, raw, false, &s) ||
-        (s.size > 0 && memchr(s.data, '\0', s.size) != NULL)) {
-        p->bad = true;
-        return false;
-    }
-    buf_put_u8(&p->text, '/');
-    lower(s, &p->text);
-    return true;
-}
-
-/* Reads one more segment; NULL when there is none, else the path so far. */
+/* Reads one more segment; NULL when there is none, else the path so far.
+ * Escapes stay as they are: no endpoint has one in its name. */
 static const char *
 step(struct path *p)
 {
     struct slice s;
 
-    if (p->bad || !next_segment(&p->rest, &s) || !add_segment(p, s))
+    if (!next_segment(&p->rest, &s))
         return NULL;
+    buf_put_u8(&p->text, '/');
+    lower(s, &p->text);
     return arena_strdup(p->arena, buf_slice(&p->text));
 }
 
@@ -186,6 +173,7 @@ read_path(struct arena *a, struct slice all, struct http_target *t)
     struct path p = { .arena = a, .rest = all };
     struct slice first = { 0 }, peek;
     const char *next;
+    bool good;
 
     while (p.rest.size > 0 && p.rest.data[p.rest.size - 1] == '/')
         p.rest.size--;
@@ -208,10 +196,9 @@ read_path(struct arena *a, struct slice all, struct http_target *t)
     t->path = arena_strdup(a, buf_slice(&p.text));
     if (t->key == NULL)
         t->key = t->path;
-    if (p.text.failed || t->path == NULL)
-        p.bad = true;
+    good = !p.text.failed && t->path != NULL;
     buf_fini(&p.text);
-    return !p.bad;
+    return good;
 }
 
 /* -- the parameters -------------------------------------------------------- */
@@ -298,8 +285,7 @@ http_target_parse(struct arena *a, const char *url, struct http_target *t)
         return;
     }
     if (!read_path(a, slice_of(url + 1, path_size - 1), t))
-        fault(t, 400, "Bad path: bad escape",
-              "A '%' must be followed by two hexadecimal digits");
+        fault(t, 400, "The path is too long", NULL);
     if (mark != NULL)
         read_params(a, slice_str(mark + 1), t);
 }

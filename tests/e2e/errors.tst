@@ -36,3 +36,19 @@ GET /api/query?start=1356998340&end=1357002000&m=none:e.mix
 GET /api/suggest?type=metrics&q=e.bad
 = 200
 | []
+
+# method_override counts on GET alone.
+GET /api/query?method_override=post&start=1356998340&end=1357002000&m=none:e.mix
+= 200
+~ "dps":{"1356998400":1,
+POST /api/query?method_override=get&start=1356998340&m=none:e.mix
+= 400
+~ "message":"Missing message content"
+PUT /api/query?method_override=get&start=1356998340&m=none:e.mix
+= 405
+# Escapes in a path are not undone.
+GET /api/aggreg%61tors
+= 404
+GET /api/aggregators?jsonp=
+= 400
+~ Missing callback name

@@ -36,14 +36,6 @@ static bool run(struct work *w, struct parse_error *e);
 static bool write_answer(struct work *w, struct parse_error *e);
 static unsigned refuse(const struct work *w, const struct parse_error *e);
 
-/* "?method_override=put" means nothing here, and OpenTSDB does not mind; nor
- * does "=delete" where that is not allowed. */
-static bool
-is_overridden(const struct http_request *r)
-{
-    return http_has_param(r, "method_override") && http_body(r).size == 0;
-}
-
 static void
 serve(struct work *w)
 {
@@ -83,11 +75,13 @@ api_query(void *ctx, const struct http_request *r, struct http_reply *out)
 
     w.started_us = clock_monotonic_us();
     w.is_gexp = api_is_gexp(r);
-    if (http_method(r) == HTTP_PUT && !is_overridden(r)) {
+    /* "?method_override=put" means nothing here, and OpenTSDB does not mind;
+     * nor does "=delete" where that is not allowed. */
+    if (http_method(r) == HTTP_PUT && !http_is_overridden(r)) {
         http_reply_bad_method(out, r);
         return;
     }
-    if (!is_overridden(r) &&
+    if (!http_is_overridden(r) &&
         !api_may_delete(ctx, r, http_method(r) == HTTP_DELETE, out))
         return;
     if (parse(&w) && api_may_delete(ctx, r, w.q.delete_points, out))
@@ -132,7 +126,7 @@ static bool
 names_expressions(const struct http_request *r)
 {
     return http_has_param(r, "exp") &&
-           (http_method(r) != HTTP_POST || is_overridden(r));
+           (http_method(r) != HTTP_POST || http_is_overridden(r));
 }
 
 static bool
@@ -149,7 +143,7 @@ parse(struct work *w)
     if (w->is_gexp || names_expressions(w->r)) {
         st = api_gexp_parse(w->r, &o, w->arena, &w->gexp, &w->q, &e);
         w->q.whole_hours = w->is_gexp;
-    } else if (http_method(w->r) == HTTP_POST && !is_overridden(w->r)) {
+    } else if (http_method(w->r) == HTTP_POST && !http_is_overridden(w->r)) {
         if (body.size == 0) {
             (void)error_set(&e.message, ST_INVALID, "Missing message content");
             (void)snprintf(e.details, sizeof e.details,
