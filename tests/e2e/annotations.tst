@@ -127,3 +127,11 @@ POST /api/annotation {"startTime":1356998710,"notes":"m"}
 PUT /api/annotation {"startTime":1356998710,"notes":"m"}
 = 200
 | {"tsuid":"","description":"","notes":"m","startTime":1356998710,"endTime":0}
+
+# A TSUID is shown as the request spells it.
+POST /api/annotation {"tsuid":"00000a00000B00000c","startTime":1356998720,"description":"d"}
+= 200
+~ {"tsuid":"00000a00000B00000c","description":"d"
+GET /api/annotation?tsuid=00000A00000B00000C&start_time=1356998720
+= 200
+~ {"tsuid":"00000A00000B00000C","description":"d"

@@ -32,9 +32,19 @@ put_member(struct buf *b, const char *name, struct slice text)
 void
 annotation_write(struct buf *b, const struct annotation *n)
 {
-    buf_put_str(b, "{\"tsuid\":\"");
-    api_put_hex(b, n->tsuid);
-    buf_put_u8(b, '"');
+    struct buf hex = BUF_INIT;
+
+    api_put_hex(&hex, n->tsuid);
+    annotation_write_as(b, n, buf_slice(&hex));
+    buf_fini(&hex);
+}
+
+void
+annotation_write_as(struct buf *b, const struct annotation *n,
+                    struct slice tsuid_text)
+{
+    buf_put_str(b, "{\"tsuid\":");
+    json_put_string(b, tsuid_text);
     put_member(b, ",\"description\":", n->description);
     put_member(b, ",\"notes\":", n->notes);
     if (n->has_custom) {

@@ -17,6 +17,10 @@ bool annotation_within(const struct annotation *n, int64_t from_ms,
 
 void annotation_write(struct buf *b, const struct annotation *n);
 
+/* With the TSUID as somebody spelled it, which is hexadecimal. */
+void annotation_write_as(struct buf *b, const struct annotation *n,
+                         struct slice tsuid_text);
+
 /* A note as a request has it: its TSUID still text. */
 struct annotation_request {
     struct annotation note;

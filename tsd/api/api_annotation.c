@@ -161,7 +161,7 @@ get_one(const struct work *w, const struct annotation_request *ask)
         http_reply_failure(w->out, &e);
         return;
     }
-    annotation_write(http_reply_body(w->out), &n.note);
+    annotation_write_as(http_reply_body(w->out), &n.note, n.tsuid_text);
 }
 
 struct list {
@@ -239,7 +239,7 @@ put_one(const struct work *w, struct annotation_request *n)
     if (store(w, n, &changed, &e) != ST_OK)
         refuse_twice(w, &e);
     else if (changed)
-        annotation_write(http_reply_body(w->out), &n->note);
+        annotation_write_as(http_reply_body(w->out), &n->note, n->tsuid_text);
     else
         http_reply_empty(w->out, 304);
 }
@@ -303,7 +303,7 @@ put_of_bulk(const struct work *w, const struct json_t *json, bool *first)
         if (!*first)
             buf_put_u8(b, ',');
         *first = false;
-        annotation_write(b, &n.note);
+        annotation_write_as(b, &n.note, n.tsuid_text);
     }
     return true;
 }
