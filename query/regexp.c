@@ -1,6 +1,6 @@
-/* PCRE2's syntax is close to Java's.  Its just-in-time compiler stays off: it
- * needs memory that is both written and executed, and counts its limits in
- * another way. */
+/* Java's syntax, in PCRE2's (query/regexp_java.c).  Its just-in-time compiler
+ * stays off: it needs memory that is both written and executed, and counts its
+ * limits in another way. */
 #include "config.h"
 
 #include "query/regexp.h"
@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "base/obj.h"
+#include "query/regexp_priv.h"
 
 #define REGEXP_MAGIC       FOURCC('R', 'E', 'G', 'X')
 #define PATTERN_MAX        10000
@@ -36,6 +37,7 @@ regexp_new(struct slice pattern, struct regexp **out, struct error *e)
 {
     uint32_t options =
         PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C;
+    struct buf translated = BUF_INIT;
     struct regexp *r;
     pcre2_code *code;
     PCRE2_SIZE at = 0;
@@ -45,7 +47,13 @@ regexp_new(struct slice pattern, struct regexp **out, struct error *e)
     if (pattern.size > PATTERN_MAX)
         return error_set(e, ST_LIMIT, "regular expression of %zu bytes",
                          pattern.size);
-    code = pcre2_compile(pattern.data, pattern.size, options, &err, &at, NULL);
+    if (regexp_translate(pattern, &translated, e) != ST_OK) {
+        buf_fini(&translated);
+        return ST_INVALID;
+    }
+    code = pcre2_compile((PCRE2_SPTR)buf_cstr(&translated), translated.size,
+                         options, &err, &at, NULL);
+    buf_fini(&translated);
     if (code == NULL) {
         PCRE2_UCHAR text[160];
 

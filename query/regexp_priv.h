@@ -1,0 +1,18 @@
+/*
+ * From java.util.regex's syntax, which OpenTSDB's clients write, to PCRE2's.
+ *
+ * Threads: any; this is a function of its arguments.
+ * Fails:   ST_INVALID for what Java does not take, and for classes within
+ *          classes and intersections of classes, which PCRE2 does not have.
+ */
+#ifndef QUERY_REGEXP_PRIV_H
+#define QUERY_REGEXP_PRIV_H
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/slice.h"
+
+MUST_CHECK enum status regexp_translate(struct slice java, struct buf *out,
+                                        struct error *e);
+
+#endif
