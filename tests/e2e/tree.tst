@@ -62,6 +62,12 @@ GET /api/tree/test?treeid=1&tsuids=000001000001000001,000001000001FFFFFF
 GET /api/tree/test?treeid=2&tsuids=000001000001000001
 = 400
 ~ The tree has no rules
+GET /api/tree/test?treeid=2&tsuids=000001000001FFFFFF
+= 200
+| {"000001000001FFFFFF":{"meta":null,"messages":["Unable to locate TSUID meta data"],"branch":null}}
+GET /api/dropcaches
+= 200
+| {"message":"Caches dropped","status":"200"}
 
 # Strict matching leaves out what misses a level.
 POST /api/tree/rule {"treeId":1,"level":2,"order":0,"type":"TAGK","field":"dc"}

@@ -11,5 +11,5 @@ api_dropcaches(void *ctx, const struct http_request *r, struct http_reply *out)
     api_drop_caches(a);
     api_json_type(r, out);
     buf_put_str(http_reply_body(out),
-                "{\"status\":\"200\",\"message\":\"Caches dropped\"}");
+                "{\"message\":\"Caches dropped\",\"status\":\"200\"}");
 }

@@ -543,6 +543,8 @@ test_one(struct testing *t, struct slice text, struct slice *tsuid)
     }
     if (st != ST_OK)
         return st;
+    if (t->tree->rules_len == 0)
+        return error_set(&t->e, ST_INVALID, "The tree has no rules");
     arena_reset(t->scratch);
     t->last = (struct tree_path){ 0 };
     st = test_series(t, *tsuid, &meta, b);
@@ -612,12 +614,13 @@ test_tree(struct testing *t, const struct tsuids *ids)
 {
     struct slice *tsuids = arena_array(t->w->arena, ids->len, sizeof *tsuids);
     struct slice last = { NULL, 0 };
-    enum status st;
+    enum status st = ST_OK;
 
     t->ends = arena_array(t->w->arena, ids->len, sizeof *t->ends);
     if (tsuids == NULL || t->ends == NULL)
         return no_memory(t);
-    st = tree_plan_new(t->tree, &t->plan, &t->e);
+    if (t->tree->rules_len > 0) /* else it is refused once a series is there */
+        st = tree_plan_new(t->tree, &t->plan, &t->e);
     if (st == ST_OK)
         st = test_all(t, ids, tsuids, &last);
     return st == ST_OK ? write_tests(t, tsuids, last) : st;
@@ -632,10 +635,6 @@ serve_test(const struct work *w)
 
     if (!read_tree_and_tsuids(w, true, &ids, &tree))
         return;
-    if (tree.rules_len == 0) {
-        http_reply_error(w->out, 400, "The tree has no rules", NULL);
-        return;
-    }
     t.tree = &tree;
     t.done.arena = t.leaves.arena = w->arena;
     t.scratch = arena_new(SCRATCH_BYTES);
