@@ -154,15 +154,6 @@ telnet_version(void *ctx, struct telnet_call *call)
     buf_put_str(call->out, version_text());
 }
 
-static void
-telnet_dropcaches(void *ctx, struct telnet_call *call)
-{
-    const struct api *a = ctx;
-
-    api_drop_caches(a);
-    buf_put_str(call->out, "Caches dropped.\n");
-}
-
 static bool
 is_loopback(const struct sockaddr *peer)
 {
@@ -176,6 +167,20 @@ is_loopback(const struct sockaddr *peer)
     if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr))
         return v6->sin6_addr.s6_addr[12] == 127;
     return IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+}
+
+static void
+telnet_dropcaches(void *ctx, struct telnet_call *call)
+{
+    const struct api *a = ctx;
+
+    if (!is_loopback(call->peer) &&
+        !settings_bool(a->settings, "halite.dropcaches.remote")) {
+        buf_put_str(call->out, "dropcaches: only this machine may do that\n");
+        return;
+    }
+    api_drop_caches(a);
+    buf_put_str(call->out, "Caches dropped.\n");
 }
 
 static void

@@ -8,6 +8,12 @@ api_dropcaches(void *ctx, const struct http_request *r, struct http_reply *out)
 {
     const struct api *a = ctx;
 
+    if (!http_peer_is_loopback(r) &&
+        !settings_bool(a->settings, "halite.dropcaches.remote")) {
+        http_reply_error(out, 403, "Only this machine may drop caches",
+                         "halite.dropcaches.remote=true lets others do it");
+        return;
+    }
     api_drop_caches(a);
     api_json_type(r, out);
     buf_put_str(http_reply_body(out),
