@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+/* How far classes may lie in each other: this bounds recursion. */
+#define CLASS_DEPTH_MAX 8
+
 struct translation {
     struct slice in;
     size_t at;
@@ -33,7 +36,7 @@ follows(const struct translation *t, const char *text)
 {
     size_t size = strlen(text);
 
-    return t->in.size - t->at >= size &&
+    return t->at + size <= t->in.size &&
            memcmp(t->in.data + t->at, text, size) == 0;
 }
 
@@ -228,29 +231,108 @@ take_member(struct translation *t)
     return status;
 }
 
-/* Up to its end; a ']' that comes first is one of its characters. */
+/* One side of an intersection: a union of characters and of classes. */
+struct operand {
+    struct buf plain, nested;
+};
+
+static enum status take_class(struct translation *t, unsigned depth);
+
+/* A ']' that comes first is one of the characters. */
 static enum status
-take_class(struct translation *t)
+take_operand(struct translation *t, struct operand *o, bool first,
+             unsigned depth)
 {
-    bool first = true;
     enum status status = ST_OK;
 
-    t->in_class = true;
-    copy(t, peek(t, 1) == '^' ? 2 : 1);
-    while (status == ST_OK && t->at < t->in.size &&
+    while (status == ST_OK && t->at < t->in.size && !follows(t, "&&") &&
            (first || t->in.data[t->at] != ']')) {
-        if (t->in.data[t->at] == '[')
-            return refuse(t, "A class within a class is not supported");
-        if (follows(t, "&&"))
-            return refuse(t, "An intersection of classes is not supported");
-        if (t->in.data[t->at] == '\\')
+        t->out = t->in.data[t->at] == '[' ? &o->nested : &o->plain;
+        if (t->in.data[t->at] == '[') {
+            if (o->nested.size > 0)
+                buf_put_u8(t->out, '|');
+            status = take_class(t, depth + 1);
+        } else if (t->in.data[t->at] == '\\') {
             status = take_member(t);
-        else
+        } else {
+            /* No negation, nor the [:name:] that Java has not. */
+            if (t->in.data[t->at] != 0 &&
+                strchr("^:.=", t->in.data[t->at]) != NULL)
+                buf_put_u8(t->out, '\\');
             copy(t, 1);
+        }
         first = false;
     }
-    t->in_class = false;
-    copy(t, 1);
+    return status;
+}
+
+static void
+put_operand(struct buf *out, struct operand *o)
+{
+    if (o->nested.size == 0)
+        buf_printf(out, "[%s]", buf_cstr(&o->plain));
+    else if (o->plain.size == 0)
+        buf_printf(out, "(?:%s)", buf_cstr(&o->nested));
+    else
+        buf_printf(out, "(?:[%s]|%s)", buf_cstr(&o->plain),
+                   buf_cstr(&o->nested));
+}
+
+/* What a character must be, as looks ahead; of a plain class its inside. An
+ * intersection with nothing is none. */
+static enum status
+take_operands(struct translation *t, struct buf *all, bool *is_plain,
+              unsigned depth)
+{
+    enum status status = ST_OK;
+    bool more = true;
+
+    for (bool first = true; more && status == ST_OK; first = false) {
+        struct operand o = { BUF_INIT, BUF_INIT };
+
+        status = take_operand(t, &o, first, depth);
+        more = follows(t, "&&");
+        t->at += more ? 2 : 0;
+        *is_plain = first && !more && o.nested.size == 0;
+        if (*is_plain) {
+            buf_put_str(all, buf_cstr(&o.plain));
+        } else if (o.plain.size > 0 || o.nested.size > 0) {
+            buf_put_str(all, "(?=");
+            put_operand(all, &o);
+            buf_put_u8(all, ')');
+        }
+        buf_fini(&o.plain);
+        buf_fini(&o.nested);
+    }
+    return status;
+}
+
+static enum status
+take_class(struct translation *t, unsigned depth)
+{
+    struct buf *out = t->out, all = BUF_INIT;
+    bool negated = peek(t, 1) == '^', is_plain = true, was_in = t->in_class;
+    enum status status;
+
+    if (depth == CLASS_DEPTH_MAX)
+        return refuse(t, "Too many classes within classes");
+    t->in_class = true;
+    t->at += negated ? 2 : 1;
+    status = take_operands(t, &all, &is_plain, depth);
+    t->in_class = was_in;
+    t->out = out;
+    if (status == ST_OK && (peek(t, 0) != ']' || all.size == 0)) {
+        t->at = t->in.size - 1;
+        status = refuse(t, "Unclosed character class");
+    }
+    if (is_plain)
+        buf_printf(out, negated ? "[^%s]" : "[%s]", buf_cstr(&all));
+    else
+        buf_printf(out, negated ? "(?:(?!%s)(?s:.))" : "(?:%s(?s:.))",
+                   buf_cstr(&all));
+    if (status == ST_OK)
+        t->at++;
+    buf_fini(&all);
     return status;
 }
 
@@ -324,7 +406,7 @@ regexp_translate(struct slice java, struct buf *out, struct error *e)
             status = take_escape(&t);
             break;
         case '[':
-            status = take_class(&t);
+            status = take_class(&t, 0);
             break;
         case '(':
             status = take_group(&t);

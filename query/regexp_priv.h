@@ -2,8 +2,7 @@
  * From java.util.regex's syntax, which OpenTSDB's clients write, to PCRE2's.
  *
  * Threads: any; this is a function of its arguments.
- * Fails:   ST_INVALID for what Java does not take, and for classes within
- *          classes and intersections of classes, which PCRE2 does not have.
+ * Fails:   ST_INVALID for what Java does not take, and for classes nine deep.
  */
 #ifndef QUERY_REGEXP_PRIV_H
 #define QUERY_REGEXP_PRIV_H
