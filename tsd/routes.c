@@ -154,6 +154,12 @@ telnet_version(void *ctx, struct telnet_call *call)
     buf_put_str(call->out, version_text());
 }
 
+static void
+telnet_status(void *ctx, struct telnet_call *call)
+{
+    buf_printf(call->out, "%s\n", api_status_word(ctx));
+}
+
 static bool
 is_loopback(const struct sockaddr *peer)
 {
@@ -207,7 +213,7 @@ add_telnet(struct routes *r, const char *name, telnet_serve *serve, void *ctx,
 {
     INSIST(r->telnet_len < ROUTES_TELNET_MAX);
     r->telnet[r->telnet_len++] =
-        (struct telnet_route){ name, serve, ctx, needs };
+        (struct telnet_route){ name, serve, ctx, needs, false };
 }
 
 void
@@ -236,6 +242,9 @@ routes_make(struct api *a, struct put_path *put, struct routes *out)
     add_telnet(out, "version", telnet_version, a, HTTP_READS);
     add_telnet(out, "exit", NULL, NULL, 0);
     add_telnet(out, "help", NULL, NULL, 0);
+    /* Of OpenTSDB 2.5: 2.4's "help" does not name it. */
+    add_telnet(out, "status", telnet_status, a, 0);
+    out->telnet[out->telnet_len - 1].unlisted = true;
     if (out->has_put) {
         add_telnet(out, "put", NULL, NULL, HTTP_WRITES);
         add_telnet(out, "rollup", NULL, NULL, HTTP_WRITES);

@@ -60,6 +60,7 @@ struct telnet_route {
     telnet_serve *serve;
     void *ctx;
     unsigned needs; /* of enum http_right */
+    bool unlisted;  /* "help" does not name it */
 };
 
 /* "auth WORD" (a token: no name) or "auth NAME PASSWORD": sets '*rights' and

@@ -139,7 +139,8 @@ say_help(const struct telnet *t, struct buf *out)
 {
     buf_put_str(out, "available commands: ");
     for (size_t i = 0; i < t->o.routes_len; i++)
-        buf_printf(out, "%s ", t->o.routes[i].name);
+        if (!t->o.routes[i].unlisted)
+            buf_printf(out, "%s ", t->o.routes[i].name);
     buf_put_str(out, "\n");
 }
 

@@ -25,6 +25,11 @@ GET /api/stats/threads
 GET /api/stats/region_clients
 = 200
 | []
+> status
+< ok
+GET /api/status
+= 200
+| {"status":"ok"}
 > stats
 <~ tsd.connectionmgr.connections
 

@@ -46,9 +46,9 @@ serve_version(void *ctx, struct telnet_call *call)
 }
 
 static const struct telnet_route routes[] = {
-    { "version", serve_version, NULL, 0 },
-    { "exit", NULL, NULL, 0 },
-    { "put", NULL, NULL, HTTP_WRITES },
+    { "version", serve_version, NULL, 0, false },
+    { "exit", NULL, NULL, 0, false },
+    { "put", NULL, NULL, HTTP_WRITES, false },
 };
 
 static void

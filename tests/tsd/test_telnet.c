@@ -34,11 +34,11 @@ serve_bye(void *ctx, struct telnet_call *call)
 }
 
 static const struct telnet_route routes[] = {
-    { "version", serve_version, NULL, 0 },
-    { "exit", NULL, NULL, 0 },
-    { "help", NULL, NULL, 0 },
-    { "put", NULL, NULL, HTTP_WRITES },
-    { "bye", serve_bye, NULL, 0 },
+    { "version", serve_version, NULL, 0, false },
+    { "exit", NULL, NULL, 0, false },
+    { "help", NULL, NULL, 0, false },
+    { "put", NULL, NULL, HTTP_WRITES, false },
+    { "bye", serve_bye, NULL, 0, false },
 };
 
 static void

@@ -73,6 +73,14 @@ api_sub_path(const struct http_request *r)
     return at == NULL ? slice_str("") : slice_of(at + 1, strcspn(at + 1, "/"));
 }
 
+const char *
+api_status_word(const struct api *a)
+{
+    struct error e;
+
+    return store_may_write(a->store, &e) == ST_OK ? "ok" : "partial";
+}
+
 bool
 api_may_delete(const struct api *a, const struct http_request *r, bool wants,
                struct http_reply *out)

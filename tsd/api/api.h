@@ -109,6 +109,8 @@ void api_put_hex(struct buf *b, struct slice bytes);
 /* Back; false on an odd length, other characters, or more than 'max' bytes. */
 bool api_parse_hex(struct slice text, uint8_t *out, size_t max, size_t *size);
 /* Forgets what can be read again: the caches of names and of put lines. */
+/* "ok"; "partial" while the disk lets us read only: OpenTSDB 2.5's words. */
+const char *api_status_word(const struct api *a);
 void api_drop_caches(const struct api *a);
 /* Enters a question, JSON, among those under way; NULL: it may not run now, and
  * '*e' says why. */

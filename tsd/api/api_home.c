@@ -17,7 +17,8 @@ void
 api_health(void *ctx, const struct http_request *r, struct http_reply *out)
 {
     http_reply_type(out, "application/json");
-    buf_put_str(http_reply_body(out), "{\"status\":\"ok\"}");
+    buf_printf(http_reply_body(out), "{\"status\":\"%s\"}",
+               api_status_word(ctx));
 }
 
 /* OpenTSDB's plug-ins live here; there are none. */
