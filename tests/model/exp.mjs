@@ -195,12 +195,32 @@ function compute(e, operandOf) {
 
 const LONG_MAX = '9223372036854775807';
 
+/* Numbers are computed when they are read: a metric that holds an infinity fails
+ * what reads 'all' of its series.  An intersection reads 'some', and what no
+ * output needs is only joined. */
+function needOf(q, id) {
+  const uses = e => variablesOf(e.formula);
+  if (!q.expressions.some(e => uses(e).includes(id)) && !(q.outputs ?? (q.expressions.length ? [] : q.metrics)).some(o => o.id === id)) return 'none';
+  const shown = (q.outputs ?? (q.expressions.length ? q.expressions : q.metrics)).map(o => o.id);
+  const reads = (at, seen) => {
+    if (at === id) return true;
+    const e = q.expressions.find(x => x.id === at);
+    return !!e && !seen.includes(at) && e.join !== 'intersection' && uses(e).some(v => reads(v, [...seen, at]));
+  };
+  return shown.some(at => reads(at, [])) ? 'all' : 'some';
+}
+
 function wantExp(world, q) {
   const groups = {};
   for (const m of q.metrics) {
     const tags = q.filters.find(f => f.id === m.filter)?.tags ?? [];
     const g = groupsOf(world, { start: q.start, end: q.end, zone: q.zone, metric: m.metric, filters: tags, explicit: false,
       aggregator: m.aggregator ?? q.aggregator, ds: q.ds, rate: q.rate ? PLAIN : undefined }, true);
+    if (g.error === 'Got Infinity') {
+      const need = needOf(q, m.id);
+      if (need === 'none') continue;
+      return need === 'all' ? g : { empty: true };
+    }
     if (g.error !== undefined) return g;
     if (g.groups.some(x => x.dps.length === 0)) return { empty: true };
     groups[m.id] = { groups: g.groups, keys: tags.map(t => t.key) };

@@ -137,8 +137,8 @@ END_TEST
 
 static const char *const requests[] = {
     "\"expressions\":[{\"id\":\"x\",\"expr\":\"m1+m2\"}]",
-    "\"expressions\":[{\"id\":\"x\",\"expr\":\"m1*2\"},"
-    "{\"id\":\"y\",\"expr\":\"x-1\"}],\"outputs\":[{\"id\":\"y\"}]",
+    ("\"expressions\":[{\"id\":\"x\",\"expr\":\"m1*2\"},"
+     "{\"id\":\"y\",\"expr\":\"x-1\"}],\"outputs\":[{\"id\":\"y\"}]"),
     "\"outputs\":[{\"id\":\"m1\"}]",
 };
 
