@@ -200,8 +200,8 @@ const LONG_MAX = '9223372036854775807';
  * output needs is only joined. */
 function needOf(q, id) {
   const uses = e => variablesOf(e.formula);
-  if (!q.expressions.some(e => uses(e).includes(id)) && !(q.outputs ?? (q.expressions.length ? [] : q.metrics)).some(o => o.id === id)) return 'none';
-  const shown = (q.outputs ?? (q.expressions.length ? q.expressions : q.metrics)).map(o => o.id);
+  const shown = q.outputs ?? (q.expressions.length ? q.expressions : q.metrics).map(o => o.id);
+  if (!shown.includes(id) && !q.expressions.some(e => uses(e).includes(id))) return 'none';
   const reads = (at, seen) => {
     if (at === id) return true;
     const e = q.expressions.find(x => x.id === at);
