@@ -20,6 +20,9 @@ function makeExp(world) {
   const q = { ...range, aggregator: pick(NAMES), rate: chance(15) };
   if (chance(50) && !world.rollupsOn) q.ds = makeDownsample(q.end - q.start + 7200e3, range.zone, ['none'], 0);
   q.filters = [makeFilters(world, 'f1'), makeFilters(world, 'f2')];
+  /* OpenTSDB takes two metrics whose filters differ in groupBy alone for one. */
+  for (const t of q.filters[1].tags)
+    t.groupBy = q.filters[0].tags.find(u => u.key === t.key && u.type === t.type && u.filter === t.filter)?.groupBy ?? t.groupBy;
   const same = chance(50), filter = pick(['f1', 'f2', undefined]);
   q.metrics = ['a', 'b', 'c', 'd', 'e'].slice(0, 1 + below(pick([2, 3, 5]))).map(id => ({
     id, metric: same ? 0 : below(3), filter: chance(70) ? filter : pick(['f1', 'f2', undefined]),

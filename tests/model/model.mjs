@@ -519,7 +519,9 @@ export function run(query, whole = false) {
   const scan = { start: range.start * 1000, end: range.end * 1000 };
   const most = Math.floor((TWO32 - 1) / HOUR) * HOUR;
   const from = Math.min(range.start, most);
-  const to = Math.max(from, Math.min(range.end - HOUR, most));
+  /* With explicit tags the row is read too at which others stop. */
+  const more = query.explicit && query.filters.length > 0 ? HOUR : 0;
+  const to = Math.max(from, Math.min(range.end - HOUR + more, most));
   const out = { from, to, dps: [] };
   const iterators = query.spans
     .map(s => s.filter(p => p.ts >= from * 1000 && p.ts < (to + HOUR) * 1000))
