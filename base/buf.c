@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/varint.h"
+
 void
 buf_init(struct buf *b, size_t max)
 {
@@ -160,24 +162,15 @@ buf_put_uint(struct buf *b, uint64_t v, unsigned width)
 void
 buf_put_varint(struct buf *b, uint64_t v)
 {
-    size_t size = 1, n = 0;
-    uint8_t *p;
+    uint8_t bytes[VARINT_MAX];
 
-    for (uint64_t rest = v >> 7; rest > 0; rest >>= 7)
-        size++;
-    p = buf_reserve(b, size);
-    if (p == NULL)
-        return;
-    for (; v >= 0x80; v >>= 7)
-        p[n++] = (uint8_t)(v | 0x80);
-    p[n++] = (uint8_t)v;
-    b->size += n;
+    buf_put(b, bytes, (size_t)(varint_put(bytes, v) - bytes));
 }
 
 void
 buf_put_zigzag(struct buf *b, int64_t v)
 {
-    buf_put_varint(b, (uint64_t)v << 1 ^ (v < 0 ? UINT64_MAX : 0));
+    buf_put_varint(b, varint_zigzag(v));
 }
 
 const char *

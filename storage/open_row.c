@@ -7,18 +7,13 @@
 #include <stdlib.h>
 
 #include "base/obj.h"
+#include "base/varint.h"
 
 #define TIME_FOLLOWS 1u
 #define IS_DOUBLE    2u
 #define POINT_BYTES  16 /* the most that one point takes */
 
 static const uint8_t int_sizes[4] = { 1, 2, 4, 8 };
-
-static uint64_t
-zigzag(int64_t v)
-{
-    return (uint64_t)v << 1 ^ (v < 0 ? UINT64_MAX : 0);
-}
 
 static int64_t
 unzigzag(uint64_t v)
@@ -47,7 +42,7 @@ get_le(const uint8_t **at, unsigned n)
 static uint8_t *
 put_int(struct open_row *r, uint8_t *control, uint8_t *at, int64_t v)
 {
-    uint64_t z = zigzag((int64_t)((uint64_t)v - (uint64_t)r->last_int));
+    uint64_t z = varint_zigzag((int64_t)((uint64_t)v - (uint64_t)r->last_int));
     unsigned code;
 
     r->last_int = v;
@@ -78,15 +73,6 @@ put_double(struct open_row *r, uint8_t *control, uint8_t *at, double d)
     return put_le(at, x >> (8 * bottom) % 64, 8 - top - bottom);
 }
 
-static uint8_t *
-put_varint(uint8_t *at, uint64_t v)
-{
-    for (; v >= 0x80; v >>= 7)
-        *at++ = (uint8_t)(v | 0x80);
-    *at++ = (uint8_t)v;
-    return at;
-}
-
 static bool
 grow(struct open_row *r)
 {
@@ -115,7 +101,7 @@ open_row_append(struct open_row *r, struct point p)
     *control = 0;
     if (step != r->last_step_ms) {
         *control = TIME_FOLLOWS;
-        at = put_varint(at, zigzag(step));
+        at = varint_put(at, varint_zigzag(step));
         r->last_step_ms = step;
     }
     r->last_offset_ms = offset;

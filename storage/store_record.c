@@ -24,26 +24,12 @@
 #include "base/cursor.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/varint.h"
 #include "storage/store_priv.h"
 
 #define ENTRY_DOUBLE  1u
 #define ENTRY_DEFINES 2u
-#define ENTRY_MAX     40 /* four varints at most, but for the TSUID */
-
-static inline uint64_t
-zigzag(int64_t v)
-{
-    return (uint64_t)v << 1 ^ (v < 0 ? UINT64_MAX : 0);
-}
-
-static inline uint8_t *
-put_varint(uint8_t *at, uint64_t v)
-{
-    for (; v >= 0x80; v >>= 7)
-        *at++ = (uint8_t)(v | 0x80);
-    *at++ = (uint8_t)v;
-    return at;
-}
+#define ENTRY_MAX     (4 * VARINT_MAX) /* but for the TSUID */
 
 void
 record_points_start(struct buf *b, unsigned bucket)
@@ -62,22 +48,22 @@ record_points_add(struct buf *b, struct head_series *s, uint64_t segment,
     if (at == NULL)
         return;
     at =
-        put_varint(at, (uint64_t)s->index << 2 | (defines ? ENTRY_DEFINES : 0) |
+        varint_put(at, (uint64_t)s->index << 2 | (defines ? ENTRY_DEFINES : 0) |
                            (p.is_float ? ENTRY_DOUBLE : 0));
     if (defines) {
-        at = put_varint(at, s->tsuid_size);
+        at = varint_put(at, s->tsuid_size);
         memcpy(at, s->tsuid, s->tsuid_size);
         at += s->tsuid_size;
         s->defined_segment = segment;
     }
-    at = put_varint(at, zigzag(p.ts_ms - *last_ts_ms));
+    at = varint_put(at, varint_zigzag(p.ts_ms - *last_ts_ms));
     *last_ts_ms = p.ts_ms;
     if (p.is_float) {
         memcpy(&bits, &p.v.d, sizeof bits);
         for (unsigned i = 8; i-- > 0;)
             *at++ = (uint8_t)(bits >> (8 * i));
     } else {
-        at = put_varint(at, zigzag(p.v.i));
+        at = varint_put(at, varint_zigzag(p.v.i));
     }
     b->size = (size_t)(at - b->data);
 }

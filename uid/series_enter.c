@@ -101,7 +101,6 @@ write_entries(struct series_directory *d, struct kv_batch *b,
                      slice_of(count, sizeof count));
     }
     st = store_write(d->store, b, NULL, e);
-    d->failed |= st != ST_OK;
     for (size_t i = 0; i < c->len && st == ST_OK; i++)
         shapes_set(d->shapes,
                    slice_of(c->shapes[i].key + 1, c->shapes[i].size - 1),
@@ -137,10 +136,11 @@ is_missing(struct series_directory *d, struct slice tsuid, uint64_t entered,
 {
     uint32_t created_s;
     bool all, exists = store_has_series(d->store, tsuid, &all) && !d->failed;
+    bool sure = all && !d->failed &&
+                (is_fresh(d, tsuid) || entered == atomic_load(&d->entered));
     enum status st = ST_OK;
 
-    if (!exists && (d->failed || !all || !is_fresh(d, tsuid)) &&
-        (d->failed || !all || entered != atomic_load(&d->entered)))
+    if (!exists && !sure)
         st = series_read_entry(d, tsuid, &exists, &created_s, e);
     *missing = !exists;
     return st;
