@@ -695,6 +695,21 @@ make_subs(struct exp_query *q, struct arena *a, struct error *e)
     return st;
 }
 
+/* OpenTSDB runs equal sub-queries all, and gives each of their metrics what
+ * the last of them found.  Equals may differ in what they group by. */
+static void
+group_as_the_last(struct query *v)
+{
+    for (size_t i = 0; i < v->subs_len; i++)
+        for (size_t k = v->subs_len - 1; k > i; k--) {
+            if (!query_same_sub(&v->subs[i], &v->subs[k]))
+                continue;
+            for (size_t f = 0; f < v->subs[i].filters_len; f++)
+                v->subs[i].filters[f].group_by = v->subs[k].filters[f].group_by;
+            break;
+        }
+}
+
 /* Metrics that ask the same share a sub-query: the check of the query drops
  * all but the first of equals, and moves the rest. */
 static enum status
@@ -717,6 +732,7 @@ build(struct exp_query *q, const struct parse_options *o, struct arena *a,
     st = make_subs(q, a, &e->message);
     if (st != ST_OK)
         return st;
+    group_as_the_last(v);
     memcpy(all, v->subs, q->metrics_len * sizeof *all);
     for (size_t i = 0; i < q->metrics_len; i++)
         q->metrics[i].sub = all + (q->metrics[i].sub - v->subs);

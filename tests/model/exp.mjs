@@ -20,9 +20,7 @@ function makeExp(world) {
   const q = { ...range, aggregator: pick(NAMES), rate: chance(15) };
   if (chance(50) && !world.rollupsOn) q.ds = makeDownsample(q.end - q.start + 7200e3, range.zone, ['none'], 0);
   q.filters = [makeFilters(world, 'f1'), makeFilters(world, 'f2')];
-  /* OpenTSDB takes two metrics whose filters differ in groupBy alone for one. */
-  for (const t of q.filters[1].tags)
-    t.groupBy = q.filters[0].tags.find(u => u.key === t.key && u.type === t.type && u.filter === t.filter)?.groupBy ?? t.groupBy;
+  if (chance(30)) q.filters[1].tags = q.filters[0].tags.map(t => ({ ...t, groupBy: chance(50) }));
   const same = chance(50), filter = pick(['f1', 'f2', undefined]);
   q.metrics = ['a', 'b', 'c', 'd', 'e'].slice(0, 1 + below(pick([2, 3, 5]))).map(id => ({
     id, metric: same ? 0 : below(3), filter: chance(70) ? filter : pick(['f1', 'f2', undefined]),
@@ -213,10 +211,19 @@ function needOf(q, id) {
   return shown.some(at => reads(at, [])) ? 'all' : 'some';
 }
 
+/* The filters of a metric; of metrics that ask the same but for what they group
+ * by, those of the last that a HashMap lists. */
+function filtersOf(q, m) {
+  const tagsOf = n => q.filters.find(f => f.id === n.filter)?.tags ?? [];
+  const asks = n => JSON.stringify([n.metric, n.aggregator ?? q.aggregator, tagsOf(n).map(t => [t.key, t.type, [...new Set(t.filter.split('|'))].sort()])]);
+  const last = javaOrder(q.metrics.map(n => n.id)).findLast(id => asks(q.metrics.find(n => n.id === id)) === asks(m));
+  return tagsOf(q.metrics.find(n => n.id === last));
+}
+
 function wantExp(world, q) {
   const groups = {};
   for (const m of q.metrics) {
-    const tags = q.filters.find(f => f.id === m.filter)?.tags ?? [];
+    const tags = filtersOf(q, m);
     const g = groupsOf(world, { start: q.start, end: q.end, zone: q.zone, metric: m.metric, filters: tags, explicit: false,
       aggregator: m.aggregator ?? q.aggregator, ds: q.ds, rate: q.rate ? PLAIN : undefined }, true);
     if (g.error === 'Got Infinity') {
