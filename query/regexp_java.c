@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "base/digit.h"
+
 /* How far classes may lie in each other: this bounds recursion. */
 #define CLASS_DEPTH_MAX 8
 
@@ -53,15 +55,6 @@ is_digit(uint8_t c)
     return c >= '0' && c <= '9';
 }
 
-static int
-hex_digit(uint8_t c)
-{
-    return is_digit(c)            ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 /* -- escapes --------------------------------------------------------------- */
 
 /* \u0061 */
@@ -71,7 +64,7 @@ take_unicode(struct translation *t)
     unsigned value = 0;
 
     for (size_t i = 2; i < 6; i++) {
-        int digit = hex_digit(peek(t, i));
+        int digit = digit_hex(peek(t, i));
 
         if (digit < 0)
             return refuse(t, "Illegal Unicode escape sequence");

@@ -6,17 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digit.h"
 #include "query/rollup.h"
 #include "uid/series.h"
-
-static int
-hex_digit(uint8_t c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                                  : -1;
-}
 
 static bool
 from_hex(struct slice text, uint8_t *out, size_t max, size_t *size)
@@ -24,8 +16,8 @@ from_hex(struct slice text, uint8_t *out, size_t max, size_t *size)
     if (text.size % 2 != 0 || text.size / 2 > max)
         return false;
     for (size_t i = 0; i < text.size / 2; i++) {
-        int high = hex_digit(text.data[2 * i]);
-        int low = hex_digit(text.data[2 * i + 1]);
+        int high = digit_hex(text.data[2 * i]);
+        int low = digit_hex(text.data[2 * i + 1]);
 
         if (high < 0 || low < 0)
             return false;

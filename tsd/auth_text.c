@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include "base/digit.h"
 #include "base/mem.h"
 #include "web/http.h"
 
@@ -110,16 +111,6 @@ auth_hash_is_fine(struct slice hash)
 
 /* -- the file -------------------------------------------------------------- */
 
-static int
-hex_value(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 static bool
 read_digest(struct slice text, uint8_t *out)
 {
@@ -130,8 +121,8 @@ read_digest(struct slice text, uint8_t *out)
         !slice_starts(text, slice_str(method)))
         return false;
     for (size_t i = 0; i < AUTH_DIGEST_SIZE; i++) {
-        int high = hex_value(text.data[skip + 2 * i]);
-        int low = hex_value(text.data[skip + 2 * i + 1]);
+        int high = digit_hex(text.data[skip + 2 * i]);
+        int low = digit_hex(text.data[skip + 2 * i + 1]);
 
         if (high < 0 || low < 0)
             return false;
@@ -229,18 +220,6 @@ auth_table_free(struct auth_table **tp)
 
 /* -- the header ------------------------------------------------------------ */
 
-static int
-base64_value(uint8_t c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
 /* False when it is not base64, or more than 'max' bytes. */
 static bool
 read_base64(struct slice text, uint8_t *out, size_t max, size_t *size)
@@ -252,7 +231,7 @@ read_base64(struct slice text, uint8_t *out, size_t max, size_t *size)
         text.size--;
     *size = 0;
     for (size_t i = 0; i < text.size; i++) {
-        int v = base64_value(text.data[i]);
+        int v = digit_base64(text.data[i]);
 
         if (v < 0)
             return false;

@@ -5,6 +5,7 @@
 #include "tsd/properties.h"
 
 #include "base/buf.h"
+#include "base/digit.h"
 
 struct reader {
     const uint8_t *at, *end;
@@ -67,18 +68,6 @@ take_line(struct reader *r, struct buf *out)
         skip_newline(r);
 }
 
-static int
-hex_digit(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 static void
 put_utf8(struct buf *out, unsigned c)
 {
@@ -121,7 +110,7 @@ unescape(struct slice s, size_t *at, struct buf *out)
         return true;
     }
     for (int i = 0; i < 4; i++) {
-        int d = *at < s.size ? hex_digit(s.data[(*at)++]) : -1;
+        int d = *at < s.size ? digit_hex(s.data[(*at)++]) : -1;
 
         if (d < 0)
             return false;

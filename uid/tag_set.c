@@ -5,25 +5,7 @@
 
 #include "uid/tag_set_priv.h"
 
-#include "uid/utf8_priv.h"
-
-/* String.hashCode() over UTF-16 units, with HashMap's stirring. */
-static uint32_t
-java_hash(struct slice s)
-{
-    uint32_t h = 0;
-
-    while (s.size > 0) {
-        uint32_t c = utf8_take(&s);
-
-        if (c > 0xffff) {
-            h = h * 31 + (0xd800 + ((c - 0x10000) >> 10));
-            c = 0xdc00 + ((c - 0x10000) & 0x3ff);
-        }
-        h = h * 31 + c;
-    }
-    return h ^ h >> 16;
-}
+#include "base/java.h"
 
 /* How many buckets a map has after 'len' entries were added one by one. */
 static uint32_t
@@ -86,7 +68,7 @@ tag_set_make(const struct tag *tags, size_t len, struct tag_set *out,
 {
     out->len = 0;
     for (size_t i = 0; i < len; i++) {
-        uint32_t hash = java_hash(tags[i].key);
+        uint32_t hash = java_map_hash(tags[i].key);
         const struct tag *old = find(out, tags[i].key, hash);
 
         if (old != NULL && !slice_eq(old->value, tags[i].value))

@@ -6,8 +6,8 @@
 
 #include <strings.h>
 
+#include "base/utf8.h"
 #include "uid/uid_priv.h"
-#include "uid/utf8_priv.h"
 
 static const uint16_t letters[][2] = {
 #include "uid/letters.def"

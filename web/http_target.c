@@ -5,21 +5,10 @@
 
 #include <ctype.h>
 
+#include "base/digit.h"
 #include "base/number.h"
 
 #define MAX_VERSION 1
-
-static int
-hex_value(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
 
 bool
 http_decode(struct arena *a, struct slice s, bool plus, struct slice *out)
@@ -33,8 +22,8 @@ http_decode(struct arena *a, struct slice s, bool plus, struct slice *out)
         uint8_t c = s.data[i];
 
         if (c == '%') {
-            int high = i + 2 < s.size ? hex_value(s.data[i + 1]) : -1;
-            int low = high >= 0 ? hex_value(s.data[i + 2]) : -1;
+            int high = i + 2 < s.size ? digit_hex(s.data[i + 1]) : -1;
+            int low = high >= 0 ? digit_hex(s.data[i + 2]) : -1;
 
             if (low < 0)
                 return false;

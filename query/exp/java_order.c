@@ -3,41 +3,8 @@
 
 #include "query/exp/java_order.h"
 
+#include "base/java.h"
 #include "base/obj.h"
-
-/* One character of UTF-8, and how many bytes it has. */
-static uint32_t
-next_char(struct slice s, size_t at, size_t *size)
-{
-    uint8_t c = s.data[at];
-    size_t n = c < 0xc0 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
-    uint32_t u = n == 1 ? c : c & (0x7fU >> n);
-
-    if (at + n > s.size)
-        n = s.size - at;
-    for (size_t i = 1; i < n; i++)
-        u = u << 6 | (s.data[at + i] & 0x3f);
-    *size = n;
-    return u;
-}
-
-/* String.hashCode(), over units of UTF-16, spread as HashMap does. */
-static uint32_t
-java_hash(struct slice s)
-{
-    uint32_t h = 0;
-
-    for (size_t at = 0, n; at < s.size; at += n) {
-        uint32_t u = next_char(s, at, &n);
-
-        if (u >= 0x10000) {
-            h = h * 31 + (0xd800 + ((u - 0x10000) >> 10 & 0x3ff));
-            u = 0xdc00 + (u & 0x3ff);
-        }
-        h = h * 31 + u;
-    }
-    return h ^ h >> 16;
-}
 
 static size_t
 capacity_for(size_t initial, size_t len)
@@ -60,7 +27,7 @@ java_order(const struct slice *names, size_t initial, size_t *order, size_t len)
 
     INSIST(len <= JAVA_ORDER_MAX);
     for (size_t i = 0; i < len; i++) {
-        uint32_t bucket = java_hash(names[order[i]]) & mask;
+        uint32_t bucket = java_map_hash(names[order[i]]) & mask;
         size_t moved = order[i], at = i;
 
         for (; at > 0 && buckets[at - 1] > bucket; at--) {
@@ -85,8 +52,8 @@ java_set_first(const struct slice *names, size_t names_len,
     size_t first = picked[0];
 
     for (size_t i = 1; i < len; i++)
-        if ((java_hash(names[picked[i]]) & mask) <
-            (java_hash(names[first]) & mask))
+        if ((java_map_hash(names[picked[i]]) & mask) <
+            (java_map_hash(names[first]) & mask))
             first = picked[i];
     return first;
 }

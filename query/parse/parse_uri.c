@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "base/java.h"
 #include "base/number.h"
 
 #define PARTS_MAX 5
@@ -191,18 +192,6 @@ compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static struct slice
-trim(struct slice s)
-{
-    while (s.size > 0 && s.data[0] <= ' ') {
-        s.data++;
-        s.size--;
-    }
-    while (s.size > 0 && s.data[s.size - 1] <= ' ')
-        s.size--;
-    return s;
-}
-
 /* "percentiles[50,99.9]" */
 static enum status
 parse_percentiles(struct slice text, struct arena *a, struct sub_query *s,
@@ -224,7 +213,7 @@ parse_percentiles(struct slice text, struct arena *a, struct sub_query *s,
     if (s->percentiles == NULL)
         return parse_no_room(e);
     for (size_t i = 0; i < len; i++) {
-        struct slice number = trim(parts[i]);
+        struct slice number = java_trim(parts[i]);
 
         if (number.size == 0)
             return error_set(e, ST_INVALID, "empty String");

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/counters.h"
+#include "base/digit.h"
 #include "base/number.h"
 #include "tsd/put/put.h"
 #include "tsd/queries.h"
@@ -138,22 +139,13 @@ api_put_hex(struct buf *b, struct slice bytes)
     b->size += bytes.size * 2;
 }
 
-static int
-hex_digit(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 bool
 api_parse_hex(struct slice text, uint8_t *out, size_t max, size_t *size)
 {
     if (text.size % 2 != 0 || text.size / 2 > max)
         return false;
     for (size_t i = 0; i < text.size; i += 2) {
-        int high = hex_digit(text.data[i]), low = hex_digit(text.data[i + 1]);
+        int high = digit_hex(text.data[i]), low = digit_hex(text.data[i + 1]);
 
         if (high < 0 || low < 0)
             return false;

@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "base/java.h"
 #include "base/log.h"
 #include "base/number.h"
 #include "query/parse/parse.h"
@@ -404,18 +405,6 @@ read_range_body(const struct work *w, struct range *range)
     return st == ST_OK;
 }
 
-static struct slice
-trimmed(struct slice s)
-{
-    while (s.size > 0 && s.data[0] <= ' ') {
-        s.data++;
-        s.size--;
-    }
-    while (s.size > 0 && s.data[s.size - 1] <= ' ')
-        s.size--;
-    return s;
-}
-
 /* Java's split(","): what is empty at the end does not count, unless all is. */
 static void
 split_tsuids(struct slice list, struct range *range)
@@ -432,7 +421,7 @@ split_tsuids(struct slice list, struct range *range)
         size_t to = comma == NULL ? end : (size_t)(comma - list.data);
 
         range->tsuids[range->tsuids_len++] =
-            trimmed(slice_of(list.data + at, to - at));
+            java_trim(slice_of(list.data + at, to - at));
         at = to + 1;
     }
 }

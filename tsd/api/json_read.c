@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <math.h>
 
+#include "base/java.h"
 #include "base/number.h"
 #include "tsd/api/api.h"
 #include "web/json.h"
@@ -78,10 +79,7 @@ json_read_bool(const struct json_t *json, const char *name, bool *out,
 bool
 read_java_double(struct slice s, double *out)
 {
-    while (s.size > 0 && s.data[0] <= ' ')
-        s = slice_of(s.data + 1, s.size - 1);
-    while (s.size > 0 && s.data[s.size - 1] <= ' ')
-        s.size--;
+    s = java_trim(s);
     if (slice_eq_str(s, "NaN"))
         *out = NAN;
     else if (slice_eq_str(s, "Infinity") || slice_eq_str(s, "+Infinity"))

@@ -18,6 +18,7 @@
 #include <jansson.h>
 
 #include "base/counters.h"
+#include "base/java.h"
 #include "base/number.h"
 #include "tsd/put/histogram_put.h"
 #include "tsd/put/put_tags.h"
@@ -66,16 +67,6 @@ read_text(struct job *j, const json_t *object, const char *name,
     return copy != NULL;
 }
 
-static struct slice
-trim(struct slice s)
-{
-    while (s.size > 0 && s.data[0] <= ' ')
-        s = slice_of(s.data + 1, s.size - 1);
-    while (s.size > 0 && s.data[s.size - 1] <= ' ')
-        s.size--;
-    return s;
-}
-
 /* Anything that Jackson takes for a whole number; fractions are cut off. */
 static bool
 read_whole(const json_t *v, int64_t *out)
@@ -99,7 +90,7 @@ read_whole(const json_t *v, int64_t *out)
     }
     if (!json_is_string(v))
         return false;
-    text = trim(slice_of(json_string_value(v), json_string_length(v)));
+    text = java_trim(slice_of(json_string_value(v), json_string_length(v)));
     return text.size == 0 || slice_eq_str(text, "null") ||
            number_parse_i64(text, out);
 }
@@ -203,7 +194,7 @@ next_element(struct walk *w, struct slice *out)
         w->left = slice_of(w->left.data + end + 1, w->left.size - end - 1);
     }
     if (w->done && !w->started && w->array && end != SIZE_MAX &&
-        trim(*out).size == 0)
+        java_trim(*out).size == 0)
         return false;
     w->started = true;
     return true;
@@ -264,7 +255,7 @@ check_elements(struct job *j, struct walk w, struct http_reply *out)
 static bool
 open_body(struct slice body, struct walk *w, struct http_reply *out)
 {
-    struct slice text = trim(body);
+    struct slice text = java_trim(body);
 
     if (text.size == 0)
         return refuse(out, "Missing request content", NULL);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/digit.h"
 #include "base/number.h"
 #include "tsd/put/put_value.h"
 #include "web/json.h"
@@ -225,18 +226,6 @@ histogram_parse_line(struct slice text, struct arena *a, struct histogram *out,
 
 /* -- bytes ----------------------------------------------------------------- */
 
-static int
-base64_value(uint8_t c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : c == '=' ? 64 : -1;
-}
-
 /* Whole groups of four letters only. */
 static size_t
 decode_base64(struct slice text, uint8_t *out)
@@ -245,7 +234,7 @@ decode_base64(struct slice text, uint8_t *out)
     size_t have = 0, size = 0;
 
     for (size_t i = 0; i < text.size; i++) {
-        int v = base64_value(text.data[i]);
+        int v = text.data[i] == '=' ? 64 : digit_base64(text.data[i]);
 
         if (v < 0)
             continue;

@@ -10,6 +10,8 @@
 #include <emmintrin.h>
 #endif
 
+#include "base/digit.h"
+#include "base/java.h"
 #include "base/number.h"
 
 #define MAX_DEPTH 64
@@ -73,15 +75,6 @@ take(struct put_json *r, uint8_t c, const char *fault)
     return true;
 }
 
-static int
-hex_value(uint8_t c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static bool
 skip_escape(struct put_json *r)
 {
@@ -95,7 +88,7 @@ skip_escape(struct put_json *r)
         if (r->end - r->at < 4)
             return fail(r, "a string does not end");
         for (int i = 0; i < 4; i++)
-            if (hex_value(*r->at++) < 0)
+            if (digit_hex(*r->at++) < 0)
                 return fail(r, "\\u needs four hexadecimal digits");
         return true;
     }
@@ -338,10 +331,7 @@ take_tags(struct put_json *r, struct slice *out)
 static bool
 time_of_string(struct slice raw, int64_t *out)
 {
-    while (raw.size > 0 && raw.data[0] <= ' ')
-        raw = slice_of(raw.data + 1, raw.size - 1);
-    while (raw.size > 0 && raw.data[raw.size - 1] <= ' ')
-        raw.size--;
+    raw = java_trim(raw);
     *out = 0;
     return raw.size == 0 || slice_eq_str(raw, "null") ||
            number_parse_i64(raw, out);
@@ -563,7 +553,7 @@ hex4(const uint8_t *p)
     uint32_t v = 0;
 
     for (int i = 0; i < 4; i++)
-        v = v << 4 | (uint32_t)hex_value(p[i]);
+        v = v << 4 | (uint32_t)digit_hex(p[i]);
     return v;
 }
 

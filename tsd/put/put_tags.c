@@ -5,41 +5,7 @@
 
 #include "tsd/put/put_tags.h"
 
-/* The code point at s[*at], and steps over it; U+FFFD for no UTF-8. */
-static uint32_t
-next_char(struct slice s, size_t *at)
-{
-    uint8_t c = s.data[(*at)++];
-    unsigned more = c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0xc0 ? 1 : 0;
-    uint32_t v = more == 0 ? c : c & (0x3fU >> more);
-
-    if (c >= 0x80 && c < 0xc0)
-        return 0xfffd;
-    for (; more > 0; more--) {
-        if (*at == s.size || (s.data[*at] & 0xc0) != 0x80)
-            return 0xfffd;
-        v = v << 6 | (s.data[(*at)++] & 0x3f);
-    }
-    return v;
-}
-
-static uint32_t
-java_hash(struct slice s)
-{
-    uint32_t h = 0;
-
-    for (size_t i = 0; i < s.size;) {
-        uint32_t c = next_char(s, &i);
-
-        if (c > 0xffff) {
-            c -= 0x10000;
-            h = 31 * h + (0xd800 | c >> 10);
-            c = 0xdc00 | (c & 0x3ff);
-        }
-        h = 31 * h + c;
-    }
-    return h ^ h >> 16;
-}
+#include "base/java.h"
 
 struct put_tag *
 put_tags_find(struct put_tags *t, struct slice key)
@@ -58,7 +24,8 @@ put_tags_add(struct put_tags *t, struct slice key, struct slice value,
         t->more++;
         return;
     }
-    t->tags[t->len++] = (struct put_tag){ key, value, null, java_hash(key) };
+    t->tags[t->len++] =
+        (struct put_tag){ key, value, null, java_map_hash(key) };
 }
 
 static bool

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/java.h"
 #include "base/number.h"
 
 static bool
@@ -83,17 +84,6 @@ is_hex(uint8_t c)
     return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-/* As String.trim(). */
-static struct slice
-trim(struct slice s)
-{
-    while (s.size > 0 && s.data[0] <= ' ')
-        s = slice_of(s.data + 1, s.size - 1);
-    while (s.size > 0 && s.data[s.size - 1] <= ' ')
-        s.size--;
-    return s;
-}
-
 /* [+-] 0x hex . hex p [+-] digits: does it have that form? */
 static bool
 is_hex_double(struct slice s)
@@ -155,7 +145,7 @@ put_parse_double(struct slice s, double *out, struct buf *why)
 {
     struct slice bare;
 
-    s = trim(s);
+    s = java_trim(s);
     bare = s;
     if (number_parse_double(s, out))
         return true;

@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "base/log.h"
+#include "base/java.h"
 #include "tsd/tree/api_tree.h"
 #include "tsd/api/meta_json.h"
 #include "tsd/tree/tree_json.h"
@@ -498,7 +499,7 @@ test_series(struct testing *t, struct slice tsuid, const struct meta *meta,
     if (t->last.unmatched && t->tree->strict_match)
         t->last.top = NULL;
     t->has_branches |= t->last.top != NULL;
-    key_put_uint(key, tree_hash(t->last.root_leaf), sizeof key);
+    key_put_uint(key, java_hash(t->last.root_leaf), sizeof key);
     if (st == ST_OK && t->last.root_leaf.data != NULL &&
         tree_table_add(&t->leaves, slice_of(key, sizeof key), t->last.root_leaf,
                        series.tsuid) == NULL)

@@ -63,7 +63,4 @@ MUST_CHECK enum status tree_build(const struct tree_plan *p,
                                   struct arena *arena, struct buf *messages,
                                   struct tree_path *out, struct error *e);
 
-/* Java's String.hashCode: four bytes of it for each name are a branch's id. */
-uint32_t tree_hash(struct slice name);
-
 #endif

@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "base/java.h"
 #include "base/number.h"
 #include "query/regexp.h"
 #include "tsd/api/api.h"
@@ -278,7 +279,7 @@ tree_write_branch_id(struct buf *b, int64_t tree, const struct slice *path,
 {
     buf_printf(b, "%04llX", (unsigned long long)tree);
     for (size_t i = 1; i < path_len; i++)
-        buf_printf(b, "%08X", (unsigned)tree_hash(path[i]));
+        buf_printf(b, "%08X", (unsigned)java_hash(path[i]));
 }
 
 void

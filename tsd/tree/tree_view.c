@@ -4,6 +4,7 @@
 
 #include "tsd/tree/tree_view.h"
 
+#include "base/java.h"
 #include "tsd/tree/tree_table.h"
 #include "uid/meta.h"
 
@@ -209,7 +210,7 @@ keep_path(struct walk *w, const struct tree_node *top,
 static bool
 is_on_way(const struct walk *w, size_t depth, struct slice name)
 {
-    return key_get_uint(w->hashes.data + (depth - 1) * 4, 4) == tree_hash(name);
+    return key_get_uint(w->hashes.data + (depth - 1) * 4, 4) == java_hash(name);
 }
 
 static void
@@ -217,7 +218,7 @@ add_leaf(struct walk *w, struct slice name, struct slice tsuid)
 {
     uint8_t key[4];
 
-    key_put_uint(key, tree_hash(name), sizeof key);
+    key_put_uint(key, java_hash(name), sizeof key);
     if (tree_table_add(&w->leaves, slice_of(key, sizeof key), name, tsuid) ==
         NULL)
         fail_memory(w);
@@ -228,7 +229,7 @@ add_branch(struct walk *w, struct slice name)
 {
     uint8_t key[4];
 
-    key_put_uint(key, tree_hash(name), sizeof key);
+    key_put_uint(key, java_hash(name), sizeof key);
     if (tree_table_add(&w->branches, slice_of(key, sizeof key), name,
                        slice_str("")) == NULL)
         fail_memory(w);
@@ -346,11 +347,11 @@ visit_leaf(struct walk *w, struct slice tsuid, const struct tree_path *path)
         return;
     for (const struct tree_node *n = path->top; n != NULL; n = n->child) {
         if (!slice_eq(n->name, last))
-            buf_put_u32(&key, tree_hash(n->name));
+            buf_put_u32(&key, java_hash(n->name));
         last = n->name;
         if (n->leaf.data == NULL)
             continue;
-        buf_put_u32(&key, tree_hash(n->leaf));
+        buf_put_u32(&key, java_hash(n->leaf));
         first =
             tree_table_add(&w->leaves, buf_slice(&key), slice_str(""), tsuid);
         if (first == NULL)

@@ -3,8 +3,8 @@
  *
  * Threads: any; these are functions of their arguments.
  */
-#ifndef UID_UTF8_PRIV_H
-#define UID_UTF8_PRIV_H
+#ifndef BASE_UTF8_H
+#define BASE_UTF8_H
 
 #include "base/slice.h"
 
