@@ -5,6 +5,7 @@
 
 #include "base/cursor.h"
 #include "base/obj.h"
+#include "uid/null_text_priv.h"
 
 #define NOTE_VERSION       1
 #define NOTE_VERSION_NULLS 2 /* some text is null */
@@ -40,27 +41,6 @@ annotation_key_parse(struct slice key, struct slice *tsuid, int64_t *ms,
     return ST_OK;
 }
 
-/* With nulls, sizes are one more than they are, and 0 is null. */
-static void
-put_text(struct buf *out, struct slice s, bool nulls)
-{
-    if (nulls)
-        buf_put_varint(out, annotation_is_null(s) ? 0 : s.size + 1);
-    else
-        buf_put_varint(out, s.size);
-    buf_put_slice(out, s);
-}
-
-static struct slice
-take_text(struct cursor *c, bool nulls)
-{
-    uint64_t size = cursor_varint(c);
-
-    if (nulls && size == 0)
-        return (struct slice){ NULL, 0 };
-    return cursor_bytes(c, nulls ? size - 1 : size);
-}
-
 static bool
 has_nulls(const struct annotation *n)
 {
@@ -78,12 +58,12 @@ annotation_encode(const struct annotation *n, struct buf *out)
     buf_put_u8(out, nulls ? NOTE_VERSION_NULLS : NOTE_VERSION);
     buf_put_varint(out, (uint64_t)n->start);
     buf_put_zigzag(out, n->end);
-    put_text(out, n->description, nulls);
-    put_text(out, n->notes, nulls);
+    null_text_put(out, n->description, nulls);
+    null_text_put(out, n->notes, nulls);
     buf_put_varint(out, n->has_custom ? n->custom_len + 1 : 0);
     for (size_t i = 0; n->has_custom && i < n->custom_len; i++) {
-        put_text(out, n->custom[i].key, nulls);
-        put_text(out, n->custom[i].value, nulls);
+        null_text_put(out, n->custom[i].key, nulls);
+        null_text_put(out, n->custom[i].value, nulls);
     }
 }
 
@@ -98,8 +78,8 @@ annotation_decode(struct slice bytes, struct arena *arena,
 
     out->start = (int64_t)cursor_varint(&c);
     out->end = cursor_zigzag(&c);
-    out->description = take_text(&c, nulls);
-    out->notes = take_text(&c, nulls);
+    out->description = null_text_take(&c, nulls);
+    out->notes = null_text_take(&c, nulls);
     custom = cursor_varint(&c);
     out->has_custom = custom > 0;
     out->custom_len = out->has_custom ? (size_t)custom - 1 : 0;
@@ -113,8 +93,8 @@ annotation_decode(struct slice bytes, struct arena *arena,
     if (out->custom == NULL)
         return error_set(e, ST_LIMIT, "the request needs too much memory");
     for (size_t i = 0; i < out->custom_len; i++) {
-        out->custom[i].key = take_text(&c, nulls);
-        out->custom[i].value = take_text(&c, nulls);
+        out->custom[i].key = null_text_take(&c, nulls);
+        out->custom[i].value = null_text_take(&c, nulls);
     }
     if (c.failed || cursor_left(&c) > 0)
         return error_set(e, ST_CORRUPT, "annotation of %zu bytes: bad pairs",

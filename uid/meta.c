@@ -11,6 +11,7 @@
 #include "base/cursor.h"
 #include "base/lock.h"
 #include "base/mem.h"
+#include "uid/null_text_priv.h"
 
 #define METAS_MAGIC FOURCC('M', 'E', 'T', 'A')
 
@@ -85,27 +86,6 @@ make_key(struct meta_of of, uint8_t out[META_KEY_MAX])
     return slice_of(out, 2 + of.id.size);
 }
 
-/* With nulls, sizes are one more than they are, and 0 is null. */
-static void
-put_text(struct buf *b, struct slice s, bool nulls)
-{
-    if (nulls)
-        buf_put_varint(b, annotation_is_null(s) ? 0 : s.size + 1);
-    else
-        buf_put_varint(b, s.size);
-    buf_put_slice(b, s);
-}
-
-static struct slice
-take_text(struct cursor *c, bool nulls)
-{
-    uint64_t size = cursor_varint(c);
-
-    if (nulls && size == 0)
-        return (struct slice){ NULL, 0 };
-    return cursor_bytes(c, nulls ? size - 1 : size);
-}
-
 static void
 put_double(struct buf *b, double d)
 {
@@ -143,18 +123,18 @@ encode(const struct meta *n, bool of_series, struct buf *b)
 
     buf_put_u8(b, nulls ? META_NULLS : META_VERSION);
     buf_put_zigzag(b, n->created);
-    put_text(b, n->display_name, nulls);
-    put_text(b, n->description, nulls);
-    put_text(b, n->notes, nulls);
+    null_text_put(b, n->display_name, nulls);
+    null_text_put(b, n->description, nulls);
+    null_text_put(b, n->notes, nulls);
     buf_put_varint(b, n->has_custom ? n->custom_len + 1 : 0);
     for (size_t i = 0; n->has_custom && i < n->custom_len; i++) {
-        put_text(b, n->custom[i].key, nulls);
-        put_text(b, n->custom[i].value, nulls);
+        null_text_put(b, n->custom[i].key, nulls);
+        null_text_put(b, n->custom[i].value, nulls);
     }
     if (!of_series)
         return;
-    put_text(b, n->units, nulls);
-    put_text(b, n->data_type, nulls);
+    null_text_put(b, n->units, nulls);
+    null_text_put(b, n->data_type, nulls);
     buf_put_zigzag(b, n->retention);
     put_double(b, n->max);
     put_double(b, n->min);
@@ -186,9 +166,9 @@ decode(struct slice bytes, bool of_series, struct arena *arena,
     if (version == META_GRAVE && bytes.size == 1)
         return ST_NOT_FOUND;
     out->created = cursor_zigzag(&c);
-    out->display_name = take_text(&c, nulls);
-    out->description = take_text(&c, nulls);
-    out->notes = take_text(&c, nulls);
+    out->display_name = null_text_take(&c, nulls);
+    out->description = null_text_take(&c, nulls);
+    out->notes = null_text_take(&c, nulls);
     custom = cursor_varint(&c);
     /* Each pair takes two bytes at least. */
     if ((version != META_VERSION && !nulls) || c.failed ||
@@ -200,12 +180,12 @@ decode(struct slice bytes, bool of_series, struct arena *arena,
     if (out->custom == NULL)
         return no_memory(e);
     for (size_t i = 0; i < out->custom_len; i++) {
-        out->custom[i].key = take_text(&c, nulls);
-        out->custom[i].value = take_text(&c, nulls);
+        out->custom[i].key = null_text_take(&c, nulls);
+        out->custom[i].value = null_text_take(&c, nulls);
     }
     if (of_series) {
-        out->units = take_text(&c, nulls);
-        out->data_type = take_text(&c, nulls);
+        out->units = null_text_take(&c, nulls);
+        out->data_type = null_text_take(&c, nulls);
         out->retention = cursor_zigzag(&c);
         out->max = take_double(&c);
         out->min = take_double(&c);
