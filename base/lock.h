@@ -15,6 +15,8 @@
  *     head bucket        rows of one salt bucket
  *     journal            the buffer of what is not yet written
  *     kv create          one create or increment; held across an engine write
+ *     kv LevelDB sync    one sync at a time
+ *     kv LevelDB write   one write at a time
  *     kv memory engine   its map
  *     log                the line being written
  *

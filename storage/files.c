@@ -5,12 +5,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/obj.h"
 
 enum status
 files_sync_fd(int fd, const char *name, struct error *e)
@@ -73,4 +75,84 @@ files_make_dir(const char *dir, struct error *e)
         return ST_OK;
     return error_set(e, ST_IO, "cannot make the folder '%s': %s", dir,
                      strerror(errno));
+}
+
+char *
+files_path(const char *dir, const char *name)
+{
+    size_t size = strlen(dir) + strlen(name) + 2;
+    char *path = mem_new(size);
+
+    (void)snprintf(path, size, "%s/%s", dir, name);
+    return path;
+}
+
+enum status
+files_read(const char *path, size_t max, struct buf *out, struct error *e)
+{
+    FILE *f = fopen(path, "rbe");
+    bool bad;
+
+    if (f == NULL && (errno == ENOENT || errno == ENOTDIR))
+        return error_set(e, ST_NOT_FOUND, "there is no '%s'", path);
+    if (f == NULL)
+        return error_set(e, ST_IO, "cannot open '%s': %s", path,
+                         strerror(errno));
+    INSIST(buf_reserve(out, max) != NULL);
+    out->size = fread(out->data, 1, max, f);
+    bad = ferror(f) != 0;
+    (void)fclose(f);
+    return bad ? error_set(e, ST_IO, "cannot read '%s'", path) : ST_OK;
+}
+
+static enum status
+write_all(int fd, struct slice s, const char *path, struct error *e)
+{
+    while (s.size > 0) {
+        ssize_t n = write(fd, s.data, s.size);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return error_set(e, ST_IO, "cannot write '%s': %s", path,
+                             strerror(errno));
+        s.data += n;
+        s.size -= (size_t)n;
+    }
+    return files_sync_fd(fd, path, e);
+}
+
+static enum status
+write_file(const char *path, struct slice text, struct error *e)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    enum status st;
+
+    if (fd < 0)
+        return error_set(e, ST_IO, "cannot create '%s': %s", path,
+                         strerror(errno));
+    st = write_all(fd, text, path, e);
+    if (close(fd) != 0 && st == ST_OK)
+        st =
+            error_set(e, ST_IO, "cannot close '%s': %s", path, strerror(errno));
+    return st;
+}
+
+enum status
+files_replace(const char *dir, const char *name, struct slice text,
+              struct error *e)
+{
+    char *path = files_path(dir, name), *tmp = mem_new(strlen(path) + 5);
+    enum status st;
+
+    (void)snprintf(tmp, strlen(path) + 5, "%s.tmp", path);
+    st = write_file(tmp, text, e);
+    if (st == ST_OK && rename(tmp, path) != 0)
+        st =
+            error_set(e, ST_IO, "cannot rename '%s': %s", tmp, strerror(errno));
+    if (st == ST_OK)
+        st = files_sync_dir(dir, e);
+    free(path);
+    free(tmp);
+    return st;
 }

@@ -1,12 +1,14 @@
 /*
  * What POSIX asks for beyond fsync of a file, so that the file is still there
- * after a power cut: the folder that names it must reach the disk too.
+ * after a power cut: the folder that names it must reach the disk too.  And
+ * small files as a whole.
  *
  * Threads: any.
  */
 #ifndef STORAGE_FILES_PRIV_H
 #define STORAGE_FILES_PRIV_H
 
+#include "base/buf.h"
 #include "base/error.h"
 
 /* Makes the names in the folder durable. */
@@ -20,5 +22,17 @@ MUST_CHECK enum status files_sync_fd(int fd, const char *name, struct error *e);
 
 /* Makes one folder, whose parent must be there; an old one is fine. */
 MUST_CHECK enum status files_make_dir(const char *dir, struct error *e);
+
+/* "dir/name", to be free()d. */
+char *files_path(const char *dir, const char *name);
+
+/* Up to 'max' bytes of a file; ST_NOT_FOUND when it is not there. */
+MUST_CHECK enum status files_read(const char *path, size_t max, struct buf *out,
+                                  struct error *e);
+
+/* Makes 'text' the whole file, durably: a power cut leaves the old one or the
+ * new one.  Writes "name.tmp" and renames it. */
+MUST_CHECK enum status files_replace(const char *dir, const char *name,
+                                     struct slice text, struct error *e);
 
 #endif

@@ -33,16 +33,6 @@ format_new(struct format *out, const struct key_shape *shape)
                    hash_random_seed(), hash_random_seed());
 }
 
-static char *
-path_of(const char *dir, const char *name)
-{
-    size_t size = strlen(dir) + strlen(name) + 2;
-    char *path = mem_new(size);
-
-    (void)snprintf(path, size, "%s/%s", dir, name);
-    return path;
-}
-
 /* -- text ----------------------------------------------------------------- */
 
 static void
@@ -153,30 +143,12 @@ parse(struct slice text, const char *path, struct format *out, struct error *e)
 
 /* -- files ---------------------------------------------------------------- */
 
-static enum status
-read_file(const char *path, struct buf *out, struct error *e)
-{
-    FILE *f = fopen(path, "rbe");
-    bool bad;
-
-    if (f == NULL && (errno == ENOENT || errno == ENOTDIR))
-        return error_set(e, ST_NOT_FOUND, "there is no '%s'", path);
-    if (f == NULL)
-        return error_set(e, ST_IO, "cannot open '%s': %s", path,
-                         strerror(errno));
-    INSIST(buf_reserve(out, MAX_SIZE) != NULL);
-    out->size = fread(out->data, 1, MAX_SIZE, f);
-    bad = ferror(f) != 0;
-    (void)fclose(f);
-    return bad ? error_set(e, ST_IO, "cannot read '%s'", path) : ST_OK;
-}
-
 enum status
 format_read(const char *dir, struct format *out, struct error *e)
 {
-    char *path = path_of(dir, "FORMAT");
+    char *path = files_path(dir, "FORMAT");
     struct buf text = BUF_INIT;
-    enum status st = read_file(path, &text, e);
+    enum status st = files_read(path, MAX_SIZE, &text, e);
 
     if (st == ST_OK)
         st = parse(buf_slice(&text), path, out, e);
@@ -185,57 +157,16 @@ format_read(const char *dir, struct format *out, struct error *e)
     return st;
 }
 
-static enum status
-write_all(int fd, struct slice s, const char *path, struct error *e)
-{
-    while (s.size > 0) {
-        ssize_t n = write(fd, s.data, s.size);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return error_set(e, ST_IO, "cannot write '%s': %s", path,
-                             strerror(errno));
-        s.data += n;
-        s.size -= (size_t)n;
-    }
-    return files_sync_fd(fd, path, e);
-}
-
-static enum status
-write_file(const char *path, struct slice text, struct error *e)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    enum status st;
-
-    if (fd < 0)
-        return error_set(e, ST_IO, "cannot create '%s': %s", path,
-                         strerror(errno));
-    st = write_all(fd, text, path, e);
-    if (close(fd) != 0 && st == ST_OK)
-        st =
-            error_set(e, ST_IO, "cannot close '%s': %s", path, strerror(errno));
-    return st;
-}
-
 enum status
 format_write(const char *dir, const struct format *f, struct error *e)
 {
-    char *path = path_of(dir, "FORMAT"), *tmp = path_of(dir, "FORMAT.tmp");
     struct buf text = BUF_INIT;
     enum status st;
 
     format_text(f, &text);
     INSIST(!text.failed);
-    st = write_file(tmp, buf_slice(&text), e);
-    if (st == ST_OK && rename(tmp, path) != 0)
-        st =
-            error_set(e, ST_IO, "cannot rename '%s': %s", tmp, strerror(errno));
-    if (st == ST_OK)
-        st = files_sync_dir(dir, e);
+    st = files_replace(dir, "FORMAT", buf_slice(&text), e);
     buf_fini(&text);
-    free(path);
-    free(tmp);
     return st;
 }
 
@@ -280,7 +211,7 @@ lock_fd(int fd, const char *dir, const char *path, struct error *e)
 enum status
 format_lock(const char *dir, int *fd, struct error *e)
 {
-    char *path = path_of(dir, "LOCK");
+    char *path = files_path(dir, "LOCK");
     enum status st;
 
     *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);

@@ -4,10 +4,12 @@
  * - with create_if_missing and no CURRENT file it starts anew and deletes what
  *   was there, so we look into the folder ourselves;
  * - a log that it has rotated away is never synced, nor is the folder;
+ * - it refuses a log with holes, which a power cut leaves where nothing was
+ *   synced, and passes over others: so level_files.c reads its logs first;
  * - after a failed write it may write on behind half a record, which makes its
  *   log unreadable: so a failed write is our last;
  * - its repair hands damaged values out as good ones, and is never called;
- * - a log file that somebody removes is not missed: nothing tells us;
+ * - a log file that somebody removes is not missed: SYNCED tells us;
  * - its errors are texts, which leave this file as ST_IO or ST_CORRUPT;
  * - iterators and snapshots pin files: bound the time of queries. */
 #include "config.h"
@@ -16,17 +18,16 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <leveldb/c.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "base/log.h"
 #include "base/mem.h"
-#include "base/number.h"
 #include "storage/files_priv.h"
 #include "storage/kv_priv.h"
+#include "storage/level_files_priv.h"
 
 struct level {
     struct kv kv;
@@ -38,9 +39,12 @@ struct level {
     leveldb_readoptions_t *read;
     leveldb_writeoptions_t *write, *write_sync;
     _Atomic size_t unsettled; /* bytes in the log, or a little more */
+    struct lock sync_lock;    /* one sync at a time */
+    uint64_t settled_log GUARDED_BY(sync_lock); /* earlier ones are synced */
+    struct lock write_lock;                     /* one write at a time */
+    bool unsynced GUARDED_BY(write_lock); /* written since the last sync */
     struct lock lock;
-    struct error fault GUARDED_BY(lock);   /* the first failed write */
-    uint64_t settled_log GUARDED_BY(lock); /* logs before it are on the disk */
+    struct error fault GUARDED_BY(lock); /* the first failed write */
 };
 
 struct level_snapshot {
@@ -183,85 +187,47 @@ check_folder(const struct kv_options *o, bool *create, struct error *e)
     return files_make_dir(o->dir, e);
 }
 
-/* Is it the name of a log, and which? */
-static bool
-log_number(const char *name, uint64_t *number)
-{
-    size_t n = strlen(name);
+/* -- syncing --------------------------------------------------------------- */
 
-    return n > 4 && strcmp(name + n - 4, ".log") == 0 &&
-           number_parse_u64(slice_of(name, n - 4), number);
-}
-
-static uint64_t
-newest_log(DIR *d)
-{
-    const struct dirent *entry;
-    uint64_t newest = 0, number;
-
-    rewinddir(d);
-    while ((entry = readdir(d)) != NULL)
-        if (log_number(entry->d_name, &number) && number > newest)
-            newest = number;
-    return newest;
-}
-
+/* Between two writes each log holds whole records. */
 static enum status
-sync_log(DIR *d, const char *name, struct error *e)
+list_logs(struct level *l, struct level_mark *m, struct error *e)
 {
-    int fd = openat(dirfd(d), name, O_RDONLY | O_CLOEXEC);
     enum status st;
 
-    if (fd < 0 && errno == ENOENT)
-        return ST_OK; /* its rows are in a table now, which is synced */
-    if (fd < 0)
-        return error_set(e, ST_IO, "cannot open '%s' to sync it: %s", name,
-                         strerror(errno));
-    st = files_sync_fd(fd, name, e);
-    (void)close(fd);
+    lock_take(&l->write_lock);
+    l->unsynced = false;
+    st = level_files_list(l->dir, m, e);
+    lock_drop(&l->write_lock);
     return st;
 }
 
-static enum status
-sync_all_logs(DIR *d, const char *dir, struct error *e)
+static uint64_t
+newest_log(const struct level_mark *m)
 {
-    const struct dirent *entry;
-    enum status st = ST_OK;
-    uint64_t number;
-
-    rewinddir(d);
-    while (st == ST_OK && (entry = readdir(d)) != NULL)
-        if (log_number(entry->d_name, &number))
-            st = sync_log(d, entry->d_name, e);
-    return st == ST_OK ? files_sync_fd(dirfd(d), dir, e) : st;
+    return m->len == 0 ? 0 : m->logs[m->len - 1].number;
 }
 
-/* After a synced write: makes earlier logs and the folder durable, unless that
- * was done since the newest log was begun.  'always': does it all the same. */
+/* Makes the logs and the folder durable and says so in SYNCED; unless 'always',
+ * only if that was not done since the newest log was begun. */
 static enum status
-settle_logs(struct level *l, bool always, struct error *e)
+sync_logs(struct level *l, bool always, struct error *e)
 {
-    DIR *d = opendir(l->dir);
-    enum status st = ST_OK;
-    uint64_t newest, settled;
+    struct level_mark m = { 0 };
+    enum status st;
 
-    if (d == NULL)
-        return error_set(e, ST_IO, "cannot read the folder '%s': %s", l->dir,
-                         strerror(errno));
-    newest = newest_log(d);
-    lock_take(&l->lock);
-    settled = l->settled_log;
-    lock_drop(&l->lock);
-    if (always || newest > settled)
-        st = sync_all_logs(d, l->dir, e);
-    (void)closedir(d);
-    if (st != ST_OK)
-        return st;
-    lock_take(&l->lock);
-    if (newest > l->settled_log)
-        l->settled_log = newest;
-    lock_drop(&l->lock);
-    return ST_OK;
+    lock_take(&l->sync_lock);
+    st = list_logs(l, &m, e);
+    if (st == ST_OK && (always || newest_log(&m) > l->settled_log)) {
+        st = level_files_sync(l->dir, &m, e);
+        if (st == ST_OK)
+            st = level_files_note(l->dir, &m, e);
+        if (st == ST_OK)
+            l->settled_log = newest_log(&m);
+    }
+    lock_drop(&l->sync_lock);
+    level_mark_fini(&m);
+    return st;
 }
 
 /* -- reading and writing -------------------------------------------------- */
@@ -304,11 +270,10 @@ copy_op(void *ctx, struct slice key, const struct slice *value)
     c->bytes += key.size + (value == NULL ? 0 : value->size);
 }
 
-/* 'b' NULL: an empty batch. */
 static enum status
-write_batch(struct level *l, const struct kv_batch *b, bool sync,
-            bool settle_always, struct error *e)
+level_write(struct kv *kv, const struct kv_batch *b, bool sync, struct error *e)
 {
+    struct level *l = level_of(kv);
     struct error why = { 0 };
     struct copy copy = { 0 };
     char *err = NULL;
@@ -317,28 +282,32 @@ write_batch(struct level *l, const struct kv_batch *b, bool sync,
     if (st != ST_OK)
         return st;
     copy.to = leveldb_writebatch_create();
-    if (b != NULL)
-        kv_batch_each(b, copy_op, &copy);
+    kv_batch_each(b, copy_op, &copy);
     atomic_fetch_add(&l->unsettled, copy.bytes);
+    lock_take(&l->write_lock);
+    l->unsynced = true;
     leveldb_write(l->db, sync ? l->write_sync : l->write, copy.to, &err);
+    lock_drop(&l->write_lock);
     leveldb_writebatch_destroy(copy.to);
     if (err != NULL)
         st = take_error(err, l->dir, &why);
     else if (sync)
-        st = settle_logs(l, settle_always, &why);
+        st = sync_logs(l, false, &why);
     return st == ST_OK ? ST_OK : fail(l, &why, e);
 }
 
-static enum status
-level_write(struct kv *kv, const struct kv_batch *b, bool sync, struct error *e)
-{
-    return write_batch(level_of(kv), b, sync, false, e);
-}
-
+/* LevelDB has handed each write to the kernel when it came back. */
 static enum status
 level_sync(struct kv *kv, struct error *e)
 {
-    return write_batch(level_of(kv), NULL, true, true, e);
+    struct level *l = level_of(kv);
+    struct error why = { 0 };
+    enum status st = fault_of(l, e);
+
+    if (st != ST_OK)
+        return st;
+    st = sync_logs(l, true, &why);
+    return st == ST_OK ? ST_OK : fail(l, &why, e);
 }
 
 /* Its log becomes a table; asked to compact where there are no keys, it does
@@ -546,13 +515,29 @@ level_iter_open(struct kv *kv, struct kv_snapshot *s)
 
 /* -- opening -------------------------------------------------------------- */
 
+/* So that nothing that is damaged later passes for what a power cut left. */
+static void
+sync_at_close(struct level *l)
+{
+    struct error e;
+    bool unsynced;
+
+    lock_take(&l->write_lock);
+    unsynced = l->unsynced;
+    lock_drop(&l->write_lock);
+    if (unsynced && level_sync(&l->kv, &e) != ST_OK)
+        log_error("storage", "closing the engine: %s", e.text);
+}
+
 static void
 level_close(struct kv *kv)
 {
     struct level *l = level_of(kv);
 
-    if (l->db != NULL)
+    if (l->db != NULL) {
+        sync_at_close(l);
         leveldb_close(l->db);
+    }
     leveldb_readoptions_destroy(l->read);
     leveldb_writeoptions_destroy(l->write);
     leveldb_writeoptions_destroy(l->write_sync);
@@ -560,6 +545,8 @@ level_close(struct kv *kv)
     leveldb_cache_destroy(l->cache);
     leveldb_filterpolicy_destroy(l->bloom);
     lock_fini(&l->lock);
+    lock_fini(&l->write_lock);
+    lock_fini(&l->sync_lock);
     free(l->dir);
     free(l);
 }
@@ -587,6 +574,8 @@ level_new(const struct kv_options *o, bool create)
     l->kv.engine = &level_engine;
     l->dir = mem_strdup(o->dir);
     lock_init(&l->lock);
+    lock_init(&l->write_lock);
+    lock_init(&l->sync_lock);
     l->bloom = leveldb_filterpolicy_create_bloom(10);
     l->cache = leveldb_cache_create_lru(cache == 0 ? 32 << 20 : cache);
     l->options = leveldb_options_create();
@@ -610,22 +599,29 @@ level_new(const struct kv_options *o, bool create)
     return l;
 }
 
+static enum status
+open_database(struct level *l, struct error *e)
+{
+    char *err = NULL;
+    enum status st = level_files_check(l->dir, e);
+
+    if (st != ST_OK)
+        return st;
+    l->db = leveldb_open(l->options, l->dir, &err);
+    return err == NULL ? sync_logs(l, true, e) : take_error(err, l->dir, e);
+}
+
 enum status
 kv_leveldb_open(const struct kv_options *o, struct kv **out, struct error *e)
 {
     struct level *l;
-    char *err = NULL;
     bool create;
     enum status st = check_folder(o, &create, e);
 
     if (st != ST_OK)
         return st;
     l = level_new(o, create);
-    l->db = leveldb_open(l->options, o->dir, &err);
-    if (err != NULL)
-        st = take_error(err, o->dir, e);
-    else if (create)
-        st = files_sync_dir(o->dir, e);
+    st = open_database(l, e);
     if (st != ST_OK) {
         level_close(&l->kv);
         return st;

@@ -276,7 +276,7 @@ START_TEST(a_flipped_bit_in_the_log_is_seen)
     kv_close(&kv);
     ck_assert_uint_eq(files(dir, ".log", &path), 1);
     flip(path, places[_i]);
-    must_refuse(dir, false, ST_CORRUPT, "LevelDB in");
+    must_refuse(dir, false, ST_CORRUPT, "is damaged at offset");
     free(path);
     tempdir_free(&dir);
 }

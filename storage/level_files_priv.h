@@ -1,0 +1,53 @@
+/*
+ * LevelDB's files, looked at from outside.
+ *
+ * A sync notes in the file SYNCED how far each log, and the MANIFEST, were on
+ * the disk (docs/FORMAT.md, "SYNCED").  Before LevelDB opens the folder, what a
+ * power cut left behind that is cut off at the first bad record; what is bad
+ * before it is damage.  LevelDB would refuse the one, and pass over some of the
+ * other.
+ *
+ * Threads: any, but one at a time for a folder, and level_files_check() before
+ *          LevelDB has it open.
+ */
+#ifndef STORAGE_LEVEL_FILES_PRIV_H
+#define STORAGE_LEVEL_FILES_PRIV_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct level_log {
+    uint64_t number;
+    uint64_t synced; /* bytes */
+};
+
+/* How far things are, or were, on the disk. */
+struct level_mark {
+    uint64_t manifest; /* its number */
+    uint64_t manifest_synced;
+    struct level_log *logs; /* ascending */
+    size_t len;
+};
+
+void level_mark_fini(struct level_mark *m);
+
+/* The logs that are there and how much each holds, while nobody writes. */
+MUST_CHECK enum status level_files_list(const char *dir, struct level_mark *out,
+                                        struct error *e);
+
+/* Makes that, the MANIFEST, and their names durable. */
+MUST_CHECK enum status level_files_sync(const char *dir, struct level_mark *m,
+                                        struct error *e);
+
+/* Replaces SYNCED.  From here on, all in the mark is known to be there. */
+MUST_CHECK enum status
+level_files_note(const char *dir, const struct level_mark *m, struct error *e);
+
+/* Cuts off what was never synced and is not whole, with a warning.  ST_CORRUPT
+ * for what was synced.  Does nothing in a folder without SYNCED, and where
+ * CURRENT or the MANIFEST cannot be understood: LevelDB then says why. */
+MUST_CHECK enum status level_files_check(const char *dir, struct error *e);
+
+#endif

@@ -1,0 +1,275 @@
+/* See storage/level_log_priv.h.  LevelDB's own reader passes over a header of
+ * zeros, and what is behind it in the block, without a word; here it is as bad
+ * as any other. */
+#include "config.h"
+
+#include "storage/level_log_priv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/crc32c.h"
+#include "base/cursor.h"
+#include "base/mem.h"
+
+enum piece { PIECE_BAD, PIECE_WHOLE, PIECE_FIRST, PIECE_MIDDLE, PIECE_LAST };
+
+struct reader {
+    int fd;
+    const char *path;
+    uint8_t *block;
+    size_t block_size; /* less than a whole one at the end of the file */
+    uint64_t block_at; /* where it lies in the file */
+    struct error *e;
+};
+
+/* -- pieces ---------------------------------------------------------------- */
+
+/* LevelDB turns and shifts a CRC before it is stored next to what it is of. */
+static uint32_t
+unmask(uint32_t masked)
+{
+    uint32_t turned = masked - UINT32_C(0xa282ead8);
+
+    return turned >> 17 | turned << 15;
+}
+
+static uint32_t
+little(const uint8_t *p, unsigned width)
+{
+    uint32_t v = 0;
+
+    for (unsigned i = width; i-- > 0;)
+        v = v << 8 | p[i];
+    return v;
+}
+
+/* The piece at 'at' of the block; '*bytes' is what it holds. */
+static enum piece
+piece_read(const struct reader *r, size_t at, struct slice *bytes)
+{
+    const uint8_t *p = r->block + at;
+    size_t left = r->block_size - at, size;
+
+    if (left < LEVEL_LOG_HEADER)
+        return PIECE_BAD;
+    size = little(p + 4, 2);
+    if (p[6] < PIECE_WHOLE || p[6] > PIECE_LAST ||
+        size > left - LEVEL_LOG_HEADER ||
+        crc32c(slice_of(p + 6, size + 1)) != unmask(little(p, 4)))
+        return PIECE_BAD;
+    *bytes = slice_of(p + LEVEL_LOG_HEADER, size);
+    return (enum piece)p[6];
+}
+
+static enum status
+block_read(struct reader *r, uint64_t at)
+{
+    r->block_at = at;
+    r->block_size = 0;
+    while (r->block_size < LEVEL_LOG_BLOCK) {
+        ssize_t n =
+            pread(r->fd, r->block + r->block_size,
+                  LEVEL_LOG_BLOCK - r->block_size, (off_t)(at + r->block_size));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return error_set(r->e, ST_IO, "read '%s': %m", r->path);
+        if (n == 0)
+            break;
+        r->block_size += (size_t)n;
+    }
+    return ST_OK;
+}
+
+/* -- records --------------------------------------------------------------- */
+
+struct assembly {
+    enum status (*f)(void *ctx, struct slice record, struct error *e);
+    void *ctx;
+    struct buf record;
+    bool inside; /* a first piece, and no last one yet */
+};
+
+/* True when the piece may stand here. */
+static bool
+fits(const struct assembly *a, enum piece piece)
+{
+    return piece != PIECE_BAD &&
+           a->inside == (piece == PIECE_MIDDLE || piece == PIECE_LAST);
+}
+
+static enum status
+take(struct assembly *a, enum piece piece, struct slice bytes, struct error *e)
+{
+    a->inside = piece == PIECE_FIRST || piece == PIECE_MIDDLE;
+    if (a->f == NULL)
+        return ST_OK;
+    if (piece == PIECE_WHOLE || piece == PIECE_FIRST)
+        buf_clear(&a->record);
+    buf_put_slice(&a->record, bytes);
+    if (a->record.failed)
+        return error_set(e, ST_IO, "no memory for a record of LevelDB's");
+    return a->inside ? ST_OK : a->f(a->ctx, buf_slice(&a->record), e);
+}
+
+/* The pieces of one block; '*bad' is where the first bad one lies in it, or
+ * what is left when it ends. */
+static enum status
+block_take(struct reader *r, struct assembly *a, struct level_log_end *end,
+           size_t *bad)
+{
+    enum status st = ST_OK;
+
+    *bad = 0;
+    while (st == ST_OK && r->block_size - *bad >= LEVEL_LOG_HEADER) {
+        struct slice bytes;
+        enum piece piece = piece_read(r, *bad, &bytes);
+
+        if (!fits(a, piece))
+            return ST_OK;
+        st = take(a, piece, bytes, r->e);
+        *bad += LEVEL_LOG_HEADER + bytes.size;
+        if (!a->inside)
+            end->good = r->block_at + *bad;
+    }
+    if (r->block_size == LEVEL_LOG_BLOCK)
+        *bad = LEVEL_LOG_BLOCK; /* what fills the block is nothing */
+    return st;
+}
+
+/* Does a record begin behind the bad one?  Looks at every byte. */
+static enum status
+look_behind(struct reader *r, size_t at, struct level_log_end *end)
+{
+    enum status st = ST_OK;
+
+    while (st == ST_OK && r->block_size > 0) {
+        for (; at + LEVEL_LOG_HEADER <= r->block_size; at++) {
+            struct slice bytes;
+            enum piece piece = piece_read(r, at, &bytes);
+
+            if (piece == PIECE_WHOLE || piece == PIECE_FIRST) {
+                end->follows = true;
+                return ST_OK;
+            }
+        }
+        at = 0;
+        st = block_read(r, r->block_at + LEVEL_LOG_BLOCK);
+    }
+    return st;
+}
+
+enum status
+level_log_read(int fd, const char *path,
+               enum status (*f)(void *ctx, struct slice record,
+                                struct error *e),
+               void *ctx, struct level_log_end *out, struct error *e)
+{
+    struct reader r = { .fd = fd, .path = path, .e = e };
+    struct assembly a = { .f = f, .ctx = ctx, .record = BUF_INIT };
+    struct stat info;
+    size_t bad = 0;
+    enum status st;
+
+    *out = (struct level_log_end){ 0 };
+    if (fstat(fd, &info) != 0)
+        return error_set(e, ST_IO, "stat '%s': %m", path);
+    out->size = (uint64_t)info.st_size;
+    r.block = mem_new(LEVEL_LOG_BLOCK);
+    st = block_read(&r, 0);
+    while (st == ST_OK && r.block_size > 0) {
+        st = block_take(&r, &a, out, &bad);
+        if (st != ST_OK || bad < LEVEL_LOG_BLOCK)
+            break;
+        st = block_read(&r, r.block_at + LEVEL_LOG_BLOCK);
+    }
+    if (st == ST_OK && !a.inside &&
+        (r.block_size == 0 || r.block_at + bad == out->size))
+        out->good = out->size;
+    if (st == ST_OK && out->good < out->size && r.block_size > 0)
+        st = look_behind(&r, bad + 1, out);
+    buf_fini(&a.record);
+    free(r.block);
+    return st;
+}
+
+/* -- the MANIFEST ---------------------------------------------------------- */
+
+enum tag {
+    TAG_COMPARATOR = 1,
+    TAG_LOG = 2,
+    TAG_NEXT_FILE = 3,
+    TAG_LAST_SEQUENCE = 4,
+    TAG_COMPACT_POINTER = 5,
+    TAG_DELETED_FILE = 6,
+    TAG_NEW_FILE = 7,
+    TAG_EARLIER_LOG = 9,
+};
+
+static void
+pass_sized(struct cursor *c)
+{
+    uint64_t size = cursor_varint(c);
+
+    (void)cursor_bytes(c, size > cursor_left(c) ? SIZE_MAX : (size_t)size);
+}
+
+static void
+pass_numbers(struct cursor *c, unsigned len)
+{
+    while (len-- > 0)
+        (void)cursor_varint(c);
+}
+
+static void
+apply_field(struct level_version *v, uint64_t tag, struct cursor *c)
+{
+    switch (tag) {
+    case TAG_LOG:
+        v->log = cursor_varint(c);
+        break;
+    case TAG_EARLIER_LOG:
+        v->earlier = cursor_varint(c);
+        break;
+    case TAG_NEXT_FILE:
+    case TAG_LAST_SEQUENCE:
+        pass_numbers(c, 1);
+        break;
+    case TAG_COMPARATOR:
+        pass_sized(c);
+        break;
+    case TAG_COMPACT_POINTER:
+        pass_numbers(c, 1);
+        pass_sized(c);
+        break;
+    case TAG_DELETED_FILE:
+        pass_numbers(c, 2);
+        break;
+    case TAG_NEW_FILE:
+        pass_numbers(c, 3);
+        pass_sized(c);
+        pass_sized(c);
+        break;
+    default:
+        c->failed = true;
+    }
+}
+
+enum status
+level_version_apply(struct level_version *v, struct slice record,
+                    struct error *e)
+{
+    struct cursor c = cursor_of(record);
+    struct level_version next = *v;
+
+    while (!c.failed && cursor_left(&c) > 0)
+        apply_field(&next, cursor_varint(&c), &c);
+    if (c.failed)
+        return error_set(e, ST_CORRUPT, "no record of a MANIFEST");
+    *v = next;
+    return ST_OK;
+}
