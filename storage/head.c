@@ -46,7 +46,7 @@ head_fini(struct head *h)
         free(b->generations);
         free(b->slots);
         free(b->metrics);
-        buf_fini(&b->record);
+        buf_fini(&b->journal.record);
         lock_fini(&b->lock);
     }
     free(h->buckets);

@@ -37,11 +37,15 @@ struct head_row {
 struct head_series {
     uint32_t index;
     uint32_t generation;
-    uint64_t defined_segment; /* the journal segment that last defined it */
-    struct head_row *rows;    /* the one made last comes first */
-    struct head_series *metric_next; /* of its bucket and metric */
     uint32_t touched_s;
+    /* The journal segment that last defined it, its low half; 0: none.  And
+     * what the journal's next record of it builds on. */
+    uint32_t defined_segment;
+    uint64_t journaled;              /* the bits of the last value */
+    struct head_row *rows;           /* the one made last comes first */
+    struct head_series *metric_next; /* of its bucket and metric */
     uint16_t tsuid_size;
+    bool journaled_float;
     uint8_t tsuid[];
 };
 
@@ -49,6 +53,15 @@ struct head_series {
 struct head_metric {
     uint64_t id;
     struct head_series *first;
+};
+
+/* The store's, for the journal's records of a bucket's points. */
+struct head_journal {
+    struct buf record; /* the one being written */
+    bool half;         /* half of its last byte is free */
+    uint32_t segment;  /* of the record before, its low half; 0: none */
+    uint32_t next;     /* the index after the last one in it */
+    int64_t ts_ms;     /* the last time in it */
 };
 
 struct head_bucket {
@@ -66,7 +79,7 @@ struct head_bucket {
     size_t metrics_used GUARDED_BY(lock);
     struct head_row *oldest GUARDED_BY(lock);
     struct head_row *youngest GUARDED_BY(lock);
-    struct buf record GUARDED_BY(lock); /* the store's, for journal records */
+    struct head_journal journal GUARDED_BY(lock);
 };
 
 struct head {

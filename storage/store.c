@@ -380,8 +380,8 @@ put_failed(struct put *p, struct store_point *x, enum status status,
 }
 
 static void
-put_point(struct put *p, struct head_bucket *b, struct store_point *x,
-          int64_t *last_ts_ms) REQUIRES(b->lock)
+put_point(struct put *p, struct head_bucket *b, struct store_point *x)
+    REQUIRES(b->lock)
 {
     struct head_series *series = series_of(b, x->series);
 
@@ -396,8 +396,7 @@ put_point(struct put *p, struct head_bucket *b, struct store_point *x,
         x->status = ST_OK;
         p->taken++;
         if (p->s->journal != NULL)
-            record_points_add(&b->record, series, p->segment, x->point,
-                              last_ts_ms);
+            record_points_add(&b->journal, series, p->segment, x->point);
     }
 }
 
@@ -423,7 +422,7 @@ prefetch_rows(const struct head_bucket *b, const struct store_point *points,
     for (size_t i = 0; i < len; i++) {
         series[i] = series_of(b, points[order[i]].series);
         if (series[i] != NULL)
-            __builtin_prefetch(&series[i]->touched_s, 1);
+            __builtin_prefetch(&series[i]->tsuid_size, 1);
         __builtin_prefetch(series[i], 1);
     }
     for (size_t i = 0; i < len; i++)
@@ -439,6 +438,23 @@ prefetch_rows(const struct head_bucket *b, const struct store_point *points,
         }
 }
 
+/* What was put together for the journal goes there, if there is anything. */
+static enum status
+append_points(struct put *p, struct head_bucket *b, bool any) REQUIRES(b->lock)
+{
+    struct slice record = record_points_end(&b->journal);
+    enum status status = ST_OK;
+
+    if (any && b->journal.record.failed)
+        status = error_set(p->e, ST_BUSY, "no memory for a record");
+    else if (any)
+        status =
+            journal_append(p->s->journal, RECORD_POINTS, record, &p->lsn, p->e);
+    if (!any || status != ST_OK)
+        record_points_lost(&b->journal);
+    return status;
+}
+
 /* The points order[0..len) of one bucket.  Head and journal change under the
  * same lock, so a replay sees the order that queries saw. */
 static void
@@ -446,26 +462,22 @@ put_bucket(struct put *p, unsigned bucket, struct store_point *points,
            const uint16_t *order, size_t len)
 {
     struct head_bucket *b = &p->s->head.buckets[bucket];
-    int64_t last_ts_ms = 0;
     size_t before = p->taken;
     enum status status = ST_OK;
 
     lock_take(&b->lock);
-    buf_clear(&b->record);
-    if (p->s->journal != NULL)
+    if (p->s->journal != NULL) {
         p->segment = journal_segment(p->s->journal);
-    record_points_start(&b->record, bucket);
+        record_points_start(&b->journal, bucket, p->segment);
+    }
     for (size_t i = 0; i < len; i++) {
         if (i % PREFETCHED == 0)
             prefetch_rows(b, points, order + i,
                           len - i < PREFETCHED ? len - i : PREFETCHED);
-        put_point(p, b, &points[order[i]], &last_ts_ms);
+        put_point(p, b, &points[order[i]]);
     }
-    if (p->s->journal != NULL && p->taken > before)
-        status = b->record.failed
-                     ? error_set(p->e, ST_BUSY, "no memory for a record")
-                     : journal_append(p->s->journal, RECORD_POINTS,
-                                      buf_slice(&b->record), &p->lsn, p->e);
+    if (p->s->journal != NULL)
+        status = append_points(p, b, p->taken > before);
     if (status == ST_IO)
         status = error_wrap(p->e, ST_BUSY, "not acknowledged");
     if (status != ST_OK) {

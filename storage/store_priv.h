@@ -48,20 +48,46 @@ struct store {
 
 /* Types of journal records (docs/FORMAT.md, "Journal records"). */
 enum record_type {
-    RECORD_POINTS = 1, /* points of one bucket, with their series */
-    RECORD_BATCH = 2,  /* a batch of the engine */
-    RECORD_DELETE = 3, /* a series and a range of time */
+    RECORD_PLAIN_POINTS = 1, /* points, as they were up to format 4 */
+    RECORD_BATCH = 2,        /* a batch of the engine */
+    RECORD_DELETE = 3,       /* a series and a range of time */
+    RECORD_POINTS = 4,       /* points of one bucket, with their series */
 };
 
 /* Monotonic seconds, for idleness. */
 uint32_t store_now_s(void);
 
+/* -- store_points.c -------------------------------------------------------- */
+
+/* A record of a bucket's points: started, one entry for each point, ended; and
+ * appended, or record_points_lost() is called, and 'defined_segment' of all its
+ * series is set to 0. */
+void record_points_start(struct head_journal *j, unsigned bucket,
+                         uint64_t segment);
+void record_points_add(struct head_journal *j, struct head_series *s,
+                       uint64_t segment, struct point p);
+struct slice record_points_end(struct head_journal *j);
+
+static inline void
+record_points_lost(struct head_journal *j)
+{
+    j->segment = 0;
+}
+
+struct replay {
+    struct store *s;
+    struct replay_bucket *buckets; /* what is known of each, so far */
+    uint64_t points, passed_over;
+};
+
+void replay_init(struct replay *r, struct store *s);
+void replay_fini(struct replay *r);
+MUST_CHECK enum status record_points_replay(struct replay *r, uint64_t segment,
+                                            struct slice payload, bool plain,
+                                            struct error *e);
+
 /* -- store_record.c -------------------------------------------------------- */
 
-/* Starts the record of a batch for a bucket; one entry for each point. */
-void record_points_start(struct buf *b, unsigned bucket);
-void record_points_add(struct buf *b, struct head_series *s, uint64_t segment,
-                       struct point p, int64_t *last_ts_ms);
 void record_batch(struct buf *b, const struct kv_batch *batch);
 void record_delete(struct buf *b, struct slice tsuid, int64_t from_ms,
                    int64_t to_ms);

@@ -142,7 +142,7 @@ END_TEST
 static const struct {
     const char *text, *sentence;
 } strange[] = {
-    { "halite 5\nwhat version 5 needs\n", "newer" },
+    { "halite 6\nwhat version 6 needs\n", "newer" },
     { "halite 4294967296\n", "newer" },
     { "halite 0\n", "no sense" },
     { "halite 01\n", "no sense" },

@@ -1,0 +1,395 @@
+/* The journal's records of points: written by one store, read into another. */
+#include "config.h"
+
+#include "storage/store_priv.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "tests/harness.h"
+
+#define T0         INT64_C(1356998400000)
+#define SERIES_MAX 40
+#define POINTS_MAX 20000
+
+static struct error e;
+
+/* Two stores in memory; 'from' only names series and indexes. */
+struct rig {
+    struct store *from, *to;
+    struct replay replay;
+    struct head_series *series[SERIES_MAX + 1];
+    unsigned bucket[SERIES_MAX + 1];
+};
+
+static struct store *
+open_store(void)
+{
+    struct store_options o = { .shape = KEY_SHAPE_DEFAULT };
+    struct store *s;
+
+    ck_assert_int_eq(store_open(&o, &s, &e), ST_OK);
+    return s;
+}
+
+static struct slice
+tsuid(uint8_t *out, unsigned i)
+{
+    key_put_uint(out, 1, 3);
+    key_put_uint(out + 3, 1, 3);
+    key_put_uint(out + 6, i, 3);
+    return slice_of(out, 9);
+}
+
+static void
+rig_open(struct rig *r, unsigned series)
+{
+    uint8_t bytes[9];
+
+    *r = (struct rig){ .from = open_store(), .to = open_store() };
+    replay_init(&r->replay, r->to);
+    for (unsigned i = 1; i <= series; i++) {
+        struct slice t = tsuid(bytes, i);
+
+        r->bucket[i] = key_salt(&r->from->shape, t);
+        r->series[i] = head_series(&r->from->head,
+                                   &r->from->head.buckets[r->bucket[i]], t);
+    }
+}
+
+static void
+rig_close(struct rig *r)
+{
+    replay_fini(&r->replay);
+    ck_assert_int_eq(store_close(&r->from, &e), ST_OK);
+    ck_assert_int_eq(store_close(&r->to, &e), ST_OK);
+}
+
+static struct head_journal *
+journal_of(struct rig *r, unsigned bucket)
+{
+    return &r->from->head.buckets[bucket].journal;
+}
+
+static enum status
+replay(struct rig *r, struct slice record)
+{
+    return record_points_replay(&r->replay, 1, record, false, &e);
+}
+
+/* The points of series i that arrived, in their order within each hour. */
+static void
+arrived(const struct rig *r, unsigned i, uint32_t base, struct points *out)
+{
+    uint8_t bytes[9];
+    struct slice t = tsuid(bytes, i);
+    const struct head_series *s =
+        head_find(&r->to->head, head_bucket_of(&r->to->head, t), t);
+
+    points_clear(out);
+    if (s == NULL)
+        return;
+    for (const struct head_row *row = s->rows; row != NULL; row = row->next)
+        if (row->open.base == base)
+            ck_assert(open_row_unpack(slice_of(row->open.bytes, row->open.size),
+                                      base, out));
+}
+
+static struct point
+whole(int64_t ts_ms, int64_t v)
+{
+    return (struct point){ ts_ms, { .i = v }, false };
+}
+
+static struct point
+real(int64_t ts_ms, double d)
+{
+    return (struct point){ ts_ms, { .d = d }, true };
+}
+
+static void
+same(struct slice got, const uint8_t *want, size_t size)
+{
+    ck_assert_uint_eq(got.size, size);
+    for (size_t i = 0; i < size; i++)
+        ck_assert_msg(got.data[i] == want[i], "byte %zu is %02x, not %02x", i,
+                      got.data[i], want[i]);
+}
+
+/* docs/FORMAT.md, "Journal records", to the byte. */
+START_TEST(the_documented_bytes)
+{
+    static const uint8_t first[] = { 0x06, 0xe1, 0x0a, 0x09, 0x00, 0x10,
+                                     0x00, 0x00, 0x10, 0x00, 0x00, 0x10,
+                                     0x70, 0x00, 0x4e, 0xc4, 0xa1, 0x1b,
+                                     0x54, 0x9e, 0x10, 0x41, 0x21 };
+    static const uint8_t second[] = { 0x06, 0xe0, 0x05, 0x21, 0xe8, 0xc3, 0x83,
+                                      0x38, 0xe1, 0x01, 0xd1, 0x00, 0x55, 0x55,
+                                      0x55, 0x55, 0x55, 0x55, 0xd1, 0x7f };
+    struct rig r;
+    struct head_journal *j;
+
+    rig_open(&r, 1);
+    j = journal_of(&r, r.bucket[1]);
+    record_points_start(j, r.bucket[1], 1);
+    record_points_add(j, r.series[1], 1, whole(T0, 42));
+    record_points_add(j, r.series[1], 1, whole(T0 + 10000, 43));
+    same(record_points_end(j), first, sizeof first);
+    record_points_start(j, r.bucket[1], 1);
+    record_points_add(j, r.series[1], 1, real(T0 + 10500, 2.5));
+    record_points_add(j, r.series[1], 1, real(T0 + 10500, 1.0 / 3));
+    same(record_points_end(j), second, sizeof second);
+    rig_close(&r);
+}
+END_TEST
+
+static int64_t
+random_int(uint64_t *state, int64_t last)
+{
+    uint64_t dice = harness_random(state) % 8;
+
+    if (dice < 5)
+        return (int64_t)((uint64_t)last + harness_random(state) % 17 - 8);
+    return (int64_t)(harness_random(state) >> harness_random(state) % 64);
+}
+
+static double
+random_double(uint64_t *state)
+{
+    static const double odd[] = {
+        0.0,   -0.0,    DBL_MAX, -DBL_MAX, DBL_MIN,     5e-324, 0.1, 1e15,
+        -1e12, 1.5e300, 0.0005,  1e-3,     4503599.627, 1e22,   0.3,
+    };
+    uint64_t dice = harness_random(state) % 8, bits;
+    double d;
+
+    if (dice == 0)
+        return odd[harness_random(state) % (sizeof odd / sizeof *odd)];
+    if (dice < 5)
+        return (double)(int64_t)(harness_random(state) % 200000 - 100000) / 100;
+    do {
+        bits = harness_random(state);
+        memcpy(&d, &bits, sizeof d);
+    } while (!isfinite(d));
+    return d;
+}
+
+struct sent {
+    unsigned series;
+    struct point p;
+};
+
+/* Mostly the next series at the same time, as agents send. */
+static struct sent
+next_sent(uint64_t *state, const struct sent *last, unsigned series)
+{
+    uint64_t dice = harness_random(state) % 16;
+    struct sent s = { .series = last->series % series + 1,
+                      .p.ts_ms = last->p.ts_ms };
+
+    if (dice == 0)
+        s.series = (unsigned)(harness_random(state) % series) + 1;
+    if (dice == 1 || s.series == 1)
+        s.p.ts_ms += 10000;
+    if (dice == 2)
+        s.p.ts_ms = T0 + (int64_t)(harness_random(state) % (3 * ROW_MS));
+    s.p.is_float = harness_random(state) % 4 == 0;
+    if (s.p.is_float)
+        s.p.v.d = random_double(state);
+    else
+        s.p.v.i = random_int(state, last->p.is_float ? 0 : last->p.v.i);
+    return s;
+}
+
+static void
+check_arrived(const struct rig *r, const struct sent *sent, size_t len)
+{
+    struct points p = { 0 };
+
+    for (unsigned i = 1; i <= SERIES_MAX; i++)
+        for (uint32_t base = T0 / 1000; base < T0 / 1000 + 20 * ROW_SECONDS;
+             base += ROW_SECONDS) {
+            size_t at = 0;
+
+            arrived(r, i, base, &p);
+            for (size_t k = 0; k < len; k++) {
+                if (sent[k].series != i || row_base(sent[k].p.ts_ms) != base)
+                    continue;
+                ck_assert_uint_lt(at, p.len);
+                ck_assert_int_eq(p.ts_ms[at], sent[k].p.ts_ms);
+                ck_assert_int_eq(p.is_float[at], sent[k].p.is_float);
+                ck_assert_int_eq(p.v[at].i, sent[k].p.v.i);
+                at++;
+            }
+            ck_assert_uint_eq(at, p.len);
+        }
+    points_fini(&p);
+}
+
+/* Batches, in segments; some records never reach the journal. */
+START_TEST(what_was_written_is_read)
+{
+    static struct sent sent[POINTS_MAX];
+    uint64_t state = harness_seed(4711 + (unsigned long)_i), segment = 1;
+    size_t len = 0;
+    struct rig r;
+    struct sent last = { 1, whole(T0, 0) };
+
+    rig_open(&r, SERIES_MAX);
+    while (len < POINTS_MAX / 4) {
+        unsigned bucket = (unsigned)(harness_random(&state) % 16);
+        size_t n = harness_random(&state) % 60 + 1, from = len;
+        struct head_journal *j = journal_of(&r, bucket);
+        struct slice record;
+
+        segment += harness_random(&state) % 20 == 0;
+        record_points_start(j, bucket, segment);
+        for (size_t k = 0; k < n; k++) {
+            last = next_sent(&state, &last, SERIES_MAX);
+            if (r.bucket[last.series] != bucket)
+                continue;
+            record_points_add(j, r.series[last.series], segment, last.p);
+            sent[len++] = last;
+        }
+        record = record_points_end(j);
+        ck_assert(!j->record.failed);
+        if (len > from && harness_random(&state) % 10 != 0) {
+            ck_assert_msg(replay(&r, record) == ST_OK, "%s", e.text);
+            continue;
+        }
+        record_points_lost(j);
+        for (; len > from; len--)
+            r.series[sent[len - 1].series]->defined_segment = 0;
+    }
+    check_arrived(&r, sent, len);
+    ck_assert_uint_eq(r.replay.points, len);
+    ck_assert_uint_eq(r.replay.passed_over, 0);
+    rig_close(&r);
+}
+END_TEST
+
+/* As a round of 64 series: half a byte each. */
+START_TEST(a_steady_round_is_small)
+{
+    struct rig r;
+    struct head_journal *j;
+    unsigned bucket;
+    size_t in_bucket = 0, size = 0;
+
+    rig_open(&r, SERIES_MAX);
+    bucket = r.bucket[1];
+    j = journal_of(&r, bucket);
+    for (int round = 0; round < 3; round++) {
+        in_bucket = 0;
+        record_points_start(j, bucket, 1);
+        for (unsigned i = 1; i <= SERIES_MAX; i++)
+            if (r.bucket[i] == bucket) {
+                record_points_add(j, r.series[i], 1,
+                                  whole(T0 + round * 10000, 7 + round % 2));
+                in_bucket++;
+            }
+        size = record_points_end(j).size;
+    }
+    /* The bucket; where it begins; time and index of the first; the others. */
+    ck_assert_uint_le(size, 1 + 4 + (in_bucket + 1) / 2);
+    rig_close(&r);
+}
+END_TEST
+
+/* A record that builds on a segment that is gone is of sealed points. */
+START_TEST(what_leans_on_nothing_is_passed_over)
+{
+    struct rig r;
+    struct head_journal *j;
+
+    rig_open(&r, 1);
+    j = journal_of(&r, r.bucket[1]);
+    record_points_start(j, r.bucket[1], 1);
+    record_points_add(j, r.series[1], 1, whole(T0, 5));
+    (void)record_points_end(j); /* in a file that was deleted */
+    record_points_start(j, r.bucket[1], 1);
+    record_points_add(j, r.series[1], 1, whole(T0 + 1000, 6));
+    ck_assert_int_eq(replay(&r, record_points_end(j)), ST_OK);
+    ck_assert_uint_eq(r.replay.points, 0);
+    record_points_start(j, r.bucket[1], 2);
+    record_points_add(j, r.series[1], 2, whole(T0 + 2000, 7));
+    ck_assert_int_eq(replay(&r, record_points_end(j)), ST_OK);
+    ck_assert_uint_eq(r.replay.points, 1);
+    rig_close(&r);
+}
+END_TEST
+
+/* Records of format 4: 5 and 2.5, one second apart, of series 1. */
+START_TEST(plain_records_are_read)
+{
+    uint8_t bytes[9];
+    struct buf b = BUF_INIT;
+    struct points p = { 0 };
+    struct rig r;
+
+    rig_open(&r, 1);
+    buf_put_u8(&b, (uint8_t)r.bucket[1]);
+    buf_put_varint(&b, 3 << 2 | 2);
+    buf_put_varint(&b, 9);
+    buf_put_slice(&b, tsuid(bytes, 1));
+    buf_put_zigzag(&b, T0);
+    buf_put_zigzag(&b, 5);
+    buf_put_varint(&b, 3 << 2 | 1);
+    buf_put_zigzag(&b, 1000);
+    buf_put_u64(&b, UINT64_C(0x4004000000000000));
+    buf_put_varint(&b, 2 << 2); /* unknown */
+    buf_put_zigzag(&b, 1000);
+    buf_put_zigzag(&b, 5);
+    ck_assert_int_eq(
+        record_points_replay(&r.replay, 1, buf_slice(&b), true, &e), ST_OK);
+    arrived(&r, 1, T0 / 1000, &p);
+    ck_assert_uint_eq(p.len, 2);
+    ck_assert_int_eq(p.v[0].i, 5);
+    ck_assert(p.is_float[1] && p.v[1].d == 2.5);
+    ck_assert_int_eq(p.ts_ms[1], T0 + 1000);
+    ck_assert_uint_eq(r.replay.passed_over, 1);
+    for (size_t n = 1; n < b.size; n++) { /* cut short anywhere */
+        enum status status =
+            record_points_replay(&r.replay, 1, slice_of(b.data, n), true, &e);
+
+        ck_assert(status == ST_OK || status == ST_CORRUPT);
+    }
+    buf_fini(&b);
+    points_fini(&p);
+    rig_close(&r);
+}
+END_TEST
+
+static const struct bad {
+    const char *why;
+    uint8_t bytes[6];
+    size_t size;
+} bads[] = {
+    { "nothing", { 0 }, 0 },
+    { "no bucket", { 16, 0xf1 }, 2 },
+    { "no beginning", { 0 }, 1 },
+    { "an unknown beginning", { 0, 0xf2 }, 2 },
+    { "a double of 17 nibbles", { 0, 0xd1, 0x88, 0x00 }, 4 },
+    { "an end before the end", { 0, 0xf1, 0x00 }, 3 },
+    { "moves twice", { 0, 0xe1, 0xe0, 0x00 }, 4 },
+    { "both steps", { 0, 0xe1, 0x0c, 0x00 }, 4 },
+    { "a TSUID too long", { 0, 0xe1, 0x22, 0xff, 0x0f }, 5 },
+    { "cut short", { 0, 0xb1 }, 2 },
+};
+
+START_TEST(bad_records_are_refused)
+{
+    struct rig r;
+
+    rig_open(&r, 1);
+    ck_assert_msg(replay(&r, slice_of(bads[_i].bytes, bads[_i].size)) ==
+                      ST_CORRUPT,
+                  "%s", bads[_i].why);
+    rig_close(&r);
+}
+END_TEST
+
+TEST_MAIN("store_points", TEST(the_documented_bytes),
+          TIMES(what_was_written_is_read, 4), TEST(a_steady_round_is_small),
+          TEST(what_leans_on_nothing_is_passed_over),
+          TEST(plain_records_are_read), LOOP(bad_records_are_refused, bads))
