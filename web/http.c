@@ -123,7 +123,7 @@ on_head(struct http_request *r, const char *method, const char *version)
     atomic_fetch_add(&s->requests, 1);
     counter_add(CNT_RPC_HTTP, 1);
     r->phase = PHASE_BODY;
-    if (!http_admit(r)) {
+    if (!http_admit(r, method, version)) {
         http_serve_now(r);
         return send_reply(r);
     }

@@ -4,9 +4,10 @@
  * The first checks are our own defence.  libmicrohttpd 0.9.75 takes the first
  * of two Content-Lengths and reads what remains as a next request; it ignores a
  * Content-Length beside Transfer-Encoding; reads any coding but "chunked" until
- * the connection's end; keeps blanks in header names; and appends a folded line
- * to the *name* of its header.  A proxy in front may see another request than
- * we do in each of these, so they are refused, and the connection closed. */
+ * the connection's end; keeps blanks in header names; appends a folded line to
+ * the *name* of its header; leaves out headers without a name, and what follows
+ * a NUL.  A proxy in front may see another request than we do in each of these,
+ * so they are refused, and the connection closed. */
 #include "config.h"
 
 #include "web/http_priv.h"
@@ -21,6 +22,8 @@
 struct head {
     size_t lengths, codings;
     bool chunked, bad;
+    const char *at; /* how far the head was looked at */
+    size_t eol;     /* bytes of a line's end; 0: none seen */
 };
 
 /* RFC 9110, 5.6.2 */
@@ -50,6 +53,30 @@ is_folded(const char *name, size_t name_size, const char *value)
     return false;
 }
 
+/* libmicrohttpd leaves names and values where they came, with NULs for what
+ * parts them; what it left out lies between.  From where we are to 'to' there
+ * may be blanks and 'ends' ends of lines, all of one kind. */
+static bool
+is_next(struct head *h, const char *to, size_t ends)
+{
+    const char *p = h->at;
+    size_t n;
+
+    if ((uintptr_t)to <= (uintptr_t)p ||
+        (uintptr_t)to - (uintptr_t)p > ((size_t)1 << 20))
+        return false;
+    while (p < to && (*p == ' ' || *p == '\t'))
+        p++;
+    n = (size_t)(to - p);
+    if (n % ends != 0 || n / ends > 2 || (h->eol != 0 && n / ends != h->eol))
+        return false;
+    h->eol = n / ends;
+    for (; p < to; p++)
+        if (*p != '\0' && *p != '\r' && *p != '\n')
+            return false;
+    return true;
+}
+
 static enum MHD_Result
 check_header(void *arg, enum MHD_ValueKind kind, const char *name,
              size_t name_size, const char *value, size_t value_size)
@@ -57,10 +84,11 @@ check_header(void *arg, enum MHD_ValueKind kind, const char *name,
     struct head *h = arg;
 
     if (!is_token(name, name_size) || value == NULL ||
-        is_folded(name, name_size, value)) {
+        is_folded(name, name_size, value) || !is_next(h, name, 1)) {
         h->bad = true;
         return MHD_NO;
     }
+    h->at = value + strlen(value);
     if (strcasecmp(name, "Content-Length") == 0) {
         h->lengths++;
     } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
@@ -70,11 +98,29 @@ check_header(void *arg, enum MHD_ValueKind kind, const char *name,
     return MHD_YES;
 }
 
+/* One word, as a proxy sees it. */
 static bool
-is_ambiguous(struct http_request *r, struct head *h)
+is_target(const char *url)
 {
+    while ((unsigned char)*url > ' ' && *url != 0x7f)
+        url++;
+    return *url == '\0';
+}
+
+/* 'method' and 'version' are where they came. */
+static bool
+is_ambiguous(struct http_request *r, const char *method, const char *version,
+             struct head *h)
+{
+    const union MHD_ConnectionInfo *i = MHD_get_connection_info(
+        r->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+
+    if (i == NULL || !is_target(r->url) || !is_token(method, strlen(method)))
+        return true;
+    h->at = version + strlen(version);
     (void)MHD_get_connection_values_n(r->mhd, MHD_HEADER_KIND, check_header, h);
-    return h->bad || h->lengths > 1 || h->codings > 1 ||
+    return h->bad || !is_next(h, method + i->header_size, 2) ||
+           h->lengths > 1 || h->codings > 1 ||
            (h->codings == 1 && (!h->chunked || h->lengths > 0 || r->is_1_0));
 }
 
@@ -378,14 +424,14 @@ head_fits(const struct http_request *r)
 }
 
 bool
-http_admit(struct http_request *r)
+http_admit(struct http_request *r, const char *method, const char *version)
 {
     struct head h = { 0 };
 
     r->method = method_of(r->method_text);
     if (!head_fits(r))
         return refuse_head(r, 431, "The request's head is too large");
-    if (is_ambiguous(r, &h))
+    if (is_ambiguous(r, method, version, &h))
         return refuse_head(r, 400, "The request's head is ambiguous");
     http_target_parse(r->arena, r->url, &r->target);
     if (r->url[0] != '/') { /* "*", or "http://host/path" */

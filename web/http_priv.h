@@ -249,8 +249,10 @@ struct http_request {
 };
 
 /* Checks the head and finds the route; a refusal leaves a reply and sets
- * 'answered'.  False: refuse at once, without reading further. */
-bool http_admit(struct http_request *r);
+ * 'answered'.  'method' and 'version' lie where they were read.  False: refuse
+ * at once, without reading further. */
+bool http_admit(struct http_request *r, const char *method,
+                const char *version);
 /* May this client do what its request's route and method need?  If not, there
  * is an answer. */
 void http_admit_client(struct http_request *r);

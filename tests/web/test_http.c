@@ -99,7 +99,9 @@ static const struct talk {
     /* targets that are no paths */
     { GET("http://x/api/echo"), 400, NULL, "" },
     { "OPTIONS * HTTP/1.1\r\n", 400, NULL, "" },
-    { GET("/api/echo x"), 400, HTML, NULL },
+    { GET("/api/echo x"), 400, JSON, NULL },
+    { GET("/api/echo\rx"), 400, JSON, NULL },
+    { GET("/api/echo HTTP/1.1"), 400, JSON, NULL },
     /* heads that a proxy may read otherwise */
     { "POST /api/echo HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n",
       400, JSON, NULL },
@@ -125,6 +127,10 @@ static const struct talk {
     { GET("/api/echo") "X: a\r\n folded\r\n", 400, JSON, NULL },
     { GET("/api/echo") "X: a\r\n\tfolded\r\n more\r\nY: b\r\n", 400, JSON,
       NULL },
+    { GET("/api/echo") ": chunked\r\n", 400, JSON, NULL },
+    { GET("/api/echo") "X: a\r\n: b\r\nY: c\r\n", 400, JSON, NULL },
+    { GET("/api/echo") "X: a\nY: c\r\n", 400, JSON, NULL },
+    { GET("/api/echo") " \r\nX: a\r\n", 400, JSON, NULL },
     { GET("/api/echo") "X:a\r\nY:  \t b \r\nZ:\r\n", 200, JSON, NULL },
 };
 
