@@ -141,7 +141,7 @@ on_whole(struct http_request *r)
     if (!http_conn_enter(r->conn, CONN_BUSY, 0))
         return MHD_NO;
     if (!r->answered && r->route->worker) {
-        if (http_work_admit(s)) {
+        if (http_work_admit(s, r->conn->address)) {
             r->phase = PHASE_AWAY;
             MHD_suspend_connection(r->mhd);
             http_work_push(r);

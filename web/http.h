@@ -85,8 +85,8 @@ struct http_options {
     const struct http_route *routes;
     size_t routes_len;
     unsigned threads;         /* connection threads; 0: 2 */
-    unsigned workers;         /* 0: 4 */
-    size_t workers_queue;     /* waiting requests, past it 503; 0: 1024 */
+    unsigned workers;         /* that one client may have; 0: 4 */
+    size_t workers_queue;     /* its requests that wait, then 503; 0: 1024 */
     size_t body_bytes;        /* one body, decompressed too; 0: 32 MB */
     size_t bodies_bytes;      /* all together, past it 503; 0: 256 MB */
     size_t arena_bytes;       /* of one request; 0: 256 MB */

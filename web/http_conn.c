@@ -295,6 +295,7 @@ name_peer(struct http_conn *c, const struct sockaddr *peer)
         (void)inet_ntop(AF_INET, &in.sin_addr, text, sizeof text);
         port = ntohs(in.sin_port);
         c->loopback = ntohl(in.sin_addr.s_addr) >> 24 == 127;
+        c->address = ntohl(in.sin_addr.s_addr);
         (void)snprintf(c->peer, sizeof c->peer, "%s:%u", text, port);
     } else if (peer != NULL && peer->sa_family == AF_INET6) {
         struct sockaddr_in6 in;
@@ -305,11 +306,14 @@ name_peer(struct http_conn *c, const struct sockaddr *peer)
             const uint8_t *v4 = in.sin6_addr.s6_addr + 12;
 
             c->loopback = v4[0] == 127;
+            for (int i = 0; i < 4; i++)
+                c->address = c->address << 8 | v4[i];
             (void)inet_ntop(AF_INET, v4, text, sizeof text);
             (void)snprintf(c->peer, sizeof c->peer, "%s:%u", text, port);
             return;
         }
         c->loopback = IN6_IS_ADDR_LOOPBACK(&in.sin6_addr);
+        memcpy(&c->address, &in.sin6_addr, sizeof c->address);
         (void)inet_ntop(AF_INET6, &in.sin6_addr, text, sizeof text);
         (void)snprintf(c->peer, sizeof c->peer, "[%s]:%u", text, port);
     } else {

@@ -139,6 +139,7 @@ struct http_conn {
     void *cookie;
     bool loopback;
     char peer[64];
+    uint64_t address;       /* the peer's: IPv4, or the net of IPv6 */
     _Atomic uint64_t state; /* enum conn_state, and the deadline above it */
     atomic_bool hung;       /* the client closed its side, or reset */
     uint64_t id;            /* tells connections of one socket number apart */
@@ -174,12 +175,17 @@ enum conn_state http_conn_state(struct http_conn *c);
 
 /* -- http_work.c ----------------------------------------------------------- */
 
+#define WORK_HASHES 256
+
+struct work_client; /* an address, see http_work.c */
+
 struct work {
     struct lock lock;
     struct cond wake;    /* for workers: a job, or the end */
     struct cond settled; /* for stop: none pending */
-    struct http_request *first GUARDED_BY(lock);
-    struct http_request *last GUARDED_BY(lock);
+    struct work_client *clients[WORK_HASHES] GUARDED_BY(lock);
+    struct work_client *first GUARDED_BY(lock); /* whose turn it is */
+    struct work_client *last GUARDED_BY(lock);
     size_t pending GUARDED_BY(lock); /* admitted, not yet resumed */
     bool closed GUARDED_BY(lock);
     bool stop GUARDED_BY(lock);
@@ -188,8 +194,9 @@ struct work {
 };
 
 MUST_CHECK enum status http_work_start(struct http_server *s, struct error *e);
-/* Room for one more?  If so the caller suspends the connection and pushes. */
-bool http_work_admit(struct http_server *s);
+/* Room for one more of this client?  If so the caller suspends the connection
+ * and pushes. */
+bool http_work_admit(struct http_server *s, uint64_t address);
 void http_work_push(struct http_request *r);
 /* Admits no more, answers what waits, returns when no request is away. */
 void http_work_close(struct http_server *s);

@@ -1,5 +1,5 @@
-/* The worker pool: requests of routes that may block wait here, in order, for
- * one of a fixed number of threads, while libmicrohttpd holds their connections
+/* The worker pool: requests of routes that may block wait here for one of a
+ * fixed number of threads, while libmicrohttpd holds their connections
  * suspended.
  *
  *     http_work_admit() -> MHD_suspend_connection() -> http_work_push()
@@ -7,36 +7,110 @@
  *
  * Room is taken before the connection is suspended, so that a full queue is an
  * answer, and stop can wait until nothing is suspended: libmicrohttpd panics if
- * it is stopped earlier. */
+ * it is stopped earlier.
+ *
+ * Clients, told apart by their address, take turns: each has a queue, and who
+ * may be served stands in a ring.  There is a thread more than one client may
+ * have at work, so that a client whose requests never end, or who asks a
+ * thousand things at once, does not keep the others waiting:
+ *
+ *     absent -admit-> known -push-> in the ring <-> (as many at work as may be)
+ *        ^                                 |
+ *        `--- nothing pending any more ----+
+ */
 #include "config.h"
 
 #include "web/http_priv.h"
 
+#include <stdlib.h>
+
 #include "base/mem.h"
 
-static struct http_request *
-take(struct work *w)
+/* All clients together may have so many times more waiting than one. */
+#define CLIENTS_QUEUE 4
+
+struct work_client {
+    struct work_client *next; /* of its hash */
+    struct work_client *turn; /* behind it in the ring */
+    uint64_t address;
+    struct http_request *first, *last;
+    size_t pending; /* admitted, not yet resumed */
+    size_t running;
+    bool in_ring;
+};
+
+static struct work_client **
+place_of(struct work *w, uint64_t address) REQUIRES(w->lock)
 {
-    struct http_request *r;
+    uint64_t hash = address * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+    struct work_client **p = &w->clients[hash % WORK_HASHES];
+
+    while (*p != NULL && (*p)->address != address)
+        p = &(*p)->next;
+    return p;
+}
+
+/* At the end of the ring, if it has something to do and may. */
+static void
+line_up(struct http_server *s, struct work_client *c) REQUIRES(s->work.lock)
+{
+    struct work *w = &s->work;
+
+    if (c->in_ring || c->first == NULL || c->running >= s->o.workers)
+        return;
+    c->in_ring = true;
+    c->turn = NULL;
+    if (w->last == NULL)
+        w->first = c;
+    else
+        w->last->turn = c;
+    w->last = c;
+    cond_signal(&w->wake);
+}
+
+static struct http_request *
+take(struct http_server *s)
+{
+    struct work *w = &s->work;
+    struct http_request *r = NULL;
+    struct work_client *c;
 
     lock_take(&w->lock);
     while (w->first == NULL && !w->stop)
         cond_wait(&w->wake, &w->lock);
-    r = w->first;
-    if (r != NULL) {
-        w->first = r->next;
+    c = w->first;
+    if (c != NULL) {
+        w->first = c->turn;
         if (w->first == NULL)
             w->last = NULL;
+        c->in_ring = false;
+        r = c->first;
+        c->first = r->next;
         r->next = NULL;
+        c->running++;
+        line_up(s, c);
     }
     lock_drop(&w->lock);
     return r;
 }
 
 static void
-settle(struct work *w)
+settle(struct http_server *s, uint64_t address)
 {
+    struct work *w = &s->work;
+    struct work_client **p, *c;
+
     lock_take(&w->lock);
+    p = place_of(w, address);
+    c = *p;
+    INSIST(c != NULL && c->running > 0);
+    c->running--;
+    if (--c->pending == 0) {
+        *p = c->next;
+        free(c);
+    } else {
+        line_up(s, c);
+    }
     if (--w->pending == 0)
         cond_broadcast(&w->settled);
     lock_drop(&w->lock);
@@ -48,8 +122,9 @@ work(void *arg)
     struct http_server *s = arg;
     struct http_request *r;
 
-    while ((r = take(&s->work)) != NULL) {
+    while ((r = take(s)) != NULL) {
         struct MHD_Connection *mhd = r->mhd;
+        uint64_t address = r->conn->address;
 
         if (atomic_load(&s->aborting) && !r->answered) {
             http_reply_error(&r->reply, 503, "The server is stopping", NULL);
@@ -58,7 +133,7 @@ work(void *arg)
         http_serve_now(r);
         /* From here on the request is its connection's again. */
         MHD_resume_connection(mhd);
-        settle(&s->work);
+        settle(s, address);
     }
     return NULL;
 }
@@ -71,8 +146,8 @@ http_work_start(struct http_server *s, struct error *e)
     lock_init(&w->lock);
     cond_init(&w->wake);
     cond_init(&w->settled);
-    w->threads = mem_new_array(s->o.workers, sizeof *w->threads);
-    for (unsigned i = 0; i < s->o.workers; i++) {
+    w->threads = mem_new_array(s->o.workers + 1, sizeof *w->threads);
+    for (unsigned i = 0; i <= s->o.workers; i++) {
         int rc = pthread_create(&w->threads[i], NULL, work, s);
 
         if (rc != 0) {
@@ -85,15 +160,25 @@ http_work_start(struct http_server *s, struct error *e)
 }
 
 bool
-http_work_admit(struct http_server *s)
+http_work_admit(struct http_server *s, uint64_t address)
 {
     struct work *w = &s->work;
+    size_t most = s->o.workers + s->o.workers_queue;
+    struct work_client **p;
     bool room;
 
     lock_take(&w->lock);
-    room = !w->closed && w->pending < s->o.workers + s->o.workers_queue;
-    if (room)
+    p = place_of(w, address);
+    room = !w->closed && w->pending < most * CLIENTS_QUEUE &&
+           (*p == NULL || (*p)->pending < most);
+    if (room) {
+        if (*p == NULL) {
+            *p = mem_new(sizeof **p);
+            (*p)->address = address;
+        }
+        (*p)->pending++;
         w->pending++;
+    }
     lock_drop(&w->lock);
     return room;
 }
@@ -101,15 +186,19 @@ http_work_admit(struct http_server *s)
 void
 http_work_push(struct http_request *r)
 {
-    struct work *w = &r->server->work;
+    struct http_server *s = r->server;
+    struct work *w = &s->work;
+    struct work_client *c;
 
     lock_take(&w->lock);
-    if (w->last == NULL)
-        w->first = r;
+    c = *place_of(w, r->conn->address);
+    INSIST(c != NULL);
+    if (c->first == NULL)
+        c->first = r;
     else
-        w->last->next = r;
-    w->last = r;
-    cond_signal(&w->wake);
+        c->last->next = r;
+    c->last = r;
+    line_up(s, c);
     lock_drop(&w->lock);
 }
 

@@ -218,9 +218,11 @@ rig_stop(struct rig *rig)
     lock_fini(&rig->lock);
 }
 
+/* From an address of 127.0.0.0/8. */
 static inline int
-rig_connect(struct rig *rig)
+rig_connect_from(struct rig *rig, uint32_t address)
 {
+    struct sockaddr_in from = { .sin_family = AF_INET };
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
     struct sockaddr_in peer;
     socklen_t size = sizeof peer;
@@ -228,6 +230,8 @@ rig_connect(struct rig *rig)
     int other;
 
     ck_assert_int_ge(fd, 0);
+    from.sin_addr.s_addr = htonl(address);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&from, sizeof from), 0);
     ck_assert_int_eq(
         connect(fd, (struct sockaddr *)&rig->address, sizeof rig->address), 0);
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
@@ -238,6 +242,12 @@ rig_connect(struct rig *rig)
                                       (struct sockaddr *)&peer, size, rig, &e),
                      ST_OK);
     return fd;
+}
+
+static inline int
+rig_connect(struct rig *rig)
+{
+    return rig_connect_from(rig, INADDR_LOOPBACK);
 }
 
 static inline void

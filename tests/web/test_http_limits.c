@@ -472,6 +472,42 @@ END_TEST
 
 /* -- the queue ------------------------------------------------------------- */
 
+/* A client that has all that it may have, at work and waiting, does not keep
+ * another one from being served. */
+START_TEST(shares_the_workers)
+{
+    enum { WORKERS = 2, QUEUE = 3, ALL = WORKERS + QUEUE };
+    struct rig rig;
+    struct answer a;
+    int fds[ALL], other;
+
+    rig_start(&rig, &(struct http_options){ .workers = WORKERS,
+                                            .workers_queue = QUEUE });
+    for (int i = 0; i < ALL; i++) {
+        fds[i] = rig_connect(&rig);
+        rig_send(fds[i], "GET /api/slow HTTP/1.1\r\n\r\n");
+    }
+    ck_assert(rig_wait(&rig, &rig.inside, WORKERS));
+    other = rig_connect_from(&rig, INADDR_LOOPBACK + 1);
+    for (int i = 0; i < 3; i++) {
+        rig_send(other, "GET /api/work HTTP/1.1\r\n\r\n");
+        a = rig_read(other);
+        ck_assert_uint_eq(a.status, 200);
+        buf_fini(&a.body);
+    }
+    ck_assert_uint_eq(rig_count(&rig, &rig.inside), WORKERS);
+    rig_open_gate(&rig);
+    for (int i = 0; i < ALL; i++) {
+        a = rig_read(fds[i]);
+        ck_assert_uint_eq(a.status, 200);
+        buf_fini(&a.body);
+        (void)close(fds[i]);
+    }
+    (void)close(other);
+    rig_stop(&rig);
+}
+END_TEST
+
 START_TEST(limits_the_queue)
 {
     enum { WORKERS = 2, QUEUE = 3, ALL = WORKERS + QUEUE };
@@ -628,6 +664,7 @@ TEST_MAIN("http_limits", LOOP(limits_a_body, bodies),
           TEST(refuses_broken_compression), TEST(survives_bombs),
           TEST(takes_32_mb), TEST(hangs_up_on_endless_bodies),
           TEST(limits_all_bodies), TEST(promises_cost_nothing),
-          TEST(limits_a_head), TEST(endless_heads_end), TEST(limits_the_queue),
+          TEST(limits_a_head), TEST(endless_heads_end),
+          TEST(shares_the_workers), TEST(limits_the_queue),
           LOOP(cuts_slow_clients, slows), TEST(closes_idle_connections),
           TEST(waits_for_slow_endpoints), TEST(cuts_slow_readers))
