@@ -258,6 +258,15 @@ max_connections(const struct settings *s)
     return wanted == 0 || wanted > files ? files : wanted;
 }
 
+/* tsd.core.socket.timeout is in seconds and, when set, holds for all. */
+static unsigned
+idle_ms(const struct settings *s, unsigned fallback)
+{
+    int64_t seconds = settings_int(s, "tsd.core.socket.timeout");
+
+    return seconds > 0 ? (unsigned)seconds * 1000 : fallback;
+}
+
 static enum status
 open_listener(struct daemon *d, struct error *e)
 {
@@ -267,6 +276,7 @@ open_listener(struct daemon *d, struct error *e)
         .port = (uint16_t)settings_int(s, "tsd.network.port"),
         .backlog = (int)settings_int(s, "tsd.network.backlog"),
         .max_connections = max_connections(s),
+        .idle_ms = idle_ms(s, 0),
         .no_delay = true,
         .keep_alive = true,
         .reuse_address = true,
@@ -440,15 +450,6 @@ open_engine(struct daemon *d, struct error *e)
 
     a->put = put_path_new(a->store, a->series, a->uids, &put);
     return engine_open(a->store, a->uids, a->series, &o, &a->engine, e);
-}
-
-/* tsd.core.socket.timeout is in seconds and, when set, holds for all. */
-static unsigned
-idle_ms(const struct settings *s, unsigned fallback)
-{
-    int64_t seconds = settings_int(s, "tsd.core.socket.timeout");
-
-    return seconds > 0 ? (unsigned)seconds * 1000 : fallback;
 }
 
 static enum status

@@ -40,7 +40,8 @@
 /* A connection before its first byte. */
 struct silent {
     int fd;
-    struct silent *next, *prev;
+    struct silent *next, *prev; /* younger ones first */
+    int64_t since_us;
     socklen_t peer_size;
     struct sockaddr_storage peer;
 };
@@ -64,8 +65,8 @@ struct listener {
     pthread_t thread;
     atomic_bool stopping;
     atomic_uint_fast64_t open, accepted, rejected;
-    struct silent *silents; /* the thread's */
-    int64_t complain_us;    /* the thread's: silent till then about refusals */
+    struct silent *silents, *oldest; /* the thread's */
+    int64_t complain_us; /* the thread's: silent till then about refusals */
 };
 
 /* -- binding --------------------------------------------------------------- */
@@ -246,6 +247,7 @@ await_byte(struct listener *l, int fd, const struct sockaddr_storage *peer,
     s->fd = fd;
     s->peer = *peer;
     s->peer_size = peer_size;
+    s->since_us = clock_monotonic_us();
     if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &ev) != 0) {
         free(s);
         hang_up(l, fd);
@@ -254,6 +256,8 @@ await_byte(struct listener *l, int fd, const struct sockaddr_storage *peer,
     s->next = l->silents;
     if (s->next != NULL)
         s->next->prev = s;
+    else
+        l->oldest = s;
     l->silents = s;
 }
 
@@ -266,8 +270,41 @@ forget(struct listener *l, struct silent *s)
         l->silents = s->next;
     if (s->next != NULL)
         s->next->prev = s->prev;
+    else
+        l->oldest = s->prev;
     (void)epoll_ctl(l->epoll, EPOLL_CTL_DEL, s->fd, NULL);
     free(s);
+}
+
+/* Ends the longest of those that say nothing; false: there is none. */
+static bool
+end_oldest(struct listener *l)
+{
+    int fd;
+
+    if (l->oldest == NULL)
+        return false;
+    fd = l->oldest->fd;
+    forget(l, l->oldest);
+    counter_add(CNT_CONN_TIMEOUT, 1);
+    hang_up(l, fd);
+    return true;
+}
+
+/* Ends those who said nothing for too long; returns for how many ms nobody
+ * else will have, -1: for ever. */
+static int
+end_idle(struct listener *l)
+{
+    int64_t us = (int64_t)l->o.idle_ms * 1000, now = clock_monotonic_us();
+
+    if (us == 0)
+        return -1;
+    while (l->oldest != NULL && now - l->oldest->since_us >= us)
+        (void)end_oldest(l);
+    return l->oldest == NULL
+               ? -1
+               : (int)((us - (now - l->oldest->since_us)) / 1000 + 1);
 }
 
 /* Hands the connection over; it is not ours afterwards, taken or not. */
@@ -363,14 +400,18 @@ reject_by_reserve(struct listener *l, const struct door *d)
     return fd >= 0;
 }
 
-/* Those behind TLS count twice: their far ends may outlive what they asked. */
+/* No room for one more, even if a silent one gives way?  Those behind TLS count
+ * twice: their far ends may outlive what they asked. */
 static bool
-is_full(const struct listener *l)
+is_full(struct listener *l)
 {
     size_t max = l->o.max_connections;
 
-    return max != 0 && (atomic_load(&l->open) >= max ||
-                        (l->o.tls != NULL && tls_connections(l->o.tls) >= max));
+    if (max == 0)
+        return false;
+    if (l->o.tls != NULL && tls_connections(l->o.tls) >= max)
+        return true;
+    return atomic_load(&l->open) >= max && !end_oldest(l);
 }
 
 /* The end of a pair that stands for 'fd'; -1: there is none, and 'fd' is
@@ -402,7 +443,7 @@ accept_one(struct listener *l, const struct door *d)
 
     if (fd < 0) {
         if (errno == EMFILE || errno == ENFILE) {
-            if (reject_by_reserve(l, d))
+            if (end_oldest(l) || reject_by_reserve(l, d))
                 return true;
             pause_accepting(l, true);
             return false;
@@ -440,21 +481,23 @@ run(void *arg)
     struct epoll_event events[EVENTS_MAX];
 
     while (!atomic_load(&l->stopping)) {
-        int n =
-            epoll_wait(l->epoll, events, EVENTS_MAX, l->paused ? PAUSE_MS : -1);
+        int idle_ms = end_idle(l);
+        int n = epoll_wait(l->epoll, events, EVENTS_MAX,
+                           l->paused ? PAUSE_MS : idle_ms);
 
         INSIST(n >= 0 || errno == EINTR);
         if (l->paused)
             pause_accepting(l, false);
+        for (int i = 0; i < n; i++)
+            if (door_of(l, events[i].data.ptr) == NULL &&
+                events[i].data.ptr != &l->wake)
+                sniff(l, events[i].data.ptr);
+        /* Last, since it may end some of those above. */
         for (int i = 0; i < n; i++) {
             const struct door *d = door_of(l, events[i].data.ptr);
 
-            if (d != NULL) {
-                for (int k = 0; k < ACCEPTS_MAX && accept_one(l, d); k++)
-                    ;
-            } else if (events[i].data.ptr != &l->wake) {
-                sniff(l, events[i].data.ptr);
-            }
+            for (int k = 0; d != NULL && k < ACCEPTS_MAX && accept_one(l, d);)
+                k++;
         }
     }
     return NULL;

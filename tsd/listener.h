@@ -9,9 +9,10 @@
  * With TLS there is a second port, whose connections come out of struct tls in
  * the clear; both protocols are served there, too.
  *
- * A connection that never sends a byte waits without harm.  Connections over
- * the limit are closed at once and counted; so are those for which there is no
- * file descriptor left.
+ * A connection that has not sent a byte waits, 'idle_ms' at most, and without
+ * harm: when there is no room for a new one, or no file descriptor, the oldest
+ * of the silent gives way.  Where none is silent the new one is closed at once,
+ * and counted.
  *
  * Owns:    its socket and thread, and connections until their first byte.
  * Threads: listener_closed(): any; the rest: one at a time.
@@ -30,6 +31,7 @@ struct listener_options {
     uint16_t port;          /* 0: a free one */
     int backlog;            /* 0: 3072 */
     size_t max_connections; /* 0: no limit */
+    unsigned idle_ms;       /* of those that say nothing; 0: no limit */
     bool no_delay;          /* TCP_NODELAY */
     bool keep_alive;        /* SO_KEEPALIVE, for peers that vanish */
     bool reuse_address;

@@ -52,11 +52,12 @@ static const struct telnet_route routes[] = {
 };
 
 static void
-set_up(struct bench *b, size_t max_connections)
+set_up_idle(struct bench *b, size_t max_connections, unsigned idle_ms)
 {
     struct put_options po = { .rules = { true, true, true, 8 } };
     struct listener_options lo = { .bind = "127.0.0.1",
                                    .max_connections = max_connections,
+                                   .idle_ms = idle_ms,
                                    .no_delay = true,
                                    .keep_alive = true };
     struct telnet_options to = { .routes = routes,
@@ -76,6 +77,12 @@ set_up(struct bench *b, size_t max_connections)
                                     (struct http_server *)(void *)b, b->telnet,
                                     &e),
                      ST_OK);
+}
+
+static void
+set_up(struct bench *b, size_t max_connections)
+{
+    set_up_idle(b, max_connections, 0);
 }
 
 static void
@@ -191,6 +198,51 @@ START_TEST(limits_connections)
 }
 END_TEST
 
+/* Whoever has something to say is let in, the oldest of the silent goes. */
+START_TEST(lets_silent_ones_give_way)
+{
+    enum { LIMIT = 4 };
+    struct bench b;
+    int silent[LIMIT], fds[2];
+
+    set_up(&b, LIMIT);
+    for (size_t i = 0; i < LIMIT; i++)
+        silent[i] = dial(&b);
+    for (size_t i = 0; i < 2; i++) {
+        fds[i] = dial(&b);
+        wire_send(fds[i], "version\n", 8);
+        expect(fds[i], "telnet\n");
+        expect(silent[i], ""); /* closed */
+        (void)close(silent[i]);
+    }
+    /* The younger ones are served as well. */
+    wire_send(silent[2], "version\n", 8);
+    expect(silent[2], "telnet\n");
+    ck_assert_uint_eq(listener_counts(b.listener).rejected, 0);
+    (void)close(silent[2]);
+    (void)close(silent[3]);
+    (void)close(fds[0]);
+    (void)close(fds[1]);
+    tear_down(&b);
+}
+END_TEST
+
+START_TEST(ends_who_says_nothing)
+{
+    struct bench b;
+    int a, c;
+
+    set_up_idle(&b, 0, 20);
+    a = dial(&b);
+    c = dial(&b);
+    expect(a, "");
+    expect(c, "");
+    (void)close(a);
+    (void)close(c);
+    tear_down(&b);
+}
+END_TEST
+
 START_TEST(survives_a_lack_of_descriptors)
 {
     struct rlimit old, limit;
@@ -277,5 +329,6 @@ START_TEST(refuses_bad_addresses)
 END_TEST
 
 TEST_MAIN("listener", LOOP(tells_by_the_first_byte, firsts),
-          TEST(limits_connections), TEST(survives_a_lack_of_descriptors),
+          TEST(limits_connections), TEST(lets_silent_ones_give_way),
+          TEST(ends_who_says_nothing), TEST(survives_a_lack_of_descriptors),
           TEST(keeps_the_lines_of_who_is_gone), TEST(refuses_bad_addresses))
