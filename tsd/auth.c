@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -30,6 +31,7 @@ struct auth {
     char *path;
     uint8_t key[AUTH_DIGEST_SIZE]; /* of proofs; the process' own */
     uint64_t seed;
+    atomic_uint_fast64_t epoch; /* changes with the table */
     struct lock lock;
     struct auth_table *table GUARDED_BY(lock);
     /* When the guesses so far are paid for: by address, and of all. */
@@ -66,6 +68,24 @@ read_file(const char *path, struct buf *out, struct error *e)
                   : ST_OK;
 }
 
+/* What tells an entry from one of the same name with another secret. */
+static void
+make_marks(struct auth_table *t)
+{
+    for (size_t i = 0; i < t->len; i++) {
+        struct auth_entry *x = &t->entries[i];
+        struct slice secret = x->hash == NULL
+                                  ? slice_of(x->digest, sizeof x->digest)
+                                  : slice_str(x->hash);
+        gnutls_hash_hd_t h;
+
+        INSIST(gnutls_hash_init(&h, GNUTLS_DIG_SHA256) == 0);
+        INSIST(gnutls_hash(h, x->name, strlen(x->name) + 1) == 0);
+        INSIST(gnutls_hash(h, secret.data, secret.size) == 0);
+        gnutls_hash_deinit(h, x->mark);
+    }
+}
+
 enum status
 auth_reload(struct auth *a, struct error *e)
 {
@@ -85,9 +105,11 @@ auth_reload(struct auth *a, struct error *e)
     buf_fini(&text);
     if (st != ST_OK)
         return st;
+    make_marks(table);
     lock_take(&a->lock);
     old = a->table;
     a->table = table;
+    (void)atomic_fetch_add(&a->epoch, 1);
     lock_drop(&a->lock);
     auth_table_free(&old);
     return ST_OK;
@@ -220,6 +242,8 @@ identify(const struct auth *a, const struct auth_entry *x,
 {
     (void)snprintf(out->name, sizeof out->name, "%s", x->name);
     out->rights = x->rights | a->table->anyone;
+    out->epoch = atomic_load(&a->epoch);
+    memcpy(out->mark, x->mark, sizeof out->mark);
 }
 
 /* What is known without crypt(3).  AUTH_WRONG: nothing, and '*hash' (to be
@@ -353,6 +377,38 @@ auth_anyone(struct auth *a)
     rights = a->table->anyone;
     lock_drop(&a->lock);
     return rights;
+}
+
+static void
+identify_nobody(struct auth *a, struct auth_identity *out) REQUIRES(a->lock)
+{
+    *out = (struct auth_identity){ .rights = a->table->anyone,
+                                   .epoch = atomic_load(&a->epoch) };
+}
+
+void
+auth_nobody(struct auth *a, struct auth_identity *out)
+{
+    OBJ_CHECK(a, AUTH_MAGIC);
+    lock_take(&a->lock);
+    identify_nobody(a, out);
+    lock_drop(&a->lock);
+}
+
+bool
+auth_renew(struct auth *a, uint64_t epoch, const uint8_t *mark,
+           struct auth_identity *out)
+{
+    OBJ_CHECK(a, AUTH_MAGIC);
+    if (epoch == atomic_load(&a->epoch))
+        return false;
+    lock_take(&a->lock);
+    identify_nobody(a, out);
+    for (size_t i = 0; i < a->table->len; i++)
+        if (memcmp(a->table->entries[i].mark, mark, sizeof out->mark) == 0)
+            identify(a, &a->table->entries[i], out);
+    lock_drop(&a->lock);
+    return true;
 }
 
 enum auth_verdict

@@ -29,8 +29,10 @@ enum auth_verdict {
 
 /* Who somebody is. */
 struct auth_identity {
-    char name[AUTH_NAME_MAX + 1];
+    char name[AUTH_NAME_MAX + 1]; /* "": nobody */
     unsigned rights;
+    uint64_t epoch;                 /* of the file, counted */
+    uint8_t mark[AUTH_DIGEST_SIZE]; /* of the name and its secret's hash */
 };
 
 MUST_CHECK enum status auth_open(const char *path, struct auth **out,
@@ -39,8 +41,14 @@ void auth_close(struct auth **a);
 /* Reads the file again; on failure what was read before holds. */
 MUST_CHECK enum status auth_reload(struct auth *a, struct error *e);
 
-/* The rights of who says nothing. */
+/* The rights of who says nothing, and who that is. */
 unsigned auth_anyone(struct auth *a);
+void auth_nobody(struct auth *a, struct auth_identity *out);
+/* Who somebody is now of whom 'epoch' and 'mark' were kept: nobody, when the
+ * file does not have this name with this secret any more.  False: nothing has
+ * changed since. */
+bool auth_renew(struct auth *a, uint64_t epoch, const uint8_t *mark,
+                struct auth_identity *out);
 /* 'peer' is the address, in any form, that guesses are counted by. */
 enum auth_verdict auth_password(struct auth *a, struct slice name,
                                 struct slice password, struct slice peer,

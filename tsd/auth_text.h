@@ -7,7 +7,7 @@
  *     anyone ROLES                        who says nothing
  *
  * Owns:    a table owns its texts; auth_table_free().
- * Threads: owner, then frozen, but for 'verified' and 'proof'.
+ * Threads: owner, then frozen, but for 'verified', 'proof' and 'mark'.
  * Fails:   ST_INVALID with the number of the line; ST_LIMIT for a file of more
  *          than AUTH_ENTRIES_MAX entries.
  */
@@ -29,6 +29,7 @@ struct auth_entry {
     uint8_t digest[AUTH_DIGEST_SIZE]; /* of the token */
     bool verified;                    /* 'proof' is set: tsd/auth.c */
     uint8_t proof[AUTH_DIGEST_SIZE];
+    uint8_t mark[AUTH_DIGEST_SIZE]; /* of name and secret: tsd/auth.c */
 };
 
 struct auth_table {

@@ -500,6 +500,7 @@ start_telnet(struct daemon *d, struct error *e)
         .idle_ms = idle_ms(s, 0),
         .silent = !settings_bool(s, "tsd.rpc.telnet.return_errors"),
         .login = d->api.auth == NULL ? NULL : gate_telnet,
+        .renew = d->api.auth == NULL ? NULL : gate_renew,
         .login_ctx = d->api.auth,
         .closed = listener_closed,
         .closed_ctx = d->listener,

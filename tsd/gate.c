@@ -132,20 +132,40 @@ address_bytes(const struct sockaddr *peer)
     return slice_str("");
 }
 
+static void
+to_who(const struct auth_identity *from, struct telnet_who *who)
+{
+    _Static_assert(sizeof who->mark == sizeof from->mark, "marks differ");
+    who->rights = from->rights;
+    who->known = from->name[0] != '\0';
+    who->epoch = from->epoch;
+    memcpy(who->mark, from->mark, sizeof who->mark);
+}
+
 bool
 gate_telnet(void *ctx, const struct sockaddr *peer, struct slice name,
-            struct slice secret, unsigned *rights)
+            struct slice secret, struct telnet_who *who)
 {
     struct auth *a = ctx;
-    struct auth_identity who;
+    struct auth_identity is;
     enum auth_verdict v =
         name.size == 0
-            ? auth_token(a, secret, &who)
-            : auth_password(a, name, secret, address_bytes(peer), &who);
+            ? auth_token(a, secret, &is)
+            : auth_password(a, name, secret, address_bytes(peer), &is);
 
-    if (v == AUTH_OK)
-        *rights = who.rights;
-    else if (secret.size == 0)
-        *rights = auth_anyone(a);
+    if (v != AUTH_OK && secret.size == 0)
+        auth_nobody(a, &is);
+    if (v == AUTH_OK || secret.size == 0)
+        to_who(&is, who);
     return v == AUTH_OK;
+}
+
+void
+gate_renew(void *ctx, struct telnet_who *who)
+{
+    struct auth *a = ctx;
+    struct auth_identity is;
+
+    if (auth_renew(a, who->epoch, who->mark, &is))
+        to_who(&is, who);
 }

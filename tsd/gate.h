@@ -15,5 +15,6 @@
 http_allow gate_http;
 /* No name: a token. */
 telnet_login gate_telnet;
+telnet_renew gate_renew;
 
 #endif

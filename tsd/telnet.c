@@ -59,10 +59,10 @@ telnet_give(struct telnet *t, int fd, const struct sockaddr *peer,
     if (peer_size <= sizeof c->peer)
         memcpy(&c->peer, peer, peer_size);
     if (t->o.login == NULL)
-        c->rights = HTTP_ALL_RIGHTS;
+        c->who.rights = HTTP_ALL_RIGHTS;
     else
         (void)t->o.login(t->o.login_ctx, peer, slice_of(NULL, 0),
-                         slice_of(NULL, 0), &c->rights);
+                         slice_of(NULL, 0), &c->who);
     ev.data.ptr = c;
     (void)atomic_fetch_add(&t->connections, 1);
     lock_take(&l->lock);

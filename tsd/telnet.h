@@ -19,7 +19,7 @@
  *
  * With 'login', a line that needs more than an unknown client may do is
  * answered AUTH_FAIL, as is a bad "auth"; a good one is answered AUTH_SUCCESS,
- * and holds until the connection ends.
+ * and holds until the connection ends, or 'renew' says otherwise.
  *
  * Who begins with a capital letter is heard and never answered, as OpenTSDB
  * takes such a client for one of HTTP.
@@ -63,12 +63,24 @@ struct telnet_route {
     bool unlisted;  /* "help" does not name it */
 };
 
-/* "auth WORD" (a token: no name) or "auth NAME PASSWORD": sets '*rights' and
- * returns true, or returns false.  Without a secret: sets them to what a client
- * may do who has not said anything. */
+/* Who a client is. */
+struct telnet_who {
+    unsigned rights;
+    bool known;       /* it has logged in */
+    uint64_t epoch;   /* for telnet_renew */
+    uint8_t mark[32]; /* the same */
+};
+
+/* "auth WORD" (a token: no name) or "auth NAME PASSWORD": sets '*who' and
+ * returns true, or returns false.  Without a secret: sets it to what a client
+ * is who has not said anything. */
 typedef bool telnet_login(void *ctx, const struct sockaddr *peer,
                           struct slice name, struct slice secret,
-                          unsigned *rights);
+                          struct telnet_who *who);
+
+/* Called before anything that a client says is looked at: what was true when it
+ * logged in may have changed. */
+typedef void telnet_renew(void *ctx, struct telnet_who *who);
 
 struct telnet_options {
     const struct telnet_route *routes; /* must outlive the telnet */
@@ -80,7 +92,8 @@ struct telnet_options {
     unsigned idle_ms;     /* 0: idle connections are kept */
     bool silent;          /* no error lines for puts */
     telnet_login *login;  /* NULL: everybody may do all */
-    void *login_ctx;
+    telnet_renew *renew;  /* NULL, without a login: what is true stays so */
+    void *login_ctx;      /* of both */
     /* Called when a connection ends, with what telnet_give() was given. */
     void (*closed)(void *ctx, void *cookie);
     void *closed_ctx;

@@ -160,14 +160,14 @@ is_allowed(struct telnet_loop *l, struct telnet_conn *c, const char *name,
 {
     struct buf line = BUF_INIT;
 
-    if ((needs & ~c->rights) == 0)
+    if ((needs & ~c->who.rights) == 0)
         return true;
-    counter_add(c->known ? CNT_FORBIDDEN_TELNET : CNT_UNKNOWN_TELNET, 1);
-    if (c->known)
+    counter_add(c->who.known ? CNT_FORBIDDEN_TELNET : CNT_UNKNOWN_TELNET, 1);
+    if (c->who.known)
         buf_printf(&line, "%s: Unauthorized command\n", name);
     else
         buf_put_str(&line, AUTH_FAIL);
-    if (!c->known || !l->telnet->o.silent)
+    if (!c->who.known || !l->telnet->o.silent)
         telnet_say(l, c, buf_slice(&line));
     buf_fini(&line);
     return false;
@@ -191,9 +191,8 @@ log_in(struct telnet_loop *l, struct telnet_conn *c, struct slice line,
         name = slice_of(secret.data, (size_t)(blank - secret.data));
         secret = slice_of(blank + 1, secret.size - name.size - 1);
     }
-    if (secret.size > 0 && o->login(o->login_ctx, (const void *)&c->peer, name,
-                                    secret, &c->rights)) {
-        c->known = true;
+    if (secret.size > 0 &&
+        o->login(o->login_ctx, (const void *)&c->peer, name, secret, &c->who)) {
         buf_put_str(out, "AUTH_SUCCESS\r\n");
     } else {
         counter_add(CNT_UNKNOWN_TELNET, 1);
@@ -273,7 +272,7 @@ run_put(struct telnet_loop *l, struct telnet_conn *c, struct slice line,
 {
     size_t skip = strlen(commands[command]) + 1;
 
-    if ((c->rights & HTTP_WRITES) == 0) {
+    if ((c->who.rights & HTTP_WRITES) == 0) {
         if (l->batch_conn == c && !telnet_flush(l))
             return false;
         (void)is_allowed(l, c, commands[command], HTTP_WRITES);
@@ -375,9 +374,13 @@ wait_for_store(struct telnet_loop *l, struct telnet_conn *c)
 static void
 run_piece(struct telnet_loop *l, struct telnet_conn *c, size_t size, bool eof)
 {
+    const struct telnet_options *o = &l->telnet->o;
     bool was_stalled = l->stalled, blocked;
-    size_t done = run_lines(l, c, l->buf, size);
+    size_t done;
 
+    if (o->renew != NULL)
+        o->renew(o->login_ctx, &c->who);
+    done = run_lines(l, c, l->buf, size);
     /* Lines are left: the store refuses to take them. */
     blocked = memchr(l->buf + done, '\n', size - done) != NULL;
     if (!l->stalled)

@@ -25,8 +25,7 @@ struct telnet_conn {
     uint8_t *in;                     /* read, but not run yet; NULL: nothing */
     size_t in_size;
     struct buf out;
-    unsigned rights;
-    bool known;    /* logged in */
+    struct telnet_who who;
     bool begun;    /* a byte has come */
     bool mute;     /* whatever it says, nothing happens */
     bool skipping; /* up to the end of a line that is too long */

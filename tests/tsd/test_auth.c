@@ -223,6 +223,45 @@ START_TEST(reads_its_file_again)
 }
 END_TEST
 
+/* What was shown once holds for as long as the file says so. */
+START_TEST(renews_who_came_in)
+{
+    struct auth_identity token, user, now;
+    struct error e;
+    struct rig g;
+
+    rig_open(&g, FILE_TEXT);
+    ck_assert_int_eq(auth_token(g.auth, slice_str("let-me-in"), &token),
+                     AUTH_OK);
+    ck_assert_int_eq(password(&g, "reader", "secret", "a", &user), AUTH_OK);
+    ck_assert(!auth_renew(g.auth, user.epoch, user.mark, &now));
+    /* Read again, the same: nothing changes. */
+    ck_assert_int_eq(auth_reload(g.auth, &e), ST_OK);
+    ck_assert(auth_renew(g.auth, user.epoch, user.mark, &now));
+    ck_assert_str_eq(now.name, "reader");
+    ck_assert_uint_eq(now.rights, user.rights);
+    ck_assert(!auth_renew(g.auth, now.epoch, now.mark, &now));
+    ck_assert(auth_renew(g.auth, token.epoch, token.mark, &now));
+    ck_assert_uint_eq(now.rights, token.rights);
+    /* Another password, or no such token: nobody, with what anyone may. */
+    write_file(&g, "anyone read\nuser reader write " ROOT "\n");
+    ck_assert_int_eq(auth_reload(g.auth, &e), ST_OK);
+    ck_assert(auth_renew(g.auth, user.epoch, user.mark, &now));
+    ck_assert_str_eq(now.name, "");
+    ck_assert_uint_eq(now.rights, HTTP_READS);
+    ck_assert(auth_renew(g.auth, token.epoch, token.mark, &now));
+    ck_assert_str_eq(now.name, "");
+    /* Other roles. */
+    write_file(&g, FILE_TEXT);
+    ck_assert_int_eq(auth_reload(g.auth, &e), ST_OK);
+    write_file(&g, "user reader admin " SECRET "\n");
+    ck_assert_int_eq(auth_reload(g.auth, &e), ST_OK);
+    ck_assert(auth_renew(g.auth, user.epoch, user.mark, &now));
+    ck_assert_uint_eq(now.rights, HTTP_ALL_RIGHTS);
+    rig_close(&g);
+}
+END_TEST
+
 START_TEST(does_without_names)
 {
     struct auth_identity who;
@@ -286,5 +325,6 @@ END_TEST
 TEST_MAIN("auth", LOOP(knows_who_is_who, claims),
           TEST(remembers_a_password_not_a_name), TEST(adds_what_anyone_may),
           TEST(slows_down_who_guesses), TEST(slows_down_many_who_guess),
-          TEST(reads_its_file_again), TEST(does_without_names),
-          TEST(writes_digests), TEST(serves_many_while_it_reads))
+          TEST(reads_its_file_again), TEST(renews_who_came_in),
+          TEST(does_without_names), TEST(writes_digests),
+          TEST(serves_many_while_it_reads))
