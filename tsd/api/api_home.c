@@ -5,6 +5,7 @@
 #include "tsd/api/api.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -199,6 +200,22 @@ not_found(struct http_reply *out)
                 "{\"error\":{\"code\":404,\"message\":\"Page not found\"}}");
 }
 
+/* Opens a file below 'root', wherever links lead there; -1: there is none. */
+static int
+open_below(const char *root, const char *path)
+{
+    char *top = realpath(root, NULL), *file = realpath(path, NULL);
+    size_t size = top == NULL ? 0 : strlen(top);
+    int fd = -1;
+
+    if (top != NULL && file != NULL && strncmp(file, top, size) == 0 &&
+        (file[size] == '/' || size == 1))
+        fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    free(top);
+    free(file);
+    return fd;
+}
+
 /* The URL as it came is used: a name on disk has its case. */
 void
 api_static(void *ctx, const struct http_request *r, struct http_reply *out)
@@ -217,7 +234,7 @@ api_static(void *ctx, const struct http_request *r, struct http_reply *out)
     n = snprintf(path, sizeof path, "%s/%.*s", root == NULL ? "" : root,
                  (int)size - 3, url + 3);
     if (root == NULL || *root == '\0' || n < 0 || (size_t)n >= sizeof path ||
-        (fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0) {
+        (fd = open_below(root, path)) < 0) {
         not_found(out);
         return;
     }
