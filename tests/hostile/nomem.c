@@ -1,0 +1,108 @@
+/* A process short of memory.  Preloaded, it makes allocations fail as the file
+ * $HALITE_NOMEM says, which may change while the process runs:
+ *
+ *     N        the N-th allocation from now on fails, and then none
+ *     /N       each N-th fails
+ *     /N>S     each N-th of at least S bytes
+ *     (empty)  none
+ *
+ * A thread looks at the file every few milliseconds. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+extern void *__libc_malloc(size_t);
+extern void *__libc_calloc(size_t, size_t);
+extern void *__libc_realloc(void *, size_t);
+
+static atomic_ulong left, every, least, seen, failed;
+
+static int
+fails(size_t size)
+{
+    unsigned long n;
+
+    if (atomic_load(&every) != 0 && size >= atomic_load(&least)) {
+        n = atomic_fetch_add(&seen, 1) + 1;
+        if (n % atomic_load(&every) == 0) {
+            atomic_fetch_add(&failed, 1);
+            errno = ENOMEM;
+            return 1;
+        }
+    }
+    n = atomic_load(&left);
+    while (n > 0 && !atomic_compare_exchange_weak(&left, &n, n - 1))
+        ;
+    if (n == 1) {
+        atomic_fetch_add(&failed, 1);
+        errno = ENOMEM;
+        return 1;
+    }
+    return 0;
+}
+
+void *
+malloc(size_t size)
+{
+    return fails(size) ? NULL : __libc_malloc(size);
+}
+
+void *
+calloc(size_t len, size_t size)
+{
+    return fails(len * size) ? NULL : __libc_calloc(len, size);
+}
+
+void *
+realloc(void *p, size_t size)
+{
+    return fails(size) ? NULL : __libc_realloc(p, size);
+}
+
+static void *
+look(void *arg)
+{
+    char old[64] = "", text[64];
+    const char *path = arg;
+
+    for (;; usleep(1000)) {
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+
+        if (fd >= 0)
+            close(fd);
+        if (n < 0)
+            continue;
+        text[n] = '\0';
+        if (strcmp(text, old) == 0)
+            continue;
+        strcpy(old, text);
+        if (text[0] == '/') {
+            char *end;
+            unsigned long by = strtoul(text + 1, &end, 10);
+
+            atomic_store(&least, *end == '>' ? strtoul(end + 1, NULL, 10) : 0);
+            atomic_store(&every, by);
+        } else {
+            atomic_store(&every, 0);
+            atomic_store(&left, strtoul(text, NULL, 10));
+        }
+    }
+    return NULL;
+}
+
+__attribute__((constructor)) static void
+begin(void)
+{
+    char *path = getenv("HALITE_NOMEM");
+    pthread_t thread;
+
+    if (path != NULL)
+        pthread_create(&thread, NULL, look, path);
+}
