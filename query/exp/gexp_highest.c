@@ -187,13 +187,13 @@ take_doubles(const struct lanes *ls, double *out)
 
 /* -- values ---------------------------------------------------------------- */
 
-/* Math.max(): NaN wins. */
+/* Math.max(): NaN wins, and 0.0 over -0.0. */
 static double
 max_double(double a, double b)
 {
     if (isnan(a) || isnan(b))
         return NAN;
-    return a > b ? a : b;
+    return a > b || (a == b && !signbit(a)) ? a : b;
 }
 
 static void
