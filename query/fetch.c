@@ -168,6 +168,7 @@ fold_row(struct task *t, const struct store_row *row, struct fold *s,
 {
     const struct folder *f = t->job->folder;
     struct synopsis synopsis;
+    struct spacing spacing;
     bool known = false;
     enum status status = ST_OK;
 
@@ -180,10 +181,13 @@ fold_row(struct task *t, const struct store_row *row, struct fold *s,
         return ST_OK;
     }
     points_clear(&t->row);
-    status = store_row_points(row, &t->row, &t->error);
+    status = store_row_spaced(row, &t->row, &spacing, &t->error);
     if (status != ST_OK)
         return status;
-    fold_points(f, s, &t->row, t->arena);
+    if (spacing.even)
+        fold_spaced(f, s, &spacing, t->row.v, t->row.len, t->arena);
+    else
+        fold_points(f, s, &t->row, t->arena);
     *points = t->row.len;
     return ST_OK;
 }

@@ -26,6 +26,14 @@ struct synopsis {
     union number sum, min, max, first, last;
 };
 
+/* Points at equal distances, all of one kind: what their values do not tell. */
+struct spacing {
+    bool even; /* they are such; otherwise the rest is not set */
+    bool is_float;
+    int64_t first_ms, step_ms; /* one point alone has no step: 0 */
+    uint64_t greatest;         /* no integer is farther from 0 */
+};
+
 /* Appends the block of 'p' (ascending, unique, all within the hour of 'base',
  * 1..BLOCK_MAX_POINTS points) to 'out'. */
 void block_encode(const struct points *p, uint32_t base, struct buf *out);
@@ -37,6 +45,12 @@ void block_pad(struct slice block, size_t zeros, struct buf *out);
 /* Appends the points to 'out', ascending. */
 MUST_CHECK enum status block_decode(struct slice block, uint32_t base,
                                     struct points *out, struct error *e);
+
+/* The same, but where '*s' comes out even, only the values are written: the
+ * times and kinds of the points that were appended are not. */
+MUST_CHECK enum status block_decode_spaced(struct slice block, uint32_t base,
+                                           struct points *out,
+                                           struct spacing *s, struct error *e);
 
 /* Checks the CRC; does not unpack. */
 MUST_CHECK enum status block_synopsis(struct slice block, uint32_t base,

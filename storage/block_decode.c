@@ -184,20 +184,54 @@ get_values(struct cursor *c, const struct block_header *h,
     }
 }
 
+static uint64_t
+magnitude(int64_t v)
+{
+    return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+}
+
+static struct spacing
+spacing_of(const struct block_header *h)
+{
+    const struct synopsis *syn = &h->synopsis;
+    struct spacing s = { .even = (h->flags & FLAG_IRREGULAR) == 0 &&
+                                 block_kinds(h) != KINDS_MIXED };
+
+    if (!s.even)
+        return s;
+    s.is_float = block_kinds(h) == KINDS_FLOAT;
+    s.first_ms = syn->first_ms;
+    if (h->count > 1)
+        s.step_ms = (syn->last_ms - syn->first_ms) / (h->count - 1);
+    if (syn->all_int) {
+        uint64_t low = magnitude(syn->min.i), high = magnitude(syn->max.i);
+
+        s.greatest = low > high ? low : high;
+    }
+    return s;
+}
+
 enum status
-block_decode(struct slice block, uint32_t base, struct points *out,
-             struct error *e)
+block_decode_spaced(struct slice block, uint32_t base, struct points *out,
+                    struct spacing *s, struct error *e)
 {
     struct block_header h;
     struct cursor c;
+    bool even = false;
     enum status st = block_header_get(block, base, &c, &h, e);
 
     if (st != ST_OK)
         return st;
     if (!points_reserve(out, h.count))
         return error_set(e, ST_LIMIT, "no memory for %u points", h.count);
-    get_times(&c, &h, out->ts_ms + out->len);
-    if (!c.failed)
+    if (s != NULL) {
+        *s = spacing_of(&h);
+        even = s->even;
+    }
+    if (!even)
+        get_times(&c, &h, out->ts_ms + out->len);
+    /* Doubles that are no decimals are unpacked by their kinds. */
+    if (!c.failed && (!even || !block_is_whole(&h)))
         get_kinds(&c, &h, (uint64_t *)(out->v + out->len),
                   out->is_float + out->len);
     if (!c.failed)
@@ -206,4 +240,11 @@ block_decode(struct slice block, uint32_t base, struct points *out,
         return error_set(e, ST_CORRUPT, "block with senseless columns");
     out->len += h.count;
     return ST_OK;
+}
+
+enum status
+block_decode(struct slice block, uint32_t base, struct points *out,
+             struct error *e)
+{
+    return block_decode_spaced(block, base, out, NULL, e);
 }

@@ -167,6 +167,11 @@ MUST_CHECK enum status store_scan_close(struct store_scan **scan,
 MUST_CHECK enum status store_row_points(const struct store_row *row,
                                         struct points *out, struct error *e);
 
+/* The same, but where '*s' comes out even, only the values are written. */
+MUST_CHECK enum status store_row_spaced(const struct store_row *row,
+                                        struct points *out, struct spacing *s,
+                                        struct error *e);
+
 /* The row's synopsis, without unpacking anything.  '*known' is false when there
  * is none: some of its points are in the head. */
 MUST_CHECK enum status store_row_synopsis(const struct store_row *row,

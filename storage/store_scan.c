@@ -451,6 +451,16 @@ store_row_points(const struct store_row *row, struct points *out,
 }
 
 enum status
+store_row_spaced(const struct store_row *row, struct points *out,
+                 struct spacing *s, struct error *e)
+{
+    if (row->block.size > 0 && (row->head == NULL || row->head->len == 0))
+        return block_decode_spaced(row->block, row->base, out, s, e);
+    *s = (struct spacing){ .even = false };
+    return store_row_points(row, out, e);
+}
+
+enum status
 store_row_synopsis(const struct store_row *row, struct synopsis *out,
                    bool *known, struct error *e)
 {

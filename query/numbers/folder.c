@@ -132,12 +132,20 @@ end_bucket(const struct folder *f, struct fold *s, struct arena *a)
     s->all = 0;
 }
 
+static void
+empty_bucket(const struct folder *f, struct fold *s)
+{
+    s->all = s->count = 0;
+    s->bound = 0;
+    s->value = f->kind == FOLD_MIN   ? INFINITY
+               : f->kind == FOLD_MAX ? -INFINITY
+                                     : 0;
+}
+
 /* Makes the bucket that holds 'ms' the one that is filled. */
 static void
 move_to(const struct folder *f, struct fold *s, int64_t ms, struct arena *a)
 {
-    enum fold_kind kind = f->kind;
-
     if (s->all > 0 && ms < s->end)
         return;
     end_bucket(f, s, a);
@@ -151,9 +159,7 @@ move_to(const struct folder *f, struct fold *s, int64_t ms, struct arena *a)
             s->at = ms - ms % f->length;
         s->end = s->at + f->length;
     }
-    s->count = 0;
-    s->bound = 0;
-    s->value = kind == FOLD_MIN ? INFINITY : kind == FOLD_MAX ? -INFINITY : 0;
+    empty_bucket(f, s);
 }
 
 bool
@@ -351,6 +357,115 @@ fold_points(const struct folder *f, struct fold *s, const struct points *p,
 
         fold_run(f, s, p, at, end, a);
         at = end;
+    }
+}
+
+/* -- points at equal distances --------------------------------------------- */
+
+/* The first point at or behind 'ms'; 'len' when there is none. */
+static size_t
+spaced_seek(const struct spacing *p, size_t len, int64_t ms)
+{
+    uint64_t n;
+
+    if (ms <= p->first_ms)
+        return 0;
+    if (p->step_ms == 0)
+        return len;
+    n = ((uint64_t)ms - (uint64_t)p->first_ms - 1) / (uint64_t)p->step_ms + 1;
+    return n < len ? (size_t)n : len;
+}
+
+/* Points of the one bucket that has v[0], which is at 'ms': returns how many
+ * there are. */
+static size_t
+fold_one(const struct folder *f, struct fold *s, const struct spacing *p,
+         int64_t ms, const union number *v, size_t len, struct arena *a)
+{
+    struct spacing rest = { .first_ms = ms, .step_ms = p->step_ms };
+    size_t n;
+
+    move_to(f, s, ms, a);
+    n = spaced_seek(&rest, len, s->end);
+    if (p->is_float)
+        fold_doubles(f->kind, s, v, n);
+    else
+        fold_ints(f->kind, s, v, n, (double)p->greatest);
+    s->all += n;
+    return n;
+}
+
+/* Sums, which are exact, of so many integers each. */
+static void
+sum_each(const union number *v, size_t every, size_t len, double divisor,
+         union number *out)
+{
+    for (size_t i = 0; i < len; i++, v += every) {
+        uint64_t sum = 0;
+
+        for (size_t k = 0; k < every; k++)
+            sum += (uint64_t)v[k].i;
+        out[i].d = (double)(int64_t)sum / divisor;
+    }
+}
+
+static void
+fold_each(const struct folder *f, const struct spacing *p,
+          const union number *v, size_t every, size_t len, union number *out)
+{
+    struct fold s = { 0 };
+
+    if (!p->is_float && (f->kind == FOLD_SUM || f->kind == FOLD_AVG) &&
+        (double)p->greatest * (double)every <= EXACT_MAX) {
+        sum_each(v, every, len, f->kind == FOLD_AVG ? (double)every : 1, out);
+        return;
+    }
+    for (size_t i = 0; i < len; i++, v += every) {
+        empty_bucket(f, &s);
+        if (p->is_float)
+            fold_doubles(f->kind, &s, v, every);
+        else
+            fold_ints(f->kind, &s, v, every, (double)p->greatest);
+        out[i].d = bucket_value(f, &s);
+    }
+}
+
+/* Buckets behind the one that is filled, of 'every' points each: as many as are
+ * followed by a point, so that they are complete.  Returns their points. */
+static size_t
+fold_many(const struct folder *f, struct fold *s, const struct spacing *p,
+          const union number *v, size_t len, struct arena *a)
+{
+    size_t every = (size_t)(f->length / p->step_ms);
+    size_t n = (len - 1) / every;
+
+    end_bucket(f, s, a);
+    while (n > s->cap - s->len)
+        if (!grow(f, s, a))
+            return len;
+    fold_each(f, p, v, every, n, s->v + s->len);
+    for (size_t i = 0; i < n; i++, s->end += f->length)
+        s->ts[s->len + i] = s->end;
+    s->len += (uint32_t)n;
+    return n * every;
+}
+
+void
+fold_spaced(const struct folder *f, struct fold *s, const struct spacing *p,
+            const union number *v, size_t len, struct arena *a)
+{
+    bool fits = p->step_ms > 0 && f->length > 0 && f->length % p->step_ms == 0;
+    size_t at = spaced_seek(p, len, f->from), to;
+
+    if (len == 0 || s->failed)
+        return;
+    note_range(s, p->first_ms, p->first_ms + (int64_t)(len - 1) * p->step_ms);
+    to = spaced_seek(p, len, f->to);
+    while (at < to && !s->failed) {
+        at += fold_one(f, s, p, p->first_ms + (int64_t)at * p->step_ms, v + at,
+                       to - at, a);
+        if (fits && at < to)
+            at += fold_many(f, s, p, v + at, to - at, a);
     }
 }
 

@@ -60,6 +60,10 @@ bool fold_synopsis(const struct folder *f, struct fold *s,
                    const struct synopsis *row, struct arena *a);
 void fold_points(const struct folder *f, struct fold *s, const struct points *p,
                  struct arena *a);
+/* The same of points that are even, by their values alone. */
+void fold_spaced(const struct folder *f, struct fold *s,
+                 const struct spacing *spacing, const union number *v,
+                 size_t len, struct arena *a);
 /* Ends the last bucket.  False when the arena was too small. */
 bool fold_end(const struct folder *f, struct fold *s, struct arena *a);
 

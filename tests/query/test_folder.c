@@ -93,35 +93,47 @@ cut(struct series *s, const struct query *q, const struct sub_query *sq)
     }
 }
 
-static struct synopsis
-synopsis_of(const struct points *p, uint32_t base)
+/* How rows went in. */
+struct ways {
+    size_t synopses, spaced, points;
+};
+
+static void
+fold_row(const struct folder *f, const struct points *p, uint32_t base,
+         bool by_points, struct arena *a, struct fold *out, struct ways *ways)
 {
     struct buf b = BUF_INIT;
-    struct synopsis s;
+    struct synopsis synopsis;
+    struct spacing spacing;
+    struct points back = { 0 };
 
     block_encode(p, base, &b);
-    ck_assert_int_eq(block_synopsis(buf_slice(&b), base, &s, NULL), ST_OK);
+    ck_assert_int_eq(block_synopsis(buf_slice(&b), base, &synopsis, NULL),
+                     ST_OK);
+    ck_assert_int_eq(
+        block_decode_spaced(buf_slice(&b), base, &back, &spacing, NULL), ST_OK);
+    if (fold_synopsis(f, out, &synopsis, a)) {
+        ways->synopses++;
+    } else if (spacing.even && !by_points) {
+        ways->spaced++;
+        fold_spaced(f, out, &spacing, back.v, back.len, a);
+    } else {
+        ways->points++;
+        fold_points(f, out, p, a);
+    }
+    points_fini(&back);
     buf_fini(&b);
-    return s;
 }
 
 static void
-fold_all(const struct folder *f, const struct series *s, struct arena *a,
-         struct fold *out, size_t *from_synopses)
+fold_all(const struct folder *f, const struct series *s, bool by_points,
+         struct arena *a, struct fold *out, struct ways *ways)
 {
     *out = (struct fold){ 0 };
-    for (uint32_t h = 0; h < HOURS; h++) {
-        const struct points *p = &s->rows[h];
-        struct synopsis synopsis;
-
-        if (p->len == 0)
-            continue;
-        synopsis = synopsis_of(p, (uint32_t)BASE_S + h * ROW_SECONDS);
-        if (fold_synopsis(f, out, &synopsis, a))
-            ++*from_synopses;
-        else
-            fold_points(f, out, p, a);
-    }
+    for (uint32_t h = 0; h < HOURS; h++)
+        if (s->rows[h].len > 0)
+            fold_row(f, &s->rows[h], (uint32_t)BASE_S + h * ROW_SECONDS,
+                     by_points, a, out, ways);
     ck_assert(fold_end(f, out, a));
 }
 
@@ -132,8 +144,22 @@ same_number(double a, double b)
 }
 
 static void
+compare(const struct sub_query *sq, const struct fold *got,
+        const struct column *want)
+{
+    ck_assert_uint_eq(got->len, want->len);
+    for (size_t i = 0; i < want->len; i++) {
+        ck_assert_int_eq(got->ts[i], want->ts_ms[i]);
+        ck_assert_msg(same_number(got->v[i].d, want->v[i].d),
+                      "%s: %a is not %a",
+                      aggregator_name(sq->downsample.aggregator), got->v[i].d,
+                      want->v[i].d);
+    }
+}
+
+static void
 check(const struct query *q, const struct sub_query *sq, const struct series *s,
-      struct arena *a, size_t *from_synopses)
+      struct arena *a, struct ways *ways)
 {
     struct span span = { .ts_ms = s->all.ts_ms,
                          .v = s->all.v,
@@ -149,14 +175,14 @@ check(const struct query *q, const struct sub_query *sq, const struct series *s,
         downsampler_init(&d, &sq->downsample, &w, span.len, a, NULL), ST_OK);
     ck_assert_int_eq(downsampler_run(&d, &span, &want, NULL), ST_OK);
     ck_assert(folder_init(&f, q, sq));
-    fold_all(&f, s, a, &got, from_synopses);
-    ck_assert_uint_eq(got.len, want.len);
-    ck_assert_uint_eq(got.some, span.len > 0);
-    for (size_t i = 0; i < want.len; i++) {
-        ck_assert_int_eq(got.ts[i], want.ts_ms[i]);
-        ck_assert_msg(same_number(got.v[i].d, want.v[i].d), "%s: %a is not %a",
-                      aggregator_name(sq->downsample.aggregator), got.v[i].d,
-                      want.v[i].d);
+    for (int by_points = 0; by_points < 2; by_points++) {
+        fold_all(&f, s, by_points != 0, a, &got, ways);
+        compare(sq, &got, &want);
+        ck_assert_uint_eq(got.some, span.len > 0);
+        if (span.len > 0) {
+            ck_assert_int_eq(got.first_ms, span.ts_ms[0]);
+            ck_assert_int_eq(got.last_ms, span.ts_ms[span.len - 1]);
+        }
     }
 }
 
@@ -166,14 +192,15 @@ static const char *const names[] = { "sum",   "zimsum", "pfsum", "avg",
 
 START_TEST(folds_as_the_downsampler_does)
 {
-    static const int64_t intervals[] = { 1000,    7000,    60000,    3600000,
-                                         7200000, 5400000, 86400000, 0 };
+    static const int64_t intervals[] = { 1000,    7000,     60000,
+                                         300000,  3600000,  7200000,
+                                         5400000, 86400000, 0 };
     uint64_t state = harness_seed(1);
     struct arena *a = arena_new(0);
     struct series s = { 0 };
-    size_t from_synopses = 0;
+    struct ways ways = { 0 };
 
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < 90; i++) {
         struct query q = { 0 };
         struct sub_query sq = { 0 };
 
@@ -181,14 +208,16 @@ START_TEST(folds_as_the_downsampler_does)
         q.start_ms = BASE_MS + (int64_t)(harness_random(&state) % 4000000);
         q.end_ms = q.start_ms + (int64_t)(harness_random(&state) % 16000000);
         sq.downsample.on = true;
-        sq.downsample.interval_ms = intervals[i % 8];
-        sq.downsample.all = intervals[i % 8] == 0;
+        sq.downsample.interval_ms = intervals[i % 9];
+        sq.downsample.all = intervals[i % 9] == 0;
         sq.downsample.aggregator = aggregator_find(slice_str(names[_i]));
         cut(&s, &q, &sq);
-        check(&q, &sq, &s, a, &from_synopses);
+        check(&q, &sq, &s, a, &ways);
         arena_reset(a);
     }
-    ck_assert_uint_gt(from_synopses, 8);
+    ck_assert_uint_gt(ways.synopses, 8);
+    ck_assert_uint_gt(ways.spaced, 40);
+    ck_assert_uint_gt(ways.points, 40);
     for (int h = 0; h < HOURS; h++)
         points_fini(&s.rows[h]);
     points_fini(&s.all);
