@@ -19,6 +19,8 @@
 #define STATE_BITS 8
 #define LANES      2
 
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
 /* How a symbol is written: from the states [256, 512) that may follow it. */
 struct symbol {
     unsigned count;
@@ -120,7 +122,7 @@ encoder_init(struct encoder *e, unsigned table)
         at += counts[s];
     }
     for (unsigned state = 0; state < CODED_STATES; state++)
-        *next[coded_states[table][state] & 15]++ = (uint8_t)state;
+        *next[coded_states[table][state].symbol & 15]++ = (uint8_t)state;
 }
 
 static inline const struct symbol *
@@ -185,47 +187,130 @@ coded_put(const uint64_t *u, size_t len, unsigned low, unsigned table,
 
 /* -- reading -------------------------------------------------------------- */
 
-/* The symbol of a state, which moves on. */
-static inline uint64_t
-step_on(const uint16_t *states, unsigned *state, struct bits_in *in)
-{
-    unsigned s = states[*state];
+/*
+ * What is below is compiled twice: once for processors that shift and mask in
+ * one step each (BMI2), as all of x86 do since 2013, and once for others.
+ */
 
-    *state = (s >> 8) + (unsigned)bits_get(in, s >> 4 & 15);
-    return s & 15;
+struct lanes {
+    const struct coded_state *states;
+    struct bits_in in;
+    unsigned used; /* bits since the window was filled */
+    unsigned seen; /* all symbols, one over the other */
+    uint64_t last; /* where the last step led to */
+};
+
+/* One number: 'steps', a constant, says what is wanted of it. */
+static ALWAYS_INLINE uint64_t
+take(struct lanes *l, const struct coded_state *s, bool steps)
+{
+    l->seen |= s->symbol;
+    return steps ? (l->last += (uint64_t)(int64_t)s->step) : s->symbol & 15u;
 }
 
-bool
-coded_get(struct cursor *c, uint64_t *out, size_t len, unsigned table)
+/* One number, and the state moves on. */
+static ALWAYS_INLINE uint64_t
+step_on(struct lanes *l, unsigned *state, bool steps)
 {
-    const uint16_t *states = coded_states[table];
-    struct bits_in in = bits_in_of(c);
+    const struct coded_state *s = &l->states[*state];
+    unsigned bits = s->bits;
+    uint64_t window = l->in.window;
+
+    *state = s->next + ((unsigned)window & s->mask);
+    l->in.window = window >> bits;
+    l->used += bits;
+    return take(l, s, steps);
+}
+
+static ALWAYS_INLINE void
+fill_lanes(struct lanes *l)
+{
+    l->in.have -= l->used;
+    l->used = 0;
+    bits_fill(&l->in);
+}
+
+static ALWAYS_INLINE bool
+get_lanes(struct cursor *c, uint64_t *out, size_t len, unsigned table,
+          uint64_t start, bool steps)
+{
+    struct lanes l = { .states = coded_states[table],
+                       .in = bits_in_of(c),
+                       .last = start };
     unsigned a, b = 0;
-    uint64_t most = 0;
     size_t i = 0;
 
-    bits_fill(&in);
-    a = (unsigned)bits_get(&in, STATE_BITS);
+    bits_fill(&l.in);
+    a = (unsigned)bits_get(&l.in, STATE_BITS);
     if (len > 1)
-        b = (unsigned)bits_get(&in, STATE_BITS);
+        b = (unsigned)bits_get(&l.in, STATE_BITS);
     /* Six symbols take at most 48 bits; the last two lead nowhere. */
     for (; len - i >= 8; i += 6) {
-        bits_fill(&in);
-        for (size_t k = 0; k < 6; k += 2) {
-            out[i + k] = step_on(states, &a, &in);
-            out[i + k + 1] = step_on(states, &b, &in);
-            most = out[i + k] > most ? out[i + k] : most;
-            most = out[i + k + 1] > most ? out[i + k + 1] : most;
-        }
+        fill_lanes(&l);
+        out[i] = step_on(&l, &a, steps);
+        out[i + 1] = step_on(&l, &b, steps);
+        out[i + 2] = step_on(&l, &a, steps);
+        out[i + 3] = step_on(&l, &b, steps);
+        out[i + 4] = step_on(&l, &a, steps);
+        out[i + 5] = step_on(&l, &b, steps);
     }
     for (; i < len; i++) {
         unsigned *state = i % 2 == 0 ? &a : &b;
 
-        bits_fill(&in);
-        out[i] = i + LANES < len ? step_on(states, state, &in)
-                                 : (uint64_t)(states[*state] & 15);
-        most = out[i] > most ? out[i] : most;
+        fill_lanes(&l);
+        out[i] = i + LANES < len ? step_on(&l, state, steps)
+                                 : take(&l, &l.states[*state], steps);
     }
-    bits_in_done(&in, c);
-    return most == coded_last(table);
+    l.in.have -= l.used;
+    bits_in_done(&l.in, c);
+    return (l.seen & CODED_FAR) != 0;
+}
+
+bool
+coded_get_plain(struct cursor *c, uint64_t *out, size_t len, unsigned table)
+{
+    return get_lanes(c, out, len, table, 0, false);
+}
+
+bool
+coded_get_steps_plain(struct cursor *c, uint64_t *out, size_t len,
+                      unsigned table, uint64_t start)
+{
+    return get_lanes(c, out, len, table, start, true);
+}
+
+#if defined(__x86_64__)
+__attribute__((__target__("bmi2"))) static bool
+get_bmi2(struct cursor *c, uint64_t *out, size_t len, unsigned table)
+{
+    return get_lanes(c, out, len, table, 0, false);
+}
+
+__attribute__((__target__("bmi2"))) static bool
+get_steps_bmi2(struct cursor *c, uint64_t *out, size_t len, unsigned table,
+               uint64_t start)
+{
+    return get_lanes(c, out, len, table, start, true);
+}
+#endif
+
+bool
+coded_get(struct cursor *c, uint64_t *out, size_t len, unsigned table)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("bmi2"))
+        return get_bmi2(c, out, len, table);
+#endif
+    return coded_get_plain(c, out, len, table);
+}
+
+bool
+coded_get_steps(struct cursor *c, uint64_t *out, size_t len, unsigned table,
+                uint64_t start)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("bmi2"))
+        return get_steps_bmi2(c, out, len, table, start);
+#endif
+    return coded_get_steps_plain(c, out, len, table, start);
 }

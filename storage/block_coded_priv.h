@@ -24,9 +24,17 @@ extern const uint8_t coded_counts[CODED_TABLES][CODED_SYMBOLS];
 /* What a number takes, in 1/256 bits; one that is told elsewhere 8 bits more.
  */
 extern const uint16_t coded_costs[CODED_TABLES][CODED_SYMBOLS];
-/* Of a state: the symbol in bits 0 to 3, how many bits to read in 4 to 7, and
- * in 8 to 15 what to add to them for the next state. */
-extern const uint16_t coded_states[CODED_TABLES][CODED_STATES];
+/* A state gives a symbol; so many bits are read, and with 'next' added they are
+ * the state that follows. */
+struct coded_state {
+    uint32_t mask; /* so many ones */
+    uint8_t bits;
+    int8_t step;    /* unzigzag() of the symbol */
+    uint8_t symbol; /* | CODED_FAR where it is the table's last */
+    uint8_t next;
+};
+#define CODED_FAR 0x80
+extern const struct coded_state coded_states[CODED_TABLES][CODED_STATES];
 
 /* The symbol from which on numbers are told elsewhere. */
 unsigned coded_last(unsigned table);
@@ -39,5 +47,15 @@ void coded_put(const uint64_t *u, size_t len, unsigned low, unsigned table,
                struct buf *out);
 /* True when the last symbol is among them. */
 bool coded_get(struct cursor *c, uint64_t *out, size_t len, unsigned table);
+/* The same of numbers that are steps, zigzag: where each of them leads to, one
+ * after the other, from 'start' on. */
+bool coded_get_steps(struct cursor *c, uint64_t *out, size_t len,
+                     unsigned table, uint64_t start);
+
+/* The twins of both without instructions that not every processor has. */
+bool coded_get_plain(struct cursor *c, uint64_t *out, size_t len,
+                     unsigned table);
+bool coded_get_steps_plain(struct cursor *c, uint64_t *out, size_t len,
+                           unsigned table, uint64_t start);
 
 #endif

@@ -250,10 +250,12 @@ block_ints_decode(struct cursor *c, int64_t *out, size_t len,
             u[i] += (uint64_t)known.min;
         return;
     }
-    if (way >= WRITTEN_CODED)
-        block_coded_decode(c, u + 1, len - 1, 0, way & 15);
-    else
-        block_numbers_decode(c, u + 1, len - 1);
+    if (way >= WRITTEN_CODED) {
+        u[0] = (uint64_t)known.first;
+        block_coded_decode_steps(c, u + 1, len - 1, way & 15, u[0]);
+        return;
+    }
+    block_numbers_decode(c, u + 1, len - 1);
     if (c->failed)
         return;
     u[0] = (uint64_t)known.first;

@@ -400,6 +400,40 @@ block_coded_decode(struct cursor *c, uint64_t *out, size_t len, unsigned low,
         get_escapes(c, out, len, low, coded_last(table));
 }
 
+/* Steps of the table's last symbol are longer. */
+static void
+lengthen_steps(struct cursor *c, uint64_t *out, size_t len, unsigned last,
+               uint64_t start)
+{
+    uint64_t before = start, more = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        uint64_t now = out[i];
+
+        if (now - before == unzigzag(last))
+            more += unzigzag(last + cursor_varint(c)) - unzigzag(last);
+        before = now;
+        out[i] = now + more;
+    }
+}
+
+void
+block_coded_decode_steps(struct cursor *c, uint64_t *out, size_t len,
+                         unsigned table, uint64_t start)
+{
+    bool escaped;
+
+    if (c->failed || table >= CODED_TABLES) {
+        c->failed = true;
+        return;
+    }
+    if (len == 0)
+        return;
+    escaped = coded_get_steps(c, out, len, table, start);
+    if (escaped && !c->failed)
+        lengthen_steps(c, out, len, coded_last(table), start);
+}
+
 static void
 get_rice(struct cursor *c, uint64_t *out, size_t len, unsigned k)
 {

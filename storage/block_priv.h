@@ -124,6 +124,10 @@ void block_coded_encode(const uint64_t *u, size_t len, struct numbers_plan plan,
                         struct buf *out);
 void block_coded_decode(struct cursor *c, uint64_t *out, size_t len,
                         unsigned low, unsigned table);
+/* Without low bits; the numbers are steps, zigzag, and where they lead to from
+ * 'start' on comes out. */
+void block_coded_decode_steps(struct cursor *c, uint64_t *out, size_t len,
+                              unsigned table, uint64_t start);
 
 /* What both sides know of a column of integers from elsewhere. */
 struct ints_known {

@@ -134,6 +134,11 @@ column_seek(const int64_t *ts, size_t len, int64_t ms)
 {
     size_t from = 0, to = len;
 
+    /* Mostly all lie on one side. */
+    if (len == 0 || ts[0] >= ms)
+        return 0;
+    if (ts[len - 1] < ms)
+        return len;
     while (from < to) {
         size_t middle = from + (to - from) / 2;
 

@@ -25,7 +25,7 @@ deal_states(unsigned table, uint8_t symbols[CODED_STATES])
 START_TEST(states_follow_from_counts)
 {
     uint8_t symbols[CODED_STATES];
-    unsigned number[CODED_SYMBOLS];
+    unsigned number[CODED_SYMBOLS], last = coded_last((unsigned)_i);
 
     deal_states((unsigned)_i, symbols);
     for (unsigned s = 0; s < CODED_SYMBOLS; s++)
@@ -35,9 +35,15 @@ START_TEST(states_follow_from_counts)
 
         while (m << bits < CODED_STATES)
             bits++;
-        ck_assert_uint_eq(coded_states[_i][state],
-                          ((m << bits) - CODED_STATES) << 8 | bits << 4 |
-                              symbols[state]);
+        ck_assert_uint_eq(coded_states[_i][state].next,
+                          (m << bits) - CODED_STATES);
+        ck_assert_uint_eq(coded_states[_i][state].bits, bits);
+        ck_assert_uint_eq(coded_states[_i][state].mask, (1u << bits) - 1);
+        ck_assert_int_eq(coded_states[_i][state].step,
+                         (int64_t)unzigzag(symbols[state]));
+        ck_assert_uint_eq(coded_states[_i][state].symbol,
+                          symbols[state] |
+                              (symbols[state] == last ? CODED_FAR : 0u));
     }
 }
 END_TEST
@@ -87,7 +93,7 @@ random_number(uint64_t *state, unsigned table, unsigned low)
 
     if (r % 64 == 0)
         return harness_random(state) >> (r >> 8) % 64;
-    return (uint64_t)(coded_states[table][r >> 8 & 255] & 15) << low |
+    return (uint64_t)(coded_states[table][r >> 8 & 255].symbol & 15) << low |
            (low == 0 ? 0 : harness_random(state) >> (64 - low));
 }
 
@@ -124,6 +130,66 @@ START_TEST(numbers_come_back)
 }
 END_TEST
 
+/* Where steps lead to, one by one. */
+static void
+walk(const uint64_t *u, size_t len, uint64_t start, uint64_t *out)
+{
+    for (size_t i = 0; i < len; i++)
+        out[i] = start += unzigzag(u[i]);
+}
+
+/* Numbers or steps, by this processor's instructions and by those that every
+ * one has: the same, and the same is left. */
+static void
+check_twins(struct slice bytes, size_t len, unsigned table)
+{
+    uint64_t a[300], b[300];
+    struct cursor x = cursor_of(bytes), y = x;
+
+    memset(a, 0, sizeof a);
+    memset(b, 0, sizeof b);
+    ck_assert_int_eq(coded_get(&x, a, len, table),
+                     coded_get_plain(&y, b, len, table));
+    ck_assert_mem_eq(a, b, sizeof a);
+    ck_assert(x.at == y.at && x.failed == y.failed);
+    x = y = cursor_of(bytes);
+    ck_assert_int_eq(coded_get_steps(&x, a, len, table, 7),
+                     coded_get_steps_plain(&y, b, len, table, 7));
+    ck_assert_mem_eq(a, b, sizeof a);
+    ck_assert(x.at == y.at && x.failed == y.failed);
+}
+
+START_TEST(steps_come_back)
+{
+    enum { MOST = 300 };
+    uint64_t state = harness_seed((unsigned long)_i);
+    struct buf b = BUF_INIT;
+
+    for (unsigned run = 0; run < 1000; run++) {
+        uint64_t u[MOST], want[MOST], back[MOST];
+        size_t len = run < 40 ? run + 1 : 1 + harness_random(&state) % MOST;
+        uint64_t start = harness_random(&state);
+        struct numbers_plan plan = { NUMBERS_CODED, 0, 0, (unsigned)_i };
+        struct cursor c;
+
+        for (size_t i = 0; i < len; i++)
+            u[i] = random_number(&state, (unsigned)_i, 0);
+        walk(u, len, start, want);
+        buf_clear(&b);
+        block_coded_encode(u, len, plan, &b);
+        c = cursor_of(buf_slice(&b));
+        block_coded_decode_steps(&c, back, len, (unsigned)_i, start);
+        if (c.failed || cursor_left(&c) != 0 ||
+            memcmp(want, back, len * sizeof *want) != 0)
+            ck_abort_msg("%zu steps", len);
+        check_twins(buf_slice(&b), len, (unsigned)_i);
+        check_twins(slice_of(b.data, harness_random(&state) % b.size), len,
+                    (unsigned)_i);
+    }
+    buf_fini(&b);
+}
+END_TEST
+
 /* The costs are what is written, but for what fills the last byte. */
 START_TEST(plans_say_what_is_written)
 {
@@ -132,7 +198,7 @@ START_TEST(plans_say_what_is_written)
     struct buf b = BUF_INIT;
 
     for (size_t i = 0; i < LEN; i++)
-        u[i] = coded_states[_i][harness_random(&state) % 256] & 15u;
+        u[i] = coded_states[_i][harness_random(&state) % 256].symbol & 15u;
     for (unsigned rice = 0; rice < 3; rice++) {
         struct numbers_plan plan = coded_plan(u, LEN, rice);
 
@@ -153,11 +219,15 @@ START_TEST(refuses_tables_that_are_not)
 
     block_coded_decode(&c, back, 10, 0, CODED_TABLES);
     ck_assert(c.failed);
+    c = cursor_of(slice_of(zeros, sizeof zeros));
+    block_coded_decode_steps(&c, back, 10, CODED_TABLES, 0);
+    ck_assert(c.failed);
 }
 END_TEST
 
 TEST_MAIN("block_coded", TIMES(states_follow_from_counts, CODED_TABLES),
           TIMES(costs_follow_from_counts, CODED_TABLES),
           TEST(the_documented_numbers), TIMES(numbers_come_back, CODED_TABLES),
+          TIMES(steps_come_back, CODED_TABLES),
           TIMES(plans_say_what_is_written, CODED_TABLES),
           TEST(refuses_tables_that_are_not))
