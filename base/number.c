@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/decimal.h"
 #include "base/number_priv.h"
 
 bool
@@ -120,17 +121,6 @@ number_parse_double(struct slice s, double *out)
     return true;
 }
 
-static const char pairs[] = "00010203040506070809"
-                            "10111213141516171819"
-                            "20212223242526272829"
-                            "30313233343536373839"
-                            "40414243444546474849"
-                            "50515253545556575859"
-                            "60616263646566676869"
-                            "70717273747576777879"
-                            "80818283848586878889"
-                            "90919293949596979899";
-
 /* May write 20 bytes, however many digits there are. */
 static size_t
 format_u64(uint64_t v, char *out)
@@ -138,17 +128,16 @@ format_u64(uint64_t v, char *out)
     char tmp[40];
     size_t at = 20;
 
-    while (v >= 100) {
-        at -= 2;
-        memcpy(tmp + at, pairs + 2 * (v % 100), 2);
-        v /= 100;
+    if (v < 1000000)
+        return decimal_put_short(out, (unsigned)v);
+    for (; v >= 10000; v /= 10000) {
+        at -= 4;
+        decimal_put_four(tmp + at, (unsigned)(v % 10000));
     }
-    if (v >= 10) {
-        at -= 2;
-        memcpy(tmp + at, pairs + 2 * v, 2);
-    } else {
-        tmp[--at] = (char)('0' + v);
-    }
+    at -= 4;
+    decimal_put_four(tmp + at, (unsigned)v);
+    while (tmp[at] == '0')
+        at++;
     /* Of a fixed size, so that it is two moves and no call. */
     memcpy(out, tmp + at, 20);
     return 20 - at;
@@ -212,10 +201,38 @@ format_exponent(int v, char *out)
     return n;
 }
 
+/* 0.d1d2...dn * 10^exponent with a point and no exponent.  The digits have room
+ * for 24, so that copies are of a fixed size, moves and no calls. */
+static size_t
+format_plain(const char *digits, size_t n, int exponent, char *out)
+{
+    char *p = out;
+
+    if (exponent <= 0) {
+        *p++ = '0';
+        *p++ = '.';
+        for (int i = exponent; i < 0; i++)
+            *p++ = '0';
+        memcpy(p, digits, 20);
+        return (size_t)(p - out) + n;
+    }
+    memcpy(p, digits, 8);
+    for (size_t i = n; i < (size_t)exponent; i++)
+        p[i] = '0';
+    p += exponent;
+    *p++ = '.';
+    if (n <= (size_t)exponent) {
+        *p++ = '0';
+        return (size_t)(p - out);
+    }
+    memcpy(p, digits + exponent, 16);
+    return (size_t)(p - out) + n - (size_t)exponent;
+}
+
 size_t
 number_format_double(double v, char *out)
 {
-    char digits[24];
+    char digits[24] = { 0 };
     char *p = out;
     size_t n;
     int exponent;
@@ -237,26 +254,8 @@ number_format_double(double v, char *out)
         return (size_t)(p - out) + 3;
     }
     n = shortest_digits(v, digits, &exponent);
-    if (v >= 1e-3 && v < 1e7) {
-        if (exponent <= 0) {
-            *p++ = '0';
-            *p++ = '.';
-            for (int i = exponent; i < 0; i++)
-                *p++ = '0';
-            memcpy(p, digits, n);
-            return (size_t)(p - out) + n;
-        }
-        for (int i = 0; i < exponent; i++)
-            *p++ = (size_t)i < n ? digits[i] : '0';
-        *p++ = '.';
-        if (n <= (size_t)exponent) {
-            *p++ = '0';
-        } else {
-            memcpy(p, digits + exponent, n - (size_t)exponent);
-            p += n - (size_t)exponent;
-        }
-        return (size_t)(p - out);
-    }
+    if (v >= 1e-3 && v < 1e7)
+        return (size_t)(p - out) + format_plain(digits, n, exponent, p);
     *p++ = digits[0];
     *p++ = '.';
     if (n == 1) {

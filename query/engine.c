@@ -85,6 +85,14 @@ engine_latency(const struct engine *en, unsigned percent)
     return latency_percentile(&en->latency, percent);
 }
 
+void
+engine_share(struct engine *en, size_t len, void (*f)(void *ctx, size_t i),
+             void *ctx)
+{
+    OBJ_CHECK(en, ENGINE_MAGIC);
+    pool_run(en->pool, len, f, ctx);
+}
+
 /* -- numbers, some groups a task ------------------------------------------- */
 
 /* The groups first, first + step, ... of a sub-query. */

@@ -176,6 +176,10 @@ struct arena *http_arena(const struct http_request *r);
  * type is guessed from the path's end and the body's first byte, as OpenTSDB
  * does ("application/json", "text/html; charset=UTF-8", "text/plain"). */
 struct buf *http_reply_body(struct http_reply *out);
+/* Appends the bytes of '*piece', which is empty afterwards, to the body without
+ * copying them; http_reply_body() is what follows, empty again.  For who makes
+ * a large answer piece by piece. */
+void http_reply_give(struct http_reply *out, struct buf *piece);
 void http_reply_status(struct http_reply *out, unsigned status);
 void http_reply_type(struct http_reply *out, const char *content_type);
 void http_reply_header(struct http_reply *out, const char *name,

@@ -104,12 +104,20 @@ struct http_header {
     const char *value;
 };
 
+/* What a body begins with, in order. */
+struct http_pieces {
+    struct buf *list;
+    size_t len, cap;
+    size_t size; /* bytes of all */
+};
+
 struct http_reply {
     uint32_t magic;
     struct http_request *request;
     unsigned status;
-    const char *type; /* NULL: the default of the path */
-    struct buf body;
+    const char *type;          /* NULL: the default of the path */
+    struct http_pieces pieces; /* the body: these first, */
+    struct buf body;           /* and this behind them */
     struct http_header *headers;
     bool empty;
     bool close;
@@ -118,6 +126,9 @@ struct http_reply {
 
 void http_reply_init(struct http_reply *out, struct http_request *r);
 void http_reply_fini(struct http_reply *out);
+/* Puts '*b' at 'at' among the pieces; '*b' is empty afterwards. */
+void http_pieces_put(struct http_pieces *p, size_t at, struct buf *b);
+void http_pieces_free(struct http_pieces *p);
 
 /* -- http_conn.c ----------------------------------------------------------- */
 

@@ -3,6 +3,9 @@
 
 #include "web/http_priv.h"
 
+#include <stdlib.h>
+
+#include "base/mem.h"
 #include "web/json.h"
 
 void
@@ -19,6 +22,7 @@ void
 http_reply_fini(struct http_reply *out)
 {
     OBJ_CHECK(out, HTTP_REPLY_MAGIC);
+    http_pieces_free(&out->pieces);
     buf_fini(&out->body);
     OBJ_CLEAR(out);
 }
@@ -29,6 +33,46 @@ http_reply_body(struct http_reply *out)
     OBJ_CHECK(out, HTTP_REPLY_MAGIC);
     out->empty = false;
     return &out->body;
+}
+
+void
+http_pieces_put(struct http_pieces *p, size_t at, struct buf *b)
+{
+    INSIST(at <= p->len);
+    if (p->len == p->cap) {
+        p->cap = p->cap == 0 ? 4 : p->cap * 2;
+        p->list = mem_resize(p->list, p->cap, sizeof *p->list);
+    }
+    memmove(p->list + at + 1, p->list + at, (p->len - at) * sizeof *p->list);
+    p->list[at] = *b;
+    p->len++;
+    p->size += b->size;
+    *b = (struct buf){ .max = b->max };
+}
+
+void
+http_pieces_free(struct http_pieces *p)
+{
+    for (size_t i = 0; i < p->len; i++)
+        buf_fini(&p->list[i]);
+    free(p->list);
+    *p = (struct http_pieces){ 0 };
+}
+
+void
+http_reply_give(struct http_reply *out, struct buf *piece)
+{
+    bool failed;
+
+    OBJ_CHECK(out, HTTP_REPLY_MAGIC);
+    failed = out->body.failed || piece->failed;
+    out->empty = false;
+    if (out->body.size > 0)
+        http_pieces_put(&out->pieces, out->pieces.len, &out->body);
+    if (piece->size > 0)
+        http_pieces_put(&out->pieces, out->pieces.len, piece);
+    buf_fini(piece);
+    out->body.failed = failed;
 }
 
 void
@@ -67,6 +111,7 @@ void
 http_reply_empty(struct http_reply *out, unsigned status)
 {
     http_reply_status(out, status);
+    http_pieces_free(&out->pieces);
     buf_clear(&out->body);
     out->empty = true;
 }
@@ -165,6 +210,7 @@ start_error(struct http_reply *out, unsigned status)
 {
     OBJ_CHECK(out, HTTP_REPLY_MAGIC);
     http_reply_status(out, status);
+    http_pieces_free(&out->pieces);
     buf_clear(&out->body);
     out->type = NULL;
     out->empty = false;

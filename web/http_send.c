@@ -4,11 +4,13 @@
 #include "web/http_priv.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <strings.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
+#include "base/mem.h"
 
 #define API_TYPE "application/json; charset=UTF-8"
 
@@ -76,38 +78,52 @@ http_accepts(const char *s)
     return CODING_NONE;
 }
 
-/* Replaces 'b' by its compressed form; leaves it when that fails. */
+/* Compresses all pieces into 'to', which has room for what may come of it. */
 static bool
-compress_body(struct buf *b, enum http_coding coding)
+deflate_pieces(z_stream *z, const struct http_pieces *p, struct buf *to,
+               size_t bound)
 {
-    bool small = b->size <= 4096;
+    uint8_t *out = buf_reserve(to, bound);
+
+    if (out == NULL)
+        return false;
+    z->next_out = out;
+    z->avail_out = (uInt)bound;
+    for (size_t i = 0; i < p->len; i++) {
+        bool last = i + 1 == p->len;
+        int rc;
+
+        z->next_in = p->list[i].data;
+        z->avail_in = (uInt)p->list[i].size;
+        rc = deflate(z, last ? Z_FINISH : Z_NO_FLUSH);
+        if (z->avail_in != 0 || rc != (last ? Z_STREAM_END : Z_OK))
+            return false;
+    }
+    to->size = z->total_out;
+    return true;
+}
+
+/* Replaces the pieces by their compressed form; leaves them when that fails. */
+static bool
+compress_pieces(struct http_pieces *p, enum http_coding coding)
+{
+    bool small = p->size <= 4096, done;
     int bits = (small ? 12 : 15) + (coding == CODING_GZIP ? 16 : 0);
     z_stream z = { 0 };
     struct buf to = BUF_INIT;
-    uLong bound;
-    uint8_t *p;
-    bool done;
 
-    if (b->size > UINT32_MAX / 2 ||
+    if (p->size > UINT32_MAX / 2 ||
         deflateInit2(&z, 1, Z_DEFLATED, bits, small ? 5 : 8,
                      Z_DEFAULT_STRATEGY) != Z_OK)
         return false;
-    bound = deflateBound(&z, b->size);
-    p = buf_reserve(&to, bound);
-    z.next_in = b->data;
-    z.avail_in = (uInt)b->size;
-    z.next_out = p;
-    z.avail_out = (uInt)bound;
-    done = p != NULL && deflate(&z, Z_FINISH) == Z_STREAM_END;
-    to.size = done ? z.total_out : 0;
+    done = deflate_pieces(&z, p, &to, deflateBound(&z, p->size));
     (void)deflateEnd(&z);
-    if (!done) {
-        buf_fini(&to);
-        return false;
+    if (done) {
+        http_pieces_free(p);
+        http_pieces_put(p, 0, &to);
     }
-    buf_fini(b);
-    *b = to;
-    return true;
+    buf_fini(&to);
+    return done;
 }
 
 /* -- the type -------------------------------------------------------------- */
@@ -132,15 +148,15 @@ guess_type(const struct http_request *r)
         { ".css", "text/css" },  { ".js", "text/javascript" },
         { ".gif", "image/gif" }, { ".ico", "image/x-icon" },
     };
-    const struct buf *b = &r->reply.body;
+    const struct http_pieces *p = &r->reply.pieces;
     size_t size = strcspn(r->url, "?");
 
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if (ends_with(r->url, size, types[i].end))
             return types[i].type;
-    if (b->size == 0)
+    if (p->size == 0)
         return "text/plain";
-    switch (b->data[0]) {
+    switch (p->list[0].data[0]) {
     case '<':
         return "text/html; charset=UTF-8";
     case '{':
@@ -156,16 +172,15 @@ guess_type(const struct http_request *r)
 /* -- the response ---------------------------------------------------------- */
 
 static void
-wrap_jsonp(struct http_reply *out, const char *name)
+wrap_jsonp(struct http_pieces *p, const char *name)
 {
-    struct buf b = BUF_INIT;
+    struct buf before = BUF_INIT, after = BUF_INIT;
 
-    buf_put_str(&b, name);
-    buf_put_u8(&b, '(');
-    buf_put_slice(&b, buf_slice(&out->body));
-    buf_put_u8(&b, ')');
-    buf_fini(&out->body);
-    out->body = b;
+    buf_put_str(&before, name);
+    buf_put_u8(&before, '(');
+    http_pieces_put(p, 0, &before);
+    buf_put_u8(&after, ')');
+    http_pieces_put(p, p->len, &after);
 }
 
 static void
@@ -212,6 +227,85 @@ is_image(const char *type)
     return strncmp(type, "image/", 6) == 0;
 }
 
+/* Pieces on their way out. */
+struct sending {
+    struct http_pieces pieces;
+    size_t at;     /* the piece that goes next, */
+    size_t offset; /* and where in it */
+};
+
+/* How much libmicrohttpd asks for at a time. */
+#define SEND_BYTES ((size_t)256 << 10)
+
+/* libmicrohttpd asks for what follows what it had.  Its own way of sending
+ * pieces takes a connection's memory for the list of them, and where that does
+ * not do it (0.9.75) ends the process. */
+static ssize_t
+next_bytes(void *cls, uint64_t pos, char *to, size_t max)
+{
+    struct sending *s = cls;
+    size_t n = 0;
+
+    (void)pos;
+    while (n < max && s->at < s->pieces.len) {
+        struct buf *b = &s->pieces.list[s->at];
+        size_t left = b->size - s->offset;
+        size_t take = left < max - n ? left : max - n;
+
+        memcpy(to + n, b->data + s->offset, take);
+        n += take;
+        s->offset += take;
+        if (s->offset == b->size) {
+            buf_fini(b);
+            s->at++;
+            s->offset = 0;
+        }
+    }
+    return n > 0 ? (ssize_t)n : MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+static void
+free_sending(void *cls)
+{
+    struct sending *s = cls;
+
+    http_pieces_free(&s->pieces);
+    free(s);
+}
+
+static struct MHD_Response *
+respond_in_pieces(struct http_pieces *p)
+{
+    struct sending *s = mem_new(sizeof *s);
+    struct MHD_Response *response;
+
+    s->pieces = *p;
+    *p = (struct http_pieces){ 0 };
+    response = MHD_create_response_from_callback(s->pieces.size, SEND_BYTES,
+                                                 next_bytes, s, free_sending);
+    if (response == NULL)
+        free_sending(s);
+    return response;
+}
+
+static struct MHD_Response *
+respond(struct http_pieces *p)
+{
+    struct buf only = BUF_INIT;
+    struct MHD_Response *response;
+
+    if (p->len > 1)
+        return respond_in_pieces(p);
+    if (p->len == 1)
+        only = p->list[0];
+    response = MHD_create_response_from_buffer_with_free_callback(
+        only.size, only.data, free);
+    if (response != NULL)
+        p->len = 0; /* its bytes are the response's */
+    http_pieces_free(p);
+    return response;
+}
+
 void
 http_finish(struct http_request *r)
 {
@@ -227,22 +321,21 @@ http_finish(struct http_request *r)
     if (out->empty) {
         buf_clear(&out->body);
     } else {
+        http_reply_give(out, &(struct buf)BUF_INIT);
         type = out->type != NULL                      ? out->type
                : r->target.is_api && !out->plain_page ? API_TYPE
                                                       : guess_type(r);
         if (r->jsonp != NULL && is_json(type))
-            wrap_jsonp(out, r->jsonp);
-        if (out->body.size > 0 && !is_image(type))
+            wrap_jsonp(&out->pieces, r->jsonp);
+        if (out->pieces.size > 0 && !is_image(type))
             coding = http_accepts(http_header(r, "Accept-Encoding"));
-        if (coding != CODING_NONE && !compress_body(&out->body, coding))
+        if (coding != CODING_NONE && !compress_pieces(&out->pieces, coding))
             coding = CODING_NONE;
     }
-    r->response_size = out->body.size;
-    r->response = MHD_create_response_from_buffer_with_free_callback(
-        out->body.size, out->body.data, free);
+    r->response_size = out->pieces.size;
+    r->response = respond(&out->pieces);
     if (r->response == NULL)
         return; /* out of memory: the connection will be closed */
-    out->body = (struct buf)BUF_INIT;
     add_headers(r, type, coding);
 }
 

@@ -11,7 +11,8 @@
  * Routes: "/api/echo" and "/page" answer the method, the path, the parameters
  * and the body; "/api/slow" waits on a worker for rig_open_gate(), or until it
  * is told that its client is gone, if not "?stay"; "/api/large"
- * answers as many bytes as "?n=" says; "/api/fail" errors; "/api/empty" 204;
+ * answers as many bytes as "?n=" says, in as many pieces as "&pieces=" says;
+ * "/api/fail" errors; "/api/empty" 204;
  * "/api/hold" waits until its client hung up.
  */
 #ifndef TESTS_WEB_RIG_H
@@ -121,6 +122,13 @@ rig_hold(void *ctx, const struct http_request *r, struct http_reply *out)
     rig_enter(rig, -1);
 }
 
+/* The byte at a place of what "/api/large" answers. */
+static inline uint8_t
+rig_large_byte(uint64_t at)
+{
+    return (uint8_t)('a' + (at + at / 1000 * 7) % 26);
+}
+
 static inline void
 rig_large(void *ctx, const struct http_request *r, struct http_reply *out)
 {
@@ -131,11 +139,23 @@ rig_large(void *ctx, const struct http_request *r, struct http_reply *out)
         http_reply_error(out, 400, "n is missing", "say how many");
         return;
     }
-    uint8_t *p = buf_reserve(http_reply_body(out), n);
+    uint64_t pieces = 0, at = 0;
 
-    ck_assert_ptr_nonnull(p);
-    memset(p, 'x', n);
-    http_reply_body(out)->size = n;
+    if (http_param(r, "pieces", &s))
+        ck_assert(number_parse_u64(s, &pieces));
+    for (uint64_t i = 0; i <= pieces; i++) {
+        /* Uneven, and now and then none. */
+        uint64_t end = i == pieces ? n : n / pieces * i + i % 3 * (n > 9999);
+        struct buf piece = BUF_INIT;
+
+        struct buf *b = i % 5 == 4 ? http_reply_body(out) : &piece;
+        uint8_t *p = buf_reserve(b, end - at);
+
+        ck_assert_ptr_nonnull(p);
+        for (b->size += end - at; at < end; at++)
+            *p++ = rig_large_byte(at);
+        http_reply_give(out, &piece);
+    }
 }
 
 static inline void

@@ -501,7 +501,9 @@ inflate_answer(struct answer *a, struct buf *to)
 START_TEST(compresses_replies)
 {
     static const char *const paths[] = { "/api/echo", "/api/nosuch",
-                                         "/api/large?n=3000000", "/page" };
+                                         "/api/large?n=3000000",
+                                         "/api/large?n=90000&pieces=7",
+                                         "/page" };
     const struct accept_case *c = &accepts[_i];
     struct rig rig;
 
@@ -551,6 +553,52 @@ START_TEST(empty_replies_are_not_compressed)
 }
 END_TEST
 
+/* However many there are, they go out as if they were one. */
+START_TEST(sends_pieces)
+{
+    static const unsigned pieces[] = { 1, 2, 3, 100, 1024, 1025, 3000 };
+    struct rig rig;
+    int fd;
+
+    rig_start(&rig, &(struct http_options){ .chunked = true });
+    fd = rig_connect(&rig);
+    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
+        char request[256], value[32];
+        struct answer a;
+
+        (void)snprintf(request, sizeof request,
+                       "GET /api/large?n=1500000&pieces=%u HTTP/1.1\r\n"
+                       "\r\n",
+                       pieces[i]);
+        rig_send(fd, request);
+        a = rig_read(fd);
+        ck_assert_uint_eq(a.status, 200);
+        ck_assert(rig_header(&a, "Content-Length", value, sizeof value));
+        ck_assert_str_eq(value, "1500000");
+        ck_assert_uint_eq(a.body.size, 1500000);
+        for (size_t k = 0; k < a.body.size; k++)
+            if (a.body.data[k] != rig_large_byte(k))
+                ck_abort_msg("byte %zu differs", k);
+        buf_fini(&a.body);
+    }
+    (void)close(fd);
+    rig_stop(&rig);
+}
+END_TEST
+
+START_TEST(wraps_pieces_for_scripts)
+{
+    struct rig rig;
+    struct answer a;
+
+    rig_start(&rig, &(struct http_options){ .chunked = true });
+    a = rig_ask(&rig, GET("/api/large?n=9&pieces=3&jsonp=f") "\r\n");
+    ck_assert_str_eq(buf_cstr(&a.body), "f(abcdefghi)");
+    buf_fini(&a.body);
+    rig_stop(&rig);
+}
+END_TEST
+
 TEST_MAIN("http", LOOP(talks_as_opentsdb, talks), TEST(keeps_connections),
           TEST(pipelines), TEST(splits_anywhere), TEST(takes_single_bytes),
           TEST(answers_after_half_close), TEST(asks_to_continue),
@@ -559,4 +607,5 @@ TEST_MAIN("http", LOOP(talks_as_opentsdb, talks), TEST(keeps_connections),
           LOOP(shares_with_origins, cors),
           LOOP(refuses_bad_options, bad_options),
           LOOP(compresses_replies, accepts),
-          TEST(empty_replies_are_not_compressed))
+          TEST(empty_replies_are_not_compressed), TEST(sends_pieces),
+          TEST(wraps_pieces_for_scripts))

@@ -9,6 +9,7 @@
 #include "tsd/api/api_gexp.h"
 #include "tsd/queries.h"
 #include "tsd/api/query_json.h"
+#include "tsd/api/query_pieces.h"
 #include "uid/annotation.h"
 
 #define HOUR_S UINT32_C(3600)
@@ -27,7 +28,7 @@ struct work {
     size_t computed_len;
     struct notes globals;
     bool has_notes; /* there may be some */
-    size_t points;
+    size_t points, groups_written;
     int64_t started_us, ran_us;
 };
 
@@ -293,7 +294,7 @@ write_summary(struct work *w, struct buf *b)
 {
     int64_t now = clock_monotonic_us();
 
-    buf_put_str(b, b->size > 1 ? ",{" : "{");
+    buf_put_str(b, w->groups_written > 0 ? ",{" : "{");
     buf_printf(b, "\"statsSummary\":{\"emittedDPs\":%zu,", w->points);
     for (size_t i = 0; i < w->result.stats_len; i++) {
         buf_printf(b, "\"queryIdx_%02zu\":{\"queryIndex\":%zu,", i, i);
@@ -327,7 +328,7 @@ write_group(struct work *w, const struct result_group *g, bool is_computed,
     if (read_notes(w, g, &notes, e) != ST_OK)
         return false;
     notes.always = (is_computed || g->is_split) && !w->q.no_annotations;
-    if (b->size > 1)
+    if (w->groups_written++ > 0)
         buf_put_u8(b, ',');
     w->points += query_json_group(b, &w->q, g, &notes, &w->globals,
                                   stats_of(w, g), w->a->uids, w->arena);
@@ -350,6 +351,31 @@ write_groups(struct work *w, struct error *e)
     return good;
 }
 
+/* With several threads, where there is much.  False: it is not done. */
+static bool
+write_in_pieces(struct work *w)
+{
+    const struct query_pieces_of of = {
+        .engine = w->a->engine,
+        .q = &w->q,
+        .result = &w->result,
+        .globals = &w->globals,
+        .uids = w->a->uids,
+        .max_bytes = w->a->answer_bytes,
+    };
+    struct query_pieces pieces;
+
+    if (w->is_gexp || w->has_notes || !query_pieces_write(&of, &pieces))
+        return false;
+    for (size_t i = 0; i < pieces.len && !pieces.failed; i++)
+        http_reply_give(w->out, &pieces.list[i]);
+    http_reply_body(w->out)->failed = pieces.failed;
+    w->points = pieces.points;
+    w->groups_written = w->result.groups_len;
+    query_pieces_fini(&pieces);
+    return true;
+}
+
 static bool
 write_answer(struct work *w, struct parse_error *e)
 {
@@ -360,7 +386,7 @@ write_answer(struct work *w, struct parse_error *e)
         annotation_any(w->a->annotations, &w->has_notes, &e->message) != ST_OK)
         return false;
     buf_put_u8(b, '[');
-    if (!write_groups(w, &e->message))
+    if (!write_in_pieces(w) && !write_groups(w, &e->message))
         return false;
     if (w->q.show_summary)
         write_summary(w, b);

@@ -3,19 +3,13 @@
 
 #include "tsd/api/query_json.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/number.h"
 #include "tsd/api/annotation_json.h"
 #include "tsd/api/api.h"
+#include "tsd/api/dps_json.h"
 #include "web/json.h"
-
-/* A comma, a quoted key, a colon, a value. */
-#define POINT_MAX ((size_t)2 * NUMBER_TEXT_MAX + 8)
-
-static size_t write_points(struct buf *b, const struct query *q,
-                           const struct dps *dps);
 
 static void
 put_name(struct buf *b, const char *name, struct slice text)
@@ -185,115 +179,11 @@ query_json_group(struct buf *b, const struct query *q,
     if (globals->list != NULL && globals->len > 0)
         write_notes(b, ",\"globalAnnotations\":[", q, globals);
     buf_put_str(b, ",\"dps\":");
-    points = write_points(b, q, &g->dps);
+    points = dps_json_write(b, q, &g->dps);
     if (q->show_stats)
         write_stats(b, g->sub->index, stats, points);
     buf_put_u8(b, '}');
     return points;
-}
-
-/* -- points ---------------------------------------------------------------- */
-
-/* What is no number in JSON is a text, as Jackson writes it. */
-static uint8_t *
-put_double(uint8_t *p, double v)
-{
-    bool quoted = !isfinite(v);
-
-    if (quoted)
-        *p++ = '"';
-    p += number_format_double(v, (char *)p);
-    if (quoted)
-        *p++ = '"';
-    return p;
-}
-
-static uint8_t *
-put_value(uint8_t *p, const struct dps *dps, size_t i)
-{
-    switch ((enum dp_kind)dps->kind[i]) {
-    case DP_INT:
-        return p + number_format_i64(dps->v[i].i, (char *)p);
-    case DP_DOUBLE:
-        return put_double(p, dps->v[i].d);
-    case DP_NULL:
-        break;
-    }
-    memcpy(p, "null", 4);
-    return p + 4;
-}
-
-/* A second that several points of an object share is written once, with the
- * last of them: a key twice is not what a reader of JSON expects. */
-static bool
-is_covered(const struct query *q, const struct dps *dps, size_t i, size_t end)
-{
-    return !q->ms_resolution && i + 1 < end &&
-           dps->ts_ms[i] / 1000 == dps->ts_ms[i + 1] / 1000;
-}
-
-/* A time as text: from one to the next mostly the last digits change. */
-struct time_text {
-    int64_t value, low; /* the last four digits */
-    size_t size;        /* 0: nothing is written yet */
-    char text[NUMBER_TEXT_MAX];
-};
-
-static uint8_t *
-put_time(struct time_text *t, int64_t v, uint8_t *p)
-{
-    int64_t low = t->low + (v - t->value);
-
-    if (t->size < 5 || v < t->value || low > 9999) {
-        t->size = number_format_i64(v, t->text);
-        t->low = v % 10000;
-    } else {
-        char *end = t->text + t->size;
-
-        t->low = low;
-        for (int i = 1; i <= 4; i++, low /= 10)
-            end[-i] = (char)('0' + low % 10);
-    }
-    t->value = v;
-    /* Of a fixed size: it is no call then. */
-    memcpy(p, t->text, 20);
-    return p + t->size;
-}
-
-static size_t
-write_points(struct buf *b, const struct query *q, const struct dps *dps)
-{
-    struct time_text time = { .size = 0 };
-    size_t at = 0, end = dps->len, written = 0;
-
-    while (at < end && dps->ts_ms[at] < q->start_ms)
-        at++;
-    while (end > at && dps->ts_ms[end - 1] > q->end_ms)
-        end--;
-    buf_put_u8(b, q->arrays ? '[' : '{');
-    for (; at < end; at++) {
-        int64_t ts = q->ms_resolution ? dps->ts_ms[at] : dps->ts_ms[at] / 1000;
-        uint8_t *start, *p;
-
-        if (!q->arrays && is_covered(q, dps, at, end))
-            continue;
-        start = p = buf_reserve(b, POINT_MAX);
-        if (p == NULL)
-            break;
-        if (written++ > 0)
-            *p++ = ',';
-        *p++ = q->arrays ? '[' : '"';
-        p = put_time(&time, ts, p);
-        if (!q->arrays)
-            *p++ = '"';
-        *p++ = q->arrays ? ',' : ':';
-        p = put_value(p, dps, at);
-        if (q->arrays)
-            *p++ = ']';
-        b->size += (size_t)(p - start);
-    }
-    buf_put_u8(b, q->arrays ? ']' : '}');
-    return written;
 }
 
 /* -- the question ---------------------------------------------------------- */
