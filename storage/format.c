@@ -158,6 +158,28 @@ format_read(const char *dir, struct format *out, struct error *e)
 }
 
 enum status
+format_mend(const char *dir, struct format *out)
+{
+    char *path = files_path(dir, "FORMAT");
+    struct buf text = BUF_INIT;
+    enum status st = files_read(path, MAX_SIZE, &text, NULL);
+
+    for (size_t i = 0; st == ST_OK && i < text.size * 8; i++) {
+        text.data[i / 8] ^= (uint8_t)(1u << i % 8);
+        if (parse(buf_slice(&text), path, out, NULL) == ST_OK)
+            break;
+        text.data[i / 8] ^= (uint8_t)(1u << i % 8);
+        if (i + 1 == text.size * 8)
+            st = ST_NOT_FOUND;
+    }
+    if (text.size == 0)
+        st = ST_NOT_FOUND;
+    buf_fini(&text);
+    free(path);
+    return st;
+}
+
+enum status
 format_write(const char *dir, const struct format *f, struct error *e)
 {
     struct buf text = BUF_INIT;

@@ -41,6 +41,10 @@ void format_new(struct format *out, const struct key_shape *shape);
 MUST_CHECK enum status format_read(const char *dir, struct format *out,
                                    struct error *e);
 
+/* Of a damaged file: what it says when one bit is turned back; ST_NOT_FOUND
+ * when no bit does it.  (With this checksum no two bits could.) */
+MUST_CHECK enum status format_mend(const char *dir, struct format *out);
+
 /* Replaces the file, all or nothing, durable when it returns. */
 MUST_CHECK enum status format_write(const char *dir, const struct format *f,
                                     struct error *e);

@@ -115,6 +115,21 @@ struct kv_iter_counts {
 };
 struct kv_iter_counts kv_iter_counts(const struct kv_iter *it);
 
+/* -- folders of the engine that are not open --------------------------------
+ */
+
+/* Makes a new engine in 'to', which is absent, of all that can be read of the
+ * tables and logs in 'from', which need not be a whole one; 'from' is used up.
+ * LevelDB does not look at the checksums of its logs when it does this: they
+ * must be whole. */
+MUST_CHECK enum status kv_salvage(const char *from, const char *to,
+                                  uint64_t *keys, struct error *e);
+
+/* Copies all that a snapshot holds (NULL: what there is now) into a new engine
+ * in 'to', which is absent or empty.  On the disk when it returns. */
+MUST_CHECK enum status kv_copy(struct kv *kv, struct kv_snapshot *s,
+                               const char *to, uint64_t *keys, struct error *e);
+
 /* About how many bytes lie in ['from', 'to'). */
 uint64_t kv_approximate_bytes(struct kv *kv, struct slice from,
                               struct slice to);

@@ -8,7 +8,8 @@
  *   synced, and passes over others: so level_files.c reads its logs first;
  * - after a failed write it may write on behind half a record, which makes its
  *   log unreadable: so a failed write is our last;
- * - its repair hands damaged values out as good ones, and is never called;
+ * - its repair hands damaged values out as good ones: it is never called but by
+ *   kv_salvage(), with logs that were looked through before;
  * - a log file that somebody removes is not missed: SYNCED tells us;
  * - its errors are texts, which leave this file as ST_IO or ST_CORRUPT;
  * - iterators and snapshots pin files: bound the time of queries. */
@@ -628,4 +629,19 @@ kv_leveldb_open(const struct kv_options *o, struct kv **out, struct error *e)
     }
     *out = &l->kv;
     return ST_OK;
+}
+
+enum status
+kv_leveldb_repair(const char *dir, struct error *e)
+{
+    struct kv_options o = { .dir = dir };
+    struct level *l = level_new(&o, false);
+    enum status st = ST_OK;
+    char *err = NULL;
+
+    leveldb_repair_db(l->options, dir, &err);
+    if (err != NULL)
+        st = take_error(err, dir, e);
+    level_close(&l->kv);
+    return st;
 }

@@ -69,6 +69,11 @@ MUST_CHECK enum status kv_leveldb_open(const struct kv_options *o,
                                        struct kv **out, struct error *e);
 struct kv *kv_mem_open(void);
 
+/* LevelDB's own repair, with all checksums that it looks at.  What it leaves
+ * has every table at level 0, where a read may find an older value first: only
+ * iterators tell the truth, and kv_salvage() copies what they see. */
+MUST_CHECK enum status kv_leveldb_repair(const char *dir, struct error *e);
+
 /* ST_LIMIT when something did not fit into the batch. */
 MUST_CHECK enum status kv_batch_check(const struct kv_batch *b,
                                       struct error *e);

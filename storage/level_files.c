@@ -227,8 +227,8 @@ mark_parse(const char *text, struct level_mark *m)
     return true;
 }
 
-static enum status
-mark_read(const char *dir, struct level_mark *m, struct error *e)
+enum status
+level_mark_read(const char *dir, struct level_mark *m, struct error *e)
 {
     char *path = files_path(dir, MARK_NAME);
     struct buf text = BUF_INIT, again = BUF_INIT;
@@ -255,9 +255,8 @@ struct check {
     bool understood; /* each record of the MANIFEST */
 };
 
-/* How much of a log had been synced. */
-static uint64_t
-synced_of(const struct level_mark *m, uint64_t number)
+uint64_t
+level_mark_synced(const struct level_mark *m, uint64_t number)
 {
     for (size_t i = 0; i < m->len; i++)
         if (m->logs[i].number == number)
@@ -380,7 +379,7 @@ check_log(const struct check *c, uint64_t number, struct error *e)
     } else {
         st = level_log_read(fd, path, NULL, NULL, &end, e);
         if (st == ST_OK && end.good < end.size)
-            st = end.good < synced_of(&c->mark, number)
+            st = end.good < level_mark_synced(&c->mark, number)
                      ? damaged(path, end.good, e)
                      : cut(fd, path, &end, e);
         (void)close(fd);
@@ -394,7 +393,7 @@ level_files_check(const char *dir, struct error *e)
 {
     struct check c = { .dir = dir };
     struct level_mark there = { 0 };
-    enum status st = mark_read(dir, &c.mark, e);
+    enum status st = level_mark_read(dir, &c.mark, e);
 
     if (st == ST_NOT_FOUND)
         return ST_OK;

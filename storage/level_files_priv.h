@@ -33,6 +33,12 @@ struct level_mark {
 
 void level_mark_fini(struct level_mark *m);
 
+/* What SYNCED says: ST_NOT_FOUND, ST_CORRUPT. */
+MUST_CHECK enum status level_mark_read(const char *dir, struct level_mark *m,
+                                       struct error *e);
+/* How much of a log had been synced; UINT64_MAX: all that there was. */
+uint64_t level_mark_synced(const struct level_mark *m, uint64_t number);
+
 /* The logs that are there and how much each holds, while nobody writes. */
 MUST_CHECK enum status level_files_list(const char *dir, struct level_mark *out,
                                         struct error *e);

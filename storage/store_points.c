@@ -269,6 +269,15 @@ replay_fini(struct replay *r)
     r->buckets = NULL;
 }
 
+void
+replay_forget(struct replay *r)
+{
+    for (size_t i = 0; i < r->s->head.buckets_len; i++) {
+        fini_bucket(&r->buckets[i]);
+        r->buckets[i] = (struct replay_bucket){ 0 };
+    }
+}
+
 /* NULL when nothing near it is known. */
 static struct replay_series *
 meaning_of(const struct replay_bucket *m, uint64_t index)

@@ -52,6 +52,7 @@ enum record_type {
     RECORD_BATCH = 2,        /* a batch of the engine */
     RECORD_DELETE = 3,       /* a series and a range of time */
     RECORD_POINTS = 4,       /* points of one bucket, with their series */
+    RECORD_FORGET = 5, /* records are lost here: none builds on earlier ones */
 };
 
 /* Monotonic seconds, for idleness. */
@@ -82,6 +83,8 @@ struct replay {
 
 void replay_init(struct replay *r, struct store *s);
 void replay_fini(struct replay *r);
+/* Points that build on what was before are passed over from here on. */
+void replay_forget(struct replay *r);
 MUST_CHECK enum status record_points_replay(struct replay *r, uint64_t segment,
                                             struct slice payload, bool plain,
                                             struct error *e);
@@ -91,6 +94,10 @@ MUST_CHECK enum status record_points_replay(struct replay *r, uint64_t segment,
 void record_batch(struct buf *b, const struct kv_batch *batch);
 void record_delete(struct buf *b, struct slice tsuid, int64_t from_ms,
                    int64_t to_ms);
+
+/* ST_CORRUPT when a record of the journal makes no sense; changes nothing. */
+MUST_CHECK enum status record_check(const struct key_shape *shape, uint8_t type,
+                                    struct slice payload, struct error *e);
 
 /* Applies the journal to head and engine. */
 MUST_CHECK enum status store_replay(struct store *s, struct error *e);

@@ -41,6 +41,57 @@ record_delete(struct buf *b, struct slice tsuid, int64_t from_ms, int64_t to_ms)
     buf_put_zigzag(b, to_ms);
 }
 
+/* -- checking -------------------------------------------------------------- */
+
+static struct slice get_sized(struct cursor *c);
+
+static bool
+batch_is_whole(struct cursor *c)
+{
+    while (!c->failed && cursor_left(c) > 0) {
+        bool puts = cursor_u8(c) != 0;
+
+        (void)get_sized(c);
+        if (puts)
+            (void)get_sized(c);
+    }
+    return !c->failed;
+}
+
+static bool
+delete_is_whole(const struct key_shape *shape, struct cursor *c)
+{
+    struct slice tsuid = get_sized(c);
+
+    (void)cursor_zigzag(c);
+    (void)cursor_zigzag(c);
+    return !c->failed && tsuid_is_valid(shape, tsuid);
+}
+
+enum status
+record_check(const struct key_shape *shape, uint8_t type, struct slice payload,
+             struct error *e)
+{
+    struct cursor c = cursor_of(payload);
+    bool whole = false;
+
+    /* Points say something to those who know what was before. */
+    if (type == RECORD_POINTS || type == RECORD_PLAIN_POINTS)
+        whole = cursor_u8(&c) < shape->salt_buckets && !c.failed;
+    else if (type == RECORD_BATCH)
+        whole = batch_is_whole(&c);
+    else if (type == RECORD_DELETE)
+        whole = delete_is_whole(shape, &c);
+    else
+        whole = type == RECORD_FORGET && payload.size == 0;
+
+    return whole ? ST_OK
+                 : error_set(e, ST_CORRUPT,
+                             "a record of type %u and %zu bytes that makes no "
+                             "sense",
+                             type, payload.size);
+}
+
 /* -- replay ---------------------------------------------------------------- */
 
 static struct slice
@@ -114,6 +165,10 @@ replay_record(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
         break;
     case RECORD_DELETE:
         status = replay_delete(r, payload, e);
+        break;
+    case RECORD_FORGET:
+        replay_forget(r);
+        status = ST_OK;
         break;
     default:
         status = error_set(e, ST_CORRUPT, "a record of unknown type %u", type);

@@ -1,5 +1,5 @@
 /*
- * The commands of the program, one file each (tsd/cmd_*.c).  argv[0] is the
+ * The commands of the program, one file each (cmd_*.c).  argv[0] is the
  * command's own word; the result is the process' exit status: 0 done, 1 failed,
  * 2 asked wrongly.
  *
@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 
+int cmd_fsck(int argc, char **argv, bool as_tsdb);
 int cmd_secret(int argc, char **argv, bool as_tsdb);
 int cmd_tsd(int argc, char **argv, bool as_tsdb);
 int cmd_version(int argc, char **argv, bool as_tsdb);

@@ -16,6 +16,7 @@ struct command {
 
 static const struct command commands[] = {
     { "tsd", true, true, cmd_tsd, "the daemon" },
+    { "fsck", true, true, cmd_fsck, "check what is stored, and mend it" },
     { "secret", true, false, cmd_secret, "a line for halite.auth.file" },
     { "version", true, true, cmd_version, "the version" },
     { "import", true, true, NULL, "load points from files" },
@@ -23,7 +24,6 @@ static const struct command commands[] = {
     { "scan", true, true, NULL, "show or delete what is stored" },
     { "uid", true, true, NULL, "names and their ids" },
     { "mkmetric", true, true, NULL, "give metrics their ids" },
-    { "fsck", true, true, NULL, "check what is stored" },
     { "search", true, true, NULL, "find series" },
     { "bench", true, false, NULL, "measure" },
 };

@@ -11,6 +11,7 @@
 #include "base/cursor.h"
 #include "base/lock.h"
 #include "base/mem.h"
+#include "uid/meta_priv.h"
 #include "uid/null_text_priv.h"
 
 #define METAS_MAGIC FOURCC('M', 'E', 'T', 'A')
@@ -152,10 +153,9 @@ corrupt(struct slice bytes, struct error *e)
     return error_set(e, ST_CORRUPT, "metadata of %zu bytes", bytes.size);
 }
 
-/* The bytes are in the arena.  ST_NOT_FOUND: a gravestone. */
-static enum status
-decode(struct slice bytes, bool of_series, struct arena *arena,
-       struct meta *out, struct error *e)
+enum status
+meta_decode(struct slice bytes, bool of_series, struct arena *arena,
+            struct meta *out, struct error *e)
 {
     struct cursor c = cursor_of(bytes);
     uint8_t version = cursor_u8(&c);
@@ -248,8 +248,8 @@ read_record(struct metas *m, struct meta_of of, struct arena *arena,
         const char *copy = arena_strdup(arena, buf_slice(&value));
 
         st = copy == NULL ? no_memory(e)
-                          : decode(slice_of(copy, value.size),
-                                   of.kind == META_SERIES, arena, out, e);
+                          : meta_decode(slice_of(copy, value.size),
+                                        of.kind == META_SERIES, arena, out, e);
         if (st == ST_NOT_FOUND)
             st = of.kind != META_SERIES
                      ? ST_OK

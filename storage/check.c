@@ -1,0 +1,189 @@
+/* See storage/check.h.  FORMAT, and the order of things. */
+#include "config.h"
+
+#include "storage/check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "storage/check_priv.h"
+#include "storage/files_priv.h"
+#include "storage/format.h"
+
+/* -- saying --------------------------------------------------------------- */
+
+void
+check_found(struct check *c, const char *code, struct slice key,
+            const char *mended, const char *fmt, ...)
+{
+    char text[1024];
+    va_list args;
+
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    c->found++;
+    c->mended += mended != NULL;
+    c->say(c->ctx,
+           &(struct finding){
+               .code = code, .key = key, .text = text, .mended = mended });
+}
+
+void
+check_note(struct check *c, const char *code, const char *fmt, ...)
+{
+    char text[1024];
+    va_list args;
+
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    c->say(c->ctx,
+           &(struct finding){ .code = code, .text = text, .is_note = true });
+}
+
+/* -- aside ---------------------------------------------------------------- */
+
+enum status
+check_path(const char *dir, const char *name, char out[CHECK_PATH_MAX],
+           struct error *e)
+{
+    int n = snprintf(out, CHECK_PATH_MAX, "%s/%s", dir, name);
+
+    return n < 0 || n >= CHECK_PATH_MAX
+               ? error_set(e, ST_INVALID, "%s: the path is too long", dir)
+               : ST_OK;
+}
+
+static enum status
+free_name(struct check *c, const char *name, char out[CHECK_PATH_MAX],
+          struct error *e)
+{
+    enum status st = files_make_dir(c->aside, e);
+
+    if (st == ST_OK)
+        st = check_path(c->aside, name, out, e);
+    for (unsigned i = 1; st == ST_OK && access(out, F_OK) == 0; i++) {
+        char numbered[300];
+
+        (void)snprintf(numbered, sizeof numbered, "%.250s.%u", name, i);
+        st = check_path(c->aside, numbered, out, e);
+    }
+    return st;
+}
+
+enum status
+check_move_aside(struct check *c, const char *dir, const char *name,
+                 struct error *e)
+{
+    char from[CHECK_PATH_MAX], to[CHECK_PATH_MAX];
+    enum status st = check_path(dir, name, from, e);
+
+    if (st == ST_OK)
+        st = free_name(c, name, to, e);
+    if (st == ST_OK && rename(from, to) != 0)
+        st = error_set(e, ST_IO, "rename %s to %s: %m", from, to);
+    if (st == ST_OK)
+        st = files_sync_dir(c->aside, e);
+    return st == ST_OK ? files_sync_dir(dir, e) : st;
+}
+
+static enum status
+write_synced(const char *path, struct slice bytes, struct error *e)
+{
+    FILE *f = fopen(path, "wbe");
+    enum status st = ST_OK;
+
+    if (f == NULL)
+        return error_set(e, ST_IO, "make %s: %m", path);
+    if (fwrite(bytes.data, 1, bytes.size, f) != bytes.size || fflush(f) != 0)
+        st = error_set(e, ST_IO, "write %s: %m", path);
+    else
+        st = files_sync_fd(fileno(f), path, e);
+    if (fclose(f) != 0 && st == ST_OK)
+        st = error_set(e, ST_IO, "close %s: %m", path);
+    return st;
+}
+
+enum status
+check_write_aside(struct check *c, const char *name, struct slice bytes,
+                  struct error *e)
+{
+    char to[CHECK_PATH_MAX];
+    enum status st = free_name(c, name, to, e);
+
+    if (st == ST_OK)
+        st = write_synced(to, bytes, e);
+    return st == ST_OK ? files_sync_dir(c->aside, e) : st;
+}
+
+/* -- FORMAT --------------------------------------------------------------- */
+
+static enum status
+check_format(const char *dir, struct check *c, struct error *e)
+{
+    struct format f = { .version = 0 };
+    const struct slice none = { NULL, 0 };
+    const char *mended = NULL;
+    struct error why;
+    enum status st = format_read(dir, &f, &why);
+
+    c->files++;
+    if (st == ST_OK && !f.complete)
+        check_note(c, "format-incomplete",
+                   "%s: the making of the store was cut short", dir);
+    if (st == ST_OK)
+        return ST_OK;
+    if (st == ST_NOT_FOUND)
+        return error_set(e, ST_INVALID, "%s: this is no store", why.text);
+    if (st != ST_CORRUPT || f.version > FORMAT_VERSION)
+        return error_set(e, ST_INVALID, "%s", why.text);
+    c->refused = true;
+    if (c->aside != NULL && format_mend(dir, &f) == ST_OK) {
+        st = check_move_aside(c, dir, "FORMAT", e);
+        if (st == ST_OK)
+            st = format_write(dir, &f, e);
+        if (st != ST_OK)
+            return st;
+        mended = "a flipped bit was turned back";
+        c->refused = false;
+    }
+    check_found(c, "format-damaged", none, mended, "%s", why.text);
+    return ST_OK;
+}
+
+static enum status
+all(const char *dir, struct check *c, struct error *e)
+{
+    enum status st;
+
+    c->refused = false;
+    st = check_format(dir, c, e);
+    if (st == ST_OK && !c->refused)
+        st = check_journal(dir, c, e);
+    if (st == ST_OK)
+        st = check_engine(dir, c, e);
+    return st;
+}
+
+enum status
+check_files(const char *dir, struct check *c, struct error *e)
+{
+    struct check looks = *c;
+    enum status st;
+
+    looks.aside = NULL;
+    st = all(dir, &looks, e);
+    looks.aside = c->aside;
+    *c = looks;
+    return st;
+}
+
+enum status
+check_mend_files(const char *dir, struct check *c, struct error *e)
+{
+    return all(dir, c, e);
+}

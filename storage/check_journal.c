@@ -1,0 +1,225 @@
+/*
+ * The files of the journal: each record's checksums, and whether it says
+ * something.
+ *
+ * Mended, a file ends before its first damaged record: what follows may lean
+ * on the damaged one for which series its points belong to.  The whole file is
+ * kept aside.  A file that is missing becomes an empty one.
+ */
+#include "config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/number.h"
+#include "storage/check_priv.h"
+#include "storage/files_priv.h"
+#include "storage/format.h"
+#include "storage/journal_priv.h"
+#include "storage/level_raw_priv.h"
+#include "storage/store_priv.h"
+
+struct segments {
+    uint64_t *numbers;
+    size_t len, cap;
+};
+
+static const struct slice no_key = { NULL, 0 };
+
+static int
+compare_numbers(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static enum status
+list(const char *dir, struct segments *out, struct error *e)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *entry;
+
+    if (d == NULL && errno == ENOENT)
+        return ST_OK;
+    if (d == NULL)
+        return error_set(e, ST_IO, "open %s: %m", dir);
+    while ((entry = readdir(d)) != NULL) {
+        uint64_t n;
+
+        if (strlen(entry->d_name) != JOURNAL_NAME_SIZE - 1 ||
+            strcmp(entry->d_name + 20, ".wal") != 0 ||
+            !number_parse_u64(slice_of(entry->d_name, 20), &n) || n == 0)
+            continue;
+        if (out->len == out->cap) {
+            out->cap = out->cap == 0 ? 16 : out->cap * 2;
+            out->numbers =
+                mem_resize(out->numbers, out->cap, sizeof *out->numbers);
+        }
+        out->numbers[out->len++] = n;
+    }
+    (void)closedir(d);
+    if (out->len > 0)
+        qsort(out->numbers, out->len, sizeof *out->numbers, compare_numbers);
+    return ST_OK;
+}
+
+static enum status
+read_record(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
+            struct error *e)
+{
+    enum status st = record_check(ctx, type, payload, e);
+
+    return st == ST_OK ? ST_OK
+                       : error_wrap(e, st, "journal segment %" PRIu64, segment);
+}
+
+/* A file with a header, and behind its first 'good' bytes a record that says
+ * that others are lost. */
+static enum status
+end_file(const char *path, uint64_t segment, uint64_t good, struct error *e)
+{
+    uint8_t bytes[JOURNAL_FILE_HEADER + JOURNAL_RECORD_HEADER];
+    uint8_t *record = bytes + JOURNAL_FILE_HEADER;
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    uint32_t seal = 0;
+    bool done;
+    enum status st;
+
+    if (fd < 0)
+        return error_set(e, ST_IO, "open %s: %m", path);
+    if (good == 0) {
+        seal = journal_file_header(segment, hash_random_seed(), bytes);
+        done = pwrite(fd, bytes, JOURNAL_FILE_HEADER, 0) == JOURNAL_FILE_HEADER;
+        good = JOURNAL_FILE_HEADER;
+    } else {
+        done = pread(fd, bytes, JOURNAL_FILE_HEADER, 0) == JOURNAL_FILE_HEADER;
+        if (done)
+            (void)journal_file_check(bytes, segment, &seal);
+    }
+    journal_record_header(RECORD_FORGET, slice_of(record, 0), record);
+    journal_record_seal(record, seal);
+    done = done && ftruncate(fd, (off_t)good) == 0 &&
+           pwrite(fd, record, JOURNAL_RECORD_HEADER, (off_t)good) ==
+               JOURNAL_RECORD_HEADER;
+    st = done ? files_sync_fd(fd, path, e)
+              : error_set(e, ST_IO, "write %s: %m", path);
+    (void)close(fd);
+    return st;
+}
+
+static enum status
+mend(struct check *c, const char *path, const char *name, uint64_t segment,
+     uint64_t good, struct error *e)
+{
+    struct buf bytes = BUF_INIT;
+    enum status st = raw_file_read(path, &bytes, e);
+
+    if (st == ST_OK)
+        st = check_write_aside(c, name, buf_slice(&bytes), e);
+    buf_fini(&bytes);
+    return st == ST_OK ? end_file(path, segment, good, e) : st;
+}
+
+static enum status
+check_file(struct check *c, const char *dir, uint64_t segment, bool last,
+           const struct key_shape *shape, struct error *e)
+{
+    char name[JOURNAL_NAME_SIZE], path[CHECK_PATH_MAX];
+    struct key_shape widths = *shape;
+    struct error why;
+    struct stat info;
+    uint64_t good = 0;
+    enum status st;
+    int fd;
+
+    journal_name(segment, name);
+    st = check_path(dir, name, path, e);
+    if (st != ST_OK)
+        return st;
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &info) != 0) {
+        st = error_set(e, ST_IO, "open %s: %m", path);
+        if (fd >= 0)
+            (void)close(fd);
+        return st;
+    }
+    c->files++;
+    c->bytes += (uint64_t)info.st_size;
+    st = journal_file_read(fd, path, segment, last, read_record, &widths, &good,
+                           &why);
+    (void)close(fd);
+    if (st == ST_OK && good < (uint64_t)info.st_size)
+        check_note(c, "journal-tail",
+                   "%s: %" PRIu64 " bytes at offset %" PRIu64
+                   " were never synced, and are cut off at the next start",
+                   path, (uint64_t)info.st_size - good, good);
+    if (st == ST_OK)
+        return ST_OK;
+    if (st != ST_CORRUPT)
+        return error_set(e, st, "%s", why.text);
+    if (c->aside == NULL) {
+        c->refused = true;
+        check_found(c, "journal-damage", no_key, NULL, "%s", why.text);
+        return ST_OK;
+    }
+    st = mend(c, path, name, segment, good, e);
+    if (st == ST_OK)
+        check_found(c, "journal-damage", no_key,
+                    "the file ends before it; all of it is kept aside", "%s",
+                    why.text);
+    return st;
+}
+
+static enum status
+check_gap(struct check *c, const char *dir, uint64_t from, uint64_t to,
+          struct error *e)
+{
+    enum status st = ST_OK;
+
+    for (uint64_t n = from; n < to && st == ST_OK; n++) {
+        char name[JOURNAL_NAME_SIZE], path[CHECK_PATH_MAX];
+
+        journal_name(n, name);
+        st = check_path(dir, name, path, e);
+        if (st == ST_OK && c->aside != NULL)
+            st = end_file(path, n, 0, e);
+        if (st != ST_OK)
+            return st;
+        c->refused |= c->aside == NULL;
+        check_found(c, "journal-missing", no_key,
+                    c->aside == NULL ? NULL : "an empty one is there now",
+                    "%s: the file is gone, with what was in it", path);
+    }
+    return st;
+}
+
+enum status
+check_journal(const char *dir, struct check *c, struct error *e)
+{
+    struct segments s = { NULL, 0, 0 };
+    char path[CHECK_PATH_MAX];
+    struct format f;
+    enum status st = check_path(dir, "journal", path, e);
+
+    if (st == ST_OK)
+        st = format_read(dir, &f, e);
+    if (st == ST_OK)
+        st = list(path, &s, e);
+    for (size_t i = 0; i < s.len && st == ST_OK; i++) {
+        if (i > 0)
+            st = check_gap(c, path, s.numbers[i - 1] + 1, s.numbers[i], e);
+        if (st == ST_OK)
+            st = check_file(c, path, s.numbers[i], i == s.len - 1, &f.shape, e);
+    }
+    free(s.numbers);
+    return st;
+}

@@ -1,0 +1,40 @@
+/*
+ * A store's folder as a whole: copied, emptied, given to another name.
+ *
+ * Tables of the engine are never changed once they are written, only deleted;
+ * so a copy on the same file system may share them (hard links) and costs
+ * nothing.  All other files are copied.
+ *
+ * Threads: any; these are functions of their arguments.  Nobody else may use
+ *          the folder meanwhile: hold its lock.
+ */
+#ifndef STORAGE_FOLDER_H
+#define STORAGE_FOLDER_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+enum {
+    FOLDER_SHARE = 1, /* tables as links, where that is possible */
+    FOLDER_SYNC = 2,  /* all is on the disk when it returns */
+};
+
+/* FORMAT, engine and journal, into a folder that is made.  ST_INVALID when 'to'
+ * is there already. */
+MUST_CHECK enum status folder_copy(const char *from, const char *to,
+                                   unsigned how, struct error *e);
+
+/* Is it absent, or an empty folder? */
+MUST_CHECK enum status folder_is_empty(const char *dir, bool *out,
+                                       struct error *e);
+
+/* Deletes a folder with its files and folders, three deep; an absent one is
+ * gone already. */
+MUST_CHECK enum status folder_delete(const char *dir, struct error *e);
+
+/* Renames a folder, durably; the new name is absent, or an empty folder. */
+MUST_CHECK enum status folder_rename(const char *from, const char *to,
+                                     struct error *e);
+
+#endif
