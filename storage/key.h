@@ -27,6 +27,7 @@ enum table {
     TABLE_TREES = 't',
     TABLE_ROLLUPS = 'p',
     TABLE_HISTOGRAMS = 'g',
+    TABLE_BATCHES = 'b',
 };
 
 #define KEY_MAX_TAGS 32

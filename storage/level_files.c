@@ -3,7 +3,10 @@
  * What may be cut off:
  *
  * - of a log, all from the first bad record on, if that lies behind what SYNCED
- *   says: nobody was promised that it is there;
+ *   says: nobody was promised that it is there.  With it goes what later logs
+ *   hold, so that no row is there without the names that were written before
+ *   it: what is left is what was there at some moment.  Batches are numbered
+ *   one after another, so a log that lacks its end is found out by the next;
  * - of the MANIFEST, its last record, if it lies so.  LevelDB syncs each before
  *   it goes on, so only one can be on its way; and only then does it delete the
  *   logs and tables that this record makes needless.  So if they are there, the
@@ -253,6 +256,8 @@ struct check {
     struct level_mark mark;
     struct level_version version;
     bool understood; /* each record of the MANIFEST */
+    uint64_t next;   /* the number that the next batch has; 0: any */
+    bool broken;     /* nothing more is to be taken from logs */
 };
 
 uint64_t
@@ -367,7 +372,20 @@ check_manifest(struct check *c, struct error *e)
 }
 
 static enum status
-check_log(const struct check *c, uint64_t number, struct error *e)
+take_batch(void *ctx, struct slice record, struct error *e)
+{
+    struct check *c = ctx;
+    struct level_batch b;
+
+    if (c->broken || !level_batch_of(record, &b) ||
+        (c->next != 0 && b.first != c->next))
+        return ST_NOT_FOUND;
+    c->next = b.first + b.len;
+    return ST_OK;
+}
+
+static enum status
+check_log(struct check *c, uint64_t number, bool newest, struct error *e)
 {
     char *path = log_path(c->dir, number);
     int fd = open(path, O_RDWR | O_CLOEXEC);
@@ -377,11 +395,14 @@ check_log(const struct check *c, uint64_t number, struct error *e)
     if (fd < 0) {
         st = error_set(e, ST_IO, "cannot open '%s': %s", path, strerror(errno));
     } else {
-        st = level_log_read(fd, path, NULL, NULL, &end, e);
+        st = level_log_read(fd, path, take_batch, c, &end, e);
         if (st == ST_OK && end.good < end.size)
             st = end.good < level_mark_synced(&c->mark, number)
                      ? damaged(path, end.good, e)
                      : cut(fd, path, &end, e);
+        /* No log is left behind empty. */
+        if (end.good < end.size || (end.size == 0 && !newest))
+            c->broken = true;
         (void)close(fd);
     }
     free(path);
@@ -403,7 +424,7 @@ level_files_check(const char *dir, struct error *e)
         st = level_files_list(dir, &there, e);
     for (size_t i = 0; i < there.len && st == ST_OK; i++)
         if (is_needed(&c, there.logs[i].number))
-            st = check_log(&c, there.logs[i].number, e);
+            st = check_log(&c, there.logs[i].number, i + 1 == there.len, e);
     level_mark_fini(&there);
     level_mark_fini(&c.mark);
     return st;

@@ -36,10 +36,10 @@ unmask(uint32_t masked)
     return turned >> 17 | turned << 15;
 }
 
-static uint32_t
+static uint64_t
 little(const uint8_t *p, unsigned width)
 {
-    uint32_t v = 0;
+    uint64_t v = 0;
 
     for (unsigned i = width; i-- > 0;)
         v = v << 8 | p[i];
@@ -58,7 +58,7 @@ piece_read(const struct reader *r, size_t at, struct slice *bytes)
     size = little(p + 4, 2);
     if (p[6] < PIECE_WHOLE || p[6] > PIECE_LAST ||
         size > left - LEVEL_LOG_HEADER ||
-        crc32c(slice_of(p + 6, size + 1)) != unmask(little(p, 4)))
+        crc32c(slice_of(p + 6, size + 1)) != unmask((uint32_t)little(p, 4)))
         return PIECE_BAD;
     *bytes = slice_of(p + LEVEL_LOG_HEADER, size);
     return (enum piece)p[6];
@@ -132,6 +132,8 @@ block_take(struct reader *r, struct assembly *a, struct level_log_end *end,
         if (!fits(a, piece))
             return ST_OK;
         st = take(a, piece, bytes, r->e);
+        if (st != ST_OK)
+            return st;
         *bad += LEVEL_LOG_HEADER + bytes.size;
         if (!a->inside)
             end->good = r->block_at + *bad;
@@ -187,14 +189,30 @@ level_log_read(int fd, const char *path,
             break;
         st = block_read(&r, r.block_at + LEVEL_LOG_BLOCK);
     }
-    if (st == ST_OK && !a.inside &&
-        (r.block_size == 0 || r.block_at + bad == out->size))
+    if (st == ST_NOT_FOUND) {
+        out->follows = true;
+        st = ST_OK;
+    } else if (st == ST_OK && !a.inside &&
+               (r.block_size == 0 || r.block_at + bad == out->size))
         out->good = out->size;
-    if (st == ST_OK && out->good < out->size && r.block_size > 0)
+    if (st == ST_OK && out->good < out->size && !out->follows &&
+        r.block_size > 0)
         st = look_behind(&r, bad + 1, out);
     buf_fini(&a.record);
     free(r.block);
     return st;
+}
+
+#define BATCH_HEADER 12
+
+bool
+level_batch_of(struct slice record, struct level_batch *out)
+{
+    if (record.size < BATCH_HEADER)
+        return false;
+    out->first = little(record.data, 8);
+    out->len = (uint32_t)little(record.data + 8, 4);
+    return true;
 }
 
 /* -- the MANIFEST ---------------------------------------------------------- */

@@ -25,12 +25,22 @@ struct level_log_end {
     bool follows;  /* another record begins behind the bad one */
 };
 
-/* Calls 'f' (may be NULL) for each whole record up to the first that is not.
- * ST_IO, what 'f' returns, or ST_OK, whatever lies in the file. */
+/* Calls 'f' (may be NULL) for each whole record up to the first that is not;
+ * what 'f' answers with ST_NOT_FOUND counts as a bad one.  ST_IO, what else 'f'
+ * returns, or ST_OK, whatever lies in the file. */
 MUST_CHECK enum status level_log_read(
     int fd, const char *path,
     enum status (*f)(void *ctx, struct slice record, struct error *e),
     void *ctx, struct level_log_end *out, struct error *e);
+
+/* A log's record is a batch: the number of its first write, and how many. */
+struct level_batch {
+    uint64_t first;
+    uint32_t len;
+};
+
+/* False when it is too short to be one. */
+bool level_batch_of(struct slice record, struct level_batch *out);
 
 /* What a MANIFEST says of logs: those from 'log' on, and 'earlier', are needed
  * to open the database. */

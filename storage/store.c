@@ -256,16 +256,21 @@ store_kv(struct store *s)
 /* The write lock is held across journal and engine, so that both see batches
  * in one order and the sealer never trims a batch that the engine lacks. */
 static enum status
-write_both(struct store *s, const struct kv_batch *b, const struct buf *record,
+write_both(struct store *s, struct kv_batch *b, struct buf *record,
            uint64_t *lsn, struct error *e)
 {
-    enum status status = ST_OK;
+    enum status status;
 
     *lsn = 0;
     lock_take(&s->write_lock);
-    if (s->journal != NULL)
+    record_batch_number(record, b, s->batches + 1);
+    if (record->failed)
+        status = error_set(e, ST_BUSY, "no memory for a batch");
+    else
         status =
             journal_append(s->journal, RECORD_BATCH, buf_slice(record), lsn, e);
+    if (status == ST_OK)
+        s->batches++;
     if (status == ST_IO)
         status = error_wrap(e, ST_BUSY, "not acknowledged");
     if (status == ST_OK)
@@ -275,8 +280,7 @@ write_both(struct store *s, const struct kv_batch *b, const struct buf *record,
 }
 
 enum status
-store_write(struct store *s, const struct kv_batch *b, uint64_t *lsn,
-            struct error *e)
+store_write(struct store *s, struct kv_batch *b, uint64_t *lsn, struct error *e)
 {
     struct buf record = BUF_INIT;
     uint64_t unused;
@@ -285,12 +289,13 @@ store_write(struct store *s, const struct kv_batch *b, uint64_t *lsn,
     OBJ_CHECK(s, STORE_MAGIC);
     if (store_may_write(s, e) != ST_OK)
         return ST_BUSY;
-    if (s->journal != NULL)
-        record_batch(&record, b);
-    if (record.failed)
-        status = error_set(e, ST_BUSY, "no memory for a batch");
-    else
-        status = write_both(s, b, &record, lsn == NULL ? &unused : lsn, e);
+    if (lsn == NULL)
+        lsn = &unused;
+    *lsn = 0;
+    if (s->journal == NULL)
+        return kv_write(s->kv, b, false, e);
+    record_batch(&record, b);
+    status = write_both(s, b, &record, lsn, e);
     buf_fini(&record);
     return status;
 }

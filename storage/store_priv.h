@@ -25,6 +25,7 @@ struct store {
     uint64_t trimmed GUARDED_BY(seal_lock);    /* segments before it are gone */
     uint64_t rotated_at GUARDED_BY(seal_lock); /* rows_sealed when it was */
     struct lock write_lock;
+    uint64_t batches GUARDED_BY(write_lock); /* the newest one's number */
 
     pthread_t sealer;
     bool sealer_started;
@@ -92,6 +93,9 @@ MUST_CHECK enum status record_points_replay(struct replay *r, uint64_t segment,
 /* -- store_record.c -------------------------------------------------------- */
 
 void record_batch(struct buf *b, const struct kv_batch *batch);
+/* Numbers a batch, whose record was begun so: an operation more in both. */
+void record_batch_number(struct buf *b, struct kv_batch *batch,
+                         uint64_t number);
 void record_delete(struct buf *b, struct slice tsuid, int64_t from_ms,
                    int64_t to_ms);
 

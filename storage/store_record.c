@@ -9,6 +9,18 @@
 #include "base/log.h"
 #include "storage/store_priv.h"
 
+/* The number of the newest batch lies under this key, put by the batch itself.
+ * So the engine knows which it has; it may have more of them than the journal,
+ * if power failed before that was synced, and an older one would take back what
+ * a newer one did. */
+static struct slice
+batch_key(void)
+{
+    static const uint8_t key[1] = { TABLE_BATCHES };
+
+    return slice_of(key, sizeof key);
+}
+
 static void
 put_sized(struct buf *b, struct slice s)
 {
@@ -31,6 +43,17 @@ void
 record_batch(struct buf *b, const struct kv_batch *batch)
 {
     kv_batch_each(batch, record_operation, b);
+}
+
+void
+record_batch_number(struct buf *b, struct kv_batch *batch, uint64_t number)
+{
+    uint8_t bytes[8];
+    struct slice value = slice_of(bytes, sizeof bytes);
+
+    key_put_uint(bytes, number, sizeof bytes);
+    kv_batch_put(batch, batch_key(), value);
+    record_operation(b, batch_key(), &value);
 }
 
 void
@@ -102,28 +125,45 @@ get_sized(struct cursor *c)
     return cursor_bytes(c, size > cursor_left(c) ? SIZE_MAX : (size_t)size);
 }
 
-static enum status
-replay_batch(struct replay *r, struct slice payload, struct error *e)
+/* Reads the operations; '*number' is the batch's own, or 0. */
+static bool
+read_batch(struct slice payload, struct kv_batch *b, uint64_t *number)
 {
     struct cursor c = cursor_of(payload);
-    struct kv_batch *b = kv_batch_new();
-    enum status status;
 
+    *number = 0;
     while (!c.failed && cursor_left(&c) > 0) {
         bool puts = cursor_u8(&c) != 0;
         struct slice key = get_sized(&c);
+        struct slice value = puts ? get_sized(&c) : (struct slice){ NULL, 0 };
 
-        if (puts) {
-            struct slice value = get_sized(&c);
-
-            if (!c.failed)
-                kv_batch_put(b, key, value);
-        } else if (!c.failed) {
+        if (c.failed)
+            return false;
+        if (puts)
+            kv_batch_put(b, key, value);
+        else
             kv_batch_delete(b, key);
-        }
+        if (puts && slice_eq(key, batch_key()) && value.size == 8)
+            *number = key_get_uint(value.data, 8);
     }
-    status = c.failed ? error_set(e, ST_CORRUPT, "a record of a batch")
-                      : kv_write(r->s->kv, b, false, e);
+    return !c.failed;
+}
+
+static enum status
+replay_batch(struct replay *r, struct slice payload, struct error *e)
+{
+    struct kv_batch *b = kv_batch_new();
+    uint64_t number;
+    enum status status = ST_OK;
+
+    lock_take(&r->s->write_lock);
+    if (!read_batch(payload, b, &number))
+        status = error_set(e, ST_CORRUPT, "a record of a batch");
+    else if (number == 0 || number > r->s->batches)
+        status = kv_write(r->s->kv, b, false, e);
+    if (status == ST_OK && number > r->s->batches)
+        r->s->batches = number;
+    lock_drop(&r->s->write_lock);
     kv_batch_free(&b);
     return status;
 }
@@ -179,6 +219,23 @@ replay_record(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
     return status;
 }
 
+/* Which batches the engine has. */
+static enum status
+find_newest_batch(struct store *s, struct error *e)
+{
+    struct buf value = BUF_INIT;
+    enum status status = kv_get(s->kv, batch_key(), &value, e);
+
+    if (status == ST_OK && value.size != 8)
+        status = error_set(e, ST_CORRUPT, "the number of the newest batch");
+    lock_take(&s->write_lock);
+    if (status == ST_OK)
+        s->batches = key_get_uint(value.data, 8);
+    lock_drop(&s->write_lock);
+    buf_fini(&value);
+    return status == ST_NOT_FOUND ? ST_OK : status;
+}
+
 enum status
 store_replay(struct store *s, struct error *e)
 {
@@ -188,7 +245,13 @@ store_replay(struct store *s, struct error *e)
 
     if (s->journal == NULL)
         return ST_OK;
+<<<<<<< HEAD
     replay_init(&r, s);
+=======
+    status = find_newest_batch(s, e);
+    if (status != ST_OK)
+        return status;
+    r.buckets = mem_new_array(s->head.buckets_len, sizeof *r.buckets);
     status = journal_replay(s->journal, replay_record, &r, e);
     replay_fini(&r);
     if (status != ST_OK)
