@@ -245,13 +245,10 @@ store_replay(struct store *s, struct error *e)
 
     if (s->journal == NULL)
         return ST_OK;
-<<<<<<< HEAD
-    replay_init(&r, s);
-=======
     status = find_newest_batch(s, e);
     if (status != ST_OK)
         return status;
-    r.buckets = mem_new_array(s->head.buckets_len, sizeof *r.buckets);
+    replay_init(&r, s);
     status = journal_replay(s->journal, replay_record, &r, e);
     replay_fini(&r);
     if (status != ST_OK)

@@ -114,13 +114,24 @@ take_stranger(struct tables *t, struct slice key, struct slice value,
     return ST_OK;
 }
 
+/* One number; see storage/store_record.c. */
+static enum status
+take_batches(struct tables *t, struct slice key, struct slice value,
+             struct error *e)
+{
+    if (key.size != 1 || value.size != 8)
+        check_drops_bad(t, "batches", key, value,
+                        "no number of the newest batch");
+    return ST_OK;
+}
+
 static bool
 is_table(unsigned byte)
 {
     static const uint8_t tables[] = {
-        TABLE_UID,   TABLE_SERIES,      TABLE_SHAPES,
-        TABLE_ROWS,  TABLE_ANNOTATIONS, TABLE_META,
-        TABLE_TREES, TABLE_ROLLUPS,     TABLE_HISTOGRAMS,
+        TABLE_UID,         TABLE_SERIES,  TABLE_SHAPES, TABLE_ROWS,
+        TABLE_ANNOTATIONS, TABLE_META,    TABLE_TREES,  TABLE_ROLLUPS,
+        TABLE_HISTOGRAMS,  TABLE_BATCHES,
     };
 
     return memchr(tables, (int)byte, sizeof tables) != NULL;
@@ -130,13 +141,15 @@ enum status
 check_notes(struct tables *t, struct error *e)
 {
     const uint8_t notes[] = { TABLE_ANNOTATIONS }, metas[] = { TABLE_META };
-    const uint8_t trees[] = { TABLE_TREES };
+    const uint8_t trees[] = { TABLE_TREES }, batches[] = { TABLE_BATCHES };
     enum status st = check_each(t, slice_of(notes, 1), take_note, e);
 
     if (st == ST_OK)
         st = check_each(t, slice_of(metas, 1), take_meta, e);
     if (st == ST_OK)
         st = check_each(t, slice_of(trees, 1), take_tree, e);
+    if (st == ST_OK)
+        st = check_each(t, slice_of(batches, 1), take_batches, e);
     for (unsigned byte = 0; byte < 256 && st == ST_OK; byte++) {
         const uint8_t table[] = { (uint8_t)byte };
 
