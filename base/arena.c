@@ -170,6 +170,15 @@ arena_reset(struct arena *a)
 }
 
 size_t
+arena_left(const struct arena *a)
+{
+    OBJ_CHECK(a, ARENA_MAGIC);
+    if (a->max == 0)
+        return 0;
+    return a->max > a->used ? a->max - a->used : 1;
+}
+
+size_t
 arena_used(const struct arena *a)
 {
     OBJ_CHECK(a, ARENA_MAGIC);

@@ -33,5 +33,7 @@ bool arena_absorb(struct arena *a, struct arena **from);
 /* Frees all that was handed out; keeps one chunk for reuse. */
 void arena_reset(struct arena *a);
 size_t arena_used(const struct arena *a);
+/* What the cap leaves, at least 1; 0: there is none. */
+size_t arena_left(const struct arena *a);
 
 #endif

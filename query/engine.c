@@ -17,6 +17,7 @@
 #include "query/plan.h"
 #include "query/rollup.h"
 #include "query/split.h"
+#include "query/subs.h"
 #include "storage/histogram_table.h"
 
 #define ENGINE_MAGIC FOURCC('E', 'N', 'G', 'N')
@@ -77,6 +78,8 @@ engine_close(struct engine **ep)
 /* So few points are done before another thread would have woken up. */
 #define POINTS_ALONE 8192
 #define GROUPS_ALONE 128
+/* The same of sub-queries. */
+#define HELP_US 1000
 
 uint64_t
 engine_latency(const struct engine *en, unsigned percent)
@@ -287,9 +290,7 @@ set_limits(const struct engine *en, const struct query *q,
         en->options.limits(en->options.limits_ctx, q, sq, &found);
     limits->max_points = found.points;
     limits->max_bytes = found.bytes;
-    atomic_store(&limits->points, 0);
-    atomic_store(&limits->bytes, 0);
-    atomic_store(&limits->held, 0);
+    fetch_limits_forget(limits);
 }
 
 /* The counts that belong to an average's sums, in '*f' already. */
@@ -570,30 +571,49 @@ join_parts(const struct part *parts, size_t len, struct arena *a,
     return ST_OK;
 }
 
+/* A query being run. */
+struct running {
+    struct engine *en;
+    const struct query *q;
+};
+
+static enum status
+run_one(void *ctx, size_t i, struct sub_run *r)
+{
+    const struct running *run = ctx;
+    enum status status = run_sub(run->en, run->q, &run->q->subs[i], &r->limits,
+                                 r->arena, &r->part, &r->stats, &r->error);
+
+    latency_add(&run->en->latency, (uint64_t)r->stats.scan_us / 1000);
+    return status;
+}
+
 enum status
 engine_run(struct engine *en, const struct query *q, bool (*gone)(void *ctx),
            void *gone_ctx, struct arena *a, struct query_result *out,
            struct parse_error *e)
 {
-    struct fetch_limits limits = {
+    struct running run = { en, q };
+    const struct subs subs = {
+        .len = q->subs_len,
+        .run = run_one,
+        .ctx = &run,
+        .pool = en->pool,
+        .worth_us = HELP_US,
         .max_memory = en->options.query_bytes,
         .patience = patience_begin(en->options.timeout_ms, gone, gone_ctx),
     };
     struct part *parts = arena_array(a, q->subs_len, sizeof *parts);
-    enum status status = ST_OK;
+    enum status status;
 
     OBJ_CHECK(en, ENGINE_MAGIC);
     *out = (struct query_result){ .stats_len = q->subs_len,
-                                  .patience = limits.patience };
+                                  .patience = subs.patience };
     e->details[0] = '\0';
     out->stats = arena_array(a, q->subs_len, sizeof *out->stats);
     if (parts == NULL || out->stats == NULL)
         return error_set(&e->message, ST_LIMIT, "no memory for the query");
-    for (size_t i = 0; i < q->subs_len && status == ST_OK; i++) {
-        status = run_sub(en, q, &q->subs[i], &limits, a, &parts[i],
-                         &out->stats[i], &e->message);
-        latency_add(&en->latency, (uint64_t)out->stats[i].scan_us / 1000);
-    }
+    status = subs_run(&subs, a, parts, out->stats, &e->message);
     return status == ST_OK ? join_parts(parts, q->subs_len, a, out, &e->message)
                            : status;
 }

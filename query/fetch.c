@@ -3,7 +3,6 @@
 
 #include "query/fetch.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -47,6 +46,38 @@ struct fetch_job {
     uint64_t seed;
 };
 
+void
+fetch_limits_add(struct fetch_limits *l, uint64_t points, uint64_t bytes,
+                 uint64_t held)
+{
+    atomic_fetch_add(&l->points, points);
+    atomic_fetch_add(&l->bytes, bytes);
+    atomic_fetch_add(&l->held, held);
+    if (l->all_held != NULL)
+        atomic_fetch_add(l->all_held, held);
+}
+
+void
+fetch_limits_forget(struct fetch_limits *l)
+{
+    if (l->all_held != NULL)
+        atomic_fetch_sub(l->all_held, atomic_load(&l->held));
+    atomic_store(&l->points, 0);
+    atomic_store(&l->bytes, 0);
+    atomic_store(&l->held, 0);
+}
+
+static bool
+has_memory(struct fetch_limits *l)
+{
+    uint64_t held = atomic_load(l->all_held == NULL ? &l->held : l->all_held);
+
+    if (held * POINT_BYTES <= l->max_memory)
+        return true;
+    atomic_store(&l->out_of_memory, true);
+    return false;
+}
+
 enum status
 fetch_may_go_on(struct fetch_limits *l, struct error *e)
 {
@@ -68,7 +99,7 @@ fetch_may_go_on(struct fetch_limits *l, struct error *e)
             "of %lluMB from storage. Please try filtering using more tags or "
             "decrease your time range.",
             (unsigned long long)(l->max_bytes >> 20));
-    if (atomic_load(&l->held) * POINT_BYTES > l->max_memory)
+    if (!has_memory(l))
         return error_set(
             e, ST_LIMIT,
             "Sorry, the points of this query do not fit into the %zu MB that "
@@ -231,9 +262,7 @@ may_go_on(struct task *t)
 {
     struct fetch_limits *l = t->job->limits;
 
-    atomic_fetch_add(&l->points, t->new_points);
-    atomic_fetch_add(&l->bytes, t->new_bytes);
-    atomic_fetch_add(&l->held, t->new_held);
+    fetch_limits_add(l, t->new_points, t->new_bytes, t->new_held);
     t->new_points = t->new_bytes = t->new_held = 0;
     return fetch_may_go_on(l, &t->error);
 }

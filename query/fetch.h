@@ -9,6 +9,8 @@
 #ifndef QUERY_FETCH_H
 #define QUERY_FETCH_H
 
+#include <stdatomic.h>
+
 #include "base/pool.h"
 #include "query/engine.h"
 #include "query/numbers/folder.h"
@@ -31,7 +33,16 @@ struct fetch_limits {
     struct patience patience;
     _Atomic uint64_t points, bytes; /* read */
     _Atomic uint64_t held;          /* points in memory */
+    /* Of all sub-queries that share the memory; NULL: it is alone. */
+    _Atomic uint64_t *all_held;
+    atomic_bool out_of_memory; /* that was the end of it */
 };
+
+/* So many more points and bytes are read, and so many points held. */
+void fetch_limits_add(struct fetch_limits *limits, uint64_t points,
+                      uint64_t bytes, uint64_t held);
+/* Nothing is read and nothing is held, with limits as they are. */
+void fetch_limits_forget(struct fetch_limits *limits);
 
 struct fetch {
     struct fetched *series; /* ascending by TSUID */
