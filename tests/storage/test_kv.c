@@ -1,4 +1,4 @@
-/* Every case runs on both engines: _i is 0 for LevelDB, 1 for memory. */
+/* Every case runs on every engine; _i is which (tests/storage/engines.h). */
 #include "config.h"
 
 #include "storage/kv.h"
@@ -6,12 +6,15 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "storage/mask.h"
 #include "tests/harness.h"
+#include "tests/storage/engines.h"
 #include "tests/tempdir.h"
 
 #define S(literal) slice_of((literal), sizeof(literal) - 1)
 
 struct fixture {
+    int engine;
     char *dir;
     struct kv *kv;
 };
@@ -19,14 +22,17 @@ struct fixture {
 static struct fixture
 setup(int engine)
 {
-    struct fixture f = { .dir = tempdir_new() };
-    struct kv_options o = { .dir = engine == 0 ? f.dir : NULL,
-                            .create = true,
-                            .write_buffer_bytes = 65536 };
-    struct error e = { 0 };
+    struct fixture f = { .engine = engine, .dir = tempdir_new() };
 
-    ck_assert_msg(kv_open(&o, &f.kv, &e) == ST_OK, "%s", e.text);
+    engine_open(engine, f.dir, &f.kv);
     return f;
+}
+
+static void
+reopen(struct fixture *f)
+{
+    kv_close(&f->kv);
+    engine_open(f->engine, f->dir, &f->kv);
 }
 
 static void
@@ -624,7 +630,7 @@ START_TEST(estimates_and_describes)
     kv_batch_free(&b);
     ck_assert_int_eq(kv_sync(f.kv, NULL), ST_OK);
     ck_assert_uint_eq(kv_approximate_bytes(f.kv, S("z"), S("a")), 0);
-    if (_i == 1) { /* LevelDB knows only what is in tables */
+    if (engines[_i].counts_tails) { /* the others: what is in tables */
         all = kv_approximate_bytes(f.kv, S("k"), S("l"));
         half = kv_approximate_bytes(f.kv, S("k001"), S("l"));
         ck_assert(all > 1000000 && all < 4000000);
@@ -633,20 +639,113 @@ START_TEST(estimates_and_describes)
         ck_assert(half > 250 && half < 350);
     }
     kv_describe(f.kv, &out);
-    ck_assert(strstr((const char *)out.data, "engine: ") != NULL);
+    ck_assert(strstr((const char *)out.data, engines[_i].name) != NULL);
     buf_fini(&out);
     teardown(&f);
 }
 END_TEST
 
-#define BOTH(name) TIMES(name, 2)
+/* What was written and synced is there again, in order, deletions too. */
+START_TEST(comes_back)
+{
+    struct fixture f = setup(_i);
+    struct kv_batch *b = kv_batch_new();
+    int64_t now;
+    bool created;
+
+    put_sorted(f.kv);
+    ck_assert_int_eq(kv_increment(f.kv, S("n"), 41, &now, NULL), ST_OK);
+    ck_assert_int_eq(kv_create(f.kv, S("c"), S(""), &created, NULL), ST_OK);
+    delete (f.kv, sorted[3]);
+    kv_batch_put(b, S("synced"), S("1"));
+    ck_assert_int_eq(kv_write(f.kv, b, true, NULL), ST_OK);
+    ck_assert_int_eq(kv_sync(f.kv, NULL), ST_OK);
+    kv_settle(f.kv, 0);
+    ck_assert_uint_eq(count(f.kv, NULL), SORTED_LEN + 2);
+    reopen(&f);
+    if (engines[_i].keeps) {
+        ck_assert_uint_eq(count(f.kv, NULL), SORTED_LEN + 2);
+        ck_assert(holds(f.kv, S("c"), S("")));
+        ck_assert(holds(f.kv, S("synced"), S("1")));
+        ck_assert(lacks(f.kv, sorted[3]));
+        ck_assert_int_eq(kv_increment(f.kv, S("n"), 1, &now, NULL), ST_OK);
+        ck_assert_int_eq(now, 42);
+        ck_assert_int_eq(kv_create(f.kv, S("c"), S("x"), &created, NULL),
+                         ST_OK);
+        ck_assert(!created);
+    } else {
+        ck_assert_uint_eq(count(f.kv, NULL), 0);
+    }
+    kv_batch_free(&b);
+    teardown(&f);
+}
+END_TEST
+
+/* Keys of two bytes of 0, 1, 0x7f and 0xff: a mask's hints lead an iterator to
+ * exactly those that match, as looking at all of them would. */
+START_TEST(masks_lead_through_it)
+{
+    static const uint8_t bytes[] = { 0, 1, 0x7f, 0xff };
+    struct fixture f = setup(_i);
+    struct mask *m = mask_new();
+    struct kv_iter *it;
+    uint8_t hint[2];
+    size_t found = 0, wanted = 0;
+    bool more = true;
+
+    for (size_t i = 0; i < 16; i++) {
+        uint8_t key[2] = { bytes[i / 4], bytes[i % 4] };
+
+        put(f.kv, slice_of(key, 2), S(""));
+        wanted += key[1] >= 1 && key[1] <= 0x7f;
+    }
+    mask_add_any(m, 1);
+    mask_add_range(m, S("\x01"), S("\x7f"));
+    it = kv_iter_open(f.kv, NULL);
+    for (bool on = kv_iter_seek(it, S("")); on && more;) {
+        more = mask_hint(m, kv_iter_key(it), hint);
+        if (more && slice_eq(kv_iter_key(it), slice_of(hint, 2))) {
+            found++;
+            on = kv_iter_next(it);
+        } else if (more) {
+            on = kv_iter_seek(it, slice_of(hint, 2));
+        }
+    }
+    ck_assert_uint_eq(found, wanted);
+    ck_assert_uint_ge(kv_iter_counts(it).seeks, 4);
+    close_iter(&it);
+    mask_free(&m);
+    teardown(&f);
+}
+END_TEST
+
+/* The end of a range is not in it, whatever bytes it ends in. */
+START_TEST(deletes_ranges_of_binary_keys)
+{
+    struct fixture f = setup(_i);
+
+    for (size_t from = 0; from < SORTED_LEN; from++)
+        for (size_t to = 0; to < SORTED_LEN; to += 3) {
+            put_sorted(f.kv);
+            ck_assert_int_eq(
+                kv_delete_range(f.kv, sorted[from], sorted[to], NULL), ST_OK);
+            for (size_t i = 0; i < SORTED_LEN; i++)
+                ck_assert(lacks(f.kv, sorted[i]) == (i >= from && i < to));
+        }
+    teardown(&f);
+}
+END_TEST
+
+#define EACH(name) TIMES(name, ENGINES)
 
 TEST_MAIN(
-    "kv", BOTH(puts_gets_deletes), BOTH(get_replaces_what_the_buffer_holds),
-    BOTH(keys_sort_as_unsigned_bytes), BOTH(before_and_seek_meet),
-    BOTH(an_iterator_that_stands_nowhere_stays_there), BOTH(iterators_count),
-    TEST(a_batch_tells_its_operations), BOTH(the_last_operation_on_a_key_wins),
-    BOTH(what_is_over_the_limits_changes_nothing), BOTH(snapshots_stand_still),
-    BOTH(an_iterator_does_not_see_what_comes_after_it), BOTH(deletes_ranges),
-    BOTH(creates_once), BOTH(increments), BOTH(creates_and_increments_race),
-    BOTH(scans_while_another_thread_writes), BOTH(estimates_and_describes))
+    "kv", EACH(puts_gets_deletes), EACH(get_replaces_what_the_buffer_holds),
+    EACH(keys_sort_as_unsigned_bytes), EACH(before_and_seek_meet),
+    EACH(an_iterator_that_stands_nowhere_stays_there), EACH(iterators_count),
+    TEST(a_batch_tells_its_operations), EACH(the_last_operation_on_a_key_wins),
+    EACH(what_is_over_the_limits_changes_nothing), EACH(snapshots_stand_still),
+    EACH(an_iterator_does_not_see_what_comes_after_it), EACH(deletes_ranges),
+    EACH(creates_once), EACH(increments), EACH(creates_and_increments_race),
+    EACH(scans_while_another_thread_writes), EACH(estimates_and_describes),
+    EACH(comes_back), EACH(masks_lead_through_it),
+    EACH(deletes_ranges_of_binary_keys))
