@@ -437,7 +437,8 @@ store_row_points(const struct store_row *row, struct points *out,
     struct points stored = { 0 };
     enum status status;
 
-    if (row->block.size == 0)
+    /* With neither the engine's value is empty, which is no block. */
+    if (row->block.size == 0 && row->head != NULL)
         return points_append(out, row->head)
                    ? ST_OK
                    : error_set(e, ST_BUSY, "no memory for points");
