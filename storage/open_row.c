@@ -133,11 +133,14 @@ get_varint(const uint8_t **at)
 bool
 open_row_unpack(struct slice bytes, uint32_t base, struct points *out)
 {
-    const uint8_t *at = bytes.data, *end = bytes.data + bytes.size;
+    const uint8_t *at = bytes.data, *end;
     int64_t ts_ms = (int64_t)base * 1000, step = 0, last_int = 0;
     uint64_t last_double = 0;
     size_t len = out->len;
 
+    if (bytes.size == 0) /* there may be no data then */
+        return true;
+    end = at + bytes.size;
     /* A point takes a byte at the least. */
     if (!points_reserve(out, bytes.size))
         return false;

@@ -247,7 +247,8 @@ static struct slice *
 noted_series(const struct result_group *g, struct arena *a, size_t *len)
 {
     size_t with_points = g->tsuids_len - g->split_tsuids;
-    struct slice *all = g->tsuids + g->split_tsuids;
+    struct slice *all =
+        with_points > 0 ? g->tsuids + g->split_tsuids : g->tsuids;
 
     *len = with_points + g->note_tsuids_len;
     if (g->note_tsuids_len == 0)
