@@ -131,18 +131,25 @@ struct path {
     struct buf text;   /* what became of the segments read */
 };
 
-/* Reads one more segment; NULL when there is none, else the path so far.
- * Escapes stay as they are: no endpoint has one in its name. */
-static const char *
-step(struct path *p)
+/* Reads one more segment; false when there is none.  Escapes stay as they are:
+ * no endpoint has one in its name. */
+static bool
+pass(struct path *p)
 {
     struct slice s;
 
     if (!next_segment(&p->rest, &s))
-        return NULL;
+        return false;
     buf_put_u8(&p->text, '/');
     lower(s, &p->text);
-    return arena_strdup(p->arena, buf_slice(&p->text));
+    return true;
+}
+
+/* The same, and returns the path so far, or NULL. */
+static const char *
+step(struct path *p)
+{
+    return pass(p) ? arena_strdup(p->arena, buf_slice(&p->text)) : NULL;
 }
 
 static void
@@ -178,7 +185,7 @@ read_path(struct arena *a, struct slice all, struct http_target *t)
             t->key2 = step(&p);
         }
     }
-    while (step(&p) != NULL)
+    while (pass(&p))
         continue;
     if (p.text.size == 0)
         buf_put_u8(&p.text, '/');
