@@ -1,21 +1,34 @@
 /* Feeds a fuzz target what is kept: make check runs this main(); clang's
- * -fsanitize=fuzzer brings another (tests/fuzz/hunt).
+ * -fsanitize=fuzzer brings another, for hunts
+ * (tests/fuzz/hunt), which are compiled with -DREPLAY_HUNT.
  *
  *     fuzz_X FILE-OR-FOLDER...
  *     fuzz_X                     all of $srcdir/tests/fuzz/X.in
  *
  * Small inputs are also tried cut off at every byte, and with every byte
- * inverted, so that a few seeds reach most refusals. */
+ * inverted, so that a few seeds reach most refusals; not so with
+ * -DREPLAY_WHOLE, and not those of a file named "kept", which holds many that
+ * hunts have found:
+ *
+ *     { <size:2> <input> }...          packed by tests/fuzz/kept.mjs */
 #include "config.h"
 
+#if !defined(REPLAY_HUNT)
+
 #include <dirent.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+/* What larger ones are tried as they are. */
+#if defined(REPLAY_WHOLE)
+#define SMALL 0
+#else
 #define SMALL 1024
+#endif
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -48,12 +61,37 @@ feed_variants(uint8_t *data, size_t size)
     }
 }
 
+/* False when the last one is cut off. */
+static bool
+feed_kept(const uint8_t *data, size_t size)
+{
+    while (size >= 2) {
+        size_t n = (size_t)(data[0] << 8 | data[1]);
+
+        if (n > size - 2)
+            break;
+        feed(data + 2, n);
+        data += 2 + n;
+        size -= 2 + n;
+    }
+    return size == 0;
+}
+
+static bool
+is_kept(const char *path)
+{
+    const char *name = strrchr(path, '/');
+
+    return strcmp(name == NULL ? path : name + 1, "kept") == 0;
+}
+
 static int
 replay_file(const char *path, size_t size)
 {
     FILE *f = fopen(path, "rb");
     uint8_t *data = malloc(size == 0 ? 1 : size);
     size_t got = 0;
+    bool good;
 
     if (f == NULL || data == NULL)
         perror(path);
@@ -61,10 +99,13 @@ replay_file(const char *path, size_t size)
         got = fread(data, 1, size, f);
     if (f != NULL)
         (void)fclose(f);
-    if (got == size && f != NULL)
+    good = f != NULL && got == size;
+    if (good && is_kept(path))
+        good = feed_kept(data, size);
+    else if (good)
         feed_variants(data, size);
     free(data);
-    return f != NULL && got == size ? 1 : -1;
+    return good ? 1 : -1;
 }
 
 /* How many inputs there were; -1 on a failure. */
@@ -129,3 +170,4 @@ main(int argc, char **argv)
         (void)printf("%d inputs\n", sum);
     return sum > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
+#endif

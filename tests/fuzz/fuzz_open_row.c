@@ -1,0 +1,58 @@
+/* Open rows: points come back as they were, in the order in which they were
+ * appended.  (Their bytes never leave the memory, so there are no others.)
+ *
+ *     { <step:2> <kind> <8 bytes> }... */
+#include "config.h"
+
+#include "storage/open_row.h"
+
+#include "base/cursor.h"
+#include "base/obj.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define BASE     1356998400u
+#define MOST     512
+#define ONE_SIZE 11
+
+static struct point
+take_point(struct cursor *c, int64_t *ms)
+{
+    struct point p;
+    uint64_t bits;
+
+    *ms = (*ms + cursor_u16(c) * 7) % ROW_MS;
+    p.ts_ms = BASE * INT64_C(1000) + *ms;
+    p.is_float = cursor_u8(c) % 2 != 0;
+    bits = cursor_u64(c);
+    memcpy(&p.v, &bits, sizeof bits);
+    return p;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct cursor c = cursor_of(slice_of(data, size));
+    struct open_row r = { .base = BASE };
+    struct points out = { 0 };
+    struct point all[MOST];
+    size_t n = 0;
+    int64_t ms = 0;
+
+    while (cursor_left(&c) >= ONE_SIZE && n < MOST) {
+        all[n] = take_point(&c, &ms);
+        INSIST(open_row_append(&r, all[n++]));
+    }
+    INSIST(r.count == n);
+    INSIST(open_row_unpack(slice_of(r.bytes, r.size), BASE, &out));
+    INSIST(out.len == n);
+    for (size_t i = 0; i < n; i++) {
+        struct point p = points_at(&out, i);
+
+        INSIST(p.ts_ms == all[i].ts_ms && p.is_float == all[i].is_float);
+        INSIST(memcmp(&p.v, &all[i].v, sizeof p.v) == 0);
+    }
+    points_fini(&out);
+    open_row_fini(&r);
+    return 0;
+}

@@ -1,0 +1,103 @@
+/* Records of the journal, whole by their checksums and with arbitrary bytes
+ * inside: a store replays or refuses them, and seals what it took.
+ *
+ *     { <type> <size:2> <payload> }... */
+#include "config.h"
+
+#include "storage/store_priv.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/cursor.h"
+#include "base/obj.h"
+#include "storage/journal_priv.h"
+#include "tests/tempdir.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void
+write_file(const char *dir, struct slice bytes)
+{
+    char name[JOURNAL_NAME_SIZE];
+    char *path;
+    int fd;
+
+    journal_name(1, name);
+    path = tempdir_path(dir, name);
+    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    INSIST(fd >= 0);
+    INSIST(write(fd, bytes.data, bytes.size) == (ssize_t)bytes.size);
+    (void)close(fd);
+    free(path);
+}
+
+static void
+put_records(struct buf *file, struct cursor c)
+{
+    uint8_t header[JOURNAL_FILE_HEADER], head[JOURNAL_RECORD_HEADER];
+    uint32_t seal = journal_file_header(1, 0, header);
+
+    buf_put(file, header, sizeof header);
+    while (cursor_left(&c) > 3) {
+        uint8_t type = (uint8_t)(cursor_u8(&c) % 5 + 1); /* 0 is a mark */
+        size_t left, want = cursor_u16(&c);
+        struct slice payload;
+
+        left = cursor_left(&c);
+        payload = cursor_bytes(&c, want < left ? want : left);
+        journal_record_header(type, payload, head);
+        journal_record_seal(head, seal);
+        buf_put(file, head, sizeof head);
+        buf_put_slice(file, payload);
+    }
+}
+
+static void
+check_series(struct store *s, size_t size)
+{
+    struct store_counts c = store_counts(s);
+    struct error e = { 0 };
+    struct point p;
+    struct slice tsuid = slice_of("\0\0\1\0\0\1\0\0\1", 9);
+    enum status st;
+
+    INSIST(c.head_points <= size * 64);
+    st = store_last(s, tsuid, INT64_MAX, &p, &e);
+    INSIST(st == ST_OK || st == ST_NOT_FOUND);
+    INSIST(st != ST_OK || p.ts_ms >= 0);
+    INSIST(store_seal(s, &e) == ST_OK);
+    INSIST(store_counts(s).head_points == 0);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct store_options o = { .shape = KEY_SHAPE_DEFAULT };
+    struct journal_options jo = { .sync = JOURNAL_SYNC_OFF };
+    char *dir;
+    struct buf file = BUF_INIT;
+    struct error e = { 0 };
+    struct store *s;
+    enum status st;
+
+    if (access("/dev/shm", W_OK) == 0) /* syncs to a disk take their time */
+        (void)setenv("TMPDIR", "/dev/shm", 0);
+    dir = tempdir_new();
+    put_records(&file, cursor_of(slice_of(data, size)));
+    write_file(dir, buf_slice(&file));
+    jo.dir = dir;
+    INSIST(store_open(&o, &s, &e) == ST_OK);
+    /* A store in memory has no journal; it gets one for the replay alone. */
+    INSIST(journal_open(&jo, &s->journal, &e) == ST_OK);
+    st = store_replay(s, &e);
+    INSIST(st == ST_OK || (st == ST_CORRUPT && e.text[0] != '\0'));
+    INSIST(journal_close(&s->journal, &e) == ST_OK);
+    INSIST(s->journal == NULL);
+    if (st == ST_OK)
+        check_series(s, size);
+    INSIST(store_close(&s, &e) == ST_OK);
+    buf_fini(&file);
+    tempdir_free(&dir);
+    return 0;
+}

@@ -1,0 +1,18 @@
+/* Arbitrary bytes on a connection to a whole daemon, be it HTTP or telnet: it
+ * answers and closes, and lives. */
+#include "config.h"
+
+#include "tests/fuzz/whole.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct buf answer = BUF_INIT;
+
+    whole_start();
+    whole_say(slice_of(data, size), true, &answer);
+    buf_fini(&answer);
+    return 0;
+}
