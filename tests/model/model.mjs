@@ -512,8 +512,8 @@ function taken(query, range, span) {
   return ms(span[0].ts) <= end && ms(span[span.length - 1].ts) >= ms(ms(range.start));
 }
 
-/* { start, end, aggregator, ds, rate, spans } -> { from, to, dps | error }; "whole"
- * gives all moments of the hours that were read. */
+/* { start, end, aggregator, ds, rate, spans } -> { from, to, taken, dps | error }; "whole"
+ * gives all moments of the hours that were read, "taken" tells of each span if it was. */
 export function run(query, whole = false) {
   const { ds, rate } = query, range = scanRange(query, ds);
   const scan = { start: range.start * 1000, end: range.end * 1000 };
@@ -523,9 +523,10 @@ export function run(query, whole = false) {
   const more = query.explicit && query.filters.length > 0 ? HOUR : 0;
   const to = Math.max(from, Math.min(range.end - HOUR + more, most));
   const out = { from, to, dps: [] };
-  const iterators = query.spans
-    .map(s => s.filter(p => p.ts >= from * 1000 && p.ts < (to + HOUR) * 1000))
-    .filter(s => s.length > 0 && taken(query, range, s))
+  const read = query.spans.map(s => s.filter(p => p.ts >= from * 1000 && p.ts < (to + HOUR) * 1000));
+  out.taken = read.map(s => s.length > 0 && taken(query, range, s));
+  const iterators = read
+    .filter((_, i) => out.taken[i])
     .map(s => {
       let it = new PointsOf(s);
       if (ds)

@@ -120,7 +120,8 @@ export function grouped(list, q) {
 
 /* { error } or { groups: [{ metric, tags, aggregated, series, noted, dps }] }; "whole" gives
  * all points of the hours read.  A series that has notes in these hours, but no points, adds
- * its notes; a group of nothing else has no metric. */
+ * its notes, and one that was read and not taken adds nothing; a group of nothing else has no
+ * metric. */
 export function groupsOf(world, q, whole = false) {
   if (unknown(world, q)) return { error: 'unknown' };
   const hours = run({ ...q, spans: [] });
@@ -128,14 +129,14 @@ export function groupsOf(world, q, whole = false) {
   const has = s => [...s.points.keys()].some(isRead), isNoted = s => world.notes.some(n => n.x === s && isRead(noteMs(n.start)));
   const groups = [];
   for (const g of grouped(matching(world, q).filter(s => has(s) || isNoted(s)), q)) {
-    const series = g.series.filter(has), noted = g.series.filter(isNoted);
-    if (series.length === 0) {
-      groups.push({ tags: [], aggregated: [], series, noted, dps: [] });
-      continue;
-    }
-    const r = run({ ...q, spans: series.map(s => sorted(s.points)) }, whole);
+    const found = g.series.filter(has);
+    const r = run({ ...q, spans: found.map(s => sorted(s.points)) }, whole);
     if (r.error) return { error: r.error };
-    groups.push({ metric: q.metric, ...commonTags(series), series, noted, dps: r.dps });
+    const series = found.filter((_, i) => r.taken[i]);
+    const noted = g.series.filter(s => isNoted(s) && (!found.includes(s) || series.includes(s)));
+    if (series.length === 0)
+      groups.push({ tags: [], aggregated: [], series, noted, dps: [] });
+    else groups.push({ metric: q.metric, ...commonTags(series), series, noted, dps: r.dps });
   }
   return { groups, hours };
 }
