@@ -191,7 +191,7 @@ head_series(struct head *h, struct head_bucket *b, struct slice tsuid)
     if (s != NULL)
         return s;
     INSIST(tsuid.size <= TSUID_MAX);
-    s = mem_new(sizeof *s + tsuid.size);
+    s = mem_new(offsetof(struct head_series, tsuid) + tsuid.size);
     s->tsuid_size = (uint16_t)tsuid.size;
     memcpy(s->tsuid, tsuid.data, tsuid.size);
     s->index = take_index(b);
@@ -241,7 +241,7 @@ new_row(struct head *h, struct head_bucket *b, struct head_series *s,
     if (r == NULL)
         return NULL;
     r->open.base = base;
-    r->segment = segment;
+    r->segment = (uint32_t)segment;
     r->series = s;
     r->next = s->rows;
     s->rows = r;
@@ -274,7 +274,8 @@ head_append(struct head *h, struct head_bucket *b, struct head_series *s,
         return false;
     if (r->open.cap != cap)
         atomic_fetch_add(&h->bytes, r->open.cap - cap);
-    r->touched_s = s->touched_s = now_s;
+    r->touched_s = now_s & INT32_MAX;
+    s->touched_s = now_s;
     return true;
 }
 

@@ -26,9 +26,9 @@
 
 struct head_row {
     struct open_row open;
-    bool frozen;
-    uint32_t touched_s; /* monotonic, of the last append */
-    uint64_t segment;   /* of its first point */
+    uint32_t segment;        /* of its first point; centuries fit */
+    uint32_t touched_s : 31; /* monotonic, of the last append */
+    bool frozen : 1;
     struct head_series *series;
     struct head_row *next;            /* of the series, newest first */
     struct head_row *older, *younger; /* of the bucket */

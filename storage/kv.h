@@ -36,7 +36,7 @@ struct kv_options {
      * short).  A folder with anything else in it is opened if it is whole, and
      * refused if not: nothing there is ever overwritten. */
     bool create;
-    size_t write_buffer_bytes; /* 0: 64 MB */
+    size_t write_buffer_bytes; /* 0: 32 MB */
     size_t cache_bytes;        /* 0: 32 MB */
     int max_open_files;        /* 0: 500 */
 };

@@ -589,7 +589,7 @@ level_new(const struct kv_options *o, bool create)
     leveldb_options_set_filter_policy(l->options, l->bloom);
     leveldb_options_set_cache(l->options, l->cache);
     leveldb_options_set_write_buffer_size(
-        l->options, write_buffer == 0 ? 64 << 20 : write_buffer);
+        l->options, write_buffer == 0 ? 32 << 20 : write_buffer);
     leveldb_options_set_max_open_files(
         l->options, o->max_open_files == 0 ? 500 : o->max_open_files);
     l->read = leveldb_readoptions_create();

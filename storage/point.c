@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+#define FIRST_CAP 8
+
 static bool
 resize(struct points *p, size_t cap)
 {
@@ -30,10 +32,11 @@ resize(struct points *p, size_t cap)
     return true;
 }
 
+/* Small at first: a query may hold a million series with a point each. */
 bool
 points_reserve(struct points *p, size_t more)
 {
-    size_t need, cap = p->cap < 64 ? 64 : p->cap;
+    size_t need, cap = p->cap < FIRST_CAP ? FIRST_CAP : p->cap;
 
     if (__builtin_add_overflow(p->len, more, &need))
         return false;

@@ -43,7 +43,7 @@ struct store_options {
     unsigned seal_delay_ms;       /* 0: 60 s after its hour has passed */
     uint64_t
         min_free_bytes; /* 0: 64 MB; writes wait for so much room on disk */
-    size_t engine_write_buffer_bytes; /* 0: 64 MB */
+    size_t engine_write_buffer_bytes; /* 0: 32 MB */
     size_t engine_cache_bytes;        /* 0: 32 MB */
     const struct clock *clock;        /* NULL: the system's */
 };
