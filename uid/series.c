@@ -524,11 +524,12 @@ compare_places(const void *a, const void *b)
 }
 
 static enum status
-each_of_list(struct index_list *l, const struct mask_set *masks, uint64_t tagk,
-             const uint64_t *tagvs, size_t tagvs_len,
-             bool (*f)(void *ctx, struct slice tsuid), void *ctx,
-             struct error *e)
+each_of_list(const struct key_shape *w, struct index_list *l,
+             const struct mask_set *masks, uint64_t tagk, const uint64_t *tagvs,
+             size_t tagvs_len, bool (*f)(void *ctx, struct slice tsuid),
+             void *ctx, struct error *e)
 {
+    uint8_t bytes[INDEX_KEY_MAX];
     /* A series has one value under a tagk. */
     uint32_t *places = malloc((index_list_len(l) + 1) * sizeof *places);
     size_t len = 0;
@@ -548,10 +549,12 @@ each_of_list(struct index_list *l, const struct mask_set *masks, uint64_t tagk,
     if (tagvs_len > 1)
         qsort(places, len, sizeof *places, compare_places);
     for (size_t i = 0; i < len && on; i++) {
-        struct slice key = index_list_key(l, places[i]);
+        struct slice key = index_list_key(l, places[i], bytes);
+        struct slice tsuid = slice_of(key.data + 1, key.size - 1);
 
-        if (mask_set_match(masks, key))
-            on = f(ctx, slice_of(key.data + 1, key.size - 1));
+        if (masks == NULL ? !series_has_kind(w, tsuid)
+                          : mask_set_match(masks, key))
+            on = f(ctx, tsuid);
     }
     free(places);
     return ST_OK;
@@ -573,8 +576,44 @@ series_each_with(struct series_directory *d, uint64_t metric,
         return st;
     if (l == NULL)
         return series_each(d, metric, masks, f, ctx, e);
-    st = each_of_list(l, masks, tagk, tagvs, tagvs_len, f, ctx, e);
+    st = each_of_list(&d->widths, l, masks, tagk, tagvs, tagvs_len, f, ctx, e);
     series_index_drop(d->index, &l);
+    return st;
+}
+
+/* A visit that may end the visits to all metrics. */
+struct tagged {
+    bool (*f)(void *ctx, struct slice tsuid);
+    void *ctx;
+    bool on;
+};
+
+static bool
+visit_tagged(void *ctx, struct slice tsuid)
+{
+    struct tagged *t = ctx;
+
+    t->on = t->f(t->ctx, tsuid);
+    return t->on;
+}
+
+enum status
+series_each_tagged(struct series_directory *d, uint64_t metric, uint64_t tagk,
+                   const uint64_t *tagvs, size_t tagvs_len,
+                   bool (*f)(void *ctx, struct slice tsuid), void *ctx,
+                   struct error *e)
+{
+    struct tagged t = { f, ctx, true };
+    uint64_t *metrics;
+    size_t len;
+    enum status st = ST_OK;
+
+    OBJ_CHECK(d, SERIES_MAGIC);
+    metrics = shapes_metrics(d->shapes, metric, tagk, &len);
+    for (size_t i = 0; i < len && t.on && st == ST_OK; i++)
+        st = series_each_with(d, metrics[i], NULL, tagk, tagvs, tagvs_len,
+                              visit_tagged, &t, e);
+    free(metrics);
     return st;
 }
 

@@ -136,9 +136,19 @@ MUST_CHECK enum status series_each(struct series_directory *d, uint64_t metric,
                                    bool (*f)(void *ctx, struct slice tsuid),
                                    void *ctx, struct error *e);
 
-/* As series_each(), for masks that let only those series through that have one
- * of these values under 'tagk', ascending: with an index in memory, which the
- * metrics have that are asked for often, the others are not looked at. */
+/* Calls f for series without a kind, ascending, until it returns false: all
+ * that have one of these values, ascending, under 'tagk', and maybe others.
+ * metric 0: every metric that has series with that tagk. */
+MUST_CHECK enum status
+series_each_tagged(struct series_directory *d, uint64_t metric, uint64_t tagk,
+                   const uint64_t *tagvs, size_t tagvs_len,
+                   bool (*f)(void *ctx, struct slice tsuid), void *ctx,
+                   struct error *e);
+
+/* As series_each(), for masks (NULL: all without a kind) that let only those
+ * series through that have one of these values under 'tagk', ascending: with an
+ * index in memory, which the metrics have that are asked for often, the others
+ * are not looked at. */
 MUST_CHECK enum status series_each_with(
     struct series_directory *d, uint64_t metric, const struct mask_set *masks,
     uint64_t tagk, const uint64_t *tagvs, size_t tagvs_len,

@@ -1,5 +1,8 @@
 /* See uid/series_index_priv.h.  Metrics lie in sets of four slots; one that
- * comes takes the slot of its set that was asked for least lately. */
+ * comes takes the slot of its set that was asked for least lately.
+ *
+ * Keys of a list have the metric in common and mostly the tagks, too: what is
+ * kept of each is the number of its shape, and its tagvs. */
 #include "config.h"
 
 #include "uid/series_index_priv.h"
@@ -42,12 +45,22 @@ struct memo {
     size_t len;
 };
 
+#define LIST_SHAPES 255
+
+/* Tagks that come together. */
+struct list_shape {
+    size_t tags;
+    uint8_t tagks[TSUID_MAX];
+};
+
 struct index_list {
     uint32_t magic;
     struct key_shape widths;
     uint64_t metric, count;
     size_t refs; /* guarded by the index' lock */
-    struct buf keys;
+    struct list_shape *shapes;
+    size_t shapes_len;
+    struct buf keys; /* <shape:1> <tagv>... */
     uint32_t *ends;
     size_t len, cap;
     struct lock lock;
@@ -103,6 +116,7 @@ free_list(struct index_list *l)
     }
     lock_fini(&l->lock);
     buf_fini(&l->keys);
+    free(l->shapes);
     free(l->ends);
     OBJ_CLEAR(l);
     free(l);
@@ -220,16 +234,29 @@ make_room(struct series_index *x, size_t bytes) REQUIRES(x->lock)
     return x->bytes + bytes <= BYTES_MAX;
 }
 
+/* Nothing is added any more. */
+static void
+trim(struct index_list *l)
+{
+    if (l->len == 0)
+        return;
+    l->ends = mem_resize(l->ends, l->len, sizeof *l->ends);
+    l->cap = l->len;
+    l->keys.data = mem_resize(l->keys.data, l->keys.size, 1);
+    l->keys.cap = l->keys.size;
+}
+
 void
 series_index_put(struct series_index *x, struct index_list *l)
 {
-    /* And what its tags may come to. */
-    size_t bytes =
-        l->keys.cap + l->cap * sizeof *l->ends + l->len * 16 + MEMO_BYTES;
+    size_t bytes;
     struct slot *s;
 
     OBJ_CHECK(x, INDEX_MAGIC);
     OBJ_CHECK(l, LIST_MAGIC);
+    trim(l);
+    /* And what its tags may come to. */
+    bytes = l->keys.cap + l->cap * sizeof *l->ends + l->len * 16 + MEMO_BYTES;
     lock_take(&x->lock);
     s = find(x, l->metric);
     if (s != NULL && s->count == l->count && make_room(x, bytes)) {
@@ -258,9 +285,35 @@ index_list_new(const struct series_index *x, uint64_t metric, uint64_t count)
     return l;
 }
 
+/* The shape of a TSUID, found or added; LIST_SHAPES: there are too many. */
+static size_t
+shape_of(struct index_list *l, struct slice tsuid)
+{
+    const struct key_shape *w = &l->widths;
+    struct list_shape shape = { .tags = tsuid_tags(w, tsuid) };
+    size_t size = shape.tags * w->tagk_width;
+
+    for (size_t i = 0; i < shape.tags; i++)
+        memcpy(shape.tagks + i * w->tagk_width, tsuid_tagk(w, tsuid, i).data,
+               w->tagk_width);
+    /* The newest one is most likely. */
+    for (size_t i = l->shapes_len; i-- > 0;)
+        if (l->shapes[i].tags == shape.tags &&
+            memcmp(l->shapes[i].tagks, shape.tagks, size) == 0)
+            return i;
+    if (l->shapes_len == LIST_SHAPES)
+        return LIST_SHAPES;
+    l->shapes = mem_resize(l->shapes, l->shapes_len + 1, sizeof *l->shapes);
+    l->shapes[l->shapes_len] = shape;
+    return l->shapes_len++;
+}
+
 bool
 index_list_add(struct index_list *l, struct slice key)
 {
+    struct slice tsuid = slice_of(key.data + 1, key.size - 1);
+    size_t shape;
+
     if (l->len == l->cap) {
         size_t cap = l->cap == 0 ? 64 : l->cap * 2;
         uint32_t *ends = realloc(l->ends, cap * sizeof *ends);
@@ -270,7 +323,14 @@ index_list_add(struct index_list *l, struct slice key)
         l->ends = ends;
         l->cap = cap;
     }
-    buf_put_slice(&l->keys, key);
+    if (!tsuid_is_valid(&l->widths, tsuid))
+        return false;
+    shape = shape_of(l, tsuid);
+    if (shape == LIST_SHAPES)
+        return false;
+    buf_put_u8(&l->keys, (uint8_t)shape);
+    for (size_t i = 0; i < l->shapes[shape].tags; i++)
+        buf_put_slice(&l->keys, tsuid_tagv(&l->widths, tsuid, i));
     if (l->keys.failed || l->keys.size > LIST_BYTES)
         return false;
     l->ends[l->len++] = (uint32_t)l->keys.size;
@@ -283,12 +343,32 @@ index_list_len(const struct index_list *l)
     return l->len;
 }
 
-struct slice
-index_list_key(const struct index_list *l, size_t i)
+/* <shape:1> <tagv>... of a series. */
+static const uint8_t *
+record_of(const struct index_list *l, size_t i)
 {
-    size_t from = i == 0 ? 0 : l->ends[i - 1];
+    return l->keys.data + (i == 0 ? 0 : l->ends[i - 1]);
+}
 
-    return slice_of(l->keys.data + from, l->ends[i] - from);
+struct slice
+index_list_key(const struct index_list *l, size_t i, uint8_t *to)
+{
+    const struct key_shape *w = &l->widths;
+    const uint8_t *record = record_of(l, i), *tagv = record + 1;
+    const struct list_shape *shape = &l->shapes[*record];
+    uint8_t *at = to;
+
+    *at++ = TABLE_SERIES;
+    key_put_uint(at, l->metric, w->metric_width);
+    at += w->metric_width;
+    for (size_t k = 0; k < shape->tags; k++) {
+        memcpy(at, shape->tagks + k * w->tagk_width, w->tagk_width);
+        at += w->tagk_width;
+        memcpy(at, tagv, w->tagv_width);
+        at += w->tagv_width;
+        tagv += w->tagv_width;
+    }
+    return slice_of(to, (size_t)(at - to));
 }
 
 /* -- tags ------------------------------------------------------------------ */
@@ -308,28 +388,36 @@ compare_pairs(const void *a, const void *b)
     return (x->series > y->series) - (x->series < y->series);
 }
 
+/* Where in each shape's records the values of the tagk are; 0: nowhere. */
+static size_t *
+places_of(const struct index_list *l, uint64_t tagk)
+{
+    const struct key_shape *w = &l->widths;
+    size_t *places = mem_new_array(l->shapes_len + 1, sizeof *places);
+
+    for (size_t i = 0; i < l->shapes_len; i++)
+        for (size_t k = l->shapes[i].tags; k-- > 0;)
+            if (key_get_uint(l->shapes[i].tagks + k * w->tagk_width,
+                             w->tagk_width) == tagk)
+                places[i] = 1 + k * w->tagv_width;
+    return places;
+}
+
 static size_t
 list_pairs(const struct index_list *l, uint64_t tagk, struct pair *out)
 {
-    const struct key_shape *w = &l->widths;
-    size_t len = 0;
+    size_t *places = places_of(l, tagk), len = 0;
 
     for (size_t i = 0; i < l->len; i++) {
-        struct slice key = index_list_key(l, i);
-        struct slice tsuid = slice_of(key.data + 1, key.size - 1);
-        size_t tags = tsuid_tags(w, tsuid);
+        const uint8_t *record = record_of(l, i);
+        size_t at = places[*record];
 
-        for (size_t k = 0; k < tags; k++) {
-            if (key_get_uint(tsuid_tagk(w, tsuid, k).data, w->tagk_width) !=
-                tagk)
-                continue;
+        if (at > 0)
             out[len++] =
-                (struct pair){ key_get_uint(tsuid_tagv(w, tsuid, k).data,
-                                            w->tagv_width),
+                (struct pair){ key_get_uint(record + at, l->widths.tagv_width),
                                (uint32_t)i };
-            break;
-        }
     }
+    free(places);
     return len;
 }
 

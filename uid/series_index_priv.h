@@ -15,6 +15,8 @@
 #include "base/arena.h"
 #include "storage/key.h"
 
+#define INDEX_KEY_MAX (1 + TSUID_MAX)
+
 struct series_index; /* opaque */
 struct index_list;   /* opaque */
 
@@ -36,7 +38,8 @@ bool index_list_add(struct index_list *l, struct slice key);
 void series_index_put(struct series_index *x, struct index_list *l);
 
 size_t index_list_len(const struct index_list *l);
-struct slice index_list_key(const struct index_list *l, size_t i);
+/* Its key, written to 'to' (INDEX_KEY_MAX bytes). */
+struct slice index_list_key(const struct index_list *l, size_t i, uint8_t *to);
 
 /* The values of a tagk, ascending; lent. */
 void index_list_values(struct index_list *l, uint64_t tagk,

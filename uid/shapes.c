@@ -218,3 +218,73 @@ shapes_total(struct shapes *s)
     lock_drop(&s->lock);
     return total;
 }
+
+static bool
+has_tagk(const struct shapes *s, const struct node *n, uint64_t tagk)
+{
+    const struct key_shape *w = &s->widths;
+
+    for (size_t at = w->metric_width; at < n->size && n->series > 0;
+         at += w->tagk_width)
+        if (key_get_uint(n->key + at, w->tagk_width) == tagk)
+            return true;
+    return false;
+}
+
+/* The metric, or nothing. */
+static size_t
+one_metric(const struct shapes *s, uint64_t metric, uint64_t tagk,
+           uint64_t *out) REQUIRES(s->lock)
+{
+    uint8_t key[8];
+    const struct node *n;
+
+    key_put_uint(key, metric, s->widths.metric_width);
+    n = s->slots[slot_find(s, slice_of(key, s->widths.metric_width))];
+    for (; n != NULL; n = n->next)
+        if (has_tagk(s, n, tagk)) {
+            *out = metric;
+            return 1;
+        }
+    return 0;
+}
+
+static size_t
+all_metrics(const struct shapes *s, uint64_t tagk, uint64_t *out)
+    REQUIRES(s->lock)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < s->slots_len; i++)
+        if (s->slots[i] != NULL && has_tagk(s, s->slots[i], tagk))
+            out[len++] = key_get_uint(s->slots[i]->key, s->widths.metric_width);
+    return len;
+}
+
+static int
+compare_ids(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+uint64_t *
+shapes_metrics(struct shapes *s, uint64_t metric, uint64_t tagk, size_t *len)
+{
+    uint64_t *out;
+    size_t all, n = 0;
+
+    OBJ_CHECK(s, SHAPES_MAGIC);
+    lock_take(&s->lock);
+    out = mem_new_array(s->len + 1, sizeof *out);
+    all = metric != 0 ? one_metric(s, metric, tagk, out)
+                      : all_metrics(s, tagk, out);
+    lock_drop(&s->lock);
+    qsort(out, all, sizeof *out, compare_ids);
+    for (size_t i = 0; i < all; i++)
+        if (i == 0 || out[i] != out[i - 1])
+            out[n++] = out[i];
+    *len = n;
+    return out;
+}

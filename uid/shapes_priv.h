@@ -29,6 +29,11 @@ MUST_CHECK enum status shapes_list(struct shapes *s, uint64_t metric,
 /* How many series the metric has, in all its shapes. */
 uint64_t shapes_count(struct shapes *s, uint64_t metric);
 
+/* The metrics, ascending, that have series with the tagk; of one metric: that,
+ * or none.  To be freed. */
+uint64_t *shapes_metrics(struct shapes *s, uint64_t metric, uint64_t tagk,
+                         size_t *len);
+
 /* The sum over all shapes. */
 uint64_t shapes_total(struct shapes *s);
 

@@ -336,9 +336,11 @@ take_named(struct last *l, const struct asked *q, struct error *e)
                               &w.values[i], e);
         w.len++;
     }
-    return status == ST_OK
-               ? series_each(l->a->series, metric, NULL, visit, &w, e)
-               : status;
+    if (status != ST_OK)
+        return status;
+    return w.len == 0 ? series_each(l->a->series, metric, NULL, visit, &w, e)
+                      : series_each_tagged(l->a->series, metric, w.keys[0],
+                                           w.values, 1, visit, &w, e);
 }
 
 static enum status

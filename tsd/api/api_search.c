@@ -5,6 +5,7 @@
 #include "tsd/api/api.h"
 
 #include <jansson.h>
+#include <stdlib.h>
 
 #include "base/log.h"
 #include "tsd/api/json_read.h"
@@ -40,7 +41,7 @@ struct lookup {
 static bool read_params(struct lookup *l, struct http_reply *out);
 static bool read_body(struct lookup *l, struct http_reply *out);
 static enum status resolve(struct lookup *l, struct error *e);
-static bool visit(void *ctx, struct slice tsuid);
+static enum status walk(struct lookup *l, struct error *e);
 static enum status write_answer(struct lookup *l, int64_t started_us,
                                 struct buf *b, struct error *e);
 
@@ -70,7 +71,7 @@ look_up(const struct api *a, const struct http_request *r,
         return;
     }
     if (st == ST_OK)
-        st = series_each(a->series, l.metric_id, NULL, visit, &l, &e);
+        st = walk(&l, &e);
     if (st == ST_OK && l.no_memory)
         st = error_set(&e, ST_LIMIT, "too many series: give a smaller limit");
     if (st == ST_OK)
@@ -413,6 +414,54 @@ visit(void *ctx, struct slice tsuid)
         return false;
     }
     return l->limit <= 0 || l->tsuids_len < (size_t)l->limit;
+}
+
+/* The pair of a key that asks for values, all of them known; or NULL. */
+static const struct pair *
+narrow_pair(const struct lookup *l)
+{
+    for (size_t i = 0; i < l->pairs_len; i++) {
+        bool good = l->pairs[i].key_id != ANY;
+
+        for (size_t j = 0; j < l->pairs_len && good; j++)
+            good = l->pairs[j].key_id != l->pairs[i].key_id ||
+                   l->pairs[j].value_id != ANY;
+        if (good)
+            return &l->pairs[i];
+    }
+    return NULL;
+}
+
+static int
+compare_ids(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* Past all series, or only past those that the index knows by a tag. */
+static enum status
+walk(struct lookup *l, struct error *e)
+{
+    const struct pair *narrow = narrow_pair(l);
+    uint64_t *values;
+    size_t len = 0, n = 0;
+
+    if (narrow == NULL)
+        return series_each(l->a->series, l->metric_id, NULL, visit, l, e);
+    values = arena_array(l->arena, l->pairs_len, sizeof *values);
+    if (values == NULL)
+        return error_set(e, ST_LIMIT, "too many tags");
+    for (size_t i = 0; i < l->pairs_len; i++)
+        if (l->pairs[i].key_id == narrow->key_id)
+            values[len++] = l->pairs[i].value_id;
+    qsort(values, len, sizeof *values, compare_ids);
+    for (size_t i = 0; i < len; i++)
+        if (i == 0 || values[i] != values[i - 1])
+            values[n++] = values[i];
+    return series_each_tagged(l->a->series, l->metric_id, narrow->key_id,
+                              values, n, visit, l, e);
 }
 
 /* -- the answer ------------------------------------------------------------ */
