@@ -421,6 +421,23 @@ run_stretch(struct merge *m, size_t from, size_t len, struct dps *out,
     return show(m, out, from, len, doubles, e);
 }
 
+/* Points as they are, where each is a finite number of one kind. */
+static bool
+copy_alone(const struct merge *m, const union number *v, struct dps *out)
+{
+    size_t len = m->moments.len;
+
+    if (!aggregator_is_none(m->spec->aggregator) || m->doubles != NULL)
+        return false;
+    for (size_t k = 0; k < len && m->all_doubles; k++)
+        if (!isfinite(v[k].d))
+            return false;
+    memcpy(out->v, v, len * sizeof *v);
+    memset(out->kind, m->all_doubles ? DP_DOUBLE : DP_INT, len);
+    out->len = len;
+    return true;
+}
+
 /* A series alone: its moments are its points. */
 static enum status
 run_alone(struct merge *m, struct dps *out, struct error *e)
@@ -429,6 +446,8 @@ run_alone(struct merge *m, struct dps *out, struct error *e)
     const struct lane *l = &m->lanes[0];
     size_t first = l->at + (l->c.ts_ms[l->at] < m->moments.ms[0]);
 
+    if (copy_alone(m, l->c.v + first, out))
+        return ST_OK;
     for (size_t k = 0; k < m->moments.len; k++) {
         union number v = l->c.v[first + k];
 
