@@ -202,6 +202,47 @@ check_gap(struct check *c, const char *dir, uint64_t from, uint64_t to,
     return st;
 }
 
+/* Those that SEGMENTS names and that are not between others. */
+static enum status
+check_ends(struct check *c, const char *dir, const struct segments *s,
+           const struct journal_extent *x, struct error *e)
+{
+    uint64_t first = s->len == 0 ? x->last + 1 : s->numbers[0];
+    uint64_t last = s->len == 0 ? x->last : s->numbers[s->len - 1];
+    enum status st = ST_OK;
+
+    if (x->last < x->first)
+        return ST_OK;
+    if (x->first < first)
+        st = check_gap(c, dir, x->first, first, e);
+    if (st == ST_OK && last < x->last)
+        st = check_gap(c, dir, last + 1, x->last + 1, e);
+    return st;
+}
+
+static enum status
+check_segments(struct check *c, const char *dir, const struct segments *s,
+               struct error *e)
+{
+    struct journal_extent x;
+    struct error why;
+    enum status st = journal_extent_read(dir, &x, &why);
+
+    if (st == ST_OK)
+        return check_ends(c, dir, s, &x, e);
+    if (st == ST_NOT_FOUND)
+        return ST_OK;
+    if (st != ST_CORRUPT)
+        return error_set(e, st, "%s", why.text);
+    c->refused |= c->aside == NULL;
+    st = c->aside == NULL ? ST_OK : check_move_aside(c, dir, "SEGMENTS", e);
+    if (st == ST_OK)
+        check_found(c, "journal-segments", no_key,
+                    c->aside == NULL ? NULL : "the next start makes another",
+                    "%s", why.text);
+    return st;
+}
+
 enum status
 check_journal(const char *dir, struct check *c, struct error *e)
 {
@@ -214,6 +255,8 @@ check_journal(const char *dir, struct check *c, struct error *e)
         st = format_read(dir, &f, e);
     if (st == ST_OK)
         st = list(path, &s, e);
+    if (st == ST_OK)
+        st = check_segments(c, path, &s, e);
     for (size_t i = 0; i < s.len && st == ST_OK; i++) {
         if (i > 0)
             st = check_gap(c, path, s.numbers[i - 1] + 1, s.numbers[i], e);

@@ -248,6 +248,34 @@ format_lock(const char *dir, int *fd, struct error *e)
 }
 
 void
+format_lock_note(int fd, const char *note)
+{
+    char text[16 + FORMAT_NOTE_MAX];
+    int n = snprintf(text, sizeof text, "%ld\n%.*s\n", (long)getpid(),
+                     FORMAT_NOTE_MAX - 1, note);
+
+    if (pwrite(fd, text, (size_t)n, 0) != n)
+        return; /* who looks for it finds none */
+}
+
+void
+format_lock_read(const char *dir, char note[FORMAT_NOTE_MAX])
+{
+    char *path = files_path(dir, "LOCK");
+    struct buf text = BUF_INIT;
+    const char *line = NULL;
+
+    note[0] = '\0';
+    if (files_read(path, 16 + FORMAT_NOTE_MAX, &text, NULL) == ST_OK)
+        line = strchr(buf_cstr(&text), '\n');
+    if (line != NULL)
+        (void)snprintf(note, FORMAT_NOTE_MAX, "%.*s",
+                       (int)strcspn(line + 1, "\n"), line + 1);
+    buf_fini(&text);
+    free(path);
+}
+
+void
 format_unlock(int *fd)
 {
     if (*fd >= 0)

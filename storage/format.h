@@ -52,6 +52,11 @@ MUST_CHECK enum status format_write(const char *dir, const struct format *f,
 /* Takes the folder for this process.  '*fd' holds it until format_unlock(), or
  * until the process ends, however it ends. */
 MUST_CHECK enum status format_lock(const char *dir, int *fd, struct error *e);
+/* Writes a line behind the pid, for who wants to ask the process that has the
+ * folder; reads it, without the newline: "" when there is none. */
+#define FORMAT_NOTE_MAX 200
+void format_lock_note(int fd, const char *note);
+void format_lock_read(const char *dir, char note[FORMAT_NOTE_MAX]);
 /* Sets '*fd' to -1; -1 is unlocked already. */
 void format_unlock(int *fd);
 

@@ -254,10 +254,15 @@ change_files(struct journal *j, const struct turn *t, struct error *e)
     st = sync_file(j, t->fd, e);
     if (st == ST_OK)
         st = journal_make_file(j, t->next, t->header, &fd, e);
+    if (st == ST_OK)
+        st = journal_note_last(j, t->next, e);
     lock_take(&j->lock);
     j->syncing = false;
-    if (st != ST_OK)
+    if (st != ST_OK) {
+        if (fd >= 0)
+            (void)close(fd);
         return st;
+    }
     (void)close(j->fd);
     j->fd = fd;
     j->synced = t->upto;
@@ -406,7 +411,9 @@ journal_trim(struct journal *j, uint64_t segment, struct error *e)
         uint64_t oldest = j->first;
 
         lock_drop(&j->lock);
-        st = delete_file(j, oldest, e);
+        st = journal_note_first(j, oldest + 1, e);
+        if (st == ST_OK)
+            st = delete_file(j, oldest, e);
         lock_take(&j->lock);
         if (st == ST_OK)
             forget_first(j);
@@ -478,9 +485,13 @@ journal_restart(struct journal *j, struct error *e)
     j->seal = journal_file_header(next, hash_random_seed(), header);
     atomic_store(&j->append_segment, next);
     lock_drop(&j->lock);
-    st = delete_all(j, first, next, e);
+    st = journal_note_first(j, next, e); /* and the last is before it: none */
+    if (st == ST_OK)
+        st = delete_all(j, first, next, e);
     if (st == ST_OK)
         st = journal_make_file(j, next, header, &fd, e);
+    if (st == ST_OK)
+        st = journal_note_last(j, next, e);
     lock_take(&j->lock);
     j->writing = j->syncing = j->trimming = false;
     if (st == ST_OK)

@@ -52,6 +52,7 @@ journal_new(const struct journal_options *o)
     j->segment_bytes =
         o->segment_bytes == 0 ? (size_t)64 << 20 : o->segment_bytes;
     j->buffer_bytes = o->buffer_bytes == 0 ? (size_t)8 << 20 : o->buffer_bytes;
+    lock_init(&j->note_lock);
     lock_init(&j->lock);
     cond_init(&j->changed);
     cond_init(&j->tick);
@@ -75,6 +76,7 @@ journal_free(struct journal **ref) NO_TS_CHECK
     cond_fini(&j->tick);
     cond_fini(&j->changed);
     lock_fini(&j->lock);
+    lock_fini(&j->note_lock);
     OBJ_CLEAR(j);
     free(j);
 }
@@ -272,6 +274,9 @@ reuse_last(struct journal *j, uint64_t *segment, struct error *e) NO_TS_CHECK
         return ST_OK;
     }
     journal_name(*segment, name);
+    st = journal_note_last(j, *segment - 1, e);
+    if (st != ST_OK)
+        return st;
     if (unlinkat(j->dir_fd, name, 0) != 0)
         return error_set(e, ST_IO, "delete %s/%s: %m", j->dir, name);
     return ST_OK;
@@ -293,6 +298,29 @@ stat_files(struct journal *j, size_t len, struct error *e) NO_TS_CHECK
     return ST_OK;
 }
 
+/* Are the files there that SEGMENTS names?  A journal of an older program has
+ * none. */
+static enum status
+check_extent(const struct journal *j, size_t len, struct error *e) NO_TS_CHECK
+{
+    struct journal_extent x;
+    struct error why;
+    enum status st = journal_extent_read(j->dir, &x, &why);
+
+    if (st == ST_NOT_FOUND)
+        return ST_OK;
+    if (st != ST_OK)
+        return error_set(e, st, "%s", why.text);
+    if (x.last < x.first)
+        return ST_OK;
+    if (len == 0 || j->first > x.first || j->first + len - 1 < x.last)
+        return error_set(e, ST_CORRUPT,
+                         "%s: there should be segments %" PRIu64 " to %" PRIu64
+                         ", and some are gone",
+                         j->dir, x.first, x.last);
+    return ST_OK;
+}
+
 static enum status
 open_files(struct journal *j, struct error *e) NO_TS_CHECK
 {
@@ -304,9 +332,12 @@ open_files(struct journal *j, struct error *e) NO_TS_CHECK
     if (st == ST_OK)
         st = journal_list(j->dir, &j->first, &len, e);
     if (st == ST_OK)
+        st = check_extent(j, len, e);
+    if (st == ST_OK)
         st = stat_files(j, len, e);
     if (st != ST_OK)
         return st;
+    j->noted.first = j->first;
     segment = len == 0 ? j->first : j->first + len - 1;
     if (len > 0)
         st = reuse_last(j, &segment, e);
@@ -314,6 +345,8 @@ open_files(struct journal *j, struct error *e) NO_TS_CHECK
         j->seal = journal_file_header(segment, hash_random_seed(), header);
         st = journal_make_file(j, segment, header, &j->fd, e);
     }
+    if (st == ST_OK)
+        st = journal_note_last(j, segment, e);
     if (st != ST_OK)
         return st;
     j->sizes[segment - j->first] = JOURNAL_FILE_HEADER;

@@ -67,6 +67,36 @@ void journal_name(uint64_t segment, char out[JOURNAL_NAME_SIZE]);
 MUST_CHECK enum status journal_list(const char *dir, uint64_t *first,
                                     size_t *len, struct error *e);
 
+struct journal;
+
+/* -- SEGMENTS -------------------------------------------------------------- */
+
+/* Which files there are, by a file beside them: one that is gone would not be
+ * missed otherwise.  From 'first' to 'last'; none when last < first.  More may
+ * be there, after a crash. */
+struct journal_extent {
+    uint64_t first, last;
+};
+
+/* ST_NOT_FOUND, ST_CORRUPT. */
+MUST_CHECK enum status journal_extent_read(const char *dir,
+                                           struct journal_extent *out,
+                                           struct error *e);
+/* Replaces it; on the disk when it returns. */
+MUST_CHECK enum status journal_extent_write(const char *dir,
+                                            const struct journal_extent *x,
+                                            struct error *e);
+
+/* Notes that the segments begin, or end, with another one.  Where there is no
+ * room for that, the first one is not noted, and nothing else is: SEGMENTS
+ * goes, so that files can be deleted. */
+MUST_CHECK enum status journal_note_first(struct journal *j, uint64_t first,
+                                          struct error *e)
+    EXCLUDES(j->note_lock);
+MUST_CHECK enum status journal_note_last(struct journal *j, uint64_t last,
+                                         struct error *e)
+    EXCLUDES(j->note_lock);
+
 /* The kernel, or what a test puts in its place. */
 struct journal_io {
     ssize_t (*write)(int fd, const void *data, size_t size);
@@ -91,6 +121,9 @@ struct journal {
     /* What the next append goes to; behind 'segment' while the writer is
      * changing files. */
     _Atomic uint64_t append_segment;
+
+    struct lock note_lock; /* a leaf; held while SEGMENTS is written */
+    struct journal_extent noted GUARDED_BY(note_lock);
 
     struct lock lock;
     struct cond changed; /* any of what follows */

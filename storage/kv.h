@@ -126,9 +126,11 @@ MUST_CHECK enum status kv_salvage(const char *from, const char *to,
                                   uint64_t *keys, struct error *e);
 
 /* Copies all that a snapshot holds (NULL: what there is now) into a new engine
- * in 'to', which is absent or empty.  On the disk when it returns. */
+ * in 'to', which is absent or empty.  On the disk when it returns.  'gone' (may
+ * be NULL) is asked now and then: true ends it with ST_BUSY. */
 MUST_CHECK enum status kv_copy(struct kv *kv, struct kv_snapshot *s,
-                               const char *to, uint64_t *keys, struct error *e);
+                               const char *to, bool (*gone)(void *ctx),
+                               void *gone_ctx, uint64_t *keys, struct error *e);
 
 /* About how many bytes lie in ['from', 'to'). */
 uint64_t kv_approximate_bytes(struct kv *kv, struct slice from,

@@ -4,10 +4,12 @@
 
 #include "storage/kv_priv.h"
 
-#define COPY_BYTES ((size_t)1 << 20) /* in one batch */
+#define COPY_BYTES   ((size_t)1 << 20) /* in one batch */
+#define WRITE_BUFFER ((size_t)16 << 20)
 
 static enum status
-copy_all(struct kv_iter *it, struct kv *to, uint64_t *keys, struct error *e)
+copy_all(struct kv_iter *it, struct kv *to, bool (*gone)(void *ctx),
+         void *gone_ctx, uint64_t *keys, struct error *e)
 {
     struct kv_batch *b = kv_batch_new();
     enum status st = ST_OK;
@@ -23,6 +25,8 @@ copy_all(struct kv_iter *it, struct kv *to, uint64_t *keys, struct error *e)
         st = kv_write(to, b, false, e);
         kv_batch_clear(b);
         bytes = 0;
+        if (st == ST_OK && gone != NULL && gone(gone_ctx))
+            st = error_set(e, ST_BUSY, "nobody waits for the copy any more");
     }
     if (st == ST_OK)
         st = kv_write(to, b, false, e);
@@ -35,10 +39,14 @@ copy_all(struct kv_iter *it, struct kv *to, uint64_t *keys, struct error *e)
 }
 
 enum status
-kv_copy(struct kv *kv, struct kv_snapshot *s, const char *to, uint64_t *keys,
+kv_copy(struct kv *kv, struct kv_snapshot *s, const char *to,
+        bool (*gone)(void *ctx), void *gone_ctx, uint64_t *keys,
         struct error *e)
 {
-    const struct kv_options o = { .dir = to, .create = true };
+    const struct kv_options o = { .dir = to,
+                                  .create = true,
+                                  .write_buffer_bytes = WRITE_BUFFER,
+                                  .cache_bytes = 1 << 20 };
     struct kv_iter *it;
     struct kv *copy;
     enum status st = kv_open(&o, &copy, e), closed;
@@ -46,7 +54,7 @@ kv_copy(struct kv *kv, struct kv_snapshot *s, const char *to, uint64_t *keys,
     if (st != ST_OK)
         return st;
     it = kv_iter_open(kv, s);
-    st = copy_all(it, copy, keys, e);
+    st = copy_all(it, copy, gone, gone_ctx, keys, e);
     closed = kv_iter_close(&it, st == ST_OK ? e : NULL);
     kv_close(&copy);
     return st == ST_OK ? closed : st;
@@ -63,7 +71,7 @@ kv_salvage(const char *from, const char *to, uint64_t *keys, struct error *e)
         st = kv_open(&o, &old, e);
     if (st != ST_OK)
         return st;
-    st = kv_copy(old, NULL, to, keys, e);
+    st = kv_copy(old, NULL, to, NULL, NULL, keys, e);
     kv_close(&old);
     return st;
 }

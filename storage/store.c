@@ -238,6 +238,14 @@ store_close(struct store **sp, struct error *e)
     return status;
 }
 
+void
+store_announce(struct store *s, const char *address)
+{
+    OBJ_CHECK(s, STORE_MAGIC);
+    if (s->lock_fd >= 0)
+        format_lock_note(s->lock_fd, address);
+}
+
 const struct key_shape *
 store_shape(const struct store *s)
 {

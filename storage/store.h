@@ -114,6 +114,18 @@ MUST_CHECK enum status store_delete(struct store *s, struct slice tsuid,
 /* Seals all open rows now (at stop, in tests, for 'dropcaches'). */
 MUST_CHECK enum status store_seal(struct store *s, struct error *e);
 
+/* Makes a store in the folder 'dest', which is made, that holds all that was
+ * acknowledged before the call, and nothing else than what was written. Reading
+ * and writing go on.  After a failure 'dest' may be there; it is not complete.
+ * 'gone' as in kv_copy(). */
+MUST_CHECK enum status store_backup(struct store *s, const char *dest,
+                                    bool (*gone)(void *ctx), void *gone_ctx,
+                                    uint64_t *keys, struct error *e);
+
+/* Tells others where the process that has the folder can be asked: a line in
+ * LOCK. */
+void store_announce(struct store *s, const char *address);
+
 /* -- reading -------------------------------------------------------------- */
 
 /* One row as a scan lends it, until the scan's next step. */

@@ -15,6 +15,7 @@
 #include "query/engine.h"
 #include "query/rollup.h"
 #include "query/numbers/timezone.h"
+#include "tsd/care/backups.h"
 #include "tsd/gate.h"
 #include "tsd/limits.h"
 #include "tsd/listener.h"
@@ -91,6 +92,7 @@ fill_api(struct daemon *d, int stop_fd, struct error *e)
     a->settings = s;
     a->clock = &clock_system;
     a->queries = queries_new();
+    a->backups = backups_new();
     a->limits = limits_new(s, a->clock);
     a->zone = timezone_utc();
     a->answer_bytes = settings_size(s, "halite.query.answer_bytes");
@@ -138,6 +140,8 @@ daemon_start(const struct settings *s, int stop_fd, struct daemon **out,
         st = start_telnet(d, e);
     if (st == ST_OK)
         st = listener_start(d->listener, d->http, d->telnet, e);
+    if (st == ST_OK)
+        store_announce(d->api.store, listener_address(d->listener));
     *out = d;
     if (st != ST_OK && daemon_stop(out, NULL) != ST_OK)
         log_warn("tsd", "closed badly after a failed start");
@@ -188,6 +192,7 @@ daemon_stop(struct daemon **dp, struct error *e)
     if (a->store != NULL)
         st = store_close(&a->store, e);
     queries_free(&a->queries);
+    backups_free(&a->backups);
     auth_close(&a->auth);
     rollups_close(&d->rollups);
     limits_free(&a->limits);

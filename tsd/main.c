@@ -16,6 +16,8 @@ struct command {
 
 static const struct command commands[] = {
     { "tsd", true, true, cmd_tsd, "the daemon" },
+    { "backup", true, false, cmd_backup, "copy a data folder that is in use" },
+    { "restore", true, false, cmd_restore, "make a data folder of a backup" },
     { "fsck", true, true, cmd_fsck, "check what is stored, and mend it" },
     { "secret", true, false, cmd_secret, "a line for halite.auth.file" },
     { "version", true, true, cmd_version, "the version" },

@@ -42,6 +42,8 @@ static const struct entry {
 } entries[] = {
     { "/api/aggregators", api_aggregators, GET_POST,
       IN_ALL | API | FOR_READERS },
+    { "/api/backup", api_backup, HTTP_POST,
+      IN_ALL | API | WORKER | FOR_ADMINS },
     { "/api/config", api_config, GET_POST, IN_ALL | API | FOR_READERS },
     { "/api/dropcaches", api_dropcaches, HTTP_GET | HTTP_DELETE,
       IN_ALL | API | WORKER | FOR_ADMINS },

@@ -86,6 +86,17 @@ file_write(const char *dir, uint64_t segment, struct slice bytes)
     buf_fini(&path);
 }
 
+/* As a journal of an older program: nothing says which files there are. */
+static inline void
+segments_forget(const char *dir)
+{
+    struct buf path = BUF_INIT;
+
+    buf_printf(&path, "%s/SEGMENTS", dir);
+    (void)unlink(buf_cstr(&path));
+    buf_fini(&path);
+}
+
 /* Leaves nothing but one segment. */
 static inline void
 folder_fill(const char *dir, uint64_t segment, struct slice bytes)
@@ -96,6 +107,7 @@ folder_fill(const char *dir, uint64_t segment, struct slice bytes)
         (void)unlink(buf_cstr(&path));
         buf_fini(&path);
     }
+    segments_forget(dir);
     file_write(dir, segment, bytes);
 }
 

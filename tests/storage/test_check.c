@@ -207,7 +207,8 @@ static const struct {
     { "engine", ".log", "engine-log", "engine-missing" },
     { "engine", "SYNCED", "engine-synced", NULL },
     { "engine", ".ldb", "engine-table", "engine-missing" },
-    { "journal", ".wal", "journal-damage", NULL },
+    { "journal", ".wal", "journal-damage", "journal-missing" },
+    { "journal", "SEGMENTS", "journal-segments", NULL },
 };
 
 /* What can be mended is whole afterwards; all else is there, too. */

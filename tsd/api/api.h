@@ -27,6 +27,7 @@ struct api {
     struct put_path *put;
     struct limits *limits;       /* what queries may read: tsd/limits.h */
     struct queries *queries;     /* those under way: tsd/queries.h */
+    struct backups *backups;     /* the same: tsd/care/backups.h */
     const struct timezone *zone; /* tsd.core.timezone */
     size_t answer_bytes;         /* halite.query.answer_bytes */
     bool allow_delete;           /* tsd.http.query.allow_delete */
@@ -46,6 +47,7 @@ struct api {
 /* Each serves the paths that tsd/routes.c gives it; ctx is the struct api. */
 http_serve api_aggregators;
 http_serve api_annotation;
+http_serve api_backup;
 http_serve api_config;
 http_serve api_diediedie;
 http_serve api_dropcaches;

@@ -1,0 +1,128 @@
+/* See tsd/care/backup.h. */
+#include "config.h"
+
+#include "tsd/care/backup.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "storage/folder.h"
+#include "storage/format.h"
+#include "tsd/care/fsck.h"
+
+/* DEST.partial, whatever blanks of a path DEST ends with. */
+static char *
+partial_of(const char *dest)
+{
+    size_t size = strlen(dest), room = size + sizeof ".partial";
+    char *path = mem_new(room);
+
+    while (size > 1 && dest[size - 1] == '/')
+        size--;
+    (void)snprintf(path, room, "%.*s.partial", (int)size, dest);
+    return path;
+}
+
+static enum status
+check_free(const struct backup *b, const char *partial, struct error *e)
+{
+    struct stat info;
+    bool is_empty = false;
+    enum status st = folder_is_empty(b->to, &is_empty, e);
+
+    if (st != ST_OK)
+        return st;
+    if (!is_empty)
+        return error_set(e, ST_INVALID, "%s is there already, and not empty",
+                         b->to);
+    if (lstat(partial, &info) == 0)
+        return error_set(e, ST_INVALID,
+                         "%s is there: what was cut short before must be "
+                         "deleted first",
+                         partial);
+    return ST_OK;
+}
+
+struct first {
+    char text[300];
+};
+
+static void
+keep_first(void *ctx, const struct finding *f)
+{
+    struct first *first = ctx;
+
+    if (!f->is_note && first->text[0] == '\0')
+        (void)snprintf(first->text, sizeof first->text, "%s: %s", f->code,
+                       f->text);
+}
+
+/* As fsck would: opened, replayed, and every entry looked at. */
+static enum status
+verify(const char *dir, struct check_counts *counts, struct error *e)
+{
+    struct first first = { "" };
+    struct fsck f = { .dir = dir, .say = keep_first, .ctx = &first };
+    enum status st = fsck_look(&f, e);
+
+    *counts = f.counts;
+    if (st == ST_OK && f.found > 0)
+        st = error_set(e, ST_CORRUPT,
+                       "the copy does not check, as halite fsck would find "
+                       "in the original (%llu findings, the first: %s)",
+                       (unsigned long long)f.found, first.text);
+    return st;
+}
+
+/* What was made is deleted again, unless all went well. */
+static enum status
+finish(enum status st, struct backup *b, const char *partial, struct error *e)
+{
+    struct error why;
+
+    if (st == ST_OK)
+        st = verify(partial, &b->counts, e);
+    if (st == ST_OK)
+        st = folder_rename(partial, b->to, e);
+    if (st != ST_OK && folder_delete(partial, &why) != ST_OK)
+        log_error("backup", "%s", why.text);
+    return st;
+}
+
+enum status
+backup_make(struct store *s, struct backup *b, struct error *e)
+{
+    char *partial = partial_of(b->to);
+    uint64_t keys = 0;
+    enum status st = check_free(b, partial, e);
+
+    if (st == ST_OK) {
+        st = store_backup(s, partial, b->gone, b->gone_ctx, &keys, e);
+        st = finish(st, b, partial, e);
+    }
+    free(partial);
+    return st;
+}
+
+enum status
+backup_restore(const char *from, struct backup *b, struct error *e)
+{
+    char *partial = partial_of(b->to);
+    struct format f;
+    enum status st = format_read(from, &f, e);
+
+    if (st == ST_OK && !f.complete)
+        st = error_set(e, ST_INVALID, "%s is not complete", from);
+    if (st == ST_OK)
+        st = check_free(b, partial, e);
+    if (st == ST_OK) {
+        st = folder_copy(from, partial, FOLDER_SYNC, e);
+        st = finish(st, b, partial, e);
+    }
+    free(partial);
+    return st;
+}
