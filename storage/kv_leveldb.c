@@ -56,6 +56,7 @@ struct level_snapshot {
 struct level_iter {
     struct kv_iter it;
     leveldb_iterator_t *i;
+    const char *dir; /* of the engine, which lives longer */
 };
 
 static struct level *
@@ -90,7 +91,9 @@ take_error(char *text, const char *dir, struct error *e)
     } else {
         if (starts(text, "Corruption: ") || starts(text, "Invalid argument: "))
             st = ST_CORRUPT;
-        (void)error_set(e, st, "LevelDB in '%s': %s", dir, text);
+        (void)error_set(e, st, "LevelDB in '%s': %s%s", dir, text,
+                        st == ST_CORRUPT ? " ('halite fsck' names the file)"
+                                         : "");
     }
     leveldb_free(text);
     return st;
@@ -401,7 +404,7 @@ note_error(struct level_iter *i)
     if (err != NULL && i->it.error.status != ST_OK)
         leveldb_free(err); /* the first one sticks */
     else if (err != NULL)
-        (void)take_error(err, "the engine", &i->it.error);
+        (void)take_error(err, i->dir, &i->it.error);
 }
 
 static void
@@ -508,6 +511,7 @@ level_iter_open(struct kv *kv, struct kv_snapshot *s)
         leveldb_readoptions_set_snapshot(read, ((struct level_snapshot *)s)->s);
     }
     i->it.engine = &level_iter_engine;
+    i->dir = l->dir;
     i->i = leveldb_create_iterator(l->db, read);
     if (s != NULL)
         leveldb_readoptions_destroy(read);

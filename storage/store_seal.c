@@ -173,13 +173,14 @@ seal_rows(struct store *s, struct seal_batch *b, struct error *e)
     kv_batch_clear(b->writes);
     qsort(b->rows, b->len, sizeof b->rows[0], compare_rows);
     for (size_t i = 0; i < b->len; i++) {
-        enum status status = seal_row(s, b, b->rows[i].row, e);
+        struct error why;
+        enum status status = seal_row(s, b, b->rows[i].row, &why);
 
         b->rows[i].stuck = status == ST_CORRUPT;
         if (b->rows[i].stuck)
-            log_error("store", "cannot seal a row: %s", e->text);
+            log_error("store", "cannot seal a row: %s", why.text);
         else if (status != ST_OK)
-            return status;
+            return error_set(e, status, "%s", why.text);
     }
     return kv_write(s->kv, b->writes, false, e);
 }
