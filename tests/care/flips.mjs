@@ -1,0 +1,199 @@
+// flips.mjs HALITE [FLIPS]: flipped bits and missing files, under the real server.
+//
+// A folder is made as a killed server leaves it: tables, a log and a manifest of the
+// engine, several files of the journal, data of each kind.  What a server answers on
+// it is what must be answered.  Then, on copies of it, FLIPS times for each kind of
+// file (4), one bit of such a file is flipped and a server started:
+//
+//   - it refuses to start, with exit status 1 and a line that names the file; or
+//   - it starts, and each answer is the right one, or an error that says what
+//     cannot be read.  Never another answer, never less of it, never a crash.
+//
+// 'halite fsck' must then find something if the server did, and what it calls clean
+// must be answered rightly.  Some folders are mended: fsck finds nothing afterwards,
+// the server starts, and what it answers was there before, though maybe not all of it.
+// At last each file is deleted: that is missed, or it changes nothing.
+import fs from 'node:fs';
+import path from 'node:path';
+import { ask, copy, fail, random, root, run, seed, start, stop } from './rig.mjs';
+
+const flips = Number(process.argv[3] ?? 4);
+const MENDED = Math.max(1, Math.floor(flips / 4)); // of a kind
+const T0 = 1735689600, HOURS = 6;
+const image = path.join(root, 'image'), trial = path.join(root, 'trial');
+const words = ['halite.sync=always', 'halite.store.journal_segment_bytes=64K', 'halite.store.seal_delay_ms=3600000',
+  'tsd.core.histograms.config={"net.opentsdb.core.SimpleHistogramDecoder": 0}', 'tsd.search.enable=true'];
+console.log(`seed ${seed}`);
+
+// -- the folder ---------------------------------------------------------------
+const series = [];
+for (let i = 0; i < 30; i++) series.push({ metric: `m${i % 5}`, tags: { host: `h${i}`, dc: `d${i % 3}` } });
+const value = (s, t) => s % 2 ? Math.sin(s + t) * 1000 : (t * 7919 + s * 31) % 100000;
+async function put(s, hour, from = 0) {
+  const points = [];
+  for (let i = 0; i < series.length; i++)
+    for (let t = from; t < 60; t++)
+      points.push({ metric: series[i].metric, tags: series[i].tags, timestamp: T0 + hour * 3600 + t * 60, value: value(i, hour * 60 + t) });
+  for (let i = 0; i < points.length; i += 600) await must(ask(s, 'POST', '/api/put', points.slice(i, i + 600)), 204);
+}
+async function must(call, status = 200) {
+  const r = await call;
+  if (r.status !== status) fail(`answered ${r.status}: ${r.text}`);
+  return r;
+}
+async function makeImage() {
+  let s = await start(image, words);
+  if (!s.port) fail(s.log);
+  for (let h = 0; h < HOURS - 2; h++) await put(s, h);
+  await must(ask(s, 'POST', '/api/annotation', { startTime: T0, description: 'of all', notes: 'n' }));
+  await must(ask(s, 'POST', '/api/uid/uidmeta', { uid: '000001', type: 'metric', displayName: 'first' }));
+  await must(ask(s, 'POST', '/api/tree', { name: 'tree' }));
+  for (let i = 0; i < 20; i++)
+    await must(ask(s, 'POST', '/api/histogram', [{ metric: 'hist', timestamp: T0 + i, id: 0, overflow: i, underflow: 0,
+      buckets: { '0,10': i + 3, '10,20': 4 }, tags: { host: 'a' } }]), 204);
+  // A stop makes a table of all that; then there is a log, which is synced; then more in
+  // it, and in the journal.
+  if (await stop(s) !== 0) fail(s.log);
+  for (const how of ['seal', 'kill']) {
+    s = await start(image, words);
+    await put(s, how === 'seal' ? HOURS - 2 : HOURS - 1);
+    await must(ask(s, 'POST', '/api/annotation', { startTime: T0 + 60, description: `at ${how}` }));
+    if (how === 'seal') { // a backup seals all, and syncs the engine
+      const made = run('backup', image, path.join(root, 'backup'));
+      if (made.rc !== 0) fail(made.text);
+    }
+    if (how === 'kill') await put(s, HOURS - 1, 0); // said twice: what has no mark behind it may be cut off
+    await stop(s, 'SIGKILL');
+  }
+}
+
+// -- what is answered ---------------------------------------------------------
+const range = `start=${T0}&end=${T0 + HOURS * 3600}`;
+const questions = [
+  ...[0, 1, 2, 3, 4].map(m => ['GET', `/api/query?${range}&m=none:m${m}%7Bhost=*%7D`]),
+  ['GET', `/api/query?${range}&m=sum:1h-avg:m0%7Bdc=*%7D`],
+  ['GET', `/api/query?${range}&m=sum:percentiles%5B50%5D:hist`],
+  ['GET', `/api/query?${range}&m=sum:m1%7Bhost=h1%7D&global_annotations`],
+  ['GET', '/api/suggest?type=metrics&max=100'],
+  ['GET', '/api/suggest?type=tagv&max=100'],
+  ['GET', '/api/search/lookup?m=m1&limit=100'],
+  ['GET', '/api/query/last?timeseries=m2&resolve=true'],
+  ['GET', '/api/uid/uidmeta?uid=000001&type=metric'],
+  ['GET', `/api/annotations?start_time=${T0}&end_time=${T0 + HOURS * 3600}`],
+  ['GET', '/api/tree'],
+];
+async function answers(s) {
+  const all = [];
+  for (const [method, p] of questions) {
+    const r = await ask(s, method, p).catch(() => ({ status: 0, text: 'no answer' }));
+    all.push({ status: r.status, text: r.text.replace(/"time":[^,}]*/g, '') });
+  }
+  return all;
+}
+
+// 'fine', or 'told': by a refusal, or by errors.
+async function tryServer(dir, what, right) {
+  const s = await start(dir, words);
+  if (!s.port) {
+    if (s.how !== 1) fail(`${what}: the start ended with ${s.how}: ${s.log}`);
+    if (!s.log.includes(dir)) fail(`${what}: the refusal names no file: ${s.log}`);
+    return 'told';
+  }
+  const got = await answers(s);
+  let told = false;
+  for (let i = 0; i < got.length; i++) {
+    if (got[i].status === 0) fail(`${what}: ${questions[i][1]} got no answer; ${s.how ?? 'it runs'}: ${s.log}`);
+    if (got[i].status === right[i].status && got[i].text === right[i].text) continue;
+    if (got[i].status < 500) fail(`${what}: ${questions[i][1]} is answered\n${got[i].status} ${got[i].text.slice(0, 2000)}\nand should be\n${right[i].text.slice(0, 2000)}\n${s.log}`);
+    if (!/orrupt|damage|checksum|LevelDB|block/.test(got[i].text)) fail(`${what}: ${questions[i][1]} says nothing of damage: ${got[i].text}`);
+    told = true;
+  }
+  const how = await stop(s);
+  if (how !== 0 && !(told || how === 1)) fail(`${what}: a stop ended with ${how}: ${s.log}`);
+  if (typeof how === 'string') fail(`${what}: a stop ended with ${how}: ${s.log}`);
+  return told || how !== 0 ? 'told' : 'fine';
+}
+
+// Everything that is answered was there; 'all': and nothing is missing.
+function isPart(part, whole) {
+  if (Array.isArray(part)) return part.every(x => whole.some(y => isPart(x, y)));
+  if (part !== null && typeof part === 'object') return whole !== null && typeof whole === 'object' && Object.entries(part).every(([k, v]) => isPart(v, whole[k]));
+  return Object.is(part, whole);
+}
+async function tryMended(dir, what, right) {
+  const mended = run('fsck', '--repair', '--quiet', dir);
+  if (mended.rc !== 1) fail(`${what}: fsck --repair ended with ${mended.rc}: ${mended.text}`);
+  const again = run('fsck', dir);
+  if (again.rc !== 0) fail(`${what}: fsck after mending: ${again.rc}: ${again.text}\n${mended.text}`);
+  const s = await start(dir, words);
+  if (!s.port) fail(`${what}: no start after mending: ${s.log}`);
+  const got = await answers(s);
+  for (let i = 0; i < 5; i++) // points: never another one
+    if (got[i].status === 200 && !isPart(JSON.parse(got[i].text), JSON.parse(right[i].text)))
+      fail(`${what}: after mending ${questions[i][1]} has what was not there: ${got[i].text.slice(0, 1000)}`);
+  for (let i = 0; i < got.length; i++) if (got[i].status >= 500 || got[i].status === 0) fail(`${what}: after mending ${questions[i][1]}: ${got[i].text}`);
+  if (await stop(s) !== 0) fail(`${what}: a stop after mending: ${s.log}`);
+  return got.every((g, i) => g.text === right[i].text);
+}
+
+// -- all of it ----------------------------------------------------------------
+await makeImage();
+copy(image, trial);
+let s = await start(trial, words);
+if (!s.port) fail(s.log);
+const right = await answers(s);
+for (let i = 0; i < right.length; i++) if (right[i].status !== 200) fail(`${questions[i][1]}: ${right[i].status} ${right[i].text}`);
+await stop(s);
+let clean = run('fsck', image);
+if (clean.rc !== 0) fail(`fsck of the folder as it is: ${clean.text}`);
+
+const files = [];
+for (const part of ['.', 'engine', 'journal'])
+  for (const name of fs.readdirSync(path.join(image, part)))
+    if (fs.statSync(path.join(image, part, name)).isFile()) files.push(path.join(part, name));
+const kindOf = f => f.replace(/^engine\/(\d+|MANIFEST-\d+)/, m => (m.includes('MANIFEST') ? 'engine/MANIFEST' : 'engine/*')).replace(/\d{20}/, '*');
+const kinds = new Map();
+for (const f of files) kinds.set(kindOf(f), [...(kinds.get(kindOf(f)) ?? []), f]);
+
+for (const [kind, list] of kinds) {
+  const seen = { fine: 0, told: 0, found: 0, mended: 0, whole: 0 };
+  for (let n = 0; n < flips; n++) {
+    const able = list.filter(f => fs.statSync(path.join(image, f)).size > 0);
+    if (!able.length) break;
+    const file = able[random(able.length)];
+    const bytes = fs.readFileSync(path.join(image, file)), bit = random(bytes.length * 8);
+    const what = `bit ${bit % 8} of byte ${bit >> 3} of ${bytes.length} in ${file}`;
+    const spoil = () => { copy(image, trial); fs.writeFileSync(path.join(trial, file), spoiled); };
+    const spoiled = Buffer.from(bytes);
+    spoiled[bit >> 3] ^= 1 << bit % 8;
+    spoil();
+    const saw = await tryServer(trial, what, right);
+    seen[saw]++;
+    spoil();
+    const looked = run('fsck', trial);
+    if (looked.rc !== 0 && looked.rc !== 1) fail(`${what}: fsck ended with ${looked.rc}: ${looked.text}`);
+    if (saw === 'told' && looked.rc !== 1) fail(`${what}: the server tells of it, and fsck finds nothing: ${looked.text}`);
+    if (looked.rc === 1) {
+      seen.found++;
+      if (seen.mended < MENDED) {
+        seen.mended++;
+        if (await tryMended(trial, what, right)) seen.whole++;
+      }
+    }
+  }
+  console.log(`${kind}: ${flips} bits: ${seen.told} told by the server, ${seen.fine} harmless; ${seen.found} found by fsck; ${seen.mended} mended, ${seen.whole} of them whole`);
+}
+
+for (const file of files) {
+  copy(image, trial);
+  fs.rmSync(path.join(trial, file));
+  const saw = await tryServer(trial, `${file} deleted`, right);
+  copy(image, trial);
+  fs.rmSync(path.join(trial, file));
+  const looked = run('fsck', trial);
+  const refused = saw === 'told';
+  if (refused && looked.rc === 0) fail(`${file} deleted: the server misses it, fsck does not: ${looked.text}`);
+  if (refused && looked.rc === 1) await tryMended(trial, `${file} deleted`, right);
+  console.log(`${file} deleted: ${refused ? 'missed' : 'harmless'}`);
+}
+console.log('flipped bits and missing files: told, or harmless');
