@@ -332,6 +332,8 @@ read_series(struct engine *en, const struct query *q,
     enum status status = ST_OK;
 
     *f = (struct fetch){ 0 };
+    if (folds)
+        folder_make_grid(&folder, a);
     if (!p->empty)
         status = fetch_run(&en->context, p, folds ? &folder : NULL, en->pool,
                            limits, f, e);

@@ -13,6 +13,7 @@
 #ifndef QUERY_NUMBERS_FOLDER_H
 #define QUERY_NUMBERS_FOLDER_H
 
+#include "base/arena.h"
 #include "query/query.h"
 #include "storage/block.h"
 
@@ -31,12 +32,18 @@ struct folder {
     int64_t length;      /* of a bucket; 0: one for all, which is at 'start' */
     int64_t from, to;    /* points with from <= time < to take part */
     int64_t start;       /* of the bucket for all */
-    size_t buckets_most; /* that a series can have; SIZE_MAX: cannot tell */
+    size_t buckets_most; /* that a series can have */
+    /* The times of all buckets from 'from' on, or NULL: a series without gaps
+     * has its times here, as all others do. */
+    const int64_t *grid;
+    size_t grid_len;
 };
 
 /* One series; begins as zeros. */
 struct fold {
-    int64_t *ts; /* of the buckets that are complete */
+    const int64_t
+        *ts; /* of the buckets that are complete; 'own', or a grid's */
+    int64_t *own;
     union number *v;
     uint32_t len, cap;
     uint64_t all, count; /* points of the bucket, and those that are no NaN */
@@ -51,6 +58,10 @@ struct fold {
 /* False: not for this sub-query. */
 bool folder_init(struct folder *f, const struct query *q,
                  const struct sub_query *sq);
+
+/* Makes the grid, where it is not too long: it lies in the arena, as long as
+ * what is folded is used. */
+void folder_make_grid(struct folder *f, struct arena *a);
 
 /* Can a row's synopsis ever be enough? */
 bool folder_likes_synopses(const struct folder *f);

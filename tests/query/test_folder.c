@@ -175,8 +175,10 @@ check(const struct query *q, const struct sub_query *sq, const struct series *s,
         downsampler_init(&d, &sq->downsample, &w, span.len, a, NULL), ST_OK);
     ck_assert_int_eq(downsampler_run(&d, &span, &want, NULL), ST_OK);
     ck_assert(folder_init(&f, q, sq));
-    for (int by_points = 0; by_points < 2; by_points++) {
-        fold_all(&f, s, by_points != 0, a, &got, ways);
+    for (int i = 0; i < 4; i++) {
+        if (i == 2)
+            folder_make_grid(&f, a);
+        fold_all(&f, s, i % 2 != 0, a, &got, ways);
         compare(sq, &got, &want);
         ck_assert_uint_eq(got.some, span.len > 0);
         if (span.len > 0) {
