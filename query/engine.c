@@ -559,9 +559,14 @@ join_parts(const struct part *parts, size_t len, struct arena *a,
 {
     size_t total = 0;
 
+    if (len == 1) {
+        out->groups = parts[0].groups;
+        out->groups_len = parts[0].len;
+        return ST_OK;
+    }
     for (size_t i = 0; i < len; i++)
         total += parts[i].len;
-    out->groups = arena_array(a, total, sizeof *out->groups);
+    out->groups = arena_alloc(a, total * sizeof *out->groups);
     if (out->groups == NULL)
         return error_set(e, ST_LIMIT, "no memory for the groups");
     for (size_t i = 0; i < len; i++) {

@@ -11,6 +11,7 @@
 struct keyed {
     const struct fetched *series;
     const uint8_t *key; /* group_tagks_len ids of tagvs */
+    uint64_t head;      /* the first bytes of it, as a number */
 };
 
 static enum status
@@ -38,6 +39,20 @@ make_key(const struct key_shape *shape, const struct plan *p,
     return true;
 }
 
+static uint64_t
+head_of(const uint8_t *key, size_t key_size)
+{
+    return key_get_uint(key, key_size < 8 ? (unsigned)key_size : 8);
+}
+
+static inline int
+compare_keys(const struct keyed *a, const struct keyed *b, size_t key_size)
+{
+    if (a->head != b->head)
+        return a->head < b->head ? -1 : 1;
+    return key_size <= 8 ? 0 : memcmp(a->key + 8, b->key + 8, key_size - 8);
+}
+
 /* Stable: equal keys keep the order of their TSUIDs. */
 static void
 merge_sort(struct keyed *v, struct keyed *tmp, size_t len, size_t key_size)
@@ -49,8 +64,8 @@ merge_sort(struct keyed *v, struct keyed *tmp, size_t len, size_t key_size)
             size_t i = lo, k = mid;
 
             for (size_t at = lo; at < hi; at++) {
-                bool left = i < mid && (k == hi || memcmp(v[i].key, v[k].key,
-                                                          key_size) <= 0);
+                bool left = i < mid && (k == hi || compare_keys(&v[i], &v[k],
+                                                                key_size) <= 0);
 
                 tmp[at] = left ? v[i++] : v[k++];
             }
@@ -68,18 +83,25 @@ group_by_keys(const struct key_shape *shape, const struct plan *p,
     struct keyed *keyed = arena_array(a, f->len, sizeof *keyed);
     struct keyed *tmp = arena_array(a, f->len, sizeof *tmp);
     uint8_t *keys = arena_array(a, f->len, key_size);
+    bool ascending = true;
 
     if (keyed == NULL || tmp == NULL || keys == NULL)
         return no_memory(e);
     for (size_t i = 0; i < f->len; i++) {
         uint8_t *key = keys + len * key_size;
 
-        if (make_key(shape, p, f->series[i].tsuid, key))
-            keyed[len++] = (struct keyed){ &f->series[i], key };
+        if (!make_key(shape, p, f->series[i].tsuid, key))
+            continue;
+        keyed[len++] =
+            (struct keyed){ &f->series[i], key, head_of(key, key_size) };
+        ascending = ascending &&
+                    (len == 1 || compare_keys(&keyed[len - 2], &keyed[len - 1],
+                                              key_size) <= 0);
     }
-    merge_sort(keyed, tmp, len, key_size);
+    if (!ascending)
+        merge_sort(keyed, tmp, len, key_size);
     for (size_t i = 0; i < len; i++) {
-        if (i == 0 || memcmp(keyed[i - 1].key, keyed[i].key, key_size) != 0)
+        if (i == 0 || compare_keys(&keyed[i - 1], &keyed[i], key_size) != 0)
             out->groups[out->groups_len++] =
                 (struct group){ .first = i,
                                 .key = slice_of(keyed[i].key, key_size) };
@@ -160,14 +182,18 @@ find_common(const struct key_shape *shape, const struct grouping *g,
 
     for (size_t i = 0; i < group->len; i++) {
         struct slice tsuid = g->order[group->first + i]->tsuid;
+        size_t tags = tsuid_tags(shape, tsuid);
 
-        for (size_t k = 0; k < tsuid_tags(shape, tsuid); k++) {
+        for (size_t k = 0; k < tags; k++) {
             uint64_t tagk = key_get_uint(tsuid_tagk(shape, tsuid, k).data,
                                          shape->tagk_width);
             uint64_t tagv = key_get_uint(tsuid_tagv(shape, tsuid, k).data,
                                          shape->tagv_width);
             size_t at = 0;
 
+            /* Mostly all have the same tagks. */
+            if (k < len && out[k].tagk == tagk)
+                at = k;
             while (at < len && out[at].tagk != tagk)
                 at++;
             if (at == len && len < max)
@@ -227,6 +253,9 @@ copy_tsuids(const struct fetched *const *series, size_t len, struct arena *a,
             struct slice **out, size_t *out_len, struct error *e)
 {
     *out_len = 0;
+    *out = NULL;
+    if (len == 0)
+        return ST_OK;
     *out = arena_array(a, len, sizeof **out);
     if (*out == NULL)
         return no_memory(e);

@@ -28,7 +28,7 @@ key_put_uint(uint8_t *out, uint64_t v, unsigned width)
 }
 
 uint64_t
-key_get_uint(const uint8_t *in, unsigned width)
+key_get_uint_of(const uint8_t *in, unsigned width)
 {
     uint64_t v = 0;
 
@@ -57,19 +57,25 @@ key_shape_is_valid(const struct key_shape *s)
 bool
 tsuid_is_valid(const struct key_shape *s, struct slice tsuid)
 {
-    size_t tags;
+    size_t size = pair_size(s), left;
+    const uint8_t *tagk;
+    uint64_t last = 0;
 
-    if (tsuid.size < s->metric_width ||
-        (tsuid.size - s->metric_width) % pair_size(s) != 0)
+    if (tsuid.size < s->metric_width)
         return false;
-    tags = tsuid_tags(s, tsuid);
-    if (tags > KEY_MAX_TAGS)
+    left = tsuid.size - s->metric_width;
+    if (left > size * KEY_MAX_TAGS)
         return false;
-    for (size_t i = 1; i < tags; i++)
-        if (slice_cmp(tsuid_tagk(s, tsuid, i - 1), tsuid_tagk(s, tsuid, i)) >=
-            0)
+    tagk = tsuid.data + s->metric_width;
+    for (bool first = true; left >= size; left -= size, tagk += size) {
+        uint64_t now = key_get_uint(tagk, s->tagk_width);
+
+        if (!first && now <= last)
             return false;
-    return true;
+        last = now;
+        first = false;
+    }
+    return left == 0;
 }
 
 size_t
@@ -87,7 +93,8 @@ tsuid_metric(const struct key_shape *s, struct slice tsuid)
 static const uint8_t *
 pair(const struct key_shape *s, struct slice tsuid, size_t i)
 {
-    INSIST(i < tsuid_tags(s, tsuid));
+    INSIST(i < KEY_MAX_TAGS * 256 && /* no overflow, and no division */
+           (i + 1) * pair_size(s) <= tsuid.size - s->metric_width);
     return tsuid.data + s->metric_width + i * pair_size(s);
 }
 

@@ -86,6 +86,15 @@ size_t key_after_prefix(struct slice prefix, uint8_t *out);
 
 /* Numbers in keys: big-endian, 'width' bytes, which must hold 'v'. */
 void key_put_uint(uint8_t *out, uint64_t v, unsigned width);
-uint64_t key_get_uint(const uint8_t *in, unsigned width);
+
+uint64_t key_get_uint_of(const uint8_t *in, unsigned width);
+
+static inline uint64_t
+key_get_uint(const uint8_t *in, unsigned width)
+{
+    if (width != 3) /* as most are */
+        return key_get_uint_of(in, width);
+    return (uint64_t)in[0] << 16 | (uint64_t)in[1] << 8 | in[2];
+}
 
 #endif

@@ -23,7 +23,7 @@
 
 enum kind {
     FIELD_FIXED,   /* 'bytes' */
-    FIELD_ANY,     /* nothing */
+    FIELD_ANY,     /* nothing; those behind it are looked at one by one */
     FIELD_RANGE,   /* 'bytes': lo, then hi */
     FIELD_STEPS,   /* 'lo', 'hi', 'step'; (hi - lo) % step is 0 */
     FIELD_NUMBERS, /* 'numbers': a set of at most 8 bytes' width */
@@ -47,7 +47,12 @@ struct mask {
     size_t len;
     uint8_t *min; /* the smallest key that matches, unless 'never' */
     size_t size;
+    /* Of what is fixed, all at once: the bits of a key that count, and what
+     * they are.  Zeros follow, to whole words. */
+    uint8_t *care, *want;
 };
+
+#define WORD sizeof(uint64_t)
 
 struct mask_set {
     uint32_t magic;
@@ -78,9 +83,27 @@ mask_free(struct mask **m)
     }
     free((*m)->fields);
     free((*m)->min);
+    free((*m)->care);
+    free((*m)->want);
     OBJ_CLEAR(*m);
     free(*m);
     *m = NULL;
+}
+
+/* Its part of what is compared by words. */
+static void
+add_plain(struct mask *m, const struct field *f)
+{
+    size_t cap = (m->size + f->width + WORD - 1) / WORD * WORD;
+    bool fixed = f->kind == FIELD_FIXED;
+
+    m->care = mem_resize(m->care, cap, 1);
+    m->want = mem_resize(m->want, cap, 1);
+    memset(m->care + m->size, 0, cap - m->size);
+    memset(m->want + m->size, 0, cap - m->size);
+    memset(m->care + m->size, fixed ? 0xff : 0, f->width);
+    if (fixed)
+        memcpy(m->want + m->size, f->bytes, f->width);
 }
 
 /* Adds the field 'f' at the end; 'min' is its smallest value, NULL for zeros.
@@ -94,6 +117,7 @@ add(struct mask *m, struct field f, const uint8_t *min)
     m->fields = mem_resize(m->fields, m->len + 1, sizeof *m->fields);
     m->fields[m->len++] = f;
     m->min = mem_resize(m->min, m->size + f.width, 1);
+    add_plain(m, &f);
     if (min == NULL)
         memset(m->min + m->size, 0, f.width);
     else
@@ -387,14 +411,33 @@ raise(const struct field *f, uint8_t *v)
 
 /* -- keys ----------------------------------------------------------------- */
 
+/* Are the key's fixed bytes what they must be? */
+static bool
+plain_match(const struct mask *m, const uint8_t *key)
+{
+    uint64_t k, care, want, wrong = 0;
+    size_t i = 0;
+
+    for (; m->size - i >= WORD; i += WORD) {
+        memcpy(&k, key + i, WORD);
+        memcpy(&care, m->care + i, WORD);
+        memcpy(&want, m->want + i, WORD);
+        wrong |= (k & care) ^ want;
+    }
+    for (; i < m->size; i++)
+        wrong |= (key[i] & m->care[i]) ^ m->want[i];
+    return wrong == 0;
+}
+
 bool
 mask_match(const struct mask *m, struct slice key)
 {
     OBJ_CHECK(m, MASK_MAGIC);
-    if (key.size != m->size || m->never)
+    if (key.size != m->size || m->never || !plain_match(m, key.data))
         return false;
     for (size_t i = 0; i < m->len; i++)
-        if (!allows(&m->fields[i], key.data + m->fields[i].at))
+        if (m->fields[i].kind > FIELD_ANY &&
+            !allows(&m->fields[i], key.data + m->fields[i].at))
             return false;
     return true;
 }
