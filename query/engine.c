@@ -80,6 +80,10 @@ engine_close(struct engine **ep)
 #define GROUPS_ALONE 128
 /* The same of sub-queries. */
 #define HELP_US 1000
+/* Each task has so many turns, where groups are few; and gets no more groups in
+ * one.  Groups that lie together are best done by one thread. */
+#define TURNS    4
+#define ROW_MOST 64
 
 uint64_t
 engine_latency(const struct engine *en, unsigned percent)
@@ -98,14 +102,16 @@ engine_share(struct engine *en, size_t len, void (*f)(void *ctx, size_t i),
 
 /* -- numbers, some groups a task ------------------------------------------- */
 
-/* The groups first, first + step, ... of a sub-query. */
+/* Some groups of a sub-query, ascending. */
 struct numbers_task {
     struct arena *arena; /* of the answer */
     struct arena *scratch;
     struct names names;
     enum status status;
     struct error error;
+    size_t failed_at; /* the group */
     uint64_t points_out;
+    const struct result_group *before; /* the one that was made last */
 };
 
 struct numbers_job {
@@ -118,6 +124,7 @@ struct numbers_job {
     struct result_group *groups;
     struct numbers_task *tasks;
     size_t tasks_len;
+    size_t in_row; /* so many groups are one task's, then come the next one's */
 };
 
 static void *
@@ -196,12 +203,24 @@ run_group(const struct numbers_job *job, struct numbers_task *t, size_t i)
     enum status status;
 
     out->key = job->g->groups[i].key;
-    status =
-        group_describe(shape, &t->names, job->g, i, t->arena, out, &t->error);
+    status = group_describe(shape, &t->names, job->g, i, t->before, t->arena,
+                            out, &t->error);
     if (status != ST_OK || job->g->groups[i].len == 0)
         return status;
+    t->before = out;
     status = compute_group(job, t, i);
     return status == ST_INVALID && job->q->lazy ? keep_failure(t, out) : status;
+}
+
+static bool
+run_groups(const struct numbers_job *job, struct numbers_task *t, size_t from,
+           size_t len)
+{
+    for (size_t i = from; i < from + len && t->status == ST_OK; i++) {
+        t->failed_at = i;
+        t->status = run_group(job, t, i);
+    }
+    return t->status == ST_OK;
 }
 
 static void
@@ -213,12 +232,14 @@ run_numbers_task(void *ctx, size_t at)
     t->arena = arena_new(job->en->options.query_bytes);
     t->scratch = arena_new(job->en->options.query_bytes);
     names_init(&t->names, job->en->context.uids, t->arena);
-    for (size_t i = at; i < job->g->groups_len && t->status == ST_OK;
-         i += job->tasks_len) {
-        if (i / job->tasks_len % 64 == 0)
+    for (size_t i = at * job->in_row; i < job->g->groups_len;
+         i += job->tasks_len * job->in_row) {
+        size_t rest = job->g->groups_len - i;
+
+        if (i / job->tasks_len % 64 < job->in_row)
             t->status = fetch_may_go_on(job->limits, &t->error);
-        if (t->status == ST_OK)
-            t->status = run_group(job, t, i);
+        if (!run_groups(job, t, i, rest < job->in_row ? rest : job->in_row))
+            break;
     }
     names_fini(&t->names);
     arena_free(&t->scratch);
@@ -228,6 +249,7 @@ static enum status
 run_numbers(struct engine *en, struct numbers_job *job, struct arena *a,
             struct result_stats *stats, struct error *e)
 {
+    const struct numbers_task *failed = NULL;
     enum status status = ST_OK;
 
     job->tasks_len = en->options.threads + 1;
@@ -236,18 +258,27 @@ run_numbers(struct engine *en, struct numbers_job *job, struct arena *a,
         job->tasks_len = 1;
     if (job->tasks_len > job->g->groups_len)
         job->tasks_len = job->g->groups_len;
+    job->in_row = job->g->groups_len / job->tasks_len / TURNS;
+    job->in_row = job->in_row < 1          ? 1
+                  : job->in_row > ROW_MOST ? ROW_MOST
+                                           : job->in_row;
     job->tasks = mem_new_array(job->tasks_len, sizeof *job->tasks);
     pool_run(en->pool, job->tasks_len, run_numbers_task, job);
     for (size_t i = 0; i < job->tasks_len; i++) {
-        stats->points_out += job->tasks[i].points_out;
-        if (status == ST_OK && job->tasks[i].status != ST_OK) {
-            status = job->tasks[i].status;
-            *e = job->tasks[i].error;
-        }
+        const struct numbers_task *t = &job->tasks[i];
+
+        stats->points_out += t->points_out;
+        if (t->status != ST_OK &&
+            (failed == NULL || t->failed_at < failed->failed_at))
+            failed = t;
         if (status == ST_OK && !arena_absorb(a, &job->tasks[i].arena))
             status = error_set(e, ST_LIMIT,
                                "the answer needs more memory than it may");
         arena_free(&job->tasks[i].arena);
+    }
+    if (failed != NULL) {
+        status = failed->status;
+        *e = failed->error;
     }
     free(job->tasks);
     return status;

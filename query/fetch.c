@@ -338,12 +338,37 @@ compare_fetched(const void *a, const void *b)
                      ((const struct fetched *)b)->tsuid);
 }
 
+/* A series, and what of its TSUID follows the metric, as a number. */
+struct headed {
+    uint64_t head;
+    struct fetched *series;
+};
+
 /* Runs of ascending series, one behind the other: from[i] .. from[i + 1]. */
 struct runs {
-    struct fetched **series, **tmp;
+    struct headed *series, *tmp;
     size_t *from;
     size_t len;
 };
+
+/* All are of one metric. */
+static uint64_t
+head_of(const struct plan *p, struct slice tsuid)
+{
+    size_t at = p->metric_id.size, left = tsuid.size - at;
+    uint8_t bytes[8] = { 0 };
+
+    memcpy(bytes, tsuid.data + at, left < sizeof bytes ? left : sizeof bytes);
+    return key_get_uint(bytes, sizeof bytes);
+}
+
+static inline bool
+is_before(const struct headed *a, const struct headed *b)
+{
+    if (a->head != b->head)
+        return a->head < b->head;
+    return slice_cmp(a->series->tsuid, b->series->tsuid) < 0;
+}
 
 static void
 merge_two(struct runs *r, size_t lo, size_t mid, size_t hi)
@@ -351,8 +376,8 @@ merge_two(struct runs *r, size_t lo, size_t mid, size_t hi)
     size_t i = lo, k = mid;
 
     for (size_t at = lo; at < hi; at++) {
-        bool left = i < mid && (k == hi || slice_cmp(r->series[i]->tsuid,
-                                                     r->series[k]->tsuid) < 0);
+        bool left =
+            i < mid && (k == hi || is_before(&r->series[i], &r->series[k]));
 
         r->tmp[at] = left ? r->series[i++] : r->series[k++];
     }
@@ -363,7 +388,7 @@ static void
 merge_runs(struct runs *r)
 {
     while (r->len > 1) {
-        struct fetched **swap = r->series;
+        struct headed *swap = r->series;
         size_t n = 0, end = r->from[r->len];
 
         for (size_t i = 0; i < r->len; i += 2) {
@@ -397,21 +422,23 @@ gather_series(struct task *tasks, size_t len, size_t total, struct fetch *out)
     struct runs r = { .from = mem_new_array(len + 2, sizeof *r.from) };
     size_t n = 0;
 
-    r.series = mem_new_array(total, sizeof(struct fetched *));
-    r.tmp = mem_new_array(total, sizeof(struct fetched *));
+    r.series = mem_new_array(total, sizeof *r.series);
+    r.tmp = mem_new_array(total, sizeof *r.tmp);
     for (size_t i = 0; i < len; i++) {
         struct task *t = &tasks[i];
 
         if (!t->ascending)
             qsort(t->series, t->len, sizeof *t->series, compare_fetched);
         for (size_t k = 0; k < t->len; k++)
-            r.series[n++] = &t->series[k];
+            r.series[n++] =
+                (struct headed){ head_of(t->job->p, t->series[k].tsuid),
+                                 &t->series[k] };
         r.from[++r.len] = n;
     }
     merge_runs(&r);
     out->series = mem_new_array(total, sizeof *out->series);
     for (size_t i = 0; i < total; i++)
-        out->series[i] = *r.series[i];
+        out->series[i] = *r.series[i].series;
     out->len = total;
     free(r.series);
     free(r.tmp);

@@ -271,21 +271,77 @@ copy_tsuids(const struct fetched *const *series, size_t len, struct arena *a,
     return ST_OK;
 }
 
+/* Both are of one series: metric and tagks are the same. */
+static bool
+is_like(const struct key_shape *shape, const struct result_group *before,
+        const struct group *group, struct slice tsuid)
+{
+    size_t tags;
+
+    if (before == NULL || before->tsuids_len != 1 || group->len != 1 ||
+        before->tsuids[0].size != tsuid.size ||
+        memcmp(before->tsuids[0].data, tsuid.data, shape->metric_width) != 0)
+        return false;
+    tags = tsuid_tags(shape, tsuid);
+    for (size_t k = 0; k < tags; k++)
+        if (key_get_uint(tsuid_tagk(shape, tsuid, k).data, shape->tagk_width) !=
+            key_get_uint(tsuid_tagk(shape, before->tsuids[0], k).data,
+                         shape->tagk_width))
+            return false;
+    return true;
+}
+
+/* The tags of a series alone, but for values the same as 'before'. */
+static enum status
+name_values(const struct key_shape *shape, struct names *names,
+            const struct result_group *before, struct slice tsuid,
+            struct arena *a, struct result_group *out, struct error *e)
+{
+    enum status status = ST_OK;
+
+    out->metric = before->metric;
+    out->tag_keys = before->tag_keys;
+    out->tags_len = before->tags_len;
+    out->tag_values = arena_alloc(a, out->tags_len * sizeof *out->tag_values);
+    if (out->tag_values == NULL)
+        return no_memory(e);
+    for (size_t k = 0; k < out->tags_len && status == ST_OK; k++) {
+        uint64_t id =
+            key_get_uint(tsuid_tagv(shape, tsuid, k).data, shape->tagv_width);
+
+        if (id == key_get_uint(tsuid_tagv(shape, before->tsuids[0], k).data,
+                               shape->tagv_width))
+            out->tag_values[k] = before->tag_values[k];
+        else
+            status = names_get(names, UID_TAGV, id, &out->tag_values[k], e);
+    }
+    return status;
+}
+
 enum status
 group_describe(const struct key_shape *shape, struct names *names,
-               const struct grouping *g, size_t i, struct arena *a,
+               const struct grouping *g, size_t i,
+               const struct result_group *before, struct arena *a,
                struct result_group *out, struct error *e)
 {
     struct common few[COMMON_FEW];
     const struct group *group = &g->groups[i];
-    size_t max = count_tagks(shape, g, group), len;
+    const struct fetched *const *series = g->order + group->first;
+    size_t max, len;
     struct common *common = few;
     enum status status;
 
-    status = copy_tsuids(g->order + group->first + group->len, group->noted, a,
+    status = copy_tsuids(series + group->len, group->noted, a,
                          &out->note_tsuids, &out->note_tsuids_len, e);
     if (status != ST_OK || group->len == 0) /* see group_leave_out() */
         return status;
+    status =
+        copy_tsuids(series, group->len, a, &out->tsuids, &out->tsuids_len, e);
+    if (status != ST_OK)
+        return status;
+    if (is_like(shape, before, group, series[0]->tsuid))
+        return name_values(shape, names, before, series[0]->tsuid, a, out, e);
+    max = count_tagks(shape, g, group);
     if (max > COMMON_FEW)
         common = malloc(max * sizeof *common);
     if (common == NULL)
@@ -294,10 +350,6 @@ group_describe(const struct key_shape *shape, struct names *names,
     status = name_tags(names, common, len, a, out, e);
     if (common != few)
         free(common);
-    if (status != ST_OK)
-        return status;
-    status = copy_tsuids(g->order + group->first, group->len, a, &out->tsuids,
-                         &out->tsuids_len, e);
     if (status != ST_OK)
         return status;
     return names_get(names, UID_METRIC,

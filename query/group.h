@@ -38,10 +38,13 @@ MUST_CHECK enum status group_series(const struct key_shape *shape,
 void group_leave_out(const struct query *q, const struct sub_query *sq,
                      const struct fetch *f, struct grouping *g);
 
-/* Fills names, tags, aggregate tags and TSUIDs of '*out' (not its dps). */
+/* Fills names, tags, aggregate tags and TSUIDs of '*out' (not its dps).
+ * 'before': one of the same query that was described before, or NULL; what is
+ * the same is taken from it, so it must live as long. */
 MUST_CHECK enum status group_describe(const struct key_shape *shape,
                                       struct names *names,
                                       const struct grouping *g, size_t i,
+                                      const struct result_group *before,
                                       struct arena *a, struct result_group *out,
                                       struct error *e);
 
