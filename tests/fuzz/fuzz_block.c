@@ -50,6 +50,23 @@ check_round_trip(const struct points *p)
     buf_fini(&b);
 }
 
+/* Values alone are the same, where they are enough. */
+static void
+check_spaced(struct slice block, enum status st, const struct points *p)
+{
+    struct points back = { 0 };
+    struct spacing s = { .even = false };
+
+    INSIST(block_decode_spaced(block, BASE, &back, &s, NULL) == st);
+    INSIST(back.len == p->len);
+    for (size_t i = 0; i < p->len && s.even; i++) {
+        INSIST(s.first_ms + (int64_t)i * s.step_ms == p->ts_ms[i]);
+        INSIST(s.is_float == (p->is_float[i] != 0));
+        INSIST(back.v[i].i == p->v[i].i);
+    }
+    points_fini(&back);
+}
+
 static void
 decode(struct slice block)
 {
@@ -59,6 +76,7 @@ decode(struct slice block)
     struct synopsis s;
 
     INSIST(st == ST_OK || st == ST_CORRUPT);
+    check_spaced(block, st, &p);
     if (st == ST_OK) {
         INSIST(block_synopsis(block, BASE, &s, NULL) == ST_OK);
         check_order(&p);

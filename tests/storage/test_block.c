@@ -475,6 +475,28 @@ expect_synopsis(const struct points *p, struct slice block, const char *name)
         expect_float_synopsis(p, &s, name);
 }
 
+/* By values alone, where they are enough. */
+static void
+expect_spaced(const struct points *p, struct slice block, const char *name)
+{
+    struct points back = { 0 };
+    struct spacing s;
+
+    ck_assert_int_eq(block_decode_spaced(block, BASE, &back, &s, NULL), ST_OK);
+    ck_assert_uint_eq(back.len, p->len);
+    for (size_t i = 0; i < back.len && s.even; i++) {
+        uint64_t size =
+            p->v[i].i < 0 ? 0 - (uint64_t)p->v[i].i : (uint64_t)p->v[i].i;
+
+        back.ts_ms[i] = s.first_ms + (int64_t)i * s.step_ms;
+        back.is_float[i] = s.is_float;
+        if (!s.is_float && size > s.greatest)
+            ck_abort_msg("%s: point %zu is farther from 0", name, i);
+    }
+    expect_same(p, &back, name);
+    points_fini(&back);
+}
+
 static void
 expect_round_trip(const struct points *p, const char *name)
 {
@@ -488,6 +510,7 @@ expect_round_trip(const struct points *p, const char *name)
                   "%s: %s", name, e.text);
     expect_same(p, &back, name);
     expect_synopsis(p, buf_slice(&b), name);
+    expect_spaced(p, buf_slice(&b), name);
     points_fini(&back);
     buf_fini(&b);
 }
