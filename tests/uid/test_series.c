@@ -724,60 +724,6 @@ START_TEST(index_agrees_with_the_scan)
 }
 END_TEST
 
-/* What see() saw of all series, with these values of a tag alone. */
-static const char *
-each_tagged_slowly(struct fixture *f, uint64_t metric, uint64_t tagk,
-                   const uint64_t *ids, size_t len)
-{
-    static char out[4096];
-    char all[4096], *rest = all, *one;
-    size_t at = 0;
-
-    (void)snprintf(all, sizeof all, "%s", each(f, metric, NULL, 9999));
-    out[0] = '\0';
-    while ((one = strsep(&rest, ";")) != NULL && *one != '\0')
-        for (size_t i = 0; i < len; i++) {
-            char pair[40], tail[80];
-
-            (void)snprintf(pair, sizeof pair, "%d=%d,", (int)tagk, (int)ids[i]);
-            (void)snprintf(tail, sizeof tail, ",%s,", strchr(one, ':') + 1);
-            if (strstr(tail + 1, pair) == tail + 1 ||
-                (strstr(tail, pair) != NULL && strstr(tail, pair)[-1] == ','))
-                at += (size_t)snprintf(out + at, sizeof out - at, "%s;", one);
-        }
-    return out;
-}
-
-START_TEST(finds_series_by_a_tag)
-{
-    struct fixture f = fixture_new(shape_default);
-    uint64_t state = harness_seed(2);
-    static struct seen got;
-    char text[64];
-
-    for (int i = 0; i < 200; i++) {
-        uint64_t r = harness_random(&state), ids[2] = { 1 + r % 9, 0 };
-        uint64_t metric = (r >> 8) % 4, tagk = 1 + (r >> 16) % 3;
-
-        ids[1] = ids[0] + 1 + (r >> 24) % 3;
-        (void)snprintf(
-            text, sizeof text,
-            r >> 32 & 1 ? "m%d host=v%d dc=v%d" : "m%d a=v%d host=v%d",
-            (int)(r >> 40) % 3, (int)(r >> 48) % 12, (int)(r >> 56) % 12);
-        if (i % 4 == 0 && i < 100)
-            (void)resolve(&f, text);
-        got = (struct seen){ .left = 9999 };
-        OK(series_each_tagged(f.series, metric, tagk, ids, 2, see, &got, &e));
-        if (i >= 100) {
-            /* By then there are lists of all. */
-            ck_assert_str_eq(got.text,
-                             each_tagged_slowly(&f, metric, tagk, ids, 2));
-        }
-    }
-    fixture_free(&f);
-}
-END_TEST
-
 struct picky {
     uint64_t without;
     int asked;
@@ -849,5 +795,4 @@ TEST_MAIN("series", TEST(tags_are_sorted_by_id), TEST(ids_follow_java),
           TIMES(bad_records_are_refused, 4), TEST(each_by_metric_and_mask),
           TEST(each_with_a_sparse_mask), TEST(racing_threads_enter_once),
           TEST(kinds_are_kept_and_hidden), TEST(kinds_go_into_tsuids_and_out),
-          TEST(index_agrees_with_the_scan), TEST(finds_series_by_a_tag),
-          TEST(index_tells_values))
+          TEST(index_agrees_with_the_scan), TEST(index_tells_values))

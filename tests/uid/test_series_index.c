@@ -1,0 +1,151 @@
+/* Series by their tags, with lists in memory and without. */
+#include "config.h"
+
+#include "uid/series_index_priv.h"
+
+#include "tests/uid/fixture.h"
+
+static const struct series_rules rules = { true, true, true, 8 };
+
+static void
+enter(struct fixture *f, uint64_t r)
+{
+    char metric[16], host[16], other[16];
+    struct tag tags[2];
+    uint8_t tsuid[TSUID_MAX];
+    series_ref ref;
+    size_t size;
+
+    (void)snprintf(metric, sizeof metric, "m%d", (int)(r % 3));
+    (void)snprintf(host, sizeof host, "v%d", (int)(r >> 8) % 12);
+    (void)snprintf(other, sizeof other, "v%d", (int)(r >> 16) % 12);
+    tags[0] = (struct tag){ slice_str("host"), slice_str(host) };
+    tags[1] =
+        (struct tag){ slice_str(r >> 32 & 1 ? "dc" : "a"), slice_str(other) };
+    OK(series_resolve(f->series, &rules, slice_str(metric), tags, 2, &ref,
+                      tsuid, &size, &e));
+}
+
+/* TSUIDs one behind the other, each behind its size; those alone that have one
+ * of two values, if there are values. */
+struct seen {
+    struct buf b;
+    uint64_t tagk, values[2];
+};
+
+static bool
+see(void *ctx, struct slice tsuid)
+{
+    struct seen *s = ctx;
+    bool has = s->tagk == 0;
+
+    for (size_t i = 0; i < tsuid_tags(&shape_default, tsuid); i++) {
+        uint64_t v = key_get_uint(tsuid_tagv(&shape_default, tsuid, i).data, 3);
+
+        has = has || (key_get_uint(tsuid_tagk(&shape_default, tsuid, i).data,
+                                   3) == s->tagk &&
+                      (v == s->values[0] || v == s->values[1]));
+    }
+    if (has) {
+        buf_put_u8(&s->b, (uint8_t)tsuid.size);
+        buf_put_slice(&s->b, tsuid);
+    }
+    return true;
+}
+
+START_TEST(finds_series_by_a_tag)
+{
+    struct fixture f = fixture_new(shape_default);
+    uint64_t state = harness_seed(2);
+
+    for (int i = 0; i < 400; i++) {
+        uint64_t r = harness_random(&state), metric = r % 4;
+        struct seen want = { .tagk = 1 + (r >> 16) % 3 }, got = { .tagk = 0 };
+
+        want.values[0] = 1 + (r >> 24) % 9;
+        want.values[1] = want.values[0] + 1 + (r >> 32) % 3;
+        /* Then a while without new ones, so that lists are made. */
+        if (i < 100 || i / 50 % 2 == 0)
+            enter(&f, harness_random(&state));
+        OK(series_each(f.series, metric, NULL, see, &want, &e));
+        want.tagk = 0;
+        got.tagk = 1 + (r >> 16) % 3;
+        memcpy(got.values, want.values, sizeof got.values);
+        OK(series_each_tagged(f.series, metric, got.tagk, got.values, 2, see,
+                              &got, &e));
+        ck_assert(slice_eq(buf_slice(&got.b), buf_slice(&want.b)));
+        buf_fini(&got.b);
+        buf_fini(&want.b);
+    }
+    fixture_free(&f);
+}
+END_TEST
+
+static bool
+stop(void *ctx, struct slice tsuid)
+{
+    int *left = ctx;
+
+    (void)tsuid;
+    return --*left > 0;
+}
+
+START_TEST(stops_where_it_is_told)
+{
+    struct fixture f = fixture_new(shape_default);
+    uint64_t host = 1;
+
+    for (uint64_t r = 0; r < 3; r++) {
+        enter(&f, r);
+        enter(&f, r | 12 << 16);
+    }
+    for (int round = 0; round < 4; round++)
+        for (int most = 1; most <= 3; most++) {
+            int left = most;
+            uint64_t v0 = 0;
+
+            OK(uid_find(f.uids, UID_TAGK, slice_str("host"), &host, &e));
+            OK(uid_find(f.uids, UID_TAGV, slice_str("v0"), &v0, &e));
+            OK(series_each_tagged(f.series, 0, host, &v0, 1, stop, &left, &e));
+            ck_assert_int_eq(left, 0);
+        }
+    fixture_free(&f);
+}
+END_TEST
+
+/* What a list gives back is what it was given, whatever the shapes. */
+START_TEST(keeps_keys)
+{
+    struct series_index *x = series_index_new(&shape_default);
+    struct index_list *l = index_list_new(x, 7, 1000);
+    static uint8_t keys[1000][INDEX_KEY_MAX];
+    static size_t sizes[1000];
+    uint8_t got[INDEX_KEY_MAX];
+    uint64_t state = harness_seed(3);
+
+    for (size_t i = 0; i < 1000; i++) {
+        uint64_t tags = 1 + harness_random(&state) % 9;
+        uint8_t *at = keys[i];
+
+        *at++ = TABLE_SERIES;
+        key_put_uint(at, 7, 3);
+        at += 3;
+        for (uint64_t k = 0; k < tags; k++, at += 6) {
+            key_put_uint(at, k * 2 + harness_random(&state) % 2, 3);
+            key_put_uint(at + 3, 1 + harness_random(&state) % 99999, 3);
+        }
+        sizes[i] = (size_t)(at - keys[i]);
+        if (!index_list_add(l, slice_of(keys[i], sizes[i])))
+            break; /* too many shapes: then there is no list */
+        for (size_t k = 0; k <= i; k += 1 + i / 3)
+            ck_assert(slice_eq(index_list_key(l, k, got),
+                               slice_of(keys[k], sizes[k])));
+    }
+    ck_assert_uint_gt(index_list_len(l), 200);
+    series_index_drop(x, &l);
+    series_index_free(&x);
+}
+END_TEST
+
+TEST_MAIN("series_index", TEST(finds_series_by_a_tag),
+          TEST(stops_where_it_is_told), TEST(keeps_keys))
