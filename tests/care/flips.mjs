@@ -20,7 +20,7 @@ import { ask, copy, fail, random, root, run, seed, start, stop } from './rig.mjs
 const flips = Number(process.argv[3] ?? 4);
 const MENDED = Math.max(1, Math.floor(flips / 4)); // of a kind
 const T0 = 1735689600, HOURS = 6;
-const image = path.join(root, 'image'), trial = path.join(root, 'trial');
+const image = path.join(root, 'image'), other = path.join(root, 'other'), trial = path.join(root, 'trial');
 const words = ['halite.sync=always', 'halite.store.journal_segment_bytes=64K', 'halite.store.seal_delay_ms=3600000',
   'tsd.core.histograms.config={"net.opentsdb.core.SimpleHistogramDecoder": 0}', 'tsd.search.enable=true'];
 console.log(`seed ${seed}`);
@@ -41,7 +41,7 @@ async function must(call, status = 200) {
   if (r.status !== status) fail(`answered ${r.status}: ${r.text}`);
   return r;
 }
-async function makeImage() {
+async function makeImage(image, synced) {
   let s = await start(image, words);
   if (!s.port) fail(s.log);
   for (let h = 0; h < HOURS - 2; h++) await put(s, h);
@@ -51,14 +51,14 @@ async function makeImage() {
   for (let i = 0; i < 20; i++)
     await must(ask(s, 'POST', '/api/histogram', [{ metric: 'hist', timestamp: T0 + i, id: 0, overflow: i, underflow: 0,
       buckets: { '0,10': i + 3, '10,20': 4 }, tags: { host: 'a' } }]), 204);
-  // A stop makes a table of all that; then there is a log, which is synced; then more in
-  // it, and in the journal.
+  // A stop makes a table of all that; then there is more, in several files of the journal
+  // or, when 'synced', in the engine's log, as far as that is on the disk.
   if (await stop(s) !== 0) fail(s.log);
   for (const how of ['seal', 'kill']) {
     s = await start(image, words);
     await put(s, how === 'seal' ? HOURS - 2 : HOURS - 1);
     await must(ask(s, 'POST', '/api/annotation', { startTime: T0 + 60, description: `at ${how}` }));
-    if (how === 'seal') { // a backup seals all, and syncs the engine
+    if (how === 'kill' && synced) { // a backup seals all, and syncs the engine
       const made = run('backup', image, path.join(root, 'backup'));
       if (made.rc !== 0) fail(made.text);
     }
@@ -137,33 +137,35 @@ async function tryMended(dir, what, right) {
 }
 
 // -- all of it ----------------------------------------------------------------
-await makeImage();
-copy(image, trial);
-let s = await start(trial, words);
-if (!s.port) fail(s.log);
-const right = await answers(s);
-for (let i = 0; i < right.length; i++) if (right[i].status !== 200) fail(`${questions[i][1]}: ${right[i].status} ${right[i].text}`);
-await stop(s);
-let clean = run('fsck', image);
-if (clean.rc !== 0) fail(`fsck of the folder as it is: ${clean.text}`);
+await makeImage(image, false);
+await makeImage(other, true);
+const rights = new Map(); // folder -> what is right
+for (const dir of [image, other]) {
+  copy(dir, trial);
+  const s = await start(trial, words);
+  if (!s.port) fail(s.log);
+  const got = await answers(s);
+  got.forEach((g, i) => { if (g.status !== 200) fail(`${questions[i][1]}: ${g.status} ${g.text}`); });
+  rights.set(dir, got);
+  await stop(s);
+  const clean = run('fsck', dir);
+  if (clean.rc !== 0) fail(`fsck of the folder as it is: ${clean.text}`);
+}
 
-const files = [];
-for (const part of ['.', 'engine', 'journal'])
-  for (const name of fs.readdirSync(path.join(image, part)))
-    if (fs.statSync(path.join(image, part, name)).isFile()) files.push(path.join(part, name));
+const filesOf = dir => ['.', 'engine', 'journal'].flatMap(part => fs.readdirSync(path.join(dir, part)).map(n => path.join(part, n)))
+  .filter(f => fs.statSync(path.join(dir, f)).isFile());
 const kindOf = f => f.replace(/^engine\/(\d+|MANIFEST-\d+)/, m => (m.includes('MANIFEST') ? 'engine/MANIFEST' : 'engine/*')).replace(/\d{20}/, '*');
-const kinds = new Map();
-for (const f of files) kinds.set(kindOf(f), [...(kinds.get(kindOf(f)) ?? []), f]);
 
-for (const [kind, list] of kinds) {
+for (const kind of new Set(filesOf(image).map(kindOf))) {
+  const from = kind === 'engine/*.log' ? other : image, right = rights.get(from);
   const seen = { fine: 0, told: 0, found: 0, mended: 0, whole: 0 };
   for (let n = 0; n < flips; n++) {
-    const able = list.filter(f => fs.statSync(path.join(image, f)).size > 0);
+    const able = filesOf(from).filter(f => kindOf(f) === kind && fs.statSync(path.join(from, f)).size > 0);
     if (!able.length) break;
     const file = able[random(able.length)];
-    const bytes = fs.readFileSync(path.join(image, file)), bit = random(bytes.length * 8);
+    const bytes = fs.readFileSync(path.join(from, file)), bit = random(bytes.length * 8);
     const what = `bit ${bit % 8} of byte ${bit >> 3} of ${bytes.length} in ${file}`;
-    const spoil = () => { copy(image, trial); fs.writeFileSync(path.join(trial, file), spoiled); };
+    const spoil = () => { copy(from, trial); fs.writeFileSync(path.join(trial, file), spoiled); };
     const spoiled = Buffer.from(bytes);
     spoiled[bit >> 3] ^= 1 << bit % 8;
     spoil();
@@ -184,11 +186,12 @@ for (const [kind, list] of kinds) {
   console.log(`${kind}: ${flips} bits: ${seen.told} told by the server, ${seen.fine} harmless; ${seen.found} found by fsck; ${seen.mended} mended, ${seen.whole} of them whole`);
 }
 
-for (const file of files) {
-  copy(image, trial);
+for (const [from, file] of [image, other].flatMap(dir => filesOf(dir).map(f => [dir, f]))) {
+  const right = rights.get(from);
+  copy(from, trial);
   fs.rmSync(path.join(trial, file));
   const saw = await tryServer(trial, `${file} deleted`, right);
-  copy(image, trial);
+  copy(from, trial);
   fs.rmSync(path.join(trial, file));
   const looked = run('fsck', trial);
   const refused = saw === 'told';
