@@ -8,7 +8,7 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import zlib from 'node:zlib';
-import { ask, fail, root, start, stop } from '../care/rig.mjs';
+import { ask, fail, root, run, start, stop } from '../care/rig.mjs';
 import { questions } from './golden.mjs';
 
 const here = path.dirname(new URL(import.meta.url).pathname);
@@ -50,9 +50,10 @@ await maybe(s, '/api/uid/uidmeta', { uid: '000001', type: 'metric', displayName:
 await stop(s); // sealed, and in a table
 s = await start(data, [...words.slice(1), 'halite.store.seal_delay_ms=1']);
 await put(s, 1);
-await new Promise(r => setTimeout(r, 4000)); // sealed, and in the engine's log
 await stop(s, 'SIGKILL');
 s = await start(data, words);
+await put(s, 1); // the same again
+run('backup', data, path.join(root, 'backup')); // which is sealed, into the engine's log
 await put(s, 2);
 await maybe(s, '/api/annotation', { startTime: T0 + 7200, description: 'in the journal' });
 const answers = [];
