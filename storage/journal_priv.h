@@ -67,8 +67,6 @@ void journal_name(uint64_t segment, char out[JOURNAL_NAME_SIZE]);
 MUST_CHECK enum status journal_list(const char *dir, uint64_t *first,
                                     size_t *len, struct error *e);
 
-struct journal;
-
 /* -- SEGMENTS -------------------------------------------------------------- */
 
 /* Which files there are, by a file beside them: one that is gone would not be
@@ -86,16 +84,6 @@ MUST_CHECK enum status journal_extent_read(const char *dir,
 MUST_CHECK enum status journal_extent_write(const char *dir,
                                             const struct journal_extent *x,
                                             struct error *e);
-
-/* Notes that the segments begin, or end, with another one.  Where there is no
- * room for that, the first one is not noted, and nothing else is: SEGMENTS
- * goes, so that files can be deleted. */
-MUST_CHECK enum status journal_note_first(struct journal *j, uint64_t first,
-                                          struct error *e)
-    EXCLUDES(j->note_lock);
-MUST_CHECK enum status journal_note_last(struct journal *j, uint64_t last,
-                                         struct error *e)
-    EXCLUDES(j->note_lock);
 
 /* The kernel, or what a test puts in its place. */
 struct journal_io {
@@ -147,6 +135,16 @@ struct journal {
     struct journal_counts counts GUARDED_BY(lock);
     struct error failed GUARDED_BY(lock); /* ST_OK: it works */
 };
+
+/* Notes that the segments begin, or end, with another one.  Where there is no
+ * room for that, the first one is not noted, and nothing else is: SEGMENTS
+ * goes, so that files can be deleted. */
+MUST_CHECK enum status journal_note_first(struct journal *j, uint64_t first,
+                                          struct error *e)
+    EXCLUDES(j->note_lock);
+MUST_CHECK enum status journal_note_last(struct journal *j, uint64_t last,
+                                         struct error *e)
+    EXCLUDES(j->note_lock);
 
 /* Before the first append. */
 void journal_set_io(struct journal *j, const struct journal_io *io);
