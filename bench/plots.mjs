@@ -52,6 +52,31 @@ function bars(name, rows, y, across, each, key) {
     '\n', '900,460');
 }
 
+// What tests/soak/soak.mjs wrote: below one another, over minutes.
+function soak(rows) {
+  if (rows.length < 2)
+    return;
+  const parts = [
+    ['MB', [['memory', 'rss_mb'], ['disk', 'disk_mb']]],
+    ['how many', [['descriptors', 'fds'], ['threads', 'threads'],
+      ['files', 'files']]],
+    ['ms', [['query, p50', 'query_p50_ms'], ['query, p99', 'query_p99_ms'],
+      ['put, p99', 'put_p99_ms']], 'set logscale y\n'],
+    ['load', [['of the machine', 'load']]],
+  ];
+  const keys = parts.flatMap(([, all]) => all.map(([, key]) => key));
+  let column = 2;
+  draw('soak', block('d', rows.map(r => [r.size / 60,
+    ...keys.map(k => r[k])])) + 'set multiplot layout 4,1\n' +
+    'set yrange [0:*]\nset xlabel "minutes"\n' +
+    parts.map(([y, all, more]) => `set ylabel "${y}"\n` +
+      (more ? more.replace('set', 'set yrange [*:*]\nset')
+        : 'unset logscale\nset yrange [0:*]\n') + 'plot ' +
+      all.map(([text]) => `$d using 1:${column++} with lines lw 2 ` +
+        `title "${text}"`).join(', ') + '\n').join('') +
+    'unset multiplot\n', '760,820');
+}
+
 export function draw_all() {
   if (!has('gnuplot')) {
     say('no gnuplot, no plots');
@@ -77,6 +102,7 @@ export function draw_all() {
   lines('open', read('open').rows, 'points in the store', 'milliseconds', [
     ['start, from the disk', 'open_ms'], ['start, from memory', 'again_ms'],
     ['first query', 'first_ms'], ['query', 'query_ms']]);
+  soak(read('soak').rows);
   bars('masks', read('masks').rows.filter(r => r.share < 100),
     'CPU ms', r => `${r.place} ${r.share} %`, r => r.way, 'cpu_ms');
 }
