@@ -7,6 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Macros in their places, for analysers. */
+#undef error_set
+#undef error_wrap
+
 enum status
 error_set(struct error *e, enum status status, const char *fmt, ...)
 {

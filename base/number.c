@@ -182,7 +182,7 @@ shortest_digits(double v, char *digits, int *exponent)
     do
         (void)snprintf(text, sizeof text, "%.*e", precision - 1, v);
     while (strtod(text, NULL) != v && precision++ < 17);
-    *exponent = atoi(strchr(text, 'e') + 1) + 1;
+    *exponent = (int)strtol(strchr(text, 'e') + 1, NULL, 10) + 1;
     for (const char *p = text; *p != 'e'; p++)
         if (*p != '.')
             digits[n++] = *p;

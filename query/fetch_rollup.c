@@ -129,9 +129,9 @@ fetch_join_counts(struct fetch *f, const struct fetch *counts, struct arena *a,
 
     while (i < f->len || k < counts->len) {
         const struct fetched *c = k < counts->len ? &counts->series[k] : NULL;
-        int order = i == f->len ? 1
-                    : c == NULL ? -1
-                                : slice_cmp(f->series[i].tsuid, c->tsuid);
+        int order = c == NULL     ? -1
+                    : i == f->len ? 1
+                                  : slice_cmp(f->series[i].tsuid, c->tsuid);
 
         k += order >= 0;
         if (order <= 0) {

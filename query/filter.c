@@ -223,10 +223,12 @@ make_wildcard(struct arena *a, struct filter *f, struct error *e)
     if (memchr(f->text.data, '*', f->text.size) == NULL)
         return error_set(e, ST_INVALID, "Filter must contain an asterisk");
     st = split(a, f, '*', e);
+    if (st != ST_OK)
+        return st;
     f->matches_all = true;
     for (size_t i = 0; i < f->parts_len; i++)
         f->matches_all &= f->parts[i].size == 0;
-    return st;
+    return ST_OK;
 }
 
 static bool

@@ -51,8 +51,8 @@ shape_fits(const struct planner *p, const struct series_shape *s)
 static enum status
 find_shapes(struct planner *p)
 {
-    struct series_shape *all;
-    size_t len;
+    struct series_shape *all = NULL;
+    size_t len = 0;
     enum status status =
         (p->sq->rollup != NULL ? series_kind_shapes : series_shapes)(
             p->c->series, p->p->metric, p->a, &all, &len, p->e);
@@ -292,7 +292,8 @@ count_runs(const struct planner *p, const struct plan_bucket *b)
                 upto = p->shape->metric_width + (k + 1) * (kw + vw);
         }
         before = i == 0 ? (struct slice){ NULL, 0 } : b->series[i - 1];
-        runs += before.size < upto || memcmp(before.data, s.data, upto) != 0;
+        runs += upto > 0 &&
+                (before.size < upto || memcmp(before.data, s.data, upto) != 0);
     }
     return runs;
 }

@@ -445,9 +445,10 @@ mask_match(const struct mask *m, struct slice key)
 bool
 mask_hint(const struct mask *m, struct slice key, uint8_t *out)
 {
-    size_t n = key.size < m->size ? key.size : m->size, i = 0, end;
+    size_t n, i = 0, end;
 
     OBJ_CHECK(m, MASK_MAGIC);
+    n = key.size < m->size ? key.size : m->size;
     if (m->never)
         return false;
     /* A shorter key is as good as one that ends in zeros: nothing of our size

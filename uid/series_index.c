@@ -577,9 +577,8 @@ index_list_recall(struct index_list *l, struct slice key, struct arena *a,
     *ids = NULL;
     lock_take(&l->lock);
     m = find_memo(l, key);
-    if (m != NULL)
-        *ids = arena_array(a, m->len + 1, sizeof **ids);
-    if (*ids != NULL) {
+    if (m != NULL &&
+        (*ids = arena_array(a, m->len + 1, sizeof **ids)) != NULL) {
         memcpy(*ids, m->ids, m->len * sizeof **ids);
         *len = m->len;
     }

@@ -271,6 +271,7 @@ step_run(const struct expression_step *s, const double *values,
         return n + 1;
     }
     if (s->op == OP_CHOOSE) {
+        /* NOLINTNEXTLINE(clang-analyzer-core.*): three values are there */
         if (last[-2].kind != VALUE_FAULT)
             last[-2] = to_truth(last[-2]) ? last[-1] : last[0];
         return n - 2;
@@ -310,6 +311,8 @@ expression_run(const struct expression *x, const double *values, double *out,
 
     for (size_t i = 0; i < x->steps_len; i++)
         n = step_run(&x->steps[i], values, stack, n);
+    /* There is a step, and it leaves a value.
+     * NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
     if (stack[0].kind != VALUE_DOUBLE && stack[0].kind != VALUE_TRUTH)
         return refuse(x, stack[0], e);
     *out = to_double(stack[0]);

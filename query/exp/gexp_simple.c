@@ -71,7 +71,7 @@ enum status
 gexp_scale(const struct gexp_call *c, int variant, struct gexp_list *out,
            struct error *e)
 {
-    double factor;
+    double factor = 0;
     bool whole;
     enum status st = parse_factor(c, &factor, e);
 

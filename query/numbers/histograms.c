@@ -280,11 +280,12 @@ static enum status
 take_buckets(const struct run *r, struct items *items)
 {
     int64_t *ts = arena_array(r->job->arena, items->len, 2 * sizeof *ts);
-    int64_t *starts = ts + items->len;
+    int64_t *starts;
     size_t from, len = items->len;
 
     if (ts == NULL)
         return no_memory(r->e);
+    starts = ts + len;
     for (size_t i = 0; i < len; i++)
         ts[i] = items->v[i].ms;
     from =

@@ -29,6 +29,15 @@ drop_same(struct times *lists, size_t len)
     return n;
 }
 
+/* Those from the i-th on; where there are none, the array may be NULL. */
+static size_t
+copy_rest(int64_t *out, struct times t, size_t i)
+{
+    if (i < t.len)
+        memcpy(out, t.ms + i, (t.len - i) * sizeof *out);
+    return t.len - i;
+}
+
 /* 'out' has room for both; what both have comes once. */
 static struct times
 merge_two(struct times a, struct times b, int64_t *out)
@@ -42,10 +51,8 @@ merge_two(struct times a, struct times b, int64_t *out)
         i += x <= y;
         j += y <= x;
     }
-    memcpy(out + n, a.ms + i, (a.len - i) * sizeof *out);
-    n += a.len - i;
-    memcpy(out + n, b.ms + j, (b.len - j) * sizeof *out);
-    n += b.len - j;
+    n += copy_rest(out + n, a, i);
+    n += copy_rest(out + n, b, j);
     return (struct times){ out, n };
 }
 
@@ -60,7 +67,7 @@ merge_pairs(struct times *lists, size_t len, int64_t *out)
         if (i + 1 < len)
             t = merge_two(t, lists[i + 1], out);
         else
-            memcpy(out, t.ms, t.len * sizeof *out);
+            (void)copy_rest(out, t, 0);
         lists[n++] = (struct times){ out, t.len };
         out += t.len;
     }
@@ -78,9 +85,13 @@ times_union(struct times *lists, size_t len, struct arena *a, struct times *out)
         return true;
     for (size_t i = 0; i < n && n > 1; i++)
         total += lists[i].len;
+    if (total == 0) { /* one list, or nothing in any */
+        *out = lists[0];
+        return true;
+    }
     from = (int64_t *)column_array(a, total, sizeof *from);
     to = (int64_t *)column_array(a, total, sizeof *to);
-    if (total > 0 && (from == NULL || to == NULL))
+    if (from == NULL || to == NULL)
         return false;
     while (n > 1) {
         int64_t *swap = from;

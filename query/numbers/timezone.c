@@ -256,6 +256,7 @@ read_block(struct cursor *c, const struct tzif *h, unsigned width,
                               h->isut);
     if (c->failed)
         return false;
+    /* NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign): type >= 1 */
     z->first_s = offsets[0];
     z->changes = mem_new_array(h->time + 1, sizeof z->changes[0]);
     z->changes_len = h->time;

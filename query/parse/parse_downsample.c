@@ -18,7 +18,7 @@ read_unit(struct slice interval, struct downsample *out)
     uint64_t count;
 
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++)
-        if (last == units[i])
+        if (last == (uint8_t)units[i])
             out->unit = values[i];
     if (last == 's' && size > 0 && (interval.data[size - 1] | 0x20) == 'm') {
         out->unit = UNIT_MS;

@@ -415,6 +415,9 @@ START_TEST(refuses_what_no_row_can_hold)
     ck_assert_int_eq(p[0].status, ST_OK);
     ck_assert_int_eq(p[1].status, ST_INVALID);
     ck_assert_int_eq(p[2].status, ST_OK);
+    p[1].point.ts_ms = -1;
+    ck_assert_int_eq(store_put(s, p, 3, &lsn, &e), ST_INVALID);
+    ck_assert_int_eq(p[1].status, ST_INVALID);
     p[1].point.ts_ms = POINT_MAX_TS_MS;
     p[2].series = SERIES_REF_NONE;
     ck_assert_int_eq(store_put(s, p, 3, &lsn, &e), ST_NOT_FOUND);

@@ -158,6 +158,7 @@ static const struct {
     { "version\nput m 1 1 a=" X200 "\nversion\n",
       "halite, 1 words\n" TOO_LONG "halite, 1 words\n", "" },
     { "put m 1 1 a=" X200 X200 X200, TOO_LONG, "" },
+    { X200 "x\nversion\n", TOO_LONG "halite, 1 words\n", "" },
 };
 
 static void

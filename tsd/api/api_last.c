@@ -183,10 +183,11 @@ add_named(struct last *l, json_t *query, struct error *e)
     struct annotation_pair *pairs = NULL;
     size_t len = 0;
     bool seen;
-    enum status st = q == NULL ? no_memory(e)
-                               : json_read_text(query, "metric", l->arena,
-                                                &q->metric, &seen, e);
+    enum status st;
 
+    if (q == NULL)
+        return no_memory(e);
+    st = json_read_text(query, "metric", l->arena, &q->metric, &seen, e);
     if (st == ST_OK)
         st = json_read_pairs(query, "tags", l->arena, &pairs, &len, &seen, e);
     if (st != ST_OK || len == 0)
