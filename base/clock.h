@@ -26,6 +26,15 @@ clock_now_ms(const struct clock *c)
     return c->now_ms(c);
 }
 
+/* Seconds since 1970 for a field of 32 bits: the nearest that it can hold. */
+static inline uint32_t
+clock_now_s(const struct clock *c)
+{
+    int64_t s = clock_now_ms(c) / 1000;
+
+    return s < 0 ? 0 : s > UINT32_MAX ? UINT32_MAX : (uint32_t)s;
+}
+
 /* Monotonic microseconds, to measure durations. */
 int64_t clock_monotonic_us(void);
 

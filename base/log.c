@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -21,6 +22,19 @@ static char recent[RECENT_LINES][LINE_MAX_BYTES] GUARDED_BY(recent_lock);
 static size_t recent_len GUARDED_BY(recent_lock);
 
 static const char *const level_names[] = { "error", "warn", "info", "debug" };
+
+/* One write, so that lines of threads do not mix; a closed or full stderr must
+ * not stop the server, nor one that nobody reads: a pipe that is ready takes
+ * a line, and what comes while it is full is gone. */
+static void
+write_line(const char *line, size_t size)
+{
+    struct pollfd fd = { .fd = STDERR_FILENO, .events = POLLOUT };
+
+    if (poll(&fd, 1, 0) == 1 && (fd.revents & POLLOUT) != 0 &&
+        write(STDERR_FILENO, line, size) < 0)
+        return;
+}
 
 void
 log_set_level(enum log_level level)
@@ -79,10 +93,7 @@ log_line(enum log_level level, const char *module, const char *fmt, ...)
     if (n == sizeof line - 1)
         n--;
     line[n++] = '\n';
-    /* One write, so that lines of threads do not mix; a closed or full stderr
-     * must not stop the server. */
-    if (write(STDERR_FILENO, line, n) < 0)
-        return;
+    write_line(line, n);
 }
 
 struct log_quoted

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/crash.h"
 #include "base/mem.h"
 #include "base/obj.h"
 
@@ -147,6 +148,7 @@ files_replace(const char *dir, const char *name, struct slice text,
 
     (void)snprintf(tmp, strlen(path) + 5, "%s.tmp", path);
     st = write_file(tmp, text, e);
+    crash_point("replace-written");
     if (st == ST_OK && rename(tmp, path) != 0)
         st =
             error_set(e, ST_IO, "cannot rename '%s': %s", tmp, strerror(errno));

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/crash.h"
 #include "base/hash.h"
 #include "base/lock.h"
 #include "base/log.h"
@@ -252,10 +253,13 @@ change_files(struct journal *j, const struct turn *t, struct error *e)
     j->syncing = true;
     lock_drop(&j->lock);
     st = sync_file(j, t->fd, e);
+    crash_point("rotate-synced");
     if (st == ST_OK)
         st = journal_make_file(j, t->next, t->header, &fd, e);
+    crash_point("rotate-made");
     if (st == ST_OK)
         st = journal_note_last(j, t->next, e);
+    crash_point("rotate-noted");
     lock_take(&j->lock);
     j->syncing = false;
     if (st != ST_OK) {
@@ -392,6 +396,7 @@ delete_file(const struct journal *j, uint64_t segment, struct error *e)
     journal_name(segment, name);
     if (unlinkat(j->dir_fd, name, 0) != 0 && errno != ENOENT)
         return error_set(e, ST_IO, "delete %s/%s: %m", j->dir, name);
+    crash_point("trim-deleted");
     if (fsync(j->dir_fd) != 0)
         return error_set(e, ST_IO, "sync %s: %m", j->dir);
     return ST_OK;

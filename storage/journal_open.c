@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/crash.h"
 #include "base/hash.h"
 #include "base/lock.h"
 #include "base/log.h"
@@ -193,6 +194,7 @@ journal_make_file(const struct journal *j, uint64_t segment,
     do
         n = write(fd, header, JOURNAL_FILE_HEADER);
     while (n < 0 && errno == EINTR);
+    crash_point("rotate-headed");
     if (n == JOURNAL_FILE_HEADER && fsync(fd) == 0 && fsync(j->dir_fd) == 0) {
         *out = fd;
         return ST_OK;
@@ -218,6 +220,7 @@ settle_file(int fd, const char *path, uint64_t size, uint64_t good,
         if (ftruncate(fd, (off_t)good) != 0)
             return error_set(e, ST_IO, "cut %s at offset %" PRIu64 ": %m", path,
                              good);
+        crash_point("open-journal-cut");
     }
     if (fsync(fd) != 0)
         return error_set(e, ST_IO, "sync %s: %m", path);

@@ -26,6 +26,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/crash.h"
 #include "base/crc32c.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -296,6 +297,7 @@ cut(int fd, const char *path, const struct level_log_end *end, struct error *e)
     if (ftruncate(fd, (off_t)end->good) != 0)
         return error_set(e, ST_IO, "cannot cut '%s': %s", path,
                          strerror(errno));
+    crash_point("open-engine-cut");
     return files_sync_fd(fd, path, e);
 }
 

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "base/counters.h"
+#include "base/crash.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "storage/format.h"
@@ -225,8 +226,11 @@ store_close(struct store **sp, struct error *e)
         return ST_OK;
     OBJ_CHECK(s, STORE_MAGIC);
     store_sealer_stop(s);
+    crash_point("close-begun");
     status = store_seal(s, e);
+    crash_point("close-sealed");
     kv_settle(s->kv, 0);
+    crash_point("close-settled");
     if (s->journal != NULL) {
         struct error close_error;
         enum status closed = journal_close(&s->journal, &close_error);
@@ -281,8 +285,10 @@ write_both(struct store *s, struct kv_batch *b, struct buf *record,
         s->batches++;
     if (status == ST_IO)
         status = error_wrap(e, ST_BUSY, "not acknowledged");
+    crash_point("batch-journaled");
     if (status == ST_OK)
         status = kv_write(s->kv, b, false, e);
+    crash_point("batch-written");
     lock_drop(&s->write_lock);
     return status;
 }

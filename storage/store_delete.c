@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "storage/store_priv.h"
+#include "base/crash.h"
 
 /* Points of 'in' outside the range go to 'out'; returns how many were inside.
  */
@@ -112,6 +113,7 @@ delete_from_block(struct store *s, struct slice key, uint32_t base,
         if (status == ST_OK)
             status = out.failed ? error_set(e, ST_BUSY, "no memory")
                                 : kv_write(s->kv, batch, false, e);
+        crash_point("delete-written");
     }
     kv_batch_free(&batch);
     buf_fini(&out);
@@ -207,6 +209,7 @@ store_apply_delete(struct store *s, struct slice tsuid, int64_t from_ms,
      * completed by the replay. */
     if (status == ST_OK && record != NULL)
         status = journal_commit(s->journal, *lsn, false, e);
+    crash_point("delete-journaled");
     if (status == ST_OK)
         status = delete_from_engine(s, tsuid, from_ms, to_ms, &gone, e);
     /* A point may have been in both: counted once. */

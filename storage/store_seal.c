@@ -18,6 +18,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/crash.h"
 #include "storage/store_priv.h"
 
 #define ROWS_A_BATCH    1024
@@ -140,6 +141,7 @@ seal_row(struct store *s, struct seal_batch *b, const struct head_row *r,
         if (!points_merge(&b->stored, &b->fresh, &b->merged))
             return error_set(e, ST_BUSY, "no memory to merge a row");
         out = &b->merged;
+        crash_point("merge");
         atomic_fetch_add(&s->rows_merged, 1);
     } else if (status != ST_NOT_FOUND) {
         return status;
@@ -170,19 +172,24 @@ compare_rows(const void *a, const void *b)
 static enum status
 seal_rows(struct store *s, struct seal_batch *b, struct error *e)
 {
+    enum status status;
+
     kv_batch_clear(b->writes);
     qsort(b->rows, b->len, sizeof b->rows[0], compare_rows);
     for (size_t i = 0; i < b->len; i++) {
         struct error why;
-        enum status status = seal_row(s, b, b->rows[i].row, &why);
 
+        status = seal_row(s, b, b->rows[i].row, &why);
         b->rows[i].stuck = status == ST_CORRUPT;
         if (b->rows[i].stuck)
             log_error("store", "cannot seal a row: %s", why.text);
         else if (status != ST_OK)
             return error_set(e, status, "%s", why.text);
     }
-    return kv_write(s->kv, b->writes, false, e);
+    crash_point("seal-encoded");
+    status = kv_write(s->kv, b->writes, false, e);
+    crash_point("seal-written");
+    return status;
 }
 
 /* An older row of the same series and hour is there when a sealing failed and
@@ -329,6 +336,7 @@ store_trim(struct store *s, struct error *e)
     if (needed <= s->trimmed)
         return ST_OK;
     status = kv_sync(s->kv, e);
+    crash_point("trim-synced");
     if (status == ST_OK)
         status = journal_trim(s->journal, needed, e);
     if (status == ST_OK)

@@ -101,9 +101,13 @@ static void
 look_again(struct limits *l)
 {
     int64_t next_ms = atomic_load(&l->next_look_ms);
+    int64_t now_ms;
 
-    if (l->path != NULL && l->interval_ms > 0 &&
-        clock_now_ms(l->clock) >= next_ms &&
+    if (l->path == NULL || l->interval_ms <= 0 || next_ms == INT64_MAX)
+        return;
+    now_ms = clock_now_ms(l->clock);
+    /* Also when somebody has put the clock back. */
+    if ((now_ms >= next_ms || now_ms < next_ms - l->interval_ms) &&
         atomic_compare_exchange_strong(&l->next_look_ms, &next_ms, INT64_MAX))
         read_file(l);
 }

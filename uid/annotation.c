@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "base/crash.h"
 #include "base/lock.h"
 #include "base/mem.h"
 #include "uid/annotation_priv.h"
@@ -233,6 +234,7 @@ write_note(struct annotations *a, const struct annotation *n, uint64_t *lsn,
         slice_of(key, annotation_key(n->tsuid, annotation_ms(n->start), key)),
         buf_slice(&value));
     st = store_write(a->store, b, lsn, e);
+    crash_point("annotation-written");
     kv_batch_free(&b);
     buf_fini(&value);
     return st;

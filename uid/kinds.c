@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "base/crash.h"
 #include "base/lock.h"
 #include "base/mem.h"
 #include "storage/key.h"
@@ -117,6 +118,7 @@ enter(struct kinds *k, struct slice name, struct error *e) REQUIRES(k->lock)
     kv_batch_put(b, slice_of(key, 1 + name.size),
                  slice_of(number, sizeof number));
     st = store_write(k->store, b, NULL, e);
+    crash_point("rollup-kind");
     kv_batch_free(&b);
     if (st == ST_OK)
         add(k, name, k->highest + 1);

@@ -157,7 +157,7 @@ enter_locked(struct series_directory *d, struct series_entry *entries,
     size_t new_len = 0;
     enum status st = ST_OK;
 
-    key_put_uint(created, (uint64_t)(clock_now_ms(&clock_system) / 1000), 4);
+    key_put_uint(created, clock_now_s(&clock_system), 4);
     for (size_t i = 0; i < len && st == ST_OK; i++) {
         struct series_entry *x = &entries[i];
 

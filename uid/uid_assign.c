@@ -7,6 +7,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
+#include "base/crash.h"
 #include "base/hash.h"
 #include "uid/uid_priv.h"
 
@@ -104,9 +105,7 @@ assign(struct uid_table *u, enum uid_kind kind, struct slice name, uint64_t *id,
         return st;
     b = kv_batch_new();
     uid_key_name(kind, name, &key);
-    put(b, &key,
-        uid_entry(u, kind, *id, (uint32_t)(clock_now_ms(&clock_system) / 1000),
-                  entry));
+    put(b, &key, uid_entry(u, kind, *id, clock_now_s(&clock_system), entry));
     uid_key_id(u, kind, *id, &key);
     put(b, &key, name);
     if (!random) {
@@ -114,7 +113,9 @@ assign(struct uid_table *u, enum uid_kind kind, struct slice name, uint64_t *id,
         uid_key_counter(kind, &key);
         put(b, &key, slice_of(counter, 8));
     }
+    crash_point("uid-chosen");
     st = store_write(u->store, b, lsn, e);
+    crash_point("uid-assigned");
     if (st == ST_OK) {
         if (!random)
             atomic_store(&k->highest, *id);

@@ -18,6 +18,27 @@ START_TEST(fixed_stands_still)
 }
 END_TEST
 
+static const struct {
+    int64_t ms;
+    uint32_t s;
+} seconds[] = {
+    { -1, 0 },
+    { INT64_MIN, 0 },
+    { 999, 0 },
+    { INT64_C(1356998400999), 1356998400 },
+    { INT64_C(4294967295999), UINT32_MAX },
+    { INT64_C(4294967296000), UINT32_MAX },
+    { INT64_MAX, UINT32_MAX },
+};
+
+START_TEST(seconds_are_the_nearest_that_fit)
+{
+    struct clock c = clock_fixed(seconds[_i].ms);
+
+    ck_assert_uint_eq(clock_now_s(&c), seconds[_i].s);
+}
+END_TEST
+
 START_TEST(system_tells_the_time)
 {
     time_t before = time(NULL);
@@ -60,5 +81,7 @@ START_TEST(waits_end)
 }
 END_TEST
 
-TEST_MAIN("clock", TEST(fixed_stands_still), TEST(system_tells_the_time),
-          TEST(monotonic_does_not_go_back), TEST(waits_end))
+TEST_MAIN("clock", TEST(fixed_stands_still),
+          LOOP(seconds_are_the_nearest_that_fit, seconds),
+          TEST(system_tells_the_time), TEST(monotonic_does_not_go_back),
+          TEST(waits_end))
