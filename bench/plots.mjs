@@ -57,7 +57,8 @@ function soak(rows) {
   if (rows.length < 2)
     return;
   const parts = [
-    ['MB', [['memory', 'rss_mb'], ['disk', 'disk_mb']]],
+    ['MB', [['own memory', 'own_mb'], ['with mapped files', 'rss_mb'],
+      ['disk', 'disk_mb']]],
     ['how many', [['descriptors', 'fds'], ['threads', 'threads'],
       ['files', 'files']]],
     ['ms', [['query, p50', 'query_p50_ms'], ['query, p99', 'query_p99_ms'],
