@@ -202,7 +202,13 @@ run_group(const struct numbers_job *job, struct numbers_task *t, size_t i)
     struct result_group *out = &job->groups[i];
     enum status status;
 
-    out->key = job->g->groups[i].key;
+    if (job->g->groups[i].key.size > 0) {
+        struct slice key = job->g->groups[i].key;
+
+        out->key = slice_of(copy(t->arena, key.data, key.size), key.size);
+        if (out->key.data == NULL)
+            return error_set(&t->error, ST_LIMIT, "no memory for a group");
+    }
     status = group_describe(shape, &t->names, job->g, i, t->before, t->arena,
                             out, &t->error);
     if (status != ST_OK || job->g->groups[i].len == 0)
@@ -286,29 +292,50 @@ run_numbers(struct engine *en, struct numbers_job *job, struct arena *a,
 
 /* -- one sub-query --------------------------------------------------------- */
 
+/* They are a few hundred bytes each.  Those of several sub-queries are copied
+ * by join_parts(), so they are not in the arena, from which nothing comes back.
+ */
+static enum status
+new_groups(const struct query *q, size_t len, struct arena *a, struct part *out,
+           struct error *e)
+{
+    size_t left = arena_left(a);
+
+    if (q->subs_len <= 1)
+        out->groups = arena_array(a, len, sizeof *out->groups);
+    else if (left == 0 || len <= left / sizeof *out->groups)
+        out->groups = out->owned = calloc(len + 1, sizeof *out->groups);
+    if (out->groups == NULL)
+        return error_set(e, ST_LIMIT, "no memory for the groups");
+    out->len = len;
+    return ST_OK;
+}
+
 static enum status
 answer(struct engine *en, const struct query *q, const struct sub_query *sq,
        const struct plan *p, struct fetch *f, struct fetch_limits *limits,
        struct arena *a, struct part *out, struct result_stats *stats,
        struct error *e)
 {
+    struct arena *scratch = arena_new(limits->max_memory);
     struct grouping g;
     struct numbers_job job = {
         .en = en, .q = q, .sq = sq, .f = f, .g = &g, .limits = limits
     };
     enum status status =
         group_series(store_shape(en->context.store), p,
-                     aggregator_is_none(sq->aggregator), f, a, &g, e);
+                     aggregator_is_none(sq->aggregator), f, scratch, &g, e);
 
-    if (status != ST_OK)
-        return status;
-    group_leave_out(q, sq, f, &g);
-    out->groups = arena_array(a, g.groups_len, sizeof *out->groups);
-    if (out->groups == NULL)
-        return error_set(e, ST_LIMIT, "no memory for the groups");
-    job.groups = out->groups;
-    out->len = g.groups_len;
-    return g.groups_len > 0 ? run_numbers(en, &job, a, stats, e) : ST_OK;
+    if (status == ST_OK) {
+        group_leave_out(q, sq, f, &g);
+        status = new_groups(q, g.groups_len, a, out, e);
+    }
+    if (status == ST_OK && g.groups_len > 0) {
+        job.groups = out->groups;
+        status = run_numbers(en, &job, a, stats, e);
+    }
+    arena_free(&scratch);
+    return status;
 }
 
 static void
@@ -539,7 +566,7 @@ run_split(struct engine *en, const struct query *q, const struct sub_query *sq,
     struct query before = *q, after = *q;
     struct rollup_try points = *t;
     struct result_stats rollup_stats = { 0 };
-    struct part parts[2] = { { NULL, 0 }, { NULL, 0 } };
+    struct part parts[2] = { { NULL, 0, NULL }, { NULL, 0, NULL } };
     enum status status = rollup_try_points(&points, sq, e);
 
     if (status != ST_OK)
@@ -554,10 +581,13 @@ run_split(struct engine *en, const struct query *q, const struct sub_query *sq,
         status =
             run_tries(en, &after, sq, &points, limits, a, &parts[1], stats, e);
     add_stats(stats, &rollup_stats);
-    return status == ST_OK ? split_merge(&parts[0], &parts[1],
-                                         aggregator_is_none(sq->aggregator), q,
-                                         at_ms, a, out, e)
-                           : status;
+    if (status == ST_OK)
+        status = split_merge(&parts[0], &parts[1],
+                             aggregator_is_none(sq->aggregator), q, at_ms, a,
+                             out, e);
+    part_fini(&parts[0]);
+    part_fini(&parts[1]);
+    return status;
 }
 
 static enum status
@@ -585,12 +615,12 @@ run_sub(struct engine *en, const struct query *q, const struct sub_query *sq,
 }
 
 static enum status
-join_parts(const struct part *parts, size_t len, struct arena *a,
+join_parts(struct part *parts, size_t len, struct arena *a,
            struct query_result *out, struct error *e)
 {
     size_t total = 0;
 
-    if (len == 1) {
+    if (len == 1 && parts[0].owned == NULL) {
         out->groups = parts[0].groups;
         out->groups_len = parts[0].len;
         return ST_OK;
@@ -605,6 +635,7 @@ join_parts(const struct part *parts, size_t len, struct arena *a,
             memcpy(out->groups + out->groups_len, parts[i].groups,
                    parts[i].len * sizeof *out->groups);
         out->groups_len += parts[i].len;
+        part_fini(&parts[i]);
     }
     return ST_OK;
 }
@@ -652,8 +683,11 @@ engine_run(struct engine *en, const struct query *q, bool (*gone)(void *ctx),
     if (parts == NULL || out->stats == NULL)
         return error_set(&e->message, ST_LIMIT, "no memory for the query");
     status = subs_run(&subs, a, parts, out->stats, &e->message);
-    return status == ST_OK ? join_parts(parts, q->subs_len, a, out, &e->message)
-                           : status;
+    if (status == ST_OK)
+        status = join_parts(parts, q->subs_len, a, out, &e->message);
+    for (size_t i = 0; i < q->subs_len; i++)
+        part_fini(&parts[i]);
+    return status;
 }
 
 /* Deletes in the series itself, or in the rollups that were read for it. */

@@ -3,6 +3,8 @@
 
 #include "query/split.h"
 
+#include <stdlib.h>
+
 bool
 split_wanted(const struct rollup_try *t, const struct query *q, int64_t *at_ms)
 {
@@ -131,6 +133,13 @@ key_of(const struct result_group *g, bool each_alone)
     if (each_alone && g->tsuids_len > 0)
         return g->tsuids[0];
     return each_alone && g->note_tsuids_len > 0 ? g->note_tsuids[0] : g->key;
+}
+
+void
+part_fini(struct part *p)
+{
+    free(p->owned);
+    *p = (struct part){ 0 };
 }
 
 enum status

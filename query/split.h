@@ -27,7 +27,9 @@ bool split_wanted(const struct rollup_try *t, const struct query *q,
 struct part {
     struct result_group *groups;
     size_t len;
+    struct result_group *owned; /* the groups, where they are not an arena's */
 };
+void part_fini(struct part *p);
 
 /* Both parts' groups ascend by key, or, when 'each_alone', by TSUID, and have
  * the numbers of whole hours; 'q' is the query as it was asked. */

@@ -86,10 +86,12 @@ take(struct together *t, size_t i, struct arena *a, struct part *part,
     struct beside *b = &t->besides[i];
 
     if (b->skipped || b->run.limits.out_of_memory) {
+        part_fini(&b->run.part);
         arena_free(&b->run.arena);
         return run_alone(t->s, t->first + i, a, part, stats, e);
     }
     *part = b->run.part;
+    b->run.part = (struct part){ 0 };
     *stats = b->run.stats;
     if (b->status != ST_OK) {
         *e = b->run.error;
@@ -115,8 +117,10 @@ run_together(const struct subs *s, size_t first, struct arena *a,
     pool_run(s->pool, len, run_beside, &t);
     for (size_t i = 0; i < len && status == ST_OK; i++)
         status = take(&t, i, a, &parts[first + i], &stats[first + i], e);
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len; i++) {
+        part_fini(&t.besides[i].run.part);
         arena_free(&t.besides[i].run.arena);
+    }
     free(t.besides);
     return status;
 }

@@ -38,8 +38,8 @@ struct subs {
     struct patience patience;
 };
 
-/* '*parts' and 'stats' have room for all; what they point to is in the arena.
- */
+/* '*parts' and 'stats' have room for all, zeroed; what they point to is in the
+ * arena.  The parts are to be ended, whatever is returned. */
 MUST_CHECK enum status subs_run(const struct subs *s, struct arena *a,
                                 struct part *parts, struct result_stats *stats,
                                 struct error *e);
