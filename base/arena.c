@@ -16,6 +16,7 @@
 
 struct chunk {
     struct chunk *next;
+    struct arena_budget *budget; /* that it counts in, or NULL */
     size_t size;
     _Alignas(16) uint8_t bytes[];
 };
@@ -26,6 +27,7 @@ struct arena {
     size_t left;          /* bytes free in the first */
     size_t used;
     size_t max;
+    struct arena_budget *budget;
 };
 
 struct arena *
@@ -36,6 +38,38 @@ arena_new(size_t max_bytes)
     a->magic = ARENA_MAGIC;
     a->max = max_bytes;
     return a;
+}
+
+struct arena *
+arena_new_within(size_t max_bytes, struct arena_budget *budget)
+{
+    struct arena *a = arena_new(max_bytes);
+
+    a->budget = budget;
+    return a;
+}
+
+static bool
+budget_take(struct arena_budget *b, size_t size)
+{
+    size_t used;
+
+    if (b == NULL)
+        return true;
+    used = atomic_fetch_add_explicit(&b->used, size, memory_order_relaxed);
+    if (b->max == 0 || (used <= b->max && size <= b->max - used))
+        return true;
+    (void)atomic_fetch_sub_explicit(&b->used, size, memory_order_relaxed);
+    return false;
+}
+
+static void
+free_chunk(struct chunk *c)
+{
+    if (c->budget != NULL)
+        (void)atomic_fetch_sub_explicit(&c->budget->used, sizeof *c + c->size,
+                                        memory_order_relaxed);
+    free(c);
 }
 
 void
@@ -51,7 +85,7 @@ arena_free(struct arena **ap)
         struct chunk *c = a->chunks;
 
         a->chunks = c->next;
-        free(c);
+        free_chunk(c);
     }
     OBJ_CLEAR(a);
     free(a);
@@ -69,9 +103,15 @@ add_chunk(struct arena *a, size_t need)
         size = need;
     if (size > SIZE_MAX - sizeof *c)
         return false;
-    c = malloc(sizeof *c + size);
-    if (c == NULL)
+    if (!budget_take(a->budget, sizeof *c + size))
         return false;
+    c = malloc(sizeof *c + size);
+    if (c == NULL) {
+        if (a->budget != NULL)
+            (void)atomic_fetch_sub(&a->budget->used, sizeof *c + size);
+        return false;
+    }
+    c->budget = a->budget;
     c->size = size;
     c->next = a->chunks;
     a->chunks = c;
@@ -163,7 +203,7 @@ arena_reset(struct arena *a)
         struct chunk *c = a->chunks;
 
         a->chunks = c->next;
-        free(c);
+        free_chunk(c);
     }
     a->left = a->chunks == NULL ? 0 : a->chunks->size;
     a->used = 0;

@@ -8,6 +8,7 @@
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -15,8 +16,17 @@
 
 struct arena; /* opaque */
 
+/* What several arenas may hold together: memory, not what was asked for.  It
+ * outlives them, and those that absorb them. */
+struct arena_budget {
+    size_t max; /* 0: no limit */
+    atomic_size_t used;
+};
+
 /* 'max_bytes' 0: no cap. */
 struct arena *arena_new(size_t max_bytes);
+/* The same; NULL comes also past the budget. */
+struct arena *arena_new_within(size_t max_bytes, struct arena_budget *budget);
 void arena_free(struct arena **a);
 
 /* Aligned for any type, not zeroed; NULL past the cap. */

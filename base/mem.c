@@ -3,10 +3,26 @@
 
 #include "base/mem.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/obj.h"
+
+/* How often, and after how long, it is tried again: ten seconds in all. */
+#define TRIES    1000
+#define PAUSE_US 10000
+
+/* There is none now; what others hold for requests may come back. */
+static bool
+wait_for_memory(unsigned *tries)
+{
+    if (++*tries > TRIES)
+        return false;
+    (void)usleep(PAUSE_US);
+    return true;
+}
 
 void *
 mem_new(size_t size)
@@ -17,8 +33,12 @@ mem_new(size_t size)
 void *
 mem_new_array(size_t len, size_t size)
 {
-    void *p = calloc(len == 0 ? 1 : len, size == 0 ? 1 : size);
+    unsigned tries = 0;
+    void *p;
 
+    do
+        p = calloc(len == 0 ? 1 : len, size == 0 ? 1 : size);
+    while (p == NULL && wait_for_memory(&tries));
     INSIST(p != NULL);
     return p;
 }
@@ -26,11 +46,14 @@ mem_new_array(size_t len, size_t size)
 void *
 mem_resize(void *p, size_t len, size_t size)
 {
+    unsigned tries = 0;
     size_t bytes;
     void *q;
 
     INSIST(!__builtin_mul_overflow(len, size, &bytes));
-    q = realloc(p, bytes == 0 ? 1 : bytes);
+    do
+        q = realloc(p, bytes == 0 ? 1 : bytes);
+    while (q == NULL && wait_for_memory(&tries));
     INSIST(q != NULL);
     return q;
 }

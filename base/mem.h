@@ -1,5 +1,6 @@
 /*
- * Small fixed allocations, which abort when there is no memory: no honest
+ * Small fixed allocations.  When there is no memory they wait, ten seconds at
+ * most, for what requests hold and give back, and then abort: no honest
  * recovery exists.  What a client can make large comes from an arena or a buf.
  *
  * Threads: any.

@@ -134,6 +134,32 @@ START_TEST(absorbs_another)
 }
 END_TEST
 
-TEST_MAIN("arena", TEST(hands_out_what_does_not_overlap),
-          LOOP(keeps_to_its_cap, caps), TEST(a_refusal_changes_nothing),
-          TEST(arrays_are_zeroed), TEST(strings_end), TEST(absorbs_another))
+START_TEST(keeps_to_a_budget)
+{
+    struct arena_budget budget = { .max = 100000 };
+    struct arena *a = arena_new_within(0, &budget);
+    struct arena *b = arena_new_within(0, &budget), *c = arena_new(0);
+
+    ck_assert_ptr_nonnull(arena_alloc(a, 60000));
+    ck_assert_ptr_null(arena_alloc(b, 60000));
+    ck_assert_ptr_nonnull(arena_alloc(c, 200000));
+    ck_assert_ptr_nonnull(arena_alloc(b, 20000));
+    ck_assert_uint_gt(atomic_load(&budget.used), 80000);
+    /* What is taken over still counts, until it is freed. */
+    ck_assert(arena_absorb(c, &b));
+    b = arena_new_within(0, &budget);
+    ck_assert_ptr_null(arena_alloc(b, 60000));
+    arena_free(&c);
+    arena_free(&a);
+    ck_assert_uint_eq(atomic_load(&budget.used), 0);
+    ck_assert_ptr_nonnull(arena_alloc(b, 60000));
+    arena_reset(b);
+    arena_free(&b);
+    ck_assert_uint_eq(atomic_load(&budget.used), 0);
+}
+END_TEST
+
+TEST_MAIN("arena", TEST(keeps_to_a_budget),
+          TEST(hands_out_what_does_not_overlap), LOOP(keeps_to_its_cap, caps),
+          TEST(a_refusal_changes_nothing), TEST(arrays_are_zeroed),
+          TEST(strings_end), TEST(absorbs_another))
