@@ -11,6 +11,7 @@
  * - its repair hands damaged values out as good ones: it is never called but by
  *   kv_salvage(), with logs that were looked through before;
  * - a log file that somebody removes is not missed: SYNCED tells us;
+ * - it does not survive a failed allocation: ours wait, see make_patient();
  * - its errors are texts, which leave this file as ST_IO or ST_CORRUPT;
  * - iterators and snapshots pin files: bound the time of queries. */
 #include "config.h"
@@ -18,11 +19,13 @@
 #include "storage/kv.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <leveldb/c.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -569,6 +572,34 @@ static const struct kv_engine level_engine = {
     .describe = level_describe,
 };
 
+/* C++'s std::set_new_handler(), as the compilers of Linux name it. */
+#define SET_NEW_HANDLER "_ZSt15set_new_handlerPFvvE"
+#define NO_MEMORY_US    10000
+
+typedef void new_handler(void);
+
+/* Called when there is no memory; then it is tried again. */
+static void
+wait_for_memory(void)
+{
+    (void)usleep(NO_MEMORY_US);
+}
+
+/* A failed allocation would end the process by an exception in LevelDB, in the
+ * middle of something: it waits instead until requests have given memory back.
+ */
+static void
+make_patient(void)
+{
+    union {
+        void *found;
+        new_handler *(*set)(new_handler *);
+    } f = { .found = dlsym(RTLD_DEFAULT, SET_NEW_HANDLER) };
+
+    if (f.found != NULL)
+        (void)f.set(wait_for_memory);
+}
+
 static struct level *
 level_new(const struct kv_options *o, bool create)
 {
@@ -576,6 +607,7 @@ level_new(const struct kv_options *o, bool create)
     size_t write_buffer = o->write_buffer_bytes;
     size_t cache = o->cache_bytes;
 
+    make_patient();
     l->kv.engine = &level_engine;
     l->dir = mem_strdup(o->dir);
     lock_init(&l->lock);
