@@ -28,6 +28,7 @@ struct engine {
     uint32_t magic;
     struct plan_context context;
     struct engine_options options;
+    struct arena_budget budget; /* of all that run */
     struct pool *pool;
     struct latency latency; /* of reading points */
 };
@@ -44,6 +45,7 @@ engine_open(struct store *s, struct uid_table *u, struct series_directory *d,
     en->options = *o;
     if (en->options.threads == 0)
         en->options.threads = cpus < 1 ? 1 : (size_t)cpus;
+    en->budget.max = o->all_bytes;
     if (en->options.query_bytes == 0)
         en->options.query_bytes = 1024 * MB;
     if (en->options.expansion_limit == 0)
@@ -112,6 +114,7 @@ struct numbers_task {
     size_t failed_at; /* the group */
     uint64_t points_out;
     const struct result_group *before; /* the one that was made last */
+    struct patience patience;
 };
 
 struct numbers_job {
@@ -179,8 +182,10 @@ compute_group(const struct numbers_job *job, struct numbers_task *t, size_t i)
         status = copy_dps(t->arena, &dps, &job->groups[i].dps, &t->error);
     if (!direct)
         arena_reset(t->scratch);
-    t->points_out += status == ST_OK ? dps.len : 0;
-    return status;
+    if (status != ST_OK)
+        return status;
+    t->points_out += dps.len;
+    return patience_spend(&t->patience, dps.len + group->len, &t->error);
 }
 
 /* What a lazy query may do without. */
@@ -235,8 +240,11 @@ run_numbers_task(void *ctx, size_t at)
     struct numbers_job *job = ctx;
     struct numbers_task *t = &job->tasks[at];
 
-    t->arena = arena_new(job->en->options.query_bytes);
-    t->scratch = arena_new(job->en->options.query_bytes);
+    t->arena =
+        arena_new_within(job->en->options.query_bytes, job->limits->budget);
+    t->scratch =
+        arena_new_within(job->en->options.query_bytes, job->limits->budget);
+    t->patience = job->limits->patience;
     names_init(&t->names, job->en->context.uids, t->arena);
     for (size_t i = at * job->in_row; i < job->g->groups_len;
          i += job->tasks_len * job->in_row) {
@@ -658,10 +666,11 @@ run_one(void *ctx, size_t i, struct sub_run *r)
 }
 
 enum status
-engine_run(struct engine *en, const struct query *q, bool (*gone)(void *ctx),
-           void *gone_ctx, struct arena *a, struct query_result *out,
-           struct parse_error *e)
+engine_run(struct engine *en, const struct query *asked,
+           bool (*gone)(void *ctx), void *gone_ctx, struct arena *a,
+           struct query_result *out, struct parse_error *e)
 {
+    struct query with_patience = *asked, *q = &with_patience;
     struct running run = { en, q };
     const struct subs subs = {
         .len = q->subs_len,
@@ -670,12 +679,14 @@ engine_run(struct engine *en, const struct query *q, bool (*gone)(void *ctx),
         .pool = en->pool,
         .worth_us = HELP_US,
         .max_memory = en->options.query_bytes,
+        .budget = &en->budget,
         .patience = patience_begin(en->options.timeout_ms, gone, gone_ctx),
     };
     struct part *parts = arena_array(a, q->subs_len, sizeof *parts);
     enum status status;
 
     OBJ_CHECK(en, ENGINE_MAGIC);
+    q->patience = &subs.patience;
     *out = (struct query_result){ .stats_len = q->subs_len,
                                   .patience = subs.patience };
     e->details[0] = '\0';

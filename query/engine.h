@@ -37,6 +37,7 @@ typedef void engine_limits_find(void *ctx, const struct query *q,
 struct engine_options {
     size_t threads;         /* beside the caller's; 0: the number of CPUs */
     size_t query_bytes;     /* points of one query in memory; 0: 1 GB */
+    size_t all_bytes;       /* of all queries together; 0: no limit */
     size_t expansion_limit; /* tsd.query.filter.expansion_limit; 0: 4096 */
     bool skip_unresolved_tagvs;
     engine_limits_find *limits; /* NULL: there are none */

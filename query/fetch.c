@@ -482,7 +482,8 @@ make_tasks(struct fetch_job *job, struct fetch *out)
     for (size_t i = 0; i < p->buckets_len; i++) {
         if (p->listed && p->buckets[i].series_len == 0)
             continue;
-        out->arenas[len] = arena_new(job->limits->max_memory);
+        out->arenas[len] =
+            arena_new_within(job->limits->max_memory, job->limits->budget);
         job->tasks[len] = (struct task){ .job = job,
                                          .bucket = i,
                                          .ascending = true,

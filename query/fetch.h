@@ -30,6 +30,7 @@ struct fetched {
 struct fetch_limits {
     uint64_t max_points, max_bytes; /* 0: none; the client's errors */
     size_t max_memory;              /* bytes of points held */
+    struct arena_budget *budget;    /* of all queries, or NULL */
     struct patience patience;
     _Atomic uint64_t points, bytes; /* read */
     _Atomic uint64_t held;          /* points in memory */

@@ -104,6 +104,8 @@ filter_equal(const struct filter *a, const struct filter *b)
 bool
 filter_matches(const struct filter *f, struct slice tagv, struct error *e)
 {
+    enum status st;
+
     switch (f->type) {
     case FILTER_LITERAL_OR:
     case FILTER_ILITERAL_OR:
@@ -115,7 +117,10 @@ filter_matches(const struct filter *f, struct slice tagv, struct error *e)
     case FILTER_IWILDCARD:
         return f->matches_all || wildcard_matches(f, tagv);
     case FILTER_REGEXP:
-        return regexp_find(f->regexp, tagv, e) == ST_OK;
+        st = regexp_find(f->regexp, tagv, e);
+        if (st == ST_LIMIT && e != NULL)
+            e->status = ST_INVALID; /* no other data would make it cheap */
+        return st == ST_OK;
     case FILTER_NOT_KEY:
         break;
     }

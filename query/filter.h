@@ -63,7 +63,7 @@ void filter_fini(struct filter *f);
 bool filter_equal(const struct filter *a, const struct filter *b);
 
 /* Does the filter take a series whose tagk has this value? (not_key: never.) A
- * regular expression that exceeds its match limits is ST_LIMIT in '*e' (which
+ * regular expression that exceeds its match limits is ST_INVALID in '*e' (which
  * may be NULL) and false. */
 bool filter_matches(const struct filter *f, struct slice tagv, struct error *e);
 

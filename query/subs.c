@@ -32,6 +32,7 @@ begin(const struct subs *s, struct sub_run *r, struct arena *a,
 {
     *r = (struct sub_run){ .arena = a };
     r->limits.max_memory = s->max_memory;
+    r->limits.budget = s->budget;
     r->limits.patience = s->patience;
     r->limits.all_held = all_held;
 }
@@ -71,7 +72,8 @@ run_beside(void *ctx, size_t i)
         b->skipped = true;
         return;
     }
-    begin(t->s, &b->run, arena_new(t->arena_bytes), &t->held);
+    begin(t->s, &b->run, arena_new_within(t->arena_bytes, t->s->budget),
+          &t->held);
     b->status = t->s->run(t->s->ctx, t->first + i, &b->run);
     fetch_limits_forget(&b->run.limits);
     if (b->status != ST_OK && !b->run.limits.out_of_memory)

@@ -156,9 +156,11 @@ downsampler_init(struct downsampler *d, const struct downsample *spec,
                  const struct window *w, size_t longest, struct arena *a,
                  struct error *e)
 {
-    *d = (struct downsampler){
-        .spec = spec, .window = *w, .arena = a, .sum_counts = d->sum_counts
-    };
+    *d = (struct downsampler){ .spec = spec,
+                               .window = *w,
+                               .arena = a,
+                               .sum_counts = d->sum_counts,
+                               .patience = d->patience };
     d->seek_ms = seek_time(d);
     d->scratch = (double *)column_array(a, longest, sizeof *d->scratch);
     if (longest > 0 && d->scratch == NULL)
@@ -298,6 +300,13 @@ fill_value(enum fill_policy fill, double *out, struct error *e)
     return ST_OK;
 }
 
+/* Of a grid's bucket 'i': is there patience left for the next ones? */
+static enum status
+may_go_on(const struct downsampler *d, size_t i, struct error *e)
+{
+    return i % 65536 == 65535 ? patience_left(&d->patience, e) : ST_OK;
+}
+
 static enum status
 run_filled(const struct downsampler *d, const struct span *in, size_t at,
            struct column *out, struct error *e)
@@ -306,12 +315,13 @@ run_filled(const struct downsampler *d, const struct span *in, size_t at,
         (union number *)column_array(d->arena, d->grid_len, sizeof *v);
     struct source source = source_of(in);
     struct bucket b = { 0, 0 };
+    enum status st = ST_OK;
 
     if (d->grid_len > 0 && v == NULL)
         return no_memory(e);
     if (at < in->len)
         b = bucket_of(d->spec, in->ts_ms[at]);
-    for (size_t i = 0; i < d->grid_len; i++) {
+    for (size_t i = 0; i < d->grid_len && st == ST_OK; i++) {
         while (at < in->len && b.start < d->want[i]) {
             at = run_end(in, at, b.next);
             if (at < in->len)
@@ -325,14 +335,13 @@ run_filled(const struct downsampler *d, const struct span *in, size_t at,
             if (at < in->len)
                 bucket_move(d->spec, &b, in->ts_ms[at]);
         } else {
-            enum status st = fill_value(d->spec->fill, &v[i].d, e);
-
-            if (st != ST_OK)
-                return st;
+            st = fill_value(d->spec->fill, &v[i].d, e);
         }
+        if (st == ST_OK)
+            st = may_go_on(d, i, e);
     }
     *out = (struct column){ d->shown, v, NULL, d->grid_len };
-    return ST_OK;
+    return st;
 }
 
 /* Buckets that are there already, in the grid of a fill policy. */
@@ -343,23 +352,23 @@ fill_folded(const struct downsampler *d, const struct span *in,
     union number *v =
         (union number *)column_array(d->arena, d->grid_len, sizeof *v);
     size_t at = 0;
+    enum status st = ST_OK;
 
     if (d->grid_len > 0 && v == NULL)
         return no_memory(e);
-    for (size_t i = 0; i < d->grid_len; i++) {
+    for (size_t i = 0; i < d->grid_len && st == ST_OK; i++) {
         while (at < in->len && in->ts_ms[at] < d->want[i])
             at++;
         if (at < in->len && in->ts_ms[at] == d->want[i]) {
             v[i] = in->v[at];
         } else {
-            enum status st = fill_value(d->spec->fill, &v[i].d, e);
-
-            if (st != ST_OK)
-                return st;
+            st = fill_value(d->spec->fill, &v[i].d, e);
         }
+        if (st == ST_OK)
+            st = may_go_on(d, i, e);
     }
     *out = (struct column){ d->shown, v, NULL, d->grid_len };
-    return ST_OK;
+    return st;
 }
 
 enum status

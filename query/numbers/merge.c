@@ -445,10 +445,11 @@ run_alone(struct merge *m, struct dps *out, struct error *e)
     const struct aggregator *a = m->spec->aggregator;
     const struct lane *l = &m->lanes[0];
     size_t first = l->at + (l->c.ts_ms[l->at] < m->moments.ms[0]);
+    enum status st = ST_OK;
 
     if (copy_alone(m, l->c.v + first, out))
         return ST_OK;
-    for (size_t k = 0; k < m->moments.len; k++) {
+    for (size_t k = 0; k < m->moments.len && st == ST_OK; k++) {
         union number v = l->c.v[first + k];
 
         if (is_double(m, k)) {
@@ -459,9 +460,11 @@ run_alone(struct merge *m, struct dps *out, struct error *e)
         }
         if (show(m, out, k, 1, is_double(m, k), e) != ST_OK)
             return ST_INVALID;
+        if (k % 65536 == 65535)
+            st = patience_left(&m->spec->patience, e);
     }
     out->len = m->moments.len;
-    return ST_OK;
+    return st;
 }
 
 static enum status
@@ -487,6 +490,24 @@ make_room(struct merge *m, struct dps *out, struct error *e)
     return ST_OK;
 }
 
+/* Of several series. */
+static enum status
+run_together(struct merge *m, struct dps *out, struct error *e)
+{
+    struct patience patience = m->spec->patience;
+    enum status st = ST_OK;
+
+    while (st == ST_OK && out->len < m->moments.len) {
+        size_t n = stretch(m, out->len), lanes = m->len;
+
+        st = run_stretch(m, out->len, n, out, e);
+        out->len += n;
+        if (st == ST_OK)
+            st = patience_spend(&patience, n * lanes, e);
+    }
+    return st;
+}
+
 enum status
 merge_run(const struct merge_spec *spec, const struct column *columns,
           size_t len, struct arena *a, struct dps *out, struct error *e)
@@ -507,13 +528,7 @@ merge_run(const struct merge_spec *spec, const struct column *columns,
     st = find_kinds(&m, e);
     if (st == ST_OK)
         st = make_room(&m, out, e);
-    if (st == ST_OK && m.len == 1)
-        return run_alone(&m, out, e);
-    while (st == ST_OK && out->len < m.moments.len) {
-        size_t n = stretch(&m, out->len);
-
-        st = run_stretch(&m, out->len, n, out, e);
-        out->len += n;
-    }
-    return st;
+    if (st != ST_OK)
+        return st;
+    return m.len == 1 ? run_alone(&m, out, e) : run_together(&m, out, e);
 }

@@ -263,6 +263,8 @@ numbers_run(const struct query *q, const struct sub_query *sq,
     size_t n = 0;
     enum status st = ST_OK;
 
+    if (q->patience != NULL)
+        d.patience = merge.patience = *q->patience;
     *out = (struct dps){ 0 };
     if (len == 0)
         return ST_OK;
@@ -285,9 +287,13 @@ numbers_run(const struct query *q, const struct sub_query *sq,
     if (sq->downsample.on)
         st = downsampler_init(&d, &sq->downsample, &d.window,
                               longest_span(spans, len), a, e);
-    for (size_t i = 0; i < len && st == ST_OK; i++)
-        if (numbers_takes(q, sq, &spans[i]))
-            st = make_column(sq, &d, &spans[i], a, &columns[n++], e);
+    for (size_t i = 0; i < len && st == ST_OK; i++) {
+        if (!numbers_takes(q, sq, &spans[i]))
+            continue;
+        st = make_column(sq, &d, &spans[i], a, &columns[n], e);
+        if (st == ST_OK)
+            st = patience_spend(&merge.patience, columns[n++].len, e);
+    }
     if (st == ST_OK && n > 0)
         st = merge_run(&merge, columns, n, a, out, e);
     return st;
