@@ -345,6 +345,12 @@ open_names(struct daemon *d, struct error *e)
     if (st == ST_OK)
         st = series_open(a->store, a->uids, &a->series, e);
     if (st == ST_OK)
+        series_limit(a->series,
+                     (struct series_limits){
+                         settings_size(s, "halite.series.limit"),
+                         settings_size(s, "halite.series.limit_per_metric"),
+                     });
+    if (st == ST_OK)
         annotations_open(a->store, &a->annotations);
     if (st == ST_OK) {
         metas_open(a->store, a->uids, a->series, &a->metas);
@@ -429,6 +435,7 @@ open_engine(struct daemon *d, struct error *e)
     const struct engine_options o = {
         .threads = query_threads(s),
         .query_bytes = settings_size(s, "halite.query.bytes"),
+        .all_bytes = settings_size(s, "halite.queries.bytes"),
         .expansion_limit = settings_size(s, "tsd.query.filter.expansion_limit"),
         .skip_unresolved_tagvs =
             settings_bool(s, "tsd.query.skip_unresolved_tagvs"),

@@ -99,6 +99,13 @@ series_close(struct series_directory **dp)
     free(d);
 }
 
+void
+series_limit(struct series_directory *d, struct series_limits limits)
+{
+    OBJ_CHECK(d, SERIES_MAGIC);
+    d->limits = limits;
+}
+
 /* -- checks on names ----------------------------------------------------- */
 
 static enum status
@@ -290,12 +297,27 @@ series_identify(struct series_directory *d, const struct series_rules *rules,
                 struct error *e)
 {
     struct tag_set set;
+    struct series_rules known_names = { .max_tags = rules->max_tags };
+    uint64_t id = 0;
     enum status st;
+    bool full;
 
     OBJ_CHECK(d, SERIES_MAGIC);
     st = check(d, rules, metric, tags, tags_len, &set, e);
-    if (st == ST_OK)
-        st = make_tsuid(d, rules, metric, &set, tsuid, tsuid_size, e);
+    if (st != ST_OK)
+        return st;
+    if (d->limits.of_metric != 0 &&
+        uid_find(d->uids, UID_METRIC, metric, &id, NULL) != ST_OK)
+        id = 0;
+    /* What is there already has all of its names. */
+    full = !series_has_room(d, id);
+    st = make_tsuid(d, full ? &known_names : rules, metric, &set, tsuid,
+                    tsuid_size, e);
+    if (full && st == ST_NOT_FOUND &&
+        (rules->create_metrics || rules->create_tagks || rules->create_tagvs)) {
+        counter_add(CNT_SERIES_REFUSED, 1);
+        st = series_refuse(d, e);
+    }
     if (st == ST_OK && kind != 0)
         st = insert_kind(d, kind, tsuid, tsuid_size, e);
     return st;
@@ -316,6 +338,8 @@ series_resolve_kind(struct series_directory *d,
         return st;
     entry.tsuid = slice_of(tsuid, *tsuid_size);
     st = series_enter(d, &entry, 1, e);
+    if (st == ST_OK && entry.refused != ST_OK)
+        st = series_refuse(d, e);
     *ref = entry.ref;
     return st;
 }

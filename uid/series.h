@@ -30,6 +30,14 @@ MUST_CHECK enum status series_open(struct store *s, struct uid_table *u,
                                    struct error *e);
 void series_close(struct series_directory **d);
 
+/* How many series there may be; those that are there are not asked.  0: as many
+ * as come.  Before others use the directory. */
+struct series_limits {
+    uint64_t all;
+    uint64_t of_metric; /* rollups count too */
+};
+void series_limit(struct series_directory *d, struct series_limits limits);
+
 /* A tag as text.  'data' is NULL where JSON had null: OpenTSDB's texts tell
  * that from an empty string. */
 struct tag {
@@ -47,8 +55,8 @@ struct series_rules {
  * by tagk id, enters the series into the directory, and asks the store for its
  * handle.  'tsuid' (TSUID_MAX bytes) and its size are set too.  The errors are
  * OpenTSDB's:  "Need at least one tag (metric=m, tags={})", "Too many tags:
- * ..", "duplicate tag: ..", "No such name for 'metrics': 'x'" (ST_NOT_FOUND).
- */
+ * ..", "duplicate tag: ..", "No such name for 'metrics': 'x'" (ST_NOT_FOUND);
+ * and, ours, "Too many series: .." (ST_LIMIT), for which no name gets an id. */
 MUST_CHECK enum status series_resolve(struct series_directory *d,
                                       const struct series_rules *rules,
                                       struct slice metric,
@@ -67,8 +75,9 @@ MUST_CHECK enum status series_identify(struct series_directory *d,
 
 struct series_entry {
     struct slice tsuid;
-    series_ref ref; /* out */
-    bool missing;   /* series_enter()'s own */
+    series_ref ref;      /* out */
+    enum status refused; /* out: ST_OK, or ST_LIMIT, see series_refuse() */
+    bool missing;        /* series_enter()'s own */
 };
 
 /* The second half, for many: enters those that are not there yet, all in one
@@ -76,6 +85,8 @@ struct series_entry {
 MUST_CHECK enum status series_enter(struct series_directory *d,
                                     struct series_entry *entries, size_t len,
                                     struct error *e);
+/* What is said of those that were refused, and its status. */
+enum status series_refuse(struct series_directory *d, struct error *e);
 
 /* The number of a kind.  Where there is none and 'create' is not set, one that
  * no series has, so that who looks for it finds nothing. */

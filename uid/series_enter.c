@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/counters.h"
 #include "base/mem.h"
 #include "uid/shapes_priv.h"
 
@@ -146,6 +147,60 @@ is_missing(struct series_directory *d, struct slice tsuid, uint64_t entered,
     return st;
 }
 
+static uint64_t
+metric_of(const struct series_directory *d, struct slice tsuid)
+{
+    return key_get_uint(tsuid.data, d->widths.metric_width);
+}
+
+bool
+series_has_room(struct series_directory *d, uint64_t metric)
+{
+    const struct series_limits *l = &d->limits;
+
+    return (l->all == 0 || shapes_total(d->shapes) < l->all) &&
+           (l->of_metric == 0 || metric == 0 ||
+            shapes_count(d->shapes, metric) < l->of_metric);
+}
+
+enum status
+series_refuse(struct series_directory *d, struct error *e)
+{
+    const struct series_limits *l = &d->limits;
+
+    if (l->all != 0 && shapes_total(d->shapes) >= l->all)
+        return error_set(e, ST_LIMIT,
+                         "Too many series: the limit is %llu "
+                         "(halite.series.limit)",
+                         (unsigned long long)l->all);
+    return error_set(e, ST_LIMIT,
+                     "Too many series of this metric: the limit is %llu "
+                     "(halite.series.limit_per_metric)",
+                     (unsigned long long)l->of_metric);
+}
+
+/* Room for one more than there will be with those that 'c' counts? */
+static bool
+has_room(struct series_directory *d, struct slice tsuid,
+         const struct shape_counts *c, size_t new_len)
+{
+    const struct series_limits *l = &d->limits;
+    uint64_t series = 0;
+
+    if (l->all != 0 && shapes_total(d->shapes) + new_len >= l->all)
+        return false;
+    if (l->of_metric == 0)
+        return true;
+    series = shapes_count(d->shapes, metric_of(d, tsuid));
+    for (size_t i = 0; i < c->len; i++)
+        if (memcmp(c->shapes[i].key + 1, tsuid.data, d->widths.metric_width) ==
+            0)
+            series += c->shapes[i].series -
+                      shapes_get(d->shapes, slice_of(c->shapes[i].key + 1,
+                                                     c->shapes[i].size - 1));
+    return series < l->of_metric;
+}
+
 static enum status
 enter_locked(struct series_directory *d, struct series_entry *entries,
              size_t len, uint64_t entered, struct error *e) REQUIRES(d->lock)
@@ -165,6 +220,10 @@ enter_locked(struct series_directory *d, struct series_entry *entries,
             st = is_missing(d, x->tsuid, entered, &x->missing, e);
         if (st != ST_OK || !x->missing)
             continue;
+        if (!has_room(d, x->tsuid, &counts, new_len)) {
+            x->refused = ST_LIMIT;
+            continue;
+        }
         kv_batch_put(b, slice_of(key, key_series(x->tsuid, key)),
                      slice_of(created, sizeof created));
         count_shape(d, &counts, x->tsuid);
@@ -199,6 +258,7 @@ series_enter(struct series_directory *d, struct series_entry *entries,
         bool exists = false;
 
         x->ref = SERIES_REF_NONE;
+        x->refused = ST_OK;
         if (!is_fresh(d, x->tsuid))
             st = series_read_entry(d, x->tsuid, &exists, &created_s, e);
         x->missing = !exists;
@@ -210,7 +270,9 @@ series_enter(struct series_directory *d, struct series_entry *entries,
         lock_drop(&d->lock);
     }
     for (size_t i = 0; i < len && st == ST_OK; i++)
-        if (entries[i].ref == SERIES_REF_NONE)
+        if (entries[i].refused != ST_OK)
+            counter_add(CNT_SERIES_REFUSED, 1);
+        else if (entries[i].ref == SERIES_REF_NONE)
             st = store_series(d->store, entries[i].tsuid, &entries[i].ref, e);
     return st;
 }

@@ -24,10 +24,14 @@ struct series_directory {
     struct shapes *shapes;
     struct kinds *kinds;
     struct series_index *index;
+    struct series_limits limits;
     struct lock lock;             /* enters series; across one journal append */
     _Atomic uint64_t entered;     /* so many since the start */
     bool failed GUARDED_BY(lock); /* memory may know what the engine lacks */
 };
+
+/* Is there room for one series more of the metric (0: of a new one)? */
+bool series_has_room(struct series_directory *d, uint64_t metric);
 
 /* From the engine; no entry is no error. */
 MUST_CHECK enum status series_read_entry(struct series_directory *d,

@@ -152,8 +152,16 @@ series_enter(struct series_directory *d, struct series_entry *entries,
         INSIST(entries[i].tsuid.size == sizeof n);
         memcpy(&n, entries[i].tsuid.data, sizeof n);
         entries[i].ref = n + 1;
+        entries[i].refused = ST_OK;
     }
     return ST_OK;
+}
+
+enum status
+series_refuse(struct series_directory *d, struct error *e)
+{
+    (void)d;
+    return error_set(e, ST_LIMIT, "too many");
 }
 
 static void

@@ -381,11 +381,12 @@ identify(struct put_batch *b, size_t row)
 }
 
 /* Asks the directory for all that wait, and enters its answers into the cache.
- */
+ * When it fails, those without a series are to blame, or not served. */
 static enum status
 enter(struct put_batch *b, struct error *e)
 {
     enum status status = error_set(e, ST_BUSY, "no memory for new series");
+    enum status full = ST_OK;
     size_t at = 0;
 
     for (size_t i = 0; i < b->entries_len; at = b->tsuid_ends[i++])
@@ -397,13 +398,17 @@ enter(struct put_batch *b, struct error *e)
     for (size_t i = 0; i < b->entries_len && status == ST_OK; i++) {
         size_t row = b->entry_rows[i];
 
+        if (b->entries[i].refused != ST_OK) {
+            full = series_refuse(b->path->directory, e);
+            continue;
+        }
         b->refs[row] = b->entries[i].ref;
         if (b->ready[row])
             put_cache_add(b->path->cache, &b->keys[row], b->refs[row]);
     }
     b->entries_len = 0;
     buf_clear(&b->tsuids);
-    return status;
+    return status == ST_OK ? full : status;
 }
 
 /* One row, whose series the store has forgotten. */
