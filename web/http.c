@@ -46,6 +46,22 @@ one_less(struct http_server *s, atomic_size_t *count)
     lock_drop(&s->lock);
 }
 
+/* libmicrohttpd would note each parameter in the memory that is meant for the
+ * head, and where a few hundred do not fit, it answers nothing for as long as
+ * it may.  We read them ourselves, so it gets to see none: it looks from the
+ * question mark to the next NUL, in bytes which are its own. */
+static void
+hide_params(const char *uri)
+{
+    union {
+        const char *from;
+        char *to;
+    } at = { .from = uri + strcspn(uri, "?") };
+
+    if (at.to[0] == '?' && at.to[1] != '\0')
+        at.to[1] = '\0';
+}
+
 /* The first line was read. */
 static void *
 on_line(void *arg, const char *uri, struct MHD_Connection *mhd)
@@ -64,6 +80,8 @@ on_line(void *arg, const char *uri, struct MHD_Connection *mhd)
     r->url = arena_strdup(r->arena, slice_str(uri == NULL ? "" : uri));
     if (r->url == NULL)
         r->url = "";
+    if (uri != NULL)
+        hide_params(uri);
     http_reply_init(&r->reply, r);
     atomic_fetch_add(&s->active, 1);
     if (http_conn_state(r->conn) == CONN_IDLE)
@@ -137,10 +155,9 @@ on_whole(struct http_request *r)
 {
     struct http_server *s = r->server;
 
-    http_body_end(r);
     if (!http_conn_enter(r->conn, CONN_BUSY, 0))
         return MHD_NO;
-    if (!r->answered && r->route->worker) {
+    if (!r->answered && (r->route->worker || r->body.coding != CODING_NONE)) {
         if (http_work_admit(s, r->conn->address)) {
             r->phase = PHASE_AWAY;
             MHD_suspend_connection(r->mhd);

@@ -370,7 +370,6 @@ admit_body(struct http_request *r, const struct head *h)
     r->body.expected = h->chunked       ? UINT64_MAX
                        : length == NULL ? 0
                                         : strtoull(length, NULL, 10);
-    r->body.whole = r->body.expected == 0;
     if (coding != NULL) {
         if (strcasecmp(coding, "gzip") == 0 ||
             strcasecmp(coding, "x-gzip") == 0)

@@ -3,8 +3,9 @@
  * pieces is copied a constant number of times, and only what is held counts
  * against the budget, never what a Content-Length promises.
  *
- * gzip and deflate are undone as the pieces come: the compressed bytes are not
- * kept, and a bomb ends at the limit. */
+ * gzip and deflate are undone when all is there, by a worker: a bomb ends at
+ * the limit, but the way there is long, and no other connection may have to
+ * wait. */
 #include "config.h"
 
 #include "web/http_priv.h"
@@ -86,7 +87,7 @@ next_cap(const struct http_body *b, size_t need, size_t limit)
         cap = GROW_MIN;
     if (cap < need)
         cap = need;
-    if (b->coding == CODING_NONE && b->expected < cap && b->expected >= need)
+    if (b->expected < cap && b->expected >= need)
         cap = (size_t)b->expected;
     return cap < limit ? cap : limit;
 }
@@ -149,17 +150,17 @@ http_body_free(struct http_request *r)
 /* "deflate" is zlib's format by the standard, and raw in some clients: the
  * first two bytes tell. */
 static int
-window_bits(const struct http_body *b)
+window_bits(const struct http_body *b, struct slice coded)
 {
-    unsigned head = (unsigned)b->lead[0] << 8 | b->lead[1];
+    unsigned head = (unsigned)coded.data[0] << 8 | coded.data[1];
 
     if (b->coding == CODING_GZIP)
         return 15 + 16;
-    return (b->lead[0] & 15) == 8 && head % 31 == 0 ? 15 : -15;
+    return (coded.data[0] & 15) == 8 && head % 31 == 0 ? 15 : -15;
 }
 
 static bool
-inflate_start(struct http_request *r)
+inflate_start(struct http_request *r, struct slice coded)
 {
     struct http_body *b = &r->body;
 
@@ -168,7 +169,7 @@ inflate_start(struct http_request *r)
         return false;
     }
     b->z = (z_stream){ 0 };
-    if (inflateInit2(&b->z, window_bits(b)) != Z_OK) {
+    if (inflateInit2(&b->z, window_bits(b, coded)) != Z_OK) {
         budget_give(r->server, INFLATE_BYTES);
         refuse_budget(r);
         return false;
@@ -259,28 +260,6 @@ inflate_piece(struct http_request *r, struct slice piece)
     }
 }
 
-/* The first two bytes are kept back until both are there. */
-static void
-take_coded(struct http_request *r, struct slice piece)
-{
-    struct http_body *b = &r->body;
-
-    if (b->inflating) {
-        inflate_piece(r, piece);
-        return;
-    }
-    while (b->lead_size < 2 && piece.size > 0) {
-        b->lead[b->lead_size++] = piece.data[0];
-        piece.data++;
-        piece.size--;
-    }
-    if (b->lead_size < 2 || !inflate_start(r))
-        return;
-    inflate_piece(r, slice_of(b->lead, 2));
-    if (!r->answered)
-        inflate_piece(r, piece);
-}
-
 /* Twice the limit of a body, but at least 1 MB. */
 uint64_t
 http_body_drop_max(const struct http_server *s)
@@ -302,9 +281,7 @@ http_body_take(struct http_request *r, struct slice piece)
         b->dropped += piece.size;
         return b->dropped <= http_body_drop_max(r->server);
     }
-    if (b->coding != CODING_NONE) {
-        take_coded(r, piece);
-    } else if (piece.size > 0 && reserve(r, piece.size)) {
+    if (piece.size > 0 && reserve(r, piece.size)) {
         memcpy(b->data + b->size, piece.data, piece.size);
         b->size += piece.size;
     }
@@ -312,15 +289,23 @@ http_body_take(struct http_request *r, struct slice piece)
 }
 
 void
-http_body_end(struct http_request *r)
+http_body_inflate(struct http_request *r)
 {
     struct http_body *b = &r->body;
+    struct slice coded = slice_of(b->data, b->size);
+    size_t cap = b->cap;
+    uint8_t *data = b->data;
 
-    b->whole = true;
     if (r->answered || b->coding == CODING_NONE || b->received == 0)
         return;
-    if (!b->ended)
+    b->data = NULL;
+    b->size = b->cap = 0;
+    b->expected = UINT64_MAX;
+    if (coded.size >= 2 && inflate_start(r, coded))
+        inflate_piece(r, coded);
+    if (!r->answered && !b->ended)
         refuse_coding(r);
-    else
-        inflate_fini(r);
+    inflate_fini(r);
+    free(data);
+    budget_give(r->server, cap);
 }

@@ -75,14 +75,11 @@ struct http_body {
     size_t size;
     size_t cap;
     uint64_t expected; /* Content-Length, or UINT64_MAX */
-    uint64_t received; /* bytes that came, before decoding */
+    uint64_t received; /* bytes that came, as they came */
     uint64_t dropped;  /* of them, after it was refused */
     enum http_coding coding;
     bool inflating; /* 'z' is initialised */
     bool ended;     /* the compressed stream is complete */
-    bool whole;     /* nothing more will come */
-    uint8_t lead[2];
-    size_t lead_size;
     z_stream z;
 };
 
@@ -92,8 +89,8 @@ bool http_body_take(struct http_request *r, struct slice piece);
 /* How much of a refused body is read on and dropped, since a client which is
  * still writing would see a reset instead of the answer. */
 uint64_t http_body_drop_max(const struct http_server *s);
-/* The body is complete: checks the compressed stream's end. */
-void http_body_end(struct http_request *r);
+/* The body is complete: undoes gzip and deflate.  It may take long. */
+void http_body_inflate(struct http_request *r);
 void http_body_free(struct http_request *r);
 
 /* -- http_reply.c ---------------------------------------------------------- */

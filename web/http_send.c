@@ -346,6 +346,8 @@ http_serve_now(struct http_request *r)
     int64_t took_us;
 
     if (!r->answered)
+        http_body_inflate(r);
+    if (!r->answered)
         r->route->serve(r->route->ctx, r, &r->reply);
     r->answered = true;
     http_finish(r);

@@ -472,6 +472,29 @@ END_TEST
 
 /* -- the queue ------------------------------------------------------------- */
 
+START_TEST(takes_many_parameters)
+{
+    struct buf request = BUF_INIT;
+    struct rig rig;
+
+    rig_start(&rig, &(struct http_options){ .threads = 1 });
+    for (size_t n = 10; n <= 6000; n += n) {
+        struct answer a;
+
+        buf_clear(&request);
+        buf_put_str(&request, "GET /api/echo?");
+        for (size_t i = 0; i < n; i++)
+            buf_put_str(&request, "a=b&?");
+        buf_put_str(&request, " HTTP/1.1\r\n\r\n");
+        a = rig_ask(&rig, buf_cstr(&request));
+        ck_assert_uint_eq(a.status, 200);
+        buf_fini(&a.body);
+    }
+    buf_fini(&request);
+    rig_stop(&rig);
+}
+END_TEST
+
 /* A client that has all that it may have, at work and waiting, does not keep
  * another one from being served. */
 START_TEST(shares_the_workers)
@@ -665,6 +688,7 @@ TEST_MAIN("http_limits", LOOP(limits_a_body, bodies),
           TEST(takes_32_mb), TEST(hangs_up_on_endless_bodies),
           TEST(limits_all_bodies), TEST(promises_cost_nothing),
           TEST(limits_a_head), TEST(endless_heads_end),
-          TEST(shares_the_workers), TEST(limits_the_queue),
-          LOOP(cuts_slow_clients, slows), TEST(closes_idle_connections),
-          TEST(waits_for_slow_endpoints), TEST(cuts_slow_readers))
+          TEST(takes_many_parameters), TEST(shares_the_workers),
+          TEST(limits_the_queue), LOOP(cuts_slow_clients, slows),
+          TEST(closes_idle_connections), TEST(waits_for_slow_endpoints),
+          TEST(cuts_slow_readers))
