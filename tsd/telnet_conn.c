@@ -42,6 +42,10 @@ telnet_say(struct telnet_loop *l, struct telnet_conn *c, struct slice s)
 
 #define AUTH_FAIL "AUTH_FAIL\r\n"
 
+/* Of a command that is none, so that its echo does not take the place of what
+ * is said next. */
+#define TELNET_ECHO_BYTES ((size_t)1024)
+
 /* What goes into the batch of points; a point's id says which it was. */
 static const char *const commands[] = { "put", "rollup" };
 
@@ -215,6 +219,8 @@ run_command(struct telnet_loop *l, struct telnet_conn *c, struct slice line)
     r = find_route(l->telnet, call->words[0]);
     if (r == NULL) {
         buf_put_str(&out, "unknown command: ");
+        if (call->words[0].size > TELNET_ECHO_BYTES)
+            call->words[0].size = TELNET_ECHO_BYTES;
         buf_put_slice(&out, call->words[0]);
         buf_put_str(&out, ".  Try `help'.\n");
     } else if (!is_allowed(l, c, r->name, r->needs)) {
