@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,8 +102,14 @@ __attribute__((constructor)) static void
 begin(void)
 {
     char *path = getenv("HALITE_NOMEM");
+    sigset_t all, old;
     pthread_t thread;
 
-    if (path != NULL)
-        pthread_create(&thread, NULL, look, path);
+    if (path == NULL)
+        return;
+    /* Signals are for the threads of the process itself. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    pthread_create(&thread, NULL, look, path);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
 }

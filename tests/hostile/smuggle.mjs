@@ -134,7 +134,7 @@ async function traversal(t) {
     paths.push('/s/link', '/s/linkdir/secret', '/s/linkup/secret', '/s/abs/etc/passwd', '/s//etc/passwd', '/s/%2fetc%2fpasswd', '/s/secret%00.html',
         '/s/inside.html%00', '/s/inside.html/', '/s/inside.html/..', '/s/sub', '/s/', '/s', '/s/.', '/s/./', '/s/fifo', '/s/dev', '/../secret', '/s/../secret',
         '/s/..', '/api/../s/../secret', '/s/?../secret', '/s/inside.html?/../secret', '/s/file:///etc/passwd', '/s/~root/', '/s/\\..\\secret', '/s/proc/self/environ');
-    for (const p of paths) {
+    for (const p of [...t.some(paths.slice(0, -35), 400), ...paths.slice(-35)]) {
         const r = await say(t.port, `GET ${p} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`, { ms: 3000 });
         const status = r.replies[0]?.status ?? 0;
         t.check(!r.text.includes(SECRET) && !/root:x?:/.test(r.text), `${p} gives away what is outside`);
