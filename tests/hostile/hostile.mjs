@@ -57,7 +57,8 @@ async function comesBack(t, was, keptMb) {
     if (rss > was.rss + keptMb) t.faults.push(`after it ${rss.toFixed(0)} MB, before ${was.rss.toFixed(0)}`);
 }
 
-async function run(attack) {
+// True: the calm client was slow, and nothing else was wrong; 'again' lets that pass.
+async function run(attack, again) {
     const t = new Siege(attack.name);
     const options = attack.settings?.(t) ?? [];
     t.server = await Server.start(halite, [...(options.includes('--data') ? [] : ['--memory']), ...options], attack.process?.(t) ?? {});
@@ -86,7 +87,7 @@ async function run(attack) {
     if (before && during) {
         const [b] = before, [d, other] = during;
         const allowed = Math.max(2 * b.p99, 2 * other.p99, attack.floorMs ?? FLOOR_MS);
-        if (d.p99 > allowed) t.faults.push(`the calm client's p99 is ${d.p99.toFixed(1)} ms, ${b.p99.toFixed(1)} before, ${other.p99.toFixed(1)} at the other server`);
+        if (d.p99 > allowed) t.slow = true, t.faults.push(`the calm client's p99 is ${d.p99.toFixed(1)} ms, ${b.p99.toFixed(1)} before, ${other.p99.toFixed(1)} at the other server`);
         if (d.failed > 0 && !attack.mayFail) t.faults.push(`${d.failed} of ${d.len} calm requests failed`);
         if (d.len === 0) t.faults.push('the calm client was not answered at all');
         figures = `p99 ${b.p99.toFixed(1)} -> ${d.p99.toFixed(1)} ms (other ${other.p99.toFixed(1)}; ${d.len})`;
@@ -100,12 +101,15 @@ async function run(attack) {
     console.log(`${t.faults.length ? 'FAILED' : 'ok'}  ${attack.name}: ${t.tries} tries, ${(ms / 1000).toFixed(1)} s; ${figures}; ${rss}${t.notes.length ? '; ' + t.notes.join('; ') : ''}`);
     for (const f of t.faults.slice(0, 20)) console.log(`    ${f}`);
     if (t.faults.length > 20) console.log(`    and ${t.faults.length - 20} more`);
+    if (again && t.slow && t.faults.length === 1) return true;
     bad += t.faults.length > 0;
+    return false;
 }
 
 for (const attack of groups) {
     if (wanted.length > 0 ? !wanted.some((w) => attack.name.includes(w)) : attack.byHand && !long) continue;
-    await run(attack);
+    // Who shares the machine may be slow for once: then it is tried again.
+    for (let tries = 3; await run(attack, --tries > 0);) continue;
 }
 console.log(`${tried} bad inputs tried, ${bad} attacks did harm`);
 process.exit(bad ? 1 : 0);
