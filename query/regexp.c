@@ -32,6 +32,12 @@ struct regexp {
     struct spare *spare;
 };
 
+static enum status
+no_memory(struct error *e)
+{
+    return error_set(e, ST_BUSY, "no memory for a regular expression");
+}
+
 enum status
 regexp_new(struct slice pattern, struct regexp **out, struct error *e)
 {
@@ -57,6 +63,8 @@ regexp_new(struct slice pattern, struct regexp **out, struct error *e)
     if (code == NULL) {
         PCRE2_UCHAR text[160];
 
+        if (err == PCRE2_ERROR_HEAP_FAILED)
+            return no_memory(e);
         (void)pcre2_get_error_message(err, text, sizeof text);
         return error_set(e, ST_INVALID, "%s near index %zu\n%.*s", text,
                          (size_t)at, SLICE_ARG(pattern));
@@ -66,7 +74,10 @@ regexp_new(struct slice pattern, struct regexp **out, struct error *e)
     r->code = code;
     r->spare = mem_new(sizeof *r->spare);
     r->limits = pcre2_match_context_create(NULL);
-    INSIST(r->limits != NULL);
+    if (r->limits == NULL) {
+        regexp_free(&r);
+        return no_memory(e);
+    }
     (void)pcre2_set_match_limit(r->limits, MATCH_STEPS_MAX);
     (void)pcre2_set_depth_limit(r->limits, MATCH_DEPTH_MAX);
     (void)pcre2_set_heap_limit(r->limits, MATCH_HEAP_MAX_KIB);
@@ -93,6 +104,8 @@ static enum status
 status_of(int n, struct error *e)
 {
     switch (n) {
+    case PCRE2_ERROR_NOMEMORY:
+        return no_memory(e);
     case PCRE2_ERROR_MATCHLIMIT:
     case PCRE2_ERROR_DEPTHLIMIT:
     case PCRE2_ERROR_HEAPLIMIT:
@@ -103,13 +116,15 @@ status_of(int n, struct error *e)
     }
 }
 
+/* PCRE2_ERROR_NOMEMORY if there is no 'match'. */
 static int
 match_at(const struct regexp *r, struct slice text, size_t from,
          pcre2_match_data *match)
 {
     static const uint8_t nothing[1] = { 0 };
 
-    INSIST(match != NULL);
+    if (match == NULL)
+        return PCRE2_ERROR_NOMEMORY;
     return pcre2_match(r->code, text.data == NULL ? nothing : text.data,
                        text.size, from, 0, match, r->limits);
 }

@@ -4,7 +4,8 @@
  * expression may cost.
  *
  * Threads: frozen; regexp_find(): any.
- * Fails:   ST_INVALID (not an expression), ST_LIMIT (too costly).
+ * Fails:   ST_INVALID (not an expression), ST_LIMIT (too costly), ST_BUSY (no
+ *          memory).
  */
 #ifndef QUERY_REGEXP_H
 #define QUERY_REGEXP_H
