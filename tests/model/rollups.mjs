@@ -125,7 +125,9 @@ const exact = (world, q) => matching(world, q).every(x => [...x.points.values()]
 
 function answer(list, q, rough = false) {
   const there = list.filter(x => [...x.values.keys()].some(ts => ts >= q.start && ts <= q.end));
-  there.sort((a, b) => compareOrder(a.tags.flat(), b.tags.flat()));
+  /* The tag of pre-aggregates has the greatest key of all. */
+  const pairs = x => q.over ? [...x.tags.flat(), Infinity] : x.tags.flat();
+  there.sort((a, b) => compareOrder(pairs(a), pairs(b)));
   const groups = grouped(there, q).map(g => {
     const dps = new Map();
     for (const x of g.series) for (const [ts, v] of x.values)
