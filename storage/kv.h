@@ -65,6 +65,12 @@ void kv_batch_clear(struct kv_batch *b);
 void kv_batch_put(struct kv_batch *b, struct slice key, struct slice value);
 void kv_batch_delete(struct kv_batch *b, struct slice key);
 size_t kv_batch_len(const struct kv_batch *b);
+/* What is added after the mark is taken out again by a rewind to it. */
+struct kv_batch_mark {
+    size_t len, size;
+};
+struct kv_batch_mark kv_batch_mark(const struct kv_batch *b);
+void kv_batch_rewind(struct kv_batch *b, struct kv_batch_mark mark);
 /* The operations in order: a put, or a delete when 'value' is NULL. */
 void kv_batch_each(const struct kv_batch *b,
                    void (*f)(void *ctx, struct slice key,

@@ -89,6 +89,22 @@ kv_batch_len(const struct kv_batch *b)
     return b->len;
 }
 
+struct kv_batch_mark
+kv_batch_mark(const struct kv_batch *b)
+{
+    OBJ_CHECK(b, KV_BATCH_MAGIC);
+    return (struct kv_batch_mark){ b->len, b->ops.size };
+}
+
+void
+kv_batch_rewind(struct kv_batch *b, struct kv_batch_mark mark)
+{
+    OBJ_CHECK(b, KV_BATCH_MAGIC);
+    INSIST(mark.len <= b->len && mark.size <= b->ops.size);
+    b->len = mark.len;
+    b->ops.size = mark.size;
+}
+
 void
 kv_batch_each(const struct kv_batch *b,
               void (*f)(void *ctx, struct slice key, const struct slice *value),

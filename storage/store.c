@@ -266,11 +266,13 @@ store_kv(struct store *s)
 /* -- other tables ---------------------------------------------------------- */
 
 /* The write lock is held across journal and engine, so that both see batches
- * in one order and the sealer never trims a batch that the engine lacks. */
+ * in one order and the sealer never trims a batch that the engine lacks.  The
+ * batch's number is in it for that time. */
 static enum status
 write_both(struct store *s, struct kv_batch *b, struct buf *record,
            uint64_t *lsn, struct error *e)
 {
+    struct kv_batch_mark mark = kv_batch_mark(b);
     enum status status;
 
     *lsn = 0;
@@ -290,6 +292,7 @@ write_both(struct store *s, struct kv_batch *b, struct buf *record,
         status = kv_write(s->kv, b, false, e);
     crash_point("batch-written");
     lock_drop(&s->write_lock);
+    kv_batch_rewind(b, mark);
     return status;
 }
 

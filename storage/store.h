@@ -63,8 +63,8 @@ const struct key_shape *store_shape(const struct store *s);
 struct kv *store_kv(struct store *s);
 
 /* Journals and applies a batch of any tables: visible when it returns, durable
- * as far as store_commit('*lsn') says.  'lsn' may be NULL.  The batch's number
- * is added to it. */
+ * as far as store_commit('*lsn') says.  'lsn' may be NULL.  'b' is as it
+ * was afterwards. */
 MUST_CHECK enum status store_write(struct store *s, struct kv_batch *b,
                                    uint64_t *lsn, struct error *e);
 

@@ -22,3 +22,14 @@ GET /api/query?start=1356998340&end=1357002000&m=none:e.d%7Bhost=b%7D
 ~ "1356998401":7
 GET /api/query?start=1356998340&end=1357002000&m=none:e.d%7Bhost=a%7D
 ~ "1356998403":4
+# What is counted is what was deleted, without what the journal adds.
+POST /api/annotation {"startTime":1356998400,"description":"x"}
+= 200
+POST /api/annotation {"startTime":1356998401,"description":"y"}
+= 200
+DELETE /api/annotation/bulk {"startTime":1356998400,"endTime":1356998500,"global":true}
+= 200
+~ "totalDeleted":2
+kill
+GET /api/annotation?start_time=1356998400
+= 404

@@ -285,6 +285,7 @@ START_TEST(batches_and_deletions_are_replayed_in_order)
     kv_batch_put(b, slice_str("m1"), slice_str("old"));
     kv_batch_put(b, slice_str("m2"), slice_str("x"));
     ck_assert_int_eq(store_write(s, b, NULL, &e), ST_OK);
+    ck_assert_uint_eq(kv_batch_len(b), 2);
     kv_batch_clear(b);
     kv_batch_put(b, slice_str("m1"), slice_str("new"));
     kv_batch_delete(b, slice_str("m2"));
