@@ -80,7 +80,8 @@ run_beside(void *ctx, size_t i)
         note_failure(t, i);
 }
 
-/* What came of one; again, if it had no memory. */
+/* What came of one; again, if it had no memory.  Its figures lie in its arena,
+ * also when it failed. */
 static enum status
 take(struct together *t, size_t i, struct arena *a, struct part *part,
      struct result_stats *stats, struct error *e)
@@ -92,17 +93,17 @@ take(struct together *t, size_t i, struct arena *a, struct part *part,
         arena_free(&b->run.arena);
         return run_alone(t->s, t->first + i, a, part, stats, e);
     }
+    if (b->status != ST_OK)
+        *e = b->run.error;
+    if (!arena_absorb(a, &b->run.arena))
+        return b->status != ST_OK
+                   ? b->status
+                   : error_set(e, ST_LIMIT,
+                               "the answer needs more memory than it may");
     *part = b->run.part;
     b->run.part = (struct part){ 0 };
     *stats = b->run.stats;
-    if (b->status != ST_OK) {
-        *e = b->run.error;
-        return b->status;
-    }
-    return arena_absorb(a, &b->run.arena)
-               ? ST_OK
-               : error_set(e, ST_LIMIT,
-                           "the answer needs more memory than it may");
+    return b->status;
 }
 
 static enum status

@@ -94,6 +94,8 @@ open_all(struct world *w)
 static void
 close_all(struct world *w)
 {
+    /* It counts against the engine's budget. */
+    arena_free(&w->arena);
     engine_close(&w->engine);
     trees_close(&w->trees);
     metas_close(&w->metas);
@@ -101,7 +103,6 @@ close_all(struct world *w)
     series_close(&w->series);
     uid_close(&w->uids);
     must(store_close(&w->store, &e));
-    arena_free(&w->arena);
 }
 
 static struct world
