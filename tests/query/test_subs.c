@@ -37,6 +37,10 @@ play(void *ctx, size_t i, struct sub_run *r)
     ck_assert_ptr_nonnull(r->part.groups);
     r->part.groups[i].tags_len = i;
     r->stats.series = i;
+    r->stats.scans = arena_array(r->arena, 1, sizeof *r->stats.scans);
+    ck_assert_ptr_nonnull(r->stats.scans);
+    r->stats.scans[0].us = (int64_t)i;
+    r->stats.scans_len = 1;
     return s->fails[i] == ST_OK ? ST_OK
                                 : error_set(&r->error, s->fails[i], "%zu", i);
 }
@@ -100,15 +104,17 @@ START_TEST(tells_the_first_failure)
 
     for (int round = 0; round < 50; round++)
         for (size_t i = 0; i < sizeof fails / sizeof fails[0]; i++) {
-            size_t a = fails[i][0], b = fails[i][1];
+            size_t a = fails[i][0], b = fails[i][1], first = a < b ? a : b;
             struct script *s = set_up();
             char want[24];
 
             s->fails[a] = ST_IO;
             s->fails[b] = ST_INVALID;
             ck_assert_int_eq(run(s, MOST, 0, 100), a < b ? ST_IO : ST_INVALID);
-            (void)snprintf(want, sizeof want, "%zu", a < b ? a : b);
+            (void)snprintf(want, sizeof want, "%zu", first);
             ck_assert_str_eq(s->error.text, want);
+            ck_assert_uint_eq(s->stats[first].scans_len, 1);
+            ck_assert_uint_eq((size_t)s->stats[first].scans[0].us, first);
             tear_down(s);
         }
 }
