@@ -48,7 +48,7 @@ record_batch(struct buf *b, const struct kv_batch *batch)
 void
 record_batch_number(struct buf *b, struct kv_batch *batch, uint64_t number)
 {
-    uint8_t bytes[8];
+    uint8_t bytes[8] = { 0 };
     struct slice value = slice_of(bytes, sizeof bytes);
 
     key_put_uint(bytes, number, sizeof bytes);

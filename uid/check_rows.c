@@ -122,7 +122,7 @@ static enum status
 take_row(struct tables *t, struct slice key, struct slice value,
          struct error *e)
 {
-    uint8_t bytes[TSUID_MAX];
+    uint8_t bytes[TSUID_MAX] = { 0 };
     struct slice tsuid = slice_of(bytes, 0);
     char name[CHECK_TEXT_MAX];
     unsigned salt;

@@ -50,13 +50,11 @@ place_of(struct work *w, uint64_t address) REQUIRES(w->lock)
     return p;
 }
 
-/* At the end of the ring, if it has something to do and may. */
+/* At the end of the ring, if it has something to do and may: 'most' at once. */
 static void
-line_up(struct http_server *s, struct work_client *c) REQUIRES(s->work.lock)
+line_up(struct work *w, struct work_client *c, size_t most) REQUIRES(w->lock)
 {
-    struct work *w = &s->work;
-
-    if (c->in_ring || c->first == NULL || c->running >= s->o.workers)
+    if (c->in_ring || c->first == NULL || c->running >= most)
         return;
     c->in_ring = true;
     c->turn = NULL;
@@ -88,7 +86,7 @@ take(struct http_server *s)
         c->first = r->next;
         r->next = NULL;
         c->running++;
-        line_up(s, c);
+        line_up(w, c, s->o.workers);
     }
     lock_drop(&w->lock);
     return r;
@@ -109,7 +107,7 @@ settle(struct http_server *s, uint64_t address)
         *p = c->next;
         free(c);
     } else {
-        line_up(s, c);
+        line_up(w, c, s->o.workers);
     }
     if (--w->pending == 0)
         cond_broadcast(&w->settled);
@@ -198,7 +196,7 @@ http_work_push(struct http_request *r)
     else
         c->last->next = r;
     c->last = r;
-    line_up(s, c);
+    line_up(w, c, s->o.workers);
     lock_drop(&w->lock);
 }
 

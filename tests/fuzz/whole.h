@@ -116,14 +116,16 @@ whole_fill(void)
 static void
 whole_start(void)
 {
+    static const char histograms[] =
+        "tsd.core.histograms.config={\"net.opentsdb.core."
+        "SimpleHistogramDecoder\":0}";
     static const char *const words[] = {
         "tsd.network.port=0",
         "tsd.network.bind=127.0.0.1",
         "halite.memory=true",
         "halite.http.idle_ms=100", /* half-closed ones end with it */
         "tsd.core.auto_create_metrics=true",
-        "tsd.core.histograms.config={\"net.opentsdb.core."
-        "SimpleHistogramDecoder\":0}",
+        histograms,
         "tsd.http.query.allow_delete=true",
         "tsd.http.request.cors_domains=http://a.example,b",
         "tsd.core.meta.enable_tsuid_tracking=true",

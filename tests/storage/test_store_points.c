@@ -41,8 +41,9 @@ tsuid(uint8_t *out, unsigned i)
     return slice_of(out, 9);
 }
 
+/* There is one thread. */
 static void
-rig_open(struct rig *r, unsigned series)
+rig_open(struct rig *r, unsigned series) NO_TS_CHECK
 {
     uint8_t bytes[9];
 
@@ -79,7 +80,8 @@ replay(struct rig *r, struct slice record)
 
 /* The points of series i that arrived, in their order within each hour. */
 static void
-arrived(const struct rig *r, unsigned i, uint32_t base, struct points *out)
+arrived(const struct rig *r, unsigned i, uint32_t base,
+        struct points *out) NO_TS_CHECK
 {
     uint8_t bytes[9];
     struct slice t = tsuid(bytes, i);

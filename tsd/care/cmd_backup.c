@@ -235,7 +235,7 @@ copy_idle(const struct options *o)
 int
 cmd_backup(int argc, char **argv, bool as_tsdb)
 {
-    struct options o = { NULL };
+    struct options o = { 0 };
     char address[FORMAT_NOTE_MAX];
     int rc = parse(argc, argv, help_backup, &o);
 
@@ -257,8 +257,8 @@ cmd_backup(int argc, char **argv, bool as_tsdb)
 int
 cmd_restore(int argc, char **argv, bool as_tsdb)
 {
-    struct options o = { NULL };
-    struct backup b = { NULL };
+    struct options o = { 0 };
+    struct backup b = { 0 };
     struct error e;
     int rc = parse(argc, argv, help_restore, &o);
 
