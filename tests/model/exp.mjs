@@ -148,13 +148,16 @@ class Metric {
     return Number.isNaN(v) ? this.fill : v;
   }
 }
-/* An expression used in another: its rows one by one. */
+/* An expression used in another: its rows one by one, computed when the first is read. */
 class Inner {
   constructor(id, result) {
     this.id = id;
     this.queryKeys = [];
     this.columns = result.columns;
-    this.left = result.rows();
+    this.rows = result.rows;
+  }
+  get left() {
+    return this.list ??= this.rows();
   }
   time() {
     return this.left.length ? this.left[0].ts : Infinity;
