@@ -41,7 +41,9 @@ function callText(world, c) {
   if (c.series) return seriesText(world, c.series);
   return `${c.f}(${[...c.of.map(x => callText(world, x)), ...c.parameter ? [c.parameter] : []].join(',')})`;
 }
-const leaves = (world, c) => c.series ? [seriesText(world, c.series)] : c.of.flatMap(x => leaves(world, x));
+/* The order of a filter's values does not tell two series apart. */
+const asked = (world, s) => seriesText(world, { ...s, filters: s.filters.map(f => ({ ...f, filter: f.filter.split('|').sort().join('|') })) });
+const leaves = (world, c) => c.series ? [asked(world, c.series)] : c.of.flatMap(x => leaves(world, x));
 
 function makeGexp(world) {
   for (;;) {
