@@ -9,6 +9,7 @@
 #define BASE_CURSOR_H
 
 #include "base/slice.h"
+#include "base/varint.h"
 
 struct cursor {
     const uint8_t *at;
@@ -108,9 +109,7 @@ cursor_varint(struct cursor *c)
 static inline int64_t
 cursor_zigzag(struct cursor *c)
 {
-    uint64_t v = cursor_varint(c);
-
-    return (int64_t)(v >> 1 ^ (0 - (v & 1)));
+    return varint_unzigzag(cursor_varint(c));
 }
 
 #endif

@@ -18,6 +18,12 @@ varint_zigzag(int64_t v)
     return (uint64_t)v << 1 ^ (v < 0 ? UINT64_MAX : 0);
 }
 
+static inline int64_t
+varint_unzigzag(uint64_t u)
+{
+    return (int64_t)(u >> 1 ^ (0 - (u & 1)));
+}
+
 /* Writes VARINT_MAX bytes at the most; returns where they end. */
 static inline uint8_t *
 varint_put(uint8_t *at, uint64_t v)

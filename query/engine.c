@@ -325,7 +325,8 @@ answer(struct engine *en, const struct query *q, const struct sub_query *sq,
        struct arena *a, struct part *out, struct result_stats *stats,
        struct error *e)
 {
-    struct arena *scratch = arena_new(limits->max_memory);
+    struct arena *scratch =
+        arena_new_within(limits->max_memory, limits->budget);
     struct grouping g;
     struct numbers_job job = {
         .en = en, .q = q, .sq = sq, .f = f, .g = &g, .limits = limits

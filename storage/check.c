@@ -47,30 +47,19 @@ check_note(struct check *c, const char *code, const char *fmt, ...)
 
 /* -- aside ---------------------------------------------------------------- */
 
-enum status
-check_path(const char *dir, const char *name, char out[CHECK_PATH_MAX],
-           struct error *e)
-{
-    int n = snprintf(out, CHECK_PATH_MAX, "%s/%s", dir, name);
-
-    return n < 0 || n >= CHECK_PATH_MAX
-               ? error_set(e, ST_INVALID, "%s: the path is too long", dir)
-               : ST_OK;
-}
-
 static enum status
-free_name(struct check *c, const char *name, char out[CHECK_PATH_MAX],
+free_name(struct check *c, const char *name, char out[FILES_PATH_MAX],
           struct error *e)
 {
     enum status st = files_make_dir(c->aside, e);
 
     if (st == ST_OK)
-        st = check_path(c->aside, name, out, e);
+        st = files_join(c->aside, name, out, e);
     for (unsigned i = 1; st == ST_OK && access(out, F_OK) == 0; i++) {
         char numbered[300];
 
         (void)snprintf(numbered, sizeof numbered, "%.250s.%u", name, i);
-        st = check_path(c->aside, numbered, out, e);
+        st = files_join(c->aside, numbered, out, e);
     }
     return st;
 }
@@ -79,8 +68,8 @@ enum status
 check_move_aside(struct check *c, const char *dir, const char *name,
                  struct error *e)
 {
-    char from[CHECK_PATH_MAX], to[CHECK_PATH_MAX];
-    enum status st = check_path(dir, name, from, e);
+    char from[FILES_PATH_MAX], to[FILES_PATH_MAX];
+    enum status st = files_join(dir, name, from, e);
 
     if (st == ST_OK)
         st = free_name(c, name, to, e);
@@ -91,32 +80,15 @@ check_move_aside(struct check *c, const char *dir, const char *name,
     return st == ST_OK ? files_sync_dir(dir, e) : st;
 }
 
-static enum status
-write_synced(const char *path, struct slice bytes, struct error *e)
-{
-    FILE *f = fopen(path, "wbe");
-    enum status st = ST_OK;
-
-    if (f == NULL)
-        return error_set(e, ST_IO, "make %s: %m", path);
-    if (fwrite(bytes.data, 1, bytes.size, f) != bytes.size || fflush(f) != 0)
-        st = error_set(e, ST_IO, "write %s: %m", path);
-    else
-        st = files_sync_fd(fileno(f), path, e);
-    if (fclose(f) != 0 && st == ST_OK)
-        st = error_set(e, ST_IO, "close %s: %m", path);
-    return st;
-}
-
 enum status
 check_write_aside(struct check *c, const char *name, struct slice bytes,
                   struct error *e)
 {
-    char to[CHECK_PATH_MAX];
+    char to[FILES_PATH_MAX];
     enum status st = free_name(c, name, to, e);
 
     if (st == ST_OK)
-        st = write_synced(to, bytes, e);
+        st = files_write(to, bytes, e);
     return st == ST_OK ? files_sync_dir(c->aside, e) : st;
 }
 

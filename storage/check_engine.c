@@ -29,9 +29,9 @@ static const struct slice no_key = { NULL, 0 };
 
 struct engine_check {
     struct check *c;
-    char dir[CHECK_PATH_MAX];
+    char dir[FILES_PATH_MAX];
     bool knows; /* what the manifest says */
-    struct raw_manifest manifest;
+    struct level_history history;
     bool has_mark; /* how far it was synced */
     struct level_mark mark;
     struct buf bytes; /* of one file */
@@ -60,11 +60,11 @@ static void PRINTF_LIKE(3, 4)
 static enum status
 read_file(struct engine_check *x, const char *name, struct error *e)
 {
-    char path[CHECK_PATH_MAX];
-    enum status st = check_path(x->dir, name, path, e);
+    char path[FILES_PATH_MAX];
+    enum status st = files_join(x->dir, name, path, e);
 
     if (st == ST_OK)
-        st = raw_file_read(path, &x->bytes, e);
+        st = files_read(path, SIZE_MAX, &x->bytes, e);
     if (st == ST_OK) {
         x->c->files++;
         x->c->bytes += x->bytes.size;
@@ -79,6 +79,7 @@ check_manifest(struct engine_check *x, struct error *e)
     char name[64];
     uint64_t number;
     size_t size;
+    size_t last = 0;
     bool torn;
     enum status st = read_file(x, "CURRENT", e);
 
@@ -104,7 +105,7 @@ check_manifest(struct engine_check *x, struct error *e)
     }
     if (st != ST_OK)
         return st;
-    fault = raw_manifest_read(buf_slice(&x->bytes), &x->manifest, &torn);
+    fault = raw_manifest_read(buf_slice(&x->bytes), &x->history, &last, &torn);
     x->knows = fault.text == NULL;
     if (!x->knows)
         say(x, "engine-manifest", "%s/%s at offset %zu: %s", x->dir, name,
@@ -112,6 +113,15 @@ check_manifest(struct engine_check *x, struct error *e)
     else if (torn)
         check_note(x->c, "engine-tail", "%s/%s ends in the middle of an edit",
                    x->dir, name);
+    if (x->knows && x->has_mark &&
+        last >= level_mark_manifest(&x->mark, number) &&
+        level_history_is_ahead(&x->history, x->dir)) {
+        level_history_back(&x->history);
+        check_note(x->c, "engine-tail",
+                   "%s/%s at offset %zu, never synced, names a table that is "
+                   "not there: the next start cuts it off",
+                   x->dir, name, last);
+    }
     return ST_OK;
 }
 
@@ -171,12 +181,12 @@ check_log(struct engine_check *x, const char *name, uint64_t number)
 }
 
 /* Its place in the manifest, or NULL. */
-static struct raw_table *
+static struct level_table *
 in_manifest(const struct engine_check *x, uint64_t number)
 {
-    for (size_t i = 0; i < x->manifest.len; i++)
-        if (x->manifest.tables[i].number == number)
-            return &x->manifest.tables[i];
+    for (size_t i = 0; i < x->history.now.len; i++)
+        if (x->history.now.tables[i].number == number)
+            return &x->history.now.tables[i];
     return NULL;
 }
 
@@ -184,15 +194,15 @@ static enum status
 check_one(struct engine_check *x, const char *name, struct error *e)
 {
     struct raw_fault fault;
-    struct raw_table *t;
+    struct level_table *t;
     uint64_t number, blocks = 0;
     enum raw_kind kind = raw_name(name, &number);
     enum status st;
 
     if (kind != RAW_LOG && kind != RAW_TABLE)
         return ST_OK;
-    if (kind == RAW_LOG && x->knows && number < x->manifest.log &&
-        number != x->manifest.previous_log)
+    if (kind == RAW_LOG && x->knows &&
+        !level_version_needs(&x->history.now, number))
         return ST_OK; /* LevelDB deletes it when it is opened */
     t = kind == RAW_TABLE ? in_manifest(x, number) : NULL;
     if (kind == RAW_TABLE && x->knows && t == NULL)
@@ -201,7 +211,7 @@ check_one(struct engine_check *x, const char *name, struct error *e)
     if (st != ST_OK)
         return st;
     if (kind == RAW_LOG) {
-        x->has_log |= number == x->manifest.log;
+        x->has_log |= number == x->history.now.log;
         check_log(x, name, number);
         return ST_OK;
     }
@@ -223,15 +233,15 @@ check_logs(struct engine_check *x)
 {
     if (!x->has_log)
         say(x, "engine-missing", "%s/%06" PRIu64 ".log is missing", x->dir,
-            x->manifest.log);
+            x->history.now.log);
     for (size_t i = 0; i < x->mark.len; i++) {
         const struct level_log *l = &x->mark.logs[i];
-        char name[32], path[CHECK_PATH_MAX];
+        char name[32], path[FILES_PATH_MAX];
         struct stat info;
 
         (void)snprintf(name, sizeof name, "%06" PRIu64 ".log", l->number);
-        if (l->number <= x->manifest.log ||
-            check_path(x->dir, name, path, NULL) != ST_OK)
+        if (l->number <= x->history.now.log ||
+            files_join(x->dir, name, path, NULL) != ST_OK)
             continue;
         if (stat(path, &info) != 0)
             say(x, "engine-missing", "%s is missing", path);
@@ -255,10 +265,10 @@ look(struct engine_check *x, struct error *e)
     while (st == ST_OK && (entry = readdir(d)) != NULL)
         st = check_one(x, entry->d_name, e);
     (void)closedir(d);
-    for (size_t i = 0; i < x->manifest.len && st == ST_OK && x->knows; i++)
-        if (x->manifest.tables[i].size != UINT64_MAX)
+    for (size_t i = 0; i < x->history.now.len && st == ST_OK && x->knows; i++)
+        if (x->history.now.tables[i].size != UINT64_MAX)
             say(x, "engine-missing", "%s/%06" PRIu64 ".ldb is missing", x->dir,
-                x->manifest.tables[i].number);
+                x->history.now.tables[i].number);
     if (st == ST_OK && x->knows)
         check_logs(x);
     return st;
@@ -296,7 +306,7 @@ static enum status
 gather_one(struct engine_check *x, const char *to, const char *name,
            struct error *e)
 {
-    char a[CHECK_PATH_MAX], b[CHECK_PATH_MAX];
+    char a[FILES_PATH_MAX], b[FILES_PATH_MAX];
     uint64_t number;
     enum raw_kind kind = raw_name(name, &number);
     enum status st;
@@ -304,13 +314,12 @@ gather_one(struct engine_check *x, const char *to, const char *name,
     if (kind != RAW_LOG && kind != RAW_TABLE)
         return ST_OK;
     if (x->knows &&
-        (kind == RAW_TABLE
-             ? in_manifest(x, number) == NULL
-             : number < x->manifest.log && number != x->manifest.previous_log))
+        (kind == RAW_TABLE ? in_manifest(x, number) == NULL
+                           : !level_version_needs(&x->history.now, number)))
         return ST_OK;
-    st = check_path(x->dir, name, a, e);
+    st = files_join(x->dir, name, a, e);
     if (st == ST_OK)
-        st = check_path(to, name, b, e);
+        st = files_join(to, name, b, e);
     if (st == ST_OK && kind == RAW_TABLE)
         return link(a, b) == 0 ? ST_OK : error_set(e, ST_IO, "link %s: %m", a);
     if (st == ST_OK)
@@ -339,12 +348,12 @@ gather(struct engine_check *x, const char *to, struct error *e)
 static enum status
 make_anew(struct engine_check *x, const char *dir, struct error *e)
 {
-    char parts[CHECK_PATH_MAX], whole[CHECK_PATH_MAX];
+    char parts[FILES_PATH_MAX], whole[FILES_PATH_MAX];
     uint64_t keys = 0;
-    enum status st = check_path(dir, "engine.parts", parts, e);
+    enum status st = files_join(dir, "engine.parts", parts, e);
 
     if (st == ST_OK)
-        st = check_path(dir, "engine.new", whole, e);
+        st = files_join(dir, "engine.new", whole, e);
     if (st == ST_OK)
         st = folder_delete(parts, e);
     if (st == ST_OK)
@@ -368,8 +377,8 @@ make_anew(struct engine_check *x, const char *dir, struct error *e)
 enum status
 check_engine(const char *dir, struct check *c, struct error *e)
 {
-    struct engine_check x = { .c = c };
-    enum status st = check_path(dir, "engine", x.dir, e);
+    struct engine_check x = { .c = c, .history = { .last = BUF_INIT } };
+    enum status st = files_join(dir, "engine", x.dir, e);
 
     if (st == ST_OK)
         st = look(&x, e);
@@ -378,7 +387,7 @@ check_engine(const char *dir, struct check *c, struct error *e)
     else if (x.found > 0)
         c->refused = true;
     level_mark_fini(&x.mark);
-    raw_manifest_fini(&x.manifest);
+    level_history_fini(&x.history);
     buf_fini(&x.bytes);
     return st;
 }

@@ -24,52 +24,17 @@
 #include "storage/files_priv.h"
 #include "storage/format.h"
 #include "storage/journal_priv.h"
-#include "storage/level_raw_priv.h"
 #include "storage/store_priv.h"
-
-struct segments {
-    uint64_t *numbers;
-    size_t len, cap;
-};
 
 static const struct slice no_key = { NULL, 0 };
 
-static int
-compare_numbers(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
+/* A folder that is not there has none. */
 static enum status
-list(const char *dir, struct segments *out, struct error *e)
+list(const char *dir, struct journal_segments *out, struct error *e)
 {
-    DIR *d = opendir(dir);
-    const struct dirent *entry;
-
-    if (d == NULL && errno == ENOENT)
+    if (access(dir, F_OK) != 0 && errno == ENOENT)
         return ST_OK;
-    if (d == NULL)
-        return error_set(e, ST_IO, "open %s: %m", dir);
-    while ((entry = readdir(d)) != NULL) {
-        uint64_t n;
-
-        if (strlen(entry->d_name) != JOURNAL_NAME_SIZE - 1 ||
-            strcmp(entry->d_name + 20, ".wal") != 0 ||
-            !number_parse_u64(slice_of(entry->d_name, 20), &n) || n == 0)
-            continue;
-        if (out->len == out->cap) {
-            out->cap = out->cap == 0 ? 16 : out->cap * 2;
-            out->numbers =
-                mem_resize(out->numbers, out->cap, sizeof *out->numbers);
-        }
-        out->numbers[out->len++] = n;
-    }
-    (void)closedir(d);
-    if (out->len > 0)
-        qsort(out->numbers, out->len, sizeof *out->numbers, compare_numbers);
-    return ST_OK;
+    return journal_list(dir, out, e);
 }
 
 static enum status
@@ -121,7 +86,7 @@ mend(struct check *c, const char *path, const char *name, uint64_t segment,
      uint64_t good, struct error *e)
 {
     struct buf bytes = BUF_INIT;
-    enum status st = raw_file_read(path, &bytes, e);
+    enum status st = files_read(path, SIZE_MAX, &bytes, e);
 
     if (st == ST_OK)
         st = check_write_aside(c, name, buf_slice(&bytes), e);
@@ -133,7 +98,7 @@ static enum status
 check_file(struct check *c, const char *dir, uint64_t segment, bool last,
            const struct key_shape *shape, struct error *e)
 {
-    char name[JOURNAL_NAME_SIZE], path[CHECK_PATH_MAX];
+    char name[JOURNAL_NAME_SIZE], path[FILES_PATH_MAX];
     struct key_shape widths = *shape;
     struct error why;
     struct stat info;
@@ -142,7 +107,7 @@ check_file(struct check *c, const char *dir, uint64_t segment, bool last,
     int fd;
 
     journal_name(segment, name);
-    st = check_path(dir, name, path, e);
+    st = files_join(dir, name, path, e);
     if (st != ST_OK)
         return st;
     fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -186,10 +151,10 @@ check_gap(struct check *c, const char *dir, uint64_t from, uint64_t to,
     enum status st = ST_OK;
 
     for (uint64_t n = from; n < to && st == ST_OK; n++) {
-        char name[JOURNAL_NAME_SIZE], path[CHECK_PATH_MAX];
+        char name[JOURNAL_NAME_SIZE], path[FILES_PATH_MAX];
 
         journal_name(n, name);
-        st = check_path(dir, name, path, e);
+        st = files_join(dir, name, path, e);
         if (st == ST_OK && c->aside != NULL)
             st = end_file(path, n, 0, e);
         if (st != ST_OK)
@@ -204,7 +169,7 @@ check_gap(struct check *c, const char *dir, uint64_t from, uint64_t to,
 
 /* Those that SEGMENTS names and that are not between others. */
 static enum status
-check_ends(struct check *c, const char *dir, const struct segments *s,
+check_ends(struct check *c, const char *dir, const struct journal_segments *s,
            const struct journal_extent *x, struct error *e)
 {
     uint64_t first = s->len == 0 ? x->last + 1 : s->numbers[0];
@@ -221,8 +186,8 @@ check_ends(struct check *c, const char *dir, const struct segments *s,
 }
 
 static enum status
-check_segments(struct check *c, const char *dir, const struct segments *s,
-               struct error *e)
+check_segments(struct check *c, const char *dir,
+               const struct journal_segments *s, struct error *e)
 {
     struct journal_extent x;
     struct error why;
@@ -246,10 +211,10 @@ check_segments(struct check *c, const char *dir, const struct segments *s,
 enum status
 check_journal(const char *dir, struct check *c, struct error *e)
 {
-    struct segments s = { NULL, 0, 0 };
-    char path[CHECK_PATH_MAX];
+    struct journal_segments s = { NULL, 0 };
+    char path[FILES_PATH_MAX];
     struct format f;
-    enum status st = check_path(dir, "journal", path, e);
+    enum status st = files_join(dir, "journal", path, e);
 
     if (st == ST_OK)
         st = format_read(dir, &f, e);

@@ -14,16 +14,10 @@
 
 #include "storage/check.h"
 
-#define CHECK_PATH_MAX 4096
-
 MUST_CHECK enum status check_journal(const char *dir, struct check *c,
                                      struct error *e);
 MUST_CHECK enum status check_engine(const char *dir, struct check *c,
                                     struct error *e);
-
-/* "DIR/NAME", or ST_INVALID when that is too long. */
-MUST_CHECK enum status check_path(const char *dir, const char *name,
-                                  char out[CHECK_PATH_MAX], struct error *e);
 
 /* Moves DIR/NAME to c->aside, under a name that is free there; or writes these
  * bytes there. */

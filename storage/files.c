@@ -89,21 +89,57 @@ files_path(const char *dir, const char *name)
 }
 
 enum status
+files_join(const char *dir, const char *name, char out[FILES_PATH_MAX],
+           struct error *e)
+{
+    int n = snprintf(out, FILES_PATH_MAX, "%s/%s", dir, name);
+
+    return n < 0 || n >= FILES_PATH_MAX
+               ? error_set(e, ST_INVALID, "%s: the path is too long", dir)
+               : ST_OK;
+}
+
+static enum status
+read_fd(int fd, const char *path, size_t max, struct buf *out, struct error *e)
+{
+    struct stat info;
+    size_t want;
+    uint8_t *p;
+
+    if (fstat(fd, &info) != 0)
+        return error_set(e, ST_IO, "stat '%s': %m", path);
+    want = (uint64_t)info.st_size < max ? (size_t)info.st_size : max;
+    buf_clear(out);
+    p = buf_reserve(out, want);
+    if (p == NULL)
+        return error_set(e, ST_IO, "'%s': no memory for %zu bytes", path, want);
+    while (out->size < want) {
+        ssize_t n = read(fd, p + out->size, want - out->size);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return error_set(e, ST_IO, "cannot read '%s': %m", path);
+        if (n == 0)
+            break;
+        out->size += (size_t)n;
+    }
+    return ST_OK;
+}
+
+enum status
 files_read(const char *path, size_t max, struct buf *out, struct error *e)
 {
-    FILE *f = fopen(path, "rbe");
-    bool bad;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    enum status st;
 
-    if (f == NULL && (errno == ENOENT || errno == ENOTDIR))
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
         return error_set(e, ST_NOT_FOUND, "there is no '%s'", path);
-    if (f == NULL)
-        return error_set(e, ST_IO, "cannot open '%s': %s", path,
-                         strerror(errno));
-    INSIST(buf_reserve(out, max) != NULL);
-    out->size = fread(out->data, 1, max, f);
-    bad = ferror(f) != 0;
-    (void)fclose(f);
-    return bad ? error_set(e, ST_IO, "cannot read '%s'", path) : ST_OK;
+    if (fd < 0)
+        return error_set(e, ST_IO, "cannot open '%s': %m", path);
+    st = read_fd(fd, path, max, out, e);
+    (void)close(fd);
+    return st;
 }
 
 static enum status
@@ -123,8 +159,8 @@ write_all(int fd, struct slice s, const char *path, struct error *e)
     return files_sync_fd(fd, path, e);
 }
 
-static enum status
-write_file(const char *path, struct slice text, struct error *e)
+enum status
+files_write(const char *path, struct slice bytes, struct error *e)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     enum status st;
@@ -132,7 +168,7 @@ write_file(const char *path, struct slice text, struct error *e)
     if (fd < 0)
         return error_set(e, ST_IO, "cannot create '%s': %s", path,
                          strerror(errno));
-    st = write_all(fd, text, path, e);
+    st = write_all(fd, bytes, path, e);
     if (close(fd) != 0 && st == ST_OK)
         st =
             error_set(e, ST_IO, "cannot close '%s': %s", path, strerror(errno));
@@ -147,7 +183,7 @@ files_replace(const char *dir, const char *name, struct slice text,
     enum status st;
 
     (void)snprintf(tmp, strlen(path) + 5, "%s.tmp", path);
-    st = write_file(tmp, text, e);
+    st = files_write(tmp, text, e);
     crash_point("replace-written");
     if (st == ST_OK && rename(tmp, path) != 0)
         st =

@@ -26,9 +26,19 @@ MUST_CHECK enum status files_make_dir(const char *dir, struct error *e);
 /* "dir/name", to be free()d. */
 char *files_path(const char *dir, const char *name);
 
+#define FILES_PATH_MAX 4096
+
+/* The same without memory, or ST_INVALID when it is too long. */
+MUST_CHECK enum status files_join(const char *dir, const char *name,
+                                  char out[FILES_PATH_MAX], struct error *e);
+
 /* Up to 'max' bytes of a file; ST_NOT_FOUND when it is not there. */
 MUST_CHECK enum status files_read(const char *path, size_t max, struct buf *out,
                                   struct error *e);
+
+/* Makes a file of these bytes and syncs it, but not its name. */
+MUST_CHECK enum status files_write(const char *path, struct slice bytes,
+                                   struct error *e);
 
 /* Makes 'text' the whole file, durably: a power cut leaves the old one or the
  * new one.  Writes "name.tmp" and renames it. */

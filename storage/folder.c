@@ -15,18 +15,7 @@
 #include "storage/files_priv.h"
 #include "storage/level_raw_priv.h"
 
-#define PATH_SIZE 4096
-#define DEEPEST   3
-
-static enum status
-join(const char *dir, const char *name, char out[PATH_SIZE], struct error *e)
-{
-    int n = snprintf(out, PATH_SIZE, "%s/%s", dir, name);
-
-    return n < 0 || n >= PATH_SIZE
-               ? error_set(e, ST_INVALID, "%s: the path is too long", dir)
-               : ST_OK;
-}
+#define DEEPEST 3
 
 static bool
 is_dots(const char *name)
@@ -88,12 +77,12 @@ static enum status
 copy_one(const char *from, const char *to, const char *name, unsigned how,
          struct error *e)
 {
-    char a[PATH_SIZE], b[PATH_SIZE];
+    char a[FILES_PATH_MAX], b[FILES_PATH_MAX];
     uint64_t number;
-    enum status st = join(from, name, a, e);
+    enum status st = files_join(from, name, a, e);
 
     if (st == ST_OK)
-        st = join(to, name, b, e);
+        st = files_join(to, name, b, e);
     if (st != ST_OK)
         return st;
     if ((how & FOLDER_SHARE) != 0 && raw_name(name, &number) == RAW_TABLE &&
@@ -138,11 +127,11 @@ folder_copy(const char *from, const char *to, unsigned how, struct error *e)
         return error_set(e, ST_INVALID, "%s is there already", to);
     st = copy_files(from, to, how, e);
     for (size_t i = 0; st == ST_OK && i < 2; i++) {
-        char a[PATH_SIZE], b[PATH_SIZE];
+        char a[FILES_PATH_MAX], b[FILES_PATH_MAX];
 
-        st = join(from, parts[i], a, e);
+        st = files_join(from, parts[i], a, e);
         if (st == ST_OK)
-            st = join(to, parts[i], b, e);
+            st = files_join(to, parts[i], b, e);
         if (st == ST_OK)
             st = copy_files(a, b, how, e);
     }
@@ -183,15 +172,15 @@ delete_files(const char *dir, char *folder, struct error *e)
     if (d == NULL)
         return error_set(e, ST_IO, "open %s: %m", dir);
     while (st == ST_OK && (entry = readdir(d)) != NULL) {
-        char path[PATH_SIZE];
+        char path[FILES_PATH_MAX];
 
         if (is_dots(entry->d_name))
             continue;
-        st = join(dir, entry->d_name, path, e);
+        st = files_join(dir, entry->d_name, path, e);
         if (st != ST_OK || unlink(path) == 0 || errno == ENOENT)
             continue;
         if (errno == EISDIR || errno == EPERM)
-            (void)snprintf(folder, PATH_SIZE, "%s", path);
+            (void)snprintf(folder, FILES_PATH_MAX, "%s", path);
         else
             st = error_set(e, ST_IO, "delete %s: %m", path);
     }
@@ -203,10 +192,10 @@ delete_files(const char *dir, char *folder, struct error *e)
 enum status
 folder_delete(const char *dir, struct error *e)
 {
-    char at[PATH_SIZE], below[PATH_SIZE];
+    char at[FILES_PATH_MAX], below[FILES_PATH_MAX];
 
     for (;;) {
-        enum status st = join(dir, ".", at, e);
+        enum status st = files_join(dir, ".", at, e);
 
         if (st != ST_OK)
             return st;

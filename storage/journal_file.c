@@ -115,29 +115,14 @@ compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static enum status
-check_gaps(const char *dir, const uint64_t *numbers, size_t len,
-           struct error *e)
-{
-    for (size_t i = 1; i < len; i++)
-        if (numbers[i] != numbers[i - 1] + 1)
-            return error_set(e, ST_CORRUPT,
-                             "%s: segment %" PRIu64 " is missing between "
-                             "others",
-                             dir, numbers[i - 1] + 1);
-    return ST_OK;
-}
-
 enum status
-journal_list(const char *dir, uint64_t *first, size_t *len, struct error *e)
+journal_list(const char *dir, struct journal_segments *out, struct error *e)
 {
     DIR *d = opendir(dir);
-    uint64_t *numbers = NULL;
-    size_t cap = 0, n = 0;
+    size_t cap = 0;
     enum status st = ST_OK;
 
-    *first = 1;
-    *len = 0;
+    *out = (struct journal_segments){ NULL, 0 };
     if (d == NULL)
         return error_set(e, ST_IO, "open %s: %m", dir);
     for (;;) {
@@ -151,21 +136,16 @@ journal_list(const char *dir, uint64_t *first, size_t *len, struct error *e)
         number = name_parse(entry->d_name);
         if (number == 0)
             continue;
-        if (n == cap) {
+        if (out->len == cap) {
             cap = cap == 0 ? 16 : cap * 2;
-            numbers = mem_resize(numbers, cap, sizeof *numbers);
+            out->numbers = mem_resize(out->numbers, cap, sizeof *out->numbers);
         }
-        numbers[n++] = number;
+        out->numbers[out->len++] = number;
     }
     if (errno != 0)
         st = error_set(e, ST_IO, "list %s: %m", dir);
     (void)closedir(d);
-    if (st == ST_OK && n > 0) {
-        qsort(numbers, n, sizeof *numbers, compare_numbers);
-        *first = numbers[0];
-        *len = n;
-        st = check_gaps(dir, numbers, n, e);
-    }
-    free(numbers);
+    if (out->len > 0)
+        qsort(out->numbers, out->len, sizeof *out->numbers, compare_numbers);
     return st;
 }

@@ -324,6 +324,25 @@ check_extent(const struct journal *j, size_t len, struct error *e) NO_TS_CHECK
     return ST_OK;
 }
 
+/* Which segments there are; none may be missing between others. */
+static enum status
+list_files(struct journal *j, size_t *len, struct error *e)
+{
+    struct journal_segments s;
+    enum status st = journal_list(j->dir, &s, e);
+
+    for (size_t i = 1; i < s.len && st == ST_OK; i++)
+        if (s.numbers[i] != s.numbers[i - 1] + 1)
+            st = error_set(e, ST_CORRUPT,
+                           "%s: segment %" PRIu64 " is missing between "
+                           "others",
+                           j->dir, s.numbers[i - 1] + 1);
+    j->first = s.len == 0 ? 1 : s.numbers[0];
+    *len = s.len;
+    free(s.numbers);
+    return st;
+}
+
 static enum status
 open_files(struct journal *j, struct error *e) NO_TS_CHECK
 {
@@ -333,7 +352,7 @@ open_files(struct journal *j, struct error *e) NO_TS_CHECK
     enum status st = open_folder(j, e);
 
     if (st == ST_OK)
-        st = journal_list(j->dir, &j->first, &len, e);
+        st = list_files(j, &len, e);
     if (st == ST_OK)
         st = check_extent(j, len, e);
     if (st == ST_OK)

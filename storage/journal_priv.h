@@ -63,9 +63,13 @@ MUST_CHECK enum status journal_file_read(int fd, const char *path,
 
 void journal_name(uint64_t segment, char out[JOURNAL_NAME_SIZE]);
 
-/* The numbers of the segments in a folder, ascending and without a gap. */
-MUST_CHECK enum status journal_list(const char *dir, uint64_t *first,
-                                    size_t *len, struct error *e);
+/* The numbers of the segments that a folder holds, ascending. */
+struct journal_segments {
+    uint64_t *numbers; /* to be free()d */
+    size_t len;
+};
+MUST_CHECK enum status
+journal_list(const char *dir, struct journal_segments *out, struct error *e);
 
 /* -- SEGMENTS -------------------------------------------------------------- */
 

@@ -10,7 +10,8 @@
  * - of the MANIFEST, its last record, if it lies so.  LevelDB syncs each before
  *   it goes on, so only one can be on its way; and only then does it delete the
  *   logs and tables that this record makes needless.  So if they are there, the
- *   version before it is whole.
+ *   version before it is whole.  It goes, too, if it is whole but names a table
+ *   that is not there: the folder is synced after it is written.
  */
 #include "config.h"
 
@@ -33,6 +34,7 @@
 #include "base/number.h"
 #include "storage/files_priv.h"
 #include "storage/level_log_priv.h"
+#include "storage/level_manifest_priv.h"
 
 #define MARK_NAME "SYNCED"
 #define MARK_MAX  65536
@@ -255,7 +257,7 @@ level_mark_read(const char *dir, struct level_mark *m, struct error *e)
 struct check {
     const char *dir;
     struct level_mark mark;
-    struct level_version version;
+    struct level_history history;
     bool understood; /* each record of the MANIFEST */
     uint64_t next;   /* the number that the next batch has; 0: any */
     bool broken;     /* nothing more is to be taken from logs */
@@ -271,11 +273,13 @@ level_mark_synced(const struct level_mark *m, uint64_t number)
     return m->len == 0 || number > m->logs[m->len - 1].number ? 0 : UINT64_MAX;
 }
 
-static bool
-is_needed(const struct check *c, uint64_t number)
+uint64_t
+level_mark_manifest(const struct level_mark *m, uint64_t number)
 {
-    return number >= c->version.log ||
-           (number != 0 && number == c->version.earlier);
+    if (number == m->manifest)
+        return m->manifest_synced;
+    /* A later one had its first record synced before CURRENT named it. */
+    return number > m->manifest ? 1 : UINT64_MAX;
 }
 
 static enum status
@@ -306,8 +310,8 @@ apply_edit(void *ctx, struct slice record, struct error *e)
 {
     struct check *c = ctx;
 
-    if (level_version_apply(&c->version, record, e) != ST_OK)
-        c->understood = false;
+    (void)e;
+    c->understood &= level_history_add(&c->history, record);
     return ST_OK;
 }
 
@@ -321,7 +325,7 @@ check_logs_are_there(const struct check *c, struct error *e)
         struct stat info;
         enum status st = ST_OK;
 
-        if (!is_needed(c, l->number))
+        if (!level_version_needs(&c->history.now, l->number))
             st = ST_OK;
         else if (stat(path, &info) != 0)
             st = error_set(e, ST_CORRUPT, "'%s' is not there any more", path);
@@ -340,14 +344,16 @@ check_manifest_file(struct check *c, uint64_t number, int fd, const char *path,
 {
     struct level_log_end end;
     enum status st = level_log_read(fd, path, apply_edit, c, &end, e);
-    uint64_t synced = number == c->mark.manifest  ? c->mark.manifest_synced
-                      : number > c->mark.manifest ? 1
-                                                  : UINT64_MAX;
+    uint64_t synced = level_mark_manifest(&c->mark, number);
 
     if (st != ST_OK || !c->understood)
         return st;
     if (end.good < synced || (end.good < end.size && end.follows))
         return damaged(path, end.good, e);
+    if (end.last >= synced && level_history_is_ahead(&c->history, c->dir)) {
+        level_history_back(&c->history);
+        end.good = end.last;
+    }
     st = check_logs_are_there(c, e);
     return st == ST_OK && end.good < end.size ? cut(fd, path, &end, e) : st;
 }
@@ -414,7 +420,7 @@ check_log(struct check *c, uint64_t number, bool newest, struct error *e)
 enum status
 level_files_check(const char *dir, struct error *e)
 {
-    struct check c = { .dir = dir };
+    struct check c = { .dir = dir, .history = { .last = BUF_INIT } };
     struct level_mark there = { 0 };
     enum status st = level_mark_read(dir, &c.mark, e);
 
@@ -425,9 +431,10 @@ level_files_check(const char *dir, struct error *e)
     if (st == ST_OK && c.understood)
         st = level_files_list(dir, &there, e);
     for (size_t i = 0; i < there.len && st == ST_OK; i++)
-        if (is_needed(&c, there.logs[i].number))
+        if (level_version_needs(&c.history.now, there.logs[i].number))
             st = check_log(&c, there.logs[i].number, i + 1 == there.len, e);
     level_mark_fini(&there);
     level_mark_fini(&c.mark);
+    level_history_fini(&c.history);
     return st;
 }

@@ -3,9 +3,9 @@
  *
  * A sync notes in the file SYNCED how far each log, and the MANIFEST, were on
  * the disk (docs/FORMAT.md, "SYNCED").  Before LevelDB opens the folder, what a
- * power cut left behind that is cut off at the first bad record; what is bad
- * before it is damage.  LevelDB would refuse the one, and pass over some of the
- * other.
+ * power cut left behind that is cut off at the first bad record, or where the
+ * MANIFEST is ahead of its tables; what is bad before it is damage.  LevelDB
+ * would refuse the one, and pass over some of the other.
  *
  * Threads: any, but one at a time for a folder, and level_files_check() before
  *          LevelDB has it open.
@@ -38,6 +38,9 @@ MUST_CHECK enum status level_mark_read(const char *dir, struct level_mark *m,
                                        struct error *e);
 /* How much of a log had been synced; UINT64_MAX: all that there was. */
 uint64_t level_mark_synced(const struct level_mark *m, uint64_t number);
+
+/* The same of the MANIFEST of that number. */
+uint64_t level_mark_manifest(const struct level_mark *m, uint64_t number);
 
 /* The logs that are there and how much each holds, while nobody writes. */
 MUST_CHECK enum status level_files_list(const char *dir, struct level_mark *out,

@@ -11,10 +11,7 @@
 #include <unistd.h>
 
 #include "base/crc32c.h"
-#include "base/cursor.h"
 #include "base/mem.h"
-
-enum piece { PIECE_BAD, PIECE_WHOLE, PIECE_FIRST, PIECE_MIDDLE, PIECE_LAST };
 
 struct reader {
     int fd;
@@ -27,41 +24,22 @@ struct reader {
 
 /* -- pieces ---------------------------------------------------------------- */
 
-/* LevelDB turns and shifts a CRC before it is stored next to what it is of. */
-static uint32_t
-unmask(uint32_t masked)
-{
-    uint32_t turned = masked - UINT32_C(0xa282ead8);
-
-    return turned >> 17 | turned << 15;
-}
-
-static uint64_t
-little(const uint8_t *p, unsigned width)
-{
-    uint64_t v = 0;
-
-    for (unsigned i = width; i-- > 0;)
-        v = v << 8 | p[i];
-    return v;
-}
-
 /* The piece at 'at' of the block; '*bytes' is what it holds. */
-static enum piece
+static enum level_piece
 piece_read(const struct reader *r, size_t at, struct slice *bytes)
 {
     const uint8_t *p = r->block + at;
     size_t left = r->block_size - at, size;
 
     if (left < LEVEL_LOG_HEADER)
-        return PIECE_BAD;
-    size = little(p + 4, 2);
-    if (p[6] < PIECE_WHOLE || p[6] > PIECE_LAST ||
+        return LEVEL_NONE;
+    size = level_number(p + 4, 2);
+    if (p[6] < LEVEL_WHOLE || p[6] > LEVEL_LAST ||
         size > left - LEVEL_LOG_HEADER ||
-        crc32c(slice_of(p + 6, size + 1)) != unmask((uint32_t)little(p, 4)))
-        return PIECE_BAD;
+        level_mask(crc32c(slice_of(p + 6, size + 1))) != level_number(p, 4))
+        return LEVEL_NONE;
     *bytes = slice_of(p + LEVEL_LOG_HEADER, size);
-    return (enum piece)p[6];
+    return (enum level_piece)p[6];
 }
 
 static enum status
@@ -96,19 +74,20 @@ struct assembly {
 
 /* True when the piece may stand here. */
 static bool
-fits(const struct assembly *a, enum piece piece)
+fits(const struct assembly *a, enum level_piece piece)
 {
-    return piece != PIECE_BAD &&
-           a->inside == (piece == PIECE_MIDDLE || piece == PIECE_LAST);
+    return piece != LEVEL_NONE &&
+           a->inside == (piece == LEVEL_MIDDLE || piece == LEVEL_LAST);
 }
 
 static enum status
-take(struct assembly *a, enum piece piece, struct slice bytes, struct error *e)
+take(struct assembly *a, enum level_piece piece, struct slice bytes,
+     struct error *e)
 {
-    a->inside = piece == PIECE_FIRST || piece == PIECE_MIDDLE;
+    a->inside = piece == LEVEL_FIRST || piece == LEVEL_MIDDLE;
     if (a->f == NULL)
         return ST_OK;
-    if (piece == PIECE_WHOLE || piece == PIECE_FIRST)
+    if (piece == LEVEL_WHOLE || piece == LEVEL_FIRST)
         buf_clear(&a->record);
     buf_put_slice(&a->record, bytes);
     if (a->record.failed)
@@ -127,7 +106,7 @@ block_take(struct reader *r, struct assembly *a, struct level_log_end *end,
     *bad = 0;
     while (st == ST_OK && r->block_size - *bad >= LEVEL_LOG_HEADER) {
         struct slice bytes;
-        enum piece piece = piece_read(r, *bad, &bytes);
+        enum level_piece piece = piece_read(r, *bad, &bytes);
 
         if (!fits(a, piece))
             return ST_OK;
@@ -135,8 +114,10 @@ block_take(struct reader *r, struct assembly *a, struct level_log_end *end,
         if (st != ST_OK)
             return st;
         *bad += LEVEL_LOG_HEADER + bytes.size;
-        if (!a->inside)
+        if (!a->inside) {
+            end->last = end->good;
             end->good = r->block_at + *bad;
+        }
     }
     if (r->block_size == LEVEL_LOG_BLOCK)
         *bad = LEVEL_LOG_BLOCK; /* what fills the block is nothing */
@@ -152,9 +133,9 @@ look_behind(struct reader *r, size_t at, struct level_log_end *end)
     while (st == ST_OK && r->block_size > 0) {
         for (; at + LEVEL_LOG_HEADER <= r->block_size; at++) {
             struct slice bytes;
-            enum piece piece = piece_read(r, at, &bytes);
+            enum level_piece piece = piece_read(r, at, &bytes);
 
-            if (piece == PIECE_WHOLE || piece == PIECE_FIRST) {
+            if (piece == LEVEL_WHOLE || piece == LEVEL_FIRST) {
                 end->follows = true;
                 return ST_OK;
             }
@@ -210,84 +191,7 @@ level_batch_of(struct slice record, struct level_batch *out)
 {
     if (record.size < BATCH_HEADER)
         return false;
-    out->first = little(record.data, 8);
-    out->len = (uint32_t)little(record.data + 8, 4);
+    out->first = level_number(record.data, 8);
+    out->len = (uint32_t)level_number(record.data + 8, 4);
     return true;
-}
-
-/* -- the MANIFEST ---------------------------------------------------------- */
-
-enum tag {
-    TAG_COMPARATOR = 1,
-    TAG_LOG = 2,
-    TAG_NEXT_FILE = 3,
-    TAG_LAST_SEQUENCE = 4,
-    TAG_COMPACT_POINTER = 5,
-    TAG_DELETED_FILE = 6,
-    TAG_NEW_FILE = 7,
-    TAG_EARLIER_LOG = 9,
-};
-
-static void
-pass_sized(struct cursor *c)
-{
-    uint64_t size = cursor_varint(c);
-
-    (void)cursor_bytes(c, size > cursor_left(c) ? SIZE_MAX : (size_t)size);
-}
-
-static void
-pass_numbers(struct cursor *c, unsigned len)
-{
-    while (len-- > 0)
-        (void)cursor_varint(c);
-}
-
-static void
-apply_field(struct level_version *v, uint64_t tag, struct cursor *c)
-{
-    switch (tag) {
-    case TAG_LOG:
-        v->log = cursor_varint(c);
-        break;
-    case TAG_EARLIER_LOG:
-        v->earlier = cursor_varint(c);
-        break;
-    case TAG_NEXT_FILE:
-    case TAG_LAST_SEQUENCE:
-        pass_numbers(c, 1);
-        break;
-    case TAG_COMPARATOR:
-        pass_sized(c);
-        break;
-    case TAG_COMPACT_POINTER:
-        pass_numbers(c, 1);
-        pass_sized(c);
-        break;
-    case TAG_DELETED_FILE:
-        pass_numbers(c, 2);
-        break;
-    case TAG_NEW_FILE:
-        pass_numbers(c, 3);
-        pass_sized(c);
-        pass_sized(c);
-        break;
-    default:
-        c->failed = true;
-    }
-}
-
-enum status
-level_version_apply(struct level_version *v, struct slice record,
-                    struct error *e)
-{
-    struct cursor c = cursor_of(record);
-    struct level_version next = *v;
-
-    while (!c.failed && cursor_left(&c) > 0)
-        apply_field(&next, cursor_varint(&c), &c);
-    if (c.failed)
-        return error_set(e, ST_CORRUPT, "no record of a MANIFEST");
-    *v = next;
-    return ST_OK;
 }

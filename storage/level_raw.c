@@ -3,47 +3,12 @@
 
 #include "storage/level_raw_priv.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/crc32c.h"
 #include "base/cursor.h"
-#include "base/mem.h"
 #include "base/number.h"
-
-#define LOG_BLOCK     ((size_t)32768)
-#define RECORD_HEADER ((size_t)7)
-
-enum record {
-    RECORD_ZERO,
-    RECORD_FULL,
-    RECORD_FIRST,
-    RECORD_MIDDLE,
-    RECORD_LAST
-};
-
-static uint64_t
-get_le(const uint8_t *p, unsigned width)
-{
-    uint64_t v = 0;
-
-    for (unsigned i = width; i-- > 0;)
-        v = v << 8 | p[i];
-    return v;
-}
-
-/* A checksum of bytes that hold checksums is stored turned and shifted. */
-static bool
-crc_fits(uint32_t stored, struct slice s)
-{
-    uint32_t crc = crc32c(s);
-
-    return stored == ((crc >> 15 | crc << 17) + UINT32_C(0xa282ead8));
-}
+#include "storage/level_bytes_priv.h"
 
 /* -- logs ----------------------------------------------------------------- */
 
@@ -77,9 +42,9 @@ static bool
 take_record(struct raw_log *l, unsigned *type, struct slice *data)
 {
     const uint8_t *h = l->bytes.data + l->at;
-    size_t size = (size_t)get_le(h + 4, 2);
-    size_t room = LOG_BLOCK - l->at % LOG_BLOCK - RECORD_HEADER;
-    size_t left = l->bytes.size - l->at - RECORD_HEADER;
+    size_t size = (size_t)level_number(h + 4, 2);
+    size_t room = LEVEL_LOG_BLOCK - l->at % LEVEL_LOG_BLOCK - LEVEL_LOG_HEADER;
+    size_t left = l->bytes.size - l->at - LEVEL_LOG_HEADER;
 
     *type = h[6];
     if (only_zeros(rest_of(l)))
@@ -88,12 +53,12 @@ take_record(struct raw_log *l, unsigned *type, struct slice *data)
         return stop(l, NULL);
     if (size > room)
         return stop(l, "a record is longer than its block");
-    *data = slice_of(h + RECORD_HEADER, size);
-    if (!crc_fits((uint32_t)get_le(h, 4), slice_of(h + 6, size + 1)))
-        return stop(l, *type == RECORD_ZERO && size == 0
+    *data = slice_of(h + LEVEL_LOG_HEADER, size);
+    if (level_mask(crc32c(slice_of(h + 6, size + 1))) != level_number(h, 4))
+        return stop(l, *type == LEVEL_NONE && size == 0
                            ? "zeros, and whole records behind them"
                            : "the checksum of a record does not fit");
-    l->at += RECORD_HEADER + size;
+    l->at += LEVEL_LOG_HEADER + size;
     return true;
 }
 
@@ -101,13 +66,13 @@ take_record(struct raw_log *l, unsigned *type, struct slice *data)
 static bool
 to_header(struct raw_log *l, bool inside)
 {
-    size_t room = LOG_BLOCK - l->at % LOG_BLOCK;
+    size_t room = LEVEL_LOG_BLOCK - l->at % LEVEL_LOG_BLOCK;
 
-    if (room < RECORD_HEADER)
+    if (room < LEVEL_LOG_HEADER)
         l->at = l->bytes.size - l->at < room ? l->bytes.size : l->at + room;
     if (l->at == l->bytes.size)
         return inside ? stop(l, NULL) : false;
-    return l->bytes.size - l->at < RECORD_HEADER ? stop(l, NULL) : true;
+    return l->bytes.size - l->at < LEVEL_LOG_HEADER ? stop(l, NULL) : true;
 }
 
 bool
@@ -123,17 +88,17 @@ raw_log_next(struct raw_log *l, struct slice *entry)
 
         if (!take_record(l, &type, &data))
             return false;
-        if (type < RECORD_FULL || type > RECORD_LAST ||
-            inside != (type == RECORD_MIDDLE || type == RECORD_LAST))
+        if (type < LEVEL_WHOLE || type > LEVEL_LAST ||
+            inside != (type == LEVEL_MIDDLE || type == LEVEL_LAST))
             return stop(l, "a record that belongs to no entry");
-        if (type == RECORD_FULL) {
+        if (type == LEVEL_WHOLE) {
             *entry = data;
             l->good = l->at;
             return true;
         }
         buf_put_slice(&l->entry, data);
         inside = true;
-        if (type == RECORD_LAST) {
+        if (type == LEVEL_LAST) {
             *entry = buf_slice(&l->entry);
             l->good = l->at;
             return !l->entry.failed || stop(l, "an entry has no room");
@@ -147,7 +112,7 @@ raw_log_next(struct raw_log *l, struct slice *entry)
 bool
 raw_log_resume(struct raw_log *l)
 {
-    size_t next = (l->at / LOG_BLOCK + 1) * LOG_BLOCK;
+    size_t next = (l->at / LEVEL_LOG_BLOCK + 1) * LEVEL_LOG_BLOCK;
 
     while (next < l->bytes.size) {
         unsigned type;
@@ -161,12 +126,12 @@ raw_log_resume(struct raw_log *l)
 
             if (!take_record(l, &type, &data))
                 break;
-            if (type == RECORD_FULL || type == RECORD_FIRST) {
+            if (type == LEVEL_WHOLE || type == LEVEL_FIRST) {
                 l->at = at;
                 return true;
             }
         }
-        next = (l->at / LOG_BLOCK + 1) * LOG_BLOCK;
+        next = (l->at / LEVEL_LOG_BLOCK + 1) * LEVEL_LOG_BLOCK;
     }
     return false;
 }
@@ -177,24 +142,24 @@ raw_log_put(struct buf *log, struct slice entry)
     bool first = true;
 
     do {
-        static const uint8_t zeros[RECORD_HEADER];
-        size_t room = LOG_BLOCK - log->size % LOG_BLOCK, size;
-        uint8_t header[RECORD_HEADER];
+        static const uint8_t zeros[LEVEL_LOG_HEADER];
+        size_t room = LEVEL_LOG_BLOCK - log->size % LEVEL_LOG_BLOCK, size;
+        uint8_t header[LEVEL_LOG_HEADER];
         bool last;
         uint32_t crc;
 
-        if (room < RECORD_HEADER) {
+        if (room < LEVEL_LOG_HEADER) {
             buf_put(log, zeros, room);
-            room = LOG_BLOCK;
+            room = LEVEL_LOG_BLOCK;
         }
-        room -= RECORD_HEADER;
+        room -= LEVEL_LOG_HEADER;
         last = entry.size <= room;
         size = last ? entry.size : room;
-        header[6] = first ? (last ? RECORD_FULL : RECORD_FIRST)
-                          : (last ? RECORD_LAST : RECORD_MIDDLE);
+        header[6] = first ? (last ? LEVEL_WHOLE : LEVEL_FIRST)
+                          : (last ? LEVEL_LAST : LEVEL_MIDDLE);
         crc = crc32c_more(crc32c(slice_of(header + 6, 1)),
                           slice_of(entry.data, size));
-        crc = (crc >> 15 | crc << 17) + UINT32_C(0xa282ead8);
+        crc = level_mask(crc);
         for (unsigned i = 0; i < 4; i++)
             header[i] = (uint8_t)(crc >> (8 * i));
         header[4] = (uint8_t)size;
@@ -229,8 +194,8 @@ raw_batch_is_whole(struct slice entry, uint64_t *operations)
     uint64_t count, seen = 0;
 
     (void)cursor_bytes(&c, 8); /* the number of its writing */
-    count = get_le(c.failed ? (const uint8_t *)"\0\0\0\0" : c.at,
-                   cursor_left(&c) < 4 ? 0 : 4);
+    count = level_number(c.failed ? (const uint8_t *)"\0\0\0\0" : c.at,
+                         cursor_left(&c) < 4 ? 0 : 4);
     (void)cursor_bytes(&c, 4);
     while (!c.failed && cursor_left(&c) > 0) {
         uint8_t type = cursor_u8(&c);
@@ -248,114 +213,30 @@ raw_batch_is_whole(struct slice entry, uint64_t *operations)
 
 /* -- the manifest --------------------------------------------------------- */
 
-enum edit {
-    EDIT_COMPARATOR = 1,
-    EDIT_LOG = 2,
-    EDIT_NEXT_FILE = 3,
-    EDIT_LAST_SEQUENCE = 4,
-    EDIT_COMPACT_POINTER = 5,
-    EDIT_DELETED = 6,
-    EDIT_NEW = 7,
-    EDIT_PREVIOUS_LOG = 9,
-};
-
-static void
-add_table(struct raw_manifest *m, struct cursor *c)
-{
-    struct raw_table t;
-
-    (void)cursor_varint(c); /* the level */
-    t.number = cursor_varint(c);
-    t.size = cursor_varint(c);
-    (void)take_sized(c);
-    (void)take_sized(c);
-    if (m->len == m->cap) {
-        m->cap = m->cap == 0 ? 64 : m->cap * 2;
-        m->tables = mem_resize(m->tables, m->cap, sizeof *m->tables);
-    }
-    m->tables[m->len++] = t;
-}
-
-static void
-drop_table(struct raw_manifest *m, struct cursor *c)
-{
-    uint64_t number;
-
-    (void)cursor_varint(c);
-    number = cursor_varint(c);
-    for (size_t i = 0; i < m->len; i++)
-        if (m->tables[i].number == number) {
-            m->tables[i] = m->tables[--m->len];
-            return;
-        }
-}
-
-/* An edit may move a table to another level: it is named twice then, as gone
- * and as new, in this order. */
-static bool
-apply_edit(struct raw_manifest *m, struct slice edit)
-{
-    struct cursor c = cursor_of(edit);
-
-    while (!c.failed && cursor_left(&c) > 0) {
-        switch (cursor_varint(&c)) {
-        case EDIT_COMPARATOR:
-            (void)take_sized(&c);
-            break;
-        case EDIT_LOG:
-            m->log = cursor_varint(&c);
-            break;
-        case EDIT_PREVIOUS_LOG:
-            m->previous_log = cursor_varint(&c);
-            break;
-        case EDIT_NEXT_FILE:
-        case EDIT_LAST_SEQUENCE:
-            (void)cursor_varint(&c);
-            break;
-        case EDIT_COMPACT_POINTER:
-            (void)cursor_varint(&c);
-            (void)take_sized(&c);
-            break;
-        case EDIT_DELETED:
-            drop_table(m, &c);
-            break;
-        case EDIT_NEW:
-            add_table(m, &c);
-            break;
-        default:
-            return false;
-        }
-    }
-    return !c.failed;
-}
-
 struct raw_fault
-raw_manifest_read(struct slice bytes, struct raw_manifest *out, bool *torn)
+raw_manifest_read(struct slice bytes, struct level_history *out, size_t *last,
+                  bool *torn)
 {
     struct raw_log l = { .bytes = bytes };
     struct raw_fault fault;
     struct slice edit;
+    size_t at = 0;
 
-    *out = (struct raw_manifest){ 0 };
-    while (raw_log_next(&l, &edit))
-        if (!apply_edit(out, edit)) {
+    *out = (struct level_history){ .last = BUF_INIT };
+    while (raw_log_next(&l, &edit)) {
+        *last = at;
+        at = l.good;
+        if (!level_history_add(out, edit)) {
             (void)stop(&l, "an edit that makes no sense");
             break;
         }
-    if (l.fault.text == NULL && out->log == 0)
+    }
+    if (l.fault.text == NULL && out->now.log == 0)
         (void)stop(&l, "it names no log");
     fault = l.fault;
     *torn = l.torn;
     raw_log_fini(&l);
     return fault;
-}
-
-void
-raw_manifest_fini(struct raw_manifest *m)
-{
-    free(m->tables);
-    m->tables = NULL;
-    m->len = m->cap = 0;
 }
 
 /* -- files ---------------------------------------------------------------- */
@@ -384,45 +265,4 @@ raw_name(const char *name, uint64_t *number)
         return RAW_LOG;
     return ends(name, ".ldb", number) || ends(name, ".sst", number) ? RAW_TABLE
                                                                     : RAW_OTHER;
-}
-
-static enum status
-read_fd(int fd, const char *path, struct buf *out, struct error *e)
-{
-    struct stat info;
-    uint8_t *p;
-
-    if (fstat(fd, &info) != 0)
-        return error_set(e, ST_IO, "stat %s: %m", path);
-    buf_clear(out);
-    p = buf_reserve(out, (size_t)info.st_size + 1);
-    if (p == NULL)
-        return error_set(e, ST_IO, "%s: no memory for %lld bytes", path,
-                         (long long)info.st_size);
-    while (out->size < (size_t)info.st_size) {
-        ssize_t n = read(fd, p + out->size, (size_t)info.st_size - out->size);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return error_set(e, ST_IO, "read %s: %m", path);
-        if (n == 0)
-            break;
-        out->size += (size_t)n;
-    }
-    return ST_OK;
-}
-
-enum status
-raw_file_read(const char *path, struct buf *out, struct error *e)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    enum status st;
-
-    if (fd < 0)
-        return error_set(e, errno == ENOENT ? ST_NOT_FOUND : ST_IO,
-                         "open %s: %m", path);
-    st = read_fd(fd, path, out, e);
-    (void)close(fd);
-    return st;
 }

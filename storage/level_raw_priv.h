@@ -7,8 +7,7 @@
  *     000007.log        a log of batches
  *     000006.ldb        a table: blocks, each with a checksum
  *
- * A log is of blocks of 32 KB, in them records <crc:4> <size:2> <type:1>, which
- * one entry may span.  Numbers are little-endian here.
+ * storage/level_bytes_priv.h shows what a log is made of.
  *
  * Threads: any; these are functions of their arguments.
  */
@@ -18,6 +17,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/slice.h"
+#include "storage/level_manifest_priv.h"
 
 /* What is wrong where; 'text' NULL: nothing. */
 struct raw_fault {
@@ -46,22 +46,11 @@ void raw_log_put(struct buf *log, struct slice entry);
 /* Is the entry a whole batch of puts and deletes? */
 bool raw_batch_is_whole(struct slice entry, uint64_t *operations);
 
-/* What a manifest says. */
-struct raw_table {
-    uint64_t number;
-    uint64_t size;
-};
-struct raw_manifest {
-    uint64_t log; /* older ones are in tables; this one is there */
-    uint64_t previous_log;
-    struct raw_table *tables;
-    size_t len, cap;
-};
-
-/* Reads all edits; '*torn' when the last one is not whole. */
-struct raw_fault raw_manifest_read(struct slice bytes, struct raw_manifest *out,
+/* Reads all edits of a manifest; '*last' is where the last whole one begins,
+ * '*torn' whether another follows that is not whole. */
+struct raw_fault raw_manifest_read(struct slice bytes,
+                                   struct level_history *out, size_t *last,
                                    bool *torn);
-void raw_manifest_fini(struct raw_manifest *m);
 
 /* Checks every block of a table and what leads there. */
 struct raw_fault raw_table_check(struct slice bytes, uint64_t *blocks);
@@ -70,9 +59,5 @@ enum raw_kind { RAW_CURRENT, RAW_MANIFEST, RAW_LOG, RAW_TABLE, RAW_OTHER };
 
 /* Of a file's name; '*number' of a manifest, a log and a table. */
 enum raw_kind raw_name(const char *name, uint64_t *number);
-
-/* A whole file; ST_NOT_FOUND when there is none. */
-MUST_CHECK enum status raw_file_read(const char *path, struct buf *out,
-                                     struct error *e);
 
 #endif

@@ -12,8 +12,12 @@
 
 #include "storage/level_raw_priv.h"
 
+#include <snappy-c.h>
+#include <string.h>
+
 #include "base/crc32c.h"
 #include "base/cursor.h"
+#include "storage/level_bytes_priv.h"
 
 #define FOOTER_SIZE  ((size_t)48)
 #define TRAILER_SIZE ((size_t)5)
@@ -30,16 +34,6 @@ struct handle {
     uint64_t at, size;
 };
 
-static uint64_t
-get_le(const uint8_t *p, unsigned width)
-{
-    uint64_t v = 0;
-
-    for (unsigned i = width; i-- > 0;)
-        v = v << 8 | p[i];
-    return v;
-}
-
 static struct handle
 take_handle(struct cursor *c)
 {
@@ -52,63 +46,23 @@ take_handle(struct cursor *c)
 
 /* -- snappy --------------------------------------------------------------- */
 
-static uint64_t
-take_le(struct cursor *c, unsigned width)
-{
-    struct slice s = cursor_bytes(c, width);
-
-    return s.size < width ? 0 : get_le(s.data, width);
-}
-
-/* Appends 'size' bytes that stand 'back' bytes before the end, or begin to. */
-static bool
-copy_back(struct buf *out, uint64_t back, size_t size, size_t max)
-{
-    if (back == 0 || back > out->size || size > max - out->size)
-        return false;
-    for (; size > 0; size--)
-        buf_put_u8(out, out->data[out->size - (size_t)back]);
-    return true;
-}
-
-static bool
-literal(struct cursor *c, struct buf *out, unsigned tag, size_t max)
-{
-    uint64_t size = tag >> 2;
-    struct slice s;
-
-    if (size >= 60)
-        size = take_le(c, (unsigned)size - 59);
-    size++;
-    if (size > cursor_left(c) || size > max - out->size)
-        return false;
-    s = cursor_bytes(c, (size_t)size);
-    buf_put_slice(out, s);
-    return true;
-}
-
 static bool
 unpack(struct slice packed, struct buf *out)
 {
-    struct cursor c = cursor_of(packed);
-    uint64_t size = cursor_varint(&c);
-    bool good = !c.failed && size <= UNPACKED_MAX;
+    const char *from = (const char *)packed.data;
+    size_t size;
+    uint8_t *to;
 
     buf_clear(out);
-    while (good && cursor_left(&c) > 0) {
-        unsigned tag = cursor_u8(&c), kind = tag & 3;
-
-        if (kind == 0)
-            good = literal(&c, out, tag, (size_t)size);
-        else if (kind == 1)
-            good = copy_back(out, (uint64_t)(tag >> 5) << 8 | cursor_u8(&c),
-                             4 + (tag >> 2 & 7), (size_t)size);
-        else
-            good = copy_back(out, take_le(&c, kind == 2 ? 2 : 4),
-                             1 + (tag >> 2), (size_t)size);
-        good &= !c.failed && !out->failed;
-    }
-    return good && out->size == size;
+    if (snappy_uncompressed_length(from, packed.size, &size) != SNAPPY_OK ||
+        size > UNPACKED_MAX)
+        return false;
+    to = buf_reserve(out, size);
+    if (to == NULL ||
+        snappy_uncompress(from, packed.size, (char *)to, &size) != SNAPPY_OK)
+        return false;
+    out->size = size;
+    return true;
 }
 
 /* -- blocks --------------------------------------------------------------- */
@@ -129,8 +83,7 @@ check_block(struct slice file, struct handle h, struct slice *out,
     *out = slice_of(p, (size_t)h.size);
     *type = p[h.size];
     crc = crc32c(slice_of(p, (size_t)h.size + 1));
-    if (get_le(p + h.size + 1, 4) !=
-        (uint32_t)((crc >> 15 | crc << 17) + UINT32_C(0xa282ead8)))
+    if (level_number(p + h.size + 1, 4) != level_mask(crc))
         text = "the checksum of a block does not fit";
     else if (*type > SNAPPY)
         text = "a block of an unknown kind";
@@ -148,7 +101,7 @@ check_entries(struct slice file, struct slice index, size_t at,
 
     if (index.size < 4)
         return (struct raw_fault){ "an index is too short", at };
-    restarts = get_le(index.data + index.size - 4, 4);
+    restarts = level_number(index.data + index.size - 4, 4);
     if (restarts > (index.size - 4) / 4)
         return (struct raw_fault){ "an index makes no sense", at };
     c = cursor_of(slice_of(index.data, index.size - 4 - restarts * 4));

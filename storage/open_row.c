@@ -15,12 +15,6 @@
 
 static const uint8_t int_sizes[4] = { 1, 2, 4, 8 };
 
-static int64_t
-unzigzag(uint64_t v)
-{
-    return (int64_t)(v >> 1 ^ (0 - (v & 1)));
-}
-
 static uint8_t *
 put_le(uint8_t *at, uint64_t v, unsigned n)
 {
@@ -150,7 +144,7 @@ open_row_unpack(struct slice bytes, uint32_t base, struct points *out)
         union number v;
 
         if (control & TIME_FOLLOWS)
-            step = unzigzag(get_varint(&at));
+            step = varint_unzigzag(get_varint(&at));
         ts_ms += step;
         if (control & IS_DOUBLE) {
             unsigned top = high & 7, bottom = high >> 3;
@@ -160,7 +154,8 @@ open_row_unpack(struct slice bytes, uint32_t base, struct points *out)
         } else {
             uint64_t z = high < 60 ? high : get_le(&at, int_sizes[high - 60]);
 
-            last_int = (int64_t)((uint64_t)last_int + (uint64_t)unzigzag(z));
+            last_int =
+                (int64_t)((uint64_t)last_int + (uint64_t)varint_unzigzag(z));
             v.i = last_int;
         }
         out->ts_ms[len] = ts_ms;

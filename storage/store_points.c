@@ -53,12 +53,6 @@ enum start_code {
 #define MAX_THOUSANDTHS  ((double)((int64_t)1 << 50))
 #define NIBBLES_OF_64BIT 16
 
-static int64_t
-unzigzag(uint64_t v)
-{
-    return (int64_t)(v >> 1 ^ (0 - (v & 1)));
-}
-
 static uint64_t
 bits_of(double d)
 {
@@ -350,7 +344,7 @@ read_moves(struct reading *x, struct nibbles_in *in) REQUIRES(x->bucket->lock)
     uint64_t size = 0, step = 0;
 
     if ((flags & MOVE_INDEX) != 0)
-        x->m->next += (uint32_t)unzigzag(nibbles_get_sized(in));
+        x->m->next += (uint32_t)varint_unzigzag(nibbles_get_sized(in));
     if ((flags & MOVE_DEFINES) != 0) {
         size = nibbles_get_sized(in);
         if (size > sizeof tsuid)
@@ -362,7 +356,7 @@ read_moves(struct reading *x, struct nibbles_in *in) REQUIRES(x->bucket->lock)
             return false;
     }
     if ((flags & (MOVE_S | MOVE_MS)) != 0)
-        step = (uint64_t)unzigzag(nibbles_get_sized(in));
+        step = (uint64_t)varint_unzigzag(nibbles_get_sized(in));
     if ((flags & MOVE_S) != 0)
         step *= 1000;
     x->m->ts_ms = (int64_t)((uint64_t)x->m->ts_ms + step);
@@ -381,7 +375,7 @@ read_value(struct nibbles_in *in, unsigned code, struct replay_series *s,
     switch (code) {
     case ENTRY_THOUSANDTHS:
         z = (uint64_t)last_thousandths(s->last, s->is_float);
-        z += (uint64_t)unzigzag(nibbles_get_sized(in));
+        z += (uint64_t)varint_unzigzag(nibbles_get_sized(in));
         p->v.d = (double)(int64_t)z / 1000;
         bits = bits_of(p->v.d);
         break;
@@ -399,7 +393,7 @@ read_value(struct nibbles_in *in, unsigned code, struct replay_series *s,
         return false;
     default:
         z = code < ENTRY_SIZED ? code : nibbles_get_sized(in);
-        bits = last_int + (uint64_t)unzigzag(z);
+        bits = last_int + (uint64_t)varint_unzigzag(z);
         p->v.i = (int64_t)bits;
         break;
     }

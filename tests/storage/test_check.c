@@ -7,7 +7,9 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
+#include "storage/files_priv.h"
 #include "storage/folder.h"
+#include "storage/level_raw_priv.h"
 #include "storage/store.h"
 #include "tests/harness.h"
 #include "tests/tempdir.h"
@@ -288,6 +290,35 @@ START_TEST(deleted_files)
 }
 END_TEST
 
+/* What the next start takes back by itself is no damage. */
+START_TEST(an_edit_ahead_of_its_table)
+{
+    static const uint8_t edit[] = { 3, 0x80, 0x7f, 7,   0,   0xff, 0x7e,
+                                    9, 9,    'k',  'e', 'y', 0,    0,
+                                    0, 0,    0,    0,   1,   'l' };
+    char *dir = tempdir_new(), *image = image_new(dir);
+    char *path = find_file(image, "engine", "MANIFEST");
+    struct buf bytes = BUF_INIT;
+    struct told t = { .show = true };
+    size_t points;
+    FILE *f;
+
+    OK(files_read(path, SIZE_MAX, &bytes, &e));
+    raw_log_put(&bytes, slice_of(edit, sizeof edit));
+    f = fopen(path, "wb");
+    ck_assert_uint_eq(fwrite(bytes.data, 1, bytes.size, f), bytes.size);
+    ck_assert_int_eq(fclose(f), 0);
+    ck_assert_uint_eq(look(image, NULL, &t), 0);
+    ck_assert(t.tail);
+    (void)read_all(image, &points);
+    ck_assert_uint_eq(points, SERIES * 300);
+    buf_fini(&bytes);
+    free(path);
+    free(image);
+    tempdir_free(&dir);
+}
+END_TEST
+
 /* A copy opens and holds the same, whether it shares tables or not; a folder
  * that is there is not written over. */
 START_TEST(copies_folders)
@@ -321,4 +352,4 @@ START_TEST(copies_folders)
 END_TEST
 
 TEST_MAIN("check", LOOP(flipped_bits, files), LOOP(deleted_files, files),
-          TEST(copies_folders))
+          TEST(an_edit_ahead_of_its_table), TEST(copies_folders))

@@ -14,6 +14,7 @@
 
 #include "base/lock.h"
 #include "storage/kv.h"
+#include "storage/level_raw_priv.h"
 #include "tests/harness.h"
 #include "tests/tempdir.h"
 
@@ -444,6 +445,47 @@ START_TEST(a_record_that_was_acted_on_is_not_cut_off)
 }
 END_TEST
 
+/* An edit as LevelDB writes one when the log became a table: later logs are
+ * needed, and this table. */
+static const uint8_t edit[] = { 2,    0x7f, 3, 0x80, 0x7f, 7,   0, 0xff,
+                                0x7e, 9,    9, 'k',  'e',  'y', 0, 0,
+                                0,    0,    0, 0,    1,    'l' };
+
+static void
+append_edit(const struct scene *s)
+{
+    struct buf b = file_get(s->dir, s->manifest);
+
+    raw_log_put(&b, slice_of(edit, sizeof edit));
+    copy_folder(s->dir, s->copy);
+    file_put(s->copy, s->manifest, buf_slice(&b));
+    buf_fini(&b);
+}
+
+/* LevelDB makes a table's name durable between writing such an edit and
+ * syncing it. */
+START_TEST(a_manifest_ahead_of_its_tables_is_cut_back)
+{
+    struct scene s = make_scene(0);
+    char *log = tempdir_path(s.copy, s.log);
+    struct level_mark m;
+
+    append_edit(&s);
+    ck_assert_uint_eq(must_hold(&s, ALL_KEYS, "no such table"), ALL_KEYS);
+    append_edit(&s); /* what it would be read from instead is gone, too */
+    ck_assert_int_eq(remove(log), 0);
+    must_refuse(&s, "missing files");
+    append_edit(&s); /* it had been synced */
+    ck_assert_int_eq(level_mark_read(s.copy, &m, NULL), ST_OK);
+    m.manifest_synced = size_of(s.copy, s.manifest);
+    ck_assert_int_eq(level_files_note(s.copy, &m, NULL), ST_OK);
+    level_mark_fini(&m);
+    must_refuse(&s, "missing files");
+    free(log);
+    free_scene(&s);
+}
+END_TEST
+
 /* -- SYNCED ---------------------------------------------------------------- */
 
 START_TEST(without_a_mark_all_counts_as_synced)
@@ -506,6 +548,7 @@ TEST_MAIN("level_files", TIMES(what_was_not_synced_may_be_gone, 3),
           TEST(a_missing_log_is_missed),
           TEST(a_torn_end_of_the_manifest_is_cut_off),
           TEST(damage_of_the_manifest_is_refused),
+          TEST(a_manifest_ahead_of_its_tables_is_cut_back),
           TEST(a_record_that_was_acted_on_is_not_cut_off),
           TEST(without_a_mark_all_counts_as_synced),
           TEST(a_damaged_mark_is_refused), TEST(the_mark_is_as_documented))
