@@ -1,12 +1,12 @@
-// calm.mjs PORT...: a client that wants no harm.  Of each server in turn it asks a query,
-// puts a point over HTTP, and puts one by telnet and asks for the version, on connections
-// that stay open.  Asked to look, it tells its parent the latencies, in ms.
+// calm.mjs: a client that wants no harm.  Of each server it is told of it asks a query,
+// puts a point over HTTP, and puts one by telnet and asks for the version, in turn, on
+// connections that stay open.  Asked to look, it tells its parent the latencies, in ms.
 import net from 'node:net';
 
-const ports = process.argv.slice(2).map(Number);
 const T0 = 1735689600;
 const REST_MS = 3;
-let measured = ports.map(() => []), failed = ports.map(() => 0);
+const SETTLED = 6; // exchanges, before which nothing is measured
+let ports = [], measured = [], failed = [];
 
 function connect(port) {
     const c = { port, text: '' };
@@ -31,10 +31,12 @@ function isReply(text) {
 const body = (i) => JSON.stringify({ metric: 'calm', timestamp: T0 + i % 3600, value: i, tags: { host: 'a' } });
 const question = `GET /api/query?start=${T0 - 1}&end=${T0 + 60}&m=sum:calm HTTP/1.1\r\nHost: x\r\n\r\n`;
 
-async function life(which) {
-    const port = ports[which];
+// Until other servers are watched.
+async function life(which, mine, settled) {
+    const port = mine[which];
     let http = connect(port), telnet = connect(port);
-    for (let i = 0; ; i++) {
+    for (let i = 0; ports === mine; i++) {
+        if (i === SETTLED) settled();
         const kind = i % 3;
         const start = process.hrtime.bigint();
         try {
@@ -42,8 +44,10 @@ async function life(which) {
                 await exchange(http, `POST /api/put HTTP/1.1\r\nHost: x\r\nContent-Length: ${body(i).length}\r\n\r\n${body(i)}`, isReply);
             else if (kind === 1) await exchange(telnet, `put calm ${T0 + i % 3600} ${i} host=b\nversion\n`, (t) => /built[^\n]*\n/i.test(t) || /\n[^\n]*\n/.test(t));
             else await exchange(http, question, isReply);
+            if (ports !== mine) break;
             if (kind !== 1 && !/^HTTP\/1.1 20/.test(http.text)) throw new Error(http.text.slice(0, 300));
         } catch (e) {
+            if (ports !== mine) break;
             failed[which]++;
             process.env.CALM_DEBUG && console.error(`calm ${which}: ${e.message}`);
             http.socket.destroy(); telnet.socket.destroy();
@@ -53,16 +57,26 @@ async function life(which) {
         measured[which].push(Number(process.hrtime.bigint() - start) / 1e6);
         await new Promise((r) => setTimeout(r, REST_MS));
     }
+    http.socket.destroy();
+    telnet.socket.destroy();
 }
 const at = (a, q) => a.length === 0 ? 0 : a[Math.min(a.length - 1, Math.floor(a.length * q))];
-process.on('message', () => {
-    process.send(measured.map((a, i) => {
-        a.sort((x, y) => x - y);
-        return { p50: at(a, 0.5), p99: at(a, 0.99), worst: at(a, 1), len: a.length, failed: failed[i] };
-    }));
+function forget() {
     measured = ports.map(() => []);
     failed = ports.map(() => 0);
+}
+process.on('message', async (m) => {
+    if (m === 'look') {
+        process.send(measured.map((a, i) => {
+            a.sort((x, y) => x - y);
+            return { p50: at(a, 0.5), p99: at(a, 0.99), worst: at(a, 1), len: a.length, failed: failed[i] };
+        }));
+    } else {
+        const mine = ports = m.ports;
+        forget();
+        await Promise.all(mine.map((_, i) => new Promise((r) => life(i, mine, r))));
+        process.send('settled');
+    }
+    forget();
 });
 process.on('disconnect', () => process.exit(0));
-process.send('ready');
-ports.forEach((_, i) => life(i));

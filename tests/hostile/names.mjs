@@ -107,7 +107,7 @@ async function limited(t) {
 }
 
 export default [
-    { name: 'ids used up', run: exhausted, settings: () => ['tsd.storage.uid.width.metric=1', 'tsd.storage.uid.width.tagk=1', 'tsd.storage.uid.width.tagv=1'] },
-    { name: 'races for names', run: races },
-    { name: 'too many series', run: limited, settings: () => ['halite.series.limit=500', 'halite.series.limit_per_metric=100'] },
+    { name: 'ids used up', light: true, run: exhausted, settings: () => ['tsd.storage.uid.width.metric=1', 'tsd.storage.uid.width.tagk=1', 'tsd.storage.uid.width.tagv=1'] },
+    { name: 'races for names', light: true, run: races },
+    { name: 'too many series', light: true, run: limited, settings: () => ['halite.series.limit=500', 'halite.series.limit_per_metric=100'] },
 ];

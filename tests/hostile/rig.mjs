@@ -8,10 +8,13 @@ import path from 'node:path';
 export const sleep = (ms) => new Promise((r) => setTimeout(r, ms));
 export const T0 = 1735689600;
 
-// -- the random numbers: one seed, printed -----------------------------------
-const seed = Number(process.env.HALITE_SEED ?? Date.now() % 1e9);
-let state = seed >>> 0;
-console.log(`HALITE_SEED=${seed}`);
+// -- the random numbers: one seed, which hostile.mjs prints; each attack has a row of
+// its own, whatever was run before it ---------------------------------------------
+let state = 0;
+export function reseed(text) { // FNV-1a
+    state = 0x811c9dc5;
+    for (const c of Buffer.from(text)) state = Math.imul(state ^ c, 0x01000193) >>> 0;
+}
 export function random(n) { // mulberry32
     state = (state + 0x6d2b79f5) >>> 0;
     let t = state;
@@ -73,7 +76,7 @@ export function open(port, { host = '127.0.0.1', from, allowHalfOpen = true } = 
         s.pieces = [];
         s.over = false;
         s.failure = null;
-        s.on('data', (d) => s.pieces.push(d));
+        s.on('data', (d) => { s.pieces.push(d); s.waiter?.(); });
         s.on('end', () => { s.over = true; s.waiter?.(); });
         s.on('close', () => { s.over = true; s.waiter?.(); });
         s.on('error', (e) => { s.failure = e.code; s.over = true; resolve(s); s.waiter?.(); });
@@ -91,7 +94,16 @@ export async function until(f, ms = 5000, step = 5) {
         await sleep(step);
     }
 }
-export const untilClosed = (s, ms = 5000) => until(() => s.over, ms);
+// Until the server closes, or 'done' is content with what it said.
+export function hear(s, done, ms = 5000) {
+    return new Promise((resolve) => {
+        const end = () => { clearTimeout(timer); s.waiter = null; resolve(s.over); };
+        const timer = setTimeout(end, ms);
+        s.waiter = () => { if (s.over || done?.(s.text)) end(); };
+        s.waiter();
+    });
+}
+export const untilClosed = (s, ms) => hear(s, null, ms);
 
 // Says 'bytes' and hears until the server closes, 'done' is content, or time is up.
 export async function say(port, bytes, { ms = 5000, done, end = false, from } = {}) {
@@ -99,7 +111,7 @@ export async function say(port, bytes, { ms = 5000, done, end = false, from } = 
     if (!s.failure) {
         s.write(Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes, 'latin1'));
         if (end) s.end();
-        await until(() => s.over || (done && done(s.text)), ms, 2);
+        await hear(s, done, ms);
     }
     const result = { text: s.text, closed: s.over, failed: s.failure, replies: replies(s.text) };
     s.destroy();
@@ -140,22 +152,17 @@ export async function ask(port, method, target, body, { headers = {}, ms = 10000
 
 // -- the calm client ----------------------------------------------------------
 export class Calm {
-    static async start(ports) {
+    static async start() {
         const c = new Calm();
-        c.child = fork(path.join(import.meta.dirname, 'calm.mjs'), ports.map(String));
+        c.child = fork(path.join(import.meta.dirname, 'calm.mjs'));
         c.child.on('message', (m) => c.heard?.(m));
-        await new Promise((r) => { c.heard = r; });
         return c;
     }
+    ask(m) { return new Promise((r) => { this.heard = r; this.child.send(m); }); }
+    // From now on it is a client of these servers, and of no others.
+    watch(ports) { return this.ask({ ports }); }
     // What it measured since the last look: {p99, p50, len, worst, failed} of each server.
-    look() {
-        return new Promise((r) => { this.heard = r; this.child.send('look'); });
-    }
-    async stop() {
-        const gone = new Promise((r) => this.child.on('exit', r));
-        this.child.kill('SIGKILL');
-        await gone;
-    }
+    look() { return this.ask('look'); }
 }
 
 // -- data -----------------------------------------------------------------------

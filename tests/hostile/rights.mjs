@@ -25,6 +25,7 @@ async function saysLine(s, line, expect) {
 const attacks = [
     {
         name: 'rights after a reload',
+        light: true,
         calm: false,
         settings: (t) => [`halite.auth.file=${authFile(t)}`],
         run: async (t) => {
@@ -149,27 +150,31 @@ async function handshakes(t) {
         t.check(/^refused/.test(await shake(port, { maxVersion: 'TLSv1.2', ciphers: `${c}:@SECLEVEL=0` }).catch((e) => `refused: ${e.message}`)), `${c} is taken`);
     const bad = await new Promise((r) => { const s = tls.connect({ port, host: '127.0.0.1' }); s.on('secureConnect', () => r('trusted')); s.on('error', (e) => { r(e.code); }); });
     t.check(bad !== 'trusted', 'a certificate of nobody is trusted');
-    // Noise: halves of handshakes, plain text, records of all sizes; many at once.
+    // Halves of handshakes, many at once, which are cut in time; beside them plain text,
+    // noise, records of all sizes.
     const hello = Buffer.from('160301002f0100002b0303' + '00'.repeat(32) + '000004c02bc02f0100', 'hex');
-    for (let i = 0; i < (t.long ? 500 : 40); i++) {
-        const n = random(6);
-        const bytes = [hello.subarray(0, random(hello.length)), Buffer.from('GET / HTTP/1.1\r\n\r\n'), Buffer.from([0x16, 3, 1, 0xff, 0xff, ...Array.from({ length: 300 }, () => random(256))]), Buffer.from(Array.from({ length: 200 }, () => random(256))), Buffer.from([0x15, 3, 3, 0, 2, 2, 40]), Buffer.from([0x80, 0x2e, 1, 0, 2, 0, 0x15, 0, 0, 0, 0x10])][n];
-        const r = await say(port, bytes, { ms: n === 0 ? 60 : 1500, end: n !== 0 });
-        t.check(r.closed || n === 0, `noise ${n} keeps a connection`);
-    }
     const crowd = await Promise.all(Array.from({ length: 100 }, () => open(port)));
     for (const s of crowd) s.write(hello.subarray(0, 20));
     t.check(/^TLSv1/.test(await shake(port, {})), 'a handshake beside a hundred halves');
+    const noises = Array.from({ length: t.long ? 500 : 40 }, () => {
+        const n = random(6);
+        return [n, [hello.subarray(0, random(hello.length)), Buffer.from('GET / HTTP/1.1\r\n\r\n'), Buffer.from([0x16, 3, 1, 0xff, 0xff, ...Array.from({ length: 300 }, () => random(256))]), Buffer.from(Array.from({ length: 200 }, () => random(256))), Buffer.from([0x15, 3, 3, 0, 2, 2, 40]), Buffer.from([0x80, 0x2e, 1, 0, 2, 0, 0x15, 0, 0, 0, 0x10])][n]];
+    });
+    for (const [n, bytes] of noises) {
+        const r = await say(port, bytes, { ms: n === 0 ? 60 : 1500, end: n !== 0 });
+        t.check(r.closed || n === 0, `noise ${n} keeps a connection`);
+    }
     t.check(await until(() => crowd.every((s) => s.over), 6000, 20), 'half handshakes are not cut');
     for (const s of crowd) s.destroy();
 }
 
 const names = () => ['halite.diediedie.remote=true', 'tsd.http.query.allow_delete=true'];
 attacks.push(
-    { name: 'around credentials', calm: false, settings: (t) => [`halite.auth.file=${authFile(t)}`, ...names()], run: around },
-    { name: 'pages of other sites', settings: () => ['tsd.http.request.cors_domains=http://grafana.example', ...names()], run: foreign },
+    { name: 'around credentials', light: true, calm: false, settings: (t) => [`halite.auth.file=${authFile(t)}`, ...names()], run: around },
+    { name: 'pages of other sites', light: true, settings: () => ['tsd.http.request.cors_domains=http://grafana.example', ...names()], run: foreign },
     {
         name: 'handshakes',
+        light: true,
         settings: (t) => {
             const dir = t.folder('tls');
             execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '30', '-subj', '/CN=localhost', '-keyout', `${dir}/key.pem`, '-out', `${dir}/cert.pem`], { stdio: 'ignore' });

@@ -147,9 +147,10 @@ async function traversal(t) {
 }
 
 export default [
-    { name: 'smuggling', settings: () => ['halite.http.head_ms=1000', 'halite.http.body_ms=1000'], run: smuggling },
+    { name: 'smuggling', light: true, settings: () => ['halite.http.head_ms=1000', 'halite.http.body_ms=1000'], run: smuggling },
     {
         name: 'paths',
+        light: true,
         settings: (t) => {
             const dir = t.folder('house'), root = path.join(dir, 'root');
             fs.mkdirSync(path.join(root, 'sub'), { recursive: true });
