@@ -12,6 +12,9 @@
  * appended, so a change is decided at the swap: what is pending then belongs
  * to the old segment as a whole.
  *
+ * A buffer is a bundle, with room for its head before it; the checksums are
+ * taken by the writer.  A record that nothing else came with is written as one.
+ *
  * How far the file is synced is written behind it as a mark, with what is
  * written next, or alone when nothing is pending.  A mark is no record of the
  * callers: it has no LSN, and nobody syncs on its account.
@@ -27,6 +30,7 @@
 
 #include "base/buf.h"
 #include "base/crash.h"
+#include "base/cursor.h"
 #include "base/hash.h"
 #include "base/lock.h"
 #include "base/log.h"
@@ -36,6 +40,10 @@
 /* What the writer carries out of the lock. */
 struct turn {
     struct buf *bytes;
+    size_t from; /* its first byte that is written */
+    size_t end;  /* of its records */
+    uint8_t type;
+    uint32_t seal;
     int fd;
     uint64_t upto; /* LSN behind the bytes */
     bool change;   /* of the segment, afterwards */
@@ -43,6 +51,10 @@ struct turn {
     uint8_t header[JOURNAL_FILE_HEADER];
     uint64_t writes;
 };
+
+/* What a record takes in a bundle at most, beside its payload: the bundle's
+ * head, if it is the first, a type and a varint. */
+#define ENTRY_ROOM (JOURNAL_RECORD_HEADER + 1 + 5)
 
 static void flush(struct journal *j, bool change) REQUIRES(j->lock);
 static void sync_written(struct journal *j) REQUIRES(j->lock);
@@ -74,38 +86,48 @@ make_room(struct journal *j, size_t size, struct error *e) REQUIRES(j->lock)
     return failure(j, e);
 }
 
+/* Adds a record to the bundle that is pending. */
+static bool
+bundle_add(struct journal *j, uint8_t type, struct slice payload)
+    REQUIRES(j->lock)
+{
+    static const uint8_t head[JOURNAL_RECORD_HEADER];
+    struct buf *b = &j->buffers[j->filling];
+    size_t before = b->size;
+
+    if (buf_reserve(b, payload.size + ENTRY_ROOM) == NULL) {
+        b->failed = false;
+        return false;
+    }
+    if (before == 0)
+        buf_put(b, head, sizeof head);
+    j->appended -= b->size;
+    buf_put_u8(b, type);
+    buf_put_varint(b, payload.size);
+    buf_put_slice(b, payload);
+    j->appended += b->size;
+    j->records++;
+    return true;
+}
+
 enum status
 journal_append(struct journal *j, uint8_t type, struct slice payload,
                uint64_t *lsn, struct error *e)
 {
-    uint8_t header[JOURNAL_RECORD_HEADER];
-    size_t size = sizeof header + payload.size;
     enum status st;
 
     OBJ_CHECK(j, JOURNAL_MAGIC);
-    INSIST(type != JOURNAL_MARK);
+    INSIST(type != JOURNAL_MARK && type != JOURNAL_BUNDLE);
     if (payload.size > JOURNAL_MAX_PAYLOAD)
         return error_set(e, ST_LIMIT, "a journal record of %zu bytes",
                          payload.size);
-    journal_record_header(type, payload, header);
     lock_take(&j->lock);
-    st = make_room(j, size, e);
-    if (st == ST_OK) {
-        struct buf *b = &j->buffers[j->filling];
-
-        if (buf_reserve(b, size) == NULL) {
-            b->failed = false;
-            st = error_set(e, ST_LIMIT, "no memory for %zu bytes of journal",
-                           size);
-        } else {
-            journal_record_seal(header, j->seal);
-            buf_put(b, header, sizeof header);
-            buf_put_slice(b, payload);
-            j->appended += size;
-            j->counts.appended_bytes += size;
-            *lsn = j->appended;
-        }
-    }
+    st = make_room(j, payload.size + ENTRY_ROOM, e);
+    if (st == ST_OK && bundle_add(j, type, payload))
+        *lsn = j->appended;
+    else if (st == ST_OK)
+        st = error_set(e, ST_LIMIT, "no memory for %zu bytes of journal",
+                       payload.size);
     lock_drop(&j->lock);
     return st;
 }
@@ -151,11 +173,27 @@ fail(struct journal *j, const struct error *e) REQUIRES(j->lock)
               e->text);
 }
 
+/* The head before the records. */
+static void
+turn_seal(const struct turn *t)
+{
+    uint8_t *head = t->bytes->data + t->from;
+
+    if (t->end == 0)
+        return;
+    journal_record_header(t->type,
+                          slice_of(head + JOURNAL_RECORD_HEADER,
+                                   t->end - t->from - JOURNAL_RECORD_HEADER),
+                          head);
+    journal_record_seal(head, t->seal);
+}
+
 static enum status
 write_all(const struct journal *j, struct turn *t, struct error *e)
 {
-    size_t done = 0;
+    size_t done = t->from;
 
+    turn_seal(t);
     while (done < t->bytes->size) {
         ssize_t n =
             j->io.write(t->fd, t->bytes->data + done, t->bytes->size - done);
@@ -204,17 +242,36 @@ add_mark(struct journal *j) REQUIRES(j->lock)
     j->marked = j->reach;
 }
 
+/* One record is no bundle: its head is written over type and size, so that its
+ * payload follows. */
+static void
+unbundle(struct turn *t)
+{
+    struct cursor c = cursor_of(slice_of(t->bytes->data, t->end));
+
+    (void)cursor_bytes(&c, JOURNAL_RECORD_HEADER);
+    t->type = cursor_u8(&c);
+    (void)cursor_varint(&c);
+    t->from = t->end - cursor_left(&c) - JOURNAL_RECORD_HEADER;
+}
+
 /* Takes what is pending; from here on appends go to the other buffer. */
 static struct turn
 turn_take(struct journal *j, bool change) REQUIRES(j->lock)
 {
     struct turn t = { .bytes = &j->buffers[j->filling],
+                      .end = j->buffers[j->filling].size,
+                      .type = JOURNAL_BUNDLE,
+                      .seal = j->seal,
                       .fd = j->fd,
                       .upto = j->appended };
     uint64_t size;
 
+    if (j->records == 1)
+        unbundle(&t);
+    j->records = 0;
     add_mark(j);
-    size = j->sizes[j->segment - j->first] + t.bytes->size;
+    size = j->sizes[j->segment - j->first] + t.bytes->size - t.from;
     j->filling ^= 1;
     t.change =
         (change && size > JOURNAL_FILE_HEADER) || size >= j->segment_bytes;
@@ -231,8 +288,8 @@ static void
 turn_done(struct journal *j, const struct turn *t) REQUIRES(j->lock)
 {
     j->written = t->upto;
-    j->sizes[j->segment - j->first] += t->bytes->size;
-    j->counts.written_bytes += t->bytes->size;
+    j->sizes[j->segment - j->first] += t->bytes->size - t->from;
+    j->counts.written_bytes += t->bytes->size - t->from;
     j->counts.writes += t->writes;
     if (t->bytes->cap > 2 * j->buffer_bytes)
         buf_fini(t->bytes);
@@ -464,6 +521,7 @@ begin_anew(struct journal *j, uint64_t segment, int fd) REQUIRES(j->lock)
     j->reach = j->marked = JOURNAL_FILE_HEADER;
     buf_clear(&j->buffers[0]);
     buf_clear(&j->buffers[1]);
+    j->records = 0;
     j->written = j->synced = j->appended;
     j->failed = (struct error){ 0 };
     log_info("journal", "works again, with segment %llu",

@@ -5,7 +5,7 @@
  *     append  -> a buffer in memory, in the order of the calls; never blocks on
  *                the disk, except when the buffer is over its limit
  *     commit  -> written to the file by one caller for all that wait ("group
- *                commit"); with 'sync' also on the disk
+ *                commit"), as one bundle; with 'sync' also on the disk
  *     trim    -> segments before a number are deleted
  *
  * After a failed write or fsync append and commit fail with ST_IO and the text
@@ -88,7 +88,6 @@ MUST_CHECK enum status journal_status(struct journal *j, struct error *e);
 MUST_CHECK enum status journal_restart(struct journal *j, struct error *e);
 
 struct journal_counts {
-    uint64_t appended_bytes;
     uint64_t written_bytes;
     uint64_t writes;
     uint64_t syncs;

@@ -53,6 +53,8 @@ journal_new(const struct journal_options *o)
     j->segment_bytes =
         o->segment_bytes == 0 ? (size_t)64 << 20 : o->segment_bytes;
     j->buffer_bytes = o->buffer_bytes == 0 ? (size_t)8 << 20 : o->buffer_bytes;
+    if (j->buffer_bytes > JOURNAL_MAX_PAYLOAD)
+        j->buffer_bytes = JOURNAL_MAX_PAYLOAD;
     lock_init(&j->note_lock);
     lock_init(&j->lock);
     cond_init(&j->changed);

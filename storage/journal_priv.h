@@ -6,6 +6,8 @@
  *     record  <length:4> <type:1> <crc:4> <check:2> <payload>
  *     mark    a record of type 0: <synced:8>, the file's first so many bytes
  *             were on the disk before it was written
+ *     bundle  a record of type 255: what one write carries, if that is more
+ *             than one record: { <type:1> <varint size> <payload> }...
  *
  * The seal of a file is the checksum of its header, over a segment number and
  * a random nonce: XORed into each record's crc and check, it makes bytes of
@@ -23,13 +25,15 @@
 #include "base/lock.h"
 #include "storage/journal.h"
 
-#define JOURNAL_VERSION       2
-#define JOURNAL_VERSION_MARKS 2 /* files from it on have marks */
-#define JOURNAL_FILE_HEADER   28
-#define JOURNAL_RECORD_HEADER 11
-#define JOURNAL_MARK          0 /* a record's type */
-#define JOURNAL_MARK_SIZE     (JOURNAL_RECORD_HEADER + 8)
-#define JOURNAL_MAX_PAYLOAD   ((size_t)64 << 20)
+#define JOURNAL_VERSION         3
+#define JOURNAL_VERSION_MARKS   2 /* files from it on have marks */
+#define JOURNAL_VERSION_BUNDLES 3 /* and bundles */
+#define JOURNAL_FILE_HEADER     28
+#define JOURNAL_RECORD_HEADER   11
+#define JOURNAL_MARK            0   /* types of records */
+#define JOURNAL_BUNDLE          255 /* the others are the callers' */
+#define JOURNAL_MARK_SIZE       (JOURNAL_RECORD_HEADER + 8)
+#define JOURNAL_MAX_PAYLOAD     ((size_t)64 << 20)
 
 /* "00000000000000000001.wal" and a NUL. */
 #define JOURNAL_NAME_SIZE 25
@@ -47,8 +51,7 @@ unsigned journal_file_check(const uint8_t *header, uint64_t segment,
 /* Writes a whole mark, sealed. */
 void journal_mark(uint64_t synced, uint32_t seal, uint8_t *out);
 
-/* Writes the header of a record, without the seal, so that the long part of
- * the work is done before anybody knows in which file it will lie. */
+/* Writes the header of a record, without the seal. */
 void journal_record_header(uint8_t type, struct slice payload, uint8_t *out);
 void journal_record_seal(uint8_t *header, uint32_t seal);
 
@@ -125,11 +128,12 @@ struct journal {
     bool syncing GUARDED_BY(lock);
     bool trimming GUARDED_BY(lock);
     uint32_t seal GUARDED_BY(lock);     /* of 'append_segment' */
-    uint64_t appended GUARDED_BY(lock); /* LSNs: bytes of records so far */
+    uint64_t appended GUARDED_BY(lock); /* LSNs: bytes in bundles so far */
     uint64_t written GUARDED_BY(lock);
     uint64_t synced GUARDED_BY(lock);
     struct buf buffers[2] GUARDED_BY(lock); /* the writer's is not */
     unsigned filling GUARDED_BY(lock);      /* which of them is pending */
+    size_t records GUARDED_BY(lock);        /* in that one */
     uint64_t first GUARDED_BY(lock);        /* oldest segment that exists */
     uint64_t segment GUARDED_BY(lock);      /* which 'fd' is */
     uint64_t *sizes GUARDED_BY(lock);       /* of 'first' .. 'segment' */

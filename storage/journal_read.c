@@ -248,6 +248,30 @@ judge_end(struct window *w, const struct file_kind *kind, bool last,
 }
 
 static enum status
+read_bundle(struct window *w, const struct file_kind *kind,
+            const struct record *bundle, journal_record_fn *f, void *ctx)
+{
+    struct cursor c = cursor_of(bundle->payload);
+    enum status st = ST_OK;
+
+    while (st == ST_OK && cursor_left(&c) > 0) {
+        uint8_t type = cursor_u8(&c);
+        uint64_t size = cursor_varint(&c);
+        struct slice payload =
+            cursor_bytes(&c, size > cursor_left(&c) ? SIZE_MAX : (size_t)size);
+
+        if (c.failed || type == JOURNAL_MARK || type == JOURNAL_BUNDLE)
+            st = error_set(w->e, ST_CORRUPT,
+                           "%s: a bundle of records that ends at offset "
+                           "%" PRIu64 " makes no sense",
+                           w->path, bundle->end);
+        else
+            st = f(ctx, kind->segment, type, payload, w->e);
+    }
+    return st;
+}
+
+static enum status
 read_records(struct window *w, const struct file_kind *kind, bool last,
              journal_record_fn *f, void *ctx, uint64_t *good)
 {
@@ -256,9 +280,13 @@ read_records(struct window *w, const struct file_kind *kind, bool last,
     while (*good < w->size && record_read(w, *good, kind->seal, &r)) {
         bool is_mark =
             r.type == JOURNAL_MARK && kind->version >= JOURNAL_VERSION_MARKS;
+        bool is_bundle = r.type == JOURNAL_BUNDLE &&
+                         kind->version >= JOURNAL_VERSION_BUNDLES;
         enum status st = ST_OK;
 
-        if (!is_mark && f != NULL)
+        if (is_bundle && f != NULL)
+            st = read_bundle(w, kind, &r, f, ctx);
+        else if (!is_mark && f != NULL)
             st = f(ctx, kind->segment, r.type, r.payload, w->e);
         if (st != ST_OK)
             return st;

@@ -1,9 +1,10 @@
-/* Replays arbitrary bytes as a segment, three ways, by the first byte:
+/* Replays arbitrary bytes as a segment, four ways, by the first byte:
  *
  *     0  the rest is the file
  *     1  the rest follows a good header
  *     2  <cut:2> <at:2> <flip:1> { <size:1> <bytes> }...: a file of such
  *        records, damaged; what is replayed is how it began
+ *     3  the rest is what a bundle holds
  *
  * Bit 7 of the first byte: the file is not the last one. */
 #include "config.h"
@@ -96,6 +97,43 @@ replay_damaged(struct cursor *c, struct buf *b, uint32_t seal, bool last)
     INSIST(s.records <= records);
 }
 
+/* Each record lies in the bundle, with a type and a size at least. */
+static enum status
+see_bundled(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
+            struct error *e)
+{
+    size_t *left = ctx;
+
+    INSIST(segment == 7);
+    INSIST(type != JOURNAL_MARK && type != JOURNAL_BUNDLE);
+    INSIST(payload.size + 2 <= *left);
+    *left -= payload.size + 2;
+    return ST_OK;
+}
+
+static void
+replay_bundle(struct slice records, struct buf *b, uint32_t seal, bool last)
+{
+    uint8_t header[JOURNAL_RECORD_HEADER];
+    int fd = memfd_create("segment", 0);
+    size_t left = records.size;
+    struct error e = { 0 };
+    uint64_t good;
+    enum status st;
+
+    journal_record_header(JOURNAL_BUNDLE, records, header);
+    journal_record_seal(header, seal);
+    buf_put(b, header, sizeof header);
+    buf_put_slice(b, records);
+    INSIST(fd >= 0);
+    INSIST(write(fd, b->data, b->size) == (ssize_t)b->size);
+    st = journal_file_read(fd, "segment", 7, last, see_bundled, &left, &good,
+                           &e);
+    INSIST(st == ST_OK ? good == b->size && left <= records.size
+                       : st == ST_CORRUPT && good == JOURNAL_FILE_HEADER);
+    (void)close(fd);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -106,12 +144,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct buf b = BUF_INIT;
     struct seen s;
 
-    first = (uint8_t)((first & 0x7f) % 3);
+    first = (uint8_t)((first & 0x7f) % 4);
     if (first > 0)
         buf_put(&b, header, sizeof header);
     if (first < 2) {
         buf_put_slice(&b, cursor_bytes(&c, cursor_left(&c)));
         (void)replay(buf_slice(&b), last, &s);
+    } else if (first == 3) {
+        replay_bundle(cursor_bytes(&c, cursor_left(&c)), &b, seal, last);
     } else {
         replay_damaged(&c, &b, seal, last);
     }

@@ -73,7 +73,7 @@ END_TEST
 
 /* As docs/FORMAT.md shows it. */
 #define DOCUMENTED                          \
-    "halite 4\n"                            \
+    "halite 6\n"                            \
     "id 00112233445566778899aabbccddeeff\n" \
     "complete 1\n"                          \
     "salt-width 1\n"                        \
@@ -101,7 +101,7 @@ START_TEST(the_documented_file)
 
     write_text(dir, slice_str(DOCUMENTED "crc32c 00000000\n"));
     refuses(dir, ST_CORRUPT, "checksum");
-    write_text(dir, slice_str(DOCUMENTED "crc32c 6b083ed3\n"));
+    write_text(dir, slice_str(DOCUMENTED "crc32c 67b52fa9\n"));
     ck_assert_int_eq(format_read(dir, &f, NULL), ST_OK);
     ck_assert_uint_eq(f.shape.salt_buckets, 16);
     ck_assert(f.complete);
@@ -142,7 +142,7 @@ END_TEST
 static const struct {
     const char *text, *sentence;
 } strange[] = {
-    { "halite 6\nwhat version 6 needs\n", "newer" },
+    { "halite 7\nwhat version 7 needs\n", "newer" },
     { "halite 4294967296\n", "newer" },
     { "halite 0\n", "no sense" },
     { "halite 01\n", "no sense" },

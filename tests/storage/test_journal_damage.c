@@ -22,7 +22,7 @@ sample(const char *dir, size_t ends[3])
     for (int i = 0; i < 3; i++) {
         ends[i] = (i == 0 ? JOURNAL_FILE_HEADER : ends[i - 1]) +
                   JOURNAL_RECORD_HEADER + strlen(texts[i]);
-        (void)append(j, (uint8_t)(i + 1), texts[i]);
+        commit(j, append(j, (uint8_t)(i + 1), texts[i]), false);
     }
     close_ok(&j);
     b = file_read(dir, 1);
@@ -277,6 +277,119 @@ START_TEST(files_of_version_1)
 }
 END_TEST
 
+/* -- bundles -------------------------------------------------------------- */
+
+/* Of three records in one write all are there, or none. */
+START_TEST(a_bundle_is_whole_or_not_there)
+{
+    char *dir = folder_make();
+    struct journal *j = open_off(dir);
+    struct buf whole, records = BUF_INIT;
+    size_t end;
+
+    for (uint8_t i = 1; i <= 3; i++)
+        (void)append(j, i, i == 2 ? "" : "text");
+    close_ok(&j);
+    whole = file_read(dir, 1);
+    end = whole.size - JOURNAL_MARK_SIZE;
+    ck_assert_uint_eq(end, JOURNAL_FILE_HEADER + JOURNAL_RECORD_HEADER + 14);
+    for (size_t size = JOURNAL_FILE_HEADER; size <= whole.size; size++) {
+        struct error e = { 0 };
+
+        folder_fill(dir, 1, slice_of(whole.data, size));
+        ck_assert_msg(reopen(dir, &records, &e) == ST_OK, "%zu: %s", size,
+                      e.text);
+        ck_assert_str_eq(buf_cstr(&records),
+                         size < end ? "" : "1:1:text 1:2: 1:3:text ");
+    }
+    for (size_t at = JOURNAL_FILE_HEADER; at < end; at++) {
+        struct error e = { 0 };
+
+        whole.data[at] ^= 0x40;
+        folder_fill(dir, 1, buf_slice(&whole));
+        whole.data[at] ^= 0x40;
+        ck_assert_int_eq(reopen(dir, &records, &e), ST_CORRUPT);
+        ck_assert_str_eq(buf_cstr(&records), "");
+    }
+    buf_fini(&records);
+    buf_fini(&whole);
+    folder_remove(&dir);
+}
+END_TEST
+
+/* One record of type 255 in a file of some version. */
+static struct buf
+one_bundle(uint8_t version, struct slice payload)
+{
+    uint8_t header[JOURNAL_FILE_HEADER], record[JOURNAL_RECORD_HEADER];
+    struct buf file = BUF_INIT;
+    uint32_t seal;
+
+    (void)journal_file_header(1, 99, header);
+    header[7] = version;
+    seal = crc32c(slice_of(header, 24));
+    buf_put(&file, header, 24);
+    buf_put_u32(&file, seal);
+    journal_record_header(JOURNAL_BUNDLE, payload, record);
+    journal_record_seal(record, seal);
+    buf_put(&file, record, sizeof record);
+    buf_put_slice(&file, payload);
+    return file;
+}
+
+static const struct {
+    uint8_t version;
+    const char *bytes;
+    const char *records; /* NULL: makes no sense */
+} bundles[] = {
+    { 3, "", "" },
+    { 3, "\1\1x\2\2yz", "1:1:x 1:2:yz " },
+    { 3, "\1\1x\2\3yz", NULL }, /* too short */
+    { 3, "\1\1x\2", NULL },
+    { 3, "\1\1x\2\xff\xff\xff\xff\xff\xff\xff\xff\xff", NULL },
+    { 3, "\377\1x", NULL }, /* a bundle in a bundle */
+    { 2, "\1\1x", "1:255:\1\1x " },
+    { 1, "\1\1x", "1:255:\1\1x " },
+};
+
+START_TEST(bundles_that_are_read)
+{
+    char *dir = folder_make();
+    struct buf file =
+        one_bundle(bundles[_i].version, slice_str(bundles[_i].bytes));
+    struct buf records = BUF_INIT;
+    struct error e = { 0 };
+    enum status st;
+
+    folder_fill(dir, 1, buf_slice(&file));
+    st = reopen(dir, &records, &e);
+    if (bundles[_i].records != NULL) {
+        ck_assert_msg(st == ST_OK, "%s", e.text);
+        ck_assert_str_eq(buf_cstr(&records), bundles[_i].records);
+    } else {
+        ck_assert_int_eq(st, ST_CORRUPT);
+        ck_assert_ptr_nonnull(strstr(e.text, "1.wal: a bundle"));
+    }
+    buf_fini(&records);
+    buf_fini(&file);
+    folder_remove(&dir);
+}
+END_TEST
+
+START_TEST(a_mark_in_a_bundle_makes_no_sense)
+{
+    char *dir = folder_make();
+    struct buf file = one_bundle(3, slice_of("\0\1x", 3)), records = BUF_INIT;
+    struct error e = { 0 };
+
+    folder_fill(dir, 1, buf_slice(&file));
+    ck_assert_int_eq(reopen(dir, &records, &e), ST_CORRUPT);
+    buf_fini(&records);
+    buf_fini(&file);
+    folder_remove(&dir);
+}
+END_TEST
+
 /* In a file that is not the last, any flip and any cut is damage. */
 START_TEST(damage_before_the_last_file)
 {
@@ -443,6 +556,9 @@ END_TEST
 TEST_MAIN("journal damage", TEST(cut_at_every_byte),
           TEST(zeros_from_every_byte), TEST(flip_every_bit_of_the_last_file),
           TEST(holes_where_nothing_was_synced), TEST(files_of_version_1),
+          TEST(a_bundle_is_whole_or_not_there),
+          LOOP(bundles_that_are_read, bundles),
+          TEST(a_mark_in_a_bundle_makes_no_sense),
           TEST(damage_before_the_last_file), TEST(a_missing_file_is_damage),
           TIMES(a_missing_segment_is_missed, 4),
           TEST(a_flipped_bit_in_segments_is_seen),
