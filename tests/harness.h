@@ -51,6 +51,17 @@ harness_random(uint64_t *state)
     return z ^ z >> 31;
 }
 
+/* How often to try what has no threads: under the thread sanitizer a sixth. */
+static inline int
+harness_rounds(int n)
+{
+#if defined(__SANITIZE_THREAD__)
+    return n / 6 + 1;
+#else
+    return n;
+#endif
+}
+
 static inline int
 harness_run(const char *name, const struct harness_case *cases, size_t len)
 {

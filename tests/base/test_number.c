@@ -52,7 +52,7 @@ START_TEST(doubles_round_trip)
 {
     uint64_t state = harness_seed(1);
 
-    for (int i = 0; i < 200000; i++) {
+    for (int i = 0; i < harness_rounds(200000); i++) {
         uint64_t bits = harness_random(&state);
         double v, back;
         char out[NUMBER_TEXT_MAX];
@@ -123,7 +123,7 @@ START_TEST(shortest_agrees_with_the_long_way)
     uint64_t state = harness_seed(2);
     int taken = 0;
 
-    for (int i = 0; i < 100000; i++) {
+    for (int i = 0; i < harness_rounds(100000); i++) {
         double v = random_double(&state);
         char slow[40], fast[40];
         int slow_exponent, exponent;

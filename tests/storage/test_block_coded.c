@@ -103,7 +103,7 @@ START_TEST(numbers_come_back)
     uint64_t state = harness_seed((unsigned long)_i);
     struct buf b = BUF_INIT;
 
-    for (unsigned run = 0; run < 1500; run++) {
+    for (unsigned run = 0; run < (unsigned)harness_rounds(1500); run++) {
         uint64_t u[MOST], back[MOST];
         unsigned low = run < 64 ? run : (unsigned)(harness_random(&state) % 8);
         size_t len = run < 40 ? run : 1 + harness_random(&state) % MOST;
@@ -165,7 +165,7 @@ START_TEST(steps_come_back)
     uint64_t state = harness_seed((unsigned long)_i);
     struct buf b = BUF_INIT;
 
-    for (unsigned run = 0; run < 1000; run++) {
+    for (unsigned run = 0; run < (unsigned)harness_rounds(1000); run++) {
         uint64_t u[MOST], want[MOST], back[MOST];
         size_t len = run < 40 ? run + 1 : 1 + harness_random(&state) % MOST;
         uint64_t start = harness_random(&state);

@@ -238,7 +238,7 @@ START_TEST(every_short_key)
 {
     uint64_t r = harness_seed(1);
 
-    for (int i = 0; i < 60; i++) {
+    for (int i = 0; i < harness_rounds(60); i++) {
         struct naive n;
         struct mask *m = random_mask(&r, 1 + harness_random(&r) % 2, &n);
 
@@ -291,7 +291,7 @@ START_TEST(keys_near_matches)
 {
     uint64_t r = harness_seed(2);
 
-    for (int i = 0; i < 2000; i++) {
+    for (int i = 0; i < harness_rounds(2000); i++) {
         struct naive n;
         struct mask *m = random_mask(&r, 1 + harness_random(&r) % 24, &n);
         uint8_t key[64];

@@ -130,7 +130,7 @@ START_TEST(never_answers_wrong)
     struct put_cache *c = put_cache_new(NAMES / 2, SIZE_MAX);
     size_t hits = 0;
 
-    for (int i = 0; i < 300000; i++) {
+    for (int i = 0; i < harness_rounds(300000); i++) {
         size_t n = harness_random(&state) % NAMES;
         series_ref ref;
 
