@@ -7,12 +7,29 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 #include "base/obj.h"
 
 /* How often, and after how long, it is tried again: ten seconds in all. */
 #define TRIES    1000
 #define PAUSE_US 10000
+
+#if defined(__GLIBC__)
+#define KEPT_MOST   (8 << 20) /* of a heap, at its end */
+#define MAPPED_FROM (4 << 20) /* what is larger has pages of its own */
+#endif
+
+void
+mem_keep_freed(void)
+{
+#if defined(__GLIBC__)
+    (void)mallopt(M_TRIM_THRESHOLD, KEPT_MOST);
+    (void)mallopt(M_MMAP_THRESHOLD, MAPPED_FROM);
+#endif
+}
 
 /* There is none now; what others hold for requests may come back. */
 static bool

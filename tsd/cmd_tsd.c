@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "tsd/daemon.h"
 #include "tsd/options.h"
 
@@ -173,6 +174,7 @@ serve(const struct options *o)
     int rc = 1;
 
     set_level(o->settings);
+    mem_keep_freed();
     raise_file_limit();
     if (signal_fd < 0 || stop_fd < 0) {
         (void)fprintf(stderr, "halite tsd: no file descriptors\n");
