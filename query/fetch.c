@@ -14,6 +14,14 @@
 /* So few rows are read before another thread would have woken up. */
 #define ROWS_ALONE 64
 
+/* A row that waits for another, to be unpacked with it. */
+struct waiting {
+    bool some;
+    struct buf block;
+    uint32_t base;
+    size_t series; /* its index */
+};
+
 /* One bucket's task. */
 struct task {
     const struct fetch_job *job;
@@ -26,8 +34,9 @@ struct task {
     /* The series after the one that was found last: rows of an hour come in the
      * same order as those of the hour before. */
     size_t expected;
-    bool ascending;    /* the series so far, in the order in which they came */
-    struct points row; /* with a folder: the one that was unpacked last */
+    bool ascending; /* the series so far, in the order in which they came */
+    struct points rows[2]; /* with a folder: those that were unpacked last */
+    struct waiting waiting;
     struct scan_counts counts;
     uint64_t points;
     int64_t us;
@@ -192,35 +201,118 @@ row_bytes(const struct store_row *row)
            (row->head == NULL ? 0 : row->head->len * HEAD_POINT_BYTES);
 }
 
-/* Adds the row to the series' buckets; '*points' is how many it had. */
-static enum status
-fold_row(struct task *t, const struct store_row *row, struct fold *s,
-         uint64_t *points)
+static void
+count_points(struct task *t, uint64_t points, size_t held)
+{
+    t->points += points;
+    t->new_points += points;
+    t->new_held += held;
+}
+
+static void
+fold_unpacked(struct task *t, size_t series, const struct spacing *s,
+              const struct points *row)
 {
     const struct folder *f = t->job->folder;
-    struct synopsis synopsis;
+    struct fold *fold = &t->series[series].fold;
+    size_t before = fold->len;
+
+    if (s->even)
+        fold_spaced(f, fold, s, row->v, row->len, t->arena);
+    else
+        fold_points(f, fold, row, t->arena);
+    count_points(t, row->len, fold->len - before);
+}
+
+/* Unpacks one row, and folds it. */
+static enum status
+fold_row(struct task *t, const struct store_row *row, size_t series)
+{
     struct spacing spacing;
+    enum status status;
+
+    points_clear(&t->rows[0]);
+    status = store_row_spaced(row, &t->rows[0], &spacing, &t->error);
+    if (status == ST_OK)
+        fold_unpacked(t, series, &spacing, &t->rows[0]);
+    return status;
+}
+
+/* The row that waits has waited in vain. */
+static enum status
+fold_waiting(struct task *t)
+{
+    struct store_row row = { .base = t->waiting.base,
+                             .block = buf_slice(&t->waiting.block) };
+
+    if (!t->waiting.some)
+        return ST_OK;
+    t->waiting.some = false;
+    return fold_row(t, &row, t->waiting.series);
+}
+
+static enum status
+fold_both(struct task *t, const struct store_row *row, size_t series)
+{
+    struct waiting *w = &t->waiting;
+    const struct slice blocks[2] = { buf_slice(&w->block), row->block };
+    const uint32_t bases[2] = { w->base, row->base };
+    struct spacing spacings[2];
+    enum status status;
+
+    w->some = false;
+    points_clear(&t->rows[0]);
+    points_clear(&t->rows[1]);
+    status = block_decode_two(blocks, bases, t->rows, spacings, &t->error);
+    if (status != ST_OK)
+        return status;
+    fold_unpacked(t, w->series, &spacings[0], &t->rows[0]);
+    fold_unpacked(t, series, &spacings[1], &t->rows[1]);
+    return ST_OK;
+}
+
+static enum status
+keep_waiting(struct task *t, const struct store_row *row, size_t series)
+{
+    struct waiting *w = &t->waiting;
+
+    buf_clear(&w->block);
+    buf_put_slice(&w->block, row->block);
+    if (w->block.failed)
+        return error_set(&t->error, ST_LIMIT, "no memory for a row");
+    w->some = true;
+    w->base = row->base;
+    w->series = series;
+    return ST_OK;
+}
+
+/* Adds the row to the series' buckets, at once or when the next one comes. */
+static enum status
+take_folded(struct task *t, const struct store_row *row, size_t series)
+{
+    const struct folder *f = t->job->folder;
+    struct fold *fold = &t->series[series].fold;
+    size_t before = fold->len;
+    struct synopsis synopsis;
     bool known = false;
     enum status status = ST_OK;
 
-    if (folder_likes_synopses(f))
+    /* The rows of a series are folded in their order. */
+    if (t->waiting.some && t->waiting.series == series &&
+        (folder_likes_synopses(f) || !store_row_is_block(row)))
+        status = fold_waiting(t);
+    if (status == ST_OK && folder_likes_synopses(f))
         status = store_row_synopsis(row, &synopsis, &known, &t->error);
     if (status != ST_OK)
         return status;
-    if (known && fold_synopsis(f, s, &synopsis, t->arena)) {
-        *points = synopsis.count;
+    if (known && fold_synopsis(f, fold, &synopsis, t->arena)) {
+        count_points(t, synopsis.count, fold->len - before);
         return ST_OK;
     }
-    points_clear(&t->row);
-    status = store_row_spaced(row, &t->row, &spacing, &t->error);
-    if (status != ST_OK)
-        return status;
-    if (spacing.even)
-        fold_spaced(f, s, &spacing, t->row.v, t->row.len, t->arena);
-    else
-        fold_points(f, s, &t->row, t->arena);
-    *points = t->row.len;
-    return ST_OK;
+    if (!store_row_is_block(row))
+        return fold_row(t, row, series);
+    return t->waiting.some ? fold_both(t, row, series)
+                           : keep_waiting(t, row, series);
 }
 
 static enum status
@@ -228,7 +320,7 @@ take_row(struct task *t, const struct store_row *row)
 {
     const struct fetch_job *job = t->job;
     struct fetched *f;
-    uint64_t points = 0;
+    size_t before;
     bool takes = true;
     enum status status = ST_OK;
 
@@ -239,21 +331,12 @@ take_row(struct task *t, const struct store_row *row)
     f = series_of(t, row->tsuid);
     if (f == NULL)
         return error_set(&t->error, ST_LIMIT, "no memory for more series");
-    if (job->folder != NULL) {
-        size_t before = f->fold.len;
-
-        status = fold_row(t, row, &f->fold, &points);
-        t->new_held += f->fold.len - before;
-    } else {
-        size_t before = f->points.len;
-
-        status = store_row_points(row, &f->points, &t->error);
-        points = f->points.len - before;
-        t->new_held += points;
-    }
-    t->points += points;
-    t->new_points += points;
     t->new_bytes += row_bytes(row);
+    if (job->folder != NULL)
+        return take_folded(t, row, (size_t)(f - t->series));
+    before = f->points.len;
+    status = store_row_points(row, &f->points, &t->error);
+    count_points(t, f->points.len - before, f->points.len - before);
     return status;
 }
 
@@ -313,8 +396,12 @@ scan_bucket(struct task *t)
     if (status == ST_OK)
         status = closed;
     if (status == ST_OK)
+        status = fold_waiting(t);
+    if (status == ST_OK)
         status = end_folds(t);
-    points_fini(&t->row);
+    points_fini(&t->rows[0]);
+    points_fini(&t->rows[1]);
+    buf_fini(&t->waiting.block);
     return status == ST_OK ? may_go_on(t) : status;
 }
 

@@ -230,6 +230,33 @@ fill_lanes(struct lanes *l)
     bits_fill(&l->in);
 }
 
+/* Numbers from 'i' on, which is even. */
+static ALWAYS_INLINE bool
+get_rest(struct lanes *l, struct cursor *c, uint64_t *out, size_t i, size_t len,
+         unsigned *a, unsigned *b, bool steps)
+{
+    /* Six symbols take at most 48 bits; the last two lead nowhere. */
+    for (; len - i >= 8; i += 6) {
+        fill_lanes(l);
+        out[i] = step_on(l, a, steps);
+        out[i + 1] = step_on(l, b, steps);
+        out[i + 2] = step_on(l, a, steps);
+        out[i + 3] = step_on(l, b, steps);
+        out[i + 4] = step_on(l, a, steps);
+        out[i + 5] = step_on(l, b, steps);
+    }
+    for (; i < len; i++) {
+        unsigned *state = i % 2 == 0 ? a : b;
+
+        fill_lanes(l);
+        out[i] = i + LANES < len ? step_on(l, state, steps)
+                                 : take(l, &l->states[*state], steps);
+    }
+    l->in.have -= l->used;
+    bits_in_done(&l->in, c);
+    return (l->seen & CODED_FAR) != 0;
+}
+
 static ALWAYS_INLINE bool
 get_lanes(struct cursor *c, uint64_t *out, size_t len, unsigned table,
           uint64_t start, bool steps)
@@ -238,32 +265,12 @@ get_lanes(struct cursor *c, uint64_t *out, size_t len, unsigned table,
                        .in = bits_in_of(c),
                        .last = start };
     unsigned a, b = 0;
-    size_t i = 0;
 
     bits_fill(&l.in);
     a = (unsigned)bits_get(&l.in, STATE_BITS);
     if (len > 1)
         b = (unsigned)bits_get(&l.in, STATE_BITS);
-    /* Six symbols take at most 48 bits; the last two lead nowhere. */
-    for (; len - i >= 8; i += 6) {
-        fill_lanes(&l);
-        out[i] = step_on(&l, &a, steps);
-        out[i + 1] = step_on(&l, &b, steps);
-        out[i + 2] = step_on(&l, &a, steps);
-        out[i + 3] = step_on(&l, &b, steps);
-        out[i + 4] = step_on(&l, &a, steps);
-        out[i + 5] = step_on(&l, &b, steps);
-    }
-    for (; i < len; i++) {
-        unsigned *state = i % 2 == 0 ? &a : &b;
-
-        fill_lanes(&l);
-        out[i] = i + LANES < len ? step_on(&l, state, steps)
-                                 : take(&l, &l.states[*state], steps);
-    }
-    l.in.have -= l.used;
-    bits_in_done(&l.in, c);
-    return (l.seen & CODED_FAR) != 0;
+    return get_rest(&l, c, out, 0, len, &a, &b, steps);
 }
 
 bool
@@ -293,6 +300,127 @@ get_steps_bmi2(struct cursor *c, uint64_t *out, size_t len, unsigned table,
     return get_lanes(c, out, len, table, start, true);
 }
 #endif
+
+/* -- two columns side by side ---------------------------------------------- */
+
+/*
+ * The states of one column wait for each other; those of another need not wait
+ * for them.  Six numbers of the one, then six of the other: what a processor
+ * looks ahead is more than that.
+ */
+
+void
+coded_get_two_steps_plain(struct coded_column columns[2])
+{
+    for (size_t k = 0; k < 2; k++) {
+        struct coded_column *o = &columns[k];
+
+        o->far =
+            coded_get_steps_plain(o->c, o->out, o->len, o->table, o->start);
+    }
+}
+
+#if defined(__x86_64__)
+/* As struct lanes; the two states with it. */
+struct pair {
+    const struct coded_state *states;
+    struct bits_in in;
+    uint64_t last;
+    uint64_t a, b;
+    uint32_t seen; /* as 'sum', one over the other */
+};
+
+/* Adds up the bits of six states, 48 at most, in the low byte; and above it
+ * their symbols, which are 90 at most unless one is far. */
+#define SUM_BITS 0xffu
+#define SUM_FAR  (~0u << 15)
+
+/* As step_on(), of one load: shifts take the low six bits of a word, and masks
+ * its low eight. */
+static ALWAYS_INLINE __attribute__((__target__("bmi2"))) uint64_t
+pair_step(struct pair *p, uint64_t *state, uint32_t *sum)
+{
+    const struct coded_state *s = &p->states[*state];
+    uint64_t word, window = p->in.window;
+
+    memcpy(&word, s, sizeof word);
+    *state = (word >> 56) + __builtin_ia32_bzhi_di(window, word);
+    p->in.window = window >> (word & 63);
+    *sum += (uint32_t)word;
+    return p->last += (uint64_t)(int64_t)s->step;
+}
+
+static ALWAYS_INLINE __attribute__((__target__("bmi2"))) void
+pair_six(struct pair *at, uint64_t *out)
+{
+    struct pair p = *at;
+    uint32_t sum = 0;
+
+    bits_fill(&p.in);
+    out[0] = pair_step(&p, &p.a, &sum);
+    out[1] = pair_step(&p, &p.b, &sum);
+    out[2] = pair_step(&p, &p.a, &sum);
+    out[3] = pair_step(&p, &p.b, &sum);
+    out[4] = pair_step(&p, &p.a, &sum);
+    out[5] = pair_step(&p, &p.b, &sum);
+    p.in.have -= sum & SUM_BITS;
+    p.seen |= sum;
+    *at = p;
+}
+
+static ALWAYS_INLINE void
+pair_begin(struct pair *p, const struct coded_column *o)
+{
+    *p = (struct pair){ .states = coded_states[o->table],
+                        .in = bits_in_of(o->c),
+                        .last = o->start };
+    bits_fill(&p->in);
+    p->a = bits_get(&p->in, STATE_BITS);
+    p->b = o->len > 1 ? bits_get(&p->in, STATE_BITS) : 0;
+}
+
+/* What is left from 'i' on, which is even. */
+static ALWAYS_INLINE __attribute__((__target__("bmi2"))) void
+pair_end(const struct pair *p, struct coded_column *o, size_t i)
+{
+    struct lanes l = { .states = p->states, .in = p->in, .last = p->last };
+    unsigned a = (unsigned)p->a, b = (unsigned)p->b;
+
+    o->far = get_rest(&l, o->c, o->out, i, o->len, &a, &b, true);
+    o->far |= (p->seen & SUM_FAR) != 0;
+}
+
+__attribute__((__target__("bmi2"))) static void
+get_two_bmi2(struct coded_column columns[2])
+{
+    struct coded_column *o = &columns[0], *q = &columns[1];
+    size_t least = o->len < q->len ? o->len : q->len, i = 0;
+    struct pair x, y;
+
+    pair_begin(&x, o);
+    pair_begin(&y, q);
+    for (; least - i >= 8; i += 6) {
+        pair_six(&x, o->out + i);
+        pair_six(&y, q->out + i);
+    }
+    pair_end(&x, o, i);
+    pair_end(&y, q, i);
+}
+#endif
+
+void
+coded_get_two_steps(struct coded_column columns[2])
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("bmi2")) {
+        get_two_bmi2(columns);
+        return;
+    }
+#endif
+    coded_get_two_steps_plain(columns);
+}
+
+/* -- by what the processor can --------------------------------------------- */
 
 bool
 coded_get(struct cursor *c, uint64_t *out, size_t len, unsigned table)

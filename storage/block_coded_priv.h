@@ -25,12 +25,14 @@ extern const uint8_t coded_counts[CODED_TABLES][CODED_SYMBOLS];
  */
 extern const uint16_t coded_costs[CODED_TABLES][CODED_SYMBOLS];
 /* A state gives a symbol; so many bits are read, and with 'next' added they are
- * the state that follows. */
+ * the state that follows.  Eight bytes, so that one load can bring them all. */
 struct coded_state {
-    uint32_t mask; /* so many ones */
     uint8_t bits;
-    int8_t step;    /* unzigzag() of the symbol */
     uint8_t symbol; /* | CODED_FAR where it is the table's last */
+    uint8_t zeros[2];
+    uint8_t mask; /* so many ones as bits */
+    int8_t step;  /* unzigzag() of the symbol */
+    uint8_t zero;
     uint8_t next;
 };
 #define CODED_FAR 0x80
@@ -52,10 +54,15 @@ bool coded_get(struct cursor *c, uint64_t *out, size_t len, unsigned table);
 bool coded_get_steps(struct cursor *c, uint64_t *out, size_t len,
                      unsigned table, uint64_t start);
 
-/* The twins of both without instructions that not every processor has. */
+/* Both as by coded_get_steps(): side by side, where a processor waits for one
+ * of them it does the other. */
+void coded_get_two_steps(struct coded_column columns[2]);
+
+/* The twins of all without instructions that not every processor has. */
 bool coded_get_plain(struct cursor *c, uint64_t *out, size_t len,
                      unsigned table);
 bool coded_get_steps_plain(struct cursor *c, uint64_t *out, size_t len,
                            unsigned table, uint64_t start);
+void coded_get_two_steps_plain(struct coded_column columns[2]);
 
 #endif

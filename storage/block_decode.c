@@ -211,35 +211,109 @@ spacing_of(const struct block_header *h)
     return s;
 }
 
+/* A block whose values are about to be decoded. */
+struct opened {
+    struct block_header h;
+    struct cursor c;
+    struct points *out;
+};
+
+static enum status
+open_columns(struct slice block, uint32_t base, struct points *out,
+             struct spacing *s, struct opened *o, struct error *e)
+{
+    bool even = false;
+    enum status st = block_header_get(block, base, &o->c, &o->h, e);
+
+    if (st != ST_OK)
+        return st;
+    if (!points_reserve(out, o->h.count))
+        return error_set(e, ST_LIMIT, "no memory for %u points", o->h.count);
+    o->out = out;
+    if (s != NULL) {
+        *s = spacing_of(&o->h);
+        even = s->even;
+    }
+    if (!even)
+        get_times(&o->c, &o->h, out->ts_ms + out->len);
+    /* Doubles that are no decimals are unpacked by their kinds. */
+    if (!o->c.failed && (!even || !block_is_whole(&o->h)))
+        get_kinds(&o->c, &o->h, (uint64_t *)(out->v + out->len),
+                  out->is_float + out->len);
+    return ST_OK;
+}
+
+static void
+get_column(struct opened *o)
+{
+    if (!o->c.failed)
+        get_values(&o->c, &o->h, o->out->is_float + o->out->len,
+                   o->out->v + o->out->len);
+}
+
+static enum status
+close_columns(struct opened *o, struct error *e)
+{
+    if (o->c.failed || cursor_left(&o->c) != 0)
+        return error_set(e, ST_CORRUPT, "block with senseless columns");
+    o->out->len += o->h.count;
+    return ST_OK;
+}
+
 enum status
 block_decode_spaced(struct slice block, uint32_t base, struct points *out,
                     struct spacing *s, struct error *e)
 {
-    struct block_header h;
-    struct cursor c;
-    bool even = false;
-    enum status st = block_header_get(block, base, &c, &h, e);
+    struct opened o;
+    enum status st = open_columns(block, base, out, s, &o, e);
 
     if (st != ST_OK)
         return st;
-    if (!points_reserve(out, h.count))
-        return error_set(e, ST_LIMIT, "no memory for %u points", h.count);
-    if (s != NULL) {
-        *s = spacing_of(&h);
-        even = s->even;
+    get_column(&o);
+    return close_columns(&o, e);
+}
+
+/* Its values are one column of integers, and nothing else. */
+static bool
+is_one_column(const struct opened *o)
+{
+    return !o->c.failed && block_kinds(&o->h) == KINDS_INT &&
+           (o->h.flags & (FLAG_CONSTANT | FLAG_PLAIN)) == 0;
+}
+
+static struct ints_column
+column_of(struct opened *o)
+{
+    return (struct ints_column){
+        .c = &o->c,
+        .out = (int64_t *)(o->out->v + o->out->len),
+        .len = o->h.count,
+        .known = { o->h.v_first, o->h.v_min },
+    };
+}
+
+enum status
+block_decode_two(const struct slice blocks[2], const uint32_t bases[2],
+                 struct points out[2], struct spacing s[2], struct error *e)
+{
+    struct opened o[2];
+    enum status st =
+        open_columns(blocks[0], bases[0], &out[0], &s[0], &o[0], e);
+
+    if (st == ST_OK)
+        st = open_columns(blocks[1], bases[1], &out[1], &s[1], &o[1], e);
+    if (st != ST_OK)
+        return st;
+    if (is_one_column(&o[0]) && is_one_column(&o[1])) {
+        struct ints_column columns[2] = { column_of(&o[0]), column_of(&o[1]) };
+
+        block_ints_decode_two(columns);
+    } else {
+        get_column(&o[0]);
+        get_column(&o[1]);
     }
-    if (!even)
-        get_times(&c, &h, out->ts_ms + out->len);
-    /* Doubles that are no decimals are unpacked by their kinds. */
-    if (!c.failed && (!even || !block_is_whole(&h)))
-        get_kinds(&c, &h, (uint64_t *)(out->v + out->len),
-                  out->is_float + out->len);
-    if (!c.failed)
-        get_values(&c, &h, out->is_float + out->len, out->v + out->len);
-    if (c.failed || cursor_left(&c) != 0)
-        return error_set(e, ST_CORRUPT, "block with senseless columns");
-    out->len += h.count;
-    return ST_OK;
+    st = close_columns(&o[0], e);
+    return st == ST_OK ? close_columns(&o[1], e) : st;
 }
 
 enum status

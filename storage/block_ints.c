@@ -17,6 +17,7 @@
 #include "storage/block_priv.h"
 
 #include "base/obj.h"
+#include "storage/block_coded_priv.h"
 
 #define SHORT 32 /* so few that all ways are tried */
 
@@ -265,4 +266,41 @@ block_ints_decode(struct cursor *c, int64_t *out, size_t len,
     } else {
         sum_steps(u, len, reference, way != WAY_CLIMB);
     }
+}
+
+/* The byte that is next says so; and there is something to decode. */
+static bool
+is_coded(const struct ints_column *o)
+{
+    return !o->c->failed && cursor_left(o->c) > 0 && o->len > 1 &&
+           (*o->c->at & 0xf0) == WRITTEN_CODED &&
+           (*o->c->at & 15) < CODED_TABLES;
+}
+
+static struct coded_column
+coded_of(const struct ints_column *o)
+{
+    uint8_t way = cursor_u8(o->c);
+
+    o->out[0] = o->known.first;
+    return (struct coded_column){ .c = o->c,
+                                  .out = (uint64_t *)o->out + 1,
+                                  .len = o->len - 1,
+                                  .table = way & 15,
+                                  .start = (uint64_t)o->known.first };
+}
+
+void
+block_ints_decode_two(const struct ints_column columns[2])
+{
+    if (is_coded(&columns[0]) && is_coded(&columns[1])) {
+        struct coded_column both[2] = { coded_of(&columns[0]),
+                                        coded_of(&columns[1]) };
+
+        block_coded_decode_two(both);
+        return;
+    }
+    for (size_t k = 0; k < 2; k++)
+        block_ints_decode(columns[k].c, columns[k].out, columns[k].len,
+                          columns[k].known);
 }

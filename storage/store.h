@@ -185,6 +185,10 @@ MUST_CHECK enum status store_row_spaced(const struct store_row *row,
                                         struct points *out, struct spacing *s,
                                         struct error *e);
 
+/* All its points are in the block: it may be copied, with the base, and be
+ * unpacked later by block_decode_two(). */
+bool store_row_is_block(const struct store_row *row);
+
 /* The row's synopsis, without unpacking anything.  '*known' is false when there
  * is none: some of its points are in the head. */
 MUST_CHECK enum status store_row_synopsis(const struct store_row *row,

@@ -451,11 +451,17 @@ store_row_points(const struct store_row *row, struct points *out,
     return status;
 }
 
+bool
+store_row_is_block(const struct store_row *row)
+{
+    return row->block.size > 0 && (row->head == NULL || row->head->len == 0);
+}
+
 enum status
 store_row_spaced(const struct store_row *row, struct points *out,
                  struct spacing *s, struct error *e)
 {
-    if (row->block.size > 0 && (row->head == NULL || row->head->len == 0))
+    if (store_row_is_block(row))
         return block_decode_spaced(row->block, row->base, out, s, e);
     *s = (struct spacing){ .even = false };
     return store_row_points(row, out, e);
@@ -465,7 +471,7 @@ enum status
 store_row_synopsis(const struct store_row *row, struct synopsis *out,
                    bool *known, struct error *e)
 {
-    *known = row->block.size > 0 && (row->head == NULL || row->head->len == 0);
+    *known = store_row_is_block(row);
     return *known ? block_synopsis(row->block, row->base, out, e) : ST_OK;
 }
 

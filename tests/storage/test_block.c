@@ -475,6 +475,16 @@ expect_synopsis(const struct points *p, struct slice block, const char *name)
         expect_float_synopsis(p, &s, name);
 }
 
+/* Of points that came with a spacing: their times and kinds. */
+static void
+fill_spaced(struct points *p, const struct spacing *s)
+{
+    for (size_t i = 0; i < p->len && s->even; i++) {
+        p->ts_ms[i] = s->first_ms + (int64_t)i * s->step_ms;
+        p->is_float[i] = s->is_float;
+    }
+}
+
 /* By values alone, where they are enough. */
 static void
 expect_spaced(const struct points *p, struct slice block, const char *name)
@@ -482,18 +492,13 @@ expect_spaced(const struct points *p, struct slice block, const char *name)
     struct points back = { 0 };
     struct spacing s;
 
-    ck_assert_int_eq(block_decode_spaced(block, BASE, &back, &s, NULL), ST_OK);
-    ck_assert_uint_eq(back.len, p->len);
-    for (size_t i = 0; i < back.len && s.even; i++) {
-        uint64_t size =
-            p->v[i].i < 0 ? 0 - (uint64_t)p->v[i].i : (uint64_t)p->v[i].i;
-
-        back.ts_ms[i] = s.first_ms + (int64_t)i * s.step_ms;
-        back.is_float[i] = s.is_float;
-        if (!s.is_float && size > s.greatest)
-            ck_abort_msg("%s: point %zu is farther from 0", name, i);
-    }
+    ck_assert(block_decode_spaced(block, BASE, &back, &s, NULL) == ST_OK);
+    fill_spaced(&back, &s);
     expect_same(p, &back, name);
+    for (size_t i = 0; i < p->len && s.even && !s.is_float; i++)
+        if ((p->v[i].i < 0 ? 0 - (uint64_t)p->v[i].i : (uint64_t)p->v[i].i) >
+            s.greatest)
+            ck_abort_msg("%s: point %zu is farther from 0", name, i);
     points_fini(&back);
 }
 
@@ -665,8 +670,17 @@ START_TEST(belongs_to_its_row)
 }
 END_TEST
 
-/* With a right CRC and wrong bytes: anything but a crash, and what is decoded
- * keeps to the contract. */
+/* Wrong bytes with a right CRC. */
+static void
+spoil(struct buf *b, uint64_t bytes, uint64_t *state)
+{
+    for (; bytes > 0; bytes--)
+        b->data[1 + below(state, b->size - 1)] = (uint8_t)harness_random(state);
+    b->size -= 4;
+    buf_put_u32(b, block_crc(buf_slice(b), BASE));
+}
+
+/* Anything but a crash, and what is decoded keeps to the contract. */
 START_TEST(survives_wrong_bytes)
 {
     uint64_t state = harness_seed(6) + (uint64_t)_i;
@@ -674,19 +688,12 @@ START_TEST(survives_wrong_bytes)
     struct buf b = BUF_INIT;
 
     for (int run = 0; run < 600; run++) {
-        uint32_t crc;
-
         if (run % 50 == 0)
             generate(&p, times[below(&state, TIMES_LEN)].at, values[_i].of,
                      1 + below(&state, 100), &state);
         buf_clear(&b);
         block_encode(&p, BASE, &b);
-        for (uint64_t n = 1 + below(&state, 3); n > 0; n--)
-            b.data[1 + below(&state, b.size - 1)] =
-                (uint8_t)harness_random(&state);
-        b.size -= 4;
-        crc = block_crc(buf_slice(&b), BASE);
-        buf_put_u32(&b, crc);
+        spoil(&b, 1 + below(&state, 3), &state);
         points_clear(&back);
         if (block_decode(buf_slice(&b), BASE, &back, NULL) != ST_OK)
             continue;
@@ -700,6 +707,46 @@ START_TEST(survives_wrong_bytes)
     points_fini(&p);
     points_fini(&back);
     buf_fini(&b);
+}
+END_TEST
+
+/* Two at once are what each is alone: its points, or that it is damaged. */
+START_TEST(two_at_once)
+{
+    static const uint32_t bases[2] = { BASE, BASE };
+    uint64_t state = harness_seed(9) + (uint64_t)_i;
+    struct points p[2] = { { 0 }, { 0 } }, alone[2] = { { 0 }, { 0 } };
+
+    for (int run = 0; run < 400; run++) {
+        enum status found[2], status;
+        struct buf b[2] = { BUF_INIT, BUF_INIT };
+        struct slice blocks[2];
+        struct spacing s[2];
+
+        for (size_t k = 0; k < 2; k++) { /* mostly alike, of even times */
+            generate(&p[k], times[run % 4 == 0 ? k : 0].at,
+                     values[run % 8 == 0 && k == 1 ? 0 : _i].of,
+                     1 + below(&state, 400), &state);
+            block_encode(&p[k], BASE, &b[k]);
+            if (below(&state, 3) == 0)
+                spoil(&b[k], 1, &state);
+            blocks[k] = buf_slice(&b[k]);
+            points_clear(&alone[k]);
+            points_clear(&p[k]);
+            found[k] = block_decode(blocks[k], BASE, &alone[k], NULL);
+        }
+        status = block_decode_two(blocks, bases, p, s, NULL);
+        ck_assert_int_eq(status, found[0] != ST_OK ? found[0] : found[1]);
+        for (size_t k = 0; k < 2; k++) {
+            buf_fini(&b[k]);
+            if (status != ST_OK)
+                continue;
+            fill_spaced(&p[k], &s[k]);
+            expect_same(&alone[k], &p[k], values[_i].name);
+        }
+    }
+    for (size_t k = 0; k < 4; k++)
+        points_fini(k < 2 ? &p[k] : &alone[k - 2]);
 }
 END_TEST
 
@@ -749,4 +796,5 @@ END_TEST
 TEST_MAIN("block", LOOP(round_trips, values), TIMES(many_points, 4),
           TEST(appends), TIMES(numbers_of_every_width, 4),
           LOOP(refuses_damage, values), TEST(belongs_to_its_row),
-          LOOP(survives_wrong_bytes, values), LOOP(is_small, sizes))
+          LOOP(survives_wrong_bytes, values), LOOP(two_at_once, values),
+          LOOP(is_small, sizes))
