@@ -24,6 +24,7 @@
 #include "storage/block_coded_priv.h"
 
 #define RICE_ESCAPE    24u
+#define FEW            16 /* numbers: to clear and add up tables takes longer */
 #define CODED_AT_LEAST 16 /* numbers: for fewer it is not worth a look */
 #define CODED_BELOW    5  /* bits each */
 
@@ -41,9 +42,24 @@ bit_length(uint64_t u)
 
 /* -- choosing ------------------------------------------------------------- */
 
+static struct histogram
+histogram_of_few(const uint64_t *u, size_t len)
+{
+    struct histogram h = { .max = 0 };
+
+    for (size_t i = 0; i < len; i++) {
+        unsigned b = bit_length(u[i]);
+
+        h.len[b]++;
+        if (b > h.max)
+            h.max = b;
+    }
+    return h;
+}
+
 /* Four at a time: counting one thing twice in a row has to wait. */
 static struct histogram
-histogram_of(const uint64_t *u, size_t len)
+histogram_of_many(const uint64_t *u, size_t len)
 {
     struct histogram h = { .max = 0 };
     uint32_t lens[4][65] = { { 0 } };
@@ -60,6 +76,12 @@ histogram_of(const uint64_t *u, size_t len)
             h.max = b;
     }
     return h;
+}
+
+static struct histogram
+histogram_of(const uint64_t *u, size_t len)
+{
+    return len < FEW ? histogram_of_few(u, len) : histogram_of_many(u, len);
 }
 
 /* Bits of one number of 'b' bits with parameter 'k', doubled; the high part is

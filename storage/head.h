@@ -45,7 +45,8 @@ struct head_series {
     struct head_row *rows;           /* the one made last comes first */
     struct head_series *metric_next; /* of its bucket and metric */
     uint16_t tsuid_size;
-    bool journaled_float;
+    bool journaled_float : 1;
+    bool rowless : 1; /* surely no row of it is in the engine */
     uint8_t tsuid[];
 };
 

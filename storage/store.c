@@ -340,9 +340,9 @@ series_of(const struct head_bucket *b, series_ref ref) REQUIRES(b->lock)
     return b->series[index];
 }
 
-enum status
-store_series(struct store *s, struct slice tsuid, series_ref *out,
-             struct error *e)
+static enum status
+get_series(struct store *s, struct slice tsuid, bool rowless, series_ref *out,
+           struct error *e)
 {
     unsigned bucket;
     struct head_bucket *b;
@@ -355,8 +355,11 @@ store_series(struct store *s, struct slice tsuid, series_ref *out,
     b = &s->head.buckets[bucket];
     lock_take(&b->lock);
     {
+        size_t before = b->series_live;
         struct head_series *found = head_series(&s->head, b, tsuid);
 
+        if (b->series_live > before)
+            found->rowless = rowless;
         found->touched_s = store_now_s();
         /* A generation of 0 in a reference would mean none at all. */
         if ((found->generation & ((1u << GENERATION_BITS) - 1)) == 0)
@@ -365,6 +368,20 @@ store_series(struct store *s, struct slice tsuid, series_ref *out,
     }
     lock_drop(&b->lock);
     return ST_OK;
+}
+
+enum status
+store_series(struct store *s, struct slice tsuid, series_ref *out,
+             struct error *e)
+{
+    return get_series(s, tsuid, false, out, e);
+}
+
+enum status
+store_series_new(struct store *s, struct slice tsuid, series_ref *out,
+                 struct error *e)
+{
+    return get_series(s, tsuid, true, out, e);
 }
 
 bool

@@ -77,6 +77,10 @@ typedef uint64_t series_ref;
  * directory (uid/series.h), which must know it first. */
 MUST_CHECK enum status store_series(struct store *s, struct slice tsuid,
                                     series_ref *out, struct error *e);
+/* The same for one that the directory did not know: it has no rows yet, which
+ * then nobody looks for. */
+MUST_CHECK enum status store_series_new(struct store *s, struct slice tsuid,
+                                        series_ref *out, struct error *e);
 
 /* Is the series in memory?  '*all' is true while every series that
  * store_series() was asked for still is. */

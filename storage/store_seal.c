@@ -19,9 +19,11 @@
 
 #include "base/log.h"
 #include "base/crash.h"
+#include "base/mem.h"
 #include "storage/store_priv.h"
 
-#define ROWS_A_BATCH    1024
+#define ROWS_A_BATCH    1024 /* that are written together */
+#define ROWS_A_TURN     8192 /* that are put in order together */
 #define SWEEP_EVERY_S   5
 #define IDLE_FOR_LONG_S 3600
 #define ROOM_WAIT_MS    100
@@ -51,12 +53,18 @@ struct seal_rule {
 
 struct sealing {
     struct head_row *row;
-    uint64_t metric;
+    uint64_t metric;      /* what it is sorted by */
+    const uint8_t *tsuid; /* its series' */
+    uint16_t tsuid_size;
+    bool rowless; /* the engine has no row of the series */
     bool stuck;
+    uint32_t base;
 };
 
 struct seal_batch {
-    struct sealing rows[ROWS_A_BATCH];
+    struct sealing *turn; /* ROWS_A_TURN, of which there are 'turn_len' */
+    size_t turn_len;
+    struct sealing *rows; /* some of them */
     size_t len;
     struct points fresh, stored, merged;
     struct buf old_block, block, value;
@@ -115,9 +123,10 @@ put_row(struct store *s, struct seal_batch *b, struct slice key,
 }
 
 static enum status
-seal_row(struct store *s, struct seal_batch *b, const struct head_row *r,
+seal_row(struct store *s, struct seal_batch *b, const struct sealing *x,
          struct error *e)
 {
+    const struct head_row *r = x->row;
     uint8_t key[ROW_KEY_MAX];
     struct slice k = { key, key_row(&s->shape, head_tsuid(r->series),
                                     r->open.base, key) };
@@ -131,7 +140,7 @@ seal_row(struct store *s, struct seal_batch *b, const struct head_row *r,
                          &b->fresh))
         return error_set(e, ST_BUSY, "no memory to seal a row");
     points_sort_unique(&b->fresh);
-    status = kv_get(s->kv, k, &b->old_block, e);
+    status = x->rowless ? ST_NOT_FOUND : kv_get(s->kv, k, &b->old_block, e);
     if (status == ST_OK) {
         status =
             block_decode(buf_slice(&b->old_block), r->open.base, &b->stored, e);
@@ -162,9 +171,10 @@ compare_rows(const void *a, const void *b)
 
     if (x->metric != y->metric)
         return x->metric < y->metric ? -1 : 1;
-    if (x->row->open.base != y->row->open.base)
-        return x->row->open.base < y->row->open.base ? -1 : 1;
-    return slice_cmp(head_tsuid(x->row->series), head_tsuid(y->row->series));
+    if (x->base != y->base)
+        return x->base < y->base ? -1 : 1;
+    return slice_cmp(slice_of(x->tsuid, x->tsuid_size),
+                     slice_of(y->tsuid, y->tsuid_size));
 }
 
 /* A row over a damaged block stays open, and in the journal, and is reported;
@@ -175,11 +185,10 @@ seal_rows(struct store *s, struct seal_batch *b, struct error *e)
     enum status status;
 
     kv_batch_clear(b->writes);
-    qsort(b->rows, b->len, sizeof b->rows[0], compare_rows);
     for (size_t i = 0; i < b->len; i++) {
         struct error why;
 
-        status = seal_row(s, b, b->rows[i].row, &why);
+        status = seal_row(s, b, &b->rows[i], &why);
         b->rows[i].stuck = status == ST_CORRUPT;
         if (b->rows[i].stuck)
             log_error("store", "cannot seal a row: %s", why.text);
@@ -212,9 +221,9 @@ freeze_some(struct store *s, struct head_bucket *bucket,
 {
     size_t have = atomic_load(&s->head.bytes);
 
-    b->len = 0;
+    b->turn_len = 0;
     lock_take(&bucket->lock);
-    while (at != NULL && b->len < ROWS_A_BATCH) {
+    while (at != NULL && b->turn_len < ROWS_A_TURN) {
         struct head_row *r = at;
 
         if (rule->keep_bytes != 0 && have <= keep) {
@@ -227,10 +236,13 @@ freeze_some(struct store *s, struct head_bucket *bucket,
 
             r->frozen = true;
             have -= size < have ? size : have;
-            b->rows[b->len++] = (struct sealing){
-                r,
-                key_get_uint(r->series->tsuid, s->shape.metric_width),
-                false,
+            b->turn[b->turn_len++] = (struct sealing){
+                .row = r,
+                .metric = key_get_uint(r->series->tsuid, s->shape.metric_width),
+                .tsuid = r->series->tsuid,
+                .tsuid_size = r->series->tsuid_size,
+                .rowless = r->series->rowless,
+                .base = r->open.base,
             };
         }
     }
@@ -244,6 +256,7 @@ finish(struct store *s, struct head_bucket *bucket, struct seal_batch *b,
 {
     lock_take(&bucket->lock);
     for (size_t i = 0; i < b->len; i++) {
+        b->rows[i].row->series->rowless = false;
         if (written && !b->rows[i].stuck) {
             head_drop_row(&s->head, bucket, b->rows[i].row);
             atomic_fetch_add(&s->rows_sealed, 1);
@@ -252,6 +265,26 @@ finish(struct store *s, struct head_bucket *bucket, struct seal_batch *b,
         }
     }
     lock_drop(&bucket->lock);
+}
+
+/* Writes what is frozen, batch by batch, and thaws what could not be. */
+static enum status
+seal_turn(struct store *s, struct head_bucket *bucket, struct seal_batch *b,
+          struct error *e)
+{
+    enum status status = ST_OK;
+
+    qsort(b->turn, b->turn_len, sizeof b->turn[0], compare_rows);
+    for (size_t at = 0; at < b->turn_len; at += b->len) {
+        b->rows = b->turn + at;
+        b->len = b->turn_len - at;
+        if (b->len > ROWS_A_BATCH)
+            b->len = ROWS_A_BATCH;
+        if (status == ST_OK)
+            status = seal_rows(s, b, e);
+        finish(s, bucket, b, status == ST_OK);
+    }
+    return status;
 }
 
 /* The rows of a bucket that were there when it began, oldest first.  Only the
@@ -271,10 +304,8 @@ seal_bucket(struct store *s, size_t index, const struct seal_rule *rule,
     lock_drop(&bucket->lock);
     while (at != NULL && status == ST_OK) {
         at = freeze_some(s, bucket, rule, keep, at, last, b);
-        if (b->len == 0)
-            continue;
-        status = seal_rows(s, b, e);
-        finish(s, bucket, b, status == ST_OK);
+        if (b->turn_len > 0)
+            status = seal_turn(s, bucket, b, e);
     }
     return status;
 }
@@ -283,7 +314,10 @@ static enum status
 seal_pass(struct store *s, const struct seal_rule *rule, struct error *e)
     REQUIRES(s->seal_lock)
 {
-    struct seal_batch b = { .writes = kv_batch_new() };
+    struct seal_batch b = {
+        .turn = mem_new_array(ROWS_A_TURN, sizeof(struct sealing)),
+        .writes = kv_batch_new(),
+    };
     size_t from = atomic_load(&s->head.bytes);
     enum status status = ST_OK;
 
@@ -298,6 +332,7 @@ seal_pass(struct store *s, const struct seal_rule *rule, struct error *e)
             break;
         status = seal_bucket(s, i, rule, keep, &b, e);
     }
+    free(b.turn);
     points_fini(&b.fresh);
     points_fini(&b.stored);
     points_fini(&b.merged);

@@ -323,6 +323,22 @@ series_identify(struct series_directory *d, const struct series_rules *rules,
     return st;
 }
 
+bool
+series_of_metric(struct series_directory *d, struct slice metric,
+                 struct slice tsuid, uint8_t *out)
+{
+    unsigned width = d->widths.metric_width;
+    uint64_t id;
+
+    OBJ_CHECK(d, SERIES_MAGIC);
+    if (uid_validate_name(d->uids, "", metric, NULL) != ST_OK ||
+        uid_find(d->uids, UID_METRIC, metric, &id, NULL) != ST_OK)
+        return false;
+    key_put_uint(out, id, width);
+    memcpy(out + width, tsuid.data + width, tsuid.size - width);
+    return true;
+}
+
 enum status
 series_resolve_kind(struct series_directory *d,
                     const struct series_rules *rules, uint64_t kind,

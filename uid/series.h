@@ -73,6 +73,12 @@ MUST_CHECK enum status series_identify(struct series_directory *d,
                                        uint8_t *tsuid, size_t *tsuid_size,
                                        struct error *e);
 
+/* A shorter way to the same, for the tags of a TSUID that it made just now with
+ * kind 0: 'out' becomes the TSUID of these and the metric.  False when the
+ * metric has no id, or a name that is not valid. */
+bool series_of_metric(struct series_directory *d, struct slice metric,
+                      struct slice tsuid, uint8_t *out);
+
 struct series_entry {
     struct slice tsuid;
     series_ref ref;      /* out */

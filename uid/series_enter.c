@@ -229,7 +229,7 @@ enter_locked(struct series_directory *d, struct series_entry *entries,
         count_shape(d, &counts, x->tsuid);
         new_len++;
         /* Known from here on: it may repeat. */
-        st = store_series(d->store, x->tsuid, &x->ref, e);
+        st = store_series_new(d->store, x->tsuid, &x->ref, e);
     }
     if (new_len > 0) {
         if (st == ST_OK)

@@ -244,6 +244,33 @@ START_TEST(late_points_are_merged_and_the_last_write_wins)
 }
 END_TEST
 
+/* Only the first time is it new: nobody looks for older rows then. */
+START_TEST(a_new_series_is_merged_as_any_other)
+{
+    struct store_options o = options_for(_i);
+    struct points p = { 0 };
+    uint8_t bytes[9];
+    series_ref ref;
+    struct store *s = open_store(&o);
+
+    for (int k = 0; k < 6; k++) {
+        ck_assert_int_eq(store_series_new(s, tsuid(bytes, 7), &ref, &e), ST_OK);
+        put(s, 7, T0 + k * 1000, k);
+        put(s, 7, T0 + ROW_MS + k * 1000, 10 + k);
+        ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    }
+    ck_assert_uint_eq(store_counts(s).rows_merged, 10);
+    ck_assert_uint_eq(count_keys(s, TABLE_ROWS), 2);
+    read_series(s, 7, SCAN_HINTS, &p, NULL);
+    ck_assert_uint_eq(p.len, 12);
+    for (int k = 0; k < 12; k++)
+        ck_assert_int_eq(p.v[k].i, k < 6 ? k : 4 + k);
+    points_fini(&p);
+    close_store(&s);
+    teardown();
+}
+END_TEST
+
 START_TEST(a_crash_loses_nothing)
 {
     struct store_options o = options_for(1);
@@ -757,6 +784,7 @@ END_TEST
 TEST_MAIN("store", LOOP(points_come_back, kinds),
           LOOP(an_hour_is_one_row, kinds),
           LOOP(late_points_are_merged_and_the_last_write_wins, kinds),
+          LOOP(a_new_series_is_merged_as_any_other, kinds),
           TEST(a_crash_loses_nothing),
           TEST(batches_and_deletions_are_replayed_in_order),
           LOOP(deletes_exactly_the_range, kinds),

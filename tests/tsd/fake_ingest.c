@@ -139,6 +139,36 @@ series_identify(struct series_directory *d, const struct series_rules *rules,
     return i < FAKE_SERIES ? ST_OK : error_set(e, ST_IO, "too many series");
 }
 
+/* A metric is known that has a series. */
+bool
+series_of_metric(struct series_directory *d, struct slice metric,
+                 struct slice tsuid, uint8_t *out)
+{
+    struct buf name = BUF_INIT;
+    bool known = false;
+    size_t i;
+
+    (void)d;
+    memcpy(&i, tsuid.data, sizeof i);
+    buf_put_slice(&name, metric);
+    lock_take(&fake.lock);
+    buf_put_str(&name, strchr(fake.series[i], '{'));
+    for (i = 0; i < fake.series_len; i++)
+        known |= fake.series[i] != NULL &&
+                 strncmp(fake.series[i], buf_cstr(&name), metric.size + 1) == 0;
+    for (i = 0; i < fake.series_len; i++)
+        if (fake.series[i] != NULL &&
+            strcmp(fake.series[i], buf_cstr(&name)) == 0)
+            break;
+    if (known && i == fake.series_len && i < FAKE_SERIES)
+        fake.series[fake.series_len++] = strdup(buf_cstr(&name));
+    fake.short_ways += known;
+    memcpy(out, &i, sizeof i);
+    lock_drop(&fake.lock);
+    buf_fini(&name);
+    return known && i < FAKE_SERIES;
+}
+
 /* A TSUID is a number here. */
 enum status
 series_enter(struct series_directory *d, struct series_entry *entries,

@@ -18,8 +18,9 @@ struct fake {
     struct lock lock;
     char *series[FAKE_SERIES]; /* "metric{a=b,c=d}", NULL: forgotten */
     size_t series_len;
-    size_t resolved; /* calls */
-    struct buf log;  /* "metric{a=b} 1356998400000 1\n" a point */
+    size_t resolved;   /* calls */
+    size_t short_ways; /* calls of series_of_metric() that said so */
+    struct buf log;    /* "metric{a=b} 1356998400000 1\n" a point */
     bool keep_log;
     size_t points, commits, committed_points;
     size_t busy;         /* so many points of the next batch are taken */

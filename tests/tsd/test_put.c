@@ -446,6 +446,38 @@ START_TEST(resolves_each_spelling_once)
 }
 END_TEST
 
+/* The same tags behind each other are read once, whatever the metric. */
+START_TEST(knows_tags_from_the_row_before)
+{
+    static const char *const sent[] = {
+        "m 1 1 a=b c=d", "n 1 2 a=b c=d",  "o 1 3 a=x",     "m 1 4 a=x",
+        "n 1 5 a=x",     "m 2 6  a=x",     "n 2 7 a=x c=d", "m 2 8 a=x c=d e",
+        "o 2 9 a=x c=d", "m 2 10 a=x c=d", "m 2 11 a=b",    "bad! 2 12 a=b",
+        "o 2 13 a=b",
+    };
+    struct bench b = bench_new();
+
+    bench_start(&b);
+    put_batch_line(b.batch, slice_str("m 1 0 z=z"), 0);
+    put_batch_line(b.batch, slice_str("n 1 0 z=z"), 0);
+    put_batch_line(b.batch, slice_str("o 1 0 z=z"), 0);
+    ck_assert_uint_eq(flush(&b), 3);
+    ck_assert_uint_eq(fake.short_ways, 0); /* the metrics were new */
+    for (size_t i = 0; i < sizeof sent / sizeof *sent; i++)
+        put_batch_line(b.batch, slice_str(sent[i]), i);
+    ck_assert_uint_eq(flush(&b), 11);
+    ck_assert_uint_eq(fake.short_ways, 6);
+    ck_assert_str_eq(
+        fake_log(),
+        "m{z=z} 1000 0\nn{z=z} 1000 0\no{z=z} 1000 0\n"
+        "m{a=b,c=d} 1000 1\nn{a=b,c=d} 1000 2\no{a=x} 1000 3\n"
+        "m{a=x} 1000 4\nn{a=x} 1000 5\nm{a=x} 2000 6\nn{a=x,c=d} 2000 7\n"
+        "o{a=x,c=d} 2000 9\nm{a=x,c=d} 2000 10\nm{a=b} 2000 11\n"
+        "o{a=b} 2000 13\n");
+    bench_free(&b);
+}
+END_TEST
+
 START_TEST(asks_again_for_stale_series)
 {
     struct bench b = bench_new();
@@ -515,5 +547,7 @@ END_TEST
 
 TEST_MAIN("put", LOOP(takes_lines, lines), LOOP(takes_bodies, bodies),
           TEST(bounds_depth), TEST(adds_the_header_tag),
-          TEST(resolves_each_spelling_once), TEST(asks_again_for_stale_series),
+          TEST(resolves_each_spelling_once),
+          TEST(knows_tags_from_the_row_before),
+          TEST(asks_again_for_stale_series),
           TEST(waits_while_the_store_is_busy), TEST(reports_a_failing_store))

@@ -105,6 +105,37 @@ START_TEST(limits_a_batch)
 }
 END_TEST
 
+/* The tags of a series with another metric. */
+START_TEST(names_a_sibling)
+{
+    struct fixture f = fixture_new((struct key_shape){ 1, 16, 2, 3, 3 });
+    struct tag tags[2] = { { slice_str("dc"), slice_str("x") },
+                           { slice_str("host"), slice_str("a") } };
+    uint8_t first[TSUID_MAX], sibling[TSUID_MAX], n[TSUID_MAX];
+    size_t size, n_size;
+    struct error e;
+
+#define NAME(metric, out, size)                                               \
+    ck_assert_int_eq(                                                         \
+        series_identify(f.series, &rules, 0, metric, tags, 2, out, size, &e), \
+        ST_OK)
+    NAME(slice_str("m"), first, &size);
+    ck_assert(!series_of_metric(f.series, slice_str("n"), slice_of(first, size),
+                                sibling));
+    NAME(slice_str("n"), n, &n_size);
+    ck_assert(series_of_metric(f.series, slice_str("n"), slice_of(first, size),
+                               sibling));
+    ck_assert_uint_eq(size, n_size);
+    ck_assert_mem_eq(sibling, n, size);
+    ck_assert(!series_of_metric(f.series, slice_str(""), slice_of(first, size),
+                                sibling));
+    ck_assert(!series_of_metric(f.series, slice_str("n!"),
+                                slice_of(first, size), sibling));
+#undef NAME
+    fixture_free(&f);
+}
+END_TEST
+
 enum { RACERS = 4, EACH = 100, ROOM = 150 };
 
 struct racer {
@@ -148,4 +179,4 @@ START_TEST(limits_racers)
 END_TEST
 
 TEST_MAIN("series_limits", TEST(limits_a_metric), TEST(limits_all),
-          TEST(limits_a_batch), TEST(limits_racers))
+          TEST(limits_a_batch), TEST(names_a_sibling), TEST(limits_racers))

@@ -344,6 +344,51 @@ fault_of(enum status status)
                                                       : PUT_STORAGE;
 }
 
+static bool
+is_ascii(struct slice s)
+{
+    for (size_t i = 0; i < s.size; i++)
+        if (s.data[i] >= 0x80 || s.data[i] == '\\')
+            return false;
+    return true;
+}
+
+static void
+add_entry(struct put_batch *b, size_t row, const uint8_t *tsuid, size_t size)
+{
+    buf_put(&b->tsuids, tsuid, size);
+    b->entry_rows[b->entries_len] = (uint16_t)row;
+    b->tsuid_ends[b->entries_len++] = b->tsuids.size;
+}
+
+/* A host's metrics come one after the other, with the same tags to the byte:
+ * what these are is known from the row before.  Metrics in ASCII are the names
+ * that they look like, whichever way they were sent. */
+static bool
+identify_like_last(struct put_batch *b, size_t row)
+{
+    const struct put_key *key = &b->keys[row], *last;
+    size_t at = b->entries_len - 1, from;
+    struct slice metric = { key->metric, key->metric_size };
+    uint8_t tsuid[TSUID_MAX];
+
+    if (b->entries_len == 0 || b->tsuids.failed || !b->ready[row] ||
+        b->rollup[row] || !b->ready[b->entry_rows[at]] ||
+        b->rollup[b->entry_rows[at]])
+        return false;
+    last = &b->keys[b->entry_rows[at]];
+    if (key->kind != last->kind || key->tags_size != last->tags_size ||
+        memcmp(key->tags, last->tags, key->tags_size) != 0 || !is_ascii(metric))
+        return false;
+    from = at == 0 ? 0 : b->tsuid_ends[at - 1];
+    if (!series_of_metric(
+            b->path->directory, metric,
+            slice_of(b->tsuids.data + from, b->tsuid_ends[at] - from), tsuid))
+        return false;
+    add_entry(b, row, tsuid, b->tsuid_ends[at] - from);
+    return true;
+}
+
 /* Names to a TSUID, which then waits to be entered with others. */
 static bool
 identify(struct put_batch *b, size_t row)
@@ -356,10 +401,13 @@ identify(struct put_batch *b, size_t row)
     size_t tsuid_size;
     struct error e;
     enum status status;
-    bool parsed = b->rollup[row]         ? put_rollup_parse(b, row, &names)
-                  : b->json[row] == NULL ? put_line_parse(b, row, &names)
-                                         : put_json_parse(b, row, &names);
+    bool parsed;
 
+    if (identify_like_last(b, row))
+        return true;
+    parsed = b->rollup[row]         ? put_rollup_parse(b, row, &names)
+             : b->json[row] == NULL ? put_line_parse(b, row, &names)
+                                    : put_json_parse(b, row, &names);
     if (!parsed)
         return false;
     if (!b->rollup[row])
@@ -374,9 +422,7 @@ identify(struct put_batch *b, size_t row)
                              tags, names.tags.len, tsuid, &tsuid_size, &e);
     if (status != ST_OK)
         return put_refuse_text(b, row, fault_of(status), e.text);
-    buf_put(&b->tsuids, tsuid, tsuid_size);
-    b->entry_rows[b->entries_len] = (uint16_t)row;
-    b->tsuid_ends[b->entries_len++] = b->tsuids.size;
+    add_entry(b, row, tsuid, tsuid_size);
     return true;
 }
 
