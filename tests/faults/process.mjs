@@ -1,15 +1,17 @@
-// process.mjs HALITE [two|signals|logs|clock...]: what happens around a server.
+// process.mjs HALITE [two|signals|drain|logs|clock...]: what happens around a server.
 //
 //   two      a second server on its folder says so and ends; the first goes on
 //   signals  SIGTERM and SIGHUP under load lose nothing, a second SIGTERM ends it at once
+//   drain    a stop ends the request that is under way, and begins no other
 //   logs     a log without room, without a reader, or moved away stops nobody
 //   clock    an hour, ten years, 1970, 2038, 2106: nothing stalls, nothing is lost
 import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
+import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { Ledger } from '../power/ledger.mjs';
-import { Load, Server, look, settings } from '../power/load.mjs';
+import { Load, Server, T0, look, settings } from '../power/load.mjs';
 
 const [halite, ...only] = process.argv.slice(2);
 const root = fs.mkdtempSync(path.join(process.env.TMPDIR ?? (fs.existsSync('/dev/shm') ? '/dev/shm' : os.tmpdir()), 'halite-process-'));
@@ -79,6 +81,42 @@ const cases = {
             if (Date.now() - from > 10000) fail(`${round}: it took ${Date.now() - from} ms`);
             await start(dir);
             await compare(ledger, round);
+            await server.stop('SIGTERM');
+        }
+    },
+
+    // A stop waits for the request that is under way, and takes it, but no new one; a second
+    // signal waits for nothing.
+    async drain(dir) {
+        const ledger = new Ledger();
+        for (const round of ['term', 'term twice']) {
+            await start(dir, ['halite.drain_ms=60000']);
+            const load = new Load(server, ledger, fail), done = load.run();
+            const body = JSON.stringify({ metric: 'drain', timestamp: T0, value: 5, tags: { round: round.replace(' ', '.') } });
+            const socket = net.connect(server.port, '127.0.0.1');
+            let text = '';
+            socket.on('data', (d) => { text += d; });
+            socket.on('error', () => {});
+            socket.write(`POST /api/put HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 20)}`);
+            await until('writing', () => load.batches > 30);
+            load.mayRefuse = true;
+            server.process.kill('SIGTERM');
+            await until('the stop to begin', () => /stopping/.test(server.log) || server.process === null);
+            await done; // all others are refused, or have their connections closed
+            if (server.process === null) fail(`${round}: the stop does not wait for a request under way`);
+            if (await new Promise((r) => { const s = net.connect(server.port, '127.0.0.1', () => r(s)); s.on('error', () => r(null)); }) !== null) fail(`${round}: new connections are taken while it stops`);
+            const from = Date.now();
+            if (round === 'term') socket.write(body.slice(20));
+            else server.process.kill('SIGTERM');
+            const how = await server.stop('SIGCONT');
+            if (Date.now() - from > 5000) fail(`${round}: it took ${Date.now() - from} ms more`);
+            if (how !== (round === 'term' ? 0 : 1)) fail(`${round}: it ended with ${how}`);
+            if (/ 204 /.test(text) !== (round === 'term')) fail(`${round}: who was under way was told ${text}`);
+            socket.destroy();
+            await start(dir);
+            await compare(ledger, round);
+            const a = await server.ask('GET', `/api/query?start=${T0 - 1}&end=${T0 + 1}&m=none:drain`);
+            if (!/"round":"term"/.test(a.text) || /twice/.test(a.text)) fail(`${round}: of those under way there is ${a.text}`);
             await server.stop('SIGTERM');
         }
     },

@@ -5,8 +5,9 @@ import slow from './slow.mjs';
 import scarce from './scarce.mjs';
 import oversize from './oversize.mjs';
 import smuggle from './smuggle.mjs';
+import proxies from './proxies.mjs';
 import heavy from './heavy.mjs';
 import names from './names.mjs';
 import rights from './rights.mjs';
 
-export const attacks = [...slow, ...scarce, ...oversize, ...smuggle, ...heavy, ...names, ...rights];
+export const attacks = [...slow, ...scarce, ...oversize, ...smuggle, ...proxies, ...heavy, ...names, ...rights];

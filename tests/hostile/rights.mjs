@@ -148,6 +148,10 @@ async function handshakes(t) {
     for (const maxVersion of ['TLSv1', 'TLSv1.1']) t.check(/^refused/.test(await shake(port, { minVersion: 'TLSv1', maxVersion, ciphers: 'ALL:@SECLEVEL=0' })), `${maxVersion} is taken`);
     for (const c of ['AES128-SHA', 'AES256-GCM-SHA384', 'ECDHE-RSA-RC4-SHA', 'DES-CBC3-SHA', 'NULL-SHA256', 'aNULL', 'ADH-AES256-GCM-SHA384', 'ECDHE-ECDSA-AES128-SHA', 'PSK', 'EXPORT', 'CAMELLIA128-SHA'])
         t.check(/^refused/.test(await shake(port, { maxVersion: 'TLSv1.2', ciphers: `${c}:@SECLEVEL=0` }).catch((e) => `refused: ${e.message}`)), `${c} is taken`);
+    // Of what both can do we choose, whatever the client likes best.
+    const two = ['ECDHE-ECDSA-AES128-GCM-SHA256', 'ECDHE-ECDSA-AES256-GCM-SHA384'];
+    const chosen = [await shake(port, { maxVersion: 'TLSv1.2', ciphers: two.join(':') }), await shake(port, { maxVersion: 'TLSv1.2', ciphers: two.reverse().join(':') })];
+    t.check(/^TLSv1\.2/.test(chosen[0]) && chosen[0] === chosen[1], `who chooses the cipher: ${chosen}`);
     const bad = await new Promise((r) => { const s = tls.connect({ port, host: '127.0.0.1' }); s.on('secureConnect', () => r('trusted')); s.on('error', (e) => { r(e.code); }); });
     t.check(bad !== 'trusted', 'a certificate of nobody is trusted');
     // Halves of handshakes, many at once, which are cut in time; beside them plain text,

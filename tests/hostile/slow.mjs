@@ -1,4 +1,7 @@
 // Clients that take their time: heads, bodies, readers, silence, and peers that vanish.
+import { execFile, execFileSync } from 'node:child_process';
+import path from 'node:path';
+import { promisify } from 'node:util';
 import { ask, open, putMany, random, say, sleep, T0, until, untilClosed } from './rig.mjs';
 
 const LIMITS = ['halite.http.head_ms=400', 'halite.http.body_ms=600', 'halite.http.idle_ms=800'];
@@ -89,6 +92,23 @@ export default [
             for (const [what, list] of Object.entries({ silent, told, half, kept }))
                 for (const s of list) { t.check(s.over, `${what}: an idle connection stays`); s.destroy(); }
             t.note(`${4 * len} idle ones closed after ${Date.now() - from} ms`);
+        },
+    },
+    {
+        // Peers that vanish from one moment to the next, in namespaces of their own.
+        name: 'half-open',
+        light: true,
+        calm: false,
+        run: async (t) => {
+            const alone = ['-n', '-rn'].find((how) => {
+                try { execFileSync('unshare', [how, 'ip', 'link', 'set', 'lo', 'up'], { stdio: 'ignore' }); return true; } catch { return false; }
+            });
+            if (alone === undefined) { t.note('LEFT OUT: no network namespace may be made here (unshare -n, ip)'); return; }
+            const script = path.join(import.meta.dirname, 'half_open.mjs');
+            const { stdout } = await promisify(execFile)('unshare', [alone, process.execPath, script, t.halite, ...(t.long ? ['--long'] : [])]);
+            for (const [, good, what] of stdout.matchAll(/^(ok|bad|note) ?(.*)$/gm))
+                if (good === 'note') t.note(what); else t.check(good === 'ok', what);
+            t.check(t.tries > 50, `it ended early: ${stdout}`);
         },
     },
     {

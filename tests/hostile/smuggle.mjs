@@ -9,7 +9,7 @@ const inner = (name) => {
     return `POST /api/put HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 };
 // Each takes the smuggled request and makes the bytes of one that hides it.
-const hidden = {
+export const hidden = {
     'CL and TE': (x) => `POST /api/put HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${x}`,
     'TE and CL': (x) => `POST /api/put HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Length: ${x.length + 5}\r\n\r\n0\r\n\r\n${x}`,
     'two CL': (x) => `POST /api/put HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nContent-Length: ${x.length}\r\n\r\n${x}`,
@@ -63,7 +63,7 @@ const hidden = {
 };
 // One meaning only; whatever it is, it must be held to: what follows is a request or it is
 // not, as RFC 9112 says.
-const clear = {
+export const clear = {
     'pipelined': { bytes: (x) => `GET /api/version HTTP/1.1\r\nHost: x\r\n\r\n${x}GET /api/version HTTP/1.1\r\nHost: x\r\n\r\n`, statuses: [200, 204, 200], stored: true },
     'pipelined body is data': { bytes: (x) => `POST /api/put HTTP/1.1\r\nHost: x\r\nContent-Length: ${x.length}\r\n\r\n${x}GET /api/version HTTP/1.1\r\nHost: x\r\n\r\n`, statuses: [400, 200], stored: false },
     'GET with a body': { bytes: (x) => `GET /api/version HTTP/1.1\r\nHost: x\r\nContent-Length: ${x.length}\r\n\r\n${x}GET /api/version HTTP/1.1\r\nHost: x\r\n\r\n`, statuses: [200, 200], stored: false },
