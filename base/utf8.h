@@ -17,11 +17,11 @@ utf8_take(struct slice *s)
 {
     static const uint32_t least[] = { 0, 0x80, 0x800, 0x10000 };
     uint32_t c = s->data[0];
-    size_t more = c < 0x80 ? 0 : c < 0xc2 ? 9 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
+    size_t more = c < 0xc2 ? 0 : c < 0xe0 ? 1 : c < 0xf0 ? 2 : 3;
 
-    if (c >= 0xf5 || more >= s->size) {
+    if ((c >= 0x80 && c < 0xc2) || c >= 0xf5 || more >= s->size) {
         more = 0;
-        c = c < 0x80 ? c : UTF8_BAD;
+        c = UTF8_BAD;
     } else if (more > 0) {
         c &= 0x3fu >> more;
         for (size_t i = 1; i <= more; i++) {
