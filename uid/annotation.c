@@ -298,6 +298,32 @@ note_at(const struct kv_iter *it, struct slice last, struct slice *tsuid,
     return *st == ST_OK;
 }
 
+/* Calls 'f' with each note from the first key to the last, until it has seen
+ * enough. */
+static enum status
+walk(struct annotations *a, struct slice first, struct slice last,
+     bool (*f)(void *ctx, const struct annotation *n), void *ctx,
+     struct error *e)
+{
+    struct arena *arena = arena_new(0);
+    struct kv_iter *it = kv_iter_open(store_kv(a->store), NULL);
+    enum status st = ST_OK, closed;
+    struct annotation n;
+    int64_t ms;
+
+    for (bool on = kv_iter_seek(it, first);
+         on && note_at(it, last, &n.tsuid, &ms, e, &st);
+         on = kv_iter_next(it)) {
+        arena_reset(arena);
+        st = annotation_decode(kv_iter_value(it), arena, &n, e);
+        if (st != ST_OK || !f(ctx, &n))
+            break;
+    }
+    closed = kv_iter_close(&it, st == ST_OK ? e : NULL);
+    arena_free(&arena);
+    return st == ST_OK ? closed : st;
+}
+
 /* Makes the first and the last key of a range; false when it is empty. */
 static bool
 range_keys(struct slice tsuid, int64_t from_ms, int64_t to_ms, uint8_t *first,
@@ -319,28 +345,11 @@ annotation_each(struct annotations *a, struct slice tsuid, int64_t from_ms,
 {
     uint8_t keys[2 * ANNOTATION_KEY_MAX];
     struct slice last;
-    struct kv_iter *it;
-    struct arena *arena;
-    enum status st = ST_OK, closed;
-    struct annotation n;
-    int64_t ms;
 
     OBJ_CHECK(a, ANNOTATIONS_MAGIC);
     if (!range_keys(tsuid, from_ms, to_ms, keys, &last))
         return ST_OK;
-    arena = arena_new(0);
-    it = kv_iter_open(store_kv(a->store), NULL);
-    for (bool on = kv_iter_seek(it, slice_of(keys, last.size));
-         on && note_at(it, last, &n.tsuid, &ms, e, &st);
-         on = kv_iter_next(it)) {
-        arena_reset(arena);
-        st = annotation_decode(kv_iter_value(it), arena, &n, e);
-        if (st != ST_OK || !f(ctx, &n))
-            break;
-    }
-    closed = kv_iter_close(&it, st == ST_OK ? e : NULL);
-    arena_free(&arena);
-    return st == ST_OK ? closed : st;
+    return walk(a, slice_of(keys, last.size), last, f, ctx, e);
 }
 
 enum status
@@ -348,29 +357,12 @@ annotation_walk(struct annotations *a,
                 bool (*f)(void *ctx, const struct annotation *n), void *ctx,
                 struct error *e)
 {
-    static const uint8_t table[1] = { TABLE_ANNOTATIONS };
-    struct kv_iter *it;
-    struct arena *arena;
-    enum status st = ST_OK, closed;
-    struct annotation n;
-    int64_t ms;
+    uint8_t last[ANNOTATION_KEY_MAX + 1];
 
     OBJ_CHECK(a, ANNOTATIONS_MAGIC);
-    arena = arena_new(0);
-    it = kv_iter_open(store_kv(a->store), NULL);
-    for (bool on = kv_iter_seek(it, slice_of(table, 1));
-         on && kv_iter_key(it).data[0] == TABLE_ANNOTATIONS;
-         on = kv_iter_next(it)) {
-        arena_reset(arena);
-        st = annotation_key_parse(kv_iter_key(it), &n.tsuid, &ms, e);
-        if (st == ST_OK)
-            st = annotation_decode(kv_iter_value(it), arena, &n, e);
-        if (st != ST_OK || !f(ctx, &n))
-            break;
-    }
-    closed = kv_iter_close(&it, st == ST_OK ? e : NULL);
-    arena_free(&arena);
-    return st == ST_OK ? closed : st;
+    memset(last, 0xff, sizeof last); /* behind the longest */
+    last[0] = TABLE_ANNOTATIONS;
+    return walk(a, slice_of(last, 1), slice_of(last, sizeof last), f, ctx, e);
 }
 
 /* -- delete -------------------------------------------------------------- */

@@ -130,31 +130,32 @@ json_put_string(struct buf *b, struct slice s)
     buf_put_u8(b, '"');
 }
 
-/* Brackets outside of strings: no more than DEPTH_MAX open at once. */
+void
+json_put_text(struct buf *b, const char *name, struct slice text)
+{
+    buf_put_str(b, name);
+    if (text.data == NULL)
+        buf_put_str(b, "null");
+    else
+        json_put_string(b, text);
+}
+
+void
+json_put_bool(struct buf *b, const char *name, bool v)
+{
+    buf_put_str(b, name);
+    buf_put_str(b, v ? "true" : "false");
+}
+
+/* No more than DEPTH_MAX open at once. */
 static bool
 depth_is_fine(struct slice s)
 {
-    size_t depth = 0;
-    bool in_string = false;
+    struct json_depth d = { 0 };
 
-    for (size_t i = 0; i < s.size; i++) {
-        uint8_t c = s.data[i];
-
-        if (in_string) {
-            if (c == '\\')
-                i++;
-            else if (c == '"')
-                in_string = false;
-        } else if (c == '"') {
-            in_string = true;
-        } else if (c == '[' || c == '{') {
-            if (++depth > DEPTH_MAX)
-                return false;
-        } else if ((c == ']' || c == '}') && depth > 0) {
-            depth--;
-        }
-    }
-    return true;
+    for (size_t i = 0; i < s.size && d.open <= DEPTH_MAX; i++)
+        (void)json_depth_step(&d, s.data[i]);
+    return d.open <= DEPTH_MAX;
 }
 
 enum status

@@ -3,9 +3,10 @@ import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { Random, seedOfRun } from '../random.mjs';
 
 export const halite = path.resolve(process.argv[2]);
-export const seed = Number(process.env.HALITE_SEED ?? Date.now() % 1000000);
+export const seed = seedOfRun();
 // A disk would be asked for durability some thousand times.
 const where = fs.existsSync('/dev/shm') ? '/dev/shm' : os.tmpdir();
 export const root = fs.mkdtempSync(path.join(where, 'halite-care-'));
@@ -21,14 +22,8 @@ export function fail(why) {
   process.exit(1);
 }
 
-let state = BigInt(seed);
-export function random(n) { // splitmix64
-  state = (state + 0x9e3779b97f4a7c15n) & 0xffffffffffffffffn;
-  let z = state;
-  z = ((z ^ (z >> 30n)) * 0xbf58476d1ce4e5b9n) & 0xffffffffffffffffn;
-  z = ((z ^ (z >> 27n)) * 0x94d049bb133111ebn) & 0xffffffffffffffffn;
-  return Number((z ^ (z >> 31n)) % BigInt(n));
-}
+const chances = new Random(seed);
+export const random = n => chances.below(n);
 
 // { port, log, process, gone }; port 0 when it did not come up, then 'how' is the end.
 export async function start(dir, words = []) {

@@ -13,22 +13,17 @@ import http from 'node:http';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
+import { Random, seedOfRun } from '../random.mjs';
 
 const [halite, roundsArg] = process.argv.slice(2);
 const rounds = Number(roundsArg ?? 20);
-const seed = Number(process.env.HALITE_SEED ?? Date.now() % 1000000);
+const seed = seedOfRun();
 const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'halite-kill9-'));
 const T0 = 1735689600, HOURS = 4, SERIES = 8, BATCH = 400;
 
 console.log(`seed ${seed} (HALITE_SEED=${seed} repeats the choices)`);
-let state = BigInt(seed);
-function random(n) { // splitmix64
-    state = (state + 0x9e3779b97f4a7c15n) & 0xffffffffffffffffn;
-    let z = state;
-    z = ((z ^ (z >> 30n)) * 0xbf58476d1ce4e5b9n) & 0xffffffffffffffffn;
-    z = ((z ^ (z >> 27n)) * 0x94d049bb133111ebn) & 0xffffffffffffffffn;
-    return Number((z ^ (z >> 31n)) % BigInt(n));
-}
+const chances = new Random(seed);
+const random = (n) => chances.below(n);
 
 let server = null, port = 0;
 process.on('exit', () => { server?.kill('SIGKILL'); fs.rmSync(dir, { recursive: true, force: true }); });

@@ -3,19 +3,14 @@
 import { spawn } from 'node:child_process';
 import http from 'node:http';
 import net from 'node:net';
+import { Random, seedOfRun } from '../random.mjs';
 
 export const T0 = 1735689600, BATCH = 60;
 const SERIES = 6, SPAN = 4 * 3600;
 
-export const seed = Number(process.env.HALITE_SEED ?? Date.now() % 1000000);
-let state = BigInt(seed);
-export function random(n) { // splitmix64
-    state = (state + 0x9e3779b97f4a7c15n) & 0xffffffffffffffffn;
-    let z = state;
-    z = ((z ^ (z >> 30n)) * 0xbf58476d1ce4e5b9n) & 0xffffffffffffffffn;
-    z = ((z ^ (z >> 27n)) * 0x94d049bb133111ebn) & 0xffffffffffffffffn;
-    return Number((z ^ (z >> 31n)) % BigInt(n));
-}
+export const seed = seedOfRun();
+const chances = new Random(seed);
+export const random = (n) => chances.below(n);
 
 export class Server {
     constructor(halite, settings) {

@@ -199,18 +199,23 @@ open_noting(int at, const char *name, int flags, mode_t mode)
     return fd;
 }
 
+/* The mode is there only where a file may be made. */
+#define READ_MODE(mode, flags)                        \
+    do {                                              \
+        if (((flags) & (O_CREAT | O_TMPFILE)) != 0) { \
+            va_list rest;                             \
+                                                      \
+            va_start(rest, flags);                    \
+            (mode) = va_arg(rest, mode_t);            \
+            va_end(rest);                             \
+        }                                             \
+    } while (0)
 #define OPEN(name)                                       \
     int name(const char *path, int flags, ...)           \
     {                                                    \
         mode_t mode = 0;                                 \
                                                          \
-        if ((flags & (O_CREAT | O_TMPFILE)) != 0) {      \
-            va_list rest;                                \
-                                                         \
-            va_start(rest, flags);                       \
-            mode = va_arg(rest, mode_t);                 \
-            va_end(rest);                                \
-        }                                                \
+        READ_MODE(mode, flags);                          \
         return open_noting(AT_FDCWD, path, flags, mode); \
     }
 #define OPENAT(name)                                   \
@@ -218,13 +223,7 @@ open_noting(int at, const char *name, int flags, mode_t mode)
     {                                                  \
         mode_t mode = 0;                               \
                                                        \
-        if ((flags & (O_CREAT | O_TMPFILE)) != 0) {    \
-            va_list rest;                              \
-                                                       \
-            va_start(rest, flags);                     \
-            mode = va_arg(rest, mode_t);               \
-            va_end(rest);                              \
-        }                                              \
+        READ_MODE(mode, flags);                        \
         return open_noting(at, path, flags, mode);     \
     }
 

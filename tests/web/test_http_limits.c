@@ -495,6 +495,31 @@ START_TEST(takes_many_parameters)
 }
 END_TEST
 
+/* Slow requests, one a connection, until so many of them are at work. */
+static void
+fill_workers(struct rig *rig, int *fds, int len, unsigned workers)
+{
+    for (int i = 0; i < len; i++) {
+        fds[i] = rig_connect(rig);
+        rig_send(fds[i], "GET /api/slow HTTP/1.1\r\n\r\n");
+    }
+    ck_assert(rig_wait(rig, &rig->inside, workers));
+}
+
+/* Their answers, when the gate is open. */
+static void
+empty_workers(struct rig *rig, const int *fds, int len)
+{
+    rig_open_gate(rig);
+    for (int i = 0; i < len; i++) {
+        struct answer a = rig_read(fds[i]);
+
+        ck_assert_uint_eq(a.status, 200);
+        buf_fini(&a.body);
+        (void)close(fds[i]);
+    }
+}
+
 /* A client that has all that it may have, at work and waiting, does not keep
  * another one from being served. */
 START_TEST(shares_the_workers)
@@ -506,11 +531,7 @@ START_TEST(shares_the_workers)
 
     rig_start(&rig, &(struct http_options){ .workers = WORKERS,
                                             .workers_queue = QUEUE });
-    for (int i = 0; i < ALL; i++) {
-        fds[i] = rig_connect(&rig);
-        rig_send(fds[i], "GET /api/slow HTTP/1.1\r\n\r\n");
-    }
-    ck_assert(rig_wait(&rig, &rig.inside, WORKERS));
+    fill_workers(&rig, fds, ALL, WORKERS);
     other = rig_connect_from(&rig, INADDR_LOOPBACK + 1);
     for (int i = 0; i < 3; i++) {
         rig_send(other, "GET /api/work HTTP/1.1\r\n\r\n");
@@ -519,13 +540,7 @@ START_TEST(shares_the_workers)
         buf_fini(&a.body);
     }
     ck_assert_uint_eq(rig_count(&rig, &rig.inside), WORKERS);
-    rig_open_gate(&rig);
-    for (int i = 0; i < ALL; i++) {
-        a = rig_read(fds[i]);
-        ck_assert_uint_eq(a.status, 200);
-        buf_fini(&a.body);
-        (void)close(fds[i]);
-    }
+    empty_workers(&rig, fds, ALL);
     (void)close(other);
     rig_stop(&rig);
 }
@@ -540,11 +555,7 @@ START_TEST(limits_the_queue)
 
     rig_start(&rig, &(struct http_options){ .workers = WORKERS,
                                             .workers_queue = QUEUE });
-    for (int i = 0; i < ALL; i++) {
-        fds[i] = rig_connect(&rig);
-        rig_send(fds[i], "GET /api/slow HTTP/1.1\r\n\r\n");
-    }
-    ck_assert(rig_wait(&rig, &rig.inside, WORKERS));
+    fill_workers(&rig, fds, ALL, WORKERS);
     /* all of them are known to be in the queue before the next one asks */
     for (int i = 0; i < 1000; i++) {
         if (http_server_counts(rig.server).requests == ALL)
@@ -565,13 +576,7 @@ START_TEST(limits_the_queue)
     ck_assert_uint_eq(a.status, 200);
     buf_fini(&a.body);
     ck_assert_uint_eq(rig_count(&rig, &rig.inside), WORKERS);
-    rig_open_gate(&rig);
-    for (int i = 0; i < ALL; i++) {
-        a = rig_read(fds[i]);
-        ck_assert_uint_eq(a.status, 200);
-        buf_fini(&a.body);
-        (void)close(fds[i]);
-    }
+    empty_workers(&rig, fds, ALL);
     (void)close(more);
     rig_stop(&rig);
 }

@@ -10,23 +10,6 @@
 #include "web/json.h"
 
 static void
-put_name(struct buf *b, const char *name, struct slice text)
-{
-    buf_put_str(b, name);
-    if (text.data == NULL)
-        buf_put_str(b, "null");
-    else
-        json_put_string(b, text);
-}
-
-static void
-put_bool(struct buf *b, const char *name, bool v)
-{
-    buf_put_str(b, name);
-    buf_put_str(b, v ? "true" : "false");
-}
-
-static void
 put_double(struct buf *b, double v)
 {
     char text[NUMBER_TEXT_MAX];
@@ -107,7 +90,7 @@ write_metrics(struct buf *b, const struct series_meta *m)
         names[i] = m->metrics[i].name;
     qsort(names, len, sizeof *names, compare_names);
     for (size_t i = 0; i < len; i++)
-        put_name(b, i > 0 ? "," : "", names[i]);
+        json_put_text(b, i > 0 ? "," : "", names[i]);
 }
 
 static void
@@ -121,12 +104,12 @@ write_meta(struct buf *b, const struct exp_table *t)
         write_metrics(b, &t->series[0]);
         buf_put_str(b, "],\"commonTags\":{");
         for (size_t k = 0; k < m->tags_len; k++) {
-            put_name(b, k > 0 ? "," : "", m->tags[k].key.name);
-            put_name(b, ":", m->tags[k].value.name);
+            json_put_text(b, k > 0 ? "," : "", m->tags[k].key.name);
+            json_put_text(b, ":", m->tags[k].value.name);
         }
         buf_put_str(b, "},\"aggregatedTags\":[");
         for (size_t k = 0; k < m->aggregate_tags_len; k++)
-            put_name(b, k > 0 ? "," : "", m->aggregate_tags[k].name);
+            json_put_text(b, k > 0 ? "," : "", m->aggregate_tags[k].name);
         buf_put_str(b, "]}");
     }
     buf_put_u8(b, ']');
@@ -138,9 +121,9 @@ exp_json_output(struct buf *b, const struct exp_query *q, struct slice id,
 {
     struct shown s;
 
-    put_name(b, "{\"id\":", id);
+    json_put_text(b, "{\"id\":", id);
     if (alias.data != NULL)
-        put_name(b, ",\"alias\":", alias);
+        json_put_text(b, ",\"alias\":", alias);
     buf_put_str(b, ",\"dps\":[");
     s = write_rows(b, q, t, is_metric);
     buf_put_str(b, "],\"dpsMeta\":{\"firstTimestamp\":");
@@ -177,51 +160,51 @@ write_fill(struct buf *b, const struct exp_fill *f)
 static void
 write_time(struct buf *b, const struct exp_time *t)
 {
-    put_name(b, ",\"time\":{\"start\":", t->start);
-    put_name(b, ",\"end\":", t->end);
-    put_name(b, ",\"timezone\":", t->timezone);
+    json_put_text(b, ",\"time\":{\"start\":", t->start);
+    json_put_text(b, ",\"end\":", t->end);
+    json_put_text(b, ",\"timezone\":", t->timezone);
     buf_put_str(b, ",\"downsampler\":");
     if (t->downsampler_given) {
-        put_name(b, "{\"interval\":", t->interval);
-        put_name(b, ",\"aggregator\":", t->downsample_aggregator);
+        json_put_text(b, "{\"interval\":", t->interval);
+        json_put_text(b, ",\"aggregator\":", t->downsample_aggregator);
         write_fill(b, &t->downsample_fill);
         buf_put_u8(b, '}');
     } else {
         buf_put_str(b, "null");
     }
-    put_name(b, ",\"aggregator\":", t->aggregator);
-    put_bool(b, ",\"rate\":", t->rate);
+    json_put_text(b, ",\"aggregator\":", t->aggregator);
+    json_put_bool(b, ",\"rate\":", t->rate);
     buf_put_u8(b, '}');
 }
 
 static void
 write_filter(struct buf *b, const struct exp_filter *f)
 {
-    put_name(b, "{\"id\":", f->id);
+    json_put_text(b, "{\"id\":", f->id);
     buf_put_str(b, f->tags_given ? ",\"tags\":[" : ",\"tags\":null");
     for (size_t i = 0; i < f->tags_len; i++) {
         const struct exp_filter_tag *t = &f->tags[i];
 
-        put_name(b, i > 0 ? ",{\"tagk\":" : "{\"tagk\":", t->tagk);
-        put_name(b, ",\"filter\":", t->text);
-        put_bool(b, ",\"group_by\":", t->group_by);
-        put_name(b, ",\"type\":", slice_str(filter_type_name(t->kind)));
+        json_put_text(b, i > 0 ? ",{\"tagk\":" : "{\"tagk\":", t->tagk);
+        json_put_text(b, ",\"filter\":", t->text);
+        json_put_bool(b, ",\"group_by\":", t->group_by);
+        json_put_text(b, ",\"type\":", slice_str(filter_type_name(t->kind)));
         buf_put_u8(b, '}');
     }
     if (f->tags_given)
         buf_put_u8(b, ']');
-    put_bool(b, ",\"explicitTags\":", f->explicit_tags);
+    json_put_bool(b, ",\"explicitTags\":", f->explicit_tags);
     buf_put_u8(b, '}');
 }
 
 static void
 write_metric(struct buf *b, const struct exp_metric *m)
 {
-    put_name(b, "{\"metric\":", m->metric);
-    put_name(b, ",\"id\":", m->id);
-    put_name(b, ",\"filter\":", m->filter);
-    put_name(b, ",\"aggregator\":", m->aggregator);
-    put_name(b, ",\"timeOffset\":", m->time_offset);
+    json_put_text(b, "{\"metric\":", m->metric);
+    json_put_text(b, ",\"id\":", m->id);
+    json_put_text(b, ",\"filter\":", m->filter);
+    json_put_text(b, ",\"aggregator\":", m->aggregator);
+    json_put_text(b, ",\"timeOffset\":", m->time_offset);
     write_fill(b, &m->fill);
     buf_put_u8(b, '}');
 }
@@ -229,12 +212,12 @@ write_metric(struct buf *b, const struct exp_metric *m)
 static void
 write_expression(struct buf *b, const struct exp_expression *x)
 {
-    put_name(b, "{\"id\":", x->id);
-    put_name(b, ",\"expr\":", x->expr);
+    json_put_text(b, "{\"id\":", x->id);
+    json_put_text(b, ",\"expr\":", x->expr);
     buf_printf(b, ",\"join\":{\"operator\":\"%s\"",
                x->intersection ? "intersection" : "union");
-    put_bool(b, ",\"useQueryTags\":", x->use_query_tags);
-    put_bool(b, ",\"includeAggTags\":", x->include_agg_tags);
+    json_put_bool(b, ",\"useQueryTags\":", x->use_query_tags);
+    json_put_bool(b, ",\"includeAggTags\":", x->include_agg_tags);
     buf_put_u8(b, '}');
     write_fill(b, &x->fill);
     buf_put_u8(b, '}');
@@ -243,8 +226,8 @@ write_expression(struct buf *b, const struct exp_expression *x)
 static void
 write_output(struct buf *b, const struct exp_output *o)
 {
-    put_name(b, "{\"id\":", o->id);
-    put_name(b, ",\"alias\":", o->alias);
+    json_put_text(b, "{\"id\":", o->id);
+    json_put_text(b, ",\"alias\":", o->alias);
     buf_put_u8(b, '}');
 }
 
@@ -269,7 +252,7 @@ open_list(struct buf *b, const char *name, bool given)
 void
 exp_json_question(struct buf *b, const struct exp_query *q)
 {
-    put_name(b, "{\"name\":", q->name);
+    json_put_text(b, "{\"name\":", q->name);
     write_time(b, &q->time);
     WRITE_LIST(b, q, filters, write_filter)
     WRITE_LIST(b, q, metrics, write_metric)

@@ -189,23 +189,6 @@ query_json_group(struct buf *b, const struct query *q,
 /* -- the question ---------------------------------------------------------- */
 
 static void
-put_bool(struct buf *b, const char *name, bool v)
-{
-    buf_put_str(b, name);
-    buf_put_str(b, v ? "true" : "false");
-}
-
-static void
-put_or_null(struct buf *b, const char *name, struct slice text)
-{
-    buf_put_str(b, name);
-    if (text.data == NULL)
-        buf_put_str(b, "null");
-    else
-        json_put_string(b, text);
-}
-
-static void
 write_filters(struct buf *b, const struct sub_query *s)
 {
     buf_put_str(b, ",\"filters\":[");
@@ -214,7 +197,7 @@ write_filters(struct buf *b, const struct sub_query *s)
 
         put_name(b, i > 0 ? ",{\"tagk\":" : "{\"tagk\":", f->tagk);
         put_name(b, ",\"filter\":", f->text);
-        put_bool(b, ",\"group_by\":", f->group_by);
+        json_put_bool(b, ",\"group_by\":", f->group_by);
         put_name(b, ",\"type\":", slice_str(filter_type_name(f->type)));
         buf_put_u8(b, '}');
     }
@@ -318,10 +301,10 @@ write_rate(struct buf *b, const struct sub_query *s)
         buf_put_str(b, "null");
         return;
     }
-    put_bool(b, "{\"counter\":", r->counter);
+    json_put_bool(b, "{\"counter\":", r->counter);
     buf_printf(b, ",\"counterMax\":%lld,\"resetValue\":%lld",
                (long long)r->counter_max, (long long)r->reset_value);
-    put_bool(b, ",\"dropResets\":", r->drop_resets);
+    json_put_bool(b, ",\"dropResets\":", r->drop_resets);
     buf_put_u8(b, '}');
 }
 
@@ -364,26 +347,26 @@ query_json_sub(struct buf *b, const struct sub_query *s, const char *table,
     const struct slice none = { NULL, 0 };
 
     put_name(b, "{\"aggregator\":", s->aggregator_name);
-    put_or_null(b, ",\"metric\":", s->metric.size > 0 ? s->metric : none);
+    json_put_text(b, ",\"metric\":", s->metric.size > 0 ? s->metric : none);
     write_texts(b, ",\"tsuids\":", s->tsuids, s->tsuids_len);
-    put_or_null(b, ",\"downsample\":", s->downsample.text);
-    put_bool(b, ",\"rate\":", s->rate);
+    json_put_text(b, ",\"downsample\":", s->downsample.text);
+    json_put_bool(b, ",\"rate\":", s->rate);
     write_filters(b, s);
     write_percentiles(b, s);
     buf_printf(b, ",\"index\":%zu,\"rollupTable\":", s->index);
     json_put_string(b, slice_str(table == NULL ? "raw" : table));
     write_rate(b, s);
     write_filter_ids(b, s, uids);
-    put_bool(b, ",\"explicitTags\":", s->explicit_tags);
-    put_bool(b, ",\"useFuzzyFilter\":", !s->fuzzy_off);
-    put_bool(b, ",\"preAggregate\":", s->pre_aggregate);
-    put_or_null(b, ",\"rollupUsage\":",
-                s->rollup_usage.size > 0 ? s->rollup_usage : none);
-    put_bool(b, ",\"showHistogramBuckets\":", s->show_histogram_buckets);
-    put_bool(b, ",\"useMultiGets\":", !s->multi_get_off);
+    json_put_bool(b, ",\"explicitTags\":", s->explicit_tags);
+    json_put_bool(b, ",\"useFuzzyFilter\":", !s->fuzzy_off);
+    json_put_bool(b, ",\"preAggregate\":", s->pre_aggregate);
+    json_put_text(b, ",\"rollupUsage\":",
+                  s->rollup_usage.size > 0 ? s->rollup_usage : none);
+    json_put_bool(b, ",\"showHistogramBuckets\":", s->show_histogram_buckets);
+    json_put_bool(b, ",\"useMultiGets\":", !s->multi_get_off);
     write_tags(b, s);
-    put_bool(b, ",\"histogramQuery\":",
-             s->percentiles_len > 0 || s->show_histogram_buckets);
+    json_put_bool(b, ",\"histogramQuery\":",
+                  s->percentiles_len > 0 || s->show_histogram_buckets);
     buf_put_u8(b, '}');
 }
 
@@ -394,19 +377,19 @@ query_json_question(struct buf *b, const struct query *q,
     const struct slice none = { NULL, 0 };
 
     put_name(b, "{\"start\":", q->start_text);
-    put_or_null(b, ",\"end\":", q->end_text.size > 0 ? q->end_text : none);
-    put_or_null(b, ",\"timezone\":",
-                q->timezone_text.size > 0 ? q->timezone_text : none);
-    put_bool(b, ",\"padding\":", q->padding);
-    put_bool(b, ",\"delete\":", q->delete_points);
-    put_bool(b, ",\"noAnnotations\":", q->no_annotations);
-    put_bool(b, ",\"globalAnnotations\":", q->global_annotations);
-    put_bool(b, ",\"showTSUIDs\":", q->show_tsuids);
-    put_bool(b, ",\"msResolution\":", q->ms_resolution);
-    put_bool(b, ",\"showQuery\":", q->show_query);
-    put_bool(b, ",\"showStats\":", q->show_stats);
-    put_bool(b, ",\"showSummary\":", q->show_summary);
-    put_bool(b, ",\"useCalendar\":", q->use_calendar);
+    json_put_text(b, ",\"end\":", q->end_text.size > 0 ? q->end_text : none);
+    json_put_text(b, ",\"timezone\":",
+                  q->timezone_text.size > 0 ? q->timezone_text : none);
+    json_put_bool(b, ",\"padding\":", q->padding);
+    json_put_bool(b, ",\"delete\":", q->delete_points);
+    json_put_bool(b, ",\"noAnnotations\":", q->no_annotations);
+    json_put_bool(b, ",\"globalAnnotations\":", q->global_annotations);
+    json_put_bool(b, ",\"showTSUIDs\":", q->show_tsuids);
+    json_put_bool(b, ",\"msResolution\":", q->ms_resolution);
+    json_put_bool(b, ",\"showQuery\":", q->show_query);
+    json_put_bool(b, ",\"showStats\":", q->show_stats);
+    json_put_bool(b, ",\"showSummary\":", q->show_summary);
+    json_put_bool(b, ",\"useCalendar\":", q->use_calendar);
     buf_put_str(b, ",\"queries\":[");
     for (size_t i = 0; i < q->subs_len; i++) {
         if (i > 0)

@@ -154,26 +154,14 @@ struct walk {
 static size_t
 element_end(struct slice s)
 {
-    size_t depth = 0;
-    bool in_string = false;
+    struct json_depth d = { 0 };
 
     for (size_t i = 0; i < s.size; i++) {
         uint8_t c = s.data[i];
+        bool ends = d.open == 0 && (c == ',' || c == ']');
 
-        if (in_string) {
-            if (c == '\\')
-                i++;
-            else if (c == '"')
-                in_string = false;
-        } else if (c == '"') {
-            in_string = true;
-        } else if (c == '[' || c == '{') {
-            depth++;
-        } else if (depth == 0 && (c == ',' || c == ']')) {
+        if (!json_depth_step(&d, c) && ends)
             return i;
-        } else if ((c == ']' || c == '}') && depth > 0) {
-            depth--;
-        }
     }
     return SIZE_MAX;
 }
