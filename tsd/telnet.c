@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -36,7 +35,7 @@ watch(struct telnet_loop *l, struct telnet_conn *c, uint32_t events)
     if (events == c->events)
         return;
     /* Fails only for want of memory: then the sweep finds it idle. */
-    if (epoll_ctl(l->epoll, op, c->fd, &ev) != 0)
+    if (epoll_ctl(l->poller.epoll, op, c->fd, &ev) != 0)
         log_warn("telnet", "epoll_ctl: %s", strerror(errno));
     c->events = events;
 }
@@ -66,7 +65,7 @@ telnet_give(struct telnet *t, int fd, const struct sockaddr *peer,
     ev.data.ptr = c;
     (void)atomic_fetch_add(&t->connections, 1);
     lock_take(&l->lock);
-    if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &ev) != 0) {
+    if (epoll_ctl(l->poller.epoll, EPOLL_CTL_ADD, fd, &ev) != 0) {
         lock_drop(&l->lock);
         (void)atomic_fetch_sub(&t->connections, 1);
         free(c);
@@ -213,9 +212,7 @@ handle(struct telnet_loop *l, const struct epoll_event *ev)
     struct telnet_conn *c = ev->data.ptr;
 
     if (c == NULL) {
-        uint64_t n;
-
-        (void)!read(l->wake, &n, sizeof n);
+        poller_heard(&l->poller);
         return;
     }
     if (!c->closing && !c->waiting &&
@@ -306,7 +303,7 @@ run_loop(void *arg)
     int64_t swept = clock_monotonic_us();
 
     while (!atomic_load(&l->telnet->stopping)) {
-        int n = epoll_wait(l->epoll, events, EVENTS_MAX,
+        int n = epoll_wait(l->poller.epoll, events, EVENTS_MAX,
                            l->stalled ? BUSY_RETRY_MS : SWEEP_MS);
 
         INSIST(n >= 0 || errno == EINTR);
@@ -327,34 +324,23 @@ run_loop(void *arg)
 static enum status
 start_loop(struct telnet *t, struct telnet_loop *l, struct error *e)
 {
-    struct epoll_event ev = { .events = EPOLLIN };
-    int err;
+    enum status st;
 
     l->telnet = t;
-    l->epoll = epoll_create1(EPOLL_CLOEXEC);
-    l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (l->epoll < 0 || l->wake < 0 ||
-        epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->wake, &ev) != 0)
-        return error_set(e, ST_IO, "epoll: %s", strerror(errno));
     if (t->o.put != NULL)
         l->batch = put_batch_new(t->o.put, telnet_put_failed, l);
     l->buf = mem_resize(NULL, t->buf_bytes, 1);
     l->call = mem_new(sizeof *l->call);
     l->waiting_end = &l->waiting;
-    err = pthread_create(&l->thread, NULL, run_loop, l);
-    if (err != 0)
-        return error_set(e, ST_IO, "cannot start a thread: %s", strerror(err));
-    t->loops_len++;
-    return ST_OK;
+    st = poller_start(&l->poller, run_loop, l, e);
+    t->loops_len += st == ST_OK;
+    return st;
 }
 
 static void
 free_loop(struct telnet_loop *l)
 {
-    if (l->epoll >= 0)
-        (void)close(l->epoll);
-    if (l->wake >= 0)
-        (void)close(l->wake);
+    poller_fini(&l->poller);
     put_batch_free(&l->batch);
     free(l->buf);
     free(l->held);
@@ -385,7 +371,7 @@ telnet_start(const struct telnet_options *o, struct telnet **out,
     t->loops = mem_new_array(len, sizeof *t->loops);
     for (unsigned i = 0; i < len; i++) {
         lock_init(&t->loops[i].lock);
-        t->loops[i].epoll = t->loops[i].wake = -1;
+        t->loops[i].poller = (struct poller)POLLER_INIT;
     }
     for (unsigned i = 0; i < len && status == ST_OK; i++)
         status = start_loop(t, &t->loops[i], e);
@@ -399,7 +385,6 @@ void
 telnet_stop(struct telnet **t, unsigned drain_ms)
 {
     struct telnet *x = *t;
-    uint64_t one = 1;
 
     if (x == NULL)
         return;
@@ -407,9 +392,9 @@ telnet_stop(struct telnet **t, unsigned drain_ms)
     x->stop_us = clock_monotonic_us() + (int64_t)drain_ms * 1000;
     atomic_store(&x->stopping, true);
     for (unsigned i = 0; i < x->loops_len; i++)
-        (void)!write(x->loops[i].wake, &one, sizeof one);
+        poller_wake(&x->loops[i].poller);
     for (unsigned i = 0; i < x->loops_len; i++)
-        INSIST(pthread_join(x->loops[i].thread, NULL) == 0);
+        poller_join(&x->loops[i].poller);
     for (unsigned i = 0; i < x->o.threads; i++)
         free_loop(&x->loops[i]);
     free(x->loops);

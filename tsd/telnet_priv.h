@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 
 #include "base/lock.h"
+#include "tsd/poller.h"
 #include "tsd/telnet.h"
 
 #define TELNET_READ_BYTES ((size_t)64 << 10)
@@ -42,8 +43,7 @@ struct telnet_conn {
 
 struct telnet_loop {
     struct telnet *telnet;
-    pthread_t thread;
-    int epoll, wake;
+    struct poller poller;
     struct lock lock;
     struct telnet_conn *all GUARDED_BY(lock);
 

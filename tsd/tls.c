@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -15,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/obj.h"
+#include "tsd/poller.h"
 
 #define TLS_MAGIC     FOURCC('T', 'L', 'S', ' ')
 #define EVENTS_MAX    64
@@ -25,8 +25,7 @@
 
 struct tls_loop {
     struct tls *tls;
-    pthread_t thread;
-    int epoll, wake;
+    struct poller poller;
     struct lock lock;
     struct tls_conn *all GUARDED_BY(lock);
     struct tls_conn *dead; /* the thread's own */
@@ -116,7 +115,7 @@ watch(struct tls_loop *l, int fd, uint64_t data, uint32_t *now, uint32_t events)
 
     if (*now == events)
         return;
-    if (epoll_ctl(l->epoll, EPOLL_CTL_MOD, fd, &ev) != 0)
+    if (epoll_ctl(l->poller.epoll, EPOLL_CTL_MOD, fd, &ev) != 0)
         log_warn("tls", "epoll_ctl: %s", strerror(errno));
     *now = events;
 }
@@ -144,10 +143,10 @@ tls_give(struct tls *t, int client, int pair, struct error *e)
     of_client.data.u64 = tag(c, false);
     of_pair.data.u64 = tag(c, true);
     lock_take(&l->lock);
-    done = epoll_ctl(l->epoll, EPOLL_CTL_ADD, pair, &of_pair) == 0;
+    done = epoll_ctl(l->poller.epoll, EPOLL_CTL_ADD, pair, &of_pair) == 0;
     if (done) {
         /* From here on it is the loop's; let the sweep find it at once. */
-        if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, client, &of_client) != 0)
+        if (epoll_ctl(l->poller.epoll, EPOLL_CTL_ADD, client, &of_client) != 0)
             c->deadline_us = 1;
         c->next = l->all;
         if (c->next != NULL)
@@ -223,10 +222,9 @@ handle(struct tls_loop *l, const struct epoll_event *ev)
 {
     struct tls_conn *c =
         (struct tls_conn *)(uintptr_t)(ev->data.u64 & ~UINT64_C(1));
-    uint64_t n;
 
     if (c == NULL) {
-        (void)!read(l->wake, &n, sizeof n);
+        poller_heard(&l->poller);
         return;
     }
     if (c->dead)
@@ -239,7 +237,7 @@ handle(struct tls_loop *l, const struct epoll_event *ev)
         /* epoll would tell again and again, while what is left of it waits
          * for the client. */
         if (!c->pair_hung)
-            (void)epoll_ctl(l->epoll, EPOLL_CTL_DEL, c->pair, NULL);
+            (void)epoll_ctl(l->poller.epoll, EPOLL_CTL_DEL, c->pair, NULL);
         c->pair_hung = true;
     }
     run(l, c);
@@ -306,7 +304,7 @@ run_loop(void *arg)
     int64_t swept = clock_monotonic_us();
 
     while (may_go_on(l)) {
-        int n = epoll_wait(l->epoll, events, EVENTS_MAX,
+        int n = epoll_wait(l->poller.epoll, events, EVENTS_MAX,
                            atomic_load(&l->tls->stopping) ? 20 : SWEEP_MS);
 
         INSIST(n >= 0 || errno == EINTR);
@@ -327,20 +325,12 @@ run_loop(void *arg)
 static enum status
 start_loop(struct tls *t, struct tls_loop *l, struct error *e)
 {
-    struct epoll_event ev = { .events = EPOLLIN, .data.u64 = 0 };
-    int err;
+    enum status st;
 
     l->tls = t;
-    l->epoll = epoll_create1(EPOLL_CLOEXEC);
-    l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (l->epoll < 0 || l->wake < 0 ||
-        epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->wake, &ev) != 0)
-        return error_set(e, ST_IO, "epoll: %s", strerror(errno));
-    err = pthread_create(&l->thread, NULL, run_loop, l);
-    if (err != 0)
-        return error_set(e, ST_IO, "cannot start a thread: %s", strerror(err));
-    t->loops_len++;
-    return ST_OK;
+    st = poller_start(&l->poller, run_loop, l, e);
+    t->loops_len += st == ST_OK;
+    return st;
 }
 
 static enum status
@@ -373,7 +363,7 @@ tls_start(const struct tls_options *o, struct tls **out, struct error *e)
     t->loops = mem_new_array(t->o.threads, sizeof *t->loops);
     for (unsigned i = 0; i < t->o.threads; i++) {
         lock_init(&t->loops[i].lock);
-        t->loops[i].epoll = t->loops[i].wake = -1;
+        t->loops[i].poller = (struct poller)POLLER_INIT;
     }
     st = read_priority(t, e);
     if (st == ST_OK)
@@ -389,10 +379,7 @@ tls_start(const struct tls_options *o, struct tls **out, struct error *e)
 static void
 free_loop(struct tls_loop *l)
 {
-    if (l->epoll >= 0)
-        (void)close(l->epoll);
-    if (l->wake >= 0)
-        (void)close(l->wake);
+    poller_fini(&l->poller);
     lock_fini(&l->lock);
 }
 
@@ -400,7 +387,6 @@ void
 tls_stop(struct tls **tp, unsigned drain_ms)
 {
     struct tls *t = *tp;
-    uint64_t one = 1;
 
     *tp = NULL;
     if (t == NULL)
@@ -409,9 +395,9 @@ tls_stop(struct tls **tp, unsigned drain_ms)
     t->stop_us = clock_monotonic_us() + (int64_t)drain_ms * 1000;
     atomic_store(&t->stopping, true);
     for (unsigned i = 0; i < t->loops_len; i++)
-        (void)!write(t->loops[i].wake, &one, sizeof one);
+        poller_wake(&t->loops[i].poller);
     for (unsigned i = 0; i < t->loops_len; i++)
-        INSIST(pthread_join(t->loops[i].thread, NULL) == 0);
+        poller_join(&t->loops[i].poller);
     for (unsigned i = 0; i < t->o.threads; i++)
         free_loop(&t->loops[i]);
     free(t->loops);
