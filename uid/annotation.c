@@ -668,12 +668,13 @@ annotation_series(struct annotations *a, struct slice metric, int64_t from_ms,
                   int64_t to_ms, struct arena *arena, struct slice **out,
                   size_t *out_len, struct error *e)
 {
-    const struct key_shape *shape = store_shape(a->store);
+    const struct key_shape *shape;
     struct noted found = { .arena = arena };
     struct kv_iter *it;
     enum status st = ST_OK, closed;
 
     OBJ_CHECK(a, ANNOTATIONS_MAGIC);
+    shape = store_shape(a->store);
     it = kv_iter_open(store_kv(a->store), NULL);
     for (size_t tags = 1; tags <= KEY_MAX_TAGS && st == ST_OK; tags++) {
         uint8_t prefix[1 + 2 + TSUID_MAX] = { TABLE_ANNOTATIONS };
@@ -696,9 +697,10 @@ enum status
 annotation_any(struct annotations *a, bool *any, struct error *e)
 {
     const uint8_t table[1] = { TABLE_ANNOTATIONS };
-    struct kv_iter *it = kv_iter_open(store_kv(a->store), NULL);
+    struct kv_iter *it;
 
     OBJ_CHECK(a, ANNOTATIONS_MAGIC);
+    it = kv_iter_open(store_kv(a->store), NULL);
     *any = kv_iter_seek(it, slice_of(table, 1)) &&
            slice_starts(kv_iter_key(it), slice_of(table, 1));
     return kv_iter_close(&it, e);

@@ -327,10 +327,11 @@ bool
 series_of_metric(struct series_directory *d, struct slice metric,
                  struct slice tsuid, uint8_t *out)
 {
-    unsigned width = d->widths.metric_width;
+    unsigned width;
     uint64_t id;
 
     OBJ_CHECK(d, SERIES_MAGIC);
+    width = d->widths.metric_width;
     if (uid_validate_name(d->uids, "", metric, NULL) != ST_OK ||
         uid_find(d->uids, UID_METRIC, metric, &id, NULL) != ST_OK)
         return false;

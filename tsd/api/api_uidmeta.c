@@ -68,7 +68,7 @@ write_it(const struct work *w, struct meta_of of, struct error *e)
 static void
 get(const struct work *w)
 {
-    struct meta_request n;
+    struct meta_request n = { 0 };
     struct meta_of of;
     struct error e;
 

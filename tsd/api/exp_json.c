@@ -83,7 +83,7 @@ compare_names(const void *a, const void *b)
 static void
 write_metrics(struct buf *b, const struct series_meta *m)
 {
-    struct slice names[EXP_IDS_MAX];
+    struct slice names[EXP_IDS_MAX] = { { NULL, 0 } };
     size_t len = m->metrics_len < EXP_IDS_MAX ? m->metrics_len : EXP_IDS_MAX;
 
     for (size_t i = 0; i < len; i++)

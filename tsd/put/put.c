@@ -490,7 +490,7 @@ first_alike(const struct put_batch *b, size_t row, uint16_t seen[SEEN_SLOTS])
 static void
 look_up_unknown(struct put_batch *b)
 {
-    uint16_t seen[SEEN_SLOTS] = { 0 }, alike[PUT_BATCH_MAX];
+    uint16_t seen[SEEN_SLOTS] = { 0 }, alike[PUT_BATCH_MAX] = { 0 };
     bool identified[PUT_BATCH_MAX] = { false };
     enum status status = ST_OK;
     struct error e;

@@ -104,11 +104,14 @@ grow(struct texts *t)
 struct text *
 text_take(struct texts *t, struct slice s)
 {
-    uint32_t hash = (uint32_t)hash_slice(s, t->seed);
-    size_t at = find(t, hash, s);
-    struct text *x = t->slots[at];
+    uint32_t hash;
+    size_t at;
+    struct text *x;
 
     OBJ_CHECK(t, TEXTS_MAGIC);
+    hash = (uint32_t)hash_slice(s, t->seed);
+    at = find(t, hash, s);
+    x = t->slots[at];
     if (x == NULL) {
         if (2 * (t->len + 1) > t->mask + 1) {
             grow(t);
