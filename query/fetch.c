@@ -11,8 +11,9 @@
 #define ROWS_BETWEEN_CHECKS 256
 #define POINT_BYTES         17 /* of one point in struct points */
 #define HEAD_POINT_BYTES    16 /* a time and a value, for the limit of bytes */
-/* So few rows are read before another thread would have woken up. */
-#define ROWS_ALONE 64
+/* So few rows are one thread's: others would have to wake up, and each to look
+ * where the rows begin. */
+#define ROWS_A_TURN 256
 
 /* A row that waits for another, to be unpacked with it. */
 struct waiting {
@@ -22,11 +23,18 @@ struct waiting {
     size_t series; /* its index */
 };
 
+/* What the tasks of one turn share. */
+struct turn {
+    struct arena *arena;
+    struct points rows[2]; /* with a folder: those that were unpacked last */
+    struct waiting waiting;
+};
+
 /* One bucket's task. */
 struct task {
     const struct fetch_job *job;
     size_t bucket;
-    struct arena *arena;
+    struct turn *turn;
     struct fetched *series;
     size_t len, cap;
     uint32_t *slots; /* hash table: index + 1 */
@@ -35,8 +43,6 @@ struct task {
      * same order as those of the hour before. */
     size_t expected;
     bool ascending; /* the series so far, in the order in which they came */
-    struct points rows[2]; /* with a folder: those that were unpacked last */
-    struct waiting waiting;
     struct scan_counts counts;
     uint64_t points;
     int64_t us;
@@ -52,6 +58,9 @@ struct fetch_job {
     const struct folder *folder;
     struct fetch_limits *limits;
     struct task *tasks;
+    size_t tasks_len;
+    struct turn *turns;
+    size_t turns_len;
     uint64_t seed;
 };
 
@@ -144,7 +153,7 @@ rehash(struct task *t)
 static struct fetched *
 add_series(struct task *t, struct slice tsuid, size_t slot)
 {
-    uint8_t *copy = arena_alloc(t->arena, tsuid.size);
+    uint8_t *copy = arena_alloc(t->turn->arena, tsuid.size);
     struct fetched *f;
 
     if (copy == NULL)
@@ -218,9 +227,9 @@ fold_unpacked(struct task *t, size_t series, const struct spacing *s,
     size_t before = fold->len;
 
     if (s->even)
-        fold_spaced(f, fold, s, row->v, row->len, t->arena);
+        fold_spaced(f, fold, s, row->v, row->len, t->turn->arena);
     else
-        fold_points(f, fold, row, t->arena);
+        fold_points(f, fold, row, t->turn->arena);
     count_points(t, row->len, fold->len - before);
 }
 
@@ -231,10 +240,10 @@ fold_row(struct task *t, const struct store_row *row, size_t series)
     struct spacing spacing;
     enum status status;
 
-    points_clear(&t->rows[0]);
-    status = store_row_spaced(row, &t->rows[0], &spacing, &t->error);
+    points_clear(&t->turn->rows[0]);
+    status = store_row_spaced(row, &t->turn->rows[0], &spacing, &t->error);
     if (status == ST_OK)
-        fold_unpacked(t, series, &spacing, &t->rows[0]);
+        fold_unpacked(t, series, &spacing, &t->turn->rows[0]);
     return status;
 }
 
@@ -242,39 +251,40 @@ fold_row(struct task *t, const struct store_row *row, size_t series)
 static enum status
 fold_waiting(struct task *t)
 {
-    struct store_row row = { .base = t->waiting.base,
-                             .block = buf_slice(&t->waiting.block) };
+    struct store_row row = { .base = t->turn->waiting.base,
+                             .block = buf_slice(&t->turn->waiting.block) };
 
-    if (!t->waiting.some)
+    if (!t->turn->waiting.some)
         return ST_OK;
-    t->waiting.some = false;
-    return fold_row(t, &row, t->waiting.series);
+    t->turn->waiting.some = false;
+    return fold_row(t, &row, t->turn->waiting.series);
 }
 
 static enum status
 fold_both(struct task *t, const struct store_row *row, size_t series)
 {
-    struct waiting *w = &t->waiting;
+    struct waiting *w = &t->turn->waiting;
     const struct slice blocks[2] = { buf_slice(&w->block), row->block };
     const uint32_t bases[2] = { w->base, row->base };
     struct spacing spacings[2];
     enum status status;
 
     w->some = false;
-    points_clear(&t->rows[0]);
-    points_clear(&t->rows[1]);
-    status = block_decode_two(blocks, bases, t->rows, spacings, &t->error);
+    points_clear(&t->turn->rows[0]);
+    points_clear(&t->turn->rows[1]);
+    status =
+        block_decode_two(blocks, bases, t->turn->rows, spacings, &t->error);
     if (status != ST_OK)
         return status;
-    fold_unpacked(t, w->series, &spacings[0], &t->rows[0]);
-    fold_unpacked(t, series, &spacings[1], &t->rows[1]);
+    fold_unpacked(t, w->series, &spacings[0], &t->turn->rows[0]);
+    fold_unpacked(t, series, &spacings[1], &t->turn->rows[1]);
     return ST_OK;
 }
 
 static enum status
 keep_waiting(struct task *t, const struct store_row *row, size_t series)
 {
-    struct waiting *w = &t->waiting;
+    struct waiting *w = &t->turn->waiting;
 
     buf_clear(&w->block);
     buf_put_slice(&w->block, row->block);
@@ -298,21 +308,21 @@ take_folded(struct task *t, const struct store_row *row, size_t series)
     enum status status = ST_OK;
 
     /* The rows of a series are folded in their order. */
-    if (t->waiting.some && t->waiting.series == series &&
+    if (t->turn->waiting.some && t->turn->waiting.series == series &&
         (folder_likes_synopses(f) || !store_row_is_block(row)))
         status = fold_waiting(t);
     if (status == ST_OK && folder_likes_synopses(f))
         status = store_row_synopsis(row, &synopsis, &known, &t->error);
     if (status != ST_OK)
         return status;
-    if (known && fold_synopsis(f, fold, &synopsis, t->arena)) {
+    if (known && fold_synopsis(f, fold, &synopsis, t->turn->arena)) {
         count_points(t, synopsis.count, fold->len - before);
         return ST_OK;
     }
     if (!store_row_is_block(row))
         return fold_row(t, row, series);
-    return t->waiting.some ? fold_both(t, row, series)
-                           : keep_waiting(t, row, series);
+    return t->turn->waiting.some ? fold_both(t, row, series)
+                                 : keep_waiting(t, row, series);
 }
 
 static enum status
@@ -354,18 +364,19 @@ static enum status
 end_folds(struct task *t)
 {
     for (size_t i = 0; i < t->len && t->job->folder != NULL; i++)
-        if (!fold_end(t->job->folder, &t->series[i].fold, t->arena))
+        if (!fold_end(t->job->folder, &t->series[i].fold, t->turn->arena))
             return error_set(&t->error, ST_LIMIT,
                              "the downsampling interval makes too many points");
     return ST_OK;
 }
 
-static enum status
-scan_bucket(struct task *t)
+static struct scan_spec
+spec_of(const struct task *t)
 {
     const struct plan *p = t->job->p;
     const struct plan_bucket *b = &p->buckets[t->bucket];
-    struct scan_spec spec = {
+
+    return (struct scan_spec){
         .masks = b->masks,
         .bucket = (unsigned)t->bucket,
         .way = b->way,
@@ -375,45 +386,74 @@ scan_bucket(struct task *t)
         .series_len = b->series_len,
         .metric = p->metric_id,
     };
-    struct store_scan *scan;
+}
+
+/* All rows of a bucket; closes the scan. */
+static enum status
+read_bucket(struct task *t, struct store_scan **scan)
+{
+    enum status status = ST_OK, closed;
     struct store_row row;
-    enum status status, closed;
     size_t rows = 0;
 
-    status = may_go_on(t);
-    if (status != ST_OK)
-        return status;
-    status = store_scan_open(t->job->c->store, &spec, &scan, &t->error);
-    if (status != ST_OK)
-        return status;
-    while (status == ST_OK && store_scan_next(scan, &row)) {
+    while (status == ST_OK && store_scan_next(*scan, &row)) {
         status = take_row(t, &row);
         if (++rows % ROWS_BETWEEN_CHECKS == 0 && status == ST_OK)
             status = may_go_on(t);
     }
     closed =
-        store_scan_close(&scan, &t->counts, status == ST_OK ? &t->error : NULL);
+        store_scan_close(scan, &t->counts, status == ST_OK ? &t->error : NULL);
     if (status == ST_OK)
         status = closed;
     if (status == ST_OK)
         status = fold_waiting(t);
     if (status == ST_OK)
         status = end_folds(t);
-    points_fini(&t->rows[0]);
-    points_fini(&t->rows[1]);
-    buf_fini(&t->waiting.block);
     return status == ST_OK ? may_go_on(t) : status;
 }
 
+/* One task after the other; none behind one that failed. */
 static void
-run_task(void *ctx, size_t i)
+run_tasks(struct task *tasks, size_t len)
+{
+    const struct fetch_job *job = tasks->job;
+    struct scan_spec *specs = mem_new_array(len, sizeof *specs);
+    struct store_scan **scans = mem_new_array(len, sizeof *scans);
+    enum status status = may_go_on(tasks);
+
+    for (size_t i = 0; i < len; i++)
+        specs[i] = spec_of(&tasks[i]);
+    if (status == ST_OK)
+        status =
+            store_scans_open(job->c->store, specs, len, scans, &tasks->error);
+    tasks->status = status;
+    for (size_t i = 0; i < len && status == ST_OK; i++) {
+        int64_t from_us = clock_monotonic_us();
+
+        status = tasks[i].status = read_bucket(&tasks[i], &scans[i]);
+        tasks[i].us = clock_monotonic_us() - from_us;
+    }
+    /* What was not read is closed all the same. */
+    for (size_t i = 0; i < len; i++)
+        status = store_scan_close(&scans[i], NULL, NULL);
+    free(specs);
+    free(scans);
+}
+
+static void
+run_turn(void *ctx, size_t i)
 {
     struct fetch_job *job = ctx;
-    struct task *t = &job->tasks[i];
-    int64_t from_us = clock_monotonic_us();
+    struct turn *turn = &job->turns[i];
+    size_t from = i * job->tasks_len / job->turns_len;
+    size_t to = (i + 1) * job->tasks_len / job->turns_len;
 
-    t->status = scan_bucket(t);
-    t->us = clock_monotonic_us() - from_us;
+    for (size_t k = from; k < to; k++)
+        job->tasks[k].turn = turn;
+    run_tasks(&job->tasks[from], to - from);
+    points_fini(&turn->rows[0]);
+    points_fini(&turn->rows[1]);
+    buf_fini(&turn->waiting.block);
 }
 
 /* -- together -------------------------------------------------------------- */
@@ -560,33 +600,34 @@ gather(struct task *tasks, size_t len, struct fetch *out, struct error *e)
 }
 
 /* A task for each bucket in which there may be something. */
-static size_t
-make_tasks(struct fetch_job *job, struct fetch *out)
+static void
+make_tasks(struct fetch_job *job)
 {
     const struct plan *p = job->p;
-    size_t len = 0;
 
-    for (size_t i = 0; i < p->buckets_len; i++) {
-        if (p->listed && p->buckets[i].series_len == 0)
-            continue;
-        out->arenas[len] =
-            arena_new_within(job->limits->max_memory, job->limits->budget);
-        job->tasks[len] = (struct task){ .job = job,
-                                         .bucket = i,
-                                         .ascending = true,
-                                         .arena = out->arenas[len] };
-        len++;
-    }
-    out->arenas_len = len;
-    return len;
+    job->tasks = mem_new_array(p->buckets_len, sizeof *job->tasks);
+    for (size_t i = 0; i < p->buckets_len; i++)
+        if (!p->listed || p->buckets[i].series_len > 0)
+            job->tasks[job->tasks_len++] =
+                (struct task){ .job = job, .bucket = i, .ascending = true };
 }
 
-static bool
-is_little(const struct plan *p)
+static void
+make_turns(struct fetch_job *job, struct fetch *out)
 {
+    const struct plan *p = job->p;
     uint64_t hours = (p->to_base - p->from_base) / ROW_SECONDS + 1;
+    uint64_t rows = (p->listed ? p->matches : p->series) * hours;
 
-    return p->listed && p->matches * hours <= ROWS_ALONE;
+    job->turns_len = job->tasks_len;
+    if (rows / ROWS_A_TURN + 1 < job->turns_len)
+        job->turns_len = (size_t)(rows / ROWS_A_TURN) + 1;
+    job->turns = mem_new_array(job->turns_len, sizeof *job->turns);
+    out->arenas = mem_new_array(job->turns_len, sizeof(struct arena *));
+    out->arenas_len = job->turns_len;
+    for (size_t i = 0; i < job->turns_len; i++)
+        job->turns[i].arena = out->arenas[i] =
+            arena_new_within(job->limits->max_memory, job->limits->budget);
 }
 
 enum status
@@ -600,18 +641,13 @@ fetch_run(const struct plan_context *c, const struct plan *p,
                              .limits = limits,
                              .seed = hash_random_seed() };
     enum status status;
-    size_t len;
 
     *out = (struct fetch){ .folded = folder != NULL };
-    out->arenas = mem_new_array(p->buckets_len, sizeof(struct arena *));
-    job.tasks = mem_new_array(p->buckets_len, sizeof *job.tasks);
-    len = make_tasks(&job, out);
-    if (is_little(p))
-        for (size_t i = 0; i < len; i++)
-            run_task(&job, i);
-    else
-        pool_run(pool, len, run_task, &job);
-    status = gather(job.tasks, len, out, e);
+    make_tasks(&job);
+    make_turns(&job, out);
+    pool_run(pool, job.turns_len, run_turn, &job);
+    status = gather(job.tasks, job.tasks_len, out, e);
+    free(job.turns);
     free(job.tasks);
     if (status != ST_OK)
         fetch_fini(out);

@@ -1,7 +1,8 @@
 /*
  * Fetching: the points of all series that a plan takes, or what a folder
- * (numbers/folder.h) makes of them row by row; one task for each salt bucket on
- * the pool, or none when there is little to read.
+ * (numbers/folder.h) makes of them row by row; one task for each salt bucket,
+ * on the pool, or some of them one after the other where there is little to
+ * read.
  *
  * Owns:    fetched series own their points: fetch_fini().
  * Threads: fetch_run(): any.
@@ -53,7 +54,7 @@ struct fetch {
     size_t scans_len;
     uint64_t points;
     bool folded;
-    struct arena **arenas; /* one for each task */
+    struct arena **arenas; /* of the series, one for each thread's turn */
     size_t arenas_len;
 };
 

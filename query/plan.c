@@ -271,6 +271,29 @@ narrow_by_list(struct planner *p, struct restriction *r)
 
 /* -- the way --------------------------------------------------------------- */
 
+/* The masks of all buckets differ in the salt alone. */
+static enum status
+make_bucket_masks(const struct planner *p, size_t i,
+                  const struct mask_set **first, struct mask_set **out)
+{
+    uint8_t head[2 + 8];
+    size_t size = 0;
+    enum status status;
+
+    if (*first != NULL) {
+        *out = mask_set_like(*first, 1, (uint8_t)i);
+        return ST_OK;
+    }
+    head[size++] = TABLE_ROWS;
+    if (p->shape->salt_width == 1)
+        head[size++] = (uint8_t)i;
+    key_put_uint(head + size, p->p->metric, p->shape->metric_width);
+    size += p->shape->metric_width;
+    status = make_masks(p, slice_of(head, size), true, out);
+    *first = *out;
+    return status;
+}
+
 /* How many runs of neighbours the matches of a bucket make: the mask takes all
  * keys with the same values up to the last restricted tag. */
 static uint64_t
@@ -327,13 +350,12 @@ make_buckets(struct planner *p)
     static const char *const names[] = { "hints", "range", "seeks" };
     struct plan *out = p->p;
     uint64_t prices[3] = { 0 };
+    const struct mask_set *first = NULL;
     enum status status = ST_OK;
-    uint8_t head[2 + 8];
     size_t ways[3] = { 0 };
 
     for (size_t i = 0; i < out->buckets_len && status == ST_OK; i++) {
         struct plan_bucket *b = &out->buckets[i];
-        size_t size = 0;
 
         choose_way(p, b, prices);
         if (p->c->options.force_way >= 0 &&
@@ -343,12 +365,7 @@ make_buckets(struct planner *p)
         /* Seeks need none, nor does a bucket in which nothing is looked for. */
         if (b->way == SCAN_SEEKS || (out->listed && b->series_len == 0))
             continue;
-        head[size++] = TABLE_ROWS;
-        if (p->shape->salt_width == 1)
-            head[size++] = (uint8_t)i;
-        key_put_uint(head + size, out->metric, p->shape->metric_width);
-        size += p->shape->metric_width;
-        status = make_masks(p, slice_of(head, size), true, &b->masks);
+        status = make_bucket_masks(p, i, &first, &b->masks);
     }
     (void)snprintf(
         out->text, sizeof out->text,

@@ -43,6 +43,7 @@ struct field {
 struct mask {
     uint32_t magic;
     bool never; /* some field allows nothing */
+    bool like;  /* it is one piece, and borrows the rest from another mask */
     struct field *fields;
     size_t len;
     uint8_t *min; /* the smallest key that matches, unless 'never' */
@@ -77,24 +78,32 @@ mask_free(struct mask **m)
     if (*m == NULL)
         return;
     OBJ_CHECK(*m, MASK_MAGIC);
-    for (size_t i = 0; i < (*m)->len; i++) {
+    for (size_t i = 0; i < (*m)->len && !(*m)->like; i++) {
         free((*m)->fields[i].bytes);
         free((*m)->fields[i].numbers);
     }
-    free((*m)->fields);
-    free((*m)->min);
-    free((*m)->care);
-    free((*m)->want);
+    if (!(*m)->like) {
+        free((*m)->fields);
+        free((*m)->min);
+        free((*m)->care);
+        free((*m)->want);
+    }
     OBJ_CLEAR(*m);
     free(*m);
     *m = NULL;
+}
+
+static size_t
+plain_size(size_t size)
+{
+    return (size + WORD - 1) / WORD * WORD;
 }
 
 /* Its part of what is compared by words. */
 static void
 add_plain(struct mask *m, const struct field *f)
 {
-    size_t cap = (m->size + f->width + WORD - 1) / WORD * WORD;
+    size_t cap = plain_size(m->size + f->width);
     bool fixed = f->kind == FIELD_FIXED;
 
     m->care = mem_resize(m->care, cap, 1);
@@ -495,6 +504,58 @@ mask_set_give(struct mask_set *s, struct mask **m)
     s->masks = mem_resize(s->masks, s->len + 1, sizeof(struct mask *));
     s->masks[s->len++] = *m;
     *m = NULL;
+}
+
+/* Copies into a piece of memory that has room. */
+static void *
+move_in(uint8_t **at, const void *from, size_t size)
+{
+    uint8_t *to = *at;
+
+    memcpy(to, from, size);
+    *at += size;
+    return to;
+}
+
+/* Fields, then what is of bytes. */
+static struct mask *
+mask_like(const struct mask *like, size_t at, uint8_t byte)
+{
+    size_t fields = like->len * sizeof *like->fields;
+    size_t plain = plain_size(like->size);
+    struct mask *m = mem_new(sizeof *m + fields + plain + 2 * like->size);
+    uint8_t *end = (uint8_t *)(m + 1);
+
+    *m = *like;
+    m->like = true;
+    m->fields = move_in(&end, like->fields, fields);
+    m->want = move_in(&end, like->want, plain);
+    m->min = move_in(&end, like->min, like->size);
+    m->want[at] = m->min[at] = byte;
+    for (size_t i = 0; i < m->len; i++) {
+        struct field *f = &m->fields[i];
+
+        if (at < f->at || at >= f->at + f->width)
+            continue;
+        INSIST(f->kind == FIELD_FIXED);
+        f->bytes = move_in(&end, f->bytes, f->width);
+        f->bytes[at - f->at] = byte;
+    }
+    return m;
+}
+
+struct mask_set *
+mask_set_like(const struct mask_set *like, size_t at, uint8_t byte)
+{
+    struct mask_set *s = mask_set_new();
+
+    OBJ_CHECK(like, MASK_SET_MAGIC);
+    s->masks = mem_new_array(like->len, sizeof(struct mask *));
+    for (; s->len < like->len; s->len++) {
+        INSIST(at < like->masks[s->len]->size);
+        s->masks[s->len] = mask_like(like->masks[s->len], at, byte);
+    }
+    return s;
 }
 
 void

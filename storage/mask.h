@@ -10,7 +10,7 @@
  * A mask set holds the masks of several key sizes (one per tag shape) over one
  * pass: a key matches when one of them matches; the hint is the smallest hint.
  *
- * Owns:    what its builder was given is copied.
+ * Owns:    what its builder was given is copied; mask_set_like() borrows.
  * Threads: frozen once built.
  */
 #ifndef STORAGE_MASK_H
@@ -50,6 +50,10 @@ bool mask_hint(const struct mask *m, struct slice key, uint8_t *out);
 struct mask_set *mask_set_new(void);
 /* Takes '*m' over and sets it to NULL. */
 void mask_set_give(struct mask_set *s, struct mask **m);
+/* As 's', but for one byte of the key, 'at', which a fixed field has in all of
+ * its masks, and which now is 'byte' (a salt).  'like' must live longer. */
+struct mask_set *mask_set_like(const struct mask_set *like, size_t at,
+                               uint8_t byte);
 void mask_set_free(struct mask_set **s);
 size_t mask_set_len(const struct mask_set *s);
 bool mask_set_match(const struct mask_set *s, struct slice key);

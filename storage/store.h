@@ -175,6 +175,13 @@ MUST_CHECK enum status store_scan_open(struct store *s,
                                        const struct scan_spec *spec,
                                        struct store_scan **out,
                                        struct error *e);
+/* Several at once, of different buckets, that share what reads the engine: each
+ * is gone through and closed before the next one is.  After a failure all of
+ * 'out' is NULL. */
+MUST_CHECK enum status store_scans_open(struct store *s,
+                                        const struct scan_spec *specs,
+                                        size_t len, struct store_scan **out,
+                                        struct error *e);
 bool store_scan_next(struct store_scan *scan, struct store_row *row);
 MUST_CHECK enum status store_scan_close(struct store_scan **scan,
                                         struct scan_counts *counts,

@@ -36,6 +36,8 @@ struct store_scan {
     size_t head_len, head_cap, head_at;
     struct points points; /* of the head's row that is lent */
     struct kv_iter *it;
+    bool shares; /* the iterator is closed with a later scan */
+    bool begun;
     bool on_key; /* the iterator stands on a row to lend */
     bool lent;   /* it was lent: the next step leaves it */
     uint32_t seek_base;
@@ -317,27 +319,54 @@ next_key(struct store_scan *scan)
 
 /* -- both together --------------------------------------------------------- */
 
-enum status
-store_scan_open(struct store *s, const struct scan_spec *spec,
-                struct store_scan **out, struct error *e)
+static struct store_scan *
+open_head(struct store *s, const struct scan_spec *spec)
 {
     struct store_scan *scan = mem_new(sizeof *scan);
 
-    OBJ_CHECK(s, STORE_MAGIC);
     INSIST(spec->bucket < s->head.buckets_len);
     scan->magic = SCAN_MAGIC;
     scan->s = s;
     scan->spec = *spec;
     scan->arena = arena_new(0);
-    *out = scan;
     copy_head(scan);
-    scan->it = kv_iter_open(s->kv, NULL);
-    first_key(scan);
-    if (scan->status != ST_OK) {
-        *e = scan->error;
-        return store_scan_close(out, NULL, NULL);
+    return scan;
+}
+
+enum status
+store_scans_open(struct store *s, const struct scan_spec *specs, size_t len,
+                 struct store_scan **out, struct error *e)
+{
+    enum status status = ST_OK;
+    struct kv_iter *it;
+
+    OBJ_CHECK(s, STORE_MAGIC);
+    for (size_t i = 0; i < len; i++) {
+        out[i] = open_head(s, &specs[i]);
+        if (status == ST_OK && out[i]->status != ST_OK) {
+            status = out[i]->status;
+            *e = out[i]->error;
+        }
     }
-    return ST_OK;
+    /* Behind all heads; before it, what is sealed meanwhile would be missed. */
+    it = kv_iter_open(s->kv, NULL);
+    for (size_t i = 0; i < len; i++) {
+        out[i]->it = it;
+        out[i]->shares = i + 1 < len;
+    }
+    for (size_t i = 0; i < len && status != ST_OK; i++) {
+        enum status closed = store_scan_close(&out[i], NULL, NULL);
+
+        status = status == ST_OK ? closed : status;
+    }
+    return status;
+}
+
+enum status
+store_scan_open(struct store *s, const struct scan_spec *spec,
+                struct store_scan **out, struct error *e)
+{
+    return store_scans_open(s, spec, 1, out, e);
 }
 
 /* Unpacks the head's rows of one key, all of them. */
@@ -369,7 +398,10 @@ store_scan_next(struct store_scan *scan, struct store_row *row)
 
     OBJ_CHECK(scan, SCAN_MAGIC);
     /* The engine's row that was lent last is left only now. */
-    if (scan->lent) {
+    if (!scan->begun) {
+        scan->begun = true;
+        first_key(scan);
+    } else if (scan->lent) {
         scan->lent = false;
         next_key(scan);
     }
@@ -418,7 +450,7 @@ store_scan_close(struct store_scan **sp, struct scan_counts *counts,
     status = scan->status;
     if (status != ST_OK && e != NULL)
         *e = scan->error;
-    if (scan->it != NULL)
+    if (scan->it != NULL && !scan->shares)
         closed = kv_iter_close(&scan->it, status == ST_OK ? e : NULL);
     if (counts != NULL)
         *counts = scan->counts;

@@ -348,6 +348,63 @@ START_TEST(sets_take_the_smallest_hint)
 }
 END_TEST
 
+/* Every kind of field behind a head of two bytes. */
+static struct mask_set *
+salted(uint8_t salt)
+{
+    struct mask_set *s = mask_set_new();
+
+    for (size_t shape = 0; shape < 2; shape++) {
+        struct mask *m = mask_new();
+
+        mask_add_fixed(m, slice_of((uint8_t[]){ 'r', salt }, 2));
+        mask_add_steps(m, 2, 250, 4, 1);
+        mask_add_fixed(m, S("t"));
+        mask_add_any(m, 1);
+        mask_add_range(m, S("b"), S("x"));
+        if (shape == 1)
+            mask_add_set(m, (const uint8_t *)"adgz", 4, 1);
+        mask_add_set(m, (const uint8_t *)"000000001111111111zzzzzzzzz", 3, 9);
+        mask_set_give(s, &m);
+    }
+    return s;
+}
+
+START_TEST(another_salt_is_as_if_built_so)
+{
+    static const uint8_t bytes[] = { 0, 1, 'b', 'd', 'r', 't', 'x', 'z', 255 };
+    struct mask_set *first = salted(7);
+    uint64_t r = harness_seed(8);
+
+    for (unsigned salt = 0; salt < 256; salt += 51) {
+        struct mask_set *built = salted((uint8_t)salt);
+        struct mask_set *like = mask_set_like(first, 1, (uint8_t)salt);
+
+        for (int i = 0; i < 2000; i++) {
+            uint8_t key[20], a[ROW_KEY_MAX], b[ROW_KEY_MAX];
+            size_t size = harness_random(&r) % sizeof key, found;
+
+            for (size_t k = 0; k < sizeof key; k++)
+                key[k] = bytes[harness_random(&r) % sizeof bytes];
+            if (i % 2 == 0)
+                key[0] = 'r';
+            if (i % 4 == 0)
+                key[1] = (uint8_t)salt;
+            EXPECT(mask_set_match(like, slice_of(key, size)) ==
+                   mask_set_match(built, slice_of(key, size)));
+            found = mask_set_hint(built, slice_of(key, size), a);
+            EXPECT(mask_set_hint(like, slice_of(key, size), b) == found);
+            EXPECT(memcmp(a, b, found) == 0);
+            EXPECT(found == 0 || mask_set_match(like, slice_of(a, found)));
+        }
+        EXPECT(mask_set_len(like) == 2);
+        mask_set_free(&built);
+        mask_set_free(&like);
+    }
+    mask_set_free(&first);
+}
+END_TEST
+
 /* -- the edges, by name --------------------------------------------------- */
 
 START_TEST(an_empty_set_matches_nothing)
@@ -633,7 +690,9 @@ START_TEST(hints_skip_what_the_mask_excludes)
 END_TEST
 
 TEST_MAIN("mask", TEST(every_short_key), TEST(keys_near_matches),
-          TEST(sets_take_the_smallest_hint), TEST(an_empty_set_matches_nothing),
+          TEST(sets_take_the_smallest_hint),
+          TEST(another_salt_is_as_if_built_so),
+          TEST(an_empty_set_matches_nothing),
           TEST(a_mask_without_fields_matches_the_empty_key),
           TEST(steps_stay_within_their_width), TEST(large_sets),
           TEST(one_day_of_all_users),

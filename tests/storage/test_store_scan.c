@@ -1,0 +1,183 @@
+/* Scans of several buckets at once: what each alone would see. */
+#include "config.h"
+
+#include "storage/store.h"
+
+#include "tests/harness.h"
+#include "tests/tempdir.h"
+
+#define T0     INT64_C(1356998400000)
+#define SERIES 60
+
+static struct error e;
+
+/* metric 1, and tagk 1 with the value 'i'. */
+static struct slice
+tsuid(uint8_t *out, unsigned i)
+{
+    key_put_uint(out, 1, 3);
+    key_put_uint(out + 3, 1, 3);
+    key_put_uint(out + 6, i, 3);
+    return slice_of(out, 9);
+}
+
+static void
+put(struct store *s, unsigned i, int64_t ts_ms)
+{
+    struct store_point p = { .point = { ts_ms, { .i = i }, false } };
+    uint8_t bytes[9];
+    uint64_t lsn;
+
+    ck_assert_int_eq(store_series(s, tsuid(bytes, i), &p.series, &e), ST_OK);
+    ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_OK);
+    ck_assert_int_eq(store_commit(s, lsn, false, &e), ST_OK);
+}
+
+/* A store with an hour in the engine, of some series one in the head too, and
+ * of one series the next hour in the head alone. */
+static struct store *
+some_store(const char *dir)
+{
+    struct store_options o = { .dir = dir, .shape = KEY_SHAPE_DEFAULT };
+    struct store *s;
+
+    ck_assert_int_eq(store_open(&o, &s, &e), ST_OK);
+    for (unsigned i = 0; i < SERIES; i++)
+        put(s, i, T0);
+    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    for (unsigned i = 0; i < SERIES; i += 3)
+        put(s, i, T0 + 1000);
+    put(s, 5, T0 + ROW_MS);
+    return s;
+}
+
+struct scans {
+    size_t len;
+    struct scan_spec specs[256];
+    struct mask_set *masks[256];
+    struct store_scan *scans[256];
+    uint8_t metric[3], tsuids[SERIES][9];
+    struct slice listed[256][SERIES];
+};
+
+/* One for each bucket, over all its rows. */
+static void
+all_buckets(struct store *s, enum scan_way way, struct scans *a)
+{
+    const struct key_shape *shape = store_shape(s);
+    uint8_t head[] = { TABLE_ROWS, 0, 0, 0, 1 };
+    struct mask *m = mask_new();
+
+    mask_add_fixed(m, slice_of(head, sizeof head));
+    mask_add_steps(m, 0, UINT32_MAX, ROW_SECONDS, 4);
+    mask_add_fixed(m, slice_of("\0\0\1", 3));
+    mask_add_any(m, 3);
+    memset(a, 0, sizeof *a);
+    a->masks[0] = mask_set_new();
+    mask_set_give(a->masks[0], &m);
+    a->len = shape->salt_buckets;
+    a->metric[2] = 1;
+    for (size_t i = 1; i < a->len; i++)
+        a->masks[i] = mask_set_like(a->masks[0], 1, (uint8_t)i);
+    for (size_t i = 0; i < a->len; i++)
+        a->specs[i] = (struct scan_spec){
+            .masks = a->masks[i],
+            .bucket = (unsigned)i,
+            .way = way,
+            .to_base = 4294965600u,
+            .series = a->listed[i],
+            .metric = slice_of(a->metric, 3),
+        };
+    for (unsigned i = 0; i < SERIES; i++) {
+        struct slice t = tsuid(a->tsuids[i], i);
+        struct scan_spec *spec = &a->specs[key_salt(shape, t)];
+
+        a->listed[spec->bucket][spec->series_len++] = t;
+    }
+    ck_assert_int_eq(store_scans_open(s, a->specs, a->len, a->scans, &e),
+                     ST_OK);
+}
+
+static void
+end_scans(struct scans *a)
+{
+    for (size_t i = 0; i < a->len; i++) {
+        ck_assert_int_eq(store_scan_close(&a->scans[i], NULL, &e), ST_OK);
+        mask_set_free(&a->masks[i]);
+    }
+}
+
+static const enum scan_way ways[] = { SCAN_HINTS, SCAN_RANGE, SCAN_SEEKS };
+
+/* Points, counted and added up. */
+static void
+check_bucket(struct scans *a, size_t bucket, const struct key_shape *shape,
+             size_t *count, int64_t *sum)
+{
+    struct points p = { 0 };
+    struct store_row row;
+
+    while (store_scan_next(a->scans[bucket], &row)) {
+        ck_assert_uint_eq(key_salt(shape, row.tsuid), bucket);
+        ck_assert_int_eq(store_row_points(&row, &p, &e), ST_OK);
+    }
+    for (size_t i = 0; i < p.len; i++)
+        *sum += p.v[i].i;
+    *count += p.len;
+    points_fini(&p);
+}
+
+START_TEST(buckets_share_what_reads_the_engine)
+{
+    char *dir = tempdir_new();
+    static struct scans a;
+
+    for (size_t k = 0; k < 2; k++) {
+        struct store *s = some_store(k == 0 ? NULL : dir);
+
+        for (size_t w = 0; w < 3; w++) {
+            size_t count = 0;
+            int64_t sum = 0;
+
+            all_buckets(s, ways[w], &a);
+            for (size_t i = 0; i < a.len; i++) {
+                check_bucket(&a, i, store_shape(s), &count, &sum);
+                if (i % 2 == 0)
+                    ck_assert_int_eq(store_scan_close(&a.scans[i], NULL, &e),
+                                     ST_OK);
+            }
+            end_scans(&a);
+            ck_assert_uint_eq(count, SERIES + SERIES / 3 + 1);
+            ck_assert_int_eq(sum, SERIES * (SERIES - 1) / 2 +
+                                      3 * (SERIES / 3) * (SERIES / 3 - 1) / 2 +
+                                      5);
+        }
+        ck_assert_int_eq(store_close(&s, &e), ST_OK);
+    }
+    tempdir_free(&dir);
+}
+END_TEST
+
+/* What is sealed after the opening was copied before it; and nothing has to be
+ * read. */
+START_TEST(each_sees_what_was_there_at_the_opening)
+{
+    struct store *s = some_store(NULL);
+    static struct scans a;
+    size_t count = 0;
+    int64_t sum = 0;
+
+    all_buckets(s, SCAN_RANGE, &a);
+    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    for (size_t i = 0; i < a.len; i++)
+        check_bucket(&a, i, store_shape(s), &count, &sum);
+    end_scans(&a);
+    ck_assert_uint_eq(count, SERIES + SERIES / 3 + 1);
+    all_buckets(s, SCAN_RANGE, &a);
+    end_scans(&a);
+    ck_assert_int_eq(store_close(&s, &e), ST_OK);
+}
+END_TEST
+
+TEST_MAIN("store_scan", TEST(buckets_share_what_reads_the_engine),
+          TEST(each_sees_what_was_there_at_the_opening))
