@@ -1,10 +1,13 @@
 // What it costs to take points: at what speed, with how much CPU, memory and
 // disk; and how soon they are seen.
+import path from 'node:path';
 import {
   bin, medians, now, run, say, settings, sleep,
 } from './tools.mjs';
 import { Server } from './servers.mjs';
-import { count_at, differs, files, metrics, scales } from './workload.mjs';
+import {
+  count_at, differs, files, metrics, recording, scales,
+} from './workload.mjs';
 
 // VictoriaMetrics has a port for telnet and one for HTTP.
 const port = (s, protocol) => protocol === 'http' && s.kind === 'vm'
@@ -12,7 +15,7 @@ const port = (s, protocol) => protocol === 'http' && s.kind === 'vm'
 
 // Seconds until a query sees the newest points.
 async function seen(s, w, loaded) {
-  if (w.jitter_ms || w.gap_permille || w.order)
+  if (w.jitter_ms || w.gap_permille || w.order || w.recorded)
     return NaN;
   const from = now();
   while (now() - from < 60) {
@@ -68,8 +71,8 @@ export async function measure(kind, w, protocol, loaded, keep = false) {
 }
 
 async function turns(systems, w, protocol, connections, key, report) {
-  const loaded = await files(w, protocol === 'http' ? 'json' : 'telnet',
-    connections);
+  const loaded = w.recorded ? recording(w) : await files(w,
+    protocol === 'http' ? 'json' : 'telnet', connections);
   const rows = new Map(systems.map(k => [k, []]));
   for (let i = 0; i < settings.runs; i++)
     for (const kind of rows.keys())
@@ -131,5 +134,15 @@ export async function backfill(systems, report) {
   for (const [order, w] of Object.entries(orders)) {
     say(`backfill: ${order}`);
     await turns(systems, w, 'telnet', 1, { order }, report);
+  }
+}
+
+// What agents sent, byte for byte: the data that no generator of ours made.
+export async function recorded(systems, report) {
+  for (const file of settings.recorded) {
+    say(`recorded: ${file}`);
+    const w = { recorded: file }, { points, series } = recording(w);
+    await turns(systems, w, 'telnet', 1,
+      { recording: path.parse(file).name, points, series }, report);
   }
 }

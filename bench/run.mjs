@@ -1,6 +1,6 @@
 // make bench: measures what it is asked to, keeps the figures beside the
 // document, and writes the document's tables from all that were ever kept.
-import { backfill, ingest, values } from './ingest.mjs';
+import { backfill, ingest, recorded, values } from './ingest.mjs';
 import { micro, open, replay, series } from './growth.mjs';
 import { masks } from './masks.mjs';
 import { draw_all } from './plots.mjs';
@@ -11,7 +11,7 @@ import { installed } from './servers.mjs';
 import { machine, remove, say, scratch, settings } from './tools.mjs';
 
 const sections = {
-  ingest, values, backfill, queries, series, replay, open, masks, micro,
+  ingest, values, backfill, recorded, queries, series, replay, open, masks, micro,
 };
 
 const wanted = settings.only.length > 0 ? settings.only

@@ -21,6 +21,7 @@ export const settings = {
   queries: list(env.QUERIES, ''), // none: all
   budget_s: +(env.BUDGET || 1.5), // for one kind of query on one system
   seed: +(env.SEED || 1),
+  recorded: list(env.RECORDED, ''), // files of put lines
   points: +(env.POINTS || 100e6), // of the store that "growth" opens
   series: +(env.SERIES || 1e6), // the most that "growth" makes
 };
