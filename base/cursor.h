@@ -72,10 +72,16 @@ cursor_u16(struct cursor *c)
     return (uint16_t)cursor_uint(c, 2);
 }
 
+/* Without a loop, which is one load and a swap of its bytes. */
 static inline uint32_t
 cursor_u32(struct cursor *c)
 {
-    return (uint32_t)cursor_uint(c, 4);
+    struct slice s = cursor_bytes(c, 4);
+
+    if (s.size == 0)
+        return 0;
+    return (uint32_t)s.data[0] << 24 | (uint32_t)s.data[1] << 16 |
+           (uint32_t)s.data[2] << 8 | s.data[3];
 }
 
 static inline uint64_t

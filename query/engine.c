@@ -78,7 +78,7 @@ engine_close(struct engine **ep)
 }
 
 /* So few points are done before another thread would have woken up. */
-#define POINTS_ALONE 8192
+#define POINTS_ALONE 16384
 #define GROUPS_ALONE 128
 /* The same of sub-queries. */
 #define HELP_US 1000

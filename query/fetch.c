@@ -183,7 +183,9 @@ series_of(struct task *t, struct slice tsuid)
 {
     size_t at;
 
-    if (t->expected < t->len && slice_eq(t->series[t->expected].tsuid, tsuid))
+    if (t->expected < t->len &&
+        (t->series[t->expected].tsuid.data == tsuid.data ||
+         slice_eq(t->series[t->expected].tsuid, tsuid)))
         return &t->series[t->expected++];
     if (t->len * 2 >= t->slots_len && !rehash(t))
         return NULL;
@@ -400,6 +402,8 @@ read_bucket(struct task *t, struct store_scan **scan)
         status = take_row(t, &row);
         if (++rows % ROWS_BETWEEN_CHECKS == 0 && status == ST_OK)
             status = may_go_on(t);
+        if (t->expected < t->len)
+            store_scan_expect(*scan, t->series[t->expected].tsuid);
     }
     closed =
         store_scan_close(scan, &t->counts, status == ST_OK ? &t->error : NULL);

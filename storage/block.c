@@ -232,14 +232,18 @@ scale_is_valid(const struct block_header *h)
 static bool
 times_are_valid(const struct block_header *h)
 {
-    uint64_t limit = (uint64_t)(ROW_MS / block_unit_ms(h));
+    static const uint32_t limits[] = { ROW_MS, ROW_MS / 10, ROW_MS / 100,
+                                       ROW_MS / 1000 };
+    uint64_t limit = limits[h->flags & FLAG_UNIT];
 
     if (h->count == 0 || h->count > BLOCK_MAX_POINTS || h->first >= limit ||
         h->span >= limit - h->first || h->span < h->count - 1)
         return false;
     if (h->count == 1)
         return h->span == 0 && (h->flags & FLAG_IRREGULAR) == 0;
-    return (h->flags & FLAG_IRREGULAR) != 0 || h->span % (h->count - 1) == 0;
+    /* Both are below the limit: a short division. */
+    return (h->flags & FLAG_IRREGULAR) != 0 ||
+           (uint32_t)h->span % (h->count - 1) == 0;
 }
 
 static void

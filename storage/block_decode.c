@@ -201,8 +201,8 @@ spacing_of(const struct block_header *h)
         return s;
     s.is_float = block_kinds(h) == KINDS_FLOAT;
     s.first_ms = syn->first_ms;
-    if (h->count > 1)
-        s.step_ms = (syn->last_ms - syn->first_ms) / (h->count - 1);
+    if (h->count > 1) /* a short division: see times_are_valid() */
+        s.step_ms = (uint32_t)h->span / (h->count - 1) * block_unit_ms(h);
     if (syn->all_int) {
         uint64_t low = magnitude(syn->min.i), high = magnitude(syn->max.i);
 

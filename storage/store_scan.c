@@ -40,6 +40,8 @@ struct store_scan {
     bool begun;
     bool on_key; /* the iterator stands on a row to lend */
     bool lent;   /* it was lent: the next step leaves it */
+    struct slice expected;
+    struct slice told; /* that is what the iterator stands on; or empty */
     uint32_t seek_base;
     size_t seek_at; /* of spec.series, for SCAN_SEEKS */
     uint8_t tsuid[TSUID_MAX];
@@ -160,6 +162,36 @@ step(struct store_scan *scan)
     scan->counts.keys += scan->on_key;
 }
 
+/* Is it a row of the series that is expected?  A mask took one of another hour,
+ * and the range of hours is all that masks say of them. */
+static bool
+is_expected(const struct store_scan *scan, struct slice key)
+{
+    const struct key_shape *shape = &scan->s->shape;
+    size_t head = 1u + shape->salt_width, width = shape->metric_width;
+    const uint8_t *tsuid = scan->expected.data, *base = key.data + head + width;
+    uint64_t hour;
+
+    if (scan->expected.size == 0 || key.size != head + scan->expected.size + 4)
+        return false;
+    hour = key_get_uint(base, 4);
+    return key.data[0] == TABLE_ROWS &&
+           (shape->salt_width == 0 || key.data[1] == scan->spec.bucket) &&
+           hour >= scan->spec.from_base && hour <= scan->spec.to_base &&
+           hour % ROW_SECONDS == 0 &&
+           memcmp(key.data + head, tsuid, width) == 0 &&
+           memcmp(base + 4, tsuid + width, scan->expected.size - width) == 0;
+}
+
+static bool
+matches(struct store_scan *scan, struct slice key)
+{
+    bool expected = is_expected(scan, key);
+
+    scan->told = expected ? scan->expected : (struct slice){ NULL, 0 };
+    return expected || mask_set_match(scan->spec.masks, key);
+}
+
 /* From a key on which the iterator stands to the next one that a mask takes. */
 static void
 settle_by_hints(struct store_scan *scan)
@@ -170,7 +202,7 @@ settle_by_hints(struct store_scan *scan)
         struct slice key = kv_iter_key(scan->it);
         size_t size;
 
-        if (mask_set_match(scan->spec.masks, key))
+        if (matches(scan, key))
             return;
         size = mask_set_hint(scan->spec.masks, key, hint);
         if (size == 0)
@@ -191,7 +223,7 @@ settle_by_steps(struct store_scan *scan)
     while (scan->on_key) {
         struct slice key = kv_iter_key(scan->it);
 
-        if (mask_set_match(scan->spec.masks, key))
+        if (matches(scan, key))
             return;
         if (key.size < base_at + 4 || key.data[0] != TABLE_ROWS ||
             (shape->salt_width == 1 && key.data[1] != scan->spec.bucket) ||
@@ -387,6 +419,15 @@ take_head(struct store_scan *scan, struct slice key)
     points_sort_unique(&scan->points);
 }
 
+static uint32_t
+base_of(const struct store_scan *scan, struct slice key)
+{
+    const struct key_shape *shape = &scan->s->shape;
+
+    return (uint32_t)key_get_uint(
+        key.data + 1 + shape->salt_width + shape->metric_width, 4);
+}
+
 bool
 store_scan_next(struct store_scan *scan, struct store_row *row)
 {
@@ -421,12 +462,16 @@ store_scan_next(struct store_scan *scan, struct store_row *row)
     } else {
         key = head_key;
     }
-    if (key_row_parse(&scan->s->shape, key, &salt, &row->base, scan->tsuid,
-                      &tsuid_size, &scan->error) != ST_OK) {
+    if (order <= 0 && scan->told.size > 0) {
+        row->tsuid = scan->told;
+        row->base = base_of(scan, key);
+    } else if (key_row_parse(&scan->s->shape, key, &salt, &row->base,
+                             scan->tsuid, &tsuid_size, &scan->error) == ST_OK) {
+        row->tsuid = slice_of(scan->tsuid, tsuid_size);
+    } else {
         scan->status = ST_CORRUPT;
         return false;
     }
-    row->tsuid = slice_of(scan->tsuid, tsuid_size);
     if (order >= 0) {
         scan->counts.head_rows++;
         take_head(scan, head_key);
@@ -434,6 +479,13 @@ store_scan_next(struct store_scan *scan, struct store_row *row)
     }
     scan->counts.rows++;
     return scan->status == ST_OK;
+}
+
+void
+store_scan_expect(struct store_scan *scan, struct slice tsuid)
+{
+    OBJ_CHECK(scan, SCAN_MAGIC);
+    scan->expected = tsuid;
 }
 
 enum status
