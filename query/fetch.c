@@ -501,17 +501,23 @@ is_before(const struct headed *a, const struct headed *b)
     return slice_cmp(a->series->tsuid, b->series->tsuid) < 0;
 }
 
+/* Which one is next cannot be guessed: so there is no branch on it. */
 static void
 merge_two(struct runs *r, size_t lo, size_t mid, size_t hi)
 {
+    const struct headed *from = r->series;
+    struct headed *to = r->tmp + lo;
     size_t i = lo, k = mid;
 
-    for (size_t at = lo; at < hi; at++) {
-        bool left =
-            i < mid && (k == hi || is_before(&r->series[i], &r->series[k]));
+    while (i < mid && k < hi) {
+        bool left = is_before(&from[i], &from[k]);
 
-        r->tmp[at] = left ? r->series[i++] : r->series[k++];
+        *to++ = from[left ? i : k];
+        i += left;
+        k += !left;
     }
+    memcpy(to, from + i, (mid - i) * sizeof *to);
+    memcpy(to + (mid - i), from + k, (hi - k) * sizeof *to);
 }
 
 /* Two by two, until one is left. */
@@ -681,7 +687,7 @@ fetched_span(const struct fetch *f, const struct fetched *s)
 void
 fetch_fini(struct fetch *f)
 {
-    for (size_t i = 0; i < f->len; i++) {
+    for (size_t i = 0; i < f->len && !f->folded; i++) {
         points_fini(&f->series[i].points);
         free(f->series[i].counts);
     }

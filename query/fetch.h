@@ -19,11 +19,15 @@
 #include "query/plan.h"
 
 struct fetched {
-    struct slice tsuid;   /* in the arena of its bucket */
-    struct points points; /* empty with a folder */
-    int64_t *counts;  /* of averages over rollups: see struct span; or NULL */
-    struct fold fold; /* of a folder */
-    bool noted;       /* it has notes in the hours read, and no points */
+    struct slice tsuid; /* in an arena of the fetch */
+    union {
+        struct fold fold; /* with a folder */
+        struct {
+            struct points points;
+            int64_t *counts; /* of averages over rollups: see struct span */
+        };
+    };
+    bool noted; /* it has notes in the hours read, and no points */
 };
 
 /* What may stop a query; shared by its tasks.  Points and bytes are those of

@@ -22,6 +22,7 @@ void
 names_fini(struct names *n)
 {
     free(n->slots);
+    buf_fini(&n->text);
     *n = (struct names){ 0 };
 }
 
@@ -50,6 +51,24 @@ grow(struct names *n)
     free(old);
 }
 
+static enum status
+look_up(struct names *n, enum uid_kind kind, uint64_t id, struct slice *out,
+        struct error *e)
+{
+    enum status status;
+    const char *copy;
+
+    buf_clear(&n->text);
+    status = uid_name(n->uids, kind, id, &n->text, e);
+    if (status != ST_OK)
+        return status;
+    copy = arena_strdup(n->arena, buf_slice(&n->text));
+    if (copy == NULL || n->text.failed)
+        return error_set(e, ST_LIMIT, "the request needs too much memory");
+    *out = slice_of(copy, n->text.size);
+    return ST_OK;
+}
+
 enum status
 names_get(struct names *n, enum uid_kind kind, uint64_t id, struct slice *out,
           struct error *e)
@@ -65,7 +84,7 @@ names_get(struct names *n, enum uid_kind kind, uint64_t id, struct slice *out,
         *out = n->slots[at].text;
         return ST_OK;
     }
-    status = uid_name_dup(n->uids, kind, id, n->arena, out, e);
+    status = look_up(n, kind, id, out, e);
     if (status != ST_OK)
         return status;
     n->slots[at] = (struct name){ key, *out };

@@ -8,6 +8,7 @@
 #ifndef QUERY_NAMES_H
 #define QUERY_NAMES_H
 
+#include "base/buf.h"
 #include "uid/uid.h"
 
 struct names {
@@ -15,12 +16,13 @@ struct names {
     struct arena *arena;
     struct name *slots; /* a hash table */
     size_t len, cap;    /* 'cap' is a power of two */
+    struct buf text;    /* of the one that is looked up */
 };
 
 void names_init(struct names *n, struct uid_table *uids, struct arena *a);
 void names_fini(struct names *n);
 
-/* As uid_name_dup(). */
+/* As uid_name(), in the arena. */
 MUST_CHECK enum status names_get(struct names *n, enum uid_kind kind,
                                  uint64_t id, struct slice *out,
                                  struct error *e);

@@ -7,6 +7,7 @@
 
 #include "query/engine.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "query/plan.h"
@@ -281,6 +282,79 @@ START_TEST(agrees_with_brute_force)
 }
 END_TEST
 
+/* The number of the tag's value in a group; -1 when it has none. */
+static int
+value_in(const struct result_group *g, int key)
+{
+    for (size_t i = 0; i < g->tags_len; i++)
+        if (slice_eq(g->tag_keys[i], slice_of(&keys[key], 1)))
+            return atoi((const char *)g->tag_values[i].data + 1);
+    return -1;
+}
+
+/* Of all series with the group's values of the tags that are grouped by. */
+static int64_t
+sum_of(const struct result_group *g, const char *by)
+{
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < all_len; i++) {
+        bool in = true;
+
+        for (const char *k = by; *k != '\0'; k++)
+            in = in && all[i].values[*k - 'a'] >= 0 &&
+                 all[i].values[*k - 'a'] == value_in(g, *k - 'a');
+        sum += in ? (int64_t)i : 0;
+    }
+    return sum;
+}
+
+static void
+check_groups(struct world *w, const char *by, const char *m)
+{
+    char end[32];
+    struct query_param params[] = { { slice_str("start"),
+                                      slice_str("1356998400") },
+                                    { slice_str("end"), { 0 } },
+                                    { slice_str("m"), slice_str(m) } };
+    struct parse_options po = { .now_ms = T0 + 100 * ROW_MS };
+    struct arena *a = arena_new(0);
+    struct query q;
+    struct query_result r;
+    struct parse_error pe;
+
+    (void)snprintf(end, sizeof end, "%lld", (long long)(T0 + ROW_MS - 1));
+    params[1].value = slice_str(end);
+    ck_assert(query_parse_uri(params, 3, &po, a, &q, &pe) == ST_OK);
+    ck_assert_msg(engine_run(w->engine, &q, NULL, NULL, a, &r, &pe) == ST_OK,
+                  "%s: %s", m, pe.message.text);
+    ck_assert_uint_gt(r.groups_len, 1);
+    for (size_t g = 0; g < r.groups_len; g++) {
+        ck_assert_uint_eq(r.groups[g].dps.len, 1);
+        ck_assert_int_eq(r.groups[g].dps.v[0].i, sum_of(&r.groups[g], by));
+        if (g > 0)
+            ck_assert(slice_cmp(r.groups[g - 1].key, r.groups[g].key) < 0);
+    }
+    query_fini(&q);
+    arena_free(&a);
+}
+
+/* Many series, and keys that are shorter and longer than 8 bytes. */
+START_TEST(groups_ascend_and_have_all_their_series)
+{
+    uint64_t state = harness_seed(17);
+    struct world w = open_world(16, 0);
+
+    make_series(&state);
+    put_all(&w, 0);
+    check_groups(&w, "a", "sum:m{a=*}");
+    check_groups(&w, "b", "sum:m{b=*}");
+    check_groups(&w, "ab", "sum:m{a=*,b=*}");
+    check_groups(&w, "abc", "sum:m{a=*,b=*,c=*}");
+    close_world(&w);
+}
+END_TEST
+
 static struct result_stats
 count_query(struct world *w, const char *m)
 {
@@ -445,6 +519,7 @@ START_TEST(keeps_to_its_limits)
 END_TEST
 
 TEST_MAIN("engine", LOOP(agrees_with_brute_force, setups),
+          TEST(groups_ascend_and_have_all_their_series),
           TEST(masked_queries_read_no_excluded_rows),
           TEST(the_planner_takes_the_cheapest), TEST(stops_when_told),
           TEST(keeps_to_its_limits))
