@@ -128,6 +128,19 @@ kv_write(struct kv *kv, const struct kv_batch *b, bool sync, struct error *e)
 }
 
 enum status
+kv_gather(struct kv *kv, const struct kv_batch *b, struct error *e)
+{
+    enum status st;
+
+    OBJ_CHECK(kv, KV_MAGIC);
+    st = kv_batch_check(b, e);
+    if (st != ST_OK)
+        return st;
+    return kv->engine->gather == NULL ? kv->engine->write(kv, b, false, e)
+                                      : kv->engine->gather(kv, b, e);
+}
+
+enum status
 kv_sync(struct kv *kv, struct error *e)
 {
     OBJ_CHECK(kv, KV_MAGIC);

@@ -81,6 +81,12 @@ void kv_batch_each(const struct kv_batch *b,
 MUST_CHECK enum status kv_write(struct kv *kv, const struct kv_batch *b,
                                 bool sync, struct error *e);
 
+/* The same, not synced, for what the caller has elsewhere until kv_sync(): it
+ * may stay in memory until there is more of it, or anything but kv_get(), which
+ * sees it, is called.  Where it fails then, iterators fail, too. */
+MUST_CHECK enum status kv_gather(struct kv *kv, const struct kv_batch *b,
+                                 struct error *e);
+
 /* All earlier writes are on the disk when it returns, also those whose log
  * file the engine has already left behind. */
 MUST_CHECK enum status kv_sync(struct kv *kv, struct error *e);

@@ -30,6 +30,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "storage/files_priv.h"
+#include "storage/kv_gather_priv.h"
 #include "storage/kv_priv.h"
 #include "storage/level_files_priv.h"
 
@@ -47,6 +48,8 @@ struct level {
     uint64_t settled_log GUARDED_BY(sync_lock); /* earlier ones are synced */
     struct lock write_lock;                     /* one write at a time */
     bool unsynced GUARDED_BY(write_lock); /* written since the last sync */
+    struct kv_gather *gathered GUARDED_BY(write_lock);
+    _Atomic bool gathers; /* something is in there */
     struct lock lock;
     struct error fault GUARDED_BY(lock); /* the first failed write */
 };
@@ -239,13 +242,39 @@ sync_logs(struct level *l, bool always, struct error *e)
 
 /* -- reading and writing -------------------------------------------------- */
 
+/* Is the key among what waits?  Then '*st' is what became of reading it. */
+static bool
+get_gathered(struct level *l, struct slice key, struct buf *out,
+             enum status *st, struct error *e)
+{
+    struct slice value;
+    bool found;
+
+    if (!atomic_load(&l->gathers))
+        return false;
+    lock_take(&l->write_lock);
+    found = gather_find(l->gathered, key, &value);
+    if (found && value.data != NULL)
+        buf_put_slice(out, value);
+    lock_drop(&l->write_lock);
+    if (!found)
+        return false;
+    *st = value.data == NULL ? error_set(e, ST_NOT_FOUND, "no such key")
+          : out->failed      ? error_set(e, ST_LIMIT, "a value has no room")
+                             : ST_OK;
+    return true;
+}
+
 static enum status
 level_get(struct kv *kv, struct slice key, struct buf *out, struct error *e)
 {
     struct level *l = level_of(kv);
     char *err = NULL, *value;
     size_t size = 0;
+    enum status st;
 
+    if (get_gathered(l, key, out, &st, e))
+        return st;
     value = leveldb_get(l->db, l->read, (const char *)key.data, key.size, &size,
                         &err);
     if (err != NULL)
@@ -277,29 +306,103 @@ copy_op(void *ctx, struct slice key, const struct slice *value)
     c->bytes += key.size + (value == NULL ? 0 : value->size);
 }
 
+/* Hands a copy over, and frees it. */
+static enum status
+write_copy(struct level *l, struct copy *copy, bool sync, struct error *e)
+    REQUIRES(l->write_lock)
+{
+    char *err = NULL;
+
+    atomic_fetch_add(&l->unsettled, copy->bytes);
+    l->unsynced = true;
+    leveldb_write(l->db, sync ? l->write_sync : l->write, copy->to, &err);
+    leveldb_writebatch_destroy(copy->to);
+    return err == NULL ? ST_OK : take_error(err, l->dir, e);
+}
+
+/* What waited becomes one batch, so that it is all or nothing.  After a failure
+ * it stays, for level_get(). */
+static enum status
+drain(struct level *l, struct error *e) REQUIRES(l->write_lock)
+{
+    struct copy copy = { 0 };
+    enum status st = ST_OK;
+
+    if (gather_len(l->gathered) == 0)
+        return ST_OK;
+    st = fault_of(l, e);
+    if (st != ST_OK)
+        return st;
+    copy.to = leveldb_writebatch_create();
+    gather_each(l->gathered, copy_op, &copy);
+    st = write_copy(l, &copy, false, e);
+    if (st != ST_OK)
+        return st;
+    gather_clear(l->gathered);
+    atomic_store(&l->gathers, false);
+    return ST_OK;
+}
+
+/* Before anything that sees all keys. */
+static enum status
+drain_first(struct level *l, struct error *e)
+{
+    struct error why = { 0 };
+    enum status st;
+
+    if (!atomic_load(&l->gathers))
+        return ST_OK;
+    lock_take(&l->write_lock);
+    st = drain(l, &why);
+    lock_drop(&l->write_lock);
+    return st == ST_OK ? ST_OK : fail(l, &why, e);
+}
+
 static enum status
 level_write(struct kv *kv, const struct kv_batch *b, bool sync, struct error *e)
 {
     struct level *l = level_of(kv);
     struct error why = { 0 };
     struct copy copy = { 0 };
-    char *err = NULL;
     enum status st = fault_of(l, e);
 
     if (st != ST_OK)
         return st;
     copy.to = leveldb_writebatch_create();
     kv_batch_each(b, copy_op, &copy);
-    atomic_fetch_add(&l->unsettled, copy.bytes);
     lock_take(&l->write_lock);
-    l->unsynced = true;
-    leveldb_write(l->db, sync ? l->write_sync : l->write, copy.to, &err);
+    st = drain(l, &why);
+    if (st == ST_OK)
+        st = write_copy(l, &copy, sync, &why);
+    else
+        leveldb_writebatch_destroy(copy.to);
     lock_drop(&l->write_lock);
-    leveldb_writebatch_destroy(copy.to);
-    if (err != NULL)
-        st = take_error(err, l->dir, &why);
-    else if (sync)
+    if (st == ST_OK && sync)
         st = sync_logs(l, false, &why);
+    return st == ST_OK ? ST_OK : fail(l, &why, e);
+}
+
+static void
+gather_op(void *ctx, struct slice key, const struct slice *value)
+{
+    gather_add(ctx, key, value);
+}
+
+static enum status
+level_gather(struct kv *kv, const struct kv_batch *b, struct error *e)
+{
+    struct level *l = level_of(kv);
+    struct error why = { 0 };
+    enum status st = fault_of(l, e);
+
+    if (st != ST_OK || kv_batch_len(b) == 0)
+        return st;
+    lock_take(&l->write_lock);
+    kv_batch_each(b, gather_op, l->gathered);
+    atomic_store(&l->gathers, true);
+    if (gather_is_full(l->gathered))
+        st = drain(l, &why);
+    lock_drop(&l->write_lock);
     return st == ST_OK ? ST_OK : fail(l, &why, e);
 }
 
@@ -311,6 +414,8 @@ level_sync(struct kv *kv, struct error *e)
     struct error why = { 0 };
     enum status st = fault_of(l, e);
 
+    if (st == ST_OK)
+        st = drain_first(l, e);
     if (st != ST_OK)
         return st;
     st = sync_logs(l, true, &why);
@@ -325,7 +430,8 @@ level_settle(struct kv *kv, size_t least)
     struct level *l = level_of(kv);
     static const char behind[] = "\xff\xff";
 
-    if (atomic_load(&l->unsettled) < (least == 0 ? 1 : least) ||
+    if (drain_first(l, NULL) != ST_OK ||
+        atomic_load(&l->unsettled) < (least == 0 ? 1 : least) ||
         fault_of(l, NULL) != ST_OK)
         return;
     atomic_store(&l->unsettled, 0);
@@ -337,6 +443,8 @@ level_snapshot_take(struct kv *kv)
 {
     struct level_snapshot *s = mem_new(sizeof *s);
 
+    /* If that fails, so will iterators. */
+    (void)drain_first(level_of(kv), NULL);
     s->s = leveldb_create_snapshot(level_of(kv)->db);
     return &s->snapshot;
 }
@@ -357,6 +465,7 @@ level_approximate_bytes(struct kv *kv, struct slice from, struct slice to)
     const char *to_key = (const char *)to.data;
     uint64_t size = 0;
 
+    (void)drain_first(level_of(kv), NULL);
     leveldb_approximate_sizes(level_of(kv)->db, 1, &from_key, &from.size,
                               &to_key, &to.size, &size);
     return size;
@@ -513,6 +622,7 @@ level_iter_open(struct kv *kv, struct kv_snapshot *s)
         leveldb_readoptions_set_verify_checksums(read, 1);
         leveldb_readoptions_set_snapshot(read, ((struct level_snapshot *)s)->s);
     }
+    (void)drain_first(l, &i->it.error);
     i->it.engine = &level_iter_engine;
     i->dir = l->dir;
     i->i = leveldb_create_iterator(l->db, read);
@@ -530,6 +640,8 @@ sync_at_close(struct level *l)
     struct error e;
     bool unsynced;
 
+    if (drain_first(l, &e) != ST_OK)
+        log_error("storage", "closing the engine: %s", e.text);
     lock_take(&l->write_lock);
     unsynced = l->unsynced;
     lock_drop(&l->write_lock);
@@ -552,6 +664,7 @@ level_close(struct kv *kv)
     leveldb_options_destroy(l->options);
     leveldb_cache_destroy(l->cache);
     leveldb_filterpolicy_destroy(l->bloom);
+    gather_free(&l->gathered);
     lock_fini(&l->lock);
     lock_fini(&l->write_lock);
     lock_fini(&l->sync_lock);
@@ -563,6 +676,7 @@ static const struct kv_engine level_engine = {
     .close = level_close,
     .get = level_get,
     .write = level_write,
+    .gather = level_gather,
     .sync = level_sync,
     .settle = level_settle,
     .snapshot_take = level_snapshot_take,
@@ -613,6 +727,7 @@ level_new(const struct kv_options *o, bool create)
     lock_init(&l->lock);
     lock_init(&l->write_lock);
     lock_init(&l->sync_lock);
+    l->gathered = gather_new();
     l->bloom = leveldb_filterpolicy_create_bloom(10);
     l->cache = leveldb_cache_create_lru(cache == 0 ? 32 << 20 : cache);
     l->options = leveldb_options_create();

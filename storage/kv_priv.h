@@ -22,6 +22,8 @@ struct kv_engine {
                        struct error *e);
     enum status (*write)(struct kv *kv, const struct kv_batch *b, bool sync,
                          struct error *e);
+    enum status (*gather)(struct kv *kv, const struct kv_batch *b,
+                          struct error *e); /* NULL: a write */
     enum status (*sync)(struct kv *kv, struct error *e);
     void (*settle)(struct kv *kv, size_t least); /* or NULL */
     struct kv_snapshot *(*snapshot_take)(struct kv *kv);

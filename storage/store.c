@@ -289,7 +289,7 @@ write_both(struct store *s, struct kv_batch *b, struct buf *record,
         status = error_wrap(e, ST_BUSY, "not acknowledged");
     crash_point("batch-journaled");
     if (status == ST_OK)
-        status = kv_write(s->kv, b, false, e);
+        status = kv_gather(s->kv, b, e);
     crash_point("batch-written");
     lock_drop(&s->write_lock);
     kv_batch_rewind(b, mark);

@@ -420,6 +420,52 @@ START_TEST(a_failed_write_is_the_last)
 }
 END_TEST
 
+/* What waits in memory is read by its key, whatever became of the log; what
+ * would have to see all keys fails. */
+START_TEST(what_waits_is_not_passed_over)
+{
+    char *dir = tempdir_new();
+    struct kv *kv = must_open(dir, true);
+    struct kv_batch *b = kv_batch_new();
+    struct buf out = BUF_INIT;
+    struct error e;
+    struct kv_iter *it;
+
+    fill(kv, 0, 100);
+    kv_batch_put(b, S("late"), S("1"));
+    kv_batch_delete(b, S("key000007"));
+    ck_assert_int_eq(kv_gather(kv, b, &e), ST_OK);
+    kv_batch_clear(b);
+    kv_batch_put(b, S("late"), S("2"));
+    ck_assert_int_eq(kv_gather(kv, b, &e), ST_OK);
+    if (_i == 1) {
+        (void)signal(SIGXFSZ, SIG_IGN);
+        limit_files(1);
+        it = kv_iter_open(kv, NULL);
+        ck_assert(!kv_iter_seek(it, S("")));
+        ck_assert_int_eq(kv_iter_close(&it, &e), ST_IO);
+        ck_assert_int_eq(kv_gather(kv, b, &e), ST_IO);
+        ck_assert_int_eq(kv_sync(kv, &e), ST_IO);
+        limit_files(RLIM_INFINITY);
+    }
+    ck_assert_int_eq(kv_get(kv, S("late"), &out, &e), ST_OK);
+    ck_assert(slice_eq(buf_slice(&out), S("2")));
+    ck_assert_int_eq(kv_get(kv, S("key000007"), &out, &e), ST_NOT_FOUND);
+    ck_assert_int_eq(kv_get(kv, S("key000008"), &out, &e), ST_OK);
+    if (_i == 0)
+        ck_assert_uint_eq(must_count(kv), 100);
+    kv_close(&kv);
+    kv = must_open(dir, false);
+    ck_assert_uint_eq(must_count(kv), 100);
+    ck_assert_int_eq(kv_get(kv, S("late"), &out, &e),
+                     _i == 0 ? ST_OK : ST_NOT_FOUND);
+    kv_close(&kv);
+    kv_batch_free(&b);
+    buf_fini(&out);
+    tempdir_free(&dir);
+}
+END_TEST
+
 TEST_MAIN("kv_leveldb", TEST(comes_back_after_closing),
           TEST(creates_only_where_nothing_is),
           TEST(a_missing_current_file_loses_nothing),
@@ -428,4 +474,5 @@ TEST_MAIN("kv_leveldb", TEST(comes_back_after_closing),
           LOOP(a_flipped_bit_in_a_table_is_seen, places),
           TEST(a_failed_iterator_stays_failed),
           LOOP(a_flipped_bit_in_the_directory_files_is_seen, vital),
-          TIMES(a_failed_write_is_the_last, 2))
+          TIMES(a_failed_write_is_the_last, 2),
+          TIMES(what_waits_is_not_passed_over, 2))

@@ -94,7 +94,7 @@ write_some(struct world *w)
 {
     struct kv_batch *b = kv_batch_new();
     uint8_t bytes[1000];
-    bool sync = draw(w, 200) == 0;
+    bool sync = draw(w, 200) == 0, gather = draw(w, 2) == 0;
 
     for (uint64_t i = draw(w, 12); i-- > 0;) {
         size_t k = draw(w, KEYS);
@@ -108,7 +108,9 @@ write_some(struct world *w)
         }
     }
     for (int i = 0; i < ENGINES; i++)
-        ck_assert_int_eq(kv_write(w->kv[i], b, sync, NULL), ST_OK);
+        ck_assert_int_eq(gather ? kv_gather(w->kv[i], b, NULL)
+                                : kv_write(w->kv[i], b, sync, NULL),
+                         ST_OK);
     kv_batch_free(&b);
 }
 
