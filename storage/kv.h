@@ -83,7 +83,7 @@ MUST_CHECK enum status kv_write(struct kv *kv, const struct kv_batch *b,
 
 /* The same, not synced, for what the caller has elsewhere until kv_sync(): it
  * may stay in memory until there is more of it, or anything but kv_get(), which
- * sees it, is called.  Where it fails then, iterators fail, too. */
+ * sees it, is called.  If it fails then, it is read all the same. */
 MUST_CHECK enum status kv_gather(struct kv *kv, const struct kv_batch *b,
                                  struct error *e);
 

@@ -32,6 +32,7 @@ struct kv_gather {
     size_t size, cap;
     struct op *ops;
     size_t ops_len, ops_cap;
+    bool sorted;
     uint32_t *slots; /* of index + 1; 0: empty */
     size_t slots_len;
 };
@@ -139,6 +140,7 @@ gather_add(struct kv_gather *g, struct slice key, const struct slice *value)
         g->ops[g->ops_len] = (struct op){ .value_size = UINT32_MAX };
         g->slots[slot] = (uint32_t)++g->ops_len;
     }
+    g->sorted = false;
     o = &g->ops[g->slots[slot] - 1];
     if (o->value_size != v.size) {
         o->at = g->size;
@@ -198,17 +200,54 @@ compare_ops(const void *a, const void *b)
 }
 
 void
-gather_each(struct kv_gather *g,
-            void (*f)(void *ctx, struct slice key, const struct slice *value),
-            void *ctx)
+gather_sort(struct kv_gather *g)
 {
     OBJ_CHECK(g, GATHER_MAGIC);
-    if (g->ops_len == 0)
+    if (g->sorted || g->ops_len == 0)
         return;
     drop_slots(g);
     for (size_t i = 0; i < g->ops_len; i++)
         g->ops[i].key = g->bytes + g->ops[i].at;
     qsort(g->ops, g->ops_len, sizeof *g->ops, compare_ops);
+    g->sorted = true;
+}
+
+size_t
+gather_seek(const struct kv_gather *g, struct slice key, bool past)
+{
+    size_t low = 0, high = g->ops_len;
+
+    OBJ_CHECK(g, GATHER_MAGIC);
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = slice_cmp(key_of(g, &g->ops[middle]), key);
+
+        if (order < 0 || (past && order == 0))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+void
+gather_at(const struct kv_gather *g, size_t at, struct slice *key,
+          struct slice *value)
+{
+    const struct op *o = &g->ops[at];
+
+    INSIST(g->sorted && at < g->ops_len);
+    *key = key_of(g, o);
+    *value = o->deleted ? (struct slice){ NULL, 0 } : value_of(g, o);
+}
+
+void
+gather_each(struct kv_gather *g,
+            void (*f)(void *ctx, struct slice key, const struct slice *value),
+            void *ctx)
+{
+    OBJ_CHECK(g, GATHER_MAGIC);
+    gather_sort(g);
     for (size_t i = 0; i < g->ops_len; i++) {
         struct slice value = value_of(g, &g->ops[i]);
 

@@ -11,7 +11,7 @@
  * - its repair hands damaged values out as good ones: it is never called but by
  *   kv_salvage(), with logs that were looked through before;
  * - a log file that somebody removes is not missed: SYNCED tells us;
- * - it does not survive a failed allocation: ours wait, see make_patient();
+ * - it does not survive a failed allocation: ours wait, see kv_patient.c;
  * - its errors are texts, which leave this file as ST_IO or ST_CORRUPT;
  * - iterators and snapshots pin files: bound the time of queries. */
 #include "config.h"
@@ -19,7 +19,6 @@
 #include "storage/kv.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <leveldb/c.h>
 #include <stdatomic.h>
@@ -398,10 +397,13 @@ level_gather(struct kv *kv, const struct kv_batch *b, struct error *e)
     if (st != ST_OK || kv_batch_len(b) == 0)
         return st;
     lock_take(&l->write_lock);
-    kv_batch_each(b, gather_op, l->gathered);
-    atomic_store(&l->gathers, true);
-    if (gather_is_full(l->gathered))
-        st = drain(l, &why);
+    st = fault_of(l, &why); /* an iterator may lie over it by now */
+    if (st == ST_OK) {
+        kv_batch_each(b, gather_op, l->gathered);
+        atomic_store(&l->gathers, true);
+        if (gather_is_full(l->gathered))
+            st = drain(l, &why);
+    }
     lock_drop(&l->write_lock);
     return st == ST_OK ? ST_OK : fail(l, &why, e);
 }
@@ -443,7 +445,7 @@ level_snapshot_take(struct kv *kv)
 {
     struct level_snapshot *s = mem_new(sizeof *s);
 
-    /* If that fails, so will iterators. */
+    /* If that fails, iterators show it all the same. */
     (void)drain_first(level_of(kv), NULL);
     s->s = leveldb_create_snapshot(level_of(kv)->db);
     return &s->snapshot;
@@ -610,10 +612,22 @@ static const struct kv_iter_engine level_iter_engine = {
     .free = level_iter_free,
 };
 
+/* Nothing is added to what could not be handed over. */
+static struct kv_iter *
+lay_over(struct level *l, struct kv_iter *it)
+{
+    lock_take(&l->write_lock);
+    gather_sort(l->gathered);
+    it = kv_overlay_new(it, l->gathered);
+    lock_drop(&l->write_lock);
+    return it;
+}
+
 static struct kv_iter *
 level_iter_open(struct kv *kv, struct kv_snapshot *s)
 {
     struct level *l = level_of(kv);
+    bool all = drain_first(l, NULL) == ST_OK;
     struct level_iter *i = mem_new(sizeof *i);
     leveldb_readoptions_t *read = l->read;
 
@@ -622,13 +636,12 @@ level_iter_open(struct kv *kv, struct kv_snapshot *s)
         leveldb_readoptions_set_verify_checksums(read, 1);
         leveldb_readoptions_set_snapshot(read, ((struct level_snapshot *)s)->s);
     }
-    (void)drain_first(l, &i->it.error);
     i->it.engine = &level_iter_engine;
     i->dir = l->dir;
     i->i = leveldb_create_iterator(l->db, read);
     if (s != NULL)
         leveldb_readoptions_destroy(read);
-    return &i->it;
+    return all ? &i->it : lay_over(l, &i->it);
 }
 
 /* -- opening -------------------------------------------------------------- */
@@ -686,34 +699,6 @@ static const struct kv_engine level_engine = {
     .describe = level_describe,
 };
 
-/* C++'s std::set_new_handler(), as the compilers of Linux name it. */
-#define SET_NEW_HANDLER "_ZSt15set_new_handlerPFvvE"
-#define NO_MEMORY_US    10000
-
-typedef void new_handler(void);
-
-/* Called when there is no memory; then it is tried again. */
-static void
-wait_for_memory(void)
-{
-    (void)usleep(NO_MEMORY_US);
-}
-
-/* A failed allocation would end the process by an exception in LevelDB, in the
- * middle of something: it waits instead until requests have given memory back.
- */
-static void
-make_patient(void)
-{
-    union {
-        void *found;
-        new_handler *(*set)(new_handler *);
-    } f = { .found = dlsym(RTLD_DEFAULT, SET_NEW_HANDLER) };
-
-    if (f.found != NULL)
-        (void)f.set(wait_for_memory);
-}
-
 static struct level *
 level_new(const struct kv_options *o, bool create)
 {
@@ -721,7 +706,7 @@ level_new(const struct kv_options *o, bool create)
     size_t write_buffer = o->write_buffer_bytes;
     size_t cache = o->cache_bytes;
 
-    make_patient();
+    kv_make_patient();
     l->kv.engine = &level_engine;
     l->dir = mem_strdup(o->dir);
     lock_init(&l->lock);

@@ -76,6 +76,15 @@ struct kv *kv_mem_open(void);
  * iterators tell the truth, and kv_salvage() copies what they see. */
 MUST_CHECK enum status kv_leveldb_repair(const char *dir, struct error *e);
 
+/* Failed allocations of C++ wait from now on, until there is memory again. */
+void kv_make_patient(void);
+
+/* 'inner', which it takes over, with the operations over it.  These stay as
+ * they are while it lives.  Slow: for when an engine has failed. */
+struct kv_gather;
+struct kv_iter *kv_overlay_new(struct kv_iter *inner,
+                               const struct kv_gather *over);
+
 /* ST_LIMIT when something did not fit into the batch. */
 MUST_CHECK enum status kv_batch_check(const struct kv_batch *b,
                                       struct error *e);
