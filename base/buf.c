@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/mem.h"
+#include "base/obj.h"
 #include "base/varint.h"
 
 void
@@ -62,6 +64,16 @@ buf_reserve_more(struct buf *b, size_t size)
         return NULL;
     }
     return b->data + b->size;
+}
+
+void
+buf_make_room(struct buf *b, size_t size)
+{
+    INSIST(b->max == 0 && !b->failed);
+    if (b->data != NULL && size <= b->cap - b->size)
+        return;
+    b->data = (uint8_t *)mem_resize(b->data, b->size + size, 1);
+    b->cap = b->size + size;
 }
 
 void

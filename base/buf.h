@@ -49,6 +49,11 @@ buf_reserve(struct buf *b, size_t size)
     return b->data + b->size;
 }
 
+/* Room for 'size' bytes more, for certain: it waits for memory, as mem_new()
+ * does.  For what is small and means something else when it is cut short, such
+ * as a key; the buffer has no cap. */
+void buf_make_room(struct buf *b, size_t size);
+
 void buf_put(struct buf *b, const void *data, size_t size);
 void buf_put_slice(struct buf *b, struct slice s);
 void buf_put_str(struct buf *b, const char *s);

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "storage/format.h"
+#include "storage/kv_priv.h"
 #include "storage/store_priv.h"
 
 #define MB           ((size_t)1 << 20)
@@ -278,9 +279,11 @@ write_both(struct store *s, struct kv_batch *b, struct buf *record,
     *lsn = 0;
     lock_take(&s->write_lock);
     record_batch_number(record, b, s->batches + 1);
-    if (record->failed)
+    /* What the engine refuses must not come back from the journal. */
+    status = kv_batch_check(b, e);
+    if (status == ST_OK && record->failed)
         status = error_set(e, ST_BUSY, "no memory for a batch");
-    else
+    if (status == ST_OK)
         status =
             journal_append(s->journal, RECORD_BATCH, buf_slice(record), lsn, e);
     if (status == ST_OK)

@@ -15,10 +15,13 @@ static const uint8_t kind_bytes[UID_KINDS] = { 'm', 'k', 'v' };
 
 /* -- keys ---------------------------------------------------------------- */
 
+/* With 'size' bytes to follow.  Half a key would be another one: a name would
+ * be taken for new, and get a second id. */
 static void
-key_start(enum uid_kind kind, char what, struct buf *out)
+key_start(enum uid_kind kind, char what, size_t size, struct buf *out)
 {
     buf_clear(out);
+    buf_make_room(out, 3 + size);
     buf_put_u8(out, TABLE_UID);
     buf_put_u8(out, kind_bytes[kind]);
     buf_put_u8(out, (uint8_t)what);
@@ -27,7 +30,7 @@ key_start(enum uid_kind kind, char what, struct buf *out)
 void
 uid_key_name(enum uid_kind kind, struct slice name, struct buf *out)
 {
-    key_start(kind, 'n', out);
+    key_start(kind, 'n', name.size, out);
     buf_put_slice(out, name);
 }
 
@@ -35,14 +38,14 @@ void
 uid_key_id(const struct uid_table *u, enum uid_kind kind, uint64_t id,
            struct buf *out)
 {
-    key_start(kind, 'i', out);
+    key_start(kind, 'i', u->kinds[kind].width, out);
     buf_put_uint(out, id, u->kinds[kind].width);
 }
 
 void
 uid_key_counter(enum uid_kind kind, struct buf *out)
 {
-    key_start(kind, 'c', out);
+    key_start(kind, 'c', 0, out);
 }
 
 uint64_t
@@ -240,6 +243,12 @@ no_such_id(const struct uid_table *u, enum uid_kind kind, uint64_t id,
                      uid_kind_name(kind), uid_bytes_text(u, kind, id, text));
 }
 
+static enum status
+no_memory(struct error *e)
+{
+    return error_set(e, ST_BUSY, "no memory for a name");
+}
+
 enum status
 uid_name(struct uid_table *u, enum uid_kind kind, uint64_t id, struct buf *out,
          struct error *e)
@@ -252,7 +261,7 @@ uid_name(struct uid_table *u, enum uid_kind kind, uint64_t id, struct buf *out,
     if (uid_cache_find_name(u->cache, kind, id, out)) {
         atomic_fetch_add_explicit(&u->kinds[kind].hits, 1,
                                   memory_order_relaxed);
-        return ST_OK;
+        return out->failed ? no_memory(e) : ST_OK;
     }
     atomic_fetch_add_explicit(&u->kinds[kind].misses, 1, memory_order_relaxed);
     if (id == 0 || id > uid_max(u, kind))
@@ -266,6 +275,8 @@ uid_name(struct uid_table *u, enum uid_kind kind, uint64_t id, struct buf *out,
     } else if (st == ST_OK) {
         buf_put_slice(out, buf_slice(&value));
         uid_cache_add(u->cache, kind, buf_slice(&value), id, epoch);
+        if (out->failed)
+            st = no_memory(e);
     }
     buf_fini(&key);
     buf_fini(&value);
@@ -324,6 +335,8 @@ uid_suggest(struct uid_table *u, enum uid_kind kind, struct slice prefix,
     enum status st = ST_OK, closed;
 
     OBJ_CHECK(u, UID_MAGIC);
+    if (prefix.size > UID_NAME_MAX)
+        return ST_OK;
     uid_key_name(kind, prefix, &start);
     it = kv_iter_open(store_kv(u->store), NULL);
     on = kv_iter_seek(it, buf_slice(&start));

@@ -77,6 +77,24 @@ static const struct {
                 { -2, 1, 3 },   { 63, 1, 126 },        { -64, 1, 127 },
                 { 64, 2, 128 }, { INT64_MIN, 10, 255 } };
 
+START_TEST(room_is_made)
+{
+    struct buf b = BUF_INIT;
+    uint8_t *at;
+
+    buf_make_room(&b, 3);
+    at = b.data;
+    ck_assert(at != NULL);
+    buf_put(&b, "abc", 3);
+    ck_assert_ptr_eq(b.data, at);
+    buf_make_room(&b, 0);
+    buf_make_room(&b, 1000);
+    ck_assert_uint_ge(b.cap, 1003);
+    ck_assert(slice_eq_str(buf_slice(&b), "abc"));
+    buf_fini(&b);
+}
+END_TEST
+
 START_TEST(zigzag_keeps_small_ones_short)
 {
     struct buf b = BUF_INIT;
@@ -162,6 +180,6 @@ START_TEST(prints_long_texts)
 END_TEST
 
 TEST_MAIN("buf", TEST(empty_has_no_memory), TEST(appends),
-          LOOP(varints_round_trip, numbers),
+          LOOP(varints_round_trip, numbers), TEST(room_is_made),
           LOOP(zigzag_keeps_small_ones_short, zigzags), TEST(failures_stick),
           TEST(the_cap_can_be_reached), TEST(prints_long_texts))

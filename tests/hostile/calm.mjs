@@ -54,6 +54,7 @@ async function life(which, mine, settled) {
             http = connect(port); telnet = connect(port);
             await new Promise((r) => setTimeout(r, 50));
         }
+        if (ports !== mine) break;
         measured[which].push(Number(process.hrtime.bigint() - start) / 1e6);
         await new Promise((r) => setTimeout(r, REST_MS));
     }

@@ -90,7 +90,7 @@ await vanish(line, ['tsd.core.socket.timeout=1', 'halite.http.head_ms=400', 'hal
     const was = established(server);
     for (let i = 0; i < 20; i++) { // others notice nothing
         check((await ask(server.port, 'GET', '/api/version', undefined, { ms: 2000 })).status === 200, 'HTTP, beside half-open connections');
-        check(/built/i.test((await say(server.port, 'version\n', { ms: 2000, done: (x) => /built/i.test(x) })).text), 'telnet, beside half-open connections');
+        check(/built/i.test((await say(server.port, 'version\n', { ms: 5000, done: (x) => /built/i.test(x) })).text), 'telnet, beside half-open connections');
     }
     check(await until(() => server.fds() <= fds, 8000, 20), `of ${was} half-open connections ${established(server)} are kept: ${server.fds()} descriptors, before ${fds}`);
     console.log(`note ${was} half-open, gone after ${Date.now() - from} ms`);

@@ -22,11 +22,12 @@ class Lane {
     // What came of an attack.  'alone': no other goes on.
     run(attack, alone) {
         return new Promise((resolve) => {
+            if (!this.child.connected) { resolve(null); return; }
             this.done = resolve;
             this.child.send({ name: attack.name, alone });
         });
     }
-    async end() { this.done = null; this.child.disconnect(); await this.gone; }
+    async end() { this.done = null; if (this.child.connected) this.child.disconnect(); await this.gone; }
 }
 
 function tell(result, attack) {
@@ -57,6 +58,7 @@ await Promise.all(lanes.map(async (lane) => {
 await Promise.all(lanes.splice(1).map((lane) => lane.end()));
 for (const attack of alone) {
     for (let tries = TRIES; ; ) {
+        if (!lanes[0].child.connected) lanes[0] = new Lane();
         const result = await lanes[0].run(attack, true);
         if (isMoot(result) && --tries > 0) { console.log(`again: ${result.text}`); continue; }
         tell(result, attack);

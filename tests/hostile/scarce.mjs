@@ -1,7 +1,7 @@
 // A server without file descriptors, and one without memory.
 import fs from 'node:fs';
 import path from 'node:path';
-import { ask, open, putMany, random, say, sleep, T0, until } from './rig.mjs';
+import { ask, hear, open, putMany, random, say, sleep, T0, until } from './rig.mjs';
 
 const point = (i, metric = 'scarce') => JSON.stringify([{ metric, timestamp: T0 + i, value: i, tags: { host: `h${i % 50}` } }]);
 
@@ -21,22 +21,28 @@ async function descriptors(t) {
     const spent = t.server.cpuMs() - cpu, calm = Date.now() - from;
     t.check(spent < calm * 0.6, `it spins: ${spent} ms of CPU time in ${calm} ms`);
     t.note(`${spent} ms of CPU in ${calm} ms, ${t.server.fds()} descriptors`);
-    for (const s of all) t.check(true, '');
-    // The store has its files: points that fill segments of the journal, and the engine.
-    for (const s of all) s.destroy();
+    for (const s of all) { t.check(true, ''); s.destroy(); }
     await until(() => t.server.fds() < 45, 3000);
-    const busy = await Promise.all(Array.from({ length: 60 }, () => open(t.port)));
-    let taken = 0;
-    for (let i = 0; i < 40; i++) {
+    // The store has its files, whatever connections want: points that fill segments of the
+    // journal, and the engine, beside as many connections as are let in.
+    const putter = await open(t.port);
+    putter.write('version\n');
+    await hear(putter, (x) => /built/i.test(x));
+    const busy = await Promise.all(Array.from({ length: 80 }, () => open(t.port)));
+    for (const s of busy) s.write('version\n');
+    await until(() => busy.every((s) => s.over || s.text.length > 0), 3000);
+    t.note(`${busy.filter((s) => !s.over).length} of 80 are let in`);
+    for (let i = 0; i < 20; i++) {
         const r = await ask(t.port, 'POST', '/api/put', point(i));
-        if (r.status === 204) taken++;
-        else t.check(r.status === 0 || r.status === 503, `a put among many connections: ${r.status} ${r.body.slice(0, 100)}`);
+        if (r.status !== 204) t.check(r.status === 0 || r.status === 503, `a put among many connections: ${r.status} ${r.body.slice(0, 100)}`);
     }
-    for (const s of busy) s.destroy();
+    for (let i = 0; i < 30000; i += 1000)
+        putter.write(Array.from({ length: 1000 }, (_, k) => `put fill${(i + k) % 40} ${T0 + (i + k) * 3} ${(i + k) * 7919 % 100003} host=h${(i + k) % 97}\n`).join(''));
+    putter.write('exit\n');
+    await hear(putter, null, 30000);
+    t.check(putter.over && !/put:|storage error/.test(putter.text), `the store lacks files: ${putter.text.slice(0, 300)}`);
+    for (const s of [putter, ...busy]) s.destroy();
     await until(() => t.server.fds() < 45, 3000);
-    const lines = Array.from({ length: 30000 }, (_, i) => `fill${i % 40} ${T0 + i * 3} ${i * 7919 % 100003} host=h${i % 97}`);
-    const said = await putMany(t.port, lines);
-    t.check(!/storage error/.test(said), `the store lacks files: ${said.slice(0, 300)}`);
     for (let i = 0; i < 20; i++) t.check((await ask(t.port, 'GET', `/api/query?start=${T0}&end=${T0 + 100000}&m=sum:fill${i}`)).status === 200, 'a query after it');
     t.check(!/Too many open files/.test(t.server.log.replace(/refused[^\n]*/g, '')), `the log: ${t.server.log.slice(-500)}`);
 }
