@@ -68,19 +68,23 @@ fails(size_t size, const void *caller)
 void *
 malloc(size_t size)
 {
-    return fails(size, __builtin_return_address(0)) ? NULL : __libc_malloc(size);
+    return fails(size, __builtin_return_address(0)) ? NULL
+                                                    : __libc_malloc(size);
 }
 
 void *
 calloc(size_t len, size_t size)
 {
-    return fails(len * size, __builtin_return_address(0)) ? NULL : __libc_calloc(len, size);
+    return fails(len * size, __builtin_return_address(0))
+               ? NULL
+               : __libc_calloc(len, size);
 }
 
 void *
 realloc(void *p, size_t size)
 {
-    return fails(size, __builtin_return_address(0)) ? NULL : __libc_realloc(p, size);
+    return fails(size, __builtin_return_address(0)) ? NULL
+                                                    : __libc_realloc(p, size);
 }
 
 static void *

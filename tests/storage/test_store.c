@@ -341,30 +341,6 @@ START_TEST(batches_and_deletions_are_replayed_in_order)
 }
 END_TEST
 
-/* Of a batch that is refused nothing comes back from the journal, either. */
-START_TEST(a_refused_batch_leaves_nothing)
-{
-    struct store_options o = options_for(1);
-    struct kv_batch *b = kv_batch_new();
-    uint8_t *large = calloc(1, KV_KEY_MAX + 1);
-    struct buf value = BUF_INIT;
-    struct store *s = open_store(&o);
-
-    kv_batch_put(b, slice_str("half"), slice_str("x"));
-    kv_batch_put(b, slice_of(large, KV_KEY_MAX + 1), slice_str("y"));
-    ck_assert_int_eq(store_write(s, b, NULL, &e), ST_LIMIT);
-    abandon(&s);
-    s = open_store(&o);
-    ck_assert_int_eq(kv_get(store_kv(s), slice_str("half"), &value, &e),
-                     ST_NOT_FOUND);
-    close_store(&s);
-    kv_batch_free(&b);
-    buf_fini(&value);
-    free(large);
-    teardown();
-}
-END_TEST
-
 START_TEST(deletes_exactly_the_range)
 {
     struct store_options o = options_for(_i);
@@ -811,7 +787,6 @@ TEST_MAIN("store", LOOP(points_come_back, kinds),
           LOOP(a_new_series_is_merged_as_any_other, kinds),
           TEST(a_crash_loses_nothing),
           TEST(batches_and_deletions_are_replayed_in_order),
-          TEST(a_refused_batch_leaves_nothing),
           LOOP(deletes_exactly_the_range, kinds),
           LOOP(masks_read_only_what_they_take, kinds),
           LOOP(finds_the_last_point, kinds),

@@ -1,5 +1,5 @@
 /* What power may leave of a store as a whole: engine and journal, one ahead of
- * the other. */
+ * the other; and what a batch leaves that was refused. */
 #include "config.h"
 
 #include "storage/store.h"
@@ -132,4 +132,47 @@ START_TEST(an_engine_ahead_of_the_journal_stays_ahead)
 }
 END_TEST
 
-TEST_MAIN("store_power", TIMES(an_engine_ahead_of_the_journal_stays_ahead, 2))
+/* Its first half is of a size that a batch may have. */
+static void
+be_refused_and_die(void)
+{
+    int child = fork(), status;
+    uint8_t large[KV_KEY_MAX + 1] = { 0 };
+    uint64_t lsn;
+    struct kv_batch *b;
+    struct store *s;
+
+    if (child == 0) {
+        s = open_store();
+        write_one(s, "m2", "whole");
+        b = kv_batch_new();
+        kv_batch_put(b, slice_str("m1"), slice_str("half"));
+        kv_batch_put(b, slice_of(large, sizeof large), slice_str("x"));
+        ck_assert_int_eq(store_write(s, b, &lsn, &e), ST_LIMIT);
+        ck_assert_int_eq(store_commit(s, lsn, false, &e), ST_OK);
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+}
+
+/* What the engine refuses does not come back from the journal. */
+START_TEST(a_refused_batch_leaves_nothing)
+{
+    struct buf value = BUF_INIT;
+    struct store *s;
+
+    dir = tempdir_new();
+    be_refused_and_die();
+    s = open_store();
+    ck_assert_int_eq(kv_get(store_kv(s), slice_str("m1"), &value, &e),
+                     ST_NOT_FOUND);
+    check_one(s, "m2", "whole");
+    ck_assert_int_eq(store_close(&s, &e), ST_OK);
+    buf_fini(&value);
+    tempdir_free(&dir);
+}
+END_TEST
+
+TEST_MAIN("store_power", TIMES(an_engine_ahead_of_the_journal_stays_ahead, 2),
+          TEST(a_refused_batch_leaves_nothing))
