@@ -4,8 +4,13 @@
 
 #include "tsd/api/api.h"
 
+/* cppcheck takes minutes for the bytes. */
 static const uint8_t document[] = {
+#if defined(HALITE_ANALYSE)
+    0
+#else
 #include "tsd/api/openapi.inc"
+#endif
 };
 
 void
