@@ -94,6 +94,9 @@ end(struct telnet_loop *l, struct telnet_conn *c)
     if (c->next != NULL)
         c->next->prev = c->prev;
     lock_drop(&l->lock);
+    /* close() is not enough while a process that was forked has it, too: a
+     * symbolizer's, of a sanitizer. */
+    watch(l, c, 0);
     /* Unread bytes would turn our close into a reset, which may overtake what
      * we said. */
     (void)shutdown(c->fd, SHUT_WR);

@@ -191,6 +191,10 @@ free_dead(struct tls_loop *l)
         if (c->next != NULL)
             c->next->prev = c->prev;
         lock_drop(&l->lock);
+        /* See end() of tsd/telnet.c. */
+        (void)epoll_ctl(l->poller.epoll, EPOLL_CTL_DEL, c->client, NULL);
+        if (!c->pair_hung)
+            (void)epoll_ctl(l->poller.epoll, EPOLL_CTL_DEL, c->pair, NULL);
         tls_conn_free(c);
         (void)atomic_fetch_sub(&l->tls->connections, 1);
     }
