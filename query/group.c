@@ -168,6 +168,8 @@ void
 group_leave_out(const struct query *q, const struct sub_query *sq,
                 const struct fetch *f, struct grouping *g)
 {
+    struct numbers_bounds bounds = numbers_bounds(q, sq);
+
     for (size_t i = 0; i < g->groups_len; i++) {
         const struct fetched **series = g->order + g->groups[i].first;
         size_t n = 0, noted = 0;
@@ -176,7 +178,7 @@ group_leave_out(const struct query *q, const struct sub_query *sq,
             const struct fetched *one = series[k];
             struct span s = fetched_span(f, one);
 
-            if (numbers_takes(q, sq, &s)) {
+            if (numbers_takes(&bounds, &s)) {
                 series[k] = series[n + noted];
                 series[n + noted] = series[n];
                 series[n++] = one;

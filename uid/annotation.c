@@ -4,6 +4,7 @@
 
 #include "uid/annotation.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/crash.h"
@@ -15,10 +16,15 @@
 
 #define DELETE_AT_ONCE 1000
 
+/* Whether there is any: no query has looked, none was there when one did and
+ * none was written since, or one was written. */
+enum known { KNOWN_NOT, KNOWN_NONE, KNOWN_WRITTEN };
+
 struct annotations {
     uint32_t magic;
     struct store *store;
     struct lock lock; /* from reading a note to rewriting it */
+    _Atomic int known;
 };
 
 void
@@ -233,6 +239,7 @@ write_note(struct annotations *a, const struct annotation *n, uint64_t *lsn,
         b,
         slice_of(key, annotation_key(n->tsuid, annotation_ms(n->start), key)),
         buf_slice(&value));
+    atomic_store(&a->known, KNOWN_WRITTEN);
     st = store_write(a->store, b, lsn, e);
     crash_point("annotation-written");
     kv_batch_free(&b);
@@ -697,11 +704,20 @@ enum status
 annotation_any(struct annotations *a, bool *any, struct error *e)
 {
     const uint8_t table[1] = { TABLE_ANNOTATIONS };
+    int before = KNOWN_NOT;
     struct kv_iter *it;
+    enum status st;
 
     OBJ_CHECK(a, ANNOTATIONS_MAGIC);
+    *any = false;
+    if (atomic_load(&a->known) == KNOWN_NONE)
+        return ST_OK;
     it = kv_iter_open(store_kv(a->store), NULL);
     *any = kv_iter_seek(it, slice_of(table, 1)) &&
            slice_starts(kv_iter_key(it), slice_of(table, 1));
-    return kv_iter_close(&it, e);
+    st = kv_iter_close(&it, e);
+    /* Unless one is being written meanwhile. */
+    if (st == ST_OK && !*any)
+        (void)atomic_compare_exchange_strong(&a->known, &before, KNOWN_NONE);
+    return st;
 }

@@ -110,23 +110,52 @@ misread(int64_t t)
 /* It takes the end of the scan for ms too when it lies beyond 2^32 seconds.  We
  * do not where the query ends in the last hour that can be stored. */
 static int64_t
-last_seen(const struct query *q, const struct sub_query *sq)
+last_seen(const struct query *q, int64_t end_s)
 {
-    int64_t end_s = scan_end_s(q, sq);
-
     if (end_s >= SECONDS_END && q->end_ms / ROW_MS * ROW_SECONDS == LAST_BASE)
         return end_s * 1000;
     return misread(misread(end_s));
+}
+
+static struct numbers_bounds
+bounds_of(const struct query *q, const struct window *w)
+{
+    return (struct numbers_bounds){
+        .first_most = last_seen(q, w->scan_end_ms / 1000),
+        .last_least = misread(misread(w->scan_start_ms / 1000)),
+    };
+}
+
+struct numbers_bounds
+numbers_bounds(const struct query *q, const struct sub_query *sq)
+{
+    struct window w = numbers_window(q, sq);
+
+    return bounds_of(q, &w);
+}
+
+static bool
+is_within(const struct numbers_bounds *b, int64_t first_ms, int64_t last_ms)
+{
+    return misread(first_ms) <= b->first_most &&
+           misread(last_ms) >= b->last_least;
 }
 
 bool
 numbers_takes_span(const struct query *q, const struct sub_query *sq,
                    int64_t first_ms, int64_t last_ms)
 {
-    int64_t start_s = scan_start_s(q, sq);
+    struct numbers_bounds b = numbers_bounds(q, sq);
 
-    return misread(first_ms) <= last_seen(q, sq) &&
-           misread(last_ms) >= misread(misread(start_s));
+    return is_within(&b, first_ms, last_ms);
+}
+
+bool
+numbers_takes(const struct numbers_bounds *b, const struct span *s)
+{
+    if (s->folded)
+        return is_within(b, s->first_ms, s->last_ms);
+    return s->len > 0 && is_within(b, s->ts_ms[0], s->ts_ms[s->len - 1]);
 }
 
 size_t
@@ -205,16 +234,6 @@ make_column(const struct sub_query *sq, const struct downsampler *d,
     return ST_OK;
 }
 
-bool
-numbers_takes(const struct query *q, const struct sub_query *sq,
-              const struct span *s)
-{
-    if (s->folded)
-        return numbers_takes_span(q, sq, s->first_ms, s->last_ms);
-    return s->len > 0 &&
-           numbers_takes_span(q, sq, s->ts_ms[0], s->ts_ms[s->len - 1]);
-}
-
 /* Buckets of one series: what merge_run() makes of them, without its ado. */
 static enum status
 run_folded(const struct sub_query *sq, const struct span *s,
@@ -259,6 +278,7 @@ numbers_run(const struct query *q, const struct sub_query *sq,
         .null_fill = sq->downsample.on && sq->downsample.fill == FILL_NULL,
         .window = d.window,
     };
+    struct numbers_bounds bounds = bounds_of(q, &d.window);
     struct column *columns;
     size_t n = 0;
     enum status st = ST_OK;
@@ -276,7 +296,7 @@ numbers_run(const struct query *q, const struct sub_query *sq,
         return error_set(e, ST_INVALID, "More than one value in aggregator");
     if (len == 1 && spans[0].folded && !sq->rate &&
         sq->downsample.fill == FILL_NONE)
-        return numbers_takes(q, sq, spans)
+        return numbers_takes(&bounds, spans)
                    ? run_folded(sq, spans, &merge, a, out, e)
                    : ST_OK;
     columns = (struct column *)arena_array(a, len, sizeof *columns);
@@ -288,7 +308,7 @@ numbers_run(const struct query *q, const struct sub_query *sq,
         st = downsampler_init(&d, &sq->downsample, &d.window,
                               longest_span(spans, len), a, e);
     for (size_t i = 0; i < len && st == ST_OK; i++) {
-        if (!numbers_takes(q, sq, &spans[i]))
+        if (!numbers_takes(&bounds, &spans[i]))
             continue;
         st = make_column(sq, &d, &spans[i], a, &columns[n], e);
         if (st == ST_OK)

@@ -51,9 +51,13 @@ void numbers_scan_range(const struct query *q, const struct sub_query *sq,
  * of no series has neither metric nor tags, and is answered all the same. */
 bool numbers_takes_span(const struct query *q, const struct sub_query *sq,
                         int64_t first_ms, int64_t last_ms);
-/* The same; a span of no points is not. */
-bool numbers_takes(const struct query *q, const struct sub_query *sq,
-                   const struct span *s);
+/* The same of many; a span of no points is not. */
+struct numbers_bounds {
+    int64_t first_most, last_least; /* of times as they are misread */
+};
+struct numbers_bounds numbers_bounds(const struct query *q,
+                                     const struct sub_query *sq);
+bool numbers_takes(const struct numbers_bounds *b, const struct span *s);
 
 /* Arrays of '*out' are in the arena.  'spans' come in the order of their
  * TSUIDs; those without points, and those not taken (above), count for nothing.
