@@ -188,7 +188,7 @@ add_two(union number *a, const union number *v, bool squares)
 
     memcpy(&x, v, sizeof x);
     memcpy(&sum, a, sizeof sum);
-    there = x == x;
+    there = x == x; /* NOLINT(misc-redundant-expression): no NaN */
     x = squares ? x * x : x;
     sum += (doubles)((longs)x & there);
     memcpy(a, &sum, sizeof sum);

@@ -24,13 +24,12 @@ split(const char *address, char host[256], char port[16])
         address++;
         size -= 2;
     }
-    memcpy(host, address, size);
-    host[size] = '\0';
+    (void)snprintf(host, 256, "%.*s", (int)size, address);
     (void)snprintf(port, 16, "%s", colon + 1);
     if (strcmp(host, "0.0.0.0") == 0)
-        (void)strcpy(host, "127.0.0.1");
+        (void)snprintf(host, 256, "127.0.0.1");
     if (strcmp(host, "::") == 0)
-        (void)strcpy(host, "::1");
+        (void)snprintf(host, 256, "::1");
     return true;
 }
 
