@@ -118,7 +118,7 @@ export default [
         run: descriptors,
     },
     { name: 'the n-th allocation fails', ...shim, run: nth, settings: (t) => ['--data', t.folder('data')] },
-    { name: 'many allocations fail', byHand: true, ...shim, run: often, settings: (t) => ['--data', t.folder('data')] },
+    { name: 'many allocations fail', ...shim, run: often, settings: (t) => ['--data', t.folder('data')] },
     {
         // Much less address space than all its limits together.
         name: 'no address space',

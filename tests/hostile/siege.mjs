@@ -13,9 +13,11 @@ const FLOOR_MS = 50;
 // Memory that an allocator may keep of an attack, in MB.
 const KEPT_MB = 48;
 
+let sieges = 0;
+
 // What an attack is given.
 class Siege {
-    constructor(name) { this.name = name; this.tries = 0; this.faults = []; this.notes = []; }
+    constructor(name) { this.name = name; this.number = ++sieges; this.tries = 0; this.faults = []; this.notes = []; }
     long = long;
     halite = halite;
     root = root;
@@ -31,8 +33,9 @@ class Siege {
     }
     note(text) { this.notes.push(text); }
     get port() { return this.server.port; }
+    // The same for the same name, and another one at another try.
     folder(name) {
-        const dir = path.join(root, `${this.name.replace(/\W/g, '-')}-${name}`);
+        const dir = path.join(root, `${this.name.replace(/\W/g, '-')}-${name}-${process.pid}-${this.number}`);
         fs.mkdirSync(dir, { recursive: true });
         return dir;
     }
