@@ -99,7 +99,7 @@ async function spoil(c, dir) {
         if ((await put(100)).status >= 300) fail(`${c.name}: a healthy disk is refused`);
     tell(c.fault);
     const refused = await until('a refusal', async () => { const r = await put(100, c.stays); return r.status >= 300 ? r : null; });
-    if (refused.status !== 503 && !(c.stays && refused.status === 500)) fail(`${c.name}: refused with ${refused.status} ${refused.text.slice(0, 500)}`);
+    if (refused.status !== 503) fail(`${c.name}: refused with ${refused.status} ${refused.text.slice(0, 500)}`);
 }
 
 async function recover(c, dir) {

@@ -514,7 +514,7 @@ answer(struct job *j, struct http_reply *out)
     size_t failed = j->len - j->stored;
 
     if (j->broken) {
-        http_reply_error(out, 500, "The store failed",
+        http_reply_error(out, 503, "The store failed",
                          "Some histograms were not stored; send again later");
     } else if (!j->details && !j->summary) {
         if (failed == 0)

@@ -334,7 +334,7 @@ answer(struct job *j)
     size_t failed = j->total - j->stored;
 
     if (j->broken && !j->details) {
-        http_reply_error(j->reply, 500, "The store failed",
+        http_reply_error(j->reply, 503, "The store failed",
                          "Some points were not stored; send again later");
         return;
     }
@@ -347,7 +347,7 @@ answer(struct job *j)
                    "request");
         return;
     }
-    http_reply_status(j->reply, failed == 0 ? 200 : j->broken ? 500 : 400);
+    http_reply_status(j->reply, failed == 0 ? 200 : j->broken ? 503 : 400);
     buf_printf(body, "{\"success\":%zu,\"failed\":%zu", j->stored, failed);
     if (j->sync_timeout > 0)
         buf_put_str(body, ",\"timeouts\":0");
