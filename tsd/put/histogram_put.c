@@ -52,9 +52,9 @@ histogram_writer_add(struct histogram_writer *w,
     const struct series_rules rules = put_path_rules(w->a->put);
     uint8_t codec = (uint8_t)w->a->histograms.simple;
     uint8_t tsuid[TSUID_MAX];
-    size_t tsuid_size;
+    size_t tsuid_size = 0;
     series_ref ref;
-    int64_t ms;
+    int64_t ms = 0;
     struct buf bytes = BUF_INIT;
     enum status st;
 

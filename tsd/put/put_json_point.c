@@ -97,7 +97,7 @@ put_json_names(struct put_batch *b, size_t row, struct put_names *names,
 bool
 put_json_parse(struct put_batch *b, size_t row, struct put_names *names)
 {
-    struct slice value;
+    struct slice value = { NULL, 0 };
 
     if (!put_json_names(b, row, names, &value, 0))
         return false;
