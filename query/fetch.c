@@ -422,7 +422,7 @@ run_tasks(struct task *tasks, size_t len)
 {
     const struct fetch_job *job = tasks->job;
     struct scan_spec *specs = mem_new_array(len, sizeof *specs);
-    struct store_scan **scans = mem_new_array(len, sizeof *scans);
+    struct store_scan **scans = mem_new_array(len, sizeof(struct store_scan *));
     enum status status = may_go_on(tasks);
 
     for (size_t i = 0; i < len; i++)
@@ -439,7 +439,7 @@ run_tasks(struct task *tasks, size_t len)
     }
     /* What was not read is closed all the same. */
     for (size_t i = 0; i < len; i++)
-        status = store_scan_close(&scans[i], NULL, NULL);
+        (void)!store_scan_close(&scans[i], NULL, NULL);
     free(specs);
     free(scans);
 }

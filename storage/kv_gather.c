@@ -215,9 +215,10 @@ gather_sort(struct kv_gather *g)
 size_t
 gather_seek(const struct kv_gather *g, struct slice key, bool past)
 {
-    size_t low = 0, high = g->ops_len;
+    size_t low = 0, high;
 
     OBJ_CHECK(g, GATHER_MAGIC);
+    high = g->ops_len;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         int order = slice_cmp(key_of(g, &g->ops[middle]), key);
