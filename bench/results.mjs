@@ -5,8 +5,8 @@ import path from 'node:path';
 import { results } from './tools.mjs';
 
 // What tells rows apart; all else is measured.
-const keys = ['scale', 'mode', 'values', 'order', 'recording', 'query', 'what', 'size',
-  'place', 'share', 'way', 'system'];
+const keys = ['scale', 'mode', 'values', 'order', 'recording', 'query', 'what',
+  'size', 'place', 'share', 'way', 'system'];
 const key_of = row => keys.map(k => row[k] ?? '').join('|');
 const file_of = name => path.join(results, name + '.json');
 

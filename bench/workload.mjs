@@ -43,14 +43,16 @@ export async function files(w, format, connections) {
 // The put lines of a file, as if they had been made here; the last of a series
 // and time counts, where an agent repeats itself.
 export function recording(w) {
-  const lines = new Map(), series = new Set(), times = [];
+  const lines = new Map(), series = new Set();
+  let from = Infinity, to = -Infinity;
   for (const line of fs.readFileSync(w.recorded, 'latin1').split('\n')) {
     const [put, metric, time, , ...tags] = line.trim().split(/ +/);
     if (put !== 'put' || tags.length === 0)
       continue;
     series.add(`${metric} ${tags}`);
     lines.set(`${metric} ${time} ${tags}`, line.trim());
-    times.push(+time);
+    from = Math.min(from, +time);
+    to = Math.max(to, +time);
   }
   const out = { paths: [scratch('recorded.put')], points: lines.size, sums: {} };
   for (const line of lines.values()) {
@@ -58,7 +60,7 @@ export function recording(w) {
     out.sums[metric] = (out.sums[metric] ?? 0) + +value;
   }
   fs.writeFileSync(out.paths[0], [...lines.values(), ''].join('\n'));
-  Object.assign(w, { start: Math.min(...times), end: Math.max(...times) + 1 });
+  Object.assign(w, { start: from, end: to + 1 });
   return { ...out, series: series.size, remove: () => remove(out.paths[0]) };
 }
 
