@@ -21,8 +21,9 @@
 #include "base/obj.h"
 #include "storage/files_priv.h"
 
-#define MAX_SIZE  4096
-#define SEAL_SIZE (sizeof "crc32c 00000000\n" - 1)
+#define MAX_SIZE         4096
+#define SEAL_SIZE        (sizeof "crc32c 00000000\n" - 1)
+#define FIRST_WITH_HOURS 7 /* rows were of one hour in all versions before */
 
 void
 format_new(struct format *out, const struct key_shape *shape)
@@ -48,6 +49,8 @@ format_text(const struct format *f, struct buf *out)
     buf_printf(out, "metric-width %u\n", s->metric_width);
     buf_printf(out, "tagk-width %u\n", s->tagk_width);
     buf_printf(out, "tagv-width %u\n", s->tagv_width);
+    if (f->version >= FIRST_WITH_HOURS)
+        buf_printf(out, "row-hours %u\n", s->row_hours);
     buf_printf(out, "crc32c %08x\n", (unsigned)crc32c(buf_slice(out)));
 }
 
@@ -135,6 +138,9 @@ parse(struct slice text, const char *path, struct format *out, struct error *e)
     out->shape.metric_width = (uint8_t)take_number(&rest, "metric-width", 255);
     out->shape.tagk_width = (uint8_t)take_number(&rest, "tagk-width", 255);
     out->shape.tagv_width = (uint8_t)take_number(&rest, "tagv-width", 255);
+    out->shape.row_hours = out->version < FIRST_WITH_HOURS
+                               ? 1
+                               : (uint8_t)take_number(&rest, "row-hours", 255);
     if (out->version == 0 || !key_shape_is_valid(&out->shape) ||
         !same_again(out, text))
         return error_set(e, ST_CORRUPT, "'%s' makes no sense", path);

@@ -24,7 +24,7 @@
 #include "storage/key.h"
 
 /* What this program writes, and the newest that it reads. */
-#define FORMAT_VERSION 6
+#define FORMAT_VERSION 7
 #define FORMAT_ID_SIZE 33
 
 struct format {

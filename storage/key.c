@@ -8,7 +8,6 @@
 #include "base/obj.h"
 
 #define BASE_SIZE 4
-#define HOUR      3600
 
 static size_t
 pair_size(const struct key_shape *s)
@@ -51,7 +50,8 @@ key_shape_is_valid(const struct key_shape *s)
     return width_is_valid(s->metric_width) && width_is_valid(s->tagk_width) &&
            width_is_valid(s->tagv_width) && s->salt_width <= 1 &&
            s->salt_buckets >= 1 &&
-           s->salt_buckets <= (s->salt_width == 0 ? 1 : 256);
+           s->salt_buckets <= (s->salt_width == 0 ? 1 : 256) &&
+           s->row_hours >= 1 && ROW_HOURS_MAX % s->row_hours == 0;
 }
 
 bool
@@ -121,7 +121,7 @@ key_salt(const struct key_shape *s, struct slice tsuid)
 }
 
 size_t
-key_row(const struct key_shape *s, struct slice tsuid, uint32_t base,
+key_row(const struct key_shape *s, struct slice tsuid, uint32_t time_s,
         uint8_t *out)
 {
     size_t n = 0, tags_size = tsuid.size - s->metric_width;
@@ -132,7 +132,7 @@ key_row(const struct key_shape *s, struct slice tsuid, uint32_t base,
         out[n++] = (uint8_t)key_salt(s, tsuid);
     memcpy(out + n, tsuid.data, s->metric_width);
     n += s->metric_width;
-    key_put_uint(out + n, base, BASE_SIZE);
+    key_put_uint(out + n, key_span_base(s, time_s), BASE_SIZE);
     n += BASE_SIZE;
     if (tags_size > 0)
         memcpy(out + n, tsuid.data + s->metric_width, tags_size);
@@ -148,7 +148,7 @@ key_row_parse(const struct key_shape *s, struct slice key, unsigned *salt,
     uint8_t table = cursor_u8(&c);
     unsigned found = s->salt_width == 0 ? 0 : cursor_u8(&c);
     struct slice metric = cursor_bytes(&c, s->metric_width);
-    uint32_t hour = cursor_u32(&c);
+    uint32_t begins = cursor_u32(&c);
     struct slice tags = cursor_bytes(&c, cursor_left(&c));
     struct slice whole = { tsuid, metric.size + tags.size };
 
@@ -163,15 +163,17 @@ key_row_parse(const struct key_shape *s, struct slice key, unsigned *salt,
                          "a row key of %zu bytes whose tags are not whole "
                          "pairs in ascending order",
                          key.size);
-    if (hour % HOUR != 0)
-        return error_set(e, ST_CORRUPT, "a row key whose time %u is no hour",
-                         (unsigned)hour);
+    if (begins != key_span_base(s, begins))
+        return error_set(e, ST_CORRUPT,
+                         "a row key whose time %u is none at which rows of "
+                         "%u hours begin",
+                         (unsigned)begins, s->row_hours);
     if (found != key_salt(s, whole))
         return error_set(e, ST_CORRUPT,
                          "a row key in salt bucket %u that belongs in %u",
                          found, key_salt(s, whole));
     *salt = found;
-    *base = hour;
+    *base = begins;
     *tsuid_size = whole.size;
     return ST_OK;
 }

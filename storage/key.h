@@ -2,11 +2,14 @@
  * Keys: the bytes under which things lie in the key-value engine, encoded and
  * decoded here and nowhere else (docs/FORMAT.md, "Keys").
  *
- *     row:     <'r'> <salt> <metric> <base:4> <tagk tagv>...
+ *     row:     <'r'> <salt> <metric> <base:4> <tagk tagv>...   base: of a span
  *     series:  <'s'> <metric> <tagk tagv>...
  *
  * A TSUID is <metric> <tagk tagv>..., tags ascending by tagk id.  The salt is
  * hash(TSUID) mod buckets, so time never moves a series to another bucket.
+ *
+ * A row holds the hours of one *span*: 'row_hours' of them, beginning at a
+ * multiple of so many since 1970.
  *
  * Threads: any; these are functions of their arguments.
  */
@@ -41,14 +44,17 @@ struct key_shape {
     uint8_t metric_width;  /* 1..8 */
     uint8_t tagk_width;
     uint8_t tagv_width;
+    uint8_t row_hours; /* in a row: 1, 2, 3, 4, 6, 8, 12 or 24 */
 };
 
 #define KEY_SHAPE_DEFAULT \
     {                     \
-        1, 16, 3, 3, 3    \
+        1, 16, 3, 3, 3, 1 \
     }
+#define ROW_HOURS_MAX 24
 
-/* Widths of 1..8, salt_width 0 or 1, buckets that fit it? */
+/* Widths of 1..8, salt_width 0 or 1, buckets that fit it, hours that divide a
+ * day? */
 bool key_shape_is_valid(const struct key_shape *s);
 
 /* A whole metric, then whole pairs, at most KEY_MAX_TAGS of them, tagks
@@ -65,13 +71,27 @@ struct slice tsuid_tagv(const struct key_shape *s, struct slice tsuid,
 /* 0 .. salt_buckets - 1. */
 unsigned key_salt(const struct key_shape *s, struct slice tsuid);
 
-/* Writes at most ROW_KEY_MAX bytes to 'out', returns how many. */
-size_t key_row(const struct key_shape *s, struct slice tsuid, uint32_t base,
+/* How many seconds a row spans, and the first one of the row that has this. */
+static inline uint32_t
+key_span_s(const struct key_shape *s)
+{
+    return s->row_hours * UINT32_C(3600);
+}
+
+static inline uint32_t
+key_span_base(const struct key_shape *s, uint32_t time_s)
+{
+    return time_s - time_s % key_span_s(s);
+}
+
+/* The key of the row that has 'time_s'.  Writes at most ROW_KEY_MAX bytes to
+ * 'out', returns how many. */
+size_t key_row(const struct key_shape *s, struct slice tsuid, uint32_t time_s,
                uint8_t *out);
 
 /* Splits a row key.  The TSUID is copied to 'tsuid' (TSUID_MAX bytes).
  * ST_CORRUPT when the bytes are no row key of this shape: another table, tags
- * that are no valid TSUID's, a time that is no full hour, another's salt. */
+ * that are no valid TSUID's, a time at which no row begins, another's salt. */
 MUST_CHECK enum status key_row_parse(const struct key_shape *s,
                                      struct slice key, unsigned *salt,
                                      uint32_t *base, uint8_t *tsuid,

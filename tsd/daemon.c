@@ -310,6 +310,7 @@ shape_of(const struct settings *s)
         .salt_buckets = (uint16_t)settings_int(s, "tsd.storage.salt.buckets"),
         .metric_width =
             (uint8_t)settings_int(s, "tsd.storage.uid.width.metric"),
+        .row_hours = (uint8_t)settings_int(s, "halite.store.row_hours"),
         .tagk_width = (uint8_t)settings_int(s, "tsd.storage.uid.width.tagk"),
         .tagv_width = (uint8_t)settings_int(s, "tsd.storage.uid.width.tagv"),
     };

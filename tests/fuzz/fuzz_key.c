@@ -22,6 +22,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint32_t base;
     size_t n;
 
+    s.row_hours = 1;
     s.salt_buckets = (uint16_t)(s.salt_width == 0 ? 1 : buckets);
     s.metric_width = (uint8_t)(1 + cursor_u8(&c) % 8);
     s.tagk_width = (uint8_t)(1 + cursor_u8(&c) % 8);

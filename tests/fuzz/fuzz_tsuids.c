@@ -36,7 +36,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct key_shape shapes[] = { KEY_SHAPE_DEFAULT,
-                                               { 0, 1, 1, 2, 8 } };
+                                               { 0, 1, 1, 2, 8, 6 } };
     const struct key_shape *shape = &shapes[size % 2];
     struct arena *a = arena_new(size % 5 == 0 ? 1 + size * 8 : 1 << 20);
     struct slice texts[MOST], *out = NULL;

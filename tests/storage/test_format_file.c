@@ -9,7 +9,7 @@
 #include "tests/harness.h"
 #include "tests/tempdir.h"
 
-static const struct key_shape shape = { 1, 20, 3, 4, 8 };
+static const struct key_shape shape = { 1, 20, 3, 4, 8, 12 };
 
 static struct buf
 read_text(const char *dir)
@@ -73,14 +73,15 @@ END_TEST
 
 /* As docs/FORMAT.md shows it. */
 #define DOCUMENTED                          \
-    "halite 6\n"                            \
+    "halite 7\n"                            \
     "id 00112233445566778899aabbccddeeff\n" \
     "complete 1\n"                          \
     "salt-width 1\n"                        \
     "salt-buckets 16\n"                     \
     "metric-width 3\n"                      \
     "tagk-width 3\n"                        \
-    "tagv-width 3\n"
+    "tagv-width 3\n"                        \
+    "row-hours 6\n"
 
 static void
 write_sealed(const char *dir, const char *text)
@@ -101,7 +102,7 @@ START_TEST(the_documented_file)
 
     write_text(dir, slice_str(DOCUMENTED "crc32c 00000000\n"));
     refuses(dir, ST_CORRUPT, "checksum");
-    write_text(dir, slice_str(DOCUMENTED "crc32c 67b52fa9\n"));
+    write_text(dir, slice_str(DOCUMENTED "crc32c 172397e1\n"));
     ck_assert_int_eq(format_read(dir, &f, NULL), ST_OK);
     ck_assert_uint_eq(f.shape.salt_buckets, 16);
     ck_assert(f.complete);
@@ -142,7 +143,7 @@ END_TEST
 static const struct {
     const char *text, *sentence;
 } strange[] = {
-    { "halite 7\nwhat version 7 needs\n", "newer" },
+    { "halite 8\nwhat version 8 needs\n", "newer" },
     { "halite 4294967296\n", "newer" },
     { "halite 0\n", "no sense" },
     { "halite 01\n", "no sense" },

@@ -7,8 +7,8 @@
 
 #define S(literal) slice_of((literal), sizeof(literal) - 1)
 
-static const struct key_shape plain = { 0, 1, 3, 3, 3 };
-static const struct key_shape salted = KEY_SHAPE_DEFAULT;
+static const struct key_shape plain = { 0, 1, 3, 3, 3, 1 };
+static const struct key_shape salted = { 1, 16, 3, 3, 3, 6 };
 
 /* myservice.latency.avg, reqtype=foo, host=web42, with the published ids. */
 #define TSUID "\x00\x00\xbb\x00\x00\x01\x00\x01\x0b\x00\x00\x02\x00\xf9\x2a"
@@ -24,7 +24,7 @@ START_TEST(the_published_example)
     n = key_row(&salted, S(TSUID), 1292148000, key);
     ck_assert_uint_eq(key[1], hash_slice(S(TSUID), 0) % 16);
     ck_assert(slice_eq(slice_of(key + 2, n - 2),
-                       S("\x00\x00\xbb\x4d\x04\x9d\x20\x00\x00\x01\x00\x01\x0b"
+                       S("\x00\x00\xbb\x4d\x04\x64\xe0\x00\x00\x01\x00\x01\x0b"
                          "\x00\x00\x02\x00\xf9\x2a")));
     n = key_series(S(TSUID), key);
     ck_assert(slice_eq(slice_of(key, n), S("s" TSUID)));
@@ -34,7 +34,7 @@ END_TEST
 /* The salt of stored rows depends on these values for ever. */
 START_TEST(the_salt_never_changes)
 {
-    static const struct key_shape wide = { 1, 256, 3, 3, 3 };
+    static const struct key_shape wide = { 1, 256, 3, 3, 3, 6 };
 
     ck_assert_uint_eq(key_salt(&salted, S(TSUID)), 0);
     ck_assert_uint_eq(key_salt(&wide, S(TSUID)), 192);
@@ -87,7 +87,7 @@ END_TEST
 
 START_TEST(too_many_tags_are_refused)
 {
-    struct key_shape s = { 0, 1, 1, 1, 1 };
+    struct key_shape s = { 0, 1, 1, 1, 1, 6 };
     uint8_t t[1 + 2 * (KEY_MAX_TAGS + 1)];
 
     for (size_t i = 0; i < sizeof t; i++)
@@ -108,7 +108,8 @@ static const struct {
     { { (const uint8_t *)"r" M "\x4d\x04\x9d\x20" K1 V, 13 }, "whole pairs" },
     { { (const uint8_t *)"r" M "\x4d\x04\x9d\x20" K2 V K1 V, 20 },
       "ascending" },
-    { { (const uint8_t *)"r" M "\x4d\x04\x9d\x21" K1 V, 14 }, "no hour" },
+    { { (const uint8_t *)"r" M "\x4d\x04\x9d\x21" K1 V, 14 },
+      "rows of 1 hours begin" },
 };
 
 START_TEST(malformed_row_keys_are_refused)
@@ -155,8 +156,10 @@ END_TEST
 static struct key_shape
 random_shape(uint64_t *r)
 {
+    static const uint8_t hours[] = { 1, 2, 3, 4, 6, 8, 12, 24 };
     struct key_shape s = { .salt_width = harness_random(r) % 2,
-                           .salt_buckets = 1 };
+                           .salt_buckets = 1,
+                           .row_hours = hours[harness_random(r) % 8] };
 
     if (s.salt_width == 1)
         s.salt_buckets = (uint16_t)(1 + harness_random(r) % 256);
@@ -197,6 +200,7 @@ START_TEST(row_keys_round_trip)
         uint8_t tsuid[TSUID_MAX], key[ROW_KEY_MAX], back[TSUID_MAX];
         size_t n = random_tsuid(&s, &r, tsuid), back_size, key_size;
         uint32_t base = (uint32_t)(harness_random(&r) % 1193047) * 3600;
+        uint32_t begins = base / 3600 / s.row_hours * s.row_hours * 3600;
         uint32_t back_base;
         unsigned salt;
 
@@ -205,7 +209,7 @@ START_TEST(row_keys_round_trip)
         ck_assert_int_eq(key_row_parse(&s, slice_of(key, key_size), &salt,
                                        &back_base, back, &back_size, NULL),
                          ST_OK);
-        ck_assert_uint_eq(back_base, base);
+        ck_assert_uint_eq(back_base, begins);
         ck_assert_uint_eq(salt, key_salt(&s, slice_of(tsuid, n)));
         ck_assert_uint_lt(salt, s.salt_buckets);
         ck_assert(slice_eq(slice_of(tsuid, n), slice_of(back, back_size)));
@@ -230,8 +234,8 @@ START_TEST(the_order_of_keys_is_the_order_of_bytes)
         uint8_t ka[ROW_KEY_MAX], kb[ROW_KEY_MAX];
         struct slice ta = slice_of(a, random_tsuid(&s, &r, a));
         struct slice tb = slice_of(b, random_tsuid(&s, &r, b));
-        uint32_t ha = (uint32_t)(harness_random(&r) % 3) * 3600;
-        uint32_t hb = (uint32_t)(harness_random(&r) % 3) * 3600;
+        uint32_t ha = (uint32_t)(harness_random(&r) % 3) * s.row_hours * 3600;
+        uint32_t hb = (uint32_t)(harness_random(&r) % 3) * s.row_hours * 3600;
         size_t na = key_row(&s, ta, ha, ka), nb = key_row(&s, tb, hb, kb);
         size_t m = s.metric_width;
         int want = (int)key_salt(&s, ta) - (int)key_salt(&s, tb);
@@ -305,11 +309,13 @@ static const struct {
     struct key_shape shape;
     bool valid;
 } shapes[] = {
-    { KEY_SHAPE_DEFAULT, true },   { { 0, 1, 1, 8, 8 }, true },
-    { { 1, 256, 8, 1, 1 }, true }, { { 1, 257, 3, 3, 3 }, false },
-    { { 1, 0, 3, 3, 3 }, false },  { { 0, 16, 3, 3, 3 }, false },
-    { { 2, 16, 3, 3, 3 }, false }, { { 1, 16, 0, 3, 3 }, false },
-    { { 1, 16, 3, 9, 3 }, false }, { { 1, 16, 3, 3, 0 }, false },
+    { KEY_SHAPE_DEFAULT, true },      { { 0, 1, 1, 8, 8, 6 }, true },
+    { { 1, 256, 8, 1, 1, 6 }, true }, { { 1, 257, 3, 3, 3, 6 }, false },
+    { { 1, 0, 3, 3, 3, 6 }, false },  { { 0, 16, 3, 3, 3, 6 }, false },
+    { { 2, 16, 3, 3, 3, 6 }, false }, { { 1, 16, 0, 3, 3, 6 }, false },
+    { { 1, 16, 3, 9, 3, 6 }, false }, { { 1, 16, 3, 3, 0, 6 }, false },
+    { { 1, 16, 3, 3, 3, 0 }, false }, { { 1, 16, 3, 3, 3, 5 }, false },
+    { { 1, 16, 3, 3, 3, 24 }, true }, { { 1, 16, 3, 3, 3, 48 }, false },
 };
 
 START_TEST(shapes_are_judged)

@@ -238,7 +238,7 @@ END_TEST
 
 START_TEST(odd_widths)
 {
-    struct fixture f = fixture_new((struct key_shape){ 0, 1, 2, 1, 4 });
+    struct fixture f = fixture_new((struct key_shape){ 0, 1, 2, 1, 4, 6 });
 
     ck_assert_str_eq(resolve(&f, "m host=a dc=b"), "0001010000000102"
                                                    "00000002");

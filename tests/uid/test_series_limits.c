@@ -26,7 +26,7 @@ try_one(struct fixture *f, const char *metric, unsigned i, struct error *e)
 
 START_TEST(limits_a_metric)
 {
-    struct fixture f = fixture_new((struct key_shape){ 1, 16, 3, 3, 3 });
+    struct fixture f = fixture_new((struct key_shape){ 1, 16, 3, 3, 3, 6 });
     struct error e;
     uint64_t id;
 
@@ -53,7 +53,7 @@ END_TEST
 
 START_TEST(limits_all)
 {
-    struct fixture f = fixture_new((struct key_shape){ 1, 16, 3, 3, 3 });
+    struct fixture f = fixture_new((struct key_shape){ 1, 16, 3, 3, 3, 6 });
     struct error e;
     uint64_t id;
 
@@ -74,7 +74,7 @@ END_TEST
  * told. */
 START_TEST(limits_a_batch)
 {
-    struct fixture f = fixture_new((struct key_shape){ 1, 16, 3, 3, 3 });
+    struct fixture f = fixture_new((struct key_shape){ 1, 16, 3, 3, 3, 6 });
     struct series_entry entries[8];
     uint8_t tsuids[8][TSUID_MAX];
     struct error e;
@@ -108,7 +108,7 @@ END_TEST
 /* The tags of a series with another metric. */
 START_TEST(names_a_sibling)
 {
-    struct fixture f = fixture_new((struct key_shape){ 1, 16, 2, 3, 3 });
+    struct fixture f = fixture_new((struct key_shape){ 1, 16, 2, 3, 3, 6 });
     struct tag tags[2] = { { slice_str("dc"), slice_str("x") },
                            { slice_str("host"), slice_str("a") } };
     uint8_t first[TSUID_MAX], sibling[TSUID_MAX], n[TSUID_MAX];
@@ -157,7 +157,7 @@ race(void *arg)
 
 START_TEST(limits_racers)
 {
-    struct fixture f = fixture_new((struct key_shape){ 1, 16, 3, 3, 3 });
+    struct fixture f = fixture_new((struct key_shape){ 1, 16, 3, 3, 3, 6 });
     struct racer racers[RACERS];
     pthread_t threads[RACERS];
     size_t taken = 0;

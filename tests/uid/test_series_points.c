@@ -38,7 +38,7 @@ put(struct fixture *f, series_ref ref, int64_t ts_ms)
 START_TEST(counts_head_and_blocks)
 {
     struct fixture f = fixture_new(
-        (struct key_shape){ (uint8_t)(_i > 0), _i > 0 ? 16 : 1, 3, 3, 3 });
+        (struct key_shape){ (uint8_t)(_i > 0), _i > 0 ? 16 : 1, 3, 3, 3, 6 });
     struct arena *a = arena_new(0);
     struct slice tsuids[SERIES + 1];
     struct series_points out[SERIES + 1], one;

@@ -86,7 +86,7 @@ END_TEST
 
 START_TEST(one_byte_is_used_up)
 {
-    struct fixture f = fixture_new((struct key_shape){ 1, 16, 1, 1, 1 });
+    struct fixture f = fixture_new((struct key_shape){ 1, 16, 1, 1, 1, 6 });
     struct uid_counts counts;
     char name[16];
     uint64_t id;
@@ -110,7 +110,7 @@ END_TEST
 START_TEST(widths)
 {
     uint8_t w = (uint8_t)(_i + 1);
-    struct fixture f = fixture_new((struct key_shape){ 1, 16, w, w, w });
+    struct fixture f = fixture_new((struct key_shape){ 1, 16, w, w, w, 6 });
     uint64_t max = w == 8 ? INT64_MAX : (UINT64_C(1) << 8 * w) - 1;
 
     ck_assert_uint_eq(uid_width(f.uids, UID_TAGK), w);
@@ -125,7 +125,7 @@ END_TEST
 
 START_TEST(random_ids_are_distinct)
 {
-    struct fixture f = { .store_options.shape = { 1, 16, 1, 1, 1 },
+    struct fixture f = { .store_options.shape = { 1, 16, 1, 1, 1, 6 },
                          .uid_options.random_metrics = true };
     bool seen[256] = { true };
     char name[16];
