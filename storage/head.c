@@ -46,6 +46,7 @@ head_fini(struct head *h)
         free(b->generations);
         free(b->slots);
         free(b->metrics);
+        free(b->index);
         buf_fini(&b->journal.record);
         lock_fini(&b->lock);
     }
@@ -228,76 +229,4 @@ head_evict(struct head *h, struct head_bucket *b, size_t keep,
     b->free_index = 0;
     rehash(h, b, b->slots_len);
     relink_metrics(h, b);
-}
-
-/* -- rows ------------------------------------------------------------------ */
-
-static struct head_row *
-new_row(struct head *h, struct head_bucket *b, struct head_series *s,
-        uint32_t base, uint64_t segment) REQUIRES(b->lock)
-{
-    struct head_row *r = calloc(1, sizeof *r);
-
-    if (r == NULL)
-        return NULL;
-    r->open.base = base;
-    r->segment = (uint32_t)segment;
-    r->series = s;
-    r->next = s->rows;
-    s->rows = r;
-    r->older = b->youngest;
-    if (b->youngest != NULL)
-        b->youngest->younger = r;
-    else
-        b->oldest = r;
-    b->youngest = r;
-    atomic_fetch_add(&h->rows, 1);
-    atomic_fetch_add(&h->bytes, sizeof *r);
-    return r;
-}
-
-bool
-head_append(struct head *h, struct head_bucket *b, struct head_series *s,
-            struct point p, uint64_t segment, uint32_t now_s)
-{
-    uint32_t base = row_base(p.ts_ms), cap;
-    struct head_row *r = s->rows;
-
-    while (r != NULL && (r->open.base != base || r->frozen))
-        r = r->next;
-    if (r == NULL)
-        r = new_row(h, b, s, base, segment);
-    if (r == NULL)
-        return false;
-    cap = r->open.cap;
-    if (!open_row_append(&r->open, p))
-        return false;
-    if (r->open.cap != cap)
-        atomic_fetch_add(&h->bytes, r->open.cap - cap);
-    r->touched_s = now_s & INT32_MAX;
-    s->touched_s = now_s;
-    return true;
-}
-
-void
-head_drop_row(struct head *h, struct head_bucket *b, struct head_row *r)
-{
-    struct head_row **at = &r->series->rows;
-
-    while (*at != r)
-        at = &(*at)->next;
-    *at = r->next;
-    if (r->older != NULL)
-        r->older->younger = r->younger;
-    else
-        b->oldest = r->younger;
-    if (r->younger != NULL)
-        r->younger->older = r->older;
-    else
-        b->youngest = r->older;
-    atomic_fetch_sub(&h->rows, 1);
-    atomic_fetch_sub(&h->points, r->open.count);
-    atomic_fetch_sub(&h->bytes, sizeof *r + r->open.cap);
-    open_row_fini(&r->open);
-    free(r);
 }

@@ -7,7 +7,8 @@
  * A frozen row is still read, and never appended to: points that come for the
  * same hour open a new row behind it.  The rows of a bucket are linked in the
  * order of their making, so the first one names the oldest journal segment that
- * is still needed.
+ * is still needed.  A series' only row is found at once; where there are more,
+ * an index has of each hour the row made last.
  *
  * Owns:    series, rows.
  * Threads: functions with a bucket argument: the caller holds its lock (they
@@ -27,10 +28,12 @@
 struct head_row {
     struct open_row open;
     uint32_t segment;        /* of its first point; centuries fit */
-    uint32_t touched_s : 31; /* monotonic, of the last append */
+    uint32_t touched_s : 29; /* monotonic, of the last append */
     bool frozen : 1;
+    bool indexed : 1;
+    bool behind : 1; /* another one of its hour, when it was made */
     struct head_series *series;
-    struct head_row *next;            /* of the series, newest first */
+    struct head_row *next, *newer;    /* of the series, newest first */
     struct head_row *older, *younger; /* of the bucket */
 };
 
@@ -56,6 +59,12 @@ struct head_metric {
     struct head_series *first;
 };
 
+/* Of the index of rows; no row: free. */
+struct head_slot {
+    struct head_row *row;
+    uint32_t series, base;
+};
+
 /* The store's, for the journal's records of a bucket's points. */
 struct head_journal {
     struct buf record; /* the one being written */
@@ -78,6 +87,9 @@ struct head_bucket {
     struct head_metric *metrics GUARDED_BY(lock); /* hash table; first NULL */
     size_t metrics_len GUARDED_BY(lock);
     size_t metrics_used GUARDED_BY(lock);
+    struct head_slot *index GUARDED_BY(lock); /* hash table */
+    size_t index_len GUARDED_BY(lock);
+    size_t index_used GUARDED_BY(lock);
     struct head_row *oldest GUARDED_BY(lock);
     struct head_row *youngest GUARDED_BY(lock);
     struct head_journal journal GUARDED_BY(lock);
@@ -107,11 +119,21 @@ struct head_series *head_find(const struct head *h, struct head_bucket *b,
 struct head_series *head_of_metric(struct head_bucket *b, uint64_t metric)
     REQUIRES(b->lock);
 
-/* Appends to the series' open row of that hour, making one where there is none;
- * false when there is no memory. */
-bool head_append(struct head *h, struct head_bucket *b, struct head_series *s,
-                 struct point p, uint64_t segment, uint32_t now_s)
+/* The row of that hour that takes points, or NULL.  Of those that are not the
+ * series' newest a line of the index is looked at, at head_home(). */
+struct head_row *head_open_row(const struct head *h,
+                               const struct head_bucket *b,
+                               const struct head_series *s, uint32_t base)
     REQUIRES(b->lock);
+
+/* Appends to 'r', which is what head_open_row() gave, or NULL: then it looks
+ * again, and makes a row where there is none; false when there is no memory. */
+bool head_append(struct head *h, struct head_bucket *b, struct head_series *s,
+                 struct head_row *r, struct point p, uint64_t segment,
+                 uint32_t now_s) REQUIRES(b->lock);
+
+/* Is there a row of its series and hour that was made before? */
+bool head_has_elder(const struct head_row *r);
 
 /* Takes the row out of its lists and frees it. */
 void head_drop_row(struct head *h, struct head_bucket *b, struct head_row *r)
@@ -126,6 +148,17 @@ static inline struct slice
 head_tsuid(const struct head_series *s)
 {
     return (struct slice){ s->tsuid, s->tsuid_size };
+}
+
+/* Where the index has that hour. */
+static inline size_t
+head_home(const struct head *h, const struct head_bucket *b, uint32_t series,
+          uint32_t base) REQUIRES(b->lock)
+{
+    uint64_t x = (((uint64_t)series << 32 | base) ^ h->seed) *
+                 UINT64_C(0x9e3779b97f4a7c15);
+
+    return (x ^ x >> 32) & (b->index_len - 1);
 }
 
 static inline struct head_bucket *

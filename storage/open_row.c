@@ -36,10 +36,12 @@ get_le(const uint8_t **at, unsigned n)
 static uint8_t *
 put_int(struct open_row *r, uint8_t *control, uint8_t *at, int64_t v)
 {
-    uint64_t z = varint_zigzag((int64_t)((uint64_t)v - (uint64_t)r->last_int));
+    uint64_t last = r->last_is_double ? 0 : r->last;
+    uint64_t z = varint_zigzag((int64_t)((uint64_t)v - last));
     unsigned code;
 
-    r->last_int = v;
+    r->last = (uint64_t)v;
+    r->last_is_double = false;
     if (z < 60) {
         *control |= (uint8_t)(z << 2);
         return at;
@@ -59,8 +61,9 @@ put_double(struct open_row *r, uint8_t *control, uint8_t *at, double d)
     unsigned top, bottom;
 
     memcpy(&bits, &d, sizeof bits);
-    x = bits ^ r->last_double;
-    r->last_double = bits;
+    x = bits ^ (r->last_is_double ? r->last : 0);
+    r->last = bits;
+    r->last_is_double = true;
     top = x == 0 ? 7 : (unsigned)__builtin_clzll(x) / 8;
     bottom = x == 0 ? 1 : (unsigned)__builtin_ctzll(x) / 8;
     *control |= (uint8_t)(IS_DOUBLE | top << 2 | bottom << 5);
@@ -128,8 +131,8 @@ bool
 open_row_unpack(struct slice bytes, uint32_t base, struct points *out)
 {
     const uint8_t *at = bytes.data, *end;
-    int64_t ts_ms = (int64_t)base * 1000, step = 0, last_int = 0;
-    uint64_t last_double = 0;
+    int64_t ts_ms = (int64_t)base * 1000, step = 0;
+    uint64_t last_int = 0, last_double = 0;
     size_t len = out->len;
 
     if (bytes.size == 0) /* there may be no data then */
@@ -150,13 +153,14 @@ open_row_unpack(struct slice bytes, uint32_t base, struct points *out)
             unsigned top = high & 7, bottom = high >> 3;
 
             last_double ^= get_le(&at, 8 - top - bottom) << (8 * bottom) % 64;
+            last_int = 0;
             memcpy(&v.d, &last_double, sizeof v.d);
         } else {
             uint64_t z = high < 60 ? high : get_le(&at, int_sizes[high - 60]);
 
-            last_int =
-                (int64_t)((uint64_t)last_int + (uint64_t)varint_unzigzag(z));
-            v.i = last_int;
+            last_int += (uint64_t)varint_unzigzag(z);
+            last_double = 0;
+            v.i = (int64_t)last_int;
         }
         out->ts_ms[len] = ts_ms;
         out->v[len] = v;

@@ -10,7 +10,9 @@
  *     integer:  bits 2-7 z < 60: the zig-zag delta itself; 60..63: 1, 2, 4 or 8
  *               bytes of it follow
  *     double:   bits 2-4, 5-7: zero bytes at the top and at the bottom of the
- * XOR with the last double; the bytes between follow
+ *               XOR with the last value; the bytes between follow
+ *
+ * The last value counts as 0 where it was of the other kind.
  *
  * Owns:    its bytes.
  * Threads: owner (a head bucket's lock guards it).
@@ -24,12 +26,12 @@
 struct open_row {
     uint8_t *bytes;
     uint32_t size, cap;
-    uint32_t count; /* points appended, repeated times included */
-    uint32_t base;  /* s */
+    uint32_t count : 31; /* points appended, repeated times included */
+    bool last_is_double : 1;
+    uint32_t base; /* s */
     int32_t last_offset_ms;
     int32_t last_step_ms;
-    int64_t last_int;
-    uint64_t last_double; /* its bits */
+    uint64_t last; /* the bits of the last value */
 };
 
 /* False when there is no memory.  'p' must lie in the row's hour. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #define FIRST_CAP 8
+#define FEW       24 /* points that are sorted one by one */
 
 static bool
 resize(struct points *p, size_t cap)
@@ -89,22 +90,6 @@ points_fini(struct points *p)
     *p = (struct points){ 0 };
 }
 
-/* A point and where it stood, so that the sort keeps the order of equals. */
-struct placed {
-    struct point x;
-    size_t at;
-};
-
-static int
-compare_placed(const void *a, const void *b)
-{
-    const struct placed *x = a, *y = b;
-
-    if (x->x.ts_ms != y->x.ts_ms)
-        return x->x.ts_ms < y->x.ts_ms ? -1 : 1;
-    return (x->at > y->at) - (x->at < y->at);
-}
-
 static bool
 is_sorted_unique(const struct points *p)
 {
@@ -122,7 +107,7 @@ set(struct points *p, size_t i, struct point x)
     p->is_float[i] = x.is_float;
 }
 
-/* Slow, in place, without memory: for when there is none. */
+/* In place, without memory: for few, and for when there is none. */
 static void
 insertion_sort(struct points *p)
 {
@@ -136,25 +121,88 @@ insertion_sort(struct points *p)
     }
 }
 
+/* A point, its time counted from the earliest one's. */
+struct placed {
+    uint64_t since_ms;
+    union number v;
+    uint8_t is_float;
+};
+
+/* Takes the points out; returns how many bytes of their times differ. */
+static unsigned
+place(const struct points *p, struct placed *out)
+{
+    int64_t first_ms = p->ts_ms[0];
+    uint64_t any = 0;
+
+    for (size_t i = 1; i < p->len; i++)
+        first_ms = p->ts_ms[i] < first_ms ? p->ts_ms[i] : first_ms;
+    for (size_t i = 0; i < p->len; i++) {
+        uint64_t since_ms = (uint64_t)p->ts_ms[i] - (uint64_t)first_ms;
+
+        out[i] = (struct placed){ since_ms, p->v[i], p->is_float[i] };
+        any |= since_ms;
+    }
+    return any == 0 ? 0 : (71 - (unsigned)__builtin_clzll(any)) / 8;
+}
+
+/* By one byte of the times; equals stay in their order. */
+static void
+sort_by_byte(const struct placed *in, size_t len, unsigned byte,
+             struct placed *out)
+{
+    size_t starts[257] = { 0 };
+
+    for (size_t i = 0; i < len; i++)
+        starts[(in[i].since_ms >> 8 * byte & 0xff) + 1]++;
+    for (size_t i = 1; i < 256; i++)
+        starts[i] += starts[i - 1];
+    for (size_t i = 0; i < len; i++)
+        out[starts[in[i].since_ms >> 8 * byte & 0xff]++] = in[i];
+}
+
+/* False, and nothing changed, when there is no memory. */
+static bool
+radix_sort(struct points *p)
+{
+    struct placed *all = NULL, *from, *to;
+    int64_t first_ms = p->ts_ms[0];
+    size_t size;
+    unsigned bytes;
+
+    if (__builtin_mul_overflow(p->len, 2 * sizeof *all, &size))
+        return false;
+    all = malloc(size);
+    if (all == NULL)
+        return false;
+    from = all;
+    to = all + p->len;
+    bytes = place(p, from);
+    first_ms -= (int64_t)from[0].since_ms;
+    for (unsigned i = 0; i < bytes; i++) {
+        struct placed *sorted = to;
+
+        sort_by_byte(from, p->len, i, to);
+        to = from;
+        from = sorted;
+    }
+    for (size_t i = 0; i < p->len; i++)
+        set(p, i,
+            (struct point){ first_ms + (int64_t)from[i].since_ms, from[i].v,
+                            from[i].is_float != 0 });
+    free(all);
+    return true;
+}
+
 void
 points_sort_unique(struct points *p)
 {
-    struct placed *all;
     size_t len = 0;
 
     if (is_sorted_unique(p))
         return;
-    all = malloc(p->len * sizeof *all);
-    if (all == NULL) {
+    if (p->len <= FEW || !radix_sort(p))
         insertion_sort(p);
-    } else {
-        for (size_t i = 0; i < p->len; i++)
-            all[i] = (struct placed){ points_at(p, i), i };
-        qsort(all, p->len, sizeof *all, compare_placed);
-        for (size_t i = 0; i < p->len; i++)
-            set(p, i, all[i].x);
-        free(all);
-    }
     for (size_t i = 0; i < p->len; i++) {
         if (len > 0 && p->ts_ms[len - 1] == p->ts_ms[i])
             len--;

@@ -422,8 +422,8 @@ put_failed(struct put *p, struct store_point *x, enum status status,
 }
 
 static void
-put_point(struct put *p, struct head_bucket *b, struct store_point *x)
-    REQUIRES(b->lock)
+put_point(struct put *p, struct head_bucket *b, struct head_row *row,
+          struct store_point *x) REQUIRES(b->lock)
 {
     struct head_series *series = series_of(b, x->series);
 
@@ -431,7 +431,7 @@ put_point(struct put *p, struct head_bucket *b, struct store_point *x)
         put_failed(p, x, ST_NOT_FOUND, "the series was forgotten");
     } else if (x->point.ts_ms < 0 || x->point.ts_ms > POINT_MAX_TS_MS) {
         put_failed(p, x, ST_INVALID, "a time that no row can hold");
-    } else if (!head_append(&p->s->head, b, series, x->point, p->segment,
+    } else if (!head_append(&p->s->head, b, series, row, x->point, p->segment,
                             p->now_s)) {
         put_failed(p, x, ST_BUSY, "no memory for a point");
     } else {
@@ -442,16 +442,53 @@ put_point(struct put *p, struct head_bucket *b, struct store_point *x)
     }
 }
 
+static inline void
+fetch_row(const struct head_row *r)
+{
+    __builtin_prefetch(r, 1);
+    __builtin_prefetch((const uint8_t *)r + 64, 1);
+}
+
+static inline void
+fetch_end(const struct head_row *r)
+{
+    if (r != NULL)
+        __builtin_prefetch(r->open.bytes + r->open.size, 1);
+}
+
+/* The open rows of points that do not go to their series' newest row: the index
+ * has them. */
+static inline __attribute__((always_inline)) void
+fetch_others(const struct head *h, const struct head_bucket *b,
+             struct head_series *const *series, const uint32_t *bases,
+             const uint8_t *others, size_t len, struct head_row **rows)
+    REQUIRES(b->lock)
+{
+    for (size_t i = 0; i < len; i++) {
+        size_t at = others[i];
+
+        rows[at] = head_open_row(h, b, series[at], bases[at]);
+        if (rows[at] != NULL)
+            fetch_row(rows[at]);
+    }
+    for (size_t i = 0; i < len; i++)
+        fetch_end(rows[others[i]]);
+}
+
 /* Between a reference and the end of its open row lie five lines of memory,
  * each named by the one before, and of many series none is near.  So each pass
- * asks for one of them for all points, and the next finds it there.  Always
- * inline: gcc takes a function that only fetches for one without effects, and
- * leaves out its calls. */
+ * asks for one of them for all points, and the next finds it there.  'rows' are
+ * those that are there.  Always inline: gcc takes a function that only fetches
+ * for one without effects, and leaves out its calls. */
 static inline __attribute__((always_inline)) void
-prefetch_rows(const struct head_bucket *b, const struct store_point *points,
-              const uint16_t *order, size_t len) REQUIRES(b->lock)
+fetch_rows(const struct head *h, const struct head_bucket *b,
+           const struct store_point *points, const uint16_t *order, size_t len,
+           struct head_row **rows) REQUIRES(b->lock)
 {
     struct head_series *series[PREFETCHED];
+    uint32_t bases[PREFETCHED];
+    uint8_t others[PREFETCHED];
+    size_t others_len = 0;
 
     for (size_t i = 0; i < len; i++) {
         uint32_t index = (uint32_t)points[order[i]].series;
@@ -467,17 +504,29 @@ prefetch_rows(const struct head_bucket *b, const struct store_point *points,
             __builtin_prefetch(&series[i]->tsuid_size, 1);
         __builtin_prefetch(series[i], 1);
     }
-    for (size_t i = 0; i < len; i++)
-        if (series[i] != NULL && series[i]->rows != NULL) {
-            __builtin_prefetch(series[i]->rows, 1);
-            __builtin_prefetch((const uint8_t *)series[i]->rows + 64, 1);
-        }
-    for (size_t i = 0; i < len; i++)
-        if (series[i] != NULL && series[i]->rows != NULL) {
-            const struct open_row *r = &series[i]->rows->open;
+    for (size_t i = 0; i < len; i++) {
+        rows[i] = series[i] == NULL ? NULL : series[i]->rows;
+        if (rows[i] != NULL)
+            fetch_row(rows[i]);
+    }
+    for (size_t i = 0; i < len; i++) {
+        struct head_row *r = rows[i];
 
-            __builtin_prefetch(r->bytes + r->size, 1);
+        if (r == NULL)
+            continue;
+        bases[i] = row_base(points[order[i]].point.ts_ms);
+        if (r->open.base == bases[i] && !r->frozen) {
+            fetch_end(r);
+            continue;
         }
+        rows[i] = NULL;
+        if (r->next != NULL) {
+            others[others_len++] = (uint8_t)i;
+            __builtin_prefetch(
+                &b->index[head_home(h, b, series[i]->index, bases[i])]);
+        }
+    }
+    fetch_others(h, b, series, bases, others, others_len, rows);
 }
 
 /* What was put together for the journal goes there, if there is anything. */
@@ -504,6 +553,7 @@ put_bucket(struct put *p, unsigned bucket, struct store_point *points,
            const uint16_t *order, size_t len)
 {
     struct head_bucket *b = &p->s->head.buckets[bucket];
+    struct head_row *rows[PREFETCHED];
     size_t before = p->taken;
     enum status status = ST_OK;
 
@@ -514,9 +564,9 @@ put_bucket(struct put *p, unsigned bucket, struct store_point *points,
     }
     for (size_t i = 0; i < len; i++) {
         if (i % PREFETCHED == 0)
-            prefetch_rows(b, points, order + i,
-                          len - i < PREFETCHED ? len - i : PREFETCHED);
-        put_point(p, b, &points[order[i]]);
+            fetch_rows(&p->s->head, b, points, order + i,
+                       len - i < PREFETCHED ? len - i : PREFETCHED, rows);
+        put_point(p, b, rows[i % PREFETCHED], &points[order[i]]);
     }
     if (p->s->journal != NULL)
         status = append_points(p, b, p->taken > before);

@@ -329,7 +329,8 @@ take(struct reading *x, struct head_series *s, struct point p)
     REQUIRES(x->bucket->lock)
 {
     if (p.ts_ms < 0 || p.ts_ms > POINT_MAX_TS_MS ||
-        !head_append(&x->r->s->head, x->bucket, s, p, x->segment, x->now_s))
+        !head_append(&x->r->s->head, x->bucket, s, NULL, p, x->segment,
+                     x->now_s))
         return false;
     x->points++;
     return true;

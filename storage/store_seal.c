@@ -201,18 +201,6 @@ seal_rows(struct store *s, struct seal_batch *b, struct error *e)
     return status;
 }
 
-/* An older row of the same series and hour is there when a sealing failed and
- * points came meanwhile.  It must be in the engine before this one is merged.
- */
-static bool
-has_elder(const struct head_row *r)
-{
-    for (const struct head_row *x = r->next; x != NULL; x = x->next)
-        if (x->open.base == r->open.base)
-            return true;
-    return false;
-}
-
 /* Freezes the next rows from 'at' on; returns where to go on, or NULL. */
 static struct head_row *
 freeze_some(struct store *s, struct head_bucket *bucket,
@@ -231,7 +219,9 @@ freeze_some(struct store *s, struct head_bucket *bucket,
             break;
         }
         at = r == last ? NULL : r->younger;
-        if (!r->frozen && wants(rule, r) && !has_elder(r)) {
+        /* An elder is there when a sealing failed and points came meanwhile: it
+         * must be in the engine before this one is merged. */
+        if (!r->frozen && wants(rule, r) && !head_has_elder(r)) {
             size_t size = sizeof *r + r->open.cap;
 
             r->frozen = true;
