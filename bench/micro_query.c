@@ -215,8 +215,8 @@ write_json(void *ctx)
     struct json_rig *r = ctx;
 
     buf_clear(&r->out);
-    micro_use(query_json_group(&r->out, &r->q, &r->g, &none, &none, &r->stats,
-                               NULL, r->arena));
+    micro_use(query_json_group(&r->out, &r->q, &r->g, NULL, &none, &none,
+                               &r->stats, NULL));
 }
 
 static void

@@ -11,8 +11,8 @@
 #include "base/latency.h"
 #include "base/mem.h"
 #include "base/obj.h"
+#include "query/answer.h"
 #include "query/fetch.h"
-#include "query/group.h"
 #include "query/numbers/histograms.h"
 #include "query/plan.h"
 #include "query/rollup.h"
@@ -77,15 +77,8 @@ engine_close(struct engine **ep)
     free(en);
 }
 
-/* So few points are done before another thread would have woken up. */
-#define POINTS_ALONE 16384
-#define GROUPS_ALONE 128
-/* The same of sub-queries. */
+/* What takes less is done before another thread would have woken up. */
 #define HELP_US 1000
-/* Each task has so many turns, where groups are few; and gets no more groups in
- * one.  Groups that lie together are best done by one thread. */
-#define TURNS    4
-#define ROW_MOST 64
 
 uint64_t
 engine_latency(const struct engine *en, unsigned percent)
@@ -102,250 +95,7 @@ engine_share(struct engine *en, size_t len, void (*f)(void *ctx, size_t i),
     pool_run(en->pool, len, f, ctx);
 }
 
-/* -- numbers, some groups a task ------------------------------------------- */
-
-/* Some groups of a sub-query, ascending. */
-struct numbers_task {
-    struct arena *arena; /* of the answer */
-    struct arena *scratch;
-    struct names names;
-    enum status status;
-    struct error error;
-    size_t failed_at; /* the group */
-    uint64_t points_out;
-    const struct result_group *before; /* the one that was made last */
-    struct patience patience;
-};
-
-struct numbers_job {
-    const struct engine *en;
-    const struct query *q;
-    const struct sub_query *sq;
-    const struct fetch *f;
-    const struct grouping *g;
-    struct fetch_limits *limits;
-    struct result_group *groups;
-    struct numbers_task *tasks;
-    size_t tasks_len;
-    size_t in_row; /* so many groups are one task's, then come the next one's */
-};
-
-static void *
-copy(struct arena *a, const void *from, size_t size)
-{
-    void *to = arena_alloc(a, size);
-
-    if (to != NULL && size > 0)
-        memcpy(to, from, size);
-    return to;
-}
-
-/* From scratch to the answer. */
-static enum status
-copy_dps(struct arena *a, const struct dps *d, struct dps *out, struct error *e)
-{
-    out->len = d->len;
-    out->ts_ms = copy(a, d->ts_ms, d->len * sizeof *d->ts_ms);
-    out->v = copy(a, d->v, d->len * sizeof *d->v);
-    out->kind = copy(a, d->kind, d->len);
-    if (out->ts_ms == NULL || out->v == NULL || out->kind == NULL)
-        return error_set(e, ST_LIMIT,
-                         "the answer needs more memory than it may");
-    return ST_OK;
-}
-
-static enum status
-compute_group(const struct numbers_job *job, struct numbers_task *t, size_t i)
-{
-    const struct group *group = &job->g->groups[i];
-    /* What needs no scratch is made where it stays. */
-    bool direct = group->len == 1 && !job->sq->rate &&
-                  (job->f->folded || !job->sq->downsample.on);
-    struct arena *a = direct ? t->arena : t->scratch;
-    struct span one, *spans = &one;
-    struct dps dps;
-    enum status status;
-
-    if (group->len > 1)
-        spans = malloc(group->len * sizeof *spans);
-    if (spans == NULL)
-        return error_set(&t->error, ST_LIMIT, "no memory for a group");
-    for (size_t k = 0; k < group->len; k++)
-        spans[k] = fetched_span(job->f, job->g->order[group->first + k]);
-    status =
-        numbers_run(job->q, job->sq, spans, group->len, a, &dps, &t->error);
-    if (spans != &one)
-        free(spans);
-    if (status == ST_OK && direct)
-        job->groups[i].dps = dps;
-    else if (status == ST_OK)
-        status = copy_dps(t->arena, &dps, &job->groups[i].dps, &t->error);
-    if (!direct)
-        arena_reset(t->scratch);
-    if (status != ST_OK)
-        return status;
-    t->points_out += dps.len;
-    return patience_spend(&t->patience, dps.len + group->len, &t->error);
-}
-
-/* What a lazy query may do without. */
-static enum status
-keep_failure(struct numbers_task *t, struct result_group *out)
-{
-    struct error *failed = copy(t->arena, &t->error, sizeof t->error);
-
-    if (failed == NULL)
-        return ST_LIMIT;
-    out->failed = failed;
-    return ST_OK;
-}
-
-static enum status
-run_group(const struct numbers_job *job, struct numbers_task *t, size_t i)
-{
-    const struct key_shape *shape = store_shape(job->en->context.store);
-    struct result_group *out = &job->groups[i];
-    enum status status;
-
-    if (job->g->groups[i].key.size > 0) {
-        struct slice key = job->g->groups[i].key;
-
-        out->key = slice_of(copy(t->arena, key.data, key.size), key.size);
-        if (out->key.data == NULL)
-            return error_set(&t->error, ST_LIMIT, "no memory for a group");
-    }
-    status = group_describe(shape, &t->names, job->g, i, t->before, t->arena,
-                            out, &t->error);
-    if (status != ST_OK || job->g->groups[i].len == 0)
-        return status;
-    t->before = out;
-    status = compute_group(job, t, i);
-    return status == ST_INVALID && job->q->lazy ? keep_failure(t, out) : status;
-}
-
-static bool
-run_groups(const struct numbers_job *job, struct numbers_task *t, size_t from,
-           size_t len)
-{
-    for (size_t i = from; i < from + len && t->status == ST_OK; i++) {
-        t->failed_at = i;
-        t->status = run_group(job, t, i);
-    }
-    return t->status == ST_OK;
-}
-
-static void
-run_numbers_task(void *ctx, size_t at)
-{
-    struct numbers_job *job = ctx;
-    struct numbers_task *t = &job->tasks[at];
-
-    t->arena =
-        arena_new_within(job->en->options.query_bytes, job->limits->budget);
-    t->scratch =
-        arena_new_within(job->en->options.query_bytes, job->limits->budget);
-    t->patience = job->limits->patience;
-    names_init(&t->names, job->en->context.uids, t->arena);
-    for (size_t i = at * job->in_row; i < job->g->groups_len;
-         i += job->tasks_len * job->in_row) {
-        size_t rest = job->g->groups_len - i;
-
-        if (i / job->tasks_len % 64 < job->in_row)
-            t->status = fetch_may_go_on(job->limits, &t->error);
-        if (!run_groups(job, t, i, rest < job->in_row ? rest : job->in_row))
-            break;
-    }
-    names_fini(&t->names);
-    arena_free(&t->scratch);
-}
-
-static enum status
-run_numbers(struct engine *en, struct numbers_job *job, struct arena *a,
-            struct result_stats *stats, struct error *e)
-{
-    const struct numbers_task *failed = NULL;
-    enum status status = ST_OK;
-
-    job->tasks_len = en->options.threads + 1;
-    if (atomic_load(&job->limits->held) < POINTS_ALONE &&
-        job->g->groups_len < GROUPS_ALONE)
-        job->tasks_len = 1;
-    if (job->tasks_len > job->g->groups_len)
-        job->tasks_len = job->g->groups_len;
-    job->in_row = job->g->groups_len / job->tasks_len / TURNS;
-    job->in_row = job->in_row < 1          ? 1
-                  : job->in_row > ROW_MOST ? ROW_MOST
-                                           : job->in_row;
-    job->tasks = mem_new_array(job->tasks_len, sizeof *job->tasks);
-    pool_run(en->pool, job->tasks_len, run_numbers_task, job);
-    for (size_t i = 0; i < job->tasks_len; i++) {
-        const struct numbers_task *t = &job->tasks[i];
-
-        stats->points_out += t->points_out;
-        if (t->status != ST_OK &&
-            (failed == NULL || t->failed_at < failed->failed_at))
-            failed = t;
-        if (status == ST_OK && !arena_absorb(a, &job->tasks[i].arena))
-            status = error_set(e, ST_LIMIT,
-                               "the answer needs more memory than it may");
-        arena_free(&job->tasks[i].arena);
-    }
-    if (failed != NULL) {
-        status = failed->status;
-        *e = failed->error;
-    }
-    free(job->tasks);
-    return status;
-}
-
 /* -- one sub-query --------------------------------------------------------- */
-
-/* They are a few hundred bytes each.  Those of several sub-queries are copied
- * by join_parts(), so they are not in the arena, from which nothing comes back.
- */
-static enum status
-new_groups(const struct query *q, size_t len, struct arena *a, struct part *out,
-           struct error *e)
-{
-    size_t left = arena_left(a);
-
-    if (q->subs_len <= 1)
-        out->groups = arena_array(a, len, sizeof *out->groups);
-    else if (left == 0 || len <= left / sizeof *out->groups)
-        out->groups = out->owned = calloc(len + 1, sizeof *out->groups);
-    if (out->groups == NULL)
-        return error_set(e, ST_LIMIT, "no memory for the groups");
-    out->len = len;
-    return ST_OK;
-}
-
-static enum status
-answer(struct engine *en, const struct query *q, const struct sub_query *sq,
-       const struct plan *p, struct fetch *f, struct fetch_limits *limits,
-       struct arena *a, struct part *out, struct result_stats *stats,
-       struct error *e)
-{
-    struct arena *scratch =
-        arena_new_within(limits->max_memory, limits->budget);
-    struct grouping g;
-    struct numbers_job job = {
-        .en = en, .q = q, .sq = sq, .f = f, .g = &g, .limits = limits
-    };
-    enum status status =
-        group_series(store_shape(en->context.store), p,
-                     aggregator_is_none(sq->aggregator), f, scratch, &g, e);
-
-    if (status == ST_OK) {
-        group_leave_out(q, sq, f, &g);
-        status = new_groups(q, g.groups_len, a, out, e);
-    }
-    if (status == ST_OK && g.groups_len > 0) {
-        job.groups = out->groups;
-        status = run_numbers(en, &job, a, stats, e);
-    }
-    arena_free(&scratch);
-    return status;
-}
 
 static void
 set_limits(const struct engine *en, const struct query *q,
@@ -411,11 +161,58 @@ read_series(struct engine *en, const struct query *q,
     return status;
 }
 
+/* The groups belong to the sub-query as it was asked. */
+static enum status
+answer(struct engine *en, const struct query *q, const struct sub_query *asked,
+       const struct rollup_try *t, const struct plan *p, const struct fetch *f,
+       struct fetch_limits *limits, struct arena *a, struct part *out,
+       struct result_stats *stats, struct error *e)
+{
+    struct answer w = {
+        .context = &en->context,
+        .pool = en->pool,
+        .threads = en->options.threads,
+        .query_bytes = en->options.query_bytes,
+        .q = q,
+        .sq = &t->sub,
+        .plan = p,
+        .fetch = f,
+        .limits = limits,
+        .pieces = out->pieces,
+        .like = { .sub = asked, .rollup_table = rollup_try_table(t) },
+    };
+
+    if (t->sub.rollup != NULL) {
+        struct rollup_use *use = arena_alloc(a, sizeof *use);
+
+        if (use == NULL)
+            return error_set(e, ST_LIMIT, "no memory for the groups");
+        *use = t->use;
+        w.like.rollup = use;
+    }
+    return answer_make(&w, a, out, stats, e);
+}
+
+static void
+keep_scans(const struct fetch *f, struct arena *a, struct result_stats *stats)
+{
+    size_t size = f->scans_len * sizeof *f->scans;
+
+    stats->scan = f->counts;
+    stats->series = f->len;
+    stats->points = f->points;
+    stats->scans = arena_alloc(a, size);
+    stats->scans_len = stats->scans == NULL ? 0 : f->scans_len;
+    if (stats->scans_len > 0)
+        memcpy(stats->scans, f->scans, size);
+}
+
 /* One way of running a sub-query; '*found' is whether there were series. */
 static enum status
-run_try(struct engine *en, const struct query *q, const struct rollup_try *t,
-        struct fetch_limits *limits, struct arena *a, struct part *out,
-        struct result_stats *stats, bool *found, struct error *e)
+run_try(struct engine *en, const struct query *q, const struct sub_query *asked,
+        const struct rollup_try *t, struct fetch_limits *limits,
+        struct arena *a, struct part *out, struct result_stats *stats,
+        bool *found, struct error *e)
 {
     int64_t at_us = clock_monotonic_us(), now_us;
     const struct sub_query *sq = &t->sub;
@@ -439,11 +236,7 @@ run_try(struct engine *en, const struct query *q, const struct rollup_try *t,
     status = read_series(en, q, sq, &p, limits, a, &f, e);
     now_us = clock_monotonic_us();
     stats->scan_us += now_us - at_us;
-    stats->scan = f.counts;
-    stats->series = f.len;
-    stats->points = f.points;
-    stats->scans = copy(a, f.scans, f.scans_len * sizeof *f.scans);
-    stats->scans_len = stats->scans == NULL ? 0 : f.scans_len;
+    keep_scans(&f, a, stats);
     /* Notes lie among points, never among rollups. */
     if (status == ST_OK && en->options.annotations != NULL &&
         sq->rollup == NULL)
@@ -451,33 +244,12 @@ run_try(struct engine *en, const struct query *q, const struct rollup_try *t,
                                  a, &f, e);
     *found = f.len > 0;
     if (status == ST_OK && *found) {
-        status = answer(en, q, sq, &p, &f, limits, a, out, stats, e);
+        status = answer(en, q, asked, t, &p, &f, limits, a, out, stats, e);
         stats->numbers_us = clock_monotonic_us() - now_us;
     }
     fetch_fini(&f);
     plan_fini(&p);
     return status;
-}
-
-/* The groups belong to the sub-query as it was asked. */
-static enum status
-sign_groups(const struct sub_query *sq, const struct rollup_try *t,
-            struct arena *a, struct part *out, struct error *e)
-{
-    struct rollup_use *use = NULL;
-
-    if (t->sub.rollup != NULL) {
-        use = arena_alloc(a, sizeof *use);
-        if (use == NULL)
-            return error_set(e, ST_LIMIT, "no memory for the groups");
-        *use = t->use;
-    }
-    for (size_t i = 0; i < out->len; i++) {
-        out->groups[i].sub = sq;
-        out->groups[i].rollup = use;
-        out->groups[i].rollup_table = rollup_try_table(t);
-    }
-    return ST_OK;
 }
 
 static enum status
@@ -527,11 +299,11 @@ run_tries(struct engine *en, const struct query *q, const struct sub_query *sq,
     set_limits(en, q, sq, limits);
     while (status == ST_OK && again) {
         again = false;
-        status = run_try(en, q, t, limits, a, out, stats, &found, e);
+        status = run_try(en, q, sq, t, limits, a, out, stats, &found, e);
         if (status == ST_OK && !found)
             status = rollup_try_next(t, &again, e);
     }
-    return status == ST_OK ? sign_groups(sq, t, a, out, e) : status;
+    return status;
 }
 
 static void
@@ -575,7 +347,7 @@ run_split(struct engine *en, const struct query *q, const struct sub_query *sq,
     struct query before = *q, after = *q;
     struct rollup_try points = *t;
     struct result_stats rollup_stats = { 0 };
-    struct part parts[2] = { { NULL, 0, NULL }, { NULL, 0, NULL } };
+    struct part parts[2] = { { .len = 0 }, { .len = 0 } };
     enum status status = rollup_try_points(&points, sq, e);
 
     if (status != ST_OK)
@@ -599,6 +371,30 @@ run_split(struct engine *en, const struct query *q, const struct sub_query *sq,
     return status;
 }
 
+/* Its groups are kept, and then written if need be. */
+static enum status
+run_kept(struct engine *en, const struct query *q, const struct sub_query *sq,
+         struct rollup_try *t, int64_t at_ms, struct fetch_limits *limits,
+         struct arena *a, struct part *out, struct result_stats *stats,
+         struct error *e)
+{
+    struct pieces *pieces = out->pieces;
+    enum status status;
+
+    out->pieces = NULL;
+    if (t == NULL)
+        status = run_histograms(en, q, sq, limits, a, out, stats, e);
+    else
+        status = run_split(en, q, sq, t, at_ms, limits, a, out, stats, e);
+    for (size_t i = 0; i < out->len; i++)
+        out->groups[i].is_split = t != NULL;
+    if (status != ST_OK || pieces == NULL)
+        return status;
+    answer_write(out, (size_t)(sq - q->subs), en->pool, pieces);
+    part_fini(out);
+    return ST_OK;
+}
+
 static enum status
 run_sub(struct engine *en, const struct query *q, const struct sub_query *sq,
         struct fetch_limits *limits, struct arena *a, struct part *out,
@@ -610,17 +406,14 @@ run_sub(struct engine *en, const struct query *q, const struct sub_query *sq,
 
     set_limits(en, q, sq, limits);
     if (histograms_wanted(sq))
-        return run_histograms(en, q, sq, limits, a, out, stats, e);
+        return run_kept(en, q, sq, NULL, 0, limits, a, out, stats, e);
     status =
         rollup_try_first(&t, en->options.rollups, en->context.series, sq, e);
     if (status != ST_OK)
         return status;
-    if (!split_wanted(&t, q, &at_ms))
-        return run_tries(en, q, sq, &t, limits, a, out, stats, e);
-    status = run_split(en, q, sq, &t, at_ms, limits, a, out, stats, e);
-    for (size_t i = 0; i < out->len; i++)
-        out->groups[i].is_split = true;
-    return status;
+    return split_wanted(&t, q, &at_ms)
+               ? run_kept(en, q, sq, &t, at_ms, limits, a, out, stats, e)
+               : run_tries(en, q, sq, &t, limits, a, out, stats, e);
 }
 
 static enum status
@@ -653,26 +446,29 @@ join_parts(struct part *parts, size_t len, struct arena *a,
 struct running {
     struct engine *en;
     const struct query *q;
+    struct pieces *pieces;
 };
 
 static enum status
 run_one(void *ctx, size_t i, struct sub_run *r)
 {
     const struct running *run = ctx;
-    enum status status = run_sub(run->en, run->q, &run->q->subs[i], &r->limits,
-                                 r->arena, &r->part, &r->stats, &r->error);
+    enum status status;
 
+    r->part.pieces = run->pieces;
+    status = run_sub(run->en, run->q, &run->q->subs[i], &r->limits, r->arena,
+                     &r->part, &r->stats, &r->error);
     latency_add(&run->en->latency, (uint64_t)r->stats.scan_us / 1000);
     return status;
 }
 
-enum status
-engine_run(struct engine *en, const struct query *asked,
-           bool (*gone)(void *ctx), void *gone_ctx, struct arena *a,
-           struct query_result *out, struct parse_error *e)
+static enum status
+run(struct engine *en, const struct query *asked, bool (*gone)(void *ctx),
+    void *gone_ctx, struct pieces *pieces, struct arena *a,
+    struct query_result *out, struct parse_error *e)
 {
     struct query with_patience = *asked, *q = &with_patience;
-    struct running run = { en, q };
+    struct running run = { en, q, pieces };
     const struct subs subs = {
         .len = q->subs_len,
         .run = run_one,
@@ -700,6 +496,24 @@ engine_run(struct engine *en, const struct query *asked,
     for (size_t i = 0; i < q->subs_len; i++)
         part_fini(&parts[i]);
     return status;
+}
+
+enum status
+engine_run(struct engine *en, const struct query *q, bool (*gone)(void *ctx),
+           void *gone_ctx, struct arena *a, struct query_result *out,
+           struct parse_error *e)
+{
+    return run(en, q, gone, gone_ctx, NULL, a, out, e);
+}
+
+enum status
+engine_write(struct engine *en, const struct query *q, bool (*gone)(void *ctx),
+             void *gone_ctx, struct pieces *pieces, struct arena *a,
+             struct query_result *out, struct parse_error *e)
+{
+    pieces->metric_width = store_shape(en->context.store)->metric_width;
+    pieces_init(pieces, q->subs_len);
+    return run(en, q, gone, gone_ctx, pieces, a, out, e);
 }
 
 /* Deletes in the series itself, or in the rollups that were read for it. */

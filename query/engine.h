@@ -123,6 +123,17 @@ MUST_CHECK enum status engine_run(struct engine *en, const struct query *q,
                                   struct arena *a, struct query_result *out,
                                   struct parse_error *e);
 
+struct pieces;
+
+/* The same, but groups are written as they come (query/pieces.h), and '*out'
+ * has none: for answers without annotations.  What it needs to write is in
+ * '*pieces'; pieces_fini() is the caller's. */
+MUST_CHECK enum status engine_write(struct engine *en, const struct query *q,
+                                    bool (*gone)(void *ctx), void *gone_ctx,
+                                    struct pieces *pieces, struct arena *a,
+                                    struct query_result *out,
+                                    struct parse_error *e);
+
 /* Deletes what the query's ranges and filters take, exactly: histograms where
  * the query asks for these, else points; '*deleted' is how many. The answer of
  * the query is made before, by engine_run(). */

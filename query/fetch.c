@@ -129,12 +129,16 @@ fetch_may_go_on(struct fetch_limits *l, struct error *e)
 
 /* -- series of a task ------------------------------------------------------ */
 
+/* In a table with twice as many slots as they are, and room for more. */
 static bool
 rehash(struct task *t)
 {
     size_t len = t->slots_len == 0 ? 64 : t->slots_len * 2;
-    uint32_t *slots = calloc(len, sizeof *slots);
+    uint32_t *slots;
 
+    while (t->len * 2 >= len)
+        len *= 2;
+    slots = calloc(len, sizeof *slots);
     if (slots == NULL)
         return false;
     for (size_t i = 0; i < t->len; i++) {
@@ -151,7 +155,7 @@ rehash(struct task *t)
 }
 
 static struct fetched *
-add_series(struct task *t, struct slice tsuid, size_t slot)
+add_series(struct task *t, struct slice tsuid)
 {
     uint8_t *copy = arena_alloc(t->turn->arena, tsuid.size);
     struct fetched *f;
@@ -168,25 +172,40 @@ add_series(struct task *t, struct slice tsuid, size_t slot)
         t->cap = cap;
     }
     memcpy(copy, tsuid.data, tsuid.size);
-    t->ascending =
-        t->ascending &&
-        (t->len == 0 || slice_cmp(t->series[t->len - 1].tsuid, tsuid) < 0);
     f = &t->series[t->len++];
     *f = (struct fetched){ .tsuid = slice_of(copy, tsuid.size) };
-    t->slots[slot] = (uint32_t)t->len;
+    t->expected = t->len;
     return f;
+}
+
+/* While they ascend, as those of one hour do, no table is needed.  '*at' is
+ * where the series is, or would be. */
+static bool
+find_ascending(struct task *t, struct slice tsuid, size_t *at)
+{
+    size_t lo = 0, hi = t->len;
+
+    if (hi > 0 && slice_cmp(t->series[hi - 1].tsuid, tsuid) < 0)
+        lo = hi;
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+
+        if (slice_cmp(t->series[mid].tsuid, tsuid) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    *at = lo;
+    return lo < t->len && slice_eq(t->series[lo].tsuid, tsuid);
 }
 
 /* Finds or adds; NULL when there is no memory. */
 static struct fetched *
-series_of(struct task *t, struct slice tsuid)
+find_hashed(struct task *t, struct slice tsuid)
 {
+    struct fetched *f;
     size_t at;
 
-    if (t->expected < t->len &&
-        (t->series[t->expected].tsuid.data == tsuid.data ||
-         slice_eq(t->series[t->expected].tsuid, tsuid)))
-        return &t->series[t->expected++];
     if (t->len * 2 >= t->slots_len && !rehash(t))
         return NULL;
     at = hash_slice(tsuid, t->job->seed) & (t->slots_len - 1);
@@ -198,8 +217,32 @@ series_of(struct task *t, struct slice tsuid)
             return &t->series[found];
         }
     }
-    t->expected = t->len + 1;
-    return add_series(t, tsuid, at);
+    f = add_series(t, tsuid);
+    if (f != NULL)
+        t->slots[at] = (uint32_t)t->len;
+    return f;
+}
+
+/* The same. */
+static struct fetched *
+series_of(struct task *t, struct slice tsuid)
+{
+    size_t at;
+
+    if (t->expected < t->len &&
+        (t->series[t->expected].tsuid.data == tsuid.data ||
+         slice_eq(t->series[t->expected].tsuid, tsuid)))
+        return &t->series[t->expected++];
+    if (!t->ascending)
+        return find_hashed(t, tsuid);
+    if (find_ascending(t, tsuid, &at)) {
+        t->expected = at + 1;
+        return &t->series[at];
+    }
+    if (at == t->len)
+        return add_series(t, tsuid);
+    t->ascending = false;
+    return find_hashed(t, tsuid);
 }
 
 /* -- the scan -------------------------------------------------------------- */

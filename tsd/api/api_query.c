@@ -13,6 +13,8 @@
 #include "uid/annotation.h"
 
 #define HOUR_S UINT32_C(3600)
+/* Less is copied: one buffer is sent at once. */
+#define COPY_BYTES ((size_t)128 << 10)
 
 /* A query being served. */
 struct work {
@@ -28,6 +30,8 @@ struct work {
     size_t computed_len;
     struct notes globals;
     bool has_notes; /* there may be some */
+    bool at_once;   /* groups are written as they come */
+    struct pieces pieces;
     size_t points, groups_written;
     int64_t started_us, ran_us;
 };
@@ -87,6 +91,7 @@ api_query(void *ctx, const struct http_request *r, struct http_reply *out)
         return;
     if (parse(&w) && api_may_delete(ctx, r, w.q.delete_points, out))
         serve(&w);
+    pieces_fini(&w.pieces);
     query_fini(&w.q);
 }
 
@@ -194,6 +199,20 @@ is_gone(void *ctx)
     return http_gone(ctx);
 }
 
+static size_t
+write_at_once(void *ctx, struct buf *b, const struct result_group *g,
+              struct pieces_tags *tags)
+{
+    const struct work *w = ctx;
+    const struct notes notes = {
+        .always = g->is_split && !w->q.no_annotations,
+    };
+
+    buf_put_u8(b, ',');
+    return query_json_group(b, &w->q, g, tags, &notes, &w->globals, NULL,
+                            w->a->uids);
+}
+
 /* As OpenTSDB reads them: by the hour, comparing seconds with what is written,
  * and leaving out notes that end after the range. */
 static enum status
@@ -217,18 +236,36 @@ read_globals(struct work *w, struct error *e)
     return ST_OK;
 }
 
+static enum status
+run_engine(struct work *w, struct parse_error *e)
+{
+    /* The engine takes any pointer; is_gone() reads it. */
+    void *gone_ctx = (void *)(uintptr_t)w->r;
+
+    if (!w->at_once)
+        return engine_run(w->a->engine, &w->q, is_gone, gone_ctx, w->arena,
+                          &w->result, e);
+    w->pieces.write = write_at_once;
+    w->pieces.ctx = w;
+    w->pieces.max_bytes = w->a->answer_bytes;
+    return engine_write(w->a->engine, &w->q, is_gone, gone_ctx, &w->pieces,
+                        w->arena, &w->result, e);
+}
+
 static bool
 run(struct work *w, struct parse_error *e)
 {
     uint64_t deleted;
     enum status st = ST_OK;
 
-    if (!w->q.no_annotations && w->q.global_annotations)
+    if (!w->q.no_annotations)
+        st = annotation_any(w->a->annotations, &w->has_notes, &e->message);
+    if (st == ST_OK && !w->q.no_annotations && w->q.global_annotations)
         st = read_globals(w, &e->message);
+    w->at_once = !w->is_gexp && !w->has_notes && !w->q.delete_points &&
+                 !w->q.show_stats && !w->q.lazy;
     if (st == ST_OK)
-        st = engine_run(w->a->engine, &w->q, is_gone,
-                        /* The engine takes any pointer; is_gone() reads it. */
-                        (void *)(uintptr_t)w->r, w->arena, &w->result, e);
+        st = run_engine(w, e);
     if (st == ST_OK && w->is_gexp)
         st = gexp_run(&w->gexp, &w->q, &w->result, w->a->uids, w->arena,
                       &w->computed, &w->computed_len, &e->message);
@@ -331,8 +368,8 @@ write_group(struct work *w, const struct result_group *g, bool is_computed,
     notes.always = (is_computed || g->is_split) && !w->q.no_annotations;
     if (w->groups_written++ > 0)
         buf_put_u8(b, ',');
-    w->points += query_json_group(b, &w->q, g, &notes, &w->globals,
-                                  stats_of(w, g), w->a->uids, w->arena);
+    w->points += query_json_group(b, &w->q, g, NULL, &notes, &w->globals,
+                                  stats_of(w, g), w->a->uids);
     return true;
 }
 
@@ -377,17 +414,56 @@ write_in_pieces(struct work *w)
     return true;
 }
 
+static void
+give_piece(void *ctx, struct buf *piece)
+{
+    struct work *w = ctx;
+    struct buf *b = http_reply_body(w->out);
+
+    if (w->pieces.bytes > COPY_BYTES)
+        http_reply_give(w->out, piece);
+    else
+        buf_put_slice(b, buf_slice(piece));
+}
+
+static void
+first_piece(void *ctx, struct buf *piece)
+{
+    struct buf **first = ctx;
+
+    *first = *first == NULL ? piece : *first;
+}
+
+/* The first group's comma is the bracket that opens them all. */
+static void
+give_pieces(struct work *w)
+{
+    struct pieces_total total = pieces_total(&w->pieces);
+    struct buf *first = NULL;
+
+    w->points = total.points;
+    w->groups_written = total.groups;
+    pieces_each(&w->pieces, first_piece, &first);
+    if (first == NULL)
+        buf_put_u8(http_reply_body(w->out), '[');
+    else
+        first->data[0] = '[';
+    pieces_each(&w->pieces, give_piece, w);
+    if (w->pieces.failed)
+        http_reply_body(w->out)->failed = true;
+}
+
 static bool
 write_answer(struct work *w, struct parse_error *e)
 {
     struct buf *b = http_reply_body(w->out);
 
     b->max = w->a->answer_bytes;
-    if (!w->q.no_annotations &&
-        annotation_any(w->a->annotations, &w->has_notes, &e->message) != ST_OK)
-        return false;
-    buf_put_u8(b, '[');
-    if (!write_in_pieces(w) && !write_groups(w, &e->message))
+    if (w->at_once)
+        give_pieces(w);
+    else
+        buf_put_u8(b, '[');
+    if (!w->at_once && !write_in_pieces(w) && !write_groups(w, &e->message))
         return false;
     if (w->q.show_summary)
         write_summary(w, b);

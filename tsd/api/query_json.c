@@ -47,9 +47,9 @@ cmp_slices(const void *a, const void *b)
 }
 
 static void
-write_tsuids(struct buf *b, const struct result_group *g, struct arena *a)
+write_tsuids(struct buf *b, const struct result_group *g)
 {
-    struct slice *sorted = arena_array(a, g->tsuids_len + 1, sizeof *sorted);
+    struct slice *sorted = calloc(g->tsuids_len + 1, sizeof *sorted);
 
     if (sorted == NULL) {
         b->failed = true;
@@ -65,6 +65,7 @@ write_tsuids(struct buf *b, const struct result_group *g, struct arena *a)
         buf_put_u8(b, '"');
     }
     buf_put_u8(b, ']');
+    free(sorted);
 }
 
 static void
@@ -144,15 +145,9 @@ query_json_scans(struct buf *b, const struct result_stats *st)
     buf_put_u8(b, '}');
 }
 
-size_t
-query_json_group(struct buf *b, const struct query *q,
-                 const struct result_group *g, const struct notes *annotations,
-                 const struct notes *globals, const struct result_stats *stats,
-                 struct uid_table *uids, struct arena *a)
+static void
+write_own_tags(struct buf *b, const struct result_group *g)
 {
-    size_t points;
-
-    put_name(b, "{\"metric\":", g->metric);
     buf_put_str(b, ",\"tags\":{");
     for (size_t i = 0; i < g->tags_len; i++) {
         if (i > 0)
@@ -167,12 +162,40 @@ query_json_group(struct buf *b, const struct query *q,
         json_put_string(b, g->aggregate_tags[i]);
     }
     buf_put_u8(b, ']');
+}
+
+static void
+write_group_tags(struct buf *b, const struct result_group *g,
+                 struct pieces_tags *tags)
+{
+    size_t from = b->size;
+
+    if (tags != NULL && tags->known.size > 0)
+        buf_put_slice(b, tags->known);
+    else
+        write_own_tags(b, g);
+    if (tags == NULL)
+        return;
+    tags->from = from;
+    tags->size = b->size - from;
+}
+
+size_t
+query_json_group(struct buf *b, const struct query *q,
+                 const struct result_group *g, struct pieces_tags *tags,
+                 const struct notes *annotations, const struct notes *globals,
+                 const struct result_stats *stats, struct uid_table *uids)
+{
+    size_t points;
+
+    put_name(b, "{\"metric\":", g->metric);
+    write_group_tags(b, g, tags);
     if (q->show_query) {
         buf_put_str(b, ",\"query\":");
         query_json_sub(b, g->sub, g->rollup_table, uids);
     }
     if (q->show_tsuids)
-        write_tsuids(b, g, a);
+        write_tsuids(b, g);
     if (annotations->always ||
         (annotations->list != NULL && annotations->len > 0))
         write_notes(b, ",\"annotations\":[", q, annotations);

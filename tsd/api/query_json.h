@@ -8,7 +8,7 @@
 #define TSD_API_QUERY_JSON_H
 
 #include "base/buf.h"
-#include "query/engine.h"
+#include "query/pieces.h"
 #include "uid/annotation.h"
 
 /* Notes of one group, or of the whole query. */
@@ -20,13 +20,13 @@ struct notes {
 
 /* One group: {"metric":..,"tags":..,...,"dps":..}.  A NULL list writes no
  * member.  'uids' resolves the tag keys of "query"; returns how many points
- * were written. */
+ * were written.  'tags' (may be NULL): see query/pieces.h. */
 size_t query_json_group(struct buf *b, const struct query *q,
-                        const struct result_group *g,
+                        const struct result_group *g, struct pieces_tags *tags,
                         const struct notes *annotations,
                         const struct notes *globals,
                         const struct result_stats *stats,
-                        struct uid_table *uids, struct arena *a);
+                        struct uid_table *uids);
 
 /* What a sub-query cost, as members without braces. */
 void query_json_costs(struct buf *b, const struct result_stats *st);

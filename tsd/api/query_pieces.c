@@ -72,7 +72,6 @@ write_piece(void *ctx, size_t i)
     const struct query_pieces_of *of = job->of;
     struct piece *p = &job->pieces[i];
     struct buf *b = &job->texts[i];
-    struct arena *scratch = arena_new(0); /* no more than the result has */
 
     buf_init(b, of->max_bytes);
     (void)buf_reserve(b, p->guess < of->max_bytes ? p->guess : 0);
@@ -84,15 +83,13 @@ write_piece(void *ctx, size_t i)
         notes.always = g->is_split && !of->q->no_annotations;
         if (k > 0)
             buf_put_u8(b, ',');
-        p->points += query_json_group(b, of->q, g, &notes, of->globals,
-                                      stats_of(of, g), of->uids, scratch);
-        arena_reset(scratch);
+        p->points += query_json_group(b, of->q, g, NULL, &notes, of->globals,
+                                      stats_of(of, g), of->uids);
         before = b->size - before;
         if (b->failed ||
             atomic_fetch_add(&job->bytes, before) + before > of->max_bytes)
             atomic_store(&job->failed, true);
     }
-    arena_free(&scratch);
 }
 
 bool
