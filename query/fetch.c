@@ -251,8 +251,9 @@ series_of(struct task *t, struct slice tsuid)
 static size_t
 row_bytes(const struct store_row *row)
 {
-    return row->block.size +
-           (row->head == NULL ? 0 : row->head->len * HEAD_POINT_BYTES);
+    size_t open = row->head == NULL ? row->open_len : row->head->len;
+
+    return row->block.size + open * HEAD_POINT_BYTES;
 }
 
 static void
@@ -430,6 +431,8 @@ spec_of(const struct task *t)
         .series = b->series,
         .series_len = b->series_len,
         .metric = p->metric_id,
+        .synopses =
+            t->job->folder != NULL && folder_likes_synopses(t->job->folder),
     };
 }
 

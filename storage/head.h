@@ -135,6 +135,11 @@ bool head_append(struct head *h, struct head_bucket *b, struct head_series *s,
 /* Is there a row of its series and hour that was made before? */
 bool head_has_elder(const struct head_row *r);
 
+/* What the row's block would say of it (open_row.h), remembered. */
+bool head_row_synopsis(struct head *h, struct head_bucket *b,
+                       struct head_row *r, struct synopsis *out)
+    REQUIRES(b->lock);
+
 /* Takes the row out of its lists and frees it. */
 void head_drop_row(struct head *h, struct head_bucket *b, struct head_row *r)
     REQUIRES(b->lock);

@@ -197,6 +197,20 @@ head_has_elder(const struct head_row *r)
     return elder_of(r) != NULL;
 }
 
+/* What seals a frozen row reads it without the lock. */
+bool
+head_row_synopsis(struct head *h, struct head_bucket *b, struct head_row *r,
+                  struct synopsis *out)
+{
+    uint32_t held = open_row_held(&r->open);
+    bool known = open_row_synopsis(&r->open, !r->frozen, out);
+
+    (void)b;
+    if (open_row_held(&r->open) != held)
+        atomic_fetch_add(&h->bytes, open_row_held(&r->open) - held);
+    return known;
+}
+
 void
 head_drop_row(struct head *h, struct head_bucket *b, struct head_row *r)
 {
@@ -218,7 +232,7 @@ head_drop_row(struct head *h, struct head_bucket *b, struct head_row *r)
         b->youngest = r->older;
     atomic_fetch_sub(&h->rows, 1);
     atomic_fetch_sub(&h->points, r->open.count);
-    atomic_fetch_sub(&h->bytes, sizeof *r + r->open.cap);
+    atomic_fetch_sub(&h->bytes, sizeof *r + open_row_held(&r->open));
     open_row_fini(&r->open);
     free(r);
 }

@@ -4,16 +4,35 @@
 
 #include "storage/open_row.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/obj.h"
 #include "base/varint.h"
+#include "storage/block_priv.h"
 
 #define TIME_FOLLOWS 1u
 #define IS_DOUBLE    2u
 #define POINT_BYTES  16 /* the most that one point takes */
+#define WORTH_SUMMED \
+    128 /* bytes of points, which take longer than to remember */
 
 static const uint8_t int_sizes[4] = { 1, 2, 4, 8 };
+
+/* Between two points. */
+struct reader {
+    const uint8_t *at;
+    int64_t ts_ms, step;
+    uint64_t last_int, last_double; /* the one that was not last is 0 */
+};
+
+/* Of the points in the first 'size' bytes; where to go on. */
+struct summary {
+    uint32_t size;
+    bool ordered;         /* so far; if not, there is no more to say */
+    struct reader reader; /* its 'at' means nothing */
+    struct synopsis synopsis;
+};
 
 static uint8_t *
 put_le(uint8_t *at, uint64_t v, unsigned n)
@@ -74,10 +93,13 @@ static bool
 grow(struct open_row *r)
 {
     uint32_t cap = r->cap < 24 ? 24 : r->cap + r->cap / 2;
-    uint8_t *p = realloc(r->bytes, cap);
+    size_t more = r->summed ? sizeof(struct summary *) : 0;
+    uint8_t *p = realloc(r->bytes, cap + more);
 
     if (p == NULL)
         return false;
+    if (r->summed)
+        memmove(p + cap, p + r->cap, more);
     r->bytes = p;
     r->cap = cap;
     return true;
@@ -109,9 +131,20 @@ open_row_append(struct open_row *r, struct point p)
     return true;
 }
 
+static struct summary *
+summary_of(const struct open_row *r)
+{
+    struct summary *x = NULL;
+
+    if (r->summed)
+        memcpy(&x, r->bytes + r->cap, sizeof x);
+    return x;
+}
+
 void
 open_row_fini(struct open_row *r)
 {
+    free(summary_of(r));
     free(r->bytes);
     *r = (struct open_row){ 0 };
 }
@@ -127,46 +160,203 @@ get_varint(const uint8_t **at)
     return v | (uint64_t) * (*at)++ << shift;
 }
 
+/* True if it is a double. */
+static inline __attribute__((always_inline)) bool
+read_point(struct reader *in, union number *v)
+{
+    uint8_t control = *in->at++;
+    unsigned high = control >> 2;
+
+    if (control & TIME_FOLLOWS)
+        in->step = varint_unzigzag(get_varint(&in->at));
+    in->ts_ms += in->step;
+    if (control & IS_DOUBLE) {
+        unsigned top = high & 7, bottom = high >> 3;
+
+        in->last_double ^= get_le(&in->at, 8 - top - bottom)
+                           << (8 * bottom) % 64;
+        in->last_int = 0;
+        memcpy(&v->d, &in->last_double, sizeof v->d);
+    } else {
+        uint64_t z = high < 60 ? high : get_le(&in->at, int_sizes[high - 60]);
+
+        in->last_int += (uint64_t)varint_unzigzag(z);
+        in->last_double = 0;
+        v->i = (int64_t)in->last_int;
+    }
+    return (control & IS_DOUBLE) != 0;
+}
+
 bool
 open_row_unpack(struct slice bytes, uint32_t base, struct points *out)
 {
-    const uint8_t *at = bytes.data, *end;
-    int64_t ts_ms = (int64_t)base * 1000, step = 0;
-    uint64_t last_int = 0, last_double = 0;
+    struct reader in = { .at = bytes.data, .ts_ms = (int64_t)base * 1000 };
+    const uint8_t *end;
     size_t len = out->len;
 
     if (bytes.size == 0) /* there may be no data then */
         return true;
-    end = at + bytes.size;
+    end = bytes.data + bytes.size;
     /* A point takes a byte at the least. */
     if (!points_reserve(out, bytes.size))
         return false;
-    while (at < end) {
-        uint8_t control = *at++;
-        unsigned high = control >> 2;
-        union number v;
-
-        if (control & TIME_FOLLOWS)
-            step = varint_unzigzag(get_varint(&at));
-        ts_ms += step;
-        if (control & IS_DOUBLE) {
-            unsigned top = high & 7, bottom = high >> 3;
-
-            last_double ^= get_le(&at, 8 - top - bottom) << (8 * bottom) % 64;
-            last_int = 0;
-            memcpy(&v.d, &last_double, sizeof v.d);
-        } else {
-            uint64_t z = high < 60 ? high : get_le(&at, int_sizes[high - 60]);
-
-            last_int += (uint64_t)varint_unzigzag(z);
-            last_double = 0;
-            v.i = (int64_t)last_int;
-        }
-        out->ts_ms[len] = ts_ms;
-        out->v[len] = v;
-        out->is_float[len++] = (control & IS_DOUBLE) != 0;
+    while (in.at < end) {
+        out->is_float[len] = read_point(&in, &out->v[len]);
+        out->ts_ms[len++] = in.ts_ms;
     }
     out->len = len;
-    INSIST(at == end);
+    INSIST(in.at == end);
     return true;
+}
+
+/* -- the synopsis ---------------------------------------------------------- */
+
+/* The first point, as a number of the synopsis' kind. */
+static void
+begin_synopsis(struct synopsis *s, int64_t ts_ms, union number v)
+{
+    s->first_ms = ts_ms;
+    s->first = s->min = s->max = v;
+}
+
+/* Adds integers until one is none, or is not behind the one before: false. */
+static bool
+sum_ints(struct summary *x, const uint8_t *end)
+{
+    struct reader in = x->reader;
+    struct synopsis s = x->synopsis;
+    bool good = true;
+
+    while (in.at < end) {
+        int64_t before_ms = in.ts_ms;
+        union number v;
+
+        if (read_point(&in, &v) || (s.count > 0 && in.ts_ms <= before_ms)) {
+            good = false;
+            break;
+        }
+        if (s.count++ == 0)
+            begin_synopsis(&s, in.ts_ms, v);
+        s.min.i = v.i < s.min.i ? v.i : s.min.i;
+        s.max.i = v.i > s.max.i ? v.i : s.max.i;
+        s.sum.i = (int64_t)((uint64_t)s.sum.i + (uint64_t)v.i);
+        s.last = v;
+    }
+    s.last_ms = in.ts_ms;
+    x->reader = in;
+    x->synopsis = s;
+    return good;
+}
+
+/* The same of doubles, and of integers as such: one after the other, as blocks
+ * have it. */
+static bool
+sum_doubles(struct summary *x, const uint8_t *end)
+{
+    struct reader in = x->reader;
+    struct synopsis s = x->synopsis;
+    bool good = true;
+
+    while (in.at < end) {
+        int64_t before_ms = in.ts_ms;
+        union number v;
+
+        if (!read_point(&in, &v))
+            v.d = (double)v.i;
+        if (s.count > 0 && in.ts_ms <= before_ms) {
+            good = false;
+            break;
+        }
+        if (s.count++ == 0)
+            begin_synopsis(&s, in.ts_ms, v);
+        if (v.d < s.min.d || isnan(s.min.d))
+            s.min.d = v.d;
+        if (v.d > s.max.d || isnan(s.max.d))
+            s.max.d = v.d;
+        s.sum.d += v.d;
+        s.last = v;
+    }
+    s.last_ms = in.ts_ms;
+    x->reader = in;
+    x->synopsis = s;
+    return good;
+}
+
+static void
+begin_summary(struct summary *x, const struct open_row *r, bool all_int)
+{
+    *x = (struct summary){
+        .ordered = true,
+        .reader = { .at = r->bytes, .ts_ms = (int64_t)r->base * 1000 },
+        .synopsis = { .all_int = all_int },
+    };
+    if (!all_int)
+        x->synopsis.sum.d = 0;
+}
+
+/* As far as the row goes. */
+static void
+go_on(struct summary *x, const struct open_row *r)
+{
+    const uint8_t *end = r->bytes + r->size;
+
+    x->reader.at = r->bytes + x->size;
+    if (x->synopsis.all_int && sum_ints(x, end)) {
+        x->size = r->size;
+        return;
+    }
+    /* A double, or out of order: the beginning anew, as doubles. */
+    if (x->synopsis.all_int)
+        begin_summary(x, r, false);
+    x->ordered = sum_doubles(x, end);
+    x->size = r->size;
+}
+
+/* Gives the row a summary, if there is memory for it: the pointer to it takes
+ * the last of the bytes that are free. */
+static void
+remember(struct open_row *r, const struct summary *x)
+{
+    struct summary *copy;
+
+    if (r->size < WORTH_SUMMED || r->cap - r->size < sizeof copy)
+        return;
+    copy = malloc(sizeof *copy);
+    if (copy == NULL)
+        return;
+    *copy = *x;
+    r->cap -= (uint32_t)sizeof copy;
+    memcpy(r->bytes + r->cap, &copy, sizeof copy);
+    r->summed = true;
+}
+
+bool
+open_row_synopsis(struct open_row *r, bool keep, struct synopsis *out)
+{
+    struct summary *known = summary_of(r), x;
+
+    if (r->size == 0)
+        return false;
+    if (known != NULL)
+        x = *known;
+    else
+        begin_summary(&x, r, true);
+    if (x.ordered && x.size < r->size)
+        go_on(&x, r);
+    if (keep && known != NULL)
+        *known = x;
+    else if (keep)
+        remember(r, &x);
+    *out = x.synopsis;
+    if (!out->all_int)
+        out->sum.d = plain_nan(out->sum.d);
+    return x.ordered;
+}
+
+uint32_t
+open_row_held(const struct open_row *r)
+{
+    return r->cap + (r->summed ? (uint32_t)(sizeof(struct summary) +
+                                            sizeof(struct summary *))
+                               : 0);
 }

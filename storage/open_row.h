@@ -14,21 +14,23 @@
  *
  * The last value counts as 0 where it was of the other kind.
  *
- * Owns:    its bytes.
- * Threads: owner (a head bucket's lock guards it).
+ * Owns:    its bytes, and behind them a pointer to a summary, if it has been
+ * asked for a synopsis. Threads: owner (a head bucket's lock guards it).
  */
 #ifndef STORAGE_OPEN_ROW_H
 #define STORAGE_OPEN_ROW_H
 
 #include "base/slice.h"
+#include "storage/block.h"
 #include "storage/point.h"
 
 struct open_row {
     uint8_t *bytes;
     uint32_t size, cap;
-    uint32_t count : 31; /* points appended, repeated times included */
+    uint32_t count : 30; /* points appended, repeated times included */
     bool last_is_double : 1;
-    uint32_t base; /* s */
+    bool summed : 1; /* there is a summary */
+    uint32_t base;   /* s */
     int32_t last_offset_ms;
     int32_t last_step_ms;
     uint64_t last; /* the bits of the last value */
@@ -41,5 +43,14 @@ void open_row_fini(struct open_row *r);
 /* Appends what 'bytes' (of an open row with this base) hold to 'out', as they
  * came.  False when there is no memory. */
 bool open_row_unpack(struct slice bytes, uint32_t base, struct points *out);
+
+/* The synopsis that the block of these points would have, to the bit.  False if
+ * there are none, or if they are not in the order of time.  With 'keep' a
+ * row that is not small keeps it, and only what was appended since is looked at
+ * the next time; without, nothing of the row changes. */
+bool open_row_synopsis(struct open_row *r, bool keep, struct synopsis *out);
+
+/* Bytes of the heap. */
+uint32_t open_row_held(const struct open_row *r);
 
 #endif

@@ -137,7 +137,10 @@ struct store_row {
     struct slice tsuid;
     uint32_t base;
     struct slice block;        /* empty: only in the head */
-    const struct points *head; /* NULL: only in the engine */
+    const struct points *head; /* NULL: only in the engine, or in 'open' */
+    struct slice open;         /* all there is, packed (open_row.h); or empty */
+    uint32_t open_len;         /* points in it, repeated ones included */
+    const struct synopsis *synopsis; /* of 'open', or NULL: not known */
 };
 
 /* How a scan moves; the planner chooses. */
@@ -157,6 +160,7 @@ struct scan_spec {
     const struct slice *series;
     size_t series_len;
     struct slice metric; /* id, for the head's index */
+    bool synopses;       /* of open rows: they may be asked for */
 };
 
 struct scan_counts {
@@ -205,7 +209,8 @@ MUST_CHECK enum status store_row_spaced(const struct store_row *row,
 bool store_row_is_block(const struct store_row *row);
 
 /* The row's synopsis, without unpacking anything.  '*known' is false when there
- * is none: some of its points are in the head. */
+ * is none: some of its points are in the head, and some are not or they came in
+ * no order; or the scan was not to have any of the head's. */
 MUST_CHECK enum status store_row_synopsis(const struct store_row *row,
                                           struct synopsis *out, bool *known,
                                           struct error *e);

@@ -51,7 +51,7 @@ delete_from_row(struct store *s, struct head_row *r, int64_t from_ms,
     for (size_t i = 0; good && i < kept.len; i++)
         good = open_row_append(&fresh, points_at(&kept, i));
     if (good) {
-        atomic_fetch_sub(&s->head.bytes, r->open.cap);
+        atomic_fetch_sub(&s->head.bytes, open_row_held(&r->open));
         atomic_fetch_add(&s->head.bytes, fresh.cap);
         atomic_fetch_sub(&s->head.points, r->open.count - fresh.count);
         open_row_fini(&r->open);

@@ -24,7 +24,9 @@ struct copied {
     uint32_t base;
     uint8_t *bytes;
     size_t bytes_size;
-    size_t order; /* of making, among equal keys */
+    uint32_t count;
+    const struct synopsis *synopsis; /* NULL: not known */
+    size_t order;                    /* of making, among equal keys */
 };
 
 struct store_scan {
@@ -59,9 +61,23 @@ fail(struct store_scan *scan, enum status status, const char *text)
 
 /* -- the head's part ------------------------------------------------------- */
 
+/* NULL when it is not wanted, or there is none. */
+static const struct synopsis *
+copy_synopsis(struct store_scan *scan, struct head_bucket *b,
+              struct head_row *r) REQUIRES(b->lock)
+{
+    struct synopsis s, *copy = NULL;
+
+    if (scan->spec.synopses && head_row_synopsis(&scan->s->head, b, r, &s))
+        copy = arena_alloc(scan->arena, sizeof *copy);
+    if (copy != NULL)
+        *copy = s;
+    return copy;
+}
+
 static void
-copy_row(struct store_scan *scan, const struct head_row *r, struct slice key,
-         size_t order)
+copy_row(struct store_scan *scan, struct head_bucket *b, struct head_row *r,
+         struct slice key, size_t order) REQUIRES(b->lock)
 {
     struct copied *c;
 
@@ -81,19 +97,20 @@ copy_row(struct store_scan *scan, const struct head_row *r, struct slice key,
     c->key_size = key.size;
     memcpy(c->bytes, r->open.bytes, r->open.size);
     c->bytes_size = r->open.size;
+    c->count = r->open.count;
+    c->synopsis = copy_synopsis(scan, b, r);
     scan->head_len++;
 }
 
 static void
-copy_series(struct store_scan *scan, const struct head_series *series,
-            bool match)
+copy_series(struct store_scan *scan, struct head_bucket *b,
+            const struct head_series *series, bool match) REQUIRES(b->lock)
 {
     uint8_t bytes[ROW_KEY_MAX];
     size_t order = SIZE_MAX;
 
     /* The newest made comes first in the list: 'order' counts down. */
-    for (const struct head_row *r = series->rows; r != NULL;
-         r = r->next, order--) {
+    for (struct head_row *r = series->rows; r != NULL; r = r->next, order--) {
         struct slice key = { bytes, 0 };
 
         if (r->open.base < scan->spec.from_base ||
@@ -102,7 +119,7 @@ copy_series(struct store_scan *scan, const struct head_series *series,
         key.size =
             key_row(&scan->s->shape, head_tsuid(series), r->open.base, bytes);
         if (!match || mask_set_match(scan->spec.masks, key))
-            copy_row(scan, r, key, order);
+            copy_row(scan, b, r, key, order);
     }
 }
 
@@ -129,7 +146,7 @@ copy_head(struct store_scan *scan)
             struct head_series *series = head_find(h, b, spec->series[i]);
 
             if (series != NULL)
-                copy_series(scan, series, false);
+                copy_series(scan, b, series, false);
         }
     } else {
         uint64_t id =
@@ -138,7 +155,7 @@ copy_head(struct store_scan *scan)
         for (const struct head_series *series = head_of_metric(b, id);
              series != NULL; series = series->metric_next)
             if (series->rows != NULL)
-                copy_series(scan, series, true);
+                copy_series(scan, b, series, true);
     }
     lock_drop(&b->lock);
     if (scan->head_len > 1)
@@ -401,6 +418,23 @@ store_scan_open(struct store *s, const struct scan_spec *spec,
     return store_scans_open(s, spec, 1, out, e);
 }
 
+/* A row of the head of which there is nothing else is lent as it is. */
+static bool
+take_alone(struct store_scan *scan, struct slice key, struct store_row *row)
+{
+    const struct copied *c = &scan->head[scan->head_at];
+
+    if (row->block.size > 0 ||
+        (scan->head_at + 1 < scan->head_len &&
+         slice_eq(slice_of(c[1].key, c[1].key_size), key)))
+        return false;
+    row->open = slice_of(c->bytes, c->bytes_size);
+    row->open_len = c->count;
+    row->synopsis = c->synopsis;
+    scan->head_at++;
+    return true;
+}
+
 /* Unpacks the head's rows of one key, all of them. */
 static void
 take_head(struct store_scan *scan, struct slice key)
@@ -474,8 +508,10 @@ store_scan_next(struct store_scan *scan, struct store_row *row)
     }
     if (order >= 0) {
         scan->counts.head_rows++;
-        take_head(scan, head_key);
-        row->head = &scan->points;
+        if (!take_alone(scan, head_key, row)) {
+            take_head(scan, head_key);
+            row->head = &scan->points;
+        }
     }
     scan->counts.rows++;
     return scan->status == ST_OK;
@@ -514,6 +550,24 @@ store_scan_close(struct store_scan **sp, struct scan_counts *counts,
     return status != ST_OK ? status : closed;
 }
 
+/* Appends them as they came; if that was in no order, they are put in order. */
+static bool
+unpack_open(const struct store_row *row, struct points *out)
+{
+    size_t from = out->len;
+    struct points mine;
+
+    if (!open_row_unpack(row->open, row->base, out))
+        return false;
+    mine = (struct points){ .ts_ms = out->ts_ms + from,
+                            .v = out->v + from,
+                            .is_float = out->is_float + from,
+                            .len = out->len - from };
+    points_sort_unique(&mine);
+    out->len = from + mine.len;
+    return true;
+}
+
 enum status
 store_row_points(const struct store_row *row, struct points *out,
                  struct error *e)
@@ -521,6 +575,10 @@ store_row_points(const struct store_row *row, struct points *out,
     struct points stored = { 0 };
     enum status status;
 
+    if (row->open.size > 0)
+        return unpack_open(row, out)
+                   ? ST_OK
+                   : error_set(e, ST_BUSY, "no memory for points");
     /* With neither the engine's value is empty, which is no block. */
     if (row->block.size == 0 && row->head != NULL)
         return points_append(out, row->head)
@@ -555,7 +613,11 @@ enum status
 store_row_synopsis(const struct store_row *row, struct synopsis *out,
                    bool *known, struct error *e)
 {
-    *known = store_row_is_block(row);
+    *known = row->synopsis != NULL || store_row_is_block(row);
+    if (row->synopsis != NULL) {
+        *out = *row->synopsis;
+        return ST_OK;
+    }
     return *known ? block_synopsis(row->block, row->base, out, e) : ST_OK;
 }
 

@@ -105,15 +105,13 @@ add_row(const struct store_row *row, struct series_points *out, struct error *e)
     struct points p = { 0 };
     struct synopsis s;
     int64_t last_ms = 0;
-    enum status st;
+    bool known;
+    enum status st = store_row_synopsis(row, &s, &known, e);
 
-    if (row->head == NULL || row->head->len == 0) {
-        st = block_synopsis(row->block, row->base, &s, e);
-        if (st == ST_OK) {
-            out->points += s.count;
-            last_ms = s.last_ms;
-        }
-    } else {
+    if (st == ST_OK && known) {
+        out->points += s.count;
+        last_ms = s.last_ms;
+    } else if (st == ST_OK) {
         st = store_row_points(row, &p, e);
         out->points += p.len;
         if (p.len > 0)
@@ -133,7 +131,8 @@ read_bucket(const struct bucket *b, struct error *e)
                               .bucket = b->number,
                               .way = SCAN_HINTS,
                               .to_base = row_base(POINT_MAX_TS_MS),
-                              .metric = tsuid_metric(b->shape, b->tsuids[0]) };
+                              .metric = tsuid_metric(b->shape, b->tsuids[0]),
+                              .synopses = true };
     struct store_scan *scan;
     struct store_row row;
     enum status st = store_scan_open(b->store, &spec, &scan, e), closed;

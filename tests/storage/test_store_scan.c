@@ -62,7 +62,7 @@ struct scans {
 
 /* One for each bucket, over all its rows. */
 static void
-all_buckets(struct store *s, enum scan_way way, struct scans *a)
+open_scans(struct store *s, enum scan_way way, bool synopses, struct scans *a)
 {
     const struct key_shape *shape = store_shape(s);
     uint8_t head[] = { TABLE_ROWS, 0, 0, 0, 1 };
@@ -87,6 +87,7 @@ all_buckets(struct store *s, enum scan_way way, struct scans *a)
             .to_base = 4294965600u,
             .series = a->listed[i],
             .metric = slice_of(a->metric, 3),
+            .synopses = synopses,
         };
     for (unsigned i = 0; i < SERIES; i++) {
         struct slice t = tsuid(a->tsuids[i], i);
@@ -96,6 +97,12 @@ all_buckets(struct store *s, enum scan_way way, struct scans *a)
     }
     ck_assert_int_eq(store_scans_open(s, a->specs, a->len, a->scans, &e),
                      ST_OK);
+}
+
+static void
+all_buckets(struct store *s, enum scan_way way, struct scans *a)
+{
+    open_scans(s, way, false, a);
 }
 
 static void
@@ -224,6 +231,71 @@ START_TEST(expecting_changes_no_row)
 }
 END_TEST
 
+/* What becomes of a series, i % KINDS; the first two have a synopsis. */
+enum kind { SEALED, IN_ORDER, OUT_OF_ORDER, SEALED_AND_OPEN, KINDS };
+
+static void
+put_round(struct store *s, unsigned round)
+{
+    for (unsigned i = 0; i < SERIES; i++)
+        for (unsigned k = 0; k < 100 && i % KINDS != SEALED; k++) {
+            unsigned at = round * 100 + k + 1;
+
+            put(s, i, T0 + 1000 * (i % KINDS == OUT_OF_ORDER ? at ^ 1 : at));
+        }
+}
+
+static void
+check_synopses(struct store_scan *scan, bool wanted)
+{
+    struct store_row row;
+
+    while (store_scan_next(scan, &row)) {
+        uint64_t i = key_get_uint(row.tsuid.data + 6, 3);
+        struct points p = { 0 };
+        struct synopsis x;
+        bool known;
+
+        ck_assert_int_eq(store_row_synopsis(&row, &x, &known, &e), ST_OK);
+        ck_assert_int_eq(store_row_points(&row, &p, &e), ST_OK);
+        ck_assert_int_eq(known, i % KINDS == SEALED ||
+                                    (wanted && i % KINDS == IN_ORDER));
+        for (size_t k = 1; k < p.len; k++)
+            ck_assert_int_lt(p.ts_ms[k - 1], p.ts_ms[k]);
+        if (known) {
+            ck_assert_uint_eq(x.count, p.len);
+            ck_assert_int_eq(x.sum.i, (int64_t)(i * p.len));
+            ck_assert_int_eq(x.last_ms, p.ts_ms[p.len - 1]);
+        }
+        points_fini(&p);
+    }
+}
+
+START_TEST(open_rows_have_synopses)
+{
+    struct store_options o = { .shape = KEY_SHAPE_DEFAULT };
+    static struct scans a;
+    struct store *s;
+
+    ck_assert_int_eq(store_open(&o, &s, &e), ST_OK);
+    for (unsigned i = 0; i < SERIES; i++)
+        if (i % KINDS == SEALED || i % KINDS == SEALED_AND_OPEN)
+            put(s, i, T0);
+    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    for (unsigned round = 0; round < 6; round++) {
+        put_round(s, round);
+        open_scans(s, ways[round % 3], round != 4, &a);
+        for (size_t i = 0; i < a.len; i++)
+            check_synopses(a.scans[i], round != 4);
+        end_scans(&a);
+    }
+    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    ck_assert_uint_eq(store_counts(s).head_bytes, 0);
+    ck_assert_int_eq(store_close(&s, &e), ST_OK);
+}
+END_TEST
+
 TEST_MAIN("store_scan", TEST(expecting_changes_no_row),
           TEST(buckets_share_what_reads_the_engine),
-          TEST(each_sees_what_was_there_at_the_opening))
+          TEST(each_sees_what_was_there_at_the_opening),
+          TEST(open_rows_have_synopses))
