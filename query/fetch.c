@@ -39,9 +39,9 @@ struct task {
     size_t len, cap;
     uint32_t *slots; /* hash table: index + 1 */
     size_t slots_len;
-    /* The series after the one that was found last: rows of an hour come in the
-     * same order as those of the hour before. */
-    size_t expected;
+    /* The series that was found last, and the one after it: hours of a series
+     * come one after the other, series of a span as in the one before. */
+    size_t current, expected;
     bool ascending; /* the series so far, in the order in which they came */
     struct scan_counts counts;
     uint64_t points;
@@ -174,11 +174,12 @@ add_series(struct task *t, struct slice tsuid)
     memcpy(copy, tsuid.data, tsuid.size);
     f = &t->series[t->len++];
     *f = (struct fetched){ .tsuid = slice_of(copy, tsuid.size) };
+    t->current = t->len - 1;
     t->expected = t->len;
     return f;
 }
 
-/* While they ascend, as those of one hour do, no table is needed.  '*at' is
+/* While they ascend, as those of one span do, no table is needed.  '*at' is
  * where the series is, or would be. */
 static bool
 find_ascending(struct task *t, struct slice tsuid, size_t *at)
@@ -199,6 +200,13 @@ find_ascending(struct task *t, struct slice tsuid, size_t *at)
     return lo < t->len && slice_eq(t->series[lo].tsuid, tsuid);
 }
 
+static bool
+is_series(const struct task *t, size_t i, struct slice tsuid)
+{
+    return t->series[i].tsuid.data == tsuid.data ||
+           slice_eq(t->series[i].tsuid, tsuid);
+}
+
 /* Finds or adds; NULL when there is no memory. */
 static struct fetched *
 find_hashed(struct task *t, struct slice tsuid)
@@ -213,6 +221,7 @@ find_hashed(struct task *t, struct slice tsuid)
         size_t found = t->slots[at] - 1;
 
         if (slice_eq(t->series[found].tsuid, tsuid)) {
+            t->current = found;
             t->expected = found + 1;
             return &t->series[found];
         }
@@ -229,13 +238,16 @@ series_of(struct task *t, struct slice tsuid)
 {
     size_t at;
 
-    if (t->expected < t->len &&
-        (t->series[t->expected].tsuid.data == tsuid.data ||
-         slice_eq(t->series[t->expected].tsuid, tsuid)))
-        return &t->series[t->expected++];
+    if (t->current < t->len && is_series(t, t->current, tsuid))
+        return &t->series[t->current];
+    if (t->expected < t->len && is_series(t, t->expected, tsuid)) {
+        t->current = t->expected++;
+        return &t->series[t->current];
+    }
     if (!t->ascending)
         return find_hashed(t, tsuid);
     if (find_ascending(t, tsuid, &at)) {
+        t->current = at;
         t->expected = at + 1;
         return &t->series[at];
     }

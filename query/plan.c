@@ -114,9 +114,9 @@ add_pairs(const struct planner *p, const struct series_shape *s, struct mask *m)
     return true;
 }
 
-/* 'head' is what precedes the pairs; with 'hours' the base times follow it. */
+/* 'head' is what precedes the pairs; with 'rows' the base times follow it. */
 static enum status
-make_masks(const struct planner *p, struct slice head, bool hours,
+make_masks(const struct planner *p, struct slice head, bool rows,
            struct mask_set **out)
 {
     struct mask_set *set = mask_set_new();
@@ -125,8 +125,10 @@ make_masks(const struct planner *p, struct slice head, bool hours,
         struct mask *m = mask_new();
 
         mask_add_fixed(m, head);
-        if (hours)
-            mask_add_steps(m, p->p->from_base, p->p->to_base, ROW_SECONDS, 4);
+        if (rows)
+            mask_add_steps(m, key_span_base(p->shape, p->p->from_base),
+                           key_span_base(p->shape, p->p->to_base),
+                           key_span_s(p->shape), 4);
         if (!add_pairs(p, &p->shapes[i], m)) {
             mask_free(&m);
             mask_set_free(&set);
@@ -324,18 +326,20 @@ count_runs(const struct planner *p, const struct plan_bucket *b)
 static void
 choose_way(const struct planner *p, struct plan_bucket *b, uint64_t prices[3])
 {
-    uint64_t hours =
-        (uint64_t)(p->p->to_base - p->p->from_base) / ROW_SECONDS + 1;
+    uint64_t spans = (key_span_base(p->shape, p->p->to_base) -
+                      key_span_base(p->shape, p->p->from_base)) /
+                         key_span_s(p->shape) +
+                     1;
     uint64_t all = p->p->series / p->p->buckets_len + 1;
-    uint64_t range = all * hours, hints, seeks;
+    uint64_t range = all * spans, hints, seeks;
 
     if (!p->p->listed) {
         /* Rollups of several kinds lie side by side. */
         b->way = p->p->checked && p->kind == 0 ? SCAN_RANGE : SCAN_HINTS;
         return;
     }
-    hints = (count_runs(p, b) * SEEK_PRICE + b->series_len) * hours;
-    seeks = b->series_len * SEEK_PRICE * hours;
+    hints = (count_runs(p, b) * SEEK_PRICE + b->series_len) * spans;
+    seeks = b->series_len * SEEK_PRICE * spans;
     b->way = seeks <= hints && seeks <= range ? SCAN_SEEKS
              : hints <= range                 ? SCAN_HINTS
                                               : SCAN_RANGE;

@@ -6,12 +6,12 @@
  *     tag shapes of the metric -> one mask each;  counts -> the way
  *
  * When a filter narrows the metric, the series directory is asked first (same
- * masks, no hours); then all three ways can be priced, in units of one step
+ * masks, no times); then all three ways can be priced, in units of one step
  * over one key:
  *
- *     range   rows of the metric in the hours                        (steps)
+ *     range   rows of the metric in the spans                        (steps)
  *     hints   one seek for each run of matching neighbours, and the matches
- *     seeks   one seek for each series and hour
+ *     seeks   one seek for each series and span
  *
  * Owns:    all is in the arena, but for the masks: plan_fini().
  * Threads: frozen once made.

@@ -180,9 +180,8 @@ block_header_put(const struct block_header *h, struct buf *out)
 
 /* -- reading -------------------------------------------------------------- */
 
-/* Zeros in front, and padding, are no part of it. */
-static void
-unpad(struct slice *block)
+void
+block_unpad(struct slice *block)
 {
     struct cursor c;
     uint64_t zeros;
@@ -203,7 +202,7 @@ open_block(struct slice *block, uint32_t base, struct error *e)
 {
     struct cursor c;
 
-    unpad(block);
+    block_unpad(block);
     if (block->size < 4 + 6)
         return error_set(e, ST_CORRUPT, "block of %zu bytes", block->size);
     block->size -= 4;

@@ -1,8 +1,8 @@
 /*
- * Blocks: the value of a row, one series for one hour (docs/FORMAT.md,
- * "Block"): version, count, first and last time, times, values, a synopsis,
- * CRC-32C.  Integers stay 64-bit integers, doubles keep their bits, seconds
- * and milliseconds may mix.
+ * Blocks: one series for one hour, of which the value of a row has some
+ * (docs/FORMAT.md, "Block"): version, count, first and last time, times,
+ * values, a synopsis, CRC-32C.  Integers stay 64-bit integers, doubles keep
+ * their bits, seconds and milliseconds may mix.
  *
  * Threads: any; these are functions of their arguments.
  * Fails:   ST_CORRUPT on any bytes that block_encode() does not write; never

@@ -25,6 +25,9 @@
 /* Instead of the version: how many zeros follow the block, as a varint, then
  * the block and they. */
 #define BLOCK_PADDED 2
+/* What stands there instead of a block when a value has those of several hours
+ * (row_value.h). */
+#define ROW_OF_HOURS 3
 
 enum block_flag {
     FLAG_UNIT = 0x03,      /* times are in 1, 10, 100 or 1000 ms */
@@ -64,6 +67,9 @@ MUST_CHECK enum status block_header_get(struct slice block, uint32_t base,
                                         struct cursor *c,
                                         struct block_header *h,
                                         struct error *e);
+
+/* Zeros in front, and padding, are no part of what stands there. */
+void block_unpad(struct slice *block);
 
 /* Of the block's bytes so far, and the row it belongs to. */
 uint32_t block_crc(struct slice bytes, uint32_t base);

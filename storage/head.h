@@ -90,6 +90,7 @@ struct head_bucket {
     struct head_slot *index GUARDED_BY(lock); /* hash table */
     size_t index_len GUARDED_BY(lock);
     size_t index_used GUARDED_BY(lock);
+    size_t rows_len GUARDED_BY(lock);
     struct head_row *oldest GUARDED_BY(lock);
     struct head_row *youngest GUARDED_BY(lock);
     struct head_journal journal GUARDED_BY(lock);

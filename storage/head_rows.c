@@ -154,6 +154,7 @@ new_row(struct head *h, struct head_bucket *b, struct head_series *s,
     else
         b->oldest = r;
     b->youngest = r;
+    b->rows_len++;
     atomic_fetch_add(&h->rows, 1);
     atomic_fetch_add(&h->bytes, sizeof *r);
     return r;
@@ -230,6 +231,7 @@ head_drop_row(struct head *h, struct head_bucket *b, struct head_row *r)
         r->younger->older = r->older;
     else
         b->youngest = r->older;
+    b->rows_len--;
     atomic_fetch_sub(&h->rows, 1);
     atomic_fetch_sub(&h->points, r->open.count);
     atomic_fetch_sub(&h->bytes, sizeof *r + open_row_held(&r->open));

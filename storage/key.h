@@ -49,7 +49,7 @@ struct key_shape {
 
 #define KEY_SHAPE_DEFAULT \
     {                     \
-        1, 16, 3, 3, 3, 1 \
+        1, 16, 3, 3, 3, 6 \
     }
 #define ROW_HOURS_MAX 24
 

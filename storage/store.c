@@ -665,6 +665,7 @@ store_counts(struct store *s)
         .head_bytes = atomic_load(&s->head.bytes),
         .rows_sealed = atomic_load(&s->rows_sealed),
         .rows_merged = atomic_load(&s->rows_merged),
+        .rows_rewritten = atomic_load(&s->rows_rewritten),
     };
 
     OBJ_CHECK(s, STORE_MAGIC);

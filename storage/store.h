@@ -40,7 +40,7 @@ struct store_options {
     size_t head_series;           /* 0: 4 million, then idle ones are dropped */
     size_t journal_bytes;         /* 0: 512 MB, then rows are sealed early */
     size_t journal_segment_bytes; /* 0: 64 MB */
-    unsigned seal_delay_ms;       /* 0: 60 s after its hour has passed */
+    unsigned seal_delay_ms;       /* 0: 60 s after its span has passed */
     uint64_t
         min_free_bytes; /* 0: 64 MB; writes wait for so much room on disk */
     size_t engine_write_buffer_bytes; /* 0: 32 MB */
@@ -132,7 +132,7 @@ void store_announce(struct store *s, const char *address);
 
 /* -- reading -------------------------------------------------------------- */
 
-/* One row as a scan lends it, until the scan's next step. */
+/* One hour of a row as a scan lends it, until the scan's next step. */
 struct store_row {
     struct slice tsuid;
     uint32_t base;
@@ -147,14 +147,14 @@ struct store_row {
 enum scan_way {
     SCAN_HINTS, /* step; where a key does not match, seek to the hint */
     SCAN_RANGE, /* step over everything from the first hint to the last match */
-    SCAN_SEEKS, /* one seek per (hour, series), for 'series' given */
+    SCAN_SEEKS, /* one seek per (span, series), for 'series' given */
 };
 
 struct scan_spec {
     const struct mask_set *masks; /* over whole row keys, table byte included */
     unsigned bucket;              /* the salt bucket that the masks name */
     enum scan_way way;
-    uint32_t from_base, to_base; /* both included, as in the masks */
+    uint32_t from_base, to_base; /* hours, both included; masks have spans */
     /* SCAN_SEEKS: TSUIDs of this bucket, ascending; also used to find open
      * rows.  NULL with len 0 for the other ways. */
     const struct slice *series;
@@ -174,7 +174,8 @@ struct scan_counts {
 struct store_scan; /* opaque */
 
 /* Sees every point that was visible when it was opened.  Rows come ordered by
- * key: hour by hour, within an hour by TSUID.  (SCAN_SEEKS: the same.) */
+ * key: span by span, within a span by TSUID, of a series hour by hour.
+ * (SCAN_SEEKS: the same.) */
 MUST_CHECK enum status store_scan_open(struct store *s,
                                        const struct scan_spec *spec,
                                        struct store_scan **out,
@@ -188,7 +189,7 @@ MUST_CHECK enum status store_scans_open(struct store *s,
                                         struct error *e);
 bool store_scan_next(struct store_scan *scan, struct store_row *row);
 /* The next row may be of this series, of which the scan has lent a row before,
- * as of every hour's series in turn: then less has to be looked at, and the row
+ * as of every span's series in turn: then less has to be looked at, and the row
  * has this very slice, which must live as long as the scan.  Empty: none is. */
 void store_scan_expect(struct store_scan *scan, struct slice tsuid);
 MUST_CHECK enum status store_scan_close(struct store_scan **scan,
@@ -224,7 +225,10 @@ MUST_CHECK enum status store_last(struct store *s, struct slice tsuid,
 struct store_counts {
     uint64_t points_added;
     uint64_t head_series, head_rows, head_points, head_bytes;
-    uint64_t rows_sealed, rows_merged;
+    uint64_t rows_sealed; /* open ones */
+    /* Of these, whose hour was stored already; rows of the engine that were
+     * read to be written again with more. */
+    uint64_t rows_merged, rows_rewritten;
     struct journal_counts journal;
 };
 struct store_counts store_counts(struct store *s);

@@ -86,43 +86,75 @@ delete_from_head(struct store *s, struct head_bucket *b, struct slice tsuid,
     return true;
 }
 
+/* What stays of an hour's block is appended to 'out': nothing if nothing does,
+ * the block itself if all does. */
 static enum status
-delete_from_block(struct store *s, struct slice key, uint32_t base,
-                  struct slice block, int64_t from_ms, int64_t to_ms,
-                  struct points *gone, struct error *e)
+delete_from_block(struct slice block, uint32_t base, int64_t from_ms,
+                  int64_t to_ms, struct points *gone, struct buf *out,
+                  struct error *e)
 {
     struct points all = { 0 }, kept = { 0 };
-    struct buf out = BUF_INIT;
-    struct kv_batch *batch = kv_batch_new();
-    enum status status = block_decode(block, base, &all, e);
+    enum status status = ST_OK;
 
+    if (!overlaps(base, from_ms, to_ms)) {
+        buf_put_slice(out, block);
+        return ST_OK;
+    }
+    status = block_decode(block, base, &all, e);
     if (status == ST_OK &&
         keep_outside(&all, from_ms, to_ms, &kept) == UINT64_MAX)
         status = error_set(e, ST_BUSY, "no memory to delete points");
-    if (status == ST_OK && kept.len < all.len) {
-        for (size_t i = 0; i < all.len && status == ST_OK; i++)
-            if (all.ts_ms[i] >= from_ms && all.ts_ms[i] <= to_ms &&
-                !points_add(gone, points_at(&all, i)))
-                status = error_set(e, ST_BUSY, "no memory to delete points");
-        if (kept.len == 0) {
-            kv_batch_delete(batch, key);
-        } else {
-            block_encode(&kept, base, &out);
-            kv_batch_put(batch, key, buf_slice(&out));
-        }
-        if (status == ST_OK)
-            status = out.failed ? error_set(e, ST_BUSY, "no memory")
-                                : kv_write(s->kv, batch, false, e);
-        crash_point("delete-written");
-    }
-    kv_batch_free(&batch);
-    buf_fini(&out);
+    for (size_t i = 0; i < all.len && status == ST_OK; i++)
+        if (all.ts_ms[i] >= from_ms && all.ts_ms[i] <= to_ms &&
+            !points_add(gone, points_at(&all, i)))
+            status = error_set(e, ST_BUSY, "no memory to delete points");
+    if (status == ST_OK && kept.len == all.len)
+        buf_put_slice(out, block);
+    else if (status == ST_OK && kept.len > 0)
+        block_encode(&kept, base, out);
     points_fini(&all);
     points_fini(&kept);
     return status;
 }
 
-/* A mask of this one series, over the hours of the range. */
+/* Puts the row back without the points of the range. */
+static enum status
+delete_from_stored(struct store *s, struct slice key, uint32_t base,
+                   struct slice value, int64_t from_ms, int64_t to_ms,
+                   struct points *gone, struct error *e)
+{
+    struct row_parts parts;
+    size_t ends[ROW_HOURS_MAX], before = gone->len;
+    struct buf blocks = BUF_INIT, out = BUF_INIT;
+    struct kv_batch *batch = kv_batch_new();
+    enum status status = row_parts_of(&s->shape, base, value, &parts, e);
+
+    for (unsigned i = 0; i < s->shape.row_hours && status == ST_OK; i++) {
+        if (parts.blocks[i].size > 0)
+            status = delete_from_block(parts.blocks[i], base + i * ROW_SECONDS,
+                                       from_ms, to_ms, gone, &blocks, e);
+        ends[i] = blocks.size;
+    }
+    if (status == ST_OK && gone->len > before) {
+        for (size_t i = 0, from = 0; i < s->shape.row_hours; from = ends[i++])
+            parts.blocks[i] = slice_of(blocks.data + from, ends[i] - from);
+        row_value_put(&s->shape, &parts, &out);
+        if (out.size == 0)
+            kv_batch_delete(batch, key);
+        else
+            kv_batch_put(batch, key, buf_slice(&out));
+        status = blocks.failed || out.failed
+                     ? error_set(e, ST_BUSY, "no memory")
+                     : kv_write(s->kv, batch, false, e);
+        crash_point("delete-written");
+    }
+    kv_batch_free(&batch);
+    buf_fini(&blocks);
+    buf_fini(&out);
+    return status;
+}
+
+/* A mask of this one series, over the rows of the range. */
 static struct mask *
 series_mask(const struct store *s, struct slice tsuid, int64_t from_ms,
             int64_t to_ms)
@@ -133,7 +165,9 @@ series_mask(const struct store *s, struct slice tsuid, int64_t from_ms,
 
     (void)key_row(&s->shape, tsuid, 0, start);
     mask_add_fixed(m, slice_of(start, head));
-    mask_add_steps(m, row_base(from_ms), row_base(to_ms), ROW_SECONDS, 4);
+    mask_add_steps(m, key_span_base(&s->shape, row_base(from_ms)),
+                   key_span_base(&s->shape, row_base(to_ms)),
+                   key_span_s(&s->shape), 4);
     mask_add_fixed(m, slice_of(tsuid.data + s->shape.metric_width,
                                tsuid.size - s->shape.metric_width));
     return m;
@@ -156,7 +190,7 @@ delete_from_engine(struct store *s, struct slice tsuid, int64_t from_ms,
         struct slice key = kv_iter_key(it);
 
         if (mask_match(m, key)) {
-            status = delete_from_block(
+            status = delete_from_stored(
                 s, key, (uint32_t)key_get_uint(key.data + base_at, 4),
                 kv_iter_value(it), from_ms, to_ms, gone, e);
             more = kv_iter_next(it);

@@ -10,6 +10,7 @@
 #define STORAGE_STORE_PRIV_H
 
 #include "storage/head.h"
+#include "storage/row_value.h"
 #include "storage/store.h"
 
 struct store {
@@ -43,6 +44,7 @@ struct store {
     _Atomic bool series_evicted; /* ever */
     _Atomic uint64_t rows_sealed;
     _Atomic uint64_t rows_merged;
+    _Atomic uint64_t rows_rewritten;
 };
 
 #define STORE_MAGIC FOURCC('S', 'T', 'O', 'R')

@@ -1,6 +1,6 @@
 /*
  * Scans: the rows of one salt bucket that a mask takes, from head and engine as
- * one, ordered by key.
+ * one, ordered by key, hour by hour.
  *
  * The head is copied first and the engine looked at after, so that a row which
  * is sealed in between is seen in at least one of them; in both, the head's
@@ -16,8 +16,9 @@
 
 #define SCAN_MAGIC FOURCC('S', 'C', 'A', 'N')
 
-/* A row of the head, as copied.  Two may have one key: a frozen one and, made
- * later, the open one. */
+/* A row of the head, as copied, and the key of the row in the engine that has
+ * its hour.  Two may be of one hour: a frozen one and, made later, the open
+ * one. */
 struct copied {
     uint8_t *key;
     size_t key_size;
@@ -26,7 +27,7 @@ struct copied {
     size_t bytes_size;
     uint32_t count;
     const struct synopsis *synopsis; /* NULL: not known */
-    size_t order;                    /* of making, among equal keys */
+    size_t order;                    /* of making, within an hour */
 };
 
 struct store_scan {
@@ -40,13 +41,18 @@ struct store_scan {
     struct kv_iter *it;
     bool shares; /* the iterator is closed with a later scan */
     bool begun;
-    bool on_key; /* the iterator stands on a row to lend */
-    bool lent;   /* it was lent: the next step leaves it */
+    bool on_key; /* the iterator stands on a row whose hours are lent */
+    struct row_hours hours; /* of it, that are to come */
+    bool has_block;         /* the one to be lent next */
+    struct slice block;
+    uint32_t block_base;
+    struct slice tsuid; /* of the row that the iterator stands on */
     struct slice expected;
-    struct slice told; /* that is what the iterator stands on; or empty */
+    struct slice told;         /* the iterator stands on this one's; or empty */
+    uint32_t from_row, to_row; /* the range's first and last row */
     uint32_t seek_base;
     size_t seek_at; /* of spec.series, for SCAN_SEEKS */
-    uint8_t tsuid[TSUID_MAX];
+    uint8_t engine_tsuid[TSUID_MAX], head_tsuid[TSUID_MAX];
     struct scan_counts counts;
     enum status status;
     struct error error;
@@ -130,7 +136,11 @@ compare_copied(const void *a, const void *b)
     int c =
         slice_cmp(slice_of(x->key, x->key_size), slice_of(y->key, y->key_size));
 
-    return c != 0 ? c : (x->order > y->order) - (x->order < y->order);
+    if (c != 0)
+        return c;
+    if (x->base != y->base)
+        return x->base < y->base ? -1 : 1;
+    return (x->order > y->order) - (x->order < y->order);
 }
 
 static void
@@ -179,23 +189,23 @@ step(struct store_scan *scan)
     scan->counts.keys += scan->on_key;
 }
 
-/* Is it a row of the series that is expected?  A mask took one of another hour,
- * and the range of hours is all that masks say of them. */
+/* Is it a row of the series that is expected?  A mask took one of another time,
+ * and the range of times is all that masks say of them. */
 static bool
 is_expected(const struct store_scan *scan, struct slice key)
 {
     const struct key_shape *shape = &scan->s->shape;
     size_t head = 1u + shape->salt_width, width = shape->metric_width;
     const uint8_t *tsuid = scan->expected.data, *base = key.data + head + width;
-    uint64_t hour;
+    uint32_t begins;
 
     if (scan->expected.size == 0 || key.size != head + scan->expected.size + 4)
         return false;
-    hour = key_get_uint(base, 4);
+    begins = (uint32_t)key_get_uint(base, 4);
     return key.data[0] == TABLE_ROWS &&
            (shape->salt_width == 0 || key.data[1] == scan->spec.bucket) &&
-           hour >= scan->spec.from_base && hour <= scan->spec.to_base &&
-           hour % ROW_SECONDS == 0 &&
+           begins >= scan->from_row && begins <= scan->to_row &&
+           begins == key_span_base(shape, begins) &&
            memcmp(key.data + head, tsuid, width) == 0 &&
            memcmp(base + 4, tsuid + width, scan->expected.size - width) == 0;
 }
@@ -246,7 +256,7 @@ settle_by_steps(struct store_scan *scan)
             (shape->salt_width == 1 && key.data[1] != scan->spec.bucket) ||
             memcmp(key.data + head, scan->spec.metric.data,
                    scan->spec.metric.size) != 0 ||
-            key_get_uint(key.data + base_at, 4) > scan->spec.to_base) {
+            key_get_uint(key.data + base_at, 4) > scan->to_row) {
             scan->on_key = false;
             return;
         }
@@ -254,21 +264,20 @@ settle_by_steps(struct store_scan *scan)
     }
 }
 
-/* The next (hour, series), in order of keys. */
+/* The next (span, series), in order of keys. */
 static bool
 next_target(struct store_scan *scan)
 {
     if (++scan->seek_at < scan->spec.series_len)
         return true;
     scan->seek_at = 0;
-    if (scan->seek_base > scan->spec.to_base - ROW_SECONDS ||
-        scan->spec.to_base < ROW_SECONDS)
+    if (scan->seek_base >= scan->to_row)
         return false;
-    scan->seek_base += ROW_SECONDS;
+    scan->seek_base += key_span_s(&scan->s->shape);
     return true;
 }
 
-/* Forward to the first target at or behind the key where a seek arrived: hours
+/* Forward to the first target at or behind the key where a seek arrived: spans
  * and series that are not there cost nothing. False when none is left. */
 static bool
 skip_targets(struct store_scan *scan, struct slice found)
@@ -284,10 +293,10 @@ skip_targets(struct store_scan *scan, struct slice found)
     if (memcmp(found.data, bytes, base_at) != 0)
         return false; /* behind all rows of this metric */
     base = key_get_uint(found.data + base_at, 4);
-    if (base > scan->spec.to_base)
+    if (base > scan->to_row)
         return false;
     if (base > scan->seek_base) {
-        scan->seek_base = (uint32_t)base;
+        scan->seek_base = key_span_base(shape, (uint32_t)base);
         scan->seek_at = 0;
     }
     for (;;) {
@@ -330,7 +339,7 @@ first_key(struct store_scan *scan)
     size_t size;
 
     if (scan->spec.way == SCAN_SEEKS) {
-        scan->seek_base = scan->spec.from_base;
+        scan->seek_base = scan->from_row;
         if (scan->spec.series_len > 0)
             settle_by_seeks(scan);
         return;
@@ -366,6 +375,76 @@ next_key(struct store_scan *scan)
     }
 }
 
+/* -- the engine's hours ---------------------------------------------------- */
+
+static uint32_t
+base_of(const struct store_scan *scan, struct slice key)
+{
+    const struct key_shape *shape = &scan->s->shape;
+
+    return (uint32_t)key_get_uint(
+        key.data + 1 + shape->salt_width + shape->metric_width, 4);
+}
+
+/* The iterator stands on a row: whose is it, and what is in it? */
+static bool
+begin_row(struct store_scan *scan)
+{
+    const struct key_shape *shape = &scan->s->shape;
+    struct slice key = kv_iter_key(scan->it);
+    enum status status = ST_OK;
+    uint32_t base = 0;
+    unsigned salt;
+
+    if (scan->told.size > 0) {
+        scan->tsuid = scan->told;
+        base = base_of(scan, key);
+    } else {
+        scan->tsuid.data = scan->engine_tsuid;
+        status = key_row_parse(shape, key, &salt, &base, scan->engine_tsuid,
+                               &scan->tsuid.size, &scan->error);
+    }
+    if (status == ST_OK)
+        status = row_hours_begin(shape, base, kv_iter_value(scan->it),
+                                 &scan->hours, &scan->error);
+    if (status == ST_OK)
+        scan->counts.bytes += key.size;
+    else
+        scan->status = status;
+    return status == ST_OK;
+}
+
+/* The next hour of the range in the row on which the iterator stands. */
+static bool
+next_hour(struct store_scan *scan)
+{
+    while (row_hours_next(&scan->hours, &scan->block_base, &scan->block))
+        if (scan->block_base >= scan->spec.from_base &&
+            scan->block_base <= scan->spec.to_base)
+            return true;
+    if (scan->status == ST_OK)
+        scan->status = row_hours_end(&scan->hours, &scan->error);
+    return false;
+}
+
+/* What the engine has to lend next, in 'block', 'block_base' and 'tsuid'.  The
+ * row that was lent last is left only here. */
+static void
+next_block(struct store_scan *scan)
+{
+    scan->has_block = scan->on_key && next_hour(scan);
+    while (!scan->has_block && scan->status == ST_OK) {
+        if (scan->begun)
+            next_key(scan);
+        else
+            first_key(scan);
+        scan->begun = true;
+        if (!scan->on_key || !begin_row(scan))
+            return;
+        scan->has_block = next_hour(scan);
+    }
+}
+
 /* -- both together --------------------------------------------------------- */
 
 static struct store_scan *
@@ -378,6 +457,8 @@ open_head(struct store *s, const struct scan_spec *spec)
     scan->s = s;
     scan->spec = *spec;
     scan->arena = arena_new(0);
+    scan->from_row = key_span_base(&s->shape, spec->from_base);
+    scan->to_row = key_span_base(&s->shape, spec->to_base);
     copy_head(scan);
     return scan;
 }
@@ -418,15 +499,22 @@ store_scan_open(struct store *s, const struct scan_spec *spec,
     return store_scans_open(s, spec, 1, out, e);
 }
 
-/* A row of the head of which there is nothing else is lent as it is. */
+/* Are both of the same hour of a row? */
 static bool
-take_alone(struct store_scan *scan, struct slice key, struct store_row *row)
+same_hour(const struct copied *a, const struct copied *b)
+{
+    return a->base == b->base && slice_eq(slice_of(a->key, a->key_size),
+                                          slice_of(b->key, b->key_size));
+}
+
+/* An hour of the head of which there is nothing else is lent as it is. */
+static bool
+take_alone(struct store_scan *scan, struct store_row *row)
 {
     const struct copied *c = &scan->head[scan->head_at];
 
     if (row->block.size > 0 ||
-        (scan->head_at + 1 < scan->head_len &&
-         slice_eq(slice_of(c[1].key, c[1].key_size), key)))
+        (scan->head_at + 1 < scan->head_len && same_hour(c, c + 1)))
         return false;
     row->open = slice_of(c->bytes, c->bytes_size);
     row->open_len = c->count;
@@ -435,81 +523,86 @@ take_alone(struct store_scan *scan, struct slice key, struct store_row *row)
     return true;
 }
 
-/* Unpacks the head's rows of one key, all of them. */
+/* Unpacks the head's rows of one hour, all of them. */
 static void
-take_head(struct store_scan *scan, struct slice key)
+take_head(struct store_scan *scan)
 {
+    const struct copied *first = &scan->head[scan->head_at];
+
     points_clear(&scan->points);
-    while (scan->head_at < scan->head_len) {
+    for (; scan->head_at < scan->head_len; scan->head_at++) {
         const struct copied *c = &scan->head[scan->head_at];
 
-        if (!slice_eq(slice_of(c->key, c->key_size), key))
+        if (!same_hour(first, c))
             break;
         if (!open_row_unpack(slice_of(c->bytes, c->bytes_size), c->base,
                              &scan->points))
             fail(scan, ST_BUSY, "no memory to read a row");
-        scan->head_at++;
     }
     points_sort_unique(&scan->points);
 }
 
-static uint32_t
-base_of(const struct store_scan *scan, struct slice key)
+/* < 0: the engine's hour is next; > 0: the head's; 0: they are the same. */
+static int
+compare_hours(const struct store_scan *scan)
 {
-    const struct key_shape *shape = &scan->s->shape;
+    const struct copied *c = &scan->head[scan->head_at];
+    int order;
 
-    return (uint32_t)key_get_uint(
-        key.data + 1 + shape->salt_width + shape->metric_width, 4);
+    if (scan->head_at == scan->head_len)
+        return -1;
+    if (!scan->has_block)
+        return 1;
+    order = slice_cmp(kv_iter_key(scan->it), slice_of(c->key, c->key_size));
+    if (order != 0)
+        return order;
+    return (scan->block_base > c->base) - (scan->block_base < c->base);
+}
+
+/* Whose the head's next row is. */
+static bool
+name_head(struct store_scan *scan, struct store_row *row)
+{
+    const struct copied *c = &scan->head[scan->head_at];
+    uint32_t begins;
+    unsigned salt;
+
+    row->base = c->base;
+    row->tsuid.data = scan->head_tsuid;
+    if (key_row_parse(&scan->s->shape, slice_of(c->key, c->key_size), &salt,
+                      &begins, scan->head_tsuid, &row->tsuid.size,
+                      &scan->error) == ST_OK)
+        return true;
+    scan->status = ST_CORRUPT;
+    return false;
 }
 
 bool
 store_scan_next(struct store_scan *scan, struct store_row *row)
 {
-    const struct copied *c = NULL;
-    struct slice key, head_key;
-    size_t tsuid_size;
-    unsigned salt;
-    int order = -1; /* < 0: the engine's row; > 0: the head's; 0: both */
+    int order;
 
     OBJ_CHECK(scan, SCAN_MAGIC);
-    /* The engine's row that was lent last is left only now. */
-    if (!scan->begun) {
-        scan->begun = true;
-        first_key(scan);
-    } else if (scan->lent) {
-        scan->lent = false;
-        next_key(scan);
-    }
-    if (scan->head_at < scan->head_len) {
-        c = &scan->head[scan->head_at];
-        head_key = slice_of(c->key, c->key_size);
-        order = scan->on_key ? slice_cmp(kv_iter_key(scan->it), head_key) : 1;
-    }
-    if (scan->status != ST_OK || (c == NULL && !scan->on_key))
+    if (!scan->has_block && (scan->on_key || !scan->begun))
+        next_block(scan);
+    if (scan->status != ST_OK ||
+        (!scan->has_block && scan->head_at == scan->head_len))
         return false;
     *row = (struct store_row){ 0 };
+    order = compare_hours(scan);
     if (order <= 0) {
-        key = kv_iter_key(scan->it);
-        row->block = kv_iter_value(scan->it);
-        scan->counts.bytes += key.size + row->block.size;
-        scan->lent = true;
-    } else {
-        key = head_key;
-    }
-    if (order <= 0 && scan->told.size > 0) {
-        row->tsuid = scan->told;
-        row->base = base_of(scan, key);
-    } else if (key_row_parse(&scan->s->shape, key, &salt, &row->base,
-                             scan->tsuid, &tsuid_size, &scan->error) == ST_OK) {
-        row->tsuid = slice_of(scan->tsuid, tsuid_size);
-    } else {
-        scan->status = ST_CORRUPT;
+        row->tsuid = scan->tsuid;
+        row->base = scan->block_base;
+        row->block = scan->block;
+        scan->counts.bytes += scan->block.size;
+        scan->has_block = false; /* the next call goes on */
+    } else if (!name_head(scan, row)) {
         return false;
     }
     if (order >= 0) {
         scan->counts.head_rows++;
-        if (!take_alone(scan, head_key, row)) {
-            take_head(scan, head_key);
+        if (!take_alone(scan, row)) {
+            take_head(scan);
             row->head = &scan->points;
         }
     }
@@ -635,37 +728,54 @@ newest_in(const struct points *p, int64_t until_ms, struct point *out)
     return false;
 }
 
-/* The points of one series in one hour; none is no failure. */
+/* The newest hour of a series between two, both included: its points go to
+ * 'out'; none is no failure. */
 static enum status
-read_hour(struct store *s, struct slice tsuid, uint32_t base,
-          struct points *out, struct error *e)
+read_newest(struct store *s, struct slice tsuid, uint32_t from_base,
+            uint32_t to_base, uint32_t *base, struct points *out,
+            struct error *e)
 {
     struct scan_spec spec = {
         .bucket = key_salt(&s->shape, tsuid),
         .way = SCAN_SEEKS,
-        .from_base = base,
-        .to_base = base,
+        .from_base = from_base,
+        .to_base = to_base,
         .series = &tsuid,
         .series_len = 1,
         .metric = { tsuid.data, s->shape.metric_width },
     };
+    struct buf block = BUF_INIT; /* of the newest hour, if all of it is one */
     struct store_scan *scan;
     struct store_row row;
     enum status status = store_scan_open(s, &spec, &scan, e), closed;
 
     if (status != ST_OK)
         return status;
-    if (store_scan_next(scan, &row))
-        status = store_row_points(&row, out, e);
+    while (status == ST_OK && store_scan_next(scan, &row)) {
+        points_clear(out);
+        buf_clear(&block);
+        *base = row.base;
+        if (store_row_is_block(&row))
+            buf_put_slice(&block, row.block);
+        else
+            status = store_row_points(&row, out, e);
+    }
     closed = store_scan_close(&scan, NULL, status == ST_OK ? e : NULL);
-    return status != ST_OK ? status : closed;
+    if (status == ST_OK)
+        status = closed;
+    if (status == ST_OK && block.failed)
+        status = error_set(e, ST_BUSY, "no memory for a row");
+    if (status == ST_OK && block.size > 0)
+        status = block_decode(buf_slice(&block), *base, out, e);
+    buf_fini(&block);
+    return status;
 }
 
-/* The newest base <= 'base' at which the series may have a row: one of its open
- * rows, or an hour that its metric has in the engine. */
+/* The first second <= 'base' of a row that the series may have: one of its open
+ * ones, or a span that its metric has in the engine. */
 static bool
-previous_base(struct store *s, struct slice tsuid, uint32_t base,
-              struct kv_iter *it, uint32_t *out)
+previous_row(struct store *s, struct slice tsuid, uint32_t base,
+             struct kv_iter *it, uint32_t *out)
 {
     struct head_bucket *b = head_bucket_of(&s->head, tsuid);
     size_t base_at = 1u + s->shape.salt_width + s->shape.metric_width;
@@ -684,6 +794,7 @@ previous_base(struct store *s, struct slice tsuid, uint32_t base,
             *out = r->open.base;
         }
     lock_drop(&b->lock);
+    *out = key_span_base(&s->shape, *out);
     /* The key itself, or what lies before it. */
     if (!kv_iter_seek(it, end) || !slice_eq(kv_iter_key(it), end))
         if (!kv_iter_before(it, end))
@@ -694,7 +805,7 @@ previous_base(struct store *s, struct slice tsuid, uint32_t base,
             (uint32_t)key_get_uint(kv_iter_key(it).data + base_at, 4);
 
         if (!found || stored > *out)
-            *out = stored;
+            *out = key_span_base(&s->shape, stored);
         found = true;
     }
     return found;
@@ -706,7 +817,7 @@ store_last(struct store *s, struct slice tsuid, int64_t until_ms,
 {
     struct points hour = { 0 };
     enum status status = ST_NOT_FOUND;
-    uint32_t base;
+    uint32_t base, row;
 
     OBJ_CHECK(s, STORE_MAGIC);
     if (!tsuid_is_valid(&s->shape, tsuid))
@@ -717,15 +828,18 @@ store_last(struct store *s, struct slice tsuid, int64_t until_ms,
     base = until_ms < 0 ? 0 : row_base(until_ms);
     while (until_ms >= 0) {
         struct kv_iter *it = kv_iter_open(s->kv, NULL);
-        bool found = previous_base(s, tsuid, base, it, &base);
+        bool found = previous_row(s, tsuid, base, it, &row);
         enum status closed = kv_iter_close(&it, e);
 
         if (closed != ST_OK)
             status = closed;
         if (closed != ST_OK || !found)
             break;
+        /* Up to the end of the span, unless 'until' is in it. */
+        if (base - row >= key_span_s(&s->shape))
+            base = row + key_span_s(&s->shape) - ROW_SECONDS;
         points_clear(&hour);
-        closed = read_hour(s, tsuid, base, &hour, e);
+        closed = read_newest(s, tsuid, row, base, &base, &hour, e);
         if (closed != ST_OK) {
             status = closed;
             break;
@@ -734,6 +848,9 @@ store_last(struct store *s, struct slice tsuid, int64_t until_ms,
             status = ST_OK;
             break;
         }
+        /* Nothing in the span, or all of the hour is too new. */
+        if (hour.len == 0)
+            base = row;
         if (base < ROW_SECONDS)
             break;
         base -= ROW_SECONDS;

@@ -9,9 +9,12 @@
  * the write sees a row in both; they hold the same points, so that is harmless.
  * Readers look at the head first, so they never see it in neither.
  *
- * One thread seals on its own: rows whose hour has passed and that lie idle,
- * rows that lie idle for long whatever their time, the oldest rows when the
- * head or the journal grows too large.
+ * An open row is of one hour, a row in the engine of a span of them: all that
+ * are open of a span are written together, and with what is stored of it.
+ *
+ * One thread seals on its own: rows whose span has passed and that lie idle,
+ * rows of series that lie idle for long whatever their time, the oldest rows
+ * when the head or the journal grows too large.
  */
 #include "config.h"
 
@@ -42,7 +45,7 @@
 /* Which rows a pass takes. */
 struct seal_rule {
     bool all;
-    bool moved_on;     /* rows that are not their series' newest */
+    bool moved_on;     /* rows whose series went on to another span */
     bool idle;         /* by the times below */
     size_t keep_bytes; /* stop when the head holds no more; 0: do not stop */
     uint64_t segment;  /* rows from before this journal segment; 0: none */
@@ -58,7 +61,7 @@ struct sealing {
     uint16_t tsuid_size;
     bool rowless; /* the engine has no row of the series */
     bool stuck;
-    uint32_t base;
+    uint32_t span, base; /* the first seconds of span and hour */
 };
 
 struct seal_batch {
@@ -67,26 +70,43 @@ struct seal_batch {
     struct sealing *rows; /* some of them */
     size_t len;
     struct points fresh, stored, merged;
-    struct buf old_block, block, value;
+    struct buf stored_value, blocks, value, padded;
     struct kv_batch *writes;
 };
 
-static bool
-wants(const struct seal_rule *rule, const struct head_row *r)
+static uint32_t
+idle_for(const struct seal_rule *rule, uint32_t touched_s)
 {
-    uint32_t idle_s =
-        r->touched_s > rule->now_s ? 0 : rule->now_s - r->touched_s;
+    return touched_s > rule->now_s ? 0 : rule->now_s - touched_s;
+}
+
+static bool
+wants(const struct store *s, const struct seal_rule *rule,
+      const struct head_row *r)
+{
+    const struct head_series *series = r->series;
+    uint32_t span = key_span_base(&s->shape, r->open.base);
+    uint32_t newest = key_span_base(&s->shape, series->rows->open.base);
 
     if (rule->all || r->segment < rule->segment ||
-        (rule->moved_on && r->series->rows != r))
+        (rule->moved_on && newest != span))
         return true;
     if (!rule->idle)
         return false;
-    if (idle_s >= IDLE_FOR_LONG_S)
+    if (idle_for(rule, series->touched_s) >= IDLE_FOR_LONG_S ||
+        idle_for(rule, r->touched_s) >= IDLE_FOR_LONG_S + key_span_s(&s->shape))
         return true;
-    return idle_s >= rule->idle_s &&
-           (r->series->rows != r ||
-            rule->wall_s >= (int64_t)r->open.base + ROW_SECONDS);
+    return idle_for(rule, r->touched_s) >= rule->idle_s &&
+           (newest > span ||
+            rule->wall_s >= (int64_t)span + key_span_s(&s->shape));
+}
+
+/* Does a row go where another of its span goes?  One that was just written to
+ * waits, if the rule is to wait. */
+static bool
+goes_along(const struct seal_rule *rule, const struct head_row *r)
+{
+    return !rule->idle || idle_for(rule, r->touched_s) >= rule->idle_s;
 }
 
 /* -- one batch ------------------------------------------------------------- */
@@ -108,58 +128,88 @@ static enum status
 put_row(struct store *s, struct seal_batch *b, struct slice key,
         struct error *e)
 {
-    size_t zeros = s->dir == NULL ? 0 : zeros_for(key.size, b->block.size);
+    size_t zeros = s->dir == NULL ? 0 : zeros_for(key.size, b->value.size);
 
     if (zeros == 0) {
-        kv_batch_put(b->writes, key, buf_slice(&b->block));
+        kv_batch_put(b->writes, key, buf_slice(&b->value));
         return ST_OK;
     }
-    buf_clear(&b->value);
-    block_pad(buf_slice(&b->block), zeros, &b->value);
-    if (b->value.failed)
-        return error_set(e, ST_BUSY, "no memory for a block");
-    kv_batch_put(b->writes, key, buf_slice(&b->value));
+    buf_clear(&b->padded);
+    block_pad(buf_slice(&b->value), zeros, &b->padded);
+    if (b->padded.failed)
+        return error_set(e, ST_BUSY, "no memory for a row");
+    kv_batch_put(b->writes, key, buf_slice(&b->padded));
     return ST_OK;
 }
 
+/* Appends the block of an open row, with the points that are stored. */
 static enum status
-seal_row(struct store *s, struct seal_batch *b, const struct sealing *x,
-         struct error *e)
+seal_hour(struct store *s, struct seal_batch *b, const struct head_row *r,
+          struct slice stored, struct error *e)
 {
-    const struct head_row *r = x->row;
-    uint8_t key[ROW_KEY_MAX];
-    struct slice k = { key, key_row(&s->shape, head_tsuid(r->series),
-                                    r->open.base, key) };
     const struct points *out = &b->fresh;
+    uint32_t base = r->open.base;
     enum status status;
 
     points_clear(&b->fresh);
-    points_clear(&b->stored);
-    points_clear(&b->merged);
-    if (!open_row_unpack(slice_of(r->open.bytes, r->open.size), r->open.base,
+    if (!open_row_unpack(slice_of(r->open.bytes, r->open.size), base,
                          &b->fresh))
         return error_set(e, ST_BUSY, "no memory to seal a row");
     points_sort_unique(&b->fresh);
-    status = x->rowless ? ST_NOT_FOUND : kv_get(s->kv, k, &b->old_block, e);
-    if (status == ST_OK) {
-        status =
-            block_decode(buf_slice(&b->old_block), r->open.base, &b->stored, e);
+    if (stored.size > 0) {
+        points_clear(&b->stored);
+        points_clear(&b->merged);
+        status = block_decode(stored, base, &b->stored, e);
         if (status != ST_OK)
-            return error_wrap(e, status, "the stored row of hour %u",
-                              r->open.base);
+            return error_wrap(e, status, "what is stored of hour %u", base);
         if (!points_merge(&b->stored, &b->fresh, &b->merged))
             return error_set(e, ST_BUSY, "no memory to merge a row");
         out = &b->merged;
         crash_point("merge");
         atomic_fetch_add(&s->rows_merged, 1);
-    } else if (status != ST_NOT_FOUND) {
-        return status;
     }
-    buf_clear(&b->block);
-    block_encode(out, r->open.base, &b->block);
-    if (b->block.failed)
-        return error_set(e, ST_BUSY, "no memory for a block");
-    return put_row(s, b, k, e);
+    block_encode(out, base, &b->blocks);
+    return b->blocks.failed ? error_set(e, ST_BUSY, "no memory for a block")
+                            : ST_OK;
+}
+
+/* Seals open rows of one row in the engine. */
+static enum status
+seal_span(struct store *s, struct seal_batch *b, const struct sealing *x,
+          size_t len, struct error *e)
+{
+    uint8_t bytes[ROW_KEY_MAX];
+    struct slice tsuid = slice_of(x->tsuid, x->tsuid_size);
+    struct slice key =
+        slice_of(bytes, key_row(&s->shape, tsuid, x->span, bytes));
+    struct row_parts parts = { .blocks = { { NULL, 0 } } };
+    size_t ends[ROW_HOURS_MAX];
+    enum status status =
+        x->rowless ? ST_NOT_FOUND : kv_get(s->kv, key, &b->stored_value, e);
+
+    atomic_fetch_add(&s->rows_rewritten, status == ST_OK);
+    if (status == ST_OK)
+        status = row_parts_of(&s->shape, x->span, buf_slice(&b->stored_value),
+                              &parts, e);
+    if (status != ST_OK && status != ST_NOT_FOUND)
+        return status;
+    buf_clear(&b->blocks);
+    for (size_t i = 0; i < len; i++) {
+        unsigned hour = row_hour_of(&s->shape, x[i].base);
+
+        status = seal_hour(s, b, x[i].row, parts.blocks[hour], e);
+        if (status != ST_OK)
+            return status;
+        ends[i] = b->blocks.size;
+    }
+    for (size_t i = 0, from = 0; i < len; from = ends[i++])
+        parts.blocks[row_hour_of(&s->shape, x[i].base)] =
+            slice_of(b->blocks.data + from, ends[i] - from);
+    buf_clear(&b->value);
+    row_value_put(&s->shape, &parts, &b->value);
+    if (b->value.failed)
+        return error_set(e, ST_BUSY, "no memory for a row");
+    return put_row(s, b, key, e);
 }
 
 /* By key: neighbours in the engine then have neighbouring numbers of their
@@ -171,26 +221,42 @@ compare_rows(const void *a, const void *b)
 
     if (x->metric != y->metric)
         return x->metric < y->metric ? -1 : 1;
-    if (x->base != y->base)
-        return x->base < y->base ? -1 : 1;
+    if (x->span != y->span)
+        return x->span < y->span ? -1 : 1;
+    if (x->row->series == y->row->series)
+        return x->base < y->base ? -1 : x->base > y->base;
     return slice_cmp(slice_of(x->tsuid, x->tsuid_size),
                      slice_of(y->tsuid, y->tsuid_size));
 }
 
-/* A row over a damaged block stays open, and in the journal, and is reported;
- * the others go on. */
+/* How many of the rows from 'x' on are of one row in the engine. */
+static size_t
+span_len(const struct sealing *x, size_t left)
+{
+    size_t n = 1;
+
+    while (n < left && x[n].row->series == x->row->series &&
+           x[n].span == x->span)
+        n++;
+    return n;
+}
+
+/* Rows over a damaged one stay open, and in the journal, and are reported; the
+ * others go on. */
 static enum status
 seal_rows(struct store *s, struct seal_batch *b, struct error *e)
 {
     enum status status;
 
     kv_batch_clear(b->writes);
-    for (size_t i = 0; i < b->len; i++) {
+    for (size_t i = 0, n; i < b->len; i += n) {
         struct error why;
 
-        status = seal_row(s, b, &b->rows[i], &why);
-        b->rows[i].stuck = status == ST_CORRUPT;
-        if (b->rows[i].stuck)
+        n = span_len(&b->rows[i], b->len - i);
+        status = seal_span(s, b, &b->rows[i], n, &why);
+        for (size_t k = i; k < i + n; k++)
+            b->rows[k].stuck = status == ST_CORRUPT;
+        if (status == ST_CORRUPT)
             log_error("store", "cannot seal a row: %s", why.text);
         else if (status != ST_OK)
             return error_set(e, status, "%s", why.text);
@@ -201,41 +267,68 @@ seal_rows(struct store *s, struct seal_batch *b, struct error *e)
     return status;
 }
 
-/* Freezes the next rows from 'at' on; returns where to go on, or NULL. */
+/* All open rows of 'first's span go with it, for each way to the engine writes
+ * the whole span. */
+static size_t
+freeze_span(struct store *s, struct head_bucket *bucket,
+            const struct seal_rule *rule, struct head_row *first,
+            struct seal_batch *b) REQUIRES(bucket->lock)
+{
+    const struct head_series *series = first->series;
+    uint32_t span = key_span_base(&s->shape, first->open.base);
+    size_t bytes = 0;
+
+    for (unsigned i = 0; i < s->shape.row_hours; i++) {
+        uint32_t base = span + i * ROW_SECONDS;
+        struct head_row *r = first;
+
+        if (base != first->open.base)
+            r = head_open_row(&s->head, bucket, series, base);
+        if (r == NULL ||
+            (r != first && (!goes_along(rule, r) || head_has_elder(r))))
+            continue;
+        r->frozen = true;
+        bytes += sizeof *r + r->open.cap;
+        b->turn[b->turn_len++] = (struct sealing){
+            .row = r,
+            .metric = key_get_uint(series->tsuid, s->shape.metric_width),
+            .tsuid = series->tsuid,
+            .tsuid_size = series->tsuid_size,
+            .rowless = series->rowless,
+            .span = span,
+            .base = base,
+        };
+    }
+    return bytes;
+}
+
+/* Freezes the next rows from 'at' on, of which it looks at no more than
+ * '*left'; returns where to go on, or NULL. */
 static struct head_row *
 freeze_some(struct store *s, struct head_bucket *bucket,
             const struct seal_rule *rule, size_t keep, struct head_row *at,
-            const struct head_row *last, struct seal_batch *b)
+            size_t *left, struct seal_batch *b)
 {
     size_t have = atomic_load(&s->head.bytes);
 
     b->turn_len = 0;
     lock_take(&bucket->lock);
-    while (at != NULL && b->turn_len < ROWS_A_TURN) {
-        struct head_row *r = at;
+    for (; at != NULL && b->turn_len < ROWS_A_TURN; at = at->younger) {
+        size_t size = 0;
 
-        if (rule->keep_bytes != 0 && have <= keep) {
+        if ((*left)-- == 0 || (rule->keep_bytes != 0 && have <= keep)) {
             at = NULL;
             break;
         }
-        at = r == last ? NULL : r->younger;
         /* An elder is there when a sealing failed and points came meanwhile: it
          * must be in the engine before this one is merged. */
-        if (!r->frozen && wants(rule, r) && !head_has_elder(r)) {
-            size_t size = sizeof *r + r->open.cap;
-
-            r->frozen = true;
-            have -= size < have ? size : have;
-            b->turn[b->turn_len++] = (struct sealing){
-                .row = r,
-                .metric = key_get_uint(r->series->tsuid, s->shape.metric_width),
-                .tsuid = r->series->tsuid,
-                .tsuid_size = r->series->tsuid_size,
-                .rowless = r->series->rowless,
-                .base = r->open.base,
-            };
-        }
+        if (!at->frozen && wants(s, rule, at) && !head_has_elder(at))
+            size = freeze_span(s, bucket, rule, at, b);
+        have -= size < have ? size : have;
     }
+    /* What is frozen will be gone. */
+    while (at != NULL && at->frozen)
+        at = at->younger;
     lock_drop(&bucket->lock);
     return at;
 }
@@ -257,6 +350,17 @@ finish(struct store *s, struct head_bucket *bucket, struct seal_batch *b,
     lock_drop(&bucket->lock);
 }
 
+/* About ROWS_A_BATCH rows: none of a span is left for another batch. */
+static size_t
+whole_spans(const struct sealing *rows, size_t len)
+{
+    size_t n = 0;
+
+    while (n < ROWS_A_BATCH)
+        n += span_len(rows + n, len - n);
+    return n;
+}
+
 /* Writes what is frozen, batch by batch, and thaws what could not be. */
 static enum status
 seal_turn(struct store *s, struct head_bucket *bucket, struct seal_batch *b,
@@ -269,7 +373,7 @@ seal_turn(struct store *s, struct head_bucket *bucket, struct seal_batch *b,
         b->rows = b->turn + at;
         b->len = b->turn_len - at;
         if (b->len > ROWS_A_BATCH)
-            b->len = ROWS_A_BATCH;
+            b->len = whole_spans(b->rows, b->len);
         if (status == ST_OK)
             status = seal_rows(s, b, e);
         finish(s, bucket, b, status == ST_OK);
@@ -277,23 +381,24 @@ seal_turn(struct store *s, struct head_bucket *bucket, struct seal_batch *b,
     return status;
 }
 
-/* The rows of a bucket that were there when it began, oldest first.  Only the
- * holder of the seal lock drops rows, so a row once seen stays. */
+/* As many rows of a bucket as were there when it began, oldest first.  Only the
+ * holder of the seal lock freezes and drops rows, so a row once seen stays. */
 static enum status
 seal_bucket(struct store *s, size_t index, const struct seal_rule *rule,
             size_t keep, struct seal_batch *b, struct error *e)
     REQUIRES(s->seal_lock)
 {
     struct head_bucket *bucket = &s->head.buckets[index];
-    struct head_row *at, *last;
+    struct head_row *at;
+    size_t left;
     enum status status = ST_OK;
 
     lock_take(&bucket->lock);
     at = bucket->oldest;
-    last = bucket->youngest;
+    left = bucket->rows_len;
     lock_drop(&bucket->lock);
     while (at != NULL && status == ST_OK) {
-        at = freeze_some(s, bucket, rule, keep, at, last, b);
+        at = freeze_some(s, bucket, rule, keep, at, &left, b);
         if (b->turn_len > 0)
             status = seal_turn(s, bucket, b, e);
     }
@@ -305,7 +410,8 @@ seal_pass(struct store *s, const struct seal_rule *rule, struct error *e)
     REQUIRES(s->seal_lock)
 {
     struct seal_batch b = {
-        .turn = mem_new_array(ROWS_A_TURN, sizeof(struct sealing)),
+        .turn =
+            mem_new_array(ROWS_A_TURN + ROW_HOURS_MAX, sizeof(struct sealing)),
         .writes = kv_batch_new(),
     };
     size_t from = atomic_load(&s->head.bytes);
@@ -326,9 +432,10 @@ seal_pass(struct store *s, const struct seal_rule *rule, struct error *e)
     points_fini(&b.fresh);
     points_fini(&b.stored);
     points_fini(&b.merged);
-    buf_fini(&b.old_block);
-    buf_fini(&b.block);
+    buf_fini(&b.stored_value);
+    buf_fini(&b.blocks);
     buf_fini(&b.value);
+    buf_fini(&b.padded);
     kv_batch_free(&b.writes);
     return status;
 }

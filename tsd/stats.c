@@ -36,6 +36,7 @@ each_of_store(const struct api *a, stats_found *found, void *ctx)
     found(ctx, "storage.head.bytes", "", c.head_bytes);
     found(ctx, "storage.rows.sealed", "", c.rows_sealed);
     found(ctx, "storage.rows.merged", "", c.rows_merged);
+    found(ctx, "storage.rows.rewritten", "", c.rows_rewritten);
     /* What OpenTSDB does to rows of cells, sealing does to open rows. */
     found(ctx, "compaction.count", "", c.rows_sealed);
     found(ctx, "compaction.queue.size", "", c.head_rows);

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "storage/histogram.h"
+#include "storage/row_value.h"
 
 /* A series that has something, but is not in the directory: nobody finds it.
  * False when it cannot be entered. */
@@ -98,7 +99,7 @@ move_row(struct tables *t, struct slice key, struct slice value)
            key.size - at - metric - 4);
     whole = slice_of(tsuid, key.size - at - 4);
     if (!tsuid_is_valid(w, whole) ||
-        key_get_uint(key.data + at + metric, 4) % ROW_SECONDS != 0)
+        key_get_uint(key.data + at + metric, 4) % key_span_s(w) != 0)
         return false;
     moved = slice_of(right,
                      key_row(w, whole,
@@ -118,17 +119,60 @@ move_row(struct tables *t, struct slice key, struct slice value)
     return true;
 }
 
+/* Looks at each hour; takes those that are bad out of 'good' and says of the
+ * last one why. */
+static enum status
+check_hours(struct tables *t, uint32_t base, struct row_parts *good, bool *bad,
+            struct error *why)
+{
+    *bad = false;
+    for (unsigned i = 0; i < t->shape->row_hours; i++) {
+        uint32_t hour = base + i * ROW_SECONDS;
+        enum status st;
+
+        /* Alone in its row an hour has a block, if it is no good one. */
+        if (good->blocks[i].size == 0 && t->shape->row_hours > 1)
+            continue;
+        st = check_block(t, good->blocks[i], hour, why);
+        if (st != ST_OK && st != ST_CORRUPT)
+            return st;
+        if (st == ST_OK)
+            continue;
+        *bad = true;
+        good->blocks[i].size = 0;
+        (void)error_wrap(why, st, "the hour at %u", hour);
+    }
+    return ST_OK;
+}
+
+/* The whole row is moved aside; what is good of it stays. */
+static void
+drop_hours(struct tables *t, struct slice key, struct slice value,
+           struct slice tsuid, const struct row_parts *good,
+           const struct error *why)
+{
+    char name[CHECK_TEXT_MAX];
+    struct buf rest = BUF_INIT;
+
+    check_drops_bad(t, "row-block", key, value, "%s: %s",
+                    check_describe(t, tsuid, name), why->text);
+    row_value_put(t->shape, good, &rest);
+    if (check_mends(t) && rest.size > 0)
+        check_puts(t, key, buf_slice(&rest));
+    buf_fini(&rest);
+}
+
 static enum status
 take_row(struct tables *t, struct slice key, struct slice value,
          struct error *e)
 {
     uint8_t bytes[TSUID_MAX] = { 0 };
     struct slice tsuid = slice_of(bytes, 0);
-    char name[CHECK_TEXT_MAX];
+    struct row_parts parts;
     unsigned salt;
     uint32_t base;
     struct error why;
-    bool known;
+    bool known, bad = true;
     enum status st;
 
     t->n.rows++;
@@ -141,12 +185,13 @@ take_row(struct tables *t, struct slice key, struct slice value,
     st = find_series(t, "row-series", key, value, tsuid, base, &known, e);
     if (st != ST_OK || !known)
         return st;
-    st = check_block(t, value, base, &why);
-    if (st == ST_CORRUPT)
-        check_drops_bad(t, "row-block", key, value, "%s at %u: %s",
-                        check_describe(t, tsuid, name), base, why.text);
-    else if (st != ST_OK)
+    st = row_parts_of(t->shape, base, value, &parts, &why);
+    if (st == ST_OK)
+        st = check_hours(t, base, &parts, &bad, &why);
+    if (st != ST_OK && st != ST_CORRUPT)
         return error_set(e, st, "%s", why.text);
+    if (bad)
+        drop_hours(t, key, value, tsuid, &parts, &why);
     return ST_OK;
 }
 

@@ -62,7 +62,8 @@ make_mask(const struct bucket *b, size_t first)
     if (b->shape->salt_width > 0)
         mask_add_fixed(m, slice_of(salt, 1));
     mask_add_fixed(m, tsuid_metric(b->shape, tsuid));
-    mask_add_steps(m, 0, row_base(POINT_MAX_TS_MS), ROW_SECONDS, 4);
+    mask_add_steps(m, 0, key_span_base(b->shape, row_base(POINT_MAX_TS_MS)),
+                   key_span_s(b->shape), 4);
     for (size_t i = 0; i < tsuid_tags(b->shape, tsuid); i++) {
         mask_add_fixed(m, tsuid_tagk(b->shape, tsuid, i));
         add_values(m, b, first, i);

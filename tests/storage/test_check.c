@@ -10,6 +10,7 @@
 #include "storage/files_priv.h"
 #include "storage/folder.h"
 #include "storage/level_raw_priv.h"
+#include "storage/row_value.h"
 #include "storage/store.h"
 #include "tests/harness.h"
 #include "tests/tempdir.h"
@@ -179,6 +180,8 @@ read_all(const char *dir, size_t *points)
          on = kv_iter_next(it)) {
         uint8_t tsuid[TSUID_MAX];
         size_t size;
+        struct row_hours h;
+        struct slice block;
         uint32_t base;
         unsigned salt;
 
@@ -187,7 +190,10 @@ read_all(const char *dir, size_t *points)
         OK(key_row_parse(store_shape(s), kv_iter_key(it), &salt, &base, tsuid,
                          &size, &e));
         points_clear(&p);
-        OK(block_decode(kv_iter_value(it), base, &p, &e));
+        OK(row_hours_begin(store_shape(s), base, kv_iter_value(it), &h, &e));
+        while (row_hours_next(&h, &base, &block))
+            OK(block_decode(block, base, &p, &e));
+        OK(row_hours_end(&h, &e));
         *points += p.len;
         for (size_t i = 0; i < p.len; i++)
             sum += (uint64_t)p.v[i].i * (uint64_t)p.ts_ms[i] * tsuid[8];

@@ -12,9 +12,11 @@
 #include "storage/format.h"
 #include "storage/store_priv.h"
 #include "tests/harness.h"
+#include "tests/storage/tsuids.h"
 #include "tests/tempdir.h"
 
-#define T0 INT64_C(1356998400000)
+#define T0      INT64_C(1356998400000) /* a span begins */
+#define SPAN_MS (6 * ROW_MS)
 
 static struct error e;
 static char *dir;
@@ -72,16 +74,6 @@ abandon(struct store **sp)
     *sp = NULL;
 }
 
-/* metric 1, and tagk 1 with the value 'i'. */
-static struct slice
-tsuid(uint8_t *out, unsigned i)
-{
-    key_put_uint(out, 1, 3);
-    key_put_uint(out + 3, 1, 3);
-    key_put_uint(out + 6, i, 3);
-    return slice_of(out, 9);
-}
-
 static series_ref
 series(struct store *s, unsigned i)
 {
@@ -122,7 +114,8 @@ read_series(struct store *s, unsigned i, enum scan_way way, struct points *out,
     head[1] = (uint8_t)spec.bucket;
     memcpy(head + 2, t.data, 3);
     mask_add_fixed(m, slice_of(head, 5));
-    mask_add_steps(m, 0, spec.to_base, ROW_SECONDS, 4);
+    mask_add_steps(m, 0, key_span_base(store_shape(s), spec.to_base),
+                   key_span_s(store_shape(s)), 4);
     mask_add_fixed(m, slice_of(t.data + 3, 6));
     mask_set_give(set, &m);
     spec.masks = set;
@@ -256,7 +249,7 @@ START_TEST(a_new_series_is_merged_as_any_other)
     for (int k = 0; k < 6; k++) {
         ck_assert_int_eq(store_series_new(s, tsuid(bytes, 7), &ref, &e), ST_OK);
         put(s, 7, T0 + k * 1000, k);
-        put(s, 7, T0 + ROW_MS + k * 1000, 10 + k);
+        put(s, 7, T0 + SPAN_MS + k * 1000, 10 + k);
         ck_assert_int_eq(store_seal(s, &e), ST_OK);
     }
     ck_assert_uint_eq(store_counts(s).rows_merged, 10);
@@ -376,14 +369,14 @@ START_TEST(masks_read_only_what_they_take)
     s = open_store(&o);
     for (unsigned i = 1; i <= 2000; i++)
         for (int h = 0; h < 4; h++)
-            put(s, i, T0 + h * ROW_MS, h);
+            put(s, i, T0 + h * SPAN_MS, h);
     ck_assert_int_eq(store_seal(s, &e), ST_OK);
     ck_assert_uint_eq(count_keys(s, TABLE_ROWS), 8000);
     read_series(s, 77, SCAN_HINTS, &p, &c);
     ck_assert_uint_eq(p.len, 4);
     ck_assert_uint_eq(c.rows, 4);
-    /* One seek an hour and a step behind each match: not the 125 rows that an
-     * hour of the bucket has. */
+    /* One seek a span and a step behind each match: not the 125 rows that a
+     * span of the bucket has. */
     ck_assert_uint_le(c.keys, 4 * 3 + 2);
     ck_assert_uint_le(c.seeks, 4 * 2 + 2);
     read_series(s, 77, SCAN_SEEKS, &p, &c);
@@ -622,16 +615,20 @@ END_TEST
 START_TEST(an_older_format_is_taken_along)
 {
     struct store_options o = options_for(1);
-    struct store *s = open_store(&o);
+    struct store *s;
     struct format f;
 
+    o.shape.row_hours = 1;
+    s = open_store(&o);
     put(s, 1, T0, 5);
     close_store(&s);
     ck_assert_int_eq(format_read(dir, &f, &e), ST_OK);
     ck_assert_uint_eq(f.version, FORMAT_VERSION);
     f.version = 1;
     ck_assert_int_eq(format_write(dir, &f, &e), ST_OK);
+    o.shape.row_hours = 6;
     s = open_store(&o);
+    ck_assert_uint_eq(store_shape(s)->row_hours, 1);
     check_range(s, 1, T0, 1000, 1, 5);
     close_store(&s);
     ck_assert_int_eq(format_read(dir, &f, &e), ST_OK);

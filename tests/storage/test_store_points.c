@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "tests/harness.h"
+#include "tests/storage/tsuids.h"
 
 #define T0         INT64_C(1356998400000)
 #define SERIES_MAX 40
@@ -30,15 +31,6 @@ open_store(void)
 
     ck_assert_int_eq(store_open(&o, &s, &e), ST_OK);
     return s;
-}
-
-static struct slice
-tsuid(uint8_t *out, unsigned i)
-{
-    key_put_uint(out, 1, 3);
-    key_put_uint(out + 3, 1, 3);
-    key_put_uint(out + 6, i, 3);
-    return slice_of(out, 9);
 }
 
 /* There is one thread. */

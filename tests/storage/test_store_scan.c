@@ -4,22 +4,13 @@
 #include "storage/store.h"
 
 #include "tests/harness.h"
+#include "tests/storage/tsuids.h"
 #include "tests/tempdir.h"
 
 #define T0     INT64_C(1356998400000)
 #define SERIES 60
 
 static struct error e;
-
-/* metric 1, and tagk 1 with the value 'i'. */
-static struct slice
-tsuid(uint8_t *out, unsigned i)
-{
-    key_put_uint(out, 1, 3);
-    key_put_uint(out + 3, 1, 3);
-    key_put_uint(out + 6, i, 3);
-    return slice_of(out, 9);
-}
 
 static void
 put(struct store *s, unsigned i, int64_t ts_ms)
@@ -69,7 +60,7 @@ open_scans(struct store *s, enum scan_way way, bool synopses, struct scans *a)
     struct mask *m = mask_new();
 
     mask_add_fixed(m, slice_of(head, sizeof head));
-    mask_add_steps(m, 0, UINT32_MAX, ROW_SECONDS, 4);
+    mask_add_steps(m, 0, UINT32_MAX, key_span_s(shape), 4);
     mask_add_fixed(m, slice_of("\0\0\1", 3));
     mask_add_any(m, 3);
     memset(a, 0, sizeof *a);

@@ -242,15 +242,15 @@ move_block(struct rig *r, size_t at, uint8_t by, bool cut)
 }
 
 static void
-other_hour(struct rig *r)
+other_span(struct rig *r)
 {
-    const uint8_t hour[] = { 0x50, 0xe2, 0x35, 0x10 };
+    const uint8_t later[] = { 0x50, 0xe2, 0x7b, 0x60 };
     uint8_t key[ROW_KEY_MAX];
     struct slice k = slice_of(key, row_key(TSUID_A, key)), v;
     struct buf value = BUF_INIT;
 
     OK(kv_get(store_kv(r->f.store), k, &value, &e));
-    memcpy(key + 5, hour, sizeof hour);
+    memcpy(key + 5, later, sizeof later);
     v = buf_slice(&value);
     write_one(r, k, &v);
     buf_fini(&value);
@@ -376,7 +376,7 @@ static const struct {
     { "row-series", NULL, NULL, no_series },
     { "row-series row-series", NULL, NULL, no_directory },
     { "row-block", NULL, NULL, spoil_block },
-    { "row-block", NULL, NULL, other_hour },
+    { "row-block", NULL, NULL, other_span },
     { "row-key", NULL, NULL, no_hour },
     { "row-key", NULL, NULL, half_a_tag },
     { "row-salt", NULL, NULL, wrong_salt },

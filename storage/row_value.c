@@ -1,0 +1,110 @@
+/* See storage/row_value.h. */
+#include "config.h"
+
+#include "storage/row_value.h"
+
+#include "base/cursor.h"
+#include "base/obj.h"
+#include "storage/block_priv.h"
+
+#define HOUR_S 3600
+
+static enum status
+senseless(struct error *e)
+{
+    return error_set(e, ST_CORRUPT, "a row whose hours make no sense");
+}
+
+enum status
+row_hours_begin(const struct key_shape *s, uint32_t base, struct slice value,
+                struct row_hours *out, struct error *e)
+{
+    struct cursor c;
+    uint64_t hours;
+
+    *out = (struct row_hours){ .left = value, .hours = 1, .base = base };
+    if (s->row_hours == 1) {
+        out->is_bare = true;
+        return ST_OK;
+    }
+    block_unpad(&value);
+    c = cursor_of(value);
+    if (cursor_u8(&c) != ROW_OF_HOURS)
+        return senseless(e);
+    hours = cursor_varint(&c);
+    if (c.failed || hours == 0 || hours >> s->row_hours != 0)
+        return senseless(e);
+    out->hours = (uint32_t)hours;
+    out->left = slice_of(c.at, cursor_left(&c));
+    return ST_OK;
+}
+
+bool
+row_hours_next(struct row_hours *h, uint32_t *base, struct slice *block)
+{
+    uint64_t size = h->left.size;
+    struct cursor c;
+
+    if (h->hours == 0)
+        return false;
+    *base = h->base + (uint32_t)__builtin_ctz(h->hours) * HOUR_S;
+    h->hours &= h->hours - 1;
+    c = cursor_of(h->left);
+    if (h->hours != 0)
+        size = cursor_varint(&c);
+    if (c.failed || size > cursor_left(&c) || (size == 0 && !h->is_bare)) {
+        h->bad = true;
+        h->hours = 0;
+        return false;
+    }
+    *block = slice_of(c.at, (size_t)size);
+    h->left = slice_of(c.at + size, cursor_left(&c) - (size_t)size);
+    return true;
+}
+
+enum status
+row_hours_end(const struct row_hours *h, struct error *e)
+{
+    return h->bad ? senseless(e) : ST_OK;
+}
+
+enum status
+row_parts_of(const struct key_shape *s, uint32_t base, struct slice value,
+             struct row_parts *out, struct error *e)
+{
+    struct row_hours h;
+    struct slice block;
+    uint32_t at;
+    enum status status = row_hours_begin(s, base, value, &h, e);
+
+    *out = (struct row_parts){ .blocks = { { NULL, 0 } } };
+    if (status != ST_OK)
+        return status;
+    while (row_hours_next(&h, &at, &block))
+        out->blocks[(at - base) / HOUR_S] = block;
+    return row_hours_end(&h, e);
+}
+
+void
+row_value_put(const struct key_shape *s, const struct row_parts *parts,
+              struct buf *out)
+{
+    uint32_t hours = 0;
+
+    if (s->row_hours == 1) {
+        buf_put_slice(out, parts->blocks[0]);
+        return;
+    }
+    for (unsigned i = 0; i < s->row_hours; i++)
+        hours |= (uint32_t)(parts->blocks[i].size > 0) << i;
+    if (hours == 0)
+        return;
+    buf_put_u8(out, ROW_OF_HOURS);
+    buf_put_varint(out, hours);
+    for (unsigned i = 0; hours != 0; hours &= hours - 1) {
+        i = (unsigned)__builtin_ctz(hours);
+        if ((hours & (hours - 1)) != 0)
+            buf_put_varint(out, parts->blocks[i].size);
+        buf_put_slice(out, parts->blocks[i]);
+    }
+}

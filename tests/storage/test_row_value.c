@@ -1,0 +1,134 @@
+#include "config.h"
+
+#include "storage/row_value.h"
+
+#include "storage/block_priv.h"
+#include "tests/harness.h"
+
+#define BASE 1292133600u /* 4d 04 64 e0: a span of six hours begins */
+
+static const struct key_shape six = { 1, 16, 3, 3, 3, 6 };
+static const struct key_shape one = { 1, 16, 3, 3, 3, 1 };
+static const struct key_shape day = { 1, 16, 3, 3, 3, 24 };
+
+/* As docs/FORMAT.md shows it. */
+START_TEST(the_documented_value)
+{
+    uint8_t bytes[19 + 26];
+    struct row_parts parts = { .blocks = { { NULL, 0 } } };
+    struct buf b = BUF_INIT;
+
+    memset(bytes, 'a', 19);
+    memset(bytes + 19, 'b', 26);
+    parts.blocks[1] = slice_of(bytes, 19);
+    parts.blocks[4] = slice_of(bytes + 19, 26);
+    row_value_put(&six, &parts, &b);
+    ck_assert_uint_eq(b.size, 3 + 19 + 26);
+    ck_assert_int_eq(memcmp(b.data, "\x03\x12\x13", 3), 0);
+    ck_assert_int_eq(memcmp(b.data + 3, bytes, sizeof bytes), 0);
+    buf_fini(&b);
+}
+END_TEST
+
+static struct slice
+random_block(uint64_t *r, uint8_t *bytes, size_t max)
+{
+    size_t size = 1 + harness_random(r) % max;
+
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (uint8_t)harness_random(r);
+    return slice_of(bytes, size);
+}
+
+/* What was put comes out, one by one and all at once, padded and not. */
+START_TEST(hours_come_back)
+{
+    static const struct key_shape *const shapes[] = { &one, &six, &day };
+    static uint8_t bytes[ROW_HOURS_MAX][300];
+    uint64_t r = harness_seed(1);
+
+    for (int i = 0; i < 3000; i++) {
+        const struct key_shape *s = shapes[i % 3];
+        struct row_parts parts = { .blocks = { { NULL, 0 } } }, back;
+        struct buf value = BUF_INIT, padded = BUF_INIT;
+        struct row_hours h;
+        struct slice block, whole;
+        uint32_t base;
+        unsigned hours = 0;
+
+        for (unsigned k = 0; k < s->row_hours; k++)
+            if (s->row_hours == 1 || harness_random(&r) % 3 == 0)
+                parts.blocks[k] = random_block(&r, bytes[k], 300);
+        row_value_put(s, &parts, &value);
+        block_pad(buf_slice(&value), harness_random(&r) % 200, &padded);
+        whole = buf_slice(s->row_hours > 1 && i % 2 ? &padded : &value);
+        if (value.size > 0) {
+            ck_assert_int_eq(row_parts_of(s, BASE, whole, &back, NULL), ST_OK);
+            for (unsigned k = 0; k < ROW_HOURS_MAX; k++)
+                ck_assert(slice_eq(parts.blocks[k], back.blocks[k]));
+            ck_assert_int_eq(row_hours_begin(s, BASE, whole, &h, NULL), ST_OK);
+            while (row_hours_next(&h, &base, &block)) {
+                unsigned k = (base - BASE) / 3600;
+
+                ck_assert_uint_eq((base - BASE) % 3600, 0);
+                ck_assert(slice_eq(block, parts.blocks[k]));
+                ck_assert_uint_eq(hours >> k, 0);
+                hours |= 1u << k;
+            }
+            ck_assert_int_eq(row_hours_end(&h, NULL), ST_OK);
+        }
+        for (unsigned k = 0; k < ROW_HOURS_MAX; k++)
+            ck_assert_uint_eq(hours >> k & 1, parts.blocks[k].size > 0);
+        buf_fini(&value);
+        buf_fini(&padded);
+    }
+}
+END_TEST
+
+static const struct {
+    const char *bytes;
+    size_t size;
+} senseless[] = {
+    { "", 0 },
+    { "\x01\x03", 2 }, /* a block alone */
+    { "\x03", 1 },     /* no hours */
+    { "\x03\x00", 2 }, /* none of them */
+    { "\x03\x00x", 3 },
+    { "\x03\x40x", 3 },     /* a seventh */
+    { "\x03\x01", 2 },      /* no block */
+    { "\x03\x03\x01x", 4 }, /* no second block */
+    { "\x03\x03\x02x", 4 }, /* a first one that is too long */
+    { "\x03\x03\x00x", 4 }, /* an empty one */
+    { "\x03\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01xy", 14 },
+    { "\x02\x01\x03\x01\x00", 5 },     /* nothing but a zero behind it */
+    { "\x03\x80\x80\x80\x80\x10x", 7 } /* hours past the span's */
+};
+
+START_TEST(senseless_values_are_refused)
+{
+    struct slice value = { (const uint8_t *)senseless[_i].bytes,
+                           senseless[_i].size };
+    struct row_parts parts;
+    struct error e = { 0 };
+
+    ck_assert_int_eq(row_parts_of(&six, BASE, value, &parts, &e), ST_CORRUPT);
+    ck_assert_ptr_nonnull(strstr(e.text, "make no sense"));
+}
+END_TEST
+
+START_TEST(hours_are_numbered)
+{
+    ck_assert_uint_eq(row_hour_of(&six, BASE), 0);
+    ck_assert_uint_eq(row_hour_of(&six, BASE + 3599), 0);
+    ck_assert_uint_eq(row_hour_of(&six, BASE + 3600), 1);
+    ck_assert_uint_eq(row_hour_of(&six, BASE + 6 * 3600 - 1), 5);
+    ck_assert_uint_eq(row_hour_of(&six, BASE + 6 * 3600), 0);
+    ck_assert_uint_eq(row_hour_of(&one, BASE + 7300), 0);
+    ck_assert_uint_eq(row_hour_of(&six, UINT32_MAX), 0);
+    ck_assert_uint_eq(row_hour_of(&day, UINT32_MAX), 6);
+}
+END_TEST
+
+TEST_MAIN("row_value", TEST(the_documented_value), TEST(hours_come_back),
+          LOOP(senseless_values_are_refused, senseless),
+          TEST(hours_are_numbered))
