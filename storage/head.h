@@ -22,6 +22,7 @@
 
 #include "base/buf.h"
 #include "base/lock.h"
+#include "storage/journaled_priv.h"
 #include "storage/key.h"
 #include "storage/open_row.h"
 
@@ -41,14 +42,11 @@ struct head_series {
     uint32_t index;
     uint32_t generation;
     uint32_t touched_s;
-    /* The journal segment that last defined it, its low half; 0: none.  And
-     * what the journal's next record of it builds on. */
-    uint32_t defined_segment;
-    uint64_t journaled;              /* the bits of the last value */
+    uint32_t defined_segment; /* of the journal, the last, low half; 0: none */
+    struct journaled_series journaled;
     struct head_row *rows;           /* the one made last comes first */
     struct head_series *metric_next; /* of its bucket and metric */
     uint16_t tsuid_size;
-    bool journaled_float : 1;
     bool rowless : 1; /* surely no row of it is in the engine */
     uint8_t tsuid[];
 };
@@ -68,10 +66,10 @@ struct head_slot {
 /* The store's, for the journal's records of a bucket's points. */
 struct head_journal {
     struct buf record; /* the one being written */
-    bool half;         /* half of its last byte is free */
-    uint32_t segment;  /* of the record before, its low half; 0: none */
-    uint32_t next;     /* the index after the last one in it */
-    int64_t ts_ms;     /* the last time in it */
+    struct bits_out bits;
+    struct journaled_course course;
+    struct head_series *last; /* in this record; NULL: none yet */
+    uint32_t segment;         /* of the record before, its low half; 0: none */
 };
 
 struct head_bucket {

@@ -1,9 +1,8 @@
 /*
  * Numbers of four bits a piece, the low half of a byte first: the journal's
- * records of points, where most points are one nibble.
+ * records of points up to version 6, which are read.
  *
- * A writer needs NIBBLES_SLACK bytes behind what it writes; a reader checks
- * bounds, and a step past the end sets 'failed', which sticks, and yields zero.
+ * A step past the end sets 'failed', which sticks, and yields zero.
  *
  * Threads: any; these are functions of their arguments.
  */
@@ -15,39 +14,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-
-#define NIBBLES_SLACK 8
-
-struct nibbles_out {
-    uint8_t *at;
-    bool half; /* the low half of '*at' is taken, the high one is zero */
-};
-
-/* The low 'len' (1 to 16) nibbles of 'v'; the others are zero. */
-static inline void
-nibbles_put(struct nibbles_out *o, uint64_t v, unsigned len)
-{
-    if (o->half) {
-        *o->at = (uint8_t)(*o->at | v << 4);
-        o->at++;
-        v >>= 4;
-        len--;
-    }
-    v = htole64(v);
-    memcpy(o->at, &v, sizeof v);
-    o->at += len / 2;
-    o->half = len % 2 != 0;
-}
-
-/* How many nibbles it has, less one, and these. */
-static inline void
-nibbles_put_sized(struct nibbles_out *o, uint64_t v)
-{
-    unsigned len = (63 - (unsigned)__builtin_clzll(v | 1)) / 4;
-
-    nibbles_put(o, len, 1);
-    nibbles_put(o, v, len + 1);
-}
 
 struct nibbles_in {
     const uint8_t *at, *end;

@@ -438,7 +438,7 @@ put_point(struct put *p, struct head_bucket *b, struct head_row *row,
         x->status = ST_OK;
         p->taken++;
         if (p->s->journal != NULL)
-            record_points_add(&b->journal, series, p->segment, x->point);
+            record_points_add(b, series, p->segment, x->point);
     }
 }
 
@@ -531,7 +531,8 @@ fetch_rows(const struct head *h, const struct head_bucket *b,
 
 /* What was put together for the journal goes there, if there is anything. */
 static enum status
-append_points(struct put *p, struct head_bucket *b, bool any) REQUIRES(b->lock)
+append_points(struct put *p, struct head_bucket *b, unsigned bucket, bool any)
+    REQUIRES(b->lock)
 {
     struct slice record = record_points_end(&b->journal);
     enum status status = ST_OK;
@@ -539,8 +540,8 @@ append_points(struct put *p, struct head_bucket *b, bool any) REQUIRES(b->lock)
     if (any && b->journal.record.failed)
         status = error_set(p->e, ST_BUSY, "no memory for a record");
     else if (any)
-        status =
-            journal_append(p->s->journal, RECORD_POINTS, record, &p->lsn, p->e);
+        status = journal_append(p->s->journal, record_points_type(bucket),
+                                record, &p->lsn, p->e);
     if (!any || status != ST_OK)
         record_points_lost(&b->journal);
     return status;
@@ -569,7 +570,7 @@ put_bucket(struct put *p, unsigned bucket, struct store_point *points,
         put_point(p, b, rows[i % PREFETCHED], &points[order[i]]);
     }
     if (p->s->journal != NULL)
-        status = append_points(p, b, p->taken > before);
+        status = append_points(p, b, bucket, p->taken > before);
     if (status == ST_IO)
         status = error_wrap(p->e, ST_BUSY, "not acknowledged");
     if (status != ST_OK) {

@@ -9,6 +9,7 @@
 #ifndef STORAGE_STORE_PRIV_H
 #define STORAGE_STORE_PRIV_H
 
+#include "base/cursor.h"
 #include "storage/head.h"
 #include "storage/row_value.h"
 #include "storage/store.h"
@@ -52,11 +53,25 @@ struct store {
 /* Types of journal records (docs/FORMAT.md, "Journal records"). */
 enum record_type {
     RECORD_PLAIN_POINTS = 1, /* points, as they were up to format 4 */
-    RECORD_BATCH = 2,        /* a batch of the engine */
+    RECORD_PLAIN_BATCH = 2,  /* a batch, as it was up to format 6 */
     RECORD_DELETE = 3,       /* a series and a range of time */
-    RECORD_POINTS = 4,       /* points of one bucket, with their series */
+    RECORD_NIBBLES = 4,      /* points, as they were up to format 6 */
     RECORD_FORGET = 5, /* records are lost here: none builds on earlier ones */
+    RECORD_POINTS = 6, /* points of the bucket that the first byte names */
+    RECORD_BATCH = 7,  /* a batch of the engine */
+    RECORD_POINTS_OF = 16, /* points of bucket 0; the next ones: of 1, ... */
 };
+
+#define RECORD_BUCKETS 224 /* that have a type of their own */
+
+static inline bool
+record_is_points(uint8_t type)
+{
+    return type == RECORD_PLAIN_POINTS || type == RECORD_NIBBLES ||
+           type == RECORD_POINTS ||
+           (type >= RECORD_POINTS_OF &&
+            type < RECORD_POINTS_OF + RECORD_BUCKETS);
+}
 
 /* Monotonic seconds, for idleness. */
 uint32_t store_now_s(void);
@@ -68,15 +83,31 @@ uint32_t store_now_s(void);
  * series is set to 0. */
 void record_points_start(struct head_journal *j, unsigned bucket,
                          uint64_t segment);
-void record_points_add(struct head_journal *j, struct head_series *s,
-                       uint64_t segment, struct point p);
+void record_points_add(struct head_bucket *b, struct head_series *s,
+                       uint64_t segment, struct point p) REQUIRES(b->lock);
 struct slice record_points_end(struct head_journal *j);
+
+static inline uint8_t
+record_points_type(unsigned bucket)
+{
+    return bucket < RECORD_BUCKETS ? (uint8_t)(RECORD_POINTS_OF + bucket)
+                                   : RECORD_POINTS;
+}
+
+/* The bucket that a record of points says; moves the cursor behind it. */
+static inline unsigned
+record_points_bucket(uint8_t type, struct cursor *c)
+{
+    return type >= RECORD_POINTS_OF ? type - RECORD_POINTS_OF : cursor_u8(c);
+}
 
 static inline void
 record_points_lost(struct head_journal *j)
 {
     j->segment = 0;
 }
+
+/* -- replay_points.c ------------------------------------------------------- */
 
 struct replay {
     struct store *s;
@@ -89,7 +120,7 @@ void replay_fini(struct replay *r);
 /* Points that build on what was before are passed over from here on. */
 void replay_forget(struct replay *r);
 MUST_CHECK enum status record_points_replay(struct replay *r, uint64_t segment,
-                                            struct slice payload, bool plain,
+                                            uint8_t type, struct slice payload,
                                             struct error *e);
 
 /* -- store_record.c -------------------------------------------------------- */

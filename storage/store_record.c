@@ -28,32 +28,62 @@ put_sized(struct buf *b, struct slice s)
     buf_put_slice(b, s);
 }
 
+/* -- batches --------------------------------------------------------------- */
+
+/* Keys and values of a batch are alike: of each, what it shares with the one
+ * before is counted, at both ends, and the middle is written. */
+struct alike {
+    struct buf *out;
+    struct slice key, value; /* of the operation before */
+};
+
+static void
+put_alike(struct buf *b, struct slice last, struct slice s)
+{
+    size_t most = last.size < s.size ? last.size : s.size, front = 0, back = 0;
+
+    while (front < most && last.data[front] == s.data[front])
+        front++;
+    while (back < most - front &&
+           last.data[last.size - 1 - back] == s.data[s.size - 1 - back])
+        back++;
+    buf_put_varint(b, front);
+    buf_put_varint(b, back);
+    put_sized(b, slice_of(s.data + front, s.size - front - back));
+}
+
 static void
 record_operation(void *ctx, struct slice key, const struct slice *value)
 {
-    struct buf *b = ctx;
+    struct alike *x = ctx;
 
-    buf_put_u8(b, value != NULL);
-    put_sized(b, key);
-    if (value != NULL)
-        put_sized(b, *value);
+    buf_put_u8(x->out, value != NULL);
+    put_alike(x->out, x->key, key);
+    x->key = key;
+    if (value == NULL)
+        return;
+    put_alike(x->out, x->value, *value);
+    x->value = *value;
 }
 
 void
 record_batch(struct buf *b, const struct kv_batch *batch)
 {
-    kv_batch_each(batch, record_operation, b);
+    struct alike x = { .out = b };
+
+    kv_batch_each(batch, record_operation, &x);
 }
 
 void
 record_batch_number(struct buf *b, struct kv_batch *batch, uint64_t number)
 {
+    struct alike x = { .out = b };
     uint8_t bytes[8] = { 0 };
     struct slice value = slice_of(bytes, sizeof bytes);
 
     key_put_uint(bytes, number, sizeof bytes);
     kv_batch_put(batch, batch_key(), value);
-    record_operation(b, batch_key(), &value);
+    record_operation(&x, batch_key(), &value);
 }
 
 void
@@ -64,21 +94,84 @@ record_delete(struct buf *b, struct slice tsuid, int64_t from_ms, int64_t to_ms)
     buf_put_zigzag(b, to_ms);
 }
 
+static struct slice
+get_sized(struct cursor *c)
+{
+    uint64_t size = cursor_varint(c);
+
+    return cursor_bytes(c, size > cursor_left(c) ? SIZE_MAX : (size_t)size);
+}
+
+/* A batch while it is read: the operation that was read last. */
+struct operations {
+    struct cursor c;
+    bool plain; /* as up to version 6: keys and values are whole */
+    bool puts;
+    struct buf key, value;
+};
+
+static void
+operations_init(struct operations *x, uint8_t type, struct slice payload)
+{
+    *x = (struct operations){ .c = cursor_of(payload),
+                              .plain = type == RECORD_PLAIN_BATCH };
+    buf_init(&x->key, 0);
+    buf_init(&x->value, 0);
+}
+
+static void
+operations_fini(struct operations *x)
+{
+    buf_fini(&x->key);
+    buf_fini(&x->value);
+}
+
+/* Makes of the last one the next one, in its place. */
+static bool
+get_alike(struct operations *x, struct buf *last)
+{
+    uint64_t front = x->plain ? 0 : cursor_varint(&x->c);
+    uint64_t back = x->plain ? 0 : cursor_varint(&x->c);
+    struct slice middle = get_sized(&x->c);
+
+    if (x->c.failed || front > last->size || back > last->size - front ||
+        buf_reserve(last, middle.size) == NULL)
+        return false;
+    if (back > 0)
+        memmove(last->data + front + middle.size,
+                last->data + last->size - back, back);
+    if (middle.size > 0)
+        memcpy(last->data + front, middle.data, middle.size);
+    last->size = front + middle.size + back;
+    return true;
+}
+
+/* False behind the last one, or when they are damaged: 'c' has failed. */
+static bool
+operations_next(struct operations *x)
+{
+    if (x->c.failed || cursor_left(&x->c) == 0)
+        return false;
+    x->puts = cursor_u8(&x->c) != 0;
+    if (!get_alike(x, &x->key) || (x->puts && !get_alike(x, &x->value)))
+        x->c.failed = true;
+    return !x->c.failed;
+}
+
 /* -- checking -------------------------------------------------------------- */
 
-static struct slice get_sized(struct cursor *c);
-
 static bool
-batch_is_whole(struct cursor *c)
+batch_is_whole(uint8_t type, struct slice payload)
 {
-    while (!c->failed && cursor_left(c) > 0) {
-        bool puts = cursor_u8(c) != 0;
+    struct operations x;
+    bool whole;
 
-        (void)get_sized(c);
-        if (puts)
-            (void)get_sized(c);
-    }
-    return !c->failed;
+    operations_init(&x, type, payload);
+    while (operations_next(&x))
+        ;
+    whole = !x.c.failed;
+    operations_fini(&x);
+    return whole;
 }
 
 static bool
@@ -99,10 +192,11 @@ record_check(const struct key_shape *shape, uint8_t type, struct slice payload,
     bool whole = false;
 
     /* Points say something to those who know what was before. */
-    if (type == RECORD_POINTS || type == RECORD_PLAIN_POINTS)
-        whole = cursor_u8(&c) < shape->salt_buckets && !c.failed;
-    else if (type == RECORD_BATCH)
-        whole = batch_is_whole(&c);
+    if (record_is_points(type))
+        whole =
+            record_points_bucket(type, &c) < shape->salt_buckets && !c.failed;
+    else if (type == RECORD_BATCH || type == RECORD_PLAIN_BATCH)
+        whole = batch_is_whole(type, payload);
     else if (type == RECORD_DELETE)
         whole = delete_is_whole(shape, &c);
     else
@@ -117,47 +211,40 @@ record_check(const struct key_shape *shape, uint8_t type, struct slice payload,
 
 /* -- replay ---------------------------------------------------------------- */
 
-static struct slice
-get_sized(struct cursor *c)
-{
-    uint64_t size = cursor_varint(c);
-
-    return cursor_bytes(c, size > cursor_left(c) ? SIZE_MAX : (size_t)size);
-}
-
 /* Reads the operations; '*number' is the batch's own, or 0. */
 static bool
-read_batch(struct slice payload, struct kv_batch *b, uint64_t *number)
+read_batch(uint8_t type, struct slice payload, struct kv_batch *b,
+           uint64_t *number)
 {
-    struct cursor c = cursor_of(payload);
+    struct operations x;
+    bool whole;
 
     *number = 0;
-    while (!c.failed && cursor_left(&c) > 0) {
-        bool puts = cursor_u8(&c) != 0;
-        struct slice key = get_sized(&c);
-        struct slice value = puts ? get_sized(&c) : (struct slice){ NULL, 0 };
-
-        if (c.failed)
-            return false;
-        if (puts)
-            kv_batch_put(b, key, value);
+    operations_init(&x, type, payload);
+    while (operations_next(&x)) {
+        if (x.puts)
+            kv_batch_put(b, buf_slice(&x.key), buf_slice(&x.value));
         else
-            kv_batch_delete(b, key);
-        if (puts && slice_eq(key, batch_key()) && value.size == 8)
-            *number = key_get_uint(value.data, 8);
+            kv_batch_delete(b, buf_slice(&x.key));
+        if (x.puts && slice_eq(buf_slice(&x.key), batch_key()) &&
+            x.value.size == 8)
+            *number = key_get_uint(x.value.data, 8);
     }
-    return !c.failed;
+    whole = !x.c.failed;
+    operations_fini(&x);
+    return whole;
 }
 
 static enum status
-replay_batch(struct replay *r, struct slice payload, struct error *e)
+replay_batch(struct replay *r, uint8_t type, struct slice payload,
+             struct error *e)
 {
     struct kv_batch *b = kv_batch_new();
     uint64_t number;
     enum status status = ST_OK;
 
     lock_take(&r->s->write_lock);
-    if (!read_batch(payload, b, &number))
+    if (!read_batch(type, payload, b, &number))
         status = error_set(e, ST_CORRUPT, "a record of a batch");
     else if (number == 0 || number > r->s->batches)
         status = kv_write(r->s->kv, b, false, e);
@@ -195,13 +282,9 @@ replay_record(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
     enum status status;
 
     switch (type) {
-    case RECORD_PLAIN_POINTS:
-    case RECORD_POINTS:
-        status = record_points_replay(r, segment, payload,
-                                      type == RECORD_PLAIN_POINTS, e);
-        break;
+    case RECORD_PLAIN_BATCH:
     case RECORD_BATCH:
-        status = replay_batch(r, payload, e);
+        status = replay_batch(r, type, payload, e);
         break;
     case RECORD_DELETE:
         status = replay_delete(r, payload, e);
@@ -211,7 +294,10 @@ replay_record(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
         status = ST_OK;
         break;
     default:
-        status = error_set(e, ST_CORRUPT, "a record of unknown type %u", type);
+        status =
+            record_is_points(type)
+                ? record_points_replay(r, segment, type, payload, e)
+                : error_set(e, ST_CORRUPT, "a record of unknown type %u", type);
         break;
     }
     if (status == ST_OK && atomic_load(&s->head.bytes) > s->options.head_bytes)

@@ -1,6 +1,6 @@
 /* Applies arbitrary bytes as the journal's records of points:
  *
- *     { <plain:1 bit> <size:7 bits> <record> }...
+ *     { <type:1> <size:1> <record> }...
  *
  * Whatever they say, the head holds what was counted, and it can be read. */
 #include "config.h"
@@ -45,12 +45,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     INSIST(store_open(&o, &s, &e) == ST_OK);
     replay_init(&r, s);
     while (cursor_left(&c) > 0) {
-        uint8_t head = cursor_u8(&c);
-        size_t most = head & 0x7f;
+        uint8_t type = cursor_u8(&c);
+        size_t most = cursor_u8(&c);
         struct slice record =
             cursor_bytes(&c, most < cursor_left(&c) ? most : cursor_left(&c));
-        enum status status =
-            record_points_replay(&r, 1, record, head >> 7 != 0, &e);
+        enum status status = record_points_replay(
+            &r, 1, record_is_points(type) ? type : RECORD_POINTS_OF, record,
+            &e);
 
         INSIST(status == ST_OK || status == ST_CORRUPT);
     }

@@ -58,16 +58,35 @@ rig_close(struct rig *r)
     ck_assert_int_eq(store_close(&r->to, &e), ST_OK);
 }
 
+static struct head_bucket *
+bucket_of(struct rig *r, unsigned bucket)
+{
+    return &r->from->head.buckets[bucket];
+}
+
 static struct head_journal *
 journal_of(struct rig *r, unsigned bucket)
 {
-    return &r->from->head.buckets[bucket].journal;
+    return &bucket_of(r, bucket)->journal;
+}
+
+static void
+add(struct rig *r, unsigned i, uint64_t segment, struct point p) NO_TS_CHECK
+{
+    record_points_add(bucket_of(r, r->bucket[i]), r->series[i], segment, p);
 }
 
 static enum status
-replay(struct rig *r, struct slice record)
+replay(struct rig *r, unsigned bucket, struct slice record)
 {
-    return record_points_replay(&r->replay, 1, record, false, &e);
+    return record_points_replay(&r->replay, 1, record_points_type(bucket),
+                                record, &e);
+}
+
+static enum status
+replay_old(struct rig *r, uint8_t type, struct slice record)
+{
+    return record_points_replay(&r->replay, 1, type, record, &e);
 }
 
 /* The points of series i that arrived, in their order within each hour. */
@@ -110,8 +129,36 @@ same(struct slice got, const uint8_t *want, size_t size)
                       got.data[i], want[i]);
 }
 
-/* docs/FORMAT.md, "Journal records", to the byte. */
+/* docs/FORMAT.md, "Points", to the byte. */
 START_TEST(the_documented_bytes)
+{
+    static const uint8_t first[] = { 0xbf, 0x04, 0x00, 0x00, 0x00, 0x04, 0x00,
+                                     0x00, 0x20, 0x00, 0x00, 0x00, 0x01, 0x05,
+                                     0x00, 0xf8, 0x01, 0x38, 0x11, 0x87, 0x02,
+                                     0x00, 0x68, 0x50, 0xcf, 0x92, 0x08 };
+    static const uint8_t second[] = {
+        0x7e, 0x01, 0x00, 0x30, 0x49, 0x39, 0x00, 0x00, 0x13, 0xf4, 0xff,
+        0x0b, 0x50, 0x55, 0x55, 0x55, 0x55, 0x55, 0x55, 0xfd, 0x03
+    };
+    struct rig r;
+    struct head_journal *j;
+
+    rig_open(&r, 1);
+    j = journal_of(&r, r.bucket[1]);
+    record_points_start(j, r.bucket[1], 1);
+    add(&r, 1, 1, whole(T0, 42));
+    add(&r, 1, 1, whole(T0 + 10000, 43));
+    same(record_points_end(j), first, sizeof first);
+    record_points_start(j, r.bucket[1], 1);
+    add(&r, 1, 1, real(T0 + 20000, 2.5));
+    add(&r, 1, 1, real(T0 + 30500, 1.0 / 3));
+    same(record_points_end(j), second, sizeof second);
+    rig_close(&r);
+}
+END_TEST
+
+/* The same, "Points, before": 42, 43, 2.5, a third. */
+START_TEST(nibbles_are_read)
 {
     static const uint8_t first[] = { 0x06, 0xe1, 0x0a, 0x09, 0x00, 0x10,
                                      0x00, 0x00, 0x10, 0x00, 0x00, 0x10,
@@ -120,19 +167,21 @@ START_TEST(the_documented_bytes)
     static const uint8_t second[] = { 0x06, 0xe0, 0x05, 0x21, 0xe8, 0xc3, 0x83,
                                       0x38, 0xe1, 0x01, 0xd1, 0x00, 0x55, 0x55,
                                       0x55, 0x55, 0x55, 0x55, 0xd1, 0x7f };
+    struct points p = { 0 };
     struct rig r;
-    struct head_journal *j;
 
     rig_open(&r, 1);
-    j = journal_of(&r, r.bucket[1]);
-    record_points_start(j, r.bucket[1], 1);
-    record_points_add(j, r.series[1], 1, whole(T0, 42));
-    record_points_add(j, r.series[1], 1, whole(T0 + 10000, 43));
-    same(record_points_end(j), first, sizeof first);
-    record_points_start(j, r.bucket[1], 1);
-    record_points_add(j, r.series[1], 1, real(T0 + 10500, 2.5));
-    record_points_add(j, r.series[1], 1, real(T0 + 10500, 1.0 / 3));
-    same(record_points_end(j), second, sizeof second);
+    ck_assert_uint_eq(r.bucket[1], 6);
+    ck_assert_int_eq(
+        replay_old(&r, RECORD_NIBBLES, slice_of(first, sizeof first)), ST_OK);
+    ck_assert_int_eq(
+        replay_old(&r, RECORD_NIBBLES, slice_of(second, sizeof second)), ST_OK);
+    arrived(&r, 1, T0 / 1000, &p);
+    ck_assert_uint_eq(p.len, 4);
+    ck_assert(!p.is_float[1] && p.v[0].i == 42 && p.v[1].i == 43);
+    ck_assert(p.is_float[2] && p.v[2].d == 2.5 && p.v[3].d == 1.0 / 3);
+    ck_assert_int_eq(p.ts_ms[3], T0 + 10500);
+    points_fini(&p);
     rig_close(&r);
 }
 END_TEST
@@ -185,6 +234,8 @@ next_sent(uint64_t *state, const struct sent *last, unsigned series)
         s.series = (unsigned)(harness_random(state) % series) + 1;
     if (dice == 1 || s.series == 1)
         s.p.ts_ms += 10000;
+    if (dice == 3)
+        s.p.ts_ms += (int64_t)(harness_random(state) % 3000);
     if (dice == 2)
         s.p.ts_ms = T0 + (int64_t)(harness_random(state) % (3 * ROW_MS));
     s.p.is_float = harness_random(state) % 4 == 0;
@@ -242,13 +293,13 @@ START_TEST(what_was_written_is_read)
             last = next_sent(&state, &last, SERIES_MAX);
             if (r.bucket[last.series] != bucket)
                 continue;
-            record_points_add(j, r.series[last.series], segment, last.p);
+            add(&r, last.series, segment, last.p);
             sent[len++] = last;
         }
         record = record_points_end(j);
         ck_assert(!j->record.failed);
         if (len > from && harness_random(&state) % 10 != 0) {
-            ck_assert_msg(replay(&r, record) == ST_OK, "%s", e.text);
+            ck_assert_msg(replay(&r, bucket, record) == ST_OK, "%s", e.text);
             continue;
         }
         record_points_lost(j);
@@ -262,7 +313,7 @@ START_TEST(what_was_written_is_read)
 }
 END_TEST
 
-/* As a round of 64 series: half a byte each. */
+/* Of a round: the beginning, and a bit or two each. */
 START_TEST(a_steady_round_is_small)
 {
     struct rig r;
@@ -278,14 +329,12 @@ START_TEST(a_steady_round_is_small)
         record_points_start(j, bucket, 1);
         for (unsigned i = 1; i <= SERIES_MAX; i++)
             if (r.bucket[i] == bucket) {
-                record_points_add(j, r.series[i], 1,
-                                  whole(T0 + round * 10000, 7 + round % 2));
+                add(&r, i, 1, whole(T0 + round * 10000, 7 + round % 2));
                 in_bucket++;
             }
         size = record_points_end(j).size;
     }
-    /* The bucket; where it begins; time and index of the first; the others. */
-    ck_assert_uint_le(size, 1 + 4 + (in_bucket + 1) / 2);
+    ck_assert_uint_le(size, 4 + (in_bucket * 3 + 7) / 8);
     rig_close(&r);
 }
 END_TEST
@@ -299,15 +348,43 @@ START_TEST(what_leans_on_nothing_is_passed_over)
     rig_open(&r, 1);
     j = journal_of(&r, r.bucket[1]);
     record_points_start(j, r.bucket[1], 1);
-    record_points_add(j, r.series[1], 1, whole(T0, 5));
+    add(&r, 1, 1, whole(T0, 5));
     (void)record_points_end(j); /* in a file that was deleted */
     record_points_start(j, r.bucket[1], 1);
-    record_points_add(j, r.series[1], 1, whole(T0 + 1000, 6));
-    ck_assert_int_eq(replay(&r, record_points_end(j)), ST_OK);
+    add(&r, 1, 1, whole(T0 + 1000, 6));
+    ck_assert_int_eq(replay(&r, r.bucket[1], record_points_end(j)), ST_OK);
     ck_assert_uint_eq(r.replay.points, 0);
     record_points_start(j, r.bucket[1], 2);
-    record_points_add(j, r.series[1], 2, whole(T0 + 2000, 7));
-    ck_assert_int_eq(replay(&r, record_points_end(j)), ST_OK);
+    add(&r, 1, 2, whole(T0 + 2000, 7));
+    ck_assert_int_eq(replay(&r, r.bucket[1], record_points_end(j)), ST_OK);
+    ck_assert_uint_eq(r.replay.points, 1);
+    rig_close(&r);
+}
+END_TEST
+
+/* What is of an index that is not known, and what follows, up to a record that
+ * begins the bucket anew. */
+START_TEST(an_unknown_index_is_passed_over)
+{
+    struct rig r;
+    struct head_journal *j;
+
+    rig_open(&r, 1);
+    j = journal_of(&r, r.bucket[1]);
+    record_points_start(j, r.bucket[1], 1);
+    add(&r, 1, 1, whole(T0, 5));
+    (void)record_points_end(j); /* in a file that was deleted */
+    record_points_lost(j);      /* but the series is still defined */
+    for (int i = 1; i <= 2; i++) {
+        record_points_start(j, r.bucket[1], 1);
+        add(&r, 1, 1, whole(T0 + i * 1000, 6));
+        ck_assert_int_eq(replay(&r, r.bucket[1], record_points_end(j)), ST_OK);
+        ck_assert_uint_eq(r.replay.points, 0);
+        ck_assert_uint_eq(r.replay.passed_over, 1);
+    }
+    record_points_start(j, r.bucket[1], 2);
+    add(&r, 1, 2, whole(T0 + 9000, 7));
+    ck_assert_int_eq(replay(&r, r.bucket[1], record_points_end(j)), ST_OK);
     ck_assert_uint_eq(r.replay.points, 1);
     rig_close(&r);
 }
@@ -334,8 +411,7 @@ START_TEST(plain_records_are_read)
     buf_put_varint(&b, 2 << 2); /* unknown */
     buf_put_zigzag(&b, 1000);
     buf_put_zigzag(&b, 5);
-    ck_assert_int_eq(
-        record_points_replay(&r.replay, 1, buf_slice(&b), true, &e), ST_OK);
+    ck_assert_int_eq(replay_old(&r, RECORD_PLAIN_POINTS, buf_slice(&b)), ST_OK);
     arrived(&r, 1, T0 / 1000, &p);
     ck_assert_uint_eq(p.len, 2);
     ck_assert_int_eq(p.v[0].i, 5);
@@ -344,7 +420,7 @@ START_TEST(plain_records_are_read)
     ck_assert_uint_eq(r.replay.passed_over, 1);
     for (size_t n = 1; n < b.size; n++) { /* cut short anywhere */
         enum status status =
-            record_points_replay(&r.replay, 1, slice_of(b.data, n), true, &e);
+            replay_old(&r, RECORD_PLAIN_POINTS, slice_of(b.data, n));
 
         ck_assert(status == ST_OK || status == ST_CORRUPT);
     }
@@ -356,34 +432,51 @@ END_TEST
 
 static const struct bad {
     const char *why;
-    uint8_t bytes[6];
+    uint8_t type;
+    uint8_t bytes[8];
     size_t size;
 } bads[] = {
-    { "nothing", { 0 }, 0 },
-    { "no bucket", { 16, 0xf1 }, 2 },
-    { "no beginning", { 0 }, 1 },
-    { "an unknown beginning", { 0, 0xf2 }, 2 },
-    { "a double of 17 nibbles", { 0, 0xd1, 0x88, 0x00 }, 4 },
-    { "an end before the end", { 0, 0xf1, 0x00 }, 3 },
-    { "moves twice", { 0, 0xe1, 0xe0, 0x00 }, 4 },
-    { "both steps", { 0, 0xe1, 0x0c, 0x00 }, 4 },
-    { "a TSUID too long", { 0, 0xe1, 0x22, 0xff, 0x0f }, 5 },
-    { "cut short", { 0, 0xb1 }, 2 },
+    { "nothing", RECORD_POINTS, { 0 }, 0 },
+    { "no bucket", RECORD_POINTS, { 16, 0x01 }, 2 },
+    { "a bucket that is none", RECORD_POINTS_OF + 16, { 0x01 }, 1 },
+    { "no beginning", RECORD_POINTS_OF, { 0 }, 0 },
+    { "no beginning, either", RECORD_POINTS, { 0 }, 1 },
+    { "zeros", RECORD_POINTS_OF, { 0x01, 0, 0, 0, 0, 0, 0, 0 }, 8 },
+    { "a start and zeros", RECORD_POINTS_OF, { 0x03, 0 }, 2 },
+    { "a start that is cut", RECORD_POINTS_OF, { 0x01, 0x00, 0x02 }, 3 },
+    { "an escape that is cut", RECORD_POINTS_OF, { 0x07 }, 1 },
+    { "a jump from nowhere", RECORD_POINTS_OF, { 0x1f, 0x01 }, 2 },
+    { "a kind of what is unknown", RECORD_POINTS_OF, { 0x7f, 0x01 }, 2 },
+    { "a TSUID that is cut", RECORD_POINTS_OF, { 0xbf, 0x00, 0x00 }, 3 },
+    { "a TSUID too long", RECORD_POINTS_OF, { 0xbf, 0xff, 0xff, 0xff }, 4 },
+    { "of nibbles, nothing", RECORD_NIBBLES, { 0 }, 0 },
+    { "no bucket", RECORD_NIBBLES, { 16, 0xf1 }, 2 },
+    { "no beginning", RECORD_NIBBLES, { 0 }, 1 },
+    { "an unknown beginning", RECORD_NIBBLES, { 0, 0xf2 }, 2 },
+    { "a double of 17", RECORD_NIBBLES, { 0, 0xd1, 0x88, 0x00 }, 4 },
+    { "an end before the end", RECORD_NIBBLES, { 0, 0xf1, 0x00 }, 3 },
+    { "moves twice", RECORD_NIBBLES, { 0, 0xe1, 0xe0, 0x00 }, 4 },
+    { "both steps", RECORD_NIBBLES, { 0, 0xe1, 0x0c, 0x00 }, 4 },
+    { "a long TSUID", RECORD_NIBBLES, { 0, 0xe1, 0x22, 0xff, 0x0f }, 5 },
+    { "cut short", RECORD_NIBBLES, { 0, 0xb1 }, 2 },
 };
 
 START_TEST(bad_records_are_refused)
 {
+    const struct bad *b = &bads[_i];
     struct rig r;
 
     rig_open(&r, 1);
-    ck_assert_msg(replay(&r, slice_of(bads[_i].bytes, bads[_i].size)) ==
+    ck_assert_msg(replay_old(&r, b->type, slice_of(b->bytes, b->size)) ==
                       ST_CORRUPT,
-                  "%s", bads[_i].why);
+                  "%s", b->why);
+    ck_assert_uint_eq(r.replay.points, 0);
     rig_close(&r);
 }
 END_TEST
 
-TEST_MAIN("store_points", TEST(the_documented_bytes),
+TEST_MAIN("store_points", TEST(the_documented_bytes), TEST(nibbles_are_read),
           TIMES(what_was_written_is_read, 4), TEST(a_steady_round_is_small),
           TEST(what_leans_on_nothing_is_passed_over),
-          TEST(plain_records_are_read), LOOP(bad_records_are_refused, bads))
+          TEST(an_unknown_index_is_passed_over), TEST(plain_records_are_read),
+          LOOP(bad_records_are_refused, bads))
