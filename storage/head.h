@@ -118,15 +118,16 @@ struct head_series *head_find(const struct head *h, struct head_bucket *b,
 struct head_series *head_of_metric(struct head_bucket *b, uint64_t metric)
     REQUIRES(b->lock);
 
-/* The row of that hour that takes points, or NULL.  Of those that are not the
- * series' newest a line of the index is looked at, at head_home(). */
-struct head_row *head_open_row(const struct head *h,
-                               const struct head_bucket *b,
-                               const struct head_series *s, uint32_t base)
+/* The newest row of that hour, or NULL.  It looks at the series' newest row,
+ * and if that is of another hour at the index, from head_home() on. */
+struct head_row *head_newest_row(const struct head *h,
+                                 const struct head_bucket *b,
+                                 const struct head_series *s, uint32_t base)
     REQUIRES(b->lock);
 
-/* Appends to 'r', which is what head_open_row() gave, or NULL: then it looks
- * again, and makes a row where there is none; false when there is no memory. */
+/* Appends to 'r', which was head_newest_row() since the lock was taken, or
+ * NULL: then it looks again, and makes a row where there is none that takes
+ * points; false when there is no memory. */
 bool head_append(struct head *h, struct head_bucket *b, struct head_series *s,
                  struct head_row *r, struct point p, uint64_t segment,
                  uint32_t now_s) REQUIRES(b->lock);

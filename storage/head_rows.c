@@ -114,10 +114,11 @@ unindex_row(const struct head *h, struct head_bucket *b, struct head_row *r)
     }
 }
 
-/* The newest of its hour, frozen or not. */
-static struct head_row *
-find_row(const struct head *h, const struct head_bucket *b,
-         const struct head_series *s, uint32_t base) REQUIRES(b->lock)
+/* -- rows ------------------------------------------------------------------ */
+
+struct head_row *
+head_newest_row(const struct head *h, const struct head_bucket *b,
+                const struct head_series *s, uint32_t base)
 {
     struct head_row *r = s->rows;
 
@@ -125,8 +126,6 @@ find_row(const struct head *h, const struct head_bucket *b,
         return r;
     return r->next == NULL ? NULL : slot_of(h, b, s->index, base)->row;
 }
-
-/* -- rows ------------------------------------------------------------------ */
 
 static struct head_row *
 new_row(struct head *h, struct head_bucket *b, struct head_series *s,
@@ -139,7 +138,7 @@ new_row(struct head *h, struct head_bucket *b, struct head_series *s,
     r->open.base = base;
     r->segment = (uint32_t)segment;
     r->series = s;
-    r->behind = find_row(h, b, s, base) != NULL;
+    r->behind = head_newest_row(h, b, s, base) != NULL;
     r->next = s->rows;
     if (s->rows != NULL) {
         s->rows->newer = r;
@@ -160,15 +159,6 @@ new_row(struct head *h, struct head_bucket *b, struct head_series *s,
     return r;
 }
 
-struct head_row *
-head_open_row(const struct head *h, const struct head_bucket *b,
-              const struct head_series *s, uint32_t base)
-{
-    struct head_row *r = find_row(h, b, s, base);
-
-    return r == NULL || r->frozen ? NULL : r;
-}
-
 bool
 head_append(struct head *h, struct head_bucket *b, struct head_series *s,
             struct head_row *r, struct point p, uint64_t segment,
@@ -176,9 +166,9 @@ head_append(struct head *h, struct head_bucket *b, struct head_series *s,
 {
     uint32_t cap;
 
-    if (r == NULL)
-        r = head_open_row(h, b, s, row_base(p.ts_ms));
-    if (r == NULL)
+    if (r == NULL || r->frozen)
+        r = head_newest_row(h, b, s, row_base(p.ts_ms));
+    if (r == NULL || r->frozen)
         r = new_row(h, b, s, row_base(p.ts_ms), segment);
     if (r == NULL)
         return false;

@@ -105,6 +105,15 @@ grow(struct open_row *r)
     return true;
 }
 
+static uint8_t *
+put_step(uint8_t *at, int32_t step_ms)
+{
+    bool seconds = step_ms % 1000 == 0;
+    uint64_t z = varint_zigzag(seconds ? step_ms / 1000 : step_ms);
+
+    return varint_put(at, z << 1 | seconds);
+}
+
 bool
 open_row_append(struct open_row *r, struct point p)
 {
@@ -120,7 +129,7 @@ open_row_append(struct open_row *r, struct point p)
     *control = 0;
     if (step != r->last_step_ms) {
         *control = TIME_FOLLOWS;
-        at = varint_put(at, varint_zigzag(step));
+        at = put_step(at, step);
         r->last_step_ms = step;
     }
     r->last_offset_ms = offset;
@@ -160,6 +169,15 @@ get_varint(const uint8_t **at)
     return v | (uint64_t) * (*at)++ << shift;
 }
 
+static int64_t
+get_step(const uint8_t **at)
+{
+    uint64_t z = get_varint(at);
+    int64_t step = varint_unzigzag(z >> 1);
+
+    return (z & 1) != 0 ? step * 1000 : step;
+}
+
 /* True if it is a double. */
 static inline __attribute__((always_inline)) bool
 read_point(struct reader *in, union number *v)
@@ -168,7 +186,7 @@ read_point(struct reader *in, union number *v)
     unsigned high = control >> 2;
 
     if (control & TIME_FOLLOWS)
-        in->step = varint_unzigzag(get_varint(&in->at));
+        in->step = get_step(&in->at);
     in->ts_ms += in->step;
     if (control & IS_DOUBLE) {
         unsigned top = high & 7, bottom = high >> 3;

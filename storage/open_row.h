@@ -4,8 +4,9 @@
  * sorted and made unique when it is unpacked, and sealed into a block (block.h)
  * later.
  *
- *     control byte: bit 0  the time step is not the last one: zig-zag varint of
- *                          (offset - last offset), ms, follows
+ *     control byte: bit 0  the time step is not the last one: the zig-zag step
+ *                          and, below it, a bit that says if it is in seconds
+ *                          or in ms, follow as a varint
  *                   bit 1  a double
  *     integer:  bits 2-7 z < 60: the zig-zag delta itself; 60..63: 1, 2, 4 or 8
  *               bytes of it follow
@@ -14,8 +15,9 @@
  *
  * The last value counts as 0 where it was of the other kind.
  *
- * Owns:    its bytes, and behind them a pointer to a summary, if it has been
- * asked for a synopsis. Threads: owner (a head bucket's lock guards it).
+ * Owns:    its bytes, and behind them, once it was asked for a synopsis, a
+ *          pointer to what it remembers of it.
+ * Threads: owner (a head bucket's lock guards it).
  */
 #ifndef STORAGE_OPEN_ROW_H
 #define STORAGE_OPEN_ROW_H

@@ -61,17 +61,26 @@ points_add(struct points *p, struct point x)
     return true;
 }
 
+/* There is room. */
+static void
+append_from(const struct points *more, size_t from, struct points *p)
+{
+    size_t len = more->len - from;
+
+    if (len == 0)
+        return;
+    memcpy(p->ts_ms + p->len, more->ts_ms + from, len * sizeof *p->ts_ms);
+    memcpy(p->v + p->len, more->v + from, len * sizeof *p->v);
+    memcpy(p->is_float + p->len, more->is_float + from, len);
+    p->len += len;
+}
+
 bool
 points_append(struct points *p, const struct points *more)
 {
-    if (more->len == 0)
-        return true;
     if (!points_reserve(p, more->len))
         return false;
-    memcpy(p->ts_ms + p->len, more->ts_ms, more->len * sizeof *p->ts_ms);
-    memcpy(p->v + p->len, more->v, more->len * sizeof *p->v);
-    memcpy(p->is_float + p->len, more->is_float, more->len);
-    p->len += more->len;
+    append_from(more, 0, p);
     return true;
 }
 
@@ -99,12 +108,14 @@ is_sorted_unique(const struct points *p)
     return true;
 }
 
-static void
-set(struct points *p, size_t i, struct point x)
+/* Column by column: a struct point would be put together in memory only to be
+ * read from there at once, which takes longer than all else. */
+static inline void
+copy_point(const struct points *from, size_t i, struct points *to, size_t at)
 {
-    p->ts_ms[i] = x.ts_ms;
-    p->v[i] = x.v;
-    p->is_float[i] = x.is_float;
+    to->ts_ms[at] = from->ts_ms[i];
+    to->v[at] = from->v[i];
+    to->is_float[at] = from->is_float[i];
 }
 
 /* In place, without memory: for few, and for when there is none. */
@@ -112,12 +123,16 @@ static void
 insertion_sort(struct points *p)
 {
     for (size_t i = 1; i < p->len; i++) {
-        struct point x = points_at(p, i);
+        int64_t ts_ms = p->ts_ms[i];
+        union number v = p->v[i];
+        uint8_t is_float = p->is_float[i];
         size_t at = i;
 
-        for (; at > 0 && p->ts_ms[at - 1] > x.ts_ms; at--)
-            set(p, at, points_at(p, at - 1));
-        set(p, at, x);
+        for (; at > 0 && p->ts_ms[at - 1] > ts_ms; at--)
+            copy_point(p, at - 1, p, at);
+        p->ts_ms[at] = ts_ms;
+        p->v[at] = v;
+        p->is_float[at] = is_float;
     }
 }
 
@@ -178,7 +193,7 @@ radix_sort(struct points *p)
     from = all;
     to = all + p->len;
     bytes = place(p, from);
-    first_ms -= (int64_t)from[0].since_ms;
+    first_ms = (int64_t)((uint64_t)first_ms - from[0].since_ms);
     for (unsigned i = 0; i < bytes; i++) {
         struct placed *sorted = to;
 
@@ -186,10 +201,11 @@ radix_sort(struct points *p)
         to = from;
         from = sorted;
     }
-    for (size_t i = 0; i < p->len; i++)
-        set(p, i,
-            (struct point){ first_ms + (int64_t)from[i].since_ms, from[i].v,
-                            from[i].is_float != 0 });
+    for (size_t i = 0; i < p->len; i++) {
+        p->ts_ms[i] = (int64_t)((uint64_t)first_ms + from[i].since_ms);
+        p->v[i] = from[i].v;
+        p->is_float[i] = from[i].is_float;
+    }
     free(all);
     return true;
 }
@@ -206,7 +222,7 @@ points_sort_unique(struct points *p)
     for (size_t i = 0; i < p->len; i++) {
         if (len > 0 && p->ts_ms[len - 1] == p->ts_ms[i])
             len--;
-        set(p, len++, points_at(p, i));
+        copy_point(p, i, p, len++);
     }
     p->len = len;
 }
@@ -219,18 +235,16 @@ points_merge(const struct points *older, const struct points *newer,
 
     if (!points_reserve(out, older->len + newer->len))
         return false;
-    while (i < older->len || k < newer->len) {
-        bool take_newer =
-            k < newer->len &&
-            (i == older->len || newer->ts_ms[k] <= older->ts_ms[i]);
+    while (i < older->len && k < newer->len) {
+        bool takes_newer = newer->ts_ms[k] <= older->ts_ms[i];
 
-        if (take_newer) {
-            if (i < older->len && newer->ts_ms[k] == older->ts_ms[i])
-                i++;
-            (void)points_add(out, points_at(newer, k++));
-        } else {
-            (void)points_add(out, points_at(older, i++));
-        }
+        i += newer->ts_ms[k] == older->ts_ms[i];
+        if (takes_newer)
+            copy_point(newer, k++, out, out->len++);
+        else
+            copy_point(older, i++, out, out->len++);
     }
+    append_from(older, i, out);
+    append_from(newer, k, out);
     return true;
 }

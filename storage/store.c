@@ -442,11 +442,12 @@ put_point(struct put *p, struct head_bucket *b, struct head_row *row,
     }
 }
 
+/* What an append needs of it: one line, or two. */
 static inline void
 fetch_row(const struct head_row *r)
 {
     __builtin_prefetch(r, 1);
-    __builtin_prefetch((const uint8_t *)r + 64, 1);
+    __builtin_prefetch((const uint8_t *)&r->series - 1, 1);
 }
 
 static inline void
@@ -456,7 +457,7 @@ fetch_end(const struct head_row *r)
         __builtin_prefetch(r->open.bytes + r->open.size, 1);
 }
 
-/* The open rows of points that do not go to their series' newest row: the index
+/* The rows of points that do not go to their series' newest row: the index
  * has them. */
 static inline __attribute__((always_inline)) void
 fetch_others(const struct head *h, const struct head_bucket *b,
@@ -467,7 +468,7 @@ fetch_others(const struct head *h, const struct head_bucket *b,
     for (size_t i = 0; i < len; i++) {
         size_t at = others[i];
 
-        rows[at] = head_open_row(h, b, series[at], bases[at]);
+        rows[at] = head_newest_row(h, b, series[at], bases[at]);
         if (rows[at] != NULL)
             fetch_row(rows[at]);
     }
@@ -515,7 +516,7 @@ fetch_rows(const struct head *h, const struct head_bucket *b,
         if (r == NULL)
             continue;
         bases[i] = row_base(points[order[i]].point.ts_ms);
-        if (r->open.base == bases[i] && !r->frozen) {
+        if (r->open.base == bases[i]) {
             fetch_end(r);
             continue;
         }
