@@ -116,14 +116,15 @@ pool_run(struct pool *p, size_t len, void (*f)(void *ctx, size_t i), void *ctx)
     struct run **at;
 
     OBJ_CHECK(p, POOL_MAGIC);
-    if (len == 0)
+    if (len == 1)
+        f(ctx, 0);
+    if (len <= 1)
         return;
     lock_take(&p->lock);
     for (at = &p->runs; *at != NULL; at = &(*at)->next)
         continue;
     *at = &r;
-    if (len > 1)
-        cond_broadcast(&p->work);
+    cond_broadcast(&p->work);
     while (r.taken < r.len)
         step(p, &r);
     while (r.done < r.len)
