@@ -45,9 +45,10 @@ struct mask {
     bool never; /* some field allows nothing */
     bool like;  /* it is one piece, and borrows the rest from another mask */
     struct field *fields;
-    size_t len;
+    size_t len, cap;
     uint8_t *min; /* the smallest key that matches, unless 'never' */
     size_t size;
+    size_t bytes_cap; /* of 'min', 'care' and 'want' */
     /* Of what is fixed, all at once: the bits of a key that count, and what
      * they are.  Zeros follow, to whole words. */
     uint8_t *care, *want;
@@ -99,20 +100,25 @@ plain_size(size_t size)
     return (size + WORD - 1) / WORD * WORD;
 }
 
-/* Its part of what is compared by words. */
+/* Room for another field, and zeros behind it to the end of a word. */
 static void
-add_plain(struct mask *m, const struct field *f)
+make_room(struct mask *m, size_t width)
 {
-    size_t cap = plain_size(m->size + f->width);
-    bool fixed = f->kind == FIELD_FIXED;
+    if (m->len == m->cap) {
+        m->cap = m->cap == 0 ? 24 : m->cap * 2;
+        m->fields = mem_resize(m->fields, m->cap, sizeof *m->fields);
+    }
+    if (m->size + width + WORD > m->bytes_cap) {
+        size_t old = m->bytes_cap, more;
 
-    m->care = mem_resize(m->care, cap, 1);
-    m->want = mem_resize(m->want, cap, 1);
-    memset(m->care + m->size, 0, cap - m->size);
-    memset(m->want + m->size, 0, cap - m->size);
-    memset(m->care + m->size, fixed ? 0xff : 0, f->width);
-    if (fixed)
-        memcpy(m->want + m->size, f->bytes, f->width);
+        m->bytes_cap = m->size + width + (old < 96 ? 96 : old);
+        more = m->bytes_cap - old;
+        m->min = mem_resize(m->min, m->bytes_cap, 1);
+        m->care = mem_resize(m->care, m->bytes_cap, 1);
+        m->want = mem_resize(m->want, m->bytes_cap, 1);
+        memset(m->care + old, 0, more);
+        memset(m->want + old, 0, more);
+    }
 }
 
 /* Adds the field 'f' at the end; 'min' is its smallest value, NULL for zeros.
@@ -123,10 +129,13 @@ add(struct mask *m, struct field f, const uint8_t *min)
     OBJ_CHECK(m, MASK_MAGIC);
     INSIST(f.width > 0);
     f.at = m->size;
-    m->fields = mem_resize(m->fields, m->len + 1, sizeof *m->fields);
+    make_room(m, f.width);
     m->fields[m->len++] = f;
-    m->min = mem_resize(m->min, m->size + f.width, 1);
-    add_plain(m, &f);
+    /* Its part of what is compared by words. */
+    if (f.kind == FIELD_FIXED) {
+        memset(m->care + m->size, 0xff, f.width);
+        memcpy(m->want + m->size, f.bytes, f.width);
+    }
     if (min == NULL)
         memset(m->min + m->size, 0, f.width);
     else
