@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/lock.h"
 #include "base/mem.h"
 #include "base/obj.h"
@@ -33,6 +34,7 @@ struct query_entry {
     size_t points;
     unsigned http_status;
     unsigned executed;
+    uint64_t hash; /* of question and remote */
     struct costs costs;
     char exception[256]; /* "": none */
 };
@@ -44,6 +46,7 @@ struct queries {
     size_t running_len GUARDED_BY(lock);
     /* The i-th that ended lies at i % QUERIES_COMPLETED. */
     struct query_entry *completed[QUERIES_COMPLETED] GUARDED_BY(lock);
+    uint64_t hashes[QUERIES_COMPLETED] GUARDED_BY(lock); /* of the same */
     size_t completed_len GUARDED_BY(lock);
 };
 
@@ -124,6 +127,8 @@ make_entry(const struct queries_ask *ask, int64_t now_ms)
     e->start_ms = now_ms;
     e->start_us = clock_monotonic_us();
     e->executed = 1;
+    e->hash = hash_slice(slice_str(e->question), 0) ^
+              hash_slice(slice_str(e->remote), 1);
     return e;
 }
 
@@ -196,7 +201,7 @@ place_of(struct queries *q, struct query_entry *e) NO_TS_CHECK
     for (size_t i = 0; i < len; i++) {
         const struct query_entry *old = q->completed[i];
 
-        if (old->http_status == e->http_status &&
+        if (q->hashes[i] == e->hash && old->http_status == e->http_status &&
             strcmp(old->remote, e->remote) == 0 &&
             strcmp(old->question, e->question) == 0) {
             e->executed += old->executed;
@@ -232,6 +237,7 @@ queries_end(struct queries *q, struct query_entry **ep, unsigned http_status,
     at = place_of(q, e);
     old = q->completed[at];
     q->completed[at] = e;
+    q->hashes[at] = e->hash;
     lock_drop(&q->lock);
     free_entry(old);
 }
