@@ -249,7 +249,8 @@ write_tags(struct buf *b, const struct sub_query *s)
         first = false;
         json_put_string(b, f->tagk);
         buf_clear(&text);
-        buf_printf(&text, "%s(", filter_type_name(f->type));
+        buf_put_str(&text, filter_type_name(f->type));
+        buf_put_u8(&text, '(');
         buf_put_slice(&text, f->text);
         buf_put_u8(&text, ')');
         put_name(b, ":", buf_slice(&text));
@@ -315,6 +316,14 @@ write_filter_ids(struct buf *b, const struct sub_query *s,
 }
 
 static void
+put_integer(struct buf *b, int64_t v)
+{
+    char text[NUMBER_TEXT_MAX];
+
+    buf_put(b, text, number_format_i64(v, text));
+}
+
+static void
 write_rate(struct buf *b, const struct sub_query *s)
 {
     const struct rate_options *r = &s->rate_options;
@@ -376,7 +385,9 @@ query_json_sub(struct buf *b, const struct sub_query *s, const char *table,
     json_put_bool(b, ",\"rate\":", s->rate);
     write_filters(b, s);
     write_percentiles(b, s);
-    buf_printf(b, ",\"index\":%zu,\"rollupTable\":", s->index);
+    buf_put_str(b, ",\"index\":");
+    put_integer(b, (int64_t)s->index);
+    buf_put_str(b, ",\"rollupTable\":");
     json_put_string(b, slice_str(table == NULL ? "raw" : table));
     write_rate(b, s);
     write_filter_ids(b, s, uids);
