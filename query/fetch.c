@@ -672,8 +672,11 @@ static void
 make_tasks(struct fetch_job *job)
 {
     const struct plan *p = job->p;
+    size_t len = 0;
 
-    job->tasks = mem_new_array(p->buckets_len, sizeof *job->tasks);
+    for (size_t i = 0; i < p->buckets_len; i++)
+        len += !p->listed || p->buckets[i].series_len > 0;
+    job->tasks = mem_new_array(len, sizeof *job->tasks);
     for (size_t i = 0; i < p->buckets_len; i++)
         if (!p->listed || p->buckets[i].series_len > 0)
             job->tasks[job->tasks_len++] =
