@@ -57,12 +57,6 @@ reader_keep(struct reader *r, struct slice s)
     return slice_of(copy, s.size);
 }
 
-static struct slice
-string_of(const json_t *v)
-{
-    return slice_of(json_string_value(v), json_string_length(v));
-}
-
 /* As it most likely stood in the request: clients print the shortest digits
  * that read back as the number. */
 static struct slice
@@ -82,55 +76,57 @@ real_text(struct reader *r, double v)
 }
 
 void
-reader_text(struct reader *r, const char *name, json_t *v, void *to)
+reader_text(struct reader *r, const char *name, const struct tree_value *v,
+            void *to)
 {
     struct slice *out = to;
     char text[NUMBER_TEXT_MAX];
 
-    switch (json_typeof(v)) {
-    case JSON_NULL:
+    switch (v->kind) {
+    case TREE_NULL:
         *out = (struct slice){ NULL, 0 };
         return;
-    case JSON_STRING:
-        *out = reader_keep(r, string_of(v));
+    case TREE_STRING:
+        *out = reader_keep(r, v->text);
         return;
-    case JSON_INTEGER:
-        *out = reader_keep(
-            r, slice_of(text, number_format_i64(json_integer_value(v), text)));
+    case TREE_INTEGER:
+        *out =
+            reader_keep(r, slice_of(text, number_format_i64(v->integer, text)));
         return;
-    case JSON_REAL:
-        *out = real_text(r, json_real_value(v));
+    case TREE_REAL:
+        *out = real_text(r, v->real);
         return;
-    case JSON_TRUE:
-    case JSON_FALSE:
-        *out = slice_str(json_is_true(v) ? "true" : "false");
+    case TREE_TRUE:
+    case TREE_FALSE:
+        *out = slice_str(v->kind == TREE_TRUE ? "true" : "false");
         return;
-    case JSON_OBJECT:
-    case JSON_ARRAY:
+    case TREE_OBJECT:
+    case TREE_ARRAY:
         break;
     }
     reader_fail(r, "'%s' must be a string", name);
 }
 
 void
-reader_bool(struct reader *r, const char *name, json_t *v, void *to)
+reader_bool(struct reader *r, const char *name, const struct tree_value *v,
+            void *to)
 {
     bool *out = to;
     struct slice text;
 
-    switch (json_typeof(v)) {
-    case JSON_TRUE:
-    case JSON_FALSE:
-        *out = json_is_true(v);
+    switch (v->kind) {
+    case TREE_TRUE:
+    case TREE_FALSE:
+        *out = v->kind == TREE_TRUE;
         return;
-    case JSON_NULL:
+    case TREE_NULL:
         *out = false;
         return;
-    case JSON_INTEGER:
-        *out = json_integer_value(v) != 0;
+    case TREE_INTEGER:
+        *out = v->integer != 0;
         return;
-    case JSON_STRING:
-        text = string_of(v);
+    case TREE_STRING:
+        text = v->text;
         *out = slice_eq_str(text, "true") || slice_eq_str(text, "True") ||
                slice_eq_str(text, "TRUE");
         if (*out || text.size == 0 || slice_eq_str(text, "false") ||
@@ -138,44 +134,45 @@ reader_bool(struct reader *r, const char *name, json_t *v, void *to)
             slice_eq_str(text, "null"))
             return;
         break;
-    case JSON_OBJECT:
-    case JSON_ARRAY:
-    case JSON_REAL:
+    case TREE_OBJECT:
+    case TREE_ARRAY:
+    case TREE_REAL:
         break;
     }
     reader_fail(r, "'%s' must be a boolean", name);
 }
 
 void
-reader_long(struct reader *r, const char *name, json_t *v, void *to)
+reader_long(struct reader *r, const char *name, const struct tree_value *v,
+            void *to)
 {
     int64_t *out = to;
     struct slice text;
 
-    switch (json_typeof(v)) {
-    case JSON_NULL:
+    switch (v->kind) {
+    case TREE_NULL:
         *out = 0;
         return;
-    case JSON_INTEGER:
-        *out = json_integer_value(v);
+    case TREE_INTEGER:
+        *out = v->integer;
         return;
-    case JSON_REAL:
-        if (fabs(json_real_value(v)) < 0x1p63) {
-            *out = (int64_t)json_real_value(v);
+    case TREE_REAL:
+        if (fabs(v->real) < 0x1p63) {
+            *out = (int64_t)v->real;
             return;
         }
         break;
-    case JSON_STRING:
-        text = string_of(v);
+    case TREE_STRING:
+        text = v->text;
         *out = 0;
         if (text.size == 0 || slice_eq_str(text, "null") ||
             number_parse_i64(text, out))
             return;
         break;
-    case JSON_OBJECT:
-    case JSON_ARRAY:
-    case JSON_TRUE:
-    case JSON_FALSE:
+    case TREE_OBJECT:
+    case TREE_ARRAY:
+    case TREE_TRUE:
+    case TREE_FALSE:
         break;
     }
     reader_fail(r, "'%s' must be an integer of 64 bits", name);
@@ -186,7 +183,7 @@ reader_long(struct reader *r, const char *name, json_t *v, void *to)
 static enum status
 check_shape(struct slice body, struct parse_error *e)
 {
-    struct reader r = { NULL, e, ST_OK };
+    struct reader r = { .e = e };
     size_t depth = 0, values = 0;
     bool in_text = false;
 
@@ -217,45 +214,50 @@ check_shape(struct slice body, struct parse_error *e)
 }
 
 void
-reader_object(struct reader *r, const char *name, json_t *v,
+reader_object(struct reader *r, const char *name, const struct tree_value *v,
               const struct member *members, size_t len, bool ignore_unknown,
               void *to)
 {
-    const char *key;
-    json_t *item;
-
-    if (!json_is_object(v)) {
+    if (v->kind != TREE_OBJECT) {
         reader_fail(r, "'%s' must be an object", name);
         return;
     }
-    json_object_foreach(v, key, item)
-    {
+    for (const struct tree_value *m = v->first; m != NULL; m = m->next) {
         size_t i = 0;
 
-        while (i < len && strcmp(key, members[i].name) != 0)
+        while (i < len && !slice_eq_str(m->key, members[i].name))
             i++;
         if (i < len)
-            members[i].read(r, key, item, (char *)to + members[i].offset);
+            members[i].read(r, members[i].name, m,
+                            (char *)to + members[i].offset);
         else if (!ignore_unknown)
-            reader_fail(r, "Unrecognized field \"%s\" of '%s'", key, name);
+            reader_fail(r, "Unrecognized field \"%.*s\" of '%s'",
+                        SLICE_ARG(m->key), name);
         if (r->st != ST_OK)
             return;
     }
 }
 
-json_t *
+const struct tree_value *
 reader_load(struct reader *r, struct slice body)
 {
-    size_t flags = JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY | JSON_ALLOW_NUL;
-    json_error_t why;
-    json_t *root;
+    json_error_t why = { .line = 0 };
 
+    if (tree_load_plain(&r->tree, body))
+        return r->tree.root;
+    tree_unload(&r->tree);
     r->st = check_shape(body, r->e);
-    if (r->st != ST_OK)
-        return NULL;
-    root = json_loadb((const char *)body.data, body.size, flags, &why);
-    if (root == NULL)
+    if (r->st == ST_OK && !tree_load(&r->tree, body, &why))
         reader_fail(r, "%s at line %d, column %d", why.text, why.line,
                     why.column);
-    return root;
+    if (r->st == ST_OK)
+        return r->tree.root;
+    tree_unload(&r->tree);
+    return NULL;
+}
+
+void
+reader_unload(struct reader *r)
+{
+    tree_unload(&r->tree);
 }
