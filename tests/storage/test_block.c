@@ -697,7 +697,7 @@ START_TEST(a_full_hour_says_so)
 }
 END_TEST
 
-START_LOOP(a_full_hour_says_so, regular), TEST(belongs_to_its_row)
+START_TEST(belongs_to_its_row)
 {
     uint64_t state = harness_seed(5);
     struct points p = { 0 }, back = { 0 };
