@@ -285,9 +285,9 @@ freeze_span(struct store *s, struct head_bucket *bucket,
         struct head_row *r = first;
 
         if (base != first->open.base)
-            r = head_open_row(&s->head, bucket, series, base);
-        if (r == NULL ||
-            (r != first && (!goes_along(rule, r) || head_has_elder(r))))
+            r = head_newest_row(&s->head, bucket, series, base);
+        if (r == NULL || (r != first && (r->frozen || !goes_along(rule, r) ||
+                                         head_has_elder(r))))
             continue;
         r->frozen = true;
         bytes += sizeof *r + r->open.cap;
