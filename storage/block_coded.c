@@ -23,15 +23,13 @@
 
 /* How a symbol is written: from the states [256, 512) that may follow it. */
 struct symbol {
-    unsigned count;
-    unsigned bits; /* that are put down from 'limit' on; one less below it */
-    unsigned limit;
-    uint8_t *states; /* 'count' of them, ascending */
+    uint32_t bits; /* 'next' plus it, by 2^16: how many bits are put down */
+    int32_t first; /* of its states in the order, less how many there are */
 };
 
 struct encoder {
     struct symbol symbols[CODED_SYMBOLS];
-    uint8_t states[CODED_STATES];
+    const uint16_t *states; /* in the order */
     unsigned last;
 };
 
@@ -54,11 +52,18 @@ count_symbols(const uint64_t *u, size_t len, unsigned low,
 {
     uint32_t part[4][CODED_SYMBOLS] = { { 0 } };
     const uint64_t last = CODED_SYMBOLS - 1;
+    size_t i = 0;
 
-    for (size_t i = 0; i < len; i++) {
+    for (; len - i >= 4; i += 4)
+        for (size_t k = 0; k < 4; k++) {
+            uint64_t s = u[i + k] >> low;
+
+            part[k][s < last ? s : last]++;
+        }
+    for (; i < len; i++) {
         uint64_t s = u[i] >> low;
 
-        part[i % 4][s < last ? s : last]++;
+        part[0][s < last ? s : last]++;
     }
     for (size_t s = 0; s < CODED_SYMBOLS; s++)
         counts[s] = part[0][s] + part[1][s] + part[2][s] + part[3][s];
@@ -75,15 +80,31 @@ cost_of(const uint32_t counts[CODED_SYMBOLS], unsigned table)
     return cost;
 }
 
+/* The same of fewer than 32,768 numbers, for which processors have an
+ * instruction. */
+static uint64_t
+cost_of_few(const int16_t counts[CODED_SYMBOLS], unsigned table)
+{
+    int32_t cost = 0;
+
+    for (unsigned s = 0; s < CODED_SYMBOLS; s++)
+        cost += counts[s] * (int16_t)coded_costs[table][s];
+    return (uint64_t)cost;
+}
+
 static void
 try_low(const uint64_t *u, size_t len, unsigned low, struct numbers_plan *best)
 {
     uint32_t counts[CODED_SYMBOLS];
+    int16_t few[CODED_SYMBOLS];
 
     count_symbols(u, len, low, counts);
+    for (unsigned s = 0; s < CODED_SYMBOLS; s++)
+        few[s] = (int16_t)counts[s];
     for (unsigned table = 0; table < CODED_TABLES; table++) {
-        uint64_t bits =
-            cost_of(counts, table) / 256 + len * low + LANES * STATE_BITS + 8;
+        uint64_t cost =
+            len <= INT16_MAX ? cost_of_few(few, table) : cost_of(counts, table);
+        uint64_t bits = cost / 256 + len * low + LANES * STATE_BITS + 8;
 
         if (bits < best->bits)
             *best = (struct numbers_plan){ NUMBERS_CODED, low, bits, table };
@@ -107,22 +128,18 @@ static void
 encoder_init(struct encoder *e, unsigned table)
 {
     const uint8_t *counts = coded_counts[table];
-    uint8_t *at = e->states, *next[CODED_SYMBOLS];
+    int32_t first = 0;
 
+    e->states = coded_order[table];
     e->last = coded_last(table);
-    for (unsigned s = 0; s < CODED_SYMBOLS; s++) {
-        struct symbol *x = &e->symbols[s];
-        unsigned high =
-            counts[s] == 0 ? 0 : 31 - (unsigned)__builtin_clz(counts[s]);
+    for (unsigned s = 0; s <= e->last; s++) {
+        unsigned bits = STATE_BITS - (31 - (unsigned)__builtin_clz(counts[s]));
 
-        x->count = counts[s];
-        x->bits = STATE_BITS - high;
-        x->limit = x->count << x->bits;
-        x->states = next[s] = at;
-        at += counts[s];
+        /* One bit less below a limit: then a one is borrowed. */
+        e->symbols[s].bits = (bits << 16) - ((unsigned)counts[s] << bits);
+        e->symbols[s].first = first - counts[s];
+        first += counts[s];
     }
-    for (unsigned state = 0; state < CODED_STATES; state++)
-        *next[coded_states[table][state].symbol & 15]++ = (uint8_t)state;
 }
 
 static inline const struct symbol *
@@ -131,29 +148,54 @@ symbol_of(const struct encoder *e, uint64_t high)
     return &e->symbols[high < e->last ? high : e->last];
 }
 
+/* One step back: to the state that gives the symbol, and from which the bits of
+ * '*step' lead to 'next'. */
+static inline unsigned
+step_back(const struct encoder *e, uint64_t high, unsigned next, uint16_t *step)
+{
+    const struct symbol *s = symbol_of(e, high);
+    unsigned bits = (next + s->bits) >> 16;
+
+    *step = (uint16_t)((next & ((1u << bits) - 1)) | bits << 8);
+    return e->states[s->first + (int32_t)(next >> bits)];
+}
+
+/* Nothing follows: any of the symbol's states. */
+static inline unsigned
+last_state(const struct encoder *e, unsigned table, uint64_t high)
+{
+    const struct symbol *s = symbol_of(e, high);
+
+    return e->states[s->first + coded_counts[table][s - e->symbols]];
+}
+
 /* The bits that lead from each number to the one of its lane that follows, and
  * how many above them; the states to begin with. */
 static void
 walk_back(const struct encoder *e, const uint64_t *u, size_t len, unsigned low,
-          uint16_t *steps, unsigned starts[LANES])
+          unsigned table, uint16_t *steps, unsigned starts[LANES])
 {
-    unsigned state[LANES] = { 0 };
+    unsigned even = CODED_STATES, odd = CODED_STATES;
+    size_t i = len;
 
-    for (size_t i = len; i-- > 0;) {
-        const struct symbol *s = symbol_of(e, u[i] >> low);
-        unsigned next = state[i % LANES], bits;
+    for (size_t k = 0; k < LANES && i > 0; k++) {
+        unsigned state = last_state(e, table, u[--i] >> low);
 
-        if (i + LANES >= len) { /* nothing follows: any of its states */
-            state[i % LANES] = s->states[0];
-            continue;
-        }
-        next += CODED_STATES;
-        bits = s->bits - (next < s->limit);
-        steps[i] = (uint16_t)((next & ((1u << bits) - 1)) | bits << 8);
-        state[i % LANES] = s->states[(next >> bits) - s->count];
+        if (i % LANES == 0)
+            even = state;
+        else
+            odd = state;
     }
-    for (unsigned lane = 0; lane < LANES; lane++)
-        starts[lane] = state[lane];
+    if (i % LANES == 1) {
+        i--;
+        even = step_back(e, u[i] >> low, even, &steps[i]);
+    }
+    for (; i > 0; i -= 2) {
+        odd = step_back(e, u[i - 1] >> low, odd, &steps[i - 1]);
+        even = step_back(e, u[i - 2] >> low, even, &steps[i - 2]);
+    }
+    starts[0] = even - CODED_STATES;
+    starts[1] = odd - CODED_STATES;
 }
 
 void
@@ -171,7 +213,7 @@ coded_put(const uint64_t *u, size_t len, unsigned low, unsigned table,
         return;
     }
     encoder_init(&e, table);
-    walk_back(&e, u, len, low, steps, starts);
+    walk_back(&e, u, len, low, table, steps, starts);
     for (size_t i = 0; i < LANES && i < len; i++)
         bits_put(&o, starts[i], STATE_BITS);
     for (size_t i = 0; i + LANES < len; i += 2) {

@@ -36,6 +36,8 @@ struct coded_state {
     uint8_t next;
 };
 #define CODED_FAR 0x80
+/* The states that give a symbol, symbol by symbol; 256 is added to each. */
+extern const uint16_t coded_order[CODED_TABLES][CODED_STATES];
 extern const struct coded_state coded_states[CODED_TABLES][CODED_STATES];
 
 /* The symbol from which on numbers are told elsewhere. */

@@ -57,33 +57,38 @@ static void
 check_input(const struct points *p, uint32_t base)
 {
     int64_t base_ms = (int64_t)base * 1000;
+    bool ascending = true;
 
     INSIST(p->len >= 1 && p->len <= BLOCK_MAX_POINTS);
     INSIST(p->ts_ms[0] >= base_ms);
     INSIST(p->ts_ms[p->len - 1] < base_ms + ROW_MS);
     for (size_t i = 1; i < p->len; i++)
-        INSIST(p->ts_ms[i - 1] < p->ts_ms[i]);
+        ascending &= p->ts_ms[i - 1] < p->ts_ms[i];
+    INSIST(ascending);
 }
 
 /* 'unit' is a constant: dividing by one is fast. */
 static inline bool
-all_divide(const struct points *p, int64_t unit)
+all_divide(const struct points *p, bool irregular, int64_t unit)
 {
     bool all = true;
 
+    if (!irregular)
+        return p->ts_ms[0] % unit == 0 &&
+               (p->len == 1 || p->ts_ms[1] % unit == 0);
     for (size_t i = 0; i < p->len && all; i++)
         all = p->ts_ms[i] % unit == 0;
     return all;
 }
 
 static uint8_t
-largest_unit(const struct points *p)
+largest_unit(const struct points *p, bool irregular)
 {
-    if (all_divide(p, 1000))
+    if (all_divide(p, irregular, 1000))
         return 3;
-    if (all_divide(p, 100))
+    if (all_divide(p, irregular, 100))
         return 2;
-    return all_divide(p, 10) ? 1 : 0;
+    return all_divide(p, irregular, 10) ? 1 : 0;
 }
 
 static void
@@ -96,7 +101,7 @@ describe_times(struct work *w, uint32_t base)
 
     for (size_t i = 1; i < p->len; i++)
         irregular |= p->ts_ms[i] - p->ts_ms[i - 1] != step;
-    w->h.flags = largest_unit(p);
+    w->h.flags = largest_unit(p, irregular);
     unit = block_unit_ms(&w->h);
     w->h.first = (uint64_t)((p->ts_ms[0] - base_ms) / unit);
     w->h.span = (uint64_t)((p->ts_ms[p->len - 1] - p->ts_ms[0]) / unit);
@@ -110,17 +115,15 @@ static void
 describe_kinds(struct work *w)
 {
     const struct points *p = w->p;
-    size_t floats = 0;
-    bool constant = true;
+    size_t floats = 0, same = 0;
 
-    for (size_t i = 0; i < p->len; i++) {
+    for (size_t i = 0; i < p->len; i++)
         floats += p->is_float[i] != 0;
-        constant &= p->v[i].i == p->v[0].i &&
-                    (p->is_float[i] != 0) == (p->is_float[0] != 0);
-    }
+    while (same < p->len && p->v[same].i == p->v[0].i)
+        same++;
     if (floats > 0)
         w->h.flags |= floats == p->len ? KINDS_FLOAT : KINDS_MIXED;
-    if (constant)
+    if (same == p->len && (floats == 0 || floats == p->len))
         w->h.flags |= FLAG_CONSTANT;
     w->h.synopsis.all_int = floats == 0;
 }

@@ -36,6 +36,7 @@ struct choice {
     enum way way;
     uint64_t reference;
     struct numbers_plan plan;
+    enum way last; /* that was tried: its numbers are in 'scratch' */
 };
 
 /* What the differences between neighbours are like. */
@@ -163,14 +164,17 @@ try(const int64_t *v, size_t len, int64_t min, enum way way, uint64_t reference,
     if (way != WAY_OFFSET)
         plan.bits += varint_bits(zigzag(reference));
     if (plan.bits < best->plan.bits)
-        *best = (struct choice){ way, reference, plan };
+        *best = (struct choice){ way, reference, plan, way };
+    best->last = way;
 }
 
 /* Only ways that can be good are tried: it is most of the work of encoding. */
 static struct choice
 choose(const int64_t *v, size_t len, struct ints_known known, uint64_t *scratch)
 {
-    struct choice best = { WAY_OFFSET, 0, { NUMBERS_EQUAL, 0, UINT64_MAX, 0 } };
+    struct choice best = {
+        WAY_OFFSET, 0, { NUMBERS_EQUAL, 0, UINT64_MAX, 0 }, WAY_OFFSET
+    };
     struct steps steps = { 0 };
 
     if (len > 1)
@@ -199,7 +203,8 @@ block_ints_encode(const int64_t *v, size_t len, struct ints_known known,
     INSIST(len > 0 && v[0] == known.first);
     chosen = choose(v, len, known, scratch);
     n = numbers_len(chosen.way, len);
-    transform(chosen.way, v, len, chosen.reference, known.min, scratch);
+    if (chosen.last != chosen.way)
+        transform(chosen.way, v, len, chosen.reference, known.min, scratch);
     plan = block_numbers_best(scratch, n, chosen.plan);
     if (chosen.way == WAY_STEPS && chosen.reference == 0) {
         if (plan.codec == NUMBERS_CODED && plan.parameter == 0) {

@@ -30,7 +30,7 @@
 
 /* How many numbers have how many bits: enough to choose by. */
 struct histogram {
-    uint64_t len[65];
+    uint32_t len[65];
     unsigned max; /* the longest that occurs */
 };
 
@@ -63,18 +63,21 @@ histogram_of_many(const uint64_t *u, size_t len)
 {
     struct histogram h = { .max = 0 };
     uint32_t lens[4][65] = { { 0 } };
+    uint64_t all = 0;
     size_t i = 0;
 
     for (; len - i >= 4; i += 4)
-        for (unsigned k = 0; k < 4; k++)
+        for (unsigned k = 0; k < 4; k++) {
+            all |= u[i + k];
             lens[k][bit_length(u[i + k])]++;
-    for (; i < len; i++)
+        }
+    for (; i < len; i++) {
+        all |= u[i];
         lens[0][bit_length(u[i])]++;
-    for (unsigned b = 0; b <= 64; b++) {
-        h.len[b] = lens[0][b] + lens[1][b] + lens[2][b] + lens[3][b];
-        if (h.len[b] > 0)
-            h.max = b;
     }
+    h.max = bit_length(all);
+    for (unsigned b = 0; b <= h.max; b++)
+        h.len[b] = lens[0][b] + lens[1][b] + lens[2][b] + lens[3][b];
     return h;
 }
 
@@ -140,7 +143,7 @@ sparse_bits(const struct histogram *h, size_t len)
         return UINT64_MAX;
     bits += others * (bit_length(len / others) + 2);
     for (unsigned b = 1; b <= h->max; b++)
-        bits += h->len[b] * (b + 1);
+        bits += h->len[b] * (uint64_t)(b + 1);
     return bits;
 }
 
@@ -196,14 +199,28 @@ block_numbers_best(const uint64_t *u, size_t len, struct numbers_plan plan)
 
 /* -- writing -------------------------------------------------------------- */
 
+/* The low 'width' (up to 14) bits of four. */
+static inline uint64_t
+four_of(const uint64_t *u, unsigned width)
+{
+    uint64_t mask = bits_mask(width);
+
+    return (u[0] & mask) | (u[1] & mask) << width | (u[2] & mask) << 2 * width |
+           (u[3] & mask) << 3 * width;
+}
+
 static void
 put_packed(const uint64_t *u, size_t len, unsigned width, struct buf *out)
 {
     struct bits_out o = bits_out_of(out);
+    size_t i = 0;
 
     if (!bits_room(&o, len * width))
         return;
-    for (size_t i = 0; i < len; i++)
+    if (width <= 14) /* four fit */
+        for (; len - i >= 4; i += 4)
+            bits_put(&o, four_of(u + i, width), 4 * width);
+    for (; i < len; i++)
         bits_put_long(&o, u[i], width);
     bits_out_done(&o);
 }

@@ -48,6 +48,18 @@ START_TEST(states_follow_from_counts)
 }
 END_TEST
 
+START_TEST(the_order_follows_from_states)
+{
+    size_t at = 0;
+
+    for (unsigned s = 0; s < CODED_SYMBOLS; s++)
+        for (unsigned state = 0; state < CODED_STATES; state++)
+            if ((coded_states[_i][state].symbol & 15u) == s)
+                ck_assert_uint_eq(coded_order[_i][at++], CODED_STATES + state);
+    ck_assert_uint_eq(at, CODED_STATES);
+}
+END_TEST
+
 START_TEST(costs_follow_from_counts)
 {
     unsigned last = coded_last((unsigned)_i);
@@ -291,6 +303,7 @@ START_TEST(refuses_tables_that_are_not)
 END_TEST
 
 TEST_MAIN("block_coded", TIMES(states_follow_from_counts, CODED_TABLES),
+          TIMES(the_order_follows_from_states, CODED_TABLES),
           TIMES(costs_follow_from_counts, CODED_TABLES),
           TEST(the_documented_numbers), TIMES(numbers_come_back, CODED_TABLES),
           TIMES(two_columns_are_each_alone, CODED_TABLES),
