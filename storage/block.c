@@ -160,37 +160,16 @@ block_pad(struct slice block, size_t zeros, struct buf *out)
         buf_put_u8(out, 0);
 }
 
-/* An hour in the block's units of time. */
-static uint32_t
-hour_of(const struct block_header *h)
-{
-    static const uint32_t hours[] = { ROW_MS, ROW_MS / 10, ROW_MS / 100,
-                                      ROW_MS / 1000 };
-
-    return hours[h->flags & FLAG_UNIT];
-}
-
-/* Does the hour end before one more point at the same distance? */
-static bool
-is_full(const struct block_header *h)
-{
-    return h->count > 1 && (h->flags & FLAG_IRREGULAR) == 0 &&
-           h->first + h->span + h->span / (h->count - 1) >= hour_of(h);
-}
-
 void
 block_header_put(const struct block_header *h, struct buf *out)
 {
-    bool full = is_full(h);
-
     buf_put_u8(out, BLOCK_VERSION);
-    buf_put_u8(out, h->flags | (full ? FLAG_FULL : 0));
+    buf_put_u8(out, h->flags);
     if (block_kinds(h) != KINDS_INT)
         buf_put_u8(out, h->scale);
-    buf_put_varint(out, full ? h->span / (h->count - 1) : h->count);
+    buf_put_varint(out, h->count);
     buf_put_varint(out, h->first);
-    if (!full)
-        buf_put_varint(out, h->span);
+    buf_put_varint(out, h->span);
     if (h->flags & FLAG_CONSTANT)
         put_constant(h, out);
     else if (h->flags & FLAG_PLAIN)
@@ -224,7 +203,7 @@ open_block(struct slice *block, uint32_t base, struct error *e)
     struct cursor c;
 
     block_unpad(block);
-    if (block->size < 4 + 5)
+    if (block->size < 4 + 6)
         return error_set(e, ST_CORRUPT, "block of %zu bytes", block->size);
     block->size -= 4;
     c = cursor_of(slice_of(block->data + block->size, 4));
@@ -252,7 +231,9 @@ scale_is_valid(const struct block_header *h)
 static bool
 times_are_valid(const struct block_header *h)
 {
-    uint64_t limit = hour_of(h);
+    static const uint32_t limits[] = { ROW_MS, ROW_MS / 10, ROW_MS / 100,
+                                       ROW_MS / 1000 };
+    uint64_t limit = limits[h->flags & FLAG_UNIT];
 
     if (h->count == 0 || h->count > BLOCK_MAX_POINTS || h->first >= limit ||
         h->span >= limit - h->first || h->span < h->count - 1)
@@ -264,39 +245,21 @@ times_are_valid(const struct block_header *h)
            (uint32_t)h->span % (h->count - 1) == 0;
 }
 
-/* Count, first and span; a count of 0, which is none, if they cannot be. */
-static void
-get_times(struct cursor *c, struct block_header *h)
-{
-    uint64_t count = cursor_varint(c);
-
-    h->first = cursor_varint(c);
-    if (h->flags & FLAG_FULL) {
-        uint64_t step = count, limit = hour_of(h);
-
-        if (step == 0 || step >= limit || h->first >= limit)
-            return;
-        count = (limit - 1 - h->first) / step + 1;
-        h->span = (count - 1) * step;
-        if (count == 1 || (h->flags & FLAG_IRREGULAR) != 0)
-            return;
-    } else {
-        h->span = cursor_varint(c);
-    }
-    h->count = count > BLOCK_MAX_POINTS ? 0 : (uint32_t)count;
-}
-
 static void
 get_fields(struct cursor *c, uint32_t base, struct block_header *h)
 {
+    uint64_t count;
 
     *h = (struct block_header){ .scale = 0 };
     (void)cursor_u8(c);
     h->flags = cursor_u8(c);
     if (block_kinds(h) != KINDS_INT)
         h->scale = cursor_u8(c);
-    get_times(c, h);
-    if (block_kinds(h) == FLAG_KINDS ||
+    count = cursor_varint(c);
+    h->count = count > BLOCK_MAX_POINTS ? 0 : (uint32_t)count;
+    h->first = cursor_varint(c);
+    h->span = cursor_varint(c);
+    if ((h->flags & FLAG_UNKNOWN) || block_kinds(h) == FLAG_KINDS ||
         (block_kinds(h) == KINDS_MIXED && (h->flags & FLAG_CONSTANT)) ||
         !scale_is_valid(h) || !times_are_valid(h)) {
         c->failed = true;

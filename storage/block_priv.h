@@ -38,7 +38,7 @@ enum block_flag {
     KINDS_MIXED = 0x10,
     FLAG_CONSTANT = 0x20, /* all values are the first: no column */
     FLAG_PLAIN = 0x40,    /* the synopsis is of doubles, 8 bytes each */
-    FLAG_FULL = 0x80,     /* regular, up to the end of the hour */
+    FLAG_UNKNOWN = 0x80,
 };
 
 enum block_scale {
