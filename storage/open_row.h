@@ -46,6 +46,12 @@ void open_row_fini(struct open_row *r);
  * came.  False when there is no memory. */
 bool open_row_unpack(struct slice bytes, uint32_t base, struct points *out);
 
+/* The same of points at equal distances, all of one kind, of which only the
+ * values are written, and '*s' tells the rest.  False if they are no such, or
+ * there is no memory; nothing has been appended then. */
+bool open_row_unpack_even(struct slice bytes, uint32_t base, struct points *out,
+                          struct spacing *s);
+
 /* The synopsis that the block of these points would have, to the bit.  False if
  * there are none, or if they are not in the order of time.  With 'keep' a
  * row that is not small keeps it, and only what was appended since is looked at

@@ -698,6 +698,8 @@ store_row_spaced(const struct store_row *row, struct points *out,
 {
     if (store_row_is_block(row))
         return block_decode_spaced(row->block, row->base, out, s, e);
+    if (open_row_unpack_even(row->open, row->base, out, s))
+        return ST_OK;
     *s = (struct spacing){ .even = false };
     return store_row_points(row, out, e);
 }

@@ -47,10 +47,26 @@ check_synopsis(struct open_row *r, bool keep, const struct points *p)
     struct error e;
     bool known = open_row_synopsis(r, keep, &x);
 
+    struct points a = { 0 }, b = { 0 };
+    struct spacing v, w;
+    bool even = open_row_unpack_even(slice_of(r->bytes, r->size), BASE, &a, &v);
+
     INSIST(known == is_ascending(p));
-    if (!known)
+    INSIST(known || !even);
+    if (!known) {
+        points_fini(&a);
         return;
+    }
     block_encode(p, BASE, &block);
+    INSIST(block_decode_spaced(buf_slice(&block), BASE, &b, &w, &e) == ST_OK);
+    INSIST(even == w.even && a.len == (even ? p->len : 0));
+    if (even) {
+        INSIST(v.is_float == w.is_float && v.greatest == w.greatest);
+        INSIST(v.first_ms == w.first_ms && v.step_ms == w.step_ms);
+        INSIST(memcmp(a.v, p->v, p->len * sizeof *p->v) == 0);
+    }
+    points_fini(&a);
+    points_fini(&b);
     INSIST(block_synopsis(buf_slice(&block), BASE, &y, &e) == ST_OK);
     INSIST(x.count == y.count && x.all_int == y.all_int);
     INSIST(x.first_ms == y.first_ms && x.last_ms == y.last_ms);

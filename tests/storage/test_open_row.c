@@ -85,6 +85,33 @@ check_synopsis(struct open_row *r, bool keep, const struct points *all)
     buf_fini(&block);
 }
 
+/* Even where the block is, and then the same. */
+static void
+check_even(const struct open_row *r, const struct points *all)
+{
+    struct buf block = BUF_INIT;
+    struct points p = { 0 }, q = { 0 };
+    struct spacing x, y;
+    struct error e;
+    bool even = open_row_unpack_even(slice_of(r->bytes, r->size), BASE, &p, &x);
+
+    block_encode(all, BASE, &block);
+    ck_assert_int_eq(block_decode_spaced(buf_slice(&block), BASE, &q, &y, &e),
+                     ST_OK);
+    ck_assert_int_eq(even, y.even);
+    ck_assert_uint_eq(p.len, even ? all->len : 0);
+    if (even) {
+        ck_assert_int_eq(x.is_float, y.is_float);
+        ck_assert_int_eq(x.first_ms, y.first_ms);
+        ck_assert_int_eq(x.step_ms, y.step_ms);
+        ck_assert_uint_eq(x.greatest, y.greatest);
+        ck_assert_mem_eq(p.v, all->v, all->len * sizeof *p.v);
+    }
+    points_fini(&p);
+    points_fini(&q);
+    buf_fini(&block);
+}
+
 static void
 check_points(const struct open_row *r, const struct points *all)
 {
@@ -120,6 +147,7 @@ START_TEST(synopses_are_those_of_blocks)
         check_synopsis(&r, false, &all);
         ck_assert_uint_eq(open_row_held(&r), bare);
         check_synopsis(&r, true, &all);
+        check_even(&r, &all);
         check_points(&r, &all);
         ck_assert_uint_ge(open_row_held(&r), r.size);
         points_fini(&all);
@@ -138,6 +166,8 @@ START_TEST(no_synopsis_of_disorder)
         struct points all = { 0 };
         const struct like *like = &cases[_i];
         size_t back = harness_random(&random) % like->len;
+        struct points out = { 0 };
+        struct spacing even;
         struct synopsis s;
 
         for (size_t i = 0; i < like->len; i++) {
@@ -147,9 +177,12 @@ START_TEST(no_synopsis_of_disorder)
         }
         append(&r, &all, points_at(&all, back));
         ck_assert(!open_row_synopsis(&r, true, &s));
+        ck_assert(!open_row_unpack_even(slice_of(r.bytes, r.size), BASE, &out,
+                                        &even));
         append(&r, &all, (struct point){ .ts_ms = BASE_MS + ROW_MS - 1 });
         ck_assert(!open_row_synopsis(&r, true, &s));
         check_points(&r, &all);
+        points_fini(&out);
         points_fini(&all);
         open_row_fini(&r);
     }
