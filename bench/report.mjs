@@ -66,7 +66,7 @@ function query_tables(data) {
             `${digits(r.cpu_ms)}; ${digits(r.p50_4)} / ${digits(r.p99_4)}; ` +
             digits(r.first_ms);
         }),
-        us && vm ? `${digits(vm.p50_ms / us.p50_ms)}; ` +
+        us && vm && query !== 'ping' ? `${digits(vm.p50_ms / us.p50_ms)}; ` +
           digits(vm.cpu_ms / us.cpu_ms) : '-',
       ];
     });
