@@ -14,6 +14,9 @@
 /* So few rows are one thread's: others would have to wake up, and each to look
  * where the rows begin. */
 #define ROWS_A_TURN 256
+/* Room for so many hours is made at once, where one has so many points. */
+#define HOURS_EXPECTED  8
+#define POINTS_EXPECTED 32
 
 /* A row that waits for another, to be unpacked with it. */
 struct waiting {
@@ -383,6 +386,18 @@ take_folded(struct task *t, const struct store_row *row, size_t series)
                                  : keep_waiting(t, row, series);
 }
 
+/* The other hours will have about as many as the first one. */
+static void
+expect_more(const struct task *t, struct points *p)
+{
+    const struct plan *plan = t->job->p;
+    size_t hours = (plan->to_base - plan->from_base) / ROW_SECONDS + 1;
+
+    hours = hours < HOURS_EXPECTED ? hours : HOURS_EXPECTED;
+    if (hours > 1 && p->len >= POINTS_EXPECTED)
+        (void)!points_reserve(p, p->len * (hours - 1));
+}
+
 static enum status
 take_row(struct task *t, const struct store_row *row)
 {
@@ -405,6 +420,8 @@ take_row(struct task *t, const struct store_row *row)
     before = f->points.len;
     status = store_row_points(row, &f->points, &t->error);
     count_points(t, f->points.len - before, f->points.len - before);
+    if (before == 0)
+        expect_more(t, &f->points);
     return status;
 }
 
