@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/mem.h"
+#include "uid/series_index_priv.h"
 #include "uid/shapes_priv.h"
 
 enum status
@@ -238,6 +239,11 @@ enter_locked(struct series_directory *d, struct series_entry *entries,
     }
     if (st == ST_OK)
         atomic_fetch_add(&d->entered, new_len);
+    for (size_t i = 0; i < len && st == ST_OK && new_len > 0; i++)
+        if (entries[i].missing && entries[i].refused == ST_OK)
+            series_index_enter(
+                d->index, metric_of(d, entries[i].tsuid),
+                slice_of(key, key_series(entries[i].tsuid, key)));
     free(counts.shapes);
     kv_batch_free(&b);
     return st;

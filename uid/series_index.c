@@ -7,11 +7,13 @@
 
 #include "uid/series_index_priv.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/cursor.h"
 #include "base/hash.h"
 #include "base/lock.h"
 #include "base/mem.h"
@@ -70,12 +72,19 @@ struct index_list {
     size_t memo_bytes GUARDED_BY(lock);
 };
 
+/* Series that came after a list are looked through one by one. */
+#define MORE_MAX   512
+#define MORE_BYTES ((size_t)32 << 10)
+
 struct slot {
     uint64_t metric; /* 0: free */
     uint64_t count;  /* of series, when it was asked for last */
     int64_t used_us;
     struct index_list *list;
     size_t bytes;
+    struct buf later; /* <size:2> <key> of those that came since */
+    size_t later_len;
+    struct index_more *more; /* the same in order; NULL: not made yet */
 };
 
 struct series_index {
@@ -84,6 +93,7 @@ struct series_index {
     struct lock lock;
     struct slot slots[SETS][WAYS] GUARDED_BY(lock);
     size_t bytes GUARDED_BY(lock);
+    atomic_size_t lists; /* that slots have */
 };
 
 struct series_index *
@@ -130,10 +140,39 @@ unref(struct index_list *l)
 }
 
 static void
-clear_slot(struct series_index *x, struct slot *s) REQUIRES(x->lock)
+unref_more(struct index_more *m)
 {
+    if (m == NULL || --m->refs > 0)
+        return;
+    free(m->keys);
+    free(m);
+}
+
+static void
+clear_later(struct slot *s)
+{
+    unref_more(s->more);
+    buf_fini(&s->later);
+    s->more = NULL;
+    s->later_len = 0;
+}
+
+static void
+clear_list(struct series_index *x, struct slot *s) REQUIRES(x->lock)
+{
+    if (s->list != NULL)
+        (void)atomic_fetch_sub(&x->lists, 1);
     unref(s->list);
     x->bytes -= s->bytes;
+    s->list = NULL;
+    s->bytes = 0;
+    clear_later(s);
+}
+
+static void
+clear_slot(struct series_index *x, struct slot *s) REQUIRES(x->lock)
+{
+    clear_list(x, s);
     *s = (struct slot){ 0 };
 }
 
@@ -183,14 +222,69 @@ replace(struct series_index *x, uint64_t metric) REQUIRES(x->lock)
     return oldest;
 }
 
+/* -- those that come later ------------------------------------------------- */
+
+static int
+compare_keys(const void *a, const void *b)
+{
+    const struct slice *x = a, *y = b;
+
+    return slice_cmp(*x, *y);
+}
+
+/* What came later in order, and each once; the bytes lie behind the keys. */
+static struct index_more *
+make_more(const struct slot *s)
+{
+    struct index_more *m = mem_new(sizeof *m);
+    struct cursor c;
+    uint8_t *bytes;
+
+    m->refs = 1;
+    m->keys = mem_new(s->later_len * sizeof *m->keys + s->later.size);
+    bytes = (uint8_t *)(m->keys + s->later_len);
+    memcpy(bytes, s->later.data, s->later.size);
+    c = cursor_of(slice_of(bytes, s->later.size));
+    for (size_t i = 0; i < s->later_len; i++)
+        m->keys[i] = cursor_bytes(&c, cursor_u16(&c));
+    qsort(m->keys, s->later_len, sizeof *m->keys, compare_keys);
+    for (size_t i = 0; i < s->later_len; i++)
+        if (m->len == 0 || !slice_eq(m->keys[m->len - 1], m->keys[i]))
+            m->keys[m->len++] = m->keys[i];
+    return m;
+}
+
+void
+series_index_enter(struct series_index *x, uint64_t metric, struct slice key)
+{
+    struct slot *s;
+
+    OBJ_CHECK(x, INDEX_MAGIC);
+    if (atomic_load(&x->lists) == 0)
+        return;
+    lock_take(&x->lock);
+    s = find(x, metric);
+    if (s != NULL && s->list != NULL) {
+        unref_more(s->more);
+        s->more = NULL;
+        buf_put_u16(&s->later, (uint16_t)key.size);
+        buf_put_slice(&s->later, key);
+        if (++s->later_len > MORE_MAX || s->later.size > MORE_BYTES ||
+            s->later.failed)
+            clear_list(x, s);
+    }
+    lock_drop(&x->lock);
+}
+
 struct index_list *
 series_index_take(struct series_index *x, uint64_t metric, uint64_t count,
-                  bool *make)
+                  struct index_more **more, bool *make)
 {
     struct index_list *l = NULL;
     struct slot *s;
 
     OBJ_CHECK(x, INDEX_MAGIC);
+    *more = NULL;
     lock_take(&x->lock);
     s = find(x, metric);
     *make = s != NULL && s->count == count;
@@ -198,22 +292,30 @@ series_index_take(struct series_index *x, uint64_t metric, uint64_t count,
         s = replace(x, metric);
     s->used_us = clock_monotonic_us();
     s->count = count;
-    if (s->list != NULL && s->list->count == count) {
+    if (s->list != NULL && s->list->count + s->later_len == count) {
         l = s->list;
         l->refs++;
+        if (s->more == NULL && s->later_len > 0)
+            s->more = make_more(s);
+        *more = s->more;
+        if (*more != NULL)
+            s->more->refs++;
     }
     lock_drop(&x->lock);
     return l;
 }
 
 void
-series_index_drop(struct series_index *x, struct index_list **lp)
+series_index_drop(struct series_index *x, struct index_list **lp,
+                  struct index_more **more)
 {
     struct index_list *l = *lp;
 
     *lp = NULL;
     OBJ_CHECK(x, INDEX_MAGIC);
     lock_take(&x->lock);
+    unref_more(*more);
+    *more = NULL;
     unref(l);
     lock_drop(&x->lock);
 }
@@ -256,12 +358,14 @@ series_index_put(struct series_index *x, struct index_list *l)
     OBJ_CHECK(l, LIST_MAGIC);
     trim(l);
     /* And what its tags may come to. */
-    bytes = l->keys.cap + l->cap * sizeof *l->ends + l->len * 16 + MEMO_BYTES;
+    bytes = l->keys.cap + l->cap * sizeof *l->ends + l->len * 16 + MEMO_BYTES +
+            MORE_BYTES;
     lock_take(&x->lock);
     s = find(x, l->metric);
     if (s != NULL && s->count == l->count && make_room(x, bytes)) {
-        unref(s->list);
-        x->bytes += bytes - s->bytes;
+        clear_list(x, s);
+        (void)atomic_fetch_add(&x->lists, 1);
+        x->bytes += bytes;
         s->list = l;
         s->bytes = bytes;
         l->refs++;

@@ -3,8 +3,9 @@
  * series have a given value under a tagk, and which values there are.
  *
  * A metric's list is made from the directory when the metric is asked for again
- * and has got no new series in between; when it has, the list is of no use any
- * more.  So metrics that grow all the time have none, and are scanned.
+ * and has got no new series in between.  Those that come later are kept beside
+ * it, up to some hundreds; then the list is of no use any more.  So metrics
+ * that grow all the time have none, and are scanned.
  *
  * Bounds:  64 MB in all; lists that nobody used for a while make room.  A
  *          metric of a million series with seven tags fits.
@@ -21,14 +22,28 @@
 struct series_index; /* opaque */
 struct index_list;   /* opaque */
 
+/* Keys of series that came after their list was made, ascending; the list may
+ * have some of them, too.  Frozen. */
+struct index_more {
+    size_t refs; /* guarded by the index' lock */
+    struct slice *keys;
+    size_t len;
+};
+
 struct series_index *series_index_new(const struct key_shape *widths);
 void series_index_free(struct series_index **x);
 
-/* The metric's list while it has 'count' series, to be dropped; or NULL, and
- * '*make' says whether to make one. */
+/* The metric's list while it has 'count' series with those that came later
+ * ('*more', or NULL), to be dropped; or NULL, and '*make' says whether to make
+ * one. */
 struct index_list *series_index_take(struct series_index *x, uint64_t metric,
-                                     uint64_t count, bool *make);
-void series_index_drop(struct series_index *x, struct index_list **l);
+                                     uint64_t count, struct index_more **more,
+                                     bool *make);
+void series_index_drop(struct series_index *x, struct index_list **l,
+                       struct index_more **more);
+/* A new series of the metric, which is counted already. */
+void series_index_enter(struct series_index *x, uint64_t metric,
+                        struct slice key);
 
 /* A list in the making: keys of the directory, ascending. */
 struct index_list *index_list_new(const struct series_index *x, uint64_t metric,

@@ -1,7 +1,8 @@
 /*
  * What the files of the series directory share.
  *
- *     series.c        names to TSUIDs, series by masks and by values
+ *     series.c        names to TSUIDs, series by masks
+ *     series_values.c series by the values of their tags
  *     series_enter.c  new series
  */
 #ifndef UID_SERIES_PRIV_H

@@ -122,6 +122,7 @@ START_TEST(keeps_keys)
     static size_t sizes[1000];
     uint8_t got[INDEX_KEY_MAX];
     uint64_t state = harness_seed(3);
+    struct index_more *none = NULL;
 
     for (size_t i = 0; i < 1000; i++) {
         uint64_t tags = 1 + harness_random(&state) % 9;
@@ -142,10 +143,118 @@ START_TEST(keeps_keys)
                                slice_of(keys[k], sizes[k])));
     }
     ck_assert_uint_gt(index_list_len(l), 200);
-    series_index_drop(x, &l);
+    series_index_drop(x, &l, &none);
     series_index_free(&x);
 }
 END_TEST
 
+static struct slice
+key_of(uint64_t host, uint8_t *to)
+{
+    to[0] = TABLE_SERIES;
+    key_put_uint(to + 1, 7, 3);
+    key_put_uint(to + 4, 1, 3);
+    key_put_uint(to + 7, host, 3);
+    return slice_of(to, 10);
+}
+
+START_TEST(keeps_what_comes_later)
+{
+    struct series_index *x = series_index_new(&shape_default);
+    struct index_more *more;
+    struct index_list *l;
+    uint8_t key[INDEX_KEY_MAX];
+    bool make;
+
+    ck_assert(series_index_take(x, 7, 1, &more, &make) == NULL && !make);
+    series_index_enter(x, 7, key_of(9, key)); /* there is no list yet */
+    ck_assert(series_index_take(x, 7, 1, &more, &make) == NULL && make);
+    l = index_list_new(x, 7, 1);
+    ck_assert(index_list_add(l, key_of(5, key)));
+    series_index_put(x, l);
+    series_index_drop(x, &l, &more);
+    for (uint64_t i = 0; i < 3; i++)
+        series_index_enter(x, 7, key_of(8 - 2 * i % 3, key));
+    series_index_enter(x, 8, key_of(1, key));
+    ck_assert(series_index_take(x, 7, 3, &more, &make) == NULL);
+    l = series_index_take(x, 7, 4, &more, &make);
+    ck_assert(l != NULL && more != NULL && more->len == 3);
+    for (uint64_t i = 0; i < 3; i++)
+        ck_assert(slice_eq(more->keys[i], key_of(6 + i, key)));
+    /* What was taken stays as it is. */
+    for (uint64_t i = 0; i < 600; i++)
+        series_index_enter(x, 7, key_of(10 + i, key));
+    ck_assert_uint_eq(more->len, 3);
+    series_index_drop(x, &l, &more);
+    ck_assert(series_index_take(x, 7, 604, &more, &make) == NULL);
+    series_index_free(&x);
+}
+END_TEST
+
+static enum status
+takes_even(void *ctx, uint64_t tagv, bool *takes)
+{
+    (void)ctx;
+    *takes = tagv % 2 == 0;
+    return ST_OK;
+}
+
+/* Which even values of a tagk there are: bit by bit. */
+struct values {
+    uint64_t tagk, bits;
+};
+
+static bool
+note_value(void *ctx, struct slice tsuid)
+{
+    struct values *s = ctx;
+
+    for (size_t i = 0; i < tsuid_tags(&shape_default, tsuid); i++) {
+        uint64_t v = key_get_uint(tsuid_tagv(&shape_default, tsuid, i).data, 3);
+
+        if (key_get_uint(tsuid_tagk(&shape_default, tsuid, i).data, 3) ==
+                s->tagk &&
+            v % 2 == 0)
+            s->bits |= UINT64_C(1) << v;
+    }
+    return true;
+}
+
+START_TEST(finds_values)
+{
+    struct fixture f = fixture_new(shape_default);
+    uint64_t state = harness_seed(5);
+    struct arena *a = arena_new(0);
+    int known_often = 0;
+
+    for (int i = 0; i < 400; i++) {
+        uint64_t r = harness_random(&state), metric = 1 + r % 3, bits = 0;
+        struct values want = { .tagk = 1 + (r >> 16) % 3 };
+        struct slice key = slice_of(&want.tagk, sizeof want.tagk);
+        uint64_t *got;
+        size_t len;
+        bool known;
+
+        if (i < 50 || i % 5 == 0)
+            enter(&f, harness_random(&state));
+        OK(series_values(f.series, metric, want.tagk, key, takes_even, NULL, a,
+                         &known, &got, &len, &e));
+        if (!known)
+            continue;
+        known_often += i >= 100;
+        OK(series_each(f.series, metric, NULL, note_value, &want, &e));
+        for (size_t k = 0; k < len; k++) {
+            ck_assert(k == 0 || got[k - 1] < got[k]);
+            bits |= UINT64_C(1) << got[k];
+        }
+        ck_assert_uint_eq(bits, want.bits);
+    }
+    ck_assert_int_gt(known_often, 200);
+    arena_free(&a);
+    fixture_free(&f);
+}
+END_TEST
+
 TEST_MAIN("series_index", TEST(finds_series_by_a_tag),
-          TEST(stops_where_it_is_told), TEST(keeps_keys))
+          TEST(stops_where_it_is_told), TEST(keeps_keys),
+          TEST(keeps_what_comes_later), TEST(finds_values))
