@@ -196,17 +196,21 @@ block_unpad(struct slice *block)
         *block = slice_of(c.at, cursor_left(&c) - (size_t)zeros);
 }
 
-/* Checks the CRC and takes it off. */
+/* Checks the CRC, if there is one, and takes it off. */
 static enum status
 open_block(struct slice *block, uint32_t base, struct error *e)
 {
     struct cursor c;
+    bool unsealed;
 
     block_unpad(block);
-    if (block->size < 4 + 6)
+    unsealed = block->size > 0 && block->data[0] == BLOCK_UNSEALED;
+    if (block->size < BLOCK_MIN_SIZE + (unsealed ? 0 : BLOCK_CRC_SIZE))
         return error_set(e, ST_CORRUPT, "block of %zu bytes", block->size);
-    block->size -= 4;
-    c = cursor_of(slice_of(block->data + block->size, 4));
+    if (unsealed)
+        return ST_OK;
+    block->size -= BLOCK_CRC_SIZE;
+    c = cursor_of(slice_of(block->data + block->size, BLOCK_CRC_SIZE));
     if (cursor_u32(&c) != block_crc(*block, base))
         return error_set(e, ST_CORRUPT, "block with a wrong checksum");
     if (block->data[0] != BLOCK_VERSION)

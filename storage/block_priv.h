@@ -28,6 +28,10 @@
 /* What stands there instead of a block when a value has those of several hours
  * (row_value.h). */
 #define ROW_OF_HOURS 3
+/* The version of a block without a checksum: the row that has it has one. */
+#define BLOCK_UNSEALED 4
+#define BLOCK_CRC_SIZE 4
+#define BLOCK_MIN_SIZE 6 /* without it */
 
 enum block_flag {
     FLAG_UNIT = 0x03,      /* times are in 1, 10, 100 or 1000 ms */

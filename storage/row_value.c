@@ -15,6 +15,22 @@ senseless(struct error *e)
     return error_set(e, ST_CORRUPT, "a row whose hours make no sense");
 }
 
+/* Takes padding and checksum off. */
+static enum status
+open_value(struct slice *value, uint32_t base, struct error *e)
+{
+    struct cursor c;
+
+    block_unpad(value);
+    if (value->size <= BLOCK_CRC_SIZE || value->data[0] != ROW_OF_HOURS)
+        return senseless(e);
+    value->size -= BLOCK_CRC_SIZE;
+    c = cursor_of(slice_of(value->data + value->size, BLOCK_CRC_SIZE));
+    if (cursor_u32(&c) != block_crc(*value, base))
+        return error_set(e, ST_CORRUPT, "a row with a wrong checksum");
+    return ST_OK;
+}
+
 enum status
 row_hours_begin(const struct key_shape *s, uint32_t base, struct slice value,
                 struct row_hours *out, struct error *e)
@@ -25,12 +41,13 @@ row_hours_begin(const struct key_shape *s, uint32_t base, struct slice value,
     *out = (struct row_hours){ .left = value, .hours = 1, .base = base };
     if (s->row_hours == 1) {
         out->is_bare = true;
-        return ST_OK;
+        block_unpad(&value);
+        return value.size > 0 && value.data[0] == BLOCK_UNSEALED ? senseless(e)
+                                                                 : ST_OK;
     }
-    block_unpad(&value);
-    c = cursor_of(value);
-    if (cursor_u8(&c) != ROW_OF_HOURS)
-        return senseless(e);
+    if (open_value(&value, base, e) != ST_OK)
+        return ST_CORRUPT;
+    c = cursor_of(slice_of(value.data + 1, value.size - 1));
     hours = cursor_varint(&c);
     if (c.failed || hours == 0 || hours >> s->row_hours != 0)
         return senseless(e);
@@ -85,10 +102,21 @@ row_parts_of(const struct key_shape *s, uint32_t base, struct slice value,
     return row_hours_end(&h, e);
 }
 
-void
-row_value_put(const struct key_shape *s, const struct row_parts *parts,
-              struct buf *out)
+/* A block as it stands in a row, which has the checksum of all. */
+static struct slice
+unsealed(struct slice block)
 {
+    if (block.data[0] == BLOCK_UNSEALED)
+        return block;
+    INSIST(block.data[0] == BLOCK_VERSION && block.size > BLOCK_CRC_SIZE);
+    return slice_of(block.data, block.size - BLOCK_CRC_SIZE);
+}
+
+void
+row_value_put(const struct key_shape *s, uint32_t base,
+              const struct row_parts *parts, struct buf *out)
+{
+    size_t start = out->size;
     uint32_t hours = 0;
 
     if (s->row_hours == 1) {
@@ -101,10 +129,16 @@ row_value_put(const struct key_shape *s, const struct row_parts *parts,
         return;
     buf_put_u8(out, ROW_OF_HOURS);
     buf_put_varint(out, hours);
-    for (unsigned i = 0; hours != 0; hours &= hours - 1) {
-        i = (unsigned)__builtin_ctz(hours);
+    for (; hours != 0; hours &= hours - 1) {
+        struct slice block = unsealed(parts->blocks[__builtin_ctz(hours)]);
+
         if ((hours & (hours - 1)) != 0)
-            buf_put_varint(out, parts->blocks[i].size);
-        buf_put_slice(out, parts->blocks[i]);
+            buf_put_varint(out, block.size);
+        buf_put_u8(out, BLOCK_UNSEALED);
+        buf_put_slice(out, slice_of(block.data + 1, block.size - 1));
     }
+    if (!out->failed)
+        buf_put_u32(
+            out,
+            block_crc(slice_of(out->data + start, out->size - start), base));
 }

@@ -138,7 +138,7 @@ delete_from_stored(struct store *s, struct slice key, uint32_t base,
     if (status == ST_OK && gone->len > before) {
         for (size_t i = 0, from = 0; i < s->shape.row_hours; from = ends[i++])
             parts.blocks[i] = slice_of(blocks.data + from, ends[i] - from);
-        row_value_put(&s->shape, &parts, &out);
+        row_value_put(&s->shape, base, &parts, &out);
         if (out.size == 0)
             kv_batch_delete(batch, key);
         else

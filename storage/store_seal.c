@@ -208,7 +208,7 @@ seal_span(struct store *s, struct seal_batch *b, const struct sealing *x,
         parts.blocks[row_hour_of(&s->shape, x[i].base)] =
             slice_of(b->blocks.data + from, ends[i] - from);
     buf_clear(&b->value);
-    row_value_put(&s->shape, &parts, &b->value);
+    row_value_put(&s->shape, x->span, &parts, &b->value);
     if (b->value.failed)
         return error_set(e, ST_BUSY, "no memory for a row");
     return put_row(s, b, key, e);

@@ -148,7 +148,7 @@ check_hours(struct tables *t, uint32_t base, struct row_parts *good, bool *bad,
 /* The whole row is moved aside; what is good of it stays. */
 static void
 drop_hours(struct tables *t, struct slice key, struct slice value,
-           struct slice tsuid, const struct row_parts *good,
+           struct slice tsuid, uint32_t base, const struct row_parts *good,
            const struct error *why)
 {
     char name[CHECK_TEXT_MAX];
@@ -156,7 +156,7 @@ drop_hours(struct tables *t, struct slice key, struct slice value,
 
     check_drops_bad(t, "row-block", key, value, "%s: %s",
                     check_describe(t, tsuid, name), why->text);
-    row_value_put(t->shape, good, &rest);
+    row_value_put(t->shape, base, good, &rest);
     if (check_mends(t) && rest.size > 0)
         check_puts(t, key, buf_slice(&rest));
     buf_fini(&rest);
@@ -191,7 +191,7 @@ take_row(struct tables *t, struct slice key, struct slice value,
     if (st != ST_OK && st != ST_CORRUPT)
         return error_set(e, st, "%s", why.text);
     if (bad)
-        drop_hours(t, key, value, tsuid, &parts, &why);
+        drop_hours(t, key, value, tsuid, base, &parts, &why);
     return ST_OK;
 }
 
