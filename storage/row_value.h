@@ -3,8 +3,8 @@
  * a row").  With one hour a row it is that hour's block and nothing else.
  *
  * Threads: any; these are functions of their arguments.
- * Fails:   ST_CORRUPT on bytes that row_value_put() does not write.  The checksum
- *          is of all hours; blocks are told apart, not looked into.
+ * Fails:   ST_CORRUPT on bytes that row_value_put() does not write.  The
+ * checksum is of all hours; blocks are told apart, not looked into.
  */
 #ifndef STORAGE_ROW_VALUE_H
 #define STORAGE_ROW_VALUE_H
@@ -42,8 +42,8 @@ MUST_CHECK enum status row_parts_of(const struct key_shape *s, uint32_t base,
                                     struct slice value, struct row_parts *out,
                                     struct error *e);
 
-/* Appends the value, with blocks as block_encode() or a value gave them; nothing
- * when there is no block at all. */
+/* Appends the value, with blocks as block_encode() or a value gave them;
+ * nothing when there is no block at all. */
 void row_value_put(const struct key_shape *s, uint32_t base,
                    const struct row_parts *parts, struct buf *out);
 

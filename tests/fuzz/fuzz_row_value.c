@@ -1,0 +1,79 @@
+/* Values of rows: arbitrary bytes are refused, or come apart into hours that
+ * make the same value again.  The first byte says how many hours a row has, and
+ * whether the checksum is to be put right. */
+#include "config.h"
+
+#include "storage/row_value.h"
+
+#include "base/obj.h"
+#include "storage/block_priv.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define BASE 1356998400u
+
+/* One by one as all at once. */
+static void
+check_hours(const struct key_shape *s, struct slice value,
+            const struct row_parts *parts)
+{
+    struct row_hours h;
+    struct slice block;
+    uint32_t base, before = 0;
+    size_t len = 0, want = 0;
+
+    INSIST(row_hours_begin(s, BASE, value, &h, NULL) == ST_OK);
+    while (row_hours_next(&h, &base, &block)) {
+        INSIST(base > before && base - BASE < key_span_s(s));
+        INSIST(parts->blocks[row_hour_of(s, base)].data == block.data);
+        before = base;
+        len++;
+    }
+    INSIST(row_hours_end(&h, NULL) == ST_OK);
+    for (size_t i = 0; i < ROW_HOURS_MAX; i++)
+        want += parts->blocks[i].size > 0;
+    INSIST(len == want || s->row_hours == 1);
+}
+
+/* Values that nobody writes may come apart, too: blocks that are none. */
+static bool
+may_be_put(const struct row_parts *parts)
+{
+    for (size_t i = 0; i < ROW_HOURS_MAX; i++)
+        if (parts->blocks[i].size > 0 &&
+            parts->blocks[i].data[0] != BLOCK_UNSEALED)
+            return false;
+    return true;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const uint8_t hours[] = { 1, 2, 3, 4, 6, 8, 12, 24 };
+    struct key_shape s = KEY_SHAPE_DEFAULT;
+    struct buf value = BUF_INIT, again = BUF_INIT, third = BUF_INIT;
+    struct row_parts parts, back;
+    struct error e;
+    enum status st;
+
+    if (size == 0)
+        return 0;
+    s.row_hours = hours[data[0] % 8];
+    buf_put(&value, data + 1, size - 1);
+    if (data[0] & 8)
+        buf_put_u32(&value, block_crc(buf_slice(&value), BASE));
+    st = row_parts_of(&s, BASE, buf_slice(&value), &parts, &e);
+    INSIST(st == ST_OK || (st == ST_CORRUPT && e.text[0] != '\0'));
+    if (st == ST_OK)
+        check_hours(&s, buf_slice(&value), &parts);
+    if (st == ST_OK && s.row_hours > 1 && may_be_put(&parts)) {
+        row_value_put(&s, BASE, &parts, &again);
+        INSIST(row_parts_of(&s, BASE, buf_slice(&again), &back, &e) == ST_OK);
+        row_value_put(&s, BASE, &back, &third);
+        INSIST(slice_eq(buf_slice(&again), buf_slice(&third)));
+    }
+    buf_fini(&value);
+    buf_fini(&again);
+    buf_fini(&third);
+    return 0;
+}
