@@ -642,6 +642,15 @@ store_put(struct store *s, struct store_point *points, size_t len,
     return p.status;
 }
 
+bool
+store_is_quick(const struct store *s)
+{
+    OBJ_CHECK(s, STORE_MAGIC);
+    return !atomic_load(&s->refusing) &&
+           s->options.sync != JOURNAL_SYNC_ALWAYS &&
+           atomic_load(&s->head.bytes) < s->options.head_bytes / 4 * 3;
+}
+
 enum status
 store_commit(struct store *s, uint64_t lsn, bool sync, struct error *e)
 {

@@ -103,6 +103,10 @@ MUST_CHECK enum status store_put(struct store *s, struct store_point *points,
  * store_put() then fails with ST_IO, which says not to wait for it. */
 MUST_CHECK enum status store_may_write(struct store *s, struct error *e);
 
+/* Would a small put, and its commit, wait for nothing but a write to the
+ * journal's file?  A guess, for who has others to serve. */
+bool store_is_quick(const struct store *s);
+
 /* Waits until all up to 'lsn' is in the journal's file; on the disk too with
  * 'sync' or JOURNAL_SYNC_ALWAYS.  This is what an acknowledgement means. */
 MUST_CHECK enum status store_commit(struct store *s, uint64_t lsn, bool sync,

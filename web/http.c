@@ -150,6 +150,22 @@ on_head(struct http_request *r, const char *method, const char *version)
     return http_conn_enter(r->conn, CONN_BODY, s->o.body_ms) ? MHD_YES : MHD_NO;
 }
 
+/* To hand a request to another thread and back takes as long as storing some
+ * hundred points. */
+static bool
+is_for_worker(const struct http_request *r)
+{
+    const struct http_route *route = r->route;
+
+    if (r->answered)
+        return false;
+    if (r->body.coding != CODING_NONE)
+        return true;
+    return route->worker &&
+           (route->quick == NULL || atomic_load(&r->server->active) > 1 ||
+            !route->quick(route->ctx, r));
+}
+
 static enum MHD_Result
 on_whole(struct http_request *r)
 {
@@ -157,7 +173,7 @@ on_whole(struct http_request *r)
 
     if (!http_conn_enter(r->conn, CONN_BUSY, 0))
         return MHD_NO;
-    if (!r->answered && (r->route->worker || r->body.coding != CODING_NONE)) {
+    if (is_for_worker(r)) {
         if (http_work_admit(s, r->conn->address)) {
             r->phase = PHASE_AWAY;
             MHD_suspend_connection(r->mhd);

@@ -60,6 +60,8 @@ struct http_param {
 typedef void http_serve(void *ctx, const struct http_request *r,
                         struct http_reply *out);
 
+typedef bool http_is_quick(void *ctx, const struct http_request *r);
+
 /* A path is compared after lower-casing and without "/api/v1" -> "/api": its
  * first two segments under /api ("/api/query", also for "/api/query/exp"), its
  * first elsewhere ("/q"); "/" is the home page, "/s" serves below "/s/". The
@@ -73,6 +75,10 @@ struct http_route {
     /* Of enum http_right, what a request needs: a GET or HEAD, a DELETE, any
      * other.  0: nothing, not even a name. */
     unsigned get_needs, delete_needs, needs;
+    /* Of a worker's route, or NULL: will this one surely be quick?  Then it is
+     * served at once while no other request is there, which would have to wait
+     * for it. */
+    http_is_quick *quick;
 };
 
 /* Called for each request that needs a right, before its body is read, on the

@@ -13,7 +13,8 @@
  * is told that its client is gone, if not "?stay"; "/api/large"
  * answers as many bytes as "?n=" says, in as many pieces as "&pieces=" says;
  * "/api/fail" errors; "/api/empty" 204;
- * "/api/hold" waits until its client hung up.
+ * "/api/hold" waits until its client hung up; "/api/quick", a worker's, answers
+ * whether it is served on its connection's thread, and may not be with "?no".
  */
 #ifndef TESTS_WEB_RIG_H
 #define TESTS_WEB_RIG_H
@@ -122,6 +123,22 @@ rig_hold(void *ctx, const struct http_request *r, struct http_reply *out)
     rig_enter(rig, -1);
 }
 
+/* Called on connections' threads alone. */
+static _Thread_local bool rig_is_connections;
+
+static inline bool
+rig_is_quick(void *ctx, const struct http_request *r)
+{
+    rig_is_connections = true;
+    return !http_has_param(r, "no");
+}
+
+static inline void
+rig_quick(void *ctx, const struct http_request *r, struct http_reply *out)
+{
+    buf_put_str(http_reply_body(out), rig_is_connections ? "true" : "false");
+}
+
 /* The byte at a place of what "/api/large" answers. */
 static inline uint8_t
 rig_large_byte(uint64_t at)
@@ -193,18 +210,19 @@ rig_start(struct rig *rig, const struct http_options *from)
     const unsigned any =
         HTTP_GET | HTTP_POST | HTTP_PUT | HTTP_DELETE | HTTP_HEAD;
     const struct http_route routes[] = {
-        { "/api/echo", any, false, rig_echo, rig, 0, 0, 0 },
+        { "/api/echo", any, false, rig_echo, rig, 0, 0, 0, NULL },
         { "/api/echo/deep", HTTP_GET | HTTP_OVERRIDE, true, rig_echo, rig, 0, 0,
-          0 },
-        { "/api/get", HTTP_GET, false, rig_echo, rig, 0, 0, 0 },
-        { "/api/work", any, true, rig_echo, rig, 0, 0, 0 },
-        { "/api/slow", any, true, rig_slow, rig, 0, 0, 0 },
-        { "/api/hold", any, true, rig_hold, rig, 0, 0, 0 },
-        { "/api/large", HTTP_GET, true, rig_large, rig, 0, 0, 0 },
-        { "/api/fail", HTTP_GET, false, rig_fail, rig, 0, 0, 0 },
-        { "/api/empty", any, false, rig_empty, rig, 0, 0, 0 },
-        { "/page", HTTP_GET, false, rig_echo, rig, 0, 0, 0 },
-        { "/", HTTP_GET, false, rig_echo, rig, 0, 0, 0 },
+          0, NULL },
+        { "/api/get", HTTP_GET, false, rig_echo, rig, 0, 0, 0, NULL },
+        { "/api/work", any, true, rig_echo, rig, 0, 0, 0, NULL },
+        { "/api/slow", any, true, rig_slow, rig, 0, 0, 0, NULL },
+        { "/api/hold", any, true, rig_hold, rig, 0, 0, 0, NULL },
+        { "/api/quick", any, true, rig_quick, rig, 0, 0, 0, rig_is_quick },
+        { "/api/large", HTTP_GET, true, rig_large, rig, 0, 0, 0, NULL },
+        { "/api/fail", HTTP_GET, false, rig_fail, rig, 0, 0, 0, NULL },
+        { "/api/empty", any, false, rig_empty, rig, 0, 0, 0, NULL },
+        { "/page", HTTP_GET, false, rig_echo, rig, 0, 0, 0, NULL },
+        { "/", HTTP_GET, false, rig_echo, rig, 0, 0, 0, NULL },
     };
     struct http_options o = *from;
     struct error e;

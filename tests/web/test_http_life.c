@@ -301,7 +301,39 @@ START_TEST(works_with_few_threads)
 }
 END_TEST
 
+static void
+quick_is(struct rig *rig, const char *request, const char *want)
+{
+    struct answer a = rig_ask(rig, request);
+
+    ck_assert_uint_eq(a.status, 200);
+    ck_assert_str_eq(rig_body(&a), want);
+    buf_fini(&a.body);
+}
+
+/* On the connection's thread, unless somebody else waits, or it is not. */
+START_TEST(serves_what_is_quick_at_once)
+{
+    struct rig rig;
+    int slow;
+
+    rig_start(&rig, &(struct http_options){ .workers = 2 });
+    quick_is(&rig, "GET /api/quick HTTP/1.1\r\n\r\n", "true");
+    quick_is(&rig, "POST /api/quick HTTP/1.1\r\nContent-Length: 1\r\n\r\na",
+             "true");
+    quick_is(&rig, "GET /api/quick?no HTTP/1.1\r\n\r\n", "false");
+    slow = rig_connect(&rig);
+    rig_send(slow, "GET /api/slow HTTP/1.1\r\n\r\n");
+    ck_assert(rig_wait(&rig, &rig.inside, 1));
+    quick_is(&rig, "GET /api/quick HTTP/1.1\r\n\r\n", "false");
+    rig_open_gate(&rig);
+    (void)close(slow);
+    rig_stop(&rig);
+}
+END_TEST
+
 TEST_MAIN("http_life", TEST(serves_many_at_once), TEST(survives_disorder),
           TIMES(notices_hang_up, 3), TEST(forgets_half_closed),
           TEST(answers_half_closed), TEST(stops_gently), TEST(stops_at_once),
-          TEST(stops_in_the_middle), TEST(works_with_few_threads))
+          TEST(stops_in_the_middle), TEST(works_with_few_threads),
+          TEST(serves_what_is_quick_at_once))

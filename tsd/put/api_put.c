@@ -20,6 +20,8 @@
 #define DETAILS_BYTES ((size_t)16 << 20)
 #define BUSY_RETRY_MS 5
 #define BUSY_MAX_MS   10000
+#define QUICK_BYTES   ((size_t)256 << 10)
+#define SLOW_US       20000
 
 struct job {
     struct put_path *path;
@@ -362,12 +364,23 @@ answer(struct job *j)
 static void
 serve(struct job *j)
 {
+    int64_t from_us = clock_monotonic_us();
     struct put_json rest;
 
     if (read_body(j, http_body(j->request), &rest) && read_params(j) &&
         read_header_tag(j) && store_all(j, rest))
         answer(j);
     buf_fini(&j->errors);
+    if (clock_monotonic_us() - from_us > SLOW_US)
+        put_path_was_slow(j->path);
+}
+
+/* Some hundred points, and a disk that is in no hurry. */
+bool
+api_put_is_quick(void *ctx, const struct http_request *r)
+{
+    return http_body(r).size <= QUICK_BYTES && !http_has_param(r, "sync") &&
+           put_path_is_quick(ctx);
 }
 
 void

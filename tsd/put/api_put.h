@@ -10,7 +10,7 @@
  * The answer goes out when the points are in the journal; with ?sync, when they
  * are on the disk.
  *
- * Threads: any.  It may block: a worker's route.
+ * Threads: any.  It may block: a worker's route, but mostly quick.
  */
 #ifndef TSD_PUT_API_PUT_H
 #define TSD_PUT_API_PUT_H
@@ -21,6 +21,7 @@
 /* A http_serve; 'ctx' is the struct put_path. */
 void api_put_serve(void *ctx, const struct http_request *r,
                    struct http_reply *out);
+bool api_put_is_quick(void *ctx, const struct http_request *r);
 void api_rollup_serve(void *ctx, const struct http_request *r,
                       struct http_reply *out);
 

@@ -17,6 +17,7 @@
 #define PATH_MAGIC   FOURCC('P', 'U', 'T', 'P')
 #define BATCH_MAGIC  FOURCC('P', 'U', 'T', 'B')
 #define SPARES_MAX   8
+#define NOT_QUICK_US 1000000
 #define SCRATCH_KEPT ((size_t)256 << 10)
 #define SEEN_SLOTS   (2 * PUT_BATCH_MAX)
 
@@ -128,6 +129,21 @@ put_path_rules(const struct put_path *p)
 {
     OBJ_CHECK(p, PATH_MAGIC);
     return p->rules;
+}
+
+void
+put_path_was_slow(struct put_path *p)
+{
+    OBJ_CHECK(p, PATH_MAGIC);
+    atomic_store(&p->quick_again_us, clock_monotonic_us() + NOT_QUICK_US);
+}
+
+bool
+put_path_is_quick(const struct put_path *p)
+{
+    OBJ_CHECK(p, PATH_MAGIC);
+    return clock_monotonic_us() >= atomic_load(&p->quick_again_us) &&
+           store_is_quick(p->store);
 }
 
 const char *

@@ -44,6 +44,10 @@ struct put_cache_counts put_path_counts(struct put_path *p);
 /* The least number of ms that 'percent' of all batches were in the journal
  * after. */
 uint64_t put_path_latency(const struct put_path *p, unsigned percent);
+/* A guess whether a few hundred points will be stored soon: not for a while
+ * after somebody said that it was slow. */
+bool put_path_is_quick(const struct put_path *p);
+void put_path_was_slow(struct put_path *p);
 struct series_rules put_path_rules(const struct put_path *p);
 /* NULL when none is set. */
 const char *put_path_header_tag(const struct put_path *p);

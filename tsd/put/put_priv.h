@@ -21,7 +21,8 @@ struct put_path {
     char *header_tag;
     const struct rollups *rollups;
     struct latency latency; /* of commits */
-    struct lock lock;       /* a leaf */
+    _Atomic int64_t quick_again_us;
+    struct lock lock; /* a leaf */
     struct put_batch *spare GUARDED_BY(lock);
     size_t spare_len GUARDED_BY(lock);
 };
