@@ -66,7 +66,9 @@ struct head_slot {
 /* The store's, for the journal's records of a bucket's points. */
 struct head_journal {
     struct buf record; /* the one being written */
-    struct bits_out bits;
+    uint8_t *at, *end; /* its next byte, and up to where that may be */
+    uint64_t window;   /* what is not yet a byte */
+    unsigned have;     /* bits of it */
     struct journaled_course course;
     struct head_series *last; /* in this record; NULL: none yet */
     uint32_t segment;         /* of the record before, its low half; 0: none */

@@ -80,7 +80,7 @@ journaled_learn(uint16_t *width, uint64_t v)
 static inline unsigned
 journaled_low(uint16_t width)
 {
-    return width < 28 ? 0 : (width - 6u) / 16;
+    return (width > 12 ? width - 12u : 0) / 16;
 }
 
 /* How many zeros the code of an escape has: of one in 2^n entries, n. */

@@ -13,6 +13,7 @@
 #include "storage/replay_priv.h"
 
 #define SERIES_A_PAGE 1024
+#define WAITING_MAX   32
 
 /* -- what is known --------------------------------------------------------- */
 
@@ -270,34 +271,42 @@ get_escape(struct reading *x, struct bits_in *in, int64_t *late_ms)
 
 /* -- entries --------------------------------------------------------------- */
 
-/* The value that a number says; 'in' has more of a double. */
+/* What differs from the last double's bits. */
 static bool
+get_xored(struct bits_in *in, uint64_t *out)
+{
+    unsigned top, bottom;
+
+    bits_fill(in);
+    top = (unsigned)bits_get(in, 4);
+    bottom = (unsigned)bits_get(in, 4);
+    if (top + bottom >= 16)
+        return false;
+    *out = bits_get_long(in, 64 - 4 * (top + bottom)) << 4 * bottom;
+    return true;
+}
+
+/* The value that a number says, as bits; 'in' has more of a double. */
+static inline bool
 get_value(struct bits_in *in, uint64_t number, struct journaled_series *x,
-          struct point *p)
+          uint64_t *bits)
 {
     if (x->kind == KIND_DOUBLE) {
-        if (number > 1)
-            return false;
-        if (number == 0) {
-            unsigned top, bottom;
+        uint64_t difference = 0;
 
-            bits_fill(in);
-            top = (unsigned)bits_get(in, 4);
-            bottom = (unsigned)bits_get(in, 4);
-            if (top + bottom >= 16)
-                return false;
-            x->last ^= bits_get_long(in, 64 - 4 * (top + bottom)) << 4 * bottom;
-        }
-        memcpy(&p->v.d, &x->last, sizeof p->v.d);
+        if (number > 1 || (number == 0 && !get_xored(in, &difference)))
+            return false;
+        x->last ^= difference;
     } else {
         x->last += (uint64_t)varint_unzigzag(number);
-        if (x->kind == KIND_INT)
-            p->v.i = (int64_t)x->last;
-        else
-            p->v.d = (double)(int64_t)x->last /
-                     journaled_powers[x->kind - KIND_DECIMAL];
     }
-    p->is_float = x->kind != KIND_INT;
+    *bits = x->last;
+    if (journaled_is_decimal(x->kind)) {
+        double d =
+            (double)(int64_t)x->last / journaled_powers[x->kind - KIND_DECIMAL];
+
+        memcpy(bits, &d, sizeof d);
+    }
     return true;
 }
 
@@ -334,24 +343,56 @@ get_head(struct reading *x, struct bits_in *in, uint64_t *number,
     return code == CODE_NUMBER && is_known(s) ? s : NULL;
 }
 
+/* Points that were read wait here for others: a point that is put together in
+ * memory and passed on as a whole at once would make the CPU wait for it. */
+struct waiting {
+    size_t len;
+    struct head_series *series[WAITING_MAX];
+    struct point points[WAITING_MAX];
+};
+
 static bool
-read_entry(struct reading *x, struct bits_in *in) REQUIRES(x->bucket->lock)
+take_waiting(struct reading *x, struct waiting *w) REQUIRES(x->bucket->lock)
+{
+    bool good = true;
+
+    for (size_t i = 0; i < w->len && good; i++)
+        good = replay_take(x, w->series[i], w->points[i]);
+    w->len = 0;
+    return good;
+}
+
+static inline bool
+wait_for_more(struct reading *x, struct waiting *w, struct head_series *s,
+              struct point p) REQUIRES(x->bucket->lock)
+{
+    w->series[w->len] = s;
+    w->points[w->len++] = p;
+    __builtin_prefetch(s->rows, 1);
+    return w->len < WAITING_MAX || take_waiting(x, w);
+}
+
+static bool
+read_entry(struct reading *x, struct bits_in *in, struct waiting *w)
+    REQUIRES(x->bucket->lock)
 {
     struct journaled_course *c = &x->m->course;
     struct replay_series *s;
-    struct point p;
-    uint64_t number;
+    uint64_t number, bits, ts_ms;
     int64_t late_ms = 0;
     bool steps;
 
     s = get_head(x, in, &number, &late_ms);
-    if (s == NULL || !get_value(in, number, &s->journaled, &p))
+    if (s == NULL || !get_value(in, number, &s->journaled, &bits))
         return false;
-    p.ts_ms = (int64_t)((uint64_t)journaled_time(c, &s->journaled, &steps) +
-                        (uint64_t)late_ms);
-    if (!replay_take(x, s->series, p))
+    ts_ms =
+        (uint64_t)journaled_time(c, &s->journaled, &steps) + (uint64_t)late_ms;
+    if (!wait_for_more(x, w, s->series,
+                       (struct point){ (int64_t)ts_ms,
+                                       { .i = (int64_t)bits },
+                                       s->journaled.kind != KIND_INT }))
         return false;
-    journaled_came(c, &s->journaled, p.ts_ms, steps);
+    journaled_came(c, &s->journaled, (int64_t)ts_ms, steps);
     x->m->last = s;
     return true;
 }
@@ -360,7 +401,9 @@ static bool
 read_points(struct reading *x, struct cursor *c) REQUIRES(x->bucket->lock)
 {
     struct bits_in in = bits_in_of(c);
+    struct waiting w;
 
+    w.len = 0;
     if (cursor_left(c) == 0)
         return false;
     bits_fill(&in);
@@ -372,12 +415,14 @@ read_points(struct reading *x, struct cursor *c) REQUIRES(x->bucket->lock)
     x->m->last = NULL;
     /* Each entry has a one. */
     for (bits_fill(&in); x->m->begun && in.window != 0; bits_fill(&in))
-        if (!read_entry(x, &in) && x->m->begun)
+        if (!read_entry(x, &in, &w) && x->m->begun)
             return false;
-    if (!x->m->begun)
-        return true;
-    bits_in_done(&in, c);
-    return !c->failed && cursor_left(c) == 0;
+    if (x->m->begun) {
+        bits_in_done(&in, c);
+        if (c->failed || cursor_left(c) > 0)
+            return false;
+    }
+    return take_waiting(x, &w);
 }
 
 enum status

@@ -438,7 +438,7 @@ put_point(struct put *p, struct head_bucket *b, struct head_row *row,
         x->status = ST_OK;
         p->taken++;
         if (p->s->journal != NULL)
-            record_points_add(b, series, p->segment, x->point);
+            record_points_add(b, series, p->segment, &x->point);
     }
 }
 

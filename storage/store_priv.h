@@ -84,7 +84,8 @@ uint32_t store_now_s(void);
 void record_points_start(struct head_journal *j, unsigned bucket,
                          uint64_t segment);
 void record_points_add(struct head_bucket *b, struct head_series *s,
-                       uint64_t segment, struct point p) REQUIRES(b->lock);
+                       uint64_t segment, const struct point *p)
+    REQUIRES(b->lock);
 struct slice record_points_end(struct head_journal *j);
 
 static inline uint8_t

@@ -73,7 +73,7 @@ journal_of(struct rig *r, unsigned bucket)
 static void
 add(struct rig *r, unsigned i, uint64_t segment, struct point p) NO_TS_CHECK
 {
-    record_points_add(bucket_of(r, r->bucket[i]), r->series[i], segment, p);
+    record_points_add(bucket_of(r, r->bucket[i]), r->series[i], segment, &p);
 }
 
 static enum status
