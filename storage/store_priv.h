@@ -142,6 +142,19 @@ MUST_CHECK enum status store_replay(struct store *s, struct error *e);
 
 /* -- store_seal.c ---------------------------------------------------------- */
 
+/* What decides when an open row is sealed by itself. */
+struct seal_times {
+    uint32_t idle_s, series_idle_s; /* no point came to it, or to its series */
+    int newest; /* the span of the series' newest row: < 0, it is before it */
+    bool has_passed; /* its span, by the clock */
+};
+
+/* A row that lies idle for 'delay_s' is due when its series has gone on to a
+ * later span, or when its span has passed and no more of it seems to come; and
+ * when it or its series lies idle for long. */
+bool store_row_is_due(const struct seal_times *t, uint32_t delay_s,
+                      uint32_t span_s);
+
 MUST_CHECK enum status store_sealer_start(struct store *s, struct error *e);
 void store_sealer_stop(struct store *s);
 

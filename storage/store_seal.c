@@ -82,6 +82,20 @@ idle_for(const struct seal_rule *rule, uint32_t touched_s)
     return touched_s > rule->now_s ? 0 : rule->now_s - touched_s;
 }
 
+bool
+store_row_is_due(const struct seal_times *t, uint32_t delay_s, uint32_t span_s)
+{
+    if (t->series_idle_s >= IDLE_FOR_LONG_S ||
+        t->idle_s >= IDLE_FOR_LONG_S + span_s)
+        return true;
+    if (t->idle_s < delay_s)
+        return false;
+    if (t->newest > 0)
+        return true;
+    return t->has_passed && (t->newest < 0 || t->series_idle_s >= delay_s ||
+                             t->idle_s >= IDLE_FOR_LONG_S);
+}
+
 static bool
 wants(const struct store *s, const struct seal_rule *rule,
       const struct head_row *r)
@@ -95,12 +109,14 @@ wants(const struct store *s, const struct seal_rule *rule,
         return true;
     if (!rule->idle)
         return false;
-    if (idle_for(rule, series->touched_s) >= IDLE_FOR_LONG_S ||
-        idle_for(rule, r->touched_s) >= IDLE_FOR_LONG_S + key_span_s(&s->shape))
-        return true;
-    return idle_for(rule, r->touched_s) >= rule->idle_s &&
-           (newest > span ||
-            rule->wall_s >= (int64_t)span + key_span_s(&s->shape));
+    return store_row_is_due(
+        &(struct seal_times){
+            .idle_s = idle_for(rule, r->touched_s),
+            .series_idle_s = idle_for(rule, series->touched_s),
+            .newest = (newest > span) - (newest < span),
+            .has_passed = rule->wall_s >= (int64_t)span + key_span_s(&s->shape),
+        },
+        rule->idle_s, key_span_s(&s->shape));
 }
 
 /* Does a row go where another of its span goes?  One that was just written to
