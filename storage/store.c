@@ -194,7 +194,8 @@ store_open(const struct store_options *o, struct store **out, struct error *e)
     if (!key_shape_is_valid(&o->shape)) {
         status = error_set(e, ST_INVALID,
                            "salt and UID widths: 0 or 1 salt bytes of at most "
-                           "256 buckets, 1 to 8 bytes for each id");
+                           "256 buckets, 1 to 8 bytes for each id; 1, 2, 3, "
+                           "4, 6, 8, 12 or 24 hours in a row");
     } else if (o->dir == NULL) {
         s->shape = o->shape;
         status = kv_open(&(struct kv_options){ 0 }, &s->kv, e);
