@@ -31,9 +31,10 @@ struct pool {
     size_t threads_len;
 };
 
-/* Takes one index of 'r' and runs it without the lock. */
-static void
-step(struct pool *p, struct run *r) REQUIRES(p->lock)
+/* Takes one index of 'r' and runs it without the lock; others are woken without
+ * it too, as they would wait for it.  True: the run is complete. */
+static bool
+step(struct pool *p, struct run *r, size_t wanted) REQUIRES(p->lock)
 {
     size_t i = r->taken++;
 
@@ -45,10 +46,25 @@ step(struct pool *p, struct run *r) REQUIRES(p->lock)
         *at = r->next;
     }
     lock_drop(&p->lock);
+    if (wanted == 1)
+        cond_signal(&p->work);
+    else if (wanted > 1)
+        cond_broadcast(&p->work);
     r->f(r->ctx, i);
     lock_take(&p->lock);
-    if (++r->done == r->len)
-        cond_broadcast(&p->done);
+    return ++r->done == r->len;
+}
+
+/* One index of the first run; who waits for the run is told when it was the
+ * last one. */
+static void
+help(struct pool *p) REQUIRES(p->lock)
+{
+    if (!step(p, p->runs, 0))
+        return;
+    lock_drop(&p->lock);
+    cond_broadcast(&p->done);
+    lock_take(&p->lock);
 }
 
 static void *
@@ -59,7 +75,7 @@ worker(void *arg)
     lock_take(&p->lock);
     for (;;) {
         if (p->runs != NULL)
-            step(p, p->runs);
+            help(p);
         else if (p->stopping)
             break;
         else
@@ -114,6 +130,7 @@ pool_run(struct pool *p, size_t len, void (*f)(void *ctx, size_t i), void *ctx)
 {
     struct run r = { .f = f, .ctx = ctx, .len = len };
     struct run **at;
+    size_t wanted;
 
     OBJ_CHECK(p, POOL_MAGIC);
     if (len == 1)
@@ -124,9 +141,9 @@ pool_run(struct pool *p, size_t len, void (*f)(void *ctx, size_t i), void *ctx)
     for (at = &p->runs; *at != NULL; at = &(*at)->next)
         continue;
     *at = &r;
-    cond_broadcast(&p->work);
-    while (r.taken < r.len)
-        step(p, &r);
+    wanted = len - 1 < p->threads_len ? len - 1 : p->threads_len;
+    for (; r.taken < r.len; wanted = 0)
+        (void)step(p, &r, wanted);
     while (r.done < r.len)
         cond_wait(&p->done, &p->lock);
     lock_drop(&p->lock);

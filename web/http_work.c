@@ -50,12 +50,14 @@ place_of(struct work *w, uint64_t address) REQUIRES(w->lock)
     return p;
 }
 
-/* At the end of the ring, if it has something to do and may: 'most' at once. */
-static void
+/* At the end of the ring, if it has something to do and may: 'most' at once.
+ * True: a thread is to be woken, best without the lock, for which it would wait
+ * again. */
+static bool
 line_up(struct work *w, struct work_client *c, size_t most) REQUIRES(w->lock)
 {
     if (c->in_ring || c->first == NULL || c->running >= most)
-        return;
+        return false;
     c->in_ring = true;
     c->turn = NULL;
     if (w->last == NULL)
@@ -63,7 +65,7 @@ line_up(struct work *w, struct work_client *c, size_t most) REQUIRES(w->lock)
     else
         w->last->turn = c;
     w->last = c;
-    cond_signal(&w->wake);
+    return true;
 }
 
 static struct http_request *
@@ -72,6 +74,7 @@ take(struct http_server *s)
     struct work *w = &s->work;
     struct http_request *r = NULL;
     struct work_client *c;
+    bool more = false;
 
     lock_take(&w->lock);
     while (w->first == NULL && !w->stop)
@@ -86,9 +89,11 @@ take(struct http_server *s)
         c->first = r->next;
         r->next = NULL;
         c->running++;
-        line_up(w, c, s->o.workers);
+        more = line_up(w, c, s->o.workers);
     }
     lock_drop(&w->lock);
+    if (more)
+        cond_signal(&w->wake);
     return r;
 }
 
@@ -97,6 +102,7 @@ settle(struct http_server *s, uint64_t address)
 {
     struct work *w = &s->work;
     struct work_client **p, *c;
+    bool more = false;
 
     lock_take(&w->lock);
     p = place_of(w, address);
@@ -107,11 +113,13 @@ settle(struct http_server *s, uint64_t address)
         *p = c->next;
         free(c);
     } else {
-        line_up(w, c, s->o.workers);
+        more = line_up(w, c, s->o.workers);
     }
     if (--w->pending == 0)
         cond_broadcast(&w->settled);
     lock_drop(&w->lock);
+    if (more)
+        cond_signal(&w->wake);
 }
 
 static void *
@@ -187,6 +195,7 @@ http_work_push(struct http_request *r)
     struct http_server *s = r->server;
     struct work *w = &s->work;
     struct work_client *c;
+    bool more;
 
     lock_take(&w->lock);
     c = *place_of(w, r->conn->address);
@@ -196,8 +205,10 @@ http_work_push(struct http_request *r)
     else
         c->last->next = r;
     c->last = r;
-    line_up(w, c, s->o.workers);
+    more = line_up(w, c, s->o.workers);
     lock_drop(&w->lock);
+    if (more)
+        cond_signal(&w->wake);
 }
 
 void
