@@ -16,7 +16,7 @@
 #include "tsd/poller.h"
 #include "tsd/telnet.h"
 
-#define TELNET_READ_BYTES ((size_t)64 << 10)
+#define TELNET_READ_BYTES ((size_t)128 << 10)
 
 struct telnet_conn {
     int fd;

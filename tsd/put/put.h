@@ -22,7 +22,7 @@
 #include "tsd/put/put_cache.h"
 #include "uid/series.h"
 
-#define PUT_BATCH_MAX 512
+#define PUT_BATCH_MAX 1024
 
 struct rollups;
 
