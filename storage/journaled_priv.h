@@ -4,7 +4,9 @@
  * change it here, so that each knows what the other expects (docs/FORMAT.md,
  * "Points").
  *
- *     index   the one that followed this series the last time
+ *     index   the one that followed this series the last time; of a record's
+ *             first point: that followed the end of a record before.  Each
+ *             connection has a course of its own, so several ends are kept
  *     time    that of the point before, while the series is behind it; else a
  *             step after its own last one
  *     value   the series' last one, in its kind
@@ -36,6 +38,13 @@ struct journaled_series {
     uint8_t kind;
 };
 
+/* Where a record ended, and which index was expected next. */
+struct journaled_end {
+    uint32_t index, next;
+};
+
+#define ENDS_MAX 8
+
 struct journaled_course {
     int64_t ts_ms;   /* of the last point */
     int64_t step_ms; /* of the last series that began a round */
@@ -43,7 +52,10 @@ struct journaled_course {
     uint16_t calm;   /* entries since the last escape */
     bool first;      /* of a record, is what comes */
     /* Means, as above. */
-    uint16_t calm_width, start_width, jump_width, time_width;
+    uint16_t calm_width, which_width, start_width, jump_width, time_width;
+    unsigned ends_len;
+    struct journaled_end
+        ends[ENDS_MAX];  /* that none went on from: newest first */
     uint16_t tsuid_size; /* the last one that was defined */
     uint8_t tsuid[TSUID_MAX];
 };
@@ -128,6 +140,45 @@ journaled_came(struct journaled_course *c, struct journaled_series *x,
     c->first = false;
     if (++c->calm == CALM_MAX)
         journaled_escaped(c);
+}
+
+/* Which of the ends an index goes on from; 'ends_len': from none. */
+static inline unsigned
+journaled_which(const struct journaled_course *c, uint32_t index)
+{
+    unsigned i = 0;
+
+    while (i < c->ends_len && c->ends[i].next != index)
+        i++;
+    return i;
+}
+
+static inline void
+journaled_drop_end(struct journaled_course *c, unsigned which)
+{
+    c->ends_len--;
+    memmove(&c->ends[which], &c->ends[which + 1],
+            (c->ends_len - which) * sizeof c->ends[0]);
+}
+
+/* A start that goes on from none goes on from the oldest, as soon as there are
+ * as many as may be: true, and which series that is. */
+static inline bool
+journaled_drop_oldest(struct journaled_course *c, uint32_t *index)
+{
+    if (c->ends_len < ENDS_MAX)
+        return false;
+    *index = c->ends[--c->ends_len].index;
+    return true;
+}
+
+/* A record has ended; there is room, since its start has dropped one. */
+static inline void
+journaled_end(struct journaled_course *c, uint32_t index, uint32_t next)
+{
+    memmove(&c->ends[1], &c->ends[0], c->ends_len * sizeof c->ends[0]);
+    c->ends[0] = (struct journaled_end){ index, next };
+    c->ends_len++;
 }
 
 /* -- kinds ----------------------------------------------------------------- */

@@ -310,6 +310,34 @@ get_value(struct bits_in *in, uint64_t number, struct journaled_series *x,
     return true;
 }
 
+/* The index that a record starts with. */
+static bool
+get_start(struct reading *x, struct bits_in *in) REQUIRES(x->bucket->lock)
+{
+    struct journaled_course *c = &x->m->course;
+    struct replay_series *last = NULL;
+    uint64_t which = 0;
+    uint32_t oldest;
+    int64_t by;
+
+    if (get_number(in, &c->which_width, ESCAPE_NONE, &which) != CODE_NUMBER ||
+        which > c->ends_len)
+        return false;
+    if (which < c->ends_len) {
+        c->next = c->ends[which].next;
+        journaled_drop_end(c, (unsigned)which);
+        return true;
+    }
+    if (!get_signed(in, &c->start_width, &by))
+        return false;
+    c->next += (uint32_t)by;
+    if (journaled_drop_oldest(c, &oldest))
+        last = replay_meaning(x->m, oldest);
+    if (last != NULL)
+        last->journaled.next = c->next;
+    return true;
+}
+
 /* The series that an entry is of, what its value's code says, and how late it
  * is; NULL when it is damaged, or passed over. */
 static struct replay_series *
@@ -319,12 +347,10 @@ get_head(struct reading *x, struct bits_in *in, uint64_t *number,
     struct journaled_course *c = &x->m->course;
     struct replay_series *s;
     uint16_t none;
-    int64_t by = 0;
     enum code code;
 
-    if (c->first && !get_signed(in, &c->start_width, &by))
+    if (c->first && !get_start(x, in))
         return NULL;
-    c->next += (uint32_t)by;
     for (;;) {
         bool sized;
 
@@ -392,8 +418,9 @@ read_entry(struct reading *x, struct bits_in *in, struct waiting *w)
                                        { .i = (int64_t)bits },
                                        s->journaled.kind != KIND_INT }))
         return false;
-    journaled_came(c, &s->journaled, (int64_t)ts_ms, steps);
     x->m->last = s;
+    x->m->last_index = c->next;
+    journaled_came(c, &s->journaled, (int64_t)ts_ms, steps);
     return true;
 }
 
@@ -421,6 +448,8 @@ read_points(struct reading *x, struct cursor *c) REQUIRES(x->bucket->lock)
         bits_in_done(&in, c);
         if (c->failed || cursor_left(c) > 0)
             return false;
+        if (x->m->last != NULL)
+            journaled_end(&x->m->course, x->m->last_index, x->m->course.next);
     }
     return take_waiting(x, &w);
 }

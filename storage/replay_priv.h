@@ -21,6 +21,7 @@ struct replay_bucket {
     size_t pages_len;
     struct journaled_course course;
     struct replay_series *last; /* in this record; NULL: none yet */
+    uint32_t last_index;
     bool begun;
 };
 

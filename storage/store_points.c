@@ -155,17 +155,37 @@ record_points_start(struct head_journal *j, unsigned bucket, uint64_t segment)
     put_bits(j, anew, 1);
 }
 
-/* Whether the series expected is known, and this one is what follows it. */
-static bool
-is_next_but_one(const struct head_bucket *b, const struct head_series *s,
-                uint64_t segment) REQUIRES(b->lock)
+/* The series that a reader knows by this index, or NULL. */
+static struct head_series *
+known(const struct head_bucket *b, uint32_t index, uint64_t segment)
+    REQUIRES(b->lock)
 {
-    uint32_t next = b->journal.course.next;
-    const struct head_series *skipped =
-        next < b->series_len ? b->series[next] : NULL;
+    struct head_series *s = index < b->series_len ? b->series[index] : NULL;
 
-    return skipped != NULL && skipped->defined_segment == (uint32_t)segment &&
-           skipped->journaled.next == s->index;
+    return s != NULL && s->defined_segment == (uint32_t)segment ? s : NULL;
+}
+
+/* The record's first series: which end it goes on from, or how far it is. */
+static void
+put_start(struct head_bucket *b, const struct head_series *s, uint64_t segment)
+    REQUIRES(b->lock)
+{
+    struct head_journal *j = &b->journal;
+    struct journaled_course *c = &j->course;
+    unsigned which = journaled_which(c, s->index);
+    struct head_series *last = NULL;
+    uint32_t oldest;
+
+    put_number(j, &c->which_width, which, ESCAPE_NONE);
+    if (which < c->ends_len) {
+        journaled_drop_end(c, which);
+        return;
+    }
+    put_signed(j, &c->start_width, (int32_t)(s->index - c->next));
+    if (journaled_drop_oldest(c, &oldest))
+        last = known(b, oldest, segment);
+    if (last != NULL)
+        last->journaled.next = s->index;
 }
 
 static void
@@ -174,8 +194,9 @@ put_index(struct head_bucket *b, const struct head_series *s, uint64_t segment)
 {
     struct head_journal *j = &b->journal;
     struct journaled_course *c = &j->course;
+    const struct head_series *skipped = known(b, c->next, segment);
 
-    if (is_next_but_one(b, s, segment)) {
+    if (skipped != NULL && skipped->journaled.next == s->index) {
         put_escape(j, c, ESCAPE_SKIP);
         return;
     }
@@ -315,7 +336,7 @@ put_series(struct head_bucket *b, struct head_series *s, uint64_t segment,
     struct journaled_course *c = &j->course;
 
     if (c->first)
-        put_signed(j, &c->start_width, (int32_t)(s->index - c->next));
+        put_start(b, s, segment);
     else if (s->index != c->next)
         put_index(b, s, segment);
     if (!defines)
@@ -379,6 +400,8 @@ record_points_add(struct head_bucket *b, struct head_series *s,
 struct slice
 record_points_end(struct head_journal *j)
 {
+    if (j->last != NULL)
+        journaled_end(&j->course, j->last->index, j->course.next);
     if (j->at != NULL)
         j->record.size = (size_t)(j->at - j->record.data) + (j->have > 0);
     return buf_slice(&j->record);

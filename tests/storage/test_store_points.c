@@ -132,10 +132,10 @@ same(struct slice got, const uint8_t *want, size_t size)
 /* docs/FORMAT.md, "Points", to the byte. */
 START_TEST(the_documented_bytes)
 {
-    static const uint8_t first[] = { 0xbf, 0x04, 0x00, 0x00, 0x00, 0x04, 0x00,
-                                     0x00, 0x20, 0x00, 0x00, 0x00, 0x01, 0x05,
-                                     0x00, 0xf8, 0x01, 0x38, 0x11, 0x87, 0x02,
-                                     0x00, 0x68, 0x50, 0xcf, 0x92, 0x08 };
+    static const uint8_t first[] = { 0x7f, 0x09, 0x00, 0x00, 0x00, 0x08, 0x00,
+                                     0x00, 0x40, 0x00, 0x00, 0x00, 0x02, 0x0a,
+                                     0x00, 0xf0, 0x03, 0x70, 0x22, 0x0e, 0x05,
+                                     0x00, 0xd0, 0xa0, 0x9e, 0x25, 0x11 };
     static const uint8_t second[] = {
         0x7e, 0x01, 0x00, 0x30, 0x49, 0x39, 0x00, 0x00, 0x13, 0xf4, 0xff,
         0x0b, 0x50, 0x55, 0x55, 0x55, 0x55, 0x55, 0x55, 0xfd, 0x03
@@ -339,6 +339,41 @@ START_TEST(a_steady_round_is_small)
 }
 END_TEST
 
+/* Of four connections that take turns, each with a series and times of its own:
+ * the same. */
+START_TEST(connections_have_courses_of_their_own)
+{
+    struct rig r;
+    struct head_journal *j;
+    unsigned of_bucket[SERIES_MAX], len = 0, bucket = 0;
+
+    rig_open(&r, SERIES_MAX);
+    while (len < 4) { /* a bucket that has four series */
+        bucket++;
+        len = 0;
+        for (unsigned i = 1; i <= SERIES_MAX; i++)
+            if (r.bucket[i] == bucket)
+                of_bucket[len++] = i;
+    }
+    j = journal_of(&r, bucket);
+    for (int round = 0; round < 40; round++)
+        for (unsigned k = 4; k-- > 0;) {
+            struct slice record;
+
+            record_points_start(j, bucket, 1);
+            for (int i = 0; i < 4; i++)
+                add(&r, of_bucket[k], 1,
+                    whole(T0 + (round * 4 + i) * 10000 + k * 77, 7));
+            record = record_points_end(j);
+            ck_assert_int_eq(replay(&r, bucket, record), ST_OK);
+            if (round > 20)
+                ck_assert_uint_le(record.size, 2);
+        }
+    ck_assert_uint_eq(r.replay.points, 40 * 16);
+    rig_close(&r);
+}
+END_TEST
+
 /* A record that builds on a segment that is gone is of sealed points. */
 START_TEST(what_leans_on_nothing_is_passed_over)
 {
@@ -444,11 +479,12 @@ static const struct bad {
     { "zeros", RECORD_POINTS_OF, { 0x01, 0, 0, 0, 0, 0, 0, 0 }, 8 },
     { "a start and zeros", RECORD_POINTS_OF, { 0x03, 0 }, 2 },
     { "a start that is cut", RECORD_POINTS_OF, { 0x01, 0x00, 0x02 }, 3 },
+    { "an end that is none", RECORD_POINTS_OF, { 0x09, 0x01 }, 2 },
     { "an escape that is cut", RECORD_POINTS_OF, { 0x07 }, 1 },
-    { "a jump from nowhere", RECORD_POINTS_OF, { 0x1f, 0x01 }, 2 },
-    { "a kind of what is unknown", RECORD_POINTS_OF, { 0x7f, 0x01 }, 2 },
-    { "a TSUID that is cut", RECORD_POINTS_OF, { 0xbf, 0x00, 0x00 }, 3 },
-    { "a TSUID too long", RECORD_POINTS_OF, { 0xbf, 0xff, 0xff, 0xff }, 4 },
+    { "a jump from nowhere", RECORD_POINTS_OF, { 0x3f, 0x01 }, 2 },
+    { "a kind of what is unknown", RECORD_POINTS_OF, { 0xff, 0x01 }, 2 },
+    { "a TSUID that is cut", RECORD_POINTS_OF, { 0x7f, 0x00, 0x00 }, 3 },
+    { "a TSUID too long", RECORD_POINTS_OF, { 0x7f, 0xff, 0xff, 0xff }, 4 },
     { "of nibbles, nothing", RECORD_NIBBLES, { 0 }, 0 },
     { "no bucket", RECORD_NIBBLES, { 16, 0xf1 }, 2 },
     { "no beginning", RECORD_NIBBLES, { 0 }, 1 },
@@ -477,6 +513,7 @@ END_TEST
 
 TEST_MAIN("store_points", TEST(the_documented_bytes), TEST(nibbles_are_read),
           TIMES(what_was_written_is_read, 4), TEST(a_steady_round_is_small),
+          TEST(connections_have_courses_of_their_own),
           TEST(what_leans_on_nothing_is_passed_over),
           TEST(an_unknown_index_is_passed_over), TEST(plain_records_are_read),
           LOOP(bad_records_are_refused, bads))
