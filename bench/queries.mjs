@@ -8,7 +8,7 @@ import { measure } from './ingest.mjs';
 import { differ, normal, questions, request } from './mix.mjs';
 import { files, scales } from './workload.mjs';
 
-const MOST = 200; // questions of a kind
+export const MOST = 200; // questions of a kind
 
 // Asks them all, so many at a time.
 export async function ask(s, requests, workers) {
@@ -51,7 +51,7 @@ async function verify(servers, q) {
   return '';
 }
 
-async function warm(s, list, workers) {
+export async function warm(s, list, workers) {
   const one = await ask(s, [request(s.kind, list[0])], 1);
   const n = Math.max(3, Math.min(list.length,
     Math.floor(settings.budget_s * 1e3 * workers / one.ms[0])));

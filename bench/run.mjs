@@ -9,9 +9,11 @@ import { Results } from './results.mjs';
 import { write_document } from './report.mjs';
 import { installed } from './servers.mjs';
 import { machine, remove, say, scratch, settings } from './tools.mjs';
+import { workers } from './workers.mjs';
 
 const sections = {
-  ingest, values, backfill, recorded, queries, series, replay, open, masks, micro,
+  ingest, values, backfill, recorded, queries, workers, series, replay, open, masks,
+  micro,
 };
 
 const wanted = settings.only.length > 0 ? settings.only
