@@ -122,6 +122,7 @@ read_series(struct store *s, unsigned i, enum scan_way way, struct points *out,
     spec.metric = slice_of(t.data, 3);
     spec.series = &t;
     spec.series_len = 1;
+    spec.synopses = true;
     points_clear(out);
     ck_assert_int_eq(store_scan_open(s, &spec, &scan, &e), ST_OK);
     while (store_scan_next(scan, &row)) {
