@@ -48,13 +48,14 @@ telnet_say(struct telnet_loop *l, struct telnet_conn *c, struct slice s)
 
 /* What goes into the batch of points; a point's id says which it was. */
 static const char *const commands[] = { "put", "rollup" };
+static const uint8_t command_sizes[] = { 3, 6 };
 
 /* Its index, or -1. */
 static int
 batch_command(struct slice line)
 {
     for (int i = 0; i < (int)(sizeof commands / sizeof commands[0]); i++) {
-        size_t size = strlen(commands[i]);
+        size_t size = command_sizes[i];
 
         if (line.size >= size && memcmp(line.data, commands[i], size) == 0 &&
             (line.size == size || line.data[size] == ' '))
@@ -276,7 +277,7 @@ static bool
 run_put(struct telnet_loop *l, struct telnet_conn *c, struct slice line,
         int command)
 {
-    size_t skip = strlen(commands[command]) + 1;
+    size_t skip = command_sizes[command] + 1u;
 
     if ((c->who.rights & HTTP_WRITES) == 0) {
         if (l->batch_conn == c && !telnet_flush(l))
