@@ -28,15 +28,13 @@ static enum status join_downsample(const struct exp_time *t, struct arena *a,
 /* -- reading --------------------------------------------------------------- */
 
 static void
-read_double(struct reader *r, const char *name, const struct tree_value *v,
-            void *to)
+read_double(struct reader *r, const char *name, json_t *v, void *to)
 {
     double *out = to;
     struct slice text;
 
-    if (v->kind == TREE_INTEGER || v->kind == TREE_REAL ||
-        v->kind == TREE_NULL) {
-        *out = v->kind == TREE_INTEGER ? (double)v->integer : v->real;
+    if (json_is_number(v) || json_is_null(v)) {
+        *out = json_number_value(v);
         return;
     }
     reader_text(r, name, v, &text);
@@ -71,8 +69,7 @@ settle_fill(struct reader *r, struct exp_fill *f)
 }
 
 static void
-read_fill(struct reader *r, const char *name, const struct tree_value *v,
-          void *to)
+read_fill(struct reader *r, const char *name, json_t *v, void *to)
 {
     static const char *const policies[] = { "none", "zero", "nan", "null",
                                             "scalar" };
@@ -87,7 +84,7 @@ read_fill(struct reader *r, const char *name, const struct tree_value *v,
     struct exp_fill *out = to;
     size_t i = 0;
 
-    *out = (struct exp_fill){ .given = v->kind != TREE_NULL };
+    *out = (struct exp_fill){ .given = !json_is_null(v) };
     if (!out->given)
         return;
     reader_object(r, name, v, members, 2, true, &t);
@@ -108,8 +105,7 @@ read_fill(struct reader *r, const char *name, const struct tree_value *v,
 }
 
 static void
-read_operator(struct reader *r, const char *name, const struct tree_value *v,
-              void *to)
+read_operator(struct reader *r, const char *name, json_t *v, void *to)
 {
     struct exp_expression *out = to;
     struct slice text;
@@ -125,8 +121,7 @@ read_operator(struct reader *r, const char *name, const struct tree_value *v,
 }
 
 static void
-read_join(struct reader *r, const char *name, const struct tree_value *v,
-          void *to)
+read_join(struct reader *r, const char *name, json_t *v, void *to)
 {
     static const struct member members[] = {
         { "operator", read_operator, 0 },
@@ -137,14 +132,13 @@ read_join(struct reader *r, const char *name, const struct tree_value *v,
     };
     struct exp_expression *out = to;
 
-    out->join_given = v->kind != TREE_NULL;
+    out->join_given = !json_is_null(v);
     if (out->join_given)
         reader_object(r, name, v, members, 3, true, out);
 }
 
 static void
-read_downsampler(struct reader *r, const char *name, const struct tree_value *v,
-                 void *to)
+read_downsampler(struct reader *r, const char *name, json_t *v, void *to)
 {
     static const struct member members[] = {
         MEMBER(struct exp_time, "interval", reader_text, interval),
@@ -154,14 +148,13 @@ read_downsampler(struct reader *r, const char *name, const struct tree_value *v,
     };
     struct exp_time *out = to;
 
-    out->downsampler_given = v->kind != TREE_NULL;
+    out->downsampler_given = !json_is_null(v);
     if (out->downsampler_given)
         reader_object(r, name, v, members, 3, true, out);
 }
 
 static void
-read_time(struct reader *r, const char *name, const struct tree_value *v,
-          void *to)
+read_time(struct reader *r, const char *name, json_t *v, void *to)
 {
     static const struct member members[] = {
         MEMBER(struct exp_time, "start", reader_text, start),
@@ -173,35 +166,34 @@ read_time(struct reader *r, const char *name, const struct tree_value *v,
     };
     struct exp_query *q = to;
 
-    q->time_given = v->kind != TREE_NULL;
+    q->time_given = !json_is_null(v);
     if (q->time_given)
         reader_object(r, name, v, members, 6, true, &q->time);
 }
 
 /* Room for the elements of an array; false for null, and when it failed. */
 static bool
-begin_list(struct reader *r, const char *name, const struct tree_value *v,
-           size_t size, void **out, bool *given)
+begin_list(struct reader *r, const char *name, json_t *v, size_t size,
+           void **out, bool *given)
 {
-    *given = v->kind != TREE_NULL;
+    *given = !json_is_null(v);
     if (!*given)
         return false;
-    if (v->kind != TREE_ARRAY) {
+    if (!json_is_array(v)) {
         reader_fail(r, "'%s' must be an array", name);
         return false;
     }
-    if (v->len > EXP_IDS_MAX && r->st == ST_OK)
+    if (json_array_size(v) > EXP_IDS_MAX && r->st == ST_OK)
         r->st =
             parse_fail(r->e, error_set(&r->e->message, ST_LIMIT,
                                        "more than %d %s", EXP_IDS_MAX, name));
     if (r->st == ST_OK)
-        *out = reader_array(r, v->len, size);
+        *out = reader_array(r, json_array_size(v), size);
     return r->st == ST_OK;
 }
 
 static void
-read_filter_tags(struct reader *r, const char *name, const struct tree_value *v,
-                 void *to)
+read_filter_tags(struct reader *r, const char *name, json_t *v, void *to)
 {
     static const struct member members[] = {
         MEMBER(struct exp_filter_tag, "type", reader_text, type),
@@ -212,13 +204,15 @@ read_filter_tags(struct reader *r, const char *name, const struct tree_value *v,
     };
     struct exp_filter *f = to;
     void *list = NULL;
-    const struct tree_value *item;
+    size_t i;
+    json_t *item;
 
     f->tags_len = 0;
     if (!begin_list(r, name, v, sizeof *f->tags, &list, &f->tags_given))
         return;
     f->tags = list;
-    for (item = v->first; item != NULL; item = item->next) {
+    json_array_foreach(v, i, item)
+    {
         struct exp_filter_tag *t = &f->tags[f->tags_len++];
         struct filter made = { 0 };
         struct error why;
@@ -235,8 +229,7 @@ read_filter_tags(struct reader *r, const char *name, const struct tree_value *v,
 }
 
 static void
-read_filters(struct reader *r, const char *name, const struct tree_value *v,
-             void *to)
+read_filters(struct reader *r, const char *name, json_t *v, void *to)
 {
     static const struct member members[] = {
         MEMBER(struct exp_filter, "id", reader_text, id),
@@ -245,20 +238,19 @@ read_filters(struct reader *r, const char *name, const struct tree_value *v,
     };
     struct exp_query *q = to;
     void *list = NULL;
-    const struct tree_value *item;
+    size_t i;
+    json_t *item;
 
     q->filters_len = 0;
     if (!begin_list(r, name, v, sizeof *q->filters, &list, &q->filters_given))
         return;
     q->filters = list;
-    for (item = v->first; item != NULL; item = item->next)
-        reader_object(r, name, item, members, 3, true,
-                      &q->filters[q->filters_len++]);
+    json_array_foreach(v, i, item) reader_object(
+        r, name, item, members, 3, true, &q->filters[q->filters_len++]);
 }
 
 static void
-read_metrics(struct reader *r, const char *name, const struct tree_value *v,
-             void *to)
+read_metrics(struct reader *r, const char *name, json_t *v, void *to)
 {
     static const struct member members[] = {
         MEMBER(struct exp_metric, "metric", reader_text, metric),
@@ -270,20 +262,19 @@ read_metrics(struct reader *r, const char *name, const struct tree_value *v,
     };
     struct exp_query *q = to;
     void *list = NULL;
-    const struct tree_value *item;
+    size_t i;
+    json_t *item;
 
     q->metrics_len = 0;
     if (!begin_list(r, name, v, sizeof *q->metrics, &list, &q->metrics_given))
         return;
     q->metrics = list;
-    for (item = v->first; item != NULL; item = item->next)
-        reader_object(r, name, item, members, 6, true,
-                      &q->metrics[q->metrics_len++]);
+    json_array_foreach(v, i, item) reader_object(
+        r, name, item, members, 6, true, &q->metrics[q->metrics_len++]);
 }
 
 static void
-read_expressions(struct reader *r, const char *name, const struct tree_value *v,
-                 void *to)
+read_expressions(struct reader *r, const char *name, json_t *v, void *to)
 {
     static const struct member members[] = {
         MEMBER(struct exp_expression, "id", reader_text, id),
@@ -293,14 +284,16 @@ read_expressions(struct reader *r, const char *name, const struct tree_value *v,
     };
     struct exp_query *q = to;
     void *list = NULL;
-    const struct tree_value *item;
+    size_t i;
+    json_t *item;
 
     q->expressions_len = 0;
     if (!begin_list(r, name, v, sizeof *q->expressions, &list,
                     &q->expressions_given))
         return;
     q->expressions = list;
-    for (item = v->first; item != NULL; item = item->next) {
+    json_array_foreach(v, i, item)
+    {
         struct exp_expression *x = &q->expressions[q->expressions_len++];
 
         x->include_agg_tags = true;
@@ -309,8 +302,7 @@ read_expressions(struct reader *r, const char *name, const struct tree_value *v,
 }
 
 static void
-read_outputs(struct reader *r, const char *name, const struct tree_value *v,
-             void *to)
+read_outputs(struct reader *r, const char *name, json_t *v, void *to)
 {
     static const struct member members[] = {
         MEMBER(struct exp_output, "id", reader_text, id),
@@ -318,15 +310,15 @@ read_outputs(struct reader *r, const char *name, const struct tree_value *v,
     };
     struct exp_query *q = to;
     void *list = NULL;
-    const struct tree_value *item;
+    size_t i;
+    json_t *item;
 
     q->outputs_len = 0;
     if (!begin_list(r, name, v, sizeof *q->outputs, &list, &q->outputs_given))
         return;
     q->outputs = list;
-    for (item = v->first; item != NULL; item = item->next)
-        reader_object(r, name, item, members, 2, true,
-                      &q->outputs[q->outputs_len++]);
+    json_array_foreach(v, i, item) reader_object(
+        r, name, item, members, 2, true, &q->outputs[q->outputs_len++]);
 }
 
 enum status
@@ -341,8 +333,8 @@ exp_parse(struct slice body, const struct parse_options *o, struct arena *a,
         { "expressions", read_expressions, 0 },
         { "outputs", read_outputs, 0 },
     };
-    struct reader r = { .arena = a, .e = e };
-    const struct tree_value *root;
+    struct reader r = { a, e, ST_OK };
+    json_t *root;
     enum status st;
 
     *out = (struct exp_query){ 0 };
@@ -354,7 +346,7 @@ exp_parse(struct slice body, const struct parse_options *o, struct arena *a,
     if (root == NULL)
         return r.st;
     reader_object(&r, "the query", root, members, 6, true, out);
-    reader_unload(&r);
+    json_decref(root);
     st = r.st == ST_OK ? check(out, o, a, e) : r.st;
     return st == ST_OK ? build(out, o, a, e) : st;
 }

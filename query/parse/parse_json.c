@@ -10,13 +10,11 @@
 
 #include "query/parse/reader.h"
 
-static void read_subs(struct reader *r, const struct tree_value *v, size_t max,
-                      struct query *q);
+static void read_subs(struct reader *r, json_t *v, size_t max, struct query *q);
 
 /* A boolean whose negation is kept. */
 static void
-read_off(struct reader *r, const char *name, const struct tree_value *v,
-         void *to)
+read_off(struct reader *r, const char *name, json_t *v, void *to)
 {
     bool *off = to, on = true;
 
@@ -26,8 +24,7 @@ read_off(struct reader *r, const char *name, const struct tree_value *v,
 
 /* Of a type that is checked, but without a use. */
 static void
-skip_long(struct reader *r, const char *name, const struct tree_value *v,
-          void *to)
+skip_long(struct reader *r, const char *name, json_t *v, void *to)
 {
     int64_t unused;
 
@@ -36,33 +33,34 @@ skip_long(struct reader *r, const char *name, const struct tree_value *v,
 }
 
 static void
-skip_options(struct reader *r, const char *name, const struct tree_value *v,
-             void *to)
+skip_options(struct reader *r, const char *name, json_t *v, void *to)
 {
     (void)to;
-    if (v->kind != TREE_OBJECT && v->kind != TREE_NULL)
+    if (!json_is_object(v) && !json_is_null(v))
         reader_fail(r, "'%s' must be an object", name);
 }
 
 static void
-read_texts(struct reader *r, const char *name, const struct tree_value *v,
-           struct slice **out, size_t *len)
+read_texts(struct reader *r, const char *name, json_t *v, struct slice **out,
+           size_t *len)
 {
-    const struct tree_value *item;
+    json_t *item;
+    size_t i;
 
     *out = NULL;
     *len = 0;
-    if (v->kind == TREE_NULL)
+    if (json_is_null(v))
         return;
-    if (v->kind != TREE_ARRAY) {
+    if (!json_is_array(v)) {
         reader_fail(r, "'%s' must be an array", name);
         return;
     }
-    *out = reader_array(r, v->len, sizeof **out);
-    for (item = v->first; item != NULL; item = item->next) {
+    *out = reader_array(r, json_array_size(v), sizeof **out);
+    json_array_foreach(v, i, item)
+    {
         if (r->st != ST_OK)
             return;
-        if (item->kind == TREE_NULL)
+        if (json_is_null(item))
             reader_fail(r, "'%s' holds a null", name);
         else
             reader_text(r, name, item, &(*out)[(*len)++]);
@@ -70,8 +68,7 @@ read_texts(struct reader *r, const char *name, const struct tree_value *v,
 }
 
 static void
-read_tsuids(struct reader *r, const char *name, const struct tree_value *v,
-            void *to)
+read_tsuids(struct reader *r, const char *name, json_t *v, void *to)
 {
     struct sub_query *s = to;
 
@@ -87,8 +84,7 @@ compare_doubles(const void *a, const void *b)
 }
 
 static void
-read_percentiles(struct reader *r, const char *name, const struct tree_value *v,
-                 void *to)
+read_percentiles(struct reader *r, const char *name, json_t *v, void *to)
 {
     struct sub_query *s = to;
     struct slice *texts;
@@ -110,8 +106,7 @@ read_percentiles(struct reader *r, const char *name, const struct tree_value *v,
 }
 
 static void
-read_rollup_usage(struct reader *r, const char *name,
-                  const struct tree_value *v, void *to)
+read_rollup_usage(struct reader *r, const char *name, json_t *v, void *to)
 {
     struct slice text;
 
@@ -121,8 +116,7 @@ read_rollup_usage(struct reader *r, const char *name,
 }
 
 static void
-read_rate_options(struct reader *r, const char *name,
-                  const struct tree_value *v, void *to)
+read_rate_options(struct reader *r, const char *name, json_t *v, void *to)
 {
     static const struct member members[] = {
         { "counter", reader_bool, offsetof(struct rate_options, counter) },
@@ -137,7 +131,7 @@ read_rate_options(struct reader *r, const char *name,
     struct sub_query *s = to;
 
     s->rate_options = (struct rate_options){ .counter_max = INT64_MAX };
-    s->rate_options_given = v->kind != TREE_NULL;
+    s->rate_options_given = !json_is_null(v);
     if (s->rate_options_given)
         reader_object(r, name, v, members, sizeof members / sizeof members[0],
                       false, &s->rate_options);
@@ -182,29 +176,30 @@ add_filter(struct reader *r, struct sub_query *s, const struct filter *f,
 
 /* {"host":"web*"}: each groups. */
 static void
-read_tags(struct reader *r, const char *name, const struct tree_value *v,
-          void *to)
+read_tags(struct reader *r, const char *name, json_t *v, void *to)
 {
     struct sub_query *s = to;
     struct slice value;
     struct filter f;
     struct error why;
-    const struct tree_value *item;
+    const char *key;
+    size_t key_size;
+    json_t *item;
     enum status st;
 
     /* Jackson calls the setter, which trips over null unless there were
      * filters before. */
-    if (v->kind != TREE_OBJECT &&
-        !(v->kind == TREE_NULL && s->filters != NULL)) {
+    if (!json_is_object(v) && !(json_is_null(v) && s->filters != NULL)) {
         reader_fail(r, "'%s' must be an object", name);
         return;
     }
-    if (!begin_filters(r, s, v->len))
+    if (!begin_filters(r, s, json_object_size(v)))
         return;
-    for (item = v->first; item != NULL; item = item->next) {
-        struct slice tagk = reader_keep(r, item->key);
+    json_object_keylen_foreach(v, key, key_size, item)
+    {
+        struct slice tagk = reader_keep(r, slice_of(key, key_size));
 
-        reader_text(r, (const char *)tagk.data, item, &value);
+        reader_text(r, key, item, &value);
         if (r->st != ST_OK)
             return;
         st = filter_from_tag(r->arena, tagk, value, true, &f, &why);
@@ -218,8 +213,7 @@ struct filter_texts {
 };
 
 static void
-read_filters(struct reader *r, const char *name, const struct tree_value *v,
-             void *to)
+read_filters(struct reader *r, const char *name, json_t *v, void *to)
 {
     static const struct member members[] = {
         { "type", reader_text, offsetof(struct filter_texts, type) },
@@ -229,15 +223,17 @@ read_filters(struct reader *r, const char *name, const struct tree_value *v,
         { "group_by", reader_bool, offsetof(struct filter_texts, group_by) },
     };
     struct sub_query *s = to;
-    const struct tree_value *item;
+    json_t *item;
+    size_t i;
 
-    if (v->kind != TREE_ARRAY && v->kind != TREE_NULL) {
+    if (!json_is_array(v) && !json_is_null(v)) {
         reader_fail(r, "'%s' must be an array", name);
         return;
     }
-    if (!begin_filters(r, s, v->len))
+    if (!begin_filters(r, s, json_array_size(v)))
         return;
-    for (item = v->first; item != NULL; item = item->next) {
+    json_array_foreach(v, i, item)
+    {
         struct filter_texts t = { 0 };
         struct filter f;
         struct error why;
@@ -260,7 +256,7 @@ read_filters(struct reader *r, const char *name, const struct tree_value *v,
     }
 
 static void
-read_sub(struct reader *r, const struct tree_value *v, struct sub_query *s)
+read_sub(struct reader *r, json_t *v, struct sub_query *s)
 {
     static const struct member members[] = {
         SUB("aggregator", reader_text, aggregator_name),
@@ -314,8 +310,8 @@ enum status
 query_parse_json(struct slice body, const struct parse_options *o,
                  struct arena *a, struct query *out, struct parse_error *e)
 {
-    struct reader r = { .arena = a, .e = e };
-    const struct tree_value *root, *subs;
+    struct reader r = { a, e, ST_OK };
+    json_t *root, *subs;
 
     *out = (struct query){ 0 };
     if (body.size == 0) {
@@ -329,33 +325,34 @@ query_parse_json(struct slice body, const struct parse_options *o,
         return r.st;
     reader_object(&r, "the query", root, query_members,
                   sizeof query_members / sizeof query_members[0], true, out);
-    subs = tree_member(root, "queries");
+    subs = json_object_get(root, "queries");
     if (r.st == ST_OK && subs != NULL)
         read_subs(&r, subs, o->max_subs == 0 ? QUERY_SUBS_MAX : o->max_subs,
                   out);
-    reader_unload(&r);
+    json_decref(root);
     return r.st == ST_OK ? query_check(out, o, a, e) : r.st;
 }
 
 static void
-read_subs(struct reader *r, const struct tree_value *v, size_t max,
-          struct query *q)
+read_subs(struct reader *r, json_t *v, size_t max, struct query *q)
 {
-    const struct tree_value *item;
+    json_t *item;
+    size_t i;
 
-    if (v->kind == TREE_NULL)
+    if (json_is_null(v))
         return;
-    if (v->kind != TREE_ARRAY) {
+    if (!json_is_array(v)) {
         reader_fail(r, "'queries' must be an array");
         return;
     }
-    if (v->len > max) {
+    if (json_array_size(v) > max) {
         r->st = parse_fail(r->e, error_set(&r->e->message, ST_LIMIT,
                                            "more than %zu sub-queries", max));
         return;
     }
-    q->subs = reader_array(r, v->len, sizeof q->subs[0]);
-    for (item = v->first; item != NULL; item = item->next) {
+    q->subs = reader_array(r, json_array_size(v), sizeof q->subs[0]);
+    json_array_foreach(v, i, item)
+    {
         if (r->st != ST_OK)
             return;
         read_sub(r, item, &q->subs[q->subs_len++]);

@@ -57,6 +57,12 @@ reader_keep(struct reader *r, struct slice s)
     return slice_of(copy, s.size);
 }
 
+static struct slice
+string_of(const json_t *v)
+{
+    return slice_of(json_string_value(v), json_string_length(v));
+}
+
 /* As it most likely stood in the request: clients print the shortest digits
  * that read back as the number. */
 static struct slice
@@ -76,57 +82,55 @@ real_text(struct reader *r, double v)
 }
 
 void
-reader_text(struct reader *r, const char *name, const struct tree_value *v,
-            void *to)
+reader_text(struct reader *r, const char *name, json_t *v, void *to)
 {
     struct slice *out = to;
     char text[NUMBER_TEXT_MAX];
 
-    switch (v->kind) {
-    case TREE_NULL:
+    switch (json_typeof(v)) {
+    case JSON_NULL:
         *out = (struct slice){ NULL, 0 };
         return;
-    case TREE_STRING:
-        *out = reader_keep(r, v->text);
+    case JSON_STRING:
+        *out = reader_keep(r, string_of(v));
         return;
-    case TREE_INTEGER:
-        *out =
-            reader_keep(r, slice_of(text, number_format_i64(v->integer, text)));
+    case JSON_INTEGER:
+        *out = reader_keep(
+            r, slice_of(text, number_format_i64(json_integer_value(v), text)));
         return;
-    case TREE_REAL:
-        *out = real_text(r, v->real);
+    case JSON_REAL:
+        *out = real_text(r, json_real_value(v));
         return;
-    case TREE_TRUE:
-    case TREE_FALSE:
-        *out = slice_str(v->kind == TREE_TRUE ? "true" : "false");
+    case JSON_TRUE:
+    case JSON_FALSE:
+        *out = slice_str(json_is_true(v) ? "true" : "false");
         return;
-    case TREE_OBJECT:
-    case TREE_ARRAY:
+    case JSON_OBJECT:
+    case JSON_ARRAY:
         break;
     }
     reader_fail(r, "'%s' must be a string", name);
 }
 
 void
-reader_bool(struct reader *r, const char *name, const struct tree_value *v,
-            void *to)
+reader_bool(struct reader *r, const char *name, json_t *v, void *to)
 {
     bool *out = to;
     struct slice text;
 
-    switch (v->kind) {
-    case TREE_TRUE:
-    case TREE_FALSE:
-        *out = v->kind == TREE_TRUE;
+    switch (json_typeof(v)) {
+    case JSON_TRUE:
+    case JSON_FALSE:
+        *out = json_is_true(v);
         return;
-    case TREE_NULL:
+    case JSON_NULL:
         *out = false;
         return;
-    case TREE_INTEGER:
-        *out = v->integer != 0;
+    case JSON_INTEGER:
+        *out = json_integer_value(v) != 0;
         return;
-    case TREE_STRING:
-        text = v->text;
+    case JSON_STRING:
+        text = string_of(v);
         *out = slice_eq_str(text, "true") || slice_eq_str(text, "True") ||
                slice_eq_str(text, "TRUE");
         if (*out || text.size == 0 || slice_eq_str(text, "false") ||
@@ -134,45 +138,44 @@ reader_bool(struct reader *r, const char *name, const struct tree_value *v,
             slice_eq_str(text, "null"))
             return;
         break;
-    case TREE_OBJECT:
-    case TREE_ARRAY:
-    case TREE_REAL:
+    case JSON_OBJECT:
+    case JSON_ARRAY:
+    case JSON_REAL:
         break;
     }
     reader_fail(r, "'%s' must be a boolean", name);
 }
 
 void
-reader_long(struct reader *r, const char *name, const struct tree_value *v,
-            void *to)
+reader_long(struct reader *r, const char *name, json_t *v, void *to)
 {
     int64_t *out = to;
     struct slice text;
 
-    switch (v->kind) {
-    case TREE_NULL:
+    switch (json_typeof(v)) {
+    case JSON_NULL:
         *out = 0;
         return;
-    case TREE_INTEGER:
-        *out = v->integer;
+    case JSON_INTEGER:
+        *out = json_integer_value(v);
         return;
-    case TREE_REAL:
-        if (fabs(v->real) < 0x1p63) {
-            *out = (int64_t)v->real;
+    case JSON_REAL:
+        if (fabs(json_real_value(v)) < 0x1p63) {
+            *out = (int64_t)json_real_value(v);
             return;
         }
         break;
-    case TREE_STRING:
-        text = v->text;
+    case JSON_STRING:
+        text = string_of(v);
         *out = 0;
         if (text.size == 0 || slice_eq_str(text, "null") ||
             number_parse_i64(text, out))
             return;
         break;
-    case TREE_OBJECT:
-    case TREE_ARRAY:
-    case TREE_TRUE:
-    case TREE_FALSE:
+    case JSON_OBJECT:
+    case JSON_ARRAY:
+    case JSON_TRUE:
+    case JSON_FALSE:
         break;
     }
     reader_fail(r, "'%s' must be an integer of 64 bits", name);
@@ -183,7 +186,7 @@ reader_long(struct reader *r, const char *name, const struct tree_value *v,
 static enum status
 check_shape(struct slice body, struct parse_error *e)
 {
-    struct reader r = { .e = e };
+    struct reader r = { NULL, e, ST_OK };
     size_t depth = 0, values = 0;
     bool in_text = false;
 
@@ -214,50 +217,45 @@ check_shape(struct slice body, struct parse_error *e)
 }
 
 void
-reader_object(struct reader *r, const char *name, const struct tree_value *v,
+reader_object(struct reader *r, const char *name, json_t *v,
               const struct member *members, size_t len, bool ignore_unknown,
               void *to)
 {
-    if (v->kind != TREE_OBJECT) {
+    const char *key;
+    json_t *item;
+
+    if (!json_is_object(v)) {
         reader_fail(r, "'%s' must be an object", name);
         return;
     }
-    for (const struct tree_value *m = v->first; m != NULL; m = m->next) {
+    json_object_foreach(v, key, item)
+    {
         size_t i = 0;
 
-        while (i < len && !slice_eq_str(m->key, members[i].name))
+        while (i < len && strcmp(key, members[i].name) != 0)
             i++;
         if (i < len)
-            members[i].read(r, members[i].name, m,
-                            (char *)to + members[i].offset);
+            members[i].read(r, key, item, (char *)to + members[i].offset);
         else if (!ignore_unknown)
-            reader_fail(r, "Unrecognized field \"%.*s\" of '%s'",
-                        SLICE_ARG(m->key), name);
+            reader_fail(r, "Unrecognized field \"%s\" of '%s'", key, name);
         if (r->st != ST_OK)
             return;
     }
 }
 
-const struct tree_value *
+json_t *
 reader_load(struct reader *r, struct slice body)
 {
-    json_error_t why = { .line = 0 };
+    size_t flags = JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY | JSON_ALLOW_NUL;
+    json_error_t why;
+    json_t *root;
 
-    if (tree_load_plain(&r->tree, body))
-        return r->tree.root;
-    tree_unload(&r->tree);
     r->st = check_shape(body, r->e);
-    if (r->st == ST_OK && !tree_load(&r->tree, body, &why))
+    if (r->st != ST_OK)
+        return NULL;
+    root = json_loadb((const char *)body.data, body.size, flags, &why);
+    if (root == NULL)
         reader_fail(r, "%s at line %d, column %d", why.text, why.line,
                     why.column);
-    if (r->st == ST_OK)
-        return r->tree.root;
-    tree_unload(&r->tree);
-    return NULL;
-}
-
-void
-reader_unload(struct reader *r)
-{
-    tree_unload(&r->tree);
+    return root;
 }

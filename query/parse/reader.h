@@ -11,39 +11,34 @@
 #ifndef QUERY_PARSE_READER_H
 #define QUERY_PARSE_READER_H
 
+#include <jansson.h>
+
 #include "query/parse/parse.h"
-#include "query/parse/tree.h"
 
 struct reader {
     struct arena *arena;
     struct parse_error *e;
     enum status st;
-    struct tree tree;
 };
 
 /* A member of an object, what reads it, and where it goes to. */
 struct member {
     const char *name;
-    void (*read)(struct reader *r, const char *name, const struct tree_value *v,
-                 void *to);
+    void (*read)(struct reader *r, const char *name, json_t *v, void *to);
     size_t offset; /* into what is filled */
 };
 
-/* The body as a tree, until it is unloaded; NULL when it failed. */
-const struct tree_value *reader_load(struct reader *r, struct slice body);
-void reader_unload(struct reader *r);
+/* The body as a tree, to json_decref(); NULL when it failed. */
+json_t *reader_load(struct reader *r, struct slice body);
 
 /* Members that are not listed are passed over or refused. */
-void reader_object(struct reader *r, const char *name,
-                   const struct tree_value *v, const struct member *members,
-                   size_t len, bool ignore_unknown, void *to);
+void reader_object(struct reader *r, const char *name, json_t *v,
+                   const struct member *members, size_t len,
+                   bool ignore_unknown, void *to);
 
-void reader_text(struct reader *r, const char *name, const struct tree_value *v,
-                 void *to);
-void reader_bool(struct reader *r, const char *name, const struct tree_value *v,
-                 void *to);
-void reader_long(struct reader *r, const char *name, const struct tree_value *v,
-                 void *to);
+void reader_text(struct reader *r, const char *name, json_t *v, void *to);
+void reader_bool(struct reader *r, const char *name, json_t *v, void *to);
+void reader_long(struct reader *r, const char *name, json_t *v, void *to);
 
 /* Zeroed, of at least one element; NULL when it failed. */
 void *reader_array(struct reader *r, size_t len, size_t size);
