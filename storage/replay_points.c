@@ -115,7 +115,7 @@ enum code {
 };
 
 /* A number, or the escape that lies at the quotient 'hole'. */
-static inline enum code
+static inline __attribute__((always_inline)) enum code
 get_number(struct bits_in *in, uint16_t *width, unsigned hole, uint64_t *out)
 {
     unsigned low = journaled_low(*width), zeros;
@@ -141,7 +141,7 @@ get_number(struct bits_in *in, uint16_t *width, unsigned hole, uint64_t *out)
     return CODE_NUMBER;
 }
 
-static bool
+static __attribute__((noinline)) bool
 get_signed(struct bits_in *in, uint16_t *width, int64_t *out)
 {
     uint64_t v = 0;
@@ -240,7 +240,7 @@ get_kind(struct replay_series *s, struct bits_in *in)
     return true;
 }
 
-static bool
+static __attribute__((noinline)) bool
 get_escape(struct reading *x, struct bits_in *in, int64_t *late_ms)
     REQUIRES(x->bucket->lock)
 {
@@ -311,7 +311,7 @@ get_value(struct bits_in *in, uint64_t number, struct journaled_series *x,
 }
 
 /* The index that a record starts with. */
-static bool
+static __attribute__((noinline)) bool
 get_start(struct reading *x, struct bits_in *in) REQUIRES(x->bucket->lock)
 {
     struct journaled_course *c = &x->m->course;
@@ -398,7 +398,7 @@ wait_for_more(struct reading *x, struct waiting *w, struct head_series *s,
     return w->len < WAITING_MAX || take_waiting(x, w);
 }
 
-static bool
+static inline __attribute__((always_inline)) bool
 read_entry(struct reading *x, struct bits_in *in, struct waiting *w)
     REQUIRES(x->bucket->lock)
 {
