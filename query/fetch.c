@@ -391,7 +391,7 @@ static void
 expect_more(const struct task *t, struct points *p)
 {
     const struct plan *plan = t->job->p;
-    size_t hours = (plan->to_base - plan->from_base) / ROW_SECONDS + 1;
+    size_t hours = (plan->to_base - plan->from_base) / HOUR_S + 1;
 
     hours = hours < HOURS_EXPECTED ? hours : HOURS_EXPECTED;
     if (hours > 1 && p->len >= POINTS_EXPECTED)
@@ -704,7 +704,7 @@ static void
 make_turns(struct fetch_job *job, struct fetch *out)
 {
     const struct plan *p = job->p;
-    uint64_t hours = (p->to_base - p->from_base) / ROW_SECONDS + 1;
+    uint64_t hours = (p->to_base - p->from_base) / HOUR_S + 1;
     uint64_t rows = (p->listed ? p->matches : p->series) * hours;
 
     job->turns_len = job->tasks_len;

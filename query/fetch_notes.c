@@ -179,7 +179,7 @@ fetch_add_noted(const struct plan_context *c, const struct sub_query *sq,
                 struct arena *a, struct fetch *f, struct error *e)
 {
     int64_t from_ms = (int64_t)p->from_base * 1000;
-    int64_t to_ms = ((int64_t)p->to_base + ROW_SECONDS) * 1000 - 1;
+    int64_t to_ms = ((int64_t)p->to_base + HOUR_S) * 1000 - 1;
     struct noted noted = { NULL, 0 };
     bool any;
     enum status status = annotation_any(annotations, &any, e);

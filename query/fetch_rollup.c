@@ -72,7 +72,7 @@ fetch_unroll(const struct key_shape *shape, const struct query *q,
 
         if (sq->rollup->interval != NULL)
             to_real_times(sq->rollup->interval, (int64_t)from * 1000,
-                          ((int64_t)to + ROW_SECONDS) * 1000, &s->points);
+                          ((int64_t)to + HOUR_S) * 1000, &s->points);
         if (status == ST_OK && s->points.len > 0)
             status = drop_kind(shape, a, s, e);
         if (s->points.len > 0)

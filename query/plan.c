@@ -474,10 +474,10 @@ to_stored_hours(const struct rollup_interval *i, struct plan *out)
     int64_t from, to;
 
     rollup_stored_range(i, (int64_t)out->from_base * 1000,
-                        ((int64_t)out->to_base + ROW_SECONDS) * 1000 - 1, &from,
+                        ((int64_t)out->to_base + HOUR_S) * 1000 - 1, &from,
                         &to);
-    out->from_base = row_base(from);
-    out->to_base = to > from ? row_base(to) : out->from_base;
+    out->from_base = hour_base(from);
+    out->to_base = to > from ? hour_base(to) : out->from_base;
 }
 
 enum status

@@ -12,8 +12,7 @@
 #include "base/mem.h"
 #include "query/parse/parse.h"
 
-#define HOUR_S 3600
-#define DAY_S  86400
+#define DAY_S 86400
 /* What a span's row could hold, and the least that makes one worth it. */
 #define SLOTS_MAX   7774
 #define SLOTS_MIN   12

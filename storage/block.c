@@ -235,8 +235,8 @@ scale_is_valid(const struct block_header *h)
 static bool
 times_are_valid(const struct block_header *h)
 {
-    static const uint32_t limits[] = { ROW_MS, ROW_MS / 10, ROW_MS / 100,
-                                       ROW_MS / 1000 };
+    static const uint32_t limits[] = { HOUR_MS, HOUR_MS / 10, HOUR_MS / 100,
+                                       HOUR_MS / 1000 };
     uint64_t limit = limits[h->flags & FLAG_UNIT];
 
     if (h->count == 0 || h->count > BLOCK_MAX_POINTS || h->first >= limit ||

@@ -61,7 +61,7 @@ check_input(const struct points *p, uint32_t base)
 
     INSIST(p->len >= 1 && p->len <= BLOCK_MAX_POINTS);
     INSIST(p->ts_ms[0] >= base_ms);
-    INSIST(p->ts_ms[p->len - 1] < base_ms + ROW_MS);
+    INSIST(p->ts_ms[p->len - 1] < base_ms + HOUR_MS);
     for (size_t i = 1; i < p->len; i++)
         ascending &= p->ts_ms[i - 1] < p->ts_ms[i];
     INSIST(ascending);

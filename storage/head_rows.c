@@ -167,9 +167,9 @@ head_append(struct head *h, struct head_bucket *b, struct head_series *s,
     uint32_t cap;
 
     if (r == NULL || r->frozen)
-        r = head_newest_row(h, b, s, row_base(p.ts_ms));
+        r = head_newest_row(h, b, s, hour_base(p.ts_ms));
     if (r == NULL || r->frozen)
-        r = new_row(h, b, s, row_base(p.ts_ms), segment);
+        r = new_row(h, b, s, hour_base(p.ts_ms), segment);
     if (r == NULL)
         return false;
     cap = r->open.cap;

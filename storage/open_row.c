@@ -131,7 +131,7 @@ open_row_append(struct open_row *r, struct point p)
     int32_t step = offset - r->last_offset_ms;
     uint8_t *control, *at;
 
-    INSIST(offset >= 0 && offset < ROW_MS);
+    INSIST(offset >= 0 && offset < HOUR_MS);
     if (r->cap - r->size < POINT_BYTES && !grow(r))
         return false;
     control = r->bytes + r->size;

@@ -14,8 +14,8 @@
 #include "base/slice.h"
 
 #define POINT_MAX_TS_MS (INT64_C(4294967295) * 1000 + 999)
-#define ROW_SECONDS     3600
-#define ROW_MS          (INT64_C(3600) * 1000)
+#define HOUR_S          3600
+#define HOUR_MS         (INT64_C(3600) * 1000)
 
 union number {
     int64_t i;
@@ -58,11 +58,12 @@ points_at(const struct points *p, size_t i)
     return (struct point){ p->ts_ms[i], p->v[i], p->is_float[i] != 0 };
 }
 
-/* The start of the hour that holds 'ts_ms', in seconds: a row's base time. */
+/* The start of the hour that holds 'ts_ms', in seconds: an open row's base
+ * time, and a block's. */
 static inline uint32_t
-row_base(int64_t ts_ms)
+hour_base(int64_t ts_ms)
 {
-    return (uint32_t)(ts_ms / ROW_MS * ROW_SECONDS);
+    return (uint32_t)(ts_ms / HOUR_MS * HOUR_S);
 }
 
 #endif

@@ -6,8 +6,7 @@
 #include "base/cursor.h"
 #include "base/obj.h"
 #include "storage/block_priv.h"
-
-#define HOUR_S 3600
+#include "storage/point.h"
 
 static enum status
 senseless(struct error *e)

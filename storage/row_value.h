@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "storage/key.h"
+#include "storage/point.h"
 
 /* The hours of a value, one after the other; it lends from the value. */
 struct row_hours {
@@ -51,7 +52,7 @@ void row_value_put(const struct key_shape *s, uint32_t base,
 static inline unsigned
 row_hour_of(const struct key_shape *s, uint32_t time_s)
 {
-    return (time_s - key_span_base(s, time_s)) / 3600;
+    return (time_s - key_span_base(s, time_s)) / HOUR_S;
 }
 
 #endif

@@ -516,7 +516,7 @@ fetch_rows(const struct head *h, const struct head_bucket *b,
 
         if (r == NULL)
             continue;
-        bases[i] = row_base(points[order[i]].point.ts_ms);
+        bases[i] = hour_base(points[order[i]].point.ts_ms);
         if (r->open.base == bases[i]) {
             fetch_end(r);
             continue;

@@ -31,7 +31,7 @@ overlaps(uint32_t base, int64_t from_ms, int64_t to_ms)
 {
     int64_t base_ms = (int64_t)base * 1000;
 
-    return base_ms <= to_ms && base_ms + ROW_MS > from_ms;
+    return base_ms <= to_ms && base_ms + HOUR_MS > from_ms;
 }
 
 /* An open row is written anew with the points that stay. */
@@ -131,7 +131,7 @@ delete_from_stored(struct store *s, struct slice key, uint32_t base,
 
     for (unsigned i = 0; i < s->shape.row_hours && status == ST_OK; i++) {
         if (parts.blocks[i].size > 0)
-            status = delete_from_block(parts.blocks[i], base + i * ROW_SECONDS,
+            status = delete_from_block(parts.blocks[i], base + i * HOUR_S,
                                        from_ms, to_ms, gone, &blocks, e);
         ends[i] = blocks.size;
     }
@@ -165,8 +165,8 @@ series_mask(const struct store *s, struct slice tsuid, int64_t from_ms,
 
     (void)key_row(&s->shape, tsuid, 0, start);
     mask_add_fixed(m, slice_of(start, head));
-    mask_add_steps(m, key_span_base(&s->shape, row_base(from_ms)),
-                   key_span_base(&s->shape, row_base(to_ms)),
+    mask_add_steps(m, key_span_base(&s->shape, hour_base(from_ms)),
+                   key_span_base(&s->shape, hour_base(to_ms)),
                    key_span_s(&s->shape), 4);
     mask_add_fixed(m, slice_of(tsuid.data + s->shape.metric_width,
                                tsuid.size - s->shape.metric_width));

@@ -115,7 +115,7 @@ store_last(struct store *s, struct slice tsuid, int64_t until_ms,
                          tsuid.size);
     if (until_ms > POINT_MAX_TS_MS)
         until_ms = POINT_MAX_TS_MS;
-    base = until_ms < 0 ? 0 : row_base(until_ms);
+    base = until_ms < 0 ? 0 : hour_base(until_ms);
     while (until_ms >= 0) {
         struct kv_iter *it = kv_iter_open(s->kv, NULL);
         bool found = previous_row(s, tsuid, base, it, &row);
@@ -127,7 +127,7 @@ store_last(struct store *s, struct slice tsuid, int64_t until_ms,
             break;
         /* Up to the end of the span, unless 'until' is in it. */
         if (base - row >= key_span_s(&s->shape))
-            base = row + key_span_s(&s->shape) - ROW_SECONDS;
+            base = row + key_span_s(&s->shape) - HOUR_S;
         points_clear(&hour);
         closed = read_newest(s, tsuid, row, base, &base, &hour, e);
         if (closed != ST_OK) {
@@ -141,9 +141,9 @@ store_last(struct store *s, struct slice tsuid, int64_t until_ms,
         /* Nothing in the span, or all of the hour is too new. */
         if (hour.len == 0)
             base = row;
-        if (base < ROW_SECONDS)
+        if (base < HOUR_S)
             break;
-        base -= ROW_SECONDS;
+        base -= HOUR_S;
     }
     points_fini(&hour);
     if (status == ST_NOT_FOUND)

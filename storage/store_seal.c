@@ -297,7 +297,7 @@ freeze_span(struct store *s, struct head_bucket *bucket,
     size_t bytes = 0;
 
     for (unsigned i = 0; i < s->shape.row_hours; i++) {
-        uint32_t base = span + i * ROW_SECONDS;
+        uint32_t base = span + i * HOUR_S;
         struct head_row *r = first;
 
         if (base != first->open.base)

@@ -45,7 +45,7 @@ same_synopsis(const struct synopsis *s, const struct points *p)
 {
     struct buf again = BUF_INIT;
     struct synopsis own;
-    uint32_t base = row_base(p->ts_ms[0]);
+    uint32_t base = hour_base(p->ts_ms[0]);
     bool same;
 
     block_encode(p, base, &again);
@@ -127,7 +127,7 @@ check_hours(struct tables *t, uint32_t base, struct row_parts *good, bool *bad,
 {
     *bad = false;
     for (unsigned i = 0; i < t->shape->row_hours; i++) {
-        uint32_t hour = base + i * ROW_SECONDS;
+        uint32_t hour = base + i * HOUR_S;
         enum status st;
 
         /* Alone in its row an hour has a block, if it is no good one. */

@@ -62,7 +62,7 @@ make_mask(const struct bucket *b, size_t first)
     if (b->shape->salt_width > 0)
         mask_add_fixed(m, slice_of(salt, 1));
     mask_add_fixed(m, tsuid_metric(b->shape, tsuid));
-    mask_add_steps(m, 0, key_span_base(b->shape, row_base(POINT_MAX_TS_MS)),
+    mask_add_steps(m, 0, key_span_base(b->shape, hour_base(POINT_MAX_TS_MS)),
                    key_span_s(b->shape), 4);
     for (size_t i = 0; i < tsuid_tags(b->shape, tsuid); i++) {
         mask_add_fixed(m, tsuid_tagk(b->shape, tsuid, i));
@@ -131,7 +131,7 @@ read_bucket(const struct bucket *b, struct error *e)
     struct scan_spec spec = { .masks = masks,
                               .bucket = b->number,
                               .way = SCAN_HINTS,
-                              .to_base = row_base(POINT_MAX_TS_MS),
+                              .to_base = hour_base(POINT_MAX_TS_MS),
                               .metric = tsuid_metric(b->shape, b->tsuids[0]),
                               .synopses = true };
     struct store_scan *scan;

@@ -144,7 +144,6 @@ gexp_alias(const struct gexp_call *c, int variant, struct gexp_list *out,
 /* -- shift ----------------------------------------------------------------- */
 
 #define SECOND_MS INT64_C(1000)
-#define HOUR_MS   (3600 * SECOND_MS)
 #define DAY_MS    (24 * HOUR_MS)
 
 static const struct unit {

@@ -84,7 +84,7 @@ folder_make_grid(struct folder *f, struct arena *a)
 bool
 folder_likes_synopses(const struct folder *f)
 {
-    return f->length == 0 || f->length >= ROW_MS;
+    return f->length == 0 || f->length >= HOUR_MS;
 }
 
 /* -- buckets --------------------------------------------------------------- */

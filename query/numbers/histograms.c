@@ -128,8 +128,8 @@ read_series(struct run *r, struct slice tsuid)
     items = &r->series[r->fetch.len];
     *items = (struct items){ 0 };
     st = histogram_each(r->it, tsuid, (int64_t)p->from_base * 1000,
-                        (int64_t)p->to_base * 1000 + ROW_MS - 1, take_histogram,
-                        r, r->e);
+                        (int64_t)p->to_base * 1000 + HOUR_MS - 1,
+                        take_histogram, r, r->e);
     if (st != ST_OK || items->len == 0)
         return st;
     copy = arena_strdup(r->job->arena, tsuid);

@@ -15,7 +15,7 @@
  */
 
 #define SECONDS_END (INT64_C(1) << 32)
-#define LAST_BASE   ((SECONDS_END - 1) / ROW_SECONDS * ROW_SECONDS)
+#define LAST_BASE   ((SECONDS_END - 1) / HOUR_S * HOUR_S)
 
 /* OpenTSDB takes a time below 2^32 for seconds, whatever it was meant to be:
  * so a range early in 1970, in ms, reads other rows than one would think. */
@@ -56,7 +56,7 @@ scan_start_s(const struct query *q, const struct sub_query *sq)
     }
     if (interval_ms > 0)
         s -= (int64_t)((uint64_t)s * 1000 % (uint64_t)interval_ms) / 1000;
-    s -= s % ROW_SECONDS;
+    s -= s % HOUR_S;
     return s > 0 ? s : 0;
 }
 
@@ -77,9 +77,9 @@ scan_end_s(const struct query *q, const struct sub_query *sq)
         int64_t past = s * 1000 % interval_ms;
 
         s += (interval_ms - past) / 1000;
-        return (s + ROW_SECONDS - 1) / ROW_SECONDS * ROW_SECONDS;
+        return (s + HOUR_S - 1) / HOUR_S * HOUR_S;
     }
-    return s - s % ROW_SECONDS + ROW_SECONDS;
+    return s - s % HOUR_S + HOUR_S;
 }
 
 void
@@ -87,13 +87,13 @@ numbers_scan_range(const struct query *q, const struct sub_query *sq,
                    uint32_t *from_base, uint32_t *to_base)
 {
     int64_t from = scan_start_s(q, sq);
-    int64_t to = scan_end_s(q, sq) - ROW_SECONDS;
+    int64_t to = scan_end_s(q, sq) - HOUR_S;
 
     from = from < LAST_BASE ? from : LAST_BASE;
     /* With explicit tags the last row that is read is that at which others
      * stop (OpenTSDB's fuzzy filter sets another stop key). */
     if (sq->explicit_tags && sq->filters_len > 0 && !sq->fuzzy_off)
-        to += ROW_SECONDS;
+        to += HOUR_S;
     to = to < LAST_BASE ? to : LAST_BASE;
     *from_base = (uint32_t)from;
     *to_base = (uint32_t)(to > from ? to : from);
@@ -112,7 +112,7 @@ misread(int64_t t)
 static int64_t
 last_seen(const struct query *q, int64_t end_s)
 {
-    if (end_s >= SECONDS_END && q->end_ms / ROW_MS * ROW_SECONDS == LAST_BASE)
+    if (end_s >= SECONDS_END && q->end_ms / HOUR_MS * HOUR_S == LAST_BASE)
         return end_s * 1000;
     return misread(misread(end_s));
 }

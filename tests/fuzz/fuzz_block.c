@@ -22,7 +22,7 @@ check_order(const struct points *p)
 {
     INSIST(p->len >= 1 && p->len <= BLOCK_MAX_POINTS);
     INSIST(p->ts_ms[0] >= (int64_t)BASE * 1000);
-    INSIST(p->ts_ms[p->len - 1] < (int64_t)BASE * 1000 + ROW_MS);
+    INSIST(p->ts_ms[p->len - 1] < (int64_t)BASE * 1000 + HOUR_MS);
     for (size_t i = 1; i < p->len; i++)
         INSIST(p->ts_ms[i - 1] < p->ts_ms[i]);
 }
@@ -129,7 +129,7 @@ encode_points(struct cursor *c)
         uint64_t step = cursor_varint(c);
         uint8_t kind = cursor_u8(c);
 
-        if (step >= ROW_MS)
+        if (step >= HOUR_MS)
             break;
         x.ts_ms += 1 + (int64_t)step * (kind & 4 ? 1000 : 1);
         x.is_float = kind & 1;
@@ -139,7 +139,7 @@ encode_points(struct cursor *c)
             x.v.d = (double)cursor_zigzag(c) / 100;
         else
             x.v.i = (int64_t)((uint64_t)x.v.i + (uint64_t)cursor_zigzag(c));
-        if (c->failed || x.ts_ms >= (int64_t)BASE * 1000 + ROW_MS)
+        if (c->failed || x.ts_ms >= (int64_t)BASE * 1000 + HOUR_MS)
             break;
         INSIST(points_add(&p, x));
     }

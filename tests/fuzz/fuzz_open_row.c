@@ -22,7 +22,7 @@ take_point(struct cursor *c, int64_t *ms)
     struct point p;
     uint64_t bits;
 
-    *ms = (*ms + cursor_u16(c) * 7) % ROW_MS;
+    *ms = (*ms + cursor_u16(c) * 7) % HOUR_MS;
     p.ts_ms = BASE * INT64_C(1000) + *ms;
     p.is_float = cursor_u8(c) % 2 != 0;
     bits = cursor_u64(c);

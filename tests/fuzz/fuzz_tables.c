@@ -201,7 +201,7 @@ make_good(void)
     INSIST(open_all(&w));
     put_points(&w, "m", "a", T0);
     put_points(&w, "m", "b", T0);
-    put_points(&w, "n", "a", T0 + ROW_MS);
+    put_points(&w, "n", "a", T0 + HOUR_MS);
     must(tree_create(w.trees, &t, &e));
     must(tree_rule_put(w.trees, &r, false, w.arena, &changed, &e));
     must(series_kind(w.series, "3600i-sum", true, &kind, &e));
@@ -361,7 +361,7 @@ read_rest(struct world *w)
 static void
 ask(struct world *w, const char *json)
 {
-    struct parse_options o = { .now_ms = T0 + 2 * ROW_MS };
+    struct parse_options o = { .now_ms = T0 + 2 * HOUR_MS };
     struct parse_error pe = { 0 };
     struct query_result result;
     struct query q;

@@ -164,7 +164,7 @@ run(struct cli_case *c)
         while (first < p->len && p->ts_ms[first] < (int64_t)from * 1000)
             first++;
         last = first;
-        while (last < p->len && row_base(p->ts_ms[last]) <= to)
+        while (last < p->len && hour_base(p->ts_ms[last]) <= to)
             last++;
         if (first < last)
             spans[n++] = (struct span){ .ts_ms = p->ts_ms + first,

@@ -49,7 +49,7 @@ put_all(struct world *w, int hour)
         uint8_t tsuid[TSUID_MAX];
         size_t size;
         struct store_point p = {
-            .point = { T0 + hour * ROW_MS + 1000, { .i = (int64_t)i }, false }
+            .point = { T0 + hour * HOUR_MS + 1000, { .i = (int64_t)i }, false }
         };
 
         for (int k = 0; k < 3; k++)
@@ -185,7 +185,7 @@ check_query(struct world *w, const struct wanted *filters, size_t len,
 {
     char text[512], start[32], end[32];
     struct query_param params[3];
-    struct parse_options po = { .now_ms = T0 + 100 * ROW_MS };
+    struct parse_options po = { .now_ms = T0 + 100 * HOUR_MS };
     struct arena *a = arena_new(0);
     struct query q;
     struct query_result r;
@@ -211,7 +211,7 @@ check_query(struct world *w, const struct wanted *filters, size_t len,
     }
     (void)snprintf(start, sizeof start, "%lld", (long long)T0);
     (void)snprintf(end, sizeof end, "%lld",
-                   (long long)(T0 + HOURS * ROW_MS - 1));
+                   (long long)(T0 + HOURS * HOUR_MS - 1));
     params[0] = (struct query_param){ slice_str("start"), slice_str(start) };
     params[1] = (struct query_param){ slice_str("end"), slice_str(end) };
     params[2] = (struct query_param){ slice_str("m"), slice_str(text) };
@@ -317,13 +317,13 @@ check_groups(struct world *w, const char *by, const char *m)
                                       slice_str("1356998400") },
                                     { slice_str("end"), { 0 } },
                                     { slice_str("m"), slice_str(m) } };
-    struct parse_options po = { .now_ms = T0 + 100 * ROW_MS };
+    struct parse_options po = { .now_ms = T0 + 100 * HOUR_MS };
     struct arena *a = arena_new(0);
     struct query q;
     struct query_result r;
     struct parse_error pe;
 
-    (void)snprintf(end, sizeof end, "%lld", (long long)(T0 + ROW_MS - 1));
+    (void)snprintf(end, sizeof end, "%lld", (long long)(T0 + HOUR_MS - 1));
     params[1].value = slice_str(end);
     ck_assert(query_parse_uri(params, 3, &po, a, &q, &pe) == ST_OK);
     ck_assert_msg(engine_run(w->engine, &q, NULL, NULL, a, &r, &pe) == ST_OK,
@@ -363,7 +363,7 @@ count_query(struct world *w, const char *m)
         { slice_str("end"), slice_str("1357009199000") },
         { slice_str("m"), slice_str(m) },
     };
-    struct parse_options po = { .now_ms = T0 + 100 * ROW_MS };
+    struct parse_options po = { .now_ms = T0 + 100 * HOUR_MS };
     struct arena *a = arena_new(0);
     struct query q;
     struct query_result r;
@@ -456,7 +456,7 @@ START_TEST(stops_when_told)
         { slice_str("start"), slice_str("1356998400000") },
         { slice_str("m"), slice_str("sum:m") },
     };
-    struct parse_options po = { .now_ms = T0 + 100 * ROW_MS };
+    struct parse_options po = { .now_ms = T0 + 100 * HOUR_MS };
     struct arena *a = arena_new(0);
     struct query q;
     struct query_result r;
@@ -492,7 +492,7 @@ START_TEST(keeps_to_its_limits)
         { slice_str("start"), slice_str("1356998400000") },
         { slice_str("m"), slice_str("sum:m") },
     };
-    struct parse_options po = { .now_ms = T0 + 100 * ROW_MS };
+    struct parse_options po = { .now_ms = T0 + 100 * HOUR_MS };
     struct arena *a = arena_new(0);
     struct query q;
     struct query_result r;

@@ -60,7 +60,7 @@ fill(struct series *s, uint64_t *state)
     for (int64_t h = 0; h < HOURS; h++) {
         enum values values = (enum values)(harness_random(state) % VALUES);
         int64_t step = steps[harness_random(state) % 5];
-        int64_t ms = BASE_MS + h * ROW_MS, end = ms + ROW_MS;
+        int64_t ms = BASE_MS + h * HOUR_MS, end = ms + HOUR_MS;
         bool regular = harness_random(state) % 2 == 0;
 
         points_clear(&s->rows[h]);
@@ -85,7 +85,7 @@ cut(struct series *s, const struct query *q, const struct sub_query *sq)
     numbers_scan_range(q, sq, &from, &to);
     points_clear(&s->all);
     for (uint32_t h = 0; h < HOURS; h++) {
-        uint32_t base = (uint32_t)BASE_S + h * ROW_SECONDS;
+        uint32_t base = (uint32_t)BASE_S + h * HOUR_S;
 
         if (base < from || base > to)
             points_clear(&s->rows[h]);
@@ -132,8 +132,8 @@ fold_all(const struct folder *f, const struct series *s, bool by_points,
     *out = (struct fold){ 0 };
     for (uint32_t h = 0; h < HOURS; h++)
         if (s->rows[h].len > 0)
-            fold_row(f, &s->rows[h], (uint32_t)BASE_S + h * ROW_SECONDS,
-                     by_points, a, out, ways);
+            fold_row(f, &s->rows[h], (uint32_t)BASE_S + h * HOUR_S, by_points,
+                     a, out, ways);
     ck_assert(fold_end(f, out, a));
 }
 
@@ -229,7 +229,7 @@ END_TEST
 
 START_TEST(knows_what_it_cannot_fold)
 {
-    struct query q = { .start_ms = BASE_MS, .end_ms = BASE_MS + ROW_MS };
+    struct query q = { .start_ms = BASE_MS, .end_ms = BASE_MS + HOUR_MS };
     struct sub_query sq = { .downsample = { .on = true, .interval_ms = 1000 } };
     struct folder f;
 
@@ -247,7 +247,7 @@ END_TEST
 
 START_TEST(says_when_the_arena_is_full)
 {
-    struct query q = { .start_ms = BASE_MS, .end_ms = BASE_MS + 5 * ROW_MS };
+    struct query q = { .start_ms = BASE_MS, .end_ms = BASE_MS + 5 * HOUR_MS };
     struct sub_query sq = { .downsample = { .on = true, .interval_ms = 1000 } };
     struct arena *a = arena_new(100);
     uint64_t state = 1;

@@ -117,7 +117,7 @@ struct answer {
 static enum status
 ask(struct world *w, const char *m, int64_t end_ms, struct answer *out)
 {
-    struct parse_options po = { .now_ms = T0 + 100 * ROW_MS };
+    struct parse_options po = { .now_ms = T0 + 100 * HOUR_MS };
     struct query_param params[3];
     struct parse_error pe;
     char start[32], end[32];
@@ -311,7 +311,7 @@ START_TEST(one_bucket_for_all_is_empty)
     put_one(&w, 0, T0 + 1000, n);
     ck_assert_int_eq(
         ask(&w, "sum:0all-sum:percentiles[50]:show-histogram-buckets:m",
-            T0 + ROW_MS, &a),
+            T0 + HOUR_MS, &a),
         ST_OK);
     ck_assert_uint_eq(a.r.groups_len, 5);
     for (size_t i = 0; i < a.r.groups_len; i++)

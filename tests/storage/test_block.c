@@ -112,7 +112,7 @@ seconds_then_ms(uint64_t *state, int64_t last, size_t i)
 static int64_t
 only_the_last_ms(uint64_t *state, int64_t last, size_t i)
 {
-    return i == 0 ? ROW_MS - 1 : ROW_MS;
+    return i == 0 ? HOUR_MS - 1 : HOUR_MS;
 }
 
 typedef struct point value_fn(uint64_t *state, struct point last, size_t i);
@@ -376,7 +376,7 @@ generate(struct points *p, time_fn *at, value_fn *of, size_t max,
         int64_t ms =
             at(state, i == 0 ? 0 : last.ts_ms - BASE * INT64_C(1000), i);
 
-        if (ms >= ROW_MS)
+        if (ms >= HOUR_MS)
             return;
         last = of(state, last, i);
         last.ts_ms = BASE * INT64_C(1000) + ms;
@@ -702,7 +702,7 @@ START_TEST(survives_wrong_bytes)
             INSIST(back.ts_ms[i - 1] < back.ts_ms[i]);
         ck_assert_int_ge(back.ts_ms[0], BASE * INT64_C(1000));
         ck_assert_int_lt(back.ts_ms[back.len - 1],
-                         BASE * INT64_C(1000) + ROW_MS);
+                         BASE * INT64_C(1000) + HOUR_MS);
     }
     points_fini(&p);
     points_fini(&back);

@@ -66,7 +66,7 @@ append(struct rig *r, unsigned i, uint32_t base, bool looked_up)
     struct head_row *was = newest(m, m->len, base);
     uint32_t count = was == NULL ? 0 : was->open.count;
     struct point p = { .ts_ms =
-                           (int64_t)base * 1000 + pick(r, (unsigned)ROW_MS) };
+                           (int64_t)base * 1000 + pick(r, (unsigned)HOUR_MS) };
 
     ck_assert(head_append(
         &r->head, r->b, s,
@@ -99,10 +99,10 @@ check(const struct rig *r, uint32_t hours)
         const struct head_row *at = r->series[i]->rows;
 
         for (uint32_t h = 0; h < hours; h++) {
-            const struct head_row *want = newest(m, m->len, h * ROW_SECONDS);
+            const struct head_row *want = newest(m, m->len, h * HOUR_S);
 
             ck_assert_ptr_eq(
-                head_newest_row(&r->head, r->b, r->series[i], h * ROW_SECONDS),
+                head_newest_row(&r->head, r->b, r->series[i], h * HOUR_S),
                 want);
         }
         for (size_t k = m->len; k-- > 0; at = at->next) {
@@ -142,7 +142,7 @@ START_TEST(rows_are_found)
         } else if (m->len > 0 && what < cases[_i].freezes + cases[_i].drops) {
             drop(&r, m, pick(&r, 2) == 0 ? 0 : at);
         } else if (m->len < ROWS_MAX) {
-            append(&r, i, pick(&r, hours) * ROW_SECONDS, pick(&r, 2) == 0);
+            append(&r, i, pick(&r, hours) * HOUR_S, pick(&r, 2) == 0);
         }
         if (step % 20 == 0)
             check(&r, hours);

@@ -179,7 +179,7 @@ START_TEST(no_synopsis_of_disorder)
         ck_assert(!open_row_synopsis(&r, true, &s));
         ck_assert(!open_row_unpack_even(slice_of(r.bytes, r.size), BASE, &out,
                                         &even));
-        append(&r, &all, (struct point){ .ts_ms = BASE_MS + ROW_MS - 1 });
+        append(&r, &all, (struct point){ .ts_ms = BASE_MS + HOUR_MS - 1 });
         ck_assert(!open_row_synopsis(&r, true, &s));
         check_points(&r, &all);
         points_fini(&out);

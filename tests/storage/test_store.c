@@ -16,7 +16,7 @@
 #include "tests/tempdir.h"
 
 #define T0      INT64_C(1356998400000) /* a span begins */
-#define SPAN_MS (6 * ROW_MS)
+#define SPAN_MS (6 * HOUR_MS)
 
 static struct error e;
 static char *dir;
@@ -401,13 +401,13 @@ START_TEST(finds_the_last_point)
 
     s = open_store(&o);
     put(s, 1, T0, 1);
-    put(s, 1, T0 + 5 * ROW_MS, 2);
-    put(s, 2, T0 + 9 * ROW_MS, 9);
+    put(s, 1, T0 + 5 * HOUR_MS, 2);
+    put(s, 2, T0 + 9 * HOUR_MS, 9);
     for (int pass = 0; pass < 2; pass++) {
         ck_assert_int_eq(
             store_last(s, tsuid(bytes, 1), POINT_MAX_TS_MS, &p, &e), ST_OK);
         ck_assert_int_eq(p.v.i, 2);
-        ck_assert_int_eq(store_last(s, tsuid(bytes, 1), T0 + ROW_MS, &p, &e),
+        ck_assert_int_eq(store_last(s, tsuid(bytes, 1), T0 + HOUR_MS, &p, &e),
                          ST_OK);
         ck_assert_int_eq(p.v.i, 1);
         ck_assert_int_eq(store_last(s, tsuid(bytes, 1), T0 - 1, &p, &e),

@@ -237,7 +237,7 @@ next_sent(uint64_t *state, const struct sent *last, unsigned series)
     if (dice == 3)
         s.p.ts_ms += (int64_t)(harness_random(state) % 3000);
     if (dice == 2)
-        s.p.ts_ms = T0 + (int64_t)(harness_random(state) % (3 * ROW_MS));
+        s.p.ts_ms = T0 + (int64_t)(harness_random(state) % (3 * HOUR_MS));
     s.p.is_float = harness_random(state) % 4 == 0;
     if (s.p.is_float)
         s.p.v.d = random_double(state);
@@ -252,13 +252,13 @@ check_arrived(const struct rig *r, const struct sent *sent, size_t len)
     struct points p = { 0 };
 
     for (unsigned i = 1; i <= SERIES_MAX; i++)
-        for (uint32_t base = T0 / 1000; base < T0 / 1000 + 20 * ROW_SECONDS;
-             base += ROW_SECONDS) {
+        for (uint32_t base = T0 / 1000; base < T0 / 1000 + 20 * HOUR_S;
+             base += HOUR_S) {
             size_t at = 0;
 
             arrived(r, i, base, &p);
             for (size_t k = 0; k < len; k++) {
-                if (sent[k].series != i || row_base(sent[k].p.ts_ms) != base)
+                if (sent[k].series != i || hour_base(sent[k].p.ts_ms) != base)
                     continue;
                 ck_assert_uint_lt(at, p.len);
                 ck_assert_int_eq(p.ts_ms[at], sent[k].p.ts_ms);

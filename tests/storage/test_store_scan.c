@@ -38,7 +38,7 @@ some_store(const char *dir)
     ck_assert_int_eq(store_seal(s, &e), ST_OK);
     for (unsigned i = 0; i < SERIES; i += 3)
         put(s, i, T0 + 1000);
-    put(s, 5, T0 + ROW_MS);
+    put(s, 5, T0 + HOUR_MS);
     return s;
 }
 
@@ -206,10 +206,10 @@ START_TEST(expecting_changes_no_row)
 
     for (unsigned i = 0; i < SERIES; i++)
         for (unsigned k = 1; k < 6; k++)
-            put(s, i, T0 + k * ROW_MS);
+            put(s, i, T0 + k * HOUR_MS);
     ck_assert_int_eq(store_seal(s, &e), ST_OK);
     for (unsigned i = 0; i < SERIES; i += 2)
-        put(s, i, T0 + 3 * ROW_MS + i % 4 * 1000);
+        put(s, i, T0 + 3 * HOUR_MS + i % 4 * 1000);
     for (size_t w = 0; w < 3; w++) {
         all_buckets(s, ways[w], &a);
         all_buckets(s, ways[w], &b);

@@ -175,7 +175,7 @@ check_bucket(struct world *w, unsigned bucket, enum scan_way way,
         for (size_t i = 0; i < p.len; i++) {
             size_t slot = (size_t)(p.ts_ms[i] - ms_of(0)) / MINUTE;
 
-            ck_assert_uint_eq(row_base(p.ts_ms[i]), row.base);
+            ck_assert_uint_eq(hour_base(p.ts_ms[i]), row.base);
             ck_assert_int_eq(p.v[i].i, w->values[series][slot]);
         }
         *seen += p.len;

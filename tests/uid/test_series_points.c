@@ -53,7 +53,7 @@ START_TEST(counts_head_and_blocks)
     for (int hour = 0; hour < 2; hour++) {
         for (int i = 0; i < SERIES; i++)
             for (int n = 0; n < i; n++)
-                put(&f, refs[i], T + hour * ROW_MS + n);
+                put(&f, refs[i], T + hour * HOUR_MS + n);
         if (hour == 0)
             OK(store_seal(f.store, &e));
     }
@@ -74,7 +74,7 @@ START_TEST(counts_head_and_blocks)
     ck_assert_int_eq(out[1].last_ms, T + 7);
     for (int i = 1; i < SERIES; i++) {
         ck_assert_uint_eq(out[i + 1].points, (uint64_t)(2 * i));
-        ck_assert_int_eq(out[i + 1].last_ms, T + ROW_MS + i - 1);
+        ck_assert_int_eq(out[i + 1].last_ms, T + HOUR_MS + i - 1);
         OK(series_points(f.store, &tsuids[i + 1], 1, &one, NULL, NULL, &e));
         ck_assert_uint_eq(one.points, (uint64_t)(2 * i));
     }

@@ -13,8 +13,6 @@
 #include "tsd/api/json_read.h"
 #include "web/json.h"
 
-#define HOUR_S INT64_C(3600)
-
 /* A request being served. */
 struct work {
     const struct api *a;

@@ -441,11 +441,11 @@ write_answer(struct last *l, struct buf *b, struct error *e)
     bool first = true;
 
     if (l->back_scan > 0) {
-        int64_t hour_ms = now_ms / ROW_MS * ROW_MS;
+        int64_t hour_ms = now_ms / HOUR_MS * HOUR_MS;
 
-        until_ms = hour_ms + ROW_MS - 1;
-        if (l->back_scan < hour_ms / ROW_MS)
-            from_ms = hour_ms - l->back_scan * ROW_MS;
+        until_ms = hour_ms + HOUR_MS - 1;
+        if (l->back_scan < hour_ms / HOUR_MS)
+            from_ms = hour_ms - l->back_scan * HOUR_MS;
     }
     buf_put_u8(b, '[');
     for (size_t i = 0; i < l->tsuids_len && status == ST_OK; i++) {

@@ -10,8 +10,7 @@
 #include "query/engine.h"
 #include "web/json.h"
 
-#define DAY_S  86400
-#define HOUR_S 3600
+#define DAY_S 86400
 
 static void
 redirect(const struct http_request *r, struct http_reply *out)

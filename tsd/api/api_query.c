@@ -12,7 +12,6 @@
 #include "tsd/api/query_pieces.h"
 #include "uid/annotation.h"
 
-#define HOUR_S UINT32_C(3600)
 /* Less is copied: one buffer is sent at once. */
 #define COPY_BYTES ((size_t)128 << 10)
 
