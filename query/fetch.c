@@ -99,6 +99,15 @@ has_memory(struct fetch_limits *l)
     return false;
 }
 
+/* Enough to make room for what only may come? */
+static bool
+has_much_memory(const struct fetch_limits *l)
+{
+    return atomic_load(l->all_held == NULL ? &l->held : l->all_held) *
+               POINT_BYTES <=
+           l->max_memory / 16;
+}
+
 enum status
 fetch_may_go_on(struct fetch_limits *l, struct error *e)
 {
@@ -394,7 +403,8 @@ expect_more(const struct task *t, struct points *p)
     size_t hours = (plan->to_base - plan->from_base) / HOUR_S + 1;
 
     hours = hours < HOURS_EXPECTED ? hours : HOURS_EXPECTED;
-    if (hours > 1 && p->len >= POINTS_EXPECTED)
+    if (hours > 1 && p->len >= POINTS_EXPECTED &&
+        has_much_memory(t->job->limits))
         (void)!points_reserve(p, p->len * (hours - 1));
 }
 
@@ -403,7 +413,7 @@ take_row(struct task *t, const struct store_row *row)
 {
     const struct fetch_job *job = t->job;
     struct fetched *f;
-    size_t before;
+    size_t before, cap;
     bool takes = true;
     enum status status = ST_OK;
 
@@ -418,10 +428,11 @@ take_row(struct task *t, const struct store_row *row)
     if (job->folder != NULL)
         return take_folded(t, row, (size_t)(f - t->series));
     before = f->points.len;
+    cap = f->points.cap;
     status = store_row_points(row, &f->points, &t->error);
-    count_points(t, f->points.len - before, f->points.len - before);
     if (before == 0)
         expect_more(t, &f->points);
+    count_points(t, f->points.len - before, f->points.cap - cap);
     return status;
 }
 

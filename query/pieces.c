@@ -9,6 +9,7 @@
 
 /* A group's text without its points, roughly. */
 #define GROUP_BYTES ((size_t)240)
+#define ROOM_MAX    ((size_t)1 << 20) /* that is made before it is needed */
 /* So much is written before the others are told. */
 #define BYTES_UNCOUNTED ((size_t)32 << 10)
 
@@ -151,9 +152,9 @@ pieces_find_tags(const struct pieces *p, size_t sub, struct slice tsuid,
 static void
 make_room(const struct pieces *p, struct buf *b, size_t in_row)
 {
-    size_t room = (b->size + b->size / 8) * in_row;
+    size_t room = (b->size + b->size / 8) * (in_row - 1);
 
-    if (in_row > 1 && room < p->max_bytes)
+    if (room > 0 && room <= ROOM_MAX && room <= p->max_bytes - b->size)
         (void)buf_reserve(b, room);
 }
 

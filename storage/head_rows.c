@@ -173,8 +173,11 @@ head_append(struct head *h, struct head_bucket *b, struct head_series *s,
     if (r == NULL)
         return false;
     cap = r->open.cap;
-    if (!open_row_append(&r->open, p))
+    if (!open_row_append(&r->open, p)) {
+        if (r->open.count == 0) /* it was made for this point */
+            head_drop_row(h, b, r);
         return false;
+    }
     if (r->open.cap != cap)
         atomic_fetch_add(&h->bytes, r->open.cap - cap);
     r->touched_s = now_s & TOUCHED_MASK;

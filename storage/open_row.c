@@ -240,7 +240,8 @@ raise_greatest(struct spacing *s, int64_t v)
 }
 
 bool
-open_row_unpack(struct slice bytes, uint32_t base, struct points *out)
+open_row_unpack(struct slice bytes, uint32_t count, uint32_t base,
+                struct points *out)
 {
     struct reader in = { .at = bytes.data, .ts_ms = (int64_t)base * 1000 };
     const uint8_t *end;
@@ -249,8 +250,7 @@ open_row_unpack(struct slice bytes, uint32_t base, struct points *out)
     if (bytes.size == 0) /* there may be no data then */
         return true;
     end = bytes.data + bytes.size;
-    /* A point takes a byte at the least. */
-    if (!points_reserve(out, bytes.size))
+    if (!points_reserve(out, count))
         return false;
     while (in.at < end) {
         if (is_short(*in.at)) {
@@ -261,8 +261,8 @@ open_row_unpack(struct slice bytes, uint32_t base, struct points *out)
         }
         out->ts_ms[len++] = in.ts_ms;
     }
+    INSIST(in.at == end && len == out->len + count);
     out->len = len;
-    INSIST(in.at == end);
     return true;
 }
 
@@ -305,8 +305,8 @@ read_even_doubles(struct reader *in, const uint8_t *end, union number *v)
 }
 
 bool
-open_row_unpack_even(struct slice bytes, uint32_t base, struct points *out,
-                     struct spacing *s)
+open_row_unpack_even(struct slice bytes, uint32_t count, uint32_t base,
+                     struct points *out, struct spacing *s)
 {
     struct reader in = { .at = bytes.data, .ts_ms = (int64_t)base * 1000 };
     const uint8_t *end;
@@ -314,7 +314,7 @@ open_row_unpack_even(struct slice bytes, uint32_t base, struct points *out,
     size_t len = 1;
 
     *s = (struct spacing){ .even = false };
-    if (bytes.size == 0 || !points_reserve(out, bytes.size))
+    if (bytes.size == 0 || !points_reserve(out, count))
         return false;
     end = bytes.data + bytes.size;
     v = out->v + out->len;

@@ -42,15 +42,16 @@ struct open_row {
 bool open_row_append(struct open_row *r, struct point p);
 void open_row_fini(struct open_row *r);
 
-/* Appends what 'bytes' (of an open row with this base) hold to 'out', as they
- * came.  False when there is no memory. */
-bool open_row_unpack(struct slice bytes, uint32_t base, struct points *out);
+/* Appends what 'bytes' (of an open row with this base and count) hold to 'out',
+ * as they came.  False when there is no memory. */
+bool open_row_unpack(struct slice bytes, uint32_t count, uint32_t base,
+                     struct points *out);
 
 /* The same of points at equal distances, all of one kind, of which only the
  * values are written, and '*s' tells the rest.  False if they are no such, or
  * there is no memory; nothing has been appended then. */
-bool open_row_unpack_even(struct slice bytes, uint32_t base, struct points *out,
-                          struct spacing *s);
+bool open_row_unpack_even(struct slice bytes, uint32_t count, uint32_t base,
+                          struct points *out, struct spacing *s);
 
 /* The synopsis that the block of these points would have, to the bit.  False if
  * there are none, or if they are not in the order of time.  With 'keep' a

@@ -436,8 +436,9 @@ read_points(struct reading *x, struct cursor *c) REQUIRES(x->bucket->lock)
     bits_fill(&in);
     if (bits_get(&in, 1) != 0) {
         x->m->course = (struct journaled_course){ 0 };
-        x->m->begun = true;
+        replay_begin(x);
     }
+    x->segment = x->m->segment;
     x->m->course.first = true;
     x->m->last = NULL;
     /* Each entry has a one. */

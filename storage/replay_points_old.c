@@ -176,10 +176,11 @@ replay_nibbles(struct reading *x, struct slice entries)
     if (start > START_ANEW || in.failed)
         return false;
     if (start == START_ANEW) {
-        x->m->begun = true;
+        replay_begin(x);
         x->m->course.next = 0;
         x->m->course.ts_ms = 0;
     }
+    x->segment = x->m->segment;
     if (!x->m->begun)
         return true;
     while (in.at < in.end) {

@@ -23,6 +23,7 @@ struct replay_bucket {
     struct replay_series *last; /* in this record; NULL: none yet */
     uint32_t last_index;
     bool begun;
+    uint64_t segment; /* in which it was begun anew */
 };
 
 /* A record, while it is read. */
@@ -30,10 +31,19 @@ struct reading {
     struct replay *r;
     struct head_bucket *bucket;
     struct replay_bucket *m;
-    uint64_t segment;
+    uint64_t segment; /* that its rows need */
     uint32_t now_s;
     uint64_t points; /* taken */
 };
+
+/* A bucket begins anew.  What goes on from here, be it in a later segment,
+ * needs this one. */
+static inline void
+replay_begin(struct reading *x)
+{
+    x->m->begun = true;
+    x->m->segment = x->segment;
+}
 
 /* NULL when nothing near it is known. */
 struct replay_series *replay_meaning(const struct replay_bucket *m,

@@ -68,7 +68,8 @@ row_hours_next(struct row_hours *h, uint32_t *base, struct slice *block)
     c = cursor_of(h->left);
     if (h->hours != 0)
         size = cursor_varint(&c);
-    if (c.failed || size > cursor_left(&c) || (size == 0 && !h->is_bare)) {
+    if (c.failed || size > cursor_left(&c) ||
+        (!h->is_bare && (size == 0 || c.at[0] != BLOCK_UNSEALED))) {
         h->bad = true;
         h->hours = 0;
         return false;
@@ -98,6 +99,8 @@ row_parts_of(const struct key_shape *s, uint32_t base, struct slice value,
         return status;
     while (row_hours_next(&h, &at, &block))
         out->blocks[(at - base) / HOUR_S] = block;
+    if (h.bad) /* of which no hour is to be trusted */
+        *out = (struct row_parts){ .blocks = { { NULL, 0 } } };
     return row_hours_end(&h, e);
 }
 

@@ -549,6 +549,16 @@ append_points(struct put *p, struct head_bucket *b, unsigned bucket, bool any)
     return status;
 }
 
+/* A record is not in the journal that defined series, and may have changed what
+ * is expected behind one that has no point in it. */
+static void
+forget_defined(struct head_bucket *b) REQUIRES(b->lock)
+{
+    for (size_t i = 0; i < b->series_len; i++)
+        if (b->series[i] != NULL)
+            b->series[i]->defined_segment = 0;
+}
+
 /* The points order[0..len) of one bucket.  Head and journal change under the
  * same lock, so a replay sees the order that queries saw. */
 static void
@@ -578,14 +588,9 @@ put_bucket(struct put *p, unsigned bucket, struct store_point *points,
     if (status != ST_OK) {
         p->taken = before;
         p->status = status;
-        for (size_t i = 0; i < len; i++) {
-            struct head_series *series = series_of(b, points[order[i]].series);
-
+        for (size_t i = 0; i < len; i++)
             points[order[i]].status = status;
-            /* The record that defined it is not in the journal. */
-            if (series != NULL)
-                series->defined_segment = 0;
-        }
+        forget_defined(b);
     }
     lock_drop(&b->lock);
 }

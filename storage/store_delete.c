@@ -42,7 +42,7 @@ delete_from_row(struct store *s, struct head_row *r, int64_t from_ms,
     struct points all = { 0 }, kept = { 0 };
     struct open_row fresh = { .base = r->open.base };
     bool good = open_row_unpack(slice_of(r->open.bytes, r->open.size),
-                                r->open.base, &all);
+                                r->open.count, r->open.base, &all);
 
     for (size_t i = 0; good && i < all.len; i++)
         if (all.ts_ms[i] >= from_ms && all.ts_ms[i] <= to_ms)
@@ -135,6 +135,8 @@ delete_from_stored(struct store *s, struct slice key, uint32_t base,
                                        from_ms, to_ms, gone, &blocks, e);
         ends[i] = blocks.size;
     }
+    if (status == ST_OK && blocks.failed)
+        status = error_set(e, ST_BUSY, "no memory to delete points");
     if (status == ST_OK && gone->len > before) {
         for (size_t i = 0, from = 0; i < s->shape.row_hours; from = ends[i++])
             parts.blocks[i] = slice_of(blocks.data + from, ends[i] - from);
@@ -143,8 +145,8 @@ delete_from_stored(struct store *s, struct slice key, uint32_t base,
             kv_batch_delete(batch, key);
         else
             kv_batch_put(batch, key, buf_slice(&out));
-        status = blocks.failed || out.failed
-                     ? error_set(e, ST_BUSY, "no memory")
+        status = out.failed
+                     ? error_set(e, ST_BUSY, "no memory to delete points")
                      : kv_write(s->kv, batch, false, e);
         crash_point("delete-written");
     }
@@ -173,6 +175,7 @@ series_mask(const struct store *s, struct slice tsuid, int64_t from_ms,
     return m;
 }
 
+/* A damaged row stays, and is told when the others are done. */
 static enum status
 delete_from_engine(struct store *s, struct slice tsuid, int64_t from_ms,
                    int64_t to_ms, struct points *gone, struct error *e)
@@ -182,7 +185,9 @@ delete_from_engine(struct store *s, struct slice tsuid, int64_t from_ms,
     size_t base_at = 1u + s->shape.salt_width + s->shape.metric_width;
     struct kv_iter *it = kv_iter_open(s->kv, NULL);
     uint8_t hint[ROW_KEY_MAX];
-    enum status status = ST_OK, closed;
+    enum status status = ST_OK, closed, one;
+    struct error why;
+    bool damaged = false;
     bool more = mask_hint(m, (struct slice){ NULL, 0 }, hint) &&
                 kv_iter_seek(it, slice_of(hint, size));
 
@@ -190,9 +195,14 @@ delete_from_engine(struct store *s, struct slice tsuid, int64_t from_ms,
         struct slice key = kv_iter_key(it);
 
         if (mask_match(m, key)) {
-            status = delete_from_stored(
+            one = delete_from_stored(
                 s, key, (uint32_t)key_get_uint(key.data + base_at, 4),
-                kv_iter_value(it), from_ms, to_ms, gone, e);
+                kv_iter_value(it), from_ms, to_ms, gone, damaged ? NULL : &why);
+            if (one == ST_CORRUPT)
+                damaged = true;
+            else if (one != ST_OK)
+                status = error_set(e, one, "%s",
+                                   damaged ? "deleting points" : why.text);
             more = kv_iter_next(it);
         } else {
             more = mask_hint(m, key, hint) &&
@@ -201,6 +211,8 @@ delete_from_engine(struct store *s, struct slice tsuid, int64_t from_ms,
     }
     closed = kv_iter_close(&it, status == ST_OK ? e : NULL);
     mask_free(&m);
+    if (status == ST_OK && closed == ST_OK && damaged)
+        status = error_set(e, ST_CORRUPT, "%s", why.text);
     return status != ST_OK ? status : closed;
 }
 

@@ -62,16 +62,18 @@ read_newest(struct store *s, struct slice tsuid, uint32_t from_base,
 }
 
 /* The first second <= 'base' of a row that the series may have: one of its open
- * ones, or a span that its metric has in the engine. */
+ * ones, or a span that its metric has in the engine, whose iterator, '*itp', is
+ * to be closed. */
 static bool
 previous_row(struct store *s, struct slice tsuid, uint32_t base,
-             struct kv_iter *it, uint32_t *out)
+             struct kv_iter **itp, uint32_t *out)
 {
     struct head_bucket *b = head_bucket_of(&s->head, tsuid);
     size_t base_at = 1u + s->shape.salt_width + s->shape.metric_width;
     uint8_t bytes[ROW_KEY_MAX];
     struct slice end = { bytes, key_row(&s->shape, tsuid, base, bytes) };
     const struct head_series *series;
+    struct kv_iter *it;
     bool found = false;
 
     *out = 0;
@@ -84,6 +86,8 @@ previous_row(struct store *s, struct slice tsuid, uint32_t base,
             *out = r->open.base;
         }
     lock_drop(&b->lock);
+    /* Behind the head; before it, what is sealed meanwhile would be missed. */
+    it = *itp = kv_iter_open(s->kv, NULL);
     *out = key_span_base(&s->shape, *out);
     /* The key itself, or what lies before it. */
     if (!kv_iter_seek(it, end) || !slice_eq(kv_iter_key(it), end))
@@ -117,8 +121,8 @@ store_last(struct store *s, struct slice tsuid, int64_t until_ms,
         until_ms = POINT_MAX_TS_MS;
     base = until_ms < 0 ? 0 : hour_base(until_ms);
     while (until_ms >= 0) {
-        struct kv_iter *it = kv_iter_open(s->kv, NULL);
-        bool found = previous_row(s, tsuid, base, it, &row);
+        struct kv_iter *it;
+        bool found = previous_row(s, tsuid, base, &it, &row);
         enum status closed = kv_iter_close(&it, e);
 
         if (closed != ST_OK)

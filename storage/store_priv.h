@@ -79,7 +79,7 @@ uint32_t store_now_s(void);
 /* -- store_points.c -------------------------------------------------------- */
 
 /* A record of a bucket's points: started, one entry for each point, ended; and
- * appended, or record_points_lost() is called, and 'defined_segment' of all its
+ * appended, or record_points_lost() is called, and 'defined_segment' of all the
  * series is set to 0. */
 void record_points_start(struct head_journal *j, unsigned bucket,
                          uint64_t segment);

@@ -270,6 +270,12 @@ replay_delete(struct replay *r, struct slice payload, struct error *e)
     status = store_apply_delete(r->s, tsuid, from_ms, to_ms, NULL, &deleted,
                                 &lsn, e);
     lock_drop(&r->s->seal_lock);
+    /* Who asked for it was told so; it must not keep the store from opening. */
+    if (status == ST_CORRUPT) {
+        log_error("store", "a deletion passes over what is damaged: %s",
+                  e->text);
+        status = ST_OK;
+    }
     return status;
 }
 
@@ -339,6 +345,9 @@ store_replay(struct store *s, struct error *e)
     replay_fini(&r);
     if (status != ST_OK)
         return error_wrap(e, status, "cannot replay the journal");
+    if (r.passed_over > 0)
+        log_info("store", "passed over %llu points that are sealed",
+                 (unsigned long long)r.passed_over);
     if (r.points > 0)
         log_info("store", "took %llu points from the journal in %lld ms",
                  (unsigned long long)r.points,

@@ -535,8 +535,8 @@ take_head(struct store_scan *scan)
 
         if (!same_hour(first, c))
             break;
-        if (!open_row_unpack(slice_of(c->bytes, c->bytes_size), c->base,
-                             &scan->points))
+        if (!open_row_unpack(slice_of(c->bytes, c->bytes_size), c->count,
+                             c->base, &scan->points))
             fail(scan, ST_BUSY, "no memory to read a row");
     }
     points_sort_unique(&scan->points);
@@ -650,7 +650,7 @@ unpack_open(const struct store_row *row, struct points *out)
     size_t from = out->len;
     struct points mine;
 
-    if (!open_row_unpack(row->open, row->base, out))
+    if (!open_row_unpack(row->open, row->open_len, row->base, out))
         return false;
     mine = (struct points){ .ts_ms = out->ts_ms + from,
                             .v = out->v + from,
@@ -698,7 +698,7 @@ store_row_spaced(const struct store_row *row, struct points *out,
 {
     if (store_row_is_block(row))
         return block_decode_spaced(row->block, row->base, out, s, e);
-    if (open_row_unpack_even(row->open, row->base, out, s))
+    if (open_row_unpack_even(row->open, row->open_len, row->base, out, s))
         return ST_OK;
     *s = (struct spacing){ .even = false };
     return store_row_points(row, out, e);

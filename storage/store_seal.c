@@ -170,8 +170,8 @@ seal_hour(struct store *s, struct seal_batch *b, const struct head_row *r,
     enum status status;
 
     points_clear(&b->fresh);
-    if (!open_row_unpack(slice_of(r->open.bytes, r->open.size), base,
-                         &b->fresh))
+    if (!open_row_unpack(slice_of(r->open.bytes, r->open.size), r->open.count,
+                         base, &b->fresh))
         return error_set(e, ST_BUSY, "no memory to seal a row");
     points_sort_unique(&b->fresh);
     if (stored.size > 0) {

@@ -362,8 +362,10 @@ series_index_put(struct series_index *x, struct index_list *l)
             MORE_BYTES;
     lock_take(&x->lock);
     s = find(x, l->metric);
-    if (s != NULL && s->count == l->count && make_room(x, bytes)) {
+    /* A stale one makes room for it. */
+    if (s != NULL && s->count == l->count)
         clear_list(x, s);
+    if (s != NULL && s->count == l->count && make_room(x, bytes)) {
         (void)atomic_fetch_add(&x->lists, 1);
         x->bytes += bytes;
         s->list = l;

@@ -23,7 +23,7 @@ count_points(const struct store *s) NO_TS_CHECK
              r = r->younger) {
             points_clear(&p);
             INSIST(open_row_unpack(slice_of(r->open.bytes, r->open.size),
-                                   r->open.base, &p));
+                                   r->open.count, r->open.base, &p));
             n += p.len;
         }
     points_fini(&p);

@@ -49,7 +49,8 @@ check_synopsis(struct open_row *r, bool keep, const struct points *p)
 
     struct points a = { 0 }, b = { 0 };
     struct spacing v, w;
-    bool even = open_row_unpack_even(slice_of(r->bytes, r->size), BASE, &a, &v);
+    bool even = open_row_unpack_even(slice_of(r->bytes, r->size), r->count,
+                                     BASE, &a, &v);
 
     INSIST(known == is_ascending(p));
     INSIST(known || !even);
@@ -94,7 +95,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             (void)open_row_synopsis(&r, n % 100 == 0, &unused);
     }
     INSIST(r.count == n);
-    INSIST(open_row_unpack(slice_of(r.bytes, r.size), BASE, &out));
+    INSIST(open_row_unpack(slice_of(r.bytes, r.size), r.count, BASE, &out));
     INSIST(out.len == n);
     for (size_t i = 0; i < n; i++) {
         struct point p = points_at(&out, i);

@@ -93,7 +93,8 @@ check_even(const struct open_row *r, const struct points *all)
     struct points p = { 0 }, q = { 0 };
     struct spacing x, y;
     struct error e;
-    bool even = open_row_unpack_even(slice_of(r->bytes, r->size), BASE, &p, &x);
+    bool even = open_row_unpack_even(slice_of(r->bytes, r->size), r->count,
+                                     BASE, &p, &x);
 
     block_encode(all, BASE, &block);
     ck_assert_int_eq(block_decode_spaced(buf_slice(&block), BASE, &q, &y, &e),
@@ -117,7 +118,8 @@ check_points(const struct open_row *r, const struct points *all)
 {
     struct points out = { 0 };
 
-    ck_assert(open_row_unpack(slice_of(r->bytes, r->size), BASE, &out));
+    ck_assert(
+        open_row_unpack(slice_of(r->bytes, r->size), r->count, BASE, &out));
     ck_assert_uint_eq(out.len, all->len);
     ck_assert_uint_eq(r->count, all->len);
     for (size_t i = 0; i < out.len; i++) {
@@ -177,8 +179,8 @@ START_TEST(no_synopsis_of_disorder)
         }
         append(&r, &all, points_at(&all, back));
         ck_assert(!open_row_synopsis(&r, true, &s));
-        ck_assert(!open_row_unpack_even(slice_of(r.bytes, r.size), BASE, &out,
-                                        &even));
+        ck_assert(!open_row_unpack_even(slice_of(r.bytes, r.size), r.count,
+                                        BASE, &out, &even));
         append(&r, &all, (struct point){ .ts_ms = BASE_MS + HOUR_MS - 1 });
         ck_assert(!open_row_synopsis(&r, true, &s));
         check_points(&r, &all);

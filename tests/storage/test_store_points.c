@@ -105,7 +105,7 @@ arrived(const struct rig *r, unsigned i, uint32_t base,
     for (const struct head_row *row = s->rows; row != NULL; row = row->next)
         if (row->open.base == base)
             ck_assert(open_row_unpack(slice_of(row->open.bytes, row->open.size),
-                                      base, out));
+                                      row->open.count, base, out));
 }
 
 static struct point

@@ -371,7 +371,9 @@ serve(struct job *j)
         read_header_tag(j) && store_all(j, rest))
         answer(j);
     buf_fini(&j->errors);
-    if (clock_monotonic_us() - from_us > SLOW_US)
+    /* Of those that might have been quick. */
+    if (http_body(j->request).size <= QUICK_BYTES &&
+        clock_monotonic_us() - from_us > SLOW_US)
         put_path_was_slow(j->path);
 }
 
@@ -380,7 +382,7 @@ bool
 api_put_is_quick(void *ctx, const struct http_request *r)
 {
     return http_body(r).size <= QUICK_BYTES && !http_has_param(r, "sync") &&
-           put_path_is_quick(ctx);
+           !http_has_param(r, "details") && put_path_is_quick(ctx);
 }
 
 void
