@@ -544,19 +544,11 @@ append_points(struct put *p, struct head_bucket *b, unsigned bucket, bool any)
     else if (any)
         status = journal_append(p->s->journal, record_points_type(bucket),
                                 record, &p->lsn, p->e);
-    if (!any || status != ST_OK)
-        record_points_lost(&b->journal);
+    if (!any)
+        record_points_none(&b->journal);
+    else if (status != ST_OK)
+        record_points_lost(b);
     return status;
-}
-
-/* A record is not in the journal that defined series, and may have changed what
- * is expected behind one that has no point in it. */
-static void
-forget_defined(struct head_bucket *b) REQUIRES(b->lock)
-{
-    for (size_t i = 0; i < b->series_len; i++)
-        if (b->series[i] != NULL)
-            b->series[i]->defined_segment = 0;
 }
 
 /* The points order[0..len) of one bucket.  Head and journal change under the
@@ -590,7 +582,6 @@ put_bucket(struct put *p, unsigned bucket, struct store_point *points,
         p->status = status;
         for (size_t i = 0; i < len; i++)
             points[order[i]].status = status;
-        forget_defined(b);
     }
     lock_drop(&b->lock);
 }

@@ -406,3 +406,12 @@ record_points_end(struct head_journal *j)
         j->record.size = (size_t)(j->at - j->record.data) + (j->have > 0);
     return buf_slice(&j->record);
 }
+
+void
+record_points_lost(struct head_bucket *b)
+{
+    record_points_none(&b->journal);
+    for (size_t i = 0; i < b->series_len; i++)
+        if (b->series[i] != NULL)
+            b->series[i]->defined_segment = 0;
+}

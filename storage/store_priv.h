@@ -79,8 +79,8 @@ uint32_t store_now_s(void);
 /* -- store_points.c -------------------------------------------------------- */
 
 /* A record of a bucket's points: started, one entry for each point, ended; and
- * appended, or record_points_lost() is called, and 'defined_segment' of all the
- * series is set to 0. */
+ * appended, or record_points_lost() is called, or record_points_none() if it
+ * has no entry. */
 void record_points_start(struct head_journal *j, unsigned bucket,
                          uint64_t segment);
 void record_points_add(struct head_bucket *b, struct head_series *s,
@@ -102,8 +102,12 @@ record_points_bucket(uint8_t type, struct cursor *c)
     return type >= RECORD_POINTS_OF ? type - RECORD_POINTS_OF : cursor_u8(c);
 }
 
+/* It defined series, and may have changed what is expected behind one that has
+ * no point in it: all are defined anew. */
+void record_points_lost(struct head_bucket *b) REQUIRES(b->lock);
+
 static inline void
-record_points_lost(struct head_journal *j)
+record_points_none(struct head_journal *j)
 {
     j->segment = 0;
 }

@@ -113,11 +113,12 @@ static const struct {
     { "\x03", 1 },     /* no hours */
     { "\x03\x00", 2 }, /* none of them */
     { "\x03\x00x", 3 },
-    { "\x03\x40x", 3 },     /* a seventh */
-    { "\x03\x01", 2 },      /* no block */
-    { "\x03\x03\x01x", 4 }, /* no second block */
-    { "\x03\x03\x02x", 4 }, /* a first one that is too long */
-    { "\x03\x03\x00x", 4 }, /* an empty one */
+    { "\x03\x40x", 3 },          /* a seventh */
+    { "\x03\x01\x01xxxxxx", 9 }, /* a block with a version of its own */
+    { "\x03\x01", 2 },           /* no block */
+    { "\x03\x03\x01x", 4 },      /* no second block */
+    { "\x03\x03\x02x", 4 },      /* a first one that is too long */
+    { "\x03\x03\x00x", 4 },      /* an empty one */
     { "\x03\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01xy", 14 },
     { "\x03\x80\x80\x80\x80\x10x", 7 } /* hours past the span's */
 };

@@ -1,0 +1,216 @@
+/* Crashes at moments that chance seldom finds.  Each life of a store is a
+ * process that ends without a goodbye. */
+#include "config.h"
+
+#include "storage/store_priv.h"
+
+#include <sys/wait.h>
+
+#include "tests/harness.h"
+#include "tests/storage/tsuids.h"
+#include "tests/tempdir.h"
+
+#define T0 INT64_C(1356998400000)
+
+static struct error e;
+static char *dir;
+
+static struct store *
+open_store(void)
+{
+    struct store_options o = { .dir = dir,
+                               .shape = { 0, 1, 3, 3, 3, 6 },
+                               .sync = JOURNAL_SYNC_ALWAYS };
+    struct store *s;
+
+    ck_assert_msg(store_open(&o, &s, &e) == ST_OK, "%s", e.text);
+    return s;
+}
+
+static void
+live(void (*life)(struct store *s))
+{
+    pid_t child = fork();
+    int how;
+
+    if (child == 0) {
+        life(open_store());
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &how, 0), child);
+    ck_assert_int_eq(how, 0);
+}
+
+static void
+put(struct store *s, unsigned i, int64_t value)
+{
+    struct store_point p = { .point = { T0, { .i = value }, false } };
+    uint8_t bytes[TSUID_BYTES];
+    uint64_t lsn;
+
+    ck_assert_int_eq(store_series(s, tsuid(bytes, i), &p.series, &e), ST_OK);
+    ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_OK);
+    ck_assert_int_eq(store_commit(s, lsn, true, &e), ST_OK);
+}
+
+static void
+expect(struct store *s, unsigned i, int64_t value)
+{
+    uint8_t bytes[TSUID_BYTES];
+    struct point p;
+
+    ck_assert_msg(store_last(s, tsuid(bytes, i), POINT_MAX_TS_MS, &p, &e) ==
+                      ST_OK,
+                  "series %u: %s", i, e.text);
+    ck_assert_int_eq(p.v.i, value);
+}
+
+/* -- a segment is begun between the look at it and the record -------------- */
+
+static void
+put_across_segments(struct store *s)
+{
+    struct head_bucket *b = &s->head.buckets[0];
+    struct point p = { T0, { .i = 7 }, false };
+    struct head_series *series;
+    uint8_t bytes[TSUID_BYTES];
+    uint64_t segment, lsn;
+
+    put(s, 1, 1);
+    lock_take(&b->lock);
+    segment = journal_segment(s->journal);
+    record_points_start(&b->journal, 0, segment);
+    series = head_series(&s->head, b, tsuid(bytes, 2));
+    ck_assert(head_append(&s->head, b, series, NULL, p, segment, 1));
+    record_points_add(b, series, segment, &p);
+    journal_rotate(s->journal); /* another one's doing */
+    ck_assert_int_eq(journal_append(s->journal, record_points_type(0),
+                                    record_points_end(&b->journal), &lsn, &e),
+                     ST_OK);
+    lock_drop(&b->lock);
+    ck_assert_int_eq(store_commit(s, lsn, true, &e), ST_OK);
+}
+
+static void
+trim_what_is_not_needed(struct store *s)
+{
+    uint8_t bytes[TSUID_BYTES];
+    uint64_t lsn;
+
+    expect(s, 2, 7);
+    ck_assert_int_eq(
+        store_delete(s, tsuid(bytes, 1), 0, POINT_MAX_TS_MS, NULL, &lsn, &e),
+        ST_OK);
+    ck_assert_int_eq(store_commit(s, lsn, true, &e), ST_OK);
+    lock_take(&s->seal_lock);
+    ck_assert_int_eq(store_trim(s, &e), ST_OK);
+    lock_drop(&s->seal_lock);
+}
+
+static void
+expect_seven(struct store *s)
+{
+    expect(s, 2, 7);
+}
+
+START_TEST(a_record_leans_on_the_segment_before)
+{
+    dir = tempdir_new();
+    live(put_across_segments);
+    live(trim_what_is_not_needed);
+    live(expect_seven);
+    tempdir_free(&dir);
+}
+END_TEST
+
+/* -- a deletion meets a damaged row ---------------------------------------- */
+
+static void
+delete_over_damage(struct store *s)
+{
+    uint8_t bytes[TSUID_BYTES], key[ROW_KEY_MAX];
+    struct kv_batch *b = kv_batch_new();
+    struct buf value = BUF_INIT;
+    struct slice t = tsuid(bytes, 1), k;
+    uint64_t lsn, gone;
+
+    put(s, 1, 1);
+    put(s, 2, 7);
+    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    k = slice_of(key, key_row(store_shape(s), t, hour_base(T0), key));
+    ck_assert_int_eq(kv_get(store_kv(s), k, &value, &e), ST_OK);
+    value.data[value.size / 2] ^= 1;
+    kv_batch_put(b, k, buf_slice(&value));
+    ck_assert_int_eq(kv_write(store_kv(s), b, true, &e), ST_OK);
+    ck_assert_int_eq(store_delete(s, t, 0, POINT_MAX_TS_MS, &gone, &lsn, &e),
+                     ST_CORRUPT);
+    ck_assert_ptr_nonnull(strstr(e.text, "checksum"));
+}
+
+START_TEST(damage_under_a_deletion_keeps_no_store_closed)
+{
+    dir = tempdir_new();
+    live(delete_over_damage);
+    live(expect_seven);
+    tempdir_free(&dir);
+}
+END_TEST
+
+/* -- a record is not appended ---------------------------------------------- */
+
+#define SERIES 40
+#define OLDEST 4 /* the end that the next start drops */
+
+/* As many ends of records as are kept, so that the next start changes what is
+ * expected behind the oldest; and then that record is lost. */
+static void
+lose_a_record(struct store *s)
+{
+    struct head_bucket *b = &s->head.buckets[0];
+    struct point p = { T0, { .i = 1 }, false };
+    uint8_t bytes[TSUID_BYTES];
+    series_ref ref;
+    uint64_t segment;
+
+    for (unsigned i = 0; i < SERIES; i++)
+        ck_assert_int_eq(store_series(s, tsuid(bytes, i), &ref, &e), ST_OK);
+    for (unsigned i = 0; i <= ENDS_MAX; i++)
+        put(s, i * 4, i);
+    lock_take(&b->lock);
+    ck_assert_uint_eq(b->journal.course.ends_len, ENDS_MAX);
+    ck_assert_uint_eq(b->journal.course.ends[ENDS_MAX - 1].index, OLDEST);
+    segment = journal_segment(s->journal);
+    record_points_start(&b->journal, 0, segment);
+    record_points_add(b, b->series[SERIES - 2], segment, &p);
+    (void)record_points_end(&b->journal);
+    record_points_lost(b);
+    lock_drop(&b->lock);
+    put(s, OLDEST, 100);
+    put(s, OLDEST + 1, 101);
+    put(s, SERIES - 2, 102);
+    put(s, OLDEST, 103);
+    put(s, SERIES - 2, 104);
+    put(s, OLDEST + 1, 105);
+}
+
+static void
+expect_their_own(struct store *s)
+{
+    for (unsigned i = 0; i <= ENDS_MAX; i++)
+        expect(s, i * 4, i * 4 == OLDEST ? 103 : i);
+    expect(s, OLDEST + 1, 105);
+    expect(s, SERIES - 2, 104);
+}
+
+START_TEST(nothing_builds_on_a_lost_record)
+{
+    dir = tempdir_new();
+    live(lose_a_record);
+    live(expect_their_own);
+    tempdir_free(&dir);
+}
+END_TEST
+
+TEST_MAIN("store_crashes", TEST(a_record_leans_on_the_segment_before),
+          TEST(damage_under_a_deletion_keeps_no_store_closed),
+          TEST(nothing_builds_on_a_lost_record))
