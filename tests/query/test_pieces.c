@@ -98,6 +98,30 @@ START_TEST(keeps_the_order)
 }
 END_TEST
 
+/* Others of a row may be small: what fits is not refused for the room that they
+ * might have needed. */
+START_TEST(a_large_first_group_fits)
+{
+    char large[400];
+
+    for (size_t size = 1; size < sizeof large; size++) {
+        struct rig r;
+        size_t at = 0;
+
+        set_up(&r, 1);
+        memset(large, 'x', size);
+        large[size] = '\0';
+        pieces_begin(&r.p, 0, 4, 4);
+        put(&r, 0, 0, large, tags[0], &at);
+        for (size_t i = 1; i < 4; i++)
+            put(&r, 0, i, "a", tags[i - 1], &at);
+        pieces_end(&r.p, 0);
+        ck_assert_msg(!r.p.failed, "%zu bytes", size);
+        pieces_fini(&r.p);
+    }
+}
+END_TEST
+
 /* The second sub-query has one less, and one that the first had not. */
 START_TEST(knows_tags)
 {
@@ -164,5 +188,5 @@ START_TEST(has_a_limit)
 }
 END_TEST
 
-TEST_MAIN("pieces", TEST(keeps_the_order), TEST(knows_tags),
-          TEST(forgets_what_came_before), TEST(has_a_limit))
+TEST_MAIN("pieces", TEST(keeps_the_order), TEST(a_large_first_group_fits),
+          TEST(knows_tags), TEST(forgets_what_came_before), TEST(has_a_limit))
