@@ -19,6 +19,8 @@ const get = path => ['GET', path];
 const host = n => encodeURIComponent(`{host=host_${n}}`);
 const one_host = hosts => get(`/api/query?start=${start}&end=${start + 3600}` +
   `&m=max:1m-max:cpu.usage_user${host(hosts >> 1)}`);
+const whole_metric = get(`/api/query?start=${start}&end=${start + 3600}` +
+  '&m=sum:1m-avg:cpu.usage_user');
 const suggest = hosts => get(`/api/suggest?type=tagv&max=25&q=host_${
   String(hosts >> 1).slice(0, -1)}`);
 const lookup = hosts => get('/api/search/lookup?limit=25&m=' +
@@ -47,6 +49,8 @@ async function grow_series(size, report) {
   row.bytes_disk = u.disk_bytes / size;
   row.open_ms = await s.start({ fresh: false }) * 1e3;
   row.query_ms = await answer_ms(s, one_host(hosts));
+  row.whole_ms = await answer_ms(s, whole_metric);
+  row.whole_us = row.whole_ms / hosts * 1e3; // of each of its series
   row.suggest_ms = await answer_ms(s, suggest(hosts));
   row.lookup_ms = await answer_ms(s, lookup(hosts));
   await s.stop();

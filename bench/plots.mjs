@@ -97,7 +97,8 @@ export function draw_all() {
     ['bytes of memory', 'bytes_memory'], ['bytes on disk', 'bytes_disk']]);
   lines('lookups', read('series').rows, 'series', 'milliseconds', [
     ['suggest', 'suggest_ms'], ['lookup', 'lookup_ms'],
-    ['query of one host', 'query_ms'], ['start', 'open_ms']]);
+    ['query of one host', 'query_ms'], ['of the metric', 'whole_ms'],
+    ['start', 'open_ms']]);
   lines('replay', read('replay').rows, 'points in the journal', 'milliseconds',
     [['until it answers', 'open_ms'], ['CPU', 'cpu_ms']]);
   lines('open', read('open').rows, 'points in the store', 'milliseconds', [

@@ -105,6 +105,7 @@ const printers = {
     ['CPU us, a point more', 'known_us'], ['memory B', 'bytes_memory'],
     ['disk B', 'bytes_disk'], ['peak MB', 'peak_mb'],
     ['start ms', 'open_ms'], ['query ms', 'query_ms'],
+    ['whole metric ms', 'whole_ms'], ['us a series', 'whole_us'],
     ['suggest ms', 'suggest_ms'], ['lookup ms', 'lookup_ms']]),
   replay: d => plain(d, [['points in the journal', 'size'],
     ['journal MB', 'journal_mb'], ['until it answers ms', 'open_ms'],
