@@ -120,7 +120,7 @@ export async function replay(systems, report) {
 }
 
 export async function open(systems, report) {
-  for (const n of upto([1e6, 10e6, 100e6], settings.points))
+  for (const n of upto([1e6, 3e6, 10e6, 100e6], settings.points))
     await open_store(n, report);
 }
 
