@@ -77,10 +77,9 @@ put_int(struct open_row *r, uint8_t *control, uint8_t *at, int64_t v)
 static uint8_t *
 put_double(struct open_row *r, uint8_t *control, uint8_t *at, double d)
 {
-    uint64_t bits, x;
+    uint64_t bits = double_bits(d), x;
     unsigned top, bottom;
 
-    memcpy(&bits, &d, sizeof bits);
     x = bits ^ (r->last_is_double ? r->last : 0);
     r->last = bits;
     r->last_is_double = true;

@@ -9,6 +9,7 @@
 
 #include "base/cursor.h"
 #include "base/varint.h"
+#include "storage/block_priv.h"
 #include "storage/nibbles_priv.h"
 #include "storage/replay_priv.h"
 
@@ -38,15 +39,6 @@ enum start_code {
 #define MAX_THOUSANDTHS  ((double)((int64_t)1 << 50))
 #define NIBBLES_OF_64BIT 16
 
-static uint64_t
-bits_of(double d)
-{
-    uint64_t bits;
-
-    memcpy(&bits, &d, sizeof bits);
-    return bits;
-}
-
 /* The integer of which d is the thousandth part, to the bit; false if none. */
 static bool
 thousandths_of(double d, int64_t *out)
@@ -56,7 +48,7 @@ thousandths_of(double d, int64_t *out)
     if (!(t >= -MAX_THOUSANDTHS && t <= MAX_THOUSANDTHS))
         return false;
     *out = (int64_t)(t < 0 ? t - 0.5 : t + 0.5);
-    return bits_of((double)*out / 1000) == bits_of(d);
+    return double_bits((double)*out / 1000) == double_bits(d);
 }
 
 /* What the next double of a series is compared with: 0 unless its last value
@@ -115,7 +107,7 @@ read_value(struct nibbles_in *in, unsigned code, struct journaled_series *s,
         z = (uint64_t)last_thousandths(s->last, (s->kind == KIND_DOUBLE));
         z += (uint64_t)varint_unzigzag(nibbles_get_sized(in));
         p->v.d = (double)(int64_t)z / 1000;
-        bits = bits_of(p->v.d);
+        bits = double_bits(p->v.d);
         break;
     case ENTRY_DOUBLE:
         top = nibbles_get_one(in);

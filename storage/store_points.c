@@ -18,6 +18,7 @@
 #include "config.h"
 
 #include "base/varint.h"
+#include "storage/block_priv.h"
 #include "storage/store_priv.h"
 
 #define RECORD_BYTES 128          /* at first */
@@ -234,15 +235,6 @@ put_time(struct head_journal *j, struct journaled_course *c, int64_t late_ms)
 
 /* -- values ---------------------------------------------------------------- */
 
-static uint64_t
-bits_of(double d)
-{
-    uint64_t bits;
-
-    memcpy(&bits, &d, sizeof bits);
-    return bits;
-}
-
 /* The integer which, divided by the kind's power of ten, is d to the bit; false
  * if none is. */
 static bool
@@ -253,7 +245,7 @@ decimal_of(double d, unsigned kind, int64_t *out)
     if (!(n >= -MAX_DECIMAL && n <= MAX_DECIMAL))
         return false;
     *out = (int64_t)(n < 0 ? n - 0.5 : n + 0.5);
-    return bits_of((double)*out / power) == bits_of(d);
+    return double_bits((double)*out / power) == double_bits(d);
 }
 
 /* The kind of a double, the series' own if that will do; and 'last' of it. */
@@ -264,7 +256,7 @@ kind_of_double(double d, unsigned own, uint64_t *last)
         own == KIND_DOUBLE ? KIND_DECIMAL + ODD_DECIMALS : KIND_DECIMAL_LAST;
     int64_t n;
 
-    *last = bits_of(d);
+    *last = double_bits(d);
     if (journaled_is_decimal(own) && decimal_of(d, own, &n)) {
         *last = (uint64_t)n;
         return own;
