@@ -10,24 +10,17 @@
 struct command {
     const char *name;
     bool halite, tsdb; /* under which names it is known */
-    int (*run)(int argc, char **argv, bool as_tsdb); /* NULL: not built yet */
+    int (*run)(int argc, char **argv, bool as_tsdb);
     const char *text;
 };
 
 static const struct command commands[] = {
-    { "tsd", true, true, cmd_tsd, "the daemon" },
+    { "tsd", true, true, cmd_tsd, "run the daemon" },
     { "backup", true, false, cmd_backup, "copy a data folder that is in use" },
-    { "restore", true, false, cmd_restore, "make a data folder of a backup" },
-    { "fsck", true, true, cmd_fsck, "check what is stored, and mend it" },
-    { "secret", true, false, cmd_secret, "a line for halite.auth.file" },
-    { "version", true, true, cmd_version, "the version" },
-    { "import", true, true, NULL, "load points from files" },
-    { "query", true, true, NULL, "ask for points" },
-    { "scan", true, true, NULL, "show or delete what is stored" },
-    { "uid", true, true, NULL, "names and their ids" },
-    { "mkmetric", true, true, NULL, "give metrics their ids" },
-    { "search", true, true, NULL, "find series" },
-    { "bench", true, false, NULL, "measure" },
+    { "restore", true, false, cmd_restore, "make a data folder from a backup" },
+    { "fsck", true, true, cmd_fsck, "check what is stored, and repair it" },
+    { "secret", true, false, cmd_secret, "make a line for halite.auth.file" },
+    { "version", true, true, cmd_version, "print the version" },
 };
 #define COMMANDS_LEN (sizeof commands / sizeof commands[0])
 
@@ -47,9 +40,12 @@ usage(FILE *out, const char *self, bool as_tsdb)
     (void)fprintf(out, "usage: %s COMMAND [ARGUMENT]...\n\n", self);
     for (size_t i = 0; i < COMMANDS_LEN; i++)
         if (as_tsdb ? commands[i].tsdb : commands[i].halite)
-            (void)fprintf(out, "  %-10s %s%s\n", commands[i].name,
-                          commands[i].text,
-                          commands[i].run == NULL ? " (not built yet)" : "");
+            (void)fprintf(out, "  %-10s %s\n", commands[i].name,
+                          commands[i].text);
+    (void)fprintf(out,
+                  "\n'%s COMMAND --help' explains a command; '%s tsd "
+                  "--help-settings' lists all settings.\n",
+                  self, self);
 }
 
 int
@@ -74,11 +70,6 @@ main(int argc, char **argv)
     if (c == NULL) {
         (void)fprintf(stderr, "%s: there is no command '%s'\n", self, argv[1]);
         usage(stderr, self, as_tsdb);
-        return 2;
-    }
-    if (c->run == NULL) {
-        (void)fprintf(stderr, "%s: the command '%s' is not there yet\n", self,
-                      c->name);
         return 2;
     }
     return c->run(argc - 1, argv + 1, as_tsdb);

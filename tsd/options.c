@@ -6,15 +6,17 @@
 
 #include <getopt.h>
 
+#include <stdlib.h>
+
 #include "base/log.h"
-#include "query/numbers/timezone.h"
+#include "base/mem.h"
 
 struct flag {
     const char *name;
     const char *argument; /* how the help calls it; NULL: it takes none */
-    const char *key;      /* the setting; NULL: see act() */
+    const char *key;      /* the setting; NULL: the file or the action */
     const char *value;    /* what a flag without an argument sets */
-    const char *text;     /* NULL: OpenTSDB's, without a meaning here */
+    const char *text;     /* NULL: OpenTSDB's, without effect here */
 };
 
 static const struct flag flags[] = {
@@ -60,36 +62,26 @@ static const struct flag flags[] = {
 };
 #define FLAGS_LEN (sizeof flags / sizeof flags[0])
 
-static void
-act(struct options *o, const struct flag *f)
-{
-    if (strcmp(f->name, "config") == 0)
-        o->config_path = optarg;
-    else if (strcmp(f->name, "help") == 0)
-        o->action = OPTIONS_HELP;
-    else if (strcmp(f->name, "help-settings") == 0)
-        o->action = OPTIONS_HELP_SETTINGS;
-    else if (strcmp(f->name, "help-markdown") == 0)
-        o->action = OPTIONS_MARKDOWN;
-    else
-        o->action = OPTIONS_VERSION;
-}
+static const char *const action_flags[] = {
+    [OPTIONS_HELP] = "help",
+    [OPTIONS_VERSION] = "version",
+    [OPTIONS_HELP_SETTINGS] = "help-settings",
+    [OPTIONS_MARKDOWN] = "help-markdown",
+};
 
-static void
-set(struct options *o, const struct flag *f)
-{
-    if (f->text == NULL)
-        log_warn("settings", "--%s is OpenTSDB's and has no effect here",
-                 f->name);
-    settings_set(o->settings, f->key, f->argument == NULL ? f->value : optarg);
-}
+/* A setting of the command line, which is applied after those of the file. */
+struct override {
+    const struct flag *flag;
+    const char *value;
+};
 
-/* One run over the flags.  The file must be read before the settings are set,
- * and its name is a flag: hence two runs, the first for the file and for what
- * is not a setting, the second for the settings. */
 static bool
-run(int argc, char **argv, bool settings, struct options *o)
+collect(int argc, char **argv, struct options *o, struct override *overrides,
+        size_t *len)
 {
+    static const struct flag verbose = { .key = "halite.log.level",
+                                         .value = "debug",
+                                         .text = "" };
     struct option table[FLAGS_LEN + 1] = { 0 };
     int at = 0, c;
 
@@ -101,62 +93,64 @@ run(int argc, char **argv, bool settings, struct options *o)
             .val = 1,
         };
     optind = 0; /* glibc: start anew */
-    opterr = !settings;
     while ((c = getopt_long(argc, argv, "vh", table, &at)) != -1) {
+        const struct flag *f = c == 'v' ? &verbose : &flags[at];
+
         if (c == '?')
             return false;
-        if (c == 'h') {
+        if (c == 'h')
             o->action = OPTIONS_HELP;
-        } else if (c == 'v') {
-            if (settings)
-                settings_set(o->settings, "halite.log.level", "debug");
-        } else if (flags[at].key == NULL) {
-            act(o, &flags[at]);
-        } else if (settings) {
-            set(o, &flags[at]);
-        }
+        else if (f->key != NULL)
+            overrides[(*len)++] =
+                (struct override){ f, f->argument == NULL ? f->value : optarg };
+        else if (f->argument != NULL)
+            o->config_path = optarg;
+        else
+            for (unsigned i = OPTIONS_HELP; i <= OPTIONS_MARKDOWN; i++)
+                if (strcmp(f->name, action_flags[i]) == 0)
+                    o->action = i;
     }
     return true;
 }
 
+/* The file, then flags, then words. */
 static enum status
-check(const struct settings *s, struct error *e)
+apply(int argc, char **argv, struct options *o,
+      const struct override *overrides, size_t len, struct error *e)
 {
-    const struct timezone *zone;
-    enum status st = settings_check(s, e);
+    enum status st = ST_OK;
 
-    if (st != ST_OK || !settings_has(s, "tsd.core.timezone"))
-        return st;
-    st = timezone_find(slice_str(settings_text(s, "tsd.core.timezone")), &zone,
-                       e);
-    return st == ST_OK ? ST_OK : error_wrap(e, st, "tsd.core.timezone");
+    if (o->config_path != NULL)
+        st = settings_load(o->settings, o->config_path, e);
+    for (size_t i = 0; i < len; i++) {
+        if (overrides[i].flag->text == NULL)
+            log_warn("settings", "--%s is OpenTSDB's and has no effect here",
+                     overrides[i].flag->name);
+        settings_set(o->settings, overrides[i].flag->key, overrides[i].value);
+    }
+    for (int i = optind; i < argc && st == ST_OK; i++)
+        st = settings_set_word(o->settings, argv[i], e);
+    return st == ST_OK ? settings_check(o->settings, e) : st;
 }
 
 enum status
 options_parse(int argc, char **argv, bool as_tsdb, struct options *out,
               struct error *e)
 {
+    struct override *overrides =
+        mem_new_array((size_t)argc + 1, sizeof *overrides);
+    size_t len = 0;
+    enum status st = ST_OK;
+
     *out = (struct options){ .settings = settings_new() };
-    if (!run(argc, argv, false, out))
-        return error_set(e, ST_INVALID, "see --help");
-    if (out->action != OPTIONS_RUN)
-        return ST_OK;
+    if (!collect(argc, argv, out, overrides, &len))
+        st = error_set(e, ST_INVALID, "see --help");
     if (out->config_path == NULL && as_tsdb)
         out->config_path = settings_default_path();
-    if (out->config_path != NULL) {
-        enum status st = settings_load(out->settings, out->config_path, e);
-
-        if (st != ST_OK)
-            return st;
-    }
-    (void)run(argc, argv, true, out);
-    for (int i = optind; i < argc; i++) {
-        enum status st = settings_set_word(out->settings, argv[i], e);
-
-        if (st != ST_OK)
-            return st;
-    }
-    return check(out->settings, e);
+    if (st == ST_OK && out->action == OPTIONS_RUN)
+        st = apply(argc, argv, out, overrides, len, e);
+    free(overrides);
+    return st;
 }
 
 void
@@ -180,7 +174,7 @@ options_print_help(FILE *out)
                        f->argument == NULL ? "" : f->argument);
         (void)fprintf(out, "  %-22s  %s\n", left, f->text);
     }
-    (void)fputs("\nTaken without effect, for OpenTSDB's sake:", out);
+    (void)fputs("\nOpenTSDB's, accepted without effect:", out);
     for (size_t i = 0; i < FLAGS_LEN; i++)
         if (flags[i].text == NULL && flags[i].key != NULL)
             (void)fprintf(out, " --%s", flags[i].name);

@@ -1,5 +1,6 @@
-/* See tsd/settings.h.  A sorted array: there are some 140 settings, and nobody
- * asks for one while serving a request. */
+/* See tsd/settings.h.  A sorted array: there are some 170 settings, and
+ * requests
+ * read few of them. */
 #include "config.h"
 
 #include "tsd/settings.h"
@@ -15,6 +16,7 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/obj.h"
+#include "query/numbers/timezone.h"
 #include "tsd/properties.h"
 
 #define SETTINGS_MAGIC  FOURCC('C', 'N', 'F', 'G')
@@ -34,7 +36,9 @@ struct settings {
 static const struct setting table[] = {
 #define SETTING(name, value, type, unit, min, max, text) \
     { name, value, SETTING_##type, unit, min, max, text },
+#define ACCEPTED(name, value) { name, value, SETTING_ACCEPTED, "", 0, 0, "" },
 #include "tsd/settings.def"
+#undef ACCEPTED
 #undef SETTING
 };
 #define TABLE_LEN (sizeof table / sizeof table[0])
@@ -43,6 +47,7 @@ static void set_value(struct settings *c, const char *key, const char *value);
 static enum status check_value(const struct setting *s, const char *value,
                                struct error *e);
 static enum status check_cors(const char *domains, struct error *e);
+static bool parse_bool(const char *text, bool *out);
 static bool parse_number(const struct setting *s, const char *text,
                          int64_t *out);
 
@@ -85,17 +90,23 @@ print_markdown(FILE *out, const struct setting *s)
 void
 settings_print(FILE *out, bool markdown)
 {
-    for (size_t i = 0; i < TABLE_LEN; i++) {
-        const struct setting *s = &table[i];
+    const struct setting *s;
 
-        if (markdown)
+    for (s = table; s < table + TABLE_LEN; s++)
+        if (s->type == SETTING_ACCEPTED)
+            continue;
+        else if (markdown)
             print_markdown(out, s);
         else
             (void)fprintf(
                 out, "%s = %s\n    %s%s%s\n", s->name,
                 s->value == NULL ? "(unset)" : s->value, s->text,
                 *unit_text(s) == '\0' ? "" : "  Unit: ", unit_text(s));
-    }
+    if (!markdown)
+        (void)fputs("\nAccepted without effect:\n", out);
+    for (s = table; s < table + TABLE_LEN; s++)
+        if (s->type == SETTING_ACCEPTED)
+            (void)fprintf(out, markdown ? "- `%s`\n" : "    %s\n", s->name);
 }
 
 struct settings *
@@ -217,23 +228,40 @@ settings_default_path(void)
     return NULL;
 }
 
+/* Plugins of OpenTSDB bring keys of their own.  What starts with "halite." is
+ * ours, hence a typing error that would silently leave the default. */
+static enum status
+check_unknown(const char *key, struct error *e)
+{
+    if (strncmp(key, "halite.", 7) == 0)
+        return error_set(e, ST_INVALID, "%s: there is no such setting",
+                         log_quote(slice_str(key)));
+    log_warn("settings", "unknown setting %s has no effect",
+             log_quote(slice_str(key)));
+    return ST_OK;
+}
+
 enum status
 settings_check(const struct settings *c, struct error *e)
 {
+    const struct timezone *zone;
+
     OBJ_CHECK(c, SETTINGS_MAGIC);
     for (size_t i = 0; i < c->len; i++) {
         const struct setting *s = setting_find(c->pairs[i].key);
         enum status st;
 
-        if (s == NULL) {
-            log_warn("settings", "unknown setting %s has no effect",
-                     log_quote(slice_str(c->pairs[i].key)));
-            continue;
-        }
-        st = check_value(s, c->pairs[i].value, e);
+        if (s != NULL)
+            st = check_value(s, c->pairs[i].value, e);
+        else
+            st = check_unknown(c->pairs[i].key, e);
         if (st != ST_OK)
             return st;
     }
+    if (settings_has(c, "tsd.core.timezone") &&
+        timezone_find(slice_str(settings_text(c, "tsd.core.timezone")), &zone,
+                      e) != ST_OK)
+        return error_wrap(e, e->status, "tsd.core.timezone");
     return check_cors(settings_text(c, "tsd.http.request.cors_domains"), e);
 }
 
@@ -258,13 +286,13 @@ settings_has(const struct settings *c, const char *name)
 bool
 settings_bool(const struct settings *c, const char *name)
 {
-    static const char *const yes[] = { "1", "true", "yes" };
+    const struct setting *s = setting_find(name);
     const char *value = settings_text(c, name);
+    bool v;
 
-    for (size_t i = 0; value != NULL && i < sizeof yes / sizeof yes[0]; i++)
-        if (strcasecmp(value, yes[i]) == 0)
-            return true;
-    return false;
+    INSIST(s != NULL && value != NULL);
+    INSIST(parse_bool(*value == '\0' ? s->value : value, &v));
+    return v;
 }
 
 int64_t
@@ -346,15 +374,24 @@ is_choice(const char *words, const char *value)
     return false;
 }
 
-/* An empty number is as good as none: people leave "key =" in their files. */
+/* An empty value of a number or a BOOL stands for the default: people leave
+ * "key =" in their files. */
 static enum status
 check_value(const struct setting *s, const char *value, struct error *e)
 {
+    bool truth;
     int64_t v;
 
     switch (s->type) {
-    case SETTING_BOOL:
+    case SETTING_ACCEPTED:
     case SETTING_TEXT:
+        return ST_OK;
+    case SETTING_BOOL:
+        if (*value != '\0' && !parse_bool(value, &truth))
+            return error_set(e, ST_INVALID,
+                             "%s=%s: must be true or false (or yes, no, on, "
+                             "off, 1, 0)",
+                             s->name, log_quote(slice_str(value)));
         return ST_OK;
     case SETTING_CHOICE:
         if (!is_choice(s->unit, value))
@@ -401,6 +438,20 @@ check_cors(const char *domains, struct error *e)
                          "tsd.http.request.cors_domains: * and a list of "
                          "domains exclude each other");
     return ST_OK;
+}
+
+static bool
+parse_bool(const char *text, bool *out)
+{
+    static const char *const words[] = { "false", "true", "no", "yes",
+                                         "off",   "on",   "0",  "1" };
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcasecmp(text, words[i]) == 0) {
+            *out = i % 2 == 1;
+            return true;
+        }
+    return false;
 }
 
 static bool

@@ -1,7 +1,8 @@
 /*
  * The settings of the daemon: defaults, then a file, then the command line, the
  * later ones winning.  All names with their defaults, units and meanings are in
- * tsd/settings.def; a key that is not there is kept and shown, with a warning.
+ * tsd/settings.def.  Another key is kept and shown, with a warning; one that
+ * starts with "halite." is an error.
  *
  * Owns:    copies of all keys and values.
  * Threads: frozen after settings_check(); until then one at a time.
@@ -17,11 +18,12 @@
 #include "base/slice.h"
 
 enum setting_type {
-    SETTING_BOOL,   /* 1, true, yes (any case) are true, all else false */
+    SETTING_BOOL,   /* true, yes, on, 1, false, no, off, 0, in any case */
     SETTING_INT,    /* between min and max */
     SETTING_BYTES,  /* the same, with a suffix K, M or G */
-    SETTING_CHOICE, /* one of the words of 'unit', parted by '|' */
+    SETTING_CHOICE, /* one of the words of 'unit', separated by '|' */
     SETTING_TEXT,
+    SETTING_ACCEPTED, /* a key of OpenTSDB without effect; any value */
 };
 
 struct setting {
@@ -55,7 +57,7 @@ MUST_CHECK enum status settings_load(struct settings *c, const char *path,
 /* The first of OpenTSDB's usual places that has a file; NULL when none has. */
 const char *settings_default_path(void);
 
-/* Are all values what their settings ask for?  Warns of each unknown key. */
+/* Checks all values.  ST_INVALID names the setting and what it takes. */
 MUST_CHECK enum status settings_check(const struct settings *c,
                                       struct error *e);
 
@@ -63,6 +65,7 @@ MUST_CHECK enum status settings_check(const struct settings *c,
 const char *settings_text(const struct settings *c, const char *name);
 /* Unset or empty: false. */
 bool settings_has(const struct settings *c, const char *name);
+/* Once checked. */
 bool settings_bool(const struct settings *c, const char *name);
 /* SETTING_INT and SETTING_BYTES, once checked. */
 int64_t settings_int(const struct settings *c, const char *name);

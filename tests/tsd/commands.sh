@@ -33,6 +33,7 @@ ends 2 "$halite"
 holds "$err" 'usage: *COMMAND*'
 ends 0 "$halite" help
 holds "$out" '*tsd*secret*version*'
+case $out in *"not built"* | *import*) complain "help: $out" ;; esac
 ends 0 "$halite" version
 holds "$out" 'halite [0-9]*'
 ends 0 "$halite" --version
@@ -41,6 +42,10 @@ ends 2 "$halite" nonsense
 holds "$err" "*no command 'nonsense'*"
 ends 2 "$halite" tsd --nonsense
 ends 2 "$halite" tsd tsd.network.port=abc
+ends 2 "$halite" tsd --memory tsd.core.authentication.enable=ture
+holds "$err" '*must be true or false*'
+ends 2 "$halite" tsd --memory halite.sync.intervall_ms=1
+holds "$err" '*no such setting*'
 ends 0 "$halite" tsd --help-settings
 holds "$out" '*tsd.network.port*'
 
