@@ -1,5 +1,5 @@
-// Tables of docs/PERFORMANCE.md, each between two marks, made of the figures in
-// docs/performance/.
+// Tables of docs/performance/TABLES.md, each between two marks, made of the
+// figures beside it.
 import fs from 'node:fs';
 import path from 'node:path';
 import { read } from './results.mjs';
@@ -71,7 +71,7 @@ function query_tables(data) {
       ];
     });
     return `Scale ${scale}.\n\n` + table(
-      ['question', ...systems.map(title),
+      ['query', ...systems.map(title),
         'VictoriaMetrics / Halite: time; CPU'],
       body);
   }).join('\n\n');
@@ -98,7 +98,7 @@ const printers = {
     ['series', 'series'], system, ['CPU us, settled', 'cpu_us'],
     ['bytes a point', 'bytes_point']]),
   queries: query_tables,
-  workers: d => plain(d, [['scale', 'scale'], ['question', 'query'],
+  workers: d => plain(d, [['scale', 'scale'], ['query', 'query'],
     ['answers/s, one worker', 'qps_1'], ['four', 'qps_4'],
     ['times', 'times']]),
   series: d => plain(d, [['series', 'size'], ['CPU us, new', 'new_us'],
@@ -131,13 +131,13 @@ function target_table() {
 }
 
 export function write_document() {
-  const file = path.join(source, 'docs/PERFORMANCE.md');
+  const file = path.join(source, 'docs/performance/TABLES.md');
   let text = fs.readFileSync(file, 'utf8');
   const put = (name, body) => {
     const from = `<!-- bench: ${name} -->\n`, to = '<!-- end -->';
     const a = text.indexOf(from), b = text.indexOf(to, a);
     if (a < 0 || b < 0)
-      throw new Error(`docs/PERFORMANCE.md has no place for ${name}`);
+      throw new Error(`${file} has no place for ${name}`);
     text = text.slice(0, a + from.length) + body + '\n' + text.slice(b);
   };
   for (const [name, print] of Object.entries(printers)) {
