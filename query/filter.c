@@ -87,18 +87,38 @@ filter_fini(struct filter *f)
     regexp_free(&f->regexp);
 }
 
+static void
+put_text(struct buf *out, struct slice text)
+{
+    buf_put_u64(out, text.size);
+    buf_put_slice(out, text);
+}
+
+void
+filter_cache_key(const struct filter *f, struct buf *out)
+{
+    buf_put_u8(out, (uint8_t)f->type);
+    buf_put_u8(out, f->ignore_case);
+    put_text(out, f->tagk);
+    if (f->type == FILTER_REGEXP)
+        put_text(out, f->text);
+    buf_put_u64(out, f->parts_len);
+    for (size_t i = 0; i < f->parts_len; i++)
+        put_text(out, f->parts[i]);
+}
+
 bool
 filter_equal(const struct filter *a, const struct filter *b)
 {
-    if (a->type != b->type || a->ignore_case != b->ignore_case ||
-        !slice_eq(a->tagk, b->tagk) || a->parts_len != b->parts_len)
-        return false;
-    if (a->type == FILTER_REGEXP)
-        return slice_eq(a->text, b->text);
-    for (size_t i = 0; i < a->parts_len; i++)
-        if (!slice_eq(a->parts[i], b->parts[i]))
-            return false;
-    return true;
+    struct buf x = BUF_INIT, y = BUF_INIT;
+    bool equal;
+
+    filter_cache_key(a, &x);
+    filter_cache_key(b, &y);
+    equal = !x.failed && !y.failed && slice_eq(buf_slice(&x), buf_slice(&y));
+    buf_fini(&x);
+    buf_fini(&y);
+    return equal;
 }
 
 bool

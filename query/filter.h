@@ -9,6 +9,7 @@
 #define QUERY_FILTER_H
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/slice.h"
 #include "query/regexp.h"
@@ -59,7 +60,9 @@ MUST_CHECK enum status filter_from_tag(struct arena *a, struct slice tagk,
                                        struct filter *out, struct error *e);
 void filter_fini(struct filter *f);
 
-/* Do both ask the same of a series?  What they group by does not count. */
+/* Appends all that filter_matches() depends on, and the tagk: two filters with
+ * the same key take the same series.  What they group by does not count. */
+void filter_cache_key(const struct filter *f, struct buf *out);
 bool filter_equal(const struct filter *a, const struct filter *b);
 
 /* Does the filter take a series whose tagk has this value? (not_key: never.) A

@@ -39,7 +39,7 @@ shape_fits(const struct planner *p, const struct series_shape *s)
     for (size_t i = 0; i < p->restrictions_len; i++) {
         const struct restriction *r = &p->restrictions[i];
 
-        if (shape_has(s, r->tagk) == r->absent)
+        if ((r->absent && r->present) || shape_has(s, r->tagk) == r->absent)
             return false;
         required += !r->absent;
     }

@@ -122,7 +122,10 @@ resolve_filter(struct planner *p, const struct filter *f,
     r = restriction_of(p, out->tagk);
     if (f->type == FILTER_NOT_KEY) {
         r->absent = true;
-    } else if (literal) {
+        return ST_OK;
+    }
+    r->present = true;
+    if (literal) {
         out->by_ids = true;
         intersect(r, ids, ids_len);
     } else if (!f->matches_all) {
@@ -250,9 +253,7 @@ put_key(struct by_name *b, struct buf *key)
 
         if (!goes_by_name(&plan->filters[i], b->tagk))
             continue;
-        buf_put_u8(key, (uint8_t)f->type);
-        buf_put_u64(key, f->text.size);
-        buf_put_slice(key, f->text);
+        filter_cache_key(f, key);
     }
 }
 

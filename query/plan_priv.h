@@ -12,6 +12,7 @@ struct restriction {
     uint64_t tagk;
     bool any;      /* every value goes */
     bool absent;   /* not_key: no series that has the tagk */
+    bool present;  /* another filter: only series that have it */
     bool by_name;  /* some filter must still be asked by name */
     bool has_set;  /* else only filters by name, or none that narrows */
     uint64_t *set; /* ascending ids, when has_set */

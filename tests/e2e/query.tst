@@ -83,3 +83,13 @@ POST /api/query {"start":1356998400,"queries":[{"aggregator":"sum","tsuids":["00
 GET /api/query?start=1356998400&tsuid=sum:000001
 = 400
 ~ UID was empty
+
+# Every filter's tag key is shown, and not_key beside another filter on its key lets no series through.
+POST /api/put [{"metric":"many.filters","timestamp":1356998400,"value":1,"tags":{"fa":"1","fb":"2"}},{"metric":"many.filters","timestamp":1356998400,"value":1,"tags":{"fb":"2"}}]
+= 204
+GET /api/query?start=1356998400&end=1356998401&show_query&m=sum:many.filters{}{fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fa=wildcard(*),fb=*}
+~ "filterTagKs":["AAAD","AAAE"]
+GET /api/query?start=1356998400&end=1356998401&m=sum:many.filters{}{fa=1,fa=not_key()}
+| []
+GET /api/query?start=1356998400&end=1356998401&m=sum:many.filters{}{fa=not_key()}
+~ "tags":{"fb":"2"}

@@ -126,11 +126,13 @@ struct wanted {
     bool group_by;
 };
 
+#define NOT_KEY 6
+
 static struct wanted
 random_filter(uint64_t *state)
 {
     struct wanted f = { .key = (int)(harness_random(state) % 3),
-                        .kind = (unsigned)(harness_random(state) % 6),
+                        .kind = (unsigned)(harness_random(state) % 9),
                         .x = (int)(harness_random(state) % 4),
                         .y = (int)(harness_random(state) % 4),
                         .group_by = harness_random(state) % 2 == 0 };
@@ -141,6 +143,9 @@ random_filter(uint64_t *state)
         "%c=wildcard(v%d*)",
         "%c=not_literal_or(v%d|v%d)",
         "%c=regexp(^v[%d%d]$)",
+        "%c=not_key()",
+        "%c=V%d*",
+        "%c=wildcard(V%d*)",
     };
     char form[64];
 
@@ -158,8 +163,8 @@ takes(const struct wanted *f, const struct named *n)
     int v = n->values[f->key];
     char text[16], start[16];
 
-    if (v < 0)
-        return false;
+    if (v < 0 || f->kind == NOT_KEY)
+        return (v < 0) == (f->kind == NOT_KEY);
     (void)snprintf(text, sizeof text, "v%d", v);
     (void)snprintf(start, sizeof start, "v%d", f->x);
     switch (f->kind) {
@@ -171,7 +176,10 @@ takes(const struct wanted *f, const struct named *n)
     case 2:
         return true;
     case 3:
+    case 7: /* the old form ignores case */
         return strncmp(text, start, strlen(start)) == 0;
+    case 8:
+        return false;
     default:
         return v != f->x && v != f->y;
     }
@@ -233,7 +241,8 @@ check_query(struct world *w, const struct wanted *filters, size_t len,
             bool named = false;
 
             for (size_t n = 0; n < len; n++)
-                named = named || filters[n].key == k;
+                named = named ||
+                        (filters[n].key == k && filters[n].kind != NOT_KEY);
             required += named;
             has += all[i].values[k] >= 0;
         }

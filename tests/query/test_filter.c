@@ -204,6 +204,12 @@ START_TEST(compares)
     struct filter b = make(arena, pairs[_i].b_type, pairs[_i].b);
 
     ck_assert_int_eq(filter_equal(&a, &b), pairs[_i].equal);
+    if (a.type == FILTER_WILDCARD) {
+        struct filter old_form = a;
+
+        old_form.ignore_case = true;
+        ck_assert(!filter_equal(&a, &old_form));
+    }
     b.tagk = slice_str("other");
     ck_assert(!filter_equal(&a, &b));
     filter_fini(&a);

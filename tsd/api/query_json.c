@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "base/mem.h"
 #include "base/number.h"
 #include "tsd/api/annotation_json.h"
 #include "tsd/api/api.h"
@@ -289,16 +290,17 @@ static void
 write_filter_ids(struct buf *b, const struct sub_query *s,
                  struct uid_table *uids)
 {
-    uint64_t ids[64];
+    uint64_t *ids = mem_new_array(s->filters_len + 1, sizeof *ids);
     size_t len = 0;
     bool first = true;
 
     buf_put_str(b, ",\"filterTagKs\":");
     if (s->filters_len == 0) {
         buf_put_str(b, "null");
+        free(ids);
         return;
     }
-    for (size_t i = 0; i < s->filters_len && len < 64; i++)
+    for (size_t i = 0; i < s->filters_len; i++)
         if (uid_find(uids, UID_TAGK, s->filters[i].tagk, &ids[len], NULL) ==
             ST_OK)
             len++;
@@ -313,6 +315,7 @@ write_filter_ids(struct buf *b, const struct sub_query *s,
         buf_put_u8(b, '"');
     }
     buf_put_u8(b, ']');
+    free(ids);
 }
 
 static void
