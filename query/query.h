@@ -67,6 +67,10 @@ struct sub_query {
     const struct rollup_use *rollup;
 };
 
+/* No interval and no shift of times is longer: so their sums and products stay
+ * far from the end of 64 bits. */
+#define QUERY_INTERVAL_MAX_S (INT64_C(1) << 32)
+
 struct query {
     struct slice start_text, end_text; /* end: empty when absent */
     int64_t start_ms, end_ms;

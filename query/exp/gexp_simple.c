@@ -223,6 +223,10 @@ parse_shift(const struct gexp_call *c, int64_t *out_ms, struct error *e)
                          SLICE_ARG(unit_text));
     if (count <= 0)
         return error_set(e, ST_INVALID, "timeshift <= 0");
+    if (count > QUERY_INTERVAL_MAX_S * 1000 / unit->ms)
+        return error_set(e, ST_INVALID,
+                         "The shift is longer than %lld seconds: %.*s",
+                         (long long)QUERY_INTERVAL_MAX_S, SLICE_ARG(text));
     *out_ms = count * unit->ms;
     return ST_OK;
 }

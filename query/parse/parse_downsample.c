@@ -55,9 +55,14 @@ parse_interval(struct slice text, struct downsample *out, struct error *e)
         text.size--;
     }
     st = parse_duration(text, &out->interval_ms, e);
-    if (st == ST_OK)
-        read_unit(text, out);
-    return st;
+    if (st != ST_OK)
+        return st;
+    if (out->interval_ms > QUERY_INTERVAL_MAX_S * 1000)
+        return error_set(e, ST_INVALID,
+                         "The interval is longer than %lld seconds: %.*s",
+                         (long long)QUERY_INTERVAL_MAX_S, SLICE_ARG(text));
+    read_unit(text, out);
+    return ST_OK;
 }
 
 static enum status

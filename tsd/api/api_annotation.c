@@ -185,14 +185,22 @@ put_global(void *ctx, const struct annotation *n)
     return !l->b->failed;
 }
 
+/* The hour that holds this second, in ms; all that lies behind the last row is
+ * one time. */
+static int64_t
+hour_ms(int64_t s)
+{
+    const int64_t last = INT64_C(1) << 33;
+
+    return (s > last ? last : s) / HOUR_S * HOUR_MS;
+}
+
 /* Rows are hours, and OpenTSDB lists them whole.  Without an end it takes now
  * in milliseconds for seconds, which overflows, and finds nothing. */
 static void
 get_globals(const struct work *w, const struct annotation *n)
 {
     struct list l = { http_reply_body(w->out), n->start, n->end, true };
-    int64_t from = n->start - n->start % HOUR_S;
-    int64_t to = n->end - n->end % HOUR_S + HOUR_S;
     struct error e;
 
     if (n->end != 0 && n->end < n->start) {
@@ -203,8 +211,9 @@ get_globals(const struct work *w, const struct annotation *n)
     }
     buf_put_u8(l.b, '[');
     if (n->end != 0 &&
-        annotation_each(w->a->annotations, slice_str(""), from * 1000,
-                        to * 1000 - 1, put_global, &l, &e) != ST_OK) {
+        annotation_each(w->a->annotations, slice_str(""), hour_ms(n->start),
+                        hour_ms(n->end) + HOUR_MS - 1, put_global, &l,
+                        &e) != ST_OK) {
         http_reply_failure(w->out, &e);
         return;
     }
