@@ -764,6 +764,7 @@ fetched_span(const struct fetch *f, const struct fetched *s)
                               .v = fold->v,
                               .len = fold->len,
                               .folded = true,
+                              .has_points = fold->some,
                               .first_ms = fold->first_ms,
                               .last_ms = fold->last_ms };
     return (struct span){ .ts_ms = p->ts_ms,

@@ -142,19 +142,10 @@ is_within(const struct numbers_bounds *b, int64_t first_ms, int64_t last_ms)
 }
 
 bool
-numbers_takes_span(const struct query *q, const struct sub_query *sq,
-                   int64_t first_ms, int64_t last_ms)
-{
-    struct numbers_bounds b = numbers_bounds(q, sq);
-
-    return is_within(&b, first_ms, last_ms);
-}
-
-bool
 numbers_takes(const struct numbers_bounds *b, const struct span *s)
 {
     if (s->folded)
-        return is_within(b, s->first_ms, s->last_ms);
+        return s->has_points && is_within(b, s->first_ms, s->last_ms);
     return s->len > 0 && is_within(b, s->ts_ms[0], s->ts_ms[s->len - 1]);
 }
 

@@ -23,8 +23,8 @@ struct span {
     /* Of averages over rollups: how many points each sum is of; else NULL. */
     const int64_t *counts;
     /* Buckets instead of points, all doubles: what folder.h made of points from
-     * first_ms to last_ms. */
-    bool folded;
+     * first_ms to last_ms, if the series 'has_points' in the scanned rows. */
+    bool folded, has_points;
     int64_t first_ms, last_ms;
 };
 
@@ -44,14 +44,11 @@ struct dps {
 void numbers_scan_range(const struct query *q, const struct sub_query *sq,
                         uint32_t *from_base, uint32_t *to_base);
 
-/* Is a series with points from first_ms to last_ms in the scanned rows part of
- * its group?  Nearly always; but times before 1970-02-19 and ranges that reach
- * beyond 2106 are misread (seconds for ms and the reverse) as OpenTSDB misreads
- * them.  A series that is not counts neither for tags nor for numbers; a group
- * of no series has neither metric nor tags, and is answered all the same. */
-bool numbers_takes_span(const struct query *q, const struct sub_query *sq,
-                        int64_t first_ms, int64_t last_ms);
-/* The same of many; a span of no points is not. */
+/* Is a series part of its group?  Nearly always when it has points in the
+ * scanned rows; but times before 1970-02-19 and ranges that reach beyond 2106
+ * are misread (seconds for ms and the reverse) as OpenTSDB misreads them.  A
+ * series that is not counts neither for tags nor for numbers; a group of no
+ * series has neither metric nor tags, and is answered all the same. */
 struct numbers_bounds {
     int64_t first_most, last_least; /* of times as they are misread */
 };

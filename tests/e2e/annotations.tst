@@ -114,6 +114,33 @@ GET /api/query?start=1357005600&end=1357005700&m=sum:explicit_tags:a.n{host=*}{}
 = 200
 | [{"metric":"a.n","tags":{"host":"a"},"aggregateTags":[],"dps":{"1357005605":1}},{"metric":"","tags":{},"aggregateTags":[],"dps":{}}]
 
+# Also when the range begins in 1970, with buckets made while rows are read.
+> put a.w 1357005600 1 host=a
+> put a.w 1357095600 1 host=b
+> version
+<~ built at revision
+<~ Built on
+POST /api/annotation {"startTime":1357005603,"tsuid":"000003000001000002","description":"x"}
+= 200
+GET /api/query?start=0&end=1357005700&m=sum:1h-sum:a.w&show_tsuids
+= 200
+~ [{"metric":"a.w","tags":{"host":"a"},"aggregateTags":[],"tsuids":["000003000001000001"],"annotations":[{"tsuid":"000003000001000002",
+GET /api/query?start=0&end=1357005700&m=sum:1h-median:a.w&show_tsuids
+= 200
+~ [{"metric":"a.w","tags":{"host":"a"},"aggregateTags":[],"tsuids":["000003000001000001"],"annotations":[{"tsuid":"000003000001000002",
+
+# The last times that 64 bits can hold lie behind all annotations.
+POST /api/annotation {"startTime":1356998420,"description":"for all"}
+= 200
+GET /api/annotations?start_time=1&end_time=9223372036854775807
+= 200
+~ "description":"for all"
+GET /api/annotations?start_time=9223372036854775000&end_time=9223372036854775807
+= 200
+| []
+DELETE /api/annotation?start_time=1356998420
+= 204
+
 # Null is a value: it empties a member, which is left out.
 POST /api/annotation {"startTime":1356998710,"description":"d","notes":"n","custom":{"a":null},"endTime":""}
 = 200

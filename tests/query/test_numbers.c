@@ -325,23 +325,50 @@ START_TEST(scan_ranges)
 }
 END_TEST
 
+static bool
+takes_points(const struct query *q, const struct sub_query *sq,
+             int64_t first_ms, int64_t last_ms)
+{
+    const struct numbers_bounds b = numbers_bounds(q, sq);
+    const struct span s = { .folded = true,
+                            .has_points = true,
+                            .first_ms = first_ms,
+                            .last_ms = last_ms };
+
+    return numbers_takes(&b, &s);
+}
+
+/* With or without buckets: its first and last time, which are 0, do not count
+ * as points of 1970. */
+START_TEST(a_span_without_points_is_not_taken)
+{
+    const struct query q = { .start_ms = 0, .end_ms = BASE_MS };
+    const struct sub_query sq = { 0 };
+    const struct numbers_bounds b = numbers_bounds(&q, &sq);
+
+    ck_assert(!numbers_takes(&b, &(struct span){ .folded = true }));
+    ck_assert(!numbers_takes(&b, &(struct span){ .folded = false }));
+    ck_assert(takes_points(&q, &sq, 0, 0));
+}
+END_TEST
+
 START_TEST(odd_spans_are_not_taken)
 {
     struct query q = { .start_ms = BASE_MS, .end_ms = BASE_MS + 1000 };
     struct sub_query sq = { 0 };
 
-    ck_assert(numbers_takes_span(&q, &sq, BASE_MS, BASE_MS));
+    ck_assert(takes_points(&q, &sq, BASE_MS, BASE_MS));
     q.end_ms = INT64_C(9999999999000);
-    ck_assert(!numbers_takes_span(&q, &sq, BASE_MS, BASE_MS));
+    ck_assert(!takes_points(&q, &sq, BASE_MS, BASE_MS));
     q.end_ms = POINT_MAX_TS_MS;
-    ck_assert(numbers_takes_span(&q, &sq, BASE_MS, POINT_MAX_TS_MS));
+    ck_assert(takes_points(&q, &sq, BASE_MS, POINT_MAX_TS_MS));
     /* 2013 seconds in ms are taken for seconds, and the hour they are in for
      * seconds again: so the series would have to reach the year 2033. */
     q.start_ms = 2013000;
     q.end_ms = BASE_MS + 1000;
-    ck_assert(!numbers_takes_span(&q, &sq, BASE_MS, BASE_MS));
+    ck_assert(!takes_points(&q, &sq, BASE_MS, BASE_MS));
     q.start_ms = 1000000;
-    ck_assert(numbers_takes_span(&q, &sq, BASE_MS, BASE_MS));
+    ck_assert(takes_points(&q, &sq, BASE_MS, BASE_MS));
 }
 END_TEST
 
@@ -409,5 +436,6 @@ START_TEST(a_small_arena_is_a_limit)
 END_TEST
 
 TEST_MAIN("numbers", LOOP(rules, cases), LOOP(scan_ranges, ranges),
+          TEST(a_span_without_points_is_not_taken),
           TEST(odd_spans_are_not_taken), TEST(calendar_days_of_a_zone),
           TEST(a_small_arena_is_a_limit))
