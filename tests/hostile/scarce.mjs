@@ -62,12 +62,20 @@ const requests = [
     (t) => ask(t.port, 'POST', '/api/annotation', JSON.stringify({ startTime: T0, description: 'x'.repeat(2000), custom: { a: 'b' } })),
     (t, i) => say(t.port, `put tel ${T0 + i} 1 host=h${i}\nversion\nstats\nexit\n`, { ms: 6000 }).then((r) => ({ status: r.closed ? 200 : 0 })),
 ];
+const EXP = 4;
 const WELL = 6; // of the kinds above, those that must work again at once
 
 // The n-th allocation fails, once, in the course of each kind of request.
 async function nth(t) {
     const most = t.long ? 400 : 8;
     let refused = 0, i = 0;
+    // Each allocation of an expression, whose answer begins after some 500 of them.
+    for (let n = 1; n <= 900 && t.server.alive; n += t.long ? 1 : 1 + random(20)) {
+        tell(t, `${n} ${i}`);
+        await sleep(3);
+        refused += (await requests[EXP](t, i++)).status !== 200;
+        t.check(t.server.alive, `dead of allocation ${n} in an expression`);
+    }
     for (let n = 1; n <= most; n++)
         for (const request of requests) {
             if (!t.server.alive) return;

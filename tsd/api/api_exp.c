@@ -17,7 +17,7 @@ struct work {
     struct arena *arena;
     struct exp_query q;
     struct query_result result;
-    size_t rows;
+    size_t outputs_written, rows;
 };
 
 /* An unknown name is the client's fault here: 400, not 404. */
@@ -51,7 +51,7 @@ write_output(struct work *w, struct exp_plan *p, struct slice id,
 
     if (st != ST_OK || t == NULL)
         return st;
-    if (b->data[b->size - 1] != '[')
+    if (w->outputs_written++ > 0)
         buf_put_u8(b, ',');
     w->rows += exp_json_output(b, &w->q, id, alias, t, is_metric);
     return ST_OK;
