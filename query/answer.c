@@ -36,7 +36,7 @@ struct task {
     const struct result_group *before; /* the one that was made last */
     struct result_group written[2];    /* of those that are written */
     size_t expected;                   /* see pieces_find_tags() */
-    struct patience patience;
+    struct deadline deadline;
 };
 
 struct job {
@@ -102,7 +102,7 @@ run_numbers(const struct job *job, struct task *t, const struct group *group,
     if (status != ST_OK)
         return status;
     t->points_out += out->len;
-    return patience_spend(&t->patience, out->len + group->len, &t->error);
+    return deadline_tick(&t->deadline, out->len + group->len, &t->error);
 }
 
 static enum status
@@ -276,7 +276,7 @@ run_task(void *ctx, size_t at)
     t->arena = arena_new_within(w->query_bytes, w->limits->budget);
     t->tags = arena_new_within(w->query_bytes, w->limits->budget);
     t->scratch = arena_new_within(w->query_bytes, w->limits->budget);
-    t->patience = w->limits->patience;
+    t->deadline = w->limits->deadline;
     names_init(&t->names, w->context->uids, t->arena);
     for (size_t i = at * job->in_row; i < job->g->groups_len;
          i += job->tasks_len * job->in_row) {

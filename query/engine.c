@@ -467,7 +467,7 @@ run(struct engine *en, const struct query *asked, bool (*gone)(void *ctx),
     void *gone_ctx, struct pieces *pieces, struct arena *a,
     struct query_result *out, struct parse_error *e)
 {
-    struct query with_patience = *asked, *q = &with_patience;
+    struct query with_deadline = *asked, *q = &with_deadline;
     struct running run = { en, q, pieces };
     const struct subs subs = {
         .len = q->subs_len,
@@ -477,15 +477,15 @@ run(struct engine *en, const struct query *asked, bool (*gone)(void *ctx),
         .worth_us = HELP_US,
         .max_memory = en->options.query_bytes,
         .budget = &en->budget,
-        .patience = patience_begin(en->options.timeout_ms, gone, gone_ctx),
+        .deadline = deadline_start(en->options.timeout_ms, gone, gone_ctx),
     };
     struct part *parts = arena_array(a, q->subs_len, sizeof *parts);
     enum status status;
 
     OBJ_CHECK(en, ENGINE_MAGIC);
-    q->patience = &subs.patience;
+    q->deadline = &subs.deadline;
     *out = (struct query_result){ .stats_len = q->subs_len,
-                                  .patience = subs.patience };
+                                  .deadline = subs.deadline };
     e->details[0] = '\0';
     out->stats = arena_array(a, q->subs_len, sizeof *out->stats);
     if (parts == NULL || out->stats == NULL)

@@ -17,7 +17,7 @@
 
 #include "query/numbers/numbers.h"
 #include "query/parse/parse.h"
-#include "query/patience.h"
+#include "query/deadline.h"
 #include "query/rollup.h"
 #include "uid/annotation.h"
 #include "uid/series.h"
@@ -113,7 +113,7 @@ struct query_result {
     size_t groups_len;
     struct result_stats *stats; /* one for each sub-query */
     size_t stats_len;
-    struct patience patience; /* of who works on with it */
+    struct deadline deadline; /* of what is done with the result */
 };
 
 /* 'gone' (may be NULL) is asked now and then, from several threads, whether the

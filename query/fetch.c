@@ -111,7 +111,7 @@ has_much_memory(const struct fetch_limits *l)
 enum status
 fetch_may_go_on(struct fetch_limits *l, struct error *e)
 {
-    enum status st = patience_left(&l->patience, e);
+    enum status st = deadline_check(&l->deadline, e);
 
     if (st != ST_OK)
         return st;

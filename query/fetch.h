@@ -15,7 +15,7 @@
 #include "base/pool.h"
 #include "query/engine.h"
 #include "query/numbers/folder.h"
-#include "query/patience.h"
+#include "query/deadline.h"
 #include "query/plan.h"
 
 struct fetched {
@@ -36,7 +36,7 @@ struct fetch_limits {
     uint64_t max_points, max_bytes; /* 0: none; the client's errors */
     size_t max_memory;              /* bytes of points held */
     struct arena_budget *budget;    /* of all queries, or NULL */
-    struct patience patience;
+    struct deadline deadline;
     _Atomic uint64_t points, bytes; /* read */
     _Atomic uint64_t held;          /* points in memory */
     /* Of all sub-queries that share the memory; NULL: it is alone. */

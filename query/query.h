@@ -93,7 +93,7 @@ struct query {
     bool arrays; /* dps as [[ts, v], ...]: ?arrays of the URI, also of a POST */
     struct sub_query *subs;
     size_t subs_len;
-    const struct patience *patience; /* set by the engine; NULL: no end of it */
+    const struct deadline *deadline; /* set by the engine; NULL: none */
 };
 
 /* Of a query that a parser filled, also when it failed. */

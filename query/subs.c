@@ -33,7 +33,7 @@ begin(const struct subs *s, struct sub_run *r, struct arena *a,
     *r = (struct sub_run){ .arena = a };
     r->limits.max_memory = s->max_memory;
     r->limits.budget = s->budget;
-    r->limits.patience = s->patience;
+    r->limits.deadline = s->deadline;
     r->limits.all_held = all_held;
 }
 

@@ -36,7 +36,7 @@ struct subs {
     int64_t worth_us;
     size_t max_memory;           /* bytes of points held */
     struct arena_budget *budget; /* of all queries, or NULL */
-    struct patience patience;
+    struct deadline deadline;
 };
 
 /* '*parts' and 'stats' have room for all, zeroed; what they point to is in the

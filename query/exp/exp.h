@@ -90,7 +90,7 @@ struct exp_table {
 struct exp_plan; /* opaque */
 
 /* Finds what belongs to what, for all expressions.  Joining and running last as
- * long as the result's patience. */
+ * long as the result's deadline. */
 MUST_CHECK enum status exp_join(const struct exp_query *q,
                                 const struct query_result *result,
                                 struct uid_table *uids, struct arena *a,

@@ -53,7 +53,7 @@ make_metric_table(struct exp_plan *p, const struct query_result *result,
     if (meta == NULL)
         return no_memory(e);
     for (size_t i = 0; i < t->len && st == ST_OK; i++) {
-        st = patience_spend(&p->patience, STEPS_OF_A_SERIES, e);
+        st = deadline_tick(&p->deadline, STEPS_OF_A_SERIES, e);
         if (st == ST_OK)
             st = series_meta_of(uids, &t->groups[i], p->arena, &meta[i], e);
     }
@@ -276,7 +276,7 @@ join_node(struct exp_plan *p, struct exp_node *node, struct error *e)
         .use_query_tags = node->x->use_query_tags,
         .include_agg_tags = node->x->include_agg_tags,
         .name = node->x->id,
-        .patience = &p->patience,
+        .deadline = &p->deadline,
     };
     struct join_operand *operands;
     enum status st = make_operands(p, node, e);
@@ -318,7 +318,7 @@ exp_join(const struct exp_query *q, const struct query_result *result,
         return no_memory(e);
     p->q = q;
     p->arena = a;
-    p->patience = result->patience;
+    p->deadline = result->deadline;
     p->metrics = arena_array(a, q->metrics_len, sizeof *p->metrics);
     p->query_tagks = arena_array(a, q->metrics_len, sizeof *p->query_tagks);
     p->nodes = arena_array(a, q->expressions_len, sizeof *p->nodes);

@@ -37,7 +37,7 @@ struct exp_node {
 struct exp_plan {
     const struct exp_query *q;
     struct arena *arena;
-    struct patience patience;
+    struct deadline deadline;
     struct exp_table *metrics;
     struct query_tagks *query_tagks; /* of each metric */
     struct exp_node *nodes;

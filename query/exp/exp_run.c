@@ -114,7 +114,7 @@ feeds_next_time(const struct feed *feeds, size_t len)
 
 /* A row costs a look at each series of each operand. */
 static enum status
-feeds_step(struct feed *feeds, size_t len, int64_t now_ms, struct patience *p,
+feeds_step(struct feed *feeds, size_t len, int64_t now_ms, struct deadline *p,
            struct error *e)
 {
     size_t series = 0;
@@ -122,7 +122,7 @@ feeds_step(struct feed *feeds, size_t len, int64_t now_ms, struct patience *p,
 
     for (size_t i = 0; i < len; i++)
         series += 1 + feeds[i].operand->table->len;
-    st = patience_spend(p, series, e);
+    st = deadline_tick(p, series, e);
     for (size_t i = 0; i < len && st == ST_OK; i++)
         st = feed_step(&feeds[i], now_ms, e);
     return st;
@@ -195,13 +195,13 @@ operand_value(const struct feed *f, size_t pick, int64_t ts, double *out,
 
 static enum status
 run_row(const struct exp_node *node, const struct feed *feeds, int64_t ts,
-        double *variables, double *row, struct patience *p, struct error *e)
+        double *variables, double *row, struct deadline *p, struct error *e)
 {
     const struct joined *j = &node->joined;
     size_t steps = expression_steps(node->x->parsed);
 
     for (size_t i = 0; i < j->len; i++) {
-        enum status st = patience_spend(p, steps, e);
+        enum status st = deadline_tick(p, steps, e);
 
         for (size_t k = 0; k < j->operands && st == ST_OK; k++) {
             size_t operand = node->variables[k];
@@ -219,7 +219,7 @@ run_row(const struct exp_node *node, const struct feed *feeds, int64_t ts,
 }
 
 static enum status
-count_rows(struct feed *feeds, size_t len, struct patience *p, size_t *out,
+count_rows(struct feed *feeds, size_t len, struct deadline *p, size_t *out,
            struct error *e)
 {
     enum status st = ST_OK;
@@ -245,7 +245,7 @@ run_node(struct exp_plan *p, struct exp_node *node, struct error *e)
     enum status st = feeds_open(node, p->arena, &feeds, e);
 
     if (st == ST_OK)
-        st = count_rows(feeds, len, &p->patience, &t->rows, e);
+        st = count_rows(feeds, len, &p->deadline, &t->rows, e);
     if (st != ST_OK)
         return st;
     if (__builtin_mul_overflow(t->rows, t->len, &cells))
@@ -256,10 +256,10 @@ run_node(struct exp_plan *p, struct exp_node *node, struct error *e)
         return no_memory(e);
     for (size_t i = 0; i < t->rows && st == ST_OK; i++) {
         ts[i] = feeds_next_time(feeds, len);
-        st = feeds_step(feeds, len, ts[i], &p->patience, e);
+        st = feeds_step(feeds, len, ts[i], &p->deadline, e);
         if (st == ST_OK)
             st = run_row(node, feeds, ts[i], variables, values + i * t->len,
-                         &p->patience, e);
+                         &p->deadline, e);
     }
     t->ts_ms = ts;
     t->values = values;
@@ -316,7 +316,7 @@ run_metric(struct exp_plan *p, size_t at, struct error *e)
                          SLICE_ARG(operand.name));
     st = feeds_open(&node, p->arena, &feed, e);
     if (st == ST_OK)
-        st = count_rows(feed, 1, &p->patience, &t.rows, e);
+        st = count_rows(feed, 1, &p->deadline, &t.rows, e);
     if (st != ST_OK)
         return st;
     if (__builtin_mul_overflow(t.rows, t.len, &cells))
@@ -327,7 +327,7 @@ run_metric(struct exp_plan *p, size_t at, struct error *e)
         return no_memory(e);
     for (size_t i = 0; i < t.rows && st == ST_OK; i++) {
         ts[i] = feeds_next_time(feed, 1);
-        st = feeds_step(feed, 1, ts[i], &p->patience, e);
+        st = feeds_step(feed, 1, ts[i], &p->deadline, e);
         if (st == ST_OK)
             memcpy(values + i * t.len, feed->values, t.len * sizeof *values);
     }

@@ -17,7 +17,7 @@ struct run {
     const struct query_result *result;
     struct uid_table *uids;
     struct arena *arena;
-    struct patience patience;
+    struct deadline deadline;
     struct gexp_list *subs;
     struct gexp_list *results;
 };
@@ -62,7 +62,7 @@ gexp_flatten(const struct gexp_call *c, struct gexp_list *out, struct error *e)
             out->series[out->len++] = c->lists[i].series[k];
             points += c->lists[i].series[k].dps.len + 1;
         }
-    return patience_spend(c->patience, points, e);
+    return deadline_tick(c->deadline, points, e);
 }
 
 bool
@@ -123,7 +123,7 @@ read_sub(struct run *r, size_t at, struct error *e)
 
         if (groups[i].sub != &r->q->subs[at])
             continue;
-        st = patience_spend(&r->patience, STEPS_OF_A_SERIES, e);
+        st = deadline_tick(&r->deadline, STEPS_OF_A_SERIES, e);
         if (st != ST_OK)
             break;
         s = &l->series[l->len++];
@@ -152,7 +152,7 @@ make_call(struct run *r, const struct gexp_node *n, struct gexp_call *c,
 
     *c = (struct gexp_call){ .q = r->q,
                              .arena = r->arena,
-                             .patience = &r->patience };
+                             .deadline = &r->deadline };
     if (lists == NULL || params == NULL)
         return gexp_no_memory(e);
     for (size_t i = 0; i < n->args_len; i++) {
@@ -330,7 +330,7 @@ gexp_run(const struct gexp *g, const struct query *q,
                      .result = result,
                      .uids = uids,
                      .arena = a,
-                     .patience = result->patience };
+                     .deadline = result->deadline };
     enum status st = ST_OK;
 
     r.subs = arena_array(a, q->subs_len, sizeof *r.subs);

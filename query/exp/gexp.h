@@ -9,7 +9,7 @@
  * Threads: one at a time.
  * Bounds:  GEXP_SIZE_MAX bytes a text, GEXP_DEPTH_MAX functions within one
  *          another, GEXP_NODES_MAX in all.
- * Fails:   ST_INVALID with OpenTSDB's texts, ST_LIMIT, and as the patience of
+ * Fails:   ST_INVALID with OpenTSDB's texts, ST_LIMIT, and at the deadline of
  *          the result does.
  */
 #ifndef QUERY_EXP_GEXP_H

@@ -64,7 +64,7 @@ have_same_length(const struct operands *o, size_t *len)
 }
 
 static enum status
-combine_by_place(const struct operands *o, struct patience *p, struct dps *out,
+combine_by_place(const struct operands *o, struct deadline *p, struct dps *out,
                  struct error *e)
 {
     enum status st = ST_OK;
@@ -82,7 +82,7 @@ combine_by_place(const struct operands *o, struct patience *p, struct dps *out,
             v = i == 0 ? x : combine(o->operator, v, x);
         }
         gexp_put_double(out, at, ts, v);
-        st = patience_spend(p, o->len, e);
+        st = deadline_tick(p, o->len, e);
     }
     return st;
 }
@@ -122,7 +122,7 @@ combine_by_time(const struct operands *o, const struct gexp_call *c,
         return gexp_no_memory(e);
     while (st == ST_OK && combine_next(o, at, &ts, &v)) {
         gexp_put_double(out, n++, ts, v);
-        st = patience_spend(c->patience, o->len, e);
+        st = deadline_tick(c->deadline, o->len, e);
     }
     out->len = n;
     return st;
@@ -184,7 +184,7 @@ combine_one(const struct gexp_call *c, int operator, const size_t * order,
         return combine_by_time(&o, c, &out->dps, e);
     if (!gexp_new_points(c->arena, len, &out->dps))
         return gexp_no_memory(e);
-    return combine_by_place(&o, c->patience, &out->dps, e);
+    return combine_by_place(&o, c->deadline, &out->dps, e);
 }
 
 enum status
@@ -193,7 +193,7 @@ gexp_combine(const struct gexp_call *c, int variant, struct gexp_list *out,
 {
     struct join_operand operands[OPERANDS_MAX] = { 0 };
     struct join_options options = { .name = slice_str(""),
-                                    .patience = c->patience };
+                                    .deadline = c->deadline };
     size_t order[OPERANDS_MAX];
     struct joined j;
     enum status st = ST_OK;

@@ -340,7 +340,7 @@ gexp_highest(const struct gexp_call *c, int variant, struct gexp_list *out,
         return gexp_no_memory(e);
     while (st == ST_OK && lanes_step(&lanes)) {
         keep(&best, &lanes, variant == 1);
-        st = patience_spend(c->patience, out->len * STEPS_OF_A_LANE, e);
+        st = deadline_tick(c->deadline, out->len * STEPS_OF_A_LANE, e);
     }
     if (st != ST_OK)
         return st;

@@ -32,7 +32,7 @@ struct gexp_list {
 struct gexp_call {
     const struct query *q;
     struct arena *arena;
-    struct patience *patience;
+    struct deadline *deadline;
     const struct gexp_list *lists;
     size_t lists_len;
     const struct slice *params;
@@ -77,7 +77,7 @@ struct gexp_node {
 
 enum status gexp_no_memory(struct error *e);
 
-/* All series of all arguments, to be changed; it is the patience of going
+/* All series of all arguments, to be changed; it is the deadline of going
  * through their points once. */
 MUST_CHECK enum status gexp_flatten(const struct gexp_call *c,
                                     struct gexp_list *out, struct error *e);

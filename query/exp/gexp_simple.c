@@ -374,7 +374,7 @@ average(const struct gexp_call *c, const struct window *w, struct dps *d,
         uint64_t before = *additions;
         double mean = window_mean(&in, i, w, &oldest, additions);
         enum status st =
-            patience_spend(c->patience, (size_t)(*additions - before) + 1, e);
+            deadline_tick(c->deadline, (size_t)(*additions - before) + 1, e);
 
         if (st != ST_OK)
             return st;

@@ -116,7 +116,7 @@ series_meta_of(struct uid_table *uids, const struct result_group *g,
 static enum status
 spend(const struct join_options *o, size_t steps, struct error *e)
 {
-    return o->patience == NULL ? ST_OK : patience_spend(o->patience, steps, e);
+    return o->deadline == NULL ? ST_OK : deadline_tick(o->deadline, steps, e);
 }
 
 /* -- keys ------------------------------------------------------------------ */

@@ -56,7 +56,7 @@ struct join_options {
     bool use_query_tags; /* only tags that the operand's filters name count */
     bool include_agg_tags;
     struct slice name;         /* for texts */
-    struct patience *patience; /* NULL: without end */
+    struct deadline *deadline; /* NULL: without end */
 };
 
 #define JOIN_NONE SIZE_MAX

@@ -160,7 +160,7 @@ downsampler_init(struct downsampler *d, const struct downsample *spec,
                                .window = *w,
                                .arena = a,
                                .sum_counts = d->sum_counts,
-                               .patience = d->patience };
+                               .deadline = d->deadline };
     d->seek_ms = seek_time(d);
     d->scratch = (double *)column_array(a, longest, sizeof *d->scratch);
     if (longest > 0 && d->scratch == NULL)
@@ -300,11 +300,11 @@ fill_value(enum fill_policy fill, double *out, struct error *e)
     return ST_OK;
 }
 
-/* Of a grid's bucket 'i': is there patience left for the next ones? */
+/* Checks the deadline before a grid's bucket 'i', now and then. */
 static enum status
 may_go_on(const struct downsampler *d, size_t i, struct error *e)
 {
-    return i % 65536 == 65535 ? patience_left(&d->patience, e) : ST_OK;
+    return i % 65536 == 65535 ? deadline_check(&d->deadline, e) : ST_OK;
 }
 
 static enum status

@@ -461,7 +461,7 @@ run_alone(struct merge *m, struct dps *out, struct error *e)
         if (show(m, out, k, 1, is_double(m, k), e) != ST_OK)
             return ST_INVALID;
         if (k % 65536 == 65535)
-            st = patience_left(&m->spec->patience, e);
+            st = deadline_check(&m->spec->deadline, e);
     }
     out->len = m->moments.len;
     return st;
@@ -494,7 +494,7 @@ make_room(struct merge *m, struct dps *out, struct error *e)
 static enum status
 run_together(struct merge *m, struct dps *out, struct error *e)
 {
-    struct patience patience = m->spec->patience;
+    struct deadline deadline = m->spec->deadline;
     enum status st = ST_OK;
 
     while (st == ST_OK && out->len < m->moments.len) {
@@ -503,7 +503,7 @@ run_together(struct merge *m, struct dps *out, struct error *e)
         st = run_stretch(m, out->len, n, out, e);
         out->len += n;
         if (st == ST_OK)
-            st = patience_spend(&patience, n * lanes, e);
+            st = deadline_tick(&deadline, n * lanes, e);
     }
     return st;
 }

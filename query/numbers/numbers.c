@@ -274,8 +274,8 @@ numbers_run(const struct query *q, const struct sub_query *sq,
     size_t n = 0;
     enum status st = ST_OK;
 
-    if (q->patience != NULL)
-        d.patience = merge.patience = *q->patience;
+    if (q->deadline != NULL)
+        d.deadline = merge.deadline = *q->deadline;
     *out = (struct dps){ 0 };
     if (len == 0)
         return ST_OK;
@@ -303,7 +303,7 @@ numbers_run(const struct query *q, const struct sub_query *sq,
             continue;
         st = make_column(sq, &d, &spans[i], a, &columns[n], e);
         if (st == ST_OK)
-            st = patience_spend(&merge.patience, columns[n++].len, e);
+            st = deadline_tick(&merge.deadline, columns[n++].len, e);
     }
     if (st == ST_OK && n > 0)
         st = merge_run(&merge, columns, n, a, out, e);

@@ -10,7 +10,7 @@
 #define QUERY_NUMBERS_NUMBERS_PRIV_H
 
 #include "query/numbers/numbers.h"
-#include "query/patience.h"
+#include "query/deadline.h"
 
 /* One series on its way: ascending times. */
 struct column {
@@ -50,7 +50,7 @@ struct downsampler {
     struct arena *arena;
     int64_t seek_ms; /* earlier points are left out: half a bucket */
     bool sum_counts; /* "count" adds up what rollups counted */
-    struct patience patience;
+    struct deadline deadline;
     double *scratch; /* the values of one bucket, as doubles, or to sort */
     /* With a fill policy: the buckets that every series gets.  'want' are the
      * times at which one is expected, 'shown' those it is given; they differ
@@ -102,7 +102,7 @@ struct merge_spec {
     bool rate;      /* the columns are rates */
     bool null_fill; /* show NaN as nothing */
     struct window window;
-    struct patience patience;
+    struct deadline deadline;
 };
 
 MUST_CHECK enum status merge_run(const struct merge_spec *spec,

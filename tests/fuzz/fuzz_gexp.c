@@ -17,8 +17,8 @@ call(const struct gexp_node *n, struct arena *a)
     struct gexp_series series[2] = { 0 };
     struct gexp_list lists[4] = { { series, 2 }, { series + 1, 1 } };
     struct slice params[4];
-    struct patience patience = { 0 };
-    struct gexp_call c = { &q, a, &patience, lists, 0, params, 0 };
+    struct deadline deadline = { 0 };
+    struct gexp_call c = { &q, a, &deadline, lists, 0, params, 0 };
     struct gexp_list out = { 0 };
     enum status st;
 

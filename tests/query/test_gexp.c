@@ -245,11 +245,11 @@ static const struct {
 };
 
 static struct gexp_call
-make_call(struct arena *a, struct query *q, struct patience *patience, int i)
+make_call(struct arena *a, struct query *q, struct deadline *deadline, int i)
 {
     struct gexp_list *lists = arena_array(a, 4, sizeof *lists);
     struct slice *params = arena_array(a, 4, sizeof *params);
-    struct gexp_call c = { q, a, patience, lists, 0, params, 0 };
+    struct gexp_call c = { q, a, deadline, lists, 0, params, 0 };
 
     *q = (struct query){ .start_ms = 0, .end_ms = 300000 };
     for (; c.lists_len < 4 && calls[i].series[c.lists_len] != NULL;
@@ -271,8 +271,8 @@ START_TEST(calls_functions)
     const struct gexp_named *f =
         gexp_find_function(slice_str(calls[_i].function));
     struct query q;
-    struct patience patience = { 0 };
-    struct gexp_call c = make_call(a, &q, &patience, _i);
+    struct deadline deadline = { 0 };
+    struct gexp_call c = make_call(a, &q, &deadline, _i);
     struct gexp_list out = { 0 };
     struct error e = { 0 };
     const char *const *want = calls[_i].results;

@@ -55,7 +55,7 @@ run(struct script *s, size_t len, int64_t worth_us, size_t points)
         .pool = s->pool,
         .worth_us = worth_us,
         .max_memory = points * 17,
-        .patience = patience_begin(0, NULL, NULL),
+        .deadline = deadline_start(0, NULL, NULL),
     };
 
     return subs_run(&subs, s->arena, s->parts, s->stats, &s->error);

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "query/patience.h"
+#include "query/deadline.h"
 
 #include "base/clock.h"
 #include "query/exp/exp.h"
@@ -24,14 +24,14 @@ is_gone(void *ctx)
 
 START_TEST(lasts_until_the_deadline)
 {
-    struct patience p = patience_begin(0, NULL, NULL);
+    struct deadline p = deadline_start(0, NULL, NULL);
 
-    ck_assert_int_eq(patience_left(&p, &e), ST_OK);
-    p = patience_begin(100000, NULL, NULL);
-    ck_assert_int_eq(p.deadline_us - p.started_us, 100000000);
-    ck_assert_int_eq(patience_left(&p, &e), ST_OK);
-    p.deadline_us = p.started_us - 1;
-    ck_assert_int_eq(patience_left(&p, &e), ST_LIMIT);
+    ck_assert_int_eq(deadline_check(&p, &e), ST_OK);
+    p = deadline_start(100000, NULL, NULL);
+    ck_assert_int_eq(p.end_us - p.started_us, 100000000);
+    ck_assert_int_eq(deadline_check(&p, &e), ST_OK);
+    p.end_us = p.started_us - 1;
+    ck_assert_int_eq(deadline_check(&p, &e), ST_LIMIT);
     ck_assert_ptr_nonnull(
         strstr(e.text, "Sorry, your query timed out. Time limit: 100000 ms"));
 }
@@ -40,10 +40,10 @@ END_TEST
 START_TEST(looks_now_and_then)
 {
     struct leaver l = { 0, 3 };
-    struct patience p = patience_begin(0, is_gone, &l);
+    struct deadline p = deadline_start(0, is_gone, &l);
     size_t steps = 0;
 
-    while (patience_spend(&p, 10, &e) == ST_OK && steps < 10000000)
+    while (deadline_tick(&p, 10, &e) == ST_OK && steps < 10000000)
         steps += 10;
     ck_assert_int_eq(e.status, ST_BUSY);
     ck_assert_str_eq(e.text, "the client hung up");
@@ -51,7 +51,7 @@ START_TEST(looks_now_and_then)
     ck_assert_uint_gt(steps, 50000);
     ck_assert_uint_lt(steps, 1000000);
     l = (struct leaver){ 0, 1 };
-    ck_assert_int_eq(patience_spend(&p, SIZE_MAX, &e), ST_BUSY);
+    ck_assert_int_eq(deadline_tick(&p, SIZE_MAX, &e), ST_BUSY);
 }
 END_TEST
 
@@ -115,7 +115,7 @@ START_TEST(functions_take_no_longer)
         result.groups_len = 2 * SERIES;
         q.subs_len = 2;
     }
-    result.patience = patience_begin(0, is_gone, &l);
+    result.deadline = deadline_start(0, is_gone, &l);
     ck_assert_msg(gexp_run(&g, &q, &result, NULL, a, &out, &out_len, &e) ==
                       ST_OK,
                   "%s", e.text);
@@ -127,8 +127,8 @@ START_TEST(functions_take_no_longer)
         ck_assert_int_eq(gexp_run(&g, &q, &result, NULL, a, &out, &out_len, &e),
                          ST_BUSY);
     }
-    result.patience = patience_begin(1, NULL, NULL);
-    result.patience.deadline_us = result.patience.started_us - 1;
+    result.deadline = deadline_start(1, NULL, NULL);
+    result.deadline.end_us = result.deadline.started_us - 1;
     ck_assert_int_eq(gexp_run(&g, &q, &result, NULL, a, &out, &out_len, &e),
                      ST_LIMIT);
     arena_free(&a);
@@ -180,7 +180,7 @@ START_TEST(expressions_take_no_longer)
                SERIES * sizeof *groups);
     result.groups = groups;
     result.groups_len = 2 * SERIES;
-    result.patience = patience_begin(0, is_gone, &l);
+    result.deadline = deadline_start(0, is_gone, &l);
     ck_assert_msg(run_exp(&q, &result, a) == ST_OK, "%s", e.text);
     looks = l.asked;
     ck_assert_int_ge(looks, 20);
@@ -188,8 +188,8 @@ START_TEST(expressions_take_no_longer)
         l = (struct leaver){ 0, goes };
         ck_assert_int_eq(run_exp(&q, &result, a), ST_BUSY);
     }
-    result.patience = patience_begin(1, NULL, NULL);
-    result.patience.deadline_us = result.patience.started_us - 1;
+    result.deadline = deadline_start(1, NULL, NULL);
+    result.deadline.end_us = result.deadline.started_us - 1;
     ck_assert_int_eq(run_exp(&q, &result, a), ST_LIMIT);
     query_fini(&q.q);
     buf_fini(&body);
@@ -197,6 +197,6 @@ START_TEST(expressions_take_no_longer)
 }
 END_TEST
 
-TEST_MAIN("patience", TEST(lasts_until_the_deadline), TEST(looks_now_and_then),
+TEST_MAIN("deadline", TEST(lasts_until_the_deadline), TEST(looks_now_and_then),
           LOOP(functions_take_no_longer, functions),
           LOOP(expressions_take_no_longer, requests))
