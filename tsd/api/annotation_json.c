@@ -3,11 +3,7 @@
 
 #include "tsd/api/annotation_json.h"
 
-#include <jansson.h>
-
 #include "base/log.h"
-#include "tsd/api/api.h"
-#include "tsd/api/json_read.h"
 #include "tsd/api/meta_json.h"
 #include "web/json.h"
 
@@ -17,16 +13,6 @@ annotation_within(const struct annotation *n, int64_t from_ms, int64_t to_ms)
     int64_t ms = annotation_ms(n->start);
 
     return ms >= from_ms && ms <= to_ms;
-}
-
-/* What is null is left out. */
-static void
-put_member(struct buf *b, const char *name, struct slice text)
-{
-    if (annotation_is_null(text))
-        return;
-    buf_put_str(b, name);
-    json_put_string(b, text);
 }
 
 void
@@ -45,50 +31,57 @@ annotation_write_as(struct buf *b, const struct annotation *n,
 {
     buf_put_str(b, "{\"tsuid\":");
     json_put_string(b, tsuid_text);
-    put_member(b, ",\"description\":", n->description);
-    put_member(b, ",\"notes\":", n->notes);
+    field_put_if(b, ",\"description\":", n->description);
+    field_put_if(b, ",\"notes\":", n->notes);
     if (n->has_custom) {
         buf_put_str(b, ",\"custom\":");
-        json_put_pairs(b, n->custom, n->custom_len);
+        field_put_pairs(b, n->custom, n->custom_len);
     }
     buf_printf(b, ",\"startTime\":%lld,\"endTime\":%lld}", (long long)n->start,
                (long long)n->end);
+}
+
+static const struct field fields[] = {
+#define AT(member) offsetof(struct annotation_request, member)
+    { NULL, "startTime", FIELD_WHOLE, AT(note.start), 0, 0, NULL },
+    { NULL, "endTime", FIELD_WHOLE, AT(note.end), FIELD_IF_SET, ANNOTATION_END,
+      NULL },
+    { "tsuid", "tsuid", FIELD_TEXT, AT(tsuid_text), 0, 0, NULL },
+    { "description", "description", FIELD_TEXT, AT(note.description),
+      FIELD_NULLABLE, ANNOTATION_DESCRIPTION, NULL },
+    { "notes", "notes", FIELD_TEXT, AT(note.notes), FIELD_NULLABLE,
+      ANNOTATION_NOTES, NULL },
+    { NULL, "custom", FIELD_PAIRS, AT(custom), 0, ANNOTATION_CUSTOM, NULL },
+#undef AT
+};
+
+static void
+clear_request(struct annotation_request *n)
+{
+    *n = (struct annotation_request){ .tsuid_text = slice_str("") };
+    n->note.description = n->note.notes = slice_str("");
 }
 
 enum status
 annotation_read(const struct json_t *json, struct arena *a,
                 struct annotation_request *out, struct error *e)
 {
-    struct annotation *n = &out->note;
-    bool seen;
     enum status st;
 
-    *out = (struct annotation_request){ .tsuid_text = slice_str("") };
-    n->description = n->notes = slice_str("");
-    if (!json_is_object(json))
-        return error_set(e, ST_INVALID, "an annotation is an object");
-    st = json_read_whole(json, "startTime", &n->start, e);
-    if (st == ST_OK)
-        st = json_read_whole(json, "endTime", &n->end, e);
-    if (n->end != 0)
-        out->fields |= ANNOTATION_END;
-    if (st == ST_OK)
-        st = json_read_text(json, "tsuid", a, &out->tsuid_text, &seen, e);
-    if (st == ST_OK)
-        st = json_read_nullable(json, "description", a, &n->description, &seen,
-                                e);
-    if (st == ST_OK && seen)
-        out->fields |= ANNOTATION_DESCRIPTION;
-    if (st == ST_OK)
-        st = json_read_nullable(json, "notes", a, &n->notes, &seen, e);
-    if (st == ST_OK && seen)
-        out->fields |= ANNOTATION_NOTES;
-    if (st == ST_OK)
-        st = json_read_pairs(json, "custom", a, &n->custom, &n->custom_len,
-                             &n->has_custom, e);
-    if (n->has_custom)
-        out->fields |= ANNOTATION_CUSTOM;
+    clear_request(out);
+    st = fields_read_json(json, FIELDS(fields), a, out, &out->fields, e);
+    out->note.custom = out->custom.pairs;
+    out->note.custom_len = out->custom.len;
+    out->note.has_custom = out->custom.has;
     return st;
+}
+
+bool
+annotation_read_params(const struct http_request *r,
+                       struct annotation_request *out, struct http_reply *reply)
+{
+    clear_request(out);
+    return fields_read_params(r, FIELDS(fields), out, &out->fields, reply);
 }
 
 enum status

@@ -6,7 +6,7 @@
 #ifndef TSD_API_ANNOTATION_JSON_H
 #define TSD_API_ANNOTATION_JSON_H
 
-#include "base/buf.h"
+#include "tsd/api/fields.h"
 #include "uid/annotation.h"
 
 struct json_t;
@@ -24,6 +24,7 @@ void annotation_write_as(struct buf *b, const struct annotation *n,
 /* A note as a request has it: its TSUID still text. */
 struct annotation_request {
     struct annotation note;
+    struct field_pairs custom; /* the same as in 'note' */
     struct slice tsuid_text;
     unsigned fields; /* enum annotation_field */
 };
@@ -34,6 +35,12 @@ MUST_CHECK enum status annotation_read(const struct json_t *json,
                                        struct arena *a,
                                        struct annotation_request *out,
                                        struct error *e);
+
+/* The same from parameters, but for the times, which are left 0.  False: it
+ * replied. */
+bool annotation_read_params(const struct http_request *r,
+                            struct annotation_request *out,
+                            struct http_reply *reply);
 
 /* Sets note.tsuid from the text, empty when that is; ST_INVALID when it is no
  * TSUID, or shorter than a metric's id. */

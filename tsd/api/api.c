@@ -33,6 +33,30 @@ api_parse_body(const struct http_request *r, struct http_reply *out)
     return json;
 }
 
+enum status
+api_no_memory(struct error *e)
+{
+    return error_set(e, ST_LIMIT, "the request needs too much memory");
+}
+
+void
+api_reject(struct http_reply *out, const struct error *e)
+{
+    if (e->status == ST_INVALID)
+        http_reply_error(out, 400, e->text, e->text);
+    else
+        http_reply_failure(out, e);
+}
+
+void
+api_reject_json(struct http_reply *out, const struct error *e)
+{
+    if (e->status == ST_INVALID)
+        http_reply_error(out, 400, "Unable to parse the given JSON", e->text);
+    else
+        http_reply_failure(out, e);
+}
+
 bool
 api_json_text(const struct json_t *object, const char *name, char *number,
               struct slice *out)

@@ -86,6 +86,13 @@ struct json_t;
  * returned. */
 struct json_t *api_parse_body(const struct http_request *r,
                               struct http_reply *out);
+/* ST_LIMIT: the request's arena is full. */
+enum status api_no_memory(struct error *e);
+/* ST_INVALID as 400 whose message and details are the same, as OpenTSDB does
+ * where it wraps an exception; else http_reply_failure(). */
+void api_reject(struct http_reply *out, const struct error *e);
+/* ST_INVALID as "Unable to parse the given JSON". */
+void api_reject_json(struct http_reply *out, const struct error *e);
 /* A member's text: of a string itself, of a number or a boolean as written in
  * JSON (Jackson turns them into strings); false when absent, null, or nested.
  * The text is lent by the JSON or lies in 'number' (NUMBER_TEXT_MAX bytes). */

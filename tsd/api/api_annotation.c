@@ -6,11 +6,8 @@
 #include <jansson.h>
 
 #include "base/java.h"
-#include "base/log.h"
-#include "base/number.h"
 #include "query/parse/parse.h"
 #include "tsd/api/annotation_json.h"
-#include "tsd/api/json_read.h"
 #include "web/json.h"
 
 /* A request being served. */
@@ -65,17 +62,6 @@ api_annotation(void *ctx, const struct http_request *r, struct http_reply *out)
         get_one(&w, &n);
 }
 
-/* 'message' and 'details' are the same text where OpenTSDB wraps an exception
- * without a word of its own. */
-static void
-refuse_twice(const struct work *w, const struct error *e)
-{
-    if (e->status == ST_INVALID)
-        http_reply_error(w->out, 400, e->text, e->text);
-    else
-        http_reply_failure(w->out, e);
-}
-
 static enum status
 time_of(const struct work *w, struct slice text, int64_t *ms, struct error *e)
 {
@@ -102,21 +88,15 @@ read_time_param(const struct work *w, const char *name, int64_t *out)
 static bool
 read_params(const struct work *w, struct annotation_request *n)
 {
-    *n = (struct annotation_request){ .tsuid_text = slice_str("") };
-    n->note.description = n->note.notes = slice_str("");
-    (void)http_param(w->r, "tsuid", &n->tsuid_text);
-    if (!read_time_param(w, "start_time", &n->note.start) ||
+    if (!annotation_read_params(w->r, n, w->out) ||
+        !read_time_param(w, "start_time", &n->note.start) ||
         !read_time_param(w, "end_time", &n->note.end))
         return false;
     if (n->note.start < 1) {
         http_reply_error(w->out, 400, "Missing start time", NULL);
         return false;
     }
-    n->fields = n->note.end != 0 ? ANNOTATION_END : 0;
-    if (http_param(w->r, "description", &n->note.description))
-        n->fields |= ANNOTATION_DESCRIPTION;
-    if (http_param(w->r, "notes", &n->note.notes))
-        n->fields |= ANNOTATION_NOTES;
+    n->fields |= n->note.end != 0 ? ANNOTATION_END : 0u;
     return true;
 }
 
@@ -134,10 +114,8 @@ read_request(const struct work *w, struct annotation_request *n)
         return false;
     st = annotation_read(body, w->arena, n, &e);
     json_decref(body);
-    if (st == ST_INVALID)
-        http_reply_error(w->out, 400, "Unable to parse the given JSON", e.text);
-    else if (st != ST_OK)
-        http_reply_failure(w->out, &e);
+    if (st != ST_OK)
+        api_reject_json(w->out, &e);
     return st == ST_OK;
 }
 
@@ -245,7 +223,7 @@ put_one(const struct work *w, struct annotation_request *n)
     bool changed;
 
     if (store(w, n, &changed, &e) != ST_OK)
-        refuse_twice(w, &e);
+        api_reject(w->out, &e);
     else if (changed)
         annotation_write_as(http_reply_body(w->out), &n->note, n->tsuid_text);
     else
@@ -273,7 +251,7 @@ delete_one(const struct work *w, struct annotation_request *n)
 }
 
 static void
-refuse_of_bulk(const struct work *w, const struct annotation_request *n,
+reject_of_bulk(const struct work *w, const struct annotation_request *n,
                const struct error *e)
 {
     struct buf text = BUF_INIT;
@@ -300,11 +278,11 @@ put_of_bulk(const struct work *w, const struct json_t *json, bool *first)
     bool changed;
 
     if (annotation_read(json, w->arena, &n, &e) != ST_OK) {
-        refuse_twice(w, &e);
+        api_reject(w->out, &e);
         return false;
     }
     if (store(w, &n, &changed, &e) != ST_OK) {
-        refuse_of_bulk(w, &n, &e);
+        reject_of_bulk(w, &n, &e);
         return false;
     }
     if (changed) {
@@ -344,112 +322,19 @@ put_bulk(const struct work *w)
 struct range {
     struct slice start_text, end_text;
     int64_t from_ms, to_ms;
-    struct slice *tsuids; /* as written */
-    size_t tsuids_len;
-    bool has_tsuids; /* null is not the same as none */
+    struct field_list tsuids; /* as written */
     bool global;
 };
 
-static struct slice
-copy_text(const struct work *w, const struct json_t *object, const char *name)
-{
-    char number[NUMBER_TEXT_MAX], *copy;
-    struct slice text;
-
-    if (!api_json_text(object, name, number, &text))
-        return slice_str("");
-    copy = arena_strdup(w->arena, text);
-    return copy == NULL ? slice_str("") : slice_of(copy, text.size);
-}
-
-static enum status
-read_range_tsuids(const struct work *w, const struct json_t *list,
-                  struct range *range, struct error *e)
-{
-    char number[NUMBER_TEXT_MAX];
-    struct slice text;
-
-    range->has_tsuids = list != NULL && !json_is_null(list);
-    if (!range->has_tsuids)
-        return ST_OK;
-    range->tsuids =
-        arena_array(w->arena, json_array_size(list) + 1, sizeof *range->tsuids);
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const char *copy;
-
-        if (!api_json_value_text(json_array_get(list, i), number, &text))
-            return error_set(e, ST_INVALID, "a TSUID must be a text");
-        copy = arena_strdup(w->arena, text);
-        if (copy == NULL || range->tsuids == NULL)
-            return error_set(e, ST_LIMIT, "the request needs too much memory");
-        range->tsuids[range->tsuids_len++] = slice_of(copy, text.size);
-    }
-    return json_is_array(list)
-               ? ST_OK
-               : error_set(e, ST_INVALID, "'tsuids' must be an array of texts");
-}
-
-static bool
-read_range_body(const struct work *w, struct range *range)
-{
-    struct json_t *body = api_parse_body(w->r, w->out);
-    struct error e;
-    enum status st = ST_OK;
-
-    if (body == NULL)
-        return false;
-    if (!json_is_object(body))
-        st = error_set(&e, ST_INVALID, "an object is wanted");
-    range->start_text = copy_text(w, body, "startTime");
-    range->end_text = copy_text(w, body, "endTime");
-    if (st == ST_OK)
-        st = json_read_bool(body, "global", &range->global, &e);
-    if (st == ST_OK)
-        st = read_range_tsuids(w, json_object_get(body, "tsuids"), range, &e);
-    json_decref(body);
-    if (st != ST_OK)
-        refuse_twice(w, &e);
-    return st == ST_OK;
-}
-
-/* Java's split(","): what is empty at the end does not count, unless all is. */
-static void
-split_tsuids(struct slice list, struct range *range)
-{
-    size_t end = list.size, at = 0;
-
-    while (end > 0 && list.data[end - 1] == ',')
-        end--;
-    if (end == 0 && list.size > 0)
-        return;
-    while (at <= end) {
-        const uint8_t *comma =
-            at == end ? NULL : memchr(list.data + at, ',', end - at);
-        size_t to = comma == NULL ? end : (size_t)(comma - list.data);
-
-        range->tsuids[range->tsuids_len++] =
-            java_trim(slice_of(list.data + at, to - at));
-        at = to + 1;
-    }
-}
-
-static bool
-read_range_params(const struct work *w, struct range *range)
-{
-    struct slice list;
-
-    if (!api_need_param(w->r, "start_time", &range->start_text, w->out))
-        return false;
-    (void)http_param(w->r, "end_time", &range->end_text);
-    range->global = http_has_param(w->r, "global");
-    range->has_tsuids = http_param(w->r, "tsuids", &list);
-    if (!range->has_tsuids)
-        return true;
-    range->tsuids = arena_array(w->arena, list.size + 1, sizeof *range->tsuids);
-    if (range->tsuids != NULL)
-        split_tsuids(list, range);
-    return true;
-}
+static const struct field range_fields[] = {
+#define AT(member) offsetof(struct range, member)
+    { "start_time", "startTime", FIELD_TEXT, AT(start_text), FIELD_NEEDED, 0,
+      NULL },
+    { "end_time", "endTime", FIELD_TEXT, AT(end_text), 0, 0, NULL },
+    { "global", "global", FIELD_BOOL, AT(global), 0, 0, NULL },
+    { "tsuids", "tsuids", FIELD_LIST, AT(tsuids), 0, 0, NULL },
+#undef AT
+};
 
 static bool
 check_range(const struct work *w, struct range *range)
@@ -460,7 +345,7 @@ check_range(const struct work *w, struct range *range)
         http_reply_error(w->out, 400, "Missing the start time value", NULL);
         return false;
     }
-    if (!range->global && range->tsuids_len == 0) {
+    if (!range->global && range->tsuids.len == 0) {
         http_reply_error(w->out, 400,
                          "Missing the TSUIDs or global annotations flag", NULL);
         return false;
@@ -469,14 +354,14 @@ check_range(const struct work *w, struct range *range)
     if (time_of(w, range->start_text, &range->from_ms, &e) != ST_OK ||
         (range->end_text.size > 0 &&
          time_of(w, range->end_text, &range->to_ms, &e) != ST_OK)) {
-        refuse_twice(w, &e);
+        api_reject(w->out, &e);
         return false;
     }
     if (range->to_ms < range->from_ms) {
         (void)error_set(&e, ST_INVALID,
                         "The end timestamp cannot be less than the start "
                         "timestamp");
-        refuse_twice(w, &e);
+        api_reject(w->out, &e);
         return false;
     }
     return true;
@@ -501,13 +386,13 @@ static void
 write_range(struct buf *b, const struct range *range, uint64_t total)
 {
     buf_put_str(b, "{\"tsuids\":");
-    buf_put_str(b, range->has_tsuids ? "[" : "null");
-    for (size_t i = 0; i < range->tsuids_len; i++) {
+    buf_put_str(b, range->tsuids.has ? "[" : "null");
+    for (size_t i = 0; i < range->tsuids.len; i++) {
         if (i > 0)
             buf_put_u8(b, ',');
-        json_put_string(b, range->tsuids[i]);
+        json_put_string(b, range->tsuids.texts[i]);
     }
-    buf_put_str(b, range->has_tsuids ? "]" : "");
+    buf_put_str(b, range->tsuids.has ? "]" : "");
     buf_printf(b,
                ",\"global\":%s,\"startTime\":%lld,\"endTime\":%lld,"
                "\"totalDeleted\":%llu}",
@@ -518,23 +403,28 @@ write_range(struct buf *b, const struct range *range, uint64_t total)
 static void
 delete_bulk(const struct work *w)
 {
-    struct range range = { .end_text = slice_str("") };
+    struct range range = { .start_text = slice_str(""),
+                           .end_text = slice_str("") };
+    struct slice *texts;
+    unsigned seen;
     uint64_t total = 0;
     enum status st = ST_OK;
     struct error e;
 
-    if (!(http_body(w->r).size > 0 ? read_range_body(w, &range)
-                                   : read_range_params(w, &range)) ||
+    if (!fields_read(w->r, FIELDS(range_fields), &range, &seen, w->out) ||
         !check_range(w, &range))
         return;
+    texts = range.tsuids.texts;
     if (range.global)
         st = delete_of(w, &range, slice_str(""), &total, &e);
-    for (size_t i = 0; i < range.tsuids_len && st == ST_OK; i++)
-        st = range.tsuids[i].size == 0
-                 ? error_set(&e, ST_INVALID, "UID was empty")
-                 : delete_of(w, &range, range.tsuids[i], &total, &e);
+    for (size_t i = 0; i < range.tsuids.len && st == ST_OK; i++) {
+        if (http_body(w->r).size == 0)
+            texts[i] = java_trim(texts[i]);
+        st = texts[i].size == 0 ? error_set(&e, ST_INVALID, "UID was empty")
+                                : delete_of(w, &range, texts[i], &total, &e);
+    }
     if (st != ST_OK)
-        refuse_twice(w, &e);
+        api_reject(w->out, &e);
     else
         write_range(http_reply_body(w->out), &range, total);
 }

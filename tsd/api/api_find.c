@@ -10,11 +10,8 @@
 
 #include "tsd/api/api.h"
 
-#include <jansson.h>
-
 #include "base/number.h"
 #include "tsd/api/annotation_json.h"
-#include "tsd/api/json_read.h"
 #include "tsd/api/meta_json.h"
 #include "tsd/api/search_terms.h"
 #include "web/json.h"
@@ -50,8 +47,7 @@ struct find {
     struct error *e;
 };
 
-static bool read_params(struct find *f, struct http_reply *out);
-static bool read_body(struct find *f, struct http_reply *out);
+static bool read_request(struct find *f, struct http_reply *out);
 static enum status find_series(struct find *f);
 static enum status find_names(struct find *f);
 static enum status find_notes(struct find *f);
@@ -97,7 +93,7 @@ api_find(const struct api *a, const struct http_request *r, struct slice type,
     if (i == WHATS_LEN)
         return false;
     f.what = (enum find_what)i;
-    if (!(http_body(r).size > 0 ? read_body(&f, out) : read_params(&f, out)))
+    if (!read_request(&f, out))
         return true;
     if (!settings_bool(a->settings, "tsd.search.enable")) {
         http_reply_error(out, 400, "Searching is not enabled",
@@ -115,56 +111,25 @@ api_find(const struct api *a, const struct http_request *r, struct slice type,
     return true;
 }
 
-/* -- the question ---------------------------------------------------------- */
+/* -- the request ----------------------------------------------------------- */
+
+static const struct field find_fields[] = {
+#define AT(member) offsetof(struct find, member)
+    { "query", "query", FIELD_TEXT, AT(query), FIELD_NEEDED, 0, NULL },
+    { "limit", "limit", FIELD_INT, AT(limit), 0, 0,
+      "Unable to convert 'limit' to a valid number" },
+    { "start_index", "startIndex", FIELD_INT, AT(start), 0, 0,
+      "Unable to convert 'start_index' to a valid number" },
+#undef AT
+};
 
 static bool
-read_int_param(struct find *f, const char *name, int64_t *to,
-               struct http_reply *out)
+read_request(struct find *f, struct http_reply *out)
 {
-    struct slice text;
-    char message[80];
+    unsigned seen;
 
-    if (!http_param(f->r, name, &text) || api_parse_int(text, to))
-        return true;
-    (void)snprintf(message, sizeof message,
-                   "Unable to convert '%s' to a valid number", name);
-    http_reply_error(out, 400, message, NULL);
-    return false;
-}
-
-static bool
-read_params(struct find *f, struct http_reply *out)
-{
-    return api_need_param(f->r, "query", &f->query, out) &&
-           read_int_param(f, "limit", &f->limit, out) &&
-           read_int_param(f, "start_index", &f->start, out);
-}
-
-static bool
-read_body(struct find *f, struct http_reply *out)
-{
-    struct json_t *body = api_parse_body(f->r, out);
-    bool seen = false;
-    enum status st;
-
-    if (body == NULL)
-        return false;
     f->query = slice_str("");
-    st = !json_is_object(body)
-             ? error_set(f->e, ST_INVALID, "an object is wanted")
-             : json_read_text(body, "query", http_arena(f->r), &f->query, &seen,
-                              f->e);
-    if (st == ST_OK)
-        st = json_read_whole(body, "limit", &f->limit, f->e);
-    if (st == ST_OK)
-        st = json_read_whole(body, "startIndex", &f->start, f->e);
-    json_decref(body);
-    if (st == ST_INVALID)
-        http_reply_error(out, 400, "Unable to parse the given JSON",
-                         f->e->text);
-    else if (st != ST_OK)
-        http_reply_failure(out, f->e);
-    return st == ST_OK;
+    return fields_read(f->r, FIELDS(find_fields), f, &seen, out);
 }
 
 /* -- what all walks share -------------------------------------------------- */

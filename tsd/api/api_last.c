@@ -13,10 +13,9 @@
 
 #include <jansson.h>
 
-#include "base/log.h"
 #include "base/number.h"
 #include "query/parse/parse.h"
-#include "tsd/api/json_read.h"
+#include "tsd/api/fields.h"
 #include "tsd/api/meta_json.h"
 #include "web/json.h"
 
@@ -26,6 +25,13 @@ struct asked {
     struct slice metric;
     struct tag_pair *tags;
     size_t tags_len;
+};
+
+/* One of a body's "queries". */
+struct last_query {
+    struct slice metric;
+    struct field_pairs tags;
+    struct field_list tsuids;
 };
 
 struct last {
@@ -76,7 +82,7 @@ add_asked(struct last *l)
     return &l->asked[l->asked_len++];
 }
 
-/* -- the question ---------------------------------------------------------- */
+/* -- the request ----------------------------------------------------------- */
 
 /* "metric" or "metric{k=v,...}". */
 static enum status
@@ -109,21 +115,34 @@ read_tsuids(struct last *l, struct slice text, struct error *e)
     return ST_OK;
 }
 
+static const struct field last_fields[] = {
+#define AT(member) offsetof(struct last, member)
+    { "resolve", "resolveNames", FIELD_BOOL, AT(resolve), 0, 0, NULL },
+    { "back_scan", "backScan", FIELD_INT, AT(back_scan), 0, 0,
+      "Unable to parse back_scan parameter" },
+    { NULL, "queries", FIELD_OTHER, 0, 0, 0, NULL },
+#undef AT
+};
+
+static const struct field query_fields[] = {
+#define AT(member) offsetof(struct last_query, member)
+    { NULL, "metric", FIELD_TEXT, AT(metric), 0, 0, NULL },
+    { NULL, "tags", FIELD_PAIRS, AT(tags), 0, 0, NULL },
+    { NULL, "tsuids", FIELD_LIST, AT(tsuids), 0, 0, NULL },
+#undef AT
+};
+
 static bool
 read_params(struct last *l, struct http_reply *out)
 {
     size_t len;
     const struct http_param *params = http_params(l->r, &len);
-    struct slice hours;
+    unsigned seen;
     struct error e;
     enum status status = ST_OK;
 
-    l->resolve = http_has_param(l->r, "resolve");
-    if (http_param(l->r, "back_scan", &hours) &&
-        !api_parse_int(hours, &l->back_scan)) {
-        http_reply_error(out, 400, "Unable to parse back_scan parameter", NULL);
+    if (!fields_read_params(l->r, FIELDS(last_fields), l, &seen, out))
         return false;
-    }
     for (size_t i = 0; i < len && status == ST_OK; i++)
         if (slice_eq_str(params[i].name, "timeseries"))
             status = read_series(l, params[i].value, &e);
@@ -135,120 +154,59 @@ read_params(struct last *l, struct http_reply *out)
     return status == ST_OK;
 }
 
-/* The members beside those named are refused, as by Jackson. */
 static enum status
-check_members(json_t *object, const char *const *members, size_t len,
-              struct error *e)
-{
-    const char *key;
-    json_t *value;
-
-    if (!json_is_object(object))
-        return error_set(e, ST_INVALID, "an object is wanted");
-    json_object_foreach(object, key, value)
-    {
-        bool known = false;
-
-        for (size_t i = 0; i < len; i++)
-            known = known || strcmp(key, members[i]) == 0;
-        if (!known)
-            return error_set(e, ST_INVALID, "Unrecognized field %s",
-                             log_quote(slice_str(key)));
-    }
-    return ST_OK;
-}
-
-static enum status
-add_tsuids(struct last *l, const json_t *tsuids, struct error *e)
-{
-    char number[NUMBER_TEXT_MAX];
-    enum status st = ST_OK;
-
-    for (size_t i = 0; i < json_array_size(tsuids) && st == ST_OK; i++) {
-        struct slice text = slice_str("");
-        const char *copy;
-
-        (void)api_json_value_text(json_array_get(tsuids, i), number, &text);
-        copy = arena_strdup(l->arena, text);
-        st = copy == NULL ? no_memory(e)
-                          : read_tsuids(l, slice_of(copy, text.size), e);
-    }
-    return st;
-}
-
-static enum status
-add_named(struct last *l, json_t *query, struct error *e)
+add_named(struct last *l, const struct last_query *n, struct error *e)
 {
     struct asked *q = add_asked(l);
-    struct annotation_pair *pairs = NULL;
-    size_t len = 0;
-    bool seen;
-    enum status st;
 
     if (q == NULL)
         return no_memory(e);
-    st = json_read_text(query, "metric", l->arena, &q->metric, &seen, e);
-    if (st == ST_OK)
-        st = json_read_pairs(query, "tags", l->arena, &pairs, &len, &seen, e);
-    if (st != ST_OK || len == 0)
-        return st;
-    q->tags = arena_array(l->arena, len, sizeof *q->tags);
+    q->metric = n->metric;
+    q->tags = arena_array(l->arena, n->tags.len + 1, sizeof *q->tags);
     if (q->tags == NULL)
         return no_memory(e);
-    for (; q->tags_len < len; q->tags_len++)
-        q->tags[q->tags_len] = (struct tag_pair){ pairs[q->tags_len].key,
-                                                  pairs[q->tags_len].value };
+    for (; q->tags_len < n->tags.len; q->tags_len++)
+        q->tags[q->tags_len] =
+            (struct tag_pair){ n->tags.pairs[q->tags_len].key,
+                               n->tags.pairs[q->tags_len].value };
     return ST_OK;
 }
 
 static enum status
 read_query(struct last *l, json_t *query, struct error *e)
 {
-    static const char *const members[] = { "metric", "tags", "tsuids" };
-    const json_t *tsuids = json_object_get(query, "tsuids");
-    enum status st = check_members(query, members, 3, e);
-
-    if (st == ST_OK && tsuids != NULL && !json_is_null(tsuids) &&
-        !json_is_array(tsuids))
-        st = error_set(e, ST_INVALID, "'tsuids' must be an array");
-    if (st != ST_OK)
-        return st;
-    return json_array_size(tsuids) > 0 ? add_tsuids(l, tsuids, e)
-                                       : add_named(l, query, e);
-}
-
-static enum status
-read_members(struct last *l, json_t *body, struct error *e)
-{
-    static const char *const members[] = { "queries", "resolveNames",
-                                           "backScan" };
-    json_t *queries = json_object_get(body, "queries");
-    enum status st = check_members(body, members, 3, e);
+    struct last_query n = { .metric = slice_str("") };
+    unsigned seen;
+    enum status st = fields_only(query, FIELDS(query_fields), e);
 
     if (st == ST_OK)
-        st = json_read_bool(body, "resolveNames", &l->resolve, e);
-    if (st == ST_OK)
-        st = json_read_whole(body, "backScan", &l->back_scan, e);
-    if (st == ST_OK && (l->back_scan < INT32_MIN || l->back_scan > INT32_MAX))
-        st = error_set(e, ST_INVALID, "'backScan' does not fit into 32 bits");
-    if (st == ST_OK && queries != NULL && !json_is_null(queries) &&
-        !json_is_array(queries))
-        st = error_set(e, ST_INVALID, "'queries' must be an array");
-    for (size_t i = 0; i < json_array_size(queries) && st == ST_OK; i++)
-        st = read_query(l, json_array_get(queries, i), e);
+        st = fields_read_json(query, FIELDS(query_fields), l->arena, &n, &seen,
+                              e);
+    if (st == ST_OK && n.tsuids.len == 0)
+        return add_named(l, &n, e);
+    for (size_t i = 0; i < n.tsuids.len && st == ST_OK; i++)
+        st = read_tsuids(l, n.tsuids.texts[i], e);
     return st;
 }
 
 static bool
 read_body(struct last *l, json_t *body, struct http_reply *out)
 {
+    json_t *queries = json_object_get(body, "queries");
+    unsigned seen;
     struct error e;
-    enum status st = read_members(l, body, &e);
+    enum status st = fields_only(body, FIELDS(last_fields), &e);
 
-    if (st == ST_INVALID)
-        http_reply_error(out, 400, "Unable to parse the given JSON", e.text);
-    else if (st != ST_OK)
-        http_reply_failure(out, &e);
+    if (st == ST_OK)
+        st =
+            fields_read_json(body, FIELDS(last_fields), l->arena, l, &seen, &e);
+    if (st == ST_OK && queries != NULL && !json_is_null(queries) &&
+        !json_is_array(queries))
+        st = error_set(&e, ST_INVALID, "'queries' must be an array");
+    for (size_t i = 0; i < json_array_size(queries) && st == ST_OK; i++)
+        st = read_query(l, json_array_get(queries, i), &e);
+    if (st != ST_OK)
+        api_reject_json(out, &e);
     return st == ST_OK;
 }
 

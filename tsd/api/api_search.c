@@ -7,8 +7,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-#include "base/log.h"
-#include "tsd/api/json_read.h"
+#include "tsd/api/fields.h"
 #include "web/json.h"
 
 #define LIMIT_DEFAULT 25
@@ -31,6 +30,7 @@ struct lookup {
     struct pair *pairs;
     size_t pairs_len;
     int64_t limit, start_index;
+    bool use_meta; /* without effect: metadata is never needed */
     /* results */
     struct slice *tsuids;
     size_t tsuids_len, tsuids_cap;
@@ -105,7 +105,7 @@ api_search(void *ctx, const struct http_request *r, struct http_reply *out)
     http_reply_error(out, 400, "Invalid search query type supplied", details);
 }
 
-/* -- the question ---------------------------------------------------------- */
+/* -- the request ----------------------------------------------------------- */
 
 /* "k=v", "k=" or "=v". */
 static bool
@@ -174,59 +174,49 @@ read_text(struct lookup *l, struct slice text, struct error *e)
     return true;
 }
 
+#define AT(member) offsetof(struct lookup, member)
+
+static const struct field param_fields[] = {
+    { "m", NULL, FIELD_TEXT, AT(query), FIELD_NEEDED, 0, NULL },
+    { "limit", NULL, FIELD_INT, AT(limit), 0, 0,
+      "Unable to convert 'limit' to a valid number" },
+};
+
+static const struct field body_fields[] = {
+    { NULL, "metric", FIELD_TEXT, AT(metric), 0, 0, NULL },
+    { NULL, "limit", FIELD_INT, AT(limit), FIELD_NULL_IS_0, 0, NULL },
+    { NULL, "startIndex", FIELD_INT, AT(start_index), FIELD_NULL_IS_0, 0,
+      NULL },
+    { NULL, "query", FIELD_TEXT, AT(query), 0, 0, NULL },
+    { NULL, "useMeta", FIELD_BOOL, AT(use_meta), 0, 0, NULL },
+};
+
+static const struct field pair_fields[] = {
+    { NULL, "key", FIELD_TEXT, offsetof(struct pair, key), 0, 0, NULL },
+    { NULL, "value", FIELD_TEXT, offsetof(struct pair, value), 0, 0, NULL },
+};
+
 static bool
 read_params(struct lookup *l, struct http_reply *out)
 {
-    struct slice text, limit;
+    struct slice text;
+    unsigned seen;
     struct error e;
 
-    if (!api_need_param(l->r, "m", &text, out))
+    if (!fields_read_params(l->r, FIELDS(param_fields), l, &seen, out))
         return false;
-    if (!read_text(l, text, &e)) {
-        http_reply_error(out, 400, "Unable to parse query", e.text);
-        return false;
-    }
-    if (http_param(l->r, "limit", &limit) && !api_parse_int(limit, &l->limit)) {
-        http_reply_error(out, 400,
-                         "Unable to convert 'limit' to a valid number", NULL);
-        return false;
-    }
-    return true;
-}
-
-static enum status
-read_member(struct lookup *l, const struct json_t *object, const char *name,
-            struct slice *out, struct error *e)
-{
-    bool seen;
-
-    return json_read_text(object, name, l->arena, out, &seen, e);
-}
-
-static enum status
-read_pair(struct lookup *l, json_t *tag, struct error *e)
-{
-    struct pair *p = &l->pairs[l->pairs_len++];
-    enum status st = ST_OK;
-    const char *name;
-    json_t *ignored;
-
-    *p = (struct pair){ 0 };
-    if (!json_is_object(tag))
-        return error_set(e, ST_INVALID, "a tag is {\"key\":..,\"value\":..}");
-    json_object_foreach(tag, name, ignored)
-    {
-        if (strcmp(name, "key") != 0 && strcmp(name, "value") != 0)
-            return error_set(e, ST_INVALID, "a tag has a member too many: %s",
-                             log_quote(slice_str(name)));
-    }
-    st = read_member(l, tag, "key", &p->key, e);
-    return st == ST_OK ? read_member(l, tag, "value", &p->value, e) : st;
+    text = l->query;
+    l->query = slice_of(NULL, 0);
+    if (read_text(l, text, &e))
+        return true;
+    http_reply_error(out, 400, "Unable to parse query", e.text);
+    return false;
 }
 
 static enum status
 read_tags(struct lookup *l, const struct json_t *tags, struct error *e)
 {
+    unsigned seen;
     enum status st = ST_OK;
 
     if (tags == NULL || json_is_null(tags))
@@ -240,45 +230,28 @@ read_tags(struct lookup *l, const struct json_t *tags, struct error *e)
         arena_array(l->arena, json_array_size(tags) + 1, sizeof *l->pairs);
     if (l->pairs == NULL)
         return error_set(e, ST_LIMIT, "too many tags");
-    for (size_t i = 0; i < json_array_size(tags) && st == ST_OK; i++)
-        st = read_pair(l, json_array_get(tags, i), e);
-    return st;
-}
+    for (size_t i = 0; i < json_array_size(tags) && st == ST_OK; i++) {
+        struct pair *p = &l->pairs[l->pairs_len++];
+        const json_t *tag = json_array_get(tags, i);
 
-/* An int; null is 0, as in Java. */
-static enum status
-read_int(const struct json_t *body, const char *name, int64_t *out,
-         struct error *e)
-{
-    enum status st = json_read_whole(body, name, out, e);
-
-    if (json_is_null(json_object_get(body, name)))
-        *out = 0;
-    if (st == ST_OK && (*out < INT32_MIN || *out > INT32_MAX))
-        st = error_set(e, ST_INVALID, "'%s' does not fit into 32 bits", name);
+        *p = (struct pair){ 0 };
+        st = fields_read_json(tag, FIELDS(pair_fields), l->arena, p, &seen, e);
+        if (st == ST_OK)
+            st = fields_only(tag, FIELDS(pair_fields), e);
+    }
     return st;
 }
 
 static enum status
 read_members(struct lookup *l, const struct json_t *body, struct error *e)
 {
-    bool use_meta;
+    unsigned seen;
     enum status st;
 
-    if (!json_is_object(body))
-        return error_set(e, ST_INVALID, "an object is wanted");
     l->has_metric = !json_is_null(json_object_get(body, "metric"));
     l->metric = slice_str("*");
-    st = read_member(l, body, "metric", &l->metric, e);
-    if (st == ST_OK)
-        st = read_tags(l, json_object_get(body, "tags"), e);
-    if (st == ST_OK)
-        st = read_int(body, "limit", &l->limit, e);
-    if (st == ST_OK)
-        st = read_int(body, "startIndex", &l->start_index, e);
-    if (st == ST_OK)
-        st = read_member(l, body, "query", &l->query, e);
-    return st == ST_OK ? json_read_bool(body, "useMeta", &use_meta, e) : st;
+    st = fields_read_json(body, FIELDS(body_fields), l->arena, l, &seen, e);
+    return st == ST_OK ? read_tags(l, json_object_get(body, "tags"), e) : st;
 }
 
 static bool
@@ -292,10 +265,8 @@ read_body(struct lookup *l, struct http_reply *out)
         return false;
     st = read_members(l, body, &e);
     json_decref(body);
-    if (st == ST_INVALID)
-        http_reply_error(out, 400, "Unable to parse the given JSON", e.text);
-    else if (st != ST_OK)
-        http_reply_failure(out, &e);
+    if (st != ST_OK)
+        api_reject_json(out, &e);
     return st == ST_OK;
 }
 

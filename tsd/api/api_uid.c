@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "base/number.h"
-#include "tsd/api/json_read.h"
+#include "tsd/api/fields.h"
 #include "tsd/put/put.h"
 #include "tsd/put/put_tags.h"
 #include "web/json.h"
@@ -258,13 +258,11 @@ read_members(const struct http_request *r, json_t *body, struct renaming *n,
     json_object_foreach(body, key, value)
     {
         struct slice text = { NULL, 0 };
-        bool seen;
-        enum status st =
-            json_read_text(body, key, http_arena(r), &text, &seen, e);
+        enum status st = field_read_text(value, key, http_arena(r), &text, e);
 
         if (st != ST_OK)
             return st;
-        put_tags_add(&members, slice_str(key), text, !seen);
+        put_tags_add(&members, slice_str(key), text, text.data == NULL);
     }
     put_tags_order(&members, order);
     for (size_t i = 0; i < members.len; i++) {
@@ -334,10 +332,8 @@ rename_names(const struct api *a, const struct http_request *r,
     } else {
         read_params(r, &n);
     }
-    if (st == ST_INVALID)
-        http_reply_error(out, 400, "Unable to parse the given JSON", e.text);
-    else if (st != ST_OK)
-        http_reply_failure(out, &e);
+    if (st != ST_OK)
+        api_reject_json(out, &e);
     else if (n.old_name.data == NULL || n.new_name.data == NULL)
         http_reply_error(out, 400, "Missing necessary values to rename UID",
                          NULL);

@@ -6,7 +6,7 @@
 #ifndef TSD_API_META_JSON_H
 #define TSD_API_META_JSON_H
 
-#include "tsd/api/api.h"
+#include "tsd/api/fields.h"
 #include "uid/series_points.h"
 
 struct json_t;
@@ -16,7 +16,8 @@ struct meta_request {
     struct slice id_text;   /* "uid" or "tsuid"; empty: none */
     struct slice type_text; /* of a "uid"; empty: none */
     struct meta meta;
-    unsigned fields; /* enum meta_field: what differs from nothing */
+    struct field_pairs custom; /* the same as in 'meta' */
+    unsigned fields;           /* enum meta_field: what differs from nothing */
 };
 
 /* Reads the body, or the parameters when it is empty.  False: it replied. */

@@ -1,0 +1,448 @@
+/* See tsd/api/fields.h. */
+#include "config.h"
+
+#include "tsd/api/fields.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <strings.h>
+
+#include "base/java.h"
+#include "base/log.h"
+#include "base/number.h"
+#include "web/json.h"
+
+static bool
+is_absent(const json_t *v)
+{
+    return v == NULL || json_is_null(v);
+}
+
+static struct slice
+text_of(const json_t *v)
+{
+    return slice_of(json_string_value(v), json_string_length(v));
+}
+
+static bool
+is_true(struct slice s)
+{
+    return s.size == 4 && strncasecmp((const char *)s.data, "true", 4) == 0;
+}
+
+/* What Java's Double.parseDouble takes, but for hexadecimal digits. */
+static bool
+parse_double(struct slice s, double *out)
+{
+    s = java_trim(s);
+    if (slice_eq_str(s, "NaN"))
+        *out = NAN;
+    else if (slice_eq_str(s, "Infinity") || slice_eq_str(s, "+Infinity"))
+        *out = INFINITY;
+    else if (slice_eq_str(s, "-Infinity"))
+        *out = -INFINITY;
+    else {
+        if (s.size > 1 && memchr("fFdD", s.data[s.size - 1], 4) != NULL)
+            s.size--;
+        return number_parse_double(s, out);
+    }
+    return true;
+}
+
+bool
+field_split(struct slice list, struct arena *a, struct field_list *out)
+{
+    bool empty = list.size == 0;
+
+    out->has = true;
+    out->len = 0;
+    while (list.size > 0 && list.data[list.size - 1] == ',')
+        list.size--;
+    out->texts = arena_array(a, list.size + 1, sizeof *out->texts);
+    if (out->texts == NULL)
+        return false;
+    for (size_t at = 0; at < list.size || empty;) {
+        const uint8_t *comma =
+            empty ? NULL : memchr(list.data + at, ',', list.size - at);
+        size_t end = comma == NULL ? list.size : (size_t)(comma - list.data);
+
+        out->texts[out->len++] =
+            empty ? slice_str("") : slice_of(list.data + at, end - at);
+        at = end + 1;
+        empty = false;
+    }
+    return true;
+}
+
+/* -- JSON ------------------------------------------------------------------ */
+
+enum status
+field_read_text(const json_t *v, const char *name, struct arena *a,
+                struct slice *out, struct error *e)
+{
+    char number[NUMBER_TEXT_MAX], *copy;
+    struct slice text;
+
+    if (is_absent(v))
+        return ST_OK;
+    if (!api_json_value_text(v, number, &text))
+        return error_set(e, ST_INVALID, "'%s' must be a text", name);
+    copy = arena_strdup(a, text);
+    if (copy == NULL)
+        return api_no_memory(e);
+    *out = slice_of(copy, text.size);
+    return ST_OK;
+}
+
+static enum status
+read_whole(const json_t *v, const struct field *f, int64_t *out,
+           struct error *e)
+{
+    if (json_is_null(v))
+        *out = (f->flags & FIELD_NULL_IS_0) != 0 ? 0 : *out;
+    else if (json_is_integer(v))
+        *out = json_integer_value(v);
+    else if (json_is_real(v) && fabs(json_real_value(v)) < 1e18)
+        *out = (int64_t)json_real_value(v);
+    else if (json_is_string(v) && json_string_length(v) == 0)
+        *out = 0;
+    else if (!json_is_string(v) || !number_parse_i64(text_of(v), out))
+        return error_set(e, ST_INVALID, "'%s' must be a whole number", f->json);
+    if (f->type == FIELD_INT && (*out < INT32_MIN || *out > INT32_MAX))
+        return error_set(e, ST_INVALID, "'%s' does not fit into 32 bits",
+                         f->json);
+    return ST_OK;
+}
+
+/* true, "true", or a number that is not 0; null is false. */
+static enum status
+read_bool(const json_t *v, const char *name, bool *out, struct error *e)
+{
+    static const char *const names[] = { "",     "false", "False", "FALSE",
+                                         "true", "True",  "TRUE" };
+
+    *out = json_is_true(v) || json_integer_value(v) != 0;
+    if (json_is_null(v) || json_is_boolean(v) || json_is_integer(v))
+        return ST_OK;
+    for (size_t i = 0; json_is_string(v) && i < 7; i++)
+        if (strcmp(json_string_value(v), names[i]) == 0) {
+            *out = i >= 4;
+            return ST_OK;
+        }
+    return error_set(e, ST_INVALID, "'%s' must be true or false", name);
+}
+
+static enum status
+read_double(const json_t *v, const struct field *f, double *out,
+            struct error *e)
+{
+    if (json_is_number(v))
+        *out = json_number_value(v);
+    else if ((f->flags & FIELD_NULL_IS_0) != 0 &&
+             (json_is_null(v) ||
+              (json_is_string(v) && json_string_length(v) == 0)))
+        *out = 0;
+    else if (!json_is_null(v) &&
+             (!json_is_string(v) || !parse_double(text_of(v), out)))
+        return error_set(e, ST_INVALID, "'%s' must be a number", f->json);
+    return ST_OK;
+}
+
+static enum status
+read_pairs(const json_t *v, const char *name, struct arena *a,
+           struct field_pairs *out, struct error *e)
+{
+    json_t *object = (json_t *)(uintptr_t)v, *value;
+    enum status st = ST_OK;
+    const char *key;
+
+    if (!json_is_object(v))
+        return error_set(e, ST_INVALID, "'%s' must be an object", name);
+    *out = (struct field_pairs){ .has = true };
+    out->pairs = arena_array(a, json_object_size(v) + 1, sizeof *out->pairs);
+    if (out->pairs == NULL)
+        return api_no_memory(e);
+    json_object_foreach(object, key, value)
+    {
+        struct annotation_pair *p = &out->pairs[out->len++];
+        const char *copy = arena_strdup(a, slice_str(key));
+
+        *p = (struct annotation_pair){ slice_of(copy, strlen(key)),
+                                       slice_of(NULL, 0) };
+        if (copy == NULL)
+            return api_no_memory(e);
+        st = field_read_text(value, key, a, &p->value, e);
+        if (st != ST_OK)
+            return st;
+    }
+    return ST_OK;
+}
+
+static enum status
+read_list(const json_t *v, const char *name, struct arena *a,
+          struct field_list *out, struct error *e)
+{
+    enum status st = ST_OK;
+
+    if (!json_is_array(v))
+        return error_set(e, ST_INVALID, "'%s' must be an array of texts", name);
+    *out = (struct field_list){ .has = true };
+    out->texts = arena_array(a, json_array_size(v) + 1, sizeof *out->texts);
+    if (out->texts == NULL)
+        return api_no_memory(e);
+    for (; out->len < json_array_size(v) && st == ST_OK; out->len++) {
+        const json_t *one = json_array_get(v, out->len);
+
+        if (json_is_null(one))
+            return error_set(e, ST_INVALID, "'%s' must be an array of texts",
+                             name);
+        st = field_read_text(one, name, a, &out->texts[out->len], e);
+    }
+    return st;
+}
+
+/* Has it a value that counts? */
+static bool
+is_set(const struct field *f, const void *at)
+{
+    const struct slice *s = at;
+    const int64_t *n = at;
+
+    if ((f->flags & FIELD_IF_SET) == 0)
+        return true;
+    return f->type == FIELD_TEXT ? s->size > 0 : *n != 0;
+}
+
+static enum status
+read_value(const json_t *v, const struct field *f, struct arena *a, void *at,
+           unsigned *seen, struct error *e)
+{
+    bool null = json_is_null(v);
+    struct slice text = slice_str("");
+    enum status st = ST_OK;
+
+    if (v == NULL || f->type == FIELD_OTHER)
+        return ST_OK;
+    if (null && (f->flags & FIELD_NULLABLE) != 0) {
+        *(struct slice *)at = (struct slice){ NULL, 0 };
+        *seen |= f->bit;
+        return ST_OK;
+    }
+    if (null && (f->flags & FIELD_NULL_IS_0) == 0 && f->type != FIELD_BOOL)
+        return ST_OK;
+    switch (f->type) {
+    case FIELD_TEXT:
+        st = field_read_text(v, f->json, a, at, e);
+        break;
+    case FIELD_INT:
+    case FIELD_WHOLE:
+        st = read_whole(v, f, at, e);
+        break;
+    case FIELD_BOOL:
+        st = read_bool(v, f->json, at, e);
+        break;
+    case FIELD_SWITCH:
+        st = field_read_text(v, f->json, a, &text, e);
+        *(bool *)at = is_true(text);
+        break;
+    case FIELD_DOUBLE:
+        st = read_double(v, f, at, e);
+        break;
+    case FIELD_PAIRS:
+        st = read_pairs(v, f->json, a, at, e);
+        break;
+    case FIELD_LIST:
+        st = read_list(v, f->json, a, at, e);
+        break;
+    case FIELD_OTHER:
+        break;
+    }
+    if (st == ST_OK && is_set(f, at))
+        *seen |= f->bit;
+    return st;
+}
+
+enum status
+fields_read_json(const json_t *json, const struct field *fields, size_t len,
+                 struct arena *a, void *out, unsigned *seen, struct error *e)
+{
+    json_t *object = (json_t *)(uintptr_t)json, *value;
+    enum status st = ST_OK;
+    const char *key;
+
+    *seen = 0;
+    if (!json_is_object(json))
+        return error_set(e, ST_INVALID, "an object is wanted");
+    for (size_t i = 0; i < len && st == ST_OK; i++) {
+        const struct field *f = &fields[i];
+        void *at = (char *)out + f->offset;
+
+        if (f->json == NULL)
+            continue;
+        if ((f->flags & FIELD_ANY_CASE) == 0) {
+            st = read_value(json_object_get(json, f->json), f, a, at, seen, e);
+            continue;
+        }
+        json_object_foreach(object, key, value)
+        {
+            if (st == ST_OK && strcasecmp(key, f->json) == 0)
+                st = read_value(value, f, a, at, seen, e);
+        }
+    }
+    return st;
+}
+
+enum status
+fields_only(const json_t *json, const struct field *fields, size_t len,
+            struct error *e)
+{
+    json_t *value;
+    const char *key;
+
+    json_object_foreach((json_t *)(uintptr_t)json, key, value)
+    {
+        bool known = false;
+
+        for (size_t i = 0; i < len; i++)
+            known |= fields[i].json != NULL && strcmp(key, fields[i].json) == 0;
+        if (!known)
+            return error_set(e, ST_INVALID, "Unrecognized field %s",
+                             log_quote(slice_str(key)));
+    }
+    return ST_OK;
+}
+
+/* -- parameters ------------------------------------------------------------ */
+
+static bool
+reject_param(const struct field *f, struct slice text, struct http_reply *reply)
+{
+    char message[100], details[200];
+
+    (void)snprintf(message, sizeof message, "Unable to parse '%s' value",
+                   f->param);
+    (void)snprintf(details, sizeof details, "For input string: \"%.*s\"",
+                   text.size > 100 ? 100 : (int)text.size,
+                   (const char *)text.data);
+    http_reply_error(reply, 400, f->fault != NULL ? f->fault : message,
+                     (f->flags & FIELD_DETAILS) != 0 ? details : NULL);
+    return false;
+}
+
+static bool
+read_param(const struct http_request *r, const struct field *f, void *at,
+           unsigned *seen, struct http_reply *reply)
+{
+    struct slice text;
+    double d;
+    bool good = true;
+
+    if ((f->flags & FIELD_NEEDED) != 0 &&
+        !api_need_param(r, f->param, &text, reply))
+        return false;
+    if (!http_param(r, f->param, &text) ||
+        (text.size == 0 && (f->flags & FIELD_IF_SET) != 0 &&
+         f->type != FIELD_TEXT))
+        return true;
+    switch (f->type) {
+    case FIELD_TEXT:
+        *(struct slice *)at = text;
+        break;
+    case FIELD_INT:
+    case FIELD_WHOLE:
+        good = api_parse_int(text, at);
+        break;
+    case FIELD_BOOL:
+        *(bool *)at = true;
+        break;
+    case FIELD_SWITCH:
+        *(bool *)at = is_true(text);
+        break;
+    case FIELD_DOUBLE:
+        if (text.size == 0)
+            return true;
+        good = parse_double(text, &d);
+        if (good)
+            *(double *)at = (double)(float)d;
+        break;
+    case FIELD_LIST:
+        if (!field_split(text, http_arena(r), at)) {
+            http_reply_error(reply, 413, "the request needs too much memory",
+                             NULL);
+            return false;
+        }
+        break;
+    case FIELD_PAIRS:
+    case FIELD_OTHER:
+        break;
+    }
+    if (good && is_set(f, at))
+        *seen |= f->bit;
+    return good || reject_param(f, text, reply);
+}
+
+bool
+fields_read_params(const struct http_request *r, const struct field *fields,
+                   size_t len, void *out, unsigned *seen,
+                   struct http_reply *reply)
+{
+    *seen = 0;
+    for (size_t i = 0; i < len; i++)
+        if (fields[i].param != NULL &&
+            !read_param(r, &fields[i], (char *)out + fields[i].offset, seen,
+                        reply))
+            return false;
+    return true;
+}
+
+bool
+fields_read(const struct http_request *r, const struct field *fields,
+            size_t len, void *out, unsigned *seen, struct http_reply *reply)
+{
+    struct json_t *body;
+    struct error e;
+    enum status st;
+
+    if (http_body(r).size == 0)
+        return fields_read_params(r, fields, len, out, seen, reply);
+    body = api_parse_body(r, reply);
+    if (body == NULL)
+        return false;
+    st = fields_read_json(body, fields, len, http_arena(r), out, seen, &e);
+    json_decref(body);
+    if (st != ST_OK)
+        api_reject_json(reply, &e);
+    return st == ST_OK;
+}
+
+/* -- writing --------------------------------------------------------------- */
+
+void
+field_put_text(struct buf *b, const char *name, struct slice text)
+{
+    buf_put_str(b, name);
+    if (annotation_is_null(text))
+        buf_put_str(b, "null");
+    else
+        json_put_string(b, text);
+}
+
+void
+field_put_if(struct buf *b, const char *name, struct slice text)
+{
+    if (!annotation_is_null(text))
+        field_put_text(b, name, text);
+}
+
+void
+field_put_pairs(struct buf *b, const struct annotation_pair *pairs, size_t len)
+{
+    buf_put_u8(b, '{');
+    for (size_t i = 0; i < len; i++) {
+        if (i > 0)
+            buf_put_u8(b, ',');
+        json_put_string(b, pairs[i].key);
+        field_put_text(b, ":", pairs[i].value);
+    }
+    buf_put_u8(b, '}');
+}
