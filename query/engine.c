@@ -87,14 +87,6 @@ engine_latency(const struct engine *en, unsigned percent)
     return latency_percentile(&en->latency, percent);
 }
 
-void
-engine_share(struct engine *en, size_t len, void (*f)(void *ctx, size_t i),
-             void *ctx)
-{
-    OBJ_CHECK(en, ENGINE_MAGIC);
-    pool_run(en->pool, len, f, ctx);
-}
-
 /* -- one sub-query --------------------------------------------------------- */
 
 static void

@@ -59,11 +59,6 @@ void engine_close(struct engine **en);
  * in. */
 uint64_t engine_latency(const struct engine *en, unsigned percent);
 
-/* Calls f(ctx, 0) .. f(ctx, len - 1) on the engine's threads and on this one,
- * and returns when all have returned: for who makes an answer of a result. */
-void engine_share(struct engine *en, size_t len, void (*f)(void *ctx, size_t i),
-                  void *ctx);
-
 struct result_group {
     const struct sub_query *sub;
     struct slice metric;

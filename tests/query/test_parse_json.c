@@ -3,7 +3,6 @@
 
 #include "base/buf.h"
 #include "query/parse/parse.h"
-#include "query/show.h"
 #include "tests/harness.h"
 
 #define FAILED "Unable to parse the given JSON"
@@ -261,44 +260,9 @@ START_TEST(small_arenas_are_a_limit)
 }
 END_TEST
 
-START_TEST(shows_sub_queries)
-{
-    static const uint8_t uid[] = { 0, 0, 1 };
-    struct slice uids[] = { slice_of(uid, 3) };
-    struct arena *a = arena_new(0);
-    struct buf b = BUF_INIT;
-    struct query q;
-
-    parse(a,
-          SUB("\"rate\":true,\"rateOptions\":{\"counter\":true},"
-              "\"downsample\":\"1m-sum\",\"percentiles\":[99.9],"
-              "\"filters\":[{\"type\":\"wildcard\",\"tagk\":\"h\",\"filter\":"
-              "\"a\\\"*\",\"groupBy\":true},{\"type\":\"literal_or\",\"tagk\":"
-              "\"h\",\"filter\":\"b\",\"groupBy\":true}]"),
-          &q);
-    query_show_sub(&b, &q.subs[0], uids, 1, "raw");
-    ck_assert_str_eq(
-        buf_cstr(&b),
-        "{\"aggregator\":\"sum\",\"metric\":\"x\",\"tsuids\":null,"
-        "\"downsample\":\"1m-sum\",\"rate\":true,\"filters\":[{\"tagk\":\"h\","
-        "\"filter\":\"a\\\"*\",\"group_by\":true,\"type\":\"wildcard\"},"
-        "{\"tagk\":\"h\",\"filter\":\"b\",\"group_by\":true,\"type\":"
-        "\"literal_or\"}],\"percentiles\":[99.9],\"index\":0,\"rollupTable\":"
-        "\"raw\",\"rateOptions\":{\"counter\":true,\"counterMax\":"
-        "9223372036854775807,\"resetValue\":0,\"dropResets\":false},"
-        "\"filterTagKs\":[\"AAAB\"],\"explicitTags\":false,"
-        "\"useFuzzyFilter\":true,\"preAggregate\":false,\"rollupUsage\":null,"
-        "\"showHistogramBuckets\":false,\"useMultiGets\":true,\"tags\":{\"h\":"
-        "\"literal_or(b)\"},\"histogramQuery\":true}");
-    query_fini(&q);
-    buf_fini(&b);
-    arena_free(&a);
-}
-END_TEST
-
 TEST_MAIN("parse_json", LOOP(refuses, refused),
           LOOP(takes_numbers_for_texts, starts), TEST(takes_texts_for_others),
           TEST(ignores_unknown_members),
           TEST(the_later_of_tags_and_filters_counts),
           TEST(drops_equal_sub_queries), TEST(limits_are_told),
-          TEST(small_arenas_are_a_limit), TEST(shows_sub_queries))
+          TEST(small_arenas_are_a_limit))

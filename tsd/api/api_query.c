@@ -9,7 +9,6 @@
 #include "tsd/api/api_gexp.h"
 #include "tsd/queries.h"
 #include "tsd/api/query_json.h"
-#include "tsd/api/query_pieces.h"
 #include "uid/annotation.h"
 
 /* Less is copied: one buffer is sent at once. */
@@ -388,31 +387,6 @@ write_groups(struct work *w, struct error *e)
     return good;
 }
 
-/* With several threads, where there is much.  False: it is not done. */
-static bool
-write_in_pieces(struct work *w)
-{
-    const struct query_pieces_of of = {
-        .engine = w->a->engine,
-        .q = &w->q,
-        .result = &w->result,
-        .globals = &w->globals,
-        .uids = w->a->uids,
-        .max_bytes = w->a->answer_bytes,
-    };
-    struct query_pieces pieces;
-
-    if (w->is_gexp || w->has_notes || !query_pieces_write(&of, &pieces))
-        return false;
-    for (size_t i = 0; i < pieces.len && !pieces.failed; i++)
-        http_reply_give(w->out, &pieces.list[i]);
-    http_reply_body(w->out)->failed = pieces.failed;
-    w->points = pieces.points;
-    w->groups_written = w->result.groups_len;
-    query_pieces_fini(&pieces);
-    return true;
-}
-
 static void
 give_piece(void *ctx, struct buf *piece)
 {
@@ -462,7 +436,7 @@ write_answer(struct work *w, struct parse_error *e)
         give_pieces(w);
     else
         buf_put_u8(b, '[');
-    if (!w->at_once && !write_in_pieces(w) && !write_groups(w, &e->message))
+    if (!w->at_once && !write_groups(w, &e->message))
         return false;
     if (w->q.show_summary)
         write_summary(w, b);

@@ -172,12 +172,3 @@ dps_json_write(struct buf *b, const struct query *q, const struct dps *dps)
     buf_put_u8(b, q->arrays ? ']' : '}');
     return w.written;
 }
-
-size_t
-dps_json_guess(const struct query *q, const struct dps *dps)
-{
-    bool doubles = dps->len > 0 && dps->kind[0] == DP_DOUBLE;
-    size_t point = (size_t)(doubles ? 33 : 18) + (q->ms_resolution ? 3 : 0);
-
-    return dps->len * point;
-}

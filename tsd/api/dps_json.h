@@ -17,7 +17,4 @@
 size_t dps_json_write(struct buf *b, const struct query *q,
                       const struct dps *dps);
 
-/* About how many bytes they take. */
-size_t dps_json_guess(const struct query *q, const struct dps *dps);
-
 #endif
