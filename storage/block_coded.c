@@ -16,8 +16,7 @@
 
 #include "storage/block_bits_priv.h"
 
-#define STATE_BITS 8
-#define LANES      2
+#define LANES 2
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
@@ -32,16 +31,6 @@ struct encoder {
     const uint16_t *states; /* in the order */
     unsigned last;
 };
-
-unsigned
-coded_last(unsigned table)
-{
-    unsigned last = CODED_SYMBOLS - 1;
-
-    while (coded_counts[table][last] == 0)
-        last--;
-    return last;
-}
 
 /* -- choosing ------------------------------------------------------------- */
 
@@ -71,24 +60,24 @@ count_symbols(const uint64_t *u, size_t len, unsigned low,
 
 /* In 1/256 bits. */
 static uint64_t
-cost_of(const uint32_t counts[CODED_SYMBOLS], unsigned table)
+cost_of(const uint32_t counts[CODED_SYMBOLS], const uint16_t *costs)
 {
     uint64_t cost = 0;
 
     for (unsigned s = 0; s < CODED_SYMBOLS; s++)
-        cost += (uint64_t)counts[s] * coded_costs[table][s];
+        cost += (uint64_t)counts[s] * costs[s];
     return cost;
 }
 
 /* The same of fewer than 32,768 numbers, for which processors have an
  * instruction. */
 static uint64_t
-cost_of_few(const int16_t counts[CODED_SYMBOLS], unsigned table)
+cost_of_few(const int16_t counts[CODED_SYMBOLS], const uint16_t *costs)
 {
     int32_t cost = 0;
 
     for (unsigned s = 0; s < CODED_SYMBOLS; s++)
-        cost += counts[s] * (int16_t)coded_costs[table][s];
+        cost += counts[s] * (int16_t)costs[s];
     return (uint64_t)cost;
 }
 
@@ -102,8 +91,9 @@ try_low(const uint64_t *u, size_t len, unsigned low, struct numbers_plan *best)
     for (unsigned s = 0; s < CODED_SYMBOLS; s++)
         few[s] = (int16_t)counts[s];
     for (unsigned table = 0; table < CODED_TABLES; table++) {
+        const uint16_t *costs = coded_table(table)->costs;
         uint64_t cost =
-            len <= INT16_MAX ? cost_of_few(few, table) : cost_of(counts, table);
+            len <= INT16_MAX ? cost_of_few(few, costs) : cost_of(counts, costs);
         uint64_t bits = cost / 256 + len * low + LANES * STATE_BITS + 8;
 
         if (bits < best->bits)
@@ -130,7 +120,7 @@ encoder_init(struct encoder *e, unsigned table)
     const uint8_t *counts = coded_counts[table];
     int32_t first = 0;
 
-    e->states = coded_order[table];
+    e->states = coded_table(table)->order;
     e->last = coded_last(table);
     for (unsigned s = 0; s <= e->last; s++) {
         unsigned bits = STATE_BITS - (31 - (unsigned)__builtin_clz(counts[s]));
@@ -303,7 +293,7 @@ static ALWAYS_INLINE bool
 get_lanes(struct cursor *c, uint64_t *out, size_t len, unsigned table,
           uint64_t start, bool steps)
 {
-    struct lanes l = { .states = coded_states[table],
+    struct lanes l = { .states = coded_table(table)->states,
                        .in = bits_in_of(c),
                        .last = start };
     unsigned a, b = 0;
@@ -413,7 +403,7 @@ pair_six(struct pair *at, uint64_t *out)
 static ALWAYS_INLINE void
 pair_begin(struct pair *p, const struct coded_column *o)
 {
-    *p = (struct pair){ .states = coded_states[o->table],
+    *p = (struct pair){ .states = coded_table(o->table)->states,
                         .in = bits_in_of(o->c),
                         .last = o->start };
     bits_fill(&p->in);

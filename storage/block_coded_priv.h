@@ -8,7 +8,7 @@
  * for itself and all above it.  What the low bits and those numbers are is
  * written elsewhere (block_numbers.c).
  *
- * Threads: any; functions of their arguments, and constants.
+ * Threads: any; functions of their arguments, and tables that are made once.
  */
 #ifndef STORAGE_BLOCK_CODED_PRIV_H
 #define STORAGE_BLOCK_CODED_PRIV_H
@@ -18,12 +18,10 @@
 #define CODED_TABLES  16
 #define CODED_SYMBOLS 16
 #define CODED_STATES  256
+#define STATE_BITS    8
 
 /* How many of the states give each symbol; those that none gives are 0. */
 extern const uint8_t coded_counts[CODED_TABLES][CODED_SYMBOLS];
-/* What a number takes, in 1/256 bits; one that is told elsewhere 8 bits more.
- */
-extern const uint16_t coded_costs[CODED_TABLES][CODED_SYMBOLS];
 /* A state gives a symbol; so many bits are read, and with 'next' added they are
  * the state that follows.  Eight bytes, so that one load can bring them all. */
 struct coded_state {
@@ -36,11 +34,21 @@ struct coded_state {
     uint8_t next;
 };
 #define CODED_FAR 0x80
-/* The states that give a symbol, symbol by symbol; 256 is added to each. */
-extern const uint16_t coded_order[CODED_TABLES][CODED_STATES];
-extern const struct coded_state coded_states[CODED_TABLES][CODED_STATES];
 
-/* The symbol from which on numbers are told elsewhere. */
+struct coded_tables {
+    struct coded_state states[CODED_STATES];
+    /* The states that give a symbol, symbol by symbol, each ascending; 256 is
+     * added to each. */
+    uint16_t order[CODED_STATES];
+    /* What a number takes, in 1/256 bits; one that is written elsewhere 8 bits
+     * more. */
+    uint16_t costs[CODED_SYMBOLS];
+};
+
+/* Never NULL; made at the first call, in some 0.1 ms for all. */
+const struct coded_tables *coded_table(unsigned table);
+
+/* The symbol from which on numbers are written elsewhere. */
 unsigned coded_last(unsigned table);
 
 /* Chooses the table and how many low bits; a Rice code would have 'rice'. */
