@@ -26,6 +26,11 @@
 #define PEERS       1024
 #define ALL_GUESSES 20 /* times AUTH_GUESSES, of all addresses */
 
+struct auth_job {
+    void (*run)(void *arg);
+    void *arg;
+};
+
 struct auth {
     uint32_t magic;
     char *path;
@@ -37,6 +42,13 @@ struct auth {
     /* When the guesses so far are paid for: by address, and of all. */
     int64_t paid_us[PEERS] GUARDED_BY(lock);
     int64_t all_paid_us GUARDED_BY(lock);
+    /* The thread that computes hashes, and its queue: jobs[0] is next. */
+    pthread_t thread;
+    bool has_thread;
+    struct cond wake;
+    struct auth_job jobs[AUTH_QUEUE] GUARDED_BY(lock);
+    size_t jobs_len GUARDED_BY(lock);
+    bool stop GUARDED_BY(lock);
 };
 
 /* -- the file -------------------------------------------------------------- */
@@ -86,6 +98,25 @@ make_marks(struct auth_table *t)
     }
 }
 
+/* A user whose entry did not change is remembered as before: after a reload the
+ * clients need not be hashed again. */
+static void
+keep_proofs(struct auth_table *table, const struct auth_table *old)
+{
+    for (size_t i = 0; old != NULL && i < old->len; i++) {
+        const struct auth_entry *from = &old->entries[i];
+
+        for (size_t j = 0; from->verified && j < table->len; j++) {
+            struct auth_entry *to = &table->entries[j];
+
+            if (memcmp(to->mark, from->mark, sizeof to->mark) != 0)
+                continue;
+            memcpy(to->proof, from->proof, sizeof to->proof);
+            to->verified = true;
+        }
+    }
+}
+
 enum status
 auth_reload(struct auth *a, struct error *e)
 {
@@ -108,11 +139,76 @@ auth_reload(struct auth *a, struct error *e)
     make_marks(table);
     lock_take(&a->lock);
     old = a->table;
+    keep_proofs(table, old);
     a->table = table;
     (void)atomic_fetch_add(&a->epoch, 1);
     lock_drop(&a->lock);
     auth_table_free(&old);
     return ST_OK;
+}
+
+/* -- the thread that computes hashes ----------------------------------------
+ */
+
+static void *
+auth_run(void *arg)
+{
+    struct auth *a = arg;
+    struct auth_job job;
+
+    lock_take(&a->lock);
+    for (;;) {
+        while (a->jobs_len == 0 && !a->stop)
+            cond_wait(&a->wake, &a->lock);
+        if (a->jobs_len == 0)
+            break;
+        job = a->jobs[0];
+        a->jobs_len--;
+        memmove(a->jobs, a->jobs + 1, a->jobs_len * sizeof job);
+        lock_drop(&a->lock);
+        job.run(job.arg);
+        lock_take(&a->lock);
+    }
+    lock_drop(&a->lock);
+    return NULL;
+}
+
+bool
+auth_later(void *ctx, void (*run)(void *arg), void *arg)
+{
+    struct auth *a = ctx;
+    bool room;
+
+    OBJ_CHECK(a, AUTH_MAGIC);
+    lock_take(&a->lock);
+    room = a->jobs_len < AUTH_QUEUE;
+    if (room)
+        a->jobs[a->jobs_len++] = (struct auth_job){ run, arg };
+    cond_signal(&a->wake);
+    lock_drop(&a->lock);
+    return room;
+}
+
+static enum status
+auth_start_thread(struct auth *a, struct error *e)
+{
+    int rc = pthread_create(&a->thread, NULL, auth_run, a);
+
+    a->has_thread = rc == 0;
+    return rc == 0 ? ST_OK
+                   : error_set(e, ST_IO, "start a thread: %s", strerror(rc));
+}
+
+static void
+auth_stop_thread(struct auth *a)
+{
+    if (!a->has_thread)
+        return;
+    lock_take(&a->lock);
+    a->stop = true;
+    cond_signal(&a->wake);
+    lock_drop(&a->lock);
+    (void)pthread_join(a->thread, NULL);
 }
 
 enum status
@@ -125,11 +221,14 @@ auth_open(const char *path, struct auth **out, struct error *e)
     a->path = mem_strdup(path);
     a->seed = hash_random_seed();
     lock_init(&a->lock);
+    cond_init(&a->wake);
     *out = a;
     if (gnutls_rnd(GNUTLS_RND_KEY, a->key, sizeof a->key) < 0)
         st = error_set(e, ST_IO, "no random numbers");
     else
         st = auth_reload(a, e);
+    if (st == ST_OK)
+        st = auth_start_thread(a, e);
     if (st != ST_OK)
         auth_close(out);
     return st;
@@ -145,11 +244,13 @@ auth_close(struct auth **ap)
     if (a == NULL)
         return;
     OBJ_CHECK(a, AUTH_MAGIC);
+    auth_stop_thread(a);
     lock_take(&a->lock);
     table = a->table;
     a->table = NULL;
     lock_drop(&a->lock);
     auth_table_free(&table);
+    cond_fini(&a->wake);
     lock_fini(&a->lock);
     free(a->path);
     gnutls_memset(a->key, 0, sizeof a->key);
@@ -160,13 +261,15 @@ auth_close(struct auth **ap)
 /* -- guesses --------------------------------------------------------------- */
 
 static int64_t *
-paid_by(struct auth *a, struct slice peer) REQUIRES(a->lock)
+paid_by(struct auth *a, uint64_t peer) REQUIRES(a->lock)
 {
-    return &a->paid_us[hash_slice(peer, a->seed) % PEERS];
+    struct slice bytes = slice_of(&peer, sizeof peer);
+
+    return &a->paid_us[hash_slice(bytes, a->seed) % PEERS];
 }
 
 static bool
-may_guess(struct auth *a, struct slice peer) REQUIRES(a->lock)
+may_guess(struct auth *a, uint64_t peer) REQUIRES(a->lock)
 {
     int64_t now = clock_monotonic_us();
 
@@ -246,11 +349,11 @@ identify(const struct auth *a, const struct auth_entry *x,
     memcpy(out->mark, x->mark, sizeof out->mark);
 }
 
-/* What is known without crypt(3).  AUTH_WRONG: nothing, and '*hash' (to be
- * freed; NULL: there are no users) must be tried. */
+/* What is known without crypt(3).  AUTH_SLOW: nothing, and '*hash' must be
+ * tried: it is set (to be freed) and charged when 'may_hash'. */
 static enum auth_verdict
-look_up(struct auth *a, struct slice name, struct slice peer,
-        const uint8_t *proof, char **hash, struct auth_identity *out)
+look_up(struct auth *a, struct slice name, uint64_t peer, const uint8_t *proof,
+        bool may_hash, char **hash, struct auth_identity *out)
 {
     enum auth_verdict v = AUTH_WRONG;
     const struct auth_entry *x;
@@ -264,9 +367,13 @@ look_up(struct auth *a, struct slice name, struct slice peer,
         v = AUTH_OK;
     } else if (!may_guess(a, peer)) {
         v = AUTH_TOO_MANY;
+    } else if ((found = x == NULL ? any_hash(a) : x->hash) == NULL) {
+        v = AUTH_WRONG; /* there are no users */
+    } else if (!may_hash) {
+        v = AUTH_SLOW;
     } else {
-        found = x == NULL ? any_hash(a) : x->hash;
-        *hash = found == NULL ? NULL : mem_strdup(found);
+        v = AUTH_SLOW;
+        *hash = mem_strdup(found);
         /* Until it is known to be right it counts as wrong, so that many at
          * once are no way around. */
         pay(paid_by(a, peer), GUESS_US);
@@ -278,7 +385,7 @@ look_up(struct auth *a, struct slice name, struct slice peer,
 
 /* The password fits 'hash': whose it was, if the file still says so. */
 static enum auth_verdict
-accept_user(struct auth *a, struct slice name, struct slice peer,
+accept_user(struct auth *a, struct slice name, uint64_t peer,
             const uint8_t *proof, const char *hash, struct auth_identity *out)
 {
     enum auth_verdict v = AUTH_WRONG;
@@ -300,7 +407,7 @@ accept_user(struct auth *a, struct slice name, struct slice peer,
 
 enum auth_verdict
 auth_password(struct auth *a, struct slice name, struct slice password,
-              struct slice peer, struct auth_identity *out)
+              uint64_t peer, bool may_hash, struct auth_identity *out)
 {
     uint8_t proof[AUTH_DIGEST_SIZE];
     enum auth_verdict v;
@@ -312,9 +419,11 @@ auth_password(struct auth *a, struct slice name, struct slice password,
         memchr(password.data, '\0', password.size) != NULL)
         return AUTH_WRONG;
     make_proof(a, name, password, proof);
-    v = look_up(a, name, peer, proof, &hash, out);
-    if (hash != NULL && matches(hash, password))
-        v = accept_user(a, name, peer, proof, hash, out);
+    v = look_up(a, name, peer, proof, may_hash, &hash, out);
+    if (hash != NULL)
+        v = matches(hash, password)
+                ? accept_user(a, name, peer, proof, hash, out)
+                : AUTH_WRONG;
     free(hash);
     return v;
 }
@@ -412,16 +521,16 @@ auth_renew(struct auth *a, uint64_t epoch, const uint8_t *mark,
 }
 
 enum auth_verdict
-auth_header(struct auth *a, struct slice value, struct slice peer,
+auth_header(struct auth *a, struct slice value, uint64_t peer, bool may_hash,
             struct auth_identity *out)
 {
     struct auth_claim claim;
     enum auth_verdict v = AUTH_WRONG;
 
     if (auth_claim_parse(value, &claim))
-        v = claim.is_token
-                ? auth_token(a, claim.secret, out)
-                : auth_password(a, claim.name, claim.secret, peer, out);
+        v = claim.is_token ? auth_token(a, claim.secret, out)
+                           : auth_password(a, claim.name, claim.secret, peer,
+                                           may_hash, out);
     gnutls_memset(&claim, 0, sizeof claim);
     return v;
 }

@@ -8,6 +8,7 @@
 
 #include "base/digit.h"
 #include "base/mem.h"
+#include "base/number.h"
 #include "web/http.h"
 
 #define WORDS_MAX 5
@@ -91,22 +92,61 @@ auth_roles_parse(struct slice text, unsigned *out)
     return *out != 0;
 }
 
-/* yescrypt, gost-yescrypt, scrypt, bcrypt, SHA-512, SHA-256: others can be
- * guessed too fast. */
+/* The crypt(3) methods whose hashes cannot be guessed too fast.  'cost' bounds
+ * what one check costs: one thread checks all passwords.  Where it begins with
+ * a digit it is the most that the number behind the method may be; else it is
+ * character by character the most that the parameters may be. */
+static const struct {
+    const char *method, *cost;
+} hash_methods[] = {
+    { "$y$", "jDT$" },
+    { "$gy$", "jDT$" },       /* 32768 x 4 KB */
+    { "$7$", "DU..../...." }, /* the same of scrypt */
+    { "$2b$", "14" },
+    { "$2y$", "14" },
+    { "$6$rounds=", "1000000" },
+    { "$5$rounds=", "1000000" },
+    { "$6$", "" },
+    { "$5$", "" }, /* 5000 rounds */
+};
+
+static bool
+hash_cost_is_fine(struct slice rest, const char *cost)
+{
+    size_t i = 0;
+
+    if (cost[0] >= '0' && cost[0] <= '9') {
+        struct slice number = cut(&rest, '$');
+        uint64_t n;
+
+        return number.size < 10 && number_parse_u64(number, &n) &&
+               n <= strtoull(cost, NULL, 10);
+    }
+    for (; cost[i] != '\0'; i++)
+        if (i >= rest.size || rest.data[i] > (uint8_t)cost[i] ||
+            (cost[i] == '$' && rest.data[i] != '$'))
+            return false;
+    return true;
+}
+
 bool
 auth_hash_is_fine(struct slice hash)
 {
-    static const char *const methods[] = { "$y$",  "$gy$", "$7$", "$2b$",
-                                           "$2y$", "$6$",  "$5$" };
-    bool known = false;
+    const size_t len = sizeof hash_methods / sizeof hash_methods[0];
+    size_t i = 0;
 
-    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
-        known |= slice_starts(hash, slice_str(methods[i]));
-    for (size_t i = 0; i < hash.size; i++)
-        if (hash.data[i] <= ' ' || hash.data[i] >= 0x7f ||
-            strchr(":;*!\\", hash.data[i]) != NULL)
+    while (i < len && !slice_starts(hash, slice_str(hash_methods[i].method)))
+        i++;
+    for (size_t at = 0; at < hash.size; at++)
+        if (hash.data[at] <= ' ' || hash.data[at] >= 0x7f ||
+            strchr(":;*!\\", hash.data[at]) != NULL)
             return false;
-    return known && hash.size >= 20 && hash.size <= 384;
+    if (i == len || hash.size < 20 || hash.size > 384)
+        return false;
+    return hash_cost_is_fine(
+        slice_of(hash.data + strlen(hash_methods[i].method),
+                 hash.size - strlen(hash_methods[i].method)),
+        hash_methods[i].cost);
 }
 
 /* -- the file -------------------------------------------------------------- */
@@ -145,7 +185,8 @@ add_entry(struct auth_table *t, const struct slice *words, bool is_token)
     if (is_token && !read_digest(words[3], new.digest))
         return "a token is written as sha256: and 64 hexadecimal digits";
     if (!is_token && !auth_hash_is_fine(words[3]))
-        return "that is no hash of a password, or a weak one";
+        return "not a password hash of crypt(3), or one that is too weak or "
+               "takes too long to check";
     memcpy(new.name, words[1].data, words[1].size);
     for (size_t i = 0; i < t->len; i++)
         if (strcmp(t->entries[i].name, new.name) == 0)

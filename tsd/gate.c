@@ -3,11 +3,11 @@
 
 #include "tsd/gate.h"
 
-#include <netinet/in.h>
 #include <strings.h>
 
 #include "base/counters.h"
 #include "base/log.h"
+#include "base/peer.h"
 
 /* -- HTTP ------------------------------------------------------------------ */
 
@@ -47,16 +47,6 @@ ask_for_credentials(struct http_reply *out, bool tried)
     http_reply_header(out, "WWW-Authenticate", "Bearer realm=\"Halite\"");
 }
 
-/* The address without its port. */
-static struct slice
-peer_address(const struct http_request *r)
-{
-    const char *peer = http_peer(r), *colon = strrchr(peer, ':');
-
-    return slice_of(peer,
-                    colon == NULL ? strlen(peer) : (size_t)(colon - peer));
-}
-
 static const char *
 role_of(unsigned needs)
 {
@@ -66,7 +56,7 @@ role_of(unsigned needs)
 }
 
 /* What an administrator did is told, with his name. */
-static bool
+static enum http_verdict
 let_in(const struct http_request *r, unsigned needs,
        const struct auth_identity *who, struct http_reply *out)
 {
@@ -75,17 +65,25 @@ let_in(const struct http_request *r, unsigned needs,
         log_debug("auth", "%s (%s) may not: %s", who->name, http_peer(r),
                   log_quote(slice_str(http_url(r))));
         refuse(out, 403, "Forbidden", role_of(needs));
-        return false;
+        return HTTP_DENIED;
     }
     if ((needs & HTTP_ADMIN) != 0)
         log_info("auth", "%s (%s): %s", who->name, http_peer(r),
                  log_quote(slice_str(http_url(r))));
-    return true;
+    return HTTP_ALLOWED;
 }
 
-bool
+static void
+gate_too_many(struct http_reply *out, const char *message)
+{
+    counter_add(CNT_UNKNOWN_HTTP, 1);
+    refuse(out, 429, message, "Please try again later");
+    http_reply_header(out, "Retry-After", "10");
+}
+
+enum http_verdict
 gate_http(void *ctx, const struct http_request *r, unsigned needs,
-          unsigned *rights, struct http_reply *out)
+          bool may_block, unsigned *rights, struct http_reply *out)
 {
     struct auth *a = ctx;
     struct claims claims = { 0 };
@@ -95,42 +93,29 @@ gate_http(void *ctx, const struct http_request *r, unsigned needs,
     if (claims.len == 0) {
         *rights = auth_anyone(a);
         if ((needs & ~*rights) == 0)
-            return true;
+            return HTTP_ALLOWED;
         ask_for_credentials(out, false);
-        return false;
+        return HTTP_DENIED;
     }
     switch (claims.len > 1 ? AUTH_WRONG
                            : auth_header(a, slice_str(claims.value),
-                                         peer_address(r), &who)) {
+                                         http_peer_key(r), may_block, &who)) {
     case AUTH_OK:
         *rights = who.rights;
         return let_in(r, needs, &who, out);
+    case AUTH_SLOW:
+        return HTTP_SLOW;
     case AUTH_TOO_MANY:
-        counter_add(CNT_UNKNOWN_HTTP, 1);
-        refuse(out, 429, "Too many wrong passwords", "Please try again later");
-        http_reply_header(out, "Retry-After", "10");
-        return false;
+        gate_too_many(out, "Too many wrong passwords");
+        return HTTP_DENIED;
     case AUTH_WRONG:
     default:
         ask_for_credentials(out, true);
-        return false;
+        return HTTP_DENIED;
     }
 }
 
 /* -- telnet ---------------------------------------------------------------- */
-
-static struct slice
-address_bytes(const struct sockaddr *peer)
-{
-    const struct sockaddr_in *v4 = (const void *)peer;
-    const struct sockaddr_in6 *v6 = (const void *)peer;
-
-    if (peer->sa_family == AF_INET)
-        return slice_of(&v4->sin_addr, sizeof v4->sin_addr);
-    if (peer->sa_family == AF_INET6)
-        return slice_of(&v6->sin6_addr, sizeof v6->sin6_addr);
-    return slice_str("");
-}
 
 static void
 to_who(const struct auth_identity *from, struct telnet_who *who)
@@ -142,22 +127,24 @@ to_who(const struct auth_identity *from, struct telnet_who *who)
     memcpy(who->mark, from->mark, sizeof who->mark);
 }
 
-bool
+enum telnet_verdict
 gate_telnet(void *ctx, const struct sockaddr *peer, struct slice name,
-            struct slice secret, struct telnet_who *who)
+            struct slice secret, bool may_block, struct telnet_who *who)
 {
     struct auth *a = ctx;
     struct auth_identity is;
     enum auth_verdict v =
         name.size == 0
             ? auth_token(a, secret, &is)
-            : auth_password(a, name, secret, address_bytes(peer), &is);
+            : auth_password(a, name, secret, peer_key(peer), may_block, &is);
 
+    if (v == AUTH_SLOW)
+        return TELNET_SLOW;
     if (v != AUTH_OK && secret.size == 0)
         auth_nobody(a, &is);
     if (v == AUTH_OK || secret.size == 0)
         to_who(&is, who);
-    return v == AUTH_OK;
+    return v == AUTH_OK ? TELNET_LOGGED_IN : TELNET_DENIED;
 }
 
 void

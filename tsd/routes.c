@@ -3,11 +3,11 @@
 
 #include "tsd/routes.h"
 
-#include <netinet/in.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/obj.h"
+#include "base/peer.h"
 #include "tsd/put/api_put.h"
 #include "tsd/put/histogram_put.h"
 #include "tsd/stats.h"
@@ -162,27 +162,12 @@ telnet_status(void *ctx, struct telnet_call *call)
     buf_printf(call->out, "%s\n", api_status_word(ctx));
 }
 
-static bool
-is_loopback(const struct sockaddr *peer)
-{
-    const struct sockaddr_in *v4 = (const void *)peer;
-    const struct sockaddr_in6 *v6 = (const void *)peer;
-
-    if (peer->sa_family == AF_INET)
-        return ntohl(v4->sin_addr.s_addr) >> 24 == 127;
-    if (peer->sa_family != AF_INET6)
-        return false;
-    if (IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr))
-        return v6->sin6_addr.s6_addr[12] == 127;
-    return IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
-}
-
 static void
 telnet_dropcaches(void *ctx, struct telnet_call *call)
 {
     const struct api *a = ctx;
 
-    if (!is_loopback(call->peer) &&
+    if (!peer_is_loopback(call->peer) &&
         !settings_bool(a->settings, "halite.dropcaches.remote")) {
         buf_put_str(call->out, "dropcaches: only this machine may do that\n");
         return;
@@ -197,7 +182,7 @@ telnet_diediedie(void *ctx, struct telnet_call *call)
     const struct api *a = ctx;
     const uint64_t one = 1;
 
-    if (!is_loopback(call->peer) &&
+    if (!peer_is_loopback(call->peer) &&
         !settings_bool(a->settings, "halite.diediedie.remote")) {
         buf_put_str(call->out, "diediedie: only this machine may do that\n");
         return;

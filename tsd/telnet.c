@@ -61,7 +61,7 @@ telnet_give(struct telnet *t, int fd, const struct sockaddr *peer,
         c->who.rights = HTTP_ALL_RIGHTS;
     else
         (void)t->o.login(t->o.login_ctx, peer, slice_of(NULL, 0),
-                         slice_of(NULL, 0), &c->who);
+                         slice_of(NULL, 0), false, &c->who);
     ev.data.ptr = c;
     (void)atomic_fetch_add(&t->connections, 1);
     lock_take(&l->lock);
@@ -216,6 +216,7 @@ handle(struct telnet_loop *l, const struct epoll_event *ev)
 
     if (c == NULL) {
         poller_heard(&l->poller);
+        telnet_end_checks(l);
         return;
     }
     if (!c->closing && !c->waiting &&
@@ -277,19 +278,26 @@ drain_conn(struct telnet_loop *l, struct telnet_conn *c)
     }
 }
 
+/* While 'c' waits for its login, or, NULL, the store refuses the batch. */
+static void
+drain_wait(struct telnet_loop *l, const struct telnet_conn *c)
+{
+    while ((l->stalled && clock_monotonic_us() < l->telnet->stop_us) ||
+           (c != NULL && c->check != NULL)) {
+        (void)usleep(BUSY_RETRY_MS * 1000);
+        telnet_end_checks(l);
+        if (l->stalled)
+            retry(l);
+    }
+}
+
 static void
 drain(struct telnet_loop *l)
 {
     for (struct telnet_conn *c = first(l); c != NULL; c = c->next) {
-        while (l->stalled && clock_monotonic_us() < l->telnet->stop_us) {
-            (void)usleep(BUSY_RETRY_MS * 1000);
-            retry(l);
-        }
+        drain_wait(l, c);
         drain_conn(l, c);
-    }
-    while (l->stalled && clock_monotonic_us() < l->telnet->stop_us) {
-        (void)usleep(BUSY_RETRY_MS * 1000);
-        retry(l);
+        drain_wait(l, c);
     }
     end_turn(l);
     for (struct telnet_conn *c; (c = first(l)) != NULL;)

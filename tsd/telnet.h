@@ -71,12 +71,20 @@ struct telnet_who {
     uint8_t mark[32]; /* the same */
 };
 
-/* "auth WORD" (a token: no name) or "auth NAME PASSWORD": sets '*who' and
- * returns true, or returns false.  Without a secret: sets it to what a client
- * is who has not said anything. */
-typedef bool telnet_login(void *ctx, const struct sockaddr *peer,
-                          struct slice name, struct slice secret,
-                          struct telnet_who *who);
+enum telnet_verdict {
+    TELNET_LOGGED_IN,
+    TELNET_DENIED,
+    TELNET_SLOW, /* to decide takes long: call again with 'may_block' */
+};
+
+/* "auth WORD" (a token: no name) or "auth NAME PASSWORD": sets '*who' where it
+ * is good.  Without a secret: sets it to what an anonymous client is.  Called
+ * on a thread of telnet's; where the answer is TELNET_SLOW once more with
+ * 'may_block', by http_later: until then no line behind it is run. */
+typedef enum telnet_verdict telnet_login(void *ctx, const struct sockaddr *peer,
+                                         struct slice name, struct slice secret,
+                                         bool may_block,
+                                         struct telnet_who *who);
 
 /* Called before anything that a client says is looked at: what was true when it
  * logged in may have changed. */
@@ -93,7 +101,8 @@ struct telnet_options {
     bool silent;          /* no error lines for puts */
     telnet_login *login;  /* NULL: everybody may do all */
     telnet_renew *renew;  /* NULL, without a login: what is true stays so */
-    void *login_ctx;      /* of both */
+    http_later *later;    /* for a 'login' that says TELNET_SLOW */
+    void *login_ctx;      /* of all three */
     /* Called when a connection ends, with what telnet_give() was given. */
     void (*closed)(void *ctx, void *cookie);
     void *closed_ctx;

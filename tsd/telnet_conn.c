@@ -178,6 +178,85 @@ is_allowed(struct telnet_loop *l, struct telnet_conn *c, const char *name,
     return false;
 }
 
+/* On the thread that may block. */
+static void
+decide_login(void *arg)
+{
+    struct telnet_check *k = arg;
+    struct telnet_loop *l = k->loop;
+    const struct telnet_options *o = &l->telnet->o;
+
+    if (!atomic_load(&l->telnet->stopping))
+        k->verdict =
+            o->login(o->login_ctx, (const void *)&k->conn->peer,
+                     slice_of(k->text, k->name_size),
+                     slice_of(k->text + k->name_size, k->size - k->name_size),
+                     true, &k->who);
+    explicit_bzero(k->text, k->size);
+    lock_take(&l->lock);
+    k->next = l->decided;
+    l->decided = k;
+    poller_wake(&l->poller); /* with the lock: telnet_stop() waits for it */
+    lock_drop(&l->lock);
+}
+
+/* True: under way.  False: too many are. */
+static bool
+check_login(struct telnet_loop *l, struct telnet_conn *c, struct slice name,
+            struct slice secret)
+{
+    const struct telnet_options *o = &l->telnet->o;
+    struct telnet_check *k = mem_new(sizeof *k + name.size + secret.size);
+
+    k->loop = l;
+    k->conn = c;
+    k->verdict = TELNET_DENIED;
+    k->name_size = name.size;
+    k->size = name.size + secret.size;
+    memcpy(k->text, name.data, name.size);
+    memcpy(k->text + name.size, secret.data, secret.size);
+    c->check = k;
+    if (o->later(o->login_ctx, decide_login, k))
+        return true;
+    c->check = NULL;
+    explicit_bzero(k->text, k->size);
+    free(k);
+    return false;
+}
+
+static void
+answer_login(enum telnet_verdict v, struct buf *out)
+{
+    if (v != TELNET_LOGGED_IN)
+        counter_add(CNT_UNKNOWN_TELNET, 1);
+    buf_put_str(out, v == TELNET_LOGGED_IN ? "AUTH_SUCCESS\r\n" : AUTH_FAIL);
+}
+
+void
+telnet_end_checks(struct telnet_loop *l)
+{
+    struct telnet_check *k, *next;
+
+    lock_take(&l->lock);
+    k = l->decided;
+    l->decided = NULL;
+    lock_drop(&l->lock);
+    for (; k != NULL; k = next) {
+        struct telnet_conn *c = k->conn;
+        struct buf out = BUF_INIT;
+
+        next = k->next;
+        c->check = NULL;
+        if (k->verdict == TELNET_LOGGED_IN)
+            c->who = k->who;
+        answer_login(k->verdict, &out);
+        telnet_say(l, c, buf_slice(&out));
+        buf_fini(&out);
+        free(k);
+        telnet_conn_resume(l, c);
+    }
+}
+
 /* "auth TOKEN", "auth NAME PASSWORD", as the bytes came: a password may hold
  * blanks. */
 static void
@@ -187,6 +266,7 @@ log_in(struct telnet_loop *l, struct telnet_conn *c, struct slice line,
     const struct telnet_options *o = &l->telnet->o;
     struct slice name = slice_of(NULL, 0), secret = name;
     const uint8_t *blank = memchr(line.data, ' ', line.size);
+    enum telnet_verdict v = TELNET_DENIED;
 
     if (blank != NULL) {
         secret = slice_of(blank + 1, line.size - strlen("auth "));
@@ -196,13 +276,11 @@ log_in(struct telnet_loop *l, struct telnet_conn *c, struct slice line,
         name = slice_of(secret.data, (size_t)(blank - secret.data));
         secret = slice_of(blank + 1, secret.size - name.size - 1);
     }
-    if (secret.size > 0 &&
-        o->login(o->login_ctx, (const void *)&c->peer, name, secret, &c->who)) {
-        buf_put_str(out, "AUTH_SUCCESS\r\n");
-    } else {
-        counter_add(CNT_UNKNOWN_TELNET, 1);
-        buf_put_str(out, AUTH_FAIL);
-    }
+    if (secret.size > 0)
+        v = o->login(o->login_ctx, (const void *)&c->peer, name, secret, false,
+                     &c->who);
+    if (v != TELNET_SLOW || !check_login(l, c, name, secret))
+        answer_login(v, out);
 }
 
 static void
@@ -336,7 +414,7 @@ run_lines(struct telnet_loop *l, struct telnet_conn *c, const uint8_t *data,
         c->begun = true;
         c->mute = data[0] >= 'A' && data[0] <= 'Z';
     }
-    while (!c->closing && !c->mute) {
+    while (!c->closing && !c->mute && c->check == NULL) {
         const uint8_t *end = memchr(data + at, '\n', size - at);
         size_t line;
 
@@ -405,7 +483,9 @@ run_piece(struct telnet_loop *l, struct telnet_conn *c, size_t size, bool eof)
         l->buf = mem_resize(NULL, l->telnet->buf_bytes, 1);
     }
     c->eof |= eof;
-    if (blocked || (l->stalled && l->batch_conn == c))
+    if (c->check != NULL)
+        c->waiting = true;
+    else if (blocked || (l->stalled && l->batch_conn == c))
         wait_for_store(l, c);
     else
         c->closing |= c->eof;

@@ -27,11 +27,12 @@ struct telnet_conn {
     size_t in_size;
     struct buf out;
     struct telnet_who who;
-    bool begun;    /* a byte has come */
-    bool mute;     /* whatever it says, nothing happens */
-    bool skipping; /* up to the end of a line that is too long */
-    bool waiting;  /* for the store */
-    bool eof;      /* nothing will come any more */
+    bool begun;                 /* a byte has come */
+    bool mute;                  /* whatever it says, nothing happens */
+    bool skipping;              /* up to the end of a line that is too long */
+    bool waiting;               /* for the store, or for its login */
+    struct telnet_check *check; /* its login, being decided; or NULL */
+    bool eof;                   /* nothing will come any more */
     bool closing;
     bool deaf;    /* sending failed: only what it sent counts now */
     bool has_put; /* since the last commit */
@@ -41,11 +42,24 @@ struct telnet_conn {
     int64_t active_us, deadline_us; /* deadline: to send the rest */
 };
 
+/* A login that another thread decides. */
+struct telnet_check {
+    struct telnet_check *next; /* of those decided */
+    struct telnet_loop *loop;
+    struct telnet_conn *conn;
+    struct telnet_who who;
+    enum telnet_verdict verdict;
+    size_t name_size; /* of the bytes behind it, the rest is the secret */
+    size_t size;
+    char text[];
+};
+
 struct telnet_loop {
     struct telnet *telnet;
     struct poller poller;
     struct lock lock;
     struct telnet_conn *all GUARDED_BY(lock);
+    struct telnet_check *decided GUARDED_BY(lock);
 
     /* The rest is the thread's own. */
     struct put_batch *batch;
@@ -80,6 +94,9 @@ size_t telnet_conn_read(struct telnet_loop *l, struct telnet_conn *c,
 
 /* Runs what was read before. */
 void telnet_conn_resume(struct telnet_loop *l, struct telnet_conn *c);
+
+/* Answers the logins that were decided, and runs what is behind them. */
+void telnet_end_checks(struct telnet_loop *l);
 
 /* The connection is looked at once more at the end of the turn. */
 void telnet_touch(struct telnet_loop *l, struct telnet_conn *c);

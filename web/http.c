@@ -46,6 +46,12 @@ one_less(struct http_server *s, atomic_size_t *count)
     lock_drop(&s->lock);
 }
 
+void
+http_check_done(struct http_server *s)
+{
+    one_less(s, &s->checking);
+}
+
 /* libmicrohttpd would note each parameter in the memory that is meant for the
  * head, and where a few hundred do not fit, it answers nothing for as long as
  * it may.  We read them ourselves, so it gets to see none: it looks from the
@@ -129,6 +135,22 @@ send_reply(struct http_request *r)
     return MHD_queue_response(r->mhd, r->reply.status, r->response);
 }
 
+/* The head is admitted, the client known: what comes is the body. */
+static enum MHD_Result
+expect_body(struct http_request *r)
+{
+    struct http_server *s = r->server;
+
+    r->phase = PHASE_BODY;
+    if (!http_is_read_on(r)) {
+        http_serve_now(r);
+        return send_reply(r);
+    }
+    if (r->body.expected == 0)
+        return http_conn_enter(r->conn, CONN_BUSY, 0) ? MHD_YES : MHD_NO;
+    return http_conn_enter(r->conn, CONN_BODY, s->o.body_ms) ? MHD_YES : MHD_NO;
+}
+
 static enum MHD_Result
 on_head(struct http_request *r, const char *method, const char *version)
 {
@@ -140,14 +162,19 @@ on_head(struct http_request *r, const char *method, const char *version)
     r->is_1_0 = strcmp(version, "HTTP/1.0") == 0;
     atomic_fetch_add(&s->requests, 1);
     counter_add(CNT_RPC_HTTP, 1);
-    r->phase = PHASE_BODY;
     if (!http_admit(r, method, version)) {
+        r->phase = PHASE_BODY;
         http_serve_now(r);
         return send_reply(r);
     }
-    if (r->body.expected == 0)
-        return http_conn_enter(r->conn, CONN_BUSY, 0) ? MHD_YES : MHD_NO;
-    return http_conn_enter(r->conn, CONN_BODY, s->o.body_ms) ? MHD_YES : MHD_NO;
+    if (r->undecided && !r->answered) {
+        if (!http_conn_enter(r->conn, CONN_BUSY, 0))
+            return MHD_NO;
+        r->phase = PHASE_CHECK;
+        http_check_client(r);
+        return MHD_YES;
+    }
+    return expect_body(r);
 }
 
 /* To hand a request to another thread and back takes as long as storing some
@@ -202,6 +229,8 @@ on_request(void *arg, struct MHD_Connection *mhd, const char *url,
     switch (r->phase) {
     case PHASE_HEAD:
         return on_head(r, method, version);
+    case PHASE_CHECK:
+        return expect_body(r);
     case PHASE_BODY:
         if (*size > 0) {
             bool more = http_body_take(r, slice_of(data, *size));
@@ -394,6 +423,8 @@ http_server_stop(struct http_server **sp, unsigned drain_ms)
     drain(s, &s->active, drain_ms);
     atomic_store(&s->aborting, true);
     http_work_close(s);
+    while (atomic_load(&s->checking) > 0)
+        drain(s, &s->checking, LAST_REPLIES_MS);
     drain(s, &s->active, LAST_REPLIES_MS);
     drain(s, &s->fresh, FRESH_MS);
     http_conns_stop(s);

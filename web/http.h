@@ -81,11 +81,21 @@ struct http_route {
     http_is_quick *quick;
 };
 
+enum http_verdict {
+    HTTP_ALLOWED,
+    HTTP_DENIED, /* the reply is made */
+    HTTP_SLOW,   /* to decide takes long: call again with 'may_block' */
+};
+
 /* Called for each request that needs a right, before its body is read, on the
- * thread of the connection.  Sets '*rights' to what the client has; when that
- * is not enough it makes the reply and returns false. */
-typedef bool http_allow(void *ctx, const struct http_request *r, unsigned needs,
-                        unsigned *rights, struct http_reply *out);
+ * thread of the connection; where the answer is HTTP_SLOW once more with
+ * 'may_block', by http_later.  Sets '*rights' to what the client has. */
+typedef enum http_verdict http_allow(void *ctx, const struct http_request *r,
+                                     unsigned needs, bool may_block,
+                                     unsigned *rights, struct http_reply *out);
+
+/* Calls 'run' on a thread that may block; false when too many wait for it. */
+typedef bool http_later(void *ctx, void (*run)(void *arg), void *arg);
 
 struct http_options {
     const struct http_route *routes;
@@ -106,7 +116,8 @@ struct http_options {
     bool foreign_changes;  /* pages of other sites may change things */
     bool show_stack_trace; /* put a "trace" into errors */
     http_allow *allow;     /* NULL: everybody may do all */
-    void *allow_ctx;
+    http_later *later;     /* for an 'allow' that says HTTP_SLOW */
+    void *allow_ctx;       /* of both */
     /* Called when a connection ends, with what http_server_give() was given. */
     void (*closed)(void *ctx, void *cookie);
     void *closed_ctx;
@@ -165,6 +176,8 @@ void http_each_header(const struct http_request *r,
 /* "127.0.0.1:4711"; and whether it is of this machine. */
 const char *http_peer(const struct http_request *r);
 bool http_peer_is_loopback(const struct http_request *r);
+/* peer_key() of the client. */
+uint64_t http_peer_key(const struct http_request *r);
 /* May it do what the route did not ask for? */
 bool http_may(const struct http_request *r, enum http_right right);
 /* Made by a page that is neither ours nor of the CORS domains: a browser says

@@ -389,10 +389,8 @@ admit_body(struct http_request *r, const struct head *h)
     }
 }
 
-/* A refused body is only read if the client is about to send it anyway, and
- * not too much of it. */
-static bool
-is_read_on(const struct http_request *r)
+bool
+http_is_read_on(const struct http_request *r)
 {
     const char *expect = http_header(r, "Expect");
 
@@ -455,5 +453,5 @@ http_admit(struct http_request *r, const char *method, const char *version)
     if (!r->answered)
         admit_route(r);
     admit_body(r, &h);
-    return is_read_on(r);
+    return http_is_read_on(r);
 }

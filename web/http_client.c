@@ -18,6 +18,18 @@ needs_of(const struct http_request *r)
     return r->method == HTTP_DELETE ? r->route->delete_needs : r->route->needs;
 }
 
+/* 'may_block': on the thread that 'later' is for. */
+static void
+check_rights(struct http_request *r, bool may_block)
+{
+    const struct http_options *o = &r->server->o;
+    enum http_verdict v = o->allow(o->allow_ctx, r, needs_of(r), may_block,
+                                   &r->rights, &r->reply);
+
+    r->undecided = v == HTTP_SLOW;
+    r->answered = v == HTTP_DENIED;
+}
+
 void
 http_admit_client(struct http_request *r)
 {
@@ -32,9 +44,47 @@ http_admit_client(struct http_request *r)
         http_reply_status(&r->reply, 403); /* that of a page too */
         r->answered = true;
     } else if (needs != 0 && s->o.allow != NULL) {
-        r->answered =
-            !s->o.allow(s->o.allow_ctx, r, needs, &r->rights, &r->reply);
+        check_rights(r, false);
     }
+}
+
+static void
+refuse_client(struct http_request *r, unsigned status, const char *message)
+{
+    http_reply_error(&r->reply, status, message, "Please try again later");
+    http_reply_status(&r->reply, status);
+    http_reply_header(&r->reply, "Retry-After", "10");
+    r->answered = true;
+}
+
+static void
+check_later(void *arg)
+{
+    struct http_request *r = arg;
+    struct http_server *s = r->server;
+    struct MHD_Connection *mhd = r->mhd;
+
+    if (atomic_load(&s->aborting))
+        refuse_client(r, 503, "The server is stopping");
+    else
+        check_rights(r, true);
+    /* From here on the request is its connection's again. */
+    MHD_resume_connection(mhd);
+    http_check_done(s);
+}
+
+void
+http_check_client(struct http_request *r)
+{
+    struct http_server *s = r->server;
+
+    (void)atomic_fetch_add(&s->checking, 1);
+    MHD_suspend_connection(r->mhd);
+    if (s->o.later(s->o.allow_ctx, check_later, r))
+        return;
+    refuse_client(r, 429, "Too many passwords are waiting to be checked");
+    MHD_resume_connection(r->mhd);
+    http_check_done(s);
 }
 
 bool

@@ -21,7 +21,6 @@
 
 #include "web/http_priv.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
@@ -33,6 +32,7 @@
 #include "base/counters.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/peer.h"
 
 /* What a client must take of a reply, measured over body_ms. */
 #define READ_BYTES_PER_MS 16
@@ -283,46 +283,6 @@ http_conns_fini(struct http_server *s)
 /* -- the table ------------------------------------------------------------- */
 
 static void
-name_peer(struct http_conn *c, const struct sockaddr *peer)
-{
-    char text[INET6_ADDRSTRLEN] = "";
-    unsigned port;
-
-    if (peer != NULL && peer->sa_family == AF_INET) {
-        struct sockaddr_in in;
-
-        memcpy(&in, peer, sizeof in);
-        (void)inet_ntop(AF_INET, &in.sin_addr, text, sizeof text);
-        port = ntohs(in.sin_port);
-        c->loopback = ntohl(in.sin_addr.s_addr) >> 24 == 127;
-        c->address = ntohl(in.sin_addr.s_addr);
-        (void)snprintf(c->peer, sizeof c->peer, "%s:%u", text, port);
-    } else if (peer != NULL && peer->sa_family == AF_INET6) {
-        struct sockaddr_in6 in;
-
-        memcpy(&in, peer, sizeof in);
-        port = ntohs(in.sin6_port);
-        if (IN6_IS_ADDR_V4MAPPED(&in.sin6_addr)) {
-            const uint8_t *v4 = in.sin6_addr.s6_addr + 12;
-
-            c->loopback = v4[0] == 127;
-            for (int i = 0; i < 4; i++)
-                c->address = c->address << 8 | v4[i];
-            (void)inet_ntop(AF_INET, v4, text, sizeof text);
-            (void)snprintf(c->peer, sizeof c->peer, "%s:%u", text, port);
-            return;
-        }
-        c->loopback = IN6_IS_ADDR_LOOPBACK(&in.sin6_addr);
-        memcpy(&c->address, &in.sin6_addr, sizeof c->address);
-        (void)inet_ntop(AF_INET6, &in.sin6_addr, text, sizeof text);
-        (void)snprintf(c->peer, sizeof c->peer, "[%s]:%u", text, port);
-    } else {
-        c->loopback = peer != NULL && peer->sa_family == AF_UNIX;
-        (void)snprintf(c->peer, sizeof c->peer, "local:0");
-    }
-}
-
-static void
 grow(struct conns *t, size_t need) REQUIRES(t->lock)
 {
     size_t len = t->len < 64 ? 64 : t->len;
@@ -347,7 +307,9 @@ http_conn_new(struct http_server *s, int fd, const struct sockaddr *peer,
     c->fd = fd;
     c->server = s;
     c->cookie = cookie;
-    name_peer(c, peer);
+    peer_name(peer, c->peer, sizeof c->peer);
+    c->loopback = peer_is_loopback(peer);
+    c->address = peer_key(peer);
     atomic_init(&c->state, word(CONN_NEW, NO_LIMIT));
     lock_take(&t->lock);
     if ((size_t)fd >= t->len)

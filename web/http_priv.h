@@ -16,11 +16,12 @@
  * sent or its connection ended.  Its phases, and the calls that move it:
  *
  *     PHASE_HEAD -http_admit()-> PHASE_BODY -http_serve_now()-> PHASE_DONE
- *                                     |                            ^
- *                                     +-> PHASE_AWAY (a worker's) -+
+ *          |                      ^     |                          ^
+ *          +-> PHASE_CHECK -------+     +-> PHASE_AWAY (a worker's) -+
  *
  * Threads: a request belongs to the thread of its connection, but in PHASE_AWAY
- *          to one worker, while libmicrohttpd holds the connection suspended.
+ *          to one worker, in PHASE_CHECK to that of http_later, while
+ * libmicrohttpd holds the connection suspended.
  */
 #ifndef WEB_HTTP_PRIV_H
 #define WEB_HTTP_PRIV_H
@@ -224,18 +225,19 @@ struct http_server {
     struct MHD_Daemon *daemon;
     struct conns conns;
     struct work work;
-    struct lock lock;     /* for 'quiet' alone */
-    struct cond quiet;    /* one of the next two came to 0 */
-    atomic_size_t active; /* requests whose first line was read */
-    atomic_size_t fresh;  /* sockets given, not yet CONN_HEAD */
-    atomic_bool stopping; /* replies close their connections */
-    atomic_bool aborting; /* http_gone() is true for all */
-    atomic_size_t bodies; /* bytes held for bodies */
+    struct lock lock;       /* for 'quiet' alone */
+    struct cond quiet;      /* one of the next three came to 0 */
+    atomic_size_t active;   /* requests whose first line was read */
+    atomic_size_t fresh;    /* sockets given, not yet CONN_HEAD */
+    atomic_size_t checking; /* requests in PHASE_CHECK */
+    atomic_bool stopping;   /* replies close their connections */
+    atomic_bool aborting;   /* http_gone() is true for all */
+    atomic_size_t bodies;   /* bytes held for bodies */
     atomic_uint_fast64_t requests, errors, bytes_in, bytes_out;
     struct latency latency; /* of requests, from first line to reply */
 };
 
-enum http_phase { PHASE_HEAD, PHASE_BODY, PHASE_AWAY, PHASE_DONE };
+enum http_phase { PHASE_HEAD, PHASE_CHECK, PHASE_BODY, PHASE_AWAY, PHASE_DONE };
 
 struct http_request {
     uint32_t magic;
@@ -253,9 +255,10 @@ struct http_request {
     const struct http_route *route;
     struct http_body body;
     struct http_reply reply;
-    bool answered; /* the reply is made; a body is only dropped */
-    bool ready;    /* 'response' is made */
-    bool cors_ok;  /* the origin may read the reply */
+    bool answered;  /* the reply is made; a body is only dropped */
+    bool undecided; /* its client's rights: http_check_client() */
+    bool ready;     /* 'response' is made */
+    bool cors_ok;   /* the origin may read the reply */
     unsigned rights;
     const char *jsonp;
     struct MHD_Response *response;
@@ -272,6 +275,13 @@ bool http_admit(struct http_request *r, const char *method,
 /* May this client do what its request's route and method need?  If not, there
  * is an answer. */
 void http_admit_client(struct http_request *r);
+/* Suspends the connection of an undecided request until they are known. */
+void http_check_client(struct http_request *r);
+/* http.c: one check less is under way. */
+void http_check_done(struct http_server *s);
+/* Shall the request's body be read?  Not if it is refused already, the client
+ * waits for our leave to send it, or it is too large to be dropped. */
+bool http_is_read_on(const struct http_request *r);
 /* Reads the CORS options of a server. */
 MUST_CHECK enum status http_cors_init(struct http_server *s, struct error *e);
 

@@ -123,6 +123,13 @@ http_peer_is_loopback(const struct http_request *r)
     return r->conn->loopback;
 }
 
+uint64_t
+http_peer_key(const struct http_request *r)
+{
+    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
+    return r->conn->address;
+}
+
 bool
 http_gone(const struct http_request *r)
 {

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import tls from 'node:tls';
-import { ask, open, random, replies, say, T0, until } from './rig.mjs';
+import { ask, open, random, replies, say, sleep, T0, until } from './rig.mjs';
 
 const secrets = { reader: 'token-of-reader', writer: 'token-of-writer', boss: 'token-of-boss' };
 const roles = { reader: 'read', writer: 'write', boss: 'admin' };
@@ -172,10 +172,34 @@ async function handshakes(t) {
     for (const s of crowd) s.destroy();
 }
 
+// -- passwords -----------------------------------------------------------------------
+// 120 wrong passwords a second from ever new addresses, over both protocols, against a hash
+// as 'halite secret' makes it.  The other clients (calm.mjs) must not notice.
+function passwordFile(t) {
+    const file = path.join(t.folder('auth'), 'auth');
+    const line = execFileSync(t.halite, ['secret', 'user', 'u', 'admin'], { input: 'right\n' });
+    fs.writeFileSync(file, `anyone read,write\n${line}`, { mode: 0o600 });
+    return file;
+}
+async function guesses(t) {
+    const answers = [];
+    let n = 0;
+    const from = () => { n++; return `127.${20 + (n >> 14)}.${n >> 6 & 255}.${1 + (n & 63)}`; };
+    for (let i = 0; i < (t.long ? 200 : 50); i++) {
+        for (let k = 0; k < 8; k++) answers.push(ask(t.port, 'GET', '/api/version', undefined, { from: from(), ms: 60000, headers: { Authorization: basic(`u:wrong${n}`) } }).then((r) => r.status));
+        for (let k = 0; k < 4; k++) answers.push(say(t.port, `auth u wrong${n}\n`, { from: from(), ms: 60000, done: (text) => /AUTH_/.test(text) }).then((r) => r.text.trim()));
+        await sleep(100);
+    }
+    for (const a of await Promise.all(answers)) t.check([401, 429, 'AUTH_FAIL'].includes(a), `a guess was answered ${a}`);
+    const right = async () => (await ask(t.port, 'GET', '/logs', undefined, { headers: { Authorization: basic('u:right') }, ms: 60000 })).status === 200;
+    t.check(await until(right, 60000, 500), 'the right password is refused afterwards');
+}
+
 const names = () => ['halite.diediedie.remote=true', 'tsd.http.query.allow_delete=true'];
 attacks.push(
     { name: 'around credentials', light: true, calm: false, settings: (t) => [`halite.auth.file=${authFile(t)}`, ...names()], run: around },
     { name: 'pages of other sites', light: true, settings: () => ['tsd.http.request.cors_domains=http://grafana.example', ...names()], run: foreign },
+    { name: 'password guesses', settings: (t) => [`halite.auth.file=${passwordFile(t)}`], run: guesses },
     {
         name: 'handshakes',
         light: true,

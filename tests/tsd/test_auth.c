@@ -63,7 +63,7 @@ password(const struct rig *g, const char *name, const char *secret,
          const char *peer, struct auth_identity *who)
 {
     return auth_password(g->auth, slice_str(name), slice_str(secret),
-                         slice_str(peer), who);
+                         strtoul(peer, NULL, 36), true, who);
 }
 
 static const struct {
@@ -223,6 +223,71 @@ START_TEST(reads_its_file_again)
 }
 END_TEST
 
+/* Without leave to hash it never does, and says so. */
+START_TEST(hashes_only_where_it_may)
+{
+    struct auth_identity who;
+    struct error e;
+    struct rig g;
+    struct slice name = slice_str("reader"), secret = slice_str("secret");
+
+    rig_open(&g, FILE_TEXT);
+    ck_assert_int_eq(auth_password(g.auth, name, secret, 1, false, &who),
+                     AUTH_SLOW);
+    ck_assert_int_eq(password(&g, "reader", "secret", "1", &who), AUTH_OK);
+    ck_assert_int_eq(auth_password(g.auth, name, secret, 1, false, &who),
+                     AUTH_OK);
+    /* A reload forgets only those whose line changed. */
+    write_file(&g, "user reader write " SECRET "\nuser root read " SECRET "\n");
+    ck_assert_int_eq(auth_reload(g.auth, &e), ST_OK);
+    ck_assert_int_eq(auth_password(g.auth, name, secret, 1, false, &who),
+                     AUTH_OK);
+    ck_assert_uint_eq(who.rights, HTTP_WRITES);
+    ck_assert_int_eq(
+        auth_password(g.auth, slice_str("root"), secret, 1, false, &who),
+        AUTH_SLOW);
+    (void)guess(&g, "1");
+    ck_assert_int_eq(
+        auth_password(g.auth, slice_str("root"), secret, 1, false, &who),
+        AUTH_TOO_MANY);
+    rig_close(&g);
+}
+END_TEST
+
+struct hold {
+    pthread_mutex_t lock;
+    int ran;
+};
+
+static void
+run_held(void *arg)
+{
+    struct hold *h = arg;
+
+    ck_assert_int_eq(pthread_mutex_lock(&h->lock), 0);
+    h->ran++;
+    ck_assert_int_eq(pthread_mutex_unlock(&h->lock), 0);
+}
+
+START_TEST(queues_a_few_hashes)
+{
+    struct hold h = { .lock = PTHREAD_MUTEX_INITIALIZER };
+    struct rig g;
+    int taken = 0;
+
+    rig_open(&g, FILE_TEXT);
+    ck_assert_int_eq(pthread_mutex_lock(&h.lock), 0);
+    while (taken < 100 && auth_later(g.auth, run_held, &h))
+        taken++;
+    /* One more when the thread took the first at once. */
+    ck_assert_int_ge(taken, AUTH_QUEUE);
+    ck_assert_int_le(taken, AUTH_QUEUE + 1);
+    ck_assert_int_eq(pthread_mutex_unlock(&h.lock), 0);
+    rig_close(&g);
+    ck_assert_int_eq(h.ran, taken);
+}
+END_TEST
+
 /* What was shown once holds for as long as the file says so. */
 START_TEST(renews_who_came_in)
 {
@@ -295,12 +360,12 @@ come_and_go(void *arg)
 
     for (int i = 0; i < 300; i++) {
         ck_assert_int_eq(auth_header(g->auth,
-                                     slice_str("Basic cmVhZGVyOnNlY3JldA=="),
-                                     slice_str("a"), &who),
+                                     slice_str("Basic cmVhZGVyOnNlY3JldA=="), 1,
+                                     true, &who),
                          AUTH_OK);
-        ck_assert_int_eq(auth_header(g->auth, slice_str("Bearer let-me-in"),
-                                     slice_str("a"), &who),
-                         AUTH_OK);
+        ck_assert_int_eq(
+            auth_header(g->auth, slice_str("Bearer let-me-in"), 1, true, &who),
+            AUTH_OK);
     }
     return NULL;
 }
@@ -325,6 +390,7 @@ END_TEST
 TEST_MAIN("auth", LOOP(knows_who_is_who, claims),
           TEST(remembers_a_password_not_a_name), TEST(adds_what_anyone_may),
           TEST(slows_down_who_guesses), TEST(slows_down_many_who_guess),
+          TEST(hashes_only_where_it_may), TEST(queues_a_few_hashes),
           TEST(reads_its_file_again), TEST(renews_who_came_in),
           TEST(does_without_names), TEST(writes_digests),
           TEST(serves_many_while_it_reads))

@@ -8,8 +8,9 @@
 
 #define HASH \
     "$5$rounds=1000$abcdefgh$XIppta5rT8zJUu4vAOKQXrwq9uY4Ijlz6VjyOmkx5i4"
-#define HEX8 "0123456789abcdefABCDEF0123456789"
-#define SUM  "sha256:" HEX8 HEX8
+#define HEX8       "0123456789abcdefABCDEF0123456789"
+#define NOT_A_HASH "line 1: not a password hash"
+#define SUM        "sha256:" HEX8 HEX8
 
 static const struct {
     const char *text, *error; /* NULL: it is fine */
@@ -33,12 +34,25 @@ static const struct {
     { "user a Read " HASH, "line 1: roles are read, write", 0, 0 },
     { "user a read,,write " HASH, "line 1: roles are read, write", 0, 0 },
     { "user a , " HASH, "line 1: roles are read, write", 0, 0 },
-    { "user a read secret", "line 1: that is no hash", 0, 0 },
-    { "user a read ab01FAX.bQRSU", "line 1: that is no hash", 0, 0 },
-    { "user a read $1$abcdefgh$0123456789012345678901", "line 1: that is no", 0,
-      0 },
-    { "user a read !" HASH, "line 1: that is no hash", 0, 0 },
-    { "user a read " SUM, "line 1: that is no hash", 0, 0 },
+    { "user a read secret", NOT_A_HASH, 0, 0 },
+    { "user a read ab01FAX.bQRSU", NOT_A_HASH, 0, 0 },
+    { "user a read $1$abcdefgh$0123456789012345678901", NOT_A_HASH, 0, 0 },
+    /* What would hold up the one thread that checks passwords. */
+    { "user a read $6$rounds=999999999$abcdefgh$0123456789", NOT_A_HASH, 0, 0 },
+    { "user a read $5$rounds=1000001$abcdefgh$0123456789", NOT_A_HASH, 0, 0 },
+    { "user a read $6$rounds=1000000$abcdefgh$0123456789", NULL, 1, 0 },
+    { "user a read $6$abcdefgh$01234567890123456789", NULL, 1, 0 },
+    { "user a read $2b$15$01234567890123456789", NOT_A_HASH, 0, 0 },
+    { "user a read $2b$12$01234567890123456789", NULL, 1, 0 },
+    { "user a read $y$j9T$01234567890123456789", NULL, 1, 0 },
+    { "user a read $y$jDT$01234567890123456789", NULL, 1, 0 },
+    { "user a read $y$jET$01234567890123456789", NOT_A_HASH, 0, 0 },
+    { "user a read $y$j9T/$01234567890123456789", NOT_A_HASH, 0, 0 },
+    { "user a read $gy$jFT$01234567890123456789", NOT_A_HASH, 0, 0 },
+    { "user a read $7$CU..../....01234567890123456789", NULL, 1, 0 },
+    { "user a read $7$CU../././...01234567890123456789", NOT_A_HASH, 0, 0 },
+    { "user a read !" HASH, NOT_A_HASH, 0, 0 },
+    { "user a read " SUM, NOT_A_HASH, 0, 0 },
     { "token a read " HASH, "line 1: a token is written", 0, 0 },
     { "token a read " SUM "0", "line 1: a token is written", 0, 0 },
     { "token a read sha256:" HEX8 "0123456789abcdefABCDEF012345678g",
