@@ -262,15 +262,18 @@ read_value(const json_t *v, const struct field *f, struct arena *a, void *at,
     return st;
 }
 
-enum status
-fields_read_json(const json_t *json, const struct field *fields, size_t len,
-                 struct arena *a, void *out, unsigned *seen, struct error *e)
+/* '*bad' is the field that cannot be read. */
+static enum status
+read_members(const json_t *json, const struct field *fields, size_t len,
+             struct arena *a, void *out, unsigned *seen,
+             const struct field **bad, struct error *e)
 {
     json_t *object = (json_t *)(uintptr_t)json, *value;
     enum status st = ST_OK;
     const char *key;
 
     *seen = 0;
+    *bad = NULL;
     if (!json_is_object(json))
         return error_set(e, ST_INVALID, "an object is wanted");
     for (size_t i = 0; i < len && st == ST_OK; i++) {
@@ -279,6 +282,7 @@ fields_read_json(const json_t *json, const struct field *fields, size_t len,
 
         if (f->json == NULL)
             continue;
+        *bad = f;
         if ((f->flags & FIELD_ANY_CASE) == 0) {
             st = read_value(json_object_get(json, f->json), f, a, at, seen, e);
             continue;
@@ -290,6 +294,15 @@ fields_read_json(const json_t *json, const struct field *fields, size_t len,
         }
     }
     return st;
+}
+
+enum status
+fields_read_json(const json_t *json, const struct field *fields, size_t len,
+                 struct arena *a, void *out, unsigned *seen, struct error *e)
+{
+    const struct field *bad;
+
+    return read_members(json, fields, len, a, out, seen, &bad, e);
 }
 
 enum status
@@ -399,6 +412,7 @@ bool
 fields_read(const struct http_request *r, const struct field *fields,
             size_t len, void *out, unsigned *seen, struct http_reply *reply)
 {
+    const struct field *bad;
     struct json_t *body;
     struct error e;
     enum status st;
@@ -408,9 +422,12 @@ fields_read(const struct http_request *r, const struct field *fields,
     body = api_parse_body(r, reply);
     if (body == NULL)
         return false;
-    st = fields_read_json(body, fields, len, http_arena(r), out, seen, &e);
+    st = read_members(body, fields, len, http_arena(r), out, seen, &bad, &e);
     json_decref(body);
-    if (st != ST_OK)
+    if (st == ST_INVALID && bad != NULL && bad->type == FIELD_LIST &&
+        bad->fault != NULL)
+        http_reply_error(reply, 400, bad->fault, e.text);
+    else if (st != ST_OK)
         api_reject_json(reply, &e);
     return st == ST_OK;
 }

@@ -46,8 +46,9 @@ struct field {
     enum field_type type;
     size_t offset;
     unsigned flags;
-    unsigned bit;      /* set in 'seen' when it has a value */
-    const char *fault; /* of a bad parameter; NULL: the usual sentence */
+    unsigned bit; /* set in 'seen' when it has a value */
+    /* The sentence for a bad parameter, or a list in JSON; NULL: the usual. */
+    const char *fault;
 };
 
 struct field_pairs {

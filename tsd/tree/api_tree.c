@@ -39,24 +39,9 @@ api_tree(void *ctx, const struct http_request *r, struct http_reply *out)
 }
 
 void
-api_tree_refuse(struct http_reply *out, const struct error *e)
-{
-    if (e->status == ST_INVALID)
-        http_reply_error(out, 400, e->text, e->text);
-    else
-        http_reply_failure(out, e);
-}
-
-void
 api_tree_refuse_method(struct http_reply *out)
 {
     http_reply_error(out, 400, "Unsupported HTTP request method", NULL);
-}
-
-static void
-refuse(const struct work *w, const struct error *e)
-{
-    api_tree_refuse(w->out, e);
 }
 
 static bool
@@ -65,93 +50,7 @@ is_write(const struct work *w)
     return w->method == HTTP_POST || w->method == HTTP_PUT;
 }
 
-/* -- numbers of parameters ------------------------------------------------- */
-
-/* 'message' when it is no number; absent: '*out' stays. */
-static bool
-read_int_param(const struct http_request *r, const char *name,
-               const char *message, int64_t *out, struct http_reply *reply)
-{
-    struct slice text;
-    char details[200];
-
-    if (!http_param(r, name, &text) || api_parse_int(text, out))
-        return true;
-    (void)snprintf(details, sizeof details, "For input string: \"%.*s\"",
-                   text.size > 100 ? 100 : (int)text.size,
-                   (const char *)text.data);
-    http_reply_error(reply, 400, message, details);
-    return false;
-}
-
-bool
-api_tree_read_id(const struct http_request *r, bool needed, int64_t *out,
-                 struct http_reply *reply)
-{
-    struct slice text;
-
-    *out = 0;
-    if (needed && !api_need_param(r, "treeid", &text, reply))
-        return false;
-    return read_int_param(r, "treeid", "Unable to parse 'tree' value", out,
-                          reply);
-}
-
 /* -- a tree ---------------------------------------------------------------- */
-
-static bool
-read_tree_params(const struct work *w, struct tree_request *t)
-{
-    static const struct {
-        const char *name;
-        enum tree_field field;
-        bool is_switch;
-    } params[] = {
-        { "name", TREE_NAME, false },
-        { "description", TREE_DESCRIPTION, false },
-        { "notes", TREE_NOTES, false },
-        { "strict_match", TREE_STRICT_MATCH, true },
-        { "enabled", TREE_ENABLED, true },
-        { "store_failures", TREE_STORE_FAILURES, true },
-    };
-    struct slice text;
-
-    *t = (struct tree_request){ 0 };
-    for (size_t i = 0; i < sizeof params / sizeof params[0]; i++) {
-        if (!http_param(w->r, params[i].name, &text))
-            continue;
-        if (params[i].is_switch)
-            tree_set_switch(t, params[i].field, text);
-        else
-            tree_set_text(t, params[i].field, text);
-    }
-    if (http_param(w->r, "definition", &text))
-        t->definition = tree_is_true(text);
-    return api_tree_read_id(w->r, false, &t->tree.id, w->out);
-}
-
-static bool
-read_tree(const struct work *w, struct tree_request *t)
-{
-    struct json_t *body;
-    struct error e;
-    enum status st;
-
-    if (http_body(w->r).size == 0)
-        return read_tree_params(w, t);
-    body = api_parse_body(w->r, w->out);
-    if (body == NULL)
-        return false;
-    st = tree_read(body, w->arena, t, &e);
-    json_decref(body);
-    if (st == ST_INVALID && e.text[0] == 0)
-        http_reply_error(w->out, 400, "Unable to parse 'tree' value", NULL);
-    else if (st == ST_INVALID)
-        http_reply_error(w->out, 400, "Unable to parse the given JSON", e.text);
-    else if (st != ST_OK)
-        http_reply_failure(w->out, &e);
-    return st == ST_OK;
-}
 
 static void
 get_tree(const struct work *w, int64_t id)
@@ -162,7 +61,7 @@ get_tree(const struct work *w, int64_t id)
     if (tree_get(w->a->trees, id, w->arena, &tree, &e) == ST_OK)
         tree_write(http_reply_body(w->out), &tree);
     else
-        refuse(w, &e);
+        api_reject(w->out, &e);
 }
 
 static void
@@ -174,7 +73,7 @@ list_trees(const struct work *w)
     struct error e;
 
     if (tree_list(w->a->trees, w->arena, &trees, &len, &e) != ST_OK) {
-        refuse(w, &e);
+        api_reject(w->out, &e);
         return;
     }
     buf_put_u8(b, '[');
@@ -200,7 +99,7 @@ put_tree(const struct work *w, struct tree_request *t)
     else
         st = tree_create(w->a->trees, &t->tree, &e);
     if (st != ST_OK)
-        refuse(w, &e);
+        api_reject(w->out, &e);
     else if (!changed)
         http_reply_empty(w->out, 304);
     else
@@ -216,7 +115,7 @@ delete_tree(const struct work *w, const struct tree_request *t)
         ST_OK)
         http_reply_empty(w->out, 204);
     else
-        refuse(w, &e);
+        api_reject(w->out, &e);
 }
 
 static void
@@ -224,7 +123,7 @@ serve_tree(const struct work *w)
 {
     struct tree_request t;
 
-    if (!read_tree(w, &t))
+    if (!tree_read(w->r, &t, w->out))
         return;
     if (is_write(w))
         put_tree(w, &t);
@@ -240,94 +139,6 @@ serve_tree(const struct work *w)
 
 /* -- a rule ---------------------------------------------------------------- */
 
-static bool
-read_rule_texts(const struct work *w, struct tree_rule *rule)
-{
-    const struct {
-        const char *name;
-        struct slice *out;
-    } params[] = {
-        { "field", &rule->field },
-        { "custom_field", &rule->custom_field },
-        { "regex", &rule->regex },
-        { "separator", &rule->separator },
-        { "description", &rule->description },
-        { "notes", &rule->notes },
-        { "display_format", &rule->display_format },
-    };
-    struct slice type;
-    struct error e;
-
-    if (http_param(w->r, "type", &type) &&
-        tree_rule_type_parse(type, &rule->type, &e) != ST_OK) {
-        http_reply_error(w->out, 400, "Unable to parse the 'type' parameter",
-                         e.text);
-        return false;
-    }
-    for (size_t i = 0; i < sizeof params / sizeof params[0]; i++)
-        (void)http_param(w->r, params[i].name, params[i].out);
-    if (tree_rule_check_regex(rule, &e) != ST_OK) {
-        http_reply_error(w->out, 400, "Unable to parse the 'regex' parameter",
-                         e.text);
-        return false;
-    }
-    return true;
-}
-
-static bool
-read_rule_params(const struct work *w, struct tree_rule *rule)
-{
-    struct slice text;
-
-    *rule = (struct tree_rule){ 0 };
-    if (!api_tree_read_id(w->r, true, &rule->tree, w->out) ||
-        !read_rule_texts(w, rule) ||
-        !read_int_param(w->r, "regex_group_idx",
-                        "Unable to parse the 'regex_group_idx' parameter",
-                        &rule->group, w->out) ||
-        !api_need_param(w->r, "level", &text, w->out) ||
-        !read_int_param(w->r, "level", "Unable to parse the 'level' parameter",
-                        &rule->level, w->out))
-        return false;
-    if (rule->level < 0) {
-        http_reply_error(w->out, 400, "Negative levels are not allowed", NULL);
-        return false;
-    }
-    return api_need_param(w->r, "order", &text, w->out) &&
-           read_int_param(w->r, "order",
-                          "Unable to parse the 'order' parameter", &rule->order,
-                          w->out);
-}
-
-static void
-refuse_json(const struct work *w, const struct error *e)
-{
-    if (e->status == ST_INVALID)
-        http_reply_error(w->out, 400, "Unable to parse the given JSON",
-                         e->text);
-    else
-        http_reply_failure(w->out, e);
-}
-
-static bool
-read_rule(const struct work *w, struct tree_rule *rule)
-{
-    struct json_t *body;
-    struct error e;
-    enum status st;
-
-    if (http_body(w->r).size == 0)
-        return read_rule_params(w, rule);
-    body = api_parse_body(w->r, w->out);
-    if (body == NULL)
-        return false;
-    st = tree_rule_read(body, w->arena, rule, &e);
-    json_decref(body);
-    if (st != ST_OK)
-        refuse_json(w, &e);
-    return st == ST_OK;
-}
-
 static void
 put_rule(const struct work *w, struct tree_rule *rule)
 {
@@ -336,7 +147,7 @@ put_rule(const struct work *w, struct tree_rule *rule)
 
     if (tree_rule_put(w->a->trees, rule, w->method == HTTP_PUT, w->arena,
                       &changed, &e) != ST_OK)
-        refuse(w, &e);
+        api_reject(w->out, &e);
     else if (changed)
         tree_rule_write(http_reply_body(w->out), rule);
     else
@@ -371,7 +182,7 @@ delete_rule(const struct work *w, const struct tree_rule *rule)
                          &e) == ST_OK)
         http_reply_empty(w->out, 204);
     else
-        refuse(w, &e);
+        api_reject(w->out, &e);
 }
 
 static void
@@ -382,10 +193,10 @@ serve_rule(const struct work *w)
     struct tree tree;
     struct error e;
 
-    if (!read_rule(w, &rule))
+    if (!tree_rule_read(w->r, &rule, w->out))
         return;
     if (tree_get(w->a->trees, rule.tree, w->arena, &tree, &e) != ST_OK) {
-        refuse(w, &e);
+        api_reject(w->out, &e);
         return;
     }
     if (is_write(w)) {
@@ -418,9 +229,10 @@ read_rule_list(const struct work *w, const struct json_t *body,
     *len = json_array_size(body);
     *out = arena_array(w->arena, *len, sizeof **out);
     if (*out == NULL)
-        return error_set(e, ST_LIMIT, "the request needs too much memory");
+        return api_no_memory(e);
     for (size_t i = 0; i < *len && st == ST_OK; i++)
-        st = tree_rule_read(json_array_get(body, i), w->arena, &(*out)[i], e);
+        st = tree_rule_read_json(json_array_get(body, i), w->arena, &(*out)[i],
+                                 e);
     return st;
 }
 
@@ -436,7 +248,7 @@ read_rules(const struct work *w, struct tree_rule **rules, size_t *len)
     st = read_rule_list(w, body, rules, len, &e);
     json_decref(body);
     if (st != ST_OK) {
-        refuse_json(w, &e);
+        api_reject_json(w->out, &e);
         return false;
     }
     for (size_t i = 0; i < *len; i++) {
@@ -484,15 +296,21 @@ put_rules(const struct work *w, const struct tree *tree,
     if (st == ST_OK)
         http_reply_empty(w->out, 204);
     else
-        refuse(w, &e);
+        api_reject(w->out, &e);
 }
+
+static const struct field rules_fields[] = {
+    { "treeid", NULL, FIELD_INT, 0, FIELD_DETAILS, 0,
+      "Unable to parse 'tree' value" },
+};
 
 static void
 serve_rules(const struct work *w)
 {
+    unsigned seen;
     struct tree_rule *rules = NULL;
     size_t len = 0;
-    int64_t id;
+    int64_t id = 0;
     struct tree tree;
     struct error e;
 
@@ -500,11 +318,12 @@ serve_rules(const struct work *w)
         if (!read_rules(w, &rules, &len))
             return;
         id = rules[0].tree;
-    } else if (!api_tree_read_id(w->r, false, &id, w->out)) {
+    } else if (!fields_read_params(w->r, FIELDS(rules_fields), &id, &seen,
+                                   w->out)) {
         return;
     }
     if (tree_get(w->a->trees, id, w->arena, &tree, &e) != ST_OK)
-        refuse(w, &e);
+        api_reject(w->out, &e);
     else if (is_write(w) && len == 0)
         http_reply_error(w->out, 400, "Missing tree rules", NULL);
     else if (is_write(w))
@@ -512,7 +331,7 @@ serve_rules(const struct work *w)
     else if (w->method != HTTP_DELETE)
         api_tree_refuse_method(w->out);
     else if (delete_rules(w, &tree, &e) != ST_OK)
-        refuse(w, &e);
+        api_reject(w->out, &e);
     else
         http_reply_empty(w->out, 204);
 }

@@ -14,12 +14,6 @@
 bool api_tree_view(const struct api *a, struct slice what,
                    const struct http_request *r, struct http_reply *out);
 
-/* "treeid"; 0 without.  False: it replied. */
-bool api_tree_read_id(const struct http_request *r, bool needed, int64_t *out,
-                      struct http_reply *reply);
-
-/* ST_INVALID as 400 whose message and details are the same. */
-void api_tree_refuse(struct http_reply *out, const struct error *e);
 void api_tree_refuse_method(struct http_reply *out);
 
 #endif

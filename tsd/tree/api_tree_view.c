@@ -2,8 +2,6 @@
  * the series. */
 #include "config.h"
 
-#include <jansson.h>
-
 #include "base/log.h"
 #include "base/java.h"
 #include "tsd/tree/api_tree.h"
@@ -61,64 +59,54 @@ asker_of(const struct work *w)
 
 /* -- branch ---------------------------------------------------------------- */
 
-/* Bytes in the arena; a digit that lacks its other half is led by a 0. */
-static enum status
-read_branch_id(const struct work *w, struct slice text, struct slice *out,
-               struct error *e)
-{
-    size_t size = (text.size + 1) / 2;
-    char *digits = arena_alloc(w->arena, 2 * size + 1);
-    uint8_t *bytes = arena_alloc(w->arena, size + 1);
-    size_t pad = text.size % 2;
+struct branch_request {
+    int64_t tree;
+    struct slice branch;
+};
 
-    if (text.size < 4)
-        return error_set(e, ST_INVALID, "Branch ID was too short");
-    if (digits == NULL || bytes == NULL)
-        return error_set(e, ST_LIMIT, "the request needs too much memory");
-    digits[0] = '0';
-    memcpy(digits + pad, text.data, text.size);
-    digits[2 * size] = 0;
-    if (!api_parse_hex(slice_of(digits, 2 * size), bytes, size, &size))
-        return error_set(e, ST_INVALID,
-                         "contains illegal character for hexBinary: %.300s",
-                         digits);
-    *out = slice_of(bytes, size);
-    return ST_OK;
-}
+static const struct field branch_fields[] = {
+#define AT(member) offsetof(struct branch_request, member)
+    { "treeid", NULL, FIELD_INT, AT(tree), FIELD_DETAILS, 0,
+      "Unable to parse 'tree' value" },
+    { "branch", NULL, FIELD_TEXT, AT(branch), 0, 0, NULL },
+#undef AT
+};
 
 /* The id of the branch: from its parameter, or the tree's root. */
 static bool
 read_branch(const struct work *w, struct slice *id)
 {
     uint8_t *bytes = arena_alloc(w->arena, 2);
-    struct slice text;
-    int64_t tree;
+    struct branch_request n = { 0 };
+    unsigned seen;
     struct error e;
     enum status st = ST_OK;
 
-    if (!api_tree_read_id(w->r, false, &tree, w->out))
+    if (!fields_read_params(w->r, FIELDS(branch_fields), &n, &seen, w->out))
         return false;
-    if (http_param(w->r, "branch", &text) && text.size > 0) {
-        st = read_branch_id(w, text, id, &e);
-    } else if (tree < 1) {
+    if (n.branch.size > 0) {
+        st = n.branch.size < 4
+                 ? error_set(&e, ST_INVALID, "Branch ID was too short")
+                 : meta_read_id(n.branch, w->arena, id, &e);
+    } else if (n.tree < 1) {
         http_reply_error(w->out, 400, "Missing or invalid branch and tree IDs",
                          NULL);
         return false;
-    } else if (tree > TREE_ID_MAX) {
+    } else if (n.tree > TREE_ID_MAX) {
         st = error_set(&e, ST_INVALID, "Missing or invalid tree ID");
     } else if (bytes == NULL) {
-        st = error_set(&e, ST_LIMIT, "the request needs too much memory");
+        st = api_no_memory(&e);
     } else {
-        key_put_uint(bytes, (uint64_t)tree, 2);
+        key_put_uint(bytes, (uint64_t)n.tree, 2);
         *id = slice_of(bytes, 2);
     }
     if (st != ST_OK)
-        api_tree_refuse(w->out, &e);
+        api_reject(w->out, &e);
     return st == ST_OK;
 }
 
 static void
-refuse_branch(const struct work *w, struct slice id)
+reject_branch(const struct work *w, struct slice id)
 {
     struct buf text = BUF_INIT;
 
@@ -197,7 +185,7 @@ write_branches(const struct work *w, int64_t tree,
         arena_array(w->arena, branch->path_len + 1, sizeof *path);
 
     if (path == NULL)
-        return error_set(e, ST_LIMIT, "the request needs too much memory");
+        return api_no_memory(e);
     memcpy(path, branch->path, branch->path_len * sizeof *path);
     for (size_t i = 0; i < branch->branches_len; i++) {
         path[branch->path_len] = branch->branches[i];
@@ -247,7 +235,7 @@ serve_branch(const struct work *w)
         st = tree_view_branch(w->a, &tree, slice_of(id.data + 2, id.size - 2),
                               &asker, &branch, &e);
     if (st == ST_NOT_FOUND || st == ST_INVALID) {
-        refuse_branch(w, id);
+        reject_branch(w, id);
         return;
     }
     if (st == ST_OK)
@@ -260,103 +248,29 @@ serve_branch(const struct work *w)
 
 struct tsuids {
     int64_t tree;
-    struct slice *texts;
-    size_t len;
+    struct field_list list;
 };
 
-/* Java's split(","): what is empty at the end does not count. */
-static bool
-split_tsuids(const struct work *w, struct slice list, struct tsuids *t)
-{
-    size_t from = 0;
-    bool any = list.size > 0;
-
-    while (list.size > 0 && list.data[list.size - 1] == ',')
-        list.size--;
-    t->texts = arena_array(w->arena, list.size / 2 + 2, sizeof *t->texts);
-    if (t->texts == NULL)
-        return false;
-    /* Nothing at all is one empty text. */
-    for (size_t i = 0; i <= list.size && (list.size > 0 || !any); i++) {
-        if (i < list.size && list.data[i] != ',')
-            continue;
-        if (t->len > list.size / 2 + 1)
-            break;
-        t->texts[t->len++] = slice_of(list.data + from, i - from);
-        from = i + 1;
-    }
-    return true;
-}
-
-static enum status
-read_tsuid_list(const struct work *w, const struct json_t *list,
-                struct tsuids *t, struct error *e)
-{
-    if (list == NULL || json_is_null(list))
-        return ST_OK;
-    if (!json_is_array(list))
-        return error_set(e, ST_INVALID,
-                         "Unable to convert the given data to a list");
-    t->texts = arena_array(w->arena, json_array_size(list), sizeof *t->texts);
-    if (t->texts == NULL)
-        return error_set(e, ST_LIMIT, "the request needs too much memory");
-    for (size_t i = 0; i < json_array_size(list); i++) {
-        const json_t *v = json_array_get(list, i);
-        const char *text = arena_strdup(
-            w->arena, slice_of(json_string_value(v), json_string_length(v)));
-
-        if (!json_is_string(v))
-            return error_set(e, ST_INVALID,
-                             "Unable to convert the given data to a list");
-        if (text == NULL)
-            return error_set(e, ST_LIMIT, "the request needs too much memory");
-        t->texts[t->len++] = slice_of(text, json_string_length(v));
-    }
-    return ST_OK;
-}
-
-static bool
-read_tsuids_body(const struct work *w, struct tsuids *t)
-{
-    struct json_t *body = api_parse_body(w->r, w->out);
-    const json_t *id = json_object_get(body, "treeId");
-    const char *details = NULL;
-    struct error e;
-    enum status st;
-
-    if (body == NULL)
-        return false;
-    t->tree = json_integer_value(id);
-    if (!json_is_object(body))
-        st = error_set(&e, ST_INVALID, "Unable to parse the given JSON");
-    else if (!json_is_integer(id))
-        st = error_set(&e, ST_INVALID, "Missing or invalid Tree ID");
-    else {
-        st = read_tsuid_list(w, json_object_get(body, "tsuids"), t, &e);
-        details = "'tsuids' must be an array of texts";
-    }
-    json_decref(body);
-    if (st == ST_INVALID)
-        http_reply_error(w->out, 400, e.text, details);
-    else if (st != ST_OK)
-        http_reply_failure(w->out, &e);
-    return st == ST_OK;
-}
+static const struct field tsuids_fields[] = {
+#define AT(member) offsetof(struct tsuids, member)
+    { "treeid", "treeId", FIELD_INT, AT(tree), FIELD_NEEDED | FIELD_DETAILS, 1,
+      "Unable to parse 'tree' value" },
+    { "tsuids", "tsuids", FIELD_LIST, AT(list), 0, 0,
+      "Unable to convert the given data to a list" },
+#undef AT
+};
 
 static bool
 read_tsuids(const struct work *w, struct tsuids *t)
 {
-    struct slice list;
+    unsigned seen;
 
     *t = (struct tsuids){ 0 };
-    if (http_body(w->r).size > 0)
-        return read_tsuids_body(w, t);
-    if (!api_tree_read_id(w->r, true, &t->tree, w->out))
+    if (!fields_read(w->r, FIELDS(tsuids_fields), t, &seen, w->out))
         return false;
-    if (!http_param(w->r, "tsuids", &list) || split_tsuids(w, list, t))
-        return true;
-    http_reply_error(w->out, 413, "the request needs too much memory", NULL);
-    return false;
+    if (seen == 0)
+        http_reply_error(w->out, 400, "Missing or invalid Tree ID", NULL);
+    return seen != 0;
 }
 
 /* Its reply is made when it is false. */
@@ -370,10 +284,10 @@ read_tree_and_tsuids(const struct work *w, bool need_tsuids, struct tsuids *t,
     if (!read_tsuids(w, t))
         return false;
     if (tree_get(w->a->trees, t->tree, w->arena, tree, &e) != ST_OK) {
-        api_tree_refuse(w->out, &e);
+        api_reject(w->out, &e);
         return false;
     }
-    if (need_tsuids && t->len == 0) {
+    if (need_tsuids && t->list.len == 0) {
         http_reply_error(w->out, 400, "Missing or empty TSUID list", NULL);
         return false;
     }
@@ -432,7 +346,7 @@ write_test_chain(struct testing *t, struct buf *b, struct slice tsuid)
     path = arena_array(t->w->arena, len + 1, sizeof *path);
     ends = arena_array(t->w->arena, len + 1, sizeof *ends);
     if (path == NULL || ends == NULL)
-        return error_set(&t->e, ST_LIMIT, "the request needs too much memory");
+        return api_no_memory(&t->e);
     path[0] = slice_str("ROOT");
     len = 0;
     for (const struct tree_node *n = top; n != NULL; n = n->child) {
@@ -474,12 +388,6 @@ write_root(struct testing *t, struct buf *b, struct slice tsuid)
     return st;
 }
 
-static enum status
-no_memory(struct testing *t)
-{
-    return error_set(&t->e, ST_LIMIT, "the request needs too much memory");
-}
-
 /* Builds one series; the part of its answer without the branch. */
 static enum status
 test_series(struct testing *t, struct slice tsuid, const struct meta *meta,
@@ -503,7 +411,7 @@ test_series(struct testing *t, struct slice tsuid, const struct meta *meta,
     if (st == ST_OK && t->last.root_leaf.data != NULL &&
         tree_table_add(&t->leaves, slice_of(key, sizeof key), t->last.root_leaf,
                        series.tsuid) == NULL)
-        st = no_memory(t);
+        st = api_no_memory(&t->e);
     if (st == ST_OK)
         st = series_points(a->store, &tsuid, 1, &points, is_gone,
                            (void *)(uintptr_t)t->w, &t->e);
@@ -565,15 +473,15 @@ test_all(struct testing *t, const struct tsuids *ids, struct slice *tsuids,
 {
     enum status st = ST_OK;
 
-    for (size_t i = 0; i < ids->len && st == ST_OK; i++) {
+    for (size_t i = 0; i < ids->list.len && st == ST_OK; i++) {
         size_t len = t->done.len;
 
-        if (tree_table_add(&t->done, ids->texts[i], ids->texts[i],
-                           ids->texts[i]) == NULL)
-            return no_memory(t);
+        if (tree_table_add(&t->done, ids->list.texts[i], ids->list.texts[i],
+                           ids->list.texts[i]) == NULL)
+            return api_no_memory(&t->e);
         if (t->done.len == len) /* the same again */
             continue;
-        st = test_one(t, ids->texts[i], &tsuids[len]);
+        st = test_one(t, ids->list.texts[i], &tsuids[len]);
         t->ends[len] = t->results.size;
         if (st == ST_OK && tsuids[len].size > 0)
             *last = tsuids[len];
@@ -613,13 +521,14 @@ write_tests(struct testing *t, const struct slice *tsuids, struct slice last)
 static enum status
 test_tree(struct testing *t, const struct tsuids *ids)
 {
-    struct slice *tsuids = arena_array(t->w->arena, ids->len, sizeof *tsuids);
+    struct slice *tsuids =
+        arena_array(t->w->arena, ids->list.len, sizeof *tsuids);
     struct slice last = { NULL, 0 };
     enum status st = ST_OK;
 
-    t->ends = arena_array(t->w->arena, ids->len, sizeof *t->ends);
+    t->ends = arena_array(t->w->arena, ids->list.len, sizeof *t->ends);
     if (tsuids == NULL || t->ends == NULL)
-        return no_memory(t);
+        return api_no_memory(&t->e);
     if (t->tree->rules_len > 0) /* else it is refused once a series is there */
         st = tree_plan_new(t->tree, &t->plan, &t->e);
     if (st == ST_OK)
@@ -641,7 +550,7 @@ serve_test(const struct work *w)
     t.scratch = arena_new(SCRATCH_BYTES);
     buf_init(&t.results, w->a->answer_bytes);
     if (test_tree(&t, &ids) != ST_OK)
-        api_tree_refuse(w->out, &t.e);
+        api_reject(w->out, &t.e);
     buf_fini(&t.results);
     tree_plan_free(&t.plan);
     arena_free(&t.scratch);
@@ -654,14 +563,14 @@ read_asked(const struct work *w, const struct tsuids *ids,
            struct tree_table *asked, struct error *e)
 {
     asked->arena = w->arena;
-    for (size_t i = 0; i < ids->len; i++) {
+    for (size_t i = 0; i < ids->list.len; i++) {
         struct slice id;
-        enum status st = meta_read_id(ids->texts[i], w->arena, &id, e);
+        enum status st = meta_read_id(ids->list.texts[i], w->arena, &id, e);
 
         if (st != ST_OK)
             return st;
         if (tree_table_add(asked, id, id, id) == NULL)
-            return error_set(e, ST_LIMIT, "the request needs too much memory");
+            return api_no_memory(e);
     }
     return ST_OK;
 }
@@ -688,7 +597,7 @@ serve_collisions(const struct work *w, bool unmatched)
     if (st == ST_OK && !unmatched)
         st = tree_view_collisions(w->a, &tree, &asker, &all, &len, &e);
     if (st != ST_OK) {
-        api_tree_refuse(w->out, &e);
+        api_reject(w->out, &e);
         return;
     }
     buf_put_u8(b, '{');

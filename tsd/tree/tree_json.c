@@ -3,200 +3,90 @@
 
 #include "tsd/tree/tree_json.h"
 
-#include <jansson.h>
-
 #include "base/java.h"
-#include "base/number.h"
+#include "base/log.h"
 #include "query/regexp.h"
-#include "tsd/api/api.h"
 #include "tsd/tree/tree_build.h"
 #include "web/json.h"
 
-static bool
-equals_ignoring_case(struct slice s, const char *lower)
-{
-    if (s.size != strlen(lower))
-        return false;
-    for (size_t i = 0; i < s.size; i++) {
-        uint8_t c = s.data[i];
-
-        if ((c >= 'A' && c <= 'Z' ? c + 32 : c) != lower[i])
-            return false;
-    }
-    return true;
-}
-
-/* A copy of the member's text; false, with '*st', when there is none. */
-static bool
-take_text(const struct json_t *json, const char *name, struct arena *a,
-          struct slice *out, enum status *st, struct error *e)
-{
-    const json_t *v = json_object_get(json, name);
-    char number[NUMBER_TEXT_MAX];
-    struct slice text;
-    const char *copy;
-
-    if (*st != ST_OK || v == NULL || json_is_null(v))
-        return false;
-    if (!api_json_text(json, name, number, &text)) {
-        *st = error_set(e, ST_INVALID, "'%s' must be a text", name);
-        return false;
-    }
-    copy = arena_strdup(a, text);
-    if (copy == NULL)
-        *st = error_set(e, ST_LIMIT, "the request needs too much memory");
-    else
-        *out = slice_of(copy, text.size);
-    return copy != NULL;
-}
-
-/* -- a tree ---------------------------------------------------------------- */
-
-static const struct {
-    const char *name; /* in lower case */
-    enum tree_field field;
-    bool is_switch;
-} members[] = {
-    { "name", TREE_NAME, false },
-    { "description", TREE_DESCRIPTION, false },
-    { "notes", TREE_NOTES, false },
-    { "strictmatch", TREE_STRICT_MATCH, true },
-    { "enabled", TREE_ENABLED, true },
-    { "storefailures", TREE_STORE_FAILURES, true },
+/* A rule as a request has it: its type still text. */
+struct rule_request {
+    struct tree_rule rule;
+    struct slice type;
 };
 
-void
-tree_set_text(struct tree_request *t, enum tree_field field, struct slice text)
-{
-    struct slice *to = field == TREE_NAME          ? &t->tree.name
-                       : field == TREE_DESCRIPTION ? &t->tree.description
-                                                   : &t->tree.notes;
+/* -- reading --------------------------------------------------------------- */
 
-    if (slice_eq(*to, text))
-        return;
-    *to = text;
-    t->fields |= field;
-}
+static const struct field tree_fields[] = {
+#define AT(member) offsetof(struct tree_request, member)
+#define TREE_FIELD(param, json, type, member, bit)                         \
+    {                                                                      \
+        param, json, type, AT(member), FIELD_IF_SET | FIELD_ANY_CASE, bit, \
+            NULL                                                           \
+    }
+#define TREE_SWITCH(param, json, member, bit)                            \
+    {                                                                    \
+        param, json, FIELD_SWITCH, AT(member), FIELD_ANY_CASE, bit, NULL \
+    }
+    TREE_FIELD("treeid", "treeId", FIELD_TEXT, id_text, 0),
+    TREE_FIELD("name", "name", FIELD_TEXT, tree.name, TREE_NAME),
+    TREE_FIELD("description", "description", FIELD_TEXT, tree.description,
+               TREE_DESCRIPTION),
+    TREE_FIELD("notes", "notes", FIELD_TEXT, tree.notes, TREE_NOTES),
+    TREE_SWITCH("strict_match", "strictMatch", tree.strict_match,
+                TREE_STRICT_MATCH),
+    TREE_SWITCH("enabled", "enabled", tree.enabled, TREE_ENABLED),
+    TREE_SWITCH("store_failures", "storeFailures", tree.store_failures,
+                TREE_STORE_FAILURES),
+    TREE_SWITCH("definition", "definition", definition, 0),
+#undef AT
+};
 
-void
-tree_set_switch(struct tree_request *t, enum tree_field field,
-                struct slice text)
-{
-    bool *to = field == TREE_STRICT_MATCH ? &t->tree.strict_match
-               : field == TREE_ENABLED    ? &t->tree.enabled
-                                          : &t->tree.store_failures;
-
-    *to = tree_is_true(text);
-    t->fields |= field;
-}
+static const struct field rule_fields[] = {
+#define AT(member) offsetof(struct rule_request, member)
+#define RULE_TEXT(param, json, member)                  \
+    {                                                   \
+        param, json, FIELD_TEXT, AT(member), 0, 0, NULL \
+    }
+    { "treeid", "treeId", FIELD_INT, AT(rule.tree),
+      FIELD_NEEDED | FIELD_DETAILS, 0, "Unable to parse 'tree' value" },
+    { "type", "type", FIELD_TEXT, AT(type), 0, 1, NULL },
+    RULE_TEXT("field", "field", rule.field),
+    RULE_TEXT("custom_field", "customField", rule.custom_field),
+    RULE_TEXT("regex", "regex", rule.regex),
+    RULE_TEXT("separator", "separator", rule.separator),
+    RULE_TEXT("description", "description", rule.description),
+    RULE_TEXT("notes", "notes", rule.notes),
+    RULE_TEXT("display_format", "displayFormat", rule.display_format),
+    { "regex_group_idx", "regexGroupIdx", FIELD_INT, AT(rule.group),
+      FIELD_DETAILS, 0, "Unable to parse the 'regex_group_idx' parameter" },
+    { "level", "level", FIELD_INT, AT(rule.level), FIELD_NEEDED | FIELD_DETAILS,
+      0, "Unable to parse the 'level' parameter" },
+    { "order", "order", FIELD_INT, AT(rule.order), FIELD_NEEDED | FIELD_DETAILS,
+      0, "Unable to parse the 'order' parameter" },
+#undef AT
+};
 
 bool
-tree_is_true(struct slice text)
+tree_read(const struct http_request *r, struct tree_request *out,
+          struct http_reply *reply)
 {
-    return equals_ignoring_case(text, "true");
+    char details[200];
+
+    *out = (struct tree_request){ 0 };
+    if (!fields_read(r, FIELDS(tree_fields), out, &out->fields, reply))
+        return false;
+    if (out->id_text.data == NULL || api_parse_int(out->id_text, &out->tree.id))
+        return true;
+    (void)snprintf(details, sizeof details, "For input string: \"%.100s\"",
+                   log_quote(out->id_text));
+    http_reply_error(reply, 400, "Unable to parse 'tree' value",
+                     http_body(r).size > 0 ? NULL : details);
+    return false;
 }
 
 static enum status
-read_member(struct tree_request *t, struct slice name, struct slice text,
-            struct error *e)
-{
-    if (equals_ignoring_case(name, "treeid") &&
-        !api_parse_int(text, &t->tree.id))
-        return error_set(e, ST_INVALID, "%s", "");
-    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
-        if (!equals_ignoring_case(name, members[i].name))
-            continue;
-        if (members[i].is_switch)
-            tree_set_switch(t, members[i].field, text);
-        else
-            tree_set_text(t, members[i].field, text);
-    }
-    if (slice_eq_str(name, "definition"))
-        t->definition = tree_is_true(text);
-    return ST_OK;
-}
-
-enum status
-tree_read(const struct json_t *json, struct arena *a, struct tree_request *out,
-          struct error *e)
-{
-    enum status st = ST_OK;
-    void *it;
-
-    *out = (struct tree_request){ 0 };
-    if (!json_is_object(json))
-        return error_set(e, ST_INVALID, "a tree is an object");
-    for (it = json_object_iter((json_t *)(uintptr_t)json);
-         it != NULL && st == ST_OK;
-         it = json_object_iter_next((json_t *)(uintptr_t)json, it)) {
-        const char *name = json_object_iter_key(it);
-        struct slice text;
-
-        if (take_text(json, name, a, &text, &st, e))
-            st = read_member(out, slice_str(name), text, e);
-    }
-    return st;
-}
-
-/* -- a rule ---------------------------------------------------------------- */
-
-static void
-take_int(const struct json_t *json, const char *name, int64_t *out,
-         enum status *st, struct error *e)
-{
-    const json_t *v = json_object_get(json, name);
-    struct slice text = { json_string_value(v) == NULL
-                              ? NULL
-                              : (const uint8_t *)json_string_value(v),
-                          json_string_length(v) };
-    bool good = false;
-
-    if (*st != ST_OK || v == NULL || json_is_null(v))
-        return;
-    if (json_is_integer(v)) {
-        *out = json_integer_value(v);
-        good = *out >= INT32_MIN && *out <= INT32_MAX;
-    } else if (json_is_real(v) && json_real_value(v) > -2e9 &&
-               json_real_value(v) < 2e9) {
-        *out = (int64_t)json_real_value(v);
-        good = true;
-    } else if (json_is_string(v)) {
-        good = api_parse_int(text, out);
-    }
-    if (!good)
-        *st = error_set(e, ST_INVALID, "'%s' must be a whole number", name);
-}
-
-enum status
-tree_rule_read(const struct json_t *json, struct arena *a,
-               struct tree_rule *out, struct error *e)
-{
-    struct slice type;
-    enum status st = ST_OK;
-
-    *out = (struct tree_rule){ 0 };
-    if (!json_is_object(json))
-        return error_set(e, ST_INVALID, "a rule is an object");
-    take_int(json, "treeId", &out->tree, &st, e);
-    take_int(json, "level", &out->level, &st, e);
-    take_int(json, "order", &out->order, &st, e);
-    take_int(json, "regexGroupIdx", &out->group, &st, e);
-    if (take_text(json, "type", a, &type, &st, e))
-        st = tree_rule_type_parse(type, &out->type, e);
-    (void)take_text(json, "field", a, &out->field, &st, e);
-    (void)take_text(json, "customField", a, &out->custom_field, &st, e);
-    (void)take_text(json, "regex", a, &out->regex, &st, e);
-    (void)take_text(json, "separator", a, &out->separator, &st, e);
-    (void)take_text(json, "displayFormat", a, &out->display_format, &st, e);
-    (void)take_text(json, "description", a, &out->description, &st, e);
-    (void)take_text(json, "notes", a, &out->notes, &st, e);
-    if (st == ST_OK && out->level < 0)
-        st = error_set(e, ST_INVALID, "Negative levels are not allowed");
-    return st == ST_OK ? tree_rule_check_regex(out, e) : st;
-}
-
-enum status
-tree_rule_check_regex(const struct tree_rule *rule, struct error *e)
+check_regex(const struct tree_rule *rule, struct error *e)
 {
     struct regexp *r;
     enum status st;
@@ -208,10 +98,71 @@ tree_rule_check_regex(const struct tree_rule *rule, struct error *e)
     return st;
 }
 
+/* Checks what the table cannot.  '*fault' is what OpenTSDB says of the
+ * parameter. */
+static enum status
+check_rule(struct rule_request *n, unsigned seen, const char **fault,
+           struct error *e)
+{
+    enum status st = ST_OK;
+
+    *fault = "Unable to parse the 'type' parameter";
+    if (seen != 0)
+        st = tree_rule_type_parse(n->type, &n->rule.type, e);
+    if (st != ST_OK)
+        return st;
+    *fault = "Unable to parse the 'regex' parameter";
+    st = check_regex(&n->rule, e);
+    if (st != ST_OK || n->rule.level >= 0)
+        return st;
+    *fault = NULL;
+    return error_set(e, ST_INVALID, "Negative levels are not allowed");
+}
+
+enum status
+tree_rule_read_json(const struct json_t *json, struct arena *a,
+                    struct tree_rule *out, struct error *e)
+{
+    struct rule_request n = { .type = slice_str("") };
+    const char *fault;
+    unsigned seen;
+    enum status st =
+        fields_read_json(json, FIELDS(rule_fields), a, &n, &seen, e);
+
+    if (st == ST_OK)
+        st = check_rule(&n, seen, &fault, e);
+    *out = n.rule;
+    return st;
+}
+
+bool
+tree_rule_read(const struct http_request *r, struct tree_rule *out,
+               struct http_reply *reply)
+{
+    struct rule_request n = { .type = slice_str("") };
+    const char *fault;
+    unsigned seen;
+    struct error e;
+
+    if (!fields_read(r, FIELDS(rule_fields), &n, &seen, reply))
+        return false;
+    if (check_rule(&n, seen, &fault, &e) == ST_OK) {
+        *out = n.rule;
+        return true;
+    }
+    if (http_body(r).size > 0)
+        api_reject_json(reply, &e);
+    else
+        http_reply_error(reply, 400, fault == NULL ? e.text : fault,
+                         fault == NULL ? NULL : e.text);
+    return false;
+}
+
 /* -- writing --------------------------------------------------------------- */
 
+/* Unset texts are empty, not null. */
 static void
-put_member(struct buf *b, const char *name, struct slice text)
+tree_put_text(struct buf *b, const char *name, struct slice text)
 {
     buf_put_str(b, name);
     json_put_string(b, text);
@@ -220,18 +171,18 @@ put_member(struct buf *b, const char *name, struct slice text)
 void
 tree_rule_write(struct buf *b, const struct tree_rule *rule)
 {
-    put_member(b, "{\"type\":", slice_str(tree_rule_type_name(rule->type)));
-    put_member(b, ",\"field\":", rule->field);
-    put_member(b, ",\"regex\":", rule->regex);
-    put_member(b, ",\"separator\":", rule->separator);
-    put_member(b, ",\"description\":", rule->description);
-    put_member(b, ",\"notes\":", rule->notes);
+    tree_put_text(b, "{\"type\":", slice_str(tree_rule_type_name(rule->type)));
+    tree_put_text(b, ",\"field\":", rule->field);
+    tree_put_text(b, ",\"regex\":", rule->regex);
+    tree_put_text(b, ",\"separator\":", rule->separator);
+    tree_put_text(b, ",\"description\":", rule->description);
+    tree_put_text(b, ",\"notes\":", rule->notes);
     buf_printf(b, ",\"level\":%lld,\"order\":%lld,\"treeId\":%lld",
                (long long)rule->level, (long long)rule->order,
                (long long)rule->tree);
-    put_member(b, ",\"customField\":", rule->custom_field);
+    tree_put_text(b, ",\"customField\":", rule->custom_field);
     buf_printf(b, ",\"regexGroupIdx\":%lld", (long long)rule->group);
-    put_member(b, ",\"displayFormat\":", rule->display_format);
+    tree_put_text(b, ",\"displayFormat\":", rule->display_format);
     buf_put_u8(b, '}');
 }
 
@@ -261,9 +212,9 @@ boolean(bool is)
 void
 tree_write(struct buf *b, const struct tree *tree)
 {
-    put_member(b, "{\"name\":", tree->name);
-    put_member(b, ",\"description\":", tree->description);
-    put_member(b, ",\"notes\":", tree->notes);
+    tree_put_text(b, "{\"name\":", tree->name);
+    tree_put_text(b, ",\"description\":", tree->description);
+    tree_put_text(b, ",\"notes\":", tree->notes);
     buf_printf(b, ",\"enabled\":%s,\"rules\":", boolean(tree->enabled));
     write_rules(b, tree);
     buf_printf(b,
@@ -291,7 +242,7 @@ tree_write_branch_end(struct buf *b, int64_t tree, const struct slice *path,
         buf_printf(b, "%s\"%zu\":", i == 0 ? "" : ",", i);
         json_put_string(b, path[i]);
     }
-    put_member(b, "},\"displayName\":", path[path_len - 1]);
+    tree_put_text(b, "},\"displayName\":", path[path_len - 1]);
     buf_printf(b, ",\"treeId\":%lld,\"branchId\":\"", (long long)tree);
     tree_write_branch_id(b, tree, path, path_len);
     buf_printf(b, "\",\"depth\":%zu}", path_len - 1);
