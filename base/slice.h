@@ -56,6 +56,13 @@ slice_starts(struct slice a, struct slice prefix)
            (prefix.size == 0 || memcmp(a.data, prefix.data, prefix.size) == 0);
 }
 
+/* For qsort() of slices. */
+static inline int
+slice_compare(const void *a, const void *b)
+{
+    return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
+}
+
 /* For "%.*s". */
 #define SLICE_ARG(s) (int)(s).size, (const char *)(s).data
 

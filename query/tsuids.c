@@ -27,12 +27,6 @@ from_hex(struct slice text, uint8_t *out, size_t max, size_t *size)
     return true;
 }
 
-static int
-compare_slices(const void *a, const void *b)
-{
-    return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
-}
-
 /* One that is read: the bytes are of a metric and more, and a series' when
  * 'is_series'. */
 struct named {
@@ -102,7 +96,7 @@ tsuids_take(const struct sub_query *sq, const struct key_shape *shape,
         if (n.is_series)
             all[len++] = slice_of(n.bytes, n.size);
     }
-    qsort(all, len, sizeof *all, compare_slices);
+    qsort(all, len, sizeof *all, slice_compare);
     for (size_t i = 0; i < len; i++)
         if (unique == 0 || !slice_eq(all[unique - 1], all[i]))
             all[unique++] = all[i];

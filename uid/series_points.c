@@ -94,12 +94,6 @@ make_masks(const struct bucket *b)
     return set;
 }
 
-static int
-compare_slices(const void *a, const void *b)
-{
-    return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
-}
-
 static enum status
 add_row(const struct store_row *row, struct series_points *out, struct error *e)
 {
@@ -140,7 +134,7 @@ read_bucket(const struct bucket *b, struct error *e)
 
     for (size_t n = 1; st == ST_OK && store_scan_next(scan, &row); n++) {
         const struct slice *hit = bsearch(&row.tsuid, b->tsuids, b->len,
-                                          sizeof *b->tsuids, compare_slices);
+                                          sizeof *b->tsuids, slice_compare);
 
         if (hit != NULL)
             st = add_row(&row, &b->out[b->at[hit - b->tsuids]], e);

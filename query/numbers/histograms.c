@@ -171,12 +171,6 @@ visit_series(void *ctx, struct slice tsuid)
     return l->status == ST_OK;
 }
 
-static int
-compare_slices(const void *a, const void *b)
-{
-    return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
-}
-
 /* Those that the plan has listed, by bucket, ascending over all. */
 static enum status
 read_listed(struct run *r)
@@ -195,7 +189,7 @@ read_listed(struct run *r)
     for (size_t i = 0; i < p->buckets_len; i++)
         for (size_t k = 0; k < p->buckets[i].series_len; k++)
             all[len++] = p->buckets[i].series[k];
-    qsort(all, len, sizeof *all, compare_slices);
+    qsort(all, len, sizeof *all, slice_compare);
     for (size_t i = 0; i < len && st == ST_OK; i++) {
         st = read_series(r, all[i]);
         if (st == ST_OK && ++r->seen % BETWEEN_CHECKS == 0)

@@ -223,19 +223,13 @@ find_all(struct found *f, struct error *e)
     return st;
 }
 
-static int
-compare_slices(const void *a, const void *b)
-{
-    return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
-}
-
 static void
 sort_unique(struct found *f)
 {
     size_t len = 0;
 
     if (f->len > 0)
-        qsort(f->tsuids, f->len, sizeof *f->tsuids, compare_slices);
+        qsort(f->tsuids, f->len, sizeof *f->tsuids, slice_compare);
     for (size_t i = 0; i < f->len; i++)
         if (len == 0 || !slice_eq(f->tsuids[len - 1], f->tsuids[i]))
             f->tsuids[len++] = f->tsuids[i];

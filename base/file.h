@@ -1,0 +1,26 @@
+/*
+ * Whole files and descriptors in one call; a signal interrupts neither.
+ *
+ * Fails:   ST_NOT_FOUND: there is no such file; ST_LIMIT: it is larger than
+ *          allowed, or there is no memory for it; ST_IO.
+ * Threads: any.
+ */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+
+#include "base/buf.h"
+#include "base/error.h"
+
+/* Appends all bytes of the file, 'max' of them at the most. */
+MUST_CHECK enum status file_read(const char *path, size_t max, struct buf *out,
+                                 struct error *e);
+
+/* The same of a descriptor, which stays open; 'name' for the text. */
+MUST_CHECK enum status file_read_fd(int fd, const char *name, size_t max,
+                                    struct buf *out, struct error *e);
+
+/* Writes all of 'bytes'; the descriptor stays open. */
+MUST_CHECK enum status file_write_fd(int fd, const char *name,
+                                     struct slice bytes, struct error *e);
+
+#endif

@@ -1,0 +1,56 @@
+#include "config.h"
+
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/harness.h"
+
+enum { SIZE = 200000 };
+
+START_TEST(what_was_written_is_read)
+{
+    char path[] = "/tmp/halite-test-file-XXXXXX";
+    int fd = mkstemp(path);
+    uint8_t *bytes = malloc(SIZE);
+    struct buf b = BUF_INIT;
+    struct error e;
+
+    ck_assert(fd >= 0 && bytes != NULL);
+    for (size_t i = 0; i < SIZE; i++)
+        bytes[i] = (uint8_t)(i * 7 >> 3);
+    ck_assert_int_eq(file_write_fd(fd, path, slice_of(bytes, SIZE), &e), ST_OK);
+    ck_assert_int_eq(close(fd), 0);
+
+    buf_put_str(&b, "x");
+    ck_assert_int_eq(file_read(path, SIZE, &b, &e), ST_OK);
+    ck_assert_uint_eq(b.size, SIZE + 1);
+    ck_assert_int_eq(b.data[0], 'x');
+    ck_assert_mem_eq(b.data + 1, bytes, SIZE);
+    buf_clear(&b);
+    ck_assert_int_eq(file_read(path, SIZE - 1, &b, &e), ST_LIMIT);
+    ck_assert_ptr_nonnull(strstr(e.text, "larger than 199999 bytes"));
+    ck_assert_int_eq(unlink(path), 0);
+    free(bytes);
+    buf_fini(&b);
+}
+END_TEST
+
+START_TEST(says_what_failed)
+{
+    struct buf b = BUF_INIT;
+    struct error e;
+
+    ck_assert_int_eq(file_read("/nonexistent/x", 10, &b, &e), ST_NOT_FOUND);
+    ck_assert_str_eq(e.text, "/nonexistent/x: No such file or directory");
+    ck_assert_int_eq(file_read("/", 10, &b, &e), ST_IO);
+    ck_assert_int_eq(file_write_fd(-1, "it", slice_str("x"), &e), ST_IO);
+    ck_assert_str_eq(e.text, "it: cannot write: Bad file descriptor");
+    buf_fini(&b);
+}
+END_TEST
+
+TEST_MAIN("file", TEST(what_was_written_is_read), TEST(says_what_failed))
