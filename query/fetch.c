@@ -412,16 +412,10 @@ static enum status
 take_row(struct task *t, const struct store_row *row)
 {
     const struct fetch_job *job = t->job;
-    struct fetched *f;
+    struct fetched *f = series_of(t, row->tsuid);
     size_t before, cap;
-    bool takes = true;
-    enum status status = ST_OK;
+    enum status status;
 
-    if (!job->p->checked)
-        status = plan_takes(job->c, job->p, row->tsuid, &takes, &t->error);
-    if (status != ST_OK || !takes)
-        return status;
-    f = series_of(t, row->tsuid);
     if (f == NULL)
         return error_set(&t->error, ST_LIMIT, "no memory for more series");
     t->new_bytes += row_bytes(row);

@@ -16,81 +16,6 @@ compare(const void *a, const void *b)
     return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
 }
 
-static const struct slice *
-find_tagv(const struct key_shape *shape, struct slice tsuid, uint64_t tagk,
-          struct slice *out)
-{
-    for (size_t i = 0; i < tsuid_tags(shape, tsuid); i++)
-        if (key_get_uint(tsuid_tagk(shape, tsuid, i).data, shape->tagk_width) ==
-            tagk) {
-            *out = tsuid_tagv(shape, tsuid, i);
-            return out;
-        }
-    return NULL;
-}
-
-/* A value without a name has no series: its note is of none. */
-static enum status
-filter_takes(const struct plan_context *c, const struct plan_filter *f,
-             struct slice tagv, bool *out, struct error *e)
-{
-    struct buf name = BUF_INIT;
-    struct error failed = { .status = ST_OK };
-    enum status status =
-        uid_name(c->uids, UID_TAGV,
-                 key_get_uint(tagv.data, store_shape(c->store)->tagv_width),
-                 &name, &failed);
-
-    *out = status == ST_OK &&
-           (f->filter->matches_all ||
-            filter_matches(f->filter, buf_slice(&name), &failed));
-    buf_fini(&name);
-    if (failed.status == ST_OK || failed.status == ST_NOT_FOUND)
-        return ST_OK;
-    *e = failed;
-    return failed.status;
-}
-
-/* How many tags a series must have, when they are explicit. */
-static size_t
-count_required(const struct plan *p)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < p->filters_len; i++) {
-        bool counts = p->filters[i].filter->type != FILTER_NOT_KEY;
-
-        for (size_t k = 0; k < i; k++)
-            counts = counts && (p->filters[k].tagk != p->filters[i].tagk);
-        n += counts;
-    }
-    return n;
-}
-
-/* All filters by name: there are few notes. */
-static enum status
-takes(const struct plan_context *c, const struct sub_query *sq,
-      const struct plan *p, struct slice tsuid, bool *out, struct error *e)
-{
-    const struct key_shape *shape = store_shape(c->store);
-    enum status status = ST_OK;
-
-    *out = !sq->explicit_tags || sq->filters_len == 0 ||
-           tsuid_tags(shape, tsuid) == count_required(p);
-    for (size_t i = 0; i < p->filters_len && *out && status == ST_OK; i++) {
-        const struct plan_filter *f = &p->filters[i];
-        struct slice tagv;
-
-        if (f->filter->type == FILTER_NOT_KEY)
-            *out = find_tagv(shape, tsuid, f->tagk, &tagv) == NULL;
-        else if (find_tagv(shape, tsuid, f->tagk, &tagv) == NULL)
-            *out = false;
-        else
-            status = filter_takes(c, f, tagv, out, e);
-    }
-    return status;
-}
-
 /* -- which have notes ------------------------------------------------------ */
 
 struct noted {
@@ -141,13 +66,10 @@ find_matching(const struct plan_context *c, const struct sub_query *sq,
     enum status status = annotation_series(annotations, p->metric_id, from_ms,
                                            to_ms, a, &out->tsuids, &len, e);
 
-    for (size_t i = 0; i < len && status == ST_OK; i++) {
-        bool good;
-
-        status = takes(c, sq, p, out->tsuids[i], &good, e);
-        if (good && status == ST_OK)
+    for (size_t i = 0; i < len && status == ST_OK; i++)
+        if (sq->filters_len == 0 ||
+            plan_reads_series(p, store_shape(c->store), out->tsuids[i]))
             out->tsuids[out->len++] = out->tsuids[i];
-    }
     return status;
 }
 

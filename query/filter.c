@@ -1,4 +1,4 @@
-/* See query/filter.h.  Whoever scans calls filter_matches() once for each value
+/* See query/filter.h.  The planner calls filter_matches() once for each value
  * of a tag key, not once for each series. */
 #include "config.h"
 

@@ -142,21 +142,22 @@ make_masks(const struct planner *p, struct slice head, bool rows,
 
 /* -- the list of series ---------------------------------------------------- */
 
+/* Past the limit the filters by name still need every series. */
 static bool
 list_series(void *ctx, struct slice tsuid)
 {
     struct planner *p = ctx;
-    bool takes = true;
+    bool takes;
 
-    if (p->listed_len >= p->c->options.list_limit) {
-        p->status = ST_LIMIT;
-        return false;
-    }
-    p->status = plan_takes(p->c, p->p, tsuid, &takes, p->e);
+    p->status = planner_takes(p, tsuid, &takes);
     if (p->status != ST_OK)
         return false;
-    if (!takes)
+    if (!takes || (p->overflow && p->by_name))
         return true;
+    if (p->listed_len >= p->c->options.list_limit) {
+        p->overflow = true;
+        return p->by_name;
+    }
     if (p->listed_len == p->listed_cap) {
         size_t cap = p->listed_cap == 0 ? 256 : p->listed_cap * 2;
         size_t *ends = realloc(p->listed_ends, cap * sizeof *ends);
@@ -170,7 +171,19 @@ list_series(void *ctx, struct slice tsuid)
     }
     buf_put_slice(&p->listed, tsuid);
     p->listed_ends[p->listed_len++] = p->listed.size;
-    return !p->listed.failed;
+    if (p->listed.failed)
+        p->status = no_memory(p->e);
+    return p->status == ST_OK;
+}
+
+/* Of the directory's scan: another batch of keys. */
+static bool
+keep_listing(void *ctx)
+{
+    struct planner *p = ctx;
+
+    p->status = deadline_check(&p->deadline, p->e);
+    return p->status == ST_OK;
 }
 
 static enum status
@@ -188,17 +201,16 @@ list_matches(struct planner *p)
     if (status != ST_OK)
         return status;
     set = planner_smallest_set(p);
-    status = set == NULL ? series_each(p->c->series, p->p->metric, masks,
-                                       list_series, p, p->e)
-                         : series_each_with(p->c->series, p->p->metric, masks,
-                                            set->tagk, set->set, set->set_len,
-                                            list_series, p, p->e);
+    status = series_each_with(
+        p->c->series, p->p->metric, masks, set == NULL ? 0 : set->tagk,
+        set == NULL ? NULL : set->set, set == NULL ? 0 : set->set_len,
+        &(struct series_visit){ list_series, keep_listing, p }, p->e);
     mask_set_free(&masks);
-    if (status == ST_OK && p->listed.failed)
-        status = no_memory(p->e);
-    if (status == ST_OK && p->status != ST_OK && p->status != ST_LIMIT)
+    if (status == ST_OK)
         status = p->status;
-    p->p->listed = status == ST_OK && p->status == ST_OK;
+    if (status == ST_OK)
+        status = planner_end_names(p);
+    p->p->listed = !p->overflow;
     return status;
 }
 
@@ -239,35 +251,6 @@ spread_list(struct planner *p)
         at += s.size;
     }
     out->matches = p->listed_len;
-    return ST_OK;
-}
-
-/* The values that the listed series have replace what went by name, so that
- * the row masks are exact. */
-static enum status
-narrow_by_list(struct planner *p, struct restriction *r)
-{
-    uint64_t *ids = arena_array(p->a, p->listed_len, sizeof *ids);
-    size_t len = 0, unique = 0;
-    unsigned kw = p->shape->tagk_width, vw = p->shape->tagv_width;
-
-    if (ids == NULL)
-        return no_memory(p->e);
-    for (size_t i = 0; i < p->listed_len; i++) {
-        struct slice s = listed_at(p, i);
-
-        for (size_t k = 0; k < tsuid_tags(p->shape, s); k++)
-            if (key_get_uint(tsuid_tagk(p->shape, s, k).data, kw) == r->tagk)
-                ids[len++] = key_get_uint(tsuid_tagv(p->shape, s, k).data, vw);
-    }
-    qsort(ids, len, sizeof *ids, planner_compare_u64);
-    for (size_t i = 0; i < len; i++)
-        if (unique == 0 || ids[unique - 1] != ids[i])
-            ids[unique++] = ids[i];
-    r->has_set = true;
-    r->by_name = false;
-    r->set = ids;
-    r->set_len = unique;
     return ST_OK;
 }
 
@@ -335,7 +318,7 @@ choose_way(const struct planner *p, struct plan_bucket *b, uint64_t prices[3])
 
     if (!p->p->listed) {
         /* Rollups of several kinds lie side by side. */
-        b->way = p->p->checked && p->kind == 0 ? SCAN_RANGE : SCAN_HINTS;
+        b->way = p->kind == 0 ? SCAN_RANGE : SCAN_HINTS;
         return;
     }
     hints = (count_runs(p, b) * SEEK_PRICE + b->series_len) * spans;
@@ -405,7 +388,7 @@ plan_tsuids(struct planner *p)
     }
     out->metric_id = slice_of(tsuids[0].data, p->shape->metric_width);
     out->metric = key_get_uint(tsuids[0].data, p->shape->metric_width);
-    out->listed = out->checked = true;
+    out->listed = true;
     out->matches = out->series = len;
     for (size_t i = 0; i < out->buckets_len; i++) {
         struct plan_bucket *b = &out->buckets[i];
@@ -430,7 +413,6 @@ static enum status
 plan_metric(struct planner *p)
 {
     struct plan *out = p->p;
-    bool narrows = false, by_name = false;
     uint8_t *id;
     enum status status =
         uid_find(p->c->uids, UID_METRIC, p->sq->metric, &out->metric, p->e);
@@ -445,25 +427,19 @@ plan_metric(struct planner *p)
     status = planner_filters(p);
     if (status == ST_OK)
         status = find_shapes(p);
-    for (size_t i = 0; i < p->restrictions_len; i++) {
-        narrows = narrows ||
-                  (p->restrictions[i].tagk != 0 && !p->restrictions[i].any);
-    }
-    if (status == ST_OK && narrows && !out->empty &&
-        planner_smallest_set(p) == NULL)
+    if (status != ST_OK || out->empty)
+        return status;
+    for (size_t i = 0; i < p->restrictions_len; i++)
+        p->narrows |= p->restrictions[i].tagk != 0 && !p->restrictions[i].any;
+    if (p->narrows && planner_smallest_set(p) == NULL)
         status = planner_names(p);
     for (size_t i = 0; i < p->restrictions_len; i++)
-        by_name = by_name || p->restrictions[i].by_name;
-    if (status == ST_OK && narrows && !out->empty)
+        p->by_name |= p->restrictions[i].by_name;
+    if (status == ST_OK && p->narrows)
         status = list_matches(p);
     if (status == ST_OK && out->listed)
         status = spread_list(p);
-    for (size_t i = 0;
-         i < p->restrictions_len && status == ST_OK && out->listed; i++)
-        if (p->restrictions[i].by_name)
-            status = narrow_by_list(p, &p->restrictions[i]);
-    out->checked = out->listed || !by_name;
-    out->empty = out->empty || (out->listed && p->listed_len == 0);
+    out->empty = out->listed && p->listed_len == 0;
     return status == ST_OK && !out->empty ? make_buckets(p) : status;
 }
 
@@ -495,6 +471,8 @@ plan_make(const struct plan_context *c, const struct query *q,
                          .e = e };
     enum status status;
 
+    if (q->deadline != NULL)
+        p.deadline = *q->deadline;
     if (with_defaults.options.list_limit == 0)
         with_defaults.options.list_limit = LIST_LIMIT;
     *out = (struct plan){ .buckets_len = p.shape->salt_width == 0
@@ -510,6 +488,7 @@ plan_make(const struct plan_context *c, const struct query *q,
     status = sq->tsuids_len > 0 ? plan_tsuids(&p) : plan_metric(&p);
     buf_fini(&p.listed);
     free(p.listed_ends);
+    planner_free_verdicts(&p);
     if (status != ST_OK)
         plan_fini(out);
     return status;
@@ -520,4 +499,16 @@ plan_fini(struct plan *p)
 {
     for (size_t i = 0; p->buckets != NULL && i < p->buckets_len; i++)
         mask_set_free(&p->buckets[i].masks);
+}
+
+/* Masks are over rows: a row's key of any hour will do. */
+bool
+plan_reads_series(const struct plan *p, const struct key_shape *shape,
+                  struct slice tsuid)
+{
+    uint8_t key[ROW_KEY_MAX];
+    size_t size = key_row(shape, tsuid, p->from_base, key);
+
+    return mask_set_match(p->buckets[key_salt(shape, tsuid)].masks,
+                          slice_of(key, size));
 }

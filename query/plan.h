@@ -2,7 +2,8 @@
  * The plan of one sub-query: which series could match, as masks over row keys,
  * and by which way each salt bucket is read.
  *
- *     names -> ids;  filters -> a set of tagv ids for each tagk, or "any";
+ *     names -> ids;  filters -> a set of tagv ids for each tagk, or "any":
+ *     a filter by name is evaluated once for each value, not for each series;
  *     tag shapes of the metric -> one mask each;  counts -> the way
  *
  * When a filter narrows the metric, the series directory is asked first (same
@@ -22,13 +23,6 @@
 #include "query/query.h"
 #include "uid/series.h"
 
-/* A filter with its tagk's id, and the verdicts on values met so far. */
-struct plan_filter {
-    const struct filter *filter;
-    uint64_t tagk;
-    bool by_ids; /* the masks see to it */
-};
-
 struct plan_bucket {
     enum scan_way way;
     struct slice
@@ -41,13 +35,10 @@ struct plan {
     uint64_t metric;
     struct slice metric_id; /* its bytes */
     uint32_t from_base, to_base;
-    struct plan_filter *filters;
-    size_t filters_len;
     uint64_t *group_tagks; /* ascending */
     size_t group_tagks_len;
-    bool empty;   /* nothing can match */
-    bool listed;  /* every series of the answer is in the buckets' lists */
-    bool checked; /* the masks are exact; else rows are checked by name */
+    bool empty;  /* nothing can match */
+    bool listed; /* every series of the answer is in the buckets' lists */
     struct plan_bucket *buckets;
     size_t buckets_len;
     uint64_t series;  /* of the metric, in shapes that could match */
@@ -77,9 +68,8 @@ MUST_CHECK enum status plan_make(const struct plan_context *c,
                                  struct plan *out, struct error *e);
 void plan_fini(struct plan *p);
 
-/* Do all filters take this series?  By name; for plans that are not checked. */
-MUST_CHECK enum status plan_takes(const struct plan_context *c,
-                                  const struct plan *p, struct slice tsuid,
-                                  bool *out, struct error *e);
+/* Does the plan read this series?  For plans that list none. */
+bool plan_reads_series(const struct plan *p, const struct key_shape *shape,
+                       struct slice tsuid);
 
 #endif

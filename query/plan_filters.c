@@ -1,7 +1,7 @@
 /*
  * From filters to sets of tagv ids for each tagk: literals by their names; what
- * must be asked by name, such as wildcards, by asking it of each value that
- * there is, when the directory has an index to tell them.
+ * goes by name, such as wildcards, is evaluated once for each value: those that
+ * an index has, or else those of the series that the masks match.
  */
 #include "config.h"
 
@@ -150,10 +150,10 @@ planner_filters(struct planner *p)
     struct restriction *kind;
     enum status status = ST_OK;
 
-    out->filters = arena_array(p->a, len, sizeof *out->filters);
+    p->filters = arena_array(p->a, len, sizeof *p->filters);
     out->group_tagks = arena_array(p->a, len, sizeof *out->group_tagks);
     p->restrictions = arena_array(p->a, len + 1, sizeof *p->restrictions);
-    if (out->filters == NULL || out->group_tagks == NULL ||
+    if (p->filters == NULL || out->group_tagks == NULL ||
         p->restrictions == NULL)
         return no_memory(p->e);
     for (size_t i = 0; i < len && status == ST_OK; i++) {
@@ -161,10 +161,10 @@ planner_filters(struct planner *p)
         uint64_t tagk;
         bool known = false;
 
-        status = resolve_filter(p, f, &out->filters[out->filters_len]);
+        status = resolve_filter(p, f, &p->filters[p->filters_len]);
         if (status != ST_OK)
             break;
-        tagk = out->filters[out->filters_len++].tagk;
+        tagk = p->filters[p->filters_len++].tagk;
         for (size_t k = 0; k < out->group_tagks_len; k++)
             known = known || out->group_tagks[k] == tagk;
         if (f->group_by && f->type != FILTER_NOT_KEY && !known)
@@ -202,14 +202,15 @@ planner_smallest_set(const struct planner *p)
 
 /* -- by name --------------------------------------------------------------- */
 
-/* Of one tagk. */
-struct by_name {
-    const struct planner *p;
-    uint64_t tagk;
-    struct buf name;
+/* A regular expression may take long for one name: in steps of the deadline. */
+#define NAME_STEPS 1024
+
+struct verdict {
+    uint64_t tagv;
+    bool known, takes;
 };
 
-/* Must this filter be asked about values of the tagk? */
+/* Must this filter be evaluated on values of the tagk? */
 static bool
 goes_by_name(const struct plan_filter *f, uint64_t tagk)
 {
@@ -217,75 +218,196 @@ goes_by_name(const struct plan_filter *f, uint64_t tagk)
            f->filter->type != FILTER_NOT_KEY;
 }
 
+/* Evaluates the tagk's filters on the name of one value. */
 static enum status
-takes_value(void *ctx, uint64_t tagv, bool *takes)
+evaluate(struct planner *p, uint64_t tagk, uint64_t tagv, bool *takes,
+         struct error *e)
 {
-    struct by_name *b = ctx;
-    const struct plan *plan = b->p->p;
-    struct error e = { .status = ST_OK };
-    enum status status;
+    struct buf name = BUF_INIT;
+    struct error failed = { .status = ST_OK };
+    enum status status = uid_name(p->c->uids, UID_TAGV, tagv, &name, e);
 
     *takes = true;
-    buf_clear(&b->name);
-    status = uid_name(b->p->c->uids, UID_TAGV, tagv, &b->name, &e);
-    for (size_t i = 0; i < plan->filters_len && status == ST_OK && *takes;
-         i++) {
-        const struct plan_filter *f = &plan->filters[i];
-
-        if (!goes_by_name(f, b->tagk))
+    for (size_t i = 0; i < p->filters_len && status == ST_OK && *takes; i++) {
+        if (!goes_by_name(&p->filters[i], tagk))
             continue;
-        *takes = filter_matches(f->filter, buf_slice(&b->name), &e);
-        status = e.status;
+        *takes =
+            filter_matches(p->filters[i].filter, buf_slice(&name), &failed);
+        status = failed.status;
     }
+    buf_fini(&name);
+    if (failed.status != ST_OK)
+        *e = failed;
     return status;
 }
 
-/* All that the verdicts depend on: the filters, and the names. */
-static void
-put_key(struct by_name *b, struct buf *key)
+/* The value's slot, or the free one where it belongs. */
+static struct verdict *
+find_verdict(struct verdict *slots, size_t cap, uint64_t tagv)
 {
-    const struct plan *plan = b->p->p;
+    size_t at = (size_t)(tagv * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (cap - 1);
 
-    buf_put_u64(key, uid_epoch(b->p->c->uids));
-    buf_put_u64(key, b->tagk);
-    for (size_t i = 0; i < plan->filters_len; i++) {
-        const struct filter *f = plan->filters[i].filter;
-
-        if (!goes_by_name(&plan->filters[i], b->tagk))
-            continue;
-        filter_cache_key(f, key);
-    }
+    while (slots[at].known && slots[at].tagv != tagv)
+        at = (at + 1) & (cap - 1);
+    return &slots[at];
 }
 
-/* Asks the filters by name once for each value that there is, not for each
- * series.  What fails here may not concern any series: then as if there were no
- * index. */
+static bool
+grow_verdicts(struct restriction *r)
+{
+    size_t cap = r->verdicts_cap == 0 ? 64 : r->verdicts_cap * 2;
+    struct verdict *slots = calloc(cap, sizeof *slots);
+
+    if (slots == NULL)
+        return false;
+    for (size_t i = 0; i < r->verdicts_cap; i++)
+        if (r->verdicts[i].known)
+            *find_verdict(slots, cap, r->verdicts[i].tagv) = r->verdicts[i];
+    free(r->verdicts);
+    r->verdicts = slots;
+    r->verdicts_cap = cap;
+    return true;
+}
+
+static enum status
+takes_value(struct planner *p, struct restriction *r, uint64_t tagv,
+            bool *takes)
+{
+    struct verdict *v;
+    enum status status;
+
+    if (r->verdicts_len * 2 >= r->verdicts_cap && !grow_verdicts(r))
+        return no_memory(p->e);
+    v = find_verdict(r->verdicts, r->verdicts_cap, tagv);
+    *takes = v->takes;
+    if (v->known)
+        return ST_OK;
+    status = deadline_tick(&p->deadline, NAME_STEPS, p->e);
+    if (status == ST_OK)
+        status = evaluate(p, r->tagk, tagv, takes, p->e);
+    if (status != ST_OK)
+        return status;
+    *v = (struct verdict){ tagv, true, *takes };
+    r->verdicts_len++;
+    return ST_OK;
+}
+
+enum status
+planner_takes(struct planner *p, struct slice tsuid, bool *takes)
+{
+    const struct key_shape *w = p->shape;
+    enum status status = ST_OK;
+
+    *takes = true;
+    for (size_t i = 0; i < p->restrictions_len && *takes; i++) {
+        struct restriction *r = &p->restrictions[i];
+
+        for (size_t k = 0; r->by_name && k < tsuid_tags(w, tsuid); k++)
+            if (key_get_uint(tsuid_tagk(w, tsuid, k).data, w->tagk_width) ==
+                r->tagk)
+                status = takes_value(
+                    p, r,
+                    key_get_uint(tsuid_tagv(w, tsuid, k).data, w->tagv_width),
+                    takes);
+        if (status != ST_OK)
+            return status;
+    }
+    return ST_OK;
+}
+
+/* 'set' has all values that pass the filters by name. */
+static void
+end_by_name(struct planner *p, struct restriction *r, uint64_t *set, size_t len)
+{
+    r->by_name = false;
+    intersect(r, set, len);
+    for (size_t i = 0; i < p->filters_len; i++)
+        p->filters[i].by_ids |= p->filters[i].tagk == r->tagk;
+}
+
+enum status
+planner_end_names(struct planner *p)
+{
+    for (size_t i = 0; i < p->restrictions_len; i++) {
+        struct restriction *r = &p->restrictions[i];
+        uint64_t *set;
+        size_t len = 0;
+
+        if (!r->by_name)
+            continue;
+        set = arena_array(p->a, r->verdicts_len, sizeof *set);
+        if (set == NULL)
+            return no_memory(p->e);
+        for (size_t k = 0; k < r->verdicts_cap; k++)
+            if (r->verdicts[k].takes)
+                set[len++] = r->verdicts[k].tagv;
+        qsort(set, len, sizeof *set, planner_compare_u64);
+        end_by_name(p, r, set, len);
+    }
+    return ST_OK;
+}
+
+void
+planner_free_verdicts(struct planner *p)
+{
+    for (size_t i = 0; i < p->restrictions_len; i++)
+        free(p->restrictions[i].verdicts);
+}
+
+/* Of one tagk, for the index. */
+struct by_name {
+    struct planner *p;
+    uint64_t tagk;
+};
+
+/* What fails here may concern no series of the answer: it ends the use of the
+ * index alone, but the deadline ends all. */
+static enum status
+index_takes(void *ctx, uint64_t tagv, bool *takes)
+{
+    struct by_name *b = ctx;
+    struct error ignored;
+
+    b->p->status = deadline_tick(&b->p->deadline, NAME_STEPS, b->p->e);
+    return b->p->status != ST_OK
+               ? b->p->status
+               : evaluate(b->p, b->tagk, tagv, takes, &ignored);
+}
+
+static bool
+by_name_go_on(void *ctx)
+{
+    struct by_name *b = ctx;
+
+    b->p->status = deadline_check(&b->p->deadline, b->p->e);
+    return b->p->status == ST_OK;
+}
+
 static enum status
 resolve_by_name(struct planner *p, struct restriction *r)
 {
-    struct by_name b = { p, r->tagk, BUF_INIT };
+    struct by_name b = { p, r->tagk };
     struct buf key = BUF_INIT;
     uint64_t *values;
     size_t len;
     bool known;
     enum status status;
 
-    put_key(&b, &key);
-    status =
-        series_values(p->c->series, p->p->metric, r->tagk,
-                      key.failed ? (struct slice){ NULL, 0 } : buf_slice(&key),
-                      takes_value, &b, p->a, &known, &values, &len, p->e);
-    buf_fini(&b.name);
+    buf_put_u64(&key, uid_epoch(p->c->uids));
+    buf_put_u64(&key, r->tagk);
+    for (size_t i = 0; i < p->filters_len; i++)
+        if (goes_by_name(&p->filters[i], r->tagk))
+            filter_cache_key(p->filters[i].filter, &key);
+    status = series_values(
+        p->c->series, p->p->metric, r->tagk,
+        key.failed ? (struct slice){ NULL, 0 } : buf_slice(&key), index_takes,
+        by_name_go_on, &b, p->a, &known, &values, &len, p->e);
     buf_fini(&key);
-    if (status != ST_OK || !known)
-        return status;
-    r->by_name = false;
-    intersect(r, values, len);
-    for (size_t i = 0; i < p->p->filters_len; i++)
-        if (p->p->filters[i].tagk == r->tagk &&
-            p->p->filters[i].filter->type != FILTER_NOT_KEY)
-            p->p->filters[i].by_ids = true;
-    return ST_OK;
+    if (status == ST_OK && !known)
+        return p->status;
+    if (status == ST_OK)
+        end_by_name(p, r, values, len);
+    return status;
 }
 
 enum status

@@ -20,6 +20,8 @@
 
 /* Past so many steps over keys that do not match, seek. */
 #define STEPS_MAX 8
+/* Keys between two calls of go_on(): some 100 us. */
+#define STEPS_UNCHECKED 512
 
 /* -- open ---------------------------------------------------------------- */
 
@@ -443,19 +445,39 @@ series_total(struct series_directory *d)
 
 /* -- each ---------------------------------------------------------------- */
 
+/* A scan of the directory: its masks, and how many keys it has looked at. */
+struct scan {
+    struct kv_iter *it;
+    const struct mask_set *masks; /* NULL: all */
+    const struct series_visit *visit;
+    uint64_t steps, checked;
+};
+
+static bool
+go_on(struct scan *s, uint64_t steps)
+{
+    s->steps += steps;
+    if (s->visit->go_on == NULL || s->steps - s->checked < STEPS_UNCHECKED)
+        return true;
+    s->checked = s->steps;
+    return s->visit->go_on(s->visit->ctx);
+}
+
 /* Moves to the first key that matches, from where the iterator stands on. */
 static bool
-next_match(struct kv_iter *it, const struct mask_set *masks)
+next_match(struct scan *s)
 {
     uint8_t hint[ROW_KEY_MAX];
+    struct kv_iter *it = s->it;
     bool on = true;
 
-    while (on && !mask_set_match(masks, kv_iter_key(it))) {
-        size_t size = mask_set_hint(masks, kv_iter_key(it), hint);
+    while (on && !mask_set_match(s->masks, kv_iter_key(it))) {
+        size_t size = mask_set_hint(s->masks, kv_iter_key(it), hint);
 
-        if (size == 0)
+        if (size == 0 || !go_on(s, 1))
             return false;
         for (int i = 0; i < STEPS_MAX; i++) {
+            s->steps++;
             on = kv_iter_next(it);
             if (!on || slice_cmp(kv_iter_key(it), slice_of(hint, size)) >= 0)
                 break;
@@ -468,17 +490,48 @@ next_match(struct kv_iter *it, const struct mask_set *masks)
 
 /* To the first key that may be of interest. */
 static bool
-first_match(struct kv_iter *it, struct slice prefix,
-            const struct mask_set *masks)
+first_match(struct scan *s, struct slice prefix)
 {
     uint8_t hint[ROW_KEY_MAX];
     size_t size;
 
-    if (masks == NULL)
-        return kv_iter_seek(it, prefix);
-    size = mask_set_hint(masks, prefix, hint);
-    return size > 0 && kv_iter_seek(it, slice_of(hint, size)) &&
-           next_match(it, masks);
+    if (s->masks == NULL)
+        return kv_iter_seek(s->it, prefix);
+    size = mask_set_hint(s->masks, prefix, hint);
+    return size > 0 && kv_iter_seek(s->it, slice_of(hint, size)) &&
+           next_match(s);
+}
+
+enum status
+series_scan(struct series_directory *d, uint64_t metric,
+            const struct mask_set *masks, const struct series_visit *visit,
+            uint64_t *steps, struct error *e)
+{
+    uint8_t start[1 + 8] = { TABLE_SERIES };
+    struct slice prefix = { start, 1 };
+    struct scan s = { .masks = masks, .visit = visit };
+    bool on;
+
+    OBJ_CHECK(d, SERIES_MAGIC);
+    if (metric != 0) {
+        key_put_uint(start + 1, metric, d->widths.metric_width);
+        prefix.size += d->widths.metric_width;
+    }
+    s.it = kv_iter_open(store_kv(d->store), NULL);
+    for (on = first_match(&s, prefix); on;
+         on = kv_iter_next(s.it) && (masks == NULL || next_match(&s))) {
+        struct slice key = kv_iter_key(s.it);
+        struct slice tsuid = { key.data + 1, key.size - 1 };
+
+        if (!slice_starts(key, prefix) || !go_on(&s, 1))
+            break;
+        if (masks == NULL && series_has_kind(&d->widths, tsuid))
+            continue;
+        if (!visit->series(visit->ctx, tsuid))
+            break;
+    }
+    *steps = s.steps;
+    return kv_iter_close(&s.it, e);
 }
 
 enum status
@@ -487,29 +540,8 @@ series_each(struct series_directory *d, uint64_t metric,
             bool (*f)(void *ctx, struct slice tsuid), void *ctx,
             struct error *e)
 {
-    uint8_t start[1 + 8] = { TABLE_SERIES };
-    struct slice prefix = { start, 1 };
-    struct kv_iter *it;
-    bool on;
+    uint64_t steps;
 
-    OBJ_CHECK(d, SERIES_MAGIC);
-    if (metric != 0) {
-        key_put_uint(start + 1, metric, d->widths.metric_width);
-        prefix.size += d->widths.metric_width;
-    }
-    it = kv_iter_open(store_kv(d->store), NULL);
-    for (on = first_match(it, prefix, masks); on;
-         on = kv_iter_next(it) && (masks == NULL || next_match(it, masks))) {
-        struct slice key = kv_iter_key(it);
-
-        struct slice tsuid = { key.data + 1, key.size - 1 };
-
-        if (!slice_starts(key, prefix))
-            break;
-        if (masks == NULL && series_has_kind(&d->widths, tsuid))
-            continue;
-        if (!f(ctx, tsuid))
-            break;
-    }
-    return kv_iter_close(&it, e);
+    return series_scan(d, metric, masks, &(struct series_visit){ f, NULL, ctx },
+                       &steps, e);
 }

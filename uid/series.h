@@ -162,14 +162,23 @@ series_each_tagged(struct series_directory *d, uint64_t metric, uint64_t tagk,
                    bool (*f)(void *ctx, struct slice tsuid), void *ctx,
                    struct error *e);
 
+struct series_visit {
+    bool (*series)(void *ctx, struct slice tsuid); /* false: stop */
+    /* Called each time some hundred keys were looked at, also those that do not
+     * match; false: stop.  NULL: no calls. */
+    bool (*go_on)(void *ctx);
+    void *ctx;
+};
+
 /* As series_each(), for masks (NULL: all without a kind) that let only those
- * series through that have one of these values under 'tagk', ascending: with an
- * index in memory, which the metrics have that are asked for often, the others
- * are not looked at. */
-MUST_CHECK enum status series_each_with(
-    struct series_directory *d, uint64_t metric, const struct mask_set *masks,
-    uint64_t tagk, const uint64_t *tagvs, size_t tagvs_len,
-    bool (*f)(void *ctx, struct slice tsuid), void *ctx, struct error *e);
+ * series through that have one of these values under 'tagk', ascending (NULL:
+ * any value).  An index in memory finds them, for metrics that are queried
+ * often. */
+MUST_CHECK enum status
+series_each_with(struct series_directory *d, uint64_t metric,
+                 const struct mask_set *masks, uint64_t tagk,
+                 const uint64_t *tagvs, size_t tagvs_len,
+                 const struct series_visit *visit, struct error *e);
 
 /* Of the values that the metric's series have under 'tagk', ascending, those
  * that 'takes' takes, if the index tells; else, and when 'takes' fails,
@@ -178,9 +187,9 @@ MUST_CHECK enum status series_each_with(
 typedef enum status series_value_takes(void *ctx, uint64_t tagv, bool *takes);
 MUST_CHECK enum status
 series_values(struct series_directory *d, uint64_t metric, uint64_t tagk,
-              struct slice key, series_value_takes *takes, void *ctx,
-              struct arena *a, bool *known, uint64_t **tagvs, size_t *len,
-              struct error *e);
+              struct slice key, series_value_takes *takes,
+              bool (*go_on)(void *ctx), void *ctx, struct arena *a, bool *known,
+              uint64_t **tagvs, size_t *len, struct error *e);
 
 /* All series, from memory. */
 uint64_t series_total(struct series_directory *d);

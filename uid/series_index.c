@@ -21,6 +21,10 @@
 #define INDEX_MAGIC FOURCC('S', 'I', 'D', 'X')
 #define LIST_MAGIC  FOURCC('S', 'I', 'D', 'L')
 
+/* A list is made when scans have cost this part of it: most metrics that are
+ * queried some times are queried often. */
+#define EAGER 4
+
 #define SETS       256
 #define WAYS       4
 #define BYTES_MAX  ((size_t)64 << 20)
@@ -57,9 +61,11 @@ struct list_shape {
 
 struct index_list {
     uint32_t magic;
+    struct series_index *index;
     struct key_shape widths;
     uint64_t metric, count;
-    size_t refs; /* guarded by the index' lock */
+    size_t refs;             /* guarded by the index' lock */
+    struct index_list *next; /* of the dead */
     struct list_shape *shapes;
     size_t shapes_len;
     struct buf keys; /* <shape:1> <tagv>... */
@@ -77,8 +83,11 @@ struct index_list {
 #define MORE_BYTES ((size_t)32 << 10)
 
 struct slot {
-    uint64_t metric; /* 0: free */
-    uint64_t count;  /* of series, when it was asked for last */
+    uint64_t metric;       /* 0: free */
+    uint64_t spent;        /* keys that scans have looked at without a list */
+    bool making;           /* a caller makes a list */
+    bool too_large;        /* it never fits */
+    int64_t not_before_us; /* no list is made earlier: there was no room */
     int64_t used_us;
     struct index_list *list;
     size_t bytes;
@@ -93,7 +102,8 @@ struct series_index {
     struct lock lock;
     struct slot slots[SETS][WAYS] GUARDED_BY(lock);
     size_t bytes GUARDED_BY(lock);
-    atomic_size_t lists; /* that slots have */
+    struct index_list *dead GUARDED_BY(lock); /* freed when it is dropped */
+    atomic_size_t lists;                      /* that slots have */
 };
 
 struct series_index *
@@ -133,10 +143,28 @@ free_list(struct index_list *l)
 }
 
 static void
-unref(struct index_list *l)
+unref(struct series_index *x, struct index_list *l) REQUIRES(x->lock)
 {
-    if (l != NULL && --l->refs == 0)
+    if (l == NULL || --l->refs > 0)
+        return;
+    l->next = x->dead;
+    x->dead = l;
+}
+
+/* Frees what is not used any more behind the lock: it may be 100 MB. */
+static void
+unlock(struct series_index *x) RELEASE(x->lock)
+{
+    struct index_list *dead = x->dead;
+
+    x->dead = NULL;
+    lock_drop(&x->lock);
+    while (dead != NULL) {
+        struct index_list *l = dead;
+
+        dead = l->next;
         free_list(l);
+    }
 }
 
 static void
@@ -162,7 +190,7 @@ clear_list(struct series_index *x, struct slot *s) REQUIRES(x->lock)
 {
     if (s->list != NULL)
         (void)atomic_fetch_sub(&x->lists, 1);
-    unref(s->list);
+    unref(x, s->list);
     x->bytes -= s->bytes;
     s->list = NULL;
     s->bytes = 0;
@@ -189,7 +217,7 @@ series_index_free(struct series_index **xp)
     for (size_t i = 0; i < SETS; i++)
         for (size_t k = 0; k < WAYS; k++)
             clear_slot(x, &x->slots[i][k]);
-    lock_drop(&x->lock);
+    unlock(x);
     lock_fini(&x->lock);
     OBJ_CLEAR(x);
     free(x);
@@ -273,6 +301,19 @@ series_index_enter(struct series_index *x, uint64_t metric, struct slice key)
             s->later.failed)
             clear_list(x, s);
     }
+    unlock(x);
+}
+
+void
+series_index_spend(struct series_index *x, uint64_t metric, uint64_t steps)
+{
+    struct slot *s;
+
+    OBJ_CHECK(x, INDEX_MAGIC);
+    lock_take(&x->lock);
+    s = find(x, metric);
+    if (s != NULL)
+        s->spent += steps;
     lock_drop(&x->lock);
 }
 
@@ -285,13 +326,12 @@ series_index_take(struct series_index *x, uint64_t metric, uint64_t count,
 
     OBJ_CHECK(x, INDEX_MAGIC);
     *more = NULL;
+    *make = false;
     lock_take(&x->lock);
     s = find(x, metric);
-    *make = s != NULL && s->count == count;
     if (s == NULL)
         s = replace(x, metric);
     s->used_us = clock_monotonic_us();
-    s->count = count;
     if (s->list != NULL && s->list->count + s->later_len == count) {
         l = s->list;
         l->refs++;
@@ -300,8 +340,12 @@ series_index_take(struct series_index *x, uint64_t metric, uint64_t count,
         *more = s->more;
         if (*more != NULL)
             s->more->refs++;
+    } else if (s->spent >= count / EAGER && count > 0 && s->spent > 0 &&
+               !s->making && !s->too_large && s->used_us >= s->not_before_us) {
+        *make = s->making = true;
+        s->spent = 0;
     }
-    lock_drop(&x->lock);
+    unlock(x);
     return l;
 }
 
@@ -316,13 +360,14 @@ series_index_drop(struct series_index *x, struct index_list **lp,
     lock_take(&x->lock);
     unref_more(*more);
     *more = NULL;
-    unref(l);
-    lock_drop(&x->lock);
+    unref(x, l);
+    unlock(x);
 }
 
 /* Takes lists that are idle until there is room. */
 static bool
-make_room(struct series_index *x, size_t bytes) REQUIRES(x->lock)
+make_room(struct series_index *x, size_t bytes, const struct slot *keep)
+    REQUIRES(x->lock)
 {
     int64_t before_us = clock_monotonic_us() - IDLE_US;
 
@@ -330,7 +375,7 @@ make_room(struct series_index *x, size_t bytes) REQUIRES(x->lock)
         for (size_t k = 0; k < WAYS; k++) {
             struct slot *s = &x->slots[i][k];
 
-            if (s->list != NULL && s->used_us < before_us)
+            if (s != keep && s->list != NULL && s->used_us < before_us)
                 clear_slot(x, s);
         }
     return x->bytes + bytes <= BYTES_MAX;
@@ -348,41 +393,60 @@ trim(struct index_list *l)
     l->keys.cap = l->keys.size;
 }
 
-void
-series_index_put(struct series_index *x, struct index_list *l)
+/* Books bytes of a slot's list; without room for them the list goes. */
+static void
+book(struct series_index *x, struct slot *s, size_t bytes) REQUIRES(x->lock)
 {
-    size_t bytes;
+    if (make_room(x, bytes, s)) {
+        x->bytes += bytes;
+        s->bytes += bytes;
+        return;
+    }
+    clear_list(x, s);
+    s->not_before_us = clock_monotonic_us() + IDLE_US;
+}
+
+struct index_list *
+series_index_made(struct series_index *x, struct index_list *l, bool fits,
+                  bool whole)
+{
     struct slot *s;
+    bool good = fits && whole && l->len == l->count;
 
     OBJ_CHECK(x, INDEX_MAGIC);
     OBJ_CHECK(l, LIST_MAGIC);
     trim(l);
-    /* And what its tags may come to. */
-    bytes = l->keys.cap + l->cap * sizeof *l->ends + l->len * 16 + MEMO_BYTES +
-            MORE_BYTES;
     lock_take(&x->lock);
     s = find(x, l->metric);
-    /* A stale one makes room for it. */
-    if (s != NULL && s->count == l->count)
-        clear_list(x, s);
-    if (s != NULL && s->count == l->count && make_room(x, bytes)) {
-        (void)atomic_fetch_add(&x->lists, 1);
-        x->bytes += bytes;
-        s->list = l;
-        s->bytes = bytes;
-        l->refs++;
+    if (s != NULL) {
+        s->making = false;
+        s->too_large = !fits;
     }
-    lock_drop(&x->lock);
+    if (s != NULL && good) {
+        clear_list(x, s);
+        (void)atomic_fetch_add(&x->lists, 1);
+        s->list = l;
+        l->refs++;
+        book(x, s,
+             l->keys.cap + l->cap * sizeof *l->ends + MEMO_BYTES + MORE_BYTES);
+    }
+    if (!good) {
+        unref(x, l);
+        l = NULL;
+    }
+    unlock(x);
+    return l;
 }
 
 /* -- a list ---------------------------------------------------------------- */
 
 struct index_list *
-index_list_new(const struct series_index *x, uint64_t metric, uint64_t count)
+index_list_new(struct series_index *x, uint64_t metric, uint64_t count)
 {
     struct index_list *l = mem_new(sizeof *l);
 
     l->magic = LIST_MAGIC;
+    l->index = x;
     l->widths = x->widths;
     l->metric = metric;
     l->count = count;
@@ -553,22 +617,42 @@ make_tag(const struct index_list *l, uint64_t tagk)
     return t;
 }
 
+/* The bytes count while the list is its metric's. */
+static void
+book_tag(struct index_list *l, const struct index_tag *t)
+{
+    struct series_index *x = l->index;
+    struct slot *s;
+
+    lock_take(&x->lock);
+    s = find(x, l->metric);
+    if (s != NULL && s->list == l)
+        book(x, s,
+             sizeof *t + t->len * (sizeof *t->values + sizeof *t->from) +
+                 t->from[t->len] * sizeof *t->series);
+    unlock(x);
+}
+
 /* Tags are made when they are first asked for, and then stay. */
 static const struct index_tag *
 tag_of(struct index_list *l, uint64_t tagk)
 {
     struct index_tag *t;
+    bool made;
 
     OBJ_CHECK(l, LIST_MAGIC);
     lock_take(&l->lock);
     for (t = l->tags; t != NULL && t->tagk != tagk; t = t->next)
         continue;
-    if (t == NULL) {
+    made = t == NULL;
+    if (made) {
         t = make_tag(l, tagk);
         t->next = l->tags;
         l->tags = t;
     }
     lock_drop(&l->lock);
+    if (made)
+        book_tag(l, t);
     return t;
 }
 

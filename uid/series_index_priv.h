@@ -2,13 +2,13 @@
  * An index in memory over the series of metrics that are asked for: which
  * series have a given value under a tagk, and which values there are.
  *
- * A metric's list is made from the directory when the metric is asked for again
- * and has got no new series in between.  Those that come later are kept beside
- * it, up to some hundreds; then the list is of no use any more.  So metrics
- * that grow all the time have none, and are scanned.
+ * A metric's list is made from the directory once scans without it have looked
+ * at a fourth of the keys that it takes to make it.  One caller makes it,
+ * others scan meanwhile.  Series that come later are kept beside it, up to some
+ * hundreds; then it is dropped.
  *
- * Bounds:  64 MB in all; lists that nobody used for a while make room.  A
- *          metric of a million series with seven tags fits.
+ * Bounds:  64 MB in all, tables of tags included; lists that were not used for
+ *          a while make room.  A metric whose keys exceed 32 MB has no list.
  * Threads: any.  A list that was taken is frozen but for its own lock's part.
  */
 #ifndef UID_SERIES_INDEX_PRIV_H
@@ -34,24 +34,31 @@ struct series_index *series_index_new(const struct key_shape *widths);
 void series_index_free(struct series_index **x);
 
 /* The metric's list while it has 'count' series with those that came later
- * ('*more', or NULL), to be dropped; or NULL, and '*make' says whether to make
- * one. */
+ * ('*more', or NULL), to be dropped; or NULL.  With '*make' the caller makes
+ * one and ends with series_index_made(). */
 struct index_list *series_index_take(struct series_index *x, uint64_t metric,
                                      uint64_t count, struct index_more **more,
                                      bool *make);
 void series_index_drop(struct series_index *x, struct index_list **l,
                        struct index_more **more);
+/* A scan without a list looked at so many keys of the metric. */
+void series_index_spend(struct series_index *x, uint64_t metric,
+                        uint64_t steps);
 /* A new series of the metric, which is counted already. */
 void series_index_enter(struct series_index *x, uint64_t metric,
                         struct slice key);
 
 /* A list in the making: keys of the directory, ascending. */
-struct index_list *index_list_new(const struct series_index *x, uint64_t metric,
+struct index_list *index_list_new(struct series_index *x, uint64_t metric,
                                   uint64_t count);
 /* False: it became too large. */
 bool index_list_add(struct index_list *l, struct slice key);
-/* From now on others can take it too; the caller still drops it. */
-void series_index_put(struct series_index *x, struct index_list *l);
+/* Ends the making: a list that fits and is whole can be taken by others from
+ * now on; the caller still drops what is returned.  One that is not is freed,
+ * and one that is too large is not made again. */
+struct index_list *series_index_made(struct series_index *x,
+                                     struct index_list *l, bool fits,
+                                     bool whole);
 
 size_t index_list_len(const struct index_list *l);
 /* Its key, written to 'to' (INDEX_KEY_MAX bytes). */

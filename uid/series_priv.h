@@ -34,6 +34,12 @@ struct series_directory {
 /* Is there room for one series more of the metric (0: of a new one)? */
 bool series_has_room(struct series_directory *d, uint64_t metric);
 
+/* series_each(), and how many keys it looked at. */
+MUST_CHECK enum status series_scan(struct series_directory *d, uint64_t metric,
+                                   const struct mask_set *masks,
+                                   const struct series_visit *visit,
+                                   uint64_t *steps, struct error *e);
+
 /* From the engine; no entry is no error. */
 MUST_CHECK enum status series_read_entry(struct series_directory *d,
                                          struct slice tsuid, bool *exists,

@@ -9,36 +9,41 @@
 #include "uid/series_index_priv.h"
 #include "uid/shapes_priv.h"
 
-/* The list of all the metric's keys; NULL when they are too many. */
+/* Keys of a list in the making between two calls of go_on(). */
+#define KEYS_UNCHECKED 512
+
+/* Makes the list of all the metric's keys.  '*out' is NULL when it does not
+ * become one. */
 static enum status
 make_list(struct series_directory *d, uint64_t metric, uint64_t count,
-          struct index_list **out, struct error *e)
+          const struct series_visit *visit, struct index_list **out,
+          struct error *e)
 {
+    struct index_list *l = index_list_new(d->index, metric, count);
     uint8_t start[1 + 8] = { TABLE_SERIES };
     struct slice prefix = { start, 1u + d->widths.metric_width };
     struct kv_iter *it = kv_iter_open(store_kv(d->store), NULL);
-    struct index_more *none = NULL;
-    bool fits = true;
+    bool fits = true, on = true;
     enum status st;
 
-    *out = index_list_new(d->index, metric, count);
     key_put_uint(start + 1, metric, d->widths.metric_width);
-    for (bool on = kv_iter_seek(it, prefix);
-         on && fits && slice_starts(kv_iter_key(it), prefix);
-         on = kv_iter_next(it))
-        fits = index_list_add(*out, kv_iter_key(it));
+    for (bool more = kv_iter_seek(it, prefix);
+         more && fits && on && slice_starts(kv_iter_key(it), prefix);
+         more = kv_iter_next(it)) {
+        fits = index_list_add(l, kv_iter_key(it));
+        if (index_list_len(l) % KEYS_UNCHECKED == 0 && visit->go_on != NULL)
+            on = visit->go_on(visit->ctx);
+    }
     st = kv_iter_close(&it, e);
-    if (st == ST_OK && fits)
-        series_index_put(d->index, *out);
-    else
-        series_index_drop(d->index, out, &none);
+    *out = series_index_made(d->index, l, fits, st == ST_OK && on);
     return st;
 }
 
 /* '*out' is NULL when there is no index over the metric; else the caller drops
  * it, and what came later. */
 static enum status
-take_list(struct series_directory *d, uint64_t metric, struct index_list **out,
+take_list(struct series_directory *d, uint64_t metric,
+          const struct series_visit *visit, struct index_list **out,
           struct index_more **more, struct error *e)
 {
     uint64_t count = shapes_count(d->shapes, metric);
@@ -47,7 +52,7 @@ take_list(struct series_directory *d, uint64_t metric, struct index_list **out,
     *out = series_index_take(d->index, metric, count, more, &make);
     if (*out != NULL || !make)
         return ST_OK;
-    return make_list(d, metric, count, out, e);
+    return make_list(d, metric, count, visit, out, e);
 }
 
 static int
@@ -179,22 +184,26 @@ enum status
 series_each_with(struct series_directory *d, uint64_t metric,
                  const struct mask_set *masks, uint64_t tagk,
                  const uint64_t *tagvs, size_t tagvs_len,
-                 bool (*f)(void *ctx, struct slice tsuid), void *ctx,
-                 struct error *e)
+                 const struct series_visit *visit, struct error *e)
 {
-    const struct wanted w = {
-        &d->widths, masks, tagk, tagvs, tagvs_len, f, ctx
-    };
+    const struct wanted w = { &d->widths, masks,         tagk,      tagvs,
+                              tagvs_len,  visit->series, visit->ctx };
     struct index_more *more;
     struct index_list *l;
+    uint64_t steps;
     enum status st;
 
     OBJ_CHECK(d, SERIES_MAGIC);
-    st = take_list(d, metric, &l, &more, e);
+    if (tagvs == NULL)
+        return series_scan(d, metric, masks, visit, &steps, e);
+    st = take_list(d, metric, visit, &l, &more, e);
     if (st != ST_OK)
         return st;
-    if (l == NULL)
-        return series_each(d, metric, masks, f, ctx, e);
+    if (l == NULL) {
+        st = series_scan(d, metric, masks, visit, &steps, e);
+        series_index_spend(d->index, metric, steps);
+        return st;
+    }
     st = each_of_list(&w, l, more, e);
     series_index_drop(d->index, &l, &more);
     return st;
@@ -231,7 +240,8 @@ series_each_tagged(struct series_directory *d, uint64_t metric, uint64_t tagk,
     metrics = shapes_metrics(d->shapes, metric, tagk, &len);
     for (size_t i = 0; i < len && t.on && st == ST_OK; i++)
         st = series_each_with(d, metrics[i], NULL, tagk, tagvs, tagvs_len,
-                              visit_tagged, &t, e);
+                              &(struct series_visit){ visit_tagged, NULL, &t },
+                              e);
     free(metrics);
     return st;
 }
@@ -324,19 +334,24 @@ values_of_more(const struct key_shape *w, struct index_list *l,
 
 enum status
 series_values(struct series_directory *d, uint64_t metric, uint64_t tagk,
-              struct slice key, series_value_takes *takes, void *ctx,
-              struct arena *a, bool *known, uint64_t **tagvs, size_t *len,
-              struct error *e)
+              struct slice key, series_value_takes *takes,
+              bool (*go_on)(void *ctx), void *ctx, struct arena *a, bool *known,
+              uint64_t **tagvs, size_t *len, struct error *e)
 {
     struct index_list *l;
     struct index_more *more;
     enum status st;
 
     OBJ_CHECK(d, SERIES_MAGIC);
-    st = take_list(d, metric, &l, &more, e);
     *known = false;
-    if (st != ST_OK || l == NULL)
+    st = take_list(d, metric, &(struct series_visit){ NULL, go_on, ctx }, &l,
+                   &more, e);
+    if (st != ST_OK)
         return st;
+    if (l == NULL) { /* so the caller scans */
+        series_index_spend(d->index, metric, shapes_count(d->shapes, metric));
+        return ST_OK;
+    }
     st = values_of_list(l, tagk, key, takes, ctx, a, known, tagvs, len, e);
     if (st == ST_OK && *known && more != NULL)
         st = values_of_more(&d->widths, l, more, tagk, takes, ctx, a, known,

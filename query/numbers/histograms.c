@@ -147,25 +147,15 @@ struct listing {
     enum status status;
 };
 
-/* The plan's masks are over rows: a row's key of any hour will do. */
 static bool
 visit_series(void *ctx, struct slice tsuid)
 {
     struct listing *l = ctx;
     const struct histograms_job *job = l->run->job;
-    const struct key_shape *shape = store_shape(job->context->store);
-    const struct plan *p = job->plan;
-    uint8_t key[ROW_KEY_MAX];
-    size_t size = key_row(shape, tsuid, p->from_base, key);
-    bool takes = true;
 
-    if (!mask_set_match(p->buckets[key_salt(shape, tsuid)].masks,
-                        slice_of(key, size)))
+    if (!plan_reads_series(job->plan, store_shape(job->context->store), tsuid))
         return true;
-    if (!p->checked)
-        l->status = plan_takes(job->context, p, tsuid, &takes, l->run->e);
-    if (l->status == ST_OK && takes)
-        l->status = read_series(l->run, tsuid);
+    l->status = read_series(l->run, tsuid);
     if (l->status == ST_OK && ++l->run->seen % BETWEEN_CHECKS == 0)
         l->status = fetch_may_go_on(job->limits, l->run->e);
     return l->status == ST_OK;

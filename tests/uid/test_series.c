@@ -697,7 +697,8 @@ check_index(struct fixture *f, uint64_t *state)
         }
     masks = masks_of_hosts(bytes, len);
     got = (struct seen){ .left = 999 };
-    OK(series_each_with(f->series, 1, masks, 1, ids, len, see, &got, &e));
+    OK(series_each_with(f->series, 1, masks, 1, ids, len,
+                        &(struct series_visit){ see, NULL, &got }, &e));
     ck_assert_str_eq(got.text, each(f, 1, masks, 999));
     mask_set_free(&masks);
 }
@@ -755,8 +756,8 @@ START_TEST(index_tells_values)
     (void)resolve(&f, "n host=d");
     p.without = id_of(&f, UID_TAGV, "b");
 #define VALUES(tagk, key)                                                    \
-    OK(series_values(f.series, 1, tagk, key, take_some, &p, a, &known, &ids, \
-                     &len, &e))
+    OK(series_values(f.series, 1, tagk, key, take_some, NULL, &p, a, &known, \
+                     &ids, &len, &e))
     VALUES(1, key);
     ck_assert(!known); /* asked for the first time */
     VALUES(1, key);

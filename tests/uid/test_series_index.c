@@ -168,10 +168,14 @@ START_TEST(keeps_what_comes_later)
 
     ck_assert(series_index_take(x, 7, 1, &more, &make) == NULL && !make);
     series_index_enter(x, 7, key_of(9, key)); /* there is no list yet */
+    ck_assert(series_index_take(x, 7, 1, &more, &make) == NULL && !make);
+    series_index_spend(x, 7, 1); /* as much as a list costs */
     ck_assert(series_index_take(x, 7, 1, &more, &make) == NULL && make);
+    series_index_spend(x, 7, 1);
+    ck_assert(series_index_take(x, 7, 1, &more, &make) == NULL && !make);
     l = index_list_new(x, 7, 1);
     ck_assert(index_list_add(l, key_of(5, key)));
-    series_index_put(x, l);
+    l = series_index_made(x, l, true, true);
     series_index_drop(x, &l, &more);
     for (uint64_t i = 0; i < 3; i++)
         series_index_enter(x, 7, key_of(8 - 2 * i % 3, key));
@@ -237,8 +241,8 @@ START_TEST(finds_values)
 
         if (i < 50 || i % 5 == 0)
             enter(&f, harness_random(&state));
-        OK(series_values(f.series, metric, want.tagk, key, takes_even, NULL, a,
-                         &known, &got, &len, &e));
+        OK(series_values(f.series, metric, want.tagk, key, takes_even, NULL,
+                         NULL, a, &known, &got, &len, &e));
         if (!known)
             continue;
         known_often += i >= 100;
@@ -255,6 +259,69 @@ START_TEST(finds_values)
 }
 END_TEST
 
-TEST_MAIN("series_index", TEST(finds_series_by_a_tag),
+/* Each series has a value of its own under each of seven keys. */
+static struct slice
+wide_key(uint64_t i, uint8_t *to)
+{
+    to[0] = TABLE_SERIES;
+    key_put_uint(to + 1, 7, 3);
+    for (size_t k = 0; k < 7; k++) {
+        key_put_uint(to + 4 + 6 * k, k + 1, 3);
+        key_put_uint(to + 7 + 6 * k, i + 1, 3);
+    }
+    return slice_of(to, 4 + 6 * 7);
+}
+
+START_TEST(tables_of_tags_count)
+{
+    enum { MANY = 1000000 };
+    struct series_index *x = series_index_new(&shape_default);
+    struct index_list *l = index_list_new(x, 7, MANY);
+    struct index_more *more;
+    const uint64_t *values;
+    uint8_t key[INDEX_KEY_MAX];
+    size_t len;
+    bool make;
+
+    ck_assert(series_index_take(x, 7, MANY, &more, &make) == NULL);
+    for (uint64_t i = 0; i < MANY; i++)
+        ck_assert(index_list_add(l, wide_key(i, key)));
+    l = series_index_made(x, l, true, true);
+    series_index_drop(x, &l, &more);
+    for (uint64_t tagk = 1; tagk <= 3; tagk++) {
+        l = series_index_take(x, 7, MANY, &more, &make);
+        ck_assert(l != NULL); /* 26 MB, and 16 for each tag */
+        index_list_values(l, tagk, &values, &len);
+        ck_assert_uint_eq(len, MANY);
+        series_index_drop(x, &l, &more);
+    }
+    ck_assert(series_index_take(x, 7, MANY, &more, &make) == NULL && !make);
+    series_index_spend(x, 7, MANY);
+    ck_assert(series_index_take(x, 7, MANY, &more, &make) == NULL && !make);
+    series_index_free(&x);
+}
+END_TEST
+
+START_TEST(too_large_is_remembered)
+{
+    struct series_index *x = series_index_new(&shape_default);
+    struct index_more *more;
+    bool make;
+
+    for (int whole = 0; whole < 2; whole++) {
+        (void)series_index_take(x, 7, 4, &more, &make);
+        series_index_spend(x, 7, 4);
+        ck_assert(series_index_take(x, 7, 4, &more, &make) == NULL && make);
+        ck_assert(series_index_made(x, index_list_new(x, 7, 4), whole == 0,
+                                    false) == NULL);
+    }
+    series_index_spend(x, 7, 400);
+    ck_assert(series_index_take(x, 7, 4, &more, &make) == NULL && !make);
+    series_index_free(&x);
+}
+END_TEST
+
+TEST_MAIN("series_index", TEST(tables_of_tags_count),
+          TEST(too_large_is_remembered), TEST(finds_series_by_a_tag),
           TEST(stops_where_it_is_told), TEST(keeps_keys),
           TEST(keeps_what_comes_later), TEST(finds_values))
