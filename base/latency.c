@@ -9,20 +9,20 @@
  */
 #define EXACT  16
 #define PARTS  8
-#define MAX_MS ((UINT64_C(1) << 32) - 1)
+#define MAX_US ((UINT64_C(1) << 32) - 1)
 
 static unsigned
-class_of(uint64_t ms)
+class_of(uint64_t us)
 {
     unsigned doublings;
 
-    if (ms < EXACT)
-        return (unsigned)ms;
-    if (ms > MAX_MS)
-        ms = MAX_MS;
-    doublings = 63 - (unsigned)__builtin_clzll(ms);
+    if (us < EXACT)
+        return (unsigned)us;
+    if (us > MAX_US)
+        us = MAX_US;
+    doublings = 63 - (unsigned)__builtin_clzll(us);
     return EXACT + (doublings - 4) * PARTS +
-           (unsigned)(ms >> (doublings - 3) & (PARTS - 1));
+           (unsigned)(us >> (doublings - 3) & (PARTS - 1));
 }
 
 /* The greatest of a class. */
@@ -38,10 +38,22 @@ end_of(unsigned class)
 }
 
 void
-latency_add(struct latency *l, uint64_t ms)
+latency_add(struct latency *l, uint64_t us)
 {
-    atomic_fetch_add_explicit(&l->counts[class_of(ms)], 1,
+    atomic_fetch_add_explicit(&l->counts[class_of(us)], 1,
                               memory_order_relaxed);
+    atomic_fetch_add_explicit(&l->sum_us, us, memory_order_relaxed);
+}
+
+uint64_t
+latency_below(const struct latency *l, unsigned exponent)
+{
+    uint64_t n = 0;
+
+    for (unsigned i = 0; i < LATENCY_CLASSES; i++)
+        if (exponent >= 64 || end_of(i) < UINT64_C(1) << exponent)
+            n += atomic_load_explicit(&l->counts[i], memory_order_relaxed);
+    return n;
 }
 
 uint64_t

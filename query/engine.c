@@ -80,11 +80,11 @@ engine_close(struct engine **ep)
 /* What takes less is done before another thread would have woken up. */
 #define HELP_US 1000
 
-uint64_t
-engine_latency(const struct engine *en, unsigned percent)
+const struct latency *
+engine_latency(const struct engine *en)
 {
     OBJ_CHECK(en, ENGINE_MAGIC);
-    return latency_percentile(&en->latency, percent);
+    return &en->latency;
 }
 
 /* -- one sub-query --------------------------------------------------------- */
@@ -450,7 +450,7 @@ run_one(void *ctx, size_t i, struct sub_run *r)
     r->part.pieces = run->pieces;
     status = run_sub(run->en, run->q, &run->q->subs[i], &r->limits, r->arena,
                      &r->part, &r->stats, &r->error);
-    latency_add(&run->en->latency, (uint64_t)r->stats.scan_us / 1000);
+    latency_add(&run->en->latency, (uint64_t)r->stats.scan_us);
     return status;
 }
 

@@ -55,9 +55,8 @@ MUST_CHECK enum status engine_open(struct store *s, struct uid_table *u,
                                    struct engine **out, struct error *e);
 void engine_close(struct engine **en);
 
-/* The least number of ms that 'percent' of all sub-queries read their points
- * in. */
-uint64_t engine_latency(const struct engine *en, unsigned percent);
+/* Of sub-queries reading their points. */
+const struct latency *engine_latency(const struct engine *en);
 
 struct result_group {
     const struct sub_query *sub;

@@ -4,6 +4,7 @@
 #include "tsd/stats.h"
 
 #include "base/counters.h"
+#include "base/latency.h"
 #include "query/engine.h"
 #include "tsd/put/put.h"
 #include "tsd/queries.h"
@@ -54,8 +55,14 @@ each_of_process(stats_found *found, void *ctx)
     found(ctx, "jvm.ramfree", "", c.free_bytes);
 }
 
-/* Of requests, of points on their way to the journal, and of reading.  Graphs
- * are not drawn here; who draws them at home finds 0. */
+static uint64_t
+ms(const struct latency *l, unsigned percent)
+{
+    return latency_percentile(l, percent) / 1000;
+}
+
+/* Of requests, of points on their way to the journal, and of reading.  Graph
+ * counters exist for compatibility and are always 0. */
 static void
 each_latency(const struct api *a, stats_found *found, void *ctx)
 {
@@ -63,18 +70,18 @@ each_latency(const struct api *a, stats_found *found, void *ctx)
     char name[40];
 
     for (size_t i = 0; i < sizeof percents / sizeof percents[0]; i++) {
-        uint64_t ms =
-            a->http == NULL ? 0 : http_server_latency(a->http, percents[i]);
+        unsigned p = percents[i];
 
-        (void)snprintf(name, sizeof name, "http.latency_%upct", percents[i]);
-        found(ctx, name, "type=all", ms);
+        (void)snprintf(name, sizeof name, "http.latency_%upct", p);
+        found(ctx, name, "type=all",
+              a->http == NULL ? 0 : ms(http_server_latency(a->http), p));
         found(ctx, name, "type=graph", 0);
         found(ctx, name, "type=gnuplot", 0);
-        (void)snprintf(name, sizeof name, "hbase.latency_%upct", percents[i]);
+        (void)snprintf(name, sizeof name, "hbase.latency_%upct", p);
         found(ctx, name, "method=put class=IncomingDataPoints",
-              a->put == NULL ? 0 : put_path_latency(a->put, percents[i]));
+              a->put == NULL ? 0 : ms(put_path_latency(a->put), p));
         found(ctx, name, "method=scan class=TsdbQuery",
-              a->engine == NULL ? 0 : engine_latency(a->engine, percents[i]));
+              a->engine == NULL ? 0 : ms(engine_latency(a->engine), p));
     }
 }
 

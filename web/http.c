@@ -450,9 +450,9 @@ http_server_counts(struct http_server *s)
     };
 }
 
-uint64_t
-http_server_latency(struct http_server *s, unsigned percent)
+const struct latency *
+http_server_latency(struct http_server *s)
 {
     OBJ_CHECK(s, HTTP_SERVER_MAGIC);
-    return latency_percentile(&s->latency, percent);
+    return &s->latency;
 }

@@ -146,9 +146,8 @@ struct http_counts {
     uint64_t bodies_bytes;        /* held now */
 };
 struct http_counts http_server_counts(struct http_server *s);
-/* In ms: what 'percent' of all requests took at most, from their first line to
- * their reply. */
-uint64_t http_server_latency(struct http_server *s, unsigned percent);
+/* Of requests, from their first line to their reply. */
+const struct latency *http_server_latency(struct http_server *s);
 
 /* -- the request ----------------------------------------------------------- */
 

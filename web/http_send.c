@@ -358,7 +358,7 @@ http_serve_now(struct http_request *r)
         atomic_fetch_add(&s->errors, 1);
     atomic_fetch_add(&s->bytes_out, r->response_size);
     took_us = clock_monotonic_us() - r->start_us;
-    latency_add(&s->latency, (uint64_t)took_us / 1000);
+    latency_add(&s->latency, (uint64_t)took_us);
     log_debug("web", "%s %s %s: %u, %zu bytes, %lld us", r->conn->peer,
               r->method_text, log_quote(slice_str(r->url)), r->reply.status,
               r->response_size, (long long)took_us);

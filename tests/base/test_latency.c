@@ -19,7 +19,7 @@ START_TEST(knows_percentiles)
 }
 END_TEST
 
-static const uint64_t times_ms[] = {
+static const uint64_t times_us[] = {
     0,
     1,
     15,
@@ -44,16 +44,31 @@ static const uint64_t times_ms[] = {
 START_TEST(is_within_an_eighth)
 {
     struct latency l = { 0 };
-    uint64_t ms = times_ms[_i], got;
+    uint64_t us = times_us[_i], got;
 
-    latency_add(&l, ms);
+    latency_add(&l, us);
     got = latency_percentile(&l, 50);
-    if (ms > UINT32_MAX)
-        ms = UINT32_MAX;
-    ck_assert_uint_ge(got, ms);
-    ck_assert_uint_le(got, ms < 16 ? ms : ms + ms / 8);
+    if (us > UINT32_MAX)
+        us = UINT32_MAX;
+    ck_assert_uint_ge(got, us);
+    ck_assert_uint_le(got, us < 16 ? us : us + us / 8);
 }
 END_TEST
 
-TEST_MAIN("latency", TEST(knows_percentiles),
-          LOOP(is_within_an_eighth, times_ms))
+START_TEST(counts_below_powers_of_two)
+{
+    struct latency l = { 0 };
+
+    for (uint64_t us = 1; us <= 1 << 20; us *= 2) {
+        latency_add(&l, us - 1);
+        latency_add(&l, us);
+    }
+    for (unsigned i = 1; i <= 20; i++)
+        ck_assert_uint_eq(latency_below(&l, i), 2 * i + 1);
+    ck_assert_uint_eq(latency_below(&l, 64), 42);
+    ck_assert_uint_eq(l.sum_us, 2 * ((1 << 21) - 1) - 21);
+}
+END_TEST
+
+TEST_MAIN("latency", TEST(counts_below_powers_of_two), TEST(knows_percentiles),
+          LOOP(is_within_an_eighth, times_us))

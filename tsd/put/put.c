@@ -117,11 +117,11 @@ put_path_counts(struct put_path *p)
     return put_cache_counts(p->cache);
 }
 
-uint64_t
-put_path_latency(const struct put_path *p, unsigned percent)
+const struct latency *
+put_path_latency(const struct put_path *p)
 {
     OBJ_CHECK(p, PATH_MAGIC);
-    return latency_percentile(&p->latency, percent);
+    return &p->latency;
 }
 
 struct series_rules
@@ -650,8 +650,7 @@ put_batch_commit(struct put_batch *b, bool sync, struct error *e)
         return ST_OK;
     from_us = clock_monotonic_us();
     status = store_commit(b->path->store, b->lsn, sync, e);
-    latency_add(&b->path->latency,
-                (uint64_t)(clock_monotonic_us() - from_us) / 1000);
+    latency_add(&b->path->latency, (uint64_t)(clock_monotonic_us() - from_us));
     if (status == ST_OK)
         b->committed = b->lsn;
     return status;

@@ -41,9 +41,8 @@ struct put_path *put_path_new(struct store *s, struct series_directory *d,
 void put_path_free(struct put_path **p);
 void put_path_drop_cache(struct put_path *p);
 struct put_cache_counts put_path_counts(struct put_path *p);
-/* The least number of ms that 'percent' of all batches were in the journal
- * after. */
-uint64_t put_path_latency(const struct put_path *p, unsigned percent);
+/* Of batches until they are in the journal. */
+const struct latency *put_path_latency(const struct put_path *p);
 /* A guess whether a few hundred points will be stored soon: not for a while
  * after somebody said that it was slow. */
 bool put_path_is_quick(const struct put_path *p);

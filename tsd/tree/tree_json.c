@@ -4,7 +4,6 @@
 #include "tsd/tree/tree_json.h"
 
 #include "base/java.h"
-#include "base/log.h"
 #include "query/regexp.h"
 #include "tsd/tree/tree_build.h"
 #include "web/json.h"
@@ -78,8 +77,9 @@ tree_read(const struct http_request *r, struct tree_request *out,
         return false;
     if (out->id_text.data == NULL || api_parse_int(out->id_text, &out->tree.id))
         return true;
-    (void)snprintf(details, sizeof details, "For input string: \"%.100s\"",
-                   log_quote(out->id_text));
+    (void)snprintf(details, sizeof details, "For input string: \"%.*s\"",
+                   out->id_text.size > 100 ? 100 : (int)out->id_text.size,
+                   (const char *)out->id_text.data);
     http_reply_error(reply, 400, "Unable to parse 'tree' value",
                      http_body(r).size > 0 ? NULL : details);
     return false;
