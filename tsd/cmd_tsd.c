@@ -114,14 +114,9 @@ hang_up(const struct options *o, struct daemon *d)
     struct settings *fresh;
     struct error e;
 
-    if (daemon_reload(d, &e) != ST_OK)
-        log_error("tsd", "what was read before holds: %s", e.text);
-    if (o->config_path == NULL) {
-        log_set_level(log_get_level() == LOG_DEBUG ? LOG_INFO : LOG_DEBUG);
-        log_info("tsd", "log level is %s now",
-                 log_get_level() == LOG_DEBUG ? "debug" : "info");
+    (void)daemon_reload(d);
+    if (o->config_path == NULL)
         return;
-    }
     fresh = settings_new();
     if (settings_load(fresh, o->config_path, &e) == ST_OK &&
         settings_check(fresh, &e) == ST_OK) {

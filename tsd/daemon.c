@@ -236,13 +236,30 @@ open_tls(struct daemon *d, struct error *e)
                                               : ST_OK;
 }
 
-enum status
-daemon_reload(struct daemon *d, struct error *e)
+static bool
+report_reload(const char *what, enum status st, const struct error *e)
 {
+    if (st == ST_OK)
+        log_info("tsd", "%s read again", what);
+    else
+        log_error("tsd", "%s not read again, the old ones stay in use: %s",
+                  what, e->text);
+    return st == ST_OK;
+}
+
+bool
+daemon_reload(struct daemon *d)
+{
+    struct error e;
+    bool all = true;
+
     OBJ_CHECK(d, DAEMON_MAGIC);
-    if (d->api.auth != NULL && auth_reload(d->api.auth, e) != ST_OK)
-        return e->status;
-    return d->tls == NULL ? ST_OK : tls_reload(d->tls, e);
+    if (d->api.auth != NULL)
+        all &=
+            report_reload("users and tokens", auth_reload(d->api.auth, &e), &e);
+    if (d->tls != NULL)
+        all &= report_reload("certificate and key", tls_reload(d->tls, &e), &e);
+    return all;
 }
 
 /* LevelDB, the journal and the log need files too. */
@@ -477,6 +494,7 @@ start_http(struct daemon *d, struct error *e)
         .workers_queue = settings_size(s, "halite.http.workers_queue"),
         .body_bytes = settings_size(s, "halite.http.body_bytes"),
         .bodies_bytes = settings_size(s, "halite.http.bodies_bytes"),
+        .answers_bytes = settings_size(s, "halite.answers.bytes"),
         .arena_bytes = settings_size(s, "halite.query.bytes"),
         .head_bytes = settings_size(s, "halite.http.head_bytes"),
         .head_ms = unsigned_setting(s, "halite.http.head_ms"),
@@ -485,6 +503,10 @@ start_http(struct daemon *d, struct error *e)
         .chunked = settings_bool(s, "tsd.http.request.enable_chunked"),
         .cors_domains = settings_text(s, "tsd.http.request.cors_domains"),
         .cors_headers = settings_text(s, "tsd.http.request.cors_headers"),
+        .hosts = settings_text(s, "halite.http.hosts"),
+        .no_jsonp = settings_has(s, "halite.http.jsonp")
+                        ? !settings_bool(s, "halite.http.jsonp")
+                        : d->api.auth != NULL,
         .foreign_changes = settings_bool(s, "halite.http.foreign_changes"),
         .show_stack_trace = settings_bool(s, "tsd.http.show_stack_trace"),
         .allow = d->api.auth == NULL ? NULL : gate_http,

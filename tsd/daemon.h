@@ -26,8 +26,10 @@ const char *daemon_address(const struct daemon *d);
 /* Where it listens for TLS, or NULL. */
 const char *daemon_tls_address(const struct daemon *d);
 
-/* Reads again who may come in, and the certificate. */
-MUST_CHECK enum status daemon_reload(struct daemon *d, struct error *e);
+/* Reads the auth file and the certificate again.  Each is logged; one that
+ * fails does not keep the other from being read, and what was read before stays
+ * in use.  True: both were read. */
+bool daemon_reload(struct daemon *d);
 
 /* Accepts no more, finishes requests under way, seals and closes the store. */
 MUST_CHECK enum status daemon_stop(struct daemon **d, struct error *e);

@@ -114,6 +114,7 @@ on_completed(void *arg, struct MHD_Connection *mhd, void **ctx,
     else if (why == MHD_REQUEST_TERMINATED_READ_ERROR)
         counter_add(CNT_CONN_RESET, 1);
     http_body_free(r);
+    http_budget_give(&s->answers, r->answer_bytes);
     http_reply_fini(&r->reply);
     if (r->response != NULL)
         MHD_destroy_response(r->response);
@@ -207,7 +208,10 @@ on_whole(struct http_request *r)
             http_work_push(r);
             return MHD_YES;
         }
-        http_reply_error(&r->reply, 503, "Too many requests are waiting",
+        http_reply_error(&r->reply, 503,
+                         atomic_load(&s->stopping)
+                             ? "The server is stopping"
+                             : "Too many requests are waiting",
                          "Please try again");
         http_reply_header(&r->reply, "Retry-After", "1");
         r->answered = true;
@@ -303,6 +307,7 @@ fill_defaults(struct http_options *o)
     DEFAULT(workers_queue, 1024);
     DEFAULT(body_bytes, (size_t)32 << 20);
     DEFAULT(bodies_bytes, (size_t)256 << 20);
+    DEFAULT(answers_bytes, (size_t)256 << 20);
     DEFAULT(arena_bytes, (size_t)256 << 20);
     DEFAULT(head_bytes, (size_t)32 << 10);
     DEFAULT(head_ms, 30 * 1000);
@@ -433,6 +438,7 @@ http_server_stop(struct http_server **sp, unsigned drain_ms)
     http_conns_fini(s);
     INSIST(atomic_load(&s->active) == 0);
     INSIST(atomic_load(&s->bodies) == 0);
+    INSIST(atomic_load(&s->answers) == 0);
     server_free(s);
 }
 

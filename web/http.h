@@ -9,7 +9,8 @@
  * What libmicrohttpd leaves open is done here: refusing ambiguous requests (two
  * Content-Lengths, Content-Length with Transfer-Encoding, folded or spaced
  * header names), time limits for head and body, noticing that a client hung up
- * while its request is served, one memory budget for all bodies.
+ * while its request is served, one memory budget for all bodies, one for all
+ * replies.
  *
  * Owns:    the sockets that it was given.  A request and a reply live until
  *          serve() returns; slices of a request are lent for as long.
@@ -105,6 +106,8 @@ struct http_options {
     size_t workers_queue;     /* its requests that wait, then 503; 0: 1024 */
     size_t body_bytes;        /* one body, decompressed too; 0: 32 MB */
     size_t bodies_bytes;      /* all together, past it 503; 0: 256 MB */
+    size_t answers_bytes;     /* of all replies that are not yet sent, past it
+                                 503; 0: 256 MB */
     size_t arena_bytes;       /* of one request; 0: 256 MB */
     size_t head_bytes;        /* 0: 32 KB */
     unsigned head_ms;         /* to send a whole head; 0: 30 s */
@@ -113,6 +116,9 @@ struct http_options {
     bool chunked;             /* take chunked bodies */
     const char *cors_domains; /* "", "*", or a list, comma-separated */
     const char *cors_headers;
+    const char *hosts;     /* names that Host may have, comma-separated; NULL:
+                              any.  Addresses and localhost always may. */
+    bool no_jsonp;         /* refuse "?jsonp=" */
     bool foreign_changes;  /* pages of other sites may change things */
     bool show_stack_trace; /* put a "trace" into errors */
     http_allow *allow;     /* NULL: everybody may do all */

@@ -17,6 +17,13 @@
 
 #include "base/mem.h"
 
+static bool
+slice_is_caseless(struct slice s, const char *word)
+{
+    return s.size == strlen(word) &&
+           strncasecmp((const char *)s.data, word, s.size) == 0;
+}
+
 /* -- ambiguous heads ------------------------------------------------------- */
 
 struct head {
@@ -193,13 +200,13 @@ http_cors_init(struct http_server *s, struct error *e)
     return ST_OK;
 }
 
-static bool
-origin_is_allowed(const struct http_server *s, const char *origin)
+bool
+http_origin_is_allowed(const struct http_server *s, struct slice origin)
 {
     if (s->cors_any)
         return true;
     for (size_t i = 0; i < s->cors_len; i++)
-        if (strcasecmp(s->cors[i], origin) == 0)
+        if (slice_is_caseless(origin, s->cors[i]))
             return true;
     return false;
 }
@@ -237,7 +244,7 @@ admit_origin(struct http_request *r)
                    "The HTTP method [OPTIONS] is not permitted", "");
         return;
     }
-    if (!origin_is_allowed(s, origin)) {
+    if (!http_origin_is_allowed(s, slice_str(origin))) {
         buf_printf(&b, "The domain [%.200s] is not permitted access", origin);
         answer(r, 200, "CORS domain not allowed", "", buf_cstr(&b));
         buf_fini(&b);
@@ -268,13 +275,6 @@ method_of(const char *s)
         if (strcmp(methods[i].name, s) == 0)
             return methods[i].method;
     return HTTP_OTHER;
-}
-
-static bool
-slice_is_caseless(struct slice s, const char *word)
-{
-    return s.size == strlen(word) &&
-           strncasecmp((const char *)s.data, word, s.size) == 0;
 }
 
 static void
@@ -348,15 +348,17 @@ admit_params(struct http_request *r)
                "Could not find a serializer with the name: ", name);
         return;
     }
-    if (r->target.is_api && http_param(r, "jsonp", &v)) {
-        if (v.size == 0)
-            answer(r, 400, "Missing callback name", NULL, NULL);
-        else if (is_callback(v))
-            r->jsonp = arena_strdup(r->arena, v);
-        else
-            answer(r, 400, "The value of jsonp is no function's name", NULL,
-                   NULL);
-    }
+    if (!r->target.is_api || !http_param(r, "jsonp", &v) || v.size == 0)
+        return;
+    if (!is_callback(v))
+        answer(r, 400, "The value of jsonp is no function's name", NULL, NULL);
+    else if (r->server->o.no_jsonp)
+        answer(r, 403, "JSONP is switched off", "See halite.http.jsonp", "");
+    else if (http_is_cross_site_script(r))
+        answer(r, 403, "Scripts of other sites may not read this",
+               "Their origin is not in tsd.http.request.cors_domains", "");
+    else
+        r->jsonp = arena_strdup(r->arena, v);
 }
 
 /* -- the body to come ------------------------------------------------------ */
@@ -445,6 +447,11 @@ http_admit(struct http_request *r, const char *method, const char *version)
         http_reply_error(&r->reply, r->target.fault, r->target.message,
                          r->target.details);
         r->answered = true;
+    }
+    if (!r->answered && !http_host_is_ours(r)) {
+        answer(r, 403, "This server is not known by that name",
+               "The Host is not in halite.http.hosts", "");
+        http_reply_status(&r->reply, 403); /* of a page too */
     }
     if (!r->answered)
         admit_params(r);

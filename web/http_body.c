@@ -17,25 +17,36 @@
 
 /* -- the budget ------------------------------------------------------------ */
 
+bool
+http_budget_take(atomic_size_t *used, size_t most, size_t size)
+{
+    size_t held = atomic_load(used), next;
+
+    do {
+        if (__builtin_add_overflow(held, size, &next) || next > most)
+            return false;
+    } while (!atomic_compare_exchange_weak(used, &held, next));
+    return true;
+}
+
+void
+http_budget_give(atomic_size_t *used, size_t size)
+{
+    size_t held = atomic_fetch_sub(used, size);
+
+    INSIST(held >= size);
+}
+
 static bool
 budget_take(struct http_server *s, size_t size)
 {
-    size_t held = atomic_load(&s->bodies), next;
-
-    do {
-        if (__builtin_add_overflow(held, size, &next) ||
-            next > s->o.bodies_bytes)
-            return false;
-    } while (!atomic_compare_exchange_weak(&s->bodies, &held, next));
-    return true;
+    return http_budget_take(&s->bodies, s->o.bodies_bytes, size);
 }
 
 static void
 budget_give(struct http_server *s, size_t size)
 {
-    size_t held = atomic_fetch_sub(&s->bodies, size);
-
-    INSIST(held >= size);
+    http_budget_give(&s->bodies, size);
 }
 
 /* -- refusing -------------------------------------------------------------- */

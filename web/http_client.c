@@ -1,4 +1,4 @@
-/* Who asks, and may he?
+/* Authentication and cross-site checks, run before the body is read.
  *
  * A browser sends a page's requests with the credentials, and from the network,
  * of whoever looks at that page.  It says where the page is from: in Origin
@@ -111,17 +111,90 @@ without_port(struct slice s)
 
 /* The scheme does not count: a proxy may have undone TLS. */
 static bool
-is_same_origin(const char *origin, const char *host)
+is_same_origin(struct slice origin, const char *host)
 {
-    const char *at = strstr(origin, "://");
+    const char *at = memmem(origin.data, origin.size, "://", 3);
     struct slice a, b;
 
     if (at == NULL || host == NULL)
         return false;
-    a = without_port(slice_str(at + 3));
+    at += 3;
+    a = without_port(
+        slice_of(at, origin.size - (size_t)(at - (const char *)origin.data)));
     b = without_port(slice_str(host));
     return a.size > 0 && a.size == b.size &&
            strncasecmp((const char *)a.data, (const char *)b.data, a.size) == 0;
+}
+
+/* Of "http://host:port/path". */
+static struct slice
+origin_of(const char *url)
+{
+    const char *host = strstr(url, "://");
+
+    return host == NULL ? slice_str(url)
+                        : slice_of(url, (size_t)(host - url) + 3 +
+                                            strcspn(host + 3, "/?#"));
+}
+
+static bool
+site_is_foreign(const char *site)
+{
+    return site != NULL && strcasecmp(site, "same-origin") != 0 &&
+           strcasecmp(site, "none") != 0;
+}
+
+/* A <script> sends no Origin; Sec-Fetch-Site only to a server by TLS or on this
+ * machine; Referer unless its page forbids that. */
+bool
+http_is_cross_site_script(const struct http_request *r)
+{
+    const char *from = http_header(r, "Origin");
+
+    if (from == NULL || from[0] == '\0')
+        from = http_header(r, "Referer");
+    if (from != NULL && from[0] != '\0') {
+        struct slice origin = origin_of(from);
+
+        return !is_same_origin(origin, http_header(r, "Host")) &&
+               !http_origin_is_allowed(r->server, origin);
+    }
+    return site_is_foreign(http_header(r, "Sec-Fetch-Site"));
+}
+
+static bool
+is_address(struct slice host)
+{
+    bool digits = host.size > 0;
+
+    for (size_t i = 0; i < host.size; i++)
+        digits &=
+            host.data[i] == '.' || (host.data[i] >= '0' && host.data[i] <= '9');
+    return digits || (host.size > 0 && host.data[0] == '[');
+}
+
+bool
+http_host_is_ours(const struct http_request *r)
+{
+    const char *hosts = r->server->o.hosts, *host = http_header(r, "Host");
+    struct slice name;
+
+    if (hosts == NULL || host == NULL)
+        return true;
+    name = slice_of(host, host[0] == '[' ? strlen(host) : strcspn(host, ":"));
+    if (is_address(name) ||
+        (name.size == 9 && strncasecmp(host, "localhost", 9) == 0))
+        return true;
+    while (*hosts != '\0') {
+        size_t n;
+
+        hosts += strspn(hosts, ", ");
+        n = strcspn(hosts, ", ");
+        if (n == name.size && n > 0 && strncasecmp(hosts, host, n) == 0)
+            return true;
+        hosts += n;
+    }
+    return false;
 }
 
 bool
@@ -134,7 +207,6 @@ http_is_foreign(const struct http_request *r)
     if (r->server->o.foreign_changes || r->cors_ok)
         return false;
     if (origin != NULL && origin[0] != '\0')
-        return !is_same_origin(origin, http_header(r, "Host"));
-    return site != NULL && strcasecmp(site, "same-origin") != 0 &&
-           strcasecmp(site, "none") != 0;
+        return !is_same_origin(slice_str(origin), http_header(r, "Host"));
+    return site_is_foreign(site);
 }

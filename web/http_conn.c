@@ -100,24 +100,39 @@ say_timeout(int fd)
     (void)send(fd, text, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+/* How many bytes the client has acknowledged; false when this is no TCP:
+ * whoever gave that socket watches who reads from it. */
+static bool
+count_acked(const struct http_conn *c, uint64_t *out)
+{
+    struct tcp_info info = { 0 };
+    socklen_t size = sizeof info;
+
+    if (getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
+        return false;
+    *out = info.tcpi_bytes_acked;
+    return true;
+}
+
 /* A reader is slow when it took less than READ_BYTES_PER_MS since the last
- * look; at the first look there is nothing to compare with. */
+ * look.  The first look, within a tick of the reply's start, only counts. */
 static bool
 is_slow_reader(struct http_conn *c, uint64_t old, uint64_t now)
 {
     uint64_t ms = c->server->o.body_ms, next = word(CONN_SEND, now + ms), acked;
-    struct tcp_info info = { 0 };
-    socklen_t size = sizeof info;
 
-    /* No TCP: whoever gave it watches who reads from it. */
-    if (getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
+    if (c->looked == old && old >> STATE_BITS > now)
         return false;
-    acked = info.tcpi_bytes_acked;
-    if (c->looked == old && acked - c->acked < ms * READ_BYTES_PER_MS)
-        return true;
+    if (!count_acked(c, &acked))
+        return false;
+    if (c->looked == old) {
+        if (acked - c->acked < ms * READ_BYTES_PER_MS)
+            return true;
+        (void)atomic_compare_exchange_strong(&c->state, &old, next);
+        old = next;
+    }
     c->acked = acked;
-    c->looked = next;
-    (void)atomic_compare_exchange_strong(&c->state, &old, next);
+    c->looked = old;
     return false;
 }
 
@@ -150,8 +165,8 @@ check_one(struct http_conn *c, uint64_t now)
         if (c->looked == old)
             cut(c, old, true);
         c->looked = old;
-    } else if (old >> STATE_BITS <= now &&
-               (state != CONN_SEND || is_slow_reader(c, old, now))) {
+    } else if (state == CONN_SEND ? is_slow_reader(c, old, now)
+                                  : old >> STATE_BITS <= now) {
         cut(c, old, false);
     }
 }

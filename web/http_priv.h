@@ -84,6 +84,11 @@ struct http_body {
     z_stream z;
 };
 
+/* Takes 'size' of the budget 'used', whose limit is 'most'; false when there is
+ * not so much left. */
+bool http_budget_take(atomic_size_t *used, size_t most, size_t size);
+void http_budget_give(atomic_size_t *used, size_t size);
+
 /* Takes the next piece of the body.  A body that must be refused leaves an
  * error reply; what follows is dropped.  False: enough dropped, hang up. */
 bool http_body_take(struct http_request *r, struct slice piece);
@@ -233,6 +238,7 @@ struct http_server {
     atomic_bool stopping;   /* replies close their connections */
     atomic_bool aborting;   /* http_gone() is true for all */
     atomic_size_t bodies;   /* bytes held for bodies */
+    atomic_size_t answers;  /* bytes of replies that are not yet sent */
     atomic_uint_fast64_t requests, errors, bytes_in, bytes_out;
     struct latency latency; /* of requests, from first line to reply */
 };
@@ -255,14 +261,16 @@ struct http_request {
     const struct http_route *route;
     struct http_body body;
     struct http_reply reply;
-    bool answered;  /* the reply is made; a body is only dropped */
-    bool undecided; /* its client's rights: http_check_client() */
-    bool ready;     /* 'response' is made */
-    bool cors_ok;   /* the origin may read the reply */
+    bool answered;     /* the reply is made; a body is only dropped */
+    bool undecided;    /* its client's rights: http_check_client() */
+    bool ready;        /* 'response' is made */
+    bool cors_ok;      /* the origin may read the reply */
+    bool may_compress; /* the reply, for clients that take that */
     unsigned rights;
     const char *jsonp;
     struct MHD_Response *response;
     size_t response_size;
+    size_t answer_bytes;       /* what it holds of the budget for replies */
     struct http_request *next; /* in the queue of work */
     int64_t start_us;
 };
@@ -275,6 +283,13 @@ bool http_admit(struct http_request *r, const char *method,
 /* May this client do what its request's route and method need?  If not, there
  * is an answer. */
 void http_admit_client(struct http_request *r);
+/* Is 'origin' ("http://host:port") in the CORS domains? */
+bool http_origin_is_allowed(const struct http_server *s, struct slice origin);
+/* A script of another site's page reads this JSONP answer. */
+bool http_is_cross_site_script(const struct http_request *r);
+/* Is Host a name that the server is known by?  A page whose name points at this
+ * machine (DNS rebinding) sends its own. */
+bool http_host_is_ours(const struct http_request *r);
 /* Suspends the connection of an undecided request until they are known. */
 void http_check_client(struct http_request *r);
 /* http.c: one check less is under way. */

@@ -12,6 +12,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 
+/* What is smaller takes about as many bytes compressed. */
+#define COMPRESS_MIN ((size_t)256)
+
 #define API_TYPE "application/json; charset=UTF-8"
 
 /* -- Accept-Encoding ------------------------------------------------------- */
@@ -201,8 +204,13 @@ add_headers(struct http_request *r, const char *type, enum http_coding coding)
     if (coding != CODING_NONE) {
         add_header(r, "Content-Encoding",
                    coding == CODING_GZIP ? "gzip" : "deflate");
-        add_header(r, "Vary", "Accept-Encoding");
     }
+    add_header(r, "X-Content-Type-Options", "nosniff");
+    /* What a cache must compare, whatever this request had. */
+    if (r->may_compress)
+        add_header(r, "Vary", "Accept-Encoding");
+    if (s->cors_len > 0)
+        add_header(r, "Vary", "Origin");
     for (struct http_header *h = r->reply.headers; h != NULL; h = h->next)
         add_header(r, h->name, h->value);
     if (r->cors_ok) {
@@ -306,6 +314,48 @@ respond(struct http_pieces *p)
     return response;
 }
 
+/* A reply this small is always sent: what libmicrohttpd holds for a connection
+ * is ten times as much. */
+#define ANSWER_FREE_BYTES ((size_t)4 << 10)
+
+static bool
+take_budget(struct http_request *r, size_t size)
+{
+    struct http_server *s = r->server;
+
+    if (size <= ANSWER_FREE_BYTES)
+        return true;
+    if (!http_budget_take(&s->answers, s->o.answers_bytes, size))
+        return false;
+    r->answer_bytes = size;
+    return true;
+}
+
+/* The bytes of the body, as they are sent; false when the budget for replies
+ * has no room for them. */
+static bool
+make_body(struct http_request *r, const char **type, enum http_coding *coding)
+{
+    struct http_reply *out = &r->reply;
+
+    if (out->empty) {
+        buf_clear(&out->body);
+        return true;
+    }
+    http_reply_give(out, &(struct buf)BUF_INIT);
+    *type = out->type != NULL                      ? out->type
+            : r->target.is_api && !out->plain_page ? API_TYPE
+                                                   : guess_type(r);
+    if (r->jsonp != NULL && is_json(*type))
+        wrap_jsonp(&out->pieces, r->jsonp);
+    r->may_compress = out->pieces.size > 0 && !is_image(*type);
+    if (r->may_compress && out->pieces.size >= COMPRESS_MIN)
+        *coding = http_accepts(http_header(r, "Accept-Encoding"));
+    if (*coding != CODING_NONE && !compress_pieces(&out->pieces, *coding))
+        *coding = CODING_NONE;
+    return take_budget(r, out->pieces.size);
+}
+
 void
 http_finish(struct http_request *r)
 {
@@ -318,19 +368,14 @@ http_finish(struct http_request *r)
         buf_fini(&out->body);
         http_reply_error(out, 503, "The reply did not fit into memory", NULL);
     }
-    if (out->empty) {
-        buf_clear(&out->body);
-    } else {
-        http_reply_give(out, &(struct buf)BUF_INIT);
-        type = out->type != NULL                      ? out->type
-               : r->target.is_api && !out->plain_page ? API_TYPE
-                                                      : guess_type(r);
-        if (r->jsonp != NULL && is_json(type))
-            wrap_jsonp(&out->pieces, r->jsonp);
-        if (out->pieces.size > 0 && !is_image(type))
-            coding = http_accepts(http_header(r, "Accept-Encoding"));
-        if (coding != CODING_NONE && !compress_pieces(&out->pieces, coding))
-            coding = CODING_NONE;
+    if (!make_body(r, &type, &coding)) {
+        out->headers = NULL;
+        http_reply_error(out, 503, "Too many answers wait to be read",
+                         "The memory for the answers of all requests is used "
+                         "up (halite.answers.bytes)");
+        http_reply_header(out, "Retry-After", "1");
+        coding = CODING_NONE;
+        (void)make_body(r, &type, &coding);
     }
     r->response_size = out->pieces.size;
     r->response = respond(&out->pieces);

@@ -49,6 +49,6 @@ PUT /api/query?method_override=get&start=1356998340&m=none:e.mix
 # Escapes in a path are not undone.
 GET /api/aggreg%61tors
 = 404
+# An empty jsonp is none.
 GET /api/aggregators?jsonp=
-= 400
-~ Missing callback name
+= 200

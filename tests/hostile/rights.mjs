@@ -46,6 +46,7 @@ const attacks = [
             authFile(t);
             t.server.child.kill('SIGHUP');
             t.check(await until(async () => !/Unauthorized/.test(await put('writer')), 3000, 20), 'who is back is not back');
+            t.check(!/debug/.test(t.server.log), 'SIGHUP has switched the log to debug');
             for (const s of Object.values(people)) s.destroy();
         },
     },

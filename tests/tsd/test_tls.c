@@ -407,18 +407,26 @@ START_TEST(keeps_what_came_before_a_cut)
 }
 END_TEST
 
+static void
+write_text(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_ge(fputs(text, f), 0);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
 START_TEST(takes_a_new_certificate)
 {
     struct place p;
     struct client old, new;
-    struct error e;
-    FILE *f;
 
     place_open(&p, NULL);
     ck_assert_int_eq(client_open(&p, &old, NORMAL), 0);
     ck_assert_uint_eq(old.serial, 1);
     make_certificate(p.cert, p.key, 2);
-    ck_assert_int_eq(daemon_reload(p.rig.daemon, &e), ST_OK);
+    ck_assert(daemon_reload(p.rig.daemon));
     ck_assert_int_eq(client_open(&p, &new, NORMAL), 0);
     ck_assert_uint_eq(new.serial, 2);
     ask(&new, ASK_VERSION, "\"version\"");
@@ -426,14 +434,35 @@ START_TEST(takes_a_new_certificate)
     ask(&old, ASK_VERSION, "\"version\"");
     client_close(&old);
     /* A bad one changes nothing. */
-    f = fopen(p.key, "w");
-    ck_assert_ptr_nonnull(f);
-    ck_assert_int_eq(fclose(f), 0);
-    ck_assert_int_eq(daemon_reload(p.rig.daemon, &e), ST_INVALID);
+    write_text(p.key, "");
+    ck_assert(!daemon_reload(p.rig.daemon));
     ck_assert_int_eq(client_open(&p, &new, NORMAL), 0);
     ck_assert_uint_eq(new.serial, 2);
     client_close(&new);
     place_close(&p);
+}
+END_TEST
+
+/* A mistake in the auth file does not keep a certificate from being renewed. */
+START_TEST(takes_a_new_certificate_beside_a_bad_file)
+{
+    char *dir = tempdir_new(), *auth = tempdir_path(dir, "auth");
+    char word[300];
+    struct place p;
+    struct client c;
+
+    write_text(auth, "anyone read\n");
+    (void)snprintf(word, sizeof word, "halite.auth.file=%s", auth);
+    place_open(&p, word);
+    make_certificate(p.cert, p.key, 2);
+    write_text(auth, "what is this\n");
+    ck_assert(!daemon_reload(p.rig.daemon));
+    ck_assert_int_eq(client_open(&p, &c, NORMAL), 0);
+    ck_assert_uint_eq(c.serial, 2);
+    client_close(&c);
+    place_close(&p);
+    free(auth);
+    tempdir_free(&dir);
 }
 END_TEST
 
@@ -526,5 +555,6 @@ TEST_MAIN("tls", LOOP(carries_http_and_telnet, versions),
           LOOP(refuses_what_is_old, refused), LOOP(ends_what_is_no_tls, noises),
           TEST(ends_a_slow_handshake), TEST(carries_much),
           TEST(keeps_what_came_before_a_cut), TEST(takes_a_new_certificate),
+          TEST(takes_a_new_certificate_beside_a_bad_file),
           TEST(wants_a_good_certificate), TEST(counts_connections),
           TEST(stops_with_clients))

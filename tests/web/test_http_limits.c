@@ -687,6 +687,58 @@ START_TEST(cuts_slow_readers)
 }
 END_TEST
 
+/* Only the watchdog's tick is added to the time of a client that takes nothing.
+ */
+START_TEST(cuts_slow_readers_after_one_period)
+{
+    struct rig rig;
+    int64_t start = clock_monotonic_us(), took_ms;
+    int fd;
+
+    rig_start(&rig, &(struct http_options){ .body_ms = 2000 });
+    fd = rig_connect(&rig);
+    rig_send(fd, "GET /api/large?n=20000000 HTTP/1.1\r\nHost: x\r\n\r\n");
+    ck_assert(rig_wait(&rig, &rig.closed, 1));
+    took_ms = (clock_monotonic_us() - start) / 1000;
+    ck_assert_int_ge(took_ms, 1900);
+    ck_assert_int_lt(took_ms, 3500);
+    (void)close(fd);
+    rig_stop(&rig);
+}
+END_TEST
+
+/* Replies that nobody reads are held within one budget. */
+START_TEST(limits_all_answers)
+{
+    struct rig rig;
+    struct answer a;
+    int fds[3], refused = 0;
+
+    rig_start(&rig, &(struct http_options){ .answers_bytes = 50 << 20 });
+    for (int i = 0; i < 3; i++) {
+        fds[i] = rig_connect(&rig);
+        rig_send(fds[i],
+                 "GET /api/large?n=24000000 HTTP/1.1\r\nHost: x\r\n\r\n");
+    }
+    for (int i = 0; i < 3; i++) {
+        a = rig_read(fds[i]);
+        refused += a.status == 503;
+        ck_assert(a.status == 503 || a.body.size == 24000000);
+        ck_assert(a.status == 200 ||
+                  strstr(rig_body(&a), "halite.answers.bytes") != NULL);
+        buf_fini(&a.body);
+    }
+    ck_assert_int_eq(refused, 1);
+    /* They were read: there is room again. */
+    a = rig_ask(&rig, "GET /api/large?n=24000000 HTTP/1.1\r\nHost: x\r\n\r\n");
+    ck_assert_uint_eq(a.status, 200);
+    buf_fini(&a.body);
+    for (int i = 0; i < 3; i++)
+        (void)close(fds[i]);
+    rig_stop(&rig);
+}
+END_TEST
+
 TEST_MAIN("http_limits", LOOP(limits_a_body, bodies),
           TEST(takes_compressed_single_bytes), TEST(joins_gzip_members),
           TEST(refuses_broken_compression), TEST(survives_bombs),
@@ -696,4 +748,5 @@ TEST_MAIN("http_limits", LOOP(limits_a_body, bodies),
           TEST(takes_many_parameters), TEST(shares_the_workers),
           TEST(limits_the_queue), LOOP(cuts_slow_clients, slows),
           TEST(closes_idle_connections), TEST(waits_for_slow_endpoints),
-          TEST(cuts_slow_readers))
+          TEST(cuts_slow_readers), TEST(cuts_slow_readers_after_one_period),
+          TEST(limits_all_answers))
