@@ -255,7 +255,7 @@ series_enter(struct series_directory *d, struct series_entry *entries,
 {
     uint64_t entered = atomic_load(&d->entered);
     enum status st = ST_OK;
-    bool missing = false;
+    bool missing = false, found = false;
 
     OBJ_CHECK(d, SERIES_MAGIC);
     for (size_t i = 0; i < len && st == ST_OK; i++) {
@@ -269,10 +269,14 @@ series_enter(struct series_directory *d, struct series_entry *entries,
             st = series_read_entry(d, x->tsuid, &exists, &created_s, e);
         x->missing = !exists;
         missing |= !exists;
+        found |= exists;
     }
-    if (st == ST_OK && missing) {
+    /* An entry may be found before its writer has counted it: after the lock
+     * queries see the series. */
+    if (st == ST_OK && (missing || found)) {
         lock_take(&d->lock);
-        st = enter_locked(d, entries, len, entered, e);
+        if (missing)
+            st = enter_locked(d, entries, len, entered, e);
         lock_drop(&d->lock);
     }
     for (size_t i = 0; i < len && st == ST_OK; i++)

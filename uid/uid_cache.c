@@ -475,23 +475,3 @@ uid_cache_len(struct uid_cache *c, enum uid_kind kind)
     }
     return len;
 }
-
-size_t
-uid_cache_bytes(struct uid_cache *c)
-{
-    size_t bytes = sizeof *c;
-
-    OBJ_CHECK(c, CACHE_MAGIC);
-    for (int d = BY_NAME; d <= BY_ID; d++) {
-        for (size_t i = 0; i < c->shards_len; i++) {
-            struct shard *s = &c->shards[d][i];
-
-            lock_take(&s->lock);
-            bytes += s->slots_len * sizeof *s->slots +
-                     s->chunks_len * sizeof(struct chunk) +
-                     s->chunks_max * sizeof(struct chunk *);
-            lock_drop(&s->lock);
-        }
-    }
-    return bytes;
-}

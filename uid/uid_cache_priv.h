@@ -43,7 +43,5 @@ void uid_cache_clear(struct uid_cache *c);
 
 /* Records of this kind, both directions together. */
 size_t uid_cache_len(struct uid_cache *c, enum uid_kind kind);
-/* Bytes of slots and chunks. */
-size_t uid_cache_bytes(struct uid_cache *c);
 
 #endif

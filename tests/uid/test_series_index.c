@@ -3,7 +3,11 @@
 
 #include "uid/series_index_priv.h"
 
+#include <pthread.h>
+#include <sched.h>
+
 #include "tests/uid/fixture.h"
+#include "uid/series_priv.h"
 
 static const struct series_rules rules = { true, true, true, 8 };
 
@@ -321,7 +325,52 @@ START_TEST(too_large_is_remembered)
 }
 END_TEST
 
-TEST_MAIN("series_index", TEST(tables_of_tags_count),
-          TEST(too_large_is_remembered), TEST(finds_series_by_a_tag),
-          TEST(stops_where_it_is_told), TEST(keeps_keys),
-          TEST(keeps_what_comes_later), TEST(finds_values))
+struct second_writer {
+    struct fixture *f;
+    atomic_bool counted, ended;
+    bool was_counted;
+};
+
+static void *
+write_second(void *arg)
+{
+    struct second_writer *w = arg;
+    struct tag tag = { slice_str("host"), slice_str("a") };
+    uint8_t tsuid[TSUID_MAX];
+    series_ref ref;
+    size_t size;
+
+    (void)!series_resolve(w->f->series, &rules, slice_str("m"), &tag, 1, &ref,
+                          tsuid, &size, NULL);
+    w->was_counted = atomic_load(&w->counted);
+    atomic_store(&w->ended, true);
+    return NULL;
+}
+
+/* Between a new entry and its count the first writer has the lock. */
+START_TEST(a_found_entry_is_counted)
+{
+    struct fixture f = fixture_new_on_disk();
+    struct second_writer w = { .f = &f };
+    pthread_t thread;
+
+    (void)write_second(&w);
+    w = (struct second_writer){ .f = &f };
+    fixture_close(&f);
+    fixture_open(&f);
+    lock_take(&f.series->lock);
+    ck_assert_int_eq(pthread_create(&thread, NULL, write_second, &w), 0);
+    for (int i = 0; i < 100000 && !atomic_load(&w.ended); i++)
+        (void)sched_yield();
+    atomic_store(&w.counted, true);
+    lock_drop(&f.series->lock);
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert(w.was_counted);
+    fixture_free(&f);
+}
+END_TEST
+
+TEST_MAIN("series_index", TEST(a_found_entry_is_counted),
+          TEST(tables_of_tags_count), TEST(too_large_is_remembered),
+          TEST(finds_series_by_a_tag), TEST(stops_where_it_is_told),
+          TEST(keeps_keys), TEST(keeps_what_comes_later), TEST(finds_values))

@@ -240,14 +240,11 @@ START_TEST(creation_outlives_a_rename)
     OK(uid_rename(f.uids, UID_METRIC, slice_str("a"), slice_str("c"), &e));
     OK(uid_created(f.uids, UID_METRIC, 1, &created_s, &e));
     ck_assert_uint_eq(created_s, 256);
-    OK(uid_delete(f.uids, UID_METRIC, slice_str("c"), &e));
-    FAILS(uid_created(f.uids, UID_METRIC, 1, &created_s, &e), ST_NOT_FOUND,
-          "No such unique ID for 'metrics': [0, 0, 1]");
     fixture_free(&f);
 }
 END_TEST
 
-/* -- rename, delete ------------------------------------------------------ */
+/* -- rename -------------------------------------------------------------- */
 
 START_TEST(rename_moves_the_id)
 {
@@ -271,24 +268,6 @@ START_TEST(rename_moves_the_id)
     FAILS(uid_rename(f.uids, UID_METRIC, slice_str("c"), slice_str("!"), &e),
           ST_INVALID, "Invalid metric (\"!\"): illegal character: !");
     ck_assert_uint_eq(create(&f, UID_METRIC, "a"), 3);
-    fixture_free(&f);
-}
-END_TEST
-
-START_TEST(delete_never_frees_the_id)
-{
-    struct fixture f = fixture_new(shape_default);
-
-    (void)create(&f, UID_METRIC, "a");
-    OK(uid_delete(f.uids, UID_METRIC, slice_str("a"), &e));
-    for (int cached = 1; cached >= 0; cached--) {
-        ck_assert_uint_eq(find(&f, UID_METRIC, "a"), 0);
-        ck_assert_ptr_null(name_of(&f, UID_METRIC, 1));
-        uid_drop_caches(f.uids);
-    }
-    ck_assert_uint_eq(create(&f, UID_METRIC, "a"), 2);
-    FAILS(uid_delete(f.uids, UID_METRIC, slice_str("b"), &e), ST_NOT_FOUND,
-          "No such name for 'metrics': 'b'");
     fixture_free(&f);
 }
 END_TEST
@@ -537,9 +516,6 @@ START_TEST(small_caches_answer_as_none)
             if (ids[n] == 0)
                 ids[n] = id;
             ck_assert_uint_eq(ids[n], id);
-        } else if ((r >> 33 & 31) == 0) {
-            OK(uid_delete(f.uids, UID_TAGV, slice_str(name), &e));
-            ids[n] = 0;
         } else {
             ck_assert_str_eq(name_of(&f, UID_TAGV, ids[n]), name);
         }
@@ -568,30 +544,6 @@ START_TEST(the_cache_takes_nothing_old)
     ck_assert(uid_cache_find_name(c, UID_TAGK, 1, &name));
     ck_assert_str_eq(buf_cstr(&name), "b");
     buf_fini(&name);
-    uid_cache_free(&c);
-}
-END_TEST
-
-/* Names of ten letters: some 25 bytes a direction.  Long ones displace others
- * rather than take more. */
-START_TEST(the_cache_is_frugal)
-{
-    struct uid_cache *c = uid_cache_new(100000);
-    char name[1000];
-
-    for (unsigned i = 0; i < 100000; i++) {
-        int n = snprintf(name, sizeof name, "host%06u", i);
-
-        uid_cache_add(c, UID_TAGV, slice_of(name, (size_t)n), i + 1, 0);
-    }
-    ck_assert_uint_gt(uid_cache_len(c, UID_TAGV), 190000);
-    ck_assert_uint_lt(uid_cache_bytes(c), 100000 * 2 * 30);
-    memset(name, 'x', sizeof name);
-    for (unsigned i = 0; i < 50000; i++) {
-        memcpy(name, &i, sizeof i);
-        uid_cache_add(c, UID_TAGV, slice_of(name, sizeof name), i + 1000000, 0);
-    }
-    ck_assert_uint_lt(uid_cache_bytes(c), 100000 * 2 * 80);
     uid_cache_free(&c);
 }
 END_TEST
@@ -705,10 +657,10 @@ TEST_MAIN("uid", TEST(ids_are_dense_by_kind), TEST(texts_of_failures),
           TEST(random_ids_are_distinct), TEST(survives_reopening),
           TEST(a_bad_counter_is_refused), TEST(documented_bytes),
           TEST(creation_outlives_a_rename), TEST(rename_moves_the_id),
-          TEST(delete_never_frees_the_id), LOOP(suggests_in_order, suggestions),
-          LOOP(validates, names), TEST(validates_sizes), TEST(kinds_by_name),
+          LOOP(suggests_in_order, suggestions), LOOP(validates, names),
+          TEST(validates_sizes), TEST(kinds_by_name),
           TEST(a_full_cache_drops_the_oldest),
           TEST(dup_says_when_the_arena_is_full),
-          TEST(the_cache_takes_nothing_old), TEST(the_cache_is_frugal),
+          TEST(the_cache_takes_nothing_old),
           TIMES(small_caches_answer_as_none, 6),
           TIMES(racing_threads_agree, 20), TEST(renaming_leaves_no_stale_entry))
