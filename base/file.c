@@ -41,9 +41,7 @@ file_read(const char *path, size_t max, struct buf *out, struct error *e)
     enum status st;
 
     if (fd < 0)
-        return error_set(
-            e, errno == ENOENT || errno == ENOTDIR ? ST_NOT_FOUND : ST_IO,
-            "%s: %m", path);
+        return error_set(e, ST_IO, "%s: %m", path);
     st = file_read_fd(fd, path, max, out, e);
     (void)close(fd);
     return st;

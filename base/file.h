@@ -1,8 +1,7 @@
 /*
  * Whole files and descriptors in one call; a signal interrupts neither.
  *
- * Fails:   ST_NOT_FOUND: there is no such file; ST_LIMIT: it is larger than
- *          allowed, or there is no memory for it; ST_IO.
+ * Fails:   ST_LIMIT: larger than allowed, or there is no memory for it; ST_IO.
  * Threads: any.
  */
 #ifndef BASE_FILE_H

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/crash.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/obj.h"
 
@@ -145,18 +146,9 @@ files_read(const char *path, size_t max, struct buf *out, struct error *e)
 static enum status
 write_all(int fd, struct slice s, const char *path, struct error *e)
 {
-    while (s.size > 0) {
-        ssize_t n = write(fd, s.data, s.size);
+    enum status st = file_write_fd(fd, path, s, e);
 
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return error_set(e, ST_IO, "cannot write '%s': %s", path,
-                             strerror(errno));
-        s.data += n;
-        s.size -= (size_t)n;
-    }
-    return files_sync_fd(fd, path, e);
+    return st == ST_OK ? files_sync_fd(fd, path, e) : st;
 }
 
 enum status

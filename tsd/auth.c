@@ -4,7 +4,6 @@
 #include "tsd/auth.h"
 
 #include <crypt.h>
-#include <errno.h>
 #include <gnutls/crypto.h>
 #include <gnutls/gnutls.h>
 #include <stdatomic.h>
@@ -14,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/lock.h"
 #include "base/log.h"
@@ -52,33 +52,6 @@ struct auth {
 };
 
 /* -- the file -------------------------------------------------------------- */
-
-static enum status
-read_file(const char *path, struct buf *out, struct error *e)
-{
-    FILE *f = fopen(path, "re");
-    struct stat st;
-    size_t n = 0;
-    bool failed;
-
-    if (f == NULL)
-        return error_set(e, ST_IO, "%s: %s", path, strerror(errno));
-    if (fstat(fileno(f), &st) == 0 && (st.st_mode & 07) != 0)
-        log_warn("auth", "%s: others than its owner may read it", path);
-    do {
-        uint8_t *to = buf_reserve(out, 65536);
-
-        n = to == NULL ? 0 : fread(to, 1, 65536, f);
-        out->size += n;
-    } while (n > 0);
-    failed = ferror(f) != 0 || out->failed;
-    (void)fclose(f);
-    return failed ? error_set(e, ST_IO,
-                              "%s: cannot be read, or is larger than "
-                              "%zu bytes",
-                              path, FILE_MAX)
-                  : ST_OK;
-}
 
 /* What tells an entry from one of the same name with another secret. */
 static void
@@ -123,11 +96,13 @@ auth_reload(struct auth *a, struct error *e)
     struct auth_table *table = NULL, *old;
     struct buf text = BUF_INIT;
     struct error why;
+    struct stat info;
     enum status st;
 
     OBJ_CHECK(a, AUTH_MAGIC);
-    buf_init(&text, FILE_MAX);
-    st = read_file(a->path, &text, e);
+    if (stat(a->path, &info) == 0 && (info.st_mode & 07) != 0)
+        log_warn("auth", "%s: others than its owner may read it", a->path);
+    st = file_read(a->path, FILE_MAX, &text, e);
     if (st == ST_OK) {
         st = auth_table_parse(buf_slice(&text), &table, &why);
         if (st != ST_OK)

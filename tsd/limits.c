@@ -3,13 +3,11 @@
 
 #include "tsd/limits.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <unistd.h>
 
+#include "base/file.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -142,30 +140,6 @@ limits_find(void *ctx, const struct query *q, const struct sub_query *sq,
 /* -- the file -------------------------------------------------------------- */
 
 static enum status
-read_all(const char *path, struct buf *out, struct error *e)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : 1;
-
-    out->max = LIMITS_FILE_BYTES;
-    while (n > 0) {
-        uint8_t *p = buf_reserve(out, 4096);
-
-        if (p == NULL) {
-            (void)close(fd);
-            return error_set(e, ST_LIMIT, "%s: too large", path);
-        }
-        n = read(fd, p, 4096);
-        out->size += n > 0 ? (size_t)n : 0;
-    }
-    if (n < 0)
-        (void)error_set(e, ST_IO, "%s: %s", path, strerror(errno));
-    if (fd >= 0)
-        (void)close(fd);
-    return n < 0 ? ST_IO : ST_OK;
-}
-
-static enum status
 read_limit(const json_t *item, const char *name, uint64_t *out, struct error *e)
 {
     const json_t *v = json_object_get(item, name);
@@ -215,7 +189,7 @@ parse_file(const char *path, struct list *list, struct error *e)
 {
     struct buf text = BUF_INIT;
     json_t *json = NULL;
-    enum status st = read_all(path, &text, e);
+    enum status st = file_read(path, LIMITS_FILE_BYTES, &text, e);
 
     if (st == ST_OK)
         st = json_parse(buf_slice(&text), &json, e);

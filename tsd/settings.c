@@ -6,12 +6,12 @@
 #include "tsd/settings.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <strings.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/number.h"
@@ -170,39 +170,14 @@ found_pair(void *ctx, size_t line, const char *key, const char *value,
     return ST_OK;
 }
 
-static enum status
-read_file(const char *path, struct buf *out, struct error *e)
-{
-    FILE *f = fopen(path, "re");
-    uint8_t *p;
-    size_t n;
-
-    if (f == NULL)
-        return error_set(e, ST_IO, "%s: %s", path, strerror(errno));
-    while ((p = buf_reserve(out, 4096)) != NULL &&
-           (n = fread(p, 1, 4096, f)) > 0)
-        out->size += n;
-    if (ferror(f)) {
-        (void)error_set(e, ST_IO, "%s: %s", path, strerror(errno));
-        (void)fclose(f);
-        return ST_IO;
-    }
-    (void)fclose(f);
-    if (out->failed)
-        return error_set(e, ST_INVALID, "%s: larger than %zu bytes", path,
-                         CONFIG_FILE_MAX);
-    return ST_OK;
-}
-
 enum status
 settings_load(struct settings *c, const char *path, struct error *e)
 {
-    struct buf text;
+    struct buf text = BUF_INIT;
     enum status st;
 
     OBJ_CHECK(c, SETTINGS_MAGIC);
-    buf_init(&text, CONFIG_FILE_MAX);
-    st = read_file(path, &text, e);
+    st = file_read(path, CONFIG_FILE_MAX, &text, e);
     if (st == ST_OK) {
         st = properties_parse(buf_slice(&text), found_pair, c, e);
         if (st != ST_OK)

@@ -5,14 +5,11 @@
 #include "query/numbers/timezone.h"
 #include "query/numbers/timezone_priv.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/cursor.h"
+#include "base/file.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -146,42 +143,12 @@ name_is_safe(struct slice name)
 }
 
 static enum status
-read_file(const char *path, struct buf *b)
-{
-    enum status st = ST_NOT_FOUND;
-    struct stat info;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-
-    if (fd < 0)
-        return st;
-    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) ||
-        info.st_size > ZONE_FILE_MAX)
-        goto out;
-    for (;;) {
-        uint8_t *to = buf_reserve(b, 4096);
-        ssize_t n = to == NULL ? -1 : read(fd, to, 4096);
-
-        if (n < 0 && to != NULL && errno == EINTR)
-            continue;
-        if (n < 0)
-            goto out;
-        if (n == 0)
-            break;
-        b->size += (size_t)n;
-    }
-    st = ST_OK;
-out:
-    (void)close(fd);
-    return st;
-}
-
-static enum status
 zone_load(struct slice name, struct timezone **out, struct error *e)
 {
     char path[sizeof ZONE_FOLDER + TIMEZONE_NAME_MAX];
     struct slice file_name = name;
     struct error why;
-    struct buf b;
+    struct buf b = BUF_INIT;
     enum status st;
 
     *out = NULL;
@@ -190,8 +157,7 @@ zone_load(struct slice name, struct timezone **out, struct error *e)
             file_name = slice_str(aliases[i].file);
     (void)snprintf(path, sizeof path, "%s%.*s", ZONE_FOLDER,
                    SLICE_ARG(file_name));
-    buf_init(&b, ZONE_FILE_MAX + 4096);
-    st = read_file(path, &b);
+    st = file_read(path, ZONE_FILE_MAX, &b, &why);
     if (st == ST_OK) {
         st = timezone_read(buf_slice(&b), name, out, &why);
         if (st != ST_OK)

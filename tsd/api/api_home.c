@@ -10,9 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 #define FOREVER    "max-age=31536000"
 #define ICON_SIZE  16
-#define STATIC_MAX ((off_t)32 << 20)
+#define STATIC_MAX ((size_t)32 << 20)
 
 void
 api_health(void *ctx, const struct http_request *r, struct http_reply *out)
@@ -173,23 +175,6 @@ type_of(const char *path)
     return "text/plain";
 }
 
-static bool
-read_file(int fd, struct buf *b)
-{
-    struct stat st;
-    ssize_t n;
-    uint8_t *p;
-
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > STATIC_MAX)
-        return false;
-    do {
-        p = buf_reserve(b, 65536);
-        n = p == NULL ? -1 : read(fd, p, 65536);
-        b->size += n > 0 ? (size_t)n : 0;
-    } while (n > 0);
-    return n == 0;
-}
-
 static void
 not_found(struct http_reply *out)
 {
@@ -224,6 +209,7 @@ api_static(void *ctx, const struct http_request *r, struct http_reply *out)
     const char *url = http_url(r), *root;
     size_t size = strcspn(url, "?");
     char path[4096];
+    struct stat st;
     int fd, n;
 
     if (size < 3 || strstr(url, "..") != NULL || memchr(url, '%', size)) {
@@ -241,7 +227,8 @@ api_static(void *ctx, const struct http_request *r, struct http_reply *out)
     http_reply_type(out, type_of(path));
     http_reply_header(out, "Cache-Control",
                       http_has_param(r, "nocache") ? "max-age=0" : FOREVER);
-    if (!read_file(fd, http_reply_body(out)))
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
+        file_read_fd(fd, path, STATIC_MAX, http_reply_body(out), NULL) != ST_OK)
         not_found(out);
     (void)close(fd);
 }

@@ -11,6 +11,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
+#define ANSWER_MAX ((size_t)1 << 20) /* bytes */
+
 /* "[::1]:4242" to "::1" and "4242". */
 static bool
 split(const char *address, char host[256], char port[16])
@@ -80,21 +84,6 @@ send_all(int fd, struct slice s)
     return true;
 }
 
-static bool
-read_all(int fd, struct buf *out)
-{
-    for (;;) {
-        uint8_t *p = buf_reserve(out, 4096);
-        ssize_t n = p == NULL ? -1 : recv(fd, p, 4096, 0);
-
-        if (n < 0 && p != NULL && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return n == 0;
-        out->size += (size_t)n;
-    }
-}
-
 static enum status
 take_answer(struct buf *all, unsigned *status, struct buf *body,
             struct error *e)
@@ -119,8 +108,9 @@ ask_post(const char *address, const char *path, const char *token,
     if (token != NULL)
         buf_printf(&request, "Authorization: Bearer %s\r\n", token);
     buf_put_str(&request, "Content-Length: 0\r\nConnection: close\r\n\r\n");
-    if (st == ST_OK && (request.failed || !send_all(fd, buf_slice(&request)) ||
-                        !read_all(fd, &all)))
+    if (st == ST_OK &&
+        (request.failed || !send_all(fd, buf_slice(&request)) ||
+         file_read_fd(fd, address, ANSWER_MAX, &all, NULL) != ST_OK))
         st = error_set(e, ST_IO, "no answer from %s: %m", address);
     if (st == ST_OK)
         st = take_answer(&all, status, body, e);

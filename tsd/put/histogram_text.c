@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/digit.h"
+#include "base/file.h"
 #include "base/number.h"
 #include "tsd/put/put_value.h"
 #include "web/json.h"
@@ -23,23 +24,6 @@ no_memory(struct error *e)
 }
 
 /* -- codecs ---------------------------------------------------------------- */
-
-static enum status
-read_file(const char *path, struct buf *out, struct error *e)
-{
-    FILE *f = fopen(path, "re");
-    uint8_t *to = buf_reserve(out, CONFIG_MAX);
-    bool bad = f == NULL || to == NULL;
-
-    if (!bad)
-        out->size += fread(to, 1, CONFIG_MAX, f);
-    bad = bad || ferror(f) != 0;
-    if (f != NULL)
-        (void)fclose(f);
-    return bad ? error_set(e, ST_INVALID,
-                           "tsd.core.histograms.config: cannot read %s", path)
-               : ST_OK;
-}
 
 static enum status
 take_codec(const char *name, const json_t *id, struct histogram_codecs *out,
@@ -75,10 +59,12 @@ histogram_codecs_read(const char *text, struct histogram_codecs *out,
     if (size == 0)
         return ST_OK;
     if (size > 5 && strcmp(text + size - 5, ".json") == 0)
-        st = read_file(text, &json, e);
+        st = file_read(text, CONFIG_MAX, &json, e);
     else
         buf_put_str(&json, text);
-    if (st == ST_OK)
+    if (st != ST_OK)
+        (void)error_wrap(e, st, "tsd.core.histograms.config");
+    else
         st = json_parse(buf_slice(&json), &codecs, e);
     if (st == ST_OK && !json_is_object(codecs))
         st = error_set(e, ST_INVALID,
