@@ -8,9 +8,8 @@
 #include "query/numbers/aggregator_priv.h"
 
 /*
- * One row a name, and one function a kind.  The sums are done in the order of
- * the series and with Java's rules for longs (they wrap) because the last digit
- * of an answer depends on both.
+ * One row a name.  What must sort its values is done here, all else by
+ * arithmetic.c.
  */
 
 /* How a percentile's place in the sorted values is found: types of Hyndman and
@@ -208,34 +207,6 @@ percentile_find(double p, enum estimation est, size_t len, size_t *low,
 
 /* -- integers ------------------------------------------------------------- */
 
-/* Sums and products wrap, so they are done on unsigned numbers. */
-static int64_t
-sum_ints(const int64_t *v, size_t len)
-{
-    uint64_t sum = 0;
-
-    for (size_t i = 0; i < len; i++)
-        sum += (uint64_t)v[i];
-    return (int64_t)sum;
-}
-
-static int64_t
-dev_ints(const int64_t *v, size_t len)
-{
-    double mean = (double)v[0], squares = 0;
-
-    if (len == 1)
-        return 0;
-    for (size_t i = 1; i < len; i++) {
-        double x = (double)v[i];
-        double next = mean + (x - mean) / (double)(i + 1);
-
-        squares += (x - mean) * (x - next);
-        mean = next;
-    }
-    return aggregator_to_int(sqrt(squares / (double)len));
-}
-
 static int64_t
 percentile_ints(const struct aggregator *a, int64_t *v, size_t len)
 {
@@ -252,148 +223,21 @@ percentile_ints(const struct aggregator *a, int64_t *v, size_t len)
 int64_t
 aggregator_run_int(const struct aggregator *a, int64_t *v, size_t len)
 {
-    uint64_t u = 1;
-    int64_t best = v[0];
+    const struct arithmetic *m = &aggregator_arithmetic[a->kind];
+    union number x = m->start_int, y = { .i = 0 };
+    uint32_t n = 0;
 
-    switch (a->kind) {
-    case KIND_SUM:
-        return sum_ints(v, len);
-    case KIND_AVG:
-        return sum_ints(v, len) / (int64_t)len;
-    case KIND_MIN:
-        for (size_t i = 1; i < len; i++)
-            best = v[i] < best ? v[i] : best;
-        return best;
-    case KIND_MAX:
-        for (size_t i = 1; i < len; i++)
-            best = v[i] > best ? v[i] : best;
-        return best;
-    case KIND_MEDIAN:
+    if (a->kind == KIND_PERCENTILE)
+        return percentile_ints(a, v, len);
+    if (a->kind == KIND_MEDIAN) {
         qsort(v, len, sizeof *v, compare_ints);
         return v[len / 2];
-    case KIND_MULT:
-        for (size_t i = 0; i < len; i++)
-            u *= (uint64_t)v[i];
-        return (int64_t)u;
-    case KIND_SQUARE_SUM:
-        u = 0;
-        for (size_t i = 0; i < len; i++)
-            u += (uint64_t)v[i] * (uint64_t)v[i];
-        return (int64_t)u;
-    case KIND_DEV:
-        return dev_ints(v, len);
-    case KIND_DIFF:
-        return len == 1 ? 0 : (int64_t)((uint64_t)v[len - 1] - (uint64_t)v[0]);
-    case KIND_COUNT:
-        return (int64_t)len;
-    case KIND_LAST:
-        return v[len - 1];
-    case KIND_PERCENTILE:
-        return percentile_ints(a, v, len);
-    case KIND_NONE:
-    case KIND_FIRST:
-        break;
     }
-    return v[0];
+    m->all_ints(&n, &x, &y, (const union number *)v, len);
+    return arithmetic_end_int(a->kind, n, x, y);
 }
 
 /* -- doubles -------------------------------------------------------------- */
-
-static double
-sum_doubles(const double *v, size_t len, bool squares, size_t *count)
-{
-    double sum = 0;
-    size_t n = 0;
-
-    for (size_t i = 0; i < len; i++) {
-        if (isnan(v[i]))
-            continue;
-        sum += squares ? v[i] * v[i] : v[i];
-        n++;
-    }
-    *count = n;
-    return n == 0 ? (double)NAN : sum;
-}
-
-static double
-min_doubles(const double *v, size_t len)
-{
-    double best = INFINITY;
-
-    for (size_t i = 0; i < len; i++)
-        if (v[i] < best)
-            best = v[i];
-    return best == INFINITY ? (double)NAN : best;
-}
-
-static double
-max_doubles(const double *v, size_t len)
-{
-    double best = -INFINITY;
-
-    for (size_t i = 0; i < len; i++)
-        if (v[i] > best)
-            best = v[i];
-    return best == -INFINITY ? (double)NAN : best;
-}
-
-/* Welford's running variance of the whole population. */
-static double
-dev_doubles(const double *v, size_t len)
-{
-    double mean = NAN, squares = 0;
-    size_t n = 0;
-
-    for (size_t i = 0; i < len; i++) {
-        double next;
-
-        if (isnan(v[i]))
-            continue;
-        if (n++ == 0) {
-            mean = v[i];
-            continue;
-        }
-        next = mean + (v[i] - mean) / (double)n;
-        squares += (v[i] - mean) * (v[i] - next);
-        mean = next;
-    }
-    if (n == 0)
-        return NAN;
-    return n == 1 ? 0 : sqrt(squares / (double)n);
-}
-
-/* From the first that is no NaN to the very last, even if that is a NaN. */
-static double
-diff_doubles(const double *v, size_t len)
-{
-    size_t i = 0;
-
-    while (i < len - 1 && isnan(v[i]))
-        i++;
-    if (isnan(v[i]))
-        return NAN;
-    return i == len - 1 ? 0 : v[len - 1] - v[i];
-}
-
-static double
-mult_doubles(const double *v, size_t len)
-{
-    double product = v[0];
-
-    for (size_t i = 1; i < len; i++)
-        product *= v[i];
-    return product;
-}
-
-static double
-count_doubles(const double *v, size_t len)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < len; i++)
-        n += isnan(v[i]) ? 0 : 1;
-    return (double)n;
-}
 
 static double
 percentile_doubles(const struct aggregator *a, double *v, size_t len)
@@ -411,38 +255,12 @@ percentile_doubles(const struct aggregator *a, double *v, size_t len)
 double
 aggregator_fold(const struct aggregator *a, const double *v, size_t len)
 {
-    size_t n;
-    double sum;
+    const struct arithmetic *m = &aggregator_arithmetic[a->kind];
+    union number x = m->start_double, y = { .i = 0 };
+    uint32_t n = 0;
 
-    switch (a->kind) {
-    case KIND_SUM:
-        return sum_doubles(v, len, false, &n);
-    case KIND_SQUARE_SUM:
-        return sum_doubles(v, len, true, &n);
-    case KIND_AVG:
-        sum = sum_doubles(v, len, false, &n);
-        return n == 0 ? (double)NAN : sum / (double)n;
-    case KIND_MIN:
-        return min_doubles(v, len);
-    case KIND_MAX:
-        return max_doubles(v, len);
-    case KIND_MULT:
-        return mult_doubles(v, len);
-    case KIND_DEV:
-        return dev_doubles(v, len);
-    case KIND_DIFF:
-        return diff_doubles(v, len);
-    case KIND_COUNT:
-        return count_doubles(v, len);
-    case KIND_LAST:
-        return v[len - 1];
-    case KIND_MEDIAN:
-    case KIND_PERCENTILE:
-    case KIND_NONE:
-    case KIND_FIRST:
-        break;
-    }
-    return v[0];
+    m->all_doubles(&n, &x, &y, (const union number *)v, len);
+    return arithmetic_end_double(a->kind, n, x, y);
 }
 
 double

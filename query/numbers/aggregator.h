@@ -20,11 +20,29 @@ enum interpolation {
     INTERPOLATE_PREV, /* its previous value */
 };
 
+enum aggregator_kind {
+    KIND_SUM,
+    KIND_MIN,
+    KIND_MAX,
+    KIND_AVG,
+    KIND_MEDIAN,
+    KIND_NONE,
+    KIND_MULT,
+    KIND_DEV,
+    KIND_DIFF,
+    KIND_COUNT,
+    KIND_SQUARE_SUM,
+    KIND_FIRST,
+    KIND_LAST,
+    KIND_PERCENTILE,
+};
+
 struct aggregator; /* opaque: query/numbers/aggregator.c */
 
 /* NULL when there is none of that name; names are lower case. */
 const struct aggregator *aggregator_find(struct slice name);
 const char *aggregator_name(const struct aggregator *a);
+enum aggregator_kind aggregator_kind(const struct aggregator *a);
 enum interpolation aggregator_interpolation(const struct aggregator *a);
 /* "none": the series are not aggregated at all. */
 bool aggregator_is_none(const struct aggregator *a);

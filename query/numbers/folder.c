@@ -21,25 +21,19 @@
 
 /* -- what is folded -------------------------------------------------------- */
 
+/* A running number or two are enough. */
 static bool
-find_kind(enum aggregator_kind kind, enum fold_kind *out)
+can_fold(enum aggregator_kind kind)
 {
-    static const struct {
-        enum aggregator_kind aggregator;
-        enum fold_kind fold;
-    } kinds[] = {
-        { KIND_SUM, FOLD_SUM },     { KIND_AVG, FOLD_AVG },
-        { KIND_MIN, FOLD_MIN },     { KIND_MAX, FOLD_MAX },
-        { KIND_COUNT, FOLD_COUNT }, { KIND_FIRST, FOLD_FIRST },
-        { KIND_LAST, FOLD_LAST },
-    };
+    return kind == KIND_SUM || kind == KIND_AVG || kind == KIND_MIN ||
+           kind == KIND_MAX || kind == KIND_COUNT || kind == KIND_FIRST ||
+           kind == KIND_LAST;
+}
 
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (kinds[i].aggregator == kind) {
-            *out = kinds[i].fold;
-            return true;
-        }
-    return false;
+static bool
+adds_up(const struct folder *f)
+{
+    return f->kind == KIND_SUM || f->kind == KIND_AVG;
 }
 
 bool
@@ -50,8 +44,9 @@ folder_init(struct folder *f, const struct query *q, const struct sub_query *sq)
 
     *f = (struct folder){ .to = INT64_MAX, .buckets_most = 1 };
     if (!d->on || sq->rollup != NULL ||
-        !find_kind(aggregator_kind(d->aggregator), &f->kind))
+        !can_fold(aggregator_kind(d->aggregator)))
         return false;
+    f->kind = aggregator_kind(d->aggregator);
     if (d->all) {
         f->from = w.start_ms > w.scan_start_ms ? w.start_ms : w.scan_start_ms;
         f->to = w.end_ms;
@@ -89,25 +84,13 @@ folder_likes_synopses(const struct folder *f)
 
 /* -- buckets --------------------------------------------------------------- */
 
+/* Of the last, 'value' is that. */
 static double
 bucket_value(const struct folder *f, const struct fold *s)
 {
-    switch (f->kind) {
-    case FOLD_SUM:
-        return s->count == 0 ? (double)NAN : s->value;
-    case FOLD_AVG:
-        return s->count == 0 ? (double)NAN : s->value / (double)s->count;
-    case FOLD_MIN:
-        return s->value == INFINITY ? (double)NAN : s->value;
-    case FOLD_MAX:
-        return s->value == -INFINITY ? (double)NAN : s->value;
-    case FOLD_COUNT:
-        return (double)s->count;
-    case FOLD_FIRST:
-    case FOLD_LAST:
-        break;
-    }
-    return s->value;
+    union number v = { .d = s->value };
+
+    return arithmetic_end_double(f->kind, s->count, v, v);
 }
 
 /* The times that are there go into an array of the series' own. */
@@ -192,9 +175,7 @@ empty_bucket(const struct folder *f, struct fold *s)
 {
     s->all = s->count = 0;
     s->bound = 0;
-    s->value = f->kind == FOLD_MIN   ? INFINITY
-               : f->kind == FOLD_MAX ? -INFINITY
-                                     : 0;
+    s->value = aggregator_arithmetic[f->kind].start_double.d;
 }
 
 /* Makes the bucket that holds 'ms' the one that is filled. */
@@ -265,88 +246,36 @@ sum_ints(struct fold *s, const union number *v, size_t len, double greatest)
 }
 
 static void
-sum_doubles(struct fold *s, const union number *v, size_t len)
+fold_doubles(const struct folder *f, struct fold *s, const union number *v,
+             size_t len)
 {
-    double sum = s->value;
-    size_t count = 0;
+    union number a = { .d = s->value }, b = { .i = 0 };
+    uint32_t before = s->all > 0, n = before;
 
-    for (size_t i = 0; i < len; i++) {
-        bool there = !isnan(v[i].d);
-
-        if (there)
-            sum += v[i].d;
-        count += there;
-    }
-    s->value = sum;
-    s->count += count;
+    aggregator_arithmetic[f->kind].all_doubles(&n, &a, &b, v, len);
+    s->value = f->kind == KIND_LAST ? b.d : a.d;
+    s->count += n - before;
     s->bound = INFINITY;
 }
 
+/* But for sums their result is that of one double. */
 static void
-fold_ints(enum fold_kind kind, struct fold *s, const union number *v,
+fold_ints(const struct folder *f, struct fold *s, const union number *v,
           size_t len, double greatest)
 {
-    int64_t best = v[0].i;
+    const struct arithmetic *m = &aggregator_arithmetic[f->kind];
+    union number a = m->start_int, b = { .i = 0 };
+    uint32_t n = 0;
 
-    s->count += len;
-    switch (kind) {
-    case FOLD_SUM:
-    case FOLD_AVG:
+    if (adds_up(f)) {
         sum_ints(s, v, len, greatest);
-        break;
-    case FOLD_MIN:
-        for (size_t i = 1; i < len; i++)
-            best = v[i].i < best ? v[i].i : best;
-        s->value = (double)best < s->value ? (double)best : s->value;
-        break;
-    case FOLD_MAX:
-        for (size_t i = 1; i < len; i++)
-            best = v[i].i > best ? v[i].i : best;
-        s->value = (double)best > s->value ? (double)best : s->value;
-        break;
-    case FOLD_FIRST:
-        s->value = s->all == 0 ? (double)v[0].i : s->value;
-        break;
-    case FOLD_LAST:
-        s->value = (double)v[len - 1].i;
-        break;
-    case FOLD_COUNT:
-        break;
+    } else if (f->kind != KIND_COUNT) {
+        m->all_ints(&n, &a, &b, v, len);
+        a.d = (double)arithmetic_end_int(f->kind, n, a, b);
+        fold_doubles(f, s, &a, 1);
+        len--;
     }
-}
-
-static void
-fold_doubles(enum fold_kind kind, struct fold *s, const union number *v,
-             size_t len)
-{
-    double best = s->value;
-
-    switch (kind) {
-    case FOLD_SUM:
-    case FOLD_AVG:
-        sum_doubles(s, v, len);
-        break;
-    case FOLD_MIN:
-        for (size_t i = 0; i < len; i++)
-            best = v[i].d < best ? v[i].d : best;
-        s->value = best;
-        break;
-    case FOLD_MAX:
-        for (size_t i = 0; i < len; i++)
-            best = v[i].d > best ? v[i].d : best;
-        s->value = best;
-        break;
-    case FOLD_COUNT:
-        for (size_t i = 0; i < len; i++)
-            s->count += isnan(v[i].d) ? 0 : 1;
-        break;
-    case FOLD_FIRST:
-        s->value = s->all == 0 ? v[0].d : s->value;
-        break;
-    case FOLD_LAST:
-        s->value = v[len - 1].d;
-        break;
-    }
+    s->count += len;
 }
 
 /* The first point at or behind 'ms', of those before 'to'.  Buckets often have
@@ -371,10 +300,10 @@ static void
 fold_run(const struct folder *f, struct fold *s, const struct points *p,
          size_t from, size_t to, struct arena *a)
 {
-    bool sums = f->kind == FOLD_SUM || f->kind == FOLD_AVG;
     bool is_float = p->is_float[from] != 0;
-    double greatest =
-        sums && !is_float ? greatest_magnitude(p->v + from, to - from) : 0;
+    double greatest = adds_up(f) && !is_float
+                          ? greatest_magnitude(p->v + from, to - from)
+                          : 0;
     size_t guess = 1;
 
     while (from < to && !s->failed) {
@@ -384,9 +313,9 @@ fold_run(const struct folder *f, struct fold *s, const struct points *p,
         end = find_end(p->ts_ms, from, to, s->end, guess);
         len = end - from;
         if (is_float)
-            fold_doubles(f->kind, s, p->v + from, len);
+            fold_doubles(f, s, p->v + from, len);
         else
-            fold_ints(f->kind, s, p->v + from, len, greatest);
+            fold_ints(f, s, p->v + from, len, greatest);
         s->all += len;
         guess = len;
         from = end;
@@ -443,9 +372,9 @@ fold_one(const struct folder *f, struct fold *s, const struct spacing *p,
     move_to(f, s, ms, a);
     n = spaced_seek(&rest, len, s->end);
     if (p->is_float)
-        fold_doubles(f->kind, s, v, n);
+        fold_doubles(f, s, v, n);
     else
-        fold_ints(f->kind, s, v, n, (double)p->greatest);
+        fold_ints(f, s, v, n, (double)p->greatest);
     s->all += n;
     return n;
 }
@@ -475,20 +404,30 @@ static void
 fold_each(const struct folder *f, const struct spacing *p,
           const union number *v, size_t every, size_t len, union number *out)
 {
+    const struct arithmetic *m = &aggregator_arithmetic[f->kind];
     struct fold s = { 0 };
 
-    if (!p->is_float && (f->kind == FOLD_SUM || f->kind == FOLD_AVG) &&
+    if (!p->is_float && adds_up(f) &&
         (double)p->greatest * (double)every <= EXACT_MAX) {
-        sum_each(v, every, len, f->kind == FOLD_AVG ? (double)every : 1, out);
+        sum_each(v, every, len, f->kind == KIND_AVG ? (double)every : 1, out);
         return;
     }
     for (size_t i = 0; i < len; i++, v += every) {
-        empty_bucket(f, &s);
-        if (p->is_float)
-            fold_doubles(f->kind, &s, v, every);
-        else
-            fold_ints(f->kind, &s, v, every, (double)p->greatest);
-        out[i].d = bucket_value(f, &s);
+        union number a = p->is_float ? m->start_double : m->start_int;
+        union number b = { .i = 0 };
+        uint32_t n = 0;
+
+        if (p->is_float) {
+            m->all_doubles(&n, &a, &b, v, every);
+            out[i].d = arithmetic_end_double(f->kind, n, a, b);
+        } else if (!adds_up(f)) {
+            m->all_ints(&n, &a, &b, v, every);
+            out[i].d = (double)arithmetic_end_int(f->kind, n, a, b);
+        } else {
+            empty_bucket(f, &s);
+            fold_ints(f, &s, v, every, (double)p->greatest);
+            out[i].d = bucket_value(f, &s);
+        }
     }
 }
 
@@ -576,36 +515,30 @@ bool
 fold_synopsis(const struct folder *f, struct fold *s,
               const struct synopsis *row, struct arena *a)
 {
-    enum fold_kind kind = f->kind;
     bool fresh = s->all == 0 || row->first_ms >= s->end;
     double bound = 0;
+    uint64_t before;
+    union number v;
 
     if (s->failed)
         return true;
     /* Where there is a NaN, the sum is one. */
     if (!lies_within(f, s, row) || (!row->all_int && isnan(row->sum.d)))
         return false;
-    if ((kind == FOLD_SUM || kind == FOLD_AVG) &&
-        !sum_is_fit(s, row, fresh, &bound))
+    if (adds_up(f) && !sum_is_fit(s, row, fresh, &bound))
         return false;
     note_range(s, row->first_ms, row->last_ms);
     move_to(f, s, row->first_ms, a);
-    if (kind == FOLD_SUM || kind == FOLD_AVG) {
-        s->bound = bound;
-        s->value += number_of(row, row->sum);
-    } else if (kind == FOLD_MIN) {
-        double v = number_of(row, row->min);
-
-        s->value = v < s->value ? v : s->value;
-    } else if (kind == FOLD_MAX) {
-        double v = number_of(row, row->max);
-
-        s->value = v > s->value ? v : s->value;
-    } else if (kind == FOLD_LAST) {
-        s->value = number_of(row, row->last);
-    } else if (kind == FOLD_FIRST && s->all == 0) {
-        s->value = number_of(row, row->first);
-    }
+    before = s->count;
+    v = f->kind == KIND_MIN     ? row->min
+        : f->kind == KIND_MAX   ? row->max
+        : f->kind == KIND_FIRST ? row->first
+        : f->kind == KIND_LAST  ? row->last
+                                : row->sum;
+    v.d = number_of(row, v);
+    fold_doubles(f, s, &v, 1);
+    s->bound = bound;
+    s->count = before;
     s->count += row->count;
     s->all += row->count;
     return true;

@@ -14,21 +14,12 @@
 #define QUERY_NUMBERS_FOLDER_H
 
 #include "base/arena.h"
+#include "query/numbers/aggregator.h"
 #include "query/query.h"
 #include "storage/block.h"
 
-enum fold_kind {
-    FOLD_SUM,
-    FOLD_AVG,
-    FOLD_MIN,
-    FOLD_MAX,
-    FOLD_COUNT,
-    FOLD_FIRST,
-    FOLD_LAST
-};
-
 struct folder {
-    enum fold_kind kind;
+    enum aggregator_kind kind;
     int64_t length;      /* of a bucket; 0: one for all, which is at 'start' */
     int64_t from, to;    /* points with from <= time < to take part */
     int64_t start;       /* of the bucket for all */

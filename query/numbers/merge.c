@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "query/numbers/accumulate.h"
+#include "query/numbers/aggregator_priv.h"
 #include "query/numbers/numbers_priv.h"
+
+#define ALONE_MAX 128 /* points of a series alone that are done together */
 
 /*
  * A group of columns becomes one: at each moment at which any series has a
@@ -382,7 +385,7 @@ stretch(const struct merge *m, size_t k)
 }
 
 static enum status
-show(const struct merge *m, struct dps *out, size_t from, size_t len,
+show(const struct merge_spec *spec, struct dps *out, size_t from, size_t len,
      bool doubles, struct error *e)
 {
     for (size_t k = from; k < from + len; k++) {
@@ -394,7 +397,7 @@ show(const struct merge *m, struct dps *out, size_t from, size_t len,
         if (isinf(d))
             return error_set(e, ST_INVALID, "Got Infinity: %sInfinity",
                              d < 0 ? "-" : "");
-        if (isnan(d) && m->spec->null_fill)
+        if (isnan(d) && spec->null_fill)
             out->kind[k] = DP_NULL;
     }
     return ST_OK;
@@ -418,53 +421,21 @@ run_stretch(struct merge *m, size_t from, size_t len, struct dps *out,
     else
         accumulator_end_ints(&m->acc, out->v + from);
     drop_ended(m, ms[len - 1]);
-    return show(m, out, from, len, doubles, e);
+    return show(m->spec, out, from, len, doubles, e);
 }
 
-/* Points as they are, where each is a finite number of one kind. */
-static bool
-copy_alone(const struct merge *m, const union number *v, struct dps *out)
-{
-    size_t len = m->moments.len;
-
-    if (!aggregator_is_none(m->spec->aggregator) || m->doubles != NULL)
-        return false;
-    for (size_t k = 0; k < len && m->all_doubles; k++)
-        if (!isfinite(v[k].d))
-            return false;
-    memcpy(out->v, v, len * sizeof *v);
-    memset(out->kind, m->all_doubles ? DP_DOUBLE : DP_INT, len);
-    out->len = len;
-    return true;
-}
-
-/* A series alone: its moments are its points. */
+/* With the times, and room for as many values. */
 static enum status
-run_alone(struct merge *m, struct dps *out, struct error *e)
+make_dps(const int64_t *ms, size_t len, struct arena *a, struct dps *out,
+         struct error *e)
 {
-    const struct aggregator *a = m->spec->aggregator;
-    const struct lane *l = &m->lanes[0];
-    size_t first = l->at + (l->c.ts_ms[l->at] < m->moments.ms[0]);
-    enum status st = ST_OK;
-
-    if (copy_alone(m, l->c.v + first, out))
-        return ST_OK;
-    for (size_t k = 0; k < m->moments.len && st == ST_OK; k++) {
-        union number v = l->c.v[first + k];
-
-        if (is_double(m, k)) {
-            v.d = lane_double(l, first + k);
-            out->v[k].d = aggregator_run_double(a, &v.d, 1);
-        } else {
-            out->v[k].i = aggregator_run_int(a, &v.i, 1);
-        }
-        if (show(m, out, k, 1, is_double(m, k), e) != ST_OK)
-            return ST_INVALID;
-        if (k % 65536 == 65535)
-            st = deadline_check(&m->spec->deadline, e);
-    }
-    out->len = m->moments.len;
-    return st;
+    out->ts_ms = (int64_t *)column_array(a, len, sizeof *out->ts_ms);
+    out->v = (union number *)column_array(a, len, sizeof *out->v);
+    out->kind = (uint8_t *)column_array(a, len, sizeof *out->kind);
+    if (out->ts_ms == NULL || out->v == NULL || out->kind == NULL)
+        return no_memory(e);
+    memcpy(out->ts_ms, ms, len * sizeof *out->ts_ms);
+    return ST_OK;
 }
 
 static enum status
@@ -473,24 +444,13 @@ make_room(struct merge *m, struct dps *out, struct error *e)
     struct arena *a = m->arena;
     size_t len = m->moments.len;
 
-    if (m->len > 1) {
-        if (!accumulator_init(&m->acc, m->spec->aggregator, m->len, len, a))
-            return no_memory(e);
-        m->values =
-            (union number *)column_array(a, m->acc.cap, sizeof *m->values);
-        if (m->values == NULL)
-            return no_memory(e);
-    }
-    out->ts_ms = (int64_t *)column_array(a, len, sizeof *out->ts_ms);
-    out->v = (union number *)column_array(a, len, sizeof *out->v);
-    out->kind = (uint8_t *)column_array(a, len, sizeof *out->kind);
-    if (out->ts_ms == NULL || out->v == NULL || out->kind == NULL)
+    if (!accumulator_init(&m->acc, m->spec->aggregator, m->len, len, a))
         return no_memory(e);
-    memcpy(out->ts_ms, m->moments.ms, len * sizeof *out->ts_ms);
-    return ST_OK;
+    m->values = (union number *)column_array(a, m->acc.cap, sizeof *m->values);
+    return m->values == NULL ? no_memory(e)
+                             : make_dps(m->moments.ms, len, a, out, e);
 }
 
-/* Of several series. */
 static enum status
 run_together(struct merge *m, struct dps *out, struct error *e)
 {
@@ -508,14 +468,95 @@ run_together(struct merge *m, struct dps *out, struct error *e)
     return st;
 }
 
+/* -- a series alone ------------------------------------------------------- */
+
+/* Is the moment of point 'i' one of doubles? */
+static bool
+shows_double(const struct column *c, size_t i)
+{
+    return c->is_float == NULL || c->is_float[i] != 0 ||
+           (i + 1 < c->len && c->is_float[i + 1] != 0);
+}
+
+/* Points i .. i + len - 1, of one kind, each by itself. */
+static void
+aggregate_each(const struct aggregator *aggregator, const struct column *c,
+               size_t i, size_t len, bool doubles, union number *out)
+{
+    uint32_t count[ALONE_MAX];
+    union number a[ALONE_MAX], b[ALONE_MAX], rows[ALONE_MAX];
+    struct accumulator acc = {
+        .aggregator = aggregator,
+        .series = 1,
+        .count = count,
+        .a = a,
+        .b = b,
+        .rows = aggregator_sorts(aggregator) ? rows : NULL,
+    };
+    const union number *v = c->v + i;
+
+    if (doubles && c->is_float != NULL) {
+        for (size_t k = 0; k < len; k++)
+            out[k].d = c->is_float[i + k] != 0 ? v[k].d : (double)v[k].i;
+        v = out;
+    }
+    if (aggregator_is_none(aggregator)) {
+        memmove(out, v, len * sizeof *v);
+    } else if (doubles) {
+        accumulator_begin_doubles(&acc, len);
+        accumulator_add_doubles(&acc, 0, v, len);
+        accumulator_end_doubles(&acc, out);
+    } else {
+        accumulator_begin_ints(&acc, len);
+        accumulator_add_ints(&acc, 0, v, len);
+        accumulator_end_ints(&acc, out);
+    }
+}
+
+/* Its moments are its points. */
+static enum status
+run_alone(const struct merge_spec *spec, const struct column *c,
+          struct arena *a, struct dps *out, struct error *e)
+{
+    struct deadline deadline = spec->deadline;
+    size_t first = column_seek(c->ts_ms, c->len, spec->window.start_ms), len;
+    enum status st;
+
+    /* The first rate is never a moment. */
+    if (spec->rate && first == 0)
+        first = 1;
+    if (first >= c->len)
+        return ST_OK;
+    len =
+        column_seek(c->ts_ms + first, c->len - first, spec->window.end_ms + 1);
+    st = make_dps(c->ts_ms + first, len, a, out, e);
+    while (st == ST_OK && out->len < len) {
+        size_t at = first + out->len, n = 1;
+        bool doubles = shows_double(c, at);
+
+        while (n < ALONE_MAX && n < len - out->len &&
+               shows_double(c, at + n) == doubles)
+            n++;
+        aggregate_each(spec->aggregator, c, at, n, doubles, out->v + out->len);
+        st = show(spec, out, out->len, n, doubles, e);
+        out->len += n;
+        if (st == ST_OK)
+            st = deadline_tick(&deadline, n, e);
+    }
+    return st;
+}
+
 enum status
 merge_run(const struct merge_spec *spec, const struct column *columns,
           size_t len, struct arena *a, struct dps *out, struct error *e)
 {
     struct merge m = { .spec = spec, .arena = a };
-    struct times *own = (struct times *)arena_array(a, len, sizeof *own);
+    struct times *own;
     enum status st;
 
+    if (len == 1)
+        return run_alone(spec, columns, a, out, e);
+    own = (struct times *)arena_array(a, len, sizeof *own);
     if (own == NULL)
         return no_memory(e);
     st = make_lanes(&m, columns, len, own, e);
@@ -528,7 +569,5 @@ merge_run(const struct merge_spec *spec, const struct column *columns,
     st = find_kinds(&m, e);
     if (st == ST_OK)
         st = make_room(&m, out, e);
-    if (st != ST_OK)
-        return st;
-    return m.len == 1 ? run_alone(&m, out, e) : run_together(&m, out, e);
+    return st == ST_OK ? run_together(&m, out, e) : st;
 }

@@ -2,8 +2,6 @@
 
 #include "query/numbers/numbers.h"
 
-#include <math.h>
-
 #include "query/numbers/aggregator_priv.h"
 #include "query/numbers/numbers_priv.h"
 #include "query/rollup.h"
@@ -225,36 +223,11 @@ make_column(const struct sub_query *sq, const struct downsampler *d,
     return ST_OK;
 }
 
-/* Buckets of one series: what merge_run() makes of them, without its ado. */
-static enum status
-run_folded(const struct sub_query *sq, const struct span *s,
-           const struct merge_spec *merge, struct arena *a, struct dps *out,
-           struct error *e)
+/* Are buckets that were made while rows were read used as they are? */
+static bool
+folded_is_all(const struct sub_query *sq)
 {
-    const struct window *w = &merge->window;
-    int64_t from_ms =
-        w->start_ms > w->scan_start_ms ? w->start_ms : w->scan_start_ms;
-    size_t from = column_seek(s->ts_ms, s->len, from_ms);
-    size_t to =
-        from + column_seek(s->ts_ms + from, s->len - from, w->end_ms + 1);
-
-    out->len = to - from;
-    out->ts_ms = (int64_t *)column_array(a, out->len, sizeof *out->ts_ms);
-    out->v = (union number *)column_array(a, out->len, sizeof *out->v);
-    out->kind = (uint8_t *)column_array(a, out->len, sizeof *out->kind);
-    if (out->ts_ms == NULL || out->v == NULL || out->kind == NULL)
-        return error_set(e, ST_LIMIT, "the query needs too much memory");
-    for (size_t i = 0; i < out->len; i++) {
-        double d = s->v[from + i].d;
-
-        out->ts_ms[i] = s->ts_ms[from + i];
-        out->v[i].d = aggregator_run_double(sq->aggregator, &d, 1);
-        out->kind[i] = DP_DOUBLE;
-        if (isinf(out->v[i].d))
-            return error_set(e, ST_INVALID, "Got Infinity: %sInfinity",
-                             out->v[i].d < 0 ? "-" : "");
-    }
-    return ST_OK;
+    return sq->downsample.all || sq->downsample.fill == FILL_NONE;
 }
 
 enum status
@@ -262,7 +235,8 @@ numbers_run(const struct query *q, const struct sub_query *sq,
             const struct span *spans, size_t len, struct arena *a,
             struct dps *out, struct error *e)
 {
-    struct downsampler d = { .window = numbers_window(q, sq) };
+    struct downsampler d = { .spec = &sq->downsample,
+                             .window = numbers_window(q, sq) };
     struct merge_spec merge = {
         .aggregator = sq->aggregator,
         .rate = sq->rate,
@@ -270,7 +244,7 @@ numbers_run(const struct query *q, const struct sub_query *sq,
         .window = d.window,
     };
     struct numbers_bounds bounds = bounds_of(q, &d.window);
-    struct column *columns;
+    struct column one, *columns = &one;
     size_t n = 0;
     enum status st = ST_OK;
 
@@ -285,17 +259,13 @@ numbers_run(const struct query *q, const struct sub_query *sq,
     }
     if (len > 1 && aggregator_is_none(sq->aggregator))
         return error_set(e, ST_INVALID, "More than one value in aggregator");
-    if (len == 1 && spans[0].folded && !sq->rate &&
-        sq->downsample.fill == FILL_NONE)
-        return numbers_takes(&bounds, spans)
-                   ? run_folded(sq, spans, &merge, a, out, e)
-                   : ST_OK;
-    columns = (struct column *)arena_array(a, len, sizeof *columns);
+    if (len > 1)
+        columns = (struct column *)arena_array(a, len, sizeof *columns);
     if (columns == NULL)
         return error_set(e, ST_LIMIT, "the query needs too much memory");
     d.sum_counts = rollup_interval(sq) != NULL && sq->downsample.on &&
                    aggregator_kind(sq->downsample.aggregator) == KIND_COUNT;
-    if (sq->downsample.on)
+    if (sq->downsample.on && !(spans[0].folded && folded_is_all(sq)))
         st = downsampler_init(&d, &sq->downsample, &d.window,
                               longest_span(spans, len), a, e);
     for (size_t i = 0; i < len && st == ST_OK; i++) {
