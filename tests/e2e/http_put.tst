@@ -18,6 +18,12 @@ GET /api/query?start=1356998340&end=1357002000&m=none:e.h
 = 200
 ~ "dps":{"1356998400":1.0,"1356998401":2.5,"1356998402":3,"1356998404":4,"1356998406":6}
 
+# The log names the first rejected point of each kind, and its client.
+GET /logs
+= 200
+~ rejected a point of metric "e.h" from 127.0.0.1
+~ : "Unable to parse value to a number"
+
 # A body that is no JSON leaves nothing behind.
 POST /api/put [{"metric":"e.none","timestamp":1356998400,"value":1,"tags":{"host":"a"}}
 = 400

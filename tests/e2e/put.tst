@@ -26,3 +26,10 @@ fin
 GET /api/query?start=1356998340&end=1357002000&m=none:e.caf%C3%A9
 = 200
 ~ "host":"ü"
+
+# The log names the first rejected line of each kind, and its client.
+> put e.bad 1356998400 1x host=a
+<~ invalid value
+GET /logs
+= 200
+~ rejected a point of metric "e.bad" from 127.0.0.1

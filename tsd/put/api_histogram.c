@@ -21,6 +21,7 @@
 #include "base/java.h"
 #include "base/number.h"
 #include "tsd/put/histogram_put.h"
+#include "tsd/put/put.h"
 #include "tsd/put/put_tags.h"
 #include "web/json.h"
 
@@ -38,6 +39,7 @@ struct item {
 
 struct job {
     const struct api *a;
+    const char *peer;
     struct arena *arena; /* of one element */
     bool details, summary, sync;
     size_t len, stored;
@@ -379,6 +381,11 @@ report(struct job *j, const struct item *x, enum status st,
                 : st == ST_NOT_FOUND ? CNT_ERR_METRICS
                                      : CNT_ERR_ARGUMENTS,
                 1);
+    put_path_rejected(j->a->put,
+                      j->broken            ? PUT_STORAGE
+                      : st == ST_NOT_FOUND ? PUT_UNKNOWN_NAME
+                                           : PUT_BAD_ARGUMENT,
+                      j->peer, x->metric, slice_str(why));
     if (!j->details || out->size > DETAILS_BYTES)
         return;
     buf_put_str(out, out->size == 0 ? "{\"datapoint\":" : ",{\"datapoint\":");
@@ -539,6 +546,7 @@ void
 api_histogram(void *ctx, const struct http_request *r, struct http_reply *out)
 {
     struct job j = { .a = ctx,
+                     .peer = http_peer(r),
                      .details = http_has_param(r, "details"),
                      .summary = http_has_param(r, "summary"),
                      .sync = http_has_param(r, "sync") };

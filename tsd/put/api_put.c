@@ -215,6 +215,7 @@ store_all(struct job *j, struct put_json rest)
     bool ok = true;
 
     j->batch = put_batch_new(j->path, on_failed, j);
+    put_batch_set_peer(j->batch, http_peer(j->request), NULL);
     put_batch_set_extra(j->batch, j->extra_key, j->extra_value);
     while (ok && j->points_len > 0) {
         ok = store_piece(j);

@@ -3,8 +3,9 @@
 #include "config.h"
 
 #include "base/counters.h"
-#include "base/log.h"
+#include "base/peer.h"
 #include "tsd/put/histogram_put.h"
+#include "tsd/put/put.h"
 #include "tsd/put/put_tags.h"
 #include "tsd/put/put_value.h"
 
@@ -152,11 +153,18 @@ telnet_histogram(void *ctx, struct telnet_call *call)
               store(a, &line, &h, call, &r);
 
     if (!ok) {
+        char peer[PEER_NAME_SIZE];
+
         counter_add(r.counter, 1);
-        if (r.kind == NULL)
-            log_debug("tsd", "histogram refused: %s",
-                      log_quote(buf_slice(&r.why)));
-        else if (settings_bool(a->settings, "tsd.rpc.telnet.return_errors"))
+        peer_name(call->peer, peer, sizeof peer);
+        put_path_rejected(a->put,
+                          r.counter == CNT_ERR_STORAGE   ? PUT_STORAGE
+                          : r.counter == CNT_ERR_METRICS ? PUT_UNKNOWN_NAME
+                          : r.counter == CNT_ERR_VALUES  ? PUT_BAD_VALUE
+                                                         : PUT_BAD_ARGUMENT,
+                          peer, line.metric, buf_slice(&r.why));
+        if (r.kind != NULL &&
+            settings_bool(a->settings, "tsd.rpc.telnet.return_errors"))
             buf_printf(call->out, "histogram: %s: %s\n", r.kind,
                        buf_cstr(&r.why));
     }

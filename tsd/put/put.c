@@ -9,8 +9,10 @@
 
 #include "base/clock.h"
 #include "base/counters.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/obj.h"
+#include "base/peer.h"
 #include "query/rollup.h"
 #include "tsd/put/put_value.h"
 
@@ -169,6 +171,8 @@ put_batch_new(struct put_path *p, put_failed *failed, void *ctx)
     b->path = p;
     b->failed = failed;
     b->ctx = ctx;
+    b->peer_text = NULL;
+    b->peer = NULL;
     b->extra_key = b->extra_value = slice_of(NULL, 0);
     b->lsn = b->committed = 0;
     b->len = b->out_len = 0;
@@ -194,6 +198,15 @@ put_batch_free(struct put_batch **b)
     if (!keep_spare((*b)->path, *b))
         free_batch(*b);
     *b = NULL;
+}
+
+void
+put_batch_set_peer(struct put_batch *b, const char *text,
+                   const struct sockaddr *address)
+{
+    OBJ_CHECK(b, BATCH_MAGIC);
+    b->peer_text = text;
+    b->peer = address;
 }
 
 bool
@@ -227,10 +240,71 @@ static const enum counter fault_counters[] = {
     [PUT_NO_ROLLUP] = CNT_ERR_ARGUMENTS,
 };
 
+/* The count is taken first: of two threads one reports it. */
+static bool
+is_rejection_due(struct put_path *p, enum put_fault fault, uint64_t *count)
+{
+    int64_t now = clock_monotonic_us();
+    int64_t next = atomic_load(&p->rejected[fault].next_us);
+
+    (void)atomic_fetch_add(&p->rejected[fault].count, 1);
+    if (now < next ||
+        !atomic_compare_exchange_strong(&p->rejected[fault].next_us, &next,
+                                        now + REJECTED_LOG_US))
+        return false;
+    *count = atomic_exchange(&p->rejected[fault].count, 0);
+    return true;
+}
+
+static void
+log_rejection(const char *peer, struct slice metric, struct slice why,
+              uint64_t count)
+{
+    char more[80] = "";
+
+    if (count > 1)
+        (void)snprintf(more, sizeof more, " (%llu more of this kind before it)",
+                       (unsigned long long)count - 1);
+    log_warn("put", "rejected a point of metric %s from %s: %s%s",
+             log_quote(metric), peer, log_quote(why), more);
+}
+
+void
+put_path_rejected(struct put_path *p, enum put_fault fault, const char *peer,
+                  struct slice metric, struct slice why)
+{
+    uint64_t count;
+
+    OBJ_CHECK(p, PATH_MAGIC);
+    if (is_rejection_due(p, fault, &count))
+        log_rejection(peer, metric, why, count);
+}
+
+static void
+log_rejected_row(struct put_batch *b, size_t row, enum put_fault fault)
+{
+    const struct put_json_point *json = b->json[row];
+    struct slice metric = { b->keys[row].metric, b->keys[row].metric_size };
+    char peer[PEER_NAME_SIZE] = "this process";
+    uint64_t count;
+
+    if (!is_rejection_due(b->path, fault, &count))
+        return;
+    if (json != NULL)
+        metric = json->metric.data != NULL ? json->metric : slice_str("");
+    else if (!b->ready[row])
+        metric = put_line_word(&metric);
+    if (b->peer != NULL)
+        peer_name(b->peer, peer, sizeof peer);
+    log_rejection(b->peer_text != NULL ? b->peer_text : peer, metric,
+                  buf_slice(&b->why), count);
+}
+
 void
 put_refuse(struct put_batch *b, size_t row, enum put_fault fault)
 {
     counter_add(fault_counters[fault], 1);
+    log_rejected_row(b, row, fault);
     b->failed(b->ctx, b->ids[row], fault, buf_slice(&b->why));
     buf_clear(&b->why);
 }

@@ -19,6 +19,8 @@
 #ifndef TSD_PUT_PUT_H
 #define TSD_PUT_PUT_H
 
+#include <sys/socket.h>
+
 #include "tsd/put/put_cache.h"
 #include "uid/series.h"
 
@@ -59,17 +61,27 @@ enum put_fault {
     PUT_STORAGE,      /* "put: storage error: .." */
     PUT_NO_ROLLUP,    /* "rollup: No such rollup: .." */
 };
+#define PUT_FAULTS 5
 
 /* One refused point: 'id' is what the caller gave it, 'why' a sentence in UTF-8
  * that dies when the call returns. */
 typedef void put_failed(void *ctx, size_t id, enum put_fault fault,
                         struct slice why);
 
+/* Counts a rejected point for the log.  A warning names the first of a kind at
+ * once, and later at most one in REJECTED_LOG_US with the number since. */
+#define REJECTED_LOG_US INT64_C(60000000)
+void put_path_rejected(struct put_path *p, enum put_fault fault,
+                       const char *peer, struct slice metric, struct slice why);
+
 struct put_batch; /* opaque */
 
 struct put_batch *put_batch_new(struct put_path *p, put_failed *failed,
                                 void *ctx);
 void put_batch_free(struct put_batch **b);
+/* For the log, borrowed: who sends the points, as a text or an address. */
+void put_batch_set_peer(struct put_batch *b, const char *text,
+                        const struct sockaddr *address);
 
 bool put_batch_is_full(const struct put_batch *b);
 

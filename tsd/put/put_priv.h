@@ -21,6 +21,10 @@ struct put_path {
     char *header_tag;
     const struct rollups *rollups;
     struct latency latency; /* of commits */
+    struct {
+        _Atomic int64_t next_us;
+        _Atomic uint64_t count; /* since the last line of the log */
+    } rejected[PUT_FAULTS];
     _Atomic int64_t quick_again_us;
     struct lock lock; /* a leaf */
     struct put_batch *spare GUARDED_BY(lock);
@@ -33,6 +37,8 @@ struct put_batch {
     struct put_batch *next_spare;
     put_failed *failed;
     void *ctx;
+    const char *peer_text;
+    const struct sockaddr *peer;
     struct slice extra_key, extra_value; /* data NULL: none */
     struct buf text, why;                /* scratch of the slow way */
     struct slice added_key;              /* of the rollup at hand; or NULL */
