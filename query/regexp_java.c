@@ -9,6 +9,11 @@
 
 /* How far classes may lie in each other: this bounds recursion. */
 #define CLASS_DEPTH_MAX 8
+#define GROUP_DEPTH_MAX 250 /* as in PCRE2 */
+
+/* Flags that PCRE2 lacks or means otherwise: Java's (?i) folds only ASCII
+ * without (?u), and (?U), which implies it, makes \w and its like Unicode's. */
+enum { FLAG_I = 1, FLAG_U = 2, FLAG_UNICODE = 4 };
 
 struct translation {
     struct slice in;
@@ -16,8 +21,24 @@ struct translation {
     struct buf *out;
     size_t groups; /* opened so far */
     bool in_class;
+    bool quantified; /* what comes next follows a quantifier */
+    unsigned flags;
+    uint8_t outer[GROUP_DEPTH_MAX]; /* the flags around each open group */
+    size_t depth;
     struct error *e;
 };
+
+static bool
+folds_ascii(const struct translation *t)
+{
+    return (t->flags & (FLAG_I | FLAG_U | FLAG_UNICODE)) == FLAG_I;
+}
+
+static bool
+folds_unicode(const struct translation *t)
+{
+    return (t->flags & FLAG_I) != 0 && !folds_ascii(t);
+}
 
 static enum status
 refuse(const struct translation *t, const char *why)
@@ -55,7 +76,48 @@ is_digit(uint8_t c)
     return c >= '0' && c <= '9';
 }
 
+static bool
+is_letter(uint8_t c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* What Java, but not PCRE2, takes for one letter in all cases. */
+static bool
+is_an_i(const struct translation *t)
+{
+    return peek(t, 0) == 'i' || peek(t, 0) == 'I' || follows(t, "ı") ||
+           follows(t, "İ");
+}
+
+/* A character that means itself. */
+static void
+copy_literal(struct translation *t)
+{
+    uint8_t c = peek(t, 0);
+
+    if (folds_ascii(t) && is_letter(c)) {
+        buf_printf(t->out, t->in_class ? "%c%c" : "[%c%c]", c, c ^ 0x20);
+        t->at++;
+    } else if (folds_unicode(t) && is_an_i(t)) {
+        buf_put_str(t->out, t->in_class ? "iIıİ" : "[iIıİ]");
+        t->at += c < 0x80 ? 1 : 2;
+    } else {
+        copy(t, 1);
+    }
+}
+
 /* -- escapes --------------------------------------------------------------- */
+
+static void
+put_code(struct translation *t, unsigned value)
+{
+    if (folds_ascii(t) && value < 0x80 && is_letter((uint8_t)value))
+        buf_printf(t->out, t->in_class ? "%c%c" : "[%c%c]", (int)value,
+                   (int)value ^ 0x20);
+    else
+        buf_printf(t->out, "\\x{%x}", value);
+}
 
 /* \u0061 */
 static enum status
@@ -70,7 +132,7 @@ take_unicode(struct translation *t)
             return refuse(t, "Illegal Unicode escape sequence");
         value = value * 16 + (unsigned)digit;
     }
-    buf_printf(t->out, "\\x{%x}", value);
+    put_code(t, value);
     t->at += 6;
     return ST_OK;
 }
@@ -91,7 +153,7 @@ take_octal(struct translation *t)
     }
     if (digits == 0)
         return refuse(t, "Illegal octal escape sequence");
-    buf_printf(t->out, "\\x{%x}", value);
+    put_code(t, value);
     return ST_OK;
 }
 
@@ -109,7 +171,7 @@ take_reference(struct translation *t)
     if (n > t->groups)
         buf_put_str(t->out, "(?!)");
     else
-        buf_printf(t->out, "\\g{%zu}", n);
+        buf_printf(t->out, folds_ascii(t) ? "(?i:\\g{%zu})" : "\\g{%zu}", n);
 }
 
 /* Java's names of what POSIX calls by others, and of properties. */
@@ -132,9 +194,124 @@ static const struct {
 static const char *const prefixes[] = { "Is",  "script=",           "sc=",
                                         "gc=", "general_category=", "" };
 
+static const struct {
+    const char *name;
+    unsigned from, to;
+} blocks[] = {
+    { "BasicLatin", 0, 0x7f },
+    { "BASIC_LATIN", 0, 0x7f },
+    { "Latin-1Supplement", 0x80, 0xff },
+    { "LATIN_1_SUPPLEMENT", 0x80, 0xff },
+    { "LatinExtended-A", 0x100, 0x17f },
+    { "LATIN_EXTENDED_A", 0x100, 0x17f },
+    { "LatinExtended-B", 0x180, 0x24f },
+    { "LATIN_EXTENDED_B", 0x180, 0x24f },
+    { "Greek", 0x370, 0x3ff },
+    { "GREEK", 0x370, 0x3ff },
+    { "Cyrillic", 0x400, 0x4ff },
+    { "CYRILLIC", 0x400, 0x4ff },
+    { "Armenian", 0x530, 0x58f },
+    { "Hebrew", 0x590, 0x5ff },
+    { "Arabic", 0x600, 0x6ff },
+    { "Devanagari", 0x900, 0x97f },
+    { "Thai", 0xe00, 0xe7f },
+    { "Georgian", 0x10a0, 0x10ff },
+    { "GeneralPunctuation", 0x2000, 0x206f },
+    { "CurrencySymbols", 0x20a0, 0x20cf },
+    { "Hiragana", 0x3040, 0x309f },
+    { "Katakana", 0x30a0, 0x30ff },
+    { "CJKUnifiedIdeographs", 0x4e00, 0x9fff },
+    { "HangulSyllables", 0xac00, 0xd7af },
+};
+
+/* \p{InCyrillic}: false when it is no block. */
+static bool
+put_block(struct translation *t, struct slice name, bool negated)
+{
+    size_t i = 0, len = sizeof blocks / sizeof *blocks;
+
+    if (!slice_starts(name, slice_str("In")))
+        return false;
+    name = slice_of(name.data + 2, name.size - 2);
+    while (i < len && !slice_eq_str(name, blocks[i].name))
+        i++;
+    if (i == len)
+        return false;
+    if (!t->in_class)
+        buf_put_u8(t->out, '[');
+    if (!negated)
+        buf_printf(t->out, "\\x{%x}-\\x{%x}", blocks[i].from, blocks[i].to);
+    else if (blocks[i].from > 0)
+        buf_printf(t->out, "\\x{0}-\\x{%x}", blocks[i].from - 1);
+    if (negated)
+        buf_printf(t->out, "\\x{%x}-\\x{10ffff}", blocks[i].to + 1);
+    if (!t->in_class)
+        buf_put_u8(t->out, ']');
+    return true;
+}
+
+/* What (?U) makes of the letters of classes; and of POSIX' names. */
+static const struct {
+    const char *java, *in_class;
+} unicode[] = {
+    { "d", "\\p{Nd}" },
+    { "s", "\\p{White_Space}" },
+    { "w", "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}" },
+    { "Lower", "\\p{Lowercase}" },
+    { "Upper", "\\p{Uppercase}" },
+    { "Alpha", "\\p{Alphabetic}" },
+    { "Digit", "\\p{Nd}" },
+    { "Alnum", "\\p{Alphabetic}\\p{Nd}" },
+    { "Punct", "\\p{P}" },
+    { "Space", "\\p{White_Space}" },
+    { "Blank", "\\h" },
+    { "Cntrl", "\\p{Cc}" },
+};
+
+/* False: (?U) is off, or does not change it.  In a class its complement is left
+ * as it is without (?U) where several properties make it. */
+static bool
+put_unicode(struct translation *t, struct slice name, bool negated)
+{
+    for (size_t i = 0;
+         (t->flags & FLAG_UNICODE) != 0 && i < sizeof unicode / sizeof *unicode;
+         i++) {
+        const char *set = unicode[i].in_class;
+
+        if (!slice_eq_str(name, unicode[i].java))
+            continue;
+        if (t->in_class && negated && strchr(set + 1, '\\') != NULL)
+            return false;
+        if (t->in_class && negated)
+            buf_printf(t->out, "\\P%s", set + 2);
+        else
+            buf_printf(t->out, t->in_class ? "%s%s" : "[%s%s]",
+                       negated ? "^" : "", set);
+        return true;
+    }
+    return false;
+}
+
+/* \b and \B of (?U). */
+static void
+put_boundary(struct translation *t, bool negated)
+{
+    static const char word[] = "[\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}]";
+    const char *then = negated ? "=" : "!", *other = negated ? "!" : "=";
+
+    buf_printf(t->out, "(?:(?<=%s)(?%s%s)|(?<!%s)(?%s%s))", word, then, word,
+               word, other, word);
+}
+
 static void
 put_property(struct translation *t, struct slice name, bool negated)
 {
+    if (put_block(t, name, negated) || put_unicode(t, name, negated))
+        return;
+    /* Both cases of POSIX' names, where case is ignored. */
+    if (folds_ascii(t) &&
+        (slice_eq_str(name, "Lower") || slice_eq_str(name, "Upper")))
+        name = slice_str("Alpha");
     for (size_t i = 0; i < sizeof properties / sizeof *properties; i++) {
         if (!slice_eq_str(name, properties[i].java))
             continue;
@@ -181,10 +358,23 @@ take_property(struct translation *t)
 static void
 take_quoted(struct translation *t)
 {
-    copy(t, 2);
-    while (t->at < t->in.size && !follows(t, "\\E"))
-        copy(t, 1);
-    copy(t, 2);
+    bool folds = (t->flags & FLAG_I) != 0;
+
+    t->at += folds ? 2 : 0;
+    if (!folds)
+        copy(t, 2);
+    while (t->at < t->in.size && !follows(t, "\\E")) {
+        if (folds && !is_letter(peek(t, 0)) && peek(t, 0) < 0x80)
+            buf_put_u8(t->out, '\\');
+        if (folds && !is_digit(peek(t, 0)))
+            copy_literal(t);
+        else
+            copy(t, 1);
+    }
+    if (!folds)
+        copy(t, 2);
+    else
+        t->at += follows(t, "\\E") ? 2 : 0;
 }
 
 static enum status
@@ -196,14 +386,26 @@ take_escape(struct translation *t)
         take_quoted(t);
     else if (c == 'u')
         return take_unicode(t);
-    else if (c == '0')
+    else if (c == 'x' && digit_hex(peek(t, 2)) >= 0 &&
+             digit_hex(peek(t, 3)) >= 0) {
+        put_code(
+            t, (unsigned)(digit_hex(peek(t, 2)) * 16 + digit_hex(peek(t, 3))));
+        t->at += 4;
+    } else if (c == '0')
         return take_octal(t);
     else if (c == 'p' || c == 'P')
         return take_property(t);
     else if (c >= '1' && c <= '9' && !t->in_class)
         take_reference(t);
-    else if (((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) &&
-             strchr("AaBbcDdefGhHknRrSstVvWwxXZz", c) == NULL)
+    else if (c != 0 && strchr("dswDSW", c) != NULL &&
+             put_unicode(t, slice_of(&(uint8_t){ c | 0x20 }, 1), c < 'a'))
+        t->at += 2;
+    else if ((c == 'b' || c == 'B') && !t->in_class &&
+             (t->flags & FLAG_UNICODE) != 0) {
+        put_boundary(t, c == 'B');
+        t->at += 2;
+    } else if (((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) &&
+               strchr("AaBbcDdefGhHknRrSstVvWwxXZz", c) == NULL)
         return refuse(t, "Illegal/unsupported escape sequence");
     else
         copy(t, 2);
@@ -224,6 +426,41 @@ take_member(struct translation *t)
     return status;
 }
 
+/* A character of a class, or a range of them. */
+static void
+take_range(struct translation *t)
+{
+    uint8_t c = peek(t, 0), to = peek(t, 2);
+    char from_cases[2] = { 'a', 'A' };
+
+    if (peek(t, 1) != '-' || to == ']' || to == '[' || to == '\\' || to == 0 ||
+        !folds_ascii(t)) {
+        /* No negation, nor the [:name:] that Java has not. */
+        if (c != 0 && strchr("^:.=", c) != NULL)
+            buf_put_u8(t->out, '\\');
+        if (peek(t, 1) == '-' || c == '-')
+            copy(t, 1);
+        else
+            copy_literal(t);
+        return;
+    }
+    /* The letters within the range, in their other case. */
+    for (int i = 0; i < 2; i++) {
+        int lo = from_cases[i], hi = lo + 25;
+
+        lo = c > lo ? c : lo;
+        hi = to < hi ? to : hi;
+        if (lo <= hi)
+            buf_printf(t->out, "%c-%c", lo ^ 0x20, hi ^ 0x20);
+    }
+    if (strchr("^:.=", c) != NULL)
+        buf_put_u8(t->out, '\\');
+    copy(t, 2);
+    if (strchr("^:.=", to) != NULL)
+        buf_put_u8(t->out, '\\');
+    copy(t, 1);
+}
+
 /* One side of an intersection: a union of characters and of classes. */
 struct operand {
     struct buf plain, nested;
@@ -238,8 +475,12 @@ take_operand(struct translation *t, struct operand *o, bool first,
 {
     enum status status = ST_OK;
 
-    while (status == ST_OK && t->at < t->in.size && !follows(t, "&&") &&
+    while (status == ST_OK && t->at < t->in.size &&
+           (!follows(t, "&&") || follows(t, "&&&")) &&
            (first || t->in.data[t->at] != ']')) {
+        /* Java intersects with nothing here, and goes on. */
+        if (follows(t, "&&&"))
+            t->at += 2;
         t->out = t->in.data[t->at] == '[' ? &o->nested : &o->plain;
         if (t->in.data[t->at] == '[') {
             if (o->nested.size > 0)
@@ -248,11 +489,7 @@ take_operand(struct translation *t, struct operand *o, bool first,
         } else if (t->in.data[t->at] == '\\') {
             status = take_member(t);
         } else {
-            /* No negation, nor the [:name:] that Java has not. */
-            if (t->in.data[t->at] != 0 &&
-                strchr("^:.=", t->in.data[t->at]) != NULL)
-                buf_put_u8(t->out, '\\');
-            copy(t, 1);
+            take_range(t);
         }
         first = false;
     }
@@ -329,21 +566,51 @@ take_class(struct translation *t, unsigned depth)
     return status;
 }
 
-/* (?i), (?idmsux-idmsux:  Flags that PCRE2 has not: it reads UTF-8 always, and
- * ends lines at line feeds. */
+static unsigned
+flag_of(uint8_t c)
+{
+    return c == 'i' ? FLAG_I : c == 'u' ? FLAG_U : c == 'U' ? FLAG_UNICODE : 0;
+}
+
+static enum status
+open_group(struct translation *t)
+{
+    if (t->depth == GROUP_DEPTH_MAX)
+        return refuse(t, "Too many groups within groups");
+    t->outer[t->depth++] = (uint8_t)t->flags;
+    return ST_OK;
+}
+
+/* (?i), (?idmsux-idmsux:  PCRE2 ends lines at line feeds always. */
 static enum status
 take_flags(struct translation *t)
 {
+    unsigned flags = t->flags;
+    bool off = false;
+
     copy(t, 2);
-    while (peek(t, 0) != ':' && peek(t, 0) != ')') {
-        if (peek(t, 0) == 0 || strchr("idmsuxU-", peek(t, 0)) == NULL)
+    for (; peek(t, 0) != ':' && peek(t, 0) != ')';) {
+        uint8_t c = peek(t, 0);
+
+        if (c == 0 || strchr("idmsuxU-", c) == NULL)
             return refuse(t, "Unknown inline modifier");
-        if (strchr("duU", peek(t, 0)) == NULL)
+        flags = off ? flags & ~flag_of(c) : flags | flag_of(c);
+        off |= c == '-';
+        if (strchr("diuU", c) == NULL)
             copy(t, 1);
         else
             t->at++;
     }
-    copy(t, 1);
+    if (peek(t, 0) == ':' && open_group(t) != ST_OK)
+        return ST_INVALID;
+    t->flags = flags;
+    if (peek(t, 0) == ')') {
+        buf_put_str(t->out, folds_unicode(t) ? ")(?i" : ")(?-i");
+        copy(t, 1);
+    } else {
+        copy(t, 1);
+        buf_put_str(t->out, folds_unicode(t) ? "(?i)" : "(?-i)");
+    }
     return ST_OK;
 }
 
@@ -353,6 +620,8 @@ take_group(struct translation *t)
     if (peek(t, 1) != '?') {
         t->groups++;
         copy(t, 1);
+        if (open_group(t) != ST_OK)
+            return ST_INVALID;
         return peek(t, 0) == '*' ? refuse(t, "Dangling meta character '*'")
                                  : ST_OK;
     }
@@ -360,22 +629,25 @@ take_group(struct translation *t)
     case '<':
         t->groups += peek(t, 3) != '=' && peek(t, 3) != '!';
         copy(t, 4);
-        return ST_OK;
+        return open_group(t);
     case '=':
     case '!':
     case '>':
     case ':':
         copy(t, 3);
-        return ST_OK;
+        return open_group(t);
     default:
         return take_flags(t);
     }
 }
 
-/* {n}, {n,}, {n,m}; other braces are no text, as they are in PCRE2. */
+/* {n}, {n,}, {n,m}; other braces are no text, as they are in PCRE2.  Behind a
+ * quantifier Java repeats nothing. */
 static enum status
 take_brace(struct translation *t)
 {
+    size_t size = t->out->size;
+
     if (!is_digit(peek(t, 1)))
         return refuse(t, "Illegal repetition");
     do
@@ -384,6 +656,10 @@ take_brace(struct translation *t)
     if (peek(t, 0) != '}')
         return refuse(t, "Unclosed counted closure");
     copy(t, 1);
+    if (peek(t, 0) == '?' || peek(t, 0) == '+')
+        copy(t, 1);
+    if (t->quantified)
+        t->out->size = size;
     return ST_OK;
 }
 
@@ -394,7 +670,9 @@ regexp_translate(struct slice java, struct buf *out, struct error *e)
     enum status status = ST_OK;
 
     while (t.at < java.size && status == ST_OK) {
-        switch (java.data[t.at]) {
+        uint8_t c = java.data[t.at];
+
+        switch (c) {
         case '\\':
             status = take_escape(&t);
             break;
@@ -407,9 +685,15 @@ regexp_translate(struct slice java, struct buf *out, struct error *e)
         case '{':
             status = take_brace(&t);
             break;
-        default:
+        case ')':
+            if (t.depth > 0)
+                t.flags = t.outer[--t.depth];
             copy(&t, 1);
+            break;
+        default:
+            copy_literal(&t);
         }
+        t.quantified = c == '{';
     }
     return status;
 }
