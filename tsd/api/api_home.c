@@ -13,7 +13,6 @@
 #include "base/file.h"
 
 #define FOREVER    "max-age=31536000"
-#define ICON_SIZE  16
 #define STATIC_MAX ((size_t)32 << 20)
 
 void
@@ -31,35 +30,23 @@ api_plugin(void *ctx, const struct http_request *r, struct http_reply *out)
     http_reply_empty(out, 404);
 }
 
-/* Colours are the browser's own, for light and dark; long lines wrap. */
-static const char page_start[] =
-    "<!DOCTYPE html>\n"
-    "<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
-    "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-    "<title>Halite</title>\n"
-    "<style>:root{color-scheme:light dark}"
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:46em;margin:2em auto;"
-    "padding:0 1em}h1{font-size:1.7em}h2{font-size:1.15em;margin:1.5em 0 .5em}"
-    "pre{font-size:14px;background:rgba(128,128,128,.12);border:1px solid "
-    "rgba(128,128,128,.35);border-radius:4px;padding:.7em;margin:.5em 0;"
-    "white-space:pre-wrap;overflow-wrap:anywhere}"
-    "ul{padding-left:1.2em}</style></head><body>\n"
-    "<h1>Halite " PACKAGE_VERSION "</h1>\n"
-    "<p>A time-series database that speaks OpenTSDB's protocols.</p>\n";
+/* The files of tsd/static/, which the build turns into bytes; cppcheck takes
+ * minutes for them. */
+static const uint8_t page[] = {
+#if defined(HALITE_ANALYSE)
+    0
+#else
+#include "tsd/static/index.html.inc"
+#endif
+};
 
-static const char page_end[] =
-    "<h2>See</h2>\n<ul>\n"
-    "<li><a href=\"api/suggest?type=metrics\">metrics</a>, "
-    "<a href=\"api/suggest?type=tagk\">tag keys</a>, "
-    "<a href=\"api/suggest?type=tagv\">tag values</a></li>\n"
-    "<li><a href=\"api/aggregators\">aggregators</a>, "
-    "<a href=\"api/config/filters\">filters</a></li>\n"
-    "<li><a href=\"stats\">statistics</a>, "
-    "<a href=\"api/stats/query\">queries under way</a>, "
-    "<a href=\"logs\">log</a></li>\n"
-    "<li><a href=\"api/config\">settings</a>, "
-    "<a href=\"version\">version</a></li>\n"
-    "</ul></body></html>\n";
+static const uint8_t icon[] = {
+#if defined(HALITE_ANALYSE)
+    0
+#else
+#include "tsd/static/favicon.ico.inc"
+#endif
+};
 
 /* The name and the port by which the browser reached us, for the examples; a
  * header that does not look like one is not shown. */
@@ -82,73 +69,36 @@ split_host(const struct http_request *r, struct slice *name, struct slice *port)
     *port = digits == 0 ? slice_str("80") : slice_of(host + size + 1, digits);
 }
 
+/* The page with its @NAME@s replaced. */
 void
 api_home(void *ctx, const struct http_request *r, struct http_reply *out)
 {
-    struct buf *b = http_reply_body(out);
-    struct slice name, port;
+    struct slice values[] = { slice_str(PACKAGE_VERSION), { 0 }, { 0 } };
+    static const char *const names[] = { "@VERSION@", "@HOST@", "@PORT@" };
+    struct slice left = slice_of(page, sizeof page);
 
-    split_host(r, &name, &port);
+    split_host(r, &values[1], &values[2]);
     http_reply_type(out, "text/html; charset=UTF-8");
-    buf_put_str(b, page_start);
-    buf_printf(b,
-               "<h2>Write</h2>\n"
-               "<pre>printf \"put sys.cpu.user $(date +%%s) 42.5 host=web01\\n"
-               "exit\\n\" | nc %.*s %.*s</pre>\n"
-               "<pre>curl -d '{\"metric\":\"sys.cpu.user\",\"timestamp\":"
-               "'$(date +%%s)',\"value\":42.5,\"tags\":{\"host\":\"web01\"}}'"
-               " '%.*s:%.*s/api/put?details'</pre>\n",
-               SLICE_ARG(name), SLICE_ARG(port), SLICE_ARG(name),
-               SLICE_ARG(port));
-    buf_printf(b,
-               "<h2>Read</h2>\n"
-               "<pre>curl -g '%.*s:%.*s/api/query?start=1h-ago"
-               "&amp;m=sum:1m-avg:sys.cpu.user{host=*}'</pre>\n",
-               SLICE_ARG(name), SLICE_ARG(port));
-    buf_put_str(b, page_end);
+    while (left.size > 0) {
+        struct slice text = slice_of(left.data, 1);
+        size_t size = 1;
+
+        for (size_t i = 0; i < 3; i++)
+            if (slice_starts(left, slice_str(names[i]))) {
+                text = values[i];
+                size = strlen(names[i]);
+            }
+        buf_put_slice(http_reply_body(out), text);
+        left = slice_of(left.data + size, left.size - size);
+    }
 }
 
-static void
-put_le(struct buf *b, uint32_t v, int bytes)
-{
-    for (; bytes > 0; bytes--, v >>= 8)
-        buf_put_u8(b, (uint8_t)v);
-}
-
-/* A crystal of salt: one bit a pixel, drawn from the bottom up. */
 void
 api_favicon(void *ctx, const struct http_request *r, struct http_reply *out)
 {
-    static const uint16_t rows[ICON_SIZE] = {
-        0x0000, 0x0180, 0x0660, 0x1818, 0x6186, 0x4662, 0x581a, 0x4182,
-        0x4182, 0x4182, 0x4182, 0x4182, 0x6186, 0x1998, 0x07e0, 0x0180,
-    };
-    struct buf *b = http_reply_body(out);
-
     http_reply_type(out, "image/x-icon");
     http_reply_header(out, "Cache-Control", FOREVER);
-    put_le(b, 0x10000, 4); /* an icon */
-    put_le(b, 1, 2);       /* of one picture */
-    put_le(b, ICON_SIZE | ICON_SIZE << 8 | 2 << 16, 4);
-    put_le(b, 1, 2);
-    put_le(b, 1, 2);
-    put_le(b, 40 + 8 + ICON_SIZE * 8, 4);
-    put_le(b, 22, 4); /* where it starts */
-    put_le(b, 40, 4);
-    put_le(b, ICON_SIZE, 4);
-    put_le(b, ICON_SIZE * 2, 4); /* colours and mask */
-    put_le(b, 1, 2);
-    put_le(b, 1, 2);
-    for (int i = 0; i < 6; i++)
-        put_le(b, 0, 4);
-    put_le(b, 0x00ffffff, 4);
-    put_le(b, 0x00305070, 4);
-    for (int mask = 0; mask < 2; mask++)
-        for (int i = ICON_SIZE; i-- > 0;) {
-            unsigned bits = mask ? 0xffffU & ~(unsigned)rows[i] : rows[i];
-
-            put_le(b, (bits >> 8 & 0xff) | (bits & 0xff) << 8, 4);
-        }
+    buf_put(http_reply_body(out), icon, sizeof icon);
 }
 
 static const char *
