@@ -24,10 +24,8 @@
 enum kind {
     FIELD_FIXED,   /* 'bytes' */
     FIELD_ANY,     /* nothing; those behind it are looked at one by one */
-    FIELD_RANGE,   /* 'bytes': lo, then hi */
     FIELD_STEPS,   /* 'lo', 'hi', 'step'; (hi - lo) % step is 0 */
-    FIELD_NUMBERS, /* 'numbers': a set of at most 8 bytes' width */
-    FIELD_SET,     /* 'bytes': a set of wider values */
+    FIELD_NUMBERS, /* 'numbers', a set */
 };
 
 struct field {
@@ -35,9 +33,9 @@ struct field {
     size_t at; /* offset in the key */
     size_t width;
     uint64_t lo, hi, step;
-    size_t len; /* of the sets: ascending, no value twice */
     uint8_t *bytes;
-    uint64_t *numbers;
+    uint64_t *numbers; /* ascending, no value twice */
+    size_t len;        /* of them */
 };
 
 struct mask {
@@ -168,21 +166,6 @@ mask_add_any(struct mask *m, size_t width)
 }
 
 void
-mask_add_range(struct mask *m, struct slice lo, struct slice hi)
-{
-    struct field f = { .kind = FIELD_RANGE, .width = lo.size };
-
-    INSIST(lo.size == hi.size);
-    if (lo.size == 0)
-        return;
-    m->never |= slice_cmp(lo, hi) > 0;
-    f.bytes = mem_new(2 * lo.size);
-    memcpy(f.bytes, lo.data, lo.size);
-    memcpy(f.bytes + lo.size, hi.data, hi.size);
-    add(m, f, f.bytes);
-}
-
-void
 mask_add_steps(struct mask *m, uint64_t lo, uint64_t hi, uint64_t step,
                unsigned width)
 {
@@ -213,12 +196,6 @@ compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int
-compare_bytes(const void *a, const void *b, void *width)
-{
-    return memcmp(a, b, *(size_t *)width);
-}
-
 static void
 fill_numbers(struct field *f, const uint8_t *values, size_t len)
 {
@@ -240,40 +217,19 @@ fill_numbers(struct field *f, const uint8_t *values, size_t len)
             f->numbers[f->len++] = f->numbers[i];
 }
 
-static void
-fill_bytes(struct field *f, const uint8_t *values, size_t len)
-{
-    size_t w = f->width, size;
-
-    f->kind = FIELD_SET;
-    INSIST(!__builtin_mul_overflow(len, w, &size));
-    f->bytes = copy(values, size);
-    qsort_r(f->bytes, len, w, compare_bytes, &w);
-    f->len = 1;
-    for (size_t i = 1; i < len; i++)
-        if (memcmp(f->bytes + i * w, f->bytes + (f->len - 1) * w, w) != 0)
-            memmove(f->bytes + f->len++ * w, f->bytes + i * w, w);
-}
-
 void
 mask_add_set(struct mask *m, const uint8_t *values, size_t len, size_t width)
 {
     struct field f = { .kind = FIELD_ANY, .width = width };
     uint8_t min[8] = { 0 };
 
+    INSIST(width >= 1 && width <= 8);
     m->never |= len == 0;
-    if (width == 0)
-        return;
-    if (len == 0)
-        add(m, f, NULL);
-    else if (width <= 8) {
+    if (len > 0) {
         fill_numbers(&f, values, len);
         key_put_uint(min, f.numbers[0], (unsigned)width);
-        add(m, f, min);
-    } else {
-        fill_bytes(&f, values, len);
-        add(m, f, f.bytes);
     }
+    add(m, f, min);
 }
 
 size_t
@@ -300,22 +256,6 @@ find_number(const uint64_t *numbers, size_t len, uint64_t v)
     return (size_t)(at - numbers) + (len == 1 && *at < v);
 }
 
-static size_t
-find_bytes(const struct field *f, const uint8_t *v)
-{
-    size_t lo = 0, hi = f->len;
-
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (memcmp(f->bytes + mid * f->width, v, f->width) < 0)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo;
-}
-
 static bool
 allows(const struct field *f, const uint8_t *v)
 {
@@ -327,9 +267,6 @@ allows(const struct field *f, const uint8_t *v)
         return memcmp(v, f->bytes, f->width) == 0;
     case FIELD_ANY:
         return true;
-    case FIELD_RANGE:
-        return memcmp(v, f->bytes, f->width) >= 0 &&
-               memcmp(v, f->bytes + f->width, f->width) <= 0;
     case FIELD_STEPS:
         n = key_get_uint(v, (unsigned)f->width);
         return n >= f->lo && n <= f->hi && (n - f->lo) % f->step == 0;
@@ -337,9 +274,6 @@ allows(const struct field *f, const uint8_t *v)
         n = key_get_uint(v, (unsigned)f->width);
         i = find_number(f->numbers, f->len, n);
         return i < f->len && f->numbers[i] == n;
-    case FIELD_SET:
-        i = find_bytes(f, v);
-        return i < f->len && memcmp(f->bytes + i * f->width, v, f->width) == 0;
     }
     return false;
 }
@@ -352,16 +286,6 @@ add_one(uint8_t *v, size_t width)
         if (++v[width] != 0)
             return true;
     return false;
-}
-
-static bool
-raise_range(const struct field *f, uint8_t *v)
-{
-    if (memcmp(v, f->bytes, f->width) < 0) {
-        memcpy(v, f->bytes, f->width);
-        return true;
-    }
-    return memcmp(v, f->bytes + f->width, f->width) < 0 && add_one(v, f->width);
 }
 
 static bool
@@ -389,19 +313,6 @@ raise_numbers(const struct field *f, uint8_t *v)
     return true;
 }
 
-static bool
-raise_set(const struct field *f, uint8_t *v)
-{
-    size_t i = find_bytes(f, v);
-
-    if (i < f->len && memcmp(f->bytes + i * f->width, v, f->width) == 0)
-        i++;
-    if (i == f->len)
-        return false;
-    memcpy(v, f->bytes + i * f->width, f->width);
-    return true;
-}
-
 /* Puts the smallest allowed value > v in its place; false: there is none, and
  * v is not what it was. */
 static bool
@@ -415,14 +326,10 @@ raise(const struct field *f, uint8_t *v)
         return true;
     case FIELD_ANY:
         return add_one(v, f->width);
-    case FIELD_RANGE:
-        return raise_range(f, v);
     case FIELD_STEPS:
         return raise_steps(f, v);
     case FIELD_NUMBERS:
         return raise_numbers(f, v);
-    case FIELD_SET:
-        return raise_set(f, v);
     }
     return false;
 }
@@ -579,13 +486,6 @@ mask_set_free(struct mask_set **s)
     OBJ_CLEAR(*s);
     free(*s);
     *s = NULL;
-}
-
-size_t
-mask_set_len(const struct mask_set *s)
-{
-    OBJ_CHECK(s, MASK_SET_MAGIC);
-    return s->len;
 }
 
 bool

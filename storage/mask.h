@@ -1,6 +1,6 @@
 /*
  * Fuzzy masks: one key of fixed-width fields, each of which is given, free, in
- * a range or in a set.  Two questions: does this key match, and what is the
+ * a range or in a set.  Two operations: does this key match, and what is the
  * smallest key from here on that could (the seek hint).
  *
  * From HBase's FuzzyRowFilter, which knew only "given" and "free"; ranges and
@@ -28,14 +28,12 @@ void mask_free(struct mask **m);
 
 void mask_add_fixed(struct mask *m, struct slice bytes);
 void mask_add_any(struct mask *m, size_t width);
-/* lo <= field <= hi, both of 'width' bytes. */
-void mask_add_range(struct mask *m, struct slice lo, struct slice hi);
-/* As a range, but only values v with (v - lo) % step == 0 taken as big-endian
- * numbers (base times step by an hour); width <= 8, step >= 1. */
+/* Big-endian numbers v with lo <= v <= hi and (v - lo) % step == 0 (base times
+ * step by the span of a row); width <= 8, step >= 1. */
 void mask_add_steps(struct mask *m, uint64_t lo, uint64_t hi, uint64_t step,
                     unsigned width);
-/* One of 'len' values of 'width' bytes, concatenated in any order. An empty set
- * matches nothing. */
+/* One of 'len' values of 'width' bytes, 8 at the most, concatenated in any
+ * order.  An empty set matches nothing. */
 void mask_add_set(struct mask *m, const uint8_t *values, size_t len,
                   size_t width);
 
@@ -55,7 +53,6 @@ void mask_set_give(struct mask_set *s, struct mask **m);
 struct mask_set *mask_set_like(const struct mask_set *like, size_t at,
                                uint8_t byte);
 void mask_set_free(struct mask_set **s);
-size_t mask_set_len(const struct mask_set *s);
 bool mask_set_match(const struct mask_set *s, struct slice key);
 /* The smallest key >= 'key' that a mask of the set matches, in 'out' (of at
  * least ROW_KEY_MAX bytes); its size, or 0 when there is none. */

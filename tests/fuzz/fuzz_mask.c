@@ -16,11 +16,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void
 add_field(struct mask *m, struct cursor *c)
 {
-    uint8_t kind = cursor_u8(c) % 5;
+    uint8_t kind = cursor_u8(c) % 4;
     size_t width = cursor_u8(c) % 12;
     unsigned number = width == 0 ? 1 : width > 8 ? 8 : (unsigned)width;
     size_t len;
-    struct slice a, b;
+    struct slice a;
 
     switch (kind) {
     case 0:
@@ -30,22 +30,16 @@ add_field(struct mask *m, struct cursor *c)
         mask_add_any(m, width);
         break;
     case 2:
-        a = cursor_bytes(c, width);
-        b = cursor_bytes(c, width);
-        if (a.size == b.size)
-            mask_add_range(m, a, b);
+        len = cursor_u8(c) % 20;
+        a = cursor_bytes(c, len * number);
+        mask_add_set(m, a.data, a.size / number, number);
         break;
-    case 3: {
+    default: {
         uint64_t lo = cursor_uint(c, number), hi = cursor_uint(c, number);
         uint64_t step = cursor_uint(c, number);
 
         mask_add_steps(m, lo, hi, step == 0 ? 1 : step, number);
-        break;
     }
-    default:
-        len = cursor_u8(c) % 20;
-        a = cursor_bytes(c, len * width);
-        mask_add_set(m, a.data, width == 0 ? len : a.size / width, width);
     }
 }
 
