@@ -14,6 +14,7 @@
 #include "tsd/api/annotation_json.h"
 #include "tsd/api/meta_json.h"
 #include "tsd/api/search_terms.h"
+#include "tsd/api/series_json.h"
 #include "web/json.h"
 
 #define LIMIT_DEFAULT 25
@@ -255,36 +256,12 @@ show_names(struct find *f, struct slice tsuid)
 }
 
 static void
-write_summary(struct find *f, struct slice tsuid)
-{
-    const struct key_shape *shape = store_shape(f->a->store);
-
-    buf_put_str(f->b, "{\"tsuid\":\"");
-    api_put_hex(f->b, tsuid);
-    buf_put_str(f->b, "\",\"metric\":");
-    if (read_name(f, UID_METRIC, tsuid_metric(shape, tsuid)))
-        json_put_string(f->b, buf_slice(&f->name));
-    buf_put_str(f->b, ",\"tags\":{");
-    for (size_t i = 0; i < tsuid_tags(shape, tsuid) && f->st == ST_OK; i++) {
-        if (i > 0)
-            buf_put_u8(f->b, ',');
-        if (read_name(f, UID_TAGK, tsuid_tagk(shape, tsuid, i)))
-            json_put_string(f->b, buf_slice(&f->name));
-        buf_put_u8(f->b, ':');
-        if (f->st == ST_OK &&
-            read_name(f, UID_TAGV, tsuid_tagv(shape, tsuid, i)))
-            json_put_string(f->b, buf_slice(&f->name));
-    }
-    buf_put_str(f->b, "}}");
-}
-
-static void
 write_series(struct find *f, struct slice tsuid, const struct meta *meta)
 {
     struct series_points points;
 
     if (f->what == TSMETA_SUMMARY) {
-        write_summary(f, tsuid);
+        f->st = series_put(f->a, f->b, tsuid, f->e);
     } else if (f->what == TSUIDS) {
         buf_put_u8(f->b, '"');
         api_put_hex(f->b, tsuid);

@@ -17,6 +17,7 @@
 #include "query/parse/parse.h"
 #include "tsd/api/fields.h"
 #include "tsd/api/meta_json.h"
+#include "tsd/api/series_json.h"
 #include "web/json.h"
 
 /* One series, or the series of a metric, asked for. */
@@ -42,8 +43,7 @@ struct last {
     size_t asked_len, asked_cap;
     bool resolve;
     int64_t back_scan; /* hours; 0: no limit */
-    struct slice *tsuids;
-    size_t tsuids_len, tsuids_cap;
+    struct tsuid_list found;
     bool no_memory;
 };
 
@@ -213,20 +213,9 @@ read_body(struct last *l, json_t *body, struct http_reply *out)
 /* -- which series ---------------------------------------------------------- */
 
 static bool
-add_tsuid(void *ctx, struct slice tsuid)
+add_tsuid(struct last *l, struct slice tsuid)
 {
-    struct last *l = ctx;
-    uint8_t *copy = arena_alloc(l->arena, tsuid.size);
-
-    l->tsuids = grow(l->arena, l->tsuids, l->tsuids_len, &l->tsuids_cap,
-                     sizeof *l->tsuids);
-    if (copy == NULL || l->tsuids == NULL) {
-        l->no_memory = true;
-        return false;
-    }
-    memcpy(copy, tsuid.data, tsuid.size);
-    l->tsuids[l->tsuids_len++] = slice_of(copy, tsuid.size);
-    return !http_gone(l->r);
+    return tsuid_list_add(&l->found, tsuid) && !http_gone(l->r);
 }
 
 static enum status
@@ -247,11 +236,9 @@ take_tsuid(struct last *l, struct slice text, struct error *e)
     return ST_OK;
 }
 
-/* The ids of a series' name, ascending by tagk. */
 struct wanted {
     struct last *l;
-    uint64_t keys[KEY_MAX_TAGS], values[KEY_MAX_TAGS];
-    size_t len;
+    struct series_tags tags;
     bool exact;
 };
 
@@ -259,18 +246,11 @@ static bool
 visit(void *ctx, struct slice tsuid)
 {
     struct wanted *w = ctx;
-    const struct key_shape *shape = store_shape(w->l->a->store);
-    size_t tags = tsuid_tags(shape, tsuid), found = 0;
+    const struct api *a = w->l->a;
 
-    if (w->exact && tags != w->len)
+    if (w->exact && tsuid_tags(store_shape(a->store), tsuid) != w->tags.len)
         return true;
-    for (size_t i = 0; i < tags; i++)
-        for (size_t k = 0; k < w->len; k++)
-            found += key_get_uint(tsuid_tagk(shape, tsuid, i).data,
-                                  shape->tagk_width) == w->keys[k] &&
-                     key_get_uint(tsuid_tagv(shape, tsuid, i).data,
-                                  shape->tagv_width) == w->values[k];
-    return found < w->len || add_tsuid(w->l, tsuid);
+    return !series_has_tags(a, tsuid, &w->tags) || add_tsuid(w->l, tsuid);
 }
 
 static enum status
@@ -285,21 +265,15 @@ take_named(struct last *l, const struct asked *q, struct error *e)
     if (w.exact && q->tags_len == 0)
         return error_set(e, ST_INVALID,
                          "Tags cannot be null or empty when getting a TSUID");
-    if (q->tags_len > KEY_MAX_TAGS)
-        return error_set(e, ST_INVALID, "Too many tags: %zu", q->tags_len);
     status = uid_find(l->a->uids, UID_METRIC, q->metric, &metric, e);
-    for (size_t i = 0; i < q->tags_len && status == ST_OK; i++) {
-        status = uid_find(l->a->uids, UID_TAGK, q->tags[i].key, &w.keys[i], e);
-        if (status == ST_OK)
-            status = uid_find(l->a->uids, UID_TAGV, q->tags[i].value,
-                              &w.values[i], e);
-        w.len++;
-    }
+    if (status == ST_OK)
+        status = series_tags_find(l->a, q->tags, q->tags_len, &w.tags, e);
     if (status != ST_OK)
         return status;
-    return w.len == 0 ? series_each(l->a->series, metric, NULL, visit, &w, e)
-                      : series_each_tagged(l->a->series, metric, w.keys[0],
-                                           w.values, 1, visit, &w, e);
+    return w.tags.len == 0
+               ? series_each(l->a->series, metric, NULL, visit, &w, e)
+               : series_each_tagged(l->a->series, metric, w.tags.keys[0],
+                                    w.tags.values, 1, visit, &w, e);
 }
 
 static enum status
@@ -315,47 +289,13 @@ find_series(struct last *l, struct error *e)
 
         status = q->tsuid_text.data != NULL ? take_tsuid(l, q->tsuid_text, e)
                                             : take_named(l, q, e);
-        if (status == ST_OK && l->no_memory)
+        if (status == ST_OK && (l->no_memory || l->found.no_memory))
             status = no_memory(e);
     }
     return status;
 }
 
 /* -- the answer ------------------------------------------------------------ */
-
-static enum status
-write_names(struct last *l, struct slice tsuid, struct buf *metric,
-            struct buf *tags, struct error *e)
-{
-    const struct key_shape *shape = store_shape(l->a->store);
-    struct buf name = BUF_INIT;
-    enum status status = uid_name(
-        l->a->uids, UID_METRIC,
-        key_get_uint(tsuid_metric(shape, tsuid).data, shape->metric_width),
-        &name, e);
-
-    json_put_string(metric, buf_slice(&name));
-    for (size_t i = 0; i < tsuid_tags(shape, tsuid) && status == ST_OK; i++) {
-        buf_put_u8(tags, i == 0 ? '{' : ',');
-        buf_clear(&name);
-        status = uid_name(
-            l->a->uids, UID_TAGK,
-            key_get_uint(tsuid_tagk(shape, tsuid, i).data, shape->tagk_width),
-            &name, e);
-        json_put_string(tags, buf_slice(&name));
-        buf_put_u8(tags, ':');
-        buf_clear(&name);
-        if (status == ST_OK)
-            status = uid_name(l->a->uids, UID_TAGV,
-                              key_get_uint(tsuid_tagv(shape, tsuid, i).data,
-                                           shape->tagv_width),
-                              &name, e);
-        json_put_string(tags, buf_slice(&name));
-    }
-    buf_put_u8(tags, '}');
-    buf_fini(&name);
-    return status;
-}
 
 static enum status
 write_point(struct last *l, struct slice tsuid, const struct point *p,
@@ -369,7 +309,9 @@ write_point(struct last *l, struct slice tsuid, const struct point *p,
 
     buf_put_u8(b, '{');
     if (l->resolve) {
-        status = write_names(l, tsuid, &metric, &tags, e);
+        status = series_put_metric(l->a, &metric, tsuid, e);
+        if (status == ST_OK)
+            status = series_put_tags(l->a, &tags, tsuid, e);
         buf_put_str(b, "\"metric\":");
         buf_put_slice(b, buf_slice(&metric));
         buf_put_u8(b, ',');
@@ -406,12 +348,12 @@ write_answer(struct last *l, struct buf *b, struct error *e)
             from_ms = hour_ms - l->back_scan * HOUR_MS;
     }
     buf_put_u8(b, '[');
-    for (size_t i = 0; i < l->tsuids_len && status == ST_OK; i++) {
+    for (size_t i = 0; i < l->found.len && status == ST_OK; i++) {
         struct point p;
 
         if (http_gone(l->r))
             return error_set(e, ST_BUSY, "the client hung up");
-        status = store_last(l->a->store, l->tsuids[i], until_ms, &p, e);
+        status = store_last(l->a->store, l->found.tsuids[i], until_ms, &p, e);
         if (status == ST_NOT_FOUND || (status == ST_OK && p.ts_ms < from_ms)) {
             status = ST_OK;
             continue;
@@ -420,7 +362,7 @@ write_answer(struct last *l, struct buf *b, struct error *e)
             if (!first)
                 buf_put_u8(b, ',');
             first = false;
-            status = write_point(l, l->tsuids[i], &p, b, e);
+            status = write_point(l, l->found.tsuids[i], &p, b, e);
         }
     }
     buf_put_u8(b, ']');
@@ -432,7 +374,9 @@ write_answer(struct last *l, struct buf *b, struct error *e)
 void
 api_last(void *ctx, const struct http_request *r, struct http_reply *out)
 {
-    struct last l = { .a = ctx, .r = r, .arena = http_arena(r) };
+    struct last l = {
+        .a = ctx, .r = r, .arena = http_arena(r), .found.arena = http_arena(r)
+    };
     json_t *body = NULL;
     struct error e;
     enum status status;

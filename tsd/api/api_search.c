@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "tsd/api/fields.h"
+#include "tsd/api/series_json.h"
 #include "web/json.h"
 
 #define LIMIT_DEFAULT 25
@@ -32,10 +33,8 @@ struct lookup {
     int64_t limit, start_index;
     bool use_meta; /* without effect: metadata is never needed */
     /* results */
-    struct slice *tsuids;
-    size_t tsuids_len, tsuids_cap;
+    struct tsuid_list found;
     uint64_t seen;
-    bool no_memory;
 };
 
 static bool read_params(struct lookup *l, struct http_reply *out);
@@ -49,7 +48,9 @@ static void
 look_up(const struct api *a, const struct http_request *r,
         struct http_reply *out)
 {
-    struct lookup l = { .a = a, .r = r, .arena = http_arena(r) };
+    struct lookup l = {
+        .a = a, .r = r, .arena = http_arena(r), .found.arena = http_arena(r)
+    };
     int64_t started = clock_monotonic_us();
     struct error e;
     enum status st;
@@ -63,8 +64,7 @@ look_up(const struct api *a, const struct http_request *r,
             "Missing metric and tags. Please supply at least one value.", NULL);
         return;
     }
-    st = l.no_memory ? error_set(&e, ST_LIMIT, "too many tags")
-                     : resolve(&l, &e);
+    st = resolve(&l, &e);
     if (st == ST_NOT_FOUND) {
         http_reply_error(out, 404, "Unable to resolve one or more UIDs",
                          e.text);
@@ -72,7 +72,7 @@ look_up(const struct api *a, const struct http_request *r,
     }
     if (st == ST_OK)
         st = walk(&l, &e);
-    if (st == ST_OK && l.no_memory)
+    if (st == ST_OK && l.found.no_memory)
         st = error_set(&e, ST_LIMIT, "too many series: give a smaller limit");
     if (st == ST_OK)
         st = write_answer(&l, started, http_reply_body(out), &e);
@@ -161,8 +161,11 @@ read_text(struct lookup *l, struct slice text, struct error *e)
         return at > 0;
     }
     l->pairs = arena_array(l->arena, tags.size + 1, sizeof *l->pairs);
-    l->no_memory = l->pairs == NULL;
-    for (size_t from = 0; l->pairs != NULL && from <= tags.size;) {
+    if (l->pairs == NULL) {
+        (void)error_set(e, ST_LIMIT, "too many tags");
+        return false;
+    }
+    for (size_t from = 0; from <= tags.size;) {
         const uint8_t *comma = memchr(tags.data + from, ',', tags.size - from);
         size_t end = comma == NULL ? tags.size : (size_t)(comma - tags.data);
 
@@ -301,29 +304,22 @@ resolve(struct lookup *l, struct error *e)
 
 /* -- series by series ------------------------------------------------------ */
 
-static uint64_t
-read_id(const uint8_t *p, unsigned width)
-{
-    uint64_t id = 0;
-
-    while (width-- > 0)
-        id = id << 8 | *p++;
-    return id;
-}
-
 /* Has the series a tag that the pair asks for? */
 static bool
 has_pair(const struct lookup *l, struct slice tsuid, const struct pair *p)
 {
-    unsigned wk = uid_width(l->a->uids, UID_TAGK);
-    unsigned wv = uid_width(l->a->uids, UID_TAGV);
+    const struct key_shape *shape = store_shape(l->a->store);
 
-    for (size_t at = uid_width(l->a->uids, UID_METRIC);
-         at + wk + wv <= tsuid.size; at += wk + wv)
-        if ((p->key_id == ANY || read_id(tsuid.data + at, wk) == p->key_id) &&
+    for (size_t i = 0; i < tsuid_tags(shape, tsuid); i++) {
+        struct slice key = tsuid_tagk(shape, tsuid, i);
+        struct slice value = tsuid_tagv(shape, tsuid, i);
+
+        if ((p->key_id == ANY ||
+             key_get_uint(key.data, shape->tagk_width) == p->key_id) &&
             (p->value_id == ANY ||
-             read_id(tsuid.data + at + wk, wv) == p->value_id))
+             key_get_uint(value.data, shape->tagv_width) == p->value_id))
             return true;
+    }
     return false;
 }
 
@@ -349,29 +345,6 @@ is_wanted(const struct lookup *l, struct slice tsuid)
 }
 
 static bool
-add(struct lookup *l, struct slice tsuid)
-{
-    char *copy;
-
-    if (l->tsuids_len == l->tsuids_cap) {
-        size_t cap = l->tsuids_cap == 0 ? 64 : l->tsuids_cap * 2;
-        struct slice *more = arena_array(l->arena, cap, sizeof *more);
-
-        if (more == NULL)
-            return false;
-        if (l->tsuids_len > 0)
-            memcpy(more, l->tsuids, l->tsuids_len * sizeof *more);
-        l->tsuids = more;
-        l->tsuids_cap = cap;
-    }
-    copy = arena_strdup(l->arena, tsuid);
-    if (copy == NULL)
-        return false;
-    l->tsuids[l->tsuids_len++] = slice_of(copy, tsuid.size);
-    return true;
-}
-
-static bool
 visit(void *ctx, struct slice tsuid)
 {
     struct lookup *l = ctx;
@@ -380,11 +353,8 @@ visit(void *ctx, struct slice tsuid)
         return false;
     if (!is_wanted(l, tsuid))
         return true;
-    if (!add(l, tsuid)) {
-        l->no_memory = true;
-        return false;
-    }
-    return l->limit <= 0 || l->tsuids_len < (size_t)l->limit;
+    return tsuid_list_add(&l->found, tsuid) &&
+           (l->limit <= 0 || l->found.len < (size_t)l->limit);
 }
 
 /* The pair of a key that asks for values, all of them known; or NULL. */
@@ -437,47 +407,6 @@ walk(struct lookup *l, struct error *e)
 
 /* -- the answer ------------------------------------------------------------ */
 
-static enum status
-put_name(struct lookup *l, enum uid_kind kind, uint64_t id, struct buf *name,
-         struct buf *b, struct error *e)
-{
-    enum status st;
-
-    buf_clear(name);
-    st = uid_name(l->a->uids, kind, id, name, e);
-    if (st == ST_OK)
-        json_put_string(b, buf_slice(name));
-    return st;
-}
-
-static enum status
-write_series(struct lookup *l, struct slice tsuid, struct buf *name,
-             struct buf *b, struct error *e)
-{
-    unsigned wm = uid_width(l->a->uids, UID_METRIC);
-    unsigned wk = uid_width(l->a->uids, UID_TAGK);
-    unsigned wv = uid_width(l->a->uids, UID_TAGV);
-    enum status st;
-
-    buf_put_str(b, "{\"tsuid\":\"");
-    api_put_hex(b, tsuid);
-    buf_put_str(b, "\",\"metric\":");
-    st = put_name(l, UID_METRIC, read_id(tsuid.data, wm), name, b, e);
-    buf_put_str(b, ",\"tags\":{");
-    for (size_t at = wm; at + wk + wv <= tsuid.size && st == ST_OK;
-         at += wk + wv) {
-        if (at > wm)
-            buf_put_u8(b, ',');
-        st = put_name(l, UID_TAGK, read_id(tsuid.data + at, wk), name, b, e);
-        buf_put_u8(b, ':');
-        if (st == ST_OK)
-            st = put_name(l, UID_TAGV, read_id(tsuid.data + at + wk, wv), name,
-                          b, e);
-    }
-    buf_put_str(b, "}}");
-    return st;
-}
-
 static void
 put_or_null(struct buf *b, struct slice s)
 {
@@ -488,7 +417,7 @@ put_or_null(struct buf *b, struct slice s)
 }
 
 static void
-write_question(const struct lookup *l, struct buf *b)
+write_request(const struct lookup *l, struct buf *b)
 {
     buf_put_str(b, "{\"type\":\"LOOKUP\"");
     if (l->query.data != NULL) {
@@ -517,20 +446,18 @@ static enum status
 write_answer(struct lookup *l, int64_t started_us, struct buf *b,
              struct error *e)
 {
-    struct buf name = BUF_INIT;
     enum status st = ST_OK;
 
-    write_question(l, b);
+    write_request(l, b);
     buf_printf(b, ",\"time\":%lld,\"results\":[",
                (long long)((clock_monotonic_us() - started_us) / 1000));
-    for (size_t i = 0; i < l->tsuids_len && st == ST_OK; i++) {
+    for (size_t i = 0; i < l->found.len && st == ST_OK; i++) {
         if (i > 0)
             buf_put_u8(b, ',');
-        st = write_series(l, l->tsuids[i], &name, b, e);
+        st = series_put(l->a, b, l->found.tsuids[i], e);
     }
     buf_printf(b, "],\"startIndex\":%lld,\"totalResults\":%zu}",
-               (long long)l->start_index, l->tsuids_len);
-    buf_fini(&name);
+               (long long)l->start_index, l->found.len);
     if (st == ST_NOT_FOUND)
         st = error_set(e, ST_CORRUPT, "a series has an id without a name");
     return st;

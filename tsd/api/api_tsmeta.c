@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "query/parse/parse.h"
+#include "tsd/api/series_json.h"
 
 struct work {
     const struct api *a;
@@ -21,13 +22,10 @@ struct work {
     struct arena *arena;
 };
 
-/* A metric and tags of a request, as ids, ascending by tagk. */
+/* A metric and tags of a request, as ids. */
 struct named {
     uint64_t metric;
-    struct named_tag {
-        uint64_t key, value;
-    } tags[KEY_MAX_TAGS];
-    size_t len;
+    struct series_tags tags;
 };
 
 static void
@@ -68,14 +66,6 @@ write_one(struct work *w, struct slice tsuid, const struct meta *meta,
 
 /* -- metric and tags ------------------------------------------------------- */
 
-static int
-compare_tags(const void *a, const void *b)
-{
-    const struct named_tag *x = a, *y = b;
-
-    return (x->key > y->key) - (x->key < y->key);
-}
-
 /* ST_INVALID for what is no "metric{k=v}"; ST_NOT_FOUND for a name that has no
  * id, '*no_metric' when it is the metric's. */
 static enum status
@@ -84,29 +74,18 @@ read_named(struct work *w, struct slice text, struct named *out,
 {
     struct tag_pair *tags;
     struct slice metric;
+    size_t len = 0;
     enum status st;
 
     *no_metric = false;
-    out->len = 0;
-    st = parse_metric_and_tags(text, false, w->arena, &metric, &tags, &out->len,
-                               e);
+    st = parse_metric_and_tags(text, false, w->arena, &metric, &tags, &len, e);
     if (st != ST_OK)
         return st;
     if (metric.size == 0)
         return error_set(e, ST_INVALID, "Metric cannot be null or empty");
-    if (out->len > KEY_MAX_TAGS)
-        return error_set(e, ST_INVALID, "Too many tags: %zu", out->len);
     st = uid_find(w->a->uids, UID_METRIC, metric, &out->metric, e);
     *no_metric = st == ST_NOT_FOUND;
-    for (size_t i = 0; i < out->len && st == ST_OK; i++) {
-        st = uid_find(w->a->uids, UID_TAGK, tags[i].key, &out->tags[i].key, e);
-        if (st == ST_OK)
-            st = uid_find(w->a->uids, UID_TAGV, tags[i].value,
-                          &out->tags[i].value, e);
-    }
-    if (st == ST_OK && out->len > 1)
-        qsort(out->tags, out->len, sizeof out->tags[0], compare_tags);
-    return st;
+    return st == ST_OK ? series_tags_find(w->a, tags, len, &out->tags, e) : st;
 }
 
 static struct slice
@@ -116,10 +95,10 @@ make_tsuid(const struct work *w, const struct named *n, uint8_t *bytes)
     size_t at = shape->metric_width;
 
     key_put_uint(bytes, n->metric, shape->metric_width);
-    for (size_t i = 0; i < n->len; i++) {
-        key_put_uint(bytes + at, n->tags[i].key, shape->tagk_width);
+    for (size_t i = 0; i < n->tags.len; i++) {
+        key_put_uint(bytes + at, n->tags.keys[i], shape->tagk_width);
         at += shape->tagk_width;
-        key_put_uint(bytes + at, n->tags[i].value, shape->tagv_width);
+        key_put_uint(bytes + at, n->tags.values[i], shape->tagv_width);
         at += shape->tagv_width;
     }
     return slice_of(bytes, at);
@@ -157,52 +136,18 @@ get_by_tsuid(struct work *w, struct slice text)
 struct found {
     struct work *w;
     const struct named *named;
-    struct slice *tsuids;
-    size_t len, cap;
-    bool no_memory;
+    struct tsuid_list list;
 };
-
-static bool
-has_tags(const struct found *f, struct slice tsuid)
-{
-    const struct key_shape *shape = store_shape(f->w->a->store);
-    size_t tags = tsuid_tags(shape, tsuid), hits = 0;
-
-    for (size_t i = 0; i < tags; i++)
-        for (size_t k = 0; k < f->named->len; k++)
-            hits += key_get_uint(tsuid_tagk(shape, tsuid, i).data,
-                                 shape->tagk_width) == f->named->tags[k].key &&
-                    key_get_uint(tsuid_tagv(shape, tsuid, i).data,
-                                 shape->tagv_width) == f->named->tags[k].value;
-    return hits == f->named->len;
-}
 
 static bool
 visit(void *ctx, struct slice tsuid)
 {
     struct found *f = ctx;
-    char *copy;
 
-    if (!has_tags(f, tsuid))
+    if (!series_has_tags(f->w->a, tsuid, &f->named->tags))
         return true;
-    if (f->len == f->cap) {
-        size_t cap = f->cap == 0 ? 64 : f->cap * 2;
-        struct slice *more = arena_array(f->w->arena, cap, sizeof *more);
-
-        f->no_memory = more == NULL;
-        if (f->no_memory)
-            return false;
-        if (f->len > 0)
-            memcpy(more, f->tsuids, f->len * sizeof *more);
-        f->tsuids = more;
-        f->cap = cap;
-    }
-    copy = arena_strdup(f->w->arena, tsuid);
-    f->no_memory = copy == NULL;
-    if (f->no_memory)
-        return false;
-    f->tsuids[f->len++] = slice_of(copy, tsuid.size);
-    return f->len % 4096 != 0 || !http_gone(f->w->r);
+    return tsuid_list_add(&f->list, tsuid) &&
+           (f->list.len % 4096 != 0 || !http_gone(f->w->r));
 }
 
 /* Series with points, and those with metadata alone: both ascending. */
@@ -218,7 +163,7 @@ find_all(struct found *f, struct error *e)
     if (st == ST_OK)
         st = meta_each_series(
             f->w->a->metas, slice_of(metric, shape->metric_width), visit, f, e);
-    if (st == ST_OK && f->no_memory)
+    if (st == ST_OK && f->list.no_memory)
         st = error_set(e, ST_LIMIT, "too many series: ask for fewer");
     return st;
 }
@@ -228,12 +173,13 @@ sort_unique(struct found *f)
 {
     size_t len = 0;
 
-    if (f->len > 0)
-        qsort(f->tsuids, f->len, sizeof *f->tsuids, slice_compare);
-    for (size_t i = 0; i < f->len; i++)
-        if (len == 0 || !slice_eq(f->tsuids[len - 1], f->tsuids[i]))
-            f->tsuids[len++] = f->tsuids[i];
-    f->len = len;
+    if (f->list.len > 0)
+        qsort(f->list.tsuids, f->list.len, sizeof *f->list.tsuids,
+              slice_compare);
+    for (size_t i = 0; i < f->list.len; i++)
+        if (len == 0 || !slice_eq(f->list.tsuids[len - 1], f->list.tsuids[i]))
+            f->list.tsuids[len++] = f->list.tsuids[i];
+    f->list.len = len;
 }
 
 static enum status
@@ -242,21 +188,21 @@ write_all(struct found *f, struct error *e)
     struct work *w = f->w;
     struct buf *b = http_reply_body(w->out);
     struct series_points *points =
-        arena_array(w->arena, f->len, sizeof *points);
+        arena_array(w->arena, f->list.len, sizeof *points);
     struct arena *scratch = arena_new(0);
     bool first = true;
     enum status st =
         points == NULL
             ? error_set(e, ST_LIMIT, "too many series: ask for fewer")
-            : series_points(w->a->store, f->tsuids, f->len, points, is_gone, w,
-                            e);
+            : series_points(w->a->store, f->list.tsuids, f->list.len, points,
+                            is_gone, w, e);
 
     buf_put_u8(b, '[');
-    for (size_t i = 0; i < f->len && st == ST_OK; i++) {
+    for (size_t i = 0; i < f->list.len && st == ST_OK; i++) {
         struct meta meta;
 
         arena_reset(scratch);
-        st = meta_get_series(w->a, f->tsuids[i], scratch, &meta, e);
+        st = meta_get_series(w->a, f->list.tsuids[i], scratch, &meta, e);
         if (st == ST_NOT_FOUND) { /* none, or deleted */
             st = ST_OK;
             continue;
@@ -265,8 +211,8 @@ write_all(struct found *f, struct error *e)
             buf_put_u8(b, ',');
         first = false;
         if (st == ST_OK)
-            st = meta_write_series(w->a, b, f->tsuids[i], &meta, &points[i],
-                                   scratch, e);
+            st = meta_write_series(w->a, b, f->list.tsuids[i], &meta,
+                                   &points[i], scratch, e);
     }
     buf_put_u8(b, ']');
     arena_free(&scratch);
@@ -277,7 +223,7 @@ static void
 get_by_name(struct work *w)
 {
     struct named named;
-    struct found f = { .w = w, .named = &named };
+    struct found f = { .w = w, .named = &named, .list.arena = w->arena };
     struct slice text;
     struct error e;
     bool no_metric;
@@ -375,7 +321,7 @@ put_by_name(struct work *w, struct meta_request *n)
     else if (st != ST_NOT_FOUND)
         http_reply_failure(w->out, &e);
     else if (http_param(w->r, "create", &wanted) &&
-             slice_eq_str(wanted, "true") && named.len > 0)
+             slice_eq_str(wanted, "true") && named.tags.len > 0)
         create(w, tsuid, &n->meta);
     else
         http_reply_error(w->out, 400,
