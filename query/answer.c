@@ -299,7 +299,7 @@ deal_out(struct job *job)
     size_t most = job->groups == NULL ? PIECE_MOST : ROW_MOST;
 
     job->tasks_len = job->w->threads + 1;
-    if (atomic_load(&job->w->limits->held) < POINTS_ALONE &&
+    if (atomic_load(&job->w->limits->held) < POINTS_ALONE * FETCH_POINT_BYTES &&
         job->g->groups_len < GROUPS_ALONE)
         job->tasks_len = 1;
     if (job->tasks_len > job->g->groups_len)

@@ -9,7 +9,6 @@
 #include "base/mem.h"
 
 #define ROWS_BETWEEN_CHECKS 256
-#define POINT_BYTES         17 /* of one point in struct points */
 #define HEAD_POINT_BYTES    16 /* a time and a value, for the limit of bytes */
 /* So few rows are one thread's: others would have to wake up, and each to look
  * where the rows begin. */
@@ -93,7 +92,7 @@ has_memory(struct fetch_limits *l)
 {
     uint64_t held = atomic_load(l->all_held == NULL ? &l->held : l->all_held);
 
-    if (held * POINT_BYTES <= l->max_memory)
+    if (held <= l->max_memory)
         return true;
     atomic_store(&l->out_of_memory, true);
     return false;
@@ -103,8 +102,7 @@ has_memory(struct fetch_limits *l)
 static bool
 has_much_memory(const struct fetch_limits *l)
 {
-    return atomic_load(l->all_held == NULL ? &l->held : l->all_held) *
-               POINT_BYTES <=
+    return atomic_load(l->all_held == NULL ? &l->held : l->all_held) <=
            l->max_memory / 16;
 }
 
@@ -161,6 +159,7 @@ rehash(struct task *t)
         slots[at] = (uint32_t)i + 1;
     }
     free(t->slots);
+    t->new_held += (len - t->slots_len) * sizeof *slots;
     t->slots = slots;
     t->slots_len = len;
     return true;
@@ -180,36 +179,21 @@ add_series(struct task *t, struct slice tsuid)
 
         if (series == NULL)
             return NULL;
+        /* They are copied once, when all are gathered. */
+        t->new_held += (cap - t->cap) * 2 * sizeof *series;
         t->series = series;
         t->cap = cap;
     }
+    t->new_held += tsuid.size;
+    t->ascending =
+        t->ascending &&
+        (t->len == 0 || slice_cmp(t->series[t->len - 1].tsuid, tsuid) < 0);
     memcpy(copy, tsuid.data, tsuid.size);
     f = &t->series[t->len++];
     *f = (struct fetched){ .tsuid = slice_of(copy, tsuid.size) };
     t->current = t->len - 1;
     t->expected = t->len;
     return f;
-}
-
-/* While they ascend, as those of one span do, no table is needed.  '*at' is
- * where the series is, or would be. */
-static bool
-find_ascending(struct task *t, struct slice tsuid, size_t *at)
-{
-    size_t lo = 0, hi = t->len;
-
-    if (hi > 0 && slice_cmp(t->series[hi - 1].tsuid, tsuid) < 0)
-        lo = hi;
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-
-        if (slice_cmp(t->series[mid].tsuid, tsuid) < 0)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    *at = lo;
-    return lo < t->len && slice_eq(t->series[lo].tsuid, tsuid);
 }
 
 static bool
@@ -221,11 +205,17 @@ is_series(const struct task *t, size_t i, struct slice tsuid)
 
 /* Finds or adds; NULL when there is no memory. */
 static struct fetched *
-find_hashed(struct task *t, struct slice tsuid)
+series_of(struct task *t, struct slice tsuid)
 {
     struct fetched *f;
     size_t at;
 
+    if (t->current < t->len && is_series(t, t->current, tsuid))
+        return &t->series[t->current];
+    if (t->expected < t->len && is_series(t, t->expected, tsuid)) {
+        t->current = t->expected++;
+        return &t->series[t->current];
+    }
     if (t->len * 2 >= t->slots_len && !rehash(t))
         return NULL;
     at = hash_slice(tsuid, t->job->seed) & (t->slots_len - 1);
@@ -244,31 +234,6 @@ find_hashed(struct task *t, struct slice tsuid)
     return f;
 }
 
-/* The same. */
-static struct fetched *
-series_of(struct task *t, struct slice tsuid)
-{
-    size_t at;
-
-    if (t->current < t->len && is_series(t, t->current, tsuid))
-        return &t->series[t->current];
-    if (t->expected < t->len && is_series(t, t->expected, tsuid)) {
-        t->current = t->expected++;
-        return &t->series[t->current];
-    }
-    if (!t->ascending)
-        return find_hashed(t, tsuid);
-    if (find_ascending(t, tsuid, &at)) {
-        t->current = at;
-        t->expected = at + 1;
-        return &t->series[at];
-    }
-    if (at == t->len)
-        return add_series(t, tsuid);
-    t->ascending = false;
-    return find_hashed(t, tsuid);
-}
-
 /* -- the scan -------------------------------------------------------------- */
 
 /* What was read: a block, and points that are still in memory. */
@@ -285,7 +250,7 @@ count_points(struct task *t, uint64_t points, size_t held)
 {
     t->points += points;
     t->new_points += points;
-    t->new_held += held;
+    t->new_held += held * FETCH_POINT_BYTES;
 }
 
 static void
@@ -549,79 +514,6 @@ compare_fetched(const void *a, const void *b)
                      ((const struct fetched *)b)->tsuid);
 }
 
-/* A series, and what of its TSUID follows the metric, as a number. */
-struct headed {
-    uint64_t head;
-    struct fetched *series;
-};
-
-/* Runs of ascending series, one behind the other: from[i] .. from[i + 1]. */
-struct runs {
-    struct headed *series, *tmp;
-    size_t *from;
-    size_t len;
-};
-
-/* All are of one metric. */
-static uint64_t
-head_of(const struct plan *p, struct slice tsuid)
-{
-    size_t at = p->metric_id.size, left = tsuid.size - at;
-    uint8_t bytes[8] = { 0 };
-
-    memcpy(bytes, tsuid.data + at, left < sizeof bytes ? left : sizeof bytes);
-    return key_get_uint(bytes, sizeof bytes);
-}
-
-static inline bool
-is_before(const struct headed *a, const struct headed *b)
-{
-    if (a->head != b->head)
-        return a->head < b->head;
-    return slice_cmp(a->series->tsuid, b->series->tsuid) < 0;
-}
-
-/* Which one is next cannot be guessed: so there is no branch on it. */
-static void
-merge_two(struct runs *r, size_t lo, size_t mid, size_t hi)
-{
-    const struct headed *from = r->series;
-    struct headed *to = r->tmp + lo;
-    size_t i = lo, k = mid;
-
-    while (i < mid && k < hi) {
-        bool left = is_before(&from[i], &from[k]);
-
-        *to++ = from[left ? i : k];
-        i += left;
-        k += !left;
-    }
-    memcpy(to, from + i, (mid - i) * sizeof *to);
-    memcpy(to + (mid - i), from + k, (hi - k) * sizeof *to);
-}
-
-/* Two by two, until one is left. */
-static void
-merge_runs(struct runs *r)
-{
-    while (r->len > 1) {
-        struct headed *swap = r->series;
-        size_t n = 0, end = r->from[r->len];
-
-        for (size_t i = 0; i < r->len; i += 2) {
-            size_t mid = r->from[i + 1];
-            size_t hi = i + 2 <= r->len ? r->from[i + 2] : mid;
-
-            merge_two(r, r->from[i], mid, hi);
-            r->from[n++] = r->from[i];
-        }
-        r->from[n] = end;
-        r->len = n;
-        r->series = r->tmp;
-        r->tmp = swap;
-    }
-}
-
 static void
 add_counts(struct scan_counts *sum, const struct scan_counts *c)
 {
@@ -632,34 +524,78 @@ add_counts(struct scan_counts *sum, const struct scan_counts *c)
     sum->bytes += c->bytes;
 }
 
-/* All tasks' series, ascending. */
+/* What is left of a task's series, and of the next one's TSUID what follows the
+ * metric, as a number. */
+struct rest {
+    struct fetched *next, *end;
+    uint64_t head;
+};
+
 static void
-gather_series(struct task *tasks, size_t len, size_t total, struct fetch *out)
+set_head(const struct plan *p, struct rest *r)
 {
-    struct runs r = { .from = mem_new_array(len + 2, sizeof *r.from) };
+    struct slice tsuid;
+    size_t at = p->metric_id.size, left;
+    uint8_t bytes[8] = { 0 };
+
+    if (r->next == r->end)
+        return;
+    tsuid = r->next->tsuid;
+    left = tsuid.size - at;
+    memcpy(bytes, tsuid.data + at, left < sizeof bytes ? left : sizeof bytes);
+    r->head = key_get_uint(bytes, sizeof bytes);
+}
+
+static bool
+is_before(const struct rest *a, const struct rest *b)
+{
+    return a->head != b->head ? a->head < b->head
+                              : slice_cmp(a->next->tsuid, b->next->tsuid) < 0;
+}
+
+/* All tasks' series, ascending; no TSUID is in two tasks. */
+static enum status
+gather_series(struct task *tasks, size_t len, size_t total, struct fetch *out,
+              struct error *e)
+{
+    struct rest *rests = mem_new_array(len, sizeof *rests);
     size_t n = 0;
 
-    r.series = mem_new_array(total, sizeof *r.series);
-    r.tmp = mem_new_array(total, sizeof *r.tmp);
-    for (size_t i = 0; i < len; i++) {
+    out->series = calloc(total == 0 ? 1 : total, sizeof *out->series);
+    for (size_t i = 0; i < len && out->series != NULL; i++) {
         struct task *t = &tasks[i];
 
         if (!t->ascending)
             qsort(t->series, t->len, sizeof *t->series, compare_fetched);
-        for (size_t k = 0; k < t->len; k++)
-            r.series[n++] =
-                (struct headed){ head_of(t->job->p, t->series[k].tsuid),
-                                 &t->series[k] };
-        r.from[++r.len] = n;
+        if (t->len == 0)
+            continue;
+        rests[n] =
+            (struct rest){ .next = t->series, .end = t->series + t->len };
+        set_head(t->job->p, &rests[n++]);
     }
-    merge_runs(&r);
-    out->series = mem_new_array(total, sizeof *out->series);
-    for (size_t i = 0; i < total; i++)
-        out->series[i] = *r.series[i].series;
-    out->len = total;
-    free(r.series);
-    free(r.tmp);
-    free(r.from);
+    while (n > 0 && out->series != NULL) {
+        struct rest *least = rests;
+
+        for (size_t i = 1; i < n; i++)
+            if (is_before(&rests[i], least))
+                least = &rests[i];
+        out->series[out->len++] = *least->next++;
+        set_head(tasks->job->p, least);
+        if (least->next == least->end)
+            *least = rests[--n];
+    }
+    free(rests);
+    return out->series != NULL
+               ? ST_OK
+               : error_set(e, ST_LIMIT,
+                           "the query needs more memory than it may");
+}
+
+static void
+free_points(struct task *t)
+{
+    for (size_t i = 0; i < t->len && t->job->folder == NULL; i++)
+        points_fini(&t->series[i].points);
 }
 
 static enum status
@@ -677,12 +613,15 @@ gather(struct task *tasks, size_t len, struct fetch *out, struct error *e)
             *e = tasks[i].error;
         }
     }
-    gather_series(tasks, len, total, out);
+    if (status == ST_OK)
+        status = gather_series(tasks, len, total, out, e);
     out->scans = mem_new_array(len, sizeof *out->scans);
     out->scans_len = len;
     for (size_t i = 0; i < len; i++) {
         out->scans[i] = (struct result_scan){ tasks[i].counts, tasks[i].points,
                                               tasks[i].us };
+        if (status != ST_OK)
+            free_points(&tasks[i]);
         free(tasks[i].series);
         free(tasks[i].slots);
     }

@@ -34,17 +34,19 @@ struct fetched {
  * the sub-query that is read. */
 struct fetch_limits {
     uint64_t max_points, max_bytes; /* 0: none; the client's errors */
-    size_t max_memory;              /* bytes of points held */
+    size_t max_memory;              /* bytes held */
     struct arena_budget *budget;    /* of all queries, or NULL */
     struct deadline deadline;
     _Atomic uint64_t points, bytes; /* read */
-    _Atomic uint64_t held;          /* points in memory */
+    _Atomic uint64_t held;          /* bytes of points and series in memory */
     /* Of all sub-queries that share the memory; NULL: it is alone. */
     _Atomic uint64_t *all_held;
     atomic_bool out_of_memory; /* that was the end of it */
 };
 
-/* So many more points and bytes are read, and so many points held. */
+#define FETCH_POINT_BYTES 17 /* of one point in struct points */
+
+/* Adds points and bytes that were read, and bytes that are held. */
 void fetch_limits_add(struct fetch_limits *limits, uint64_t points,
                       uint64_t bytes, uint64_t held);
 /* Nothing is read and nothing is held, with limits as they are. */

@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 
-#include "base/mem.h"
 #include "uid/annotation.h"
 
 static int
@@ -74,11 +73,14 @@ find_matching(const struct plan_context *c, const struct sub_query *sq,
 }
 
 /* Merges the sorted TSUIDs, each perhaps several times, into the series. */
-static void
-merge(struct fetch *f, const struct noted *noted)
+static enum status
+merge(struct fetch *f, const struct noted *noted, struct error *e)
 {
-    struct fetched *all = mem_new_array(f->len + noted->len, sizeof *all);
+    struct fetched *all = calloc(f->len + noted->len, sizeof *all);
     size_t n = 0, i = 0;
+
+    if (all == NULL)
+        return error_set(e, ST_LIMIT, "no memory for the annotations");
 
     for (size_t k = 0; k < noted->len; k++) {
         while (i < f->len &&
@@ -93,6 +95,7 @@ merge(struct fetch *f, const struct noted *noted)
     free(f->series);
     f->series = all;
     f->len = n;
+    return ST_OK;
 }
 
 enum status
@@ -115,6 +118,5 @@ fetch_add_noted(const struct plan_context *c, const struct sub_query *sq,
     if (status != ST_OK || noted.len == 0)
         return status;
     qsort(noted.tsuids, noted.len, sizeof *noted.tsuids, compare);
-    merge(f, &noted);
-    return ST_OK;
+    return merge(f, &noted, e);
 }

@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 
-#include "base/mem.h"
 #include "query/numbers/numbers.h"
 #include "query/rollup.h"
 
@@ -123,10 +122,12 @@ fetch_join_counts(struct fetch *f, const struct fetch *counts, struct arena *a,
                   struct error *e)
 {
     static const struct points none = { 0 };
-    struct fetched *all = mem_new_array(f->len + counts->len + 1, sizeof *all);
+    struct fetched *all = calloc(f->len + counts->len + 1, sizeof *all);
     size_t n = 0, i = 0, k = 0;
     enum status status = ST_OK;
 
+    if (all == NULL)
+        return no_memory(e);
     while (i < f->len || k < counts->len) {
         const struct fetched *c = k < counts->len ? &counts->series[k] : NULL;
         int order = c == NULL     ? -1

@@ -84,7 +84,7 @@ take_histogram(void *ctx, int64_t ms, uint8_t codec, struct slice bytes,
         return error_set(e, ST_INVALID, "No codec found mapped to ID %u",
                          codec);
     r->points++;
-    fetch_limits_add(job->limits, 1, bytes.size, 1);
+    fetch_limits_add(job->limits, 1, bytes.size, FETCH_POINT_BYTES);
     if (++r->seen % BETWEEN_CHECKS == 0)
         st = fetch_may_go_on(job->limits, e);
     if (st != ST_OK)

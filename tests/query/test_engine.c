@@ -530,8 +530,39 @@ START_TEST(keeps_to_its_limits)
 }
 END_TEST
 
+/* 400 series of one point each: the series take the memory, not the points. */
+START_TEST(series_take_memory)
+{
+    struct world w = open_world(16, 0);
+    struct engine_options eo = { .threads = 1, .query_bytes = 80000 };
+    struct query_param params[2] = {
+        { slice_str("start"), slice_str("1356998400000") },
+        { slice_str("m"), slice_str("sum:m") },
+    };
+    struct parse_options po = { .now_ms = T0 + 100 * HOUR_MS };
+    struct arena *a = arena_new(0);
+    struct query q;
+    struct query_result r;
+    struct parse_error pe;
+
+    for (all_len = 0; all_len < SERIES; all_len++)
+        all[all_len] = (struct named){ { (int)all_len, 1, 1 } };
+    put_all(&w, 0);
+    engine_close(&w.engine);
+    ck_assert_int_eq(engine_open(w.store, w.uids, w.series, &eo, &w.engine, &e),
+                     ST_OK);
+    ck_assert_int_eq(query_parse_uri(params, 2, &po, a, &q, &pe), ST_OK);
+    ck_assert_int_eq(engine_run(w.engine, &q, NULL, NULL, a, &r, &pe),
+                     ST_LIMIT);
+    ck_assert_ptr_nonnull(strstr(pe.message.text, "do not fit into"));
+    query_fini(&q);
+    arena_free(&a);
+    close_world(&w);
+}
+END_TEST
+
 TEST_MAIN("engine", LOOP(agrees_with_brute_force, setups),
           TEST(groups_ascend_and_have_all_their_series),
           TEST(masked_queries_read_no_excluded_rows),
           TEST(the_planner_takes_the_cheapest), LOOP(stops_when_told, ms),
-          TEST(keeps_to_its_limits))
+          TEST(keeps_to_its_limits), TEST(series_take_memory))

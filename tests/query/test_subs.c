@@ -27,7 +27,7 @@ play(void *ctx, size_t i, struct sub_run *r)
     atomic_fetch_add(&s->runs[i], 1);
     fetch_limits_forget(&r->limits);
     for (uint64_t n = 0; n < s->held[i]; n++) {
-        fetch_limits_add(&r->limits, 1, 1, 1);
+        fetch_limits_add(&r->limits, 1, 1, FETCH_POINT_BYTES);
         st = fetch_may_go_on(&r->limits, &r->error);
         if (st != ST_OK)
             return st;
@@ -54,7 +54,7 @@ run(struct script *s, size_t len, int64_t worth_us, size_t points)
         .ctx = s,
         .pool = s->pool,
         .worth_us = worth_us,
-        .max_memory = points * 17,
+        .max_memory = points * FETCH_POINT_BYTES,
         .deadline = deadline_start(0, NULL, NULL),
     };
 
