@@ -388,12 +388,10 @@ static enum status
 show(const struct merge_spec *spec, struct dps *out, size_t from, size_t len,
      bool doubles, struct error *e)
 {
-    for (size_t k = from; k < from + len; k++) {
+    memset(out->kind + from, doubles ? DP_DOUBLE : DP_INT, len);
+    for (size_t k = from; k < from + len && doubles; k++) {
         double d = out->v[k].d;
 
-        out->kind[k] = doubles ? DP_DOUBLE : DP_INT;
-        if (!doubles)
-            continue;
         if (isinf(d))
             return error_set(e, ST_INVALID, "Got Infinity: %sInfinity",
                              d < 0 ? "-" : "");
@@ -470,12 +468,21 @@ run_together(struct merge *m, struct dps *out, struct error *e)
 
 /* -- a series alone ------------------------------------------------------- */
 
-/* Is the moment of point 'i' one of doubles? */
-static bool
-shows_double(const struct column *c, size_t i)
+/* How many points from 'at' on, at most 'most', give moments of one kind: one
+ * before a float is of doubles. */
+static size_t
+same_kind(const struct column *c, size_t at, size_t most, bool *doubles)
 {
-    return c->is_float == NULL || c->is_float[i] != 0 ||
-           (i + 1 < c->len && c->is_float[i + 1] != 0);
+    const uint8_t *f = c->is_float == NULL ? NULL : c->is_float + at, *other;
+    size_t seen = most < c->len - at ? most + 1 : most;
+
+    *doubles = f == NULL || f[0] != 0 || (seen > 1 && f[1] != 0);
+    if (f == NULL)
+        return most;
+    other = memchr(f, !f[0], seen);
+    if (other == NULL)
+        return most;
+    return other - f > 1 ? (size_t)(other - f) - 1 : 1;
 }
 
 /* Points i .. i + len - 1, of one kind, each by itself. */
@@ -531,12 +538,10 @@ run_alone(const struct merge_spec *spec, const struct column *c,
         column_seek(c->ts_ms + first, c->len - first, spec->window.end_ms + 1);
     st = make_dps(c->ts_ms + first, len, a, out, e);
     while (st == ST_OK && out->len < len) {
-        size_t at = first + out->len, n = 1;
-        bool doubles = shows_double(c, at);
+        size_t at = first + out->len, n = len - out->len;
+        bool doubles;
 
-        while (n < ALONE_MAX && n < len - out->len &&
-               shows_double(c, at + n) == doubles)
-            n++;
+        n = same_kind(c, at, n < ALONE_MAX ? n : ALONE_MAX, &doubles);
         aggregate_each(spec->aggregator, c, at, n, doubles, out->v + out->len);
         st = show(spec, out, out->len, n, doubles, e);
         out->len += n;
