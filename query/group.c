@@ -7,13 +7,10 @@
 
 #include "query/numbers/numbers.h"
 
-#define RADIX_FROM 128 /* counting is worth its while */
-
 /* A series with the values that it is grouped by. */
 struct keyed {
     const struct fetched *series;
     const uint8_t *key; /* group_tagks_len ids of tagvs */
-    uint64_t head;      /* the first bytes of it, as a number */
 };
 
 static enum status
@@ -41,52 +38,17 @@ make_key(const struct key_shape *shape, const struct plan *p,
     return true;
 }
 
-static uint64_t
-head_of(const uint8_t *key, size_t key_size)
-{
-    return key_get_uint(key, key_size < 8 ? (unsigned)key_size : 8);
-}
-
-static inline int
-compare_keys(const struct keyed *a, const struct keyed *b, size_t key_size)
-{
-    if (a->head != b->head)
-        return a->head < b->head ? -1 : 1;
-    return key_size <= 8 ? 0 : memcmp(a->key + 8, b->key + 8, key_size - 8);
-}
-
-/* Stable: equal keys keep the order of their TSUIDs. */
+/* By the bytes of the keys, the last one first.  Stable: equal keys keep the
+ * order of their TSUIDs. */
 static void
-merge_sort(struct keyed *v, struct keyed *tmp, size_t len, size_t key_size)
+sort_by_keys(struct keyed *v, struct keyed *tmp, size_t len, size_t key_size)
 {
-    for (size_t width = 1; width < len; width *= 2) {
-        for (size_t lo = 0; lo < len; lo += 2 * width) {
-            size_t mid = lo + width < len ? lo + width : len;
-            size_t hi = lo + 2 * width < len ? lo + 2 * width : len;
-            size_t i = lo, k = mid;
-
-            for (size_t at = lo; at < hi; at++) {
-                bool left = i < mid && (k == hi || compare_keys(&v[i], &v[k],
-                                                                key_size) <= 0);
-
-                tmp[at] = left ? v[i++] : v[k++];
-            }
-        }
-        memcpy(v, tmp, len * sizeof *v);
-    }
-}
-
-/* The same by the bytes of the heads, the last one first, where keys are no
- * longer than heads: no comparison that has to be guessed. */
-static void
-radix_sort(struct keyed *v, struct keyed *tmp, size_t len, size_t key_size)
-{
-    for (size_t byte = 0; byte < key_size; byte++) {
+    for (size_t byte = key_size; byte-- > 0;) {
         size_t ends[256] = { 0 }, at = 0;
 
         for (size_t i = 0; i < len; i++)
-            ends[v[i].head >> (8 * byte) & 255]++;
-        if (ends[v[0].head >> (8 * byte) & 255] == len)
+            ends[v[i].key[byte]]++;
+        if (ends[v[0].key[byte]] == len)
             continue;
         for (size_t d = 0; d < 256; d++) {
             size_t n = ends[d];
@@ -95,7 +57,7 @@ radix_sort(struct keyed *v, struct keyed *tmp, size_t len, size_t key_size)
             at += n;
         }
         for (size_t i = 0; i < len; i++)
-            tmp[ends[v[i].head >> (8 * byte) & 255]++] = v[i];
+            tmp[ends[v[i].key[byte]]++] = v[i];
         memcpy(v, tmp, len * sizeof *v);
     }
 }
@@ -118,18 +80,14 @@ group_by_keys(const struct key_shape *shape, const struct plan *p,
 
         if (!make_key(shape, p, f->series[i].tsuid, key))
             continue;
-        keyed[len++] =
-            (struct keyed){ &f->series[i], key, head_of(key, key_size) };
         ascending = ascending &&
-                    (len == 1 || compare_keys(&keyed[len - 2], &keyed[len - 1],
-                                              key_size) <= 0);
+                    (len == 0 || memcmp(key - key_size, key, key_size) <= 0);
+        keyed[len++] = (struct keyed){ &f->series[i], key };
     }
-    if (!ascending && key_size <= 8 && len >= RADIX_FROM)
-        radix_sort(keyed, tmp, len, key_size);
-    else if (!ascending)
-        merge_sort(keyed, tmp, len, key_size);
+    if (!ascending)
+        sort_by_keys(keyed, tmp, len, key_size);
     for (size_t i = 0; i < len; i++) {
-        if (i == 0 || compare_keys(&keyed[i - 1], &keyed[i], key_size) != 0)
+        if (i == 0 || memcmp(keyed[i - 1].key, keyed[i].key, key_size) != 0)
             out->groups[out->groups_len++] =
                 (struct group){ .first = i,
                                 .key = slice_of(keyed[i].key, key_size) };
