@@ -55,6 +55,12 @@ sub_at(const struct answer *w)
     return (size_t)(w->like.sub - w->q->subs);
 }
 
+static enum status
+answer_no_memory(struct error *e)
+{
+    return error_set(e, ST_LIMIT, "the answer needs more memory than it may");
+}
+
 static void *
 copy(struct arena *a, const void *from, size_t size)
 {
@@ -76,8 +82,7 @@ copy_dps(struct arena *a, const struct dps *d, struct dps *out, struct error *e)
     out->v = copy(a, d->v, d->len * sizeof *d->v);
     out->kind = copy(a, d->kind, d->len);
     if (out->ts_ms == NULL || out->v == NULL || out->kind == NULL)
-        return error_set(e, ST_LIMIT,
-                         "the answer needs more memory than it may");
+        return answer_no_memory(e);
     return ST_OK;
 }
 
@@ -88,21 +93,24 @@ run_numbers(const struct job *job, struct task *t, const struct group *group,
 {
     const struct answer *w = job->w;
     struct span one = { 0 }, *spans = &one;
+    size_t steps = group->len;
     enum status status;
 
     if (group->len > 1)
         spans = malloc(group->len * sizeof *spans);
     if (spans == NULL)
         return error_set(&t->error, ST_LIMIT, "no memory for a group");
-    for (size_t k = 0; k < group->len; k++)
+    for (size_t k = 0; k < group->len; k++) {
         spans[k] = fetched_span(w->fetch, job->g->order[group->first + k]);
+        steps += spans[k].len;
+    }
     status = numbers_run(w->q, w->sq, spans, group->len, a, out, &t->error);
     if (spans != &one)
         free(spans);
     if (status != ST_OK)
         return status;
     t->points_out += out->len;
-    return deadline_tick(&t->deadline, out->len + group->len, &t->error);
+    return deadline_tick(&t->deadline, out->len + steps, &t->error);
 }
 
 static enum status
@@ -325,8 +333,7 @@ run_tasks(struct job *job, struct arena *a, struct result_stats *stats,
             (failed == NULL || t->failed_at < failed->failed_at))
             failed = t;
         if (status == ST_OK && !arena_absorb(a, &job->tasks[i].arena))
-            status = error_set(e, ST_LIMIT,
-                               "the answer needs more memory than it may");
+            status = answer_no_memory(e);
         arena_free(&job->tasks[i].arena);
     }
     if (failed != NULL) {
@@ -377,9 +384,11 @@ answer_make(const struct answer *w, struct arena *a, struct part *out,
     if (status == ST_OK && g.groups_len > 0) {
         job.groups = out->groups;
         deal_out(&job);
-        if (w->pieces != NULL)
-            pieces_begin(w->pieces, sub_at(w), g.groups_len, job.in_row);
-        status = run_tasks(&job, a, stats, e);
+        if (w->pieces != NULL &&
+            !pieces_begin(w->pieces, sub_at(w), g.groups_len, job.in_row, a))
+            status = answer_no_memory(e);
+        if (status == ST_OK)
+            status = run_tasks(&job, a, stats, e);
         if (w->pieces != NULL)
             pieces_end(w->pieces, sub_at(w));
     }
@@ -406,13 +415,15 @@ write_row(void *ctx, size_t row)
         pieces_put(w->pieces, w->sub, i, &w->part->groups[i], none, none);
 }
 
-void
+enum status
 answer_write(const struct part *part, size_t sub, struct pool *pool,
-             struct pieces *pieces)
+             struct pieces *pieces, struct arena *a, struct error *e)
 {
     struct writing w = { part, sub, pieces };
 
-    pieces_begin(pieces, sub, part->len, ROW_MOST);
+    if (!pieces_begin(pieces, sub, part->len, ROW_MOST, a))
+        return answer_no_memory(e);
     pool_run(pool, (part->len + ROW_MOST - 1) / ROW_MOST, write_row, &w);
     pieces_end(pieces, sub);
+    return ST_OK;
 }

@@ -32,7 +32,8 @@ MUST_CHECK enum status answer_make(const struct answer *w, struct arena *a,
                                    struct error *e);
 
 /* Writes groups that were made. */
-void answer_write(const struct part *part, size_t sub, struct pool *pool,
-                  struct pieces *pieces);
+MUST_CHECK enum status answer_write(const struct part *part, size_t sub,
+                                    struct pool *pool, struct pieces *pieces,
+                                    struct arena *a, struct error *e);
 
 #endif

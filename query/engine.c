@@ -382,9 +382,9 @@ run_kept(struct engine *en, const struct query *q, const struct sub_query *sq,
         out->groups[i].is_split = t != NULL;
     if (status != ST_OK || pieces == NULL)
         return status;
-    answer_write(out, (size_t)(sq - q->subs), en->pool, pieces);
+    status = answer_write(out, (size_t)(sq - q->subs), en->pool, pieces, a, e);
     part_fini(out);
-    return ST_OK;
+    return status;
 }
 
 static enum status

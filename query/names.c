@@ -5,8 +5,6 @@
 
 #include <stdlib.h>
 
-#include "base/mem.h"
-
 struct name {
     uint64_t id; /* id x kinds + kind; ids start at 1, so 0 is free */
     struct slice text;
@@ -21,7 +19,6 @@ names_init(struct names *n, struct uid_table *uids, struct arena *a)
 void
 names_fini(struct names *n)
 {
-    free(n->slots);
     buf_fini(&n->text);
     *n = (struct names){ 0 };
 }
@@ -37,18 +34,27 @@ slot_of(const struct names *n, uint64_t id)
     return at;
 }
 
-static void
+static bool
 grow(struct names *n)
 {
     struct name *old = n->slots;
-    size_t len = n->cap;
+    size_t len = n->cap, cap = len == 0 ? 32 : len * 4;
+    struct name *slots = arena_array(n->arena, cap, sizeof *slots);
 
-    n->cap = len == 0 ? 32 : len * 4;
-    n->slots = mem_new_array(n->cap, sizeof *n->slots);
+    if (slots == NULL)
+        return false;
+    n->slots = slots;
+    n->cap = cap;
     for (size_t i = 0; i < len; i++)
         if (old[i].id != 0)
             n->slots[slot_of(n, old[i].id)] = old[i];
-    free(old);
+    return true;
+}
+
+static enum status
+names_no_memory(struct error *e)
+{
+    return error_set(e, ST_LIMIT, "the request needs too much memory");
 }
 
 static enum status
@@ -64,7 +70,7 @@ look_up(struct names *n, enum uid_kind kind, uint64_t id, struct slice *out,
         return status;
     copy = arena_strdup(n->arena, buf_slice(&n->text));
     if (copy == NULL || n->text.failed)
-        return error_set(e, ST_LIMIT, "the request needs too much memory");
+        return names_no_memory(e);
     *out = slice_of(copy, n->text.size);
     return ST_OK;
 }
@@ -77,8 +83,8 @@ names_get(struct names *n, enum uid_kind kind, uint64_t id, struct slice *out,
     size_t at;
     enum status status;
 
-    if (n->len * 2 >= n->cap)
-        grow(n);
+    if (n->len * 2 >= n->cap && !grow(n))
+        return names_no_memory(e);
     at = slot_of(n, key);
     if (n->slots[at].id == key) {
         *out = n->slots[at].text;

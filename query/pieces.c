@@ -28,7 +28,7 @@ struct row {
 struct pieces_sub {
     struct row *rows;
     size_t rows_len, in_row;
-    struct known *known; /* of each group; NULL: nobody will ask */
+    struct known *known; /* of each group, in an arena; NULL: never searched */
     size_t known_len;
     bool ascending; /* those that are known */
 };
@@ -48,7 +48,6 @@ forget(struct pieces *p, struct pieces_sub *s)
         buf_fini(&s->rows[i].text);
     }
     free(s->rows);
-    free(s->known);
     *s = (struct pieces_sub){ 0 };
 }
 
@@ -78,21 +77,27 @@ count_bytes(struct pieces *p, struct row *row)
         atomic_store(&p->failed, true);
 }
 
-void
-pieces_begin(struct pieces *p, size_t sub, size_t groups_len, size_t in_row)
+bool
+pieces_begin(struct pieces *p, size_t sub, size_t groups_len, size_t in_row,
+             struct arena *a)
 {
     struct pieces_sub *s = &p->subs[sub];
+    size_t len = (groups_len + in_row - 1) / in_row;
 
     forget(p, s);
     s->in_row = in_row;
-    s->rows_len = (groups_len + in_row - 1) / in_row;
-    s->rows = mem_new_array(s->rows_len, sizeof *s->rows);
+    s->rows = calloc(len + 1, sizeof *s->rows);
+    if (s->rows == NULL)
+        return false;
+    s->rows_len = len;
     for (size_t i = 0; i < s->rows_len; i++)
         buf_init(&s->rows[i].text, p->max_bytes);
     if (pieces_wants_tags(p, sub)) {
-        s->known = mem_new_array(groups_len, sizeof *s->known);
-        s->known_len = groups_len;
+        s->known = arena_array(a, groups_len, sizeof *s->known);
+        s->known_len = s->known == NULL ? 0 : groups_len;
+        return s->known != NULL;
     }
+    return true;
 }
 
 void

@@ -50,9 +50,10 @@ void pieces_init(struct pieces *p, size_t subs_len);
 void pieces_fini(struct pieces *p);
 
 /* The groups of a sub-query come, 'in_row' in each piece; those that came
- * before are forgotten. */
-void pieces_begin(struct pieces *p, size_t sub, size_t groups_len,
-                  size_t in_row);
+ * before are forgotten.  What is kept of each group lies in the arena, as long
+ * as other sub-queries are written; false when there is no room for it. */
+MUST_CHECK bool pieces_begin(struct pieces *p, size_t sub, size_t groups_len,
+                             size_t in_row, struct arena *a);
 /* There are no more. */
 void pieces_end(struct pieces *p, size_t sub);
 

@@ -29,6 +29,7 @@ write_text(void *ctx, struct buf *b, const struct result_group *g,
 }
 
 struct rig {
+    struct arena *arena;
     struct pieces p;
     size_t described;
     struct buf text;
@@ -37,12 +38,25 @@ struct rig {
 static void
 set_up(struct rig *r, size_t subs)
 {
-    *r = (struct rig){ 0 };
+    *r = (struct rig){ .arena = arena_new(0) };
     r->p = (struct pieces){ .write = write_text,
                             .ctx = &r->described,
                             .max_bytes = 1000,
                             .metric_width = WIDTH };
     pieces_init(&r->p, subs);
+}
+
+static void
+begin(struct rig *r, size_t sub, size_t groups_len, size_t in_row)
+{
+    ck_assert(pieces_begin(&r->p, sub, groups_len, in_row, r->arena));
+}
+
+static void
+tear_down(struct rig *r)
+{
+    pieces_fini(&r->p);
+    arena_free(&r->arena);
 }
 
 static void
@@ -72,7 +86,7 @@ expect(struct rig *r, const char *text)
     pieces_each(&r->p, append, &r->text);
     ck_assert_str_eq(buf_cstr(&r->text), text);
     buf_fini(&r->text);
-    pieces_fini(&r->p);
+    tear_down(r);
 }
 
 /* A metric stands before each, as in a TSUID. */
@@ -85,7 +99,7 @@ START_TEST(keeps_the_order)
     struct pieces_total total;
 
     set_up(&r, 1);
-    pieces_begin(&r.p, 0, 3, 2);
+    begin(&r, 0, 3, 2);
     put(&r, 0, 2, "a", tags[2], &at);
     put(&r, 0, 0, "a", tags[0], &at);
     put(&r, 0, 1, "a", tags[1], &at);
@@ -111,13 +125,13 @@ START_TEST(a_large_first_group_fits)
         set_up(&r, 1);
         memset(large, 'x', size);
         large[size] = '\0';
-        pieces_begin(&r.p, 0, 4, 4);
+        begin(&r, 0, 4, 4);
         put(&r, 0, 0, large, tags[0], &at);
         for (size_t i = 1; i < 4; i++)
             put(&r, 0, i, "a", tags[i - 1], &at);
         pieces_end(&r.p, 0);
         ck_assert_msg(!r.p.failed, "%zu bytes", size);
-        pieces_fini(&r.p);
+        tear_down(&r);
     }
 }
 END_TEST
@@ -136,11 +150,11 @@ START_TEST(knows_tags)
         size_t at = 0;
 
         set_up(&r, 2);
-        pieces_begin(&r.p, 0, 3, 2);
+        begin(&r, 0, 3, 2);
         for (size_t i = 0; i < 3; i++)
             put(&r, 0, i, "a", both[c][i], &at);
         pieces_end(&r.p, 0);
-        pieces_begin(&r.p, 1, 3, 3);
+        begin(&r, 1, 3, 3);
         at = 0;
         put(&r, 1, 0, "b", &"mnew"[1], &at);
         put(&r, 1, 1, "b", both[c][0], &at);
@@ -159,10 +173,10 @@ START_TEST(forgets_what_came_before)
     size_t at = 0;
 
     set_up(&r, 1);
-    pieces_begin(&r.p, 0, 1, 1);
+    begin(&r, 0, 1, 1);
     put(&r, 0, 0, "a", tags[0], &at);
     pieces_end(&r.p, 0);
-    pieces_begin(&r.p, 0, 1, 1);
+    begin(&r, 0, 1, 1);
     put(&r, 0, 0, "b", tags[1], &at);
     pieces_end(&r.p, 0);
     ck_assert_uint_eq(r.p.bytes, 6);
@@ -178,15 +192,33 @@ START_TEST(has_a_limit)
 
         set_up(&r, 1);
         r.p.max_bytes = max;
-        pieces_begin(&r.p, 0, 3, 2);
+        begin(&r, 0, 3, 2);
         for (size_t i = 0; i < 3; i++)
             put(&r, 0, i, "a", tags[i], &at);
         pieces_end(&r.p, 0);
         ck_assert_int_eq(r.p.failed, max < 18);
-        pieces_fini(&r.p);
+        tear_down(&r);
     }
 }
 END_TEST
 
+/* Several sub-queries: each group of the first is kept, to be found. */
+START_TEST(groups_count_against_the_memory)
+{
+    struct arena *small = arena_new(100000);
+    struct rig r;
+
+    set_up(&r, 1);
+    ck_assert(pieces_begin(&r.p, 0, 100000, 512, small));
+    tear_down(&r);
+    set_up(&r, 2);
+    ck_assert(pieces_begin(&r.p, 0, 100, 512, small));
+    ck_assert(!pieces_begin(&r.p, 0, 100000, 512, small));
+    tear_down(&r);
+    arena_free(&small);
+}
+END_TEST
+
 TEST_MAIN("pieces", TEST(keeps_the_order), TEST(a_large_first_group_fits),
-          TEST(knows_tags), TEST(forgets_what_came_before), TEST(has_a_limit))
+          TEST(knows_tags), TEST(forgets_what_came_before), TEST(has_a_limit),
+          TEST(groups_count_against_the_memory))
