@@ -33,6 +33,9 @@ enum table {
     TABLE_BATCHES = 'b',
 };
 
+/* The prefix of all keys of a table, for kv_iter_open(). */
+#define KEY_TABLE(table) slice_of(&(const uint8_t){ (table) }, 1)
+
 #define KEY_MAX_TAGS 32
 #define TSUID_MAX    (8 + KEY_MAX_TAGS * 16)
 #define ROW_KEY_MAX  (1 + 1 + TSUID_MAX + 4)

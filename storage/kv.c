@@ -1,10 +1,8 @@
-/* What does not depend on the engine: checks, counts, and the calls that are
- * made of others. */
+/* What does not depend on the engine: checks and counts. */
 #include "config.h"
 
 #include "storage/kv.h"
 
-#include "base/cursor.h"
 #include "storage/kv_priv.h"
 
 enum status
@@ -20,7 +18,6 @@ kv_open(const struct kv_options *o, struct kv **out, struct error *e)
             return st;
     }
     (*out)->magic = KV_MAGIC;
-    lock_init(&(*out)->create_lock);
     return ST_OK;
 }
 
@@ -30,7 +27,6 @@ kv_close(struct kv **kv)
     if (*kv == NULL)
         return;
     OBJ_CHECK(*kv, KV_MAGIC);
-    lock_fini(&(*kv)->create_lock);
     OBJ_CLEAR(*kv);
     (*kv)->engine->close(*kv);
     *kv = NULL;
@@ -42,79 +38,6 @@ kv_get(struct kv *kv, struct slice key, struct buf *out, struct error *e)
     OBJ_CHECK(kv, KV_MAGIC);
     buf_clear(out);
     return kv->engine->get(kv, key, out, e);
-}
-
-static enum status
-put_one(struct kv *kv, struct slice key, struct slice value, struct error *e)
-{
-    struct kv_batch *b = kv_batch_new();
-    enum status st;
-
-    kv_batch_put(b, key, value);
-    st = kv_write(kv, b, false, e);
-    kv_batch_free(&b);
-    return st;
-}
-
-enum status
-kv_create(struct kv *kv, struct slice key, struct slice value, bool *created,
-          struct error *e)
-{
-    struct buf old = BUF_INIT;
-    enum status st;
-
-    OBJ_CHECK(kv, KV_MAGIC);
-    *created = false;
-    lock_take(&kv->create_lock);
-    st = kv_get(kv, key, &old, e);
-    if (st == ST_NOT_FOUND) {
-        st = put_one(kv, key, value, e);
-        *created = st == ST_OK;
-    }
-    lock_drop(&kv->create_lock);
-    buf_fini(&old);
-    return st;
-}
-
-static enum status
-increment(struct kv *kv, struct slice key, int64_t by, int64_t *now,
-          struct error *e)
-{
-    uint8_t bytes[8];
-    struct buf old = BUF_INIT;
-    uint64_t n = 0;
-    enum status st = kv_get(kv, key, &old, e);
-
-    if (st == ST_OK && old.size != 8)
-        st =
-            error_set(e, ST_CORRUPT, "a counter of %zu bytes, not 8", old.size);
-    else if (st == ST_OK) {
-        struct cursor c = cursor_of(buf_slice(&old));
-
-        n = cursor_u64(&c);
-    } else if (st == ST_NOT_FOUND)
-        st = ST_OK;
-    buf_fini(&old);
-    if (st != ST_OK)
-        return st;
-    if (__builtin_add_overflow((int64_t)n, by, now))
-        return error_set(e, ST_LIMIT, "a counter would exceed 63 bits");
-    for (unsigned i = 0; i < 8; i++)
-        bytes[i] = (uint8_t)((uint64_t)*now >> (56 - 8 * i));
-    return put_one(kv, key, slice_of(bytes, 8), e);
-}
-
-enum status
-kv_increment(struct kv *kv, struct slice key, int64_t by, int64_t *now,
-             struct error *e)
-{
-    enum status st;
-
-    OBJ_CHECK(kv, KV_MAGIC);
-    lock_take(&kv->create_lock);
-    st = increment(kv, key, by, now, e);
-    lock_drop(&kv->create_lock);
-    return st;
 }
 
 enum status
@@ -155,31 +78,6 @@ kv_settle(struct kv *kv, size_t least)
         kv->engine->settle(kv, least);
 }
 
-enum status
-kv_delete_range(struct kv *kv, struct slice from, struct slice to,
-                struct error *e)
-{
-    enum { PIECE = 1000 };
-    struct kv_batch *b = kv_batch_new();
-    struct kv_iter *it = kv_iter_open(kv, NULL);
-    enum status st = ST_OK, end;
-    bool on = kv_iter_seek(it, from);
-
-    while (st == ST_OK && on && slice_cmp(kv_iter_key(it), to) < 0) {
-        kv_batch_delete(b, kv_iter_key(it));
-        on = kv_iter_next(it);
-        if (kv_batch_len(b) == PIECE) {
-            st = kv_write(kv, b, false, e);
-            kv_batch_clear(b);
-        }
-    }
-    if (st == ST_OK && kv_batch_len(b) > 0)
-        st = kv_write(kv, b, false, e);
-    end = kv_iter_close(&it, st == ST_OK ? e : NULL);
-    kv_batch_free(&b);
-    return st == ST_OK ? end : st;
-}
-
 struct kv_snapshot *
 kv_snapshot_take(struct kv *kv)
 {
@@ -206,7 +104,7 @@ kv_snapshot_release(struct kv *kv, struct kv_snapshot **s)
 }
 
 struct kv_iter *
-kv_iter_open(struct kv *kv, struct kv_snapshot *s)
+kv_iter_open(struct kv *kv, struct kv_snapshot *s, struct slice prefix)
 {
     struct kv_iter *it;
 
@@ -215,8 +113,12 @@ kv_iter_open(struct kv *kv, struct kv_snapshot *s)
         OBJ_CHECK(s, KV_SNAPSHOT_MAGIC);
         INSIST(s->kv == kv);
     }
-    it = kv->engine->iter_open(kv, s);
+    INSIST(prefix.size <= KV_PREFIX_MAX);
+    it = kv->engine->iter_open(kv, s, prefix);
     it->magic = KV_ITER_MAGIC;
+    it->prefix_size = (uint8_t)prefix.size;
+    if (prefix.size > 0)
+        memcpy(it->prefix, prefix.data, prefix.size);
     return it;
 }
 
@@ -242,7 +144,8 @@ kv_iter_close(struct kv_iter **it, struct error *e)
 static bool
 stand(struct kv_iter *it)
 {
-    if (it->error.status != ST_OK)
+    if (it->error.status != ST_OK ||
+        !slice_starts(it->key, slice_of(it->prefix, it->prefix_size)))
         it->valid = false;
     if (it->valid)
         it->counts.bytes += it->key.size + it->value.size;
@@ -284,26 +187,10 @@ kv_iter_before(struct kv_iter *it, struct slice key)
 }
 
 bool
-kv_iter_last(struct kv_iter *it)
-{
-    if (may_seek(it))
-        it->engine->last(it);
-    return stand(it);
-}
-
-bool
 kv_iter_next(struct kv_iter *it)
 {
     if (may_step(it))
         it->engine->next(it);
-    return stand(it);
-}
-
-bool
-kv_iter_prev(struct kv_iter *it)
-{
-    if (may_step(it))
-        it->engine->prev(it);
     return stand(it);
 }
 
@@ -334,12 +221,4 @@ kv_approximate_bytes(struct kv *kv, struct slice from, struct slice to)
     OBJ_CHECK(kv, KV_MAGIC);
     return slice_cmp(from, to) < 0 ? kv->engine->approximate_bytes(kv, from, to)
                                    : 0;
-}
-
-void
-kv_describe(struct kv *kv, struct buf *out)
-{
-    OBJ_CHECK(kv, KV_MAGIC);
-    kv->engine->describe(kv, out);
-    (void)buf_cstr(out);
 }

@@ -49,25 +49,17 @@ void kv_close(struct kv **kv);
 MUST_CHECK enum status kv_get(struct kv *kv, struct slice key, struct buf *out,
                               struct error *e);
 
-/* Puts the key if it is absent; ST_OK and '*created' says which.  Atomic
- * against other creates of the same key, not against batches. */
-MUST_CHECK enum status kv_create(struct kv *kv, struct slice key,
-                                 struct slice value, bool *created,
-                                 struct error *e);
-
-/* Adds 'by' to a big-endian 8-byte number (absent: 0); '*now' is the sum. */
-MUST_CHECK enum status kv_increment(struct kv *kv, struct slice key, int64_t by,
-                                    int64_t *now, struct error *e);
-
 struct kv_batch *kv_batch_new(void);
 void kv_batch_free(struct kv_batch **b);
 void kv_batch_clear(struct kv_batch *b);
 void kv_batch_put(struct kv_batch *b, struct slice key, struct slice value);
 void kv_batch_delete(struct kv_batch *b, struct slice key);
 size_t kv_batch_len(const struct kv_batch *b);
-/* What is added after the mark is taken out again by a rewind to it. */
+/* What is added after the mark is taken out again by a rewind to it; the batch
+ * is as it was, also when it had become too large meanwhile. */
 struct kv_batch_mark {
     size_t len, size;
+    bool failed, oversize;
 };
 struct kv_batch_mark kv_batch_mark(const struct kv_batch *b);
 void kv_batch_rewind(struct kv_batch *b, struct kv_batch_mark mark);
@@ -82,8 +74,9 @@ MUST_CHECK enum status kv_write(struct kv *kv, const struct kv_batch *b,
                                 bool sync, struct error *e);
 
 /* The same, not synced, for what the caller has elsewhere until kv_sync(): it
- * may stay in memory until there is more of it, or anything but kv_get(), which
- * sees it, is called.  If it fails then, it is read all the same. */
+ * may stay in memory until there is more of it, or until an iterator over such
+ * keys, or a sync, needs it.  kv_get() sees it always; an iterator over such
+ * keys fails when the engine cannot take them any more. */
 MUST_CHECK enum status kv_gather(struct kv *kv, const struct kv_batch *b,
                                  struct error *e);
 
@@ -96,26 +89,24 @@ MUST_CHECK enum status kv_sync(struct kv *kv, struct error *e);
  * there will be a rest.  Nothing is lost if that fails. */
 void kv_settle(struct kv *kv, size_t least);
 
-/* Deletes all keys in ['from', 'to'), in pieces: not atomic. */
-MUST_CHECK enum status kv_delete_range(struct kv *kv, struct slice from,
-                                       struct slice to, struct error *e);
-
 /* What is in the engine now, for ever; NULL never. */
 struct kv_snapshot *kv_snapshot_take(struct kv *kv);
 void kv_snapshot_release(struct kv *kv, struct kv_snapshot **s);
 
-/* Iterates over a snapshot, or over the present (which the iterator then holds
- * as if it were a snapshot) when 's' is NULL.  Starts nowhere: seek first. */
-struct kv_iter *kv_iter_open(struct kv *kv, struct kv_snapshot *s);
+/* Iterates over the keys that start with 'prefix' (KV_PREFIX_MAX bytes at most;
+ * empty: all keys) of a snapshot, or of the present (which the iterator then
+ * holds as if it were a snapshot) when 's' is NULL.  Starts nowhere: seek
+ * first.  A failure to open is the iterator's failure. */
+#define KV_PREFIX_MAX 16
+struct kv_iter *kv_iter_open(struct kv *kv, struct kv_snapshot *s,
+                             struct slice prefix);
 /* Why it stopped: the end (ST_OK), or a failure, which sticks. */
 MUST_CHECK enum status kv_iter_close(struct kv_iter **it, struct error *e);
 
 /* Each returns true when the iterator stands on a key afterwards. */
 bool kv_iter_seek(struct kv_iter *it, struct slice key);   /* first >= key */
 bool kv_iter_before(struct kv_iter *it, struct slice key); /* last < key */
-bool kv_iter_last(struct kv_iter *it);
 bool kv_iter_next(struct kv_iter *it);
-bool kv_iter_prev(struct kv_iter *it);
 struct slice kv_iter_key(const struct kv_iter *it);
 struct slice kv_iter_value(const struct kv_iter *it);
 
@@ -147,8 +138,5 @@ MUST_CHECK enum status kv_copy(struct kv *kv, struct kv_snapshot *s,
 /* About how many bytes lie in ['from', 'to'). */
 uint64_t kv_approximate_bytes(struct kv *kv, struct slice from,
                               struct slice to);
-
-/* A few lines for humans, NUL-terminated, appended to 'out'. */
-void kv_describe(struct kv *kv, struct buf *out);
 
 #endif

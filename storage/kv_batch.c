@@ -93,7 +93,8 @@ struct kv_batch_mark
 kv_batch_mark(const struct kv_batch *b)
 {
     OBJ_CHECK(b, KV_BATCH_MAGIC);
-    return (struct kv_batch_mark){ b->len, b->ops.size };
+    return (struct kv_batch_mark){ b->len, b->ops.size, b->ops.failed,
+                                   b->oversize };
 }
 
 void
@@ -103,6 +104,8 @@ kv_batch_rewind(struct kv_batch *b, struct kv_batch_mark mark)
     INSIST(mark.len <= b->len && mark.size <= b->ops.size);
     b->len = mark.len;
     b->ops.size = mark.size;
+    b->ops.failed = mark.failed;
+    b->oversize = mark.oversize;
 }
 
 void

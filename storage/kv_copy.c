@@ -53,7 +53,7 @@ kv_copy(struct kv *kv, struct kv_snapshot *s, const char *to,
 
     if (st != ST_OK)
         return st;
-    it = kv_iter_open(kv, s);
+    it = kv_iter_open(kv, s, slice_str(""));
     st = copy_all(it, copy, gone, gone_ctx, keys, e);
     closed = kv_iter_close(&it, st == ST_OK ? e : NULL);
     kv_close(&copy);

@@ -199,10 +199,9 @@ compare_ops(const void *a, const void *b)
                      slice_of(y->key, y->key_size));
 }
 
-void
-gather_sort(struct kv_gather *g)
+static void
+sort(struct kv_gather *g)
 {
-    OBJ_CHECK(g, GATHER_MAGIC);
     if (g->sorted || g->ops_len == 0)
         return;
     drop_slots(g);
@@ -212,43 +211,13 @@ gather_sort(struct kv_gather *g)
     g->sorted = true;
 }
 
-size_t
-gather_seek(const struct kv_gather *g, struct slice key, bool past)
-{
-    size_t low = 0, high;
-
-    OBJ_CHECK(g, GATHER_MAGIC);
-    high = g->ops_len;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = slice_cmp(key_of(g, &g->ops[middle]), key);
-
-        if (order < 0 || (past && order == 0))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-void
-gather_at(const struct kv_gather *g, size_t at, struct slice *key,
-          struct slice *value)
-{
-    const struct op *o = &g->ops[at];
-
-    INSIST(g->sorted && at < g->ops_len);
-    *key = key_of(g, o);
-    *value = o->deleted ? (struct slice){ NULL, 0 } : value_of(g, o);
-}
-
 void
 gather_each(struct kv_gather *g,
             void (*f)(void *ctx, struct slice key, const struct slice *value),
             void *ctx)
 {
     OBJ_CHECK(g, GATHER_MAGIC);
-    gather_sort(g);
+    sort(g);
     for (size_t i = 0; i < g->ops_len; i++) {
         struct slice value = value_of(g, &g->ops[i]);
 

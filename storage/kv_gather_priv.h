@@ -32,14 +32,6 @@ bool gather_find(struct kv_gather *g, struct slice key, struct slice *value);
 size_t gather_len(const struct kv_gather *g);
 bool gather_is_full(const struct kv_gather *g);
 
-/* Puts them in order, if they are not; until the next add that is all. */
-void gather_sort(struct kv_gather *g);
-/* Of those in order: the first place with a key >= 'key', or > it; and what is
- * there, NULL as the value's data where it was deleted. */
-size_t gather_seek(const struct kv_gather *g, struct slice key, bool past);
-void gather_at(const struct kv_gather *g, size_t at, struct slice *key,
-               struct slice *value);
-
 /* Ascending by key; the order is all that changes. */
 void gather_each(struct kv_gather *g,
                  void (*f)(void *ctx, struct slice key,

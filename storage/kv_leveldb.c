@@ -11,7 +11,7 @@
  * - its repair hands damaged values out as good ones: it is never called but by
  *   kv_salvage(), with logs that were looked through before;
  * - a log file that somebody removes is not missed: SYNCED tells us;
- * - it does not survive a failed allocation: ours wait, see kv_patient.c;
+ * - a failed allocation inside it ends the process (C++), as mem_new() does;
  * - its errors are texts, which leave this file as ST_IO or ST_CORRUPT;
  * - iterators and snapshots pin files: bound the time of queries. */
 #include "config.h"
@@ -48,7 +48,7 @@ struct level {
     struct lock write_lock;                     /* one write at a time */
     bool unsynced GUARDED_BY(write_lock); /* written since the last sync */
     struct kv_gather *gathered GUARDED_BY(write_lock);
-    _Atomic bool gathers; /* something is in there */
+    _Atomic uint64_t gathers; /* bits of the tables that have keys in there */
     struct lock lock;
     struct error fault GUARDED_BY(lock); /* the first failed write */
 };
@@ -117,7 +117,8 @@ fault_of(struct level *l, struct error *e)
     return st;
 }
 
-/* Keeps the first failure: from now on nothing is written. */
+/* Keeps the first failure: from now on nothing is written.  That of a write is
+ * kept before the write lock is dropped, so that the next writer sees it. */
 static enum status
 fail(struct level *l, const struct error *why, struct error *e)
 {
@@ -310,13 +311,30 @@ static enum status
 write_copy(struct level *l, struct copy *copy, bool sync, struct error *e)
     REQUIRES(l->write_lock)
 {
+    enum status st = fault_of(l, e);
+    struct error why;
     char *err = NULL;
 
+    if (st != ST_OK) {
+        leveldb_writebatch_destroy(copy->to);
+        return st;
+    }
     atomic_fetch_add(&l->unsettled, copy->bytes);
     l->unsynced = true;
     leveldb_write(l->db, sync ? l->write_sync : l->write, copy->to, &err);
     leveldb_writebatch_destroy(copy->to);
-    return err == NULL ? ST_OK : take_error(err, l->dir, e);
+    if (err == NULL)
+        return ST_OK;
+    (void)take_error(err, l->dir, &why);
+    return fail(l, &why, e);
+}
+
+/* The table of a key is its first byte; two that share a bit only drain more
+ * often than needed.  An empty prefix is every table. */
+static uint64_t
+table_bit(struct slice key)
+{
+    return key.size == 0 ? UINT64_MAX : UINT64_C(1) << (key.data[0] & 63);
 }
 
 /* What waited becomes one batch, so that it is all or nothing.  After a failure
@@ -329,32 +347,28 @@ drain(struct level *l, struct error *e) REQUIRES(l->write_lock)
 
     if (gather_len(l->gathered) == 0)
         return ST_OK;
-    st = fault_of(l, e);
-    if (st != ST_OK)
-        return st;
     copy.to = leveldb_writebatch_create();
     gather_each(l->gathered, copy_op, &copy);
     st = write_copy(l, &copy, false, e);
     if (st != ST_OK)
         return st;
     gather_clear(l->gathered);
-    atomic_store(&l->gathers, false);
+    atomic_store(&l->gathers, 0);
     return ST_OK;
 }
 
-/* Before anything that sees all keys. */
+/* Before anything that sees all keys, or those of one table. */
 static enum status
-drain_first(struct level *l, struct error *e)
+drain_first(struct level *l, uint64_t tables, struct error *e)
 {
-    struct error why = { 0 };
     enum status st;
 
-    if (!atomic_load(&l->gathers))
+    if ((atomic_load(&l->gathers) & tables) == 0)
         return ST_OK;
     lock_take(&l->write_lock);
-    st = drain(l, &why);
+    st = drain(l, e);
     lock_drop(&l->write_lock);
-    return st == ST_OK ? ST_OK : fail(l, &why, e);
+    return st;
 }
 
 static enum status
@@ -363,49 +377,46 @@ level_write(struct kv *kv, const struct kv_batch *b, bool sync, struct error *e)
     struct level *l = level_of(kv);
     struct error why = { 0 };
     struct copy copy = { 0 };
-    enum status st = fault_of(l, e);
+    enum status st;
 
-    if (st != ST_OK)
-        return st;
     copy.to = leveldb_writebatch_create();
     kv_batch_each(b, copy_op, &copy);
     lock_take(&l->write_lock);
-    st = drain(l, &why);
+    st = drain(l, e);
     if (st == ST_OK)
-        st = write_copy(l, &copy, sync, &why);
+        st = write_copy(l, &copy, sync, e);
     else
         leveldb_writebatch_destroy(copy.to);
     lock_drop(&l->write_lock);
-    if (st == ST_OK && sync)
-        st = sync_logs(l, false, &why);
-    return st == ST_OK ? ST_OK : fail(l, &why, e);
+    if (st == ST_OK && sync && sync_logs(l, false, &why) != ST_OK)
+        st = fail(l, &why, e);
+    return st;
 }
 
 static void
-gather_op(void *ctx, struct slice key, const struct slice *value)
+gather_op(void *ctx, struct slice key, const struct slice *value) NO_TS_CHECK
 {
-    gather_add(ctx, key, value);
+    struct level *l = ctx;
+
+    gather_add(l->gathered, key, value);
+    atomic_fetch_or(&l->gathers, table_bit(key));
 }
 
 static enum status
 level_gather(struct kv *kv, const struct kv_batch *b, struct error *e)
 {
     struct level *l = level_of(kv);
-    struct error why = { 0 };
-    enum status st = fault_of(l, e);
+    enum status st;
 
-    if (st != ST_OK || kv_batch_len(b) == 0)
-        return st;
     lock_take(&l->write_lock);
-    st = fault_of(l, &why); /* an iterator may lie over it by now */
+    st = fault_of(l, e);
     if (st == ST_OK) {
-        kv_batch_each(b, gather_op, l->gathered);
-        atomic_store(&l->gathers, true);
+        kv_batch_each(b, gather_op, l);
         if (gather_is_full(l->gathered))
-            st = drain(l, &why);
+            st = drain(l, e);
     }
     lock_drop(&l->write_lock);
-    return st == ST_OK ? ST_OK : fail(l, &why, e);
+    return st;
 }
 
 /* LevelDB has handed each write to the kernel when it came back. */
@@ -417,7 +428,7 @@ level_sync(struct kv *kv, struct error *e)
     enum status st = fault_of(l, e);
 
     if (st == ST_OK)
-        st = drain_first(l, e);
+        st = drain_first(l, UINT64_MAX, e);
     if (st != ST_OK)
         return st;
     st = sync_logs(l, true, &why);
@@ -432,7 +443,7 @@ level_settle(struct kv *kv, size_t least)
     struct level *l = level_of(kv);
     static const char behind[] = "\xff\xff";
 
-    if (drain_first(l, NULL) != ST_OK ||
+    if (drain_first(l, UINT64_MAX, NULL) != ST_OK ||
         atomic_load(&l->unsettled) < (least == 0 ? 1 : least) ||
         fault_of(l, NULL) != ST_OK)
         return;
@@ -445,8 +456,8 @@ level_snapshot_take(struct kv *kv)
 {
     struct level_snapshot *s = mem_new(sizeof *s);
 
-    /* If that fails, iterators show it all the same. */
-    (void)drain_first(level_of(kv), NULL);
+    /* If that fails, the snapshot's iterators do. */
+    (void)drain_first(level_of(kv), UINT64_MAX, NULL);
     s->s = leveldb_create_snapshot(level_of(kv)->db);
     return &s->snapshot;
 }
@@ -467,38 +478,9 @@ level_approximate_bytes(struct kv *kv, struct slice from, struct slice to)
     const char *to_key = (const char *)to.data;
     uint64_t size = 0;
 
-    (void)drain_first(level_of(kv), NULL);
     leveldb_approximate_sizes(level_of(kv)->db, 1, &from_key, &from.size,
                               &to_key, &to.size, &size);
     return size;
-}
-
-static void
-describe_one(leveldb_t *db, const char *property, const char *what,
-             struct buf *out)
-{
-    char *value = leveldb_property_value(db, property);
-
-    if (value != NULL)
-        buf_printf(out, "%s%s\n", what, value);
-    leveldb_free(value);
-}
-
-static void
-level_describe(struct kv *kv, struct buf *out)
-{
-    struct level *l = level_of(kv);
-    struct error fault;
-
-    buf_printf(out, "engine: LevelDB %d.%d in %s\n", leveldb_major_version(),
-               leveldb_minor_version(), l->dir);
-    if (fault_of(l, &fault) != ST_OK)
-        buf_printf(out, "writes nothing more since: %s\n", fault.text);
-    describe_one(l->db, "leveldb.approximate-memory-usage",
-                 "memory, bytes: ", out);
-    describe_one(l->db, "leveldb.num-files-at-level0",
-                 "files at level 0 (8 slow writes down, 12 stop them): ", out);
-    describe_one(l->db, "leveldb.stats", "", out);
 }
 
 /* -- iterators ------------------------------------------------------------ */
@@ -544,15 +526,6 @@ level_iter_seek(struct kv_iter *it, struct slice key)
 }
 
 static void
-level_iter_last(struct kv_iter *it)
-{
-    struct level_iter *i = iter_of(it);
-
-    leveldb_iter_seek_to_last(i->i);
-    settle(i);
-}
-
-static void
 level_iter_before(struct kv_iter *it, struct slice key)
 {
     struct level_iter *i = iter_of(it);
@@ -573,15 +546,6 @@ level_iter_next(struct kv_iter *it)
     struct level_iter *i = iter_of(it);
 
     leveldb_iter_next(i->i);
-    settle(i);
-}
-
-static void
-level_iter_prev(struct kv_iter *it)
-{
-    struct level_iter *i = iter_of(it);
-
-    leveldb_iter_prev(i->i);
     settle(i);
 }
 
@@ -606,28 +570,14 @@ static const struct kv_iter_engine level_iter_engine = {
     .close = level_iter_close,
     .seek = level_iter_seek,
     .before = level_iter_before,
-    .last = level_iter_last,
     .next = level_iter_next,
-    .prev = level_iter_prev,
     .free = level_iter_free,
 };
 
-/* Nothing is added to what could not be handed over. */
 static struct kv_iter *
-lay_over(struct level *l, struct kv_iter *it)
-{
-    lock_take(&l->write_lock);
-    gather_sort(l->gathered);
-    it = kv_overlay_new(it, l->gathered);
-    lock_drop(&l->write_lock);
-    return it;
-}
-
-static struct kv_iter *
-level_iter_open(struct kv *kv, struct kv_snapshot *s)
+level_iter_open(struct kv *kv, struct kv_snapshot *s, struct slice prefix)
 {
     struct level *l = level_of(kv);
-    bool all = drain_first(l, NULL) == ST_OK;
     struct level_iter *i = mem_new(sizeof *i);
     leveldb_readoptions_t *read = l->read;
 
@@ -638,10 +588,11 @@ level_iter_open(struct kv *kv, struct kv_snapshot *s)
     }
     i->it.engine = &level_iter_engine;
     i->dir = l->dir;
+    (void)drain_first(l, table_bit(prefix), &i->it.error);
     i->i = leveldb_create_iterator(l->db, read);
     if (s != NULL)
         leveldb_readoptions_destroy(read);
-    return all ? &i->it : lay_over(l, &i->it);
+    return &i->it;
 }
 
 /* -- opening -------------------------------------------------------------- */
@@ -653,7 +604,7 @@ sync_at_close(struct level *l)
     struct error e;
     bool unsynced;
 
-    if (drain_first(l, &e) != ST_OK)
+    if (drain_first(l, UINT64_MAX, &e) != ST_OK)
         log_error("storage", "closing the engine: %s", e.text);
     lock_take(&l->write_lock);
     unsynced = l->unsynced;
@@ -696,7 +647,6 @@ static const struct kv_engine level_engine = {
     .snapshot_release = level_snapshot_release,
     .iter_open = level_iter_open,
     .approximate_bytes = level_approximate_bytes,
-    .describe = level_describe,
 };
 
 static struct level *
@@ -706,7 +656,6 @@ level_new(const struct kv_options *o, bool create)
     size_t write_buffer = o->write_buffer_bytes;
     size_t cache = o->cache_bytes;
 
-    kv_make_patient();
     l->kv.engine = &level_engine;
     l->dir = mem_strdup(o->dir);
     lock_init(&l->lock);

@@ -176,19 +176,6 @@ mem_approximate_bytes(struct kv *kv, struct slice from, struct slice to)
     return bytes;
 }
 
-static void
-mem_describe(struct kv *kv, struct buf *out)
-{
-    struct mem *m = mem_of(kv);
-
-    rwlock_take_read(&m->lock);
-    buf_printf(out,
-               "engine: memory\nkeys: %zu\nversions: %zu\nbytes: %zu\n"
-               "snapshots and iterators: %zu\n",
-               m->map.nodes, m->map.versions, m->map.bytes, m->map.pins);
-    rwlock_drop_read(&m->lock);
-}
-
 /* -- iterators ------------------------------------------------------------ */
 
 static struct mem_iter *
@@ -236,32 +223,12 @@ mem_iter_before(struct kv_iter *it, struct slice key)
 }
 
 static void
-mem_iter_last(struct kv_iter *it)
-{
-    struct mem_iter *i = iter_of(it);
-
-    rwlock_take_read(&i->mem->lock);
-    settle(i, i->mem->map.last, false);
-    rwlock_drop_read(&i->mem->lock);
-}
-
-static void
 mem_iter_next(struct kv_iter *it)
 {
     struct mem_iter *i = iter_of(it);
 
     rwlock_take_read(&i->mem->lock);
     settle(i, i->node->next[0], true);
-    rwlock_drop_read(&i->mem->lock);
-}
-
-static void
-mem_iter_prev(struct kv_iter *it)
-{
-    struct mem_iter *i = iter_of(it);
-
-    rwlock_take_read(&i->mem->lock);
-    settle(i, i->node->prev, false);
     rwlock_drop_read(&i->mem->lock);
 }
 
@@ -285,19 +252,18 @@ static const struct kv_iter_engine mem_iter_engine = {
     .close = mem_iter_close,
     .seek = mem_iter_seek,
     .before = mem_iter_before,
-    .last = mem_iter_last,
     .next = mem_iter_next,
-    .prev = mem_iter_prev,
     .free = mem_iter_free,
 };
 
 static struct kv_iter *
-mem_iter_open(struct kv *kv, struct kv_snapshot *s)
+mem_iter_open(struct kv *kv, struct kv_snapshot *s, struct slice prefix)
 {
     struct mem *m = mem_of(kv);
     struct mem_iter *i = mem_new(sizeof *i);
     struct kv_pin *at = s == NULL ? NULL : &((struct mem_snapshot *)s)->pin;
 
+    (void)prefix;
     i->it.engine = &mem_iter_engine;
     i->mem = m;
     rwlock_take_write(&m->lock);
@@ -315,7 +281,6 @@ static const struct kv_engine mem_engine = {
     .snapshot_release = mem_snapshot_release,
     .iter_open = mem_iter_open,
     .approximate_bytes = mem_approximate_bytes,
-    .describe = mem_describe,
 };
 
 struct kv *

@@ -87,7 +87,7 @@ previous_row(struct store *s, struct slice tsuid, uint32_t base,
         }
     lock_drop(&b->lock);
     /* Behind the head; before it, what is sealed meanwhile would be missed. */
-    it = *itp = kv_iter_open(s->kv, NULL);
+    it = *itp = kv_iter_open(s->kv, NULL, KEY_TABLE(TABLE_ROWS));
     *out = key_span_base(&s->shape, *out);
     /* The key itself, or what lies before it. */
     if (!kv_iter_seek(it, end) || !slice_eq(kv_iter_key(it), end))

@@ -25,7 +25,7 @@ enum status
 check_each(struct tables *t, struct slice prefix, check_entry_fn *f,
            struct error *e)
 {
-    struct kv_iter *it = kv_iter_open(t->kv, t->snapshot);
+    struct kv_iter *it = kv_iter_open(t->kv, t->snapshot, slice_str(""));
     enum status st = ST_OK, closed;
 
     for (bool on = kv_iter_seek(it, prefix); on && st == ST_OK;
@@ -44,7 +44,7 @@ check_each(struct tables *t, struct slice prefix, check_entry_fn *f,
 enum status
 check_get(struct tables *t, struct slice key, struct buf *out, struct error *e)
 {
-    struct kv_iter *it = kv_iter_open(t->kv, t->snapshot);
+    struct kv_iter *it = kv_iter_open(t->kv, t->snapshot, slice_str(""));
     bool on = kv_iter_seek(it, key) && slice_eq(kv_iter_key(it), key);
     enum status st;
 

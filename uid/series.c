@@ -46,7 +46,8 @@ static enum status
 load_shapes(struct series_directory *d, struct error *e)
 {
     const uint8_t table[1] = { TABLE_SHAPES };
-    struct kv_iter *it = kv_iter_open(store_kv(d->store), NULL);
+    struct kv_iter *it =
+        kv_iter_open(store_kv(d->store), NULL, KEY_TABLE(TABLE_SHAPES));
     enum status st = ST_OK, closed;
     bool on = kv_iter_seek(it, slice_of(table, 1));
 
@@ -517,7 +518,7 @@ series_scan(struct series_directory *d, uint64_t metric,
         key_put_uint(start + 1, metric, d->widths.metric_width);
         prefix.size += d->widths.metric_width;
     }
-    s.it = kv_iter_open(store_kv(d->store), NULL);
+    s.it = kv_iter_open(store_kv(d->store), NULL, KEY_TABLE(TABLE_SERIES));
     for (on = first_match(&s, prefix); on;
          on = kv_iter_next(s.it) && (masks == NULL || next_match(&s))) {
         struct slice key = kv_iter_key(s.it);

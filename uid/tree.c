@@ -176,7 +176,8 @@ static enum status
 read_records(struct trees *t, struct slice prefix, struct reading *r,
              struct error *e)
 {
-    struct kv_iter *it = kv_iter_open(store_kv(t->store), NULL);
+    struct kv_iter *it =
+        kv_iter_open(store_kv(t->store), NULL, KEY_TABLE(TABLE_TREES));
     enum status st = ST_OK, closed;
 
     for (bool on = kv_iter_seek(it, prefix);

@@ -174,7 +174,7 @@ read_all(const char *dir, size_t *points)
     uint64_t sum = 0;
 
     OK(store_seal(s, &e));
-    it = kv_iter_open(store_kv(s), NULL);
+    it = kv_iter_open(store_kv(s), NULL, slice_str(""));
     *points = 0;
     for (bool on = kv_iter_seek(it, slice_str("r")); on;
          on = kv_iter_next(it)) {

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "storage/kv_priv.h"
 #include "tests/harness.h"
 
 #define S(text) slice_str(text)
@@ -137,99 +136,5 @@ START_TEST(large_values_make_it_full)
 }
 END_TEST
 
-/* -- an iterator over both ------------------------------------------------- */
-
-#define KEYS 24
-
-static struct kv *
-memory(void)
-{
-    struct kv *kv;
-
-    ck_assert_int_eq(kv_open(&(struct kv_options){ 0 }, &kv, NULL), ST_OK);
-    return kv;
-}
-
-static void
-apply(struct kv *kv, struct slice key, const struct slice *value)
-{
-    struct kv_batch *b = kv_batch_new();
-
-    if (value == NULL)
-        kv_batch_delete(b, key);
-    else
-        kv_batch_put(b, key, *value);
-    ck_assert_int_eq(kv_write(kv, b, false, NULL), ST_OK);
-    kv_batch_free(&b);
-}
-
-/* A move, the same on both. */
-static bool
-move(struct kv_iter *it, unsigned how, struct slice key)
-{
-    switch (how % 8) {
-    case 0:
-        return kv_iter_seek(it, key);
-    case 1:
-        return kv_iter_before(it, key);
-    case 2:
-        return kv_iter_last(it);
-    case 3:
-    case 4:
-        return kv_iter_prev(it);
-    default:
-        return kv_iter_next(it);
-    }
-}
-
-static void
-compare_walks(struct kv_iter *a, struct kv_iter *b, unsigned *random)
-{
-    for (int i = 0; i < 200; i++) {
-        uint8_t key = (uint8_t)(rand_r(random) % (2 * KEYS));
-        unsigned how = (unsigned)rand_r(random);
-        bool on = move(a, how, slice_of(&key, 1));
-
-        ck_assert_int_eq(on, move(b, how, slice_of(&key, 1)));
-        ck_assert(slice_eq(kv_iter_key(a), kv_iter_key(b)));
-        ck_assert(slice_eq(kv_iter_value(a), kv_iter_value(b)));
-        if (!on)
-            ck_assert_int_eq(kv_iter_seek(a, slice_of("", 0)),
-                             kv_iter_seek(b, slice_of("", 0)));
-    }
-}
-
-START_TEST(lies_over_an_engine)
-{
-    unsigned random = (unsigned)_i;
-    struct kv *below = memory(), *all = memory();
-    struct kv_gather *g = gather_new();
-    struct kv_iter *over, *plain;
-
-    for (unsigned i = 0; i < 60; i++) {
-        uint8_t key = (uint8_t)(rand_r(&random) % KEYS * 2 + 1);
-        struct slice k = { &key, 1 }, v = { (uint8_t *)&i, i % 4 };
-        bool delete = rand_r(&random) % 3 == 0;
-
-        if (i < 30)
-            apply(below, k, delete ? NULL : &v);
-        else
-            gather_add(g, k, delete ? NULL : &v);
-        apply(all, k, delete ? NULL : &v);
-    }
-    gather_sort(g);
-    over = kv_overlay_new(kv_iter_open(below, NULL), g);
-    over->magic = KV_ITER_MAGIC;
-    plain = kv_iter_open(all, NULL);
-    compare_walks(over, plain, &random);
-    ck_assert_int_eq(kv_iter_close(&over, NULL), ST_OK);
-    ck_assert_int_eq(kv_iter_close(&plain, NULL), ST_OK);
-    gather_free(&g);
-    kv_close(&below);
-    kv_close(&all);
-}
-END_TEST
-
 TEST_MAIN("kv_gather", TEST(the_last_of_each_key_in_order),
-          TEST(takes_what_comes), TEST(large_values_make_it_full),
-          TIMES(lies_over_an_engine, 50))
+          TEST(takes_what_comes), TEST(large_values_make_it_full))

@@ -79,13 +79,13 @@ fill(struct kv *kv, unsigned from, unsigned to)
 }
 
 static enum status
-count(struct kv *kv, bool forward, size_t *n)
+count(struct kv *kv, size_t *n)
 {
-    struct kv_iter *it = kv_iter_open(kv, NULL);
-    bool on = forward ? kv_iter_seek(it, S("")) : kv_iter_last(it);
+    struct kv_iter *it = kv_iter_open(kv, NULL, slice_str(""));
+    bool on = kv_iter_seek(it, S(""));
 
     for (*n = 0; on; ++*n)
-        on = forward ? kv_iter_next(it) : kv_iter_prev(it);
+        on = kv_iter_next(it);
     return kv_iter_close(&it, NULL);
 }
 
@@ -94,7 +94,7 @@ must_count(struct kv *kv)
 {
     size_t n;
 
-    ck_assert_int_eq(count(kv, true, &n), ST_OK);
+    ck_assert_int_eq(count(kv, &n), ST_OK);
     return n;
 }
 
@@ -296,8 +296,7 @@ START_TEST(a_flipped_bit_in_a_table_is_seen)
     ck_assert_uint_eq(files(dir, ".ldb", &path), 1);
     flip(path, places[_i]);
     if (open_in(dir, false, &kv, &e) == ST_OK) {
-        ck_assert_int_eq(count(kv, true, &n), ST_CORRUPT);
-        ck_assert_int_eq(count(kv, false, &n), ST_CORRUPT);
+        ck_assert_int_eq(count(kv, &n), ST_CORRUPT);
         kv_close(&kv);
     } else
         ck_assert_int_eq(e.status, ST_CORRUPT);
@@ -322,13 +321,12 @@ START_TEST(a_failed_iterator_stays_failed)
     ck_assert_uint_eq(files(dir, ".ldb", &path), 1);
     flip(path, 10); /* in the first block */
     kv = must_open(dir, false);
-    it = kv_iter_open(kv, NULL);
-    for (on = kv_iter_last(it); on;)
-        on = kv_iter_prev(it);
-    ck_assert(!kv_iter_last(it));
+    it = kv_iter_open(kv, NULL, slice_str(""));
+    for (on = kv_iter_seek(it, S("")); on;)
+        on = kv_iter_next(it);
     ck_assert(!kv_iter_seek(it, S("key000119")));
     ck_assert(!kv_iter_before(it, S("z")));
-    ck_assert(!kv_iter_prev(it));
+    ck_assert(!kv_iter_next(it));
     ck_assert_int_eq(kv_iter_close(&it, &e), ST_CORRUPT);
     ck_assert_ptr_nonnull(strstr(e.text, "Corruption"));
     ck_assert_int_eq(kv_get(kv, S("key000000"), &out, &e), ST_CORRUPT);
@@ -407,9 +405,6 @@ START_TEST(a_failed_write_is_the_last)
     ck_assert_int_eq(kv_sync(kv, &e), ST_IO);
     ck_assert_int_eq(kv_get(kv, S("key000099"), &out, &e), ST_OK);
     ck_assert_uint_eq(must_count(kv), 100);
-    buf_clear(&out);
-    kv_describe(kv, &out);
-    ck_assert_ptr_nonnull(strstr((const char *)out.data, "nothing more"));
     buf_fini(&out);
     kv_close(&kv);
     kv = must_open(dir, false);
@@ -420,14 +415,17 @@ START_TEST(a_failed_write_is_the_last)
 }
 END_TEST
 
-/* What waits in memory is read, whatever became of the log. */
+/* What waits in memory is read by its key, whatever became of the log; an
+ * iterator over its table says that it lacks something, others go on. */
 START_TEST(what_waits_is_not_passed_over)
 {
     char *dir = tempdir_new();
     struct kv *kv = must_open(dir, true);
     struct kv_batch *b = kv_batch_new();
     struct buf out = BUF_INIT;
+    struct kv_iter *it;
     struct error e;
+    size_t n;
 
     fill(kv, 0, 100);
     kv_batch_put(b, S("late"), S("1"));
@@ -439,7 +437,10 @@ START_TEST(what_waits_is_not_passed_over)
     if (_i == 1) {
         (void)signal(SIGXFSZ, SIG_IGN);
         limit_files(1);
-        ck_assert_uint_eq(must_count(kv), 100);
+        ck_assert_int_eq(count(kv, &n), ST_IO);
+        it = kv_iter_open(kv, NULL, S("r"));
+        ck_assert(!kv_iter_seek(it, S("r")));
+        ck_assert_int_eq(kv_iter_close(&it, &e), ST_OK);
         ck_assert_int_eq(kv_gather(kv, b, &e), ST_IO);
         ck_assert_int_eq(kv_sync(kv, &e), ST_IO);
         limit_files(RLIM_INFINITY);
@@ -448,7 +449,8 @@ START_TEST(what_waits_is_not_passed_over)
     ck_assert(slice_eq(buf_slice(&out), S("2")));
     ck_assert_int_eq(kv_get(kv, S("key000007"), &out, &e), ST_NOT_FOUND);
     ck_assert_int_eq(kv_get(kv, S("key000008"), &out, &e), ST_OK);
-    ck_assert_uint_eq(must_count(kv), 100);
+    if (_i == 0)
+        ck_assert_uint_eq(must_count(kv), 100);
     kv_close(&kv);
     kv = must_open(dir, false);
     ck_assert_uint_eq(must_count(kv), 100);
