@@ -98,15 +98,18 @@ static enum status
 read_whole(const json_t *v, const struct field *f, int64_t *out,
            struct error *e)
 {
+    struct slice text = java_trim(text_of(v));
+
     if (json_is_null(v))
         *out = (f->flags & FIELD_NULL_IS_0) != 0 ? 0 : *out;
     else if (json_is_integer(v))
         *out = json_integer_value(v);
     else if (json_is_real(v) && fabs(json_real_value(v)) < 1e18)
         *out = (int64_t)json_real_value(v);
-    else if (json_is_string(v) && json_string_length(v) == 0)
+    else if (json_is_string(v) &&
+             (text.size == 0 || slice_eq_str(text, "null")))
         *out = 0;
-    else if (!json_is_string(v) || !number_parse_i64(text_of(v), out))
+    else if (!json_is_string(v) || !number_parse_i64(text, out))
         return error_set(e, ST_INVALID, "'%s' must be a whole number", f->json);
     if (f->type == FIELD_INT && (*out < INT32_MIN || *out > INT32_MAX))
         return error_set(e, ST_INVALID, "'%s' does not fit into 32 bits",

@@ -19,13 +19,13 @@
 
 #include "base/counters.h"
 #include "base/java.h"
-#include "base/number.h"
+#include "tsd/api/fields.h"
 #include "tsd/put/histogram_put.h"
 #include "tsd/put/put.h"
+#include "tsd/put/put_reply.h"
 #include "tsd/put/put_tags.h"
 #include "web/json.h"
 
-#define DETAILS_BYTES ((size_t)16 << 20)
 #define ELEMENT_BYTES ((size_t)4 << 20)
 #define ARENA_BYTES   ((size_t)64 << 20)
 
@@ -34,114 +34,67 @@ struct item {
     const json_t *json;         /* NULL: null stands there */
     struct slice metric, value; /* data NULL: null or absent */
     int64_t time, id, underflow, overflow;
-    json_t *tags, *buckets; /* NULL: null or absent */
+    struct field_pairs tags;
+    json_t *buckets; /* NULL: null or absent */
 };
 
 struct job {
     const struct api *a;
     const char *peer;
     struct arena *arena; /* of one element */
-    bool details, summary, sync;
-    size_t len, stored;
-    bool broken; /* the store failed, not the client */
-    struct buf errors;
+    struct put_reply result;
 };
 
 /* -- reading --------------------------------------------------------------- */
 
-/* Anything that Jackson takes for a text. */
-static bool
-read_text(struct job *j, const json_t *object, const char *name,
-          struct slice *out)
-{
-    const json_t *v = json_object_get(object, name);
-    char number[NUMBER_TEXT_MAX];
-    struct slice text;
-    char *copy;
+static const struct field item_fields[] = {
+#define AT(member) offsetof(struct item, member)
+    { NULL, "metric", FIELD_TEXT, AT(metric), 0, 0, NULL },
+    { NULL, "value", FIELD_TEXT, AT(value), 0, 0, NULL },
+    { NULL, "timestamp", FIELD_WHOLE, AT(time), 0, 0, NULL },
+    { NULL, "id", FIELD_INT, AT(id), 0, 0, NULL },
+    { NULL, "underflow", FIELD_WHOLE, AT(underflow), 0, 0, NULL },
+    { NULL, "overflow", FIELD_WHOLE, AT(overflow), 0, 0, NULL },
+    { NULL, "tags", FIELD_PAIRS, AT(tags), 0, 0, NULL },
+#undef AT
+};
 
-    *out = slice_of(NULL, 0);
-    if (v == NULL || json_is_null(v))
-        return true;
-    if (!api_json_text(object, name, number, &text))
-        return false;
-    copy = arena_strdup(j->arena, text);
-    *out = slice_of(copy, text.size);
-    return copy != NULL;
-}
-
-/* Anything that Jackson takes for a whole number; fractions are cut off. */
-static bool
-read_whole(const json_t *v, int64_t *out)
+/* null counts as 0. */
+static enum status
+read_count(struct job *j, const json_t *buckets, const char *name, int64_t *out,
+           struct error *e)
 {
-    struct slice text;
+    const struct field count = { .json = name, .type = FIELD_WHOLE };
+    unsigned seen;
 
     *out = 0;
-    if (v == NULL || json_is_null(v))
-        return true;
-    if (json_is_integer(v)) {
-        *out = json_integer_value(v);
-        return true;
-    }
-    if (json_is_real(v)) {
-        double d = json_real_value(v);
-
-        if (!(d > -9.2e18 && d < 9.2e18))
-            return false;
-        *out = (int64_t)d;
-        return true;
-    }
-    if (!json_is_string(v))
-        return false;
-    text = java_trim(slice_of(json_string_value(v), json_string_length(v)));
-    return text.size == 0 || slice_eq_str(text, "null") ||
-           number_parse_i64(text, out);
+    return fields_read_json(buckets, &count, 1, j->arena, out, &seen, e);
 }
 
-/* A map, or nothing. */
-static bool
-read_map(const json_t *object, const char *name, json_t **out)
+static enum status
+read_item(struct job *j, const json_t *v, struct item *x, struct error *e)
 {
-    json_t *v = json_object_get(object, name);
-
-    *out = json_is_null(v) ? NULL : v;
-    return *out == NULL || json_is_object(*out);
-}
-
-static bool
-has_good_maps(const struct item *x)
-{
+    unsigned seen;
     const char *name;
-    json_t *v;
+    json_t *ignored;
     int64_t n;
+    enum status st;
 
-    json_object_foreach(x->tags, name, v)
-    {
-        if (json_is_object(v) || json_is_array(v))
-            return false;
-    }
-    json_object_foreach(x->buckets, name, v)
-    {
-        if (!read_whole(v, &n))
-            return false;
-    }
-    return true;
-}
-
-static bool
-read_item(struct job *j, const json_t *v, struct item *x)
-{
     *x = (struct item){ .json = json_is_null(v) ? NULL : v };
     if (x->json == NULL)
-        return true;
-    return json_is_object(v) && read_text(j, v, "metric", &x->metric) &&
-           read_text(j, v, "value", &x->value) &&
-           read_whole(json_object_get(v, "timestamp"), &x->time) &&
-           read_whole(json_object_get(v, "id"), &x->id) && x->id >= INT32_MIN &&
-           x->id <= INT32_MAX &&
-           read_whole(json_object_get(v, "underflow"), &x->underflow) &&
-           read_whole(json_object_get(v, "overflow"), &x->overflow) &&
-           read_map(v, "tags", &x->tags) &&
-           read_map(v, "buckets", &x->buckets) && has_good_maps(x);
+        return ST_OK;
+    st = fields_read_json(v, FIELDS(item_fields), j->arena, x, &seen, e);
+    x->buckets = json_object_get(v, "buckets");
+    if (json_is_null(x->buckets))
+        x->buckets = NULL;
+    if (st == ST_OK && x->buckets != NULL && !json_is_object(x->buckets))
+        st = error_set(e, ST_INVALID, "'buckets' must be an object");
+    json_object_foreach(x->buckets, name, ignored)
+    {
+        if (st == ST_OK)
+            st = read_count(j, x->buckets, name, &n, e);
+    }
+    return st;
 }
 
 /* -- elements -------------------------------------------------------------- */
@@ -203,17 +156,7 @@ open_element(struct job *j, const struct walk *w, struct slice text,
                          ELEMENT_BYTES);
     arena_reset(j->arena);
     st = json_parse(text, json, e);
-    if (st == ST_OK && !read_item(j, *json, x))
-        return error_set(e, ST_INVALID,
-                         "a member is of another type than it should be");
-    return st;
-}
-
-static bool
-refuse(struct http_reply *out, const char *message, const char *details)
-{
-    http_reply_error(out, 400, message, details);
-    return false;
+    return st == ST_OK ? read_item(j, *json, x, e) : st;
 }
 
 /* All of it, before any is stored.  False after having answered. */
@@ -234,24 +177,26 @@ check_elements(struct job *j, struct walk w, struct http_reply *out)
             return false;
         }
         if (st != ST_OK) {
-            (void)error_wrap(&e, st, "element %zu", j->len);
-            return refuse(out, "Unable to parse the given JSON", e.text);
+            (void)error_wrap(&e, st, "element %zu", j->result.total);
+            return put_reply_reject(&j->result,
+                                    "Unable to parse the given JSON", e.text);
         }
-        j->len++;
+        j->result.total++;
     }
-    return j->len > 0 || refuse(out, "No datapoints found in content", NULL);
+    return j->result.total > 0 ||
+           put_reply_reject(&j->result, "No datapoints found in content", NULL);
 }
 
 static bool
-open_body(struct slice body, struct walk *w, struct http_reply *out)
+open_body(struct job *j, struct slice body, struct walk *w)
 {
     struct slice text = java_trim(body);
 
     if (text.size == 0)
-        return refuse(out, "Missing request content", NULL);
+        return put_reply_reject(&j->result, "Missing request content", NULL);
     if (text.data[0] != '{' && text.data[0] != '[')
-        return refuse(out, "The JSON must start as an object or an array",
-                      NULL);
+        return put_reply_reject(
+            &j->result, "The JSON must start as an object or an array", NULL);
     *w = (struct walk){ .left = text, .array = text.data[0] == '[' };
     if (w->array)
         w->left = slice_of(text.data + 1, text.size - 1);
@@ -265,25 +210,18 @@ static enum status
 make_tags(struct job *j, const struct item *x, struct tag **out, size_t *len,
           struct error *e)
 {
-    size_t max = json_object_size(x->tags);
+    size_t max = x->tags.len;
     struct put_tags tags = { .len = 0 };
     uint8_t order[PUT_TAGS_MAX];
-    const char *name;
-    json_t *v;
 
     if (max > PUT_TAGS_MAX)
         return error_set(e, ST_INVALID, "Too many tags: %zu", max);
-    json_object_foreach(x->tags, name, v)
-    {
-        struct slice value;
-
-        if (!read_text(j, x->tags, name, &value))
-            return error_set(e, ST_LIMIT, "the request needs too much memory");
-        put_tags_add(&tags, slice_str(name), value, value.data == NULL);
-    }
+    for (size_t i = 0; i < max; i++)
+        put_tags_add(&tags, x->tags.pairs[i].key, x->tags.pairs[i].value,
+                     x->tags.pairs[i].value.data == NULL);
     *out = arena_array(j->arena, tags.len, sizeof **out);
     if (*out == NULL)
-        return error_set(e, ST_LIMIT, "the request needs too much memory");
+        return api_no_memory(e);
     put_tags_order(&tags, order);
     for (size_t i = 0; i < tags.len; i++)
         (*out)[i] =
@@ -317,7 +255,7 @@ print_tags(struct job *j, const struct item *x, struct buf *out)
 }
 
 static void
-print_buckets(json_t *buckets, struct buf *out)
+print_buckets(struct job *j, json_t *buckets, struct buf *out)
 {
     const char *name, *comma = "";
     json_t *v;
@@ -327,7 +265,7 @@ print_buckets(json_t *buckets, struct buf *out)
     {
         int64_t n = 0;
 
-        (void)read_whole(v, &n);
+        (void)read_count(j, buckets, name, &n, NULL);
         buf_put_str(out, comma);
         json_put_string(out, slice_str(name));
         if (json_is_null(v))
@@ -358,11 +296,11 @@ print_item(struct job *j, const struct item *x, struct buf *out)
         buf_put_str(out, ",\"value\":");
         json_put_string(out, x->value);
     }
-    if (x->tags != NULL)
+    if (x->tags.has)
         print_tags(j, x, out);
     buf_printf(out, ",\"id\":%lld", (long long)x->id);
     if (x->buckets != NULL)
-        print_buckets(x->buckets, out);
+        print_buckets(j, x->buckets, out);
     buf_printf(out, ",\"underflow\":%lld,\"overflow\":%lld}",
                (long long)x->underflow, (long long)x->overflow);
 }
@@ -371,28 +309,26 @@ static void
 report(struct job *j, const struct item *x, enum status st,
        const struct error *e)
 {
-    struct buf *out = &j->errors;
+    struct buf *out;
     const char *why = st == ST_NOT_FOUND ? "Unknown metric"
                       : st == ST_CORRUPT ? "Unexpected exception"
                                          : e->text;
 
-    j->broken |= st == ST_IO || st == ST_BUSY;
-    counter_add(j->broken            ? CNT_ERR_STORAGE
+    j->result.broken |= st == ST_IO || st == ST_BUSY;
+    counter_add(j->result.broken     ? CNT_ERR_STORAGE
                 : st == ST_NOT_FOUND ? CNT_ERR_METRICS
                                      : CNT_ERR_ARGUMENTS,
                 1);
     put_path_rejected(j->a->put,
-                      j->broken            ? PUT_STORAGE
+                      j->result.broken     ? PUT_STORAGE
                       : st == ST_NOT_FOUND ? PUT_UNKNOWN_NAME
                                            : PUT_BAD_ARGUMENT,
                       j->peer, x->metric, slice_str(why));
-    if (!j->details || out->size > DETAILS_BYTES)
+    out = put_reply_point(&j->result);
+    if (out == NULL)
         return;
-    buf_put_str(out, out->size == 0 ? "{\"datapoint\":" : ",{\"datapoint\":");
     print_item(j, x, out);
-    buf_put_str(out, ",\"error\":");
-    json_put_string(out, slice_str(why));
-    buf_put_u8(out, '}');
+    put_reply_why(&j->result, slice_str(why));
 }
 
 /* -- storing --------------------------------------------------------------- */
@@ -407,7 +343,7 @@ check_item(const struct item *x, struct error *e)
         return error_set(e, ST_INVALID, "Metric name was empty");
     if (x->time <= 0)
         return error_set(e, ST_INVALID, "Invalid timestamp");
-    if (json_object_size(x->tags) == 0)
+    if (x->tags.len == 0)
         return error_set(e, ST_INVALID, "Missing tags");
     if (x->value.size == 0 && json_object_size(x->buckets) == 0)
         return error_set(e, ST_INVALID,
@@ -424,7 +360,7 @@ take_buckets(struct job *j, const struct item *x, struct histogram *out,
 {
     size_t len = json_object_size(x->buckets);
     const char *name;
-    json_t *v;
+    json_t *ignored;
 
     *out = (struct histogram){ .underflow = x->underflow,
                                .overflow = x->overflow };
@@ -433,8 +369,8 @@ take_buckets(struct job *j, const struct item *x, struct histogram *out,
                          len, HISTOGRAM_BUCKETS_MAX);
     out->buckets = arena_array(j->arena, len, sizeof *out->buckets);
     if (out->buckets == NULL)
-        return error_set(e, ST_LIMIT, "the request needs too much memory");
-    json_object_foreach(x->buckets, name, v)
+        return api_no_memory(e);
+    json_object_foreach(x->buckets, name, ignored)
     {
         struct histogram_bucket *b = &out->buckets[out->len++];
         enum status st = histogram_parse_bounds(slice_str(name), b, e);
@@ -444,7 +380,7 @@ take_buckets(struct job *j, const struct item *x, struct histogram *out,
                              "Unable to parse value to a number");
         if (st != ST_OK)
             return st;
-        (void)read_whole(v, &b->count);
+        (void)read_count(j, x->buckets, name, &b->count, NULL);
     }
     return histogram_sort(out, j->arena, e);
 }
@@ -487,7 +423,7 @@ store_element(struct job *j, struct histogram_writer *w,
     if (st == ST_OK)
         st = store_item(j, w, &x, &e);
     if (st == ST_OK)
-        j->stored++;
+        j->result.stored++;
     else
         report(j, &x, st, &e);
     json_decref(json);
@@ -506,50 +442,18 @@ store_elements(struct job *j, struct walk walk, struct http_reply *out)
     while (next_element(&walk, &text))
         store_element(j, &w, &walk, text);
     st = histogram_writer_flush(&w, &e);
-    if (st == ST_OK && (w.lsn > 0 || j->sync))
-        st = store_commit(j->a->store, w.lsn, j->sync, &e);
+    if (st == ST_OK && (w.lsn > 0 || j->result.sync))
+        st = store_commit(j->a->store, w.lsn, j->result.sync, &e);
     histogram_writer_fini(&w);
     if (st != ST_OK)
         http_reply_failure(out, &e);
     return st == ST_OK;
 }
 
-static void
-answer(struct job *j, struct http_reply *out)
-{
-    struct buf *body = http_reply_body(out);
-    size_t failed = j->len - j->stored;
-
-    if (j->broken) {
-        http_reply_error(out, 503, "The store failed",
-                         "Some histograms were not stored; send again later");
-    } else if (!j->details && !j->summary) {
-        if (failed == 0)
-            http_reply_status(out, 204);
-        else
-            (void)refuse(out, "One or more data points had errors",
-                         "Please see the TSD logs or append \"details\" to the "
-                         "put request");
-    } else {
-        http_reply_status(out, failed == 0 ? 200 : 400);
-        buf_printf(body, "{\"success\":%zu,\"failed\":%zu", j->stored, failed);
-        if (j->details) {
-            buf_put_str(body, ",\"errors\":[");
-            buf_put_slice(body, buf_slice(&j->errors));
-            buf_put_str(body, "]");
-        }
-        buf_put_str(body, "}");
-    }
-}
-
 void
 api_histogram(void *ctx, const struct http_request *r, struct http_reply *out)
 {
-    struct job j = { .a = ctx,
-                     .peer = http_peer(r),
-                     .details = http_has_param(r, "details"),
-                     .summary = http_has_param(r, "summary"),
-                     .sync = http_has_param(r, "sync") };
+    struct job j = { .a = ctx, .peer = http_peer(r) };
     struct walk w;
 
     if (!j.a->histograms.on) {
@@ -561,9 +465,9 @@ api_histogram(void *ctx, const struct http_request *r, struct http_reply *out)
         return;
     }
     j.arena = arena_new(ARENA_BYTES);
-    if (open_body(http_body(r), &w, out) && check_elements(&j, w, out) &&
-        store_elements(&j, w, out))
-        answer(&j, out);
+    if (put_reply_init(&j.result, r, out) && open_body(&j, http_body(r), &w) &&
+        check_elements(&j, w, out) && store_elements(&j, w, out))
+        put_reply_end(&j.result);
     arena_free(&j.arena);
-    buf_fini(&j.errors);
+    put_reply_fini(&j.result);
 }

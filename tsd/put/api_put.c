@@ -12,12 +12,11 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/number.h"
 #include "tsd/put/put_json.h"
+#include "tsd/put/put_reply.h"
 #include "web/json.h"
 
 #define KEPT_MAX      16384
-#define DETAILS_BYTES ((size_t)16 << 20)
 #define BUSY_RETRY_MS 5
 #define BUSY_MAX_MS   10000
 #define QUICK_BYTES   ((size_t)256 << 10)
@@ -27,24 +26,14 @@ struct job {
     struct put_path *path;
     const struct http_request *request;
     struct http_reply *reply;
-    bool rollups; /* these are points for /api/rollup */
-    bool details, summary, sync;
-    int64_t sync_timeout;
+    bool rollups;                        /* these are points for /api/rollup */
     struct slice extra_key, extra_value; /* of the header, or data NULL */
 
     struct put_json_point *points; /* a piece of the body */
     size_t points_max, points_len;
     struct put_batch *batch;
-    size_t total, stored;
-    bool broken;       /* the store failed, not the client */
-    struct buf errors; /* ?details: the elements of a JSON array */
+    struct put_reply result;
 };
-
-static void
-refuse(struct job *j, const char *message, const char *details)
-{
-    http_reply_error(j->reply, 400, message, details);
-}
 
 /* -- what is wrong with a point -------------------------------------------- */
 
@@ -136,20 +125,17 @@ static void
 on_failed(void *ctx, size_t id, enum put_fault fault, struct slice why)
 {
     struct job *j = ctx;
-    struct buf *out = &j->errors;
+    struct buf *out = put_reply_point(&j->result);
 
-    j->broken |= fault == PUT_STORAGE;
-    if (!j->details || out->size > DETAILS_BYTES)
+    j->result.broken |= fault == PUT_STORAGE;
+    if (out == NULL)
         return;
-    buf_put_str(out, out->size == 0 ? "{\"datapoint\":" : ",{\"datapoint\":");
     print_point(out, j->batch, &j->points[id]);
-    buf_put_str(out, ",\"error\":");
     if (fault == PUT_UNKNOWN_NAME)
         why = slice_str("Unknown metric");
     if (fault == PUT_NO_ROLLUP)
         why = slice_str("Unexpected exception");
-    json_put_string(out, why);
-    buf_put_str(out, "}");
+    put_reply_why(&j->result, why);
 }
 
 /* -- storing --------------------------------------------------------------- */
@@ -175,7 +161,7 @@ flush(struct job *j)
 
     if (is_refused(j))
         return false;
-    while (put_batch_flush(j->batch, &j->stored) != ST_OK) {
+    while (put_batch_flush(j->batch, &j->result.stored) != ST_OK) {
         if (clock_monotonic_us() > until || http_gone(j->request)) {
             http_reply_error(j->reply, 503, "Please throttle writes",
                              "The store cannot keep up; send again later");
@@ -224,7 +210,7 @@ store_all(struct job *j, struct put_json rest)
     if (ok) {
         struct error e;
 
-        ok = put_batch_commit(j->batch, j->sync, &e) == ST_OK;
+        ok = put_batch_commit(j->batch, j->result.sync, &e) == ST_OK;
         if (!ok)
             http_reply_failure(j->reply, &e);
     }
@@ -233,28 +219,6 @@ store_all(struct job *j, struct put_json rest)
 }
 
 /* -- the request ----------------------------------------------------------- */
-
-static bool
-read_params(struct job *j)
-{
-    struct slice text;
-    struct buf why = BUF_INIT;
-    bool ok = true;
-
-    j->details = http_has_param(j->request, "details");
-    j->summary = http_has_param(j->request, "summary");
-    j->sync = http_has_param(j->request, "sync");
-    if (!http_param(j->request, "sync_timeout", &text))
-        return true;
-    if (!number_parse_i64(text, &j->sync_timeout) ||
-        j->sync_timeout > INT32_MAX || j->sync_timeout < INT32_MIN) {
-        buf_printf(&why, "For input string: \"%.*s\"", SLICE_ARG(text));
-        refuse(j, buf_cstr(&why), "sync_timeout needs a number");
-        ok = false;
-    }
-    buf_fini(&why);
-    return ok;
-}
 
 /* The header's tag, "key=value". */
 static bool
@@ -272,7 +236,7 @@ read_header_tag(struct job *j)
         j->extra_key = tags.tags[0].key;
         j->extra_value = tags.tags[0].value;
     } else {
-        refuse(j, buf_cstr(&why), NULL);
+        (void)put_reply_reject(&j->result, buf_cstr(&why), NULL);
         ok = false;
     }
     buf_fini(&why);
@@ -298,12 +262,11 @@ read_body(struct job *j, struct slice body, struct put_json *rest)
     struct error e;
 
     if (is_blank(body)) {
-        refuse(j, "Missing request content", NULL);
-        return false;
+        return put_reply_reject(&j->result, "Missing request content", NULL);
     }
     if (!put_json_open(rest, body)) {
-        refuse(j, "The JSON must start as an object or an array", NULL);
-        return false;
+        return put_reply_reject(
+            &j->result, "The JSON must start as an object or an array", NULL);
     }
     j->points_max =
         body.size / 32 + 1 < KEPT_MAX ? body.size / 32 + 1 : KEPT_MAX;
@@ -315,51 +278,19 @@ read_body(struct job *j, struct slice body, struct put_json *rest)
     }
     rest->rollups = j->rollups;
     read_piece(j, rest);
-    j->total = j->points_len;
+    j->result.total = j->points_len;
     r = *rest;
     while (put_json_next(&r, &point))
-        j->total++;
+        j->result.total++;
     if (put_json_status(&r, &e) != ST_OK) {
-        refuse(j, "Unable to parse the given JSON", e.text);
-        return false;
+        return put_reply_reject(&j->result, "Unable to parse the given JSON",
+                                e.text);
     }
-    if (j->total == 0) {
-        refuse(j, "No datapoints found in content", NULL);
-        return false;
+    if (j->result.total == 0) {
+        return put_reply_reject(&j->result, "No datapoints found in content",
+                                NULL);
     }
     return true;
-}
-
-static void
-answer(struct job *j)
-{
-    struct buf *body = http_reply_body(j->reply);
-    size_t failed = j->total - j->stored;
-
-    if (j->broken && !j->details) {
-        http_reply_error(j->reply, 503, "The store failed",
-                         "Some points were not stored; send again later");
-        return;
-    }
-    if (!j->details && !j->summary) {
-        if (failed == 0)
-            http_reply_status(j->reply, 204); /* with a type, as OpenTSDB */
-        else
-            refuse(j, "One or more data points had errors",
-                   "Please see the TSD logs or append \"details\" to the put "
-                   "request");
-        return;
-    }
-    http_reply_status(j->reply, failed == 0 ? 200 : j->broken ? 503 : 400);
-    buf_printf(body, "{\"success\":%zu,\"failed\":%zu", j->stored, failed);
-    if (j->sync_timeout > 0)
-        buf_put_str(body, ",\"timeouts\":0");
-    if (j->details) {
-        buf_put_str(body, ",\"errors\":[");
-        buf_put_slice(body, buf_slice(&j->errors));
-        buf_put_str(body, "]");
-    }
-    buf_put_str(body, "}");
 }
 
 static void
@@ -368,10 +299,11 @@ serve(struct job *j)
     int64_t from_us = clock_monotonic_us();
     struct put_json rest;
 
-    if (read_body(j, http_body(j->request), &rest) && read_params(j) &&
-        read_header_tag(j) && store_all(j, rest))
-        answer(j);
-    buf_fini(&j->errors);
+    if (put_reply_init(&j->result, j->request, j->reply) &&
+        read_body(j, http_body(j->request), &rest) && read_header_tag(j) &&
+        store_all(j, rest))
+        put_reply_end(&j->result);
+    put_reply_fini(&j->result);
     /* Of those that might have been quick. */
     if (http_body(j->request).size <= QUICK_BYTES &&
         clock_monotonic_us() - from_us > SLOW_US)
