@@ -212,10 +212,16 @@ series_of(struct task *t, struct slice tsuid)
 
     if (t->current < t->len && is_series(t, t->current, tsuid))
         return &t->series[t->current];
-    if (t->expected < t->len && is_series(t, t->expected, tsuid)) {
+    if (t->expected >= t->len)
+        t->expected = 0;
+    if (t->len > 0 && is_series(t, t->expected, tsuid)) {
         t->current = t->expected++;
         return &t->series[t->current];
     }
+    /* The first span's ascend: most queries need no table. */
+    if (t->slots_len == 0 &&
+        (t->len == 0 || slice_cmp(t->series[t->len - 1].tsuid, tsuid) < 0))
+        return add_series(t, tsuid);
     if (t->len * 2 >= t->slots_len && !rehash(t))
         return NULL;
     at = hash_slice(tsuid, t->job->seed) & (t->slots_len - 1);
