@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "query/query.h"
-#include "query/parse/parse_priv.h"
+#include "query/parse/parse.h"
 
 #include "base/number.h"
 

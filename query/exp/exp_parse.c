@@ -10,7 +10,7 @@
 
 #include "base/number.h"
 #include "query/exp/java_order.h"
-#include "query/parse/parse_priv.h"
+#include "query/parse/parse.h"
 #include "query/parse/reader.h"
 
 #define MEMBER(type, name, f, m)   \

@@ -234,14 +234,16 @@ count_rows(struct feed *feeds, size_t len, struct deadline *p, size_t *out,
     return st;
 }
 
+/* All rows of the operands: the results of the node's expression, or, without
+ * one, the only operand's values. */
 static enum status
-run_node(struct exp_plan *p, struct exp_node *node, struct error *e)
+run_rows(struct exp_plan *p, const struct exp_node *node, struct exp_table *t,
+         struct error *e)
 {
     size_t len = node->operands_len, cells;
-    struct exp_table *t = &node->table;
     double *variables = arena_array(p->arena, len, sizeof *variables), *values;
     int64_t *ts;
-    struct feed *feeds;
+    struct feed *feeds = NULL;
     enum status st = feeds_open(node, p->arena, &feeds, e);
 
     if (st == ST_OK)
@@ -255,11 +257,14 @@ run_node(struct exp_plan *p, struct exp_node *node, struct error *e)
     if (variables == NULL || ts == NULL || values == NULL)
         return no_memory(e);
     for (size_t i = 0; i < t->rows && st == ST_OK; i++) {
+        double *row = values + i * t->len;
+
         ts[i] = feeds_next_time(feeds, len);
         st = feeds_step(feeds, len, ts[i], &p->deadline, e);
-        if (st == ST_OK)
-            st = run_row(node, feeds, ts[i], variables, values + i * t->len,
-                         &p->deadline, e);
+        if (st == ST_OK && node->x != NULL)
+            st = run_row(node, feeds, ts[i], variables, row, &p->deadline, e);
+        else if (st == ST_OK)
+            memcpy(row, feeds->values, t->len * sizeof *row);
     }
     t->ts_ms = ts;
     t->values = values;
@@ -285,7 +290,8 @@ run_needed(struct exp_plan *p, struct exp_node *target, struct error *e)
     }
     for (size_t i = 0; i < p->nodes_len && st == ST_OK; i++)
         if (needed[p->order[i]] && !p->nodes[p->order[i]].table.is_run)
-            st = run_node(p, &p->nodes[p->order[i]], e);
+            st = run_rows(p, &p->nodes[p->order[i]],
+                          &p->nodes[p->order[i]].table, e);
     return st;
 }
 
@@ -298,15 +304,10 @@ run_metric(struct exp_plan *p, size_t at, struct error *e)
                                    .is_metric = true,
                                    .table = from };
     struct exp_node node = { .operands = &operand, .operands_len = 1 };
-    struct exp_expression x = { .intersection = false };
     struct exp_table t = *from;
-    size_t cells, empty = 0;
-    double *values;
-    int64_t *ts;
-    struct feed *feed;
+    size_t empty = 0;
     enum status st;
 
-    node.x = &x;
     for (size_t i = 0; i < t.len; i++)
         empty += t.groups[i].dps.len == 0 && t.groups[i].failed == NULL;
     if (empty > 0 && empty < t.len)
@@ -314,27 +315,9 @@ run_metric(struct exp_plan *p, size_t at, struct error *e)
                          "The metric %.*s has a series without points in the "
                          "range",
                          SLICE_ARG(operand.name));
-    st = feeds_open(&node, p->arena, &feed, e);
+    st = run_rows(p, &node, &t, e);
     if (st == ST_OK)
-        st = count_rows(feed, 1, &p->deadline, &t.rows, e);
-    if (st != ST_OK)
-        return st;
-    if (__builtin_mul_overflow(t.rows, t.len, &cells))
-        return no_memory(e);
-    ts = arena_array(p->arena, t.rows, sizeof *ts);
-    values = arena_array(p->arena, cells, sizeof *values);
-    if (ts == NULL || values == NULL)
-        return no_memory(e);
-    for (size_t i = 0; i < t.rows && st == ST_OK; i++) {
-        ts[i] = feeds_next_time(feed, 1);
-        st = feeds_step(feed, 1, ts[i], &p->deadline, e);
-        if (st == ST_OK)
-            memcpy(values + i * t.len, feed->values, t.len * sizeof *values);
-    }
-    t.ts_ms = ts;
-    t.values = values;
-    t.is_run = true;
-    p->metrics[at] = t;
+        p->metrics[at] = t;
     return st;
 }
 

@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "base/number.h"
-#include "query/parse/parse_priv.h"
+#include "query/parse/parse.h"
 
 /* Waiting operators; a value holds at most a few at a time. */
 #define WAITING_MAX ((size_t)4 * EXPRESSION_DEPTH_MAX)

@@ -166,3 +166,17 @@ parse_rollup_usage(struct slice text)
             return slice_str(usages[i][1]);
     return slice_str("ROLLUP_NOFALLBACK");
 }
+
+static int
+compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+void
+parse_sort_doubles(double *v, size_t len)
+{
+    qsort(v, len, sizeof *v, compare_doubles);
+}

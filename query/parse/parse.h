@@ -75,4 +75,34 @@ MUST_CHECK enum status parse_metric_and_tags(struct slice text, bool halves,
                                              struct tag_pair **tags,
                                              size_t *tags_len, struct error *e);
 
+/* -- for other languages of queries ---------------------------------------- */
+
+/* The answer when the arena is at its cap. */
+enum status parse_no_room(struct error *e);
+
+/* A message alone, or one that is its details too. */
+enum status parse_fail(struct parse_error *e, enum status st);
+enum status parse_fail_twice(struct parse_error *e, enum status st);
+
+/* A float as a double that prints like it: 99.9, not 99.9000015258789. */
+bool parse_float(struct slice text, double *out);
+
+/* Case of ASCII is ignored; 'lower' is in lower case. */
+bool parse_equals(struct slice text, const char *lower);
+
+/* The last step of both parsers: times, aggregators, downsampling, and
+ * duplicates, in OpenTSDB's order. 'q' holds the texts. */
+MUST_CHECK enum status query_check(struct query *q,
+                                   const struct parse_options *o,
+                                   struct arena *a, struct parse_error *e);
+
+/* Do both ask the same, as OpenTSDB compares sub-queries? */
+bool query_same_sub(const struct sub_query *a, const struct sub_query *b);
+
+/* parse_time(), where the name of 'zone' may be unknown: NULL. */
+MUST_CHECK enum status parse_time_in(struct slice text, int64_t now_ms,
+                                     const struct timezone *zone,
+                                     struct slice zone_name, int64_t *out_ms,
+                                     struct error *e);
+
 #endif

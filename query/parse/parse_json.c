@@ -6,7 +6,6 @@
 #include "query/parse/parse_priv.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "query/parse/reader.h"
 
@@ -75,14 +74,6 @@ read_tsuids(struct reader *r, const char *name, json_t *v, void *to)
     read_texts(r, name, v, &s->tsuids, &s->tsuids_len);
 }
 
-static int
-compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 static void
 read_percentiles(struct reader *r, const char *name, json_t *v, void *to)
 {
@@ -102,7 +93,7 @@ read_percentiles(struct reader *r, const char *name, json_t *v, void *to)
     if (r->st != ST_OK)
         return;
     s->percentiles_len = len;
-    qsort(s->percentiles, len, sizeof s->percentiles[0], compare_doubles);
+    parse_sort_doubles(s->percentiles, len);
 }
 
 static void

@@ -5,8 +5,6 @@
 
 #include "query/parse/parse_priv.h"
 
-#include <stdlib.h>
-
 #include "base/java.h"
 #include "base/number.h"
 
@@ -184,14 +182,6 @@ parse_rate(struct slice text, struct arena *a, struct rate_options *out,
     return ST_OK;
 }
 
-static int
-compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* "percentiles[50,99.9]" */
 static enum status
 parse_percentiles(struct slice text, struct arena *a, struct sub_query *s,
@@ -222,7 +212,7 @@ parse_percentiles(struct slice text, struct arena *a, struct sub_query *s,
                              SLICE_ARG(number));
     }
     s->percentiles_len = len;
-    qsort(s->percentiles, len, sizeof s->percentiles[0], compare_doubles);
+    parse_sort_doubles(s->percentiles, len);
     return ST_OK;
 }
 
