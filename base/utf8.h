@@ -41,4 +41,26 @@ utf8_take(struct slice *s)
     return c;
 }
 
+/* Writes ISO-8859-1 as UTF-8, at most twice as long; returns its end. */
+static inline uint8_t *
+utf8_put_latin1(uint8_t *to, struct slice s)
+{
+    for (size_t i = 0; i < s.size; i++) {
+        if (s.data[i] >= 0x80)
+            *to++ = 0xc0 | s.data[i] >> 6;
+        *to++ = s.data[i] < 0x80 ? s.data[i] : 0x80 | (s.data[i] & 0x3f);
+    }
+    return to;
+}
+
+/* A written U+FFFD counts as bad, too. */
+static inline bool
+utf8_is_valid(struct slice s)
+{
+    while (s.size > 0)
+        if (utf8_take(&s) == UTF8_BAD)
+            return false;
+    return true;
+}
+
 #endif

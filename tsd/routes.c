@@ -35,6 +35,7 @@ enum {
 #define ANY \
     (HTTP_GET | HTTP_POST | HTTP_PUT | HTTP_DELETE | HTTP_HEAD | HTTP_OTHER)
 
+/* HEAD is taken wherever GET is. */
 static const struct entry {
     const char *path;
     http_serve *serve;
@@ -47,8 +48,7 @@ static const struct entry {
     { "/api/config", api_config, GET_POST, IN_ALL | API | FOR_READERS },
     { "/api/dropcaches", api_dropcaches, HTTP_GET | HTTP_DELETE,
       IN_ALL | API | WORKER | FOR_ADMINS },
-    { "/api/openapi.json", api_openapi, HTTP_GET | HTTP_HEAD,
-      IN_ALL | API | FOR_READERS },
+    { "/api/openapi.json", api_openapi, HTTP_GET, IN_ALL | API | FOR_READERS },
     { "/api/serializers", api_serializers, GET_POST,
       IN_ALL | API | FOR_READERS },
     { "/api/stats", api_stats, GET_POST, IN_ALL | API | WORKER | FOR_READERS },
@@ -96,16 +96,15 @@ static const struct entry {
     { "/dropcaches", api_dropcaches, HTTP_GET | HTTP_DELETE,
       IN_ALL | UI | WORKER | FOR_ADMINS },
     { "/logs", api_logs, ANY, IN_ALL | UI | WORKER | FOR_ADMINS },
-    { "/metrics", api_metrics, HTTP_GET | HTTP_HEAD,
-      IN_ALL | UI | WORKER | FOR_READERS },
+    { "/metrics", api_metrics, HTTP_GET, IN_ALL | UI | WORKER | FOR_READERS },
     { "/q", api_q, ANY, IN_RO | UI | WORKER | FOR_READERS },
     { "/stats", api_stats, GET_POST, IN_ALL | UI | WORKER | FOR_READERS },
     { "/version", api_version, GET_POST, IN_ALL | UI | FOR_READERS },
     { "/diediedie", api_diediedie, ANY, IN_ALL | UI | DIE | FOR_ADMINS },
     { "/plugin", api_plugin, ANY, IN_ALL | FOR_READERS },
-    { "/health", api_health, HTTP_GET | HTTP_HEAD, IN_ALL | OPEN_TO_ALL },
+    { "/health", api_health, HTTP_GET, IN_ALL | OPEN_TO_ALL },
 
-    { "/", api_home, ANY, IN_RO | UI | FOR_READERS },
+    { "/", api_home, HTTP_GET, IN_RO | UI | FOR_READERS },
     { "/favicon.ico", api_favicon, ANY, IN_RO | UI | OPEN_TO_ALL },
     { "/s", api_static, ANY, IN_RO | UI | WORKER | FOR_READERS },
     { "/suggest", api_suggest, GET_POST, IN_RO | UI | WORKER | FOR_READERS },
@@ -215,7 +214,8 @@ routes_make(struct api *a, struct put_path *put, struct routes *out)
         INSIST(out->http_len < ROUTES_MAX);
         out->http[out->http_len] = (struct http_route){
             .path = e->path,
-            .methods = e->methods,
+            .methods = e->methods |
+                       ((e->methods & HTTP_GET) != 0 ? (unsigned)HTTP_HEAD : 0),
             .worker = (e->flags & WORKER) != 0,
             .serve = e->serve,
             .ctx = (e->flags & PUT) != 0 ? (void *)put : (void *)a,

@@ -375,8 +375,8 @@ telnet_start(const struct telnet_options *o, struct telnet **out,
         t->o.line_bytes = (size_t)64 << 10;
     if (t->o.output_bytes == 0)
         t->o.output_bytes = (size_t)64 << 10;
-    /* A rest, a line's end, and a piece. */
-    t->buf_bytes = t->o.line_bytes + 2 + TELNET_READ_BYTES;
+    /* A rest, a line's end, a piece, and the end of a last line. */
+    t->buf_bytes = t->o.line_bytes + 3 + TELNET_READ_BYTES;
     for (size_t i = 0; i < o->routes_len; i++)
         t->has_put |= o->put != NULL && strcmp(o->routes[i].name, "put") == 0;
     t->loops = mem_new_array(len, sizeof *t->loops);

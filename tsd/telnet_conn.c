@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 
 void
 telnet_touch(struct telnet_loop *l, struct telnet_conn *c)
@@ -108,17 +109,13 @@ as_utf8(struct telnet_loop *l, struct slice line)
 {
     uint8_t *to;
 
+    if (utf8_is_valid(line))
+        return line;
     buf_clear(&l->text);
     to = buf_reserve(&l->text, 2 * line.size + 1);
     if (to == NULL)
         return slice_str("");
-    for (size_t i = 0; i < line.size; i++) {
-        uint8_t c = line.data[i];
-
-        if (c >= 0x80)
-            *to++ = 0xc0 | c >> 6;
-        *to++ = c < 0x80 ? c : 0x80 | (c & 0x3f);
-    }
+    to = utf8_put_latin1(to, line);
     return slice_of(l->text.data, (size_t)(to - l->text.data));
 }
 
@@ -456,6 +453,19 @@ wait_for_store(struct telnet_loop *l, struct telnet_conn *c)
     l->waiting_end = &c->next_waiting;
 }
 
+/* Where the client has ended its side, what it sent last is a line, newline or
+ * not.  Not so from the TLS threads: their sockets end without a word as well
+ * when the client was cut off, and half a line must not be stored. */
+static bool
+ends_by_tcp(const struct telnet_conn *c)
+{
+    int domain = AF_UNIX;
+    socklen_t size = sizeof domain;
+
+    return getsockopt(c->fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
+           domain != AF_UNIX;
+}
+
 /* 'size' bytes lie in the loop's buffer; 'eof': there will be no more. */
 static void
 run_piece(struct telnet_loop *l, struct telnet_conn *c, size_t size, bool eof)
@@ -466,6 +476,8 @@ run_piece(struct telnet_loop *l, struct telnet_conn *c, size_t size, bool eof)
 
     if (o->renew != NULL)
         o->renew(o->login_ctx, &c->who);
+    if (eof && size > 0 && l->buf[size - 1] != '\n' && ends_by_tcp(c))
+        l->buf[size++] = '\n';
     done = run_lines(l, c, l->buf, size);
     /* Lines are left: the store refuses to take them. */
     blocked = memchr(l->buf + done, '\n', size - done) != NULL;
@@ -512,7 +524,8 @@ telnet_conn_read(struct telnet_loop *l, struct telnet_conn *c, size_t max)
     if (n > 0)
         atomic_fetch_add_explicit(&l->telnet->bytes_in, (uint64_t)n,
                                   memory_order_relaxed);
-    run_piece(l, c, size + (n > 0 ? (size_t)n : 0), n <= 0);
+    c->eof |= n < 0;
+    run_piece(l, c, size + (n > 0 ? (size_t)n : 0), n == 0);
     return n > 0 ? (size_t)n : 0;
 }
 

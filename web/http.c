@@ -52,22 +52,6 @@ http_check_done(struct http_server *s)
     one_less(s, &s->checking);
 }
 
-/* libmicrohttpd would note each parameter in the memory that is meant for the
- * head, and where a few hundred do not fit, it answers nothing for as long as
- * it may.  We read them ourselves, so it gets to see none: it looks from the
- * question mark to the next NUL, in bytes which are its own. */
-static void
-hide_params(const char *uri)
-{
-    union {
-        const char *from;
-        char *to;
-    } at = { .from = uri + strcspn(uri, "?") };
-
-    if (at.to[0] == '?' && at.to[1] != '\0')
-        at.to[1] = '\0';
-}
-
 /* The first line was read. */
 static void *
 on_line(void *arg, const char *uri, struct MHD_Connection *mhd)
@@ -87,7 +71,7 @@ on_line(void *arg, const char *uri, struct MHD_Connection *mhd)
     if (r->url == NULL)
         r->url = "";
     if (uri != NULL)
-        hide_params(uri);
+        http_mhd_hide_params(uri);
     http_reply_init(&r->reply, r);
     atomic_fetch_add(&s->active, 1);
     if (http_conn_state(r->conn) == CONN_IDLE)
@@ -329,6 +313,9 @@ start_daemon(struct http_server *s, struct error *e)
         MHD_OPTION_CONNECTION_LIMIT, 1u << 24,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, s->o.head_bytes + HEAD_SLACK,
         MHD_OPTION_CONNECTION_TIMEOUT, 0u,
+        http_mhd_is_strict() ? HTTP_MHD_DISCIPLINE
+                             : MHD_OPTION_CONNECTION_TIMEOUT,
+        http_mhd_is_strict() ? 1 : 0,
         s->o.threads > 1 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END,
         s->o.threads, MHD_OPTION_END);
     if (s->daemon == NULL)

@@ -166,6 +166,7 @@ const char *http_path(const struct http_request *r);
 /* As it came, with its query string. */
 const char *http_url(const struct http_request *r);
 bool http_is_api(const struct http_request *r);
+/* Without a byte order mark. */
 struct slice http_body(const struct http_request *r);
 const struct http_param *http_params(const struct http_request *r, size_t *len);
 /* The last one of that name wins; false when there is none. */
@@ -216,7 +217,7 @@ void http_reply_error(struct http_reply *out, unsigned status,
                       const char *message, const char *details);
 /* The same from an error, by its status. */
 void http_reply_failure(struct http_reply *out, const struct error *e);
-/* 405 "Method not allowed" with OpenTSDB's details. */
+/* 405 "Method not allowed" with OpenTSDB's details; every 405 carries Allow. */
 void http_reply_bad_method(struct http_reply *out,
                            const struct http_request *r);
 /* 404 "Endpoint not found". */

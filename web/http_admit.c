@@ -16,6 +16,7 @@
 #include <strings.h>
 
 #include "base/mem.h"
+#include "base/number.h"
 
 static bool
 slice_is_caseless(struct slice s, const char *word)
@@ -27,8 +28,10 @@ slice_is_caseless(struct slice s, const char *word)
 /* -- ambiguous heads ------------------------------------------------------- */
 
 struct head {
-    size_t lengths, codings;
+    size_t lengths, codings, hosts;
+    const char *host;
     bool chunked, bad;
+    bool strict;    /* libmicrohttpd refuses what is_next() is for */
     const char *at; /* how far the head was looked at */
     size_t eol;     /* bytes of a line's end; 0: none seen */
 };
@@ -90,12 +93,19 @@ check_header(void *arg, enum MHD_ValueKind kind, const char *name,
 {
     struct head *h = arg;
 
-    if (!is_token(name, name_size) || value == NULL ||
-        is_folded(name, name_size, value) || !is_next(h, name, 1)) {
+    if (value == NULL)
+        value = ""; /* 1.0 has none for an empty one */
+    if (!is_token(name, name_size) || strchr(value, '\r') != NULL ||
+        (!h->strict &&
+         (is_folded(name, name_size, value) || !is_next(h, name, 1)))) {
         h->bad = true;
         return MHD_NO;
     }
     h->at = value + strlen(value);
+    if (strcasecmp(name, "Host") == 0) {
+        h->hosts++;
+        h->host = value;
+    }
     if (strcasecmp(name, "Content-Length") == 0) {
         h->lengths++;
     } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
@@ -124,11 +134,30 @@ is_ambiguous(struct http_request *r, const char *method, const char *version,
 
     if (i == NULL || !is_target(r->url) || !is_token(method, strlen(method)))
         return true;
+    h->strict = http_mhd_is_strict();
     h->at = version + strlen(version);
     (void)MHD_get_connection_values_n(r->mhd, MHD_HEADER_KIND, check_header, h);
-    return h->bad || !is_next(h, method + i->header_size, 2) ||
-           h->lengths > 1 || h->codings > 1 ||
+    return h->bad || (!h->strict && !is_next(h, method + i->header_size, 2)) ||
+           h->lengths > 1 || h->codings > 1 || h->hosts > 1 ||
            (h->codings == 1 && (!h->chunked || h->lengths > 0 || r->is_1_0));
+}
+
+/* "http://host/path": the path, "/" when there is none, and NULL when it is of
+ * another host than Host says.  Others are returned as they are. */
+static const char *
+path_of(const char *url, const char *host)
+{
+    const char *at = strncasecmp(url, "http://", 7) == 0    ? url + 7
+                     : strncasecmp(url, "https://", 8) == 0 ? url + 8
+                                                            : NULL;
+    size_t n;
+
+    if (at == NULL)
+        return url;
+    n = strcspn(at, "/?");
+    if (host == NULL || strlen(host) != n || strncasecmp(at, host, n) != 0)
+        return NULL;
+    return at[n] == '/' ? at + n : at[n] == '\0' ? "/" : NULL;
 }
 
 /* -- CORS ------------------------------------------------------------------ */
@@ -239,7 +268,12 @@ admit_origin(struct http_request *r)
     struct buf b = BUF_INIT;
 
     if (!asks) {
-        if (r->method == HTTP_OPTIONS)
+        /* haproxy's "option httpchk" asks for this, and wants a success. */
+        if (r->method == HTTP_OPTIONS && r->is_1_0 &&
+            strcmp(r->target.path, "/") == 0) {
+            http_reply_empty(&r->reply, 204);
+            r->answered = true;
+        } else if (r->method == HTTP_OPTIONS)
             answer(r, 405, "Method not allowed",
                    "The HTTP method [OPTIONS] is not permitted", "");
         return;
@@ -310,7 +344,11 @@ admit_route(struct http_request *r)
         r->answered = true;
         return;
     }
-    if ((r->route->methods & (unsigned)r->method) == 0) {
+    /* Whatever the route takes: their answers have no body, or are a tunnel. */
+    if (strcmp(r->method_text, "CONNECT") == 0 ||
+        strcmp(r->method_text, "TRACE") == 0)
+        http_reply_close(&r->reply);
+    if (r->reply.close || (r->route->methods & (unsigned)r->method) == 0) {
         http_reply_bad_method(&r->reply, r);
         r->answered = true;
         return;
@@ -369,17 +407,25 @@ admit_body(struct http_request *r, const struct head *h)
     const char *length = http_header(r, "Content-Length");
     const char *coding = http_header(r, "Content-Encoding");
 
-    r->body.expected = h->chunked       ? UINT64_MAX
-                       : length == NULL ? 0
-                                        : strtoull(length, NULL, 10);
-    if (coding != NULL) {
-        if (strcasecmp(coding, "gzip") == 0 ||
-            strcasecmp(coding, "x-gzip") == 0)
-            r->body.coding = CODING_GZIP;
-        else if (strcasecmp(coding, "deflate") == 0 ||
-                 strcasecmp(coding, "x-deflate") == 0)
-            r->body.coding = CODING_DEFLATE;
-    }
+    uint64_t size = 0;
+
+    /* It is a number: http_admit() looks.  UINT64_MAX stands for chunks. */
+    if (length != NULL && number_parse_u64(slice_str(length), &size) &&
+        size == UINT64_MAX)
+        size--;
+    r->body.expected = h->chunked ? UINT64_MAX : size;
+    if (coding == NULL || coding[0] == '\0' ||
+        strcasecmp(coding, "identity") == 0)
+        r->body.coding = CODING_NONE;
+    else if (strcasecmp(coding, "gzip") == 0 ||
+             strcasecmp(coding, "x-gzip") == 0)
+        r->body.coding = CODING_GZIP;
+    else if (strcasecmp(coding, "deflate") == 0 ||
+             strcasecmp(coding, "x-deflate") == 0)
+        r->body.coding = CODING_DEFLATE;
+    else if (!r->answered)
+        answer(r, 415, "Unsupported Content-Encoding",
+               "Only gzip and deflate are taken, not ", coding);
     if (!r->answered && !h->chunked &&
         r->body.expected > r->server->o.body_bytes) {
         char details[96];
@@ -426,14 +472,17 @@ bool
 http_admit(struct http_request *r, const char *method, const char *version)
 {
     struct head h = { 0 };
+    const char *url;
 
     r->method = method_of(r->method_text);
     if (!head_fits(r))
         return refuse_head(r, 431, "The request's head is too large");
     if (is_ambiguous(r, method, version, &h))
         return refuse_head(r, 400, "The request's head is ambiguous");
+    url = path_of(r->url, h.host);
+    r->url = url == NULL ? r->url : url;
     http_target_parse(r->arena, r->url, &r->target);
-    if (r->url[0] != '/') { /* "*", or "http://host/path" */
+    if (r->url[0] != '/') { /* "*", or of another host */
         http_reply_empty(&r->reply, 400);
         http_reply_close(&r->reply);
         r->answered = true;

@@ -81,23 +81,24 @@ http_conn_state(struct http_conn *c)
 
 /* -- the watchdog ---------------------------------------------------------- */
 
-/* A last word, if there is room for it; nothing of a reply was sent yet. */
-static void
-say_timeout(int fd)
+void
+http_conn_say(const struct http_conn *c, unsigned status, const char *reason,
+              const char *message)
 {
-    static const char body[] =
-        "{\"error\":{\"code\":408,\"message\":\"The request came too "
-        "slowly\"}}";
-    char text[256];
+    char body[160], text[400];
+    int size = snprintf(body, sizeof body,
+                        "{\"error\":{\"code\":%u,\"message\":\"%s\"}}", status,
+                        message);
     int n = snprintf(text, sizeof text,
-                     "HTTP/1.1 408 Request Timeout\r\n"
+                     "HTTP/1.1 %u %s\r\n"
                      "Content-Type: application/json; charset=UTF-8\r\n"
-                     "Content-Length: %zu\r\n"
+                     "X-Content-Type-Options: nosniff\r\n"
+                     "Content-Length: %d\r\n"
                      "Connection: close\r\n"
                      "\r\n%s",
-                     sizeof body - 1, body);
+                     status, reason, size, body);
 
-    (void)send(fd, text, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
+    (void)send(c->fd, text, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 /* How many bytes the client has acknowledged; false when this is no TCP:
@@ -149,7 +150,7 @@ cut(struct http_conn *c, uint64_t old, bool hung)
         log_debug("web", "%s: too slow, closed", c->peer);
     }
     if ((state == CONN_HEAD || state == CONN_BODY) && !hung)
-        say_timeout(c->fd);
+        http_conn_say(c, 408, "Request Timeout", "The request came too slowly");
     (void)shutdown(c->fd, SHUT_RDWR);
 }
 

@@ -5,11 +5,12 @@
  *     http_conn.c     connections by socket; the watchdog for slow clients
  *     http_target.c   the request target: path, version, parameters
  *     http_admit.c    the head: what is refused before a body is read
- *     http_client.c   who asks: rights, and pages of other sites
+ *     http_client.c   authentication and cross-site checks
  *     http_body.c     the body: budget, limits, gzip and deflate undone
  *     http_work.c     the pool that serves the routes which may block
  *     http_request.c  what an endpoint may ask a request
  *     http_reply.c    what an endpoint may say, and errors
+ *     mhd.c           what differs between versions of libmicrohttpd
  *     http_send.c     a reply made ready for the wire: jsonp, gzip, CORS
  *
  * A request is made when its first line was read and dies when its reply was
@@ -39,6 +40,18 @@
 #define HTTP_CONN_MAGIC    FOURCC('H', 'T', 'C', 'N')
 #define HTTP_REQUEST_MAGIC FOURCC('H', 'T', 'R', 'Q')
 #define HTTP_REPLY_MAGIC   FOURCC('H', 'T', 'R', 'P')
+
+/* -- mhd.c: what differs between the versions of libmicrohttpd --------------
+ */
+
+/* Does it refuse folded lines, bare line feeds, NULs, nameless headers?  0.9
+ * does not, and http_admit.c must. */
+bool http_mhd_is_strict(void);
+/* MHD_OPTION_CLIENT_DISCIPLINE_LVL, which 0.9.75's header does not have: level
+ * 1 is strict. */
+#define HTTP_MHD_DISCIPLINE ((enum MHD_OPTION)38)
+/* Cuts the query string off what libmicrohttpd will read. */
+void http_mhd_hide_params(const char *uri);
 
 /* -- http_target.c --------------------------------------------------------- */
 
@@ -186,6 +199,10 @@ void http_conn_end(struct http_conn **c, bool tell);
  * watchdog was faster. */
 bool http_conn_enter(struct http_conn *c, enum conn_state state, uint64_t ms);
 enum conn_state http_conn_state(struct http_conn *c);
+/* Writes an error past libmicrohttpd, if there is room for it; nothing of a
+ * reply may have been sent. */
+void http_conn_say(const struct http_conn *c, unsigned status,
+                   const char *reason, const char *message);
 
 /* -- http_work.c ----------------------------------------------------------- */
 

@@ -267,6 +267,8 @@ http_reply_bad_method(struct http_reply *out, const struct http_request *r)
     buf_printf(&b, "The HTTP method [%s] is not permitted for this endpoint",
                r->method_text);
     http_reply_error(out, 405, "Method not allowed", buf_cstr(&b));
+    if (strcmp(r->target.path, "/") == 0)
+        http_reply_status(out, 405); /* a put to the page has not worked */
     buf_fini(&b);
 }
 

@@ -42,6 +42,9 @@ struct slice
 http_body(const struct http_request *r)
 {
     OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
+    /* Windows' shells write a byte order mark before their JSON. */
+    if (r->body.size >= 3 && memcmp(r->body.data, "\xef\xbb\xbf", 3) == 0)
+        return slice_of(r->body.data + 3, r->body.size - 3);
     return slice_of(r->body.data, r->body.size);
 }
 

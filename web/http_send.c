@@ -12,9 +12,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-/* What is smaller takes about as many bytes compressed. */
-#define COMPRESS_MIN ((size_t)256)
-
 #define API_TYPE "application/json; charset=UTF-8"
 
 /* -- Accept-Encoding ------------------------------------------------------- */
@@ -195,6 +192,23 @@ add_header(struct http_request *r, const char *name, const char *value)
 }
 
 static void
+add_allow(struct http_request *r)
+{
+    static const char *const names[] = { "GET",    "POST", "PUT",
+                                         "DELETE", "HEAD", "OPTIONS" };
+    const struct http_server *s = r->server;
+    const struct http_route *route =
+        http_route_find(s->routes, s->o.routes_len, &r->target);
+    struct buf b = BUF_INIT;
+
+    for (unsigned i = 0; route != NULL && i < 6; i++)
+        if ((route->methods & 1u << i) != 0)
+            buf_printf(&b, "%s%s", b.size == 0 ? "" : ", ", names[i]);
+    add_header(r, "Allow", buf_cstr(&b));
+    buf_fini(&b);
+}
+
+static void
 add_headers(struct http_request *r, const char *type, enum http_coding coding)
 {
     const struct http_server *s = r->server;
@@ -205,6 +219,8 @@ add_headers(struct http_request *r, const char *type, enum http_coding coding)
         add_header(r, "Content-Encoding",
                    coding == CODING_GZIP ? "gzip" : "deflate");
     }
+    if (r->reply.status == 405 || r->method == HTTP_OPTIONS)
+        add_allow(r);
     add_header(r, "X-Content-Type-Options", "nosniff");
     /* What a cache must compare, whatever this request had. */
     if (r->may_compress)
@@ -349,7 +365,7 @@ make_body(struct http_request *r, const char **type, enum http_coding *coding)
     if (r->jsonp != NULL && is_json(*type))
         wrap_jsonp(&out->pieces, r->jsonp);
     r->may_compress = out->pieces.size > 0 && !is_image(*type);
-    if (r->may_compress && out->pieces.size >= COMPRESS_MIN)
+    if (r->may_compress)
         *coding = http_accepts(http_header(r, "Accept-Encoding"));
     if (*coding != CODING_NONE && !compress_pieces(&out->pieces, *coding))
         *coding = CODING_NONE;

@@ -66,13 +66,16 @@ text(struct arena *a, const char *before, struct slice s, const char *after)
 
 /* -- the path -------------------------------------------------------------- */
 
-/* Cuts the next segment off; false after the last.  Empty ones at the end do
- * not count, those between do. */
+/* Cuts the next segment off; false after the last.  Several slashes are one. */
 static bool
 next_segment(struct slice *rest, struct slice *out)
 {
     const uint8_t *slash;
 
+    while (rest->size > 0 && rest->data[0] == '/') {
+        rest->data++;
+        rest->size--;
+    }
     if (rest->size == 0)
         return false;
     slash = memchr(rest->data, '/', rest->size);
@@ -171,8 +174,6 @@ read_path(struct arena *a, struct slice all, struct http_target *t)
     const char *next;
     bool good;
 
-    while (p.rest.size > 0 && p.rest.data[p.rest.size - 1] == '/')
-        p.rest.size--;
     peek = p.rest;
     (void)next_segment(&peek, &first);
     t->key = step(&p);

@@ -20,7 +20,12 @@ GET /api/query?start=1356998340&end=1357002000&m=none:e.cpu%7Bhost=b%7D
 ~ "dps":{"1356998400":6}
 !~ "dps":{"1356998400":5}
 
-# Names are ISO-8859-1 on telnet, UTF-8 over HTTP.
+# A telnet line is UTF-8 where it is valid UTF-8, and ISO-8859-1 otherwise.
+> put e.stra\xc3\x9fe 1356998400 1 stadt=K\xc3\xb6ln
+fin
+GET /api/query?start=1356998340&end=1357002000&m=none:e.stra%C3%9Fe
+= 200
+~ "stadt":"Köln"
 > put e.caf\xe9 1356998400 1 host=\xfc
 fin
 GET /api/query?start=1356998340&end=1357002000&m=none:e.caf%C3%A9

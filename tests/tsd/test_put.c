@@ -156,8 +156,9 @@ static const struct {
       ARG "Invalid tag name with value [a] (\"h$\"): illegal character: $"),
     E("a.b 1 1 h=a:b",
       ARG "Invalid tag value with key [h] (\"a:b\"): illegal character: :"),
-    /* Bytes are ISO-8859-1: an UTF-8 'e' with accent is two characters. */
-    E("x.\xc3\xa9 1 1 h=a",
+    /* UTF-8 where all of the line is, ISO-8859-1 otherwise. */
+    S("x.\xc3\xa9 1 1 h=a", "x.\xc3\xa9{h=a} 1000 1"),
+    E("x.\xc3\xa9 1 1 h=\xe9",
       ARG "Invalid metric name (\"x.\xc3\x83\xc2\xa9\"): illegal character: "
           "\xc2\xa9"),
     S("x.\xe9 1 1 h=a", "x.\xc3\xa9{h=a} 1000 1"),

