@@ -25,7 +25,7 @@ static const struct command commands[] = {
 #define COMMANDS_LEN (sizeof commands / sizeof commands[0])
 
 static const struct command *
-find(const char *name, bool as_tsdb)
+find_command(const char *name, bool as_tsdb)
 {
     for (size_t i = 0; i < COMMANDS_LEN; i++)
         if (strcmp(commands[i].name, name) == 0 &&
@@ -35,7 +35,7 @@ find(const char *name, bool as_tsdb)
 }
 
 static void
-usage(FILE *out, const char *self, bool as_tsdb)
+print_usage(FILE *out, const char *self, bool as_tsdb)
 {
     (void)fprintf(out, "usage: %s COMMAND [ARGUMENT]...\n\n", self);
     for (size_t i = 0; i < COMMANDS_LEN; i++)
@@ -57,19 +57,19 @@ main(int argc, char **argv)
     const struct command *c;
 
     if (argc < 2) {
-        usage(stderr, self, as_tsdb);
+        print_usage(stderr, self, as_tsdb);
         return 2;
     }
     if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0) {
-        usage(stdout, self, as_tsdb);
+        print_usage(stdout, self, as_tsdb);
         return 0;
     }
     if (strcmp(argv[1], "--version") == 0)
         return cmd_version(argc - 1, argv + 1, as_tsdb);
-    c = find(argv[1], as_tsdb);
+    c = find_command(argv[1], as_tsdb);
     if (c == NULL) {
         (void)fprintf(stderr, "%s: there is no command '%s'\n", self, argv[1]);
-        usage(stderr, self, as_tsdb);
+        print_usage(stderr, self, as_tsdb);
         return 2;
     }
     return c->run(argc - 1, argv + 1, as_tsdb);

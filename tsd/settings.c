@@ -1,6 +1,5 @@
-/* See tsd/settings.h.  A sorted array: there are some 170 settings, and
- * requests
- * read few of them. */
+/* See tsd/settings.h.  A sorted array: there are some 170 settings, of which
+ * requests read few. */
 #include "config.h"
 
 #include "tsd/settings.h"
@@ -265,8 +264,12 @@ settings_bool(const struct settings *c, const char *name)
     const char *value = settings_text(c, name);
     bool v;
 
-    INSIST(s != NULL && value != NULL);
-    INSIST(parse_bool(*value == '\0' ? s->value : value, &v));
+    INSIST(s != NULL);
+    if (value == NULL || *value == '\0')
+        value = s->value;
+    if (value == NULL)
+        return false;
+    INSIST(parse_bool(value, &v));
     return v;
 }
 

@@ -65,7 +65,7 @@ MUST_CHECK enum status settings_check(const struct settings *c,
 const char *settings_text(const struct settings *c, const char *name);
 /* Unset or empty: false. */
 bool settings_has(const struct settings *c, const char *name);
-/* Once checked. */
+/* Once checked; unset without a default: false. */
 bool settings_bool(const struct settings *c, const char *name);
 /* SETTING_INT and SETTING_BYTES, once checked. */
 int64_t settings_int(const struct settings *c, const char *name);

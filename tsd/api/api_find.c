@@ -54,7 +54,7 @@ static enum status find_names(struct find *f);
 static enum status find_notes(struct find *f);
 
 static void
-answer(struct find *f, struct http_reply *out)
+find_answer(struct find *f, struct http_reply *out)
 {
     int64_t started_us = clock_monotonic_us();
 
@@ -106,7 +106,7 @@ api_find(const struct api *a, const struct http_request *r, struct slice type,
         return true;
     }
     f.scratch = arena_new(0);
-    answer(&f, out);
+    find_answer(&f, out);
     arena_free(&f.scratch);
     buf_fini(&f.name);
     return true;
@@ -137,7 +137,7 @@ read_request(struct find *f, struct http_reply *out)
 
 /* Begins with a candidate; false: stop. */
 static bool
-begin(struct find *f)
+find_begin(struct find *f)
 {
     if (++f->seen % LOOKS_BETWEEN == 0 && http_gone(f->r)) {
         f->st = error_set(f->e, ST_BUSY, "the client hung up");
@@ -150,7 +150,7 @@ begin(struct find *f)
 
 /* The candidate has shown its fields: is it to be written? */
 static bool
-is_wanted(struct find *f)
+find_is_wanted(struct find *f)
 {
     if (!search_is_hit(&f->terms))
         return false;
@@ -168,7 +168,7 @@ may_go_on(const struct find *f)
 }
 
 static void
-show(struct find *f, const char *name, struct slice value)
+find_show(struct find *f, const char *name, struct slice value)
 {
     search_field(&f->terms, slice_str(name), value);
 }
@@ -178,7 +178,7 @@ show_number(struct find *f, const char *name, int64_t v)
 {
     char text[NUMBER_TEXT_MAX];
 
-    show(f, name, slice_of(text, number_format_i64(v, text)));
+    find_show(f, name, slice_of(text, number_format_i64(v, text)));
 }
 
 static void
@@ -187,7 +187,7 @@ show_id(struct find *f, const char *name, struct slice id)
     struct buf hex = BUF_INIT;
 
     api_put_hex(&hex, id);
-    show(f, name, buf_slice(&hex));
+    find_show(f, name, buf_slice(&hex));
     buf_fini(&hex);
 }
 
@@ -208,11 +208,11 @@ show_pairs(struct find *f, const struct annotation_pair *pairs, size_t len)
 static void
 show_meta(struct find *f, const struct meta *m)
 {
-    show(f, "displayName", m->display_name);
-    show(f, "description", m->description);
-    show(f, "notes", m->notes);
-    show(f, "units", m->units);
-    show(f, "dataType", m->data_type);
+    find_show(f, "displayName", m->display_name);
+    find_show(f, "description", m->description);
+    find_show(f, "notes", m->notes);
+    find_show(f, "units", m->units);
+    find_show(f, "dataType", m->data_type);
     show_number(f, "created", m->created);
     show_number(f, "retention", m->retention);
     show_pairs(f, m->custom, m->custom_len);
@@ -238,18 +238,18 @@ show_names(struct find *f, struct slice tsuid)
 
     if (!read_name(f, UID_METRIC, tsuid_metric(shape, tsuid)))
         return false;
-    show(f, "metric.name", buf_slice(&f->name));
+    find_show(f, "metric.name", buf_slice(&f->name));
     for (size_t i = 0; i < tsuid_tags(shape, tsuid); i++) {
         struct slice key;
 
         if (!read_name(f, UID_TAGK, tsuid_tagk(shape, tsuid, i)))
             return false;
-        show(f, "tags.name", buf_slice(&f->name));
+        find_show(f, "tags.name", buf_slice(&f->name));
         key = slice_of(arena_strdup(f->scratch, buf_slice(&f->name)),
                        f->name.size);
         if (!read_name(f, UID_TAGV, tsuid_tagv(shape, tsuid, i)))
             return false;
-        show(f, "tags.name", buf_slice(&f->name));
+        find_show(f, "tags.name", buf_slice(&f->name));
         search_field(&f->terms, key, buf_slice(&f->name));
     }
     return true;
@@ -281,14 +281,14 @@ see_series(void *ctx, struct slice tsuid)
     struct find *f = ctx;
     struct meta meta;
 
-    if (!begin(f))
+    if (!find_begin(f))
         return false;
     f->st = meta_get(f->a->metas, (struct meta_of){ META_SERIES, tsuid },
                      f->scratch, &meta, f->e);
     if (f->st == ST_OK && show_names(f, tsuid)) {
         show_id(f, "tsuid", tsuid);
         show_meta(f, &meta);
-        if (is_wanted(f))
+        if (find_is_wanted(f))
             write_series(f, tsuid, &meta);
     }
     /* Deleted, or one of its names was. */
@@ -330,19 +330,19 @@ see_name(void *ctx, struct slice name, uint64_t id)
     struct meta meta;
 
     key_put_uint(bytes, id, width);
-    if (!begin(f))
+    if (!find_begin(f))
         return false;
     f->st =
         meta_get(f->a->metas, (struct meta_of){ (enum meta_kind)f->kind, uid },
                  f->scratch, &meta, f->e);
     if (f->st == ST_OK) {
-        show(f, "name", name);
-        show(f, "type", slice_str(uid_kind_name(f->kind)));
+        find_show(f, "name", name);
+        find_show(f, "type", slice_str(uid_kind_name(f->kind)));
         if (f->kind == UID_METRIC)
-            show(f, "type", slice_str("metric"));
+            find_show(f, "type", slice_str("metric"));
         show_id(f, "uid", uid);
         show_meta(f, &meta);
-        if (is_wanted(f))
+        if (find_is_wanted(f))
             f->st = meta_write_uid(f->a, f->b, f->kind, uid, f->scratch, f->e);
     }
     if (f->st == ST_NOT_FOUND) /* deleted meanwhile */
@@ -371,15 +371,15 @@ see_note(void *ctx, const struct annotation *n)
 {
     struct find *f = ctx;
 
-    if (!begin(f))
+    if (!find_begin(f))
         return false;
     show_id(f, "tsuid", n->tsuid);
-    show(f, "description", n->description);
-    show(f, "notes", n->notes);
+    find_show(f, "description", n->description);
+    find_show(f, "notes", n->notes);
     show_number(f, "startTime", n->start);
     show_number(f, "endTime", n->end);
     show_pairs(f, n->custom, n->custom_len);
-    if (is_wanted(f))
+    if (find_is_wanted(f))
         annotation_write(f->b, n);
     return may_go_on(f);
 }

@@ -29,7 +29,7 @@ struct named {
 };
 
 static void
-refuse_twice(const struct work *w, const struct error *e)
+tsmeta_reject(const struct work *w, const struct error *e)
 {
     if (e->status == ST_INVALID || e->status == ST_NOT_FOUND)
         http_reply_error(w->out, 400, e->text, e->text);
@@ -140,7 +140,7 @@ struct found {
 };
 
 static bool
-visit(void *ctx, struct slice tsuid)
+tsmeta_visit(void *ctx, struct slice tsuid)
 {
     struct found *f = ctx;
 
@@ -156,13 +156,14 @@ find_all(struct found *f, struct error *e)
 {
     const struct key_shape *shape = store_shape(f->w->a->store);
     uint8_t metric[8];
-    enum status st =
-        series_each(f->w->a->series, f->named->metric, NULL, visit, f, e);
+    enum status st = series_each(f->w->a->series, f->named->metric, NULL,
+                                 tsmeta_visit, f, e);
 
     key_put_uint(metric, f->named->metric, shape->metric_width);
     if (st == ST_OK)
-        st = meta_each_series(
-            f->w->a->metas, slice_of(metric, shape->metric_width), visit, f, e);
+        st = meta_each_series(f->w->a->metas,
+                              slice_of(metric, shape->metric_width),
+                              tsmeta_visit, f, e);
     if (st == ST_OK && f->list.no_memory)
         st = error_set(e, ST_LIMIT, "too many series: ask for fewer");
     return st;
@@ -247,13 +248,13 @@ get_by_name(struct work *w)
         st = write_all(&f, &e);
     }
     if (st != ST_OK)
-        refuse_twice(w, &e);
+        tsmeta_reject(w, &e);
 }
 
 /* -- post and put ---------------------------------------------------------- */
 
 static void
-put(struct work *w, struct slice tsuid, struct meta_request *n)
+tsmeta_put(struct work *w, struct slice tsuid, struct meta_request *n)
 {
     bool overwrite = http_method(w->r) == HTTP_PUT;
     struct meta old;
@@ -276,17 +277,17 @@ put(struct work *w, struct slice tsuid, struct meta_request *n)
         http_reply_error(w->out, 404, "Unable to find one or more UIDs",
                          e.text);
     else if (st != ST_OK)
-        refuse_twice(w, &e);
+        tsmeta_reject(w, &e);
 }
 
 static void
-create(struct work *w, struct slice tsuid, const struct meta *meta)
+tsmeta_create(struct work *w, struct slice tsuid, const struct meta *meta)
 {
     struct error e;
 
     if (meta_create(w->a->metas, series_of(tsuid), meta, &e) != ST_OK ||
         write_one(w, tsuid, meta, &e) != ST_OK)
-        refuse_twice(w, &e);
+        tsmeta_reject(w, &e);
 }
 
 static void
@@ -311,18 +312,18 @@ put_by_name(struct work *w, struct meta_request *n)
         return;
     }
     if (st != ST_OK) {
-        refuse_twice(w, &e);
+        tsmeta_reject(w, &e);
         return;
     }
     tsuid = make_tsuid(w, &named, bytes);
     st = meta_get_series(w->a, tsuid, w->arena, &old, &e);
     if (st == ST_OK)
-        put(w, tsuid, n);
+        tsmeta_put(w, tsuid, n);
     else if (st != ST_NOT_FOUND)
         http_reply_failure(w->out, &e);
     else if (http_param(w->r, "create", &wanted) &&
              slice_eq_str(wanted, "true") && named.tags.len > 0)
-        create(w, tsuid, &n->meta);
+        tsmeta_create(w, tsuid, &n->meta);
     else
         http_reply_error(w->out, 400,
                          "Could not find TSMeta, specify \"create=true\" to "
@@ -359,7 +360,7 @@ read_tsuid(struct work *w, struct slice text, struct slice *out,
 }
 
 static void
-change(struct work *w)
+tsmeta_change(struct work *w)
 {
     struct meta_request n;
     struct slice tsuid;
@@ -372,14 +373,15 @@ change(struct work *w)
     else if (n.fields == 0)
         http_reply_empty(w->out, 304);
     else if (read_tsuid(w, n.id_text, &tsuid, &e) != ST_OK)
-        refuse_twice(w, &e);
+        tsmeta_reject(w, &e);
     else
-        put(w, tsuid, &n);
+        tsmeta_put(w, tsuid, &n);
 }
 
 /* -- delete ---------------------------------------------------------------- */
 
-static void delete (struct work *w)
+static void
+tsmeta_delete(struct work *w)
 {
     static const char message[] = "Unable to delete TSMeta information";
     struct meta_request n;
@@ -405,9 +407,9 @@ api_tsmeta(void *ctx, const struct http_request *r, struct http_reply *out)
     struct slice text;
 
     if (http_method(r) == HTTP_DELETE)
-        delete (&w);
+        tsmeta_delete(&w);
     else if (http_method(r) != HTTP_GET)
-        change(&w);
+        tsmeta_change(&w);
     else if (http_param(r, "tsuid", &text))
         get_by_tsuid(&w, text);
     else

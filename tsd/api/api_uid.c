@@ -23,7 +23,7 @@ struct work {
 };
 
 static void
-refuse(struct work *w, struct slice name, const char *why)
+uid_assign_reject(struct work *w, struct slice name, const char *why)
 {
     struct buf key = BUF_INIT;
 
@@ -66,7 +66,7 @@ assign_one(struct work *w, const char *kind, struct slice name, struct error *e)
         buf_printf(&w->results, "\"%0*llX\"", (int)uid_width(w->a->uids, k) * 2,
                    (unsigned long long)id);
     } else if (st == ST_INVALID) {
-        refuse(w, name, e->text);
+        uid_assign_reject(w, name, e->text);
     }
     return st == ST_OK || st == ST_INVALID;
 }
@@ -182,8 +182,8 @@ assign_body(struct work *w, struct json_t *body, struct http_reply *out,
 }
 
 static void
-assign(const struct api *a, const struct http_request *r,
-       struct http_reply *out)
+uid_serve_assign(const struct api *a, const struct http_request *r,
+                 struct http_reply *out)
 {
     struct work w = { .a = a, .refused = json_object() };
     struct json_t *body = NULL;
@@ -348,7 +348,7 @@ api_uid(void *ctx, const struct http_request *r, struct http_reply *out)
     struct slice what = api_sub_path(r);
 
     if (slice_eq_str(what, "assign"))
-        assign(ctx, r, out);
+        uid_serve_assign(ctx, r, out);
     else if (slice_eq_str(what, "rename"))
         rename_names(ctx, r, out);
     else

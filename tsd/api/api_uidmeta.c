@@ -12,7 +12,7 @@ struct work {
 /* 'message' and 'details' are the same text where OpenTSDB wraps an exception
  * without a word of its own. */
 static void
-refuse(const struct work *w, const struct error *e)
+uidmeta_reject(const struct work *w, const struct error *e)
 {
     if (e->status == ST_NOT_FOUND)
         http_reply_error(w->out, 404, "Could not find the requested UID",
@@ -59,14 +59,14 @@ read_whose(const struct work *w, const struct meta_request *n,
 }
 
 static enum status
-write_it(const struct work *w, struct meta_of of, struct error *e)
+uidmeta_write(const struct work *w, struct meta_of of, struct error *e)
 {
     return meta_write_uid(w->a, http_reply_body(w->out), (enum uid_kind)of.kind,
                           of.id, http_arena(w->r), e);
 }
 
 static void
-get(const struct work *w)
+uidmeta_get(const struct work *w)
 {
     struct meta_request n = { 0 };
     struct meta_of of;
@@ -75,8 +75,9 @@ get(const struct work *w)
     if (!api_need_param(w->r, "uid", &n.id_text, w->out) ||
         !api_need_param(w->r, "type", &n.type_text, w->out))
         return;
-    if (read_whose(w, &n, &of, &e) != ST_OK || write_it(w, of, &e) != ST_OK)
-        refuse(w, &e);
+    if (read_whose(w, &n, &of, &e) != ST_OK ||
+        uidmeta_write(w, of, &e) != ST_OK)
+        uidmeta_reject(w, &e);
 }
 
 /* The text of what a request lacks; NULL: nothing. */
@@ -89,7 +90,7 @@ missing(const struct meta_request *n)
 }
 
 static void
-put(const struct work *w)
+uidmeta_put(const struct work *w)
 {
     bool overwrite = http_method(w->r) == HTTP_PUT;
     struct meta_request n;
@@ -105,11 +106,12 @@ put(const struct work *w)
     else if (read_whose(w, &n, &of, &e) != ST_OK ||
              meta_put(w->a->metas, of, &n.meta, n.fields, overwrite,
                       http_arena(w->r), &e) != ST_OK ||
-             write_it(w, of, &e) != ST_OK)
-        refuse(w, &e);
+             uidmeta_write(w, of, &e) != ST_OK)
+        uidmeta_reject(w, &e);
 }
 
-static void delete (const struct work *w)
+static void
+uidmeta_delete(const struct work *w)
 {
     static const char message[] = "Unable to delete UIDMeta information";
     struct meta_request n;
@@ -135,9 +137,9 @@ api_uidmeta(void *ctx, const struct http_request *r, struct http_reply *out)
     struct work w = { ctx, r, out };
 
     if (http_method(r) == HTTP_DELETE)
-        delete (&w);
+        uidmeta_delete(&w);
     else if (http_method(r) == HTTP_GET)
-        get(&w);
+        uidmeta_get(&w);
     else
-        put(&w);
+        uidmeta_put(&w);
 }

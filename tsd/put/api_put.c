@@ -154,7 +154,7 @@ is_refused(struct job *j)
 
 /* False when the store stays busy, or when nobody waits any more. */
 static bool
-flush(struct job *j)
+put_api_flush(struct job *j)
 {
     int64_t until = clock_monotonic_us() + BUSY_MAX_MS * INT64_C(1000);
     struct timespec pause = { 0, BUSY_RETRY_MS * 1000000L };
@@ -176,12 +176,12 @@ static bool
 store_piece(struct job *j)
 {
     for (size_t i = 0; i < j->points_len; i++) {
-        if (put_batch_is_full(j->batch) && !flush(j))
+        if (put_batch_is_full(j->batch) && !put_api_flush(j))
             return false;
         (j->rollups ? put_batch_rollup_json : put_batch_json)(j->batch,
                                                               &j->points[i], i);
     }
-    if (!flush(j))
+    if (!put_api_flush(j))
         return false;
     j->points_len = 0;
     return true;
@@ -294,7 +294,7 @@ read_body(struct job *j, struct slice body, struct put_json *rest)
 }
 
 static void
-serve(struct job *j)
+put_api_serve(struct job *j)
 {
     int64_t from_us = clock_monotonic_us();
     struct put_json rest;
@@ -323,7 +323,7 @@ api_put_serve(void *ctx, const struct http_request *r, struct http_reply *out)
 {
     struct job j = { .path = ctx, .request = r, .reply = out };
 
-    serve(&j);
+    put_api_serve(&j);
 }
 
 void
@@ -332,5 +332,5 @@ api_rollup_serve(void *ctx, const struct http_request *r,
 {
     struct job j = { .path = ctx, .request = r, .reply = out, .rollups = true };
 
-    serve(&j);
+    put_api_serve(&j);
 }

@@ -11,16 +11,16 @@
 
 #define ARENA_BYTES ((size_t)16 << 20)
 
-/* What a line is refused with. */
-struct refusal {
+/* What a line is rejected with. */
+struct line_rejection {
     const char *kind; /* NULL: silently */
     enum counter counter;
     struct buf why;
 };
 
 static bool
-refuse(struct refusal *r, const char *kind, enum counter counter,
-       const char *why)
+line_reject(struct line_rejection *r, const char *kind, enum counter counter,
+            const char *why)
 {
     r->kind = kind;
     r->counter = counter;
@@ -29,20 +29,21 @@ refuse(struct refusal *r, const char *kind, enum counter counter,
 }
 
 static bool
-refuse_argument(struct refusal *r, const char *why)
+line_reject_argument(struct line_rejection *r, const char *why)
 {
-    return refuse(r, "illegal argument", CNT_ERR_ARGUMENTS, why);
+    return line_reject(r, "illegal argument", CNT_ERR_ARGUMENTS, why);
 }
 
 static bool
-refuse_status(struct refusal *r, enum status st, const struct error *e)
+line_reject_status(struct line_rejection *r, enum status st,
+                   const struct error *e)
 {
     return st == ST_IO || st == ST_BUSY
-               ? refuse(r, "storage error", CNT_ERR_STORAGE, e->text)
-               : refuse(r, "HBase error",
-                        st == ST_NOT_FOUND ? CNT_ERR_METRICS
-                                           : CNT_ERR_ARGUMENTS,
-                        e->text);
+               ? line_reject(r, "storage error", CNT_ERR_STORAGE, e->text)
+               : line_reject(r, "HBase error",
+                             st == ST_NOT_FOUND ? CNT_ERR_METRICS
+                                                : CNT_ERR_ARGUMENTS,
+                             e->text);
 }
 
 struct line {
@@ -55,66 +56,67 @@ struct line {
 
 static bool
 parse_tags(const struct telnet_call *call, size_t from, struct line *out,
-           struct refusal *r)
+           struct line_rejection *r)
 {
     for (size_t i = from; i < call->words_len; i++)
         if (call->words[i].size > 0 &&
             !put_tags_parse(&out->tags, call->words[i], &r->why))
-            return refuse_argument(r, "");
+            return line_reject_argument(r, "");
     return true;
 }
 
 static bool
 parse_words(const struct api *a, const struct telnet_call *call,
-            struct line *out, struct refusal *r)
+            struct line *out, struct line_rejection *r)
 {
     struct error e;
 
     if (!a->histograms.on)
-        return refuse_argument(r, HISTOGRAMS_ARE_OFF);
+        return line_reject_argument(r, HISTOGRAMS_ARE_OFF);
     if (call->words_len < 5) {
         buf_printf(&r->why, "not enough arguments (need least 5, got %zu)",
                    call->words_len - 1);
-        return refuse_argument(r, "");
+        return line_reject_argument(r, "");
     }
     out->metric = call->words[1];
     if (out->metric.size == 0)
-        return refuse_argument(r, "empty metric name");
+        return line_reject_argument(r, "empty metric name");
     if (!put_parse_time(call->words[2], &out->time, &r->why))
-        return refuse(r, "invalid value", CNT_ERR_VALUES, "");
+        return line_reject(r, "invalid value", CNT_ERR_VALUES, "");
     if (out->time <= 0) {
         buf_printf(&r->why, "invalid timestamp: %lld", (long long)out->time);
-        return refuse_argument(r, "");
+        return line_reject_argument(r, "");
     }
     out->has_id = api_parse_int(call->words[3], &out->id);
     out->value = call->words[out->has_id ? 4 : 3];
     if (!out->has_id && histogram_simple_check(&a->histograms, &e) != ST_OK)
-        return refuse_argument(r, e.text);
+        return line_reject_argument(r, e.text);
     if (out->value.size == 0)
-        return refuse_argument(r, "empty histogram value");
+        return line_reject_argument(r, "empty histogram value");
     return parse_tags(call, out->has_id ? 5 : 4, out, r);
 }
 
 static bool
 parse_value(const struct api *a, const struct line *line, struct arena *arena,
-            struct histogram *out, struct refusal *r)
+            struct histogram *out, struct line_rejection *r)
 {
     struct error e;
     enum status st;
 
     if (!line->has_id) {
         st = histogram_parse_line(line->value, arena, out, &e);
-        return st == ST_OK || refuse(r, NULL, CNT_ERR_ARGUMENTS, e.text);
+        return st == ST_OK || line_reject(r, NULL, CNT_ERR_ARGUMENTS, e.text);
     }
     st = histogram_codec_check(&a->histograms, line->id, &e);
     if (st == ST_OK)
         st = histogram_parse_base64(line->value, arena, out, &e);
-    return st == ST_OK || refuse_status(r, st, &e);
+    return st == ST_OK || line_reject_status(r, st, &e);
 }
 
 static bool
-store(const struct api *a, const struct line *line, const struct histogram *h,
-      struct telnet_call *call, struct refusal *r)
+line_store(const struct api *a, const struct line *line,
+           const struct histogram *h, struct telnet_call *call,
+           struct line_rejection *r)
 {
     struct histogram_writer w;
     struct tag tags[PUT_TAGS_MAX];
@@ -137,7 +139,7 @@ store(const struct api *a, const struct line *line, const struct histogram *h,
         st = histogram_writer_flush(&w, &e);
     call->lsn = w.lsn;
     histogram_writer_fini(&w);
-    return st == ST_OK || refuse_status(r, st, &e);
+    return st == ST_OK || line_reject_status(r, st, &e);
 }
 
 void
@@ -145,12 +147,12 @@ telnet_histogram(void *ctx, struct telnet_call *call)
 {
     const struct api *a = ctx;
     struct arena *arena = arena_new(ARENA_BYTES);
-    struct refusal r = { .kind = NULL };
+    struct line_rejection r = { .kind = NULL };
     struct line line = { .time = 0 };
     struct histogram h;
     bool ok = parse_words(a, call, &line, &r) &&
               parse_value(a, &line, arena, &h, &r) &&
-              store(a, &line, &h, call, &r);
+              line_store(a, &line, &h, call, &r);
 
     if (!ok) {
         char peer[PEER_NAME_SIZE];
