@@ -15,6 +15,7 @@ struct cursor {
     const uint8_t *at;
     const uint8_t *end;
     bool failed;
+    bool no_memory; /* then it has failed for that, and the bytes may be good */
 };
 
 static inline struct cursor
@@ -24,7 +25,7 @@ cursor_of(struct slice s)
 
     if (s.data == NULL)
         s = (struct slice){ nothing, 0 };
-    return (struct cursor){ s.data, s.data + s.size, false };
+    return (struct cursor){ .at = s.data, .end = s.data + s.size };
 }
 
 static inline size_t

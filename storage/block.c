@@ -186,8 +186,6 @@ block_unpad(struct slice *block)
     struct cursor c;
     uint64_t zeros;
 
-    while (block->size > 0 && block->data[0] == 0)
-        *block = slice_of(block->data + 1, block->size - 1);
     if (block->size == 0 || block->data[0] != BLOCK_PADDED)
         return;
     c = cursor_of(slice_of(block->data + 1, block->size - 1));
@@ -206,15 +204,16 @@ open_block(struct slice *block, uint32_t base, struct error *e)
     block_unpad(block);
     unsealed = block->size > 0 && block->data[0] == BLOCK_UNSEALED;
     if (block->size < BLOCK_MIN_SIZE + (unsealed ? 0 : BLOCK_CRC_SIZE))
-        return error_set(e, ST_CORRUPT, "block of %zu bytes", block->size);
+        return error_set(e, ST_CORRUPT, "block: %zu bytes are too few",
+                         block->size);
     if (unsealed)
         return ST_OK;
     block->size -= BLOCK_CRC_SIZE;
     c = cursor_of(slice_of(block->data + block->size, BLOCK_CRC_SIZE));
     if (cursor_u32(&c) != block_crc(*block, base))
-        return error_set(e, ST_CORRUPT, "block with a wrong checksum");
+        return error_set(e, ST_CORRUPT, "block: checksum mismatch");
     if (block->data[0] != BLOCK_VERSION)
-        return error_set(e, ST_CORRUPT, "block of version %u, not %u",
+        return error_set(e, ST_CORRUPT, "block: version %u, not %u",
                          block->data[0], BLOCK_VERSION);
     return ST_OK;
 }
@@ -294,7 +293,9 @@ block_header_get(struct slice block, uint32_t base, struct cursor *c,
     *c = cursor_of(block);
     get_fields(c, base, h);
     if (c->failed)
-        return error_set(e, ST_CORRUPT, "block with a senseless header");
+        return error_set(e, ST_CORRUPT,
+                         "block: invalid header (flags %02x, %u points)",
+                         h->flags, h->count);
     return ST_OK;
 }
 

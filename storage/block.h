@@ -5,8 +5,9 @@
  * their bits, seconds and milliseconds may mix.
  *
  * Threads: any; these are functions of their arguments.
- * Fails:   ST_CORRUPT on any bytes that block_encode() does not write; never
- *          reads out of bounds, never allocates more than the count allows.
+ * Fails:   ST_CORRUPT on any bytes that block_encode() does not write, ST_LIMIT
+ *          without memory; never reads out of bounds, never allocates more than
+ *          the count allows.
  */
 #ifndef STORAGE_BLOCK_H
 #define STORAGE_BLOCK_H

@@ -82,7 +82,7 @@ get_split(struct cursor *c, const struct block_header *h,
     uint64_t *v = malloc(h->count * sizeof *v);
 
     if (v == NULL) {
-        c->failed = true;
+        c->failed = c->no_memory = true;
         return;
     }
     for (uint32_t i = 0; i < h->count; i++)
@@ -219,6 +219,12 @@ struct opened {
 };
 
 static enum status
+no_memory(const struct block_header *h, struct error *e)
+{
+    return error_set(e, ST_LIMIT, "block: no memory for %u points", h->count);
+}
+
+static enum status
 open_columns(struct slice block, uint32_t base, struct points *out,
              struct spacing *s, struct opened *o, struct error *e)
 {
@@ -228,7 +234,7 @@ open_columns(struct slice block, uint32_t base, struct points *out,
     if (st != ST_OK)
         return st;
     if (!points_reserve(out, o->h.count))
-        return error_set(e, ST_LIMIT, "no memory for %u points", o->h.count);
+        return no_memory(&o->h, e);
     o->out = out;
     if (s != NULL) {
         *s = spacing_of(&o->h);
@@ -254,8 +260,12 @@ get_column(struct opened *o)
 static enum status
 close_columns(struct opened *o, struct error *e)
 {
+    if (o->c.no_memory)
+        return no_memory(&o->h, e);
     if (o->c.failed || cursor_left(&o->c) != 0)
-        return error_set(e, ST_CORRUPT, "block with senseless columns");
+        return error_set(e, ST_CORRUPT,
+                         "block: invalid columns (%u points, %zu bytes left)",
+                         o->h.count, cursor_left(&o->c));
     o->out->len += o->h.count;
     return ST_OK;
 }

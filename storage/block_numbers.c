@@ -572,7 +572,7 @@ get_sparse(struct cursor *c, uint64_t *out, size_t len)
     }
     pieces = malloc((size_t)n * 2 * sizeof *pieces);
     if (pieces == NULL) {
-        c->failed = true;
+        c->failed = c->no_memory = true;
         return;
     }
     get_flat(c, cursor_u8(c), pieces, (size_t)n);

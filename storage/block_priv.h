@@ -9,8 +9,9 @@
  *     floats    doubles that are no decimals: by XOR, or as they are
  *
  * Encoders choose by what an estimate says is shortest.  They append to a buf,
- * whose failure sticks.  Decoders read what a cursor gives and fail it on bytes
- * that make no sense, after writing no more than 'len' elements.
+ * whose failure sticks.  Decoders read what a cursor gives and fail it on
+ * invalid bytes, or for want of memory (no_memory), after writing no more than
+ * 'len' elements.
  *
  * Threads: any; functions of their arguments.
  */
@@ -25,8 +26,7 @@
 /* Instead of the version: how many zeros follow the block, as a varint, then
  * the block and they. */
 #define BLOCK_PADDED 2
-/* What stands there instead of a block when a value has those of several hours
- * (row_value.h). */
+/* Of a row of several hours (row_value.h). */
 #define ROW_OF_HOURS 3
 /* The version of a block without a checksum: the row that has it has one. */
 #define BLOCK_UNSEALED 4
@@ -72,7 +72,7 @@ MUST_CHECK enum status block_header_get(struct slice block, uint32_t base,
                                         struct block_header *h,
                                         struct error *e);
 
-/* Zeros in front, and padding, are no part of what stands there. */
+/* Takes padding off. */
 void block_unpad(struct slice *block);
 
 /* Of the block's bytes so far, and the row it belongs to. */

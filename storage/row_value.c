@@ -8,12 +8,6 @@
 #include "storage/block_priv.h"
 #include "storage/point.h"
 
-static enum status
-senseless(struct error *e)
-{
-    return error_set(e, ST_CORRUPT, "a row whose hours make no sense");
-}
-
 /* Takes padding and checksum off. */
 static enum status
 open_value(struct slice *value, uint32_t base, struct error *e)
@@ -22,11 +16,11 @@ open_value(struct slice *value, uint32_t base, struct error *e)
 
     block_unpad(value);
     if (value->size <= BLOCK_CRC_SIZE || value->data[0] != ROW_OF_HOURS)
-        return senseless(e);
+        return error_set(e, ST_CORRUPT, "row: not one of several hours");
     value->size -= BLOCK_CRC_SIZE;
     c = cursor_of(slice_of(value->data + value->size, BLOCK_CRC_SIZE));
     if (cursor_u32(&c) != block_crc(*value, base))
-        return error_set(e, ST_CORRUPT, "a row with a wrong checksum");
+        return error_set(e, ST_CORRUPT, "row: checksum mismatch");
     return ST_OK;
 }
 
@@ -41,15 +35,17 @@ row_hours_begin(const struct key_shape *s, uint32_t base, struct slice value,
     if (s->row_hours == 1) {
         out->is_bare = true;
         block_unpad(&value);
-        return value.size > 0 && value.data[0] == BLOCK_UNSEALED ? senseless(e)
-                                                                 : ST_OK;
+        return value.size > 0 && value.data[0] == BLOCK_UNSEALED
+                   ? error_set(e, ST_CORRUPT, "row: block without a checksum")
+                   : ST_OK;
     }
     if (open_value(&value, base, e) != ST_OK)
         return ST_CORRUPT;
     c = cursor_of(slice_of(value.data + 1, value.size - 1));
     hours = cursor_varint(&c);
     if (c.failed || hours == 0 || hours >> s->row_hours != 0)
-        return senseless(e);
+        return error_set(e, ST_CORRUPT, "row: invalid hours (%#llx of %u)",
+                         (unsigned long long)hours, s->row_hours);
     out->hours = (uint32_t)hours;
     out->left = slice_of(c.at, cursor_left(&c));
     return ST_OK;
@@ -82,7 +78,11 @@ row_hours_next(struct row_hours *h, uint32_t *base, struct slice *block)
 enum status
 row_hours_end(const struct row_hours *h, struct error *e)
 {
-    return h->bad ? senseless(e) : ST_OK;
+    return h->bad ? error_set(e, ST_CORRUPT,
+                              "row: invalid block length or type (%zu bytes "
+                              "left)",
+                              h->left.size)
+                  : ST_OK;
 }
 
 enum status

@@ -108,20 +108,12 @@ START_TEST(padded_bytes)
 {
     const struct slice bytes = { blocks[0].bytes, blocks[0].size };
     struct buf b = BUF_INIT;
-    struct points back = { 0 };
     struct synopsis s;
 
     block_pad(bytes, 3, &b);
     expect_documented(buf_slice(&b));
     ck_assert_int_eq(block_synopsis(buf_slice(&b), BASE, &s, NULL), ST_OK);
     ck_assert_int_eq(s.sum.i, 304);
-    /* As it was done in version 2. */
-    buf_clear(&b);
-    buf_put(&b, "\0\0\0", 3);
-    buf_put_slice(&b, bytes);
-    ck_assert_int_eq(block_decode(buf_slice(&b), BASE, &back, NULL), ST_OK);
-    ck_assert_uint_eq(back.len, blocks[0].len);
-    points_fini(&back);
     buf_fini(&b);
 }
 END_TEST

@@ -107,20 +107,22 @@ END_TEST
 static const struct {
     const char *bytes;
     size_t size;
-} senseless[] = {
-    { "", 0 },
-    { "\x01\x03", 2 }, /* a block alone */
-    { "\x03", 1 },     /* no hours */
-    { "\x03\x00", 2 }, /* none of them */
-    { "\x03\x00x", 3 },
-    { "\x03\x40x", 3 },          /* a seventh */
-    { "\x03\x01\x01xxxxxx", 9 }, /* a block with a version of its own */
-    { "\x03\x01", 2 },           /* no block */
-    { "\x03\x03\x01x", 4 },      /* no second block */
-    { "\x03\x03\x02x", 4 },      /* a first one that is too long */
-    { "\x03\x03\x00x", 4 },      /* an empty one */
-    { "\x03\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01xy", 14 },
-    { "\x03\x80\x80\x80\x80\x10x", 7 } /* hours past the span's */
+    const char *text;
+} invalid[] = {
+    { "", 0, "row: not one of several hours" },
+    { "\x01\x03", 2, "row: not one of several hours" }, /* a block alone */
+    { "\x03", 1, "row: invalid hours" },                /* none of them */
+    { "\x03\x00", 2, "row: invalid hours (0 of 6)" },
+    { "\x03\x00x", 3, "row: invalid hours" },
+    { "\x03\x40x", 3, "row: invalid hours (0x40 of 6)" },
+    { "\x03\x01\x01xxxxxx", 9, "row: invalid block length or type" },
+    { "\x03\x01", 2, "row: invalid block length" },      /* no block */
+    { "\x03\x03\x01x", 4, "row: invalid block length" }, /* no second one */
+    { "\x03\x03\x02x", 4, "row: invalid block length" }, /* too long */
+    { "\x03\x03\x00x", 4, "row: invalid block length" }, /* empty */
+    { "\x03\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01xy", 14,
+      "row: invalid block length" },
+    { "\x03\x80\x80\x80\x80\x10x", 7, "row: invalid hours" }
 };
 
 static void
@@ -133,15 +135,15 @@ refuses(struct slice value, const char *sentence)
     ck_assert_msg(strstr(e.text, sentence) != NULL, "%s", e.text);
 }
 
-START_TEST(senseless_values_are_refused)
+START_TEST(invalid_values_are_refused)
 {
-    struct slice bytes = { (const uint8_t *)senseless[_i].bytes,
-                           senseless[_i].size };
+    struct slice bytes = { (const uint8_t *)invalid[_i].bytes,
+                           invalid[_i].size };
     struct buf b = BUF_INIT;
 
     buf_put_slice(&b, bytes);
     buf_put_u32(&b, block_crc(bytes, BASE));
-    refuses(buf_slice(&b), "make no sense");
+    refuses(buf_slice(&b), invalid[_i].text);
     buf_fini(&b);
 }
 END_TEST
@@ -189,6 +191,6 @@ START_TEST(hours_are_numbered)
 END_TEST
 
 TEST_MAIN("row_value", TEST(the_documented_value), TEST(hours_come_back),
-          LOOP(senseless_values_are_refused, senseless),
+          LOOP(invalid_values_are_refused, invalid),
           TEST(every_flipped_bit_and_every_cut_is_seen),
           TEST(hours_are_numbered))
