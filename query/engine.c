@@ -288,7 +288,7 @@ run_tries(struct engine *en, const struct query *q, const struct sub_query *sq,
     bool again = true, found = false;
     enum status status = ST_OK;
 
-    set_limits(en, q, sq, limits);
+    fetch_limits_release(limits);
     while (status == ST_OK && again) {
         again = false;
         status = run_try(en, q, sq, t, limits, a, out, stats, &found, e);

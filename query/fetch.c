@@ -78,13 +78,19 @@ fetch_limits_add(struct fetch_limits *l, uint64_t points, uint64_t bytes,
 }
 
 void
-fetch_limits_forget(struct fetch_limits *l)
+fetch_limits_release(struct fetch_limits *l)
 {
     if (l->all_held != NULL)
         atomic_fetch_sub(l->all_held, atomic_load(&l->held));
+    atomic_store(&l->held, 0);
+}
+
+void
+fetch_limits_forget(struct fetch_limits *l)
+{
+    fetch_limits_release(l);
     atomic_store(&l->points, 0);
     atomic_store(&l->bytes, 0);
-    atomic_store(&l->held, 0);
 }
 
 static bool

@@ -1,4 +1,4 @@
-! disk tsd.rollups.enable=true tsd.rollups.split_query.enable=true tsd.http.query.allow_delete=true tsd.rollups.config={"aggregationIds":{"sum":0,"count":1},"intervals":[{"table":"a","preAggregationTable":"b","interval":"1m","rowSpan":"1h","defaultInterval":true},{"table":"c","preAggregationTable":"d","interval":"1h","rowSpan":"1d","delaySla":"1s"},{"table":"e","preAggregationTable":"f","interval":"1d","rowSpan":"1n","delaySla":"60y"},{"table":"g","preAggregationTable":"h","interval":"10m","rowSpan":"6h"}]}
+! disk tsd.query.limits.data_points.default=12 tsd.rollups.enable=true tsd.rollups.split_query.enable=true tsd.http.query.allow_delete=true tsd.rollups.config={"aggregationIds":{"sum":0,"count":1},"intervals":[{"table":"a","preAggregationTable":"b","interval":"1m","rowSpan":"1h","defaultInterval":true},{"table":"c","preAggregationTable":"d","interval":"1h","rowSpan":"1d","delaySla":"1s"},{"table":"e","preAggregationTable":"f","interval":"1d","rowSpan":"1n","delaySla":"60y"},{"table":"g","preAggregationTable":"h","interval":"10m","rowSpan":"6h"}]}
 # Rollups lie long before now, points long after; of each, one on the wrong side.
 > rollup 1h-sum s.m 1356998400 100 host=a
 > rollup 1h-sum s.m 1356998400 10 host=b
@@ -70,3 +70,12 @@ GET /api/query?start=1356998400&end=1357009200&m=sum:1h-sum:s.m
 | []
 GET /api/query?start=1356998400&end=1357009200&m=sum:1h-count:s.m
 ~ "dps":{"1356998400":20.0}
+
+# The limits of a query count for both parts: 9 rollups, 8 points.
+repeat 9 rollup 1h-sum s.both 135699840# 1 host=a#
+repeat 8 put s.both 400000320# 1 host=a
+> version
+<~ built
+GET /api/query?start=1356998400&end=4000010000&m=sum:1h-sum:s.both
+= 413
+~ limit of 12 data points
