@@ -192,6 +192,23 @@ begin_list(struct reader *r, const char *name, json_t *v, size_t size,
     return r->st == ST_OK;
 }
 
+/* A list of objects that need nothing else. */
+static void
+read_list(struct reader *r, const char *name, json_t *v,
+          const struct member *members, size_t members_len, size_t size,
+          void **out, size_t *len, bool *given)
+{
+    size_t i;
+    json_t *item;
+
+    *len = 0;
+    if (!begin_list(r, name, v, size, out, given))
+        return;
+    json_array_foreach(v, i, item)
+        reader_object(r, name, item, members, members_len, true,
+                      (char *)*out + size * (*len)++);
+}
+
 static void
 read_filter_tags(struct reader *r, const char *name, json_t *v, void *to)
 {
@@ -238,15 +255,10 @@ read_filters(struct reader *r, const char *name, json_t *v, void *to)
     };
     struct exp_query *q = to;
     void *list = NULL;
-    size_t i;
-    json_t *item;
 
-    q->filters_len = 0;
-    if (!begin_list(r, name, v, sizeof *q->filters, &list, &q->filters_given))
-        return;
+    read_list(r, name, v, members, 3, sizeof *q->filters, &list,
+              &q->filters_len, &q->filters_given);
     q->filters = list;
-    json_array_foreach(v, i, item) reader_object(
-        r, name, item, members, 3, true, &q->filters[q->filters_len++]);
 }
 
 static void
@@ -262,15 +274,10 @@ read_metrics(struct reader *r, const char *name, json_t *v, void *to)
     };
     struct exp_query *q = to;
     void *list = NULL;
-    size_t i;
-    json_t *item;
 
-    q->metrics_len = 0;
-    if (!begin_list(r, name, v, sizeof *q->metrics, &list, &q->metrics_given))
-        return;
+    read_list(r, name, v, members, 6, sizeof *q->metrics, &list,
+              &q->metrics_len, &q->metrics_given);
     q->metrics = list;
-    json_array_foreach(v, i, item) reader_object(
-        r, name, item, members, 6, true, &q->metrics[q->metrics_len++]);
 }
 
 static void
@@ -310,15 +317,10 @@ read_outputs(struct reader *r, const char *name, json_t *v, void *to)
     };
     struct exp_query *q = to;
     void *list = NULL;
-    size_t i;
-    json_t *item;
 
-    q->outputs_len = 0;
-    if (!begin_list(r, name, v, sizeof *q->outputs, &list, &q->outputs_given))
-        return;
+    read_list(r, name, v, members, 2, sizeof *q->outputs, &list,
+              &q->outputs_len, &q->outputs_given);
     q->outputs = list;
-    json_array_foreach(v, i, item) reader_object(
-        r, name, item, members, 2, true, &q->outputs[q->outputs_len++]);
 }
 
 enum status

@@ -122,16 +122,6 @@ lanes_are_ints(const struct lanes *ls)
     return true;
 }
 
-static int64_t
-lerp_int(const struct lane *l, int64_t x)
-{
-    uint64_t rise = (uint64_t)l->next.v.i - (uint64_t)l->now.v.i;
-    int64_t product = (int64_t)((uint64_t)(x - l->now.ts_ms) * rise);
-
-    return (int64_t)((uint64_t)l->now.v.i +
-                     (uint64_t)(product / (l->next.ts_ms - l->now.ts_ms)));
-}
-
 static double
 place_double(const struct place *p)
 {
@@ -165,7 +155,10 @@ take_ints(const struct lanes *ls, int64_t *out)
         const struct lane *l = &ls->lanes[i];
 
         if (l->now.ts_ms != 0)
-            out[n++] = is_between(l, x) ? lerp_int(l, x) : l->now.v.i;
+            out[n++] = is_between(l, x)
+                           ? numbers_lerp(x, l->now.ts_ms, l->now.v.i,
+                                          l->next.ts_ms, l->next.v.i)
+                           : l->now.v.i;
     }
 }
 

@@ -181,9 +181,8 @@ find_kinds(struct merge *m, struct error *e)
 
 /* -- the values of a series in a stretch ---------------------------------- */
 
-/* Products and sums wrap as Java's do. */
-static int64_t
-lerp_int(int64_t x, int64_t x0, int64_t y0, int64_t x1, int64_t y1)
+int64_t
+numbers_lerp(int64_t x, int64_t x0, int64_t y0, int64_t x1, int64_t y1)
 {
     uint64_t rise = (uint64_t)y1 - (uint64_t)y0;
     int64_t area = (int64_t)((uint64_t)(x - x0) * rise);
@@ -203,7 +202,7 @@ fill_ints(const struct lane *l, const int64_t *ms, size_t len,
     switch (method) {
     case INTERPOLATE_LERP:
         for (size_t k = 0; k < len; k++)
-            out[k].i = lerp_int(ms[k], x[0], y[0].i, x[1], y[1].i);
+            out[k].i = numbers_lerp(ms[k], x[0], y[0].i, x[1], y[1].i);
         return;
     case INTERPOLATE_MAX:
         constant = INT64_MAX;

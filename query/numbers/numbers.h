@@ -56,6 +56,10 @@ struct numbers_bounds numbers_bounds(const struct query *q,
                                      const struct sub_query *sq);
 bool numbers_takes(const struct numbers_bounds *b, const struct span *s);
 
+/* The integer at x of the line through (x0, y0) and (x1, y1); products and sums
+ * wrap as Java's do. */
+int64_t numbers_lerp(int64_t x, int64_t x0, int64_t y0, int64_t x1, int64_t y1);
+
 /* Arrays of '*out' are in the arena.  'spans' come in the order of their
  * TSUIDs; those without points, and those not taken (above), count for nothing.
  * With the aggregator "none" there is one. */

@@ -20,6 +20,14 @@ struct query_param {
     struct slice name, value;
 };
 
+/* A flag of a query: its names, and the bool of struct query that it sets. */
+struct query_flag {
+    const char *json, *uri;
+    size_t offset;
+};
+#define QUERY_FLAGS 9
+extern const struct query_flag query_flags[QUERY_FLAGS];
+
 struct parse_options {
     int64_t now_ms;
     const struct timezone *default_zone; /* tsd.core.timezone; NULL: UTC */

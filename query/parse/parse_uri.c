@@ -35,27 +35,30 @@ has_param(const struct query_param *params, size_t len, const char *name)
     return find_param(params, len, name).data != NULL;
 }
 
+#define FLAG(json, uri, member)                   \
+    {                                             \
+        json, uri, offsetof(struct query, member) \
+    }
+
+const struct query_flag query_flags[QUERY_FLAGS] = {
+    FLAG("padding", "padding", padding),
+    FLAG("noAnnotations", "no_annotations", no_annotations),
+    FLAG("globalAnnotations", "global_annotations", global_annotations),
+    FLAG("showTSUIDs", "show_tsuids", show_tsuids),
+    FLAG("msResolution", "ms", ms_resolution),
+    FLAG("showQuery", "show_query", show_query),
+    FLAG("showStats", "show_stats", show_stats),
+    FLAG("showSummary", "show_summary", show_summary),
+    FLAG("useCalendar", "use_calendar", use_calendar),
+};
+
 static void
 read_flags(const struct query_param *params, size_t len, struct query *q)
 {
-    const struct {
-        const char *name;
-        bool *flag;
-    } flags[] = {
-        { "padding", &q->padding },
-        { "no_annotations", &q->no_annotations },
-        { "global_annotations", &q->global_annotations },
-        { "show_tsuids", &q->show_tsuids },
-        { "ms", &q->ms_resolution },
-        { "show_query", &q->show_query },
-        { "show_stats", &q->show_stats },
-        { "show_summary", &q->show_summary },
-        { "arrays", &q->arrays },
-        { "use_calendar", &q->use_calendar },
-    };
-
-    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
-        *flags[i].flag = has_param(params, len, flags[i].name);
+    for (size_t i = 0; i < QUERY_FLAGS; i++)
+        *(bool *)((char *)q + query_flags[i].offset) =
+            has_param(params, len, query_flags[i].uri);
+    q->arrays = has_param(params, len, "arrays");
 }
 
 /* All parameters of one name. */

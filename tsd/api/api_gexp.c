@@ -82,21 +82,9 @@ add_texts(struct params *p, const json_t *root, const char *name)
 static void
 add_flags(struct params *p, const json_t *root)
 {
-    static const char *const flags[][2] = {
-        { "padding", "padding" },
-        { "noAnnotations", "no_annotations" },
-        { "globalAnnotations", "global_annotations" },
-        { "showTSUIDs", "show_tsuids" },
-        { "msResolution", "ms" },
-        { "showQuery", "show_query" },
-        { "showStats", "show_stats" },
-        { "showSummary", "show_summary" },
-        { "useCalendar", "use_calendar" },
-    };
-
-    for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
-        if (json_is_true(json_object_get(root, flags[i][0])))
-            add(p, slice_str(flags[i][1]), slice_str("true"));
+    for (size_t i = 0; i < QUERY_FLAGS; i++)
+        if (json_is_true(json_object_get(root, query_flags[i].json)))
+            add(p, slice_str(query_flags[i].uri), slice_str("true"));
 }
 
 static void
