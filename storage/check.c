@@ -97,34 +97,33 @@ check_write_aside(struct check *c, const char *name, struct slice bytes,
 static enum status
 check_format(const char *dir, struct check *c, struct error *e)
 {
-    struct format f = { .version = 0 };
     const struct slice none = { NULL, 0 };
-    const char *mended = NULL;
+    bool mends = c->aside != NULL;
+    struct format f;
     struct error why;
     enum status st = format_read(dir, &f, &why);
 
-    c->files++;
-    if (st == ST_OK && !f.complete)
-        check_note(c, "format-incomplete",
-                   "%s: the making of the store was cut short", dir);
-    if (st == ST_OK)
-        return ST_OK;
+    c->files += 2;
     if (st == ST_NOT_FOUND)
         return error_set(e, ST_INVALID, "%s: this is no store", why.text);
-    if (st != ST_CORRUPT || f.version > FORMAT_VERSION)
-        return error_set(e, ST_INVALID, "%s", why.text);
-    c->refused = true;
-    if (c->aside != NULL && format_mend(dir, &f) == ST_OK) {
-        st = check_move_aside(c, dir, "FORMAT", e);
-        if (st == ST_OK)
-            st = format_write(dir, &f, e);
-        if (st != ST_OK)
-            return st;
-        mended = "a flipped bit was turned back";
-        c->refused = false;
+    if (st == ST_CORRUPT && f.version == 0) {
+        c->refused = true;
+        check_found(c, "format-damaged", none, NULL, "%s", why.text);
+        return ST_OK;
     }
-    check_found(c, "format-damaged", none, mended, "%s", why.text);
-    return ST_OK;
+    if (st != ST_OK)
+        return error_set(e, ST_INVALID, "%s", why.text);
+    if (!f.complete)
+        check_note(c, "format-incomplete",
+                   "%s: the making of the store was cut short", dir);
+    if (!f.damaged || !f.complete)
+        return ST_OK;
+    check_found(c, "format-damaged", none,
+                mends ? "both were written again" : NULL,
+                "'%s': FORMAT or its copy FORMAT.1 does not check, the other "
+                "one does",
+                dir);
+    return mends ? format_write(dir, &f, e) : ST_OK;
 }
 
 static enum status

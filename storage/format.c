@@ -1,6 +1,6 @@
 /* The file is text, so that an operator can read it, and ends with a checksum,
- * so that nobody edits it.  One spelling only is accepted: what format_text()
- * writes. */
+ * so that an edit is noticed.  One spelling only is accepted: what
+ * format_text() writes; bytes behind the line with the checksum are ignored. */
 #include "config.h"
 
 #include "storage/format.h"
@@ -21,9 +21,8 @@
 #include "base/obj.h"
 #include "storage/files_priv.h"
 
-#define MAX_SIZE         4096
-#define SEAL_SIZE        (sizeof "crc32c 00000000\n" - 1)
-#define FIRST_WITH_HOURS 7 /* rows were of one hour in all versions before */
+#define MAX_SIZE  4096
+#define SEAL_SIZE (sizeof "crc32c 00000000\n" - 1)
 
 void
 format_new(struct format *out, const struct key_shape *shape)
@@ -49,8 +48,7 @@ format_text(const struct format *f, struct buf *out)
     buf_printf(out, "metric-width %u\n", s->metric_width);
     buf_printf(out, "tagk-width %u\n", s->tagk_width);
     buf_printf(out, "tagv-width %u\n", s->tagv_width);
-    if (f->version >= FIRST_WITH_HOURS)
-        buf_printf(out, "row-hours %u\n", s->row_hours);
+    buf_printf(out, "row-hours %u\n", s->row_hours);
     buf_printf(out, "crc32c %08x\n", (unsigned)crc32c(buf_slice(out)));
 }
 
@@ -86,6 +84,17 @@ take_number(struct slice *text, const char *name, unsigned max)
     return (unsigned)v;
 }
 
+/* The text up to the end of its line "crc32c", which is damaged or cut short
+ * where there is none. */
+static struct slice
+without_tail(struct slice text)
+{
+    const uint8_t *end = memmem(text.data, text.size, "\ncrc32c ", 8);
+    size_t size = end == NULL ? 0 : (size_t)(end - text.data) + 1 + SEAL_SIZE;
+
+    return size > text.size ? slice_of("", 0) : slice_of(text.data, size);
+}
+
 static bool
 sealed(struct slice text)
 {
@@ -112,21 +121,22 @@ same_again(const struct format *f, struct slice text)
 static enum status
 parse(struct slice text, const char *path, struct format *out, struct error *e)
 {
-    struct slice rest = text, id;
+    struct slice rest, id;
 
     if (!slice_starts(text, slice_str("halite ")))
         return error_set(e, ST_CORRUPT,
                          "'%s' is not Halite's: another program's folder?",
                          path);
-    if (text.size < SEAL_SIZE || !sealed(text))
+    rest = text = without_tail(text);
+    if (text.size == 0 || !sealed(text))
         return error_set(e, ST_CORRUPT,
                          "'%s' is damaged: its checksum does not fit", path);
     *out =
         (struct format){ .version = take_number(&rest, "halite", UINT32_MAX) };
-    if (out->version > FORMAT_VERSION)
+    if (out->version != FORMAT_VERSION && out->version != 0)
         return error_set(e, ST_CORRUPT,
-                         "'%s' says format %u, this program knows up to %u: "
-                         "the store was made by a newer Halite",
+                         "'%s' says format %u, this program reads format %u "
+                         "only: the store was made by another Halite",
                          path, out->version, (unsigned)FORMAT_VERSION);
     id = take_line(&rest, "id");
     if (id.size == FORMAT_ID_SIZE - 1)
@@ -138,24 +148,27 @@ parse(struct slice text, const char *path, struct format *out, struct error *e)
     out->shape.metric_width = (uint8_t)take_number(&rest, "metric-width", 255);
     out->shape.tagk_width = (uint8_t)take_number(&rest, "tagk-width", 255);
     out->shape.tagv_width = (uint8_t)take_number(&rest, "tagv-width", 255);
-    out->shape.row_hours = out->version < FIRST_WITH_HOURS
-                               ? 1
-                               : (uint8_t)take_number(&rest, "row-hours", 255);
+    out->shape.row_hours = (uint8_t)take_number(&rest, "row-hours", 255);
     if (out->version == 0 || !key_shape_is_valid(&out->shape) ||
-        !same_again(out, text))
-        return error_set(e, ST_CORRUPT, "'%s' makes no sense", path);
+        !same_again(out, text)) {
+        out->version = 0;
+        return error_set(e, ST_CORRUPT, "'%s' is malformed", path);
+    }
     return ST_OK;
 }
 
 /* -- files ---------------------------------------------------------------- */
 
-enum status
-format_read(const char *dir, struct format *out, struct error *e)
+static const char *const names[] = { "FORMAT", "FORMAT.1" };
+
+static enum status
+read_one(const char *dir, const char *name, struct format *out, struct error *e)
 {
-    char *path = files_path(dir, "FORMAT");
+    char *path = files_path(dir, name);
     struct buf text = BUF_INIT;
     enum status st = files_read(path, MAX_SIZE, &text, e);
 
+    *out = (struct format){ .version = 0 };
     if (st == ST_OK)
         st = parse(buf_slice(&text), path, out, e);
     buf_fini(&text);
@@ -164,36 +177,30 @@ format_read(const char *dir, struct format *out, struct error *e)
 }
 
 enum status
-format_mend(const char *dir, struct format *out)
+format_read(const char *dir, struct format *out, struct error *e)
 {
-    char *path = files_path(dir, "FORMAT");
-    struct buf text = BUF_INIT;
-    enum status st = files_read(path, MAX_SIZE, &text, NULL);
+    struct format copy;
+    enum status st = read_one(dir, names[0], out, e);
+    enum status copied = read_one(dir, names[1], &copy, NULL);
 
-    for (size_t i = 0; st == ST_OK && i < text.size * 8; i++) {
-        text.data[i / 8] ^= (uint8_t)(1u << i % 8);
-        if (parse(buf_slice(&text), path, out, NULL) == ST_OK)
-            break;
-        text.data[i / 8] ^= (uint8_t)(1u << i % 8);
-        if (i + 1 == text.size * 8)
-            st = ST_NOT_FOUND;
-    }
-    if (text.size == 0)
-        st = ST_NOT_FOUND;
-    buf_fini(&text);
-    free(path);
-    return st;
+    if (st != ST_OK && copied == ST_OK && out->version == 0)
+        *out = copy;
+    else if (st != ST_OK)
+        return st;
+    out->damaged = st != ST_OK || copied != ST_OK;
+    return ST_OK;
 }
 
 enum status
 format_write(const char *dir, const struct format *f, struct error *e)
 {
     struct buf text = BUF_INIT;
-    enum status st;
+    enum status st = ST_OK;
 
     format_text(f, &text);
     INSIST(!text.failed);
-    st = files_replace(dir, "FORMAT", buf_slice(&text), e);
+    for (size_t i = 2; i-- > 0 && st == ST_OK;)
+        st = files_replace(dir, names[i], buf_slice(&text), e);
     buf_fini(&text);
     return st;
 }

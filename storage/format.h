@@ -1,8 +1,8 @@
 /*
- * The FORMAT file, which says what a folder is: a store, of which version, with
- * keys of which shape (docs/FORMAT.md, "FORMAT file").  It is read before
- * anything else in the folder is touched.  And the LOCK file, which keeps a
- * second process out.
+ * The FORMAT file and its copy, FORMAT.1, which say what a folder is: a store,
+ * of which version, with keys of which shape (docs/FORMAT.md, "FORMAT file").
+ * It is read before anything else in the folder is touched.  And the LOCK file,
+ * which keeps a second process out.
  *
  *     format_lock -> format_read -> ST_OK, complete: open what is there
  *                         |-> ST_OK, not complete: a creation was cut short,
@@ -14,7 +14,7 @@
  * So a complete store whose engine is missing is refused, not made anew.
  *
  * Threads: any; these are functions of their arguments.
- * Fails:   ST_IO; ST_CORRUPT for a newer, a foreign and a damaged file; each
+ * Fails:   ST_IO; ST_CORRUPT for another version and a damaged file; each
  *          with a sentence for the operator.
  */
 #ifndef STORAGE_FORMAT_H
@@ -23,13 +23,14 @@
 #include "base/error.h"
 #include "storage/key.h"
 
-/* What this program writes, and the newest that it reads. */
-#define FORMAT_VERSION 7
+/* What this program writes, and all that it reads. */
+#define FORMAT_VERSION 1
 #define FORMAT_ID_SIZE 33
 
 struct format {
     unsigned version;
     bool complete; /* everything was made; never create again */
+    bool damaged;  /* one of the two files does not check: write both again */
     struct key_shape shape;
     char id[FORMAT_ID_SIZE]; /* 32 hex digits, drawn at creation, and a NUL */
 };
@@ -37,15 +38,13 @@ struct format {
 /* A new identity, not complete. */
 void format_new(struct format *out, const struct key_shape *shape);
 
-/* ST_NOT_FOUND when the folder, or a FORMAT in it, is absent. */
+/* Reads FORMAT, or the copy, FORMAT.1, when FORMAT is absent or damaged.
+ * ST_NOT_FOUND when both are absent, or the folder is. */
 MUST_CHECK enum status format_read(const char *dir, struct format *out,
                                    struct error *e);
 
-/* Of a damaged file: what it says when one bit is turned back; ST_NOT_FOUND
- * when no bit does it.  (With this checksum no two bits could.) */
-MUST_CHECK enum status format_mend(const char *dir, struct format *out);
-
-/* Replaces the file, all or nothing, durable when it returns. */
+/* Replaces both files, the copy first, each all or nothing; durable when it
+ * returns. */
 MUST_CHECK enum status format_write(const char *dir, const struct format *f,
                                     struct error *e);
 

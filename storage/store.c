@@ -16,6 +16,7 @@
 #include "base/crash.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "storage/files_priv.h"
 #include "storage/format.h"
 #include "storage/kv_priv.h"
 #include "storage/store_priv.h"
@@ -71,7 +72,7 @@ check_may_create(const char *dir, struct error *e)
         const char *name = entry->d_name;
 
         if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 &&
-            strcmp(name, "LOCK") != 0 && strcmp(name, "FORMAT.tmp") != 0)
+            strcmp(name, "LOCK") != 0 && strcmp(name, "FORMAT.1.tmp") != 0)
             status = error_set(
                 e, ST_INVALID,
                 "%s holds \"%s\" but no FORMAT file: this is no Halite "
@@ -94,10 +95,11 @@ open_format(struct store *s, struct format *f, struct error *e)
         log_info("store", "making a new store in %s", s->dir);
         format_new(f, &s->options.shape);
         status = format_write(s->dir, f, e);
-    } else if (status == ST_OK && f->version < FORMAT_VERSION) {
-        log_info("store", "%s is of format %u, and becomes one of format %u",
-                 s->dir, f->version, (unsigned)FORMAT_VERSION);
-        f->version = FORMAT_VERSION;
+    } else if (status == ST_OK && f->damaged && f->complete) {
+        log_warn("store",
+                 "%s: FORMAT or its copy FORMAT.1 is damaged: both are "
+                 "written again from the one that checks",
+                 s->dir);
         status = format_write(s->dir, f, e);
     }
     if (status == ST_OK)
@@ -138,15 +140,26 @@ open_engine(struct store *s, struct format *f, struct error *e)
     return status;
 }
 
+/* Before LOCK is made: nothing is written into a folder that is no store. */
+static enum status
+check_is_ours(const char *dir, struct error *e)
+{
+    struct format f;
+
+    return format_read(dir, &f, NULL) == ST_NOT_FOUND ? check_may_create(dir, e)
+                                                      : ST_OK;
+}
+
 static enum status
 open_files(struct store *s, struct error *e)
 {
     struct format f;
-    enum status status;
+    enum status status = files_make_dir(s->dir, e);
 
-    if (mkdir(s->dir, 0777) != 0 && errno != EEXIST)
-        return error_set(e, ST_IO, "%s: %s", s->dir, strerror(errno));
-    status = format_lock(s->dir, &s->lock_fd, e);
+    if (status == ST_OK)
+        status = check_is_ours(s->dir, e);
+    if (status == ST_OK)
+        status = format_lock(s->dir, &s->lock_fd, e);
     if (status == ST_OK)
         status = open_format(s, &f, e);
     if (status == ST_OK)

@@ -160,7 +160,10 @@ look(const char *dir, const char *aside, struct told *t)
         OK(check_files(dir, &c, &e));
     else
         OK(check_mend_files(dir, &c, &e));
-    ck_assert(aside != NULL || c.refused == (c.found > 0));
+    /* A start makes FORMAT again of its copy. */
+    ck_assert(aside != NULL ||
+              c.refused ==
+                  (c.found > 0 && strcmp(t->first, "format-damaged") != 0));
     return c.found;
 }
 
@@ -209,7 +212,7 @@ static const struct {
     const char *flipped; /* the code when a bit flips; NULL: harmless */
     const char *gone;    /* when it is deleted */
 } files[] = {
-    { ".", "FORMAT", "format-damaged", NULL },
+    { ".", "FORMAT", "format-damaged", "format-damaged" },
     { "engine", "CURRENT", "engine-current", "engine-current" },
     { "engine", "MANIFEST", "engine-manifest", "engine-manifest" },
     { "engine", ".log", "engine-log", "engine-missing" },

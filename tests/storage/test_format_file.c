@@ -73,7 +73,7 @@ END_TEST
 
 /* As docs/FORMAT.md shows it. */
 #define DOCUMENTED                          \
-    "halite 7\n"                            \
+    "halite 1\n"                            \
     "id 00112233445566778899aabbccddeeff\n" \
     "complete 1\n"                          \
     "salt-width 1\n"                        \
@@ -102,7 +102,7 @@ START_TEST(the_documented_file)
 
     write_text(dir, slice_str(DOCUMENTED "crc32c 00000000\n"));
     refuses(dir, ST_CORRUPT, "checksum");
-    write_text(dir, slice_str(DOCUMENTED "crc32c 172397e1\n"));
+    write_text(dir, slice_str(DOCUMENTED "crc32c ce75072a\n"));
     ck_assert_int_eq(format_read(dir, &f, NULL), ST_OK);
     ck_assert_uint_eq(f.shape.salt_buckets, 16);
     ck_assert(f.complete);
@@ -115,26 +115,61 @@ START_TEST(the_documented_file)
 }
 END_TEST
 
+static void
+remove_copy(const char *dir)
+{
+    char *path = tempdir_path(dir, "FORMAT.1");
+
+    ck_assert_int_eq(remove(path), 0);
+    free(path);
+}
+
+/* With the copy, and without. */
 START_TEST(every_flipped_bit_and_every_cut_is_seen)
 {
     char *dir = tempdir_new();
-    struct format f;
+    struct format f, g;
     struct buf text;
 
     format_new(&f, &shape);
     ck_assert_int_eq(format_write(dir, &f, NULL), ST_OK);
     text = read_text(dir);
     for (size_t i = 0; i < text.size; i++) {
-        text.data[i] ^= (uint8_t)(1u << i % 8);
-        write_text(dir, buf_slice(&text));
-        refuses(dir, ST_CORRUPT, "FORMAT");
-        text.data[i] ^= (uint8_t)(1u << i % 8);
-        write_text(dir, slice_of(text.data, i));
-        refuses(dir, ST_CORRUPT, "FORMAT");
+        if (i == text.size / 2)
+            remove_copy(dir);
+        for (int cut = 0; cut < 2; cut++) {
+            text.data[i] ^= (uint8_t)(1u << i % 8);
+            write_text(dir, cut ? slice_of(text.data, i) : buf_slice(&text));
+            text.data[i] ^= (uint8_t)(1u << i % 8);
+            if (i >= text.size / 2) {
+                refuses(dir, ST_CORRUPT, "FORMAT");
+                continue;
+            }
+            ck_assert_int_eq(format_read(dir, &g, NULL), ST_OK);
+            ck_assert(g.damaged);
+            ck_assert_str_eq(f.id, g.id);
+        }
     }
-    buf_put_u8(&text, '\n');
+    buf_fini(&text);
+    tempdir_free(&dir);
+}
+END_TEST
+
+START_TEST(what_follows_the_checksum_is_ignored)
+{
+    char *dir = tempdir_new();
+    struct format f, g;
+    struct buf text;
+
+    format_new(&f, &shape);
+    ck_assert_int_eq(format_write(dir, &f, NULL), ST_OK);
+    remove_copy(dir);
+    text = read_text(dir);
+    buf_put_str(&text, "\nhalite");
     write_text(dir, buf_slice(&text));
-    refuses(dir, ST_CORRUPT, "checksum");
+    ck_assert_int_eq(format_read(dir, &g, NULL), ST_OK);
+    ck_assert_str_eq(f.id, g.id);
+    ck_assert(g.damaged); /* the copy is not there */
     buf_fini(&text);
     tempdir_free(&dir);
 }
@@ -143,25 +178,25 @@ END_TEST
 static const struct {
     const char *text, *sentence;
 } strange[] = {
-    { "halite 8\nwhat version 8 needs\n", "newer" },
-    { "halite 4294967296\n", "newer" },
-    { "halite 0\n", "no sense" },
-    { "halite 01\n", "no sense" },
-    { "halite 1\n", "no sense" },
+    { "halite 2\nwhat version 2 needs\n", "reads format 1" },
+    { "halite 4294967296\n", "reads format 1" },
+    { "halite 0\n", "malformed" },
+    { "halite 01\n", "malformed" },
+    { "halite 1\n", "malformed" },
     { "rocksdb 1\n", "not Halite's" },
     { "", "not Halite's" },
-    { DOCUMENTED "more 1\n", "no sense" },
+    { DOCUMENTED "more 1\n", "malformed" },
     { "halite 1\nid 00112233445566778899aabbccddeeff\ncomplete 1\n"
       "salt-width 1\nsalt-buckets 500\nmetric-width 3\ntagk-width 3\n"
-      "tagv-width 3\n",
-      "no sense" },
+      "tagv-width 3\nrow-hours 6\n",
+      "malformed" },
     { "halite 1\nid 00112233445566778899aabbccddeeff\ncomplete 3\n"
       "salt-width 1\nsalt-buckets 16\nmetric-width 3\ntagk-width 3\n"
-      "tagv-width 3\n",
-      "no sense" },
+      "tagv-width 3\nrow-hours 6\n",
+      "malformed" },
     { "halite 1\nid 0011\ncomplete 1\nsalt-width 1\nsalt-buckets 16\n"
-      "metric-width 3\ntagk-width 3\ntagv-width 3\n",
-      "no sense" },
+      "metric-width 3\ntagk-width 3\ntagv-width 3\nrow-hours 6\n",
+      "malformed" },
 };
 
 START_TEST(strange_files_are_refused_with_a_sentence)
@@ -228,6 +263,7 @@ END_TEST
 
 TEST_MAIN("format_file", TEST(comes_back_as_written), TEST(the_documented_file),
           TEST(every_flipped_bit_and_every_cut_is_seen),
+          TEST(what_follows_the_checksum_is_ignored),
           LOOP(strange_files_are_refused_with_a_sentence, strange),
           TEST(a_write_that_was_cut_short_changes_nothing),
           TEST(the_lock_keeps_others_out))

@@ -27,11 +27,12 @@ scratch_of(const char *dir)
 static enum status
 lock(const char *dir, int *fd, struct error *e)
 {
-    struct stat info;
+    struct format f;
+    struct error why;
 
-    *fd = -1;
-    if (stat(dir, &info) != 0)
-        return error_set(e, ST_INVALID, "%s: %m", dir);
+    *fd = -1; /* nothing is written into a folder that is no store */
+    if (format_read(dir, &f, &why) == ST_NOT_FOUND)
+        return error_set(e, ST_INVALID, "%s: this is no store", why.text);
     return format_lock(dir, fd, e);
 }
 
