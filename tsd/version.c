@@ -21,7 +21,7 @@ version_text(void)
 {
     return "halite " PACKAGE_VERSION " built at revision v" PACKAGE_VERSION
            " (MINT)\n"
-           "Built on 1970/01/01 00:00:00 +0000 by halite@localhost:halite\n";
+           "Built by halite@localhost:halite\n";
 }
 
 const struct version_field *

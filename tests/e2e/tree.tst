@@ -131,8 +131,8 @@ GET /api/tree/rule/x?treeid=1&level=7&order=7
 = 404
 ~ Unable to locate rule: [1:7:7:null]
 GET /api/tree//rule?treeid=1
-= 200
-~ "treeId":1
+= 400
+~ Missing parameter <code>level</code>
 POST /api/tree/collisions {"treeId":1,"tsuids":"x"}
 = 400
 ~ "message":"Unable to convert the given data to a list","details":

@@ -36,8 +36,7 @@ static void
 fail_memory(struct walk *w)
 {
     if (w->status == ST_OK)
-        w->status =
-            error_set(w->e, ST_LIMIT, "the request needs too much memory");
+        w->status = api_no_memory(w->e);
 }
 
 static struct slice
@@ -114,7 +113,7 @@ tree_names(const struct api *a, struct slice tsuid, struct arena *arena,
     out->tsuid = slice_of(text, hex.size);
     buf_fini(&hex);
     if (tags == NULL || customs == NULL || text == NULL)
-        return error_set(e, ST_LIMIT, "the request needs too much memory");
+        return api_no_memory(e);
     st = name_of(a, UID_METRIC, tsuid_metric(shape, tsuid), arena, &out->metric,
                  e);
     for (size_t i = 0; i < len && st == ST_OK; i++) {
