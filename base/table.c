@@ -8,14 +8,14 @@
 #define FIRST_SLOTS 16
 
 void
-table_fini(struct table *t)
+table_fini(struct hash_table *t)
 {
     free(t->slots);
-    *t = (struct table){ 0 };
+    *t = (struct hash_table){ 0 };
 }
 
 static void
-insert(struct table *t, struct table_slot s)
+insert(struct hash_table *t, struct table_slot s)
 {
     size_t at = s.hash & t->mask;
 
@@ -25,22 +25,22 @@ insert(struct table *t, struct table_slot s)
 }
 
 static bool
-is_full(const struct table *t)
+is_full(const struct hash_table *t)
 {
     return t->slots == NULL || (t->len + 1) * 4 > (t->mask + 1) * 3;
 }
 
 static size_t
-grown_len(const struct table *t)
+grown_len(const struct hash_table *t)
 {
     return t->slots == NULL ? FIRST_SLOTS : 2 * (t->mask + 1);
 }
 
 /* 'slots' are 'len' empty ones, a power of two. */
 static void
-move_into(struct table *t, struct table_slot *slots, size_t len)
+move_into(struct hash_table *t, struct table_slot *slots, size_t len)
 {
-    struct table old = *t;
+    struct hash_table old = *t;
 
     t->slots = slots;
     t->mask = len - 1;
@@ -51,7 +51,7 @@ move_into(struct table *t, struct table_slot *slots, size_t len)
 }
 
 static void
-put(struct table *t, uint64_t hash, uint32_t i)
+put(struct hash_table *t, uint64_t hash, uint32_t i)
 {
     INSIST(i < TABLE_NONE);
     insert(t, (struct table_slot){ (uint32_t)hash, i + 1 });
@@ -59,7 +59,7 @@ put(struct table *t, uint64_t hash, uint32_t i)
 }
 
 bool
-table_try_add(struct table *t, uint64_t hash, uint32_t i)
+table_try_add(struct hash_table *t, uint64_t hash, uint32_t i)
 {
     if (is_full(t)) {
         size_t len = grown_len(t);
@@ -74,7 +74,7 @@ table_try_add(struct table *t, uint64_t hash, uint32_t i)
 }
 
 void
-table_add(struct table *t, uint64_t hash, uint32_t i)
+table_add(struct hash_table *t, uint64_t hash, uint32_t i)
 {
     if (is_full(t)) {
         size_t len = grown_len(t);
@@ -85,7 +85,7 @@ table_add(struct table *t, uint64_t hash, uint32_t i)
 }
 
 void
-table_remove(struct table *t, uint64_t hash, uint32_t i)
+table_remove(struct hash_table *t, uint64_t hash, uint32_t i)
 {
     size_t hole = (uint32_t)hash & t->mask;
 

@@ -19,7 +19,7 @@ struct table_slot {
     uint32_t value; /* index + 1; 0: empty */
 };
 
-struct table {
+struct hash_table {
     struct table_slot *slots; /* NULL: none */
     size_t mask;              /* slots - 1 */
     size_t len;
@@ -30,21 +30,21 @@ struct table {
 /* Is the key of the element 'i' equal to 'key'? */
 typedef bool table_is(const void *ctx, uint32_t i, const void *key);
 
-void table_fini(struct table *t);
+void table_fini(struct hash_table *t);
 
 /* Adds an index below TABLE_NONE, whose key is not there.  False: no memory. */
-bool table_try_add(struct table *t, uint64_t hash, uint32_t i);
+bool table_try_add(struct hash_table *t, uint64_t hash, uint32_t i);
 
 /* The same; aborts when there is no memory. */
-void table_add(struct table *t, uint64_t hash, uint32_t i);
+void table_add(struct hash_table *t, uint64_t hash, uint32_t i);
 
 /* Removes an index that is there. */
-void table_remove(struct table *t, uint64_t hash, uint32_t i);
+void table_remove(struct hash_table *t, uint64_t hash, uint32_t i);
 
 /* The index of the key, or TABLE_NONE. */
 static inline uint32_t
-table_find(const struct table *t, uint64_t hash, table_is *is, const void *ctx,
-           const void *key)
+table_find(const struct hash_table *t, uint64_t hash, table_is *is,
+           const void *ctx, const void *key)
 {
     if (t->slots == NULL)
         return TABLE_NONE;

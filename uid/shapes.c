@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/lock.h"
 #include "base/mem.h"
+#include "base/table.h"
 
 #define SHAPES_MAGIC FOURCC('S', 'H', 'A', 'P')
 
@@ -24,9 +25,10 @@ struct shapes {
     struct key_shape widths;
     uint64_t seed;
     struct lock lock;
-    struct node **slots GUARDED_BY(lock);
-    size_t slots_len GUARDED_BY(lock); /* a power of two */
-    size_t len GUARDED_BY(lock);
+    struct hash_table
+        table GUARDED_BY(lock); /* of keys: their nodes' indices */
+    struct node **nodes GUARDED_BY(lock);
+    size_t cap GUARDED_BY(lock); /* of 'nodes' */
     uint64_t total GUARDED_BY(lock);
 };
 
@@ -39,10 +41,6 @@ shapes_new(const struct key_shape *widths)
     s->widths = *widths;
     s->seed = hash_random_seed();
     lock_init(&s->lock);
-    lock_take(&s->lock);
-    s->slots_len = 64;
-    s->slots = mem_new_array(s->slots_len, sizeof(struct node *));
-    lock_drop(&s->lock);
     return s;
 }
 
@@ -56,59 +54,52 @@ shapes_free(struct shapes **sp)
         return;
     OBJ_CHECK(s, SHAPES_MAGIC);
     lock_take(&s->lock);
-    for (size_t i = 0; i < s->slots_len; i++)
-        free(s->slots[i]);
-    free(s->slots);
+    for (size_t i = 0; i < s->table.len; i++)
+        free(s->nodes[i]);
+    free(s->nodes);
+    table_fini(&s->table);
     lock_drop(&s->lock);
     lock_fini(&s->lock);
     OBJ_CLEAR(s);
     free(s);
 }
 
-static size_t
-slot_find(const struct shapes *s, struct slice key) REQUIRES(s->lock)
+static bool
+node_is(const void *nodes, uint32_t i, const void *key)
 {
-    size_t i = hash_slice(key, s->seed) & (s->slots_len - 1);
+    const struct node *n = ((struct node *const *)nodes)[i];
 
-    for (; s->slots[i] != NULL; i = (i + 1) & (s->slots_len - 1))
-        if (slice_eq(slice_of(s->slots[i]->key, s->slots[i]->size), key))
-            break;
-    return i;
+    return slice_eq(slice_of(n->key, n->size), *(const struct slice *)key);
 }
 
-static void
-grow(struct shapes *s) REQUIRES(s->lock)
+/* NULL when it is not there. */
+static struct node *
+node_find(const struct shapes *s, struct slice key) REQUIRES(s->lock)
 {
-    struct node **old = s->slots;
-    size_t old_len = s->slots_len;
+    uint32_t i = table_find(&s->table, hash_slice(key, s->seed), node_is,
+                            s->nodes, &key);
 
-    s->slots_len *= 2;
-    s->slots = mem_new_array(s->slots_len, sizeof(struct node *));
-    for (size_t i = 0; i < old_len; i++)
-        if (old[i] != NULL)
-            s->slots[slot_find(s, slice_of(old[i]->key, old[i]->size))] =
-                old[i];
-    free(old);
+    return i == TABLE_NONE ? NULL : s->nodes[i];
 }
 
 static struct node *
 find_or_add(struct shapes *s, struct slice key, bool *added) REQUIRES(s->lock)
 {
-    size_t slot = slot_find(s, key);
-    struct node *n = s->slots[slot];
+    struct node *n = node_find(s, key);
+    size_t len = s->table.len;
 
     *added = n == NULL;
     if (n != NULL)
         return n;
-    if ((s->len + 1) * 3 > s->slots_len * 2) {
-        grow(s);
-        slot = slot_find(s, key);
+    if (len == s->cap) {
+        s->cap = len == 0 ? 64 : 2 * len;
+        s->nodes = mem_resize(s->nodes, s->cap, sizeof(struct node *));
     }
     n = mem_new(sizeof *n + key.size);
     n->size = (uint16_t)key.size;
     memcpy(n->key, key.data, key.size);
-    s->slots[slot] = n;
-    s->len++;
+    s->nodes[len] = n;
+    table_add(&s->table, hash_slice(key, s->seed), (uint32_t)len);
     return n;
 }
 
@@ -141,7 +132,7 @@ shapes_get(struct shapes *s, struct slice key)
 
     OBJ_CHECK(s, SHAPES_MAGIC);
     lock_take(&s->lock);
-    n = s->slots[slot_find(s, key)];
+    n = node_find(s, key);
     series = n == NULL ? 0 : n->series;
     lock_drop(&s->lock);
     return series;
@@ -172,7 +163,7 @@ shapes_list(struct shapes *s, uint64_t metric, struct arena *a,
     *len = 0;
     key_put_uint(key, metric, s->widths.metric_width);
     lock_take(&s->lock);
-    head = s->slots[slot_find(s, slice_of(key, s->widths.metric_width))];
+    head = node_find(s, slice_of(key, s->widths.metric_width));
     if (head != NULL) {
         size_t n = 0;
 
@@ -199,7 +190,7 @@ shapes_count(struct shapes *s, uint64_t metric)
     OBJ_CHECK(s, SHAPES_MAGIC);
     key_put_uint(key, metric, s->widths.metric_width);
     lock_take(&s->lock);
-    head = s->slots[slot_find(s, slice_of(key, s->widths.metric_width))];
+    head = node_find(s, slice_of(key, s->widths.metric_width));
     if (head != NULL)
         for (const struct node *i = head->next; i != NULL; i = i->next)
             sum += i->series;
@@ -240,7 +231,7 @@ one_metric(const struct shapes *s, uint64_t metric, uint64_t tagk,
     const struct node *n;
 
     key_put_uint(key, metric, s->widths.metric_width);
-    n = s->slots[slot_find(s, slice_of(key, s->widths.metric_width))];
+    n = node_find(s, slice_of(key, s->widths.metric_width));
     for (; n != NULL; n = n->next)
         if (has_tagk(s, n, tagk)) {
             *out = metric;
@@ -255,9 +246,9 @@ all_metrics(const struct shapes *s, uint64_t tagk, uint64_t *out)
 {
     size_t len = 0;
 
-    for (size_t i = 0; i < s->slots_len; i++)
-        if (s->slots[i] != NULL && has_tagk(s, s->slots[i], tagk))
-            out[len++] = key_get_uint(s->slots[i]->key, s->widths.metric_width);
+    for (size_t i = 0; i < s->table.len; i++)
+        if (has_tagk(s, s->nodes[i], tagk))
+            out[len++] = key_get_uint(s->nodes[i]->key, s->widths.metric_width);
     return len;
 }
 
@@ -277,7 +268,7 @@ shapes_metrics(struct shapes *s, uint64_t metric, uint64_t tagk, size_t *len)
 
     OBJ_CHECK(s, SHAPES_MAGIC);
     lock_take(&s->lock);
-    out = mem_new_array(s->len + 1, sizeof *out);
+    out = mem_new_array(s->table.len + 1, sizeof *out);
     all = metric != 0 ? one_metric(s, metric, tagk, out)
                       : all_metrics(s, tagk, out);
     lock_drop(&s->lock);

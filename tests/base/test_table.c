@@ -25,7 +25,7 @@ START_TEST(does_what_a_plain_array_does)
 {
     static const uint64_t classes[] = { 1, 7, 64, UINT32_MAX };
     uint64_t state = harness_seed((unsigned long)_i), keys[KEYS];
-    struct table t = { 0 };
+    struct hash_table t = { 0 };
     bool there[KEYS] = { false };
     size_t len = 0;
 
