@@ -44,8 +44,8 @@ files_sync_dir(const char *dir, struct error *e)
     return st;
 }
 
-static char *
-parent_of(const char *path)
+char *
+files_parent(const char *path)
 {
     size_t n = strlen(path);
 
@@ -61,7 +61,7 @@ parent_of(const char *path)
 enum status
 files_sync_parent(const char *path, struct error *e)
 {
-    char *parent = parent_of(path);
+    char *parent = files_parent(path);
     enum status st = files_sync_dir(parent, e);
 
     free(parent);

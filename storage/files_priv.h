@@ -26,6 +26,9 @@ MUST_CHECK enum status files_make_dir(const char *dir, struct error *e);
 /* "dir/name", to be free()d. */
 char *files_path(const char *dir, const char *name);
 
+/* The folder that names 'path', to be free()d. */
+char *files_parent(const char *path);
+
 #define FILES_PATH_MAX 4096
 
 /* The same without memory, or ST_INVALID when it is too long. */

@@ -103,7 +103,7 @@ copy_files(const char *from, const char *to, unsigned how, struct error *e)
         return ST_OK;
     if (d == NULL)
         return error_set(e, ST_IO, "open %s: %m", from);
-    if (mkdir(to, 0777) != 0)
+    if (mkdir(to, 0777) != 0 && errno != EEXIST)
         st = error_set(e, ST_IO, "make %s: %m", to);
     while (st == ST_OK && (entry = readdir(d)) != NULL) {
         const char *name = entry->d_name;
@@ -120,12 +120,13 @@ enum status
 folder_copy(const char *from, const char *to, unsigned how, struct error *e)
 {
     static const char *const parts[] = { "engine", "journal" };
-    struct stat info;
-    enum status st;
+    bool empty = false;
+    enum status st = folder_is_empty(to, &empty, e);
 
-    if (lstat(to, &info) == 0)
-        return error_set(e, ST_INVALID, "%s is there already", to);
-    st = copy_files(from, to, how, e);
+    if (st == ST_OK && !empty)
+        st = error_set(e, ST_INVALID, "%s is there already", to);
+    if (st == ST_OK)
+        st = copy_files(from, to, how, e);
     for (size_t i = 0; st == ST_OK && i < 2; i++) {
         char a[FILES_PATH_MAX], b[FILES_PATH_MAX];
 
@@ -189,8 +190,8 @@ delete_files(const char *dir, char *folder, struct error *e)
 }
 
 /* Goes down to a folder without folders, deletes it, and begins again. */
-enum status
-folder_delete(const char *dir, struct error *e)
+static enum status
+delete_all(const char *dir, bool keep, struct error *e)
 {
     char at[FILES_PATH_MAX], below[FILES_PATH_MAX];
 
@@ -212,9 +213,38 @@ folder_delete(const char *dir, struct error *e)
                 return error_set(e, ST_IO, "%s is deeper than a store", dir);
             memcpy(at, below, sizeof at);
         }
+        if (keep && strcmp(at, dir) == 0)
+            return ST_OK;
         if (rmdir(at) != 0)
             return error_set(e, ST_IO, "delete %s: %m", at);
     }
+}
+
+enum status
+folder_delete(const char *dir, struct error *e)
+{
+    return delete_all(dir, false, e);
+}
+
+enum status
+folder_clear(const char *dir, struct error *e)
+{
+    return delete_all(dir, true, e);
+}
+
+bool
+folder_is_in(const char *path, const char *dir)
+{
+    char *parent = files_parent(path);
+    char *a = realpath(parent, NULL), *b = realpath(dir, NULL);
+    size_t n = b == NULL ? 0 : strlen(b);
+    bool in = a != NULL && b != NULL && strncmp(a, b, n) == 0 &&
+              (a[n] == '/' || a[n] == '\0' || n == 1);
+
+    free(parent);
+    free(a);
+    free(b);
+    return in;
 }
 
 enum status

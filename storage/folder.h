@@ -20,8 +20,8 @@ enum {
     FOLDER_SYNC = 2,  /* all is on the disk when it returns */
 };
 
-/* FORMAT, engine and journal, into a folder that is made.  ST_INVALID when 'to'
- * is there already. */
+/* FORMAT, engine and journal, into a folder that is absent or empty; else
+ * ST_INVALID. */
 MUST_CHECK enum status folder_copy(const char *from, const char *to,
                                    unsigned how, struct error *e);
 
@@ -32,6 +32,12 @@ MUST_CHECK enum status folder_is_empty(const char *dir, bool *out,
 /* Deletes a folder with its files and folders, three deep; an absent one is
  * gone already. */
 MUST_CHECK enum status folder_delete(const char *dir, struct error *e);
+
+/* The same for what is in it; the folder stays. */
+MUST_CHECK enum status folder_clear(const char *dir, struct error *e);
+
+/* Would 'path', whose parent is there, lie in the folder, at any depth? */
+bool folder_is_in(const char *path, const char *dir);
 
 /* Renames a folder, durably; the new name is absent, or an empty folder. */
 MUST_CHECK enum status folder_rename(const char *from, const char *to,

@@ -122,7 +122,7 @@ MUST_CHECK enum status store_delete(struct store *s, struct slice tsuid,
 /* Seals all open rows now (at stop, in tests, for 'dropcaches'). */
 MUST_CHECK enum status store_seal(struct store *s, struct error *e);
 
-/* Makes a store in the folder 'dest', which is made, that holds all that was
+/* Makes a store in the folder 'dest', absent or empty, that holds all that was
  * acknowledged before the call, and nothing else than what was written. Reading
  * and writing go on.  After a failure 'dest' may be there; it is not complete.
  * 'gone' as in kv_copy(). */

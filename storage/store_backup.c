@@ -13,6 +13,7 @@
 
 #include "base/mem.h"
 #include "storage/files_priv.h"
+#include "storage/folder.h"
 #include "storage/format.h"
 #include "storage/store_priv.h"
 
@@ -72,9 +73,13 @@ store_backup(struct store *s, const char *dest, bool (*gone)(void *ctx),
     enum status st = ST_OK;
 
     OBJ_CHECK(s, STORE_MAGIC);
-    if (mkdir(dest, 0700) != 0)
-        st = error_set(e, errno == EEXIST ? ST_INVALID : ST_IO, "make %s: %m",
+    if (s->dir != NULL && folder_is_in(dest, s->dir))
+        st = error_set(e, ST_INVALID,
+                       "%s is in the data folder itself: a backup belongs on "
+                       "another disk",
                        dest);
+    else if (mkdir(dest, 0700) != 0 && errno != EEXIST)
+        st = error_set(e, ST_IO, "make %s: %m", dest);
     if (st == ST_OK)
         st = check_room(s, dest, e);
     format_new(&f, &s->shape);

@@ -98,6 +98,15 @@ if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=128k', 'tmpfs', tiny]).status
     if (fs.readdirSync(tiny).length) fail('a backup that failed left something');
   } finally { spawnSync('umount', [tiny]); }
 } else console.log('no full disk: mount is not allowed');
+bad(run('backup', data, path.join(data, 'inside')), 'a backup into the data folder', /data folder itself/);
+if (fs.existsSync(path.join(data, 'inside.partial'))) fail('a refused backup left something');
+// What a killed backup left is replaced; what is none is not.
+fs.cpSync(data, path.join(root, 'again.partial'), { recursive: true });
+good(run('backup', data, path.join(root, 'again')), 'a backup after a killed one');
+fs.mkdirSync(path.join(root, 'mine.partial'));
+fs.writeFileSync(path.join(root, 'mine.partial/letter'), 'mine');
+bad(run('backup', data, path.join(root, 'mine')), 'a backup over another folder', /no backup/);
+if (!fs.existsSync(path.join(root, 'mine.partial/letter'))) fail('a letter is lost');
 const dying = later('backup', data, path.join(root, 'dying'));
 await stop(s, 'SIGKILL');
 const died = await dying;

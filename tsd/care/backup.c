@@ -3,10 +3,14 @@
 
 #include "tsd/care/backup.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -28,9 +32,8 @@ partial_of(const char *dest)
 }
 
 static enum status
-check_free(const struct backup *b, const char *partial, struct error *e)
+check_free(const struct backup *b, struct error *e)
 {
-    struct stat info;
     bool is_empty = false;
     enum status st = folder_is_empty(b->to, &is_empty, e);
 
@@ -39,12 +42,39 @@ check_free(const struct backup *b, const char *partial, struct error *e)
     if (!is_empty)
         return error_set(e, ST_INVALID, "%s is there already, and not empty",
                          b->to);
-    if (lstat(partial, &info) == 0)
-        return error_set(e, ST_INVALID,
-                         "%s is there: what was cut short before must be "
-                         "deleted first",
-                         partial);
     return ST_OK;
+}
+
+/* Is there a store in the folder, or nothing: what a backup was killed in? */
+static bool
+is_leftover(const char *partial)
+{
+    struct format f;
+    bool empty;
+
+    return format_read(partial, &f, NULL) != ST_NOT_FOUND ||
+           (folder_is_empty(partial, &empty, NULL) == ST_OK && empty);
+}
+
+/* Makes DEST.partial and holds it, by '*fd', until the copy has its name.  What
+ * a killed backup left there is replaced; a live one has it locked. */
+static enum status
+take_partial(const char *partial, int *fd, struct error *e)
+{
+    if (mkdir(partial, 0700) != 0 && errno != EEXIST)
+        return error_set(e, ST_IO, "make %s: %m", partial);
+    *fd = open(partial, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (*fd < 0)
+        return error_set(e, ST_INVALID, "open %s: %m", partial);
+    if (flock(*fd, LOCK_EX | LOCK_NB) != 0)
+        return error_set(e, ST_INVALID,
+                         "%s is in use: another backup is under way", partial);
+    if (!is_leftover(partial))
+        return error_set(e, ST_INVALID,
+                         "%s is there, and is no backup that was cut short: "
+                         "it must be deleted first",
+                         partial);
+    return folder_clear(partial, e);
 }
 
 struct first {
@@ -98,12 +128,16 @@ backup_make(struct store *s, struct backup *b, struct error *e)
 {
     char *partial = partial_of(b->to);
     uint64_t keys = 0;
-    enum status st = check_free(b, partial, e);
+    enum status st = check_free(b, e);
+    int fd = -1;
 
+    if (st == ST_OK)
+        st = take_partial(partial, &fd, e);
     if (st == ST_OK) {
         st = store_backup(s, partial, b->gone, b->gone_ctx, &keys, e);
         st = finish(st, b, partial, e);
     }
+    format_unlock(&fd);
     free(partial);
     return st;
 }
@@ -114,15 +148,21 @@ backup_restore(const char *from, struct backup *b, struct error *e)
     char *partial = partial_of(b->to);
     struct format f;
     enum status st = format_read(from, &f, e);
+    int fd = -1;
 
     if (st == ST_OK && !f.complete)
         st = error_set(e, ST_INVALID, "%s is not complete", from);
     if (st == ST_OK)
-        st = check_free(b, partial, e);
+        st = check_free(b, e);
+    if (st == ST_OK && folder_is_in(b->to, from))
+        st = error_set(e, ST_INVALID, "%s is in the backup itself", b->to);
+    if (st == ST_OK)
+        st = take_partial(partial, &fd, e);
     if (st == ST_OK) {
         st = folder_copy(from, partial, FOLDER_SYNC, e);
         st = finish(st, b, partial, e);
     }
+    format_unlock(&fd);
     free(partial);
     return st;
 }
