@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/lock.h"
+#include "base/utf8.h"
 
 #define RECENT_LINES   1024
 #define LINE_MAX_BYTES 640
@@ -96,6 +97,26 @@ log_line(enum log_level level, const char *module, const char *fmt, ...)
     write_line(line, n);
 }
 
+/* A character that begins with a byte of 0x80 or more: it stays when it is
+ * UTF-8 and not a control character of an 8-bit terminal.  Moves '*i' to its
+ * last byte; returns how much was written. */
+static size_t
+log_quote_wide(struct slice s, size_t *i, char *to)
+{
+    struct slice rest = s;
+    uint32_t c = utf8_take(&rest);
+    size_t size = s.size - rest.size, n = 0;
+
+    *i += size - 1;
+    if (c != UTF8_BAD && c >= 0xa0) {
+        memcpy(to, s.data, size);
+        return size;
+    }
+    for (size_t k = 0; k < size; k++)
+        n += (size_t)snprintf(to + n, 5, "\\x%02x", s.data[k]);
+    return n;
+}
+
 struct log_quoted
 log_quote_bytes(struct slice s)
 {
@@ -106,7 +127,7 @@ log_quote_bytes(struct slice s)
     for (size_t i = 0; i < s.size; i++) {
         uint8_t c = s.data[i];
 
-        if (i == 120) {
+        if (i >= 120) {
             memcpy(q.text + n, "...", 3);
             n += 3;
             break;
@@ -114,6 +135,9 @@ log_quote_bytes(struct slice s)
         if (c == '"' || c == '\\') {
             q.text[n++] = '\\';
             q.text[n++] = (char)c;
+        } else if (c >= 0x80) {
+            n += log_quote_wide(slice_of(s.data + i, s.size - i), &i,
+                                q.text + n);
         } else if (c < 0x20 || c == 0x7f) {
             n += (size_t)snprintf(q.text + n, 5, "\\x%02x", c);
         } else {

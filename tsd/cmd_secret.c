@@ -6,9 +6,12 @@
 
 #include <crypt.h>
 #include <gnutls/crypto.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -36,24 +39,47 @@ fail(const char *why)
     return 1;
 }
 
+/* False: a signal came first.  Blocked, since the terminal must get its echo
+ * back before the process ends. */
+static bool
+wait_for_line(const sigset_t *signals)
+{
+    int fd = signalfd(-1, signals, SFD_CLOEXEC);
+    struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN },
+                            { .fd = fd, .events = POLLIN } };
+    bool line = poll(fds, 2, -1) > 0 && fds[1].revents == 0;
+
+    if (fd >= 0)
+        (void)close(fd);
+    return line;
+}
+
 /* A line, without an echo where that is a terminal. */
 static bool
 read_password(char *out, int size)
 {
     struct termios old, silent;
     bool is_terminal = tcgetattr(STDIN_FILENO, &old) == 0;
-    bool done;
+    sigset_t signals, before;
+    bool done = true;
 
     if (is_terminal) {
+        (void)sigemptyset(&signals);
+        (void)sigaddset(&signals, SIGINT);
+        (void)sigaddset(&signals, SIGTERM);
+        (void)sigaddset(&signals, SIGHUP);
+        (void)pthread_sigmask(SIG_BLOCK, &signals, &before);
         silent = old;
         silent.c_lflag &= ~(tcflag_t)ECHO;
         (void)fputs("password: ", stderr);
         (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent);
+        done = wait_for_line(&signals);
     }
-    done = fgets(out, size, stdin) != NULL;
+    done = done && fgets(out, size, stdin) != NULL;
     if (is_terminal) {
         (void)tcsetattr(STDIN_FILENO, TCSAFLUSH, &old);
         (void)fputs("\n", stderr);
+        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     }
     if (done)
         out[strcspn(out, "\r\n")] = '\0';

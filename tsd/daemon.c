@@ -96,7 +96,8 @@ fill_api(struct daemon *d, int stop_fd, struct error *e)
     a->limits = limits_new(s, a->clock);
     a->zone = timezone_utc();
     a->answer_bytes = settings_size(s, "halite.query.answer_bytes");
-    a->allow_delete = settings_bool(s, "tsd.http.query.allow_delete");
+    a->allow_delete = settings_bool(s, "tsd.http.query.allow_delete") &&
+                      strcmp(settings_text(s, "tsd.mode"), "ro") != 0;
     a->started_ms = clock_now_ms(a->clock);
     a->stop_fd = stop_fd;
     a->connections_open = connections_open;
@@ -486,6 +487,7 @@ static enum status
 start_http(struct daemon *d, struct error *e)
 {
     const struct settings *s = d->settings;
+    const char *jsonp = settings_text(s, "halite.http.jsonp");
     const struct http_options o = {
         .routes = d->routes.http,
         .routes_len = d->routes.http_len,
@@ -504,9 +506,8 @@ start_http(struct daemon *d, struct error *e)
         .cors_domains = settings_text(s, "tsd.http.request.cors_domains"),
         .cors_headers = settings_text(s, "tsd.http.request.cors_headers"),
         .hosts = settings_text(s, "halite.http.hosts"),
-        .no_jsonp = settings_has(s, "halite.http.jsonp")
-                        ? !settings_bool(s, "halite.http.jsonp")
-                        : d->api.auth != NULL,
+        .no_jsonp = strcmp(jsonp, "auto") == 0 ? d->api.auth != NULL
+                                               : strcmp(jsonp, "false") == 0,
         .foreign_changes = settings_bool(s, "halite.http.foreign_changes"),
         .show_stack_trace = settings_bool(s, "tsd.http.show_stack_trace"),
         .allow = d->api.auth == NULL ? NULL : gate_http,

@@ -15,6 +15,11 @@ static const struct {
     { "a\nb\r\t", 5, "\"a\\x0ab\\x0d\\x09\"" },
     { "\0\x1b\x7f", 3, "\"\\x00\\x1b\\x7f\"" },
     { "\xc3\xa9", 2, "\"\xc3\xa9\"" },
+    /* What an 8-bit terminal obeys, as UTF-8 too. */
+    { "\x9bx", 2, "\"\\x9bx\"" },
+    { "\xc2\x9bx", 3, "\"\\xc2\\x9bx\"" },
+    { "\xc3", 1, "\"\\xc3\"" },
+    { "\xff\xe9", 2, "\"\\xff\\xe9\"" },
 };
 
 START_TEST(quotes_client_bytes)

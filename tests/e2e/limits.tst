@@ -25,7 +25,7 @@ GET /api/stats/query
 ~ "running":[]
 ~ "rowsFromMemory":2
 ~ "emittedDPs":8
-~ "X-Who":"me"
+~ "X-Who":"*******"
 ~ "Cookie":"*******"
 !~ secret
 ~ "httpResponse":{"code":413}

@@ -1,4 +1,4 @@
-! tsd.mode=ro
+! tsd.mode=ro tsd.http.query.allow_delete=true
 # It reads; what would write is not there.
 GET /api/suggest?type=metrics
 = 200
@@ -12,6 +12,9 @@ GET /api/uid/assign?metric=m
 = 404
 > put m 1356998400 1 host=a
 < unknown command: put.  Try `help'.
+POST /api/query {"start":1356998400,"end":1356998500,"delete":true,"queries":[{"metric":"m","aggregator":"sum"}]}
+= 400
+~ Deleting data is not enabled
 GET /
 = 200
 GET /api/version

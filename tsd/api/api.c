@@ -186,7 +186,24 @@ api_drop_caches(const struct api *a)
     put_path_drop_cache(a->put);
 }
 
-/* A header as a member; cookies are nobody's business. */
+/* Every reader sees the queries of all: what may be a secret is masked. */
+static bool
+header_is_public(const char *name)
+{
+    static const char *const names[] = {
+        "accept",     "accept-encoding", "accept-language", "connection",
+        "host",       "content-length",  "content-type",    "content-encoding",
+        "user-agent", "origin",          "referer",
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcasecmp(name, names[i]) == 0)
+            return true;
+    return strncasecmp(name, "x-dashboard-", 12) == 0 ||
+           strncasecmp(name, "x-panel-", 8) == 0;
+}
+
+/* A header as a member. */
 static void
 put_header(void *ctx, const char *name, const char *value)
 {
@@ -196,10 +213,7 @@ put_header(void *ctx, const char *name, const char *value)
         buf_put_u8(b, ',');
     json_put_string(b, slice_str(name));
     buf_put_u8(b, ':');
-    json_put_string(b, slice_str(strcasecmp(name, "cookie") == 0 ||
-                                         strcasecmp(name, "authorization") == 0
-                                     ? "*******"
-                                     : value));
+    json_put_string(b, slice_str(header_is_public(name) ? value : "*******"));
 }
 
 struct query_entry *
