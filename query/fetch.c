@@ -17,19 +17,10 @@
 #define HOURS_EXPECTED  8
 #define POINTS_EXPECTED 32
 
-/* A row that waits for another, to be unpacked with it. */
-struct waiting {
-    bool some;
-    struct buf block;
-    uint32_t base;
-    size_t series; /* its index */
-};
-
 /* What the tasks of one turn share. */
 struct turn {
     struct arena *arena;
-    struct points rows[2]; /* with a folder: those that were unpacked last */
-    struct waiting waiting;
+    struct points row; /* with a folder: what was unpacked last */
 };
 
 /* One bucket's task. */
@@ -287,63 +278,14 @@ fold_row(struct task *t, const struct store_row *row, size_t series)
     struct spacing spacing;
     enum status status;
 
-    points_clear(&t->turn->rows[0]);
-    status = store_row_spaced(row, &t->turn->rows[0], &spacing, &t->error);
+    points_clear(&t->turn->row);
+    status = store_row_spaced(row, &t->turn->row, &spacing, &t->error);
     if (status == ST_OK)
-        fold_unpacked(t, series, &spacing, &t->turn->rows[0]);
+        fold_unpacked(t, series, &spacing, &t->turn->row);
     return status;
 }
 
-/* The row that waits has waited in vain. */
-static enum status
-fold_waiting(struct task *t)
-{
-    struct store_row row = { .base = t->turn->waiting.base,
-                             .block = buf_slice(&t->turn->waiting.block) };
-
-    if (!t->turn->waiting.some)
-        return ST_OK;
-    t->turn->waiting.some = false;
-    return fold_row(t, &row, t->turn->waiting.series);
-}
-
-static enum status
-fold_both(struct task *t, const struct store_row *row, size_t series)
-{
-    struct waiting *w = &t->turn->waiting;
-    const struct slice blocks[2] = { buf_slice(&w->block), row->block };
-    const uint32_t bases[2] = { w->base, row->base };
-    struct spacing spacings[2];
-    enum status status;
-
-    w->some = false;
-    points_clear(&t->turn->rows[0]);
-    points_clear(&t->turn->rows[1]);
-    status =
-        block_decode_two(blocks, bases, t->turn->rows, spacings, &t->error);
-    if (status != ST_OK)
-        return status;
-    fold_unpacked(t, w->series, &spacings[0], &t->turn->rows[0]);
-    fold_unpacked(t, series, &spacings[1], &t->turn->rows[1]);
-    return ST_OK;
-}
-
-static enum status
-keep_waiting(struct task *t, const struct store_row *row, size_t series)
-{
-    struct waiting *w = &t->turn->waiting;
-
-    buf_clear(&w->block);
-    buf_put_slice(&w->block, row->block);
-    if (w->block.failed)
-        return error_set(&t->error, ST_LIMIT, "no memory for a row");
-    w->some = true;
-    w->base = row->base;
-    w->series = series;
-    return ST_OK;
-}
-
-/* Adds the row to the series' buckets, at once or when the next one comes. */
+/* Adds the row to the series' buckets. */
 static enum status
 take_folded(struct task *t, const struct store_row *row, size_t series)
 {
@@ -354,11 +296,7 @@ take_folded(struct task *t, const struct store_row *row, size_t series)
     bool known = false;
     enum status status = ST_OK;
 
-    /* The rows of a series are folded in their order. */
-    if (t->turn->waiting.some && t->turn->waiting.series == series &&
-        (folder_likes_synopses(f) || !store_row_is_block(row)))
-        status = fold_waiting(t);
-    if (status == ST_OK && folder_likes_synopses(f))
+    if (folder_likes_synopses(f))
         status = store_row_synopsis(row, &synopsis, &known, &t->error);
     if (status != ST_OK)
         return status;
@@ -366,10 +304,7 @@ take_folded(struct task *t, const struct store_row *row, size_t series)
         count_points(t, synopsis.count, fold->len - before);
         return ST_OK;
     }
-    if (!store_row_is_block(row))
-        return fold_row(t, row, series);
-    return t->turn->waiting.some ? fold_both(t, row, series)
-                                 : keep_waiting(t, row, series);
+    return fold_row(t, row, series);
 }
 
 /* The other hours will have about as many as the first one. */
@@ -467,8 +402,6 @@ read_bucket(struct task *t, struct store_scan **scan)
     if (status == ST_OK)
         status = closed;
     if (status == ST_OK)
-        status = fold_waiting(t);
-    if (status == ST_OK)
         status = end_folds(t);
     return status == ST_OK ? may_go_on(t) : status;
 }
@@ -512,9 +445,7 @@ run_turn(void *ctx, size_t i)
     for (size_t k = from; k < to; k++)
         job->tasks[k].turn = turn;
     run_tasks(&job->tasks[from], to - from);
-    points_fini(&turn->rows[0]);
-    points_fini(&turn->rows[1]);
-    buf_fini(&turn->waiting.block);
+    points_fini(&turn->row);
 }
 
 /* -- together -------------------------------------------------------------- */
