@@ -45,7 +45,9 @@ struct level {
     _Atomic size_t unsettled; /* bytes in the log, or a little more */
     struct lock sync_lock;    /* one sync at a time */
     uint64_t settled_log GUARDED_BY(sync_lock); /* earlier ones are synced */
-    struct lock write_lock;                     /* one write at a time */
+    uint64_t manifest GUARDED_BY(sync_lock);    /* and how far that is synced */
+    uint64_t manifest_synced GUARDED_BY(sync_lock);
+    struct lock write_lock;               /* one write at a time */
     bool unsynced GUARDED_BY(write_lock); /* written since the last sync */
     struct kv_gather *gathered GUARDED_BY(write_lock);
     _Atomic uint64_t gathers; /* bits of the tables that have keys in there */
@@ -229,7 +231,11 @@ sync_logs(struct level *l, bool always, struct error *e)
     lock_take(&l->sync_lock);
     st = list_logs(l, &m, e);
     if (st == ST_OK && (always || newest_log(&m) > l->settled_log)) {
+        m.manifest = l->manifest;
+        m.manifest_synced = l->manifest_synced;
         st = level_files_sync(l->dir, &m, e);
+        l->manifest = m.manifest;
+        l->manifest_synced = st == ST_OK ? m.manifest_synced : 0;
         if (st == ST_OK)
             st = level_files_note(l->dir, &m, e);
         if (st == ST_OK)

@@ -147,23 +147,28 @@ sync_path(const char *path, struct error *e)
     return st;
 }
 
-/* Up to its last whole record: LevelDB may be writing the next one. */
+/* Up to its last whole record: LevelDB may be writing the next one.  What the
+ * mark before says is not read again: while it is open a MANIFEST only grows.
+ */
 static enum status
 sync_manifest(const char *dir, struct level_mark *m, struct error *e)
 {
     struct level_log_end end;
+    uint64_t before = m->manifest, from = m->manifest_synced;
     enum status st = current_manifest(dir, &m->manifest, e);
     char *path;
     int fd;
 
     if (st != ST_OK)
         return st == ST_NOT_FOUND ? error_wrap(e, ST_IO, "sync") : st;
+    if (m->manifest != before)
+        from = 0;
     path = manifest_path(dir, m->manifest);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         st = error_set(e, ST_IO, "cannot open '%s': %s", path, strerror(errno));
     } else {
-        st = level_log_read(fd, path, NULL, NULL, &end, e);
+        st = level_log_read(fd, path, from, NULL, NULL, &end, e);
         m->manifest_synced = end.good;
         if (st == ST_OK)
             st = files_sync_fd(fd, path, e);
@@ -343,7 +348,7 @@ check_manifest_file(struct check *c, uint64_t number, int fd, const char *path,
                     struct error *e)
 {
     struct level_log_end end;
-    enum status st = level_log_read(fd, path, apply_edit, c, &end, e);
+    enum status st = level_log_read(fd, path, 0, apply_edit, c, &end, e);
     uint64_t synced = level_mark_manifest(&c->mark, number);
 
     if (st != ST_OK || !c->understood)
@@ -403,7 +408,7 @@ check_log(struct check *c, uint64_t number, bool newest, struct error *e)
     if (fd < 0) {
         st = error_set(e, ST_IO, "cannot open '%s': %s", path, strerror(errno));
     } else {
-        st = level_log_read(fd, path, take_batch, c, &end, e);
+        st = level_log_read(fd, path, 0, take_batch, c, &end, e);
         if (st == ST_OK && end.good < end.size)
             st = end.good < level_mark_synced(&c->mark, number)
                      ? damaged(path, end.good, e)

@@ -46,7 +46,8 @@ uint64_t level_mark_manifest(const struct level_mark *m, uint64_t number);
 MUST_CHECK enum status level_files_list(const char *dir, struct level_mark *out,
                                         struct error *e);
 
-/* Makes that, the MANIFEST, and their names durable. */
+/* Makes that, the MANIFEST, and their names durable.  The mark comes with what
+ * it said of the MANIFEST after the last sync; 0: nothing. */
 MUST_CHECK enum status level_files_sync(const char *dir, struct level_mark *m,
                                         struct error *e);
 

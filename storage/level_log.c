@@ -95,16 +95,15 @@ take(struct assembly *a, enum level_piece piece, struct slice bytes,
     return a->inside ? ST_OK : a->f(a->ctx, buf_slice(&a->record), e);
 }
 
-/* The pieces of one block; '*bad' is where the first bad one lies in it, or
- * what is left when it ends. */
+/* The pieces of one block from '*bad' on, which is then where the first bad one
+ * lies in it, or what is left when it ends. */
 static enum status
 block_take(struct reader *r, struct assembly *a, struct level_log_end *end,
            size_t *bad)
 {
     enum status st = ST_OK;
 
-    *bad = 0;
-    while (st == ST_OK && r->block_size - *bad >= LEVEL_LOG_HEADER) {
+    while (st == ST_OK && r->block_size >= *bad + LEVEL_LOG_HEADER) {
         struct slice bytes;
         enum level_piece piece = piece_read(r, *bad, &bytes);
 
@@ -147,7 +146,7 @@ look_behind(struct reader *r, size_t at, struct level_log_end *end)
 }
 
 enum status
-level_log_read(int fd, const char *path,
+level_log_read(int fd, const char *path, uint64_t from,
                enum status (*f)(void *ctx, struct slice record,
                                 struct error *e),
                void *ctx, struct level_log_end *out, struct error *e)
@@ -155,19 +154,20 @@ level_log_read(int fd, const char *path,
     struct reader r = { .fd = fd, .path = path, .e = e };
     struct assembly a = { .f = f, .ctx = ctx, .record = BUF_INIT };
     struct stat info;
-    size_t bad = 0;
+    size_t bad = from % LEVEL_LOG_BLOCK;
     enum status st;
 
-    *out = (struct level_log_end){ 0 };
+    *out = (struct level_log_end){ .good = from, .last = from };
     if (fstat(fd, &info) != 0)
         return error_set(e, ST_IO, "stat '%s': %m", path);
     out->size = (uint64_t)info.st_size;
     r.block = mem_new(LEVEL_LOG_BLOCK);
-    st = block_read(&r, 0);
+    st = block_read(&r, from - bad);
     while (st == ST_OK && r.block_size > 0) {
         st = block_take(&r, &a, out, &bad);
         if (st != ST_OK || bad < LEVEL_LOG_BLOCK)
             break;
+        bad = 0;
         st = block_read(&r, r.block_at + LEVEL_LOG_BLOCK);
     }
     if (st == ST_NOT_FOUND) {

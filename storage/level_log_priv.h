@@ -19,11 +19,12 @@ struct level_log_end {
     bool follows;  /* another record begins behind the bad one */
 };
 
-/* Calls 'f' (may be NULL) for each whole record up to the first that is not;
+/* Calls 'f' (may be NULL) for each whole record that begins at 'from', where
+ * one ends (0: all), or behind it, up to the first that is not whole;
  * what 'f' answers with ST_NOT_FOUND counts as a bad one.  ST_IO, what else 'f'
  * returns, or ST_OK, whatever lies in the file. */
 MUST_CHECK enum status level_log_read(
-    int fd, const char *path,
+    int fd, const char *path, uint64_t from,
     enum status (*f)(void *ctx, struct slice record, struct error *e),
     void *ctx, struct level_log_end *out, struct error *e);
 

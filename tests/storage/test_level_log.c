@@ -88,7 +88,7 @@ count(void *ctx, struct slice record, struct error *e)
 }
 
 static struct level_log_end
-read_bytes(const char *dir, struct slice bytes, size_t *records)
+read_from(const char *dir, struct slice bytes, uint64_t from, size_t *records)
 {
     char *path = tempdir_path(dir, "000001.log");
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
@@ -97,11 +97,18 @@ read_bytes(const char *dir, struct slice bytes, size_t *records)
 
     ck_assert_int_eq(write(fd, bytes.data, bytes.size), (ssize_t)bytes.size);
     *records = 0;
-    ck_assert_int_eq(level_log_read(fd, path, count, records, &end, &e), ST_OK);
+    ck_assert_int_eq(level_log_read(fd, path, from, count, records, &end, &e),
+                     ST_OK);
     ck_assert_uint_eq(end.size, bytes.size);
     (void)close(fd);
     free(path);
     return end;
+}
+
+static struct level_log_end
+read_bytes(const char *dir, struct slice bytes, size_t *records)
+{
+    return read_from(dir, bytes, 0, records);
 }
 
 /* How many records lie before the byte. */
@@ -139,6 +146,16 @@ START_TEST(reads_what_is_whole)
     ck_assert_uint_eq(end.good, s.bytes.size);
     ck_assert_uint_eq(end.last, s.ends[RECORDS - 2]);
     ck_assert(!end.follows);
+    for (size_t i = 0; i < RECORDS; i++) {
+        s.bytes.data[0] = 0xff; /* what lies before is not looked at */
+        end = read_from(dir, buf_slice(&s.bytes), s.ends[i], &records);
+        ck_assert_uint_eq(records, RECORDS - 1 - i);
+        ck_assert_uint_eq(end.good, s.bytes.size);
+        end = read_from(dir, slice_of(s.bytes.data, s.bytes.size - 1),
+                        s.ends[i], &records);
+        if (i + 1 < RECORDS)
+            ck_assert_uint_eq(end.good, s.ends[RECORDS - 2]);
+    }
     end = read_bytes(dir, slice_of(s.bytes.data, 0), &records);
     ck_assert_uint_eq(end.good, 0);
     buf_fini(&s.bytes);
