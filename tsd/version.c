@@ -21,7 +21,7 @@ version_text(void)
 {
     return "halite " PACKAGE_VERSION " built at revision v" PACKAGE_VERSION
            " (MINT)\n"
-           "Built by halite@localhost:halite\n";
+           "Built on an unknown date by halite@localhost:halite\n";
 }
 
 const struct version_field *

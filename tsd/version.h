@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-/* "halite 0.1.0 built at revision v0.1.0 (MINT)\nBuilt by ...\n" */
+/* "halite 0.1.0 built at revision v0.1.0 (MINT)\nBuilt on ...\n" */
 const char *version_text(void);
 
 struct version_field {

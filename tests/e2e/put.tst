@@ -5,7 +5,7 @@
 > put e.cpu 1356998400123 7 host=ms dc=x
 > version
 <~ halite
-<~ Built by
+<~ Built on an unknown date
 GET /api/query?start=1356998340&end=1357002000&m=none:e.cpu%7Bhost=a%7D
 = 200
 | [{"metric":"e.cpu","tags":{"host":"a"},"aggregateTags":[],"dps":{"1356998400":1.0,"1356998460":2.5,"1356998520":-3}}]
