@@ -53,12 +53,6 @@ MUST_CHECK enum status block_decode_spaced(struct slice block, uint32_t base,
                                            struct points *out,
                                            struct spacing *s, struct error *e);
 
-/* The same of two blocks, which takes less time than one after the other. */
-MUST_CHECK enum status block_decode_two(const struct slice blocks[2],
-                                        const uint32_t bases[2],
-                                        struct points out[2],
-                                        struct spacing s[2], struct error *e);
-
 /* Checks the CRC; does not unpack. */
 MUST_CHECK enum status block_synopsis(struct slice block, uint32_t base,
                                       struct synopsis *out, struct error *e);

@@ -64,15 +64,10 @@ bool coded_get(struct cursor *c, uint64_t *out, size_t len, unsigned table);
 bool coded_get_steps(struct cursor *c, uint64_t *out, size_t len,
                      unsigned table, uint64_t start);
 
-/* Both as by coded_get_steps(): side by side, where a processor waits for one
- * of them it does the other. */
-void coded_get_two_steps(struct coded_column columns[2]);
-
 /* The twins of all without instructions that not every processor has. */
 bool coded_get_plain(struct cursor *c, uint64_t *out, size_t len,
                      unsigned table);
 bool coded_get_steps_plain(struct cursor *c, uint64_t *out, size_t len,
                            unsigned table, uint64_t start);
-void coded_get_two_steps_plain(struct coded_column columns[2]);
 
 #endif

@@ -283,49 +283,6 @@ block_decode_spaced(struct slice block, uint32_t base, struct points *out,
     return close_columns(&o, e);
 }
 
-/* Its values are one column of integers, and nothing else. */
-static bool
-is_one_column(const struct opened *o)
-{
-    return !o->c.failed && block_kinds(&o->h) == KINDS_INT &&
-           (o->h.flags & (FLAG_CONSTANT | FLAG_PLAIN)) == 0;
-}
-
-static struct ints_column
-column_of(struct opened *o)
-{
-    return (struct ints_column){
-        .c = &o->c,
-        .out = (int64_t *)(o->out->v + o->out->len),
-        .len = o->h.count,
-        .known = { o->h.v_first, o->h.v_min },
-    };
-}
-
-enum status
-block_decode_two(const struct slice blocks[2], const uint32_t bases[2],
-                 struct points out[2], struct spacing s[2], struct error *e)
-{
-    struct opened o[2];
-    enum status st =
-        open_columns(blocks[0], bases[0], &out[0], &s[0], &o[0], e);
-
-    if (st == ST_OK)
-        st = open_columns(blocks[1], bases[1], &out[1], &s[1], &o[1], e);
-    if (st != ST_OK)
-        return st;
-    if (is_one_column(&o[0]) && is_one_column(&o[1])) {
-        struct ints_column columns[2] = { column_of(&o[0]), column_of(&o[1]) };
-
-        block_ints_decode_two(columns);
-    } else {
-        get_column(&o[0]);
-        get_column(&o[1]);
-    }
-    st = close_columns(&o[0], e);
-    return st == ST_OK ? close_columns(&o[1], e) : st;
-}
-
 enum status
 block_decode(struct slice block, uint32_t base, struct points *out,
              struct error *e)

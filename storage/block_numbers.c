@@ -473,19 +473,6 @@ block_coded_decode_steps(struct cursor *c, uint64_t *out, size_t len,
         lengthen_steps(c, out, len, coded_last(table), start);
 }
 
-void
-block_coded_decode_two(struct coded_column columns[2])
-{
-    coded_get_two_steps(columns);
-    for (size_t k = 0; k < 2; k++) {
-        struct coded_column *o = &columns[k];
-
-        if (o->far && !o->c->failed)
-            lengthen_steps(o->c, o->out, o->len, coded_last(o->table),
-                           o->start);
-    }
-}
-
 static void
 get_rice(struct cursor *c, uint64_t *out, size_t len, unsigned k)
 {

@@ -139,18 +139,6 @@ void block_coded_decode(struct cursor *c, uint64_t *out, size_t len,
 void block_coded_decode_steps(struct cursor *c, uint64_t *out, size_t len,
                               unsigned table, uint64_t start);
 
-/* A column of such numbers, with 'c' not failed. */
-struct coded_column {
-    struct cursor *c;
-    uint64_t *out;
-    size_t len; /* not 0 */
-    unsigned table;
-    uint64_t start;
-    bool far; /* out: some are told elsewhere */
-};
-/* The same of two columns, side by side. */
-void block_coded_decode_two(struct coded_column columns[2]);
-
 /* What both sides know of a column of integers from elsewhere. */
 struct ints_known {
     int64_t first; /* the first of the column */
@@ -162,16 +150,6 @@ void block_ints_encode(const int64_t *v, size_t len, struct ints_known known,
                        uint64_t *scratch, struct buf *out);
 void block_ints_decode(struct cursor *c, int64_t *out, size_t len,
                        struct ints_known known);
-/* Two columns, at once if they allow it; each has what block_ints_decode()
- * takes. */
-struct ints_column {
-    struct cursor *c;
-    int64_t *out;
-    size_t len;
-    struct ints_known known;
-};
-void block_ints_decode_two(const struct ints_column columns[2]);
-
 void block_floats_encode(const uint64_t *bits, size_t len, struct buf *out);
 void block_floats_decode(struct cursor *c, uint64_t *out, size_t len);
 

@@ -210,7 +210,7 @@ MUST_CHECK enum status store_row_spaced(const struct store_row *row,
                                         struct error *e);
 
 /* All its points are in the block: it may be copied, with the base, and be
- * unpacked later by block_decode_two(). */
+ * unpacked later by block_decode(). */
 bool store_row_is_block(const struct store_row *row);
 
 /* The row's synopsis, without unpacking anything.  '*known' is false when there

@@ -67,25 +67,6 @@ check_spaced(struct slice block, enum status st, const struct points *p)
     points_fini(&back);
 }
 
-/* Beside itself. */
-static void
-check_two(struct slice block, enum status st, const struct points *p)
-{
-    static const uint32_t bases[2] = { BASE, BASE };
-    const struct slice blocks[2] = { block, block };
-    struct points back[2] = { { 0 }, { 0 } };
-    struct spacing s[2] = { { .even = false }, { .even = false } };
-
-    INSIST(block_decode_two(blocks, bases, back, s, NULL) == st);
-    for (size_t k = 0; k < 2 && st == ST_OK; k++) {
-        INSIST(back[k].len == p->len);
-        for (size_t i = 0; i < p->len; i++)
-            INSIST(back[k].v[i].i == p->v[i].i);
-    }
-    points_fini(&back[0]);
-    points_fini(&back[1]);
-}
-
 static void
 decode(struct slice block)
 {
@@ -96,7 +77,6 @@ decode(struct slice block)
 
     INSIST(st == ST_OK || st == ST_CORRUPT);
     check_spaced(block, st, &p);
-    check_two(block, st, &p);
     if (st == ST_OK) {
         INSIST(block_synopsis(block, BASE, &s, NULL) == ST_OK);
         check_order(&p);

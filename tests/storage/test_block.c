@@ -710,46 +710,6 @@ START_TEST(survives_wrong_bytes)
 }
 END_TEST
 
-/* Two at once are what each is alone: its points, or that it is damaged. */
-START_TEST(two_at_once)
-{
-    static const uint32_t bases[2] = { BASE, BASE };
-    uint64_t state = harness_seed(9) + (uint64_t)_i;
-    struct points p[2] = { { 0 }, { 0 } }, alone[2] = { { 0 }, { 0 } };
-
-    for (int run = 0; run < 400; run++) {
-        enum status found[2], status;
-        struct buf b[2] = { BUF_INIT, BUF_INIT };
-        struct slice blocks[2];
-        struct spacing s[2];
-
-        for (size_t k = 0; k < 2; k++) { /* mostly alike, of even times */
-            generate(&p[k], times[run % 4 == 0 ? k : 0].at,
-                     values[run % 8 == 0 && k == 1 ? 0 : _i].of,
-                     1 + below(&state, 400), &state);
-            block_encode(&p[k], BASE, &b[k]);
-            if (below(&state, 3) == 0)
-                spoil(&b[k], 1, &state);
-            blocks[k] = buf_slice(&b[k]);
-            points_clear(&alone[k]);
-            points_clear(&p[k]);
-            found[k] = block_decode(blocks[k], BASE, &alone[k], NULL);
-        }
-        status = block_decode_two(blocks, bases, p, s, NULL);
-        ck_assert_int_eq(status, found[0] != ST_OK ? found[0] : found[1]);
-        for (size_t k = 0; k < 2; k++) {
-            buf_fini(&b[k]);
-            if (status != ST_OK)
-                continue;
-            fill_spaced(&p[k], &s[k]);
-            expect_same(&alone[k], &p[k], values[_i].name);
-        }
-    }
-    for (size_t k = 0; k < 4; k++)
-        points_fini(k < 2 ? &p[k] : &alone[k - 2]);
-}
-END_TEST
-
 /* -- size ----------------------------------------------------------------- */
 
 static const struct {
@@ -796,5 +756,4 @@ END_TEST
 TEST_MAIN("block", LOOP(round_trips, values), TIMES(many_points, 4),
           TEST(appends), TIMES(numbers_of_every_width, 4),
           LOOP(refuses_damage, values), TEST(belongs_to_its_row),
-          LOOP(survives_wrong_bytes, values), LOOP(two_at_once, values),
-          LOOP(is_small, sizes))
+          LOOP(survives_wrong_bytes, values), LOOP(is_small, sizes))

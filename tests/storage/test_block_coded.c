@@ -155,71 +155,6 @@ check_twins(struct slice bytes, size_t len, unsigned table)
     ck_assert(x.at == y.at && x.failed == y.failed);
 }
 
-/* Two columns side by side are what each is alone; bytes may be missing. */
-static void
-check_two(const struct slice bytes[2], const size_t len[2],
-          const unsigned table[2])
-{
-    uint64_t a[2][300], b[2][300];
-    struct cursor x[2], y[2];
-    struct coded_column columns[2], twins[2];
-
-    memset(a, 0, sizeof a);
-    memset(b, 0, sizeof b);
-    for (size_t k = 0; k < 2; k++) {
-        x[k] = y[k] = cursor_of(bytes[k]);
-        columns[k] = twins[k] = (struct coded_column){
-            .out = a[k], .len = len[k], .table = table[k], .start = k
-        };
-        columns[k].c = &x[k];
-        twins[k].c = &y[k];
-        twins[k].out = b[k];
-    }
-    coded_get_two_steps(columns);
-    coded_get_two_steps_plain(twins);
-    ck_assert_mem_eq(a, b, sizeof a);
-    for (size_t k = 0; k < 2; k++) {
-        ck_assert_int_eq(columns[k].far, twins[k].far);
-        ck_assert(x[k].at == y[k].at && x[k].failed == y[k].failed);
-    }
-}
-
-START_TEST(two_columns_are_each_alone)
-{
-    enum { MOST = 300 };
-    uint64_t state = harness_seed((unsigned long)_i + 100);
-    struct buf b[2] = { BUF_INIT, BUF_INIT };
-
-    for (unsigned run = 0; run < 1000; run++) {
-        unsigned table[2] = { (unsigned)_i, (unsigned)(harness_random(&state) %
-                                                       CODED_TABLES) };
-        struct slice bytes[2];
-        size_t len[2];
-
-        for (size_t k = 0; k < 2; k++) {
-            struct numbers_plan plan = { NUMBERS_CODED, 0, 0, table[k] };
-            uint64_t u[MOST];
-
-            len[k] = run < 40 && k == 0 ? run + 1
-                                        : 1 + harness_random(&state) % MOST;
-            /* Mostly without any that is told elsewhere. */
-            for (size_t i = 0; i < len[k]; i++)
-                u[i] = run % 3 == 0
-                           ? random_number(&state, table[k], 0)
-                           : harness_random(&state) % coded_last(table[k]);
-            buf_clear(&b[k]);
-            block_coded_encode(u, len[k], plan, &b[k]);
-            bytes[k] = buf_slice(&b[k]);
-        }
-        check_two(bytes, len, table);
-        bytes[run % 2].size = harness_random(&state) % bytes[run % 2].size;
-        check_two(bytes, len, table);
-    }
-    buf_fini(&b[0]);
-    buf_fini(&b[1]);
-}
-END_TEST
-
 START_TEST(steps_come_back)
 {
     enum { MOST = 300 };
@@ -293,7 +228,6 @@ TEST_MAIN("block_coded", TIMES(tables_never_change, CODED_TABLES),
           TIMES(the_order_follows_from_states, CODED_TABLES),
           TIMES(costs_are_those_of_the_counts, CODED_TABLES),
           TEST(the_documented_numbers), TIMES(numbers_come_back, CODED_TABLES),
-          TIMES(two_columns_are_each_alone, CODED_TABLES),
           TIMES(steps_come_back, CODED_TABLES),
           TIMES(plans_say_what_is_written, CODED_TABLES),
           TEST(refuses_tables_that_are_not))
