@@ -77,8 +77,8 @@ struct gexp_node {
 
 enum status gexp_no_memory(struct error *e);
 
-/* All series of all arguments, to be changed; it is the deadline of going
- * through their points once. */
+/* All series of all arguments, to be changed; ticks the deadline as for one
+ * pass over their points. */
 MUST_CHECK enum status gexp_flatten(const struct gexp_call *c,
                                     struct gexp_list *out, struct error *e);
 
