@@ -126,7 +126,7 @@ GET /dropcaches
 < diediedie: Unauthorized command
 > version
 <~ built at revision
-<~ Built by
+<~ Built on
 fin
 > auth let-me-in\r\nput t 1356998400 5 host=a
 < AUTH_SUCCESS\r
