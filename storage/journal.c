@@ -559,6 +559,8 @@ journal_restart(struct journal *j, struct error *e)
     j->writing = j->syncing = j->trimming = false;
     if (st == ST_OK)
         begin_anew(j, next, fd);
+    else if (fd >= 0)
+        (void)close(fd); /* the next try deletes the file */
     cond_broadcast(&j->changed);
 out:
     lock_drop(&j->lock);

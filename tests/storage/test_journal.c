@@ -2,6 +2,7 @@
 
 #include "storage/journal.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -436,6 +437,49 @@ START_TEST(works_again_after_a_restart)
 }
 END_TEST
 
+static size_t
+open_files(void)
+{
+    DIR *d = opendir("/proc/self/fd");
+    size_t n = 0;
+
+    ck_assert_ptr_nonnull(d);
+    while (readdir(d) != NULL)
+        n++;
+    (void)closedir(d);
+    return n;
+}
+
+/* The new file is there, and cannot be noted: a folder is in the way. */
+START_TEST(a_failed_restart_leaves_no_file_open)
+{
+    const struct journal_io well = { write_fine, sync_fine };
+    struct error e = { 0 };
+    char *dir = folder_make();
+    char path[4096];
+    struct journal *j = open_off(dir);
+    uint64_t lsn;
+    size_t before;
+
+    log_set_level(LOG_ERROR);
+    journal_set_io(j, &failures[0].io);
+    atomic_store(&faults, 0);
+    lsn = append(j, 1, "x");
+    ck_assert_int_eq(journal_commit(j, lsn, true, &e), ST_IO);
+    journal_set_io(j, &well);
+    (void)snprintf(path, sizeof path, "%s/SEGMENTS.tmp", dir);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    before = open_files();
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(journal_restart(j, &e), ST_IO);
+    ck_assert_uint_eq(open_files(), before);
+    ck_assert_int_eq(rmdir(path), 0);
+    ck_assert_int_eq(journal_restart(j, &e), ST_OK);
+    close_ok(&j);
+    folder_remove(&dir);
+}
+END_TEST
+
 /* The kernel itself refuses in the middle of a record. */
 START_TEST(a_full_file_leaves_a_torn_tail)
 {
@@ -538,5 +582,6 @@ TEST_MAIN("journal", TEST(replays_what_was_appended),
           TEST(rotates_by_size), TEST(interrupted_and_short_writes),
           LOOP(a_failure_is_final, failures),
           LOOP(works_again_after_a_restart, failures),
+          TEST(a_failed_restart_leaves_no_file_open),
           TEST(a_full_file_leaves_a_torn_tail), TEST(cannot_open),
           TEST(syncs_as_its_mode_says), TEST(the_interval_thread_syncs))
