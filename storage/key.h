@@ -31,6 +31,7 @@ enum table {
     TABLE_ROLLUPS = 'p',
     TABLE_HISTOGRAMS = 'g',
     TABLE_BATCHES = 'b',
+    TABLE_QUARANTINE = 'q', /* damaged values of rows, put aside */
 };
 
 /* The prefix of all keys of a table, for kv_iter_open(). */

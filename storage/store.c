@@ -588,6 +588,9 @@ put_bucket(struct put *p, unsigned bucket, struct store_point *points,
     }
     if (p->s->journal != NULL)
         status = append_points(p, b, bucket, p->taken > before);
+    /* Rejected or not, the rows hold them; and no row of them is dropped before
+     * the lock is. */
+    atomic_fetch_add(&p->s->head.points, p->taken - before);
     if (status == ST_IO)
         status = error_wrap(p->e, ST_BUSY, "not acknowledged");
     if (status != ST_OK) {
@@ -646,7 +649,6 @@ store_put(struct store *s, struct store_point *points, size_t len,
                   len - at < POINTS_CHUNK ? len - at : POINTS_CHUNK);
     atomic_fetch_add(&s->points_added, p.taken);
     counter_add(CNT_POINTS_ADDED, p.taken);
-    atomic_fetch_add(&s->head.points, p.taken);
     if (lsn != NULL)
         *lsn = p.lsn;
     return p.status;
@@ -687,6 +689,7 @@ store_counts(struct store *s)
         .rows_sealed = atomic_load(&s->rows_sealed),
         .rows_merged = atomic_load(&s->rows_merged),
         .rows_rewritten = atomic_load(&s->rows_rewritten),
+        .rows_quarantined = atomic_load(&s->rows_quarantined),
     };
 
     OBJ_CHECK(s, STORE_MAGIC);

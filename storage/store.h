@@ -94,8 +94,10 @@ struct store_point {
 
 /* Takes a batch: at once visible to queries, durable once store_commit() of
  * '*lsn' returns ST_OK.  ST_OK when all were taken; otherwise the first
- * failure, each point's 'status' says which were not (ST_NOT_FOUND: ask for the
- * series again; ST_INVALID: time out of range). */
+ * failure, and each point's 'status': ST_NOT_FOUND, ask for the series again;
+ * ST_INVALID, the time is out of range; ST_BUSY, the journal did not take it.
+ * A point with ST_BUSY may be in the head: queries may see it, and it is stored
+ * if the head is flushed before the process ends. */
 MUST_CHECK enum status store_put(struct store *s, struct store_point *points,
                                  size_t len, uint64_t *lsn, struct error *e);
 
@@ -233,6 +235,7 @@ struct store_counts {
     /* Of these, whose hour was stored already; rows of the engine that were
      * read to be written again with more. */
     uint64_t rows_merged, rows_rewritten;
+    uint64_t rows_quarantined; /* damaged ones that made way for new points */
     struct journal_counts journal;
 };
 struct store_counts store_counts(struct store *s);

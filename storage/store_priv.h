@@ -46,6 +46,7 @@ struct store {
     _Atomic uint64_t rows_sealed;
     _Atomic uint64_t rows_merged;
     _Atomic uint64_t rows_rewritten;
+    _Atomic uint64_t rows_quarantined;
 };
 
 #define STORE_MAGIC FOURCC('S', 'T', 'O', 'R')

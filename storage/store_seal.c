@@ -61,8 +61,7 @@ struct sealing {
     uint64_t metric;      /* what it is sorted by */
     const uint8_t *tsuid; /* its series' */
     uint16_t tsuid_size;
-    bool rowless; /* the engine has no row of the series */
-    bool stuck;
+    bool rowless;        /* the engine has no row of the series */
     uint32_t span, base; /* the first seconds of span and hour */
 };
 
@@ -191,10 +190,11 @@ seal_hour(struct store *s, struct seal_batch *b, const struct head_row *r,
                             : ST_OK;
 }
 
-/* Seals open rows of one row in the engine. */
+/* Seals open rows of one row in the engine, with what is stored of it unless
+ * 'replaces'. */
 static enum status
 seal_span(struct store *s, struct seal_batch *b, const struct sealing *x,
-          size_t len, struct error *e)
+          size_t len, bool replaces, struct error *e)
 {
     uint8_t bytes[ROW_KEY_MAX];
     struct slice tsuid = slice_of(x->tsuid, x->tsuid_size);
@@ -202,8 +202,9 @@ seal_span(struct store *s, struct seal_batch *b, const struct sealing *x,
         slice_of(bytes, key_row(&s->shape, tsuid, x->span, bytes));
     struct row_parts parts = { .blocks = { { NULL, 0 } } };
     size_t ends[ROW_HOURS_MAX];
-    enum status status =
-        x->rowless ? ST_NOT_FOUND : kv_get(s->kv, key, &b->stored_value, e);
+    enum status status = x->rowless || replaces
+                             ? ST_NOT_FOUND
+                             : kv_get(s->kv, key, &b->stored_value, e);
 
     atomic_fetch_add(&s->rows_rewritten, status == ST_OK);
     if (status == ST_OK)
@@ -259,11 +260,39 @@ span_len(const struct sealing *x, size_t left)
     return n;
 }
 
-/* Rows over a damaged one stay open, and in the journal, and are reported; the
- * others go on. */
+/* Moves the damaged value of a row to the quarantine table, in the batch that
+ * writes the row anew.  A value that the engine itself cannot read has no copy
+ * there. */
+static enum status
+quarantine_row(struct store *s, struct seal_batch *b, const struct sealing *x,
+               const struct error *why, struct error *e)
+{
+    uint8_t bytes[1 + ROW_KEY_MAX + 8] = { TABLE_QUARANTINE };
+    struct slice tsuid = slice_of(x->tsuid, x->tsuid_size);
+    size_t size = key_row(&s->shape, tsuid, x->span, bytes + 1);
+    enum status status =
+        kv_get(s->kv, slice_of(bytes + 1, size), &b->stored_value, e);
+
+    if (status == ST_OK) {
+        key_put_uint(bytes + 1 + size, (uint64_t)clock_now_ms(s->options.clock),
+                     8);
+        kv_batch_put(b->writes, slice_of(bytes, 1 + size + 8),
+                     buf_slice(&b->stored_value));
+    } else if (status != ST_CORRUPT && status != ST_NOT_FOUND) {
+        return status;
+    }
+    log_error("store",
+              "a stored row is damaged and put into quarantine; its new points "
+              "are a row of their own: %s",
+              why->text);
+    return ST_OK;
+}
+
+/* A damaged row must not keep the journal from being trimmed: it gives way. */
 static enum status
 seal_rows(struct store *s, struct seal_batch *b, struct error *e)
 {
+    size_t quarantined = 0;
     enum status status;
 
     kv_batch_clear(b->writes);
@@ -271,16 +300,21 @@ seal_rows(struct store *s, struct seal_batch *b, struct error *e)
         struct error why;
 
         n = span_len(&b->rows[i], b->len - i);
-        status = seal_span(s, b, &b->rows[i], n, &why);
-        for (size_t k = i; k < i + n; k++)
-            b->rows[k].stuck = status == ST_CORRUPT;
-        if (status == ST_CORRUPT)
-            log_error("store", "cannot seal a row: %s", why.text);
-        else if (status != ST_OK)
+        status = seal_span(s, b, &b->rows[i], n, false, &why);
+        if (status == ST_CORRUPT) {
+            quarantined++;
+            status = quarantine_row(s, b, &b->rows[i], &why, e);
+            if (status != ST_OK)
+                return status;
+            status = seal_span(s, b, &b->rows[i], n, true, &why);
+        }
+        if (status != ST_OK)
             return error_set(e, status, "%s", why.text);
     }
     crash_point("seal-encoded");
     status = kv_write(s->kv, b->writes, false, e);
+    if (status == ST_OK)
+        atomic_fetch_add(&s->rows_quarantined, quarantined);
     crash_point("seal-written");
     return status;
 }
@@ -358,7 +392,7 @@ finish(struct store *s, struct head_bucket *bucket, struct seal_batch *b,
     lock_take(&bucket->lock);
     for (size_t i = 0; i < b->len; i++) {
         b->rows[i].row->series->rowless = false;
-        if (written && !b->rows[i].stuck) {
+        if (written) {
             head_drop_row(&s->head, bucket, b->rows[i].row);
             atomic_fetch_add(&s->rows_sealed, 1);
         } else {
@@ -596,16 +630,18 @@ static void
 evict_series(struct store *s)
 {
     size_t keep = s->options.head_series / s->head.buckets_len;
-    uint32_t now_s = store_now_s();
+    uint32_t now_s = store_now_s(), delay_s = s->options.seal_delay_ms / 1000;
 
-    if (atomic_load(&s->head.series) <= s->options.head_series)
+    /* So soon after the machine's start no series has been idle for long. */
+    if (atomic_load(&s->head.series) <= s->options.head_series ||
+        now_s < delay_s)
         return;
     for (size_t i = 0; i < s->head.buckets_len; i++) {
         struct head_bucket *b = &s->head.buckets[i];
 
         lock_take(&b->lock);
         atomic_store(&s->series_evicted, true);
-        head_evict(&s->head, b, keep, now_s - s->options.seal_delay_ms / 1000);
+        head_evict(&s->head, b, keep, now_s - delay_s);
         lock_drop(&b->lock);
     }
 }

@@ -38,6 +38,7 @@ each_of_store(const struct api *a, stats_found *found, void *ctx)
     found(ctx, "storage.rows.sealed", "", c.rows_sealed);
     found(ctx, "storage.rows.merged", "", c.rows_merged);
     found(ctx, "storage.rows.rewritten", "", c.rows_rewritten);
+    found(ctx, "storage.rows.quarantined", "", c.rows_quarantined);
     /* What OpenTSDB does to rows of cells, sealing does to open rows. */
     found(ctx, "compaction.count", "", c.rows_sealed);
     found(ctx, "compaction.queue.size", "", c.head_rows);

@@ -125,13 +125,23 @@ take_batches(struct tables *t, struct slice key, struct slice value,
     return ST_OK;
 }
 
+static enum status
+take_quarantined(struct tables *t, struct slice key, struct slice value,
+                 struct error *e)
+{
+    (void)e;
+    check_drops_bad(t, "quarantine", key, value,
+                    "the damaged value of a row, which a flush put aside");
+    return ST_OK;
+}
+
 static bool
 is_table(unsigned byte)
 {
     static const uint8_t tables[] = {
-        TABLE_UID,         TABLE_SERIES,  TABLE_SHAPES, TABLE_ROWS,
-        TABLE_ANNOTATIONS, TABLE_META,    TABLE_TREES,  TABLE_ROLLUPS,
-        TABLE_HISTOGRAMS,  TABLE_BATCHES,
+        TABLE_UID,         TABLE_SERIES,  TABLE_SHAPES,     TABLE_ROWS,
+        TABLE_ANNOTATIONS, TABLE_META,    TABLE_TREES,      TABLE_ROLLUPS,
+        TABLE_HISTOGRAMS,  TABLE_BATCHES, TABLE_QUARANTINE,
     };
 
     return memchr(tables, (int)byte, sizeof tables) != NULL;
@@ -142,6 +152,7 @@ check_notes(struct tables *t, struct error *e)
 {
     const uint8_t notes[] = { TABLE_ANNOTATIONS }, metas[] = { TABLE_META };
     const uint8_t trees[] = { TABLE_TREES }, batches[] = { TABLE_BATCHES };
+    const uint8_t quarantine[] = { TABLE_QUARANTINE };
     enum status st = check_each(t, slice_of(notes, 1), take_note, e);
 
     if (st == ST_OK)
@@ -150,6 +161,8 @@ check_notes(struct tables *t, struct error *e)
         st = check_each(t, slice_of(trees, 1), take_tree, e);
     if (st == ST_OK)
         st = check_each(t, slice_of(batches, 1), take_batches, e);
+    if (st == ST_OK)
+        st = check_each(t, slice_of(quarantine, 1), take_quarantined, e);
     for (unsigned byte = 0; byte < 256 && st == ST_OK; byte++) {
         const uint8_t table[] = { (uint8_t)byte };
 

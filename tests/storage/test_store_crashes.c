@@ -4,8 +4,11 @@
 
 #include "storage/store_priv.h"
 
+#include <errno.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include "storage/journal_priv.h"
 #include "tests/harness.h"
 #include "tests/storage/tsuids.h"
 #include "tests/tempdir.h"
@@ -156,6 +159,105 @@ START_TEST(damage_under_a_deletion_keeps_no_store_closed)
 }
 END_TEST
 
+/* -- the journal fails, a row is damaged ----------------------------------- */
+
+static ssize_t
+write_nothing(int fd, const void *data, size_t size)
+{
+    (void)fd, (void)data, (void)size;
+    errno = EIO;
+    return -1;
+}
+
+static int
+sync_fine(int fd)
+{
+    return fdatasync(fd);
+}
+
+static void
+wait_until_it_writes(struct store *s)
+{
+    enum status status = ST_IO;
+
+    for (int i = 0; i < 100 && status != ST_OK; i++) {
+        usleep(100000);
+        status = journal_status(s->journal, &e);
+    }
+    ck_assert_msg(status == ST_OK, "%s", e.text);
+}
+
+/* One journal write fails, and the disk is well again. */
+static void
+fail_one_write(struct store *s)
+{
+    const struct journal_io bad = { write_nothing, sync_fine };
+    const struct journal_io well = { write, sync_fine };
+    struct store_point p = { .point = { T0, { .i = 5 }, false } };
+    uint8_t bytes[TSUID_BYTES];
+    uint64_t lsn = 0;
+
+    ck_assert_int_eq(store_series(s, tsuid(bytes, 1), &p.series, &e), ST_OK);
+    journal_set_io(s->journal, &bad);
+    ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_OK);
+    ck_assert_int_eq(store_commit(s, lsn, false, &e), ST_BUSY);
+    ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_BUSY);
+    journal_set_io(s->journal, &well);
+}
+
+START_TEST(rejected_points_are_counted_in_the_head)
+{
+    struct store *s;
+
+    dir = tempdir_new();
+    s = open_store();
+    fail_one_write(s);
+    wait_until_it_writes(s);
+    ck_assert_uint_eq(store_counts(s).head_points, 0);
+    ck_assert_int_eq(store_close(&s, &e), ST_OK);
+    tempdir_free(&dir);
+}
+END_TEST
+
+/* Neither the trimming of the journal nor its recovery waits for it. */
+START_TEST(a_damaged_row_makes_way)
+{
+    const uint8_t table = TABLE_QUARANTINE;
+    struct store *s;
+    struct kv_batch *b;
+    uint8_t bytes[TSUID_BYTES], key[ROW_KEY_MAX];
+    struct slice k;
+    struct kv_iter *it;
+
+    dir = tempdir_new();
+    s = open_store();
+    b = kv_batch_new();
+    put(s, 1, 1);
+    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    k = slice_of(key, key_row(&s->shape, tsuid(bytes, 1), T0 / 1000, key));
+    kv_batch_put(b, k, slice_str("\3damaged"));
+    ck_assert_int_eq(kv_write(store_kv(s), b, false, &e), ST_OK);
+    kv_batch_free(&b);
+    put(s, 1, 5);
+    put(s, 2, 6);
+    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    ck_assert_uint_eq(store_counts(s).head_rows, 0);
+    ck_assert_uint_eq(store_counts(s).journal.segments, 1);
+    ck_assert_uint_eq(store_counts(s).rows_quarantined, 1);
+    expect(s, 1, 5);
+    expect(s, 2, 6);
+    it = kv_iter_open(store_kv(s), NULL, slice_of(&table, 1));
+    ck_assert(kv_iter_seek(it, slice_of(&table, 1)));
+    ck_assert(slice_eq(slice_of(kv_iter_key(it).data + 1, k.size), k));
+    ck_assert(slice_eq_str(kv_iter_value(it), "\3damaged"));
+    ck_assert_int_eq(kv_iter_close(&it, &e), ST_OK);
+    fail_one_write(s);
+    wait_until_it_writes(s);
+    ck_assert_int_eq(store_close(&s, &e), ST_OK);
+    tempdir_free(&dir);
+}
+END_TEST
+
 /* -- a record is not appended ---------------------------------------------- */
 
 #define SERIES 40
@@ -213,4 +315,6 @@ END_TEST
 
 TEST_MAIN("store_crashes", TEST(a_record_leans_on_the_segment_before),
           TEST(damage_under_a_deletion_keeps_no_store_closed),
+          TEST(a_damaged_row_makes_way),
+          TEST(rejected_points_are_counted_in_the_head),
           TEST(nothing_builds_on_a_lost_record))

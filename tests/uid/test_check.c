@@ -393,6 +393,7 @@ static const struct {
     { "tree-entry", "740001", "02", NULL },
     { "tree-entry", NULL, NULL, orphan_rule },
     { "kind-entry", "70", "00000001", NULL },
+    { "quarantine", "7100", "03", NULL },
     { "no-table", "00", "00", NULL },
     { "no-table", "7a7a", "", NULL },
 };
