@@ -2,9 +2,9 @@
  * The files of the journal: each record's checksums, and whether it says
  * something.
  *
- * Mended, a file ends before its first damaged record: what follows may lean
- * on the damaged one for which series its points belong to.  The whole file is
- * kept aside.  A file that is missing becomes an empty one.
+ * Repaired, a file keeps its whole records: none needs another to be read, and
+ * points whose series was defined in a damaged one are skipped at replay.  The
+ * file as it was is kept aside.  A file that is missing becomes an empty one.
  */
 #include "config.h"
 
@@ -47,51 +47,48 @@ read_record(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
                        : error_wrap(e, st, "journal segment %" PRIu64, segment);
 }
 
-/* A file with a header, and behind its first 'good' bytes a record that says
- * that others are lost. */
+/* An empty file of a segment. */
 static enum status
-end_file(const char *path, uint64_t segment, uint64_t good, struct error *e)
+make_empty(const char *dir, uint64_t segment, const char *name, struct error *e)
 {
-    uint8_t bytes[JOURNAL_FILE_HEADER + JOURNAL_RECORD_HEADER];
-    uint8_t *record = bytes + JOURNAL_FILE_HEADER;
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    uint32_t seal = 0;
-    bool done;
-    enum status st;
+    uint8_t header[JOURNAL_FILE_HEADER];
 
-    if (fd < 0)
-        return error_set(e, ST_IO, "open %s: %m", path);
-    if (good == 0) {
-        seal = journal_file_header(segment, hash_random_seed(), bytes);
-        done = pwrite(fd, bytes, JOURNAL_FILE_HEADER, 0) == JOURNAL_FILE_HEADER;
-        good = JOURNAL_FILE_HEADER;
-    } else {
-        done = pread(fd, bytes, JOURNAL_FILE_HEADER, 0) == JOURNAL_FILE_HEADER;
-        if (done)
-            (void)journal_file_check(bytes, segment, &seal);
-    }
-    journal_record_header(RECORD_FORGET, slice_of(record, 0), record);
-    journal_record_seal(record, seal);
-    done = done && ftruncate(fd, (off_t)good) == 0 &&
-           pwrite(fd, record, JOURNAL_RECORD_HEADER, (off_t)good) ==
-               JOURNAL_RECORD_HEADER;
-    st = done ? files_sync_fd(fd, path, e)
-              : error_set(e, ST_IO, "write %s: %m", path);
-    (void)close(fd);
-    return st;
+    (void)journal_file_header(segment, hash_random_seed(), header);
+    return files_replace(dir, name, slice_of(header, sizeof header), e);
 }
 
+/* Keeps all of the file aside, and the whole records in its place. */
 static enum status
-mend(struct check *c, const char *path, const char *name, uint64_t segment,
-     uint64_t good, struct error *e)
+repair_file(struct check *c, const char *dir, const char *path,
+            const char *name, uint64_t segment, struct key_shape *shape,
+            const char *why, struct error *e)
 {
     struct buf bytes = BUF_INIT;
+    struct journal_salvage s = { .bytes = BUF_INIT };
     enum status st = files_read(path, SIZE_MAX, &bytes, e);
+    int fd = -1;
 
     if (st == ST_OK)
         st = check_write_aside(c, name, buf_slice(&bytes), e);
     buf_fini(&bytes);
-    return st == ST_OK ? end_file(path, segment, good, e) : st;
+    if (st == ST_OK) {
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        st = fd < 0 ? error_set(e, ST_IO, "open %s: %m", path)
+                    : journal_file_salvage(fd, path, segment, read_record,
+                                           shape, &s, e);
+    }
+    if (fd >= 0)
+        (void)close(fd);
+    if (st == ST_OK)
+        st = files_replace(dir, name, buf_slice(&s.bytes), e);
+    if (st == ST_OK)
+        check_found(c, "journal-damage", no_key,
+                    "whole records stay; the file as it was is kept aside",
+                    "%s; %" PRIu64 " records are whole, %" PRIu64
+                    " bytes are not kept",
+                    why, s.records, s.lost);
+    buf_fini(&s.bytes);
+    return st;
 }
 
 static enum status
@@ -136,12 +133,7 @@ check_file(struct check *c, const char *dir, uint64_t segment, bool last,
         check_found(c, "journal-damage", no_key, NULL, "%s", why.text);
         return ST_OK;
     }
-    st = mend(c, path, name, segment, good, e);
-    if (st == ST_OK)
-        check_found(c, "journal-damage", no_key,
-                    "the file ends before it; all of it is kept aside", "%s",
-                    why.text);
-    return st;
+    return repair_file(c, dir, path, name, segment, &widths, why.text, e);
 }
 
 static enum status
@@ -156,7 +148,7 @@ check_gap(struct check *c, const char *dir, uint64_t from, uint64_t to,
         journal_name(n, name);
         st = files_join(dir, name, path, e);
         if (st == ST_OK && c->aside != NULL)
-            st = end_file(path, n, 0, e);
+            st = make_empty(dir, n, name, e);
         if (st != ST_OK)
             return st;
         c->refused |= c->aside == NULL;

@@ -47,7 +47,6 @@ head_fini(struct head *h)
         free(b->slots);
         free(b->metrics);
         free(b->index);
-        buf_fini(&b->journal.record);
         lock_fini(&b->lock);
     }
     free(h->buckets);

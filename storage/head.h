@@ -22,7 +22,6 @@
 
 #include "base/buf.h"
 #include "base/lock.h"
-#include "storage/journaled_priv.h"
 #include "storage/key.h"
 #include "storage/open_row.h"
 
@@ -42,9 +41,9 @@ struct head_series {
     uint32_t index;
     uint32_t generation;
     uint32_t touched_s;
-    uint32_t defined_segment; /* of the journal, the last, low half; 0: none */
-    struct journaled_series journaled;
-    struct head_row *rows;           /* the one made last comes first */
+    uint32_t wal_id;       /* in the journal's records of 'wal_epoch' */
+    uint32_t wal_epoch;    /* 0: none */
+    struct head_row *rows; /* the one made last comes first */
     struct head_series *metric_next; /* of its bucket and metric */
     uint16_t tsuid_size;
     bool rowless : 1; /* surely no row of it is in the engine */
@@ -61,17 +60,6 @@ struct head_metric {
 struct head_slot {
     struct head_row *row;
     uint32_t series, base;
-};
-
-/* The store's, for the journal's records of a bucket's points. */
-struct head_journal {
-    struct buf record; /* the one being written */
-    uint8_t *at, *end; /* its next byte, and up to where that may be */
-    uint64_t window;   /* what is not yet a byte */
-    unsigned have;     /* bits of it */
-    struct journaled_course course;
-    struct head_series *last; /* in this record; NULL: none yet */
-    uint32_t segment;         /* of the record before, its low half; 0: none */
 };
 
 struct head_bucket {
@@ -93,7 +81,6 @@ struct head_bucket {
     size_t rows_len GUARDED_BY(lock);
     struct head_row *oldest GUARDED_BY(lock);
     struct head_row *youngest GUARDED_BY(lock);
-    struct head_journal journal GUARDED_BY(lock);
 };
 
 struct head {

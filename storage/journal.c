@@ -13,24 +13,24 @@
  * to the old segment as a whole.
  *
  * A buffer is a bundle, with room for its head before it; the checksums are
- * taken by the writer.  A record that nothing else came with is written as one.
+ * taken by the writer.
  *
  * How far the file is synced is written behind it as a mark, with what is
  * written next, or alone when nothing is pending.  A mark is no record of the
- * callers: it has no LSN, and nobody syncs on its account.
+ * callers: it has no LSN, and never triggers an fsync.
  */
 #include "config.h"
 
 #include "storage/journal_priv.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/crash.h"
-#include "base/cursor.h"
 #include "base/hash.h"
 #include "base/lock.h"
 #include "base/log.h"
@@ -40,9 +40,7 @@
 /* What the writer carries out of the lock. */
 struct turn {
     struct buf *bytes;
-    size_t from; /* its first byte that is written */
-    size_t end;  /* of its records */
-    uint8_t type;
+    size_t end; /* of its records */
     uint32_t seal;
     int fd;
     uint64_t upto; /* LSN behind the bytes */
@@ -106,13 +104,19 @@ bundle_add(struct journal *j, uint8_t type, struct slice payload)
     buf_put_varint(b, payload.size);
     buf_put_slice(b, payload);
     j->appended += b->size;
-    j->records++;
     return true;
 }
 
 enum status
 journal_append(struct journal *j, uint8_t type, struct slice payload,
                uint64_t *lsn, struct error *e)
+{
+    return journal_append_in(j, 0, type, payload, lsn, e);
+}
+
+enum status
+journal_append_in(struct journal *j, uint64_t segment, uint8_t type,
+                  struct slice payload, uint64_t *lsn, struct error *e)
 {
     enum status st;
 
@@ -123,7 +127,11 @@ journal_append(struct journal *j, uint8_t type, struct slice payload,
                          payload.size);
     lock_take(&j->lock);
     st = make_room(j, payload.size + ENTRY_ROOM, e);
-    if (st == ST_OK && bundle_add(j, type, payload))
+    if (st == ST_OK && segment != 0 &&
+        segment != atomic_load(&j->append_segment))
+        st = error_set(e, ST_NOT_FOUND, "segment %" PRIu64 " has ended",
+                       segment);
+    else if (st == ST_OK && bundle_add(j, type, payload))
         *lsn = j->appended;
     else if (st == ST_OK)
         st = error_set(e, ST_LIMIT, "no memory for %zu bytes of journal",
@@ -177,21 +185,21 @@ fail(struct journal *j, const struct error *e) REQUIRES(j->lock)
 static void
 turn_seal(const struct turn *t)
 {
-    uint8_t *head = t->bytes->data + t->from;
+    uint8_t *head = t->bytes->data;
 
     if (t->end == 0)
         return;
-    journal_record_header(t->type,
-                          slice_of(head + JOURNAL_RECORD_HEADER,
-                                   t->end - t->from - JOURNAL_RECORD_HEADER),
-                          head);
+    journal_record_header(
+        JOURNAL_BUNDLE,
+        slice_of(head + JOURNAL_RECORD_HEADER, t->end - JOURNAL_RECORD_HEADER),
+        head);
     journal_record_seal(head, t->seal);
 }
 
 static enum status
 write_all(const struct journal *j, struct turn *t, struct error *e)
 {
-    size_t done = t->from;
+    size_t done = 0;
 
     turn_seal(t);
     while (done < t->bytes->size) {
@@ -242,36 +250,19 @@ add_mark(struct journal *j) REQUIRES(j->lock)
     j->marked = j->reach;
 }
 
-/* One record is no bundle: its head is written over type and size, so that its
- * payload follows. */
-static void
-unbundle(struct turn *t)
-{
-    struct cursor c = cursor_of(slice_of(t->bytes->data, t->end));
-
-    (void)cursor_bytes(&c, JOURNAL_RECORD_HEADER);
-    t->type = cursor_u8(&c);
-    (void)cursor_varint(&c);
-    t->from = t->end - cursor_left(&c) - JOURNAL_RECORD_HEADER;
-}
-
 /* Takes what is pending; from here on appends go to the other buffer. */
 static struct turn
 turn_take(struct journal *j, bool change) REQUIRES(j->lock)
 {
     struct turn t = { .bytes = &j->buffers[j->filling],
                       .end = j->buffers[j->filling].size,
-                      .type = JOURNAL_BUNDLE,
                       .seal = j->seal,
                       .fd = j->fd,
                       .upto = j->appended };
     uint64_t size;
 
-    if (j->records == 1)
-        unbundle(&t);
-    j->records = 0;
     add_mark(j);
-    size = j->sizes[j->segment - j->first] + t.bytes->size - t.from;
+    size = j->sizes[j->segment - j->first] + t.bytes->size;
     j->filling ^= 1;
     t.change =
         (change && size > JOURNAL_FILE_HEADER) || size >= j->segment_bytes;
@@ -288,8 +279,8 @@ static void
 turn_done(struct journal *j, const struct turn *t) REQUIRES(j->lock)
 {
     j->written = t->upto;
-    j->sizes[j->segment - j->first] += t->bytes->size - t->from;
-    j->counts.written_bytes += t->bytes->size - t->from;
+    j->sizes[j->segment - j->first] += t->bytes->size;
+    j->counts.written_bytes += t->bytes->size;
     j->counts.writes += t->writes;
     if (t->bytes->cap > 2 * j->buffer_bytes)
         buf_fini(t->bytes);
@@ -521,7 +512,6 @@ begin_anew(struct journal *j, uint64_t segment, int fd) REQUIRES(j->lock)
     j->reach = j->marked = JOURNAL_FILE_HEADER;
     buf_clear(&j->buffers[0]);
     buf_clear(&j->buffers[1]);
-    j->records = 0;
     j->written = j->synced = j->appended;
     j->failed = (struct error){ 0 };
     log_info("journal", "works again, with segment %llu",

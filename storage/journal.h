@@ -63,6 +63,12 @@ MUST_CHECK enum status journal_append(struct journal *j, uint8_t type,
                                       struct slice payload, uint64_t *lsn,
                                       struct error *e);
 
+/* The same, if the record will be of this segment; ST_NOT_FOUND when another
+ * one has begun since, and nothing is appended. */
+MUST_CHECK enum status journal_append_in(struct journal *j, uint64_t segment,
+                                         uint8_t type, struct slice payload,
+                                         uint64_t *lsn, struct error *e);
+
 /* Everything up to 'lsn' is in the file when it returns ST_OK, and on the disk
  * with 'sync' or JOURNAL_SYNC_ALWAYS. */
 MUST_CHECK enum status journal_commit(struct journal *j, uint64_t lsn,

@@ -48,18 +48,14 @@ journal_file_header(uint64_t segment, uint64_t nonce, uint8_t *out)
     return seal;
 }
 
-unsigned
+bool
 journal_file_check(const uint8_t *header, uint64_t segment, uint32_t *seal)
 {
-    uint64_t version = get_uint(header + 4, 4);
-
     *seal = (uint32_t)get_uint(header + 24, 4);
     return memcmp(header, file_magic, sizeof file_magic) == 0 &&
-                   version <= JOURNAL_VERSION &&
-                   get_uint(header + 8, 8) == segment &&
-                   crc32c(slice_of(header, 24)) == *seal
-               ? (unsigned)version
-               : 0;
+           get_uint(header + 4, 4) == JOURNAL_VERSION &&
+           get_uint(header + 8, 8) == segment &&
+           crc32c(slice_of(header, 24)) == *seal;
 }
 
 void

@@ -303,8 +303,8 @@ stat_files(struct journal *j, size_t len, struct error *e) NO_TS_CHECK
     return ST_OK;
 }
 
-/* Are the files there that SEGMENTS names?  A journal of an older program has
- * none. */
+/* Are the files there that SEGMENTS names?  There is none in a new folder, and
+ * where it could not be written. */
 static enum status
 check_extent(const struct journal *j, size_t len, struct error *e) NO_TS_CHECK
 {

@@ -6,8 +6,8 @@
  *     record  <length:4> <type:1> <crc:4> <check:2> <payload>
  *     mark    a record of type 0: <synced:8>, the file's first so many bytes
  *             were on the disk before it was written
- *     bundle  a record of type 255: what one write carries, if that is more
- *             than one record: { <type:1> <varint size> <payload> }...
+ *     bundle  a record of type 255: the callers' records of one write:
+ *             { <type:1> <varint size> <payload> }...
  *
  * The seal of a file is the checksum of its header, over a segment number and
  * a random nonce: XORed into each record's crc and check, it makes bytes of
@@ -25,15 +25,13 @@
 #include "base/lock.h"
 #include "storage/journal.h"
 
-#define JOURNAL_VERSION         3
-#define JOURNAL_VERSION_MARKS   2 /* files from it on have marks */
-#define JOURNAL_VERSION_BUNDLES 3 /* and bundles */
-#define JOURNAL_FILE_HEADER     28
-#define JOURNAL_RECORD_HEADER   11
-#define JOURNAL_MARK            0   /* types of records */
-#define JOURNAL_BUNDLE          255 /* the others are the callers' */
-#define JOURNAL_MARK_SIZE       (JOURNAL_RECORD_HEADER + 8)
-#define JOURNAL_MAX_PAYLOAD     ((size_t)64 << 20)
+#define JOURNAL_VERSION       1
+#define JOURNAL_FILE_HEADER   28
+#define JOURNAL_RECORD_HEADER 11
+#define JOURNAL_MARK          0   /* types of records */
+#define JOURNAL_BUNDLE        255 /* the others are the callers', in bundles */
+#define JOURNAL_MARK_SIZE     (JOURNAL_RECORD_HEADER + 8)
+#define JOURNAL_MAX_PAYLOAD   ((size_t)64 << 20)
 
 /* "00000000000000000001.wal" and a NUL. */
 #define JOURNAL_NAME_SIZE 25
@@ -44,9 +42,9 @@ typedef enum status journal_record_fn(void *ctx, uint64_t segment, uint8_t type,
 /* Writes the header of a file, returns its seal. */
 uint32_t journal_file_header(uint64_t segment, uint64_t nonce, uint8_t *out);
 
-/* The version, or 0 when these bytes are no header of this segment. */
-unsigned journal_file_check(const uint8_t *header, uint64_t segment,
-                            uint32_t *seal);
+/* False when these bytes are no header of this segment. */
+bool journal_file_check(const uint8_t *header, uint64_t segment,
+                        uint32_t *seal);
 
 /* Writes a whole mark, sealed. */
 void journal_mark(uint64_t synced, uint32_t seal, uint8_t *out);
@@ -63,6 +61,20 @@ MUST_CHECK enum status journal_file_read(int fd, const char *path,
                                          uint64_t segment, bool last,
                                          journal_record_fn *f, void *ctx,
                                          uint64_t *good, struct error *e);
+
+/* Of a file with damage in it: its header and, as they are, the records that
+ * are whole and that 'f' takes.  Without a header, a new one and nothing else.
+ */
+struct journal_salvage {
+    struct buf bytes;
+    uint64_t records; /* bundles count once, marks not */
+    uint64_t lost;    /* bytes of the file that are not in 'bytes' */
+};
+MUST_CHECK enum status journal_file_salvage(int fd, const char *path,
+                                            uint64_t segment,
+                                            journal_record_fn *f, void *ctx,
+                                            struct journal_salvage *out,
+                                            struct error *e);
 
 void journal_name(uint64_t segment, char out[JOURNAL_NAME_SIZE]);
 
@@ -133,7 +145,6 @@ struct journal {
     uint64_t synced GUARDED_BY(lock);
     struct buf buffers[2] GUARDED_BY(lock); /* the writer's is not */
     unsigned filling GUARDED_BY(lock);      /* which of them is pending */
-    size_t records GUARDED_BY(lock);        /* in that one */
     uint64_t first GUARDED_BY(lock);        /* oldest segment that exists */
     uint64_t segment GUARDED_BY(lock);      /* which 'fd' is */
     uint64_t *sizes GUARDED_BY(lock);       /* of 'first' .. 'segment' */

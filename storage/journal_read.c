@@ -6,8 +6,7 @@
  * power cut leaves the file cut short, with zeros for bytes, or with a hole and
  * whole records behind it.  What was synced is there, and the marks tell how
  * much that was.  So a record that does not check is where the file ends for
- * us, unless a mark behind it says that it was on the disk.  Files of version 1
- * have no marks: there any whole record behind it says so.
+ * us, unless a mark behind it says that it was on the disk.
  */
 #include "config.h"
 
@@ -22,6 +21,7 @@
 #include "base/buf.h"
 #include "base/crc32c.h"
 #include "base/cursor.h"
+#include "base/hash.h"
 #include "base/log.h"
 
 #define WINDOW_SIZE ((size_t)256 << 10)
@@ -40,7 +40,6 @@ struct window {
 /* What its header says of a file. */
 struct file_kind {
     uint64_t segment;
-    unsigned version;
     uint32_t seal;
 };
 
@@ -173,8 +172,6 @@ find_proof(struct window *w, uint64_t at, const struct file_kind *kind,
          at = find_record(w, r.end, kind->seal, &r)) {
         if (*next == w->size)
             *next = at;
-        if (kind->version < JOURNAL_VERSION_MARKS)
-            return w->size;
         if (mark_of(&r) > reach)
             reach = mark_of(&r);
     }
@@ -193,7 +190,7 @@ is_all_zero(struct window *w)
     return true;
 }
 
-/* Version and seal, or '*good' 0 for a file whose header never reached the
+/* The seal, or '*good' 0 for a file whose header never reached the
  * disk. The header is synced before the first record is written. */
 static enum status
 read_file_header(struct window *w, struct file_kind *kind, bool last,
@@ -202,9 +199,7 @@ read_file_header(struct window *w, struct file_kind *kind, bool last,
     const uint8_t *p = window_bytes(w, 0, JOURNAL_FILE_HEADER);
 
     *good = JOURNAL_FILE_HEADER;
-    if (p != NULL)
-        kind->version = journal_file_check(p, kind->segment, &kind->seal);
-    if (kind->version != 0)
+    if (p != NULL && journal_file_check(p, kind->segment, &kind->seal))
         return ST_OK;
     *good = 0;
     if (last && w->status == ST_OK &&
@@ -214,7 +209,7 @@ read_file_header(struct window *w, struct file_kind *kind, bool last,
         return w->status;
     return error_set(w->e, ST_CORRUPT,
                      "%s at offset 0: no header of journal segment %" PRIu64
-                     ", up to version %d",
+                     " in version %d",
                      w->path, kind->segment, JOURNAL_VERSION);
 }
 
@@ -263,12 +258,26 @@ read_bundle(struct window *w, const struct file_kind *kind,
         if (c.failed || type == JOURNAL_MARK || type == JOURNAL_BUNDLE)
             st = error_set(w->e, ST_CORRUPT,
                            "%s: a bundle of records that ends at offset "
-                           "%" PRIu64 " makes no sense",
+                           "%" PRIu64 " is malformed",
                            w->path, bundle->end);
         else
             st = f(ctx, kind->segment, type, payload, w->e);
     }
     return st;
+}
+
+static enum status
+take_record(struct window *w, const struct file_kind *kind,
+            const struct record *r, journal_record_fn *f, void *ctx)
+{
+    if (f == NULL || r->type == JOURNAL_MARK)
+        return ST_OK;
+    if (r->type == JOURNAL_BUNDLE)
+        return read_bundle(w, kind, r, f, ctx);
+    return error_set(w->e, ST_CORRUPT,
+                     "%s: a record of type %u ends at offset %" PRIu64
+                     ", which is neither a mark nor a bundle",
+                     w->path, r->type, r->end);
 }
 
 static enum status
@@ -278,16 +287,8 @@ read_records(struct window *w, const struct file_kind *kind, bool last,
     struct record r;
 
     while (*good < w->size && record_read(w, *good, kind->seal, &r)) {
-        bool is_mark =
-            r.type == JOURNAL_MARK && kind->version >= JOURNAL_VERSION_MARKS;
-        bool is_bundle = r.type == JOURNAL_BUNDLE &&
-                         kind->version >= JOURNAL_VERSION_BUNDLES;
-        enum status st = ST_OK;
+        enum status st = take_record(w, kind, &r, f, ctx);
 
-        if (is_bundle && f != NULL)
-            st = read_bundle(w, kind, &r, f, ctx);
-        else if (!is_mark && f != NULL)
-            st = f(ctx, kind->segment, r.type, r.payload, w->e);
         if (st != ST_OK)
             return st;
         *good = r.end;
@@ -316,4 +317,62 @@ journal_file_read(int fd, const char *path, uint64_t segment, bool last,
         st = read_records(&w, &kind, last, f, ctx, good);
     buf_fini(&w.bytes);
     return st;
+}
+
+static enum status
+salvage_records(struct window *w, const struct file_kind *kind,
+                journal_record_fn *f, void *ctx, struct journal_salvage *out)
+{
+    struct record r;
+
+    for (uint64_t at = find_record(w, JOURNAL_FILE_HEADER, kind->seal, &r);
+         at < w->size; at = find_record(w, r.end, kind->seal, &r)) {
+        const uint8_t *p = window_bytes(w, at, (size_t)(r.end - at));
+        struct buf whole = BUF_INIT;
+
+        if (p == NULL)
+            break;
+        buf_put(&whole, p, (size_t)(r.end - at));
+        if (whole.failed)
+            w->status = error_set(w->e, ST_BUSY, "no memory for a record");
+        /* Marks speak of offsets in the file as it was. */
+        else if (r.type != JOURNAL_MARK &&
+                 take_record(w, kind, &r, f, ctx) == ST_OK) {
+            buf_put_slice(&out->bytes, buf_slice(&whole));
+            out->records++;
+        }
+        buf_fini(&whole);
+    }
+    return w->status;
+}
+
+enum status
+journal_file_salvage(int fd, const char *path, uint64_t segment,
+                     journal_record_fn *f, void *ctx,
+                     struct journal_salvage *out, struct error *e)
+{
+    struct window w = { .fd = fd, .path = path, .e = e };
+    struct file_kind kind = { .segment = segment };
+    uint8_t header[JOURNAL_FILE_HEADER];
+    const uint8_t *p;
+    struct stat info;
+    enum status st = ST_OK;
+
+    *out = (struct journal_salvage){ .bytes = BUF_INIT };
+    if (fstat(fd, &info) != 0)
+        return error_set(e, ST_IO, "stat %s: %m", path);
+    w.size = (uint64_t)info.st_size;
+    p = window_bytes(&w, 0, sizeof header);
+    if (p != NULL && journal_file_check(p, segment, &kind.seal)) {
+        buf_put(&out->bytes, p, sizeof header);
+        st = salvage_records(&w, &kind, f, ctx, out);
+    } else if (w.status == ST_OK) {
+        (void)journal_file_header(segment, hash_random_seed(), header);
+        buf_put(&out->bytes, header, sizeof header);
+    }
+    if (st == ST_OK && out->bytes.failed)
+        st = error_set(e, ST_BUSY, "%s: no memory for what is whole", path);
+    out->lost = w.size > out->bytes.size ? w.size - out->bytes.size : 0;
+    buf_fini(&w.bytes);
+    return w.status != ST_OK ? w.status : st;
 }

@@ -176,6 +176,9 @@ destroy(struct store *s)
         log_error("store", "closing the journal: %s", e.text);
     kv_close(&s->kv);
     format_unlock(&s->lock_fd);
+    for (size_t i = 0; s->wal_buckets != NULL && i < s->head.buckets_len; i++)
+        wal_points_fini(&s->wal_buckets[i].writer);
+    free(s->wal_buckets);
     if (s->head.buckets != NULL)
         head_fini(&s->head);
     cond_fini(&s->wake);
@@ -218,6 +221,9 @@ store_open(const struct store_options *o, struct store **out, struct error *e)
     }
     if (status == ST_OK) {
         head_init(&s->head, &s->shape);
+        if (s->journal != NULL)
+            s->wal_buckets =
+                mem_new_array(s->head.buckets_len, sizeof *s->wal_buckets);
         status = store_replay(s, e);
     }
     if (status == ST_OK)
@@ -451,8 +457,6 @@ put_point(struct put *p, struct head_bucket *b, struct head_row *row,
     } else {
         x->status = ST_OK;
         p->taken++;
-        if (p->s->journal != NULL)
-            record_points_add(b, series, p->segment, &x->point);
     }
 }
 
@@ -544,24 +548,81 @@ fetch_rows(const struct head *h, const struct head_bucket *b,
     fetch_others(h, b, series, bases, others, others_len, rows);
 }
 
-/* What was put together for the journal goes there, if there is anything. */
-static enum status
-append_points(struct put *p, struct head_bucket *b, unsigned bucket, bool any)
-    REQUIRES(b->lock)
+/* The id of a series in the journal's records; it is new when 'tsuid' is not
+ * empty. */
+static inline uint32_t
+wal_id(struct wal_bucket *w, struct head_series *s, struct slice *tsuid)
 {
-    struct slice record = record_points_end(&b->journal);
-    enum status status = ST_OK;
+    *tsuid = (struct slice){ NULL, 0 };
+    if (s->wal_epoch != w->epoch) {
+        s->wal_epoch = w->epoch;
+        s->wal_id = w->next_id++;
+        *tsuid = head_tsuid(s);
+    }
+    return s->wal_id;
+}
 
-    if (any && b->journal.record.failed)
-        status = error_set(p->e, ST_BUSY, "no memory for a record");
-    else if (any)
-        status = journal_append(p->s->journal, record_points_type(bucket),
-                                record, &p->lsn, p->e);
-    if (!any)
-        record_points_none(&b->journal);
-    else if (status != ST_OK)
-        record_points_lost(b);
-    return status;
+/* No series has an id that a reader knows: a segment begins, or a record that
+ * defined some was not appended.  An id is never used twice in a segment. */
+static void
+wal_forget_ids(struct wal_bucket *w)
+{
+    if (++w->epoch == 0)
+        w->epoch = 1;
+}
+
+/* A record of the points that were taken, for this segment. */
+static struct slice
+write_record(struct put *p, unsigned bucket, const struct store_point *points,
+             const uint16_t *order, size_t len)
+    REQUIRES(p->s->head.buckets[bucket].lock)
+{
+    const struct head_bucket *b = &p->s->head.buckets[bucket];
+    struct wal_bucket *w = &p->s->wal_buckets[bucket];
+
+    if (w->segment != p->segment) {
+        w->segment = p->segment;
+        w->next_id = 0;
+        wal_forget_ids(w);
+    }
+    wal_points_begin(&w->writer, bucket);
+    for (size_t i = 0; i < len; i++) {
+        const struct store_point *x = &points[order[i]];
+        struct head_series *series = series_of(b, x->series);
+        struct slice tsuid;
+        uint32_t id;
+
+        if (x->status != ST_OK || series == NULL)
+            continue;
+        id = wal_id(w, series, &tsuid);
+        wal_points_add(&w->writer, id, tsuid, &x->point);
+    }
+    return wal_points_end(&w->writer);
+}
+
+/* A record is of the segment that its ids are of; so it is written again when
+ * another one begins before it is appended. */
+static enum status
+append_points(struct put *p, unsigned bucket, const struct store_point *points,
+              const uint16_t *order, size_t len)
+    REQUIRES(p->s->head.buckets[bucket].lock)
+{
+    struct wal_bucket *w = &p->s->wal_buckets[bucket];
+    enum status st;
+
+    do {
+        struct slice record = write_record(p, bucket, points, order, len);
+
+        st = w->writer.record.failed
+                 ? error_set(p->e, ST_BUSY, "no memory for a record")
+                 : journal_append_in(p->s->journal, p->segment, RECORD_POINTS,
+                                     record, &p->lsn, p->e);
+        if (st == ST_NOT_FOUND)
+            p->segment = journal_segment(p->s->journal);
+    } while (st == ST_NOT_FOUND);
+    if (st != ST_OK)
+        wal_forget_ids(w);
+    return st;
 }
 
 /* The points order[0..len) of one bucket.  Head and journal change under the
@@ -576,18 +637,16 @@ put_bucket(struct put *p, unsigned bucket, struct store_point *points,
     enum status status = ST_OK;
 
     lock_take(&b->lock);
-    if (p->s->journal != NULL) {
+    if (p->s->journal != NULL)
         p->segment = journal_segment(p->s->journal);
-        record_points_start(&b->journal, bucket, p->segment);
-    }
     for (size_t i = 0; i < len; i++) {
         if (i % PREFETCHED == 0)
             fetch_rows(&p->s->head, b, points, order + i,
                        len - i < PREFETCHED ? len - i : PREFETCHED, rows);
         put_point(p, b, rows[i % PREFETCHED], &points[order[i]]);
     }
-    if (p->s->journal != NULL)
-        status = append_points(p, b, bucket, p->taken > before);
+    if (p->s->journal != NULL && p->taken > before)
+        status = append_points(p, bucket, points, order, len);
     /* Rejected or not, the rows hold them; and no row of them is dropped before
      * the lock is. */
     atomic_fetch_add(&p->s->head.points, p->taken - before);

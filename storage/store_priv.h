@@ -13,6 +13,16 @@
 #include "storage/head.h"
 #include "storage/row_value.h"
 #include "storage/store.h"
+#include "storage/wal_points.h"
+
+/* What the journal's records of a salt bucket's points need; guarded by the
+ * lock of the head's bucket. */
+struct wal_bucket {
+    struct wal_points_writer writer;
+    uint64_t segment; /* in which the ids count */
+    uint32_t next_id;
+    uint32_t epoch; /* a series has an id if its own is the same; never 0 */
+};
 
 struct store {
     uint32_t magic;
@@ -23,6 +33,8 @@ struct store {
     struct kv *kv;
     struct journal *journal; /* NULL: in memory */
     struct head head;
+    struct wal_bucket
+        *wal_buckets; /* as many as the head's; NULL: no journal */
     struct lock seal_lock;
     uint64_t trimmed GUARDED_BY(seal_lock);    /* segments before it are gone */
     uint64_t rotated_at GUARDED_BY(seal_lock); /* rows_sealed when it was */
@@ -53,81 +65,18 @@ struct store {
 
 /* Types of journal records (docs/FORMAT.md, "Journal records"). */
 enum record_type {
-    RECORD_PLAIN_POINTS = 1, /* points, as they were up to format 4 */
-    RECORD_PLAIN_BATCH = 2,  /* a batch, as it was up to format 6 */
-    RECORD_DELETE = 3,       /* a series and a range of time */
-    RECORD_NIBBLES = 4,      /* points, as they were up to format 6 */
-    RECORD_FORGET = 5, /* records are lost here: none builds on earlier ones */
-    RECORD_POINTS = 6, /* points of the bucket that the first byte names */
-    RECORD_BATCH = 7,  /* a batch of the engine */
-    RECORD_POINTS_OF = 16, /* points of bucket 0; the next ones: of 1, ... */
+    RECORD_POINTS = 1, /* points of a salt bucket */
+    RECORD_BATCH = 2,  /* a batch of the engine */
+    RECORD_DELETE = 3, /* a series and a range of time */
 };
-
-#define RECORD_BUCKETS 224 /* that have a type of their own */
-
-static inline bool
-record_is_points(uint8_t type)
-{
-    return type == RECORD_PLAIN_POINTS || type == RECORD_NIBBLES ||
-           type == RECORD_POINTS ||
-           (type >= RECORD_POINTS_OF &&
-            type < RECORD_POINTS_OF + RECORD_BUCKETS);
-}
 
 /* Monotonic seconds, for idleness. */
 uint32_t store_now_s(void);
 
-/* -- store_points.c -------------------------------------------------------- */
+/* -- store_replay.c -------------------------------------------------------- */
 
-/* A record of a bucket's points: started, one entry for each point, ended; and
- * appended, or record_points_lost() is called, or record_points_none() if it
- * has no entry. */
-void record_points_start(struct head_journal *j, unsigned bucket,
-                         uint64_t segment);
-void record_points_add(struct head_bucket *b, struct head_series *s,
-                       uint64_t segment, const struct point *p)
-    REQUIRES(b->lock);
-struct slice record_points_end(struct head_journal *j);
-
-static inline uint8_t
-record_points_type(unsigned bucket)
-{
-    return bucket < RECORD_BUCKETS ? (uint8_t)(RECORD_POINTS_OF + bucket)
-                                   : RECORD_POINTS;
-}
-
-/* The bucket that a record of points says; moves the cursor behind it. */
-static inline unsigned
-record_points_bucket(uint8_t type, struct cursor *c)
-{
-    return type >= RECORD_POINTS_OF ? type - RECORD_POINTS_OF : cursor_u8(c);
-}
-
-/* It defined series, and may have changed what is expected behind one that has
- * no point in it: all are defined anew. */
-void record_points_lost(struct head_bucket *b) REQUIRES(b->lock);
-
-static inline void
-record_points_none(struct head_journal *j)
-{
-    j->segment = 0;
-}
-
-/* -- replay_points.c ------------------------------------------------------- */
-
-struct replay {
-    struct store *s;
-    struct replay_bucket *buckets; /* what is known of each, so far */
-    uint64_t points, passed_over;
-};
-
-void replay_init(struct replay *r, struct store *s);
-void replay_fini(struct replay *r);
-/* Points that build on what was before are passed over from here on. */
-void replay_forget(struct replay *r);
-MUST_CHECK enum status record_points_replay(struct replay *r, uint64_t segment,
-                                            uint8_t type, struct slice payload,
-                                            struct error *e);
+/* Applies the journal to head and engine. */
+MUST_CHECK enum status store_replay(struct store *s, struct error *e);
 
 /* -- store_record.c -------------------------------------------------------- */
 
@@ -138,12 +87,18 @@ void record_batch_number(struct buf *b, struct kv_batch *batch,
 void record_delete(struct buf *b, struct slice tsuid, int64_t from_ms,
                    int64_t to_ms);
 
-/* ST_CORRUPT when a record of the journal makes no sense; changes nothing. */
+/* ST_CORRUPT when a record of the journal is malformed; changes nothing. */
 MUST_CHECK enum status record_check(const struct key_shape *shape, uint8_t type,
                                     struct slice payload, struct error *e);
 
-/* Applies the journal to head and engine. */
-MUST_CHECK enum status store_replay(struct store *s, struct error *e);
+/* Reads the operations into 'b'; '*number' is the batch's own, or 0. */
+bool record_read_batch(struct slice payload, struct kv_batch *b,
+                       uint64_t *number);
+/* The TSUID is lent from the payload.  False when it is malformed. */
+bool record_read_delete(const struct key_shape *shape, struct slice payload,
+                        struct slice *tsuid, int64_t *from_ms, int64_t *to_ms);
+/* The key under which a batch puts its number. */
+struct slice record_batch_key(void);
 
 /* -- store_seal.c ---------------------------------------------------------- */
 

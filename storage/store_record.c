@@ -1,20 +1,18 @@
 /*
- * The journal's records beside those of points (store_points.c): batches of
- * the engine and deletions, how they are written down and applied again after
- * a crash (docs/FORMAT.md, "Journal records").
+ * The journal's records beside those of points (wal_points.h): batches of the
+ * engine and deletions (docs/FORMAT.md, "Journal records").
  */
 #include "config.h"
 
 #include "base/cursor.h"
-#include "base/log.h"
 #include "storage/store_priv.h"
 
 /* The number of the newest batch lies under this key, put by the batch itself.
  * So the engine knows which it has; it may have more of them than the journal,
  * if power failed before that was synced, and an older one would take back what
  * a newer one did. */
-static struct slice
-batch_key(void)
+struct slice
+record_batch_key(void)
 {
     static const uint8_t key[1] = { TABLE_BATCHES };
 
@@ -82,8 +80,8 @@ record_batch_number(struct buf *b, struct kv_batch *batch, uint64_t number)
     struct slice value = slice_of(bytes, sizeof bytes);
 
     key_put_uint(bytes, number, sizeof bytes);
-    kv_batch_put(batch, batch_key(), value);
-    record_operation(&x, batch_key(), &value);
+    kv_batch_put(batch, record_batch_key(), value);
+    record_operation(&x, record_batch_key(), &value);
 }
 
 void
@@ -105,16 +103,14 @@ get_sized(struct cursor *c)
 /* A batch while it is read: the operation that was read last. */
 struct operations {
     struct cursor c;
-    bool plain; /* as up to version 6: keys and values are whole */
     bool puts;
     struct buf key, value;
 };
 
 static void
-operations_init(struct operations *x, uint8_t type, struct slice payload)
+operations_init(struct operations *x, struct slice payload)
 {
-    *x = (struct operations){ .c = cursor_of(payload),
-                              .plain = type == RECORD_PLAIN_BATCH };
+    *x = (struct operations){ .c = cursor_of(payload) };
     buf_init(&x->key, 0);
     buf_init(&x->value, 0);
 }
@@ -130,8 +126,8 @@ operations_fini(struct operations *x)
 static bool
 get_alike(struct operations *x, struct buf *last)
 {
-    uint64_t front = x->plain ? 0 : cursor_varint(&x->c);
-    uint64_t back = x->plain ? 0 : cursor_varint(&x->c);
+    uint64_t front = cursor_varint(&x->c);
+    uint64_t back = cursor_varint(&x->c);
     struct slice middle = get_sized(&x->c);
 
     if (x->c.failed || front > last->size || back > last->size - front ||
@@ -158,75 +154,22 @@ operations_next(struct operations *x)
     return !x->c.failed;
 }
 
-/* -- checking -------------------------------------------------------------- */
+/* -- reading --------------------------------------------------------------- */
 
-static bool
-batch_is_whole(uint8_t type, struct slice payload)
-{
-    struct operations x;
-    bool whole;
-
-    operations_init(&x, type, payload);
-    while (operations_next(&x))
-        ;
-    whole = !x.c.failed;
-    operations_fini(&x);
-    return whole;
-}
-
-static bool
-delete_is_whole(const struct key_shape *shape, struct cursor *c)
-{
-    struct slice tsuid = get_sized(c);
-
-    (void)cursor_zigzag(c);
-    (void)cursor_zigzag(c);
-    return !c->failed && tsuid_is_valid(shape, tsuid);
-}
-
-enum status
-record_check(const struct key_shape *shape, uint8_t type, struct slice payload,
-             struct error *e)
-{
-    struct cursor c = cursor_of(payload);
-    bool whole = false;
-
-    /* Points say something to those who know what was before. */
-    if (record_is_points(type))
-        whole =
-            record_points_bucket(type, &c) < shape->salt_buckets && !c.failed;
-    else if (type == RECORD_BATCH || type == RECORD_PLAIN_BATCH)
-        whole = batch_is_whole(type, payload);
-    else if (type == RECORD_DELETE)
-        whole = delete_is_whole(shape, &c);
-    else
-        whole = type == RECORD_FORGET && payload.size == 0;
-
-    return whole ? ST_OK
-                 : error_set(e, ST_CORRUPT,
-                             "a record of type %u and %zu bytes that makes no "
-                             "sense",
-                             type, payload.size);
-}
-
-/* -- replay ---------------------------------------------------------------- */
-
-/* Reads the operations; '*number' is the batch's own, or 0. */
-static bool
-read_batch(uint8_t type, struct slice payload, struct kv_batch *b,
-           uint64_t *number)
+bool
+record_read_batch(struct slice payload, struct kv_batch *b, uint64_t *number)
 {
     struct operations x;
     bool whole;
 
     *number = 0;
-    operations_init(&x, type, payload);
+    operations_init(&x, payload);
     while (operations_next(&x)) {
         if (x.puts)
             kv_batch_put(b, buf_slice(&x.key), buf_slice(&x.value));
         else
             kv_batch_delete(b, buf_slice(&x.key));
-        if (x.puts && slice_eq(buf_slice(&x.key), batch_key()) &&
+        if (x.puts && slice_eq(buf_slice(&x.key), record_batch_key()) &&
             x.value.size == 8)
             *number = key_get_uint(x.value.data, 8);
     }
@@ -235,122 +178,61 @@ read_batch(uint8_t type, struct slice payload, struct kv_batch *b,
     return whole;
 }
 
-static enum status
-replay_batch(struct replay *r, uint8_t type, struct slice payload,
-             struct error *e)
-{
-    struct kv_batch *b = kv_batch_new();
-    uint64_t number;
-    enum status status = ST_OK;
-
-    lock_take(&r->s->write_lock);
-    if (!read_batch(type, payload, b, &number))
-        status = error_set(e, ST_CORRUPT, "a record of a batch");
-    else if (number == 0 || number > r->s->batches)
-        status = kv_write(r->s->kv, b, false, e);
-    if (status == ST_OK && number > r->s->batches)
-        r->s->batches = number;
-    lock_drop(&r->s->write_lock);
-    kv_batch_free(&b);
-    return status;
-}
-
-static enum status
-replay_delete(struct replay *r, struct slice payload, struct error *e)
+bool
+record_read_delete(const struct key_shape *shape, struct slice payload,
+                   struct slice *tsuid, int64_t *from_ms, int64_t *to_ms)
 {
     struct cursor c = cursor_of(payload);
-    struct slice tsuid = get_sized(&c);
-    int64_t from_ms = cursor_zigzag(&c), to_ms = cursor_zigzag(&c);
-    uint64_t deleted = 0, lsn = 0;
-    enum status status;
 
-    if (c.failed || !tsuid_is_valid(&r->s->shape, tsuid))
-        return error_set(e, ST_CORRUPT, "a record of a deletion");
-    lock_take(&r->s->seal_lock);
-    status = store_apply_delete(r->s, tsuid, from_ms, to_ms, NULL, &deleted,
-                                &lsn, e);
-    lock_drop(&r->s->seal_lock);
-    /* Who asked for it was told so; it must not keep the store from opening. */
-    if (status == ST_CORRUPT) {
-        log_error("store", "a deletion passes over what is damaged: %s",
-                  e->text);
-        status = ST_OK;
-    }
-    return status;
+    *tsuid = get_sized(&c);
+    *from_ms = cursor_zigzag(&c);
+    *to_ms = cursor_zigzag(&c);
+    return !c.failed && tsuid_is_valid(shape, *tsuid);
 }
 
-static enum status
-replay_record(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
-              struct error *e)
-{
-    struct replay *r = ctx;
-    struct store *s = r->s;
-    enum status status;
+/* -- checking -------------------------------------------------------------- */
 
-    switch (type) {
-    case RECORD_PLAIN_BATCH:
-    case RECORD_BATCH:
-        status = replay_batch(r, type, payload, e);
-        break;
-    case RECORD_DELETE:
-        status = replay_delete(r, payload, e);
-        break;
-    case RECORD_FORGET:
-        replay_forget(r);
-        status = ST_OK;
-        break;
-    default:
-        status =
-            record_is_points(type)
-                ? record_points_replay(r, segment, type, payload, e)
-                : error_set(e, ST_CORRUPT, "a record of unknown type %u", type);
-        break;
-    }
-    if (status == ST_OK && atomic_load(&s->head.bytes) > s->options.head_bytes)
-        status = store_seal_until(s, s->options.head_bytes / 2, e);
-    return status;
+static bool
+batch_is_whole(struct slice payload)
+{
+    struct operations x;
+    bool whole;
+
+    operations_init(&x, payload);
+    while (operations_next(&x))
+        ;
+    whole = !x.c.failed;
+    operations_fini(&x);
+    return whole;
 }
 
-/* Which batches the engine has. */
-static enum status
-find_newest_batch(struct store *s, struct error *e)
+static bool
+points_are_whole(const struct key_shape *shape, struct slice payload)
 {
-    struct buf value = BUF_INIT;
-    enum status status = kv_get(s->kv, batch_key(), &value, e);
+    struct wal_points_reader r;
 
-    if (status == ST_OK && value.size != 8)
-        status = error_set(e, ST_CORRUPT, "the number of the newest batch");
-    lock_take(&s->write_lock);
-    if (status == ST_OK)
-        s->batches = key_get_uint(value.data, 8);
-    lock_drop(&s->write_lock);
-    buf_fini(&value);
-    return status == ST_NOT_FOUND ? ST_OK : status;
+    wal_points_read(&r, payload);
+    while (wal_points_next(&r))
+        ;
+    return !r.c.failed && r.bucket < shape->salt_buckets;
 }
 
 enum status
-store_replay(struct store *s, struct error *e)
+record_check(const struct key_shape *shape, uint8_t type, struct slice payload,
+             struct error *e)
 {
-    struct replay r;
-    int64_t from_us = clock_monotonic_us();
-    enum status status;
+    struct slice tsuid;
+    int64_t from_ms, to_ms;
+    bool whole = false;
 
-    if (s->journal == NULL)
-        return ST_OK;
-    status = find_newest_batch(s, e);
-    if (status != ST_OK)
-        return status;
-    replay_init(&r, s);
-    status = journal_replay(s->journal, replay_record, &r, e);
-    replay_fini(&r);
-    if (status != ST_OK)
-        return error_wrap(e, status, "cannot replay the journal");
-    if (r.passed_over > 0)
-        log_info("store", "passed over %llu points that are sealed",
-                 (unsigned long long)r.passed_over);
-    if (r.points > 0)
-        log_info("store", "took %llu points from the journal in %lld ms",
-                 (unsigned long long)r.points,
-                 (long long)(clock_monotonic_us() - from_us) / 1000);
-    return ST_OK;
+    if (type == RECORD_POINTS)
+        whole = points_are_whole(shape, payload);
+    else if (type == RECORD_BATCH)
+        whole = batch_is_whole(payload);
+    else if (type == RECORD_DELETE)
+        whole = record_read_delete(shape, payload, &tsuid, &from_ms, &to_ms);
+    return whole ? ST_OK
+                 : error_set(e, ST_CORRUPT,
+                             "malformed journal record of type %u, %zu bytes",
+                             type, payload.size);
 }

@@ -21,23 +21,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct seen {
     size_t records;
-    size_t bytes; /* with their headers */
+    size_t at; /* behind the last one */
     struct slice file;
 };
 
-/* Each record is what lies in the file behind the one before. */
+/* Each record lies in the file behind the one before. */
 static enum status
 see(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
     struct error *e)
 {
     struct seen *s = ctx;
-    size_t at = JOURNAL_FILE_HEADER + s->bytes + JOURNAL_RECORD_HEADER;
+    const uint8_t *found = memmem(s->file.data + s->at, s->file.size - s->at,
+                                  payload.data, payload.size);
 
     INSIST(segment == 7);
-    INSIST(at + payload.size <= s->file.size);
-    INSIST(slice_eq(payload, slice_of(s->file.data + at, payload.size)));
+    INSIST(found != NULL);
     s->records++;
-    s->bytes += JOURNAL_RECORD_HEADER + payload.size;
+    s->at = (size_t)(found - s->file.data) + payload.size;
     return ST_OK;
 }
 
@@ -56,7 +56,6 @@ replay(struct slice file, bool last, struct seen *s)
     st = journal_file_read(fd, "segment", 7, last, see, s, &good, &e);
     INSIST(st == ST_OK || (st == ST_CORRUPT && e.text[0] != '\0'));
     INSIST(good <= file.size);
-    INSIST(good == 0 || good == JOURNAL_FILE_HEADER + s->bytes);
     INSIST(st != ST_OK || last || good == file.size);
     (void)close(fd);
     return st;
@@ -66,11 +65,16 @@ static void
 put_record(struct buf *b, struct slice payload, uint32_t seal)
 {
     uint8_t header[JOURNAL_RECORD_HEADER];
+    struct buf bundle = BUF_INIT;
 
-    journal_record_header(1, payload, header);
+    buf_put_u8(&bundle, 1);
+    buf_put_varint(&bundle, payload.size);
+    buf_put_slice(&bundle, payload);
+    journal_record_header(JOURNAL_BUNDLE, buf_slice(&bundle), header);
     journal_record_seal(header, seal);
     buf_put(b, header, sizeof header);
-    buf_put_slice(b, payload);
+    buf_put_slice(b, buf_slice(&bundle));
+    buf_fini(&bundle);
 }
 
 static void

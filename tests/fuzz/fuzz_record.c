@@ -37,20 +37,25 @@ put_records(struct buf *file, struct cursor c)
 {
     uint8_t header[JOURNAL_FILE_HEADER], head[JOURNAL_RECORD_HEADER];
     uint32_t seal = journal_file_header(1, 0, header);
+    struct buf bundle = BUF_INIT;
 
-    buf_put(file, header, sizeof header);
     while (cursor_left(&c) > 3) {
-        uint8_t type = (uint8_t)(cursor_u8(&c) % 5 + 1); /* 0 is a mark */
+        uint8_t type = (uint8_t)(cursor_u8(&c) % 4 + 1);
         size_t left, want = cursor_u16(&c);
         struct slice payload;
 
         left = cursor_left(&c);
         payload = cursor_bytes(&c, want < left ? want : left);
-        journal_record_header(type, payload, head);
-        journal_record_seal(head, seal);
-        buf_put(file, head, sizeof head);
-        buf_put_slice(file, payload);
+        buf_put_u8(&bundle, type);
+        buf_put_varint(&bundle, payload.size);
+        buf_put_slice(&bundle, payload);
     }
+    journal_record_header(JOURNAL_BUNDLE, buf_slice(&bundle), head);
+    journal_record_seal(head, seal);
+    buf_put(file, header, sizeof header);
+    buf_put(file, head, sizeof head);
+    buf_put_slice(file, buf_slice(&bundle));
+    buf_fini(&bundle);
 }
 
 static void

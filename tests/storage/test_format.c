@@ -119,13 +119,12 @@ START_TEST(padded_bytes)
 END_TEST
 
 static const uint8_t segment[] = {
-    'H',  'A',  'L',  'J',  0x00, 0x00, 0x00, 0x03, 0x00, 0x00, 0x00, 0x00,
-    0x00, 0x00, 0x00, 0x01, 0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef,
-    0x6e, 0x2a, 0x0f, 0x76, 0x00, 0x00, 0x00, 0x05, 0x02, 0x69, 0x8d, 0x3a,
-    0x48, 0xc8, 0xf5, 's',  'a',  'l',  't',  0x00, 0x00, 0x00, 0x09, 0xff,
-    0xf0, 0xf8, 0xf5, 0x74, 0x67, 0x78, 0x02, 0x04, 's',  'a',  'l',  't',
-    0x05, 0x00, 0x00, 0x00, 0x00, 0x09, 0x00, 0xc3, 0x66, 0xcc, 0xaf, 0xe4,
-    0x93, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x3e,
+    0x48, 0x41, 0x4c, 0x4a, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x01, 0x01, 0x23, 0x45, 0x67, 0x89, 0xab,
+    0xcd, 0xef, 0xd1, 0xe3, 0xb7, 0xc8, 0x00, 0x00, 0x00, 0x09, 0xff,
+    0x4f, 0x31, 0x4d, 0xca, 0xd8, 0xb1, 0x02, 0x04, 0x73, 0x61, 0x6c,
+    0x74, 0x05, 0x00, 0x00, 0x00, 0x00, 0x09, 0x00, 0x9e, 0x9a, 0x30,
+    0x7d, 0xb1, 0x18, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x2f,
 };
 
 static enum status
@@ -135,8 +134,8 @@ expect_salt(void *ctx, uint64_t number, uint8_t type, struct slice payload,
     int *seen = ctx;
 
     ck_assert_uint_eq(number, 1);
-    ck_assert_int_eq(type, *seen < 2 ? 2 : 5);
-    ck_assert(slice_eq_str(payload, *seen < 2 ? "salt" : ""));
+    ck_assert_int_eq(type, *seen == 0 ? 2 : 5);
+    ck_assert(slice_eq_str(payload, *seen == 0 ? "salt" : ""));
     ++*seen;
     return ST_OK;
 }
@@ -145,32 +144,28 @@ START_TEST(journal_bytes)
 {
     uint8_t header[JOURNAL_FILE_HEADER], record[JOURNAL_RECORD_HEADER];
     uint8_t mark[JOURNAL_MARK_SIZE];
-    const uint8_t *bundle_at = segment + sizeof header + sizeof record + 4;
+    const uint8_t *bundle_at = segment + sizeof header;
     const uint8_t *mark_at = bundle_at + sizeof record + 8;
     uint32_t seal =
         journal_file_header(1, UINT64_C(0x0123456789abcdef), header);
     int fd = memfd_create("segment", MFD_CLOEXEC), seen = 0;
     uint64_t good;
 
-    journal_record_header(2, slice_str("salt"), record);
-    journal_record_seal(record, seal);
     journal_mark((uint64_t)(mark_at - segment), seal, mark);
     ck_assert_mem_eq(header, segment, sizeof header);
-    ck_assert_mem_eq(record, segment + sizeof header, sizeof record);
-    ck_assert_mem_eq(mark, mark_at, sizeof mark);
     journal_record_header(JOURNAL_BUNDLE,
                           slice_of(bundle_at + sizeof record, 8), record);
     journal_record_seal(record, seal);
     ck_assert_mem_eq(record, bundle_at, sizeof record);
-    expect_documented(slice_of(bundle_at, sizeof record + 8));
+    ck_assert_mem_eq(mark, mark_at, sizeof mark);
     expect_documented(slice_of(segment, sizeof header));
+    expect_documented(slice_of(bundle_at, sizeof record + 8));
     expect_documented(slice_of(mark_at, sizeof mark));
-    expect_documented(slice_of(segment + sizeof header, sizeof record + 4));
     ck_assert_int_eq(write(fd, segment, sizeof segment), sizeof segment);
     ck_assert_int_eq(journal_file_read(fd, "segment", 1, false, expect_salt,
                                        &seen, &good, NULL),
                      ST_OK);
-    ck_assert_int_eq(seen, 3);
+    ck_assert_int_eq(seen, 2);
     ck_assert_uint_eq(good, sizeof segment);
     (void)close(fd);
 }

@@ -234,9 +234,9 @@ START_TEST(rotates_and_trims)
     commit(j, append(j, 1, "d"), false);
     c = journal_counts(j);
     ck_assert_uint_eq(c.segments, 3);
-    /* "a", "b", and a bundle of "c" and "d", which have a type and a size. */
+    /* Bundles of "a", of "b", of "c" and "d", each with a type and a size. */
     ck_assert_uint_eq(c.bytes, 3 * JOURNAL_FILE_HEADER +
-                                   3 * JOURNAL_RECORD_HEADER + 2 + 2 * 3);
+                                   3 * JOURNAL_RECORD_HEADER + 4 * 3);
     ck_assert_uint_eq(c.written_bytes, c.bytes - 3 * JOURNAL_FILE_HEADER);
     ck_assert_int_eq(journal_trim(j, 2, NULL), ST_OK);
     ck_assert_uint_eq(journal_counts(j).segments, 2);
