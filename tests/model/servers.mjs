@@ -48,7 +48,13 @@ export async function restart(s, signal) {
   await stop(s, signal);
   await run(s);
 }
+/* What a server that records gets and that changes data, to be repeated elsewhere. */
+function record(s, request) {
+  const reads = request.path === '/api/query' && !request.body?.includes('"delete":true');
+  if (s.recording && !reads) s.writes.push(request);
+}
 export function ask(s, method, p, body) {
+  record(s, { method, path: p, body });
   return new Promise((resolve, reject) => {
     const headers = body === undefined ? {} : { 'Content-Length': Buffer.byteLength(body) };
     const r = http.request({ host: '127.0.0.1', port: s.port, method, path: p, agent: false, headers }, m => {
@@ -67,6 +73,7 @@ export async function must(s, method, p, body, good = [200, 204]) {
   return a;
 }
 export function say(s, lines) {
+  record(s, { lines });
   return new Promise((resolve, reject) => {
     const c = net.connect(s.port, '127.0.0.1');
     let heard = '';
