@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 /* Is it this point's name, and at which time?  0: it is not. */
 static uint64_t

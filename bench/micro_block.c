@@ -9,7 +9,7 @@
 #include "base/crc32c.h"
 #include "base/mem.h"
 #include "bench/client.h"
-#include "storage/block.h"
+#include "storage/block/block.h"
 
 #define ROW_POINTS 360
 #define ROWS       100

@@ -11,9 +11,9 @@
 #include "base/mem.h"
 #include "bench/client.h"
 #include "query/parse/parse.h"
-#include "storage/key.h"
-#include "storage/mask.h"
-#include "tsd/api/query_json.h"
+#include "storage/row/key.h"
+#include "storage/row/mask.h"
+#include "tsd/api/query/query_json.h"
 
 #define KEYS 10000
 #define KEY_SIZE                                                \

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/number.h"
+#include "base/text/number.h"
 
 #define OUT_SIZE  ((size_t)1 << 20)
 #define LINE_ROOM ((size_t)1024)

@@ -11,7 +11,7 @@
 #ifndef TSD_DAEMON_H
 #define TSD_DAEMON_H
 
-#include "tsd/settings.h"
+#include "tsd/config/settings.h"
 
 struct daemon; /* opaque */
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tsd/commands.h"
+#include "tsd/commands/commands.h"
 
 struct command {
     const char *name;

@@ -8,10 +8,10 @@
 #include "base/log.h"
 #include "base/obj.h"
 #include "base/peer.h"
-#include "tsd/put/api_put.h"
+#include "tsd/api/put/api_put.h"
 #include "tsd/put/histogram_put.h"
-#include "tsd/stats.h"
-#include "tsd/version.h"
+#include "tsd/stats/stats.h"
+#include "tsd/stats/version.h"
 
 /* Who has an endpoint: OpenTSDB's table, with our additions. */
 enum {

@@ -9,7 +9,7 @@
 
 #include "tsd/api/api.h"
 #include "tsd/put/put.h"
-#include "tsd/telnet.h"
+#include "tsd/net/telnet.h"
 
 #define ROUTES_MAX        64
 #define ROUTES_TELNET_MAX 16

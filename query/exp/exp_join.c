@@ -4,7 +4,7 @@
 #include "config.h"
 
 #include "query/exp/exp_priv.h"
-#include "query/exp/java_order.h"
+#include "query/model/java_order.h"
 
 #define STEPS_OF_A_SERIES 512 /* its names are looked up */
 

@@ -8,8 +8,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "base/number.h"
-#include "query/exp/java_order.h"
+#include "base/text/number.h"
+#include "query/model/java_order.h"
 #include "query/parse/parse.h"
 #include "query/parse/reader.h"
 

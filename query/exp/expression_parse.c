@@ -8,7 +8,7 @@
 
 #include <math.h>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "query/parse/parse.h"
 
 /* Waiting operators; a value holds at most a few at a time. */

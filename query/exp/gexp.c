@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 #define STEPS_OF_A_SERIES 512 /* its names are looked up */
 

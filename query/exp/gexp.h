@@ -15,8 +15,8 @@
 #ifndef QUERY_EXP_GEXP_H
 #define QUERY_EXP_GEXP_H
 
-#include "query/engine.h"
-#include "uid/uid.h"
+#include "query/engine/engine.h"
+#include "uid/names/uid.h"
 
 #define GEXP_SIZE_MAX  8192
 #define GEXP_DEPTH_MAX 64

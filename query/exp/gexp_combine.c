@@ -6,7 +6,7 @@
 #include "config.h"
 
 #include "query/exp/gexp_priv.h"
-#include "query/exp/java_order.h"
+#include "query/model/java_order.h"
 
 #include <math.h>
 

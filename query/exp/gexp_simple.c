@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 /* What a moving average may cost: additions, since each window is summed anew,
  * newest first, because the last digit depends on it. */

@@ -16,8 +16,8 @@
 #ifndef QUERY_EXP_JOIN_H
 #define QUERY_EXP_JOIN_H
 
-#include "query/engine.h"
-#include "uid/uid.h"
+#include "query/engine/engine.h"
+#include "uid/names/uid.h"
 
 struct id_name {
     uint64_t id;

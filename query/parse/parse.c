@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 enum status
 parse_no_room(struct error *e)

@@ -10,7 +10,7 @@
 #ifndef QUERY_PARSE_PARSE_H
 #define QUERY_PARSE_PARSE_H
 
-#include "query/query.h"
+#include "query/model/query.h"
 
 #define QUERY_SUBS_MAX    4096
 #define QUERY_FILTERS_MAX 1024 /* of one sub-query */

@@ -3,7 +3,7 @@
 
 #include "query/parse/parse_priv.h"
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 /* The whole number and the unit, which buckets of the calendar need.  "1.5h" is
  * an hour otherwise; there its count is 0. */

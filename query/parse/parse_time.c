@@ -5,7 +5,7 @@
 #include "query/parse/parse_priv.h"
 
 #include "base/cursor.h"
-#include "base/number.h"
+#include "base/text/number.h"
 
 #define YEAR_MAX 250000000 /* beyond, 64 bits of milliseconds overflow */
 

@@ -5,8 +5,8 @@
 
 #include "query/parse/parse_priv.h"
 
-#include "base/java.h"
-#include "base/number.h"
+#include "base/text/java.h"
+#include "base/text/number.h"
 
 #define PARTS_MAX 5
 

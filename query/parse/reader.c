@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "query/parse/parse_priv.h"
 
 #define FAILED_TEXT     "Unable to parse the given JSON"

@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "base/obj.h"
-#include "tsd/auth_text.h"
+#include "tsd/auth/auth_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

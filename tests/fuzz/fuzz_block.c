@@ -7,11 +7,11 @@
  *        they come back as they were */
 #include "config.h"
 
-#include "storage/block.h"
+#include "storage/block/block.h"
 
 #include "base/cursor.h"
 #include "base/obj.h"
-#include "storage/block_priv.h"
+#include "storage/block/block_priv.h"
 
 #define BASE UINT32_C(1292148000)
 

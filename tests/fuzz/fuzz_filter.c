@@ -4,10 +4,10 @@
  *     <filter> <newline> <value> */
 #include "config.h"
 
-#include "query/filter.h"
+#include "query/model/filter.h"
 
 #include "base/obj.h"
-#include "query/fold.h"
+#include "query/model/casefold.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
  *     <text>         0x01 in front: with the checksum that it should have */
 #include "config.h"
 
-#include "storage/format.h"
+#include "storage/store/format.h"
 
 #include <fcntl.h>
 #include <unistd.h>

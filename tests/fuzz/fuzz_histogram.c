@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "base/obj.h"
-#include "storage/histogram.h"
+#include "storage/histogram/histogram.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

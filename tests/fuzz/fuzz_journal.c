@@ -9,7 +9,7 @@
  * Bit 7 of the first byte: the file is not the last one. */
 #include "config.h"
 
-#include "storage/journal_priv.h"
+#include "storage/wal/wal_priv.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
  * gives the same points. */
 #include "config.h"
 
-#include "storage/wal_points.h"
+#include "storage/wal/wal_points.h"
 
 #include "base/obj.h"
 

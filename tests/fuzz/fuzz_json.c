@@ -5,7 +5,7 @@
 #include <jansson.h>
 
 #include "base/obj.h"
-#include "web/json.h"
+#include "web/json/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

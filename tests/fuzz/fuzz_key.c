@@ -3,7 +3,7 @@
  *     <shape: salt, buckets - 1, widths> <key> */
 #include "config.h"
 
-#include "storage/key.h"
+#include "storage/row/key.h"
 
 #include "base/cursor.h"
 #include "base/obj.h"

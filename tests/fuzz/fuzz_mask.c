@@ -5,11 +5,11 @@
  *     <fields: 1> { <kind> <width> <bytes of the kind> }... <key> */
 #include "config.h"
 
-#include "storage/mask.h"
+#include "storage/row/mask.h"
 
 #include "base/cursor.h"
 #include "base/obj.h"
-#include "storage/key.h"
+#include "storage/row/key.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

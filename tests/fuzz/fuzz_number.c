@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  *     { <step:2> <kind> <8 bytes> }... */
 #include "config.h"
 
-#include "storage/open_row.h"
+#include "storage/head/open_row.h"
 
 #include "base/cursor.h"
 #include "base/obj.h"

@@ -3,7 +3,7 @@
 #include "config.h"
 
 #include "base/obj.h"
-#include "query/rollup.h"
+#include "query/model/rollup.h"
 #include "tests/tsd/fake_ingest.h"
 #include "tsd/put/put.h"
 #include "tsd/put/put_json.h"

@@ -4,14 +4,14 @@
  *     { <type> <size:2> <payload> }... */
 #include "config.h"
 
-#include "storage/store_priv.h"
+#include "storage/store/store_priv.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "base/cursor.h"
 #include "base/obj.h"
-#include "storage/journal_priv.h"
+#include "storage/wal/wal_priv.h"
 #include "tests/tempdir.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

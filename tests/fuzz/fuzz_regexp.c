@@ -4,10 +4,10 @@
  *     <expression> <newline> <text> */
 #include "config.h"
 
-#include "query/regexp.h"
+#include "query/model/regexp.h"
 
 #include "base/obj.h"
-#include "query/regexp_priv.h"
+#include "query/model/regexp_priv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,10 +3,10 @@
  * whether the checksum is to be put right. */
 #include "config.h"
 
-#include "storage/row_value.h"
+#include "storage/block/row_value.h"
 
 #include "base/obj.h"
-#include "storage/block_priv.h"
+#include "storage/block/block_priv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

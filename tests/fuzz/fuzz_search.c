@@ -4,7 +4,7 @@
  *     <terms> <newline> <value> */
 #include "config.h"
 
-#include "tsd/api/search_terms.h"
+#include "tsd/api/names/search_terms.h"
 
 #include "base/obj.h"
 

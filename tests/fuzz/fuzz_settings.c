@@ -4,7 +4,7 @@
  *     <kind> <text> */
 #include "config.h"
 
-#include "tsd/settings.h"
+#include "tsd/config/settings.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,9 +14,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/obj.h"
-#include "query/rollup.h"
-#include "tsd/limits.h"
-#include "tsd/properties.h"
+#include "query/model/rollup.h"
+#include "tsd/config/limits.h"
+#include "tsd/config/properties.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -13,7 +13,7 @@
  *     5  <i:2>                                     the i-th is deleted */
 #include "config.h"
 
-#include "query/engine.h"
+#include "query/engine/engine.h"
 
 #include <stdlib.h>
 
@@ -21,12 +21,12 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/obj.h"
-#include "storage/histogram.h"
-#include "storage/histogram_table.h"
-#include "storage/store_priv.h"
-#include "uid/meta.h"
-#include "uid/series_points.h"
-#include "uid/tree.h"
+#include "storage/histogram/histogram.h"
+#include "storage/histogram/histogram_table.h"
+#include "storage/store/store_priv.h"
+#include "uid/meta/meta.h"
+#include "query/fetch/series_points.h"
+#include "uid/meta/tree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

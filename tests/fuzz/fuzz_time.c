@@ -4,7 +4,7 @@
 #include "config.h"
 
 #include "query/parse/parse.h"
-#include "query/numbers/timezone_priv.h"
+#include "base/time/timezone_priv.h"
 
 #include "base/cursor.h"
 #include "base/obj.h"

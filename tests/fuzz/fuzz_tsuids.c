@@ -4,7 +4,7 @@
  *     { <tsuid> <newline> }...     odd sizes: of another shape */
 #include "config.h"
 
-#include "query/tsuids.h"
+#include "query/plan/tsuids.h"
 
 #include "base/obj.h"
 

@@ -2,7 +2,7 @@
  * was taken apart can be put together again and read as the same. */
 #include "config.h"
 
-#include "web/http_priv.h"
+#include "web/mhd/http_priv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "query/numbers/numbers.h"
+#include "query/aggregate/aggregate.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * The engines behind storage/kv.h, for the tests that each of them must pass.
- * Another engine is another line here.
+ * The engines behind storage/kv/kv.h, for the tests that each of them must
+ * pass. Another engine is another line here.
  *
  *     for (int i = 0; i < ENGINES; i++)
  *         engine_open(i, dir, &kv);
@@ -10,7 +10,7 @@
 
 #include <check.h>
 
-#include "storage/kv.h"
+#include "storage/kv/kv.h"
 
 #define ENGINES 2
 

@@ -13,8 +13,8 @@
 
 #include "base/buf.h"
 #include "base/log.h"
-#include "storage/journal.h"
-#include "storage/journal_priv.h"
+#include "storage/wal/wal.h"
+#include "storage/wal/wal_priv.h"
 #include "tests/harness.h"
 
 /* -- a folder of its own -------------------------------------------------- */

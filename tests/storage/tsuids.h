@@ -3,7 +3,7 @@
 #ifndef TESTS_STORAGE_TSUIDS_H
 #define TESTS_STORAGE_TSUIDS_H
 
-#include "storage/key.h"
+#include "storage/row/key.h"
 
 #define TSUID_BYTES 9
 

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "base/number.h"
+#include "base/text/number.h"
 
 struct fake fake = { .lock = LOCK_INIT };
 

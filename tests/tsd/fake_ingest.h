@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 
 #include "base/lock.h"
-#include "uid/series.h"
+#include "uid/series/series.h"
 
 #define FAKE_SERIES 4096
 

@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <math.h>
 
-#include "base/number.h"
+#include "base/text/number.h"
 #include "base/obj.h"
 #include "tsd/put/put_json.h"
 

@@ -4,13 +4,13 @@
 #ifndef TESTS_UID_FIXTURE_H
 #define TESTS_UID_FIXTURE_H
 
-#include "storage/store.h"
+#include "storage/store/store.h"
 #include "tests/harness.h"
 #include "tests/tempdir.h"
-#include "uid/annotation.h"
-#include "uid/meta.h"
-#include "uid/series.h"
-#include "uid/uid.h"
+#include "uid/meta/annotation.h"
+#include "uid/meta/meta.h"
+#include "uid/series/series.h"
+#include "uid/names/uid.h"
 
 struct fixture {
     char *dir; /* NULL: in memory */

@@ -36,9 +36,9 @@
 
 #include "base/clock.h"
 #include "base/lock.h"
-#include "base/number.h"
+#include "base/text/number.h"
 #include "tests/harness.h"
-#include "web/json.h"
+#include "web/json/json.h"
 
 struct rig {
     struct http_server *server;

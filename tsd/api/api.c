@@ -7,11 +7,11 @@
 #include <strings.h>
 
 #include "base/counters.h"
-#include "base/digit.h"
-#include "base/number.h"
+#include "base/text/digit.h"
+#include "base/text/number.h"
 #include "tsd/put/put.h"
-#include "tsd/queries.h"
-#include "web/json.h"
+#include "tsd/stats/queries.h"
+#include "web/json/json.h"
 
 struct json_t *
 api_parse_body(const struct http_request *r, struct http_reply *out)

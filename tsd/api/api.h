@@ -9,9 +9,9 @@
 
 #include "base/clock.h"
 #include "tsd/put/histogram_text.h"
-#include "tsd/settings.h"
-#include "uid/meta.h"
-#include "uid/series.h"
+#include "tsd/config/settings.h"
+#include "uid/meta/meta.h"
+#include "uid/series/series.h"
 #include "web/http.h"
 
 struct api {
@@ -25,9 +25,9 @@ struct api {
     struct metas *metas;
     struct trees *trees;
     struct put_path *put;
-    struct limits *limits;       /* what queries may read: tsd/limits.h */
-    struct queries *queries;     /* those under way: tsd/queries.h */
-    struct backups *backups;     /* the same: tsd/care/backups.h */
+    struct limits *limits;   /* what queries may read: tsd/config/limits.h */
+    struct queries *queries; /* those under way: tsd/stats/queries.h */
+    struct backups *backups; /* the same: tsd/admin/backups.h */
     const struct timezone *zone; /* tsd.core.timezone */
     size_t answer_bytes;         /* halite.query.answer_bytes */
     bool allow_delete;           /* tsd.http.query.allow_delete */

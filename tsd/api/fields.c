@@ -7,10 +7,10 @@
 #include <math.h>
 #include <strings.h>
 
-#include "base/java.h"
+#include "base/text/java.h"
 #include "base/log.h"
-#include "base/number.h"
-#include "web/json.h"
+#include "base/text/number.h"
+#include "web/json/json.h"
 
 static bool
 is_absent(const json_t *v)

@@ -4,7 +4,7 @@
 #include "tsd/put/histogram_put.h"
 
 #include "base/counters.h"
-#include "storage/histogram_table.h"
+#include "storage/histogram/histogram_table.h"
 #include "tsd/put/put.h"
 #include "tsd/put/put_value.h"
 

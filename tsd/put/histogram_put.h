@@ -12,9 +12,9 @@
 #ifndef TSD_PUT_HISTOGRAM_PUT_H
 #define TSD_PUT_HISTOGRAM_PUT_H
 
-#include "storage/histogram.h"
+#include "storage/histogram/histogram.h"
 #include "tsd/api/api.h"
-#include "tsd/telnet.h"
+#include "tsd/net/telnet.h"
 
 #define HISTOGRAMS_ARE_OFF                               \
     "Histogram storage has not been enabled. Check the " \

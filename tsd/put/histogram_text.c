@@ -7,11 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/digit.h"
+#include "base/text/digit.h"
 #include "base/file.h"
-#include "base/number.h"
+#include "base/text/number.h"
 #include "tsd/put/put_value.h"
-#include "web/json.h"
+#include "web/json/json.h"
 
 #define SIMPLE_CODEC "net.opentsdb.core.SimpleHistogramDecoder"
 #define LEAST_BYTES  6

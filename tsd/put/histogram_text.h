@@ -9,7 +9,7 @@
 #ifndef TSD_PUT_HISTOGRAM_TEXT_H
 #define TSD_PUT_HISTOGRAM_TEXT_H
 
-#include "storage/histogram.h"
+#include "storage/histogram/histogram.h"
 
 /* Which codecs there are: tsd.core.histograms.config. */
 struct histogram_codecs {

@@ -22,7 +22,7 @@
 #include <sys/socket.h>
 
 #include "tsd/put/put_cache.h"
-#include "uid/series.h"
+#include "uid/series/series.h"
 
 #define PUT_BATCH_MAX 1024
 
@@ -30,10 +30,11 @@ struct rollups;
 
 struct put_options {
     struct series_rules rules;
-    size_t cache_entries;          /* 0: 2 million */
-    size_t cache_bytes;            /* 0: 256 MB */
-    const char *header_tag;        /* tsd.http.header_tag; NULL or "": none */
-    const struct rollups *rollups; /* query/rollup.h; NULL: there are none */
+    size_t cache_entries;   /* 0: 2 million */
+    size_t cache_bytes;     /* 0: 256 MB */
+    const char *header_tag; /* tsd.http.header_tag; NULL or "": none */
+    const struct rollups
+        *rollups; /* query/model/rollup.h; NULL: there are none */
 };
 
 struct put_path; /* opaque */

@@ -24,7 +24,7 @@
 #include "base/hash.h"
 #include "base/lock.h"
 #include "base/mem.h"
-#include "tsd/put/texts.h"
+#include "tsd/put/string_pool.h"
 
 #define CACHE_MAGIC FOURCC('P', 'C', 'A', 'C')
 #define FIRST_CAP   512

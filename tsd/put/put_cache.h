@@ -10,7 +10,7 @@
 #ifndef TSD_PUT_PUT_CACHE_H
 #define TSD_PUT_PUT_CACHE_H
 
-#include "storage/store.h"
+#include "storage/store/store.h"
 
 struct put_cache; /* opaque */
 

@@ -14,9 +14,9 @@
 #include <emmintrin.h>
 #endif
 
-#include "base/digit.h"
-#include "base/java.h"
-#include "base/number.h"
+#include "base/text/digit.h"
+#include "base/text/java.h"
+#include "base/text/number.h"
 
 #define MAX_DEPTH 64
 

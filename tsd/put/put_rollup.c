@@ -4,16 +4,16 @@
  * (one an interval), so they all go the slow way, which follows OpenTSDB step
  * by step.
  *
- * A rollup is a point of a series of its own kind (uid/series.h), at the start
- * of its interval (query/rollup.h).
+ * A rollup is a point of a series of its own kind (uid/series/series.h), at the
+ * start of its interval (query/model/rollup.h).
  */
 #include "config.h"
 
 #include "tsd/put/put_priv.h"
 
 #include "base/obj.h"
-#include "query/numbers/aggregator.h"
-#include "query/rollup.h"
+#include "query/aggregate/aggregator.h"
+#include "query/model/rollup.h"
 #include "tsd/put/put_json.h"
 #include "tsd/put/put_value.h"
 

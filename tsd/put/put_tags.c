@@ -5,7 +5,7 @@
 
 #include "tsd/put/put_tags.h"
 
-#include "base/java.h"
+#include "base/text/java.h"
 
 struct put_tag *
 put_tags_find(struct put_tags *t, struct slice key)

@@ -11,7 +11,7 @@
 #define TSD_PUT_PUT_TAGS_H
 
 #include "base/buf.h"
-#include "uid/series.h"
+#include "uid/series/series.h"
 
 #define PUT_TAGS_MAX 64
 

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/java.h"
-#include "base/number.h"
+#include "base/text/java.h"
+#include "base/text/number.h"
 
 static bool
 fail(struct buf *why, const char *before, struct slice s, const char *after)

@@ -10,7 +10,7 @@
 #define TSD_PUT_PUT_VALUE_H
 
 #include "base/buf.h"
-#include "storage/point.h"
+#include "storage/block/point.h"
 
 /* The last second that a point may have, and the last millisecond. */
 #define PUT_MAX_SECONDS INT64_C(4294967295)

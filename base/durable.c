@@ -1,0 +1,188 @@
+/* See base/durable.h. */
+#include "config.h"
+
+#include "base/durable.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/crash.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/obj.h"
+
+enum status
+files_sync_fd(int fd, const char *name, struct error *e)
+{
+    int rc;
+
+    do
+        rc = fsync(fd);
+    while (rc != 0 && errno == EINTR);
+    if (rc != 0)
+        return error_set(e, ST_IO, "cannot sync '%s': %s", name,
+                         strerror(errno));
+    return ST_OK;
+}
+
+enum status
+files_sync_dir(const char *dir, struct error *e)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    enum status st;
+
+    if (fd < 0)
+        return error_set(e, ST_IO, "cannot open '%s': %s", dir,
+                         strerror(errno));
+    st = files_sync_fd(fd, dir, e);
+    (void)close(fd);
+    return st;
+}
+
+char *
+files_parent(const char *path)
+{
+    size_t n = strlen(path);
+
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    while (n > 0 && path[n - 1] != '/')
+        n--;
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    return n == 0 ? mem_strdup(".") : mem_strndup(path, n);
+}
+
+enum status
+files_sync_parent(const char *path, struct error *e)
+{
+    char *parent = files_parent(path);
+    enum status st = files_sync_dir(parent, e);
+
+    free(parent);
+    return st;
+}
+
+enum status
+files_make_dir(const char *dir, struct error *e)
+{
+    if (mkdir(dir, 0777) == 0)
+        return files_sync_parent(dir, e);
+    if (errno == EEXIST)
+        return ST_OK;
+    return error_set(e, ST_IO, "cannot make the folder '%s': %s", dir,
+                     strerror(errno));
+}
+
+char *
+files_path(const char *dir, const char *name)
+{
+    size_t size = strlen(dir) + strlen(name) + 2;
+    char *path = mem_new(size);
+
+    (void)snprintf(path, size, "%s/%s", dir, name);
+    return path;
+}
+
+enum status
+files_join(const char *dir, const char *name, char out[FILES_PATH_MAX],
+           struct error *e)
+{
+    int n = snprintf(out, FILES_PATH_MAX, "%s/%s", dir, name);
+
+    return n < 0 || n >= FILES_PATH_MAX
+               ? error_set(e, ST_INVALID, "%s: the path is too long", dir)
+               : ST_OK;
+}
+
+static enum status
+read_fd(int fd, const char *path, size_t max, struct buf *out, struct error *e)
+{
+    struct stat info;
+    size_t want;
+    uint8_t *p;
+
+    if (fstat(fd, &info) != 0)
+        return error_set(e, ST_IO, "stat '%s': %m", path);
+    want = (uint64_t)info.st_size < max ? (size_t)info.st_size : max;
+    buf_clear(out);
+    p = buf_reserve(out, want);
+    if (p == NULL)
+        return error_set(e, ST_IO, "'%s': no memory for %zu bytes", path, want);
+    while (out->size < want) {
+        ssize_t n = read(fd, p + out->size, want - out->size);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return error_set(e, ST_IO, "cannot read '%s': %m", path);
+        if (n == 0)
+            break;
+        out->size += (size_t)n;
+    }
+    return ST_OK;
+}
+
+enum status
+files_read(const char *path, size_t max, struct buf *out, struct error *e)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    enum status st;
+
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return error_set(e, ST_NOT_FOUND, "there is no '%s'", path);
+    if (fd < 0)
+        return error_set(e, ST_IO, "cannot open '%s': %m", path);
+    st = read_fd(fd, path, max, out, e);
+    (void)close(fd);
+    return st;
+}
+
+static enum status
+write_all(int fd, struct slice s, const char *path, struct error *e)
+{
+    enum status st = file_write_fd(fd, path, s, e);
+
+    return st == ST_OK ? files_sync_fd(fd, path, e) : st;
+}
+
+enum status
+files_write(const char *path, struct slice bytes, struct error *e)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    enum status st;
+
+    if (fd < 0)
+        return error_set(e, ST_IO, "cannot create '%s': %s", path,
+                         strerror(errno));
+    st = write_all(fd, bytes, path, e);
+    if (close(fd) != 0 && st == ST_OK)
+        st =
+            error_set(e, ST_IO, "cannot close '%s': %s", path, strerror(errno));
+    return st;
+}
+
+enum status
+files_replace(const char *dir, const char *name, struct slice text,
+              struct error *e)
+{
+    char *path = files_path(dir, name), *tmp = mem_new(strlen(path) + 5);
+    enum status st;
+
+    (void)snprintf(tmp, strlen(path) + 5, "%s.tmp", path);
+    st = files_write(tmp, text, e);
+    crash_point("replace-written");
+    if (st == ST_OK && rename(tmp, path) != 0)
+        st =
+            error_set(e, ST_IO, "cannot rename '%s': %s", tmp, strerror(errno));
+    if (st == ST_OK)
+        st = files_sync_dir(dir, e);
+    free(path);
+    free(tmp);
+    return st;
+}

@@ -1,0 +1,51 @@
+/*
+ * What POSIX asks for beyond fsync of a file, so that the file is still there
+ * after a power cut: the folder that names it must reach the disk too.  And
+ * small files as a whole.
+ *
+ * Threads: any.
+ */
+#ifndef BASE_DURABLE_H
+#define BASE_DURABLE_H
+
+#include "base/buf.h"
+#include "base/error.h"
+
+/* Makes the names in the folder durable. */
+MUST_CHECK enum status files_sync_dir(const char *dir, struct error *e);
+
+/* The same for the folder that 'path' is in. */
+MUST_CHECK enum status files_sync_parent(const char *path, struct error *e);
+
+/* fsync(), again when a signal interrupted it; 'name' for the text. */
+MUST_CHECK enum status files_sync_fd(int fd, const char *name, struct error *e);
+
+/* Makes one folder, whose parent must be there; an old one is fine. */
+MUST_CHECK enum status files_make_dir(const char *dir, struct error *e);
+
+/* "dir/name", to be free()d. */
+char *files_path(const char *dir, const char *name);
+
+/* The folder that names 'path', to be free()d. */
+char *files_parent(const char *path);
+
+#define FILES_PATH_MAX 4096
+
+/* The same without memory, or ST_INVALID when it is too long. */
+MUST_CHECK enum status files_join(const char *dir, const char *name,
+                                  char out[FILES_PATH_MAX], struct error *e);
+
+/* Up to 'max' bytes of a file; ST_NOT_FOUND when it is not there. */
+MUST_CHECK enum status files_read(const char *path, size_t max, struct buf *out,
+                                  struct error *e);
+
+/* Makes a file of these bytes and syncs it, but not its name. */
+MUST_CHECK enum status files_write(const char *path, struct slice bytes,
+                                   struct error *e);
+
+/* Makes 'text' the whole file, durably: a power cut leaves the old one or the
+ * new one.  Writes "name.tmp" and renames it. */
+MUST_CHECK enum status files_replace(const char *dir, const char *name,
+                                     struct slice text, struct error *e);
+
+#endif

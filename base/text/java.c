@@ -1,0 +1,42 @@
+/* See base/text/java.h. */
+#include "config.h"
+
+#include "base/text/java.h"
+
+#include "base/utf8.h"
+
+struct slice
+java_trim(struct slice s)
+{
+    while (s.size > 0 && s.data[0] <= ' ')
+        s = slice_of(s.data + 1, s.size - 1);
+    while (s.size > 0 && s.data[s.size - 1] <= ' ')
+        s.size--;
+    return s;
+}
+
+/* Over units of UTF-16. */
+uint32_t
+java_hash(struct slice s)
+{
+    uint32_t h = 0;
+
+    while (s.size > 0) {
+        uint32_t c = utf8_take(&s);
+
+        if (c > 0xffff) {
+            h = h * 31 + (0xd800 + ((c - 0x10000) >> 10));
+            c = 0xdc00 + ((c - 0x10000) & 0x3ff);
+        }
+        h = h * 31 + c;
+    }
+    return h;
+}
+
+uint32_t
+java_map_hash(struct slice s)
+{
+    uint32_t h = java_hash(s);
+
+    return h ^ h >> 16;
+}

@@ -1,0 +1,33 @@
+/*
+ * Numbers as text, both ways.
+ *
+ * Threads: any.
+ */
+#ifndef BASE_TEXT_NUMBER_H
+#define BASE_TEXT_NUMBER_H
+
+#include "base/slice.h"
+
+#define NUMBER_TEXT_MAX 32
+
+/* Digits only, no sign; false on none, on others, and past UINT64_MAX. */
+bool number_parse_u64(struct slice s, uint64_t *out);
+
+/* An optional sign and digits; false past 64 bits. */
+bool number_parse_i64(struct slice s, int64_t *out);
+
+/* Decimal text with point and exponent (no hex, NaN, Infinity, suffix, blanks);
+ * correctly rounded.  An overflow gives an infinity and true. */
+bool number_parse_double(struct slice s, double *out);
+
+/* Writes at most NUMBER_TEXT_MAX bytes, no NUL; returns how many. */
+size_t number_format_i64(int64_t v, char *out);
+
+/* As Java's Double.toString: shortest digits that read back as 'v' ("1.0",
+ * "1.0E10" from 1e7 up, "1.0E-4" below 1e-3, "-0.0"), "NaN", "Infinity". */
+size_t number_format_double(double v, char *out);
+
+/* As Java's Float.toString: the shortest digits that read back as the float. */
+size_t number_format_float(float v, char *out);
+
+#endif

@@ -1,0 +1,74 @@
+/*
+ * The inside of a time zone: what timezone.c reads from a file, and the days of
+ * the calendar that timezone.c and calendar.c share.
+ *
+ * Bytes:   RFC 8536 (TZif versions 1 to 4), and RFC 9636.
+ * Threads: any; these are functions of their arguments.
+ */
+#ifndef BASE_TIME_TIMEZONE_PRIV_H
+#define BASE_TIME_TIMEZONE_PRIV_H
+
+#include "base/time/timezone.h"
+
+#define TIMEZONE_NAME_MAX        64
+#define TIMEZONE_TRANSITIONS_MAX 8192
+
+/* The day of a year on which the clock changes: "J60", "59", "M3.5.0". */
+struct zone_day {
+    enum { DAY_JULIAN, DAY_ZERO_BASED, DAY_OF_WEEK } form;
+    int month, week, day;
+    int32_t at_s; /* seconds of the local clock before the change */
+};
+
+/* What holds after the last transition: "CET-1CEST,M3.5.0,M10.5.0/3". */
+struct zone_rule {
+    bool on;
+    bool has_dst;
+    int32_t std_s, dst_s; /* to add to UTC */
+    struct zone_day to_dst, to_std;
+};
+
+struct zone_change {
+    int64_t at_s;     /* of UTC */
+    int32_t offset_s; /* from then on */
+};
+
+struct timezone {
+    uint32_t magic;
+    struct timezone *next; /* in the table of those already read */
+    char name[TIMEZONE_NAME_MAX];
+    int32_t first_s; /* the offset before the first change */
+    struct zone_change *changes;
+    size_t changes_len;
+    struct zone_rule rule;
+};
+
+/* A zone from the bytes of its file; ST_CORRUPT when they are not TZif. */
+MUST_CHECK enum status timezone_read(struct slice file, struct slice name,
+                                     struct timezone **out, struct error *e);
+void timezone_free(struct timezone **z);
+
+/* The rule of a footer, without its newlines; false when it is none. */
+bool timezone_read_rule(struct slice text, struct zone_rule *out);
+
+/* Days since 1970-01-01 of a date of the Gregorian calendar, and back.  'month'
+ * is 1 to 12, or beyond and carried into the year. */
+int64_t days_from_date(int64_t year, int64_t month, int64_t day);
+void date_from_days(int64_t days, int64_t *year, int *month, int *day);
+
+/* 0 is Sunday. */
+static inline int
+weekday_of_days(int64_t days)
+{
+    int64_t w = (days + 4) % 7;
+
+    return (int)(w < 0 ? w + 7 : w);
+}
+
+static inline int64_t
+floor_div(int64_t a, int64_t b)
+{
+    return a / b - (a % b < 0);
+}
+
+#endif

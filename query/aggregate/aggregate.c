@@ -1,0 +1,281 @@
+#include "config.h"
+
+#include "query/aggregate/aggregate.h"
+
+#include "query/aggregate/aggregator_priv.h"
+#include "query/aggregate/aggregate_priv.h"
+#include "query/model/rollup.h"
+
+/*
+ * Which rows to read, and the order of the stages.  What lies between the range
+ * that was asked for and the range that is read feeds interpolation, rates and
+ * the last bucket, so both must be OpenTSDB's to the second.
+ */
+
+#define SECONDS_END (INT64_C(1) << 32)
+#define LAST_BASE   ((SECONDS_END - 1) / HOUR_S * HOUR_S)
+
+/* OpenTSDB takes a time below 2^32 for seconds, whatever it was meant to be:
+ * so a range early in 1970, in ms, reads other rows than one would think. */
+static int64_t
+scan_seconds(int64_t ms, bool *was_ms)
+{
+    *was_ms = ms >= SECONDS_END;
+    return *was_ms ? ms / 1000 : ms;
+}
+
+static int64_t
+downsample_interval(const struct sub_query *sq)
+{
+    const struct downsample *d = &sq->downsample;
+
+    return d->on && !d->all ? d->interval_ms : 0;
+}
+
+/* The interval of the rollups that are read, or NULL. */
+static const struct rollup_interval *
+rollup_interval(const struct sub_query *sq)
+{
+    return sq->rollup == NULL ? NULL : sq->rollup->interval;
+}
+
+static int64_t
+scan_start_s(const struct query *q, const struct sub_query *sq)
+{
+    const struct rollup_interval *rollup = rollup_interval(sq);
+    int64_t interval_ms = downsample_interval(sq);
+    bool was_ms;
+    int64_t s = scan_seconds(q->start_ms, &was_ms);
+
+    if (rollup != NULL) {
+        s = rollup_base_s(rollup, s);
+        /* One span more, for the first rate. */
+        return sq->rate && s > 0 ? rollup_base_s(rollup, s - 1) : s;
+    }
+    if (interval_ms > 0)
+        s -= (int64_t)((uint64_t)s * 1000 % (uint64_t)interval_ms) / 1000;
+    s -= s % HOUR_S;
+    return s > 0 ? s : 0;
+}
+
+/* The first second of the first row that is not read. */
+static int64_t
+scan_end_s(const struct query *q, const struct sub_query *sq)
+{
+    const struct rollup_interval *rollup = rollup_interval(sq);
+    int64_t interval_ms = downsample_interval(sq);
+    bool was_ms;
+    int64_t s = scan_seconds(q->end_ms, &was_ms);
+
+    if (was_ms)
+        s++;
+    if (rollup != NULL)
+        return rollup_base_s(rollup, s + rollup->seconds * rollup->slots);
+    if (interval_ms > 0) {
+        int64_t past = s * 1000 % interval_ms;
+
+        s += (interval_ms - past) / 1000;
+        return (s + HOUR_S - 1) / HOUR_S * HOUR_S;
+    }
+    return s - s % HOUR_S + HOUR_S;
+}
+
+void
+numbers_scan_range(const struct query *q, const struct sub_query *sq,
+                   uint32_t *from_base, uint32_t *to_base)
+{
+    int64_t from = scan_start_s(q, sq);
+    int64_t to = scan_end_s(q, sq) - HOUR_S;
+
+    from = from < LAST_BASE ? from : LAST_BASE;
+    /* With explicit tags the last row that is read is that at which others
+     * stop (OpenTSDB's fuzzy filter sets another stop key). */
+    if (sq->explicit_tags && sq->filters_len > 0 && !sq->fuzzy_off)
+        to += HOUR_S;
+    to = to < LAST_BASE ? to : LAST_BASE;
+    *from_base = (uint32_t)from;
+    *to_base = (uint32_t)(to > from ? to : from);
+}
+
+/* A time as OpenTSDB compares it: what is below 2^32 must be seconds.  To the
+ * ends of a scan it does so twice. */
+static int64_t
+misread(int64_t t)
+{
+    return t < SECONDS_END ? t * 1000 : t;
+}
+
+/* It takes the end of the scan for ms too when it lies beyond 2^32 seconds.  We
+ * do not where the query ends in the last hour that can be stored. */
+static int64_t
+last_seen(const struct query *q, int64_t end_s)
+{
+    if (end_s >= SECONDS_END && q->end_ms / HOUR_MS * HOUR_S == LAST_BASE)
+        return end_s * 1000;
+    return misread(misread(end_s));
+}
+
+static struct numbers_bounds
+bounds_of(const struct query *q, const struct window *w)
+{
+    return (struct numbers_bounds){
+        .first_most = last_seen(q, w->scan_end_ms / 1000),
+        .last_least = misread(misread(w->scan_start_ms / 1000)),
+    };
+}
+
+struct numbers_bounds
+numbers_bounds(const struct query *q, const struct sub_query *sq)
+{
+    struct window w = numbers_window(q, sq);
+
+    return bounds_of(q, &w);
+}
+
+static bool
+is_within(const struct numbers_bounds *b, int64_t first_ms, int64_t last_ms)
+{
+    return misread(first_ms) <= b->first_most &&
+           misread(last_ms) >= b->last_least;
+}
+
+bool
+numbers_takes(const struct numbers_bounds *b, const struct span *s)
+{
+    if (s->folded)
+        return s->has_points && is_within(b, s->first_ms, s->last_ms);
+    return s->len > 0 && is_within(b, s->ts_ms[0], s->ts_ms[s->len - 1]);
+}
+
+size_t
+column_seek(const int64_t *ts, size_t len, int64_t ms)
+{
+    size_t from = 0, to = len;
+
+    /* Mostly all lie on one side. */
+    if (len == 0 || ts[0] >= ms)
+        return 0;
+    if (ts[len - 1] < ms)
+        return len;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+
+        if (ts[middle] < ms)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+struct window
+numbers_window(const struct query *q, const struct sub_query *sq)
+{
+    return (struct window){
+        .scan_start_ms = scan_start_s(q, sq) * 1000,
+        .scan_end_ms = scan_end_s(q, sq) * 1000,
+        .start_ms = q->start_ms,
+        .end_ms = q->end_ms,
+    };
+}
+
+static size_t
+longest_span(const struct span *spans, size_t len)
+{
+    size_t longest = 0;
+
+    for (size_t i = 0; i < len; i++)
+        if (spans[i].len > longest && !spans[i].folded)
+            longest = spans[i].len;
+    return longest;
+}
+
+/* What comes before the first row that was read is dropped at the very end:
+ * a bucket that began there has had its part in the rate. */
+static void
+drop_before(struct column *c, int64_t ms)
+{
+    size_t n = column_seek(c->ts_ms, c->len, ms);
+
+    c->ts_ms += n;
+    c->v += n;
+    if (c->is_float != NULL)
+        c->is_float += n;
+    c->len -= n;
+}
+
+static enum status
+make_column(const struct sub_query *sq, const struct downsampler *d,
+            const struct span *span, struct arena *a, struct column *out,
+            struct error *e)
+{
+    struct column c = { span->ts_ms, span->v, span->is_float, span->len };
+    enum status st = ST_OK;
+
+    if (sq->downsample.on)
+        st = downsampler_run(d, span, &c, e);
+    if (st == ST_OK && sq->rate)
+        st = rate_run(&c, &sq->rate_options, a, &c, e);
+    if (st != ST_OK)
+        return st;
+    drop_before(&c, d->window.scan_start_ms);
+    *out = c;
+    return ST_OK;
+}
+
+/* Are buckets that were made while rows were read used as they are? */
+static bool
+folded_is_all(const struct sub_query *sq)
+{
+    return sq->downsample.all || sq->downsample.fill == FILL_NONE;
+}
+
+enum status
+numbers_run(const struct query *q, const struct sub_query *sq,
+            const struct span *spans, size_t len, struct arena *a,
+            struct dps *out, struct error *e)
+{
+    struct downsampler d = { .spec = &sq->downsample,
+                             .window = numbers_window(q, sq) };
+    struct merge_spec merge = {
+        .aggregator = sq->aggregator,
+        .rate = sq->rate,
+        .null_fill = sq->downsample.on && sq->downsample.fill == FILL_NULL,
+        .window = d.window,
+    };
+    struct numbers_bounds bounds = bounds_of(q, &d.window);
+    struct column one, *columns = &one;
+    size_t n = 0;
+    enum status st = ST_OK;
+
+    if (q->deadline != NULL)
+        d.deadline = merge.deadline = *q->deadline;
+    *out = (struct dps){ 0 };
+    if (len == 0)
+        return ST_OK;
+    if (q->whole_hours) {
+        merge.window.start_ms = merge.window.scan_start_ms;
+        merge.window.end_ms = merge.window.scan_end_ms;
+    }
+    if (len > 1 && aggregator_is_none(sq->aggregator))
+        return error_set(e, ST_INVALID, "More than one value in aggregator");
+    if (len > 1)
+        columns = (struct column *)arena_array(a, len, sizeof *columns);
+    if (columns == NULL)
+        return error_set(e, ST_LIMIT, "the query needs too much memory");
+    d.sum_counts = rollup_interval(sq) != NULL && sq->downsample.on &&
+                   aggregator_kind(sq->downsample.aggregator) == KIND_COUNT;
+    if (sq->downsample.on && !(spans[0].folded && folded_is_all(sq)))
+        st = downsampler_init(&d, &sq->downsample, &d.window,
+                              longest_span(spans, len), a, e);
+    for (size_t i = 0; i < len && st == ST_OK; i++) {
+        if (!numbers_takes(&bounds, &spans[i]))
+            continue;
+        st = make_column(sq, &d, &spans[i], a, &columns[n], e);
+        if (st == ST_OK)
+            st = deadline_tick(&merge.deadline, columns[n++].len, e);
+    }
+    if (st == ST_OK && n > 0)
+        st = merge_run(&merge, columns, n, a, out, e);
+    return st;
+}

@@ -1,0 +1,113 @@
+/*
+ * The stages between a group's series and its answer, one function each:
+ *
+ *     span -> downsample -> rate -> merge -> dps
+ *
+ * Each takes and gives whole columns; a column lies in the query's arena, or is
+ * the span itself when a stage has nothing to do.
+ */
+#ifndef QUERY_AGGREGATE_AGGREGATE_PRIV_H
+#define QUERY_AGGREGATE_AGGREGATE_PRIV_H
+
+#include "query/aggregate/aggregate.h"
+#include "query/model/deadline.h"
+
+/* One series on its way: ascending times. */
+struct column {
+    const int64_t *ts_ms;
+    const union number *v;
+    const uint8_t *is_float; /* NULL: all are doubles */
+    size_t len;
+};
+
+/* What was scanned, and of it what was asked for; in ms, ends included. */
+struct window {
+    int64_t scan_start_ms, scan_end_ms;
+    int64_t start_ms, end_ms;
+};
+
+struct window numbers_window(const struct query *q, const struct sub_query *sq);
+
+/* The first index of 'ts', ascending, whose time is >= 'ms'; or 'len'. */
+size_t column_seek(const int64_t *ts, size_t len, int64_t ms);
+
+/* As arena_array(), but not zeroed: what is written once needs no zeros. */
+static inline void *
+column_array(struct arena *a, size_t len, size_t size)
+{
+    size_t bytes;
+
+    if (__builtin_mul_overflow(len, size, &bytes))
+        return NULL;
+    return arena_alloc(a, bytes);
+}
+
+/* -- downsample.c --------------------------------------------------------- */
+
+struct downsampler {
+    const struct downsample *spec;
+    struct window window;
+    struct arena *arena;
+    int64_t seek_ms; /* earlier points are left out: half a bucket */
+    bool sum_counts; /* "count" adds up what rollups counted */
+    struct deadline deadline;
+    double *scratch; /* the values of one bucket, as doubles, or to sort */
+    /* With a fill policy: the buckets that every series gets.  'want' are the
+     * times at which one is expected, 'shown' those it is given; they differ
+     * only where a calendar does not come back from where it went. */
+    int64_t *want, *shown;
+    size_t grid_len;
+};
+
+/* 'longest': the length of the longest span there will be. */
+MUST_CHECK enum status downsampler_init(struct downsampler *d,
+                                        const struct downsample *spec,
+                                        const struct window *w, size_t longest,
+                                        struct arena *a, struct error *e);
+
+MUST_CHECK enum status downsampler_run(const struct downsampler *d,
+                                       const struct span *in,
+                                       struct column *out, struct error *e);
+
+/* The starts of the buckets of 'len' ascending times go to 'starts', but for
+ * those times that are left out at the beginning: returns how many.  Not for
+ * one bucket for all. */
+size_t downsample_starts(const struct downsample *spec, const struct window *w,
+                         const int64_t *ts, size_t len, int64_t *starts);
+
+/* -- rate.c --------------------------------------------------------------- */
+
+/* Change per second from point to point.  The first is the change from 0 at
+ * 1970, and nobody shows it, but a group sees it: merge.c. */
+MUST_CHECK enum status rate_run(const struct column *in,
+                                const struct rate_options *o, struct arena *a,
+                                struct column *out, struct error *e);
+
+/* -- moments.c ------------------------------------------------------------ */
+
+struct times {
+    const int64_t *ms; /* ascending, unique */
+    size_t len;
+};
+
+/* The union of 'lists', which are used up; it may be one of them.  False when
+ * the arena is full. */
+bool times_union(struct times *lists, size_t len, struct arena *a,
+                 struct times *out);
+
+/* -- merge.c -------------------------------------------------------------- */
+
+struct merge_spec {
+    const struct aggregator *aggregator;
+    bool rate;      /* the columns are rates */
+    bool null_fill; /* show NaN as nothing */
+    struct window window;
+    struct deadline deadline;
+};
+
+MUST_CHECK enum status merge_run(const struct merge_spec *spec,
+                                 const struct column *columns, size_t len,
+                                 struct arena *a, struct dps *out,
+                                 struct error *e);
+
+#endif

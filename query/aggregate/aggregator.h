@@ -1,0 +1,60 @@
+/*
+ * The 35 aggregators of OpenTSDB, by name: what each does with the values of a
+ * moment, and what a series contributes to a moment at which it has no point.
+ *
+ * Threads: any; the table is constant.
+ */
+#ifndef QUERY_AGGREGATE_AGGREGATOR_H
+#define QUERY_AGGREGATE_AGGREGATOR_H
+
+#include "base/error.h"
+#include "base/slice.h"
+#include "storage/block/point.h"
+
+/* Where a series has no point between two of its own. */
+enum interpolation {
+    INTERPOLATE_LERP, /* on the line between its neighbours */
+    INTERPOLATE_ZIM,  /* 0 */
+    INTERPOLATE_MAX,  /* the largest value: so that min ignores it */
+    INTERPOLATE_MIN,  /* the smallest value: so that max ignores it */
+    INTERPOLATE_PREV, /* its previous value */
+};
+
+enum aggregator_kind {
+    KIND_SUM,
+    KIND_MIN,
+    KIND_MAX,
+    KIND_AVG,
+    KIND_MEDIAN,
+    KIND_NONE,
+    KIND_MULT,
+    KIND_DEV,
+    KIND_DIFF,
+    KIND_COUNT,
+    KIND_SQUARE_SUM,
+    KIND_FIRST,
+    KIND_LAST,
+    KIND_PERCENTILE,
+};
+
+struct aggregator; /* opaque: query/aggregate/aggregator.c */
+
+/* NULL when there is none of that name; names are lower case. */
+const struct aggregator *aggregator_find(struct slice name);
+const char *aggregator_name(const struct aggregator *a);
+enum aggregator_kind aggregator_kind(const struct aggregator *a);
+enum interpolation aggregator_interpolation(const struct aggregator *a);
+/* "none": the series are not aggregated at all. */
+bool aggregator_is_none(const struct aggregator *a);
+
+/* The i-th of all, in the order in which /api/aggregators lists them; NULL past
+ * the last. */
+const struct aggregator *aggregator_at(size_t i);
+
+/* The values of one moment, in the order of their series; 'len' >= 1. They may
+ * be reordered in place.  Integers follow OpenTSDB's integer maths. */
+int64_t aggregator_run_int(const struct aggregator *a, int64_t *v, size_t len);
+/* NaNs are skipped; all NaN gives NaN. */
+double aggregator_run_double(const struct aggregator *a, double *v, size_t len);
+
+#endif

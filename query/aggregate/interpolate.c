@@ -1,0 +1,577 @@
+#include "config.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "query/aggregate/accumulate.h"
+#include "query/aggregate/aggregator_priv.h"
+#include "query/aggregate/aggregate_priv.h"
+
+#define ALONE_MAX 128 /* points of a series alone that are done together */
+
+/*
+ * A group of columns becomes one: at each moment at which any series has a
+ * point, every series that has begun and not ended gives a value, its own or an
+ * interpolated one, and the aggregator makes one number of them.
+ *
+ *     series a   o---------o----x----o          o: a point, read
+ *     series b        o----x----o               x: interpolated
+ *     moments    1    2    3    4    5
+ *
+ * Moments are taken by the stretch, and within one the series by turns, so that
+ * each is read from its start to its end once and memory is met in order.
+ *
+ * A moment is an integer when no value in view is a float: the current and the
+ * next point of each series, and the first of each that is yet to begin.  The
+ * moments of a stretch are all integers or all doubles.
+ */
+
+struct lane {
+    struct column c;
+    size_t
+        at; /* the point before or at the next moment; the first if none is */
+};
+
+struct merge {
+    const struct merge_spec *spec;
+    struct arena *arena;
+    struct lane *lanes;
+    size_t len;
+    struct times moments;
+    uint8_t *doubles; /* per moment; NULL: all are as 'all_doubles' says */
+    bool all_doubles;
+    union number *values; /* of one series in one stretch */
+    struct accumulator acc;
+};
+
+static enum status
+no_memory(struct error *e)
+{
+    return error_set(e, ST_LIMIT, "the query needs too much memory");
+}
+
+static bool
+lane_is_float(const struct lane *l, size_t i)
+{
+    return l->c.is_float == NULL || l->c.is_float[i] != 0;
+}
+
+static double
+lane_double(const struct lane *l, size_t i)
+{
+    return lane_is_float(l, i) ? l->c.v[i].d : (double)l->c.v[i].i;
+}
+
+/* -- before the first moment ---------------------------------------------- */
+
+/* Keeps the series that are still there at the start of the range.  One rate is
+ * none: it needs a point before. */
+static enum status
+make_lanes(struct merge *m, const struct column *columns, size_t len,
+           struct times *own, struct error *e)
+{
+    const struct window *w = &m->spec->window;
+
+    m->lanes = (struct lane *)arena_array(m->arena, len, sizeof *m->lanes);
+    if (m->lanes == NULL)
+        return no_memory(e);
+    for (size_t i = 0; i < len; i++) {
+        const struct column *c = &columns[i];
+        size_t first = column_seek(c->ts_ms, c->len, w->start_ms), last;
+
+        if (first == c->len || (m->spec->rate && c->len < 2))
+            continue;
+        m->lanes[m->len] = (struct lane){ *c, first > 0 ? first - 1 : 0 };
+        /* The first rate is never a moment. */
+        if (m->spec->rate && first == 0)
+            first = 1;
+        last = first +
+               column_seek(c->ts_ms + first, c->len - first, w->end_ms + 1);
+        own[m->len++] = (struct times){ c->ts_ms + first, last - first };
+    }
+    return ST_OK;
+}
+
+/* From the current point of the first moment to the next one of the last. */
+static void
+in_view(const struct merge *m, const struct lane *l, size_t *from, size_t *to)
+{
+    size_t rest = l->c.len - l->at;
+
+    *from = l->at;
+    *to = l->at +
+          column_seek(l->c.ts_ms + l->at, rest, m->spec->window.end_ms + 1);
+    if (*to < l->c.len)
+        (*to)++;
+}
+
+/* The floats of points first..last: where they come into view, +1; where they
+ * leave it, -1. */
+static void
+mark_floats(const struct merge *m, const struct lane *l, size_t first,
+            size_t last, int32_t *changes)
+{
+    const int64_t *ts = l->c.ts_ms;
+    int64_t end = last + 1 < l->c.len ? ts[last + 1] : ts[last] + 1;
+    size_t from = 0, to = column_seek(m->moments.ms, m->moments.len, end);
+
+    if (first > 0)
+        from = column_seek(m->moments.ms, m->moments.len, ts[first - 1]);
+    changes[from]++;
+    changes[to]--;
+}
+
+static void
+mark_lane(const struct merge *m, const struct lane *l, int32_t *changes)
+{
+    size_t from, to;
+
+    in_view(m, l, &from, &to);
+    while (from < to) {
+        size_t end = from;
+
+        while (end < to && lane_is_float(l, end))
+            end++;
+        if (end > from)
+            mark_floats(m, l, from, end - 1, changes);
+        from = end + 1;
+    }
+}
+
+static enum status
+mark_moments(struct merge *m, struct error *e)
+{
+    int32_t *changes, sum = 0;
+
+    changes =
+        (int32_t *)arena_array(m->arena, m->moments.len + 1, sizeof *changes);
+    m->doubles = (uint8_t *)arena_array(m->arena, m->moments.len, 1);
+    if (changes == NULL || m->doubles == NULL)
+        return no_memory(e);
+    for (size_t i = 0; i < m->len; i++)
+        mark_lane(m, &m->lanes[i], changes);
+    for (size_t k = 0; k < m->moments.len; k++) {
+        sum += changes[k];
+        m->doubles[k] = sum > 0;
+    }
+    return ST_OK;
+}
+
+static enum status
+find_kinds(struct merge *m, struct error *e)
+{
+    bool ints = false, floats = false;
+
+    for (size_t i = 0; i < m->len; i++) {
+        const uint8_t *f = m->lanes[i].c.is_float;
+        size_t from, to;
+
+        if (f == NULL) {
+            floats = true;
+            continue;
+        }
+        in_view(m, &m->lanes[i], &from, &to);
+        ints = ints || memchr(f + from, 0, to - from) != NULL;
+        floats = floats || memchr(f + from, 1, to - from) != NULL;
+    }
+    m->all_doubles = floats;
+    return ints && floats ? mark_moments(m, e) : ST_OK;
+}
+
+/* -- the values of a series in a stretch ---------------------------------- */
+
+int64_t
+numbers_lerp(int64_t x, int64_t x0, int64_t y0, int64_t x1, int64_t y1)
+{
+    uint64_t rise = (uint64_t)y1 - (uint64_t)y0;
+    int64_t area = (int64_t)((uint64_t)(x - x0) * rise);
+
+    return (int64_t)((uint64_t)y0 + (uint64_t)(area / (x1 - x0)));
+}
+
+/* Between the points l->at and the one after it. */
+static void
+fill_ints(const struct lane *l, const int64_t *ms, size_t len,
+          enum interpolation method, union number *out)
+{
+    const int64_t *x = l->c.ts_ms + l->at;
+    const union number *y = l->c.v + l->at;
+    int64_t constant = 0;
+
+    switch (method) {
+    case INTERPOLATE_LERP:
+        for (size_t k = 0; k < len; k++)
+            out[k].i = numbers_lerp(ms[k], x[0], y[0].i, x[1], y[1].i);
+        return;
+    case INTERPOLATE_MAX:
+        constant = INT64_MAX;
+        break;
+    case INTERPOLATE_MIN:
+        constant = INT64_MIN;
+        break;
+    case INTERPOLATE_PREV:
+        constant = y[0].i;
+        break;
+    case INTERPOLATE_ZIM:
+        break;
+    }
+    for (size_t k = 0; k < len; k++)
+        out[k].i = constant;
+}
+
+static void
+fill_doubles(const struct lane *l, const int64_t *ms, size_t len,
+             enum interpolation method, union number *out)
+{
+    int64_t x0 = l->c.ts_ms[l->at];
+    double y0 = lane_double(l, l->at), constant = 0, run, rise;
+
+    switch (method) {
+    case INTERPOLATE_LERP:
+        run = (double)(l->c.ts_ms[l->at + 1] - x0);
+        rise = lane_double(l, l->at + 1) - y0;
+        for (size_t k = 0; k < len; k++)
+            out[k].d = y0 + (double)(ms[k] - x0) * rise / run;
+        return;
+    case INTERPOLATE_MAX:
+        constant = DBL_MAX;
+        break;
+    case INTERPOLATE_MIN:
+        constant = -DBL_MAX;
+        break;
+    case INTERPOLATE_PREV:
+        constant = y0;
+        break;
+    case INTERPOLATE_ZIM:
+        break;
+    }
+    for (size_t k = 0; k < len; k++)
+        out[k].d = constant;
+}
+
+/* Fills in the values of l's moments among ms[0..len): '*from' is the first,
+ * their number is returned.  Moves on to the last of these moments. */
+static size_t
+lane_values(const struct merge *m, struct lane *l, const int64_t *ms,
+            size_t len, bool doubles, size_t *from)
+{
+    const int64_t *ts = l->c.ts_ms;
+    enum interpolation method = aggregator_interpolation(m->spec->aggregator);
+    union number *out = m->values;
+    size_t k = 0;
+
+    /* Rates hold until the next, and the first also before. */
+    if (m->spec->rate)
+        method = INTERPOLATE_PREV;
+    else if (ts[l->at] > ms[0])
+        k = column_seek(ms, len, ts[l->at]);
+    *from = k;
+    while (k < len) {
+        size_t end;
+
+        if (ms[k] == ts[l->at]) {
+            out[k] = l->c.v[l->at];
+            if (doubles)
+                out[k].d = lane_double(l, l->at);
+            k++;
+        }
+        if (l->at + 1 == l->c.len)
+            break;
+        for (end = k; end < len && ms[end] < ts[l->at + 1]; end++)
+            continue;
+        if (end > k && doubles)
+            fill_doubles(l, ms + k, end - k, method, out + k);
+        else if (end > k)
+            fill_ints(l, ms + k, end - k, method, out + k);
+        k = end;
+        if (k < len)
+            l->at++;
+    }
+    return k - *from;
+}
+
+/* Has the series a point at each of these moments, and just at these?  Then the
+ * first is point '*first'. */
+static bool
+lane_matches(const struct lane *l, const int64_t *ms, size_t len, size_t *first)
+{
+    const int64_t *ts = l->c.ts_ms;
+    size_t i = l->at;
+
+    if (ts[i] < ms[0])
+        i++;
+    *first = i;
+    if (l->c.len - i < len || ts[i] != ms[0] || ts[i + len - 1] != ms[len - 1])
+        return false;
+    return ts + i == ms || memcmp(ts + i, ms, len * sizeof *ms) == 0;
+}
+
+/* Values that need no interpolation: where they are, or made doubles. */
+static const union number *
+own_values(const struct merge *m, const struct lane *l, size_t first,
+           size_t len, bool doubles)
+{
+    const union number *v = l->c.v + first;
+    union number *out = m->values;
+
+    if (!doubles || l->c.is_float == NULL)
+        return v;
+    for (size_t k = 0; k < len; k++)
+        out[k].d = l->c.is_float[first + k] != 0 ? v[k].d : (double)v[k].i;
+    return out;
+}
+
+static void
+add_lane(struct merge *m, struct lane *l, const int64_t *ms, size_t len,
+         bool doubles)
+{
+    const union number *v;
+    size_t first, from = 0, n = len;
+
+    if (lane_matches(l, ms, len, &first)) {
+        v = own_values(m, l, first, len, doubles);
+        l->at = first + len - 1;
+    } else {
+        n = lane_values(m, l, ms, len, doubles, &from);
+        v = m->values + from;
+    }
+    if (doubles)
+        accumulator_add_doubles(&m->acc, from, v, n);
+    else
+        accumulator_add_ints(&m->acc, from, v, n);
+}
+
+/* Drops the series that end with the stretch that ended at 'ms'. */
+static void
+drop_ended(struct merge *m, int64_t ms)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < m->len; i++) {
+        const struct column *c = &m->lanes[i].c;
+
+        if (c->ts_ms[c->len - 1] <= ms)
+            continue;
+        if (n < i)
+            m->lanes[n] = m->lanes[i];
+        n++;
+    }
+    m->len = n;
+}
+
+/* -- the answer ----------------------------------------------------------- */
+
+static bool
+is_double(const struct merge *m, size_t k)
+{
+    return m->doubles != NULL ? m->doubles[k] != 0 : m->all_doubles;
+}
+
+/* How many moments from 'k' on are of one kind, and no more than fit. */
+static size_t
+stretch(const struct merge *m, size_t k)
+{
+    size_t most = m->moments.len - k, n = 1;
+
+    if (most > m->acc.cap)
+        most = m->acc.cap;
+    if (m->doubles == NULL)
+        return most;
+    while (n < most && m->doubles[k + n] == m->doubles[k])
+        n++;
+    return n;
+}
+
+static enum status
+show(const struct merge_spec *spec, struct dps *out, size_t from, size_t len,
+     bool doubles, struct error *e)
+{
+    memset(out->kind + from, doubles ? DP_DOUBLE : DP_INT, len);
+    for (size_t k = from; k < from + len && doubles; k++) {
+        double d = out->v[k].d;
+
+        if (isinf(d))
+            return error_set(e, ST_INVALID, "Got Infinity: %sInfinity",
+                             d < 0 ? "-" : "");
+        if (isnan(d) && spec->null_fill)
+            out->kind[k] = DP_NULL;
+    }
+    return ST_OK;
+}
+
+static enum status
+run_stretch(struct merge *m, size_t from, size_t len, struct dps *out,
+            struct error *e)
+{
+    const int64_t *ms = m->moments.ms + from;
+    bool doubles = is_double(m, from);
+
+    if (doubles)
+        accumulator_begin_doubles(&m->acc, len);
+    else
+        accumulator_begin_ints(&m->acc, len);
+    for (size_t i = 0; i < m->len; i++)
+        add_lane(m, &m->lanes[i], ms, len, doubles);
+    if (doubles)
+        accumulator_end_doubles(&m->acc, out->v + from);
+    else
+        accumulator_end_ints(&m->acc, out->v + from);
+    drop_ended(m, ms[len - 1]);
+    return show(m->spec, out, from, len, doubles, e);
+}
+
+/* With the times, and room for as many values. */
+static enum status
+make_dps(const int64_t *ms, size_t len, struct arena *a, struct dps *out,
+         struct error *e)
+{
+    out->ts_ms = (int64_t *)column_array(a, len, sizeof *out->ts_ms);
+    out->v = (union number *)column_array(a, len, sizeof *out->v);
+    out->kind = (uint8_t *)column_array(a, len, sizeof *out->kind);
+    if (out->ts_ms == NULL || out->v == NULL || out->kind == NULL)
+        return no_memory(e);
+    memcpy(out->ts_ms, ms, len * sizeof *out->ts_ms);
+    return ST_OK;
+}
+
+static enum status
+make_room(struct merge *m, struct dps *out, struct error *e)
+{
+    struct arena *a = m->arena;
+    size_t len = m->moments.len;
+
+    if (!accumulator_init(&m->acc, m->spec->aggregator, m->len, len, a))
+        return no_memory(e);
+    m->values = (union number *)column_array(a, m->acc.cap, sizeof *m->values);
+    return m->values == NULL ? no_memory(e)
+                             : make_dps(m->moments.ms, len, a, out, e);
+}
+
+static enum status
+run_together(struct merge *m, struct dps *out, struct error *e)
+{
+    struct deadline deadline = m->spec->deadline;
+    enum status st = ST_OK;
+
+    while (st == ST_OK && out->len < m->moments.len) {
+        size_t n = stretch(m, out->len), lanes = m->len;
+
+        st = run_stretch(m, out->len, n, out, e);
+        out->len += n;
+        if (st == ST_OK)
+            st = deadline_tick(&deadline, n * lanes, e);
+    }
+    return st;
+}
+
+/* -- a series alone ------------------------------------------------------- */
+
+/* How many points from 'at' on, at most 'most', give moments of one kind: one
+ * before a float is of doubles. */
+static size_t
+same_kind(const struct column *c, size_t at, size_t most, bool *doubles)
+{
+    const uint8_t *f = c->is_float == NULL ? NULL : c->is_float + at, *other;
+    size_t seen = most < c->len - at ? most + 1 : most;
+
+    *doubles = f == NULL || f[0] != 0 || (seen > 1 && f[1] != 0);
+    if (f == NULL)
+        return most;
+    other = memchr(f, !f[0], seen);
+    if (other == NULL)
+        return most;
+    return other - f > 1 ? (size_t)(other - f) - 1 : 1;
+}
+
+/* Points i .. i + len - 1, of one kind, each by itself. */
+static void
+aggregate_each(const struct aggregator *aggregator, const struct column *c,
+               size_t i, size_t len, bool doubles, union number *out)
+{
+    uint32_t count[ALONE_MAX];
+    union number a[ALONE_MAX], b[ALONE_MAX], rows[ALONE_MAX];
+    struct accumulator acc = {
+        .aggregator = aggregator,
+        .series = 1,
+        .count = count,
+        .a = a,
+        .b = b,
+        .rows = aggregator_sorts(aggregator) ? rows : NULL,
+    };
+    const union number *v = c->v + i;
+
+    if (doubles && c->is_float != NULL) {
+        for (size_t k = 0; k < len; k++)
+            out[k].d = c->is_float[i + k] != 0 ? v[k].d : (double)v[k].i;
+        v = out;
+    }
+    if (aggregator_is_none(aggregator)) {
+        memmove(out, v, len * sizeof *v);
+    } else if (doubles) {
+        accumulator_begin_doubles(&acc, len);
+        accumulator_add_doubles(&acc, 0, v, len);
+        accumulator_end_doubles(&acc, out);
+    } else {
+        accumulator_begin_ints(&acc, len);
+        accumulator_add_ints(&acc, 0, v, len);
+        accumulator_end_ints(&acc, out);
+    }
+}
+
+/* Its moments are its points. */
+static enum status
+run_alone(const struct merge_spec *spec, const struct column *c,
+          struct arena *a, struct dps *out, struct error *e)
+{
+    struct deadline deadline = spec->deadline;
+    size_t first = column_seek(c->ts_ms, c->len, spec->window.start_ms), len;
+    enum status st;
+
+    /* The first rate is never a moment. */
+    if (spec->rate && first == 0)
+        first = 1;
+    if (first >= c->len)
+        return ST_OK;
+    len =
+        column_seek(c->ts_ms + first, c->len - first, spec->window.end_ms + 1);
+    st = make_dps(c->ts_ms + first, len, a, out, e);
+    while (st == ST_OK && out->len < len) {
+        size_t at = first + out->len, n = len - out->len;
+        bool doubles;
+
+        n = same_kind(c, at, n < ALONE_MAX ? n : ALONE_MAX, &doubles);
+        aggregate_each(spec->aggregator, c, at, n, doubles, out->v + out->len);
+        st = show(spec, out, out->len, n, doubles, e);
+        out->len += n;
+        if (st == ST_OK)
+            st = deadline_tick(&deadline, n, e);
+    }
+    return st;
+}
+
+enum status
+merge_run(const struct merge_spec *spec, const struct column *columns,
+          size_t len, struct arena *a, struct dps *out, struct error *e)
+{
+    struct merge m = { .spec = spec, .arena = a };
+    struct times *own;
+    enum status st;
+
+    if (len == 1)
+        return run_alone(spec, columns, a, out, e);
+    own = (struct times *)arena_array(a, len, sizeof *own);
+    if (own == NULL)
+        return no_memory(e);
+    st = make_lanes(&m, columns, len, own, e);
+    if (st != ST_OK)
+        return st;
+    if (!times_union(own, m.len, a, &m.moments))
+        return no_memory(e);
+    if (m.moments.len == 0)
+        return ST_OK;
+    st = find_kinds(&m, e);
+    if (st == ST_OK)
+        st = make_room(&m, out, e);
+    return st == ST_OK ? run_together(&m, out, e) : st;
+}

@@ -1,0 +1,545 @@
+#include "config.h"
+
+#include "query/aggregate/stream_downsampler.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "query/aggregate/aggregator_priv.h"
+#include "query/aggregate/aggregate_priv.h"
+
+/*
+ * A sum is of doubles, added one by one in the order of time.  While all values
+ * are integers and the sum of their magnitudes stays within 2^53, each step is
+ * exact, so they may be added in any order, or as integers, or be a synopsis'.
+ * The sum in a synopsis of doubles was added one by one from 0, so it stands
+ * for the points of a bucket only when nothing was added before it.
+ */
+
+#define EXACT_MAX 0x1p53
+#define GRID_MOST 65536
+
+/* -- what is folded -------------------------------------------------------- */
+
+/* A running number or two are enough. */
+static bool
+can_fold(enum aggregator_kind kind)
+{
+    return kind == KIND_SUM || kind == KIND_AVG || kind == KIND_MIN ||
+           kind == KIND_MAX || kind == KIND_COUNT || kind == KIND_FIRST ||
+           kind == KIND_LAST;
+}
+
+static bool
+adds_up(const struct folder *f)
+{
+    return f->kind == KIND_SUM || f->kind == KIND_AVG;
+}
+
+bool
+folder_init(struct folder *f, const struct query *q, const struct sub_query *sq)
+{
+    const struct downsample *d = &sq->downsample;
+    struct window w = numbers_window(q, sq);
+
+    *f = (struct folder){ .to = INT64_MAX, .buckets_most = 1 };
+    if (!d->on || sq->rollup != NULL ||
+        !can_fold(aggregator_kind(d->aggregator)))
+        return false;
+    f->kind = aggregator_kind(d->aggregator);
+    if (d->all) {
+        f->from = w.start_ms > w.scan_start_ms ? w.start_ms : w.scan_start_ms;
+        f->to = w.end_ms;
+        f->start = w.start_ms;
+        return true;
+    }
+    if (d->calendar || d->interval_ms <= 0)
+        return false;
+    f->length = d->interval_ms;
+    f->from = (w.scan_start_ms + f->length - 1) / f->length * f->length;
+    f->buckets_most =
+        (size_t)((w.scan_end_ms - w.scan_start_ms) / f->length) + 2;
+    return true;
+}
+
+void
+folder_make_grid(struct folder *f, struct arena *a)
+{
+    int64_t *grid;
+
+    if (f->length == 0 || f->buckets_most > GRID_MOST)
+        return;
+    grid = (int64_t *)column_array(a, f->buckets_most, sizeof *grid);
+    for (size_t i = 0; i < f->buckets_most && grid != NULL; i++)
+        grid[i] = f->from + (int64_t)i * f->length;
+    f->grid = grid;
+    f->grid_len = grid == NULL ? 0 : f->buckets_most;
+}
+
+bool
+folder_likes_synopses(const struct folder *f)
+{
+    return f->length == 0 || f->length >= HOUR_MS;
+}
+
+/* -- buckets --------------------------------------------------------------- */
+
+/* Of the last, 'value' is that. */
+static double
+bucket_value(const struct folder *f, const struct fold *s)
+{
+    union number v = { .d = s->value };
+
+    return arithmetic_end_double(f->kind, s->count, v, v);
+}
+
+/* The times that are there go into an array of the series' own. */
+static bool
+own_times(struct fold *s, size_t cap, struct arena *a)
+{
+    int64_t *ts = (int64_t *)column_array(a, cap, sizeof *ts);
+
+    if (ts == NULL) {
+        s->failed = true;
+        return false;
+    }
+    if (s->len > 0)
+        memcpy(ts, s->ts, s->len * sizeof *ts);
+    s->ts = s->own = ts;
+    return true;
+}
+
+/* Can the next 'n' buckets, the first at 'at', have their times in the grid? */
+static bool
+fits_grid(const struct folder *f, struct fold *s, int64_t at, size_t n)
+{
+    uint64_t i;
+
+    if (f->grid == NULL || s->own != NULL || at < f->from)
+        return false;
+    i = (uint64_t)(at - f->from) / (uint64_t)f->length;
+    if (i >= f->grid_len || n > f->grid_len - i)
+        return false;
+    if (s->len == 0)
+        s->ts = f->grid + i;
+    return s->ts + s->len == f->grid + i;
+}
+
+static bool
+add_times(const struct folder *f, struct fold *s, int64_t at, size_t n,
+          struct arena *a)
+{
+    if (fits_grid(f, s, at, n))
+        return true;
+    if (s->own == NULL && !own_times(s, s->cap, a))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        s->own[s->len + i] = at + (int64_t)i * f->length;
+    return true;
+}
+
+static bool
+grow(const struct folder *f, struct fold *s, struct arena *a)
+{
+    size_t cap = s->cap == 0 ? 16 : (size_t)s->cap * 4;
+    union number *v;
+
+    if (cap > f->buckets_most || f->buckets_most <= 128)
+        cap = f->buckets_most;
+    if (cap <= s->len || cap > UINT32_MAX)
+        cap = (size_t)s->len + 16;
+    v = (union number *)column_array(a, cap, sizeof *v);
+    if (v == NULL || (s->own != NULL && !own_times(s, cap, a))) {
+        s->failed = true;
+        return false;
+    }
+    if (s->len > 0)
+        memcpy(v, s->v, s->len * sizeof *v);
+    s->v = v;
+    s->cap = (uint32_t)cap;
+    return true;
+}
+
+static void
+end_bucket(const struct folder *f, struct fold *s, struct arena *a)
+{
+    if (s->all == 0 || (s->len == s->cap && !grow(f, s, a)) ||
+        !add_times(f, s, s->at, 1, a))
+        return;
+    s->v[s->len++].d = bucket_value(f, s);
+    s->all = 0;
+}
+
+static void
+empty_bucket(const struct folder *f, struct fold *s)
+{
+    s->all = s->count = 0;
+    s->bound = 0;
+    s->value = aggregator_arithmetic[f->kind].start_double.d;
+}
+
+/* Makes the bucket that holds 'ms' the one that is filled. */
+static void
+move_to(const struct folder *f, struct fold *s, int64_t ms, struct arena *a)
+{
+    if (s->all > 0 && ms < s->end)
+        return;
+    end_bucket(f, s, a);
+    if (f->length == 0) {
+        s->at = f->start;
+        s->end = f->to;
+    } else {
+        /* Mostly the next one. */
+        s->at = s->end;
+        if (ms < s->at || ms - s->at >= f->length)
+            s->at = ms - ms % f->length;
+        s->end = s->at + f->length;
+    }
+    empty_bucket(f, s);
+}
+
+bool
+fold_end(const struct folder *f, struct fold *s, struct arena *a)
+{
+    if (!s->failed)
+        end_bucket(f, s, a);
+    return !s->failed;
+}
+
+static void
+note_range(struct fold *s, int64_t first_ms, int64_t last_ms)
+{
+    if (!s->some)
+        s->first_ms = first_ms;
+    s->last_ms = last_ms;
+    s->some = true;
+}
+
+/* -- points ---------------------------------------------------------------- */
+
+/* No value's magnitude is greater. */
+static double
+greatest_magnitude(const union number *v, size_t len)
+{
+    uint64_t bits = 0;
+
+    for (size_t i = 0; i < len; i++)
+        bits |= (uint64_t)(v[i].i ^ (v[i].i >> 63));
+    return (double)bits + 1;
+}
+
+static void
+sum_ints(struct fold *s, const union number *v, size_t len, double greatest)
+{
+    double bound = s->bound + greatest * (double)len;
+    uint64_t sum = 0;
+
+    s->bound = bound;
+    if (bound <= EXACT_MAX) {
+        for (size_t i = 0; i < len; i++)
+            sum += (uint64_t)v[i].i;
+        s->value += (double)(int64_t)sum;
+        return;
+    }
+    for (size_t i = 0; i < len; i++)
+        s->value += (double)v[i].i;
+}
+
+static void
+fold_doubles(const struct folder *f, struct fold *s, const union number *v,
+             size_t len)
+{
+    union number a = { .d = s->value }, b = { .i = 0 };
+    uint32_t before = s->all > 0, n = before;
+
+    aggregator_arithmetic[f->kind].all_doubles(&n, &a, &b, v, len);
+    s->value = f->kind == KIND_LAST ? b.d : a.d;
+    s->count += n - before;
+    s->bound = INFINITY;
+}
+
+/* But for sums their result is that of one double. */
+static void
+fold_ints(const struct folder *f, struct fold *s, const union number *v,
+          size_t len, double greatest)
+{
+    const struct arithmetic *m = &aggregator_arithmetic[f->kind];
+    union number a = m->start_int, b = { .i = 0 };
+    uint32_t n = 0;
+
+    if (adds_up(f)) {
+        sum_ints(s, v, len, greatest);
+    } else if (f->kind != KIND_COUNT) {
+        m->all_ints(&n, &a, &b, v, len);
+        a.d = (double)arithmetic_end_int(f->kind, n, a, b);
+        fold_doubles(f, s, &a, 1);
+        len--;
+    }
+    s->count += len;
+}
+
+/* The first point at or behind 'ms', of those before 'to'.  Buckets often have
+ * as many points as the one before. */
+static size_t
+find_end(const int64_t *ts, size_t from, size_t to, int64_t ms, size_t guess)
+{
+    if (guess < to - from && ts[from + guess] >= ms &&
+        ts[from + guess - 1] < ms)
+        return from + guess;
+    if (ts[to - 1] < ms)
+        return to;
+    if (to - from > 32)
+        return from + column_seek(ts + from, to - from, ms);
+    while (ts[from] < ms)
+        from++;
+    return from;
+}
+
+/* Points of one kind, from[0] .. to[-1], bucket by bucket. */
+static void
+fold_run(const struct folder *f, struct fold *s, const struct points *p,
+         size_t from, size_t to, struct arena *a)
+{
+    bool is_float = p->is_float[from] != 0;
+    double greatest = adds_up(f) && !is_float
+                          ? greatest_magnitude(p->v + from, to - from)
+                          : 0;
+    size_t guess = 1;
+
+    while (from < to && !s->failed) {
+        size_t end, len;
+
+        move_to(f, s, p->ts_ms[from], a);
+        end = find_end(p->ts_ms, from, to, s->end, guess);
+        len = end - from;
+        if (is_float)
+            fold_doubles(f, s, p->v + from, len);
+        else
+            fold_ints(f, s, p->v + from, len, greatest);
+        s->all += len;
+        guess = len;
+        from = end;
+    }
+}
+
+void
+fold_points(const struct folder *f, struct fold *s, const struct points *p,
+            struct arena *a)
+{
+    size_t at, to = p->len;
+
+    if (p->len == 0 || s->failed)
+        return;
+    note_range(s, p->ts_ms[0], p->ts_ms[p->len - 1]);
+    at = p->ts_ms[0] >= f->from ? 0 : column_seek(p->ts_ms, p->len, f->from);
+    if (p->ts_ms[p->len - 1] >= f->to)
+        to = column_seek(p->ts_ms, p->len, f->to);
+    while (at < to) {
+        const uint8_t *kinds = p->is_float;
+        const uint8_t *other = memchr(kinds + at, !kinds[at], to - at);
+        size_t end = other == NULL ? to : (size_t)(other - kinds);
+
+        fold_run(f, s, p, at, end, a);
+        at = end;
+    }
+}
+
+/* -- points at equal distances --------------------------------------------- */
+
+/* The first point at or behind 'ms'; 'len' when there is none. */
+static size_t
+spaced_seek(const struct spacing *p, size_t len, int64_t ms)
+{
+    uint64_t n;
+
+    if (ms <= p->first_ms)
+        return 0;
+    if (p->step_ms == 0)
+        return len;
+    n = ((uint64_t)ms - (uint64_t)p->first_ms - 1) / (uint64_t)p->step_ms + 1;
+    return n < len ? (size_t)n : len;
+}
+
+/* Points of the one bucket that has v[0], which is at 'ms': returns how many
+ * there are. */
+static size_t
+fold_one(const struct folder *f, struct fold *s, const struct spacing *p,
+         int64_t ms, const union number *v, size_t len, struct arena *a)
+{
+    struct spacing rest = { .first_ms = ms, .step_ms = p->step_ms };
+    size_t n;
+
+    move_to(f, s, ms, a);
+    n = spaced_seek(&rest, len, s->end);
+    if (p->is_float)
+        fold_doubles(f, s, v, n);
+    else
+        fold_ints(f, s, v, n, (double)p->greatest);
+    s->all += n;
+    return n;
+}
+
+/* Sums, which are exact, of so many integers each. */
+static void
+sum_each(const union number *v, size_t every, size_t len, double divisor,
+         union number *out)
+{
+    for (size_t i = 0; i < len; i++, v += every) {
+        uint64_t sum = 0;
+        size_t k = 0;
+
+        /* By six, as there are of ten seconds in a minute: a processor guesses
+         * well when the loops end. */
+        for (; every - k >= 6; k += 6)
+            sum += (uint64_t)v[k].i + (uint64_t)v[k + 1].i +
+                   (uint64_t)v[k + 2].i + (uint64_t)v[k + 3].i +
+                   (uint64_t)v[k + 4].i + (uint64_t)v[k + 5].i;
+        for (; k < every; k++)
+            sum += (uint64_t)v[k].i;
+        out[i].d = (double)(int64_t)sum / divisor;
+    }
+}
+
+static void
+fold_each(const struct folder *f, const struct spacing *p,
+          const union number *v, size_t every, size_t len, union number *out)
+{
+    const struct arithmetic *m = &aggregator_arithmetic[f->kind];
+    struct fold s = { 0 };
+
+    if (!p->is_float && adds_up(f) &&
+        (double)p->greatest * (double)every <= EXACT_MAX) {
+        sum_each(v, every, len, f->kind == KIND_AVG ? (double)every : 1, out);
+        return;
+    }
+    for (size_t i = 0; i < len; i++, v += every) {
+        union number a = p->is_float ? m->start_double : m->start_int;
+        union number b = { .i = 0 };
+        uint32_t n = 0;
+
+        if (p->is_float) {
+            m->all_doubles(&n, &a, &b, v, every);
+            out[i].d = arithmetic_end_double(f->kind, n, a, b);
+        } else if (!adds_up(f)) {
+            m->all_ints(&n, &a, &b, v, every);
+            out[i].d = (double)arithmetic_end_int(f->kind, n, a, b);
+        } else {
+            empty_bucket(f, &s);
+            fold_ints(f, &s, v, every, (double)p->greatest);
+            out[i].d = bucket_value(f, &s);
+        }
+    }
+}
+
+/* Buckets behind the one that is filled, of 'every' points each: as many as are
+ * followed by a point, so that they are complete.  Returns their points. */
+static size_t
+fold_many(const struct folder *f, struct fold *s, const struct spacing *p,
+          const union number *v, size_t len, struct arena *a)
+{
+    size_t every = (size_t)(f->length / p->step_ms);
+    size_t n = (len - 1) / every;
+
+    end_bucket(f, s, a);
+    while (n > s->cap - s->len)
+        if (!grow(f, s, a))
+            return len;
+    if (n == 0 || !add_times(f, s, s->end, n, a))
+        return n == 0 ? 0 : len;
+    fold_each(f, p, v, every, n, s->v + s->len);
+    s->end += (int64_t)n * f->length;
+    s->len += (uint32_t)n;
+    return n * every;
+}
+
+void
+fold_spaced(const struct folder *f, struct fold *s, const struct spacing *p,
+            const union number *v, size_t len, struct arena *a)
+{
+    bool fits = p->step_ms > 0 && f->length > 0 && f->length % p->step_ms == 0;
+    size_t at = spaced_seek(p, len, f->from), to;
+
+    if (len == 0 || s->failed)
+        return;
+    note_range(s, p->first_ms, p->first_ms + (int64_t)(len - 1) * p->step_ms);
+    to = spaced_seek(p, len, f->to);
+    while (at < to && !s->failed) {
+        at += fold_one(f, s, p, p->first_ms + (int64_t)at * p->step_ms, v + at,
+                       to - at, a);
+        if (fits && at < to)
+            at += fold_many(f, s, p, v + at, to - at, a);
+    }
+}
+
+/* -- synopses -------------------------------------------------------------- */
+
+static double
+number_of(const struct synopsis *row, union number v)
+{
+    return row->all_int ? (double)v.i : v.d;
+}
+
+/* May the row's sum be added?  'fresh': nothing was added before. */
+static bool
+sum_is_fit(const struct fold *s, const struct synopsis *row, bool fresh,
+           double *bound)
+{
+    double low, high;
+
+    if (!row->all_int) {
+        *bound = INFINITY;
+        return fresh;
+    }
+    low = fabs((double)row->min.i);
+    high = fabs((double)row->max.i);
+    *bound =
+        (fresh ? 0 : s->bound) + (low > high ? low : high) * (double)row->count;
+    return *bound <= EXACT_MAX;
+}
+
+/* All of the row's points lie in one bucket, and take part. */
+static bool
+lies_within(const struct folder *f, const struct fold *s,
+            const struct synopsis *row)
+{
+    if (row->first_ms < f->from || row->last_ms >= f->to)
+        return false;
+    if (s->all > 0 && row->first_ms < s->end)
+        return row->last_ms < s->end;
+    return f->length == 0 ||
+           row->last_ms - (row->first_ms - row->first_ms % f->length) <
+               f->length;
+}
+
+bool
+fold_synopsis(const struct folder *f, struct fold *s,
+              const struct synopsis *row, struct arena *a)
+{
+    bool fresh = s->all == 0 || row->first_ms >= s->end;
+    double bound = 0;
+    uint64_t before;
+    union number v;
+
+    if (s->failed)
+        return true;
+    /* Where there is a NaN, the sum is one. */
+    if (!lies_within(f, s, row) || (!row->all_int && isnan(row->sum.d)))
+        return false;
+    if (adds_up(f) && !sum_is_fit(s, row, fresh, &bound))
+        return false;
+    note_range(s, row->first_ms, row->last_ms);
+    move_to(f, s, row->first_ms, a);
+    before = s->count;
+    v = f->kind == KIND_MIN     ? row->min
+        : f->kind == KIND_MAX   ? row->max
+        : f->kind == KIND_FIRST ? row->first
+        : f->kind == KIND_LAST  ? row->last
+                                : row->sum;
+    v.d = number_of(row, v);
+    fold_doubles(f, s, &v, 1);
+    s->bound = bound;
+    s->count = before;
+    s->count += row->count;
+    s->all += row->count;
+    return true;
+}

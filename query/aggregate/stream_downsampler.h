@@ -1,0 +1,72 @@
+/*
+ * Downsampling while rows are read: a series' rows go in, in the order of time,
+ * and its buckets come out, the same to the last bit as if all points had been
+ * kept and downsampled at the end (numbers.h).  A row whose points all fall
+ * into one bucket may go in as its synopsis alone, where that tells the same.
+ *
+ * Only for buckets of equal length and those functions that a running number or
+ * two are enough for: sum, avg, min, max, count, first, last and their kin.
+ *
+ * Owns:    what comes out lies in the arena.
+ * Threads: struct folder: frozen once made.  struct fold: owner.
+ */
+#ifndef QUERY_AGGREGATE_STREAM_DOWNSAMPLER_H
+#define QUERY_AGGREGATE_STREAM_DOWNSAMPLER_H
+
+#include "base/arena.h"
+#include "query/aggregate/aggregator.h"
+#include "query/model/query.h"
+#include "storage/block/block.h"
+
+struct folder {
+    enum aggregator_kind kind;
+    int64_t length;      /* of a bucket; 0: one for all, which is at 'start' */
+    int64_t from, to;    /* points with from <= time < to take part */
+    int64_t start;       /* of the bucket for all */
+    size_t buckets_most; /* that a series can have */
+    /* The times of all buckets from 'from' on, or NULL: a series without gaps
+     * has its times here, as all others do. */
+    const int64_t *grid;
+    size_t grid_len;
+};
+
+/* One series; begins as zeros. */
+struct fold {
+    const int64_t
+        *ts; /* of the buckets that are complete; 'own', or a grid's */
+    int64_t *own;
+    union number *v;
+    uint32_t len, cap;
+    uint64_t all, count; /* points of the bucket, and those that are no NaN */
+    int64_t at, end;     /* the bucket: at <= time < end */
+    double value;
+    double bound; /* of the sum's absolute value while it is of integers */
+    int64_t first_ms, last_ms; /* of all points that were given */
+    bool some;                 /* there was one */
+    bool failed;               /* the arena is full; later calls do nothing */
+};
+
+/* False: not for this sub-query. */
+bool folder_init(struct folder *f, const struct query *q,
+                 const struct sub_query *sq);
+
+/* Makes the grid, where it is not too long: it lies in the arena, as long as
+ * what is folded is used. */
+void folder_make_grid(struct folder *f, struct arena *a);
+
+/* Can a row's synopsis ever be enough? */
+bool folder_likes_synopses(const struct folder *f);
+
+/* False: this row must be unpacked; nothing has changed. */
+bool fold_synopsis(const struct folder *f, struct fold *s,
+                   const struct synopsis *row, struct arena *a);
+void fold_points(const struct folder *f, struct fold *s, const struct points *p,
+                 struct arena *a);
+/* The same of points that are even, by their values alone. */
+void fold_spaced(const struct folder *f, struct fold *s,
+                 const struct spacing *spacing, const union number *v,
+                 size_t len, struct arena *a);
+/* Ends the last bucket.  False when the arena was too small. */
+bool fold_end(const struct folder *f, struct fold *s, struct arena *a);
+
+#endif

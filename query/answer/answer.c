@@ -1,0 +1,429 @@
+/* See query/answer/answer.h.  Groups that are written are made in memory that
+ * is used again for the next ones: what a million of them need comes from the
+ * processor's caches then. */
+#include "config.h"
+
+#include "query/answer/answer.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "query/answer/group.h"
+
+/* So few points are done before another thread would have woken up. */
+#define POINTS_ALONE 16384
+#define GROUPS_ALONE 128
+/* Each task has so many turns, where groups are few; and gets no more groups in
+ * one.  Groups that lie together are best done by one thread. */
+#define TURNS      4
+#define ROW_MOST   64
+#define PIECE_MOST 512 /* the same of groups that are written */
+/* So many series ahead. */
+#define NEAR 4
+#define FAR  8
+
+/* Some groups of a sub-query, ascending. */
+struct task {
+    struct arena *arena;   /* of the answer */
+    struct arena *tags;    /* of groups that are written: for a row */
+    struct arena *scratch; /* for a group */
+    struct names names;
+    enum status status;
+    struct error error;
+    size_t failed_at; /* the group */
+    uint64_t points_out;
+    const struct result_group *before; /* the one that was made last */
+    struct result_group written[2];    /* of those that are written */
+    size_t expected;                   /* see pieces_find_tags() */
+    struct deadline deadline;
+};
+
+struct job {
+    const struct answer *w;
+    const struct key_shape *shape;
+    const struct grouping *g;
+    struct result_group *groups; /* NULL: they are written */
+    struct task *tasks;
+    size_t tasks_len;
+    size_t in_row; /* so many groups are one task's, then come the next one's */
+};
+
+static size_t
+sub_at(const struct answer *w)
+{
+    return (size_t)(w->like.sub - w->q->subs);
+}
+
+static enum status
+answer_no_memory(struct error *e)
+{
+    return error_set(e, ST_LIMIT, "the answer needs more memory than it may");
+}
+
+static void *
+copy(struct arena *a, const void *from, size_t size)
+{
+    void *to = arena_alloc(a, size);
+
+    if (to != NULL && size > 0)
+        memcpy(to, from, size);
+    return to;
+}
+
+/* -- numbers --------------------------------------------------------------- */
+
+/* From scratch to the answer. */
+static enum status
+copy_dps(struct arena *a, const struct dps *d, struct dps *out, struct error *e)
+{
+    out->len = d->len;
+    out->ts_ms = copy(a, d->ts_ms, d->len * sizeof *d->ts_ms);
+    out->v = copy(a, d->v, d->len * sizeof *d->v);
+    out->kind = copy(a, d->kind, d->len);
+    if (out->ts_ms == NULL || out->v == NULL || out->kind == NULL)
+        return answer_no_memory(e);
+    return ST_OK;
+}
+
+/* Its numbers, in 'a'. */
+static enum status
+run_numbers(const struct job *job, struct task *t, const struct group *group,
+            struct arena *a, struct dps *out)
+{
+    const struct answer *w = job->w;
+    struct span one = { 0 }, *spans = &one;
+    size_t steps = group->len;
+    enum status status;
+
+    if (group->len > 1)
+        spans = malloc(group->len * sizeof *spans);
+    if (spans == NULL)
+        return error_set(&t->error, ST_LIMIT, "no memory for a group");
+    for (size_t k = 0; k < group->len; k++) {
+        spans[k] = fetched_span(w->fetch, job->g->order[group->first + k]);
+        steps += spans[k].len;
+    }
+    status = numbers_run(w->q, w->sq, spans, group->len, a, out, &t->error);
+    if (spans != &one)
+        free(spans);
+    if (status != ST_OK)
+        return status;
+    t->points_out += out->len;
+    return deadline_tick(&t->deadline, out->len + steps, &t->error);
+}
+
+static enum status
+compute_group(const struct job *job, struct task *t, size_t i)
+{
+    const struct group *group = &job->g->groups[i];
+    /* What needs no scratch is made where it stays. */
+    bool direct = group->len == 1 && !job->w->sq->rate &&
+                  (job->w->fetch->folded || !job->w->sq->downsample.on);
+    struct dps dps;
+    enum status status;
+
+    if (direct)
+        return run_numbers(job, t, group, t->arena, &job->groups[i].dps);
+    status = run_numbers(job, t, group, t->scratch, &dps);
+    if (status == ST_OK)
+        status = copy_dps(t->arena, &dps, &job->groups[i].dps, &t->error);
+    arena_reset(t->scratch);
+    return status;
+}
+
+/* -- groups that stay ------------------------------------------------------ */
+
+/* What a lazy query may do without. */
+static enum status
+keep_failure(struct task *t, struct result_group *out)
+{
+    struct error *failed = copy(t->arena, &t->error, sizeof t->error);
+
+    if (failed == NULL)
+        return ST_LIMIT;
+    out->failed = failed;
+    return ST_OK;
+}
+
+static enum status
+keep_group(const struct job *job, struct task *t, size_t i)
+{
+    struct result_group *out = &job->groups[i];
+    struct slice key = job->g->groups[i].key;
+    enum status status;
+
+    *out = job->w->like;
+    if (key.size > 0) {
+        out->key = slice_of(copy(t->arena, key.data, key.size), key.size);
+        if (out->key.data == NULL)
+            return error_set(&t->error, ST_LIMIT, "no memory for a group");
+    }
+    status = group_describe(job->shape, &t->names, job->g, i, t->before,
+                            t->arena, out, &t->error);
+    if (status != ST_OK || job->g->groups[i].len == 0)
+        return status;
+    t->before = out;
+    status = compute_group(job, t, i);
+    return status == ST_INVALID && job->w->q->lazy ? keep_failure(t, out)
+                                                   : status;
+}
+
+/* -- groups that are written ----------------------------------------------- */
+
+/* Those of one series whose tags are known are not described. */
+static enum status
+describe(const struct job *job, struct task *t, size_t i, struct slice known,
+         struct result_group *out)
+{
+    const struct fetched *series;
+
+    if (known.size == 0)
+        return group_describe(job->shape, &t->names, job->g, i, t->before,
+                              t->tags, out, &t->error);
+    series = job->g->order[job->g->groups[i].first];
+    out->tsuids = copy(t->tags, &series->tsuid, sizeof *out->tsuids);
+    out->tsuids_len = 1;
+    if (out->tsuids == NULL)
+        return error_set(&t->error, ST_LIMIT, "no memory for a group");
+    return names_get(&t->names, UID_METRIC,
+                     key_get_uint(tsuid_metric(job->shape, series->tsuid).data,
+                                  job->shape->metric_width),
+                     &out->metric, &t->error);
+}
+
+/* Where others will look for its tags: what the fetch has goes with it. */
+static enum status
+keep_tsuid(const struct job *job, struct task *t, const struct group *group,
+           size_t sub, struct slice *out)
+{
+    struct slice from;
+
+    *out = (struct slice){ NULL, 0 };
+    if (group->len != 1 || !pieces_wants_tags(job->w->pieces, sub))
+        return ST_OK;
+    from = job->g->order[group->first]->tsuid;
+    *out = slice_of(copy(t->arena, from.data, from.size), from.size);
+    return out->data == NULL
+               ? error_set(&t->error, ST_LIMIT, "no memory for a group")
+               : ST_OK;
+}
+
+static enum status
+write_group(const struct job *job, struct task *t, size_t i)
+{
+    const struct group *group = &job->g->groups[i];
+    size_t sub = sub_at(job->w);
+    struct result_group *out = &t->written[t->before == &t->written[0]];
+    struct slice known = { NULL, 0 }, tsuid;
+    enum status status;
+
+    *out = job->w->like;
+    if (group->len == 1)
+        known =
+            pieces_find_tags(job->w->pieces, sub,
+                             job->g->order[group->first]->tsuid, &t->expected);
+    status = describe(job, t, i, known, out);
+    if (status == ST_OK && group->len > 0) {
+        t->before = known.size == 0 ? out : t->before;
+        status = run_numbers(job, t, group, t->scratch, &out->dps);
+    }
+    if (status == ST_OK)
+        status = keep_tsuid(job, t, group, sub, &tsuid);
+    if (status == ST_OK)
+        pieces_put(job->w->pieces, sub, i, out, tsuid, known);
+    arena_reset(t->scratch);
+    return status;
+}
+
+/* -- tasks ----------------------------------------------------------------- */
+
+/* Series lie in memory in the order in which they were read, which is another
+ * one: what the next groups need is called for in time. */
+static inline __attribute__((always_inline)) void
+call_for(const struct job *job, size_t i)
+{
+    size_t at = job->g->groups[i].first;
+    const struct fetched *series;
+
+    if (at + FAR >= job->g->order_len)
+        return;
+    __builtin_prefetch(job->g->order[at + FAR]);
+    __builtin_prefetch((const char *)job->g->order[at + FAR] + 64);
+    series = job->g->order[at + NEAR];
+    __builtin_prefetch(series->tsuid.data);
+    if (job->w->fetch->folded) {
+        __builtin_prefetch(series->fold.ts);
+        __builtin_prefetch(series->fold.v);
+    }
+}
+
+static bool
+run_row(const struct job *job, struct task *t, size_t from, size_t len)
+{
+    for (size_t i = from; i < from + len && t->status == ST_OK; i++) {
+        t->failed_at = i;
+        call_for(job, i);
+        t->status = job->groups == NULL ? write_group(job, t, i)
+                                        : keep_group(job, t, i);
+    }
+    if (job->groups == NULL) {
+        t->before = NULL;
+        arena_reset(t->tags);
+    }
+    return t->status == ST_OK;
+}
+
+static void
+run_task(void *ctx, size_t at)
+{
+    struct job *job = ctx;
+    const struct answer *w = job->w;
+    struct task *t = &job->tasks[at];
+
+    t->arena = arena_new_within(w->query_bytes, w->limits->budget);
+    t->tags = arena_new_within(w->query_bytes, w->limits->budget);
+    t->scratch = arena_new_within(w->query_bytes, w->limits->budget);
+    t->deadline = w->limits->deadline;
+    names_init(&t->names, w->context->uids, t->arena);
+    for (size_t i = at * job->in_row; i < job->g->groups_len;
+         i += job->tasks_len * job->in_row) {
+        size_t rest = job->g->groups_len - i;
+
+        if (i / job->tasks_len % 64 < job->in_row)
+            t->status = fetch_may_go_on(w->limits, &t->error);
+        t->expected = i;
+        if (!run_row(job, t, i, rest < job->in_row ? rest : job->in_row))
+            break;
+    }
+    names_fini(&t->names);
+    arena_free(&t->scratch);
+    arena_free(&t->tags);
+}
+
+static void
+deal_out(struct job *job)
+{
+    size_t most = job->groups == NULL ? PIECE_MOST : ROW_MOST;
+
+    job->tasks_len = job->w->threads + 1;
+    if (atomic_load(&job->w->limits->held) < POINTS_ALONE * FETCH_POINT_BYTES &&
+        job->g->groups_len < GROUPS_ALONE)
+        job->tasks_len = 1;
+    if (job->tasks_len > job->g->groups_len)
+        job->tasks_len = job->g->groups_len;
+    job->in_row = job->g->groups_len / job->tasks_len / TURNS;
+    job->in_row = job->in_row < 1 ? 1 : job->in_row > most ? most : job->in_row;
+}
+
+static enum status
+run_tasks(struct job *job, struct arena *a, struct result_stats *stats,
+          struct error *e)
+{
+    const struct task *failed = NULL;
+    enum status status = ST_OK;
+
+    job->tasks = mem_new_array(job->tasks_len, sizeof *job->tasks);
+    pool_run(job->w->pool, job->tasks_len, run_task, job);
+    for (size_t i = 0; i < job->tasks_len; i++) {
+        const struct task *t = &job->tasks[i];
+
+        stats->points_out += t->points_out;
+        if (t->status != ST_OK &&
+            (failed == NULL || t->failed_at < failed->failed_at))
+            failed = t;
+        if (status == ST_OK && !arena_absorb(a, &job->tasks[i].arena))
+            status = answer_no_memory(e);
+        arena_free(&job->tasks[i].arena);
+    }
+    if (failed != NULL) {
+        status = failed->status;
+        *e = failed->error;
+    }
+    free(job->tasks);
+    return status;
+}
+
+/* They are a few hundred bytes each.  Those of several sub-queries are copied
+ * when they are joined, so they are not in the arena, from which nothing comes
+ * back. */
+static enum status
+new_groups(const struct query *q, size_t len, struct arena *a, struct part *out,
+           struct error *e)
+{
+    size_t left = arena_left(a);
+
+    if (q->subs_len <= 1)
+        out->groups = arena_array(a, len, sizeof *out->groups);
+    else if (left == 0 || len <= left / sizeof *out->groups)
+        out->groups = out->owned = calloc(len + 1, sizeof *out->groups);
+    if (out->groups == NULL)
+        return error_set(e, ST_LIMIT, "no memory for the groups");
+    out->len = len;
+    return ST_OK;
+}
+
+enum status
+answer_make(const struct answer *w, struct arena *a, struct part *out,
+            struct result_stats *stats, struct error *e)
+{
+    struct arena *scratch =
+        arena_new_within(w->limits->max_memory, w->limits->budget);
+    struct grouping g;
+    struct job job = { .w = w,
+                       .shape = store_shape(w->context->store),
+                       .g = &g };
+    enum status status =
+        group_series(job.shape, w->plan, aggregator_is_none(w->sq->aggregator),
+                     w->fetch, scratch, &g, e);
+
+    if (status == ST_OK)
+        group_leave_out(w->q, w->sq, w->fetch, &g);
+    if (status == ST_OK && w->pieces == NULL)
+        status = new_groups(w->q, g.groups_len, a, out, e);
+    if (status == ST_OK && g.groups_len > 0) {
+        job.groups = out->groups;
+        deal_out(&job);
+        if (w->pieces != NULL &&
+            !pieces_begin(w->pieces, sub_at(w), g.groups_len, job.in_row, a))
+            status = answer_no_memory(e);
+        if (status == ST_OK)
+            status = run_tasks(&job, a, stats, e);
+        if (w->pieces != NULL)
+            pieces_end(w->pieces, sub_at(w));
+    }
+    arena_free(&scratch);
+    return status;
+}
+
+/* -- groups that were made before ------------------------------------------ */
+
+struct writing {
+    const struct part *part;
+    size_t sub;
+    struct pieces *pieces;
+};
+
+static void
+write_row(void *ctx, size_t row)
+{
+    static const struct slice none = { NULL, 0 };
+    const struct writing *w = ctx;
+
+    for (size_t i = row * ROW_MOST;
+         i < w->part->len && i < (row + 1) * ROW_MOST; i++)
+        pieces_put(w->pieces, w->sub, i, &w->part->groups[i], none, none);
+}
+
+enum status
+answer_write(const struct part *part, size_t sub, struct pool *pool,
+             struct pieces *pieces, struct arena *a, struct error *e)
+{
+    struct writing w = { part, sub, pieces };
+
+    if (!pieces_begin(pieces, sub, part->len, ROW_MOST, a))
+        return answer_no_memory(e);
+    pool_run(pool, (part->len + ROW_MOST - 1) / ROW_MOST, write_row, &w);
+    pieces_end(pieces, sub);
+    return ST_OK;
+}

@@ -1,0 +1,39 @@
+/*
+ * From the series of a sub-query to its answer: groups, their numbers and the
+ * names of their tags, some groups a task.  The groups stay in the caller's
+ * arena; or they are written at once, and only their text stays.
+ *
+ * Threads: any.
+ */
+#ifndef QUERY_ANSWER_ANSWER_H
+#define QUERY_ANSWER_ANSWER_H
+
+#include "base/pool.h"
+#include "query/fetch/fetch.h"
+#include "query/answer/chunks.h"
+#include "query/engine/rollup_raw_merge.h"
+
+struct answer {
+    const struct plan_context *context;
+    struct pool *pool;
+    size_t threads;     /* of the pool */
+    size_t query_bytes; /* that a task may use */
+    const struct query *q;
+    const struct sub_query *sq; /* as it is run */
+    const struct plan *plan;
+    const struct fetch *fetch;
+    struct fetch_limits *limits;
+    struct result_group like; /* what is the same in all groups */
+    struct pieces *pieces;    /* NULL: groups are wanted */
+};
+
+MUST_CHECK enum status answer_make(const struct answer *w, struct arena *a,
+                                   struct part *out, struct result_stats *stats,
+                                   struct error *e);
+
+/* Writes groups that were made. */
+MUST_CHECK enum status answer_write(const struct part *part, size_t sub,
+                                    struct pool *pool, struct pieces *pieces,
+                                    struct arena *a, struct error *e);
+
+#endif

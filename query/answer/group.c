@@ -1,0 +1,347 @@
+/* See query/answer/group.h. */
+#include "config.h"
+
+#include "query/answer/group.h"
+
+#include <stdlib.h>
+
+#include "query/aggregate/aggregate.h"
+
+/* A series with the values that it is grouped by. */
+struct keyed {
+    const struct fetched *series;
+    const uint8_t *key; /* group_tagks_len ids of tagvs */
+};
+
+static enum status
+no_memory(struct error *e)
+{
+    return error_set(e, ST_LIMIT, "the query needs more memory than it may");
+}
+
+/* False when the series lacks a tagk: it belongs to no group. */
+static bool
+make_key(const struct key_shape *shape, const struct plan *p,
+         struct slice tsuid, uint8_t *out)
+{
+    size_t tags = tsuid_tags(shape, tsuid), k = 0;
+
+    for (size_t i = 0; i < p->group_tagks_len; i++) {
+        while (k < tags && key_get_uint(tsuid_tagk(shape, tsuid, k).data,
+                                        shape->tagk_width) != p->group_tagks[i])
+            k++;
+        if (k == tags)
+            return false;
+        memcpy(out + i * shape->tagv_width, tsuid_tagv(shape, tsuid, k).data,
+               shape->tagv_width);
+    }
+    return true;
+}
+
+/* By the bytes of the keys, the last one first.  Stable: equal keys keep the
+ * order of their TSUIDs. */
+static void
+sort_by_keys(struct keyed *v, struct keyed *tmp, size_t len, size_t key_size)
+{
+    for (size_t byte = key_size; byte-- > 0;) {
+        size_t ends[256] = { 0 }, at = 0;
+
+        for (size_t i = 0; i < len; i++)
+            ends[v[i].key[byte]]++;
+        if (ends[v[0].key[byte]] == len)
+            continue;
+        for (size_t d = 0; d < 256; d++) {
+            size_t n = ends[d];
+
+            ends[d] = at;
+            at += n;
+        }
+        for (size_t i = 0; i < len; i++)
+            tmp[ends[v[i].key[byte]]++] = v[i];
+        memcpy(v, tmp, len * sizeof *v);
+    }
+}
+
+static enum status
+group_by_keys(const struct key_shape *shape, const struct plan *p,
+              const struct fetch *f, struct arena *a, struct grouping *out,
+              struct error *e)
+{
+    size_t key_size = p->group_tagks_len * shape->tagv_width, len = 0;
+    struct keyed *keyed = arena_array(a, f->len, sizeof *keyed);
+    struct keyed *tmp = arena_array(a, f->len, sizeof *tmp);
+    uint8_t *keys = arena_array(a, f->len, key_size);
+    bool ascending = true;
+
+    if (keyed == NULL || tmp == NULL || keys == NULL)
+        return no_memory(e);
+    for (size_t i = 0; i < f->len; i++) {
+        uint8_t *key = keys + len * key_size;
+
+        if (!make_key(shape, p, f->series[i].tsuid, key))
+            continue;
+        ascending = ascending &&
+                    (len == 0 || memcmp(key - key_size, key, key_size) <= 0);
+        keyed[len++] = (struct keyed){ &f->series[i], key };
+    }
+    if (!ascending)
+        sort_by_keys(keyed, tmp, len, key_size);
+    for (size_t i = 0; i < len; i++) {
+        if (i == 0 || memcmp(keyed[i - 1].key, keyed[i].key, key_size) != 0)
+            out->groups[out->groups_len++] =
+                (struct group){ .first = i,
+                                .key = slice_of(keyed[i].key, key_size) };
+        out->groups[out->groups_len - 1].len++;
+        out->order[i] = keyed[i].series;
+    }
+    out->order_len = len;
+    return ST_OK;
+}
+
+enum status
+group_series(const struct key_shape *shape, const struct plan *p,
+             bool each_alone, const struct fetch *f, struct arena *a,
+             struct grouping *out, struct error *e)
+{
+    *out = (struct grouping){ 0 };
+    out->order = arena_array(a, f->len, sizeof(struct fetched *));
+    out->groups = arena_array(a, f->len, sizeof *out->groups);
+    if (out->order == NULL || out->groups == NULL)
+        return no_memory(e);
+    if (!each_alone && p->group_tagks_len > 0)
+        return group_by_keys(shape, p, f, a, out, e);
+    for (size_t i = 0; i < f->len; i++) {
+        out->order[i] = &f->series[i];
+        if (each_alone)
+            out->groups[i] = (struct group){ .first = i, .len = 1 };
+    }
+    if (!each_alone && f->len > 0)
+        out->groups[0] = (struct group){ .len = f->len };
+    out->order_len = f->len;
+    out->groups_len = each_alone ? f->len : f->len > 0;
+    return ST_OK;
+}
+
+void
+group_leave_out(const struct query *q, const struct sub_query *sq,
+                const struct fetch *f, struct grouping *g)
+{
+    struct numbers_bounds bounds = numbers_bounds(q, sq);
+
+    for (size_t i = 0; i < g->groups_len; i++) {
+        const struct fetched **series = g->order + g->groups[i].first;
+        size_t n = 0, noted = 0;
+
+        for (size_t k = 0; k < g->groups[i].len; k++) {
+            const struct fetched *one = series[k];
+            struct span s = fetched_span(f, one);
+
+            if (numbers_takes(&bounds, &s)) {
+                series[k] = series[n + noted];
+                series[n + noted] = series[n];
+                series[n++] = one;
+            } else if (one->noted) {
+                series[k] = series[n + noted];
+                series[n + noted++] = one;
+            }
+        }
+        g->groups[i].len = n;
+        g->groups[i].noted = noted;
+    }
+}
+
+/* -- tags ------------------------------------------------------------------ */
+
+#define COMMON_FEW KEY_MAX_TAGS
+
+/* A tagk met in a group. */
+struct common {
+    uint64_t tagk, tagv;
+    bool differs;
+};
+
+/* A key on which all series that have it agree is a tag, though some lack it;
+ * the others are aggregate tags (OpenTSDB's SpanGroup). */
+static size_t
+find_common(const struct key_shape *shape, const struct grouping *g,
+            const struct group *group, struct common *out, size_t max)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < group->len; i++) {
+        struct slice tsuid = g->order[group->first + i]->tsuid;
+        size_t tags = tsuid_tags(shape, tsuid);
+
+        for (size_t k = 0; k < tags; k++) {
+            uint64_t tagk = key_get_uint(tsuid_tagk(shape, tsuid, k).data,
+                                         shape->tagk_width);
+            uint64_t tagv = key_get_uint(tsuid_tagv(shape, tsuid, k).data,
+                                         shape->tagv_width);
+            size_t at = 0;
+
+            /* Mostly all have the same tagks. */
+            if (k < len && out[k].tagk == tagk)
+                at = k;
+            while (at < len && out[at].tagk != tagk)
+                at++;
+            if (at == len && len < max)
+                out[len++] = (struct common){ tagk, tagv, false };
+            else if (at < len && out[at].tagv != tagv)
+                out[at].differs = true;
+        }
+    }
+    return len;
+}
+
+/* How many different tagks a group can have at the most. */
+static size_t
+count_tagks(const struct key_shape *shape, const struct grouping *g,
+            const struct group *group)
+{
+    size_t sum = 0;
+
+    for (size_t i = 0; i < group->len && sum < 4096; i++)
+        sum += tsuid_tags(shape, g->order[group->first + i]->tsuid);
+    return sum < 4096 ? sum : 4096;
+}
+
+static enum status
+name_tags(struct names *names, const struct common *common, size_t len,
+          struct arena *a, struct result_group *out, struct error *e)
+{
+    enum status status = ST_OK;
+
+    out->tag_keys = arena_array(a, len, sizeof(struct slice));
+    out->tag_values = arena_array(a, len, sizeof(struct slice));
+    out->aggregate_tags = arena_array(a, len, sizeof(struct slice));
+    if (out->tag_keys == NULL || out->tag_values == NULL ||
+        out->aggregate_tags == NULL)
+        return no_memory(e);
+    for (size_t i = 0; i < len && status == ST_OK; i++) {
+        struct slice key, value;
+
+        status = names_get(names, UID_TAGK, common[i].tagk, &key, e);
+        if (status != ST_OK)
+            break;
+        if (common[i].differs) {
+            out->aggregate_tags[out->aggregate_tags_len++] = key;
+            continue;
+        }
+        status = names_get(names, UID_TAGV, common[i].tagv, &value, e);
+        if (status != ST_OK)
+            break;
+        out->tag_keys[out->tags_len] = key;
+        out->tag_values[out->tags_len++] = value;
+    }
+    return status;
+}
+
+static enum status
+copy_tsuids(const struct fetched *const *series, size_t len, struct arena *a,
+            struct slice **out, size_t *out_len, struct error *e)
+{
+    *out_len = 0;
+    *out = NULL;
+    if (len == 0)
+        return ST_OK;
+    *out = arena_array(a, len, sizeof **out);
+    if (*out == NULL)
+        return no_memory(e);
+    for (size_t i = 0; i < len; i++) {
+        struct slice from = series[i]->tsuid;
+        uint8_t *copy = arena_alloc(a, from.size);
+
+        if (copy == NULL)
+            return no_memory(e);
+        memcpy(copy, from.data, from.size);
+        (*out)[(*out_len)++] = slice_of(copy, from.size);
+    }
+    return ST_OK;
+}
+
+/* Both are of one series: metric and tagks are the same. */
+static bool
+is_like(const struct key_shape *shape, const struct result_group *before,
+        const struct group *group, struct slice tsuid)
+{
+    size_t tags;
+
+    if (before == NULL || before->tsuids_len != 1 || group->len != 1 ||
+        before->tsuids[0].size != tsuid.size ||
+        memcmp(before->tsuids[0].data, tsuid.data, shape->metric_width) != 0)
+        return false;
+    tags = tsuid_tags(shape, tsuid);
+    for (size_t k = 0; k < tags; k++)
+        if (key_get_uint(tsuid_tagk(shape, tsuid, k).data, shape->tagk_width) !=
+            key_get_uint(tsuid_tagk(shape, before->tsuids[0], k).data,
+                         shape->tagk_width))
+            return false;
+    return true;
+}
+
+/* The tags of a series alone, but for values the same as 'before'. */
+static enum status
+name_values(const struct key_shape *shape, struct names *names,
+            const struct result_group *before, struct slice tsuid,
+            struct arena *a, struct result_group *out, struct error *e)
+{
+    enum status status = ST_OK;
+
+    out->metric = before->metric;
+    out->tag_keys = before->tag_keys;
+    out->tags_len = before->tags_len;
+    out->tag_values = arena_alloc(a, out->tags_len * sizeof *out->tag_values);
+    if (out->tag_values == NULL)
+        return no_memory(e);
+    for (size_t k = 0; k < out->tags_len && status == ST_OK; k++) {
+        uint64_t id =
+            key_get_uint(tsuid_tagv(shape, tsuid, k).data, shape->tagv_width);
+
+        if (id == key_get_uint(tsuid_tagv(shape, before->tsuids[0], k).data,
+                               shape->tagv_width))
+            out->tag_values[k] = before->tag_values[k];
+        else
+            status = names_get(names, UID_TAGV, id, &out->tag_values[k], e);
+    }
+    return status;
+}
+
+enum status
+group_describe(const struct key_shape *shape, struct names *names,
+               const struct grouping *g, size_t i,
+               const struct result_group *before, struct arena *a,
+               struct result_group *out, struct error *e)
+{
+    struct common few[COMMON_FEW];
+    const struct group *group = &g->groups[i];
+    const struct fetched *const *series = g->order + group->first;
+    size_t max, len;
+    struct common *common = few;
+    enum status status;
+
+    status = copy_tsuids(series + group->len, group->noted, a,
+                         &out->note_tsuids, &out->note_tsuids_len, e);
+    if (status != ST_OK || group->len == 0) /* see group_leave_out() */
+        return status;
+    status =
+        copy_tsuids(series, group->len, a, &out->tsuids, &out->tsuids_len, e);
+    if (status != ST_OK)
+        return status;
+    if (is_like(shape, before, group, series[0]->tsuid))
+        return name_values(shape, names, before, series[0]->tsuid, a, out, e);
+    max = count_tagks(shape, g, group);
+    if (max > COMMON_FEW)
+        common = malloc(max * sizeof *common);
+    if (common == NULL)
+        return no_memory(e);
+    len = find_common(shape, g, group, common, max);
+    status = name_tags(names, common, len, a, out, e);
+    if (common != few)
+        free(common);
+    if (status != ST_OK)
+        return status;
+    return names_get(names, UID_METRIC,
+                     key_get_uint(tsuid_metric(shape, out->tsuids[0]).data,
+                                  shape->metric_width),
+                     &out->metric, e);
+}

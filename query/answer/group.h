@@ -1,0 +1,51 @@
+/*
+ * Grouping: the fetched series of a sub-query into groups, and the tags that a
+ * group's series agree on.
+ *
+ * Groups come in the order of the ids of the tagvs that they are grouped by;
+ * 'none' makes a group of each series.
+ *
+ * Threads: one at a time.
+ */
+#ifndef QUERY_ANSWER_GROUP_H
+#define QUERY_ANSWER_GROUP_H
+
+#include "query/fetch/fetch.h"
+#include "query/answer/group_names.h"
+
+/* Series first .. first + len - 1 of 'order' make one group; after them come
+ * those that give it nothing but their notes. */
+struct group {
+    size_t first, len, noted;
+    struct slice key; /* see struct result_group */
+};
+
+struct grouping {
+    const struct fetched **order; /* by group, ascending by TSUID within */
+    size_t order_len;
+    struct group *groups;
+    size_t groups_len;
+};
+
+MUST_CHECK enum status group_series(const struct key_shape *shape,
+                                    const struct plan *p, bool each_alone,
+                                    const struct fetch *f, struct arena *a,
+                                    struct grouping *out, struct error *e);
+
+/* Leaves those series out of their groups that numbers_run() would not take,
+ * but for their notes. A group of none is left: it is answered without metric,
+ * tags and points. */
+void group_leave_out(const struct query *q, const struct sub_query *sq,
+                     const struct fetch *f, struct grouping *g);
+
+/* Fills names, tags, aggregate tags and TSUIDs of '*out' (not its dps).
+ * 'before': one of the same query that was described before, or NULL; what is
+ * the same is taken from it, so it must live as long. */
+MUST_CHECK enum status group_describe(const struct key_shape *shape,
+                                      struct names *names,
+                                      const struct grouping *g, size_t i,
+                                      const struct result_group *before,
+                                      struct arena *a, struct result_group *out,
+                                      struct error *e);
+
+#endif

@@ -1,0 +1,99 @@
+/* See query/answer/group_names.h. */
+#include "config.h"
+
+#include "query/answer/group_names.h"
+
+#include <stdlib.h>
+
+struct name {
+    uint64_t id; /* id x kinds + kind; ids start at 1, so 0 is free */
+    struct slice text;
+};
+
+void
+names_init(struct names *n, struct uid_table *uids, struct arena *a)
+{
+    *n = (struct names){ .uids = uids, .arena = a };
+}
+
+void
+names_fini(struct names *n)
+{
+    buf_fini(&n->text);
+    *n = (struct names){ 0 };
+}
+
+/* Ids are counted up by the server, so nobody can choose them to collide. */
+static size_t
+slot_of(const struct names *n, uint64_t id)
+{
+    size_t at = (size_t)(id * UINT64_C(0x9e3779b97f4a7c15) >> 20);
+
+    for (at &= n->cap - 1; n->slots[at].id != 0 && n->slots[at].id != id;)
+        at = (at + 1) & (n->cap - 1);
+    return at;
+}
+
+static bool
+grow(struct names *n)
+{
+    struct name *old = n->slots;
+    size_t len = n->cap, cap = len == 0 ? 32 : len * 4;
+    struct name *slots = arena_array(n->arena, cap, sizeof *slots);
+
+    if (slots == NULL)
+        return false;
+    n->slots = slots;
+    n->cap = cap;
+    for (size_t i = 0; i < len; i++)
+        if (old[i].id != 0)
+            n->slots[slot_of(n, old[i].id)] = old[i];
+    return true;
+}
+
+static enum status
+names_no_memory(struct error *e)
+{
+    return error_set(e, ST_LIMIT, "the request needs too much memory");
+}
+
+static enum status
+look_up(struct names *n, enum uid_kind kind, uint64_t id, struct slice *out,
+        struct error *e)
+{
+    enum status status;
+    const char *copy;
+
+    buf_clear(&n->text);
+    status = uid_name(n->uids, kind, id, &n->text, e);
+    if (status != ST_OK)
+        return status;
+    copy = arena_strdup(n->arena, buf_slice(&n->text));
+    if (copy == NULL || n->text.failed)
+        return names_no_memory(e);
+    *out = slice_of(copy, n->text.size);
+    return ST_OK;
+}
+
+enum status
+names_get(struct names *n, enum uid_kind kind, uint64_t id, struct slice *out,
+          struct error *e)
+{
+    uint64_t key = id * UID_KINDS + (uint64_t)kind;
+    size_t at;
+    enum status status;
+
+    if (n->len * 2 >= n->cap && !grow(n))
+        return names_no_memory(e);
+    at = slot_of(n, key);
+    if (n->slots[at].id == key) {
+        *out = n->slots[at].text;
+        return ST_OK;
+    }
+    status = look_up(n, kind, id, out, e);
+    if (status != ST_OK)
+        return status;
+    n->slots[at] = (struct name){ key, *out };
+    n->len++;
+    return ST_OK;
+}

@@ -1,0 +1,140 @@
+/*
+ * The query engine: a parsed query in, its groups with their numbers out.
+ *
+ *     plan (masks, ways) -> scan, one task a salt bucket -> series -> groups ->
+ *     numbers, some groups a task
+ *
+ * Head and store are read as one: a point acknowledged before the query is in
+ * its answer, once.
+ *
+ * Threads: struct engine: any; queries run side by side and share its pool.
+ * Fails:   ST_NOT_FOUND (an unknown name), ST_INVALID, ST_LIMIT (bytes, points,
+ *          time, memory: OpenTSDB's texts), ST_BUSY, ST_IO, ST_CORRUPT; a query
+ *          whose client is gone ends with ST_BUSY "the client hung up".
+ */
+#ifndef QUERY_ENGINE_ENGINE_H
+#define QUERY_ENGINE_ENGINE_H
+
+#include "query/aggregate/aggregate.h"
+#include "query/parse/parse.h"
+#include "query/model/deadline.h"
+#include "query/model/rollup.h"
+#include "uid/meta/annotation.h"
+#include "uid/series/series.h"
+
+struct engine; /* opaque */
+
+/* What one sub-query may read; 0: no limit. */
+struct engine_limits {
+    uint64_t points, bytes;
+};
+
+/* Asked once for each sub-query that is run, from any thread. */
+typedef void engine_limits_find(void *ctx, const struct query *q,
+                                const struct sub_query *sq,
+                                struct engine_limits *out);
+
+struct engine_options {
+    size_t threads;         /* beside the caller's; 0: the number of CPUs */
+    size_t query_bytes;     /* points of one query in memory; 0: 1 GB */
+    size_t all_bytes;       /* of all queries together; 0: no limit */
+    size_t expansion_limit; /* tsd.query.filter.expansion_limit; 0: 4096 */
+    bool skip_unresolved_tagvs;
+    engine_limits_find *limits; /* NULL: there are none */
+    void *limits_ctx;
+    unsigned timeout_ms; /* of a whole query; 0: none */
+    int force_way;       /* enum scan_way + 1; 0: the planner chooses */
+    const struct rollups *rollups; /* NULL: none; must outlive the engine */
+    int histogram_codec; /* its id + 1; 0: histograms cannot be read */
+    struct annotations *annotations; /* NULL: none; must outlive the engine */
+};
+
+MUST_CHECK enum status engine_open(struct store *s, struct uid_table *u,
+                                   struct series_directory *d,
+                                   const struct engine_options *o,
+                                   struct engine **out, struct error *e);
+void engine_close(struct engine **en);
+
+/* Of sub-queries reading their points. */
+const struct latency *engine_latency(const struct engine *en);
+
+struct result_group {
+    const struct sub_query *sub;
+    struct slice metric;
+    struct slice *tag_keys, *tag_values; /* names on which the series agree */
+    size_t tags_len;
+    struct slice *aggregate_tags; /* names of tagks on which they do not */
+    size_t aggregate_tags_len;
+    struct slice *tsuids; /* raw bytes, ascending */
+    size_t tsuids_len;
+    struct slice *note_tsuids; /* of series with notes, but without points */
+    size_t note_tsuids_len;
+    const struct rollup_use *rollup; /* what was read for it; NULL: points */
+    const char *rollup_table;        /* "1h", or "raw" */
+    struct dps dps;
+    const struct error *failed; /* of a lazy query: why it has no dps */
+    /* The ids of the tagvs that it is grouped by; of 'none' empty. */
+    struct slice key;
+    /* Of a split query (query/engine/rollup_raw_merge.h) the first so many
+     * TSUIDs were read as these rollups, up to 'split_ms', the others as
+     * 'rollup' tells. */
+    const struct rollup_use *split_rollup;
+    size_t split_tsuids;
+    int64_t split_ms; /* 0: there is one part */
+    bool is_split;    /* its query was, though there may be one part */
+};
+
+/* What the scan of one salt bucket cost. */
+struct result_scan {
+    struct scan_counts scan;
+    uint64_t points;
+    int64_t us;
+};
+
+/* What one sub-query cost. */
+struct result_stats {
+    struct scan_counts scan;
+    struct result_scan *scans; /* by bucket; none of histograms */
+    size_t scans_len;
+    uint64_t series;     /* that had rows */
+    uint64_t points;     /* read */
+    uint64_t points_out; /* answered */
+    int64_t plan_us, scan_us, numbers_us;
+    const char *plan; /* which way, and why */
+};
+
+struct query_result {
+    struct result_group *groups; /* by sub-query, then by UIDs */
+    size_t groups_len;
+    struct result_stats *stats; /* one for each sub-query */
+    size_t stats_len;
+    struct deadline deadline; /* of what is done with the result */
+};
+
+/* 'gone' (may be NULL) is asked now and then, from several threads, whether the
+ * client still waits.  Everything in '*out' lies in the arena. */
+MUST_CHECK enum status engine_run(struct engine *en, const struct query *q,
+                                  bool (*gone)(void *ctx), void *gone_ctx,
+                                  struct arena *a, struct query_result *out,
+                                  struct parse_error *e);
+
+struct pieces;
+
+/* The same, but groups are written as they come (query/answer/chunks.h), and
+ * '*out' has none: for answers without annotations.  What it needs to write is
+ * in
+ * '*pieces'; pieces_fini() is the caller's. */
+MUST_CHECK enum status engine_write(struct engine *en, const struct query *q,
+                                    bool (*gone)(void *ctx), void *gone_ctx,
+                                    struct pieces *pieces, struct arena *a,
+                                    struct query_result *out,
+                                    struct parse_error *e);
+
+/* Deletes what the query's ranges and filters take, exactly: histograms where
+ * the query asks for these, else points; '*deleted' is how many. The answer of
+ * the query is made before, by engine_run(). */
+MUST_CHECK enum status engine_delete(struct engine *en, const struct query *q,
+                                     const struct query_result *result,
+                                     uint64_t *deleted, struct error *e);
+
+#endif

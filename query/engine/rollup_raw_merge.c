@@ -1,0 +1,183 @@
+/* See query/engine/rollup_raw_merge.h. */
+#include "config.h"
+
+#include "query/engine/rollup_raw_merge.h"
+
+#include <stdlib.h>
+
+bool
+split_wanted(const struct rollup_try *t, const struct query *q, int64_t *at_ms)
+{
+    const struct rollup_interval *i = t->use.interval;
+
+    if (i == NULL || i->delay_s == 0 || !t->rollups->split)
+        return false;
+    *at_ms = (q->now_ms / 1000 - i->delay_s) * 1000;
+    return q->end_ms > q->now_ms - i->delay_s * 1000;
+}
+
+static enum status
+no_memory(struct error *e)
+{
+    return error_set(e, ST_LIMIT, "the answer needs more memory than it may");
+}
+
+/* -- one group of two ------------------------------------------------------ */
+
+static size_t
+find_key(const struct result_group *g, struct slice key)
+{
+    size_t i = 0;
+
+    while (i < g->tags_len && !slice_eq(g->tag_keys[i], key))
+        i++;
+    return i;
+}
+
+/* Of a tag that both have, the value is that of the points. */
+static enum status
+join_tags(const struct result_group *x, const struct result_group *y,
+          struct arena *a, struct result_group *out, struct error *e)
+{
+    size_t max = x->tags_len + y->tags_len;
+
+    out->tag_keys = arena_array(a, max, sizeof *out->tag_keys);
+    out->tag_values = arena_array(a, max, sizeof *out->tag_values);
+    out->tags_len = 0;
+    if (out->tag_keys == NULL || out->tag_values == NULL)
+        return no_memory(e);
+    for (size_t i = 0; i < max; i++) {
+        const struct result_group *from = i < x->tags_len ? x : y;
+        size_t k = i < x->tags_len ? i : i - x->tags_len;
+        size_t at = find_key(out, from->tag_keys[k]);
+
+        out->tag_keys[at] = from->tag_keys[k];
+        out->tag_values[at] = from->tag_values[k];
+        out->tags_len += at == out->tags_len;
+    }
+    return ST_OK;
+}
+
+/* One after the other, with what is in both twice: so does OpenTSDB. */
+static enum status
+join_slices(const struct slice *x, size_t x_len, const struct slice *y,
+            size_t y_len, struct arena *a, struct slice **out, size_t *len,
+            struct error *e)
+{
+    *out = arena_array(a, x_len + y_len, sizeof **out);
+    if (*out == NULL)
+        return no_memory(e);
+    if (x_len > 0)
+        memcpy(*out, x, x_len * sizeof *x);
+    if (y_len > 0)
+        memcpy(*out + x_len, y, y_len * sizeof *y);
+    *len = x_len + y_len;
+    return ST_OK;
+}
+
+static void
+append(struct dps *to, const struct dps *from, size_t i)
+{
+    to->ts_ms[to->len] = from->ts_ms[i];
+    to->v[to->len] = from->v[i];
+    to->kind[to->len++] = from->kind[i];
+}
+
+/* Each part has what lies in its whole rows, so that both may have numbers on
+ * either side of the moment: of a time that is in both, the points count. */
+static enum status
+join_dps(const struct dps *x, const struct dps *y, const struct query *q,
+         struct arena *a, struct dps *out, struct error *e)
+{
+    size_t max = x->len + y->len, i = 0, k = 0;
+
+    *out = (struct dps){ .ts_ms = arena_array(a, max, sizeof *out->ts_ms),
+                         .v = arena_array(a, max, sizeof *out->v),
+                         .kind = arena_array(a, max, sizeof *out->kind) };
+    if (out->ts_ms == NULL || out->v == NULL || out->kind == NULL)
+        return no_memory(e);
+    while (i < x->len || k < y->len) {
+        bool points = i == x->len || (k < y->len && y->ts_ms[k] <= x->ts_ms[i]);
+        int64_t ts = points ? y->ts_ms[k] : x->ts_ms[i];
+
+        if (q->whole_hours || (ts >= q->start_ms && ts <= q->end_ms))
+            append(out, points ? y : x, points ? k : i);
+        k += points;
+        i += !points || (i < x->len && x->ts_ms[i] == ts);
+    }
+    return ST_OK;
+}
+
+static enum status
+join_groups(const struct result_group *x, const struct result_group *y,
+            const struct query *q, struct arena *a, struct result_group *out,
+            struct error *e)
+{
+    enum status st = join_tags(x, y, a, out, e);
+
+    if (st == ST_OK)
+        st = join_slices(x->aggregate_tags, x->aggregate_tags_len,
+                         y->aggregate_tags, y->aggregate_tags_len, a,
+                         &out->aggregate_tags, &out->aggregate_tags_len, e);
+    if (st == ST_OK)
+        st = join_slices(x->tsuids, x->tsuids_len, y->tsuids, y->tsuids_len, a,
+                         &out->tsuids, &out->tsuids_len, e);
+    return st == ST_OK ? join_dps(&x->dps, &y->dps, q, a, &out->dps, e) : st;
+}
+
+/* -- all of them ----------------------------------------------------------- */
+
+static struct slice
+key_of(const struct result_group *g, bool each_alone)
+{
+    if (each_alone && g->tsuids_len > 0)
+        return g->tsuids[0];
+    return each_alone && g->note_tsuids_len > 0 ? g->note_tsuids[0] : g->key;
+}
+
+void
+part_fini(struct part *p)
+{
+    free(p->owned);
+    *p = (struct part){ 0 };
+}
+
+enum status
+split_merge(const struct part *before, const struct part *after,
+            bool each_alone, const struct query *q, int64_t at_ms,
+            struct arena *a, struct part *out, struct error *e)
+{
+    static const struct result_group none = { 0 };
+    size_t i = 0, k = 0;
+    enum status st = ST_OK;
+
+    *out = (struct part){ 0 };
+    out->groups = arena_array(a, before->len + after->len, sizeof *out->groups);
+    if (out->groups == NULL)
+        return no_memory(e);
+    while ((i < before->len || k < after->len) && st == ST_OK) {
+        int order = i == before->len ? 1
+                    : k == after->len
+                        ? -1
+                        : slice_cmp(key_of(&before->groups[i], each_alone),
+                                    key_of(&after->groups[k], each_alone));
+        const struct result_group *x =
+            order <= 0 ? &before->groups[i++] : &none;
+        const struct result_group *y = order >= 0 ? &after->groups[k++] : &none;
+        struct result_group *g = &out->groups[out->len++];
+
+        *g =
+            (struct result_group){ .metric = order <= 0 ? x->metric : y->metric,
+                                   .note_tsuids = y->note_tsuids,
+                                   .note_tsuids_len = y->note_tsuids_len,
+                                   .rollup = y->rollup,
+                                   .rollup_table = "raw",
+                                   .split_rollup = x->rollup,
+                                   .split_tsuids = x->tsuids_len,
+                                   .split_ms = at_ms };
+        g->failed = x->failed != NULL ? x->failed : y->failed;
+        g->sub = order <= 0 ? x->sub : y->sub;
+        st = join_groups(x, y, q, a, g, e);
+    }
+    return st;
+}

@@ -1,0 +1,45 @@
+/*
+ * A split sub-query: rollups come late, so they are read only up to where they
+ * are sure to be there, and the points after that.
+ *
+ *     start ......... now - delaySla ......... end
+ *       rollups, as if it      points, as if it began
+ *       ended there            there
+ *
+ * Each part is a query of its own, with its own groups, interpolation and
+ * rates; then groups with one key become one, with the numbers of the first
+ * part and then those of the second.
+ *
+ * Threads: any; these are functions of their arguments.
+ * Fails:   ST_LIMIT (arena).
+ */
+#ifndef QUERY_ENGINE_ROLLUP_RAW_MERGE_H
+#define QUERY_ENGINE_ROLLUP_RAW_MERGE_H
+
+#include "query/engine/engine.h"
+
+/* Is the first way of 't' to be split, and where?  '*at_ms' at or before the
+ * start: there is no first part. */
+bool split_wanted(const struct rollup_try *t, const struct query *q,
+                  int64_t *at_ms);
+
+struct pieces;
+
+/* What a sub-query answers. */
+struct part {
+    struct result_group *groups;
+    size_t len;
+    struct result_group *owned; /* the groups, where they are not an arena's */
+    struct pieces *pieces;      /* where they are written, instead; or NULL */
+};
+void part_fini(struct part *p);
+
+/* Both parts' groups ascend by key, or, when 'each_alone', by TSUID, and have
+ * the numbers of whole hours; 'q' is the query as it was asked. */
+MUST_CHECK enum status split_merge(const struct part *before,
+                                   const struct part *after, bool each_alone,
+                                   const struct query *q, int64_t at_ms,
+                                   struct arena *a, struct part *out,
+                                   struct error *e);
+
+#endif

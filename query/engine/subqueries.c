@@ -1,0 +1,147 @@
+/* See query/engine/subqueries.h.  How long one took tells whether it is worth
+ * to wake another thread for the next. */
+#include "config.h"
+
+#include "query/engine/subqueries.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+/* One of those that run side by side. */
+struct beside {
+    struct sub_run run;
+    enum status status;
+    bool skipped; /* one before it failed */
+};
+
+struct together {
+    const struct subs *s;
+    size_t first; /* the number of besides[0] */
+    struct beside *besides;
+    _Atomic uint64_t held; /* points, of all */
+    atomic_size_t failed;  /* the first that failed */
+    size_t arena_bytes;
+};
+
+static void
+begin(const struct subs *s, struct sub_run *r, struct arena *a,
+      _Atomic uint64_t *all_held)
+{
+    *r = (struct sub_run){ .arena = a };
+    r->limits.max_memory = s->max_memory;
+    r->limits.budget = s->budget;
+    r->limits.deadline = s->deadline;
+    r->limits.all_held = all_held;
+}
+
+static enum status
+run_alone(const struct subs *s, size_t i, struct arena *a, struct part *part,
+          struct result_stats *stats, struct error *e)
+{
+    struct sub_run r;
+    enum status status;
+
+    begin(s, &r, a, NULL);
+    status = s->run(s->ctx, i, &r);
+    *part = r.part;
+    *stats = r.stats;
+    if (status != ST_OK)
+        *e = r.error;
+    return status;
+}
+
+static void
+note_failure(struct together *t, size_t i)
+{
+    size_t before = atomic_load(&t->failed);
+
+    while (i < before && !atomic_compare_exchange_weak(&t->failed, &before, i))
+        continue;
+}
+
+static void
+run_beside(void *ctx, size_t i)
+{
+    struct together *t = ctx;
+    struct beside *b = &t->besides[i];
+
+    if (atomic_load(&t->failed) < i) {
+        b->skipped = true;
+        return;
+    }
+    begin(t->s, &b->run, arena_new_within(t->arena_bytes, t->s->budget),
+          &t->held);
+    b->status = t->s->run(t->s->ctx, t->first + i, &b->run);
+    fetch_limits_forget(&b->run.limits);
+    if (b->status != ST_OK && !b->run.limits.out_of_memory)
+        note_failure(t, i);
+}
+
+/* What came of one; again, if it had no memory.  Its figures lie in its arena,
+ * also when it failed. */
+static enum status
+take(struct together *t, size_t i, struct arena *a, struct part *part,
+     struct result_stats *stats, struct error *e)
+{
+    struct beside *b = &t->besides[i];
+
+    if (b->skipped || b->run.limits.out_of_memory) {
+        part_fini(&b->run.part);
+        arena_free(&b->run.arena);
+        return run_alone(t->s, t->first + i, a, part, stats, e);
+    }
+    if (b->status != ST_OK)
+        *e = b->run.error;
+    if (!arena_absorb(a, &b->run.arena))
+        return b->status != ST_OK
+                   ? b->status
+                   : error_set(e, ST_LIMIT,
+                               "the answer needs more memory than it may");
+    *part = b->run.part;
+    b->run.part = (struct part){ 0 };
+    *stats = b->run.stats;
+    return b->status;
+}
+
+static enum status
+run_together(const struct subs *s, size_t first, struct arena *a,
+             struct part *parts, struct result_stats *stats, struct error *e)
+{
+    size_t len = s->len - first;
+    struct together t = { .s = s, .first = first };
+    enum status status = ST_OK;
+
+    t.besides = mem_new_array(len, sizeof *t.besides);
+    t.arena_bytes = arena_left(a);
+    atomic_store(&t.failed, SIZE_MAX);
+    pool_run(s->pool, len, run_beside, &t);
+    for (size_t i = 0; i < len && status == ST_OK; i++)
+        status = take(&t, i, a, &parts[first + i], &stats[first + i], e);
+    for (size_t i = 0; i < len; i++) {
+        part_fini(&t.besides[i].run.part);
+        arena_free(&t.besides[i].run.arena);
+    }
+    free(t.besides);
+    return status;
+}
+
+enum status
+subs_run(const struct subs *s, struct arena *a, struct part *parts,
+         struct result_stats *stats, struct error *e)
+{
+    enum status status = ST_OK;
+
+    for (size_t i = 0; i < s->len && status == ST_OK; i++) {
+        int64_t from_us = clock_monotonic_us(), took_us;
+
+        status = run_alone(s, i, a, &parts[i], &stats[i], e);
+        took_us = clock_monotonic_us() - from_us;
+        if (status == ST_OK && i + 2 < s->len &&
+            took_us * (int64_t)(s->len - i - 1) >= s->worth_us)
+            return run_together(s, i + 1, a, parts, stats, e);
+    }
+    return status;
+}

@@ -1,0 +1,48 @@
+/*
+ * The sub-queries of a query: one after the other while they are quick, those
+ * that are left side by side when they are not.
+ *
+ * What they answer, and in which order, is the same either way; the first in
+ * order that fails is the one that is told.  Those side by side share the
+ * memory that one may have for points: which does not get it is run alone,
+ * afterwards.
+ *
+ * Threads: subs_run(): any.
+ */
+#ifndef QUERY_ENGINE_SUBQUERIES_H
+#define QUERY_ENGINE_SUBQUERIES_H
+
+#include "base/pool.h"
+#include "query/fetch/fetch.h"
+#include "query/engine/rollup_raw_merge.h"
+
+/* What a sub-query is run with, and what comes of it. */
+struct sub_run {
+    struct fetch_limits limits;
+    struct arena *arena; /* of what it answers */
+    struct part part;
+    struct result_stats stats;
+    struct error error;
+};
+
+struct subs {
+    size_t len;
+    /* Runs one; called from several threads. */
+    enum status (*run)(void *ctx, size_t i, struct sub_run *r);
+    void *ctx;
+    struct pool *pool;
+    /* When the next ones would take so long together, others are asked to
+     * help. */
+    int64_t worth_us;
+    size_t max_memory;           /* bytes of points held */
+    struct arena_budget *budget; /* of all queries, or NULL */
+    struct deadline deadline;
+};
+
+/* '*parts' and 'stats' have room for all, zeroed; what they point to is in the
+ * arena.  The parts are to be ended, whatever is returned. */
+MUST_CHECK enum status subs_run(const struct subs *s, struct arena *a,
+                                struct part *parts, struct result_stats *stats,
+                                struct error *e);
+
+#endif

@@ -1,0 +1,666 @@
+/* See query/fetch/fetch.h. */
+#include "config.h"
+
+#include "query/fetch/fetch.h"
+
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+
+#define ROWS_BETWEEN_CHECKS 256
+#define HEAD_POINT_BYTES    16 /* a time and a value, for the limit of bytes */
+/* So few rows are one thread's: others would have to wake up, and each to look
+ * where the rows begin. */
+#define ROWS_A_TURN 256
+/* Room for so many hours is made at once, where one has so many points. */
+#define HOURS_EXPECTED  8
+#define POINTS_EXPECTED 32
+
+/* What the tasks of one turn share. */
+struct turn {
+    struct arena *arena;
+    struct points row; /* with a folder: what was unpacked last */
+};
+
+/* One bucket's task. */
+struct task {
+    const struct fetch_job *job;
+    size_t bucket;
+    struct turn *turn;
+    struct fetched *series;
+    size_t len, cap;
+    uint32_t *slots; /* hash table: index + 1 */
+    size_t slots_len;
+    /* The series that was found last, and the one after it: hours of a series
+     * come one after the other, series of a span as in the one before. */
+    size_t current, expected;
+    bool ascending; /* the series so far, in the order in which they came */
+    struct scan_counts counts;
+    uint64_t points;
+    int64_t us;
+    /* Not yet in the limits: */
+    uint64_t new_points, new_bytes, new_held;
+    enum status status;
+    struct error error;
+};
+
+struct fetch_job {
+    const struct plan_context *c;
+    const struct plan *p;
+    const struct folder *folder;
+    struct fetch_limits *limits;
+    struct task *tasks;
+    size_t tasks_len;
+    struct turn *turns;
+    size_t turns_len;
+    uint64_t seed;
+};
+
+void
+fetch_limits_add(struct fetch_limits *l, uint64_t points, uint64_t bytes,
+                 uint64_t held)
+{
+    atomic_fetch_add(&l->points, points);
+    atomic_fetch_add(&l->bytes, bytes);
+    atomic_fetch_add(&l->held, held);
+    if (l->all_held != NULL)
+        atomic_fetch_add(l->all_held, held);
+}
+
+void
+fetch_limits_release(struct fetch_limits *l)
+{
+    if (l->all_held != NULL)
+        atomic_fetch_sub(l->all_held, atomic_load(&l->held));
+    atomic_store(&l->held, 0);
+}
+
+void
+fetch_limits_forget(struct fetch_limits *l)
+{
+    fetch_limits_release(l);
+    atomic_store(&l->points, 0);
+    atomic_store(&l->bytes, 0);
+}
+
+static bool
+has_memory(struct fetch_limits *l)
+{
+    uint64_t held = atomic_load(l->all_held == NULL ? &l->held : l->all_held);
+
+    if (held <= l->max_memory)
+        return true;
+    atomic_store(&l->out_of_memory, true);
+    return false;
+}
+
+/* Enough to make room for what only may come? */
+static bool
+has_much_memory(const struct fetch_limits *l)
+{
+    return atomic_load(l->all_held == NULL ? &l->held : l->all_held) <=
+           l->max_memory / 16;
+}
+
+enum status
+fetch_may_go_on(struct fetch_limits *l, struct error *e)
+{
+    enum status st = deadline_check(&l->deadline, e);
+
+    if (st != ST_OK)
+        return st;
+    if (l->max_points != 0 && atomic_load(&l->points) > l->max_points)
+        return error_set(
+            e, ST_LIMIT,
+            "Sorry, you have attempted to fetch more than our limit of %llu "
+            "data points. Please try filtering using more tags or decrease "
+            "your time range.",
+            (unsigned long long)l->max_points);
+    if (l->max_bytes != 0 && atomic_load(&l->bytes) > l->max_bytes)
+        return error_set(
+            e, ST_LIMIT,
+            "Sorry, you have attempted to fetch more than our maximum amount "
+            "of %lluMB from storage. Please try filtering using more tags or "
+            "decrease your time range.",
+            (unsigned long long)(l->max_bytes >> 20));
+    if (!has_memory(l))
+        return error_set(
+            e, ST_LIMIT,
+            "Sorry, the points of this query do not fit into the %zu MB that "
+            "it may use. Please try filtering using more tags or decrease "
+            "your time range.",
+            l->max_memory >> 20);
+    return ST_OK;
+}
+
+/* -- series of a task ------------------------------------------------------ */
+
+/* In a table with twice as many slots as they are, and room for more. */
+static bool
+rehash(struct task *t)
+{
+    size_t len = t->slots_len == 0 ? 64 : t->slots_len * 2;
+    uint32_t *slots;
+
+    while (t->len * 2 >= len)
+        len *= 2;
+    slots = calloc(len, sizeof *slots);
+    if (slots == NULL)
+        return false;
+    for (size_t i = 0; i < t->len; i++) {
+        size_t at = hash_slice(t->series[i].tsuid, t->job->seed) & (len - 1);
+
+        while (slots[at] != 0)
+            at = (at + 1) & (len - 1);
+        slots[at] = (uint32_t)i + 1;
+    }
+    free(t->slots);
+    t->new_held += (len - t->slots_len) * sizeof *slots;
+    t->slots = slots;
+    t->slots_len = len;
+    return true;
+}
+
+static struct fetched *
+add_series(struct task *t, struct slice tsuid)
+{
+    uint8_t *copy = arena_alloc(t->turn->arena, tsuid.size);
+    struct fetched *f;
+
+    if (copy == NULL)
+        return NULL;
+    if (t->len == t->cap) {
+        size_t cap = t->cap == 0 ? 64 : t->cap * 2;
+        struct fetched *series = realloc(t->series, cap * sizeof *series);
+
+        if (series == NULL)
+            return NULL;
+        /* They are copied once, when all are gathered. */
+        t->new_held += (cap - t->cap) * 2 * sizeof *series;
+        t->series = series;
+        t->cap = cap;
+    }
+    t->new_held += tsuid.size;
+    t->ascending =
+        t->ascending &&
+        (t->len == 0 || slice_cmp(t->series[t->len - 1].tsuid, tsuid) < 0);
+    memcpy(copy, tsuid.data, tsuid.size);
+    f = &t->series[t->len++];
+    *f = (struct fetched){ .tsuid = slice_of(copy, tsuid.size) };
+    t->current = t->len - 1;
+    t->expected = t->len;
+    return f;
+}
+
+static bool
+is_series(const struct task *t, size_t i, struct slice tsuid)
+{
+    return t->series[i].tsuid.data == tsuid.data ||
+           slice_eq(t->series[i].tsuid, tsuid);
+}
+
+/* Finds or adds; NULL when there is no memory. */
+static struct fetched *
+series_of(struct task *t, struct slice tsuid)
+{
+    struct fetched *f;
+    size_t at;
+
+    if (t->current < t->len && is_series(t, t->current, tsuid))
+        return &t->series[t->current];
+    if (t->expected >= t->len)
+        t->expected = 0;
+    if (t->len > 0 && is_series(t, t->expected, tsuid)) {
+        t->current = t->expected++;
+        return &t->series[t->current];
+    }
+    /* The first span's ascend: most queries need no table. */
+    if (t->slots_len == 0 &&
+        (t->len == 0 || slice_cmp(t->series[t->len - 1].tsuid, tsuid) < 0))
+        return add_series(t, tsuid);
+    if (t->len * 2 >= t->slots_len && !rehash(t))
+        return NULL;
+    at = hash_slice(tsuid, t->job->seed) & (t->slots_len - 1);
+    for (; t->slots[at] != 0; at = (at + 1) & (t->slots_len - 1)) {
+        size_t found = t->slots[at] - 1;
+
+        if (slice_eq(t->series[found].tsuid, tsuid)) {
+            t->current = found;
+            t->expected = found + 1;
+            return &t->series[found];
+        }
+    }
+    f = add_series(t, tsuid);
+    if (f != NULL)
+        t->slots[at] = (uint32_t)t->len;
+    return f;
+}
+
+/* -- the scan -------------------------------------------------------------- */
+
+/* What was read: a block, and points that are still in memory. */
+static size_t
+row_bytes(const struct store_row *row)
+{
+    size_t open = row->head == NULL ? row->open_len : row->head->len;
+
+    return row->block.size + open * HEAD_POINT_BYTES;
+}
+
+static void
+count_points(struct task *t, uint64_t points, size_t held)
+{
+    t->points += points;
+    t->new_points += points;
+    t->new_held += held * FETCH_POINT_BYTES;
+}
+
+static void
+fold_unpacked(struct task *t, size_t series, const struct spacing *s,
+              const struct points *row)
+{
+    const struct folder *f = t->job->folder;
+    struct fold *fold = &t->series[series].fold;
+    size_t before = fold->len;
+
+    if (s->even)
+        fold_spaced(f, fold, s, row->v, row->len, t->turn->arena);
+    else
+        fold_points(f, fold, row, t->turn->arena);
+    count_points(t, row->len, fold->len - before);
+}
+
+/* Unpacks one row, and folds it. */
+static enum status
+fold_row(struct task *t, const struct store_row *row, size_t series)
+{
+    struct spacing spacing;
+    enum status status;
+
+    points_clear(&t->turn->row);
+    status = store_row_spaced(row, &t->turn->row, &spacing, &t->error);
+    if (status == ST_OK)
+        fold_unpacked(t, series, &spacing, &t->turn->row);
+    return status;
+}
+
+/* Adds the row to the series' buckets. */
+static enum status
+take_folded(struct task *t, const struct store_row *row, size_t series)
+{
+    const struct folder *f = t->job->folder;
+    struct fold *fold = &t->series[series].fold;
+    size_t before = fold->len;
+    struct synopsis synopsis;
+    bool known = false;
+    enum status status = ST_OK;
+
+    if (folder_likes_synopses(f))
+        status = store_row_synopsis(row, &synopsis, &known, &t->error);
+    if (status != ST_OK)
+        return status;
+    if (known && fold_synopsis(f, fold, &synopsis, t->turn->arena)) {
+        count_points(t, synopsis.count, fold->len - before);
+        return ST_OK;
+    }
+    return fold_row(t, row, series);
+}
+
+/* The other hours will have about as many as the first one. */
+static void
+expect_more(const struct task *t, struct points *p)
+{
+    const struct plan *plan = t->job->p;
+    size_t hours = (plan->to_base - plan->from_base) / HOUR_S + 1;
+
+    hours = hours < HOURS_EXPECTED ? hours : HOURS_EXPECTED;
+    if (hours > 1 && p->len >= POINTS_EXPECTED &&
+        has_much_memory(t->job->limits))
+        (void)!points_reserve(p, p->len * (hours - 1));
+}
+
+static enum status
+take_row(struct task *t, const struct store_row *row)
+{
+    const struct fetch_job *job = t->job;
+    struct fetched *f = series_of(t, row->tsuid);
+    size_t before, cap;
+    enum status status;
+
+    if (f == NULL)
+        return error_set(&t->error, ST_LIMIT, "no memory for more series");
+    t->new_bytes += row_bytes(row);
+    if (job->folder != NULL)
+        return take_folded(t, row, (size_t)(f - t->series));
+    before = f->points.len;
+    cap = f->points.cap;
+    status = store_row_points(row, &f->points, &t->error);
+    if (before == 0)
+        expect_more(t, &f->points);
+    count_points(t, f->points.len - before, f->points.cap - cap);
+    return status;
+}
+
+static enum status
+may_go_on(struct task *t)
+{
+    struct fetch_limits *l = t->job->limits;
+
+    fetch_limits_add(l, t->new_points, t->new_bytes, t->new_held);
+    t->new_points = t->new_bytes = t->new_held = 0;
+    return fetch_may_go_on(l, &t->error);
+}
+
+static enum status
+end_folds(struct task *t)
+{
+    for (size_t i = 0; i < t->len && t->job->folder != NULL; i++)
+        if (!fold_end(t->job->folder, &t->series[i].fold, t->turn->arena))
+            return error_set(&t->error, ST_LIMIT,
+                             "the downsampling interval makes too many points");
+    return ST_OK;
+}
+
+static struct scan_spec
+spec_of(const struct task *t)
+{
+    const struct plan *p = t->job->p;
+    const struct plan_bucket *b = &p->buckets[t->bucket];
+
+    return (struct scan_spec){
+        .masks = b->masks,
+        .bucket = (unsigned)t->bucket,
+        .way = b->way,
+        .from_base = p->from_base,
+        .to_base = p->to_base,
+        .series = b->series,
+        .series_len = b->series_len,
+        .metric = p->metric_id,
+        .synopses =
+            t->job->folder != NULL && folder_likes_synopses(t->job->folder),
+    };
+}
+
+/* All rows of a bucket; closes the scan. */
+static enum status
+read_bucket(struct task *t, struct store_scan **scan)
+{
+    enum status status = ST_OK, closed;
+    struct store_row row;
+    size_t rows = 0;
+
+    while (status == ST_OK && store_scan_next(*scan, &row)) {
+        status = take_row(t, &row);
+        if (++rows % ROWS_BETWEEN_CHECKS == 0 && status == ST_OK)
+            status = may_go_on(t);
+        if (t->expected < t->len)
+            store_scan_expect(*scan, t->series[t->expected].tsuid);
+    }
+    closed =
+        store_scan_close(scan, &t->counts, status == ST_OK ? &t->error : NULL);
+    if (status == ST_OK)
+        status = closed;
+    if (status == ST_OK)
+        status = end_folds(t);
+    return status == ST_OK ? may_go_on(t) : status;
+}
+
+/* One task after the other; none behind one that failed. */
+static void
+run_tasks(struct task *tasks, size_t len)
+{
+    const struct fetch_job *job = tasks->job;
+    struct scan_spec *specs = mem_new_array(len, sizeof *specs);
+    struct store_scan **scans = mem_new_array(len, sizeof(struct store_scan *));
+    enum status status = may_go_on(tasks);
+
+    for (size_t i = 0; i < len; i++)
+        specs[i] = spec_of(&tasks[i]);
+    if (status == ST_OK)
+        status =
+            store_scans_open(job->c->store, specs, len, scans, &tasks->error);
+    tasks->status = status;
+    for (size_t i = 0; i < len && status == ST_OK; i++) {
+        int64_t from_us = clock_monotonic_us();
+
+        status = tasks[i].status = read_bucket(&tasks[i], &scans[i]);
+        tasks[i].us = clock_monotonic_us() - from_us;
+    }
+    /* What was not read is closed all the same. */
+    for (size_t i = 0; i < len; i++)
+        (void)!store_scan_close(&scans[i], NULL, NULL);
+    free(specs);
+    free(scans);
+}
+
+static void
+run_turn(void *ctx, size_t i)
+{
+    struct fetch_job *job = ctx;
+    struct turn *turn = &job->turns[i];
+    size_t from = i * job->tasks_len / job->turns_len;
+    size_t to = (i + 1) * job->tasks_len / job->turns_len;
+
+    for (size_t k = from; k < to; k++)
+        job->tasks[k].turn = turn;
+    run_tasks(&job->tasks[from], to - from);
+    points_fini(&turn->row);
+}
+
+/* -- together -------------------------------------------------------------- */
+
+static int
+compare_fetched(const void *a, const void *b)
+{
+    return slice_cmp(((const struct fetched *)a)->tsuid,
+                     ((const struct fetched *)b)->tsuid);
+}
+
+static void
+add_counts(struct scan_counts *sum, const struct scan_counts *c)
+{
+    sum->rows += c->rows;
+    sum->head_rows += c->head_rows;
+    sum->keys += c->keys;
+    sum->seeks += c->seeks;
+    sum->bytes += c->bytes;
+}
+
+/* What is left of a task's series, and of the next one's TSUID what follows the
+ * metric, as a number. */
+struct rest {
+    struct fetched *next, *end;
+    uint64_t head;
+};
+
+static void
+set_head(const struct plan *p, struct rest *r)
+{
+    struct slice tsuid;
+    size_t at = p->metric_id.size, left;
+    uint8_t bytes[8] = { 0 };
+
+    if (r->next == r->end)
+        return;
+    tsuid = r->next->tsuid;
+    left = tsuid.size - at;
+    memcpy(bytes, tsuid.data + at, left < sizeof bytes ? left : sizeof bytes);
+    r->head = key_get_uint(bytes, sizeof bytes);
+}
+
+static bool
+is_before(const struct rest *a, const struct rest *b)
+{
+    return a->head != b->head ? a->head < b->head
+                              : slice_cmp(a->next->tsuid, b->next->tsuid) < 0;
+}
+
+/* All tasks' series, ascending; no TSUID is in two tasks. */
+static enum status
+gather_series(struct task *tasks, size_t len, size_t total, struct fetch *out,
+              struct error *e)
+{
+    struct rest *rests = mem_new_array(len, sizeof *rests);
+    size_t n = 0;
+
+    out->series = calloc(total == 0 ? 1 : total, sizeof *out->series);
+    for (size_t i = 0; i < len && out->series != NULL; i++) {
+        struct task *t = &tasks[i];
+
+        if (!t->ascending)
+            qsort(t->series, t->len, sizeof *t->series, compare_fetched);
+        if (t->len == 0)
+            continue;
+        rests[n] =
+            (struct rest){ .next = t->series, .end = t->series + t->len };
+        set_head(t->job->p, &rests[n++]);
+    }
+    while (n > 0 && out->series != NULL) {
+        struct rest *least = rests;
+
+        for (size_t i = 1; i < n; i++)
+            if (is_before(&rests[i], least))
+                least = &rests[i];
+        out->series[out->len++] = *least->next++;
+        set_head(tasks->job->p, least);
+        if (least->next == least->end)
+            *least = rests[--n];
+    }
+    free(rests);
+    return out->series != NULL
+               ? ST_OK
+               : error_set(e, ST_LIMIT,
+                           "the query needs more memory than it may");
+}
+
+static void
+free_points(struct task *t)
+{
+    for (size_t i = 0; i < t->len && t->job->folder == NULL; i++)
+        points_fini(&t->series[i].points);
+}
+
+static enum status
+gather(struct task *tasks, size_t len, struct fetch *out, struct error *e)
+{
+    size_t total = 0;
+    enum status status = ST_OK;
+
+    for (size_t i = 0; i < len; i++) {
+        total += tasks[i].len;
+        add_counts(&out->counts, &tasks[i].counts);
+        out->points += tasks[i].points;
+        if (status == ST_OK && tasks[i].status != ST_OK) {
+            status = tasks[i].status;
+            *e = tasks[i].error;
+        }
+    }
+    if (status == ST_OK)
+        status = gather_series(tasks, len, total, out, e);
+    out->scans = mem_new_array(len, sizeof *out->scans);
+    out->scans_len = len;
+    for (size_t i = 0; i < len; i++) {
+        out->scans[i] = (struct result_scan){ tasks[i].counts, tasks[i].points,
+                                              tasks[i].us };
+        if (status != ST_OK)
+            free_points(&tasks[i]);
+        free(tasks[i].series);
+        free(tasks[i].slots);
+    }
+    return status;
+}
+
+/* A task for each bucket in which there may be something. */
+static void
+make_tasks(struct fetch_job *job)
+{
+    const struct plan *p = job->p;
+    size_t len = 0;
+
+    for (size_t i = 0; i < p->buckets_len; i++)
+        len += !p->listed || p->buckets[i].series_len > 0;
+    job->tasks = mem_new_array(len, sizeof *job->tasks);
+    for (size_t i = 0; i < p->buckets_len; i++)
+        if (!p->listed || p->buckets[i].series_len > 0)
+            job->tasks[job->tasks_len++] =
+                (struct task){ .job = job, .bucket = i, .ascending = true };
+}
+
+static void
+make_turns(struct fetch_job *job, struct fetch *out)
+{
+    const struct plan *p = job->p;
+    uint64_t hours = (p->to_base - p->from_base) / HOUR_S + 1;
+    uint64_t rows = (p->listed ? p->matches : p->series) * hours;
+
+    job->turns_len = job->tasks_len;
+    if (rows / ROWS_A_TURN + 1 < job->turns_len)
+        job->turns_len = (size_t)(rows / ROWS_A_TURN) + 1;
+    job->turns = mem_new_array(job->turns_len, sizeof *job->turns);
+    out->arenas = mem_new_array(job->turns_len, sizeof(struct arena *));
+    out->arenas_len = job->turns_len;
+    for (size_t i = 0; i < job->turns_len; i++)
+        job->turns[i].arena = out->arenas[i] =
+            arena_new_within(job->limits->max_memory, job->limits->budget);
+}
+
+enum status
+fetch_run(const struct plan_context *c, const struct plan *p,
+          const struct folder *folder, struct pool *pool,
+          struct fetch_limits *limits, struct fetch *out, struct error *e)
+{
+    struct fetch_job job = { .c = c,
+                             .p = p,
+                             .folder = folder,
+                             .limits = limits,
+                             .seed = hash_random_seed() };
+    enum status status;
+
+    *out = (struct fetch){ .folded = folder != NULL };
+    make_tasks(&job);
+    make_turns(&job, out);
+    pool_run(pool, job.turns_len, run_turn, &job);
+    status = gather(job.tasks, job.tasks_len, out, e);
+    free(job.turns);
+    free(job.tasks);
+    if (status != ST_OK)
+        fetch_fini(out);
+    return status;
+}
+
+struct span
+fetched_span(const struct fetch *f, const struct fetched *s)
+{
+    const struct points *p = &s->points;
+    const struct fold *fold = &s->fold;
+
+    if (f->folded)
+        return (struct span){ .ts_ms = fold->ts,
+                              .v = fold->v,
+                              .len = fold->len,
+                              .folded = true,
+                              .has_points = fold->some,
+                              .first_ms = fold->first_ms,
+                              .last_ms = fold->last_ms };
+    return (struct span){ .ts_ms = p->ts_ms,
+                          .v = p->v,
+                          .is_float = p->is_float,
+                          .len = p->len,
+                          .counts = s->counts };
+}
+
+void
+fetch_fini(struct fetch *f)
+{
+    for (size_t i = 0; i < f->len && !f->folded; i++) {
+        points_fini(&f->series[i].points);
+        free(f->series[i].counts);
+    }
+    free(f->series);
+    free(f->scans);
+    for (size_t i = 0; i < f->arenas_len; i++)
+        arena_free(&f->arenas[i]);
+    free(f->arenas);
+    *f = (struct fetch){ 0 };
+}

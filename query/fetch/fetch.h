@@ -1,0 +1,102 @@
+/*
+ * Fetching: the points of all series that a plan takes, or what a folder
+ * (numbers/folder.h) makes of them row by row; one task for each salt bucket,
+ * on the pool, or some of them one after the other where there is little to
+ * read.
+ *
+ * Owns:    fetched series own their points: fetch_fini().
+ * Threads: fetch_run(): any.
+ */
+#ifndef QUERY_FETCH_FETCH_H
+#define QUERY_FETCH_FETCH_H
+
+#include <stdatomic.h>
+
+#include "base/pool.h"
+#include "query/engine/engine.h"
+#include "query/aggregate/stream_downsampler.h"
+#include "query/model/deadline.h"
+#include "query/plan/plan.h"
+
+struct fetched {
+    struct slice tsuid; /* in an arena of the fetch */
+    union {
+        struct fold fold; /* with a folder */
+        struct {
+            struct points points;
+            int64_t *counts; /* of averages over rollups: see struct span */
+        };
+    };
+    bool noted; /* it has notes in the hours read, and no points */
+};
+
+/* What may stop a query; shared by its tasks.  Points and bytes are those of
+ * the sub-query that is read. */
+struct fetch_limits {
+    uint64_t max_points, max_bytes; /* 0: none; the client's errors */
+    size_t max_memory;              /* bytes held */
+    struct arena_budget *budget;    /* of all queries, or NULL */
+    struct deadline deadline;
+    _Atomic uint64_t points, bytes; /* read */
+    _Atomic uint64_t held;          /* bytes of points and series in memory */
+    /* Of all sub-queries that share the memory; NULL: it is alone. */
+    _Atomic uint64_t *all_held;
+    atomic_bool out_of_memory; /* that was the end of it */
+};
+
+#define FETCH_POINT_BYTES 17 /* of one point in struct points */
+
+/* Adds points and bytes that were read, and bytes that are held. */
+void fetch_limits_add(struct fetch_limits *limits, uint64_t points,
+                      uint64_t bytes, uint64_t held);
+/* Nothing is held any more; what was read counts on. */
+void fetch_limits_release(struct fetch_limits *limits);
+/* Nothing is read and nothing is held, with limits as they are. */
+void fetch_limits_forget(struct fetch_limits *limits);
+
+struct fetch {
+    struct fetched *series; /* ascending by TSUID */
+    size_t len;
+    struct scan_counts counts;
+    struct result_scan *scans; /* one for each bucket */
+    size_t scans_len;
+    uint64_t points;
+    bool folded;
+    struct arena **arenas; /* of the series, one for each thread's turn */
+    size_t arenas_len;
+};
+
+/* 'folder' NULL: the points themselves. */
+MUST_CHECK enum status fetch_run(const struct plan_context *c,
+                                 const struct plan *p,
+                                 const struct folder *folder, struct pool *pool,
+                                 struct fetch_limits *limits, struct fetch *out,
+                                 struct error *e);
+void fetch_fini(struct fetch *f);
+
+/* What numbers_run() takes: lent. */
+struct span fetched_span(const struct fetch *f, const struct fetched *s);
+
+/* After fetching rollups: their real times, those in the scanned range only,
+ * and TSUIDs without the kind. */
+MUST_CHECK enum status fetch_unroll(const struct key_shape *shape,
+                                    const struct query *q,
+                                    const struct sub_query *sq, struct fetch *f,
+                                    struct arena *a, struct error *e);
+/* Gives sums their counts, which stay the caller's. */
+MUST_CHECK enum status fetch_join_counts(struct fetch *f,
+                                         const struct fetch *counts,
+                                         struct arena *a, struct error *e);
+
+/* Adds the series of the plan that have annotations in the hours read, but no
+ * points, as OpenTSDB's rows have both. */
+MUST_CHECK enum status
+fetch_add_noted(const struct plan_context *c, const struct sub_query *sq,
+                const struct plan *p, struct annotations *annotations,
+                struct arena *a, struct fetch *f, struct error *e);
+
+/* ST_OK, or why the query must stop: checked now and then. */
+MUST_CHECK enum status fetch_may_go_on(struct fetch_limits *limits,
+                                       struct error *e);
+
+#endif

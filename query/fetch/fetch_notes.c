@@ -1,0 +1,122 @@
+/* Annotations lie in OpenTSDB's rows beside the points, so that a row may have
+ * notes alone; here they have a table of their own, and such series are looked
+ * for there: see query/fetch/fetch.h. */
+#include "config.h"
+
+#include "query/fetch/fetch.h"
+
+#include <stdlib.h>
+
+#include "uid/meta/annotation.h"
+
+static int
+compare(const void *a, const void *b)
+{
+    return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+/* -- which have notes ------------------------------------------------------ */
+
+struct noted {
+    struct slice *tsuids;
+    size_t len;
+};
+
+/* Of the series that the plan lists. */
+static enum status
+find_listed(const struct plan *p, struct annotations *annotations,
+            int64_t from_ms, int64_t to_ms, struct arena *a, struct noted *out,
+            struct error *e)
+{
+    struct annotation *notes;
+    struct slice *all;
+    size_t len = 0, notes_len;
+    enum status status;
+
+    for (size_t i = 0; i < p->buckets_len; i++)
+        len += p->buckets[i].series_len;
+    all = arena_array(a, len, sizeof *all);
+    if (all == NULL)
+        return error_set(e, ST_LIMIT, "no memory for the annotations");
+    len = 0;
+    for (size_t i = 0; i < p->buckets_len; i++)
+        for (size_t k = 0; k < p->buckets[i].series_len; k++)
+            all[len++] = p->buckets[i].series[k];
+    status = annotation_list(annotations, all, len, from_ms, to_ms, a, &notes,
+                             &notes_len, e);
+    if (status != ST_OK)
+        return status;
+    out->tsuids = arena_array(a, notes_len, sizeof *out->tsuids);
+    if (out->tsuids == NULL)
+        return error_set(e, ST_LIMIT, "no memory for the annotations");
+    for (size_t i = 0; i < notes_len; i++)
+        out->tsuids[out->len++] = notes[i].tsuid;
+    return ST_OK;
+}
+
+/* Of all series of the metric. */
+static enum status
+find_matching(const struct plan_context *c, const struct sub_query *sq,
+              const struct plan *p, struct annotations *annotations,
+              int64_t from_ms, int64_t to_ms, struct arena *a,
+              struct noted *out, struct error *e)
+{
+    size_t len;
+    enum status status = annotation_series(annotations, p->metric_id, from_ms,
+                                           to_ms, a, &out->tsuids, &len, e);
+
+    for (size_t i = 0; i < len && status == ST_OK; i++)
+        if (sq->filters_len == 0 ||
+            plan_reads_series(p, store_shape(c->store), out->tsuids[i]))
+            out->tsuids[out->len++] = out->tsuids[i];
+    return status;
+}
+
+/* Merges the sorted TSUIDs, each perhaps several times, into the series. */
+static enum status
+merge(struct fetch *f, const struct noted *noted, struct error *e)
+{
+    struct fetched *all = calloc(f->len + noted->len, sizeof *all);
+    size_t n = 0, i = 0;
+
+    if (all == NULL)
+        return error_set(e, ST_LIMIT, "no memory for the annotations");
+
+    for (size_t k = 0; k < noted->len; k++) {
+        while (i < f->len &&
+               slice_cmp(f->series[i].tsuid, noted->tsuids[k]) <= 0)
+            all[n++] = f->series[i++];
+        if (n == 0 || !slice_eq(all[n - 1].tsuid, noted->tsuids[k]))
+            all[n++] =
+                (struct fetched){ .tsuid = noted->tsuids[k], .noted = true };
+    }
+    while (i < f->len)
+        all[n++] = f->series[i++];
+    free(f->series);
+    f->series = all;
+    f->len = n;
+    return ST_OK;
+}
+
+enum status
+fetch_add_noted(const struct plan_context *c, const struct sub_query *sq,
+                const struct plan *p, struct annotations *annotations,
+                struct arena *a, struct fetch *f, struct error *e)
+{
+    int64_t from_ms = (int64_t)p->from_base * 1000;
+    int64_t to_ms = ((int64_t)p->to_base + HOUR_S) * 1000 - 1;
+    struct noted noted = { NULL, 0 };
+    bool any;
+    enum status status = annotation_any(annotations, &any, e);
+
+    if (status != ST_OK || !any || p->empty)
+        return status;
+    status = p->listed
+                 ? find_listed(p, annotations, from_ms, to_ms, a, &noted, e)
+                 : find_matching(c, sq, p, annotations, from_ms, to_ms, a,
+                                 &noted, e);
+    if (status != ST_OK || noted.len == 0)
+        return status;
+    qsort(noted.tsuids, noted.len, sizeof *noted.tsuids, compare);
+    return merge(f, &noted, e);
+}

@@ -1,0 +1,28 @@
+/*
+ * How many points series have, and when the newest one is: read from the
+ * synopses of their blocks and from the head, when somebody asks.  Nothing is
+ * counted while points come in.
+ *
+ * Threads: any.
+ * Fails:   ST_IO, ST_CORRUPT; ST_BUSY when 'gone' said so.
+ */
+#ifndef QUERY_FETCH_SERIES_POINTS_H
+#define QUERY_FETCH_SERIES_POINTS_H
+
+#include "storage/store/store.h"
+
+struct series_points {
+    uint64_t points;
+    int64_t last_ms; /* 0: there is none */
+};
+
+/* Of series of one metric, valid and ascending; out[i] is that of tsuids[i].
+ * The cost is that of reading all rows of their shapes, or of one series alone.
+ * 'gone' (may be NULL) is asked now and then whether to stop. */
+MUST_CHECK enum status series_points(struct store *s,
+                                     const struct slice *tsuids, size_t len,
+                                     struct series_points *out,
+                                     bool (*gone)(void *ctx), void *ctx,
+                                     struct error *e);
+
+#endif

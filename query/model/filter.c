@@ -1,0 +1,315 @@
+/* See query/model/filter.h.  The planner calls filter_matches() once for each
+ * value of a tag key, not once for each series. */
+#include "config.h"
+
+#include "query/model/filter.h"
+
+#include <stdlib.h>
+
+#include "query/model/casefold.h"
+
+static const char *const names[] = {
+#define X(e, name) name,
+    FILTER_LIST(X)
+#undef X
+};
+
+static enum status make(struct arena *a, struct filter *f, struct error *e);
+static enum status make_literals(struct arena *a, struct filter *f,
+                                 struct error *e);
+static enum status make_wildcard(struct arena *a, struct filter *f,
+                                 struct error *e);
+static bool has_literal(const struct filter *f, struct slice tagv);
+static bool wildcard_matches(const struct filter *f, struct slice tagv);
+
+enum status
+filter_make(struct arena *a, struct slice type, struct slice tagk,
+            struct slice text, bool group_by, struct filter *out,
+            struct error *e)
+{
+    *out = (struct filter){ .tagk = tagk, .text = text, .group_by = group_by };
+    if (type.size == 0)
+        return error_set(e, ST_INVALID,
+                         "The filter type cannot be null or empty");
+    if (tagk.size == 0)
+        return error_set(e, ST_INVALID, "The tagk cannot be null or empty");
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (slice_eq_str(type, names[i])) {
+            out->type = (enum filter_type)i;
+            out->ignore_case = out->type == FILTER_ILITERAL_OR ||
+                               out->type == FILTER_NOT_ILITERAL_OR ||
+                               out->type == FILTER_IWILDCARD;
+            return make(a, out, e);
+        }
+    }
+    return error_set(e, ST_INVALID,
+                     "Could not find a tag value filter of the type: %.*s",
+                     SLICE_ARG(type));
+}
+
+enum status
+filter_from_tag(struct arena *a, struct slice tagk, struct slice value,
+                bool group_by, struct filter *out, struct error *e)
+{
+    const uint8_t *paren;
+    uint8_t *type;
+    size_t size;
+
+    *out = (struct filter){ .tagk = tagk, .text = value, .group_by = group_by };
+    if (tagk.size == 0)
+        return error_set(e, ST_INVALID, "Tagk cannot be null or empty");
+    if (value.size == 0)
+        return error_set(e, ST_INVALID, "Filter cannot be null or empty");
+    paren = memchr(value.data, '(', value.size);
+    if (paren == NULL) {
+        bool star = memchr(value.data, '*', value.size) != NULL;
+
+        out->type = star ? FILTER_WILDCARD : FILTER_LITERAL_OR;
+        out->ignore_case = star;
+        return make(a, out, e);
+    }
+    if (value.data[value.size - 1] != ')')
+        return error_set(e, ST_INVALID, "Filter must end with a ')': %.*s",
+                         SLICE_ARG(value));
+    size = (size_t)(paren - value.data);
+    type = arena_alloc(a, size + 1);
+    if (type == NULL)
+        return error_set(e, ST_LIMIT, "the query is too large");
+    fold_bytes(slice_of(value.data, size), type);
+    return filter_make(a, slice_of(type, size), tagk,
+                       slice_of(paren + 1, value.size - size - 2), group_by,
+                       out, e);
+}
+
+void
+filter_fini(struct filter *f)
+{
+    regexp_free(&f->regexp);
+}
+
+static void
+put_text(struct buf *out, struct slice text)
+{
+    buf_put_u64(out, text.size);
+    buf_put_slice(out, text);
+}
+
+void
+filter_cache_key(const struct filter *f, struct buf *out)
+{
+    buf_put_u8(out, (uint8_t)f->type);
+    buf_put_u8(out, f->ignore_case);
+    put_text(out, f->tagk);
+    if (f->type == FILTER_REGEXP)
+        put_text(out, f->text);
+    buf_put_u64(out, f->parts_len);
+    for (size_t i = 0; i < f->parts_len; i++)
+        put_text(out, f->parts[i]);
+}
+
+bool
+filter_equal(const struct filter *a, const struct filter *b)
+{
+    struct buf x = BUF_INIT, y = BUF_INIT;
+    bool equal;
+
+    filter_cache_key(a, &x);
+    filter_cache_key(b, &y);
+    equal = !x.failed && !y.failed && slice_eq(buf_slice(&x), buf_slice(&y));
+    buf_fini(&x);
+    buf_fini(&y);
+    return equal;
+}
+
+bool
+filter_matches(const struct filter *f, struct slice tagv, struct error *e)
+{
+    enum status st;
+
+    switch (f->type) {
+    case FILTER_LITERAL_OR:
+    case FILTER_ILITERAL_OR:
+        return has_literal(f, tagv);
+    case FILTER_NOT_LITERAL_OR:
+    case FILTER_NOT_ILITERAL_OR:
+        return !has_literal(f, tagv);
+    case FILTER_WILDCARD:
+    case FILTER_IWILDCARD:
+        return f->matches_all || wildcard_matches(f, tagv);
+    case FILTER_REGEXP:
+        st = regexp_find(f->regexp, tagv, e);
+        if (st == ST_LIMIT && e != NULL)
+            e->status = ST_INVALID; /* no other data would make it cheap */
+        return st == ST_OK;
+    case FILTER_NOT_KEY:
+        break;
+    }
+    return false;
+}
+
+const char *
+filter_type_name(enum filter_type type)
+{
+    return names[type];
+}
+
+static enum status
+make(struct arena *a, struct filter *f, struct error *e)
+{
+    if (f->type == FILTER_NOT_KEY) {
+        if (f->text.size > 0)
+            return error_set(e, ST_INVALID,
+                             "The filter must be empty for the %s filter",
+                             names[f->type]);
+        return ST_OK;
+    }
+    if (f->text.size == 0)
+        return error_set(e, ST_INVALID, "Filter cannot be null or empty");
+    switch (f->type) {
+    case FILTER_WILDCARD:
+    case FILTER_IWILDCARD:
+        return make_wildcard(a, f, e);
+    case FILTER_REGEXP:
+        return regexp_new(f->text, &f->regexp, e);
+    case FILTER_LITERAL_OR:
+    case FILTER_ILITERAL_OR:
+    case FILTER_NOT_LITERAL_OR:
+    case FILTER_NOT_ILITERAL_OR:
+    case FILTER_NOT_KEY:
+        break;
+    }
+    if (slice_eq_str(f->text, "|"))
+        return error_set(e, ST_INVALID,
+                         "Filter must contain more than just a pipe");
+    return make_literals(a, f, e);
+}
+
+/* All texts between separators, empty ones too, in lower case where the filter
+ * ignores it. */
+static enum status
+split(struct arena *a, struct filter *f, uint8_t separator, struct error *e)
+{
+    struct slice text = f->text;
+    size_t len = 1, from = 0;
+
+    for (size_t i = 0; i < text.size; i++)
+        len += text.data[i] == separator;
+    f->parts = arena_array(a, len, sizeof f->parts[0]);
+    if (f->ignore_case && f->parts != NULL) {
+        uint8_t *folded = arena_alloc(a, text.size);
+
+        if (folded == NULL)
+            f->parts = NULL;
+        else
+            fold_bytes(text, folded);
+        text.data = folded;
+    }
+    if (f->parts == NULL)
+        return error_set(e, ST_LIMIT, "the query is too large");
+    for (size_t i = 0; i <= text.size; i++) {
+        if (i < text.size && text.data[i] != separator)
+            continue;
+        f->parts[f->parts_len++] = slice_of(text.data + from, i - from);
+        from = i + 1;
+    }
+    return ST_OK;
+}
+
+static int
+compare(const void *a, const void *b)
+{
+    return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+static enum status
+make_literals(struct arena *a, struct filter *f, struct error *e)
+{
+    enum status st = split(a, f, '|', e);
+    size_t len = 0;
+
+    if (st != ST_OK)
+        return st;
+    /* As Java splits: empty texts at the end do not count. */
+    while (f->parts_len > 0 && f->parts[f->parts_len - 1].size == 0)
+        f->parts_len--;
+    qsort(f->parts, f->parts_len, sizeof f->parts[0], compare);
+    for (size_t i = 0; i < f->parts_len; i++)
+        if (len == 0 || !slice_eq(f->parts[len - 1], f->parts[i]))
+            f->parts[len++] = f->parts[i];
+    f->parts_len = len;
+    return ST_OK;
+}
+
+static enum status
+make_wildcard(struct arena *a, struct filter *f, struct error *e)
+{
+    enum status st;
+
+    if (memchr(f->text.data, '*', f->text.size) == NULL)
+        return error_set(e, ST_INVALID, "Filter must contain an asterisk");
+    st = split(a, f, '*', e);
+    if (st != ST_OK)
+        return st;
+    f->matches_all = true;
+    for (size_t i = 0; i < f->parts_len; i++)
+        f->matches_all &= f->parts[i].size == 0;
+    return ST_OK;
+}
+
+static bool
+has_literal(const struct filter *f, struct slice tagv)
+{
+    size_t from = 0, to = f->parts_len;
+
+    while (from < to) {
+        size_t mid = from + (to - from) / 2;
+        int c = f->ignore_case ? fold_cmp(tagv, f->parts[mid])
+                               : slice_cmp(tagv, f->parts[mid]);
+
+        if (c == 0)
+            return true;
+        if (c < 0)
+            to = mid;
+        else
+            from = mid + 1;
+    }
+    return false;
+}
+
+static bool
+part_is_at(const struct filter *f, struct slice part, struct slice s, size_t at)
+{
+    if (at > s.size || part.size > s.size - at)
+        return false;
+    for (size_t i = 0; i < part.size; i++) {
+        uint8_t c = f->ignore_case ? fold_at(s, at + i) : s.data[at + i];
+
+        if (c != part.data[i])
+            return false;
+    }
+    return true;
+}
+
+/* The first part at the start, the last one at the end, and between them each
+ * as early as it can be: then the rest has the most room. */
+static bool
+wildcard_matches(const struct filter *f, struct slice tagv)
+{
+    struct slice first = f->parts[0], last = f->parts[f->parts_len - 1];
+    size_t at = first.size, end;
+
+    if (tagv.size < first.size + last.size || !part_is_at(f, first, tagv, 0))
+        return false;
+    end = tagv.size - last.size;
+    if (!part_is_at(f, last, tagv, end))
+        return false;
+    tagv.size = end;
+    for (size_t i = 1; i + 1 < f->parts_len; i++) {
+        while (at <= end && !part_is_at(f, f->parts[i], tagv, at))
+            at++;
+        if (at > end)
+            return false;
+        at += f->parts[i].size;
+    }
+    return at <= end;
+}

@@ -1,0 +1,17 @@
+/*
+ * From java.util.regex's syntax, which OpenTSDB's clients write, to PCRE2's.
+ *
+ * Threads: any; this is a function of its arguments.
+ * Fails:   ST_INVALID for what Java does not take, and for classes nine deep.
+ */
+#ifndef QUERY_MODEL_REGEXP_PRIV_H
+#define QUERY_MODEL_REGEXP_PRIV_H
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/slice.h"
+
+MUST_CHECK enum status regexp_translate(struct slice java, struct buf *out,
+                                        struct error *e);
+
+#endif

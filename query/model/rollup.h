@@ -1,0 +1,123 @@
+/*
+ * Rollups: points that a client has summed up beforehand, for each interval and
+ * aggregator a series of its own (docs/PROTOCOL.md, "Rollups").  Here is which
+ * of them there are (tsd.rollups.config), when they are, and which of them a
+ * query reads instead of points.
+ *
+ *     downsample 1d-avg -> the largest interval that divides a day -> the kinds
+ *     "..-sum" and "..-count" -> nothing there? the next, or the points
+ *
+ * A rollup's time is the start of its interval, counted from the start of the
+ * span ("1h", "1d", a month, a year) that holds it.
+ *
+ * Threads: struct rollups is frozen once read; the rest, one at a time.
+ * Fails:   ST_INVALID with OpenTSDB's sentences; ST_IO.
+ */
+#ifndef QUERY_MODEL_ROLLUP_H
+#define QUERY_MODEL_ROLLUP_H
+
+#include "query/model/query.h"
+#include "uid/series/series.h"
+
+#define ROLLUP_INTERVALS_MAX 64
+#define ROLLUP_NAME_MAX      64 /* of a kind: see series_kind() */
+
+struct rollup_interval {
+    char text[24]; /* "1h", as configured */
+    int64_t seconds;
+    char span_unit; /* h, d, n or y */
+    int64_t span_count;
+    int64_t slots;   /* intervals in a span, at most */
+    int64_t delay_s; /* so long the newest may be missing; 0: none is */
+    bool is_default; /* these are the points themselves */
+    bool dense;      /* stored one a minute: see rollup_store_ms() */
+};
+
+struct rollups {
+    struct rollup_interval *intervals;
+    size_t len;
+    const struct aggregator **aggregators; /* those that have an id */
+    size_t aggregators_len;
+    /* Who reads the configuration sets these, borrowed. */
+    const char *agg_tag_key, *raw_tag_value;
+    bool tag_raw, block_derived;
+    bool split; /* points where rollups may be missing yet:
+                   query/engine/rollup_raw_merge.h */
+};
+
+/* 'config' is JSON, or the name of a file with it. */
+MUST_CHECK enum status rollups_open(const char *config, struct rollups **out,
+                                    struct error *e);
+void rollups_close(struct rollups **r);
+
+/* NULL: none such is configured. */
+const struct rollup_interval *rollups_find(const struct rollups *r,
+                                           struct slice interval);
+/* The aggregator of a rollup, case ignored; NULL: it has no id. */
+const struct aggregator *rollups_aggregator(const struct rollups *r,
+                                            struct slice name);
+/* The intervals that divide 'seconds', largest first; returns how many. */
+size_t rollups_best(const struct rollups *r, int64_t seconds,
+                    const struct rollup_interval *out[ROLLUP_INTERVALS_MAX]);
+
+/* The name of a kind of series.  'interval' NULL: points that were aggregated
+ * over series only ('pre' is set then). */
+void rollup_kind_name(const struct rollup_interval *i,
+                      const struct aggregator *a, bool pre,
+                      char out[ROLLUP_NAME_MAX]);
+
+/* -- times ----------------------------------------------------------------- */
+
+/* The start of the span that holds a second. */
+int64_t rollup_base_s(const struct rollup_interval *i, int64_t s);
+/* The time under which the rollup of a second is stored; false when its span
+ * has no such slot (which is '*slot' then).  A dense one takes a minute for
+ * each interval, so that a row holds 60 of them. */
+bool rollup_store_ms(const struct rollup_interval *i, int64_t s,
+                     int64_t *stored_ms, int64_t *slot);
+/* Back to the start of the interval. */
+int64_t rollup_real_ms(const struct rollup_interval *i, int64_t stored_ms);
+/* The stored times whose real ones lie in [from, to]; may be empty. */
+void rollup_stored_range(const struct rollup_interval *i, int64_t from_ms,
+                         int64_t to_ms, int64_t *stored_from_ms,
+                         int64_t *stored_to_ms);
+
+/* -- queries --------------------------------------------------------------- */
+
+/* What is read for a sub-query. */
+struct rollup_use {
+    const struct rollup_interval *interval; /* NULL: points */
+    uint64_t kind;                          /* 0: points as they came */
+    uint64_t count_kind; /* avg: 'kind' are the sums, these the counts */
+};
+
+/* One way after the other, until one finds something. */
+struct rollup_try {
+    const struct rollups *rollups;
+    struct series_directory *series;
+    struct sub_query sub; /* what is to run; refers to 'use' */
+    struct rollup_use use;
+    const struct aggregator *aggregator; /* of the rollups */
+    const struct rollup_interval *best[ROLLUP_INTERVALS_MAX];
+    size_t best_len, at;
+    bool fallback, fallback_raw, pre;
+    struct error missing; /* status other than ST_OK: it cannot run */
+};
+
+/* 'r' NULL: there are no rollups. */
+MUST_CHECK enum status rollup_try_first(struct rollup_try *t,
+                                        const struct rollups *r,
+                                        struct series_directory *d,
+                                        const struct sub_query *sq,
+                                        struct error *e);
+/* The points as they came, whatever was tried; 't' was made for 'sq'. */
+MUST_CHECK enum status rollup_try_points(struct rollup_try *t,
+                                         const struct sub_query *sq,
+                                         struct error *e);
+/* After nothing was found: false when that is the answer. */
+MUST_CHECK enum status rollup_try_next(struct rollup_try *t, bool *again,
+                                       struct error *e);
+/* For showQuery: "1h", or "raw". */
+const char *rollup_try_table(const struct rollup_try *t);
+
+#endif

@@ -1,0 +1,75 @@
+/*
+ * The plan of one sub-query: which series could match, as masks over row keys,
+ * and by which way each salt bucket is read.
+ *
+ *     names -> ids;  filters -> a set of tagv ids for each tagk, or "any":
+ *     a filter by name is evaluated once for each value, not for each series;
+ *     tag shapes of the metric -> one mask each;  counts -> the way
+ *
+ * When a filter narrows the metric, the series directory is asked first (same
+ * masks, no times); then all three ways can be priced, in units of one step
+ * over one key:
+ *
+ *     range   rows of the metric in the spans                        (steps)
+ *     hints   one seek for each run of matching neighbours, and the matches
+ *     seeks   one seek for each series and span
+ *
+ * Owns:    all is in the arena, but for the masks: plan_fini().
+ * Threads: frozen once made.
+ */
+#ifndef QUERY_PLAN_PLAN_H
+#define QUERY_PLAN_PLAN_H
+
+#include "query/model/query.h"
+#include "uid/series/series.h"
+
+struct plan_bucket {
+    enum scan_way way;
+    struct slice
+        *series; /* those known to match, ascending; NULL: not listed */
+    size_t series_len;
+    struct mask_set *masks; /* NULL: seeks, or nothing to read */
+};
+
+struct plan {
+    uint64_t metric;
+    struct slice metric_id; /* its bytes */
+    uint32_t from_base, to_base;
+    uint64_t *group_tagks; /* ascending */
+    size_t group_tagks_len;
+    bool empty;  /* nothing can match */
+    bool listed; /* every series of the answer is in the buckets' lists */
+    struct plan_bucket *buckets;
+    size_t buckets_len;
+    uint64_t series;  /* of the metric, in shapes that could match */
+    uint64_t matches; /* listed */
+    char text[160];   /* for showStats: which way, and why */
+};
+
+struct plan_options {
+    size_t expansion_limit; /* literals that become ids; more: by name */
+    bool skip_unresolved_tagvs;
+    size_t list_limit; /* series that are listed; 0: 200,000 */
+    int force_way;     /* < 0: choose; for tests and measurements */
+};
+
+struct plan_context {
+    struct store *store;
+    struct uid_table *uids;
+    struct series_directory *series;
+    struct plan_options options;
+};
+
+/* Errors are OpenTSDB's: "No such name for 'metrics': 'x'" (ST_NOT_FOUND, for a
+ * tagk and a literal tagv too). */
+MUST_CHECK enum status plan_make(const struct plan_context *c,
+                                 const struct query *q,
+                                 const struct sub_query *sq, struct arena *a,
+                                 struct plan *out, struct error *e);
+void plan_fini(struct plan *p);
+
+/* Does the plan read this series?  For plans that list none. */
+bool plan_reads_series(const struct plan *p, const struct key_shape *shape,
+                       struct slice tsuid);
+
+#endif

@@ -1,0 +1,422 @@
+/*
+ * From filters to sets of tagv ids for each tagk: literals by their names; what
+ * goes by name, such as wildcards, is evaluated once for each value: those that
+ * an index has, or else those of the series that the masks match.
+ */
+#include "config.h"
+
+#include "query/plan/plan_priv.h"
+
+#include <stdlib.h>
+
+#include "query/model/java_order.h"
+#include "query/model/rollup.h"
+
+static enum status
+no_memory(struct error *e)
+{
+    return error_set(e, ST_LIMIT, "the query needs more memory than it may");
+}
+
+int
+planner_compare_u64(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static struct restriction *
+restriction_of(struct planner *p, uint64_t tagk)
+{
+    for (size_t i = 0; i < p->restrictions_len; i++)
+        if (p->restrictions[i].tagk == tagk)
+            return &p->restrictions[i];
+    p->restrictions[p->restrictions_len] =
+        (struct restriction){ .tagk = tagk, .any = true };
+    return &p->restrictions[p->restrictions_len++];
+}
+
+/* Keeps of 'r' what is also in 'ids'. */
+static void
+intersect(struct restriction *r, uint64_t *ids, size_t len)
+{
+    size_t kept = 0, k = 0;
+
+    if (!r->has_set) {
+        r->has_set = true;
+        r->any = false;
+        r->set = ids;
+        r->set_len = len;
+        return;
+    }
+    for (size_t i = 0; i < r->set_len; i++) {
+        while (k < len && ids[k] < r->set[i])
+            k++;
+        if (k < len && ids[k] == r->set[i])
+            r->set[kept++] = r->set[i];
+    }
+    r->set_len = kept;
+}
+
+/* The ids of a filter's literals, ascending and unique. */
+static enum status
+resolve_literals(struct planner *p, const struct filter *f, uint64_t **out,
+                 size_t *out_len)
+{
+    uint64_t *ids = arena_array(p->a, f->parts_len, sizeof *ids);
+    size_t *unknown = arena_array(p->a, f->parts_len, sizeof *unknown);
+    size_t len = 0, unknown_len = 0, unique = 0;
+    enum status status = ST_OK;
+
+    if (ids == NULL || unknown == NULL)
+        return no_memory(p->e);
+    for (size_t i = 0; i < f->parts_len; i++) {
+        if (f->parts[i].size == 0)
+            return error_set(p->e, ST_INVALID, "Missing UID name");
+        status = uid_find(p->c->uids, UID_TAGV, f->parts[i], &ids[len], p->e);
+        if (status == ST_OK)
+            len++;
+        else if (status == ST_NOT_FOUND)
+            unknown[unknown_len++] = i;
+        else
+            return status;
+    }
+    if (unknown_len > 0 && !p->c->options.skip_unresolved_tagvs)
+        status = uid_find(p->c->uids, UID_TAGV,
+                          f->parts[java_set_first(f->parts, f->parts_len,
+                                                  unknown, unknown_len)],
+                          &ids[len], p->e);
+    else
+        status = ST_OK;
+    if (status != ST_OK)
+        return status;
+    qsort(ids, len, sizeof *ids, planner_compare_u64);
+    for (size_t i = 0; i < len; i++)
+        if (unique == 0 || ids[unique - 1] != ids[i])
+            ids[unique++] = ids[i];
+    *out = ids;
+    *out_len = unique;
+    return ST_OK;
+}
+
+/* OpenTSDB resolves a filter's literals before its tagk: so of two unknown
+ * names the same one is named. */
+static enum status
+resolve_filter(struct planner *p, const struct filter *f,
+               struct plan_filter *out)
+{
+    bool literal = f->type == FILTER_LITERAL_OR &&
+                   f->parts_len <= p->c->options.expansion_limit;
+    struct restriction *r;
+    uint64_t *ids = NULL;
+    size_t ids_len = 0;
+    enum status status =
+        literal ? resolve_literals(p, f, &ids, &ids_len) : ST_OK;
+
+    out->filter = f;
+    if (status == ST_OK)
+        status = uid_find(p->c->uids, UID_TAGK, f->tagk, &out->tagk, p->e);
+    if (status != ST_OK)
+        return status;
+    r = restriction_of(p, out->tagk);
+    if (f->type == FILTER_NOT_KEY) {
+        r->absent = true;
+        return ST_OK;
+    }
+    r->present = true;
+    if (literal) {
+        out->by_ids = true;
+        intersect(r, ids, ids_len);
+    } else if (!f->matches_all) {
+        r->by_name = true;
+        r->any = false;
+    }
+    return ST_OK;
+}
+
+static int
+compare_restrictions(const void *a, const void *b)
+{
+    return planner_compare_u64(&((const struct restriction *)a)->tagk,
+                               &((const struct restriction *)b)->tagk);
+}
+
+enum status
+planner_filters(struct planner *p)
+{
+    struct plan *out = p->p;
+    size_t len = p->sq->filters_len;
+    struct restriction *kind;
+    enum status status = ST_OK;
+
+    p->filters = arena_array(p->a, len, sizeof *p->filters);
+    out->group_tagks = arena_array(p->a, len, sizeof *out->group_tagks);
+    p->restrictions = arena_array(p->a, len + 1, sizeof *p->restrictions);
+    if (p->filters == NULL || out->group_tagks == NULL ||
+        p->restrictions == NULL)
+        return no_memory(p->e);
+    for (size_t i = 0; i < len && status == ST_OK; i++) {
+        const struct filter *f = &p->sq->filters[i];
+        uint64_t tagk;
+        bool known = false;
+
+        status = resolve_filter(p, f, &p->filters[p->filters_len]);
+        if (status != ST_OK)
+            break;
+        tagk = p->filters[p->filters_len++].tagk;
+        for (size_t k = 0; k < out->group_tagks_len; k++)
+            known = known || out->group_tagks[k] == tagk;
+        if (f->group_by && f->type != FILTER_NOT_KEY && !known)
+            out->group_tagks[out->group_tagks_len++] = tagk;
+    }
+    if (p->sq->rollup != NULL) {
+        kind = restriction_of(p, 0);
+        kind->any = false;
+        kind->has_set = true;
+        kind->set = &p->kind;
+        kind->set_len = 1;
+        p->kind = p->sq->rollup->kind;
+    }
+    qsort(out->group_tagks, out->group_tagks_len, sizeof(uint64_t),
+          planner_compare_u64);
+    qsort(p->restrictions, p->restrictions_len, sizeof *p->restrictions,
+          compare_restrictions);
+    return status;
+}
+
+const struct restriction *
+planner_smallest_set(const struct planner *p)
+{
+    const struct restriction *best = NULL;
+
+    for (size_t i = 0; i < p->restrictions_len; i++) {
+        const struct restriction *r = &p->restrictions[i];
+
+        if (r->has_set && !r->absent &&
+            (best == NULL || r->set_len < best->set_len))
+            best = r;
+    }
+    return best;
+}
+
+/* -- by name --------------------------------------------------------------- */
+
+/* A regular expression may take long for one name: in steps of the deadline. */
+#define NAME_STEPS 1024
+
+struct verdict {
+    uint64_t tagv;
+    bool known, takes;
+};
+
+/* Must this filter be evaluated on values of the tagk? */
+static bool
+goes_by_name(const struct plan_filter *f, uint64_t tagk)
+{
+    return f->tagk == tagk && !f->by_ids && !f->filter->matches_all &&
+           f->filter->type != FILTER_NOT_KEY;
+}
+
+/* Evaluates the tagk's filters on the name of one value. */
+static enum status
+evaluate(struct planner *p, uint64_t tagk, uint64_t tagv, bool *takes,
+         struct error *e)
+{
+    struct buf name = BUF_INIT;
+    struct error failed = { .status = ST_OK };
+    enum status status = uid_name(p->c->uids, UID_TAGV, tagv, &name, e);
+
+    *takes = true;
+    for (size_t i = 0; i < p->filters_len && status == ST_OK && *takes; i++) {
+        if (!goes_by_name(&p->filters[i], tagk))
+            continue;
+        *takes =
+            filter_matches(p->filters[i].filter, buf_slice(&name), &failed);
+        status = failed.status;
+    }
+    buf_fini(&name);
+    if (failed.status != ST_OK)
+        *e = failed;
+    return status;
+}
+
+/* The value's slot, or the free one where it belongs. */
+static struct verdict *
+find_verdict(struct verdict *slots, size_t cap, uint64_t tagv)
+{
+    size_t at = (size_t)(tagv * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (cap - 1);
+
+    while (slots[at].known && slots[at].tagv != tagv)
+        at = (at + 1) & (cap - 1);
+    return &slots[at];
+}
+
+static bool
+grow_verdicts(struct restriction *r)
+{
+    size_t cap = r->verdicts_cap == 0 ? 64 : r->verdicts_cap * 2;
+    struct verdict *slots = calloc(cap, sizeof *slots);
+
+    if (slots == NULL)
+        return false;
+    for (size_t i = 0; i < r->verdicts_cap; i++)
+        if (r->verdicts[i].known)
+            *find_verdict(slots, cap, r->verdicts[i].tagv) = r->verdicts[i];
+    free(r->verdicts);
+    r->verdicts = slots;
+    r->verdicts_cap = cap;
+    return true;
+}
+
+static enum status
+takes_value(struct planner *p, struct restriction *r, uint64_t tagv,
+            bool *takes)
+{
+    struct verdict *v;
+    enum status status;
+
+    if (r->verdicts_len * 2 >= r->verdicts_cap && !grow_verdicts(r))
+        return no_memory(p->e);
+    v = find_verdict(r->verdicts, r->verdicts_cap, tagv);
+    *takes = v->takes;
+    if (v->known)
+        return ST_OK;
+    status = deadline_tick(&p->deadline, NAME_STEPS, p->e);
+    if (status == ST_OK)
+        status = evaluate(p, r->tagk, tagv, takes, p->e);
+    if (status != ST_OK)
+        return status;
+    *v = (struct verdict){ tagv, true, *takes };
+    r->verdicts_len++;
+    return ST_OK;
+}
+
+enum status
+planner_takes(struct planner *p, struct slice tsuid, bool *takes)
+{
+    const struct key_shape *w = p->shape;
+    enum status status = ST_OK;
+
+    *takes = true;
+    for (size_t i = 0; i < p->restrictions_len && *takes; i++) {
+        struct restriction *r = &p->restrictions[i];
+
+        for (size_t k = 0; r->by_name && k < tsuid_tags(w, tsuid); k++)
+            if (key_get_uint(tsuid_tagk(w, tsuid, k).data, w->tagk_width) ==
+                r->tagk)
+                status = takes_value(
+                    p, r,
+                    key_get_uint(tsuid_tagv(w, tsuid, k).data, w->tagv_width),
+                    takes);
+        if (status != ST_OK)
+            return status;
+    }
+    return ST_OK;
+}
+
+/* 'set' has all values that pass the filters by name. */
+static void
+end_by_name(struct planner *p, struct restriction *r, uint64_t *set, size_t len)
+{
+    r->by_name = false;
+    intersect(r, set, len);
+    for (size_t i = 0; i < p->filters_len; i++)
+        p->filters[i].by_ids |= p->filters[i].tagk == r->tagk;
+}
+
+enum status
+planner_end_names(struct planner *p)
+{
+    for (size_t i = 0; i < p->restrictions_len; i++) {
+        struct restriction *r = &p->restrictions[i];
+        uint64_t *set;
+        size_t len = 0;
+
+        if (!r->by_name)
+            continue;
+        set = arena_array(p->a, r->verdicts_len, sizeof *set);
+        if (set == NULL)
+            return no_memory(p->e);
+        for (size_t k = 0; k < r->verdicts_cap; k++)
+            if (r->verdicts[k].takes)
+                set[len++] = r->verdicts[k].tagv;
+        qsort(set, len, sizeof *set, planner_compare_u64);
+        end_by_name(p, r, set, len);
+    }
+    return ST_OK;
+}
+
+void
+planner_free_verdicts(struct planner *p)
+{
+    for (size_t i = 0; i < p->restrictions_len; i++)
+        free(p->restrictions[i].verdicts);
+}
+
+/* Of one tagk, for the index. */
+struct by_name {
+    struct planner *p;
+    uint64_t tagk;
+};
+
+/* What fails here may concern no series of the answer: it ends the use of the
+ * index alone, but the deadline ends all. */
+static enum status
+index_takes(void *ctx, uint64_t tagv, bool *takes)
+{
+    struct by_name *b = ctx;
+    struct error ignored;
+
+    b->p->status = deadline_tick(&b->p->deadline, NAME_STEPS, b->p->e);
+    return b->p->status != ST_OK
+               ? b->p->status
+               : evaluate(b->p, b->tagk, tagv, takes, &ignored);
+}
+
+static bool
+by_name_go_on(void *ctx)
+{
+    struct by_name *b = ctx;
+
+    b->p->status = deadline_check(&b->p->deadline, b->p->e);
+    return b->p->status == ST_OK;
+}
+
+static enum status
+resolve_by_name(struct planner *p, struct restriction *r)
+{
+    struct by_name b = { p, r->tagk };
+    struct buf key = BUF_INIT;
+    uint64_t *values;
+    size_t len;
+    bool known;
+    enum status status;
+
+    buf_put_u64(&key, uid_epoch(p->c->uids));
+    buf_put_u64(&key, r->tagk);
+    for (size_t i = 0; i < p->filters_len; i++)
+        if (goes_by_name(&p->filters[i], r->tagk))
+            filter_cache_key(p->filters[i].filter, &key);
+    status = series_values(
+        p->c->series, p->p->metric, r->tagk,
+        key.failed ? (struct slice){ NULL, 0 } : buf_slice(&key), index_takes,
+        by_name_go_on, &b, p->a, &known, &values, &len, p->e);
+    buf_fini(&key);
+    if (status == ST_OK && !known)
+        return p->status;
+    if (status == ST_OK)
+        end_by_name(p, r, values, len);
+    return status;
+}
+
+enum status
+planner_names(struct planner *p)
+{
+    enum status status = ST_OK;
+
+    for (size_t i = 0; i < p->restrictions_len && status == ST_OK; i++)
+        if (p->restrictions[i].by_name && !p->restrictions[i].absent)
+            status = resolve_by_name(p, &p->restrictions[i]);
+    return status;
+}

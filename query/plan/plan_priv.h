@@ -1,0 +1,75 @@
+/*
+ * The insides of a plan, for plan*.c alone: from a sub-query's filters to what
+ * is known of each tagk.
+ */
+#ifndef QUERY_PLAN_PLAN_PRIV_H
+#define QUERY_PLAN_PLAN_PRIV_H
+
+#include "query/model/deadline.h"
+#include "query/plan/plan.h"
+
+/* What is known of one filtered tagk. */
+struct restriction {
+    uint64_t tagk;
+    bool any;      /* every value goes */
+    bool absent;   /* not_key: no series that has the tagk */
+    bool present;  /* another filter: only series that have it */
+    bool by_name;  /* filters that are still to be evaluated by name */
+    bool has_set;  /* else only filters by name, or none that narrows */
+    uint64_t *set; /* ascending ids, when has_set */
+    size_t set_len;
+    /* Open addressing: what the filters by name say of each value met. */
+    struct verdict *verdicts;
+    size_t verdicts_cap, verdicts_len;
+};
+
+/* A filter with its tagk's id. */
+struct plan_filter {
+    const struct filter *filter;
+    uint64_t tagk;
+    bool by_ids; /* its restriction's set says it all */
+};
+
+struct planner {
+    const struct plan_context *c;
+    const struct key_shape *shape;
+    const struct query *q;
+    const struct sub_query *sq;
+    struct arena *a;
+    struct plan *p;
+    struct error *e;
+    struct deadline deadline;
+    struct plan_filter *filters;
+    size_t filters_len;
+    struct restriction *restrictions; /* ascending by tagk */
+    size_t restrictions_len;
+    uint64_t kind;               /* of rollups; 0: points as they came */
+    struct series_shape *shapes; /* those that could match */
+    size_t shapes_len;
+    struct buf listed; /* TSUIDs that match, one after another */
+    size_t *listed_ends;
+    size_t listed_len, listed_cap;
+    bool narrows;       /* some filter excludes values */
+    bool by_name;       /* some restriction goes by name */
+    bool overflow;      /* more match than are listed */
+    enum status status; /* of a callback */
+};
+
+/* -- plan_filters.c ------------------------------------------------------- */
+
+/* Makes restrictions of the filters, and finds the tagks that group. */
+MUST_CHECK enum status planner_filters(struct planner *p);
+/* Makes sets of what goes by name, where an index has the values. */
+MUST_CHECK enum status planner_names(struct planner *p);
+/* Does a series that the masks match pass the filters that go by name? */
+MUST_CHECK enum status planner_takes(struct planner *p, struct slice tsuid,
+                                     bool *takes);
+/* After planner_takes() on each series: the values that pass become sets. */
+MUST_CHECK enum status planner_end_names(struct planner *p);
+void planner_free_verdicts(struct planner *p);
+/* The restriction that likely leaves the fewest series, or NULL. */
+const struct restriction *planner_smallest_set(const struct planner *p);
+
+int planner_compare_u64(const void *a, const void *b);
+
+#endif

@@ -1,0 +1,106 @@
+/* See query/plan/tsuids.h. */
+#include "config.h"
+
+#include "query/plan/tsuids.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text/digit.h"
+#include "query/model/rollup.h"
+#include "uid/series/series.h"
+
+static bool
+from_hex(struct slice text, uint8_t *out, size_t max, size_t *size)
+{
+    if (text.size % 2 != 0 || text.size / 2 > max)
+        return false;
+    for (size_t i = 0; i < text.size / 2; i++) {
+        int high = digit_hex(text.data[2 * i]);
+        int low = digit_hex(text.data[2 * i + 1]);
+
+        if (high < 0 || low < 0)
+            return false;
+        out[i] = (uint8_t)(high << 4 | low);
+    }
+    *size = text.size / 2;
+    return true;
+}
+
+/* One that is read: the bytes are of a metric and more, and a series' when
+ * 'is_series'. */
+struct named {
+    uint8_t *bytes;
+    size_t size;
+    bool is_series;
+};
+
+static enum status
+take_one(struct slice text, const struct sub_query *sq,
+         const struct key_shape *shape, struct named *n, struct error *e)
+{
+    struct slice tsuid;
+
+    if (!from_hex(text, n->bytes, TSUID_MAX, &n->size) ||
+        n->size < shape->metric_width)
+        return error_set(e, ST_INVALID, "Invalid TSUID: %.*s",
+                         text.size > 200 ? 200 : (int)text.size,
+                         (const char *)text.data);
+    if (n->size == shape->metric_width)
+        return error_set(e, ST_INVALID, "UID was empty");
+    tsuid = slice_of(n->bytes, n->size);
+    n->is_series =
+        tsuid_is_valid(shape, tsuid) && !series_has_kind(shape, tsuid);
+    if (!n->is_series || sq->rollup == NULL)
+        return ST_OK;
+    n->size = series_add_kind(shape, tsuid, sq->rollup->kind, n->bytes);
+    if (n->size == 0)
+        return error_set(e, ST_INVALID, "Too many tags of a rollup");
+    return ST_OK;
+}
+
+static enum status
+no_memory(struct error *e)
+{
+    return error_set(e, ST_LIMIT, "the query needs more memory than it may");
+}
+
+enum status
+tsuids_take(const struct sub_query *sq, const struct key_shape *shape,
+            struct arena *a, struct slice **out, size_t *out_len,
+            struct error *e)
+{
+    struct slice *all = arena_array(a, sq->tsuids_len, sizeof *all);
+    unsigned mw = shape->metric_width;
+    const uint8_t *metric = NULL;
+    size_t len = 0, unique = 0;
+
+    if (all == NULL)
+        return no_memory(e);
+    for (size_t i = 0; i < sq->tsuids_len; i++) {
+        struct slice text = sq->tsuids[i];
+        struct named n = { arena_alloc(a, TSUID_MAX), 0, false };
+        enum status st =
+            n.bytes == NULL ? no_memory(e) : take_one(text, sq, shape, &n, e);
+
+        if (st != ST_OK)
+            return st;
+        if (metric == NULL)
+            metric = n.bytes;
+        else if (memcmp(n.bytes, metric, mw) != 0)
+            return error_set(e, ST_INVALID,
+                             "One or more TSUIDs did not share the same metric "
+                             "[%.*s] [%.*s]",
+                             (int)(2 * mw), (const char *)sq->tsuids[0].data,
+                             (int)(2 * mw), (const char *)text.data);
+        if (n.is_series)
+            all[len++] = slice_of(n.bytes, n.size);
+    }
+    qsort(all, len, sizeof *all, slice_compare);
+    for (size_t i = 0; i < len; i++)
+        if (unique == 0 || !slice_eq(all[unique - 1], all[i]))
+            all[unique++] = all[i];
+    *out = all;
+    *out_len = unique;
+    return ST_OK;
+}

@@ -1,0 +1,357 @@
+/*
+ * The coder has 256 states.  Each gives one symbol and, with some bits that are
+ * read, the next state; a symbol of a fourth of all states costs two bits.  Two
+ * chains of states take turns, for even and for odd numbers, because each step
+ * has to wait for the one before.
+ *
+ * Writing goes from the last number to the first, since it is the next state
+ * that says which bits lead there; they are kept and put down in the order of
+ * reading.
+ */
+#include "config.h"
+
+#include "storage/block/block_coded_priv.h"
+
+#include <stdlib.h>
+
+#include "storage/block/bits.h"
+
+#define LANES 2
+
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
+/* How a symbol is written: from the states [256, 512) that may follow it. */
+struct symbol {
+    uint32_t bits; /* 'next' plus it, by 2^16: how many bits are put down */
+    int32_t first; /* of its states in the order, less how many there are */
+};
+
+struct encoder {
+    struct symbol symbols[CODED_SYMBOLS];
+    const uint16_t *states; /* in the order */
+    unsigned last;
+};
+
+/* -- choosing ------------------------------------------------------------- */
+
+/* Four at a time: counting one thing twice in a row has to wait. */
+static void
+count_symbols(const uint64_t *u, size_t len, unsigned low,
+              uint32_t counts[CODED_SYMBOLS])
+{
+    uint32_t part[4][CODED_SYMBOLS] = { { 0 } };
+    const uint64_t last = CODED_SYMBOLS - 1;
+    size_t i = 0;
+
+    for (; len - i >= 4; i += 4)
+        for (size_t k = 0; k < 4; k++) {
+            uint64_t s = u[i + k] >> low;
+
+            part[k][s < last ? s : last]++;
+        }
+    for (; i < len; i++) {
+        uint64_t s = u[i] >> low;
+
+        part[0][s < last ? s : last]++;
+    }
+    for (size_t s = 0; s < CODED_SYMBOLS; s++)
+        counts[s] = part[0][s] + part[1][s] + part[2][s] + part[3][s];
+}
+
+/* In 1/256 bits. */
+static uint64_t
+cost_of(const uint32_t counts[CODED_SYMBOLS], const uint16_t *costs)
+{
+    uint64_t cost = 0;
+
+    for (unsigned s = 0; s < CODED_SYMBOLS; s++)
+        cost += (uint64_t)counts[s] * costs[s];
+    return cost;
+}
+
+/* The same of fewer than 32,768 numbers, for which processors have an
+ * instruction. */
+static uint64_t
+cost_of_few(const int16_t counts[CODED_SYMBOLS], const uint16_t *costs)
+{
+    int32_t cost = 0;
+
+    for (unsigned s = 0; s < CODED_SYMBOLS; s++)
+        cost += counts[s] * (int16_t)costs[s];
+    return (uint64_t)cost;
+}
+
+static void
+try_low(const uint64_t *u, size_t len, unsigned low, struct numbers_plan *best)
+{
+    uint32_t counts[CODED_SYMBOLS];
+    int16_t few[CODED_SYMBOLS];
+
+    count_symbols(u, len, low, counts);
+    for (unsigned s = 0; s < CODED_SYMBOLS; s++)
+        few[s] = (int16_t)counts[s];
+    for (unsigned table = 0; table < CODED_TABLES; table++) {
+        const uint16_t *costs = coded_table(table)->costs;
+        uint64_t cost =
+            len <= INT16_MAX ? cost_of_few(few, costs) : cost_of(counts, costs);
+        uint64_t bits = cost / 256 + len * low + LANES * STATE_BITS + 8;
+
+        if (bits < best->bits)
+            *best = (struct numbers_plan){ NUMBERS_CODED, low, bits, table };
+    }
+}
+
+struct numbers_plan
+coded_plan(const uint64_t *u, size_t len, unsigned rice)
+{
+    struct numbers_plan best = { NUMBERS_CODED, 0, UINT64_MAX, 0 };
+
+    try_low(u, len, rice, &best);
+    if (rice > 0)
+        try_low(u, len, rice - 1, &best);
+    return best;
+}
+
+/* -- writing -------------------------------------------------------------- */
+
+static void
+encoder_init(struct encoder *e, unsigned table)
+{
+    const uint8_t *counts = coded_counts[table];
+    int32_t first = 0;
+
+    e->states = coded_table(table)->order;
+    e->last = coded_last(table);
+    for (unsigned s = 0; s <= e->last; s++) {
+        unsigned bits = STATE_BITS - (31 - (unsigned)__builtin_clz(counts[s]));
+
+        /* One bit less below a limit: then a one is borrowed. */
+        e->symbols[s].bits = (bits << 16) - ((unsigned)counts[s] << bits);
+        e->symbols[s].first = first - counts[s];
+        first += counts[s];
+    }
+}
+
+static inline const struct symbol *
+symbol_of(const struct encoder *e, uint64_t high)
+{
+    return &e->symbols[high < e->last ? high : e->last];
+}
+
+/* One step back: to the state that gives the symbol, and from which the bits of
+ * '*step' lead to 'next'. */
+static inline unsigned
+step_back(const struct encoder *e, uint64_t high, unsigned next, uint16_t *step)
+{
+    const struct symbol *s = symbol_of(e, high);
+    unsigned bits = (next + s->bits) >> 16;
+
+    *step = (uint16_t)((next & ((1u << bits) - 1)) | bits << 8);
+    return e->states[s->first + (int32_t)(next >> bits)];
+}
+
+/* Nothing follows: any of the symbol's states. */
+static inline unsigned
+last_state(const struct encoder *e, unsigned table, uint64_t high)
+{
+    const struct symbol *s = symbol_of(e, high);
+
+    return e->states[s->first + coded_counts[table][s - e->symbols]];
+}
+
+/* The bits that lead from each number to the one of its lane that follows, and
+ * how many above them; the states to begin with. */
+static void
+walk_back(const struct encoder *e, const uint64_t *u, size_t len, unsigned low,
+          unsigned table, uint16_t *steps, unsigned starts[LANES])
+{
+    unsigned even = CODED_STATES, odd = CODED_STATES;
+    size_t i = len;
+
+    for (size_t k = 0; k < LANES && i > 0; k++) {
+        unsigned state = last_state(e, table, u[--i] >> low);
+
+        if (i % LANES == 0)
+            even = state;
+        else
+            odd = state;
+    }
+    if (i % LANES == 1) {
+        i--;
+        even = step_back(e, u[i] >> low, even, &steps[i]);
+    }
+    for (; i > 0; i -= 2) {
+        odd = step_back(e, u[i - 1] >> low, odd, &steps[i - 1]);
+        even = step_back(e, u[i - 2] >> low, even, &steps[i - 2]);
+    }
+    starts[0] = even - CODED_STATES;
+    starts[1] = odd - CODED_STATES;
+}
+
+void
+coded_put(const uint64_t *u, size_t len, unsigned low, unsigned table,
+          struct buf *out)
+{
+    struct bits_out o = bits_out_of(out);
+    struct encoder e;
+    unsigned starts[LANES];
+    uint16_t *steps = malloc(len * sizeof *steps);
+
+    if (steps == NULL || !bits_room(&o, (len + LANES) * STATE_BITS)) {
+        out->failed = true;
+        free(steps);
+        return;
+    }
+    encoder_init(&e, table);
+    walk_back(&e, u, len, low, table, steps, starts);
+    for (size_t i = 0; i < LANES && i < len; i++)
+        bits_put(&o, starts[i], STATE_BITS);
+    for (size_t i = 0; i + LANES < len; i += 2) {
+        unsigned next = i + LANES + 1 < len ? steps[i + 1] : 0;
+        unsigned bits = steps[i] >> 8;
+
+        bits_put(&o, (steps[i] & 255u) | (uint64_t)(next & 255) << bits,
+                 bits + (next >> 8));
+    }
+    bits_out_done(&o);
+    free(steps);
+}
+
+/* -- reading -------------------------------------------------------------- */
+
+/*
+ * What is below is compiled twice: once for processors that shift and mask in
+ * one step each (BMI2), as all of x86 do since 2013, and once for others.
+ */
+
+struct lanes {
+    const struct coded_state *states;
+    struct bits_in in;
+    unsigned used; /* bits since the window was filled */
+    unsigned seen; /* all symbols, one over the other */
+    uint64_t last; /* where the last step led to */
+};
+
+/* One number: 'steps', a constant, says what is wanted of it. */
+static ALWAYS_INLINE uint64_t
+take(struct lanes *l, const struct coded_state *s, bool steps)
+{
+    l->seen |= s->symbol;
+    return steps ? (l->last += (uint64_t)(int64_t)s->step) : s->symbol & 15u;
+}
+
+/* One number, and the state moves on. */
+static ALWAYS_INLINE uint64_t
+step_on(struct lanes *l, unsigned *state, bool steps)
+{
+    const struct coded_state *s = &l->states[*state];
+    unsigned bits = s->bits;
+    uint64_t window = l->in.window;
+
+    *state = s->next + ((unsigned)window & s->mask);
+    l->in.window = window >> bits;
+    l->used += bits;
+    return take(l, s, steps);
+}
+
+static ALWAYS_INLINE void
+fill_lanes(struct lanes *l)
+{
+    l->in.have -= l->used;
+    l->used = 0;
+    bits_fill(&l->in);
+}
+
+/* Numbers from 'i' on, which is even. */
+static ALWAYS_INLINE bool
+get_rest(struct lanes *l, struct cursor *c, uint64_t *out, size_t i, size_t len,
+         unsigned *a, unsigned *b, bool steps)
+{
+    /* Six symbols take at most 48 bits; the last two lead nowhere. */
+    for (; len - i >= 8; i += 6) {
+        fill_lanes(l);
+        out[i] = step_on(l, a, steps);
+        out[i + 1] = step_on(l, b, steps);
+        out[i + 2] = step_on(l, a, steps);
+        out[i + 3] = step_on(l, b, steps);
+        out[i + 4] = step_on(l, a, steps);
+        out[i + 5] = step_on(l, b, steps);
+    }
+    for (; i < len; i++) {
+        unsigned *state = i % 2 == 0 ? a : b;
+
+        fill_lanes(l);
+        out[i] = i + LANES < len ? step_on(l, state, steps)
+                                 : take(l, &l->states[*state], steps);
+    }
+    l->in.have -= l->used;
+    bits_in_done(&l->in, c);
+    return (l->seen & CODED_FAR) != 0;
+}
+
+static ALWAYS_INLINE bool
+get_lanes(struct cursor *c, uint64_t *out, size_t len, unsigned table,
+          uint64_t start, bool steps)
+{
+    struct lanes l = { .states = coded_table(table)->states,
+                       .in = bits_in_of(c),
+                       .last = start };
+    unsigned a, b = 0;
+
+    bits_fill(&l.in);
+    a = (unsigned)bits_get(&l.in, STATE_BITS);
+    if (len > 1)
+        b = (unsigned)bits_get(&l.in, STATE_BITS);
+    return get_rest(&l, c, out, 0, len, &a, &b, steps);
+}
+
+bool
+coded_get_plain(struct cursor *c, uint64_t *out, size_t len, unsigned table)
+{
+    return get_lanes(c, out, len, table, 0, false);
+}
+
+bool
+coded_get_steps_plain(struct cursor *c, uint64_t *out, size_t len,
+                      unsigned table, uint64_t start)
+{
+    return get_lanes(c, out, len, table, start, true);
+}
+
+#if defined(__x86_64__)
+__attribute__((__target__("bmi2"))) static bool
+get_bmi2(struct cursor *c, uint64_t *out, size_t len, unsigned table)
+{
+    return get_lanes(c, out, len, table, 0, false);
+}
+
+__attribute__((__target__("bmi2"))) static bool
+get_steps_bmi2(struct cursor *c, uint64_t *out, size_t len, unsigned table,
+               uint64_t start)
+{
+    return get_lanes(c, out, len, table, start, true);
+}
+#endif
+
+/* -- by what the processor can --------------------------------------------- */
+
+bool
+coded_get(struct cursor *c, uint64_t *out, size_t len, unsigned table)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("bmi2"))
+        return get_bmi2(c, out, len, table);
+#endif
+    return coded_get_plain(c, out, len, table);
+}
+
+bool
+coded_get_steps(struct cursor *c, uint64_t *out, size_t len, unsigned table,
+                uint64_t start)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("bmi2"))
+        return get_steps_bmi2(c, out, len, table, start);
+#endif
+    return coded_get_steps_plain(c, out, len, table, start);
+}

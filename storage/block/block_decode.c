@@ -1,0 +1,291 @@
+/*
+ * Decodes blocks.  Columns are decoded where the points are to be, and become
+ * points in place.
+ */
+#include "config.h"
+
+#include "storage/block/block.h"
+
+#include <stdlib.h>
+
+#include "storage/block/block_priv.h"
+
+static void
+get_times(struct cursor *c, const struct block_header *h, int64_t *out)
+{
+    struct ints_known known = { (int64_t)h->first, (int64_t)h->first };
+    int64_t first_ms = h->synopsis.first_ms, last_ms = h->synopsis.last_ms;
+    int64_t base_ms = first_ms - known.first * block_unit_ms(h),
+            unit = block_unit_ms(h);
+    bool ascending = true;
+
+    if (!(h->flags & FLAG_IRREGULAR)) {
+        int64_t step =
+            h->count == 1 ? 0 : (last_ms - first_ms) / (h->count - 1);
+
+        for (uint32_t i = 0; i < h->count; i++)
+            out[i] = first_ms + i * step;
+        return;
+    }
+    block_ints_decode(c, out, h->count, known);
+    if (c->failed)
+        return;
+    for (uint32_t i = 1; i < h->count; i++)
+        ascending &= out[i - 1] < out[i];
+    if (!ascending || out[0] != known.first ||
+        out[h->count - 1] != known.first + (int64_t)h->span) {
+        c->failed = true;
+        return;
+    }
+    for (uint32_t i = 0; i < h->count; i++)
+        out[i] = base_ms + out[i] * unit;
+}
+
+/* 'scratch' has room for as many numbers. */
+static void
+get_kinds(struct cursor *c, const struct block_header *h, uint64_t *scratch,
+          uint8_t *out)
+{
+    uint64_t kind = 0, seen = 0;
+
+    if (block_kinds(h) != KINDS_MIXED) {
+        memset(out, block_kinds(h) == KINDS_FLOAT, h->count);
+        return;
+    }
+    block_numbers_decode(c, scratch, h->count);
+    for (uint32_t i = 0; i < h->count && !c->failed; i++) {
+        kind ^= scratch[i];
+        seen |= kind;
+        out[i] = kind != 0;
+    }
+    if (seen > 1)
+        c->failed = true;
+}
+
+static void
+get_ints_alone(struct cursor *c, int64_t *out, size_t len)
+{
+    struct ints_known known;
+
+    known.first = cursor_zigzag(c);
+    known.min = (int64_t)((uint64_t)known.first - cursor_varint(c));
+    if (!c->failed)
+        block_ints_decode(c, out, len, known);
+}
+
+/* Both columns are decoded behind each other, then put where they belong. */
+static void
+get_split(struct cursor *c, const struct block_header *h,
+          const uint8_t *is_float, union number *out)
+{
+    size_t ints = 0, at[2];
+    uint64_t *v = malloc(h->count * sizeof *v);
+
+    if (v == NULL) {
+        c->failed = c->no_memory = true;
+        return;
+    }
+    for (uint32_t i = 0; i < h->count; i++)
+        ints += !is_float[i];
+    if (ints > 0)
+        get_ints_alone(c, (int64_t *)v, ints);
+    if (!c->failed)
+        block_floats_decode(c, v + ints, h->count - ints);
+    at[0] = 0;
+    at[1] = ints;
+    for (uint32_t i = 0; i < h->count && !c->failed; i++)
+        out[i].i = (int64_t)v[at[is_float[i]]++];
+    free(v);
+}
+
+/* Reads over the exceptions when 'out' is NULL. */
+static void
+get_exceptions(struct cursor *c, uint32_t count, union number *out)
+{
+    uint64_t left = cursor_varint(c), at = 0;
+
+    if (left == 0 || left > count)
+        c->failed = true;
+    for (; left > 0 && !c->failed; left--) {
+        uint64_t gap = cursor_varint(c);
+        uint64_t bits = cursor_u64(c);
+
+        if (gap >= count - at) {
+            c->failed = true;
+            return;
+        }
+        at += gap;
+        if (out != NULL)
+            out[at].i = (int64_t)bits;
+        at++;
+    }
+}
+
+/* Makes numbers of decimals. */
+static void
+divide(struct cursor *c, const struct block_header *h, const uint8_t *is_float,
+       union number *v)
+{
+    unsigned scale = h->scale & SCALE_DIGITS;
+    bool fits = true;
+
+    for (uint32_t i = 0; i < h->count; i++)
+        fits &= v[i].i <= DECIMAL_MAX && v[i].i >= -DECIMAL_MAX;
+    if (!fits) {
+        c->failed = true;
+        return;
+    }
+    if (block_kinds(h) == KINDS_FLOAT) {
+        block_decimal_values(v, h->count, scale);
+        return;
+    }
+    for (uint32_t i = 0; i < h->count; i++) {
+        double d = block_decimal_value(v[i].i, scale);
+
+        if (is_float[i])
+            v[i].d = d;
+        else
+            v[i].i = (int64_t)d;
+    }
+}
+
+static void
+get_whole(struct cursor *c, const struct block_header *h,
+          const uint8_t *is_float, union number *out)
+{
+    struct cursor exceptions = *c;
+
+    if (h->flags & FLAG_PLAIN) {
+        get_exceptions(c, h->count, NULL);
+        get_ints_alone(c, (int64_t *)out, h->count);
+    } else {
+        struct ints_known known = { h->v_first, h->v_min };
+
+        block_ints_decode(c, (int64_t *)out, h->count, known);
+    }
+    if (c->failed || block_kinds(h) == KINDS_INT)
+        return;
+    divide(c, h, is_float, out);
+    if (!c->failed && (h->flags & FLAG_PLAIN))
+        get_exceptions(&exceptions, h->count, out);
+}
+
+static void
+get_values(struct cursor *c, const struct block_header *h,
+           const uint8_t *is_float, union number *out)
+{
+    if (h->flags & FLAG_CONSTANT) {
+        for (uint32_t i = 0; i < h->count; i++)
+            out[i] = h->synopsis.first;
+    } else if (block_is_whole(h)) {
+        get_whole(c, h, is_float, out);
+    } else {
+        get_split(c, h, is_float, out);
+    }
+}
+
+static uint64_t
+magnitude(int64_t v)
+{
+    return v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+}
+
+static struct spacing
+spacing_of(const struct block_header *h)
+{
+    const struct synopsis *syn = &h->synopsis;
+    struct spacing s = { .even = (h->flags & FLAG_IRREGULAR) == 0 &&
+                                 block_kinds(h) != KINDS_MIXED };
+
+    if (!s.even)
+        return s;
+    s.is_float = block_kinds(h) == KINDS_FLOAT;
+    s.first_ms = syn->first_ms;
+    if (h->count > 1) /* a short division: see times_are_valid() */
+        s.step_ms = (uint32_t)h->span / (h->count - 1) * block_unit_ms(h);
+    if (syn->all_int) {
+        uint64_t low = magnitude(syn->min.i), high = magnitude(syn->max.i);
+
+        s.greatest = low > high ? low : high;
+    }
+    return s;
+}
+
+/* A block whose values are about to be decoded. */
+struct opened {
+    struct block_header h;
+    struct cursor c;
+    struct points *out;
+};
+
+static enum status
+no_memory(const struct block_header *h, struct error *e)
+{
+    return error_set(e, ST_LIMIT, "block: no memory for %u points", h->count);
+}
+
+static enum status
+open_columns(struct slice block, uint32_t base, struct points *out,
+             struct spacing *s, struct opened *o, struct error *e)
+{
+    bool even = false;
+    enum status st = block_header_get(block, base, &o->c, &o->h, e);
+
+    if (st != ST_OK)
+        return st;
+    if (!points_reserve(out, o->h.count))
+        return no_memory(&o->h, e);
+    o->out = out;
+    if (s != NULL) {
+        *s = spacing_of(&o->h);
+        even = s->even;
+    }
+    if (!even)
+        get_times(&o->c, &o->h, out->ts_ms + out->len);
+    /* Doubles that are no decimals are unpacked by their kinds. */
+    if (!o->c.failed && (!even || !block_is_whole(&o->h)))
+        get_kinds(&o->c, &o->h, (uint64_t *)(out->v + out->len),
+                  out->is_float + out->len);
+    return ST_OK;
+}
+
+static void
+get_column(struct opened *o)
+{
+    if (!o->c.failed)
+        get_values(&o->c, &o->h, o->out->is_float + o->out->len,
+                   o->out->v + o->out->len);
+}
+
+static enum status
+close_columns(struct opened *o, struct error *e)
+{
+    if (o->c.no_memory)
+        return no_memory(&o->h, e);
+    if (o->c.failed || cursor_left(&o->c) != 0)
+        return error_set(e, ST_CORRUPT,
+                         "block: invalid columns (%u points, %zu bytes left)",
+                         o->h.count, cursor_left(&o->c));
+    o->out->len += o->h.count;
+    return ST_OK;
+}
+
+enum status
+block_decode_spaced(struct slice block, uint32_t base, struct points *out,
+                    struct spacing *s, struct error *e)
+{
+    struct opened o;
+    enum status st = open_columns(block, base, out, s, &o, e);
+
+    if (st != ST_OK)
+        return st;
+    get_column(&o);
+    return close_columns(&o, e);
+}
+
+enum status
+block_decode(struct slice block, uint32_t base, struct points *out,
+             struct error *e)
+{
+    return block_decode_spaced(block, base, out, NULL, e);
+}

@@ -1,0 +1,274 @@
+/*
+ * Columns of signed integers: <way:1> [<reference zigzag>] <numbers>, all
+ * arithmetic modulo 2^64, so that nothing overflows.
+ *
+ *     offset   v[i] - min                            len numbers
+ *     steps    zigzag(v[i] - v[i-1] - reference)     len - 1, from v[1] on
+ *     climb    v[i] - v[i-1] - reference             len - 1; the smallest step
+ *     same     as steps, with the reference 0, which is not written
+ *     0x40 + t the same, its numbers coded by the table t, without low bits;
+ *              the byte in front of the numbers, and the table's, are saved
+ *     line     zigzag(v[i] - v[0] - i x reference)   len - 1
+ *
+ * The first value, and 'min', are known from elsewhere.
+ */
+#include "config.h"
+
+#include "storage/block/block_priv.h"
+
+#include "base/obj.h"
+#include "storage/block/block_coded_priv.h"
+
+#define SHORT 32 /* so few that all ways are tried */
+
+enum way {
+    WAY_OFFSET,
+    WAY_STEPS,
+    WAY_CLIMB,
+    WAY_LINE,
+    WAY_LEN,
+    /* as they are written, only: */
+    WRITTEN_SAME = 4,
+    WRITTEN_CODED = 0x40,
+};
+
+struct choice {
+    enum way way;
+    uint64_t reference;
+    struct numbers_plan plan;
+    enum way last; /* that was tried: its numbers are in 'scratch' */
+};
+
+/* What the differences between neighbours are like. */
+struct steps {
+    uint64_t usual; /* more than half of them are it; else the mean */
+    bool is_usual;
+    int64_t min, max;
+    uint64_t way; /* twice all of them, added up without their signs */
+    int64_t top;  /* the largest value */
+};
+
+static inline uint64_t
+step_at(const int64_t *v, size_t i)
+{
+    return (uint64_t)v[i] - (uint64_t)v[i - 1];
+}
+
+/* The mean step, but 0 where it is lost among the others. */
+static uint64_t
+drift_of(const int64_t *v, size_t len, const struct steps *s)
+{
+    int64_t mean =
+        (int64_t)((uint64_t)v[len - 1] - (uint64_t)v[0]) / (int64_t)(len - 1);
+    uint64_t width = (uint64_t)s->max - (uint64_t)s->min;
+
+    return zigzag((uint64_t)mean) < width / 16 ? 0 : (uint64_t)mean;
+}
+
+/* One pass of voting finds what can be the majority, a second one counts. */
+static struct steps
+look_at_steps(const int64_t *v, size_t len)
+{
+    struct steps s = { .min = INT64_MAX, .max = INT64_MIN, .top = v[0] };
+    size_t votes = 0, count = 0;
+
+    for (size_t i = 1; i < len; i++) {
+        uint64_t step = step_at(v, i);
+
+        s.usual = votes == 0 ? step : s.usual;
+        votes += step == s.usual ? 1 : SIZE_MAX;
+        s.min = (int64_t)step < s.min ? (int64_t)step : s.min;
+        s.max = (int64_t)step > s.max ? (int64_t)step : s.max;
+        s.way += zigzag(step);
+        s.top = v[i] > s.top ? v[i] : s.top;
+    }
+    for (size_t i = 1; i < len && votes > 0; i++)
+        count += step_at(v, i) == s.usual;
+    s.is_usual = count * 2 > len - 1;
+    if (!s.is_usual)
+        s.usual = drift_of(v, len, &s);
+    return s;
+}
+
+/* Most steps lie close above the smallest: no need of signs then. */
+static bool
+is_climb(const struct steps *s)
+{
+    uint64_t below = s->usual - (uint64_t)s->min;
+    uint64_t above = (uint64_t)s->max - s->usual;
+
+    return below < above / 3;
+}
+
+/* Where the values wander far in short steps, their distance to the smallest is
+ * no way to write them. */
+static bool
+may_be_offset(const struct steps *s, size_t len, int64_t min)
+{
+    return len < SHORT || s->is_usual ||
+           s->way / len > ((uint64_t)s->top - (uint64_t)min) / 8;
+}
+
+static uint64_t
+varint_bits(uint64_t v)
+{
+    uint64_t bits = 8;
+
+    for (; v >= 0x80; v >>= 7)
+        bits += 8;
+    return bits;
+}
+
+/* How many numbers stand for 'len' integers. */
+static size_t
+numbers_len(enum way way, size_t len)
+{
+    return way == WAY_OFFSET ? len : len - 1;
+}
+
+static void
+transform(enum way way, const int64_t *v, size_t len, uint64_t reference,
+          int64_t min, uint64_t *u)
+{
+    switch (way) {
+    case WAY_OFFSET:
+        for (size_t i = 0; i < len; i++)
+            u[i] = (uint64_t)v[i] - (uint64_t)min;
+        break;
+    case WAY_STEPS:
+        for (size_t i = 1; i < len; i++)
+            u[i - 1] = zigzag((uint64_t)v[i] - (uint64_t)v[i - 1] - reference);
+        break;
+    case WAY_CLIMB:
+        for (size_t i = 1; i < len; i++)
+            u[i - 1] = (uint64_t)v[i] - (uint64_t)v[i - 1] - reference;
+        break;
+    case WAY_LINE:
+        for (size_t i = 1; i < len; i++)
+            u[i - 1] = zigzag((uint64_t)v[i] - (uint64_t)v[0] - i * reference);
+        break;
+    case WAY_LEN:
+    case WRITTEN_CODED:
+        INSIST(way != WAY_LEN);
+    }
+}
+
+static void
+try(const int64_t *v, size_t len, int64_t min, enum way way, uint64_t reference,
+    uint64_t *scratch, struct choice *best)
+{
+    struct numbers_plan plan;
+
+    transform(way, v, len, reference, min, scratch);
+    plan = block_numbers_plan(scratch, numbers_len(way, len));
+    if (way != WAY_OFFSET)
+        plan.bits += varint_bits(zigzag(reference));
+    if (plan.bits < best->plan.bits)
+        *best = (struct choice){ way, reference, plan, way };
+    best->last = way;
+}
+
+/* Only ways that can be good are tried: it is most of the work of encoding. */
+static struct choice
+choose(const int64_t *v, size_t len, struct ints_known known, uint64_t *scratch)
+{
+    struct choice best = {
+        WAY_OFFSET, 0, { NUMBERS_EQUAL, 0, UINT64_MAX, 0 }, WAY_OFFSET
+    };
+    struct steps steps = { 0 };
+
+    if (len > 1)
+        steps = look_at_steps(v, len);
+    if (len == 1 || may_be_offset(&steps, len, known.min))
+        try(v, len, known.min, WAY_OFFSET, 0, scratch, &best);
+    if (len == 1)
+        return best;
+    if (is_climb(&steps) || len < SHORT)
+        try(v, len, known.min, WAY_CLIMB, (uint64_t)steps.min, scratch, &best);
+    if (!is_climb(&steps) || steps.is_usual || len < SHORT)
+        try(v, len, known.min, WAY_STEPS, steps.usual, scratch, &best);
+    if (steps.min >= 0 && known.min == known.first)
+        try(v, len, known.min, WAY_LINE, steps.usual, scratch, &best);
+    return best;
+}
+
+void
+block_ints_encode(const int64_t *v, size_t len, struct ints_known known,
+                  uint64_t *scratch, struct buf *out)
+{
+    struct choice chosen;
+    struct numbers_plan plan;
+    size_t n;
+
+    INSIST(len > 0 && v[0] == known.first);
+    chosen = choose(v, len, known, scratch);
+    n = numbers_len(chosen.way, len);
+    if (chosen.last != chosen.way)
+        transform(chosen.way, v, len, chosen.reference, known.min, scratch);
+    plan = block_numbers_best(scratch, n, chosen.plan);
+    if (chosen.way == WAY_STEPS && chosen.reference == 0) {
+        if (plan.codec == NUMBERS_CODED && plan.parameter == 0) {
+            buf_put_u8(out, (uint8_t)(WRITTEN_CODED | plan.table));
+            block_coded_encode(scratch, n, plan, out);
+            return;
+        }
+        buf_put_u8(out, WRITTEN_SAME);
+    } else {
+        buf_put_u8(out, (uint8_t)chosen.way);
+        if (chosen.way != WAY_OFFSET)
+            buf_put_zigzag(out, (int64_t)chosen.reference);
+    }
+    block_numbers_encode(scratch, n, plan, out);
+}
+
+/* The numbers lie where the integers are to be, from the second on. */
+static void
+sum_steps(uint64_t *v, size_t len, uint64_t reference, bool folded)
+{
+    uint64_t last = v[0];
+
+    if (folded) {
+        for (size_t i = 1; i < len; i++)
+            v[i] = last += unzigzag(v[i]) + reference;
+    } else {
+        for (size_t i = 1; i < len; i++)
+            v[i] = last += v[i] + reference;
+    }
+}
+
+void
+block_ints_decode(struct cursor *c, int64_t *out, size_t len,
+                  struct ints_known known)
+{
+    uint64_t *u = (uint64_t *)out;
+    uint8_t way = cursor_u8(c);
+    uint64_t reference = 0;
+
+    if (way > WRITTEN_SAME && (way & 0xf0) != WRITTEN_CODED)
+        c->failed = true;
+    if (way == WAY_STEPS || way == WAY_CLIMB || way == WAY_LINE)
+        reference = (uint64_t)cursor_zigzag(c);
+    if (c->failed)
+        return;
+    if (way == WAY_OFFSET) {
+        block_numbers_decode(c, u, len);
+        for (size_t i = 0; i < len && !c->failed; i++)
+            u[i] += (uint64_t)known.min;
+        return;
+    }
+    if (way >= WRITTEN_CODED) {
+        u[0] = (uint64_t)known.first;
+        block_coded_decode_steps(c, u + 1, len - 1, way & 15, u[0]);
+        return;
+    }
+    block_numbers_decode(c, u + 1, len - 1);
+    if (c->failed)
+        return;
+    u[0] = (uint64_t)known.first;
+    if (way == WAY_LINE) {
+        for (size_t i = 1; i < len; i++)
+            u[i] = unzigzag(u[i]) + u[0] + i * reference;
+    } else {
+        sum_steps(u, len, reference, way != WAY_CLIMB);
+    }
+}

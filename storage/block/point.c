@@ -1,0 +1,250 @@
+/* See storage/block/point.h. */
+#include "config.h"
+
+#include "storage/block/point.h"
+
+#include <stdlib.h>
+
+#define FIRST_CAP 8
+#define FEW       24 /* points that are sorted one by one */
+
+static bool
+resize(struct points *p, size_t cap)
+{
+    int64_t *ts_ms;
+    union number *v;
+    uint8_t *is_float;
+
+    if (cap > SIZE_MAX / 16)
+        return false;
+    ts_ms = realloc(p->ts_ms, cap * sizeof *ts_ms);
+    if (ts_ms == NULL)
+        return false;
+    p->ts_ms = ts_ms;
+    v = realloc(p->v, cap * sizeof *v);
+    if (v == NULL)
+        return false;
+    p->v = v;
+    is_float = realloc(p->is_float, cap);
+    if (is_float == NULL)
+        return false;
+    p->is_float = is_float;
+    p->cap = cap;
+    return true;
+}
+
+/* Small at first: a query may hold a million series with a point each. */
+bool
+points_reserve(struct points *p, size_t more)
+{
+    size_t need, cap = p->cap < FIRST_CAP ? FIRST_CAP : p->cap;
+
+    if (__builtin_add_overflow(p->len, more, &need))
+        return false;
+    if (need <= p->cap)
+        return true;
+    while (cap < need)
+        if (__builtin_mul_overflow(cap, 2, &cap))
+            return false;
+    return resize(p, cap);
+}
+
+bool
+points_add(struct points *p, struct point x)
+{
+    if (p->len == p->cap && !points_reserve(p, 1))
+        return false;
+    p->ts_ms[p->len] = x.ts_ms;
+    p->v[p->len] = x.v;
+    p->is_float[p->len] = x.is_float;
+    p->len++;
+    return true;
+}
+
+/* There is room. */
+static void
+append_from(const struct points *more, size_t from, struct points *p)
+{
+    size_t len = more->len - from;
+
+    if (len == 0)
+        return;
+    memcpy(p->ts_ms + p->len, more->ts_ms + from, len * sizeof *p->ts_ms);
+    memcpy(p->v + p->len, more->v + from, len * sizeof *p->v);
+    memcpy(p->is_float + p->len, more->is_float + from, len);
+    p->len += len;
+}
+
+bool
+points_append(struct points *p, const struct points *more)
+{
+    if (!points_reserve(p, more->len))
+        return false;
+    append_from(more, 0, p);
+    return true;
+}
+
+void
+points_clear(struct points *p)
+{
+    p->len = 0;
+}
+
+void
+points_fini(struct points *p)
+{
+    free(p->ts_ms);
+    free(p->v);
+    free(p->is_float);
+    *p = (struct points){ 0 };
+}
+
+static bool
+is_sorted_unique(const struct points *p)
+{
+    for (size_t i = 1; i < p->len; i++)
+        if (p->ts_ms[i - 1] >= p->ts_ms[i])
+            return false;
+    return true;
+}
+
+/* Column by column: a struct point would be put together in memory only to be
+ * read from there at once, which takes longer than all else. */
+static inline void
+copy_point(const struct points *from, size_t i, struct points *to, size_t at)
+{
+    to->ts_ms[at] = from->ts_ms[i];
+    to->v[at] = from->v[i];
+    to->is_float[at] = from->is_float[i];
+}
+
+/* In place, without memory: for few, and for when there is none. */
+static void
+insertion_sort(struct points *p)
+{
+    for (size_t i = 1; i < p->len; i++) {
+        int64_t ts_ms = p->ts_ms[i];
+        union number v = p->v[i];
+        uint8_t is_float = p->is_float[i];
+        size_t at = i;
+
+        for (; at > 0 && p->ts_ms[at - 1] > ts_ms; at--)
+            copy_point(p, at - 1, p, at);
+        p->ts_ms[at] = ts_ms;
+        p->v[at] = v;
+        p->is_float[at] = is_float;
+    }
+}
+
+/* A point, its time counted from the earliest one's. */
+struct placed {
+    uint64_t since_ms;
+    union number v;
+    uint8_t is_float;
+};
+
+/* Takes the points out; returns how many bytes of their times differ. */
+static unsigned
+place(const struct points *p, struct placed *out)
+{
+    int64_t first_ms = p->ts_ms[0];
+    uint64_t any = 0;
+
+    for (size_t i = 1; i < p->len; i++)
+        first_ms = p->ts_ms[i] < first_ms ? p->ts_ms[i] : first_ms;
+    for (size_t i = 0; i < p->len; i++) {
+        uint64_t since_ms = (uint64_t)p->ts_ms[i] - (uint64_t)first_ms;
+
+        out[i] = (struct placed){ since_ms, p->v[i], p->is_float[i] };
+        any |= since_ms;
+    }
+    return any == 0 ? 0 : (71 - (unsigned)__builtin_clzll(any)) / 8;
+}
+
+/* By one byte of the times; equals stay in their order. */
+static void
+sort_by_byte(const struct placed *in, size_t len, unsigned byte,
+             struct placed *out)
+{
+    size_t starts[257] = { 0 };
+
+    for (size_t i = 0; i < len; i++)
+        starts[(in[i].since_ms >> 8 * byte & 0xff) + 1]++;
+    for (size_t i = 1; i < 256; i++)
+        starts[i] += starts[i - 1];
+    for (size_t i = 0; i < len; i++)
+        out[starts[in[i].since_ms >> 8 * byte & 0xff]++] = in[i];
+}
+
+/* False, and nothing changed, when there is no memory. */
+static bool
+radix_sort(struct points *p)
+{
+    struct placed *all = NULL, *from, *to;
+    int64_t first_ms = p->ts_ms[0];
+    size_t size;
+    unsigned bytes;
+
+    if (__builtin_mul_overflow(p->len, 2 * sizeof *all, &size))
+        return false;
+    all = malloc(size);
+    if (all == NULL)
+        return false;
+    from = all;
+    to = all + p->len;
+    bytes = place(p, from);
+    first_ms = (int64_t)((uint64_t)first_ms - from[0].since_ms);
+    for (unsigned i = 0; i < bytes; i++) {
+        struct placed *sorted = to;
+
+        sort_by_byte(from, p->len, i, to);
+        to = from;
+        from = sorted;
+    }
+    for (size_t i = 0; i < p->len; i++) {
+        p->ts_ms[i] = (int64_t)((uint64_t)first_ms + from[i].since_ms);
+        p->v[i] = from[i].v;
+        p->is_float[i] = from[i].is_float;
+    }
+    free(all);
+    return true;
+}
+
+void
+points_sort_unique(struct points *p)
+{
+    size_t len = 0;
+
+    if (is_sorted_unique(p))
+        return;
+    if (p->len <= FEW || !radix_sort(p))
+        insertion_sort(p);
+    for (size_t i = 0; i < p->len; i++) {
+        if (len > 0 && p->ts_ms[len - 1] == p->ts_ms[i])
+            len--;
+        copy_point(p, i, p, len++);
+    }
+    p->len = len;
+}
+
+bool
+points_merge(const struct points *older, const struct points *newer,
+             struct points *out)
+{
+    size_t i = 0, k = 0;
+
+    if (!points_reserve(out, older->len + newer->len))
+        return false;
+    while (i < older->len && k < newer->len) {
+        bool takes_newer = newer->ts_ms[k] <= older->ts_ms[i];
+
+        i += newer->ts_ms[k] == older->ts_ms[i];
+        if (takes_newer)
+            copy_point(newer, k++, out, out->len++);
+        else
+            copy_point(older, i++, out, out->len++);
+    }
+    append_from(older, i, out);
+    append_from(newer, k, out);
+    return true;
+}

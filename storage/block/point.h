@@ -1,0 +1,69 @@
+/*
+ * Points: a time in milliseconds since 1970 and a number, 64-bit integer or
+ * double.  A column set holds many of them, one array per member, which is
+ * what decoders fill and what the query engine reads.
+ *
+ * Owns:    struct points owns its arrays (heap); a NULL member is fine when
+ *          'cap' is 0.
+ * Threads: owner.
+ */
+#ifndef STORAGE_BLOCK_POINT_H
+#define STORAGE_BLOCK_POINT_H
+
+#include "base/error.h"
+#include "base/slice.h"
+
+#define POINT_MAX_TS_MS (INT64_C(4294967295) * 1000 + 999)
+#define HOUR_S          3600
+#define HOUR_MS         (INT64_C(3600) * 1000)
+
+union number {
+    int64_t i;
+    double d;
+};
+
+struct point {
+    int64_t ts_ms;
+    union number v;
+    bool is_float;
+};
+
+struct points {
+    int64_t *ts_ms;
+    union number *v;
+    uint8_t *is_float; /* 0 or 1 */
+    size_t len;
+    size_t cap;
+};
+
+/* False, and nothing changed, when there is no memory. */
+bool points_reserve(struct points *p, size_t more);
+bool points_add(struct points *p, struct point x);
+/* Appends all of 'more'. */
+bool points_append(struct points *p, const struct points *more);
+void points_clear(struct points *p);
+void points_fini(struct points *p);
+
+/* Sorts by time and keeps of equal times the one that was added last. */
+void points_sort_unique(struct points *p);
+
+/* 'out' gets the union of 'older' and 'newer', both ascending and unique;
+ * where both have a time, 'newer' wins.  False when there is no memory. */
+bool points_merge(const struct points *older, const struct points *newer,
+                  struct points *out);
+
+static inline struct point
+points_at(const struct points *p, size_t i)
+{
+    return (struct point){ p->ts_ms[i], p->v[i], p->is_float[i] != 0 };
+}
+
+/* The start of the hour that holds 'ts_ms', in seconds: an open row's base
+ * time, and a block's. */
+static inline uint32_t
+hour_base(int64_t ts_ms)
+{
+    return (uint32_t)(ts_ms / HOUR_MS * HOUR_S);
+}
+
+#endif

@@ -1,0 +1,58 @@
+/*
+ * The value of a row: the blocks of its span's hours (docs/FORMAT.md, "Value of
+ * a row").  With one hour a row it is that hour's block and nothing else.
+ *
+ * Threads: any; these are functions of their arguments.
+ * Fails:   ST_CORRUPT on bytes that row_value_put() does not write.  The
+ * checksum is of all hours; blocks are told apart, not looked into.
+ */
+#ifndef STORAGE_BLOCK_ROW_VALUE_H
+#define STORAGE_BLOCK_ROW_VALUE_H
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "storage/row/key.h"
+#include "storage/block/point.h"
+
+/* The hours of a value, one after the other; it lends from the value. */
+struct row_hours {
+    struct slice left;
+    uint32_t hours; /* those to come, a bit each */
+    uint32_t base;  /* of the first bit, s */
+    bool is_bare;   /* a block and nothing else */
+    bool bad;       /* it ended too early, or too late */
+};
+
+MUST_CHECK enum status row_hours_begin(const struct key_shape *s, uint32_t base,
+                                       struct slice value,
+                                       struct row_hours *out, struct error *e);
+
+/* The next hour's base and block; false when none is left, or 'bad' is set. */
+bool row_hours_next(struct row_hours *h, uint32_t *base, struct slice *block);
+
+/* Sets 'e' if 'bad' is set. */
+MUST_CHECK enum status row_hours_end(const struct row_hours *h,
+                                     struct error *e);
+
+/* All hours at once; those without a block are empty. */
+struct row_parts {
+    struct slice blocks[ROW_HOURS_MAX];
+};
+
+MUST_CHECK enum status row_parts_of(const struct key_shape *s, uint32_t base,
+                                    struct slice value, struct row_parts *out,
+                                    struct error *e);
+
+/* Appends the value, with blocks as block_encode() or a value gave them;
+ * nothing when there is no block at all. */
+void row_value_put(const struct key_shape *s, uint32_t base,
+                   const struct row_parts *parts, struct buf *out);
+
+/* Which of the row's hours has this time. */
+static inline unsigned
+row_hour_of(const struct key_shape *s, uint32_t time_s)
+{
+    return (time_s - key_span_base(s, time_s)) / HOUR_S;
+}
+
+#endif

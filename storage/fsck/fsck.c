@@ -1,0 +1,160 @@
+/* See storage/fsck/fsck.h.  FORMAT, and the order of things. */
+#include "config.h"
+
+#include "storage/fsck/fsck.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "storage/fsck/fsck_priv.h"
+#include "base/durable.h"
+#include "storage/store/format.h"
+
+/* -- saying --------------------------------------------------------------- */
+
+void
+check_found(struct check *c, const char *code, struct slice key,
+            const char *mended, const char *fmt, ...)
+{
+    char text[1024];
+    va_list args;
+
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    c->found++;
+    c->mended += mended != NULL;
+    c->say(c->ctx,
+           &(struct finding){
+               .code = code, .key = key, .text = text, .mended = mended });
+}
+
+void
+check_note(struct check *c, const char *code, const char *fmt, ...)
+{
+    char text[1024];
+    va_list args;
+
+    va_start(args, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    c->say(c->ctx,
+           &(struct finding){ .code = code, .text = text, .is_note = true });
+}
+
+/* -- aside ---------------------------------------------------------------- */
+
+static enum status
+free_name(struct check *c, const char *name, char out[FILES_PATH_MAX],
+          struct error *e)
+{
+    enum status st = files_make_dir(c->aside, e);
+
+    if (st == ST_OK)
+        st = files_join(c->aside, name, out, e);
+    for (unsigned i = 1; st == ST_OK && access(out, F_OK) == 0; i++) {
+        char numbered[300];
+
+        (void)snprintf(numbered, sizeof numbered, "%.250s.%u", name, i);
+        st = files_join(c->aside, numbered, out, e);
+    }
+    return st;
+}
+
+enum status
+check_move_aside(struct check *c, const char *dir, const char *name,
+                 struct error *e)
+{
+    char from[FILES_PATH_MAX], to[FILES_PATH_MAX];
+    enum status st = files_join(dir, name, from, e);
+
+    if (st == ST_OK)
+        st = free_name(c, name, to, e);
+    if (st == ST_OK && rename(from, to) != 0)
+        st = error_set(e, ST_IO, "rename %s to %s: %m", from, to);
+    if (st == ST_OK)
+        st = files_sync_dir(c->aside, e);
+    return st == ST_OK ? files_sync_dir(dir, e) : st;
+}
+
+enum status
+check_write_aside(struct check *c, const char *name, struct slice bytes,
+                  struct error *e)
+{
+    char to[FILES_PATH_MAX];
+    enum status st = free_name(c, name, to, e);
+
+    if (st == ST_OK)
+        st = files_write(to, bytes, e);
+    return st == ST_OK ? files_sync_dir(c->aside, e) : st;
+}
+
+/* -- FORMAT --------------------------------------------------------------- */
+
+static enum status
+check_format(const char *dir, struct check *c, struct error *e)
+{
+    const struct slice none = { NULL, 0 };
+    bool mends = c->aside != NULL;
+    struct format f;
+    struct error why;
+    enum status st = format_read(dir, &f, &why);
+
+    c->files += 2;
+    if (st == ST_NOT_FOUND)
+        return error_set(e, ST_INVALID, "%s: this is no store", why.text);
+    if (st == ST_CORRUPT && f.version == 0) {
+        c->refused = true;
+        check_found(c, "format-damaged", none, NULL, "%s", why.text);
+        return ST_OK;
+    }
+    if (st != ST_OK)
+        return error_set(e, ST_INVALID, "%s", why.text);
+    if (!f.complete)
+        check_note(c, "format-incomplete",
+                   "%s: the making of the store was cut short", dir);
+    if (!f.damaged || !f.complete)
+        return ST_OK;
+    check_found(c, "format-damaged", none,
+                mends ? "both were written again" : NULL,
+                "'%s': FORMAT or its copy FORMAT.1 does not check, the other "
+                "one does",
+                dir);
+    return mends ? format_write(dir, &f, e) : ST_OK;
+}
+
+static enum status
+all(const char *dir, struct check *c, struct error *e)
+{
+    enum status st;
+
+    c->refused = false;
+    st = check_format(dir, c, e);
+    if (st == ST_OK && !c->refused)
+        st = check_journal(dir, c, e);
+    if (st == ST_OK)
+        st = check_engine(dir, c, e);
+    return st;
+}
+
+enum status
+check_files(const char *dir, struct check *c, struct error *e)
+{
+    struct check looks = *c;
+    enum status st;
+
+    looks.aside = NULL;
+    st = all(dir, &looks, e);
+    looks.aside = c->aside;
+    *c = looks;
+    return st;
+}
+
+enum status
+check_mend_files(const char *dir, struct check *c, struct error *e)
+{
+    return all(dir, c, e);
+}

@@ -1,0 +1,29 @@
+/*
+ * What the files of the check share.
+ *
+ *     check.c          FORMAT, and the order of things
+ *     check_journal.c  the journal
+ *     check_engine.c   the engine's files
+ *
+ * Each part looks, and mends as it goes when check->aside is set.
+ *
+ * Threads: owner.
+ */
+#ifndef STORAGE_FSCK_FSCK_PRIV_H
+#define STORAGE_FSCK_FSCK_PRIV_H
+
+#include "storage/fsck/fsck.h"
+
+MUST_CHECK enum status check_journal(const char *dir, struct check *c,
+                                     struct error *e);
+MUST_CHECK enum status check_engine(const char *dir, struct check *c,
+                                    struct error *e);
+
+/* Moves DIR/NAME to c->aside, under a name that is free there; or writes these
+ * bytes there. */
+MUST_CHECK enum status check_move_aside(struct check *c, const char *dir,
+                                        const char *name, struct error *e);
+MUST_CHECK enum status check_write_aside(struct check *c, const char *name,
+                                         struct slice bytes, struct error *e);
+
+#endif

@@ -1,0 +1,164 @@
+/*
+ * The head: the series that are written to, and their open rows, in memory, by
+ * salt bucket.  Each bucket has its own lock; a batch takes it once.
+ *
+ *     row:   open --freeze--> frozen (being sealed) --unlink--> gone
+ *
+ * A frozen row is still read, and never appended to: points that come for the
+ * same hour open a new row behind it.  The rows of a bucket are linked in the
+ * order of their making, so the first one names the oldest journal segment that
+ * is still needed.  A series' only row is found at once; where there are more,
+ * an index has of each hour the row made last.
+ *
+ * Owns:    series, rows.
+ * Threads: functions with a bucket argument: the caller holds its lock (they
+ * say REQUIRES); the others: any. Bounds:  rows by what the store seals; series
+ * by head_evict().
+ */
+#ifndef STORAGE_HEAD_HEAD_H
+#define STORAGE_HEAD_HEAD_H
+
+#include <stdatomic.h>
+
+#include "base/buf.h"
+#include "base/lock.h"
+#include "storage/row/key.h"
+#include "storage/head/open_row.h"
+
+struct head_row {
+    struct open_row open;
+    uint32_t segment;        /* of its first point; centuries fit */
+    uint32_t touched_s : 29; /* monotonic, of the last append */
+    bool frozen : 1;
+    bool indexed : 1;
+    bool behind : 1; /* another one of its hour, when it was made */
+    struct head_series *series;
+    struct head_row *next, *newer;    /* of the series, newest first */
+    struct head_row *older, *younger; /* of the bucket */
+};
+
+struct head_series {
+    uint32_t index;
+    uint32_t generation;
+    uint32_t touched_s;
+    uint32_t wal_id;       /* in the journal's records of 'wal_epoch' */
+    uint32_t wal_epoch;    /* 0: none */
+    struct head_row *rows; /* the one made last comes first */
+    struct head_series *metric_next; /* of its bucket and metric */
+    uint16_t tsuid_size;
+    bool rowless : 1; /* surely no row of it is in the engine */
+    uint8_t tsuid[];
+};
+
+/* The series of one metric in one bucket. */
+struct head_metric {
+    uint64_t id;
+    struct head_series *first;
+};
+
+/* Of the index of rows; no row: free. */
+struct head_slot {
+    struct head_row *row;
+    uint32_t series, base;
+};
+
+struct head_bucket {
+    struct lock lock;
+    struct head_series **series GUARDED_BY(lock); /* by index; NULL: free */
+    uint32_t *generations GUARDED_BY(lock);       /* of each index, ever */
+    size_t series_len GUARDED_BY(lock);           /* indexes in use, or free */
+    size_t series_cap GUARDED_BY(lock);
+    size_t series_live GUARDED_BY(lock);
+    uint32_t free_index GUARDED_BY(lock); /* where to look for a hole */
+    uint32_t *slots GUARDED_BY(lock); /* hash table of index + 1; 0: empty */
+    size_t slots_len GUARDED_BY(lock);
+    struct head_metric *metrics GUARDED_BY(lock); /* hash table; first NULL */
+    size_t metrics_len GUARDED_BY(lock);
+    size_t metrics_used GUARDED_BY(lock);
+    struct head_slot *index GUARDED_BY(lock); /* hash table */
+    size_t index_len GUARDED_BY(lock);
+    size_t index_used GUARDED_BY(lock);
+    size_t rows_len GUARDED_BY(lock);
+    struct head_row *oldest GUARDED_BY(lock);
+    struct head_row *youngest GUARDED_BY(lock);
+};
+
+struct head {
+    const struct key_shape *shape;
+    size_t buckets_len;
+    struct head_bucket *buckets;
+    uint64_t seed;
+    _Atomic size_t bytes; /* of open rows */
+    _Atomic size_t rows;
+    _Atomic size_t points; /* in open rows */
+    _Atomic size_t series;
+};
+
+void head_init(struct head *h, const struct key_shape *shape);
+void head_fini(struct head *h);
+
+/* Finds or makes a series. */
+struct head_series *head_series(struct head *h, struct head_bucket *b,
+                                struct slice tsuid) REQUIRES(b->lock);
+/* NULL when there is none. */
+struct head_series *head_find(const struct head *h, struct head_bucket *b,
+                              struct slice tsuid) REQUIRES(b->lock);
+/* The first of a metric's series, linked by metric_next; or NULL. */
+struct head_series *head_of_metric(struct head_bucket *b, uint64_t metric)
+    REQUIRES(b->lock);
+
+/* The newest row of that hour, or NULL.  It looks at the series' newest row,
+ * and if that is of another hour at the index, from head_home() on. */
+struct head_row *head_newest_row(const struct head *h,
+                                 const struct head_bucket *b,
+                                 const struct head_series *s, uint32_t base)
+    REQUIRES(b->lock);
+
+/* Appends to 'r', which was head_newest_row() since the lock was taken, or
+ * NULL: then it looks again, and makes a row where there is none that takes
+ * points; false when there is no memory. */
+bool head_append(struct head *h, struct head_bucket *b, struct head_series *s,
+                 struct head_row *r, struct point p, uint64_t segment,
+                 uint32_t now_s) REQUIRES(b->lock);
+
+/* Is there a row of its series and hour that was made before? */
+bool head_has_elder(const struct head_row *r);
+
+/* What the row's block would say of it (open_row.h), remembered. */
+bool head_row_synopsis(struct head *h, struct head_bucket *b,
+                       struct head_row *r, struct synopsis *out)
+    REQUIRES(b->lock);
+
+/* Takes the row out of its lists and frees it. */
+void head_drop_row(struct head *h, struct head_bucket *b, struct head_row *r)
+    REQUIRES(b->lock);
+
+/* Forgets idle series without rows until at most 'keep' are left in the bucket.
+ */
+void head_evict(struct head *h, struct head_bucket *b, size_t keep,
+                uint32_t idle_before_s) REQUIRES(b->lock);
+
+static inline struct slice
+head_tsuid(const struct head_series *s)
+{
+    return (struct slice){ s->tsuid, s->tsuid_size };
+}
+
+/* Where the index has that hour. */
+static inline size_t
+head_home(const struct head *h, const struct head_bucket *b, uint32_t series,
+          uint32_t base) REQUIRES(b->lock)
+{
+    uint64_t x = (((uint64_t)series << 32 | base) ^ h->seed) *
+                 UINT64_C(0x9e3779b97f4a7c15);
+
+    return (x ^ x >> 32) & (b->index_len - 1);
+}
+
+static inline struct head_bucket *
+head_bucket_of(const struct head *h, struct slice tsuid)
+{
+    return &h->buckets[key_salt(h->shape, tsuid)];
+}
+
+#endif

@@ -1,0 +1,233 @@
+/*
+ * The rows of the head.  Where a series has one row alone, the index does not
+ * know it: most have, and need no more memory.  With a second one both go in,
+ * of each hour the row that was made last; so years of a series, or points in
+ * any order, take no longer than the newest hour.
+ */
+#include "config.h"
+
+#include "storage/head/head.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+#define FIRST_SLOTS  64
+#define TOUCHED_MASK ((UINT32_C(1) << 29) - 1)
+
+/* -- the index ------------------------------------------------------------- */
+
+/* The slot of that hour, or the free one where it would go. */
+static struct head_slot *
+slot_of(const struct head *h, const struct head_bucket *b, uint32_t series,
+        uint32_t base) REQUIRES(b->lock)
+{
+    size_t at = head_home(h, b, series, base);
+
+    while (b->index[at].row != NULL &&
+           (b->index[at].series != series || b->index[at].base != base))
+        at = (at + 1) & (b->index_len - 1);
+    return &b->index[at];
+}
+
+static void
+grow_index(const struct head *h, struct head_bucket *b) REQUIRES(b->lock)
+{
+    struct head_slot *old = b->index;
+    size_t old_len = b->index_len;
+
+    b->index_len = old_len == 0 ? FIRST_SLOTS : old_len * 2;
+    b->index = mem_new_array(b->index_len, sizeof *b->index);
+    for (size_t i = 0; i < old_len; i++)
+        if (old[i].row != NULL)
+            *slot_of(h, b, old[i].series, old[i].base) = old[i];
+    free(old);
+}
+
+/* In the place of an older one of its hour, if there is one. */
+static void
+index_row(const struct head *h, struct head_bucket *b, struct head_row *r)
+    REQUIRES(b->lock)
+{
+    struct head_slot *slot;
+
+    if ((b->index_used + 1) * 2 > b->index_len)
+        grow_index(h, b);
+    slot = slot_of(h, b, r->series->index, r->open.base);
+    if (slot->row != NULL)
+        slot->row->indexed = false;
+    else
+        b->index_used++;
+    *slot = (struct head_slot){ r, r->series->index, r->open.base };
+    r->indexed = true;
+}
+
+/* Those behind it that would not be found any more move up. */
+static void
+free_slot(const struct head *h, struct head_bucket *b, struct head_slot *slot)
+    REQUIRES(b->lock)
+{
+    size_t mask = b->index_len - 1, hole = (size_t)(slot - b->index);
+
+    if (--b->index_used == 0) {
+        free(b->index);
+        b->index = NULL;
+        b->index_len = 0;
+        return;
+    }
+    for (size_t at = (hole + 1) & mask; b->index[at].row != NULL;
+         at = (at + 1) & mask) {
+        const struct head_slot *x = &b->index[at];
+        size_t home = head_home(h, b, x->series, x->base);
+
+        if (((at - home) & mask) >= ((at - hole) & mask)) {
+            b->index[hole] = *x;
+            hole = at;
+        }
+    }
+    b->index[hole] = (struct head_slot){ 0 };
+}
+
+static struct head_row *
+elder_of(const struct head_row *r)
+{
+    struct head_row *x = r->behind ? r->next : NULL;
+
+    while (x != NULL && x->open.base != r->open.base)
+        x = x->next;
+    return x;
+}
+
+static void
+unindex_row(const struct head *h, struct head_bucket *b, struct head_row *r)
+    REQUIRES(b->lock)
+{
+    struct head_slot *slot = slot_of(h, b, r->series->index, r->open.base);
+    struct head_row *elder = elder_of(r);
+
+    INSIST(slot->row == r);
+    if (elder == NULL) {
+        free_slot(h, b, slot);
+    } else {
+        slot->row = elder;
+        elder->indexed = true;
+    }
+}
+
+/* -- rows ------------------------------------------------------------------ */
+
+struct head_row *
+head_newest_row(const struct head *h, const struct head_bucket *b,
+                const struct head_series *s, uint32_t base)
+{
+    struct head_row *r = s->rows;
+
+    if (r == NULL || r->open.base == base)
+        return r;
+    return r->next == NULL ? NULL : slot_of(h, b, s->index, base)->row;
+}
+
+static struct head_row *
+new_row(struct head *h, struct head_bucket *b, struct head_series *s,
+        uint32_t base, uint64_t segment) REQUIRES(b->lock)
+{
+    struct head_row *r = calloc(1, sizeof *r);
+
+    if (r == NULL)
+        return NULL;
+    r->open.base = base;
+    r->segment = (uint32_t)segment;
+    r->series = s;
+    r->behind = head_newest_row(h, b, s, base) != NULL;
+    r->next = s->rows;
+    if (s->rows != NULL) {
+        s->rows->newer = r;
+        if (s->rows->next == NULL && !s->rows->indexed)
+            index_row(h, b, s->rows);
+        index_row(h, b, r);
+    }
+    s->rows = r;
+    r->older = b->youngest;
+    if (b->youngest != NULL)
+        b->youngest->younger = r;
+    else
+        b->oldest = r;
+    b->youngest = r;
+    b->rows_len++;
+    atomic_fetch_add(&h->rows, 1);
+    atomic_fetch_add(&h->bytes, sizeof *r);
+    return r;
+}
+
+bool
+head_append(struct head *h, struct head_bucket *b, struct head_series *s,
+            struct head_row *r, struct point p, uint64_t segment,
+            uint32_t now_s)
+{
+    uint32_t cap;
+
+    if (r == NULL || r->frozen)
+        r = head_newest_row(h, b, s, hour_base(p.ts_ms));
+    if (r == NULL || r->frozen)
+        r = new_row(h, b, s, hour_base(p.ts_ms), segment);
+    if (r == NULL)
+        return false;
+    cap = r->open.cap;
+    if (!open_row_append(&r->open, p)) {
+        if (r->open.count == 0) /* it was made for this point */
+            head_drop_row(h, b, r);
+        return false;
+    }
+    if (r->open.cap != cap)
+        atomic_fetch_add(&h->bytes, r->open.cap - cap);
+    r->touched_s = now_s & TOUCHED_MASK;
+    s->touched_s = now_s;
+    return true;
+}
+
+bool
+head_has_elder(const struct head_row *r)
+{
+    return elder_of(r) != NULL;
+}
+
+/* What seals a frozen row reads it without the lock. */
+bool
+head_row_synopsis(struct head *h, struct head_bucket *b, struct head_row *r,
+                  struct synopsis *out)
+{
+    uint32_t held = open_row_held(&r->open);
+    bool known = open_row_synopsis(&r->open, !r->frozen, out);
+
+    (void)b;
+    if (open_row_held(&r->open) != held)
+        atomic_fetch_add(&h->bytes, open_row_held(&r->open) - held);
+    return known;
+}
+
+void
+head_drop_row(struct head *h, struct head_bucket *b, struct head_row *r)
+{
+    if (r->indexed)
+        unindex_row(h, b, r);
+    if (r->newer != NULL)
+        r->newer->next = r->next;
+    else
+        r->series->rows = r->next;
+    if (r->next != NULL)
+        r->next->newer = r->newer;
+    if (r->older != NULL)
+        r->older->younger = r->younger;
+    else
+        b->oldest = r->younger;
+    if (r->younger != NULL)
+        r->younger->older = r->older;
+    else
+        b->youngest = r->older;
+    b->rows_len--;
+    atomic_fetch_sub(&h->rows, 1);
+    atomic_fetch_sub(&h->points, r->open.count);
+    atomic_fetch_sub(&h->bytes, sizeof *r + open_row_held(&r->open));
+    open_row_fini(&r->open);
+    free(r);
+}

@@ -1,0 +1,487 @@
+/* See storage/head/open_row.h.  The bytes never leave the process, so a fault
+ * in them is ours: INSIST. */
+#include "config.h"
+
+#include "storage/head/open_row.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/obj.h"
+#include "base/varint.h"
+#include "storage/block/block_priv.h"
+
+#define TIME_FOLLOWS 1u
+#define IS_DOUBLE    2u
+#define FIRST_CAP    24
+#define POINT_BYTES  16 /* the most that one point takes */
+#define WORTH_SUMMED \
+    128 /* bytes of points, which take longer than to remember */
+
+static const uint8_t int_sizes[4] = { 1, 2, 4, 8 };
+
+/* Between two points. */
+struct reader {
+    const uint8_t *at;
+    int64_t ts_ms, step;
+    uint64_t last_int, last_double; /* the one that was not last is 0 */
+};
+
+/* Of the points in the first 'size' bytes; where to go on. */
+struct summary {
+    uint32_t size;
+    bool ordered;         /* so far; if not, there is no more to say */
+    struct reader reader; /* its 'at' means nothing */
+    struct synopsis synopsis;
+};
+
+static uint8_t *
+put_le(uint8_t *at, uint64_t v, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        *at++ = (uint8_t)(v >> (8 * i));
+    return at;
+}
+
+static uint64_t
+get_le(const uint8_t **at, unsigned n)
+{
+    uint64_t v = 0;
+
+    for (unsigned i = 0; i < n; i++)
+        v |= (uint64_t) * (*at)++ << (8 * i);
+    return v;
+}
+
+static uint8_t *
+put_int(struct open_row *r, uint8_t *control, uint8_t *at, int64_t v)
+{
+    uint64_t last = r->last_is_double ? 0 : r->last;
+    uint64_t z = varint_zigzag((int64_t)((uint64_t)v - last));
+    unsigned code;
+
+    r->last = (uint64_t)v;
+    r->last_is_double = false;
+    if (z < 60) {
+        *control |= (uint8_t)(z << 2);
+        return at;
+    }
+    code = z < UINT64_C(1) << 8    ? 0
+           : z < UINT64_C(1) << 16 ? 1
+           : z < UINT64_C(1) << 32 ? 2
+                                   : 3;
+    *control |= (uint8_t)((60 + code) << 2);
+    return put_le(at, z, int_sizes[code]);
+}
+
+static uint8_t *
+put_double(struct open_row *r, uint8_t *control, uint8_t *at, double d)
+{
+    uint64_t bits = double_bits(d), x;
+    unsigned top, bottom;
+
+    x = bits ^ (r->last_is_double ? r->last : 0);
+    r->last = bits;
+    r->last_is_double = true;
+    top = x == 0 ? 7 : (unsigned)__builtin_clzll(x) / 8;
+    bottom = x == 0 ? 1 : (unsigned)__builtin_ctzll(x) / 8;
+    *control |= (uint8_t)(IS_DOUBLE | top << 2 | bottom << 5);
+    return put_le(at, x >> (8 * bottom) % 64, 8 - top - bottom);
+}
+
+/* What malloc() gives without a rest: 24, 40, 72, 136, 264, 392, 584 ... */
+static uint32_t
+larger(uint32_t cap)
+{
+    if (cap < FIRST_CAP)
+        return FIRST_CAP;
+    return (cap < 256 ? 2 * cap - 8 : (cap + cap / 2) & ~15u) | 8;
+}
+
+static bool
+grow(struct open_row *r)
+{
+    uint32_t cap = larger(r->cap);
+    size_t more = r->summed ? sizeof(struct summary *) : 0;
+    uint8_t *p = realloc(r->bytes, cap + more);
+
+    if (p == NULL)
+        return false;
+    if (r->summed)
+        memmove(p + cap, p + r->cap, more);
+    r->bytes = p;
+    r->cap = cap;
+    return true;
+}
+
+static uint8_t *
+put_step(uint8_t *at, int32_t step_ms)
+{
+    bool seconds = step_ms % 1000 == 0;
+    uint64_t z = varint_zigzag(seconds ? step_ms / 1000 : step_ms);
+
+    return varint_put(at, z << 1 | seconds);
+}
+
+bool
+open_row_append(struct open_row *r, struct point p)
+{
+    int32_t offset = (int32_t)(p.ts_ms - (int64_t)r->base * 1000);
+    int32_t step = offset - r->last_offset_ms;
+    uint8_t *control, *at;
+
+    INSIST(offset >= 0 && offset < HOUR_MS);
+    if (r->cap - r->size < POINT_BYTES && !grow(r))
+        return false;
+    control = r->bytes + r->size;
+    at = control + 1;
+    *control = 0;
+    if (step != r->last_step_ms) {
+        *control = TIME_FOLLOWS;
+        at = put_step(at, step);
+        r->last_step_ms = step;
+    }
+    r->last_offset_ms = offset;
+    at = p.is_float ? put_double(r, control, at, p.v.d)
+                    : put_int(r, control, at, p.v.i);
+    r->size = (uint32_t)(at - r->bytes);
+    r->count++;
+    return true;
+}
+
+static struct summary *
+summary_of(const struct open_row *r)
+{
+    struct summary *x = NULL;
+
+    if (r->summed)
+        memcpy(&x, r->bytes + r->cap, sizeof x);
+    return x;
+}
+
+void
+open_row_fini(struct open_row *r)
+{
+    free(summary_of(r));
+    free(r->bytes);
+    *r = (struct open_row){ 0 };
+}
+
+static uint64_t
+get_varint(const uint8_t **at)
+{
+    uint64_t v = 0;
+    unsigned shift = 0;
+
+    for (; **at >= 0x80; shift += 7)
+        v |= (uint64_t)(*(*at)++ & 0x7f) << shift;
+    return v | (uint64_t) * (*at)++ << shift;
+}
+
+static int64_t
+get_step(const uint8_t **at)
+{
+    uint64_t z = get_varint(at);
+    int64_t step = varint_unzigzag(z >> 1);
+
+    return (z & 1) != 0 ? step * 1000 : step;
+}
+
+/* True if it is a double. */
+static inline __attribute__((always_inline)) bool
+read_point(struct reader *in, union number *v)
+{
+    uint8_t control = *in->at++;
+    unsigned high = control >> 2;
+
+    if (control & TIME_FOLLOWS)
+        in->step = get_step(&in->at);
+    in->ts_ms += in->step;
+    if (control & IS_DOUBLE) {
+        unsigned top = high & 7, bottom = high >> 3;
+
+        in->last_double ^= get_le(&in->at, 8 - top - bottom)
+                           << (8 * bottom) % 64;
+        in->last_int = 0;
+        memcpy(&v->d, &in->last_double, sizeof v->d);
+    } else {
+        uint64_t z = high < 60 ? high : get_le(&in->at, int_sizes[high - 60]);
+
+        in->last_int += (uint64_t)varint_unzigzag(z);
+        in->last_double = 0;
+        v->i = (int64_t)in->last_int;
+    }
+    return (control & IS_DOUBLE) != 0;
+}
+
+/* One byte says it all: an integer near the last one, at the usual time. */
+static inline bool
+is_short(uint8_t control)
+{
+    return (control & (TIME_FOLLOWS | IS_DOUBLE)) == 0 && control >> 2 < 60;
+}
+
+static inline int64_t
+read_short(struct reader *in)
+{
+    in->ts_ms += in->step;
+    in->last_int += (uint64_t)varint_unzigzag(*in->at++ >> 2);
+    in->last_double = 0;
+    return (int64_t)in->last_int;
+}
+
+static void
+raise_greatest(struct spacing *s, int64_t v)
+{
+    uint64_t far = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+
+    s->greatest = far > s->greatest ? far : s->greatest;
+}
+
+bool
+open_row_unpack(struct slice bytes, uint32_t count, uint32_t base,
+                struct points *out)
+{
+    struct reader in = { .at = bytes.data, .ts_ms = (int64_t)base * 1000 };
+    const uint8_t *end;
+    size_t len = out->len;
+
+    if (bytes.size == 0) /* there may be no data then */
+        return true;
+    end = bytes.data + bytes.size;
+    if (!points_reserve(out, count))
+        return false;
+    while (in.at < end) {
+        if (is_short(*in.at)) {
+            out->v[len].i = read_short(&in);
+            out->is_float[len] = 0;
+        } else {
+            out->is_float[len] = read_point(&in, &out->v[len]);
+        }
+        out->ts_ms[len++] = in.ts_ms;
+    }
+    INSIST(in.at == end && len == out->len + count);
+    out->len = len;
+    return true;
+}
+
+/* -- evenly spaced points -------------------------------------------------- */
+
+/* Integers, as long as the step is the same; returns how many. */
+static size_t
+read_even_ints(struct reader *in, const uint8_t *end, union number *v,
+               struct spacing *s)
+{
+    struct reader x = *in;
+    int64_t min = 0, max = 0;
+    size_t len = 0;
+
+    for (; x.at < end && (*x.at & (TIME_FOLLOWS | IS_DOUBLE)) == 0; len++) {
+        if (is_short(*x.at))
+            v[len].i = read_short(&x);
+        else
+            (void)read_point(&x, &v[len]);
+        min = v[len].i < min ? v[len].i : min;
+        max = v[len].i > max ? v[len].i : max;
+    }
+    *in = x;
+    raise_greatest(s, min);
+    raise_greatest(s, max);
+    return len;
+}
+
+static size_t
+read_even_doubles(struct reader *in, const uint8_t *end, union number *v)
+{
+    struct reader x = *in;
+    size_t len = 0;
+
+    for (; x.at < end && (*x.at & (TIME_FOLLOWS | IS_DOUBLE)) == IS_DOUBLE;
+         len++)
+        (void)read_point(&x, &v[len]);
+    *in = x;
+    return len;
+}
+
+bool
+open_row_unpack_even(struct slice bytes, uint32_t count, uint32_t base,
+                     struct points *out, struct spacing *s)
+{
+    struct reader in = { .at = bytes.data, .ts_ms = (int64_t)base * 1000 };
+    const uint8_t *end;
+    union number *v;
+    size_t len = 1;
+
+    *s = (struct spacing){ .even = false };
+    if (bytes.size == 0 || !points_reserve(out, count))
+        return false;
+    end = bytes.data + bytes.size;
+    v = out->v + out->len;
+    s->is_float = read_point(&in, &v[0]);
+    s->first_ms = in.ts_ms;
+    if (in.at < end) {
+        if (read_point(&in, &v[1]) != s->is_float)
+            return false;
+        s->step_ms = in.step;
+        len = 2;
+    }
+    for (size_t i = 0; i < len && !s->is_float; i++)
+        raise_greatest(s, v[i].i);
+    len += s->is_float ? read_even_doubles(&in, end, v + len)
+                       : read_even_ints(&in, end, v + len, s);
+    s->even = in.at == end && (len == 1 || s->step_ms > 0);
+    out->len += s->even ? len : 0;
+    return s->even;
+}
+
+/* -- the synopsis ---------------------------------------------------------- */
+
+/* The first point, as a number of the synopsis' kind. */
+static void
+begin_synopsis(struct synopsis *s, int64_t ts_ms, union number v)
+{
+    s->first_ms = ts_ms;
+    s->first = s->min = s->max = v;
+}
+
+/* Adds integers until one is none, or is not behind the one before: false. */
+static bool
+sum_ints(struct summary *x, const uint8_t *end)
+{
+    struct reader in = x->reader;
+    struct synopsis s = x->synopsis;
+    bool good = true;
+
+    while (in.at < end) {
+        int64_t before_ms = in.ts_ms;
+        union number v;
+
+        if (read_point(&in, &v) || (s.count > 0 && in.ts_ms <= before_ms)) {
+            good = false;
+            break;
+        }
+        if (s.count++ == 0)
+            begin_synopsis(&s, in.ts_ms, v);
+        s.min.i = v.i < s.min.i ? v.i : s.min.i;
+        s.max.i = v.i > s.max.i ? v.i : s.max.i;
+        s.sum.i = (int64_t)((uint64_t)s.sum.i + (uint64_t)v.i);
+        s.last = v;
+    }
+    s.last_ms = in.ts_ms;
+    x->reader = in;
+    x->synopsis = s;
+    return good;
+}
+
+/* The same of doubles, and of integers as such: one after the other, as blocks
+ * have it. */
+static bool
+sum_doubles(struct summary *x, const uint8_t *end)
+{
+    struct reader in = x->reader;
+    struct synopsis s = x->synopsis;
+    bool good = true;
+
+    while (in.at < end) {
+        int64_t before_ms = in.ts_ms;
+        union number v;
+
+        if (!read_point(&in, &v))
+            v.d = (double)v.i;
+        if (s.count > 0 && in.ts_ms <= before_ms) {
+            good = false;
+            break;
+        }
+        if (s.count++ == 0)
+            begin_synopsis(&s, in.ts_ms, v);
+        if (v.d < s.min.d || isnan(s.min.d))
+            s.min.d = v.d;
+        if (v.d > s.max.d || isnan(s.max.d))
+            s.max.d = v.d;
+        s.sum.d += v.d;
+        s.last = v;
+    }
+    s.last_ms = in.ts_ms;
+    x->reader = in;
+    x->synopsis = s;
+    return good;
+}
+
+static void
+begin_summary(struct summary *x, const struct open_row *r, bool all_int)
+{
+    *x = (struct summary){
+        .ordered = true,
+        .reader = { .at = r->bytes, .ts_ms = (int64_t)r->base * 1000 },
+        .synopsis = { .all_int = all_int },
+    };
+    if (!all_int)
+        x->synopsis.sum.d = 0;
+}
+
+/* As far as the row goes. */
+static void
+go_on(struct summary *x, const struct open_row *r)
+{
+    const uint8_t *end = r->bytes + r->size;
+
+    x->reader.at = r->bytes + x->size;
+    if (x->synopsis.all_int && sum_ints(x, end)) {
+        x->size = r->size;
+        return;
+    }
+    /* A double, or out of order: the beginning anew, as doubles. */
+    if (x->synopsis.all_int)
+        begin_summary(x, r, false);
+    x->ordered = sum_doubles(x, end);
+    x->size = r->size;
+}
+
+/* Gives the row a summary, if there is memory for it: the pointer to it takes
+ * the last of the bytes that are free. */
+static void
+remember(struct open_row *r, const struct summary *x)
+{
+    struct summary *copy;
+
+    if (r->size < WORTH_SUMMED || r->cap - r->size < sizeof copy)
+        return;
+    copy = malloc(sizeof *copy);
+    if (copy == NULL)
+        return;
+    *copy = *x;
+    r->cap -= (uint32_t)sizeof copy;
+    memcpy(r->bytes + r->cap, &copy, sizeof copy);
+    r->summed = true;
+}
+
+bool
+open_row_synopsis(struct open_row *r, bool keep, struct synopsis *out)
+{
+    struct summary *known = summary_of(r), x;
+
+    if (r->size == 0)
+        return false;
+    if (known != NULL)
+        x = *known;
+    else
+        begin_summary(&x, r, true);
+    if (x.ordered && x.size < r->size)
+        go_on(&x, r);
+    if (keep && known != NULL)
+        *known = x;
+    else if (keep)
+        remember(r, &x);
+    *out = x.synopsis;
+    if (!out->all_int)
+        out->sum.d = plain_nan(out->sum.d);
+    return x.ordered;
+}
+
+uint32_t
+open_row_held(const struct open_row *r)
+{
+    return r->cap + (r->summed ? (uint32_t)(sizeof(struct summary) +
+                                            sizeof(struct summary *))
+                               : 0);
+}

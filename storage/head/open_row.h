@@ -1,0 +1,65 @@
+/*
+ * An open row: the points of one series and one hour, in the order in which
+ * they came, in about two bytes each for a regular integer series.  It is
+ * sorted and made unique when it is unpacked, and sealed into a block (block.h)
+ * later.
+ *
+ *     control byte: bit 0  the time step is not the last one: the zig-zag step
+ *                          and, below it, a bit that says if it is in seconds
+ *                          or in ms, follow as a varint
+ *                   bit 1  a double
+ *     integer:  bits 2-7 z < 60: the zig-zag delta itself; 60..63: 1, 2, 4 or 8
+ *               bytes of it follow
+ *     double:   bits 2-4, 5-7: zero bytes at the top and at the bottom of the
+ *               XOR with the last value; the bytes between follow
+ *
+ * The last value counts as 0 where it was of the other kind.
+ *
+ * Owns:    its bytes, and behind them, once it was asked for a synopsis, a
+ *          pointer to what it remembers of it.
+ * Threads: owner (a head bucket's lock guards it).
+ */
+#ifndef STORAGE_HEAD_OPEN_ROW_H
+#define STORAGE_HEAD_OPEN_ROW_H
+
+#include "base/slice.h"
+#include "storage/block/block.h"
+#include "storage/block/point.h"
+
+struct open_row {
+    uint8_t *bytes;
+    uint32_t size, cap;
+    uint32_t count : 30; /* points appended, repeated times included */
+    bool last_is_double : 1;
+    bool summed : 1; /* there is a summary */
+    uint32_t base;   /* s */
+    int32_t last_offset_ms;
+    int32_t last_step_ms;
+    uint64_t last; /* the bits of the last value */
+};
+
+/* False when there is no memory.  'p' must lie in the row's hour. */
+bool open_row_append(struct open_row *r, struct point p);
+void open_row_fini(struct open_row *r);
+
+/* Appends what 'bytes' (of an open row with this base and count) hold to 'out',
+ * as they came.  False when there is no memory. */
+bool open_row_unpack(struct slice bytes, uint32_t count, uint32_t base,
+                     struct points *out);
+
+/* The same of points at equal distances, all of one kind, of which only the
+ * values are written, and '*s' tells the rest.  False if they are no such, or
+ * there is no memory; nothing has been appended then. */
+bool open_row_unpack_even(struct slice bytes, uint32_t count, uint32_t base,
+                          struct points *out, struct spacing *s);
+
+/* The synopsis that the block of these points would have, to the bit.  False if
+ * there are none, or if they are not in the order of time.  With 'keep' a
+ * row that is not small keeps it, and only what was appended since is looked at
+ * the next time; without, nothing of the row changes. */
+bool open_row_synopsis(struct open_row *r, bool keep, struct synopsis *out);
+
+/* Bytes of the heap. */
+uint32_t open_row_held(const struct open_row *r);
+
+#endif

@@ -1,0 +1,289 @@
+/* See storage/histogram/histogram.h.  The arithmetic is OpenTSDB's: counts wrap
+ * at 64 bits, percentiles look at their low 32 bits only, and middles are
+ * halves of sums of floats. */
+#include "config.h"
+
+#include "storage/histogram/histogram.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/cursor.h"
+
+static enum status
+no_memory(struct error *e)
+{
+    return error_set(e, ST_LIMIT, "the histograms need too much memory");
+}
+
+static uint32_t
+bits_of(float f)
+{
+    uint32_t bits;
+
+    if (isnan(f))
+        return UINT32_C(0x7fc00000);
+    memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+
+static float
+float_of(uint32_t bits)
+{
+    float f;
+
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+/* A number that is ordered as the float is. */
+static uint32_t
+rank_of(float f)
+{
+    uint32_t bits = bits_of(f);
+
+    return bits & UINT32_C(0x80000000) ? ~bits : bits | UINT32_C(0x80000000);
+}
+
+int
+histogram_compare(const struct histogram_bucket *a,
+                  const struct histogram_bucket *b)
+{
+    uint32_t x = rank_of(a->low), y = rank_of(b->low);
+
+    if (x == y) {
+        x = rank_of(a->high);
+        y = rank_of(b->high);
+    }
+    return (x > y) - (x < y);
+}
+
+/* -- order ----------------------------------------------------------------- */
+
+static bool
+is_sorted(const struct histogram *h)
+{
+    for (size_t i = 1; i < h->len; i++)
+        if (histogram_compare(&h->buckets[i - 1], &h->buckets[i]) >= 0)
+            return false;
+    return true;
+}
+
+/* Stable. */
+static void
+merge_runs(struct histogram_bucket *v, struct histogram_bucket *tmp, size_t lo,
+           size_t mid, size_t hi)
+{
+    size_t i = lo, k = mid;
+
+    for (size_t at = lo; at < hi; at++) {
+        bool left =
+            i < mid && (k == hi || histogram_compare(&v[i], &v[k]) <= 0);
+
+        tmp[at] = left ? v[i++] : v[k++];
+    }
+    memcpy(v + lo, tmp + lo, (hi - lo) * sizeof *v);
+}
+
+enum status
+histogram_sort(struct histogram *h, struct arena *a, struct error *e)
+{
+    struct histogram_bucket *tmp;
+    size_t kept = 0;
+
+    if (is_sorted(h))
+        return ST_OK;
+    tmp = arena_alloc(a, h->len * sizeof *tmp);
+    if (tmp == NULL)
+        return no_memory(e);
+    for (size_t width = 1; width < h->len; width *= 2) {
+        for (size_t lo = 0; lo + width < h->len; lo += 2 * width) {
+            size_t hi = h->len - lo > 2 * width ? lo + 2 * width : h->len;
+
+            merge_runs(h->buckets, tmp, lo, lo + width, hi);
+        }
+    }
+    for (size_t i = 0; i < h->len; i++) {
+        if (kept > 0 &&
+            histogram_compare(&h->buckets[kept - 1], &h->buckets[i]) == 0)
+            kept--;
+        h->buckets[kept++] = h->buckets[i];
+    }
+    h->len = kept;
+    return ST_OK;
+}
+
+/* -- bytes ----------------------------------------------------------------- */
+
+/* As a varint, but the ninth byte holds eight bits and is the last. */
+static void
+put_count(struct buf *out, int64_t count)
+{
+    uint64_t v = (uint64_t)count;
+
+    for (int i = 0; i < 8 && v >= 0x80; i++) {
+        buf_put_u8(out, (uint8_t)(v | 0x80));
+        v >>= 7;
+    }
+    buf_put_u8(out, (uint8_t)v);
+}
+
+static int64_t
+take_count(struct cursor *c)
+{
+    uint64_t v = 0;
+    uint8_t b = 0x80;
+
+    for (unsigned i = 0; i < 8 && b >= 0x80; i++) {
+        b = cursor_u8(c);
+        v |= (uint64_t)(b & 0x7f) << 7 * i;
+    }
+    if (b >= 0x80)
+        v |= (uint64_t)cursor_u8(c) << 56;
+    return (int64_t)v;
+}
+
+void
+histogram_encode(const struct histogram *h, struct buf *out)
+{
+    buf_put_u16(out, (uint16_t)h->len);
+    for (size_t i = 0; i < h->len; i++) {
+        buf_put_u32(out, bits_of(h->buckets[i].low));
+        buf_put_u32(out, bits_of(h->buckets[i].high));
+        put_count(out, h->buckets[i].count);
+    }
+    put_count(out, h->underflow);
+    put_count(out, h->overflow);
+}
+
+enum status
+histogram_decode(struct slice bytes, struct arena *a, struct histogram *out,
+                 struct error *e)
+{
+    struct cursor c = cursor_of(bytes);
+    int16_t len = (int16_t)cursor_u16(&c);
+
+    *out = (struct histogram){ 0 };
+    if (len > 0 && cursor_left(&c) / 9 < (size_t)len)
+        return error_set(e, ST_CORRUPT, "Buffer underflow.");
+    out->len = len > 0 ? (size_t)len : 0;
+    out->buckets = arena_alloc(a, out->len * sizeof *out->buckets);
+    if (out->buckets == NULL)
+        return no_memory(e);
+    for (size_t i = 0; i < out->len; i++) {
+        struct histogram_bucket *b = &out->buckets[i];
+
+        b->low = float_of(cursor_u32(&c));
+        b->high = float_of(cursor_u32(&c));
+        b->count = take_count(&c);
+    }
+    out->underflow = take_count(&c);
+    out->overflow = take_count(&c);
+    if (c.failed)
+        return error_set(e, ST_CORRUPT, "Buffer underflow.");
+    return histogram_sort(out, a, e);
+}
+
+/* -- arithmetic ------------------------------------------------------------ */
+
+static int64_t
+wrapping_sum(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static bool
+same_bounds(const struct histogram *a, const struct histogram *b)
+{
+    if (a->len != b->len)
+        return false;
+    for (size_t i = 0; i < a->len; i++)
+        if (histogram_compare(&a->buckets[i], &b->buckets[i]) != 0)
+            return false;
+    return true;
+}
+
+/* The union of both, where 'a' has room for its own. */
+static size_t
+unite(const struct histogram *a, const struct histogram *b,
+      struct histogram_bucket *out)
+{
+    size_t i = 0, k = 0, len = 0;
+
+    while (i < a->len || k < b->len) {
+        int c = i == a->len ? 1
+                : k == b->len
+                    ? -1
+                    : histogram_compare(&a->buckets[i], &b->buckets[k]);
+
+        out[len] = c <= 0 ? a->buckets[i++] : b->buckets[k++];
+        if (c == 0)
+            out[len].count =
+                wrapping_sum(out[len].count, b->buckets[k++].count);
+        len++;
+    }
+    return len;
+}
+
+enum status
+histogram_add(struct histogram *sum, const struct histogram *more,
+              struct arena *a, struct error *e)
+{
+    if (same_bounds(sum, more)) {
+        for (size_t i = 0; i < sum->len; i++)
+            sum->buckets[i].count =
+                wrapping_sum(sum->buckets[i].count, more->buckets[i].count);
+    } else {
+        struct histogram_bucket *all =
+            arena_alloc(a, (sum->len + more->len) * sizeof *all);
+
+        if (all == NULL)
+            return no_memory(e);
+        sum->len = unite(sum, more, all);
+        sum->buckets = all;
+    }
+    sum->underflow = wrapping_sum(sum->underflow, more->underflow);
+    sum->overflow = wrapping_sum(sum->overflow, more->overflow);
+    return ST_OK;
+}
+
+int64_t
+histogram_count(const struct histogram *h,
+                const struct histogram_bucket *bounds)
+{
+    size_t from = 0, to = h->len;
+
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        int c = histogram_compare(&h->buckets[middle], bounds);
+
+        if (c == 0)
+            return h->buckets[middle].count;
+        if (c < 0)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return 0;
+}
+
+double
+histogram_percentile(const struct histogram *h, double percent)
+{
+    int32_t sum = 0;
+    int64_t so_far = 0;
+
+    if (percent < 1 || percent > 100)
+        return -1;
+    for (size_t i = 0; i < h->len; i++)
+        sum = (int32_t)((uint32_t)sum + (uint32_t)h->buckets[i].count);
+    /* With nothing in it, 0 / 0 is not above anything. */
+    for (size_t i = 0; i < h->len; i++) {
+        const struct histogram_bucket *b = &h->buckets[i];
+
+        so_far += (int32_t)(uint32_t)b->count;
+        if ((double)so_far * 100.0 / sum >= percent)
+            return (double)((b->low + b->high) / 2);
+    }
+    return 0;
+}

@@ -1,0 +1,142 @@
+/*
+ * The key-value engine: ordered binary keys, atomic batches, snapshots.
+ *
+ * Two engines behind one interface: LevelDB in a folder, and memory.  One test
+ * suite runs every case on both.  A third, distributed one is to come: a call
+ * may take milliseconds and may fail.
+ *
+ * Owns:    what it opened; keys and values lent by an iterator die at its next
+ *          step.  Iterators and snapshots must be closed before the engine.
+ * Threads: struct kv, struct kv_snapshot: any.  Batches, iterators: owner.
+ * Fails:   ST_IO, ST_CORRUPT; an absent key is ST_NOT_FOUND from kv_get only;
+ *          what is over the limits below is ST_LIMIT, and changes nothing.
+ *          The texts name the engine's own message.  A failed write or sync is
+ *          final: later ones fail with the same text until the engine is opened
+ *          again, because half of it may be in the log.  Reading goes on.
+ */
+#ifndef STORAGE_KV_KV_H
+#define STORAGE_KV_KV_H
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/slice.h"
+
+struct kv;
+struct kv_batch;
+struct kv_snapshot;
+struct kv_iter;
+
+#define KV_KEY_MAX   65536
+#define KV_VALUE_MAX (64 << 20)
+#define KV_BATCH_MAX (512 << 20)
+
+struct kv_options {
+    const char *dir; /* NULL: the memory engine */
+    /* Make a new one where 'dir' is empty or absent (or its creation was cut
+     * short).  A folder with anything else in it is opened if it is whole, and
+     * refused if not: nothing there is ever overwritten. */
+    bool create;
+    size_t write_buffer_bytes; /* 0: 32 MB */
+    size_t cache_bytes;        /* 0: 32 MB */
+    int max_open_files;        /* 0: 500 */
+};
+
+MUST_CHECK enum status kv_open(const struct kv_options *o, struct kv **out,
+                               struct error *e);
+void kv_close(struct kv **kv);
+
+/* Replaces what 'out' holds. */
+MUST_CHECK enum status kv_get(struct kv *kv, struct slice key, struct buf *out,
+                              struct error *e);
+
+struct kv_batch *kv_batch_new(void);
+void kv_batch_free(struct kv_batch **b);
+void kv_batch_clear(struct kv_batch *b);
+void kv_batch_put(struct kv_batch *b, struct slice key, struct slice value);
+void kv_batch_delete(struct kv_batch *b, struct slice key);
+size_t kv_batch_len(const struct kv_batch *b);
+/* What is added after the mark is taken out again by a rewind to it; the batch
+ * is as it was, also when it had become too large meanwhile. */
+struct kv_batch_mark {
+    size_t len, size;
+    bool failed, oversize;
+};
+struct kv_batch_mark kv_batch_mark(const struct kv_batch *b);
+void kv_batch_rewind(struct kv_batch *b, struct kv_batch_mark mark);
+/* The operations in order: a put, or a delete when 'value' is NULL. */
+void kv_batch_each(const struct kv_batch *b,
+                   void (*f)(void *ctx, struct slice key,
+                             const struct slice *value),
+                   void *ctx);
+
+/* All or nothing.  'sync': on the disk before it returns. */
+MUST_CHECK enum status kv_write(struct kv *kv, const struct kv_batch *b,
+                                bool sync, struct error *e);
+
+/* The same, not synced, for what the caller has elsewhere until kv_sync(): it
+ * may stay in memory until there is more of it, or until an iterator over such
+ * keys, or a sync, needs it.  kv_get() sees it always; an iterator over such
+ * keys fails when the engine cannot take them any more. */
+MUST_CHECK enum status kv_gather(struct kv *kv, const struct kv_batch *b,
+                                 struct error *e);
+
+/* All earlier writes are on the disk when it returns, also those whose log
+ * file the engine has already left behind. */
+MUST_CHECK enum status kv_sync(struct kv *kv, struct error *e);
+
+/* Moves what was written from the engine's log, where it is at its largest, to
+ * where it stays, if there are 'least' bytes of it: before closing, or when
+ * there will be a rest.  Nothing is lost if that fails. */
+void kv_settle(struct kv *kv, size_t least);
+
+/* What is in the engine now, for ever; NULL never. */
+struct kv_snapshot *kv_snapshot_take(struct kv *kv);
+void kv_snapshot_release(struct kv *kv, struct kv_snapshot **s);
+
+/* Iterates over the keys that start with 'prefix' (KV_PREFIX_MAX bytes at most;
+ * empty: all keys) of a snapshot, or of the present (which the iterator then
+ * holds as if it were a snapshot) when 's' is NULL.  Starts nowhere: seek
+ * first.  A failure to open is the iterator's failure. */
+#define KV_PREFIX_MAX 16
+struct kv_iter *kv_iter_open(struct kv *kv, struct kv_snapshot *s,
+                             struct slice prefix);
+/* Why it stopped: the end (ST_OK), or a failure, which sticks. */
+MUST_CHECK enum status kv_iter_close(struct kv_iter **it, struct error *e);
+
+/* Each returns true when the iterator stands on a key afterwards. */
+bool kv_iter_seek(struct kv_iter *it, struct slice key);   /* first >= key */
+bool kv_iter_before(struct kv_iter *it, struct slice key); /* last < key */
+bool kv_iter_next(struct kv_iter *it);
+struct slice kv_iter_key(const struct kv_iter *it);
+struct slice kv_iter_value(const struct kv_iter *it);
+
+/* What this iterator did so far, for tests and for showStats. */
+struct kv_iter_counts {
+    uint64_t seeks;
+    uint64_t steps;
+    uint64_t bytes; /* keys and values that were looked at */
+};
+struct kv_iter_counts kv_iter_counts(const struct kv_iter *it);
+
+/* -- folders of the engine that are not open --------------------------------
+ */
+
+/* Makes a new engine in 'to', which is absent, of all that can be read of the
+ * tables and logs in 'from', which need not be a whole one; 'from' is used up.
+ * LevelDB does not look at the checksums of its logs when it does this: they
+ * must be whole. */
+MUST_CHECK enum status kv_salvage(const char *from, const char *to,
+                                  uint64_t *keys, struct error *e);
+
+/* Copies all that a snapshot holds (NULL: what there is now) into a new engine
+ * in 'to', which is absent or empty.  On the disk when it returns.  'gone' (may
+ * be NULL) is asked now and then: true ends it with ST_BUSY. */
+MUST_CHECK enum status kv_copy(struct kv *kv, struct kv_snapshot *s,
+                               const char *to, bool (*gone)(void *ctx),
+                               void *gone_ctx, uint64_t *keys, struct error *e);
+
+/* About how many bytes lie in ['from', 'to'). */
+uint64_t kv_approximate_bytes(struct kv *kv, struct slice from,
+                              struct slice to);
+
+#endif

@@ -1,0 +1,82 @@
+/*
+ * What kv.c and the engines share: each engine puts one of these structs at
+ * the start of its own, and fills a table of functions.
+ *
+ * kv.c checks magics and arguments and counts; an engine need not.
+ */
+#ifndef STORAGE_KV_KV_PRIV_H
+#define STORAGE_KV_KV_PRIV_H
+
+#include "base/lock.h"
+#include "base/obj.h"
+#include "storage/kv/kv.h"
+
+#define KV_MAGIC          FOURCC('K', 'V', 'D', 'B')
+#define KV_BATCH_MAGIC    FOURCC('K', 'V', 'B', 'A')
+#define KV_SNAPSHOT_MAGIC FOURCC('K', 'V', 'S', 'N')
+#define KV_ITER_MAGIC     FOURCC('K', 'V', 'I', 'T')
+
+struct kv_engine {
+    void (*close)(struct kv *kv);
+    enum status (*get)(struct kv *kv, struct slice key, struct buf *out,
+                       struct error *e);
+    enum status (*write)(struct kv *kv, const struct kv_batch *b, bool sync,
+                         struct error *e);
+    enum status (*gather)(struct kv *kv, const struct kv_batch *b,
+                          struct error *e); /* NULL: a write */
+    enum status (*sync)(struct kv *kv, struct error *e);
+    void (*settle)(struct kv *kv, size_t least); /* or NULL */
+    struct kv_snapshot *(*snapshot_take)(struct kv *kv);
+    void (*snapshot_release)(struct kv *kv, struct kv_snapshot *s);
+    struct kv_iter *(*iter_open)(struct kv *kv, struct kv_snapshot *s,
+                                 struct slice prefix); /* kv.c filters */
+    uint64_t (*approximate_bytes)(struct kv *kv, struct slice from,
+                                  struct slice to);
+};
+
+/* Each step leaves 'valid', 'key' and 'value' right, and on a failure fills
+ * 'error'.  next is called on a valid iterator only, and none after a
+ * failure. */
+struct kv_iter_engine {
+    void (*close)(struct kv_iter *it); /* may find a last failure */
+    void (*seek)(struct kv_iter *it, struct slice key);
+    void (*before)(struct kv_iter *it, struct slice key);
+    void (*next)(struct kv_iter *it);
+    void (*free)(struct kv_iter *it);
+};
+
+struct kv {
+    uint32_t magic;
+    const struct kv_engine *engine;
+};
+
+struct kv_snapshot {
+    uint32_t magic;
+    struct kv *kv;
+};
+
+struct kv_iter {
+    uint32_t magic;
+    const struct kv_iter_engine *engine;
+    bool valid;
+    uint8_t prefix_size;
+    uint8_t prefix[KV_PREFIX_MAX];
+    struct slice key, value;
+    struct error error; /* status ST_OK: none */
+    struct kv_iter_counts counts;
+};
+
+MUST_CHECK enum status kv_leveldb_open(const struct kv_options *o,
+                                       struct kv **out, struct error *e);
+struct kv *kv_mem_open(void);
+
+/* LevelDB's own repair, with all checksums that it looks at.  What it leaves
+ * has every table at level 0, where a read may find an older value first: only
+ * iterators tell the truth, and kv_salvage() copies what they see. */
+MUST_CHECK enum status kv_leveldb_repair(const char *dir, struct error *e);
+
+/* ST_LIMIT when something did not fit into the batch. */
+MUST_CHECK enum status kv_batch_check(const struct kv_batch *b,
+                                      struct error *e);
+
+#endif

@@ -1,0 +1,738 @@
+/* The LevelDB engine, and all that must be known of LevelDB 1.23:
+ *
+ * - without paranoid_checks a flipped bit in its log loses rows silently;
+ * - with create_if_missing and no CURRENT file it starts anew and deletes what
+ *   was there, so we look into the folder ourselves;
+ * - a log that it has rotated away is never synced, nor is the folder;
+ * - it refuses a log with holes, which a power cut leaves where nothing was
+ *   synced, and passes over others: so level_files.c reads its logs first;
+ * - after a failed write it may write on behind half a record, which makes its
+ *   log unreadable: so a failed write is our last;
+ * - its repair hands damaged values out as good ones: it is never called but by
+ *   kv_salvage(), with logs that were looked through before;
+ * - a log file that somebody removes is not missed: SYNCED tells us;
+ * - a failed allocation inside it ends the process (C++), as mem_new() does;
+ * - its errors are texts, which leave this file as ST_IO or ST_CORRUPT;
+ * - iterators and snapshots pin files: bound the time of queries. */
+#include "config.h"
+
+#include "storage/kv/kv.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <leveldb/c.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/durable.h"
+#include "storage/kv/leveldb/kv_gather_priv.h"
+#include "storage/kv/kv_priv.h"
+#include "storage/kv/leveldb/level_files.h"
+
+struct level {
+    struct kv kv;
+    char *dir;
+    leveldb_t *db;
+    leveldb_options_t *options;
+    leveldb_cache_t *cache;
+    leveldb_filterpolicy_t *bloom;
+    leveldb_readoptions_t *read;
+    leveldb_writeoptions_t *write, *write_sync;
+    _Atomic size_t unsettled; /* bytes in the log, or a little more */
+    struct lock sync_lock;    /* one sync at a time */
+    uint64_t settled_log GUARDED_BY(sync_lock); /* earlier ones are synced */
+    uint64_t manifest GUARDED_BY(sync_lock);    /* and how far that is synced */
+    uint64_t manifest_synced GUARDED_BY(sync_lock);
+    struct lock write_lock;               /* one write at a time */
+    bool unsynced GUARDED_BY(write_lock); /* written since the last sync */
+    struct kv_gather *gathered GUARDED_BY(write_lock);
+    _Atomic uint64_t gathers; /* bits of the tables that have keys in there */
+    struct lock lock;
+    struct error fault GUARDED_BY(lock); /* the first failed write */
+};
+
+struct level_snapshot {
+    struct kv_snapshot snapshot;
+    const leveldb_snapshot_t *s;
+};
+
+struct level_iter {
+    struct kv_iter it;
+    leveldb_iterator_t *i;
+    const char *dir; /* of the engine, which lives longer */
+};
+
+static struct level *
+level_of(struct kv *kv)
+{
+    return (struct level *)kv;
+}
+
+/* -- errors --------------------------------------------------------------- */
+
+static bool
+starts(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* The one place where LevelDB's texts become ours.  Frees 'text', which is not
+ * NULL. */
+static enum status
+take_error(char *text, const char *dir, struct error *e)
+{
+    enum status st = ST_IO;
+
+    if (starts(text, "IO error: lock ")) {
+        if (strstr(text, "already held by process") != NULL)
+            st = error_set(e, ST_IO, "'%s' is already open in this process",
+                           dir);
+        else
+            st = error_set(e, ST_IO,
+                           "'%s' is in use by another process (LevelDB: %s)",
+                           dir, text);
+    } else {
+        if (starts(text, "Corruption: ") || starts(text, "Invalid argument: "))
+            st = ST_CORRUPT;
+        (void)error_set(e, st, "LevelDB in '%s': %s%s", dir, text,
+                        st == ST_CORRUPT ? " ('halite fsck' names the file)"
+                                         : "");
+    }
+    leveldb_free(text);
+    return st;
+}
+
+static enum status
+fault_of(struct level *l, struct error *e)
+{
+    enum status st;
+
+    lock_take(&l->lock);
+    st = l->fault.status;
+    if (st != ST_OK && e != NULL)
+        *e = l->fault;
+    lock_drop(&l->lock);
+    return st;
+}
+
+/* Keeps the first failure: from now on nothing is written.  That of a write is
+ * kept before the write lock is dropped, so that the next writer sees it. */
+static enum status
+fail(struct level *l, const struct error *why, struct error *e)
+{
+    lock_take(&l->lock);
+    if (l->fault.status == ST_OK)
+        l->fault = *why;
+    lock_drop(&l->lock);
+    if (e != NULL)
+        *e = *why;
+    return why->status;
+}
+
+/* -- what lies in the folder ---------------------------------------------- */
+
+enum contents {
+    FOLDER_EMPTY, /* or a creation cut short, before it held any data */
+    FOLDER_WHOLE, /* has CURRENT */
+    FOLDER_OTHER,
+};
+
+/* LevelDB makes these before CURRENT, and logs and tables after it. */
+static bool
+is_before_current(const char *name)
+{
+    size_t n = strlen(name);
+
+    return strcmp(name, "LOCK") == 0 || strcmp(name, "LOG") == 0 ||
+           strcmp(name, "LOG.old") == 0 ||
+           strcmp(name, "MANIFEST-000001") == 0 ||
+           (n > 6 && strcmp(name + n - 6, ".dbtmp") == 0);
+}
+
+static enum status
+look_into(const char *dir, enum contents *out, struct error *e)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *entry;
+
+    *out = FOLDER_EMPTY;
+    if (d == NULL && errno == ENOENT)
+        return ST_OK;
+    if (d == NULL)
+        return error_set(e, ST_IO, "cannot read the folder '%s': %s", dir,
+                         strerror(errno));
+    while ((entry = readdir(d)) != NULL) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        if (strcmp(entry->d_name, "CURRENT") == 0) {
+            *out = FOLDER_WHOLE;
+            break;
+        }
+        if (!is_before_current(entry->d_name))
+            *out = FOLDER_OTHER;
+    }
+    (void)closedir(d);
+    return ST_OK;
+}
+
+static enum status
+check_folder(const struct kv_options *o, bool *create, struct error *e)
+{
+    enum contents contents;
+    enum status st = look_into(o->dir, &contents, e);
+
+    *create = false;
+    if (st != ST_OK || contents == FOLDER_WHOLE)
+        return st;
+    if (contents == FOLDER_OTHER)
+        return error_set(e, o->create ? ST_IO : ST_CORRUPT,
+                         "'%s' is not empty and has no CURRENT file: it is "
+                         "either no database or a damaged one",
+                         o->dir);
+    if (!o->create)
+        return error_set(e, ST_IO, "there is no database in '%s'", o->dir);
+    *create = true;
+    return files_make_dir(o->dir, e);
+}
+
+/* -- syncing --------------------------------------------------------------- */
+
+/* Between two writes each log holds whole records. */
+static enum status
+list_logs(struct level *l, struct level_mark *m, struct error *e)
+{
+    enum status st;
+
+    lock_take(&l->write_lock);
+    l->unsynced = false;
+    st = level_files_list(l->dir, m, e);
+    lock_drop(&l->write_lock);
+    return st;
+}
+
+static uint64_t
+newest_log(const struct level_mark *m)
+{
+    return m->len == 0 ? 0 : m->logs[m->len - 1].number;
+}
+
+/* Makes the logs and the folder durable and says so in SYNCED; unless 'always',
+ * only if that was not done since the newest log was begun. */
+static enum status
+sync_logs(struct level *l, bool always, struct error *e)
+{
+    struct level_mark m = { 0 };
+    enum status st;
+
+    lock_take(&l->sync_lock);
+    st = list_logs(l, &m, e);
+    if (st == ST_OK && (always || newest_log(&m) > l->settled_log)) {
+        m.manifest = l->manifest;
+        m.manifest_synced = l->manifest_synced;
+        st = level_files_sync(l->dir, &m, e);
+        l->manifest = m.manifest;
+        l->manifest_synced = st == ST_OK ? m.manifest_synced : 0;
+        if (st == ST_OK)
+            st = level_files_note(l->dir, &m, e);
+        if (st == ST_OK)
+            l->settled_log = newest_log(&m);
+    }
+    lock_drop(&l->sync_lock);
+    level_mark_fini(&m);
+    return st;
+}
+
+/* -- reading and writing -------------------------------------------------- */
+
+/* Is the key among what waits?  Then '*st' is what became of reading it. */
+static bool
+get_gathered(struct level *l, struct slice key, struct buf *out,
+             enum status *st, struct error *e)
+{
+    struct slice value;
+    bool found;
+
+    if (!atomic_load(&l->gathers))
+        return false;
+    lock_take(&l->write_lock);
+    found = gather_find(l->gathered, key, &value);
+    if (found && value.data != NULL)
+        buf_put_slice(out, value);
+    lock_drop(&l->write_lock);
+    if (!found)
+        return false;
+    *st = value.data == NULL ? error_set(e, ST_NOT_FOUND, "no such key")
+          : out->failed      ? error_set(e, ST_LIMIT, "a value has no room")
+                             : ST_OK;
+    return true;
+}
+
+static enum status
+level_get(struct kv *kv, struct slice key, struct buf *out, struct error *e)
+{
+    struct level *l = level_of(kv);
+    char *err = NULL, *value;
+    size_t size = 0;
+    enum status st;
+
+    if (get_gathered(l, key, out, &st, e))
+        return st;
+    value = leveldb_get(l->db, l->read, (const char *)key.data, key.size, &size,
+                        &err);
+    if (err != NULL)
+        return take_error(err, l->dir, e);
+    if (value == NULL)
+        return error_set(e, ST_NOT_FOUND, "no such key");
+    buf_put(out, value, size);
+    leveldb_free(value);
+    if (out->failed)
+        return error_set(e, ST_LIMIT, "a value has no room");
+    return ST_OK;
+}
+
+struct copy {
+    leveldb_writebatch_t *to;
+    size_t bytes;
+};
+
+static void
+copy_op(void *ctx, struct slice key, const struct slice *value)
+{
+    struct copy *c = ctx;
+
+    if (value == NULL)
+        leveldb_writebatch_delete(c->to, (const char *)key.data, key.size);
+    else
+        leveldb_writebatch_put(c->to, (const char *)key.data, key.size,
+                               (const char *)value->data, value->size);
+    c->bytes += key.size + (value == NULL ? 0 : value->size);
+}
+
+/* Hands a copy over, and frees it. */
+static enum status
+write_copy(struct level *l, struct copy *copy, bool sync, struct error *e)
+    REQUIRES(l->write_lock)
+{
+    enum status st = fault_of(l, e);
+    struct error why;
+    char *err = NULL;
+
+    if (st != ST_OK) {
+        leveldb_writebatch_destroy(copy->to);
+        return st;
+    }
+    atomic_fetch_add(&l->unsettled, copy->bytes);
+    l->unsynced = true;
+    leveldb_write(l->db, sync ? l->write_sync : l->write, copy->to, &err);
+    leveldb_writebatch_destroy(copy->to);
+    if (err == NULL)
+        return ST_OK;
+    (void)take_error(err, l->dir, &why);
+    return fail(l, &why, e);
+}
+
+/* The table of a key is its first byte; two that share a bit only drain more
+ * often than needed.  An empty prefix is every table. */
+static uint64_t
+table_bit(struct slice key)
+{
+    return key.size == 0 ? UINT64_MAX : UINT64_C(1) << (key.data[0] & 63);
+}
+
+/* What waited becomes one batch, so that it is all or nothing.  After a failure
+ * it stays, for level_get(). */
+static enum status
+drain(struct level *l, struct error *e) REQUIRES(l->write_lock)
+{
+    struct copy copy = { 0 };
+    enum status st = ST_OK;
+
+    if (gather_len(l->gathered) == 0)
+        return ST_OK;
+    copy.to = leveldb_writebatch_create();
+    gather_each(l->gathered, copy_op, &copy);
+    st = write_copy(l, &copy, false, e);
+    if (st != ST_OK)
+        return st;
+    gather_clear(l->gathered);
+    atomic_store(&l->gathers, 0);
+    return ST_OK;
+}
+
+/* Before anything that sees all keys, or those of one table. */
+static enum status
+drain_first(struct level *l, uint64_t tables, struct error *e)
+{
+    enum status st;
+
+    if ((atomic_load(&l->gathers) & tables) == 0)
+        return ST_OK;
+    lock_take(&l->write_lock);
+    st = drain(l, e);
+    lock_drop(&l->write_lock);
+    return st;
+}
+
+static enum status
+level_write(struct kv *kv, const struct kv_batch *b, bool sync, struct error *e)
+{
+    struct level *l = level_of(kv);
+    struct error why = { 0 };
+    struct copy copy = { 0 };
+    enum status st;
+
+    copy.to = leveldb_writebatch_create();
+    kv_batch_each(b, copy_op, &copy);
+    lock_take(&l->write_lock);
+    st = drain(l, e);
+    if (st == ST_OK)
+        st = write_copy(l, &copy, sync, e);
+    else
+        leveldb_writebatch_destroy(copy.to);
+    lock_drop(&l->write_lock);
+    if (st == ST_OK && sync && sync_logs(l, false, &why) != ST_OK)
+        st = fail(l, &why, e);
+    return st;
+}
+
+static void
+gather_op(void *ctx, struct slice key, const struct slice *value) NO_TS_CHECK
+{
+    struct level *l = ctx;
+
+    gather_add(l->gathered, key, value);
+    atomic_fetch_or(&l->gathers, table_bit(key));
+}
+
+static enum status
+level_gather(struct kv *kv, const struct kv_batch *b, struct error *e)
+{
+    struct level *l = level_of(kv);
+    enum status st;
+
+    lock_take(&l->write_lock);
+    st = fault_of(l, e);
+    if (st == ST_OK) {
+        kv_batch_each(b, gather_op, l);
+        if (gather_is_full(l->gathered))
+            st = drain(l, e);
+    }
+    lock_drop(&l->write_lock);
+    return st;
+}
+
+/* LevelDB has handed each write to the kernel when it came back. */
+static enum status
+level_sync(struct kv *kv, struct error *e)
+{
+    struct level *l = level_of(kv);
+    struct error why = { 0 };
+    enum status st = fault_of(l, e);
+
+    if (st == ST_OK)
+        st = drain_first(l, UINT64_MAX, e);
+    if (st != ST_OK)
+        return st;
+    st = sync_logs(l, true, &why);
+    return st == ST_OK ? ST_OK : fail(l, &why, e);
+}
+
+/* Its log becomes a table; asked to compact where there are no keys, it does
+ * nothing else.  An empty log would be exchanged for another one. */
+static void
+level_settle(struct kv *kv, size_t least)
+{
+    struct level *l = level_of(kv);
+    static const char behind[] = "\xff\xff";
+
+    if (drain_first(l, UINT64_MAX, NULL) != ST_OK ||
+        atomic_load(&l->unsettled) < (least == 0 ? 1 : least) ||
+        fault_of(l, NULL) != ST_OK)
+        return;
+    atomic_store(&l->unsettled, 0);
+    leveldb_compact_range(l->db, behind, 2, behind, 2);
+}
+
+static struct kv_snapshot *
+level_snapshot_take(struct kv *kv)
+{
+    struct level_snapshot *s = mem_new(sizeof *s);
+
+    /* If that fails, the snapshot's iterators do. */
+    (void)drain_first(level_of(kv), UINT64_MAX, NULL);
+    s->s = leveldb_create_snapshot(level_of(kv)->db);
+    return &s->snapshot;
+}
+
+static void
+level_snapshot_release(struct kv *kv, struct kv_snapshot *snapshot)
+{
+    struct level_snapshot *s = (struct level_snapshot *)snapshot;
+
+    leveldb_release_snapshot(level_of(kv)->db, s->s);
+    free(s);
+}
+
+static uint64_t
+level_approximate_bytes(struct kv *kv, struct slice from, struct slice to)
+{
+    const char *from_key = (const char *)from.data;
+    const char *to_key = (const char *)to.data;
+    uint64_t size = 0;
+
+    leveldb_approximate_sizes(level_of(kv)->db, 1, &from_key, &from.size,
+                              &to_key, &to.size, &size);
+    return size;
+}
+
+/* -- iterators ------------------------------------------------------------ */
+
+static struct level_iter *
+iter_of(struct kv_iter *it)
+{
+    return (struct level_iter *)it;
+}
+
+static void
+note_error(struct level_iter *i)
+{
+    char *err = NULL;
+
+    leveldb_iter_get_error(i->i, &err);
+    if (err != NULL && i->it.error.status != ST_OK)
+        leveldb_free(err); /* the first one sticks */
+    else if (err != NULL)
+        (void)take_error(err, i->dir, &i->it.error);
+}
+
+static void
+settle(struct level_iter *i)
+{
+    i->it.valid = leveldb_iter_valid(i->i) != 0;
+    if (i->it.valid) {
+        i->it.key.data =
+            (const uint8_t *)leveldb_iter_key(i->i, &i->it.key.size);
+        i->it.value.data =
+            (const uint8_t *)leveldb_iter_value(i->i, &i->it.value.size);
+    } else
+        note_error(i);
+}
+
+static void
+level_iter_seek(struct kv_iter *it, struct slice key)
+{
+    struct level_iter *i = iter_of(it);
+
+    leveldb_iter_seek(i->i, (const char *)key.data, key.size);
+    settle(i);
+}
+
+static void
+level_iter_before(struct kv_iter *it, struct slice key)
+{
+    struct level_iter *i = iter_of(it);
+
+    leveldb_iter_seek(i->i, (const char *)key.data, key.size);
+    if (leveldb_iter_valid(i->i))
+        leveldb_iter_prev(i->i);
+    else {
+        note_error(i); /* not the end, if it could not be read */
+        leveldb_iter_seek_to_last(i->i);
+    }
+    settle(i);
+}
+
+static void
+level_iter_next(struct kv_iter *it)
+{
+    struct level_iter *i = iter_of(it);
+
+    leveldb_iter_next(i->i);
+    settle(i);
+}
+
+/* A block that cannot be read is stepped over while other files have keys, so
+ * a valid iterator may have a failure behind it. */
+static void
+level_iter_close(struct kv_iter *it)
+{
+    note_error(iter_of(it));
+}
+
+static void
+level_iter_free(struct kv_iter *it)
+{
+    struct level_iter *i = iter_of(it);
+
+    leveldb_iter_destroy(i->i);
+    free(i);
+}
+
+static const struct kv_iter_engine level_iter_engine = {
+    .close = level_iter_close,
+    .seek = level_iter_seek,
+    .before = level_iter_before,
+    .next = level_iter_next,
+    .free = level_iter_free,
+};
+
+static struct kv_iter *
+level_iter_open(struct kv *kv, struct kv_snapshot *s, struct slice prefix)
+{
+    struct level *l = level_of(kv);
+    struct level_iter *i = mem_new(sizeof *i);
+    leveldb_readoptions_t *read = l->read;
+
+    if (s != NULL) {
+        read = leveldb_readoptions_create();
+        leveldb_readoptions_set_verify_checksums(read, 1);
+        leveldb_readoptions_set_snapshot(read, ((struct level_snapshot *)s)->s);
+    }
+    i->it.engine = &level_iter_engine;
+    i->dir = l->dir;
+    (void)drain_first(l, table_bit(prefix), &i->it.error);
+    i->i = leveldb_create_iterator(l->db, read);
+    if (s != NULL)
+        leveldb_readoptions_destroy(read);
+    return &i->it;
+}
+
+/* -- opening -------------------------------------------------------------- */
+
+/* So that nothing that is damaged later passes for what a power cut left. */
+static void
+sync_at_close(struct level *l)
+{
+    struct error e;
+    bool unsynced;
+
+    if (drain_first(l, UINT64_MAX, &e) != ST_OK)
+        log_error("storage", "closing the engine: %s", e.text);
+    lock_take(&l->write_lock);
+    unsynced = l->unsynced;
+    lock_drop(&l->write_lock);
+    if (unsynced && level_sync(&l->kv, &e) != ST_OK)
+        log_error("storage", "closing the engine: %s", e.text);
+}
+
+static void
+level_close(struct kv *kv)
+{
+    struct level *l = level_of(kv);
+
+    if (l->db != NULL) {
+        sync_at_close(l);
+        leveldb_close(l->db);
+    }
+    leveldb_readoptions_destroy(l->read);
+    leveldb_writeoptions_destroy(l->write);
+    leveldb_writeoptions_destroy(l->write_sync);
+    leveldb_options_destroy(l->options);
+    leveldb_cache_destroy(l->cache);
+    leveldb_filterpolicy_destroy(l->bloom);
+    gather_free(&l->gathered);
+    lock_fini(&l->lock);
+    lock_fini(&l->write_lock);
+    lock_fini(&l->sync_lock);
+    free(l->dir);
+    free(l);
+}
+
+static const struct kv_engine level_engine = {
+    .close = level_close,
+    .get = level_get,
+    .write = level_write,
+    .gather = level_gather,
+    .sync = level_sync,
+    .settle = level_settle,
+    .snapshot_take = level_snapshot_take,
+    .snapshot_release = level_snapshot_release,
+    .iter_open = level_iter_open,
+    .approximate_bytes = level_approximate_bytes,
+};
+
+static struct level *
+level_new(const struct kv_options *o, bool create)
+{
+    struct level *l = mem_new(sizeof *l);
+    size_t write_buffer = o->write_buffer_bytes;
+    size_t cache = o->cache_bytes;
+
+    l->kv.engine = &level_engine;
+    l->dir = mem_strdup(o->dir);
+    lock_init(&l->lock);
+    lock_init(&l->write_lock);
+    lock_init(&l->sync_lock);
+    l->gathered = gather_new();
+    l->bloom = leveldb_filterpolicy_create_bloom(10);
+    l->cache = leveldb_cache_create_lru(cache == 0 ? 32 << 20 : cache);
+    l->options = leveldb_options_create();
+    leveldb_options_set_paranoid_checks(l->options, 1);
+    leveldb_options_set_create_if_missing(l->options, create);
+    leveldb_options_set_error_if_exists(l->options, create);
+    leveldb_options_set_compression(l->options, leveldb_snappy_compression);
+    leveldb_options_set_block_size(l->options, 16 << 10);
+    leveldb_options_set_block_restart_interval(l->options, 64);
+    leveldb_options_set_filter_policy(l->options, l->bloom);
+    leveldb_options_set_cache(l->options, l->cache);
+    leveldb_options_set_write_buffer_size(
+        l->options, write_buffer == 0 ? 32 << 20 : write_buffer);
+    leveldb_options_set_max_open_files(
+        l->options, o->max_open_files == 0 ? 500 : o->max_open_files);
+    l->read = leveldb_readoptions_create();
+    leveldb_readoptions_set_verify_checksums(l->read, 1);
+    l->write = leveldb_writeoptions_create();
+    l->write_sync = leveldb_writeoptions_create();
+    leveldb_writeoptions_set_sync(l->write_sync, 1);
+    return l;
+}
+
+static enum status
+open_database(struct level *l, struct error *e)
+{
+    char *err = NULL;
+    enum status st = level_files_check(l->dir, e);
+
+    if (st != ST_OK)
+        return st;
+    l->db = leveldb_open(l->options, l->dir, &err);
+    return err == NULL ? sync_logs(l, true, e) : take_error(err, l->dir, e);
+}
+
+enum status
+kv_leveldb_open(const struct kv_options *o, struct kv **out, struct error *e)
+{
+    struct level *l;
+    bool create;
+    enum status st = check_folder(o, &create, e);
+
+    if (st != ST_OK)
+        return st;
+    l = level_new(o, create);
+    st = open_database(l, e);
+    if (st != ST_OK) {
+        level_close(&l->kv);
+        return st;
+    }
+    *out = &l->kv;
+    return ST_OK;
+}
+
+enum status
+kv_leveldb_repair(const char *dir, struct error *e)
+{
+    struct kv_options o = { .dir = dir };
+    struct level *l = level_new(&o, false);
+    enum status st = ST_OK;
+    char *err = NULL;
+
+    leveldb_repair_db(l->options, dir, &err);
+    if (err != NULL)
+        st = take_error(err, dir, e);
+    level_close(&l->kv);
+    return st;
+}

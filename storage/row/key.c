@@ -1,0 +1,203 @@
+/* The one place that knows how keys are laid out. */
+#include "config.h"
+
+#include "storage/row/key.h"
+
+#include "base/cursor.h"
+#include "base/hash.h"
+#include "base/obj.h"
+
+#define BASE_SIZE 4
+
+static size_t
+pair_size(const struct key_shape *s)
+{
+    return (size_t)s->tagk_width + s->tagv_width;
+}
+
+/* -- numbers -------------------------------------------------------------- */
+
+void
+key_put_uint(uint8_t *out, uint64_t v, unsigned width)
+{
+    INSIST(width >= 1 && width <= 8);
+    INSIST(width == 8 || v >> (8 * width) == 0);
+    for (unsigned i = width; i-- > 0; v >>= 8)
+        out[i] = (uint8_t)v;
+}
+
+uint64_t
+key_get_uint_of(const uint8_t *in, unsigned width)
+{
+    uint64_t v = 0;
+
+    for (unsigned i = 0; i < width; i++)
+        v = v << 8 | in[i];
+    return v;
+}
+
+/* -- shapes and TSUIDs ---------------------------------------------------- */
+
+static bool
+width_is_valid(unsigned width)
+{
+    return width >= 1 && width <= 8;
+}
+
+bool
+key_shape_is_valid(const struct key_shape *s)
+{
+    return width_is_valid(s->metric_width) && width_is_valid(s->tagk_width) &&
+           width_is_valid(s->tagv_width) && s->salt_width <= 1 &&
+           s->salt_buckets >= 1 &&
+           s->salt_buckets <= (s->salt_width == 0 ? 1 : 256) &&
+           s->row_hours >= 1 && ROW_HOURS_MAX % s->row_hours == 0;
+}
+
+bool
+tsuid_is_valid(const struct key_shape *s, struct slice tsuid)
+{
+    size_t size = pair_size(s), left;
+    const uint8_t *tagk;
+    uint64_t last = 0;
+
+    if (tsuid.size < s->metric_width)
+        return false;
+    left = tsuid.size - s->metric_width;
+    if (left > size * KEY_MAX_TAGS)
+        return false;
+    tagk = tsuid.data + s->metric_width;
+    for (bool first = true; left >= size; left -= size, tagk += size) {
+        uint64_t now = key_get_uint(tagk, s->tagk_width);
+
+        if (!first && now <= last)
+            return false;
+        last = now;
+        first = false;
+    }
+    return left == 0;
+}
+
+size_t
+tsuid_tags(const struct key_shape *s, struct slice tsuid)
+{
+    return (tsuid.size - s->metric_width) / pair_size(s);
+}
+
+struct slice
+tsuid_metric(const struct key_shape *s, struct slice tsuid)
+{
+    return slice_of(tsuid.data, s->metric_width);
+}
+
+static const uint8_t *
+pair(const struct key_shape *s, struct slice tsuid, size_t i)
+{
+    INSIST(i < KEY_MAX_TAGS * 256 && /* no overflow, and no division */
+           (i + 1) * pair_size(s) <= tsuid.size - s->metric_width);
+    return tsuid.data + s->metric_width + i * pair_size(s);
+}
+
+struct slice
+tsuid_tagk(const struct key_shape *s, struct slice tsuid, size_t i)
+{
+    return slice_of(pair(s, tsuid, i), s->tagk_width);
+}
+
+struct slice
+tsuid_tagv(const struct key_shape *s, struct slice tsuid, size_t i)
+{
+    return slice_of(pair(s, tsuid, i) + s->tagk_width, s->tagv_width);
+}
+
+/* -- rows and series ------------------------------------------------------ */
+
+unsigned
+key_salt(const struct key_shape *s, struct slice tsuid)
+{
+    return s->salt_width == 0
+               ? 0
+               : (unsigned)(hash_slice(tsuid, 0) % s->salt_buckets);
+}
+
+size_t
+key_row(const struct key_shape *s, struct slice tsuid, uint32_t time_s,
+        uint8_t *out)
+{
+    size_t n = 0, tags_size = tsuid.size - s->metric_width;
+
+    INSIST(tsuid.size >= s->metric_width && tsuid.size <= TSUID_MAX);
+    out[n++] = TABLE_ROWS;
+    if (s->salt_width == 1)
+        out[n++] = (uint8_t)key_salt(s, tsuid);
+    memcpy(out + n, tsuid.data, s->metric_width);
+    n += s->metric_width;
+    key_put_uint(out + n, key_span_base(s, time_s), BASE_SIZE);
+    n += BASE_SIZE;
+    if (tags_size > 0)
+        memcpy(out + n, tsuid.data + s->metric_width, tags_size);
+    return n + tags_size;
+}
+
+enum status
+key_row_parse(const struct key_shape *s, struct slice key, unsigned *salt,
+              uint32_t *base, uint8_t *tsuid, size_t *tsuid_size,
+              struct error *e)
+{
+    struct cursor c = cursor_of(key);
+    uint8_t table = cursor_u8(&c);
+    unsigned found = s->salt_width == 0 ? 0 : cursor_u8(&c);
+    struct slice metric = cursor_bytes(&c, s->metric_width);
+    uint32_t begins = cursor_u32(&c);
+    struct slice tags = cursor_bytes(&c, cursor_left(&c));
+    struct slice whole = { tsuid, metric.size + tags.size };
+
+    if (c.failed || table != TABLE_ROWS || whole.size > TSUID_MAX)
+        return error_set(e, ST_CORRUPT, "a row key of %zu bytes, table 0x%02x",
+                         key.size, table);
+    memcpy(tsuid, metric.data, metric.size);
+    if (tags.size > 0)
+        memcpy(tsuid + metric.size, tags.data, tags.size);
+    if (!tsuid_is_valid(s, whole))
+        return error_set(e, ST_CORRUPT,
+                         "a row key of %zu bytes whose tags are not whole "
+                         "pairs in ascending order",
+                         key.size);
+    if (begins != key_span_base(s, begins))
+        return error_set(e, ST_CORRUPT,
+                         "a row key whose time %u is none at which rows of "
+                         "%u hours begin",
+                         (unsigned)begins, s->row_hours);
+    if (found != key_salt(s, whole))
+        return error_set(e, ST_CORRUPT,
+                         "a row key in salt bucket %u that belongs in %u",
+                         found, key_salt(s, whole));
+    *salt = found;
+    *base = begins;
+    *tsuid_size = whole.size;
+    return ST_OK;
+}
+
+size_t
+key_series(struct slice tsuid, uint8_t *out)
+{
+    INSIST(tsuid.size <= TSUID_MAX);
+    out[0] = TABLE_SERIES;
+    if (tsuid.size > 0)
+        memcpy(out + 1, tsuid.data, tsuid.size);
+    return 1 + tsuid.size;
+}
+
+size_t
+key_after_prefix(struct slice prefix, uint8_t *out)
+{
+    size_t n = prefix.size;
+
+    while (n > 0 && prefix.data[n - 1] == 0xff)
+        n--;
+    if (n == 0)
+        return 0;
+    memmove(out, prefix.data, n); /* 'out' may be the prefix itself */
+    out[n - 1]++;
+    return n;
+}

@@ -1,0 +1,124 @@
+/*
+ * Keys: the bytes under which things lie in the key-value engine, encoded and
+ * decoded here and nowhere else (docs/FORMAT.md, "Keys").
+ *
+ *     row:     <'r'> <salt> <metric> <base:4> <tagk tagv>...   base: of a span
+ *     series:  <'s'> <metric> <tagk tagv>...
+ *
+ * A TSUID is <metric> <tagk tagv>..., tags ascending by tagk id.  The salt is
+ * hash(TSUID) mod buckets, so time never moves a series to another bucket.
+ *
+ * A row holds the hours of one *span*: 'row_hours' of them, beginning at a
+ * multiple of so many since 1970.
+ *
+ * Threads: any; these are functions of their arguments.
+ */
+#ifndef STORAGE_ROW_KEY_H
+#define STORAGE_ROW_KEY_H
+
+#include "base/error.h"
+#include "base/slice.h"
+
+/* The first byte of every key: all tables share one ordered space. */
+enum table {
+    TABLE_UID = 'u',
+    TABLE_SERIES = 's',
+    TABLE_SHAPES = 'h',
+    TABLE_ROWS = 'r',
+    TABLE_ANNOTATIONS = 'a',
+    TABLE_META = 'm',
+    TABLE_TREES = 't',
+    TABLE_ROLLUPS = 'p',
+    TABLE_HISTOGRAMS = 'g',
+    TABLE_BATCHES = 'b',
+    TABLE_QUARANTINE = 'q', /* damaged values of rows, put aside */
+};
+
+/* The prefix of all keys of a table, for kv_iter_open(). */
+#define KEY_TABLE(table) slice_of(&(const uint8_t){ (table) }, 1)
+
+#define KEY_MAX_TAGS 32
+#define TSUID_MAX    (8 + KEY_MAX_TAGS * 16)
+#define ROW_KEY_MAX  (1 + 1 + TSUID_MAX + 4)
+
+/* Chosen when a store is created, kept in its FORMAT file, never changed. */
+struct key_shape {
+    uint8_t salt_width;    /* 0: no salt; 1 */
+    uint16_t salt_buckets; /* 1 when the width is 0; at most 256 */
+    uint8_t metric_width;  /* 1..8 */
+    uint8_t tagk_width;
+    uint8_t tagv_width;
+    uint8_t row_hours; /* in a row: 1, 2, 3, 4, 6, 8, 12 or 24 */
+};
+
+#define KEY_SHAPE_DEFAULT \
+    {                     \
+        1, 16, 3, 3, 3, 6 \
+    }
+#define ROW_HOURS_MAX 24
+
+/* Widths of 1..8, salt_width 0 or 1, buckets that fit it, hours that divide a
+ * day? */
+bool key_shape_is_valid(const struct key_shape *s);
+
+/* A whole metric, then whole pairs, at most KEY_MAX_TAGS of them, tagks
+ * ascending and distinct? */
+bool tsuid_is_valid(const struct key_shape *s, struct slice tsuid);
+size_t tsuid_tags(const struct key_shape *s, struct slice tsuid);
+/* Lends the i-th pair's halves; 'i' < tsuid_tags(). */
+struct slice tsuid_metric(const struct key_shape *s, struct slice tsuid);
+struct slice tsuid_tagk(const struct key_shape *s, struct slice tsuid,
+                        size_t i);
+struct slice tsuid_tagv(const struct key_shape *s, struct slice tsuid,
+                        size_t i);
+
+/* 0 .. salt_buckets - 1. */
+unsigned key_salt(const struct key_shape *s, struct slice tsuid);
+
+/* How many seconds a row spans, and the first one of the row that has this. */
+static inline uint32_t
+key_span_s(const struct key_shape *s)
+{
+    return s->row_hours * UINT32_C(3600);
+}
+
+static inline uint32_t
+key_span_base(const struct key_shape *s, uint32_t time_s)
+{
+    return time_s - time_s % key_span_s(s);
+}
+
+/* The key of the row that has 'time_s'.  Writes at most ROW_KEY_MAX bytes to
+ * 'out', returns how many. */
+size_t key_row(const struct key_shape *s, struct slice tsuid, uint32_t time_s,
+               uint8_t *out);
+
+/* Splits a row key.  The TSUID is copied to 'tsuid' (TSUID_MAX bytes).
+ * ST_CORRUPT when the bytes are no row key of this shape: another table, tags
+ * that are no valid TSUID's, a time at which no row begins, another's salt. */
+MUST_CHECK enum status key_row_parse(const struct key_shape *s,
+                                     struct slice key, unsigned *salt,
+                                     uint32_t *base, uint8_t *tsuid,
+                                     size_t *tsuid_size, struct error *e);
+
+/* The key of a series in the directory; at most 1 + TSUID_MAX bytes. */
+size_t key_series(struct slice tsuid, uint8_t *out);
+
+/* The smallest key behind all keys that start with 'prefix' (prefix + 1).
+ * Writes prefix.size bytes at most; 0 when there is none (all 0xff). */
+size_t key_after_prefix(struct slice prefix, uint8_t *out);
+
+/* Numbers in keys: big-endian, 'width' bytes, which must hold 'v'. */
+void key_put_uint(uint8_t *out, uint64_t v, unsigned width);
+
+uint64_t key_get_uint_of(const uint8_t *in, unsigned width);
+
+static inline uint64_t
+key_get_uint(const uint8_t *in, unsigned width)
+{
+    if (width != 3) /* as most are */
+        return key_get_uint_of(in, width);
+    return (uint64_t)in[0] << 16 | (uint64_t)in[1] << 8 | in[2];
+}
+
+#endif

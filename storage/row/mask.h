@@ -1,0 +1,61 @@
+/*
+ * Fuzzy masks: one key of fixed-width fields, each of which is given, free, in
+ * a range or in a set.  Two operations: does this key match, and what is the
+ * smallest key from here on that could (the seek hint).
+ *
+ * From HBase's FuzzyRowFilter, which knew only "given" and "free"; ranges and
+ * sets make the time range and value lists part of the mask, so that one pass
+ * with hints reads nothing that the mask excludes.
+ *
+ * A mask set holds the masks of several key sizes (one per tag shape) over one
+ * pass: a key matches when one of them matches; the hint is the smallest hint.
+ *
+ * Owns:    what its builder was given is copied; mask_set_like() borrows.
+ * Threads: frozen once built.
+ */
+#ifndef STORAGE_ROW_MASK_H
+#define STORAGE_ROW_MASK_H
+
+#include "base/error.h"
+#include "base/slice.h"
+
+struct mask;     /* opaque */
+struct mask_set; /* opaque */
+
+/* Fields are added from left to right; the key's size is their sum. */
+struct mask *mask_new(void);
+void mask_free(struct mask **m);
+
+void mask_add_fixed(struct mask *m, struct slice bytes);
+void mask_add_any(struct mask *m, size_t width);
+/* Big-endian numbers v with lo <= v <= hi and (v - lo) % step == 0 (base times
+ * step by the span of a row); width <= 8, step >= 1. */
+void mask_add_steps(struct mask *m, uint64_t lo, uint64_t hi, uint64_t step,
+                    unsigned width);
+/* One of 'len' values of 'width' bytes, 8 at the most, concatenated in any
+ * order.  An empty set matches nothing. */
+void mask_add_set(struct mask *m, const uint8_t *values, size_t len,
+                  size_t width);
+
+size_t mask_key_size(const struct mask *m);
+bool mask_match(const struct mask *m, struct slice key);
+
+/* The smallest key >= 'key' that matches, written to 'out' (mask_key_size()
+ * bytes).  False: there is none.  When 'key' matches, 'out' equals it. A 'key'
+ * may have any size. */
+bool mask_hint(const struct mask *m, struct slice key, uint8_t *out);
+
+struct mask_set *mask_set_new(void);
+/* Takes '*m' over and sets it to NULL. */
+void mask_set_give(struct mask_set *s, struct mask **m);
+/* As 's', but for one byte of the key, 'at', which a fixed field has in all of
+ * its masks, and which now is 'byte' (a salt).  'like' must live longer. */
+struct mask_set *mask_set_like(const struct mask_set *like, size_t at,
+                               uint8_t byte);
+void mask_set_free(struct mask_set **s);
+bool mask_set_match(const struct mask_set *s, struct slice key);
+/* The smallest key >= 'key' that a mask of the set matches, in 'out' (of at
+ * least ROW_KEY_MAX bytes); its size, or 0 when there is none. */
+size_t mask_set_hint(const struct mask_set *s, struct slice key, uint8_t *out);
+
+#endif

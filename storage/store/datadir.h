@@ -1,0 +1,46 @@
+/*
+ * A store's folder as a whole: copied, emptied, given to another name.
+ *
+ * Tables of the engine are never changed once they are written, only deleted;
+ * so a copy on the same file system may share them (hard links) and costs
+ * nothing.  All other files are copied.
+ *
+ * Threads: any; these are functions of their arguments.  Nobody else may use
+ *          the folder meanwhile: hold its lock.
+ */
+#ifndef STORAGE_STORE_DATADIR_H
+#define STORAGE_STORE_DATADIR_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+enum {
+    FOLDER_SHARE = 1, /* tables as links, where that is possible */
+    FOLDER_SYNC = 2,  /* all is on the disk when it returns */
+};
+
+/* FORMAT, engine and journal, into a folder that is absent or empty; else
+ * ST_INVALID. */
+MUST_CHECK enum status folder_copy(const char *from, const char *to,
+                                   unsigned how, struct error *e);
+
+/* Is it absent, or an empty folder? */
+MUST_CHECK enum status folder_is_empty(const char *dir, bool *out,
+                                       struct error *e);
+
+/* Deletes a folder with its files and folders, three deep; an absent one is
+ * gone already. */
+MUST_CHECK enum status folder_delete(const char *dir, struct error *e);
+
+/* The same for what is in it; the folder stays. */
+MUST_CHECK enum status folder_clear(const char *dir, struct error *e);
+
+/* Would 'path', whose parent is there, lie in the folder, at any depth? */
+bool folder_is_in(const char *path, const char *dir);
+
+/* Renames a folder, durably; the new name is absent, or an empty folder. */
+MUST_CHECK enum status folder_rename(const char *from, const char *to,
+                                     struct error *e);
+
+#endif

@@ -1,0 +1,62 @@
+/*
+ * The FORMAT file and its copy, FORMAT.1, which say what a folder is: a store,
+ * of which version, with keys of which shape (docs/FORMAT.md, "FORMAT file").
+ * It is read before anything else in the folder is touched.  And the LOCK file,
+ * which keeps a second process out.
+ *
+ *     format_lock -> format_read -> ST_OK, complete: open what is there
+ *                         |-> ST_OK, not complete: a creation was cut short,
+ *                         |   before anything was acknowledged: go on with it
+ *                         `-> ST_NOT_FOUND: format_new, format_write, make the
+ *                             engine and the journal, complete = true,
+ *                             format_write
+ *
+ * So a complete store whose engine is missing is refused, not made anew.
+ *
+ * Threads: any; these are functions of their arguments.
+ * Fails:   ST_IO; ST_CORRUPT for another version and a damaged file; each
+ *          with a sentence for the operator.
+ */
+#ifndef STORAGE_STORE_FORMAT_H
+#define STORAGE_STORE_FORMAT_H
+
+#include "base/error.h"
+#include "storage/row/key.h"
+
+/* What this program writes, and all that it reads. */
+#define FORMAT_VERSION 1
+#define FORMAT_ID_SIZE 33
+
+struct format {
+    unsigned version;
+    bool complete; /* everything was made; never create again */
+    bool damaged;  /* one of the two files does not check: write both again */
+    struct key_shape shape;
+    char id[FORMAT_ID_SIZE]; /* 32 hex digits, drawn at creation, and a NUL */
+};
+
+/* A new identity, not complete. */
+void format_new(struct format *out, const struct key_shape *shape);
+
+/* Reads FORMAT, or the copy, FORMAT.1, when FORMAT is absent or damaged.
+ * ST_NOT_FOUND when both are absent, or the folder is. */
+MUST_CHECK enum status format_read(const char *dir, struct format *out,
+                                   struct error *e);
+
+/* Replaces both files, the copy first, each all or nothing; durable when it
+ * returns. */
+MUST_CHECK enum status format_write(const char *dir, const struct format *f,
+                                    struct error *e);
+
+/* Takes the folder for this process.  '*fd' holds it until format_unlock(), or
+ * until the process ends, however it ends. */
+MUST_CHECK enum status format_lock(const char *dir, int *fd, struct error *e);
+/* Writes a line behind the pid, for who wants to ask the process that has the
+ * folder; reads it, without the newline: "" when there is none. */
+#define FORMAT_NOTE_MAX 200
+void format_lock_note(int fd, const char *note);
+void format_lock_read(const char *dir, char note[FORMAT_NOTE_MAX]);
+/* Sets '*fd' to -1; -1 is unlocked already. */
+void format_unlock(int *fd);
+
+#endif

@@ -1,0 +1,243 @@
+/*
+ * A store: rows of points under salted keys, and every other table beside
+ * them.  It joins the engine (kv.h), the journal, and the head, where the open
+ * rows are kept until they are sealed into blocks.
+ *
+ *     store_put -> head + journal -> store_commit -> acknowledged
+ *                    `-> sealed later -> block -> engine; journal trimmed
+ *
+ * Whatever is written here, points or other tables, goes through the journal,
+ * in order, and is replayed after a crash; nothing acknowledged is lost and
+ * nothing appears twice.  Same series and time: the last write wins.
+ *
+ * Owns:    the folder: FORMAT, LOCK, engine/, journal/.
+ * Threads: struct store: any.  struct store_scan: the one that opened it.
+ * Fails:   ST_IO, ST_CORRUPT; ST_BUSY when the head is full and sealing cannot
+ *          keep up, and while the disk is full or fails: reading goes on, and
+ *          so does writing when the disk is well again; ST_INVALID for times
+ *          that a row cannot hold.
+ */
+#ifndef STORAGE_STORE_STORE_H
+#define STORAGE_STORE_STORE_H
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "storage/block/block.h"
+#include "storage/wal/wal.h"
+#include "storage/row/key.h"
+#include "storage/kv/kv.h"
+#include "storage/row/mask.h"
+#include "storage/block/point.h"
+
+struct store; /* opaque */
+
+struct store_options {
+    const char *dir;        /* NULL: in memory, no journal */
+    struct key_shape shape; /* for a new store; an old one keeps its own */
+    enum journal_sync sync;
+    unsigned sync_interval_ms;    /* 0: 1000 */
+    size_t head_bytes;            /* 0: 192 MB of open rows, then pushes back */
+    size_t head_series;           /* 0: 4 million, then idle ones are dropped */
+    size_t journal_bytes;         /* 0: 512 MB, then rows are sealed early */
+    size_t journal_segment_bytes; /* 0: 64 MB */
+    unsigned seal_delay_ms;       /* 0: 60 s after its span has passed */
+    uint64_t
+        min_free_bytes; /* 0: 64 MB; writes wait for so much room on disk */
+    size_t engine_write_buffer_bytes; /* 0: 32 MB */
+    size_t engine_cache_bytes;        /* 0: 32 MB */
+    const struct clock *clock;        /* NULL: the system's */
+};
+
+/* Opens, creating it in an empty or absent folder, and replays the journal.
+ * Refuses with a sentence: a folder in use, of a newer format, foreign, or
+ * damaged. */
+MUST_CHECK enum status store_open(const struct store_options *o,
+                                  struct store **out, struct error *e);
+
+/* Seals all open rows, syncs, closes. '*s' becomes NULL in any case. */
+MUST_CHECK enum status store_close(struct store **s, struct error *e);
+
+const struct key_shape *store_shape(const struct store *s);
+
+/* The engine, to read other tables from.  Write through store_write(). */
+struct kv *store_kv(struct store *s);
+
+/* Journals and applies a batch of any tables: visible when it returns, durable
+ * as far as store_commit('*lsn') says.  'lsn' may be NULL.  'b' is as it
+ * was afterwards. */
+MUST_CHECK enum status store_write(struct store *s, struct kv_batch *b,
+                                   uint64_t *lsn, struct error *e);
+
+/* A series in memory: valid until it has long been idle; then store_put()
+ * answers ST_NOT_FOUND for its points, and the caller asks for a new one. */
+typedef uint64_t series_ref;
+#define SERIES_REF_NONE UINT64_C(0)
+
+/* 'tsuid' must be valid.  Makes the series known to the head, not to the
+ * directory (uid/series/series.h), which must know it first. */
+MUST_CHECK enum status store_series(struct store *s, struct slice tsuid,
+                                    series_ref *out, struct error *e);
+/* The same for one that the directory did not know: it has no rows yet, which
+ * then nobody looks for. */
+MUST_CHECK enum status store_series_new(struct store *s, struct slice tsuid,
+                                        series_ref *out, struct error *e);
+
+/* Is the series in memory?  '*all' is true while every series that
+ * store_series() was asked for still is. */
+bool store_has_series(struct store *s, struct slice tsuid, bool *all);
+
+struct store_point {
+    series_ref series;
+    struct point point;
+    enum status status; /* out: what became of it */
+};
+
+/* Takes a batch: at once visible to queries, durable once store_commit() of
+ * '*lsn' returns ST_OK.  ST_OK when all were taken; otherwise the first
+ * failure, and each point's 'status': ST_NOT_FOUND, ask for the series again;
+ * ST_INVALID, the time is out of range; ST_BUSY, the journal did not take it.
+ * A point with ST_BUSY may be in the head: queries may see it, and it is stored
+ * if the head is flushed before the process ends. */
+MUST_CHECK enum status store_put(struct store *s, struct store_point *points,
+                                 size_t len, uint64_t *lsn, struct error *e);
+
+/* ST_OK, or ST_BUSY and why writes are refused now: the disk is full or fails.
+ * store_put() then fails with ST_IO, which says not to wait for it. */
+MUST_CHECK enum status store_may_write(struct store *s, struct error *e);
+
+/* Would a small put, and its commit, wait for nothing but a write to the
+ * journal's file?  A guess, for who has others to serve. */
+bool store_is_quick(const struct store *s);
+
+/* Waits until all up to 'lsn' is in the journal's file; on the disk too with
+ * 'sync' or JOURNAL_SYNC_ALWAYS.  This is what an acknowledgement means. */
+MUST_CHECK enum status store_commit(struct store *s, uint64_t lsn, bool sync,
+                                    struct error *e);
+
+/* Deletes a series' points with from_ms <= time <= to_ms, exactly; '*deleted'
+ * (may be NULL) is how many there were. */
+MUST_CHECK enum status store_delete(struct store *s, struct slice tsuid,
+                                    int64_t from_ms, int64_t to_ms,
+                                    uint64_t *deleted, uint64_t *lsn,
+                                    struct error *e);
+
+/* Seals all open rows now (at stop, in tests, for 'dropcaches'). */
+MUST_CHECK enum status store_seal(struct store *s, struct error *e);
+
+/* Makes a store in the folder 'dest', absent or empty, that holds all that was
+ * acknowledged before the call, and nothing else than what was written. Reading
+ * and writing go on.  After a failure 'dest' may be there; it is not complete.
+ * 'gone' as in kv_copy(). */
+MUST_CHECK enum status store_backup(struct store *s, const char *dest,
+                                    bool (*gone)(void *ctx), void *gone_ctx,
+                                    uint64_t *keys, struct error *e);
+
+/* Tells others where the process that has the folder can be asked: a line in
+ * LOCK. */
+void store_announce(struct store *s, const char *address);
+
+/* -- reading -------------------------------------------------------------- */
+
+/* One hour of a row as a scan lends it, until the scan's next step. */
+struct store_row {
+    struct slice tsuid;
+    uint32_t base;
+    struct slice block;        /* empty: only in the head */
+    const struct points *head; /* NULL: only in the engine, or in 'open' */
+    struct slice open;         /* all there is, packed (open_row.h); or empty */
+    uint32_t open_len;         /* points in it, repeated ones included */
+    const struct synopsis *synopsis; /* of 'open', or NULL: not known */
+};
+
+/* How a scan moves; the planner chooses. */
+enum scan_way {
+    SCAN_HINTS, /* step; where a key does not match, seek to the hint */
+    SCAN_RANGE, /* step over everything from the first hint to the last match */
+    SCAN_SEEKS, /* one seek per (span, series), for 'series' given */
+};
+
+struct scan_spec {
+    const struct mask_set *masks; /* over whole row keys, table byte included */
+    unsigned bucket;              /* the salt bucket that the masks name */
+    enum scan_way way;
+    uint32_t from_base, to_base; /* hours, both included; masks have spans */
+    /* SCAN_SEEKS: TSUIDs of this bucket, ascending; also used to find open
+     * rows.  NULL with len 0 for the other ways. */
+    const struct slice *series;
+    size_t series_len;
+    struct slice metric; /* id, for the head's index */
+    bool synopses;       /* of open rows: they may be asked for */
+};
+
+struct scan_counts {
+    uint64_t rows;      /* lent */
+    uint64_t head_rows; /* of these, at least partly in the head */
+    uint64_t keys;      /* keys of the engine looked at */
+    uint64_t seeks;
+    uint64_t bytes;
+};
+
+struct store_scan; /* opaque */
+
+/* Sees every point that was visible when it was opened.  Rows come ordered by
+ * key: span by span, within a span by TSUID, of a series hour by hour.
+ * (SCAN_SEEKS: the same.) */
+MUST_CHECK enum status store_scan_open(struct store *s,
+                                       const struct scan_spec *spec,
+                                       struct store_scan **out,
+                                       struct error *e);
+/* Several at once, of different buckets, that share what reads the engine: each
+ * is gone through and closed before the next one is.  After a failure all of
+ * 'out' is NULL. */
+MUST_CHECK enum status store_scans_open(struct store *s,
+                                        const struct scan_spec *specs,
+                                        size_t len, struct store_scan **out,
+                                        struct error *e);
+bool store_scan_next(struct store_scan *scan, struct store_row *row);
+/* The next row may be of this series, of which the scan has lent a row before,
+ * as of every span's series in turn: then less has to be looked at, and the row
+ * has this very slice, which must live as long as the scan.  Empty: none is. */
+void store_scan_expect(struct store_scan *scan, struct slice tsuid);
+MUST_CHECK enum status store_scan_close(struct store_scan **scan,
+                                        struct scan_counts *counts,
+                                        struct error *e);
+
+/* Appends the row's points, head over block, ascending and unique. */
+MUST_CHECK enum status store_row_points(const struct store_row *row,
+                                        struct points *out, struct error *e);
+
+/* The same, but where '*s' comes out even, only the values are written. */
+MUST_CHECK enum status store_row_spaced(const struct store_row *row,
+                                        struct points *out, struct spacing *s,
+                                        struct error *e);
+
+/* All its points are in the block: it may be copied, with the base, and be
+ * unpacked later by block_decode(). */
+bool store_row_is_block(const struct store_row *row);
+
+/* The row's synopsis, without unpacking anything.  '*known' is false when there
+ * is none: some of its points are in the head, and some are not or they came in
+ * no order; or the scan was not to have any of the head's. */
+MUST_CHECK enum status store_row_synopsis(const struct store_row *row,
+                                          struct synopsis *out, bool *known,
+                                          struct error *e);
+
+/* The newest point of a series at or before 'until_ms': ST_NOT_FOUND if none.
+ */
+MUST_CHECK enum status store_last(struct store *s, struct slice tsuid,
+                                  int64_t until_ms, struct point *out,
+                                  struct error *e);
+
+struct store_counts {
+    uint64_t points_added;
+    uint64_t head_series, head_rows, head_points, head_bytes;
+    uint64_t rows_sealed; /* open ones */
+    /* Of these, whose hour was stored already; rows of the engine that were
+     * read to be written again with more. */
+    uint64_t rows_merged, rows_rewritten;
+    uint64_t rows_quarantined; /* damaged ones that made way for new points */
+    struct journal_counts journal;
+};
+struct store_counts store_counts(struct store *s);
+
+#endif

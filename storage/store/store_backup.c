@@ -1,0 +1,100 @@
+/*
+ * A copy of a store that is at work.  All rows that are open are sealed first,
+ * so whatever was acknowledged before the call is in the engine; then what the
+ * engine holds at one moment is copied key by key, which reads and so checks
+ * every block of it.  The copy has an empty journal.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "base/mem.h"
+#include "base/durable.h"
+#include "storage/store/datadir.h"
+#include "storage/store/format.h"
+#include "storage/store/store_priv.h"
+
+static enum status
+check_room(const struct store *s, const char *dest, struct error *e)
+{
+    uint64_t bytes =
+        kv_approximate_bytes(s->kv, slice_str(""), slice_str("\xff\xff"));
+    struct statvfs fs;
+    uint64_t have;
+
+    if (statvfs(dest, &fs) != 0)
+        return error_set(e, ST_IO, "%s: %m", dest);
+    have = (uint64_t)fs.f_bavail * fs.f_frsize;
+    if (have / 2 < bytes / 2 + s->options.min_free_bytes / 2)
+        return error_set(e, ST_BUSY,
+                         "%s has room for %llu MB, and the copy needs about "
+                         "%llu MB, with %llu MB to spare",
+                         dest, (unsigned long long)(have >> 20),
+                         (unsigned long long)(bytes >> 20),
+                         (unsigned long long)(s->options.min_free_bytes >> 20));
+    return ST_OK;
+}
+
+static enum status
+copy_engine(struct store *s, const char *to, bool (*gone)(void *ctx),
+            void *gone_ctx, uint64_t *keys, struct error *e)
+{
+    struct kv_snapshot *snapshot;
+    enum status st = store_seal(s, e);
+
+    if (st != ST_OK)
+        return st;
+    snapshot = kv_snapshot_take(s->kv);
+    st = kv_copy(s->kv, snapshot, to, gone, gone_ctx, keys, e);
+    kv_snapshot_release(s->kv, &snapshot);
+    return st;
+}
+
+static enum status
+make_journal(const char *dir, struct error *e)
+{
+    const struct journal_options o = { .dir = dir, .sync = JOURNAL_SYNC_OFF };
+    struct journal *j;
+    enum status st = journal_open(&o, &j, e);
+
+    return st == ST_OK ? journal_close(&j, e) : st;
+}
+
+enum status
+store_backup(struct store *s, const char *dest, bool (*gone)(void *ctx),
+             void *gone_ctx, uint64_t *keys, struct error *e)
+{
+    char *engine = files_path(dest, "engine");
+    char *journal = files_path(dest, "journal");
+    struct format f;
+    enum status st = ST_OK;
+
+    OBJ_CHECK(s, STORE_MAGIC);
+    if (s->dir != NULL && folder_is_in(dest, s->dir))
+        st = error_set(e, ST_INVALID,
+                       "%s is in the data folder itself: a backup belongs on "
+                       "another disk",
+                       dest);
+    else if (mkdir(dest, 0700) != 0 && errno != EEXIST)
+        st = error_set(e, ST_IO, "make %s: %m", dest);
+    if (st == ST_OK)
+        st = check_room(s, dest, e);
+    format_new(&f, &s->shape);
+    if (st == ST_OK)
+        st = format_write(dest, &f, e);
+    if (st == ST_OK)
+        st = copy_engine(s, engine, gone, gone_ctx, keys, e);
+    if (st == ST_OK)
+        st = make_journal(journal, e);
+    f.complete = true;
+    if (st == ST_OK)
+        st = format_write(dest, &f, e);
+    if (st == ST_OK)
+        st = files_sync_parent(dest, e);
+    free(engine);
+    free(journal);
+    return st;
+}

@@ -1,0 +1,153 @@
+/*
+ * What a store does when the disk is full, or fails under the journal.
+ *
+ *     writing --too little room--> refusing --room--> writing
+ *             --journal failed---> refusing --all sealed, journal anew--'
+ *
+ * Reading goes on all the time.  After a failed write or fsync nobody knows
+ * what the journal's files hold.  But head and engine have all of it: so the
+ * head is sealed, the engine synced, which has files and syncs of its own, and
+ * only then is the journal begun anew.  What waits for its acknowledgement at
+ * that time has it rightly then: it is on the disk.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+#include "base/log.h"
+#include "storage/store/store_priv.h"
+
+#define SEALED_DOWN_TO 4 /* a fraction of the room that writes must leave */
+
+enum status
+store_may_write(struct store *s, struct error *e)
+{
+    enum status status = ST_OK;
+
+    if (!atomic_load_explicit(&s->refusing, memory_order_relaxed))
+        return ST_OK;
+    lock_take(&s->wake_lock);
+    if (atomic_load(&s->refusing))
+        status = error_set(e, ST_BUSY, "nothing is written now: %s",
+                           s->refusal.text);
+    lock_drop(&s->wake_lock);
+    return status;
+}
+
+/* UINT64_MAX when nobody knows. */
+static uint64_t
+free_bytes(const struct store *s)
+{
+    struct statvfs v;
+
+    if (s->dir == NULL || statvfs(s->dir, &v) != 0)
+        return UINT64_MAX;
+    return (uint64_t)v.f_bavail * v.f_frsize;
+}
+
+bool
+store_has_room_to_seal(const struct store *s)
+{
+    return free_bytes(s) >= s->options.min_free_bytes / SEALED_DOWN_TO;
+}
+
+static void
+refuse(struct store *s, const struct error *why)
+{
+    lock_take(&s->wake_lock);
+    if (!atomic_load(&s->refusing) || strcmp(why->text, s->refusal.text) != 0)
+        log_error("store", "writes are refused: %s", why->text);
+    s->refusal = *why;
+    atomic_store(&s->refusing, true);
+    lock_drop(&s->wake_lock);
+}
+
+static void
+accept_again(struct store *s)
+{
+    if (!atomic_load(&s->refusing))
+        return;
+    lock_take(&s->wake_lock);
+    atomic_store(&s->refusing, false);
+    lock_drop(&s->wake_lock);
+    log_info("store", "writes are taken again");
+}
+
+/* A quarter more than what stops it, so that it does not flutter. */
+static enum status
+check_room(struct store *s, struct error *e)
+{
+    uint64_t free = free_bytes(s), least = s->options.min_free_bytes;
+    bool refusing = atomic_load(&s->refusing);
+
+    if (free >= (refusing ? least + least / 4 : least))
+        return ST_OK;
+    return error_set(e, ST_IO,
+                     "the disk of %s is full: less than %llu KB are free",
+                     s->dir, (unsigned long long)least >> 10);
+}
+
+/* With all buckets locked no point is on its way: one that is in the head and
+ * not in the journal is seen here, and no record is put together for a segment
+ * that will be gone. */
+static enum status
+restart_journal(struct store *s, struct error *e) NO_TS_CHECK
+{
+    enum status status;
+
+    for (size_t i = 0; i < s->head.buckets_len; i++)
+        lock_take(&s->head.buckets[i].lock);
+    if (atomic_load(&s->head.rows) != 0)
+        status = error_set(e, ST_IO, "some rows could not be sealed");
+    else
+        status = journal_restart(s->journal, e);
+    for (size_t i = s->head.buckets_len; i > 0; i--)
+        lock_drop(&s->head.buckets[i - 1].lock);
+    return status;
+}
+
+/* The write lock keeps batches away that are in the journal and not yet in the
+ * engine. */
+static enum status
+begin_anew(struct store *s, struct error *e)
+{
+    enum status status;
+
+    lock_take(&s->seal_lock);
+    status = store_seal_all(s, e);
+    lock_take(&s->write_lock);
+    if (status == ST_OK)
+        status = kv_sync(s->kv, e);
+    if (status == ST_OK)
+        status = restart_journal(s, e);
+    if (status == ST_OK)
+        s->trimmed = journal_segment(s->journal);
+    lock_drop(&s->write_lock);
+    lock_drop(&s->seal_lock);
+    return status;
+}
+
+void
+store_watch_disk(struct store *s)
+{
+    struct error why, e;
+    enum status status;
+
+    if (s->journal == NULL)
+        return;
+    status = journal_status(s->journal, &why);
+    if (status != ST_OK)
+        refuse(s, &why);
+    if (check_room(s, &e) != ST_OK) {
+        refuse(s, status != ST_OK ? &why : &e);
+        return;
+    }
+    if (status != ST_OK && begin_anew(s, &e) != ST_OK) {
+        (void)error_wrap(&e, ST_IO, "the journal cannot be begun anew");
+        refuse(s, &e);
+        return;
+    }
+    accept_again(s);
+}

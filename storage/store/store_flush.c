@@ -1,0 +1,753 @@
+/*
+ * Sealing: open rows become blocks in the engine, and the journal is trimmed to
+ * what is still open.
+ *
+ *     freeze (bucket lock) -> unpack, merge with the stored block, encode,
+ * write (no lock) -> drop the rows (bucket lock)
+ *
+ * A reader that copied the head before the drop and looks at the engine after
+ * the write sees a row in both; they hold the same points, so that is harmless.
+ * Readers look at the head first, so they never see it in neither.
+ *
+ * An open row is of one hour, a row in the engine of a span of them: all that
+ * are open of a span are written together, and with what is stored of it.
+ *
+ * One thread seals on its own: rows whose span has passed and that lie idle,
+ * rows of series that lie idle for long whatever their time, the oldest rows
+ * when the head or the journal grows too large.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/crash.h"
+#include "base/mem.h"
+#include "storage/store/store_priv.h"
+
+#define ROWS_A_BATCH    1024 /* that are written together */
+#define ROWS_A_TURN     8192 /* that are put in order together */
+#define SWEEP_EVERY_S   5
+#define IDLE_FOR_LONG_S 3600
+#define ROOM_WAIT_MS    100
+#define ROOM_WAITS      50
+#define SEAL_PASSES     4
+#define WORTH_TRIMMING  ((uint64_t)1 << 20) /* bytes of a journal segment */
+
+/* LevelDB stores a block of its own as it is unless that shrinks by an eighth.
+ * A row's key shrinks by more than half, its value not at all: zeros behind the
+ * value make up for it, three bytes for 64 of them, so that keys are compressed
+ * where values are long.  They also make snappy look closely again, which it
+ * does not after so many bytes that do not shrink, just before the next key.
+ * That they alone are an eighth is more than it takes mostly, and costs little;
+ * a bit less than it takes would cost all that was to be won. */
+#define PADDED_UP_TO 1536
+#define ENTRY_BYTES  11 /* that LevelDB adds: three sizes, a number */
+
+/* Which rows a pass takes. */
+struct seal_rule {
+    bool all;
+    bool moved_on;     /* rows whose series went on to another span */
+    bool idle;         /* by the times below */
+    size_t keep_bytes; /* stop when the head holds no more; 0: do not stop */
+    uint64_t segment;  /* rows from before this journal segment; 0: none */
+    uint32_t now_s;
+    uint32_t idle_s;
+    int64_t wall_s;
+};
+
+struct sealing {
+    struct head_row *row;
+    uint64_t metric;      /* what it is sorted by */
+    const uint8_t *tsuid; /* its series' */
+    uint16_t tsuid_size;
+    bool rowless;        /* the engine has no row of the series */
+    uint32_t span, base; /* the first seconds of span and hour */
+};
+
+struct seal_batch {
+    struct sealing *turn; /* ROWS_A_TURN, of which there are 'turn_len' */
+    size_t turn_len;
+    struct sealing *rows; /* some of them */
+    size_t len;
+    struct points fresh, stored, merged;
+    struct buf stored_value, blocks, value, padded;
+    struct kv_batch *writes;
+};
+
+static uint32_t
+idle_for(const struct seal_rule *rule, uint32_t touched_s)
+{
+    return touched_s > rule->now_s ? 0 : rule->now_s - touched_s;
+}
+
+bool
+store_row_is_due(const struct seal_times *t, uint32_t delay_s, uint32_t span_s)
+{
+    if (t->series_idle_s >= IDLE_FOR_LONG_S ||
+        t->idle_s >= IDLE_FOR_LONG_S + span_s)
+        return true;
+    if (t->idle_s < delay_s)
+        return false;
+    if (t->newest > 0)
+        return true;
+    return t->has_passed && (t->newest < 0 || t->series_idle_s >= delay_s ||
+                             t->idle_s >= IDLE_FOR_LONG_S);
+}
+
+static bool
+wants(const struct store *s, const struct seal_rule *rule,
+      const struct head_row *r)
+{
+    const struct head_series *series = r->series;
+    uint32_t span = key_span_base(&s->shape, r->open.base);
+    uint32_t newest = key_span_base(&s->shape, series->rows->open.base);
+
+    if (rule->all || r->segment < rule->segment ||
+        (rule->moved_on && newest != span))
+        return true;
+    if (!rule->idle)
+        return false;
+    return store_row_is_due(
+        &(struct seal_times){
+            .idle_s = idle_for(rule, r->touched_s),
+            .series_idle_s = idle_for(rule, series->touched_s),
+            .newest = (newest > span) - (newest < span),
+            .has_passed = rule->wall_s >= (int64_t)span + key_span_s(&s->shape),
+        },
+        rule->idle_s, key_span_s(&s->shape));
+}
+
+/* Does a row go where another of its span goes?  One that was just written to
+ * waits, if the rule is to wait. */
+static bool
+goes_along(const struct seal_rule *rule, const struct head_row *r)
+{
+    return !rule->idle || idle_for(rule, r->touched_s) >= rule->idle_s;
+}
+
+/* -- one batch ------------------------------------------------------------- */
+
+/* Where keys do not do it alone: with about half of each, and of the entry's
+ * bytes, saved. */
+static size_t
+zeros_for(size_t key_size, size_t block_size)
+{
+    size_t size = key_size + block_size + ENTRY_BYTES;
+    size_t shrinks = (key_size / 2 + 4) * 8;
+
+    if (block_size > PADDED_UP_TO || size <= shrinks)
+        return 0;
+    return size / 7 + 16;
+}
+
+static enum status
+put_row(struct store *s, struct seal_batch *b, struct slice key,
+        struct error *e)
+{
+    size_t zeros = s->dir == NULL ? 0 : zeros_for(key.size, b->value.size);
+
+    if (zeros == 0) {
+        kv_batch_put(b->writes, key, buf_slice(&b->value));
+        return ST_OK;
+    }
+    buf_clear(&b->padded);
+    block_pad(buf_slice(&b->value), zeros, &b->padded);
+    if (b->padded.failed)
+        return error_set(e, ST_BUSY, "no memory for a row");
+    kv_batch_put(b->writes, key, buf_slice(&b->padded));
+    return ST_OK;
+}
+
+/* Appends the block of an open row, with the points that are stored. */
+static enum status
+seal_hour(struct store *s, struct seal_batch *b, const struct head_row *r,
+          struct slice stored, struct error *e)
+{
+    const struct points *out = &b->fresh;
+    uint32_t base = r->open.base;
+    enum status status;
+
+    points_clear(&b->fresh);
+    if (!open_row_unpack(slice_of(r->open.bytes, r->open.size), r->open.count,
+                         base, &b->fresh))
+        return error_set(e, ST_BUSY, "no memory to seal a row");
+    points_sort_unique(&b->fresh);
+    if (stored.size > 0) {
+        points_clear(&b->stored);
+        points_clear(&b->merged);
+        status = block_decode(stored, base, &b->stored, e);
+        if (status != ST_OK)
+            return error_wrap(e, status, "what is stored of hour %u", base);
+        if (!points_merge(&b->stored, &b->fresh, &b->merged))
+            return error_set(e, ST_BUSY, "no memory to merge a row");
+        out = &b->merged;
+        crash_point("merge");
+        atomic_fetch_add(&s->rows_merged, 1);
+    }
+    block_encode(out, base, &b->blocks);
+    return b->blocks.failed ? error_set(e, ST_BUSY, "no memory for a block")
+                            : ST_OK;
+}
+
+/* Seals open rows of one row in the engine, with what is stored of it unless
+ * 'replaces'. */
+static enum status
+seal_span(struct store *s, struct seal_batch *b, const struct sealing *x,
+          size_t len, bool replaces, struct error *e)
+{
+    uint8_t bytes[ROW_KEY_MAX];
+    struct slice tsuid = slice_of(x->tsuid, x->tsuid_size);
+    struct slice key =
+        slice_of(bytes, key_row(&s->shape, tsuid, x->span, bytes));
+    struct row_parts parts = { .blocks = { { NULL, 0 } } };
+    size_t ends[ROW_HOURS_MAX];
+    enum status status = x->rowless || replaces
+                             ? ST_NOT_FOUND
+                             : kv_get(s->kv, key, &b->stored_value, e);
+
+    atomic_fetch_add(&s->rows_rewritten, status == ST_OK);
+    if (status == ST_OK)
+        status = row_parts_of(&s->shape, x->span, buf_slice(&b->stored_value),
+                              &parts, e);
+    if (status != ST_OK && status != ST_NOT_FOUND)
+        return status;
+    buf_clear(&b->blocks);
+    for (size_t i = 0; i < len; i++) {
+        unsigned hour = row_hour_of(&s->shape, x[i].base);
+
+        status = seal_hour(s, b, x[i].row, parts.blocks[hour], e);
+        if (status != ST_OK)
+            return status;
+        ends[i] = b->blocks.size;
+    }
+    for (size_t i = 0, from = 0; i < len; from = ends[i++])
+        parts.blocks[row_hour_of(&s->shape, x[i].base)] =
+            slice_of(b->blocks.data + from, ends[i] - from);
+    buf_clear(&b->value);
+    row_value_put(&s->shape, x->span, &parts, &b->value);
+    if (b->value.failed)
+        return error_set(e, ST_BUSY, "no memory for a row");
+    return put_row(s, b, key, e);
+}
+
+/* By key: neighbours in the engine then have neighbouring numbers of their
+ * writing, which compress. */
+static int
+compare_rows(const void *a, const void *b)
+{
+    const struct sealing *x = a, *y = b;
+
+    if (x->metric != y->metric)
+        return x->metric < y->metric ? -1 : 1;
+    if (x->span != y->span)
+        return x->span < y->span ? -1 : 1;
+    if (x->row->series == y->row->series)
+        return x->base < y->base ? -1 : x->base > y->base;
+    return slice_cmp(slice_of(x->tsuid, x->tsuid_size),
+                     slice_of(y->tsuid, y->tsuid_size));
+}
+
+/* How many of the rows from 'x' on are of one row in the engine. */
+static size_t
+span_len(const struct sealing *x, size_t left)
+{
+    size_t n = 1;
+
+    while (n < left && x[n].row->series == x->row->series &&
+           x[n].span == x->span)
+        n++;
+    return n;
+}
+
+/* Moves the damaged value of a row to the quarantine table, in the batch that
+ * writes the row anew.  A value that the engine itself cannot read has no copy
+ * there. */
+static enum status
+quarantine_row(struct store *s, struct seal_batch *b, const struct sealing *x,
+               const struct error *why, struct error *e)
+{
+    uint8_t bytes[1 + ROW_KEY_MAX + 8] = { TABLE_QUARANTINE };
+    struct slice tsuid = slice_of(x->tsuid, x->tsuid_size);
+    size_t size = key_row(&s->shape, tsuid, x->span, bytes + 1);
+    enum status status =
+        kv_get(s->kv, slice_of(bytes + 1, size), &b->stored_value, e);
+
+    if (status == ST_OK) {
+        key_put_uint(bytes + 1 + size, (uint64_t)clock_now_ms(s->options.clock),
+                     8);
+        kv_batch_put(b->writes, slice_of(bytes, 1 + size + 8),
+                     buf_slice(&b->stored_value));
+    } else if (status != ST_CORRUPT && status != ST_NOT_FOUND) {
+        return status;
+    }
+    log_error("store",
+              "a stored row is damaged and put into quarantine; its new points "
+              "are a row of their own: %s",
+              why->text);
+    return ST_OK;
+}
+
+/* A damaged row must not keep the journal from being trimmed: it gives way. */
+static enum status
+seal_rows(struct store *s, struct seal_batch *b, struct error *e)
+{
+    size_t quarantined = 0;
+    enum status status;
+
+    kv_batch_clear(b->writes);
+    for (size_t i = 0, n; i < b->len; i += n) {
+        struct error why;
+
+        n = span_len(&b->rows[i], b->len - i);
+        status = seal_span(s, b, &b->rows[i], n, false, &why);
+        if (status == ST_CORRUPT) {
+            quarantined++;
+            status = quarantine_row(s, b, &b->rows[i], &why, e);
+            if (status != ST_OK)
+                return status;
+            status = seal_span(s, b, &b->rows[i], n, true, &why);
+        }
+        if (status != ST_OK)
+            return error_set(e, status, "%s", why.text);
+    }
+    crash_point("seal-encoded");
+    status = kv_write(s->kv, b->writes, false, e);
+    if (status == ST_OK)
+        atomic_fetch_add(&s->rows_quarantined, quarantined);
+    crash_point("seal-written");
+    return status;
+}
+
+/* All open rows of 'first's span go with it, for each way to the engine writes
+ * the whole span. */
+static size_t
+freeze_span(struct store *s, struct head_bucket *bucket,
+            const struct seal_rule *rule, struct head_row *first,
+            struct seal_batch *b) REQUIRES(bucket->lock)
+{
+    const struct head_series *series = first->series;
+    uint32_t span = key_span_base(&s->shape, first->open.base);
+    size_t bytes = 0;
+
+    for (unsigned i = 0; i < s->shape.row_hours; i++) {
+        uint32_t base = span + i * HOUR_S;
+        struct head_row *r = first;
+
+        if (base != first->open.base)
+            r = head_newest_row(&s->head, bucket, series, base);
+        if (r == NULL || (r != first && (r->frozen || !goes_along(rule, r) ||
+                                         head_has_elder(r))))
+            continue;
+        r->frozen = true;
+        bytes += sizeof *r + r->open.cap;
+        b->turn[b->turn_len++] = (struct sealing){
+            .row = r,
+            .metric = key_get_uint(series->tsuid, s->shape.metric_width),
+            .tsuid = series->tsuid,
+            .tsuid_size = series->tsuid_size,
+            .rowless = series->rowless,
+            .span = span,
+            .base = base,
+        };
+    }
+    return bytes;
+}
+
+/* Freezes the next rows from 'at' on, of which it looks at no more than
+ * '*left'; returns where to go on, or NULL. */
+static struct head_row *
+freeze_some(struct store *s, struct head_bucket *bucket,
+            const struct seal_rule *rule, size_t keep, struct head_row *at,
+            size_t *left, struct seal_batch *b)
+{
+    size_t have = atomic_load(&s->head.bytes);
+
+    b->turn_len = 0;
+    lock_take(&bucket->lock);
+    for (; at != NULL && b->turn_len < ROWS_A_TURN; at = at->younger) {
+        size_t size = 0;
+
+        if ((*left)-- == 0 || (rule->keep_bytes != 0 && have <= keep)) {
+            at = NULL;
+            break;
+        }
+        /* An elder is there when a sealing failed and points came meanwhile: it
+         * must be in the engine before this one is merged. */
+        if (!at->frozen && wants(s, rule, at) && !head_has_elder(at))
+            size = freeze_span(s, bucket, rule, at, b);
+        have -= size < have ? size : have;
+    }
+    /* What is frozen will be gone. */
+    while (at != NULL && at->frozen)
+        at = at->younger;
+    lock_drop(&bucket->lock);
+    return at;
+}
+
+static void
+finish(struct store *s, struct head_bucket *bucket, struct seal_batch *b,
+       bool written)
+{
+    lock_take(&bucket->lock);
+    for (size_t i = 0; i < b->len; i++) {
+        b->rows[i].row->series->rowless = false;
+        if (written) {
+            head_drop_row(&s->head, bucket, b->rows[i].row);
+            atomic_fetch_add(&s->rows_sealed, 1);
+        } else {
+            b->rows[i].row->frozen = false;
+        }
+    }
+    lock_drop(&bucket->lock);
+}
+
+/* About ROWS_A_BATCH rows: none of a span is left for another batch. */
+static size_t
+whole_spans(const struct sealing *rows, size_t len)
+{
+    size_t n = 0;
+
+    while (n < ROWS_A_BATCH)
+        n += span_len(rows + n, len - n);
+    return n;
+}
+
+/* Writes what is frozen, batch by batch, and thaws what could not be. */
+static enum status
+seal_turn(struct store *s, struct head_bucket *bucket, struct seal_batch *b,
+          struct error *e)
+{
+    enum status status = ST_OK;
+
+    qsort(b->turn, b->turn_len, sizeof b->turn[0], compare_rows);
+    for (size_t at = 0; at < b->turn_len; at += b->len) {
+        b->rows = b->turn + at;
+        b->len = b->turn_len - at;
+        if (b->len > ROWS_A_BATCH)
+            b->len = whole_spans(b->rows, b->len);
+        if (status == ST_OK)
+            status = seal_rows(s, b, e);
+        finish(s, bucket, b, status == ST_OK);
+    }
+    return status;
+}
+
+/* As many rows of a bucket as were there when it began, oldest first.  Only the
+ * holder of the seal lock freezes and drops rows, so a row once seen stays. */
+static enum status
+seal_bucket(struct store *s, size_t index, const struct seal_rule *rule,
+            size_t keep, struct seal_batch *b, struct error *e)
+    REQUIRES(s->seal_lock)
+{
+    struct head_bucket *bucket = &s->head.buckets[index];
+    struct head_row *at;
+    size_t left;
+    enum status status = ST_OK;
+
+    lock_take(&bucket->lock);
+    at = bucket->oldest;
+    left = bucket->rows_len;
+    lock_drop(&bucket->lock);
+    while (at != NULL && status == ST_OK) {
+        at = freeze_some(s, bucket, rule, keep, at, &left, b);
+        if (b->turn_len > 0)
+            status = seal_turn(s, bucket, b, e);
+    }
+    return status;
+}
+
+static enum status
+seal_pass(struct store *s, const struct seal_rule *rule, struct error *e)
+    REQUIRES(s->seal_lock)
+{
+    struct seal_batch b = {
+        .turn =
+            mem_new_array(ROWS_A_TURN + ROW_HOURS_MAX, sizeof(struct sealing)),
+        .writes = kv_batch_new(),
+    };
+    size_t from = atomic_load(&s->head.bytes);
+    enum status status = ST_OK;
+
+    /* Each bucket gives its share, so that none is drained for the others. */
+    for (size_t i = 0; i < s->head.buckets_len && status == ST_OK; i++) {
+        size_t keep = 0;
+
+        if (rule->keep_bytes != 0 && from > rule->keep_bytes)
+            keep = from -
+                   (from - rule->keep_bytes) / s->head.buckets_len * (i + 1);
+        else if (rule->keep_bytes != 0)
+            break;
+        status = seal_bucket(s, i, rule, keep, &b, e);
+    }
+    free(b.turn);
+    points_fini(&b.fresh);
+    points_fini(&b.stored);
+    points_fini(&b.merged);
+    buf_fini(&b.stored_value);
+    buf_fini(&b.blocks);
+    buf_fini(&b.value);
+    buf_fini(&b.padded);
+    kv_batch_free(&b.writes);
+    return status;
+}
+
+/* -- trimming -------------------------------------------------------------- */
+
+enum status
+store_trim(struct store *s, struct error *e)
+{
+    uint64_t needed;
+    enum status status;
+
+    if (s->journal == NULL)
+        return ST_OK;
+    /* Under the write lock no batch is in the journal but not in the engine. */
+    lock_take(&s->write_lock);
+    needed = journal_segment(s->journal);
+    lock_drop(&s->write_lock);
+    for (size_t i = 0; i < s->head.buckets_len; i++) {
+        struct head_bucket *b = &s->head.buckets[i];
+
+        lock_take(&b->lock);
+        for (const struct head_row *r = b->oldest; r != NULL; r = r->younger)
+            if (r->segment < needed)
+                needed = r->segment;
+            else
+                break;
+        lock_drop(&b->lock);
+    }
+    if (needed <= s->trimmed)
+        return ST_OK;
+    status = kv_sync(s->kv, e);
+    crash_point("trim-synced");
+    if (status == ST_OK)
+        status = journal_trim(s->journal, needed, e);
+    if (status == ST_OK)
+        s->trimmed = needed;
+    return status;
+}
+
+/* -- who calls ------------------------------------------------------------- */
+
+enum status
+store_seal_until(struct store *s, size_t keep_bytes, struct error *e)
+{
+    struct seal_rule rule = { .moved_on = true, .keep_bytes = keep_bytes };
+    enum status status;
+
+    lock_take(&s->seal_lock);
+    status = seal_pass(s, &rule, e);
+    rule.all = true;
+    if (status == ST_OK && atomic_load(&s->head.bytes) > keep_bytes)
+        status = seal_pass(s, &rule, e);
+    lock_drop(&s->seal_lock);
+    return status;
+}
+
+enum status
+store_seal(struct store *s, struct error *e)
+{
+    enum status status;
+
+    OBJ_CHECK(s, STORE_MAGIC);
+    lock_take(&s->seal_lock);
+    status = store_seal_all(s, e);
+    if (status == ST_OK && s->journal != NULL) {
+        journal_rotate(s->journal);
+        status = store_trim(s, e);
+    }
+    lock_drop(&s->seal_lock);
+    return status;
+}
+
+enum status
+store_seal_all(struct store *s, struct error *e)
+{
+    struct seal_rule rule = { .all = true };
+    enum status status = ST_OK;
+
+    /* Again while it helps: a row may have to wait for its elder. */
+    for (int pass = 0; pass < SEAL_PASSES && status == ST_OK; pass++) {
+        uint64_t before = atomic_load(&s->rows_sealed);
+
+        status = seal_pass(s, &rule, e);
+        if (atomic_load(&s->head.rows) == 0 ||
+            atomic_load(&s->rows_sealed) == before)
+            break;
+    }
+    return status;
+}
+
+/* What was sealed need not wait for a segment to be full: a slow journal would
+ * keep it for days.  With nothing open the segment goes at once, otherwise when
+ * the rows that were begun in it are sealed. */
+static void
+rotate_after_sealing(struct store *s) REQUIRES(s->seal_lock)
+{
+    uint64_t sealed = atomic_load(&s->rows_sealed);
+
+    if (sealed == s->rotated_at ||
+        journal_counts(s->journal).current < WORTH_TRIMMING)
+        return;
+    s->rotated_at = sealed;
+    journal_rotate(s->journal);
+}
+
+static enum status
+sweep(struct store *s, struct error *e)
+{
+    struct seal_rule rule = {
+        .idle = true,
+        .now_s = store_now_s(),
+        .idle_s = s->options.seal_delay_ms / 1000,
+        .wall_s = clock_now_ms(s->options.clock) / 1000,
+    };
+    enum status status;
+
+    if (s->journal != NULL) {
+        uint64_t now = journal_segment(s->journal);
+        uint64_t keep =
+            s->options.journal_bytes / s->options.journal_segment_bytes / 2;
+
+        if (journal_counts(s->journal).bytes > s->options.journal_bytes &&
+            now > keep)
+            rule.segment = now - keep;
+    }
+    lock_take(&s->seal_lock);
+    status = seal_pass(s, &rule, e);
+    if (status == ST_OK && s->journal != NULL)
+        rotate_after_sealing(s);
+    if (status == ST_OK)
+        status = store_trim(s, e);
+    if (status == ST_OK && atomic_load(&s->head.rows) == 0)
+        kv_settle(s->kv, WORTH_TRIMMING);
+    lock_drop(&s->seal_lock);
+    return status;
+}
+
+static void
+evict_series(struct store *s)
+{
+    size_t keep = s->options.head_series / s->head.buckets_len;
+    uint32_t now_s = store_now_s(), delay_s = s->options.seal_delay_ms / 1000;
+
+    /* So soon after the machine's start no series has been idle for long. */
+    if (atomic_load(&s->head.series) <= s->options.head_series ||
+        now_s < delay_s)
+        return;
+    for (size_t i = 0; i < s->head.buckets_len; i++) {
+        struct head_bucket *b = &s->head.buckets[i];
+
+        lock_take(&b->lock);
+        atomic_store(&s->series_evicted, true);
+        head_evict(&s->head, b, keep, now_s - delay_s);
+        lock_drop(&b->lock);
+    }
+}
+
+/* Tells what became of a sealing to those who wait for room, and to the log
+ * when it changes. */
+static void
+report(struct store *s, enum status status, const struct error *e)
+{
+    lock_take(&s->wake_lock);
+    if (status != ST_OK && s->seal_status == ST_OK)
+        log_error("store", "sealing fails: %s", e->text);
+    if (status == ST_OK && s->seal_status != ST_OK)
+        log_info("store", "sealing works again");
+    s->seal_status = status;
+    if (status != ST_OK)
+        s->seal_error = *e;
+    s->hurry = false;
+    cond_broadcast(&s->room);
+    lock_drop(&s->wake_lock);
+}
+
+static void *
+sealer(void *arg)
+{
+    struct store *s = arg;
+    uint32_t swept_s = store_now_s();
+
+    for (;;) {
+        struct error e;
+        enum status status = ST_OK;
+        bool stop;
+
+        lock_take(&s->wake_lock);
+        if (!s->stopping && !s->hurry)
+            cond_wait_ms(&s->wake, &s->wake_lock, 1000);
+        stop = s->stopping;
+        lock_drop(&s->wake_lock);
+        if (stop)
+            return NULL;
+        store_watch_disk(s);
+        if (!store_has_room_to_seal(s)) {
+            status = error_set(&e, ST_BUSY, "the disk is full");
+            report(s, status, &e);
+            continue;
+        }
+        if (atomic_load(&s->head.bytes) > s->options.head_bytes / 4 * 3)
+            status = store_seal_until(s, s->options.head_bytes / 2, &e);
+        if (status == ST_OK && store_now_s() - swept_s >= SWEEP_EVERY_S) {
+            swept_s = store_now_s();
+            status = sweep(s, &e);
+            evict_series(s);
+        }
+        report(s, status, &e);
+    }
+}
+
+enum status
+store_wait_for_room(struct store *s, struct error *e)
+{
+    enum status status = ST_OK;
+
+    if (store_may_write(s, e) != ST_OK)
+        return ST_IO;
+    if (atomic_load_explicit(&s->head.bytes, memory_order_relaxed) <=
+        s->options.head_bytes)
+        return ST_OK;
+    lock_take(&s->wake_lock);
+    for (int i = 0; atomic_load(&s->head.bytes) > s->options.head_bytes; i++) {
+        if (i == ROOM_WAITS) {
+            status = error_set(e, ST_BUSY,
+                               "Please throttle writes: the head "
+                               "is full, sealing is behind");
+            break;
+        }
+        s->hurry = true;
+        cond_signal(&s->wake);
+        cond_wait_ms(&s->room, &s->wake_lock, ROOM_WAIT_MS);
+        if (s->seal_status != ST_OK) {
+            status = error_set(e, ST_BUSY, "cannot make room: %s",
+                               s->seal_error.text);
+            break;
+        }
+    }
+    lock_drop(&s->wake_lock);
+    return status;
+}
+
+enum status
+store_sealer_start(struct store *s, struct error *e)
+{
+    if (pthread_create(&s->sealer, NULL, sealer, s) != 0)
+        return error_set(e, ST_IO, "cannot start the sealing thread");
+    s->sealer_started = true;
+    return ST_OK;
+}
+
+void
+store_sealer_stop(struct store *s)
+{
+    if (!s->sealer_started)
+        return;
+    lock_take(&s->wake_lock);
+    s->stopping = true;
+    cond_signal(&s->wake);
+    lock_drop(&s->wake_lock);
+    INSIST(pthread_join(s->sealer, NULL) == 0);
+    s->sealer_started = false;
+}

@@ -1,0 +1,151 @@
+/*
+ * The insides of a store, for store*.c alone.
+ *
+ * Two locks beside the head's buckets:
+ *   seal_lock   one sealing, deletion or trim at a time
+ *   write_lock  journal order = engine order for batches of other tables
+ * Order: seal_lock, write_lock, bucket, journal.
+ */
+#ifndef STORAGE_STORE_STORE_PRIV_H
+#define STORAGE_STORE_STORE_PRIV_H
+
+#include "base/cursor.h"
+#include "storage/head/head.h"
+#include "storage/block/row_value.h"
+#include "storage/store/store.h"
+#include "storage/wal/wal_points.h"
+
+/* What the journal's records of a salt bucket's points need; guarded by the
+ * lock of the head's bucket. */
+struct wal_bucket {
+    struct wal_points_writer writer;
+    uint64_t segment; /* in which the ids count */
+    uint32_t next_id;
+    uint32_t epoch; /* a series has an id if its own is the same; never 0 */
+};
+
+struct store {
+    uint32_t magic;
+    struct store_options options; /* with the defaults filled in */
+    struct key_shape shape;
+    char *dir; /* NULL: in memory */
+    int lock_fd;
+    struct kv *kv;
+    struct journal *journal; /* NULL: in memory */
+    struct head head;
+    struct wal_bucket
+        *wal_buckets; /* as many as the head's; NULL: no journal */
+    struct lock seal_lock;
+    uint64_t trimmed GUARDED_BY(seal_lock);    /* segments before it are gone */
+    uint64_t rotated_at GUARDED_BY(seal_lock); /* rows_sealed when it was */
+    struct lock write_lock;
+    uint64_t batches GUARDED_BY(write_lock); /* the newest one's number */
+
+    pthread_t sealer;
+    bool sealer_started;
+    struct lock wake_lock;
+    struct cond wake; /* the sealer has something to do */
+    struct cond room; /* the sealer has made room in the head */
+    bool stopping GUARDED_BY(wake_lock);
+    bool hurry GUARDED_BY(wake_lock);
+    enum status seal_status GUARDED_BY(wake_lock); /* of the last sealing */
+    struct error seal_error GUARDED_BY(wake_lock);
+    _Atomic bool refusing; /* writes, because of 'refusal' */
+    struct error refusal GUARDED_BY(wake_lock);
+
+    _Atomic uint64_t points_added;
+    _Atomic bool series_evicted; /* ever */
+    _Atomic uint64_t rows_sealed;
+    _Atomic uint64_t rows_merged;
+    _Atomic uint64_t rows_rewritten;
+    _Atomic uint64_t rows_quarantined;
+};
+
+#define STORE_MAGIC FOURCC('S', 'T', 'O', 'R')
+
+/* Types of journal records (docs/FORMAT.md, "Journal records"). */
+enum record_type {
+    RECORD_POINTS = 1, /* points of a salt bucket */
+    RECORD_BATCH = 2,  /* a batch of the engine */
+    RECORD_DELETE = 3, /* a series and a range of time */
+};
+
+/* Monotonic seconds, for idleness. */
+uint32_t store_now_s(void);
+
+/* -- store_replay.c -------------------------------------------------------- */
+
+/* Applies the journal to head and engine. */
+MUST_CHECK enum status store_replay(struct store *s, struct error *e);
+
+/* -- store_record.c -------------------------------------------------------- */
+
+void record_batch(struct buf *b, const struct kv_batch *batch);
+/* Numbers a batch, whose record was begun so: an operation more in both. */
+void record_batch_number(struct buf *b, struct kv_batch *batch,
+                         uint64_t number);
+void record_delete(struct buf *b, struct slice tsuid, int64_t from_ms,
+                   int64_t to_ms);
+
+/* ST_CORRUPT when a record of the journal is malformed; changes nothing. */
+MUST_CHECK enum status record_check(const struct key_shape *shape, uint8_t type,
+                                    struct slice payload, struct error *e);
+
+/* Reads the operations into 'b'; '*number' is the batch's own, or 0. */
+bool record_read_batch(struct slice payload, struct kv_batch *b,
+                       uint64_t *number);
+/* The TSUID is lent from the payload.  False when it is malformed. */
+bool record_read_delete(const struct key_shape *shape, struct slice payload,
+                        struct slice *tsuid, int64_t *from_ms, int64_t *to_ms);
+/* The key under which a batch puts its number. */
+struct slice record_batch_key(void);
+
+/* -- store_seal.c ---------------------------------------------------------- */
+
+/* What decides when an open row is sealed by itself. */
+struct seal_times {
+    uint32_t idle_s, series_idle_s; /* no point came to it, or to its series */
+    int newest; /* the span of the series' newest row: < 0, it is before it */
+    bool has_passed; /* its span, by the clock */
+};
+
+/* A row that lies idle for 'delay_s' is due when its series has gone on to a
+ * later span, or when its span has passed and no more of it seems to come; and
+ * when it or its series lies idle for long. */
+bool store_row_is_due(const struct seal_times *t, uint32_t delay_s,
+                      uint32_t span_s);
+
+MUST_CHECK enum status store_sealer_start(struct store *s, struct error *e);
+void store_sealer_stop(struct store *s);
+
+/* Seals rows, oldest first, until the head holds at most 'keep_bytes'. */
+MUST_CHECK enum status store_seal_until(struct store *s, size_t keep_bytes,
+                                        struct error *e) EXCLUDES(s->seal_lock);
+
+/* Looks whether the disk has room and the journal works, and makes it work
+ * again when it can.  Called by the sealer, once a second. */
+void store_watch_disk(struct store *s);
+
+/* False when so little room is left that the engine should not write. */
+bool store_has_room_to_seal(const struct store *s);
+
+/* Seals all that is open, and does not touch the journal. */
+MUST_CHECK enum status store_seal_all(struct store *s, struct error *e)
+    REQUIRES(s->seal_lock);
+
+/* Waits until the head has room; ST_BUSY if it does not get it soon. */
+MUST_CHECK enum status store_wait_for_room(struct store *s, struct error *e);
+
+/* Deletes journal segments that nothing open needs any more. */
+MUST_CHECK enum status store_trim(struct store *s, struct error *e)
+    REQUIRES(s->seal_lock);
+
+/* -- store_delete.c -------------------------------------------------------- */
+
+/* Removes from head and engine, journaling 'record' unless it is NULL. */
+MUST_CHECK enum status
+store_apply_delete(struct store *s, struct slice tsuid, int64_t from_ms,
+                   int64_t to_ms, const struct buf *record, uint64_t *deleted,
+                   uint64_t *lsn, struct error *e) REQUIRES(s->seal_lock);
+
+#endif

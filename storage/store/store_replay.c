@@ -1,0 +1,256 @@
+/*
+ * Recovery: applies the journal's records to head and engine, in their order.
+ * What was flushed already is written over with the same, and changes nothing.
+ *
+ * A record names series by ids that one segment defines.  An id without a
+ * definition is of a record that was lost with a damaged one: its points are
+ * skipped, and counted.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "storage/store/store_priv.h"
+
+#define IDS_A_PAGE 1024
+
+/* The series of a bucket's ids, by pages: a bad id takes little memory. */
+struct replay_bucket {
+    struct head_series ***pages; /* a page, or a series: NULL when unknown */
+    size_t pages_len;
+};
+
+struct replay {
+    struct store *s;
+    struct replay_bucket *buckets;
+    uint64_t segment; /* whose ids these are */
+    uint64_t points, skipped;
+};
+
+/* -- ids ------------------------------------------------------------------- */
+
+static void
+forget_ids(struct replay *r)
+{
+    for (size_t i = 0; i < r->s->head.buckets_len; i++) {
+        struct replay_bucket *m = &r->buckets[i];
+
+        for (size_t k = 0; k < m->pages_len; k++)
+            free(m->pages[k]);
+        free(m->pages);
+        *m = (struct replay_bucket){ 0 };
+    }
+}
+
+static struct head_series *
+find_id(const struct replay_bucket *m, uint32_t id)
+{
+    size_t page = id / IDS_A_PAGE;
+
+    return page < m->pages_len && m->pages[page] != NULL
+               ? m->pages[page][id % IDS_A_PAGE]
+               : NULL;
+}
+
+static void
+define_id(struct replay_bucket *m, uint32_t id, struct head_series *series)
+{
+    size_t page = id / IDS_A_PAGE, len = m->pages_len;
+
+    if (page >= len) {
+        len = page + 1 > 2 * len ? page + 1 : 2 * len;
+        m->pages = mem_resize(m->pages, len, sizeof *m->pages);
+        for (size_t i = m->pages_len; i < len; i++)
+            m->pages[i] = NULL;
+        m->pages_len = len;
+    }
+    if (m->pages[page] == NULL)
+        m->pages[page] = mem_new_array(IDS_A_PAGE, sizeof **m->pages);
+    m->pages[page][id % IDS_A_PAGE] = series;
+}
+
+/* -- points ---------------------------------------------------------------- */
+
+static enum status
+take_point(struct replay *r, const struct wal_points_reader *in,
+           struct head_bucket *b, uint32_t now_s, struct error *e)
+    REQUIRES(b->lock)
+{
+    struct head *h = &r->s->head;
+    struct replay_bucket *m = &r->buckets[in->bucket];
+    struct head_series *series;
+
+    if (in->tsuid.size > 0) {
+        if (!tsuid_is_valid(&r->s->shape, in->tsuid) ||
+            head_bucket_of(h, in->tsuid) != b)
+            return error_set(e, ST_CORRUPT,
+                             "a record of points with a TSUID of another salt "
+                             "bucket");
+        define_id(m, in->state.id, head_series(h, b, in->tsuid));
+    }
+    series = find_id(m, in->state.id);
+    if (series == NULL) {
+        r->skipped++;
+        return ST_OK;
+    }
+    if (in->point.ts_ms < 0 || in->point.ts_ms > POINT_MAX_TS_MS)
+        return error_set(e, ST_CORRUPT,
+                         "a record of points with a time that "
+                         "no row can hold");
+    if (!head_append(h, b, series, NULL, in->point, r->segment, now_s))
+        return error_set(e, ST_BUSY, "no memory for a point");
+    r->points++;
+    return ST_OK;
+}
+
+static enum status
+replay_points(struct replay *r, struct slice payload, struct error *e)
+{
+    struct head *h = &r->s->head;
+    struct wal_points_reader in;
+    uint64_t before = r->points;
+    uint32_t now_s = store_now_s();
+    struct head_bucket *b;
+    enum status st = ST_OK;
+
+    wal_points_read(&in, payload);
+    if (in.bucket >= h->buckets_len)
+        return error_set(e, ST_CORRUPT, "points of salt bucket %u of %zu",
+                         in.bucket, h->buckets_len);
+    b = &h->buckets[in.bucket];
+    lock_take(&b->lock);
+    while (st == ST_OK && wal_points_next(&in))
+        st = take_point(r, &in, b, now_s, e);
+    lock_drop(&b->lock);
+    atomic_fetch_add(&h->points, r->points - before);
+    if (st == ST_OK && in.c.failed)
+        st = error_set(e, ST_CORRUPT, "a malformed record of points");
+    return st;
+}
+
+/* -- batches and deletions ------------------------------------------------- */
+
+static enum status
+replay_batch(struct store *s, struct slice payload, struct error *e)
+{
+    struct kv_batch *b = kv_batch_new();
+    uint64_t number;
+    enum status st = ST_OK;
+
+    lock_take(&s->write_lock);
+    if (!record_read_batch(payload, b, &number))
+        st = error_set(e, ST_CORRUPT, "a malformed record of a batch");
+    else if (number == 0 || number > s->batches)
+        st = kv_write(s->kv, b, false, e);
+    if (st == ST_OK && number > s->batches)
+        s->batches = number;
+    lock_drop(&s->write_lock);
+    kv_batch_free(&b);
+    return st;
+}
+
+static enum status
+replay_delete(struct store *s, struct slice payload, struct error *e)
+{
+    struct slice tsuid;
+    int64_t from_ms, to_ms;
+    uint64_t deleted = 0, lsn = 0;
+    enum status st;
+
+    if (!record_read_delete(&s->shape, payload, &tsuid, &from_ms, &to_ms))
+        return error_set(e, ST_CORRUPT, "a malformed record of a deletion");
+    lock_take(&s->seal_lock);
+    st = store_apply_delete(s, tsuid, from_ms, to_ms, NULL, &deleted, &lsn, e);
+    lock_drop(&s->seal_lock);
+    /* The client was told so; it must not keep the store from opening. */
+    if (st == ST_CORRUPT) {
+        log_error("store", "replay: a deletion skips a damaged row: %s",
+                  e->text);
+        st = ST_OK;
+    }
+    return st;
+}
+
+/* -- the journal ----------------------------------------------------------- */
+
+static enum status
+replay_record(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
+              struct error *e)
+{
+    struct replay *r = ctx;
+    struct store *s = r->s;
+    enum status st;
+
+    if (segment != r->segment)
+        forget_ids(r);
+    r->segment = segment;
+    switch (type) {
+    case RECORD_POINTS:
+        st = replay_points(r, payload, e);
+        break;
+    case RECORD_BATCH:
+        st = replay_batch(s, payload, e);
+        break;
+    case RECORD_DELETE:
+        st = replay_delete(s, payload, e);
+        break;
+    default:
+        st = error_set(e, ST_CORRUPT, "a record of unknown type %u", type);
+        break;
+    }
+    if (st == ST_OK && atomic_load(&s->head.bytes) > s->options.head_bytes)
+        st = store_seal_until(s, s->options.head_bytes / 2, e);
+    return st;
+}
+
+/* Which batches the engine has. */
+static enum status
+find_newest_batch(struct store *s, struct error *e)
+{
+    struct buf value = BUF_INIT;
+    enum status st = kv_get(s->kv, record_batch_key(), &value, e);
+
+    if (st == ST_OK && value.size != 8)
+        st = error_set(e, ST_CORRUPT,
+                       "the number of the newest batch has %zu "
+                       "bytes, not 8",
+                       value.size);
+    lock_take(&s->write_lock);
+    if (st == ST_OK)
+        s->batches = key_get_uint(value.data, 8);
+    lock_drop(&s->write_lock);
+    buf_fini(&value);
+    return st == ST_NOT_FOUND ? ST_OK : st;
+}
+
+enum status
+store_replay(struct store *s, struct error *e)
+{
+    struct replay r = { .s = s };
+    int64_t from_us = clock_monotonic_us();
+    enum status st;
+
+    if (s->journal == NULL)
+        return ST_OK;
+    st = find_newest_batch(s, e);
+    if (st != ST_OK)
+        return st;
+    r.buckets = mem_new_array(s->head.buckets_len, sizeof *r.buckets);
+    st = journal_replay(s->journal, replay_record, &r, e);
+    forget_ids(&r);
+    free(r.buckets);
+    if (st != ST_OK)
+        return error_wrap(e, st, "cannot replay the journal");
+    if (r.skipped > 0)
+        log_warn("store",
+                 "skipped %llu points of the journal, whose series was defined "
+                 "in a record that is lost",
+                 (unsigned long long)r.skipped);
+    if (r.points > 0)
+        log_info("store", "took %llu points from the journal in %lld ms",
+                 (unsigned long long)r.points,
+                 (long long)(clock_monotonic_us() - from_us) / 1000);
+    return ST_OK;
+}

@@ -1,0 +1,574 @@
+/*
+ * The journal: appenders copy into one of two buffers; whoever commits first
+ * takes that buffer and writes it for all ("the writer"), while the others
+ * append to the other one.
+ *
+ *     pending --swap--> written to the file --fdatasync--> synced
+ *              writing                        syncing
+ *
+ * 'writing' and 'syncing' are roles that one thread at a time holds, without
+ * the lock; they may overlap, so appends and commits go on during a sync.  A
+ * change of segment needs both.  The segment of a record is fixed when it is
+ * appended, so a change is decided at the swap: what is pending then belongs
+ * to the old segment as a whole.
+ *
+ * A buffer is a bundle, with room for its head before it; the checksums are
+ * taken by the writer.
+ *
+ * How far the file is synced is written behind it as a mark, with what is
+ * written next, or alone when nothing is pending.  A mark is no record of the
+ * callers: it has no LSN, and never triggers an fsync.
+ */
+#include "config.h"
+
+#include "storage/wal/wal_priv.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/crash.h"
+#include "base/hash.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/obj.h"
+
+/* What the writer carries out of the lock. */
+struct turn {
+    struct buf *bytes;
+    size_t end; /* of its records */
+    uint32_t seal;
+    int fd;
+    uint64_t upto; /* LSN behind the bytes */
+    bool change;   /* of the segment, afterwards */
+    uint64_t next; /* then to this one */
+    uint8_t header[JOURNAL_FILE_HEADER];
+    uint64_t writes;
+};
+
+/* What a record takes in a bundle at most, beside its payload: the bundle's
+ * head, if it is the first, a type and a varint. */
+#define ENTRY_ROOM (JOURNAL_RECORD_HEADER + 1 + 5)
+
+static void flush(struct journal *j, bool change) REQUIRES(j->lock);
+static void sync_written(struct journal *j) REQUIRES(j->lock);
+
+/* -- appending ------------------------------------------------------------ */
+
+static enum status
+failure(struct journal *j, struct error *e) REQUIRES(j->lock)
+{
+    if (j->failed.status != ST_OK && e != NULL)
+        *e = j->failed;
+    return j->failed.status;
+}
+
+/* Waits for the writer, or is it, until a record of 'size' fits. */
+static enum status
+make_room(struct journal *j, size_t size, struct error *e) REQUIRES(j->lock)
+{
+    while (j->failed.status == ST_OK) {
+        const struct buf *b = &j->buffers[j->filling];
+
+        if (b->size == 0 || b->size + size <= j->buffer_bytes)
+            break;
+        if (j->writing)
+            cond_wait(&j->changed, &j->lock);
+        else
+            flush(j, false);
+    }
+    return failure(j, e);
+}
+
+/* Adds a record to the bundle that is pending. */
+static bool
+bundle_add(struct journal *j, uint8_t type, struct slice payload)
+    REQUIRES(j->lock)
+{
+    static const uint8_t head[JOURNAL_RECORD_HEADER];
+    struct buf *b = &j->buffers[j->filling];
+    size_t before = b->size;
+
+    if (buf_reserve(b, payload.size + ENTRY_ROOM) == NULL) {
+        b->failed = false;
+        return false;
+    }
+    if (before == 0)
+        buf_put(b, head, sizeof head);
+    j->appended -= b->size;
+    buf_put_u8(b, type);
+    buf_put_varint(b, payload.size);
+    buf_put_slice(b, payload);
+    j->appended += b->size;
+    return true;
+}
+
+enum status
+journal_append(struct journal *j, uint8_t type, struct slice payload,
+               uint64_t *lsn, struct error *e)
+{
+    return journal_append_in(j, 0, type, payload, lsn, e);
+}
+
+enum status
+journal_append_in(struct journal *j, uint64_t segment, uint8_t type,
+                  struct slice payload, uint64_t *lsn, struct error *e)
+{
+    enum status st;
+
+    OBJ_CHECK(j, JOURNAL_MAGIC);
+    INSIST(type != JOURNAL_MARK && type != JOURNAL_BUNDLE);
+    if (payload.size > JOURNAL_MAX_PAYLOAD)
+        return error_set(e, ST_LIMIT, "a journal record of %zu bytes",
+                         payload.size);
+    lock_take(&j->lock);
+    st = make_room(j, payload.size + ENTRY_ROOM, e);
+    if (st == ST_OK && segment != 0 &&
+        segment != atomic_load(&j->append_segment))
+        st = error_set(e, ST_NOT_FOUND, "segment %" PRIu64 " has ended",
+                       segment);
+    else if (st == ST_OK && bundle_add(j, type, payload))
+        *lsn = j->appended;
+    else if (st == ST_OK)
+        st = error_set(e, ST_LIMIT, "no memory for %zu bytes of journal",
+                       payload.size);
+    lock_drop(&j->lock);
+    return st;
+}
+
+enum status
+journal_commit(struct journal *j, uint64_t lsn, bool sync, struct error *e)
+{
+    enum status st;
+
+    OBJ_CHECK(j, JOURNAL_MAGIC);
+    sync = sync || j->sync == JOURNAL_SYNC_ALWAYS;
+    lock_take(&j->lock);
+    INSIST(lsn <= j->appended);
+    while (j->failed.status == ST_OK) {
+        if (j->written < lsn) {
+            if (j->writing)
+                cond_wait(&j->changed, &j->lock);
+            else
+                flush(j, false);
+        } else if (sync && j->synced < lsn) {
+            if (j->syncing)
+                cond_wait(&j->changed, &j->lock);
+            else
+                sync_written(j);
+        } else {
+            break;
+        }
+    }
+    st = failure(j, e);
+    lock_drop(&j->lock);
+    return st;
+}
+
+/* -- the writer and the syncer -------------------------------------------- */
+
+static void
+fail(struct journal *j, const struct error *e) REQUIRES(j->lock)
+{
+    if (j->failed.status != ST_OK)
+        return;
+    j->failed = *e;
+    log_error("journal", "%s: nothing is acknowledged until it is begun anew",
+              e->text);
+}
+
+/* The head before the records. */
+static void
+turn_seal(const struct turn *t)
+{
+    uint8_t *head = t->bytes->data;
+
+    if (t->end == 0)
+        return;
+    journal_record_header(
+        JOURNAL_BUNDLE,
+        slice_of(head + JOURNAL_RECORD_HEADER, t->end - JOURNAL_RECORD_HEADER),
+        head);
+    journal_record_seal(head, t->seal);
+}
+
+static enum status
+write_all(const struct journal *j, struct turn *t, struct error *e)
+{
+    size_t done = 0;
+
+    turn_seal(t);
+    while (done < t->bytes->size) {
+        ssize_t n =
+            j->io.write(t->fd, t->bytes->data + done, t->bytes->size - done);
+
+        t->writes++;
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n == 0)
+            errno = ENOSPC;
+        if (n <= 0)
+            return error_set(e, ST_IO, "write to the journal in %s: %m",
+                             j->dir);
+        done += (size_t)n;
+    }
+    return ST_OK;
+}
+
+static enum status
+sync_file(const struct journal *j, int fd, struct error *e)
+{
+    int rc;
+
+    do
+        rc = j->io.sync(fd);
+    while (rc != 0 && errno == EINTR);
+    if (rc != 0)
+        return error_set(e, ST_IO, "sync the journal in %s: %m", j->dir);
+    return ST_OK;
+}
+
+/* Says in the file how far it is synced, behind what is pending. */
+static void
+add_mark(struct journal *j) REQUIRES(j->lock)
+{
+    struct buf *b = &j->buffers[j->filling];
+    uint8_t mark[JOURNAL_MARK_SIZE];
+
+    if (j->marked >= j->reach)
+        return;
+    if (buf_reserve(b, sizeof mark) == NULL) {
+        b->failed = false; /* a later one will do */
+        return;
+    }
+    journal_mark(j->reach, j->seal, mark);
+    buf_put(b, mark, sizeof mark);
+    j->marked = j->reach;
+}
+
+/* Takes what is pending; from here on appends go to the other buffer. */
+static struct turn
+turn_take(struct journal *j, bool change) REQUIRES(j->lock)
+{
+    struct turn t = { .bytes = &j->buffers[j->filling],
+                      .end = j->buffers[j->filling].size,
+                      .seal = j->seal,
+                      .fd = j->fd,
+                      .upto = j->appended };
+    uint64_t size;
+
+    add_mark(j);
+    size = j->sizes[j->segment - j->first] + t.bytes->size;
+    j->filling ^= 1;
+    t.change =
+        (change && size > JOURNAL_FILE_HEADER) || size >= j->segment_bytes;
+    if (t.change) {
+        t.next = j->segment + 1;
+        j->seal = journal_file_header(t.next, hash_random_seed(), t.header);
+        atomic_store(&j->append_segment, t.next);
+    }
+    return t;
+}
+
+/* What was written is counted; the buffer is free for the next turn. */
+static void
+turn_done(struct journal *j, const struct turn *t) REQUIRES(j->lock)
+{
+    j->written = t->upto;
+    j->sizes[j->segment - j->first] += t->bytes->size;
+    j->counts.written_bytes += t->bytes->size;
+    j->counts.writes += t->writes;
+    if (t->bytes->cap > 2 * j->buffer_bytes)
+        buf_fini(t->bytes);
+    else
+        buf_clear(t->bytes);
+}
+
+/* The old file is on the disk before the new one has a name. */
+static enum status
+change_files(struct journal *j, const struct turn *t, struct error *e)
+    REQUIRES(j->lock)
+{
+    int fd = -1;
+    enum status st;
+
+    while (j->syncing)
+        cond_wait(&j->changed, &j->lock);
+    j->syncing = true;
+    lock_drop(&j->lock);
+    st = sync_file(j, t->fd, e);
+    crash_point("rotate-synced");
+    if (st == ST_OK)
+        st = journal_make_file(j, t->next, t->header, &fd, e);
+    crash_point("rotate-made");
+    if (st == ST_OK)
+        st = journal_note_last(j, t->next, e);
+    crash_point("rotate-noted");
+    lock_take(&j->lock);
+    j->syncing = false;
+    if (st != ST_OK) {
+        if (fd >= 0)
+            (void)close(fd);
+        return st;
+    }
+    (void)close(j->fd);
+    j->fd = fd;
+    j->synced = t->upto;
+    j->counts.syncs++;
+    j->segment = t->next;
+    j->sizes =
+        mem_resize(j->sizes, j->segment - j->first + 1, sizeof *j->sizes);
+    j->sizes[j->segment - j->first] = JOURNAL_FILE_HEADER;
+    j->reach = JOURNAL_FILE_HEADER;
+    j->marked = JOURNAL_FILE_HEADER;
+    return ST_OK;
+}
+
+/* Takes the writer's role, which must be free, and writes what is pending. */
+static void
+flush(struct journal *j, bool change)
+{
+    struct turn t;
+    struct error e;
+    enum status st;
+
+    INSIST(!j->writing);
+    j->writing = true;
+    t = turn_take(j, change);
+    lock_drop(&j->lock);
+    st = write_all(j, &t, &e);
+    lock_take(&j->lock);
+    if (st == ST_OK) {
+        turn_done(j, &t);
+        if (t.change) {
+            cond_broadcast(&j->changed);
+            st = change_files(j, &t, &e);
+        }
+    }
+    if (st != ST_OK)
+        fail(j, &e);
+    j->writing = false;
+    cond_broadcast(&j->changed);
+}
+
+/* Takes the syncer's role, which must be free.  With nothing pending the mark
+ * is written at once: a server that then lies idle knows what it has. */
+static void
+sync_written(struct journal *j)
+{
+    uint64_t upto = j->written, reach = j->sizes[j->segment - j->first];
+    int fd = j->fd;
+    struct error e;
+    enum status st;
+
+    INSIST(!j->syncing);
+    j->syncing = true;
+    lock_drop(&j->lock);
+    st = sync_file(j, fd, &e);
+    lock_take(&j->lock);
+    j->syncing = false;
+    j->counts.syncs++;
+    if (st != ST_OK) {
+        fail(j, &e);
+    } else {
+        if (j->synced < upto)
+            j->synced = upto;
+        j->reach = reach;
+    }
+    cond_broadcast(&j->changed);
+    if (st == ST_OK && !j->writing && j->buffers[j->filling].size == 0)
+        flush(j, false);
+}
+
+void *
+journal_interval_main(void *arg)
+{
+    struct journal *j = arg;
+    sigset_t all;
+
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_BLOCK, &all, NULL);
+    lock_take(&j->lock);
+    while (!j->stopping) {
+        cond_wait_ms(&j->tick, &j->lock, j->interval_ms);
+        if (j->failed.status == ST_OK && !j->writing &&
+            j->written < j->appended)
+            flush(j, false);
+        if (j->failed.status == ST_OK && !j->syncing && j->synced < j->written)
+            sync_written(j);
+    }
+    lock_drop(&j->lock);
+    return NULL;
+}
+
+/* -- segments ------------------------------------------------------------- */
+
+uint64_t
+journal_segment(const struct journal *j)
+{
+    OBJ_CHECK(j, JOURNAL_MAGIC);
+    return atomic_load(&j->append_segment);
+}
+
+void
+journal_rotate(struct journal *j)
+{
+    OBJ_CHECK(j, JOURNAL_MAGIC);
+    lock_take(&j->lock);
+    while (j->writing)
+        cond_wait(&j->changed, &j->lock);
+    if (j->failed.status == ST_OK)
+        flush(j, true);
+    lock_drop(&j->lock);
+}
+
+static void
+forget_first(struct journal *j) REQUIRES(j->lock)
+{
+    size_t left = (size_t)(j->segment - j->first);
+
+    memmove(j->sizes, j->sizes + 1, left * sizeof *j->sizes);
+    j->first++;
+}
+
+/* Each deletion is on the disk before the next: a power cut leaves no gap. */
+static enum status
+delete_file(const struct journal *j, uint64_t segment, struct error *e)
+{
+    char name[JOURNAL_NAME_SIZE];
+
+    journal_name(segment, name);
+    if (unlinkat(j->dir_fd, name, 0) != 0 && errno != ENOENT)
+        return error_set(e, ST_IO, "delete %s/%s: %m", j->dir, name);
+    crash_point("trim-deleted");
+    if (fsync(j->dir_fd) != 0)
+        return error_set(e, ST_IO, "sync %s: %m", j->dir);
+    return ST_OK;
+}
+
+enum status
+journal_trim(struct journal *j, uint64_t segment, struct error *e)
+{
+    enum status st = ST_OK;
+
+    OBJ_CHECK(j, JOURNAL_MAGIC);
+    lock_take(&j->lock);
+    while (j->trimming)
+        cond_wait(&j->changed, &j->lock);
+    j->trimming = true;
+    while (st == ST_OK && j->first < segment && j->first < j->segment) {
+        uint64_t oldest = j->first;
+
+        lock_drop(&j->lock);
+        st = journal_note_first(j, oldest + 1, e);
+        if (st == ST_OK)
+            st = delete_file(j, oldest, e);
+        lock_take(&j->lock);
+        if (st == ST_OK)
+            forget_first(j);
+    }
+    j->trimming = false;
+    cond_broadcast(&j->changed);
+    lock_drop(&j->lock);
+    return st;
+}
+
+enum status
+journal_status(struct journal *j, struct error *e)
+{
+    enum status st;
+
+    OBJ_CHECK(j, JOURNAL_MAGIC);
+    lock_take(&j->lock);
+    st = failure(j, e);
+    lock_drop(&j->lock);
+    return st;
+}
+
+/* The oldest first, so that a crash leaves the damaged one as the last. */
+static enum status
+delete_all(const struct journal *j, uint64_t first, uint64_t end,
+           struct error *e)
+{
+    enum status st = ST_OK;
+
+    for (; st == ST_OK && first < end; first++)
+        st = delete_file(j, first, e);
+    return st;
+}
+
+static void
+begin_anew(struct journal *j, uint64_t segment, int fd) REQUIRES(j->lock)
+{
+    if (j->fd >= 0)
+        (void)close(j->fd);
+    j->fd = fd;
+    j->first = j->segment = segment;
+    j->sizes[0] = JOURNAL_FILE_HEADER;
+    j->reach = j->marked = JOURNAL_FILE_HEADER;
+    buf_clear(&j->buffers[0]);
+    buf_clear(&j->buffers[1]);
+    j->written = j->synced = j->appended;
+    j->failed = (struct error){ 0 };
+    log_info("journal", "works again, with segment %llu",
+             (unsigned long long)segment);
+}
+
+enum status
+journal_restart(struct journal *j, struct error *e)
+{
+    uint8_t header[JOURNAL_FILE_HEADER];
+    uint64_t first, next;
+    enum status st = ST_OK;
+    int fd = -1;
+
+    OBJ_CHECK(j, JOURNAL_MAGIC);
+    lock_take(&j->lock);
+    while (j->writing || j->syncing || j->trimming)
+        cond_wait(&j->changed, &j->lock);
+    if (j->failed.status == ST_OK)
+        goto out;
+    j->writing = j->syncing = j->trimming = true;
+    first = j->first;
+    next = atomic_load(&j->append_segment) + 1;
+    j->seal = journal_file_header(next, hash_random_seed(), header);
+    atomic_store(&j->append_segment, next);
+    lock_drop(&j->lock);
+    st = journal_note_first(j, next, e); /* and the last is before it: none */
+    if (st == ST_OK)
+        st = delete_all(j, first, next, e);
+    if (st == ST_OK)
+        st = journal_make_file(j, next, header, &fd, e);
+    if (st == ST_OK)
+        st = journal_note_last(j, next, e);
+    lock_take(&j->lock);
+    j->writing = j->syncing = j->trimming = false;
+    if (st == ST_OK)
+        begin_anew(j, next, fd);
+    else if (fd >= 0)
+        (void)close(fd); /* the next try deletes the file */
+    cond_broadcast(&j->changed);
+out:
+    lock_drop(&j->lock);
+    return st;
+}
+
+struct journal_counts
+journal_counts(struct journal *j)
+{
+    struct journal_counts c;
+
+    OBJ_CHECK(j, JOURNAL_MAGIC);
+    lock_take(&j->lock);
+    c = j->counts;
+    c.segments = j->segment - j->first + 1;
+    for (uint64_t i = 0; i < c.segments; i++)
+        c.bytes += j->sizes[i];
+    c.current = j->sizes[c.segments - 1];
+    lock_drop(&j->lock);
+    return c;
+}

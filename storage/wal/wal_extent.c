@@ -1,0 +1,114 @@
+/*
+ * SEGMENTS: which files of the journal there are (docs/FORMAT.md, "Journal").
+ *
+ * It is written when a file was made, and before files are deleted; so what it
+ * names is there, and only more can be.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/crc32c.h"
+#include "base/durable.h"
+#include "storage/wal/wal_priv.h"
+
+#define EXTENT_NAME "SEGMENTS"
+#define EXTENT_MAX  256
+
+static void
+extent_text(const struct journal_extent *x, struct buf *out)
+{
+    buf_printf(out, "halite segments 1\nfirst %" PRIu64 "\nlast %" PRIu64 "\n",
+               x->first, x->last);
+    buf_printf(out, "crc32c %08x\n", (unsigned)crc32c(buf_slice(out)));
+}
+
+/* Only what extent_text() writes is taken. */
+static bool
+parse(struct buf *text, struct journal_extent *out)
+{
+    struct buf again = BUF_INIT;
+    bool same = sscanf(buf_cstr(text),
+                       "halite segments 1\nfirst %" SCNu64 "\nlast %" SCNu64,
+                       &out->first, &out->last) == 2;
+
+    if (same) {
+        extent_text(out, &again);
+        same = slice_eq(buf_slice(&again), buf_slice(text));
+    }
+    buf_fini(&again);
+    return same;
+}
+
+enum status
+journal_extent_read(const char *dir, struct journal_extent *out,
+                    struct error *e)
+{
+    char *path = files_path(dir, EXTENT_NAME);
+    struct buf text = BUF_INIT;
+    enum status st = files_read(path, EXTENT_MAX, &text, e);
+
+    if (st == ST_OK && !parse(&text, out))
+        st = error_set(e, ST_CORRUPT, "'%s' is damaged", path);
+    buf_fini(&text);
+    free(path);
+    return st;
+}
+
+enum status
+journal_extent_write(const char *dir, const struct journal_extent *x,
+                     struct error *e)
+{
+    struct buf text = BUF_INIT;
+    enum status st;
+
+    extent_text(x, &text);
+    st = files_replace(dir, EXTENT_NAME, buf_slice(&text), e);
+    buf_fini(&text);
+    return st;
+}
+
+static enum status
+note(struct journal *j, struct journal_extent x, struct error *e)
+    REQUIRES(j->note_lock)
+{
+    enum status st = ST_OK;
+
+    if (x.first == j->noted.first && x.last == j->noted.last)
+        return ST_OK;
+    st = journal_extent_write(j->dir, &x, e);
+    if (st == ST_OK)
+        j->noted = x;
+    return st;
+}
+
+enum status
+journal_note_first(struct journal *j, uint64_t first, struct error *e)
+{
+    enum status st;
+
+    lock_take(&j->note_lock);
+    st = note(j, (struct journal_extent){ first, j->noted.last }, e);
+    if (st != ST_OK) {
+        j->noted = (struct journal_extent){ first, 0 };
+        if (unlinkat(j->dir_fd, EXTENT_NAME, 0) == 0 || errno == ENOENT)
+            st = ST_OK;
+    }
+    lock_drop(&j->note_lock);
+    return st;
+}
+
+enum status
+journal_note_last(struct journal *j, uint64_t last, struct error *e)
+{
+    enum status st;
+
+    lock_take(&j->note_lock);
+    st = note(j, (struct journal_extent){ j->noted.first, last }, e);
+    lock_drop(&j->note_lock);
+    return st;
+}

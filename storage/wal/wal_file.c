@@ -1,0 +1,147 @@
+/*
+ * The names and bytes of the journal's files; nothing here writes to a disk.
+ */
+#include "config.h"
+
+#include "storage/wal/wal_priv.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/crc32c.h"
+#include "base/mem.h"
+#include "base/text/number.h"
+
+static const uint8_t file_magic[4] = { 'H', 'A', 'L', 'J' };
+
+static void
+put_uint(uint8_t *out, uint64_t v, unsigned width)
+{
+    for (unsigned i = 0; i < width; i++)
+        out[i] = (uint8_t)(v >> (8 * (width - 1 - i)));
+}
+
+static uint64_t
+get_uint(const uint8_t *in, unsigned width)
+{
+    uint64_t v = 0;
+
+    for (unsigned i = 0; i < width; i++)
+        v = v << 8 | in[i];
+    return v;
+}
+
+uint32_t
+journal_file_header(uint64_t segment, uint64_t nonce, uint8_t *out)
+{
+    uint32_t seal;
+
+    memcpy(out, file_magic, sizeof file_magic);
+    put_uint(out + 4, JOURNAL_VERSION, 4);
+    put_uint(out + 8, segment, 8);
+    put_uint(out + 16, nonce, 8);
+    seal = crc32c(slice_of(out, 24));
+    put_uint(out + 24, seal, 4);
+    return seal;
+}
+
+bool
+journal_file_check(const uint8_t *header, uint64_t segment, uint32_t *seal)
+{
+    *seal = (uint32_t)get_uint(header + 24, 4);
+    return memcmp(header, file_magic, sizeof file_magic) == 0 &&
+           get_uint(header + 4, 4) == JOURNAL_VERSION &&
+           get_uint(header + 8, 8) == segment &&
+           crc32c(slice_of(header, 24)) == *seal;
+}
+
+void
+journal_record_header(uint8_t type, struct slice payload, uint8_t *out)
+{
+    put_uint(out, payload.size + 1, 4);
+    out[4] = type;
+    put_uint(out + 5, crc32c_more(crc32c(slice_of(out, 5)), payload), 4);
+    put_uint(out + 9, crc32c(slice_of(out, 9)) & 0xffff, 2);
+}
+
+void
+journal_record_seal(uint8_t *header, uint32_t seal)
+{
+    put_uint(header + 5, get_uint(header + 5, 4) ^ seal, 4);
+    put_uint(header + 9, get_uint(header + 9, 2) ^ seal >> 16, 2);
+}
+
+void
+journal_mark(uint64_t synced, uint32_t seal, uint8_t *out)
+{
+    uint8_t *payload = out + JOURNAL_RECORD_HEADER;
+
+    put_uint(payload, synced, 8);
+    journal_record_header(JOURNAL_MARK, slice_of(payload, 8), out);
+    journal_record_seal(out, seal);
+}
+
+void
+journal_name(uint64_t segment, char out[JOURNAL_NAME_SIZE])
+{
+    (void)snprintf(out, JOURNAL_NAME_SIZE, "%020" PRIu64 ".wal", segment);
+}
+
+/* 0 when it is no name of a segment. */
+static uint64_t
+name_parse(const char *name)
+{
+    uint64_t n;
+
+    if (strlen(name) != JOURNAL_NAME_SIZE - 1 ||
+        strcmp(name + 20, ".wal") != 0 ||
+        !number_parse_u64(slice_of(name, 20), &n))
+        return 0;
+    return n;
+}
+
+static int
+compare_numbers(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+enum status
+journal_list(const char *dir, struct journal_segments *out, struct error *e)
+{
+    DIR *d = opendir(dir);
+    size_t cap = 0;
+    enum status st = ST_OK;
+
+    *out = (struct journal_segments){ NULL, 0 };
+    if (d == NULL)
+        return error_set(e, ST_IO, "open %s: %m", dir);
+    for (;;) {
+        struct dirent *entry;
+        uint64_t number;
+
+        errno = 0;
+        entry = readdir(d);
+        if (entry == NULL)
+            break;
+        number = name_parse(entry->d_name);
+        if (number == 0)
+            continue;
+        if (out->len == cap) {
+            cap = cap == 0 ? 16 : cap * 2;
+            out->numbers = mem_resize(out->numbers, cap, sizeof *out->numbers);
+        }
+        out->numbers[out->len++] = number;
+    }
+    if (errno != 0)
+        st = error_set(e, ST_IO, "list %s: %m", dir);
+    (void)closedir(d);
+    if (out->len > 0)
+        qsort(out->numbers, out->len, sizeof *out->numbers, compare_numbers);
+    return st;
+}

@@ -1,0 +1,410 @@
+/*
+ * Opens, replays and closes a journal: what happens to its folder.
+ *
+ * Before a new file is made, the last one is cut where a crash tore it, and
+ * synced: from then on it is no longer the last, and a torn end is damage.
+ */
+#include "config.h"
+
+#include "storage/wal/wal_priv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/crash.h"
+#include "base/hash.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/obj.h"
+
+static enum status open_files(struct journal *j, struct error *e);
+
+/* -- life ----------------------------------------------------------------- */
+
+static ssize_t
+kernel_write(int fd, const void *data, size_t size)
+{
+    return write(fd, data, size);
+}
+
+static int
+kernel_sync(int fd)
+{
+    return fdatasync(fd);
+}
+
+static struct journal *
+journal_new(const struct journal_options *o)
+{
+    struct journal *j = mem_new(sizeof *j);
+
+    j->magic = JOURNAL_MAGIC;
+    j->io = (struct journal_io){ kernel_write, kernel_sync };
+    j->dir = mem_strdup(o->dir);
+    j->dir_fd = -1;
+    j->fd = -1;
+    j->sync = o->sync;
+    j->interval_ms = o->interval_ms == 0 ? 1000 : o->interval_ms;
+    j->segment_bytes =
+        o->segment_bytes == 0 ? (size_t)64 << 20 : o->segment_bytes;
+    j->buffer_bytes = o->buffer_bytes == 0 ? (size_t)8 << 20 : o->buffer_bytes;
+    if (j->buffer_bytes > JOURNAL_MAX_PAYLOAD)
+        j->buffer_bytes = JOURNAL_MAX_PAYLOAD;
+    lock_init(&j->note_lock);
+    lock_init(&j->lock);
+    cond_init(&j->changed);
+    cond_init(&j->tick);
+    return j;
+}
+
+static void
+journal_free(struct journal **ref) NO_TS_CHECK
+{
+    struct journal *j = *ref;
+
+    *ref = NULL;
+    if (j->fd >= 0)
+        (void)close(j->fd);
+    if (j->dir_fd >= 0)
+        (void)close(j->dir_fd);
+    buf_fini(&j->buffers[0]);
+    buf_fini(&j->buffers[1]);
+    free(j->sizes);
+    free(j->dir);
+    cond_fini(&j->tick);
+    cond_fini(&j->changed);
+    lock_fini(&j->lock);
+    lock_fini(&j->note_lock);
+    OBJ_CLEAR(j);
+    free(j);
+}
+
+enum status
+journal_open(const struct journal_options *o, struct journal **out,
+             struct error *e)
+{
+    struct journal *j = journal_new(o);
+    enum status st = open_files(j, e);
+
+    *out = NULL;
+    if (st != ST_OK) {
+        journal_free(&j);
+        return st;
+    }
+    if (j->sync == JOURNAL_SYNC_INTERVAL) {
+        int rc = pthread_create(&j->thread, NULL, journal_interval_main, j);
+
+        if (rc != 0) {
+            errno = rc;
+            journal_free(&j);
+            return error_set(e, ST_IO, "start the journal's thread: %m");
+        }
+        j->has_thread = true;
+    }
+    *out = j;
+    return ST_OK;
+}
+
+enum status
+journal_close(struct journal **ref, struct error *e)
+{
+    struct journal *j = *ref;
+    uint64_t lsn;
+    enum status st;
+
+    *ref = NULL;
+    if (j == NULL)
+        return ST_OK;
+    OBJ_CHECK(j, JOURNAL_MAGIC);
+    lock_take(&j->lock);
+    lsn = j->appended;
+    lock_drop(&j->lock);
+    st = journal_commit(j, lsn, true, e);
+    if (j->has_thread) {
+        lock_take(&j->lock);
+        j->stopping = true;
+        cond_signal(&j->tick);
+        lock_drop(&j->lock);
+        INSIST(pthread_join(j->thread, NULL) == 0);
+    }
+    journal_free(&j);
+    return st;
+}
+
+void
+journal_set_io(struct journal *j, const struct journal_io *io)
+{
+    OBJ_CHECK(j, JOURNAL_MAGIC);
+    lock_take(&j->lock);
+    j->io = *io;
+    lock_drop(&j->lock);
+}
+
+/* -- opening -------------------------------------------------------------- */
+
+static char *
+path_of(const struct journal *j, uint64_t segment)
+{
+    size_t size = strlen(j->dir) + 1 + JOURNAL_NAME_SIZE;
+    char name[JOURNAL_NAME_SIZE];
+    char *path = mem_new(size);
+
+    journal_name(segment, name);
+    (void)snprintf(path, size, "%s/%s", j->dir, name);
+    return path;
+}
+
+static enum status
+open_folder(struct journal *j, struct error *e)
+{
+    bool made = mkdir(j->dir, 0777) == 0;
+    int parent;
+    enum status st = ST_OK;
+
+    if (!made && errno != EEXIST)
+        return error_set(e, ST_IO, "make %s: %m", j->dir);
+    j->dir_fd = open(j->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (j->dir_fd < 0)
+        return error_set(e, ST_IO, "open %s: %m", j->dir);
+    if (!made)
+        return ST_OK;
+    parent = openat(j->dir_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (parent < 0 || fsync(parent) != 0)
+        st = error_set(e, ST_IO, "sync the folder of %s: %m", j->dir);
+    if (parent >= 0)
+        (void)close(parent);
+    return st;
+}
+
+enum status
+journal_make_file(const struct journal *j, uint64_t segment,
+                  const uint8_t *header, int *out, struct error *e)
+{
+    char name[JOURNAL_NAME_SIZE];
+    ssize_t n;
+    int fd;
+
+    journal_name(segment, name);
+    fd = openat(j->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return error_set(e, ST_IO, "make %s/%s: %m", j->dir, name);
+    do
+        n = write(fd, header, JOURNAL_FILE_HEADER);
+    while (n < 0 && errno == EINTR);
+    crash_point("rotate-headed");
+    if (n == JOURNAL_FILE_HEADER && fsync(fd) == 0 && fsync(j->dir_fd) == 0) {
+        *out = fd;
+        return ST_OK;
+    }
+    if (n >= 0 && n < JOURNAL_FILE_HEADER)
+        errno = ENOSPC;
+    (void)error_set(e, ST_IO, "make %s/%s: %m", j->dir, name);
+    (void)close(fd);
+    return ST_IO;
+}
+
+/* Cuts a torn tail off.  Whole or cut, the file must be on the disk before a
+ * later one exists: then a torn end of it would be damage. */
+static enum status
+settle_file(int fd, const char *path, uint64_t size, uint64_t good,
+            struct error *e)
+{
+    if (good < size) {
+        log_warn("journal",
+                 "%s: cut off %" PRIu64 " bytes at offset %" PRIu64
+                 ", which a crash left",
+                 path, size - good, good);
+        if (ftruncate(fd, (off_t)good) != 0)
+            return error_set(e, ST_IO, "cut %s at offset %" PRIu64 ": %m", path,
+                             good);
+        crash_point("open-journal-cut");
+    }
+    if (fsync(fd) != 0)
+        return error_set(e, ST_IO, "sync %s: %m", path);
+    return ST_OK;
+}
+
+/* Opens the last file, without its torn tail; '*size' is what is left. */
+static enum status
+open_last(const struct journal *j, uint64_t segment, int *fd, uint64_t *size,
+          struct error *e)
+{
+    char *path = path_of(j, segment);
+    struct stat info;
+    enum status st;
+
+    *fd = open(path, O_RDWR | O_CLOEXEC);
+    if (*fd < 0 || fstat(*fd, &info) != 0) {
+        st = error_set(e, ST_IO, "open %s: %m", path);
+        goto out;
+    }
+    st = journal_file_read(*fd, path, segment, true, NULL, NULL, size, e);
+    if (st == ST_OK)
+        st = settle_file(*fd, path, (uint64_t)info.st_size, *size, e);
+out:
+    free(path);
+    return st;
+}
+
+/* Makes the last file the one to write to, if it holds nothing yet; otherwise
+ * closes it, and the next number is free. */
+static enum status
+reuse_last(struct journal *j, uint64_t *segment, struct error *e) NO_TS_CHECK
+{
+    char name[JOURNAL_NAME_SIZE];
+    uint8_t header[JOURNAL_FILE_HEADER];
+    uint64_t size = 0;
+    int fd;
+    enum status st = open_last(j, *segment, &fd, &size, e);
+
+    if (st == ST_OK && size == JOURNAL_FILE_HEADER &&
+        pread(fd, header, sizeof header, 0) == (ssize_t)sizeof header &&
+        journal_file_check(header, *segment, &j->seal) == JOURNAL_VERSION &&
+        lseek(fd, (off_t)sizeof header, SEEK_SET) >= 0) {
+        j->fd = fd;
+        return ST_OK;
+    }
+    if (fd >= 0)
+        (void)close(fd);
+    if (st != ST_OK)
+        return st;
+    j->sizes[*segment - j->first] = size;
+    if (size > JOURNAL_FILE_HEADER) {
+        ++*segment;
+        return ST_OK;
+    }
+    journal_name(*segment, name);
+    st = journal_note_last(j, *segment - 1, e);
+    if (st != ST_OK)
+        return st;
+    if (unlinkat(j->dir_fd, name, 0) != 0)
+        return error_set(e, ST_IO, "delete %s/%s: %m", j->dir, name);
+    return ST_OK;
+}
+
+static enum status
+stat_files(struct journal *j, size_t len, struct error *e) NO_TS_CHECK
+{
+    j->sizes = mem_new_array(len + 1, sizeof *j->sizes);
+    for (size_t i = 0; i < len; i++) {
+        char name[JOURNAL_NAME_SIZE];
+        struct stat info;
+
+        journal_name(j->first + i, name);
+        if (fstatat(j->dir_fd, name, &info, 0) != 0)
+            return error_set(e, ST_IO, "stat %s/%s: %m", j->dir, name);
+        j->sizes[i] = (uint64_t)info.st_size;
+    }
+    return ST_OK;
+}
+
+/* Are the files there that SEGMENTS names?  There is none in a new folder, and
+ * where it could not be written. */
+static enum status
+check_extent(const struct journal *j, size_t len, struct error *e) NO_TS_CHECK
+{
+    struct journal_extent x;
+    struct error why;
+    enum status st = journal_extent_read(j->dir, &x, &why);
+
+    if (st == ST_NOT_FOUND)
+        return ST_OK;
+    if (st != ST_OK)
+        return error_set(e, st, "%s", why.text);
+    if (x.last < x.first)
+        return ST_OK;
+    if (len == 0 || j->first > x.first || j->first + len - 1 < x.last)
+        return error_set(e, ST_CORRUPT,
+                         "%s: there should be segments %" PRIu64 " to %" PRIu64
+                         ", and some are gone",
+                         j->dir, x.first, x.last);
+    return ST_OK;
+}
+
+/* Which segments there are; none may be missing between others. */
+static enum status
+list_files(struct journal *j, size_t *len, struct error *e)
+{
+    struct journal_segments s;
+    enum status st = journal_list(j->dir, &s, e);
+
+    for (size_t i = 1; i < s.len && st == ST_OK; i++)
+        if (s.numbers[i] != s.numbers[i - 1] + 1)
+            st = error_set(e, ST_CORRUPT,
+                           "%s: segment %" PRIu64 " is missing between "
+                           "others",
+                           j->dir, s.numbers[i - 1] + 1);
+    j->first = s.len == 0 ? 1 : s.numbers[0];
+    *len = s.len;
+    free(s.numbers);
+    return st;
+}
+
+static enum status
+open_files(struct journal *j, struct error *e) NO_TS_CHECK
+{
+    uint8_t header[JOURNAL_FILE_HEADER];
+    uint64_t segment;
+    size_t len = 0;
+    enum status st = open_folder(j, e);
+
+    if (st == ST_OK)
+        st = list_files(j, &len, e);
+    if (st == ST_OK)
+        st = check_extent(j, len, e);
+    if (st == ST_OK)
+        st = stat_files(j, len, e);
+    if (st != ST_OK)
+        return st;
+    j->noted.first = j->first;
+    segment = len == 0 ? j->first : j->first + len - 1;
+    if (len > 0)
+        st = reuse_last(j, &segment, e);
+    if (st == ST_OK && j->fd < 0) {
+        j->seal = journal_file_header(segment, hash_random_seed(), header);
+        st = journal_make_file(j, segment, header, &j->fd, e);
+    }
+    if (st == ST_OK)
+        st = journal_note_last(j, segment, e);
+    if (st != ST_OK)
+        return st;
+    j->sizes[segment - j->first] = JOURNAL_FILE_HEADER;
+    j->reach = JOURNAL_FILE_HEADER;
+    j->marked = JOURNAL_FILE_HEADER;
+    j->segment = segment;
+    j->replay_end = segment;
+    atomic_store(&j->append_segment, segment);
+    return ST_OK;
+}
+
+enum status
+journal_replay(struct journal *j, journal_record_fn *f, void *ctx,
+               struct error *e)
+{
+    uint64_t segment;
+    enum status st = ST_OK;
+
+    OBJ_CHECK(j, JOURNAL_MAGIC);
+    lock_take(&j->lock);
+    segment = j->first;
+    lock_drop(&j->lock);
+    for (; st == ST_OK && segment < j->replay_end; segment++) {
+        char *path = path_of(j, segment);
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        uint64_t good;
+
+        if (fd < 0)
+            st = error_set(e, ST_IO, "open %s: %m", path);
+        else
+            st = journal_file_read(fd, path, segment, false, f, ctx, &good, e);
+        if (fd >= 0)
+            (void)close(fd);
+        free(path);
+    }
+    return st;
+}

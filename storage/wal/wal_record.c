@@ -1,0 +1,238 @@
+/*
+ * The journal's records beside those of points (wal_points.h): batches of the
+ * engine and deletions (docs/FORMAT.md, "Journal records").
+ */
+#include "config.h"
+
+#include "base/cursor.h"
+#include "storage/store/store_priv.h"
+
+/* The number of the newest batch lies under this key, put by the batch itself.
+ * So the engine knows which it has; it may have more of them than the journal,
+ * if power failed before that was synced, and an older one would take back what
+ * a newer one did. */
+struct slice
+record_batch_key(void)
+{
+    static const uint8_t key[1] = { TABLE_BATCHES };
+
+    return slice_of(key, sizeof key);
+}
+
+static void
+put_sized(struct buf *b, struct slice s)
+{
+    buf_put_varint(b, s.size);
+    buf_put_slice(b, s);
+}
+
+/* -- batches --------------------------------------------------------------- */
+
+/* Keys and values of a batch are alike: of each, what it shares with the one
+ * before is counted, at both ends, and the middle is written. */
+struct alike {
+    struct buf *out;
+    struct slice key, value; /* of the operation before */
+};
+
+static void
+put_alike(struct buf *b, struct slice last, struct slice s)
+{
+    size_t most = last.size < s.size ? last.size : s.size, front = 0, back = 0;
+
+    while (front < most && last.data[front] == s.data[front])
+        front++;
+    while (back < most - front &&
+           last.data[last.size - 1 - back] == s.data[s.size - 1 - back])
+        back++;
+    buf_put_varint(b, front);
+    buf_put_varint(b, back);
+    put_sized(b, slice_of(s.data + front, s.size - front - back));
+}
+
+static void
+record_operation(void *ctx, struct slice key, const struct slice *value)
+{
+    struct alike *x = ctx;
+
+    buf_put_u8(x->out, value != NULL);
+    put_alike(x->out, x->key, key);
+    x->key = key;
+    if (value == NULL)
+        return;
+    put_alike(x->out, x->value, *value);
+    x->value = *value;
+}
+
+void
+record_batch(struct buf *b, const struct kv_batch *batch)
+{
+    struct alike x = { .out = b };
+
+    kv_batch_each(batch, record_operation, &x);
+}
+
+void
+record_batch_number(struct buf *b, struct kv_batch *batch, uint64_t number)
+{
+    struct alike x = { .out = b };
+    uint8_t bytes[8] = { 0 };
+    struct slice value = slice_of(bytes, sizeof bytes);
+
+    key_put_uint(bytes, number, sizeof bytes);
+    kv_batch_put(batch, record_batch_key(), value);
+    record_operation(&x, record_batch_key(), &value);
+}
+
+void
+record_delete(struct buf *b, struct slice tsuid, int64_t from_ms, int64_t to_ms)
+{
+    put_sized(b, tsuid);
+    buf_put_zigzag(b, from_ms);
+    buf_put_zigzag(b, to_ms);
+}
+
+static struct slice
+get_sized(struct cursor *c)
+{
+    uint64_t size = cursor_varint(c);
+
+    return cursor_bytes(c, size > cursor_left(c) ? SIZE_MAX : (size_t)size);
+}
+
+/* A batch while it is read: the operation that was read last. */
+struct operations {
+    struct cursor c;
+    bool puts;
+    struct buf key, value;
+};
+
+static void
+operations_init(struct operations *x, struct slice payload)
+{
+    *x = (struct operations){ .c = cursor_of(payload) };
+    buf_init(&x->key, 0);
+    buf_init(&x->value, 0);
+}
+
+static void
+operations_fini(struct operations *x)
+{
+    buf_fini(&x->key);
+    buf_fini(&x->value);
+}
+
+/* Makes of the last one the next one, in its place. */
+static bool
+get_alike(struct operations *x, struct buf *last)
+{
+    uint64_t front = cursor_varint(&x->c);
+    uint64_t back = cursor_varint(&x->c);
+    struct slice middle = get_sized(&x->c);
+
+    if (x->c.failed || front > last->size || back > last->size - front ||
+        buf_reserve(last, middle.size) == NULL)
+        return false;
+    if (back > 0)
+        memmove(last->data + front + middle.size,
+                last->data + last->size - back, back);
+    if (middle.size > 0)
+        memcpy(last->data + front, middle.data, middle.size);
+    last->size = front + middle.size + back;
+    return true;
+}
+
+/* False behind the last one, or when they are damaged: 'c' has failed. */
+static bool
+operations_next(struct operations *x)
+{
+    if (x->c.failed || cursor_left(&x->c) == 0)
+        return false;
+    x->puts = cursor_u8(&x->c) != 0;
+    if (!get_alike(x, &x->key) || (x->puts && !get_alike(x, &x->value)))
+        x->c.failed = true;
+    return !x->c.failed;
+}
+
+/* -- reading --------------------------------------------------------------- */
+
+bool
+record_read_batch(struct slice payload, struct kv_batch *b, uint64_t *number)
+{
+    struct operations x;
+    bool whole;
+
+    *number = 0;
+    operations_init(&x, payload);
+    while (operations_next(&x)) {
+        if (x.puts)
+            kv_batch_put(b, buf_slice(&x.key), buf_slice(&x.value));
+        else
+            kv_batch_delete(b, buf_slice(&x.key));
+        if (x.puts && slice_eq(buf_slice(&x.key), record_batch_key()) &&
+            x.value.size == 8)
+            *number = key_get_uint(x.value.data, 8);
+    }
+    whole = !x.c.failed;
+    operations_fini(&x);
+    return whole;
+}
+
+bool
+record_read_delete(const struct key_shape *shape, struct slice payload,
+                   struct slice *tsuid, int64_t *from_ms, int64_t *to_ms)
+{
+    struct cursor c = cursor_of(payload);
+
+    *tsuid = get_sized(&c);
+    *from_ms = cursor_zigzag(&c);
+    *to_ms = cursor_zigzag(&c);
+    return !c.failed && tsuid_is_valid(shape, *tsuid);
+}
+
+/* -- checking -------------------------------------------------------------- */
+
+static bool
+batch_is_whole(struct slice payload)
+{
+    struct operations x;
+    bool whole;
+
+    operations_init(&x, payload);
+    while (operations_next(&x))
+        ;
+    whole = !x.c.failed;
+    operations_fini(&x);
+    return whole;
+}
+
+static bool
+points_are_whole(const struct key_shape *shape, struct slice payload)
+{
+    struct wal_points_reader r;
+
+    wal_points_read(&r, payload);
+    while (wal_points_next(&r))
+        ;
+    return !r.c.failed && r.bucket < shape->salt_buckets;
+}
+
+enum status
+record_check(const struct key_shape *shape, uint8_t type, struct slice payload,
+             struct error *e)
+{
+    struct slice tsuid;
+    int64_t from_ms, to_ms;
+    bool whole = false;
+
+    if (type == RECORD_POINTS)
+        whole = points_are_whole(shape, payload);
+    else if (type == RECORD_BATCH)
+        whole = batch_is_whole(payload);
+    else if (type == RECORD_DELETE)
+        whole = record_read_delete(shape, payload, &tsuid, &from_ms, &to_ms);
+    return whole ? ST_OK
+                 : error_set(e, ST_CORRUPT,
+                             "malformed journal record of type %u, %zu bytes",
+                             type, payload.size);
+}

@@ -1,0 +1,132 @@
+#include "config.h"
+
+#include "query/aggregate/accumulate.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "tests/harness.h"
+
+#define SERIES  9
+#define MOMENTS 40
+
+/* What each series gives to each moment, and whether it gives anything. */
+struct table {
+    union number v[SERIES][MOMENTS];
+    size_t from[SERIES], len[SERIES];
+};
+
+static void
+fill(struct table *t, uint64_t *state, bool doubles)
+{
+    for (size_t s = 0; s < SERIES; s++) {
+        /* The first series gives all, so that no moment has no value. */
+        t->from[s] = s == 0 ? 0 : harness_random(state) % MOMENTS;
+        t->len[s] = s == 0 ? MOMENTS
+                           : harness_random(state) % (MOMENTS - t->from[s] + 1);
+        for (size_t k = 0; k < MOMENTS; k++) {
+            uint64_t x = harness_random(state);
+
+            if (!doubles)
+                t->v[s][k].i = x % 3 == 0 ? (int64_t)x : (int64_t)(x % 100);
+            else
+                t->v[s][k].d =
+                    x % 5 == 0 ? (double)NAN : (double)(x % 2000) / 7 - 100;
+        }
+    }
+}
+
+/* The values of moment 'k', in the order of the series. */
+static size_t
+column(const struct table *t, size_t k, union number *out)
+{
+    size_t n = 0;
+
+    for (size_t s = 0; s < SERIES; s++)
+        if (k >= t->from[s] && k < t->from[s] + t->len[s])
+            out[n++] = t->v[s][k];
+    return n;
+}
+
+static void
+check_ints(const struct aggregator *a, const struct table *t,
+           const union number *got)
+{
+    for (size_t k = 0; k < MOMENTS; k++) {
+        union number v[SERIES];
+        int64_t i[SERIES];
+        size_t n = column(t, k, v);
+
+        for (size_t s = 0; s < n; s++)
+            i[s] = v[s].i;
+        ck_assert_int_eq(got[k].i, aggregator_run_int(a, i, n));
+    }
+}
+
+static void
+check_doubles(const struct aggregator *a, const struct table *t,
+              const union number *got)
+{
+    for (size_t k = 0; k < MOMENTS; k++) {
+        union number v[SERIES];
+        double d[SERIES], want;
+        size_t n = column(t, k, v);
+
+        for (size_t s = 0; s < n; s++)
+            d[s] = v[s].d;
+        want = aggregator_run_double(a, d, n);
+        ck_assert_msg(isnan(want) ? isnan(got[k].d) != 0
+                                  : memcmp(&want, &got[k].d, sizeof want) == 0,
+                      "%s: %a is not %a", aggregator_name(a), got[k].d, want);
+    }
+}
+
+START_TEST(the_same_as_moment_by_moment)
+{
+    const struct aggregator *a = aggregator_at((size_t)_i);
+    uint64_t state = harness_seed(3) + (uint64_t)_i;
+    struct arena *arena = arena_new(0);
+    struct accumulator c;
+    union number got[MOMENTS];
+    struct table t;
+
+    ck_assert(accumulator_init(&c, a, SERIES, MOMENTS, arena));
+    ck_assert_uint_eq(c.cap, MOMENTS);
+    fill(&t, &state, false);
+    accumulator_begin_ints(&c, MOMENTS);
+    for (size_t s = 0; s < SERIES; s++)
+        accumulator_add_ints(&c, t.from[s], t.v[s] + t.from[s], t.len[s]);
+    accumulator_end_ints(&c, got);
+    if (!aggregator_is_none(a)) /* none has one series */
+        check_ints(a, &t, got);
+
+    fill(&t, &state, true);
+    accumulator_begin_doubles(&c, MOMENTS);
+    for (size_t s = 0; s < SERIES; s++)
+        accumulator_add_doubles(&c, t.from[s], t.v[s] + t.from[s], t.len[s]);
+    accumulator_end_doubles(&c, got);
+    if (!aggregator_is_none(a))
+        check_doubles(a, &t, got);
+    arena_free(&arena);
+}
+END_TEST
+
+START_TEST(stretches_have_bounds)
+{
+    const struct aggregator *p99 = aggregator_find(slice_str("p99"));
+    struct arena *arena = arena_new(0), *small = arena_new(1000);
+    struct accumulator c;
+
+    ck_assert(accumulator_init(&c, aggregator_find(slice_str("sum")), 10,
+                               1000000, arena));
+    ck_assert_uint_lt(c.cap, 10000);
+    ck_assert(accumulator_init(&c, p99, 1000000, 1000000, arena));
+    ck_assert_uint_eq(c.cap, 1);
+    ck_assert(!accumulator_init(&c, p99, 1000000, 1000000, small));
+    arena_free(&arena);
+    arena_free(&small);
+}
+END_TEST
+
+TEST_MAIN("accumulate", TIMES(the_same_as_moment_by_moment, 35),
+          TEST(stretches_have_bounds))

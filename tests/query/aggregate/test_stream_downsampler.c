@@ -1,0 +1,272 @@
+#include "config.h"
+
+#include "query/aggregate/stream_downsampler.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "query/aggregate/aggregator.h"
+#include "query/aggregate/aggregate_priv.h"
+#include "query/parse/parse.h"
+#include "tests/harness.h"
+
+#define BASE_S  INT64_C(1356998400)
+#define BASE_MS (BASE_S * 1000)
+#define HOURS   5
+
+/* Rows of hours, and the same points together. */
+struct series {
+    struct points rows[HOURS];
+    struct points all;
+};
+
+enum values { SMALL, LARGE, DECIMALS, WILD, NANS, MIXED, VALUES };
+
+static struct point
+random_point(uint64_t *state, enum values values, int64_t ms)
+{
+    uint64_t x = harness_random(state);
+    struct point p = { .ts_ms = ms, .is_float = true };
+
+    if (values == MIXED)
+        values = (enum values)(x >> 32) % MIXED;
+    switch (values) {
+    case SMALL:
+        return (struct point){ ms, { .i = (int64_t)(x % 100) - 20 }, false };
+    case LARGE:
+        return (struct point){ ms, { .i = (int64_t)x >> (x % 40) }, false };
+    case DECIMALS:
+        p.v.d = (double)((int64_t)(x % 20000) - 5000) / 100;
+        break;
+    case NANS:
+        p.v.d = x % 3 == 0   ? (double)NAN
+                : x % 3 == 1 ? (double)INFINITY
+                             : -(double)INFINITY;
+        break;
+    case WILD:
+    case MIXED:
+    case VALUES:
+        p.v.d = (double)(int64_t)x / 7e3 * (x % 5 == 0 ? 1e-9 : 1);
+        break;
+    }
+    return p;
+}
+
+static void
+fill(struct series *s, uint64_t *state)
+{
+    int64_t steps[] = { 10000, 20000, 60000, 30137, 900000 };
+
+    for (int64_t h = 0; h < HOURS; h++) {
+        enum values values = (enum values)(harness_random(state) % VALUES);
+        int64_t step = steps[harness_random(state) % 5];
+        int64_t ms = BASE_MS + h * HOUR_MS, end = ms + HOUR_MS;
+        bool regular = harness_random(state) % 2 == 0;
+
+        points_clear(&s->rows[h]);
+        ms += (int64_t)(harness_random(state) % 5000);
+        if (harness_random(state) % 6 == 0)
+            continue;
+        while (ms < end) {
+            ck_assert(points_add(&s->rows[h], random_point(state, values, ms)));
+            ms += regular ? step
+                          : 1 + (int64_t)(harness_random(state) %
+                                          (uint64_t)(3 * step));
+        }
+    }
+}
+
+/* Leaves the rows that a scan would read. */
+static void
+cut(struct series *s, const struct query *q, const struct sub_query *sq)
+{
+    uint32_t from, to;
+
+    numbers_scan_range(q, sq, &from, &to);
+    points_clear(&s->all);
+    for (uint32_t h = 0; h < HOURS; h++) {
+        uint32_t base = (uint32_t)BASE_S + h * HOUR_S;
+
+        if (base < from || base > to)
+            points_clear(&s->rows[h]);
+        ck_assert(points_append(&s->all, &s->rows[h]));
+    }
+}
+
+/* How rows went in. */
+struct ways {
+    size_t synopses, spaced, points;
+};
+
+static void
+fold_row(const struct folder *f, const struct points *p, uint32_t base,
+         bool by_points, struct arena *a, struct fold *out, struct ways *ways)
+{
+    struct buf b = BUF_INIT;
+    struct synopsis synopsis;
+    struct spacing spacing;
+    struct points back = { 0 };
+
+    block_encode(p, base, &b);
+    ck_assert_int_eq(block_synopsis(buf_slice(&b), base, &synopsis, NULL),
+                     ST_OK);
+    ck_assert_int_eq(
+        block_decode_spaced(buf_slice(&b), base, &back, &spacing, NULL), ST_OK);
+    if (fold_synopsis(f, out, &synopsis, a)) {
+        ways->synopses++;
+    } else if (spacing.even && !by_points) {
+        ways->spaced++;
+        fold_spaced(f, out, &spacing, back.v, back.len, a);
+    } else {
+        ways->points++;
+        fold_points(f, out, p, a);
+    }
+    points_fini(&back);
+    buf_fini(&b);
+}
+
+static void
+fold_all(const struct folder *f, const struct series *s, bool by_points,
+         struct arena *a, struct fold *out, struct ways *ways)
+{
+    *out = (struct fold){ 0 };
+    for (uint32_t h = 0; h < HOURS; h++)
+        if (s->rows[h].len > 0)
+            fold_row(f, &s->rows[h], (uint32_t)BASE_S + h * HOUR_S, by_points,
+                     a, out, ways);
+    ck_assert(fold_end(f, out, a));
+}
+
+static bool
+same_number(double a, double b)
+{
+    return (isnan(a) && isnan(b)) || memcmp(&a, &b, sizeof a) == 0;
+}
+
+static void
+compare(const struct sub_query *sq, const struct fold *got,
+        const struct column *want)
+{
+    ck_assert_uint_eq(got->len, want->len);
+    for (size_t i = 0; i < want->len; i++) {
+        ck_assert_int_eq(got->ts[i], want->ts_ms[i]);
+        ck_assert_msg(same_number(got->v[i].d, want->v[i].d),
+                      "%s: %a is not %a",
+                      aggregator_name(sq->downsample.aggregator), got->v[i].d,
+                      want->v[i].d);
+    }
+}
+
+static void
+check(const struct query *q, const struct sub_query *sq, const struct series *s,
+      struct arena *a, struct ways *ways)
+{
+    struct span span = { .ts_ms = s->all.ts_ms,
+                         .v = s->all.v,
+                         .is_float = s->all.is_float,
+                         .len = s->all.len };
+    struct window w = numbers_window(q, sq);
+    struct downsampler d = { .sum_counts = false };
+    struct folder f;
+    struct fold got;
+    struct column want;
+
+    ck_assert_int_eq(
+        downsampler_init(&d, &sq->downsample, &w, span.len, a, NULL), ST_OK);
+    ck_assert_int_eq(downsampler_run(&d, &span, &want, NULL), ST_OK);
+    ck_assert(folder_init(&f, q, sq));
+    for (int i = 0; i < 4; i++) {
+        if (i == 2)
+            folder_make_grid(&f, a);
+        fold_all(&f, s, i % 2 != 0, a, &got, ways);
+        compare(sq, &got, &want);
+        ck_assert_uint_eq(got.some, span.len > 0);
+        if (span.len > 0) {
+            ck_assert_int_eq(got.first_ms, span.ts_ms[0]);
+            ck_assert_int_eq(got.last_ms, span.ts_ms[span.len - 1]);
+        }
+    }
+}
+
+static const char *const names[] = { "sum",   "zimsum", "pfsum", "avg",
+                                     "min",   "mimmin", "max",   "mimmax",
+                                     "count", "first",  "last" };
+
+START_TEST(folds_as_the_downsampler_does)
+{
+    static const int64_t intervals[] = { 1000,    7000,     60000,
+                                         300000,  3600000,  7200000,
+                                         5400000, 86400000, 0 };
+    uint64_t state = harness_seed(1);
+    struct arena *a = arena_new(0);
+    struct series s = { 0 };
+    struct ways ways = { 0 };
+
+    for (int i = 0; i < 90; i++) {
+        struct query q = { 0 };
+        struct sub_query sq = { 0 };
+
+        fill(&s, &state);
+        q.start_ms = BASE_MS + (int64_t)(harness_random(&state) % 4000000);
+        q.end_ms = q.start_ms + (int64_t)(harness_random(&state) % 16000000);
+        sq.downsample.on = true;
+        sq.downsample.interval_ms = intervals[i % 9];
+        sq.downsample.all = intervals[i % 9] == 0;
+        sq.downsample.aggregator = aggregator_find(slice_str(names[_i]));
+        cut(&s, &q, &sq);
+        check(&q, &sq, &s, a, &ways);
+        arena_reset(a);
+    }
+    ck_assert_uint_gt(ways.synopses, 8);
+    ck_assert_uint_gt(ways.spaced, 40);
+    ck_assert_uint_gt(ways.points, 40);
+    for (int h = 0; h < HOURS; h++)
+        points_fini(&s.rows[h]);
+    points_fini(&s.all);
+    arena_free(&a);
+}
+END_TEST
+
+START_TEST(knows_what_it_cannot_fold)
+{
+    struct query q = { .start_ms = BASE_MS, .end_ms = BASE_MS + HOUR_MS };
+    struct sub_query sq = { .downsample = { .on = true, .interval_ms = 1000 } };
+    struct folder f;
+
+    sq.downsample.aggregator = aggregator_find(slice_str("p99"));
+    ck_assert(!folder_init(&f, &q, &sq));
+    sq.downsample.aggregator = aggregator_find(slice_str("sum"));
+    ck_assert(folder_init(&f, &q, &sq));
+    ck_assert(!folder_likes_synopses(&f));
+    sq.downsample.calendar = true;
+    ck_assert(!folder_init(&f, &q, &sq));
+    sq.downsample.on = false;
+    ck_assert(!folder_init(&f, &q, &sq));
+}
+END_TEST
+
+START_TEST(says_when_the_arena_is_full)
+{
+    struct query q = { .start_ms = BASE_MS, .end_ms = BASE_MS + 5 * HOUR_MS };
+    struct sub_query sq = { .downsample = { .on = true, .interval_ms = 1000 } };
+    struct arena *a = arena_new(100);
+    uint64_t state = 1;
+    struct series s = { 0 };
+    struct folder f;
+    struct fold fold = { 0 };
+
+    sq.downsample.aggregator = aggregator_find(slice_str("sum"));
+    fill(&s, &state);
+    ck_assert(folder_init(&f, &q, &sq));
+    for (int h = 0; h < HOURS; h++)
+        fold_points(&f, &fold, &s.rows[h], a);
+    ck_assert(!fold_end(&f, &fold, a));
+    for (int h = 0; h < HOURS; h++)
+        points_fini(&s.rows[h]);
+    points_fini(&s.all);
+    arena_free(&a);
+}
+END_TEST
+
+TEST_MAIN("folder", LOOP(folds_as_the_downsampler_does, names),
+          TEST(knows_what_it_cannot_fold), TEST(says_when_the_arena_is_full))

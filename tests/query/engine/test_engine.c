@@ -1,0 +1,568 @@
+/*
+ * The engine against a brute-force matcher: random series of several tag
+ * shapes, random filters, each way of scanning, head and engine, several salts.
+ * The matcher asks every series by its names, and knows nothing of ids or keys.
+ */
+#include "config.h"
+
+#include "query/engine/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "query/plan/plan.h"
+#include "tests/harness.h"
+
+#define T0     INT64_C(1356998400000)
+#define SERIES 400
+#define HOURS  3
+
+static struct error e;
+
+/* A series as its names. */
+struct named {
+    int values[3]; /* of tagks a, b, c; -1: has no such tag */
+};
+
+static struct named all[SERIES];
+static size_t all_len;
+
+struct world {
+    struct store *store;
+    struct uid_table *uids;
+    struct series_directory *series;
+    struct engine *engine;
+    char plan[200];
+};
+
+static const char keys[] = "abc";
+
+static void
+put_all(struct world *w, int hour)
+{
+    struct series_rules rules = { true, true, true, 8 };
+
+    for (size_t i = 0; i < all_len; i++) {
+        char text[3][16];
+        struct tag tags[3];
+        size_t len = 0;
+        uint8_t tsuid[TSUID_MAX];
+        size_t size;
+        struct store_point p = {
+            .point = { T0 + hour * HOUR_MS + 1000, { .i = (int64_t)i }, false }
+        };
+
+        for (int k = 0; k < 3; k++)
+            if (all[i].values[k] >= 0) {
+                (void)snprintf(text[k], sizeof text[k], "v%d",
+                               all[i].values[k]);
+                tags[len++] =
+                    (struct tag){ slice_of(&keys[k], 1), slice_str(text[k]) };
+            }
+        ck_assert_msg(series_resolve(w->series, &rules, slice_str("m"), tags,
+                                     len, &p.series, tsuid, &size, &e) == ST_OK,
+                      "%s", e.text);
+        ck_assert_int_eq(store_put(w->store, &p, 1, NULL, &e), ST_OK);
+    }
+}
+
+static struct world
+open_world(unsigned buckets, int way)
+{
+    struct store_options so = { .shape = KEY_SHAPE_DEFAULT };
+    struct uid_options uo = { 0 };
+    struct engine_options eo = { .threads = 2, .force_way = way };
+    struct world w = { 0 };
+
+    so.shape.salt_width = buckets > 0;
+    so.shape.salt_buckets = (uint16_t)(buckets > 0 ? buckets : 1);
+    ck_assert_int_eq(store_open(&so, &w.store, &e), ST_OK);
+    ck_assert_int_eq(uid_open(w.store, &uo, &w.uids, &e), ST_OK);
+    ck_assert_int_eq(series_open(w.store, w.uids, &w.series, &e), ST_OK);
+    ck_assert_int_eq(engine_open(w.store, w.uids, w.series, &eo, &w.engine, &e),
+                     ST_OK);
+    return w;
+}
+
+static void
+close_world(struct world *w)
+{
+    engine_close(&w->engine);
+    series_close(&w->series);
+    uid_close(&w->uids);
+    ck_assert_int_eq(store_close(&w->store, &e), ST_OK);
+}
+
+static void
+make_series(uint64_t *state)
+{
+    all_len = 0;
+    while (all_len < SERIES) {
+        struct named n = { { -1, -1, -1 } };
+        bool known = false;
+
+        n.values[0] = (int)(harness_random(state) % 30);
+        if (harness_random(state) % 3 > 0)
+            n.values[1] = (int)(harness_random(state) % 7);
+        if (harness_random(state) % 3 == 0)
+            n.values[2] = (int)(harness_random(state) % 4);
+        for (size_t i = 0; i < all_len; i++)
+            known = known || memcmp(&all[i], &n, sizeof n) == 0;
+        if (known && harness_random(state) % 50 != 0)
+            continue;
+        if (!known)
+            all[all_len++] = n;
+        else
+            break;
+    }
+}
+
+/* A filter of m=, and what it means. */
+struct wanted {
+    int key;
+    char text[64];
+    unsigned kind;
+    int x, y;
+    bool group_by;
+};
+
+#define NOT_KEY 6
+
+static struct wanted
+random_filter(uint64_t *state)
+{
+    struct wanted f = { .key = (int)(harness_random(state) % 3),
+                        .kind = (unsigned)(harness_random(state) % 9),
+                        .x = (int)(harness_random(state) % 4),
+                        .y = (int)(harness_random(state) % 4),
+                        .group_by = harness_random(state) % 2 == 0 };
+    static const char *const forms[] = {
+        "%c=v%d",
+        "%c=literal_or(v%d|v%d)",
+        "%c=*",
+        "%c=wildcard(v%d*)",
+        "%c=not_literal_or(v%d|v%d)",
+        "%c=regexp(^v[%d%d]$)",
+        "%c=not_key()",
+        "%c=V%d*",
+        "%c=wildcard(V%d*)",
+    };
+    char form[64];
+
+    (void)snprintf(form, sizeof form, "%s", forms[f.kind]);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    (void)snprintf(f.text, sizeof f.text, form, keys[f.key], f.x, f.y);
+#pragma GCC diagnostic pop
+    return f;
+}
+
+static bool
+takes(const struct wanted *f, const struct named *n)
+{
+    int v = n->values[f->key];
+    char text[16], start[16];
+
+    if (v < 0 || f->kind == NOT_KEY)
+        return (v < 0) == (f->kind == NOT_KEY);
+    (void)snprintf(text, sizeof text, "v%d", v);
+    (void)snprintf(start, sizeof start, "v%d", f->x);
+    switch (f->kind) {
+    case 0:
+        return v == f->x;
+    case 1:
+    case 5:
+        return v == f->x || v == f->y;
+    case 2:
+        return true;
+    case 3:
+    case 7: /* the old form ignores case */
+        return strncmp(text, start, strlen(start)) == 0;
+    case 8:
+        return false;
+    default:
+        return v != f->x && v != f->y;
+    }
+}
+
+/* Runs 'none' over the query text; counts the points that came for each series
+ * by their value, which is the series' number. */
+static void
+check_query(struct world *w, const struct wanted *filters, size_t len,
+            bool explicit_tags)
+{
+    char text[512], start[32], end[32];
+    struct query_param params[3];
+    struct parse_options po = { .now_ms = T0 + 100 * HOUR_MS };
+    struct arena *a = arena_new(0);
+    struct query q;
+    struct query_result r;
+    struct parse_error pe;
+    static int seen[SERIES];
+    enum status status;
+    int at;
+
+    at = snprintf(text, sizeof text, "none:%sm{",
+                  explicit_tags ? "explicit_tags:" : "");
+    for (int pass = 0; pass < 2; pass++) {
+        bool first = true;
+
+        for (size_t i = 0; i < len; i++) {
+            if (filters[i].group_by != (pass == 0))
+                continue;
+            at += snprintf(text + at, sizeof text - (size_t)at, "%s%s",
+                           first ? "" : ",", filters[i].text);
+            first = false;
+        }
+        at += snprintf(text + at, sizeof text - (size_t)at,
+                       pass == 0 ? "}{" : "}");
+    }
+    (void)snprintf(start, sizeof start, "%lld", (long long)T0);
+    (void)snprintf(end, sizeof end, "%lld",
+                   (long long)(T0 + HOURS * HOUR_MS - 1));
+    params[0] = (struct query_param){ slice_str("start"), slice_str(start) };
+    params[1] = (struct query_param){ slice_str("end"), slice_str(end) };
+    params[2] = (struct query_param){ slice_str("m"), slice_str(text) };
+    status = query_parse_uri(params, 3, &po, a, &q, &pe);
+    ck_assert_msg(status == ST_OK, "%s: %s", text, pe.message.text);
+    status = engine_run(w->engine, &q, NULL, NULL, a, &r, &pe);
+    ck_assert_msg(status == ST_OK, "%s: %s", text, pe.message.text);
+    memset(seen, 0, sizeof seen);
+    for (size_t g = 0; g < r.groups_len; g++)
+        for (size_t k = 0; k < r.groups[g].dps.len; k++)
+            seen[r.groups[g].dps.v[k].i]++;
+    for (size_t i = 0; i < all_len; i++) {
+        bool wanted = true;
+        int required = 0, has = 0;
+
+        for (size_t k = 0; k < len; k++)
+            wanted = wanted && takes(&filters[k], &all[i]);
+        for (int k = 0; k < 3; k++) {
+            bool named = false;
+
+            for (size_t n = 0; n < len; n++)
+                named = named ||
+                        (filters[n].key == k && filters[n].kind != NOT_KEY);
+            required += named;
+            has += all[i].values[k] >= 0;
+        }
+        if (explicit_tags && len > 0 && has != required)
+            wanted = false;
+        ck_assert_msg(seen[i] == (wanted ? HOURS : 0),
+                      "%s: series %zu came %d times, by %s", text, i, seen[i],
+                      r.stats[0].plan);
+    }
+    query_fini(&q);
+    arena_free(&a);
+}
+
+static const struct setup {
+    unsigned buckets;
+    int way; /* enum scan_way + 1; 0: chosen */
+} setups[] = {
+    { 0, 0 },
+    { 16, 0 },
+    { 16, SCAN_HINTS + 1 },
+    { 16, SCAN_RANGE + 1 },
+    { 16, SCAN_SEEKS + 1 },
+    { 3, SCAN_HINTS + 1 },
+};
+
+START_TEST(agrees_with_brute_force)
+{
+    uint64_t state = harness_seed(7 + (unsigned long)_i);
+    struct world w = open_world(setups[_i].buckets, setups[_i].way);
+
+    make_series(&state);
+    put_all(&w, 0);
+    put_all(&w, 1);
+    ck_assert_int_eq(store_seal(w.store, &e), ST_OK);
+    put_all(&w, 1);
+    put_all(&w, 2);
+    for (int n = 0; n < 150; n++) {
+        struct wanted filters[3];
+        size_t len = harness_random(&state) % 4;
+
+        for (size_t i = 0; i < len; i++)
+            filters[i] = random_filter(&state);
+        check_query(&w, filters, len, harness_random(&state) % 4 == 0);
+    }
+    close_world(&w);
+}
+END_TEST
+
+/* The number of the tag's value in a group; -1 when it has none. */
+static int
+value_in(const struct result_group *g, int key)
+{
+    for (size_t i = 0; i < g->tags_len; i++)
+        if (slice_eq(g->tag_keys[i], slice_of(&keys[key], 1)))
+            return atoi((const char *)g->tag_values[i].data + 1);
+    return -1;
+}
+
+/* Of all series with the group's values of the tags that are grouped by. */
+static int64_t
+sum_of(const struct result_group *g, const char *by)
+{
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < all_len; i++) {
+        bool in = true;
+
+        for (const char *k = by; *k != '\0'; k++)
+            in = in && all[i].values[*k - 'a'] >= 0 &&
+                 all[i].values[*k - 'a'] == value_in(g, *k - 'a');
+        sum += in ? (int64_t)i : 0;
+    }
+    return sum;
+}
+
+static void
+check_groups(struct world *w, const char *by, const char *m)
+{
+    char end[32];
+    struct query_param params[] = { { slice_str("start"),
+                                      slice_str("1356998400") },
+                                    { slice_str("end"), { 0 } },
+                                    { slice_str("m"), slice_str(m) } };
+    struct parse_options po = { .now_ms = T0 + 100 * HOUR_MS };
+    struct arena *a = arena_new(0);
+    struct query q;
+    struct query_result r;
+    struct parse_error pe;
+
+    (void)snprintf(end, sizeof end, "%lld", (long long)(T0 + HOUR_MS - 1));
+    params[1].value = slice_str(end);
+    ck_assert(query_parse_uri(params, 3, &po, a, &q, &pe) == ST_OK);
+    ck_assert_msg(engine_run(w->engine, &q, NULL, NULL, a, &r, &pe) == ST_OK,
+                  "%s: %s", m, pe.message.text);
+    ck_assert_uint_gt(r.groups_len, 1);
+    for (size_t g = 0; g < r.groups_len; g++) {
+        ck_assert_uint_eq(r.groups[g].dps.len, 1);
+        ck_assert_int_eq(r.groups[g].dps.v[0].i, sum_of(&r.groups[g], by));
+        if (g > 0)
+            ck_assert(slice_cmp(r.groups[g - 1].key, r.groups[g].key) < 0);
+    }
+    query_fini(&q);
+    arena_free(&a);
+}
+
+/* Many series, and keys that are shorter and longer than 8 bytes. */
+START_TEST(groups_ascend_and_have_all_their_series)
+{
+    uint64_t state = harness_seed(17);
+    struct world w = open_world(16, 0);
+
+    make_series(&state);
+    put_all(&w, 0);
+    check_groups(&w, "a", "sum:m{a=*}");
+    check_groups(&w, "b", "sum:m{b=*}");
+    check_groups(&w, "ab", "sum:m{a=*,b=*}");
+    check_groups(&w, "abc", "sum:m{a=*,b=*,c=*}");
+    close_world(&w);
+}
+END_TEST
+
+static struct result_stats
+count_query(struct world *w, const char *m)
+{
+    struct query_param params[3] = {
+        { slice_str("start"), slice_str("1356998400000") },
+        { slice_str("end"), slice_str("1357009199000") },
+        { slice_str("m"), slice_str(m) },
+    };
+    struct parse_options po = { .now_ms = T0 + 100 * HOUR_MS };
+    struct arena *a = arena_new(0);
+    struct query q;
+    struct query_result r;
+    struct parse_error pe;
+    struct result_stats stats;
+
+    ck_assert_int_eq(query_parse_uri(params, 3, &po, a, &q, &pe), ST_OK);
+    ck_assert_msg(engine_run(w->engine, &q, NULL, NULL, a, &r, &pe) == ST_OK,
+                  "%s", pe.message.text);
+    stats = r.stats[0];
+    (void)snprintf(w->plan, sizeof w->plan, "%s", stats.plan);
+    stats.plan = w->plan; /* what it points to dies with the arena */
+    query_fini(&q);
+    arena_free(&a);
+    return stats;
+}
+
+/* The mask is the way, not a decoration: rows that it excludes are not read. */
+START_TEST(masked_queries_read_no_excluded_rows)
+{
+    struct world w = open_world(16, SCAN_HINTS + 1);
+    struct result_stats s;
+
+    all_len = 0;
+    for (int i = 0; i < SERIES; i++)
+        all[all_len++] = (struct named){ { i % 5, i / 5, -1 } };
+    for (int h = 0; h < HOURS; h++)
+        put_all(&w, h);
+    ck_assert_int_eq(store_seal(w.store, &e), ST_OK);
+
+    s = count_query(&w, "sum:m");
+    ck_assert_uint_eq(s.scan.rows, SERIES * HOURS);
+    ck_assert_uint_eq(s.points, SERIES * HOURS);
+
+    /* The last tag: hints jump from value to value of the tag before it, so one
+     * of 80 values costs at most two keys for each of those 5. */
+    s = count_query(&w, "sum:m{b=v3}");
+    ck_assert_uint_eq(s.series, 5);
+    ck_assert_uint_eq(s.scan.rows, 5 * HOURS);
+    ck_assert_uint_le(s.scan.keys, (2 * 5 + 1) * 16 * HOURS);
+    ck_assert_uint_lt(s.scan.keys, SERIES * HOURS / 2);
+
+    /* The first tag: its rows lie together; one key more in each bucket. */
+    s = count_query(&w, "sum:m{a=v3}");
+    ck_assert_uint_eq(s.scan.rows, 80 * HOURS);
+    ck_assert_uint_le(s.scan.keys, 80 * HOURS + 2 * 16 * HOURS);
+
+    /* Both: one series. */
+    s = count_query(&w, "sum:m{a=v3,b=v4}");
+    ck_assert_uint_eq(s.scan.rows, HOURS);
+    ck_assert_uint_le(s.scan.keys, 3 * HOURS + 1);
+    ck_assert_uint_le(s.scan.seeks, 2 * HOURS + 1);
+    close_world(&w);
+}
+END_TEST
+
+START_TEST(the_planner_takes_the_cheapest)
+{
+    struct world w = open_world(1, 0);
+    struct result_stats s;
+
+    all_len = 0;
+    for (int i = 0; i < SERIES; i++)
+        all[all_len++] = (struct named){ { i % 20, i / 20, -1 } };
+    put_all(&w, 0);
+    ck_assert_int_eq(store_seal(w.store, &e), ST_OK);
+    s = count_query(&w, "sum:m");
+    ck_assert_msg(strncmp(s.plan, "range", 5) == 0, "%s", s.plan);
+    s = count_query(&w, "sum:m{a=v3,b=v4}");
+    ck_assert_msg(strncmp(s.plan, "seeks", 5) == 0, "%s", s.plan);
+    s = count_query(&w, "sum:m{a=v3}");
+    ck_assert_msg(strncmp(s.plan, "hints", 5) == 0, "%s", s.plan);
+    s = count_query(&w, "sum:m{b=literal_or(v1|v2|v3|v4|v5|v6|v7)}");
+    ck_assert_msg(strncmp(s.plan, "range", 5) == 0, "%s", s.plan);
+    close_world(&w);
+}
+END_TEST
+
+static bool
+always_gone(void *ctx)
+{
+    (void)ctx;
+    return true;
+}
+
+/* Planning checks the deadline, also where no series matches. */
+static const char *const ms[] = { "sum:m", "sum:m{a=regexp(zzz)}" };
+
+START_TEST(stops_when_told)
+{
+    struct world w = open_world(16, 0);
+    struct query_param params[2] = {
+        { slice_str("start"), slice_str("1356998400000") },
+        { slice_str("m"), slice_str(ms[_i]) },
+    };
+    struct parse_options po = { .now_ms = T0 + 100 * HOUR_MS };
+    struct arena *a = arena_new(0);
+    struct query q;
+    struct query_result r;
+    struct parse_error pe;
+
+    for (all_len = 0; all_len < SERIES; all_len++)
+        all[all_len] = (struct named){ { (int)all_len, 1, 1 } };
+    put_all(&w, 0);
+    ck_assert_int_eq(query_parse_uri(params, 2, &po, a, &q, &pe), ST_OK);
+    ck_assert_int_eq(engine_run(w.engine, &q, always_gone, NULL, a, &r, &pe),
+                     ST_BUSY);
+    query_fini(&q);
+    arena_free(&a);
+    close_world(&w);
+}
+END_TEST
+
+static void
+five_points(void *ctx, const struct query *q, const struct sub_query *sq,
+            struct engine_limits *out)
+{
+    (void)ctx;
+    (void)q;
+    (void)sq;
+    out->points = 5;
+}
+
+START_TEST(keeps_to_its_limits)
+{
+    struct world w = open_world(16, 0);
+    struct engine_options eo = { .limits = five_points };
+    struct query_param params[2] = {
+        { slice_str("start"), slice_str("1356998400000") },
+        { slice_str("m"), slice_str("sum:m") },
+    };
+    struct parse_options po = { .now_ms = T0 + 100 * HOUR_MS };
+    struct arena *a = arena_new(0);
+    struct query q;
+    struct query_result r;
+    struct parse_error pe;
+
+    all_len = 5;
+    for (int i = 0; i < 6; i++)
+        all[i] = (struct named){ { i, 1, 1 } };
+    put_all(&w, 0);
+    engine_close(&w.engine);
+    ck_assert_int_eq(engine_open(w.store, w.uids, w.series, &eo, &w.engine, &e),
+                     ST_OK);
+    ck_assert_int_eq(query_parse_uri(params, 2, &po, a, &q, &pe), ST_OK);
+    ck_assert_int_eq(engine_run(w.engine, &q, NULL, NULL, a, &r, &pe), ST_OK);
+    all_len = 6;
+    put_all(&w, 0);
+    ck_assert_int_eq(engine_run(w.engine, &q, NULL, NULL, a, &r, &pe),
+                     ST_LIMIT);
+    ck_assert_ptr_nonnull(strstr(pe.message.text, "limit of 5 data points"));
+    query_fini(&q);
+    arena_free(&a);
+    close_world(&w);
+}
+END_TEST
+
+/* 400 series of one point each: the series take the memory, not the points. */
+START_TEST(series_take_memory)
+{
+    struct world w = open_world(16, 0);
+    struct engine_options eo = { .threads = 1, .query_bytes = 80000 };
+    struct query_param params[2] = {
+        { slice_str("start"), slice_str("1356998400000") },
+        { slice_str("m"), slice_str("sum:m") },
+    };
+    struct parse_options po = { .now_ms = T0 + 100 * HOUR_MS };
+    struct arena *a = arena_new(0);
+    struct query q;
+    struct query_result r;
+    struct parse_error pe;
+
+    for (all_len = 0; all_len < SERIES; all_len++)
+        all[all_len] = (struct named){ { (int)all_len, 1, 1 } };
+    put_all(&w, 0);
+    engine_close(&w.engine);
+    ck_assert_int_eq(engine_open(w.store, w.uids, w.series, &eo, &w.engine, &e),
+                     ST_OK);
+    ck_assert_int_eq(query_parse_uri(params, 2, &po, a, &q, &pe), ST_OK);
+    ck_assert_int_eq(engine_run(w.engine, &q, NULL, NULL, a, &r, &pe),
+                     ST_LIMIT);
+    ck_assert_ptr_nonnull(strstr(pe.message.text, "do not fit into"));
+    query_fini(&q);
+    arena_free(&a);
+    close_world(&w);
+}
+END_TEST
+
+TEST_MAIN("engine", LOOP(agrees_with_brute_force, setups),
+          TEST(groups_ascend_and_have_all_their_series),
+          TEST(masked_queries_read_no_excluded_rows),
+          TEST(the_planner_takes_the_cheapest), LOOP(stops_when_told, ms),
+          TEST(keeps_to_its_limits), TEST(series_take_memory))

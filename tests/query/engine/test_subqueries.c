@@ -1,0 +1,166 @@
+#include "config.h"
+
+#include "query/engine/subqueries.h"
+
+#include "tests/harness.h"
+
+#define MOST 40
+
+/* What each sub-query does, and how often it was run. */
+struct script {
+    enum status fails[MOST];
+    uint64_t held[MOST]; /* points */
+    atomic_int runs[MOST];
+    struct pool *pool;
+    struct arena *arena;
+    struct part parts[MOST];
+    struct result_stats stats[MOST];
+    struct error error;
+};
+
+static enum status
+play(void *ctx, size_t i, struct sub_run *r)
+{
+    struct script *s = ctx;
+    enum status st;
+
+    atomic_fetch_add(&s->runs[i], 1);
+    fetch_limits_forget(&r->limits);
+    for (uint64_t n = 0; n < s->held[i]; n++) {
+        fetch_limits_add(&r->limits, 1, 1, FETCH_POINT_BYTES);
+        st = fetch_may_go_on(&r->limits, &r->error);
+        if (st != ST_OK)
+            return st;
+    }
+    r->part.len = i + 1;
+    r->part.groups = arena_array(r->arena, i + 1, sizeof *r->part.groups);
+    ck_assert_ptr_nonnull(r->part.groups);
+    r->part.groups[i].tags_len = i;
+    r->stats.series = i;
+    r->stats.scans = arena_array(r->arena, 1, sizeof *r->stats.scans);
+    ck_assert_ptr_nonnull(r->stats.scans);
+    r->stats.scans[0].us = (int64_t)i;
+    r->stats.scans_len = 1;
+    return s->fails[i] == ST_OK ? ST_OK
+                                : error_set(&r->error, s->fails[i], "%zu", i);
+}
+
+static enum status
+run(struct script *s, size_t len, int64_t worth_us, size_t points)
+{
+    const struct subs subs = {
+        .len = len,
+        .run = play,
+        .ctx = s,
+        .pool = s->pool,
+        .worth_us = worth_us,
+        .max_memory = points * FETCH_POINT_BYTES,
+        .deadline = deadline_start(0, NULL, NULL),
+    };
+
+    return subs_run(&subs, s->arena, s->parts, s->stats, &s->error);
+}
+
+static struct script *
+set_up(void)
+{
+    struct script *s = calloc(1, sizeof *s);
+
+    s->pool = pool_new(3);
+    s->arena = arena_new(1 << 20);
+    return s;
+}
+
+static void
+tear_down(struct script *s)
+{
+    arena_free(&s->arena);
+    pool_free(&s->pool);
+    free(s);
+}
+
+START_TEST(keeps_the_order)
+{
+    for (size_t len = 0; len <= MOST; len += 5) {
+        struct script *s = set_up();
+
+        ck_assert_int_eq(run(s, len, _i == 0 ? 0 : INT64_MAX, 100), ST_OK);
+        for (size_t i = 0; i < len; i++) {
+            ck_assert_uint_eq(s->parts[i].len, i + 1);
+            ck_assert_uint_eq(s->parts[i].groups[i].tags_len, i);
+            ck_assert_uint_eq(s->stats[i].series, i);
+            ck_assert_int_eq(s->runs[i], 1);
+        }
+        tear_down(s);
+    }
+}
+END_TEST
+
+START_TEST(tells_the_first_failure)
+{
+    static const size_t fails[][2] = { { 0, 1 },   { 1, 0 },   { 3, 9 },
+                                       { 9, 3 },   { 20, 39 }, { 39, 20 },
+                                       { 39, 39 }, { 1, 39 } };
+
+    for (int round = 0; round < 50; round++)
+        for (size_t i = 0; i < sizeof fails / sizeof fails[0]; i++) {
+            size_t a = fails[i][0], b = fails[i][1], first = a < b ? a : b;
+            struct script *s = set_up();
+            char want[24];
+
+            s->fails[a] = ST_IO;
+            s->fails[b] = ST_INVALID;
+            ck_assert_int_eq(run(s, MOST, 0, 100), a < b ? ST_IO : ST_INVALID);
+            (void)snprintf(want, sizeof want, "%zu", first);
+            ck_assert_str_eq(s->error.text, want);
+            ck_assert_uint_eq(s->stats[first].scans_len, 1);
+            ck_assert_uint_eq((size_t)s->stats[first].scans[0].us, first);
+            tear_down(s);
+        }
+}
+END_TEST
+
+/* Each has memory enough, alone; together they have not. */
+START_TEST(shares_the_memory)
+{
+    for (int round = 0; round < 20; round++) {
+        struct script *s = set_up();
+
+        for (size_t i = 0; i < MOST; i++)
+            s->held[i] = 2000 - i * 10;
+        ck_assert_int_eq(run(s, MOST, 0, 2000), ST_OK);
+        for (size_t i = 0; i < MOST; i++) {
+            ck_assert_uint_eq(s->parts[i].len, i + 1);
+            ck_assert_int_le(s->runs[i], 2);
+        }
+        tear_down(s);
+    }
+}
+END_TEST
+
+START_TEST(fails_without_memory)
+{
+    struct script *s = set_up();
+
+    s->held[7] = 2001;
+    s->fails[8] = ST_IO;
+    ck_assert_int_eq(run(s, MOST, 0, 2000), ST_LIMIT);
+    ck_assert_int_eq(s->runs[7], 2);
+    tear_down(s);
+}
+END_TEST
+
+START_TEST(keeps_the_cap_of_the_arena)
+{
+    struct script *s = set_up();
+
+    arena_free(&s->arena);
+    s->arena = arena_new(20 * sizeof(struct result_group) * MOST / 4);
+    ck_assert_int_eq(run(s, MOST, 0, 2000), ST_LIMIT);
+    tear_down(s);
+}
+END_TEST
+
+TEST_MAIN("subs", TIMES(keeps_the_order, 2), TEST(tells_the_first_failure),
+          TEST(shares_the_memory), TEST(fails_without_memory),
+          TEST(keeps_the_cap_of_the_arena))

@@ -1,0 +1,291 @@
+#include "config.h"
+
+#include "query/model/filter.h"
+
+#include "query/model/casefold.h"
+#include "tests/harness.h"
+
+/* Values that match, and values that do not. */
+static const struct {
+    const char *type, *text;
+    const char *yes[4], *no[5];
+} matches[] = {
+    { "literal_or", "web01", { "web01" }, { "WEB01", "web0", "web011", "" } },
+    { "literal_or", "b|a|c|a", { "a", "b", "c" }, { "d", "", "a|b" } },
+    { "literal_or", "a||", { "a" }, { "" } },
+    { "literal_or", "||", { NULL }, { "", "a", "|" } },
+    { "literal_or", "|a", { "", "a" }, { "b" } },
+    { "iliteral_or", "WEB01|Db", { "web01", "Web01", "DB" }, { "web02" } },
+    { "iliteral_or", "é-Cole", { "É-COLE", "é-cole" }, { "e-cole" } },
+    { "not_literal_or", "a|b", { "c", "A", "" }, { "a", "b" } },
+    { "not_iliteral_or", "a|B", { "c", "" }, { "a", "A", "b" } },
+    { "wildcard", "*", { "", "x" }, { NULL } },
+    { "wildcard", "***", { "", "x" }, { NULL } },
+    { "wildcard", "web*", { "web", "web01" }, { "we", "xweb", "WEB" } },
+    { "wildcard", "*lga", { "lga", "xlga", "lgalga" }, { "lgax", "ga" } },
+    { "wildcard", "*0*", { "0", "a0b" }, { "", "ab" } },
+    { "wildcard", "d*v", { "dv", "dev", "dvv" }, { "dev4", "xdev", "d" } },
+    { "wildcard", "a*a", { "aa", "aba" }, { "a" } },
+    { "wildcard",
+      "a*b*c",
+      { "abc", "axbxc", "abbc" },
+      { "acb", "ac", "abcd" } },
+    { "wildcard", "*b*a*", { "ba", "xbya" }, { "ab", "xab" } },
+    { "wildcard", "*|web01", { "x|web01" }, { "web01" } },
+    { "iwildcard", "*B0*", { "web01", "B0" }, { "web1" } },
+    { "iwildcard", "ÉT*", { "été", "ÉT" }, { "et" } },
+    { "regexp", "eb0", { "web01", "eb0" }, { "EB0" } },
+    { "regexp", "^(web|db)0[12]$", { "web01", "db02" }, { "web03", "xweb01" } },
+    { "regexp", "(?i)worker", { "WORKER", "coworkers" }, { "work" } },
+    { "regexp", ".", { "é", "x" }, { "" } },
+    /* Where Java and PCRE2 differ. */
+    { "regexp", "^\\u0061\\0142\\x{63}$", { "abc" }, { "u0061" } },
+    { "regexp", "^\\p{Lower}+\\P{Alpha}$", { "web1" }, { "WEB1", "web" } },
+    { "regexp", "^[\\p{Punct}\\d]+$", { "1.0" }, { "a1" } },
+    { "regexp", "^\\p{IsHan}+$", { "日本" }, { "web" } },
+    { "regexp", "(?iu)^É$", { "é", "É" }, { "e" } },
+    { "regexp", "^(?d:a)$", { "a" }, { "b" } },
+    { "regexp", "(?i)^É$", { "É" }, { "é" } },
+    { "regexp", "(?i)^[À-Þb-e]$", { "É", "C", "c" }, { "é", "a", "F" } },
+    { "regexp", "^((?i)\\x61[^b])c$", { "aCc", "ACc" }, { "acC", "aBc" } },
+    { "regexp", "^(?i:x\\Qy.\\E)z\\u0041$", { "XY.zA" }, { "xyaz", "xy.Za" } },
+    { "regexp", "(?iu)^ı$", { "i", "I", "ı", "İ" }, { "j" } },
+    { "regexp", "(?iu)^[ı]$", { "i", "I" }, { "j" } },
+    { "regexp", "(?U)^\\w\\W\\bé$", { "é é" }, { "ééé" } },
+    { "regexp", "(?U)^[\\d\\s]\\p{Lower}$", { "٣é" }, { "aé", "1É" } },
+    { "regexp", "^\\p{InCyrillic}\\P{InCyrillic}$", { "жa" }, { "aж" } },
+    { "regexp", "^a{2}{3}$", { "aa" }, { "aaaaaa" } },
+    { "regexp", "^[a&&&b]$", { "a", "b", "&" }, { "c" } },
+    { "regexp", "\\1(a)", { NULL }, { "a", "aa" } },
+    { "regexp", "^(a)\\11$", { "aa1" }, { "aaa", "a11" } },
+    { "regexp", "^\\Qa{(\\E$", { "a{(" }, { "a" } },
+    { "regexp", "^(?<n>a)(?<=a)\\k<n>{2,}$", { "aaa" }, { "aa" } },
+    { "regexp", "^[a-z&&[^w-z]]+$", { "abc" }, { "web", "A" } },
+    { "regexp", "^[a-c[x-z]]+$", { "axz" }, { "axm" } },
+    { "regexp", "^[^a-z&&b-d]$", { "A", "e", "é" }, { "b", "aa" } },
+    { "regexp", "^[a-z&&[b[d-f]]&&[^e]]$", { "b", "d", "f" }, { "e", "a" } },
+    { "regexp", "^[&&a-c&&]$", { "a", "c" }, { "&", "d" } },
+    { "regexp", "^[[:alpha:]]$", { ":", "a" }, { "b" } },
+    { "regexp", "^[\\d-z]+$", { "1-z" }, { "5a" } },
+    { "regexp", "^[]{&^]+$", { "]{&^" }, { "a" } },
+    { "regexp", "^.$", { "é", "x" }, { "éé", "\xff\xff" } },
+    { "not_key", "", { NULL }, { "", "a" } },
+};
+
+static struct filter
+make(struct arena *a, const char *type, const char *text)
+{
+    struct filter f;
+    struct error e = { ST_OK, "" };
+
+    ck_assert_msg(filter_make(a, slice_str(type), slice_str("host"),
+                              slice_str(text), false, &f, &e) == ST_OK,
+                  "%s", e.text);
+    return f;
+}
+
+START_TEST(matches_values)
+{
+    struct arena *a = arena_new(0);
+    struct filter f = make(a, matches[_i].type, matches[_i].text);
+
+    for (size_t i = 0; i < 4 && matches[_i].yes[i] != NULL; i++)
+        ck_assert_msg(filter_matches(&f, slice_str(matches[_i].yes[i]), NULL),
+                      "%s(%s) must match '%s'", matches[_i].type,
+                      matches[_i].text, matches[_i].yes[i]);
+    for (size_t i = 0; i < 5 && matches[_i].no[i] != NULL; i++)
+        ck_assert_msg(!filter_matches(&f, slice_str(matches[_i].no[i]), NULL),
+                      "%s(%s) must not match '%s'", matches[_i].type,
+                      matches[_i].text, matches[_i].no[i]);
+    filter_fini(&f);
+    arena_free(&a);
+}
+END_TEST
+
+static const struct {
+    const char *value;
+    enum filter_type type;
+    const char *text;
+    bool ignore_case;
+} tags[] = {
+    { "web01", FILTER_LITERAL_OR, "web01", false },
+    { "a|b", FILTER_LITERAL_OR, "a|b", false },
+    { "*", FILTER_WILDCARD, "*", true },
+    { "WEB*", FILTER_WILDCARD, "WEB*", true },
+    { "*|web01", FILTER_WILDCARD, "*|web01", true },
+    { "wildcard(WEB*)", FILTER_WILDCARD, "WEB*", false },
+    { "LITERAL_or(a)", FILTER_LITERAL_OR, "a", false },
+    { "regexp(^(a|b))", FILTER_REGEXP, "^(a|b)", false },
+    { "not_key()", FILTER_NOT_KEY, "", false },
+    { "x)", FILTER_LITERAL_OR, "x)", false },
+};
+
+START_TEST(reads_tags)
+{
+    struct arena *a = arena_new(0);
+    struct filter f;
+
+    ck_assert_int_eq(filter_from_tag(a, slice_str("k"),
+                                     slice_str(tags[_i].value), true, &f, NULL),
+                     ST_OK);
+    ck_assert_int_eq(f.type, tags[_i].type);
+    ck_assert(slice_eq_str(f.text, tags[_i].text));
+    ck_assert(slice_eq_str(f.tagk, "k"));
+    ck_assert(f.group_by);
+    ck_assert_int_eq(f.ignore_case, tags[_i].ignore_case);
+    filter_fini(&f);
+    arena_free(&a);
+}
+END_TEST
+
+static const struct {
+    const char *type; /* NULL: filter_from_tag() */
+    const char *tagk, *text, *error;
+} refused[] = {
+    { "", "k", "x", "The filter type cannot be null or empty" },
+    { "literal_or", "", "x", "The tagk cannot be null or empty" },
+    { "LITERAL_OR", "k", "x",
+      "Could not find a tag value filter of the type: LITERAL_OR" },
+    { "literal_or", "k", "", "Filter cannot be null or empty" },
+    { "not_literal_or", "k", "|", "Filter must contain more than just a pipe" },
+    { "wildcard", "k", "web01", "Filter must contain an asterisk" },
+    { "wildcard", "k", "", "Filter cannot be null or empty" },
+    { "regexp", "k", "", "Filter cannot be null or empty" },
+    { "regexp", "k", "a\\Kb",
+      "Illegal/unsupported escape sequence near index 1\na\\Kb" },
+    { "regexp", "k", "\\u12",
+      "Illegal Unicode escape sequence near index 0\n\\u12" },
+    { "regexp", "k", "a{", "Illegal repetition near index 1\na{" },
+    { "regexp", "k", "(?#c)", "Unknown inline modifier near index 2\n(?#c)" },
+    { "regexp", "k", "(*FAIL)",
+      "Dangling meta character '*' near index 1\n(*FAIL)" },
+    { "regexp", "k", "[[[[[[[[[a]]]]]]]]]",
+      "Too many classes within classes near index 8\n[[[[[[[[[a]]]]]]]]]" },
+    { "regexp", "k", "\\p{Foo",
+      "Unknown character property name near index 0\n\\p{Foo" },
+    { "regexp", "k", "[", "Unclosed character class near index 0\n[" },
+    { "not_key", "k", "x", "The filter must be empty for the not_key filter" },
+    { NULL, "", "x", "Tagk cannot be null or empty" },
+    { NULL, "k", "", "Filter cannot be null or empty" },
+    { NULL, "k", "literal_or(", "Filter must end with a ')': literal_or(" },
+    { NULL, "k", "(x)", "The filter type cannot be null or empty" },
+    { NULL, "k", "Bogus(x)",
+      "Could not find a tag value filter of the type: bogus" },
+};
+
+START_TEST(refuses)
+{
+    struct arena *a = arena_new(0);
+    struct slice tagk = slice_str(refused[_i].tagk);
+    struct slice text = slice_str(refused[_i].text);
+    struct error e;
+    struct filter f;
+    enum status st;
+
+    if (refused[_i].type == NULL)
+        st = filter_from_tag(a, tagk, text, true, &f, &e);
+    else
+        st = filter_make(a, slice_str(refused[_i].type), tagk, text, true, &f,
+                         &e);
+    ck_assert_int_eq(st, ST_INVALID);
+    ck_assert_str_eq(e.text, refused[_i].error);
+    arena_free(&a);
+}
+END_TEST
+
+static const struct {
+    const char *a_type, *a, *b_type, *b;
+    bool equal;
+} pairs[] = {
+    { "literal_or", "a|b", "literal_or", "b|a|b", true },
+    { "literal_or", "a|b", "literal_or", "a", false },
+    { "literal_or", "a", "iliteral_or", "a", false },
+    { "iliteral_or", "A", "iliteral_or", "a", true },
+    { "literal_or", "a", "not_literal_or", "a", false },
+    { "wildcard", "a*", "wildcard", "a*", true },
+    { "wildcard", "a*", "wildcard", "*a", false },
+    { "regexp", "a", "regexp", "a", true },
+    { "regexp", "a", "regexp", "b", false },
+};
+
+START_TEST(compares)
+{
+    struct arena *arena = arena_new(0);
+    struct filter a = make(arena, pairs[_i].a_type, pairs[_i].a);
+    struct filter b = make(arena, pairs[_i].b_type, pairs[_i].b);
+
+    ck_assert_int_eq(filter_equal(&a, &b), pairs[_i].equal);
+    if (a.type == FILTER_WILDCARD) {
+        struct filter old_form = a;
+
+        old_form.ignore_case = true;
+        ck_assert(!filter_equal(&a, &old_form));
+    }
+    b.tagk = slice_str("other");
+    ck_assert(!filter_equal(&a, &b));
+    filter_fini(&a);
+    filter_fini(&b);
+    arena_free(&arena);
+}
+END_TEST
+
+START_TEST(costly_expressions_end)
+{
+    struct arena *a = arena_new(0);
+    struct filter f = make(a, "regexp", "^(a+)+$");
+    struct error e = { ST_OK, "" };
+
+    ck_assert(!filter_matches(
+        &f, slice_str("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"), &e));
+    ck_assert_int_eq(e.status, ST_INVALID);
+    filter_fini(&f);
+    arena_free(&a);
+}
+END_TEST
+
+START_TEST(small_arenas_are_a_limit)
+{
+    struct error e;
+    struct filter f;
+
+    for (size_t cap = 1; cap < 400; cap++) {
+        struct arena *a = arena_new(cap);
+        enum status st = filter_from_tag(
+            a, slice_str("k"), slice_str("iliteral_or(a|b|c|d)"), true, &f, &e);
+
+        ck_assert(st == ST_OK || st == ST_LIMIT);
+        arena_free(&a);
+    }
+}
+END_TEST
+
+static const struct {
+    const char *text, *folded;
+} folds[] = {
+    { "AZaz09[@`{", "azaz09[@`{" },
+    { "ÀÞ×ßàÿ", "àþ×ßàÿ" },
+    { "ΑΩα", "αωα" },
+    { "АЯЀЏа", "аяѐџа" },
+    { "\xc3", "\xc3" },
+    { "\x80\xc3\x41", "\x80\xc3\x61" },
+    { "漢字", "漢字" },
+};
+
+START_TEST(folds_case)
+{
+    struct slice s = slice_str(folds[_i].text);
+    uint8_t out[64];
+
+    fold_bytes(s, out);
+    ck_assert(slice_eq_str(slice_of(out, s.size), folds[_i].folded));
+    ck_assert_int_eq(fold_cmp(s, slice_str(folds[_i].folded)), 0);
+    memcpy(out, s.data, s.size);
+    fold_bytes(slice_of(out, s.size), out);
+    ck_assert(slice_eq_str(slice_of(out, s.size), folds[_i].folded));
+}
+END_TEST
+
+TEST_MAIN("filter", LOOP(matches_values, matches), LOOP(reads_tags, tags),
+          LOOP(refuses, refused), LOOP(compares, pairs),
+          TEST(costly_expressions_end), TEST(small_arenas_are_a_limit),
+          LOOP(folds_case, folds))

@@ -1,0 +1,196 @@
+#include "config.h"
+
+#include "storage/block/row_value.h"
+
+#include "storage/block/block_priv.h"
+#include "tests/harness.h"
+
+#define BASE 1292133600u /* 4d 04 64 e0: a span of six hours begins */
+
+static const struct key_shape six = { 1, 16, 3, 3, 3, 6 };
+static const struct key_shape one = { 1, 16, 3, 3, 3, 1 };
+static const struct key_shape day = { 1, 16, 3, 3, 3, 24 };
+
+/* As docs/FORMAT.md shows it. */
+START_TEST(the_documented_value)
+{
+    uint8_t bytes[19 + 26];
+    struct row_parts parts = { .blocks = { { NULL, 0 } } };
+    struct buf b = BUF_INIT;
+
+    memset(bytes, 'a', 19);
+    memset(bytes + 19, 'b', 26);
+    bytes[0] = bytes[19] = BLOCK_VERSION;
+    parts.blocks[1] = slice_of(bytes, 19);
+    parts.blocks[4] = slice_of(bytes + 19, 26);
+    row_value_put(&six, BASE, &parts, &b);
+    ck_assert_uint_eq(b.size, 3 + 15 + 22 + 4);
+    ck_assert_int_eq(memcmp(b.data, "\x03\x12\x0f\x04", 4), 0);
+    ck_assert_int_eq(memcmp(b.data + 4, bytes + 1, 14), 0);
+    ck_assert_uint_eq(b.data[18], 4);
+    ck_assert_int_eq(memcmp(b.data + 19, bytes + 20, 21), 0);
+    buf_fini(&b);
+}
+END_TEST
+
+static struct slice
+random_block(uint64_t *r, uint8_t *bytes, size_t max)
+{
+    size_t size = 10 + harness_random(r) % (max - 10);
+
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (uint8_t)harness_random(r);
+    bytes[0] = BLOCK_VERSION;
+    return slice_of(bytes, size);
+}
+
+/* Where the row has one, a block has no checksum of its own. */
+static bool
+is_block(const struct key_shape *s, struct slice stored, struct slice block)
+{
+    if (s->row_hours == 1 || block.size == 0)
+        return slice_eq(stored, block);
+    return stored.size == block.size - BLOCK_CRC_SIZE &&
+           stored.data[0] == BLOCK_UNSEALED &&
+           memcmp(stored.data + 1, block.data + 1, stored.size - 1) == 0;
+}
+
+/* What was put comes out, one by one and all at once, padded and not. */
+START_TEST(hours_come_back)
+{
+    static const struct key_shape *const shapes[] = { &one, &six, &day };
+    static uint8_t bytes[ROW_HOURS_MAX][300];
+    uint64_t r = harness_seed(1);
+
+    for (int i = 0; i < 3000; i++) {
+        const struct key_shape *s = shapes[i % 3];
+        struct row_parts parts = { .blocks = { { NULL, 0 } } }, back;
+        struct buf value = BUF_INIT, padded = BUF_INIT, again = BUF_INIT;
+        struct row_hours h;
+        struct slice block, whole;
+        uint32_t base;
+        unsigned hours = 0;
+
+        for (unsigned k = 0; k < s->row_hours; k++)
+            if (s->row_hours == 1 || harness_random(&r) % 3 == 0)
+                parts.blocks[k] = random_block(&r, bytes[k], 300);
+        row_value_put(s, BASE, &parts, &value);
+        block_pad(buf_slice(&value), harness_random(&r) % 200, &padded);
+        whole = buf_slice(s->row_hours > 1 && i % 2 ? &padded : &value);
+        if (value.size > 0) {
+            ck_assert_int_eq(row_parts_of(s, BASE, whole, &back, NULL), ST_OK);
+            for (unsigned k = 0; k < ROW_HOURS_MAX; k++)
+                ck_assert(is_block(s, back.blocks[k], parts.blocks[k]));
+            ck_assert_int_eq(row_hours_begin(s, BASE, whole, &h, NULL), ST_OK);
+            while (row_hours_next(&h, &base, &block)) {
+                unsigned k = (base - BASE) / 3600;
+
+                ck_assert_uint_eq((base - BASE) % 3600, 0);
+                ck_assert(is_block(s, block, parts.blocks[k]));
+                ck_assert_uint_eq(hours >> k, 0);
+                hours |= 1u << k;
+            }
+            ck_assert_int_eq(row_hours_end(&h, NULL), ST_OK);
+            /* What a value lent can be put again. */
+            row_value_put(s, BASE, &back, &again);
+            ck_assert(slice_eq(buf_slice(&again), buf_slice(&value)));
+        }
+        for (unsigned k = 0; k < ROW_HOURS_MAX; k++)
+            ck_assert_uint_eq(hours >> k & 1, parts.blocks[k].size > 0);
+        buf_fini(&value);
+        buf_fini(&padded);
+        buf_fini(&again);
+    }
+}
+END_TEST
+
+static const struct {
+    const char *bytes;
+    size_t size;
+    const char *text;
+} invalid[] = {
+    { "", 0, "row: not one of several hours" },
+    { "\x01\x03", 2, "row: not one of several hours" }, /* a block alone */
+    { "\x03", 1, "row: invalid hours" },                /* none of them */
+    { "\x03\x00", 2, "row: invalid hours (0 of 6)" },
+    { "\x03\x00x", 3, "row: invalid hours" },
+    { "\x03\x40x", 3, "row: invalid hours (0x40 of 6)" },
+    { "\x03\x01\x01xxxxxx", 9, "row: invalid block length or type" },
+    { "\x03\x01", 2, "row: invalid block length" },      /* no block */
+    { "\x03\x03\x01x", 4, "row: invalid block length" }, /* no second one */
+    { "\x03\x03\x02x", 4, "row: invalid block length" }, /* too long */
+    { "\x03\x03\x00x", 4, "row: invalid block length" }, /* empty */
+    { "\x03\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01xy", 14,
+      "row: invalid block length" },
+    { "\x03\x80\x80\x80\x80\x10x", 7, "row: invalid hours" }
+};
+
+static void
+refuses(struct slice value, const char *sentence)
+{
+    struct row_parts parts;
+    struct error e = { 0 };
+
+    ck_assert_int_eq(row_parts_of(&six, BASE, value, &parts, &e), ST_CORRUPT);
+    ck_assert_msg(strstr(e.text, sentence) != NULL, "%s", e.text);
+}
+
+START_TEST(invalid_values_are_refused)
+{
+    struct slice bytes = { (const uint8_t *)invalid[_i].bytes,
+                           invalid[_i].size };
+    struct buf b = BUF_INIT;
+
+    buf_put_slice(&b, bytes);
+    buf_put_u32(&b, block_crc(bytes, BASE));
+    refuses(buf_slice(&b), invalid[_i].text);
+    buf_fini(&b);
+}
+END_TEST
+
+START_TEST(every_flipped_bit_and_every_cut_is_seen)
+{
+    uint8_t bytes[2][40];
+    uint64_t r = harness_seed(2);
+    struct row_parts parts = { .blocks = { { NULL, 0 } } };
+    struct buf b = BUF_INIT;
+    struct row_parts back;
+
+    parts.blocks[2] = random_block(&r, bytes[0], 40);
+    parts.blocks[5] = random_block(&r, bytes[1], 40);
+    row_value_put(&six, BASE, &parts, &b);
+    for (size_t i = 0; i < b.size * 8; i++) {
+        b.data[i / 8] ^= (uint8_t)(1u << i % 8);
+        refuses(buf_slice(&b), "row");
+        b.data[i / 8] ^= (uint8_t)(1u << i % 8);
+        refuses(slice_of(b.data, i / 8), "row");
+    }
+    ck_assert_int_eq(
+        row_parts_of(&six, BASE + 21600, buf_slice(&b), &back, NULL),
+        ST_CORRUPT);
+    ck_assert_int_eq(row_parts_of(&six, BASE, buf_slice(&b), &back, NULL),
+                     ST_OK);
+    /* Where rows have none, a block without a checksum is none. */
+    ck_assert_int_eq(row_parts_of(&one, BASE, back.blocks[2], &back, NULL),
+                     ST_CORRUPT);
+    buf_fini(&b);
+}
+END_TEST
+
+START_TEST(hours_are_numbered)
+{
+    ck_assert_uint_eq(row_hour_of(&six, BASE), 0);
+    ck_assert_uint_eq(row_hour_of(&six, BASE + 3599), 0);
+    ck_assert_uint_eq(row_hour_of(&six, BASE + 3600), 1);
+    ck_assert_uint_eq(row_hour_of(&six, BASE + 6 * 3600 - 1), 5);
+    ck_assert_uint_eq(row_hour_of(&six, BASE + 6 * 3600), 0);
+    ck_assert_uint_eq(row_hour_of(&one, BASE + 7300), 0);
+    ck_assert_uint_eq(row_hour_of(&six, UINT32_MAX), 0);
+    ck_assert_uint_eq(row_hour_of(&day, UINT32_MAX), 6);
+}
+END_TEST
+
+TEST_MAIN("row_value", TEST(the_documented_value), TEST(hours_come_back),
+          LOOP(invalid_values_are_refused, invalid),
+          TEST(every_flipped_bit_and_every_cut_is_seen),
+          TEST(hours_are_numbered))

@@ -1,0 +1,364 @@
+/* Files that lost a bit, or are gone: told, mended, and told no more; what is
+ * not told has changed nothing. */
+#include "config.h"
+
+#include "storage/fsck/fsck.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+
+#include "base/durable.h"
+#include "storage/store/datadir.h"
+#include "storage/kv/leveldb/level_raw.h"
+#include "storage/block/row_value.h"
+#include "storage/store/store.h"
+#include "tests/harness.h"
+#include "tests/tempdir.h"
+
+#define BASE   1356998400
+#define SERIES 20
+#define TRIALS 6
+
+#define OK(call)                                              \
+    do {                                                      \
+        struct error e = { 0 };                               \
+        enum status st_ = (call);                             \
+                                                              \
+        ck_assert_msg(st_ == ST_OK, "%s: %s", #call, e.text); \
+    } while (0)
+
+static struct store *
+open_store(const char *dir)
+{
+    const struct store_options o = { .dir = dir,
+                                     .shape = KEY_SHAPE_DEFAULT,
+                                     .sync = JOURNAL_SYNC_OFF,
+                                     .seal_delay_ms = 3600000,
+                                     .min_free_bytes = 1 };
+    struct store *s;
+
+    OK(store_open(&o, &s, &e));
+    return s;
+}
+
+static void
+add(struct store *s, int hour)
+{
+    struct store_point points[100];
+    uint64_t lsn;
+
+    for (int i = 0; i < SERIES; i++) {
+        uint8_t tsuid[9] = { 0, 0, 1, 0, 0, 1, 0, 0, (uint8_t)(i + 1) };
+        series_ref ref;
+
+        OK(store_series(s, slice_of(tsuid, sizeof tsuid), &ref, &e));
+        for (int p = 0; p < 100; p++)
+            points[p] = (struct store_point){
+                .series = ref,
+                .point = { .ts_ms =
+                               (BASE + hour * 3600 + p * 30) * INT64_C(1000),
+                           .v.i = (p * 7919 + hour * i) % 1000 },
+            };
+        OK(store_put(s, points, 100, &lsn, &e));
+        OK(store_commit(s, lsn, i == SERIES - 1, &e));
+    }
+}
+
+/* What a killed process leaves: a table, a log, and a journal. */
+static char *
+image_new(const char *dir)
+{
+    char *live = tempdir_path(dir, "live"), *image = tempdir_path(dir, "image");
+    struct store *s = open_store(live);
+
+    add(s, 0);
+    OK(store_seal(s, &e));
+    kv_settle(store_kv(s), 0);
+    add(s, 1);
+    OK(store_seal(s, &e));
+    OK(kv_sync(store_kv(s), &e));
+    add(s, 2);
+    add(s, 2); /* what has no mark behind it may be cut off */
+    OK(folder_copy(live, image, 0, &e));
+    OK(store_close(&s, &e));
+    free(live);
+    return image;
+}
+
+/* -- damage ---------------------------------------------------------------- */
+
+/* The path of the first file in DIR/PART that ends so and has a byte. */
+static char *
+find_file(const char *dir, const char *part, const char *with)
+{
+    char *folder = tempdir_path(dir, part), *found = NULL;
+    DIR *d = opendir(folder);
+    const struct dirent *entry;
+
+    ck_assert_ptr_nonnull(d);
+    while (found == NULL && (entry = readdir(d)) != NULL) {
+        char *path = tempdir_path(folder, entry->d_name);
+        struct stat info;
+
+        if (strstr(entry->d_name, with) != NULL && stat(path, &info) == 0 &&
+            S_ISREG(info.st_mode) && info.st_size > 0)
+            found = path;
+        else
+            free(path);
+    }
+    (void)closedir(d);
+    free(folder);
+    ck_assert_msg(found != NULL, "no %s in %s", with, part);
+    return found;
+}
+
+static void
+flip(const char *path, uint64_t *r)
+{
+    FILE *f = fopen(path, "r+b");
+    struct stat info;
+    long at;
+    int byte;
+
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(fstat(fileno(f), &info), 0);
+    at = (long)(harness_random(r) % (uint64_t)info.st_size);
+    ck_assert_int_eq(fseek(f, at, SEEK_SET), 0);
+    byte = fgetc(f);
+    ck_assert_int_eq(fseek(f, at, SEEK_SET), 0);
+    (void)fputc(byte ^ 1 << harness_random(r) % 8, f);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+/* -- looking --------------------------------------------------------------- */
+
+struct told {
+    char first[64];
+    bool show, tail;
+};
+
+static void
+say(void *ctx, const struct finding *f)
+{
+    struct told *t = ctx;
+
+    t->tail |= f->is_note && strcmp(f->code, "engine-tail") == 0;
+    if (!f->is_note && t->first[0] == '\0')
+        (void)snprintf(t->first, sizeof t->first, "%s", f->code);
+    if (t->show)
+        (void)printf("%s: %s\n", f->code, f->text);
+}
+
+static uint64_t
+look(const char *dir, const char *aside, struct told *t)
+{
+    struct check c = { .say = say, .ctx = t, .aside = aside };
+
+    t->first[0] = '\0';
+    t->tail = false;
+    if (aside == NULL)
+        OK(check_files(dir, &c, &e));
+    else
+        OK(check_mend_files(dir, &c, &e));
+    /* A start makes FORMAT again of its copy. */
+    ck_assert(aside != NULL ||
+              c.refused ==
+                  (c.found > 0 && strcmp(t->first, "format-damaged") != 0));
+    return c.found;
+}
+
+/* How many points the store has, and a sum of them. */
+static uint64_t
+read_all(const char *dir, size_t *points)
+{
+    struct store *s = open_store(dir);
+    struct points p = { 0 };
+    struct kv_iter *it;
+    uint64_t sum = 0;
+
+    OK(store_seal(s, &e));
+    it = kv_iter_open(store_kv(s), NULL, slice_str(""));
+    *points = 0;
+    for (bool on = kv_iter_seek(it, slice_str("r")); on;
+         on = kv_iter_next(it)) {
+        uint8_t tsuid[TSUID_MAX];
+        size_t size;
+        struct row_hours h;
+        struct slice block;
+        uint32_t base;
+        unsigned salt;
+
+        if (kv_iter_key(it).data[0] != 'r')
+            break;
+        OK(key_row_parse(store_shape(s), kv_iter_key(it), &salt, &base, tsuid,
+                         &size, &e));
+        points_clear(&p);
+        OK(row_hours_begin(store_shape(s), base, kv_iter_value(it), &h, &e));
+        while (row_hours_next(&h, &base, &block))
+            OK(block_decode(block, base, &p, &e));
+        OK(row_hours_end(&h, &e));
+        *points += p.len;
+        for (size_t i = 0; i < p.len; i++)
+            sum += (uint64_t)p.v[i].i * (uint64_t)p.ts_ms[i] * tsuid[8];
+    }
+    OK(kv_iter_close(&it, &e));
+    points_fini(&p);
+    OK(store_close(&s, &e));
+    return sum;
+}
+
+static const struct {
+    const char *part, *name;
+    const char *flipped; /* the code when a bit flips; NULL: harmless */
+    const char *gone;    /* when it is deleted */
+} files[] = {
+    { ".", "FORMAT", "format-damaged", "format-damaged" },
+    { "engine", "CURRENT", "engine-current", "engine-current" },
+    { "engine", "MANIFEST", "engine-manifest", "engine-manifest" },
+    { "engine", ".log", "engine-log", "engine-missing" },
+    { "engine", "SYNCED", "engine-synced", NULL },
+    { "engine", ".ldb", "engine-table", "engine-missing" },
+    { "journal", ".wal", "journal-damage", "journal-missing" },
+    { "journal", "SEGMENTS", "journal-segments", NULL },
+};
+
+/* What can be mended is whole afterwards; all else is there, too. */
+static void
+check_mended(const char *dir, const char *aside, size_t least)
+{
+    struct told t = { .show = false };
+    size_t points;
+
+    ck_assert_uint_gt(look(dir, aside, &t), 0);
+    t.show = true;
+    ck_assert_uint_eq(look(dir, NULL, &t), 0);
+    (void)read_all(dir, &points);
+    ck_assert_uint_ge(points, least);
+}
+
+START_TEST(flipped_bits)
+{
+    uint64_t r = harness_seed(7919) * 31 + (unsigned)_i;
+    char *dir = tempdir_new(), *image = image_new(dir);
+    char *copy = tempdir_path(dir, "copy"), *aside = tempdir_path(dir, "aside");
+    size_t whole, found = 0;
+    uint64_t sum;
+
+    OK(folder_copy(image, copy, 0, &e));
+    sum = read_all(copy, &whole);
+    OK(folder_delete(copy, &e));
+    ck_assert_uint_eq(whole, SERIES * 300);
+    for (int trial = 0; trial < TRIALS; trial++) {
+        struct told t = { .show = false };
+        char *path;
+        size_t points;
+
+        OK(folder_copy(image, copy, 0, &e));
+        path = find_file(copy, files[_i].part, files[_i].name);
+        flip(path, &r);
+        free(path);
+        if (look(copy, NULL, &t) > 0) {
+            found++;
+            ck_assert_msg(strcmp(t.first, files[_i].flipped) == 0 ||
+                              strcmp(files[_i].name, "CURRENT") == 0,
+                          "%s", t.first);
+            if (trial < 2)
+                check_mended(copy, aside,
+                             _i <= 2 ? whole : (size_t)SERIES * 100);
+        } else if (!t.tail) {
+            ck_assert_uint_eq(read_all(copy, &points), sum);
+            ck_assert_uint_eq(points, whole);
+        }
+        OK(folder_delete(copy, &e));
+    }
+    ck_assert_uint_ge(found, TRIALS / 2);
+    free(copy);
+    free(aside);
+    free(image);
+    tempdir_free(&dir);
+}
+END_TEST
+
+START_TEST(deleted_files)
+{
+    char *dir = tempdir_new(), *image = image_new(dir), *path;
+    char *aside = tempdir_path(dir, "aside");
+    struct told t = { .show = false };
+
+    if (files[_i].gone != NULL) {
+        path = find_file(image, files[_i].part, files[_i].name);
+        ck_assert_int_eq(unlink(path), 0);
+        ck_assert_uint_gt(look(image, NULL, &t), 0);
+        ck_assert_str_eq(t.first, files[_i].gone);
+        check_mended(image, aside, _i <= 2 ? SERIES * 300 : SERIES * 100);
+        free(path);
+    }
+    free(image);
+    free(aside);
+    tempdir_free(&dir);
+}
+END_TEST
+
+/* What the next start takes back by itself is no damage. */
+START_TEST(an_edit_ahead_of_its_table)
+{
+    static const uint8_t edit[] = { 3, 0x80, 0x7f, 7,   0,   0xff, 0x7e,
+                                    9, 9,    'k',  'e', 'y', 0,    0,
+                                    0, 0,    0,    0,   1,   'l' };
+    char *dir = tempdir_new(), *image = image_new(dir);
+    char *path = find_file(image, "engine", "MANIFEST");
+    struct buf bytes = BUF_INIT;
+    struct told t = { .show = true };
+    size_t points;
+    FILE *f;
+
+    OK(files_read(path, SIZE_MAX, &bytes, &e));
+    raw_log_put(&bytes, slice_of(edit, sizeof edit));
+    f = fopen(path, "wb");
+    ck_assert_uint_eq(fwrite(bytes.data, 1, bytes.size, f), bytes.size);
+    ck_assert_int_eq(fclose(f), 0);
+    ck_assert_uint_eq(look(image, NULL, &t), 0);
+    ck_assert(t.tail);
+    (void)read_all(image, &points);
+    ck_assert_uint_eq(points, SERIES * 300);
+    buf_fini(&bytes);
+    free(path);
+    free(image);
+    tempdir_free(&dir);
+}
+END_TEST
+
+/* A copy opens and holds the same, whether it shares tables or not; a folder
+ * that is there is not written over. */
+START_TEST(copies_folders)
+{
+    char *dir = tempdir_new(), *image = image_new(dir);
+    char *a = tempdir_path(dir, "a"), *b = tempdir_path(dir, "b");
+    size_t points, again;
+    bool empty;
+    uint64_t sum;
+
+    OK(folder_copy(image, a, FOLDER_SHARE, &e));
+    OK(folder_copy(image, b, 0, &e));
+    ck_assert_int_eq(folder_copy(image, b, 0, NULL), ST_INVALID);
+    sum = read_all(a, &points);
+    ck_assert_uint_eq(read_all(b, &again), sum);
+    ck_assert_uint_eq(points, SERIES * 300);
+    ck_assert_uint_eq(again, points);
+    OK(folder_is_empty(a, &empty, &e));
+    ck_assert(!empty);
+    OK(folder_delete(a, &e));
+    OK(folder_delete(a, &e));
+    OK(folder_is_empty(a, &empty, &e));
+    ck_assert(empty);
+    OK(folder_rename(b, a, &e));
+    ck_assert_uint_eq(read_all(a, &again), sum);
+    free(a);
+    free(b);
+    free(image);
+    tempdir_free(&dir);
+}
+END_TEST
+
+TEST_MAIN("check", LOOP(flipped_bits, files), LOOP(deleted_files, files),
+          TEST(an_edit_ahead_of_its_table), TEST(copies_folders))

@@ -1,0 +1,160 @@
+/* The head's rows: whatever is made, frozen and dropped, in any order, the
+ * newest of each hour is found, and takes points unless it is frozen. */
+#include "config.h"
+
+#include "storage/head/head.h"
+
+#include "tests/harness.h"
+
+#define SERIES_LEN 6
+#define ROWS_MAX   400
+
+/* What should be there, in the order of its making. */
+struct model {
+    struct head_row *rows[ROWS_MAX];
+    size_t len;
+};
+
+struct rig {
+    struct key_shape shape;
+    struct head head;
+    struct head_bucket *b;
+    struct head_series *series[SERIES_LEN];
+    struct model models[SERIES_LEN];
+    uint64_t random;
+};
+
+static unsigned
+pick(struct rig *r, unsigned n)
+{
+    return (unsigned)(harness_random(&r->random) % n);
+}
+
+NO_TS_CHECK static void
+rig_open(struct rig *r)
+{
+    uint8_t tsuid[9] = { 0, 0, 1, 0, 0, 1, 0, 0, 0 };
+
+    *r = (struct rig){ .shape = { .salt_width = 0,
+                                  .metric_width = 3,
+                                  .tagk_width = 3,
+                                  .tagv_width = 3 } };
+    head_init(&r->head, &r->shape);
+    r->b = &r->head.buckets[0];
+    for (unsigned i = 0; i < SERIES_LEN; i++) {
+        tsuid[8] = (uint8_t)(i + 1);
+        r->series[i] =
+            head_series(&r->head, r->b, slice_of(tsuid, sizeof tsuid));
+    }
+}
+
+/* The newest of its hour that was made before rows[to]. */
+static struct head_row *
+newest(const struct model *m, size_t to, uint32_t base)
+{
+    while (to-- > 0)
+        if (m->rows[to]->open.base == base)
+            return m->rows[to];
+    return NULL;
+}
+
+NO_TS_CHECK static void
+append(struct rig *r, unsigned i, uint32_t base, bool looked_up)
+{
+    struct head_series *s = r->series[i];
+    struct model *m = &r->models[i];
+    struct head_row *was = newest(m, m->len, base);
+    uint32_t count = was == NULL ? 0 : was->open.count;
+    struct point p = { .ts_ms =
+                           (int64_t)base * 1000 + pick(r, (unsigned)HOUR_MS) };
+
+    ck_assert(head_append(
+        &r->head, r->b, s,
+        looked_up ? head_newest_row(&r->head, r->b, s, base) : NULL, p, 1, 1));
+    if (was == NULL || was->frozen) {
+        ck_assert_ptr_ne(s->rows, was);
+        ck_assert_uint_eq(s->rows->open.base, base);
+        ck_assert_uint_eq(s->rows->open.count, 1);
+        m->rows[m->len++] = s->rows;
+    } else {
+        ck_assert_uint_eq(was->open.count, count + 1);
+    }
+}
+
+NO_TS_CHECK static void
+drop(struct rig *r, struct model *m, size_t at)
+{
+    head_drop_row(&r->head, r->b, m->rows[at]);
+    m->len--;
+    memmove(m->rows + at, m->rows + at + 1, (m->len - at) * sizeof m->rows[0]);
+}
+
+NO_TS_CHECK static void
+check(const struct rig *r, uint32_t hours)
+{
+    size_t rows = 0;
+
+    for (unsigned i = 0; i < SERIES_LEN; i++) {
+        const struct model *m = &r->models[i];
+        const struct head_row *at = r->series[i]->rows;
+
+        for (uint32_t h = 0; h < hours; h++) {
+            const struct head_row *want = newest(m, m->len, h * HOUR_S);
+
+            ck_assert_ptr_eq(
+                head_newest_row(&r->head, r->b, r->series[i], h * HOUR_S),
+                want);
+        }
+        for (size_t k = m->len; k-- > 0; at = at->next) {
+            ck_assert_ptr_eq(at, m->rows[k]);
+            ck_assert_int_eq(head_has_elder(at),
+                             newest(m, k, at->open.base) != NULL);
+        }
+        ck_assert_ptr_null(at);
+        rows += m->len;
+    }
+    ck_assert_uint_eq(r->head.rows, rows);
+}
+
+/* Of few hours, so that they come again, and of many. */
+static const struct {
+    uint32_t hours;
+    int freezes, drops; /* of a hundred steps */
+} cases[] = {
+    { 1, 20, 20 }, { 3, 10, 30 }, { 24, 5, 20 }, { 500, 0, 30 }, { 500, 2, 60 },
+};
+
+START_TEST(rows_are_found)
+{
+    uint32_t hours = cases[_i].hours;
+    struct rig r;
+
+    rig_open(&r);
+    r.random = harness_seed((unsigned long)_i);
+    for (int step = 0; step < 1000; step++) {
+        unsigned i = pick(&r, SERIES_LEN);
+        struct model *m = &r.models[i];
+        size_t at = m->len == 0 ? 0 : pick(&r, (unsigned)m->len);
+        int what = (int)pick(&r, 100);
+
+        if (m->len > 0 && what < cases[_i].freezes) {
+            m->rows[at]->frozen = !m->rows[at]->frozen;
+        } else if (m->len > 0 && what < cases[_i].freezes + cases[_i].drops) {
+            drop(&r, m, pick(&r, 2) == 0 ? 0 : at);
+        } else if (m->len < ROWS_MAX) {
+            append(&r, i, pick(&r, hours) * HOUR_S, pick(&r, 2) == 0);
+        }
+        if (step % 20 == 0)
+            check(&r, hours);
+    }
+    for (unsigned i = 0; i < SERIES_LEN; i++)
+        while (r.models[i].len > 0)
+            drop(&r, &r.models[i], 0);
+    check(&r, hours);
+    ck_assert_uint_eq(r.head.bytes, 0);
+    ck_assert_ptr_null(r.b->index);
+    head_fini(&r.head);
+}
+END_TEST
+
+TEST_MAIN("head", LOOP(rows_are_found, cases))

@@ -1,0 +1,214 @@
+/* Open rows give back what was appended, and know what their block would say
+ * of it, asked once or again and again while points come. */
+#include "config.h"
+
+#include "storage/head/open_row.h"
+
+#include <math.h>
+
+#include "tests/harness.h"
+
+#define BASE    1356998400u
+#define BASE_MS (INT64_C(1000) * BASE)
+
+/* What a series is like: how far its times go on, and its values. */
+enum values { WHOLE, LARGE, DECIMAL, DOUBLE, ODD, MIXED, LATE_MIXED };
+
+static const struct like {
+    enum values values;
+    size_t len;
+    int64_t step_ms, jitter_ms;
+} cases[] = {
+    { WHOLE, 1, 1000, 0 },      { WHOLE, 2, 1000, 0 },
+    { WHOLE, 360, 10000, 0 },   { WHOLE, 3600, 1000, 0 },
+    { WHOLE, 300, 10000, 900 }, { LARGE, 360, 10000, 0 },
+    { DECIMAL, 360, 10000, 0 }, { DECIMAL, 300, 10000, 500 },
+    { DOUBLE, 360, 10000, 0 },  { ODD, 360, 10000, 0 },
+    { MIXED, 360, 10000, 0 },   { LATE_MIXED, 360, 10000, 0 },
+};
+
+static struct point
+any_point(const struct like *like, size_t i, uint64_t *random)
+{
+    static const double odd[] = { 0.0, -0.0, (double)NAN, (double)INFINITY,
+                                  1e300 };
+    uint64_t x = harness_random(random);
+    int64_t jitter =
+        like->jitter_ms == 0 ? 0 : (int64_t)(x >> 40) % like->jitter_ms;
+    struct point p = {
+        .ts_ms = BASE_MS + (int64_t)i * like->step_ms + jitter,
+        .is_float = like->values >= DECIMAL && like->values <= ODD,
+    };
+
+    if (like->values == MIXED)
+        p.is_float = x % 3 == 0;
+    else if (like->values == LATE_MIXED)
+        p.is_float = i > like->len / 2;
+    if (!p.is_float)
+        p.v.i = like->values == LARGE ? (int64_t)x : (int64_t)(x % 100) - 50;
+    else if (like->values == ODD)
+        p.v.d = odd[x % 5];
+    else if (like->values == DOUBLE)
+        p.v.d = (double)(int64_t)x / 3e10;
+    else
+        p.v.d = (double)(int64_t)(x % 20000) / 100;
+    return p;
+}
+
+static void
+append(struct open_row *r, struct points *all, struct point p)
+{
+    ck_assert(open_row_append(r, p) && points_add(all, p));
+}
+
+/* The points that were appended are in 'all', in the order of time. */
+static void
+check_synopsis(struct open_row *r, bool keep, const struct points *all)
+{
+    struct buf block = BUF_INIT;
+    struct synopsis x = { 0 }, y = { 0 };
+    struct error e;
+
+    ck_assert(open_row_synopsis(r, keep, &x));
+    block_encode(all, BASE, &block);
+    ck_assert_int_eq(block_synopsis(buf_slice(&block), BASE, &y, &e), ST_OK);
+    ck_assert_uint_eq(x.count, y.count);
+    ck_assert_int_eq(x.first_ms, y.first_ms);
+    ck_assert_int_eq(x.last_ms, y.last_ms);
+    ck_assert_int_eq(x.all_int, y.all_int);
+    /* The bits of doubles, too. */
+    ck_assert_int_eq(x.sum.i, y.sum.i);
+    ck_assert_int_eq(x.min.i, y.min.i);
+    ck_assert_int_eq(x.max.i, y.max.i);
+    ck_assert_int_eq(x.first.i, y.first.i);
+    ck_assert_int_eq(x.last.i, y.last.i);
+    buf_fini(&block);
+}
+
+/* Even where the block is, and then the same. */
+static void
+check_even(const struct open_row *r, const struct points *all)
+{
+    struct buf block = BUF_INIT;
+    struct points p = { 0 }, q = { 0 };
+    struct spacing x, y;
+    struct error e;
+    bool even = open_row_unpack_even(slice_of(r->bytes, r->size), r->count,
+                                     BASE, &p, &x);
+
+    block_encode(all, BASE, &block);
+    ck_assert_int_eq(block_decode_spaced(buf_slice(&block), BASE, &q, &y, &e),
+                     ST_OK);
+    ck_assert_int_eq(even, y.even);
+    ck_assert_uint_eq(p.len, even ? all->len : 0);
+    if (even) {
+        ck_assert_int_eq(x.is_float, y.is_float);
+        ck_assert_int_eq(x.first_ms, y.first_ms);
+        ck_assert_int_eq(x.step_ms, y.step_ms);
+        ck_assert_uint_eq(x.greatest, y.greatest);
+        ck_assert_mem_eq(p.v, all->v, all->len * sizeof *p.v);
+    }
+    points_fini(&p);
+    points_fini(&q);
+    buf_fini(&block);
+}
+
+static void
+check_points(const struct open_row *r, const struct points *all)
+{
+    struct points out = { 0 };
+
+    ck_assert(
+        open_row_unpack(slice_of(r->bytes, r->size), r->count, BASE, &out));
+    ck_assert_uint_eq(out.len, all->len);
+    ck_assert_uint_eq(r->count, all->len);
+    for (size_t i = 0; i < out.len; i++) {
+        ck_assert_int_eq(out.ts_ms[i], all->ts_ms[i]);
+        ck_assert_int_eq(out.v[i].i, all->v[i].i);
+        ck_assert_int_eq(out.is_float[i], all->is_float[i]);
+    }
+    points_fini(&out);
+}
+
+START_TEST(synopses_are_those_of_blocks)
+{
+    const struct like *like = &cases[_i];
+    uint64_t random = harness_seed((unsigned long)_i);
+
+    for (int round = 0; round < 5; round++) {
+        struct open_row r = { .base = BASE };
+        struct points all = { 0 };
+        uint32_t bare;
+
+        for (size_t i = 0; i < like->len; i++) {
+            append(&r, &all, any_point(like, i, &random));
+            if (harness_random(&random) % 64 == 0)
+                check_synopsis(&r, harness_random(&random) % 2 == 0, &all);
+        }
+        bare = open_row_held(&r);
+        check_synopsis(&r, false, &all);
+        ck_assert_uint_eq(open_row_held(&r), bare);
+        check_synopsis(&r, true, &all);
+        check_even(&r, &all);
+        check_points(&r, &all);
+        ck_assert_uint_ge(open_row_held(&r), r.size);
+        points_fini(&all);
+        open_row_fini(&r);
+    }
+}
+END_TEST
+
+/* One that comes late, or again, is the end of it. */
+START_TEST(no_synopsis_of_disorder)
+{
+    uint64_t random = harness_seed((unsigned long)_i);
+
+    for (int round = 0; round < 8; round++) {
+        struct open_row r = { .base = BASE };
+        struct points all = { 0 };
+        const struct like *like = &cases[_i];
+        size_t back = harness_random(&random) % like->len;
+        struct points out = { 0 };
+        struct spacing even;
+        struct synopsis s;
+
+        for (size_t i = 0; i < like->len; i++) {
+            append(&r, &all, any_point(like, i, &random));
+            if (harness_random(&random) % 64 == 0)
+                check_synopsis(&r, true, &all);
+        }
+        append(&r, &all, points_at(&all, back));
+        ck_assert(!open_row_synopsis(&r, true, &s));
+        ck_assert(!open_row_unpack_even(slice_of(r.bytes, r.size), r.count,
+                                        BASE, &out, &even));
+        append(&r, &all, (struct point){ .ts_ms = BASE_MS + HOUR_MS - 1 });
+        ck_assert(!open_row_synopsis(&r, true, &s));
+        check_points(&r, &all);
+        points_fini(&out);
+        points_fini(&all);
+        open_row_fini(&r);
+    }
+}
+END_TEST
+
+/* A row with a point or two, of which there are millions, keeps nothing. */
+START_TEST(small_rows_keep_none)
+{
+    struct open_row r = { .base = BASE };
+    struct synopsis s;
+
+    ck_assert(!open_row_synopsis(&r, true, &s));
+    for (int i = 0; i < 2; i++) {
+        ck_assert(open_row_append(
+            &r, (struct point){ .ts_ms = BASE_MS + i, .v.i = 42 }));
+        ck_assert(open_row_synopsis(&r, true, &s));
+        ck_assert_uint_eq(s.count, (uint32_t)i + 1);
+        ck_assert_int_eq(s.sum.i, 42 * (i + 1));
+        ck_assert_uint_eq(open_row_held(&r), r.cap);
+    }
+    open_row_fini(&r);
+}
+END_TEST
+
+TEST_MAIN("open_row", LOOP(synopses_are_those_of_blocks, cases),
+          LOOP(no_synopsis_of_disorder, cases), TEST(small_rows_keep_none))

@@ -1,0 +1,135 @@
+/* Tables that LevelDB wrote, as fsck reads them. */
+#include "config.h"
+
+#include "storage/kv/leveldb/level_raw.h"
+
+#include <dirent.h>
+
+#include "base/crc32c.h"
+#include "base/cursor.h"
+#include "base/durable.h"
+#include "storage/kv/kv.h"
+#include "storage/kv/leveldb/level_bytes.h"
+#include "tests/harness.h"
+#include "tests/tempdir.h"
+
+#define KEYS   2000
+#define VALUE  1000
+#define FOOTER 48
+
+/* Long keys that begin alike, so that the index is worth packing. */
+static void
+fill(const char *dir)
+{
+    struct kv_options o = { .dir = dir, .create = true };
+    struct kv_batch *b = kv_batch_new();
+    uint64_t seed = harness_seed(20261122);
+    uint8_t value[VALUE];
+    struct kv *kv;
+
+    ck_assert_int_eq(kv_open(&o, &kv, NULL), ST_OK);
+    for (unsigned i = 0; i < KEYS; i++) {
+        char key[128];
+
+        (void)snprintf(key, sizeof key, "%0100u", i);
+        for (size_t k = 0; k < VALUE; k++)
+            value[k] = (uint8_t)harness_random(&seed);
+        kv_batch_put(b, slice_str(key), slice_of(value, VALUE));
+    }
+    ck_assert_int_eq(kv_write(kv, b, true, NULL), ST_OK);
+    kv_settle(kv, 0);
+    kv_batch_free(&b);
+    kv_close(&kv);
+}
+
+static struct buf
+first_table(const char *dir)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *entry;
+    struct buf bytes = BUF_INIT;
+
+    while ((entry = readdir(d)) != NULL)
+        if (strstr(entry->d_name, ".ldb") != NULL && bytes.size == 0) {
+            char *path = tempdir_path(dir, entry->d_name);
+
+            ck_assert_int_eq(files_read(path, SIZE_MAX, &bytes, NULL), ST_OK);
+            free(path);
+        }
+    (void)closedir(d);
+    ck_assert_uint_gt(bytes.size, 0);
+    return bytes;
+}
+
+/* Where the index lies, and how much of it. */
+static uint8_t *
+index_of(const struct buf *table, size_t *size)
+{
+    struct cursor c = cursor_of(
+        slice_of(table->data + table->size - FOOTER, (size_t)FOOTER - 8));
+    uint64_t at;
+
+    (void)cursor_varint(&c);
+    (void)cursor_varint(&c);
+    at = cursor_varint(&c);
+    *size = (size_t)cursor_varint(&c);
+    return table->data + at;
+}
+
+START_TEST(reads_a_packed_index)
+{
+    char *dir = tempdir_new();
+    struct buf table;
+    uint64_t blocks = 0;
+    size_t size;
+    const uint8_t *index;
+    struct raw_fault fault;
+
+    fill(dir);
+    table = first_table(dir);
+    index = index_of(&table, &size);
+    ck_assert_uint_eq(index[size], 1); /* packed */
+    fault = raw_table_check(buf_slice(&table), &blocks);
+    ck_assert_msg(fault.text == NULL, "%s", fault.text);
+    ck_assert_uint_gt(blocks, 100);
+    table.data[table.size / 2] ^= 1;
+    fault = raw_table_check(buf_slice(&table), &blocks);
+    ck_assert_str_eq(fault.text, "the checksum of a block does not fit");
+    buf_fini(&table);
+    tempdir_free(&dir);
+}
+END_TEST
+
+/* Their checksum fits: somebody wrote them so. */
+START_TEST(refuses_what_cannot_be_unpacked)
+{
+    static const uint8_t ends[][4] = {
+        { 0xff, 0xff, 0xff, 0xff }, /* a size beyond all bounds */
+        { 0x04, 0xfc, 0, 0 },       /* more bytes than there are */
+    };
+    char *dir = tempdir_new();
+    struct buf table;
+
+    fill(dir);
+    table = first_table(dir);
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        size_t size;
+        uint8_t *index = index_of(&table, &size);
+        struct raw_fault fault;
+        uint64_t blocks;
+        uint32_t crc;
+
+        memcpy(index, ends[i], sizeof ends[i]);
+        crc = level_mask(crc32c(slice_of(index, size + 1)));
+        for (unsigned k = 0; k < 4; k++)
+            index[size + 1 + k] = (uint8_t)(crc >> 8 * k);
+        fault = raw_table_check(buf_slice(&table), &blocks);
+        ck_assert_str_eq(fault.text, "an index cannot be unpacked");
+    }
+    buf_fini(&table);
+    tempdir_free(&dir);
+}
+END_TEST
+
+TEST_MAIN("level_raw", TEST(reads_a_packed_index),
+          TEST(refuses_what_cannot_be_unpacked))

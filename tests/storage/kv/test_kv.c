@@ -1,0 +1,655 @@
+/* Every case runs on every engine; _i is which (tests/storage/engines.h). */
+#include "config.h"
+
+#include "storage/kv/kv.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "storage/row/mask.h"
+#include "tests/harness.h"
+#include "tests/storage/engines.h"
+#include "tests/tempdir.h"
+
+#define S(literal) slice_of((literal), sizeof(literal) - 1)
+
+struct fixture {
+    int engine;
+    char *dir;
+    struct kv *kv;
+};
+
+static struct fixture
+setup(int engine)
+{
+    struct fixture f = { .engine = engine, .dir = tempdir_new() };
+
+    engine_open(engine, f.dir, &f.kv);
+    return f;
+}
+
+static void
+reopen(struct fixture *f)
+{
+    kv_close(&f->kv);
+    engine_open(f->engine, f->dir, &f->kv);
+}
+
+static void
+teardown(struct fixture *f)
+{
+    kv_close(&f->kv);
+    ck_assert_ptr_null(f->kv);
+    tempdir_free(&f->dir);
+}
+
+static void
+put(struct kv *kv, struct slice key, struct slice value)
+{
+    struct kv_batch *b = kv_batch_new();
+
+    kv_batch_put(b, key, value);
+    ck_assert_int_eq(kv_write(kv, b, false, NULL), ST_OK);
+    kv_batch_free(&b);
+}
+
+static void delete (struct kv *kv, struct slice key)
+{
+    struct kv_batch *b = kv_batch_new();
+
+    kv_batch_delete(b, key);
+    ck_assert_int_eq(kv_write(kv, b, false, NULL), ST_OK);
+    kv_batch_free(&b);
+}
+
+static bool
+holds(struct kv *kv, struct slice key, struct slice value)
+{
+    struct buf out = BUF_INIT;
+    enum status st = kv_get(kv, key, &out, NULL);
+    bool same = st == ST_OK && slice_eq(buf_slice(&out), value);
+
+    buf_fini(&out);
+    return same;
+}
+
+static bool
+lacks(struct kv *kv, struct slice key)
+{
+    struct buf out = BUF_INIT;
+    enum status st = kv_get(kv, key, &out, NULL);
+
+    buf_fini(&out);
+    return st == ST_NOT_FOUND;
+}
+
+static void
+close_iter(struct kv_iter **it)
+{
+    struct error e = { 0 };
+
+    ck_assert_msg(kv_iter_close(it, &e) == ST_OK, "%s", e.text);
+    ck_assert_ptr_null(*it);
+}
+
+static size_t
+count(struct kv *kv, struct kv_snapshot *s)
+{
+    struct kv_iter *it = kv_iter_open(kv, s, slice_str(""));
+    size_t n = 0;
+
+    for (bool on = kv_iter_seek(it, S("")); on; on = kv_iter_next(it))
+        n++;
+    close_iter(&it);
+    return n;
+}
+
+START_TEST(puts_gets_deletes)
+{
+    struct fixture f = setup(_i);
+
+    ck_assert(lacks(f.kv, S("a")));
+    put(f.kv, S("a"), S("1"));
+    ck_assert(holds(f.kv, S("a"), S("1")));
+    put(f.kv, S("a"), S("22"));
+    ck_assert(holds(f.kv, S("a"), S("22")));
+    put(f.kv, S("a\0b"), S("x\0y"));
+    ck_assert(holds(f.kv, S("a\0b"), S("x\0y")));
+    ck_assert(holds(f.kv, S("a"), S("22")));
+    put(f.kv, S("b"), S(""));
+    ck_assert(holds(f.kv, S("b"), S("")));
+    put(f.kv, S(""), S("the empty key"));
+    ck_assert(holds(f.kv, S(""), S("the empty key")));
+    delete (f.kv, S("a"));
+    delete (f.kv, S("never there"));
+    ck_assert(lacks(f.kv, S("a")));
+    ck_assert_uint_eq(count(f.kv, NULL), 3);
+    teardown(&f);
+}
+END_TEST
+
+START_TEST(get_replaces_what_the_buffer_holds)
+{
+    struct fixture f = setup(_i);
+    struct buf out = BUF_INIT;
+
+    buf_put_str(&out, "old text");
+    put(f.kv, S("k"), S("v"));
+    ck_assert_int_eq(kv_get(f.kv, S("k"), &out, NULL), ST_OK);
+    ck_assert(slice_eq_str(buf_slice(&out), "v"));
+    buf_fini(&out);
+    buf_init(&out, 4);
+    put(f.kv, S("k"), S("more than four"));
+    ck_assert_int_eq(kv_get(f.kv, S("k"), &out, NULL), ST_LIMIT);
+    buf_fini(&out);
+    teardown(&f);
+}
+END_TEST
+
+/* In the order in which they must come. */
+static const struct slice sorted[] = {
+    { (const uint8_t *)"", 0 },         { (const uint8_t *)"\0", 1 },
+    { (const uint8_t *)"\0\0", 2 },     { (const uint8_t *)"\0\xff", 2 },
+    { (const uint8_t *)"\x01", 1 },     { (const uint8_t *)"\x7f", 1 },
+    { (const uint8_t *)"\x80", 1 },     { (const uint8_t *)"\x80\0", 2 },
+    { (const uint8_t *)"\xff", 1 },     { (const uint8_t *)"\xff\0", 2 },
+    { (const uint8_t *)"\xff\xff", 2 }, { (const uint8_t *)"\xff\xff\0", 3 },
+};
+#define SORTED_LEN (sizeof sorted / sizeof sorted[0])
+
+static void
+put_sorted(struct kv *kv)
+{
+    struct kv_batch *b = kv_batch_new();
+
+    for (size_t i = 0; i < SORTED_LEN; i++) {
+        uint8_t n = (uint8_t)i;
+
+        kv_batch_put(b, sorted[i * 5 % SORTED_LEN],
+                     slice_of(&n, 1)); /* 5 and 12 share no factor */
+    }
+    ck_assert_uint_eq(kv_batch_len(b), SORTED_LEN);
+    ck_assert_int_eq(kv_write(kv, b, false, NULL), ST_OK);
+    kv_batch_free(&b);
+}
+
+START_TEST(keys_sort_as_unsigned_bytes)
+{
+    struct fixture f = setup(_i);
+    struct kv_iter *it;
+    size_t n = 0;
+
+    put_sorted(f.kv);
+    it = kv_iter_open(f.kv, NULL, slice_str(""));
+    for (bool on = kv_iter_seek(it, S("")); on; on = kv_iter_next(it), n++)
+        ck_assert(slice_eq(kv_iter_key(it), sorted[n]));
+    ck_assert_uint_eq(n, SORTED_LEN);
+    close_iter(&it);
+    teardown(&f);
+}
+END_TEST
+
+START_TEST(before_and_seek_meet)
+{
+    struct fixture f = setup(_i);
+    struct kv_iter *it;
+
+    put_sorted(f.kv);
+    it = kv_iter_open(f.kv, NULL, slice_str(""));
+    for (size_t i = 0; i < SORTED_LEN; i++) {
+        ck_assert(kv_iter_seek(it, sorted[i]));
+        ck_assert(slice_eq(kv_iter_key(it), sorted[i]));
+        ck_assert_int_eq(kv_iter_before(it, sorted[i]), i > 0);
+        if (i == 0)
+            continue;
+        ck_assert(slice_eq(kv_iter_key(it), sorted[i - 1]));
+        ck_assert(kv_iter_next(it));
+        ck_assert(slice_eq(kv_iter_key(it), sorted[i]));
+    }
+    ck_assert(!kv_iter_seek(it, S("\xff\xff\xff")));
+    ck_assert(kv_iter_before(it, S("\xff\xff\xff")));
+    ck_assert(slice_eq(kv_iter_key(it), sorted[SORTED_LEN - 1]));
+    ck_assert(kv_iter_before(it, S("\x40")));
+    ck_assert(slice_eq(kv_iter_key(it), S("\x01")));
+    close_iter(&it);
+    teardown(&f);
+}
+END_TEST
+
+START_TEST(an_iterator_that_stands_nowhere_stays_there)
+{
+    struct fixture f = setup(_i);
+    struct kv_iter *it = kv_iter_open(f.kv, NULL, slice_str(""));
+
+    ck_assert(!kv_iter_next(it));
+    ck_assert(!kv_iter_seek(it, S("")));
+    ck_assert(!kv_iter_before(it, S("z")));
+    ck_assert_uint_eq(kv_iter_key(it).size, 0);
+    ck_assert_uint_eq(kv_iter_value(it).size, 0);
+    close_iter(&it);
+    put(f.kv, S("k"), S("v"));
+    it = kv_iter_open(f.kv, NULL, slice_str(""));
+    ck_assert(kv_iter_seek(it, S("a")));
+    ck_assert(!kv_iter_next(it));
+    ck_assert(!kv_iter_next(it));
+    close_iter(&it);
+    close_iter(&it); /* NULL is closed already */
+    teardown(&f);
+}
+END_TEST
+
+START_TEST(iterators_count)
+{
+    struct fixture f = setup(_i);
+    struct kv_iter *it;
+    struct kv_iter_counts c;
+
+    put(f.kv, S("aa"), S("123"));
+    put(f.kv, S("bb"), S("4567"));
+    it = kv_iter_open(f.kv, NULL, slice_str(""));
+    ck_assert(kv_iter_seek(it, S("a")));
+    ck_assert(kv_iter_next(it));
+    ck_assert(!kv_iter_next(it));
+    ck_assert(kv_iter_before(it, S("b")));
+    c = kv_iter_counts(it);
+    ck_assert_uint_eq(c.seeks, 2);
+    ck_assert_uint_eq(c.steps, 2);
+    ck_assert_uint_eq(c.bytes, 5 + 6 + 5);
+    close_iter(&it);
+    teardown(&f);
+}
+END_TEST
+
+static void
+check_op(void *ctx, struct slice key, const struct slice *value)
+{
+    size_t *n = ctx;
+
+    if (*n == 0)
+        ck_assert(slice_eq_str(key, "k") && slice_eq_str(*value, "1"));
+    if (*n == 1)
+        ck_assert(slice_eq(key, S("q\0q")) && value == NULL);
+    if (*n == 2)
+        ck_assert(slice_eq_str(key, "") && value->size == 0);
+    ++*n;
+}
+
+START_TEST(a_batch_tells_its_operations)
+{
+    struct kv_batch *b = kv_batch_new();
+    size_t n = 0;
+
+    kv_batch_put(b, S("k"), S("1"));
+    kv_batch_delete(b, S("q\0q"));
+    kv_batch_put(b, S(""), S(""));
+    kv_batch_each(b, check_op, &n);
+    ck_assert_uint_eq(n, 3);
+    kv_batch_clear(b);
+    ck_assert_uint_eq(kv_batch_len(b), 0);
+    kv_batch_each(b, check_op, &n);
+    ck_assert_uint_eq(n, 3);
+    kv_batch_free(&b);
+    ck_assert_ptr_null(b);
+    kv_batch_free(&b);
+}
+END_TEST
+
+START_TEST(the_last_operation_on_a_key_wins)
+{
+    struct fixture f = setup(_i);
+    struct kv_batch *b = kv_batch_new();
+    struct kv_snapshot *s;
+
+    put(f.kv, S("old"), S("0"));
+    s = kv_snapshot_take(f.kv);
+    kv_batch_put(b, S("a"), S("1"));
+    kv_batch_delete(b, S("a"));
+    kv_batch_put(b, S("b"), S("1"));
+    kv_batch_delete(b, S("b"));
+    kv_batch_put(b, S("b"), S("2"));
+    kv_batch_delete(b, S("old"));
+    kv_batch_put(b, S("old"), S("1"));
+    kv_batch_delete(b, S("old"));
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(kv_write(f.kv, b, i == 1, NULL), ST_OK);
+        ck_assert(lacks(f.kv, S("a")));
+        ck_assert(holds(f.kv, S("b"), S("2")));
+        ck_assert(lacks(f.kv, S("old")));
+        ck_assert_uint_eq(count(f.kv, NULL), 1);
+        if (s != NULL)
+            ck_assert_uint_eq(count(f.kv, s), 1);
+        kv_snapshot_release(f.kv, &s);
+    }
+    kv_batch_clear(b);
+    ck_assert_int_eq(kv_write(f.kv, b, false, NULL), ST_OK);
+    kv_batch_free(&b);
+    teardown(&f);
+}
+END_TEST
+
+START_TEST(what_is_over_the_limits_changes_nothing)
+{
+    struct fixture f = setup(_i);
+    struct kv_batch *b = kv_batch_new();
+    struct error e = { 0 };
+    uint8_t *big = calloc(1, KV_VALUE_MAX + 1);
+
+    kv_batch_put(b, S("a"), S("1"));
+    kv_batch_put(b, slice_of(big, KV_KEY_MAX + 1), S("1"));
+    ck_assert_int_eq(kv_write(f.kv, b, false, &e), ST_LIMIT);
+    kv_batch_clear(b);
+    kv_batch_put(b, S("a"), slice_of(big, KV_VALUE_MAX + 1));
+    ck_assert_int_eq(kv_write(f.kv, b, false, &e), ST_LIMIT);
+    ck_assert_uint_eq(count(f.kv, NULL), 0);
+    kv_batch_clear(b);
+    kv_batch_put(b, slice_of(big, KV_KEY_MAX), slice_of(big, 1 << 20));
+    ck_assert_int_eq(kv_write(f.kv, b, false, &e), ST_OK);
+    ck_assert(holds(f.kv, slice_of(big, KV_KEY_MAX), slice_of(big, 1 << 20)));
+    kv_batch_free(&b);
+    free(big);
+    teardown(&f);
+}
+END_TEST
+
+START_TEST(snapshots_stand_still)
+{
+    struct fixture f = setup(_i);
+    struct kv_snapshot *none = kv_snapshot_take(f.kv), *one, *two;
+    struct kv_iter *it;
+
+    put(f.kv, S("a"), S("1"));
+    put(f.kv, S("b"), S("1"));
+    one = kv_snapshot_take(f.kv);
+    put(f.kv, S("a"), S("2"));
+    delete (f.kv, S("b"));
+    put(f.kv, S("c"), S("2"));
+    two = kv_snapshot_take(f.kv);
+    delete (f.kv, S("a"));
+    ck_assert_uint_eq(count(f.kv, none), 0);
+    ck_assert_uint_eq(count(f.kv, one), 2);
+    ck_assert_uint_eq(count(f.kv, two), 2);
+    ck_assert_uint_eq(count(f.kv, NULL), 1);
+    it = kv_iter_open(f.kv, one, slice_str(""));
+    kv_snapshot_release(f.kv, &one); /* the iterator goes on */
+    ck_assert_ptr_null(one);
+    put(f.kv, S("b"), S("3"));
+    kv_snapshot_release(f.kv, &none);
+    ck_assert(kv_iter_seek(it, S("a")));
+    ck_assert(slice_eq_str(kv_iter_value(it), "1"));
+    ck_assert(kv_iter_next(it));
+    ck_assert(slice_eq_str(kv_iter_value(it), "1"));
+    ck_assert(!kv_iter_next(it));
+    close_iter(&it);
+    it = kv_iter_open(f.kv, two, slice_str(""));
+    ck_assert(kv_iter_before(it, S("d")));
+    ck_assert(slice_eq_str(kv_iter_key(it), "c"));
+    ck_assert(kv_iter_before(it, S("c")));
+    ck_assert(slice_eq_str(kv_iter_value(it), "2"));
+    close_iter(&it);
+    kv_snapshot_release(f.kv, &two);
+    kv_snapshot_release(f.kv, &two);
+    teardown(&f);
+}
+END_TEST
+
+START_TEST(an_iterator_does_not_see_what_comes_after_it)
+{
+    struct fixture f = setup(_i);
+    struct kv_iter *it;
+
+    put(f.kv, S("a"), S("1"));
+    put(f.kv, S("c"), S("1"));
+    it = kv_iter_open(f.kv, NULL, slice_str(""));
+    ck_assert(kv_iter_seek(it, S("")));
+    put(f.kv, S("b"), S("2"));
+    put(f.kv, S("a"), S("2"));
+    delete (f.kv, S("a"));
+    delete (f.kv, S("c"));
+    ck_assert(slice_eq_str(kv_iter_key(it), "a"));
+    ck_assert(slice_eq_str(kv_iter_value(it), "1"));
+    ck_assert(kv_iter_next(it));
+    ck_assert(slice_eq_str(kv_iter_key(it), "c"));
+    ck_assert(!kv_iter_next(it));
+    close_iter(&it);
+    ck_assert_uint_eq(count(f.kv, NULL), 1);
+    teardown(&f);
+}
+END_TEST
+
+START_TEST(an_iterator_ends_with_its_prefix)
+{
+    struct fixture f = setup(_i);
+    struct kv_iter *it;
+
+    put(f.kv, S("a1"), S("1"));
+    put(f.kv, S("b1"), S("2"));
+    put(f.kv, S("b2"), S("3"));
+    put(f.kv, S("c1"), S("4"));
+    it = kv_iter_open(f.kv, NULL, S("b"));
+    ck_assert(kv_iter_seek(it, S("b")));
+    ck_assert(slice_eq_str(kv_iter_key(it), "b1"));
+    ck_assert(kv_iter_next(it));
+    ck_assert(!kv_iter_next(it));
+    ck_assert(!kv_iter_next(it));
+    ck_assert(kv_iter_before(it, S("b2")));
+    ck_assert(slice_eq_str(kv_iter_key(it), "b1"));
+    ck_assert(!kv_iter_before(it, S("b1")));
+    ck_assert(!kv_iter_seek(it, S("b3")));
+    close_iter(&it);
+    teardown(&f);
+}
+END_TEST
+
+START_TEST(a_rewind_undoes_what_was_too_large)
+{
+    struct fixture f = setup(_i);
+    struct kv_batch *b = kv_batch_new();
+    uint8_t *big = calloc(1, KV_VALUE_MAX);
+    struct kv_batch_mark mark;
+
+    kv_batch_put(b, S("a"), S("1"));
+    mark = kv_batch_mark(b);
+    kv_batch_put(b, slice_of(big, KV_KEY_MAX + 1), S(""));
+    kv_batch_rewind(b, mark);
+    ck_assert_int_eq(kv_write(f.kv, b, false, NULL), ST_OK);
+    for (size_t i = 0; i <= KV_BATCH_MAX / KV_VALUE_MAX; i++)
+        kv_batch_put(b, S("b"), slice_of(big, KV_VALUE_MAX));
+    ck_assert_int_eq(kv_write(f.kv, b, false, NULL), ST_LIMIT);
+    kv_batch_rewind(b, mark);
+    ck_assert_int_eq(kv_write(f.kv, b, false, NULL), ST_OK);
+    ck_assert_uint_eq(count(f.kv, NULL), 1);
+    kv_batch_free(&b);
+    free(big);
+    teardown(&f);
+}
+END_TEST
+
+/* A writer puts the same generation under all keys, batch after batch, and
+ * deletes some in between: a scan must see one generation. */
+#define WRITER_KEYS 100
+
+struct writer {
+    struct kv *kv;
+    atomic_bool stop;
+};
+
+static void *
+write_generations(void *arg)
+{
+    struct writer *w = arg;
+    struct kv_batch *b = kv_batch_new();
+    uint8_t value[300] = { 0 };
+
+    for (unsigned g = 0; g < 30000 && !atomic_load(&w->stop); g++) {
+        memcpy(value, &g, sizeof g);
+        kv_batch_clear(b);
+        for (uint8_t i = 0; i < WRITER_KEYS; i++) {
+            if (i % 3 == 0 && g % 2 == 1)
+                kv_batch_delete(b, slice_of(&i, 1));
+            else
+                kv_batch_put(b, slice_of(&i, 1), slice_of(value, 300));
+        }
+        if (kv_write(w->kv, b, false, NULL) != ST_OK)
+            abort();
+    }
+    kv_batch_free(&b);
+    return NULL;
+}
+
+static void
+check_generation(struct kv *kv, struct kv_snapshot *s)
+{
+    struct kv_iter *it = kv_iter_open(kv, s, slice_str(""));
+    unsigned first = 0, g = 0;
+    size_t n = 0;
+
+    for (bool on = kv_iter_seek(it, S("")); on; on = kv_iter_next(it)) {
+        ck_assert_uint_eq(kv_iter_value(it).size, 300);
+        memcpy(&g, kv_iter_value(it).data, sizeof g);
+        if (n++ == 0)
+            first = g;
+        ck_assert_uint_eq(g, first);
+    }
+    ck_assert_uint_eq(n, first % 2 == 0 ? WRITER_KEYS : WRITER_KEYS * 2 / 3);
+    close_iter(&it);
+}
+
+START_TEST(scans_while_another_thread_writes)
+{
+    struct fixture f = setup(_i);
+    struct writer w = { .kv = f.kv };
+    pthread_t thread;
+    struct buf out = BUF_INIT;
+
+    ck_assert(!pthread_create(&thread, NULL, write_generations, &w));
+    while (lacks(f.kv, S("\x01")))
+        ;
+    for (int i = 0; i < 200; i++) {
+        struct kv_snapshot *s = i % 4 == 0 ? kv_snapshot_take(f.kv) : NULL;
+
+        check_generation(f.kv, s);
+        if (s != NULL)
+            check_generation(f.kv, s);
+        kv_snapshot_release(f.kv, &s);
+        ck_assert_int_eq(kv_get(f.kv, S("\x01"), &out, NULL), ST_OK);
+        ck_assert_uint_eq(out.size, 300);
+    }
+    atomic_store(&w.stop, true);
+    ck_assert(!pthread_join(thread, NULL));
+    buf_fini(&out);
+    teardown(&f);
+}
+END_TEST
+
+START_TEST(estimates)
+{
+    struct fixture f = setup(_i);
+    struct kv_batch *b = kv_batch_new();
+    uint8_t value[92];
+    uint64_t state = 1, all, half;
+    char key[16];
+
+    for (int i = 0; i < 20000; i++) {
+        (void)snprintf(key, sizeof key, "k%07d", i);
+        for (size_t j = 0; j < sizeof value; j++)
+            value[j] = (uint8_t)harness_random(&state);
+        kv_batch_put(b, slice_str(key), slice_of(value, sizeof value));
+    }
+    ck_assert_int_eq(kv_write(f.kv, b, false, NULL), ST_OK);
+    put(f.kv, S("another"), S("makes LevelDB write a table"));
+    kv_batch_free(&b);
+    ck_assert_int_eq(kv_sync(f.kv, NULL), ST_OK);
+    ck_assert_uint_eq(kv_approximate_bytes(f.kv, S("z"), S("a")), 0);
+    if (engines[_i].counts_tails) { /* the others: what is in tables */
+        all = kv_approximate_bytes(f.kv, S("k"), S("l"));
+        half = kv_approximate_bytes(f.kv, S("k001"), S("l"));
+        ck_assert(all > 1000000 && all < 4000000);
+        ck_assert(half > all / 4 && half < all);
+        half = kv_approximate_bytes(f.kv, S("k0000010"), S("k0000013"));
+        ck_assert(half > 250 && half < 350);
+    }
+    teardown(&f);
+}
+END_TEST
+
+/* What was written and synced is there again, in order, deletions too. */
+START_TEST(comes_back)
+{
+    struct fixture f = setup(_i);
+    struct kv_batch *b = kv_batch_new();
+
+    put_sorted(f.kv);
+    put(f.kv, S("c"), S(""));
+    delete (f.kv, sorted[3]);
+    kv_batch_put(b, S("synced"), S("1"));
+    ck_assert_int_eq(kv_write(f.kv, b, true, NULL), ST_OK);
+    ck_assert_int_eq(kv_sync(f.kv, NULL), ST_OK);
+    kv_settle(f.kv, 0);
+    ck_assert_uint_eq(count(f.kv, NULL), SORTED_LEN + 1);
+    reopen(&f);
+    if (engines[_i].keeps) {
+        ck_assert_uint_eq(count(f.kv, NULL), SORTED_LEN + 1);
+        ck_assert(holds(f.kv, S("c"), S("")));
+        ck_assert(holds(f.kv, S("synced"), S("1")));
+        ck_assert(lacks(f.kv, sorted[3]));
+    } else {
+        ck_assert_uint_eq(count(f.kv, NULL), 0);
+    }
+    kv_batch_free(&b);
+    teardown(&f);
+}
+END_TEST
+
+/* Keys of two bytes of 0, 1, 0x7f and 0xff: a mask's hints lead an iterator to
+ * exactly those that match, as looking at all of them would. */
+START_TEST(masks_lead_through_it)
+{
+    static const uint8_t bytes[] = { 0, 1, 0x7f, 0xff };
+    struct fixture f = setup(_i);
+    struct mask *m = mask_new();
+    struct kv_iter *it;
+    uint8_t hint[2];
+    size_t found = 0, wanted = 0;
+    bool more = true;
+
+    for (size_t i = 0; i < 16; i++) {
+        uint8_t key[2] = { bytes[i / 4], bytes[i % 4] };
+
+        put(f.kv, slice_of(key, 2), S(""));
+        wanted += key[1] >= 1 && key[1] <= 0x7f;
+    }
+    mask_add_any(m, 1);
+    mask_add_steps(m, 0x01, 0x7f, 1, 1);
+    it = kv_iter_open(f.kv, NULL, S(""));
+    for (bool on = kv_iter_seek(it, S("")); on && more;) {
+        more = mask_hint(m, kv_iter_key(it), hint);
+        if (more && slice_eq(kv_iter_key(it), slice_of(hint, 2))) {
+            found++;
+            on = kv_iter_next(it);
+        } else if (more) {
+            on = kv_iter_seek(it, slice_of(hint, 2));
+        }
+    }
+    ck_assert_uint_eq(found, wanted);
+    ck_assert_uint_ge(kv_iter_counts(it).seeks, 4);
+    close_iter(&it);
+    mask_free(&m);
+    teardown(&f);
+}
+END_TEST
+
+#define EACH(name) TIMES(name, ENGINES)
+
+TEST_MAIN("kv", EACH(puts_gets_deletes),
+          EACH(get_replaces_what_the_buffer_holds),
+          EACH(keys_sort_as_unsigned_bytes), EACH(before_and_seek_meet),
+          EACH(an_iterator_that_stands_nowhere_stays_there),
+          EACH(iterators_count), TEST(a_batch_tells_its_operations),
+          EACH(the_last_operation_on_a_key_wins),
+          EACH(what_is_over_the_limits_changes_nothing),
+          EACH(snapshots_stand_still),
+          EACH(an_iterator_does_not_see_what_comes_after_it),
+          EACH(an_iterator_ends_with_its_prefix),
+          EACH(a_rewind_undoes_what_was_too_large),
+          EACH(scans_while_another_thread_writes), EACH(estimates),
+          EACH(comes_back), EACH(masks_lead_through_it))

@@ -1,0 +1,269 @@
+#include "config.h"
+
+#include "storage/store/format.h"
+
+#include <sys/wait.h>
+
+#include "base/buf.h"
+#include "base/crc32c.h"
+#include "tests/harness.h"
+#include "tests/tempdir.h"
+
+static const struct key_shape shape = { 1, 20, 3, 4, 8, 12 };
+
+static struct buf
+read_text(const char *dir)
+{
+    struct buf b = BUF_INIT;
+    char *path = tempdir_path(dir, "FORMAT");
+    FILE *f = fopen(path, "rb");
+
+    ck_assert_ptr_nonnull(f);
+    b.size = fread(buf_reserve(&b, 4096), 1, 4096, f);
+    (void)fclose(f);
+    free(path);
+    return b;
+}
+
+static void
+write_text(const char *dir, struct slice text)
+{
+    char *path = tempdir_path(dir, "FORMAT");
+    FILE *f = fopen(path, "wb");
+
+    ck_assert_ptr_nonnull(f);
+    ck_assert_uint_eq(fwrite(text.data, 1, text.size, f), text.size);
+    ck_assert_int_eq(fclose(f), 0);
+    free(path);
+}
+
+static void
+refuses(const char *dir, enum status want, const char *sentence)
+{
+    struct format f;
+    struct error e = { 0 };
+
+    ck_assert_int_eq(format_read(dir, &f, &e), want);
+    ck_assert_msg(strstr(e.text, sentence) != NULL, "%s", e.text);
+}
+
+START_TEST(comes_back_as_written)
+{
+    char *dir = tempdir_new();
+    struct format a, b;
+
+    refuses(dir, ST_NOT_FOUND, "there is no");
+    refuses("/nowhere/at/all", ST_NOT_FOUND, "there is no");
+    format_new(&a, &shape);
+    for (int i = 0; i < 2; i++) {
+        a.complete = i == 1;
+        ck_assert_int_eq(format_write(dir, &a, NULL), ST_OK);
+        ck_assert_int_eq(format_read(dir, &b, NULL), ST_OK);
+        ck_assert_uint_eq(b.version, FORMAT_VERSION);
+        ck_assert_int_eq(b.complete, i);
+        ck_assert_str_eq(a.id, b.id);
+        ck_assert_uint_eq(strlen(b.id), 32);
+        ck_assert_int_eq(memcmp(&a.shape, &b.shape, sizeof shape), 0);
+    }
+    format_new(&b, &shape);
+    ck_assert_str_ne(a.id, b.id);
+    tempdir_free(&dir);
+}
+END_TEST
+
+/* As docs/FORMAT.md shows it. */
+#define DOCUMENTED                          \
+    "halite 1\n"                            \
+    "id 00112233445566778899aabbccddeeff\n" \
+    "complete 1\n"                          \
+    "salt-width 1\n"                        \
+    "salt-buckets 16\n"                     \
+    "metric-width 3\n"                      \
+    "tagk-width 3\n"                        \
+    "tagv-width 3\n"                        \
+    "row-hours 6\n"
+
+static void
+write_sealed(const char *dir, const char *text)
+{
+    struct buf b = BUF_INIT;
+
+    buf_put_str(&b, text);
+    buf_printf(&b, "crc32c %08x\n", (unsigned)crc32c(slice_str(text)));
+    write_text(dir, buf_slice(&b));
+    buf_fini(&b);
+}
+
+START_TEST(the_documented_file)
+{
+    char *dir = tempdir_new();
+    struct format f;
+    struct buf text;
+
+    write_text(dir, slice_str(DOCUMENTED "crc32c 00000000\n"));
+    refuses(dir, ST_CORRUPT, "checksum");
+    write_text(dir, slice_str(DOCUMENTED "crc32c ce75072a\n"));
+    ck_assert_int_eq(format_read(dir, &f, NULL), ST_OK);
+    ck_assert_uint_eq(f.shape.salt_buckets, 16);
+    ck_assert(f.complete);
+    ck_assert_int_eq(format_write(dir, &f, NULL), ST_OK);
+    text = read_text(dir);
+    ck_assert(slice_starts(buf_slice(&text), slice_str(DOCUMENTED)));
+    ck_assert_uint_eq(text.size, strlen(DOCUMENTED) + 16);
+    buf_fini(&text);
+    tempdir_free(&dir);
+}
+END_TEST
+
+static void
+remove_copy(const char *dir)
+{
+    char *path = tempdir_path(dir, "FORMAT.1");
+
+    ck_assert_int_eq(remove(path), 0);
+    free(path);
+}
+
+/* With the copy, and without. */
+START_TEST(every_flipped_bit_and_every_cut_is_seen)
+{
+    char *dir = tempdir_new();
+    struct format f, g;
+    struct buf text;
+
+    format_new(&f, &shape);
+    ck_assert_int_eq(format_write(dir, &f, NULL), ST_OK);
+    text = read_text(dir);
+    for (size_t i = 0; i < text.size; i++) {
+        if (i == text.size / 2)
+            remove_copy(dir);
+        for (int cut = 0; cut < 2; cut++) {
+            text.data[i] ^= (uint8_t)(1u << i % 8);
+            write_text(dir, cut ? slice_of(text.data, i) : buf_slice(&text));
+            text.data[i] ^= (uint8_t)(1u << i % 8);
+            if (i >= text.size / 2) {
+                refuses(dir, ST_CORRUPT, "FORMAT");
+                continue;
+            }
+            ck_assert_int_eq(format_read(dir, &g, NULL), ST_OK);
+            ck_assert(g.damaged);
+            ck_assert_str_eq(f.id, g.id);
+        }
+    }
+    buf_fini(&text);
+    tempdir_free(&dir);
+}
+END_TEST
+
+START_TEST(what_follows_the_checksum_is_ignored)
+{
+    char *dir = tempdir_new();
+    struct format f, g;
+    struct buf text;
+
+    format_new(&f, &shape);
+    ck_assert_int_eq(format_write(dir, &f, NULL), ST_OK);
+    remove_copy(dir);
+    text = read_text(dir);
+    buf_put_str(&text, "\nhalite");
+    write_text(dir, buf_slice(&text));
+    ck_assert_int_eq(format_read(dir, &g, NULL), ST_OK);
+    ck_assert_str_eq(f.id, g.id);
+    ck_assert(g.damaged); /* the copy is not there */
+    buf_fini(&text);
+    tempdir_free(&dir);
+}
+END_TEST
+
+static const struct {
+    const char *text, *sentence;
+} strange[] = {
+    { "halite 2\nwhat version 2 needs\n", "reads format 1" },
+    { "halite 4294967296\n", "reads format 1" },
+    { "halite 0\n", "malformed" },
+    { "halite 01\n", "malformed" },
+    { "halite 1\n", "malformed" },
+    { "rocksdb 1\n", "not Halite's" },
+    { "", "not Halite's" },
+    { DOCUMENTED "more 1\n", "malformed" },
+    { "halite 1\nid 00112233445566778899aabbccddeeff\ncomplete 1\n"
+      "salt-width 1\nsalt-buckets 500\nmetric-width 3\ntagk-width 3\n"
+      "tagv-width 3\nrow-hours 6\n",
+      "malformed" },
+    { "halite 1\nid 00112233445566778899aabbccddeeff\ncomplete 3\n"
+      "salt-width 1\nsalt-buckets 16\nmetric-width 3\ntagk-width 3\n"
+      "tagv-width 3\nrow-hours 6\n",
+      "malformed" },
+    { "halite 1\nid 0011\ncomplete 1\nsalt-width 1\nsalt-buckets 16\n"
+      "metric-width 3\ntagk-width 3\ntagv-width 3\nrow-hours 6\n",
+      "malformed" },
+};
+
+START_TEST(strange_files_are_refused_with_a_sentence)
+{
+    char *dir = tempdir_new();
+
+    write_sealed(dir, strange[_i].text);
+    refuses(dir, ST_CORRUPT, strange[_i].sentence);
+    tempdir_free(&dir);
+}
+END_TEST
+
+START_TEST(a_write_that_was_cut_short_changes_nothing)
+{
+    char *dir = tempdir_new(), *tmp = tempdir_path(dir, "FORMAT.tmp");
+    struct format f, g;
+    FILE *file;
+
+    format_new(&f, &shape);
+    ck_assert_int_eq(format_write(dir, &f, NULL), ST_OK);
+    ck_assert_int_ne(access(tmp, F_OK), 0);
+    file = fopen(tmp, "wb");
+    ck_assert_ptr_nonnull(file);
+    (void)fputs("halite 1\nid 99", file);
+    (void)fclose(file);
+    ck_assert_int_eq(format_read(dir, &g, NULL), ST_OK);
+    ck_assert_str_eq(f.id, g.id);
+    ck_assert_int_eq(format_write(dir, &f, NULL), ST_OK);
+    ck_assert_int_eq(format_read(dir, &g, NULL), ST_OK);
+    ck_assert_int_ne(access(tmp, F_OK), 0);
+    free(tmp);
+    tempdir_free(&dir);
+    ck_assert_int_eq(format_write("/nowhere/at/all", &f, NULL), ST_IO);
+}
+END_TEST
+
+START_TEST(the_lock_keeps_others_out)
+{
+    char *dir = tempdir_new(), sentence[64];
+    struct error e = { 0 };
+    int fd, other, child;
+
+    ck_assert_int_eq(format_lock(dir, &fd, &e), ST_OK);
+    (void)snprintf(sentence, sizeof sentence,
+                   "in use by another process (pid %ld)", (long)getpid());
+    child = fork();
+    if (child == 0)
+        _exit(format_lock(dir, &other, &e) == ST_IO && other == -1 &&
+                      strstr(e.text, sentence) != NULL
+                  ? 0
+                  : 1);
+    ck_assert_int_eq(waitpid(child, &other, 0), child);
+    ck_assert_int_eq(other, 0);
+    ck_assert_int_eq(format_lock(dir, &other, &e), ST_IO);
+    format_unlock(&fd);
+    ck_assert_int_eq(fd, -1);
+    format_unlock(&fd);
+    ck_assert_int_eq(format_lock(dir, &fd, &e), ST_OK);
+    format_unlock(&fd);
+    ck_assert_int_eq(format_lock("/nowhere/at/all", &fd, &e), ST_IO);
+    tempdir_free(&dir);
+}
+END_TEST
+
+TEST_MAIN("format_file", TEST(comes_back_as_written), TEST(the_documented_file),
+          TEST(every_flipped_bit_and_every_cut_is_seen),
+          TEST(what_follows_the_checksum_is_ignored),
+          LOOP(strange_files_are_refused_with_a_sentence, strange),
+          TEST(a_write_that_was_cut_short_changes_nothing),
+          TEST(the_lock_keeps_others_out))

@@ -1,0 +1,782 @@
+/* The store, on LevelDB and in memory: every case runs on both. */
+#include "config.h"
+
+#include "storage/store/store.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "storage/store/format.h"
+#include "storage/store/store_priv.h"
+#include "tests/harness.h"
+#include "tests/storage/tsuids.h"
+#include "tests/tempdir.h"
+
+#define T0      INT64_C(1356998400000) /* a span begins */
+#define SPAN_MS (6 * HOUR_MS)
+
+static struct error e;
+static char *dir;
+
+static const struct engine_kind {
+    const char *name;
+    bool on_disk;
+} kinds[] = { { "memory", false }, { "leveldb", true } };
+
+/* With a folder of its own. */
+static struct store_options
+options_for(int kind)
+{
+    dir = tempdir_new();
+    return (struct store_options){
+        .dir = kinds[kind].on_disk ? dir : NULL,
+        .shape = KEY_SHAPE_DEFAULT,
+        .sync = JOURNAL_SYNC_OFF,
+    };
+}
+
+static struct store *
+open_store(const struct store_options *o)
+{
+    struct store *s;
+    enum status status = store_open(o, &s, &e);
+
+    ck_assert_msg(status == ST_OK, "%s", e.text);
+    return s;
+}
+
+static void
+close_store(struct store **s)
+{
+    enum status status = store_close(s, &e);
+
+    ck_assert_msg(status == ST_OK, "%s", e.text);
+}
+
+/* A kill -9 in the process: everything is dropped as it stands. */
+static void
+abandon(struct store **sp)
+{
+    struct store *s = *sp;
+
+    store_sealer_stop(s);
+    /* Without sealing: what close would add is taken away again. */
+    if (s->journal != NULL)
+        ck_assert_int_eq(journal_close(&s->journal, &e), ST_OK);
+    kv_close(&s->kv);
+    format_unlock(&s->lock_fd);
+    head_fini(&s->head);
+    free(s->dir);
+    free(s);
+    *sp = NULL;
+}
+
+static series_ref
+series(struct store *s, unsigned i)
+{
+    uint8_t bytes[9];
+    series_ref ref = SERIES_REF_NONE;
+
+    ck_assert_int_eq(store_series(s, tsuid(bytes, i), &ref, &e), ST_OK);
+    return ref;
+}
+
+static void
+put(struct store *s, unsigned i, int64_t ts_ms, int64_t v)
+{
+    struct store_point p = { .series = series(s, i),
+                             .point = { ts_ms, { .i = v }, false } };
+    uint64_t lsn = 0;
+
+    ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_OK);
+    ck_assert_int_eq(p.status, ST_OK);
+    ck_assert_int_eq(store_commit(s, lsn, false, &e), ST_OK);
+}
+
+/* All points of series i, by the way given. */
+static void
+read_series(struct store *s, unsigned i, enum scan_way way, struct points *out,
+            struct scan_counts *counts)
+{
+    uint8_t bytes[9], head[2 + 3];
+    struct slice t = tsuid(bytes, i);
+    struct mask_set *set = mask_set_new();
+    struct mask *m = mask_new();
+    struct scan_spec spec = { .way = way, .to_base = 4294965600u };
+    struct store_scan *scan;
+    struct store_row row;
+
+    spec.bucket = key_salt(store_shape(s), t);
+    head[0] = TABLE_ROWS;
+    head[1] = (uint8_t)spec.bucket;
+    memcpy(head + 2, t.data, 3);
+    mask_add_fixed(m, slice_of(head, 5));
+    mask_add_steps(m, 0, key_span_base(store_shape(s), spec.to_base),
+                   key_span_s(store_shape(s)), 4);
+    mask_add_fixed(m, slice_of(t.data + 3, 6));
+    mask_set_give(set, &m);
+    spec.masks = set;
+    spec.metric = slice_of(t.data, 3);
+    spec.series = &t;
+    spec.series_len = 1;
+    spec.synopses = true;
+    points_clear(out);
+    ck_assert_int_eq(store_scan_open(s, &spec, &scan, &e), ST_OK);
+    while (store_scan_next(scan, &row)) {
+        ck_assert(slice_eq(row.tsuid, t));
+        ck_assert_int_eq(store_row_points(&row, out, &e), ST_OK);
+    }
+    ck_assert_int_eq(store_scan_close(&scan, counts, &e), ST_OK);
+    mask_set_free(&set);
+}
+
+static const enum scan_way ways[] = { SCAN_HINTS, SCAN_RANGE, SCAN_SEEKS };
+
+static void
+check_range(struct store *s, unsigned i, int64_t from_ms, int64_t step_ms,
+            size_t len, int64_t first)
+{
+    struct points p = { 0 };
+
+    for (size_t w = 0; w < 3; w++) {
+        read_series(s, i, ways[w], &p, NULL);
+        ck_assert_uint_eq(p.len, len);
+        for (size_t k = 0; k < len; k++) {
+            ck_assert_int_eq(p.ts_ms[k], from_ms + (int64_t)k * step_ms);
+            ck_assert_int_eq(p.v[k].i, first + (int64_t)k);
+        }
+    }
+    points_fini(&p);
+}
+
+static void
+teardown(void)
+{
+    tempdir_free(&dir);
+}
+
+START_TEST(points_come_back)
+{
+    struct store_options o = options_for(_i);
+    struct store *s;
+
+    s = open_store(&o);
+    for (int k = 0; k < 1000; k++)
+        put(s, 7, T0 + k * 3000, k);
+    check_range(s, 7, T0, 3000, 1000, 0);
+    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    check_range(s, 7, T0, 3000, 1000, 0);
+    ck_assert_uint_eq(store_counts(s).points_added, 1000);
+    close_store(&s);
+    if (o.dir != NULL) {
+        s = open_store(&o);
+        check_range(s, 7, T0, 3000, 1000, 0);
+        close_store(&s);
+    }
+    teardown();
+}
+END_TEST
+
+static uint64_t
+count_keys(struct store *s, enum table table)
+{
+    struct kv_iter *it = kv_iter_open(store_kv(s), NULL, slice_str(""));
+    uint8_t first = (uint8_t)table;
+    uint64_t n = 0;
+
+    for (bool on = kv_iter_seek(it, slice_of(&first, 1));
+         on && kv_iter_key(it).data[0] == first; on = kv_iter_next(it))
+        n++;
+    ck_assert_int_eq(kv_iter_close(&it, &e), ST_OK);
+    return n;
+}
+
+START_TEST(an_hour_is_one_row)
+{
+    struct store_options o = options_for(_i);
+    struct store *s;
+
+    s = open_store(&o);
+    for (int k = 0; k < 1000; k++)
+        put(s, 7, T0 + k * 3000, k);
+    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    ck_assert_uint_eq(count_keys(s, TABLE_ROWS), 1);
+    close_store(&s);
+    teardown();
+}
+END_TEST
+
+START_TEST(late_points_are_merged_and_the_last_write_wins)
+{
+    struct store_options o = options_for(_i);
+    struct points p = { 0 };
+    struct store *s;
+
+    s = open_store(&o);
+    for (int k = 0; k < 100; k += 2)
+        put(s, 7, T0 + k * 1000, k);
+    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    for (int k = 99; k > 0; k -= 2)
+        put(s, 7, T0 + k * 1000, k);
+    put(s, 7, T0 + 50 * 1000, -50);
+    put(s, 7, T0 + 51 * 1000, -51);
+    for (int pass = 0; pass < 2; pass++) {
+        read_series(s, 7, SCAN_HINTS, &p, NULL);
+        ck_assert_uint_eq(p.len, 100);
+        for (int k = 0; k < 100; k++)
+            ck_assert_int_eq(p.v[k].i, k == 50 || k == 51 ? -k : k);
+        ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    }
+    ck_assert_uint_eq(count_keys(s, TABLE_ROWS), 1);
+    ck_assert_uint_eq(store_counts(s).rows_merged, 1);
+    points_fini(&p);
+    close_store(&s);
+    teardown();
+}
+END_TEST
+
+/* Only the first time is it new: nobody looks for older rows then. */
+START_TEST(a_new_series_is_merged_as_any_other)
+{
+    struct store_options o = options_for(_i);
+    struct points p = { 0 };
+    uint8_t bytes[9];
+    series_ref ref;
+    struct store *s = open_store(&o);
+
+    for (int k = 0; k < 6; k++) {
+        ck_assert_int_eq(store_series_new(s, tsuid(bytes, 7), &ref, &e), ST_OK);
+        put(s, 7, T0 + k * 1000, k);
+        put(s, 7, T0 + SPAN_MS + k * 1000, 10 + k);
+        ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    }
+    ck_assert_uint_eq(store_counts(s).rows_merged, 10);
+    ck_assert_uint_eq(count_keys(s, TABLE_ROWS), 2);
+    read_series(s, 7, SCAN_HINTS, &p, NULL);
+    ck_assert_uint_eq(p.len, 12);
+    for (int k = 0; k < 12; k++)
+        ck_assert_int_eq(p.v[k].i, k < 6 ? k : 4 + k);
+    points_fini(&p);
+    close_store(&s);
+    teardown();
+}
+END_TEST
+
+START_TEST(a_crash_loses_nothing)
+{
+    struct store_options o = options_for(1);
+    struct store *s;
+
+    s = open_store(&o);
+    for (int k = 0; k < 500; k++)
+        put(s, 3, T0 + k * 10000, k);
+    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    for (int k = 500; k < 1000; k++)
+        put(s, 3, T0 + k * 10000, k);
+    abandon(&s);
+    s = open_store(&o);
+    check_range(s, 3, T0, 10000, 1000, 0);
+    for (int k = 1000; k < 1500; k++)
+        put(s, 3, T0 + k * 10000, k);
+    abandon(&s);
+    s = open_store(&o);
+    check_range(s, 3, T0, 10000, 1500, 0);
+    close_store(&s);
+    s = open_store(&o);
+    ck_assert_uint_eq(store_counts(s).head_rows, 0);
+    check_range(s, 3, T0, 10000, 1500, 0);
+    close_store(&s);
+    teardown();
+}
+END_TEST
+
+START_TEST(batches_and_deletions_are_replayed_in_order)
+{
+    struct store_options o = options_for(1);
+    struct kv_batch *b = kv_batch_new();
+    struct buf value = BUF_INIT;
+    uint8_t bytes[9];
+    uint64_t deleted = 0;
+    struct store *s;
+
+    s = open_store(&o);
+    kv_batch_put(b, slice_str("m1"), slice_str("old"));
+    kv_batch_put(b, slice_str("m2"), slice_str("x"));
+    ck_assert_int_eq(store_write(s, b, NULL, &e), ST_OK);
+    ck_assert_uint_eq(kv_batch_len(b), 2);
+    kv_batch_clear(b);
+    kv_batch_put(b, slice_str("m1"), slice_str("new"));
+    kv_batch_delete(b, slice_str("m2"));
+    ck_assert_int_eq(store_write(s, b, NULL, &e), ST_OK);
+    for (int k = 0; k < 100; k++)
+        put(s, 3, T0 + k * 1000, k);
+    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    for (int k = 100; k < 200; k++)
+        put(s, 3, T0 + k * 1000, k);
+    ck_assert_int_eq(
+        store_delete(s, tsuid(bytes, 3), 0, T0 + 149999, &deleted, NULL, &e),
+        ST_OK);
+    ck_assert_uint_eq(deleted, 150);
+    check_range(s, 3, T0 + 150000, 1000, 50, 150);
+    abandon(&s);
+    s = open_store(&o);
+    check_range(s, 3, T0 + 150000, 1000, 50, 150);
+    ck_assert_int_eq(kv_get(store_kv(s), slice_str("m1"), &value, &e), ST_OK);
+    ck_assert(slice_eq_str(buf_slice(&value), "new"));
+    ck_assert_int_eq(kv_get(store_kv(s), slice_str("m2"), &value, &e),
+                     ST_NOT_FOUND);
+    close_store(&s);
+    kv_batch_free(&b);
+    buf_fini(&value);
+    teardown();
+}
+END_TEST
+
+START_TEST(deletes_exactly_the_range)
+{
+    struct store_options o = options_for(_i);
+    uint8_t bytes[9];
+    uint64_t deleted;
+    struct store *s;
+
+    s = open_store(&o);
+    for (int k = 0; k < 3 * 360; k++)
+        put(s, 3, T0 + k * 10000, k);
+    put(s, 4, T0 + 5000, 1);
+    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    /* From the middle of the first hour to the last point of all. */
+    ck_assert_int_eq(store_delete(s, tsuid(bytes, 3), T0 + 1000 * 1000,
+                                  T0 + 1079 * 10000, &deleted, NULL, &e),
+                     ST_OK);
+    ck_assert_uint_eq(deleted, 980);
+    check_range(s, 3, T0, 10000, 100, 0);
+    check_range(s, 4, T0 + 5000, 1, 1, 1);
+    ck_assert_uint_eq(count_keys(s, TABLE_ROWS), 2);
+    close_store(&s);
+    teardown();
+}
+END_TEST
+
+START_TEST(masks_read_only_what_they_take)
+{
+    struct store_options o = options_for(_i);
+    struct points p = { 0 };
+    struct scan_counts c;
+    struct store *s;
+
+    s = open_store(&o);
+    for (unsigned i = 1; i <= 2000; i++)
+        for (int h = 0; h < 4; h++)
+            put(s, i, T0 + h * SPAN_MS, h);
+    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    ck_assert_uint_eq(count_keys(s, TABLE_ROWS), 8000);
+    read_series(s, 77, SCAN_HINTS, &p, &c);
+    ck_assert_uint_eq(p.len, 4);
+    ck_assert_uint_eq(c.rows, 4);
+    /* One seek a span and a step behind each match: not the 125 rows that a
+     * span of the bucket has. */
+    ck_assert_uint_le(c.keys, 4 * 3 + 2);
+    ck_assert_uint_le(c.seeks, 4 * 2 + 2);
+    read_series(s, 77, SCAN_SEEKS, &p, &c);
+    ck_assert_uint_eq(p.len, 4);
+    ck_assert_uint_le(c.keys, 4 * 2 + 2);
+    read_series(s, 77, SCAN_RANGE, &p, &c);
+    ck_assert_uint_eq(p.len, 4);
+    ck_assert_uint_ge(c.keys, 300);
+    points_fini(&p);
+    close_store(&s);
+    teardown();
+}
+END_TEST
+
+START_TEST(finds_the_last_point)
+{
+    struct store_options o = options_for(_i);
+    struct point p;
+    uint8_t bytes[9];
+    struct store *s;
+
+    s = open_store(&o);
+    put(s, 1, T0, 1);
+    put(s, 1, T0 + 5 * HOUR_MS, 2);
+    put(s, 2, T0 + 9 * HOUR_MS, 9);
+    for (int pass = 0; pass < 2; pass++) {
+        ck_assert_int_eq(
+            store_last(s, tsuid(bytes, 1), POINT_MAX_TS_MS, &p, &e), ST_OK);
+        ck_assert_int_eq(p.v.i, 2);
+        ck_assert_int_eq(store_last(s, tsuid(bytes, 1), T0 + HOUR_MS, &p, &e),
+                         ST_OK);
+        ck_assert_int_eq(p.v.i, 1);
+        ck_assert_int_eq(store_last(s, tsuid(bytes, 1), T0 - 1, &p, &e),
+                         ST_NOT_FOUND);
+        ck_assert_int_eq(store_last(s, tsuid(bytes, 3), T0, &p, &e),
+                         ST_NOT_FOUND);
+        ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    }
+    close_store(&s);
+    teardown();
+}
+END_TEST
+
+START_TEST(refuses_what_no_row_can_hold)
+{
+    struct store_options o = options_for(_i);
+    struct store_point p[3];
+    uint64_t lsn;
+    struct store *s;
+
+    s = open_store(&o);
+    for (int k = 0; k < 3; k++)
+        p[k] = (struct store_point){ .series = series(s, 1),
+                                     .point = { T0 + k, { .i = k }, false } };
+    p[1].point.ts_ms = POINT_MAX_TS_MS + 1;
+    ck_assert_int_eq(store_put(s, p, 3, &lsn, &e), ST_INVALID);
+    ck_assert_int_eq(p[0].status, ST_OK);
+    ck_assert_int_eq(p[1].status, ST_INVALID);
+    ck_assert_int_eq(p[2].status, ST_OK);
+    p[1].point.ts_ms = -1;
+    ck_assert_int_eq(store_put(s, p, 3, &lsn, &e), ST_INVALID);
+    ck_assert_int_eq(p[1].status, ST_INVALID);
+    p[1].point.ts_ms = POINT_MAX_TS_MS;
+    p[2].series = SERIES_REF_NONE;
+    ck_assert_int_eq(store_put(s, p, 3, &lsn, &e), ST_NOT_FOUND);
+    ck_assert_int_eq(p[1].status, ST_OK);
+    ck_assert_int_eq(p[2].status, ST_NOT_FOUND);
+    close_store(&s);
+    teardown();
+}
+END_TEST
+
+START_TEST(a_small_head_seals_early)
+{
+    struct store_options o = options_for(_i);
+    struct store *s;
+
+    o.head_bytes = 32 << 10;
+    s = open_store(&o);
+    for (int k = 0; k < 400; k++)
+        for (unsigned i = 1; i <= 100; i++)
+            put(s, i, T0 + k * 1000, k);
+    ck_assert_uint_le(store_counts(s).head_bytes, (32 << 10) + 4096);
+    ck_assert_uint_gt(store_counts(s).rows_sealed, 0);
+    for (unsigned i = 1; i <= 100; i += 9)
+        check_range(s, i, T0, 1000, 400, 0);
+    close_store(&s);
+    teardown();
+}
+END_TEST
+
+/* What is left behind by a sealing that failed while points came: two open rows
+ * of one hour.  The older one must not be written over the younger one. */
+START_TEST(two_rows_of_an_hour_are_sealed_in_order)
+{
+    struct store_options o = options_for(_i);
+    struct points p = { 0 };
+    uint8_t bytes[9];
+    struct head_bucket *b;
+    struct head_row *elder;
+    struct store *s;
+
+    s = open_store(&o);
+    put(s, 3, T0, 1);
+    put(s, 3, T0 + 1000, 2);
+    b = head_bucket_of(&s->head, tsuid(bytes, 3));
+    lock_take(&b->lock);
+    elder = head_find(&s->head, b, tsuid(bytes, 3))->rows;
+    elder->frozen = true;
+    lock_drop(&b->lock);
+    put(s, 3, T0 + 1000, 3);
+    put(s, 3, T0 + 2000, 4);
+    lock_take(&b->lock);
+    elder->frozen = false;
+    lock_drop(&b->lock);
+    ck_assert_uint_eq(store_counts(s).head_rows, 2);
+    for (int pass = 0; pass < 2; pass++) {
+        read_series(s, 3, SCAN_HINTS, &p, NULL);
+        ck_assert_uint_eq(p.len, 3);
+        ck_assert_int_eq(p.v[0].i, 1);
+        ck_assert_int_eq(p.v[1].i, 3);
+        ck_assert_int_eq(p.v[2].i, 4);
+        ck_assert_int_eq(store_seal(s, &e), ST_OK);
+        ck_assert_uint_eq(store_counts(s).head_rows, 0);
+    }
+    points_fini(&p);
+    close_store(&s);
+    teardown();
+}
+END_TEST
+
+START_TEST(the_journal_is_trimmed)
+{
+    struct store_options o = options_for(1);
+    struct store *s;
+
+    o.journal_segment_bytes = 4096;
+    s = open_store(&o);
+    for (int k = 0; k < 20000; k++)
+        put(s, 1 + (unsigned)k % 10, T0 + k * 100, k);
+    ck_assert_uint_gt(store_counts(s).journal.segments, 5);
+    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    ck_assert_uint_le(store_counts(s).journal.segments, 2);
+    ck_assert_uint_le(store_counts(s).journal.bytes, 8192);
+    close_store(&s);
+    teardown();
+}
+END_TEST
+
+static off_t
+size_of_logs(void)
+{
+    char *engine = tempdir_path(dir, "engine");
+    DIR *d = opendir(engine);
+    const struct dirent *entry;
+    struct stat info;
+    off_t sum = 0;
+
+    ck_assert_ptr_nonnull(d);
+    while ((entry = readdir(d)) != NULL)
+        if (strstr(entry->d_name, ".log") != NULL &&
+            fstatat(dirfd(d), entry->d_name, &info, 0) == 0)
+            sum += info.st_size;
+    (void)closedir(d);
+    free(engine);
+    return sum;
+}
+
+START_TEST(a_closed_store_has_no_log)
+{
+    struct store_options o = options_for(1);
+    struct store *s = open_store(&o);
+
+    for (int i = 0; i < 2; i++) {
+        for (int k = 0; k < 2000; k++)
+            put(s, 1, T0 + k * 1000, k);
+        ck_assert_int_eq(store_seal(s, &e), ST_OK);
+        ck_assert_int_gt(size_of_logs(), 0);
+        close_store(&s);
+        ck_assert_int_eq(size_of_logs(), 0);
+        s = open_store(&o);
+        check_range(s, 1, T0, 1000, 2000, 0);
+    }
+    close_store(&s);
+    teardown();
+}
+END_TEST
+
+/* As the engine has it. */
+static struct slice
+only_row(struct store *s, struct kv_iter **it)
+{
+    uint8_t first = TABLE_ROWS;
+
+    *it = kv_iter_open(store_kv(s), NULL, slice_str(""));
+    ck_assert(kv_iter_seek(*it, slice_of(&first, 1)));
+    ck_assert_int_eq(kv_iter_key(*it).data[0], TABLE_ROWS);
+    return kv_iter_value(*it);
+}
+
+/* Values of each size come back, with and without zeros behind. */
+START_TEST(rows_of_any_size_come_back)
+{
+    struct store_options o = options_for(_i);
+    static const int sizes[] = { 2, 10, 40, 60, 100, 200, 400, 900 };
+    struct points p = { 0 };
+
+    for (size_t n = 0; n < sizeof sizes / sizeof *sizes; n++) {
+        uint64_t state = harness_seed(3);
+        struct store *s = open_store(&o);
+        struct kv_iter *it;
+        struct slice value;
+
+        for (int k = 0; k < sizes[n]; k++)
+            put(s, 1, T0 + k * 1000, (int64_t)harness_random(&state) >> 1);
+        ck_assert_int_eq(store_seal(s, &e), ST_OK);
+        value = only_row(s, &it);
+        ck_assert_int_eq(value.data[0] == 2,
+                         o.dir != NULL && sizes[n] >= 10 && sizes[n] <= 100);
+        ck_assert_int_eq(kv_iter_close(&it, &e), ST_OK);
+        for (size_t w = 0; w < 3; w++) {
+            state = harness_seed(3);
+            read_series(s, 1, ways[w], &p, NULL);
+            ck_assert_uint_eq(p.len, (size_t)sizes[n]);
+            for (size_t k = 0; k < p.len; k++)
+                ck_assert_int_eq(p.v[k].i,
+                                 (int64_t)harness_random(&state) >> 1);
+        }
+        close_store(&s);
+    }
+    points_fini(&p);
+    teardown();
+}
+END_TEST
+
+START_TEST(other_folders_are_refused)
+{
+    struct store_options o = options_for(1);
+    struct store *s, *second;
+    char path[4096];
+    FILE *f;
+
+    s = open_store(&o);
+    ck_assert_int_ne(store_open(&o, &second, &e), ST_OK);
+    ck_assert_ptr_null(second);
+    close_store(&s);
+    (void)snprintf(path, sizeof path, "%s/FORMAT", dir);
+    ck_assert_int_eq(remove(path), 0);
+    s = open_store(&o); /* by its copy, of which it is made again */
+    close_store(&s);
+    ck_assert_int_eq(remove(path), 0);
+    (void)snprintf(path, sizeof path, "%s/FORMAT.1", dir);
+    ck_assert_int_eq(remove(path), 0);
+    (void)snprintf(path, sizeof path, "%s/LOCK", dir);
+    ck_assert_int_eq(remove(path), 0);
+    ck_assert_int_ne(store_open(&o, &s, &e), ST_OK);
+    ck_assert_msg(strstr(e.text, "no FORMAT") != NULL, "%s", e.text);
+    ck_assert_int_ne(access(path, F_OK), 0); /* nothing is left there */
+    (void)snprintf(path, sizeof path, "%s/FORMAT", dir);
+    f = fopen(path, "w");
+    ck_assert_ptr_nonnull(f);
+    (void)fputs("something else\n", f);
+    (void)fclose(f);
+    ck_assert_int_ne(store_open(&o, &s, &e), ST_OK);
+    teardown();
+}
+END_TEST
+
+/* Readers see every acknowledged point, while rows are sealed under them. */
+struct race {
+    struct store *s;
+    _Atomic int acknowledged;
+    _Atomic bool done;
+};
+
+static void *
+read_on(void *arg)
+{
+    struct race *r = arg;
+    struct points p = { 0 };
+
+    for (size_t n = 0; !atomic_load(&r->done); n++) {
+        int at_least = atomic_load(&r->acknowledged);
+
+        read_series(r->s, 5, ways[n % 3], &p, NULL);
+        ck_assert_uint_ge(p.len, (size_t)at_least);
+        for (size_t k = 0; k < p.len; k++)
+            ck_assert_int_eq(p.ts_ms[k], T0 + (int64_t)k * 500);
+    }
+    points_fini(&p);
+    return NULL;
+}
+
+static void *
+seal_on(void *arg)
+{
+    struct race *r = arg;
+    struct error mine;
+
+    while (!atomic_load(&r->done))
+        ck_assert_int_eq(store_seal(r->s, &mine), ST_OK);
+    return NULL;
+}
+
+START_TEST(readers_miss_nothing_while_rows_are_sealed)
+{
+    struct store_options o = options_for(_i);
+    struct race r = { 0 };
+    pthread_t threads[2];
+
+    r.s = open_store(&o);
+    ck_assert_int_eq(pthread_create(&threads[0], NULL, read_on, &r), 0);
+    ck_assert_int_eq(pthread_create(&threads[1], NULL, seal_on, &r), 0);
+    for (int k = 0; k < 3000; k++) {
+        put(r.s, 5, T0 + k * 500, k);
+        atomic_store(&r.acknowledged, k + 1);
+    }
+    atomic_store(&r.done, true);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+    check_range(r.s, 5, T0, 500, 3000, 0);
+    close_store(&r.s);
+    teardown();
+}
+END_TEST
+
+/* Random puts, seals, deletions and crashes against a plain array. */
+START_TEST(agrees_with_a_plain_array)
+{
+    enum { SERIES = 5, SLOTS = 3000 };
+    static int64_t model[SERIES][SLOTS]; /* 0: no point */
+    struct store_options o = options_for(_i);
+    uint64_t state = harness_seed(20261121 + (unsigned long)_i);
+    struct points p = { 0 };
+    struct store *s;
+
+    memset(model, 0, sizeof model);
+    o.journal_segment_bytes = 20000;
+    s = open_store(&o);
+    for (int n = 0; n < 6000; n++) {
+        unsigned i = (unsigned)(harness_random(&state) % SERIES);
+        size_t slot = harness_random(&state) % SLOTS;
+        uint64_t dice = harness_random(&state) % 1000;
+        uint8_t bytes[9];
+
+        if (dice < 5) {
+            ck_assert_int_eq(store_seal(s, &e), ST_OK);
+        } else if (dice < 8 && o.dir != NULL) {
+            abandon(&s);
+            s = open_store(&o);
+        } else if (dice < 15) {
+            size_t to = slot + harness_random(&state) % 500;
+
+            ck_assert_int_eq(
+                store_delete(s, tsuid(bytes, i + 1), T0 + (int64_t)slot * 7000,
+                             T0 + (int64_t)to * 7000, NULL, NULL, &e),
+                ST_OK);
+            for (size_t k = slot; k <= to && k < SLOTS; k++)
+                model[i][k] = 0;
+        } else {
+            model[i][slot] = n + 1;
+            put(s, i + 1, T0 + (int64_t)slot * 7000, n + 1);
+        }
+    }
+    for (unsigned i = 0; i < SERIES; i++)
+        for (size_t w = 0; w < 3; w++) {
+            size_t at = 0;
+
+            read_series(s, i + 1, ways[w], &p, NULL);
+            for (size_t k = 0; k < SLOTS; k++) {
+                if (model[i][k] == 0)
+                    continue;
+                ck_assert_uint_lt(at, p.len);
+                ck_assert_int_eq(p.ts_ms[at], T0 + (int64_t)k * 7000);
+                ck_assert_int_eq(p.v[at].i, model[i][k]);
+                at++;
+            }
+            ck_assert_uint_eq(at, p.len);
+        }
+    points_fini(&p);
+    close_store(&s);
+    teardown();
+}
+END_TEST
+
+TEST_MAIN("store", LOOP(points_come_back, kinds),
+          LOOP(an_hour_is_one_row, kinds),
+          LOOP(late_points_are_merged_and_the_last_write_wins, kinds),
+          LOOP(a_new_series_is_merged_as_any_other, kinds),
+          TEST(a_crash_loses_nothing),
+          TEST(batches_and_deletions_are_replayed_in_order),
+          LOOP(deletes_exactly_the_range, kinds),
+          LOOP(masks_read_only_what_they_take, kinds),
+          LOOP(finds_the_last_point, kinds),
+          LOOP(refuses_what_no_row_can_hold, kinds),
+          LOOP(a_small_head_seals_early, kinds),
+          LOOP(two_rows_of_an_hour_are_sealed_in_order, kinds),
+          TEST(the_journal_is_trimmed), TEST(a_closed_store_has_no_log),
+          LOOP(rows_of_any_size_come_back, kinds),
+          TEST(other_folders_are_refused),
+          LOOP(readers_miss_nothing_while_rows_are_sealed, kinds),
+          LOOP(agrees_with_a_plain_array, kinds))

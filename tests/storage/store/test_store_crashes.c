@@ -1,0 +1,291 @@
+/* Crashes at moments that chance seldom finds.  Each life of a store is a
+ * process that ends without a goodbye. */
+#include "config.h"
+
+#include "storage/store/store_priv.h"
+
+#include <errno.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "storage/wal/wal_priv.h"
+#include "tests/harness.h"
+#include "tests/storage/tsuids.h"
+#include "tests/tempdir.h"
+
+#define T0 INT64_C(1356998400000)
+
+static struct error e;
+static char *dir;
+
+static struct store *
+open_store(void)
+{
+    struct store_options o = { .dir = dir,
+                               .shape = { 0, 1, 3, 3, 3, 6 },
+                               .sync = JOURNAL_SYNC_ALWAYS };
+    struct store *s;
+
+    ck_assert_msg(store_open(&o, &s, &e) == ST_OK, "%s", e.text);
+    return s;
+}
+
+static void
+live(void (*life)(struct store *s))
+{
+    pid_t child = fork();
+    int how;
+
+    if (child == 0) {
+        life(open_store());
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &how, 0), child);
+    ck_assert_int_eq(how, 0);
+}
+
+static void
+put(struct store *s, unsigned i, int64_t value)
+{
+    struct store_point p = { .point = { T0, { .i = value }, false } };
+    uint8_t bytes[TSUID_BYTES];
+    uint64_t lsn;
+
+    ck_assert_int_eq(store_series(s, tsuid(bytes, i), &p.series, &e), ST_OK);
+    ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_OK);
+    ck_assert_int_eq(store_commit(s, lsn, true, &e), ST_OK);
+}
+
+static void
+expect(struct store *s, unsigned i, int64_t value)
+{
+    uint8_t bytes[TSUID_BYTES];
+    struct point p;
+
+    ck_assert_msg(store_last(s, tsuid(bytes, i), POINT_MAX_TS_MS, &p, &e) ==
+                      ST_OK,
+                  "series %u: %s", i, e.text);
+    ck_assert_int_eq(p.v.i, value);
+}
+
+/* -- a segment begins while points of known series come ---------------------
+ */
+
+static void
+put_across_segments(struct store *s)
+{
+    put(s, 1, 1);
+    put(s, 2, 6);
+    journal_rotate(s->journal);
+    put(s, 2, 7);
+}
+
+static void
+trim_what_is_not_needed(struct store *s)
+{
+    uint8_t bytes[TSUID_BYTES];
+    uint64_t lsn;
+
+    expect(s, 2, 7);
+    ck_assert_int_eq(
+        store_delete(s, tsuid(bytes, 1), 0, POINT_MAX_TS_MS, NULL, &lsn, &e),
+        ST_OK);
+    ck_assert_int_eq(store_commit(s, lsn, true, &e), ST_OK);
+    lock_take(&s->seal_lock);
+    ck_assert_int_eq(store_trim(s, &e), ST_OK);
+    lock_drop(&s->seal_lock);
+}
+
+static void
+expect_seven(struct store *s)
+{
+    expect(s, 2, 7);
+}
+
+START_TEST(each_segment_defines_its_series)
+{
+    dir = tempdir_new();
+    live(put_across_segments);
+    live(trim_what_is_not_needed);
+    live(expect_seven);
+    tempdir_free(&dir);
+}
+END_TEST
+
+/* -- a deletion meets a damaged row ---------------------------------------- */
+
+static void
+delete_over_damage(struct store *s)
+{
+    uint8_t bytes[TSUID_BYTES], key[ROW_KEY_MAX];
+    struct kv_batch *b = kv_batch_new();
+    struct buf value = BUF_INIT;
+    struct slice t = tsuid(bytes, 1), k;
+    uint64_t lsn, gone;
+
+    put(s, 1, 1);
+    put(s, 2, 7);
+    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    k = slice_of(key, key_row(store_shape(s), t, hour_base(T0), key));
+    ck_assert_int_eq(kv_get(store_kv(s), k, &value, &e), ST_OK);
+    value.data[value.size / 2] ^= 1;
+    kv_batch_put(b, k, buf_slice(&value));
+    ck_assert_int_eq(kv_write(store_kv(s), b, true, &e), ST_OK);
+    ck_assert_int_eq(store_delete(s, t, 0, POINT_MAX_TS_MS, &gone, &lsn, &e),
+                     ST_CORRUPT);
+    ck_assert_ptr_nonnull(strstr(e.text, "checksum"));
+}
+
+START_TEST(damage_under_a_deletion_keeps_no_store_closed)
+{
+    dir = tempdir_new();
+    live(delete_over_damage);
+    live(expect_seven);
+    tempdir_free(&dir);
+}
+END_TEST
+
+/* -- the journal fails, a row is damaged ----------------------------------- */
+
+static ssize_t
+write_nothing(int fd, const void *data, size_t size)
+{
+    (void)fd, (void)data, (void)size;
+    errno = EIO;
+    return -1;
+}
+
+static int
+sync_fine(int fd)
+{
+    return fdatasync(fd);
+}
+
+static void
+wait_until_it_writes(struct store *s)
+{
+    enum status status = ST_IO;
+
+    for (int i = 0; i < 100 && status != ST_OK; i++) {
+        usleep(100000);
+        status = journal_status(s->journal, &e);
+    }
+    ck_assert_msg(status == ST_OK, "%s", e.text);
+}
+
+/* One journal write fails, and the disk is well again. */
+static void
+fail_one_write(struct store *s)
+{
+    const struct journal_io bad = { write_nothing, sync_fine };
+    const struct journal_io well = { write, sync_fine };
+    struct store_point p = { .point = { T0, { .i = 5 }, false } };
+    uint8_t bytes[TSUID_BYTES];
+    uint64_t lsn = 0;
+
+    ck_assert_int_eq(store_series(s, tsuid(bytes, 1), &p.series, &e), ST_OK);
+    journal_set_io(s->journal, &bad);
+    ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_OK);
+    ck_assert_int_eq(store_commit(s, lsn, false, &e), ST_BUSY);
+    ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_BUSY);
+    journal_set_io(s->journal, &well);
+}
+
+START_TEST(rejected_points_are_counted_in_the_head)
+{
+    struct store *s;
+
+    dir = tempdir_new();
+    s = open_store();
+    fail_one_write(s);
+    wait_until_it_writes(s);
+    ck_assert_uint_eq(store_counts(s).head_points, 0);
+    ck_assert_int_eq(store_close(&s, &e), ST_OK);
+    tempdir_free(&dir);
+}
+END_TEST
+
+/* Neither the trimming of the journal nor its recovery waits for it. */
+START_TEST(a_damaged_row_makes_way)
+{
+    const uint8_t table = TABLE_QUARANTINE;
+    struct store *s;
+    struct kv_batch *b;
+    uint8_t bytes[TSUID_BYTES], key[ROW_KEY_MAX];
+    struct slice k;
+    struct kv_iter *it;
+
+    dir = tempdir_new();
+    s = open_store();
+    b = kv_batch_new();
+    put(s, 1, 1);
+    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    k = slice_of(key, key_row(&s->shape, tsuid(bytes, 1), T0 / 1000, key));
+    kv_batch_put(b, k, slice_str("\3damaged"));
+    ck_assert_int_eq(kv_write(store_kv(s), b, false, &e), ST_OK);
+    kv_batch_free(&b);
+    put(s, 1, 5);
+    put(s, 2, 6);
+    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    ck_assert_uint_eq(store_counts(s).head_rows, 0);
+    ck_assert_uint_eq(store_counts(s).journal.segments, 1);
+    ck_assert_uint_eq(store_counts(s).rows_quarantined, 1);
+    expect(s, 1, 5);
+    expect(s, 2, 6);
+    it = kv_iter_open(store_kv(s), NULL, slice_of(&table, 1));
+    ck_assert(kv_iter_seek(it, slice_of(&table, 1)));
+    ck_assert(slice_eq(slice_of(kv_iter_key(it).data + 1, k.size), k));
+    ck_assert(slice_eq_str(kv_iter_value(it), "\3damaged"));
+    ck_assert_int_eq(kv_iter_close(&it, &e), ST_OK);
+    fail_one_write(s);
+    wait_until_it_writes(s);
+    ck_assert_int_eq(store_close(&s, &e), ST_OK);
+    tempdir_free(&dir);
+}
+END_TEST
+
+/* -- records are not appended ---------------------------------------------- */
+
+/* Series that only a lost record defines are defined again. */
+static void
+lose_a_record(struct store *s)
+{
+    const struct journal_io fails = { write_nothing, sync_fine };
+    const struct journal_io works = { write, sync_fine };
+    struct store_point p = { .point = { T0, { .i = 6 }, false } };
+    uint8_t bytes[TSUID_BYTES];
+    uint64_t lsn;
+
+    put(s, 1, 1);
+    journal_set_io(s->journal, &fails);
+    ck_assert_int_eq(store_series(s, tsuid(bytes, 2), &p.series, &e), ST_OK);
+    ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_OK);
+    ck_assert_int_eq(store_commit(s, lsn, true, &e), ST_BUSY);
+    ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_BUSY);
+    journal_set_io(s->journal, &works);
+    store_watch_disk(s);
+    put(s, 2, 7);
+    put(s, 1, 8);
+}
+
+static void
+expect_seven_and_eight(struct store *s)
+{
+    expect(s, 1, 8);
+    expect(s, 2, 7);
+}
+
+START_TEST(a_lost_record_defines_nothing)
+{
+    dir = tempdir_new();
+    live(lose_a_record);
+    live(expect_seven_and_eight);
+    tempdir_free(&dir);
+}
+END_TEST
+
+TEST_MAIN("store_crashes", TEST(each_segment_defines_its_series),
+          TEST(damage_under_a_deletion_keeps_no_store_closed),
+          TEST(a_damaged_row_makes_way),
+          TEST(rejected_points_are_counted_in_the_head),
+          TEST(a_lost_record_defines_nothing))

@@ -1,0 +1,292 @@
+/* Scans of several buckets at once: what each alone would see. */
+#include "config.h"
+
+#include "storage/store/store.h"
+
+#include "tests/harness.h"
+#include "tests/storage/tsuids.h"
+#include "tests/tempdir.h"
+
+#define T0     INT64_C(1356998400000)
+#define SERIES 60
+
+static struct error e;
+
+static void
+put(struct store *s, unsigned i, int64_t ts_ms)
+{
+    struct store_point p = { .point = { ts_ms, { .i = i }, false } };
+    uint8_t bytes[9];
+    uint64_t lsn;
+
+    ck_assert_int_eq(store_series(s, tsuid(bytes, i), &p.series, &e), ST_OK);
+    ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_OK);
+    ck_assert_int_eq(store_commit(s, lsn, false, &e), ST_OK);
+}
+
+/* A store with an hour in the engine, of some series one in the head too, and
+ * of one series the next hour in the head alone. */
+static struct store *
+some_store(const char *dir)
+{
+    struct store_options o = { .dir = dir, .shape = KEY_SHAPE_DEFAULT };
+    struct store *s;
+
+    ck_assert_int_eq(store_open(&o, &s, &e), ST_OK);
+    for (unsigned i = 0; i < SERIES; i++)
+        put(s, i, T0);
+    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    for (unsigned i = 0; i < SERIES; i += 3)
+        put(s, i, T0 + 1000);
+    put(s, 5, T0 + HOUR_MS);
+    return s;
+}
+
+struct scans {
+    size_t len;
+    struct scan_spec specs[256];
+    struct mask_set *masks[256];
+    struct store_scan *scans[256];
+    uint8_t metric[3], tsuids[SERIES][9];
+    struct slice listed[256][SERIES];
+};
+
+/* One for each bucket, over all its rows. */
+static void
+open_scans(struct store *s, enum scan_way way, bool synopses, struct scans *a)
+{
+    const struct key_shape *shape = store_shape(s);
+    uint8_t head[] = { TABLE_ROWS, 0, 0, 0, 1 };
+    struct mask *m = mask_new();
+
+    mask_add_fixed(m, slice_of(head, sizeof head));
+    mask_add_steps(m, 0, UINT32_MAX, key_span_s(shape), 4);
+    mask_add_fixed(m, slice_of("\0\0\1", 3));
+    mask_add_any(m, 3);
+    memset(a, 0, sizeof *a);
+    a->masks[0] = mask_set_new();
+    mask_set_give(a->masks[0], &m);
+    a->len = shape->salt_buckets;
+    a->metric[2] = 1;
+    for (size_t i = 1; i < a->len; i++)
+        a->masks[i] = mask_set_like(a->masks[0], 1, (uint8_t)i);
+    for (size_t i = 0; i < a->len; i++)
+        a->specs[i] = (struct scan_spec){
+            .masks = a->masks[i],
+            .bucket = (unsigned)i,
+            .way = way,
+            .to_base = 4294965600u,
+            .series = a->listed[i],
+            .metric = slice_of(a->metric, 3),
+            .synopses = synopses,
+        };
+    for (unsigned i = 0; i < SERIES; i++) {
+        struct slice t = tsuid(a->tsuids[i], i);
+        struct scan_spec *spec = &a->specs[key_salt(shape, t)];
+
+        a->listed[spec->bucket][spec->series_len++] = t;
+    }
+    ck_assert_int_eq(store_scans_open(s, a->specs, a->len, a->scans, &e),
+                     ST_OK);
+}
+
+static void
+all_buckets(struct store *s, enum scan_way way, struct scans *a)
+{
+    open_scans(s, way, false, a);
+}
+
+static void
+end_scans(struct scans *a)
+{
+    for (size_t i = 0; i < a->len; i++) {
+        ck_assert_int_eq(store_scan_close(&a->scans[i], NULL, &e), ST_OK);
+        mask_set_free(&a->masks[i]);
+    }
+}
+
+static const enum scan_way ways[] = { SCAN_HINTS, SCAN_RANGE, SCAN_SEEKS };
+
+/* Points, counted and added up. */
+static void
+check_bucket(struct scans *a, size_t bucket, const struct key_shape *shape,
+             size_t *count, int64_t *sum)
+{
+    struct points p = { 0 };
+    struct store_row row;
+
+    while (store_scan_next(a->scans[bucket], &row)) {
+        ck_assert_uint_eq(key_salt(shape, row.tsuid), bucket);
+        ck_assert_int_eq(store_row_points(&row, &p, &e), ST_OK);
+    }
+    for (size_t i = 0; i < p.len; i++)
+        *sum += p.v[i].i;
+    *count += p.len;
+    points_fini(&p);
+}
+
+START_TEST(buckets_share_what_reads_the_engine)
+{
+    char *dir = tempdir_new();
+    static struct scans a;
+
+    for (size_t k = 0; k < 2; k++) {
+        struct store *s = some_store(k == 0 ? NULL : dir);
+
+        for (size_t w = 0; w < 3; w++) {
+            size_t count = 0;
+            int64_t sum = 0;
+
+            all_buckets(s, ways[w], &a);
+            for (size_t i = 0; i < a.len; i++) {
+                check_bucket(&a, i, store_shape(s), &count, &sum);
+                if (i % 2 == 0)
+                    ck_assert_int_eq(store_scan_close(&a.scans[i], NULL, &e),
+                                     ST_OK);
+            }
+            end_scans(&a);
+            ck_assert_uint_eq(count, SERIES + SERIES / 3 + 1);
+            ck_assert_int_eq(sum, SERIES * (SERIES - 1) / 2 +
+                                      3 * (SERIES / 3) * (SERIES / 3 - 1) / 2 +
+                                      5);
+        }
+        ck_assert_int_eq(store_close(&s, &e), ST_OK);
+    }
+    tempdir_free(&dir);
+}
+END_TEST
+
+/* What is sealed after the opening was copied before it; and nothing has to be
+ * read. */
+START_TEST(each_sees_what_was_there_at_the_opening)
+{
+    struct store *s = some_store(NULL);
+    static struct scans a;
+    size_t count = 0;
+    int64_t sum = 0;
+
+    all_buckets(s, SCAN_RANGE, &a);
+    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    for (size_t i = 0; i < a.len; i++)
+        check_bucket(&a, i, store_shape(s), &count, &sum);
+    end_scans(&a);
+    ck_assert_uint_eq(count, SERIES + SERIES / 3 + 1);
+    all_buckets(s, SCAN_RANGE, &a);
+    end_scans(&a);
+    ck_assert_int_eq(store_close(&s, &e), ST_OK);
+}
+END_TEST
+
+/* Rightly or not: the rows are the same. */
+static void
+check_expecting(struct scans *a, struct scans *b, size_t bucket,
+                uint64_t *state)
+{
+    size_t len = a->specs[bucket].series_len;
+    struct store_row x, y;
+
+    while (store_scan_next(a->scans[bucket], &x)) {
+        ck_assert(store_scan_next(b->scans[bucket], &y));
+        ck_assert(slice_eq(x.tsuid, y.tsuid) && slice_eq(x.block, y.block));
+        ck_assert_uint_eq(x.base, y.base);
+        ck_assert_int_eq(x.head == NULL, y.head == NULL);
+        store_scan_expect(b->scans[bucket],
+                          harness_random(state) % 4 == 0
+                              ? (struct slice){ NULL, 0 }
+                              : a->listed[bucket][harness_random(state) % len]);
+    }
+    ck_assert(!store_scan_next(b->scans[bucket], &y));
+}
+
+START_TEST(expecting_changes_no_row)
+{
+    struct store *s = some_store(NULL);
+    uint64_t state = harness_seed(3);
+    static struct scans a, b;
+
+    for (unsigned i = 0; i < SERIES; i++)
+        for (unsigned k = 1; k < 6; k++)
+            put(s, i, T0 + k * HOUR_MS);
+    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    for (unsigned i = 0; i < SERIES; i += 2)
+        put(s, i, T0 + 3 * HOUR_MS + i % 4 * 1000);
+    for (size_t w = 0; w < 3; w++) {
+        all_buckets(s, ways[w], &a);
+        all_buckets(s, ways[w], &b);
+        for (size_t i = 0; i < a.len; i++)
+            check_expecting(&a, &b, i, &state);
+        end_scans(&a);
+        end_scans(&b);
+    }
+    ck_assert_int_eq(store_close(&s, &e), ST_OK);
+}
+END_TEST
+
+/* What becomes of a series, i % KINDS; the first two have a synopsis. */
+enum kind { SEALED, IN_ORDER, OUT_OF_ORDER, SEALED_AND_OPEN, KINDS };
+
+static void
+put_round(struct store *s, unsigned round)
+{
+    for (unsigned i = 0; i < SERIES; i++)
+        for (unsigned k = 0; k < 100 && i % KINDS != SEALED; k++) {
+            unsigned at = round * 100 + k + 1;
+
+            put(s, i, T0 + 1000 * (i % KINDS == OUT_OF_ORDER ? at ^ 1 : at));
+        }
+}
+
+static void
+check_synopses(struct store_scan *scan, bool wanted)
+{
+    struct store_row row;
+
+    while (store_scan_next(scan, &row)) {
+        uint64_t i = key_get_uint(row.tsuid.data + 6, 3);
+        struct points p = { 0 };
+        struct synopsis x;
+        bool known;
+
+        ck_assert_int_eq(store_row_synopsis(&row, &x, &known, &e), ST_OK);
+        ck_assert_int_eq(store_row_points(&row, &p, &e), ST_OK);
+        ck_assert_int_eq(known, i % KINDS == SEALED ||
+                                    (wanted && i % KINDS == IN_ORDER));
+        for (size_t k = 1; k < p.len; k++)
+            ck_assert_int_lt(p.ts_ms[k - 1], p.ts_ms[k]);
+        if (known) {
+            ck_assert_uint_eq(x.count, p.len);
+            ck_assert_int_eq(x.sum.i, (int64_t)(i * p.len));
+            ck_assert_int_eq(x.last_ms, p.ts_ms[p.len - 1]);
+        }
+        points_fini(&p);
+    }
+}
+
+START_TEST(open_rows_have_synopses)
+{
+    struct store_options o = { .shape = KEY_SHAPE_DEFAULT };
+    static struct scans a;
+    struct store *s;
+
+    ck_assert_int_eq(store_open(&o, &s, &e), ST_OK);
+    for (unsigned i = 0; i < SERIES; i++)
+        if (i % KINDS == SEALED || i % KINDS == SEALED_AND_OPEN)
+            put(s, i, T0);
+    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    for (unsigned round = 0; round < 6; round++) {
+        put_round(s, round);
+        open_scans(s, ways[round % 3], round != 4, &a);
+        for (size_t i = 0; i < a.len; i++)
+            check_synopses(a.scans[i], round != 4);
+        end_scans(&a);
+    }
+    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    ck_assert_uint_eq(store_counts(s).head_bytes, 0);
+    ck_assert_int_eq(store_close(&s, &e), ST_OK);
+}
+END_TEST
+
+TEST_MAIN("store_scan", TEST(expecting_changes_no_row),
+          TEST(buckets_share_what_reads_the_engine),
+          TEST(each_sees_what_was_there_at_the_opening),
+          TEST(open_rows_have_synopses))

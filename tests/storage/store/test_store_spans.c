@@ -1,0 +1,323 @@
+/* Rows of several hours, held against a model that knows points only. */
+#include "config.h"
+
+#include "storage/store/store.h"
+
+#include "base/mem.h"
+#include "storage/store/format.h"
+#include "storage/store/store_priv.h"
+#include "tests/harness.h"
+#include "tests/storage/tsuids.h"
+#include "tests/tempdir.h"
+
+#define T0_S   1356998400u /* a day begins */
+#define HOURS  30          /* of the model */
+#define SERIES 7
+#define MINUTE 60000
+#define SLOTS  (HOURS * 60) /* a point a minute, or none */
+#define ABSENT INT64_MIN
+
+static struct error e;
+
+struct world {
+    char *dir;
+    struct store_options options;
+    struct store *s;
+    int64_t values[SERIES][SLOTS];
+};
+
+static const uint8_t spans[] = { 1, 6, 24 };
+
+static void
+open_world(struct world *w)
+{
+    ck_assert_msg(store_open(&w->options, &w->s, &e) == ST_OK, "%s", e.text);
+}
+
+static struct world *
+world_new(uint8_t hours)
+{
+    struct world *w = mem_new(sizeof *w);
+
+    w->dir = tempdir_new();
+    w->options = (struct store_options){ .dir = w->dir,
+                                         .shape = KEY_SHAPE_DEFAULT,
+                                         .sync = JOURNAL_SYNC_OFF };
+    w->options.shape.row_hours = hours;
+    for (size_t i = 0; i < SERIES; i++)
+        for (size_t k = 0; k < SLOTS; k++)
+            w->values[i][k] = ABSENT;
+    open_world(w);
+    return w;
+}
+
+static void
+world_free(struct world **wp)
+{
+    ck_assert_int_eq(store_close(&(*wp)->s, &e), ST_OK);
+    tempdir_free(&(*wp)->dir);
+    free(*wp);
+    *wp = NULL;
+}
+
+static int64_t
+ms_of(size_t slot)
+{
+    return (int64_t)T0_S * 1000 + (int64_t)slot * MINUTE;
+}
+
+static void
+put(struct world *w, unsigned series, size_t slot, int64_t value)
+{
+    struct store_point p = { .point = { ms_of(slot), { .i = value }, false } };
+    uint8_t bytes[TSUID_BYTES];
+    uint64_t lsn;
+
+    ck_assert_int_eq(store_series(w->s, tsuid(bytes, series), &p.series, &e),
+                     ST_OK);
+    ck_assert_int_eq(store_put(w->s, &p, 1, &lsn, &e), ST_OK);
+    ck_assert_int_eq(store_commit(w->s, lsn, false, &e), ST_OK);
+    w->values[series][slot] = value;
+}
+
+/* Runs of points, of a random series, at a random time. */
+static void
+put_some(struct world *w, uint64_t *r)
+{
+    unsigned series = (unsigned)(harness_random(r) % SERIES);
+    size_t from = harness_random(r) % SLOTS;
+    size_t step = 1 + harness_random(r) % 40;
+
+    for (size_t i = 0; i < 20 && from < SLOTS; i++, from += step)
+        put(w, series, from, (int64_t)(harness_random(r) % 1000));
+}
+
+static void
+delete_some(struct world *w, uint64_t *r)
+{
+    unsigned series = (unsigned)(harness_random(r) % SERIES);
+    size_t from = harness_random(r) % SLOTS;
+    size_t to = from + harness_random(r) % 300;
+    uint8_t bytes[TSUID_BYTES];
+    uint64_t deleted, want = 0;
+
+    for (size_t k = from; k <= to && k < SLOTS; k++) {
+        want += w->values[series][k] != ABSENT;
+        w->values[series][k] = ABSENT;
+    }
+    ck_assert_int_eq(store_delete(w->s, tsuid(bytes, series), ms_of(from),
+                                  ms_of(to), &deleted, NULL, &e),
+                     ST_OK);
+    ck_assert_uint_eq(deleted, want);
+}
+
+static struct mask_set *
+masks_of(const struct world *w, unsigned bucket, uint32_t from, uint32_t to)
+{
+    const struct key_shape *shape = store_shape(w->s);
+    uint8_t head[] = { TABLE_ROWS, (uint8_t)bucket, 0, 0, 1 };
+    struct mask_set *set = mask_set_new();
+    struct mask *m = mask_new();
+
+    mask_add_fixed(m, slice_of(head, sizeof head));
+    mask_add_steps(m, key_span_base(shape, from), key_span_base(shape, to),
+                   key_span_s(shape), 4);
+    mask_add_fixed(m, slice_of("\0\0\1", 3));
+    mask_add_any(m, 3);
+    mask_set_give(set, &m);
+    return set;
+}
+
+/* The hours of a bucket come in order; each series' points are the model's. */
+static void
+check_bucket(struct world *w, unsigned bucket, enum scan_way way,
+             uint32_t from_hour, uint32_t to_hour, uint64_t *seen)
+{
+    const struct key_shape *shape = store_shape(w->s);
+    uint32_t from = T0_S + from_hour * 3600, to = T0_S + to_hour * 3600;
+    struct mask_set *masks = masks_of(w, bucket, from, to);
+    uint8_t bytes[SERIES][TSUID_BYTES], before[ROW_KEY_MAX + 4] = { 0 };
+    struct slice listed[SERIES];
+    struct scan_spec spec = { .masks = masks,
+                              .bucket = bucket,
+                              .way = way,
+                              .from_base = from,
+                              .to_base = to,
+                              .series = listed };
+    struct points p = { 0 };
+    struct store_scan *scan;
+    struct store_row row;
+    size_t before_size = 0;
+
+    for (unsigned i = 0; i < SERIES; i++) {
+        struct slice t = tsuid(bytes[i], i);
+
+        spec.metric = slice_of(t.data, 3);
+        if (key_salt(shape, t) == bucket)
+            listed[spec.series_len++] = t;
+    }
+    ck_assert_int_eq(store_scan_open(w->s, &spec, &scan, &e), ST_OK);
+    while (store_scan_next(scan, &row)) {
+        unsigned series = (unsigned)key_get_uint(row.tsuid.data + 6, 3);
+        uint8_t now[ROW_KEY_MAX + 4];
+        size_t size = key_row(shape, row.tsuid, row.base, now);
+
+        key_put_uint(now + size, row.base, 4);
+        size += 4;
+        ck_assert(
+            slice_cmp(slice_of(before, before_size), slice_of(now, size)) < 0);
+        memcpy(before, now, size);
+        before_size = size;
+        ck_assert_uint_ge(row.base, from);
+        ck_assert_uint_le(row.base, to);
+        points_clear(&p);
+        ck_assert_int_eq(store_row_points(&row, &p, &e), ST_OK);
+        for (size_t i = 0; i < p.len; i++) {
+            size_t slot = (size_t)(p.ts_ms[i] - ms_of(0)) / MINUTE;
+
+            ck_assert_uint_eq(hour_base(p.ts_ms[i]), row.base);
+            ck_assert_int_eq(p.v[i].i, w->values[series][slot]);
+        }
+        *seen += p.len;
+        if (spec.series_len > 0)
+            store_scan_expect(scan, listed[series % spec.series_len]);
+    }
+    ck_assert_int_eq(store_scan_close(&scan, NULL, &e), ST_OK);
+    points_fini(&p);
+    mask_set_free(&masks);
+}
+
+static void
+check_hours(struct world *w, enum scan_way way, uint32_t from_hour,
+            uint32_t to_hour)
+{
+    uint64_t want = 0, seen = 0;
+
+    for (size_t i = 0; i < SERIES; i++)
+        for (size_t k = from_hour * 60; k < (to_hour + 1) * 60; k++)
+            want += w->values[i][k] != ABSENT;
+    for (unsigned b = 0; b < store_shape(w->s)->salt_buckets; b++)
+        check_bucket(w, b, way, from_hour, to_hour, &seen);
+    ck_assert_uint_eq(seen, want);
+}
+
+static void
+check_last(struct world *w, unsigned series, size_t until)
+{
+    uint8_t bytes[TSUID_BYTES];
+    struct point p;
+    enum status st =
+        store_last(w->s, tsuid(bytes, series), ms_of(until), &p, &e);
+
+    for (size_t k = until + 1; k-- > 0;)
+        if (w->values[series][k] != ABSENT) {
+            ck_assert_int_eq(st, ST_OK);
+            ck_assert_int_eq(p.ts_ms, ms_of(k));
+            ck_assert_int_eq(p.v.i, w->values[series][k]);
+            return;
+        }
+    ck_assert_int_eq(st, ST_NOT_FOUND);
+}
+
+START_TEST(all_is_as_the_model_says)
+{
+    static const enum scan_way ways[] = { SCAN_HINTS, SCAN_RANGE, SCAN_SEEKS };
+    struct world *w = world_new(spans[_i]);
+    uint64_t r = harness_seed((uint64_t)_i + 1);
+
+    for (int i = 0; i < 400; i++) {
+        uint32_t from = (uint32_t)(harness_random(&r) % HOURS);
+        uint32_t to = from + (uint32_t)(harness_random(&r) % (HOURS - from));
+        unsigned what = (unsigned)(harness_random(&r) % 16);
+
+        if (what < 9)
+            put_some(w, &r);
+        else if (what < 11)
+            delete_some(w, &r);
+        else if (what < 13)
+            ck_assert_int_eq(store_seal(w->s, &e), ST_OK);
+        else if (what == 13 && i % 4 == 0) {
+            ck_assert_int_eq(store_close(&w->s, &e), ST_OK);
+            open_world(w);
+        }
+        if (i % 3 == 0) {
+            check_hours(w, ways[harness_random(&r) % 3], from, to);
+            check_last(w, (unsigned)(harness_random(&r) % SERIES),
+                       harness_random(&r) % SLOTS);
+        }
+    }
+    ck_assert_uint_eq(store_shape(w->s)->row_hours, spans[_i]);
+    world_free(&w);
+}
+END_TEST
+
+static size_t
+count_rows(struct world *w)
+{
+    struct kv_iter *it = kv_iter_open(store_kv(w->s), NULL, slice_str(""));
+    size_t n = 0;
+
+    for (bool on = kv_iter_seek(it, slice_str("r")); on; on = kv_iter_next(it))
+        n += kv_iter_key(it).data[0] == 'r';
+    ck_assert_int_eq(kv_iter_close(&it, &e), ST_OK);
+    return n;
+}
+
+/* A day of more series than a turn of sealing takes: each span is written once,
+ * whatever the order in which the hours came. */
+START_TEST(a_span_is_written_once)
+{
+    struct world w = { .options.shape = { 0, 1, 3, 3, 3, 6 } };
+    uint8_t bytes[TSUID_BYTES];
+    struct store_counts c;
+
+    open_world(&w);
+    for (unsigned hour = 0; hour < 12; hour++)
+        for (unsigned i = 0; i < 2000; i++) {
+            struct store_point p = { .point = {
+                                         ms_of(hour % 2 * 300 + hour / 2 * 60),
+                                         { .i = hour },
+                                         false } };
+
+            ck_assert_int_eq(store_series(w.s, tsuid(bytes, i), &p.series, &e),
+                             ST_OK);
+            ck_assert_int_eq(store_put(w.s, &p, 1, NULL, &e), ST_OK);
+        }
+    ck_assert_int_eq(store_seal(w.s, &e), ST_OK);
+    c = store_counts(w.s);
+    ck_assert_uint_eq(c.rows_sealed, 22000);
+    ck_assert_uint_eq(c.rows_merged + c.rows_rewritten, 0);
+    ck_assert_uint_eq(count_rows(&w), 4000);
+    ck_assert_int_eq(store_close(&w.s, &e), ST_OK);
+}
+END_TEST
+
+static const struct {
+    const char *what;
+    struct seal_times times;
+    bool due;
+} moments[] = {
+    { "just written", { 0, 0, 0, false }, false },
+    { "an hour of the span that is now", { 1800, 10, 0, false }, false },
+    { "its series went on", { 60, 0, 1, false }, true },
+    { "its series went on just now", { 59, 0, 1, true }, false },
+    { "the series goes on elsewhere, earlier", { 60, 0, -1, false }, false },
+    { "late points for a span before", { 60, 0, -1, true }, true },
+    { "the last one of its span", { 60, 60, 0, true }, true },
+    { "of old times, while more comes", { 70, 0, 0, true }, false },
+    { "of old times, slowly", { 3600, 10, 0, true }, true },
+    { "a series that fell silent", { 3600, 3600, 0, false }, true },
+    { "times to come", { 3600, 0, 0, false }, false },
+    { "times to come, forgotten", { 3600 + 21600, 0, -1, false }, true },
+};
+
+START_TEST(rows_are_due)
+{
+    ck_assert_msg(store_row_is_due(&moments[_i].times, 60, 21600) ==
+                      moments[_i].due,
+                  "%s", moments[_i].what);
+}
+END_TEST
+
+TEST_MAIN("store_spans", LOOP(all_is_as_the_model_says, spans),
+          TEST(a_span_is_written_once), LOOP(rows_are_due, moments))

@@ -1,0 +1,587 @@
+#include "config.h"
+
+#include "storage/wal/wal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "tests/storage/journal_rig.h"
+
+/* -- replay --------------------------------------------------------------- */
+
+START_TEST(replays_what_was_appended)
+{
+    char *dir = folder_make();
+    struct journal *j = open_off(dir);
+
+    expect_replay(j, "");
+    (void)append(j, 1, "one");
+    (void)append(j, 4, "");
+    commit(j, append(j, 254, "three"), false);
+    close_ok(&j);
+    j = open_off(dir);
+    expect_replay(j, "1:1:one 1:4: 1:254:three ");
+    (void)append(j, 2, "four");
+    close_ok(&j);
+    j = open_off(dir);
+    expect_replay(j, "1:1:one 1:4: 1:254:three 2:2:four ");
+    /* The record above was new, so replay had not seen it then. */
+    ck_assert_uint_eq(journal_counts(j).segments, 3);
+    close_ok(&j);
+    folder_remove(&dir);
+}
+END_TEST
+
+START_TEST(empty_segments_do_not_pile_up)
+{
+    char *dir = folder_make();
+
+    for (int i = 0; i < 3; i++) {
+        struct journal *j = open_off(dir);
+
+        ck_assert_uint_eq(journal_segment(j), 1);
+        ck_assert_uint_eq(journal_counts(j).segments, 1);
+        close_ok(&j);
+    }
+    folder_remove(&dir);
+}
+END_TEST
+
+static enum status
+fail_at_two(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
+            struct error *e)
+{
+    ++*(int *)ctx;
+    return type == 2 ? error_set(e, ST_LIMIT, "enough") : ST_OK;
+}
+
+START_TEST(replay_stops_at_the_first_failure)
+{
+    char *dir = folder_make();
+    struct journal *j = open_off(dir);
+    struct error e;
+    int seen = 0;
+
+    for (uint8_t type = 1; type <= 3; type++)
+        (void)append(j, type, "x");
+    close_ok(&j);
+    j = open_off(dir);
+    ck_assert_int_eq(journal_replay(j, fail_at_two, &seen, &e), ST_LIMIT);
+    ck_assert_str_eq(e.text, "enough");
+    ck_assert_int_eq(seen, 2);
+    close_ok(&j);
+    folder_remove(&dir);
+}
+END_TEST
+
+START_TEST(large_records)
+{
+    char *dir = folder_make();
+    struct journal *j = open_with((struct journal_options){
+        .dir = dir, .sync = JOURNAL_SYNC_OFF, .buffer_bytes = 1000 });
+    size_t size = 3 << 20;
+    uint8_t *big = malloc(JOURNAL_MAX_PAYLOAD + 1);
+    struct error e;
+    uint64_t lsn;
+    struct buf b = BUF_INIT;
+
+    ck_assert_ptr_nonnull(big);
+    memset(big, 'x', size);
+    ck_assert_int_eq(journal_append(j, 1, slice_of(big, size), &lsn, &e),
+                     ST_OK);
+    ck_assert_int_eq(
+        journal_append(j, 1, slice_of(big, JOURNAL_MAX_PAYLOAD + 1), &lsn, &e),
+        ST_LIMIT);
+    (void)append(j, 2, "small");
+    close_ok(&j);
+    ck_assert_int_eq(reopen(dir, &b, &e), ST_OK);
+    ck_assert_uint_eq(b.size, strlen("1:1: 1:2:small ") + size);
+    ck_assert(memcmp(b.data + 4, big, size) == 0);
+    buf_fini(&b);
+    free(big);
+    folder_remove(&dir);
+}
+END_TEST
+
+/* -- many threads --------------------------------------------------------- */
+
+#define WRITERS 8
+#define ROUNDS  400
+
+struct writer {
+    struct journal *j;
+    uint32_t id;
+    bool sync;
+};
+
+static void *
+writer_main(void *arg)
+{
+    struct writer *w = arg;
+    uint64_t last = 0;
+
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        uint32_t text[20] = { w->id, i };
+        uint64_t lsn, segment = journal_segment(w->j);
+        size_t size = 8 + i % 64;
+
+        memcpy((uint8_t *)text + 8, &segment, 8);
+        if (journal_append(w->j, 7, slice_of(text, size + 8), &lsn, NULL) !=
+                ST_OK ||
+            lsn <= last)
+            return arg;
+        last = lsn;
+        if (i % 5 == w->id % 5 &&
+            journal_commit(w->j, lsn, w->sync && i % 50 == 0, NULL) != ST_OK)
+            return arg;
+        if (w->id == 0 && i % 100 == 99)
+            journal_rotate(w->j);
+    }
+    return NULL;
+}
+
+struct tally {
+    uint32_t next[WRITERS];
+    uint64_t segment;
+};
+
+/* Each writer's records in its order, none missing, in the segment that
+ * journal_segment() said or a later one. */
+static enum status
+check_order(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
+            struct error *e)
+{
+    struct tally *t = ctx;
+    uint32_t id, i;
+    uint64_t promised;
+
+    memcpy(&id, payload.data, 4);
+    memcpy(&i, payload.data + 4, 4);
+    memcpy(&promised, payload.data + 8, 8);
+    if (type != 7 || id >= WRITERS || t->next[id] != i ||
+        payload.size != 16 + i % 64 || segment < promised ||
+        segment < t->segment)
+        return error_set(e, ST_INVALID, "writer %u, record %u", id, i);
+    t->next[id]++;
+    t->segment = segment;
+    return ST_OK;
+}
+
+static const struct journal_options modes[] = {
+    { .sync = JOURNAL_SYNC_OFF },
+    { .sync = JOURNAL_SYNC_OFF, .buffer_bytes = 300, .segment_bytes = 9000 },
+    { .sync = JOURNAL_SYNC_INTERVAL, .interval_ms = 1, .segment_bytes = 30000 },
+    { .sync = JOURNAL_SYNC_ALWAYS, .segment_bytes = 50000 },
+};
+
+START_TEST(threads_keep_their_order)
+{
+    char *dir = folder_make();
+    struct journal_options o = modes[_i];
+    struct journal *j;
+    struct writer writers[WRITERS];
+    pthread_t threads[WRITERS];
+    struct tally t = { 0 };
+    struct error e = { 0 };
+
+    o.dir = dir;
+    j = open_with(o);
+    for (uint32_t i = 0; i < WRITERS; i++) {
+        writers[i] = (struct writer){ j, i, i % 2 == 0 };
+        ck_assert_int_eq(
+            pthread_create(&threads[i], NULL, writer_main, &writers[i]), 0);
+    }
+    for (int i = 0; i < WRITERS; i++) {
+        void *failed;
+
+        ck_assert_int_eq(pthread_join(threads[i], &failed), 0);
+        ck_assert_ptr_null(failed);
+    }
+    close_ok(&j);
+    j = open_off(dir);
+    ck_assert_msg(journal_replay(j, check_order, &t, &e) == ST_OK, "%s",
+                  e.text);
+    for (int i = 0; i < WRITERS; i++)
+        ck_assert_uint_eq(t.next[i], ROUNDS);
+    close_ok(&j);
+    folder_remove(&dir);
+}
+END_TEST
+
+/* -- segments ------------------------------------------------------------- */
+
+START_TEST(rotates_and_trims)
+{
+    char *dir = folder_make();
+    struct journal *j = open_off(dir);
+    struct journal_counts c;
+
+    (void)append(j, 1, "a");
+    ck_assert_uint_eq(journal_segment(j), 1);
+    journal_rotate(j);
+    ck_assert_uint_eq(journal_segment(j), 2);
+    journal_rotate(j); /* nothing in it: stays */
+    ck_assert_uint_eq(journal_segment(j), 2);
+    (void)append(j, 1, "b");
+    journal_rotate(j);
+    (void)append(j, 1, "c");
+    commit(j, append(j, 1, "d"), false);
+    c = journal_counts(j);
+    ck_assert_uint_eq(c.segments, 3);
+    /* Bundles of "a", of "b", of "c" and "d", each with a type and a size. */
+    ck_assert_uint_eq(c.bytes, 3 * JOURNAL_FILE_HEADER +
+                                   3 * JOURNAL_RECORD_HEADER + 4 * 3);
+    ck_assert_uint_eq(c.written_bytes, c.bytes - 3 * JOURNAL_FILE_HEADER);
+    ck_assert_int_eq(journal_trim(j, 2, NULL), ST_OK);
+    ck_assert_uint_eq(journal_counts(j).segments, 2);
+    ck_assert_int_eq(journal_trim(j, 1, NULL), ST_OK);
+    ck_assert_int_eq(journal_trim(j, 1000, NULL), ST_OK); /* not the current */
+    c = journal_counts(j);
+    ck_assert_uint_eq(c.segments, 1);
+    ck_assert_uint_eq(c.bytes,
+                      JOURNAL_FILE_HEADER + JOURNAL_RECORD_HEADER + 2 * 3);
+    close_ok(&j);
+    j = open_off(dir);
+    expect_replay(j, "3:1:c 3:1:d ");
+    ck_assert_uint_eq(journal_segment(j), 4);
+    close_ok(&j);
+    folder_remove(&dir);
+}
+END_TEST
+
+START_TEST(rotates_by_size)
+{
+    char *dir = folder_make();
+    struct journal *j = open_with((struct journal_options){
+        .dir = dir, .sync = JOURNAL_SYNC_OFF, .segment_bytes = 100 });
+
+    for (int i = 0; i < 10; i++) {
+        ck_assert_uint_eq(journal_segment(j), (unsigned)i / 2 + 1);
+        commit(j, append(j, 1, "thirty-six bytes with all it carries"), false);
+    }
+    ck_assert_uint_eq(journal_counts(j).segments, 6);
+    close_ok(&j);
+    folder_remove(&dir);
+}
+END_TEST
+
+/* -- syncs and failures --------------------------------------------------- */
+
+static atomic_int faults; /* how many calls still go well */
+
+static ssize_t
+write_until(int fd, const void *data, size_t size)
+{
+    if (atomic_fetch_sub(&faults, 1) <= 0) {
+        errno = EIO;
+        return -1;
+    }
+    return write(fd, data, size);
+}
+
+static int
+sync_until(int fd)
+{
+    if (atomic_fetch_sub(&faults, 1) <= 0) {
+        errno = EIO;
+        return -1;
+    }
+    return fdatasync(fd);
+}
+
+static ssize_t
+write_fine(int fd, const void *data, size_t size)
+{
+    return write(fd, data, size);
+}
+
+static int
+sync_fine(int fd)
+{
+    return fdatasync(fd);
+}
+
+static ssize_t
+write_haltingly(int fd, const void *data, size_t size)
+{
+    if (atomic_fetch_add(&faults, 1) % 2 == 0) {
+        errno = EINTR;
+        return -1;
+    }
+    return write(fd, data, size > 3 ? 3 : size);
+}
+
+static int
+sync_haltingly(int fd)
+{
+    if (atomic_fetch_add(&faults, 1) % 3 != 0) {
+        errno = EINTR;
+        return -1;
+    }
+    return fdatasync(fd);
+}
+
+START_TEST(interrupted_and_short_writes)
+{
+    const struct journal_io io = { write_haltingly, sync_haltingly };
+    char *dir = folder_make();
+    struct journal *j = open_off(dir);
+
+    atomic_store(&faults, 0);
+    journal_set_io(j, &io);
+    for (int i = 0; i < 5; i++)
+        commit(j, append(j, 1, "interrupted"), true);
+    close_ok(&j);
+    j = open_off(dir);
+    expect_replay(j, "1:1:interrupted 1:1:interrupted 1:1:interrupted "
+                     "1:1:interrupted 1:1:interrupted ");
+    close_ok(&j);
+    folder_remove(&dir);
+}
+END_TEST
+
+static const struct {
+    struct journal_io io;
+    enum journal_sync sync;
+    int calls; /* for each commit; a mark follows a sync */
+    const char *text;
+} failures[] = {
+    { { write_until, sync_fine }, JOURNAL_SYNC_OFF, 1, "write to the journal" },
+    { { write_until, sync_fine },
+      JOURNAL_SYNC_ALWAYS,
+      2,
+      "write to the journal" },
+    { { write_fine, sync_until }, JOURNAL_SYNC_ALWAYS, 1, "sync the journal" },
+};
+
+/* The n-th call fails: what was acknowledged before is there, nothing is
+ * acknowledged afterwards, though the disk would be well again. */
+START_TEST(a_failure_is_final)
+{
+    const struct journal_io well = { write_fine, sync_fine };
+    struct error e = { 0 }, again = { 0 };
+
+    log_set_level(LOG_ERROR);
+    for (int n = 0; n < 4; n++) {
+        char *dir = folder_make();
+        struct journal *j = open_with(
+            (struct journal_options){ .dir = dir, .sync = failures[_i].sync });
+        struct buf records = BUF_INIT;
+        uint64_t lsn;
+
+        journal_set_io(j, &failures[_i].io);
+        atomic_store(&faults, n * failures[_i].calls);
+        for (int i = 0; i < n; i++)
+            commit(j, append(j, 1, "x"), false);
+        ck_assert_int_eq(journal_status(j, &e), ST_OK);
+        lsn = append(j, 1, "x");
+        ck_assert_int_eq(journal_commit(j, lsn, false, &e), ST_IO);
+        ck_assert_msg(strstr(e.text, failures[_i].text) != NULL, "%s", e.text);
+        journal_set_io(j, &well);
+        ck_assert_int_eq(journal_append(j, 1, slice_str("y"), &lsn, &again),
+                         ST_IO);
+        ck_assert_str_eq(again.text, e.text);
+        ck_assert_int_eq(journal_commit(j, 0, false, &again), ST_IO);
+        journal_rotate(j);
+        ck_assert_int_eq(journal_status(j, &again), ST_IO);
+        ck_assert_str_eq(again.text, e.text);
+        ck_assert_int_eq(journal_close(&j, &again), ST_IO);
+        ck_assert_ptr_null(j);
+        ck_assert_int_eq(reopen(dir, &records, &e), ST_OK);
+        ck_assert_uint_ge(records.size, (size_t)n * strlen("1:1:x "));
+        buf_fini(&records);
+        folder_remove(&dir);
+    }
+}
+END_TEST
+
+/* When all is safe elsewhere it begins anew, and what was in it is gone. */
+START_TEST(works_again_after_a_restart)
+{
+    const struct journal_io well = { write_fine, sync_fine };
+    struct error e = { 0 };
+
+    log_set_level(LOG_ERROR);
+    for (int n = 0; n < 3; n++) {
+        char *dir = folder_make();
+        struct journal *j = open_with(
+            (struct journal_options){ .dir = dir, .sync = failures[_i].sync });
+        uint64_t lsn;
+
+        ck_assert_int_eq(journal_restart(j, &e), ST_OK); /* a no-op */
+        commit(j, append(j, 1, "before"), false);
+        ck_assert_uint_eq(journal_segment(j), 1);
+        journal_set_io(j, &failures[_i].io);
+        atomic_store(&faults, n * failures[_i].calls);
+        for (int i = 0; i < n; i++)
+            commit(j, append(j, 1, "x"), false);
+        lsn = append(j, 1, "y");
+        ck_assert_int_eq(journal_commit(j, lsn, true, &e), ST_IO);
+        journal_set_io(j, &well);
+        ck_assert_int_eq(journal_restart(j, &e), ST_OK);
+        ck_assert_int_eq(journal_status(j, &e), ST_OK);
+        commit(j, lsn, true); /* it is safe now */
+        (void)append(j, 1, "after");
+        close_ok(&j);
+        j = open_off(dir);
+        expect_replay(j, "2:1:after ");
+        close_ok(&j);
+        folder_remove(&dir);
+    }
+}
+END_TEST
+
+static size_t
+open_files(void)
+{
+    DIR *d = opendir("/proc/self/fd");
+    size_t n = 0;
+
+    ck_assert_ptr_nonnull(d);
+    while (readdir(d) != NULL)
+        n++;
+    (void)closedir(d);
+    return n;
+}
+
+/* The new file is there, and cannot be noted: a folder is in the way. */
+START_TEST(a_failed_restart_leaves_no_file_open)
+{
+    const struct journal_io well = { write_fine, sync_fine };
+    struct error e = { 0 };
+    char *dir = folder_make();
+    char path[4096];
+    struct journal *j = open_off(dir);
+    uint64_t lsn;
+    size_t before;
+
+    log_set_level(LOG_ERROR);
+    journal_set_io(j, &failures[0].io);
+    atomic_store(&faults, 0);
+    lsn = append(j, 1, "x");
+    ck_assert_int_eq(journal_commit(j, lsn, true, &e), ST_IO);
+    journal_set_io(j, &well);
+    (void)snprintf(path, sizeof path, "%s/SEGMENTS.tmp", dir);
+    ck_assert_int_eq(mkdir(path, 0700), 0);
+    before = open_files();
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(journal_restart(j, &e), ST_IO);
+    ck_assert_uint_eq(open_files(), before);
+    ck_assert_int_eq(rmdir(path), 0);
+    ck_assert_int_eq(journal_restart(j, &e), ST_OK);
+    close_ok(&j);
+    folder_remove(&dir);
+}
+END_TEST
+
+/* The kernel itself refuses in the middle of a record. */
+START_TEST(a_full_file_leaves_a_torn_tail)
+{
+    char *dir = folder_make();
+    struct journal *j = open_off(dir);
+    struct rlimit limit = { 100, 100 };
+    struct error e = { 0 };
+    uint64_t lsn;
+
+    (void)signal(SIGXFSZ, SIG_IGN);
+    commit(j, append(j, 1, "this fits"), false);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    lsn = append(j, 1,
+                 "this is too long for what is left of the file, so a "
+                 "piece of it is written");
+    ck_assert_int_eq(journal_commit(j, lsn, false, &e), ST_IO);
+    ck_assert_int_eq(journal_close(&j, &e), ST_IO);
+    j = open_off(dir);
+    expect_replay(j, "1:1:this fits ");
+    close_ok(&j);
+    folder_remove(&dir);
+}
+END_TEST
+
+START_TEST(cannot_open)
+{
+    char *dir = folder_make();
+    struct buf path = BUF_INIT;
+    struct journal_options o = { .sync = JOURNAL_SYNC_OFF };
+    struct journal *j;
+    struct error e = { 0 };
+
+    buf_printf(&path, "%s/absent/journal", dir);
+    o.dir = buf_cstr(&path);
+    ck_assert_int_eq(journal_open(&o, &j, &e), ST_IO);
+    ck_assert_ptr_null(j);
+    ck_assert_msg(strstr(e.text, "No such file") != NULL, "%s", e.text);
+    ck_assert_int_eq(journal_close(&j, &e), ST_OK);
+    buf_fini(&path);
+    folder_remove(&dir);
+}
+END_TEST
+
+START_TEST(syncs_as_its_mode_says)
+{
+    char *dir = folder_make();
+    struct journal *j = open_off(dir);
+    uint64_t lsn = 0;
+
+    for (int i = 0; i < 5; i++)
+        commit(j, lsn = append(j, 1, "x"), false);
+    ck_assert_uint_eq(journal_counts(j).writes, 5);
+    ck_assert_uint_eq(journal_counts(j).syncs, 0);
+    commit(j, lsn, true);
+    commit(j, lsn, true);
+    ck_assert_uint_eq(journal_counts(j).syncs, 1);
+    ck_assert_uint_eq(journal_counts(j).writes, 6); /* with a mark */
+    close_ok(&j);
+    j = open_with(
+        (struct journal_options){ .dir = dir, .sync = JOURNAL_SYNC_ALWAYS });
+    for (int i = 0; i < 5; i++)
+        (void)append(j, 1, "x");
+    for (int i = 0; i < 5; i++)
+        commit(j, append(j, 1, "x"), false);
+    ck_assert_uint_eq(journal_counts(j).writes, 10);
+    ck_assert_uint_eq(journal_counts(j).syncs, 5);
+    close_ok(&j);
+    j = open_with((struct journal_options){
+        .dir = dir, .sync = JOURNAL_SYNC_INTERVAL, .interval_ms = 1000000 });
+    for (int i = 0; i < 5; i++)
+        commit(j, append(j, 1, "x"), false);
+    ck_assert_uint_eq(journal_counts(j).syncs, 0);
+    close_ok(&j);
+    folder_remove(&dir);
+}
+END_TEST
+
+/* The thread commits and syncs by itself what nobody waits for. */
+START_TEST(the_interval_thread_syncs)
+{
+    char *dir = folder_make();
+    struct journal *j = open_with((struct journal_options){
+        .dir = dir, .sync = JOURNAL_SYNC_INTERVAL, .interval_ms = 1 });
+
+    for (uint64_t i = 1; i <= 3; i++) {
+        (void)append(j, 1, "x");
+        while (journal_counts(j).syncs < i)
+            (void)sched_yield();
+    }
+    ck_assert_uint_ge(journal_counts(j).writes, 3); /* and marks */
+    close_ok(&j);
+    folder_remove(&dir);
+}
+END_TEST
+
+TEST_MAIN("journal", TEST(replays_what_was_appended),
+          TEST(empty_segments_do_not_pile_up),
+          TEST(replay_stops_at_the_first_failure), TEST(large_records),
+          LOOP(threads_keep_their_order, modes), TEST(rotates_and_trims),
+          TEST(rotates_by_size), TEST(interrupted_and_short_writes),
+          LOOP(a_failure_is_final, failures),
+          LOOP(works_again_after_a_restart, failures),
+          TEST(a_failed_restart_leaves_no_file_open),
+          TEST(a_full_file_leaves_a_torn_tail), TEST(cannot_open),
+          TEST(syncs_as_its_mode_says), TEST(the_interval_thread_syncs))

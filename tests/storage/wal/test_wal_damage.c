@@ -1,0 +1,538 @@
+/* Damaged files: what a crash can leave is cut off, all else is refused. */
+#include "config.h"
+
+#include "storage/wal/wal.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/crc32c.h"
+#include "tests/storage/journal_rig.h"
+
+/* Three records, and where each ends in the file.  The mark that the close
+ * leaves behind them says that all are on the disk. */
+static struct buf
+sample(const char *dir, size_t ends[3])
+{
+    struct journal *j = open_off(dir);
+    static const char *const texts[] = { "first", "the second record", "3" };
+    struct buf b;
+
+    ends[0] = JOURNAL_FILE_HEADER;
+    for (int i = 0; i < 3; i++) {
+        ends[i] = (i == 0 ? JOURNAL_FILE_HEADER : ends[i - 1]) +
+                  JOURNAL_RECORD_HEADER + 2 + strlen(texts[i]);
+        commit(j, append(j, (uint8_t)(i + 1), texts[i]), false);
+    }
+    close_ok(&j);
+    b = file_read(dir, 1);
+    ck_assert_uint_eq(b.size, ends[2] + JOURNAL_MARK_SIZE);
+    return b;
+}
+
+static const char *const prefixes[] = {
+    "",
+    "1:1:first ",
+    "1:1:first 1:2:the second record ",
+    "1:1:first 1:2:the second record 1:3:3 ",
+};
+
+/* How many records end at or before 'size'. */
+static int
+whole_records(const size_t ends[3], size_t size)
+{
+    int n = 0;
+
+    while (n < 3 && ends[n] <= size)
+        n++;
+    return n;
+}
+
+START_TEST(cut_at_every_byte)
+{
+    char *dir = folder_make();
+    size_t ends[3];
+    struct buf whole = sample(dir, ends), records = BUF_INIT;
+
+    for (size_t size = 0; size <= whole.size; size++) {
+        int n = whole_records(ends, size);
+        struct error e = { 0 };
+        struct buf left;
+
+        folder_fill(dir, 1, slice_of(whole.data, size));
+        ck_assert_msg(reopen(dir, &records, &e) == ST_OK, "%zu: %s", size,
+                      e.text);
+        ck_assert_str_eq(buf_cstr(&records), prefixes[n]);
+        left = file_read(dir, 1);
+        ck_assert_uint_eq(left.size, size == whole.size ? size
+                                     : n == 0           ? JOURNAL_FILE_HEADER
+                                                        : ends[n - 1]);
+        buf_fini(&left);
+    }
+    buf_fini(&records);
+    buf_fini(&whole);
+    folder_remove(&dir);
+}
+END_TEST
+
+/* The file has its length, but zeros from some byte on. */
+START_TEST(zeros_from_every_byte)
+{
+    char *dir = folder_make();
+    size_t ends[3];
+    struct buf whole = sample(dir, ends), records = BUF_INIT;
+
+    for (size_t size = 0; size < whole.size; size++) {
+        struct buf cut = BUF_INIT;
+        struct error e = { 0 };
+        enum status st;
+
+        buf_put(&cut, whole.data, size);
+        while (cut.size < whole.size + 5000)
+            buf_put_u8(&cut, 0);
+        folder_fill(dir, 1, buf_slice(&cut));
+        st = reopen(dir, &records, &e);
+        /* A header is synced before the first record: half of one is damage. */
+        if (size > 0 && size < JOURNAL_FILE_HEADER) {
+            bool same = memcmp(cut.data, whole.data, JOURNAL_FILE_HEADER) == 0;
+
+            ck_assert_int_eq(st, same ? ST_OK : ST_CORRUPT);
+        } else {
+            int n = whole_records(ends, size);
+
+            ck_assert_msg(st == ST_OK, "%zu: %s", size, e.text);
+            /* The last bytes may have been zeros anyway. */
+            ck_assert(strncmp(buf_cstr(&records), prefixes[n],
+                              strlen(prefixes[n])) == 0);
+        }
+        buf_fini(&cut);
+    }
+    buf_fini(&records);
+    buf_fini(&whole);
+    folder_remove(&dir);
+}
+END_TEST
+
+static size_t
+record_start(const size_t ends[3], size_t at)
+{
+    int n = whole_records(ends, at);
+
+    if (at < JOURNAL_FILE_HEADER)
+        return 0;
+    return n == 0 ? JOURNAL_FILE_HEADER : ends[n - 1];
+}
+
+/* In the last file: damage before a mark is refused with its place; the mark
+ * itself nobody misses. */
+START_TEST(flip_every_bit_of_the_last_file)
+{
+    char *dir = folder_make();
+    size_t ends[3];
+    struct buf whole = sample(dir, ends), records = BUF_INIT;
+
+    for (size_t bit = 0; bit < whole.size * 8; bit++) {
+        struct error e = { 0 };
+        char place[64];
+        enum status st;
+
+        whole.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        folder_fill(dir, 1, buf_slice(&whole));
+        whole.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        st = reopen(dir, &records, &e);
+        if (bit / 8 >= ends[2]) {
+            ck_assert_msg(st == ST_OK, "bit %zu: %s", bit, e.text);
+            ck_assert_str_eq(buf_cstr(&records), prefixes[3]);
+            continue;
+        }
+        ck_assert_msg(st == ST_CORRUPT, "bit %zu: %d", bit, st);
+        (void)snprintf(place, sizeof place,
+                       "/00000000000000000001.wal at offset %zu:",
+                       record_start(ends, bit / 8));
+        ck_assert_msg(strstr(e.text, place) != NULL, "bit %zu: %s", bit,
+                      e.text);
+    }
+    buf_fini(&records);
+    buf_fini(&whole);
+    folder_remove(&dir);
+}
+END_TEST
+
+/* -- power cuts ----------------------------------------------------------- */
+
+/* Six records, a sync after the second: so many bytes were on the disk. */
+static struct buf
+half_synced(const char *dir, size_t ends[6], size_t *reach)
+{
+    struct journal *j = open_off(dir);
+    struct buf b;
+
+    for (unsigned i = 0; i < 6; i++) {
+        uint64_t lsn = append(j, (uint8_t)(i + 1), "of some bytes");
+
+        commit(j, lsn, i == 1);
+        ends[i] =
+            JOURNAL_FILE_HEADER +
+            (i + 1) * (JOURNAL_RECORD_HEADER + 2 + strlen("of some bytes")) +
+            (i > 1 ? JOURNAL_MARK_SIZE : 0);
+    }
+    *reach = ends[1];
+    b = file_read(dir, 1);
+    ck_assert_uint_eq(b.size, ends[5]);
+    close_ok(&j);
+    return b;
+}
+
+static size_t
+count(const struct buf *records)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < records->size; i++)
+        n += records->data[i] == ':';
+    return n / 2;
+}
+
+/* Any page of 16 bytes may be missing from what was not synced, with whole
+ * records behind it: the file ends there.  What was synced must be there. */
+START_TEST(holes_where_nothing_was_synced)
+{
+    char *dir = folder_make();
+    size_t ends[6], reach, at, page = 16;
+    struct buf whole = half_synced(dir, ends, &reach), records = BUF_INIT;
+
+    for (at = 0; at < whole.size; at++) {
+        struct buf cut = BUF_INIT;
+        struct error e = { 0 };
+        enum status st;
+        size_t limit = at < reach ? reach : whole.size;
+        size_t want = 0, size = at + page < limit ? page : limit - at;
+
+        buf_put_slice(&cut, buf_slice(&whole));
+        memset(cut.data + at, 0, size);
+        if (memcmp(cut.data, whole.data, whole.size) == 0)
+            continue;
+        folder_fill(dir, 1, buf_slice(&cut));
+        st = reopen(dir, &records, &e);
+        while (want < 6 && ends[want] <= at)
+            want++;
+        if (at < reach) {
+            ck_assert_msg(st == ST_CORRUPT, "hole at %zu: %d", at, st);
+            ck_assert_ptr_nonnull(strstr(e.text, at < JOURNAL_FILE_HEADER
+                                                     ? "no header"
+                                                     : "on the disk once"));
+        } else {
+            ck_assert_msg(st == ST_OK, "hole at %zu: %s", at, e.text);
+            ck_assert_uint_ge(count(&records), want);
+            ck_assert_uint_le(count(&records), want + 1);
+            ck_assert_uint_ge(count(&records), 2);
+        }
+        buf_fini(&cut);
+    }
+    buf_fini(&records);
+    buf_fini(&whole);
+    folder_remove(&dir);
+}
+END_TEST
+
+/* A file of another version is refused. */
+START_TEST(files_of_another_version)
+{
+    char *dir = folder_make();
+    struct buf file = BUF_INIT, records = BUF_INIT;
+    uint8_t header[JOURNAL_FILE_HEADER];
+    struct error e = { 0 };
+
+    (void)journal_file_header(1, 99, header);
+    header[7] = JOURNAL_VERSION + 1;
+    buf_put(&file, header, 24);
+    buf_put_u32(&file, crc32c(slice_of(header, 24)));
+    buf_put_str(&file, "what follows");
+    folder_fill(dir, 1, buf_slice(&file));
+    ck_assert_int_eq(reopen(dir, &records, &e), ST_CORRUPT);
+    ck_assert_ptr_nonnull(strstr(e.text, "version 1"));
+    buf_fini(&records);
+    buf_fini(&file);
+    folder_remove(&dir);
+}
+END_TEST
+
+/* -- bundles -------------------------------------------------------------- */
+
+/* Of three records in one write all are there, or none. */
+START_TEST(a_bundle_is_whole_or_not_there)
+{
+    char *dir = folder_make();
+    struct journal *j = open_off(dir);
+    struct buf whole, records = BUF_INIT;
+    size_t end;
+
+    for (uint8_t i = 1; i <= 3; i++)
+        (void)append(j, i, i == 2 ? "" : "text");
+    close_ok(&j);
+    whole = file_read(dir, 1);
+    end = whole.size - JOURNAL_MARK_SIZE;
+    ck_assert_uint_eq(end, JOURNAL_FILE_HEADER + JOURNAL_RECORD_HEADER + 14);
+    for (size_t size = JOURNAL_FILE_HEADER; size <= whole.size; size++) {
+        struct error e = { 0 };
+
+        folder_fill(dir, 1, slice_of(whole.data, size));
+        ck_assert_msg(reopen(dir, &records, &e) == ST_OK, "%zu: %s", size,
+                      e.text);
+        ck_assert_str_eq(buf_cstr(&records),
+                         size < end ? "" : "1:1:text 1:2: 1:3:text ");
+    }
+    for (size_t at = JOURNAL_FILE_HEADER; at < end; at++) {
+        struct error e = { 0 };
+
+        whole.data[at] ^= 0x40;
+        folder_fill(dir, 1, buf_slice(&whole));
+        whole.data[at] ^= 0x40;
+        ck_assert_int_eq(reopen(dir, &records, &e), ST_CORRUPT);
+        ck_assert_str_eq(buf_cstr(&records), "");
+    }
+    buf_fini(&records);
+    buf_fini(&whole);
+    folder_remove(&dir);
+}
+END_TEST
+
+/* A file of one bundle. */
+static struct buf
+one_bundle(struct slice payload)
+{
+    uint8_t header[JOURNAL_FILE_HEADER], record[JOURNAL_RECORD_HEADER];
+    struct buf file = BUF_INIT;
+    uint32_t seal;
+
+    seal = journal_file_header(1, 99, header);
+    buf_put(&file, header, sizeof header);
+    journal_record_header(JOURNAL_BUNDLE, payload, record);
+    journal_record_seal(record, seal);
+    buf_put(&file, record, sizeof record);
+    buf_put_slice(&file, payload);
+    return file;
+}
+
+static const struct {
+    const char *bytes;
+    const char *records; /* NULL: malformed */
+} bundles[] = {
+    { "", "" },
+    { "\1\1x\2\2yz", "1:1:x 1:2:yz " },
+    { "\1\1x\2\3yz", NULL }, /* too short */
+    { "\1\1x\2", NULL },
+    { "\1\1x\2\xff\xff\xff\xff\xff\xff\xff\xff\xff", NULL },
+    { "\377\1x", NULL }, /* a bundle in a bundle */
+};
+
+START_TEST(bundles_that_are_read)
+{
+    char *dir = folder_make();
+    struct buf file = one_bundle(slice_str(bundles[_i].bytes));
+    struct buf records = BUF_INIT;
+    struct error e = { 0 };
+    enum status st;
+
+    folder_fill(dir, 1, buf_slice(&file));
+    st = reopen(dir, &records, &e);
+    if (bundles[_i].records != NULL) {
+        ck_assert_msg(st == ST_OK, "%s", e.text);
+        ck_assert_str_eq(buf_cstr(&records), bundles[_i].records);
+    } else {
+        ck_assert_int_eq(st, ST_CORRUPT);
+        ck_assert_ptr_nonnull(strstr(e.text, "1.wal: a bundle"));
+    }
+    buf_fini(&records);
+    buf_fini(&file);
+    folder_remove(&dir);
+}
+END_TEST
+
+START_TEST(a_mark_in_a_bundle_is_malformed)
+{
+    char *dir = folder_make();
+    struct buf file = one_bundle(slice_of("\0\1x", 3)), records = BUF_INIT;
+    struct error e = { 0 };
+
+    folder_fill(dir, 1, buf_slice(&file));
+    ck_assert_int_eq(reopen(dir, &records, &e), ST_CORRUPT);
+    buf_fini(&records);
+    buf_fini(&file);
+    folder_remove(&dir);
+}
+END_TEST
+
+/* In a file that is not the last, any flip and any cut is damage. */
+START_TEST(damage_before_the_last_file)
+{
+    char *dir = folder_make();
+    size_t ends[3];
+    struct buf whole = sample(dir, ends), records = BUF_INIT, second;
+    struct journal *j = open_off(dir);
+
+    (void)append(j, 9, "later");
+    close_ok(&j);
+    second = file_read(dir, 2);
+    for (size_t at = 0; at < whole.size; at++) {
+        struct error e = { 0 };
+        bool cut_between = whole_records(ends, at) > 0 &&
+                           ends[whole_records(ends, at) - 1] == at;
+
+        whole.data[at] ^= 0x10;
+        folder_fill(dir, 1, buf_slice(&whole));
+        whole.data[at] ^= 0x10;
+        file_write(dir, 2, buf_slice(&second));
+        ck_assert_int_eq(reopen(dir, &records, &e), ST_CORRUPT);
+        ck_assert_msg(strstr(e.text, "1.wal at offset ") != NULL, "%s", e.text);
+        folder_fill(dir, 1, slice_of(whole.data, at));
+        file_write(dir, 2, buf_slice(&second));
+        if (!cut_between && at != JOURNAL_FILE_HEADER)
+            ck_assert_int_eq(reopen(dir, &records, &e), ST_CORRUPT);
+    }
+    buf_fini(&second);
+    buf_fini(&records);
+    buf_fini(&whole);
+    folder_remove(&dir);
+}
+END_TEST
+
+START_TEST(a_missing_file_is_damage)
+{
+    char *dir = folder_make();
+    struct journal *j = open_off(dir);
+    struct buf path = path_of(dir, 2), records = BUF_INIT;
+    struct error e = { 0 };
+
+    for (int i = 0; i < 3; i++) {
+        (void)append(j, 1, "x");
+        journal_rotate(j);
+    }
+    close_ok(&j);
+    ck_assert_int_eq(unlink(buf_cstr(&path)), 0);
+    ck_assert_int_eq(reopen(dir, &records, &e), ST_CORRUPT);
+    ck_assert_msg(strstr(e.text, "segment 2 is missing") != NULL, "%s", e.text);
+    buf_fini(&path);
+    folder_remove(&dir);
+}
+END_TEST
+
+/* Segments 2, 3 and 4 of which one goes; and what SEGMENTS itself may lose. */
+START_TEST(a_missing_segment_is_missed)
+{
+    char *dir = folder_make();
+    struct journal *j = open_off(dir);
+    struct buf path = path_of(dir, 2 + (unsigned)_i), records = BUF_INIT;
+    struct error e = { 0 };
+
+    for (int i = 0; i < 3; i++) {
+        (void)append(j, 1, "x");
+        journal_rotate(j);
+    }
+    ck_assert_int_eq(journal_trim(j, 2, &e), ST_OK);
+    close_ok(&j);
+    if (_i < 3) {
+        ck_assert_int_eq(unlink(buf_cstr(&path)), 0);
+        ck_assert_int_eq(reopen(dir, &records, &e), ST_CORRUPT);
+        ck_assert_msg(strstr(e.text, "segment") != NULL, "%s", e.text);
+    }
+    segments_forget(dir);
+    if (_i == 0 || _i > 1)
+        ck_assert_msg(reopen(dir, &records, &e) == ST_OK, "%s", e.text);
+    buf_fini(&records);
+    buf_fini(&path);
+    folder_remove(&dir);
+}
+END_TEST
+
+START_TEST(a_flipped_bit_in_segments_is_seen)
+{
+    char *dir = folder_make();
+    size_t ends[3];
+    struct buf whole = sample(dir, ends), path = BUF_INIT, records = BUF_INIT;
+    char text[200];
+    FILE *f;
+    size_t size;
+
+    buf_printf(&path, "%s/SEGMENTS", dir);
+    f = fopen(buf_cstr(&path), "r");
+    ck_assert_ptr_nonnull(f);
+    size = fread(text, 1, sizeof text, f);
+    (void)fclose(f);
+    ck_assert_uint_gt(size, 40);
+    for (size_t bit = 0; bit < size * 8; bit++) {
+        struct error e = { 0 };
+
+        text[bit / 8] = (char)(text[bit / 8] ^ 1 << bit % 8);
+        f = fopen(buf_cstr(&path), "w");
+        ck_assert_ptr_nonnull(f);
+        (void)fwrite(text, 1, size, f);
+        (void)fclose(f);
+        text[bit / 8] = (char)(text[bit / 8] ^ 1 << bit % 8);
+        ck_assert_int_eq(reopen(dir, &records, &e), ST_CORRUPT);
+        ck_assert_msg(strstr(e.text, "SEGMENTS") != NULL, "%s", e.text);
+    }
+    buf_fini(&records);
+    buf_fini(&path);
+    buf_fini(&whole);
+    folder_remove(&dir);
+}
+END_TEST
+
+/* Bytes of another segment, or of another journal, are no records here. */
+START_TEST(foreign_bytes_are_no_records)
+{
+    char *dir = folder_make();
+    size_t ends[3];
+    struct buf a = sample(dir, ends), b, records = BUF_INIT;
+    struct error e = { 0 };
+
+    folder_fill(dir, 1, slice_of(a.data, 0));
+    b = sample(dir, ends); /* the same number and records, another nonce */
+    ck_assert_uint_eq(a.size, b.size);
+    memcpy(b.data + ends[0], a.data + ends[0], ends[2] - ends[0]);
+    folder_fill(dir, 1, buf_slice(&b)); /* the mark is its own */
+    ck_assert_int_eq(reopen(dir, &records, &e), ST_CORRUPT);
+    folder_fill(dir, 1, slice_of(b.data, ends[2]));
+    ck_assert_msg(reopen(dir, &records, &e) == ST_OK, "%s", e.text);
+    ck_assert_str_eq(buf_cstr(&records), prefixes[1]);
+    folder_fill(dir, 2, buf_slice(&a)); /* a file under another name */
+    ck_assert_int_eq(reopen(dir, &records, &e), ST_CORRUPT);
+    buf_fini(&a);
+    buf_fini(&b);
+    buf_fini(&records);
+    folder_remove(&dir);
+}
+END_TEST
+
+/* After a crash and a cut, life goes on behind the cut. */
+START_TEST(appends_after_a_torn_tail)
+{
+    char *dir = folder_make();
+    size_t ends[3];
+    struct buf whole = sample(dir, ends);
+    struct journal *j;
+
+    folder_fill(dir, 1, slice_of(whole.data, ends[1] + 3));
+    j = open_off(dir);
+    expect_replay(j, prefixes[2]);
+    (void)append(j, 4, "more");
+    close_ok(&j);
+    j = open_off(dir);
+    expect_replay(j, "1:1:first 1:2:the second record 2:4:more ");
+    close_ok(&j);
+    buf_fini(&whole);
+    folder_remove(&dir);
+}
+END_TEST
+
+TEST_MAIN("journal damage", TEST(cut_at_every_byte),
+          TEST(zeros_from_every_byte), TEST(flip_every_bit_of_the_last_file),
+          TEST(holes_where_nothing_was_synced), TEST(files_of_another_version),
+          TEST(a_bundle_is_whole_or_not_there),
+          LOOP(bundles_that_are_read, bundles),
+          TEST(a_mark_in_a_bundle_is_malformed),
+          TEST(damage_before_the_last_file), TEST(a_missing_file_is_damage),
+          TIMES(a_missing_segment_is_missed, 4),
+          TEST(a_flipped_bit_in_segments_is_seen),
+          TEST(foreign_bytes_are_no_records), TEST(appends_after_a_torn_tail))

@@ -1,0 +1,396 @@
+#include "config.h"
+
+#include "tsd/auth/auth.h"
+
+#include <pthread.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "tests/harness.h"
+#include "tests/tempdir.h"
+#include "web/http.h"
+
+/* "secret", "root" and "let-me-in" */
+#define SECRET \
+    "$5$rounds=1000$abcdefgh$XIppta5rT8zJUu4vAOKQXrwq9uY4Ijlz6VjyOmkx5i4"
+#define ROOT \
+    "$5$rounds=1000$abcdefgh$Gii2tKXx.RIufipdtrtWua9Ke9PHIjVVkgJE0flho/."
+#define TOKEN \
+    "sha256:a3ee786b5707c27d42570785081ec17f5c7db9262a01366af362a1aa61a420b9"
+#define FILE_TEXT                   \
+    "user reader read " SECRET "\n" \
+    "user root admin " ROOT "\n"    \
+    "token agent write " TOKEN "\n"
+
+struct rig {
+    char *dir, *path;
+    struct auth *auth;
+};
+
+static void
+write_file(const struct rig *g, const char *text)
+{
+    FILE *f = fopen(g->path, "w");
+
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_ge(fputs(text, f), 0);
+    ck_assert_int_eq(fclose(f), 0);
+    ck_assert_int_eq(chmod(g->path, 0600), 0);
+}
+
+static void
+rig_open(struct rig *g, const char *text)
+{
+    struct error e;
+
+    g->dir = tempdir_new();
+    g->path = tempdir_path(g->dir, "auth");
+    write_file(g, text);
+    ck_assert_msg(auth_open(g->path, &g->auth, &e) == ST_OK, "%s", e.text);
+}
+
+static void
+rig_close(struct rig *g)
+{
+    auth_close(&g->auth);
+    ck_assert_ptr_null(g->auth);
+    free(g->path);
+    tempdir_free(&g->dir);
+}
+
+static enum auth_verdict
+password(const struct rig *g, const char *name, const char *secret,
+         const char *peer, struct auth_identity *who)
+{
+    return auth_password(g->auth, slice_str(name), slice_str(secret),
+                         strtoul(peer, NULL, 36), true, who);
+}
+
+static const struct {
+    const char *name, *secret;
+    const char *known; /* NULL: wrong */
+    unsigned rights;
+} claims[] = {
+    { "reader", "secret", "reader", HTTP_READS },
+    { "root", "root", "root", HTTP_ALL_RIGHTS },
+    { NULL, "let-me-in", "agent", HTTP_WRITES },
+    { "reader", "Secret", NULL, 0 },
+    { "reader", "secret ", NULL, 0 },
+    { "reader", "", NULL, 0 },
+    { "reader", "root", NULL, 0 },
+    { "reader", SECRET, NULL, 0 },
+    { "Reader", "secret", NULL, 0 },
+    { "nobody", "secret", NULL, 0 },
+    { "", "secret", NULL, 0 },
+    { "agent", "let-me-in", NULL, 0 },
+    { NULL, "let-me-in ", NULL, 0 },
+    { NULL, "", NULL, 0 },
+    { NULL, "secret", NULL, 0 },
+    { NULL, TOKEN, NULL, 0 },
+};
+
+START_TEST(knows_who_is_who)
+{
+    struct auth_identity who = { 0 };
+    struct rig g;
+
+    rig_open(&g, FILE_TEXT);
+    for (int again = 0; again < 2; again++) {
+        enum auth_verdict v =
+            claims[_i].name == NULL
+                ? auth_token(g.auth, slice_str(claims[_i].secret), &who)
+                : password(&g, claims[_i].name, claims[_i].secret, "p", &who);
+
+        ck_assert_int_eq(v, claims[_i].known == NULL ? AUTH_WRONG : AUTH_OK);
+        if (v != AUTH_OK)
+            continue;
+        ck_assert_str_eq(who.name, claims[_i].known);
+        ck_assert_uint_eq(who.rights, claims[_i].rights);
+    }
+    ck_assert_uint_eq(auth_anyone(g.auth), 0);
+    rig_close(&g);
+}
+END_TEST
+
+/* Who is remembered must know the password all the same. */
+START_TEST(remembers_a_password_not_a_name)
+{
+    struct auth_identity who;
+    struct rig g;
+
+    rig_open(&g, FILE_TEXT);
+    ck_assert_int_eq(password(&g, "reader", "secret", "p", &who), AUTH_OK);
+    ck_assert_int_eq(password(&g, "reader", "root", "p", &who), AUTH_WRONG);
+    ck_assert_int_eq(password(&g, "root", "secret", "p", &who), AUTH_WRONG);
+    ck_assert_int_eq(password(&g, "reader", "secret", "p", &who), AUTH_OK);
+    rig_close(&g);
+}
+END_TEST
+
+START_TEST(adds_what_anyone_may)
+{
+    struct auth_identity who;
+    struct rig g;
+
+    rig_open(&g, "anyone read\n" FILE_TEXT);
+    ck_assert_uint_eq(auth_anyone(g.auth), HTTP_READS);
+    ck_assert_int_eq(auth_token(g.auth, slice_str("let-me-in"), &who), AUTH_OK);
+    ck_assert_uint_eq(who.rights, HTTP_READS | HTTP_WRITES);
+    rig_close(&g);
+}
+END_TEST
+
+/* Wrong passwords until there are too many: how many that were. */
+static int
+guess(const struct rig *g, const char *peer)
+{
+    struct auth_identity who;
+    int n = 0;
+
+    while (n < 1000 && password(g, "reader", "x", peer, &who) == AUTH_WRONG)
+        n++;
+    return n;
+}
+
+START_TEST(slows_down_who_guesses)
+{
+    struct auth_identity who;
+    struct rig g;
+    int n;
+
+    rig_open(&g, FILE_TEXT);
+    ck_assert_int_eq(password(&g, "reader", "secret", "a", &who), AUTH_OK);
+    n = guess(&g, "a");
+    ck_assert_int_ge(n, AUTH_GUESSES);
+    ck_assert_int_lt(n, 1000);
+    /* Not even a good one is looked at, but for who is known already. */
+    ck_assert_int_eq(password(&g, "root", "root", "a", &who), AUTH_TOO_MANY);
+    ck_assert_int_eq(password(&g, "reader", "secret", "a", &who), AUTH_OK);
+    /* Others are not concerned, and tokens cannot be guessed. */
+    ck_assert_int_eq(password(&g, "root", "root", "b", &who), AUTH_OK);
+    ck_assert_int_eq(auth_token(g.auth, slice_str("let-me-in"), &who), AUTH_OK);
+    rig_close(&g);
+}
+END_TEST
+
+START_TEST(slows_down_many_who_guess)
+{
+    struct auth_identity who;
+    struct rig g;
+    int n = 0;
+
+    rig_open(&g, FILE_TEXT);
+    while (n < 5000) {
+        char peer[16];
+
+        (void)snprintf(peer, sizeof peer, "%d", n);
+        if (password(&g, "reader", "x", peer, &who) == AUTH_TOO_MANY)
+            break;
+        n++;
+    }
+    ck_assert_int_gt(n, AUTH_GUESSES);
+    ck_assert_int_lt(n, 5000);
+    rig_close(&g);
+}
+END_TEST
+
+START_TEST(reads_its_file_again)
+{
+    struct auth_identity who;
+    struct error e;
+    struct rig g;
+
+    rig_open(&g, FILE_TEXT);
+    ck_assert_int_eq(password(&g, "reader", "secret", "a", &who), AUTH_OK);
+    /* A bad one changes nothing. */
+    write_file(&g, "user reader\n");
+    ck_assert_int_eq(auth_reload(g.auth, &e), ST_INVALID);
+    ck_assert(strstr(e.text, "line 1") != NULL);
+    ck_assert_int_eq(password(&g, "reader", "secret", "a", &who), AUTH_OK);
+    ck_assert_int_eq(remove(g.path), 0);
+    ck_assert_int_eq(auth_reload(g.auth, &e), ST_IO);
+    ck_assert_int_eq(password(&g, "reader", "secret", "a", &who), AUTH_OK);
+    /* Who is out is out, however well known he was. */
+    write_file(&g, "user reader write " ROOT "\n");
+    ck_assert_int_eq(auth_reload(g.auth, &e), ST_OK);
+    ck_assert_int_eq(password(&g, "reader", "secret", "a", &who), AUTH_WRONG);
+    ck_assert_int_eq(password(&g, "reader", "root", "a", &who), AUTH_OK);
+    ck_assert_uint_eq(who.rights, HTTP_WRITES);
+    ck_assert_int_eq(password(&g, "root", "root", "a", &who), AUTH_WRONG);
+    ck_assert_int_eq(auth_token(g.auth, slice_str("let-me-in"), &who),
+                     AUTH_WRONG);
+    rig_close(&g);
+}
+END_TEST
+
+/* Without leave to hash it never does, and says so. */
+START_TEST(hashes_only_where_it_may)
+{
+    struct auth_identity who;
+    struct error e;
+    struct rig g;
+    struct slice name = slice_str("reader"), secret = slice_str("secret");
+
+    rig_open(&g, FILE_TEXT);
+    ck_assert_int_eq(auth_password(g.auth, name, secret, 1, false, &who),
+                     AUTH_SLOW);
+    ck_assert_int_eq(password(&g, "reader", "secret", "1", &who), AUTH_OK);
+    ck_assert_int_eq(auth_password(g.auth, name, secret, 1, false, &who),
+                     AUTH_OK);
+    /* A reload forgets only those whose line changed. */
+    write_file(&g, "user reader write " SECRET "\nuser root read " SECRET "\n");
+    ck_assert_int_eq(auth_reload(g.auth, &e), ST_OK);
+    ck_assert_int_eq(auth_password(g.auth, name, secret, 1, false, &who),
+                     AUTH_OK);
+    ck_assert_uint_eq(who.rights, HTTP_WRITES);
+    ck_assert_int_eq(
+        auth_password(g.auth, slice_str("root"), secret, 1, false, &who),
+        AUTH_SLOW);
+    (void)guess(&g, "1");
+    ck_assert_int_eq(
+        auth_password(g.auth, slice_str("root"), secret, 1, false, &who),
+        AUTH_TOO_MANY);
+    rig_close(&g);
+}
+END_TEST
+
+struct hold {
+    pthread_mutex_t lock;
+    int ran;
+};
+
+static void
+run_held(void *arg)
+{
+    struct hold *h = arg;
+
+    ck_assert_int_eq(pthread_mutex_lock(&h->lock), 0);
+    h->ran++;
+    ck_assert_int_eq(pthread_mutex_unlock(&h->lock), 0);
+}
+
+START_TEST(queues_a_few_hashes)
+{
+    struct hold h = { .lock = PTHREAD_MUTEX_INITIALIZER };
+    struct rig g;
+    int taken = 0;
+
+    rig_open(&g, FILE_TEXT);
+    ck_assert_int_eq(pthread_mutex_lock(&h.lock), 0);
+    while (taken < 100 && auth_later(g.auth, run_held, &h))
+        taken++;
+    /* One more when the thread took the first at once. */
+    ck_assert_int_ge(taken, AUTH_QUEUE);
+    ck_assert_int_le(taken, AUTH_QUEUE + 1);
+    ck_assert_int_eq(pthread_mutex_unlock(&h.lock), 0);
+    rig_close(&g);
+    ck_assert_int_eq(h.ran, taken);
+}
+END_TEST
+
+/* What was shown once holds for as long as the file says so. */
+START_TEST(renews_who_came_in)
+{
+    struct auth_identity token, user, now;
+    struct error e;
+    struct rig g;
+
+    rig_open(&g, FILE_TEXT);
+    ck_assert_int_eq(auth_token(g.auth, slice_str("let-me-in"), &token),
+                     AUTH_OK);
+    ck_assert_int_eq(password(&g, "reader", "secret", "a", &user), AUTH_OK);
+    ck_assert(!auth_renew(g.auth, user.epoch, user.mark, &now));
+    /* Read again, the same: nothing changes. */
+    ck_assert_int_eq(auth_reload(g.auth, &e), ST_OK);
+    ck_assert(auth_renew(g.auth, user.epoch, user.mark, &now));
+    ck_assert_str_eq(now.name, "reader");
+    ck_assert_uint_eq(now.rights, user.rights);
+    ck_assert(!auth_renew(g.auth, now.epoch, now.mark, &now));
+    ck_assert(auth_renew(g.auth, token.epoch, token.mark, &now));
+    ck_assert_uint_eq(now.rights, token.rights);
+    /* Another password, or no such token: nobody, with what anyone may. */
+    write_file(&g, "anyone read\nuser reader write " ROOT "\n");
+    ck_assert_int_eq(auth_reload(g.auth, &e), ST_OK);
+    ck_assert(auth_renew(g.auth, user.epoch, user.mark, &now));
+    ck_assert_str_eq(now.name, "");
+    ck_assert_uint_eq(now.rights, HTTP_READS);
+    ck_assert(auth_renew(g.auth, token.epoch, token.mark, &now));
+    ck_assert_str_eq(now.name, "");
+    /* Other roles. */
+    write_file(&g, FILE_TEXT);
+    ck_assert_int_eq(auth_reload(g.auth, &e), ST_OK);
+    write_file(&g, "user reader admin " SECRET "\n");
+    ck_assert_int_eq(auth_reload(g.auth, &e), ST_OK);
+    ck_assert(auth_renew(g.auth, user.epoch, user.mark, &now));
+    ck_assert_uint_eq(now.rights, HTTP_ALL_RIGHTS);
+    rig_close(&g);
+}
+END_TEST
+
+START_TEST(does_without_names)
+{
+    struct auth_identity who;
+    struct auth *a;
+    struct error e;
+    struct rig g;
+
+    rig_open(&g, "");
+    ck_assert_int_eq(password(&g, "reader", "secret", "a", &who), AUTH_WRONG);
+    ck_assert_int_eq(auth_token(g.auth, slice_str("x"), &who), AUTH_WRONG);
+    rig_close(&g);
+    ck_assert_int_eq(auth_open("/nonexistent/auth", &a, &e), ST_IO);
+    ck_assert_ptr_null(a);
+}
+END_TEST
+
+START_TEST(writes_digests)
+{
+    char text[80];
+
+    auth_token_digest(slice_str("let-me-in"), text, sizeof text);
+    ck_assert_str_eq(text, TOKEN);
+}
+END_TEST
+
+static void *
+come_and_go(void *arg)
+{
+    const struct rig *g = arg;
+    struct auth_identity who;
+
+    for (int i = 0; i < 300; i++) {
+        ck_assert_int_eq(auth_header(g->auth,
+                                     slice_str("Basic cmVhZGVyOnNlY3JldA=="), 1,
+                                     true, &who),
+                         AUTH_OK);
+        ck_assert_int_eq(
+            auth_header(g->auth, slice_str("Bearer let-me-in"), 1, true, &who),
+            AUTH_OK);
+    }
+    return NULL;
+}
+
+START_TEST(serves_many_while_it_reads)
+{
+    pthread_t threads[3];
+    struct error e;
+    struct rig g;
+
+    rig_open(&g, FILE_TEXT);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, come_and_go, &g), 0);
+    for (int i = 0; i < 10; i++)
+        ck_assert_int_eq(auth_reload(g.auth, &e), ST_OK);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+    rig_close(&g);
+}
+END_TEST
+
+TEST_MAIN("auth", LOOP(knows_who_is_who, claims),
+          TEST(remembers_a_password_not_a_name), TEST(adds_what_anyone_may),
+          TEST(slows_down_who_guesses), TEST(slows_down_many_who_guess),
+          TEST(hashes_only_where_it_may), TEST(queues_a_few_hashes),
+          TEST(reads_its_file_again), TEST(renews_who_came_in),
+          TEST(does_without_names), TEST(writes_digests),
+          TEST(serves_many_while_it_reads))

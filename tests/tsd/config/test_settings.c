@@ -1,0 +1,205 @@
+#include "config.h"
+
+#include "tsd/config/settings.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/harness.h"
+#include "tsd/config/options.h"
+#include "tsd/config/properties.h"
+
+static const struct {
+    const char *text, *pairs; /* NULL: refused */
+} files[] = {
+    { "", "" },
+    { "a = b", "[a|b]" },
+    { "a=b\nc:d\ne f\n", "[a|b][c|d][e|f]" },
+    { "  a  =  b c \n", "[a|b c ]" },
+    { "# c = d\n ! e = f\na=b", "[a|b]" },
+    { "a = b\\\n    c\nd = e", "[a|bc][d|e]" },
+    { "a = b\\\r\n\tc\r\nd = e\r\n", "[a|bc][d|e]" },
+    { "a\rb\r", "[a|][b|]" },
+    { "a\\ b\\=c = d\\=\\:", "[a b=c|d=:]" },
+    { "a = \\t\\n\\\\x\\q", "[a|\t\n\\xq]" },
+    { "a = \\u00e9\\u20AC", "[a|\xc3\xa9\xe2\x82\xac]" },
+    { "a = \\u00g9", NULL },
+    { "a = \\u00", NULL },
+    { "a = b\\", "[a|b]" },
+    { "a == b", "[a|= b]" },
+    { "a = b\\\\\nc = d", "[a|b\\][c|d]" },
+    { "# comment \\\na = b", "[a|b]" },
+    { "\n\n  \na\n", "[a|]" },
+};
+
+static enum status
+found(void *ctx, size_t line, const char *key, const char *value,
+      struct error *e)
+{
+    char *to = ctx;
+
+    (void)snprintf(to + strlen(to), 200, "[%s|%s]", key, value);
+    return ST_OK;
+}
+
+START_TEST(reads_properties)
+{
+    char got[1000] = "";
+    struct error e;
+    enum status st =
+        properties_parse(slice_str(files[_i].text), found, got, &e);
+
+    if (files[_i].pairs == NULL) {
+        ck_assert_int_eq(st, ST_INVALID);
+        ck_assert_ptr_nonnull(strstr(e.text, "line 1"));
+    } else {
+        ck_assert_int_eq(st, ST_OK);
+        ck_assert_str_eq(got, files[_i].pairs);
+    }
+}
+END_TEST
+
+static const struct {
+    const char *word;
+    const char *error; /* NULL: it is fine */
+} words[] = {
+    { "tsd.network.port=0", NULL },
+    { "tsd.network.port=65535", NULL },
+    { "tsd.network.port=65536", "between 0 and 65535" },
+    { "tsd.network.port=-1", "between" },
+    { "tsd.network.port=4242x", "not a whole number" },
+    { "tsd.network.port= 4242 ", NULL },
+    { "tsd.network.port=", NULL },
+    { "tsd.mode=ro", NULL },
+    { "tsd.mode=r", "must be one of rw|ro|wo" },
+    { "tsd.mode=", "must be one of" },
+    { "halite.sync=always", NULL },
+    { "halite.sync=never", "must be one of always|interval|off" },
+    { "halite.store.head_bytes=2M", NULL },
+    { "halite.store.head_bytes=64k", "between" },
+    { "halite.store.head_bytes=99999999999G", "not a whole number" },
+    { "halite.store.head_bytes=M", "not a whole number" },
+    { "tsd.http.request.cors_domains=*", NULL },
+    { "tsd.http.request.cors_domains=a.com, b.com", NULL },
+    { "tsd.http.request.cors_domains=*,a.com", "exclude each other" },
+    { "tsd.core.auto_create_metrics=perhaps", "must be true or false" },
+    { "tsd.core.authentication.enable=ture", "must be true or false" },
+    { "tsd.core.enable_ui=On", NULL },
+    { "tsd.core.enable_ui=NO", NULL },
+    { "tsd.core.enable_ui=", NULL },
+    { "tsd.core.enable_ui=2", "must be true or false" },
+    { "tsd.uid.use_mode=any", NULL },
+    { "tsd.core.timezone=Mars", "tsd.core.timezone" },
+    { "halite.sink=always", "no such setting" },
+    { "tsd.plugin.key=1", NULL },
+    { "my.own=1", NULL },
+    { "=1", "key=value" },
+    { "word", "key=value" },
+};
+
+START_TEST(checks_values)
+{
+    struct settings *s = settings_new();
+    struct error e = { 0 };
+    enum status st = settings_set_word(s, words[_i].word, &e);
+
+    if (st == ST_OK)
+        st = settings_check(s, &e);
+    if (words[_i].error == NULL) {
+        ck_assert_msg(st == ST_OK, "%s", e.text);
+    } else {
+        ck_assert_int_eq(st, ST_INVALID);
+        ck_assert_msg(strstr(e.text, words[_i].error) != NULL, "%s", e.text);
+    }
+    settings_free(&s);
+    ck_assert_ptr_null(s);
+}
+END_TEST
+
+START_TEST(answers_by_type)
+{
+    struct settings *s = settings_new();
+
+    ck_assert_int_eq(settings_int(s, "tsd.network.port"), 4242);
+    ck_assert(settings_bool(s, "tsd.core.auto_create_metrics"));
+    ck_assert(!settings_has(s, "tsd.core.timezone"));
+    ck_assert_ptr_null(settings_text(s, "tsd.core.timezone"));
+    ck_assert(!settings_has(s, "tsd.http.header_tag"));
+    settings_set(s, "halite.store.head_bytes", "3k");
+    ck_assert_uint_eq(settings_size(s, "halite.store.head_bytes"), 3072);
+    settings_set(s, "tsd.core.enable_ui", " YES ");
+    ck_assert(settings_bool(s, "tsd.core.enable_ui"));
+    settings_set(s, "tsd.core.enable_ui", "oFF");
+    ck_assert(!settings_bool(s, "tsd.core.enable_ui"));
+    settings_set(s, "tsd.core.enable_ui", "");
+    ck_assert(settings_bool(s, "tsd.core.enable_ui"));
+    settings_set(s, "my.own", "x");
+    ck_assert_str_eq(settings_text(s, "my.own"), "x");
+    settings_free(&s);
+}
+END_TEST
+
+static void
+in_order(void *ctx, const char *key, const char *value)
+{
+    char *last = ctx;
+
+    ck_assert_int_lt(strcmp(last, key), 0);
+    (void)snprintf(last, 200, "%s", key);
+}
+
+START_TEST(table_is_sound)
+{
+    struct settings *s = settings_new();
+    const struct setting *one;
+    char last[200] = "";
+    struct error e;
+
+    for (size_t i = 0; (one = setting_at(i)) != NULL; i++) {
+        ck_assert_ptr_eq(setting_find(one->name), one);
+        ck_assert_msg(one->type == SETTING_ACCEPTED ||
+                          strchr(one->text, '.') != NULL,
+                      "%s", one->name);
+    }
+    ck_assert_int_eq(settings_check(s, &e), ST_OK);
+    settings_each(s, in_order, last);
+    settings_free(&s);
+}
+END_TEST
+
+START_TEST(later_ones_win)
+{
+    char path[] = "/tmp/halite-settings-XXXXXX", flag[100];
+    int fd = mkstemp(path);
+    FILE *f = fdopen(fd, "w");
+    struct options o;
+    struct error e;
+    char words_[][28] = { "tsd",        "--port=1",
+                          "",           "tsd.network.port=3",
+                          "--sync",     "always",
+                          "--read-only" };
+    char *argv[8] = { NULL };
+
+    (void)snprintf(flag, sizeof flag, "--config=%s", path);
+    for (size_t i = 0; i < 7; i++)
+        argv[i] = i == 2 ? flag : words_[i];
+    ck_assert_int_gt(fprintf(f, "tsd.network.port = 2\n"
+                                "halite.sync = off\n"
+                                "tsd.network.bind = ::1\n"),
+                     0);
+    ck_assert_int_eq(fclose(f), 0);
+    ck_assert_int_eq(options_parse(7, argv, false, &o, &e), ST_OK);
+    ck_assert_int_eq(o.action, OPTIONS_RUN);
+    ck_assert_int_eq(settings_int(o.settings, "tsd.network.port"), 3);
+    ck_assert_str_eq(settings_text(o.settings, "halite.sync"), "always");
+    ck_assert_str_eq(settings_text(o.settings, "tsd.network.bind"), "::1");
+    ck_assert_str_eq(settings_text(o.settings, "tsd.mode"), "ro");
+    options_fini(&o);
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(options_parse(7, argv, false, &o, &e), ST_IO);
+    options_fini(&o);
+}
+END_TEST
+
+TEST_MAIN("settings", LOOP(reads_properties, files), LOOP(checks_values, words),
+          TEST(answers_by_type), TEST(table_is_sound), TEST(later_ones_win))

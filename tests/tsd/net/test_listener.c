@@ -1,0 +1,334 @@
+#include "config.h"
+
+#include "tsd/net/listener.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+
+#include "base/log.h"
+#include "tests/harness.h"
+#include "tests/tsd/fake_ingest.h"
+#include "tests/tsd/wire.h"
+
+struct bench {
+    struct put_path *path;
+    struct telnet *telnet;
+    struct listener *listener;
+};
+
+/* Instead of web/: says a word, and closes. */
+static struct listener *http_listener;
+
+enum status
+http_server_give(struct http_server *s, int fd, const struct sockaddr *peer,
+                 socklen_t peer_size, void *cookie, struct error *e)
+{
+    (void)s;
+    (void)e;
+    ck_assert_uint_gt(peer_size, 0);
+    ck_assert_int_eq(peer->sa_family, AF_INET);
+    ck_assert_int_eq((int)send(fd, "http\n", 5, MSG_NOSIGNAL), 5);
+    (void)close(fd);
+    listener_closed(http_listener, cookie);
+    return ST_OK;
+}
+
+static void
+serve_version(void *ctx, struct telnet_call *call)
+{
+    const struct sockaddr_in *peer = (const void *)call->peer;
+
+    (void)ctx;
+    ck_assert_uint_eq(peer->sin_addr.s_addr, htonl(INADDR_LOOPBACK));
+    buf_put_str(call->out, "telnet\n");
+}
+
+static const struct telnet_route routes[] = {
+    { "version", serve_version, NULL, 0, false },
+    { "exit", NULL, NULL, 0, false },
+    { "put", NULL, NULL, HTTP_WRITES, false },
+};
+
+static void
+set_up_idle(struct bench *b, size_t max_connections, unsigned idle_ms)
+{
+    struct put_options po = { .rules = { true, true, true, 8 } };
+    struct listener_options lo = { .bind = "127.0.0.1",
+                                   .max_connections = max_connections,
+                                   .idle_ms = idle_ms,
+                                   .no_delay = true,
+                                   .keep_alive = true };
+    struct telnet_options to = { .routes = routes,
+                                 .routes_len = 3,
+                                 .closed = listener_closed };
+    struct error e;
+
+    *b = (struct bench){ 0 };
+    fake_reset();
+    b->path = put_path_new(NULL, NULL, NULL, &po);
+    ck_assert_msg(listener_open(&lo, &b->listener, &e) == ST_OK, "%s", e.text);
+    http_listener = b->listener;
+    to.put = b->path;
+    to.closed_ctx = b->listener;
+    ck_assert_int_eq(telnet_start(&to, &b->telnet, &e), ST_OK);
+    ck_assert_int_eq(listener_start(b->listener,
+                                    (struct http_server *)(void *)b, b->telnet,
+                                    &e),
+                     ST_OK);
+}
+
+static void
+set_up(struct bench *b, size_t max_connections)
+{
+    set_up_idle(b, max_connections, 0);
+}
+
+static void
+tear_down(struct bench *b)
+{
+    listener_stop(b->listener);
+    telnet_stop(&b->telnet, 1000);
+    ck_assert_uint_eq(listener_counts(b->listener).open, 0);
+    listener_close(&b->listener);
+    put_path_free(&b->path);
+    fake_reset();
+}
+
+static int
+dial(const struct bench *b)
+{
+    const char *address = listener_address(b->listener);
+    struct sockaddr_in a = { .sin_family = AF_INET };
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert(strncmp(address, "127.0.0.1:", 10) == 0);
+    a.sin_port = htons((uint16_t)atoi(address + 10));
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&a, sizeof a), 0);
+    return fd;
+}
+
+static void
+expect(int fd, const char *text)
+{
+    struct buf heard = BUF_INIT;
+
+    (void)wire_read(fd, &heard, strlen(text) == 0 ? 1 : strlen(text));
+    ck_assert_str_eq(buf_cstr(&heard), text);
+    buf_fini(&heard);
+}
+
+static const struct {
+    const char *said, *heard;
+} firsts[] = {
+    { "GET / HTTP/1.1\r\n\r\n", "http\n" },
+    { "P", "http\n" },
+    { "Z", "http\n" },
+    { "GET\r\n\r\n", "http\n" },
+    { "GET /\r\n\r\n", "http\n" },
+    { "OPTIONS * HTTP/1.1\r\n\r\n", "http\n" },
+    { "GET http://x/ HTTP/1.1\r\n\r\n", "http\n" },
+    { "PUT m 1 1 a=b", "http\n" },
+    { "CONNECT x:1 HTTP/1.1\r\n\r\n", "http\n" },
+    { "version\n", "telnet\n" },
+    { "@\n", "unknown command: @.  Try `help'.\n" },
+    { "[\n", "unknown command: [.  Try `help'.\n" },
+    { "\xff\xf1version\n", "telnet\n" },
+    { "\n", "unknown command: .  Try `help'.\n" },
+};
+
+START_TEST(tells_by_the_first_byte)
+{
+    struct bench b;
+    int fd, silent;
+
+    set_up(&b, 0);
+    silent = dial(&b);
+    fd = dial(&b);
+    wire_send(fd, firsts[_i].said, strlen(firsts[_i].said));
+    expect(fd, firsts[_i].heard);
+    (void)close(fd);
+    /* Who was silent for a while is served as well. */
+    wire_send(silent, "version\n", 8);
+    expect(silent, "telnet\n");
+    (void)close(silent);
+    tear_down(&b);
+}
+END_TEST
+
+static void
+count_refusals(void *ctx, const char *line)
+{
+    *(size_t *)ctx += strstr(line, "a connection was refused") != NULL;
+}
+
+START_TEST(limits_connections)
+{
+    enum { LIMIT = 10 };
+    struct bench b;
+    int fds[LIMIT + 1];
+    size_t told = 0;
+
+    set_up(&b, LIMIT);
+    for (size_t round = 0; round < 3; round++) {
+        for (size_t i = 0; i < LIMIT; i++) {
+            fds[i] = dial(&b);
+            wire_send(fds[i], "version\n", 8);
+            expect(fds[i], "telnet\n");
+        }
+        fds[LIMIT] = dial(&b);
+        expect(fds[LIMIT], ""); /* closed */
+        (void)close(fds[LIMIT]);
+        ck_assert_uint_eq(listener_counts(b.listener).rejected, round + 1);
+        for (size_t i = 0; i < LIMIT; i++) {
+            wire_send(fds[i], "exit\n", 5);
+            expect(fds[i], "");
+            (void)close(fds[i]);
+        }
+        while (listener_counts(b.listener).open > 0)
+            (void)usleep(100);
+    }
+    ck_assert_uint_eq(listener_counts(b.listener).accepted, 3 * LIMIT);
+    log_recent(count_refusals, &told);
+    ck_assert_uint_eq(told, 1); /* not once each */
+    tear_down(&b);
+}
+END_TEST
+
+/* Whoever has something to say is let in, the oldest of the silent goes. */
+START_TEST(lets_silent_ones_give_way)
+{
+    enum { LIMIT = 4 };
+    struct bench b;
+    int silent[LIMIT], fds[2];
+
+    set_up(&b, LIMIT);
+    for (size_t i = 0; i < LIMIT; i++)
+        silent[i] = dial(&b);
+    for (size_t i = 0; i < 2; i++) {
+        fds[i] = dial(&b);
+        wire_send(fds[i], "version\n", 8);
+        expect(fds[i], "telnet\n");
+        expect(silent[i], ""); /* closed */
+        (void)close(silent[i]);
+    }
+    /* The younger ones are served as well. */
+    wire_send(silent[2], "version\n", 8);
+    expect(silent[2], "telnet\n");
+    ck_assert_uint_eq(listener_counts(b.listener).rejected, 0);
+    (void)close(silent[2]);
+    (void)close(silent[3]);
+    (void)close(fds[0]);
+    (void)close(fds[1]);
+    tear_down(&b);
+}
+END_TEST
+
+START_TEST(ends_who_says_nothing)
+{
+    struct bench b;
+    int a, c;
+
+    set_up_idle(&b, 0, 20);
+    a = dial(&b);
+    c = dial(&b);
+    expect(a, "");
+    expect(c, "");
+    (void)close(a);
+    (void)close(c);
+    tear_down(&b);
+}
+END_TEST
+
+START_TEST(survives_a_lack_of_descriptors)
+{
+    struct rlimit old, limit;
+    struct bench b;
+    int full[64], fd, n = 0;
+
+    set_up(&b, 0);
+    fd = dial(&b);
+    wire_send(fd, "version\n", 8);
+    expect(fd, "telnet\n");
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
+    limit = old;
+    limit.rlim_cur = 40;
+    /* Sockets for the clients first, then all that are left. */
+    for (int i = 0; i < 3; i++)
+        full[n++] = socket(AF_INET, SOCK_STREAM, 0);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    while (n < 64 && (full[n] = dup(fd)) >= 0)
+        n++;
+    for (int i = 0; i < 3; i++) {
+        struct sockaddr_in a = { .sin_family = AF_INET };
+
+        a.sin_port = htons((uint16_t)atoi(listener_address(b.listener) + 10));
+        a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        ck_assert_int_eq(connect(full[i], (struct sockaddr *)&a, sizeof a), 0);
+        expect(full[i], "");
+    }
+    ck_assert_uint_eq(listener_counts(b.listener).rejected, 3);
+    while (n > 0)
+        (void)close(full[--n]);
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
+    wire_send(fd, "version\n", 8);
+    expect(fd, "telnet\n");
+    (void)close(fd);
+    fd = dial(&b);
+    wire_send(fd, "version\n", 8);
+    expect(fd, "telnet\n");
+    (void)close(fd);
+    tear_down(&b);
+}
+END_TEST
+
+/* statsd sends its lines at once and is gone: none of them may get lost,
+ * whatever our answers run into. */
+START_TEST(keeps_the_lines_of_who_is_gone)
+{
+    struct buf lines = BUF_INIT;
+    struct bench b;
+
+    set_up(&b, 0);
+    for (size_t k = 0; k < 20; k++)
+        buf_put_str(&lines, "put m 1 1 a=b\nput m 1 x a=b\nversion\n");
+    for (size_t i = 0; i < 100; i++) {
+        int fd = dial(&b);
+
+        wire_send(fd, lines.data, lines.size);
+        (void)close(fd);
+    }
+    for (bool done = false; !done;) {
+        lock_take(&fake.lock);
+        done = fake.committed_points == 100 * 20;
+        lock_drop(&fake.lock);
+        (void)usleep(1000);
+    }
+    buf_fini(&lines);
+    tear_down(&b);
+}
+END_TEST
+
+START_TEST(refuses_bad_addresses)
+{
+    static const char *const bad[] = { "999.1.1.1", "192.0.2.1" };
+    struct listener_options o = { 0 };
+    struct listener *l;
+    struct error e;
+
+    for (size_t i = 0; i < 2; i++) {
+        o.bind = bad[i];
+        ck_assert_int_ne(listener_open(&o, &l, &e), ST_OK);
+        ck_assert_ptr_null(l);
+        ck_assert(strncmp(e.text, "cannot listen on ", 17) == 0);
+    }
+}
+END_TEST
+
+TEST_MAIN("listener", LOOP(tells_by_the_first_byte, firsts),
+          TEST(limits_connections), TEST(lets_silent_ones_give_way),
+          TEST(ends_who_says_nothing), TEST(survives_a_lack_of_descriptors),
+          TEST(keeps_the_lines_of_who_is_gone), TEST(refuses_bad_addresses))

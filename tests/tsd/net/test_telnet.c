@@ -1,0 +1,444 @@
+#include "config.h"
+
+#include "tsd/net/telnet.h"
+
+#include <stdatomic.h>
+
+#include "base/counters.h"
+#include "tests/harness.h"
+#include "tests/tsd/fake_ingest.h"
+#include "tests/tsd/wire.h"
+
+#define LINE_BYTES   200
+#define OUTPUT_BYTES 1000
+
+struct bench {
+    struct put_path *path;
+    struct telnet *telnet;
+    atomic_size_t closed;
+};
+
+static void
+serve_version(void *ctx, struct telnet_call *call)
+{
+    (void)ctx;
+    buf_printf(call->out, "halite, %zu words\n", call->words_len);
+}
+
+static void
+serve_bye(void *ctx, struct telnet_call *call)
+{
+    (void)ctx;
+    buf_put_str(call->out, "bye\n");
+    call->close = true;
+}
+
+static const struct telnet_route routes[] = {
+    { "version", serve_version, NULL, 0, false },
+    { "exit", NULL, NULL, 0, false },
+    { "help", NULL, NULL, 0, false },
+    { "put", NULL, NULL, HTTP_WRITES, false },
+    { "bye", serve_bye, NULL, 0, false },
+};
+
+static void
+on_closed(void *ctx, void *cookie)
+{
+    struct bench *b = ctx;
+
+    ck_assert_ptr_eq(cookie, ctx);
+    (void)atomic_fetch_add(&b->closed, 1);
+}
+
+static struct telnet_options
+options(struct bench *b, unsigned threads)
+{
+    return (struct telnet_options){ .routes = routes,
+                                    .routes_len =
+                                        sizeof routes / sizeof *routes,
+                                    .put = b->path,
+                                    .threads = threads,
+                                    .line_bytes = LINE_BYTES,
+                                    .output_bytes = OUTPUT_BYTES,
+                                    .closed = on_closed,
+                                    .closed_ctx = b };
+}
+
+static void
+start(struct bench *b, const struct telnet_options *o)
+{
+    struct error e;
+
+    ck_assert_msg(telnet_start(o, &b->telnet, &e) == ST_OK, "%s", e.text);
+}
+
+static void
+set_up(struct bench *b, unsigned threads)
+{
+    struct put_options po = { .rules = { true, true, true, 8 } };
+    struct telnet_options o;
+
+    *b = (struct bench){ 0 };
+    fake_reset();
+    b->path = put_path_new(NULL, NULL, NULL, &po);
+    o = options(b, threads);
+    start(b, &o);
+}
+
+static void
+tear_down(struct bench *b)
+{
+    telnet_stop(&b->telnet, 1000);
+    put_path_free(&b->path);
+    fake_reset();
+}
+
+static int
+join(struct bench *b)
+{
+    struct sockaddr nobody = { .sa_family = AF_UNIX };
+    int fds[2];
+    struct error e;
+
+    ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    wire_nonblocking(fds[1]);
+    ck_assert_int_eq(
+        telnet_give(b->telnet, fds[1], &nobody, sizeof nobody, b, &e), ST_OK);
+    return fds[0];
+}
+
+/* Says goodbye, and returns all that is said to it. */
+static void
+part(int fd, struct buf *out)
+{
+    ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
+    ck_assert(!wire_read(fd, out, SIZE_MAX));
+    (void)close(fd);
+}
+
+static void
+expect(struct buf *got, const char *text)
+{
+    ck_assert_str_eq(buf_cstr(got), text);
+    buf_clear(got);
+}
+
+/* -- conversations --------------------------------------------------------- */
+
+#define UNKNOWN(x) "unknown command: " x ".  Try `help'.\n"
+#define TOO_LONG   "line too long: skipped, the limit is 200 bytes\n"
+#define X50        "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+#define X200       X50 X50 X50 X50
+
+static const struct {
+    const char *said, *heard, *stored;
+} talks[] = {
+    { "put m 1 1 a=b\n", "", "m{a=b} 1000 1\n" },
+    { "put m 1 1 a=b\r\nput m 2 2 a=b\r\n", "",
+      "m{a=b} 1000 1\nm{a=b} 2000 2\n" },
+    { "put m 1 1 a=b\nput m 2 x a=b\njunk\nversion 1\nput m 3 3 a=b\nput\n",
+      "put: invalid value: Invalid character 'x' in x\n" UNKNOWN(
+          "junk") "halite, 2 words\n"
+                  "put: illegal argument: not enough arguments (need least 4, "
+                  "got 0)\n",
+      "m{a=b} 1000 1\nm{a=b} 3000 3\n" },
+    { "\n \nPUT m 1 1 a=b\nputx m 1 1 a=b\n put m 1 1 a=b\nput\tm 1 1 a=b\n",
+      UNKNOWN("") UNKNOWN("") UNKNOWN("PUT") UNKNOWN("putx") UNKNOWN("")
+          UNKNOWN("put\tm"),
+      "" },
+    { "PUT m 1 1 a=b\nput m 1 1 a=b\nversion\n", "", "" },
+    { "help me\n", "available commands: version exit help put bye \n", "" },
+    { "caf\xe9\n", UNKNOWN("caf\xc3\xa9"), "" },
+    { "\xff\xfb\x1f\xff\xf1version\n", "halite, 1 words\n", "" },
+    { "put m 1 1 a=b\nexit\nput m 2 2 a=b\nversion\n", "", "m{a=b} 1000 1\n" },
+    { "bye\nversion\n", "bye\n", "" },
+    /* What ends without a newline may be cut off: it does not count. */
+    { "put m 1 1 a=b\nput m 2 1 a=bcd", "", "m{a=b} 1000 1\n" },
+    { "version", "", "" },
+    { "version\nput m 1 1 a=" X200 "\nversion\n",
+      "halite, 1 words\n" TOO_LONG "halite, 1 words\n", "" },
+    { "put m 1 1 a=" X200 X200 X200, TOO_LONG, "" },
+    { X200 "x\nversion\n", TOO_LONG "halite, 1 words\n", "" },
+};
+
+static void
+talk(struct bench *b, size_t i, const size_t *cuts, size_t cuts_len)
+{
+    const char *said = talks[i].said;
+    size_t size = strlen(said), at = 0;
+    struct buf heard = BUF_INIT;
+    int fd = join(b);
+
+    lock_take(&fake.lock);
+    buf_clear(&fake.log);
+    lock_drop(&fake.lock);
+    for (size_t k = 0; k <= cuts_len; k++) {
+        size_t to = k < cuts_len ? cuts[k] : size;
+
+        wire_send(fd, said + at, to - at);
+        at = to;
+    }
+    part(fd, &heard);
+    expect(&heard, talks[i].heard);
+    lock_take(&fake.lock);
+    ck_assert_str_eq(fake_log(), talks[i].stored);
+    ck_assert_uint_eq(fake.committed_points, fake.points);
+    lock_drop(&fake.lock);
+    buf_fini(&heard);
+}
+
+START_TEST(talks_in_one_piece)
+{
+    struct bench b;
+    size_t closed;
+
+    set_up(&b, 1);
+    talk(&b, (size_t)_i, NULL, 0);
+    tear_down(&b);
+    closed = atomic_load(&b.closed);
+    ck_assert_uint_eq(closed, 1);
+}
+END_TEST
+
+START_TEST(talks_cut_anywhere)
+{
+    struct bench b;
+
+    set_up(&b, 1);
+    for (size_t cut = 1; cut < strlen(talks[_i].said); cut++)
+        talk(&b, (size_t)_i, &cut, 1);
+    tear_down(&b);
+}
+END_TEST
+
+START_TEST(talks_byte_by_byte)
+{
+    size_t cuts[1024], n = 0;
+    struct bench b;
+
+    set_up(&b, 1);
+    for (size_t cut = 1; cut < strlen(talks[_i].said); cut++)
+        cuts[n++] = cut;
+    talk(&b, (size_t)_i, cuts, n);
+    tear_down(&b);
+}
+END_TEST
+
+/* -- what an answer means -------------------------------------------------- */
+
+START_TEST(answers_after_the_commit)
+{
+    struct buf heard = BUF_INIT;
+    struct bench b;
+    int fd;
+
+    set_up(&b, 2);
+    fd = join(&b);
+    for (size_t i = 1; i <= 200; i++) {
+        char text[80];
+        int n = snprintf(text, sizeof text, "put m %zu 1 a=b\nversion\n", i);
+
+        wire_send(fd, text, (size_t)n);
+        ck_assert(wire_read(fd, &heard, 16));
+        expect(&heard, "halite, 1 words\n");
+        lock_take(&fake.lock);
+        ck_assert_uint_eq(fake.committed_points, i);
+        lock_drop(&fake.lock);
+    }
+    part(fd, &heard);
+    buf_fini(&heard);
+    tear_down(&b);
+}
+END_TEST
+
+START_TEST(stops_answering_when_commits_fail)
+{
+    struct buf heard = BUF_INIT;
+    struct bench b;
+    int fd;
+
+    set_up(&b, 1);
+    lock_take(&fake.lock);
+    fake.commit_fails = "no space";
+    lock_drop(&fake.lock);
+    fd = join(&b);
+    wire_send(fd, "put m 1 1 a=b\nversion\n", 22);
+    ck_assert(!wire_read(fd, &heard, SIZE_MAX));
+    expect(&heard, "put: storage error: no space\n");
+    (void)close(fd);
+    buf_fini(&heard);
+    tear_down(&b);
+}
+END_TEST
+
+START_TEST(waits_while_the_store_is_busy)
+{
+    struct buf heard = BUF_INIT, lines = BUF_INIT;
+    struct bench b;
+    int fds[3], other;
+
+    set_up(&b, 1);
+    for (size_t k = 0; k < 1000; k++)
+        buf_put_str(&lines, "put m 1 1 a=b\n");
+    buf_put_str(&lines, "version\n");
+    lock_take(&fake.lock);
+    fake.is_busy = true;
+    lock_drop(&fake.lock);
+    for (size_t i = 0; i < 3; i++) {
+        fds[i] = join(&b);
+        wire_send(fds[i], lines.data, lines.size);
+        ck_assert_int_eq(shutdown(fds[i], SHUT_WR), 0);
+    }
+    /* Who does not put is not kept waiting. */
+    other = join(&b);
+    for (int i = 0; i < 20; i++) {
+        wire_send(other, "version\n", 8);
+        ck_assert(wire_read(other, &heard, 16));
+        expect(&heard, "halite, 1 words\n");
+    }
+    lock_take(&fake.lock);
+    ck_assert_uint_eq(fake.points, 0);
+    fake.is_busy = false;
+    lock_drop(&fake.lock);
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert(!wire_read(fds[i], &heard, SIZE_MAX));
+        expect(&heard, "halite, 1 words\n");
+        (void)close(fds[i]);
+    }
+    lock_take(&fake.lock);
+    ck_assert_uint_eq(fake.committed_points, 3000);
+    lock_drop(&fake.lock);
+    (void)close(other);
+    buf_fini(&lines);
+    buf_fini(&heard);
+    tear_down(&b);
+}
+END_TEST
+
+/* -- clients as they are --------------------------------------------------- */
+
+START_TEST(never_blocks_on_who_does_not_read)
+{
+    static const char bad[] = "put m 1 x a=b\n";
+    uint64_t before = counter_get(CNT_ERR_BLOCKED);
+    struct buf heard = BUF_INIT;
+    struct bench b;
+    int fd;
+
+    set_up(&b, 1);
+    fd = join(&b);
+    for (size_t i = 0; i < 50000; i++)
+        wire_send(fd, bad, sizeof bad - 1);
+    wire_send(fd, "put m 1 1 a=b\n", 14);
+    ck_assert_int_eq(shutdown(fd, SHUT_WR), 0);
+    /* The lines are all taken before a single answer is read. */
+    for (bool done = false; !done;) {
+        lock_take(&fake.lock);
+        done = fake.committed_points == 1;
+        lock_drop(&fake.lock);
+        (void)usleep(1000);
+    }
+    ck_assert(!wire_read(fd, &heard, SIZE_MAX));
+    ck_assert_uint_gt(heard.size, OUTPUT_BYTES);
+    ck_assert_uint_gt(counter_get(CNT_ERR_BLOCKED), before);
+    (void)close(fd);
+    buf_fini(&heard);
+    tear_down(&b);
+}
+END_TEST
+
+START_TEST(takes_many_at_once)
+{
+    enum { CLIENTS = 500, LINES = 20 };
+    static int fds[CLIENTS];
+    struct buf heard = BUF_INIT;
+    struct bench b;
+
+    set_up(&b, 2);
+    for (size_t i = 0; i < CLIENTS; i++)
+        fds[i] = join(&b);
+    for (size_t k = 0; k < LINES; k++) {
+        for (size_t i = 0; i < CLIENTS; i++) {
+            char text[80];
+            int n = snprintf(text, sizeof text, "put m %zu 1 host=h%zu\n",
+                             k + 1, i);
+
+            wire_send(fds[i], text, (size_t)n / 2);
+            wire_send(fds[i], text + n / 2, (size_t)(n - n / 2));
+        }
+    }
+    for (size_t i = 0; i < CLIENTS; i++)
+        part(fds[i], &heard);
+    expect(&heard, "");
+    lock_take(&fake.lock);
+    ck_assert_uint_eq(fake.committed_points, CLIENTS * LINES);
+    ck_assert_uint_eq(fake.series_len, CLIENTS);
+    lock_drop(&fake.lock);
+    buf_fini(&heard);
+    tear_down(&b);
+}
+END_TEST
+
+START_TEST(keeps_what_arrived_before_the_stop)
+{
+    struct buf heard = BUF_INIT;
+    struct bench b;
+    int fds[20];
+
+    set_up(&b, 2);
+    for (size_t i = 0; i < 20; i++) {
+        fds[i] = join(&b);
+        for (size_t k = 0; k < 5000; k++)
+            wire_send(fds[i], "put m 1 1 a=b\n", 14);
+        wire_send(fds[i], "version\n", 8);
+    }
+    telnet_stop(&b.telnet, 5000);
+    ck_assert_uint_eq(fake.committed_points, 20 * 5000);
+    ck_assert_uint_eq(atomic_load(&b.closed), 20);
+    for (size_t i = 0; i < 20; i++) {
+        ck_assert(!wire_read(fds[i], &heard, SIZE_MAX));
+        expect(&heard, "halite, 1 words\n");
+        (void)close(fds[i]);
+    }
+    buf_fini(&heard);
+    tear_down(&b);
+}
+END_TEST
+
+START_TEST(can_do_without_puts)
+{
+    struct buf heard = BUF_INIT;
+    struct telnet_options o;
+    struct bench b;
+    int fd;
+
+    set_up(&b, 1);
+    telnet_stop(&b.telnet, 0);
+    o = options(&b, 1);
+    o.routes_len = 3;
+    o.put = NULL;
+    start(&b, &o);
+    fd = join(&b);
+    wire_send(fd, "put m 1 1 a=b\n", 14);
+    part(fd, &heard);
+    expect(&heard, UNKNOWN("put"));
+    telnet_stop(&b.telnet, 0);
+    o = options(&b, 1);
+    o.silent = true;
+    start(&b, &o);
+    fd = join(&b);
+    wire_send(fd, "put m 1 x a=b\nversion\n", 22);
+    part(fd, &heard);
+    expect(&heard, "halite, 1 words\n");
+    buf_fini(&heard);
+    tear_down(&b);
+}
+END_TEST
+
+TEST_MAIN("telnet", LOOP(talks_in_one_piece, talks),
+          LOOP(talks_cut_anywhere, talks), LOOP(talks_byte_by_byte, talks),
+          TEST(answers_after_the_commit),
+          TEST(stops_answering_when_commits_fail),
+          TEST(waits_while_the_store_is_busy),
+          TEST(never_blocks_on_who_does_not_read), TEST(takes_many_at_once),
+          TEST(keeps_what_arrived_before_the_stop), TEST(can_do_without_puts))

@@ -1,0 +1,560 @@
+#include "config.h"
+
+#include "tsd/net/tls.h"
+
+#include <gnutls/gnutls.h>
+#include <gnutls/x509.h>
+#include <sys/time.h>
+#include <time.h>
+
+#include "tests/harness.h"
+#include "tests/tempdir.h"
+#include "tests/tsd/rig.h"
+
+struct place {
+    struct rig rig;
+    char *dir, *cert, *key;
+};
+
+/* -- certificates ---------------------------------------------------------- */
+
+static void
+write_pem(const char *path, const gnutls_datum_t *text)
+{
+    FILE *f = fopen(path, "w");
+
+    ck_assert_ptr_nonnull(f);
+    ck_assert_uint_eq(fwrite(text->data, 1, text->size, f), text->size);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+/* For "localhost", signed by itself. */
+static void
+make_certificate(const char *cert_path, const char *key_path, unsigned serial)
+{
+    const uint8_t number = (uint8_t)serial;
+    gnutls_x509_privkey_t key;
+    gnutls_x509_crt_t cert;
+    gnutls_datum_t text;
+
+    ck_assert_int_eq(gnutls_x509_privkey_init(&key), 0);
+    ck_assert_int_eq(gnutls_x509_privkey_generate(
+                         key, GNUTLS_PK_ECDSA,
+                         GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), 0),
+                     0);
+    ck_assert_int_eq(gnutls_x509_crt_init(&cert), 0);
+    ck_assert_int_eq(gnutls_x509_crt_set_version(cert, 3), 0);
+    ck_assert_int_eq(gnutls_x509_crt_set_serial(cert, &number, 1), 0);
+    ck_assert_int_eq(gnutls_x509_crt_set_activation_time(cert, time(NULL) - 60),
+                     0);
+    ck_assert_int_eq(
+        gnutls_x509_crt_set_expiration_time(cert, time(NULL) + 86400), 0);
+    ck_assert_int_eq(gnutls_x509_crt_set_key(cert, key), 0);
+    ck_assert_int_eq(gnutls_x509_crt_set_dn(cert, "CN=localhost", NULL), 0);
+    ck_assert_int_eq(
+        gnutls_x509_crt_set_subject_alt_name(cert, GNUTLS_SAN_DNSNAME,
+                                             "localhost", 9, GNUTLS_FSAN_SET),
+        0);
+    ck_assert_int_eq(
+        gnutls_x509_crt_sign2(cert, cert, key, GNUTLS_DIG_SHA256, 0), 0);
+    ck_assert_int_eq(gnutls_x509_crt_export2(cert, GNUTLS_X509_FMT_PEM, &text),
+                     0);
+    write_pem(cert_path, &text);
+    gnutls_free(text.data);
+    ck_assert_int_eq(
+        gnutls_x509_privkey_export2(key, GNUTLS_X509_FMT_PEM, &text), 0);
+    write_pem(key_path, &text);
+    gnutls_free(text.data);
+    gnutls_x509_crt_deinit(cert);
+    gnutls_x509_privkey_deinit(key);
+}
+
+static void
+place_open(struct place *p, const char *setting)
+{
+    char cert[300], key[300];
+    const char *const words[] = { cert, key, "halite.tls.port=0", setting,
+                                  NULL };
+
+    p->dir = tempdir_new();
+    p->cert = tempdir_path(p->dir, "cert.pem");
+    p->key = tempdir_path(p->dir, "key.pem");
+    make_certificate(p->cert, p->key, 1);
+    (void)snprintf(cert, sizeof cert, "halite.tls.cert=%s", p->cert);
+    (void)snprintf(key, sizeof key, "halite.tls.key=%s", p->key);
+    rig_open(&p->rig, words);
+}
+
+static void
+place_close(struct place *p)
+{
+    rig_close(&p->rig);
+    free(p->cert);
+    free(p->key);
+    tempdir_free(&p->dir);
+}
+
+/* -- a client -------------------------------------------------------------- */
+
+struct client {
+    int fd;
+    gnutls_session_t session;
+    gnutls_certificate_credentials_t credentials;
+    unsigned serial; /* of the server's certificate */
+};
+
+static int
+dial(const struct place *p)
+{
+    const char *colon = strrchr(daemon_tls_address(p->rig.daemon), ':');
+    struct sockaddr_in a = {
+        .sin_family = AF_INET,
+        .sin_port = htons((uint16_t)atoi(colon + 1)),
+        .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+    };
+    struct timeval patience = { .tv_sec = WIRE_MS / 1000 };
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    ck_assert_int_eq(
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
+    ck_assert_int_eq(
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience), 0);
+    ck_assert_int_eq(connect(fd, (const struct sockaddr *)&a, sizeof a), 0);
+    return fd;
+}
+
+static void
+read_serial(struct client *c)
+{
+    const gnutls_datum_t *chain;
+    gnutls_x509_crt_t cert;
+    uint8_t serial[32];
+    size_t size = sizeof serial;
+    unsigned len;
+
+    chain = gnutls_certificate_get_peers(c->session, &len);
+    ck_assert_ptr_nonnull(chain);
+    ck_assert_int_eq(gnutls_x509_crt_init(&cert), 0);
+    ck_assert_int_eq(
+        gnutls_x509_crt_import(cert, &chain[0], GNUTLS_X509_FMT_DER), 0);
+    ck_assert_int_eq(gnutls_x509_crt_get_serial(cert, serial, &size), 0);
+    c->serial = serial[size - 1];
+    gnutls_x509_crt_deinit(cert);
+}
+
+/* The result of the handshake. */
+static int
+client_open(const struct place *p, struct client *c, const char *priority)
+{
+    int rc;
+
+    *c = (struct client){ .fd = dial(p) };
+    ck_assert_int_eq(gnutls_certificate_allocate_credentials(&c->credentials),
+                     0);
+    ck_assert_int_eq(gnutls_certificate_set_x509_trust_file(
+                         c->credentials, p->cert, GNUTLS_X509_FMT_PEM),
+                     1);
+    ck_assert_int_eq(gnutls_init(&c->session, GNUTLS_CLIENT | GNUTLS_NO_SIGNAL),
+                     0);
+    ck_assert_int_eq(gnutls_priority_set_direct(c->session, priority, NULL), 0);
+    ck_assert_int_eq(gnutls_credentials_set(c->session, GNUTLS_CRD_CERTIFICATE,
+                                            c->credentials),
+                     0);
+    gnutls_session_set_verify_cert(c->session, "localhost", 0);
+    gnutls_transport_set_int(c->session, c->fd);
+    while ((rc = gnutls_handshake(c->session)) < 0 &&
+           gnutls_error_is_fatal(rc) == 0)
+        ;
+    if (rc == 0)
+        read_serial(c);
+    return rc;
+}
+
+static void
+client_close(struct client *c)
+{
+    gnutls_deinit(c->session);
+    gnutls_certificate_free_credentials(c->credentials);
+    (void)close(c->fd);
+}
+
+static void
+say(struct client *c, const char *text, size_t size)
+{
+    while (size > 0) {
+        ssize_t n = gnutls_record_send(c->session, text, size);
+
+        ck_assert_msg(n > 0, "%s", gnutls_strerror((int)n));
+        text += n;
+        size -= (size_t)n;
+    }
+}
+
+/* What the end, or the want of more, looks like: 0, or GnuTLS' error. */
+static int
+hear(struct client *c, struct buf *out, size_t enough)
+{
+    while (out->size < enough) {
+        uint8_t *to = buf_reserve(out, 16384);
+        ssize_t n = gnutls_record_recv(c->session, to, 16384);
+
+        if (n == GNUTLS_E_INTERRUPTED)
+            continue;
+        if (n <= 0)
+            return (int)n;
+        out->size += (size_t)n;
+    }
+    return 1;
+}
+
+static void
+ask(struct client *c, const char *request, const char *wanted)
+{
+    struct buf got = BUF_INIT;
+
+    say(c, request, strlen(request));
+    while (strstr(buf_cstr(&got), wanted) == NULL)
+        ck_assert_msg(hear(c, &got, got.size + 1) == 1, "no '%s' in '%s'",
+                      wanted, buf_cstr(&got));
+    buf_fini(&got);
+}
+
+#define ASK_VERSION "GET /api/version HTTP/1.1\r\nHost: localhost\r\n\r\n"
+#define NORMAL      "NORMAL"
+
+/* -- tests ----------------------------------------------------------------- */
+
+static const char *const versions[] = {
+    NORMAL,
+    "NORMAL:-VERS-ALL:+VERS-TLS1.3",
+    "NORMAL:-VERS-ALL:+VERS-TLS1.2",
+};
+
+START_TEST(carries_http_and_telnet)
+{
+    struct place p;
+    struct client c;
+    struct buf got = BUF_INIT;
+
+    place_open(&p, NULL);
+    ck_assert_int_eq(client_open(&p, &c, versions[_i]), 0);
+    ask(&c, ASK_VERSION, "\"version\"");
+    ask(&c, ASK_VERSION, "\"version\""); /* the same connection */
+    client_close(&c);
+
+    ck_assert_int_eq(client_open(&p, &c, versions[_i]), 0);
+    ask(&c, "put m 1356998400 1 host=a\nversion\n", "Built on");
+    ask(&c, "put m 1356998401 2 host=a\nput m 1356998402 x host=a\n",
+        "put: invalid value");
+    ck_assert_int_eq(gnutls_bye(c.session, GNUTLS_SHUT_WR), 0);
+    /* It ends with a goodbye, and nothing is left out. */
+    ck_assert_int_eq(hear(&c, &got, SIZE_MAX), 0);
+    client_close(&c);
+
+    ck_assert_int_eq(client_open(&p, &c, versions[_i]), 0);
+    ask(&c,
+        "GET /api/query?start=1356998400&end=1356998500&m=sum:m HTTP/1.1\r\n"
+        "Host: localhost\r\n\r\n",
+        "\"dps\":{\"1356998400\":1,\"1356998401\":2}");
+    client_close(&c);
+    buf_fini(&got);
+    place_close(&p);
+}
+END_TEST
+
+static const char *const refused[] = {
+    "NORMAL:-VERS-ALL:+VERS-TLS1.1:%COMPAT",
+    "NORMAL:-VERS-ALL:+VERS-TLS1.0:%COMPAT",
+    "NORMAL:-VERS-ALL:+VERS-TLS1.2:-KX-ALL:+RSA",
+    "NORMAL:-VERS-ALL:+VERS-TLS1.2:-CIPHER-ALL:+3DES-CBC",
+};
+
+START_TEST(refuses_what_is_old)
+{
+    struct place p;
+    struct client c;
+
+    place_open(&p, NULL);
+    ck_assert_int_lt(client_open(&p, &c, refused[_i]), 0);
+    client_close(&c);
+    ck_assert_int_eq(client_open(&p, &c, NORMAL), 0);
+    ask(&c, ASK_VERSION, "\"version\"");
+    client_close(&c);
+    place_close(&p);
+}
+END_TEST
+
+static const char *const noises[] = {
+    ASK_VERSION,
+    "put m 1 1 a=b\n",
+    "\x16\x03\x01\x02",
+    "\x16\x03\x01\xff\xff\x01\xff\xff\xff",
+    "",
+};
+
+START_TEST(ends_what_is_no_tls)
+{
+    struct place p;
+    struct client c;
+    struct buf got = BUF_INIT;
+    int fd;
+
+    place_open(&p, NULL);
+    fd = dial(&p);
+    wire_send(fd, noises[_i], strlen(noises[_i]));
+    (void)shutdown(fd, SHUT_WR);
+    while (wire_read(fd, &got, got.size + 1))
+        ck_assert_uint_lt(got.size, 100); /* an alert, at most */
+    ck_assert(memmem(got.data, got.size, "HTTP", 4) == NULL);
+    (void)close(fd);
+    ck_assert_int_eq(client_open(&p, &c, NORMAL), 0);
+    ask(&c, ASK_VERSION, "\"version\"");
+    client_close(&c);
+    buf_fini(&got);
+    place_close(&p);
+}
+END_TEST
+
+START_TEST(ends_a_slow_handshake)
+{
+    struct place p;
+    struct buf got = BUF_INIT;
+    int fd;
+
+    place_open(&p, "halite.tls.handshake_ms=100");
+    fd = dial(&p);
+    ck_assert(!wire_read(fd, &got, 1));
+    (void)close(fd);
+    buf_fini(&got);
+    place_close(&p);
+}
+END_TEST
+
+/* Megabytes both ways, more than all buffers hold; the answer is taken only
+ * after the server had to wait. */
+START_TEST(carries_much)
+{
+    struct place p;
+    struct client c;
+    struct buf body = BUF_INIT, all = BUF_INIT;
+    size_t points = 40000, found = 0;
+
+    place_open(&p, NULL);
+    ck_assert_int_eq(client_open(&p, &c, NORMAL), 0);
+    buf_put_str(&body, "[");
+    for (size_t i = 0; i < points; i++)
+        buf_printf(&body,
+                   "%s{\"metric\":\"m\",\"timestamp\":%zu,\"value\":%zu,"
+                   "\"tags\":{\"host\":\"a\"}}",
+                   i == 0 ? "" : ",", 1356998400 + i, i);
+    buf_put_str(&body, "]");
+    buf_printf(&all,
+               "POST /api/put HTTP/1.1\r\nHost: localhost\r\n"
+               "Content-Length: %zu\r\n\r\n",
+               body.size);
+    buf_put_slice(&all, buf_slice(&body));
+    say(&c, (const char *)all.data, all.size);
+    buf_clear(&all);
+    ck_assert_int_eq(hear(&c, &all, 20), 1);
+    ck_assert_msg(strncmp(buf_cstr(&all), "HTTP/1.1 204", 12) == 0, "%s",
+                  buf_cstr(&all));
+    client_close(&c);
+
+    ck_assert_int_eq(client_open(&p, &c, NORMAL), 0);
+    for (int i = 0; i < 8; i++) {
+        static const char question[] =
+            "GET /api/query?start=1356998000&end=1357998400&m=sum:m HTTP/1.1"
+            "\r\nHost: localhost\r\n\r\n";
+
+        say(&c, question, strlen(question));
+    }
+    buf_clear(&all);
+    for (size_t at = 0; found < 8 * points;) {
+        ck_assert_int_eq(hear(&c, &all, all.size + 1), 1);
+        for (; at + 13 < all.size; at++)
+            found += memcmp(all.data + at, "\"13569", 6) == 0 ||
+                     memcmp(all.data + at, "\"13570", 6) == 0;
+    }
+    ck_assert_uint_eq(found, 8 * points);
+    client_close(&c);
+    buf_fini(&body);
+    buf_fini(&all);
+    place_close(&p);
+}
+END_TEST
+
+/* Who goes without a word has said what he has said. */
+START_TEST(keeps_what_came_before_a_cut)
+{
+    struct place p;
+    struct client c;
+    struct buf got = BUF_INIT;
+    static const char lines[] = "put m 1356998400 1 host=a\n"
+                                "put m 1356998401 2 host=a\nput m 13569984";
+
+    place_open(&p, NULL);
+    ck_assert_int_eq(client_open(&p, &c, NORMAL), 0);
+    say(&c, lines, strlen(lines));
+    ck_assert_int_eq(shutdown(c.fd, SHUT_WR), 0);
+    ck_assert_int_eq(hear(&c, &got, SIZE_MAX), 0);
+    client_close(&c);
+    rig_ask(&p.rig, "GET", "/api/query?start=1356998400&end=1356998500&m=sum:m",
+            NULL, &got);
+    ck_assert(strstr(buf_cstr(&got), "{\"1356998400\":1,\"1356998401\":2}") !=
+              NULL);
+    buf_fini(&got);
+    place_close(&p);
+}
+END_TEST
+
+static void
+write_text(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_ge(fputs(text, f), 0);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+START_TEST(takes_a_new_certificate)
+{
+    struct place p;
+    struct client old, new;
+
+    place_open(&p, NULL);
+    ck_assert_int_eq(client_open(&p, &old, NORMAL), 0);
+    ck_assert_uint_eq(old.serial, 1);
+    make_certificate(p.cert, p.key, 2);
+    ck_assert(daemon_reload(p.rig.daemon));
+    ck_assert_int_eq(client_open(&p, &new, NORMAL), 0);
+    ck_assert_uint_eq(new.serial, 2);
+    ask(&new, ASK_VERSION, "\"version\"");
+    client_close(&new);
+    ask(&old, ASK_VERSION, "\"version\"");
+    client_close(&old);
+    /* A bad one changes nothing. */
+    write_text(p.key, "");
+    ck_assert(!daemon_reload(p.rig.daemon));
+    ck_assert_int_eq(client_open(&p, &new, NORMAL), 0);
+    ck_assert_uint_eq(new.serial, 2);
+    client_close(&new);
+    place_close(&p);
+}
+END_TEST
+
+/* A mistake in the auth file does not keep a certificate from being renewed. */
+START_TEST(takes_a_new_certificate_beside_a_bad_file)
+{
+    char *dir = tempdir_new(), *auth = tempdir_path(dir, "auth");
+    char word[300];
+    struct place p;
+    struct client c;
+
+    write_text(auth, "anyone read\n");
+    (void)snprintf(word, sizeof word, "halite.auth.file=%s", auth);
+    place_open(&p, word);
+    make_certificate(p.cert, p.key, 2);
+    write_text(auth, "what is this\n");
+    ck_assert(!daemon_reload(p.rig.daemon));
+    ck_assert_int_eq(client_open(&p, &c, NORMAL), 0);
+    ck_assert_uint_eq(c.serial, 2);
+    client_close(&c);
+    place_close(&p);
+    free(auth);
+    tempdir_free(&dir);
+}
+END_TEST
+
+START_TEST(wants_a_good_certificate)
+{
+    char *dir = tempdir_new();
+    char *cert = tempdir_path(dir, "cert"), *key = tempdir_path(dir, "key");
+    char *other = tempdir_path(dir, "other");
+    struct tls_options o = { .cert = cert, .key = key, .priority = "NORMAL" };
+    struct tls *t;
+    struct error e;
+
+    ck_assert_int_eq(tls_start(&o, &t, &e), ST_INVALID);
+    make_certificate(cert, key, 1);
+    make_certificate(cert, other, 1);
+    ck_assert_int_eq(tls_start(&o, &t, &e), ST_INVALID); /* another's key */
+    ck_assert(strstr(e.text, cert) != NULL);
+    o.key = other;
+    o.priority = "NORMAL:+NOSUCH";
+    ck_assert_int_eq(tls_start(&o, &t, &e), ST_INVALID);
+    ck_assert(strstr(e.text, "NOSUCH") != NULL);
+    o.priority = "NORMAL";
+    ck_assert_int_eq(tls_start(&o, &t, &e), ST_OK);
+    tls_stop(&t, 0);
+    ck_assert_ptr_null(t);
+    free(cert);
+    free(key);
+    free(other);
+    tempdir_free(&dir);
+}
+END_TEST
+
+START_TEST(counts_connections)
+{
+    struct place p;
+    struct client a, b, c;
+
+    place_open(&p, "tsd.core.connections.limit=2");
+    ck_assert_int_eq(client_open(&p, &a, NORMAL), 0);
+    ck_assert_int_eq(client_open(&p, &b, NORMAL), 0);
+    ck_assert_int_lt(client_open(&p, &c, NORMAL), 0);
+    client_close(&c);
+    ask(&a, ASK_VERSION, "\"version\"");
+    client_close(&a);
+    client_close(&b);
+    /* Sooner or later there is room again. */
+    while (client_open(&p, &c, NORMAL) != 0)
+        client_close(&c);
+    ask(&c, ASK_VERSION, "\"version\"");
+    client_close(&c);
+    place_close(&p);
+}
+END_TEST
+
+/* Some have shaken hands, some have not, some were served; all end. */
+START_TEST(stops_with_clients)
+{
+    struct place p;
+    struct client clients[6];
+    struct buf got = BUF_INIT;
+    int silent[4];
+
+    place_open(&p, NULL);
+    for (int i = 0; i < 4; i++)
+        silent[i] = dial(&p);
+    for (int i = 0; i < 6; i++)
+        ck_assert_int_eq(client_open(&p, &clients[i], NORMAL), 0);
+    for (int i = 0; i < 4; i++)
+        ask(&clients[i], i % 2 == 0 ? ASK_VERSION : "version\n",
+            i % 2 == 0 ? "\"version\"" : "Built on");
+    rig_close(&p.rig);
+    for (int i = 0; i < 4; i++) {
+        ck_assert_int_le(hear(&clients[i], &got, SIZE_MAX), 0);
+        buf_clear(&got);
+    }
+    for (int i = 0; i < 6; i++)
+        client_close(&clients[i]);
+    for (int i = 0; i < 4; i++) {
+        ck_assert(!wire_read(silent[i], &got, 1));
+        (void)close(silent[i]);
+    }
+    buf_fini(&got);
+    free(p.cert);
+    free(p.key);
+    tempdir_free(&p.dir);
+}
+END_TEST
+
+TEST_MAIN("tls", LOOP(carries_http_and_telnet, versions),
+          LOOP(refuses_what_is_old, refused), LOOP(ends_what_is_no_tls, noises),
+          TEST(ends_a_slow_handshake), TEST(carries_much),
+          TEST(keeps_what_came_before_a_cut), TEST(takes_a_new_certificate),
+          TEST(takes_a_new_certificate_beside_a_bad_file),
+          TEST(wants_a_good_certificate), TEST(counts_connections),
+          TEST(stops_with_clients))

@@ -1,0 +1,281 @@
+#include "config.h"
+
+#include "tsd/stats/queries.h"
+
+#include "base/clock.h"
+#include "tests/harness.h"
+#include "tests/tsd/rig.h"
+
+static struct error e;
+
+static struct query_entry *
+begin(struct queries *q, const char *question, const char *remote, bool once)
+{
+    const struct queries_ask ask = {
+        .question = slice_str(question),
+        .headers = slice_str("\"Host\":\"x\""),
+        .remote = remote,
+        .once = once,
+    };
+
+    return queries_begin(q, &ask, 10, &e);
+}
+
+static const char *
+shown(struct queries *q, struct buf *out)
+{
+    buf_clear(out);
+    queries_write(q, out);
+    return buf_cstr(out);
+}
+
+START_TEST(lists_queries)
+{
+    struct queries *q = queries_new();
+    struct query_entry *a = begin(q, "1", "here:1", false);
+    struct query_entry *b = begin(q, "2", "there:1", false);
+    struct buf out = BUF_INIT;
+
+    queries_end(q, &a, 400, "so bad", 0, 30);
+    ck_assert_ptr_null(a);
+    (void)shown(q, &out);
+    ck_assert_ptr_nonnull(strstr(
+        buf_cstr(&out), "\"running\":[{\"query\":2,\"remote\":\"there:1\","
+                        "\"user\":null,\"requestHeaders\":{\"Host\":\"x\"}"));
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&out), "\"exception\":\"so bad\""));
+    queries_end(q, &b, 200, NULL, 5, 30);
+    for (int i = 0; i < 2 * QUERIES_COMPLETED; i++) {
+        char text[20];
+
+        (void)snprintf(text, sizeof text, "%d", i + 10);
+        a = begin(q, text, "", false);
+        queries_end(q, &a, 200, NULL, 0, 50);
+    }
+    ck_assert_ptr_nonnull(strstr(shown(q, &out), "\"running\":[]"));
+    ck_assert_ptr_null(strstr(buf_cstr(&out), "there"));
+    buf_fini(&out);
+    queries_free(&q);
+}
+END_TEST
+
+START_TEST(tells_the_costs)
+{
+    struct result_scan scans[] = { { .us = 600 }, { .us = 200 } };
+    const struct result_stats stats[] = {
+        { .scan = { .rows = 3, .bytes = 100 },
+          .scans = scans,
+          .scans_len = 2,
+          .points = 7,
+          .scan_us = 1000 },
+        { .scan = { .head_rows = 2 }, .points = 1, .scan_us = 5000 },
+    };
+    struct queries *q = queries_new();
+    struct query_entry *a = begin(q, "1", "here:1", false);
+    struct buf out = BUF_INIT;
+
+    queries_add_costs(a, stats, 2);
+    queries_end(q, &a, 200, NULL, 4, 30);
+    (void)shown(q, &out);
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&out),
+                                 "\"rowsFromStorage\":3,\"rowsFromMemory\":2,"
+                                 "\"bytesFromStorage\":100,\"dpsPreFilter\":8,"
+                                 "\"dpsPostFilter\":8,\"rowsPreFilter\":3,"
+                                 "\"rowsPostFilter\":3,\"successfulScan\":2,"
+                                 "\"maxScannerTime\":0.600,"
+                                 "\"avgScannerTime\":0.400,"
+                                 "\"queryScanTime\":6.000,"
+                                 "\"maxQueryScanTime\":5.000,"
+                                 "\"avgQueryScanTime\":3.000,"));
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&out), "\"emittedDPs\":4,"));
+    buf_fini(&out);
+    queries_free(&q);
+}
+END_TEST
+
+START_TEST(counts_equal_ones)
+{
+    struct queries *q = queries_new();
+    struct buf out = BUF_INIT;
+
+    for (int i = 0; i < 3; i++) {
+        struct query_entry *a = begin(q, "1", "here:1", false);
+        struct query_entry *b = begin(q, "1", "here:2", false);
+
+        queries_end(q, &a, 200, NULL, 0, 30);
+        queries_end(q, &b, i == 0 ? 400 : 200, NULL, 0, 30);
+    }
+    (void)shown(q, &out);
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&out), "\"executed\":3"));
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&out), "\"executed\":2"));
+    ck_assert_ptr_nonnull(strstr(buf_cstr(&out), "\"executed\":1"));
+    buf_fini(&out);
+    queries_free(&q);
+}
+END_TEST
+
+START_TEST(runs_equal_ones_one_by_one)
+{
+    struct queries *q = queries_new();
+    struct query_entry *a = begin(q, "1", "1.2.3.4:1", true), *b;
+
+    ck_assert_ptr_nonnull(a);
+    ck_assert_ptr_null(begin(q, "1", "1.2.3.4:2", true));
+    ck_assert_int_eq(e.status, ST_INVALID);
+    ck_assert_str_eq(e.text,
+                     "Query is already executing for endpoint: 1.2.3.4:2");
+    b = begin(q, "2", "1.2.3.4:2", true);
+    ck_assert_ptr_nonnull(b);
+    queries_end(q, &b, 200, NULL, 0, 30);
+    b = begin(q, "1", "1.2.3.5:2", true);
+    ck_assert_ptr_nonnull(b);
+    queries_end(q, &b, 200, NULL, 0, 30);
+    queries_end(q, &a, 200, NULL, 0, 30);
+    a = begin(q, "1", "1.2.3.4:2", true);
+    ck_assert_ptr_nonnull(a);
+    queries_end(q, &a, 200, NULL, 0, 30);
+    queries_free(&q);
+}
+END_TEST
+
+/* -- a query that takes long ------------------------------------------------
+ */
+
+#define SERIES 300
+#define SUBS   4000
+
+static void
+put_points(const struct rig *g)
+{
+    struct buf body = BUF_INIT, got = BUF_INIT;
+
+    for (int i = 0; i < SERIES; i++)
+        for (int k = 0; k < 10; k++)
+            buf_printf(&body,
+                       "%s{\"metric\":\"m\",\"timestamp\":%d,\"value\":%d,"
+                       "\"tags\":{\"host\":\"h%d\"}}",
+                       body.size == 0 ? "[" : ",", 1356998400 + k, k, i);
+    buf_put_u8(&body, ']');
+    rig_ask(g, "POST", "/api/put", buf_cstr(&body), &got);
+    ck_assert_msg(strncmp(buf_cstr(&got), "HTTP/1.1 204", 12) == 0, "%s",
+                  buf_cstr(&got));
+    buf_fini(&body);
+    buf_fini(&got);
+}
+
+/* Of so many sub-queries that it takes seconds. */
+static void
+make_long_query(struct buf *out)
+{
+    buf_put_str(out, "{\"start\":1356998400,\"end\":1356998500,\"queries\":[");
+    for (int i = 0; i < SUBS; i++)
+        buf_printf(out,
+                   "%s{\"aggregator\":\"sum\",\"metric\":\"m\",\"downsample\":"
+                   "\"%ds-avg\"}",
+                   i == 0 ? "" : ",", i + 1);
+    buf_put_str(out, "]}");
+}
+
+/* Asks until the list of queries has the text; false after ten seconds. */
+static bool
+wait_for(const struct rig *g, const char *text, struct buf *got)
+{
+    int64_t start_us = clock_monotonic_us();
+
+    do
+        rig_ask(g, "GET", "/api/stats/query", NULL, got);
+    while (strstr(buf_cstr(got), text) == NULL &&
+           clock_monotonic_us() - start_us < 10 * 1000000);
+    return strstr(buf_cstr(got), text) != NULL;
+}
+
+START_TEST(stops_when_the_client_hangs_up)
+{
+    struct buf query = BUF_INIT, got = BUF_INIT;
+    struct rig g;
+    int64_t gone_us;
+    int fd;
+
+    rig_open(&g, NULL);
+    put_points(&g);
+    make_long_query(&query);
+    fd = rig_send(&g, "POST", "/api/query", buf_cstr(&query));
+    ck_assert_msg(wait_for(&g, "\"running\":[{", &got), "it does not start");
+    (void)close(fd);
+    gone_us = clock_monotonic_us();
+    ck_assert_msg(wait_for(&g, "\"running\":[]", &got), "it does not stop");
+    ck_assert_msg(strstr(buf_cstr(&got), "\"the client hung up\"") != NULL,
+                  "it went on to the end");
+    ck_assert_int_lt(clock_monotonic_us() - gone_us, 1000000);
+    rig_close(&g);
+    buf_fini(&query);
+    buf_fini(&got);
+}
+END_TEST
+
+static const struct {
+    const char *setting, *text;
+} stopped[] = {
+    { "tsd.query.timeout=50", "{\"error\":{\"code\":413,\"message\":\"Sorry, "
+                              "your query timed out. Time "
+                              "limit: 50 ms, fetch time: " },
+    { "tsd.query.limits.data_points.default=2999",
+      "{\"error\":{\"code\":413,\"message\":\"Sorry, you have attempted to "
+      "fetch "
+      "more than our limit of 2999 data points. Please try filtering using "
+      "more tags or decrease your time range.\"" },
+    { "tsd.query.limits.bytes.default=40000",
+      "{\"error\":{\"code\":413,\"message\":\"Sorry, you have attempted to "
+      "fetch "
+      "more than our maximum amount of 0MB from storage. Please try filtering "
+      "using more tags or decrease your time range.\"" },
+};
+
+START_TEST(stops_at_a_limit)
+{
+    const char *const words[] = { stopped[_i].setting, NULL };
+    struct buf query = BUF_INIT, got = BUF_INIT;
+    struct rig g;
+
+    rig_open(&g, words);
+    put_points(&g);
+    make_long_query(&query);
+    rig_ask(&g, "POST", "/api/query", buf_cstr(&query), &got);
+    ck_assert_msg(strstr(buf_cstr(&got), stopped[_i].text) != NULL, "%.600s",
+                  buf_cstr(&got));
+    rig_close(&g);
+    buf_fini(&query);
+    buf_fini(&got);
+}
+END_TEST
+
+START_TEST(refuses_duplicates)
+{
+    const char *const words[] = {
+        "tsd.query.allow_simultaneous_duplicates=false", NULL
+    };
+    struct buf query = BUF_INIT, got = BUF_INIT;
+    struct rig g;
+    int fd;
+
+    rig_open(&g, words);
+    put_points(&g);
+    make_long_query(&query);
+    fd = rig_send(&g, "POST", "/api/query", buf_cstr(&query));
+    ck_assert_msg(wait_for(&g, "\"running\":[{", &got), "it does not start");
+    rig_ask(&g, "POST", "/api/query", buf_cstr(&query), &got);
+    ck_assert_msg(
+        strstr(buf_cstr(&got),
+               "{\"error\":{\"code\":400,\"message\":\"Query is already "
+               "executing for endpoint: 127.0.0.1:") != NULL,
+        "%.600s", buf_cstr(&got));
+    (void)close(fd);
+    rig_close(&g);
+    buf_fini(&query);
+    buf_fini(&got);
+}
+END_TEST
+
+TEST_MAIN("queries", TEST(lists_queries), TEST(tells_the_costs),
+          TEST(counts_equal_ones), TEST(runs_equal_ones_one_by_one),
+          TEST(stops_when_the_client_hangs_up), LOOP(stops_at_a_limit, stopped),
+          TEST(refuses_duplicates))

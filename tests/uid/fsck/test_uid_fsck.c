@@ -1,0 +1,478 @@
+/* Faults planted in each table: each is found, told with its code, mended, and
+ * not found again. */
+#include "config.h"
+
+#include "uid/fsck/uid_fsck.h"
+
+#include "storage/histogram/histogram_table.h"
+#include "tests/uid/fixture.h"
+
+#define METRIC  "000001"
+#define HOST    "000001"
+#define TSUID_A METRIC HOST "000001"
+#define TSUID_B METRIC HOST "000002"
+#define BASE    1356998400
+
+struct rig {
+    struct fixture f;
+    char *dir, *aside;
+    char codes[1000];  /* what was found, in order */
+    char mended[1000]; /* and of these, what was mended */
+    struct check_counts n;
+};
+
+static size_t
+hex(const char *text, uint8_t *out)
+{
+    size_t n = strlen(text) / 2;
+
+    for (size_t i = 0; i < n; i++) {
+        unsigned v;
+
+        ck_assert_int_eq(sscanf(text + 2 * i, "%2x", &v), 1);
+        out[i] = (uint8_t)v;
+    }
+    return n;
+}
+
+static void
+write_one(struct rig *r, struct slice key, const struct slice *value)
+{
+    struct kv_batch *b = kv_batch_new();
+
+    if (value == NULL)
+        kv_batch_delete(b, key);
+    else
+        kv_batch_put(b, key, *value);
+    OK(store_write(r->f.store, b, NULL, &e));
+    kv_batch_free(&b);
+}
+
+static void
+put(struct rig *r, const char *key, const char *value)
+{
+    uint8_t k[200], v[200];
+    struct slice s = slice_of(v, hex(value, v));
+
+    write_one(r, slice_of(k, hex(key, k)), &s);
+}
+
+static void
+drop(struct rig *r, const char *key)
+{
+    uint8_t k[200];
+
+    write_one(r, slice_of(k, hex(key, k)), NULL);
+}
+
+static size_t
+row_key(const char *tsuid, uint8_t *out)
+{
+    uint8_t bytes[100];
+
+    return key_row(&shape_default, slice_of(bytes, hex(tsuid, bytes)), BASE,
+                   out);
+}
+
+static void
+add_points(struct rig *r, const char *tsuid)
+{
+    uint8_t bytes[100];
+    struct store_point points[50];
+    uint64_t lsn;
+    series_ref ref;
+
+    OK(store_series(r->f.store, slice_of(bytes, hex(tsuid, bytes)), &ref, &e));
+    for (int i = 0; i < 50; i++)
+        points[i] = (struct store_point){
+            .series = ref,
+            .point = { .ts_ms = (BASE + i * 10) * INT64_C(1000),
+                       .is_float = i % 2 != 0 },
+        };
+    for (int i = 0; i < 50; i++)
+        if (i % 2 != 0)
+            points[i].point.v.d = i / 8.0;
+        else
+            points[i].point.v.i = i;
+    OK(store_put(r->f.store, points, 50, &lsn, &e));
+}
+
+static void
+add_names(struct rig *r)
+{
+    uint64_t id;
+
+    OK(uid_assign(r->f.uids, UID_METRIC, slice_str("cpu"), &id, &e));
+    OK(uid_assign(r->f.uids, UID_TAGK, slice_str("host"), &id, &e));
+    OK(uid_assign(r->f.uids, UID_TAGV, slice_str("a"), &id, &e));
+    OK(uid_assign(r->f.uids, UID_TAGV, slice_str("b"), &id, &e));
+}
+
+static void
+add_others(struct rig *r)
+{
+    uint8_t tsuid[16];
+    struct kv_batch *b = kv_batch_new();
+
+    histogram_put(b, slice_of(tsuid, hex(TSUID_A, tsuid)), BASE * INT64_C(1000),
+                  0, slice_of("\0\1\0\0\0\0\x41\x20\0\0\5\0\0", 13));
+    OK(store_write(r->f.store, b, NULL, &e));
+    kv_batch_free(&b);
+    put(r,
+        "61000900000100000100000100"
+        "00013bf368590a",
+        "018ab2a19bbf2700"
+        "026869"
+        "00"
+        "02016b0176");
+    put(r, "6d6b000001", "010a026869000000");
+    put(r, "740001", "010280d2888705036e65740000");
+    put(r, "7400010000000200000003",
+        "01030004686f73740000000000"
+        "00");
+}
+
+static struct rig
+rig_new(void)
+{
+    struct rig r = { .dir = tempdir_new() };
+
+    r.aside = tempdir_path(r.dir, "aside");
+    r.f = fixture_new(shape_default);
+    add_names(&r);
+    for (int i = 1; i <= 2; i++) {
+        char tsuid[32];
+
+        (void)snprintf(tsuid, sizeof tsuid, METRIC HOST "%06d", i);
+        put(&r, i == 1 ? "73" TSUID_A : "73" TSUID_B, "50e22700");
+        add_points(&r, tsuid);
+    }
+    put(&r, "68" METRIC HOST, "0000000000000002");
+    OK(store_seal(r.f.store, &e));
+    add_others(&r);
+    return r;
+}
+
+static void
+rig_free(struct rig *r)
+{
+    fixture_free(&r->f);
+    free(r->aside);
+    tempdir_free(&r->dir);
+}
+
+static void
+add_word(char *list, const char *word)
+{
+    size_t n = strlen(list);
+
+    (void)snprintf(list + n, 1000 - n, "%s%s", n == 0 ? "" : " ", word);
+}
+
+static void
+say(void *ctx, const struct finding *f)
+{
+    struct rig *r = ctx;
+
+    ck_assert(!f->is_note);
+    ck_assert_ptr_nonnull(f->text);
+    add_word(r->codes, f->code);
+    if (f->mended != NULL)
+        add_word(r->mended, f->code);
+}
+
+static void
+look(struct rig *r, bool mend)
+{
+    struct check c = { .say = say, .ctx = r, .aside = mend ? r->aside : NULL };
+
+    r->codes[0] = r->mended[0] = '\0';
+    OK(check_tables(r->f.store, &c, &r->n, &e));
+}
+
+START_TEST(finds_nothing_where_nothing_is_wrong)
+{
+    struct rig r = rig_new();
+
+    look(&r, false);
+    ck_assert_str_eq(r.codes, "");
+    ck_assert_uint_eq(r.n.names, 4);
+    ck_assert_uint_eq(r.n.series, 2);
+    ck_assert_uint_eq(r.n.shapes, 1);
+    ck_assert_uint_eq(r.n.rows, 2);
+    ck_assert_uint_eq(r.n.points, 100);
+    ck_assert_uint_eq(r.n.histograms, 1);
+    ck_assert_uint_eq(r.n.notes, 1);
+    ck_assert_uint_eq(r.n.others, 3);
+    rig_free(&r);
+}
+END_TEST
+
+/* -- planted --------------------------------------------------------------- */
+
+static void
+spoil_block(struct rig *r)
+{
+    uint8_t key[ROW_KEY_MAX];
+    struct slice k = slice_of(key, row_key(TSUID_A, key)), v;
+    struct buf value = BUF_INIT;
+
+    OK(kv_get(store_kv(r->f.store), k, &value, &e));
+    value.data[value.size / 2] ^= 4;
+    v = buf_slice(&value);
+    write_one(r, k, &v);
+    buf_fini(&value);
+}
+
+/* A block under another hour, another series' salt, or half a tag. */
+static void
+move_block(struct rig *r, size_t at, uint8_t by, bool cut)
+{
+    uint8_t key[ROW_KEY_MAX];
+    struct slice k = slice_of(key, row_key(TSUID_A, key)), v;
+    struct buf value = BUF_INIT;
+
+    OK(kv_get(store_kv(r->f.store), k, &value, &e));
+    write_one(r, k, NULL);
+    key[at] = (uint8_t)(key[at] + by);
+    k.size -= cut;
+    v = buf_slice(&value);
+    write_one(r, k, &v);
+    buf_fini(&value);
+}
+
+static void
+other_span(struct rig *r)
+{
+    const uint8_t later[] = { 0x50, 0xe2, 0x7b, 0x60 };
+    uint8_t key[ROW_KEY_MAX];
+    struct slice k = slice_of(key, row_key(TSUID_A, key)), v;
+    struct buf value = BUF_INIT;
+
+    OK(kv_get(store_kv(r->f.store), k, &value, &e));
+    memcpy(key + 5, later, sizeof later);
+    v = buf_slice(&value);
+    write_one(r, k, &v);
+    buf_fini(&value);
+}
+
+static void
+no_hour(struct rig *r)
+{
+    move_block(r, 8, 1, false);
+}
+
+static void
+wrong_salt(struct rig *r)
+{
+    move_block(r, 1, 1, false);
+}
+
+static void
+half_a_tag(struct rig *r)
+{
+    move_block(r, 1, 0, true);
+}
+
+static void
+lost_both_ways(struct rig *r)
+{
+    drop(r, "756b6e686f7374");
+    drop(r, "756b69" HOST);
+}
+
+static void
+two_names(struct rig *r)
+{
+    put(r, "756b6e7a", HOST "00000000");
+}
+
+static void
+two_ids(struct rig *r)
+{
+    put(r, "756b69000009", "686f7374");
+}
+
+static void
+swapped(struct rig *r)
+{
+    put(r,
+        "75766900"
+        "0001",
+        "62");
+    put(r,
+        "75766900"
+        "0002",
+        "61");
+}
+
+static void
+behind_the_counter(struct rig *r)
+{
+    put(r, "757663", "0000000000000001");
+}
+
+static void
+series_of_nobody(struct rig *r)
+{
+    put(r, "73" METRIC "f00000000001", "50e22700");
+}
+
+static void
+series_of_no_kind(struct rig *r)
+{
+    put(r, "73" METRIC "000000000007" HOST "000001", "50e22700");
+}
+
+static void
+no_series(struct rig *r)
+{
+    drop(r, "73" TSUID_A);
+    put(r, "68" METRIC HOST, "0000000000000001");
+}
+
+static void
+no_directory(struct rig *r)
+{
+    drop(r, "73" TSUID_A);
+    drop(r, "73" TSUID_B);
+    drop(r, "68" METRIC HOST);
+}
+
+static void
+orphan_rule(struct rig *r)
+{
+    drop(r, "740001");
+}
+
+static const struct {
+    const char *codes;
+    const char *key, *value;        /* planted; value NULL: the key deleted */
+    void (*plant)(struct rig *rig); /* or so */
+} faults[] = {
+    { "uid-no-id", "756b6e686f7374", NULL, NULL },
+    { "uid-no-name", "756b69" HOST, NULL, NULL },
+    { "uid-lost", NULL, NULL, lost_both_ways },
+    { "uid-two-names", NULL, NULL, two_names },
+    { "uid-two-ids uid-counter", NULL, NULL, two_ids },
+    { "uid-two-ids uid-two-ids uid-two-names uid-two-names", NULL, NULL,
+      swapped },
+    { "uid-counter", NULL, NULL, behind_the_counter },
+    { "uid-counter", "756b63", NULL, NULL },
+    { "uid-entry", "756b63", "01", NULL },
+    { "uid-entry", "75787878", "01", NULL },
+    { "uid-entry", "756b6900", "61", NULL },
+    { "uid-entry", "756b6e7878", "0000", NULL },
+    { "series-id", NULL, NULL, series_of_nobody },
+    { "series-id", NULL, NULL, series_of_no_kind },
+    { "series-key", "73" METRIC, "50e22700", NULL },
+    { "series-key", "73" TSUID_A "01", "50e22700", NULL },
+    { "series-key", "73" TSUID_A HOST "000002", "50e22700", NULL },
+    { "series-entry", "73" TSUID_A, "50", NULL },
+    { "shape-count", "68" METRIC HOST, "0000000000000003", NULL },
+    { "shape-missing", "68" METRIC HOST, NULL, NULL },
+    { "shape-unused", "68" METRIC "000002", "0000000000000001", NULL },
+    { "shape-entry", "68" METRIC "0002", "0000000000000001", NULL },
+    { "row-series", NULL, NULL, no_series },
+    { "row-series row-series", NULL, NULL, no_directory },
+    { "row-block", NULL, NULL, spoil_block },
+    { "row-block", NULL, NULL, other_span },
+    { "row-key", NULL, NULL, no_hour },
+    { "row-key", NULL, NULL, half_a_tag },
+    { "row-salt", NULL, NULL, wrong_salt },
+    { "histogram-key", "67000900", "00", NULL },
+    { "histogram-entry", "670009" TSUID_A "0000013bf3685800", "000002000000",
+      NULL },
+    { "note-entry", "6100", "01", NULL },
+    { "note-entry",
+      "61000900000100000100000100"
+      "00013bf368590a",
+      "ff", NULL },
+    { "meta-entry", "6d6b000001", "0102", NULL },
+    { "meta-entry", "6d7a000001", "010a026869000000", NULL },
+    { "tree-entry", "740001", "02", NULL },
+    { "tree-entry", NULL, NULL, orphan_rule },
+    { "kind-entry", "70", "00000001", NULL },
+    { "quarantine", "7100", "03", NULL },
+    { "no-table", "00", "00", NULL },
+    { "no-table", "7a7a", "", NULL },
+};
+
+START_TEST(finds_and_mends)
+{
+    struct rig r = rig_new();
+    char codes[1000];
+
+    if (faults[_i].plant != NULL)
+        faults[_i].plant(&r);
+    else if (faults[_i].value == NULL)
+        drop(&r, faults[_i].key);
+    else
+        put(&r, faults[_i].key, faults[_i].value);
+    look(&r, false);
+    if (strncmp(faults[_i].codes, "tree", 4) != 0 &&
+        strcmp(faults[_i].codes, "uid-entry") != 0)
+        ck_assert_str_eq(r.codes, faults[_i].codes);
+    ck_assert_msg(
+        strncmp(r.codes, faults[_i].codes, strlen(faults[_i].codes)) == 0,
+        "%s, not %s", r.codes, faults[_i].codes);
+    (void)snprintf(codes, sizeof codes, "%s", r.codes);
+    look(&r, true);
+    ck_assert_str_eq(r.codes, codes);
+    ck_assert_str_eq(r.mended, codes);
+    for (int round = 0; round < 3 && r.codes[0] != '\0'; round++)
+        look(&r, true);
+    ck_assert_str_eq(r.codes, "");
+    look(&r, false);
+    ck_assert_str_eq(r.codes, "");
+    rig_free(&r);
+}
+END_TEST
+
+/* What cannot be used is not gone. */
+START_TEST(keeps_aside)
+{
+    struct rig r = rig_new();
+    char *path = tempdir_path(r.aside, "entries"), line[4096] = "";
+    uint8_t key[ROW_KEY_MAX];
+    size_t size = row_key(TSUID_A, key);
+    FILE *f;
+
+    spoil_block(&r);
+    look(&r, true);
+    f = fopen(path, "r");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_ptr_nonnull(fgets(line, sizeof line, f));
+    for (size_t i = 0; i < size; i++) {
+        unsigned v;
+
+        ck_assert_int_eq(sscanf(line + 2 * i, "%2x", &v), 1);
+        ck_assert_uint_eq(v, key[i]);
+    }
+    ck_assert_int_eq(line[2 * size], ' ');
+    ck_assert_ptr_null(fgets(line, sizeof line, f));
+    (void)fclose(f);
+    free(path);
+    rig_free(&r);
+}
+END_TEST
+
+/* A row that was under the wrong salt can be read afterwards. */
+START_TEST(moves_to_the_right_salt)
+{
+    struct rig r = rig_new();
+    uint8_t key[ROW_KEY_MAX];
+    size_t size = row_key(TSUID_A, key);
+    struct buf value = BUF_INIT;
+
+    wrong_salt(&r);
+    look(&r, true);
+    OK(kv_get(store_kv(r.f.store), slice_of(key, size), &value, &e));
+    buf_fini(&value);
+    rig_free(&r);
+}
+END_TEST
+
+TEST_MAIN("check", TEST(finds_nothing_where_nothing_is_wrong),
+          LOOP(finds_and_mends, faults), TEST(keeps_aside),
+          TEST(moves_to_the_right_salt))

@@ -1,0 +1,666 @@
+#include "config.h"
+
+#include "uid/names/uid.h"
+
+#include <pthread.h>
+
+#include "tests/uid/fixture.h"
+#include "uid/names/uid_cache_priv.h"
+
+static uint64_t
+create(struct fixture *f, enum uid_kind kind, const char *name)
+{
+    uint64_t id = 0;
+
+    OK(uid_get_or_create(f->uids, kind, slice_str(name), &id, &e));
+    return id;
+}
+
+/* The name of an id, in memory that the next call reuses; NULL: none. */
+static const char *
+name_of(struct fixture *f, enum uid_kind kind, uint64_t id)
+{
+    static char text[256];
+    struct buf name = BUF_INIT;
+    enum status st = uid_name(f->uids, kind, id, &name, NULL);
+
+    ck_assert(st == ST_OK || st == ST_NOT_FOUND);
+    (void)snprintf(text, sizeof text, "%s", buf_cstr(&name));
+    buf_fini(&name);
+    return st == ST_OK ? text : NULL;
+}
+
+static uint64_t
+find(struct fixture *f, enum uid_kind kind, const char *name)
+{
+    uint64_t id = 0;
+    enum status st = uid_find(f->uids, kind, slice_str(name), &id, NULL);
+
+    ck_assert(st == ST_OK || st == ST_NOT_FOUND);
+    return st == ST_OK ? id : 0;
+}
+
+/* -- assignment ---------------------------------------------------------- */
+
+START_TEST(ids_are_dense_by_kind)
+{
+    struct fixture f = fixture_new(shape_default);
+
+    ck_assert_uint_eq(create(&f, UID_METRIC, "sys.cpu"), 1);
+    ck_assert_uint_eq(create(&f, UID_METRIC, "sys.mem"), 2);
+    ck_assert_uint_eq(create(&f, UID_TAGK, "sys.cpu"), 1);
+    ck_assert_uint_eq(create(&f, UID_METRIC, "sys.cpu"), 1);
+    ck_assert_str_eq(name_of(&f, UID_METRIC, 2), "sys.mem");
+    ck_assert_str_eq(name_of(&f, UID_TAGK, 1), "sys.cpu");
+    ck_assert_ptr_null(name_of(&f, UID_TAGV, 1));
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(texts_of_failures)
+{
+    struct fixture f = fixture_new(shape_default);
+    struct buf out = BUF_INIT;
+    uint64_t id;
+
+    OK(uid_assign(f.uids, UID_METRIC, slice_str("a"), &id, &e));
+    ck_assert_uint_eq(id, 1);
+    FAILS(uid_assign(f.uids, UID_METRIC, slice_str("a"), &id, &e), ST_INVALID,
+          "Name already exists with UID: 000001");
+    FAILS(uid_assign(f.uids, UID_TAGK, slice_str("a b"), &id, &e), ST_INVALID,
+          "Invalid tagk (\"a b\"): illegal character:  ");
+    FAILS(uid_get_or_create(f.uids, UID_METRIC, slice_str(""), &id, &e),
+          ST_INVALID, "Invalid metric: empty string");
+    FAILS(uid_find(f.uids, UID_METRIC, slice_str("b"), &id, &e), ST_NOT_FOUND,
+          "No such name for 'metrics': 'b'");
+    FAILS(uid_find(f.uids, UID_TAGV, slice_str(""), &id, &e), ST_NOT_FOUND,
+          "No such name for 'tagv': ''");
+    FAILS(uid_name(f.uids, UID_METRIC, 0xffff, &out, &e), ST_NOT_FOUND,
+          "No such unique ID for 'metrics': [0, -1, -1]");
+    FAILS(uid_name(f.uids, UID_TAGK, 0, &out, &e), ST_NOT_FOUND,
+          "No such unique ID for 'tagk': [0, 0, 0]");
+    ck_assert_uint_eq(out.size, 0);
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(one_byte_is_used_up)
+{
+    struct fixture f = fixture_new((struct key_shape){ 1, 16, 1, 1, 1, 6 });
+    struct uid_counts counts;
+    char name[16];
+    uint64_t id;
+
+    for (unsigned i = 1; i <= 255; i++) {
+        (void)snprintf(name, sizeof name, "v%u", i);
+        ck_assert_uint_eq(create(&f, UID_TAGV, name), i);
+    }
+    FAILS(uid_get_or_create(f.uids, UID_TAGV, slice_str("more"), &id, &e),
+          ST_LIMIT, "All Unique IDs for tagv on 1 bytes are already assigned!");
+    ck_assert_uint_eq(find(&f, UID_TAGV, "more"), 0);
+    ck_assert_uint_eq(create(&f, UID_TAGV, "v7"), 7);
+    counts = uid_counts(f.uids, UID_TAGV);
+    ck_assert_uint_eq(counts.ids_used, 255);
+    ck_assert_uint_eq(counts.ids_available, 0);
+    ck_assert_uint_eq(create(&f, UID_TAGK, "other"), 1);
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(widths)
+{
+    uint8_t w = (uint8_t)(_i + 1);
+    struct fixture f = fixture_new((struct key_shape){ 1, 16, w, w, w, 6 });
+    uint64_t max = w == 8 ? INT64_MAX : (UINT64_C(1) << 8 * w) - 1;
+
+    ck_assert_uint_eq(uid_width(f.uids, UID_TAGK), w);
+    ck_assert_uint_eq(create(&f, UID_METRIC, "m"), 1);
+    uid_drop_caches(f.uids);
+    ck_assert_uint_eq(find(&f, UID_METRIC, "m"), 1);
+    ck_assert_str_eq(name_of(&f, UID_METRIC, 1), "m");
+    ck_assert_uint_eq(uid_counts(f.uids, UID_METRIC).ids_available, max - 1);
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(random_ids_are_distinct)
+{
+    struct fixture f = { .store_options.shape = { 1, 16, 1, 1, 1, 6 },
+                         .uid_options.random_metrics = true };
+    bool seen[256] = { true };
+    char name[16];
+    uint64_t id;
+    size_t given = 0;
+
+    fixture_open(&f);
+    for (unsigned i = 0; i < 255; i++) {
+        struct error e = { 0 };
+        enum status st;
+
+        (void)snprintf(name, sizeof name, "m%u", i);
+        st = uid_get_or_create(f.uids, UID_METRIC, slice_str(name), &id, &e);
+        if (st == ST_LIMIT) {
+            ck_assert(strstr(e.text, "Failed to assign random ID for "
+                                     "kind='metrics' name='m") == e.text);
+            continue;
+        }
+        ck_assert_int_eq(st, ST_OK);
+        ck_assert_uint_lt(id, 256);
+        ck_assert(!seen[id]);
+        seen[id] = true;
+        given++;
+    }
+    ck_assert_uint_gt(given, 100);
+    /* In order again: the ids in use are stepped over. */
+    uid_close(&f.uids);
+    f.uid_options.random_metrics = false;
+    OK(uid_open(f.store, &f.uid_options, &f.uids, &e));
+    for (; given < 255; given++) {
+        (void)snprintf(name, sizeof name, "n%zu", given);
+        id = create(&f, UID_METRIC, name);
+        ck_assert(!seen[id]);
+        seen[id] = true;
+    }
+    FAILS(uid_get_or_create(f.uids, UID_METRIC, slice_str("x"), &id, &e),
+          ST_LIMIT,
+          "All Unique IDs for metrics on 1 bytes are already assigned!");
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(survives_reopening)
+{
+    struct fixture f = fixture_new_on_disk();
+
+    (void)create(&f, UID_METRIC, "a");
+    (void)create(&f, UID_METRIC, "b");
+    (void)create(&f, UID_TAGV, "\xc3\xa9t\xc3\xa9");
+    fixture_close(&f);
+    fixture_open(&f);
+    ck_assert_uint_eq(find(&f, UID_METRIC, "b"), 2);
+    ck_assert_str_eq(name_of(&f, UID_TAGV, 1), "\xc3\xa9t\xc3\xa9");
+    ck_assert_uint_eq(create(&f, UID_METRIC, "c"), 3);
+    ck_assert_uint_eq(uid_counts(f.uids, UID_METRIC).ids_used, 3);
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(a_bad_counter_is_refused)
+{
+    struct fixture f = fixture_new(shape_default);
+    struct kv_batch *b = kv_batch_new();
+    struct uid_table *u = NULL;
+
+    kv_batch_put(b, slice_str("ukc"), slice_str("abc"));
+    OK(store_write(f.store, b, NULL, &e));
+    kv_batch_free(&b);
+    FAILS(uid_open(f.store, &f.uid_options, &u, &e), ST_CORRUPT,
+          "uid counter of tagk: 3 bytes, not 8");
+    ck_assert_ptr_null(u);
+    fixture_free(&f);
+}
+END_TEST
+
+/* docs/FORMAT.md, "UID table". */
+START_TEST(documented_bytes)
+{
+    struct fixture f = fixture_new(shape_default);
+    struct buf v = BUF_INIT;
+    uint32_t created_s;
+
+    (void)create(&f, UID_TAGV, "web42");
+    OK(kv_get(store_kv(f.store), slice_str("uvnweb42"), &v, &e));
+    ck_assert_uint_eq(v.size, 7);
+    ck_assert(slice_starts(buf_slice(&v), slice_of("\0\0\1", 3)));
+    OK(uid_created(f.uids, UID_TAGV, 1, &created_s, &e));
+    ck_assert_uint_eq(key_get_uint(v.data + 3, 4), created_s);
+    OK(kv_get(store_kv(f.store), slice_of("uvi\0\0\1", 6), &v, &e));
+    ck_assert(slice_eq(buf_slice(&v), slice_str("web42")));
+    OK(kv_get(store_kv(f.store), slice_str("uvc"), &v, &e));
+    ck_assert(slice_eq(buf_slice(&v), slice_of("\0\0\0\0\0\0\0\1", 8)));
+    buf_fini(&v);
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(creation_outlives_a_rename)
+{
+    struct fixture f = fixture_new(shape_default);
+    struct kv_batch *b = kv_batch_new();
+    uint32_t created_s;
+    uint64_t now_s = (uint64_t)clock_now_ms(&clock_system) / 1000;
+
+    (void)create(&f, UID_METRIC, "a");
+    OK(uid_created(f.uids, UID_METRIC, 1, &created_s, &e));
+    ck_assert_uint_ge(created_s, now_s);
+    ck_assert_uint_le(created_s, now_s + 600);
+    kv_batch_put(b, slice_str("umna"), slice_of("\0\0\1\0\0\1\0", 7));
+    OK(store_write(f.store, b, NULL, &e));
+    kv_batch_free(&b);
+    OK(uid_rename(f.uids, UID_METRIC, slice_str("a"), slice_str("c"), &e));
+    OK(uid_created(f.uids, UID_METRIC, 1, &created_s, &e));
+    ck_assert_uint_eq(created_s, 256);
+    fixture_free(&f);
+}
+END_TEST
+
+/* -- rename -------------------------------------------------------------- */
+
+START_TEST(rename_moves_the_id)
+{
+    struct fixture f = fixture_new(shape_default);
+
+    (void)create(&f, UID_METRIC, "a");
+    (void)create(&f, UID_METRIC, "b");
+    OK(uid_rename(f.uids, UID_METRIC, slice_str("a"), slice_str("c"), &e));
+    for (int cached = 1; cached >= 0; cached--) {
+        ck_assert_uint_eq(find(&f, UID_METRIC, "a"), 0);
+        ck_assert_uint_eq(find(&f, UID_METRIC, "c"), 1);
+        ck_assert_str_eq(name_of(&f, UID_METRIC, 1), "c");
+        uid_drop_caches(f.uids);
+    }
+    FAILS(uid_rename(f.uids, UID_METRIC, slice_str("c"), slice_str("b"), &e),
+          ST_INVALID,
+          "When trying rename(\"c\", \"b\") on UniqueId(tsdb-uid, metrics, 3): "
+          "new name already assigned ID=[0, 0, 2]");
+    FAILS(uid_rename(f.uids, UID_METRIC, slice_str("x"), slice_str("y"), &e),
+          ST_NOT_FOUND, "Name(\"x\") does not exist");
+    FAILS(uid_rename(f.uids, UID_METRIC, slice_str("c"), slice_str("!"), &e),
+          ST_INVALID, "Invalid metric (\"!\"): illegal character: !");
+    ck_assert_uint_eq(create(&f, UID_METRIC, "a"), 3);
+    fixture_free(&f);
+}
+END_TEST
+
+/* -- suggest ------------------------------------------------------------- */
+
+struct names {
+    char text[512];
+    size_t len, stop_at;
+};
+
+static bool
+collect(void *ctx, struct slice name, uint64_t id)
+{
+    struct names *n = ctx;
+    size_t at = strlen(n->text);
+
+    ck_assert_uint_ne(id, 0);
+    (void)snprintf(n->text + at, sizeof n->text - at, "%.*s;", SLICE_ARG(name));
+    return ++n->len != n->stop_at;
+}
+
+static const struct {
+    const char *prefix;
+    size_t max, stop_at;
+    const char *names;
+} suggestions[] = {
+    { "", 0, 0, "Sys.x;sys;sys.cpu;sys.mem;sysa;web;\xc3\xa9;" },
+    { "", 3, 0, "Sys.x;sys;sys.cpu;" },
+    { "", 0, 2, "Sys.x;sys;" },
+    { "sys", 0, 0, "sys;sys.cpu;sys.mem;sysa;" },
+    { "sys.", 0, 0, "sys.cpu;sys.mem;" },
+    { "sys.", 1, 0, "sys.cpu;" },
+    { "sysa", 9, 0, "sysa;" },
+    { "sysab", 9, 0, "" },
+    { "\xc3", 0, 0, "\xc3\xa9;" },
+    { "z", 0, 0, "" },
+};
+
+START_TEST(suggests_in_order)
+{
+    static const char *const metrics[] = { "web",     "sys.mem", "\xc3\xa9",
+                                           "sys.cpu", "sysa",    "Sys.x",
+                                           "sys" };
+    struct fixture f = fixture_new(shape_default);
+    struct names n = { .stop_at = suggestions[_i].stop_at };
+
+    for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
+        (void)create(&f, UID_METRIC, metrics[i]);
+    (void)create(&f, UID_TAGK, "sys.tagk");
+    OK(uid_suggest(f.uids, UID_METRIC, slice_str(suggestions[_i].prefix),
+                   suggestions[_i].max, collect, &n, &e));
+    ck_assert_str_eq(n.text, suggestions[_i].names);
+    fixture_free(&f);
+}
+END_TEST
+
+/* -- names --------------------------------------------------------------- */
+
+#define REFUSED(name, c) \
+    "Invalid metric name (\"" name "\"): illegal character: " c
+
+static const struct {
+    const char *name, *specials, *text; /* text NULL: valid */
+} names[] = {
+    { "abzABZ019-_./", NULL, NULL },
+    { "", NULL, "Invalid metric name: empty string" },
+    { "a b", NULL, REFUSED("a b", " ") },
+    { "a!b", NULL, REFUSED("a!b", "!") },
+    { "a!b?", NULL, REFUSED("a!b?", "!") },
+    { "a:b", NULL, REFUSED("a:b", ":") },
+    { "a,b", NULL, REFUSED("a,b", ",") },
+    { "a\tb", NULL, REFUSED("a\tb", "\t") },
+    { "a@", NULL, REFUSED("a@", "@") },
+    { "a[", NULL, REFUSED("a[", "[") },
+    { "a`", NULL, REFUSED("a`", "`") },
+    { "a{", NULL, REFUSED("a{", "{") },
+    { "a\x7f", NULL, REFUSED("a\x7f", "\x7f") },
+    { "a!b", "!", NULL },
+    { "a!b?", "?!", NULL },
+    { "a!b?", "!", REFUSED("a!b?", "?") },
+    { "20\xc2\xb0", "\xc2\xb0", NULL }, /* a degree sign, allowed */
+    { "20\xc2\xb0", NULL, REFUSED("20\xc2\xb0", "\xc2\xb0") },
+    { "\xc3\xa9t\xc3\xa9", NULL, NULL },        /* French */
+    { "\xd0\xbc\xd0\xb8\xd1\x80", NULL, NULL }, /* Russian */
+    { "\xe6\x97\xa5\xe6\x9c\xac", NULL, NULL }, /* Japanese */
+    { "\xc2\xaa\xc2\xb5\xc2\xba", NULL, NULL }, /* the first letters */
+    { "\xc2\xa9", NULL, REFUSED("\xc2\xa9", "\xc2\xa9") }, /* copyright */
+    { "\xc3\x97", NULL, REFUSED("\xc3\x97", "\xc3\x97") }, /* times */
+    { "\xef\xbf\x9c", NULL, NULL }, /* U+FFDC, the last letter */
+    { "\xe2\x82\xac", NULL, REFUSED("\xe2\x82\xac", "\xe2\x82\xac") },
+    /* Past U+FFFF nothing is a letter to OpenTSDB. */
+    { "\xf0\x9d\x92\xb3", NULL,
+      REFUSED("\xf0\x9d\x92\xb3", "\xf0\x9d\x92\xb3") },
+    /* No UTF-8: alone, cut off, too long, a surrogate, past the end. */
+    { "\xe9", "\xef\xbf\xbd", REFUSED("\xe9", "\xef\xbf\xbd") },
+    { "a\xc3", NULL, REFUSED("a\xc3", "\xef\xbf\xbd") },
+    { "\xc1\x81", NULL, REFUSED("\xc1\x81", "\xef\xbf\xbd") },
+    { "\xe0\x83\xa9", NULL, REFUSED("\xe0\x83\xa9", "\xef\xbf\xbd") },
+    { "\xed\xa0\x80", NULL, REFUSED("\xed\xa0\x80", "\xef\xbf\xbd") },
+    { "\xf4\x90\x80\x80", NULL, REFUSED("\xf4\x90\x80\x80", "\xef\xbf\xbd") },
+    { "\xff", NULL, REFUSED("\xff", "\xef\xbf\xbd") },
+};
+
+START_TEST(validates)
+{
+    struct fixture f = { .store_options.shape = KEY_SHAPE_DEFAULT,
+                         .uid_options.allow_specialchars = names[_i].specials };
+    struct slice name = slice_str(names[_i].name);
+
+    fixture_open(&f);
+    if (names[_i].text == NULL)
+        OK(uid_validate_name(f.uids, "metric name", name, &e));
+    else
+        FAILS(uid_validate_name(f.uids, "metric name", name, &e), ST_INVALID,
+              names[_i].text);
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(validates_sizes)
+{
+    struct fixture f = fixture_new(shape_default);
+    char *big = malloc(40000);
+    uint64_t id;
+
+    memset(big, 'a', 40000);
+    FAILS(uid_validate_name(f.uids, "tag", (struct slice){ NULL, 0 }, &e),
+          ST_INVALID, "Invalid tag: null");
+    OK(uid_get_or_create(f.uids, UID_TAGV, slice_of(big, 32767), &id, &e));
+    uid_drop_caches(f.uids);
+    OK(uid_find(f.uids, UID_TAGV, slice_of(big, 32767), &id, &e));
+    ck_assert_uint_eq(id, 1);
+    FAILS(uid_get_or_create(f.uids, UID_TAGV, slice_of(big, 32768), &id, &e),
+          ST_INVALID, "Invalid tagv: 32768 bytes, more than the 32767 allowed");
+    ck_assert_int_eq(
+        uid_find(f.uids, UID_TAGV, slice_of(big, 40000), &id, NULL),
+        ST_NOT_FOUND);
+    free(big);
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(kinds_by_name)
+{
+    static const struct {
+        const char *name;
+        int kind; /* -1: none */
+    } kinds[] = {
+        { "metric", UID_METRIC },
+        { "metrics", UID_METRIC },
+        { "METRIC", UID_METRIC },
+        { "tagk", UID_TAGK },
+        { "tagv", UID_TAGV },
+        { "TagV", UID_TAGV },
+        { "tag", -1 },
+        { "", -1 },
+    };
+
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        enum uid_kind kind = UID_METRIC;
+        bool ok = uid_kind_parse(kinds[i].name, &kind);
+
+        ck_assert_int_eq(ok, kinds[i].kind >= 0);
+        if (ok)
+            ck_assert_int_eq((int)kind, kinds[i].kind);
+    }
+    ck_assert_str_eq(uid_kind_name(UID_METRIC), "metrics");
+}
+END_TEST
+
+/* -- caches -------------------------------------------------------------- */
+
+START_TEST(a_full_cache_drops_the_oldest)
+{
+    struct fixture f = { .store_options.shape = KEY_SHAPE_DEFAULT,
+                         .uid_options.cache_entries = 10 };
+    struct uid_counts counts;
+    char name[16];
+
+    fixture_open(&f);
+    for (int i = 0; i < 10; i++) {
+        (void)snprintf(name, sizeof name, "n%d", i);
+        (void)create(&f, UID_TAGV, name);
+    }
+    counts = uid_counts(f.uids, UID_TAGV);
+    ck_assert_uint_eq(counts.cache_size, 20);
+    ck_assert_uint_eq(find(&f, UID_TAGV, "n0"), 1);
+    ck_assert_uint_eq(uid_counts(f.uids, UID_TAGV).cache_hits,
+                      counts.cache_hits + 1);
+    (void)create(&f, UID_TAGV, "n10");
+    counts = uid_counts(f.uids, UID_TAGV);
+    ck_assert_uint_eq(counts.cache_size, 20);
+    ck_assert_uint_eq(find(&f, UID_TAGV, "n10"), 11);
+    ck_assert_uint_eq(find(&f, UID_TAGV, "n1"), 2);
+    ck_assert_uint_eq(uid_counts(f.uids, UID_TAGV).cache_misses,
+                      counts.cache_misses);
+    ck_assert_uint_eq(find(&f, UID_TAGV, "n0"), 1);
+    ck_assert_uint_eq(uid_counts(f.uids, UID_TAGV).cache_misses,
+                      counts.cache_misses + 1);
+    ck_assert_str_eq(name_of(&f, UID_TAGV, 3), "n2");
+    uid_drop_caches(f.uids);
+    ck_assert_uint_eq(uid_counts(f.uids, UID_TAGV).cache_size, 0);
+    ck_assert_uint_eq(find(&f, UID_TAGV, "n10"), 11);
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(dup_says_when_the_arena_is_full)
+{
+    struct fixture f = fixture_new(shape_default);
+    struct arena *a = arena_new(16);
+    struct slice s;
+
+    (void)create(&f, UID_METRIC, "short");
+    (void)create(&f, UID_METRIC, "a.name.of.more.than.16.bytes");
+    OK(uid_name_dup(f.uids, UID_METRIC, 1, a, &s, &e));
+    ck_assert(slice_eq_str(s, "short"));
+    ck_assert_int_eq(uid_name_dup(f.uids, UID_METRIC, 2, a, &s, NULL),
+                     ST_LIMIT);
+    ck_assert_ptr_null(s.data);
+    arena_free(&a);
+    fixture_free(&f);
+}
+END_TEST
+
+/* A table in memory that keeps whatever fits, against the cached one. */
+START_TEST(small_caches_answer_as_none)
+{
+    static const size_t sizes[] = { 1, 2, 63, 64, 200, 5000 };
+    uint64_t state = harness_seed(7);
+    struct fixture f = { .store_options.shape = KEY_SHAPE_DEFAULT,
+                         .uid_options.cache_entries = sizes[_i] };
+    uint64_t ids[400] = { 0 };
+    char name[24];
+
+    fixture_open(&f);
+    for (int i = 0; i < 8000; i++) {
+        uint64_t r = harness_random(&state);
+        size_t n = r % 400;
+
+        (void)snprintf(name, sizeof name, "name.%zu", n * n);
+        if (r >> 32 & 1 || ids[n] == 0) {
+            uint64_t id = create(&f, UID_TAGV, name);
+
+            if (ids[n] == 0)
+                ids[n] = id;
+            ck_assert_uint_eq(ids[n], id);
+        } else {
+            ck_assert_str_eq(name_of(&f, UID_TAGV, ids[n]), name);
+        }
+        ck_assert_uint_le(uid_counts(f.uids, UID_TAGV).cache_size,
+                          2 * sizes[_i]);
+    }
+    fixture_free(&f);
+}
+END_TEST
+
+/* What was read before something was forgotten is not added after it. */
+START_TEST(the_cache_takes_nothing_old)
+{
+    struct uid_cache *c = uid_cache_new(100);
+    uint64_t epoch = uid_cache_epoch(c), id;
+    struct buf name = BUF_INIT;
+
+    uid_cache_add(c, UID_TAGK, slice_str("a"), 1, epoch);
+    ck_assert(uid_cache_find_id(c, UID_TAGK, slice_str("a"), &id));
+    ck_assert(!uid_cache_find_id(c, UID_TAGV, slice_str("a"), &id));
+    uid_cache_forget(c, UID_TAGK, slice_str("a"), 1);
+    uid_cache_add(c, UID_TAGK, slice_str("a"), 1, epoch);
+    ck_assert(!uid_cache_find_id(c, UID_TAGK, slice_str("a"), &id));
+    ck_assert(!uid_cache_find_name(c, UID_TAGK, 1, &name));
+    uid_cache_add(c, UID_TAGK, slice_str("b"), 1, uid_cache_epoch(c));
+    ck_assert(uid_cache_find_name(c, UID_TAGK, 1, &name));
+    ck_assert_str_eq(buf_cstr(&name), "b");
+    buf_fini(&name);
+    uid_cache_free(&c);
+}
+END_TEST
+
+/* -- races --------------------------------------------------------------- */
+
+#define THREADS 8
+#define NAMES   200
+
+struct racer {
+    struct fixture *f;
+    pthread_barrier_t *start;
+    unsigned number;
+    uint64_t ids[NAMES];
+};
+
+static void *
+race(void *arg)
+{
+    struct racer *r = arg;
+    char name[16];
+
+    (void)pthread_barrier_wait(r->start);
+    for (unsigned i = 0; i < NAMES; i++) {
+        /* Half of the threads in the same order, half in orders of their own.
+         */
+        unsigned n = r->number % 2 == 0 ? i : (i * 7 + r->number * 25) % NAMES;
+
+        (void)snprintf(name, sizeof name, "host%u", n);
+        if (uid_get_or_create(r->f->uids, UID_TAGV, slice_str(name), &r->ids[n],
+                              NULL) != ST_OK)
+            r->ids[n] = 0;
+    }
+    return NULL;
+}
+
+START_TEST(racing_threads_agree)
+{
+    struct fixture f = { .store_options.shape = KEY_SHAPE_DEFAULT,
+                         .uid_options.cache_entries = (size_t)(_i % 2 * 40) };
+    struct racer *racers = calloc(THREADS, sizeof *racers);
+    pthread_barrier_t start;
+    pthread_t threads[THREADS];
+    bool seen[NAMES + 1] = { true };
+    char name[16];
+
+    fixture_open(&f);
+    ck_assert_int_eq(pthread_barrier_init(&start, NULL, THREADS), 0);
+    for (unsigned i = 0; i < THREADS; i++) {
+        racers[i].f = &f;
+        racers[i].start = &start;
+        racers[i].number = i;
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, race, &racers[i]),
+                         0);
+    }
+    for (unsigned i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+    for (unsigned n = 0; n < NAMES; n++) {
+        uint64_t id = racers[0].ids[n];
+
+        for (unsigned i = 1; i < THREADS; i++)
+            ck_assert_uint_eq(racers[i].ids[n], id);
+        ck_assert_uint_ge(id, 1);
+        ck_assert_uint_le(id, NAMES);
+        ck_assert(!seen[id]);
+        seen[id] = true;
+        (void)snprintf(name, sizeof name, "host%u", n);
+        ck_assert_str_eq(name_of(&f, UID_TAGV, id), name);
+    }
+    (void)pthread_barrier_destroy(&start);
+    free(racers);
+    fixture_free(&f);
+}
+END_TEST
+
+static void *
+rename_to_and_fro(void *arg)
+{
+    struct fixture *f = arg;
+
+    for (int i = 0; i < 2000; i++) {
+        OK(uid_rename(f->uids, UID_TAGK, slice_str("a"), slice_str("b"), &e));
+        OK(uid_rename(f->uids, UID_TAGK, slice_str("b"), slice_str("a"), &e));
+    }
+    return NULL;
+}
+
+/* Readers that read the old name must not leave it in the cache. */
+START_TEST(renaming_leaves_no_stale_entry)
+{
+    struct fixture f = fixture_new(shape_default);
+    pthread_t thread;
+    uint64_t id = create(&f, UID_TAGK, "a");
+
+    ck_assert_int_eq(pthread_create(&thread, NULL, rename_to_and_fro, &f), 0);
+    for (int i = 0; i < 4000; i++) {
+        (void)name_of(&f, UID_TAGK, id);
+        (void)find(&f, UID_TAGK, "b");
+        (void)find(&f, UID_TAGK, "a");
+    }
+    ck_assert_int_eq(pthread_join(thread, NULL), 0);
+    ck_assert_str_eq(name_of(&f, UID_TAGK, id), "a");
+    ck_assert_uint_eq(find(&f, UID_TAGK, "a"), id);
+    ck_assert_uint_eq(find(&f, UID_TAGK, "b"), 0);
+    fixture_free(&f);
+}
+END_TEST
+
+TEST_MAIN("uid", TEST(ids_are_dense_by_kind), TEST(texts_of_failures),
+          TEST(one_byte_is_used_up), TIMES(widths, 8),
+          TEST(random_ids_are_distinct), TEST(survives_reopening),
+          TEST(a_bad_counter_is_refused), TEST(documented_bytes),
+          TEST(creation_outlives_a_rename), TEST(rename_moves_the_id),
+          LOOP(suggests_in_order, suggestions), LOOP(validates, names),
+          TEST(validates_sizes), TEST(kinds_by_name),
+          TEST(a_full_cache_drops_the_oldest),
+          TEST(dup_says_when_the_arena_is_full),
+          TEST(the_cache_takes_nothing_old),
+          TIMES(small_caches_answer_as_none, 6),
+          TIMES(racing_threads_agree, 20), TEST(renaming_leaves_no_stale_entry))

@@ -1,0 +1,797 @@
+#include "config.h"
+
+#include "uid/series/series.h"
+
+#include <pthread.h>
+
+#include "tests/uid/fixture.h"
+
+static const struct series_rules rules_all = { true, true, true, 8 };
+
+#define TAG(k, v)                                \
+    {                                            \
+        { (const uint8_t *)(k), sizeof(k) - 1 }, \
+        {                                        \
+            (const uint8_t *)(v), sizeof(v) - 1  \
+        }                                        \
+    }
+#define NULLS   \
+    {           \
+        NULL, 0 \
+    }
+
+/* Resolves "metric k=v k=v ..." and returns the TSUID as hex, in memory that
+ * the next call reuses. */
+static const char *
+resolve(struct fixture *f, const char *text)
+{
+    static char hex[2 * TSUID_MAX + 1];
+    char copy[512], *save = NULL, *word;
+    struct tag tags[40];
+    struct slice metric;
+    uint8_t tsuid[TSUID_MAX];
+    series_ref ref = SERIES_REF_NONE;
+    size_t len = 0, size = 0;
+
+    (void)snprintf(copy, sizeof copy, "%s", text);
+    metric = slice_str(strtok_r(copy, " ", &save));
+    while ((word = strtok_r(NULL, " ", &save)) != NULL) {
+        char *equals = strchr(word, '=');
+
+        tags[len].key = slice_of(word, (size_t)(equals - word));
+        tags[len++].value = slice_str(equals + 1);
+    }
+    OK(series_resolve(f->series, &rules_all, metric, tags, len, &ref, tsuid,
+                      &size, &e));
+    ck_assert_uint_ne(ref, SERIES_REF_NONE);
+    for (size_t i = 0; i < size; i++)
+        (void)snprintf(hex + 2 * i, 3, "%02x", tsuid[i]);
+    return hex;
+}
+
+static uint64_t
+id_of(struct fixture *f, enum uid_kind kind, const char *name)
+{
+    uint64_t id = 0;
+
+    OK(uid_find(f->uids, kind, slice_str(name), &id, &e));
+    return id;
+}
+
+/* -- resolve ------------------------------------------------------------- */
+
+START_TEST(tags_are_sorted_by_id)
+{
+    struct fixture f = fixture_new(shape_default);
+
+    ck_assert_str_eq(resolve(&f, "m host=a"), "000001000001000001");
+    ck_assert_str_eq(resolve(&f, "m dc=x host=a"),
+                     "000001000001000001000002000002");
+    ck_assert_str_eq(resolve(&f, "m host=a dc=x"),
+                     "000001000001000001000002000002");
+    ck_assert_str_eq(resolve(&f, "m host=a host=a"), "000001000001000001");
+    ck_assert_str_eq(resolve(&f, "n host=x"), "000002000001000002");
+    ck_assert_uint_eq(series_total(f.series), 3);
+    fixture_free(&f);
+}
+END_TEST
+
+/* New names get their ids in the order of Java's HashMap, key before value. */
+START_TEST(ids_follow_java)
+{
+    struct fixture f = fixture_new(shape_default);
+
+    (void)resolve(&f, "m a=1 b=2 h=3 h8=4 h9=5 host=6 dc=7");
+    ck_assert_uint_eq(id_of(&f, UID_TAGK, "h8"), 1);
+    ck_assert_uint_eq(id_of(&f, UID_TAGV, "4"), 1);
+    ck_assert_uint_eq(id_of(&f, UID_TAGK, "a"), 2); /* the bucket of h9 */
+    ck_assert_uint_eq(id_of(&f, UID_TAGK, "h9"), 3);
+    ck_assert_uint_eq(id_of(&f, UID_TAGK, "dc"), 7);
+    fixture_free(&f);
+}
+END_TEST
+
+static const struct {
+    struct slice metric;
+    struct tag tags[10];
+    size_t len;
+    const char *text;
+} refused[] = {
+    { { (const uint8_t *)"m", 1 },
+      { { NULLS, NULLS } },
+      0,
+      "Need at least one tag (metric=m, tags={})" },
+    { { (const uint8_t *)"m!", 2 },
+      { { NULLS, NULLS } },
+      0,
+      "Need at least one tag (metric=m!, tags={})" },
+    { { (const uint8_t *)"m!", 2 },
+      { TAG("host", "a") },
+      1,
+      "Invalid metric name (\"m!\"): illegal character: !" },
+    { { (const uint8_t *)"", 0 },
+      { TAG("host", "a") },
+      1,
+      "Invalid metric name: empty string" },
+    { { (const uint8_t *)"m", 1 },
+      { TAG("ho$t", "a") },
+      1,
+      "Invalid tag name with value [a] (\"ho$t\"): illegal character: $" },
+    { { (const uint8_t *)"m", 1 },
+      { TAG("host", "a:b") },
+      1,
+      "Invalid tag value with key [host] (\"a:b\"): illegal character: :" },
+    { { (const uint8_t *)"m", 1 },
+      { TAG("", "a") },
+      1,
+      "Invalid tag name with value [a]: empty string" },
+    { { (const uint8_t *)"m", 1 },
+      { TAG("host", "") },
+      1,
+      "Invalid tag value with key [host]: empty string" },
+    { { (const uint8_t *)"m", 1 },
+      { { { (const uint8_t *)"host", 4 }, NULLS } },
+      1,
+      "Invalid tag value with key [host]: null" },
+    { { (const uint8_t *)"m", 1 },
+      { TAG("host", "a"), TAG("host", "b") },
+      2,
+      "duplicate tag: host=b, tags={host=a}" },
+    { { (const uint8_t *)"m", 1 },
+      { TAG("h", "1"), TAG("h8", "8"), TAG("a", "x"), TAG("h", "2") },
+      4,
+      "duplicate tag: h=2, tags={h8=8, a=x, h=1}" },
+    { { (const uint8_t *)"m", 1 },
+      { TAG("h", "1"), TAG("h2", "2"), TAG("h3", "3"), TAG("h4", "4"),
+        TAG("h5", "5"), TAG("h6", "6"), TAG("h7", "7"), TAG("h8", "8"),
+        TAG("h9", "9") },
+      9,
+      "Too many tags: 9 maximum allowed: 8, tags: {h8=8, h9=9, h=1, h2=2, "
+      "h3=3, h4=4, h5=5, h6=6, h7=7}" },
+};
+
+START_TEST(refuses)
+{
+    struct fixture f = fixture_new(shape_default);
+    uint8_t tsuid[TSUID_MAX];
+    series_ref ref;
+    size_t size;
+
+    FAILS(series_resolve(f.series, &rules_all, refused[_i].metric,
+                         refused[_i].tags, refused[_i].len, &ref, tsuid, &size,
+                         &e),
+          ST_INVALID, refused[_i].text);
+    ck_assert_uint_eq(series_total(f.series), 0);
+    ck_assert_uint_eq(uid_counts(f.uids, UID_METRIC).ids_used, 0);
+    ck_assert_uint_eq(uid_counts(f.uids, UID_TAGK).ids_used, 0);
+    fixture_free(&f);
+}
+END_TEST
+
+/* n, n + 1, and what no point should have. */
+START_TEST(bounds_the_number_of_tags)
+{
+    static const struct {
+        size_t max, len;
+        bool ok;
+    } cases[] = { { 8, 8, true },    { 8, 9, false },    { 32, 32, true },
+                  { 32, 33, false }, { 40, 33, false },  { 8, 64, false },
+                  { 8, 65, false },  { 8, 1000, false }, { 0, 1, false } };
+    struct fixture f = fixture_new(shape_default);
+    static char names[1000][16];
+    static struct tag tags[1000];
+
+    for (size_t i = 0; i < 1000; i++) {
+        (void)snprintf(names[i], sizeof names[i], "k%zu", i);
+        tags[i].key = tags[i].value = slice_str(names[i]);
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct series_rules rules = rules_all;
+        struct error e = { 0 };
+        uint8_t tsuid[TSUID_MAX];
+        char text[64];
+        series_ref ref;
+        size_t size;
+        enum status st;
+
+        rules.max_tags = cases[i].max;
+        st = series_resolve(f.series, &rules, slice_str("m"), tags,
+                            cases[i].len, &ref, tsuid, &size, &e);
+        ck_assert_int_eq(st, cases[i].ok ? ST_OK : ST_INVALID);
+        if (cases[i].ok)
+            continue;
+        (void)snprintf(text, sizeof text, "Too many tags: %zu maximum allowed",
+                       cases[i].len);
+        ck_assert_msg(strncmp(e.text, text, strlen(text)) == 0, "%s", e.text);
+    }
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(rules_forbid_creation)
+{
+    struct fixture f = fixture_new(shape_default);
+    struct series_rules rules = { false, false, false, 8 };
+    const struct tag tag = TAG("host", "a");
+    uint8_t tsuid[TSUID_MAX];
+    series_ref ref;
+    size_t size;
+
+#define TRY                                                                \
+    series_resolve(f.series, &rules, slice_str("m"), &tag, 1, &ref, tsuid, \
+                   &size, &e)
+    FAILS(TRY, ST_NOT_FOUND, "No such name for 'metrics': 'm'");
+    rules.create_metrics = true;
+    FAILS(TRY, ST_NOT_FOUND, "No such name for 'tagk': 'host'");
+    rules.create_tagks = true;
+    FAILS(TRY, ST_NOT_FOUND, "No such name for 'tagv': 'a'");
+    ck_assert_uint_eq(series_total(f.series), 0);
+    rules.create_tagvs = true;
+    OK(TRY);
+    /* Existing names are enough for a new series. */
+    rules = (struct series_rules){ false, false, false, 8 };
+    OK(TRY);
+#undef TRY
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(odd_widths)
+{
+    struct fixture f = fixture_new((struct key_shape){ 0, 1, 2, 1, 4, 6 });
+
+    ck_assert_str_eq(resolve(&f, "m host=a dc=b"), "0001010000000102"
+                                                   "00000002");
+    ck_assert_uint_eq(series_total(f.series), 1);
+    fixture_free(&f);
+}
+END_TEST
+
+/* -- directory and shapes ------------------------------------------------ */
+
+/* "1,2:5;" is a shape of tagks 1 and 2 with five series; sorted by text. */
+static const char *
+shapes_text(struct fixture *f, uint64_t metric)
+{
+    static char text[1024];
+    char parts[16][64];
+    struct arena *a = arena_new(0);
+    struct series_shape *shapes;
+    size_t len, n = 0;
+
+    OK(series_shapes(f->series, metric, a, &shapes, &len, &e));
+    ck_assert_uint_le(len, 16);
+    for (size_t i = 0; i < len; i++) {
+        size_t at = 0;
+
+        for (size_t k = 0; k < shapes[i].tagks_len; k++)
+            at += (size_t)snprintf(parts[i] + at, sizeof parts[i] - at, "%s%d",
+                                   k == 0 ? "" : ",", (int)shapes[i].tagks[k]);
+        (void)snprintf(parts[i] + at, sizeof parts[i] - at, ":%d;",
+                       (int)shapes[i].series);
+    }
+    qsort(parts, len, sizeof parts[0],
+          (int (*)(const void *, const void *))strcmp);
+    text[0] = '\0';
+    for (size_t i = 0; i < len; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s", parts[i]);
+    arena_free(&a);
+    return text;
+}
+
+START_TEST(shapes_count_series)
+{
+    struct fixture f = fixture_new_on_disk();
+
+    ck_assert_str_eq(shapes_text(&f, 1), "");
+    (void)resolve(&f, "m host=a");
+    (void)resolve(&f, "m host=b");
+    (void)resolve(&f, "m host=b");
+    (void)resolve(&f, "m host=a dc=x");
+    (void)resolve(&f, "m dc=x");
+    (void)resolve(&f, "n dc=x");
+    for (int reopened = 0; reopened < 2; reopened++) {
+        ck_assert_str_eq(shapes_text(&f, 1), "1,2:1;1:2;2:1;");
+        ck_assert_str_eq(shapes_text(&f, 2), "2:1;");
+        ck_assert_str_eq(shapes_text(&f, 3), "");
+        ck_assert_uint_eq(series_total(f.series), 5);
+        fixture_close(&f);
+        fixture_open(&f);
+    }
+    (void)resolve(&f, "m host=c");
+    ck_assert_str_eq(shapes_text(&f, 1), "1,2:1;1:3;2:1;");
+    ck_assert_uint_eq(series_total(f.series), 6);
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(many_shapes)
+{
+    struct fixture f = fixture_new(shape_default);
+    struct arena *a = arena_new(0);
+    struct series_shape *shapes;
+    char text[64];
+    size_t len;
+
+    for (int i = 0; i < 300; i++) {
+        (void)snprintf(text, sizeof text, "m%d k%d=v k%d=v", i % 3, i, i / 2);
+        (void)resolve(&f, text);
+    }
+    for (uint64_t metric = 1; metric <= 3; metric++) {
+        OK(series_shapes(f.series, metric, a, &shapes, &len, &e));
+        ck_assert_uint_eq(len, 100);
+    }
+    ck_assert_uint_eq(series_total(f.series), 300);
+    arena_free(&a);
+    a = arena_new(1000);
+    ck_assert_int_eq(series_shapes(f.series, 1, a, &shapes, &len, NULL),
+                     ST_LIMIT);
+    arena_free(&a);
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(exists_and_created)
+{
+    static const struct {
+        struct slice tsuid;
+        bool exists;
+    } cases[] = {
+        { { (const uint8_t *)"\0\0\1\0\0\1\0\0\1", 9 }, true },
+        { { (const uint8_t *)"\0\0\1\0\0\1\0\0\2", 9 }, false },
+        { { (const uint8_t *)"\0\0\1\0\0\1\0\0", 8 }, false },
+        { { (const uint8_t *)"\0\0\1", 3 }, false },
+        { { (const uint8_t *)"", 0 }, false },
+    };
+    struct fixture f = fixture_new(shape_default);
+
+    (void)resolve(&f, "m host=a");
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint32_t created_s = 0;
+        bool exists;
+
+        OK(series_exists(f.series, cases[i].tsuid, &exists, &e));
+        ck_assert_int_eq(exists, cases[i].exists);
+        ck_assert_int_eq(
+            series_created(f.series, cases[i].tsuid, &created_s, NULL),
+            exists ? ST_OK : ST_NOT_FOUND);
+        if (exists)
+            ck_assert_uint_gt(created_s, 1600000000);
+    }
+    fixture_free(&f);
+}
+END_TEST
+
+/* docs/FORMAT.md, "Series". */
+START_TEST(documented_bytes)
+{
+    struct fixture f = fixture_new(shape_default);
+    struct buf v = BUF_INIT;
+
+    (void)resolve(&f, "m host=a");
+    OK(kv_get(store_kv(f.store), slice_of("s\0\0\1\0\0\1\0\0\1", 10), &v, &e));
+    ck_assert_uint_eq(v.size, 4);
+    OK(kv_get(store_kv(f.store), slice_of("h\0\0\1\0\0\1", 7), &v, &e));
+    ck_assert(slice_eq(buf_slice(&v), slice_of("\0\0\0\0\0\0\0\1", 8)));
+    buf_fini(&v);
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(bad_records_are_refused)
+{
+    static const struct {
+        struct slice key, value;
+    } cases[] = {
+        { { (const uint8_t *)"h\0\0\1", 4 },
+          { (const uint8_t *)"12345678", 8 } },
+        { { (const uint8_t *)"h\0\0\1\0\0\1\0", 8 },
+          { (const uint8_t *)"12345678", 8 } },
+        { { (const uint8_t *)"h\0\0\1\0\0\1", 7 },
+          { (const uint8_t *)"1234567", 7 } },
+        { { (const uint8_t *)"h", 1 }, { (const uint8_t *)"12345678", 8 } },
+    };
+    struct fixture f = fixture_new(shape_default);
+    struct kv_batch *b = kv_batch_new();
+    struct series_directory *d;
+
+    kv_batch_put(b, cases[_i].key, cases[_i].value);
+    OK(store_write(f.store, b, NULL, &e));
+    kv_batch_free(&b);
+    ck_assert_int_eq(series_open(f.store, f.uids, &d, NULL), ST_CORRUPT);
+    ck_assert_ptr_null(d);
+    fixture_free(&f);
+}
+END_TEST
+
+/* -- each ---------------------------------------------------------------- */
+
+struct seen {
+    char text[4096];
+    size_t at, left;
+};
+
+/* Writes "metric:k=v,k=v;", ids in decimal. */
+static bool
+see(void *ctx, struct slice tsuid)
+{
+    struct seen *s = ctx;
+    size_t n = tsuid_tags(&shape_default, tsuid);
+
+    s->at += (size_t)snprintf(
+        s->text + s->at, sizeof s->text - s->at,
+        "%d:", (int)key_get_uint(tsuid_metric(&shape_default, tsuid).data, 3));
+    for (size_t i = 0; i < n; i++)
+        s->at += (size_t)snprintf(
+            s->text + s->at, sizeof s->text - s->at, "%d=%d%s",
+            (int)key_get_uint(tsuid_tagk(&shape_default, tsuid, i).data, 3),
+            (int)key_get_uint(tsuid_tagv(&shape_default, tsuid, i).data, 3),
+            i + 1 < n ? "," : ";");
+    return --s->left > 0;
+}
+
+static const char *
+each(struct fixture *f, uint64_t metric, const struct mask_set *masks,
+     size_t max)
+{
+    static struct seen s;
+
+    s = (struct seen){ .left = max };
+    OK(series_each(f->series, metric, masks, see, &s, &e));
+    return s.text;
+}
+
+/* A mask over the series of a metric with one tag, whose values are given. */
+static struct mask *
+mask_of_one(uint64_t metric, uint64_t tagk, const uint8_t *values, size_t len)
+{
+    uint8_t fixed[7] = { TABLE_SERIES };
+    struct mask *m = mask_new();
+
+    key_put_uint(fixed + 1, metric, 3);
+    key_put_uint(fixed + 4, tagk, 3);
+    mask_add_fixed(m, slice_of(fixed, sizeof fixed));
+    if (values == NULL)
+        mask_add_any(m, 3);
+    else
+        mask_add_set(m, values, len, 3);
+    return m;
+}
+
+START_TEST(each_by_metric_and_mask)
+{
+    struct fixture f = fixture_new(shape_default);
+    struct mask_set *masks = mask_set_new();
+    struct mask *m;
+
+    ck_assert_str_eq(each(&f, 0, NULL, 99), "");
+    (void)resolve(&f, "m host=a");
+    (void)resolve(&f, "m host=b");
+    (void)resolve(&f, "m host=c");
+    (void)resolve(&f, "m host=b dc=x");
+    (void)resolve(&f, "m dc=x");
+    (void)resolve(&f, "n host=b");
+    ck_assert_str_eq(each(&f, 0, NULL, 99),
+                     "1:1=1;1:1=2;1:1=2,2=4;1:1=3;1:2=4;2:1=2;");
+    ck_assert_str_eq(each(&f, 0, NULL, 2), "1:1=1;1:1=2;");
+    ck_assert_str_eq(each(&f, 2, NULL, 99), "2:1=2;");
+    ck_assert_str_eq(each(&f, 3, NULL, 99), "");
+    /* An empty set of masks matches nothing. */
+    ck_assert_str_eq(each(&f, 1, masks, 99), "");
+    m = mask_of_one(1, 1, (const uint8_t *)"\0\0\3\0\0\1", 2);
+    mask_set_give(masks, &m);
+    ck_assert_str_eq(each(&f, 1, masks, 99), "1:1=1;1:1=3;");
+    ck_assert_str_eq(each(&f, 0, masks, 1), "1:1=1;");
+    m = mask_of_one(1, 2, NULL, 0);
+    mask_set_give(masks, &m);
+    m = mask_of_one(2, 1, NULL, 0);
+    mask_set_give(masks, &m);
+    ck_assert_str_eq(each(&f, 1, masks, 99), "1:1=1;1:1=3;1:2=4;");
+    ck_assert_str_eq(each(&f, 2, masks, 99), "2:1=2;");
+    ck_assert_str_eq(each(&f, 0, masks, 99), "1:1=1;1:1=3;1:2=4;2:1=2;");
+    mask_set_free(&masks);
+    fixture_free(&f);
+}
+END_TEST
+
+/* Seeks over what a mask leaves out. */
+START_TEST(each_with_a_sparse_mask)
+{
+    struct fixture f = fixture_new(shape_default);
+    struct mask_set *masks = mask_set_new();
+    struct mask *m;
+    uint8_t values[3 * 4];
+    char text[64];
+
+    for (int i = 1; i <= 2000; i++) {
+        (void)snprintf(text, sizeof text, "m host=h%d", i);
+        (void)resolve(&f, text);
+    }
+    key_put_uint(values, 1, 3);
+    key_put_uint(values + 3, 700, 3);
+    key_put_uint(values + 6, 703, 3);
+    key_put_uint(values + 9, 2000, 3);
+    m = mask_of_one(1, 1, values, 4);
+    mask_set_give(masks, &m);
+    ck_assert_str_eq(each(&f, 1, masks, 99), "1:1=1;1:1=700;1:1=703;1:1=2000;");
+    mask_set_free(&masks);
+    fixture_free(&f);
+}
+END_TEST
+
+/* -- races --------------------------------------------------------------- */
+
+#define THREADS 8
+#define SERIES  200
+
+struct racer {
+    struct fixture *f;
+    unsigned number;
+    uint8_t tsuids[SERIES][TSUID_MAX];
+    size_t failed;
+};
+
+static void *
+race(void *arg)
+{
+    struct racer *r = arg;
+
+    for (unsigned i = 0; i < SERIES; i++) {
+        unsigned n = (i * 7 + r->number * 25) % SERIES;
+        char host[16], dc[16];
+        struct tag tags[2] = { { slice_str("host"), { 0 } },
+                               { slice_str("dc"), { 0 } } };
+        series_ref ref;
+        size_t size;
+
+        (void)snprintf(host, sizeof host, "h%u", n);
+        (void)snprintf(dc, sizeof dc, "d%u", n % 5);
+        tags[0].value = slice_str(host);
+        tags[1].value = slice_str(dc);
+        if (series_resolve(r->f->series, &rules_all, slice_str("m"), tags, 2,
+                           &ref, r->tsuids[n], &size, NULL) != ST_OK ||
+            size != 15)
+            r->failed++;
+    }
+    return NULL;
+}
+
+START_TEST(racing_threads_enter_once)
+{
+    struct fixture f = fixture_new(shape_default);
+    struct racer *racers = calloc(THREADS, sizeof *racers);
+    pthread_t threads[THREADS];
+
+    for (unsigned i = 0; i < THREADS; i++) {
+        racers[i].f = &f;
+        racers[i].number = i;
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, race, &racers[i]),
+                         0);
+    }
+    for (unsigned i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+    for (unsigned i = 0; i < THREADS; i++) {
+        ck_assert_uint_eq(racers[i].failed, 0);
+        for (unsigned n = 0; n < SERIES; n++)
+            ck_assert(memcmp(racers[i].tsuids[n], racers[0].tsuids[n], 15) ==
+                      0);
+    }
+    ck_assert_uint_eq(series_total(f.series), SERIES);
+    ck_assert_str_eq(shapes_text(&f, 1), "1,2:200;");
+    free(racers);
+    fixture_free(&f);
+}
+END_TEST
+
+/* -- kinds ----------------------------------------------------------------- */
+
+static const char *
+resolve_kind(struct fixture *f, const char *kind_name, bool create)
+{
+    static char hex[2 * TSUID_MAX + 1];
+    const struct tag tag = TAG("host", "a");
+    uint8_t tsuid[TSUID_MAX];
+    uint64_t kind = 0;
+    series_ref ref = SERIES_REF_NONE;
+    size_t size = 0;
+
+    OK(series_kind(f->series, kind_name, create, &kind, &e));
+    OK(series_resolve_kind(f->series, &rules_all, kind, slice_str("m"), &tag, 1,
+                           &ref, tsuid, &size, &e));
+    for (size_t i = 0; i < size; i++)
+        (void)snprintf(hex + 2 * i, 3, "%02x", tsuid[i]);
+    return hex;
+}
+
+START_TEST(kinds_are_kept_and_hidden)
+{
+    struct fixture f = fixture_new_on_disk();
+    struct arena *a = arena_new(1 << 16);
+    const uint8_t rollup[] = { 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 1 };
+    struct slice tsuid = { rollup, sizeof rollup };
+    struct series_shape *shapes;
+    size_t len;
+    uint64_t none = 0, kind = 0;
+    bool exists = true;
+
+    ck_assert_str_eq(resolve_kind(&f, "x-sum", true),
+                     "000001000000000001000001000001");
+    ck_assert_str_eq(each(&f, 0, NULL, 9), "");
+    ck_assert_str_eq(shapes_text(&f, 1), "");
+    OK(series_exists(f.series, tsuid, &exists, &e));
+    ck_assert(!exists);
+    (void)resolve(&f, "m host=a");
+    ck_assert_str_eq(each(&f, 0, NULL, 9), "1:1=1;");
+    ck_assert_str_eq(shapes_text(&f, 1), "1:1;");
+    ck_assert_str_eq(resolve_kind(&f, "x-count", true),
+                     "000001000000000002000001000001");
+    OK(series_kind_shapes(f.series, 1, a, &shapes, &len, &e));
+    ck_assert_uint_eq(len, 1);
+    ck_assert_uint_eq(shapes[0].tagks[0], 0);
+    ck_assert_uint_eq(shapes[0].series, 2);
+    fixture_close(&f);
+    fixture_open(&f);
+    OK(series_kind(f.series, "x-count", false, &kind, &e));
+    ck_assert_uint_eq(kind, 2);
+    OK(series_kind(f.series, "x-max", false, &none, &e));
+    ck_assert_uint_eq(none, 0xffffff);
+    ck_assert_str_eq(resolve_kind(&f, "x-max", true),
+                     "000001000000000003000001000001");
+    arena_free(&a);
+    fixture_free(&f);
+}
+END_TEST
+
+START_TEST(kinds_go_into_tsuids_and_out)
+{
+    const struct key_shape w = KEY_SHAPE_DEFAULT;
+    uint8_t bytes[TSUID_MAX] = { 0, 0, 7, 0, 0, 1, 0, 0, 2 }, out[TSUID_MAX];
+    size_t size = series_add_kind(&w, slice_of(bytes, 9), 5, out);
+    const uint8_t with[] = { 0, 0, 7, 0, 0, 0, 0, 0, 5, 0, 0, 1, 0, 0, 2 };
+
+    ck_assert_uint_eq(size, sizeof with);
+    ck_assert_mem_eq(out, with, sizeof with);
+    ck_assert(series_has_kind(&w, slice_of(out, size)));
+    ck_assert(!series_has_kind(&w, slice_of(bytes, 9)));
+    ck_assert_uint_eq(series_drop_kind(&w, slice_of(out, size), out), 9);
+    ck_assert_mem_eq(out, bytes, 9);
+    /* There is no room beside the most tags that there can be. */
+    for (size_t i = 0; i < KEY_MAX_TAGS; i++)
+        bytes[3 + 6 * i + 2] = (uint8_t)(i + 1);
+    ck_assert_uint_eq(
+        series_add_kind(&w, slice_of(bytes, 3 + 6 * KEY_MAX_TAGS), 5, out), 0);
+}
+END_TEST
+
+/* -- the index ----------------------------------------------------------- */
+
+/* Both shapes that there are, with these hosts (tagk 1); "dc" is tagk 2. */
+static struct mask_set *
+masks_of_hosts(const uint8_t *hosts, size_t len)
+{
+    struct mask_set *set = mask_set_new();
+    struct mask *m = mask_of_one(1, 1, hosts, len);
+    uint8_t dc[3] = { 0, 0, 2 };
+
+    mask_set_give(set, &m);
+    m = mask_of_one(1, 1, hosts, len);
+    mask_add_fixed(m, slice_of(dc, sizeof dc));
+    mask_add_any(m, 3);
+    mask_set_give(set, &m);
+    return set;
+}
+
+static void
+check_index(struct fixture *f, uint64_t *state)
+{
+    static struct seen got;
+    uint64_t ids[20];
+    uint8_t bytes[60];
+    size_t len = 0;
+    struct mask_set *masks;
+
+    for (uint64_t id = 1; id < 60 && len < 20; id++)
+        if (harness_random(state) % 4 == 0) {
+            key_put_uint(bytes + 3 * len, id, 3);
+            ids[len++] = id;
+        }
+    masks = masks_of_hosts(bytes, len);
+    got = (struct seen){ .left = 999 };
+    OK(series_each_with(f->series, 1, masks, 1, ids, len,
+                        &(struct series_visit){ see, NULL, &got }, &e));
+    ck_assert_str_eq(got.text, each(f, 1, masks, 999));
+    mask_set_free(&masks);
+}
+
+START_TEST(index_agrees_with_the_scan)
+{
+    struct fixture f = fixture_new(shape_default);
+    uint64_t state = harness_seed(1);
+    char text[64];
+
+    (void)resolve(&f, "m host=h0");
+    (void)resolve(&f, "m host=h0 dc=d0");
+    for (int i = 0; i < 300; i++) {
+        int host = (int)(harness_random(&state) % 40);
+        int dc = (int)(harness_random(&state) % 3);
+
+        (void)snprintf(text, sizeof text,
+                       dc == 0 ? "m host=h%d" : "m host=h%d dc=d%d", host, dc);
+        if (i % 3 == 0)
+            (void)resolve(&f, text);
+        check_index(&f, &state);
+    }
+    fixture_free(&f);
+}
+END_TEST
+
+struct picky {
+    uint64_t without;
+    int asked;
+};
+
+static enum status
+take_some(void *ctx, uint64_t tagv, bool *takes)
+{
+    struct picky *p = ctx;
+
+    p->asked++;
+    *takes = tagv != p->without;
+    return ST_OK;
+}
+
+START_TEST(index_tells_values)
+{
+    struct fixture f = fixture_new(shape_default);
+    struct arena *a = arena_new(0);
+    struct picky p = { 0, 0 };
+    struct slice key = slice_str("not b");
+    bool known = true;
+    uint64_t *ids = NULL;
+    size_t len = 0;
+
+    (void)resolve(&f, "m host=a");
+    (void)resolve(&f, "m host=c dc=x");
+    (void)resolve(&f, "m host=b dc=x");
+    (void)resolve(&f, "n host=d");
+    p.without = id_of(&f, UID_TAGV, "b");
+#define VALUES(tagk, key)                                                    \
+    OK(series_values(f.series, 1, tagk, key, take_some, NULL, &p, a, &known, \
+                     &ids, &len, &e))
+    VALUES(1, key);
+    ck_assert(!known); /* asked for the first time */
+    VALUES(1, key);
+    ck_assert(known);
+    ck_assert_uint_eq(len, 2);
+    ck_assert_uint_eq(ids[1], id_of(&f, UID_TAGV, "c"));
+    VALUES(1, key); /* as before, without asking */
+    ck_assert_uint_eq(len, 2);
+    ck_assert_int_eq(p.asked, 3);
+    VALUES(2, slice_str("dc"));
+    ck_assert_uint_eq(len, 1);
+    /* More than are kept, and larger ones. */
+    for (int i = 0; i < 2000; i++) {
+        char name[700];
+
+        (void)snprintf(name, sizeof name, "%0*d", 5 + i % 600, i);
+        VALUES(1, slice_str(name));
+        ck_assert_uint_eq(len, 2);
+    }
+    (void)resolve(&f, "m host=d"); /* it is known, too */
+    VALUES(1, key);
+    ck_assert_uint_eq(len, 3);
+#undef VALUES
+    arena_free(&a);
+    fixture_free(&f);
+}
+END_TEST
+
+TEST_MAIN("series", TEST(tags_are_sorted_by_id), TEST(ids_follow_java),
+          LOOP(refuses, refused), TEST(bounds_the_number_of_tags),
+          TEST(rules_forbid_creation), TEST(odd_widths),
+          TEST(shapes_count_series), TEST(many_shapes),
+          TEST(exists_and_created), TEST(documented_bytes),
+          TIMES(bad_records_are_refused, 4), TEST(each_by_metric_and_mask),
+          TEST(each_with_a_sparse_mask), TEST(racing_threads_enter_once),
+          TEST(kinds_are_kept_and_hidden), TEST(kinds_go_into_tsuids_and_out),
+          TEST(index_agrees_with_the_scan), TEST(index_tells_values))

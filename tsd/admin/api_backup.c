@@ -1,0 +1,127 @@
+/* /api/backup: a copy of the store, made while it is at work. */
+#include "config.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/obj.h"
+#include "tsd/api/api.h"
+#include "tsd/admin/backup.h"
+#include "tsd/admin/backups.h"
+
+#define BACKUPS_MAGIC FOURCC('B', 'K', 'U', 'P')
+
+struct backups {
+    uint32_t magic;
+    _Atomic bool busy;
+};
+
+struct backups *
+backups_new(void)
+{
+    struct backups *b = mem_new(sizeof *b);
+
+    b->magic = BACKUPS_MAGIC;
+    return b;
+}
+
+void
+backups_free(struct backups **bp)
+{
+    struct backups *b = *bp;
+
+    *bp = NULL;
+    if (b == NULL)
+        return;
+    OBJ_CHECK(b, BACKUPS_MAGIC);
+    OBJ_CLEAR(b);
+    free(b);
+}
+
+bool
+backups_begin(struct backups *b)
+{
+    OBJ_CHECK(b, BACKUPS_MAGIC);
+    return !atomic_exchange(&b->busy, true);
+}
+
+void
+backups_end(struct backups *b)
+{
+    OBJ_CHECK(b, BACKUPS_MAGIC);
+    atomic_store(&b->busy, false);
+}
+
+struct asker {
+    const struct http_request *r;
+};
+
+static bool
+is_gone(void *ctx)
+{
+    const struct asker *a = ctx;
+
+    return http_gone(a->r);
+}
+
+static void
+answer(const struct check_counts *n, struct http_reply *out)
+{
+    buf_printf(http_reply_body(out),
+               "{\"names\":%llu,\"series\":%llu,\"rows\":%llu,\"points\":%llu,"
+               "\"histograms\":%llu,\"annotations\":%llu}",
+               (unsigned long long)n->names, (unsigned long long)n->series,
+               (unsigned long long)n->rows, (unsigned long long)n->points,
+               (unsigned long long)n->histograms, (unsigned long long)n->notes);
+}
+
+static void
+make(const struct api *a, const struct http_request *r, const char *to,
+     struct http_reply *out)
+{
+    struct asker asker = { r };
+    struct backup b = { .to = to, .gone = is_gone, .gone_ctx = &asker };
+    struct error e;
+
+    log_info("backup", "to %s, for %s", log_quote(slice_str(to)), http_peer(r));
+    if (backup_make(a->store, &b, &e) != ST_OK) {
+        log_warn("backup", "to %s failed: %s", log_quote(slice_str(to)),
+                 e.text);
+        http_reply_failure(out, &e);
+        return;
+    }
+    log_info("backup", "to %s is done: %llu points", log_quote(slice_str(to)),
+             (unsigned long long)b.counts.points);
+    answer(&b.counts, out);
+}
+
+void
+api_backup(void *ctx, const struct http_request *r, struct http_reply *out)
+{
+    const struct api *a = ctx;
+    struct slice to;
+    char *path;
+
+    if (!http_peer_is_loopback(r) &&
+        !settings_bool(a->settings, "halite.backup.remote")) {
+        http_reply_error(out, 403, "Only this machine may make backups",
+                         "halite.backup.remote=true lets others do it");
+        return;
+    }
+    if (!api_need_param(r, "to", &to, out))
+        return;
+    if (to.data[0] != '/' || memchr(to.data, '\0', to.size) != NULL) {
+        http_reply_error(out, 400, "\"to\" must be an absolute path", NULL);
+        return;
+    }
+    if (!backups_begin(a->backups)) {
+        http_reply_error(out, 503, "Another backup is under way", NULL);
+        return;
+    }
+    path = mem_strndup(to.data, to.size);
+    make(a, r, path, out);
+    free(path);
+    backups_end(a->backups);
+}

@@ -1,0 +1,122 @@
+/* See tsd/admin/ask.h. */
+#include "config.h"
+
+#include "tsd/admin/ask.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+#define ANSWER_MAX ((size_t)1 << 20) /* bytes */
+
+/* "[::1]:4242" to "::1" and "4242". */
+static bool
+split(const char *address, char host[256], char port[16])
+{
+    const char *colon = strrchr(address, ':');
+    size_t size = colon == NULL ? 0 : (size_t)(colon - address);
+
+    if (colon == NULL || size >= 256 || strlen(colon + 1) >= 16)
+        return false;
+    if (size >= 2 && address[0] == '[' && address[size - 1] == ']') {
+        address++;
+        size -= 2;
+    }
+    (void)snprintf(host, 256, "%.*s", (int)size, address);
+    (void)snprintf(port, 16, "%s", colon + 1);
+    if (strcmp(host, "0.0.0.0") == 0)
+        (void)snprintf(host, 256, "127.0.0.1");
+    if (strcmp(host, "::") == 0)
+        (void)snprintf(host, 256, "::1");
+    return true;
+}
+
+static int
+dial(const struct addrinfo *all)
+{
+    for (const struct addrinfo *a = all; a != NULL; a = a->ai_next) {
+        int fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, 0);
+
+        if (fd >= 0 && connect(fd, a->ai_addr, a->ai_addrlen) == 0)
+            return fd;
+        if (fd >= 0)
+            (void)close(fd);
+    }
+    return -1;
+}
+
+static enum status
+open_socket(const char *address, int *fd, struct error *e)
+{
+    const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
+    struct addrinfo *all = NULL;
+    char host[256], port[16];
+
+    if (!split(address, host, port))
+        return error_set(e, ST_INVALID, "'%s' is not like 127.0.0.1:4242",
+                         address);
+    if (getaddrinfo(host, port, &hints, &all) != 0)
+        return error_set(e, ST_IO, "%s is no address", address);
+    *fd = dial(all);
+    freeaddrinfo(all);
+    return *fd >= 0 ? ST_OK
+                    : error_set(e, ST_IO, "nobody answers at %s", address);
+}
+
+static bool
+send_all(int fd, struct slice s)
+{
+    while (s.size > 0) {
+        ssize_t n = send(fd, s.data, s.size, MSG_NOSIGNAL);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        s = slice_of(s.data + n, s.size - (size_t)n);
+    }
+    return true;
+}
+
+static enum status
+take_answer(struct buf *all, unsigned *status, struct buf *body,
+            struct error *e)
+{
+    const char *text = buf_cstr(all), *end = strstr(text, "\r\n\r\n");
+
+    if (sscanf(text, "HTTP/1.%*d %u", status) != 1 || end == NULL)
+        return error_set(e, ST_IO, "the answer is none of HTTP");
+    buf_put_str(body, end + 4);
+    return ST_OK;
+}
+
+enum status
+ask_post(const char *address, const char *path, const char *token,
+         unsigned *status, struct buf *body, struct error *e)
+{
+    struct buf request = BUF_INIT, all = BUF_INIT;
+    int fd = -1;
+    enum status st = open_socket(address, &fd, e);
+
+    buf_printf(&request, "POST %s HTTP/1.1\r\nHost: %s\r\n", path, address);
+    if (token != NULL)
+        buf_printf(&request, "Authorization: Bearer %s\r\n", token);
+    buf_put_str(&request, "Content-Length: 0\r\nConnection: close\r\n\r\n");
+    if (st == ST_OK &&
+        (request.failed || !send_all(fd, buf_slice(&request)) ||
+         file_read_fd(fd, address, ANSWER_MAX, &all, NULL) != ST_OK))
+        st = error_set(e, ST_IO, "no answer from %s: %m", address);
+    if (st == ST_OK)
+        st = take_answer(&all, status, body, e);
+    if (fd >= 0)
+        (void)close(fd);
+    buf_fini(&request);
+    buf_fini(&all);
+    return st;
+}

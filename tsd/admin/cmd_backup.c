@@ -1,0 +1,275 @@
+/* 'halite backup' and 'halite restore'. */
+#include "config.h"
+
+#include "tsd/commands/commands.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "storage/store/format.h"
+#include "tsd/admin/ask.h"
+#include "tsd/admin/backup.h"
+
+struct options {
+    const char *server, *token_file;
+    char *words[2]; /* DATA DEST, BACKUP DATA */
+};
+
+static void
+help_backup(FILE *out)
+{
+    (void)fputs(
+        "usage: halite backup [FLAG]... DATA DEST\n"
+        "       halite backup --server ADDRESS [FLAG]... DEST\n\n"
+        "Copies a data folder, while the daemon goes on working, to DEST, "
+        "which\n"
+        "must be absent or empty.  All that was acknowledged before is in it.\n"
+        "The daemon that uses DATA is found by DATA/LOCK and writes the copy\n"
+        "itself; without one the folder is opened.  The copy is called DEST\n"
+        "only when it was opened and looked at as by 'halite fsck'; until "
+        "then\n"
+        "it is DEST.partial.\n\n"
+        "  --server ADDRESS  ask this daemon (127.0.0.1:4242)\n"
+        "  --token FILE      its first line is a token of an administrator;\n"
+        "                    or HALITE_TOKEN in the environment\n"
+        "  --help            this text\n\n"
+        "Exit status: 0 there is a backup; 1 there is none, and why is told;\n"
+        "2 asked wrongly.\n",
+        out);
+}
+
+static void
+help_restore(FILE *out)
+{
+    (void)fputs(
+        "usage: halite restore BACKUP DATA\n\n"
+        "Copies a backup to DATA, which must be absent or empty, and looks at\n"
+        "the copy as 'halite fsck' does before it is called DATA.  Nobody may\n"
+        "use BACKUP meanwhile.\n\n"
+        "  --help            this text\n\n"
+        "Exit status: 0 done; 1 not, and why is told; 2 asked wrongly.\n",
+        out);
+}
+
+/* -1: go on; else the exit status. */
+static int
+parse(int argc, char **argv, void (*help)(FILE *out), struct options *o)
+{
+    static const struct option table[] = {
+        { "server", required_argument, NULL, 's' },
+        { "token", required_argument, NULL, 't' },
+        { "help", no_argument, NULL, 'h' },
+        { NULL, 0, NULL, 0 },
+    };
+    int c, want;
+
+    while ((c = getopt_long(argc, argv, "h", table, NULL)) != -1) {
+        if (c == 's') {
+            o->server = optarg;
+        } else if (c == 't') {
+            o->token_file = optarg;
+        } else if (c == 'h') {
+            help(stdout);
+            return 0;
+        } else {
+            return 2;
+        }
+    }
+    want = o->server == NULL ? 2 : 1;
+    if (argc - optind != want) {
+        help(stderr);
+        return 2;
+    }
+    for (int i = 0; i < want; i++)
+        o->words[i + 2 - want] = argv[optind + i];
+    return -1;
+}
+
+static int
+fail(const char *command, const char *why)
+{
+    (void)fprintf(stderr, "halite %s: %s\n", command, why);
+    return 1;
+}
+
+static int
+done(const char *to, const struct check_counts *n)
+{
+    (void)printf(
+        "%s: %llu names, %llu series, %llu rows of %llu points, "
+        "%llu histograms, %llu annotations\n",
+        to, (unsigned long long)n->names, (unsigned long long)n->series,
+        (unsigned long long)n->rows, (unsigned long long)n->points,
+        (unsigned long long)n->histograms, (unsigned long long)n->notes);
+    return 0;
+}
+
+/* -- by the daemon --------------------------------------------------------- */
+
+/* Whether somebody has the folder. */
+static bool
+is_used(const char *dir)
+{
+    char *path = NULL;
+    int fd = asprintf(&path, "%s/LOCK", dir) < 0
+                 ? -1
+                 : open(path, O_RDONLY | O_CLOEXEC);
+    bool used =
+        fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+
+    if (fd >= 0)
+        (void)close(fd);
+    free(path);
+    return used;
+}
+
+/* NULL: none; to be free()d. */
+static char *
+read_token(const char *file)
+{
+    const char *value = getenv("HALITE_TOKEN");
+    char line[1024];
+    FILE *f;
+
+    if (file == NULL)
+        return value == NULL ? NULL : mem_strdup(value);
+    f = fopen(file, "re");
+    if (f == NULL || fgets(line, sizeof line, f) == NULL)
+        line[0] = '\0';
+    if (f != NULL)
+        (void)fclose(f);
+    line[strcspn(line, "\r\n")] = '\0';
+    return mem_strdup(line);
+}
+
+static void
+put_escaped(struct buf *out, const char *path)
+{
+    for (; *path != '\0'; path++)
+        buf_printf(out, "%%%02x", (uint8_t)*path);
+}
+
+static char *
+absolute(const char *path)
+{
+    char *cwd = getcwd(NULL, 0), *out = NULL;
+
+    if (path[0] == '/' || cwd == NULL)
+        out = mem_strdup(path);
+    else if (asprintf(&out, "%s/%s", cwd, path) < 0)
+        out = NULL;
+    free(cwd);
+    return out;
+}
+
+/* What an error's answer says: its "message", as it stands there. */
+static void
+take_message(const char *body, char out[400])
+{
+    const char *from = strstr(body, "\"message\":\"");
+
+    from = from == NULL ? body : from + sizeof "\"message\":\"" - 1;
+    (void)snprintf(out, 400, "%.*s", (int)strcspn(from, "\""), from);
+}
+
+static int
+ask(const char *address, const struct options *o)
+{
+    char *to = absolute(o->words[1]), *token = read_token(o->token_file);
+    struct buf path = BUF_INIT, body = BUF_INIT;
+    struct error e;
+    unsigned status = 0;
+    int rc = 0;
+
+    buf_put_str(&path, "/api/backup?to=");
+    put_escaped(&path, to == NULL ? "" : to);
+    if (ask_post(address, buf_cstr(&path), token, &status, &body, &e) !=
+        ST_OK) {
+        rc = fail("backup", e.text);
+    } else if (status != 200) {
+        char message[400];
+
+        take_message(buf_cstr(&body), message);
+        rc = fail("backup", message);
+    } else {
+        (void)printf("%s: %s\n", o->words[1], buf_cstr(&body));
+    }
+    buf_fini(&path);
+    buf_fini(&body);
+    free(token);
+    free(to);
+    return rc;
+}
+
+/* -- without one ----------------------------------------------------------- */
+
+static int
+copy_idle(const struct options *o)
+{
+    const struct store_options so = { .dir = o->words[0],
+                                      .shape = KEY_SHAPE_DEFAULT,
+                                      .min_free_bytes = 1 };
+    struct backup b = { .to = o->words[1] };
+    struct store *s = NULL;
+    struct format f;
+    struct error e, why;
+    enum status st = format_read(o->words[0], &f, &e);
+
+    if (st == ST_OK)
+        st = store_open(&so, &s, &e);
+    if (st == ST_OK)
+        st = backup_make(s, &b, &e);
+    if (store_close(&s, &why) != ST_OK && st == ST_OK)
+        st = error_set(&e, ST_IO, "%s", why.text);
+    return st == ST_OK ? done(b.to, &b.counts) : fail("backup", e.text);
+}
+
+int
+cmd_backup(int argc, char **argv, bool as_tsdb)
+{
+    struct options o = { 0 };
+    char address[FORMAT_NOTE_MAX];
+    int rc = parse(argc, argv, help_backup, &o);
+
+    (void)as_tsdb;
+    if (rc >= 0)
+        return rc;
+    log_set_level(LOG_WARN);
+    if (o.server != NULL)
+        return ask(o.server, &o);
+    if (!is_used(o.words[0]))
+        return copy_idle(&o);
+    format_lock_read(o.words[0], address);
+    if (address[0] == '\0')
+        return fail("backup", "the folder is in use, and LOCK does not say "
+                              "where that daemon listens: see --server");
+    return ask(address, &o);
+}
+
+int
+cmd_restore(int argc, char **argv, bool as_tsdb)
+{
+    struct options o = { 0 };
+    struct backup b = { 0 };
+    struct error e;
+    int rc = parse(argc, argv, help_restore, &o);
+
+    (void)as_tsdb;
+    if (rc >= 0)
+        return rc;
+    log_set_level(LOG_WARN);
+    b.to = o.words[1];
+    if (is_used(o.words[0]))
+        return fail("restore", "somebody uses the backup");
+    if (backup_restore(o.words[0], &b, &e) != ST_OK)
+        return fail("restore", e.text);
+    return done(b.to, &b.counts);
+}

@@ -1,0 +1,228 @@
+/* 'halite fsck': tells what is wrong with a data folder, and mends it. */
+#include "config.h"
+
+#include "tsd/commands/commands.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "tsd/admin/fsck.h"
+
+#define CODES_MAX 64
+#define LINES     100 /* of one code, unless --all */
+
+struct told {
+    const char *code;
+    uint64_t times;
+};
+
+struct teller {
+    struct told told[CODES_MAX];
+    size_t len;
+    bool all, quiet;
+};
+
+struct options {
+    const char *dir, *copy;
+    bool repair;
+    struct teller teller;
+};
+
+static void
+print_help(FILE *out)
+{
+    (void)fputs(
+        "usage: halite fsck [FLAG]... DIR\n\n"
+        "Looks at a data folder that nobody uses: FORMAT, the journal, the\n"
+        "engine's files, and every key and value in its tables.  A line for\n"
+        "each finding: a code, the key in hexadecimal (\"-\": it is about a\n"
+        "file), and what it means.  docs/RELIABILITY.md explains the codes.\n\n"
+        "  --repair    mend what can be mended, after a copy of the folder;\n"
+        "              what is damaged goes to DIR/aside-DATE, none is "
+        "deleted\n"
+        "  --copy DIR  where that copy goes (DIR/before-DATE); on the same "
+        "file\n"
+        "              system it shares the engine's tables, which never "
+        "change\n"
+        "  --all       tell of every finding, not of 100 of a kind\n"
+        "  --quiet     tell only how many there are\n"
+        "  --verbose   say what is done\n"
+        "  --help      this text\n\n"
+        "Exit status: 0 nothing is wrong; 1 something is, or was and is "
+        "mended;\n"
+        "2 it could not be looked at.\n",
+        out);
+}
+
+/* -- telling --------------------------------------------------------------- */
+
+static uint64_t
+count(struct teller *t, const char *code)
+{
+    size_t i = 0;
+
+    while (i < t->len && strcmp(t->told[i].code, code) != 0)
+        i++;
+    if (i == CODES_MAX)
+        return 0;
+    if (i == t->len)
+        t->told[t->len++] = (struct told){ code, 0 };
+    return ++t->told[i].times;
+}
+
+static void
+say(void *ctx, const struct finding *f)
+{
+    struct teller *t = ctx;
+    uint64_t times;
+
+    if (f->is_note) {
+        if (!t->quiet)
+            (void)printf("note %s: %s\n", f->code, f->text);
+        return;
+    }
+    times = count(t, f->code);
+    if (t->quiet || (times > LINES && !t->all))
+        return;
+    (void)printf("%s ", f->code);
+    if (f->key.size == 0)
+        (void)printf("-");
+    for (size_t i = 0; i < f->key.size; i++)
+        (void)printf("%02x", f->key.data[i]);
+    (void)printf(" %s%s%s\n", f->text, f->mended == NULL ? "" : "; mended: ",
+                 f->mended == NULL ? "" : f->mended);
+    if (times == LINES && !t->all)
+        (void)printf("%s and maybe more: see --all\n", f->code);
+}
+
+static void
+sum_up(const struct options *o, const struct fsck *f)
+{
+    const struct check_counts *n = &f->counts;
+
+    (void)printf("looked at %llu files of %llu bytes\n",
+                 (unsigned long long)f->files, (unsigned long long)f->bytes);
+    if (f->looked_at_all)
+        (void)printf(
+            "and %llu names, %llu series of %llu shapes, %llu rows of "
+            "%llu points, %llu histograms, %llu notes, %llu others\n",
+            (unsigned long long)n->names, (unsigned long long)n->series,
+            (unsigned long long)n->shapes, (unsigned long long)n->rows,
+            (unsigned long long)n->points, (unsigned long long)n->histograms,
+            (unsigned long long)n->notes, (unsigned long long)n->others);
+    else
+        (void)printf("and not at the tables: the store cannot be opened%s\n",
+                     o->repair ? "" : " before it is mended (--repair)");
+    for (size_t i = 0; i < o->teller.len; i++)
+        (void)printf("%s: %llu\n", o->teller.told[i].code,
+                     (unsigned long long)o->teller.told[i].times);
+    if (f->found == 0)
+        (void)printf("clean\n");
+    else
+        (void)printf("%llu found, %llu mended\n", (unsigned long long)f->found,
+                     (unsigned long long)f->mended);
+}
+
+/* -- doing ----------------------------------------------------------------- */
+
+static int
+parse(int argc, char **argv, struct options *o)
+{
+    static const struct option table[] = {
+        { "repair", no_argument, NULL, 'r' },
+        { "fix", no_argument, NULL, 'r' }, /* OpenTSDB's */
+        { "fix-all", no_argument, NULL, 'r' },
+        { "copy", required_argument, NULL, 'c' },
+        { "data", required_argument, NULL, 'd' },
+        { "all", no_argument, NULL, 'a' },
+        { "quiet", no_argument, NULL, 'q' },
+        { "verbose", no_argument, NULL, 'v' },
+        { "help", no_argument, NULL, 'h' },
+        { NULL, 0, NULL, 0 },
+    };
+    int c;
+
+    log_set_level(LOG_WARN);
+    while ((c = getopt_long(argc, argv, "h", table, NULL)) != -1) {
+        switch (c) {
+        case 'r':
+            o->repair = true;
+            break;
+        case 'c':
+            o->copy = optarg;
+            break;
+        case 'd':
+            o->dir = optarg;
+            break;
+        case 'a':
+            o->teller.all = true;
+            break;
+        case 'q':
+            o->teller.quiet = true;
+            break;
+        case 'v':
+            log_set_level(LOG_INFO);
+            break;
+        case 'h':
+            print_help(stdout);
+            return 0;
+        default:
+            return 2;
+        }
+    }
+    if (o->dir == NULL && optind < argc)
+        o->dir = argv[optind++];
+    if (o->dir != NULL && optind == argc)
+        return -1;
+    print_help(stderr);
+    return 2;
+}
+
+static enum status
+mend(const struct options *o, struct fsck *f, struct error *e)
+{
+    size_t size = strlen(o->dir) + 64;
+    char *copy = mem_new(size), *aside = mem_new(size), date[32];
+    time_t now = time(NULL);
+    struct tm tm;
+    enum status st;
+
+    (void)strftime(date, sizeof date, "%Y%m%d-%H%M%S", gmtime_r(&now, &tm));
+    (void)snprintf(copy, size, "%s/before-%s", o->dir, date);
+    (void)snprintf(aside, size, "%s/aside-%s", o->dir, date);
+    st = fsck_mend(f, o->copy == NULL ? copy : o->copy, aside, e);
+    if (st == ST_OK && f->mended > 0)
+        (void)printf("the folder as it was: %s\nwhat was damaged: %s\n",
+                     o->copy == NULL ? copy : o->copy, aside);
+    free(copy);
+    free(aside);
+    return st;
+}
+
+int
+cmd_fsck(int argc, char **argv, bool as_tsdb)
+{
+    struct options o = { .dir = NULL };
+    struct fsck f = { .say = say };
+    struct error e;
+    enum status st;
+    int rc = parse(argc, argv, &o);
+
+    (void)as_tsdb;
+    if (rc >= 0)
+        return rc;
+    f.dir = o.dir;
+    f.ctx = &o.teller;
+    st = o.repair ? mend(&o, &f, &e) : fsck_look(&f, &e);
+    if (st != ST_OK) {
+        (void)fflush(stdout);
+        (void)fprintf(stderr, "halite fsck: %s\n", e.text);
+        return 2;
+    }
+    sum_up(&o, &f);
+    return f.found == 0 ? 0 : 1;
+}

@@ -1,0 +1,175 @@
+/* See tsd/admin/fsck.h. */
+#include "config.h"
+
+#include "tsd/admin/fsck.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/mem.h"
+#include "storage/store/datadir.h"
+#include "storage/store/format.h"
+
+#define SCRATCH "/fsck.tmp"
+#define ROUNDS  4 /* of mending: one may bring to light what the next mends */
+
+static char *
+scratch_of(const char *dir)
+{
+    size_t size = strlen(dir) + sizeof SCRATCH;
+    char *path = mem_new(size);
+
+    (void)snprintf(path, size, "%s" SCRATCH, dir);
+    return path;
+}
+
+static enum status
+lock(const char *dir, int *fd, struct error *e)
+{
+    struct format f;
+    struct error why;
+
+    *fd = -1; /* nothing is written into a folder that is no store */
+    if (format_read(dir, &f, &why) == ST_NOT_FOUND)
+        return error_set(e, ST_INVALID, "%s: this is no store", why.text);
+    return format_lock(dir, fd, e);
+}
+
+/* Everything is in the engine when this has opened it. */
+static enum status
+open_store(const char *dir, struct store **out, struct error *e)
+{
+    const struct store_options o = {
+        .dir = dir,
+        .shape = KEY_SHAPE_DEFAULT,
+        .sync = JOURNAL_SYNC_OFF,
+        .min_free_bytes = 1,
+    };
+    enum status st = store_open(&o, out, e);
+
+    return st == ST_OK ? store_seal(*out, e) : st;
+}
+
+static enum status
+look_at_tables(const char *dir, struct check *c, struct check_counts *counts,
+               struct error *e)
+{
+    struct store *s = NULL;
+    enum status st = open_store(dir, &s, e), closed;
+
+    if (st == ST_OK)
+        st = check_tables(s, c, counts, e);
+    closed = store_close(&s, st == ST_OK ? e : NULL);
+    return st == ST_OK ? closed : st;
+}
+
+/* The tables as they would be after a start. */
+static enum status
+look_in_scratch(struct fsck *f, struct check *c, struct error *e)
+{
+    char *scratch = scratch_of(f->dir);
+    const struct slice no_key = { NULL, 0 };
+    struct error why;
+    enum status st = folder_delete(scratch, e);
+
+    if (st == ST_OK)
+        st = folder_copy(f->dir, scratch, FOLDER_SHARE, e);
+    if (st == ST_OK) {
+        st = look_at_tables(scratch, c, &f->counts, &why);
+        f->looked_at_all = st == ST_OK;
+        if (st == ST_CORRUPT) {
+            check_found(c, "store-refused", no_key, NULL, "%s", why.text);
+            st = ST_OK;
+        } else if (st != ST_OK)
+            (void)error_set(e, st, "%s", why.text);
+    }
+    if (folder_delete(scratch, st == ST_OK ? e : NULL) != ST_OK && st == ST_OK)
+        st = ST_IO;
+    free(scratch);
+    return st;
+}
+
+static void
+take_results(struct fsck *f, const struct check *c)
+{
+    f->found = c->found;
+    f->mended = c->mended;
+    f->files = c->files;
+    f->bytes = c->bytes;
+}
+
+static enum status
+look(struct fsck *f, struct error *e)
+{
+    struct check c = { .say = f->say, .ctx = f->ctx };
+    enum status st;
+
+    f->looked_at_all = false;
+    st = check_files(f->dir, &c, e);
+    if (st == ST_OK && !c.refused)
+        st = look_in_scratch(f, &c, e);
+    take_results(f, &c);
+    return st;
+}
+
+enum status
+fsck_look(struct fsck *f, struct error *e)
+{
+    int fd;
+    enum status st = lock(f->dir, &fd, e);
+
+    if (st == ST_OK)
+        st = look(f, e);
+    format_unlock(&fd);
+    return st;
+}
+
+static void
+say_nothing(void *ctx, const struct finding *f)
+{
+    (void)ctx;
+    (void)f;
+}
+
+/* The store takes the lock by itself. */
+static enum status
+mend(struct fsck *f, struct check *c, int *fd, struct error *e)
+{
+    enum status st = check_mend_files(f->dir, c, e);
+
+    format_unlock(fd);
+    for (int round = 0; round < ROUNDS && st == ST_OK; round++) {
+        uint64_t before = c->found;
+
+        st = look_at_tables(f->dir, c, &f->counts, e);
+        if (c->found == before)
+            break;
+    }
+    f->looked_at_all = st == ST_OK;
+    return st;
+}
+
+enum status
+fsck_mend(struct fsck *f, const char *copy, const char *aside, struct error *e)
+{
+    struct check c = { .say = f->say, .ctx = f->ctx, .aside = aside };
+    struct fsck silent = { .dir = f->dir, .say = say_nothing };
+    int fd;
+    enum status st = lock(f->dir, &fd, e);
+
+    if (st == ST_OK)
+        st = look(&silent, e);
+    if (st == ST_OK && silent.found > 0) {
+        st = folder_copy(f->dir, copy, FOLDER_SHARE | FOLDER_SYNC, e);
+        if (st == ST_OK)
+            st = mend(f, &c, &fd, e);
+        take_results(f, &c);
+    } else {
+        silent.say = f->say;
+        silent.ctx = f->ctx;
+        *f = silent;
+    }
+    format_unlock(&fd);
+    return st;
+}

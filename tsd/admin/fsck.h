@@ -1,0 +1,37 @@
+/*
+ * The check of a whole data folder: its files, and then what is in its tables
+ * (storage/fsck/fsck.h, uid/fsck/uid_fsck.h).
+ *
+ * Looking changes nothing in the folder but for a scratch folder, "fsck.tmp",
+ * which is deleted at the end: the store is opened there, with the tables
+ * shared by hard links, its journal replayed, and looked at.  Mending goes on
+ * in the folder itself, after a copy.
+ *
+ * Threads: owner.  Takes the folder's lock.
+ * Fails:   ST_INVALID for what is no store or of a newer format; ST_IO, also
+ *          when somebody uses the folder.
+ */
+#ifndef TSD_ADMIN_FSCK_H
+#define TSD_ADMIN_FSCK_H
+
+#include "uid/fsck/uid_fsck.h"
+
+struct fsck {
+    const char *dir;
+    void (*say)(void *ctx, const struct finding *f);
+    void *ctx;
+    /* Results. */
+    uint64_t found, mended;
+    bool looked_at_all; /* false: the tables could not be opened */
+    struct check_counts counts;
+    uint64_t files, bytes;
+};
+
+MUST_CHECK enum status fsck_look(struct fsck *f, struct error *e);
+
+/* Copies the folder to 'copy' first (tables as hard links, where that is
+ * possible); what is damaged goes to the folder 'aside'. */
+MUST_CHECK enum status fsck_mend(struct fsck *f, const char *copy,
+                                 const char *aside, struct error *e);
+
+#endif

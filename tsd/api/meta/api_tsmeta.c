@@ -1,0 +1,416 @@
+/*
+ * /api/uid/tsmeta: what people say about a series, named by its TSUID or by
+ * metric and tags.
+ *
+ * OpenTSDB writes a record for each new series and counts its points as they
+ * come in, where that was switched on.  Here the switches say which series are
+ * shown to have metadata, and points are counted when somebody asks.
+ */
+#include "config.h"
+
+#include "tsd/api/meta/meta_json.h"
+
+#include <stdlib.h>
+
+#include "query/parse/parse.h"
+#include "tsd/api/names/series_json.h"
+
+struct work {
+    const struct api *a;
+    const struct http_request *r;
+    struct http_reply *out;
+    struct arena *arena;
+};
+
+/* A metric and tags of a request, as ids. */
+struct named {
+    uint64_t metric;
+    struct series_tags tags;
+};
+
+static void
+tsmeta_reject(const struct work *w, const struct error *e)
+{
+    if (e->status == ST_INVALID || e->status == ST_NOT_FOUND)
+        http_reply_error(w->out, 400, e->text, e->text);
+    else
+        http_reply_failure(w->out, e);
+}
+
+static bool
+is_gone(void *ctx)
+{
+    const struct work *w = ctx;
+
+    return http_gone(w->r);
+}
+
+static struct meta_of
+series_of(struct slice tsuid)
+{
+    return (struct meta_of){ META_SERIES, tsuid };
+}
+
+static enum status
+write_one(struct work *w, struct slice tsuid, const struct meta *meta,
+          struct error *e)
+{
+    struct series_points points;
+    enum status st =
+        series_points(w->a->store, &tsuid, 1, &points, is_gone, w, e);
+
+    return st == ST_OK ? meta_write_series(w->a, http_reply_body(w->out), tsuid,
+                                           meta, &points, w->arena, e)
+                       : st;
+}
+
+/* -- metric and tags ------------------------------------------------------- */
+
+/* ST_INVALID for what is no "metric{k=v}"; ST_NOT_FOUND for a name that has no
+ * id, '*no_metric' when it is the metric's. */
+static enum status
+read_named(struct work *w, struct slice text, struct named *out,
+           bool *no_metric, struct error *e)
+{
+    struct tag_pair *tags;
+    struct slice metric;
+    size_t len = 0;
+    enum status st;
+
+    *no_metric = false;
+    st = parse_metric_and_tags(text, false, w->arena, &metric, &tags, &len, e);
+    if (st != ST_OK)
+        return st;
+    if (metric.size == 0)
+        return error_set(e, ST_INVALID, "Metric cannot be null or empty");
+    st = uid_find(w->a->uids, UID_METRIC, metric, &out->metric, e);
+    *no_metric = st == ST_NOT_FOUND;
+    return st == ST_OK ? series_tags_find(w->a, tags, len, &out->tags, e) : st;
+}
+
+static struct slice
+make_tsuid(const struct work *w, const struct named *n, uint8_t *bytes)
+{
+    const struct key_shape *shape = store_shape(w->a->store);
+    size_t at = shape->metric_width;
+
+    key_put_uint(bytes, n->metric, shape->metric_width);
+    for (size_t i = 0; i < n->tags.len; i++) {
+        key_put_uint(bytes + at, n->tags.keys[i], shape->tagk_width);
+        at += shape->tagk_width;
+        key_put_uint(bytes + at, n->tags.values[i], shape->tagv_width);
+        at += shape->tagv_width;
+    }
+    return slice_of(bytes, at);
+}
+
+/* -- get ------------------------------------------------------------------- */
+
+static void
+get_by_tsuid(struct work *w, struct slice text)
+{
+    struct slice tsuid;
+    struct meta meta;
+    struct error e;
+    enum status st = meta_read_id(text, w->arena, &tsuid, &e);
+
+    if (st != ST_OK) {
+        http_reply_failure(w->out, &e);
+        return;
+    }
+    st = meta_get_series(w->a, tsuid, w->arena, &meta, &e);
+    if (st == ST_NOT_FOUND) {
+        http_reply_error(w->out, 404, "Could not find Timeseries meta data",
+                         NULL);
+        return;
+    }
+    if (st == ST_OK)
+        st = write_one(w, tsuid, &meta, &e);
+    if (st == ST_NOT_FOUND)
+        http_reply_error(w->out, 404, "Unable to find one of the UIDs", e.text);
+    else if (st != ST_OK)
+        http_reply_failure(w->out, &e);
+}
+
+/* The series that have all the tags. */
+struct found {
+    struct work *w;
+    const struct named *named;
+    struct tsuid_list list;
+};
+
+static bool
+tsmeta_visit(void *ctx, struct slice tsuid)
+{
+    struct found *f = ctx;
+
+    if (!series_has_tags(f->w->a, tsuid, &f->named->tags))
+        return true;
+    return tsuid_list_add(&f->list, tsuid) &&
+           (f->list.len % 4096 != 0 || !http_gone(f->w->r));
+}
+
+/* Series with points, and those with metadata alone: both ascending. */
+static enum status
+find_all(struct found *f, struct error *e)
+{
+    const struct key_shape *shape = store_shape(f->w->a->store);
+    uint8_t metric[8];
+    enum status st = series_each(f->w->a->series, f->named->metric, NULL,
+                                 tsmeta_visit, f, e);
+
+    key_put_uint(metric, f->named->metric, shape->metric_width);
+    if (st == ST_OK)
+        st = meta_each_series(f->w->a->metas,
+                              slice_of(metric, shape->metric_width),
+                              tsmeta_visit, f, e);
+    if (st == ST_OK && f->list.no_memory)
+        st = error_set(e, ST_LIMIT, "too many series: ask for fewer");
+    return st;
+}
+
+static void
+sort_unique(struct found *f)
+{
+    size_t len = 0;
+
+    if (f->list.len > 0)
+        qsort(f->list.tsuids, f->list.len, sizeof *f->list.tsuids,
+              slice_compare);
+    for (size_t i = 0; i < f->list.len; i++)
+        if (len == 0 || !slice_eq(f->list.tsuids[len - 1], f->list.tsuids[i]))
+            f->list.tsuids[len++] = f->list.tsuids[i];
+    f->list.len = len;
+}
+
+static enum status
+write_all(struct found *f, struct error *e)
+{
+    struct work *w = f->w;
+    struct buf *b = http_reply_body(w->out);
+    struct series_points *points =
+        arena_array(w->arena, f->list.len, sizeof *points);
+    struct arena *scratch = arena_new(0);
+    bool first = true;
+    enum status st =
+        points == NULL
+            ? error_set(e, ST_LIMIT, "too many series: ask for fewer")
+            : series_points(w->a->store, f->list.tsuids, f->list.len, points,
+                            is_gone, w, e);
+
+    buf_put_u8(b, '[');
+    for (size_t i = 0; i < f->list.len && st == ST_OK; i++) {
+        struct meta meta;
+
+        arena_reset(scratch);
+        st = meta_get_series(w->a, f->list.tsuids[i], scratch, &meta, e);
+        if (st == ST_NOT_FOUND) { /* none, or deleted */
+            st = ST_OK;
+            continue;
+        }
+        if (!first)
+            buf_put_u8(b, ',');
+        first = false;
+        if (st == ST_OK)
+            st = meta_write_series(w->a, b, f->list.tsuids[i], &meta,
+                                   &points[i], scratch, e);
+    }
+    buf_put_u8(b, ']');
+    arena_free(&scratch);
+    return st;
+}
+
+static void
+get_by_name(struct work *w)
+{
+    struct named named;
+    struct found f = { .w = w, .named = &named, .list.arena = w->arena };
+    struct slice text;
+    struct error e;
+    bool no_metric;
+    enum status st;
+
+    if (!api_need_param(w->r, "m", &text, w->out))
+        return;
+    st = read_named(w, text, &named, &no_metric, &e);
+    if (no_metric) {
+        http_reply_error(w->out, 404, "Unable to find one of the UIDs", e.text);
+        return;
+    }
+    if (st == ST_NOT_FOUND) /* a tag: what OpenTSDB says of all that it has */
+        st = error_set(&e, ST_INVALID,
+                       "At least one of the Deferreds failed, first "
+                       "exception:");
+    if (st == ST_OK)
+        st = find_all(&f, &e);
+    if (st == ST_OK) {
+        sort_unique(&f);
+        st = write_all(&f, &e);
+    }
+    if (st != ST_OK)
+        tsmeta_reject(w, &e);
+}
+
+/* -- post and put ---------------------------------------------------------- */
+
+static void
+tsmeta_put(struct work *w, struct slice tsuid, struct meta_request *n)
+{
+    bool overwrite = http_method(w->r) == HTTP_PUT;
+    struct meta old;
+    struct error e;
+    enum status st;
+
+    if (n->fields == 0) {
+        http_reply_empty(w->out, 304);
+        return;
+    }
+    st = meta_get_series(w->a, tsuid, w->arena, &old, &e);
+    if (st == ST_OK)
+        st = meta_put(w->a->metas, series_of(tsuid), &n->meta, n->fields,
+                      overwrite, w->arena, &e);
+    if (st == ST_NOT_FOUND)
+        st = error_set(&e, ST_INVALID, "Requested TSMeta did not exist");
+    else if (st == ST_OK)
+        st = write_one(w, tsuid, &n->meta, &e);
+    if (st == ST_NOT_FOUND)
+        http_reply_error(w->out, 404, "Unable to find one or more UIDs",
+                         e.text);
+    else if (st != ST_OK)
+        tsmeta_reject(w, &e);
+}
+
+static void
+tsmeta_create(struct work *w, struct slice tsuid, const struct meta *meta)
+{
+    struct error e;
+
+    if (meta_create(w->a->metas, series_of(tsuid), meta, &e) != ST_OK ||
+        write_one(w, tsuid, meta, &e) != ST_OK)
+        tsmeta_reject(w, &e);
+}
+
+static void
+put_by_name(struct work *w, struct meta_request *n)
+{
+    uint8_t *bytes = arena_alloc(w->arena, TSUID_MAX);
+    struct slice text, tsuid, wanted;
+    struct named named;
+    struct meta old;
+    struct error e;
+    bool no_metric;
+    enum status st;
+
+    if (!api_need_param(w->r, "m", &text, w->out))
+        return;
+    st = bytes == NULL ? api_no_memory(&e)
+                       : read_named(w, text, &named, &no_metric, &e);
+    if (st == ST_NOT_FOUND) {
+        http_reply_error(w->out, 404, "Unable to find one or more UIDs",
+                         e.text);
+        return;
+    }
+    if (st != ST_OK) {
+        tsmeta_reject(w, &e);
+        return;
+    }
+    tsuid = make_tsuid(w, &named, bytes);
+    st = meta_get_series(w->a, tsuid, w->arena, &old, &e);
+    if (st == ST_OK)
+        tsmeta_put(w, tsuid, n);
+    else if (st != ST_NOT_FOUND)
+        http_reply_failure(w->out, &e);
+    else if (http_param(w->r, "create", &wanted) &&
+             slice_eq_str(wanted, "true") && named.tags.len > 0)
+        tsmeta_create(w, tsuid, &n->meta);
+    else
+        http_reply_error(w->out, 400,
+                         "Could not find TSMeta, specify \"create=true\" to "
+                         "create a new one.",
+                         NULL);
+}
+
+/* The ids of the tags, then the metric's, as OpenTSDB takes them apart. */
+static enum status
+read_tsuid(struct work *w, struct slice text, struct slice *out,
+           struct error *e)
+{
+    const struct key_shape *shape = store_shape(w->a->store);
+    size_t key = 2 * shape->tagk_width, value = 2 * shape->tagv_width;
+    size_t metric = 2 * shape->metric_width, at = metric;
+    enum status st = ST_OK;
+
+    if (text.size <= metric)
+        return error_set(e, ST_INVALID,
+                         "TSUID is too short, may be missing tags");
+    for (; at < text.size && st == ST_OK; at += key + value) {
+        if (text.size - at < key + value)
+            return error_set(e, ST_INVALID,
+                             "The TSUID appears to be malformed, improper tag "
+                             "width");
+        st = meta_read_id(slice_of(text.data + at, key), w->arena, out, e);
+        if (st == ST_OK)
+            st = meta_read_id(slice_of(text.data + at + key, value), w->arena,
+                              out, e);
+    }
+    if (st == ST_OK)
+        st = meta_read_id(slice_of(text.data, metric), w->arena, out, e);
+    return st == ST_OK ? meta_read_id(text, w->arena, out, e) : st;
+}
+
+static void
+tsmeta_change(struct work *w)
+{
+    struct meta_request n;
+    struct slice tsuid;
+    struct error e;
+
+    if (!meta_read(w->r, true, &n, w->out))
+        return;
+    if (n.id_text.size == 0)
+        put_by_name(w, &n);
+    else if (n.fields == 0)
+        http_reply_empty(w->out, 304);
+    else if (read_tsuid(w, n.id_text, &tsuid, &e) != ST_OK)
+        tsmeta_reject(w, &e);
+    else
+        tsmeta_put(w, tsuid, &n);
+}
+
+/* -- delete ---------------------------------------------------------------- */
+
+static void
+tsmeta_delete(struct work *w)
+{
+    static const char message[] = "Unable to delete TSMeta information";
+    struct meta_request n;
+    struct slice tsuid;
+    struct error e;
+
+    if (!meta_read(w->r, true, &n, w->out))
+        return;
+    if (n.id_text.size == 0)
+        http_reply_error(w->out, 400, message, "Missing UID");
+    else if (meta_read_id(n.id_text, w->arena, &tsuid, &e) != ST_OK)
+        http_reply_error(w->out, 400, message, e.text);
+    else if (meta_delete(w->a->metas, series_of(tsuid), &e) != ST_OK)
+        http_reply_failure(w->out, &e);
+    else
+        http_reply_empty(w->out, 204);
+}
+
+void
+api_tsmeta(void *ctx, const struct http_request *r, struct http_reply *out)
+{
+    struct work w = { ctx, r, out, http_arena(r) };
+    struct slice text;
+
+    if (http_method(r) == HTTP_DELETE)
+        tsmeta_delete(&w);
+    else if (http_method(r) != HTTP_GET)
+        tsmeta_change(&w);
+    else if (http_param(r, "tsuid", &text))
+        get_by_tsuid(&w, text);
+    else
+        get_by_name(&w);
+}

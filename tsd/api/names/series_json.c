@@ -1,0 +1,142 @@
+/* See tsd/api/names/series_json.h. */
+#include "config.h"
+
+#include "tsd/api/names/series_json.h"
+
+#include "query/parse/parse.h"
+#include "web/json/json.h"
+
+bool
+tsuid_list_add(struct tsuid_list *l, struct slice tsuid)
+{
+    char *copy = arena_strdup(l->arena, tsuid);
+
+    if (l->len == l->cap) {
+        size_t cap = l->cap == 0 ? 64 : l->cap * 2;
+        struct slice *more = arena_array(l->arena, cap, sizeof *more);
+
+        l->no_memory |= more == NULL;
+        if (more != NULL && l->len > 0)
+            memcpy(more, l->tsuids, l->len * sizeof *more);
+        l->tsuids = more;
+        l->cap = cap;
+    }
+    l->no_memory |= copy == NULL;
+    if (l->no_memory)
+        return false;
+    l->tsuids[l->len++] = slice_of(copy, tsuid.size);
+    return true;
+}
+
+/* Puts the tag where its key belongs. */
+static void
+insert_tag(struct series_tags *t, uint64_t key, uint64_t value)
+{
+    size_t at = t->len++;
+
+    for (; at > 0 && t->keys[at - 1] > key; at--) {
+        t->keys[at] = t->keys[at - 1];
+        t->values[at] = t->values[at - 1];
+    }
+    t->keys[at] = key;
+    t->values[at] = value;
+}
+
+enum status
+series_tags_find(const struct api *a, const struct tag_pair *tags, size_t len,
+                 struct series_tags *out, struct error *e)
+{
+    enum status st = ST_OK;
+
+    out->len = 0;
+    if (len > KEY_MAX_TAGS)
+        return error_set(e, ST_INVALID, "Too many tags: %zu", len);
+    for (size_t i = 0; i < len && st == ST_OK; i++) {
+        uint64_t key, value;
+
+        st = uid_find(a->uids, UID_TAGK, tags[i].key, &key, e);
+        if (st == ST_OK)
+            st = uid_find(a->uids, UID_TAGV, tags[i].value, &value, e);
+        if (st == ST_OK)
+            insert_tag(out, key, value);
+    }
+    return st;
+}
+
+static uint64_t
+id_of(struct slice bytes)
+{
+    return key_get_uint(bytes.data, (unsigned)bytes.size);
+}
+
+bool
+series_has_tags(const struct api *a, struct slice tsuid,
+                const struct series_tags *tags)
+{
+    const struct key_shape *shape = store_shape(a->store);
+    size_t len = tsuid_tags(shape, tsuid), found = 0;
+
+    for (size_t i = 0; i < len; i++)
+        for (size_t k = 0; k < tags->len; k++)
+            found += id_of(tsuid_tagk(shape, tsuid, i)) == tags->keys[k] &&
+                     id_of(tsuid_tagv(shape, tsuid, i)) == tags->values[k];
+    return found >= tags->len;
+}
+
+static enum status
+put_name(const struct api *a, struct buf *b, enum uid_kind kind,
+         struct slice id, struct error *e)
+{
+    struct buf name = BUF_INIT;
+    enum status st = uid_name(a->uids, kind, id_of(id), &name, e);
+
+    if (st == ST_OK)
+        json_put_string(b, buf_slice(&name));
+    buf_fini(&name);
+    return st;
+}
+
+enum status
+series_put_metric(const struct api *a, struct buf *b, struct slice tsuid,
+                  struct error *e)
+{
+    return put_name(a, b, UID_METRIC,
+                    tsuid_metric(store_shape(a->store), tsuid), e);
+}
+
+enum status
+series_put_tags(const struct api *a, struct buf *b, struct slice tsuid,
+                struct error *e)
+{
+    const struct key_shape *shape = store_shape(a->store);
+    enum status st = ST_OK;
+
+    buf_put_u8(b, '{');
+    for (size_t i = 0; i < tsuid_tags(shape, tsuid) && st == ST_OK; i++) {
+        if (i > 0)
+            buf_put_u8(b, ',');
+        st = put_name(a, b, UID_TAGK, tsuid_tagk(shape, tsuid, i), e);
+        buf_put_u8(b, ':');
+        if (st == ST_OK)
+            st = put_name(a, b, UID_TAGV, tsuid_tagv(shape, tsuid, i), e);
+    }
+    buf_put_u8(b, '}');
+    return st;
+}
+
+enum status
+series_put(const struct api *a, struct buf *b, struct slice tsuid,
+           struct error *e)
+{
+    enum status st;
+
+    buf_put_str(b, "{\"tsuid\":\"");
+    api_put_hex(b, tsuid);
+    buf_put_str(b, "\",\"metric\":");
+    st = series_put_metric(a, b, tsuid, e);
+    buf_put_str(b, ",\"tags\":");
+    if (st == ST_OK)
+        st = series_put_tags(a, b, tsuid, e);
+    buf_put_u8(b, '}');
+    return st;
+}

@@ -1,0 +1,336 @@
+/*
+ * See tsd/api/put/api_put.h.
+ *
+ * The body is read to its end before anything is stored, so a body that is cut
+ * off leaves nothing behind.  The points of the first reading are kept, up to a
+ * number; of a longer body the rest is read a second time, piece by piece.
+ */
+#include "config.h"
+
+#include "tsd/api/put/api_put.h"
+
+#include <time.h>
+
+#include "base/clock.h"
+#include "tsd/put/put_json.h"
+#include "tsd/api/put/put_reply.h"
+#include "web/json/json.h"
+
+#define KEPT_MAX      16384
+#define BUSY_RETRY_MS 5
+#define BUSY_MAX_MS   10000
+#define QUICK_BYTES   ((size_t)256 << 10)
+#define SLOW_US       20000
+
+struct job {
+    struct put_path *path;
+    const struct http_request *request;
+    struct http_reply *reply;
+    bool rollups;                        /* these are points for /api/rollup */
+    struct slice extra_key, extra_value; /* of the header, or data NULL */
+
+    struct put_json_point *points; /* a piece of the body */
+    size_t points_max, points_len;
+    struct put_batch *batch;
+    struct put_reply result;
+};
+
+/* -- what is wrong with a point -------------------------------------------- */
+
+static void
+print_text(struct buf *out, struct slice raw)
+{
+    struct buf text = BUF_INIT;
+
+    put_json_unescape(raw, &text);
+    json_put_string(out, buf_slice(&text));
+    buf_fini(&text);
+}
+
+/* Those of the body, and what the batch added to them. */
+static void
+print_tags(struct buf *out, const struct put_batch *b, struct slice raw)
+{
+    struct buf text = BUF_INIT;
+    struct put_tags tags;
+    uint8_t order[PUT_TAGS_MAX];
+    struct slice key, value;
+
+    put_json_tags(raw, &tags, &text);
+    if (put_batch_added_tag(b, &key, &value)) {
+        struct put_tag *old = put_tags_find(&tags, key);
+
+        if (old != NULL)
+            old->value = value;
+        else
+            put_tags_add(&tags, key, value, false);
+    }
+    put_tags_order(&tags, order);
+    buf_put_str(out, ",\"tags\":{");
+    for (size_t i = 0; i < tags.len; i++) {
+        const struct put_tag *t = &tags.tags[order[i]];
+
+        if (i > 0)
+            buf_put_str(out, ",");
+        json_put_string(out, t->key);
+        buf_put_str(out, ":");
+        if (t->null)
+            buf_put_str(out, "null");
+        else
+            json_put_string(out, t->value);
+    }
+    buf_put_str(out, "}");
+    buf_fini(&text);
+}
+
+/* The point as it was understood, without the members that are null. */
+static void
+print_point(struct buf *out, const struct put_batch *b,
+            const struct put_json_point *x)
+{
+    const struct {
+        const char *name;
+        struct slice text;
+    } more[] = { { "interval", x->interval },
+                 { "aggregator", x->aggregator },
+                 { "groupByAggregator", x->group_by } };
+
+    if (x->absent) {
+        buf_put_str(out, "null");
+        return;
+    }
+    buf_put_str(out, "{");
+    if (x->metric.data != NULL) {
+        buf_put_str(out, "\"metric\":");
+        print_text(out, x->metric);
+        buf_put_str(out, ",");
+    }
+    buf_printf(out, "\"timestamp\":%lld", (long long)x->time);
+    if (x->value.data != NULL) {
+        buf_put_str(out, ",\"value\":");
+        print_text(out, x->value);
+    }
+    if (x->tags.data != NULL)
+        print_tags(out, b, x->tags);
+    for (size_t i = 0; i < sizeof more / sizeof more[0]; i++) {
+        if (more[i].text.data == NULL)
+            continue;
+        buf_printf(out, ",\"%s\":", more[i].name);
+        print_text(out, more[i].text);
+    }
+    buf_put_str(out, "}");
+}
+
+static void
+on_failed(void *ctx, size_t id, enum put_fault fault, struct slice why)
+{
+    struct job *j = ctx;
+    struct buf *out = put_reply_point(&j->result);
+
+    j->result.broken |= fault == PUT_STORAGE;
+    if (out == NULL)
+        return;
+    print_point(out, j->batch, &j->points[id]);
+    if (fault == PUT_UNKNOWN_NAME)
+        why = slice_str("Unknown metric");
+    if (fault == PUT_NO_ROLLUP)
+        why = slice_str("Unexpected exception");
+    put_reply_why(&j->result, why);
+}
+
+/* -- storing --------------------------------------------------------------- */
+
+/* Replies when the disk is at fault: the client may send all of it again. */
+static bool
+is_refused(struct job *j)
+{
+    struct error e;
+
+    if (put_batch_refused(j->batch, &e) == ST_OK)
+        return false;
+    http_reply_failure(j->reply, &e);
+    return true;
+}
+
+/* False when the store stays busy, or when nobody waits any more. */
+static bool
+put_api_flush(struct job *j)
+{
+    int64_t until = clock_monotonic_us() + BUSY_MAX_MS * INT64_C(1000);
+    struct timespec pause = { 0, BUSY_RETRY_MS * 1000000L };
+
+    if (is_refused(j))
+        return false;
+    while (put_batch_flush(j->batch, &j->result.stored) != ST_OK) {
+        if (clock_monotonic_us() > until || http_gone(j->request)) {
+            http_reply_error(j->reply, 503, "Please throttle writes",
+                             "The store cannot keep up; send again later");
+            return false;
+        }
+        (void)nanosleep(&pause, NULL);
+    }
+    return !is_refused(j);
+}
+
+static bool
+store_piece(struct job *j)
+{
+    for (size_t i = 0; i < j->points_len; i++) {
+        if (put_batch_is_full(j->batch) && !put_api_flush(j))
+            return false;
+        (j->rollups ? put_batch_rollup_json : put_batch_json)(j->batch,
+                                                              &j->points[i], i);
+    }
+    if (!put_api_flush(j))
+        return false;
+    j->points_len = 0;
+    return true;
+}
+
+static void
+read_piece(struct job *j, struct put_json *r)
+{
+    while (j->points_len < j->points_max &&
+           put_json_next(r, &j->points[j->points_len]))
+        j->points_len++;
+}
+
+static bool
+store_all(struct job *j, struct put_json rest)
+{
+    bool ok = true;
+
+    j->batch = put_batch_new(j->path, on_failed, j);
+    put_batch_set_peer(j->batch, http_peer(j->request), NULL);
+    put_batch_set_extra(j->batch, j->extra_key, j->extra_value);
+    while (ok && j->points_len > 0) {
+        ok = store_piece(j);
+        read_piece(j, &rest);
+    }
+    if (ok) {
+        struct error e;
+
+        ok = put_batch_commit(j->batch, j->result.sync, &e) == ST_OK;
+        if (!ok)
+            http_reply_failure(j->reply, &e);
+    }
+    put_batch_free(&j->batch);
+    return ok;
+}
+
+/* -- the request ----------------------------------------------------------- */
+
+/* The header's tag, "key=value". */
+static bool
+read_header_tag(struct job *j)
+{
+    const char *name = put_path_header_tag(j->path);
+    const char *value = name == NULL ? NULL : http_header(j->request, name);
+    struct put_tags tags = { .len = 0 };
+    struct buf why = BUF_INIT;
+    bool ok = true;
+
+    if (value == NULL)
+        return true;
+    if (put_tags_parse(&tags, slice_str(value), &why)) {
+        j->extra_key = tags.tags[0].key;
+        j->extra_value = tags.tags[0].value;
+    } else {
+        (void)put_reply_reject(&j->result, buf_cstr(&why), NULL);
+        ok = false;
+    }
+    buf_fini(&why);
+    return ok;
+}
+
+static bool
+is_blank(struct slice s)
+{
+    for (size_t i = 0; i < s.size; i++)
+        if (s.data[i] > ' ')
+            return false;
+    return true;
+}
+
+/* Reads the body to its end, keeps the first piece, and leaves 'rest' behind
+ * it.  False after having answered. */
+static bool
+read_body(struct job *j, struct slice body, struct put_json *rest)
+{
+    struct put_json_point point;
+    struct put_json r;
+    struct error e;
+
+    if (is_blank(body)) {
+        return put_reply_reject(&j->result, "Missing request content", NULL);
+    }
+    if (!put_json_open(rest, body)) {
+        return put_reply_reject(
+            &j->result, "The JSON must start as an object or an array", NULL);
+    }
+    j->points_max =
+        body.size / 32 + 1 < KEPT_MAX ? body.size / 32 + 1 : KEPT_MAX;
+    j->points =
+        arena_alloc(http_arena(j->request), j->points_max * sizeof *j->points);
+    if (j->points == NULL) {
+        http_reply_error(j->reply, 413, "The request is too large", NULL);
+        return false;
+    }
+    rest->rollups = j->rollups;
+    read_piece(j, rest);
+    j->result.total = j->points_len;
+    r = *rest;
+    while (put_json_next(&r, &point))
+        j->result.total++;
+    if (put_json_status(&r, &e) != ST_OK) {
+        return put_reply_reject(&j->result, "Unable to parse the given JSON",
+                                e.text);
+    }
+    if (j->result.total == 0) {
+        return put_reply_reject(&j->result, "No datapoints found in content",
+                                NULL);
+    }
+    return true;
+}
+
+static void
+put_api_serve(struct job *j)
+{
+    int64_t from_us = clock_monotonic_us();
+    struct put_json rest;
+
+    if (put_reply_init(&j->result, j->request, j->reply) &&
+        read_body(j, http_body(j->request), &rest) && read_header_tag(j) &&
+        store_all(j, rest))
+        put_reply_end(&j->result);
+    put_reply_fini(&j->result);
+    /* Of those that might have been quick. */
+    if (http_body(j->request).size <= QUICK_BYTES &&
+        clock_monotonic_us() - from_us > SLOW_US)
+        put_path_was_slow(j->path);
+}
+
+/* Some hundred points, and a disk that is in no hurry. */
+bool
+api_put_is_quick(void *ctx, const struct http_request *r)
+{
+    return http_body(r).size <= QUICK_BYTES && !http_has_param(r, "sync") &&
+           !http_has_param(r, "details") && put_path_is_quick(ctx);
+}
+
+void
+api_put_serve(void *ctx, const struct http_request *r, struct http_reply *out)
+{
+    struct job j = { .path = ctx, .request = r, .reply = out };
+
+    put_api_serve(&j);
+}
+
+void
+api_rollup_serve(void *ctx, const struct http_request *r,
+                 struct http_reply *out)
+{
+    struct job j = { .path = ctx, .request = r, .reply = out, .rollups = true };
+
+    put_api_serve(&j);
+}

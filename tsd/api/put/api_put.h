@@ -1,0 +1,28 @@
+/*
+ * POST /api/put: points as JSON, one object or an array of them; /api/rollup:
+ * the same with rollups.
+ *
+ *     204                   all stored (200 with ?summary or ?details)
+ *     400 and a summary     some were refused; the good ones are stored
+ *     400 and an error      the body is no JSON; nothing is stored
+ *     503                   the store stays too busy; sending again is safe
+ *
+ * The answer goes out when the points are in the journal; with ?sync, when they
+ * are on the disk.
+ *
+ * Threads: any.  It may block: a worker's route, but mostly quick.
+ */
+#ifndef TSD_API_PUT_API_PUT_H
+#define TSD_API_PUT_API_PUT_H
+
+#include "tsd/put/put.h"
+#include "web/http.h"
+
+/* A http_serve; 'ctx' is the struct put_path. */
+void api_put_serve(void *ctx, const struct http_request *r,
+                   struct http_reply *out);
+bool api_put_is_quick(void *ctx, const struct http_request *r);
+void api_rollup_serve(void *ctx, const struct http_request *r,
+                      struct http_reply *out);
+
+#endif

@@ -1,0 +1,168 @@
+/* See tsd/api/query/api_gexp.h. */
+#include "config.h"
+
+#include "tsd/api/query/api_gexp.h"
+
+#include <jansson.h>
+
+#include "base/text/number.h"
+#include "web/json/json.h"
+
+#define PARAMS_MAX 4096
+
+struct params {
+    struct query_param *list;
+    size_t len;
+    struct arena *arena;
+    enum status st;
+    struct error *e;
+};
+
+bool
+api_is_gexp(const struct http_request *r)
+{
+    return slice_eq_str(api_sub_path(r), "gexp");
+}
+
+static void
+add(struct params *p, struct slice name, struct slice value)
+{
+    if (p->st == ST_OK && p->len == PARAMS_MAX)
+        p->st =
+            error_set(p->e, ST_LIMIT, "more than %d parameters", PARAMS_MAX);
+    if (p->st == ST_OK)
+        p->list[p->len++] = (struct query_param){ name, value };
+}
+
+static void
+add_copy(struct params *p, const char *name, struct slice value)
+{
+    char *copy = arena_strdup(p->arena, value);
+
+    if (copy == NULL && p->st == ST_OK)
+        p->st = error_set(p->e, ST_LIMIT, "too many parameters");
+    add(p, slice_str(name), slice_of(copy, value.size));
+}
+
+/* -- a body ---------------------------------------------------------------- */
+
+static void
+add_text(struct params *p, const json_t *root, const char *member,
+         const char *name)
+{
+    char number[NUMBER_TEXT_MAX];
+    struct slice text;
+
+    if (api_json_text(root, member, number, &text))
+        add_copy(p, name, text);
+}
+
+/* A text, or a list of them. */
+static void
+add_texts(struct params *p, const json_t *root, const char *name)
+{
+    const json_t *list = json_object_get(root, name), *item;
+    size_t i;
+
+    if (!json_is_array(list)) {
+        add_text(p, root, name, name);
+        return;
+    }
+    json_array_foreach(list, i, item)
+    {
+        if (json_is_string(item))
+            add_copy(
+                p, name,
+                slice_of(json_string_value(item), json_string_length(item)));
+        else if (p->st == ST_OK)
+            p->st = error_set(p->e, ST_INVALID, "'%s' must hold texts", name);
+    }
+}
+
+static void
+add_flags(struct params *p, const json_t *root)
+{
+    for (size_t i = 0; i < QUERY_FLAGS; i++)
+        if (json_is_true(json_object_get(root, query_flags[i].json)))
+            add(p, slice_str(query_flags[i].uri), slice_str("true"));
+}
+
+static void
+add_body(struct params *p, struct slice body)
+{
+    json_t *root = NULL;
+
+    if (p->st == ST_OK)
+        p->st = json_parse(body, &root, p->e);
+    if (p->st != ST_OK)
+        return;
+    if (json_is_object(root)) {
+        add_text(p, root, "start", "start");
+        add_text(p, root, "end", "end");
+        add_text(p, root, "timezone", "timezone");
+        add_texts(p, root, "m");
+        add_texts(p, root, "exp");
+        add_flags(p, root);
+    } else {
+        p->st = error_set(p->e, ST_INVALID, "The body must be a JSON object");
+    }
+    json_decref(root);
+}
+
+/* -- expressions ----------------------------------------------------------- */
+
+static bool
+has_start(const struct params *p)
+{
+    for (size_t i = 0; i < p->len; i++)
+        if (slice_eq_str(p->list[i].name, "start") && p->list[i].value.size > 0)
+            return true;
+    return false;
+}
+
+/* Each metric of an expression is one more parameter m=. */
+static void
+add_expressions(struct params *p, struct gexp *g)
+{
+    size_t len = p->len;
+
+    for (size_t i = 0; i < len && p->st == ST_OK; i++)
+        if (slice_eq_str(p->list[i].name, "exp")) {
+            if (g->roots_len == GEXP_NODES_MAX)
+                p->st = error_set(p->e, ST_LIMIT, "more than %d expressions",
+                                  GEXP_NODES_MAX);
+            else
+                p->st = gexp_parse(p->list[i].value, p->arena, g, p->e);
+        }
+    for (size_t i = 0; i < g->metrics_len; i++)
+        add(p, slice_str("m"), g->metrics[i]);
+}
+
+enum status
+api_gexp_parse(const struct http_request *r, const struct parse_options *o,
+               struct arena *a, struct gexp *g, struct query *q,
+               struct parse_error *e)
+{
+    struct params p = { .arena = a, .st = ST_OK, .e = &e->message };
+    size_t len;
+    const struct http_param *params = http_params(r, &len);
+    struct slice body = http_body(r);
+    enum status st;
+
+    *g = (struct gexp){ 0 };
+    e->details[0] = '\0';
+    p.list = arena_array(a, PARAMS_MAX, sizeof *p.list);
+    if (p.list == NULL)
+        return error_set(p.e, ST_LIMIT, "too many parameters");
+    for (size_t i = 0; i < len; i++)
+        add(&p, params[i].name, params[i].value);
+    if (http_method(r) == HTTP_POST && body.size > 0)
+        add_body(&p, body);
+    if (p.st == ST_OK && has_start(&p))
+        add_expressions(&p, g);
+    if (p.st != ST_OK)
+        return p.st;
+    st = query_parse_uri(p.list, p.len, o, a, q, e);
+    q->whole_hours = true;
+    return st;
+}

@@ -1,0 +1,409 @@
+/*
+ * /api/query/last: the newest point of series, by name or by TSUID.
+ *
+ * OpenTSDB finds it through its table of metadata, and only where counting was
+ * switched on; here the directory names the series and the store looks
+ * backwards, so it is found wherever it lies.  'back_scan' still means what it
+ * says: no further than so many hours before this one, and the series named
+ * exactly.
+ */
+#include "config.h"
+
+#include "tsd/api/api.h"
+
+#include <jansson.h>
+
+#include "base/text/number.h"
+#include "query/parse/parse.h"
+#include "tsd/api/fields.h"
+#include "tsd/api/meta/meta_json.h"
+#include "tsd/api/names/series_json.h"
+#include "web/json/json.h"
+
+/* One series, or the series of a metric, asked for. */
+struct asked {
+    struct slice tsuid_text; /* hex; NULL: by metric and tags */
+    struct slice metric;
+    struct tag_pair *tags;
+    size_t tags_len;
+};
+
+/* One of a body's "queries". */
+struct last_query {
+    struct slice metric;
+    struct field_pairs tags;
+    struct field_list tsuids;
+};
+
+struct last {
+    const struct api *a;
+    const struct http_request *r;
+    struct arena *arena;
+    struct asked *asked;
+    size_t asked_len, asked_cap;
+    bool resolve;
+    int64_t back_scan; /* hours; 0: no limit */
+    struct tsuid_list found;
+    bool no_memory;
+};
+
+static enum status
+no_memory(struct error *e)
+{
+    return error_set(e, ST_LIMIT, "too many series: ask for fewer");
+}
+
+/* Room for one more in an array of the arena; NULL when there is none. */
+static void *
+grow(struct arena *a, void *array, size_t len, size_t *cap, size_t size)
+{
+    size_t bigger = *cap == 0 ? 16 : *cap * 2;
+    void *more;
+
+    if (len < *cap)
+        return array;
+    more = arena_array(a, bigger, size);
+    if (more != NULL && len > 0)
+        memcpy(more, array, len * size);
+    *cap = bigger;
+    return more;
+}
+
+static struct asked *
+add_asked(struct last *l)
+{
+    l->asked =
+        grow(l->arena, l->asked, l->asked_len, &l->asked_cap, sizeof *l->asked);
+    if (l->asked == NULL) {
+        l->no_memory = true;
+        return NULL;
+    }
+    l->asked[l->asked_len] = (struct asked){ 0 };
+    return &l->asked[l->asked_len++];
+}
+
+/* -- the request ----------------------------------------------------------- */
+
+/* "metric" or "metric{k=v,...}". */
+static enum status
+read_series(struct last *l, struct slice text, struct error *e)
+{
+    struct asked *q = add_asked(l);
+
+    return q == NULL ? no_memory(e)
+                     : parse_metric_and_tags(text, false, l->arena, &q->metric,
+                                             &q->tags, &q->tags_len, e);
+}
+
+/* "tsuid,tsuid". */
+static enum status
+read_tsuids(struct last *l, struct slice text, struct error *e)
+{
+    do {
+        const uint8_t *comma =
+            text.size == 0 ? NULL : memchr(text.data, ',', text.size);
+        size_t size = comma == NULL ? text.size : (size_t)(comma - text.data);
+        struct asked *q = add_asked(l);
+
+        if (q == NULL)
+            return no_memory(e);
+        q->tsuid_text =
+            slice_of(text.data == NULL ? (const uint8_t *)"" : text.data, size);
+        size += comma != NULL;
+        text = slice_of(text.data + size, text.size - size);
+    } while (text.size > 0);
+    return ST_OK;
+}
+
+static const struct field last_fields[] = {
+#define AT(member) offsetof(struct last, member)
+    { "resolve", "resolveNames", FIELD_BOOL, AT(resolve), 0, 0, NULL },
+    { "back_scan", "backScan", FIELD_INT, AT(back_scan), 0, 0,
+      "Unable to parse back_scan parameter" },
+    { NULL, "queries", FIELD_OTHER, 0, 0, 0, NULL },
+#undef AT
+};
+
+static const struct field query_fields[] = {
+#define AT(member) offsetof(struct last_query, member)
+    { NULL, "metric", FIELD_TEXT, AT(metric), 0, 0, NULL },
+    { NULL, "tags", FIELD_PAIRS, AT(tags), 0, 0, NULL },
+    { NULL, "tsuids", FIELD_LIST, AT(tsuids), 0, 0, NULL },
+#undef AT
+};
+
+static bool
+read_params(struct last *l, struct http_reply *out)
+{
+    size_t len;
+    const struct http_param *params = http_params(l->r, &len);
+    unsigned seen;
+    struct error e;
+    enum status status = ST_OK;
+
+    if (!fields_read_params(l->r, FIELDS(last_fields), l, &seen, out))
+        return false;
+    for (size_t i = 0; i < len && status == ST_OK; i++)
+        if (slice_eq_str(params[i].name, "timeseries"))
+            status = read_series(l, params[i].value, &e);
+    for (size_t i = 0; i < len && status == ST_OK; i++)
+        if (slice_eq_str(params[i].name, "tsuids"))
+            status = read_tsuids(l, params[i].value, &e);
+    if (status != ST_OK)
+        http_reply_failure(out, &e);
+    return status == ST_OK;
+}
+
+static enum status
+add_named(struct last *l, const struct last_query *n, struct error *e)
+{
+    struct asked *q = add_asked(l);
+
+    if (q == NULL)
+        return no_memory(e);
+    q->metric = n->metric;
+    q->tags = arena_array(l->arena, n->tags.len + 1, sizeof *q->tags);
+    if (q->tags == NULL)
+        return no_memory(e);
+    for (; q->tags_len < n->tags.len; q->tags_len++)
+        q->tags[q->tags_len] =
+            (struct tag_pair){ n->tags.pairs[q->tags_len].key,
+                               n->tags.pairs[q->tags_len].value };
+    return ST_OK;
+}
+
+static enum status
+read_query(struct last *l, json_t *query, struct error *e)
+{
+    struct last_query n = { .metric = slice_str("") };
+    unsigned seen;
+    enum status st = fields_only(query, FIELDS(query_fields), e);
+
+    if (st == ST_OK)
+        st = fields_read_json(query, FIELDS(query_fields), l->arena, &n, &seen,
+                              e);
+    if (st == ST_OK && n.tsuids.len == 0)
+        return add_named(l, &n, e);
+    for (size_t i = 0; i < n.tsuids.len && st == ST_OK; i++)
+        st = read_tsuids(l, n.tsuids.texts[i], e);
+    return st;
+}
+
+static bool
+read_body(struct last *l, json_t *body, struct http_reply *out)
+{
+    json_t *queries = json_object_get(body, "queries");
+    unsigned seen;
+    struct error e;
+    enum status st = fields_only(body, FIELDS(last_fields), &e);
+
+    if (st == ST_OK)
+        st =
+            fields_read_json(body, FIELDS(last_fields), l->arena, l, &seen, &e);
+    if (st == ST_OK && queries != NULL && !json_is_null(queries) &&
+        !json_is_array(queries))
+        st = error_set(&e, ST_INVALID, "'queries' must be an array");
+    for (size_t i = 0; i < json_array_size(queries) && st == ST_OK; i++)
+        st = read_query(l, json_array_get(queries, i), &e);
+    if (st != ST_OK)
+        api_reject_json(out, &e);
+    return st == ST_OK;
+}
+
+/* -- which series ---------------------------------------------------------- */
+
+static bool
+add_tsuid(struct last *l, struct slice tsuid)
+{
+    return tsuid_list_add(&l->found, tsuid) && !http_gone(l->r);
+}
+
+static enum status
+take_tsuid(struct last *l, struct slice text, struct error *e)
+{
+    const struct key_shape *shape = store_shape(l->a->store);
+    struct slice tsuid;
+    enum status st = meta_read_id(text, l->arena, &tsuid, e);
+
+    if (st != ST_OK)
+        return st;
+    if (!tsuid_is_valid(shape, tsuid) || tsuid_tags(shape, tsuid) == 0 ||
+        series_has_kind(shape, tsuid))
+        return error_set(e, ST_INVALID,
+                         "TSUID must not be null and must have a metric and "
+                         "at least one tag pair");
+    (void)add_tsuid(l, tsuid);
+    return ST_OK;
+}
+
+struct wanted {
+    struct last *l;
+    struct series_tags tags;
+    bool exact;
+};
+
+static bool
+visit(void *ctx, struct slice tsuid)
+{
+    struct wanted *w = ctx;
+    const struct api *a = w->l->a;
+
+    if (w->exact && tsuid_tags(store_shape(a->store), tsuid) != w->tags.len)
+        return true;
+    return !series_has_tags(a, tsuid, &w->tags) || add_tsuid(w->l, tsuid);
+}
+
+static enum status
+take_named(struct last *l, const struct asked *q, struct error *e)
+{
+    struct wanted w = { .l = l, .exact = l->back_scan > 0 };
+    uint64_t metric;
+    enum status status;
+
+    if (q->metric.size == 0)
+        return error_set(e, ST_INVALID, "Metric cannot be null or empty");
+    if (w.exact && q->tags_len == 0)
+        return error_set(e, ST_INVALID,
+                         "Tags cannot be null or empty when getting a TSUID");
+    status = uid_find(l->a->uids, UID_METRIC, q->metric, &metric, e);
+    if (status == ST_OK)
+        status = series_tags_find(l->a, q->tags, q->tags_len, &w.tags, e);
+    if (status != ST_OK)
+        return status;
+    return w.tags.len == 0
+               ? series_each(l->a->series, metric, NULL, visit, &w, e)
+               : series_each_tagged(l->a->series, metric, w.tags.keys[0],
+                                    w.tags.values, 1, visit, &w, e);
+}
+
+static enum status
+find_series(struct last *l, struct error *e)
+{
+    enum status status = ST_OK;
+
+    if (l->back_scan < 0)
+        return error_set(e, ST_INVALID,
+                         "Backscan must be zero or a positive number");
+    for (size_t i = 0; i < l->asked_len && status == ST_OK; i++) {
+        const struct asked *q = &l->asked[i];
+
+        status = q->tsuid_text.data != NULL ? take_tsuid(l, q->tsuid_text, e)
+                                            : take_named(l, q, e);
+        if (status == ST_OK && (l->no_memory || l->found.no_memory))
+            status = no_memory(e);
+    }
+    return status;
+}
+
+/* -- the answer ------------------------------------------------------------ */
+
+static enum status
+write_point(struct last *l, struct slice tsuid, const struct point *p,
+            struct buf *b, struct error *e)
+{
+    char number[NUMBER_TEXT_MAX];
+    size_t size = p->is_float ? number_format_double(p->v.d, number)
+                              : number_format_i64(p->v.i, number);
+    struct buf metric = BUF_INIT, tags = BUF_INIT;
+    enum status status = ST_OK;
+
+    buf_put_u8(b, '{');
+    if (l->resolve) {
+        status = series_put_metric(l->a, &metric, tsuid, e);
+        if (status == ST_OK)
+            status = series_put_tags(l->a, &tags, tsuid, e);
+        buf_put_str(b, "\"metric\":");
+        buf_put_slice(b, buf_slice(&metric));
+        buf_put_u8(b, ',');
+    }
+    buf_printf(b, "\"timestamp\":%lld,\"value\":\"", (long long)p->ts_ms);
+    buf_put(b, number, size);
+    buf_put_str(b, "\",");
+    if (l->resolve) {
+        buf_put_str(b, "\"tags\":");
+        buf_put_slice(b, buf_slice(&tags));
+        buf_put_u8(b, ',');
+    }
+    buf_put_str(b, "\"tsuid\":\"");
+    api_put_hex(b, tsuid);
+    buf_put_str(b, "\"}");
+    buf_fini(&metric);
+    buf_fini(&tags);
+    return status;
+}
+
+static enum status
+write_answer(struct last *l, struct buf *b, struct error *e)
+{
+    int64_t now_ms = clock_now_ms(l->a->clock), from_ms = 0;
+    int64_t until_ms = POINT_MAX_TS_MS;
+    enum status status = ST_OK;
+    bool first = true;
+
+    if (l->back_scan > 0) {
+        int64_t hour_ms = now_ms / HOUR_MS * HOUR_MS;
+
+        until_ms = hour_ms + HOUR_MS - 1;
+        if (l->back_scan < hour_ms / HOUR_MS)
+            from_ms = hour_ms - l->back_scan * HOUR_MS;
+    }
+    buf_put_u8(b, '[');
+    for (size_t i = 0; i < l->found.len && status == ST_OK; i++) {
+        struct point p;
+
+        if (http_gone(l->r))
+            return error_set(e, ST_BUSY, "the client hung up");
+        status = store_last(l->a->store, l->found.tsuids[i], until_ms, &p, e);
+        if (status == ST_NOT_FOUND || (status == ST_OK && p.ts_ms < from_ms)) {
+            status = ST_OK;
+            continue;
+        }
+        if (status == ST_OK) {
+            if (!first)
+                buf_put_u8(b, ',');
+            first = false;
+            status = write_point(l, l->found.tsuids[i], &p, b, e);
+        }
+    }
+    buf_put_u8(b, ']');
+    return status == ST_OK && b->failed
+               ? error_set(e, ST_LIMIT, "the answer is too large")
+               : status;
+}
+
+void
+api_last(void *ctx, const struct http_request *r, struct http_reply *out)
+{
+    struct last l = {
+        .a = ctx, .r = r, .arena = http_arena(r), .found.arena = http_arena(r)
+    };
+    json_t *body = NULL;
+    struct error e;
+    enum status status;
+    bool good;
+
+    if (!api_may_delete(ctx, r, http_method(r) == HTTP_DELETE, out))
+        return;
+    if (http_method(r) == HTTP_POST) {
+        body = api_parse_body(r, out);
+        if (body == NULL)
+            return;
+        good = read_body(&l, body, out);
+    } else {
+        good = read_params(&l, out);
+    }
+    if (good && l.asked_len == 0) {
+        http_reply_error(out, 400, "Missing sub queries", NULL);
+        good = false;
+    }
+    if (good) {
+        status = find_series(&l, &e);
+        if (status == ST_OK)
+            status = write_answer(&l, http_reply_body(out), &e);
+        if (status == ST_NOT_FOUND || status == ST_INVALID)
+            http_reply_error(out, 400, e.text, e.text);
+        else if (status != ST_OK)
+            http_reply_failure(out, &e);
+    }
+    json_decref(body);
+}

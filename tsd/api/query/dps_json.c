@@ -1,0 +1,174 @@
+/* See tsd/api/query/dps_json.h.  From one time to the next mostly the last four
+ * digits change: what stands before them is kept, with the comma and the quote.
+ */
+#include "config.h"
+
+#include "tsd/api/query/dps_json.h"
+
+#include <math.h>
+
+#include "base/text/decimal.h"
+#include "base/text/number.h"
+
+/* A comma, a quoted key, a colon, a value, a bracket. */
+#define POINT_MAX  ((size_t)2 * NUMBER_TEXT_MAX + 8)
+#define AT_A_TIME  ((size_t)256)
+#define FRONT_ROOM ((size_t)24)
+
+/* Times from 'from' on, 10,000 of them, begin with 'front'. */
+struct time_text {
+    uint64_t from;
+    size_t size;
+    char front[FRONT_ROOM];
+};
+
+/* No time is near it. */
+#define NO_TIME (UINT64_C(1) << 63)
+
+/* One that begins with other digits than the one before. */
+static uint8_t *
+put_other_time(struct time_text *t, int64_t v, uint8_t *p)
+{
+    char text[NUMBER_TEXT_MAX];
+    size_t n = number_format_i64(v, text);
+
+    memcpy(p, t->front, 2);
+    memcpy(p + 2, text, n);
+    if (v < 10000) {
+        t->from = NO_TIME;
+    } else {
+        t->from = (uint64_t)v - (uint64_t)v % 10000;
+        t->size = 2 + n - 4;
+        memcpy(t->front + 2, text, n - 4);
+    }
+    return p + 2 + n;
+}
+
+static inline uint8_t *
+put_time(struct time_text *t, int64_t v, uint8_t *p)
+{
+    uint64_t low = (uint64_t)v - t->from;
+
+    if (low > 9999)
+        return put_other_time(t, v, p);
+    memcpy(p, t->front, FRONT_ROOM);
+    decimal_put_four(p + t->size, (unsigned)low);
+    return p + t->size + 4;
+}
+
+/* What is no number in JSON is a text, as Jackson writes it. */
+static uint8_t *
+put_double(uint8_t *p, double v)
+{
+    bool quoted = !isfinite(v);
+
+    if (quoted)
+        *p++ = '"';
+    p += number_format_double(v, (char *)p);
+    if (quoted)
+        *p++ = '"';
+    return p;
+}
+
+static inline uint8_t *
+put_value(uint8_t *p, union number v, enum dp_kind kind)
+{
+    switch (kind) {
+    case DP_INT:
+        if ((uint64_t)v.i < 1000000)
+            return p + decimal_put_short(p, (unsigned)v.i);
+        return p + number_format_i64(v.i, (char *)p);
+    case DP_DOUBLE:
+        return put_double(p, v.d);
+    case DP_NULL:
+        break;
+    }
+    memcpy(p, "null", 4);
+    return p + 4;
+}
+
+/* What is written, and how. */
+struct points_writer {
+    const struct dps *dps;
+    size_t at, end;
+    bool ms, arrays;
+    struct time_text time;
+    size_t written;
+};
+
+/* There is room for 'len' points. */
+static uint8_t *
+put_points(struct points_writer *w, size_t len, uint8_t *p)
+{
+    const int64_t *ts_ms = w->dps->ts_ms;
+    const union number *v = w->dps->v;
+    const uint8_t *kind = w->dps->kind;
+    const char *middle = w->arrays ? "," : "\":";
+    size_t middle_size = w->arrays ? 1 : 2, to = w->at + len;
+    bool merges = !w->ms && !w->arrays;
+    struct time_text t = w->time;
+    int64_t ts, next = w->ms ? ts_ms[w->at] : ts_ms[w->at] / 1000;
+
+    for (size_t i = w->at; i < to; i++) {
+        ts = next;
+        if (i + 1 < w->end) {
+            next = w->ms ? ts_ms[i + 1] : ts_ms[i + 1] / 1000;
+            if (merges && next == ts)
+                continue;
+        }
+        p = put_time(&t, ts, p);
+        t.front[0] = ',';
+        memcpy(p, middle, 2);
+        p = put_value(p + middle_size, v[i], (enum dp_kind)kind[i]);
+        if (w->arrays)
+            *p++ = ']';
+        w->written++;
+    }
+    w->time = t;
+    w->at = to;
+    return p;
+}
+
+/* So many as there is room for, when that is less: near the cap of 'b'. */
+static size_t
+how_many(const struct buf *b, size_t left)
+{
+    size_t n = left < AT_A_TIME ? left : AT_A_TIME;
+
+    if (b->max == 0 || b->max - b->size >= n * POINT_MAX)
+        return n;
+    n = (b->max - b->size) / POINT_MAX;
+    return n > 0 ? n : 1;
+}
+
+size_t
+dps_json_write(struct buf *b, const struct query *q, const struct dps *dps)
+{
+    struct points_writer w = {
+        .dps = dps,
+        .end = dps->len,
+        .ms = q->ms_resolution,
+        .arrays = q->arrays,
+        .time = { .from = NO_TIME },
+    };
+
+    while (w.at < w.end && dps->ts_ms[w.at] < q->start_ms)
+        w.at++;
+    while (w.end > w.at && dps->ts_ms[w.end - 1] > q->end_ms)
+        w.end--;
+    /* The first point's comma is the bracket that opens them all. */
+    w.time.front[0] = q->arrays ? '[' : '{';
+    w.time.front[1] = q->arrays ? '[' : '"';
+    while (w.at < w.end) {
+        size_t n = how_many(b, w.end - w.at);
+        uint8_t *p = buf_reserve(b, n * POINT_MAX);
+
+        if (p == NULL)
+            break;
+        b->size = (size_t)(put_points(&w, n, p) - b->data);
+    }
+    if (w.written == 0)
+        buf_put_u8(b, q->arrays ? '[' : '{');
+    buf_put_u8(b, q->arrays ? ']' : '}');
+    return w.written;
+}

@@ -1,0 +1,20 @@
+/*
+ * The points of an answer as JSON: {"time":value,...}, or [[time,value],...].
+ * Most of the bytes of all answers are written here.
+ *
+ * Threads: any; a function of its arguments.
+ */
+#ifndef TSD_API_QUERY_DPS_JSON_H
+#define TSD_API_QUERY_DPS_JSON_H
+
+#include "base/buf.h"
+#include "query/aggregate/aggregate.h"
+
+/* Those in the range of the query, in seconds or milliseconds, as the query
+ * wants them.  Of several that share a second the object has the last: a key
+ * twice is not what a reader of JSON expects.  Returns how many were written.
+ */
+size_t dps_json_write(struct buf *b, const struct query *q,
+                      const struct dps *dps);
+
+#endif

@@ -1,0 +1,262 @@
+/* See tsd/api/query/exp_json.h. */
+#include "config.h"
+
+#include "tsd/api/query/exp_json.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/text/number.h"
+#include "web/json/json.h"
+
+static void
+put_double(struct buf *b, double v)
+{
+    char text[NUMBER_TEXT_MAX];
+    size_t size = number_format_double(v, text);
+    const char *quote = isfinite(v) ? "" : "\"";
+
+    buf_put_str(b, quote);
+    buf_put(b, text, size);
+    buf_put_str(b, quote);
+}
+
+static void
+put_time(struct buf *b, int64_t ms)
+{
+    char text[NUMBER_TEXT_MAX];
+
+    buf_put(b, text, number_format_i64(ms, text));
+}
+
+/* -- outputs --------------------------------------------------------------- */
+
+struct shown {
+    size_t rows;
+    int64_t first_ms, last_ms;
+};
+
+static void
+write_row(struct buf *b, const struct exp_table *t, size_t row)
+{
+    put_time(b, t->ts_ms[row]);
+    for (size_t i = 0; i < t->len; i++) {
+        buf_put_u8(b, ',');
+        put_double(b, t->values[row * t->len + i]);
+    }
+}
+
+/* The last time of an expression is told from the second row on, and that of
+ * no rows of a metric is the largest there is: OpenTSDB's. */
+static struct shown
+write_rows(struct buf *b, const struct exp_query *q, const struct exp_table *t,
+           bool is_metric)
+{
+    struct shown s = { 0, is_metric ? INT64_MAX : 0, 0 };
+
+    for (size_t i = 0; i < t->rows && !b->failed; i++) {
+        int64_t ts = t->ts_ms[i];
+
+        if (!is_metric && (ts < q->q.start_ms || ts > q->q.end_ms))
+            continue;
+        buf_put_str(b, s.rows > 0 ? ",[" : "[");
+        write_row(b, t, i);
+        buf_put_u8(b, ']');
+        if (s.rows == 0)
+            s.first_ms = ts;
+        if (s.rows > 0 || is_metric)
+            s.last_ms = ts;
+        s.rows++;
+    }
+    return s;
+}
+
+static int
+compare_names(const void *a, const void *b)
+{
+    const struct slice *x = a, *y = b;
+
+    return slice_cmp(*x, *y);
+}
+
+/* The metrics of the first series stand for all. */
+static void
+write_metrics(struct buf *b, const struct series_meta *m)
+{
+    struct slice names[EXP_IDS_MAX] = { { NULL, 0 } };
+    size_t len = m->metrics_len < EXP_IDS_MAX ? m->metrics_len : EXP_IDS_MAX;
+
+    for (size_t i = 0; i < len; i++)
+        names[i] = m->metrics[i].name;
+    qsort(names, len, sizeof *names, compare_names);
+    for (size_t i = 0; i < len; i++)
+        json_put_text(b, i > 0 ? "," : "", names[i]);
+}
+
+static void
+write_meta(struct buf *b, const struct exp_table *t)
+{
+    buf_put_str(b, ",\"meta\":[{\"index\":0,\"metrics\":[\"timestamp\"]}");
+    for (size_t i = 0; i < t->len; i++) {
+        const struct series_meta *m = &t->series[i];
+
+        buf_printf(b, ",{\"index\":%zu,\"metrics\":[", i + 1);
+        write_metrics(b, &t->series[0]);
+        buf_put_str(b, "],\"commonTags\":{");
+        for (size_t k = 0; k < m->tags_len; k++) {
+            json_put_text(b, k > 0 ? "," : "", m->tags[k].key.name);
+            json_put_text(b, ":", m->tags[k].value.name);
+        }
+        buf_put_str(b, "},\"aggregatedTags\":[");
+        for (size_t k = 0; k < m->aggregate_tags_len; k++)
+            json_put_text(b, k > 0 ? "," : "", m->aggregate_tags[k].name);
+        buf_put_str(b, "]}");
+    }
+    buf_put_u8(b, ']');
+}
+
+size_t
+exp_json_output(struct buf *b, const struct exp_query *q, struct slice id,
+                struct slice alias, const struct exp_table *t, bool is_metric)
+{
+    struct shown s;
+
+    json_put_text(b, "{\"id\":", id);
+    if (alias.data != NULL)
+        json_put_text(b, ",\"alias\":", alias);
+    buf_put_str(b, ",\"dps\":[");
+    s = write_rows(b, q, t, is_metric);
+    buf_put_str(b, "],\"dpsMeta\":{\"firstTimestamp\":");
+    put_time(b, s.first_ms);
+    buf_put_str(b, ",\"lastTimestamp\":");
+    put_time(b, s.last_ms);
+    buf_printf(b, ",\"setCount\":%zu,\"series\":%zu}", s.rows, t->len);
+    if (t->len > 0)
+        write_meta(b, t);
+    buf_put_u8(b, '}');
+    return s.rows;
+}
+
+/* -- the question ---------------------------------------------------------- */
+
+static void
+write_fill(struct buf *b, const struct exp_fill *f)
+{
+    static const char *const policies[] = {
+        [FILL_NONE] = "none", [FILL_ZERO] = "zero",     [FILL_NAN] = "nan",
+        [FILL_NULL] = "null", [FILL_SCALAR] = "scalar",
+    };
+
+    buf_put_str(b, ",\"fillPolicy\":");
+    if (!f->given) {
+        buf_put_str(b, "null");
+        return;
+    }
+    buf_printf(b, "{\"policy\":\"%s\",\"value\":", policies[f->policy]);
+    put_double(b, f->value);
+    buf_put_u8(b, '}');
+}
+
+static void
+write_time(struct buf *b, const struct exp_time *t)
+{
+    json_put_text(b, ",\"time\":{\"start\":", t->start);
+    json_put_text(b, ",\"end\":", t->end);
+    json_put_text(b, ",\"timezone\":", t->timezone);
+    buf_put_str(b, ",\"downsampler\":");
+    if (t->downsampler_given) {
+        json_put_text(b, "{\"interval\":", t->interval);
+        json_put_text(b, ",\"aggregator\":", t->downsample_aggregator);
+        write_fill(b, &t->downsample_fill);
+        buf_put_u8(b, '}');
+    } else {
+        buf_put_str(b, "null");
+    }
+    json_put_text(b, ",\"aggregator\":", t->aggregator);
+    json_put_bool(b, ",\"rate\":", t->rate);
+    buf_put_u8(b, '}');
+}
+
+static void
+write_filter(struct buf *b, const struct exp_filter *f)
+{
+    json_put_text(b, "{\"id\":", f->id);
+    buf_put_str(b, f->tags_given ? ",\"tags\":[" : ",\"tags\":null");
+    for (size_t i = 0; i < f->tags_len; i++) {
+        const struct exp_filter_tag *t = &f->tags[i];
+
+        json_put_text(b, i > 0 ? ",{\"tagk\":" : "{\"tagk\":", t->tagk);
+        json_put_text(b, ",\"filter\":", t->text);
+        json_put_bool(b, ",\"group_by\":", t->group_by);
+        json_put_text(b, ",\"type\":", slice_str(filter_type_name(t->kind)));
+        buf_put_u8(b, '}');
+    }
+    if (f->tags_given)
+        buf_put_u8(b, ']');
+    json_put_bool(b, ",\"explicitTags\":", f->explicit_tags);
+    buf_put_u8(b, '}');
+}
+
+static void
+write_metric(struct buf *b, const struct exp_metric *m)
+{
+    json_put_text(b, "{\"metric\":", m->metric);
+    json_put_text(b, ",\"id\":", m->id);
+    json_put_text(b, ",\"filter\":", m->filter);
+    json_put_text(b, ",\"aggregator\":", m->aggregator);
+    json_put_text(b, ",\"timeOffset\":", m->time_offset);
+    write_fill(b, &m->fill);
+    buf_put_u8(b, '}');
+}
+
+static void
+write_expression(struct buf *b, const struct exp_expression *x)
+{
+    json_put_text(b, "{\"id\":", x->id);
+    json_put_text(b, ",\"expr\":", x->expr);
+    buf_printf(b, ",\"join\":{\"operator\":\"%s\"",
+               x->intersection ? "intersection" : "union");
+    json_put_bool(b, ",\"useQueryTags\":", x->use_query_tags);
+    json_put_bool(b, ",\"includeAggTags\":", x->include_agg_tags);
+    buf_put_u8(b, '}');
+    write_fill(b, &x->fill);
+    buf_put_u8(b, '}');
+}
+
+static void
+write_output(struct buf *b, const struct exp_output *o)
+{
+    json_put_text(b, "{\"id\":", o->id);
+    json_put_text(b, ",\"alias\":", o->alias);
+    buf_put_u8(b, '}');
+}
+
+/* Opens a list, or writes null; true when there are elements to write. */
+static bool
+open_list(struct buf *b, const char *name, bool given)
+{
+    buf_printf(b, ",\"%s\":%s", name, given ? "[" : "null");
+    return given;
+}
+
+/* One list of the question; 'write' gets each element, a comma between. */
+#define WRITE_LIST(b, q, member, write)                  \
+    if (open_list(b, #member, (q)->member##_given)) {    \
+        for (size_t i = 0; i < (q)->member##_len; i++) { \
+            buf_put_str(b, i > 0 ? "," : "");            \
+            write(b, &(q)->member[i]);                   \
+        }                                                \
+        buf_put_u8(b, ']');                              \
+    }
+
+void
+exp_json_question(struct buf *b, const struct exp_query *q)
+{
+    json_put_text(b, "{\"name\":", q->name);
+    write_time(b, &q->time);
+    WRITE_LIST(b, q, filters, write_filter)
+    WRITE_LIST(b, q, metrics, write_metric)
+    WRITE_LIST(b, q, expressions, write_expression)
+    WRITE_LIST(b, q, outputs, write_output)
+    buf_put_u8(b, '}');
+}

@@ -1,0 +1,22 @@
+/*
+ * The answer of /api/query/exp as JSON: its outputs, and the question again, as
+ * OpenTSDB writes them.
+ *
+ * Threads: any; these are functions of their arguments.
+ */
+#ifndef TSD_API_QUERY_EXP_JSON_H
+#define TSD_API_QUERY_EXP_JSON_H
+
+#include "base/buf.h"
+#include "query/exp/exp.h"
+
+/* {"id":..,"alias":..,"dps":[[ms,v,v],..],"dpsMeta":{..},"meta":[..]}.  Of an
+ * expression the rows in the range, of a metric all.  Returns how many rows. */
+size_t exp_json_output(struct buf *b, const struct exp_query *q,
+                       struct slice id, struct slice alias,
+                       const struct exp_table *t, bool is_metric);
+
+/* The question, with what was left out filled in. */
+void exp_json_question(struct buf *b, const struct exp_query *q);
+
+#endif

@@ -1,0 +1,437 @@
+/* See tsd/api/query/query_json.h. */
+#include "config.h"
+
+#include "tsd/api/query/query_json.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/text/number.h"
+#include "tsd/api/meta/annotation_json.h"
+#include "tsd/api/api.h"
+#include "tsd/api/query/dps_json.h"
+#include "web/json/json.h"
+
+static void
+put_name(struct buf *b, const char *name, struct slice text)
+{
+    buf_put_str(b, name);
+    json_put_string(b, text);
+}
+
+static void
+write_notes(struct buf *b, const char *name, const struct query *q,
+            const struct notes *notes)
+{
+    bool first = true;
+
+    buf_put_str(b, name);
+    for (size_t i = 0; i < notes->len; i++) {
+        const struct annotation *n = &notes->list[i];
+
+        if (!annotation_within(n, q->start_ms, q->end_ms))
+            continue;
+        if (!first)
+            buf_put_u8(b, ',');
+        first = false;
+        annotation_write(b, n);
+    }
+    buf_put_u8(b, ']');
+}
+
+static int
+cmp_slices(const void *a, const void *b)
+{
+    const struct slice *x = a, *y = b;
+
+    return slice_cmp(*x, *y);
+}
+
+static void
+write_tsuids(struct buf *b, const struct result_group *g)
+{
+    struct slice *sorted = calloc(g->tsuids_len + 1, sizeof *sorted);
+
+    if (sorted == NULL) {
+        b->failed = true;
+        return;
+    }
+    if (g->tsuids_len > 0)
+        memcpy(sorted, g->tsuids, g->tsuids_len * sizeof *sorted);
+    qsort(sorted, g->tsuids_len, sizeof *sorted, cmp_slices);
+    buf_put_str(b, ",\"tsuids\":[");
+    for (size_t i = 0; i < g->tsuids_len; i++) {
+        buf_put_str(b, i > 0 ? ",\"" : "\"");
+        api_put_hex(b, sorted[i]);
+        buf_put_u8(b, '"');
+    }
+    buf_put_u8(b, ']');
+    free(sorted);
+}
+
+static void
+write_stats(struct buf *b, size_t index, const struct result_stats *st,
+            size_t points)
+{
+    buf_printf(b, ",\"stats\":{\"queryIndex\":%zu,\"emittedDPs\":%zu,", index,
+               points);
+    query_json_costs(b, st);
+    buf_put_u8(b, '}');
+}
+
+void
+query_json_costs(struct buf *b, const struct result_stats *st)
+{
+    const struct scan_counts *c = &st->scan;
+
+    buf_printf(b,
+               "\"rowsFromStorage\":%llu,\"rowsFromMemory\":%llu,"
+               "\"bytesFromStorage\":%llu,\"keysFromStorage\":%llu,"
+               "\"seeks\":%llu,\"series\":%llu,\"dpsPostFilter\":%llu,",
+               (unsigned long long)c->rows, (unsigned long long)c->head_rows,
+               (unsigned long long)c->bytes, (unsigned long long)c->keys,
+               (unsigned long long)c->seeks, (unsigned long long)st->series,
+               (unsigned long long)st->points);
+    buf_printf(b,
+               "\"planTime\":%.3f,\"queryScanTime\":%.3f,"
+               "\"aggregationTime\":%.3f,\"plan\":",
+               (double)st->plan_us / 1000, (double)st->scan_us / 1000,
+               (double)st->numbers_us / 1000);
+    json_put_string(b, slice_str(st->plan == NULL ? "" : st->plan));
+}
+
+/* Masks leave out what filters do before it is read: what OpenTSDB counts
+ * before and after them is one. */
+static void
+write_scan(struct buf *b, size_t at, const struct result_scan *s)
+{
+    buf_printf(b,
+               "%s\"scannerIdx_%02zu\":{\"scannerId\":\"salt bucket %zu\","
+               "\"scannerTime\":%.3f,\"successfulScan\":1,"
+               "\"rowsPreFilter\":%llu,\"rowsPostFilter\":%llu,",
+               at == 0 ? "" : ",", at, at, (double)s->us / 1000,
+               (unsigned long long)s->scan.rows,
+               (unsigned long long)s->scan.rows);
+    buf_printf(b,
+               "\"dpsPreFilter\":%llu,\"dpsPostFilter\":%llu,"
+               "\"bytesFromStorage\":%llu,\"keysFromStorage\":%llu,"
+               "\"seeks\":%llu}",
+               (unsigned long long)s->points, (unsigned long long)s->points,
+               (unsigned long long)s->scan.bytes,
+               (unsigned long long)s->scan.keys,
+               (unsigned long long)s->scan.seeks);
+}
+
+void
+query_json_scans(struct buf *b, const struct result_stats *st)
+{
+    int64_t sum = 0, max = 0;
+
+    for (size_t i = 0; i < st->scans_len; i++) {
+        sum += st->scans[i].us;
+        max = st->scans[i].us > max ? st->scans[i].us : max;
+    }
+    buf_printf(
+        b,
+        "\"emittedDPs\":%llu,\"rowsPreFilter\":%llu,"
+        "\"rowsPostFilter\":%llu,\"dpsPreFilter\":%llu,"
+        "\"successfulScan\":%zu,\"maxScannerTime\":%.3f,"
+        "\"avgScannerTime\":%.3f,\"scannerStats\":{",
+        (unsigned long long)st->points_out, (unsigned long long)st->scan.rows,
+        (unsigned long long)st->scan.rows, (unsigned long long)st->points,
+        st->scans_len, (double)max / 1000,
+        st->scans_len == 0 ? 0.0 : (double)sum / (double)st->scans_len / 1000);
+    for (size_t i = 0; i < st->scans_len; i++)
+        write_scan(b, i, &st->scans[i]);
+    buf_put_u8(b, '}');
+}
+
+static void
+write_own_tags(struct buf *b, const struct result_group *g)
+{
+    buf_put_str(b, ",\"tags\":{");
+    for (size_t i = 0; i < g->tags_len; i++) {
+        if (i > 0)
+            buf_put_u8(b, ',');
+        json_put_string(b, g->tag_keys[i]);
+        put_name(b, ":", g->tag_values[i]);
+    }
+    buf_put_str(b, "},\"aggregateTags\":[");
+    for (size_t i = 0; i < g->aggregate_tags_len; i++) {
+        if (i > 0)
+            buf_put_u8(b, ',');
+        json_put_string(b, g->aggregate_tags[i]);
+    }
+    buf_put_u8(b, ']');
+}
+
+static void
+write_group_tags(struct buf *b, const struct result_group *g,
+                 struct pieces_tags *tags)
+{
+    size_t from = b->size;
+
+    if (tags != NULL && tags->known.size > 0)
+        buf_put_slice(b, tags->known);
+    else
+        write_own_tags(b, g);
+    if (tags == NULL)
+        return;
+    tags->from = from;
+    tags->size = b->size - from;
+}
+
+size_t
+query_json_group(struct buf *b, const struct query *q,
+                 const struct result_group *g, struct pieces_tags *tags,
+                 const struct notes *annotations, const struct notes *globals,
+                 const struct result_stats *stats, struct uid_table *uids)
+{
+    size_t points;
+
+    put_name(b, "{\"metric\":", g->metric);
+    write_group_tags(b, g, tags);
+    if (q->show_query) {
+        buf_put_str(b, ",\"query\":");
+        query_json_sub(b, g->sub, g->rollup_table, uids);
+    }
+    if (q->show_tsuids)
+        write_tsuids(b, g);
+    if (annotations->always ||
+        (annotations->list != NULL && annotations->len > 0))
+        write_notes(b, ",\"annotations\":[", q, annotations);
+    if (globals->list != NULL && globals->len > 0)
+        write_notes(b, ",\"globalAnnotations\":[", q, globals);
+    buf_put_str(b, ",\"dps\":");
+    points = dps_json_write(b, q, &g->dps);
+    if (q->show_stats)
+        write_stats(b, g->sub->index, stats, points);
+    buf_put_u8(b, '}');
+    return points;
+}
+
+/* -- the question ---------------------------------------------------------- */
+
+static void
+write_filters(struct buf *b, const struct sub_query *s)
+{
+    buf_put_str(b, ",\"filters\":[");
+    for (size_t i = 0; i < s->filters_len; i++) {
+        const struct filter *f = &s->filters[i];
+
+        put_name(b, i > 0 ? ",{\"tagk\":" : "{\"tagk\":", f->tagk);
+        put_name(b, ",\"filter\":", f->text);
+        json_put_bool(b, ",\"group_by\":", f->group_by);
+        put_name(b, ",\"type\":", slice_str(filter_type_name(f->type)));
+        buf_put_u8(b, '}');
+    }
+    buf_put_u8(b, ']');
+}
+
+/* The keys that group, with their last filter: how old clients know them. */
+static void
+write_tags(struct buf *b, const struct sub_query *s)
+{
+    struct buf text = BUF_INIT;
+    bool first = true;
+
+    buf_put_str(b, ",\"tags\":{");
+    for (size_t i = 0; i < s->filters_len; i++) {
+        const struct filter *f = &s->filters[i];
+        bool last = f->group_by;
+
+        for (size_t j = i + 1; j < s->filters_len && last; j++)
+            last = !s->filters[j].group_by ||
+                   !slice_eq(s->filters[j].tagk, f->tagk);
+        if (!last)
+            continue;
+        if (!first)
+            buf_put_u8(b, ',');
+        first = false;
+        json_put_string(b, f->tagk);
+        buf_clear(&text);
+        buf_put_str(&text, filter_type_name(f->type));
+        buf_put_u8(&text, '(');
+        buf_put_slice(&text, f->text);
+        buf_put_u8(&text, ')');
+        put_name(b, ":", buf_slice(&text));
+    }
+    buf_put_u8(b, '}');
+    buf_fini(&text);
+}
+
+static void
+put_base64(struct buf *b, uint64_t id, unsigned width)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+    for (int bit = (int)width * 8; bit > 0; bit -= 24) {
+        unsigned three =
+            (unsigned)(bit >= 24 ? id >> (bit - 24) : id << (24 - bit)) &
+            0xffffff;
+
+        for (int i = 0; i < 4; i++)
+            buf_put_u8(b, i * 6 < bit
+                              ? (uint8_t)letters[three >> (18 - i * 6) & 63]
+                              : '=');
+    }
+}
+
+static int
+cmp_ids(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+static void
+write_filter_ids(struct buf *b, const struct sub_query *s,
+                 struct uid_table *uids)
+{
+    uint64_t *ids = mem_new_array(s->filters_len + 1, sizeof *ids);
+    size_t len = 0;
+    bool first = true;
+
+    buf_put_str(b, ",\"filterTagKs\":");
+    if (s->filters_len == 0) {
+        buf_put_str(b, "null");
+        free(ids);
+        return;
+    }
+    for (size_t i = 0; i < s->filters_len; i++)
+        if (uid_find(uids, UID_TAGK, s->filters[i].tagk, &ids[len], NULL) ==
+            ST_OK)
+            len++;
+    qsort(ids, len, sizeof *ids, cmp_ids);
+    buf_put_u8(b, '[');
+    for (size_t i = 0; i < len; i++) {
+        if (i > 0 && ids[i] == ids[i - 1])
+            continue;
+        buf_put_str(b, first ? "\"" : ",\"");
+        first = false;
+        put_base64(b, ids[i], uid_width(uids, UID_TAGK));
+        buf_put_u8(b, '"');
+    }
+    buf_put_u8(b, ']');
+    free(ids);
+}
+
+static void
+put_integer(struct buf *b, int64_t v)
+{
+    char text[NUMBER_TEXT_MAX];
+
+    buf_put(b, text, number_format_i64(v, text));
+}
+
+static void
+write_rate(struct buf *b, const struct sub_query *s)
+{
+    const struct rate_options *r = &s->rate_options;
+
+    buf_put_str(b, ",\"rateOptions\":");
+    if (!s->rate_options_given) {
+        buf_put_str(b, "null");
+        return;
+    }
+    json_put_bool(b, "{\"counter\":", r->counter);
+    buf_printf(b, ",\"counterMax\":%lld,\"resetValue\":%lld",
+               (long long)r->counter_max, (long long)r->reset_value);
+    json_put_bool(b, ",\"dropResets\":", r->drop_resets);
+    buf_put_u8(b, '}');
+}
+
+static void
+write_texts(struct buf *b, const char *name, const struct slice *texts,
+            size_t len)
+{
+    buf_put_str(b, name);
+    if (texts == NULL) {
+        buf_put_str(b, "null");
+        return;
+    }
+    buf_put_u8(b, '[');
+    for (size_t i = 0; i < len; i++)
+        put_name(b, i > 0 ? "," : "", texts[i]);
+    buf_put_u8(b, ']');
+}
+
+static void
+write_percentiles(struct buf *b, const struct sub_query *s)
+{
+    char text[NUMBER_TEXT_MAX];
+
+    buf_put_str(b, ",\"percentiles\":");
+    if (s->percentiles_len == 0) {
+        buf_put_str(b, "null");
+        return;
+    }
+    for (size_t i = 0; i < s->percentiles_len; i++) {
+        buf_put_u8(b, i > 0 ? ',' : '[');
+        buf_put(b, text, number_format_double(s->percentiles[i], text));
+    }
+    buf_put_u8(b, ']');
+}
+
+void
+query_json_sub(struct buf *b, const struct sub_query *s, const char *table,
+               struct uid_table *uids)
+{
+    const struct slice none = { NULL, 0 };
+
+    put_name(b, "{\"aggregator\":", s->aggregator_name);
+    json_put_text(b, ",\"metric\":", s->metric.size > 0 ? s->metric : none);
+    write_texts(b, ",\"tsuids\":", s->tsuids, s->tsuids_len);
+    json_put_text(b, ",\"downsample\":", s->downsample.text);
+    json_put_bool(b, ",\"rate\":", s->rate);
+    write_filters(b, s);
+    write_percentiles(b, s);
+    buf_put_str(b, ",\"index\":");
+    put_integer(b, (int64_t)s->index);
+    buf_put_str(b, ",\"rollupTable\":");
+    json_put_string(b, slice_str(table == NULL ? "raw" : table));
+    write_rate(b, s);
+    write_filter_ids(b, s, uids);
+    json_put_bool(b, ",\"explicitTags\":", s->explicit_tags);
+    json_put_bool(b, ",\"useFuzzyFilter\":", !s->fuzzy_off);
+    json_put_bool(b, ",\"preAggregate\":", s->pre_aggregate);
+    json_put_text(b, ",\"rollupUsage\":",
+                  s->rollup_usage.size > 0 ? s->rollup_usage : none);
+    json_put_bool(b, ",\"showHistogramBuckets\":", s->show_histogram_buckets);
+    json_put_bool(b, ",\"useMultiGets\":", !s->multi_get_off);
+    write_tags(b, s);
+    json_put_bool(b, ",\"histogramQuery\":",
+                  s->percentiles_len > 0 || s->show_histogram_buckets);
+    buf_put_u8(b, '}');
+}
+
+void
+query_json_question(struct buf *b, const struct query *q,
+                    struct uid_table *uids)
+{
+    const struct slice none = { NULL, 0 };
+
+    put_name(b, "{\"start\":", q->start_text);
+    json_put_text(b, ",\"end\":", q->end_text.size > 0 ? q->end_text : none);
+    json_put_text(b, ",\"timezone\":",
+                  q->timezone_text.size > 0 ? q->timezone_text : none);
+    json_put_bool(b, ",\"padding\":", q->padding);
+    json_put_bool(b, ",\"delete\":", q->delete_points);
+    json_put_bool(b, ",\"noAnnotations\":", q->no_annotations);
+    json_put_bool(b, ",\"globalAnnotations\":", q->global_annotations);
+    json_put_bool(b, ",\"showTSUIDs\":", q->show_tsuids);
+    json_put_bool(b, ",\"msResolution\":", q->ms_resolution);
+    json_put_bool(b, ",\"showQuery\":", q->show_query);
+    json_put_bool(b, ",\"showStats\":", q->show_stats);
+    json_put_bool(b, ",\"showSummary\":", q->show_summary);
+    json_put_bool(b, ",\"useCalendar\":", q->use_calendar);
+    buf_put_str(b, ",\"queries\":[");
+    for (size_t i = 0; i < q->subs_len; i++) {
+        if (i > 0)
+            buf_put_u8(b, ',');
+        query_json_sub(b, &q->subs[i], "raw", uids);
+    }
+    buf_put_str(b, "]}");
+}

@@ -1,0 +1,45 @@
+/*
+ * The answer of /api/query as JSON: a writer of its own, because it is hot.
+ * Form and oddities are OpenTSDB's (docs/PROTOCOL.md, "Answers").
+ *
+ * Threads: any; these are functions of their arguments.
+ */
+#ifndef TSD_API_QUERY_QUERY_JSON_H
+#define TSD_API_QUERY_QUERY_JSON_H
+
+#include "base/buf.h"
+#include "query/answer/chunks.h"
+#include "uid/meta/annotation.h"
+
+/* Notes of one group, or of the whole query. */
+struct notes {
+    const struct annotation *list;
+    size_t len;
+    bool always; /* written even if there are none */
+};
+
+/* One group: {"metric":..,"tags":..,...,"dps":..}.  A NULL list writes no
+ * member.  'uids' resolves the tag keys of "query"; returns how many points
+ * were written.  'tags' (may be NULL): see query/answer/chunks.h. */
+size_t query_json_group(struct buf *b, const struct query *q,
+                        const struct result_group *g, struct pieces_tags *tags,
+                        const struct notes *annotations,
+                        const struct notes *globals,
+                        const struct result_stats *stats,
+                        struct uid_table *uids);
+
+/* What a sub-query cost, as members without braces. */
+void query_json_costs(struct buf *b, const struct result_stats *st);
+
+/* The same of each scan: members without braces, the last without a comma. */
+void query_json_scans(struct buf *b, const struct result_stats *st);
+
+/* A sub query as "showQuery" has it; 'table': the rollups, "raw". */
+void query_json_sub(struct buf *b, const struct sub_query *s, const char *table,
+                    struct uid_table *uids);
+
+/* The question as a whole, for /api/stats/query. */
+void query_json_question(struct buf *b, const struct query *q,
+                         struct uid_table *uids);
+
+#endif

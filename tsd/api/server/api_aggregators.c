@@ -1,0 +1,23 @@
+/* /api/aggregators and /aggregators: the names of all aggregators. */
+#include "config.h"
+
+#include "tsd/api/api.h"
+
+#include "query/aggregate/aggregator.h"
+#include "web/json/json.h"
+
+void
+api_aggregators(void *ctx, const struct http_request *r, struct http_reply *out)
+{
+    struct buf *b = http_reply_body(out);
+    const struct aggregator *a;
+
+    api_json_type(r, out);
+    buf_put_u8(b, '[');
+    for (size_t i = 0; (a = aggregator_at(i)) != NULL; i++) {
+        if (i > 0)
+            buf_put_u8(b, ',');
+        json_put_string(b, slice_str(aggregator_name(a)));
+    }
+    buf_put_u8(b, ']');
+}

@@ -1,0 +1,100 @@
+/* /api/config: all settings; /api/config/filters: the filters and their use. */
+#include "config.h"
+
+#include "tsd/api/api.h"
+
+#include "query/model/filter.h"
+#include "web/json/json.h"
+
+struct writer {
+    struct buf *b;
+    bool first;
+};
+
+/* A password must not be shown, whatever setting holds it. */
+static bool
+is_secret(const char *key)
+{
+    for (; *key != '\0'; key++)
+        if (strncasecmp(key, "pass", 4) == 0)
+            return true;
+    return false;
+}
+
+static void
+put_setting(void *ctx, const char *key, const char *value)
+{
+    struct writer *w = ctx;
+
+    if (!w->first)
+        buf_put_u8(w->b, ',');
+    w->first = false;
+    json_put_string(w->b, slice_str(key));
+    buf_put_u8(w->b, ':');
+    json_put_string(w->b, slice_str(is_secret(key) ? "********" : value));
+}
+
+/* Clients expect seven: not_key, which OpenTSDB knows but does not list, is not
+ * among them. */
+static const struct filter_help {
+    enum filter_type type;
+    const char *description, *examples;
+} filters[] = {
+    { FILTER_LITERAL_OR,
+      "Takes the series whose tag has one of the values, which are parted by "
+      "a bar.",
+      "host=literal_or(web01|web02)" },
+    { FILTER_ILITERAL_OR,
+      "Takes the series whose tag has one of the values, in any case.",
+      "host=iliteral_or(web01|WEB02)" },
+    { FILTER_NOT_LITERAL_OR,
+      "Takes the series that have the tag, with none of the values.",
+      "host=not_literal_or(web01|web02)" },
+    { FILTER_NOT_ILITERAL_OR,
+      "Takes the series that have the tag, with none of the values in any "
+      "case.",
+      "host=not_iliteral_or(web01|WEB02)" },
+    { FILTER_WILDCARD,
+      "Takes the series whose tag's value matches; a star stands for any "
+      "characters.",
+      "host=wildcard(web*), host=wildcard(*.example.com)" },
+    { FILTER_IWILDCARD, "As wildcard, in any case.", "host=iwildcard(WEB*)" },
+    { FILTER_REGEXP,
+      "Takes the series in whose tag's value the regular expression is found; "
+      "braces must not be in a URI's.",
+      "host=regexp(web[0-9]+)" },
+};
+
+static void
+put_filters(struct buf *b)
+{
+    buf_put_u8(b, '{');
+    for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
+        const struct filter_help *f = &filters[i];
+
+        if (i > 0)
+            buf_put_u8(b, ',');
+        json_put_string(b, slice_str(filter_type_name(f->type)));
+        buf_put_str(b, ":{\"examples\":");
+        json_put_string(b, slice_str(f->examples));
+        buf_put_str(b, ",\"description\":");
+        json_put_string(b, slice_str(f->description));
+        buf_put_u8(b, '}');
+    }
+    buf_put_u8(b, '}');
+}
+
+void
+api_config(void *ctx, const struct http_request *r, struct http_reply *out)
+{
+    const struct api *a = ctx;
+    struct writer w = { http_reply_body(out), true };
+
+    if (slice_eq_str(api_sub_path(r), "filters")) {
+        put_filters(w.b);
+        return;
+    }
+    buf_put_u8(w.b, '{');
+    settings_each(a->settings, put_setting, &w);
+    buf_put_u8(w.b, '}');
+}

@@ -1,0 +1,117 @@
+/* /api/stats and /stats: counters; /api/stats/query: queries under way; and
+ * what OpenTSDB tells of its virtual machine. */
+#include "config.h"
+
+#include "tsd/api/api.h"
+
+#include "tsd/stats/queries.h"
+#include "tsd/stats/stats.h"
+#include "web/json/json.h"
+
+struct writer {
+    const struct api *a;
+    struct buf *b;
+    int64_t now_s;
+    bool first;
+};
+
+/* "a=1 b=2" as members. */
+static void
+put_tags(struct buf *b, const char *tags, bool *first)
+{
+    while (*tags != '\0') {
+        size_t key = strcspn(tags, "="), size = strcspn(tags, " ");
+
+        if (key < size) {
+            if (!*first)
+                buf_put_u8(b, ',');
+            *first = false;
+            json_put_string(b, slice_of(tags, key));
+            buf_put_u8(b, ':');
+            json_put_string(b, slice_of(tags + key + 1, size - key - 1));
+        }
+        tags += size;
+        tags += *tags == ' ';
+    }
+}
+
+static void
+put_point(void *ctx, const char *name, const char *tags, uint64_t value)
+{
+    struct writer *w = ctx;
+    struct buf common = BUF_INIT;
+    bool first = true;
+
+    if (!w->first)
+        buf_put_u8(w->b, ',');
+    w->first = false;
+    buf_printf(w->b,
+               "{\"metric\":\"tsd.%s\",\"timestamp\":%lld,\"value\":\"%llu\","
+               "\"tags\":{",
+               name, (long long)w->now_s, (unsigned long long)value);
+    stats_put_tags(w->a, &common);
+    put_tags(w->b, tags, &first);
+    put_tags(w->b, buf_cstr(&common), &first);
+    buf_put_str(w->b, "}}");
+    buf_fini(&common);
+}
+
+static void
+write_points(const struct api *a, struct buf *b)
+{
+    struct writer w = { a, b, clock_now_ms(a->clock) / 1000, true };
+
+    buf_put_u8(b, '[');
+    stats_each(a, put_point, &w);
+    buf_put_u8(b, ']');
+}
+
+/* The old page: lines, or an array of them. */
+static void
+write_page(const struct api *a, bool json, struct buf *b)
+{
+    struct buf lines = BUF_INIT;
+    const char *at;
+
+    if (!json) {
+        stats_write_lines(a, b);
+        return;
+    }
+    stats_write_lines(a, &lines);
+    buf_put_u8(b, '[');
+    for (at = buf_cstr(&lines); *at != '\0';) {
+        size_t size = strcspn(at, "\n");
+
+        if (at != (const char *)lines.data)
+            buf_put_u8(b, ',');
+        json_put_string(b, slice_of(at, size));
+        at += size;
+        at += *at == '\n';
+    }
+    buf_put_u8(b, ']');
+    buf_fini(&lines);
+}
+
+void
+api_stats(void *ctx, const struct http_request *r, struct http_reply *out)
+{
+    const struct api *a = ctx;
+    struct slice what = api_sub_path(r);
+    struct buf *b = http_reply_body(out);
+    bool json = http_has_param(r, "json");
+
+    if (!http_is_api(r)) {
+        http_reply_type(out, json ? "application/json" : "text/plain");
+        write_page(a, json, b);
+    } else if (slice_eq_str(what, "query")) {
+        queries_write(a->queries, b);
+    } else if (slice_eq_str(what, "jvm")) {
+        stats_write_process(a, b);
+    } else if (slice_eq_str(what, "threads")) {
+        stats_write_threads(b);
+    } else if (slice_eq_str(what, "region_clients")) {
+        buf_put_str(b, "[]");
+    } else {
+        write_points(a, b);
+    }
+}

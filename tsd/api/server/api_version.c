@@ -1,0 +1,30 @@
+/* /api/version and /version. */
+#include "config.h"
+
+#include "tsd/api/api.h"
+
+#include "tsd/stats/version.h"
+#include "web/json/json.h"
+
+void
+api_version(void *ctx, const struct http_request *r, struct http_reply *out)
+{
+    struct buf *b = http_reply_body(out);
+    const struct version_field *f;
+
+    if (!http_is_api(r) && !http_has_param(r, "json")) {
+        http_reply_type(out, "text/plain");
+        buf_put_str(b, version_text());
+        return;
+    }
+    api_json_type(r, out);
+    buf_put_u8(b, '{');
+    for (size_t i = 0; (f = version_field_at(i)) != NULL; i++) {
+        if (i > 0)
+            buf_put_u8(b, ',');
+        json_put_string(b, slice_str(f->name));
+        buf_put_u8(b, ':');
+        json_put_string(b, slice_str(f->value));
+    }
+    buf_put_u8(b, '}');
+}

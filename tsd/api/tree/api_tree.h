@@ -1,0 +1,19 @@
+/*
+ * What the two files of /api/tree share: definitions (api_tree.c), and what is
+ * made of series by them (api_tree_view.c).
+ *
+ * Threads: any.
+ */
+#ifndef TSD_API_TREE_API_TREE_H
+#define TSD_API_TREE_API_TREE_H
+
+#include "tsd/api/api.h"
+#include "uid/meta/tree.h"
+
+/* Serves what comes behind "/api/tree/"; false when it does not know it. */
+bool api_tree_view(const struct api *a, struct slice what,
+                   const struct http_request *r, struct http_reply *out);
+
+void api_tree_refuse_method(struct http_reply *out);
+
+#endif

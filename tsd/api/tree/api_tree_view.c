@@ -1,0 +1,615 @@
+/* /api/tree/branch, test, collisions, notmatched: what a tree's rules make of
+ * the series. */
+#include "config.h"
+
+#include "base/log.h"
+#include "base/text/java.h"
+#include "tsd/api/tree/api_tree.h"
+#include "tsd/api/meta/meta_json.h"
+#include "tsd/api/tree/tree_json.h"
+#include "tsd/api/tree/tree_table.h"
+#include "tsd/api/tree/tree_view.h"
+#include "web/json/json.h"
+
+#define SCRATCH_BYTES ((size_t)64 << 20)
+
+struct work {
+    const struct api *a;
+    const struct http_request *r;
+    struct http_reply *out;
+    struct arena *arena;
+};
+
+static void serve_branch(const struct work *w);
+static void serve_test(const struct work *w);
+static void serve_collisions(const struct work *w, bool unmatched);
+
+bool
+api_tree_view(const struct api *a, struct slice what,
+              const struct http_request *r, struct http_reply *out)
+{
+    const struct work w = { a, r, out, http_arena(r) };
+
+    if (slice_eq_str(what, "branch"))
+        serve_branch(&w);
+    else if (slice_eq_str(what, "test"))
+        serve_test(&w);
+    else if (slice_eq_str(what, "collisions"))
+        serve_collisions(&w, false);
+    else if (slice_eq_str(what, "notmatched"))
+        serve_collisions(&w, true);
+    else
+        return false;
+    return true;
+}
+
+static bool
+is_gone(void *ctx)
+{
+    const struct work *w = ctx;
+
+    return http_gone(w->r);
+}
+
+static struct tree_asker
+asker_of(const struct work *w)
+{
+    return (struct tree_asker){ is_gone, (void *)(uintptr_t)w, w->arena };
+}
+
+/* -- branch ---------------------------------------------------------------- */
+
+struct branch_request {
+    int64_t tree;
+    struct slice branch;
+};
+
+static const struct field branch_fields[] = {
+#define AT(member) offsetof(struct branch_request, member)
+    { "treeid", NULL, FIELD_INT, AT(tree), FIELD_DETAILS, 0,
+      "Unable to parse 'tree' value" },
+    { "branch", NULL, FIELD_TEXT, AT(branch), 0, 0, NULL },
+#undef AT
+};
+
+/* The id of the branch: from its parameter, or the tree's root. */
+static bool
+read_branch(const struct work *w, struct slice *id)
+{
+    uint8_t *bytes = arena_alloc(w->arena, 2);
+    struct branch_request n = { 0 };
+    unsigned seen;
+    struct error e;
+    enum status st = ST_OK;
+
+    if (!fields_read_params(w->r, FIELDS(branch_fields), &n, &seen, w->out))
+        return false;
+    if (n.branch.size > 0) {
+        st = n.branch.size < 4
+                 ? error_set(&e, ST_INVALID, "Branch ID was too short")
+                 : meta_read_id(n.branch, w->arena, id, &e);
+    } else if (n.tree < 1) {
+        http_reply_error(w->out, 400, "Missing or invalid branch and tree IDs",
+                         NULL);
+        return false;
+    } else if (n.tree > TREE_ID_MAX) {
+        st = error_set(&e, ST_INVALID, "Missing or invalid tree ID");
+    } else if (bytes == NULL) {
+        st = api_no_memory(&e);
+    } else {
+        key_put_uint(bytes, (uint64_t)n.tree, 2);
+        *id = slice_of(bytes, 2);
+    }
+    if (st != ST_OK)
+        api_reject(w->out, &e);
+    return st == ST_OK;
+}
+
+static void
+reject_branch(const struct work *w, struct slice id)
+{
+    struct buf text = BUF_INIT;
+
+    buf_put_str(&text, "Unable to locate branch '");
+    api_put_hex(&text, id);
+    buf_printf(&text, "' for tree '%llu'",
+               (unsigned long long)key_get_uint(id.data, 2));
+    http_reply_error(w->out, 404, buf_cstr(&text), NULL);
+    buf_fini(&text);
+}
+
+static void
+write_tags(struct buf *b, const struct tree_series *s)
+{
+    buf_put_u8(b, '{');
+    for (size_t i = 0; i < s->tags_len; i++) {
+        if (i > 0)
+            buf_put_u8(b, ',');
+        json_put_string(b, s->tags[i].key);
+        buf_put_u8(b, ':');
+        json_put_string(b, s->tags[i].value);
+    }
+    buf_put_u8(b, '}');
+}
+
+static void
+write_leaf_end(struct buf *b, struct slice tsuid, struct slice name)
+{
+    buf_put_str(b, ",\"tsuid\":");
+    json_put_string(b, tsuid);
+    buf_put_str(b, ",\"displayName\":");
+    json_put_string(b, name);
+    buf_put_u8(b, '}');
+}
+
+/* Leaves whose series lost a name meanwhile are left out. */
+static enum status
+write_leaves(const struct work *w, const struct tree_branch *branch,
+             struct error *e)
+{
+    struct buf *b = http_reply_body(w->out);
+    struct arena *scratch = arena_new(SCRATCH_BYTES);
+    bool first = true;
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < branch->leaves_len && st == ST_OK; i++) {
+        struct tree_series s;
+
+        arena_reset(scratch);
+        st = tree_names(w->a, branch->leaves[i].tsuid, scratch, &s, e);
+        if (st == ST_NOT_FOUND) {
+            st = ST_OK;
+            continue;
+        }
+        if (st != ST_OK)
+            break;
+        buf_put_str(b, first ? "[" : ",");
+        first = false;
+        buf_put_str(b, "{\"metric\":");
+        json_put_string(b, s.metric);
+        buf_put_str(b, ",\"tags\":");
+        write_tags(b, &s);
+        write_leaf_end(b, s.tsuid, branch->leaves[i].name);
+    }
+    buf_put_str(b, first ? "null" : "]");
+    arena_free(&scratch);
+    return st;
+}
+
+static enum status
+write_branches(const struct work *w, int64_t tree,
+               const struct tree_branch *branch, struct error *e)
+{
+    struct buf *b = http_reply_body(w->out);
+    struct slice *path =
+        arena_array(w->arena, branch->path_len + 1, sizeof *path);
+
+    if (path == NULL)
+        return api_no_memory(e);
+    memcpy(path, branch->path, branch->path_len * sizeof *path);
+    for (size_t i = 0; i < branch->branches_len; i++) {
+        path[branch->path_len] = branch->branches[i];
+        buf_put_str(b, i == 0 ? "[" : ",");
+        buf_put_str(b, "{\"leaves\":null,\"branches\":null");
+        tree_write_branch_end(b, tree, path, branch->path_len + 1);
+    }
+    buf_put_str(b, branch->branches_len == 0 ? "null" : "]");
+    return ST_OK;
+}
+
+static enum status
+write_branch(const struct work *w, int64_t tree,
+             const struct tree_branch *branch, struct error *e)
+{
+    struct buf *b = http_reply_body(w->out);
+    enum status st;
+
+    buf_put_str(b, "{\"leaves\":");
+    st = write_leaves(w, branch, e);
+    buf_put_str(b, ",\"branches\":");
+    if (st == ST_OK)
+        st = write_branches(w, tree, branch, e);
+    tree_write_branch_end(b, tree, branch->path, branch->path_len);
+    return st;
+}
+
+static void
+serve_branch(const struct work *w)
+{
+    const struct tree_asker asker = asker_of(w);
+    struct tree_branch branch;
+    struct tree tree;
+    struct slice id = { NULL, 0 };
+    struct error e;
+    enum status st;
+
+    if (http_method(w->r) != HTTP_GET) {
+        api_tree_refuse_method(w->out);
+        return;
+    }
+    if (!read_branch(w, &id))
+        return;
+    st = tree_get(w->a->trees, (int64_t)key_get_uint(id.data, 2), w->arena,
+                  &tree, &e);
+    if (st == ST_OK)
+        st = tree_view_branch(w->a, &tree, slice_of(id.data + 2, id.size - 2),
+                              &asker, &branch, &e);
+    if (st == ST_NOT_FOUND || st == ST_INVALID) {
+        reject_branch(w, id);
+        return;
+    }
+    if (st == ST_OK)
+        st = write_branch(w, tree.id, &branch, &e);
+    if (st != ST_OK)
+        http_reply_failure(w->out, &e);
+}
+
+/* -- a tree and series ----------------------------------------------------- */
+
+struct tsuids {
+    int64_t tree;
+    struct field_list list;
+};
+
+static const struct field tsuids_fields[] = {
+#define AT(member) offsetof(struct tsuids, member)
+    { "treeid", "treeId", FIELD_INT, AT(tree), FIELD_NEEDED | FIELD_DETAILS, 1,
+      "Unable to parse 'tree' value" },
+    { "tsuids", "tsuids", FIELD_LIST, AT(list), 0, 0,
+      "Unable to convert the given data to a list" },
+#undef AT
+};
+
+static bool
+read_tsuids(const struct work *w, struct tsuids *t)
+{
+    unsigned seen;
+
+    *t = (struct tsuids){ 0 };
+    if (!fields_read(w->r, FIELDS(tsuids_fields), t, &seen, w->out))
+        return false;
+    if (seen == 0)
+        http_reply_error(w->out, 400, "Missing or invalid Tree ID", NULL);
+    return seen != 0;
+}
+
+/* Its reply is made when it is false. */
+static bool
+read_tree_and_tsuids(const struct work *w, bool need_tsuids, struct tsuids *t,
+                     struct tree *tree)
+{
+    enum http_method method = http_method(w->r);
+    struct error e;
+
+    if (!read_tsuids(w, t))
+        return false;
+    if (tree_get(w->a->trees, t->tree, w->arena, tree, &e) != ST_OK) {
+        api_reject(w->out, &e);
+        return false;
+    }
+    if (need_tsuids && t->list.len == 0) {
+        http_reply_error(w->out, 400, "Missing or empty TSUID list", NULL);
+        return false;
+    }
+    if (method == HTTP_GET || method == HTTP_POST || method == HTTP_PUT)
+        return true;
+    api_tree_refuse_method(w->out);
+    return false;
+}
+
+/* -- test ------------------------------------------------------------------ */
+
+/* Series go through the rules one after the other; OpenTSDB builds them all
+ * below the same root, which it shows for each as it is at the end: with the
+ * leaves of all, and the branches of the last. */
+struct testing {
+    const struct work *w;
+    const struct tree *tree;
+    struct tree_plan *plan;
+    struct arena *scratch;  /* of one series; the last one's branches */
+    struct tree_table done; /* by TSUID, in the order of coming */
+    struct tree_table leaves;
+    bool has_branches;
+    struct tree_path last;
+    struct buf results; /* what stands before each branch */
+    size_t *ends;       /* of the i-th, in 'results' */
+    struct error e;
+};
+
+static void
+write_test_leaf(struct buf *b, struct slice tsuid, struct slice name)
+{
+    buf_put_str(b, "{\"metric\":\"\",\"tags\":null");
+    write_leaf_end(b, tsuid, name);
+}
+
+static void
+write_root_leaves(struct buf *b, const struct tree_table *leaves)
+{
+    for (size_t i = 0; i < leaves->len; i++) {
+        buf_put_str(b, i == 0 ? "[" : ",");
+        write_test_leaf(b, leaves->entries[i].tsuid, leaves->entries[i].name);
+    }
+    buf_put_str(b, leaves->len == 0 ? "null" : "]");
+}
+
+/* The branches below the root, each the only child of the one before it. */
+static enum status
+write_test_chain(struct testing *t, struct buf *b, struct slice tsuid)
+{
+    struct tree_node *const top = t->last.top;
+    struct slice *path;
+    size_t *ends, len = 0, depth = 1;
+
+    for (const struct tree_node *n = top; n != NULL; n = n->child)
+        len++;
+    path = arena_array(t->w->arena, len + 1, sizeof *path);
+    ends = arena_array(t->w->arena, len + 1, sizeof *ends);
+    if (path == NULL || ends == NULL)
+        return api_no_memory(&t->e);
+    path[0] = slice_str("ROOT");
+    len = 0;
+    for (const struct tree_node *n = top; n != NULL; n = n->child) {
+        if (!slice_eq(n->name, path[depth - 1]))
+            path[depth++] = n->name;
+        ends[len++] = depth;
+        buf_put_str(b, "[{\"leaves\":");
+        if (n->leaf.data != NULL) {
+            buf_put_u8(b, '[');
+            write_test_leaf(b, tsuid, n->leaf);
+            buf_put_u8(b, ']');
+        } else {
+            buf_put_str(b, "null");
+        }
+        buf_put_str(b, ",\"branches\":");
+    }
+    buf_put_str(b, top == NULL ? "[]" : "null");
+    while (len-- > 0) {
+        tree_write_branch_end(b, t->tree->id, path, ends[len]);
+        buf_put_u8(b, ']');
+    }
+    return ST_OK;
+}
+
+static enum status
+write_root(struct testing *t, struct buf *b, struct slice tsuid)
+{
+    const struct slice path[1] = { slice_str("ROOT") };
+    enum status st = ST_OK;
+
+    buf_put_str(b, "{\"leaves\":");
+    write_root_leaves(b, &t->leaves);
+    buf_put_str(b, ",\"branches\":");
+    if (t->has_branches)
+        st = write_test_chain(t, b, tsuid);
+    else
+        buf_put_str(b, "null");
+    tree_write_branch_end(b, t->tree->id, path, 1);
+    return st;
+}
+
+/* Builds one series; the part of its answer without the branch. */
+static enum status
+test_series(struct testing *t, struct slice tsuid, const struct meta *meta,
+            struct buf *b)
+{
+    const struct api *a = t->w->a;
+    struct buf messages;
+    struct series_points points;
+    struct tree_series series;
+    uint8_t key[4];
+    enum status st = tree_names(a, tsuid, t->scratch, &series, &t->e);
+
+    if (st != ST_OK)
+        return st;
+    buf_init(&messages, SCRATCH_BYTES);
+    st = tree_build(t->plan, &series, t->scratch, &messages, &t->last, &t->e);
+    if (t->last.unmatched && t->tree->strict_match)
+        t->last.top = NULL;
+    t->has_branches |= t->last.top != NULL;
+    key_put_uint(key, java_hash(t->last.root_leaf), sizeof key);
+    if (st == ST_OK && t->last.root_leaf.data != NULL &&
+        tree_table_add(&t->leaves, slice_of(key, sizeof key), t->last.root_leaf,
+                       series.tsuid) == NULL)
+        st = api_no_memory(&t->e);
+    if (st == ST_OK)
+        st = series_points(a->store, &tsuid, 1, &points, is_gone,
+                           (void *)(uintptr_t)t->w, &t->e);
+    buf_put_str(b, "{\"meta\":");
+    if (st == ST_OK)
+        st = meta_write_series(a, b, tsuid, meta, &points, t->scratch, &t->e);
+    buf_put_str(b, ",\"messages\":[");
+    buf_put_slice(b, buf_slice(&messages));
+    buf_put_str(b, "],\"branch\":");
+    buf_fini(&messages);
+    return st;
+}
+
+/* A series without a branch; 'why' is a message. */
+static void
+write_missing(struct buf *b, struct slice why)
+{
+    buf_put_str(b, "{\"meta\":null,\"messages\":[");
+    json_put_string(b, why);
+    buf_put_str(b, "],\"branch\":null}");
+}
+
+/* Sets '*tsuid', empty when there is no such series. */
+static enum status
+test_one(struct testing *t, struct slice text, struct slice *tsuid)
+{
+    struct buf *b = &t->results;
+    size_t start = b->size;
+    struct meta meta;
+    enum status st = meta_read_id(text, t->w->arena, tsuid, &t->e);
+
+    if (st == ST_OK)
+        st = meta_get_series(t->w->a, *tsuid, t->w->arena, &meta, &t->e);
+    if (st == ST_NOT_FOUND) {
+        tsuid->size = 0;
+        write_missing(b, slice_str("Unable to locate TSUID meta data"));
+        return ST_OK;
+    }
+    if (st != ST_OK)
+        return st;
+    if (t->tree->rules_len == 0)
+        return error_set(&t->e, ST_INVALID, "The tree has no rules");
+    arena_reset(t->scratch);
+    t->last = (struct tree_path){ 0 };
+    st = test_series(t, *tsuid, &meta, b);
+    if (st != ST_NOT_FOUND)
+        return st;
+    tsuid->size = 0;
+    b->size = start;
+    (void)error_wrap(&t->e, st, "TSUID was missing a UID name");
+    write_missing(b, slice_str(t->e.text));
+    return ST_OK;
+}
+
+/* Sets 'last' to the one whose branches are shown. */
+static enum status
+test_all(struct testing *t, const struct tsuids *ids, struct slice *tsuids,
+         struct slice *last)
+{
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < ids->list.len && st == ST_OK; i++) {
+        size_t len = t->done.len;
+
+        if (tree_table_add(&t->done, ids->list.texts[i], ids->list.texts[i],
+                           ids->list.texts[i]) == NULL)
+            return api_no_memory(&t->e);
+        if (t->done.len == len) /* the same again */
+            continue;
+        st = test_one(t, ids->list.texts[i], &tsuids[len]);
+        t->ends[len] = t->results.size;
+        if (st == ST_OK && tsuids[len].size > 0)
+            *last = tsuids[len];
+    }
+    if (st == ST_OK && t->results.failed)
+        return error_set(&t->e, ST_LIMIT, "the answer is too large");
+    return st;
+}
+
+/* The branches are known once all series went through. */
+static enum status
+write_tests(struct testing *t, const struct slice *tsuids, struct slice last)
+{
+    struct buf *out = http_reply_body(t->w->out);
+    struct buf hex = BUF_INIT;
+    size_t from = 0;
+    enum status st = ST_OK;
+
+    api_put_hex(&hex, last);
+    tree_table_sort(&t->leaves);
+    for (size_t i = 0; i < t->done.len && st == ST_OK; i++) {
+        buf_put_u8(out, i == 0 ? '{' : ',');
+        json_put_string(out, t->done.entries[i].name);
+        buf_put_u8(out, ':');
+        buf_put(out, t->results.data + from, t->ends[i] - from);
+        from = t->ends[i];
+        if (tsuids[i].size > 0) {
+            st = write_root(t, out, buf_slice(&hex));
+            buf_put_u8(out, '}');
+        }
+    }
+    buf_put_u8(out, '}');
+    buf_fini(&hex);
+    return st;
+}
+
+static enum status
+test_tree(struct testing *t, const struct tsuids *ids)
+{
+    struct slice *tsuids =
+        arena_array(t->w->arena, ids->list.len, sizeof *tsuids);
+    struct slice last = { NULL, 0 };
+    enum status st = ST_OK;
+
+    t->ends = arena_array(t->w->arena, ids->list.len, sizeof *t->ends);
+    if (tsuids == NULL || t->ends == NULL)
+        return api_no_memory(&t->e);
+    if (t->tree->rules_len > 0) /* else it is refused once a series is there */
+        st = tree_plan_new(t->tree, &t->plan, &t->e);
+    if (st == ST_OK)
+        st = test_all(t, ids, tsuids, &last);
+    return st == ST_OK ? write_tests(t, tsuids, last) : st;
+}
+
+static void
+serve_test(const struct work *w)
+{
+    struct testing t = { .w = w };
+    struct tsuids ids;
+    struct tree tree;
+
+    if (!read_tree_and_tsuids(w, true, &ids, &tree))
+        return;
+    t.tree = &tree;
+    t.done.arena = t.leaves.arena = w->arena;
+    t.scratch = arena_new(SCRATCH_BYTES);
+    buf_init(&t.results, w->a->answer_bytes);
+    if (test_tree(&t, &ids) != ST_OK)
+        api_reject(w->out, &t.e);
+    buf_fini(&t.results);
+    tree_plan_free(&t.plan);
+    arena_free(&t.scratch);
+}
+
+/* -- collisions ------------------------------------------------------------ */
+
+static enum status
+read_asked(const struct work *w, const struct tsuids *ids,
+           struct tree_table *asked, struct error *e)
+{
+    asked->arena = w->arena;
+    for (size_t i = 0; i < ids->list.len; i++) {
+        struct slice id;
+        enum status st = meta_read_id(ids->list.texts[i], w->arena, &id, e);
+
+        if (st != ST_OK)
+            return st;
+        if (tree_table_add(asked, id, id, id) == NULL)
+            return api_no_memory(e);
+    }
+    return ST_OK;
+}
+
+/* OpenTSDB never notes what did not match: it looks for earlier notes before
+ * it makes the first one.  So the list is empty, with it and with us. */
+static void
+serve_collisions(const struct work *w, bool unmatched)
+{
+    const struct tree_asker asker = asker_of(w);
+    struct buf *b = http_reply_body(w->out);
+    struct tree_collision *all = NULL;
+    struct tree_table asked = { 0 };
+    struct tsuids ids;
+    struct tree tree;
+    size_t len = 0;
+    bool first = true;
+    struct error e;
+    enum status st;
+
+    if (!read_tree_and_tsuids(w, false, &ids, &tree))
+        return;
+    st = read_asked(w, &ids, &asked, &e);
+    if (st == ST_OK && !unmatched)
+        st = tree_view_collisions(w->a, &tree, &asker, &all, &len, &e);
+    if (st != ST_OK) {
+        api_reject(w->out, &e);
+        return;
+    }
+    buf_put_u8(b, '{');
+    for (size_t i = 0; i < len; i++) {
+        if (asked.len > 0 && tree_table_find(&asked, all[i].tsuid) == NULL)
+            continue;
+        buf_put_str(b, first ? "\"" : ",\"");
+        first = false;
+        api_put_hex(b, all[i].tsuid);
+        buf_put_str(b, "\":\"");
+        api_put_hex(b, all[i].existing);
+        buf_put_u8(b, '"');
+    }
+    buf_put_u8(b, '}');
+}

@@ -1,0 +1,249 @@
+/* See tsd/api/tree/tree_json.h. */
+#include "config.h"
+
+#include "tsd/api/tree/tree_json.h"
+
+#include "base/text/java.h"
+#include "query/model/regexp.h"
+#include "tsd/api/tree/tree_build.h"
+#include "web/json/json.h"
+
+/* A rule as a request has it: its type still text. */
+struct rule_request {
+    struct tree_rule rule;
+    struct slice type;
+};
+
+/* -- reading --------------------------------------------------------------- */
+
+static const struct field tree_fields[] = {
+#define AT(member) offsetof(struct tree_request, member)
+#define TREE_FIELD(param, json, type, member, bit)                         \
+    {                                                                      \
+        param, json, type, AT(member), FIELD_IF_SET | FIELD_ANY_CASE, bit, \
+            NULL                                                           \
+    }
+#define TREE_SWITCH(param, json, member, bit)                            \
+    {                                                                    \
+        param, json, FIELD_SWITCH, AT(member), FIELD_ANY_CASE, bit, NULL \
+    }
+    TREE_FIELD("treeid", "treeId", FIELD_TEXT, id_text, 0),
+    TREE_FIELD("name", "name", FIELD_TEXT, tree.name, TREE_NAME),
+    TREE_FIELD("description", "description", FIELD_TEXT, tree.description,
+               TREE_DESCRIPTION),
+    TREE_FIELD("notes", "notes", FIELD_TEXT, tree.notes, TREE_NOTES),
+    TREE_SWITCH("strict_match", "strictMatch", tree.strict_match,
+                TREE_STRICT_MATCH),
+    TREE_SWITCH("enabled", "enabled", tree.enabled, TREE_ENABLED),
+    TREE_SWITCH("store_failures", "storeFailures", tree.store_failures,
+                TREE_STORE_FAILURES),
+    TREE_SWITCH("definition", "definition", definition, 0),
+#undef AT
+};
+
+static const struct field rule_fields[] = {
+#define AT(member) offsetof(struct rule_request, member)
+#define RULE_TEXT(param, json, member)                  \
+    {                                                   \
+        param, json, FIELD_TEXT, AT(member), 0, 0, NULL \
+    }
+    { "treeid", "treeId", FIELD_INT, AT(rule.tree),
+      FIELD_NEEDED | FIELD_DETAILS, 0, "Unable to parse 'tree' value" },
+    { "type", "type", FIELD_TEXT, AT(type), 0, 1, NULL },
+    RULE_TEXT("field", "field", rule.field),
+    RULE_TEXT("custom_field", "customField", rule.custom_field),
+    RULE_TEXT("regex", "regex", rule.regex),
+    RULE_TEXT("separator", "separator", rule.separator),
+    RULE_TEXT("description", "description", rule.description),
+    RULE_TEXT("notes", "notes", rule.notes),
+    RULE_TEXT("display_format", "displayFormat", rule.display_format),
+    { "regex_group_idx", "regexGroupIdx", FIELD_INT, AT(rule.group),
+      FIELD_DETAILS, 0, "Unable to parse the 'regex_group_idx' parameter" },
+    { "level", "level", FIELD_INT, AT(rule.level), FIELD_NEEDED | FIELD_DETAILS,
+      0, "Unable to parse the 'level' parameter" },
+    { "order", "order", FIELD_INT, AT(rule.order), FIELD_NEEDED | FIELD_DETAILS,
+      0, "Unable to parse the 'order' parameter" },
+#undef AT
+};
+
+bool
+tree_read(const struct http_request *r, struct tree_request *out,
+          struct http_reply *reply)
+{
+    char details[200];
+
+    *out = (struct tree_request){ 0 };
+    if (!fields_read(r, FIELDS(tree_fields), out, &out->fields, reply))
+        return false;
+    if (out->id_text.data == NULL || api_parse_int(out->id_text, &out->tree.id))
+        return true;
+    (void)snprintf(details, sizeof details, "For input string: \"%.*s\"",
+                   out->id_text.size > 100 ? 100 : (int)out->id_text.size,
+                   (const char *)out->id_text.data);
+    http_reply_error(reply, 400, "Unable to parse 'tree' value",
+                     http_body(r).size > 0 ? NULL : details);
+    return false;
+}
+
+static enum status
+check_regex(const struct tree_rule *rule, struct error *e)
+{
+    struct regexp *r;
+    enum status st;
+
+    if (rule->regex.size == 0)
+        return ST_OK;
+    st = regexp_new(rule->regex, &r, e);
+    regexp_free(&r);
+    return st;
+}
+
+/* Checks what the table cannot.  '*fault' is what OpenTSDB says of the
+ * parameter. */
+static enum status
+check_rule(struct rule_request *n, unsigned seen, const char **fault,
+           struct error *e)
+{
+    enum status st = ST_OK;
+
+    *fault = "Unable to parse the 'type' parameter";
+    if (seen != 0)
+        st = tree_rule_type_parse(n->type, &n->rule.type, e);
+    if (st != ST_OK)
+        return st;
+    *fault = "Unable to parse the 'regex' parameter";
+    st = check_regex(&n->rule, e);
+    if (st != ST_OK || n->rule.level >= 0)
+        return st;
+    *fault = NULL;
+    return error_set(e, ST_INVALID, "Negative levels are not allowed");
+}
+
+enum status
+tree_rule_read_json(const struct json_t *json, struct arena *a,
+                    struct tree_rule *out, struct error *e)
+{
+    struct rule_request n = { .type = slice_str("") };
+    const char *fault;
+    unsigned seen;
+    enum status st =
+        fields_read_json(json, FIELDS(rule_fields), a, &n, &seen, e);
+
+    if (st == ST_OK)
+        st = check_rule(&n, seen, &fault, e);
+    *out = n.rule;
+    return st;
+}
+
+bool
+tree_rule_read(const struct http_request *r, struct tree_rule *out,
+               struct http_reply *reply)
+{
+    struct rule_request n = { .type = slice_str("") };
+    const char *fault;
+    unsigned seen;
+    struct error e;
+
+    if (!fields_read(r, FIELDS(rule_fields), &n, &seen, reply))
+        return false;
+    if (check_rule(&n, seen, &fault, &e) == ST_OK) {
+        *out = n.rule;
+        return true;
+    }
+    if (http_body(r).size > 0)
+        api_reject_json(reply, &e);
+    else
+        http_reply_error(reply, 400, fault == NULL ? e.text : fault,
+                         fault == NULL ? NULL : e.text);
+    return false;
+}
+
+/* -- writing --------------------------------------------------------------- */
+
+/* Unset texts are empty, not null. */
+static void
+tree_put_text(struct buf *b, const char *name, struct slice text)
+{
+    buf_put_str(b, name);
+    json_put_string(b, text);
+}
+
+void
+tree_rule_write(struct buf *b, const struct tree_rule *rule)
+{
+    tree_put_text(b, "{\"type\":", slice_str(tree_rule_type_name(rule->type)));
+    tree_put_text(b, ",\"field\":", rule->field);
+    tree_put_text(b, ",\"regex\":", rule->regex);
+    tree_put_text(b, ",\"separator\":", rule->separator);
+    tree_put_text(b, ",\"description\":", rule->description);
+    tree_put_text(b, ",\"notes\":", rule->notes);
+    buf_printf(b, ",\"level\":%lld,\"order\":%lld,\"treeId\":%lld",
+               (long long)rule->level, (long long)rule->order,
+               (long long)rule->tree);
+    tree_put_text(b, ",\"customField\":", rule->custom_field);
+    buf_printf(b, ",\"regexGroupIdx\":%lld", (long long)rule->group);
+    tree_put_text(b, ",\"displayFormat\":", rule->display_format);
+    buf_put_u8(b, '}');
+}
+
+/* {"0":{"0":rule,"1":rule},"1":..}: by level, then by order. */
+static void
+write_rules(struct buf *b, const struct tree *tree)
+{
+    for (size_t i = 0; i < tree->rules_len; i++) {
+        const struct tree_rule *r = &tree->rules[i];
+        bool first = i == 0 || r[-1].level != r->level;
+
+        if (first)
+            buf_printf(b, "%s\"%lld\":{", i == 0 ? "{" : "},",
+                       (long long)r->level);
+        buf_printf(b, "%s\"%lld\":", first ? "" : ",", (long long)r->order);
+        tree_rule_write(b, r);
+    }
+    buf_put_str(b, tree->rules_len == 0 ? "null" : "}}");
+}
+
+static const char *
+boolean(bool is)
+{
+    return is ? "true" : "false";
+}
+
+void
+tree_write(struct buf *b, const struct tree *tree)
+{
+    tree_put_text(b, "{\"name\":", tree->name);
+    tree_put_text(b, ",\"description\":", tree->description);
+    tree_put_text(b, ",\"notes\":", tree->notes);
+    buf_printf(b, ",\"enabled\":%s,\"rules\":", boolean(tree->enabled));
+    write_rules(b, tree);
+    buf_printf(b,
+               ",\"created\":%lld,\"treeId\":%lld,\"strictMatch\":%s,"
+               "\"storeFailures\":%s}",
+               (long long)tree->created, (long long)tree->id,
+               boolean(tree->strict_match), boolean(tree->store_failures));
+}
+
+void
+tree_write_branch_id(struct buf *b, int64_t tree, const struct slice *path,
+                     size_t path_len)
+{
+    buf_printf(b, "%04llX", (unsigned long long)tree);
+    for (size_t i = 1; i < path_len; i++)
+        buf_printf(b, "%08X", (unsigned)java_hash(path[i]));
+}
+
+void
+tree_write_branch_end(struct buf *b, int64_t tree, const struct slice *path,
+                      size_t path_len)
+{
+    buf_put_str(b, ",\"path\":{");
+    for (size_t i = 0; i < path_len; i++) {
+        buf_printf(b, "%s\"%zu\":", i == 0 ? "" : ",", i);
+        json_put_string(b, path[i]);
+    }
+    tree_put_text(b, "},\"displayName\":", path[path_len - 1]);
+    buf_printf(b, ",\"treeId\":%lld,\"branchId\":\"", (long long)tree);
+    tree_write_branch_id(b, tree, path, path_len);
+    buf_printf(b, "\",\"depth\":%zu}", path_len - 1);
+}

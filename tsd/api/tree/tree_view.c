@@ -1,0 +1,380 @@
+/* See tsd/api/tree/tree_view.h.  What one series needs lies in a scratch arena
+ * that is reset for the next; what is kept goes into the asker's. */
+#include "config.h"
+
+#include "tsd/api/tree/tree_view.h"
+
+#include "base/text/java.h"
+#include "tsd/api/tree/tree_table.h"
+#include "uid/meta/meta.h"
+
+#define SCRATCH_BYTES ((size_t)16 << 20)
+#define ASK_EVERY     1024
+
+/* A walk over all series. */
+struct walk {
+    const struct api *api;
+    const struct tree *tree;
+    const struct tree_asker *asker;
+    struct tree_plan *plan;
+    struct arena *scratch;
+    void (*visit)(struct walk *w, struct slice tsuid,
+                  const struct tree_path *path);
+    struct slice hashes; /* of the branch that is asked for */
+    bool found;
+    struct slice *path;
+    size_t path_len;
+    struct tree_table leaves, branches;
+    struct tree_collision *collisions;
+    size_t collisions_len, collisions_cap;
+    uint64_t seen;
+    struct error *e;
+    enum status status;
+};
+
+static void
+fail_memory(struct walk *w)
+{
+    if (w->status == ST_OK)
+        w->status = api_no_memory(w->e);
+}
+
+static struct slice
+keep(struct walk *w, struct slice s)
+{
+    const char *copy = arena_strdup(w->asker->arena, s);
+
+    if (copy == NULL)
+        fail_memory(w);
+    return slice_of(copy, copy == NULL ? 0 : s.size);
+}
+
+/* -- names ----------------------------------------------------------------- */
+
+static enum status
+name_of(const struct api *a, enum uid_kind kind, struct slice id,
+        struct arena *arena, struct slice *out, struct error *e)
+{
+    return uid_name_dup(a->uids, kind, key_get_uint(id.data, (unsigned)id.size),
+                        arena, out, e);
+}
+
+/* What find_custom() needs. */
+struct customs {
+    const struct api *api;
+    struct slice tsuid;
+    struct arena *arena;
+};
+
+static bool
+find_custom(void *ctx, enum uid_kind kind, size_t i, struct slice name,
+            struct slice *out)
+{
+    const struct customs *c = ctx;
+    const struct key_shape *shape = store_shape(c->api->store);
+    struct slice id = kind == UID_METRIC ? tsuid_metric(shape, c->tsuid)
+                      : kind == UID_TAGK ? tsuid_tagk(shape, c->tsuid, i)
+                                         : tsuid_tagv(shape, c->tsuid, i);
+    struct meta m;
+
+    if (meta_get(c->api->metas, (struct meta_of){ (enum meta_kind)kind, id },
+                 c->arena, &m, NULL) != ST_OK)
+        return false;
+    for (size_t k = 0; m.has_custom && k < m.custom_len; k++) {
+        if (slice_eq(m.custom[k].key, name)) {
+            *out = m.custom[k].value;
+            return true;
+        }
+    }
+    return false;
+}
+
+enum status
+tree_names(const struct api *a, struct slice tsuid, struct arena *arena,
+           struct tree_series *out, struct error *e)
+{
+    const struct key_shape *shape = store_shape(a->store);
+    size_t len = tsuid_tags(shape, tsuid);
+    struct tag *tags = arena_array(arena, len, sizeof *tags);
+    struct customs *customs = arena_array(arena, 1, sizeof *customs);
+    struct buf hex;
+    const char *text;
+    enum status st;
+
+    *out = (struct tree_series){ .tags = tags,
+                                 .tags_len = len,
+                                 .custom = find_custom,
+                                 .custom_ctx = customs };
+    if (customs != NULL)
+        *customs = (struct customs){ a, tsuid, arena };
+    buf_init(&hex, 2 * TSUID_MAX);
+    api_put_hex(&hex, tsuid);
+    text = arena_strdup(arena, buf_slice(&hex));
+    out->tsuid = slice_of(text, hex.size);
+    buf_fini(&hex);
+    if (tags == NULL || customs == NULL || text == NULL)
+        return api_no_memory(e);
+    st = name_of(a, UID_METRIC, tsuid_metric(shape, tsuid), arena, &out->metric,
+                 e);
+    for (size_t i = 0; i < len && st == ST_OK; i++) {
+        st = name_of(a, UID_TAGK, tsuid_tagk(shape, tsuid, i), arena,
+                     &tags[i].key, e);
+        if (st == ST_OK)
+            st = name_of(a, UID_TAGV, tsuid_tagv(shape, tsuid, i), arena,
+                         &tags[i].value, e);
+    }
+    return st;
+}
+
+/* -- the walk -------------------------------------------------------------- */
+
+static bool
+walk_one(void *ctx, struct slice tsuid)
+{
+    struct walk *w = ctx;
+    struct tree_series series;
+    struct tree_path path;
+    enum status st;
+
+    if (++w->seen % ASK_EVERY == 0 && w->asker->gone(w->asker->ctx)) {
+        w->status = error_set(w->e, ST_BUSY, "the client is gone");
+        return false;
+    }
+    arena_reset(w->scratch);
+    st = tree_names(w->api, tsuid, w->scratch, &series, w->e);
+    if (st == ST_OK)
+        st = tree_build(w->plan, &series, w->scratch, NULL, &path, w->e);
+    if (st == ST_OK)
+        w->visit(w, tsuid, &path);
+    else if (st != ST_NOT_FOUND && st != ST_INVALID)
+        w->status = st;
+    return w->status == ST_OK;
+}
+
+static enum status
+walk_all(struct walk *w)
+{
+    enum status st = tree_plan_new(w->tree, &w->plan, w->e);
+
+    if (st != ST_OK)
+        return st;
+    w->scratch = arena_new(SCRATCH_BYTES);
+    w->leaves.arena = w->branches.arena = w->asker->arena;
+    st = series_each(w->api->series, 0, NULL, walk_one, w, w->e);
+    arena_free(&w->scratch);
+    tree_plan_free(&w->plan);
+    return w->status != ST_OK ? w->status : st;
+}
+
+/* A tree that is not enabled, or has no rules, has no branches, not even the
+ * root; nor has one while nothing is sorted into trees. */
+static bool
+is_filled(const struct api *a, const struct tree *tree)
+{
+    return tree->enabled && !tree->emptied && tree->rules_len > 0 &&
+           settings_bool(a->settings, "tsd.core.tree.enable_processing");
+}
+
+static bool
+is_kept(const struct walk *w, const struct tree_path *path)
+{
+    return path->top != NULL && !(path->unmatched && w->tree->strict_match);
+}
+
+/* -- one branch ------------------------------------------------------------ */
+
+/* The names of the path that led to the branch, root first. */
+static void
+keep_path(struct walk *w, const struct tree_node *top,
+          const struct tree_node *last)
+{
+    size_t depth = w->hashes.size / 4;
+
+    w->found = true;
+    w->path = arena_array(w->asker->arena, depth + 1, sizeof *w->path);
+    if (w->path == NULL) {
+        fail_memory(w);
+        return;
+    }
+    w->path[w->path_len++] = slice_str("ROOT");
+    for (const struct tree_node *n = top; last != NULL; n = n->child) {
+        if (!slice_eq(n->name, w->path[w->path_len - 1]))
+            w->path[w->path_len++] = keep(w, n->name);
+        if (n == last)
+            break;
+    }
+}
+
+/* Is the name's hash the one at this depth of the branch's id? */
+static bool
+is_on_way(const struct walk *w, size_t depth, struct slice name)
+{
+    return key_get_uint(w->hashes.data + (depth - 1) * 4, 4) == java_hash(name);
+}
+
+static void
+add_leaf(struct walk *w, struct slice name, struct slice tsuid)
+{
+    uint8_t key[4];
+
+    key_put_uint(key, java_hash(name), sizeof key);
+    if (tree_table_add(&w->leaves, slice_of(key, sizeof key), name, tsuid) ==
+        NULL)
+        fail_memory(w);
+}
+
+static void
+add_branch(struct walk *w, struct slice name)
+{
+    uint8_t key[4];
+
+    key_put_uint(key, java_hash(name), sizeof key);
+    if (tree_table_add(&w->branches, slice_of(key, sizeof key), name,
+                       slice_str("")) == NULL)
+        fail_memory(w);
+}
+
+/* A name that repeats the one before it is the same branch. */
+static void
+visit_branch(struct walk *w, struct slice tsuid, const struct tree_path *path)
+{
+    struct slice last = slice_str("ROOT");
+    size_t depth = 0, wanted = w->hashes.size / 4;
+
+    if (wanted == 0 && !w->found)
+        keep_path(w, NULL, NULL);
+    if (!is_kept(w, path))
+        return;
+    for (const struct tree_node *n = path->top; n != NULL; n = n->child) {
+        if (!slice_eq(n->name, last))
+            depth++;
+        last = n->name;
+        if (depth > wanted) {
+            add_branch(w, n->name);
+            return;
+        }
+        if (depth > 0 && !is_on_way(w, depth, n->name))
+            return;
+        if (depth < wanted)
+            continue;
+        if (!w->found)
+            keep_path(w, path->top, n);
+        if (n->leaf.data != NULL)
+            add_leaf(w, n->leaf, tsuid);
+    }
+}
+
+static enum status
+copy_branch(struct walk *w, struct tree_branch *out)
+{
+    struct arena *arena = w->asker->arena;
+
+    tree_table_sort(&w->leaves);
+    tree_table_sort(&w->branches);
+    *out = (struct tree_branch){
+        .path = w->path,
+        .path_len = w->path_len,
+        .leaves = arena_array(arena, w->leaves.len, sizeof *out->leaves),
+        .leaves_len = w->leaves.len,
+        .branches = arena_array(arena, w->branches.len, sizeof *out->branches),
+        .branches_len = w->branches.len,
+    };
+    if (out->leaves == NULL || out->branches == NULL) {
+        fail_memory(w);
+        return w->status;
+    }
+    for (size_t i = 0; i < out->leaves_len; i++)
+        out->leaves[i] = (struct tree_leaf){ w->leaves.entries[i].name,
+                                             w->leaves.entries[i].tsuid };
+    for (size_t i = 0; i < out->branches_len; i++)
+        out->branches[i] = w->branches.entries[i].name;
+    return ST_OK;
+}
+
+enum status
+tree_view_branch(const struct api *a, const struct tree *tree,
+                 struct slice hashes, const struct tree_asker *asker,
+                 struct tree_branch *out, struct error *e)
+{
+    struct walk w = { .api = a,
+                      .tree = tree,
+                      .asker = asker,
+                      .visit = visit_branch,
+                      .hashes = hashes,
+                      .e = e };
+    enum status st = ST_OK;
+
+    if (hashes.size % 4 == 0 && is_filled(a, tree))
+        st = walk_all(&w);
+    if (st == ST_OK && !w.found)
+        return ST_NOT_FOUND;
+    return st == ST_OK ? copy_branch(&w, out) : st;
+}
+
+/* -- collisions ------------------------------------------------------------ */
+
+static void
+add_collision(struct walk *w, struct slice tsuid, struct slice existing)
+{
+    if (w->collisions_len == w->collisions_cap) {
+        size_t cap = w->collisions_cap == 0 ? 16 : w->collisions_cap * 2;
+        struct tree_collision *more =
+            arena_array(w->asker->arena, cap, sizeof *more);
+
+        if (more == NULL) {
+            fail_memory(w);
+            return;
+        }
+        if (w->collisions_len > 0)
+            memcpy(more, w->collisions, w->collisions_len * sizeof *more);
+        w->collisions = more;
+        w->collisions_cap = cap;
+    }
+    w->collisions[w->collisions_len++] =
+        (struct tree_collision){ keep(w, tsuid), existing };
+}
+
+/* The key of a leaf in the whole tree: its branch's hashes and its own. */
+static void
+visit_leaf(struct walk *w, struct slice tsuid, const struct tree_path *path)
+{
+    struct slice last = slice_str("ROOT");
+    const struct tree_entry *first;
+    struct buf key = BUF_INIT;
+
+    if (!is_kept(w, path))
+        return;
+    for (const struct tree_node *n = path->top; n != NULL; n = n->child) {
+        if (!slice_eq(n->name, last))
+            buf_put_u32(&key, java_hash(n->name));
+        last = n->name;
+        if (n->leaf.data == NULL)
+            continue;
+        buf_put_u32(&key, java_hash(n->leaf));
+        first =
+            tree_table_add(&w->leaves, buf_slice(&key), slice_str(""), tsuid);
+        if (first == NULL)
+            fail_memory(w);
+        else if (!slice_eq(first->tsuid, tsuid))
+            add_collision(w, tsuid, first->tsuid);
+        break;
+    }
+    buf_fini(&key);
+}
+
+enum status
+tree_view_collisions(const struct api *a, const struct tree *tree,
+                     const struct tree_asker *asker,
+                     struct tree_collision **out, size_t *len, struct error *e)
+{
+    struct walk w = {
+        .api = a, .tree = tree, .asker = asker, .visit = visit_leaf, .e = e
+    };
+    enum status st = ST_OK;
+
+    if (tree->store_failures && is_filled(a, tree))
+        st = walk_all(&w);
+    *out = w.collisions;
+    *len = w.collisions_len;
+    return st;
+}

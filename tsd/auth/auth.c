@@ -1,0 +1,511 @@
+/* See tsd/auth/auth.h. */
+#include "config.h"
+
+#include "tsd/auth/auth.h"
+
+#include <crypt.h>
+#include <gnutls/crypto.h>
+#include <gnutls/gnutls.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/obj.h"
+
+#define AUTH_MAGIC  FOURCC('A', 'U', 'T', 'H')
+#define FILE_MAX    ((size_t)8 << 20)
+#define GUESS_US    INT64_C(1000000) /* what a wrong password costs */
+#define PEERS       1024
+#define ALL_GUESSES 20 /* times AUTH_GUESSES, of all addresses */
+
+struct auth_job {
+    void (*run)(void *arg);
+    void *arg;
+};
+
+struct auth {
+    uint32_t magic;
+    char *path;
+    uint8_t key[AUTH_DIGEST_SIZE]; /* of proofs; the process' own */
+    uint64_t seed;
+    atomic_uint_fast64_t epoch; /* changes with the table */
+    struct lock lock;
+    struct auth_table *table GUARDED_BY(lock);
+    /* When the guesses so far are paid for: by address, and of all. */
+    int64_t paid_us[PEERS] GUARDED_BY(lock);
+    int64_t all_paid_us GUARDED_BY(lock);
+    /* The thread that computes hashes, and its queue: jobs[0] is next. */
+    pthread_t thread;
+    bool has_thread;
+    struct cond wake;
+    struct auth_job jobs[AUTH_QUEUE] GUARDED_BY(lock);
+    size_t jobs_len GUARDED_BY(lock);
+    bool stop GUARDED_BY(lock);
+};
+
+/* -- the file -------------------------------------------------------------- */
+
+/* What tells an entry from one of the same name with another secret. */
+static void
+make_marks(struct auth_table *t)
+{
+    for (size_t i = 0; i < t->len; i++) {
+        struct auth_entry *x = &t->entries[i];
+        struct slice secret = x->hash == NULL
+                                  ? slice_of(x->digest, sizeof x->digest)
+                                  : slice_str(x->hash);
+        gnutls_hash_hd_t h;
+
+        INSIST(gnutls_hash_init(&h, GNUTLS_DIG_SHA256) == 0);
+        INSIST(gnutls_hash(h, x->name, strlen(x->name) + 1) == 0);
+        INSIST(gnutls_hash(h, secret.data, secret.size) == 0);
+        gnutls_hash_deinit(h, x->mark);
+    }
+}
+
+/* A user whose entry did not change is remembered as before: after a reload the
+ * clients need not be hashed again. */
+static void
+keep_proofs(struct auth_table *table, const struct auth_table *old)
+{
+    for (size_t i = 0; old != NULL && i < old->len; i++) {
+        const struct auth_entry *from = &old->entries[i];
+
+        for (size_t j = 0; from->verified && j < table->len; j++) {
+            struct auth_entry *to = &table->entries[j];
+
+            if (memcmp(to->mark, from->mark, sizeof to->mark) != 0)
+                continue;
+            memcpy(to->proof, from->proof, sizeof to->proof);
+            to->verified = true;
+        }
+    }
+}
+
+enum status
+auth_reload(struct auth *a, struct error *e)
+{
+    struct auth_table *table = NULL, *old;
+    struct buf text = BUF_INIT;
+    struct error why;
+    struct stat info;
+    enum status st;
+
+    OBJ_CHECK(a, AUTH_MAGIC);
+    if (stat(a->path, &info) == 0 && (info.st_mode & 07) != 0)
+        log_warn("auth", "%s: others than its owner may read it", a->path);
+    st = file_read(a->path, FILE_MAX, &text, e);
+    if (st == ST_OK) {
+        st = auth_table_parse(buf_slice(&text), &table, &why);
+        if (st != ST_OK)
+            st = error_set(e, st, "%s: %s", a->path, why.text);
+    }
+    buf_fini(&text);
+    if (st != ST_OK)
+        return st;
+    make_marks(table);
+    lock_take(&a->lock);
+    old = a->table;
+    keep_proofs(table, old);
+    a->table = table;
+    (void)atomic_fetch_add(&a->epoch, 1);
+    lock_drop(&a->lock);
+    auth_table_free(&old);
+    return ST_OK;
+}
+
+/* -- the thread that computes hashes ----------------------------------------
+ */
+
+static void *
+auth_run(void *arg)
+{
+    struct auth *a = arg;
+    struct auth_job job;
+
+    lock_take(&a->lock);
+    for (;;) {
+        while (a->jobs_len == 0 && !a->stop)
+            cond_wait(&a->wake, &a->lock);
+        if (a->jobs_len == 0)
+            break;
+        job = a->jobs[0];
+        a->jobs_len--;
+        memmove(a->jobs, a->jobs + 1, a->jobs_len * sizeof job);
+        lock_drop(&a->lock);
+        job.run(job.arg);
+        lock_take(&a->lock);
+    }
+    lock_drop(&a->lock);
+    return NULL;
+}
+
+bool
+auth_later(void *ctx, void (*run)(void *arg), void *arg)
+{
+    struct auth *a = ctx;
+    bool room;
+
+    OBJ_CHECK(a, AUTH_MAGIC);
+    lock_take(&a->lock);
+    room = a->jobs_len < AUTH_QUEUE;
+    if (room)
+        a->jobs[a->jobs_len++] = (struct auth_job){ run, arg };
+    cond_signal(&a->wake);
+    lock_drop(&a->lock);
+    return room;
+}
+
+static enum status
+auth_start_thread(struct auth *a, struct error *e)
+{
+    int rc = pthread_create(&a->thread, NULL, auth_run, a);
+
+    a->has_thread = rc == 0;
+    return rc == 0 ? ST_OK
+                   : error_set(e, ST_IO, "start a thread: %s", strerror(rc));
+}
+
+static void
+auth_stop_thread(struct auth *a)
+{
+    if (!a->has_thread)
+        return;
+    lock_take(&a->lock);
+    a->stop = true;
+    cond_signal(&a->wake);
+    lock_drop(&a->lock);
+    (void)pthread_join(a->thread, NULL);
+}
+
+enum status
+auth_open(const char *path, struct auth **out, struct error *e)
+{
+    struct auth *a = mem_new(sizeof *a);
+    enum status st;
+
+    a->magic = AUTH_MAGIC;
+    a->path = mem_strdup(path);
+    a->seed = hash_random_seed();
+    lock_init(&a->lock);
+    cond_init(&a->wake);
+    *out = a;
+    if (gnutls_rnd(GNUTLS_RND_KEY, a->key, sizeof a->key) < 0)
+        st = error_set(e, ST_IO, "no random numbers");
+    else
+        st = auth_reload(a, e);
+    if (st == ST_OK)
+        st = auth_start_thread(a, e);
+    if (st != ST_OK)
+        auth_close(out);
+    return st;
+}
+
+void
+auth_close(struct auth **ap)
+{
+    struct auth *a = *ap;
+    struct auth_table *table;
+
+    *ap = NULL;
+    if (a == NULL)
+        return;
+    OBJ_CHECK(a, AUTH_MAGIC);
+    auth_stop_thread(a);
+    lock_take(&a->lock);
+    table = a->table;
+    a->table = NULL;
+    lock_drop(&a->lock);
+    auth_table_free(&table);
+    cond_fini(&a->wake);
+    lock_fini(&a->lock);
+    free(a->path);
+    gnutls_memset(a->key, 0, sizeof a->key);
+    OBJ_CLEAR(a);
+    free(a);
+}
+
+/* -- guesses --------------------------------------------------------------- */
+
+static int64_t *
+paid_by(struct auth *a, uint64_t peer) REQUIRES(a->lock)
+{
+    struct slice bytes = slice_of(&peer, sizeof peer);
+
+    return &a->paid_us[hash_slice(bytes, a->seed) % PEERS];
+}
+
+static bool
+may_guess(struct auth *a, uint64_t peer) REQUIRES(a->lock)
+{
+    int64_t now = clock_monotonic_us();
+
+    return *paid_by(a, peer) - now < AUTH_GUESSES * GUESS_US &&
+           a->all_paid_us - now < AUTH_GUESSES * GUESS_US;
+}
+
+static void
+pay(int64_t *paid, int64_t price)
+{
+    int64_t now = clock_monotonic_us();
+
+    *paid = (*paid < now ? now : *paid) + price;
+}
+
+/* -- passwords ------------------------------------------------------------- */
+
+/* What stands for a password in memory: worth nothing without the key. */
+static void
+make_proof(const struct auth *a, struct slice name, struct slice password,
+           uint8_t *out)
+{
+    gnutls_hmac_hd_t h;
+
+    memset(out, 0, AUTH_DIGEST_SIZE);
+    INSIST(gnutls_hmac_init(&h, GNUTLS_MAC_SHA256, a->key, sizeof a->key) == 0);
+    INSIST(gnutls_hmac(h, name.data, name.size) == 0);
+    INSIST(gnutls_hmac(h, "", 1) == 0);
+    INSIST(gnutls_hmac(h, password.data, password.size) == 0);
+    gnutls_hmac_deinit(h, out);
+}
+
+static struct auth_entry *
+find_user(struct auth *a, struct slice name) REQUIRES(a->lock)
+{
+    for (size_t i = 0; i < a->table->len; i++)
+        if (a->table->entries[i].hash != NULL &&
+            slice_eq_str(name, a->table->entries[i].name))
+            return &a->table->entries[i];
+    return NULL;
+}
+
+/* Somebody's, so that an unknown name takes as long as a wrong password. */
+static const char *
+any_hash(struct auth *a) REQUIRES(a->lock)
+{
+    for (size_t i = 0; i < a->table->len; i++)
+        if (a->table->entries[i].hash != NULL)
+            return a->table->entries[i].hash;
+    return NULL;
+}
+
+static bool
+matches(const char *hash, struct slice password)
+{
+    struct crypt_data *data = mem_new(sizeof *data);
+    char *text = mem_strndup(password.data, password.size);
+    const char *got = crypt_r(text, hash, data);
+    size_t size = strlen(hash);
+    bool same = got != NULL && strlen(got) == size &&
+                gnutls_memcmp(got, hash, size) == 0;
+
+    gnutls_memset(text, 0, password.size);
+    gnutls_memset(data, 0, sizeof *data);
+    free(text);
+    free(data);
+    return same;
+}
+
+static void
+identify(const struct auth *a, const struct auth_entry *x,
+         struct auth_identity *out) REQUIRES(a->lock)
+{
+    (void)snprintf(out->name, sizeof out->name, "%s", x->name);
+    out->rights = x->rights | a->table->anyone;
+    out->epoch = atomic_load(&a->epoch);
+    memcpy(out->mark, x->mark, sizeof out->mark);
+}
+
+/* What is known without crypt(3).  AUTH_SLOW: nothing, and '*hash' must be
+ * tried: it is set (to be freed) and charged when 'may_hash'. */
+static enum auth_verdict
+look_up(struct auth *a, struct slice name, uint64_t peer, const uint8_t *proof,
+        bool may_hash, char **hash, struct auth_identity *out)
+{
+    enum auth_verdict v = AUTH_WRONG;
+    const struct auth_entry *x;
+    const char *found;
+
+    lock_take(&a->lock);
+    x = find_user(a, name);
+    if (x != NULL && x->verified &&
+        gnutls_memcmp(x->proof, proof, AUTH_DIGEST_SIZE) == 0) {
+        identify(a, x, out);
+        v = AUTH_OK;
+    } else if (!may_guess(a, peer)) {
+        v = AUTH_TOO_MANY;
+    } else if ((found = x == NULL ? any_hash(a) : x->hash) == NULL) {
+        v = AUTH_WRONG; /* there are no users */
+    } else if (!may_hash) {
+        v = AUTH_SLOW;
+    } else {
+        v = AUTH_SLOW;
+        *hash = mem_strdup(found);
+        /* Until it is known to be right it counts as wrong, so that many at
+         * once are no way around. */
+        pay(paid_by(a, peer), GUESS_US);
+        pay(&a->all_paid_us, GUESS_US / ALL_GUESSES);
+    }
+    lock_drop(&a->lock);
+    return v;
+}
+
+/* The password fits 'hash': whose it was, if the file still says so. */
+static enum auth_verdict
+accept_user(struct auth *a, struct slice name, uint64_t peer,
+            const uint8_t *proof, const char *hash, struct auth_identity *out)
+{
+    enum auth_verdict v = AUTH_WRONG;
+    struct auth_entry *x;
+
+    lock_take(&a->lock);
+    x = find_user(a, name);
+    if (x != NULL && strcmp(x->hash, hash) == 0) {
+        memcpy(x->proof, proof, AUTH_DIGEST_SIZE);
+        x->verified = true;
+        identify(a, x, out);
+        *paid_by(a, peer) -= GUESS_US;
+        a->all_paid_us -= GUESS_US / ALL_GUESSES;
+        v = AUTH_OK;
+    }
+    lock_drop(&a->lock);
+    return v;
+}
+
+enum auth_verdict
+auth_password(struct auth *a, struct slice name, struct slice password,
+              uint64_t peer, bool may_hash, struct auth_identity *out)
+{
+    uint8_t proof[AUTH_DIGEST_SIZE];
+    enum auth_verdict v;
+    char *hash = NULL;
+
+    OBJ_CHECK(a, AUTH_MAGIC);
+    if (name.size == 0 || name.size > AUTH_NAME_MAX || password.size == 0 ||
+        password.size > AUTH_SECRET_MAX ||
+        memchr(password.data, '\0', password.size) != NULL)
+        return AUTH_WRONG;
+    make_proof(a, name, password, proof);
+    v = look_up(a, name, peer, proof, may_hash, &hash, out);
+    if (hash != NULL)
+        v = matches(hash, password)
+                ? accept_user(a, name, peer, proof, hash, out)
+                : AUTH_WRONG;
+    free(hash);
+    return v;
+}
+
+/* -- tokens ---------------------------------------------------------------- */
+
+static void
+digest(struct slice token, uint8_t *out)
+{
+    INSIST(gnutls_hash_fast(GNUTLS_DIG_SHA256, token.data, token.size, out) ==
+           0);
+}
+
+enum auth_verdict
+auth_token(struct auth *a, struct slice token, struct auth_identity *out)
+{
+    uint8_t got[AUTH_DIGEST_SIZE];
+    const struct auth_entry *found = NULL;
+
+    OBJ_CHECK(a, AUTH_MAGIC);
+    if (token.size == 0 || token.size > AUTH_SECRET_MAX)
+        return AUTH_WRONG;
+    digest(token, got);
+    lock_take(&a->lock);
+    for (size_t i = 0; i < a->table->len; i++) {
+        const struct auth_entry *x = &a->table->entries[i];
+
+        if (x->hash == NULL && gnutls_memcmp(x->digest, got, sizeof got) == 0)
+            found = x;
+    }
+    if (found != NULL)
+        identify(a, found, out);
+    lock_drop(&a->lock);
+    return found == NULL ? AUTH_WRONG : AUTH_OK;
+}
+
+void
+auth_token_digest(struct slice token, char *out, size_t size)
+{
+    uint8_t bytes[AUTH_DIGEST_SIZE];
+    struct buf b = BUF_INIT;
+
+    digest(token, bytes);
+    buf_put_str(&b, "sha256:");
+    for (size_t i = 0; i < sizeof bytes; i++)
+        buf_printf(&b, "%02x", bytes[i]);
+    (void)snprintf(out, size, "%s", buf_cstr(&b));
+    buf_fini(&b);
+}
+
+/* -- both ------------------------------------------------------------------ */
+
+unsigned
+auth_anyone(struct auth *a)
+{
+    unsigned rights;
+
+    OBJ_CHECK(a, AUTH_MAGIC);
+    lock_take(&a->lock);
+    rights = a->table->anyone;
+    lock_drop(&a->lock);
+    return rights;
+}
+
+static void
+identify_nobody(struct auth *a, struct auth_identity *out) REQUIRES(a->lock)
+{
+    *out = (struct auth_identity){ .rights = a->table->anyone,
+                                   .epoch = atomic_load(&a->epoch) };
+}
+
+void
+auth_nobody(struct auth *a, struct auth_identity *out)
+{
+    OBJ_CHECK(a, AUTH_MAGIC);
+    lock_take(&a->lock);
+    identify_nobody(a, out);
+    lock_drop(&a->lock);
+}
+
+bool
+auth_renew(struct auth *a, uint64_t epoch, const uint8_t *mark,
+           struct auth_identity *out)
+{
+    OBJ_CHECK(a, AUTH_MAGIC);
+    if (epoch == atomic_load(&a->epoch))
+        return false;
+    lock_take(&a->lock);
+    identify_nobody(a, out);
+    for (size_t i = 0; i < a->table->len; i++)
+        if (memcmp(a->table->entries[i].mark, mark, sizeof out->mark) == 0)
+            identify(a, &a->table->entries[i], out);
+    lock_drop(&a->lock);
+    return true;
+}
+
+enum auth_verdict
+auth_header(struct auth *a, struct slice value, uint64_t peer, bool may_hash,
+            struct auth_identity *out)
+{
+    struct auth_claim claim;
+    enum auth_verdict v = AUTH_WRONG;
+
+    if (auth_claim_parse(value, &claim))
+        v = claim.is_token ? auth_token(a, claim.secret, out)
+                           : auth_password(a, claim.name, claim.secret, peer,
+                                           may_hash, out);
+    gnutls_memset(&claim, 0, sizeof claim);
+    return v;
+}

@@ -1,0 +1,330 @@
+/* See tsd/auth/auth_text.h. */
+#include "config.h"
+
+#include "tsd/auth/auth_text.h"
+
+#include <stdlib.h>
+#include <strings.h>
+
+#include "base/text/digit.h"
+#include "base/mem.h"
+#include "base/text/number.h"
+#include "web/http.h"
+
+#define WORDS_MAX 5
+
+/* -- words ----------------------------------------------------------------- */
+
+static bool
+is_blank(uint8_t c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* Cuts 's' behind the first 'c'; what was before it is returned. */
+static struct slice
+cut(struct slice *s, uint8_t c)
+{
+    const uint8_t *end = s->size == 0 ? NULL : memchr(s->data, c, s->size);
+    size_t size = end == NULL ? s->size : (size_t)(end - s->data);
+    size_t skip = end == NULL ? size : size + 1;
+    struct slice head = slice_of(s->data, size);
+
+    *s = slice_of(s->data + skip, s->size - skip);
+    return head;
+}
+
+static size_t
+split(struct slice line, struct slice *words)
+{
+    size_t len = 0, at = 0;
+
+    while (len < WORDS_MAX) {
+        size_t from;
+
+        while (at < line.size && is_blank(line.data[at]))
+            at++;
+        from = at;
+        while (at < line.size && !is_blank(line.data[at]))
+            at++;
+        if (at == from)
+            break;
+        words[len++] = slice_of(line.data + from, at - from);
+    }
+    return len;
+}
+
+bool
+auth_name_is_fine(struct slice name)
+{
+    for (size_t i = 0; i < name.size; i++) {
+        uint8_t c = name.data[i];
+
+        if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') &&
+            !(c >= '0' && c <= '9') && c != '-' && c != '_' && c != '.' &&
+            c != '@')
+            return false;
+    }
+    return name.size > 0 && name.size <= AUTH_NAME_MAX;
+}
+
+bool
+auth_roles_parse(struct slice text, unsigned *out)
+{
+    static const struct {
+        const char *name;
+        unsigned rights;
+    } roles[] = { { "read", HTTP_READS },
+                  { "write", HTTP_WRITES },
+                  { "admin", HTTP_ALL_RIGHTS } };
+
+    *out = 0;
+    while (text.size > 0) {
+        struct slice word = cut(&text, ',');
+        size_t i = 0;
+
+        while (i < 3 && !slice_eq_str(word, roles[i].name))
+            i++;
+        if (i == 3)
+            return false;
+        *out |= roles[i].rights;
+    }
+    return *out != 0;
+}
+
+/* The crypt(3) methods whose hashes cannot be guessed too fast.  'cost' bounds
+ * what one check costs: one thread checks all passwords.  Where it begins with
+ * a digit it is the most that the number behind the method may be; else it is
+ * character by character the most that the parameters may be. */
+static const struct {
+    const char *method, *cost;
+} hash_methods[] = {
+    { "$y$", "jDT$" },
+    { "$gy$", "jDT$" },       /* 32768 x 4 KB */
+    { "$7$", "DU..../...." }, /* the same of scrypt */
+    { "$2b$", "14" },
+    { "$2y$", "14" },
+    { "$6$rounds=", "1000000" },
+    { "$5$rounds=", "1000000" },
+    { "$6$", "" },
+    { "$5$", "" }, /* 5000 rounds */
+};
+
+static bool
+hash_cost_is_fine(struct slice rest, const char *cost)
+{
+    size_t i = 0;
+
+    if (cost[0] >= '0' && cost[0] <= '9') {
+        struct slice number = cut(&rest, '$');
+        uint64_t n;
+
+        return number.size < 10 && number_parse_u64(number, &n) &&
+               n <= strtoull(cost, NULL, 10);
+    }
+    for (; cost[i] != '\0'; i++)
+        if (i >= rest.size || rest.data[i] > (uint8_t)cost[i] ||
+            (cost[i] == '$' && rest.data[i] != '$'))
+            return false;
+    return true;
+}
+
+bool
+auth_hash_is_fine(struct slice hash)
+{
+    const size_t len = sizeof hash_methods / sizeof hash_methods[0];
+    size_t i = 0;
+
+    while (i < len && !slice_starts(hash, slice_str(hash_methods[i].method)))
+        i++;
+    for (size_t at = 0; at < hash.size; at++)
+        if (hash.data[at] <= ' ' || hash.data[at] >= 0x7f ||
+            strchr(":;*!\\", hash.data[at]) != NULL)
+            return false;
+    if (i == len || hash.size < 20 || hash.size > 384)
+        return false;
+    return hash_cost_is_fine(
+        slice_of(hash.data + strlen(hash_methods[i].method),
+                 hash.size - strlen(hash_methods[i].method)),
+        hash_methods[i].cost);
+}
+
+/* -- the file -------------------------------------------------------------- */
+
+static bool
+read_digest(struct slice text, uint8_t *out)
+{
+    static const char method[] = "sha256:";
+    size_t skip = sizeof method - 1;
+
+    if (text.size != skip + 2 * (size_t)AUTH_DIGEST_SIZE ||
+        !slice_starts(text, slice_str(method)))
+        return false;
+    for (size_t i = 0; i < AUTH_DIGEST_SIZE; i++) {
+        int high = digit_hex(text.data[skip + 2 * i]);
+        int low = digit_hex(text.data[skip + 2 * i + 1]);
+
+        if (high < 0 || low < 0)
+            return false;
+        out[i] = (uint8_t)(high << 4 | low);
+    }
+    return true;
+}
+
+/* NULL, or what is wrong. */
+static const char *
+add_entry(struct auth_table *t, const struct slice *words, bool is_token)
+{
+    struct auth_entry *x;
+    struct auth_entry new = { 0 };
+
+    if (!auth_name_is_fine(words[1]))
+        return "a name is of letters, digits and -_.@";
+    if (!auth_roles_parse(words[2], &new.rights))
+        return "roles are read, write and admin, parted by commas";
+    if (is_token && !read_digest(words[3], new.digest))
+        return "a token is written as sha256: and 64 hexadecimal digits";
+    if (!is_token && !auth_hash_is_fine(words[3]))
+        return "not a password hash of crypt(3), or one that is too weak or "
+               "takes too long to check";
+    memcpy(new.name, words[1].data, words[1].size);
+    for (size_t i = 0; i < t->len; i++)
+        if (strcmp(t->entries[i].name, new.name) == 0)
+            return "that name is there already";
+    if (t->len % 64 == 0)
+        t->entries = mem_resize(t->entries, t->len + 64, sizeof *t->entries);
+    x = &t->entries[t->len++];
+    *x = new;
+    if (!is_token)
+        x->hash = mem_strndup(words[3].data, words[3].size);
+    return NULL;
+}
+
+static const char *
+add_line(struct auth_table *t, struct slice line)
+{
+    struct slice words[WORDS_MAX];
+    size_t len = split(line, words);
+    bool is_token;
+
+    if (len == 0 || words[0].data[0] == '#')
+        return NULL;
+    if (slice_eq_str(words[0], "anyone")) {
+        if (len != 2 || !auth_roles_parse(words[1], &t->anyone))
+            return "write: anyone ROLES";
+        return NULL;
+    }
+    is_token = slice_eq_str(words[0], "token");
+    if (!is_token && !slice_eq_str(words[0], "user"))
+        return "a line begins with user, token or anyone";
+    if (len != 4)
+        return is_token ? "write: token NAME ROLES sha256:HEX"
+                        : "write: user NAME ROLES HASH";
+    return add_entry(t, words, is_token);
+}
+
+enum status
+auth_table_parse(struct slice text, struct auth_table **out, struct error *e)
+{
+    struct auth_table *t = mem_new(sizeof *t);
+    const char *wrong = NULL;
+    size_t line = 0;
+
+    *out = NULL;
+    while (text.size > 0 && wrong == NULL && t->len <= AUTH_ENTRIES_MAX) {
+        line++;
+        wrong = add_line(t, cut(&text, '\n'));
+    }
+    if (wrong == NULL && t->len <= AUTH_ENTRIES_MAX) {
+        *out = t;
+        return ST_OK;
+    }
+    auth_table_free(&t);
+    return wrong == NULL
+               ? error_set(e, ST_LIMIT, "more than %d names", AUTH_ENTRIES_MAX)
+               : error_set(e, ST_INVALID, "line %zu: %s", line, wrong);
+}
+
+void
+auth_table_free(struct auth_table **tp)
+{
+    struct auth_table *t = *tp;
+
+    *tp = NULL;
+    if (t == NULL)
+        return;
+    for (size_t i = 0; i < t->len; i++)
+        free(t->entries[i].hash);
+    free(t->entries);
+    free(t);
+}
+
+/* -- the header ------------------------------------------------------------ */
+
+/* False when it is not base64, or more than 'max' bytes. */
+static bool
+read_base64(struct slice text, uint8_t *out, size_t max, size_t *size)
+{
+    uint32_t bits = 0;
+    unsigned len = 0;
+
+    while (text.size > 0 && text.data[text.size - 1] == '=')
+        text.size--;
+    *size = 0;
+    for (size_t i = 0; i < text.size; i++) {
+        int v = digit_base64(text.data[i]);
+
+        if (v < 0)
+            return false;
+        bits = bits << 6 | (uint32_t)v;
+        len += 6;
+        if (len < 8)
+            continue;
+        if (*size == max)
+            return false;
+        len -= 8;
+        out[(*size)++] = (uint8_t)(bits >> len);
+    }
+    return true;
+}
+
+static struct slice
+trimmed(struct slice s)
+{
+    while (s.size > 0 && is_blank(s.data[0]))
+        s = slice_of(s.data + 1, s.size - 1);
+    while (s.size > 0 && is_blank(s.data[s.size - 1]))
+        s.size--;
+    return s;
+}
+
+static bool
+is_word(struct slice s, const char *word)
+{
+    return s.size == strlen(word) &&
+           strncasecmp((const char *)s.data, word, s.size) == 0;
+}
+
+bool
+auth_claim_parse(struct slice header, struct auth_claim *out)
+{
+    struct slice rest = trimmed(header);
+    struct slice scheme = cut(&rest, ' ');
+    size_t size;
+
+    rest = trimmed(rest);
+    out->is_token = is_word(scheme, "bearer");
+    out->name = slice_of(NULL, 0);
+    out->secret = rest;
+    if (out->is_token)
+        return rest.size > 0 && rest.size <= AUTH_SECRET_MAX;
+    if (!is_word(scheme, "basic") ||
+        !read_base64(rest, out->bytes, sizeof out->bytes, &size) ||
+        memchr(out->bytes, ':', size) == NULL)
+        return false;
+    out->secret = slice_of(out->bytes, size);
+    out->name = cut(&out->secret, ':');
+    return out->name.size > 0 && out->name.size <= AUTH_NAME_MAX &&
+           out->secret.size > 0 && out->secret.size <= AUTH_SECRET_MAX &&
+           memchr(out->secret.data, '\0', out->secret.size) == NULL;
+}

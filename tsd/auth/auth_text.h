@@ -1,0 +1,62 @@
+/*
+ * The texts of access control: the file of those who may come in
+ * (docs/SECURITY.md), and the header in which they say who they are.
+ *
+ *     user   NAME ROLES HASH              HASH as crypt(3) makes it
+ *     token  NAME ROLES sha256:HEX        of a long random text
+ *     anyone ROLES                        who says nothing
+ *
+ * Owns:    a table owns its texts; auth_table_free().
+ * Threads: owner, then frozen, but for 'verified', 'proof' and 'mark'.
+ * Fails:   ST_INVALID with the number of the line; ST_LIMIT for a file of more
+ *          than AUTH_ENTRIES_MAX entries.
+ */
+#ifndef TSD_AUTH_AUTH_TEXT_H
+#define TSD_AUTH_AUTH_TEXT_H
+
+#include "base/error.h"
+#include "base/slice.h"
+
+#define AUTH_ENTRIES_MAX 2000
+#define AUTH_NAME_MAX    64
+#define AUTH_SECRET_MAX  512
+#define AUTH_DIGEST_SIZE 32
+
+struct auth_entry {
+    char name[AUTH_NAME_MAX + 1];
+    unsigned rights; /* of enum http_right */
+    char *hash;      /* of a user's password; NULL: this is a token */
+    uint8_t digest[AUTH_DIGEST_SIZE]; /* of the token */
+    bool verified;                    /* 'proof' is set: tsd/auth/auth.c */
+    uint8_t proof[AUTH_DIGEST_SIZE];
+    uint8_t mark[AUTH_DIGEST_SIZE]; /* of name and secret: tsd/auth/auth.c */
+};
+
+struct auth_table {
+    struct auth_entry *entries;
+    size_t len;
+    unsigned anyone;
+};
+
+MUST_CHECK enum status
+auth_table_parse(struct slice text, struct auth_table **out, struct error *e);
+void auth_table_free(struct auth_table **t);
+
+/* "read,write": the rights; false for anything else.  admin is all of them. */
+bool auth_roles_parse(struct slice text, unsigned *out);
+/* A name is of letters, digits and -_.@ */
+bool auth_name_is_fine(struct slice name);
+/* A method of crypt(3) that is worth having, and nothing odd in the hash. */
+bool auth_hash_is_fine(struct slice hash);
+
+/* What an Authorization header holds. */
+struct auth_claim {
+    bool is_token;
+    struct slice name, secret; /* lie in 'bytes', or in the header */
+    uint8_t bytes[AUTH_NAME_MAX + 1 + AUTH_SECRET_MAX];
+};
+
+/* "Basic BASE64" or "Bearer TOKEN"; false for anything else. */
+bool auth_claim_parse(struct slice header, struct auth_claim *out);
+
+#endif

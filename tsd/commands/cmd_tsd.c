@@ -1,0 +1,200 @@
+/* 'halite tsd': settings, signals, and a daemon between them. */
+#include "config.h"
+
+#include "tsd/commands/commands.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "tsd/daemon.h"
+#include "tsd/config/options.h"
+
+static int serve(const struct options *o);
+
+int
+cmd_tsd(int argc, char **argv, bool as_tsdb)
+{
+    struct options o;
+    struct error e;
+    int rc = 0;
+
+    if (options_parse(argc, argv, as_tsdb, &o, &e) != ST_OK) {
+        (void)fprintf(stderr, "halite tsd: %s\n", e.text);
+        options_fini(&o);
+        return 2;
+    }
+    switch (o.action) {
+    case OPTIONS_RUN:
+        rc = serve(&o);
+        break;
+    case OPTIONS_HELP:
+        options_print_help(stdout);
+        break;
+    case OPTIONS_VERSION:
+        rc = cmd_version(argc, argv, as_tsdb);
+        break;
+    case OPTIONS_HELP_SETTINGS:
+        settings_print(stdout, false);
+        break;
+    case OPTIONS_MARKDOWN:
+        settings_print(stdout, true);
+        break;
+    }
+    options_fini(&o);
+    return rc;
+}
+
+static void
+set_level(const struct settings *c)
+{
+    enum log_level level = LOG_INFO;
+
+    (void)log_parse_level(settings_text(c, "halite.log.level"), &level);
+    log_set_level(level);
+}
+
+static void
+raise_file_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        log_warn("tsd", "cannot raise the limit of open files");
+}
+
+/* Blocked in all threads, so that they arrive at the descriptor alone. */
+static int
+open_signals(void)
+{
+    sigset_t set;
+
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGHUP);
+    (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+    return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+static void
+leave_at_once(int number)
+{
+    _exit(1);
+}
+
+/* From here on a second signal ends the process: the journal has it all. */
+static void
+allow_second_signal(void)
+{
+    struct sigaction act = { .sa_handler = leave_at_once };
+    sigset_t set;
+
+    (void)sigaction(SIGTERM, &act, NULL);
+    (void)sigaction(SIGINT, &act, NULL);
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGINT);
+    (void)pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static void
+hang_up(const struct options *o, struct daemon *d)
+{
+    struct settings *fresh;
+    struct error e;
+
+    (void)daemon_reload(d);
+    if (o->config_path == NULL)
+        return;
+    fresh = settings_new();
+    if (settings_load(fresh, o->config_path, &e) == ST_OK &&
+        settings_check(fresh, &e) == ST_OK) {
+        set_level(fresh);
+        log_info("tsd", "log level read again from %s", o->config_path);
+    } else {
+        log_error("tsd", "settings not read again: %s", e.text);
+    }
+    settings_free(&fresh);
+}
+
+/* Returns when a signal or a client tells the daemon to stop. */
+static void
+wait_for_end(const struct options *o, struct daemon *d, int signal_fd,
+             int stop_fd)
+{
+    struct pollfd fds[] = {
+        { .fd = signal_fd, .events = POLLIN },
+        { .fd = stop_fd, .events = POLLIN },
+    };
+    struct signalfd_siginfo info;
+
+    for (;;) {
+        if (poll(fds, 2, -1) < 0) {
+            if (errno == EINTR)
+                continue;
+            return;
+        }
+        if (fds[1].revents != 0) {
+            log_info("tsd", "stopping: a client asked for it");
+            return;
+        }
+        if (read(signal_fd, &info, sizeof info) != (ssize_t)sizeof info)
+            return;
+        if (info.ssi_signo != SIGHUP) {
+            log_info("tsd", "stopping: signal %u", info.ssi_signo);
+            return;
+        }
+        hang_up(o, d);
+    }
+}
+
+static int
+serve(const struct options *o)
+{
+    int signal_fd = open_signals();
+    int stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    struct daemon *d = NULL;
+    struct error e;
+    int rc = 1;
+
+    set_level(o->settings);
+    mem_keep_freed();
+    raise_file_limit();
+    if (signal_fd < 0 || stop_fd < 0) {
+        (void)fprintf(stderr, "halite tsd: no file descriptors\n");
+        goto out;
+    }
+    if (daemon_start(o->settings, stop_fd, &d, &e) != ST_OK) {
+        (void)fprintf(stderr, "halite tsd: %s\n", e.text);
+        goto out;
+    }
+    log_info("tsd", "halite %s listening on %s", PACKAGE_VERSION,
+             daemon_address(d));
+    if (daemon_tls_address(d) != NULL)
+        log_info("tsd", "TLS on %s", daemon_tls_address(d));
+    wait_for_end(o, d, signal_fd, stop_fd);
+    allow_second_signal();
+    if (daemon_stop(&d, &e) != ST_OK) {
+        log_error("tsd", "stopped badly: %s", e.text);
+        goto out;
+    }
+    log_info("tsd", "stopped");
+    rc = 0;
+out:
+    if (signal_fd >= 0)
+        (void)close(signal_fd);
+    if (stop_fd >= 0)
+        (void)close(stop_fd);
+    return rc;
+}

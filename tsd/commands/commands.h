@@ -1,0 +1,20 @@
+/*
+ * The commands of the program, one file each (cmd_*.c).  argv[0] is the
+ * command's own word; the result is the process' exit status: 0 done, 1 failed,
+ * 2 asked wrongly.
+ *
+ * Threads: the first of the process.
+ */
+#ifndef TSD_COMMANDS_COMMANDS_H
+#define TSD_COMMANDS_COMMANDS_H
+
+#include <stdbool.h>
+
+int cmd_backup(int argc, char **argv, bool as_tsdb);
+int cmd_fsck(int argc, char **argv, bool as_tsdb);
+int cmd_restore(int argc, char **argv, bool as_tsdb);
+int cmd_secret(int argc, char **argv, bool as_tsdb);
+int cmd_tsd(int argc, char **argv, bool as_tsdb);
+int cmd_version(int argc, char **argv, bool as_tsdb);
+
+#endif

@@ -1,0 +1,221 @@
+/* See tsd/config/limits.h. */
+#include "config.h"
+
+#include "tsd/config/limits.h"
+
+#include <jansson.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/file.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/obj.h"
+#include "query/model/regexp.h"
+#include "web/json/json.h"
+
+#define LIMITS_MAGIC FOURCC('L', 'M', 'T', 'S')
+
+struct override {
+    struct regexp *regexp;
+    struct engine_limits limits;
+};
+
+/* What the file said once; those who look hold it. */
+struct list {
+    struct override *overrides;
+    size_t len;
+    atomic_size_t refs;
+};
+
+struct limits {
+    uint32_t magic;
+    const struct clock *clock;
+    struct engine_limits defaults;
+    bool may_lift_bytes, may_lift_points; /* .._allow_override */
+    const char *path;                     /* NULL: no file */
+    int64_t interval_ms;
+    _Atomic int64_t next_look_ms;
+    struct lock lock;
+    struct list *list GUARDED_BY(lock);
+};
+
+static void read_file(struct limits *l);
+
+static void
+list_unref(struct list *list)
+{
+    if (list == NULL || atomic_fetch_sub(&list->refs, 1) > 1)
+        return;
+    for (size_t i = 0; i < list->len; i++)
+        regexp_free(&list->overrides[i].regexp);
+    free(list->overrides);
+    free(list);
+}
+
+struct limits *
+limits_new(const struct settings *s, const struct clock *c)
+{
+    struct limits *l = mem_new(sizeof *l);
+
+    l->magic = LIMITS_MAGIC;
+    l->clock = c;
+    l->defaults = (struct engine_limits){
+        .points = settings_size(s, "tsd.query.limits.data_points.default"),
+        .bytes = settings_size(s, "tsd.query.limits.bytes.default"),
+    };
+    l->may_lift_bytes =
+        settings_bool(s, "tsd.query.limits.bytes.allow_override");
+    l->may_lift_points =
+        settings_bool(s, "tsd.query.limits.data_points.allow_override");
+    if (settings_has(s, "tsd.query.limits.overrides.config"))
+        l->path = settings_text(s, "tsd.query.limits.overrides.config");
+    l->interval_ms = settings_int(s, "tsd.query.limits.overrides.interval");
+    lock_init(&l->lock);
+    if (l->path != NULL)
+        read_file(l);
+    return l;
+}
+
+void
+limits_free(struct limits **lp) NO_TS_CHECK
+{
+    struct limits *l = *lp;
+
+    *lp = NULL;
+    if (l == NULL)
+        return;
+    OBJ_CHECK(l, LIMITS_MAGIC);
+    list_unref(l->list);
+    lock_fini(&l->lock);
+    OBJ_CLEAR(l);
+    free(l);
+}
+
+/* One of those who come when the interval has passed reads; the others go on
+ * with what is there. */
+static void
+look_again(struct limits *l)
+{
+    int64_t next_ms = atomic_load(&l->next_look_ms);
+    int64_t now_ms;
+
+    if (l->path == NULL || l->interval_ms <= 0 || next_ms == INT64_MAX)
+        return;
+    now_ms = clock_now_ms(l->clock);
+    /* Also when somebody has put the clock back. */
+    if ((now_ms >= next_ms || now_ms < next_ms - l->interval_ms) &&
+        atomic_compare_exchange_strong(&l->next_look_ms, &next_ms, INT64_MAX))
+        read_file(l);
+}
+
+void
+limits_find(void *ctx, const struct query *q, const struct sub_query *sq,
+            struct engine_limits *out)
+{
+    struct limits *l = ctx;
+    struct list *list;
+
+    OBJ_CHECK(l, LIMITS_MAGIC);
+    look_again(l);
+    *out = l->defaults;
+    lock_take(&l->lock);
+    list = l->list;
+    if (list != NULL)
+        atomic_fetch_add(&list->refs, 1);
+    lock_drop(&l->lock);
+    for (size_t i = 0; list != NULL && i < list->len; i++)
+        if (regexp_find(list->overrides[i].regexp, sq->metric, NULL) == ST_OK) {
+            *out = list->overrides[i].limits;
+            break;
+        }
+    list_unref(list);
+    if (q->override_bytes && l->may_lift_bytes)
+        out->bytes = 0;
+    if (q->override_points && l->may_lift_points)
+        out->points = 0;
+}
+
+/* -- the file -------------------------------------------------------------- */
+
+static enum status
+read_limit(const json_t *item, const char *name, uint64_t *out, struct error *e)
+{
+    const json_t *v = json_object_get(item, name);
+
+    if (v != NULL && (!json_is_integer(v) || json_integer_value(v) < 0))
+        return error_set(e, ST_INVALID, "%s must be 0 or more", name);
+    *out = v == NULL ? 0 : (uint64_t)json_integer_value(v);
+    return ST_OK;
+}
+
+static enum status
+read_override(const json_t *item, struct override *out, struct error *e)
+{
+    const json_t *regex = json_object_get(item, "regex");
+    enum status st;
+
+    if (!json_is_string(regex) || json_string_length(regex) == 0)
+        return error_set(e, ST_INVALID, "an override without its regex");
+    st = read_limit(item, "byteLimit", &out->limits.bytes, e);
+    if (st == ST_OK)
+        st = read_limit(item, "dataPointsLimit", &out->limits.points, e);
+    return st == ST_OK ? regexp_new(slice_of(json_string_value(regex),
+                                             json_string_length(regex)),
+                                    &out->regexp, e)
+                       : st;
+}
+
+static enum status
+read_list(const json_t *json, struct list *list, struct error *e)
+{
+    enum status st = ST_OK;
+
+    if (!json_is_array(json))
+        return error_set(e, ST_INVALID, "not an array of overrides");
+    list->overrides =
+        mem_new_array(json_array_size(json), sizeof *list->overrides);
+    for (size_t i = 0; i < json_array_size(json) && st == ST_OK; i++) {
+        st = read_override(json_array_get(json, i), &list->overrides[i], e);
+        if (st == ST_OK)
+            list->len++;
+    }
+    return st;
+}
+
+static enum status
+parse_file(const char *path, struct list *list, struct error *e)
+{
+    struct buf text = BUF_INIT;
+    json_t *json = NULL;
+    enum status st = file_read(path, LIMITS_FILE_BYTES, &text, e);
+
+    if (st == ST_OK)
+        st = json_parse(buf_slice(&text), &json, e);
+    if (st == ST_OK)
+        st = read_list(json, list, e);
+    json_decref(json);
+    buf_fini(&text);
+    return st;
+}
+
+static void
+read_file(struct limits *l)
+{
+    struct list *list = mem_new(sizeof *list), *old = list;
+    struct error e;
+
+    atomic_init(&list->refs, 1);
+    if (parse_file(l->path, list, &e) == ST_OK) {
+        lock_take(&l->lock);
+        old = l->list;
+        l->list = list;
+        lock_drop(&l->lock);
+    } else {
+        log_warn("query", "%s: the limits stay as they were: %s",
+                 "tsd.query.limits.overrides.config", e.text);
+    }
+    list_unref(old);
+    atomic_store(&l->next_look_ms, clock_now_ms(l->clock) + l->interval_ms);
+}

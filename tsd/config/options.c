@@ -1,0 +1,182 @@
+/* See tsd/config/options.h.  One table of flags makes getopt's array, the
+ * settings and the help. */
+#include "config.h"
+
+#include "tsd/config/options.h"
+
+#include <getopt.h>
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+
+struct flag {
+    const char *name;
+    const char *argument; /* how the help calls it; NULL: it takes none */
+    const char *key;      /* the setting; NULL: the file or the action */
+    const char *value;    /* what a flag without an argument sets */
+    const char *text;     /* NULL: OpenTSDB's, without effect here */
+};
+
+static const struct flag flags[] = {
+    { "port", "PORT", "tsd.network.port", NULL,
+      "port for HTTP and telnet (4242); 0 takes a free one" },
+    { "bind", "ADDR", "tsd.network.bind", NULL,
+      "address to listen on (0.0.0.0)" },
+    { "data", "DIR", "halite.data", NULL,
+      "the store's folder (/var/lib/halite)" },
+    { "memory", NULL, "halite.memory", "true",
+      "no folder: keep all in memory" },
+    { "config", "FILE", NULL, NULL,
+      "settings, in OpenTSDB's form (key = value)" },
+    { "sync", "HOW", "halite.sync", NULL,
+      "when the journal goes to the disk: always, interval or off" },
+    { "verbose", NULL, "halite.log.level", "debug", "log each request" },
+    { "help", NULL, NULL, NULL, "this text" },
+    { "help-settings", NULL, NULL, NULL, "all settings" },
+    { "version", NULL, NULL, NULL, "the version" },
+    { "auto-metric", NULL, "tsd.core.auto_create_metrics", "true",
+      "create metrics that points name (the default)" },
+    { "read-only", NULL, "tsd.mode", "ro", "serve only what reads" },
+    { "disable-ui", NULL, "tsd.core.enable_ui", "false",
+      "serve nothing outside /api" },
+    { "disable-api", NULL, "tsd.core.enable_api", "false", "serve no /api" },
+    { "max-connections", "N", "tsd.core.connections.limit", NULL,
+      "most connections at a time" },
+    { "backlog", "N", "tsd.network.backlog", NULL,
+      "connections that the kernel queues" },
+    { "staticroot", "DIR", "tsd.http.staticroot", NULL,
+      "folder to serve below /s/" },
+    { "statswport", NULL, "tsd.core.stats_with_port", "true",
+      "tag our own statistics with the port" },
+    { "help-markdown", NULL, NULL, NULL, NULL },
+    { "zkquorum", "HOSTS", "tsd.storage.hbase.zk_quorum", NULL, NULL },
+    { "zkbasedir", "PATH", "tsd.storage.hbase.zk_basedir", NULL, NULL },
+    { "table", "TABLE", "tsd.storage.hbase.data_table", NULL, NULL },
+    { "uidtable", "TABLE", "tsd.storage.hbase.uid_table", NULL, NULL },
+    { "cachedir", "DIR", "tsd.http.cachedir", NULL, NULL },
+    { "worker-threads", "N", "tsd.network.worker_threads", NULL, NULL },
+    { "async-io", "BOOL", "tsd.network.async_io", NULL, NULL },
+    { "flush-interval", "MS", "tsd.storage.flush_interval", NULL, NULL },
+};
+#define FLAGS_LEN (sizeof flags / sizeof flags[0])
+
+static const char *const action_flags[] = {
+    [OPTIONS_HELP] = "help",
+    [OPTIONS_VERSION] = "version",
+    [OPTIONS_HELP_SETTINGS] = "help-settings",
+    [OPTIONS_MARKDOWN] = "help-markdown",
+};
+
+/* A setting of the command line, which is applied after those of the file. */
+struct override {
+    const struct flag *flag;
+    const char *value;
+};
+
+static bool
+collect(int argc, char **argv, struct options *o, struct override *overrides,
+        size_t *len)
+{
+    static const struct flag verbose = { .key = "halite.log.level",
+                                         .value = "debug",
+                                         .text = "" };
+    struct option table[FLAGS_LEN + 1] = { 0 };
+    int at = 0, c;
+
+    for (size_t i = 0; i < FLAGS_LEN; i++)
+        table[i] = (struct option){
+            .name = flags[i].name,
+            .has_arg =
+                flags[i].argument == NULL ? no_argument : required_argument,
+            .val = 1,
+        };
+    optind = 0; /* glibc: start anew */
+    while ((c = getopt_long(argc, argv, "vh", table, &at)) != -1) {
+        const struct flag *f = c == 'v' ? &verbose : &flags[at];
+
+        if (c == '?')
+            return false;
+        if (c == 'h')
+            o->action = OPTIONS_HELP;
+        else if (f->key != NULL)
+            overrides[(*len)++] =
+                (struct override){ f, f->argument == NULL ? f->value : optarg };
+        else if (f->argument != NULL)
+            o->config_path = optarg;
+        else
+            for (unsigned i = OPTIONS_HELP; i <= OPTIONS_MARKDOWN; i++)
+                if (strcmp(f->name, action_flags[i]) == 0)
+                    o->action = i;
+    }
+    return true;
+}
+
+/* The file, then flags, then words. */
+static enum status
+apply(int argc, char **argv, struct options *o,
+      const struct override *overrides, size_t len, struct error *e)
+{
+    enum status st = ST_OK;
+
+    if (o->config_path != NULL)
+        st = settings_load(o->settings, o->config_path, e);
+    for (size_t i = 0; i < len; i++) {
+        if (overrides[i].flag->text == NULL)
+            log_warn("settings", "--%s is OpenTSDB's and has no effect here",
+                     overrides[i].flag->name);
+        settings_set(o->settings, overrides[i].flag->key, overrides[i].value);
+    }
+    for (int i = optind; i < argc && st == ST_OK; i++)
+        st = settings_set_word(o->settings, argv[i], e);
+    return st == ST_OK ? settings_check(o->settings, e) : st;
+}
+
+enum status
+options_parse(int argc, char **argv, bool as_tsdb, struct options *out,
+              struct error *e)
+{
+    struct override *overrides =
+        mem_new_array((size_t)argc + 1, sizeof *overrides);
+    size_t len = 0;
+    enum status st = ST_OK;
+
+    *out = (struct options){ .settings = settings_new() };
+    if (!collect(argc, argv, out, overrides, &len))
+        st = error_set(e, ST_INVALID, "see --help");
+    if (out->config_path == NULL && as_tsdb)
+        out->config_path = settings_default_path();
+    if (st == ST_OK && out->action == OPTIONS_RUN)
+        st = apply(argc, argv, out, overrides, len, e);
+    free(overrides);
+    return st;
+}
+
+void
+options_fini(struct options *o)
+{
+    settings_free(&o->settings);
+}
+
+void
+options_print_help(FILE *out)
+{
+    (void)fputs("usage: halite tsd [FLAG]... [SETTING=VALUE]...\n\n", out);
+    for (size_t i = 0; i < FLAGS_LEN; i++) {
+        const struct flag *f = &flags[i];
+        char left[40];
+
+        if (f->text == NULL)
+            continue;
+        (void)snprintf(left, sizeof left, "--%s%s%s", f->name,
+                       f->argument == NULL ? "" : "=",
+                       f->argument == NULL ? "" : f->argument);
+        (void)fprintf(out, "  %-22s  %s\n", left, f->text);
+    }
+    (void)fputs("\nOpenTSDB's, accepted without effect:", out);
+    for (size_t i = 0; i < FLAGS_LEN; i++)
+        if (flags[i].text == NULL && flags[i].key != NULL)
+            (void)fprintf(out, " --%s", flags[i].name);
+    (void)fputs("\n", out);
+}

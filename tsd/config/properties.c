@@ -1,0 +1,192 @@
+/* See tsd/config/properties.h.  Two passes: lines are joined first, then each
+ * is cut and unescaped, as Java does it. */
+#include "config.h"
+
+#include "tsd/config/properties.h"
+
+#include "base/buf.h"
+#include "base/text/digit.h"
+
+struct reader {
+    const uint8_t *at, *end;
+    size_t line;
+};
+
+static bool
+is_blank(uint8_t c)
+{
+    return c == ' ' || c == '\t' || c == '\f';
+}
+
+static void
+skip_blanks(struct reader *r)
+{
+    while (r->at < r->end && is_blank(*r->at))
+        r->at++;
+}
+
+/* Past the end of the line, which is \n, \r or \r\n. */
+static void
+skip_newline(struct reader *r)
+{
+    if (r->at < r->end && *r->at == '\r')
+        r->at++;
+    if (r->at < r->end && *r->at == '\n')
+        r->at++;
+    r->line++;
+}
+
+static void
+skip_line(struct reader *r)
+{
+    while (r->at < r->end && *r->at != '\n' && *r->at != '\r')
+        r->at++;
+    if (r->at < r->end)
+        skip_newline(r);
+}
+
+/* Takes one logical line; the escapes stay in. */
+static void
+take_line(struct reader *r, struct buf *out)
+{
+    while (r->at < r->end && *r->at != '\n' && *r->at != '\r') {
+        uint8_t c = *r->at++;
+
+        if (c != '\\') {
+            buf_put_u8(out, c);
+        } else if (r->at == r->end) {
+            return;
+        } else if (*r->at == '\n' || *r->at == '\r') {
+            skip_newline(r);
+            skip_blanks(r);
+        } else {
+            buf_put_u8(out, c);
+            buf_put_u8(out, *r->at++);
+        }
+    }
+    if (r->at < r->end)
+        skip_newline(r);
+}
+
+static void
+put_utf8(struct buf *out, unsigned c)
+{
+    if (c < 0x80) {
+        buf_put_u8(out, (uint8_t)c);
+    } else if (c < 0x800) {
+        buf_put_u8(out, (uint8_t)(0xc0 | c >> 6));
+        buf_put_u8(out, (uint8_t)(0x80 | (c & 0x3f)));
+    } else {
+        buf_put_u8(out, (uint8_t)(0xe0 | c >> 12));
+        buf_put_u8(out, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
+        buf_put_u8(out, (uint8_t)(0x80 | (c & 0x3f)));
+    }
+}
+
+/* The escape behind a backslash at s.data[*at]; false on a broken one. */
+static bool
+unescape(struct slice s, size_t *at, struct buf *out)
+{
+    uint8_t c = s.data[(*at)++];
+    unsigned code = 0;
+
+    switch (c) {
+    case 't':
+        buf_put_u8(out, '\t');
+        return true;
+    case 'n':
+        buf_put_u8(out, '\n');
+        return true;
+    case 'r':
+        buf_put_u8(out, '\r');
+        return true;
+    case 'f':
+        buf_put_u8(out, '\f');
+        return true;
+    case 'u':
+        break;
+    default:
+        buf_put_u8(out, c);
+        return true;
+    }
+    for (int i = 0; i < 4; i++) {
+        int d = *at < s.size ? digit_hex(s.data[(*at)++]) : -1;
+
+        if (d < 0)
+            return false;
+        code = code << 4 | (unsigned)d;
+    }
+    put_utf8(out, code);
+    return true;
+}
+
+/* The bytes from '*at' up to a separator ('in_key') or the end. */
+static bool
+take_part(struct slice s, size_t *at, bool in_key, struct buf *out)
+{
+    while (*at < s.size) {
+        uint8_t c = s.data[*at];
+
+        if (in_key && (is_blank(c) || c == '=' || c == ':'))
+            break;
+        (*at)++;
+        if (c == '\0')
+            return false;
+        if (c != '\\' || *at == s.size)
+            buf_put_u8(out, c);
+        else if (!unescape(s, at, out))
+            return false;
+    }
+    return true;
+}
+
+static enum status
+give_line(struct slice s, size_t line, struct buf *key, struct buf *value,
+          properties_found *found, void *ctx, struct error *e)
+{
+    size_t at = 0;
+
+    buf_clear(key);
+    buf_clear(value);
+    if (!take_part(s, &at, true, key))
+        return error_set(e, ST_INVALID, "line %zu: bad escape or byte", line);
+    while (at < s.size && is_blank(s.data[at]))
+        at++;
+    if (at < s.size && (s.data[at] == '=' || s.data[at] == ':'))
+        at++;
+    while (at < s.size && is_blank(s.data[at]))
+        at++;
+    if (!take_part(s, &at, false, value))
+        return error_set(e, ST_INVALID, "line %zu: bad escape or byte", line);
+    if (key->failed || value->failed)
+        return error_set(e, ST_LIMIT, "line %zu: no memory", line);
+    return found(ctx, line, buf_cstr(key), buf_cstr(value), e);
+}
+
+enum status
+properties_parse(struct slice text, properties_found *found, void *ctx,
+                 struct error *e)
+{
+    struct reader r = { text.data, text.data + text.size, 1 };
+    struct buf line = BUF_INIT, key = BUF_INIT, value = BUF_INIT;
+    enum status st = ST_OK;
+
+    while (st == ST_OK && r.at < r.end) {
+        size_t number = r.line;
+
+        skip_blanks(&r);
+        if (r.at < r.end && (*r.at == '#' || *r.at == '!')) {
+            skip_line(&r);
+            continue;
+        }
+        buf_clear(&line);
+        take_line(&r, &line);
+        if (line.size > 0)
+            st = give_line(buf_slice(&line), number, &key, &value, found, ctx,
+                           e);
+    }
+    buf_fini(&line);
+    buf_fini(&key);
+    buf_fini(&value);
+    return st;
+}

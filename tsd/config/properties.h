@@ -1,0 +1,25 @@
+/*
+ * The text form of Java's properties, in which OpenTSDB's settings are kept:
+ * "key = value", "key: value", "key value"; '#' and '!' start a comment line; a
+ * backslash at the end of a line joins it with the next, elsewhere it escapes
+ * (\t \n \r \f \uXXXX, and any other character stands for itself).
+ *
+ * Threads: any; a function of its arguments.
+ */
+#ifndef TSD_CONFIG_PROPERTIES_H
+#define TSD_CONFIG_PROPERTIES_H
+
+#include "base/error.h"
+#include "base/slice.h"
+
+/* Told each pair in turn; both strings are lent for the call. */
+typedef enum status properties_found(void *ctx, size_t line, const char *key,
+                                     const char *value, struct error *e);
+
+/* Stops at the first failure of 'found'.  ST_INVALID on a broken \uXXXX and on
+ * bytes of zero, naming the line. */
+MUST_CHECK enum status properties_parse(struct slice text,
+                                        properties_found *found, void *ctx,
+                                        struct error *e);
+
+#endif

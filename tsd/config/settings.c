@@ -1,0 +1,462 @@
+/* See tsd/config/settings.h.  A sorted array: there are some 170 settings, of
+ * which requests read few. */
+#include "config.h"
+
+#include "tsd/config/settings.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text/number.h"
+#include "base/obj.h"
+#include "base/time/timezone.h"
+#include "tsd/config/properties.h"
+
+#define SETTINGS_MAGIC  FOURCC('C', 'N', 'F', 'G')
+#define CONFIG_FILE_MAX ((size_t)4 << 20)
+
+struct pair {
+    char *key;
+    char *value;
+};
+
+struct settings {
+    uint32_t magic;
+    struct pair *pairs; /* by key */
+    size_t len;
+};
+
+static const struct setting table[] = {
+#define SETTING(name, value, type, unit, min, max, text) \
+    { name, value, SETTING_##type, unit, min, max, text },
+#define ACCEPTED(name, value) { name, value, SETTING_ACCEPTED, "", 0, 0, "" },
+#include "tsd/config/settings.def"
+#undef ACCEPTED
+#undef SETTING
+};
+#define TABLE_LEN (sizeof table / sizeof table[0])
+
+static void set_value(struct settings *c, const char *key, const char *value);
+static enum status check_value(const struct setting *s, const char *value,
+                               struct error *e);
+static enum status check_cors(const char *domains, struct error *e);
+static bool parse_bool(const char *text, bool *out);
+static bool parse_number(const struct setting *s, const char *text,
+                         int64_t *out);
+
+const struct setting *
+setting_at(size_t i)
+{
+    return i < TABLE_LEN ? &table[i] : NULL;
+}
+
+const struct setting *
+setting_find(const char *name)
+{
+    for (size_t i = 0; i < TABLE_LEN; i++)
+        if (strcmp(table[i].name, name) == 0)
+            return &table[i];
+    return NULL;
+}
+
+static const char *
+unit_text(const struct setting *s)
+{
+    return s->type == SETTING_BOOL ? "true|false" : s->unit;
+}
+
+static void
+print_markdown(FILE *out, const struct setting *s)
+{
+    bool shown = s->value != NULL && *s->value != '\0';
+
+    (void)fprintf(out, "| `%s` | %s%s%s | ", s->name, shown ? "`" : "",
+                  shown ? s->value : "", shown ? "`" : "");
+    for (const char *u = unit_text(s); *u != '\0'; u++)
+        if (*u == '|')
+            (void)fputs(", ", out);
+        else
+            (void)fputc(*u, out);
+    (void)fprintf(out, " | %s |\n", s->text);
+}
+
+void
+settings_print(FILE *out, bool markdown)
+{
+    const struct setting *s;
+
+    for (s = table; s < table + TABLE_LEN; s++)
+        if (s->type == SETTING_ACCEPTED)
+            continue;
+        else if (markdown)
+            print_markdown(out, s);
+        else
+            (void)fprintf(
+                out, "%s = %s\n    %s%s%s\n", s->name,
+                s->value == NULL ? "(unset)" : s->value, s->text,
+                *unit_text(s) == '\0' ? "" : "  Unit: ", unit_text(s));
+    if (!markdown)
+        (void)fputs("\nAccepted without effect:\n", out);
+    for (s = table; s < table + TABLE_LEN; s++)
+        if (s->type == SETTING_ACCEPTED)
+            (void)fprintf(out, markdown ? "- `%s`\n" : "    %s\n", s->name);
+}
+
+struct settings *
+settings_new(void)
+{
+    struct settings *c = mem_new(sizeof *c);
+
+    c->magic = SETTINGS_MAGIC;
+    for (size_t i = 0; i < TABLE_LEN; i++)
+        if (table[i].value != NULL)
+            set_value(c, table[i].name, table[i].value);
+    return c;
+}
+
+void
+settings_free(struct settings **cp)
+{
+    struct settings *c = *cp;
+
+    *cp = NULL;
+    if (c == NULL)
+        return;
+    OBJ_CHECK(c, SETTINGS_MAGIC);
+    for (size_t i = 0; i < c->len; i++) {
+        free(c->pairs[i].key);
+        free(c->pairs[i].value);
+    }
+    free(c->pairs);
+    OBJ_CLEAR(c);
+    free(c);
+}
+
+void
+settings_set(struct settings *c, const char *key, const char *value)
+{
+    OBJ_CHECK(c, SETTINGS_MAGIC);
+    set_value(c, key, value);
+}
+
+enum status
+settings_set_word(struct settings *c, const char *word, struct error *e)
+{
+    const char *eq = strchr(word, '=');
+    char *key;
+
+    OBJ_CHECK(c, SETTINGS_MAGIC);
+    if (eq == NULL || eq == word)
+        return error_set(e, ST_INVALID, "%s: a setting is key=value",
+                         log_quote(slice_str(word)));
+    key = mem_strndup(word, (size_t)(eq - word));
+    set_value(c, key, eq + 1);
+    free(key);
+    return ST_OK;
+}
+
+static enum status
+found_pair(void *ctx, size_t line, const char *key, const char *value,
+           struct error *e)
+{
+    set_value(ctx, key, value);
+    return ST_OK;
+}
+
+enum status
+settings_load(struct settings *c, const char *path, struct error *e)
+{
+    struct buf text = BUF_INIT;
+    enum status st;
+
+    OBJ_CHECK(c, SETTINGS_MAGIC);
+    st = file_read(path, CONFIG_FILE_MAX, &text, e);
+    if (st == ST_OK) {
+        st = properties_parse(buf_slice(&text), found_pair, c, e);
+        if (st != ST_OK)
+            (void)error_wrap(e, st, "%s", path);
+    }
+    buf_fini(&text);
+    return st;
+}
+
+const char *
+settings_default_path(void)
+{
+    static const char *const paths[] = {
+        "./opentsdb.conf",
+        "/etc/opentsdb.conf",
+        "/etc/opentsdb/opentsdb.conf",
+        "/opt/opentsdb/opentsdb.conf",
+    };
+
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+        if (access(paths[i], R_OK) == 0)
+            return paths[i];
+    return NULL;
+}
+
+/* Plugins of OpenTSDB bring keys of their own.  What starts with "halite." is
+ * ours, hence a typing error that would silently leave the default. */
+static enum status
+check_unknown(const char *key, struct error *e)
+{
+    if (strncmp(key, "halite.", 7) == 0)
+        return error_set(e, ST_INVALID, "%s: there is no such setting",
+                         log_quote(slice_str(key)));
+    log_warn("settings", "unknown setting %s has no effect",
+             log_quote(slice_str(key)));
+    return ST_OK;
+}
+
+enum status
+settings_check(const struct settings *c, struct error *e)
+{
+    const struct timezone *zone;
+
+    OBJ_CHECK(c, SETTINGS_MAGIC);
+    for (size_t i = 0; i < c->len; i++) {
+        const struct setting *s = setting_find(c->pairs[i].key);
+        enum status st;
+
+        if (s != NULL)
+            st = check_value(s, c->pairs[i].value, e);
+        else
+            st = check_unknown(c->pairs[i].key, e);
+        if (st != ST_OK)
+            return st;
+    }
+    if (settings_has(c, "tsd.core.timezone") &&
+        timezone_find(slice_str(settings_text(c, "tsd.core.timezone")), &zone,
+                      e) != ST_OK)
+        return error_wrap(e, e->status, "tsd.core.timezone");
+    return check_cors(settings_text(c, "tsd.http.request.cors_domains"), e);
+}
+
+const char *
+settings_text(const struct settings *c, const char *name)
+{
+    OBJ_CHECK(c, SETTINGS_MAGIC);
+    for (size_t i = 0; i < c->len; i++)
+        if (strcmp(c->pairs[i].key, name) == 0)
+            return c->pairs[i].value;
+    return NULL;
+}
+
+bool
+settings_has(const struct settings *c, const char *name)
+{
+    const char *value = settings_text(c, name);
+
+    return value != NULL && *value != '\0';
+}
+
+bool
+settings_bool(const struct settings *c, const char *name)
+{
+    const struct setting *s = setting_find(name);
+    const char *value = settings_text(c, name);
+    bool v;
+
+    INSIST(s != NULL);
+    if (value == NULL || *value == '\0')
+        value = s->value;
+    if (value == NULL)
+        return false;
+    INSIST(parse_bool(value, &v));
+    return v;
+}
+
+int64_t
+settings_int(const struct settings *c, const char *name)
+{
+    const struct setting *s = setting_find(name);
+    const char *value = settings_text(c, name);
+    int64_t v;
+
+    INSIST(s != NULL && value != NULL);
+    if (*value == '\0')
+        value = s->value;
+    INSIST(parse_number(s, value, &v));
+    return v;
+}
+
+size_t
+settings_size(const struct settings *c, const char *name)
+{
+    return (size_t)settings_int(c, name);
+}
+
+void
+settings_each(const struct settings *c,
+              void (*f)(void *ctx, const char *key, const char *value),
+              void *ctx)
+{
+    OBJ_CHECK(c, SETTINGS_MAGIC);
+    for (size_t i = 0; i < c->len; i++)
+        f(ctx, c->pairs[i].key, c->pairs[i].value);
+}
+
+static char *
+trimmed(const char *value)
+{
+    size_t n;
+
+    while (isspace((unsigned char)*value))
+        value++;
+    n = strlen(value);
+    while (n > 0 && isspace((unsigned char)value[n - 1]))
+        n--;
+    return mem_strndup(value, n);
+}
+
+static void
+set_value(struct settings *c, const char *key, const char *value)
+{
+    char *name = trimmed(key);
+    size_t i = 0;
+
+    while (i < c->len && strcmp(c->pairs[i].key, name) < 0)
+        i++;
+    if (i < c->len && strcmp(c->pairs[i].key, name) == 0) {
+        free(name);
+        free(c->pairs[i].value);
+        c->pairs[i].value = trimmed(value);
+        return;
+    }
+    c->pairs = mem_resize(c->pairs, c->len + 1, sizeof *c->pairs);
+    memmove(c->pairs + i + 1, c->pairs + i, (c->len - i) * sizeof *c->pairs);
+    c->pairs[i] = (struct pair){ name, trimmed(value) };
+    c->len++;
+}
+
+static bool
+is_choice(const char *words, const char *value)
+{
+    size_t n = strlen(value);
+
+    while (*words != '\0') {
+        size_t word = strcspn(words, "|");
+
+        if (word == n && memcmp(words, value, n) == 0)
+            return true;
+        words += word;
+        words += *words == '|';
+    }
+    return false;
+}
+
+/* An empty value of a number or a BOOL stands for the default: people leave
+ * "key =" in their files. */
+static enum status
+check_value(const struct setting *s, const char *value, struct error *e)
+{
+    bool truth;
+    int64_t v;
+
+    switch (s->type) {
+    case SETTING_ACCEPTED:
+    case SETTING_TEXT:
+        return ST_OK;
+    case SETTING_BOOL:
+        if (*value != '\0' && !parse_bool(value, &truth))
+            return error_set(e, ST_INVALID,
+                             "%s=%s: must be true or false (or yes, no, on, "
+                             "off, 1, 0)",
+                             s->name, log_quote(slice_str(value)));
+        return ST_OK;
+    case SETTING_CHOICE:
+        if (!is_choice(s->unit, value))
+            return error_set(e, ST_INVALID, "%s=%s: must be one of %s", s->name,
+                             log_quote(slice_str(value)), s->unit);
+        return ST_OK;
+    case SETTING_INT:
+    case SETTING_BYTES:
+        break;
+    }
+    if (*value == '\0' && s->value != NULL)
+        return ST_OK;
+    if (!parse_number(s, value, &v))
+        return error_set(e, ST_INVALID, "%s=%s: not a whole number", s->name,
+                         log_quote(slice_str(value)));
+    if (v < s->min || v > s->max)
+        return error_set(e, ST_INVALID, "%s=%s: must be between %lld and %lld",
+                         s->name, log_quote(slice_str(value)),
+                         (long long)s->min, (long long)s->max);
+    return ST_OK;
+}
+
+static enum status
+check_cors(const char *domains, struct error *e)
+{
+    bool star = false, other = false;
+
+    while (domains != NULL && *domains != '\0') {
+        size_t n = strcspn(domains, ",");
+        char *word = mem_strndup(domains, n);
+        char *domain = trimmed(word);
+
+        if (strcmp(domain, "*") == 0)
+            star = true;
+        else if (*domain != '\0')
+            other = true;
+        free(domain);
+        free(word);
+        domains += n;
+        domains += *domains == ',';
+    }
+    if (star && other)
+        return error_set(e, ST_INVALID,
+                         "tsd.http.request.cors_domains: * and a list of "
+                         "domains exclude each other");
+    return ST_OK;
+}
+
+static bool
+parse_bool(const char *text, bool *out)
+{
+    static const char *const words[] = { "false", "true", "no", "yes",
+                                         "off",   "on",   "0",  "1" };
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcasecmp(text, words[i]) == 0) {
+            *out = i % 2 == 1;
+            return true;
+        }
+    return false;
+}
+
+static bool
+parse_number(const struct setting *s, const char *text, int64_t *out)
+{
+    struct slice digits = slice_str(text);
+    int64_t factor = 1;
+
+    if (s->type == SETTING_BYTES && digits.size > 1) {
+        switch (digits.data[digits.size - 1]) {
+        case 'k':
+        case 'K':
+            factor = INT64_C(1) << 10;
+            break;
+        case 'm':
+        case 'M':
+            factor = INT64_C(1) << 20;
+            break;
+        case 'g':
+        case 'G':
+            factor = INT64_C(1) << 30;
+            break;
+        default:
+            break;
+        }
+        digits.size -= factor > 1;
+    }
+    return number_parse_i64(digits, out) &&
+           !__builtin_mul_overflow(*out, factor, out);
+}

@@ -1,0 +1,79 @@
+/*
+ * The settings of the daemon: defaults, then a file, then the command line, the
+ * later ones winning.  All names with their defaults, units and meanings are in
+ * tsd/config/settings.def.  Another key is kept and shown, with a warning; one
+ * that starts with "halite." is an error.
+ *
+ * Owns:    copies of all keys and values.
+ * Threads: frozen after settings_check(); until then one at a time.
+ * Fails:   ST_INVALID with a sentence for whoever wrote the setting; ST_IO when
+ *          a file cannot be read.
+ */
+#ifndef TSD_CONFIG_SETTINGS_H
+#define TSD_CONFIG_SETTINGS_H
+
+#include <stdio.h>
+
+#include "base/error.h"
+#include "base/slice.h"
+
+enum setting_type {
+    SETTING_BOOL,   /* true, yes, on, 1, false, no, off, 0, in any case */
+    SETTING_INT,    /* between min and max */
+    SETTING_BYTES,  /* the same, with a suffix K, M or G */
+    SETTING_CHOICE, /* one of the words of 'unit', separated by '|' */
+    SETTING_TEXT,
+    SETTING_ACCEPTED, /* a key of OpenTSDB without effect; any value */
+};
+
+struct setting {
+    const char *name;
+    const char *value; /* the default; NULL: unset */
+    enum setting_type type;
+    const char *unit;
+    int64_t min, max;
+    const char *text;
+};
+
+/* The i-th of all; NULL past the last. */
+const struct setting *setting_at(size_t i);
+const struct setting *setting_find(const char *name);
+/* The table for a terminal, and for docs/SETTINGS.md. */
+void settings_print(FILE *out, bool markdown);
+
+struct settings; /* opaque */
+
+/* With the defaults. */
+struct settings *settings_new(void);
+void settings_free(struct settings **c);
+
+/* The value is trimmed; a key that is not in the table is kept. */
+void settings_set(struct settings *c, const char *key, const char *value);
+/* "key=value". */
+MUST_CHECK enum status settings_set_word(struct settings *c, const char *word,
+                                         struct error *e);
+MUST_CHECK enum status settings_load(struct settings *c, const char *path,
+                                     struct error *e);
+/* The first of OpenTSDB's usual places that has a file; NULL when none has. */
+const char *settings_default_path(void);
+
+/* Checks all values.  ST_INVALID names the setting and what it takes. */
+MUST_CHECK enum status settings_check(const struct settings *c,
+                                      struct error *e);
+
+/* NULL when it is unset. */
+const char *settings_text(const struct settings *c, const char *name);
+/* Unset or empty: false. */
+bool settings_has(const struct settings *c, const char *name);
+/* Once checked; unset without a default: false. */
+bool settings_bool(const struct settings *c, const char *name);
+/* SETTING_INT and SETTING_BYTES, once checked. */
+int64_t settings_int(const struct settings *c, const char *name);
+size_t settings_size(const struct settings *c, const char *name);
+
+/* Calls f for each that is set, by name. */
+void settings_each(const struct settings *c,
+                   void (*f)(void *ctx, const char *key, const char *value),
+                   void *ctx);
+
+#endif

@@ -1,0 +1,72 @@
+/*
+ * The acceptor: one port for HTTP and telnet, told apart by the first byte. No
+ * command of ours starts with a capital letter, and every HTTP method does. (A
+ * first line in capitals that cannot be HTTP is telnet's to ignore.)
+ *
+ *     listener_open -> (start HTTP and telnet) -> listener_start
+ *         -> listener_stop -> (stop HTTP and telnet) -> listener_close
+ *
+ * With TLS there is a second port, whose connections come out of struct tls in
+ * the clear; both protocols are served there, too.
+ *
+ * A connection that has not sent a byte waits, 'idle_ms' at most, and without
+ * harm: when there is no room for a new one, or no file descriptor, the oldest
+ * of the silent gives way.  Where none is silent the new one is closed at once,
+ * and counted.
+ *
+ * Owns:    its socket and thread, and connections until their first byte.
+ * Threads: listener_closed(): any; the rest: one at a time.
+ */
+#ifndef TSD_NET_LISTENER_H
+#define TSD_NET_LISTENER_H
+
+#include "tsd/net/telnet.h"
+#include "tsd/net/tls.h"
+#include "web/http.h"
+
+struct listener; /* opaque */
+
+struct listener_options {
+    const char *bind;       /* an address or name; NULL or "": all */
+    uint16_t port;          /* 0: a free one */
+    int backlog;            /* 0: 3072 */
+    size_t max_connections; /* 0: no limit */
+    unsigned idle_ms;       /* of those that say nothing; 0: no limit */
+    bool no_delay;          /* TCP_NODELAY */
+    bool keep_alive;        /* SO_KEEPALIVE, for peers that vanish */
+    bool reuse_address;
+    struct tls *tls; /* NULL: no port for TLS */
+    const char *tls_bind;
+    uint16_t tls_port;
+};
+
+/* Binds, so that a bad address or a port in use is known early. */
+MUST_CHECK enum status listener_open(const struct listener_options *o,
+                                     struct listener **out, struct error *e);
+
+/* "127.0.0.1:4242", with the port that was taken. */
+const char *listener_address(const struct listener *l);
+/* The same of TLS, or NULL. */
+const char *listener_tls_address(const struct listener *l);
+
+/* Starts to accept.  Either may be NULL: such connections are closed. */
+MUST_CHECK enum status listener_start(struct listener *l,
+                                      struct http_server *http,
+                                      struct telnet *telnet, struct error *e);
+
+/* The 'closed' of http_options and telnet_options, with the listener as its
+ * context: a connection has ended. */
+void listener_closed(void *listener, void *cookie);
+
+/* Accepts no more, and closes those that have not said anything. */
+void listener_stop(struct listener *l);
+
+/* Call it when HTTP and telnet have ended, too. */
+void listener_close(struct listener **l);
+
+struct listener_counts {
+    uint64_t open, accepted, rejected;
+};
+struct listener_counts listener_counts(struct listener *l);
+
+#endif

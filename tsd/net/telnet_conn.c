@@ -1,0 +1,541 @@
+/*
+ * From bytes to lines to commands.
+ *
+ * A piece is always run in the loop's buffer: first what was left of the last
+ * one (mostly the beginning of a line), then what the socket had.  The batch
+ * borrows lines from there; if the store is busy, the buffer stays with the
+ * batch, and the loop goes on with another.
+ */
+#include "config.h"
+
+#include "tsd/net/telnet_priv.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+
+void
+telnet_touch(struct telnet_loop *l, struct telnet_conn *c)
+{
+    if (c->touched)
+        return;
+    c->touched = true;
+    c->next_touched = l->touched;
+    l->touched = c;
+}
+
+void
+telnet_say(struct telnet_loop *l, struct telnet_conn *c, struct slice s)
+{
+    if (c->deaf || s.size == 0)
+        return;
+    if (c->out.size >= l->telnet->o.output_bytes) {
+        counter_add(CNT_ERR_BLOCKED, 1);
+        return;
+    }
+    buf_put_slice(&c->out, s);
+}
+
+#define AUTH_FAIL "AUTH_FAIL\r\n"
+
+/* Of a command that is none, so that its echo does not take the place of what
+ * is said next. */
+#define TELNET_ECHO_BYTES ((size_t)1024)
+
+/* What goes into the batch of points; a point's id says which it was. */
+static const char *const commands[] = { "put", "rollup" };
+static const uint8_t command_sizes[] = { 3, 6 };
+
+/* Its index, or -1. */
+static int
+batch_command(struct slice line)
+{
+    for (int i = 0; i < (int)(sizeof commands / sizeof commands[0]); i++) {
+        size_t size = command_sizes[i];
+
+        if (line.size >= size && memcmp(line.data, commands[i], size) == 0 &&
+            (line.size == size || line.data[size] == ' '))
+            return i;
+    }
+    return -1;
+}
+
+void
+telnet_put_failed(void *ctx, size_t id, enum put_fault fault, struct slice why)
+{
+    static const char *const faults[] = {
+        [PUT_BAD_VALUE] = "invalid value",
+        [PUT_BAD_ARGUMENT] = "illegal argument",
+        [PUT_UNKNOWN_NAME] = "unknown metric",
+        [PUT_STORAGE] = "storage error",
+        [PUT_NO_ROLLUP] = "No such rollup",
+    };
+    struct telnet_loop *l = ctx;
+    struct buf line = BUF_INIT;
+
+    if (l->telnet->o.silent)
+        return;
+    buf_printf(&line, "%s: %s: ", commands[id], faults[fault]);
+    buf_put_slice(&line, why);
+    buf_put_str(&line, "\n");
+    telnet_say(l, l->batch_conn, buf_slice(&line));
+    buf_fini(&line);
+}
+
+bool
+telnet_flush(struct telnet_loop *l)
+{
+    if (l->lines > 0) {
+        counter_add(CNT_RPC_TELNET, l->lines);
+        l->lines = 0;
+    }
+    if (l->batch == NULL || l->batch_conn == NULL)
+        return true;
+    l->stalled = put_batch_flush(l->batch, NULL) == ST_BUSY;
+    if (!l->stalled)
+        l->batch_conn = NULL;
+    return !l->stalled;
+}
+
+/* -- commands -------------------------------------------------------------- */
+
+static struct slice
+as_utf8(struct telnet_loop *l, struct slice line)
+{
+    uint8_t *to;
+
+    if (utf8_is_valid(line))
+        return line;
+    buf_clear(&l->text);
+    to = buf_reserve(&l->text, 2 * line.size + 1);
+    if (to == NULL)
+        return slice_str("");
+    to = utf8_put_latin1(to, line);
+    return slice_of(l->text.data, (size_t)(to - l->text.data));
+}
+
+static void
+split(struct telnet_call *call, struct slice line)
+{
+    call->words_len = 0;
+    while (call->words_len < TELNET_MAX_WORDS) {
+        const uint8_t *blank = memchr(line.data, ' ', line.size);
+        struct slice word = line;
+
+        if (blank != NULL)
+            word.size = (size_t)(blank - line.data);
+        call->words[call->words_len++] = word;
+        if (blank == NULL)
+            return;
+        line = slice_of(blank + 1, line.size - word.size - 1);
+    }
+}
+
+static void
+say_help(const struct telnet *t, struct buf *out)
+{
+    buf_put_str(out, "available commands: ");
+    for (size_t i = 0; i < t->o.routes_len; i++)
+        if (!t->o.routes[i].unlisted)
+            buf_printf(out, "%s ", t->o.routes[i].name);
+    buf_put_str(out, "\n");
+}
+
+static const struct telnet_route *
+find_route(const struct telnet *t, struct slice name)
+{
+    for (size_t i = 0; i < t->o.routes_len; i++)
+        if (slice_eq_str(name, t->o.routes[i].name))
+            return &t->o.routes[i];
+    return NULL;
+}
+
+/* False, and it is said, when the client may not do that. */
+static bool
+is_allowed(struct telnet_loop *l, struct telnet_conn *c, const char *name,
+           unsigned needs)
+{
+    struct buf line = BUF_INIT;
+
+    if ((needs & ~c->who.rights) == 0)
+        return true;
+    counter_add(c->who.known ? CNT_FORBIDDEN_TELNET : CNT_UNKNOWN_TELNET, 1);
+    if (c->who.known)
+        buf_printf(&line, "%s: Unauthorized command\n", name);
+    else
+        buf_put_str(&line, AUTH_FAIL);
+    if (!c->who.known || !l->telnet->o.silent)
+        telnet_say(l, c, buf_slice(&line));
+    buf_fini(&line);
+    return false;
+}
+
+/* On the thread that may block. */
+static void
+decide_login(void *arg)
+{
+    struct telnet_check *k = arg;
+    struct telnet_loop *l = k->loop;
+    const struct telnet_options *o = &l->telnet->o;
+
+    if (!atomic_load(&l->telnet->stopping))
+        k->verdict =
+            o->login(o->login_ctx, (const void *)&k->conn->peer,
+                     slice_of(k->text, k->name_size),
+                     slice_of(k->text + k->name_size, k->size - k->name_size),
+                     true, &k->who);
+    explicit_bzero(k->text, k->size);
+    lock_take(&l->lock);
+    k->next = l->decided;
+    l->decided = k;
+    poller_wake(&l->poller); /* with the lock: telnet_stop() waits for it */
+    lock_drop(&l->lock);
+}
+
+/* True: under way.  False: too many are. */
+static bool
+check_login(struct telnet_loop *l, struct telnet_conn *c, struct slice name,
+            struct slice secret)
+{
+    const struct telnet_options *o = &l->telnet->o;
+    struct telnet_check *k = mem_new(sizeof *k + name.size + secret.size);
+
+    k->loop = l;
+    k->conn = c;
+    k->verdict = TELNET_DENIED;
+    k->name_size = name.size;
+    k->size = name.size + secret.size;
+    memcpy(k->text, name.data, name.size);
+    memcpy(k->text + name.size, secret.data, secret.size);
+    c->check = k;
+    if (o->later(o->login_ctx, decide_login, k))
+        return true;
+    c->check = NULL;
+    explicit_bzero(k->text, k->size);
+    free(k);
+    return false;
+}
+
+static void
+answer_login(enum telnet_verdict v, struct buf *out)
+{
+    if (v != TELNET_LOGGED_IN)
+        counter_add(CNT_UNKNOWN_TELNET, 1);
+    buf_put_str(out, v == TELNET_LOGGED_IN ? "AUTH_SUCCESS\r\n" : AUTH_FAIL);
+}
+
+void
+telnet_end_checks(struct telnet_loop *l)
+{
+    struct telnet_check *k, *next;
+
+    lock_take(&l->lock);
+    k = l->decided;
+    l->decided = NULL;
+    lock_drop(&l->lock);
+    for (; k != NULL; k = next) {
+        struct telnet_conn *c = k->conn;
+        struct buf out = BUF_INIT;
+
+        next = k->next;
+        c->check = NULL;
+        if (k->verdict == TELNET_LOGGED_IN)
+            c->who = k->who;
+        answer_login(k->verdict, &out);
+        telnet_say(l, c, buf_slice(&out));
+        buf_fini(&out);
+        free(k);
+        telnet_conn_resume(l, c);
+    }
+}
+
+/* "auth TOKEN", "auth NAME PASSWORD", as the bytes came: a password may hold
+ * blanks. */
+static void
+log_in(struct telnet_loop *l, struct telnet_conn *c, struct slice line,
+       struct buf *out)
+{
+    const struct telnet_options *o = &l->telnet->o;
+    struct slice name = slice_of(NULL, 0), secret = name;
+    const uint8_t *blank = memchr(line.data, ' ', line.size);
+    enum telnet_verdict v = TELNET_DENIED;
+
+    if (blank != NULL) {
+        secret = slice_of(blank + 1, line.size - strlen("auth "));
+        blank = memchr(secret.data, ' ', secret.size);
+    }
+    if (blank != NULL) {
+        name = slice_of(secret.data, (size_t)(blank - secret.data));
+        secret = slice_of(blank + 1, secret.size - name.size - 1);
+    }
+    if (secret.size > 0)
+        v = o->login(o->login_ctx, (const void *)&c->peer, name, secret, false,
+                     &c->who);
+    if (v != TELNET_SLOW || !check_login(l, c, name, secret))
+        answer_login(v, out);
+}
+
+static void
+run_command(struct telnet_loop *l, struct telnet_conn *c, struct slice line)
+{
+    struct telnet_call *call = l->call;
+    const struct telnet_route *r;
+    struct buf out = BUF_INIT;
+
+    split(call, as_utf8(l, line));
+    call->peer = (const struct sockaddr *)&c->peer;
+    call->out = &out;
+    call->close = false;
+    call->lsn = 0;
+    r = find_route(l->telnet, call->words[0]);
+    if (r == NULL) {
+        buf_put_str(&out, "unknown command: ");
+        if (call->words[0].size > TELNET_ECHO_BYTES)
+            call->words[0].size = TELNET_ECHO_BYTES;
+        buf_put_slice(&out, call->words[0]);
+        buf_put_str(&out, ".  Try `help'.\n");
+    } else if (!is_allowed(l, c, r->name, r->needs)) {
+        call->close = false;
+    } else if (r->serve != NULL) {
+        r->serve(r->ctx, call);
+    } else if (strcmp(r->name, "help") == 0) {
+        say_help(l->telnet, &out);
+    } else if (strcmp(r->name, "exit") == 0) {
+        call->close = true;
+    } else if (strcmp(r->name, "auth") == 0 && l->telnet->o.login != NULL) {
+        log_in(l, c, line, &out);
+    }
+    telnet_say(l, c, buf_slice(&out));
+    buf_fini(&out);
+    if (call->lsn > 0 && l->batch != NULL) {
+        put_batch_note(l->batch, call->lsn);
+        c->has_put = true;
+    }
+    c->closing |= call->close;
+}
+
+/* -- lines ----------------------------------------------------------------- */
+
+/* Telnet programs negotiate: IAC, a command and perhaps an option. */
+static struct slice
+skip_negotiation(struct slice line)
+{
+    while (line.size >= 2 && line.data[0] == 0xff && line.data[1] >= 240 &&
+           line.data[1] != 0xff) {
+        size_t n = line.data[1] >= 251 && line.size >= 3 ? 3 : 2;
+
+        line = slice_of(line.data + n, line.size - n);
+    }
+    return line;
+}
+
+static void
+say_too_long(struct telnet_loop *l, struct telnet_conn *c)
+{
+    char text[96];
+    int n = snprintf(text, sizeof text,
+                     "line too long: skipped, the limit is %zu bytes\n",
+                     l->telnet->o.line_bytes);
+
+    counter_add(CNT_ERR_ARGUMENTS, 1);
+    telnet_say(l, c, slice_of(text, (size_t)n));
+}
+
+/* "put" or "rollup" and what follows: false when the store is too busy to take
+ * it. */
+static bool
+run_put(struct telnet_loop *l, struct telnet_conn *c, struct slice line,
+        int command)
+{
+    size_t skip = command_sizes[command] + 1u;
+
+    if ((c->who.rights & HTTP_WRITES) == 0) {
+        if (l->batch_conn == c && !telnet_flush(l))
+            return false;
+        (void)is_allowed(l, c, commands[command], HTTP_WRITES);
+        return true;
+    }
+
+    if (l->stalled || (put_batch_is_full(l->batch) && !telnet_flush(l)))
+        return false;
+    l->batch_conn = c;
+    put_batch_set_peer(l->batch, NULL, (const void *)&c->peer);
+    c->has_put = true;
+    (command == 0 ? put_batch_line : put_batch_rollup_line)(
+        l->batch,
+        line.size < skip ? slice_of(NULL, 0)
+                         : slice_of(line.data + skip, line.size - skip),
+        (size_t)command);
+    return true;
+}
+
+/* False when the line must wait, together with all behind it. */
+static bool
+run_line(struct telnet_loop *l, struct telnet_conn *c, struct slice line)
+{
+    int command = -1;
+
+    if (line.size > 0 && line.data[0] == 0xff)
+        line = skip_negotiation(line);
+    if (line.size > 0 && line.data[line.size - 1] == '\r')
+        line.size--;
+    if (l->telnet->has_put)
+        command = batch_command(line);
+    if (line.size > l->telnet->o.line_bytes) {
+        if (l->batch_conn == c && !telnet_flush(l))
+            return false;
+        say_too_long(l, c);
+        return true;
+    }
+    if (command >= 0)
+        return run_put(l, c, line, command);
+    /* Answers come in the order of the lines. */
+    if (l->batch_conn == c && !telnet_flush(l))
+        return false;
+    run_command(l, c, line);
+    return true;
+}
+
+/* Runs lines; returns how many bytes of them are done with. */
+static size_t
+run_lines(struct telnet_loop *l, struct telnet_conn *c, const uint8_t *data,
+          size_t size)
+{
+    size_t at = 0;
+
+    if (!c->begun && size > 0) {
+        c->begun = true;
+        c->mute = data[0] >= 'A' && data[0] <= 'Z';
+    }
+    while (!c->closing && !c->mute && c->check == NULL) {
+        const uint8_t *end = memchr(data + at, '\n', size - at);
+        size_t line;
+
+        if (end == NULL)
+            break;
+        line = (size_t)(end - data) - at;
+        if (c->skipping)
+            c->skipping = false;
+        else if (!run_line(l, c, slice_of(data + at, line)))
+            break;
+        else
+            l->lines++;
+        at += line + 1;
+    }
+    return c->closing || c->mute ? size : at;
+}
+
+/* -- pieces ---------------------------------------------------------------- */
+
+static void
+keep_rest(struct telnet_conn *c, const uint8_t *data, size_t size)
+{
+    uint8_t *in = size == 0 ? NULL : mem_resize(NULL, size, 1);
+
+    if (size > 0)
+        memcpy(in, data, size);
+    free(c->in);
+    c->in = in;
+    c->in_size = size;
+}
+
+static void
+wait_for_store(struct telnet_loop *l, struct telnet_conn *c)
+{
+    c->waiting = true;
+    c->next_waiting = NULL;
+    *l->waiting_end = c;
+    l->waiting_end = &c->next_waiting;
+}
+
+/* Where the client has ended its side, what it sent last is a line, newline or
+ * not.  Not so from the TLS threads: their sockets end without a word as well
+ * when the client was cut off, and half a line must not be stored. */
+static bool
+ends_by_tcp(const struct telnet_conn *c)
+{
+    int domain = AF_UNIX;
+    socklen_t size = sizeof domain;
+
+    return getsockopt(c->fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
+           domain != AF_UNIX;
+}
+
+/* 'size' bytes lie in the loop's buffer; 'eof': there will be no more. */
+static void
+run_piece(struct telnet_loop *l, struct telnet_conn *c, size_t size, bool eof)
+{
+    const struct telnet_options *o = &l->telnet->o;
+    bool was_stalled = l->stalled, blocked;
+    size_t done;
+
+    if (o->renew != NULL)
+        o->renew(o->login_ctx, &c->who);
+    if (eof && size > 0 && l->buf[size - 1] != '\n' && ends_by_tcp(c))
+        l->buf[size++] = '\n';
+    done = run_lines(l, c, l->buf, size);
+    /* Lines are left: the store refuses to take them. */
+    blocked = memchr(l->buf + done, '\n', size - done) != NULL;
+    if (!l->stalled)
+        (void)telnet_flush(l);
+    if (!blocked &&
+        (c->skipping || size - done > l->telnet->o.line_bytes + 1)) {
+        if (!c->skipping)
+            say_too_long(l, c);
+        c->skipping = true;
+        done = size;
+    }
+    keep_rest(c, l->buf + done, size - done);
+    if (l->stalled && !was_stalled) {
+        l->held = l->buf;
+        l->buf = mem_resize(NULL, l->telnet->buf_bytes, 1);
+    }
+    c->eof |= eof;
+    if (c->check != NULL)
+        c->waiting = true;
+    else if (blocked || (l->stalled && l->batch_conn == c))
+        wait_for_store(l, c);
+    else
+        c->closing |= c->eof;
+    telnet_touch(l, c);
+}
+
+size_t
+telnet_conn_read(struct telnet_loop *l, struct telnet_conn *c, size_t max)
+{
+    size_t size = c->in_size;
+    ssize_t n;
+
+    if (max > TELNET_READ_BYTES)
+        max = TELNET_READ_BYTES;
+    if (size > 0)
+        memcpy(l->buf, c->in, size);
+    n = recv(c->fd, l->buf + size, max, 0);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    if (n < 0)
+        counter_add(errno == ECONNRESET ? CNT_CONN_RESET : CNT_CONN_UNKNOWN, 1);
+    c->active_us = clock_monotonic_us();
+    if (n > 0)
+        atomic_fetch_add_explicit(&l->telnet->bytes_in, (uint64_t)n,
+                                  memory_order_relaxed);
+    c->eof |= n < 0;
+    run_piece(l, c, size + (n > 0 ? (size_t)n : 0), n == 0);
+    return n > 0 ? (size_t)n : 0;
+}
+
+void
+telnet_conn_resume(struct telnet_loop *l, struct telnet_conn *c)
+{
+    size_t size = c->in_size;
+
+    c->waiting = false;
+    if (size > 0)
+        memcpy(l->buf, c->in, size);
+    run_piece(l, c, size, c->eof);
+}

@@ -1,0 +1,114 @@
+/*
+ * Inside of telnet: a loop is a thread with its epoll; a connection lives in
+ * one loop, and after telnet_give() only that thread touches it.
+ *
+ *     reading --put while the store is busy--> waiting --stored--> reading
+ *        |                                                            |
+ *        `-- FIN, exit, failed commit --> closing -- all sent --> ended
+ */
+#ifndef TSD_NET_TELNET_PRIV_H
+#define TSD_NET_TELNET_PRIV_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/lock.h"
+#include "tsd/net/poller.h"
+#include "tsd/net/telnet.h"
+
+#define TELNET_READ_BYTES ((size_t)128 << 10)
+
+struct telnet_conn {
+    int fd;
+    void *cookie;
+    struct sockaddr_storage peer;
+    struct telnet_conn *next, *prev; /* all of a loop */
+    uint8_t *in;                     /* read, but not run yet; NULL: nothing */
+    size_t in_size;
+    struct buf out;
+    struct telnet_who who;
+    bool begun;                 /* a byte has come */
+    bool mute;                  /* whatever it says, nothing happens */
+    bool skipping;              /* up to the end of a line that is too long */
+    bool waiting;               /* for the store, or for its login */
+    struct telnet_check *check; /* its login, being decided; or NULL */
+    bool eof;                   /* nothing will come any more */
+    bool closing;
+    bool deaf;    /* sending failed: only what it sent counts now */
+    bool has_put; /* since the last commit */
+    bool touched; /* in this turn */
+    struct telnet_conn *next_touched, *next_waiting;
+    uint32_t events;                /* what epoll watches; 0: not in epoll */
+    int64_t active_us, deadline_us; /* deadline: to send the rest */
+};
+
+/* A login that another thread decides. */
+struct telnet_check {
+    struct telnet_check *next; /* of those decided */
+    struct telnet_loop *loop;
+    struct telnet_conn *conn;
+    struct telnet_who who;
+    enum telnet_verdict verdict;
+    size_t name_size; /* of the bytes behind it, the rest is the secret */
+    size_t size;
+    char text[];
+};
+
+struct telnet_loop {
+    struct telnet *telnet;
+    struct poller poller;
+    struct lock lock;
+    struct telnet_conn *all GUARDED_BY(lock);
+    struct telnet_check *decided GUARDED_BY(lock);
+
+    /* The rest is the thread's own. */
+    struct put_batch *batch;
+    struct telnet_conn *batch_conn; /* whose lines are in it */
+    bool stalled;                   /* the batch waits for the store */
+    uint8_t *buf;                   /* where a piece is read and run */
+    uint8_t *held;                  /* the buffer that a stalled batch uses */
+    struct telnet_conn *touched;
+    struct telnet_conn *waiting, **waiting_end;
+    struct telnet_call *call;
+    struct buf text;
+    size_t lines; /* not counted yet */
+};
+
+struct telnet {
+    uint32_t magic;
+    struct telnet_options o;
+    bool has_put;
+    size_t buf_bytes; /* of a loop's buffer */
+    atomic_uint next; /* the loop for the next connection */
+    atomic_bool stopping;
+    int64_t stop_us; /* set before 'stopping' */
+    atomic_uint_fast64_t connections, bytes_in, bytes_out;
+    unsigned loops_len;
+    struct telnet_loop *loops;
+};
+
+/* Reads a piece, at most 'max' bytes, and runs the lines in it. Returns how
+ * much was read. */
+size_t telnet_conn_read(struct telnet_loop *l, struct telnet_conn *c,
+                        size_t max);
+
+/* Runs what was read before. */
+void telnet_conn_resume(struct telnet_loop *l, struct telnet_conn *c);
+
+/* Answers the logins that were decided, and runs what is behind them. */
+void telnet_end_checks(struct telnet_loop *l);
+
+/* The connection is looked at once more at the end of the turn. */
+void telnet_touch(struct telnet_loop *l, struct telnet_conn *c);
+
+/* Stores the batch; false, and the loop is stalled, when the store is busy. */
+bool telnet_flush(struct telnet_loop *l);
+
+/* Appends an answer, or drops and counts it when too much waits already. */
+void telnet_say(struct telnet_loop *l, struct telnet_conn *c, struct slice s);
+
+/* put_failed() of the loops' batches; 'ctx' is the loop. */
+void telnet_put_failed(void *ctx, size_t id, enum put_fault fault,
+                       struct slice why);
+
+#endif

@@ -1,0 +1,362 @@
+/* See tsd/stats/queries.h. */
+#include "config.h"
+
+#include "tsd/stats/queries.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/lock.h"
+#include "base/mem.h"
+#include "base/obj.h"
+#include "web/json/json.h"
+
+#define QUERIES_MAGIC FOURCC('Q', 'R', 'Y', 'S')
+
+/* The sum of all sub-queries, and the most of one. */
+struct costs {
+    size_t subs;
+    uint64_t rows, head_rows, keys, bytes, points;
+    uint64_t scans; /* of salt buckets */
+    int64_t plan_us, scan_us, scan_max_us, numbers_us, numbers_max_us;
+    int64_t bucket_us, bucket_max_us;
+    int64_t ran_us; /* when it was added: what comes after is the writing */
+};
+
+struct query_entry {
+    struct query_entry *next, *previous; /* while it runs */
+    char *question, *headers;
+    char remote[64];
+    int64_t start_ms, end_ms, start_us, took_us;
+    size_t points;
+    unsigned http_status;
+    unsigned executed;
+    uint64_t hash; /* of question and remote */
+    struct costs costs;
+    char exception[256]; /* "": none */
+};
+
+struct queries {
+    uint32_t magic;
+    struct lock lock;
+    struct query_entry *running GUARDED_BY(lock);
+    size_t running_len GUARDED_BY(lock);
+    /* The i-th that ended lies at i % QUERIES_COMPLETED. */
+    struct query_entry *completed[QUERIES_COMPLETED] GUARDED_BY(lock);
+    uint64_t hashes[QUERIES_COMPLETED] GUARDED_BY(lock); /* of the same */
+    size_t completed_len GUARDED_BY(lock);
+};
+
+struct queries *
+queries_new(void)
+{
+    struct queries *q = mem_new(sizeof *q);
+
+    q->magic = QUERIES_MAGIC;
+    lock_init(&q->lock);
+    return q;
+}
+
+static void
+free_entry(struct query_entry *e)
+{
+    if (e != NULL) {
+        free(e->question);
+        free(e->headers);
+    }
+    free(e);
+}
+
+void
+queries_free(struct queries **qp) NO_TS_CHECK
+{
+    struct queries *q = *qp;
+
+    *qp = NULL;
+    if (q == NULL)
+        return;
+    OBJ_CHECK(q, QUERIES_MAGIC);
+    INSIST(q->running == NULL);
+    for (size_t i = 0; i < QUERIES_COMPLETED; i++)
+        free_entry(q->completed[i]);
+    lock_fini(&q->lock);
+    OBJ_CLEAR(q);
+    free(q);
+}
+
+static char *
+keep_text(struct slice text, const char *fallback)
+{
+    return text.size > 0 && text.size <= QUERIES_TEXT
+               ? mem_strndup(text.data, text.size)
+               : mem_strdup(fallback);
+}
+
+/* "1.2.3.4:5" and "1.2.3.4:6" are one machine. */
+static bool
+is_same_address(const char *a, const char *b)
+{
+    const char *end_a = strrchr(a, ':'), *end_b = strrchr(b, ':');
+
+    return end_a != NULL && end_b != NULL && end_a - a == end_b - b &&
+           memcmp(a, b, (size_t)(end_a - a)) == 0;
+}
+
+static bool
+is_running(const struct queries *q, const struct query_entry *e) NO_TS_CHECK
+{
+    const struct query_entry *one = q->running;
+
+    while (one != NULL && (!is_same_address(one->remote, e->remote) ||
+                           strcmp(one->question, e->question) != 0))
+        one = one->next;
+    return one != NULL;
+}
+
+static struct query_entry *
+make_entry(const struct queries_ask *ask, int64_t now_ms)
+{
+    struct query_entry *e = mem_new(sizeof *e);
+
+    e->question = keep_text(ask->question, "null");
+    e->headers = keep_text(ask->headers, "");
+    (void)snprintf(e->remote, sizeof e->remote, "%s", ask->remote);
+    e->start_ms = now_ms;
+    e->start_us = clock_monotonic_us();
+    e->executed = 1;
+    e->hash = hash_slice(slice_str(e->question), 0) ^
+              hash_slice(slice_str(e->remote), 1);
+    return e;
+}
+
+struct query_entry *
+queries_begin(struct queries *q, const struct queries_ask *ask, int64_t now_ms,
+              struct error *error)
+{
+    struct query_entry *e = make_entry(ask, now_ms);
+    bool may_run;
+
+    OBJ_CHECK(q, QUERIES_MAGIC);
+    lock_take(&q->lock);
+    may_run = !ask->once || !is_running(q, e);
+    if (may_run) {
+        e->next = q->running;
+        if (e->next != NULL)
+            e->next->previous = e;
+        q->running = e;
+        q->running_len++;
+    }
+    lock_drop(&q->lock);
+    if (may_run)
+        return e;
+    (void)error_set(error, ST_INVALID,
+                    "Query is already executing for endpoint: %s", e->remote);
+    free_entry(e);
+    return NULL;
+}
+
+void
+queries_add_costs(struct query_entry *entry, const struct result_stats *stats,
+                  size_t len)
+{
+    struct costs *c = &entry->costs;
+
+    for (size_t i = 0; stats != NULL && i < len; i++) {
+        const struct result_stats *s = &stats[i];
+
+        c->subs++;
+        c->rows += s->scan.rows;
+        c->head_rows += s->scan.head_rows;
+        c->keys += s->scan.keys;
+        c->bytes += s->scan.bytes;
+        c->points += s->points;
+        for (size_t k = 0; k < s->scans_len; k++) {
+            c->scans++;
+            c->bucket_us += s->scans[k].us;
+            if (s->scans[k].us > c->bucket_max_us)
+                c->bucket_max_us = s->scans[k].us;
+        }
+        c->plan_us += s->plan_us;
+        c->scan_us += s->scan_us;
+        c->numbers_us += s->numbers_us;
+        if (s->scan_us > c->scan_max_us)
+            c->scan_max_us = s->scan_us;
+        if (s->numbers_us > c->numbers_max_us)
+            c->numbers_max_us = s->numbers_us;
+    }
+    c->ran_us = clock_monotonic_us();
+}
+
+/* Where an entry that ended goes: to an equal one's place, or to the oldest's.
+ */
+static size_t
+place_of(struct queries *q, struct query_entry *e) NO_TS_CHECK
+{
+    size_t len = q->completed_len < QUERIES_COMPLETED ? q->completed_len
+                                                      : QUERIES_COMPLETED;
+
+    for (size_t i = 0; i < len; i++) {
+        const struct query_entry *old = q->completed[i];
+
+        if (q->hashes[i] == e->hash && old->http_status == e->http_status &&
+            strcmp(old->remote, e->remote) == 0 &&
+            strcmp(old->question, e->question) == 0) {
+            e->executed += old->executed;
+            return i;
+        }
+    }
+    return q->completed_len++ % QUERIES_COMPLETED;
+}
+
+void
+queries_end(struct queries *q, struct query_entry **ep, unsigned http_status,
+            const char *exception, size_t points, int64_t now_ms)
+{
+    struct query_entry *e = *ep, *old;
+    size_t at;
+
+    OBJ_CHECK(q, QUERIES_MAGIC);
+    *ep = NULL;
+    e->end_ms = now_ms;
+    e->took_us = clock_monotonic_us() - e->start_us;
+    e->points = points;
+    e->http_status = http_status;
+    if (exception != NULL)
+        (void)snprintf(e->exception, sizeof e->exception, "%s", exception);
+    lock_take(&q->lock);
+    if (e->previous != NULL)
+        e->previous->next = e->next;
+    else
+        q->running = e->next;
+    if (e->next != NULL)
+        e->next->previous = e->previous;
+    q->running_len--;
+    at = place_of(q, e);
+    old = q->completed[at];
+    q->completed[at] = e;
+    q->hashes[at] = e->hash;
+    lock_drop(&q->lock);
+    free_entry(old);
+}
+
+static void
+write_common(const struct query_entry *e, struct buf *b)
+{
+    buf_printf(b, "{\"query\":%s,\"remote\":", e->question);
+    json_put_string(b, slice_str(e->remote));
+    buf_printf(b,
+               ",\"user\":null,\"requestHeaders\":{%s},"
+               "\"queryStartTimestamp\":%lld",
+               e->headers, (long long)e->start_ms);
+}
+
+static void
+write_running(const struct query_entry *e, struct buf *b)
+{
+    write_common(e, b);
+    buf_printf(b, ",\"headers\":{%s},\"queryStart\":%lld,\"elapsed\":%.3f}",
+               e->headers, (long long)e->start_ms,
+               (double)(clock_monotonic_us() - e->start_us) / 1000);
+}
+
+static void
+put_ms(struct buf *b, const char *name, int64_t us)
+{
+    buf_printf(b, "\"%s\":%.3f,", name, (double)us / 1000);
+}
+
+static void
+put_count(struct buf *b, const char *name, uint64_t n)
+{
+    buf_printf(b, "\"%s\":%llu,", name, (unsigned long long)n);
+}
+
+static void
+write_costs(const struct query_entry *e, struct buf *b)
+{
+    const struct costs *c = &e->costs;
+    int64_t subs = (int64_t)c->subs;
+
+    put_ms(b, "stringToUidTime", c->plan_us);
+    put_count(b, "columnsFromStorage", c->keys);
+    put_count(b, "rowsFromStorage", c->rows);
+    put_count(b, "rowsFromMemory", c->head_rows);
+    put_count(b, "bytesFromStorage", c->bytes);
+    put_count(b, "dpsPreFilter", c->points);
+    put_count(b, "dpsPostFilter", c->points);
+    put_count(b, "rowsPreFilter", c->rows);
+    put_count(b, "rowsPostFilter", c->rows);
+    put_count(b, "successfulScan", c->scans);
+    put_ms(b, "maxScannerTime", c->bucket_max_us);
+    put_ms(b, "avgScannerTime",
+           c->scans == 0 ? 0 : c->bucket_us / (int64_t)c->scans);
+    put_ms(b, "queryScanTime", c->scan_us);
+    put_ms(b, "maxQueryScanTime", c->scan_max_us);
+    put_ms(b, "avgQueryScanTime", c->scan_us / subs);
+    put_ms(b, "aggregationTime", c->numbers_us);
+    put_ms(b, "maxAggregationTime", c->numbers_max_us);
+    put_ms(b, "avgAggregationTime", c->numbers_us / subs);
+    put_ms(b, "serializationTime", e->start_us + e->took_us - c->ran_us);
+}
+
+static void
+write_completed(const struct query_entry *e, size_t running, struct buf *b)
+{
+    write_common(e, b);
+    buf_printf(b, ",\"queryCompletedTimestamp\":%lld,\"exception\":",
+               (long long)e->end_ms);
+    if (e->exception[0] == '\0')
+        buf_put_str(b, "null");
+    else
+        json_put_string(b, slice_str(e->exception));
+    buf_printf(b,
+               ",\"httpResponse\":{\"code\":%u},\"numRunningQueries\":%zu,"
+               "\"executed\":%u,\"stats\":{",
+               e->http_status, running, e->executed);
+    if (e->costs.subs > 0)
+        write_costs(e, b);
+    put_count(b, "emittedDPs", e->points);
+    put_ms(b, "processingPreWriteTime", e->took_us);
+    buf_printf(b, "\"totalTime\":%.3f}}", (double)e->took_us / 1000);
+}
+
+size_t
+queries_running(struct queries *q)
+{
+    size_t len;
+
+    OBJ_CHECK(q, QUERIES_MAGIC);
+    lock_take(&q->lock);
+    len = q->running_len;
+    lock_drop(&q->lock);
+    return len;
+}
+
+void
+queries_write(struct queries *q, struct buf *b)
+{
+    size_t from;
+
+    OBJ_CHECK(q, QUERIES_MAGIC);
+    buf_put_str(b, "{\"running\":[");
+    lock_take(&q->lock);
+    for (const struct query_entry *e = q->running; e != NULL; e = e->next) {
+        if (e != q->running)
+            buf_put_u8(b, ',');
+        write_running(e, b);
+    }
+    buf_put_str(b, "],\"completed\":[");
+    from = q->completed_len > QUERIES_COMPLETED
+               ? q->completed_len - QUERIES_COMPLETED
+               : 0;
+    for (size_t i = from; i < q->completed_len; i++) {
+        if (i > from)
+            buf_put_u8(b, ',');
+        write_completed(q->completed[i % QUERIES_COMPLETED], q->running_len, b);
+    }
+    lock_drop(&q->lock);
+    buf_put_str(b, "]}");
+}

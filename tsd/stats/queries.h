@@ -1,0 +1,53 @@
+/*
+ * The queries under way, and the last ones that ended: /api/stats/query.
+ *
+ * Equal queries of one client that ended equally are one entry, counted.
+ *
+ * Bounds:  QUERIES_COMPLETED ended ones; of each question and its headers
+ *          QUERIES_TEXT bytes.
+ * Threads: any.
+ */
+#ifndef TSD_STATS_QUERIES_H
+#define TSD_STATS_QUERIES_H
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "query/engine/engine.h"
+
+#define QUERIES_COMPLETED 256
+#define QUERIES_TEXT      ((size_t)16384)
+
+struct queries;     /* opaque */
+struct query_entry; /* one under way */
+
+struct queries *queries_new(void);
+void queries_free(struct queries **q);
+
+struct queries_ask {
+    struct slice question; /* JSON; what is too long is kept as null */
+    struct slice headers;  /* members of a JSON object, the same */
+    const char *remote;    /* the client's "address:port" */
+    bool once; /* not while that address has the same question under way */
+};
+
+/* NULL, with ST_INVALID and OpenTSDB's text, when it may not run now. */
+struct query_entry *queries_begin(struct queries *q,
+                                  const struct queries_ask *ask, int64_t now_ms,
+                                  struct error *e);
+
+/* What its sub-queries cost; before queries_end(). */
+void queries_add_costs(struct query_entry *entry,
+                       const struct result_stats *stats, size_t len);
+
+/* How it went: the HTTP status, and the error's text or NULL. */
+void queries_end(struct queries *q, struct query_entry **entry,
+                 unsigned http_status, const char *exception, size_t points,
+                 int64_t now_ms);
+
+/* How many are under way. */
+size_t queries_running(struct queries *q);
+
+/* {"running":[..],"completed":[..]} */
+void queries_write(struct queries *q, struct buf *b);
+
+#endif

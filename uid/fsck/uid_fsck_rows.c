@@ -1,0 +1,253 @@
+/* Rows and histograms: what belongs to a series and a time. */
+#include "config.h"
+
+#include "uid/fsck/uid_fsck_priv.h"
+
+#include <math.h>
+
+#include "storage/histogram/histogram.h"
+#include "storage/block/row_value.h"
+
+/* A series that has something, but is not in the directory: nobody finds it.
+ * False when it cannot be entered. */
+static enum status
+find_series(struct tables *t, const char *code, struct slice key,
+            struct slice value, struct slice tsuid, uint32_t time_s,
+            bool *known, struct error *e)
+{
+    char what[64], name[CHECK_TEXT_MAX];
+    bool mends = check_mends(t);
+    enum status st = check_has_series(t, tsuid, known, e);
+
+    if (st != ST_OK || *known)
+        return st;
+    if (!check_ids(t, tsuid, what)) {
+        check_drops_bad(t, code, key, value, "%s: %s",
+                        check_describe(t, tsuid, name), what);
+        return ST_OK;
+    }
+    *known = true;
+    if (mends)
+        st = check_enter_series(t, tsuid, time_s, e);
+    else
+        check_add_series(t, tsuid); /* once is enough */
+    check_says(t, code, key, mends ? "entered" : NULL,
+               "the series %s is not in the directory",
+               check_describe(t, tsuid, name));
+    return st;
+}
+
+/* -- rows ------------------------------------------------------------------ */
+
+/* Is the synopsis that of the points? */
+static bool
+same_synopsis(const struct synopsis *s, const struct points *p)
+{
+    struct buf again = BUF_INIT;
+    struct synopsis own;
+    uint32_t base = hour_base(p->ts_ms[0]);
+    bool same;
+
+    block_encode(p, base, &again);
+    same = !again.failed &&
+           block_synopsis(buf_slice(&again), base, &own, NULL) == ST_OK &&
+           own.count == s->count && own.first_ms == s->first_ms &&
+           own.last_ms == s->last_ms && own.all_int == s->all_int &&
+           own.sum.i == s->sum.i && own.min.i == s->min.i &&
+           own.max.i == s->max.i && own.first.i == s->first.i &&
+           own.last.i == s->last.i;
+    buf_fini(&again);
+    return same;
+}
+
+static enum status
+check_block(struct tables *t, struct slice block, uint32_t base,
+            struct error *e)
+{
+    struct synopsis s;
+    enum status st = block_synopsis(block, base, &s, e);
+
+    points_clear(&t->points);
+    if (st == ST_OK)
+        st = block_decode(block, base, &t->points, e);
+    if (st != ST_OK)
+        return st;
+    t->n.points += t->points.len;
+    return same_synopsis(&s, &t->points)
+               ? ST_OK
+               : error_set(e, ST_CORRUPT,
+                           "a block whose synopsis is not that of its points");
+}
+
+/* A row under the wrong salt is never found; it may take its place if that is
+ * free. */
+static bool
+move_row(struct tables *t, struct slice key, struct slice value)
+{
+    const struct key_shape *w = t->shape;
+    size_t at = 1 + (size_t)w->salt_width, metric = w->metric_width;
+    uint8_t tsuid[TSUID_MAX], right[ROW_KEY_MAX];
+    struct slice whole, moved;
+    struct buf there = BUF_INIT;
+    bool is_free;
+
+    if (w->salt_width == 0 || key.size < at + metric + 4 ||
+        key.size - at - 4 > TSUID_MAX)
+        return false;
+    memcpy(tsuid, key.data + at, metric);
+    memcpy(tsuid + metric, key.data + at + metric + 4,
+           key.size - at - metric - 4);
+    whole = slice_of(tsuid, key.size - at - 4);
+    if (!tsuid_is_valid(w, whole) ||
+        key_get_uint(key.data + at + metric, 4) % key_span_s(w) != 0)
+        return false;
+    moved = slice_of(right,
+                     key_row(w, whole,
+                             (uint32_t)key_get_uint(key.data + at + metric, 4),
+                             right));
+    is_free = check_get(t, moved, &there, NULL) == ST_NOT_FOUND;
+    buf_fini(&there);
+    if (!is_free)
+        return false;
+    if (check_mends(t)) {
+        check_drops(t, key, value);
+        check_puts(t, moved, value);
+    }
+    check_says(t, "row-salt", key, check_mends(t) ? "moved there" : NULL,
+               "a row in salt bucket %u that belongs in %u", key.data[1],
+               right[1]);
+    return true;
+}
+
+/* Looks at each hour; takes those that are bad out of 'good' and says of the
+ * last one why. */
+static enum status
+check_hours(struct tables *t, uint32_t base, struct row_parts *good, bool *bad,
+            struct error *why)
+{
+    *bad = false;
+    for (unsigned i = 0; i < t->shape->row_hours; i++) {
+        uint32_t hour = base + i * HOUR_S;
+        enum status st;
+
+        /* Alone in its row an hour has a block, if it is no good one. */
+        if (good->blocks[i].size == 0 && t->shape->row_hours > 1)
+            continue;
+        st = check_block(t, good->blocks[i], hour, why);
+        if (st != ST_OK && st != ST_CORRUPT)
+            return st;
+        if (st == ST_OK)
+            continue;
+        *bad = true;
+        good->blocks[i].size = 0;
+        (void)error_wrap(why, st, "the hour at %u", hour);
+    }
+    return ST_OK;
+}
+
+/* The whole row is moved aside; what is good of it stays. */
+static void
+drop_hours(struct tables *t, struct slice key, struct slice value,
+           struct slice tsuid, uint32_t base, const struct row_parts *good,
+           const struct error *why)
+{
+    char name[CHECK_TEXT_MAX];
+    struct buf rest = BUF_INIT;
+
+    check_drops_bad(t, "row-block", key, value, "%s: %s",
+                    check_describe(t, tsuid, name), why->text);
+    row_value_put(t->shape, base, good, &rest);
+    if (check_mends(t) && rest.size > 0)
+        check_puts(t, key, buf_slice(&rest));
+    buf_fini(&rest);
+}
+
+static enum status
+take_row(struct tables *t, struct slice key, struct slice value,
+         struct error *e)
+{
+    uint8_t bytes[TSUID_MAX] = { 0 };
+    struct slice tsuid = slice_of(bytes, 0);
+    struct row_parts parts;
+    unsigned salt;
+    uint32_t base;
+    struct error why;
+    bool known, bad = true;
+    enum status st;
+
+    t->n.rows++;
+    if (key_row_parse(t->shape, key, &salt, &base, bytes, &tsuid.size, &why) !=
+        ST_OK) {
+        if (!move_row(t, key, value))
+            check_drops_bad(t, "row-key", key, value, "%s", why.text);
+        return ST_OK;
+    }
+    st = find_series(t, "row-series", key, value, tsuid, base, &known, e);
+    if (st != ST_OK || !known)
+        return st;
+    st = row_parts_of(t->shape, base, value, &parts, &why);
+    if (st == ST_OK)
+        st = check_hours(t, base, &parts, &bad, &why);
+    if (st != ST_OK && st != ST_CORRUPT)
+        return error_set(e, st, "%s", why.text);
+    if (bad)
+        drop_hours(t, key, value, tsuid, base, &parts, &why);
+    return ST_OK;
+}
+
+enum status
+check_rows(struct tables *t, struct error *e)
+{
+    const uint8_t table[] = { TABLE_ROWS };
+
+    return check_each(t, slice_of(table, 1), take_row, e);
+}
+
+/* -- histograms ------------------------------------------------------------ */
+
+static enum status
+take_histogram(struct tables *t, struct slice key, struct slice value,
+               struct error *e)
+{
+    struct slice tsuid = slice_of(key.data + 3, 0);
+    struct histogram h;
+    struct error why;
+    char name[CHECK_TEXT_MAX];
+    uint64_t ms;
+    bool known;
+    enum status st;
+
+    t->n.histograms++;
+    if (key.size >= 3)
+        tsuid.size = (size_t)key_get_uint(key.data + 1, 2);
+    if (key.size < 3 || tsuid.size == 0 || tsuid.size > TSUID_MAX ||
+        key.size != 3 + tsuid.size + 8 || !tsuid_is_valid(t->shape, tsuid)) {
+        check_drops_bad(t, "histogram-key", key, value,
+                        "%zu bytes are no key of a histogram", key.size);
+        return ST_OK;
+    }
+    ms = key_get_uint(key.data + key.size - 8, 8);
+    st = find_series(t, "histogram-series", key, value, tsuid,
+                     (uint32_t)(ms / 1000), &known, e);
+    if (st != ST_OK || !known)
+        return st;
+    st = value.size == 0
+             ? error_set(&why, ST_CORRUPT, "no bytes")
+             : histogram_decode(slice_of(value.data + 1, value.size - 1),
+                                t->arena, &h, &why);
+    if (st == ST_CORRUPT)
+        check_drops_bad(t, "histogram-entry", key, value, "%s at %llu ms: %s",
+                        check_describe(t, tsuid, name), (unsigned long long)ms,
+                        why.text);
+    else if (st != ST_OK)
+        return error_set(e, st, "%s", why.text);
+    return ST_OK;
+}
+
+enum status
+check_histograms(struct tables *t, struct error *e)
+{
+    const uint8_t table[] = { TABLE_HISTOGRAMS };
+
+    return check_each(t, slice_of(table, 1), take_histogram, e);
+}

@@ -1,0 +1,125 @@
+/*
+ * Annotations: notes pinned to a time, of one series (its TSUID) or of all
+ * ("global": an empty TSUID).  docs/FORMAT.md, "Annotations".
+ *
+ *     <'a'> <TSUID size:2> <TSUID> <start in ms:8>  -> the note
+ *
+ * Times are as the client wrote them, seconds, or milliseconds when they need
+ * more than 32 bits; 1356998400 and 1356998400000 name the same moment, hence
+ * the same note, which keeps the shorter spelling.
+ *
+ * Owns:    what it hands out is in the caller's arena, or lent to a callback.
+ * Threads: any; a lock is held from the reading of a note to its rewriting,
+ *          across one journal append.
+ * Fails:   ST_INVALID without a start; ST_LIMIT past ANNOTATION_BYTES or the
+ *          arena; ST_NOT_FOUND; ST_IO, ST_CORRUPT.
+ */
+#ifndef UID_META_ANNOTATION_H
+#define UID_META_ANNOTATION_H
+
+#include "base/arena.h"
+#include "storage/store/store.h"
+
+/* Of all the texts of one together. */
+#define ANNOTATION_BYTES ((size_t)1 << 20)
+
+struct annotations; /* opaque */
+
+struct annotation_pair {
+    struct slice key, value;
+};
+
+/* A text may be JSON's null, which is not the empty one: it has no bytes, not
+ * even none of them. */
+static inline bool
+annotation_is_null(struct slice text)
+{
+    return text.data == NULL;
+}
+
+struct annotation {
+    struct slice tsuid; /* bytes; empty: global */
+    int64_t start, end; /* as written; end 0: none */
+    struct slice description, notes;
+    struct annotation_pair *custom; /* when stored: by key, keys unique */
+    size_t custom_len;
+    bool has_custom; /* false: null; an empty map is something else */
+};
+
+/* Which fields a request named. */
+enum annotation_field {
+    ANNOTATION_END = 1,
+    ANNOTATION_DESCRIPTION = 2,
+    ANNOTATION_NOTES = 4,
+    ANNOTATION_CUSTOM = 8,
+};
+
+void annotations_open(struct store *s, struct annotations **out);
+void annotations_close(struct annotations **a);
+
+/* The moment of a time as written. */
+int64_t annotation_ms(int64_t time);
+
+/* Finds by TSUID and start; ST_NOT_FOUND with OpenTSDB's text. */
+MUST_CHECK enum status annotation_get(struct annotations *a, struct slice tsuid,
+                                      int64_t start, struct arena *arena,
+                                      struct annotation *out, struct error *e);
+
+/* Writes '*n' and sets it to what is stored now.  Fields outside 'fields' keep
+ * their stored values (POST), or are emptied with 'overwrite' (PUT).  A request
+ * that names no field, or gives those it names their empty values (null is none
+ * of them), changes nothing: '*changed' is false (304), whatever is stored. The
+ * status of a missing start (< 1) comes first: "The start timestamp has not
+ * been set". */
+MUST_CHECK enum status annotation_put(struct annotations *a,
+                                      struct annotation *n, unsigned fields,
+                                      bool overwrite, struct arena *arena,
+                                      bool *changed, struct error *e);
+
+/* An absent one is no error. */
+MUST_CHECK enum status annotation_delete(struct annotations *a,
+                                         struct slice tsuid, int64_t start,
+                                         struct error *e);
+
+/* Those that start within [from_ms, to_ms], of one TSUID or global. */
+MUST_CHECK enum status annotation_delete_range(struct annotations *a,
+                                               struct slice tsuid,
+                                               int64_t from_ms, int64_t to_ms,
+                                               uint64_t *deleted,
+                                               struct error *e);
+
+/* Calls f with each that starts within [from_ms, to_ms], by start, until f
+ * returns false.  What it lends dies with the call. */
+MUST_CHECK enum status
+annotation_each(struct annotations *a, struct slice tsuid, int64_t from_ms,
+                int64_t to_ms, bool (*f)(void *ctx, const struct annotation *n),
+                void *ctx, struct error *e);
+
+/* Calls f with every annotation there is, by TSUID and start. */
+MUST_CHECK enum status annotation_walk(struct annotations *a,
+                                       bool (*f)(void *ctx,
+                                                 const struct annotation *n),
+                                       void *ctx, struct error *e);
+
+/* Those of any of the TSUIDs, in the order in which OpenTSDB lists them: by
+ * start as written, so seconds before milliseconds, then by TSUID.  Costs
+ * little where there are none, however many TSUIDs.  Empty slices among the
+ * TSUIDs ask for the global ones. */
+MUST_CHECK enum status
+annotation_list(struct annotations *a, const struct slice *tsuids, size_t len,
+                int64_t from_ms, int64_t to_ms, struct arena *arena,
+                struct annotation **out, size_t *out_len, struct error *e);
+
+/* The TSUIDs, led by the metric's id, of those that start within [from_ms,
+ * to_ms]: each once, in no useful order. */
+MUST_CHECK enum status annotation_series(struct annotations *a,
+                                         struct slice metric, int64_t from_ms,
+                                         int64_t to_ms, struct arena *arena,
+                                         struct slice **out, size_t *out_len,
+                                         struct error *e);
+
+/* Is there any annotation at all? */
+MUST_CHECK enum status annotation_any(struct annotations *a, bool *any,
+                                      struct error *e);
+
+#endif

@@ -1,0 +1,576 @@
+/* Definitions of trees.  They are few, small and seldom asked for, so nothing
+ * is kept in memory. */
+#include "config.h"
+
+#include "uid/meta/tree.h"
+
+#include <stdlib.h>
+
+#include "base/lock.h"
+#include "base/mem.h"
+#include "base/obj.h"
+#include "uid/meta/tree_codec.h"
+
+#define TREES_MAGIC FOURCC('T', 'R', 'E', 'E')
+
+struct trees {
+    uint32_t magic;
+    struct store *store;
+    struct lock lock; /* from reading a record to rewriting it */
+};
+
+static const char *const type_names[] = {
+    [TREE_RULE_NONE] = "null",
+    [TREE_RULE_METRIC] = "METRIC",
+    [TREE_RULE_METRIC_CUSTOM] = "METRIC_CUSTOM",
+    [TREE_RULE_TAGK] = "TAGK",
+    [TREE_RULE_TAGK_CUSTOM] = "TAGK_CUSTOM",
+    [TREE_RULE_TAGV_CUSTOM] = "TAGV_CUSTOM",
+};
+
+void
+trees_open(struct store *s, struct trees **out)
+{
+    struct trees *t = mem_new(sizeof *t);
+
+    t->magic = TREES_MAGIC;
+    t->store = s;
+    lock_init(&t->lock);
+    *out = t;
+}
+
+void
+trees_close(struct trees **tp)
+{
+    struct trees *t = *tp;
+
+    *tp = NULL;
+    if (t == NULL)
+        return;
+    OBJ_CHECK(t, TREES_MAGIC);
+    lock_fini(&t->lock);
+    OBJ_CLEAR(t);
+    free(t);
+}
+
+const char *
+tree_rule_type_name(enum tree_rule_type type)
+{
+    return type_names[type];
+}
+
+static bool
+equals_ignoring_case(struct slice s, const char *upper)
+{
+    if (s.size != strlen(upper))
+        return false;
+    for (size_t i = 0; i < s.size; i++) {
+        uint8_t c = s.data[i];
+
+        if ((c >= 'a' && c <= 'z' ? c - 32 : c) != upper[i])
+            return false;
+    }
+    return true;
+}
+
+enum status
+tree_rule_type_parse(struct slice name, enum tree_rule_type *out,
+                     struct error *e)
+{
+    if (name.size == 0)
+        return error_set(e, ST_INVALID, "Rule type was empty");
+    for (int i = TREE_RULE_METRIC; i <= TREE_RULE_TAGV_CUSTOM; i++) {
+        if (equals_ignoring_case(name, type_names[i])) {
+            *out = (enum tree_rule_type)i;
+            return ST_OK;
+        }
+    }
+    return error_set(e, ST_INVALID, "Unrecognized rule type");
+}
+
+static enum status
+no_memory(struct error *e)
+{
+    return error_set(e, ST_LIMIT, "the request needs too much memory");
+}
+
+/* -- reading --------------------------------------------------------------- */
+
+/* What grows while records are read. */
+struct reading {
+    struct arena *arena;
+    struct tree *trees;
+    size_t len, cap, rules_cap;
+};
+
+static bool
+grow(struct arena *arena, void **items, size_t len, size_t *cap, size_t size)
+{
+    size_t more = *cap == 0 ? 8 : *cap * 2;
+    void *copy;
+
+    if (len < *cap)
+        return true;
+    copy = arena_array(arena, more, size);
+    if (copy == NULL)
+        return false;
+    if (len > 0)
+        memcpy(copy, *items, len * size);
+    *items = copy;
+    *cap = more;
+    return true;
+}
+
+static enum status
+add_tree(struct reading *r, int64_t id, struct slice bytes, struct error *e)
+{
+    void *trees = r->trees;
+
+    if (!grow(r->arena, &trees, r->len, &r->cap, sizeof *r->trees))
+        return no_memory(e);
+    r->trees = trees;
+    r->trees[r->len] = (struct tree){ .id = id };
+    r->rules_cap = 0;
+    return tree_decode(bytes, &r->trees[r->len++], e);
+}
+
+static enum status
+add_rule(struct reading *r, const struct tree_rule *key, struct slice bytes,
+         struct error *e)
+{
+    struct tree *tree = r->len > 0 ? &r->trees[r->len - 1] : NULL;
+    void *rules;
+
+    if (tree == NULL || tree->id != key->tree)
+        return error_set(e, ST_CORRUPT, "rule of a tree that does not exist");
+    rules = tree->rules;
+    if (!grow(r->arena, &rules, tree->rules_len, &r->rules_cap,
+              sizeof *tree->rules))
+        return no_memory(e);
+    tree->rules = rules;
+    tree->rules[tree->rules_len] = *key;
+    return tree_rule_decode(bytes, &tree->rules[tree->rules_len++], e);
+}
+
+static enum status
+add_record(struct reading *r, struct slice key, struct slice value,
+           struct error *e)
+{
+    const char *copy = arena_strdup(r->arena, value);
+    struct tree_rule parsed = { 0 };
+    bool is_rule;
+    enum status st;
+
+    if (copy == NULL)
+        return no_memory(e);
+    value = slice_of(copy, value.size);
+    st = tree_key_parse(key, &is_rule, &parsed, e);
+    if (st != ST_OK)
+        return st;
+    return is_rule ? add_rule(r, &parsed, value, e)
+                   : add_tree(r, parsed.tree, value, e);
+}
+
+/* All records whose keys start with 'prefix'. */
+static enum status
+read_records(struct trees *t, struct slice prefix, struct reading *r,
+             struct error *e)
+{
+    struct kv_iter *it =
+        kv_iter_open(store_kv(t->store), NULL, KEY_TABLE(TABLE_TREES));
+    enum status st = ST_OK, closed;
+
+    for (bool on = kv_iter_seek(it, prefix);
+         on && st == ST_OK && slice_starts(kv_iter_key(it), prefix);
+         on = kv_iter_next(it))
+        st = add_record(r, kv_iter_key(it), kv_iter_value(it), e);
+    closed = kv_iter_close(&it, st == ST_OK ? e : NULL);
+    return st == ST_OK ? closed : st;
+}
+
+static enum status
+check_id(int64_t id, struct error *e)
+{
+    if (id < 1 || id > TREE_ID_MAX)
+        return error_set(e, ST_INVALID, "Invalid Tree ID");
+    return ST_OK;
+}
+
+enum status
+tree_get(struct trees *t, int64_t id, struct arena *arena, struct tree *out,
+         struct error *e)
+{
+    struct reading r = { .arena = arena };
+    uint8_t key[TREE_KEY_SIZE];
+    enum status st;
+
+    OBJ_CHECK(t, TREES_MAGIC);
+    st = check_id(id, e);
+    if (st == ST_OK)
+        st = read_records(t, tree_key(id, key), &r, e);
+    if (st != ST_OK)
+        return st;
+    if (r.len == 0)
+        return error_set(e, ST_NOT_FOUND, "Unable to locate tree: %lld",
+                         (long long)id);
+    *out = r.trees[0];
+    return ST_OK;
+}
+
+enum status
+tree_list(struct trees *t, struct arena *arena, struct tree **out, size_t *len,
+          struct error *e)
+{
+    static const uint8_t table[1] = { TABLE_TREES };
+    struct reading r = { .arena = arena };
+    enum status st;
+
+    OBJ_CHECK(t, TREES_MAGIC);
+    st = read_records(t, slice_of(table, 1), &r, e);
+    *out = r.trees;
+    *len = r.len;
+    return st;
+}
+
+const struct tree_rule *
+tree_rule_at(const struct tree *tree, int64_t level, int64_t order)
+{
+    for (size_t i = 0; i < tree->rules_len; i++)
+        if (tree->rules[i].level == level && tree->rules[i].order == order)
+            return &tree->rules[i];
+    return NULL;
+}
+
+/* -- writing --------------------------------------------------------------- */
+
+static enum status
+add_put(struct kv_batch *b, struct slice key, struct buf *value,
+        struct error *e)
+{
+    if (!value->failed)
+        kv_batch_put(b, key, buf_slice(value));
+    return value->failed
+               ? error_set(e, ST_LIMIT, "tree or rule of more than %zu bytes",
+                           TREE_BYTES)
+               : ST_OK;
+}
+
+static enum status
+batch_tree(struct kv_batch *b, const struct tree *tree, struct error *e)
+{
+    uint8_t key[TREE_KEY_SIZE];
+    struct buf value;
+    enum status st;
+
+    buf_init(&value, TREE_BYTES);
+    tree_encode(tree, &value);
+    st = add_put(b, tree_key(tree->id, key), &value, e);
+    buf_fini(&value);
+    return st;
+}
+
+static enum status
+batch_rule(struct kv_batch *b, const struct tree_rule *rule, struct error *e)
+{
+    uint8_t key[TREE_RULE_KEY_SIZE];
+    struct buf value;
+    enum status st;
+
+    buf_init(&value, TREE_BYTES);
+    tree_rule_encode(rule, &value);
+    st = add_put(b, tree_rule_key(rule->tree, rule->level, rule->order, key),
+                 &value, e);
+    buf_fini(&value);
+    return st;
+}
+
+/* Written is a tree that has its branches again. */
+static enum status
+batch_refill(struct kv_batch *b, struct tree *tree, struct error *e)
+{
+    if (!tree->emptied)
+        return ST_OK;
+    tree->emptied = false;
+    return batch_tree(b, tree, e);
+}
+
+static void
+batch_delete_rules(struct kv_batch *b, const struct tree *tree)
+{
+    uint8_t key[TREE_RULE_KEY_SIZE];
+
+    for (size_t i = 0; i < tree->rules_len; i++)
+        kv_batch_delete(b, tree_rule_key(tree->id, tree->rules[i].level,
+                                         tree->rules[i].order, key));
+}
+
+/* A change: made under the lock, then waited for. */
+struct change {
+    struct trees *t;
+    struct arena *arena;
+    struct kv_batch *batch;
+    uint64_t lsn;
+};
+
+static void
+begin(struct change *c, struct trees *t, struct arena *arena)
+    ACQUIRE(t->lock) NO_TS_CHECK
+{
+    OBJ_CHECK(t, TREES_MAGIC);
+    *c = (struct change){ .t = t, .arena = arena, .batch = kv_batch_new() };
+    lock_take(&t->lock);
+}
+
+/* Writes the batch if 'st' is ST_OK. */
+static enum status
+finish(struct change *c, struct trees *t, enum status st, struct error *e)
+    RELEASE(t->lock) NO_TS_CHECK
+{
+    bool any = st == ST_OK && kv_batch_len(c->batch) > 0;
+
+    if (any)
+        st = store_write(t->store, c->batch, &c->lsn, e);
+    lock_drop(&t->lock);
+    kv_batch_free(&c->batch);
+    if (any && st == ST_OK)
+        st = store_commit(t->store, c->lsn, false, e);
+    return st;
+}
+
+static enum status
+batch_new_tree(struct change *c, struct tree *tree, struct error *e)
+{
+    struct tree *all;
+    size_t len;
+    enum status st;
+
+    if (tree->name.size == 0)
+        return error_set(e, ST_INVALID, "Tree was missing the name");
+    st = tree_list(c->t, c->arena, &all, &len, e);
+    if (st != ST_OK)
+        return st;
+    tree->id = len == 0 ? 1 : all[len - 1].id + 1;
+    if (tree->id > TREE_ID_MAX)
+        return error_set(e, ST_INVALID, "Exhausted all Tree IDs");
+    return batch_tree(c->batch, tree, e);
+}
+
+enum status
+tree_create(struct trees *t, struct tree *tree, struct error *e)
+{
+    struct arena *arena = arena_new(0);
+    struct change c;
+    enum status st;
+
+    begin(&c, t, arena);
+    st = finish(&c, t, batch_new_tree(&c, tree, e), e);
+    arena_free(&arena);
+    return st;
+}
+
+static void
+merge_tree(struct tree *old, const struct tree *given, unsigned fields)
+{
+    if (fields & TREE_NAME)
+        old->name = given->name;
+    if (fields & TREE_DESCRIPTION)
+        old->description = given->description;
+    if (fields & TREE_NOTES)
+        old->notes = given->notes;
+    if (fields & TREE_STRICT_MATCH)
+        old->strict_match = given->strict_match;
+    if (fields & TREE_ENABLED)
+        old->enabled = given->enabled;
+    if (fields & TREE_STORE_FAILURES)
+        old->store_failures = given->store_failures;
+    old->emptied = false;
+}
+
+enum status
+tree_put(struct trees *t, const struct tree *tree, unsigned fields,
+         bool overwrite, struct arena *arena, bool *changed, struct error *e)
+{
+    struct change c;
+    struct tree old;
+    enum status st;
+
+    *changed = false;
+    begin(&c, t, arena);
+    st = tree_get(t, tree->id, arena, &old, e);
+    if (st == ST_OK && fields != 0) {
+        merge_tree(&old, tree, overwrite ? ~0u : fields);
+        st = batch_tree(c.batch, &old, e);
+    }
+    st = finish(&c, t, st, e);
+    *changed = st == ST_OK && fields != 0;
+    return st;
+}
+
+enum status
+tree_delete(struct trees *t, int64_t id, bool definition, struct arena *arena,
+            struct error *e)
+{
+    uint8_t key[TREE_KEY_SIZE];
+    struct change c;
+    struct tree old;
+    enum status st;
+
+    begin(&c, t, arena);
+    st = tree_get(t, id, arena, &old, e);
+    if (st == ST_OK && definition) {
+        kv_batch_delete(c.batch, tree_key(id, key));
+        batch_delete_rules(c.batch, &old);
+    } else if (st == ST_OK) {
+        old.emptied = true;
+        st = batch_tree(c.batch, &old, e);
+    }
+    return finish(&c, t, st, e);
+}
+
+/* -- rules ----------------------------------------------------------------- */
+
+static enum status
+check_rule(const struct tree_rule *r, struct error *e)
+{
+    const char *type = tree_rule_type_name(r->type);
+
+    if (r->type == TREE_RULE_NONE)
+        return error_set(e, ST_INVALID, "Missing rule type");
+    if (r->type != TREE_RULE_METRIC && r->field.size == 0)
+        return error_set(e, ST_INVALID,
+                         "Missing field name required for %s rule", type);
+    if (r->type != TREE_RULE_METRIC && r->type != TREE_RULE_TAGK &&
+        r->custom_field.size == 0)
+        return error_set(e, ST_INVALID,
+                         "Missing custom field name required for %s rule",
+                         type);
+    if (r->group < 0)
+        return error_set(e, ST_INVALID,
+                         "Invalid regex group index. Cannot be less than 0");
+    return ST_OK;
+}
+
+/* Does it say anything, beside where it lies? */
+static bool
+has_rule_members(const struct tree_rule *r)
+{
+    return r->type != TREE_RULE_NONE || r->group != 0 || r->field.size > 0 ||
+           r->custom_field.size > 0 || r->regex.size > 0 ||
+           r->separator.size > 0 || r->display_format.size > 0 ||
+           r->description.size > 0 || r->notes.size > 0;
+}
+
+static bool
+merge_text(struct slice *old, struct slice given)
+{
+    if (given.size == 0 || slice_eq(*old, given))
+        return false;
+    *old = given;
+    return true;
+}
+
+/* Puts what is given into 'old'; says whether that changed anything. */
+static bool
+merge_rule(struct tree_rule *old, const struct tree_rule *given)
+{
+    bool changed = false;
+
+    if (given->type != TREE_RULE_NONE && given->type != old->type) {
+        old->type = given->type;
+        changed = true;
+    }
+    if (given->group != 0 && given->group != old->group) {
+        old->group = given->group;
+        changed = true;
+    }
+    changed |= merge_text(&old->field, given->field);
+    changed |= merge_text(&old->custom_field, given->custom_field);
+    changed |= merge_text(&old->regex, given->regex);
+    changed |= merge_text(&old->separator, given->separator);
+    changed |= merge_text(&old->display_format, given->display_format);
+    changed |= merge_text(&old->description, given->description);
+    changed |= merge_text(&old->notes, given->notes);
+    return changed;
+}
+
+static enum status
+batch_changed_rule(struct change *c, struct tree_rule *rule, bool overwrite,
+                   bool *changed, struct error *e)
+{
+    const struct tree_rule *at;
+    struct tree tree;
+    enum status st = tree_get(c->t, rule->tree, c->arena, &tree, e);
+
+    if (st != ST_OK)
+        return st;
+    at = tree_rule_at(&tree, rule->level, rule->order);
+    if (at != NULL && !overwrite) {
+        struct tree_rule old = *at;
+
+        if (!merge_rule(&old, rule))
+            return ST_OK;
+        *rule = old;
+    }
+    *changed = true;
+    st = check_rule(rule, e);
+    if (st == ST_OK)
+        st = batch_rule(c->batch, rule, e);
+    return st == ST_OK ? batch_refill(c->batch, &tree, e) : st;
+}
+
+enum status
+tree_rule_put(struct trees *t, struct tree_rule *rule, bool overwrite,
+              struct arena *arena, bool *changed, struct error *e)
+{
+    struct change c;
+    enum status st;
+
+    *changed = false;
+    st = check_id(rule->tree, e);
+    if (st != ST_OK)
+        return st;
+    if (rule->level == 0 && rule->order == 0 && !has_rule_members(rule))
+        return ST_OK;
+    if (rule->level < 0 || rule->level > INT32_MAX)
+        return error_set(e, ST_INVALID, "Invalid rule level");
+    if (rule->order < 0 || rule->order > INT32_MAX)
+        return error_set(e, ST_INVALID, "Invalid rule order");
+    begin(&c, t, arena);
+    st = batch_changed_rule(&c, rule, overwrite, changed, e);
+    st = finish(&c, t, st, e);
+    *changed = *changed && st == ST_OK;
+    return st;
+}
+
+enum status
+tree_rule_delete(struct trees *t, int64_t tree, int64_t level, int64_t order,
+                 struct error *e)
+{
+    uint8_t key[TREE_RULE_KEY_SIZE];
+    struct change c;
+    enum status st = check_id(tree, e);
+
+    if (st != ST_OK)
+        return st;
+    begin(&c, t, NULL);
+    if (level >= 0 && level <= INT32_MAX && order >= 0 && order <= INT32_MAX)
+        kv_batch_delete(c.batch, tree_rule_key(tree, level, order, key));
+    return finish(&c, t, ST_OK, e);
+}
+
+enum status
+tree_rules_delete(struct trees *t, int64_t tree, struct error *e)
+{
+    struct arena *arena = arena_new(0);
+    struct change c;
+    struct tree old;
+    enum status st;
+
+    begin(&c, t, arena);
+    st = tree_get(t, tree, arena, &old, e);
+    if (st == ST_OK)
+        batch_delete_rules(c.batch, &old);
+    st = finish(&c, t, st, e);
+    arena_free(&arena);
+    return st;
+}

@@ -1,0 +1,118 @@
+/*
+ * Trees: rules that sort series into branches by their names.  Kept here are
+ * the definitions; branches are made when somebody asks
+ * (tsd/api/tree/tree_view.h). docs/FORMAT.md, "Trees".
+ *
+ *     <'t'> <tree:2>                     -> the definition
+ *     <'t'> <tree:2> <level:4> <order:4> -> a rule
+ *
+ * Rules of one level are tried in their order until one matches; each level
+ * gives the name of a branch, the last one that of a leaf.
+ *
+ * Owns:    what it hands out is in the caller's arena.
+ * Threads: any; a lock is held from the reading of a record to its rewriting,
+ *          across one journal append.
+ * Fails:   ST_NOT_FOUND, ST_INVALID with OpenTSDB's texts; ST_LIMIT past
+ *          TREE_BYTES or the arena; ST_IO, ST_CORRUPT.
+ */
+#ifndef UID_META_TREE_H
+#define UID_META_TREE_H
+
+#include "base/arena.h"
+#include "storage/store/store.h"
+
+/* Of all the texts of one record together. */
+#define TREE_BYTES  ((size_t)1 << 20)
+#define TREE_ID_MAX 65535
+
+struct trees; /* opaque */
+
+enum tree_rule_type {
+    TREE_RULE_NONE, /* not given */
+    TREE_RULE_METRIC,
+    TREE_RULE_METRIC_CUSTOM,
+    TREE_RULE_TAGK,
+    TREE_RULE_TAGK_CUSTOM,
+    TREE_RULE_TAGV_CUSTOM,
+};
+
+struct tree_rule {
+    int64_t tree; /* as a request has it; stored: 1 .. TREE_ID_MAX */
+    int64_t level, order, group; /* 31 bits */
+    enum tree_rule_type type;
+    struct slice field, custom_field, regex, separator, display_format;
+    struct slice description, notes;
+};
+
+struct tree {
+    int64_t id;      /* as a request has it; stored: 1 .. TREE_ID_MAX */
+    int64_t created; /* s */
+    struct slice name, description, notes;
+    bool strict_match, enabled, store_failures;
+    /* Its branches were deleted, and nothing was written since. */
+    bool emptied;
+    struct tree_rule *rules; /* by level, then by order */
+    size_t rules_len;
+};
+
+/* Which members a request named. */
+enum tree_field {
+    TREE_NAME = 1,
+    TREE_DESCRIPTION = 2,
+    TREE_NOTES = 4,
+    TREE_STRICT_MATCH = 8,
+    TREE_ENABLED = 16,
+    TREE_STORE_FAILURES = 32,
+};
+
+void trees_open(struct store *s, struct trees **out);
+void trees_close(struct trees **t);
+
+/* "METRIC"; "null" of TREE_RULE_NONE. */
+const char *tree_rule_type_name(enum tree_rule_type type);
+/* Ignores case.  "Rule type was empty", "Unrecognized rule type". */
+MUST_CHECK enum status tree_rule_type_parse(struct slice name,
+                                            enum tree_rule_type *out,
+                                            struct error *e);
+
+/* With its rules.  "Invalid Tree ID", "Unable to locate tree: 9". */
+MUST_CHECK enum status tree_get(struct trees *t, int64_t id,
+                                struct arena *arena, struct tree *out,
+                                struct error *e);
+/* All, by id. */
+MUST_CHECK enum status tree_list(struct trees *t, struct arena *arena,
+                                 struct tree **out, size_t *len,
+                                 struct error *e);
+
+/* Gives '*tree' the id after the highest one, and writes it. */
+MUST_CHECK enum status tree_create(struct trees *t, struct tree *tree,
+                                   struct error *e);
+/* Changes the members in 'fields', or all with 'overwrite'.  Without a field
+ * '*changed' is false, and nothing is done. */
+MUST_CHECK enum status tree_put(struct trees *t, const struct tree *tree,
+                                unsigned fields, bool overwrite,
+                                struct arena *arena, bool *changed,
+                                struct error *e);
+/* Empties the tree; deletes it and its rules too with 'definition'. */
+MUST_CHECK enum status tree_delete(struct trees *t, int64_t id, bool definition,
+                                   struct arena *arena, struct error *e);
+
+/* Writes '*rule' and sets it to what is stored now.  Members that are empty or
+ * 0 keep their stored values, unless 'overwrite'.  '*changed' is false when
+ * nothing would change.  The rule as a whole is checked: "Missing rule type",
+ * "Missing field name required for TAGK rule".  Its tree must exist. */
+MUST_CHECK enum status tree_rule_put(struct trees *t, struct tree_rule *rule,
+                                     bool overwrite, struct arena *arena,
+                                     bool *changed, struct error *e);
+/* An absent one is no error. */
+MUST_CHECK enum status tree_rule_delete(struct trees *t, int64_t tree,
+                                        int64_t level, int64_t order,
+                                        struct error *e);
+MUST_CHECK enum status tree_rules_delete(struct trees *t, int64_t tree,
+                                         struct error *e);
+
+/* The rule at a level and order; NULL when there is none. */
+const struct tree_rule *tree_rule_at(const struct tree *tree, int64_t level,
+                                     int64_t order);
+
+#endif

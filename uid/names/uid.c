@@ -1,0 +1,391 @@
+/* The UID table, read: cache first, then the store.  Nothing here takes the
+ * table's lock. */
+#include "config.h"
+
+#include "uid/names/uid.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "uid/names/uid_priv.h"
+
+#define CACHE_ENTRIES 2000000
+
+static const uint8_t kind_bytes[UID_KINDS] = { 'm', 'k', 'v' };
+
+/* -- keys ---------------------------------------------------------------- */
+
+/* With 'size' bytes to follow.  Half a key would be another one: a name would
+ * be taken for new, and get a second id. */
+static void
+key_start(enum uid_kind kind, char what, size_t size, struct buf *out)
+{
+    buf_clear(out);
+    buf_make_room(out, 3 + size);
+    buf_put_u8(out, TABLE_UID);
+    buf_put_u8(out, kind_bytes[kind]);
+    buf_put_u8(out, (uint8_t)what);
+}
+
+void
+uid_key_name(enum uid_kind kind, struct slice name, struct buf *out)
+{
+    key_start(kind, 'n', name.size, out);
+    buf_put_slice(out, name);
+}
+
+void
+uid_key_id(const struct uid_table *u, enum uid_kind kind, uint64_t id,
+           struct buf *out)
+{
+    key_start(kind, 'i', u->kinds[kind].width, out);
+    buf_put_uint(out, id, u->kinds[kind].width);
+}
+
+void
+uid_key_counter(enum uid_kind kind, struct buf *out)
+{
+    key_start(kind, 'c', 0, out);
+}
+
+uint64_t
+uid_max(const struct uid_table *u, enum uid_kind kind)
+{
+    unsigned width = u->kinds[kind].width;
+
+    return width >= 8 ? INT64_MAX : (UINT64_C(1) << 8 * width) - 1;
+}
+
+unsigned
+uid_width(const struct uid_table *u, enum uid_kind kind)
+{
+    OBJ_CHECK(u, UID_MAGIC);
+    return u->kinds[kind].width;
+}
+
+bool
+uid_is_fresh(const struct uid_table *u, enum uid_kind kind, uint64_t id)
+{
+    return !(kind == UID_METRIC && u->random_metrics) &&
+           id > u->kinds[kind].opened;
+}
+
+const char *
+uid_bytes_text(const struct uid_table *u, enum uid_kind kind, uint64_t id,
+               char out[UID_BYTES_TEXT])
+{
+    unsigned width = u->kinds[kind].width;
+    size_t n = 0;
+
+    for (unsigned i = 0; i < width; i++)
+        n += (size_t)snprintf(out + n, UID_BYTES_TEXT - n, "%s%d",
+                              i == 0 ? "[" : ", ",
+                              (int8_t)(uint8_t)(id >> 8 * (width - 1 - i)));
+    (void)snprintf(out + n, UID_BYTES_TEXT - n, "]");
+    return out;
+}
+
+/* -- open and close ------------------------------------------------------ */
+
+static enum status
+load_counter(struct uid_table *u, enum uid_kind kind, struct error *e)
+{
+    struct buf key = BUF_INIT, value = BUF_INIT;
+    enum status st;
+
+    uid_key_counter(kind, &key);
+    st = kv_get(store_kv(u->store), buf_slice(&key), &value, e);
+    if (st == ST_NOT_FOUND) {
+        st = ST_OK;
+    } else if (st == ST_OK && value.size != 8) {
+        st = error_set(e, ST_CORRUPT, "uid counter of %s: %zu bytes, not 8",
+                       uid_kind_name(kind), value.size);
+    } else if (st == ST_OK) {
+        u->kinds[kind].opened = key_get_uint(value.data, 8);
+        atomic_store(&u->kinds[kind].highest, u->kinds[kind].opened);
+    }
+    buf_fini(&key);
+    buf_fini(&value);
+    return st;
+}
+
+enum status
+uid_open(struct store *s, const struct uid_options *o, struct uid_table **out,
+         struct error *e)
+{
+    const struct key_shape *shape = store_shape(s);
+    struct uid_table *u = mem_new(sizeof *u);
+    enum status st = ST_OK;
+
+    u->magic = UID_MAGIC;
+    u->store = s;
+    u->specials = o->allow_specialchars == NULL
+                      ? NULL
+                      : mem_strdup(o->allow_specialchars);
+    u->random_metrics = o->random_metrics;
+    u->cache =
+        uid_cache_new(o->cache_entries == 0 ? CACHE_ENTRIES : o->cache_entries);
+    lock_init(&u->lock);
+    u->kinds[UID_METRIC].width = shape->metric_width;
+    u->kinds[UID_TAGK].width = shape->tagk_width;
+    u->kinds[UID_TAGV].width = shape->tagv_width;
+    for (int kind = 0; kind < UID_KINDS && st == ST_OK; kind++)
+        st = load_counter(u, (enum uid_kind)kind, e);
+    if (st != ST_OK)
+        uid_close(&u);
+    *out = u;
+    return st;
+}
+
+void
+uid_close(struct uid_table **up)
+{
+    struct uid_table *u = *up;
+
+    *up = NULL;
+    if (u == NULL)
+        return;
+    OBJ_CHECK(u, UID_MAGIC);
+    uid_cache_free(&u->cache);
+    lock_fini(&u->lock);
+    free(u->specials);
+    OBJ_CLEAR(u);
+    free(u);
+}
+
+/* -- find ---------------------------------------------------------------- */
+
+struct slice
+uid_entry(const struct uid_table *u, enum uid_kind kind, uint64_t id,
+          uint32_t created_s, uint8_t out[UID_ENTRY_MAX])
+{
+    unsigned width = u->kinds[kind].width;
+
+    key_put_uint(out, id, width);
+    key_put_uint(out + width, created_s, 4);
+    return slice_of(out, width + 4);
+}
+
+static enum status
+parse_entry(const struct uid_table *u, enum uid_kind kind, struct slice value,
+            uint64_t *id, uint32_t *created_s, struct error *e)
+{
+    unsigned width = u->kinds[kind].width;
+
+    if (value.size != width + 4)
+        return error_set(e, ST_CORRUPT, "uid of %s: %zu bytes, not %u",
+                         uid_kind_name(kind), value.size, width + 4);
+    *id = key_get_uint(value.data, width);
+    *created_s = (uint32_t)key_get_uint(value.data + width, 4);
+    return ST_OK;
+}
+
+enum status
+uid_read_entry(struct uid_table *u, enum uid_kind kind, struct slice name,
+               uint64_t *id, uint32_t *created_s, struct error *e)
+{
+    struct buf key = BUF_INIT, value = BUF_INIT;
+    enum status st;
+
+    uid_key_name(kind, name, &key);
+    st = kv_get(store_kv(u->store), buf_slice(&key), &value, e);
+    if (st == ST_OK)
+        st = parse_entry(u, kind, buf_slice(&value), id, created_s, e);
+    buf_fini(&key);
+    buf_fini(&value);
+    return st;
+}
+
+enum status
+uid_lookup(struct uid_table *u, enum uid_kind kind, struct slice name,
+           uint64_t *id, struct error *e)
+{
+    struct uid_state *k = &u->kinds[kind];
+    uint32_t created_s;
+    uint64_t epoch;
+    enum status st;
+
+    if (uid_cache_find_id(u->cache, kind, name, id)) {
+        atomic_fetch_add_explicit(&k->hits, 1, memory_order_relaxed);
+        return ST_OK;
+    }
+    atomic_fetch_add_explicit(&k->misses, 1, memory_order_relaxed);
+    if (name.size == 0 || name.size > UID_NAME_MAX)
+        return ST_NOT_FOUND;
+    epoch = uid_cache_epoch(u->cache);
+    st = uid_read_entry(u, kind, name, id, &created_s, e);
+    if (st == ST_OK)
+        uid_cache_add(u->cache, kind, name, *id, epoch);
+    return st;
+}
+
+enum status
+uid_find(struct uid_table *u, enum uid_kind kind, struct slice name,
+         uint64_t *id, struct error *e)
+{
+    enum status st;
+
+    OBJ_CHECK(u, UID_MAGIC);
+    st = uid_lookup(u, kind, name, id, e);
+    if (st == ST_NOT_FOUND)
+        return error_set(e, st, "No such name for '%s': '%.*s'",
+                         uid_kind_name(kind), SLICE_ARG(name));
+    return st;
+}
+
+static enum status
+no_such_id(const struct uid_table *u, enum uid_kind kind, uint64_t id,
+           struct error *e)
+{
+    char text[UID_BYTES_TEXT];
+
+    return error_set(e, ST_NOT_FOUND, "No such unique ID for '%s': %s",
+                     uid_kind_name(kind), uid_bytes_text(u, kind, id, text));
+}
+
+static enum status
+no_memory(struct error *e)
+{
+    return error_set(e, ST_BUSY, "no memory for a name");
+}
+
+enum status
+uid_name(struct uid_table *u, enum uid_kind kind, uint64_t id, struct buf *out,
+         struct error *e)
+{
+    struct buf key = BUF_INIT, value = BUF_INIT;
+    uint64_t epoch;
+    enum status st;
+
+    OBJ_CHECK(u, UID_MAGIC);
+    if (uid_cache_find_name(u->cache, kind, id, out)) {
+        atomic_fetch_add_explicit(&u->kinds[kind].hits, 1,
+                                  memory_order_relaxed);
+        return out->failed ? no_memory(e) : ST_OK;
+    }
+    atomic_fetch_add_explicit(&u->kinds[kind].misses, 1, memory_order_relaxed);
+    if (id == 0 || id > uid_max(u, kind))
+        return no_such_id(u, kind, id, e);
+    epoch = uid_cache_epoch(u->cache);
+    uid_key_id(u, kind, id, &key);
+    st = kv_get(store_kv(u->store), buf_slice(&key), &value, e);
+    /* An empty name marks an id whose name was deleted. */
+    if (st == ST_NOT_FOUND || (st == ST_OK && value.size == 0)) {
+        st = no_such_id(u, kind, id, e);
+    } else if (st == ST_OK) {
+        buf_put_slice(out, buf_slice(&value));
+        uid_cache_add(u->cache, kind, buf_slice(&value), id, epoch);
+        if (out->failed)
+            st = no_memory(e);
+    }
+    buf_fini(&key);
+    buf_fini(&value);
+    return st;
+}
+
+enum status
+uid_created(struct uid_table *u, enum uid_kind kind, uint64_t id,
+            uint32_t *created_s, struct error *e)
+{
+    struct buf name = BUF_INIT;
+    uint64_t found = 0;
+    enum status st = uid_name(u, kind, id, &name, e);
+
+    if (st == ST_OK)
+        st = uid_read_entry(u, kind, buf_slice(&name), &found, created_s, e);
+    /* Renamed or deleted since. */
+    if (st == ST_NOT_FOUND || (st == ST_OK && found != id))
+        st = no_such_id(u, kind, id, e);
+    buf_fini(&name);
+    return st;
+}
+
+enum status
+uid_name_dup(struct uid_table *u, enum uid_kind kind, uint64_t id,
+             struct arena *a, struct slice *out, struct error *e)
+{
+    struct buf name = BUF_INIT;
+    enum status st = uid_name(u, kind, id, &name, e);
+
+    *out = (struct slice){ 0 };
+    if (st == ST_OK) {
+        const char *copy = arena_strdup(a, buf_slice(&name));
+
+        if (copy == NULL)
+            st = error_set(e, ST_LIMIT, "the request needs too much memory");
+        else
+            *out = slice_of(copy, name.size);
+    }
+    buf_fini(&name);
+    return st;
+}
+
+/* -- suggest ------------------------------------------------------------- */
+
+enum status
+uid_suggest(struct uid_table *u, enum uid_kind kind, struct slice prefix,
+            size_t max, bool (*f)(void *ctx, struct slice name, uint64_t id),
+            void *ctx, struct error *e)
+{
+    struct buf start = BUF_INIT;
+    struct kv_iter *it;
+    uint32_t created_s;
+    uint64_t id = 0;
+    bool on;
+    enum status st = ST_OK, closed;
+
+    OBJ_CHECK(u, UID_MAGIC);
+    if (prefix.size > UID_NAME_MAX)
+        return ST_OK;
+    uid_key_name(kind, prefix, &start);
+    it = kv_iter_open(store_kv(u->store), NULL, KEY_TABLE(TABLE_UID));
+    on = kv_iter_seek(it, buf_slice(&start));
+    for (size_t n = 0; on && (max == 0 || n < max); n++) {
+        struct slice key = kv_iter_key(it), name;
+
+        if (!slice_starts(key, buf_slice(&start)))
+            break;
+        st = parse_entry(u, kind, kv_iter_value(it), &id, &created_s, e);
+        if (st != ST_OK)
+            break;
+        name = slice_of(key.data + 3, key.size - 3);
+        if (!f(ctx, name, id))
+            break;
+        on = kv_iter_next(it);
+    }
+    closed = kv_iter_close(&it, st == ST_OK ? e : NULL);
+    buf_fini(&start);
+    return st == ST_OK ? closed : st;
+}
+
+/* -- the rest ------------------------------------------------------------ */
+
+uint64_t
+uid_epoch(const struct uid_table *u)
+{
+    OBJ_CHECK(u, UID_MAGIC);
+    return uid_cache_epoch(u->cache);
+}
+
+void
+uid_drop_caches(struct uid_table *u)
+{
+    OBJ_CHECK(u, UID_MAGIC);
+    uid_cache_clear(u->cache);
+}
+
+struct uid_counts
+uid_counts(struct uid_table *u, enum uid_kind kind)
+{
+    struct uid_state *k = &u->kinds[kind];
+    struct uid_counts counts;
+
+    OBJ_CHECK(u, UID_MAGIC);
+    counts.cache_hits = atomic_load_explicit(&k->hits, memory_order_relaxed);
+    counts.cache_misses =
+        atomic_load_explicit(&k->misses, memory_order_relaxed);
+    counts.cache_size = uid_cache_len(u->cache, kind);
+    counts.ids_used = atomic_load(&k->highest);
+    counts.ids_available = uid_max(u, kind) - counts.ids_used;
+    return counts;
+}

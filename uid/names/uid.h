@@ -1,0 +1,105 @@
+/*
+ * The UID table: names of metrics, tagks and tagvs to ids of fixed width, and
+ * back (docs/FORMAT.md, "UID table").  Ids start at 1, ascend, and are never
+ * used twice.
+ *
+ *     <'u'> <kind> 'n' <name>   -> id (fixed width), when it was given (4
+ * bytes)
+ *     <'u'> <kind> 'i' <id>     -> name
+ *     <'u'> <kind> 'c'          -> the highest id given out (8 bytes)
+ *
+ * An assignment is one journaled batch (store_write), made under one lock, so
+ * no crash and no race gives a name two ids or an id two names, and no id is
+ * less durable than a point that uses it.
+ *
+ * Names are UTF-8.  Valid are a-z A-Z 0-9 - _ . / any Unicode letter, and the
+ * characters of 'allow_specialchars'.
+ *
+ * Bounds:  two caches, of 'cache_entries' each; a full one drops old entries.
+ * Threads: any.
+ */
+#ifndef UID_NAMES_UID_H
+#define UID_NAMES_UID_H
+
+#include "base/arena.h"
+#include "storage/store/store.h"
+
+enum uid_kind { UID_METRIC, UID_TAGK, UID_TAGV };
+#define UID_KINDS 3
+
+struct uid_table; /* opaque */
+
+struct uid_options {
+    size_t cache_entries;           /* 0: 2 million a direction */
+    const char *allow_specialchars; /* NULL: none */
+    bool random_metrics;            /* tsd.core.uid.random_metrics */
+};
+
+MUST_CHECK enum status uid_open(struct store *s, const struct uid_options *o,
+                                struct uid_table **out, struct error *e);
+void uid_close(struct uid_table **u);
+
+/* "metrics", "tagk", "tagv": how OpenTSDB names the kinds in texts. */
+const char *uid_kind_name(enum uid_kind kind);
+/* Takes "metric" and "metrics" too. */
+bool uid_kind_parse(const char *name, enum uid_kind *out);
+unsigned uid_width(const struct uid_table *u, enum uid_kind kind);
+
+/* 'what' as in `Invalid metric name ("x y"): illegal character:  `. */
+MUST_CHECK enum status uid_validate_name(const struct uid_table *u,
+                                         const char *what, struct slice name,
+                                         struct error *e);
+
+/* ST_NOT_FOUND with "No such name for 'metrics': 'x'". */
+MUST_CHECK enum status uid_find(struct uid_table *u, enum uid_kind kind,
+                                struct slice name, uint64_t *id,
+                                struct error *e);
+/* The same, assigning an id if there is none. The name is validated first. */
+MUST_CHECK enum status uid_get_or_create(struct uid_table *u,
+                                         enum uid_kind kind, struct slice name,
+                                         uint64_t *id, struct error *e);
+/* Assigns; ST_INVALID "Name already exists with UID: 000001" when it has one.
+ */
+MUST_CHECK enum status uid_assign(struct uid_table *u, enum uid_kind kind,
+                                  struct slice name, uint64_t *id,
+                                  struct error *e);
+/* Appends the name.  ST_NOT_FOUND with "No such unique ID for 'metrics':
+ * [0, 0, 1]", as OpenTSDB prints it. */
+MUST_CHECK enum status uid_name(struct uid_table *u, enum uid_kind kind,
+                                uint64_t id, struct buf *out, struct error *e);
+/* A copy in the arena; NULL text and ST_LIMIT past its cap. */
+MUST_CHECK enum status uid_name_dup(struct uid_table *u, enum uid_kind kind,
+                                    uint64_t id, struct arena *a,
+                                    struct slice *out, struct error *e);
+/* When the id was given out, seconds since 1970; a new name keeps it.
+ * ST_NOT_FOUND as uid_name(). */
+MUST_CHECK enum status uid_created(struct uid_table *u, enum uid_kind kind,
+                                   uint64_t id, uint32_t *created_s,
+                                   struct error *e);
+MUST_CHECK enum status uid_rename(struct uid_table *u, enum uid_kind kind,
+                                  struct slice old_name, struct slice new_name,
+                                  struct error *e);
+
+/* Calls f with the names that start with 'prefix', in byte order, at most 'max'
+ * of them (0: all), until f returns false. */
+MUST_CHECK enum status
+uid_suggest(struct uid_table *u, enum uid_kind kind, struct slice prefix,
+            size_t max, bool (*f)(void *ctx, struct slice name, uint64_t id),
+            void *ctx, struct error *e);
+
+/* Was the id given out since uid_open()?  False where ids are random. */
+bool uid_is_fresh(const struct uid_table *u, enum uid_kind kind, uint64_t id);
+
+void uid_drop_caches(struct uid_table *u);
+
+/* Changes with every name that is renamed or deleted: what was concluded from
+ * names since the epoch was read holds for as long as it stays. */
+uint64_t uid_epoch(const struct uid_table *u);
+
+struct uid_counts {
+    uint64_t cache_hits, cache_misses, cache_size;
+    uint64_t ids_used, ids_available;
+};
+struct uid_counts uid_counts(struct uid_table *u, enum uid_kind kind);
+
+#endif

@@ -1,0 +1,548 @@
+/* The directory's table of shapes is small and read at the start; series are
+ * looked for where they lie. */
+#include "config.h"
+
+#include "uid/series/series.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/counters.h"
+#include "base/mem.h"
+#include "storage/row/key.h"
+#include "storage/row/mask.h"
+#include "uid/series/rollup_ids.h"
+#include "uid/series/series_index_priv.h"
+#include "uid/series/series_priv.h"
+#include "uid/series/tagk_sets.h"
+#include "uid/series/tag_set_priv.h"
+
+/* Past so many steps over keys that do not match, seek. */
+#define STEPS_MAX 8
+/* Keys between two calls of go_on(): some 100 us. */
+#define STEPS_UNCHECKED 512
+
+/* -- open ---------------------------------------------------------------- */
+
+static enum status
+load_shape(struct series_directory *d, struct slice key, struct slice value,
+           struct error *e)
+{
+    const struct key_shape *w = &d->widths;
+    size_t tagks = key.size - 1 - w->metric_width;
+
+    if (key.size <= 1u + w->metric_width || tagks % w->tagk_width != 0 ||
+        tagks / w->tagk_width > KEY_MAX_TAGS || value.size != 8)
+        return error_set(e, ST_CORRUPT,
+                         "tag shape with a key of %zu and a value of %zu bytes",
+                         key.size, value.size);
+    shapes_set(d->shapes, slice_of(key.data + 1, key.size - 1),
+               key_get_uint(value.data, 8));
+    return ST_OK;
+}
+
+static enum status
+load_shapes(struct series_directory *d, struct error *e)
+{
+    const uint8_t table[1] = { TABLE_SHAPES };
+    struct kv_iter *it =
+        kv_iter_open(store_kv(d->store), NULL, KEY_TABLE(TABLE_SHAPES));
+    enum status st = ST_OK, closed;
+    bool on = kv_iter_seek(it, slice_of(table, 1));
+
+    for (; on && st == ST_OK; on = kv_iter_next(it)) {
+        struct slice key = kv_iter_key(it);
+
+        if (key.size == 0 || key.data[0] != TABLE_SHAPES)
+            break;
+        st = load_shape(d, key, kv_iter_value(it), e);
+    }
+    closed = kv_iter_close(&it, st == ST_OK ? e : NULL);
+    return st == ST_OK ? closed : st;
+}
+
+enum status
+series_open(struct store *s, struct uid_table *u, struct series_directory **out,
+            struct error *e)
+{
+    struct series_directory *d = mem_new(sizeof *d);
+    enum status st;
+
+    d->magic = SERIES_MAGIC;
+    d->store = s;
+    d->uids = u;
+    d->widths = *store_shape(s);
+    d->shapes = shapes_new(&d->widths);
+    d->index = series_index_new(&d->widths);
+    lock_init(&d->lock);
+    st = load_shapes(d, e);
+    if (st == ST_OK)
+        st = kinds_open(s, &d->kinds, e);
+    if (st != ST_OK)
+        series_close(&d);
+    *out = d;
+    return st;
+}
+
+void
+series_close(struct series_directory **dp)
+{
+    struct series_directory *d = *dp;
+
+    *dp = NULL;
+    if (d == NULL)
+        return;
+    OBJ_CHECK(d, SERIES_MAGIC);
+    kinds_close(&d->kinds);
+    series_index_free(&d->index);
+    shapes_free(&d->shapes);
+    lock_fini(&d->lock);
+    OBJ_CLEAR(d);
+    free(d);
+}
+
+void
+series_limit(struct series_directory *d, struct series_limits limits)
+{
+    OBJ_CHECK(d, SERIES_MAGIC);
+    d->limits = limits;
+}
+
+/* -- checks on names ----------------------------------------------------- */
+
+static enum status
+refuse_count(const struct series_rules *rules, struct slice metric,
+             const struct tag *const *tags, size_t printed, size_t len,
+             struct error *e)
+{
+    struct buf text = BUF_INIT;
+    enum status st;
+
+    tag_set_print(tags, printed, &text);
+    if (len == 0)
+        st = error_set(e, ST_INVALID,
+                       "Need at least one tag (metric=%.*s, tags=%s)",
+                       SLICE_ARG(metric), buf_cstr(&text));
+    else
+        st = error_set(e, ST_INVALID,
+                       "Too many tags: %zu maximum allowed: %zu, tags: %s", len,
+                       rules->max_tags, buf_cstr(&text));
+    buf_fini(&text);
+    return st;
+}
+
+/* Says what is wrong with a tag's half: slow, for when something is. */
+static enum status
+refuse_tag(struct series_directory *d, const char *what, struct slice other,
+           struct slice bad, struct error *e)
+{
+    struct buf text = BUF_INIT;
+    enum status st;
+
+    buf_put_str(&text, what);
+    buf_put_str(&text, " [");
+    if (other.data == NULL)
+        buf_put_str(&text, "null");
+    buf_put_slice(&text, other);
+    buf_put_str(&text, "]");
+    st = uid_validate_name(d->uids, buf_cstr(&text), bad, e);
+    buf_fini(&text);
+    return st;
+}
+
+static enum status
+check_tag(struct series_directory *d, const struct tag *t, struct error *e)
+{
+    if (uid_validate_name(d->uids, "", t->key, NULL) != ST_OK)
+        return refuse_tag(d, "tag name with value", t->value, t->key, e);
+    if (uid_validate_name(d->uids, "", t->value, NULL) != ST_OK)
+        return refuse_tag(d, "tag value with key", t->key, t->value, e);
+    return ST_OK;
+}
+
+static enum status
+check(struct series_directory *d, const struct series_rules *rules,
+      struct slice metric, const struct tag *tags, size_t tags_len,
+      struct tag_set *set, struct error *e)
+{
+    enum status st = tag_set_make(tags, tags_len, set, e);
+    size_t max =
+        rules->max_tags < KEY_MAX_TAGS ? rules->max_tags : KEY_MAX_TAGS;
+
+    if (st == ST_LIMIT)
+        return refuse_count(rules, metric, set->tags, set->len, tags_len, e);
+    if (st != ST_OK)
+        return st;
+    if (set->len == 0 || set->len > max)
+        return refuse_count(rules, metric, set->tags, set->len, set->len, e);
+    st = uid_validate_name(d->uids, "metric name", metric, e);
+    for (size_t i = 0; i < set->len && st == ST_OK; i++)
+        st = check_tag(d, set->tags[i], e);
+    return st;
+}
+
+/* -- kinds --------------------------------------------------------------- */
+
+enum status
+series_kind(struct series_directory *d, const char *name, bool create,
+            uint64_t *kind, struct error *e)
+{
+    OBJ_CHECK(d, SERIES_MAGIC);
+    return kinds_get(d->kinds, name, create, kind, e);
+}
+
+bool
+series_has_kind(const struct key_shape *w, struct slice tsuid)
+{
+    return tsuid_tags(w, tsuid) > 0 &&
+           key_get_uint(tsuid_tagk(w, tsuid, 0).data, w->tagk_width) == 0;
+}
+
+size_t
+series_add_kind(const struct key_shape *w, struct slice tsuid, uint64_t kind,
+                uint8_t *out)
+{
+    size_t head = w->metric_width, pair = (size_t)w->tagk_width + w->tagv_width;
+
+    if (tsuid_tags(w, tsuid) >= KEY_MAX_TAGS)
+        return 0;
+    /* 'out' may be the TSUID itself. */
+    memmove(out + head + pair, tsuid.data + head, tsuid.size - head);
+    memmove(out, tsuid.data, head);
+    key_put_uint(out + head, 0, w->tagk_width);
+    key_put_uint(out + head + w->tagk_width, kind, w->tagv_width);
+    return tsuid.size + pair;
+}
+
+size_t
+series_drop_kind(const struct key_shape *w, struct slice tsuid, uint8_t *out)
+{
+    size_t head = w->metric_width, pair = (size_t)w->tagk_width + w->tagv_width;
+
+    memmove(out, tsuid.data, head);
+    memmove(out + head, tsuid.data + head + pair, tsuid.size - head - pair);
+    return tsuid.size - pair;
+}
+
+/* -- names to ids -------------------------------------------------------- */
+
+static enum status
+name_to_id(struct series_directory *d, enum uid_kind kind, bool create,
+           struct slice name, uint8_t *out, struct error *e)
+{
+    uint64_t id = 0;
+    enum status st = create ? uid_get_or_create(d->uids, kind, name, &id, e)
+                            : uid_find(d->uids, kind, name, &id, e);
+
+    if (st == ST_OK)
+        key_put_uint(out, id, uid_width(d->uids, kind));
+    else if (st == ST_NOT_FOUND && kind == UID_METRIC)
+        counter_add(CNT_UID_REJECTED, 1);
+    return st;
+}
+
+/* Sorts pairs by tagk id, which no two of them share. */
+static void
+sort_pairs(uint8_t *pairs, size_t len, size_t size)
+{
+    uint8_t pair[16];
+
+    for (size_t i = 1; i < len; i++) {
+        size_t at = i;
+
+        memcpy(pair, pairs + i * size, size);
+        for (; at > 0 && memcmp(pairs + (at - 1) * size, pair, size) > 0; at--)
+            memcpy(pairs + at * size, pairs + (at - 1) * size, size);
+        memcpy(pairs + at * size, pair, size);
+    }
+}
+
+static enum status
+make_tsuid(struct series_directory *d, const struct series_rules *rules,
+           struct slice metric, const struct tag_set *set, uint8_t *tsuid,
+           size_t *size, struct error *e)
+{
+    const struct key_shape *w = &d->widths;
+    size_t pair = (size_t)w->tagk_width + w->tagv_width;
+    uint8_t *at = tsuid + w->metric_width;
+    enum status st =
+        name_to_id(d, UID_METRIC, rules->create_metrics, metric, tsuid, e);
+
+    for (size_t i = 0; i < set->len && st == ST_OK; i++, at += pair) {
+        const struct tag *t = set->tags[i];
+
+        st = name_to_id(d, UID_TAGK, rules->create_tagks, t->key, at, e);
+        if (st == ST_OK)
+            st = name_to_id(d, UID_TAGV, rules->create_tagvs, t->value,
+                            at + w->tagk_width, e);
+    }
+    sort_pairs(tsuid + w->metric_width, set->len, pair);
+    *size = w->metric_width + set->len * pair;
+    return st;
+}
+
+/* -- the directory ------------------------------------------------------- */
+
+static enum status
+insert_kind(struct series_directory *d, uint64_t kind, uint8_t *tsuid,
+            size_t *size, struct error *e)
+{
+    *size = series_add_kind(&d->widths, slice_of(tsuid, *size), kind, tsuid);
+    return *size > 0 ? ST_OK
+                     : error_set(e, ST_INVALID, "Too many tags of a rollup");
+}
+
+enum status
+series_identify(struct series_directory *d, const struct series_rules *rules,
+                uint64_t kind, struct slice metric, const struct tag *tags,
+                size_t tags_len, uint8_t *tsuid, size_t *tsuid_size,
+                struct error *e)
+{
+    struct tag_set set;
+    struct series_rules known_names = { .max_tags = rules->max_tags };
+    uint64_t id = 0;
+    enum status st;
+    bool full;
+
+    OBJ_CHECK(d, SERIES_MAGIC);
+    st = check(d, rules, metric, tags, tags_len, &set, e);
+    if (st != ST_OK)
+        return st;
+    if (d->limits.of_metric != 0 &&
+        uid_find(d->uids, UID_METRIC, metric, &id, NULL) != ST_OK)
+        id = 0;
+    /* What is there already has all of its names. */
+    full = !series_has_room(d, id);
+    st = make_tsuid(d, full ? &known_names : rules, metric, &set, tsuid,
+                    tsuid_size, e);
+    if (full && st == ST_NOT_FOUND &&
+        (rules->create_metrics || rules->create_tagks || rules->create_tagvs)) {
+        counter_add(CNT_SERIES_REFUSED, 1);
+        st = series_refuse(d, e);
+    }
+    if (st == ST_OK && kind != 0)
+        st = insert_kind(d, kind, tsuid, tsuid_size, e);
+    return st;
+}
+
+bool
+series_of_metric(struct series_directory *d, struct slice metric,
+                 struct slice tsuid, uint8_t *out)
+{
+    unsigned width;
+    uint64_t id;
+
+    OBJ_CHECK(d, SERIES_MAGIC);
+    width = d->widths.metric_width;
+    if (uid_validate_name(d->uids, "", metric, NULL) != ST_OK ||
+        uid_find(d->uids, UID_METRIC, metric, &id, NULL) != ST_OK)
+        return false;
+    key_put_uint(out, id, width);
+    memcpy(out + width, tsuid.data + width, tsuid.size - width);
+    return true;
+}
+
+enum status
+series_resolve_kind(struct series_directory *d,
+                    const struct series_rules *rules, uint64_t kind,
+                    struct slice metric, const struct tag *tags,
+                    size_t tags_len, series_ref *ref, uint8_t *tsuid,
+                    size_t *tsuid_size, struct error *e)
+{
+    struct series_entry entry = { .ref = SERIES_REF_NONE };
+    enum status st = series_identify(d, rules, kind, metric, tags, tags_len,
+                                     tsuid, tsuid_size, e);
+
+    if (st != ST_OK)
+        return st;
+    entry.tsuid = slice_of(tsuid, *tsuid_size);
+    st = series_enter(d, &entry, 1, e);
+    if (st == ST_OK && entry.refused != ST_OK)
+        st = series_refuse(d, e);
+    *ref = entry.ref;
+    return st;
+}
+
+enum status
+series_resolve(struct series_directory *d, const struct series_rules *rules,
+               struct slice metric, const struct tag *tags, size_t tags_len,
+               series_ref *ref, uint8_t *tsuid, size_t *tsuid_size,
+               struct error *e)
+{
+    return series_resolve_kind(d, rules, 0, metric, tags, tags_len, ref, tsuid,
+                               tsuid_size, e);
+}
+
+enum status
+series_exists(struct series_directory *d, struct slice tsuid, bool *out,
+              struct error *e)
+{
+    uint32_t created_s;
+
+    OBJ_CHECK(d, SERIES_MAGIC);
+    *out = false;
+    if (!tsuid_is_valid(&d->widths, tsuid) ||
+        series_has_kind(&d->widths, tsuid))
+        return ST_OK;
+    return series_read_entry(d, tsuid, out, &created_s, e);
+}
+
+enum status
+series_created(struct series_directory *d, struct slice tsuid,
+               uint32_t *created_s, struct error *e)
+{
+    bool exists = false;
+    enum status st = ST_OK;
+
+    OBJ_CHECK(d, SERIES_MAGIC);
+    if (tsuid_is_valid(&d->widths, tsuid))
+        st = series_read_entry(d, tsuid, &exists, created_s, e);
+    if (st == ST_OK && !exists)
+        return error_set(e, ST_NOT_FOUND, "no such series");
+    return st;
+}
+
+static enum status
+list_shapes(struct series_directory *d, uint64_t metric, bool kinds,
+            struct arena *a, struct series_shape **out, size_t *len,
+            struct error *e)
+{
+    size_t all = 0;
+    enum status st;
+
+    OBJ_CHECK(d, SERIES_MAGIC);
+    st = shapes_list(d->shapes, metric, a, out, &all, e);
+    *len = 0;
+    for (size_t i = 0; i < all && st == ST_OK; i++) {
+        const struct series_shape *s = &(*out)[i];
+
+        if ((s->tagks_len > 0 && s->tagks[0] == 0) == kinds)
+            (*out)[(*len)++] = *s;
+    }
+    return st;
+}
+
+enum status
+series_shapes(struct series_directory *d, uint64_t metric, struct arena *a,
+              struct series_shape **out, size_t *len, struct error *e)
+{
+    return list_shapes(d, metric, false, a, out, len, e);
+}
+
+enum status
+series_kind_shapes(struct series_directory *d, uint64_t metric, struct arena *a,
+                   struct series_shape **out, size_t *len, struct error *e)
+{
+    return list_shapes(d, metric, true, a, out, len, e);
+}
+
+uint64_t
+series_total(struct series_directory *d)
+{
+    OBJ_CHECK(d, SERIES_MAGIC);
+    return shapes_total(d->shapes);
+}
+
+/* -- each ---------------------------------------------------------------- */
+
+/* A scan of the directory: its masks, and how many keys it has looked at. */
+struct scan {
+    struct kv_iter *it;
+    const struct mask_set *masks; /* NULL: all */
+    const struct series_visit *visit;
+    uint64_t steps, checked;
+};
+
+static bool
+go_on(struct scan *s, uint64_t steps)
+{
+    s->steps += steps;
+    if (s->visit->go_on == NULL || s->steps - s->checked < STEPS_UNCHECKED)
+        return true;
+    s->checked = s->steps;
+    return s->visit->go_on(s->visit->ctx);
+}
+
+/* Moves to the first key that matches, from where the iterator stands on. */
+static bool
+next_match(struct scan *s)
+{
+    uint8_t hint[ROW_KEY_MAX];
+    struct kv_iter *it = s->it;
+    bool on = true;
+
+    while (on && !mask_set_match(s->masks, kv_iter_key(it))) {
+        size_t size = mask_set_hint(s->masks, kv_iter_key(it), hint);
+
+        if (size == 0 || !go_on(s, 1))
+            return false;
+        for (int i = 0; i < STEPS_MAX; i++) {
+            s->steps++;
+            on = kv_iter_next(it);
+            if (!on || slice_cmp(kv_iter_key(it), slice_of(hint, size)) >= 0)
+                break;
+        }
+        if (on && slice_cmp(kv_iter_key(it), slice_of(hint, size)) < 0)
+            on = kv_iter_seek(it, slice_of(hint, size));
+    }
+    return on;
+}
+
+/* To the first key that may be of interest. */
+static bool
+first_match(struct scan *s, struct slice prefix)
+{
+    uint8_t hint[ROW_KEY_MAX];
+    size_t size;
+
+    if (s->masks == NULL)
+        return kv_iter_seek(s->it, prefix);
+    size = mask_set_hint(s->masks, prefix, hint);
+    return size > 0 && kv_iter_seek(s->it, slice_of(hint, size)) &&
+           next_match(s);
+}
+
+enum status
+series_scan(struct series_directory *d, uint64_t metric,
+            const struct mask_set *masks, const struct series_visit *visit,
+            uint64_t *steps, struct error *e)
+{
+    uint8_t start[1 + 8] = { TABLE_SERIES };
+    struct slice prefix = { start, 1 };
+    struct scan s = { .masks = masks, .visit = visit };
+    bool on;
+
+    OBJ_CHECK(d, SERIES_MAGIC);
+    if (metric != 0) {
+        key_put_uint(start + 1, metric, d->widths.metric_width);
+        prefix.size += d->widths.metric_width;
+    }
+    s.it = kv_iter_open(store_kv(d->store), NULL, KEY_TABLE(TABLE_SERIES));
+    for (on = first_match(&s, prefix); on;
+         on = kv_iter_next(s.it) && (masks == NULL || next_match(&s))) {
+        struct slice key = kv_iter_key(s.it);
+        struct slice tsuid = { key.data + 1, key.size - 1 };
+
+        if (!slice_starts(key, prefix) || !go_on(&s, 1))
+            break;
+        if (masks == NULL && series_has_kind(&d->widths, tsuid))
+            continue;
+        if (!visit->series(visit->ctx, tsuid))
+            break;
+    }
+    *steps = s.steps;
+    return kv_iter_close(&s.it, e);
+}
+
+enum status
+series_each(struct series_directory *d, uint64_t metric,
+            const struct mask_set *masks,
+            bool (*f)(void *ctx, struct slice tsuid), void *ctx,
+            struct error *e)
+{
+    uint64_t steps;
+
+    return series_scan(d, metric, masks, &(struct series_visit){ f, NULL, ctx },
+                       &steps, e);
+}

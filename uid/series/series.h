@@ -1,0 +1,197 @@
+/*
+ * The series directory: which TSUIDs exist, and for each metric its tag shapes,
+ * the sets of tagks that it is used with (docs/FORMAT.md, "Series").
+ *
+ *     <'s'> <tsuid>                   -> creation time, s (4 bytes)
+ *     <'h'> <metric> <tagk>...        -> how many series have this shape
+ *                                        (8 bytes)
+ *
+ * A series is in the directory before the first of its points can be sealed;
+ * the entry and the count of its shape are one batch, which travels through
+ * the journal like everything else.
+ *
+ * A series may be of a kind: a rollup, whose TSUID has one pair more, in front
+ * of the others, with tagk 0, which no name has, and the kind's number as tagv.
+ * Whoever does not ask for kinds does not meet them.
+ *
+ * Bounds:  in memory the shapes with their counts, the kinds, and at most 64 MB
+ *          of an index over metrics that are queried.
+ * Threads: any.
+ */
+#ifndef UID_SERIES_SERIES_H
+#define UID_SERIES_SERIES_H
+
+#include "uid/names/uid.h"
+
+struct series_directory; /* opaque */
+
+MUST_CHECK enum status series_open(struct store *s, struct uid_table *u,
+                                   struct series_directory **out,
+                                   struct error *e);
+void series_close(struct series_directory **d);
+
+/* How many series there may be; those that are there are not asked.  0: as many
+ * as come.  Before others use the directory. */
+struct series_limits {
+    uint64_t all;
+    uint64_t of_metric; /* rollups count too */
+};
+void series_limit(struct series_directory *d, struct series_limits limits);
+
+/* A tag as text.  'data' is NULL where JSON had null: OpenTSDB's texts tell
+ * that from an empty string. */
+struct tag {
+    struct slice key, value;
+};
+
+struct series_rules {
+    bool create_metrics; /* tsd.core.auto_create_metrics */
+    bool create_tagks;
+    bool create_tagvs;
+    size_t max_tags; /* tsd.storage.max_tags, 8; KEY_MAX_TAGS at most */
+};
+
+/* Names to a series: validates, assigns ids as the rules allow, sorts the tags
+ * by tagk id, enters the series into the directory, and asks the store for its
+ * handle.  'tsuid' (TSUID_MAX bytes) and its size are set too.  The errors are
+ * OpenTSDB's:  "Need at least one tag (metric=m, tags={})", "Too many tags:
+ * ..", "duplicate tag: ..", "No such name for 'metrics': 'x'" (ST_NOT_FOUND);
+ * and, ours, "Too many series: .." (ST_LIMIT), for which no name gets an id. */
+MUST_CHECK enum status series_resolve(struct series_directory *d,
+                                      const struct series_rules *rules,
+                                      struct slice metric,
+                                      const struct tag *tags, size_t tags_len,
+                                      series_ref *ref, uint8_t *tsuid,
+                                      size_t *tsuid_size, struct error *e);
+
+/* The first half of series_resolve_kind(): names to a TSUID, which need not be
+ * in the directory yet. */
+MUST_CHECK enum status series_identify(struct series_directory *d,
+                                       const struct series_rules *rules,
+                                       uint64_t kind, struct slice metric,
+                                       const struct tag *tags, size_t tags_len,
+                                       uint8_t *tsuid, size_t *tsuid_size,
+                                       struct error *e);
+
+/* A shorter way to the same, for the tags of a TSUID that it made just now with
+ * kind 0: 'out' becomes the TSUID of these and the metric.  False when the
+ * metric has no id, or a name that is not valid. */
+bool series_of_metric(struct series_directory *d, struct slice metric,
+                      struct slice tsuid, uint8_t *out);
+
+struct series_entry {
+    struct slice tsuid;
+    series_ref ref;      /* out */
+    enum status refused; /* out: ST_OK, or ST_LIMIT, see series_refuse() */
+    bool missing;        /* series_enter()'s own */
+};
+
+/* The second half, for many: enters those that are not there yet, all in one
+ * batch, and asks the store for the handle of each.  TSUIDs may repeat. */
+MUST_CHECK enum status series_enter(struct series_directory *d,
+                                    struct series_entry *entries, size_t len,
+                                    struct error *e);
+/* What is said of those that were refused, and its status. */
+enum status series_refuse(struct series_directory *d, struct error *e);
+
+/* The number of a kind.  Where there is none and 'create' is not set, one that
+ * no series has, so that who looks for it finds nothing. */
+MUST_CHECK enum status series_kind(struct series_directory *d, const char *name,
+                                   bool create, uint64_t *kind,
+                                   struct error *e);
+
+/* series_resolve() for a series of a kind; 'tsuid' has the kind's pair. */
+MUST_CHECK enum status series_resolve_kind(
+    struct series_directory *d, const struct series_rules *rules, uint64_t kind,
+    struct slice metric, const struct tag *tags, size_t tags_len,
+    series_ref *ref, uint8_t *tsuid, size_t *tsuid_size, struct error *e);
+
+/* Has the TSUID, a valid one, a kind's pair? */
+bool series_has_kind(const struct key_shape *w, struct slice tsuid);
+/* Writes the TSUID with the kind's pair (TSUID_MAX bytes), or without it;
+ * returns the size, 0 when there is no room for it. */
+size_t series_add_kind(const struct key_shape *w, struct slice tsuid,
+                       uint64_t kind, uint8_t *out);
+size_t series_drop_kind(const struct key_shape *w, struct slice tsuid,
+                        uint8_t *out);
+
+/* Of a series with a kind: false. */
+MUST_CHECK enum status series_exists(struct series_directory *d,
+                                     struct slice tsuid, bool *out,
+                                     struct error *e);
+
+/* When the series was entered, seconds since 1970.  ST_NOT_FOUND. */
+MUST_CHECK enum status series_created(struct series_directory *d,
+                                      struct slice tsuid, uint32_t *created_s,
+                                      struct error *e);
+
+/* One tag shape of a metric. */
+struct series_shape {
+    uint64_t tagks[KEY_MAX_TAGS]; /* ids, ascending */
+    size_t tagks_len;
+    uint64_t series; /* how many */
+};
+
+/* Copies the metric's shapes into the arena; none is no error. */
+MUST_CHECK enum status series_shapes(struct series_directory *d,
+                                     uint64_t metric, struct arena *a,
+                                     struct series_shape **out, size_t *len,
+                                     struct error *e);
+/* Those of series of kinds, all kinds together; the first tagk is 0. */
+MUST_CHECK enum status series_kind_shapes(struct series_directory *d,
+                                          uint64_t metric, struct arena *a,
+                                          struct series_shape **out,
+                                          size_t *len, struct error *e);
+
+/* Calls f for each series of the metric whose directory key matches 'masks'
+ * (NULL: all without a kind), ascending, until f returns false.  The masks are
+ * over directory keys: table byte, metric, pairs.  metric 0: every metric.  No
+ * lock is held.
+ */
+MUST_CHECK enum status series_each(struct series_directory *d, uint64_t metric,
+                                   const struct mask_set *masks,
+                                   bool (*f)(void *ctx, struct slice tsuid),
+                                   void *ctx, struct error *e);
+
+/* Calls f for series without a kind, ascending, until it returns false: all
+ * that have one of these values, ascending, under 'tagk', and maybe others.
+ * metric 0: every metric that has series with that tagk. */
+MUST_CHECK enum status
+series_each_tagged(struct series_directory *d, uint64_t metric, uint64_t tagk,
+                   const uint64_t *tagvs, size_t tagvs_len,
+                   bool (*f)(void *ctx, struct slice tsuid), void *ctx,
+                   struct error *e);
+
+struct series_visit {
+    bool (*series)(void *ctx, struct slice tsuid); /* false: stop */
+    /* Called each time some hundred keys were looked at, also those that do not
+     * match; false: stop.  NULL: no calls. */
+    bool (*go_on)(void *ctx);
+    void *ctx;
+};
+
+/* As series_each(), for masks (NULL: all without a kind) that let only those
+ * series through that have one of these values under 'tagk', ascending (NULL:
+ * any value).  An index in memory finds them, for metrics that are queried
+ * often. */
+MUST_CHECK enum status
+series_each_with(struct series_directory *d, uint64_t metric,
+                 const struct mask_set *masks, uint64_t tagk,
+                 const uint64_t *tagvs, size_t tagvs_len,
+                 const struct series_visit *visit, struct error *e);
+
+/* Of the values that the metric's series have under 'tagk', ascending, those
+ * that 'takes' takes, if the index tells; else, and when 'takes' fails,
+ * '*known' is false.  'key' names all that the verdicts depend on, so that the
+ * next one with this key need not be asked. */
+typedef enum status series_value_takes(void *ctx, uint64_t tagv, bool *takes);
+MUST_CHECK enum status
+series_values(struct series_directory *d, uint64_t metric, uint64_t tagk,
+              struct slice key, series_value_takes *takes,
+              bool (*go_on)(void *ctx), void *ctx, struct arena *a, bool *known,
+              uint64_t **tagvs, size_t *len, struct error *e);
+
+/* All series, from memory. */
+uint64_t series_total(struct series_directory *d);
+
+#endif

@@ -1,0 +1,288 @@
+/* New series, as many as come together, cost one journaled batch: their entries
+ * and the new counts of their shapes, so that the counts are exact after a
+ * crash and only they are read at the start.
+ *
+ * Whether a series is new, the engine need not say if it has a name that is
+ * younger than the process: then it was entered since, and whatever was is in
+ * the store's memory (store_series() comes after the entry), unless that has
+ * forgotten some. */
+#include "config.h"
+
+#include "uid/series/series_priv.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/mem.h"
+#include "uid/series/series_index_priv.h"
+#include "uid/series/tagk_sets.h"
+
+enum status
+series_read_entry(struct series_directory *d, struct slice tsuid, bool *exists,
+                  uint32_t *created_s, struct error *e)
+{
+    uint8_t key[SERIES_KEY_MAX];
+    struct buf value = BUF_INIT;
+    enum status st = kv_get(store_kv(d->store),
+                            slice_of(key, key_series(tsuid, key)), &value, e);
+
+    *exists = st == ST_OK;
+    *created_s = 0;
+    if (st == ST_NOT_FOUND)
+        st = ST_OK;
+    else if (st == ST_OK && value.size != 4)
+        st = error_set(e, ST_CORRUPT, "series entry of %zu bytes, not 4",
+                       value.size);
+    else if (st == ST_OK)
+        *created_s = (uint32_t)key_get_uint(value.data, 4);
+    buf_fini(&value);
+    return st;
+}
+
+/* The key of the TSUID's shape, with its table's byte. */
+static size_t
+shape_key(const struct series_directory *d, struct slice tsuid, uint8_t *out)
+{
+    const struct key_shape *w = &d->widths;
+    size_t n = 0;
+
+    out[n++] = TABLE_SHAPES;
+    memcpy(out + n, tsuid.data, w->metric_width);
+    n += w->metric_width;
+    for (size_t at = w->metric_width; at < tsuid.size;
+         at += (size_t)w->tagk_width + w->tagv_width) {
+        memcpy(out + n, tsuid.data + at, w->tagk_width);
+        n += w->tagk_width;
+    }
+    return n;
+}
+
+/* The shapes that a batch of entries counts up. */
+struct shape_counts {
+    struct {
+        uint8_t key[SERIES_KEY_MAX];
+        size_t size;
+        uint64_t series;
+    } * shapes;
+    size_t len;
+};
+
+static void
+count_shape(struct series_directory *d, struct shape_counts *c,
+            struct slice tsuid)
+{
+    uint8_t key[SERIES_KEY_MAX];
+    struct slice shape = { key, shape_key(d, tsuid, key) };
+    size_t i = 0;
+
+    while (i < c->len &&
+           !slice_eq(slice_of(c->shapes[i].key, c->shapes[i].size), shape))
+        i++;
+    if (i == c->len) {
+        memcpy(c->shapes[i].key, key, shape.size);
+        c->shapes[i].size = shape.size;
+        c->shapes[i].series =
+            shapes_get(d->shapes, slice_of(key + 1, shape.size - 1));
+        c->len++;
+    }
+    c->shapes[i].series++;
+}
+
+/* Writes the batch with the counts, and remembers them. */
+static enum status
+write_entries(struct series_directory *d, struct kv_batch *b,
+              const struct shape_counts *c, struct error *e) REQUIRES(d->lock)
+{
+    uint8_t count[8];
+    enum status st;
+
+    for (size_t i = 0; i < c->len; i++) {
+        key_put_uint(count, c->shapes[i].series, 8);
+        kv_batch_put(b, slice_of(c->shapes[i].key, c->shapes[i].size),
+                     slice_of(count, sizeof count));
+    }
+    st = store_write(d->store, b, NULL, e);
+    for (size_t i = 0; i < c->len && st == ST_OK; i++)
+        shapes_set(d->shapes,
+                   slice_of(c->shapes[i].key + 1, c->shapes[i].size - 1),
+                   c->shapes[i].series);
+    return st;
+}
+
+/* Has the TSUID an id that was given out since the start? */
+static bool
+is_fresh(const struct series_directory *d, struct slice tsuid)
+{
+    const struct key_shape *w = &d->widths;
+
+    if (uid_is_fresh(d->uids, UID_METRIC,
+                     key_get_uint(tsuid.data, w->metric_width)))
+        return true;
+    for (size_t i = tsuid_tags(w, tsuid); i-- > 0;)
+        if (uid_is_fresh(
+                d->uids, UID_TAGV,
+                key_get_uint(tsuid_tagv(w, tsuid, i).data, w->tagv_width)) ||
+            uid_is_fresh(
+                d->uids, UID_TAGK,
+                key_get_uint(tsuid_tagk(w, tsuid, i).data, w->tagk_width)))
+            return true;
+    return false;
+}
+
+/* Is it new, for sure?  'entered' is how many there were before the engine was
+ * asked. */
+static enum status
+is_missing(struct series_directory *d, struct slice tsuid, uint64_t entered,
+           bool *missing, struct error *e) REQUIRES(d->lock)
+{
+    uint32_t created_s;
+    bool all, exists = store_has_series(d->store, tsuid, &all) && !d->failed;
+    bool sure = all && !d->failed &&
+                (is_fresh(d, tsuid) || entered == atomic_load(&d->entered));
+    enum status st = ST_OK;
+
+    if (!exists && !sure)
+        st = series_read_entry(d, tsuid, &exists, &created_s, e);
+    *missing = !exists;
+    return st;
+}
+
+static uint64_t
+metric_of(const struct series_directory *d, struct slice tsuid)
+{
+    return key_get_uint(tsuid.data, d->widths.metric_width);
+}
+
+bool
+series_has_room(struct series_directory *d, uint64_t metric)
+{
+    const struct series_limits *l = &d->limits;
+
+    return (l->all == 0 || shapes_total(d->shapes) < l->all) &&
+           (l->of_metric == 0 || metric == 0 ||
+            shapes_count(d->shapes, metric) < l->of_metric);
+}
+
+enum status
+series_refuse(struct series_directory *d, struct error *e)
+{
+    const struct series_limits *l = &d->limits;
+
+    if (l->all != 0 && shapes_total(d->shapes) >= l->all)
+        return error_set(e, ST_LIMIT,
+                         "Too many series: the limit is %llu "
+                         "(halite.series.limit)",
+                         (unsigned long long)l->all);
+    return error_set(e, ST_LIMIT,
+                     "Too many series of this metric: the limit is %llu "
+                     "(halite.series.limit_per_metric)",
+                     (unsigned long long)l->of_metric);
+}
+
+/* Room for one more than there will be with those that 'c' counts? */
+static bool
+has_room(struct series_directory *d, struct slice tsuid,
+         const struct shape_counts *c, size_t new_len)
+{
+    const struct series_limits *l = &d->limits;
+    uint64_t series = 0;
+
+    if (l->all != 0 && shapes_total(d->shapes) + new_len >= l->all)
+        return false;
+    if (l->of_metric == 0)
+        return true;
+    series = shapes_count(d->shapes, metric_of(d, tsuid));
+    for (size_t i = 0; i < c->len; i++)
+        if (memcmp(c->shapes[i].key + 1, tsuid.data, d->widths.metric_width) ==
+            0)
+            series += c->shapes[i].series -
+                      shapes_get(d->shapes, slice_of(c->shapes[i].key + 1,
+                                                     c->shapes[i].size - 1));
+    return series < l->of_metric;
+}
+
+static enum status
+enter_locked(struct series_directory *d, struct series_entry *entries,
+             size_t len, uint64_t entered, struct error *e) REQUIRES(d->lock)
+{
+    uint8_t key[SERIES_KEY_MAX], created[4];
+    struct kv_batch *b = kv_batch_new();
+    struct shape_counts counts = { mem_new_array(len, sizeof *counts.shapes),
+                                   0 };
+    size_t new_len = 0;
+    enum status st = ST_OK;
+
+    key_put_uint(created, clock_now_s(&clock_system), 4);
+    for (size_t i = 0; i < len && st == ST_OK; i++) {
+        struct series_entry *x = &entries[i];
+
+        if (x->missing)
+            st = is_missing(d, x->tsuid, entered, &x->missing, e);
+        if (st != ST_OK || !x->missing)
+            continue;
+        if (!has_room(d, x->tsuid, &counts, new_len)) {
+            x->refused = ST_LIMIT;
+            continue;
+        }
+        kv_batch_put(b, slice_of(key, key_series(x->tsuid, key)),
+                     slice_of(created, sizeof created));
+        count_shape(d, &counts, x->tsuid);
+        new_len++;
+        /* Known from here on: it may repeat. */
+        st = store_series_new(d->store, x->tsuid, &x->ref, e);
+    }
+    if (new_len > 0) {
+        if (st == ST_OK)
+            st = write_entries(d, b, &counts, e);
+        d->failed |= st != ST_OK;
+    }
+    if (st == ST_OK)
+        atomic_fetch_add(&d->entered, new_len);
+    for (size_t i = 0; i < len && st == ST_OK && new_len > 0; i++)
+        if (entries[i].missing && entries[i].refused == ST_OK)
+            series_index_enter(
+                d->index, metric_of(d, entries[i].tsuid),
+                slice_of(key, key_series(entries[i].tsuid, key)));
+    free(counts.shapes);
+    kv_batch_free(&b);
+    return st;
+}
+
+enum status
+series_enter(struct series_directory *d, struct series_entry *entries,
+             size_t len, struct error *e)
+{
+    uint64_t entered = atomic_load(&d->entered);
+    enum status st = ST_OK;
+    bool missing = false, found = false;
+
+    OBJ_CHECK(d, SERIES_MAGIC);
+    for (size_t i = 0; i < len && st == ST_OK; i++) {
+        struct series_entry *x = &entries[i];
+        uint32_t created_s;
+        bool exists = false;
+
+        x->ref = SERIES_REF_NONE;
+        x->refused = ST_OK;
+        if (!is_fresh(d, x->tsuid))
+            st = series_read_entry(d, x->tsuid, &exists, &created_s, e);
+        x->missing = !exists;
+        missing |= !exists;
+        found |= exists;
+    }
+    /* An entry may be found before its writer has counted it: after the lock
+     * queries see the series. */
+    if (st == ST_OK && (missing || found)) {
+        lock_take(&d->lock);
+        if (missing)
+            st = enter_locked(d, entries, len, entered, e);
+        lock_drop(&d->lock);
+    }
+    for (size_t i = 0; i < len && st == ST_OK; i++)
+        if (entries[i].refused != ST_OK)
+            counter_add(CNT_SERIES_REFUSED, 1);
+        else if (entries[i].ref == SERIES_REF_NONE)
+            st = store_series(d->store, entries[i].tsuid, &entries[i].ref, e);
+    return st;
+}

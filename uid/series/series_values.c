@@ -1,0 +1,362 @@
+/* Series by the values of their tags: by the index over a metric, where it has
+ * one, and what came after it was made. */
+#include "config.h"
+
+#include "uid/series/series_priv.h"
+
+#include <stdlib.h>
+
+#include "uid/series/series_index_priv.h"
+#include "uid/series/tagk_sets.h"
+
+/* Keys of a list in the making between two calls of go_on(). */
+#define KEYS_UNCHECKED 512
+
+/* Makes the list of all the metric's keys.  '*out' is NULL when it does not
+ * become one. */
+static enum status
+make_list(struct series_directory *d, uint64_t metric, uint64_t count,
+          const struct series_visit *visit, struct index_list **out,
+          struct error *e)
+{
+    struct index_list *l = index_list_new(d->index, metric, count);
+    uint8_t start[1 + 8] = { TABLE_SERIES };
+    struct slice prefix = { start, 1u + d->widths.metric_width };
+    struct kv_iter *it =
+        kv_iter_open(store_kv(d->store), NULL, KEY_TABLE(TABLE_SERIES));
+    bool fits = true, on = true;
+    enum status st;
+
+    key_put_uint(start + 1, metric, d->widths.metric_width);
+    for (bool more = kv_iter_seek(it, prefix);
+         more && fits && on && slice_starts(kv_iter_key(it), prefix);
+         more = kv_iter_next(it)) {
+        fits = index_list_add(l, kv_iter_key(it));
+        if (index_list_len(l) % KEYS_UNCHECKED == 0 && visit->go_on != NULL)
+            on = visit->go_on(visit->ctx);
+    }
+    st = kv_iter_close(&it, e);
+    *out = series_index_made(d->index, l, fits, st == ST_OK && on);
+    return st;
+}
+
+/* '*out' is NULL when there is no index over the metric; else the caller drops
+ * it, and what came later. */
+static enum status
+take_list(struct series_directory *d, uint64_t metric,
+          const struct series_visit *visit, struct index_list **out,
+          struct index_more **more, struct error *e)
+{
+    uint64_t count = shapes_count(d->shapes, metric);
+    bool make;
+
+    *out = series_index_take(d->index, metric, count, more, &make);
+    if (*out != NULL || !make)
+        return ST_OK;
+    return make_list(d, metric, count, visit, out, e);
+}
+
+static int
+compare_places(const void *a, const void *b)
+{
+    const uint32_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* Its value under the tagk; false: it has none. */
+static bool
+value_of(const struct key_shape *w, struct slice tsuid, uint64_t tagk,
+         uint64_t *out)
+{
+    for (size_t i = tsuid_tags(w, tsuid); i-- > 0;)
+        if (key_get_uint(tsuid_tagk(w, tsuid, i).data, w->tagk_width) == tagk) {
+            *out = key_get_uint(tsuid_tagv(w, tsuid, i).data, w->tagv_width);
+            return true;
+        }
+    return false;
+}
+
+static bool
+is_among(const uint64_t *ascending, size_t len, uint64_t v)
+{
+    size_t lo = 0, hi = len;
+
+    while (lo < hi) {
+        size_t mid = (lo + hi) / 2;
+
+        if (ascending[mid] < v)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < len && ascending[lo] == v;
+}
+
+/* What is looked for in a list and in what came later. */
+struct wanted {
+    const struct key_shape *widths;
+    const struct mask_set *masks;
+    uint64_t tagk;
+    const uint64_t *tagvs;
+    size_t tagvs_len;
+    bool (*f)(void *ctx, struct slice tsuid);
+    void *ctx;
+};
+
+static bool
+visit_key(const struct wanted *w, struct slice key)
+{
+    struct slice tsuid = slice_of(key.data + 1, key.size - 1);
+
+    if (w->masks == NULL ? series_has_kind(w->widths, tsuid)
+                         : !mask_set_match(w->masks, key))
+        return true;
+    return w->f(w->ctx, tsuid);
+}
+
+/* Those before 'key' (NULL: all), from '*at' on; one that is 'key' is passed
+ * over, as the list has it. */
+static bool
+visit_more(const struct wanted *w, const struct index_more *m, size_t *at,
+           const struct slice *key)
+{
+    for (; m != NULL && *at < m->len; (*at)++) {
+        int order = key == NULL ? -1 : slice_cmp(m->keys[*at], *key);
+        struct slice one = m->keys[*at];
+        uint64_t v;
+
+        if (order > 0)
+            break;
+        if (order < 0 &&
+            value_of(w->widths, slice_of(one.data + 1, one.size - 1), w->tagk,
+                     &v) &&
+            is_among(w->tagvs, w->tagvs_len, v) && !visit_key(w, one))
+            return false;
+    }
+    return true;
+}
+
+/* Where in the list those are that are wanted, ascending; to be freed. */
+static uint32_t *
+find_places(const struct wanted *w, struct index_list *l, size_t *len)
+{
+    /* A series has one value under a tagk. */
+    uint32_t *places = malloc((index_list_len(l) + 1) * sizeof *places);
+
+    *len = 0;
+    for (size_t i = 0; i < w->tagvs_len && places != NULL; i++) {
+        const uint32_t *found;
+        size_t found_len;
+
+        index_list_with(l, w->tagk, w->tagvs[i], &found, &found_len);
+        if (found_len > 0)
+            memcpy(places + *len, found, found_len * sizeof *places);
+        *len += found_len;
+    }
+    if (w->tagvs_len > 1 && places != NULL)
+        qsort(places, *len, sizeof *places, compare_places);
+    return places;
+}
+
+static enum status
+each_of_list(const struct wanted *w, struct index_list *l,
+             const struct index_more *more, struct error *e)
+{
+    uint8_t bytes[INDEX_KEY_MAX];
+    size_t len, at = 0;
+    uint32_t *places = find_places(w, l, &len);
+    bool on = true;
+
+    if (places == NULL)
+        return error_set(e, ST_LIMIT, "the request needs too much memory");
+    for (size_t i = 0; i < len && on; i++) {
+        struct slice key = index_list_key(l, places[i], bytes);
+
+        on = visit_more(w, more, &at, &key) && visit_key(w, key);
+    }
+    if (on)
+        (void)visit_more(w, more, &at, NULL);
+    free(places);
+    return ST_OK;
+}
+
+enum status
+series_each_with(struct series_directory *d, uint64_t metric,
+                 const struct mask_set *masks, uint64_t tagk,
+                 const uint64_t *tagvs, size_t tagvs_len,
+                 const struct series_visit *visit, struct error *e)
+{
+    const struct wanted w = { &d->widths, masks,         tagk,      tagvs,
+                              tagvs_len,  visit->series, visit->ctx };
+    struct index_more *more;
+    struct index_list *l;
+    uint64_t steps;
+    enum status st;
+
+    OBJ_CHECK(d, SERIES_MAGIC);
+    if (tagvs == NULL)
+        return series_scan(d, metric, masks, visit, &steps, e);
+    st = take_list(d, metric, visit, &l, &more, e);
+    if (st != ST_OK)
+        return st;
+    if (l == NULL) {
+        st = series_scan(d, metric, masks, visit, &steps, e);
+        series_index_spend(d->index, metric, steps);
+        return st;
+    }
+    st = each_of_list(&w, l, more, e);
+    series_index_drop(d->index, &l, &more);
+    return st;
+}
+
+/* A visit that may end the visits to all metrics. */
+struct tagged {
+    bool (*f)(void *ctx, struct slice tsuid);
+    void *ctx;
+    bool on;
+};
+
+static bool
+visit_tagged(void *ctx, struct slice tsuid)
+{
+    struct tagged *t = ctx;
+
+    t->on = t->f(t->ctx, tsuid);
+    return t->on;
+}
+
+enum status
+series_each_tagged(struct series_directory *d, uint64_t metric, uint64_t tagk,
+                   const uint64_t *tagvs, size_t tagvs_len,
+                   bool (*f)(void *ctx, struct slice tsuid), void *ctx,
+                   struct error *e)
+{
+    struct tagged t = { f, ctx, true };
+    uint64_t *metrics;
+    size_t len;
+    enum status st = ST_OK;
+
+    OBJ_CHECK(d, SERIES_MAGIC);
+    metrics = shapes_metrics(d->shapes, metric, tagk, &len);
+    for (size_t i = 0; i < len && t.on && st == ST_OK; i++)
+        st = series_each_with(d, metrics[i], NULL, tagk, tagvs, tagvs_len,
+                              &(struct series_visit){ visit_tagged, NULL, &t },
+                              e);
+    free(metrics);
+    return st;
+}
+
+/* False when 'takes' failed. */
+static bool
+choose_values(const uint64_t *values, size_t len, series_value_takes *takes,
+              void *ctx, uint64_t *out, size_t *out_len)
+{
+    *out_len = 0;
+    for (size_t i = 0; i < len; i++) {
+        bool good = false;
+
+        if (takes(ctx, values[i], &good) != ST_OK)
+            return false;
+        if (good)
+            out[(*out_len)++] = values[i];
+    }
+    return true;
+}
+
+/* Of a list alone. */
+static enum status
+values_of_list(struct index_list *l, uint64_t tagk, struct slice key,
+               series_value_takes *takes, void *ctx, struct arena *a,
+               bool *known, uint64_t **tagvs, size_t *len, struct error *e)
+{
+    const uint64_t *values;
+    size_t all;
+
+    *known = index_list_recall(l, key, a, tagvs, len);
+    if (*known)
+        return ST_OK;
+    index_list_values(l, tagk, &values, &all);
+    *tagvs = arena_array(a, all, sizeof **tagvs);
+    if (*tagvs == NULL)
+        return error_set(e, ST_LIMIT, "the request needs too much memory");
+    *known = choose_values(values, all, takes, ctx, *tagvs, len);
+    if (*known)
+        index_list_remember(l, key, *tagvs, *len);
+    return ST_OK;
+}
+
+static int
+compare_values(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* Adds what came later and has values that the list has not. */
+static enum status
+values_of_more(const struct key_shape *w, struct index_list *l,
+               const struct index_more *more, uint64_t tagk,
+               series_value_takes *takes, void *ctx, struct arena *a,
+               bool *known, uint64_t **tagvs, size_t *len, struct error *e)
+{
+    uint64_t *all = arena_array(a, *len + more->len, sizeof *all);
+    const uint64_t *values;
+    size_t values_len, n = 0, unique = 0;
+
+    if (all == NULL)
+        return error_set(e, ST_LIMIT, "the request needs too much memory");
+    index_list_values(l, tagk, &values, &values_len);
+    for (size_t i = 0; i < more->len && *known; i++) {
+        struct slice key = more->keys[i];
+        uint64_t v;
+        bool takes_it = false;
+
+        if (!value_of(w, slice_of(key.data + 1, key.size - 1), tagk, &v) ||
+            is_among(values, values_len, v))
+            continue;
+        *known = takes(ctx, v, &takes_it) == ST_OK;
+        if (takes_it)
+            all[n++] = v;
+    }
+    if (n == 0)
+        return ST_OK;
+    memcpy(all + n, *tagvs, *len * sizeof *all);
+    n += *len;
+    qsort(all, n, sizeof *all, compare_values);
+    for (size_t i = 0; i < n; i++)
+        if (unique == 0 || all[unique - 1] != all[i])
+            all[unique++] = all[i];
+    *tagvs = all;
+    *len = unique;
+    return ST_OK;
+}
+
+enum status
+series_values(struct series_directory *d, uint64_t metric, uint64_t tagk,
+              struct slice key, series_value_takes *takes,
+              bool (*go_on)(void *ctx), void *ctx, struct arena *a, bool *known,
+              uint64_t **tagvs, size_t *len, struct error *e)
+{
+    struct index_list *l;
+    struct index_more *more;
+    enum status st;
+
+    OBJ_CHECK(d, SERIES_MAGIC);
+    *known = false;
+    st = take_list(d, metric, &(struct series_visit){ NULL, go_on, ctx }, &l,
+                   &more, e);
+    if (st != ST_OK)
+        return st;
+    if (l == NULL) { /* so the caller scans */
+        series_index_spend(d->index, metric, shapes_count(d->shapes, metric));
+        return ST_OK;
+    }
+    st = values_of_list(l, tagk, key, takes, ctx, a, known, tagvs, len, e);
+    if (st == ST_OK && *known && more != NULL)
+        st = values_of_more(&d->widths, l, more, tagk, takes, ctx, a, known,
+                            tagvs, len, e);
+    series_index_drop(d->index, &l, &more);
+    return st;
+}

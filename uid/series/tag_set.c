@@ -1,0 +1,99 @@
+/* A HashMap of Java keeps its entries by bucket, and within a bucket in the
+ * order of their arrival (chains of more than eight, which become trees, do not
+ * occur with so few tags, unless somebody asks for it). */
+#include "config.h"
+
+#include "uid/series/tag_set_priv.h"
+
+#include "base/text/java.h"
+
+/* How many buckets a map has after 'len' entries were added one by one. */
+static uint32_t
+java_buckets(size_t len)
+{
+    uint32_t buckets = 16;
+
+    while (len > buckets / 4 * 3)
+        buckets *= 2;
+    return buckets;
+}
+
+/* Puts the tags, so far in the order of arrival, into the map's order. */
+static void
+sort(struct tag_set *set)
+{
+    uint32_t mask = java_buckets(set->len) - 1;
+
+    for (size_t i = 1; i < set->len; i++) {
+        const struct tag *tag = set->tags[i];
+        uint32_t hash = set->hashes[i];
+        size_t at = i;
+
+        for (; at > 0 && (set->hashes[at - 1] & mask) > (hash & mask); at--) {
+            set->tags[at] = set->tags[at - 1];
+            set->hashes[at] = set->hashes[at - 1];
+        }
+        set->tags[at] = tag;
+        set->hashes[at] = hash;
+    }
+}
+
+static enum status
+duplicate(struct tag_set *set, const struct tag *tag, struct error *e)
+{
+    struct buf text = BUF_INIT;
+    enum status st;
+
+    sort(set);
+    tag_set_print(set->tags, set->len, &text);
+    st = error_set(e, ST_INVALID, "duplicate tag: %.*s=%.*s, tags=%s",
+                   SLICE_ARG(tag->key), SLICE_ARG(tag->value), buf_cstr(&text));
+    buf_fini(&text);
+    return st;
+}
+
+/* The tag of that key, or NULL. */
+static const struct tag *
+find(const struct tag_set *set, struct slice key, uint32_t hash)
+{
+    for (size_t i = 0; i < set->len; i++)
+        if (set->hashes[i] == hash && slice_eq(set->tags[i]->key, key))
+            return set->tags[i];
+    return NULL;
+}
+
+enum status
+tag_set_make(const struct tag *tags, size_t len, struct tag_set *out,
+             struct error *e)
+{
+    out->len = 0;
+    for (size_t i = 0; i < len; i++) {
+        uint32_t hash = java_map_hash(tags[i].key);
+        const struct tag *old = find(out, tags[i].key, hash);
+
+        if (old != NULL && !slice_eq(old->value, tags[i].value))
+            return duplicate(out, &tags[i], e);
+        if (old != NULL)
+            continue;
+        if (out->len == TAG_SET_MAX)
+            return ST_LIMIT;
+        out->tags[out->len] = &tags[i];
+        out->hashes[out->len++] = hash;
+    }
+    sort(out);
+    return ST_OK;
+}
+
+void
+tag_set_print(const struct tag *const *tags, size_t len, struct buf *out)
+{
+    buf_put_u8(out, '{');
+    for (size_t i = 0; i < len && out->size < sizeof(struct error); i++) {
+        if (i > 0)
+            buf_put_str(out, ", ");
+        buf_put_slice(out, tags[i]->key);
+        buf_put_u8(out, '=');
+        buf_put_slice(out, tags[i]->value);
+    }
+    buf_put_u8(out, '}');
+}

@@ -1,0 +1,281 @@
+/* One hash table of keys.  The key of a metric alone, which is no shape since
+ * every series has a tag, heads the list of that metric's shapes. */
+#include "config.h"
+
+#include "uid/series/tagk_sets.h"
+
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "base/lock.h"
+#include "base/mem.h"
+#include "base/table.h"
+
+#define SHAPES_MAGIC FOURCC('S', 'H', 'A', 'P')
+
+struct node {
+    struct node *next; /* of the same metric, newest first */
+    uint64_t series;
+    uint16_t size;
+    uint8_t key[];
+};
+
+struct shapes {
+    uint32_t magic;
+    struct key_shape widths;
+    uint64_t seed;
+    struct lock lock;
+    struct hash_table
+        table GUARDED_BY(lock); /* of keys: their nodes' indices */
+    struct node **nodes GUARDED_BY(lock);
+    size_t cap GUARDED_BY(lock); /* of 'nodes' */
+    uint64_t total GUARDED_BY(lock);
+};
+
+struct shapes *
+shapes_new(const struct key_shape *widths)
+{
+    struct shapes *s = mem_new(sizeof *s);
+
+    s->magic = SHAPES_MAGIC;
+    s->widths = *widths;
+    s->seed = hash_random_seed();
+    lock_init(&s->lock);
+    return s;
+}
+
+void
+shapes_free(struct shapes **sp)
+{
+    struct shapes *s = *sp;
+
+    *sp = NULL;
+    if (s == NULL)
+        return;
+    OBJ_CHECK(s, SHAPES_MAGIC);
+    lock_take(&s->lock);
+    for (size_t i = 0; i < s->table.len; i++)
+        free(s->nodes[i]);
+    free(s->nodes);
+    table_fini(&s->table);
+    lock_drop(&s->lock);
+    lock_fini(&s->lock);
+    OBJ_CLEAR(s);
+    free(s);
+}
+
+static bool
+node_is(const void *nodes, uint32_t i, const void *key)
+{
+    const struct node *n = ((struct node *const *)nodes)[i];
+
+    return slice_eq(slice_of(n->key, n->size), *(const struct slice *)key);
+}
+
+/* NULL when it is not there. */
+static struct node *
+node_find(const struct shapes *s, struct slice key) REQUIRES(s->lock)
+{
+    uint32_t i = table_find(&s->table, hash_slice(key, s->seed), node_is,
+                            s->nodes, &key);
+
+    return i == TABLE_NONE ? NULL : s->nodes[i];
+}
+
+static struct node *
+find_or_add(struct shapes *s, struct slice key, bool *added) REQUIRES(s->lock)
+{
+    struct node *n = node_find(s, key);
+    size_t len = s->table.len;
+
+    *added = n == NULL;
+    if (n != NULL)
+        return n;
+    if (len == s->cap) {
+        s->cap = len == 0 ? 64 : 2 * len;
+        s->nodes = mem_resize(s->nodes, s->cap, sizeof(struct node *));
+    }
+    n = mem_new(sizeof *n + key.size);
+    n->size = (uint16_t)key.size;
+    memcpy(n->key, key.data, key.size);
+    s->nodes[len] = n;
+    table_add(&s->table, hash_slice(key, s->seed), (uint32_t)len);
+    return n;
+}
+
+void
+shapes_set(struct shapes *s, struct slice key, uint64_t series)
+{
+    struct node *n, *head;
+    bool added, head_added;
+
+    OBJ_CHECK(s, SHAPES_MAGIC);
+    INSIST(key.size > s->widths.metric_width && key.size <= TSUID_MAX);
+    lock_take(&s->lock);
+    n = find_or_add(s, key, &added);
+    if (added) {
+        head = find_or_add(s, slice_of(key.data, s->widths.metric_width),
+                           &head_added);
+        n->next = head->next;
+        head->next = n;
+    }
+    s->total += series - n->series;
+    n->series = series;
+    lock_drop(&s->lock);
+}
+
+uint64_t
+shapes_get(struct shapes *s, struct slice key)
+{
+    const struct node *n;
+    uint64_t series;
+
+    OBJ_CHECK(s, SHAPES_MAGIC);
+    lock_take(&s->lock);
+    n = node_find(s, key);
+    series = n == NULL ? 0 : n->series;
+    lock_drop(&s->lock);
+    return series;
+}
+
+static void
+to_shape(const struct shapes *s, const struct node *n, struct series_shape *out)
+{
+    size_t at = s->widths.metric_width;
+
+    out->tagks_len = 0;
+    for (; at < n->size; at += s->widths.tagk_width)
+        out->tagks[out->tagks_len++] =
+            key_get_uint(n->key + at, s->widths.tagk_width);
+    out->series = n->series;
+}
+
+enum status
+shapes_list(struct shapes *s, uint64_t metric, struct arena *a,
+            struct series_shape **out, size_t *len, struct error *e)
+{
+    uint8_t key[8];
+    const struct node *head;
+    enum status st = ST_OK;
+
+    OBJ_CHECK(s, SHAPES_MAGIC);
+    *out = NULL;
+    *len = 0;
+    key_put_uint(key, metric, s->widths.metric_width);
+    lock_take(&s->lock);
+    head = node_find(s, slice_of(key, s->widths.metric_width));
+    if (head != NULL) {
+        size_t n = 0;
+
+        for (const struct node *i = head->next; i != NULL; i = i->next)
+            n++;
+        *out = arena_array(a, n, sizeof **out);
+        if (*out == NULL)
+            st = error_set(e, ST_LIMIT, "the request needs too much memory");
+        else
+            for (const struct node *i = head->next; i != NULL; i = i->next)
+                to_shape(s, i, &(*out)[(*len)++]);
+    }
+    lock_drop(&s->lock);
+    return st;
+}
+
+uint64_t
+shapes_count(struct shapes *s, uint64_t metric)
+{
+    uint8_t key[8];
+    const struct node *head;
+    uint64_t sum = 0;
+
+    OBJ_CHECK(s, SHAPES_MAGIC);
+    key_put_uint(key, metric, s->widths.metric_width);
+    lock_take(&s->lock);
+    head = node_find(s, slice_of(key, s->widths.metric_width));
+    if (head != NULL)
+        for (const struct node *i = head->next; i != NULL; i = i->next)
+            sum += i->series;
+    lock_drop(&s->lock);
+    return sum;
+}
+
+uint64_t
+shapes_total(struct shapes *s)
+{
+    uint64_t total;
+
+    OBJ_CHECK(s, SHAPES_MAGIC);
+    lock_take(&s->lock);
+    total = s->total;
+    lock_drop(&s->lock);
+    return total;
+}
+
+static bool
+has_tagk(const struct shapes *s, const struct node *n, uint64_t tagk)
+{
+    const struct key_shape *w = &s->widths;
+
+    for (size_t at = w->metric_width; at < n->size && n->series > 0;
+         at += w->tagk_width)
+        if (key_get_uint(n->key + at, w->tagk_width) == tagk)
+            return true;
+    return false;
+}
+
+/* The metric, or nothing. */
+static size_t
+one_metric(const struct shapes *s, uint64_t metric, uint64_t tagk,
+           uint64_t *out) REQUIRES(s->lock)
+{
+    uint8_t key[8];
+    const struct node *n;
+
+    key_put_uint(key, metric, s->widths.metric_width);
+    n = node_find(s, slice_of(key, s->widths.metric_width));
+    for (; n != NULL; n = n->next)
+        if (has_tagk(s, n, tagk)) {
+            *out = metric;
+            return 1;
+        }
+    return 0;
+}
+
+static size_t
+all_metrics(const struct shapes *s, uint64_t tagk, uint64_t *out)
+    REQUIRES(s->lock)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < s->table.len; i++)
+        if (has_tagk(s, s->nodes[i], tagk))
+            out[len++] = key_get_uint(s->nodes[i]->key, s->widths.metric_width);
+    return len;
+}
+
+static int
+compare_ids(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+uint64_t *
+shapes_metrics(struct shapes *s, uint64_t metric, uint64_t tagk, size_t *len)
+{
+    uint64_t *out;
+    size_t all, n = 0;
+
+    OBJ_CHECK(s, SHAPES_MAGIC);
+    lock_take(&s->lock);
+    out = mem_new_array(s->table.len + 1, sizeof *out);
+    all = metric != 0 ? one_metric(s, metric, tagk, out)
+                      : all_metrics(s, tagk, out);
+    lock_drop(&s->lock);
+    qsort(out, all, sizeof *out, compare_ids);
+    for (size_t i = 0; i < all; i++)
+        if (i == 0 || out[i] != out[i - 1])
+            out[n++] = out[i];
+    *len = n;
+    return out;
+}

@@ -1,0 +1,222 @@
+/* See web/json/json.h.  The writer is ours because it is hot; parsing is
+ * Jansson's, behind a check of the depth, which would otherwise be its stack's.
+ */
+#include "config.h"
+
+#include "web/json/json.h"
+
+#include <jansson.h>
+
+#include "base/cursor.h"
+
+#define DEPTH_MAX 64
+
+/* 0: as it is; 1: needs thought (escape, or not ASCII). */
+static const uint8_t special[256] = {
+    [0x00 ... 0x1f] = 1, ['"'] = 1, ['\\'] = 1, [0x80 ... 0xff] = 1
+};
+
+static void
+put_escape(struct buf *b, uint8_t c)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    char text[6] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] };
+
+    switch (c) {
+    case '"':
+    case '\\':
+        text[1] = (char)c;
+        break;
+    case '\b':
+        text[1] = 'b';
+        break;
+    case '\f':
+        text[1] = 'f';
+        break;
+    case '\n':
+        text[1] = 'n';
+        break;
+    case '\r':
+        text[1] = 'r';
+        break;
+    case '\t':
+        text[1] = 't';
+        break;
+    default:
+        break;
+    }
+    buf_put(b, text, text[1] == 'u' ? 6 : 2);
+}
+
+/* The length of the UTF-8 character at the front, or 0 when there is none; then
+ * '*bad' is how many bytes U+FFFD stands for. */
+static size_t
+utf8_length(const uint8_t *p, size_t left, size_t *bad)
+{
+    size_t len = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+    uint8_t low = 0x80, high = 0xbf;
+
+    *bad = 1;
+    if (p[0] < 0xc2 || p[0] > 0xf4)
+        return 0;
+    if (p[0] == 0xe0)
+        low = 0xa0;
+    else if (p[0] == 0xed)
+        high = 0x9f;
+    else if (p[0] == 0xf0)
+        low = 0x90;
+    else if (p[0] == 0xf4)
+        high = 0x8f;
+    for (size_t i = 1; i < len; i++) {
+        if (i >= left || p[i] < low || p[i] > high) {
+            *bad = i;
+            return 0;
+        }
+        low = 0x80;
+        high = 0xbf;
+    }
+    return len;
+}
+
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* The highest bit of each byte that is 'byte'; or of one before which there is
+ * such a one. */
+static inline uint64_t
+find_byte(uint64_t word, uint8_t byte)
+{
+    uint64_t x = word ^ EACH(byte);
+
+    return (x - EACH(1)) & ~x & EACH(0x80);
+}
+
+/* Has one of eight bytes to be thought about? */
+static inline bool
+is_special(uint64_t word)
+{
+    uint64_t low = (word - EACH(0x20)) & ~word;
+
+    return ((word | low) & EACH(0x80)) != 0 || find_byte(word, '"') != 0 ||
+           find_byte(word, '\\') != 0;
+}
+
+/* Copies eight or more bytes; the last word overlaps the one before it. */
+static inline bool
+copy_words(uint8_t *to, const uint8_t *from, size_t size)
+{
+    uint64_t word;
+
+    for (size_t i = 0; i < size; i += sizeof word) {
+        size_t at = i + sizeof word <= size ? i : size - sizeof word;
+
+        memcpy(&word, from + at, sizeof word);
+        memcpy(to + at, &word, sizeof word);
+        if (is_special(word))
+            return false;
+    }
+    return true;
+}
+
+/* Most strings are short and need no escape: one reservation for all.  False,
+ * and nothing was written, when this one is not. */
+static bool
+put_plain(struct buf *b, struct slice s)
+{
+    uint8_t *p;
+
+    if (s.size > 256)
+        return false;
+    p = buf_reserve(b, s.size + 2);
+    if (p == NULL)
+        return true;
+    p[0] = '"';
+    if (s.size >= sizeof(uint64_t) && !copy_words(p + 1, s.data, s.size))
+        return false;
+    for (size_t i = 0; i < s.size && s.size < sizeof(uint64_t); i++) {
+        if (special[s.data[i]])
+            return false;
+        p[i + 1] = s.data[i];
+    }
+    p[s.size + 1] = '"';
+    b->size += s.size + 2;
+    return true;
+}
+
+void
+json_put_string(struct buf *b, struct slice s)
+{
+    size_t i = 0;
+
+    if (put_plain(b, s))
+        return;
+    buf_put_u8(b, '"');
+    while (i < s.size) {
+        size_t start = i, len, bad;
+
+        while (i < s.size && !special[s.data[i]])
+            i++;
+        buf_put(b, s.data + start, i - start);
+        if (i == s.size)
+            break;
+        if (s.data[i] < 0x80) {
+            put_escape(b, s.data[i++]);
+            continue;
+        }
+        len = utf8_length(s.data + i, s.size - i, &bad);
+        if (len == 0)
+            buf_put(b, "\xef\xbf\xbd", 3);
+        else
+            buf_put(b, s.data + i, len);
+        i += len == 0 ? bad : len;
+    }
+    buf_put_u8(b, '"');
+}
+
+void
+json_put_text(struct buf *b, const char *name, struct slice text)
+{
+    buf_put_str(b, name);
+    if (text.data == NULL)
+        buf_put_str(b, "null");
+    else
+        json_put_string(b, text);
+}
+
+void
+json_put_bool(struct buf *b, const char *name, bool v)
+{
+    buf_put_str(b, name);
+    buf_put_str(b, v ? "true" : "false");
+}
+
+/* No more than DEPTH_MAX open at once. */
+static bool
+depth_is_fine(struct slice s)
+{
+    struct json_depth d = { 0 };
+
+    for (size_t i = 0; i < s.size && d.open <= DEPTH_MAX; i++)
+        (void)json_depth_step(&d, s.data[i]);
+    return d.open <= DEPTH_MAX;
+}
+
+enum status
+json_parse(struct slice body, struct json_t **out, struct error *e)
+{
+    json_error_t why;
+
+    *out = NULL;
+    if (body.size == 0)
+        return error_set(e, ST_INVALID, "the JSON text is empty");
+    if (!depth_is_fine(body))
+        return error_set(e, ST_INVALID,
+                         "the JSON text nests deeper than %d levels",
+                         DEPTH_MAX);
+    /* What follows the value is not looked at: nor does Jackson. */
+    *out = json_loadb((const char *)body.data, body.size,
+                      JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, &why);
+    if (*out == NULL)
+        return error_set(e, ST_INVALID, "%s at line %d, column %d", why.text,
+                         why.line, why.column);
+    return ST_OK;
+}

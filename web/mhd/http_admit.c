@@ -1,0 +1,513 @@
+/* The head of a request: what is refused before its body is read, in the order
+ * in which OpenTSDB looks.
+ *
+ * The first checks are our own defence.  libmicrohttpd 0.9.75 takes the first
+ * of two Content-Lengths and reads what remains as a next request; it ignores a
+ * Content-Length beside Transfer-Encoding; reads any coding but "chunked" until
+ * the connection's end; keeps blanks in header names; appends a folded line to
+ * the *name* of its header; leaves out headers without a name, and what follows
+ * a NUL.  A proxy in front may see another request than we do in each of these,
+ * so they are refused, and the connection closed. */
+#include "config.h"
+
+#include "web/mhd/http_priv.h"
+
+#include <ctype.h>
+#include <strings.h>
+
+#include "base/mem.h"
+#include "base/text/number.h"
+
+static bool
+slice_is_caseless(struct slice s, const char *word)
+{
+    return s.size == strlen(word) &&
+           strncasecmp((const char *)s.data, word, s.size) == 0;
+}
+
+/* -- ambiguous heads ------------------------------------------------------- */
+
+struct head {
+    size_t lengths, codings, hosts;
+    const char *host;
+    bool chunked, bad;
+    bool strict;    /* libmicrohttpd refuses what is_next() is for */
+    const char *at; /* how far the head was looked at */
+    size_t eol;     /* bytes of a line's end; 0: none seen */
+};
+
+/* RFC 9110, 5.6.2 */
+static bool
+is_token(const char *s, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (!isalnum((unsigned char)s[i]) &&
+            (s[i] == '\0' || strchr("!#$%&'*+-.^_`|~", s[i]) == NULL))
+            return false;
+    return size > 0;
+}
+
+/* The value of a header lies behind its name in the buffer that was read, with
+ * a colon (by now NUL) and blanks between.  Where a line was folded, the name
+ * was moved away from it. */
+static bool
+is_folded(const char *name, size_t name_size, const char *value)
+{
+    uintptr_t end = (uintptr_t)name + name_size, at = (uintptr_t)value;
+
+    if (at <= end || at - end > ((size_t)1 << 20))
+        return true;
+    for (const char *p = name + name_size + 1; p < value; p++)
+        if (*p != ' ' && *p != '\t')
+            return true;
+    return false;
+}
+
+/* libmicrohttpd leaves names and values where they came, with NULs for what
+ * parts them; what it left out lies between.  From where we are to 'to' there
+ * may be blanks and 'ends' ends of lines, all of one kind. */
+static bool
+is_next(struct head *h, const char *to, size_t ends)
+{
+    const char *p = h->at;
+    size_t n;
+
+    if ((uintptr_t)to <= (uintptr_t)p ||
+        (uintptr_t)to - (uintptr_t)p > ((size_t)1 << 20))
+        return false;
+    while (p < to && (*p == ' ' || *p == '\t'))
+        p++;
+    n = (size_t)(to - p);
+    if (n % ends != 0 || n / ends > 2 || (h->eol != 0 && n / ends != h->eol))
+        return false;
+    h->eol = n / ends;
+    for (; p < to; p++)
+        if (*p != '\0' && *p != '\r' && *p != '\n')
+            return false;
+    return true;
+}
+
+static enum MHD_Result
+check_header(void *arg, enum MHD_ValueKind kind, const char *name,
+             size_t name_size, const char *value, size_t value_size)
+{
+    struct head *h = arg;
+
+    if (value == NULL)
+        value = ""; /* 1.0 has none for an empty one */
+    if (!is_token(name, name_size) || strchr(value, '\r') != NULL ||
+        (!h->strict &&
+         (is_folded(name, name_size, value) || !is_next(h, name, 1)))) {
+        h->bad = true;
+        return MHD_NO;
+    }
+    h->at = value + strlen(value);
+    if (strcasecmp(name, "Host") == 0) {
+        h->hosts++;
+        h->host = value;
+    }
+    if (strcasecmp(name, "Content-Length") == 0) {
+        h->lengths++;
+    } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
+        h->codings++;
+        h->chunked = value_size == 7 && strcasecmp(value, "chunked") == 0;
+    }
+    return MHD_YES;
+}
+
+/* One word, as a proxy sees it. */
+static bool
+is_target(const char *url)
+{
+    while ((unsigned char)*url > ' ' && *url != 0x7f)
+        url++;
+    return *url == '\0';
+}
+
+/* 'method' and 'version' are where they came. */
+static bool
+is_ambiguous(struct http_request *r, const char *method, const char *version,
+             struct head *h)
+{
+    const union MHD_ConnectionInfo *i = MHD_get_connection_info(
+        r->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+
+    if (i == NULL || !is_target(r->url) || !is_token(method, strlen(method)))
+        return true;
+    h->strict = http_mhd_is_strict();
+    h->at = version + strlen(version);
+    (void)MHD_get_connection_values_n(r->mhd, MHD_HEADER_KIND, check_header, h);
+    return h->bad || (!h->strict && !is_next(h, method + i->header_size, 2)) ||
+           h->lengths > 1 || h->codings > 1 || h->hosts > 1 ||
+           (h->codings == 1 && (!h->chunked || h->lengths > 0 || r->is_1_0));
+}
+
+/* "http://host/path": the path, "/" when there is none, and NULL when it is of
+ * another host than Host says.  Others are returned as they are. */
+static const char *
+path_of(const char *url, const char *host)
+{
+    const char *at = strncasecmp(url, "http://", 7) == 0    ? url + 7
+                     : strncasecmp(url, "https://", 8) == 0 ? url + 8
+                                                            : NULL;
+    size_t n;
+
+    if (at == NULL)
+        return url;
+    n = strcspn(at, "/?");
+    if (host == NULL || strlen(host) != n || strncasecmp(at, host, n) != 0)
+        return NULL;
+    return at[n] == '/' ? at + n : at[n] == '\0' ? "/" : NULL;
+}
+
+/* -- CORS ------------------------------------------------------------------ */
+
+static bool
+headers_are_fine(const char *s)
+{
+    while (*s != '\0') {
+        size_t n = strspn(s, "abcdefghijklmnopqrstuvwxyz"
+                             "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-");
+
+        if (n == 0)
+            return false;
+        s += n;
+        if (*s == '\0')
+            return true;
+        if (*s++ != ',')
+            return false;
+        while (isspace((unsigned char)*s))
+            s++;
+        if (*s == '\0')
+            return false;
+    }
+    return true;
+}
+
+static char *
+trimmed_upper(const char *s, size_t size)
+{
+    char *p;
+
+    while (size > 0 && isspace((unsigned char)*s)) {
+        s++;
+        size--;
+    }
+    while (size > 0 && isspace((unsigned char)s[size - 1]))
+        size--;
+    p = mem_strndup(s, size);
+    for (size_t i = 0; i < size; i++)
+        p[i] = (char)toupper((unsigned char)p[i]);
+    return p;
+}
+
+enum status
+http_cors_init(struct http_server *s, struct error *e)
+{
+    const char *domains = s->o.cors_domains == NULL ? "" : s->o.cors_domains;
+    const char *headers = s->o.cors_headers == NULL ? "" : s->o.cors_headers;
+
+    if (!headers_are_fine(headers))
+        return error_set(e, ST_INVALID,
+                         "the CORS headers must be a list of header names, "
+                         "separated by commas, without wildcards");
+    s->cors_headers = mem_strdup(headers);
+    while (*domains != '\0') {
+        size_t n = strcspn(domains, ",");
+
+        s->cors = mem_resize(s->cors, s->cors_len + 1, sizeof *s->cors);
+        s->cors[s->cors_len] = trimmed_upper(domains, n);
+        if (strcmp(s->cors[s->cors_len], "*") == 0)
+            s->cors_any = true;
+        s->cors_len++;
+        domains += n + (domains[n] == ',');
+    }
+    if (s->cors_any && s->cors_len > 1)
+        return error_set(e, ST_INVALID,
+                         "the CORS domains must be * or a list of domains, "
+                         "not both");
+    return ST_OK;
+}
+
+bool
+http_origin_is_allowed(const struct http_server *s, struct slice origin)
+{
+    if (s->cors_any)
+        return true;
+    for (size_t i = 0; i < s->cors_len; i++)
+        if (slice_is_caseless(origin, s->cors[i]))
+            return true;
+    return false;
+}
+
+static void
+answer(struct http_request *r, unsigned status, const char *message,
+       const char *format, const char *arg)
+{
+    char details[512];
+
+    if (format != NULL) {
+        struct buf b = BUF_INIT;
+
+        buf_put_str(&b, format);
+        buf_put_str(&b, arg);
+        (void)snprintf(details, sizeof details, "%s", buf_cstr(&b));
+        buf_fini(&b);
+    }
+    http_reply_error(&r->reply, status, message,
+                     format == NULL ? NULL : details);
+    r->answered = true;
+}
+
+static void
+admit_origin(struct http_request *r)
+{
+    struct http_server *s = r->server;
+    const char *origin = http_header(r, "Origin");
+    bool asks = origin != NULL && origin[0] != '\0' && s->cors_len > 0;
+    struct buf b = BUF_INIT;
+
+    if (!asks) {
+        /* haproxy's "option httpchk" asks for this, and wants a success. */
+        if (r->method == HTTP_OPTIONS && r->is_1_0 &&
+            strcmp(r->target.path, "/") == 0) {
+            http_reply_empty(&r->reply, 204);
+            r->answered = true;
+        } else if (r->method == HTTP_OPTIONS)
+            answer(r, 405, "Method not allowed",
+                   "The HTTP method [OPTIONS] is not permitted", "");
+        return;
+    }
+    if (!http_origin_is_allowed(s, slice_str(origin))) {
+        buf_printf(&b, "The domain [%.200s] is not permitted access", origin);
+        answer(r, 200, "CORS domain not allowed", "", buf_cstr(&b));
+        buf_fini(&b);
+        return;
+    }
+    r->cors_ok = true;
+    if (r->method == HTTP_OPTIONS) {
+        http_reply_empty(&r->reply, 200);
+        r->answered = true;
+    }
+}
+
+/* -- method, parameters, route --------------------------------------------- */
+
+static enum http_method
+method_of(const char *s)
+{
+    static const struct {
+        const char *name;
+        enum http_method method;
+    } methods[] = {
+        { "GET", HTTP_GET },   { "POST", HTTP_POST },
+        { "PUT", HTTP_PUT },   { "DELETE", HTTP_DELETE },
+        { "HEAD", HTTP_HEAD }, { "OPTIONS", HTTP_OPTIONS },
+    };
+
+    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
+        if (strcmp(methods[i].name, s) == 0)
+            return methods[i].method;
+    return HTTP_OTHER;
+}
+
+static void
+admit_override(struct http_request *r)
+{
+    enum http_method verb = r->method;
+    struct slice v;
+
+    if (r->method != HTTP_GET || !http_param(r, "method_override", &v))
+        return;
+    if (v.size == 0)
+        answer(r, 405, "Missing method override value", NULL, NULL);
+    else if (slice_is_caseless(v, "post"))
+        r->method = HTTP_POST;
+    else if (slice_is_caseless(v, "put"))
+        r->method = HTTP_PUT;
+    else if (slice_is_caseless(v, "delete"))
+        r->method = HTTP_DELETE;
+    else if (!slice_is_caseless(v, "get"))
+        answer(r, 405, "Unknown or unsupported method override value", NULL,
+               NULL);
+    r->overridden = r->method != verb;
+}
+
+static void
+admit_route(struct http_request *r)
+{
+    struct http_server *s = r->server;
+
+    r->route = http_route_find(s->routes, s->o.routes_len, &r->target);
+    if (r->route == NULL) {
+        http_reply_not_found(&r->reply);
+        r->answered = true;
+        return;
+    }
+    /* Whatever the route takes: their answers have no body, or are a tunnel. */
+    if (strcmp(r->method_text, "CONNECT") == 0 ||
+        strcmp(r->method_text, "TRACE") == 0)
+        http_reply_close(&r->reply);
+    if (r->reply.close || (r->route->methods & (unsigned)r->method) == 0) {
+        http_reply_bad_method(&r->reply, r);
+        r->answered = true;
+        return;
+    }
+    if ((r->route->methods & HTTP_OVERRIDE) != 0)
+        admit_override(r);
+    if (r->method == HTTP_HEAD)
+        r->method = HTTP_GET;
+    if (!r->answered)
+        http_admit_client(r);
+}
+
+/* The name of a function, or a path to one: nothing that could do more. */
+static bool
+is_callback(struct slice s)
+{
+    for (size_t i = 0; i < s.size; i++)
+        if (!isalnum(s.data[i]) &&
+            (s.data[i] == '\0' || strchr("_$.[]'\"", s.data[i]) == NULL))
+            return false;
+    return s.size <= 256;
+}
+
+static void
+admit_params(struct http_request *r)
+{
+    struct slice v;
+    char name[128];
+
+    if (http_param(r, "serializer", &v) && !slice_eq_str(v, "json")) {
+        (void)snprintf(name, sizeof name, "%.*s",
+                       (int)(v.size < 100 ? v.size : 100),
+                       (const char *)v.data);
+        answer(r, 400, "Requested serializer was not found",
+               "Could not find a serializer with the name: ", name);
+        return;
+    }
+    if (!r->target.is_api || !http_param(r, "jsonp", &v) || v.size == 0)
+        return;
+    if (!is_callback(v))
+        answer(r, 400, "The value of jsonp is no function's name", NULL, NULL);
+    else if (r->server->o.no_jsonp)
+        answer(r, 403, "JSONP is switched off", "See halite.http.jsonp", "");
+    else if (http_is_cross_site_script(r))
+        answer(r, 403, "Scripts of other sites may not read this",
+               "Their origin is not in tsd.http.request.cors_domains", "");
+    else
+        r->jsonp = arena_strdup(r->arena, v);
+}
+
+/* -- the body to come ------------------------------------------------------ */
+
+static void
+admit_body(struct http_request *r, const struct head *h)
+{
+    const char *length = http_header(r, "Content-Length");
+    const char *coding = http_header(r, "Content-Encoding");
+
+    uint64_t size = 0;
+
+    /* It is a number: http_admit() looks.  UINT64_MAX stands for chunks. */
+    if (length != NULL && number_parse_u64(slice_str(length), &size) &&
+        size == UINT64_MAX)
+        size--;
+    r->body.expected = h->chunked ? UINT64_MAX : size;
+    if (coding == NULL || coding[0] == '\0' ||
+        strcasecmp(coding, "identity") == 0)
+        r->body.coding = CODING_NONE;
+    else if (strcasecmp(coding, "gzip") == 0 ||
+             strcasecmp(coding, "x-gzip") == 0)
+        r->body.coding = CODING_GZIP;
+    else if (strcasecmp(coding, "deflate") == 0 ||
+             strcasecmp(coding, "x-deflate") == 0)
+        r->body.coding = CODING_DEFLATE;
+    else if (!r->answered)
+        answer(r, 415, "Unsupported Content-Encoding",
+               "Only gzip and deflate are taken, not ", coding);
+    if (!r->answered && !h->chunked &&
+        r->body.expected > r->server->o.body_bytes) {
+        char details[96];
+
+        (void)snprintf(details, sizeof details,
+                       "The limit for one body is %zu bytes",
+                       r->server->o.body_bytes);
+        answer(r, 413, "The request's body is too large", "", details);
+    }
+}
+
+bool
+http_is_read_on(const struct http_request *r)
+{
+    const char *expect = http_header(r, "Expect");
+
+    if (!r->answered || r->body.expected == 0)
+        return true;
+    if (expect != NULL && strcasecmp(expect, "100-continue") == 0)
+        return false;
+    return r->body.expected == UINT64_MAX ||
+           r->body.expected <= http_body_drop_max(r->server);
+}
+
+static bool
+refuse_head(struct http_request *r, unsigned status, const char *message)
+{
+    r->target.is_api = true;
+    answer(r, status, message, NULL, NULL);
+    http_reply_close(&r->reply);
+    return false;
+}
+
+static bool
+head_fits(const struct http_request *r)
+{
+    const union MHD_ConnectionInfo *i = MHD_get_connection_info(
+        r->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+
+    return i == NULL || i->header_size <= r->server->o.head_bytes;
+}
+
+bool
+http_admit(struct http_request *r, const char *method, const char *version)
+{
+    struct head h = { 0 };
+    const char *url;
+
+    r->method = method_of(r->method_text);
+    if (!head_fits(r))
+        return refuse_head(r, 431, "The request's head is too large");
+    if (is_ambiguous(r, method, version, &h))
+        return refuse_head(r, 400, "The request's head is ambiguous");
+    url = path_of(r->url, h.host);
+    r->url = url == NULL ? r->url : url;
+    http_target_parse(r->arena, r->url, &r->target);
+    if (r->url[0] != '/') { /* "*", or of another host */
+        http_reply_empty(&r->reply, 400);
+        http_reply_close(&r->reply);
+        r->answered = true;
+        return false;
+    }
+    if (h.chunked && !r->server->o.chunked) {
+        r->reply.plain_page = true; /* OpenTSDB did not read the path yet */
+        answer(r, 400, "Chunked request not supported.", NULL, NULL);
+    }
+    if (!r->answered && r->target.fault != 0) {
+        http_reply_error(&r->reply, r->target.fault, r->target.message,
+                         r->target.details);
+        r->answered = true;
+    }
+    if (!r->answered && !http_host_is_ours(r)) {
+        answer(r, 403, "This server is not known by that name",
+               "The Host is not in halite.http.hosts", "");
+        http_reply_status(&r->reply, 403); /* of a page too */
+    }
+    if (!r->answered)
+        admit_params(r);
+    if (!r->answered)
+        admit_origin(r);
+    if (!r->answered)
+        admit_route(r);
+    admit_body(r, &h);
+    return http_is_read_on(r);
+}

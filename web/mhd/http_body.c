@@ -1,0 +1,322 @@
+/* A request's body: one growing piece of memory, inside two limits, that of one
+ * body and that of all together.  Memory doubles, so that a body of many small
+ * pieces is copied a constant number of times, and only what is held counts
+ * against the budget, never what a Content-Length promises.
+ *
+ * gzip and deflate are undone when all is there, by a worker: a bomb ends at
+ * the limit, but the way there is long, and no other connection may have to
+ * wait. */
+#include "config.h"
+
+#include "web/mhd/http_priv.h"
+
+#define GROW_MIN ((size_t)16 << 10)
+
+/* What zlib allocates to inflate: 32 KB of window and its tables. */
+#define INFLATE_BYTES ((size_t)44 << 10)
+
+/* -- the budget ------------------------------------------------------------ */
+
+bool
+http_budget_take(atomic_size_t *used, size_t most, size_t size)
+{
+    size_t held = atomic_load(used), next;
+
+    do {
+        if (__builtin_add_overflow(held, size, &next) || next > most)
+            return false;
+    } while (!atomic_compare_exchange_weak(used, &held, next));
+    return true;
+}
+
+void
+http_budget_give(atomic_size_t *used, size_t size)
+{
+    size_t held = atomic_fetch_sub(used, size);
+
+    INSIST(held >= size);
+}
+
+static bool
+budget_take(struct http_server *s, size_t size)
+{
+    return http_budget_take(&s->bodies, s->o.bodies_bytes, size);
+}
+
+static void
+budget_give(struct http_server *s, size_t size)
+{
+    http_budget_give(&s->bodies, size);
+}
+
+/* -- refusing -------------------------------------------------------------- */
+
+static void
+refuse(struct http_request *r, unsigned status, const char *message,
+       const char *details)
+{
+    http_reply_error(&r->reply, status, message, details);
+    r->answered = true;
+    http_body_free(r);
+}
+
+static void
+refuse_size(struct http_request *r)
+{
+    char details[96];
+
+    (void)snprintf(details, sizeof details,
+                   "The limit for one body is %zu bytes",
+                   r->server->o.body_bytes);
+    refuse(r, 413, "The request's body is too large", details);
+}
+
+static void
+refuse_budget(struct http_request *r)
+{
+    refuse(r, 503, "Too many request bodies at once, please try again",
+           "The memory for the bodies of all requests is used up");
+    http_reply_header(&r->reply, "Retry-After", "1");
+}
+
+static void
+refuse_coding(struct http_request *r)
+{
+    refuse(r, 400, "Unable to decompress the request's body",
+           "It is not what its Content-Encoding says");
+}
+
+/* -- memory ---------------------------------------------------------------- */
+
+/* How large to make it, for at least 'need' bytes: need <= body_bytes. */
+static size_t
+next_cap(const struct http_body *b, size_t need, size_t limit)
+{
+    size_t cap = b->cap > limit / 2 ? limit : b->cap * 2;
+
+    if (cap < GROW_MIN)
+        cap = GROW_MIN;
+    if (cap < need)
+        cap = need;
+    if (b->expected < cap && b->expected >= need)
+        cap = (size_t)b->expected;
+    return cap < limit ? cap : limit;
+}
+
+/* Room for 'size' more; false when the body was refused. */
+static bool
+reserve(struct http_request *r, size_t size)
+{
+    struct http_body *b = &r->body;
+    size_t limit = r->server->o.body_bytes, cap;
+    uint8_t *p;
+
+    if (size > limit - b->size) {
+        refuse_size(r);
+        return false;
+    }
+    if (b->size + size <= b->cap)
+        return true;
+    cap = next_cap(b, b->size + size, limit);
+    if (!budget_take(r->server, cap - b->cap)) {
+        refuse_budget(r);
+        return false;
+    }
+    p = realloc(b->data, cap);
+    if (p == NULL) {
+        budget_give(r->server, cap - b->cap);
+        refuse_budget(r);
+        return false;
+    }
+    b->data = p;
+    b->cap = cap;
+    return true;
+}
+
+static void
+inflate_fini(struct http_request *r)
+{
+    if (!r->body.inflating)
+        return;
+    (void)inflateEnd(&r->body.z);
+    r->body.inflating = false;
+    budget_give(r->server, INFLATE_BYTES);
+}
+
+void
+http_body_free(struct http_request *r)
+{
+    struct http_body *b = &r->body;
+
+    inflate_fini(r);
+    if (b->cap > 0)
+        budget_give(r->server, b->cap);
+    free(b->data);
+    b->data = NULL;
+    b->size = b->cap = 0;
+}
+
+/* -- decoding -------------------------------------------------------------- */
+
+/* "deflate" is zlib's format by the standard, and raw in some clients: the
+ * first two bytes tell. */
+static int
+window_bits(const struct http_body *b, struct slice coded)
+{
+    unsigned head = (unsigned)coded.data[0] << 8 | coded.data[1];
+
+    if (b->coding == CODING_GZIP)
+        return 15 + 16;
+    return (coded.data[0] & 15) == 8 && head % 31 == 0 ? 15 : -15;
+}
+
+static bool
+inflate_start(struct http_request *r, struct slice coded)
+{
+    struct http_body *b = &r->body;
+
+    if (!budget_take(r->server, INFLATE_BYTES)) {
+        refuse_budget(r);
+        return false;
+    }
+    b->z = (z_stream){ 0 };
+    if (inflateInit2(&b->z, window_bits(b, coded)) != Z_OK) {
+        budget_give(r->server, INFLATE_BYTES);
+        refuse_budget(r);
+        return false;
+    }
+    b->inflating = true;
+    return true;
+}
+
+/* Where the next output goes.  At the limit one byte of room is lent, to see
+ * whether there is more. */
+static bool
+output_room(struct http_request *r, uint8_t *spare)
+{
+    struct http_body *b = &r->body;
+
+    if (b->size == r->server->o.body_bytes) {
+        b->z.next_out = spare;
+        b->z.avail_out = 1;
+        return true;
+    }
+    if (b->size == b->cap && !reserve(r, 1))
+        return false;
+    b->z.next_out = b->data + b->size;
+    b->z.avail_out =
+        b->cap - b->size > UINT32_MAX ? UINT32_MAX : (uInt)(b->cap - b->size);
+    return true;
+}
+
+/* One call of inflate(); false when the body was refused or needs no more. */
+static bool
+inflate_step(struct http_request *r)
+{
+    struct http_body *b = &r->body;
+    uint8_t spare;
+    uInt room;
+    int rc;
+
+    if (b->ended) { /* gzip: another member may follow */
+        if (b->z.avail_in == 0 || b->coding != CODING_GZIP)
+            return false;
+        b->ended = false;
+        if (inflateReset(&b->z) != Z_OK) {
+            refuse_coding(r);
+            return false;
+        }
+    }
+    if (!output_room(r, &spare))
+        return false;
+    room = b->z.avail_out;
+    rc = inflate(&b->z, Z_NO_FLUSH);
+    if (b->size == r->server->o.body_bytes) {
+        if (b->z.avail_out < room) {
+            refuse_size(r);
+            return false;
+        }
+    } else {
+        b->size += room - b->z.avail_out;
+    }
+    if (rc == Z_STREAM_END) {
+        b->ended = true;
+        return b->z.avail_in > 0;
+    }
+    if (rc != Z_OK && rc != Z_BUF_ERROR) {
+        refuse_coding(r);
+        return false;
+    }
+    return b->z.avail_in > 0 || b->z.avail_out == 0;
+}
+
+static void
+inflate_piece(struct http_request *r, struct slice piece)
+{
+    struct http_body *b = &r->body;
+
+    while (piece.size > 0 && b->inflating) {
+        uInt size = piece.size > UINT32_MAX ? UINT32_MAX : (uInt)piece.size;
+        union {
+            const uint8_t *from;
+            uint8_t *to;
+        } in = { .from = piece.data }; /* zlib does not write there */
+
+        b->z.next_in = in.to;
+        b->z.avail_in = size;
+        while (inflate_step(r))
+            continue;
+        piece.data += size;
+        piece.size -= size;
+    }
+}
+
+/* Twice the limit of a body, but at least 1 MB. */
+uint64_t
+http_body_drop_max(const struct http_server *s)
+{
+    uint64_t max = (uint64_t)s->o.body_bytes * 2;
+
+    return max < (uint64_t)1 << 20 ? (uint64_t)1 << 20 : max;
+}
+
+bool
+http_body_take(struct http_request *r, struct slice piece)
+{
+    struct http_body *b = &r->body;
+
+    b->received += piece.size;
+    atomic_fetch_add_explicit(&r->server->bytes_in, piece.size,
+                              memory_order_relaxed);
+    if (r->answered) {
+        b->dropped += piece.size;
+        return b->dropped <= http_body_drop_max(r->server);
+    }
+    if (piece.size > 0 && reserve(r, piece.size)) {
+        memcpy(b->data + b->size, piece.data, piece.size);
+        b->size += piece.size;
+    }
+    return true;
+}
+
+void
+http_body_inflate(struct http_request *r)
+{
+    struct http_body *b = &r->body;
+    struct slice coded = slice_of(b->data, b->size);
+    size_t cap = b->cap;
+    uint8_t *data = b->data;
+
+    if (r->answered || b->coding == CODING_NONE || b->received == 0)
+        return;
+    b->data = NULL;
+    b->size = b->cap = 0;
+    b->expected = UINT64_MAX;
+    if (coded.size >= 2 && inflate_start(r, coded))
+        inflate_piece(r, coded);
+    if (!r->answered && !b->ended)
+        refuse_coding(r);
+    inflate_fini(r);
+    free(data);
+    budget_give(r->server, cap);
+}

@@ -1,0 +1,212 @@
+/* Authentication and cross-site checks, run before the body is read.
+ *
+ * A browser sends a page's requests with the credentials, and from the network,
+ * of whoever looks at that page.  It says where the page is from: in Origin
+ * with all but plain GETs, and, where the connection can be trusted, in
+ * Sec-Fetch-Site with those too.  Other clients send neither. */
+#include "config.h"
+
+#include "web/mhd/http_priv.h"
+
+#include <strings.h>
+
+static unsigned
+needs_of(const struct http_request *r)
+{
+    if (r->method == HTTP_GET)
+        return r->route->get_needs;
+    return r->method == HTTP_DELETE ? r->route->delete_needs : r->route->needs;
+}
+
+/* 'may_block': on the thread that 'later' is for. */
+static void
+check_rights(struct http_request *r, bool may_block)
+{
+    const struct http_options *o = &r->server->o;
+    enum http_verdict v = o->allow(o->allow_ctx, r, needs_of(r), may_block,
+                                   &r->rights, &r->reply);
+
+    r->undecided = v == HTTP_SLOW;
+    r->answered = v == HTTP_DENIED;
+}
+
+void
+http_admit_client(struct http_request *r)
+{
+    const struct http_server *s = r->server;
+    unsigned needs = needs_of(r);
+
+    r->rights = s->o.allow == NULL ? HTTP_ALL_RIGHTS : 0;
+    if ((needs & ~(unsigned)HTTP_READS) != 0 && http_is_foreign(r)) {
+        http_reply_error(&r->reply, 403, "Pages of other sites may not do that",
+                         "Their origin is not in "
+                         "tsd.http.request.cors_domains");
+        http_reply_status(&r->reply, 403); /* that of a page too */
+        r->answered = true;
+    } else if (needs != 0 && s->o.allow != NULL) {
+        check_rights(r, false);
+    }
+}
+
+static void
+refuse_client(struct http_request *r, unsigned status, const char *message)
+{
+    http_reply_error(&r->reply, status, message, "Please try again later");
+    http_reply_status(&r->reply, status);
+    http_reply_header(&r->reply, "Retry-After", "10");
+    r->answered = true;
+}
+
+static void
+check_later(void *arg)
+{
+    struct http_request *r = arg;
+    struct http_server *s = r->server;
+    struct MHD_Connection *mhd = r->mhd;
+
+    if (atomic_load(&s->aborting))
+        refuse_client(r, 503, "The server is stopping");
+    else
+        check_rights(r, true);
+    /* From here on the request is its connection's again. */
+    MHD_resume_connection(mhd);
+    http_check_done(s);
+}
+
+void
+http_check_client(struct http_request *r)
+{
+    struct http_server *s = r->server;
+
+    (void)atomic_fetch_add(&s->checking, 1);
+    MHD_suspend_connection(r->mhd);
+    if (s->o.later(s->o.allow_ctx, check_later, r))
+        return;
+    refuse_client(r, 429, "Too many passwords are waiting to be checked");
+    MHD_resume_connection(r->mhd);
+    http_check_done(s);
+}
+
+bool
+http_may(const struct http_request *r, enum http_right right)
+{
+    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
+    return (r->rights & right) != 0;
+}
+
+/* Without ":80" and ":443", which one side may leave out. */
+static struct slice
+without_port(struct slice s)
+{
+    static const char *const ports[] = { ":80", ":443" };
+
+    for (size_t i = 0; i < sizeof ports / sizeof ports[0]; i++) {
+        size_t n = strlen(ports[i]);
+
+        if (s.size > n && memcmp(s.data + s.size - n, ports[i], n) == 0)
+            return slice_of(s.data, s.size - n);
+    }
+    return s;
+}
+
+/* The scheme does not count: a proxy may have undone TLS. */
+static bool
+is_same_origin(struct slice origin, const char *host)
+{
+    const char *at = memmem(origin.data, origin.size, "://", 3);
+    struct slice a, b;
+
+    if (at == NULL || host == NULL)
+        return false;
+    at += 3;
+    a = without_port(
+        slice_of(at, origin.size - (size_t)(at - (const char *)origin.data)));
+    b = without_port(slice_str(host));
+    return a.size > 0 && a.size == b.size &&
+           strncasecmp((const char *)a.data, (const char *)b.data, a.size) == 0;
+}
+
+/* Of "http://host:port/path". */
+static struct slice
+origin_of(const char *url)
+{
+    const char *host = strstr(url, "://");
+
+    return host == NULL ? slice_str(url)
+                        : slice_of(url, (size_t)(host - url) + 3 +
+                                            strcspn(host + 3, "/?#"));
+}
+
+static bool
+site_is_foreign(const char *site)
+{
+    return site != NULL && strcasecmp(site, "same-origin") != 0 &&
+           strcasecmp(site, "none") != 0;
+}
+
+/* A <script> sends no Origin; Sec-Fetch-Site only to a server by TLS or on this
+ * machine; Referer unless its page forbids that. */
+bool
+http_is_cross_site_script(const struct http_request *r)
+{
+    const char *from = http_header(r, "Origin");
+
+    if (from == NULL || from[0] == '\0')
+        from = http_header(r, "Referer");
+    if (from != NULL && from[0] != '\0') {
+        struct slice origin = origin_of(from);
+
+        return !is_same_origin(origin, http_header(r, "Host")) &&
+               !http_origin_is_allowed(r->server, origin);
+    }
+    return site_is_foreign(http_header(r, "Sec-Fetch-Site"));
+}
+
+static bool
+is_address(struct slice host)
+{
+    bool digits = host.size > 0;
+
+    for (size_t i = 0; i < host.size; i++)
+        digits &=
+            host.data[i] == '.' || (host.data[i] >= '0' && host.data[i] <= '9');
+    return digits || (host.size > 0 && host.data[0] == '[');
+}
+
+bool
+http_host_is_ours(const struct http_request *r)
+{
+    const char *hosts = r->server->o.hosts, *host = http_header(r, "Host");
+    struct slice name;
+
+    if (hosts == NULL || host == NULL)
+        return true;
+    name = slice_of(host, host[0] == '[' ? strlen(host) : strcspn(host, ":"));
+    if (is_address(name) ||
+        (name.size == 9 && strncasecmp(host, "localhost", 9) == 0))
+        return true;
+    while (*hosts != '\0') {
+        size_t n;
+
+        hosts += strspn(hosts, ", ");
+        n = strcspn(hosts, ", ");
+        if (n == name.size && n > 0 && strncasecmp(hosts, host, n) == 0)
+            return true;
+        hosts += n;
+    }
+    return false;
+}
+
+bool
+http_is_foreign(const struct http_request *r)
+{
+    const char *origin = http_header(r, "Origin");
+    const char *site = http_header(r, "Sec-Fetch-Site");
+
+    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
+    if (r->server->o.foreign_changes || r->cors_ok)
+        return false;
+    if (origin != NULL && origin[0] != '\0')
+        return !is_same_origin(slice_str(origin), http_header(r, "Host"));
+    return site_is_foreign(site);
+}

@@ -1,0 +1,382 @@
+/* Connections by their socket, and the watchdog.
+ *
+ * libmicrohttpd's own timeout starts anew with each byte, so a client that
+ * sends one byte a second may hold a connection for ever.  Here each state has
+ * a deadline of its own:
+ *
+ *     NEW -> HEAD -> BODY -> BUSY -> SEND -> IDLE -> HEAD ...
+ *
+ * State and deadline are one atomic word: the thread of the connection moves
+ * it on, the watchdog may only exchange an overdue one for CUT, after which it
+ * alone owns the socket's fate, says 408 and shuts it down; libmicrohttpd then
+ * reads the end and closes.  A drip before a first line on a kept connection
+ * looks like idling, and ends with it.
+ *
+ * The same thread watches for clients that hang up, by EPOLLRDHUP: while a
+ * request is served libmicrohttpd does not look; and when the end of the stream
+ * comes in one read with the last bytes it never sees it, since it waits for
+ * another edge.  A hung-up connection which has not moved for a tick is cut;
+ * one that is being answered may have been half-closed, and gets its answer. */
+#include "config.h"
+
+#include "web/mhd/http_priv.h"
+
+#include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/peer.h"
+
+/* What a client must take of a reply, measured over body_ms. */
+#define READ_BYTES_PER_MS 16
+
+#define STATE_BITS 3
+#define NO_LIMIT   (UINT64_MAX >> STATE_BITS)
+
+static uint64_t
+word(enum conn_state state, uint64_t deadline_ms)
+{
+    return deadline_ms << STATE_BITS | (uint64_t)state;
+}
+
+static enum conn_state
+state_of(uint64_t w)
+{
+    return (enum conn_state)(w & ((1u << STATE_BITS) - 1));
+}
+
+static uint64_t
+now_ms(void)
+{
+    return (uint64_t)clock_monotonic_us() / 1000;
+}
+
+bool
+http_conn_enter(struct http_conn *c, enum conn_state state, uint64_t ms)
+{
+    uint64_t next = word(state, ms == 0 ? NO_LIMIT : now_ms() + ms);
+    uint64_t old = atomic_load(&c->state);
+
+    OBJ_CHECK(c, HTTP_CONN_MAGIC);
+    do {
+        if (state_of(old) == CONN_CUT)
+            return false;
+    } while (!atomic_compare_exchange_weak(&c->state, &old, next));
+    return true;
+}
+
+enum conn_state
+http_conn_state(struct http_conn *c)
+{
+    OBJ_CHECK(c, HTTP_CONN_MAGIC);
+    return state_of(atomic_load(&c->state));
+}
+
+/* -- the watchdog ---------------------------------------------------------- */
+
+void
+http_conn_say(const struct http_conn *c, unsigned status, const char *reason,
+              const char *message)
+{
+    char body[160], text[400];
+    int size = snprintf(body, sizeof body,
+                        "{\"error\":{\"code\":%u,\"message\":\"%s\"}}", status,
+                        message);
+    int n = snprintf(text, sizeof text,
+                     "HTTP/1.1 %u %s\r\n"
+                     "Content-Type: application/json; charset=UTF-8\r\n"
+                     "X-Content-Type-Options: nosniff\r\n"
+                     "Content-Length: %d\r\n"
+                     "Connection: close\r\n"
+                     "\r\n%s",
+                     status, reason, size, body);
+
+    (void)send(c->fd, text, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* How many bytes the client has acknowledged; false when this is no TCP:
+ * whoever gave that socket watches who reads from it. */
+static bool
+count_acked(const struct http_conn *c, uint64_t *out)
+{
+    struct tcp_info info = { 0 };
+    socklen_t size = sizeof info;
+
+    if (getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0)
+        return false;
+    *out = info.tcpi_bytes_acked;
+    return true;
+}
+
+/* A reader is slow when it took less than READ_BYTES_PER_MS since the last
+ * look.  The first look, within a tick of the reply's start, only counts. */
+static bool
+is_slow_reader(struct http_conn *c, uint64_t old, uint64_t now)
+{
+    uint64_t ms = c->server->o.body_ms, next = word(CONN_SEND, now + ms), acked;
+
+    if (c->looked == old && old >> STATE_BITS > now)
+        return false;
+    if (!count_acked(c, &acked))
+        return false;
+    if (c->looked == old) {
+        if (acked - c->acked < ms * READ_BYTES_PER_MS)
+            return true;
+        (void)atomic_compare_exchange_strong(&c->state, &old, next);
+        old = next;
+    }
+    c->acked = acked;
+    c->looked = old;
+    return false;
+}
+
+static void
+cut(struct http_conn *c, uint64_t old, bool hung)
+{
+    enum conn_state state = state_of(old);
+
+    if (!atomic_compare_exchange_strong(&c->state, &old,
+                                        word(CONN_CUT, NO_LIMIT)))
+        return;
+    if (state != CONN_IDLE && !hung) {
+        counter_add(CNT_CONN_TIMEOUT, 1);
+        log_debug("web", "%s: too slow, closed", c->peer);
+    }
+    if ((state == CONN_HEAD || state == CONN_BODY) && !hung)
+        http_conn_say(c, 408, "Request Timeout", "The request came too slowly");
+    (void)shutdown(c->fd, SHUT_RDWR);
+}
+
+static void
+check_one(struct http_conn *c, uint64_t now)
+{
+    uint64_t old = atomic_load(&c->state);
+    enum conn_state state = state_of(old);
+
+    if (state == CONN_CUT || state == CONN_NEW || state == CONN_BUSY)
+        return;
+    if (atomic_load(&c->hung) && state != CONN_SEND) {
+        if (c->looked == old)
+            cut(c, old, true);
+        c->looked = old;
+    } else if (state == CONN_SEND ? is_slow_reader(c, old, now)
+                                  : old >> STATE_BITS <= now) {
+        cut(c, old, false);
+    }
+}
+
+static void
+check_all(struct conns *t) EXCLUDES(t->lock)
+{
+    uint64_t now = now_ms();
+
+    lock_take(&t->lock);
+    for (size_t i = 0; i < t->len; i++)
+        if (t->by_fd[i] != NULL)
+            check_one(t->by_fd[i], now);
+    lock_drop(&t->lock);
+}
+
+/* 'id' is a socket and, above it, which of the connections that had it. */
+static void
+mark_hung(struct conns *t, uint64_t id) EXCLUDES(t->lock)
+{
+    size_t fd = (size_t)(id & UINT32_MAX);
+
+    lock_take(&t->lock);
+    if (fd < t->len && t->by_fd[fd] != NULL && t->by_fd[fd]->id == id)
+        atomic_store(&t->by_fd[fd]->hung, true);
+    lock_drop(&t->lock);
+}
+
+static void *
+watch(void *arg)
+{
+    struct conns *t = &((struct http_server *)arg)->conns;
+    struct epoll_event events[64];
+    uint64_t last = now_ms();
+
+    while (!atomic_load(&t->stop)) {
+        int n = epoll_wait(t->epoll, events, 64, (int)t->tick_ms);
+
+        for (int i = 0; i < n; i++)
+            mark_hung(t, events[i].data.u64);
+        if (now_ms() - last >= t->tick_ms) {
+            check_all(t);
+            last = now_ms();
+        }
+    }
+    return NULL;
+}
+
+static unsigned
+least(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+static enum status
+start_watch(struct http_server *s, struct error *e)
+{
+    struct conns *t = &s->conns;
+    struct epoll_event wake = { .events = EPOLLIN, .data.u64 = UINT64_MAX };
+    int rc;
+
+    t->epoll = epoll_create1(EPOLL_CLOEXEC);
+    t->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (t->epoll < 0 || t->wake < 0 ||
+        epoll_ctl(t->epoll, EPOLL_CTL_ADD, t->wake, &wake) != 0)
+        return error_set(e, ST_IO, "start to watch connections: %s",
+                         strerror(errno));
+    rc = pthread_create(&t->watchdog, NULL, watch, s);
+    return rc == 0 ? ST_OK
+                   : error_set(e, ST_IO, "start a thread: %s", strerror(rc));
+}
+
+static void
+close_watch(struct conns *t)
+{
+    if (t->epoll >= 0)
+        (void)close(t->epoll);
+    if (t->wake >= 0)
+        (void)close(t->wake);
+    lock_fini(&t->lock);
+}
+
+enum status
+http_conns_start(struct http_server *s, struct error *e)
+{
+    struct conns *t = &s->conns;
+    unsigned tick;
+    enum status st;
+
+    lock_init(&t->lock);
+    t->epoll = t->wake = -1;
+    tick = least(s->o.head_ms, least(s->o.body_ms, s->o.idle_ms)) / 4;
+    t->tick_ms = tick < 10 ? 10 : least(tick, 1000);
+    st = start_watch(s, e);
+    if (st != ST_OK)
+        close_watch(t);
+    return st;
+}
+
+void
+http_conns_stop(struct http_server *s)
+{
+    struct conns *t = &s->conns;
+
+    atomic_store(&t->stop, true);
+    (void)eventfd_write(t->wake, 1);
+    (void)pthread_join(t->watchdog, NULL);
+}
+
+void
+http_conns_fini(struct http_server *s)
+{
+    struct conns *t = &s->conns;
+    struct http_conn **by_fd;
+    size_t len;
+
+    lock_take(&t->lock);
+    by_fd = t->by_fd;
+    len = t->len;
+    t->by_fd = NULL;
+    t->len = 0;
+    lock_drop(&t->lock);
+    for (size_t i = 0; i < len; i++)
+        http_conn_end(&by_fd[i], true);
+    free(by_fd);
+    close_watch(t);
+}
+
+/* -- the table ------------------------------------------------------------- */
+
+static void
+grow(struct conns *t, size_t need) REQUIRES(t->lock)
+{
+    size_t len = t->len < 64 ? 64 : t->len;
+
+    while (len < need)
+        len *= 2;
+    t->by_fd = mem_resize(t->by_fd, len, sizeof(struct http_conn *));
+    while (t->len < len)
+        t->by_fd[t->len++] = NULL;
+}
+
+struct http_conn *
+http_conn_new(struct http_server *s, int fd, const struct sockaddr *peer,
+              void *cookie)
+{
+    struct http_conn *c = mem_new(sizeof *c), *stale;
+    struct conns *t = &s->conns;
+    struct epoll_event hang_up = { .events = EPOLLRDHUP | EPOLLET };
+
+    INSIST(fd >= 0);
+    c->magic = HTTP_CONN_MAGIC;
+    c->fd = fd;
+    c->server = s;
+    c->cookie = cookie;
+    peer_name(peer, c->peer, sizeof c->peer);
+    c->loopback = peer_is_loopback(peer);
+    c->address = peer_key(peer);
+    atomic_init(&c->state, word(CONN_NEW, NO_LIMIT));
+    lock_take(&t->lock);
+    if ((size_t)fd >= t->len)
+        grow(t, (size_t)fd + 1);
+    stale = t->by_fd[fd];
+    t->by_fd[fd] = NULL;
+    lock_drop(&t->lock);
+    /* Its socket was closed without a word, for want of memory. */
+    http_conn_end(&stale, true);
+    lock_take(&t->lock);
+    c->id = ++t->serial << 32 | (uint64_t)fd;
+    t->by_fd[fd] = c;
+    lock_drop(&t->lock);
+    atomic_fetch_add(&t->open, 1);
+    hang_up.data.u64 = c->id;
+    if (epoll_ctl(t->epoll, EPOLL_CTL_ADD, fd, &hang_up) != 0)
+        log_debug("web", "%s: cannot be watched: %s", c->peer, strerror(errno));
+    return c;
+}
+
+struct http_conn *
+http_conn_find(struct http_server *s, int fd)
+{
+    struct conns *t = &s->conns;
+    struct http_conn *c = NULL;
+
+    lock_take(&t->lock);
+    if (fd >= 0 && (size_t)fd < t->len)
+        c = t->by_fd[fd];
+    lock_drop(&t->lock);
+    return c;
+}
+
+void
+http_conn_end(struct http_conn **cp, bool tell)
+{
+    struct http_conn *c = *cp;
+    struct http_server *s;
+
+    *cp = NULL;
+    if (c == NULL)
+        return;
+    OBJ_CHECK(c, HTTP_CONN_MAGIC);
+    s = c->server;
+    lock_take(&s->conns.lock);
+    if ((size_t)c->fd < s->conns.len && s->conns.by_fd[c->fd] == c)
+        s->conns.by_fd[c->fd] = NULL;
+    lock_drop(&s->conns.lock);
+    atomic_fetch_sub(&s->conns.open, 1);
+    if (tell && s->o.closed != NULL)
+        s->o.closed(s->o.closed_ctx, c->cookie);
+    OBJ_CLEAR(c);
+    free(c);
+}

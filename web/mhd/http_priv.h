@@ -1,0 +1,328 @@
+/*
+ * The insides of the HTTP server: its parts, one file each.
+ *
+ *     http.c          start, stop, and the callbacks that libmicrohttpd calls
+ *     http_conn.c     connections by socket; the watchdog for slow clients
+ *     http_target.c   the request target: path, version, parameters
+ *     http_admit.c    the head: what is refused before a body is read
+ *     http_client.c   authentication and cross-site checks
+ *     http_body.c     the body: budget, limits, gzip and deflate undone
+ *     http_work.c     the pool that serves the routes which may block
+ *     http_request.c  what an endpoint may ask a request
+ *     http_reply.c    what an endpoint may say, and errors
+ *     mhd.c           what differs between versions of libmicrohttpd
+ *     http_send.c     a reply made ready for the wire: jsonp, gzip, CORS
+ *
+ * A request is made when its first line was read and dies when its reply was
+ * sent or its connection ended.  Its phases, and the calls that move it:
+ *
+ *     PHASE_HEAD -http_admit()-> PHASE_BODY -http_serve_now()-> PHASE_DONE
+ *          |                      ^     |                          ^
+ *          +-> PHASE_CHECK -------+     +-> PHASE_AWAY (a worker's) -+
+ *
+ * Threads: a request belongs to the thread of its connection, but in PHASE_AWAY
+ *          to one worker, in PHASE_CHECK to that of http_later, while
+ * libmicrohttpd holds the connection suspended.
+ */
+#ifndef WEB_MHD_HTTP_PRIV_H
+#define WEB_MHD_HTTP_PRIV_H
+
+#include <microhttpd.h>
+#include <stdatomic.h>
+#include <zlib.h>
+
+#include "base/latency.h"
+#include "base/lock.h"
+#include "base/obj.h"
+#include "web/http.h"
+
+#define HTTP_SERVER_MAGIC  FOURCC('H', 'T', 'S', 'V')
+#define HTTP_CONN_MAGIC    FOURCC('H', 'T', 'C', 'N')
+#define HTTP_REQUEST_MAGIC FOURCC('H', 'T', 'R', 'Q')
+#define HTTP_REPLY_MAGIC   FOURCC('H', 'T', 'R', 'P')
+
+/* -- mhd.c: what differs between the versions of libmicrohttpd --------------
+ */
+
+/* Does it refuse folded lines, bare line feeds, NULs, nameless headers?  0.9
+ * does not, and http_admit.c must. */
+bool http_mhd_is_strict(void);
+/* MHD_OPTION_CLIENT_DISCIPLINE_LVL, which 0.9.75's header does not have: level
+ * 1 is strict. */
+#define HTTP_MHD_DISCIPLINE ((enum MHD_OPTION)38)
+/* Cuts the query string off what libmicrohttpd will read. */
+void http_mhd_hide_params(const char *uri);
+
+/* -- http_target.c --------------------------------------------------------- */
+
+struct http_target {
+    const char *path; /* lower-cased, without the version */
+    const char *key;  /* the route's name: "/api/query", "/q", "/" */
+    const char *key2; /* with one segment more, under /api; or NULL */
+    bool is_api;
+    struct http_param *params;
+    size_t params_len;
+    /* What is wrong with it: 0, or an HTTP status and its texts. */
+    unsigned fault;
+    const char *message;
+    const char *details;
+};
+
+/* Takes 'url' apart; faults are told in '*t'. */
+void http_target_parse(struct arena *a, const char *url, struct http_target *t);
+
+/* Decodes %xx (and '+' as a blank, if 'plus'); false on a bad escape or when
+ * the arena is full.  The result has a NUL behind it. */
+bool http_decode(struct arena *a, struct slice s, bool plus, struct slice *out);
+
+/* The route of a target, or NULL. */
+const struct http_route *http_route_find(const struct http_route *routes,
+                                         size_t routes_len,
+                                         const struct http_target *t);
+
+/* -- http_body.c ----------------------------------------------------------- */
+
+enum http_coding { CODING_NONE, CODING_GZIP, CODING_DEFLATE };
+
+struct http_body {
+    uint8_t *data;
+    size_t size;
+    size_t cap;
+    uint64_t expected; /* Content-Length, or UINT64_MAX */
+    uint64_t received; /* bytes that came, as they came */
+    uint64_t dropped;  /* of them, after it was refused */
+    enum http_coding coding;
+    bool inflating; /* 'z' is initialised */
+    bool ended;     /* the compressed stream is complete */
+    z_stream z;
+};
+
+/* Takes 'size' of the budget 'used', whose limit is 'most'; false when there is
+ * not so much left. */
+bool http_budget_take(atomic_size_t *used, size_t most, size_t size);
+void http_budget_give(atomic_size_t *used, size_t size);
+
+/* Takes the next piece of the body.  A body that must be refused leaves an
+ * error reply; what follows is dropped.  False: enough dropped, hang up. */
+bool http_body_take(struct http_request *r, struct slice piece);
+/* How much of a refused body is read on and dropped, since a client which is
+ * still writing would see a reset instead of the answer. */
+uint64_t http_body_drop_max(const struct http_server *s);
+/* The body is complete: undoes gzip and deflate.  It may take long. */
+void http_body_inflate(struct http_request *r);
+void http_body_free(struct http_request *r);
+
+/* -- http_reply.c ---------------------------------------------------------- */
+
+struct http_header {
+    struct http_header *next;
+    const char *name;
+    const char *value;
+};
+
+/* What a body begins with, in order. */
+struct http_pieces {
+    struct buf *list;
+    size_t len, cap;
+    size_t size; /* bytes of all */
+};
+
+struct http_reply {
+    uint32_t magic;
+    struct http_request *request;
+    unsigned status;
+    const char *type;          /* NULL: the default of the path */
+    struct http_pieces pieces; /* the body: these first, */
+    struct buf body;           /* and this behind them */
+    struct http_header *headers;
+    bool empty;
+    bool close;
+    bool plain_page; /* an error outside of /api, whatever the path */
+};
+
+void http_reply_init(struct http_reply *out, struct http_request *r);
+void http_reply_fini(struct http_reply *out);
+/* Puts '*b' at 'at' among the pieces; '*b' is empty afterwards. */
+void http_pieces_put(struct http_pieces *p, size_t at, struct buf *b);
+void http_pieces_free(struct http_pieces *p);
+
+/* -- http_conn.c ----------------------------------------------------------- */
+
+/* What a connection is doing, and until when it may: see http_conn.c. */
+enum conn_state {
+    CONN_NEW,  /* given, not yet known to libmicrohttpd */
+    CONN_HEAD, /* its head is coming */
+    CONN_BODY, /* its body is coming */
+    CONN_BUSY, /* being served; the endpoint keeps its own time */
+    CONN_SEND, /* the reply is going out */
+    CONN_IDLE, /* between requests */
+    CONN_CUT,  /* the watchdog hung up */
+};
+
+struct http_conn {
+    uint32_t magic;
+    int fd;
+    struct http_server *server;
+    void *cookie;
+    bool loopback;
+    char peer[64];
+    uint64_t address;       /* the peer's: IPv4, or the net of IPv6 */
+    _Atomic uint64_t state; /* enum conn_state, and the deadline above it */
+    atomic_bool hung;       /* the client closed its side, or reset */
+    uint64_t id;            /* tells connections of one socket number apart */
+    uint64_t looked, acked; /* the watchdog's last look */
+};
+
+struct conns {
+    struct lock lock;
+    struct http_conn **by_fd GUARDED_BY(lock);
+    size_t len GUARDED_BY(lock);
+    uint64_t serial GUARDED_BY(lock);
+    pthread_t watchdog;
+    int epoll; /* of hang-ups */
+    int wake;  /* an eventfd, to stop */
+    unsigned tick_ms;
+    atomic_bool stop;
+    atomic_size_t open;
+};
+
+MUST_CHECK enum status http_conns_start(struct http_server *s, struct error *e);
+void http_conns_stop(struct http_server *s);
+/* Ends what is left, after libmicrohttpd has stopped. */
+void http_conns_fini(struct http_server *s);
+struct http_conn *http_conn_new(struct http_server *s, int fd,
+                                const struct sockaddr *peer, void *cookie);
+struct http_conn *http_conn_find(struct http_server *s, int fd);
+/* Forgets the connection; 'tell' calls the server's closed(). */
+void http_conn_end(struct http_conn **c, bool tell);
+/* Enters 'state', to be left within 'ms' (0: no limit); false when the
+ * watchdog was faster. */
+bool http_conn_enter(struct http_conn *c, enum conn_state state, uint64_t ms);
+enum conn_state http_conn_state(struct http_conn *c);
+/* Writes an error past libmicrohttpd, if there is room for it; nothing of a
+ * reply may have been sent. */
+void http_conn_say(const struct http_conn *c, unsigned status,
+                   const char *reason, const char *message);
+
+/* -- http_work.c ----------------------------------------------------------- */
+
+#define WORK_HASHES 256
+
+struct work_client; /* an address, see http_work.c */
+struct work_thread;
+
+struct work {
+    struct lock lock;
+    struct cond settled; /* for stop: none pending */
+    struct work_client *clients[WORK_HASHES] GUARDED_BY(lock);
+    struct work_client *first GUARDED_BY(lock); /* whose turn it is */
+    struct work_client *last GUARDED_BY(lock);
+    size_t pending GUARDED_BY(lock); /* admitted, not yet resumed */
+    bool closed GUARDED_BY(lock);
+    bool stop GUARDED_BY(lock);
+    struct work_thread *idle GUARDED_BY(lock); /* the last one to be */
+    struct work_thread *threads;
+    unsigned threads_len;
+};
+
+MUST_CHECK enum status http_work_start(struct http_server *s, struct error *e);
+/* Room for one more of this client?  If so the caller suspends the connection
+ * and pushes. */
+bool http_work_admit(struct http_server *s, uint64_t address);
+void http_work_push(struct http_request *r);
+/* Admits no more, answers what waits, returns when no request is away. */
+void http_work_close(struct http_server *s);
+void http_work_stop(struct http_server *s);
+
+/* -- http.c, http_admit.c, http_send.c ------------------------------------- */
+
+struct http_server {
+    uint32_t magic;
+    struct http_options o; /* defaults filled in */
+    struct http_route *routes;
+    char **cors; /* upper-cased; NULL: CORS is off */
+    size_t cors_len;
+    bool cors_any;
+    char *cors_headers;
+    struct MHD_Daemon *daemon;
+    struct conns conns;
+    struct work work;
+    struct lock lock;       /* for 'quiet' alone */
+    struct cond quiet;      /* one of the next three came to 0 */
+    atomic_size_t active;   /* requests whose first line was read */
+    atomic_size_t fresh;    /* sockets given, not yet CONN_HEAD */
+    atomic_size_t checking; /* requests in PHASE_CHECK */
+    atomic_bool stopping;   /* replies close their connections */
+    atomic_bool aborting;   /* http_gone() is true for all */
+    atomic_size_t bodies;   /* bytes held for bodies */
+    atomic_size_t answers;  /* bytes of replies that are not yet sent */
+    atomic_uint_fast64_t requests, errors, bytes_in, bytes_out;
+    struct latency latency; /* of requests, from first line to reply */
+};
+
+enum http_phase { PHASE_HEAD, PHASE_CHECK, PHASE_BODY, PHASE_AWAY, PHASE_DONE };
+
+struct http_request {
+    uint32_t magic;
+    enum http_phase phase;
+    struct http_server *server;
+    struct http_conn *conn;
+    struct MHD_Connection *mhd;
+    struct arena *arena;
+    const char *url;         /* as it came */
+    const char *method_text; /* as it came */
+    bool is_1_0;
+    enum http_method method;
+    bool overridden;
+    struct http_target target;
+    const struct http_route *route;
+    struct http_body body;
+    struct http_reply reply;
+    bool answered;     /* the reply is made; a body is only dropped */
+    bool undecided;    /* its client's rights: http_check_client() */
+    bool ready;        /* 'response' is made */
+    bool cors_ok;      /* the origin may read the reply */
+    bool may_compress; /* the reply, for clients that take that */
+    unsigned rights;
+    const char *jsonp;
+    struct MHD_Response *response;
+    size_t response_size;
+    size_t answer_bytes;       /* what it holds of the budget for replies */
+    struct http_request *next; /* in the queue of work */
+    int64_t start_us;
+};
+
+/* Checks the head and finds the route; a refusal leaves a reply and sets
+ * 'answered'.  'method' and 'version' lie where they were read.  False: refuse
+ * at once, without reading further. */
+bool http_admit(struct http_request *r, const char *method,
+                const char *version);
+/* May this client do what its request's route and method need?  If not, there
+ * is an answer. */
+void http_admit_client(struct http_request *r);
+/* Is 'origin' ("http://host:port") in the CORS domains? */
+bool http_origin_is_allowed(const struct http_server *s, struct slice origin);
+/* A script of another site's page reads this JSONP answer. */
+bool http_is_cross_site_script(const struct http_request *r);
+/* Is Host a name that the server is known by?  A page whose name points at this
+ * machine (DNS rebinding) sends its own. */
+bool http_host_is_ours(const struct http_request *r);
+/* Suspends the connection of an undecided request until they are known. */
+void http_check_client(struct http_request *r);
+/* http.c: one check less is under way. */
+void http_check_done(struct http_server *s);
+/* Shall the request's body be read?  Not if it is refused already, the client
+ * waits for our leave to send it, or it is too large to be dropped. */
+bool http_is_read_on(const struct http_request *r);
+/* Reads the CORS options of a server. */
+MUST_CHECK enum status http_cors_init(struct http_server *s, struct error *e);
+
+/* Calls the route, unless the request is answered, and makes the response. */
+void http_serve_now(struct http_request *r);
+/* Turns the reply into a response for libmicrohttpd. */
+void http_finish(struct http_request *r);
+
+/* What Accept-Encoding asks for, of what we have. */
+enum http_coding http_accepts(const char *accept_encoding);
+
+#endif

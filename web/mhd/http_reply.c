@@ -1,0 +1,281 @@
+/* Replies, and errors in their two forms: JSON under /api, a page elsewhere. */
+#include "config.h"
+
+#include "web/mhd/http_priv.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "web/json/json.h"
+
+void
+http_reply_init(struct http_reply *out, struct http_request *r)
+{
+    *out = (struct http_reply){
+        .magic = HTTP_REPLY_MAGIC,
+        .request = r,
+        .status = 200,
+    };
+}
+
+void
+http_reply_fini(struct http_reply *out)
+{
+    OBJ_CHECK(out, HTTP_REPLY_MAGIC);
+    http_pieces_free(&out->pieces);
+    buf_fini(&out->body);
+    OBJ_CLEAR(out);
+}
+
+struct buf *
+http_reply_body(struct http_reply *out)
+{
+    OBJ_CHECK(out, HTTP_REPLY_MAGIC);
+    out->empty = false;
+    return &out->body;
+}
+
+void
+http_pieces_put(struct http_pieces *p, size_t at, struct buf *b)
+{
+    INSIST(at <= p->len);
+    if (p->len == p->cap) {
+        p->cap = p->cap == 0 ? 4 : p->cap * 2;
+        p->list = mem_resize(p->list, p->cap, sizeof *p->list);
+    }
+    memmove(p->list + at + 1, p->list + at, (p->len - at) * sizeof *p->list);
+    p->list[at] = *b;
+    p->len++;
+    p->size += b->size;
+    *b = (struct buf){ .max = b->max };
+}
+
+void
+http_pieces_free(struct http_pieces *p)
+{
+    for (size_t i = 0; i < p->len; i++)
+        buf_fini(&p->list[i]);
+    free(p->list);
+    *p = (struct http_pieces){ 0 };
+}
+
+void
+http_reply_give(struct http_reply *out, struct buf *piece)
+{
+    bool failed;
+
+    OBJ_CHECK(out, HTTP_REPLY_MAGIC);
+    failed = out->body.failed || piece->failed;
+    out->empty = false;
+    if (out->body.size > 0)
+        http_pieces_put(&out->pieces, out->pieces.len, &out->body);
+    if (piece->size > 0)
+        http_pieces_put(&out->pieces, out->pieces.len, piece);
+    buf_fini(piece);
+    out->body.failed = failed;
+}
+
+void
+http_reply_status(struct http_reply *out, unsigned status)
+{
+    OBJ_CHECK(out, HTTP_REPLY_MAGIC);
+    INSIST(status >= 200 && status <= 599);
+    out->status = status;
+}
+
+void
+http_reply_type(struct http_reply *out, const char *content_type)
+{
+    OBJ_CHECK(out, HTTP_REPLY_MAGIC);
+    out->type = arena_strdup(out->request->arena, slice_str(content_type));
+}
+
+void
+http_reply_header(struct http_reply *out, const char *name, const char *value)
+{
+    struct http_header *h;
+
+    OBJ_CHECK(out, HTTP_REPLY_MAGIC);
+    h = arena_array(out->request->arena, 1, sizeof *h);
+    if (h == NULL)
+        return;
+    h->name = arena_strdup(out->request->arena, slice_str(name));
+    h->value = arena_strdup(out->request->arena, slice_str(value));
+    if (h->name == NULL || h->value == NULL)
+        return;
+    h->next = out->headers;
+    out->headers = h;
+}
+
+void
+http_reply_empty(struct http_reply *out, unsigned status)
+{
+    http_reply_status(out, status);
+    http_pieces_free(&out->pieces);
+    buf_clear(&out->body);
+    out->empty = true;
+}
+
+void
+http_reply_close(struct http_reply *out)
+{
+    OBJ_CHECK(out, HTTP_REPLY_MAGIC);
+    out->close = true;
+}
+
+/* -- errors ---------------------------------------------------------------- */
+
+static void
+put_html(struct buf *b, const char *s)
+{
+    for (; *s != '\0'; s++) {
+        switch (*s) {
+        case '<':
+            buf_put_str(b, "&lt;");
+            break;
+        case '>':
+            buf_put_str(b, "&gt;");
+            break;
+        case '&':
+            buf_put_str(b, "&amp;");
+            break;
+        case '"':
+            buf_put_str(b, "&quot;");
+            break;
+        default:
+            buf_put(b, s, 1);
+        }
+    }
+}
+
+static const char *
+title(unsigned status)
+{
+    if (status == 404)
+        return "Page Not Found";
+    return status < 500 ? "Bad Request" : "Internal Server Error";
+}
+
+static void
+put_page(struct buf *b, unsigned status, const char *message)
+{
+    buf_printf(b,
+               "<!DOCTYPE html>\n"
+               "<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+               "<meta name=\"viewport\" content=\"width=device-width\">\n"
+               "<meta name=\"color-scheme\" content=\"light dark\">\n"
+               "<title>%s</title></head>\n"
+               "<body style=\"font-family: sans-serif; margin: 2em; "
+               "overflow-wrap: anywhere\">\n"
+               "<h1>%s</h1>\n<p>",
+               title(status), title(status));
+    put_html(b, message);
+    buf_put_str(b, "</p>\n</body></html>\n");
+}
+
+static void
+put_json(struct buf *b, unsigned status, const char *message,
+         const char *details, bool trace)
+{
+    buf_printf(b, "{\"error\":{\"code\":%u,\"message\":", status);
+    json_put_string(b, slice_str(message));
+    if (details != NULL) {
+        buf_put_str(b, ",\"details\":");
+        json_put_string(b, slice_str(details));
+    }
+    if (trace)
+        buf_put_str(b, ",\"trace\":\"http_reply_error() in web/mhd/http_reply.c"
+                       "\\n\"");
+    buf_put_str(b, "}}");
+}
+
+/* Outside of /api OpenTSDB says 400 to whatever the client did wrong; a page
+ * that is not there and our own limits keep their numbers. */
+static unsigned
+page_status(unsigned status)
+{
+    switch (status) {
+    case 404:
+    case 408:
+    case 413:
+    case 429:
+        return status;
+    default:
+        return status < 500 ? 400 : status;
+    }
+}
+
+static void
+start_error(struct http_reply *out, unsigned status)
+{
+    OBJ_CHECK(out, HTTP_REPLY_MAGIC);
+    http_reply_status(out, status);
+    http_pieces_free(&out->pieces);
+    buf_clear(&out->body);
+    out->type = NULL;
+    out->empty = false;
+}
+
+static void
+fail(struct http_reply *out, unsigned status, const char *message,
+     const char *details, bool trace)
+{
+    const struct http_request *r = out->request;
+
+    if (r->target.is_api && !out->plain_page) {
+        start_error(out, status);
+        put_json(&out->body, status, message, details, trace);
+        return;
+    }
+    start_error(out, page_status(status));
+    if (http_has_param(r, "json")) {
+        buf_put_str(&out->body, "{\"err\":");
+        json_put_string(&out->body, slice_str(message));
+        buf_put_u8(&out->body, '}');
+        http_reply_type(out, "application/json");
+    } else {
+        put_page(&out->body, out->status, message);
+        http_reply_type(out, "text/html; charset=UTF-8");
+    }
+}
+
+void
+http_reply_error(struct http_reply *out, unsigned status, const char *message,
+                 const char *details)
+{
+    fail(out, status, message, details,
+         out->request->server->o.show_stack_trace);
+}
+
+void
+http_reply_failure(struct http_reply *out, const struct error *e)
+{
+    unsigned status = (unsigned)status_http(e->status);
+
+    if (status == 404 && !out->request->target.is_api)
+        status = 400; /* a name was not found, not the page */
+    http_reply_error(out, status, e->text, NULL);
+    if (e->status == ST_BUSY)
+        http_reply_header(out, "Retry-After", "1");
+}
+
+void
+http_reply_bad_method(struct http_reply *out, const struct http_request *r)
+{
+    struct buf b = BUF_INIT;
+
+    buf_printf(&b, "The HTTP method [%s] is not permitted for this endpoint",
+               r->method_text);
+    http_reply_error(out, 405, "Method not allowed", buf_cstr(&b));
+    if (strcmp(r->target.path, "/") == 0)
+        http_reply_status(out, 405); /* a put to the page has not worked */
+    buf_fini(&b);
+}
+
+void
+http_reply_not_found(struct http_reply *out)
+{
+    bool api = out->request->target.is_api;
+
+    fail(out, 404, api ? "Endpoint not found" : "Page Not Found", NULL, false);
+}

@@ -1,0 +1,149 @@
+/* What an endpoint may ask a request. */
+#include "config.h"
+
+#include "web/mhd/http_priv.h"
+
+bool
+http_is_overridden(const struct http_request *r)
+{
+    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
+    return r->overridden;
+}
+
+enum http_method
+http_method(const struct http_request *r)
+{
+    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
+    return r->method;
+}
+
+const char *
+http_path(const struct http_request *r)
+{
+    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
+    return r->target.path;
+}
+
+const char *
+http_url(const struct http_request *r)
+{
+    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
+    return r->url;
+}
+
+bool
+http_is_api(const struct http_request *r)
+{
+    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
+    return r->target.is_api;
+}
+
+struct slice
+http_body(const struct http_request *r)
+{
+    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
+    /* Windows' shells write a byte order mark before their JSON. */
+    if (r->body.size >= 3 && memcmp(r->body.data, "\xef\xbb\xbf", 3) == 0)
+        return slice_of(r->body.data + 3, r->body.size - 3);
+    return slice_of(r->body.data, r->body.size);
+}
+
+const struct http_param *
+http_params(const struct http_request *r, size_t *len)
+{
+    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
+    *len = r->target.params_len;
+    return r->target.params;
+}
+
+bool
+http_param(const struct http_request *r, const char *name, struct slice *out)
+{
+    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
+    for (size_t i = r->target.params_len; i > 0; i--) {
+        const struct http_param *p = &r->target.params[i - 1];
+
+        if (slice_eq_str(p->name, name)) {
+            *out = p->value;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool
+http_has_param(const struct http_request *r, const char *name)
+{
+    struct slice ignored;
+
+    return http_param(r, name, &ignored);
+}
+
+const char *
+http_header(const struct http_request *r, const char *name)
+{
+    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
+    return MHD_lookup_connection_value(r->mhd, MHD_HEADER_KIND, name);
+}
+
+struct each {
+    void (*f)(void *ctx, const char *name, const char *value);
+    void *ctx;
+};
+
+static enum MHD_Result
+one_header(void *arg, enum MHD_ValueKind kind, const char *name,
+           const char *value)
+{
+    const struct each *each = arg;
+
+    each->f(each->ctx, name, value == NULL ? "" : value);
+    return MHD_YES;
+}
+
+void
+http_each_header(const struct http_request *r,
+                 void (*f)(void *ctx, const char *name, const char *value),
+                 void *ctx)
+{
+    struct each each = { f, ctx };
+
+    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
+    (void)MHD_get_connection_values(r->mhd, MHD_HEADER_KIND, one_header, &each);
+}
+
+const char *
+http_peer(const struct http_request *r)
+{
+    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
+    return r->conn->peer;
+}
+
+bool
+http_peer_is_loopback(const struct http_request *r)
+{
+    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
+    return r->conn->loopback;
+}
+
+uint64_t
+http_peer_key(const struct http_request *r)
+{
+    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
+    return r->conn->address;
+}
+
+bool
+http_gone(const struct http_request *r)
+{
+    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
+    return atomic_load_explicit(&r->conn->hung, memory_order_relaxed) ||
+           atomic_load_explicit(&r->server->aborting, memory_order_relaxed);
+}
+
+struct arena *
+http_arena(const struct http_request *r)
+{
+    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
+    return r->arena;
+}

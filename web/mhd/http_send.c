@@ -1,0 +1,426 @@
+/* A reply made ready for the wire. */
+#include "config.h"
+
+#include "web/mhd/http_priv.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#include "base/clock.h"
+#include "base/counters.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#define API_TYPE "application/json; charset=UTF-8"
+
+/* -- Accept-Encoding ------------------------------------------------------- */
+
+/* The weight behind ";q=", 1 without, in thousandths; what is no number is 0.
+ */
+static int
+weight(const char *s, size_t size)
+{
+    const char *equals = memchr(s, '=', size);
+    size_t i;
+    int v, unit = 100;
+
+    if (equals == NULL)
+        return 1000;
+    i = (size_t)(equals - s) + 1;
+    while (i < size && s[i] == ' ')
+        i++;
+    if (i == size || (s[i] != '0' && s[i] != '1'))
+        return 0;
+    v = s[i++] == '1' ? 1000 : 0;
+    if (i < size && s[i] == '.')
+        for (i++; i < size && isdigit((unsigned char)s[i]); i++, unit /= 10)
+            v += (s[i] - '0') * unit;
+    return v > 1000 ? 1000 : v;
+}
+
+static bool
+holds(const char *s, size_t size, const char *word)
+{
+    size_t n = strlen(word);
+
+    for (size_t i = 0; i + n <= size; i++)
+        if (strncasecmp(s + i, word, n) == 0)
+            return true;
+    return false;
+}
+
+enum http_coding
+http_accepts(const char *s)
+{
+    int star = -1, gzip = -1, deflate = -1;
+
+    if (s == NULL)
+        return CODING_NONE;
+    while (*s != '\0') {
+        size_t n = strcspn(s, ",");
+        int w = weight(s, n);
+
+        if (memchr(s, '*', n) != NULL)
+            star = w;
+        else if (holds(s, n, "gzip"))
+            gzip = w > gzip ? w : gzip;
+        else if (holds(s, n, "deflate"))
+            deflate = w > deflate ? w : deflate;
+        s += n + (s[n] == ',');
+    }
+    if (gzip > 0 || deflate > 0)
+        return gzip >= deflate ? CODING_GZIP : CODING_DEFLATE;
+    if (star > 0)
+        return gzip == -1      ? CODING_GZIP
+               : deflate == -1 ? CODING_DEFLATE
+                               : CODING_NONE;
+    return CODING_NONE;
+}
+
+/* Compresses all pieces into 'to', which has room for what may come of it. */
+static bool
+deflate_pieces(z_stream *z, const struct http_pieces *p, struct buf *to,
+               size_t bound)
+{
+    uint8_t *out = buf_reserve(to, bound);
+
+    if (out == NULL)
+        return false;
+    z->next_out = out;
+    z->avail_out = (uInt)bound;
+    for (size_t i = 0; i < p->len; i++) {
+        bool last = i + 1 == p->len;
+        int rc;
+
+        z->next_in = p->list[i].data;
+        z->avail_in = (uInt)p->list[i].size;
+        rc = deflate(z, last ? Z_FINISH : Z_NO_FLUSH);
+        if (z->avail_in != 0 || rc != (last ? Z_STREAM_END : Z_OK))
+            return false;
+    }
+    to->size = z->total_out;
+    return true;
+}
+
+/* Replaces the pieces by their compressed form; leaves them when that fails. */
+static bool
+compress_pieces(struct http_pieces *p, enum http_coding coding)
+{
+    bool small = p->size <= 4096, done;
+    int bits = (small ? 12 : 15) + (coding == CODING_GZIP ? 16 : 0);
+    z_stream z = { 0 };
+    struct buf to = BUF_INIT;
+
+    if (p->size > UINT32_MAX / 2 ||
+        deflateInit2(&z, 1, Z_DEFLATED, bits, small ? 5 : 8,
+                     Z_DEFAULT_STRATEGY) != Z_OK)
+        return false;
+    done = deflate_pieces(&z, p, &to, deflateBound(&z, p->size));
+    (void)deflateEnd(&z);
+    if (done) {
+        http_pieces_free(p);
+        http_pieces_put(p, 0, &to);
+    }
+    buf_fini(&to);
+    return done;
+}
+
+/* -- the type -------------------------------------------------------------- */
+
+static bool
+ends_with(const char *s, size_t size, const char *end)
+{
+    size_t n = strlen(end);
+
+    return size > n && memcmp(s + size - n, end, n) == 0;
+}
+
+/* As OpenTSDB guesses outside of /api: by the path, then by the content. */
+static const char *
+guess_type(const struct http_request *r)
+{
+    static const struct {
+        const char *end;
+        const char *type;
+    } types[] = {
+        { ".png", "image/png" }, { ".html", "text/html; charset=UTF-8" },
+        { ".css", "text/css" },  { ".js", "text/javascript" },
+        { ".gif", "image/gif" }, { ".ico", "image/x-icon" },
+    };
+    const struct http_pieces *p = &r->reply.pieces;
+    size_t size = strcspn(r->url, "?");
+
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (ends_with(r->url, size, types[i].end))
+            return types[i].type;
+    if (p->size == 0)
+        return "text/plain";
+    switch (p->list[0].data[0]) {
+    case '<':
+        return "text/html; charset=UTF-8";
+    case '{':
+    case '[':
+        return "application/json";
+    case 0x89:
+        return "image/png";
+    default:
+        return "text/plain";
+    }
+}
+
+/* -- the response ---------------------------------------------------------- */
+
+static void
+wrap_jsonp(struct http_pieces *p, const char *name)
+{
+    struct buf before = BUF_INIT, after = BUF_INIT;
+
+    buf_put_str(&before, name);
+    buf_put_u8(&before, '(');
+    http_pieces_put(p, 0, &before);
+    buf_put_u8(&after, ')');
+    http_pieces_put(p, p->len, &after);
+}
+
+static void
+add_header(struct http_request *r, const char *name, const char *value)
+{
+    if (MHD_add_response_header(r->response, name, value) != MHD_YES)
+        log_debug("web", "a header of a reply was left out: %s",
+                  log_quote(slice_str(name)));
+}
+
+static void
+add_allow(struct http_request *r)
+{
+    static const char *const names[] = { "GET",    "POST", "PUT",
+                                         "DELETE", "HEAD", "OPTIONS" };
+    const struct http_server *s = r->server;
+    const struct http_route *route =
+        http_route_find(s->routes, s->o.routes_len, &r->target);
+    struct buf b = BUF_INIT;
+
+    for (unsigned i = 0; route != NULL && i < 6; i++)
+        if ((route->methods & 1u << i) != 0)
+            buf_printf(&b, "%s%s", b.size == 0 ? "" : ", ", names[i]);
+    add_header(r, "Allow", buf_cstr(&b));
+    buf_fini(&b);
+}
+
+static void
+add_headers(struct http_request *r, const char *type, enum http_coding coding)
+{
+    const struct http_server *s = r->server;
+
+    if (type != NULL)
+        add_header(r, "Content-Type", type);
+    if (coding != CODING_NONE) {
+        add_header(r, "Content-Encoding",
+                   coding == CODING_GZIP ? "gzip" : "deflate");
+    }
+    if (r->reply.status == 405 || r->method == HTTP_OPTIONS)
+        add_allow(r);
+    add_header(r, "X-Content-Type-Options", "nosniff");
+    /* What a cache must compare, whatever this request had. */
+    if (r->may_compress)
+        add_header(r, "Vary", "Accept-Encoding");
+    if (s->cors_len > 0)
+        add_header(r, "Vary", "Origin");
+    for (struct http_header *h = r->reply.headers; h != NULL; h = h->next)
+        add_header(r, h->name, h->value);
+    if (r->cors_ok) {
+        add_header(r, "Access-Control-Allow-Origin", http_header(r, "Origin"));
+        add_header(r, "Access-Control-Allow-Methods", "GET, POST, PUT, DELETE");
+        if (s->cors_headers[0] != '\0')
+            add_header(r, "Access-Control-Allow-Headers", s->cors_headers);
+    }
+    if (r->reply.close || atomic_load(&s->stopping))
+        add_header(r, "Connection", "close");
+}
+
+static bool
+is_json(const char *type)
+{
+    return strncmp(type, "application/json", 16) == 0;
+}
+
+static bool
+is_image(const char *type)
+{
+    return strncmp(type, "image/", 6) == 0;
+}
+
+/* Pieces on their way out. */
+struct sending {
+    struct http_pieces pieces;
+    size_t at;     /* the piece that goes next, */
+    size_t offset; /* and where in it */
+};
+
+/* How much libmicrohttpd asks for at a time. */
+#define SEND_BYTES ((size_t)256 << 10)
+
+/* libmicrohttpd asks for what follows what it had.  Its own way of sending
+ * pieces takes a connection's memory for the list of them, and where that does
+ * not do it (0.9.75) ends the process. */
+static ssize_t
+next_bytes(void *cls, uint64_t pos, char *to, size_t max)
+{
+    struct sending *s = cls;
+    size_t n = 0;
+
+    (void)pos;
+    while (n < max && s->at < s->pieces.len) {
+        struct buf *b = &s->pieces.list[s->at];
+        size_t left = b->size - s->offset;
+        size_t take = left < max - n ? left : max - n;
+
+        memcpy(to + n, b->data + s->offset, take);
+        n += take;
+        s->offset += take;
+        if (s->offset == b->size) {
+            buf_fini(b);
+            s->at++;
+            s->offset = 0;
+        }
+    }
+    return n > 0 ? (ssize_t)n : MHD_CONTENT_READER_END_OF_STREAM;
+}
+
+static void
+free_sending(void *cls)
+{
+    struct sending *s = cls;
+
+    http_pieces_free(&s->pieces);
+    free(s);
+}
+
+static struct MHD_Response *
+respond_in_pieces(struct http_pieces *p)
+{
+    struct sending *s = mem_new(sizeof *s);
+    struct MHD_Response *response;
+
+    s->pieces = *p;
+    *p = (struct http_pieces){ 0 };
+    response = MHD_create_response_from_callback(s->pieces.size, SEND_BYTES,
+                                                 next_bytes, s, free_sending);
+    if (response == NULL)
+        free_sending(s);
+    return response;
+}
+
+static struct MHD_Response *
+respond(struct http_pieces *p)
+{
+    struct buf only = BUF_INIT;
+    struct MHD_Response *response;
+
+    if (p->len > 1)
+        return respond_in_pieces(p);
+    if (p->len == 1)
+        only = p->list[0];
+    response = MHD_create_response_from_buffer_with_free_callback(
+        only.size, only.data, free);
+    if (response != NULL)
+        p->len = 0; /* its bytes are the response's */
+    http_pieces_free(p);
+    return response;
+}
+
+/* A reply this small is always sent: what libmicrohttpd holds for a connection
+ * is ten times as much. */
+#define ANSWER_FREE_BYTES ((size_t)4 << 10)
+
+static bool
+take_budget(struct http_request *r, size_t size)
+{
+    struct http_server *s = r->server;
+
+    if (size <= ANSWER_FREE_BYTES)
+        return true;
+    if (!http_budget_take(&s->answers, s->o.answers_bytes, size))
+        return false;
+    r->answer_bytes = size;
+    return true;
+}
+
+/* The bytes of the body, as they are sent; false when the budget for replies
+ * has no room for them. */
+static bool
+make_body(struct http_request *r, const char **type, enum http_coding *coding)
+{
+    struct http_reply *out = &r->reply;
+
+    if (out->empty) {
+        buf_clear(&out->body);
+        return true;
+    }
+    http_reply_give(out, &(struct buf)BUF_INIT);
+    *type = out->type != NULL                      ? out->type
+            : r->target.is_api && !out->plain_page ? API_TYPE
+                                                   : guess_type(r);
+    if (r->jsonp != NULL && is_json(*type))
+        wrap_jsonp(&out->pieces, r->jsonp);
+    r->may_compress = out->pieces.size > 0 && !is_image(*type);
+    if (r->may_compress)
+        *coding = http_accepts(http_header(r, "Accept-Encoding"));
+    if (*coding != CODING_NONE && !compress_pieces(&out->pieces, *coding))
+        *coding = CODING_NONE;
+    return take_budget(r, out->pieces.size);
+}
+
+void
+http_finish(struct http_request *r)
+{
+    struct http_reply *out = &r->reply;
+    enum http_coding coding = CODING_NONE;
+    const char *type = NULL;
+
+    http_body_free(r);
+    if (out->body.failed) {
+        buf_fini(&out->body);
+        http_reply_error(out, 503, "The reply did not fit into memory", NULL);
+    }
+    if (!make_body(r, &type, &coding)) {
+        out->headers = NULL;
+        http_reply_error(out, 503, "Too many answers wait to be read",
+                         "The memory for the answers of all requests is used "
+                         "up (halite.answers.bytes)");
+        http_reply_header(out, "Retry-After", "1");
+        coding = CODING_NONE;
+        (void)make_body(r, &type, &coding);
+    }
+    r->response_size = out->pieces.size;
+    r->response = respond(&out->pieces);
+    if (r->response == NULL)
+        return; /* out of memory: the connection will be closed */
+    add_headers(r, type, coding);
+}
+
+void
+http_serve_now(struct http_request *r)
+{
+    struct http_server *s = r->server;
+    int64_t took_us;
+
+    if (!r->answered)
+        http_body_inflate(r);
+    if (!r->answered)
+        r->route->serve(r->route->ctx, r, &r->reply);
+    r->answered = true;
+    http_finish(r);
+    r->ready = true;
+    if (r->reply.status == 500)
+        counter_add(CNT_RPC_EXCEPTIONS, 1);
+    if (r->reply.status >= 400)
+        atomic_fetch_add(&s->errors, 1);
+    atomic_fetch_add(&s->bytes_out, r->response_size);
+    took_us = clock_monotonic_us() - r->start_us;
+    latency_add(&s->latency, (uint64_t)took_us);
+    log_debug("web", "%s %s %s: %u, %zu bytes, %lld us", r->conn->peer,
+              r->method_text, log_quote(slice_str(r->url)), r->reply.status,
+              r->response_size, (long long)took_us);
+}
