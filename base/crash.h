@@ -1,10 +1,10 @@
 /*
  * Places where a test lets the process end, as by kill -9.
  *
- *     crash_point("seal-written");
+ *     crash_point("flush-written");
  *
- *     HALITE_CRASH_AT=seal-written      ends it there
- *     HALITE_CRASH_AT=seal-written:3    the third time it comes by
+ *     HALITE_CRASH_AT=flush-written      ends it there
+ *     HALITE_CRASH_AT=flush-written:3    the third time it comes by
  *
  * Configured without --enable-crash-points it is nothing at all.  The names are
  * listed in tests/crash/points.mjs, which tries each.

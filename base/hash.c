@@ -41,7 +41,7 @@ load8(const uint8_t *p)
     return from_little(v);
 }
 
-/* Up to eight bytes, the missing ones 0.  Pieces that overlap carry the same
+/* Up to eight bytes, the missing ones 0.  Chunks that overlap carry the same
  * bytes, so no loop and no call is needed for any size. */
 static inline uint64_t
 load(const uint8_t *p, size_t n)

@@ -5,15 +5,15 @@
  * The order in which locks may be taken, outermost first; a thread holding one
  * may take only those below it:
  *
- *     uid table          assigns ids; held across one journal append
- *     series directory   new series; held across one journal append
- *     annotations        changes one; held across one journal append
- *     metadata           changes one; held across one journal append
- *     trees              changes one; held across one journal append
- *     store seal         one sealing, deletion or trim at a time
- *     store write        batches: the journal's order is the engine's
+ *     uid table          assigns ids; held across one WAL append
+ *     series directory   new series; held across one WAL append
+ *     annotations        changes one; held across one WAL append
+ *     metadata           changes one; held across one WAL append
+ *     trees              changes one; held across one WAL append
+ *     store flush         one flushing, deletion or trim at a time
+ *     store write        batches: the WAL's order is the engine's
  *     head bucket        rows of one salt bucket
- *     journal            the buffer of what is not yet written
+ *     WAL            the buffer of what is not yet written
  *     kv create          one create or increment; held across an engine write
  *     kv LevelDB sync    one sync at a time
  *     kv LevelDB write   one write at a time

@@ -1,6 +1,6 @@
 /*
  * Numbers of seven bits a byte, low first, where the room is there already
- * (base/buf.h asks for it): the hot paths of open rows and journal records.
+ * (base/buf.h asks for it): the hot paths of open rows and WAL records.
  *
  * Threads: any; these are functions of their arguments.
  */

@@ -124,7 +124,7 @@ export async function open(systems, report) {
     await open_store(n, report);
 }
 
-// Pieces of the program in loops: see bench/micro.h.
+// Chunks of the program in loops: see bench/micro.h.
 export async function micro(systems, report) {
   for (const line of (await run(bin('micro'), [])).trim().split('\n'))
     report(JSON.parse(line));

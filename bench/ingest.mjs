@@ -29,8 +29,8 @@ async function seen(s, w, loaded) {
 export async function load(s, protocol, loaded) {
   const out = JSON.parse(await run(bin('load'),
     [port(s, protocol), protocol, ...loaded.paths]));
-  if (out.refused > 0)
-    throw new Error(`${s.kind} refused ${out.refused} of ${loaded.points}`);
+  if (out.rejected > 0)
+    throw new Error(`${s.kind} rejected ${out.rejected} of ${loaded.points}`);
   return out;
 }
 

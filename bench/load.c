@@ -23,7 +23,7 @@
 #include "bench/client.h"
 
 #define BATCH       500
-#define PIECE       ((size_t)1 << 18)
+#define CHUNK       ((size_t)1 << 18)
 #define LATENCY_MAX ((size_t)1 << 20)
 
 struct connection {
@@ -32,11 +32,11 @@ struct connection {
     const char *path;
     pthread_barrier_t *start;
     double done_at;
-    uint64_t bytes, requests, refused;
+    uint64_t bytes, requests, rejected;
     float *latencies;
 };
 
-/* Telnet answers only what it refuses: counts the lines. */
+/* Telnet answers only what it rejects: counts the lines. */
 static bool
 drain(struct connection *k, struct client *c, int flags)
 {
@@ -44,7 +44,7 @@ drain(struct connection *k, struct client *c, int flags)
 
     while ((n = recv(c->fd, c->in, c->cap, flags)) > 0)
         for (ssize_t i = 0; i < n; i++)
-            k->refused += c->in[i] == '\n';
+            k->rejected += c->in[i] == '\n';
     return n < 0;
 }
 
@@ -61,7 +61,7 @@ send_draining(struct connection *k, struct client *c, const char *p,
         if ((f.revents & POLLIN) != 0 && !drain(k, c, MSG_DONTWAIT))
             client_die("the server closed early");
         if ((f.revents & POLLOUT) != 0)
-            n = send(c->fd, p, size < PIECE ? size : PIECE,
+            n = send(c->fd, p, size < CHUNK ? size : CHUNK,
                      MSG_DONTWAIT | MSG_NOSIGNAL);
         if (n > 0) {
             p += n;
@@ -74,18 +74,18 @@ static void
 run_telnet(struct connection *k, struct client *c, int fd, const char *data,
            size_t size)
 {
-    char *piece = data == NULL ? mem_new(PIECE) : NULL;
+    char *chunk = data == NULL ? mem_new(CHUNK) : NULL;
     ssize_t n = 0;
 
     if (data != NULL) {
         send_draining(k, c, data, size);
         k->bytes = size;
     }
-    while (piece != NULL && (n = read(fd, piece, PIECE)) > 0) {
-        send_draining(k, c, piece, (size_t)n);
+    while (chunk != NULL && (n = read(fd, chunk, CHUNK)) > 0) {
+        send_draining(k, c, chunk, (size_t)n);
         k->bytes += (size_t)n;
     }
-    free(piece);
+    free(chunk);
     (void)shutdown(c->fd, SHUT_WR);
     (void)drain(k, c, 0);
 }
@@ -133,7 +133,7 @@ run_http(struct connection *k, struct client *c, const char *data, size_t size)
                                      body_size));
         client_send(c, body, body_size);
         r = client_receive(c);
-        k->refused += r.status / 100 != 2;
+        k->rejected += r.status / 100 != 2;
         if (k->requests < LATENCY_MAX)
             k->latencies[k->requests] = (float)((client_now() - from) * 1e3);
         k->requests++;
@@ -180,7 +180,7 @@ static void
 report(const struct connection *all, size_t len, double from)
 {
     float *latencies = mem_new_array(LATENCY_MAX * len, sizeof *latencies);
-    uint64_t bytes = 0, requests = 0, refused = 0;
+    uint64_t bytes = 0, requests = 0, rejected = 0;
     size_t n = 0;
     double end = from;
 
@@ -189,17 +189,17 @@ report(const struct connection *all, size_t len, double from)
 
         bytes += k->bytes;
         requests += k->requests;
-        refused += k->refused;
+        rejected += k->rejected;
         end = k->done_at > end ? k->done_at : end;
         for (size_t j = 0; j < k->requests && j < LATENCY_MAX; j++)
             latencies[n++] = k->latencies[j];
     }
     client_sort(latencies, n);
     printf("{\"seconds\":%.6f,\"bytes\":%llu,\"requests\":%llu,"
-           "\"refused\":%llu,\"p50_ms\":%.3f,\"p99_ms\":%.3f,"
+           "\"rejected\":%llu,\"p50_ms\":%.3f,\"p99_ms\":%.3f,"
            "\"client_cpu\":%.3f}\n",
            end - from, (unsigned long long)bytes, (unsigned long long)requests,
-           (unsigned long long)refused,
+           (unsigned long long)rejected,
            (double)client_quantile(latencies, n, 0.5),
            (double)client_quantile(latencies, n, 0.99), client_cpu());
     free(latencies);

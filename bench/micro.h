@@ -1,5 +1,5 @@
 /*
- * Micro-benchmarks: one piece of the program in a loop, beside its ceiling: the
+ * Micro-benchmarks: one chunk of the program in a loop, beside its ceiling: the
  * least that a program must do with the same bytes (copy them, look for the
  * newlines, add the numbers), measured in the same run.
  *

@@ -110,14 +110,13 @@ copy_points(void *ctx)
 }
 
 static void
-take_synopses(void *ctx)
+take_summaries(void *ctx)
 {
     struct block_rig *r = ctx;
-    struct synopsis s;
+    struct summary s;
 
     for (size_t i = 0; i < ROWS; i++) {
-        if (block_synopsis(buf_slice(&r->blocks[i]), r->base, &s, NULL) !=
-            ST_OK)
+        if (block_summary(buf_slice(&r->blocks[i]), r->base, &s, NULL) != ST_OK)
             client_die("a block is damaged");
         micro_use(s.count);
     }
@@ -158,8 +157,8 @@ measure(bool floats, const char *to, const char *back)
                                "memcpy of the points", copy_points },
               &r);
     if (!floats) {
-        micro_run(&(struct micro){ "take a block's synopsis", "block", ROWS,
-                                   take_synopses, "CRC-32C of the block",
+        micro_run(&(struct micro){ "take a block's block summary", "block",
+                                   ROWS, take_summaries, "CRC-32C of the block",
                                    check_blocks },
                   &r);
         micro_run(&(struct micro){ "merge two rows", "point", ROWS * ROW_POINTS,

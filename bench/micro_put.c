@@ -1,6 +1,6 @@
 /* The way of a point, without sockets: lines and bodies into a store in memory,
  * whose series are known.  Each round puts the same points again, which costs
- * as much as new ones do until a row is sealed. */
+ * as much as new ones do until a row is flushed. */
 #include "config.h"
 
 #include "bench/micro.h"
@@ -31,9 +31,9 @@ struct put_rig {
 };
 
 static void
-refused(void *ctx, size_t id, enum put_fault fault, struct slice why)
+rejected(void *ctx, size_t id, enum put_fault fault, struct slice why)
 {
-    client_die("a point was refused");
+    client_die("a point was rejected");
 }
 
 static bool
@@ -72,7 +72,7 @@ make_text(struct put_rig *r, uint32_t hosts, bool json)
 static void
 open_rig(struct put_rig *r, uint32_t hosts, bool json)
 {
-    const struct store_options so = { .shape = KEY_SHAPE_DEFAULT,
+    const struct store_options so = { .tagk_set = KEY_LAYOUT_DEFAULT,
                                       .head_bytes = (size_t)1 << 30 };
     const struct uid_options uo = { 0 };
     const struct put_options po = { .rules = { true, true, true, 8 } };
@@ -84,7 +84,7 @@ open_rig(struct put_rig *r, uint32_t hosts, bool json)
         series_open(r->store, r->uids, &r->series, &e) != ST_OK)
         client_die(e.text);
     r->path = put_path_new(r->store, r->series, r->uids, &po);
-    r->batch = put_batch_new(r->path, refused, NULL);
+    r->batch = put_batch_new(r->path, rejected, NULL);
     make_text(r, hosts, json);
 }
 

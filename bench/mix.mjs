@@ -1,15 +1,15 @@
-// The questions of dashboards, each said once and put to every system in its
+// The queries of dashboards, each said once and put to every system in its
 // own language; and their answers in one form, so that they can be compared.
 import { metrics } from './workload.mjs';
 
 const hour = 3600;
 const enc = encodeURIComponent;
 
-// Kinds of questions over a workload 'w'.  A question: how many metrics ('m',
+// Kinds of queries over a workload 'w'.  A query: how many metrics ('m',
 // from number 'first' on), which hosts (some, by pattern, or all), from when to
 // when, how downsampled ('fn' each 'step' seconds), and either aggregated
 // ('agg'), maybe by a tag ('by'), or one answer a host.
-export function questions(w, random) {
+export function queries(w, random) {
   const span = w.end - w.start;
   const hosts = n => {
     const s = new Set();
@@ -72,7 +72,7 @@ export function questions(w, random) {
       whole: true,
     }),
   };
-  // What is the same question again, because the workload is short.
+  // What is the same query again, because the workload is short.
   if (span <= hour) {
     delete all['single-groupby-1-1-12'];
     delete all['sum-all-hosts-12h'];

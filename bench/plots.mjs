@@ -91,7 +91,7 @@ export function draw_all() {
   for (const scale of ['A', 'B', 'C'])
     bars(`queries-${scale}`,
       read('queries').rows.filter(r => r.scale === scale),
-      'CPU ms a question', r => r.query, by_title, 'cpu_ms');
+      'CPU ms a query', r => r.query, by_title, 'cpu_ms');
   lines('series', read('series').rows, 'series', 'of one series', [
     ['CPU us, new', 'new_us'], ['CPU us, a point more', 'known_us'],
     ['bytes of memory', 'bytes_memory'], ['bytes on disk', 'bytes_disk']]);

@@ -1,14 +1,14 @@
-// How long questions take: the mix, warm with one and four at a time, and the
+// How long queries take: the mix, warm with one and four at a time, and the
 // first time after a start with nothing in the page cache.
 import fs from 'node:fs';
 import {
   bin, quantile, random, remove, run, say, scratch, settings, median,
 } from './tools.mjs';
 import { measure } from './ingest.mjs';
-import { differ, normal, questions, request } from './mix.mjs';
+import { differ, normal, queries, request } from './mix.mjs';
 import { files, scales } from './workload.mjs';
 
-export const MOST = 200; // questions of a kind
+export const MOST = 200; // queries of a kind
 
 // Asks them all, so many at a time.
 export async function ask(s, requests, workers) {
@@ -30,7 +30,7 @@ export async function ask(s, requests, workers) {
   };
 }
 
-// The answers of all systems to one question are the same.
+// The answers of all systems to one query are the same.
 async function verify(servers, q) {
   let first;
   for (const s of servers) {
@@ -110,10 +110,10 @@ export async function queries(systems, report) {
     // What one of them still merges would cost the other its time.
     for (const s of servers) {
       await s.idle(120);
-      await s.stop(); // all are asked of what is sealed, not of open rows
+      await s.stop(); // all are asked of what is flushed, not of open rows
       await s.start({ fresh: false });
     }
-    const all = questions(w, random(settings.seed));
+    const all = queries(w, random(settings.seed));
     const wanted = Object.entries(all).filter(([name]) =>
       settings.queries.length === 0 || settings.queries.includes(name));
     for (const [name, make] of wanted)

@@ -1,8 +1,8 @@
-// What a second processor is worth: the same questions by four clients at once,
+// What a second processor is worth: the same queries by four clients at once,
 // of a server that has one thread for them, and of one that has four.
 import { median, random, say, settings } from './tools.mjs';
 import { measure } from './ingest.mjs';
-import { questions } from './mix.mjs';
+import { queries } from './mix.mjs';
 import { MOST, warm } from './queries.mjs';
 import { files, scales } from './workload.mjs';
 
@@ -18,7 +18,7 @@ export async function workers(systems, report) {
     loaded.remove();
     await s.idle(120);
     await s.stop();
-    const all = questions(w, random(settings.seed));
+    const all = queries(w, random(settings.seed));
     const wanted = Object.entries(all).filter(([name]) => name !== 'ping' &&
       (settings.queries.length === 0 || settings.queries.includes(name)));
     const lists = Object.fromEntries(wanted.map(([name, make]) =>

@@ -58,7 +58,7 @@ ${table}
 ## What no test runs
 
 Functions with the number of their lines that are not run.  Most of them are ways out
-when the system refuses: no memory, no thread, no socket.  \`tests/crash\`,
+when the system rejects: no memory, no thread, no socket.  \`tests/crash\`,
 \`tests/faults\`, \`tests/model\` and \`tests/conformance\` run more of them and are not
 counted here, as the processes that they kill say nothing.
 

@@ -263,7 +263,7 @@ daemon_reload(struct daemon *d)
     return all;
 }
 
-/* LevelDB, the journal and the log need files too. */
+/* LevelDB, the WAL and the log need files too. */
 static size_t
 max_connections(const struct settings *s)
 {
@@ -320,10 +320,10 @@ open_listener(struct daemon *d, struct error *e)
     return ST_OK;
 }
 
-static struct key_shape
-shape_of(const struct settings *s)
+static struct key_layout
+tagk_set_of(const struct settings *s)
 {
-    struct key_shape shape = {
+    struct key_layout tagk_set = {
         .salt_width = (uint8_t)settings_int(s, "tsd.storage.salt.width"),
         .salt_buckets = (uint16_t)settings_int(s, "tsd.storage.salt.buckets"),
         .metric_width =
@@ -333,19 +333,19 @@ shape_of(const struct settings *s)
         .tagv_width = (uint8_t)settings_int(s, "tsd.storage.uid.width.tagv"),
     };
 
-    if (shape.salt_width == 0)
-        shape.salt_buckets = 1;
-    return shape;
+    if (tagk_set.salt_width == 0)
+        tagk_set.salt_buckets = 1;
+    return tagk_set;
 }
 
-static enum journal_sync
+static enum wal_sync
 sync_of(const struct settings *s)
 {
     const char *how = settings_text(s, "halite.sync");
 
     if (strcmp(how, "always") == 0)
-        return JOURNAL_SYNC_ALWAYS;
-    return strcmp(how, "off") == 0 ? JOURNAL_SYNC_OFF : JOURNAL_SYNC_INTERVAL;
+        return WAL_SYNC_ALWAYS;
+    return strcmp(how, "off") == 0 ? WAL_SYNC_OFF : WAL_SYNC_INTERVAL;
 }
 
 static enum status
@@ -386,14 +386,14 @@ open_store(struct daemon *d, struct error *e)
         .dir = settings_bool(s, "halite.memory")
                    ? NULL
                    : settings_text(s, "halite.data"),
-        .shape = shape_of(s),
+        .tagk_set = tagk_set_of(s),
         .sync = sync_of(s),
         .sync_interval_ms = unsigned_setting(s, "halite.sync.interval_ms"),
         .head_bytes = settings_size(s, "halite.store.head_bytes"),
-        .journal_bytes = settings_size(s, "halite.store.journal_bytes"),
-        .journal_segment_bytes =
+        .wal_bytes = settings_size(s, "halite.store.journal_bytes"),
+        .wal_segment_bytes =
             settings_size(s, "halite.store.journal_segment_bytes"),
-        .seal_delay_ms = unsigned_setting(s, "halite.store.seal_delay_ms"),
+        .flush_delay_ms = unsigned_setting(s, "halite.store.seal_delay_ms"),
         .min_free_bytes = settings_size(s, "halite.store.min_free_bytes"),
         .engine_write_buffer_bytes =
             settings_size(s, "halite.store.write_buffer_bytes"),

@@ -31,7 +31,8 @@ const char *daemon_tls_address(const struct daemon *d);
  * in use.  True: both were read. */
 bool daemon_reload(struct daemon *d);
 
-/* Accepts no more, finishes requests under way, seals and closes the store. */
+/* Accepts no more, finishes requests under way, flushes and closes the store.
+ */
 MUST_CHECK enum status daemon_stop(struct daemon **d, struct error *e);
 
 #endif

@@ -6,8 +6,8 @@
  *
  *     given socket -> head -> route -> body -> serve() -> reply -> next request
  *
- * What libmicrohttpd leaves open is done here: refusing ambiguous requests (two
- * Content-Lengths, Content-Length with Transfer-Encoding, folded or spaced
+ * What libmicrohttpd leaves open is done here: rejecting ambiguous requests
+ * (two Content-Lengths, Content-Length with Transfer-Encoding, folded or spaced
  * header names), time limits for head and body, noticing that a client hung up
  * while its request is served, one memory budget for all bodies, one for all
  * replies.
@@ -42,7 +42,7 @@ enum http_method {
 };
 
 /* What a client may do.  What is more than reading changes something, and is
- * refused to pages of other sites. */
+ * rejected to pages of other sites. */
 enum http_right {
     HTTP_READS = 1,
     HTTP_WRITES = 2,
@@ -118,7 +118,7 @@ struct http_options {
     const char *cors_headers;
     const char *hosts;     /* names that Host may have, comma-separated; NULL:
                               any.  Addresses and localhost always may. */
-    bool no_jsonp;         /* refuse "?jsonp=" */
+    bool no_jsonp;         /* reject "?jsonp=" */
     bool foreign_changes;  /* pages of other sites may change things */
     bool show_stack_trace; /* put a "trace" into errors */
     http_allow *allow;     /* NULL: everybody may do all */
@@ -201,10 +201,10 @@ struct arena *http_arena(const struct http_request *r);
  * type is guessed from the path's end and the body's first byte, as OpenTSDB
  * does ("application/json", "text/html; charset=UTF-8", "text/plain"). */
 struct buf *http_reply_body(struct http_reply *out);
-/* Appends the bytes of '*piece', which is empty afterwards, to the body without
+/* Appends the bytes of '*chunk', which is empty afterwards, to the body without
  * copying them; http_reply_body() is what follows, empty again.  For who makes
- * a large answer piece by piece. */
-void http_reply_give(struct http_reply *out, struct buf *piece);
+ * a large answer chunk by chunk. */
+void http_reply_give(struct http_reply *out, struct buf *chunk);
 void http_reply_status(struct http_reply *out, unsigned status);
 void http_reply_type(struct http_reply *out, const char *content_type);
 void http_reply_header(struct http_reply *out, const char *name,

@@ -14,14 +14,14 @@
  *            <- series ------>
  */
 
-#define MOMENTS_MAX    1024
+#define TIMESTAMPS_MAX 1024
 #define ROWS_MAX_BYTES ((size_t)1 << 20)
 
 bool
 accumulator_init(struct accumulator *c, const struct aggregator *aggregator,
                  size_t series, size_t len, struct arena *a)
 {
-    size_t cap = len < MOMENTS_MAX ? len : MOMENTS_MAX;
+    size_t cap = len < TIMESTAMPS_MAX ? len : TIMESTAMPS_MAX;
 
     *c = (struct accumulator){ .aggregator = aggregator, .series = series };
     if (aggregator_sorts(aggregator)) {

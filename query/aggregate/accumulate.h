@@ -1,8 +1,8 @@
 /*
- * An aggregator over many moments at once: values come series by series, each
- * for a stretch of moments, in the order of the series.  The results are those
- * of aggregator_run_int() and aggregator_run_double(), bit by bit, because each
- * moment sees the same values in the same order.
+ * An aggregator over many timestamps at once: values come series by series,
+ * each for a stretch of timestamps, in the order of the series.  The results
+ * are those of aggregator_run_int() and aggregator_run_double(), bit by bit,
+ * because each moment sees the same values in the same order.
  *
  * Owns:    memory is the arena's it was made with.
  * Threads: owner.
@@ -15,7 +15,7 @@
 
 struct accumulator {
     const struct aggregator *aggregator;
-    size_t cap; /* how many moments there is room for */
+    size_t cap; /* how many timestamps there is room for */
     size_t len; /* ... and are in use */
     size_t series;
     uint32_t *count;    /* per moment: values so far */
@@ -24,23 +24,23 @@ struct accumulator {
     union number *rows; /* every value, for those that must sort them */
 };
 
-/* For up to 'series' values a moment, and as many moments at once as is handy,
- * but not more than 'len'.  False when the arena is full. */
+/* For up to 'series' values a moment, and as many timestamps at once as is
+ * handy, but not more than 'len'.  False when the arena is full. */
 bool accumulator_init(struct accumulator *c,
                       const struct aggregator *aggregator, size_t series,
                       size_t len, struct arena *a);
 
-/* Begins anew, for 'len' <= c->cap moments, which are of one kind. */
+/* Begins anew, for 'len' <= c->cap timestamps, which are of one kind. */
 void accumulator_begin_ints(struct accumulator *c, size_t len);
 void accumulator_begin_doubles(struct accumulator *c, size_t len);
 
-/* One more series' values for the moments from .. from + len - 1. */
+/* One more series' values for the timestamps from .. from + len - 1. */
 void accumulator_add_ints(struct accumulator *c, size_t from,
                           const union number *v, size_t len);
 void accumulator_add_doubles(struct accumulator *c, size_t from,
                              const union number *v, size_t len);
 
-/* The results of all moments; each has had a value. */
+/* The results of all timestamps; each has had a value. */
 void accumulator_end_ints(struct accumulator *c, union number *out);
 void accumulator_end_doubles(struct accumulator *c, union number *out);
 

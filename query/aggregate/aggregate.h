@@ -22,8 +22,9 @@ struct span {
     size_t len;
     /* Of averages over rollups: how many points each sum is of; else NULL. */
     const int64_t *counts;
-    /* Buckets instead of points, all doubles: what folder.h made of points from
-     * first_ms to last_ms, if the series 'has_points' in the scanned rows. */
+    /* Buckets instead of points, all doubles: what downsampler.h made of points
+     * from first_ms to last_ms, if the series 'has_points' in the scanned rows.
+     */
     bool folded, has_points;
     int64_t first_ms, last_ms;
 };

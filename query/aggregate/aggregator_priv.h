@@ -1,4 +1,4 @@
-/* What accumulate.c, downsample.c and folder.c compute with. */
+/* What accumulate.c, downsample.c and downsampler.c compute with. */
 #ifndef QUERY_AGGREGATE_AGGREGATOR_PRIV_H
 #define QUERY_AGGREGATE_AGGREGATOR_PRIV_H
 

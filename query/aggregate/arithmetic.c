@@ -9,7 +9,7 @@
  * Each function of values is written once, as a step that adds one value to the
  * state of one moment: a count and two numbers.  LOOPS() makes two loops of it:
  *
- *     each   a value to each of many moments: a series joins its group
+ *     each   a value to each of many timestamps: a series joins its group
  *     all    many values to one moment: a bucket, or a moment by itself
  *
  * Order and roundings are the same in both, so their results are equal to the

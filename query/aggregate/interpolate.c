@@ -17,17 +17,17 @@
  *
  *     series a   o---------o----x----o          o: a point, read
  *     series b        o----x----o               x: interpolated
- *     moments    1    2    3    4    5
+ *     timestamps    1    2    3    4    5
  *
- * Moments are taken by the stretch, and within one the series by turns, so that
- * each is read from its start to its end once and memory is met in order.
+ * Timestamps are taken by the stretch, and within one the series by turns, so
+ * that each is read from its start to its end once and memory is met in order.
  *
  * A moment is an integer when no value in view is a float: the current and the
  * next point of each series, and the first of each that is yet to begin.  The
- * moments of a stretch are all integers or all doubles.
+ * timestamps of a stretch are all integers or all doubles.
  */
 
-struct lane {
+struct cursor {
     struct column c;
     size_t
         at; /* the point before or at the next moment; the first if none is */
@@ -36,9 +36,9 @@ struct lane {
 struct merge {
     const struct merge_spec *spec;
     struct arena *arena;
-    struct lane *lanes;
+    struct cursor *cursors;
     size_t len;
-    struct times moments;
+    struct times timestamps;
     uint8_t *doubles; /* per moment; NULL: all are as 'all_doubles' says */
     bool all_doubles;
     union number *values; /* of one series in one stretch */
@@ -52,15 +52,15 @@ no_memory(struct error *e)
 }
 
 static bool
-lane_is_float(const struct lane *l, size_t i)
+cursor_is_float(const struct cursor *l, size_t i)
 {
     return l->c.is_float == NULL || l->c.is_float[i] != 0;
 }
 
 static double
-lane_double(const struct lane *l, size_t i)
+cursor_double(const struct cursor *l, size_t i)
 {
-    return lane_is_float(l, i) ? l->c.v[i].d : (double)l->c.v[i].i;
+    return cursor_is_float(l, i) ? l->c.v[i].d : (double)l->c.v[i].i;
 }
 
 /* -- before the first moment ---------------------------------------------- */
@@ -68,13 +68,14 @@ lane_double(const struct lane *l, size_t i)
 /* Keeps the series that are still there at the start of the range.  One rate is
  * none: it needs a point before. */
 static enum status
-make_lanes(struct merge *m, const struct column *columns, size_t len,
-           struct times *own, struct error *e)
+make_cursors(struct merge *m, const struct column *columns, size_t len,
+             struct times *own, struct error *e)
 {
     const struct window *w = &m->spec->window;
 
-    m->lanes = (struct lane *)arena_array(m->arena, len, sizeof *m->lanes);
-    if (m->lanes == NULL)
+    m->cursors =
+        (struct cursor *)arena_array(m->arena, len, sizeof *m->cursors);
+    if (m->cursors == NULL)
         return no_memory(e);
     for (size_t i = 0; i < len; i++) {
         const struct column *c = &columns[i];
@@ -82,7 +83,7 @@ make_lanes(struct merge *m, const struct column *columns, size_t len,
 
         if (first == c->len || (m->spec->rate && c->len < 2))
             continue;
-        m->lanes[m->len] = (struct lane){ *c, first > 0 ? first - 1 : 0 };
+        m->cursors[m->len] = (struct cursor){ *c, first > 0 ? first - 1 : 0 };
         /* The first rate is never a moment. */
         if (m->spec->rate && first == 0)
             first = 1;
@@ -95,7 +96,7 @@ make_lanes(struct merge *m, const struct column *columns, size_t len,
 
 /* From the current point of the first moment to the next one of the last. */
 static void
-in_view(const struct merge *m, const struct lane *l, size_t *from, size_t *to)
+in_view(const struct merge *m, const struct cursor *l, size_t *from, size_t *to)
 {
     size_t rest = l->c.len - l->at;
 
@@ -109,21 +110,21 @@ in_view(const struct merge *m, const struct lane *l, size_t *from, size_t *to)
 /* The floats of points first..last: where they come into view, +1; where they
  * leave it, -1. */
 static void
-mark_floats(const struct merge *m, const struct lane *l, size_t first,
+mark_floats(const struct merge *m, const struct cursor *l, size_t first,
             size_t last, int32_t *changes)
 {
     const int64_t *ts = l->c.ts_ms;
     int64_t end = last + 1 < l->c.len ? ts[last + 1] : ts[last] + 1;
-    size_t from = 0, to = column_seek(m->moments.ms, m->moments.len, end);
+    size_t from = 0, to = column_seek(m->timestamps.ms, m->timestamps.len, end);
 
     if (first > 0)
-        from = column_seek(m->moments.ms, m->moments.len, ts[first - 1]);
+        from = column_seek(m->timestamps.ms, m->timestamps.len, ts[first - 1]);
     changes[from]++;
     changes[to]--;
 }
 
 static void
-mark_lane(const struct merge *m, const struct lane *l, int32_t *changes)
+mark_cursor(const struct merge *m, const struct cursor *l, int32_t *changes)
 {
     size_t from, to;
 
@@ -131,7 +132,7 @@ mark_lane(const struct merge *m, const struct lane *l, int32_t *changes)
     while (from < to) {
         size_t end = from;
 
-        while (end < to && lane_is_float(l, end))
+        while (end < to && cursor_is_float(l, end))
             end++;
         if (end > from)
             mark_floats(m, l, from, end - 1, changes);
@@ -140,18 +141,18 @@ mark_lane(const struct merge *m, const struct lane *l, int32_t *changes)
 }
 
 static enum status
-mark_moments(struct merge *m, struct error *e)
+mark_timestamps(struct merge *m, struct error *e)
 {
     int32_t *changes, sum = 0;
 
-    changes =
-        (int32_t *)arena_array(m->arena, m->moments.len + 1, sizeof *changes);
-    m->doubles = (uint8_t *)arena_array(m->arena, m->moments.len, 1);
+    changes = (int32_t *)arena_array(m->arena, m->timestamps.len + 1,
+                                     sizeof *changes);
+    m->doubles = (uint8_t *)arena_array(m->arena, m->timestamps.len, 1);
     if (changes == NULL || m->doubles == NULL)
         return no_memory(e);
     for (size_t i = 0; i < m->len; i++)
-        mark_lane(m, &m->lanes[i], changes);
-    for (size_t k = 0; k < m->moments.len; k++) {
+        mark_cursor(m, &m->cursors[i], changes);
+    for (size_t k = 0; k < m->timestamps.len; k++) {
         sum += changes[k];
         m->doubles[k] = sum > 0;
     }
@@ -164,19 +165,19 @@ find_kinds(struct merge *m, struct error *e)
     bool ints = false, floats = false;
 
     for (size_t i = 0; i < m->len; i++) {
-        const uint8_t *f = m->lanes[i].c.is_float;
+        const uint8_t *f = m->cursors[i].c.is_float;
         size_t from, to;
 
         if (f == NULL) {
             floats = true;
             continue;
         }
-        in_view(m, &m->lanes[i], &from, &to);
+        in_view(m, &m->cursors[i], &from, &to);
         ints = ints || memchr(f + from, 0, to - from) != NULL;
         floats = floats || memchr(f + from, 1, to - from) != NULL;
     }
     m->all_doubles = floats;
-    return ints && floats ? mark_moments(m, e) : ST_OK;
+    return ints && floats ? mark_timestamps(m, e) : ST_OK;
 }
 
 /* -- the values of a series in a stretch ---------------------------------- */
@@ -192,7 +193,7 @@ numbers_lerp(int64_t x, int64_t x0, int64_t y0, int64_t x1, int64_t y1)
 
 /* Between the points l->at and the one after it. */
 static void
-fill_ints(const struct lane *l, const int64_t *ms, size_t len,
+fill_ints(const struct cursor *l, const int64_t *ms, size_t len,
           enum interpolation method, union number *out)
 {
     const int64_t *x = l->c.ts_ms + l->at;
@@ -221,16 +222,16 @@ fill_ints(const struct lane *l, const int64_t *ms, size_t len,
 }
 
 static void
-fill_doubles(const struct lane *l, const int64_t *ms, size_t len,
+fill_doubles(const struct cursor *l, const int64_t *ms, size_t len,
              enum interpolation method, union number *out)
 {
     int64_t x0 = l->c.ts_ms[l->at];
-    double y0 = lane_double(l, l->at), constant = 0, run, rise;
+    double y0 = cursor_double(l, l->at), constant = 0, run, rise;
 
     switch (method) {
     case INTERPOLATE_LERP:
         run = (double)(l->c.ts_ms[l->at + 1] - x0);
-        rise = lane_double(l, l->at + 1) - y0;
+        rise = cursor_double(l, l->at + 1) - y0;
         for (size_t k = 0; k < len; k++)
             out[k].d = y0 + (double)(ms[k] - x0) * rise / run;
         return;
@@ -250,11 +251,11 @@ fill_doubles(const struct lane *l, const int64_t *ms, size_t len,
         out[k].d = constant;
 }
 
-/* Fills in the values of l's moments among ms[0..len): '*from' is the first,
- * their number is returned.  Moves on to the last of these moments. */
+/* Fills in the values of l's timestamps among ms[0..len): '*from' is the first,
+ * their number is returned.  Moves on to the last of these timestamps. */
 static size_t
-lane_values(const struct merge *m, struct lane *l, const int64_t *ms,
-            size_t len, bool doubles, size_t *from)
+cursor_values(const struct merge *m, struct cursor *l, const int64_t *ms,
+              size_t len, bool doubles, size_t *from)
 {
     const int64_t *ts = l->c.ts_ms;
     enum interpolation method = aggregator_interpolation(m->spec->aggregator);
@@ -273,7 +274,7 @@ lane_values(const struct merge *m, struct lane *l, const int64_t *ms,
         if (ms[k] == ts[l->at]) {
             out[k] = l->c.v[l->at];
             if (doubles)
-                out[k].d = lane_double(l, l->at);
+                out[k].d = cursor_double(l, l->at);
             k++;
         }
         if (l->at + 1 == l->c.len)
@@ -291,10 +292,11 @@ lane_values(const struct merge *m, struct lane *l, const int64_t *ms,
     return k - *from;
 }
 
-/* Has the series a point at each of these moments, and just at these?  Then the
- * first is point '*first'. */
+/* Has the series a point at each of these timestamps, and just at these?  Then
+ * the first is point '*first'. */
 static bool
-lane_matches(const struct lane *l, const int64_t *ms, size_t len, size_t *first)
+cursor_matches(const struct cursor *l, const int64_t *ms, size_t len,
+               size_t *first)
 {
     const int64_t *ts = l->c.ts_ms;
     size_t i = l->at;
@@ -309,7 +311,7 @@ lane_matches(const struct lane *l, const int64_t *ms, size_t len, size_t *first)
 
 /* Values that need no interpolation: where they are, or made doubles. */
 static const union number *
-own_values(const struct merge *m, const struct lane *l, size_t first,
+own_values(const struct merge *m, const struct cursor *l, size_t first,
            size_t len, bool doubles)
 {
     const union number *v = l->c.v + first;
@@ -323,17 +325,17 @@ own_values(const struct merge *m, const struct lane *l, size_t first,
 }
 
 static void
-add_lane(struct merge *m, struct lane *l, const int64_t *ms, size_t len,
-         bool doubles)
+add_cursor(struct merge *m, struct cursor *l, const int64_t *ms, size_t len,
+           bool doubles)
 {
     const union number *v;
     size_t first, from = 0, n = len;
 
-    if (lane_matches(l, ms, len, &first)) {
+    if (cursor_matches(l, ms, len, &first)) {
         v = own_values(m, l, first, len, doubles);
         l->at = first + len - 1;
     } else {
-        n = lane_values(m, l, ms, len, doubles, &from);
+        n = cursor_values(m, l, ms, len, doubles, &from);
         v = m->values + from;
     }
     if (doubles)
@@ -349,12 +351,12 @@ drop_ended(struct merge *m, int64_t ms)
     size_t n = 0;
 
     for (size_t i = 0; i < m->len; i++) {
-        const struct column *c = &m->lanes[i].c;
+        const struct column *c = &m->cursors[i].c;
 
         if (c->ts_ms[c->len - 1] <= ms)
             continue;
         if (n < i)
-            m->lanes[n] = m->lanes[i];
+            m->cursors[n] = m->cursors[i];
         n++;
     }
     m->len = n;
@@ -368,11 +370,11 @@ is_double(const struct merge *m, size_t k)
     return m->doubles != NULL ? m->doubles[k] != 0 : m->all_doubles;
 }
 
-/* How many moments from 'k' on are of one kind, and no more than fit. */
+/* How many timestamps from 'k' on are of one kind, and no more than fit. */
 static size_t
 stretch(const struct merge *m, size_t k)
 {
-    size_t most = m->moments.len - k, n = 1;
+    size_t most = m->timestamps.len - k, n = 1;
 
     if (most > m->acc.cap)
         most = m->acc.cap;
@@ -404,7 +406,7 @@ static enum status
 run_stretch(struct merge *m, size_t from, size_t len, struct dps *out,
             struct error *e)
 {
-    const int64_t *ms = m->moments.ms + from;
+    const int64_t *ms = m->timestamps.ms + from;
     bool doubles = is_double(m, from);
 
     if (doubles)
@@ -412,7 +414,7 @@ run_stretch(struct merge *m, size_t from, size_t len, struct dps *out,
     else
         accumulator_begin_ints(&m->acc, len);
     for (size_t i = 0; i < m->len; i++)
-        add_lane(m, &m->lanes[i], ms, len, doubles);
+        add_cursor(m, &m->cursors[i], ms, len, doubles);
     if (doubles)
         accumulator_end_doubles(&m->acc, out->v + from);
     else
@@ -439,13 +441,13 @@ static enum status
 make_room(struct merge *m, struct dps *out, struct error *e)
 {
     struct arena *a = m->arena;
-    size_t len = m->moments.len;
+    size_t len = m->timestamps.len;
 
     if (!accumulator_init(&m->acc, m->spec->aggregator, m->len, len, a))
         return no_memory(e);
     m->values = (union number *)column_array(a, m->acc.cap, sizeof *m->values);
     return m->values == NULL ? no_memory(e)
-                             : make_dps(m->moments.ms, len, a, out, e);
+                             : make_dps(m->timestamps.ms, len, a, out, e);
 }
 
 static enum status
@@ -454,21 +456,21 @@ run_together(struct merge *m, struct dps *out, struct error *e)
     struct deadline deadline = m->spec->deadline;
     enum status st = ST_OK;
 
-    while (st == ST_OK && out->len < m->moments.len) {
-        size_t n = stretch(m, out->len), lanes = m->len;
+    while (st == ST_OK && out->len < m->timestamps.len) {
+        size_t n = stretch(m, out->len), cursors = m->len;
 
         st = run_stretch(m, out->len, n, out, e);
         out->len += n;
         if (st == ST_OK)
-            st = deadline_tick(&deadline, n * lanes, e);
+            st = deadline_tick(&deadline, n * cursors, e);
     }
     return st;
 }
 
 /* -- a series alone ------------------------------------------------------- */
 
-/* How many points from 'at' on, at most 'most', give moments of one kind: one
- * before a float is of doubles. */
+/* How many points from 'at' on, at most 'most', give timestamps of one kind:
+ * one before a float is of doubles. */
 static size_t
 same_kind(const struct column *c, size_t at, size_t most, bool *doubles)
 {
@@ -519,7 +521,7 @@ aggregate_each(const struct aggregator *aggregator, const struct column *c,
     }
 }
 
-/* Its moments are its points. */
+/* Its timestamps are its points. */
 static enum status
 run_alone(const struct merge_spec *spec, const struct column *c,
           struct arena *a, struct dps *out, struct error *e)
@@ -563,12 +565,12 @@ merge_run(const struct merge_spec *spec, const struct column *columns,
     own = (struct times *)arena_array(a, len, sizeof *own);
     if (own == NULL)
         return no_memory(e);
-    st = make_lanes(&m, columns, len, own, e);
+    st = make_cursors(&m, columns, len, own, e);
     if (st != ST_OK)
         return st;
-    if (!times_union(own, m.len, a, &m.moments))
+    if (!times_union(own, m.len, a, &m.timestamps))
         return no_memory(e);
-    if (m.moments.len == 0)
+    if (m.timestamps.len == 0)
         return ST_OK;
     st = find_kinds(&m, e);
     if (st == ST_OK)

@@ -11,9 +11,10 @@
 /*
  * A sum is of doubles, added one by one in the order of time.  While all values
  * are integers and the sum of their magnitudes stays within 2^53, each step is
- * exact, so they may be added in any order, or as integers, or be a synopsis'.
- * The sum in a synopsis of doubles was added one by one from 0, so it stands
- * for the points of a bucket only when nothing was added before it.
+ * exact, so they may be added in any order, or as integers, or be a block
+ * summary'. The sum in a block summary of doubles was added one by one from 0,
+ * so it stands for the points of a bucket only when nothing was added before
+ * it.
  */
 
 #define EXACT_MAX 0x1p53
@@ -31,18 +32,19 @@ can_fold(enum aggregator_kind kind)
 }
 
 static bool
-adds_up(const struct folder *f)
+adds_up(const struct stream_downsampler *f)
 {
     return f->kind == KIND_SUM || f->kind == KIND_AVG;
 }
 
 bool
-folder_init(struct folder *f, const struct query *q, const struct sub_query *sq)
+stream_downsampler_init(struct stream_downsampler *f, const struct query *q,
+                        const struct sub_query *sq)
 {
     const struct downsample *d = &sq->downsample;
     struct window w = numbers_window(q, sq);
 
-    *f = (struct folder){ .to = INT64_MAX, .buckets_most = 1 };
+    *f = (struct stream_downsampler){ .to = INT64_MAX, .buckets_most = 1 };
     if (!d->on || sq->rollup != NULL ||
         !can_fold(aggregator_kind(d->aggregator)))
         return false;
@@ -63,7 +65,7 @@ folder_init(struct folder *f, const struct query *q, const struct sub_query *sq)
 }
 
 void
-folder_make_grid(struct folder *f, struct arena *a)
+stream_downsampler_make_grid(struct stream_downsampler *f, struct arena *a)
 {
     int64_t *grid;
 
@@ -77,7 +79,7 @@ folder_make_grid(struct folder *f, struct arena *a)
 }
 
 bool
-folder_likes_synopses(const struct folder *f)
+stream_downsampler_uses_summaries(const struct stream_downsampler *f)
 {
     return f->length == 0 || f->length >= HOUR_MS;
 }
@@ -86,7 +88,7 @@ folder_likes_synopses(const struct folder *f)
 
 /* Of the last, 'value' is that. */
 static double
-bucket_value(const struct folder *f, const struct fold *s)
+bucket_value(const struct stream_downsampler *f, const struct fold *s)
 {
     union number v = { .d = s->value };
 
@@ -111,7 +113,8 @@ own_times(struct fold *s, size_t cap, struct arena *a)
 
 /* Can the next 'n' buckets, the first at 'at', have their times in the grid? */
 static bool
-fits_grid(const struct folder *f, struct fold *s, int64_t at, size_t n)
+fits_grid(const struct stream_downsampler *f, struct fold *s, int64_t at,
+          size_t n)
 {
     uint64_t i;
 
@@ -126,8 +129,8 @@ fits_grid(const struct folder *f, struct fold *s, int64_t at, size_t n)
 }
 
 static bool
-add_times(const struct folder *f, struct fold *s, int64_t at, size_t n,
-          struct arena *a)
+add_times(const struct stream_downsampler *f, struct fold *s, int64_t at,
+          size_t n, struct arena *a)
 {
     if (fits_grid(f, s, at, n))
         return true;
@@ -139,7 +142,7 @@ add_times(const struct folder *f, struct fold *s, int64_t at, size_t n,
 }
 
 static bool
-grow(const struct folder *f, struct fold *s, struct arena *a)
+grow(const struct stream_downsampler *f, struct fold *s, struct arena *a)
 {
     size_t cap = s->cap == 0 ? 16 : (size_t)s->cap * 4;
     union number *v;
@@ -161,7 +164,7 @@ grow(const struct folder *f, struct fold *s, struct arena *a)
 }
 
 static void
-end_bucket(const struct folder *f, struct fold *s, struct arena *a)
+end_bucket(const struct stream_downsampler *f, struct fold *s, struct arena *a)
 {
     if (s->all == 0 || (s->len == s->cap && !grow(f, s, a)) ||
         !add_times(f, s, s->at, 1, a))
@@ -171,7 +174,7 @@ end_bucket(const struct folder *f, struct fold *s, struct arena *a)
 }
 
 static void
-empty_bucket(const struct folder *f, struct fold *s)
+empty_bucket(const struct stream_downsampler *f, struct fold *s)
 {
     s->all = s->count = 0;
     s->bound = 0;
@@ -180,7 +183,8 @@ empty_bucket(const struct folder *f, struct fold *s)
 
 /* Makes the bucket that holds 'ms' the one that is filled. */
 static void
-move_to(const struct folder *f, struct fold *s, int64_t ms, struct arena *a)
+move_to(const struct stream_downsampler *f, struct fold *s, int64_t ms,
+        struct arena *a)
 {
     if (s->all > 0 && ms < s->end)
         return;
@@ -199,7 +203,7 @@ move_to(const struct folder *f, struct fold *s, int64_t ms, struct arena *a)
 }
 
 bool
-fold_end(const struct folder *f, struct fold *s, struct arena *a)
+fold_end(const struct stream_downsampler *f, struct fold *s, struct arena *a)
 {
     if (!s->failed)
         end_bucket(f, s, a);
@@ -246,8 +250,8 @@ sum_ints(struct fold *s, const union number *v, size_t len, double greatest)
 }
 
 static void
-fold_doubles(const struct folder *f, struct fold *s, const union number *v,
-             size_t len)
+fold_doubles(const struct stream_downsampler *f, struct fold *s,
+             const union number *v, size_t len)
 {
     union number a = { .d = s->value }, b = { .i = 0 };
     uint32_t before = s->all > 0, n = before;
@@ -260,8 +264,8 @@ fold_doubles(const struct folder *f, struct fold *s, const union number *v,
 
 /* But for sums their result is that of one double. */
 static void
-fold_ints(const struct folder *f, struct fold *s, const union number *v,
-          size_t len, double greatest)
+fold_ints(const struct stream_downsampler *f, struct fold *s,
+          const union number *v, size_t len, double greatest)
 {
     const struct arithmetic *m = &aggregator_arithmetic[f->kind];
     union number a = m->start_int, b = { .i = 0 };
@@ -297,8 +301,8 @@ find_end(const int64_t *ts, size_t from, size_t to, int64_t ms, size_t guess)
 
 /* Points of one kind, from[0] .. to[-1], bucket by bucket. */
 static void
-fold_run(const struct folder *f, struct fold *s, const struct points *p,
-         size_t from, size_t to, struct arena *a)
+fold_run(const struct stream_downsampler *f, struct fold *s,
+         const struct points *p, size_t from, size_t to, struct arena *a)
 {
     bool is_float = p->is_float[from] != 0;
     double greatest = adds_up(f) && !is_float
@@ -323,8 +327,8 @@ fold_run(const struct folder *f, struct fold *s, const struct points *p,
 }
 
 void
-fold_points(const struct folder *f, struct fold *s, const struct points *p,
-            struct arena *a)
+fold_points(const struct stream_downsampler *f, struct fold *s,
+            const struct points *p, struct arena *a)
 {
     size_t at, to = p->len;
 
@@ -363,8 +367,9 @@ spaced_seek(const struct spacing *p, size_t len, int64_t ms)
 /* Points of the one bucket that has v[0], which is at 'ms': returns how many
  * there are. */
 static size_t
-fold_one(const struct folder *f, struct fold *s, const struct spacing *p,
-         int64_t ms, const union number *v, size_t len, struct arena *a)
+fold_one(const struct stream_downsampler *f, struct fold *s,
+         const struct spacing *p, int64_t ms, const union number *v, size_t len,
+         struct arena *a)
 {
     struct spacing rest = { .first_ms = ms, .step_ms = p->step_ms };
     size_t n;
@@ -401,7 +406,7 @@ sum_each(const union number *v, size_t every, size_t len, double divisor,
 }
 
 static void
-fold_each(const struct folder *f, const struct spacing *p,
+fold_each(const struct stream_downsampler *f, const struct spacing *p,
           const union number *v, size_t every, size_t len, union number *out)
 {
     const struct arithmetic *m = &aggregator_arithmetic[f->kind];
@@ -434,8 +439,9 @@ fold_each(const struct folder *f, const struct spacing *p,
 /* Buckets behind the one that is filled, of 'every' points each: as many as are
  * followed by a point, so that they are complete.  Returns their points. */
 static size_t
-fold_many(const struct folder *f, struct fold *s, const struct spacing *p,
-          const union number *v, size_t len, struct arena *a)
+fold_many(const struct stream_downsampler *f, struct fold *s,
+          const struct spacing *p, const union number *v, size_t len,
+          struct arena *a)
 {
     size_t every = (size_t)(f->length / p->step_ms);
     size_t n = (len - 1) / every;
@@ -453,8 +459,9 @@ fold_many(const struct folder *f, struct fold *s, const struct spacing *p,
 }
 
 void
-fold_spaced(const struct folder *f, struct fold *s, const struct spacing *p,
-            const union number *v, size_t len, struct arena *a)
+fold_spaced(const struct stream_downsampler *f, struct fold *s,
+            const struct spacing *p, const union number *v, size_t len,
+            struct arena *a)
 {
     bool fits = p->step_ms > 0 && f->length > 0 && f->length % p->step_ms == 0;
     size_t at = spaced_seek(p, len, f->from), to;
@@ -471,17 +478,18 @@ fold_spaced(const struct folder *f, struct fold *s, const struct spacing *p,
     }
 }
 
-/* -- synopses -------------------------------------------------------------- */
+/* -- block summaries
+ * -------------------------------------------------------------- */
 
 static double
-number_of(const struct synopsis *row, union number v)
+number_of(const struct summary *row, union number v)
 {
     return row->all_int ? (double)v.i : v.d;
 }
 
 /* May the row's sum be added?  'fresh': nothing was added before. */
 static bool
-sum_is_fit(const struct fold *s, const struct synopsis *row, bool fresh,
+sum_is_fit(const struct fold *s, const struct summary *row, bool fresh,
            double *bound)
 {
     double low, high;
@@ -499,8 +507,8 @@ sum_is_fit(const struct fold *s, const struct synopsis *row, bool fresh,
 
 /* All of the row's points lie in one bucket, and take part. */
 static bool
-lies_within(const struct folder *f, const struct fold *s,
-            const struct synopsis *row)
+lies_within(const struct stream_downsampler *f, const struct fold *s,
+            const struct summary *row)
 {
     if (row->first_ms < f->from || row->last_ms >= f->to)
         return false;
@@ -512,8 +520,8 @@ lies_within(const struct folder *f, const struct fold *s,
 }
 
 bool
-fold_synopsis(const struct folder *f, struct fold *s,
-              const struct synopsis *row, struct arena *a)
+fold_summary(const struct stream_downsampler *f, struct fold *s,
+             const struct summary *row, struct arena *a)
 {
     bool fresh = s->all == 0 || row->first_ms >= s->end;
     double bound = 0;

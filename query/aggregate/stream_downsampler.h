@@ -2,13 +2,14 @@
  * Downsampling while rows are read: a series' rows go in, in the order of time,
  * and its buckets come out, the same to the last bit as if all points had been
  * kept and downsampled at the end (numbers.h).  A row whose points all fall
- * into one bucket may go in as its synopsis alone, where that tells the same.
+ * into one bucket may go in as its block summary alone, where that tells the
+ * same.
  *
  * Only for buckets of equal length and those functions that a running number or
  * two are enough for: sum, avg, min, max, count, first, last and their kin.
  *
  * Owns:    what comes out lies in the arena.
- * Threads: struct folder: frozen once made.  struct fold: owner.
+ * Threads: struct stream_downsampler: frozen once made.  struct fold: owner.
  */
 #ifndef QUERY_AGGREGATE_STREAM_DOWNSAMPLER_H
 #define QUERY_AGGREGATE_STREAM_DOWNSAMPLER_H
@@ -18,7 +19,7 @@
 #include "query/model/query.h"
 #include "storage/block/block.h"
 
-struct folder {
+struct stream_downsampler {
     enum aggregator_kind kind;
     int64_t length;      /* of a bucket; 0: one for all, which is at 'start' */
     int64_t from, to;    /* points with from <= time < to take part */
@@ -47,26 +48,28 @@ struct fold {
 };
 
 /* False: not for this sub-query. */
-bool folder_init(struct folder *f, const struct query *q,
-                 const struct sub_query *sq);
+bool stream_downsampler_init(struct stream_downsampler *f,
+                             const struct query *q, const struct sub_query *sq);
 
 /* Makes the grid, where it is not too long: it lies in the arena, as long as
  * what is folded is used. */
-void folder_make_grid(struct folder *f, struct arena *a);
+void stream_downsampler_make_grid(struct stream_downsampler *f,
+                                  struct arena *a);
 
-/* Can a row's synopsis ever be enough? */
-bool folder_likes_synopses(const struct folder *f);
+/* Can a row's block summary ever be enough? */
+bool stream_downsampler_uses_summaries(const struct stream_downsampler *f);
 
 /* False: this row must be unpacked; nothing has changed. */
-bool fold_synopsis(const struct folder *f, struct fold *s,
-                   const struct synopsis *row, struct arena *a);
-void fold_points(const struct folder *f, struct fold *s, const struct points *p,
-                 struct arena *a);
+bool fold_summary(const struct stream_downsampler *f, struct fold *s,
+                  const struct summary *row, struct arena *a);
+void fold_points(const struct stream_downsampler *f, struct fold *s,
+                 const struct points *p, struct arena *a);
 /* The same of points that are even, by their values alone. */
-void fold_spaced(const struct folder *f, struct fold *s,
+void fold_spaced(const struct stream_downsampler *f, struct fold *s,
                  const struct spacing *spacing, const union number *v,
                  size_t len, struct arena *a);
 /* Ends the last bucket.  False when the arena was too small. */
-bool fold_end(const struct folder *f, struct fold *s, struct arena *a);
+bool fold_end(const struct stream_downsampler *f, struct fold *s,
+              struct arena *a);
 
 #endif

@@ -18,7 +18,7 @@
  * one.  Groups that lie together are best done by one thread. */
 #define TURNS      4
 #define ROW_MOST   64
-#define PIECE_MOST 512 /* the same of groups that are written */
+#define CHUNK_MOST 512 /* the same of groups that are written */
 /* So many series ahead. */
 #define NEAR 4
 #define FAR  8
@@ -35,13 +35,13 @@ struct task {
     uint64_t points_out;
     const struct result_group *before; /* the one that was made last */
     struct result_group written[2];    /* of those that are written */
-    size_t expected;                   /* see pieces_find_tags() */
+    size_t expected;                   /* see chunks_find_tags() */
     struct deadline deadline;
 };
 
 struct job {
     const struct answer *w;
-    const struct key_shape *shape;
+    const struct key_layout *tagk_set;
     const struct grouping *g;
     struct result_group *groups; /* NULL: they are written */
     struct task *tasks;
@@ -159,7 +159,7 @@ keep_group(const struct job *job, struct task *t, size_t i)
         if (out->key.data == NULL)
             return error_set(&t->error, ST_LIMIT, "no memory for a group");
     }
-    status = group_describe(job->shape, &t->names, job->g, i, t->before,
+    status = group_describe(job->tagk_set, &t->names, job->g, i, t->before,
                             t->arena, out, &t->error);
     if (status != ST_OK || job->g->groups[i].len == 0)
         return status;
@@ -179,17 +179,18 @@ describe(const struct job *job, struct task *t, size_t i, struct slice known,
     const struct fetched *series;
 
     if (known.size == 0)
-        return group_describe(job->shape, &t->names, job->g, i, t->before,
+        return group_describe(job->tagk_set, &t->names, job->g, i, t->before,
                               t->tags, out, &t->error);
     series = job->g->order[job->g->groups[i].first];
     out->tsuids = copy(t->tags, &series->tsuid, sizeof *out->tsuids);
     out->tsuids_len = 1;
     if (out->tsuids == NULL)
         return error_set(&t->error, ST_LIMIT, "no memory for a group");
-    return names_get(&t->names, UID_METRIC,
-                     key_get_uint(tsuid_metric(job->shape, series->tsuid).data,
-                                  job->shape->metric_width),
-                     &out->metric, &t->error);
+    return names_get(
+        &t->names, UID_METRIC,
+        key_get_uint(tsuid_metric(job->tagk_set, series->tsuid).data,
+                     job->tagk_set->metric_width),
+        &out->metric, &t->error);
 }
 
 /* Where others will look for its tags: what the fetch has goes with it. */
@@ -200,7 +201,7 @@ keep_tsuid(const struct job *job, struct task *t, const struct group *group,
     struct slice from;
 
     *out = (struct slice){ NULL, 0 };
-    if (group->len != 1 || !pieces_wants_tags(job->w->pieces, sub))
+    if (group->len != 1 || !chunks_wants_tags(job->w->chunks, sub))
         return ST_OK;
     from = job->g->order[group->first]->tsuid;
     *out = slice_of(copy(t->arena, from.data, from.size), from.size);
@@ -221,7 +222,7 @@ write_group(const struct job *job, struct task *t, size_t i)
     *out = job->w->like;
     if (group->len == 1)
         known =
-            pieces_find_tags(job->w->pieces, sub,
+            chunks_find_tags(job->w->chunks, sub,
                              job->g->order[group->first]->tsuid, &t->expected);
     status = describe(job, t, i, known, out);
     if (status == ST_OK && group->len > 0) {
@@ -231,7 +232,7 @@ write_group(const struct job *job, struct task *t, size_t i)
     if (status == ST_OK)
         status = keep_tsuid(job, t, group, sub, &tsuid);
     if (status == ST_OK)
-        pieces_put(job->w->pieces, sub, i, out, tsuid, known);
+        chunks_put(job->w->chunks, sub, i, out, tsuid, known);
     arena_reset(t->scratch);
     return status;
 }
@@ -304,7 +305,7 @@ run_task(void *ctx, size_t at)
 static void
 deal_out(struct job *job)
 {
-    size_t most = job->groups == NULL ? PIECE_MOST : ROW_MOST;
+    size_t most = job->groups == NULL ? CHUNK_MOST : ROW_MOST;
 
     job->tasks_len = job->w->threads + 1;
     if (atomic_load(&job->w->limits->held) < POINTS_ALONE * FETCH_POINT_BYTES &&
@@ -371,26 +372,26 @@ answer_make(const struct answer *w, struct arena *a, struct part *out,
         arena_new_within(w->limits->max_memory, w->limits->budget);
     struct grouping g;
     struct job job = { .w = w,
-                       .shape = store_shape(w->context->store),
+                       .tagk_set = store_tagk_set(w->context->store),
                        .g = &g };
-    enum status status =
-        group_series(job.shape, w->plan, aggregator_is_none(w->sq->aggregator),
-                     w->fetch, scratch, &g, e);
+    enum status status = group_series(job.tagk_set, w->plan,
+                                      aggregator_is_none(w->sq->aggregator),
+                                      w->fetch, scratch, &g, e);
 
     if (status == ST_OK)
         group_leave_out(w->q, w->sq, w->fetch, &g);
-    if (status == ST_OK && w->pieces == NULL)
+    if (status == ST_OK && w->chunks == NULL)
         status = new_groups(w->q, g.groups_len, a, out, e);
     if (status == ST_OK && g.groups_len > 0) {
         job.groups = out->groups;
         deal_out(&job);
-        if (w->pieces != NULL &&
-            !pieces_begin(w->pieces, sub_at(w), g.groups_len, job.in_row, a))
+        if (w->chunks != NULL &&
+            !chunks_begin(w->chunks, sub_at(w), g.groups_len, job.in_row, a))
             status = answer_no_memory(e);
         if (status == ST_OK)
             status = run_tasks(&job, a, stats, e);
-        if (w->pieces != NULL)
-            pieces_end(w->pieces, sub_at(w));
+        if (w->chunks != NULL)
+            chunks_end(w->chunks, sub_at(w));
     }
     arena_free(&scratch);
     return status;
@@ -401,7 +402,7 @@ answer_make(const struct answer *w, struct arena *a, struct part *out,
 struct writing {
     const struct part *part;
     size_t sub;
-    struct pieces *pieces;
+    struct chunks *chunks;
 };
 
 static void
@@ -412,18 +413,18 @@ write_row(void *ctx, size_t row)
 
     for (size_t i = row * ROW_MOST;
          i < w->part->len && i < (row + 1) * ROW_MOST; i++)
-        pieces_put(w->pieces, w->sub, i, &w->part->groups[i], none, none);
+        chunks_put(w->chunks, w->sub, i, &w->part->groups[i], none, none);
 }
 
 enum status
 answer_write(const struct part *part, size_t sub, struct pool *pool,
-             struct pieces *pieces, struct arena *a, struct error *e)
+             struct chunks *chunks, struct arena *a, struct error *e)
 {
-    struct writing w = { part, sub, pieces };
+    struct writing w = { part, sub, chunks };
 
-    if (!pieces_begin(pieces, sub, part->len, ROW_MOST, a))
+    if (!chunks_begin(chunks, sub, part->len, ROW_MOST, a))
         return answer_no_memory(e);
     pool_run(pool, (part->len + ROW_MOST - 1) / ROW_MOST, write_row, &w);
-    pieces_end(pieces, sub);
+    chunks_end(chunks, sub);
     return ST_OK;
 }

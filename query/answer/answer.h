@@ -24,7 +24,7 @@ struct answer {
     const struct fetch *fetch;
     struct fetch_limits *limits;
     struct result_group like; /* what is the same in all groups */
-    struct pieces *pieces;    /* NULL: groups are wanted */
+    struct chunks *chunks;    /* NULL: groups are wanted */
 };
 
 MUST_CHECK enum status answer_make(const struct answer *w, struct arena *a,
@@ -33,7 +33,7 @@ MUST_CHECK enum status answer_make(const struct answer *w, struct arena *a,
 
 /* Writes groups that were made. */
 MUST_CHECK enum status answer_write(const struct part *part, size_t sub,
-                                    struct pool *pool, struct pieces *pieces,
+                                    struct pool *pool, struct chunks *chunks,
                                     struct arena *a, struct error *e);
 
 #endif

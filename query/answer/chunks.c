@@ -25,7 +25,7 @@ struct row {
     size_t points, groups;
 };
 
-struct pieces_sub {
+struct chunks_sub {
     struct row *rows;
     size_t rows_len, in_row;
     struct known *known; /* of each group, in an arena; NULL: never searched */
@@ -34,25 +34,25 @@ struct pieces_sub {
 };
 
 void
-pieces_init(struct pieces *p, size_t subs_len)
+chunks_init(struct chunks *p, size_t subs_len)
 {
     p->subs = mem_new_array(subs_len, sizeof *p->subs);
     p->subs_len = subs_len;
 }
 
 static void
-forget(struct pieces *p, struct pieces_sub *s)
+forget(struct chunks *p, struct chunks_sub *s)
 {
     for (size_t i = 0; i < s->rows_len; i++) {
         (void)atomic_fetch_sub(&p->bytes, s->rows[i].counted);
         buf_fini(&s->rows[i].text);
     }
     free(s->rows);
-    *s = (struct pieces_sub){ 0 };
+    *s = (struct chunks_sub){ 0 };
 }
 
 void
-pieces_fini(struct pieces *p)
+chunks_fini(struct chunks *p)
 {
     for (size_t i = 0; i < p->subs_len; i++)
         forget(p, &p->subs[i]);
@@ -62,13 +62,13 @@ pieces_fini(struct pieces *p)
 }
 
 bool
-pieces_wants_tags(const struct pieces *p, size_t sub)
+chunks_wants_tags(const struct chunks *p, size_t sub)
 {
     return sub == 0 && p->subs_len > 1;
 }
 
 static void
-count_bytes(struct pieces *p, struct row *row)
+count_bytes(struct chunks *p, struct row *row)
 {
     size_t more = row->text.size - row->counted;
 
@@ -78,10 +78,10 @@ count_bytes(struct pieces *p, struct row *row)
 }
 
 bool
-pieces_begin(struct pieces *p, size_t sub, size_t groups_len, size_t in_row,
+chunks_begin(struct chunks *p, size_t sub, size_t groups_len, size_t in_row,
              struct arena *a)
 {
-    struct pieces_sub *s = &p->subs[sub];
+    struct chunks_sub *s = &p->subs[sub];
     size_t len = (groups_len + in_row - 1) / in_row;
 
     forget(p, s);
@@ -92,7 +92,7 @@ pieces_begin(struct pieces *p, size_t sub, size_t groups_len, size_t in_row,
     s->rows_len = len;
     for (size_t i = 0; i < s->rows_len; i++)
         buf_init(&s->rows[i].text, p->max_bytes);
-    if (pieces_wants_tags(p, sub)) {
+    if (chunks_wants_tags(p, sub)) {
         s->known = arena_array(a, groups_len, sizeof *s->known);
         s->known_len = s->known == NULL ? 0 : groups_len;
         return s->known != NULL;
@@ -101,9 +101,9 @@ pieces_begin(struct pieces *p, size_t sub, size_t groups_len, size_t in_row,
 }
 
 void
-pieces_end(struct pieces *p, size_t sub)
+chunks_end(struct chunks *p, size_t sub)
 {
-    struct pieces_sub *s = &p->subs[sub];
+    struct chunks_sub *s = &p->subs[sub];
 
     for (size_t i = 0; i < s->rows_len; i++)
         count_bytes(p, &s->rows[i]);
@@ -115,7 +115,7 @@ pieces_end(struct pieces *p, size_t sub)
 /* -- the tags of a series -------------------------------------------------- */
 
 static size_t
-search(const struct pieces_sub *s, struct slice pairs)
+search(const struct chunks_sub *s, struct slice pairs)
 {
     size_t lo = 0, hi = s->known_len;
 
@@ -131,10 +131,10 @@ search(const struct pieces_sub *s, struct slice pairs)
 }
 
 struct slice
-pieces_find_tags(const struct pieces *p, size_t sub, struct slice tsuid,
+chunks_find_tags(const struct chunks *p, size_t sub, struct slice tsuid,
                  size_t *expected)
 {
-    const struct pieces_sub *s = &p->subs[0];
+    const struct chunks_sub *s = &p->subs[0];
     struct slice pairs =
         slice_of(tsuid.data + p->metric_width, tsuid.size - p->metric_width);
     size_t at = *expected;
@@ -155,7 +155,7 @@ pieces_find_tags(const struct pieces *p, size_t sub, struct slice tsuid,
 
 /* The first of a row: the others will take about as much. */
 static void
-make_room(const struct pieces *p, struct buf *b, size_t in_row)
+make_room(const struct chunks *p, struct buf *b, size_t in_row)
 {
     size_t room = (b->size + b->size / 8) * (in_row - 1);
 
@@ -164,12 +164,12 @@ make_room(const struct pieces *p, struct buf *b, size_t in_row)
 }
 
 void
-pieces_put(struct pieces *p, size_t sub, size_t i, const struct result_group *g,
+chunks_put(struct chunks *p, size_t sub, size_t i, const struct result_group *g,
            struct slice tsuid, struct slice tags)
 {
-    struct pieces_sub *s = &p->subs[sub];
+    struct chunks_sub *s = &p->subs[sub];
     struct row *row = &s->rows[i / s->in_row];
-    struct pieces_tags t = { .known = tags };
+    struct chunks_tags t = { .known = tags };
     bool first = row->text.size == 0;
 
     if (atomic_load_explicit(&p->failed, memory_order_relaxed))
@@ -191,10 +191,10 @@ pieces_put(struct pieces *p, size_t sub, size_t i, const struct result_group *g,
         count_bytes(p, row);
 }
 
-struct pieces_total
-pieces_total(const struct pieces *p)
+struct chunks_total
+chunks_total(const struct chunks *p)
 {
-    struct pieces_total t = { 0, 0 };
+    struct chunks_total t = { 0, 0 };
 
     for (size_t i = 0; i < p->subs_len; i++)
         for (size_t k = 0; k < p->subs[i].rows_len; k++) {
@@ -205,7 +205,7 @@ pieces_total(const struct pieces *p)
 }
 
 void
-pieces_each(struct pieces *p, void (*f)(void *ctx, struct buf *piece),
+chunks_each(struct chunks *p, void (*f)(void *ctx, struct buf *chunk),
             void *ctx)
 {
     for (size_t i = 0; i < p->subs_len; i++)

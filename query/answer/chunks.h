@@ -1,5 +1,5 @@
 /*
- * The answer of a query as text: pieces that several threads write at the same
+ * The answer of a query as text: chunks that several threads write at the same
  * time, and which follow one another in the order of the groups.
  *
  * A group is written as soon as it is known, and forgotten; what stays of it is
@@ -7,9 +7,9 @@
  * asked for: what was written of them for the first sub-query is copied for
  * those that follow.
  *
- * Owns:    the pieces, until they are taken.
- * Threads: pieces_begin(), pieces_end() of a sub-query: one at a time, the
- *          first sub-query before the others; pieces_put(): any, each row by
+ * Owns:    the chunks, until they are taken.
+ * Threads: chunks_begin(), chunks_end() of a sub-query: one at a time, the
+ *          first sub-query before the others; chunks_put(): any, each row by
  *          one; else one at a time.
  */
 #ifndef QUERY_ANSWER_CHUNKS_H
@@ -22,62 +22,62 @@
 
 /* The text of a group's tags, with their values and the aggregate tags: it
  * depends on nothing else. */
-struct pieces_tags {
+struct chunks_tags {
     struct slice known; /* in: what was written before; empty: nothing was */
     size_t from, size;  /* out: where it is in the buffer */
 };
 
 /* Appends a group's text, a comma first; returns how many points it shows.
  * When its tags are known, the group has none of its own. */
-typedef size_t pieces_write(void *ctx, struct buf *b,
+typedef size_t chunks_write(void *ctx, struct buf *b,
                             const struct result_group *g,
-                            struct pieces_tags *tags);
+                            struct chunks_tags *tags);
 
-struct pieces_sub; /* opaque */
+struct chunks_sub; /* opaque */
 
-struct pieces {
-    pieces_write *write;
+struct chunks {
+    chunks_write *write;
     void *ctx;
     size_t max_bytes; /* of all; what would be more is not written */
     size_t metric_width;
-    struct pieces_sub *subs;
+    struct chunks_sub *subs;
     size_t subs_len;
     _Atomic size_t bytes; /* written; of what has not ended, most of it */
     atomic_bool failed;   /* more than 'max_bytes', or no memory */
 };
 
-void pieces_init(struct pieces *p, size_t subs_len);
-void pieces_fini(struct pieces *p);
+void chunks_init(struct chunks *p, size_t subs_len);
+void chunks_fini(struct chunks *p);
 
-/* The groups of a sub-query come, 'in_row' in each piece; those that came
+/* The groups of a sub-query come, 'in_row' in each chunk; those that came
  * before are forgotten.  What is kept of each group lies in the arena, as long
  * as other sub-queries are written; false when there is no room for it. */
-MUST_CHECK bool pieces_begin(struct pieces *p, size_t sub, size_t groups_len,
+MUST_CHECK bool chunks_begin(struct chunks *p, size_t sub, size_t groups_len,
                              size_t in_row, struct arena *a);
 /* There are no more. */
-void pieces_end(struct pieces *p, size_t sub);
+void chunks_end(struct chunks *p, size_t sub);
 
 /* Is the text of this series' tags known?  '*expected' is where it may be, and
  * then where that of the next one may be. */
-struct slice pieces_find_tags(const struct pieces *p, size_t sub,
+struct slice chunks_find_tags(const struct chunks *p, size_t sub,
                               struct slice tsuid, size_t *expected);
 
 /* Writes group 'i' of a sub-query, each row's in ascending order.  'tsuid' lies
- * as long as the pieces, when it is one series' alone, or is empty. */
-void pieces_put(struct pieces *p, size_t sub, size_t i,
+ * as long as the chunks, when it is one series' alone, or is empty. */
+void chunks_put(struct chunks *p, size_t sub, size_t i,
                 const struct result_group *g, struct slice tsuid,
                 struct slice tags);
 /* Will it be looked for by others? */
-bool pieces_wants_tags(const struct pieces *p, size_t sub);
+bool chunks_wants_tags(const struct chunks *p, size_t sub);
 
 /* How many were written. */
-struct pieces_total {
+struct chunks_total {
     size_t points, groups;
 };
-struct pieces_total pieces_total(const struct pieces *p);
+struct chunks_total chunks_total(const struct chunks *p);
 
-/* Calls f for each piece with text, in order; f may take what is in it. */
-void pieces_each(struct pieces *p, void (*f)(void *ctx, struct buf *piece),
+/* Calls f for each chunk with text, in order; f may take what is in it. */
+void chunks_each(struct chunks *p, void (*f)(void *ctx, struct buf *chunk),
                  void *ctx);
 
 #endif

@@ -108,7 +108,7 @@ join_counts(struct engine *en, const struct query *q,
             const struct sub_query *sq, struct fetch_limits *limits,
             struct arena *a, struct fetch *f, struct error *e)
 {
-    const struct key_shape *shape = store_shape(en->context.store);
+    const struct key_layout *tagk_set = store_tagk_set(en->context.store);
     struct rollup_use use = { sq->rollup->interval, sq->rollup->count_kind, 0 };
     struct sub_query counts = *sq;
     struct plan p;
@@ -122,7 +122,7 @@ join_counts(struct engine *en, const struct query *q,
     if (!p.empty)
         status = fetch_run(&en->context, &p, NULL, en->pool, limits, &more, e);
     if (status == ST_OK)
-        status = fetch_unroll(shape, q, &counts, &more, a, e);
+        status = fetch_unroll(tagk_set, q, &counts, &more, a, e);
     if (status == ST_OK)
         status = fetch_join_counts(f, &more, a, e);
     fetch_fini(&more);
@@ -136,18 +136,19 @@ read_series(struct engine *en, const struct query *q,
             struct fetch_limits *limits, struct arena *a, struct fetch *f,
             struct error *e)
 {
-    struct folder folder;
-    bool folds = folder_init(&folder, q, sq);
+    struct stream_downsampler downsampler;
+    bool folds = stream_downsampler_init(&downsampler, q, sq);
     enum status status = ST_OK;
 
     *f = (struct fetch){ 0 };
     if (folds)
-        folder_make_grid(&folder, a);
+        stream_downsampler_make_grid(&downsampler, a);
     if (!p->empty)
-        status = fetch_run(&en->context, p, folds ? &folder : NULL, en->pool,
-                           limits, f, e);
+        status = fetch_run(&en->context, p, folds ? &downsampler : NULL,
+                           en->pool, limits, f, e);
     if (status == ST_OK && sq->rollup != NULL)
-        status = fetch_unroll(store_shape(en->context.store), q, sq, f, a, e);
+        status =
+            fetch_unroll(store_tagk_set(en->context.store), q, sq, f, a, e);
     if (status == ST_OK && sq->rollup != NULL && sq->rollup->count_kind != 0)
         status = join_counts(en, q, sq, limits, a, f, e);
     return status;
@@ -170,7 +171,7 @@ answer(struct engine *en, const struct query *q, const struct sub_query *asked,
         .plan = p,
         .fetch = f,
         .limits = limits,
-        .pieces = out->pieces,
+        .chunks = out->chunks,
         .like = { .sub = asked, .rollup_table = rollup_try_table(t) },
     };
 
@@ -371,19 +372,19 @@ run_kept(struct engine *en, const struct query *q, const struct sub_query *sq,
          struct arena *a, struct part *out, struct result_stats *stats,
          struct error *e)
 {
-    struct pieces *pieces = out->pieces;
+    struct chunks *chunks = out->chunks;
     enum status status;
 
-    out->pieces = NULL;
+    out->chunks = NULL;
     if (t == NULL)
         status = run_histograms(en, q, sq, limits, a, out, stats, e);
     else
         status = run_split(en, q, sq, t, at_ms, limits, a, out, stats, e);
     for (size_t i = 0; i < out->len; i++)
         out->groups[i].is_split = t != NULL;
-    if (status != ST_OK || pieces == NULL)
+    if (status != ST_OK || chunks == NULL)
         return status;
-    status = answer_write(out, (size_t)(sq - q->subs), en->pool, pieces, a, e);
+    status = answer_write(out, (size_t)(sq - q->subs), en->pool, chunks, a, e);
     part_fini(out);
     return status;
 }
@@ -439,7 +440,7 @@ join_parts(struct part *parts, size_t len, struct arena *a,
 struct running {
     struct engine *en;
     const struct query *q;
-    struct pieces *pieces;
+    struct chunks *chunks;
 };
 
 static enum status
@@ -448,7 +449,7 @@ run_one(void *ctx, size_t i, struct sub_run *r)
     const struct running *run = ctx;
     enum status status;
 
-    r->part.pieces = run->pieces;
+    r->part.chunks = run->chunks;
     status = run_sub(run->en, run->q, &run->q->subs[i], &r->limits, r->arena,
                      &r->part, &r->stats, &r->error);
     latency_add(&run->en->latency, (uint64_t)r->stats.scan_us);
@@ -457,11 +458,11 @@ run_one(void *ctx, size_t i, struct sub_run *r)
 
 static enum status
 run(struct engine *en, const struct query *asked, bool (*gone)(void *ctx),
-    void *gone_ctx, struct pieces *pieces, struct arena *a,
+    void *gone_ctx, struct chunks *chunks, struct arena *a,
     struct query_result *out, struct parse_error *e)
 {
     struct query with_deadline = *asked, *q = &with_deadline;
-    struct running run = { en, q, pieces };
+    struct running run = { en, q, chunks };
     const struct subs subs = {
         .len = q->subs_len,
         .run = run_one,
@@ -501,12 +502,12 @@ engine_run(struct engine *en, const struct query *q, bool (*gone)(void *ctx),
 
 enum status
 engine_write(struct engine *en, const struct query *q, bool (*gone)(void *ctx),
-             void *gone_ctx, struct pieces *pieces, struct arena *a,
+             void *gone_ctx, struct chunks *chunks, struct arena *a,
              struct query_result *out, struct parse_error *e)
 {
-    pieces->metric_width = store_shape(en->context.store)->metric_width;
-    pieces_init(pieces, q->subs_len);
-    return run(en, q, gone, gone_ctx, pieces, a, out, e);
+    chunks->metric_width = store_tagk_set(en->context.store)->metric_width;
+    chunks_init(chunks, q->subs_len);
+    return run(en, q, gone, gone_ctx, chunks, a, out, e);
 }
 
 /* Deletes in the series itself, or in the rollups that were read for it. */
@@ -529,9 +530,9 @@ delete_series(struct engine *en, int64_t from, int64_t to, struct slice tsuid,
         if (i == 1 && kinds[i] == 0)
             break;
         if (kinds[i] != 0)
-            stored =
-                slice_of(bytes, series_add_kind(store_shape(en->context.store),
-                                                tsuid, kinds[i], bytes));
+            stored = slice_of(bytes,
+                              series_add_kind(store_tagk_set(en->context.store),
+                                              tsuid, kinds[i], bytes));
         if (from <= to)
             status = store_delete(en->context.store, stored, from, to, &gone,
                                   lsn, e);

@@ -118,15 +118,15 @@ MUST_CHECK enum status engine_run(struct engine *en, const struct query *q,
                                   struct arena *a, struct query_result *out,
                                   struct parse_error *e);
 
-struct pieces;
+struct chunks;
 
 /* The same, but groups are written as they come (query/answer/chunks.h), and
  * '*out' has none: for answers without annotations.  What it needs to write is
  * in
- * '*pieces'; pieces_fini() is the caller's. */
+ * '*chunks'; chunks_fini() is the caller's. */
 MUST_CHECK enum status engine_write(struct engine *en, const struct query *q,
                                     bool (*gone)(void *ctx), void *gone_ctx,
-                                    struct pieces *pieces, struct arena *a,
+                                    struct chunks *chunks, struct arena *a,
                                     struct query_result *out,
                                     struct parse_error *e);
 

@@ -23,14 +23,14 @@
 bool split_wanted(const struct rollup_try *t, const struct query *q,
                   int64_t *at_ms);
 
-struct pieces;
+struct chunks;
 
 /* What a sub-query answers. */
 struct part {
     struct result_group *groups;
     size_t len;
     struct result_group *owned; /* the groups, where they are not an arena's */
-    struct pieces *pieces;      /* where they are written, instead; or NULL */
+    struct chunks *chunks;      /* where they are written, instead; or NULL */
 };
 void part_fini(struct part *p);
 

@@ -50,7 +50,7 @@ read_double(struct reader *r, const char *name, json_t *v, void *to)
         reader_fail(r, "'%s' must be a number", name);
 }
 
-/* Numbers that stand for what the policy says; others are refused. */
+/* Numbers that stand for what the policy says; others are rejected. */
 static void
 settle_fill(struct reader *r, struct exp_fill *f)
 {
@@ -403,7 +403,7 @@ check_aggregator(struct slice name, struct error *e)
         lower[i] = (char)(name.data[i] >= 'A' && name.data[i] <= 'Z'
                               ? name.data[i] + 32
                               : name.data[i]);
-    /* "SUM" is refused later, and called by its name. */
+    /* "SUM" is rejected later, and called by its name. */
     if (aggregator_find(name) == NULL &&
         (name.size >= sizeof lower ||
          aggregator_find(slice_str(lower)) == NULL))

@@ -285,7 +285,7 @@ step_run(const struct expression_step *s, const double *values,
 }
 
 static enum status
-refuse(const struct expression *x, struct value v, struct error *e)
+reject(const struct expression *x, struct value v, struct error *e)
 {
     static const char *const kinds[] = { "double",  "float", "integer",
                                          "boolean", "null",  "error" };
@@ -314,7 +314,7 @@ expression_run(const struct expression *x, const double *values, double *out,
     /* There is a step, and it leaves a value.
      * NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult) */
     if (stack[0].kind != VALUE_DOUBLE && stack[0].kind != VALUE_TRUTH)
-        return refuse(x, stack[0], e);
+        return reject(x, stack[0], e);
     *out = to_double(stack[0]);
     return ST_OK;
 }

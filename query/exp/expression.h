@@ -39,7 +39,7 @@ const struct slice *expression_names(const struct expression *x, size_t *len);
 size_t expression_steps(const struct expression *x);
 
 /* 'values' are those of the names.  A truth is 1 or 0; a result that is neither
- * a double nor a truth is refused, as OpenTSDB does. */
+ * a double nor a truth is rejected, as OpenTSDB does. */
 MUST_CHECK enum status expression_run(const struct expression *x,
                                       const double *values, double *out,
                                       struct error *e);

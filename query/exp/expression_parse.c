@@ -53,7 +53,7 @@ static const struct trait {
     [OP_OPEN] = { LEVEL_OPEN, 0 },
     [OP_NAME] = { LEVEL_OPEN, 0 },
     [OP_CONSTANT] = { LEVEL_OPEN, 0 },
-    [OP_QUESTION] = { LEVEL_CHOICE, 0 },
+    [OP_QUERY] = { LEVEL_CHOICE, 0 },
     [OP_CHOOSE] = { LEVEL_CHOICE, 3 },
     [OP_ELVIS] = { LEVEL_CHOICE, 2 },
     [OP_OR] = { LEVEL_OR, 2 },
@@ -89,7 +89,7 @@ static const struct sign {
     { "?:", OP_ELVIS },     { "<", OP_LESS },        { ">", OP_GREATER },
     { "+", OP_ADD },        { "-", OP_SUBTRACT },    { "*", OP_MULTIPLY },
     { "/", OP_DIVIDE },     { "%", OP_MODULO },      { "&", OP_BIT_AND },
-    { "|", OP_BIT_OR },     { "^", OP_BIT_XOR },     { "?", OP_QUESTION },
+    { "|", OP_BIT_OR },     { "^", OP_BIT_XOR },     { "?", OP_QUERY },
 };
 
 static const struct sign words[] = {
@@ -201,7 +201,7 @@ settle(struct parser *p, enum level level)
     while (p->st == ST_OK && level_of(top(p)) > level) {
         enum expression_op op = p->waiting[--p->waiting_len];
 
-        if (op == OP_QUESTION)
+        if (op == OP_QUERY)
             fail(p, "a '?' without ':'");
         else
             emit(p, (struct expression_step){ .op = op });
@@ -236,7 +236,7 @@ take_colon(struct parser *p)
     settle(p, LEVEL_CHOICE);
     while (p->st == ST_OK && (top(p) == OP_CHOOSE || top(p) == OP_ELVIS))
         emit(p, (struct expression_step){ .op = p->waiting[--p->waiting_len] });
-    if (top(p) != OP_QUESTION) {
+    if (top(p) != OP_QUERY) {
         fail(p, "a ':' without '?'");
         return;
     }

@@ -12,7 +12,7 @@
 enum expression_op {
     OP_NONE,
     OP_OPEN, /* of the parser only */
-    OP_QUESTION,
+    OP_QUERY,
     OP_NAME,
     OP_CONSTANT,
     OP_ADD,

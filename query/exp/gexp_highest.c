@@ -11,8 +11,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define NEVER           INT64_MAX
-#define STEPS_OF_A_LANE 8
+#define NEVER             INT64_MAX
+#define STEPS_OF_A_CURSOR 8
 
 /* A point that a series is at. */
 struct place {
@@ -22,14 +22,14 @@ struct place {
 };
 
 /* A series between the point it is at and its next one. */
-struct lane {
+struct cursor {
     const struct dps *dps;
     size_t after; /* the index of the point after the next */
     struct place now, next;
 };
 
-struct lanes {
-    struct lane *lanes;
+struct cursors {
+    struct cursor *cursors;
     size_t len;
     size_t current; /* the first of those that moved last */
     int64_t end_ms;
@@ -43,7 +43,8 @@ struct best {
     int64_t *scratch_ints;
 };
 
-/* -- moments --------------------------------------------------------------- */
+/* -- timestamps ---------------------------------------------------------------
+ */
 
 static struct place
 place_at(const struct dps *d, size_t i)
@@ -61,22 +62,22 @@ place_at(const struct dps *d, size_t i)
 }
 
 static void
-lane_step(struct lane *l)
+cursor_step(struct cursor *l)
 {
     l->now = l->next;
     l->next = place_at(l->dps, l->after++);
 }
 
 static bool
-lanes_open(struct lanes *ls, const struct gexp_call *c,
-           const struct gexp_list *list)
+cursors_open(struct cursors *ls, const struct gexp_call *c,
+             const struct gexp_list *list)
 {
-    *ls = (struct lanes){ .len = list->len, .end_ms = c->q->end_ms };
-    ls->lanes = arena_array(c->arena, list->len, sizeof *ls->lanes);
-    if (ls->lanes == NULL)
+    *ls = (struct cursors){ .len = list->len, .end_ms = c->q->end_ms };
+    ls->cursors = arena_array(c->arena, list->len, sizeof *ls->cursors);
+    if (ls->cursors == NULL)
         return false;
     for (size_t i = 0; i < list->len; i++) {
-        struct lane *l = &ls->lanes[i];
+        struct cursor *l = &ls->cursors[i];
         size_t first = 0;
 
         l->dps = &list->series[i].dps;
@@ -91,33 +92,33 @@ lanes_open(struct lanes *ls, const struct gexp_call *c,
 /* Those before the one that moved last keep what they were at, even when they
  * have ended. */
 static bool
-lanes_step(struct lanes *ls)
+cursors_step(struct cursors *ls)
 {
     int64_t first = NEVER;
 
     for (size_t i = 0; i < ls->len; i++)
-        if (ls->lanes[i].next.ts_ms < first)
-            first = ls->lanes[i].next.ts_ms;
+        if (ls->cursors[i].next.ts_ms < first)
+            first = ls->cursors[i].next.ts_ms;
     if (first == NEVER || first > ls->end_ms)
         return false;
     for (size_t i = ls->current; i < ls->len; i++)
-        if (ls->lanes[i].next.ts_ms == NEVER)
-            ls->lanes[i].now = (struct place){ 0 };
+        if (ls->cursors[i].next.ts_ms == NEVER)
+            ls->cursors[i].now = (struct place){ 0 };
     ls->current = ls->len;
     for (size_t i = 0; i < ls->len; i++)
-        if (ls->lanes[i].next.ts_ms == first) {
+        if (ls->cursors[i].next.ts_ms == first) {
             if (ls->current == ls->len)
                 ls->current = i;
-            lane_step(&ls->lanes[i]);
+            cursor_step(&ls->cursors[i]);
         }
     return true;
 }
 
 static bool
-lanes_are_ints(const struct lanes *ls)
+cursors_are_ints(const struct cursors *ls)
 {
     for (size_t i = 0; i < ls->len; i++)
-        if (ls->lanes[i].now.is_float || ls->lanes[i].next.is_float)
+        if (ls->cursors[i].now.is_float || ls->cursors[i].next.is_float)
             return false;
     return true;
 }
@@ -129,7 +130,7 @@ place_double(const struct place *p)
 }
 
 static double
-lerp_double(const struct lane *l, int64_t x)
+lerp_double(const struct cursor *l, int64_t x)
 {
     double y0 = place_double(&l->now), y1 = place_double(&l->next);
 
@@ -139,20 +140,20 @@ lerp_double(const struct lane *l, int64_t x)
 
 /* Of a series that has ended the next point is at the end of all times. */
 static bool
-is_between(const struct lane *l, int64_t x)
+is_between(const struct cursor *l, int64_t x)
 {
     return l->now.ts_ms != x;
 }
 
 static void
-take_ints(const struct lanes *ls, int64_t *out)
+take_ints(const struct cursors *ls, int64_t *out)
 {
-    int64_t x = ls->lanes[ls->current].now.ts_ms;
+    int64_t x = ls->cursors[ls->current].now.ts_ms;
     size_t n = 0;
 
     memset(out, 0, ls->len * sizeof *out);
     for (size_t i = 0; i < ls->len; i++) {
-        const struct lane *l = &ls->lanes[i];
+        const struct cursor *l = &ls->cursors[i];
 
         if (l->now.ts_ms != 0)
             out[n++] = is_between(l, x)
@@ -163,14 +164,14 @@ take_ints(const struct lanes *ls, int64_t *out)
 }
 
 static void
-take_doubles(const struct lanes *ls, double *out)
+take_doubles(const struct cursors *ls, double *out)
 {
-    int64_t x = ls->lanes[ls->current].now.ts_ms;
+    int64_t x = ls->cursors[ls->current].now.ts_ms;
     size_t n = 0;
 
     memset(out, 0, ls->len * sizeof *out);
     for (size_t i = 0; i < ls->len; i++) {
-        const struct lane *l = &ls->lanes[i];
+        const struct cursor *l = &ls->cursors[i];
 
         if (l->now.ts_ms != 0)
             out[n++] =
@@ -190,9 +191,9 @@ max_double(double a, double b)
 }
 
 static void
-keep(struct best *b, const struct lanes *ls, bool keep_max)
+keep(struct best *b, const struct cursors *ls, bool keep_max)
 {
-    bool ints = lanes_are_ints(ls);
+    bool ints = cursors_are_ints(ls);
 
     if (ints) {
         take_ints(ls, b->scratch_ints);
@@ -316,7 +317,7 @@ enum status
 gexp_highest(const struct gexp_call *c, int variant, struct gexp_list *out,
              struct error *e)
 {
-    struct lanes lanes;
+    struct cursors cursors;
     struct best best;
     size_t n = 0;
     enum status st = parse_count(c, &n, e);
@@ -329,11 +330,12 @@ gexp_highest(const struct gexp_call *c, int variant, struct gexp_list *out,
         drop_empty(out);
     if (out->len == 0)
         return ST_OK;
-    if (!lanes_open(&lanes, c, out) || !best_open(&best, c->arena, out->len))
+    if (!cursors_open(&cursors, c, out) ||
+        !best_open(&best, c->arena, out->len))
         return gexp_no_memory(e);
-    while (st == ST_OK && lanes_step(&lanes)) {
-        keep(&best, &lanes, variant == 1);
-        st = deadline_tick(c->deadline, out->len * STEPS_OF_A_LANE, e);
+    while (st == ST_OK && cursors_step(&cursors)) {
+        keep(&best, &cursors, variant == 1);
+        st = deadline_tick(c->deadline, out->len * STEPS_OF_A_CURSOR, e);
     }
     if (st != ST_OK)
         return st;

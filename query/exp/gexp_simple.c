@@ -195,7 +195,7 @@ find_unit(struct slice text)
     return NULL;
 }
 
-/* What is refused keeps the quote behind its unit, as OpenTSDB's does. */
+/* What is rejected keeps the quote behind its unit, as OpenTSDB's does. */
 static enum status
 parse_shift(const struct gexp_call *c, int64_t *out_ms, struct error *e)
 {

@@ -20,7 +20,7 @@
 /* What the tasks of one turn share. */
 struct turn {
     struct arena *arena;
-    struct points row; /* with a folder: what was unpacked last */
+    struct points row; /* with a downsampler: what was unpacked last */
 };
 
 /* One bucket's task. */
@@ -48,7 +48,7 @@ struct task {
 struct fetch_job {
     const struct plan_context *c;
     const struct plan *p;
-    const struct folder *folder;
+    const struct stream_downsampler *downsampler;
     struct fetch_limits *limits;
     struct task *tasks;
     size_t tasks_len;
@@ -260,7 +260,7 @@ static void
 fold_unpacked(struct task *t, size_t series, const struct spacing *s,
               const struct points *row)
 {
-    const struct folder *f = t->job->folder;
+    const struct stream_downsampler *f = t->job->downsampler;
     struct fold *fold = &t->series[series].fold;
     size_t before = fold->len;
 
@@ -289,19 +289,19 @@ fold_row(struct task *t, const struct store_row *row, size_t series)
 static enum status
 take_folded(struct task *t, const struct store_row *row, size_t series)
 {
-    const struct folder *f = t->job->folder;
+    const struct stream_downsampler *f = t->job->downsampler;
     struct fold *fold = &t->series[series].fold;
     size_t before = fold->len;
-    struct synopsis synopsis;
+    struct summary summary;
     bool known = false;
     enum status status = ST_OK;
 
-    if (folder_likes_synopses(f))
-        status = store_row_synopsis(row, &synopsis, &known, &t->error);
+    if (stream_downsampler_uses_summaries(f))
+        status = store_row_summary(row, &summary, &known, &t->error);
     if (status != ST_OK)
         return status;
-    if (known && fold_synopsis(f, fold, &synopsis, t->turn->arena)) {
-        count_points(t, synopsis.count, fold->len - before);
+    if (known && fold_summary(f, fold, &summary, t->turn->arena)) {
+        count_points(t, summary.count, fold->len - before);
         return ST_OK;
     }
     return fold_row(t, row, series);
@@ -331,7 +331,7 @@ take_row(struct task *t, const struct store_row *row)
     if (f == NULL)
         return error_set(&t->error, ST_LIMIT, "no memory for more series");
     t->new_bytes += row_bytes(row);
-    if (job->folder != NULL)
+    if (job->downsampler != NULL)
         return take_folded(t, row, (size_t)(f - t->series));
     before = f->points.len;
     cap = f->points.cap;
@@ -355,8 +355,8 @@ may_go_on(struct task *t)
 static enum status
 end_folds(struct task *t)
 {
-    for (size_t i = 0; i < t->len && t->job->folder != NULL; i++)
-        if (!fold_end(t->job->folder, &t->series[i].fold, t->turn->arena))
+    for (size_t i = 0; i < t->len && t->job->downsampler != NULL; i++)
+        if (!fold_end(t->job->downsampler, &t->series[i].fold, t->turn->arena))
             return error_set(&t->error, ST_LIMIT,
                              "the downsampling interval makes too many points");
     return ST_OK;
@@ -377,8 +377,8 @@ spec_of(const struct task *t)
         .series = b->series,
         .series_len = b->series_len,
         .metric = p->metric_id,
-        .synopses =
-            t->job->folder != NULL && folder_likes_synopses(t->job->folder),
+        .summaries = t->job->downsampler != NULL &&
+                     stream_downsampler_uses_summaries(t->job->downsampler),
     };
 }
 
@@ -537,7 +537,7 @@ gather_series(struct task *tasks, size_t len, size_t total, struct fetch *out,
 static void
 free_points(struct task *t)
 {
-    for (size_t i = 0; i < t->len && t->job->folder == NULL; i++)
+    for (size_t i = 0; i < t->len && t->job->downsampler == NULL; i++)
         points_fini(&t->series[i].points);
 }
 
@@ -607,17 +607,17 @@ make_turns(struct fetch_job *job, struct fetch *out)
 
 enum status
 fetch_run(const struct plan_context *c, const struct plan *p,
-          const struct folder *folder, struct pool *pool,
+          const struct stream_downsampler *downsampler, struct pool *pool,
           struct fetch_limits *limits, struct fetch *out, struct error *e)
 {
     struct fetch_job job = { .c = c,
                              .p = p,
-                             .folder = folder,
+                             .downsampler = downsampler,
                              .limits = limits,
                              .seed = hash_random_seed() };
     enum status status;
 
-    *out = (struct fetch){ .folded = folder != NULL };
+    *out = (struct fetch){ .folded = downsampler != NULL };
     make_tasks(&job);
     make_turns(&job, out);
     pool_run(pool, job.turns_len, run_turn, &job);

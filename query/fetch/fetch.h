@@ -1,8 +1,8 @@
 /*
- * Fetching: the points of all series that a plan takes, or what a folder
- * (numbers/folder.h) makes of them row by row; one task for each salt bucket,
- * on the pool, or some of them one after the other where there is little to
- * read.
+ * Fetching: the points of all series that a plan takes, or what a downsampler
+ * (numbers/downsampler.h) makes of them row by row; one task for each salt
+ * bucket, on the pool, or some of them one after the other where there is
+ * little to read.
  *
  * Owns:    fetched series own their points: fetch_fini().
  * Threads: fetch_run(): any.
@@ -21,7 +21,7 @@
 struct fetched {
     struct slice tsuid; /* in an arena of the fetch */
     union {
-        struct fold fold; /* with a folder */
+        struct fold fold; /* with a downsampler */
         struct {
             struct points points;
             int64_t *counts; /* of averages over rollups: see struct span */
@@ -66,12 +66,12 @@ struct fetch {
     size_t arenas_len;
 };
 
-/* 'folder' NULL: the points themselves. */
+/* 'downsampler' NULL: the points themselves. */
 MUST_CHECK enum status fetch_run(const struct plan_context *c,
                                  const struct plan *p,
-                                 const struct folder *folder, struct pool *pool,
-                                 struct fetch_limits *limits, struct fetch *out,
-                                 struct error *e);
+                                 const struct stream_downsampler *downsampler,
+                                 struct pool *pool, struct fetch_limits *limits,
+                                 struct fetch *out, struct error *e);
 void fetch_fini(struct fetch *f);
 
 /* What numbers_run() takes: lent. */
@@ -79,7 +79,7 @@ struct span fetched_span(const struct fetch *f, const struct fetched *s);
 
 /* After fetching rollups: their real times, those in the scanned range only,
  * and TSUIDs without the kind. */
-MUST_CHECK enum status fetch_unroll(const struct key_shape *shape,
+MUST_CHECK enum status fetch_unroll(const struct key_layout *tagk_set,
                                     const struct query *q,
                                     const struct sub_query *sq, struct fetch *f,
                                     struct arena *a, struct error *e);

@@ -1,7 +1,7 @@
 /*
  * How many points series have, and when the newest one is: read from the
- * synopses of their blocks and from the head, when somebody asks.  Nothing is
- * counted while points come in.
+ * block summaries of their blocks and from the head, when somebody asks.
+ * Nothing is counted while points come in.
  *
  * Threads: any.
  * Fails:   ST_IO, ST_CORRUPT; ST_BUSY when 'gone' said so.
@@ -17,8 +17,8 @@ struct series_points {
 };
 
 /* Of series of one metric, valid and ascending; out[i] is that of tsuids[i].
- * The cost is that of reading all rows of their shapes, or of one series alone.
- * 'gone' (may be NULL) is asked now and then whether to stop. */
+ * The cost is that of reading all rows of their tag-key sets, or of one series
+ * alone. 'gone' (may be NULL) is asked now and then whether to stop. */
 MUST_CHECK enum status series_points(struct store *s,
                                      const struct slice *tsuids, size_t len,
                                      struct series_points *out,

@@ -41,7 +41,7 @@ folds_unicode(const struct translation *t)
 }
 
 static enum status
-refuse(const struct translation *t, const char *why)
+reject(const struct translation *t, const char *why)
 {
     return error_set(t->e, ST_INVALID, "%s near index %zu\n%.*s", why, t->at,
                      SLICE_ARG(t->in));
@@ -129,7 +129,7 @@ take_unicode(struct translation *t)
         int digit = digit_hex(peek(t, i));
 
         if (digit < 0)
-            return refuse(t, "Illegal Unicode escape sequence");
+            return reject(t, "Illegal Unicode escape sequence");
         value = value * 16 + (unsigned)digit;
     }
     put_code(t, value);
@@ -152,7 +152,7 @@ take_octal(struct translation *t)
         digits++;
     }
     if (digits == 0)
-        return refuse(t, "Illegal octal escape sequence");
+        return reject(t, "Illegal octal escape sequence");
     put_code(t, value);
     return ST_OK;
 }
@@ -348,7 +348,7 @@ take_property(struct translation *t)
     while (peek(t, 3 + name.size) != '}' && peek(t, 3 + name.size) != 0)
         name.size++;
     if (peek(t, 3 + name.size) == 0 || name.size == 0 || name.data[0] == '^')
-        return refuse(t, "Unknown character property name");
+        return reject(t, "Unknown character property name");
     put_property(t, name, negated);
     t->at += 4 + name.size;
     return ST_OK;
@@ -406,7 +406,7 @@ take_escape(struct translation *t)
         t->at += 2;
     } else if (((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) &&
                strchr("AaBbcDdefGhHknRrSstVvWwxXZz", c) == NULL)
-        return refuse(t, "Illegal/unsupported escape sequence");
+        return reject(t, "Illegal/unsupported escape sequence");
     else
         copy(t, 2);
     return ST_OK;
@@ -545,7 +545,7 @@ take_class(struct translation *t, unsigned depth)
     enum status status;
 
     if (depth == CLASS_DEPTH_MAX)
-        return refuse(t, "Too many classes within classes");
+        return reject(t, "Too many classes within classes");
     t->in_class = true;
     t->at += negated ? 2 : 1;
     status = take_operands(t, &all, &is_plain, depth);
@@ -553,7 +553,7 @@ take_class(struct translation *t, unsigned depth)
     t->out = out;
     if (status == ST_OK && (peek(t, 0) != ']' || all.size == 0)) {
         t->at = t->in.size - 1;
-        status = refuse(t, "Unclosed character class");
+        status = reject(t, "Unclosed character class");
     }
     if (is_plain)
         buf_printf(out, negated ? "[^%s]" : "[%s]", buf_cstr(&all));
@@ -576,7 +576,7 @@ static enum status
 open_group(struct translation *t)
 {
     if (t->depth == GROUP_DEPTH_MAX)
-        return refuse(t, "Too many groups within groups");
+        return reject(t, "Too many groups within groups");
     t->outer[t->depth++] = (uint8_t)t->flags;
     return ST_OK;
 }
@@ -593,7 +593,7 @@ take_flags(struct translation *t)
         uint8_t c = peek(t, 0);
 
         if (c == 0 || strchr("idmsuxU-", c) == NULL)
-            return refuse(t, "Unknown inline modifier");
+            return reject(t, "Unknown inline modifier");
         flags = off ? flags & ~flag_of(c) : flags | flag_of(c);
         off |= c == '-';
         if (strchr("diuU", c) == NULL)
@@ -622,7 +622,7 @@ take_group(struct translation *t)
         copy(t, 1);
         if (open_group(t) != ST_OK)
             return ST_INVALID;
-        return peek(t, 0) == '*' ? refuse(t, "Dangling meta character '*'")
+        return peek(t, 0) == '*' ? reject(t, "Dangling meta character '*'")
                                  : ST_OK;
     }
     switch (peek(t, 2)) {
@@ -649,12 +649,12 @@ take_brace(struct translation *t)
     size_t size = t->out->size;
 
     if (!is_digit(peek(t, 1)))
-        return refuse(t, "Illegal repetition");
+        return reject(t, "Illegal repetition");
     do
         copy(t, 1);
     while (is_digit(peek(t, 0)) || peek(t, 0) == ',');
     if (peek(t, 0) != '}')
-        return refuse(t, "Unclosed counted closure");
+        return reject(t, "Unclosed counted closure");
     copy(t, 1);
     if (peek(t, 0) == '?' || peek(t, 0) == '+')
         copy(t, 1);

@@ -1,6 +1,6 @@
 /* POST /api/query.  OpenTSDB reads it with Jackson, which turns numbers into
  * texts, texts into numbers and much into booleans; clients rely on it.  What
- * it refuses, and what Jansson refuses, is "Unable to parse the given JSON". */
+ * it rejects, and what Jansson rejects, is "Unable to parse the given JSON". */
 #include "config.h"
 
 #include "query/parse/parse_priv.h"

@@ -31,7 +31,7 @@ struct member {
 /* The body as a tree, to json_decref(); NULL when it failed. */
 json_t *reader_load(struct reader *r, struct slice body);
 
-/* Members that are not listed are passed over or refused. */
+/* Members that are not listed are passed over or rejected. */
 void reader_object(struct reader *r, const char *name, json_t *v,
                    const struct member *members, size_t len,
                    bool ignore_unknown, void *to);

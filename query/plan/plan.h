@@ -4,7 +4,7 @@
  *
  *     names -> ids;  filters -> a set of tagv ids for each tagk, or "any":
  *     a filter by name is evaluated once for each value, not for each series;
- *     tag shapes of the metric -> one mask each;  counts -> the way
+ *     tag tag-key sets of the metric -> one mask each;  counts -> the way
  *
  * When a filter narrows the metric, the series directory is asked first (same
  * masks, no times); then all three ways can be priced, in units of one step
@@ -41,7 +41,7 @@ struct plan {
     bool listed; /* every series of the answer is in the buckets' lists */
     struct plan_bucket *buckets;
     size_t buckets_len;
-    uint64_t series;  /* of the metric, in shapes that could match */
+    uint64_t series;  /* of the metric, in tag-key sets that could match */
     uint64_t matches; /* listed */
     char text[160];   /* for showStats: which way, and why */
 };
@@ -69,7 +69,7 @@ MUST_CHECK enum status plan_make(const struct plan_context *c,
 void plan_fini(struct plan *p);
 
 /* Does the plan read this series?  For plans that list none. */
-bool plan_reads_series(const struct plan *p, const struct key_shape *shape,
+bool plan_reads_series(const struct plan *p, const struct key_layout *tagk_set,
                        struct slice tsuid);
 
 #endif

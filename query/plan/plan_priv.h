@@ -32,7 +32,7 @@ struct plan_filter {
 
 struct planner {
     const struct plan_context *c;
-    const struct key_shape *shape;
+    const struct key_layout *tagk_set;
     const struct query *q;
     const struct sub_query *sq;
     struct arena *a;
@@ -43,9 +43,9 @@ struct planner {
     size_t filters_len;
     struct restriction *restrictions; /* ascending by tagk */
     size_t restrictions_len;
-    uint64_t kind;               /* of rollups; 0: points as they came */
-    struct series_shape *shapes; /* those that could match */
-    size_t shapes_len;
+    uint64_t kind;                     /* of rollups; 0: points as they came */
+    struct series_tagk_set *tagk_sets; /* those that could match */
+    size_t tagk_sets_len;
     struct buf listed; /* TSUIDs that match, one after another */
     size_t *listed_ends;
     size_t listed_len, listed_cap;

@@ -1,12 +1,12 @@
 /*
- * The header of a block, and the synopsis in it.
+ * The header of a block, and the block summary in it.
  *
  *     <version:1> <flags:1> [<scale:1>] <count> <first> <last - first>
- *     <synopsis> [<times>] [<kinds>] [<exceptions>] [<values>] <crc:4>
+ *     <block summary> [<times>] [<kinds>] [<exceptions>] [<values>] <crc:4>
  *
  * The scale stands there unless all points are integers.  The numbers of a
- * synopsis are written as small as they are; a sum of decimals was added one
- * by one, as doubles, and is kept as its distance to the exact one.
+ * block summary are written as small as they are; a sum of decimals was added
+ * one by one, as doubles, and is kept as its distance to the exact one.
  */
 #include "config.h"
 
@@ -25,7 +25,8 @@ block_crc(struct slice bytes, uint32_t base)
     return crc32c_more(crc32c(slice_of(b, sizeof b)), bytes);
 }
 
-/* -- the synopsis: how it is written -------------------------------------- */
+/* -- the block summary: how it is written
+ * -------------------------------------- */
 
 /* About the sum of 'count' values between 'a' and 'b', modulo 2^64. */
 static uint64_t
@@ -46,7 +47,7 @@ decimal_sum_bits(int64_t sum, unsigned scale)
 static void
 put_constant(const struct block_header *h, struct buf *out)
 {
-    const struct synopsis *s = &h->synopsis;
+    const struct summary *s = &h->summary;
     double sum;
 
     if (h->flags & FLAG_PLAIN) {
@@ -62,7 +63,7 @@ put_constant(const struct block_header *h, struct buf *out)
 }
 
 static void
-put_whole_synopsis(const struct block_header *h, struct buf *out)
+put_whole_summary(const struct block_header *h, struct buf *out)
 {
     uint64_t guess = guess_sum(h->count, h->v_first, h->v_last);
     int64_t low = h->v_first < h->v_last ? h->v_first : h->v_last;
@@ -73,13 +74,13 @@ put_whole_synopsis(const struct block_header *h, struct buf *out)
     buf_put_varint(out, (uint64_t)low - (uint64_t)h->v_min);
     buf_put_varint(out, (uint64_t)h->v_max - (uint64_t)high);
     buf_put_zigzag(out, (int64_t)((uint64_t)h->v_sum - guess));
-    if (!h->synopsis.all_int)
-        buf_put_zigzag(out, (int64_t)(double_bits(h->synopsis.sum.d) -
+    if (!h->summary.all_int)
+        buf_put_zigzag(out, (int64_t)(double_bits(h->summary.sum.d) -
                                       decimal_sum_bits(h->v_sum, h->scale)));
 }
 
 static void
-put_plain_synopsis(const struct synopsis *s, struct buf *out)
+put_plain_summary(const struct summary *s, struct buf *out)
 {
     buf_put_u64(out, double_bits(s->first.d));
     buf_put_u64(out, double_bits(s->last.d));
@@ -91,7 +92,7 @@ put_plain_synopsis(const struct synopsis *s, struct buf *out)
 static void
 get_constant(struct cursor *c, struct block_header *h)
 {
-    struct synopsis *s = &h->synopsis;
+    struct summary *s = &h->summary;
 
     if (h->flags & FLAG_PLAIN)
         s->first.d = double_of_bits(cursor_u64(c));
@@ -111,9 +112,9 @@ get_constant(struct cursor *c, struct block_header *h)
 }
 
 static void
-get_whole_synopsis(struct cursor *c, struct block_header *h)
+get_whole_summary(struct cursor *c, struct block_header *h)
 {
-    struct synopsis *s = &h->synopsis;
+    struct summary *s = &h->summary;
     int64_t sum, low, high;
 
     h->v_first = cursor_zigzag(c);
@@ -141,7 +142,7 @@ get_whole_synopsis(struct cursor *c, struct block_header *h)
 }
 
 static void
-get_plain_synopsis(struct cursor *c, struct synopsis *s)
+get_plain_summary(struct cursor *c, struct summary *s)
 {
     s->first.d = double_of_bits(cursor_u64(c));
     s->last.d = double_of_bits(cursor_u64(c));
@@ -173,9 +174,9 @@ block_header_put(const struct block_header *h, struct buf *out)
     if (h->flags & FLAG_CONSTANT)
         put_constant(h, out);
     else if (h->flags & FLAG_PLAIN)
-        put_plain_synopsis(&h->synopsis, out);
+        put_plain_summary(&h->summary, out);
     else
-        put_whole_synopsis(h, out);
+        put_whole_summary(h, out);
 }
 
 /* -- reading -------------------------------------------------------------- */
@@ -199,14 +200,14 @@ static enum status
 open_block(struct slice *block, uint32_t base, struct error *e)
 {
     struct cursor c;
-    bool unsealed;
+    bool without_crc;
 
     block_unpad(block);
-    unsealed = block->size > 0 && block->data[0] == BLOCK_UNSEALED;
-    if (block->size < BLOCK_MIN_SIZE + (unsealed ? 0 : BLOCK_CRC_SIZE))
+    without_crc = block->size > 0 && block->data[0] == BLOCK_WITHOUT_CRC;
+    if (block->size < BLOCK_MIN_SIZE + (without_crc ? 0 : BLOCK_CRC_SIZE))
         return error_set(e, ST_CORRUPT, "block: %zu bytes are too few",
                          block->size);
-    if (unsealed)
+    if (without_crc)
         return ST_OK;
     block->size -= BLOCK_CRC_SIZE;
     c = cursor_of(slice_of(block->data + block->size, BLOCK_CRC_SIZE));
@@ -268,18 +269,18 @@ get_fields(struct cursor *c, uint32_t base, struct block_header *h)
         c->failed = true;
         return;
     }
-    h->synopsis.count = h->count;
-    h->synopsis.all_int = block_kinds(h) == KINDS_INT;
-    h->synopsis.first_ms =
+    h->summary.count = h->count;
+    h->summary.all_int = block_kinds(h) == KINDS_INT;
+    h->summary.first_ms =
         (int64_t)base * 1000 + (int64_t)h->first * block_unit_ms(h);
-    h->synopsis.last_ms =
-        h->synopsis.first_ms + (int64_t)h->span * block_unit_ms(h);
+    h->summary.last_ms =
+        h->summary.first_ms + (int64_t)h->span * block_unit_ms(h);
     if (h->flags & FLAG_CONSTANT)
         get_constant(c, h);
     else if (h->flags & FLAG_PLAIN)
-        get_plain_synopsis(c, &h->synopsis);
+        get_plain_summary(c, &h->summary);
     else
-        get_whole_synopsis(c, h);
+        get_whole_summary(c, h);
 }
 
 enum status
@@ -300,14 +301,14 @@ block_header_get(struct slice block, uint32_t base, struct cursor *c,
 }
 
 enum status
-block_synopsis(struct slice block, uint32_t base, struct synopsis *out,
-               struct error *e)
+block_summary(struct slice block, uint32_t base, struct summary *out,
+              struct error *e)
 {
     struct block_header h;
     struct cursor c;
     enum status st = block_header_get(block, base, &c, &h, e);
 
     if (st == ST_OK)
-        *out = h.synopsis;
+        *out = h.summary;
     return st;
 }

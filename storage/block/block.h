@@ -1,8 +1,8 @@
 /*
  * Blocks: one series for one hour, of which the value of a row has some
  * (docs/FORMAT.md, "Block"): version, count, first and last time, times,
- * values, a synopsis, CRC-32C.  Integers stay 64-bit integers, doubles keep
- * their bits, seconds and milliseconds may mix.
+ * values, a block summary, CRC-32C.  Integers stay 64-bit integers, doubles
+ * keep their bits, seconds and milliseconds may mix.
  *
  * Threads: any; these are functions of their arguments.
  * Fails:   ST_CORRUPT on any bytes that block_encode() does not write, ST_LIMIT
@@ -20,7 +20,7 @@
 #define BLOCK_MAX_POINTS 3600000
 
 /* What a query can know of a block without unpacking it. */
-struct synopsis {
+struct summary {
     uint32_t count;
     int64_t first_ms, last_ms; /* times of the first and the last point */
     bool all_int;              /* then sum, min ... are in .i, sum wraps */
@@ -54,7 +54,7 @@ MUST_CHECK enum status block_decode_spaced(struct slice block, uint32_t base,
                                            struct spacing *s, struct error *e);
 
 /* Checks the CRC; does not unpack. */
-MUST_CHECK enum status block_synopsis(struct slice block, uint32_t base,
-                                      struct synopsis *out, struct error *e);
+MUST_CHECK enum status block_summary(struct slice block, uint32_t base,
+                                     struct summary *out, struct error *e);
 
 #endif

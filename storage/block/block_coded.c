@@ -16,7 +16,7 @@
 
 #include "storage/block/bits.h"
 
-#define LANES 2
+#define CURSORS 2
 
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
@@ -94,7 +94,7 @@ try_low(const uint64_t *u, size_t len, unsigned low, struct numbers_plan *best)
         const uint16_t *costs = coded_table(table)->costs;
         uint64_t cost =
             len <= INT16_MAX ? cost_of_few(few, costs) : cost_of(counts, costs);
-        uint64_t bits = cost / 256 + len * low + LANES * STATE_BITS + 8;
+        uint64_t bits = cost / 256 + len * low + CURSORS * STATE_BITS + 8;
 
         if (bits < best->bits)
             *best = (struct numbers_plan){ NUMBERS_CODED, low, bits, table };
@@ -159,24 +159,24 @@ last_state(const struct encoder *e, unsigned table, uint64_t high)
     return e->states[s->first + coded_counts[table][s - e->symbols]];
 }
 
-/* The bits that lead from each number to the one of its lane that follows, and
- * how many above them; the states to begin with. */
+/* The bits that lead from each number to the one of its cursor that follows,
+ * and how many above them; the states to begin with. */
 static void
 walk_back(const struct encoder *e, const uint64_t *u, size_t len, unsigned low,
-          unsigned table, uint16_t *steps, unsigned starts[LANES])
+          unsigned table, uint16_t *steps, unsigned starts[CURSORS])
 {
     unsigned even = CODED_STATES, odd = CODED_STATES;
     size_t i = len;
 
-    for (size_t k = 0; k < LANES && i > 0; k++) {
+    for (size_t k = 0; k < CURSORS && i > 0; k++) {
         unsigned state = last_state(e, table, u[--i] >> low);
 
-        if (i % LANES == 0)
+        if (i % CURSORS == 0)
             even = state;
         else
             odd = state;
     }
-    if (i % LANES == 1) {
+    if (i % CURSORS == 1) {
         i--;
         even = step_back(e, u[i] >> low, even, &steps[i]);
     }
@@ -194,20 +194,20 @@ coded_put(const uint64_t *u, size_t len, unsigned low, unsigned table,
 {
     struct bits_out o = bits_out_of(out);
     struct encoder e;
-    unsigned starts[LANES];
+    unsigned starts[CURSORS];
     uint16_t *steps = malloc(len * sizeof *steps);
 
-    if (steps == NULL || !bits_room(&o, (len + LANES) * STATE_BITS)) {
+    if (steps == NULL || !bits_room(&o, (len + CURSORS) * STATE_BITS)) {
         out->failed = true;
         free(steps);
         return;
     }
     encoder_init(&e, table);
     walk_back(&e, u, len, low, table, steps, starts);
-    for (size_t i = 0; i < LANES && i < len; i++)
+    for (size_t i = 0; i < CURSORS && i < len; i++)
         bits_put(&o, starts[i], STATE_BITS);
-    for (size_t i = 0; i + LANES < len; i += 2) {
-        unsigned next = i + LANES + 1 < len ? steps[i + 1] : 0;
+    for (size_t i = 0; i + CURSORS < len; i += 2) {
+        unsigned next = i + CURSORS + 1 < len ? steps[i + 1] : 0;
         unsigned bits = steps[i] >> 8;
 
         bits_put(&o, (steps[i] & 255u) | (uint64_t)(next & 255) << bits,
@@ -224,7 +224,7 @@ coded_put(const uint64_t *u, size_t len, unsigned low, unsigned table,
  * one step each (BMI2), as all of x86 do since 2013, and once for others.
  */
 
-struct lanes {
+struct cursors {
     const struct coded_state *states;
     struct bits_in in;
     unsigned used; /* bits since the window was filled */
@@ -234,7 +234,7 @@ struct lanes {
 
 /* One number: 'steps', a constant, says what is wanted of it. */
 static ALWAYS_INLINE uint64_t
-take(struct lanes *l, const struct coded_state *s, bool steps)
+take(struct cursors *l, const struct coded_state *s, bool steps)
 {
     l->seen |= s->symbol;
     return steps ? (l->last += (uint64_t)(int64_t)s->step) : s->symbol & 15u;
@@ -242,7 +242,7 @@ take(struct lanes *l, const struct coded_state *s, bool steps)
 
 /* One number, and the state moves on. */
 static ALWAYS_INLINE uint64_t
-step_on(struct lanes *l, unsigned *state, bool steps)
+step_on(struct cursors *l, unsigned *state, bool steps)
 {
     const struct coded_state *s = &l->states[*state];
     unsigned bits = s->bits;
@@ -255,7 +255,7 @@ step_on(struct lanes *l, unsigned *state, bool steps)
 }
 
 static ALWAYS_INLINE void
-fill_lanes(struct lanes *l)
+fill_cursors(struct cursors *l)
 {
     l->in.have -= l->used;
     l->used = 0;
@@ -264,12 +264,12 @@ fill_lanes(struct lanes *l)
 
 /* Numbers from 'i' on, which is even. */
 static ALWAYS_INLINE bool
-get_rest(struct lanes *l, struct cursor *c, uint64_t *out, size_t i, size_t len,
-         unsigned *a, unsigned *b, bool steps)
+get_rest(struct cursors *l, struct cursor *c, uint64_t *out, size_t i,
+         size_t len, unsigned *a, unsigned *b, bool steps)
 {
     /* Six symbols take at most 48 bits; the last two lead nowhere. */
     for (; len - i >= 8; i += 6) {
-        fill_lanes(l);
+        fill_cursors(l);
         out[i] = step_on(l, a, steps);
         out[i + 1] = step_on(l, b, steps);
         out[i + 2] = step_on(l, a, steps);
@@ -280,9 +280,9 @@ get_rest(struct lanes *l, struct cursor *c, uint64_t *out, size_t i, size_t len,
     for (; i < len; i++) {
         unsigned *state = i % 2 == 0 ? a : b;
 
-        fill_lanes(l);
-        out[i] = i + LANES < len ? step_on(l, state, steps)
-                                 : take(l, &l->states[*state], steps);
+        fill_cursors(l);
+        out[i] = i + CURSORS < len ? step_on(l, state, steps)
+                                   : take(l, &l->states[*state], steps);
     }
     l->in.have -= l->used;
     bits_in_done(&l->in, c);
@@ -290,12 +290,12 @@ get_rest(struct lanes *l, struct cursor *c, uint64_t *out, size_t i, size_t len,
 }
 
 static ALWAYS_INLINE bool
-get_lanes(struct cursor *c, uint64_t *out, size_t len, unsigned table,
-          uint64_t start, bool steps)
+get_cursors(struct cursor *c, uint64_t *out, size_t len, unsigned table,
+            uint64_t start, bool steps)
 {
-    struct lanes l = { .states = coded_table(table)->states,
-                       .in = bits_in_of(c),
-                       .last = start };
+    struct cursors l = { .states = coded_table(table)->states,
+                         .in = bits_in_of(c),
+                         .last = start };
     unsigned a, b = 0;
 
     bits_fill(&l.in);
@@ -308,28 +308,28 @@ get_lanes(struct cursor *c, uint64_t *out, size_t len, unsigned table,
 bool
 coded_get_plain(struct cursor *c, uint64_t *out, size_t len, unsigned table)
 {
-    return get_lanes(c, out, len, table, 0, false);
+    return get_cursors(c, out, len, table, 0, false);
 }
 
 bool
 coded_get_steps_plain(struct cursor *c, uint64_t *out, size_t len,
                       unsigned table, uint64_t start)
 {
-    return get_lanes(c, out, len, table, start, true);
+    return get_cursors(c, out, len, table, start, true);
 }
 
 #if defined(__x86_64__)
 __attribute__((__target__("bmi2"))) static bool
 get_bmi2(struct cursor *c, uint64_t *out, size_t len, unsigned table)
 {
-    return get_lanes(c, out, len, table, 0, false);
+    return get_cursors(c, out, len, table, 0, false);
 }
 
 __attribute__((__target__("bmi2"))) static bool
 get_steps_bmi2(struct cursor *c, uint64_t *out, size_t len, unsigned table,
                uint64_t start)
 {
-    return get_lanes(c, out, len, table, start, true);
+    return get_cursors(c, out, len, table, start, true);
 }
 #endif
 

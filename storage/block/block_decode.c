@@ -14,7 +14,7 @@ static void
 get_times(struct cursor *c, const struct block_header *h, int64_t *out)
 {
     struct ints_known known = { (int64_t)h->first, (int64_t)h->first };
-    int64_t first_ms = h->synopsis.first_ms, last_ms = h->synopsis.last_ms;
+    int64_t first_ms = h->summary.first_ms, last_ms = h->summary.last_ms;
     int64_t base_ms = first_ms - known.first * block_unit_ms(h),
             unit = block_unit_ms(h);
     bool ascending = true;
@@ -176,7 +176,7 @@ get_values(struct cursor *c, const struct block_header *h,
 {
     if (h->flags & FLAG_CONSTANT) {
         for (uint32_t i = 0; i < h->count; i++)
-            out[i] = h->synopsis.first;
+            out[i] = h->summary.first;
     } else if (block_is_whole(h)) {
         get_whole(c, h, is_float, out);
     } else {
@@ -193,7 +193,7 @@ magnitude(int64_t v)
 static struct spacing
 spacing_of(const struct block_header *h)
 {
-    const struct synopsis *syn = &h->synopsis;
+    const struct summary *syn = &h->summary;
     struct spacing s = { .even = (h->flags & FLAG_IRREGULAR) == 0 &&
                                  block_kinds(h) != KINDS_MIXED };
 

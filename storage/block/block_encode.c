@@ -1,8 +1,8 @@
 /*
- * Encodes blocks: describes the points first (unit, kinds, scale, synopsis),
- * then writes the header and the columns that are needed.
+ * Encodes blocks: describes the points first (unit, kinds, scale, block
+ * summary), then writes the header and the columns that are needed.
  *
- * Most doubles are decimals (block_floats.c): then values and synopsis are
+ * Most doubles are decimals (block_floats.c): then values and block summary are
  * written as integers, and integers among them too.
  */
 #include "config.h"
@@ -22,7 +22,8 @@ struct work {
     uint64_t *scratch; /* both of p->len */
 };
 
-/* -- the synopsis --------------------------------------------------------- */
+/* -- the block summary
+ * --------------------------------------------------------- */
 
 static double
 as_double(const struct points *p, size_t i)
@@ -31,7 +32,7 @@ as_double(const struct points *p, size_t i)
 }
 
 static void
-summarize_floats(const struct points *p, struct synopsis *s)
+summarize_floats(const struct points *p, struct summary *s)
 {
     double min = as_double(p, 0), max = min, sum = 0;
 
@@ -107,8 +108,8 @@ describe_times(struct work *w, uint32_t base)
     w->h.span = (uint64_t)((p->ts_ms[p->len - 1] - p->ts_ms[0]) / unit);
     if (irregular)
         w->h.flags |= FLAG_IRREGULAR;
-    w->h.synopsis.first_ms = p->ts_ms[0];
-    w->h.synopsis.last_ms = p->ts_ms[p->len - 1];
+    w->h.summary.first_ms = p->ts_ms[0];
+    w->h.summary.last_ms = p->ts_ms[p->len - 1];
 }
 
 static void
@@ -125,7 +126,7 @@ describe_kinds(struct work *w)
         w->h.flags |= floats == p->len ? KINDS_FLOAT : KINDS_MIXED;
     if (same == p->len && (floats == 0 || floats == p->len))
         w->h.flags |= FLAG_CONSTANT;
-    w->h.synopsis.all_int = floats == 0;
+    w->h.summary.all_int = floats == 0;
 }
 
 /* One value as a decimal, if it is one. */
@@ -160,7 +161,7 @@ take_decimals(struct work *w, unsigned scale, size_t *exceptions)
     return true;
 }
 
-/* The synopsis of the column, from which the written one comes. */
+/* The block summary of the column, from which the written one comes. */
 static void
 describe_whole(struct work *w)
 {
@@ -185,7 +186,7 @@ describe_whole(struct work *w)
 static void
 summarize_ints(struct block_header *h)
 {
-    struct synopsis *s = &h->synopsis;
+    struct summary *s = &h->summary;
 
     s->first.i = h->v_first;
     s->last.i = h->v_last;
@@ -207,7 +208,7 @@ describe_values(struct work *w)
         summarize_ints(h);
         return;
     }
-    summarize_floats(w->p, &h->synopsis);
+    summarize_floats(w->p, &h->summary);
     h->scale = SCALE_NONE;
     if (block_decimal_scale(w->p, &scale) &&
         take_decimals(w, scale, &exceptions)) {
@@ -286,7 +287,8 @@ put_exceptions(struct work *w, struct buf *out)
     }
 }
 
-/* Integers of which the synopsis does not say the first and the smallest. */
+/* Integers of which the block summary does not say the first and the smallest.
+ */
 static void
 put_ints_alone(const int64_t *v, size_t len, uint64_t *scratch, struct buf *out)
 {

@@ -550,23 +550,23 @@ static void
 get_sparse(struct cursor *c, uint64_t *out, size_t len)
 {
     uint64_t n = cursor_varint(c);
-    uint64_t *pieces;
+    uint64_t *chunks;
 
     memset(out, 0, len * sizeof *out);
     if (c->failed || n == 0 || n > len) {
         c->failed = true;
         return;
     }
-    pieces = malloc((size_t)n * 2 * sizeof *pieces);
-    if (pieces == NULL) {
+    chunks = malloc((size_t)n * 2 * sizeof *chunks);
+    if (chunks == NULL) {
         c->failed = c->no_memory = true;
         return;
     }
-    get_flat(c, cursor_u8(c), pieces, (size_t)n);
-    get_flat(c, cursor_u8(c), pieces + n, (size_t)n);
+    get_flat(c, cursor_u8(c), chunks, (size_t)n);
+    get_flat(c, cursor_u8(c), chunks + n, (size_t)n);
     if (!c->failed)
-        merge_sparse(c, out, len, pieces, pieces + n, (size_t)n);
-    free(pieces);
+        merge_sparse(c, out, len, chunks, chunks + n, (size_t)n);
+    free(chunks);
 }
 
 void

@@ -1,6 +1,6 @@
 /*
  * The insides of a block (docs/FORMAT.md, "Block"): its header, with the
- * synopsis, and its columns, bottom to top:
+ * block summary, and its columns, bottom to top:
  *
  *     coded     the high parts of numbers, by tables (block_coded_priv.h)
  *     numbers   unsigned 64-bit numbers, small ones short
@@ -29,9 +29,9 @@
 /* Of a row of several hours (row_value.h). */
 #define ROW_OF_HOURS 3
 /* The version of a block without a checksum: the row that has it has one. */
-#define BLOCK_UNSEALED 4
-#define BLOCK_CRC_SIZE 4
-#define BLOCK_MIN_SIZE 6 /* without it */
+#define BLOCK_WITHOUT_CRC 4
+#define BLOCK_CRC_SIZE    4
+#define BLOCK_MIN_SIZE    6 /* without it */
 
 enum block_flag {
     FLAG_UNIT = 0x03,      /* times are in 1, 10, 100 or 1000 ms */
@@ -41,7 +41,7 @@ enum block_flag {
     KINDS_FLOAT = 0x08,
     KINDS_MIXED = 0x10,
     FLAG_CONSTANT = 0x20, /* all values are the first: no column */
-    FLAG_PLAIN = 0x40,    /* the synopsis is of doubles, 8 bytes each */
+    FLAG_PLAIN = 0x40,    /* the block summary is of doubles, 8 bytes each */
     FLAG_UNKNOWN = 0x80,
 };
 
@@ -57,10 +57,10 @@ struct block_header {
     uint8_t scale; /* 0 where all are integers */
     uint32_t count;
     uint64_t first, span; /* the first time, and the last less it, in units */
-    /* The synopsis of the column that is written: the integers, or decimals
-     * before division.  Not set with FLAG_PLAIN. */
+    /* The block summary of the column that is written: the integers, or
+     * decimals before division.  Not set with FLAG_PLAIN. */
     int64_t v_first, v_last, v_min, v_max, v_sum;
-    struct synopsis synopsis;
+    struct summary summary;
 };
 
 void block_header_put(const struct block_header *h, struct buf *out);

@@ -25,7 +25,7 @@ open_value(struct slice *value, uint32_t base, struct error *e)
 }
 
 enum status
-row_hours_begin(const struct key_shape *s, uint32_t base, struct slice value,
+row_hours_begin(const struct key_layout *s, uint32_t base, struct slice value,
                 struct row_hours *out, struct error *e)
 {
     struct cursor c;
@@ -35,7 +35,7 @@ row_hours_begin(const struct key_shape *s, uint32_t base, struct slice value,
     if (s->row_hours == 1) {
         out->is_bare = true;
         block_unpad(&value);
-        return value.size > 0 && value.data[0] == BLOCK_UNSEALED
+        return value.size > 0 && value.data[0] == BLOCK_WITHOUT_CRC
                    ? error_set(e, ST_CORRUPT, "row: block without a checksum")
                    : ST_OK;
     }
@@ -65,7 +65,7 @@ row_hours_next(struct row_hours *h, uint32_t *base, struct slice *block)
     if (h->hours != 0)
         size = cursor_varint(&c);
     if (c.failed || size > cursor_left(&c) ||
-        (!h->is_bare && (size == 0 || c.at[0] != BLOCK_UNSEALED))) {
+        (!h->is_bare && (size == 0 || c.at[0] != BLOCK_WITHOUT_CRC))) {
         h->bad = true;
         h->hours = 0;
         return false;
@@ -86,7 +86,7 @@ row_hours_end(const struct row_hours *h, struct error *e)
 }
 
 enum status
-row_parts_of(const struct key_shape *s, uint32_t base, struct slice value,
+row_parts_of(const struct key_layout *s, uint32_t base, struct slice value,
              struct row_parts *out, struct error *e)
 {
     struct row_hours h;
@@ -106,16 +106,16 @@ row_parts_of(const struct key_shape *s, uint32_t base, struct slice value,
 
 /* A block as it stands in a row, which has the checksum of all. */
 static struct slice
-unsealed(struct slice block)
+without_crc(struct slice block)
 {
-    if (block.data[0] == BLOCK_UNSEALED)
+    if (block.data[0] == BLOCK_WITHOUT_CRC)
         return block;
     INSIST(block.data[0] == BLOCK_VERSION && block.size > BLOCK_CRC_SIZE);
     return slice_of(block.data, block.size - BLOCK_CRC_SIZE);
 }
 
 void
-row_value_put(const struct key_shape *s, uint32_t base,
+row_value_put(const struct key_layout *s, uint32_t base,
               const struct row_parts *parts, struct buf *out)
 {
     size_t start = out->size;
@@ -132,11 +132,11 @@ row_value_put(const struct key_shape *s, uint32_t base,
     buf_put_u8(out, ROW_OF_HOURS);
     buf_put_varint(out, hours);
     for (; hours != 0; hours &= hours - 1) {
-        struct slice block = unsealed(parts->blocks[__builtin_ctz(hours)]);
+        struct slice block = without_crc(parts->blocks[__builtin_ctz(hours)]);
 
         if ((hours & (hours - 1)) != 0)
             buf_put_varint(out, block.size);
-        buf_put_u8(out, BLOCK_UNSEALED);
+        buf_put_u8(out, BLOCK_WITHOUT_CRC);
         buf_put_slice(out, slice_of(block.data + 1, block.size - 1));
     }
     if (!out->failed)

@@ -23,8 +23,8 @@ struct row_hours {
     bool bad;       /* it ended too early, or too late */
 };
 
-MUST_CHECK enum status row_hours_begin(const struct key_shape *s, uint32_t base,
-                                       struct slice value,
+MUST_CHECK enum status row_hours_begin(const struct key_layout *s,
+                                       uint32_t base, struct slice value,
                                        struct row_hours *out, struct error *e);
 
 /* The next hour's base and block; false when none is left, or 'bad' is set. */
@@ -39,18 +39,18 @@ struct row_parts {
     struct slice blocks[ROW_HOURS_MAX];
 };
 
-MUST_CHECK enum status row_parts_of(const struct key_shape *s, uint32_t base,
+MUST_CHECK enum status row_parts_of(const struct key_layout *s, uint32_t base,
                                     struct slice value, struct row_parts *out,
                                     struct error *e);
 
 /* Appends the value, with blocks as block_encode() or a value gave them;
  * nothing when there is no block at all. */
-void row_value_put(const struct key_shape *s, uint32_t base,
+void row_value_put(const struct key_layout *s, uint32_t base,
                    const struct row_parts *parts, struct buf *out);
 
 /* Which of the row's hours has this time. */
 static inline unsigned
-row_hour_of(const struct key_shape *s, uint32_t time_s)
+row_hour_of(const struct key_layout *s, uint32_t time_s)
 {
     return (time_s - key_span_base(s, time_s)) / HOUR_S;
 }

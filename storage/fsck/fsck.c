@@ -17,7 +17,7 @@
 
 void
 check_found(struct check *c, const char *code, struct slice key,
-            const char *mended, const char *fmt, ...)
+            const char *repaired, const char *fmt, ...)
 {
     char text[1024];
     va_list args;
@@ -26,10 +26,10 @@ check_found(struct check *c, const char *code, struct slice key,
     (void)vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     c->found++;
-    c->mended += mended != NULL;
+    c->repaired += repaired != NULL;
     c->say(c->ctx,
            &(struct finding){
-               .code = code, .key = key, .text = text, .mended = mended });
+               .code = code, .key = key, .text = text, .repaired = repaired });
 }
 
 void
@@ -98,7 +98,7 @@ static enum status
 check_format(const char *dir, struct check *c, struct error *e)
 {
     const struct slice none = { NULL, 0 };
-    bool mends = c->aside != NULL;
+    bool repairs = c->aside != NULL;
     struct format f;
     struct error why;
     enum status st = format_read(dir, &f, &why);
@@ -107,7 +107,7 @@ check_format(const char *dir, struct check *c, struct error *e)
     if (st == ST_NOT_FOUND)
         return error_set(e, ST_INVALID, "%s: this is no store", why.text);
     if (st == ST_CORRUPT && f.version == 0) {
-        c->refused = true;
+        c->rejected = true;
         check_found(c, "format-damaged", none, NULL, "%s", why.text);
         return ST_OK;
     }
@@ -119,11 +119,11 @@ check_format(const char *dir, struct check *c, struct error *e)
     if (!f.damaged || !f.complete)
         return ST_OK;
     check_found(c, "format-damaged", none,
-                mends ? "both were written again" : NULL,
+                repairs ? "both were written again" : NULL,
                 "'%s': FORMAT or its copy FORMAT.1 does not check, the other "
                 "one does",
                 dir);
-    return mends ? format_write(dir, &f, e) : ST_OK;
+    return repairs ? format_write(dir, &f, e) : ST_OK;
 }
 
 static enum status
@@ -131,9 +131,9 @@ all(const char *dir, struct check *c, struct error *e)
 {
     enum status st;
 
-    c->refused = false;
+    c->rejected = false;
     st = check_format(dir, c, e);
-    if (st == ST_OK && !c->refused)
+    if (st == ST_OK && !c->rejected)
         st = check_journal(dir, c, e);
     if (st == ST_OK)
         st = check_engine(dir, c, e);
@@ -154,7 +154,7 @@ check_files(const char *dir, struct check *c, struct error *e)
 }
 
 enum status
-check_mend_files(const char *dir, struct check *c, struct error *e)
+check_repair_files(const char *dir, struct check *c, struct error *e)
 {
     return all(dir, c, e);
 }

@@ -1,10 +1,11 @@
 /*
  * Looks at the files of a store's folder as they lie, without opening the
- * store: FORMAT, the journal, the engine's log, tables and manifest.  And mends
+ * store: FORMAT, the WAL, the engine's log, tables and manifest.  And repairs
  * them so far that it can be opened.  What is in the tables is looked at by
  * uid/fsck/uid_fsck.h.
  *
- *     format_lock -> check_files -> (a copy) -> check_mend_files -> store_open
+ *     format_lock -> check_files -> (a copy) -> check_repair_files ->
+ * store_open
  *
  * Whatever is wrong is told to check->say(), as a finding with a code that
  * stays the same; what is not wrong but worth a line, as a note.
@@ -20,11 +21,11 @@
 #include "base/slice.h"
 
 struct finding {
-    const char *code;   /* "row-block" */
-    struct slice key;   /* of the engine; empty: it is about a file */
-    const char *text;   /* what is wrong with it, and where it lies */
-    const char *mended; /* what was done about it; NULL: nothing */
-    bool is_note;       /* nothing is wrong */
+    const char *code;     /* "row-block" */
+    struct slice key;     /* of the engine; empty: it is about a file */
+    const char *text;     /* what is wrong with it, and where it lies */
+    const char *repaired; /* what was done about it; NULL: nothing */
+    bool is_note;         /* nothing is wrong */
 };
 
 struct check {
@@ -32,23 +33,23 @@ struct check {
     void *ctx;
     const char *aside; /* a folder: what is damaged goes there; NULL: only
                           looks, and changes nothing */
-    uint64_t found, mended;
+    uint64_t found, repaired;
     uint64_t files, bytes; /* looked at */
-    bool refused;          /* store_open() will not open it as it is */
+    bool rejected;         /* store_open() will not open it as it is */
 };
 
-/* 'mended' as in struct finding. */
+/* 'repaired' as in struct finding. */
 void check_found(struct check *c, const char *code, struct slice key,
-                 const char *mended, const char *fmt, ...) PRINTF_LIKE(5, 6);
+                 const char *repaired, const char *fmt, ...) PRINTF_LIKE(5, 6);
 void check_note(struct check *c, const char *code, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
 MUST_CHECK enum status check_files(const char *dir, struct check *c,
                                    struct error *e);
 
-/* Mends what check_files() finds; what it replaces or cuts off goes to
+/* Repairs what check_files() finds; what it replaces or cuts off goes to
  * c->aside, which is made. */
-MUST_CHECK enum status check_mend_files(const char *dir, struct check *c,
-                                        struct error *e);
+MUST_CHECK enum status check_repair_files(const char *dir, struct check *c,
+                                          struct error *e);
 
 #endif

@@ -2,7 +2,7 @@
  * The files of LevelDB: what CURRENT and the manifest lead to is there, every
  * record of the logs and every block of the tables has its checksum.
  *
- * Mended, the engine is made anew of all that checks: entries of the logs and
+ * Repaired, the engine is made anew of all that checks: entries of the logs and
  * blocks of the tables.  The old one is kept aside as a whole.
  */
 #include "config.h"
@@ -274,7 +274,8 @@ look(struct engine_check *x, struct error *e)
     return st;
 }
 
-/* -- mending -------------------------------------------------------------- */
+/* -- repairing --------------------------------------------------------------
+ */
 
 /* The whole entries of a log, in a log of their own. */
 static enum status
@@ -385,7 +386,7 @@ check_engine(const char *dir, struct check *c, struct error *e)
     if (st == ST_OK && x.found > 0 && c->aside != NULL)
         st = make_anew(&x, dir, e);
     else if (x.found > 0)
-        c->refused = true;
+        c->rejected = true;
     level_mark_fini(&x.mark);
     level_history_fini(&x.history);
     buf_fini(&x.bytes);

@@ -2,10 +2,10 @@
  * What the files of the check share.
  *
  *     check.c          FORMAT, and the order of things
- *     check_journal.c  the journal
+ *     check_journal.c  the WAL
  *     check_engine.c   the engine's files
  *
- * Each part looks, and mends as it goes when check->aside is set.
+ * Each part looks, and repairs as it goes when check->aside is set.
  *
  * Threads: owner.
  */

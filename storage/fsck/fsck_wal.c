@@ -1,5 +1,5 @@
 /*
- * The files of the journal: each record's checksums, and whether it says
+ * The files of the WAL: each record's checksums, and whether it says
  * something.
  *
  * Repaired, a file keeps its whole records: none needs another to be read, and
@@ -30,11 +30,11 @@ static const struct slice no_key = { NULL, 0 };
 
 /* A folder that is not there has none. */
 static enum status
-list(const char *dir, struct journal_segments *out, struct error *e)
+list(const char *dir, struct wal_segments *out, struct error *e)
 {
     if (access(dir, F_OK) != 0 && errno == ENOENT)
         return ST_OK;
-    return journal_list(dir, out, e);
+    return wal_list(dir, out, e);
 }
 
 static enum status
@@ -51,20 +51,20 @@ read_record(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
 static enum status
 make_empty(const char *dir, uint64_t segment, const char *name, struct error *e)
 {
-    uint8_t header[JOURNAL_FILE_HEADER];
+    uint8_t header[WAL_FILE_HEADER];
 
-    (void)journal_file_header(segment, hash_random_seed(), header);
+    (void)wal_file_header(segment, hash_random_seed(), header);
     return files_replace(dir, name, slice_of(header, sizeof header), e);
 }
 
 /* Keeps all of the file aside, and the whole records in its place. */
 static enum status
 repair_file(struct check *c, const char *dir, const char *path,
-            const char *name, uint64_t segment, struct key_shape *shape,
+            const char *name, uint64_t segment, struct key_layout *tagk_set,
             const char *why, struct error *e)
 {
     struct buf bytes = BUF_INIT;
-    struct journal_salvage s = { .bytes = BUF_INIT };
+    struct wal_salvage s = { .bytes = BUF_INIT };
     enum status st = files_read(path, SIZE_MAX, &bytes, e);
     int fd = -1;
 
@@ -74,8 +74,8 @@ repair_file(struct check *c, const char *dir, const char *path,
     if (st == ST_OK) {
         fd = open(path, O_RDONLY | O_CLOEXEC);
         st = fd < 0 ? error_set(e, ST_IO, "open %s: %m", path)
-                    : journal_file_salvage(fd, path, segment, read_record,
-                                           shape, &s, e);
+                    : wal_file_salvage(fd, path, segment, read_record, tagk_set,
+                                       &s, e);
     }
     if (fd >= 0)
         (void)close(fd);
@@ -93,17 +93,17 @@ repair_file(struct check *c, const char *dir, const char *path,
 
 static enum status
 check_file(struct check *c, const char *dir, uint64_t segment, bool last,
-           const struct key_shape *shape, struct error *e)
+           const struct key_layout *tagk_set, struct error *e)
 {
-    char name[JOURNAL_NAME_SIZE], path[FILES_PATH_MAX];
-    struct key_shape widths = *shape;
+    char name[WAL_NAME_SIZE], path[FILES_PATH_MAX];
+    struct key_layout widths = *tagk_set;
     struct error why;
     struct stat info;
     uint64_t good = 0;
     enum status st;
     int fd;
 
-    journal_name(segment, name);
+    wal_name(segment, name);
     st = files_join(dir, name, path, e);
     if (st != ST_OK)
         return st;
@@ -116,8 +116,8 @@ check_file(struct check *c, const char *dir, uint64_t segment, bool last,
     }
     c->files++;
     c->bytes += (uint64_t)info.st_size;
-    st = journal_file_read(fd, path, segment, last, read_record, &widths, &good,
-                           &why);
+    st = wal_file_read(fd, path, segment, last, read_record, &widths, &good,
+                       &why);
     (void)close(fd);
     if (st == ST_OK && good < (uint64_t)info.st_size)
         check_note(c, "journal-tail",
@@ -129,7 +129,7 @@ check_file(struct check *c, const char *dir, uint64_t segment, bool last,
     if (st != ST_CORRUPT)
         return error_set(e, st, "%s", why.text);
     if (c->aside == NULL) {
-        c->refused = true;
+        c->rejected = true;
         check_found(c, "journal-damage", no_key, NULL, "%s", why.text);
         return ST_OK;
     }
@@ -143,15 +143,15 @@ check_gap(struct check *c, const char *dir, uint64_t from, uint64_t to,
     enum status st = ST_OK;
 
     for (uint64_t n = from; n < to && st == ST_OK; n++) {
-        char name[JOURNAL_NAME_SIZE], path[FILES_PATH_MAX];
+        char name[WAL_NAME_SIZE], path[FILES_PATH_MAX];
 
-        journal_name(n, name);
+        wal_name(n, name);
         st = files_join(dir, name, path, e);
         if (st == ST_OK && c->aside != NULL)
             st = make_empty(dir, n, name, e);
         if (st != ST_OK)
             return st;
-        c->refused |= c->aside == NULL;
+        c->rejected |= c->aside == NULL;
         check_found(c, "journal-missing", no_key,
                     c->aside == NULL ? NULL : "an empty one is there now",
                     "%s: the file is gone, with what was in it", path);
@@ -161,8 +161,8 @@ check_gap(struct check *c, const char *dir, uint64_t from, uint64_t to,
 
 /* Those that SEGMENTS names and that are not between others. */
 static enum status
-check_ends(struct check *c, const char *dir, const struct journal_segments *s,
-           const struct journal_extent *x, struct error *e)
+check_ends(struct check *c, const char *dir, const struct wal_segments *s,
+           const struct wal_extent *x, struct error *e)
 {
     uint64_t first = s->len == 0 ? x->last + 1 : s->numbers[0];
     uint64_t last = s->len == 0 ? x->last : s->numbers[s->len - 1];
@@ -178,12 +178,12 @@ check_ends(struct check *c, const char *dir, const struct journal_segments *s,
 }
 
 static enum status
-check_segments(struct check *c, const char *dir,
-               const struct journal_segments *s, struct error *e)
+check_segments(struct check *c, const char *dir, const struct wal_segments *s,
+               struct error *e)
 {
-    struct journal_extent x;
+    struct wal_extent x;
     struct error why;
-    enum status st = journal_extent_read(dir, &x, &why);
+    enum status st = wal_extent_read(dir, &x, &why);
 
     if (st == ST_OK)
         return check_ends(c, dir, s, &x, e);
@@ -191,7 +191,7 @@ check_segments(struct check *c, const char *dir,
         return ST_OK;
     if (st != ST_CORRUPT)
         return error_set(e, st, "%s", why.text);
-    c->refused |= c->aside == NULL;
+    c->rejected |= c->aside == NULL;
     st = c->aside == NULL ? ST_OK : check_move_aside(c, dir, "SEGMENTS", e);
     if (st == ST_OK)
         check_found(c, "journal-segments", no_key,
@@ -203,7 +203,7 @@ check_segments(struct check *c, const char *dir,
 enum status
 check_journal(const char *dir, struct check *c, struct error *e)
 {
-    struct journal_segments s = { NULL, 0 };
+    struct wal_segments s = { NULL, 0 };
     char path[FILES_PATH_MAX];
     struct format f;
     enum status st = files_join(dir, "journal", path, e);
@@ -218,7 +218,8 @@ check_journal(const char *dir, struct check *c, struct error *e)
         if (i > 0)
             st = check_gap(c, path, s.numbers[i - 1] + 1, s.numbers[i], e);
         if (st == ST_OK)
-            st = check_file(c, path, s.numbers[i], i == s.len - 1, &f.shape, e);
+            st = check_file(c, path, s.numbers[i], i == s.len - 1, &f.tagk_set,
+                            e);
     }
     free(s.numbers);
     return st;

@@ -2,18 +2,18 @@
  * The head: the series that are written to, and their open rows, in memory, by
  * salt bucket.  Each bucket has its own lock; a batch takes it once.
  *
- *     row:   open --freeze--> frozen (being sealed) --unlink--> gone
+ *     row:   open --freeze--> frozen (being flushed) --unlink--> gone
  *
  * A frozen row is still read, and never appended to: points that come for the
  * same hour open a new row behind it.  The rows of a bucket are linked in the
- * order of their making, so the first one names the oldest journal segment that
+ * order of their making, so the first one names the oldest WAL segment that
  * is still needed.  A series' only row is found at once; where there are more,
  * an index has of each hour the row made last.
  *
  * Owns:    series, rows.
  * Threads: functions with a bucket argument: the caller holds its lock (they
- * say REQUIRES); the others: any. Bounds:  rows by what the store seals; series
- * by head_evict().
+ * say REQUIRES); the others: any. Bounds:  rows by what the store flushes;
+ * series by head_evict().
  */
 #ifndef STORAGE_HEAD_HEAD_H
 #define STORAGE_HEAD_HEAD_H
@@ -41,9 +41,9 @@ struct head_series {
     uint32_t index;
     uint32_t generation;
     uint32_t touched_s;
-    uint32_t wal_id;       /* in the journal's records of 'wal_epoch' */
-    uint32_t wal_epoch;    /* 0: none */
-    struct head_row *rows; /* the one made last comes first */
+    uint32_t wal_id;                 /* in the WAL's records of 'wal_epoch' */
+    uint32_t wal_epoch;              /* 0: none */
+    struct head_row *rows;           /* the one made last comes first */
     struct head_series *metric_next; /* of its bucket and metric */
     uint16_t tsuid_size;
     bool rowless : 1; /* surely no row of it is in the engine */
@@ -84,7 +84,7 @@ struct head_bucket {
 };
 
 struct head {
-    const struct key_shape *shape;
+    const struct key_layout *tagk_set;
     size_t buckets_len;
     struct head_bucket *buckets;
     uint64_t seed;
@@ -94,7 +94,7 @@ struct head {
     _Atomic size_t series;
 };
 
-void head_init(struct head *h, const struct key_shape *shape);
+void head_init(struct head *h, const struct key_layout *tagk_set);
 void head_fini(struct head *h);
 
 /* Finds or makes a series. */
@@ -125,9 +125,8 @@ bool head_append(struct head *h, struct head_bucket *b, struct head_series *s,
 bool head_has_elder(const struct head_row *r);
 
 /* What the row's block would say of it (open_row.h), remembered. */
-bool head_row_synopsis(struct head *h, struct head_bucket *b,
-                       struct head_row *r, struct synopsis *out)
-    REQUIRES(b->lock);
+bool head_row_summary(struct head *h, struct head_bucket *b, struct head_row *r,
+                      struct summary *out) REQUIRES(b->lock);
 
 /* Takes the row out of its lists and frees it. */
 void head_drop_row(struct head *h, struct head_bucket *b, struct head_row *r)
@@ -158,7 +157,7 @@ head_home(const struct head *h, const struct head_bucket *b, uint32_t series,
 static inline struct head_bucket *
 head_bucket_of(const struct head *h, struct slice tsuid)
 {
-    return &h->buckets[key_salt(h->shape, tsuid)];
+    return &h->buckets[key_salt(h->tagk_set, tsuid)];
 }
 
 #endif

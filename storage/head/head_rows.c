@@ -191,13 +191,13 @@ head_has_elder(const struct head_row *r)
     return elder_of(r) != NULL;
 }
 
-/* What seals a frozen row reads it without the lock. */
+/* What flushes a frozen row reads it without the lock. */
 bool
-head_row_synopsis(struct head *h, struct head_bucket *b, struct head_row *r,
-                  struct synopsis *out)
+head_row_summary(struct head *h, struct head_bucket *b, struct head_row *r,
+                 struct summary *out)
 {
     uint32_t held = open_row_held(&r->open);
-    bool known = open_row_synopsis(&r->open, !r->frozen, out);
+    bool known = open_row_summary(&r->open, !r->frozen, out);
 
     (void)b;
     if (open_row_held(&r->open) != held)

@@ -28,11 +28,11 @@ struct reader {
 };
 
 /* Of the points in the first 'size' bytes; where to go on. */
-struct summary {
+struct summary_state {
     uint32_t size;
     bool ordered;         /* so far; if not, there is no more to say */
     struct reader reader; /* its 'at' means nothing */
-    struct synopsis synopsis;
+    struct summary summary;
 };
 
 static uint8_t *
@@ -102,7 +102,7 @@ static bool
 grow(struct open_row *r)
 {
     uint32_t cap = larger(r->cap);
-    size_t more = r->summed ? sizeof(struct summary *) : 0;
+    size_t more = r->summed ? sizeof(struct summary_state *) : 0;
     uint8_t *p = realloc(r->bytes, cap + more);
 
     if (p == NULL)
@@ -149,10 +149,10 @@ open_row_append(struct open_row *r, struct point p)
     return true;
 }
 
-static struct summary *
+static struct summary_state *
 summary_of(const struct open_row *r)
 {
-    struct summary *x = NULL;
+    struct summary_state *x = NULL;
 
     if (r->summed)
         memcpy(&x, r->bytes + r->cap, sizeof x);
@@ -334,11 +334,12 @@ open_row_unpack_even(struct slice bytes, uint32_t count, uint32_t base,
     return s->even;
 }
 
-/* -- the synopsis ---------------------------------------------------------- */
+/* -- the block summary
+ * ---------------------------------------------------------- */
 
-/* The first point, as a number of the synopsis' kind. */
+/* The first point, as a number of the block summary' kind. */
 static void
-begin_synopsis(struct synopsis *s, int64_t ts_ms, union number v)
+begin_summary(struct summary *s, int64_t ts_ms, union number v)
 {
     s->first_ms = ts_ms;
     s->first = s->min = s->max = v;
@@ -346,10 +347,10 @@ begin_synopsis(struct synopsis *s, int64_t ts_ms, union number v)
 
 /* Adds integers until one is none, or is not behind the one before: false. */
 static bool
-sum_ints(struct summary *x, const uint8_t *end)
+sum_ints(struct summary_state *x, const uint8_t *end)
 {
     struct reader in = x->reader;
-    struct synopsis s = x->synopsis;
+    struct summary s = x->summary;
     bool good = true;
 
     while (in.at < end) {
@@ -361,7 +362,7 @@ sum_ints(struct summary *x, const uint8_t *end)
             break;
         }
         if (s.count++ == 0)
-            begin_synopsis(&s, in.ts_ms, v);
+            begin_summary(&s, in.ts_ms, v);
         s.min.i = v.i < s.min.i ? v.i : s.min.i;
         s.max.i = v.i > s.max.i ? v.i : s.max.i;
         s.sum.i = (int64_t)((uint64_t)s.sum.i + (uint64_t)v.i);
@@ -369,17 +370,17 @@ sum_ints(struct summary *x, const uint8_t *end)
     }
     s.last_ms = in.ts_ms;
     x->reader = in;
-    x->synopsis = s;
+    x->summary = s;
     return good;
 }
 
 /* The same of doubles, and of integers as such: one after the other, as blocks
  * have it. */
 static bool
-sum_doubles(struct summary *x, const uint8_t *end)
+sum_doubles(struct summary_state *x, const uint8_t *end)
 {
     struct reader in = x->reader;
-    struct synopsis s = x->synopsis;
+    struct summary s = x->summary;
     bool good = true;
 
     while (in.at < end) {
@@ -393,7 +394,7 @@ sum_doubles(struct summary *x, const uint8_t *end)
             break;
         }
         if (s.count++ == 0)
-            begin_synopsis(&s, in.ts_ms, v);
+            begin_summary(&s, in.ts_ms, v);
         if (v.d < s.min.d || isnan(s.min.d))
             s.min.d = v.d;
         if (v.d > s.max.d || isnan(s.max.d))
@@ -403,36 +404,37 @@ sum_doubles(struct summary *x, const uint8_t *end)
     }
     s.last_ms = in.ts_ms;
     x->reader = in;
-    x->synopsis = s;
+    x->summary = s;
     return good;
 }
 
 static void
-begin_summary(struct summary *x, const struct open_row *r, bool all_int)
+begin_summary_state(struct summary_state *x, const struct open_row *r,
+                    bool all_int)
 {
-    *x = (struct summary){
+    *x = (struct summary_state){
         .ordered = true,
         .reader = { .at = r->bytes, .ts_ms = (int64_t)r->base * 1000 },
-        .synopsis = { .all_int = all_int },
+        .summary = { .all_int = all_int },
     };
     if (!all_int)
-        x->synopsis.sum.d = 0;
+        x->summary.sum.d = 0;
 }
 
 /* As far as the row goes. */
 static void
-go_on(struct summary *x, const struct open_row *r)
+go_on(struct summary_state *x, const struct open_row *r)
 {
     const uint8_t *end = r->bytes + r->size;
 
     x->reader.at = r->bytes + x->size;
-    if (x->synopsis.all_int && sum_ints(x, end)) {
+    if (x->summary.all_int && sum_ints(x, end)) {
         x->size = r->size;
         return;
     }
     /* A double, or out of order: the beginning anew, as doubles. */
-    if (x->synopsis.all_int)
-        begin_summary(x, r, false);
+    if (x->summary.all_int)
+        begin_summary_state(x, r, false);
     x->ordered = sum_doubles(x, end);
     x->size = r->size;
 }
@@ -440,9 +442,9 @@ go_on(struct summary *x, const struct open_row *r)
 /* Gives the row a summary, if there is memory for it: the pointer to it takes
  * the last of the bytes that are free. */
 static void
-remember(struct open_row *r, const struct summary *x)
+remember(struct open_row *r, const struct summary_state *x)
 {
-    struct summary *copy;
+    struct summary_state *copy;
 
     if (r->size < WORTH_SUMMED || r->cap - r->size < sizeof copy)
         return;
@@ -456,23 +458,23 @@ remember(struct open_row *r, const struct summary *x)
 }
 
 bool
-open_row_synopsis(struct open_row *r, bool keep, struct synopsis *out)
+open_row_summary(struct open_row *r, bool keep, struct summary *out)
 {
-    struct summary *known = summary_of(r), x;
+    struct summary_state *known = summary_of(r), x;
 
     if (r->size == 0)
         return false;
     if (known != NULL)
         x = *known;
     else
-        begin_summary(&x, r, true);
+        begin_summary_state(&x, r, true);
     if (x.ordered && x.size < r->size)
         go_on(&x, r);
     if (keep && known != NULL)
         *known = x;
     else if (keep)
         remember(r, &x);
-    *out = x.synopsis;
+    *out = x.summary;
     if (!out->all_int)
         out->sum.d = plain_nan(out->sum.d);
     return x.ordered;
@@ -481,7 +483,7 @@ open_row_synopsis(struct open_row *r, bool keep, struct synopsis *out)
 uint32_t
 open_row_held(const struct open_row *r)
 {
-    return r->cap + (r->summed ? (uint32_t)(sizeof(struct summary) +
-                                            sizeof(struct summary *))
+    return r->cap + (r->summed ? (uint32_t)(sizeof(struct summary_state) +
+                                            sizeof(struct summary_state *))
                                : 0);
 }

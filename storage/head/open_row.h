@@ -1,8 +1,8 @@
 /*
  * An open row: the points of one series and one hour, in the order in which
  * they came, in about two bytes each for a regular integer series.  It is
- * sorted and made unique when it is unpacked, and sealed into a block (block.h)
- * later.
+ * sorted and made unique when it is unpacked, and flushed into a block
+ * (block.h) later.
  *
  *     control byte: bit 0  the time step is not the last one: the zig-zag step
  *                          and, below it, a bit that says if it is in seconds
@@ -15,7 +15,7 @@
  *
  * The last value counts as 0 where it was of the other kind.
  *
- * Owns:    its bytes, and behind them, once it was asked for a synopsis, a
+ * Owns:    its bytes, and behind them, once it was asked for a block summary, a
  *          pointer to what it remembers of it.
  * Threads: owner (a head bucket's lock guards it).
  */
@@ -53,11 +53,11 @@ bool open_row_unpack(struct slice bytes, uint32_t count, uint32_t base,
 bool open_row_unpack_even(struct slice bytes, uint32_t count, uint32_t base,
                           struct points *out, struct spacing *s);
 
-/* The synopsis that the block of these points would have, to the bit.  False if
- * there are none, or if they are not in the order of time.  With 'keep' a
- * row that is not small keeps it, and only what was appended since is looked at
- * the next time; without, nothing of the row changes. */
-bool open_row_synopsis(struct open_row *r, bool keep, struct synopsis *out);
+/* The block summary that the block of these points would have, to the bit.
+ * False if there are none, or if they are not in the order of time.  With
+ * 'keep' a row that is not small keeps it, and only what was appended since is
+ * looked at the next time; without, nothing of the row changes. */
+bool open_row_summary(struct open_row *r, bool keep, struct summary *out);
 
 /* Bytes of the heap. */
 uint32_t open_row_held(const struct open_row *r);

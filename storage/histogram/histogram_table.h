@@ -4,7 +4,7 @@
  *
  *     <'g'> <size:2> <TSUID> <time in ms:8>  ->  <codec:1> <histogram>
  *
- * They are written by store_write(), so that they are journaled as all else
+ * They are written by store_write(), so that they are logged as all else
  * is, and read from the engine.  Same series and time: the last write wins.
  *
  * Threads: any.

@@ -34,7 +34,7 @@ struct kv_options {
     const char *dir; /* NULL: the memory engine */
     /* Make a new one where 'dir' is empty or absent (or its creation was cut
      * short).  A folder with anything else in it is opened if it is whole, and
-     * refused if not: nothing there is ever overwritten. */
+     * rejected if not: nothing there is ever overwritten. */
     bool create;
     size_t write_buffer_bytes; /* 0: 32 MB */
     size_t cache_bytes;        /* 0: 32 MB */

@@ -10,7 +10,7 @@
 #define BASE_SIZE 4
 
 static size_t
-pair_size(const struct key_shape *s)
+pair_size(const struct key_layout *s)
 {
     return (size_t)s->tagk_width + s->tagv_width;
 }
@@ -36,7 +36,8 @@ key_get_uint_of(const uint8_t *in, unsigned width)
     return v;
 }
 
-/* -- shapes and TSUIDs ---------------------------------------------------- */
+/* -- tag-key sets and TSUIDs
+ * ---------------------------------------------------- */
 
 static bool
 width_is_valid(unsigned width)
@@ -45,7 +46,7 @@ width_is_valid(unsigned width)
 }
 
 bool
-key_shape_is_valid(const struct key_shape *s)
+key_layout_is_valid(const struct key_layout *s)
 {
     return width_is_valid(s->metric_width) && width_is_valid(s->tagk_width) &&
            width_is_valid(s->tagv_width) && s->salt_width <= 1 &&
@@ -55,7 +56,7 @@ key_shape_is_valid(const struct key_shape *s)
 }
 
 bool
-tsuid_is_valid(const struct key_shape *s, struct slice tsuid)
+tsuid_is_valid(const struct key_layout *s, struct slice tsuid)
 {
     size_t size = pair_size(s), left;
     const uint8_t *tagk;
@@ -79,19 +80,19 @@ tsuid_is_valid(const struct key_shape *s, struct slice tsuid)
 }
 
 size_t
-tsuid_tags(const struct key_shape *s, struct slice tsuid)
+tsuid_tags(const struct key_layout *s, struct slice tsuid)
 {
     return (tsuid.size - s->metric_width) / pair_size(s);
 }
 
 struct slice
-tsuid_metric(const struct key_shape *s, struct slice tsuid)
+tsuid_metric(const struct key_layout *s, struct slice tsuid)
 {
     return slice_of(tsuid.data, s->metric_width);
 }
 
 static const uint8_t *
-pair(const struct key_shape *s, struct slice tsuid, size_t i)
+pair(const struct key_layout *s, struct slice tsuid, size_t i)
 {
     INSIST(i < KEY_MAX_TAGS * 256 && /* no overflow, and no division */
            (i + 1) * pair_size(s) <= tsuid.size - s->metric_width);
@@ -99,13 +100,13 @@ pair(const struct key_shape *s, struct slice tsuid, size_t i)
 }
 
 struct slice
-tsuid_tagk(const struct key_shape *s, struct slice tsuid, size_t i)
+tsuid_tagk(const struct key_layout *s, struct slice tsuid, size_t i)
 {
     return slice_of(pair(s, tsuid, i), s->tagk_width);
 }
 
 struct slice
-tsuid_tagv(const struct key_shape *s, struct slice tsuid, size_t i)
+tsuid_tagv(const struct key_layout *s, struct slice tsuid, size_t i)
 {
     return slice_of(pair(s, tsuid, i) + s->tagk_width, s->tagv_width);
 }
@@ -113,7 +114,7 @@ tsuid_tagv(const struct key_shape *s, struct slice tsuid, size_t i)
 /* -- rows and series ------------------------------------------------------ */
 
 unsigned
-key_salt(const struct key_shape *s, struct slice tsuid)
+key_salt(const struct key_layout *s, struct slice tsuid)
 {
     return s->salt_width == 0
                ? 0
@@ -121,7 +122,7 @@ key_salt(const struct key_shape *s, struct slice tsuid)
 }
 
 size_t
-key_row(const struct key_shape *s, struct slice tsuid, uint32_t time_s,
+key_row(const struct key_layout *s, struct slice tsuid, uint32_t time_s,
         uint8_t *out)
 {
     size_t n = 0, tags_size = tsuid.size - s->metric_width;
@@ -140,7 +141,7 @@ key_row(const struct key_shape *s, struct slice tsuid, uint32_t time_s,
 }
 
 enum status
-key_row_parse(const struct key_shape *s, struct slice key, unsigned *salt,
+key_row_parse(const struct key_layout *s, struct slice key, unsigned *salt,
               uint32_t *base, uint8_t *tsuid, size_t *tsuid_size,
               struct error *e)
 {

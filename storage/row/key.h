@@ -23,7 +23,7 @@
 enum table {
     TABLE_UID = 'u',
     TABLE_SERIES = 's',
-    TABLE_SHAPES = 'h',
+    TABLE_TAGK_SETS = 'h',
     TABLE_ROWS = 'r',
     TABLE_ANNOTATIONS = 'a',
     TABLE_META = 'm',
@@ -42,7 +42,7 @@ enum table {
 #define ROW_KEY_MAX  (1 + 1 + TSUID_MAX + 4)
 
 /* Chosen when a store is created, kept in its FORMAT file, never changed. */
-struct key_shape {
+struct key_layout {
     uint8_t salt_width;    /* 0: no salt; 1 */
     uint16_t salt_buckets; /* 1 when the width is 0; at most 256 */
     uint8_t metric_width;  /* 1..8 */
@@ -51,52 +51,53 @@ struct key_shape {
     uint8_t row_hours; /* in a row: 1, 2, 3, 4, 6, 8, 12 or 24 */
 };
 
-#define KEY_SHAPE_DEFAULT \
-    {                     \
-        1, 16, 3, 3, 3, 6 \
+#define KEY_LAYOUT_DEFAULT \
+    {                      \
+        1, 16, 3, 3, 3, 6  \
     }
 #define ROW_HOURS_MAX 24
 
 /* Widths of 1..8, salt_width 0 or 1, buckets that fit it, hours that divide a
  * day? */
-bool key_shape_is_valid(const struct key_shape *s);
+bool key_layout_is_valid(const struct key_layout *s);
 
 /* A whole metric, then whole pairs, at most KEY_MAX_TAGS of them, tagks
  * ascending and distinct? */
-bool tsuid_is_valid(const struct key_shape *s, struct slice tsuid);
-size_t tsuid_tags(const struct key_shape *s, struct slice tsuid);
+bool tsuid_is_valid(const struct key_layout *s, struct slice tsuid);
+size_t tsuid_tags(const struct key_layout *s, struct slice tsuid);
 /* Lends the i-th pair's halves; 'i' < tsuid_tags(). */
-struct slice tsuid_metric(const struct key_shape *s, struct slice tsuid);
-struct slice tsuid_tagk(const struct key_shape *s, struct slice tsuid,
+struct slice tsuid_metric(const struct key_layout *s, struct slice tsuid);
+struct slice tsuid_tagk(const struct key_layout *s, struct slice tsuid,
                         size_t i);
-struct slice tsuid_tagv(const struct key_shape *s, struct slice tsuid,
+struct slice tsuid_tagv(const struct key_layout *s, struct slice tsuid,
                         size_t i);
 
 /* 0 .. salt_buckets - 1. */
-unsigned key_salt(const struct key_shape *s, struct slice tsuid);
+unsigned key_salt(const struct key_layout *s, struct slice tsuid);
 
 /* How many seconds a row spans, and the first one of the row that has this. */
 static inline uint32_t
-key_span_s(const struct key_shape *s)
+key_span_s(const struct key_layout *s)
 {
     return s->row_hours * UINT32_C(3600);
 }
 
 static inline uint32_t
-key_span_base(const struct key_shape *s, uint32_t time_s)
+key_span_base(const struct key_layout *s, uint32_t time_s)
 {
     return time_s - time_s % key_span_s(s);
 }
 
 /* The key of the row that has 'time_s'.  Writes at most ROW_KEY_MAX bytes to
  * 'out', returns how many. */
-size_t key_row(const struct key_shape *s, struct slice tsuid, uint32_t time_s,
+size_t key_row(const struct key_layout *s, struct slice tsuid, uint32_t time_s,
                uint8_t *out);
 
 /* Splits a row key.  The TSUID is copied to 'tsuid' (TSUID_MAX bytes).
- * ST_CORRUPT when the bytes are no row key of this shape: another table, tags
- * that are no valid TSUID's, a time at which no row begins, another's salt. */
-MUST_CHECK enum status key_row_parse(const struct key_shape *s,
+ * ST_CORRUPT when the bytes are no row key of this tag-key set: another table,
+ * tags that are no valid TSUID's, a time at which no row begins, another's
+ * salt. */
+MUST_CHECK enum status key_row_parse(const struct key_layout *s,
                                      struct slice key, unsigned *salt,
                                      uint32_t *base, uint8_t *tsuid,
                                      size_t *tsuid_size, struct error *e);

@@ -41,7 +41,7 @@ struct field {
 struct mask {
     uint32_t magic;
     bool never; /* some field allows nothing */
-    bool like;  /* it is one piece, and borrows the rest from another mask */
+    bool like;  /* it is one chunk, and borrows the rest from another mask */
     struct field *fields;
     size_t len, cap;
     uint8_t *min; /* the smallest key that matches, unless 'never' */
@@ -422,7 +422,7 @@ mask_set_give(struct mask_set *s, struct mask **m)
     *m = NULL;
 }
 
-/* Copies into a piece of memory that has room. */
+/* Copies into a chunk of memory that has room. */
 static void *
 move_in(uint8_t **at, const void *from, size_t size)
 {

@@ -7,8 +7,9 @@
  * sets make the time range and value lists part of the mask, so that one pass
  * with hints reads nothing that the mask excludes.
  *
- * A mask set holds the masks of several key sizes (one per tag shape) over one
- * pass: a key matches when one of them matches; the hint is the smallest hint.
+ * A mask set holds the masks of several key sizes (one per tag tag-key set)
+ * over one pass: a key matches when one of them matches; the hint is the
+ * smallest hint.
  *
  * Owns:    what its builder was given is copied; mask_set_like() borrows.
  * Threads: frozen once built.

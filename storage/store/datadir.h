@@ -20,7 +20,7 @@ enum {
     FOLDER_SYNC = 2,  /* all is on the disk when it returns */
 };
 
-/* FORMAT, engine and journal, into a folder that is absent or empty; else
+/* FORMAT, engine and WAL, into a folder that is absent or empty; else
  * ST_INVALID. */
 MUST_CHECK enum status folder_copy(const char *from, const char *to,
                                    unsigned how, struct error *e);

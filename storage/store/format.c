@@ -21,14 +21,14 @@
 #include "base/obj.h"
 #include "base/durable.h"
 
-#define MAX_SIZE  4096
-#define SEAL_SIZE (sizeof "crc32c 00000000\n" - 1)
+#define MAX_SIZE      4096
+#define CHECKSUM_SIZE (sizeof "crc32c 00000000\n" - 1)
 
 void
-format_new(struct format *out, const struct key_shape *shape)
+format_new(struct format *out, const struct key_layout *tagk_set)
 {
-    INSIST(key_shape_is_valid(shape));
-    *out = (struct format){ .version = FORMAT_VERSION, .shape = *shape };
+    INSIST(key_layout_is_valid(tagk_set));
+    *out = (struct format){ .version = FORMAT_VERSION, .tagk_set = *tagk_set };
     (void)snprintf(out->id, sizeof out->id, "%016" PRIx64 "%016" PRIx64,
                    hash_random_seed(), hash_random_seed());
 }
@@ -38,7 +38,7 @@ format_new(struct format *out, const struct key_shape *shape)
 static void
 format_text(const struct format *f, struct buf *out)
 {
-    const struct key_shape *s = &f->shape;
+    const struct key_layout *s = &f->tagk_set;
 
     buf_printf(out, "halite %u\n", f->version);
     buf_printf(out, "id %s\n", f->id);
@@ -90,20 +90,22 @@ static struct slice
 without_tail(struct slice text)
 {
     const uint8_t *end = memmem(text.data, text.size, "\ncrc32c ", 8);
-    size_t size = end == NULL ? 0 : (size_t)(end - text.data) + 1 + SEAL_SIZE;
+    size_t size =
+        end == NULL ? 0 : (size_t)(end - text.data) + 1 + CHECKSUM_SIZE;
 
     return size > text.size ? slice_of("", 0) : slice_of(text.data, size);
 }
 
 static bool
-sealed(struct slice text)
+has_checksum(struct slice text)
 {
-    struct slice seal = slice_of(text.data + text.size - SEAL_SIZE, SEAL_SIZE);
-    char want[SEAL_SIZE + 1];
+    struct slice checksum =
+        slice_of(text.data + text.size - CHECKSUM_SIZE, CHECKSUM_SIZE);
+    char want[CHECKSUM_SIZE + 1];
 
-    text.size -= SEAL_SIZE;
+    text.size -= CHECKSUM_SIZE;
     (void)snprintf(want, sizeof want, "crc32c %08x\n", (unsigned)crc32c(text));
-    return slice_eq_str(seal, want);
+    return slice_eq_str(checksum, want);
 }
 
 static bool
@@ -128,7 +130,7 @@ parse(struct slice text, const char *path, struct format *out, struct error *e)
                          "'%s' is not Halite's: another program's folder?",
                          path);
     rest = text = without_tail(text);
-    if (text.size == 0 || !sealed(text))
+    if (text.size == 0 || !has_checksum(text))
         return error_set(e, ST_CORRUPT,
                          "'%s' is damaged: its checksum does not fit", path);
     *out =
@@ -142,14 +144,15 @@ parse(struct slice text, const char *path, struct format *out, struct error *e)
     if (id.size == FORMAT_ID_SIZE - 1)
         memcpy(out->id, id.data, id.size);
     out->complete = take_number(&rest, "complete", 2) == 1;
-    out->shape.salt_width = (uint8_t)take_number(&rest, "salt-width", 255);
-    out->shape.salt_buckets =
+    out->tagk_set.salt_width = (uint8_t)take_number(&rest, "salt-width", 255);
+    out->tagk_set.salt_buckets =
         (uint16_t)take_number(&rest, "salt-buckets", 65535);
-    out->shape.metric_width = (uint8_t)take_number(&rest, "metric-width", 255);
-    out->shape.tagk_width = (uint8_t)take_number(&rest, "tagk-width", 255);
-    out->shape.tagv_width = (uint8_t)take_number(&rest, "tagv-width", 255);
-    out->shape.row_hours = (uint8_t)take_number(&rest, "row-hours", 255);
-    if (out->version == 0 || !key_shape_is_valid(&out->shape) ||
+    out->tagk_set.metric_width =
+        (uint8_t)take_number(&rest, "metric-width", 255);
+    out->tagk_set.tagk_width = (uint8_t)take_number(&rest, "tagk-width", 255);
+    out->tagk_set.tagv_width = (uint8_t)take_number(&rest, "tagv-width", 255);
+    out->tagk_set.row_hours = (uint8_t)take_number(&rest, "row-hours", 255);
+    if (out->version == 0 || !key_layout_is_valid(&out->tagk_set) ||
         !same_again(out, text)) {
         out->version = 0;
         return error_set(e, ST_CORRUPT, "'%s' is malformed", path);
@@ -209,7 +212,7 @@ format_write(const char *dir, const struct format *f, struct error *e)
 
 /* Who holds it, for the sentence; the file says so, if it could be written. */
 static enum status
-refuse(int fd, const char *dir, struct error *e)
+reject(int fd, const char *dir, struct error *e)
 {
     char pid[16] = "";
     ssize_t n = pread(fd, pid, sizeof pid - 1, 0);
@@ -231,7 +234,7 @@ lock_fd(int fd, const char *dir, const char *path, struct error *e)
 
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         if (errno == EWOULDBLOCK)
-            return refuse(fd, dir, e);
+            return reject(fd, dir, e);
         return error_set(e, ST_IO, "cannot lock '%s': %s", path,
                          strerror(errno));
     }

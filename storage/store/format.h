@@ -1,17 +1,17 @@
 /*
  * The FORMAT file and its copy, FORMAT.1, which say what a folder is: a store,
- * of which version, with keys of which shape (docs/FORMAT.md, "FORMAT file").
- * It is read before anything else in the folder is touched.  And the LOCK file,
- * which keeps a second process out.
+ * of which version, with keys of which tag-key set (docs/FORMAT.md, "FORMAT
+ * file"). It is read before anything else in the folder is touched.  And the
+ * LOCK file, which keeps a second process out.
  *
  *     format_lock -> format_read -> ST_OK, complete: open what is there
  *                         |-> ST_OK, not complete: a creation was cut short,
  *                         |   before anything was acknowledged: go on with it
  *                         `-> ST_NOT_FOUND: format_new, format_write, make the
- *                             engine and the journal, complete = true,
+ *                             engine and the WAL, complete = true,
  *                             format_write
  *
- * So a complete store whose engine is missing is refused, not made anew.
+ * So a complete store whose engine is missing is rejected, not made anew.
  *
  * Threads: any; these are functions of their arguments.
  * Fails:   ST_IO; ST_CORRUPT for another version and a damaged file; each
@@ -31,12 +31,12 @@ struct format {
     unsigned version;
     bool complete; /* everything was made; never create again */
     bool damaged;  /* one of the two files does not check: write both again */
-    struct key_shape shape;
+    struct key_layout tagk_set;
     char id[FORMAT_ID_SIZE]; /* 32 hex digits, drawn at creation, and a NUL */
 };
 
 /* A new identity, not complete. */
-void format_new(struct format *out, const struct key_shape *shape);
+void format_new(struct format *out, const struct key_layout *tagk_set);
 
 /* Reads FORMAT, or the copy, FORMAT.1, when FORMAT is absent or damaged.
  * ST_NOT_FOUND when both are absent, or the folder is. */

@@ -1,6 +1,6 @@
 /*
  * The store's front: open and close, series handles, and the way of a batch of
- * points into head and journal.
+ * points into head and WAL.
  */
 #include "config.h"
 
@@ -45,12 +45,12 @@ fill_defaults(struct store_options *o)
         o->head_bytes = 192 * MB;
     if (o->head_series == 0)
         o->head_series = 4000000;
-    if (o->journal_bytes == 0)
-        o->journal_bytes = 512 * MB;
-    if (o->journal_segment_bytes == 0)
-        o->journal_segment_bytes = 64 * MB;
-    if (o->seal_delay_ms == 0)
-        o->seal_delay_ms = 60000;
+    if (o->wal_bytes == 0)
+        o->wal_bytes = 512 * MB;
+    if (o->wal_segment_bytes == 0)
+        o->wal_segment_bytes = 64 * MB;
+    if (o->flush_delay_ms == 0)
+        o->flush_delay_ms = 60000;
     if (o->min_free_bytes == 0)
         o->min_free_bytes = 64 * MB;
     if (o->clock == NULL)
@@ -93,7 +93,7 @@ open_format(struct store *s, struct format *f, struct error *e)
         if (status != ST_OK)
             return status;
         log_info("store", "making a new store in %s", s->dir);
-        format_new(f, &s->options.shape);
+        format_new(f, &s->options.tagk_set);
         status = format_write(s->dir, f, e);
     } else if (status == ST_OK && f->damaged && f->complete) {
         log_warn("store",
@@ -103,36 +103,35 @@ open_format(struct store *s, struct format *f, struct error *e)
         status = format_write(s->dir, f, e);
     }
     if (status == ST_OK)
-        s->shape = f->shape;
+        s->tagk_set = f->tagk_set;
     return status;
 }
 
 static enum status
 open_engine(struct store *s, struct format *f, struct error *e)
 {
-    char engine[4096], journal[4096];
+    char engine[4096], wal[4096];
     struct kv_options ko = {
         .dir = engine,
         .create = !f->complete,
         .write_buffer_bytes = s->options.engine_write_buffer_bytes,
         .cache_bytes = s->options.engine_cache_bytes,
     };
-    struct journal_options jo = {
-        .dir = journal,
+    struct wal_options jo = {
+        .dir = wal,
         .sync = s->options.sync,
         .interval_ms = s->options.sync_interval_ms,
-        .segment_bytes = s->options.journal_segment_bytes,
+        .segment_bytes = s->options.wal_segment_bytes,
     };
     enum status status;
 
     if (snprintf(engine, sizeof engine, "%s/engine", s->dir) >=
             (int)sizeof engine ||
-        snprintf(journal, sizeof journal, "%s/journal", s->dir) >=
-            (int)sizeof journal)
+        snprintf(wal, sizeof wal, "%s/journal", s->dir) >= (int)sizeof wal)
         return error_set(e, ST_INVALID, "%s: the path is too long", s->dir);
     status = kv_open(&ko, &s->kv, e);
     if (status == ST_OK)
-        status = journal_open(&jo, &s->journal, e);
+        status = wal_open(&jo, &s->wal, e);
     if (status == ST_OK && !f->complete) {
         f->complete = true;
         status = format_write(s->dir, f, e);
@@ -172,8 +171,8 @@ destroy(struct store *s)
 {
     struct error e;
 
-    if (s->journal != NULL && journal_close(&s->journal, &e) != ST_OK)
-        log_error("store", "closing the journal: %s", e.text);
+    if (s->wal != NULL && wal_close(&s->wal, &e) != ST_OK)
+        log_error("store", "closing the WAL: %s", e.text);
     kv_close(&s->kv);
     format_unlock(&s->lock_fd);
     for (size_t i = 0; s->wal_buckets != NULL && i < s->head.buckets_len; i++)
@@ -185,7 +184,7 @@ destroy(struct store *s)
     cond_fini(&s->room);
     lock_fini(&s->wake_lock);
     lock_fini(&s->write_lock);
-    lock_fini(&s->seal_lock);
+    lock_fini(&s->flush_lock);
     free(s->dir);
     OBJ_CLEAR(s);
     free(s);
@@ -202,32 +201,32 @@ store_open(const struct store_options *o, struct store **out, struct error *e)
     s->options = *o;
     fill_defaults(&s->options);
     s->lock_fd = -1;
-    lock_init(&s->seal_lock);
+    lock_init(&s->flush_lock);
     lock_init(&s->write_lock);
     lock_init(&s->wake_lock);
     cond_init(&s->wake);
     cond_init(&s->room);
-    if (!key_shape_is_valid(&o->shape)) {
+    if (!key_layout_is_valid(&o->tagk_set)) {
         status = error_set(e, ST_INVALID,
                            "salt and UID widths: 0 or 1 salt bytes of at most "
                            "256 buckets, 1 to 8 bytes for each id; 1, 2, 3, "
                            "4, 6, 8, 12 or 24 hours in a row");
     } else if (o->dir == NULL) {
-        s->shape = o->shape;
+        s->tagk_set = o->tagk_set;
         status = kv_open(&(struct kv_options){ 0 }, &s->kv, e);
     } else {
         s->dir = mem_strdup(o->dir);
         status = open_files(s, e);
     }
     if (status == ST_OK) {
-        head_init(&s->head, &s->shape);
-        if (s->journal != NULL)
+        head_init(&s->head, &s->tagk_set);
+        if (s->wal != NULL)
             s->wal_buckets =
                 mem_new_array(s->head.buckets_len, sizeof *s->wal_buckets);
         status = store_replay(s, e);
     }
     if (status == ST_OK)
-        status = store_sealer_start(s, e);
+        status = store_flusher_start(s, e);
     if (status != ST_OK) {
         destroy(s);
         return status;
@@ -246,15 +245,15 @@ store_close(struct store **sp, struct error *e)
     if (s == NULL)
         return ST_OK;
     OBJ_CHECK(s, STORE_MAGIC);
-    store_sealer_stop(s);
+    store_flusher_stop(s);
     crash_point("close-begun");
-    status = store_seal(s, e);
-    crash_point("close-sealed");
+    status = store_flush(s, e);
+    crash_point("close-flushed");
     kv_settle(s->kv, 0);
     crash_point("close-settled");
-    if (s->journal != NULL) {
+    if (s->wal != NULL) {
         struct error close_error;
-        enum status closed = journal_close(&s->journal, &close_error);
+        enum status closed = wal_close(&s->wal, &close_error);
 
         if (status == ST_OK && closed != ST_OK)
             status = error_set(e, closed, "%s", close_error.text);
@@ -271,10 +270,10 @@ store_announce(struct store *s, const char *address)
         format_lock_note(s->lock_fd, address);
 }
 
-const struct key_shape *
-store_shape(const struct store *s)
+const struct key_layout *
+store_tagk_set(const struct store *s)
 {
-    return &s->shape;
+    return &s->tagk_set;
 }
 
 struct kv *
@@ -286,8 +285,8 @@ store_kv(struct store *s)
 
 /* -- other tables ---------------------------------------------------------- */
 
-/* The write lock is held across journal and engine, so that both see batches
- * in one order and the sealer never trims a batch that the engine lacks.  The
+/* The write lock is held across WAL and engine, so that both see batches
+ * in one order and the flusher never trims a batch that the engine lacks.  The
  * batch's number is in it for that time. */
 static enum status
 write_both(struct store *s, struct kv_batch *b, struct buf *record,
@@ -299,18 +298,17 @@ write_both(struct store *s, struct kv_batch *b, struct buf *record,
     *lsn = 0;
     lock_take(&s->write_lock);
     record_batch_number(record, b, s->batches + 1);
-    /* What the engine refuses must not come back from the journal. */
+    /* What the engine rejects must not come back from the WAL. */
     status = kv_batch_check(b, e);
     if (status == ST_OK && record->failed)
         status = error_set(e, ST_BUSY, "no memory for a batch");
     if (status == ST_OK)
-        status =
-            journal_append(s->journal, RECORD_BATCH, buf_slice(record), lsn, e);
+        status = wal_append(s->wal, RECORD_BATCH, buf_slice(record), lsn, e);
     if (status == ST_OK)
         s->batches++;
     if (status == ST_IO)
         status = error_wrap(e, ST_BUSY, "not acknowledged");
-    crash_point("batch-journaled");
+    crash_point("batch-logged");
     if (status == ST_OK)
         status = kv_gather(s->kv, b, e);
     crash_point("batch-written");
@@ -332,7 +330,7 @@ store_write(struct store *s, struct kv_batch *b, uint64_t *lsn, struct error *e)
     if (lsn == NULL)
         lsn = &unused;
     *lsn = 0;
-    if (s->journal == NULL)
+    if (s->wal == NULL)
         return kv_write(s->kv, b, false, e);
     record_batch(&record, b);
     status = write_both(s, b, &record, lsn, e);
@@ -371,10 +369,10 @@ get_series(struct store *s, struct slice tsuid, bool rowless, series_ref *out,
     struct head_bucket *b;
 
     OBJ_CHECK(s, STORE_MAGIC);
-    if (!tsuid_is_valid(&s->shape, tsuid))
+    if (!tsuid_is_valid(&s->tagk_set, tsuid))
         return error_set(e, ST_INVALID, "a TSUID of %zu bytes is malformed",
                          tsuid.size);
-    bucket = key_salt(&s->shape, tsuid);
+    bucket = key_salt(&s->tagk_set, tsuid);
     b = &s->head.buckets[bucket];
     lock_take(&b->lock);
     {
@@ -410,7 +408,7 @@ store_series_new(struct store *s, struct slice tsuid, series_ref *out,
 bool
 store_has_series(struct store *s, struct slice tsuid, bool *all)
 {
-    struct head_bucket *b = &s->head.buckets[key_salt(&s->shape, tsuid)];
+    struct head_bucket *b = &s->head.buckets[key_salt(&s->tagk_set, tsuid)];
     bool has;
 
     OBJ_CHECK(s, STORE_MAGIC);
@@ -548,7 +546,7 @@ fetch_rows(const struct head *h, const struct head_bucket *b,
     fetch_others(h, b, series, bases, others, others_len, rows);
 }
 
-/* The id of a series in the journal's records; it is new when 'tsuid' is not
+/* The id of a series in the WAL's records; it is new when 'tsuid' is not
  * empty. */
 static inline uint32_t
 wal_id(struct wal_bucket *w, struct head_series *s, struct slice *tsuid)
@@ -615,17 +613,17 @@ append_points(struct put *p, unsigned bucket, const struct store_point *points,
 
         st = w->writer.record.failed
                  ? error_set(p->e, ST_BUSY, "no memory for a record")
-                 : journal_append_in(p->s->journal, p->segment, RECORD_POINTS,
-                                     record, &p->lsn, p->e);
+                 : wal_append_in(p->s->wal, p->segment, RECORD_POINTS, record,
+                                 &p->lsn, p->e);
         if (st == ST_NOT_FOUND)
-            p->segment = journal_segment(p->s->journal);
+            p->segment = wal_segment(p->s->wal);
     } while (st == ST_NOT_FOUND);
     if (st != ST_OK)
         wal_forget_ids(w);
     return st;
 }
 
-/* The points order[0..len) of one bucket.  Head and journal change under the
+/* The points order[0..len) of one bucket.  Head and WAL change under the
  * same lock, so a replay sees the order that queries saw. */
 static void
 put_bucket(struct put *p, unsigned bucket, struct store_point *points,
@@ -637,15 +635,15 @@ put_bucket(struct put *p, unsigned bucket, struct store_point *points,
     enum status status = ST_OK;
 
     lock_take(&b->lock);
-    if (p->s->journal != NULL)
-        p->segment = journal_segment(p->s->journal);
+    if (p->s->wal != NULL)
+        p->segment = wal_segment(p->s->wal);
     for (size_t i = 0; i < len; i++) {
         if (i % PREFETCHED == 0)
             fetch_rows(&p->s->head, b, points, order + i,
                        len - i < PREFETCHED ? len - i : PREFETCHED, rows);
         put_point(p, b, rows[i % PREFETCHED], &points[order[i]]);
     }
-    if (p->s->journal != NULL && p->taken > before)
+    if (p->s->wal != NULL && p->taken > before)
         status = append_points(p, bucket, points, order, len);
     /* Rejected or not, the rows hold them; and no row of them is dropped before
      * the lock is. */
@@ -717,8 +715,7 @@ bool
 store_is_quick(const struct store *s)
 {
     OBJ_CHECK(s, STORE_MAGIC);
-    return !atomic_load(&s->refusing) &&
-           s->options.sync != JOURNAL_SYNC_ALWAYS &&
+    return !atomic_load(&s->rejecting) && s->options.sync != WAL_SYNC_ALWAYS &&
            atomic_load(&s->head.bytes) < s->options.head_bytes / 4 * 3;
 }
 
@@ -728,9 +725,9 @@ store_commit(struct store *s, uint64_t lsn, bool sync, struct error *e)
     enum status status;
 
     OBJ_CHECK(s, STORE_MAGIC);
-    if (s->journal == NULL)
+    if (s->wal == NULL)
         return ST_OK;
-    status = journal_commit(s->journal, lsn, sync, e);
+    status = wal_commit(s->wal, lsn, sync, e);
     /* The disk's fault, which may pass: the client is to try again. */
     return status == ST_IO ? error_wrap(e, ST_BUSY, "not acknowledged")
                            : status;
@@ -745,14 +742,14 @@ store_counts(struct store *s)
         .head_rows = atomic_load(&s->head.rows),
         .head_points = atomic_load(&s->head.points),
         .head_bytes = atomic_load(&s->head.bytes),
-        .rows_sealed = atomic_load(&s->rows_sealed),
+        .rows_flushed = atomic_load(&s->rows_flushed),
         .rows_merged = atomic_load(&s->rows_merged),
         .rows_rewritten = atomic_load(&s->rows_rewritten),
         .rows_quarantined = atomic_load(&s->rows_quarantined),
     };
 
     OBJ_CHECK(s, STORE_MAGIC);
-    if (s->journal != NULL)
-        c.journal = journal_counts(s->journal);
+    if (s->wal != NULL)
+        c.wal = wal_counts(s->wal);
     return c;
 }

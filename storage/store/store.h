@@ -1,18 +1,18 @@
 /*
  * A store: rows of points under salted keys, and every other table beside
- * them.  It joins the engine (kv.h), the journal, and the head, where the open
- * rows are kept until they are sealed into blocks.
+ * them.  It joins the engine (kv.h), the WAL, and the head, where the open
+ * rows are kept until they are flushed into blocks.
  *
- *     store_put -> head + journal -> store_commit -> acknowledged
- *                    `-> sealed later -> block -> engine; journal trimmed
+ *     store_put -> head + WAL -> store_commit -> acknowledged
+ *                    `-> flushed later -> block -> engine; WAL trimmed
  *
- * Whatever is written here, points or other tables, goes through the journal,
+ * Whatever is written here, points or other tables, goes through the WAL,
  * in order, and is replayed after a crash; nothing acknowledged is lost and
  * nothing appears twice.  Same series and time: the last write wins.
  *
  * Owns:    the folder: FORMAT, LOCK, engine/, journal/.
  * Threads: struct store: any.  struct store_scan: the one that opened it.
- * Fails:   ST_IO, ST_CORRUPT; ST_BUSY when the head is full and sealing cannot
+ * Fails:   ST_IO, ST_CORRUPT; ST_BUSY when the head is full and flushing cannot
  *          keep up, and while the disk is full or fails: reading goes on, and
  *          so does writing when the disk is well again; ST_INVALID for times
  *          that a row cannot hold.
@@ -32,15 +32,15 @@
 struct store; /* opaque */
 
 struct store_options {
-    const char *dir;        /* NULL: in memory, no journal */
-    struct key_shape shape; /* for a new store; an old one keeps its own */
-    enum journal_sync sync;
-    unsigned sync_interval_ms;    /* 0: 1000 */
-    size_t head_bytes;            /* 0: 192 MB of open rows, then pushes back */
-    size_t head_series;           /* 0: 4 million, then idle ones are dropped */
-    size_t journal_bytes;         /* 0: 512 MB, then rows are sealed early */
-    size_t journal_segment_bytes; /* 0: 64 MB */
-    unsigned seal_delay_ms;       /* 0: 60 s after its span has passed */
+    const char *dir;            /* NULL: in memory, no WAL */
+    struct key_layout tagk_set; /* for a new store; an old one keeps its own */
+    enum wal_sync sync;
+    unsigned sync_interval_ms; /* 0: 1000 */
+    size_t head_bytes;         /* 0: 192 MB of open rows, then pushes back */
+    size_t head_series;        /* 0: 4 million, then idle ones are dropped */
+    size_t wal_bytes;          /* 0: 512 MB, then rows are flushed early */
+    size_t wal_segment_bytes;  /* 0: 64 MB */
+    unsigned flush_delay_ms;   /* 0: 60 s after its span has passed */
     uint64_t
         min_free_bytes; /* 0: 64 MB; writes wait for so much room on disk */
     size_t engine_write_buffer_bytes; /* 0: 32 MB */
@@ -48,16 +48,16 @@ struct store_options {
     const struct clock *clock;        /* NULL: the system's */
 };
 
-/* Opens, creating it in an empty or absent folder, and replays the journal.
- * Refuses with a sentence: a folder in use, of a newer format, foreign, or
+/* Opens, creating it in an empty or absent folder, and replays the WAL.
+ * Rejects with a sentence: a folder in use, of a newer format, foreign, or
  * damaged. */
 MUST_CHECK enum status store_open(const struct store_options *o,
                                   struct store **out, struct error *e);
 
-/* Seals all open rows, syncs, closes. '*s' becomes NULL in any case. */
+/* Flushes all open rows, syncs, closes. '*s' becomes NULL in any case. */
 MUST_CHECK enum status store_close(struct store **s, struct error *e);
 
-const struct key_shape *store_shape(const struct store *s);
+const struct key_layout *store_tagk_set(const struct store *s);
 
 /* The engine, to read other tables from.  Write through store_write(). */
 struct kv *store_kv(struct store *s);
@@ -95,22 +95,22 @@ struct store_point {
 /* Takes a batch: at once visible to queries, durable once store_commit() of
  * '*lsn' returns ST_OK.  ST_OK when all were taken; otherwise the first
  * failure, and each point's 'status': ST_NOT_FOUND, ask for the series again;
- * ST_INVALID, the time is out of range; ST_BUSY, the journal did not take it.
+ * ST_INVALID, the time is out of range; ST_BUSY, the WAL did not take it.
  * A point with ST_BUSY may be in the head: queries may see it, and it is stored
  * if the head is flushed before the process ends. */
 MUST_CHECK enum status store_put(struct store *s, struct store_point *points,
                                  size_t len, uint64_t *lsn, struct error *e);
 
-/* ST_OK, or ST_BUSY and why writes are refused now: the disk is full or fails.
+/* ST_OK, or ST_BUSY and why writes are rejected now: the disk is full or fails.
  * store_put() then fails with ST_IO, which says not to wait for it. */
 MUST_CHECK enum status store_may_write(struct store *s, struct error *e);
 
 /* Would a small put, and its commit, wait for nothing but a write to the
- * journal's file?  A guess, for who has others to serve. */
+ * WAL's file?  A guess, for who has others to serve. */
 bool store_is_quick(const struct store *s);
 
-/* Waits until all up to 'lsn' is in the journal's file; on the disk too with
- * 'sync' or JOURNAL_SYNC_ALWAYS.  This is what an acknowledgement means. */
+/* Waits until all up to 'lsn' is in the WAL's file; on the disk too with
+ * 'sync' or WAL_SYNC_ALWAYS.  This is what an acknowledgement means. */
 MUST_CHECK enum status store_commit(struct store *s, uint64_t lsn, bool sync,
                                     struct error *e);
 
@@ -121,8 +121,8 @@ MUST_CHECK enum status store_delete(struct store *s, struct slice tsuid,
                                     uint64_t *deleted, uint64_t *lsn,
                                     struct error *e);
 
-/* Seals all open rows now (at stop, in tests, for 'dropcaches'). */
-MUST_CHECK enum status store_seal(struct store *s, struct error *e);
+/* Flushes all open rows now (at stop, in tests, for 'dropcaches'). */
+MUST_CHECK enum status store_flush(struct store *s, struct error *e);
 
 /* Makes a store in the folder 'dest', absent or empty, that holds all that was
  * acknowledged before the call, and nothing else than what was written. Reading
@@ -146,7 +146,7 @@ struct store_row {
     const struct points *head; /* NULL: only in the engine, or in 'open' */
     struct slice open;         /* all there is, packed (open_row.h); or empty */
     uint32_t open_len;         /* points in it, repeated ones included */
-    const struct synopsis *synopsis; /* of 'open', or NULL: not known */
+    const struct summary *summary; /* of 'open', or NULL: not known */
 };
 
 /* How a scan moves; the planner chooses. */
@@ -166,7 +166,7 @@ struct scan_spec {
     const struct slice *series;
     size_t series_len;
     struct slice metric; /* id, for the head's index */
-    bool synopses;       /* of open rows: they may be asked for */
+    bool summaries;      /* of open rows: they may be asked for */
 };
 
 struct scan_counts {
@@ -215,12 +215,12 @@ MUST_CHECK enum status store_row_spaced(const struct store_row *row,
  * unpacked later by block_decode(). */
 bool store_row_is_block(const struct store_row *row);
 
-/* The row's synopsis, without unpacking anything.  '*known' is false when there
- * is none: some of its points are in the head, and some are not or they came in
- * no order; or the scan was not to have any of the head's. */
-MUST_CHECK enum status store_row_synopsis(const struct store_row *row,
-                                          struct synopsis *out, bool *known,
-                                          struct error *e);
+/* The row's block summary, without unpacking anything.  '*known' is false when
+ * there is none: some of its points are in the head, and some are not or they
+ * came in no order; or the scan was not to have any of the head's. */
+MUST_CHECK enum status store_row_summary(const struct store_row *row,
+                                         struct summary *out, bool *known,
+                                         struct error *e);
 
 /* The newest point of a series at or before 'until_ms': ST_NOT_FOUND if none.
  */
@@ -231,12 +231,12 @@ MUST_CHECK enum status store_last(struct store *s, struct slice tsuid,
 struct store_counts {
     uint64_t points_added;
     uint64_t head_series, head_rows, head_points, head_bytes;
-    uint64_t rows_sealed; /* open ones */
+    uint64_t rows_flushed; /* open ones */
     /* Of these, whose hour was stored already; rows of the engine that were
      * read to be written again with more. */
     uint64_t rows_merged, rows_rewritten;
     uint64_t rows_quarantined; /* damaged ones that made way for new points */
-    struct journal_counts journal;
+    struct wal_counts wal;
 };
 struct store_counts store_counts(struct store *s);
 

@@ -1,8 +1,8 @@
 /*
- * A copy of a store that is at work.  All rows that are open are sealed first,
+ * A copy of a store that is at work.  All rows that are open are flushed first,
  * so whatever was acknowledged before the call is in the engine; then what the
  * engine holds at one moment is copied key by key, which reads and so checks
- * every block of it.  The copy has an empty journal.
+ * every block of it.  The copy has an empty WAL.
  */
 #include "config.h"
 
@@ -43,7 +43,7 @@ copy_engine(struct store *s, const char *to, bool (*gone)(void *ctx),
             void *gone_ctx, uint64_t *keys, struct error *e)
 {
     struct kv_snapshot *snapshot;
-    enum status st = store_seal(s, e);
+    enum status st = store_flush(s, e);
 
     if (st != ST_OK)
         return st;
@@ -56,11 +56,11 @@ copy_engine(struct store *s, const char *to, bool (*gone)(void *ctx),
 static enum status
 make_journal(const char *dir, struct error *e)
 {
-    const struct journal_options o = { .dir = dir, .sync = JOURNAL_SYNC_OFF };
-    struct journal *j;
-    enum status st = journal_open(&o, &j, e);
+    const struct wal_options o = { .dir = dir, .sync = WAL_SYNC_OFF };
+    struct wal *j;
+    enum status st = wal_open(&o, &j, e);
 
-    return st == ST_OK ? journal_close(&j, e) : st;
+    return st == ST_OK ? wal_close(&j, e) : st;
 }
 
 enum status
@@ -68,7 +68,7 @@ store_backup(struct store *s, const char *dest, bool (*gone)(void *ctx),
              void *gone_ctx, uint64_t *keys, struct error *e)
 {
     char *engine = files_path(dest, "engine");
-    char *journal = files_path(dest, "journal");
+    char *wal = files_path(dest, "journal");
     struct format f;
     enum status st = ST_OK;
 
@@ -82,19 +82,19 @@ store_backup(struct store *s, const char *dest, bool (*gone)(void *ctx),
         st = error_set(e, ST_IO, "make %s: %m", dest);
     if (st == ST_OK)
         st = check_room(s, dest, e);
-    format_new(&f, &s->shape);
+    format_new(&f, &s->tagk_set);
     if (st == ST_OK)
         st = format_write(dest, &f, e);
     if (st == ST_OK)
         st = copy_engine(s, engine, gone, gone_ctx, keys, e);
     if (st == ST_OK)
-        st = make_journal(journal, e);
+        st = make_journal(wal, e);
     f.complete = true;
     if (st == ST_OK)
         st = format_write(dest, &f, e);
     if (st == ST_OK)
         st = files_sync_parent(dest, e);
     free(engine);
-    free(journal);
+    free(wal);
     return st;
 }

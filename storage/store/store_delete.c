@@ -1,6 +1,6 @@
 /*
  * Deleting a range of a series, exactly: points in the head and rows in the
- * engine, after the journal has it.
+ * engine, after the WAL has it.
  */
 #include "config.h"
 
@@ -75,7 +75,7 @@ delete_from_head(struct store *s, struct head_bucket *b, struct slice tsuid,
     for (struct head_row *r = series == NULL ? NULL : series->rows; r != NULL;
          r = next) {
         next = r->next;
-        INSIST(!r->frozen); /* the seal lock is held */
+        INSIST(!r->frozen); /* the flush lock is held */
         if (!overlaps(r->open.base, from_ms, to_ms))
             continue;
         if (!delete_from_row(s, r, from_ms, to_ms, gone))
@@ -127,9 +127,9 @@ delete_from_stored(struct store *s, struct slice key, uint32_t base,
     size_t ends[ROW_HOURS_MAX], before = gone->len;
     struct buf blocks = BUF_INIT, out = BUF_INIT;
     struct kv_batch *batch = kv_batch_new();
-    enum status status = row_parts_of(&s->shape, base, value, &parts, e);
+    enum status status = row_parts_of(&s->tagk_set, base, value, &parts, e);
 
-    for (unsigned i = 0; i < s->shape.row_hours && status == ST_OK; i++) {
+    for (unsigned i = 0; i < s->tagk_set.row_hours && status == ST_OK; i++) {
         if (parts.blocks[i].size > 0)
             status = delete_from_block(parts.blocks[i], base + i * HOUR_S,
                                        from_ms, to_ms, gone, &blocks, e);
@@ -138,9 +138,10 @@ delete_from_stored(struct store *s, struct slice key, uint32_t base,
     if (status == ST_OK && blocks.failed)
         status = error_set(e, ST_BUSY, "no memory to delete points");
     if (status == ST_OK && gone->len > before) {
-        for (size_t i = 0, from = 0; i < s->shape.row_hours; from = ends[i++])
+        for (size_t i = 0, from = 0; i < s->tagk_set.row_hours;
+             from = ends[i++])
             parts.blocks[i] = slice_of(blocks.data + from, ends[i] - from);
-        row_value_put(&s->shape, base, &parts, &out);
+        row_value_put(&s->tagk_set, base, &parts, &out);
         if (out.size == 0)
             kv_batch_delete(batch, key);
         else
@@ -163,15 +164,15 @@ series_mask(const struct store *s, struct slice tsuid, int64_t from_ms,
 {
     struct mask *m = mask_new();
     uint8_t start[ROW_KEY_MAX];
-    size_t head = 1u + s->shape.salt_width + s->shape.metric_width;
+    size_t head = 1u + s->tagk_set.salt_width + s->tagk_set.metric_width;
 
-    (void)key_row(&s->shape, tsuid, 0, start);
+    (void)key_row(&s->tagk_set, tsuid, 0, start);
     mask_add_fixed(m, slice_of(start, head));
-    mask_add_steps(m, key_span_base(&s->shape, hour_base(from_ms)),
-                   key_span_base(&s->shape, hour_base(to_ms)),
-                   key_span_s(&s->shape), 4);
-    mask_add_fixed(m, slice_of(tsuid.data + s->shape.metric_width,
-                               tsuid.size - s->shape.metric_width));
+    mask_add_steps(m, key_span_base(&s->tagk_set, hour_base(from_ms)),
+                   key_span_base(&s->tagk_set, hour_base(to_ms)),
+                   key_span_s(&s->tagk_set), 4);
+    mask_add_fixed(m, slice_of(tsuid.data + s->tagk_set.metric_width,
+                               tsuid.size - s->tagk_set.metric_width));
     return m;
 }
 
@@ -182,7 +183,7 @@ delete_from_engine(struct store *s, struct slice tsuid, int64_t from_ms,
 {
     struct mask *m = series_mask(s, tsuid, from_ms, to_ms);
     size_t size = mask_key_size(m);
-    size_t base_at = 1u + s->shape.salt_width + s->shape.metric_width;
+    size_t base_at = 1u + s->tagk_set.salt_width + s->tagk_set.metric_width;
     struct kv_iter *it = kv_iter_open(s->kv, NULL, KEY_TABLE(TABLE_ROWS));
     uint8_t hint[ROW_KEY_MAX];
     enum status status = ST_OK, closed, one;
@@ -216,7 +217,7 @@ delete_from_engine(struct store *s, struct slice tsuid, int64_t from_ms,
     return status != ST_OK ? status : closed;
 }
 
-/* Journal and head change under one lock: a replay sees the order that queries
+/* WAL and head change under one lock: a replay sees the order that queries
  * saw. */
 static enum status
 delete_in_order(struct store *s, struct slice tsuid, int64_t from_ms,
@@ -228,8 +229,7 @@ delete_in_order(struct store *s, struct slice tsuid, int64_t from_ms,
 
     lock_take(&b->lock);
     if (record != NULL)
-        status = journal_append(s->journal, RECORD_DELETE, buf_slice(record),
-                                lsn, e);
+        status = wal_append(s->wal, RECORD_DELETE, buf_slice(record), lsn, e);
     if (status == ST_OK && !delete_from_head(s, b, tsuid, from_ms, to_ms, gone))
         status = error_set(e, ST_BUSY, "no memory to delete points");
     lock_drop(&b->lock);
@@ -251,11 +251,11 @@ store_apply_delete(struct store *s, struct slice tsuid, int64_t from_ms,
     if (from_ms > to_ms)
         return ST_OK;
     status = delete_in_order(s, tsuid, from_ms, to_ms, record, &gone, lsn, e);
-    /* In the journal before the engine changes, so that a crash half-way is
+    /* In the WAL before the engine changes, so that a crash half-way is
      * completed by the replay. */
     if (status == ST_OK && record != NULL)
-        status = journal_commit(s->journal, *lsn, false, e);
-    crash_point("delete-journaled");
+        status = wal_commit(s->wal, *lsn, false, e);
+    crash_point("delete-logged");
     if (status == ST_OK)
         status = delete_from_engine(s, tsuid, from_ms, to_ms, &gone, e);
     /* A point may have been in both: counted once. */
@@ -274,17 +274,16 @@ store_delete(struct store *s, struct slice tsuid, int64_t from_ms,
     enum status status;
 
     OBJ_CHECK(s, STORE_MAGIC);
-    if (!tsuid_is_valid(&s->shape, tsuid))
+    if (!tsuid_is_valid(&s->tagk_set, tsuid))
         return error_set(e, ST_INVALID, "a TSUID of %zu bytes is malformed",
                          tsuid.size);
     if (store_may_write(s, e) != ST_OK)
         return ST_BUSY;
     record_delete(&record, tsuid, from_ms, to_ms);
-    lock_take(&s->seal_lock);
-    status =
-        store_apply_delete(s, tsuid, from_ms, to_ms,
-                           s->journal == NULL ? NULL : &record, &gone, &at, e);
-    lock_drop(&s->seal_lock);
+    lock_take(&s->flush_lock);
+    status = store_apply_delete(s, tsuid, from_ms, to_ms,
+                                s->wal == NULL ? NULL : &record, &gone, &at, e);
+    lock_drop(&s->flush_lock);
     buf_fini(&record);
     if (deleted != NULL)
         *deleted = gone;

@@ -1,13 +1,13 @@
 /*
- * What a store does when the disk is full, or fails under the journal.
+ * What a store does when the disk is full, or fails under the WAL.
  *
- *     writing --too little room--> refusing --room--> writing
- *             --journal failed---> refusing --all sealed, journal anew--'
+ *     writing --too little room--> rejecting --room--> writing
+ *             --WAL failed---> rejecting --all flushed, WAL anew--'
  *
  * Reading goes on all the time.  After a failed write or fsync nobody knows
- * what the journal's files hold.  But head and engine have all of it: so the
- * head is sealed, the engine synced, which has files and syncs of its own, and
- * only then is the journal begun anew.  What waits for its acknowledgement at
+ * what the WAL's files hold.  But head and engine have all of it: so the
+ * head is flushed, the engine synced, which has files and syncs of its own, and
+ * only then is the WAL begun anew.  What waits for its acknowledgement at
  * that time has it rightly then: it is on the disk.
  */
 #include "config.h"
@@ -19,19 +19,19 @@
 #include "base/log.h"
 #include "storage/store/store_priv.h"
 
-#define SEALED_DOWN_TO 4 /* a fraction of the room that writes must leave */
+#define FLUSHED_DOWN_TO 4 /* a fraction of the room that writes must leave */
 
 enum status
 store_may_write(struct store *s, struct error *e)
 {
     enum status status = ST_OK;
 
-    if (!atomic_load_explicit(&s->refusing, memory_order_relaxed))
+    if (!atomic_load_explicit(&s->rejecting, memory_order_relaxed))
         return ST_OK;
     lock_take(&s->wake_lock);
-    if (atomic_load(&s->refusing))
+    if (atomic_load(&s->rejecting))
         status = error_set(e, ST_BUSY, "nothing is written now: %s",
-                           s->refusal.text);
+                           s->rejection.text);
     lock_drop(&s->wake_lock);
     return status;
 }
@@ -48,29 +48,30 @@ free_bytes(const struct store *s)
 }
 
 bool
-store_has_room_to_seal(const struct store *s)
+store_has_room_to_flush(const struct store *s)
 {
-    return free_bytes(s) >= s->options.min_free_bytes / SEALED_DOWN_TO;
+    return free_bytes(s) >= s->options.min_free_bytes / FLUSHED_DOWN_TO;
 }
 
 static void
-refuse(struct store *s, const struct error *why)
+reject(struct store *s, const struct error *why)
 {
     lock_take(&s->wake_lock);
-    if (!atomic_load(&s->refusing) || strcmp(why->text, s->refusal.text) != 0)
-        log_error("store", "writes are refused: %s", why->text);
-    s->refusal = *why;
-    atomic_store(&s->refusing, true);
+    if (!atomic_load(&s->rejecting) ||
+        strcmp(why->text, s->rejection.text) != 0)
+        log_error("store", "writes are rejected: %s", why->text);
+    s->rejection = *why;
+    atomic_store(&s->rejecting, true);
     lock_drop(&s->wake_lock);
 }
 
 static void
 accept_again(struct store *s)
 {
-    if (!atomic_load(&s->refusing))
+    if (!atomic_load(&s->rejecting))
         return;
     lock_take(&s->wake_lock);
-    atomic_store(&s->refusing, false);
+    atomic_store(&s->rejecting, false);
     lock_drop(&s->wake_lock);
     log_info("store", "writes are taken again");
 }
@@ -80,9 +81,9 @@ static enum status
 check_room(struct store *s, struct error *e)
 {
     uint64_t free = free_bytes(s), least = s->options.min_free_bytes;
-    bool refusing = atomic_load(&s->refusing);
+    bool rejecting = atomic_load(&s->rejecting);
 
-    if (free >= (refusing ? least + least / 4 : least))
+    if (free >= (rejecting ? least + least / 4 : least))
         return ST_OK;
     return error_set(e, ST_IO,
                      "the disk of %s is full: less than %llu KB are free",
@@ -90,7 +91,7 @@ check_room(struct store *s, struct error *e)
 }
 
 /* With all buckets locked no point is on its way: one that is in the head and
- * not in the journal is seen here, and no record is put together for a segment
+ * not in the WAL is seen here, and no record is put together for a segment
  * that will be gone. */
 static enum status
 restart_journal(struct store *s, struct error *e) NO_TS_CHECK
@@ -100,32 +101,32 @@ restart_journal(struct store *s, struct error *e) NO_TS_CHECK
     for (size_t i = 0; i < s->head.buckets_len; i++)
         lock_take(&s->head.buckets[i].lock);
     if (atomic_load(&s->head.rows) != 0)
-        status = error_set(e, ST_IO, "some rows could not be sealed");
+        status = error_set(e, ST_IO, "some rows could not be flushed");
     else
-        status = journal_restart(s->journal, e);
+        status = wal_restart(s->wal, e);
     for (size_t i = s->head.buckets_len; i > 0; i--)
         lock_drop(&s->head.buckets[i - 1].lock);
     return status;
 }
 
-/* The write lock keeps batches away that are in the journal and not yet in the
+/* The write lock keeps batches away that are in the WAL and not yet in the
  * engine. */
 static enum status
 begin_anew(struct store *s, struct error *e)
 {
     enum status status;
 
-    lock_take(&s->seal_lock);
-    status = store_seal_all(s, e);
+    lock_take(&s->flush_lock);
+    status = store_flush_all(s, e);
     lock_take(&s->write_lock);
     if (status == ST_OK)
         status = kv_sync(s->kv, e);
     if (status == ST_OK)
         status = restart_journal(s, e);
     if (status == ST_OK)
-        s->trimmed = journal_segment(s->journal);
+        s->trimmed = wal_segment(s->wal);
     lock_drop(&s->write_lock);
-    lock_drop(&s->seal_lock);
+    lock_drop(&s->flush_lock);
     return status;
 }
 
@@ -135,18 +136,18 @@ store_watch_disk(struct store *s)
     struct error why, e;
     enum status status;
 
-    if (s->journal == NULL)
+    if (s->wal == NULL)
         return;
-    status = journal_status(s->journal, &why);
+    status = wal_status(s->wal, &why);
     if (status != ST_OK)
-        refuse(s, &why);
+        reject(s, &why);
     if (check_room(s, &e) != ST_OK) {
-        refuse(s, status != ST_OK ? &why : &e);
+        reject(s, status != ST_OK ? &why : &e);
         return;
     }
     if (status != ST_OK && begin_anew(s, &e) != ST_OK) {
-        (void)error_wrap(&e, ST_IO, "the journal cannot be begun anew");
-        refuse(s, &e);
+        (void)error_wrap(&e, ST_IO, "the WAL cannot be begun anew");
+        reject(s, &e);
         return;
     }
     accept_again(s);

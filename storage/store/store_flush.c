@@ -1,5 +1,5 @@
 /*
- * Sealing: open rows become blocks in the engine, and the journal is trimmed to
+ * Flushing: open rows become blocks in the engine, and the WAL is trimmed to
  * what is still open.
  *
  *     freeze (bucket lock) -> unpack, merge with the stored block, encode,
@@ -12,9 +12,9 @@
  * An open row is of one hour, a row in the engine of a span of them: all that
  * are open of a span are written together, and with what is stored of it.
  *
- * One thread seals on its own: rows whose span has passed and that lie idle,
+ * One thread flushes on its own: rows whose span has passed and that lie idle,
  * rows of series that lie idle for long whatever their time, the oldest rows
- * when the head or the journal grows too large.
+ * when the head or the WAL grows too large.
  */
 #include "config.h"
 
@@ -31,8 +31,8 @@
 #define IDLE_FOR_LONG_S 3600
 #define ROOM_WAIT_MS    100
 #define ROOM_WAITS      50
-#define SEAL_PASSES     4
-#define WORTH_TRIMMING  ((uint64_t)1 << 20) /* bytes of a journal segment */
+#define FLUSH_PASSES    4
+#define WORTH_TRIMMING  ((uint64_t)1 << 20) /* bytes of a WAL segment */
 
 /* LevelDB stores a block of its own as it is unless that shrinks by an eighth.
  * A row's key shrinks by more than half, its value not at all: zeros behind the
@@ -45,18 +45,18 @@
 #define ENTRY_BYTES  11 /* that LevelDB adds: three sizes, a number */
 
 /* Which rows a pass takes. */
-struct seal_rule {
+struct flush_rule {
     bool all;
     bool moved_on;     /* rows whose series went on to another span */
     bool idle;         /* by the times below */
     size_t keep_bytes; /* stop when the head holds no more; 0: do not stop */
-    uint64_t segment;  /* rows from before this journal segment; 0: none */
+    uint64_t segment;  /* rows from before this WAL segment; 0: none */
     uint32_t now_s;
     uint32_t idle_s;
     int64_t wall_s;
 };
 
-struct sealing {
+struct flushing {
     struct head_row *row;
     uint64_t metric;      /* what it is sorted by */
     const uint8_t *tsuid; /* its series' */
@@ -65,10 +65,10 @@ struct sealing {
     uint32_t span, base; /* the first seconds of span and hour */
 };
 
-struct seal_batch {
-    struct sealing *turn; /* ROWS_A_TURN, of which there are 'turn_len' */
+struct flush_batch {
+    struct flushing *turn; /* ROWS_A_TURN, of which there are 'turn_len' */
     size_t turn_len;
-    struct sealing *rows; /* some of them */
+    struct flushing *rows; /* some of them */
     size_t len;
     struct points fresh, stored, merged;
     struct buf stored_value, blocks, value, padded;
@@ -76,13 +76,13 @@ struct seal_batch {
 };
 
 static uint32_t
-idle_for(const struct seal_rule *rule, uint32_t touched_s)
+idle_for(const struct flush_rule *rule, uint32_t touched_s)
 {
     return touched_s > rule->now_s ? 0 : rule->now_s - touched_s;
 }
 
 bool
-store_row_is_due(const struct seal_times *t, uint32_t delay_s, uint32_t span_s)
+store_row_is_due(const struct flush_times *t, uint32_t delay_s, uint32_t span_s)
 {
     if (t->series_idle_s >= IDLE_FOR_LONG_S ||
         t->idle_s >= IDLE_FOR_LONG_S + span_s)
@@ -96,12 +96,12 @@ store_row_is_due(const struct seal_times *t, uint32_t delay_s, uint32_t span_s)
 }
 
 static bool
-wants(const struct store *s, const struct seal_rule *rule,
+wants(const struct store *s, const struct flush_rule *rule,
       const struct head_row *r)
 {
     const struct head_series *series = r->series;
-    uint32_t span = key_span_base(&s->shape, r->open.base);
-    uint32_t newest = key_span_base(&s->shape, series->rows->open.base);
+    uint32_t span = key_span_base(&s->tagk_set, r->open.base);
+    uint32_t newest = key_span_base(&s->tagk_set, series->rows->open.base);
 
     if (rule->all || r->segment < rule->segment ||
         (rule->moved_on && newest != span))
@@ -109,19 +109,20 @@ wants(const struct store *s, const struct seal_rule *rule,
     if (!rule->idle)
         return false;
     return store_row_is_due(
-        &(struct seal_times){
+        &(struct flush_times){
             .idle_s = idle_for(rule, r->touched_s),
             .series_idle_s = idle_for(rule, series->touched_s),
             .newest = (newest > span) - (newest < span),
-            .has_passed = rule->wall_s >= (int64_t)span + key_span_s(&s->shape),
+            .has_passed =
+                rule->wall_s >= (int64_t)span + key_span_s(&s->tagk_set),
         },
-        rule->idle_s, key_span_s(&s->shape));
+        rule->idle_s, key_span_s(&s->tagk_set));
 }
 
 /* Does a row go where another of its span goes?  One that was just written to
  * waits, if the rule is to wait. */
 static bool
-goes_along(const struct seal_rule *rule, const struct head_row *r)
+goes_along(const struct flush_rule *rule, const struct head_row *r)
 {
     return !rule->idle || idle_for(rule, r->touched_s) >= rule->idle_s;
 }
@@ -142,7 +143,7 @@ zeros_for(size_t key_size, size_t block_size)
 }
 
 static enum status
-put_row(struct store *s, struct seal_batch *b, struct slice key,
+put_row(struct store *s, struct flush_batch *b, struct slice key,
         struct error *e)
 {
     size_t zeros = s->dir == NULL ? 0 : zeros_for(key.size, b->value.size);
@@ -161,8 +162,8 @@ put_row(struct store *s, struct seal_batch *b, struct slice key,
 
 /* Appends the block of an open row, with the points that are stored. */
 static enum status
-seal_hour(struct store *s, struct seal_batch *b, const struct head_row *r,
-          struct slice stored, struct error *e)
+flush_hour(struct store *s, struct flush_batch *b, const struct head_row *r,
+           struct slice stored, struct error *e)
 {
     const struct points *out = &b->fresh;
     uint32_t base = r->open.base;
@@ -171,7 +172,7 @@ seal_hour(struct store *s, struct seal_batch *b, const struct head_row *r,
     points_clear(&b->fresh);
     if (!open_row_unpack(slice_of(r->open.bytes, r->open.size), r->open.count,
                          base, &b->fresh))
-        return error_set(e, ST_BUSY, "no memory to seal a row");
+        return error_set(e, ST_BUSY, "no memory to flush a row");
     points_sort_unique(&b->fresh);
     if (stored.size > 0) {
         points_clear(&b->stored);
@@ -190,16 +191,16 @@ seal_hour(struct store *s, struct seal_batch *b, const struct head_row *r,
                             : ST_OK;
 }
 
-/* Seals open rows of one row in the engine, with what is stored of it unless
+/* Flushes open rows of one row in the engine, with what is stored of it unless
  * 'replaces'. */
 static enum status
-seal_span(struct store *s, struct seal_batch *b, const struct sealing *x,
-          size_t len, bool replaces, struct error *e)
+flush_span(struct store *s, struct flush_batch *b, const struct flushing *x,
+           size_t len, bool replaces, struct error *e)
 {
     uint8_t bytes[ROW_KEY_MAX];
     struct slice tsuid = slice_of(x->tsuid, x->tsuid_size);
     struct slice key =
-        slice_of(bytes, key_row(&s->shape, tsuid, x->span, bytes));
+        slice_of(bytes, key_row(&s->tagk_set, tsuid, x->span, bytes));
     struct row_parts parts = { .blocks = { { NULL, 0 } } };
     size_t ends[ROW_HOURS_MAX];
     enum status status = x->rowless || replaces
@@ -208,24 +209,24 @@ seal_span(struct store *s, struct seal_batch *b, const struct sealing *x,
 
     atomic_fetch_add(&s->rows_rewritten, status == ST_OK);
     if (status == ST_OK)
-        status = row_parts_of(&s->shape, x->span, buf_slice(&b->stored_value),
-                              &parts, e);
+        status = row_parts_of(&s->tagk_set, x->span,
+                              buf_slice(&b->stored_value), &parts, e);
     if (status != ST_OK && status != ST_NOT_FOUND)
         return status;
     buf_clear(&b->blocks);
     for (size_t i = 0; i < len; i++) {
-        unsigned hour = row_hour_of(&s->shape, x[i].base);
+        unsigned hour = row_hour_of(&s->tagk_set, x[i].base);
 
-        status = seal_hour(s, b, x[i].row, parts.blocks[hour], e);
+        status = flush_hour(s, b, x[i].row, parts.blocks[hour], e);
         if (status != ST_OK)
             return status;
         ends[i] = b->blocks.size;
     }
     for (size_t i = 0, from = 0; i < len; from = ends[i++])
-        parts.blocks[row_hour_of(&s->shape, x[i].base)] =
+        parts.blocks[row_hour_of(&s->tagk_set, x[i].base)] =
             slice_of(b->blocks.data + from, ends[i] - from);
     buf_clear(&b->value);
-    row_value_put(&s->shape, x->span, &parts, &b->value);
+    row_value_put(&s->tagk_set, x->span, &parts, &b->value);
     if (b->value.failed)
         return error_set(e, ST_BUSY, "no memory for a row");
     return put_row(s, b, key, e);
@@ -236,7 +237,7 @@ seal_span(struct store *s, struct seal_batch *b, const struct sealing *x,
 static int
 compare_rows(const void *a, const void *b)
 {
-    const struct sealing *x = a, *y = b;
+    const struct flushing *x = a, *y = b;
 
     if (x->metric != y->metric)
         return x->metric < y->metric ? -1 : 1;
@@ -250,7 +251,7 @@ compare_rows(const void *a, const void *b)
 
 /* How many of the rows from 'x' on are of one row in the engine. */
 static size_t
-span_len(const struct sealing *x, size_t left)
+span_len(const struct flushing *x, size_t left)
 {
     size_t n = 1;
 
@@ -264,12 +265,12 @@ span_len(const struct sealing *x, size_t left)
  * writes the row anew.  A value that the engine itself cannot read has no copy
  * there. */
 static enum status
-quarantine_row(struct store *s, struct seal_batch *b, const struct sealing *x,
+quarantine_row(struct store *s, struct flush_batch *b, const struct flushing *x,
                const struct error *why, struct error *e)
 {
     uint8_t bytes[1 + ROW_KEY_MAX + 8] = { TABLE_QUARANTINE };
     struct slice tsuid = slice_of(x->tsuid, x->tsuid_size);
-    size_t size = key_row(&s->shape, tsuid, x->span, bytes + 1);
+    size_t size = key_row(&s->tagk_set, tsuid, x->span, bytes + 1);
     enum status status =
         kv_get(s->kv, slice_of(bytes + 1, size), &b->stored_value, e);
 
@@ -288,9 +289,9 @@ quarantine_row(struct store *s, struct seal_batch *b, const struct sealing *x,
     return ST_OK;
 }
 
-/* A damaged row must not keep the journal from being trimmed: it gives way. */
+/* A damaged row must not keep the WAL from being trimmed: it gives way. */
 static enum status
-seal_rows(struct store *s, struct seal_batch *b, struct error *e)
+flush_rows(struct store *s, struct flush_batch *b, struct error *e)
 {
     size_t quarantined = 0;
     enum status status;
@@ -300,22 +301,22 @@ seal_rows(struct store *s, struct seal_batch *b, struct error *e)
         struct error why;
 
         n = span_len(&b->rows[i], b->len - i);
-        status = seal_span(s, b, &b->rows[i], n, false, &why);
+        status = flush_span(s, b, &b->rows[i], n, false, &why);
         if (status == ST_CORRUPT) {
             quarantined++;
             status = quarantine_row(s, b, &b->rows[i], &why, e);
             if (status != ST_OK)
                 return status;
-            status = seal_span(s, b, &b->rows[i], n, true, &why);
+            status = flush_span(s, b, &b->rows[i], n, true, &why);
         }
         if (status != ST_OK)
             return error_set(e, status, "%s", why.text);
     }
-    crash_point("seal-encoded");
+    crash_point("flush-encoded");
     status = kv_write(s->kv, b->writes, false, e);
     if (status == ST_OK)
         atomic_fetch_add(&s->rows_quarantined, quarantined);
-    crash_point("seal-written");
+    crash_point("flush-written");
     return status;
 }
 
@@ -323,14 +324,14 @@ seal_rows(struct store *s, struct seal_batch *b, struct error *e)
  * the whole span. */
 static size_t
 freeze_span(struct store *s, struct head_bucket *bucket,
-            const struct seal_rule *rule, struct head_row *first,
-            struct seal_batch *b) REQUIRES(bucket->lock)
+            const struct flush_rule *rule, struct head_row *first,
+            struct flush_batch *b) REQUIRES(bucket->lock)
 {
     const struct head_series *series = first->series;
-    uint32_t span = key_span_base(&s->shape, first->open.base);
+    uint32_t span = key_span_base(&s->tagk_set, first->open.base);
     size_t bytes = 0;
 
-    for (unsigned i = 0; i < s->shape.row_hours; i++) {
+    for (unsigned i = 0; i < s->tagk_set.row_hours; i++) {
         uint32_t base = span + i * HOUR_S;
         struct head_row *r = first;
 
@@ -341,9 +342,9 @@ freeze_span(struct store *s, struct head_bucket *bucket,
             continue;
         r->frozen = true;
         bytes += sizeof *r + r->open.cap;
-        b->turn[b->turn_len++] = (struct sealing){
+        b->turn[b->turn_len++] = (struct flushing){
             .row = r,
-            .metric = key_get_uint(series->tsuid, s->shape.metric_width),
+            .metric = key_get_uint(series->tsuid, s->tagk_set.metric_width),
             .tsuid = series->tsuid,
             .tsuid_size = series->tsuid_size,
             .rowless = series->rowless,
@@ -358,8 +359,8 @@ freeze_span(struct store *s, struct head_bucket *bucket,
  * '*left'; returns where to go on, or NULL. */
 static struct head_row *
 freeze_some(struct store *s, struct head_bucket *bucket,
-            const struct seal_rule *rule, size_t keep, struct head_row *at,
-            size_t *left, struct seal_batch *b)
+            const struct flush_rule *rule, size_t keep, struct head_row *at,
+            size_t *left, struct flush_batch *b)
 {
     size_t have = atomic_load(&s->head.bytes);
 
@@ -372,8 +373,8 @@ freeze_some(struct store *s, struct head_bucket *bucket,
             at = NULL;
             break;
         }
-        /* An elder is there when a sealing failed and points came meanwhile: it
-         * must be in the engine before this one is merged. */
+        /* An elder is there when a flushing failed and points came meanwhile:
+         * it must be in the engine before this one is merged. */
         if (!at->frozen && wants(s, rule, at) && !head_has_elder(at))
             size = freeze_span(s, bucket, rule, at, b);
         have -= size < have ? size : have;
@@ -386,7 +387,7 @@ freeze_some(struct store *s, struct head_bucket *bucket,
 }
 
 static void
-finish(struct store *s, struct head_bucket *bucket, struct seal_batch *b,
+finish(struct store *s, struct head_bucket *bucket, struct flush_batch *b,
        bool written)
 {
     lock_take(&bucket->lock);
@@ -394,7 +395,7 @@ finish(struct store *s, struct head_bucket *bucket, struct seal_batch *b,
         b->rows[i].row->series->rowless = false;
         if (written) {
             head_drop_row(&s->head, bucket, b->rows[i].row);
-            atomic_fetch_add(&s->rows_sealed, 1);
+            atomic_fetch_add(&s->rows_flushed, 1);
         } else {
             b->rows[i].row->frozen = false;
         }
@@ -404,7 +405,7 @@ finish(struct store *s, struct head_bucket *bucket, struct seal_batch *b,
 
 /* About ROWS_A_BATCH rows: none of a span is left for another batch. */
 static size_t
-whole_spans(const struct sealing *rows, size_t len)
+whole_spans(const struct flushing *rows, size_t len)
 {
     size_t n = 0;
 
@@ -415,8 +416,8 @@ whole_spans(const struct sealing *rows, size_t len)
 
 /* Writes what is frozen, batch by batch, and thaws what could not be. */
 static enum status
-seal_turn(struct store *s, struct head_bucket *bucket, struct seal_batch *b,
-          struct error *e)
+flush_turn(struct store *s, struct head_bucket *bucket, struct flush_batch *b,
+           struct error *e)
 {
     enum status status = ST_OK;
 
@@ -427,18 +428,18 @@ seal_turn(struct store *s, struct head_bucket *bucket, struct seal_batch *b,
         if (b->len > ROWS_A_BATCH)
             b->len = whole_spans(b->rows, b->len);
         if (status == ST_OK)
-            status = seal_rows(s, b, e);
+            status = flush_rows(s, b, e);
         finish(s, bucket, b, status == ST_OK);
     }
     return status;
 }
 
 /* As many rows of a bucket as were there when it began, oldest first.  Only the
- * holder of the seal lock freezes and drops rows, so a row once seen stays. */
+ * holder of the flush lock freezes and drops rows, so a row once seen stays. */
 static enum status
-seal_bucket(struct store *s, size_t index, const struct seal_rule *rule,
-            size_t keep, struct seal_batch *b, struct error *e)
-    REQUIRES(s->seal_lock)
+flush_bucket(struct store *s, size_t index, const struct flush_rule *rule,
+             size_t keep, struct flush_batch *b, struct error *e)
+    REQUIRES(s->flush_lock)
 {
     struct head_bucket *bucket = &s->head.buckets[index];
     struct head_row *at;
@@ -452,18 +453,18 @@ seal_bucket(struct store *s, size_t index, const struct seal_rule *rule,
     while (at != NULL && status == ST_OK) {
         at = freeze_some(s, bucket, rule, keep, at, &left, b);
         if (b->turn_len > 0)
-            status = seal_turn(s, bucket, b, e);
+            status = flush_turn(s, bucket, b, e);
     }
     return status;
 }
 
 static enum status
-seal_pass(struct store *s, const struct seal_rule *rule, struct error *e)
-    REQUIRES(s->seal_lock)
+flush_pass(struct store *s, const struct flush_rule *rule, struct error *e)
+    REQUIRES(s->flush_lock)
 {
-    struct seal_batch b = {
+    struct flush_batch b = {
         .turn =
-            mem_new_array(ROWS_A_TURN + ROW_HOURS_MAX, sizeof(struct sealing)),
+            mem_new_array(ROWS_A_TURN + ROW_HOURS_MAX, sizeof(struct flushing)),
         .writes = kv_batch_new(),
     };
     size_t from = atomic_load(&s->head.bytes);
@@ -478,7 +479,7 @@ seal_pass(struct store *s, const struct seal_rule *rule, struct error *e)
                    (from - rule->keep_bytes) / s->head.buckets_len * (i + 1);
         else if (rule->keep_bytes != 0)
             break;
-        status = seal_bucket(s, i, rule, keep, &b, e);
+        status = flush_bucket(s, i, rule, keep, &b, e);
     }
     free(b.turn);
     points_fini(&b.fresh);
@@ -500,11 +501,11 @@ store_trim(struct store *s, struct error *e)
     uint64_t needed;
     enum status status;
 
-    if (s->journal == NULL)
+    if (s->wal == NULL)
         return ST_OK;
-    /* Under the write lock no batch is in the journal but not in the engine. */
+    /* Under the write lock no batch is in the WAL but not in the engine. */
     lock_take(&s->write_lock);
-    needed = journal_segment(s->journal);
+    needed = wal_segment(s->wal);
     lock_drop(&s->write_lock);
     for (size_t i = 0; i < s->head.buckets_len; i++) {
         struct head_bucket *b = &s->head.buckets[i];
@@ -522,7 +523,7 @@ store_trim(struct store *s, struct error *e)
     status = kv_sync(s->kv, e);
     crash_point("trim-synced");
     if (status == ST_OK)
-        status = journal_trim(s->journal, needed, e);
+        status = wal_trim(s->wal, needed, e);
     if (status == ST_OK)
         s->trimmed = needed;
     return status;
@@ -531,98 +532,95 @@ store_trim(struct store *s, struct error *e)
 /* -- who calls ------------------------------------------------------------- */
 
 enum status
-store_seal_until(struct store *s, size_t keep_bytes, struct error *e)
+store_flush_until(struct store *s, size_t keep_bytes, struct error *e)
 {
-    struct seal_rule rule = { .moved_on = true, .keep_bytes = keep_bytes };
+    struct flush_rule rule = { .moved_on = true, .keep_bytes = keep_bytes };
     enum status status;
 
-    lock_take(&s->seal_lock);
-    status = seal_pass(s, &rule, e);
+    lock_take(&s->flush_lock);
+    status = flush_pass(s, &rule, e);
     rule.all = true;
     if (status == ST_OK && atomic_load(&s->head.bytes) > keep_bytes)
-        status = seal_pass(s, &rule, e);
-    lock_drop(&s->seal_lock);
+        status = flush_pass(s, &rule, e);
+    lock_drop(&s->flush_lock);
     return status;
 }
 
 enum status
-store_seal(struct store *s, struct error *e)
+store_flush(struct store *s, struct error *e)
 {
     enum status status;
 
     OBJ_CHECK(s, STORE_MAGIC);
-    lock_take(&s->seal_lock);
-    status = store_seal_all(s, e);
-    if (status == ST_OK && s->journal != NULL) {
-        journal_rotate(s->journal);
+    lock_take(&s->flush_lock);
+    status = store_flush_all(s, e);
+    if (status == ST_OK && s->wal != NULL) {
+        wal_rotate(s->wal);
         status = store_trim(s, e);
     }
-    lock_drop(&s->seal_lock);
+    lock_drop(&s->flush_lock);
     return status;
 }
 
 enum status
-store_seal_all(struct store *s, struct error *e)
+store_flush_all(struct store *s, struct error *e)
 {
-    struct seal_rule rule = { .all = true };
+    struct flush_rule rule = { .all = true };
     enum status status = ST_OK;
 
     /* Again while it helps: a row may have to wait for its elder. */
-    for (int pass = 0; pass < SEAL_PASSES && status == ST_OK; pass++) {
-        uint64_t before = atomic_load(&s->rows_sealed);
+    for (int pass = 0; pass < FLUSH_PASSES && status == ST_OK; pass++) {
+        uint64_t before = atomic_load(&s->rows_flushed);
 
-        status = seal_pass(s, &rule, e);
+        status = flush_pass(s, &rule, e);
         if (atomic_load(&s->head.rows) == 0 ||
-            atomic_load(&s->rows_sealed) == before)
+            atomic_load(&s->rows_flushed) == before)
             break;
     }
     return status;
 }
 
-/* What was sealed need not wait for a segment to be full: a slow journal would
+/* What was flushed need not wait for a segment to be full: a slow WAL would
  * keep it for days.  With nothing open the segment goes at once, otherwise when
- * the rows that were begun in it are sealed. */
+ * the rows that were begun in it are flushed. */
 static void
-rotate_after_sealing(struct store *s) REQUIRES(s->seal_lock)
+rotate_after_flushing(struct store *s) REQUIRES(s->flush_lock)
 {
-    uint64_t sealed = atomic_load(&s->rows_sealed);
+    uint64_t flushed = atomic_load(&s->rows_flushed);
 
-    if (sealed == s->rotated_at ||
-        journal_counts(s->journal).current < WORTH_TRIMMING)
+    if (flushed == s->rotated_at || wal_counts(s->wal).current < WORTH_TRIMMING)
         return;
-    s->rotated_at = sealed;
-    journal_rotate(s->journal);
+    s->rotated_at = flushed;
+    wal_rotate(s->wal);
 }
 
 static enum status
 sweep(struct store *s, struct error *e)
 {
-    struct seal_rule rule = {
+    struct flush_rule rule = {
         .idle = true,
         .now_s = store_now_s(),
-        .idle_s = s->options.seal_delay_ms / 1000,
+        .idle_s = s->options.flush_delay_ms / 1000,
         .wall_s = clock_now_ms(s->options.clock) / 1000,
     };
     enum status status;
 
-    if (s->journal != NULL) {
-        uint64_t now = journal_segment(s->journal);
-        uint64_t keep =
-            s->options.journal_bytes / s->options.journal_segment_bytes / 2;
+    if (s->wal != NULL) {
+        uint64_t now = wal_segment(s->wal);
+        uint64_t keep = s->options.wal_bytes / s->options.wal_segment_bytes / 2;
 
-        if (journal_counts(s->journal).bytes > s->options.journal_bytes &&
-            now > keep)
+        if (wal_counts(s->wal).bytes > s->options.wal_bytes && now > keep)
             rule.segment = now - keep;
     }
-    lock_take(&s->seal_lock);
-    status = seal_pass(s, &rule, e);
-    if (status == ST_OK && s->journal != NULL)
-        rotate_after_sealing(s);
+    lock_take(&s->flush_lock);
+    status = flush_pass(s, &rule, e);
+    if (status == ST_OK && s->wal != NULL)
+        rotate_after_flushing(s);
     if (status == ST_OK)
         status = store_trim(s, e);
     if (status == ST_OK && atomic_load(&s->head.rows) == 0)
         kv_settle(s->kv, WORTH_TRIMMING);
-    lock_drop(&s->seal_lock);
+    lock_drop(&s->flush_lock);
     return status;
 }
 
@@ -630,7 +628,7 @@ static void
 evict_series(struct store *s)
 {
     size_t keep = s->options.head_series / s->head.buckets_len;
-    uint32_t now_s = store_now_s(), delay_s = s->options.seal_delay_ms / 1000;
+    uint32_t now_s = store_now_s(), delay_s = s->options.flush_delay_ms / 1000;
 
     /* So soon after the machine's start no series has been idle for long. */
     if (atomic_load(&s->head.series) <= s->options.head_series ||
@@ -646,26 +644,26 @@ evict_series(struct store *s)
     }
 }
 
-/* Tells what became of a sealing to those who wait for room, and to the log
+/* Tells what became of a flushing to those who wait for room, and to the log
  * when it changes. */
 static void
 report(struct store *s, enum status status, const struct error *e)
 {
     lock_take(&s->wake_lock);
-    if (status != ST_OK && s->seal_status == ST_OK)
-        log_error("store", "sealing fails: %s", e->text);
-    if (status == ST_OK && s->seal_status != ST_OK)
-        log_info("store", "sealing works again");
-    s->seal_status = status;
+    if (status != ST_OK && s->flush_status == ST_OK)
+        log_error("store", "flushing fails: %s", e->text);
+    if (status == ST_OK && s->flush_status != ST_OK)
+        log_info("store", "flushing works again");
+    s->flush_status = status;
     if (status != ST_OK)
-        s->seal_error = *e;
+        s->flush_error = *e;
     s->hurry = false;
     cond_broadcast(&s->room);
     lock_drop(&s->wake_lock);
 }
 
 static void *
-sealer(void *arg)
+flusher(void *arg)
 {
     struct store *s = arg;
     uint32_t swept_s = store_now_s();
@@ -683,13 +681,13 @@ sealer(void *arg)
         if (stop)
             return NULL;
         store_watch_disk(s);
-        if (!store_has_room_to_seal(s)) {
+        if (!store_has_room_to_flush(s)) {
             status = error_set(&e, ST_BUSY, "the disk is full");
             report(s, status, &e);
             continue;
         }
         if (atomic_load(&s->head.bytes) > s->options.head_bytes / 4 * 3)
-            status = store_seal_until(s, s->options.head_bytes / 2, &e);
+            status = store_flush_until(s, s->options.head_bytes / 2, &e);
         if (status == ST_OK && store_now_s() - swept_s >= SWEEP_EVERY_S) {
             swept_s = store_now_s();
             status = sweep(s, &e);
@@ -714,15 +712,15 @@ store_wait_for_room(struct store *s, struct error *e)
         if (i == ROOM_WAITS) {
             status = error_set(e, ST_BUSY,
                                "Please throttle writes: the head "
-                               "is full, sealing is behind");
+                               "is full, flushing is behind");
             break;
         }
         s->hurry = true;
         cond_signal(&s->wake);
         cond_wait_ms(&s->room, &s->wake_lock, ROOM_WAIT_MS);
-        if (s->seal_status != ST_OK) {
+        if (s->flush_status != ST_OK) {
             status = error_set(e, ST_BUSY, "cannot make room: %s",
-                               s->seal_error.text);
+                               s->flush_error.text);
             break;
         }
     }
@@ -731,23 +729,23 @@ store_wait_for_room(struct store *s, struct error *e)
 }
 
 enum status
-store_sealer_start(struct store *s, struct error *e)
+store_flusher_start(struct store *s, struct error *e)
 {
-    if (pthread_create(&s->sealer, NULL, sealer, s) != 0)
-        return error_set(e, ST_IO, "cannot start the sealing thread");
-    s->sealer_started = true;
+    if (pthread_create(&s->flusher, NULL, flusher, s) != 0)
+        return error_set(e, ST_IO, "cannot start the flushing thread");
+    s->flusher_started = true;
     return ST_OK;
 }
 
 void
-store_sealer_stop(struct store *s)
+store_flusher_stop(struct store *s)
 {
-    if (!s->sealer_started)
+    if (!s->flusher_started)
         return;
     lock_take(&s->wake_lock);
     s->stopping = true;
     cond_signal(&s->wake);
     lock_drop(&s->wake_lock);
-    INSIST(pthread_join(s->sealer, NULL) == 0);
-    s->sealer_started = false;
+    INSIST(pthread_join(s->flusher, NULL) == 0);
+    s->flusher_started = false;
 }

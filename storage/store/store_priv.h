@@ -2,9 +2,9 @@
  * The insides of a store, for store*.c alone.
  *
  * Two locks beside the head's buckets:
- *   seal_lock   one sealing, deletion or trim at a time
- *   write_lock  journal order = engine order for batches of other tables
- * Order: seal_lock, write_lock, bucket, journal.
+ *   flush_lock   one flushing, deletion or trim at a time
+ *   write_lock  WAL order = engine order for batches of other tables
+ * Order: flush_lock, write_lock, bucket, WAL.
  */
 #ifndef STORAGE_STORE_STORE_PRIV_H
 #define STORAGE_STORE_STORE_PRIV_H
@@ -15,7 +15,7 @@
 #include "storage/store/store.h"
 #include "storage/wal/wal_points.h"
 
-/* What the journal's records of a salt bucket's points need; guarded by the
+/* What the WAL's records of a salt bucket's points need; guarded by the
  * lock of the head's bucket. */
 struct wal_bucket {
     struct wal_points_writer writer;
@@ -27,35 +27,34 @@ struct wal_bucket {
 struct store {
     uint32_t magic;
     struct store_options options; /* with the defaults filled in */
-    struct key_shape shape;
+    struct key_layout tagk_set;
     char *dir; /* NULL: in memory */
     int lock_fd;
     struct kv *kv;
-    struct journal *journal; /* NULL: in memory */
+    struct wal *wal; /* NULL: in memory */
     struct head head;
-    struct wal_bucket
-        *wal_buckets; /* as many as the head's; NULL: no journal */
-    struct lock seal_lock;
-    uint64_t trimmed GUARDED_BY(seal_lock);    /* segments before it are gone */
-    uint64_t rotated_at GUARDED_BY(seal_lock); /* rows_sealed when it was */
+    struct wal_bucket *wal_buckets; /* as many as the head's; NULL: no WAL */
+    struct lock flush_lock;
+    uint64_t trimmed GUARDED_BY(flush_lock); /* segments before it are gone */
+    uint64_t rotated_at GUARDED_BY(flush_lock); /* rows_flushed when it was */
     struct lock write_lock;
     uint64_t batches GUARDED_BY(write_lock); /* the newest one's number */
 
-    pthread_t sealer;
-    bool sealer_started;
+    pthread_t flusher;
+    bool flusher_started;
     struct lock wake_lock;
-    struct cond wake; /* the sealer has something to do */
-    struct cond room; /* the sealer has made room in the head */
+    struct cond wake; /* the flusher has something to do */
+    struct cond room; /* the flusher has made room in the head */
     bool stopping GUARDED_BY(wake_lock);
     bool hurry GUARDED_BY(wake_lock);
-    enum status seal_status GUARDED_BY(wake_lock); /* of the last sealing */
-    struct error seal_error GUARDED_BY(wake_lock);
-    _Atomic bool refusing; /* writes, because of 'refusal' */
-    struct error refusal GUARDED_BY(wake_lock);
+    enum status flush_status GUARDED_BY(wake_lock); /* of the last flushing */
+    struct error flush_error GUARDED_BY(wake_lock);
+    _Atomic bool rejecting; /* writes, because of 'rejection' */
+    struct error rejection GUARDED_BY(wake_lock);
 
     _Atomic uint64_t points_added;
     _Atomic bool series_evicted; /* ever */
-    _Atomic uint64_t rows_sealed;
+    _Atomic uint64_t rows_flushed;
     _Atomic uint64_t rows_merged;
     _Atomic uint64_t rows_rewritten;
     _Atomic uint64_t rows_quarantined;
@@ -63,7 +62,7 @@ struct store {
 
 #define STORE_MAGIC FOURCC('S', 'T', 'O', 'R')
 
-/* Types of journal records (docs/FORMAT.md, "Journal records"). */
+/* Types of WAL records (docs/FORMAT.md, "Journal records"). */
 enum record_type {
     RECORD_POINTS = 1, /* points of a salt bucket */
     RECORD_BATCH = 2,  /* a batch of the engine */
@@ -75,7 +74,7 @@ uint32_t store_now_s(void);
 
 /* -- store_replay.c -------------------------------------------------------- */
 
-/* Applies the journal to head and engine. */
+/* Applies the WAL to head and engine. */
 MUST_CHECK enum status store_replay(struct store *s, struct error *e);
 
 /* -- store_record.c -------------------------------------------------------- */
@@ -87,23 +86,25 @@ void record_batch_number(struct buf *b, struct kv_batch *batch,
 void record_delete(struct buf *b, struct slice tsuid, int64_t from_ms,
                    int64_t to_ms);
 
-/* ST_CORRUPT when a record of the journal is malformed; changes nothing. */
-MUST_CHECK enum status record_check(const struct key_shape *shape, uint8_t type,
-                                    struct slice payload, struct error *e);
+/* ST_CORRUPT when a record of the WAL is malformed; changes nothing. */
+MUST_CHECK enum status record_check(const struct key_layout *tagk_set,
+                                    uint8_t type, struct slice payload,
+                                    struct error *e);
 
 /* Reads the operations into 'b'; '*number' is the batch's own, or 0. */
 bool record_read_batch(struct slice payload, struct kv_batch *b,
                        uint64_t *number);
 /* The TSUID is lent from the payload.  False when it is malformed. */
-bool record_read_delete(const struct key_shape *shape, struct slice payload,
+bool record_read_delete(const struct key_layout *tagk_set, struct slice payload,
                         struct slice *tsuid, int64_t *from_ms, int64_t *to_ms);
 /* The key under which a batch puts its number. */
 struct slice record_batch_key(void);
 
-/* -- store_seal.c ---------------------------------------------------------- */
+/* -- store_flush.c ----------------------------------------------------------
+ */
 
-/* What decides when an open row is sealed by itself. */
-struct seal_times {
+/* What decides when an open row is flushed by itself. */
+struct flush_times {
     uint32_t idle_s, series_idle_s; /* no point came to it, or to its series */
     int newest; /* the span of the series' newest row: < 0, it is before it */
     bool has_passed; /* its span, by the clock */
@@ -112,33 +113,34 @@ struct seal_times {
 /* A row that lies idle for 'delay_s' is due when its series has gone on to a
  * later span, or when its span has passed and no more of it seems to come; and
  * when it or its series lies idle for long. */
-bool store_row_is_due(const struct seal_times *t, uint32_t delay_s,
+bool store_row_is_due(const struct flush_times *t, uint32_t delay_s,
                       uint32_t span_s);
 
-MUST_CHECK enum status store_sealer_start(struct store *s, struct error *e);
-void store_sealer_stop(struct store *s);
+MUST_CHECK enum status store_flusher_start(struct store *s, struct error *e);
+void store_flusher_stop(struct store *s);
 
-/* Seals rows, oldest first, until the head holds at most 'keep_bytes'. */
-MUST_CHECK enum status store_seal_until(struct store *s, size_t keep_bytes,
-                                        struct error *e) EXCLUDES(s->seal_lock);
+/* Flushes rows, oldest first, until the head holds at most 'keep_bytes'. */
+MUST_CHECK enum status store_flush_until(struct store *s, size_t keep_bytes,
+                                         struct error *e)
+    EXCLUDES(s->flush_lock);
 
-/* Looks whether the disk has room and the journal works, and makes it work
- * again when it can.  Called by the sealer, once a second. */
+/* Looks whether the disk has room and the WAL works, and makes it work
+ * again when it can.  Called by the flusher, once a second. */
 void store_watch_disk(struct store *s);
 
 /* False when so little room is left that the engine should not write. */
-bool store_has_room_to_seal(const struct store *s);
+bool store_has_room_to_flush(const struct store *s);
 
-/* Seals all that is open, and does not touch the journal. */
-MUST_CHECK enum status store_seal_all(struct store *s, struct error *e)
-    REQUIRES(s->seal_lock);
+/* Flushes all that is open, and does not touch the WAL. */
+MUST_CHECK enum status store_flush_all(struct store *s, struct error *e)
+    REQUIRES(s->flush_lock);
 
 /* Waits until the head has room; ST_BUSY if it does not get it soon. */
 MUST_CHECK enum status store_wait_for_room(struct store *s, struct error *e);
 
-/* Deletes journal segments that nothing open needs any more. */
+/* Deletes WAL segments that nothing open needs any more. */
 MUST_CHECK enum status store_trim(struct store *s, struct error *e)
-    REQUIRES(s->seal_lock);
+    REQUIRES(s->flush_lock);
 
 /* -- store_delete.c -------------------------------------------------------- */
 
@@ -146,6 +148,6 @@ MUST_CHECK enum status store_trim(struct store *s, struct error *e)
 MUST_CHECK enum status
 store_apply_delete(struct store *s, struct slice tsuid, int64_t from_ms,
                    int64_t to_ms, const struct buf *record, uint64_t *deleted,
-                   uint64_t *lsn, struct error *e) REQUIRES(s->seal_lock);
+                   uint64_t *lsn, struct error *e) REQUIRES(s->flush_lock);
 
 #endif

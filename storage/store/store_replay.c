@@ -1,5 +1,5 @@
 /*
- * Recovery: applies the journal's records to head and engine, in their order.
+ * Recovery: applies the WAL's records to head and engine, in their order.
  * What was flushed already is written over with the same, and changes nothing.
  *
  * A record names series by ids that one segment defines.  An id without a
@@ -83,7 +83,7 @@ take_point(struct replay *r, const struct wal_points_reader *in,
     struct head_series *series;
 
     if (in->tsuid.size > 0) {
-        if (!tsuid_is_valid(&r->s->shape, in->tsuid) ||
+        if (!tsuid_is_valid(&r->s->tagk_set, in->tsuid) ||
             head_bucket_of(h, in->tsuid) != b)
             return error_set(e, ST_CORRUPT,
                              "a record of points with a TSUID of another salt "
@@ -159,11 +159,11 @@ replay_delete(struct store *s, struct slice payload, struct error *e)
     uint64_t deleted = 0, lsn = 0;
     enum status st;
 
-    if (!record_read_delete(&s->shape, payload, &tsuid, &from_ms, &to_ms))
+    if (!record_read_delete(&s->tagk_set, payload, &tsuid, &from_ms, &to_ms))
         return error_set(e, ST_CORRUPT, "a malformed record of a deletion");
-    lock_take(&s->seal_lock);
+    lock_take(&s->flush_lock);
     st = store_apply_delete(s, tsuid, from_ms, to_ms, NULL, &deleted, &lsn, e);
-    lock_drop(&s->seal_lock);
+    lock_drop(&s->flush_lock);
     /* The client was told so; it must not keep the store from opening. */
     if (st == ST_CORRUPT) {
         log_error("store", "replay: a deletion skips a damaged row: %s",
@@ -173,7 +173,7 @@ replay_delete(struct store *s, struct slice payload, struct error *e)
     return st;
 }
 
-/* -- the journal ----------------------------------------------------------- */
+/* -- the WAL ----------------------------------------------------------- */
 
 static enum status
 replay_record(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
@@ -201,7 +201,7 @@ replay_record(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
         break;
     }
     if (st == ST_OK && atomic_load(&s->head.bytes) > s->options.head_bytes)
-        st = store_seal_until(s, s->options.head_bytes / 2, e);
+        st = store_flush_until(s, s->options.head_bytes / 2, e);
     return st;
 }
 
@@ -232,24 +232,24 @@ store_replay(struct store *s, struct error *e)
     int64_t from_us = clock_monotonic_us();
     enum status st;
 
-    if (s->journal == NULL)
+    if (s->wal == NULL)
         return ST_OK;
     st = find_newest_batch(s, e);
     if (st != ST_OK)
         return st;
     r.buckets = mem_new_array(s->head.buckets_len, sizeof *r.buckets);
-    st = journal_replay(s->journal, replay_record, &r, e);
+    st = wal_replay(s->wal, replay_record, &r, e);
     forget_ids(&r);
     free(r.buckets);
     if (st != ST_OK)
-        return error_wrap(e, st, "cannot replay the journal");
+        return error_wrap(e, st, "cannot replay the WAL");
     if (r.skipped > 0)
         log_warn("store",
-                 "skipped %llu points of the journal, whose series was defined "
+                 "skipped %llu points of the WAL, whose series was defined "
                  "in a record that is lost",
                  (unsigned long long)r.skipped);
     if (r.points > 0)
-        log_info("store", "took %llu points from the journal in %lld ms",
+        log_info("store", "took %llu points from the WAL in %lld ms",
                  (unsigned long long)r.points,
                  (long long)(clock_monotonic_us() - from_us) / 1000);
     return ST_OK;

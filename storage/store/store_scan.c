@@ -3,7 +3,7 @@
  * one, ordered by key, hour by hour.
  *
  * The head is copied first and the engine looked at after, so that a row which
- * is sealed in between is seen in at least one of them; in both, the head's
+ * is flushed in between is seen in at least one of them; in both, the head's
  * points win, and they are the same.
  */
 #include "config.h"
@@ -26,8 +26,8 @@ struct copied {
     uint8_t *bytes;
     size_t bytes_size;
     uint32_t count;
-    const struct synopsis *synopsis; /* NULL: not known */
-    size_t order;                    /* of making, within an hour */
+    const struct summary *summary; /* NULL: not known */
+    size_t order;                  /* of making, within an hour */
 };
 
 struct store_scan {
@@ -68,13 +68,13 @@ fail(struct store_scan *scan, enum status status, const char *text)
 /* -- the head's part ------------------------------------------------------- */
 
 /* NULL when it is not wanted, or there is none. */
-static const struct synopsis *
-copy_synopsis(struct store_scan *scan, struct head_bucket *b,
-              struct head_row *r) REQUIRES(b->lock)
+static const struct summary *
+copy_summary(struct store_scan *scan, struct head_bucket *b, struct head_row *r)
+    REQUIRES(b->lock)
 {
-    struct synopsis s, *copy = NULL;
+    struct summary s, *copy = NULL;
 
-    if (scan->spec.synopses && head_row_synopsis(&scan->s->head, b, r, &s))
+    if (scan->spec.summaries && head_row_summary(&scan->s->head, b, r, &s))
         copy = arena_alloc(scan->arena, sizeof *copy);
     if (copy != NULL)
         *copy = s;
@@ -104,7 +104,7 @@ copy_row(struct store_scan *scan, struct head_bucket *b, struct head_row *r,
     memcpy(c->bytes, r->open.bytes, r->open.size);
     c->bytes_size = r->open.size;
     c->count = r->open.count;
-    c->synopsis = copy_synopsis(scan, b, r);
+    c->summary = copy_summary(scan, b, r);
     scan->head_len++;
 }
 
@@ -122,8 +122,8 @@ copy_series(struct store_scan *scan, struct head_bucket *b,
         if (r->open.base < scan->spec.from_base ||
             r->open.base > scan->spec.to_base)
             continue;
-        key.size =
-            key_row(&scan->s->shape, head_tsuid(series), r->open.base, bytes);
+        key.size = key_row(&scan->s->tagk_set, head_tsuid(series), r->open.base,
+                           bytes);
         if (!match || mask_set_match(scan->spec.masks, key))
             copy_row(scan, b, r, key, order);
     }
@@ -194,8 +194,8 @@ step(struct store_scan *scan)
 static bool
 is_expected(const struct store_scan *scan, struct slice key)
 {
-    const struct key_shape *shape = &scan->s->shape;
-    size_t head = 1u + shape->salt_width, width = shape->metric_width;
+    const struct key_layout *tagk_set = &scan->s->tagk_set;
+    size_t head = 1u + tagk_set->salt_width, width = tagk_set->metric_width;
     const uint8_t *tsuid = scan->expected.data, *base = key.data + head + width;
     uint32_t begins;
 
@@ -203,9 +203,9 @@ is_expected(const struct store_scan *scan, struct slice key)
         return false;
     begins = (uint32_t)key_get_uint(base, 4);
     return key.data[0] == TABLE_ROWS &&
-           (shape->salt_width == 0 || key.data[1] == scan->spec.bucket) &&
+           (tagk_set->salt_width == 0 || key.data[1] == scan->spec.bucket) &&
            begins >= scan->from_row && begins <= scan->to_row &&
-           begins == key_span_base(shape, begins) &&
+           begins == key_span_base(tagk_set, begins) &&
            memcmp(key.data + head, tsuid, width) == 0 &&
            memcmp(base + 4, tsuid + width, scan->expected.size - width) == 0;
 }
@@ -243,9 +243,9 @@ settle_by_hints(struct store_scan *scan)
 static void
 settle_by_steps(struct store_scan *scan)
 {
-    const struct key_shape *shape = &scan->s->shape;
-    size_t head = 1u + shape->salt_width;
-    size_t base_at = head + shape->metric_width;
+    const struct key_layout *tagk_set = &scan->s->tagk_set;
+    size_t head = 1u + tagk_set->salt_width;
+    size_t base_at = head + tagk_set->metric_width;
 
     while (scan->on_key) {
         struct slice key = kv_iter_key(scan->it);
@@ -253,7 +253,7 @@ settle_by_steps(struct store_scan *scan)
         if (matches(scan, key))
             return;
         if (key.size < base_at + 4 || key.data[0] != TABLE_ROWS ||
-            (shape->salt_width == 1 && key.data[1] != scan->spec.bucket) ||
+            (tagk_set->salt_width == 1 && key.data[1] != scan->spec.bucket) ||
             memcmp(key.data + head, scan->spec.metric.data,
                    scan->spec.metric.size) != 0 ||
             key_get_uint(key.data + base_at, 4) > scan->to_row) {
@@ -273,7 +273,7 @@ next_target(struct store_scan *scan)
     scan->seek_at = 0;
     if (scan->seek_base >= scan->to_row)
         return false;
-    scan->seek_base += key_span_s(&scan->s->shape);
+    scan->seek_base += key_span_s(&scan->s->tagk_set);
     return true;
 }
 
@@ -282,25 +282,25 @@ next_target(struct store_scan *scan)
 static bool
 skip_targets(struct store_scan *scan, struct slice found)
 {
-    const struct key_shape *shape = &scan->s->shape;
-    size_t base_at = 1u + shape->salt_width + shape->metric_width;
+    const struct key_layout *tagk_set = &scan->s->tagk_set;
+    size_t base_at = 1u + tagk_set->salt_width + tagk_set->metric_width;
     uint8_t bytes[ROW_KEY_MAX];
     uint64_t base;
 
     if (found.size < base_at + 4)
         return false;
-    (void)key_row(shape, scan->spec.series[0], 0, bytes);
+    (void)key_row(tagk_set, scan->spec.series[0], 0, bytes);
     if (memcmp(found.data, bytes, base_at) != 0)
         return false; /* behind all rows of this metric */
     base = key_get_uint(found.data + base_at, 4);
     if (base > scan->to_row)
         return false;
     if (base > scan->seek_base) {
-        scan->seek_base = key_span_base(shape, (uint32_t)base);
+        scan->seek_base = key_span_base(tagk_set, (uint32_t)base);
         scan->seek_at = 0;
     }
     for (;;) {
-        size_t size = key_row(shape, scan->spec.series[scan->seek_at],
+        size_t size = key_row(tagk_set, scan->spec.series[scan->seek_at],
                               scan->seek_base, bytes);
 
         if (slice_cmp(slice_of(bytes, size), found) >= 0)
@@ -319,8 +319,9 @@ settle_by_seeks(struct store_scan *scan)
     for (;;) {
         struct slice target = { bytes, 0 };
 
-        target.size = key_row(&scan->s->shape, scan->spec.series[scan->seek_at],
-                              scan->seek_base, bytes);
+        target.size =
+            key_row(&scan->s->tagk_set, scan->spec.series[scan->seek_at],
+                    scan->seek_base, bytes);
         if (!scan->on_key || slice_cmp(kv_iter_key(scan->it), target) < 0)
             seek(scan, target);
         if (!scan->on_key || slice_eq(kv_iter_key(scan->it), target))
@@ -380,17 +381,17 @@ next_key(struct store_scan *scan)
 static uint32_t
 base_of(const struct store_scan *scan, struct slice key)
 {
-    const struct key_shape *shape = &scan->s->shape;
+    const struct key_layout *tagk_set = &scan->s->tagk_set;
 
     return (uint32_t)key_get_uint(
-        key.data + 1 + shape->salt_width + shape->metric_width, 4);
+        key.data + 1 + tagk_set->salt_width + tagk_set->metric_width, 4);
 }
 
 /* The iterator stands on a row: whose is it, and what is in it? */
 static bool
 begin_row(struct store_scan *scan)
 {
-    const struct key_shape *shape = &scan->s->shape;
+    const struct key_layout *tagk_set = &scan->s->tagk_set;
     struct slice key = kv_iter_key(scan->it);
     enum status status = ST_OK;
     uint32_t base = 0;
@@ -401,11 +402,11 @@ begin_row(struct store_scan *scan)
         base = base_of(scan, key);
     } else {
         scan->tsuid.data = scan->engine_tsuid;
-        status = key_row_parse(shape, key, &salt, &base, scan->engine_tsuid,
+        status = key_row_parse(tagk_set, key, &salt, &base, scan->engine_tsuid,
                                &scan->tsuid.size, &scan->error);
     }
     if (status == ST_OK)
-        status = row_hours_begin(shape, base, kv_iter_value(scan->it),
+        status = row_hours_begin(tagk_set, base, kv_iter_value(scan->it),
                                  &scan->hours, &scan->error);
     if (status == ST_OK)
         scan->counts.bytes += key.size;
@@ -457,8 +458,8 @@ open_head(struct store *s, const struct scan_spec *spec)
     scan->s = s;
     scan->spec = *spec;
     scan->arena = arena_new(0);
-    scan->from_row = key_span_base(&s->shape, spec->from_base);
-    scan->to_row = key_span_base(&s->shape, spec->to_base);
+    scan->from_row = key_span_base(&s->tagk_set, spec->from_base);
+    scan->to_row = key_span_base(&s->tagk_set, spec->to_base);
     copy_head(scan);
     return scan;
 }
@@ -478,7 +479,8 @@ store_scans_open(struct store *s, const struct scan_spec *specs, size_t len,
             *e = out[i]->error;
         }
     }
-    /* Behind all heads; before it, what is sealed meanwhile would be missed. */
+    /* Behind all heads; before it, what is flushed meanwhile would be missed.
+     */
     it = kv_iter_open(s->kv, NULL, KEY_TABLE(TABLE_ROWS));
     for (size_t i = 0; i < len; i++) {
         out[i]->it = it;
@@ -518,7 +520,7 @@ take_alone(struct store_scan *scan, struct store_row *row)
         return false;
     row->open = slice_of(c->bytes, c->bytes_size);
     row->open_len = c->count;
-    row->synopsis = c->synopsis;
+    row->summary = c->summary;
     scan->head_at++;
     return true;
 }
@@ -569,7 +571,7 @@ name_head(struct store_scan *scan, struct store_row *row)
 
     row->base = c->base;
     row->tsuid.data = scan->head_tsuid;
-    if (key_row_parse(&scan->s->shape, slice_of(c->key, c->key_size), &salt,
+    if (key_row_parse(&scan->s->tagk_set, slice_of(c->key, c->key_size), &salt,
                       &begins, scan->head_tsuid, &row->tsuid.size,
                       &scan->error) == ST_OK)
         return true;
@@ -705,13 +707,13 @@ store_row_spaced(const struct store_row *row, struct points *out,
 }
 
 enum status
-store_row_synopsis(const struct store_row *row, struct synopsis *out,
-                   bool *known, struct error *e)
+store_row_summary(const struct store_row *row, struct summary *out, bool *known,
+                  struct error *e)
 {
-    *known = row->synopsis != NULL || store_row_is_block(row);
-    if (row->synopsis != NULL) {
-        *out = *row->synopsis;
+    *known = row->summary != NULL || store_row_is_block(row);
+    if (row->summary != NULL) {
+        *out = *row->summary;
         return ST_OK;
     }
-    return *known ? block_synopsis(row->block, row->base, out, e) : ST_OK;
+    return *known ? block_summary(row->block, row->base, out, e) : ST_OK;
 }

@@ -1,5 +1,5 @@
 /*
- * The journal: appenders copy into one of two buffers; whoever commits first
+ * The WAL: appenders copy into one of two buffers; whoever commits first
  * takes that buffer and writes it for all ("the writer"), while the others
  * append to the other one.
  *
@@ -38,29 +38,29 @@
 #include "base/obj.h"
 
 /* What the writer carries out of the lock. */
-struct turn {
+struct write_batch {
     struct buf *bytes;
     size_t end; /* of its records */
-    uint32_t seal;
+    uint32_t file_key;
     int fd;
     uint64_t upto; /* LSN behind the bytes */
     bool change;   /* of the segment, afterwards */
     uint64_t next; /* then to this one */
-    uint8_t header[JOURNAL_FILE_HEADER];
+    uint8_t header[WAL_FILE_HEADER];
     uint64_t writes;
 };
 
 /* What a record takes in a bundle at most, beside its payload: the bundle's
  * head, if it is the first, a type and a varint. */
-#define ENTRY_ROOM (JOURNAL_RECORD_HEADER + 1 + 5)
+#define ENTRY_ROOM (WAL_RECORD_HEADER + 1 + 5)
 
-static void flush(struct journal *j, bool change) REQUIRES(j->lock);
-static void sync_written(struct journal *j) REQUIRES(j->lock);
+static void flush(struct wal *j, bool change) REQUIRES(j->lock);
+static void sync_written(struct wal *j) REQUIRES(j->lock);
 
 /* -- appending ------------------------------------------------------------ */
 
 static enum status
-failure(struct journal *j, struct error *e) REQUIRES(j->lock)
+failure(struct wal *j, struct error *e) REQUIRES(j->lock)
 {
     if (j->failed.status != ST_OK && e != NULL)
         *e = j->failed;
@@ -69,7 +69,7 @@ failure(struct journal *j, struct error *e) REQUIRES(j->lock)
 
 /* Waits for the writer, or is it, until a record of 'size' fits. */
 static enum status
-make_room(struct journal *j, size_t size, struct error *e) REQUIRES(j->lock)
+make_room(struct wal *j, size_t size, struct error *e) REQUIRES(j->lock)
 {
     while (j->failed.status == ST_OK) {
         const struct buf *b = &j->buffers[j->filling];
@@ -86,10 +86,9 @@ make_room(struct journal *j, size_t size, struct error *e) REQUIRES(j->lock)
 
 /* Adds a record to the bundle that is pending. */
 static bool
-bundle_add(struct journal *j, uint8_t type, struct slice payload)
-    REQUIRES(j->lock)
+bundle_add(struct wal *j, uint8_t type, struct slice payload) REQUIRES(j->lock)
 {
-    static const uint8_t head[JOURNAL_RECORD_HEADER];
+    static const uint8_t head[WAL_RECORD_HEADER];
     struct buf *b = &j->buffers[j->filling];
     size_t before = b->size;
 
@@ -108,22 +107,22 @@ bundle_add(struct journal *j, uint8_t type, struct slice payload)
 }
 
 enum status
-journal_append(struct journal *j, uint8_t type, struct slice payload,
-               uint64_t *lsn, struct error *e)
+wal_append(struct wal *j, uint8_t type, struct slice payload, uint64_t *lsn,
+           struct error *e)
 {
-    return journal_append_in(j, 0, type, payload, lsn, e);
+    return wal_append_in(j, 0, type, payload, lsn, e);
 }
 
 enum status
-journal_append_in(struct journal *j, uint64_t segment, uint8_t type,
-                  struct slice payload, uint64_t *lsn, struct error *e)
+wal_append_in(struct wal *j, uint64_t segment, uint8_t type,
+              struct slice payload, uint64_t *lsn, struct error *e)
 {
     enum status st;
 
-    OBJ_CHECK(j, JOURNAL_MAGIC);
-    INSIST(type != JOURNAL_MARK && type != JOURNAL_BUNDLE);
-    if (payload.size > JOURNAL_MAX_PAYLOAD)
-        return error_set(e, ST_LIMIT, "a journal record of %zu bytes",
+    OBJ_CHECK(j, WAL_MAGIC);
+    INSIST(type != WAL_MARK && type != WAL_BUNDLE);
+    if (payload.size > WAL_MAX_PAYLOAD)
+        return error_set(e, ST_LIMIT, "a WAL record of %zu bytes",
                          payload.size);
     lock_take(&j->lock);
     st = make_room(j, payload.size + ENTRY_ROOM, e);
@@ -134,19 +133,19 @@ journal_append_in(struct journal *j, uint64_t segment, uint8_t type,
     else if (st == ST_OK && bundle_add(j, type, payload))
         *lsn = j->appended;
     else if (st == ST_OK)
-        st = error_set(e, ST_LIMIT, "no memory for %zu bytes of journal",
+        st = error_set(e, ST_LIMIT, "no memory for %zu bytes of WAL",
                        payload.size);
     lock_drop(&j->lock);
     return st;
 }
 
 enum status
-journal_commit(struct journal *j, uint64_t lsn, bool sync, struct error *e)
+wal_commit(struct wal *j, uint64_t lsn, bool sync, struct error *e)
 {
     enum status st;
 
-    OBJ_CHECK(j, JOURNAL_MAGIC);
-    sync = sync || j->sync == JOURNAL_SYNC_ALWAYS;
+    OBJ_CHECK(j, WAL_MAGIC);
+    sync = sync || j->sync == WAL_SYNC_ALWAYS;
     lock_take(&j->lock);
     INSIST(lsn <= j->appended);
     while (j->failed.status == ST_OK) {
@@ -172,36 +171,35 @@ journal_commit(struct journal *j, uint64_t lsn, bool sync, struct error *e)
 /* -- the writer and the syncer -------------------------------------------- */
 
 static void
-fail(struct journal *j, const struct error *e) REQUIRES(j->lock)
+fail(struct wal *j, const struct error *e) REQUIRES(j->lock)
 {
     if (j->failed.status != ST_OK)
         return;
     j->failed = *e;
-    log_error("journal", "%s: nothing is acknowledged until it is begun anew",
+    log_error("wal", "%s: nothing is acknowledged until it is begun anew",
               e->text);
 }
 
 /* The head before the records. */
 static void
-turn_seal(const struct turn *t)
+batch_finish(const struct write_batch *t)
 {
     uint8_t *head = t->bytes->data;
 
     if (t->end == 0)
         return;
-    journal_record_header(
-        JOURNAL_BUNDLE,
-        slice_of(head + JOURNAL_RECORD_HEADER, t->end - JOURNAL_RECORD_HEADER),
-        head);
-    journal_record_seal(head, t->seal);
+    wal_record_header(
+        WAL_BUNDLE,
+        slice_of(head + WAL_RECORD_HEADER, t->end - WAL_RECORD_HEADER), head);
+    wal_record_mask(head, t->file_key);
 }
 
 static enum status
-write_all(const struct journal *j, struct turn *t, struct error *e)
+write_all(const struct wal *j, struct write_batch *t, struct error *e)
 {
     size_t done = 0;
 
-    turn_seal(t);
+    batch_finish(t);
     while (done < t->bytes->size) {
         ssize_t n =
             j->io.write(t->fd, t->bytes->data + done, t->bytes->size - done);
@@ -212,15 +210,14 @@ write_all(const struct journal *j, struct turn *t, struct error *e)
         if (n == 0)
             errno = ENOSPC;
         if (n <= 0)
-            return error_set(e, ST_IO, "write to the journal in %s: %m",
-                             j->dir);
+            return error_set(e, ST_IO, "write to the WAL in %s: %m", j->dir);
         done += (size_t)n;
     }
     return ST_OK;
 }
 
 static enum status
-sync_file(const struct journal *j, int fd, struct error *e)
+sync_file(const struct wal *j, int fd, struct error *e)
 {
     int rc;
 
@@ -228,16 +225,16 @@ sync_file(const struct journal *j, int fd, struct error *e)
         rc = j->io.sync(fd);
     while (rc != 0 && errno == EINTR);
     if (rc != 0)
-        return error_set(e, ST_IO, "sync the journal in %s: %m", j->dir);
+        return error_set(e, ST_IO, "sync the WAL in %s: %m", j->dir);
     return ST_OK;
 }
 
 /* Says in the file how far it is synced, behind what is pending. */
 static void
-add_mark(struct journal *j) REQUIRES(j->lock)
+add_mark(struct wal *j) REQUIRES(j->lock)
 {
     struct buf *b = &j->buffers[j->filling];
-    uint8_t mark[JOURNAL_MARK_SIZE];
+    uint8_t mark[WAL_MARK_SIZE];
 
     if (j->marked >= j->reach)
         return;
@@ -245,30 +242,29 @@ add_mark(struct journal *j) REQUIRES(j->lock)
         b->failed = false; /* a later one will do */
         return;
     }
-    journal_mark(j->reach, j->seal, mark);
+    wal_mark(j->reach, j->file_key, mark);
     buf_put(b, mark, sizeof mark);
     j->marked = j->reach;
 }
 
 /* Takes what is pending; from here on appends go to the other buffer. */
-static struct turn
-turn_take(struct journal *j, bool change) REQUIRES(j->lock)
+static struct write_batch
+batch_take(struct wal *j, bool change) REQUIRES(j->lock)
 {
-    struct turn t = { .bytes = &j->buffers[j->filling],
-                      .end = j->buffers[j->filling].size,
-                      .seal = j->seal,
-                      .fd = j->fd,
-                      .upto = j->appended };
+    struct write_batch t = { .bytes = &j->buffers[j->filling],
+                             .end = j->buffers[j->filling].size,
+                             .file_key = j->file_key,
+                             .fd = j->fd,
+                             .upto = j->appended };
     uint64_t size;
 
     add_mark(j);
     size = j->sizes[j->segment - j->first] + t.bytes->size;
     j->filling ^= 1;
-    t.change =
-        (change && size > JOURNAL_FILE_HEADER) || size >= j->segment_bytes;
+    t.change = (change && size > WAL_FILE_HEADER) || size >= j->segment_bytes;
     if (t.change) {
         t.next = j->segment + 1;
-        j->seal = journal_file_header(t.next, hash_random_seed(), t.header);
+        j->file_key = wal_file_header(t.next, hash_random_seed(), t.header);
         atomic_store(&j->append_segment, t.next);
     }
     return t;
@@ -276,7 +272,7 @@ turn_take(struct journal *j, bool change) REQUIRES(j->lock)
 
 /* What was written is counted; the buffer is free for the next turn. */
 static void
-turn_done(struct journal *j, const struct turn *t) REQUIRES(j->lock)
+batch_done(struct wal *j, const struct write_batch *t) REQUIRES(j->lock)
 {
     j->written = t->upto;
     j->sizes[j->segment - j->first] += t->bytes->size;
@@ -290,7 +286,7 @@ turn_done(struct journal *j, const struct turn *t) REQUIRES(j->lock)
 
 /* The old file is on the disk before the new one has a name. */
 static enum status
-change_files(struct journal *j, const struct turn *t, struct error *e)
+change_files(struct wal *j, const struct write_batch *t, struct error *e)
     REQUIRES(j->lock)
 {
     int fd = -1;
@@ -303,10 +299,10 @@ change_files(struct journal *j, const struct turn *t, struct error *e)
     st = sync_file(j, t->fd, e);
     crash_point("rotate-synced");
     if (st == ST_OK)
-        st = journal_make_file(j, t->next, t->header, &fd, e);
+        st = wal_make_file(j, t->next, t->header, &fd, e);
     crash_point("rotate-made");
     if (st == ST_OK)
-        st = journal_note_last(j, t->next, e);
+        st = wal_note_last(j, t->next, e);
     crash_point("rotate-noted");
     lock_take(&j->lock);
     j->syncing = false;
@@ -322,28 +318,28 @@ change_files(struct journal *j, const struct turn *t, struct error *e)
     j->segment = t->next;
     j->sizes =
         mem_resize(j->sizes, j->segment - j->first + 1, sizeof *j->sizes);
-    j->sizes[j->segment - j->first] = JOURNAL_FILE_HEADER;
-    j->reach = JOURNAL_FILE_HEADER;
-    j->marked = JOURNAL_FILE_HEADER;
+    j->sizes[j->segment - j->first] = WAL_FILE_HEADER;
+    j->reach = WAL_FILE_HEADER;
+    j->marked = WAL_FILE_HEADER;
     return ST_OK;
 }
 
 /* Takes the writer's role, which must be free, and writes what is pending. */
 static void
-flush(struct journal *j, bool change)
+flush(struct wal *j, bool change)
 {
-    struct turn t;
+    struct write_batch t;
     struct error e;
     enum status st;
 
     INSIST(!j->writing);
     j->writing = true;
-    t = turn_take(j, change);
+    t = batch_take(j, change);
     lock_drop(&j->lock);
     st = write_all(j, &t, &e);
     lock_take(&j->lock);
     if (st == ST_OK) {
-        turn_done(j, &t);
+        batch_done(j, &t);
         if (t.change) {
             cond_broadcast(&j->changed);
             st = change_files(j, &t, &e);
@@ -358,7 +354,7 @@ flush(struct journal *j, bool change)
 /* Takes the syncer's role, which must be free.  With nothing pending the mark
  * is written at once: a server that then lies idle knows what it has. */
 static void
-sync_written(struct journal *j)
+sync_written(struct wal *j)
 {
     uint64_t upto = j->written, reach = j->sizes[j->segment - j->first];
     int fd = j->fd;
@@ -385,9 +381,9 @@ sync_written(struct journal *j)
 }
 
 void *
-journal_interval_main(void *arg)
+wal_interval_main(void *arg)
 {
-    struct journal *j = arg;
+    struct wal *j = arg;
     sigset_t all;
 
     (void)sigfillset(&all);
@@ -408,16 +404,16 @@ journal_interval_main(void *arg)
 /* -- segments ------------------------------------------------------------- */
 
 uint64_t
-journal_segment(const struct journal *j)
+wal_segment(const struct wal *j)
 {
-    OBJ_CHECK(j, JOURNAL_MAGIC);
+    OBJ_CHECK(j, WAL_MAGIC);
     return atomic_load(&j->append_segment);
 }
 
 void
-journal_rotate(struct journal *j)
+wal_rotate(struct wal *j)
 {
-    OBJ_CHECK(j, JOURNAL_MAGIC);
+    OBJ_CHECK(j, WAL_MAGIC);
     lock_take(&j->lock);
     while (j->writing)
         cond_wait(&j->changed, &j->lock);
@@ -427,7 +423,7 @@ journal_rotate(struct journal *j)
 }
 
 static void
-forget_first(struct journal *j) REQUIRES(j->lock)
+forget_first(struct wal *j) REQUIRES(j->lock)
 {
     size_t left = (size_t)(j->segment - j->first);
 
@@ -437,11 +433,11 @@ forget_first(struct journal *j) REQUIRES(j->lock)
 
 /* Each deletion is on the disk before the next: a power cut leaves no gap. */
 static enum status
-delete_file(const struct journal *j, uint64_t segment, struct error *e)
+delete_file(const struct wal *j, uint64_t segment, struct error *e)
 {
-    char name[JOURNAL_NAME_SIZE];
+    char name[WAL_NAME_SIZE];
 
-    journal_name(segment, name);
+    wal_name(segment, name);
     if (unlinkat(j->dir_fd, name, 0) != 0 && errno != ENOENT)
         return error_set(e, ST_IO, "delete %s/%s: %m", j->dir, name);
     crash_point("trim-deleted");
@@ -451,11 +447,11 @@ delete_file(const struct journal *j, uint64_t segment, struct error *e)
 }
 
 enum status
-journal_trim(struct journal *j, uint64_t segment, struct error *e)
+wal_trim(struct wal *j, uint64_t segment, struct error *e)
 {
     enum status st = ST_OK;
 
-    OBJ_CHECK(j, JOURNAL_MAGIC);
+    OBJ_CHECK(j, WAL_MAGIC);
     lock_take(&j->lock);
     while (j->trimming)
         cond_wait(&j->changed, &j->lock);
@@ -464,7 +460,7 @@ journal_trim(struct journal *j, uint64_t segment, struct error *e)
         uint64_t oldest = j->first;
 
         lock_drop(&j->lock);
-        st = journal_note_first(j, oldest + 1, e);
+        st = wal_note_first(j, oldest + 1, e);
         if (st == ST_OK)
             st = delete_file(j, oldest, e);
         lock_take(&j->lock);
@@ -478,11 +474,11 @@ journal_trim(struct journal *j, uint64_t segment, struct error *e)
 }
 
 enum status
-journal_status(struct journal *j, struct error *e)
+wal_status(struct wal *j, struct error *e)
 {
     enum status st;
 
-    OBJ_CHECK(j, JOURNAL_MAGIC);
+    OBJ_CHECK(j, WAL_MAGIC);
     lock_take(&j->lock);
     st = failure(j, e);
     lock_drop(&j->lock);
@@ -491,8 +487,7 @@ journal_status(struct journal *j, struct error *e)
 
 /* The oldest first, so that a crash leaves the damaged one as the last. */
 static enum status
-delete_all(const struct journal *j, uint64_t first, uint64_t end,
-           struct error *e)
+delete_all(const struct wal *j, uint64_t first, uint64_t end, struct error *e)
 {
     enum status st = ST_OK;
 
@@ -502,31 +497,31 @@ delete_all(const struct journal *j, uint64_t first, uint64_t end,
 }
 
 static void
-begin_anew(struct journal *j, uint64_t segment, int fd) REQUIRES(j->lock)
+begin_anew(struct wal *j, uint64_t segment, int fd) REQUIRES(j->lock)
 {
     if (j->fd >= 0)
         (void)close(j->fd);
     j->fd = fd;
     j->first = j->segment = segment;
-    j->sizes[0] = JOURNAL_FILE_HEADER;
-    j->reach = j->marked = JOURNAL_FILE_HEADER;
+    j->sizes[0] = WAL_FILE_HEADER;
+    j->reach = j->marked = WAL_FILE_HEADER;
     buf_clear(&j->buffers[0]);
     buf_clear(&j->buffers[1]);
     j->written = j->synced = j->appended;
     j->failed = (struct error){ 0 };
-    log_info("journal", "works again, with segment %llu",
+    log_info("wal", "works again, with segment %llu",
              (unsigned long long)segment);
 }
 
 enum status
-journal_restart(struct journal *j, struct error *e)
+wal_restart(struct wal *j, struct error *e)
 {
-    uint8_t header[JOURNAL_FILE_HEADER];
+    uint8_t header[WAL_FILE_HEADER];
     uint64_t first, next;
     enum status st = ST_OK;
     int fd = -1;
 
-    OBJ_CHECK(j, JOURNAL_MAGIC);
+    OBJ_CHECK(j, WAL_MAGIC);
     lock_take(&j->lock);
     while (j->writing || j->syncing || j->trimming)
         cond_wait(&j->changed, &j->lock);
@@ -535,16 +530,16 @@ journal_restart(struct journal *j, struct error *e)
     j->writing = j->syncing = j->trimming = true;
     first = j->first;
     next = atomic_load(&j->append_segment) + 1;
-    j->seal = journal_file_header(next, hash_random_seed(), header);
+    j->file_key = wal_file_header(next, hash_random_seed(), header);
     atomic_store(&j->append_segment, next);
     lock_drop(&j->lock);
-    st = journal_note_first(j, next, e); /* and the last is before it: none */
+    st = wal_note_first(j, next, e); /* and the last is before it: none */
     if (st == ST_OK)
         st = delete_all(j, first, next, e);
     if (st == ST_OK)
-        st = journal_make_file(j, next, header, &fd, e);
+        st = wal_make_file(j, next, header, &fd, e);
     if (st == ST_OK)
-        st = journal_note_last(j, next, e);
+        st = wal_note_last(j, next, e);
     lock_take(&j->lock);
     j->writing = j->syncing = j->trimming = false;
     if (st == ST_OK)
@@ -557,12 +552,12 @@ out:
     return st;
 }
 
-struct journal_counts
-journal_counts(struct journal *j)
+struct wal_counts
+wal_counts(struct wal *j)
 {
-    struct journal_counts c;
+    struct wal_counts c;
 
-    OBJ_CHECK(j, JOURNAL_MAGIC);
+    OBJ_CHECK(j, WAL_MAGIC);
     lock_take(&j->lock);
     c = j->counts;
     c.segments = j->segment - j->first + 1;

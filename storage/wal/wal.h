@@ -1,5 +1,5 @@
 /*
- * The journal: what was acknowledged and is not yet in the engine.  Files of
+ * The WAL: what was acknowledged and is not yet in the engine.  Files of
  * checksummed records in segments (docs/FORMAT.md, "Journal"), group commit.
  *
  *     append  -> a buffer in memory, in the order of the calls; never blocks on
@@ -10,7 +10,7 @@
  *
  * After a failed write or fsync append and commit fail with ST_IO and the text
  * of the first failure, and nothing is retried, because the kernel may have
- * dropped the pages that it could not write.  journal_restart() ends that state
+ * dropped the pages that it could not write.  wal_restart() ends that state
  * when all that is in these files has been made safe elsewhere.
  *
  * Replay reads segments in order.  What a crash or a power cut left of bytes
@@ -18,7 +18,7 @@
  * and is cut off from the first bad record on; a damaged record anywhere else
  * is ST_CORRUPT, with file and offset in the text, and nothing is skipped.
  *
- * Threads: any.  journal_replay(): before the first append, one caller.
+ * Threads: any.  wal_replay(): before the first append, one caller.
  */
 #ifndef STORAGE_WAL_WAL_H
 #define STORAGE_WAL_WAL_H
@@ -26,74 +26,74 @@
 #include "base/error.h"
 #include "base/slice.h"
 
-struct journal; /* opaque */
+struct wal; /* opaque */
 
 /* When the file is made durable, beyond being written. */
-enum journal_sync {
-    JOURNAL_SYNC_ALWAYS,   /* every commit */
-    JOURNAL_SYNC_INTERVAL, /* by a thread, every 'interval_ms' */
-    JOURNAL_SYNC_OFF,      /* when the kernel likes */
+enum wal_sync {
+    WAL_SYNC_ALWAYS,   /* every commit */
+    WAL_SYNC_INTERVAL, /* by a thread, every 'interval_ms' */
+    WAL_SYNC_OFF,      /* when the kernel likes */
 };
 
-struct journal_options {
+struct wal_options {
     const char *dir; /* made if absent */
-    enum journal_sync sync;
+    enum wal_sync sync;
     unsigned interval_ms; /* 0: 1000 */
     size_t segment_bytes; /* 0: 64 MB; a new segment starts past it */
     size_t buffer_bytes;  /* 0: 8 MB; append waits for a commit past it */
 };
 
-MUST_CHECK enum status journal_open(const struct journal_options *o,
-                                    struct journal **out, struct error *e);
+MUST_CHECK enum status wal_open(const struct wal_options *o, struct wal **out,
+                                struct error *e);
 
 /* Commits what is pending, syncs, closes.  '*j' becomes NULL in any case. */
-MUST_CHECK enum status journal_close(struct journal **j, struct error *e);
+MUST_CHECK enum status wal_close(struct wal **j, struct error *e);
 
 /* Calls f for each record, oldest first; stops at its first failure.  Each
  * record comes with the number of its segment. */
 MUST_CHECK enum status
-journal_replay(struct journal *j,
-               enum status (*f)(void *ctx, uint64_t segment, uint8_t type,
-                                struct slice payload, struct error *e),
-               void *ctx, struct error *e);
+wal_replay(struct wal *j,
+           enum status (*f)(void *ctx, uint64_t segment, uint8_t type,
+                            struct slice payload, struct error *e),
+           void *ctx, struct error *e);
 
 /* '*lsn' is what to commit; LSNs ascend in the order of records.  Payloads of
  * up to 64 MB; types from 1 on. */
-MUST_CHECK enum status journal_append(struct journal *j, uint8_t type,
-                                      struct slice payload, uint64_t *lsn,
-                                      struct error *e);
+MUST_CHECK enum status wal_append(struct wal *j, uint8_t type,
+                                  struct slice payload, uint64_t *lsn,
+                                  struct error *e);
 
 /* The same, if the record will be of this segment; ST_NOT_FOUND when another
  * one has begun since, and nothing is appended. */
-MUST_CHECK enum status journal_append_in(struct journal *j, uint64_t segment,
-                                         uint8_t type, struct slice payload,
-                                         uint64_t *lsn, struct error *e);
+MUST_CHECK enum status wal_append_in(struct wal *j, uint64_t segment,
+                                     uint8_t type, struct slice payload,
+                                     uint64_t *lsn, struct error *e);
 
 /* Everything up to 'lsn' is in the file when it returns ST_OK, and on the disk
- * with 'sync' or JOURNAL_SYNC_ALWAYS. */
-MUST_CHECK enum status journal_commit(struct journal *j, uint64_t lsn,
-                                      bool sync, struct error *e);
+ * with 'sync' or WAL_SYNC_ALWAYS. */
+MUST_CHECK enum status wal_commit(struct wal *j, uint64_t lsn, bool sync,
+                                  struct error *e);
 
 /* The segment that the next append goes to, or an earlier one: take it before
  * appending, and the record is in this segment or a later one. */
-uint64_t journal_segment(const struct journal *j);
+uint64_t wal_segment(const struct wal *j);
 
 /* Starts a new segment with the next append. */
-void journal_rotate(struct journal *j);
+void wal_rotate(struct wal *j);
 
 /* Deletes the segments before 'segment'; never the current one. */
-MUST_CHECK enum status journal_trim(struct journal *j, uint64_t segment,
-                                    struct error *e);
+MUST_CHECK enum status wal_trim(struct wal *j, uint64_t segment,
+                                struct error *e);
 
 /* ST_OK while it works; after a failure what the failure was. */
-MUST_CHECK enum status journal_status(struct journal *j, struct error *e);
+MUST_CHECK enum status wal_status(struct wal *j, struct error *e);
 
 /* After a failure: deletes all segments and forgets what is pending, starts a
  * new one, and works again.  The caller holds what was appended, up to the last
  * successful call, on the disk by other means.  No-op without a failure. */
-MUST_CHECK enum status journal_restart(struct journal *j, struct error *e);
+MUST_CHECK enum status wal_restart(struct wal *j, struct error *e);
 
-struct journal_counts {
+struct wal_counts {
     uint64_t written_bytes;
     uint64_t writes;
     uint64_t syncs;
@@ -101,6 +101,6 @@ struct journal_counts {
     uint64_t bytes;    /* in those files now */
     uint64_t current;  /* of these, in the newest one */
 };
-struct journal_counts journal_counts(struct journal *j);
+struct wal_counts wal_counts(struct wal *j);
 
 #endif

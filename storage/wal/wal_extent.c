@@ -1,5 +1,5 @@
 /*
- * SEGMENTS: which files of the journal there are (docs/FORMAT.md, "Journal").
+ * SEGMENTS: which files of the WAL there are (docs/FORMAT.md, "Journal").
  *
  * It is written when a file was made, and before files are deleted; so what it
  * names is there, and only more can be.
@@ -20,7 +20,7 @@
 #define EXTENT_MAX  256
 
 static void
-extent_text(const struct journal_extent *x, struct buf *out)
+extent_text(const struct wal_extent *x, struct buf *out)
 {
     buf_printf(out, "halite segments 1\nfirst %" PRIu64 "\nlast %" PRIu64 "\n",
                x->first, x->last);
@@ -29,7 +29,7 @@ extent_text(const struct journal_extent *x, struct buf *out)
 
 /* Only what extent_text() writes is taken. */
 static bool
-parse(struct buf *text, struct journal_extent *out)
+parse(struct buf *text, struct wal_extent *out)
 {
     struct buf again = BUF_INIT;
     bool same = sscanf(buf_cstr(text),
@@ -45,8 +45,7 @@ parse(struct buf *text, struct journal_extent *out)
 }
 
 enum status
-journal_extent_read(const char *dir, struct journal_extent *out,
-                    struct error *e)
+wal_extent_read(const char *dir, struct wal_extent *out, struct error *e)
 {
     char *path = files_path(dir, EXTENT_NAME);
     struct buf text = BUF_INIT;
@@ -60,8 +59,7 @@ journal_extent_read(const char *dir, struct journal_extent *out,
 }
 
 enum status
-journal_extent_write(const char *dir, const struct journal_extent *x,
-                     struct error *e)
+wal_extent_write(const char *dir, const struct wal_extent *x, struct error *e)
 {
     struct buf text = BUF_INIT;
     enum status st;
@@ -73,28 +71,27 @@ journal_extent_write(const char *dir, const struct journal_extent *x,
 }
 
 static enum status
-note(struct journal *j, struct journal_extent x, struct error *e)
-    REQUIRES(j->note_lock)
+note(struct wal *j, struct wal_extent x, struct error *e) REQUIRES(j->note_lock)
 {
     enum status st = ST_OK;
 
     if (x.first == j->noted.first && x.last == j->noted.last)
         return ST_OK;
-    st = journal_extent_write(j->dir, &x, e);
+    st = wal_extent_write(j->dir, &x, e);
     if (st == ST_OK)
         j->noted = x;
     return st;
 }
 
 enum status
-journal_note_first(struct journal *j, uint64_t first, struct error *e)
+wal_note_first(struct wal *j, uint64_t first, struct error *e)
 {
     enum status st;
 
     lock_take(&j->note_lock);
-    st = note(j, (struct journal_extent){ first, j->noted.last }, e);
+    st = note(j, (struct wal_extent){ first, j->noted.last }, e);
     if (st != ST_OK) {
-        j->noted = (struct journal_extent){ first, 0 };
+        j->noted = (struct wal_extent){ first, 0 };
         if (unlinkat(j->dir_fd, EXTENT_NAME, 0) == 0 || errno == ENOENT)
             st = ST_OK;
     }
@@ -103,12 +100,12 @@ journal_note_first(struct journal *j, uint64_t first, struct error *e)
 }
 
 enum status
-journal_note_last(struct journal *j, uint64_t last, struct error *e)
+wal_note_last(struct wal *j, uint64_t last, struct error *e)
 {
     enum status st;
 
     lock_take(&j->note_lock);
-    st = note(j, (struct journal_extent){ j->noted.first, last }, e);
+    st = note(j, (struct wal_extent){ j->noted.first, last }, e);
     lock_drop(&j->note_lock);
     return st;
 }

@@ -1,5 +1,5 @@
 /*
- * The names and bytes of the journal's files; nothing here writes to a disk.
+ * The names and bytes of the WAL's files; nothing here writes to a disk.
  */
 #include "config.h"
 
@@ -35,31 +35,31 @@ get_uint(const uint8_t *in, unsigned width)
 }
 
 uint32_t
-journal_file_header(uint64_t segment, uint64_t nonce, uint8_t *out)
+wal_file_header(uint64_t segment, uint64_t nonce, uint8_t *out)
 {
-    uint32_t seal;
+    uint32_t file_key;
 
     memcpy(out, file_magic, sizeof file_magic);
-    put_uint(out + 4, JOURNAL_VERSION, 4);
+    put_uint(out + 4, WAL_VERSION, 4);
     put_uint(out + 8, segment, 8);
     put_uint(out + 16, nonce, 8);
-    seal = crc32c(slice_of(out, 24));
-    put_uint(out + 24, seal, 4);
-    return seal;
+    file_key = crc32c(slice_of(out, 24));
+    put_uint(out + 24, file_key, 4);
+    return file_key;
 }
 
 bool
-journal_file_check(const uint8_t *header, uint64_t segment, uint32_t *seal)
+wal_file_check(const uint8_t *header, uint64_t segment, uint32_t *file_key)
 {
-    *seal = (uint32_t)get_uint(header + 24, 4);
+    *file_key = (uint32_t)get_uint(header + 24, 4);
     return memcmp(header, file_magic, sizeof file_magic) == 0 &&
-           get_uint(header + 4, 4) == JOURNAL_VERSION &&
+           get_uint(header + 4, 4) == WAL_VERSION &&
            get_uint(header + 8, 8) == segment &&
-           crc32c(slice_of(header, 24)) == *seal;
+           crc32c(slice_of(header, 24)) == *file_key;
 }
 
 void
-journal_record_header(uint8_t type, struct slice payload, uint8_t *out)
+wal_record_header(uint8_t type, struct slice payload, uint8_t *out)
 {
     put_uint(out, payload.size + 1, 4);
     out[4] = type;
@@ -68,26 +68,26 @@ journal_record_header(uint8_t type, struct slice payload, uint8_t *out)
 }
 
 void
-journal_record_seal(uint8_t *header, uint32_t seal)
+wal_record_mask(uint8_t *header, uint32_t file_key)
 {
-    put_uint(header + 5, get_uint(header + 5, 4) ^ seal, 4);
-    put_uint(header + 9, get_uint(header + 9, 2) ^ seal >> 16, 2);
+    put_uint(header + 5, get_uint(header + 5, 4) ^ file_key, 4);
+    put_uint(header + 9, get_uint(header + 9, 2) ^ file_key >> 16, 2);
 }
 
 void
-journal_mark(uint64_t synced, uint32_t seal, uint8_t *out)
+wal_mark(uint64_t synced, uint32_t file_key, uint8_t *out)
 {
-    uint8_t *payload = out + JOURNAL_RECORD_HEADER;
+    uint8_t *payload = out + WAL_RECORD_HEADER;
 
     put_uint(payload, synced, 8);
-    journal_record_header(JOURNAL_MARK, slice_of(payload, 8), out);
-    journal_record_seal(out, seal);
+    wal_record_header(WAL_MARK, slice_of(payload, 8), out);
+    wal_record_mask(out, file_key);
 }
 
 void
-journal_name(uint64_t segment, char out[JOURNAL_NAME_SIZE])
+wal_name(uint64_t segment, char out[WAL_NAME_SIZE])
 {
-    (void)snprintf(out, JOURNAL_NAME_SIZE, "%020" PRIu64 ".wal", segment);
+    (void)snprintf(out, WAL_NAME_SIZE, "%020" PRIu64 ".wal", segment);
 }
 
 /* 0 when it is no name of a segment. */
@@ -96,8 +96,7 @@ name_parse(const char *name)
 {
     uint64_t n;
 
-    if (strlen(name) != JOURNAL_NAME_SIZE - 1 ||
-        strcmp(name + 20, ".wal") != 0 ||
+    if (strlen(name) != WAL_NAME_SIZE - 1 || strcmp(name + 20, ".wal") != 0 ||
         !number_parse_u64(slice_of(name, 20), &n))
         return 0;
     return n;
@@ -112,13 +111,13 @@ compare_numbers(const void *a, const void *b)
 }
 
 enum status
-journal_list(const char *dir, struct journal_segments *out, struct error *e)
+wal_list(const char *dir, struct wal_segments *out, struct error *e)
 {
     DIR *d = opendir(dir);
     size_t cap = 0;
     enum status st = ST_OK;
 
-    *out = (struct journal_segments){ NULL, 0 };
+    *out = (struct wal_segments){ NULL, 0 };
     if (d == NULL)
         return error_set(e, ST_IO, "open %s: %m", dir);
     for (;;) {

@@ -1,5 +1,5 @@
 /*
- * Opens, replays and closes a journal: what happens to its folder.
+ * Opens, replays and closes a WAL: what happens to its folder.
  *
  * Before a new file is made, the last one is cut where a crash tore it, and
  * synced: from then on it is no longer the last, and a torn end is damage.
@@ -22,7 +22,7 @@
 #include "base/mem.h"
 #include "base/obj.h"
 
-static enum status open_files(struct journal *j, struct error *e);
+static enum status open_files(struct wal *j, struct error *e);
 
 /* -- life ----------------------------------------------------------------- */
 
@@ -38,13 +38,13 @@ kernel_sync(int fd)
     return fdatasync(fd);
 }
 
-static struct journal *
-journal_new(const struct journal_options *o)
+static struct wal *
+wal_new(const struct wal_options *o)
 {
-    struct journal *j = mem_new(sizeof *j);
+    struct wal *j = mem_new(sizeof *j);
 
-    j->magic = JOURNAL_MAGIC;
-    j->io = (struct journal_io){ kernel_write, kernel_sync };
+    j->magic = WAL_MAGIC;
+    j->io = (struct wal_io){ kernel_write, kernel_sync };
     j->dir = mem_strdup(o->dir);
     j->dir_fd = -1;
     j->fd = -1;
@@ -53,8 +53,8 @@ journal_new(const struct journal_options *o)
     j->segment_bytes =
         o->segment_bytes == 0 ? (size_t)64 << 20 : o->segment_bytes;
     j->buffer_bytes = o->buffer_bytes == 0 ? (size_t)8 << 20 : o->buffer_bytes;
-    if (j->buffer_bytes > JOURNAL_MAX_PAYLOAD)
-        j->buffer_bytes = JOURNAL_MAX_PAYLOAD;
+    if (j->buffer_bytes > WAL_MAX_PAYLOAD)
+        j->buffer_bytes = WAL_MAX_PAYLOAD;
     lock_init(&j->note_lock);
     lock_init(&j->lock);
     cond_init(&j->changed);
@@ -63,9 +63,9 @@ journal_new(const struct journal_options *o)
 }
 
 static void
-journal_free(struct journal **ref) NO_TS_CHECK
+wal_free(struct wal **ref) NO_TS_CHECK
 {
-    struct journal *j = *ref;
+    struct wal *j = *ref;
 
     *ref = NULL;
     if (j->fd >= 0)
@@ -85,24 +85,23 @@ journal_free(struct journal **ref) NO_TS_CHECK
 }
 
 enum status
-journal_open(const struct journal_options *o, struct journal **out,
-             struct error *e)
+wal_open(const struct wal_options *o, struct wal **out, struct error *e)
 {
-    struct journal *j = journal_new(o);
+    struct wal *j = wal_new(o);
     enum status st = open_files(j, e);
 
     *out = NULL;
     if (st != ST_OK) {
-        journal_free(&j);
+        wal_free(&j);
         return st;
     }
-    if (j->sync == JOURNAL_SYNC_INTERVAL) {
-        int rc = pthread_create(&j->thread, NULL, journal_interval_main, j);
+    if (j->sync == WAL_SYNC_INTERVAL) {
+        int rc = pthread_create(&j->thread, NULL, wal_interval_main, j);
 
         if (rc != 0) {
             errno = rc;
-            journal_free(&j);
-            return error_set(e, ST_IO, "start the journal's thread: %m");
+            wal_free(&j);
+            return error_set(e, ST_IO, "start the WAL's thread: %m");
         }
         j->has_thread = true;
     }
@@ -111,20 +110,20 @@ journal_open(const struct journal_options *o, struct journal **out,
 }
 
 enum status
-journal_close(struct journal **ref, struct error *e)
+wal_close(struct wal **ref, struct error *e)
 {
-    struct journal *j = *ref;
+    struct wal *j = *ref;
     uint64_t lsn;
     enum status st;
 
     *ref = NULL;
     if (j == NULL)
         return ST_OK;
-    OBJ_CHECK(j, JOURNAL_MAGIC);
+    OBJ_CHECK(j, WAL_MAGIC);
     lock_take(&j->lock);
     lsn = j->appended;
     lock_drop(&j->lock);
-    st = journal_commit(j, lsn, true, e);
+    st = wal_commit(j, lsn, true, e);
     if (j->has_thread) {
         lock_take(&j->lock);
         j->stopping = true;
@@ -132,14 +131,14 @@ journal_close(struct journal **ref, struct error *e)
         lock_drop(&j->lock);
         INSIST(pthread_join(j->thread, NULL) == 0);
     }
-    journal_free(&j);
+    wal_free(&j);
     return st;
 }
 
 void
-journal_set_io(struct journal *j, const struct journal_io *io)
+wal_set_io(struct wal *j, const struct wal_io *io)
 {
-    OBJ_CHECK(j, JOURNAL_MAGIC);
+    OBJ_CHECK(j, WAL_MAGIC);
     lock_take(&j->lock);
     j->io = *io;
     lock_drop(&j->lock);
@@ -148,19 +147,19 @@ journal_set_io(struct journal *j, const struct journal_io *io)
 /* -- opening -------------------------------------------------------------- */
 
 static char *
-path_of(const struct journal *j, uint64_t segment)
+path_of(const struct wal *j, uint64_t segment)
 {
-    size_t size = strlen(j->dir) + 1 + JOURNAL_NAME_SIZE;
-    char name[JOURNAL_NAME_SIZE];
+    size_t size = strlen(j->dir) + 1 + WAL_NAME_SIZE;
+    char name[WAL_NAME_SIZE];
     char *path = mem_new(size);
 
-    journal_name(segment, name);
+    wal_name(segment, name);
     (void)snprintf(path, size, "%s/%s", j->dir, name);
     return path;
 }
 
 static enum status
-open_folder(struct journal *j, struct error *e)
+open_folder(struct wal *j, struct error *e)
 {
     bool made = mkdir(j->dir, 0777) == 0;
     int parent;
@@ -182,26 +181,26 @@ open_folder(struct journal *j, struct error *e)
 }
 
 enum status
-journal_make_file(const struct journal *j, uint64_t segment,
-                  const uint8_t *header, int *out, struct error *e)
+wal_make_file(const struct wal *j, uint64_t segment, const uint8_t *header,
+              int *out, struct error *e)
 {
-    char name[JOURNAL_NAME_SIZE];
+    char name[WAL_NAME_SIZE];
     ssize_t n;
     int fd;
 
-    journal_name(segment, name);
+    wal_name(segment, name);
     fd = openat(j->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
         return error_set(e, ST_IO, "make %s/%s: %m", j->dir, name);
     do
-        n = write(fd, header, JOURNAL_FILE_HEADER);
+        n = write(fd, header, WAL_FILE_HEADER);
     while (n < 0 && errno == EINTR);
     crash_point("rotate-headed");
-    if (n == JOURNAL_FILE_HEADER && fsync(fd) == 0 && fsync(j->dir_fd) == 0) {
+    if (n == WAL_FILE_HEADER && fsync(fd) == 0 && fsync(j->dir_fd) == 0) {
         *out = fd;
         return ST_OK;
     }
-    if (n >= 0 && n < JOURNAL_FILE_HEADER)
+    if (n >= 0 && n < WAL_FILE_HEADER)
         errno = ENOSPC;
     (void)error_set(e, ST_IO, "make %s/%s: %m", j->dir, name);
     (void)close(fd);
@@ -215,7 +214,7 @@ settle_file(int fd, const char *path, uint64_t size, uint64_t good,
             struct error *e)
 {
     if (good < size) {
-        log_warn("journal",
+        log_warn("wal",
                  "%s: cut off %" PRIu64 " bytes at offset %" PRIu64
                  ", which a crash left",
                  path, size - good, good);
@@ -231,7 +230,7 @@ settle_file(int fd, const char *path, uint64_t size, uint64_t good,
 
 /* Opens the last file, without its torn tail; '*size' is what is left. */
 static enum status
-open_last(const struct journal *j, uint64_t segment, int *fd, uint64_t *size,
+open_last(const struct wal *j, uint64_t segment, int *fd, uint64_t *size,
           struct error *e)
 {
     char *path = path_of(j, segment);
@@ -243,7 +242,7 @@ open_last(const struct journal *j, uint64_t segment, int *fd, uint64_t *size,
         st = error_set(e, ST_IO, "open %s: %m", path);
         goto out;
     }
-    st = journal_file_read(*fd, path, segment, true, NULL, NULL, size, e);
+    st = wal_file_read(*fd, path, segment, true, NULL, NULL, size, e);
     if (st == ST_OK)
         st = settle_file(*fd, path, (uint64_t)info.st_size, *size, e);
 out:
@@ -254,17 +253,17 @@ out:
 /* Makes the last file the one to write to, if it holds nothing yet; otherwise
  * closes it, and the next number is free. */
 static enum status
-reuse_last(struct journal *j, uint64_t *segment, struct error *e) NO_TS_CHECK
+reuse_last(struct wal *j, uint64_t *segment, struct error *e) NO_TS_CHECK
 {
-    char name[JOURNAL_NAME_SIZE];
-    uint8_t header[JOURNAL_FILE_HEADER];
+    char name[WAL_NAME_SIZE];
+    uint8_t header[WAL_FILE_HEADER];
     uint64_t size = 0;
     int fd;
     enum status st = open_last(j, *segment, &fd, &size, e);
 
-    if (st == ST_OK && size == JOURNAL_FILE_HEADER &&
+    if (st == ST_OK && size == WAL_FILE_HEADER &&
         pread(fd, header, sizeof header, 0) == (ssize_t)sizeof header &&
-        journal_file_check(header, *segment, &j->seal) == JOURNAL_VERSION &&
+        wal_file_check(header, *segment, &j->file_key) == WAL_VERSION &&
         lseek(fd, (off_t)sizeof header, SEEK_SET) >= 0) {
         j->fd = fd;
         return ST_OK;
@@ -274,12 +273,12 @@ reuse_last(struct journal *j, uint64_t *segment, struct error *e) NO_TS_CHECK
     if (st != ST_OK)
         return st;
     j->sizes[*segment - j->first] = size;
-    if (size > JOURNAL_FILE_HEADER) {
+    if (size > WAL_FILE_HEADER) {
         ++*segment;
         return ST_OK;
     }
-    journal_name(*segment, name);
-    st = journal_note_last(j, *segment - 1, e);
+    wal_name(*segment, name);
+    st = wal_note_last(j, *segment - 1, e);
     if (st != ST_OK)
         return st;
     if (unlinkat(j->dir_fd, name, 0) != 0)
@@ -288,14 +287,14 @@ reuse_last(struct journal *j, uint64_t *segment, struct error *e) NO_TS_CHECK
 }
 
 static enum status
-stat_files(struct journal *j, size_t len, struct error *e) NO_TS_CHECK
+stat_files(struct wal *j, size_t len, struct error *e) NO_TS_CHECK
 {
     j->sizes = mem_new_array(len + 1, sizeof *j->sizes);
     for (size_t i = 0; i < len; i++) {
-        char name[JOURNAL_NAME_SIZE];
+        char name[WAL_NAME_SIZE];
         struct stat info;
 
-        journal_name(j->first + i, name);
+        wal_name(j->first + i, name);
         if (fstatat(j->dir_fd, name, &info, 0) != 0)
             return error_set(e, ST_IO, "stat %s/%s: %m", j->dir, name);
         j->sizes[i] = (uint64_t)info.st_size;
@@ -306,11 +305,11 @@ stat_files(struct journal *j, size_t len, struct error *e) NO_TS_CHECK
 /* Are the files there that SEGMENTS names?  There is none in a new folder, and
  * where it could not be written. */
 static enum status
-check_extent(const struct journal *j, size_t len, struct error *e) NO_TS_CHECK
+check_extent(const struct wal *j, size_t len, struct error *e) NO_TS_CHECK
 {
-    struct journal_extent x;
+    struct wal_extent x;
     struct error why;
-    enum status st = journal_extent_read(j->dir, &x, &why);
+    enum status st = wal_extent_read(j->dir, &x, &why);
 
     if (st == ST_NOT_FOUND)
         return ST_OK;
@@ -328,10 +327,10 @@ check_extent(const struct journal *j, size_t len, struct error *e) NO_TS_CHECK
 
 /* Which segments there are; none may be missing between others. */
 static enum status
-list_files(struct journal *j, size_t *len, struct error *e)
+list_files(struct wal *j, size_t *len, struct error *e)
 {
-    struct journal_segments s;
-    enum status st = journal_list(j->dir, &s, e);
+    struct wal_segments s;
+    enum status st = wal_list(j->dir, &s, e);
 
     for (size_t i = 1; i < s.len && st == ST_OK; i++)
         if (s.numbers[i] != s.numbers[i - 1] + 1)
@@ -346,9 +345,9 @@ list_files(struct journal *j, size_t *len, struct error *e)
 }
 
 static enum status
-open_files(struct journal *j, struct error *e) NO_TS_CHECK
+open_files(struct wal *j, struct error *e) NO_TS_CHECK
 {
-    uint8_t header[JOURNAL_FILE_HEADER];
+    uint8_t header[WAL_FILE_HEADER];
     uint64_t segment;
     size_t len = 0;
     enum status st = open_folder(j, e);
@@ -366,16 +365,16 @@ open_files(struct journal *j, struct error *e) NO_TS_CHECK
     if (len > 0)
         st = reuse_last(j, &segment, e);
     if (st == ST_OK && j->fd < 0) {
-        j->seal = journal_file_header(segment, hash_random_seed(), header);
-        st = journal_make_file(j, segment, header, &j->fd, e);
+        j->file_key = wal_file_header(segment, hash_random_seed(), header);
+        st = wal_make_file(j, segment, header, &j->fd, e);
     }
     if (st == ST_OK)
-        st = journal_note_last(j, segment, e);
+        st = wal_note_last(j, segment, e);
     if (st != ST_OK)
         return st;
-    j->sizes[segment - j->first] = JOURNAL_FILE_HEADER;
-    j->reach = JOURNAL_FILE_HEADER;
-    j->marked = JOURNAL_FILE_HEADER;
+    j->sizes[segment - j->first] = WAL_FILE_HEADER;
+    j->reach = WAL_FILE_HEADER;
+    j->marked = WAL_FILE_HEADER;
     j->segment = segment;
     j->replay_end = segment;
     atomic_store(&j->append_segment, segment);
@@ -383,13 +382,12 @@ open_files(struct journal *j, struct error *e) NO_TS_CHECK
 }
 
 enum status
-journal_replay(struct journal *j, journal_record_fn *f, void *ctx,
-               struct error *e)
+wal_replay(struct wal *j, wal_record_fn *f, void *ctx, struct error *e)
 {
     uint64_t segment;
     enum status st = ST_OK;
 
-    OBJ_CHECK(j, JOURNAL_MAGIC);
+    OBJ_CHECK(j, WAL_MAGIC);
     lock_take(&j->lock);
     segment = j->first;
     lock_drop(&j->lock);
@@ -401,7 +399,7 @@ journal_replay(struct journal *j, journal_record_fn *f, void *ctx,
         if (fd < 0)
             st = error_set(e, ST_IO, "open %s: %m", path);
         else
-            st = journal_file_read(fd, path, segment, false, f, ctx, &good, e);
+            st = wal_file_read(fd, path, segment, false, f, ctx, &good, e);
         if (fd >= 0)
             (void)close(fd);
         free(path);

@@ -1,5 +1,5 @@
 /*
- * The insides of the journal: the bytes of its files, reading one, and what a
+ * The insides of the WAL: the bytes of its files, reading one, and what a
  * test may put in the kernel's place (docs/FORMAT.md, "Journal").
  *
  *     file    <"HALJ"> <version:4> <segment:8> <nonce:8> <checksum:4>
@@ -9,11 +9,11 @@
  *     bundle  a record of type 255: the callers' records of one write:
  *             { <type:1> <varint size> <payload> }...
  *
- * The seal of a file is the checksum of its header, over a segment number and
+ * The key of a file is the checksum of its header, over a segment number and
  * a random nonce: XORed into each record's crc and check, it makes bytes of
  * another file, or bytes that a client sent, never look like a record here.
  *
- * Threads: struct journal says what guards what; the others are functions of
+ * Threads: struct wal says what guards what; the others are functions of
  *          their arguments.
  */
 #ifndef STORAGE_WAL_WAL_PRIV_H
@@ -25,99 +25,95 @@
 #include "base/lock.h"
 #include "storage/wal/wal.h"
 
-#define JOURNAL_VERSION       1
-#define JOURNAL_FILE_HEADER   28
-#define JOURNAL_RECORD_HEADER 11
-#define JOURNAL_MARK          0   /* types of records */
-#define JOURNAL_BUNDLE        255 /* the others are the callers', in bundles */
-#define JOURNAL_MARK_SIZE     (JOURNAL_RECORD_HEADER + 8)
-#define JOURNAL_MAX_PAYLOAD   ((size_t)64 << 20)
+#define WAL_VERSION       1
+#define WAL_FILE_HEADER   28
+#define WAL_RECORD_HEADER 11
+#define WAL_MARK          0   /* types of records */
+#define WAL_BUNDLE        255 /* the others are the callers', in bundles */
+#define WAL_MARK_SIZE     (WAL_RECORD_HEADER + 8)
+#define WAL_MAX_PAYLOAD   ((size_t)64 << 20)
 
 /* "00000000000000000001.wal" and a NUL. */
-#define JOURNAL_NAME_SIZE 25
+#define WAL_NAME_SIZE 25
 
-typedef enum status journal_record_fn(void *ctx, uint64_t segment, uint8_t type,
-                                      struct slice payload, struct error *e);
+typedef enum status wal_record_fn(void *ctx, uint64_t segment, uint8_t type,
+                                  struct slice payload, struct error *e);
 
-/* Writes the header of a file, returns its seal. */
-uint32_t journal_file_header(uint64_t segment, uint64_t nonce, uint8_t *out);
+/* Writes the header of a file, returns its file_key. */
+uint32_t wal_file_header(uint64_t segment, uint64_t nonce, uint8_t *out);
 
 /* False when these bytes are no header of this segment. */
-bool journal_file_check(const uint8_t *header, uint64_t segment,
-                        uint32_t *seal);
+bool wal_file_check(const uint8_t *header, uint64_t segment,
+                    uint32_t *file_key);
 
-/* Writes a whole mark, sealed. */
-void journal_mark(uint64_t synced, uint32_t seal, uint8_t *out);
+/* Writes a whole mark, masked with the key. */
+void wal_mark(uint64_t synced, uint32_t file_key, uint8_t *out);
 
-/* Writes the header of a record, without the seal. */
-void journal_record_header(uint8_t type, struct slice payload, uint8_t *out);
-void journal_record_seal(uint8_t *header, uint32_t seal);
+/* Writes the header of a record, without the file key. */
+void wal_record_header(uint8_t type, struct slice payload, uint8_t *out);
+void wal_record_mask(uint8_t *header, uint32_t file_key);
 
 /* Calls 'f' (may be NULL) for each record of the open file but the marks.
  * '*good' is the size up to the last whole record; 0 without a header.  What
  * follows is ST_CORRUPT, unless the file is the last one and the rest is what a
  * crash can leave of bytes that were never synced. */
-MUST_CHECK enum status journal_file_read(int fd, const char *path,
-                                         uint64_t segment, bool last,
-                                         journal_record_fn *f, void *ctx,
-                                         uint64_t *good, struct error *e);
+MUST_CHECK enum status wal_file_read(int fd, const char *path, uint64_t segment,
+                                     bool last, wal_record_fn *f, void *ctx,
+                                     uint64_t *good, struct error *e);
 
 /* Of a file with damage in it: its header and, as they are, the records that
  * are whole and that 'f' takes.  Without a header, a new one and nothing else.
  */
-struct journal_salvage {
+struct wal_salvage {
     struct buf bytes;
     uint64_t records; /* bundles count once, marks not */
     uint64_t lost;    /* bytes of the file that are not in 'bytes' */
 };
-MUST_CHECK enum status journal_file_salvage(int fd, const char *path,
-                                            uint64_t segment,
-                                            journal_record_fn *f, void *ctx,
-                                            struct journal_salvage *out,
-                                            struct error *e);
+MUST_CHECK enum status wal_file_salvage(int fd, const char *path,
+                                        uint64_t segment, wal_record_fn *f,
+                                        void *ctx, struct wal_salvage *out,
+                                        struct error *e);
 
-void journal_name(uint64_t segment, char out[JOURNAL_NAME_SIZE]);
+void wal_name(uint64_t segment, char out[WAL_NAME_SIZE]);
 
 /* The numbers of the segments that a folder holds, ascending. */
-struct journal_segments {
+struct wal_segments {
     uint64_t *numbers; /* to be free()d */
     size_t len;
 };
-MUST_CHECK enum status
-journal_list(const char *dir, struct journal_segments *out, struct error *e);
+MUST_CHECK enum status wal_list(const char *dir, struct wal_segments *out,
+                                struct error *e);
 
 /* -- SEGMENTS -------------------------------------------------------------- */
 
 /* Which files there are, by a file beside them: one that is gone would not be
  * missed otherwise.  From 'first' to 'last'; none when last < first.  More may
  * be there, after a crash. */
-struct journal_extent {
+struct wal_extent {
     uint64_t first, last;
 };
 
 /* ST_NOT_FOUND, ST_CORRUPT. */
-MUST_CHECK enum status journal_extent_read(const char *dir,
-                                           struct journal_extent *out,
-                                           struct error *e);
+MUST_CHECK enum status wal_extent_read(const char *dir, struct wal_extent *out,
+                                       struct error *e);
 /* Replaces it; on the disk when it returns. */
-MUST_CHECK enum status journal_extent_write(const char *dir,
-                                            const struct journal_extent *x,
-                                            struct error *e);
+MUST_CHECK enum status
+wal_extent_write(const char *dir, const struct wal_extent *x, struct error *e);
 
 /* The kernel, or what a test puts in its place. */
-struct journal_io {
+struct wal_io {
     ssize_t (*write)(int fd, const void *data, size_t size);
     int (*sync)(int fd);
 };
 
-#define JOURNAL_MAGIC FOURCC('J', 'R', 'N', 'L')
+#define WAL_MAGIC FOURCC('J', 'R', 'N', 'L')
 
-struct journal {
+struct wal {
     uint32_t magic;
-    struct journal_io io;
+    struct wal_io io;
     char *dir;
     int dir_fd;
-    enum journal_sync sync;
+    enum wal_sync sync;
     unsigned interval_ms;
     size_t segment_bytes;
     size_t buffer_bytes;
@@ -130,7 +126,7 @@ struct journal {
     _Atomic uint64_t append_segment;
 
     struct lock note_lock; /* a leaf; held while SEGMENTS is written */
-    struct journal_extent noted GUARDED_BY(note_lock);
+    struct wal_extent noted GUARDED_BY(note_lock);
 
     struct lock lock;
     struct cond changed; /* any of what follows */
@@ -139,7 +135,7 @@ struct journal {
     bool writing GUARDED_BY(lock);
     bool syncing GUARDED_BY(lock);
     bool trimming GUARDED_BY(lock);
-    uint32_t seal GUARDED_BY(lock);     /* of 'append_segment' */
+    uint32_t file_key GUARDED_BY(lock); /* of 'append_segment' */
     uint64_t appended GUARDED_BY(lock); /* LSNs: bytes in bundles so far */
     uint64_t written GUARDED_BY(lock);
     uint64_t synced GUARDED_BY(lock);
@@ -151,31 +147,28 @@ struct journal {
     uint64_t reach GUARDED_BY(lock);        /* of 'segment', bytes synced */
     uint64_t marked GUARDED_BY(lock);       /* the newest mark in it */
     int fd GUARDED_BY(lock);                /* changed with both roles */
-    struct journal_counts counts GUARDED_BY(lock);
+    struct wal_counts counts GUARDED_BY(lock);
     struct error failed GUARDED_BY(lock); /* ST_OK: it works */
 };
 
 /* Notes that the segments begin, or end, with another one.  Where there is no
  * room for that, the first one is not noted, and nothing else is: SEGMENTS
  * goes, so that files can be deleted. */
-MUST_CHECK enum status journal_note_first(struct journal *j, uint64_t first,
-                                          struct error *e)
-    EXCLUDES(j->note_lock);
-MUST_CHECK enum status journal_note_last(struct journal *j, uint64_t last,
-                                         struct error *e)
-    EXCLUDES(j->note_lock);
+MUST_CHECK enum status wal_note_first(struct wal *j, uint64_t first,
+                                      struct error *e) EXCLUDES(j->note_lock);
+MUST_CHECK enum status wal_note_last(struct wal *j, uint64_t last,
+                                     struct error *e) EXCLUDES(j->note_lock);
 
 /* Before the first append. */
-void journal_set_io(struct journal *j, const struct journal_io *io);
+void wal_set_io(struct wal *j, const struct wal_io *io);
 
 /* Makes the file of a segment; it and its name are on the disk when this
  * returns, so that a header that does not check later was damaged. */
-MUST_CHECK enum status journal_make_file(const struct journal *j,
-                                         uint64_t segment,
-                                         const uint8_t *header, int *out,
-                                         struct error *e);
+MUST_CHECK enum status wal_make_file(const struct wal *j, uint64_t segment,
+                                     const uint8_t *header, int *out,
+                                     struct error *e);
 
-/* The thread of JOURNAL_SYNC_INTERVAL. */
-void *journal_interval_main(void *journal);
+/* The thread of WAL_SYNC_INTERVAL. */
+void *wal_interval_main(void *wal);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Reads one file of the journal, and tells the end that a crash leaves from
+ * Reads one file of the WAL, and tells the end that a crash leaves from
  * damage.
  *
  * What is written but not synced may be lost page by page, in any order: a
@@ -40,7 +40,7 @@ struct window {
 /* What its header says of a file. */
 struct file_kind {
     uint64_t segment;
-    uint32_t seal;
+    uint32_t file_key;
 };
 
 /* One record as it lies in the window. */
@@ -101,51 +101,52 @@ window_bytes(struct window *w, uint64_t at, size_t size)
 
 /* The length of what follows the record's header, when it checks. */
 static bool
-header_parse(const uint8_t *header, uint32_t seal, size_t *length,
+header_parse(const uint8_t *header, uint32_t file_key, size_t *length,
              uint8_t *type, uint32_t *crc)
 {
-    uint8_t h[JOURNAL_RECORD_HEADER];
+    uint8_t h[WAL_RECORD_HEADER];
     struct cursor c;
     uint64_t stored;
 
     memcpy(h, header, sizeof h);
-    journal_record_seal(h, seal); /* takes it off again */
+    wal_record_mask(h, file_key); /* takes it off again */
     c = cursor_of(slice_of(h, sizeof h));
     stored = cursor_u32(&c);
     *type = cursor_u8(&c);
     *crc = cursor_u32(&c);
-    if (stored == 0 || stored > JOURNAL_MAX_PAYLOAD + 1)
+    if (stored == 0 || stored > WAL_MAX_PAYLOAD + 1)
         return false;
     *length = (size_t)stored - 1;
     return cursor_u16(&c) ==
-           (uint16_t)crc32c(slice_of(h, JOURNAL_RECORD_HEADER - 2));
+           (uint16_t)crc32c(slice_of(h, WAL_RECORD_HEADER - 2));
 }
 
 static bool
-record_read(struct window *w, uint64_t at, uint32_t seal, struct record *out)
+record_read(struct window *w, uint64_t at, uint32_t file_key,
+            struct record *out)
 {
-    const uint8_t *p = window_bytes(w, at, JOURNAL_RECORD_HEADER);
-    uint8_t h[JOURNAL_RECORD_HEADER];
+    const uint8_t *p = window_bytes(w, at, WAL_RECORD_HEADER);
+    uint8_t h[WAL_RECORD_HEADER];
     size_t length;
     uint32_t crc;
 
-    if (p == NULL || !header_parse(p, seal, &length, &out->type, &crc))
+    if (p == NULL || !header_parse(p, file_key, &length, &out->type, &crc))
         return false;
-    p = window_bytes(w, at, JOURNAL_RECORD_HEADER + length);
+    p = window_bytes(w, at, WAL_RECORD_HEADER + length);
     if (p == NULL)
         return false;
     memcpy(h, p, sizeof h);
-    out->payload = slice_of(p + JOURNAL_RECORD_HEADER, length);
-    out->end = at + JOURNAL_RECORD_HEADER + length;
+    out->payload = slice_of(p + WAL_RECORD_HEADER, length);
+    out->end = at + WAL_RECORD_HEADER + length;
     return crc32c_more(crc32c(slice_of(h, 5)), out->payload) == crc;
 }
 
 /* Where the next record lies at or behind 'at'; the file's size if nowhere. */
 static uint64_t
-find_record(struct window *w, uint64_t at, uint32_t seal, struct record *r)
+find_record(struct window *w, uint64_t at, uint32_t file_key, struct record *r)
 {
-    for (; at + JOURNAL_RECORD_HEADER <= w->size && w->status == ST_OK; at++)
-        if (record_read(w, at, seal, r))
+    for (; at + WAL_RECORD_HEADER <= w->size && w->status == ST_OK; at++)
+        if (record_read(w, at, file_key, r))
             return at;
     return w->size;
 }
@@ -155,7 +156,7 @@ mark_of(const struct record *r)
 {
     struct cursor c = cursor_of(r->payload);
 
-    return r->type == JOURNAL_MARK ? cursor_u64(&c) : 0;
+    return r->type == WAL_MARK ? cursor_u64(&c) : 0;
 }
 
 /* Looks through what lies behind the bad record at 'at': is there anything
@@ -168,8 +169,8 @@ find_proof(struct window *w, uint64_t at, const struct file_kind *kind,
     struct record r;
 
     *next = w->size;
-    for (at = find_record(w, at + 1, kind->seal, &r); at < w->size;
-         at = find_record(w, r.end, kind->seal, &r)) {
+    for (at = find_record(w, at + 1, kind->file_key, &r); at < w->size;
+         at = find_record(w, r.end, kind->file_key, &r)) {
         if (*next == w->size)
             *next = at;
         if (mark_of(&r) > reach)
@@ -190,27 +191,27 @@ is_all_zero(struct window *w)
     return true;
 }
 
-/* The seal, or '*good' 0 for a file whose header never reached the
+/* The file_key, or '*good' 0 for a file whose header never reached the
  * disk. The header is synced before the first record is written. */
 static enum status
 read_file_header(struct window *w, struct file_kind *kind, bool last,
                  uint64_t *good)
 {
-    const uint8_t *p = window_bytes(w, 0, JOURNAL_FILE_HEADER);
+    const uint8_t *p = window_bytes(w, 0, WAL_FILE_HEADER);
 
-    *good = JOURNAL_FILE_HEADER;
-    if (p != NULL && journal_file_check(p, kind->segment, &kind->seal))
+    *good = WAL_FILE_HEADER;
+    if (p != NULL && wal_file_check(p, kind->segment, &kind->file_key))
         return ST_OK;
     *good = 0;
     if (last && w->status == ST_OK &&
-        (w->size <= JOURNAL_FILE_HEADER || is_all_zero(w)))
+        (w->size <= WAL_FILE_HEADER || is_all_zero(w)))
         return ST_OK;
     if (w->status != ST_OK)
         return w->status;
     return error_set(w->e, ST_CORRUPT,
-                     "%s at offset 0: no header of journal segment %" PRIu64
+                     "%s at offset 0: no header of WAL segment %" PRIu64
                      " in version %d",
-                     w->path, kind->segment, JOURNAL_VERSION);
+                     w->path, kind->segment, WAL_VERSION);
 }
 
 /* The record at 'at' is not whole: damage, or the end? */
@@ -235,7 +236,7 @@ judge_end(struct window *w, const struct file_kind *kind, bool last,
                          "whole ones follow at %" PRIu64,
                          w->path, at, next);
     if (next < w->size)
-        log_warn("journal",
+        log_warn("wal",
                  "%s: a hole at offset %" PRIu64 ", whole records from %" PRIu64
                  " on; nothing behind it had been synced when power failed",
                  w->path, at, next);
@@ -244,7 +245,7 @@ judge_end(struct window *w, const struct file_kind *kind, bool last,
 
 static enum status
 read_bundle(struct window *w, const struct file_kind *kind,
-            const struct record *bundle, journal_record_fn *f, void *ctx)
+            const struct record *bundle, wal_record_fn *f, void *ctx)
 {
     struct cursor c = cursor_of(bundle->payload);
     enum status st = ST_OK;
@@ -255,7 +256,7 @@ read_bundle(struct window *w, const struct file_kind *kind,
         struct slice payload =
             cursor_bytes(&c, size > cursor_left(&c) ? SIZE_MAX : (size_t)size);
 
-        if (c.failed || type == JOURNAL_MARK || type == JOURNAL_BUNDLE)
+        if (c.failed || type == WAL_MARK || type == WAL_BUNDLE)
             st = error_set(w->e, ST_CORRUPT,
                            "%s: a bundle of records that ends at offset "
                            "%" PRIu64 " is malformed",
@@ -268,11 +269,11 @@ read_bundle(struct window *w, const struct file_kind *kind,
 
 static enum status
 take_record(struct window *w, const struct file_kind *kind,
-            const struct record *r, journal_record_fn *f, void *ctx)
+            const struct record *r, wal_record_fn *f, void *ctx)
 {
-    if (f == NULL || r->type == JOURNAL_MARK)
+    if (f == NULL || r->type == WAL_MARK)
         return ST_OK;
-    if (r->type == JOURNAL_BUNDLE)
+    if (r->type == WAL_BUNDLE)
         return read_bundle(w, kind, r, f, ctx);
     return error_set(w->e, ST_CORRUPT,
                      "%s: a record of type %u ends at offset %" PRIu64
@@ -282,11 +283,11 @@ take_record(struct window *w, const struct file_kind *kind,
 
 static enum status
 read_records(struct window *w, const struct file_kind *kind, bool last,
-             journal_record_fn *f, void *ctx, uint64_t *good)
+             wal_record_fn *f, void *ctx, uint64_t *good)
 {
     struct record r;
 
-    while (*good < w->size && record_read(w, *good, kind->seal, &r)) {
+    while (*good < w->size && record_read(w, *good, kind->file_key, &r)) {
         enum status st = take_record(w, kind, &r, f, ctx);
 
         if (st != ST_OK)
@@ -299,9 +300,8 @@ read_records(struct window *w, const struct file_kind *kind, bool last,
 }
 
 enum status
-journal_file_read(int fd, const char *path, uint64_t segment, bool last,
-                  journal_record_fn *f, void *ctx, uint64_t *good,
-                  struct error *e)
+wal_file_read(int fd, const char *path, uint64_t segment, bool last,
+              wal_record_fn *f, void *ctx, uint64_t *good, struct error *e)
 {
     struct window w = { .fd = fd, .path = path, .e = e };
     struct file_kind kind = { .segment = segment };
@@ -321,12 +321,12 @@ journal_file_read(int fd, const char *path, uint64_t segment, bool last,
 
 static enum status
 salvage_records(struct window *w, const struct file_kind *kind,
-                journal_record_fn *f, void *ctx, struct journal_salvage *out)
+                wal_record_fn *f, void *ctx, struct wal_salvage *out)
 {
     struct record r;
 
-    for (uint64_t at = find_record(w, JOURNAL_FILE_HEADER, kind->seal, &r);
-         at < w->size; at = find_record(w, r.end, kind->seal, &r)) {
+    for (uint64_t at = find_record(w, WAL_FILE_HEADER, kind->file_key, &r);
+         at < w->size; at = find_record(w, r.end, kind->file_key, &r)) {
         const uint8_t *p = window_bytes(w, at, (size_t)(r.end - at));
         struct buf whole = BUF_INIT;
 
@@ -336,7 +336,7 @@ salvage_records(struct window *w, const struct file_kind *kind,
         if (whole.failed)
             w->status = error_set(w->e, ST_BUSY, "no memory for a record");
         /* Marks speak of offsets in the file as it was. */
-        else if (r.type != JOURNAL_MARK &&
+        else if (r.type != WAL_MARK &&
                  take_record(w, kind, &r, f, ctx) == ST_OK) {
             buf_put_slice(&out->bytes, buf_slice(&whole));
             out->records++;
@@ -347,27 +347,26 @@ salvage_records(struct window *w, const struct file_kind *kind,
 }
 
 enum status
-journal_file_salvage(int fd, const char *path, uint64_t segment,
-                     journal_record_fn *f, void *ctx,
-                     struct journal_salvage *out, struct error *e)
+wal_file_salvage(int fd, const char *path, uint64_t segment, wal_record_fn *f,
+                 void *ctx, struct wal_salvage *out, struct error *e)
 {
     struct window w = { .fd = fd, .path = path, .e = e };
     struct file_kind kind = { .segment = segment };
-    uint8_t header[JOURNAL_FILE_HEADER];
+    uint8_t header[WAL_FILE_HEADER];
     const uint8_t *p;
     struct stat info;
     enum status st = ST_OK;
 
-    *out = (struct journal_salvage){ .bytes = BUF_INIT };
+    *out = (struct wal_salvage){ .bytes = BUF_INIT };
     if (fstat(fd, &info) != 0)
         return error_set(e, ST_IO, "stat %s: %m", path);
     w.size = (uint64_t)info.st_size;
     p = window_bytes(&w, 0, sizeof header);
-    if (p != NULL && journal_file_check(p, segment, &kind.seal)) {
+    if (p != NULL && wal_file_check(p, segment, &kind.file_key)) {
         buf_put(&out->bytes, p, sizeof header);
         st = salvage_records(&w, &kind, f, ctx, out);
     } else if (w.status == ST_OK) {
-        (void)journal_file_header(segment, hash_random_seed(), header);
+        (void)wal_file_header(segment, hash_random_seed(), header);
         buf_put(&out->bytes, header, sizeof header);
     }
     if (st == ST_OK && out->bytes.failed)

@@ -1,5 +1,5 @@
 /*
- * The journal's records beside those of points (wal_points.h): batches of the
+ * The WAL's records beside those of points (wal_points.h): batches of the
  * engine and deletions (docs/FORMAT.md, "Journal records").
  */
 #include "config.h"
@@ -8,7 +8,7 @@
 #include "storage/store/store_priv.h"
 
 /* The number of the newest batch lies under this key, put by the batch itself.
- * So the engine knows which it has; it may have more of them than the journal,
+ * So the engine knows which it has; it may have more of them than the WAL,
  * if power failed before that was synced, and an older one would take back what
  * a newer one did. */
 struct slice
@@ -179,7 +179,7 @@ record_read_batch(struct slice payload, struct kv_batch *b, uint64_t *number)
 }
 
 bool
-record_read_delete(const struct key_shape *shape, struct slice payload,
+record_read_delete(const struct key_layout *tagk_set, struct slice payload,
                    struct slice *tsuid, int64_t *from_ms, int64_t *to_ms)
 {
     struct cursor c = cursor_of(payload);
@@ -187,7 +187,7 @@ record_read_delete(const struct key_shape *shape, struct slice payload,
     *tsuid = get_sized(&c);
     *from_ms = cursor_zigzag(&c);
     *to_ms = cursor_zigzag(&c);
-    return !c.failed && tsuid_is_valid(shape, *tsuid);
+    return !c.failed && tsuid_is_valid(tagk_set, *tsuid);
 }
 
 /* -- checking -------------------------------------------------------------- */
@@ -207,32 +207,32 @@ batch_is_whole(struct slice payload)
 }
 
 static bool
-points_are_whole(const struct key_shape *shape, struct slice payload)
+points_are_whole(const struct key_layout *tagk_set, struct slice payload)
 {
     struct wal_points_reader r;
 
     wal_points_read(&r, payload);
     while (wal_points_next(&r))
         ;
-    return !r.c.failed && r.bucket < shape->salt_buckets;
+    return !r.c.failed && r.bucket < tagk_set->salt_buckets;
 }
 
 enum status
-record_check(const struct key_shape *shape, uint8_t type, struct slice payload,
-             struct error *e)
+record_check(const struct key_layout *tagk_set, uint8_t type,
+             struct slice payload, struct error *e)
 {
     struct slice tsuid;
     int64_t from_ms, to_ms;
     bool whole = false;
 
     if (type == RECORD_POINTS)
-        whole = points_are_whole(shape, payload);
+        whole = points_are_whole(tagk_set, payload);
     else if (type == RECORD_BATCH)
         whole = batch_is_whole(payload);
     else if (type == RECORD_DELETE)
-        whole = record_read_delete(shape, payload, &tsuid, &from_ms, &to_ms);
+        whole = record_read_delete(tagk_set, payload, &tsuid, &from_ms, &to_ms);
     return whole ? ST_OK
                  : error_set(e, ST_CORRUPT,
-                             "malformed journal record of type %u, %zu bytes",
-                             type, payload.size);
+                             "malformed WAL record of type %u, %zu bytes", type,
+                             payload.size);
 }

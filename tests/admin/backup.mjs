@@ -99,7 +99,7 @@ if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=128k', 'tmpfs', tiny]).status
   } finally { spawnSync('umount', [tiny]); }
 } else console.log('no full disk: mount is not allowed');
 bad(run('backup', data, path.join(data, 'inside')), 'a backup into the data folder', /data folder itself/);
-if (fs.existsSync(path.join(data, 'inside.partial'))) fail('a refused backup left something');
+if (fs.existsSync(path.join(data, 'inside.partial'))) fail('a rejected backup left something');
 // What a killed backup left is replaced; what is none is not.
 fs.cpSync(data, path.join(root, 'again.partial'), { recursive: true });
 good(run('backup', data, path.join(root, 'again')), 'a backup after a killed one');

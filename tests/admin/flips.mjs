@@ -5,12 +5,12 @@
 // it is what must be answered.  Then, on copies of it, FLIPS times for each kind of
 // file (4), one bit of such a file is flipped and a server started:
 //
-//   - it refuses to start, with exit status 1 and a line that names the file; or
+//   - it rejects to start, with exit status 1 and a line that names the file; or
 //   - it starts, and each answer is the right one, or an error that says what
 //     cannot be read.  Never another answer, never less of it, never a crash.
 //
 // 'halite fsck' must then find something if the server did, and what it calls clean
-// must be answered rightly.  Some folders are mended: fsck finds nothing afterwards,
+// must be answered rightly.  Some folders are repaired: fsck finds nothing afterwards,
 // the server starts, and what it answers was there before, though maybe not all of it.
 // At last each file is deleted: that is missed, or it changes nothing.
 import fs from 'node:fs';
@@ -18,7 +18,7 @@ import path from 'node:path';
 import { ask, copy, fail, random, root, run, seed, start, stop } from './rig.mjs';
 
 const flips = Number(process.argv[3] ?? 4);
-const MENDED = Math.max(1, Math.floor(flips / 4)); // of a kind
+const REPAIRED = Math.max(1, Math.floor(flips / 4)); // of a kind
 const T0 = 1735689600, HOURS = 6;
 const image = path.join(root, 'image'), other = path.join(root, 'other'), trial = path.join(root, 'trial');
 const words = ['halite.sync=always', 'halite.store.journal_segment_bytes=64K', 'halite.store.seal_delay_ms=3600000',
@@ -54,11 +54,11 @@ async function makeImage(image, synced) {
   // A stop makes a table of all that; then there is more, in several files of the journal
   // or, when 'synced', in the engine's log, as far as that is on the disk.
   if (await stop(s) !== 0) fail(s.log);
-  for (const how of ['seal', 'kill']) {
+  for (const how of ['flush', 'kill']) {
     s = await start(image, words);
-    await put(s, how === 'seal' ? HOURS - 2 : HOURS - 1);
+    await put(s, how === 'flush' ? HOURS - 2 : HOURS - 1);
     await must(ask(s, 'POST', '/api/annotation', { startTime: T0 + 60, description: `at ${how}` }));
-    if (how === 'kill' && synced) { // a backup seals all, and syncs the engine
+    if (how === 'kill' && synced) { // a backup flushes all, and syncs the engine
       const made = run('backup', image, path.join(root, 'backup'));
       if (made.rc !== 0) fail(made.text);
     }
@@ -69,7 +69,7 @@ async function makeImage(image, synced) {
 
 // -- what is answered ---------------------------------------------------------
 const range = `start=${T0}&end=${T0 + HOURS * 3600}`;
-const questions = [
+const queries = [
   ...[0, 1, 2, 3, 4].map(m => ['GET', `/api/query?${range}&m=none:m${m}%7Bhost=*%7D`]),
   ['GET', `/api/query?${range}&m=sum:1h-avg:m0%7Bdc=*%7D`],
   ['GET', `/api/query?${range}&m=sum:percentiles%5B50%5D:hist`],
@@ -84,28 +84,28 @@ const questions = [
 ];
 async function answers(s) {
   const all = [];
-  for (const [method, p] of questions) {
+  for (const [method, p] of queries) {
     const r = await ask(s, method, p).catch(() => ({ status: 0, text: 'no answer' }));
     all.push({ status: r.status, text: r.text.replace(/"time":[^,}]*/g, '') });
   }
   return all;
 }
 
-// 'fine', or 'told': by a refusal, or by errors.
+// 'fine', or 'told': by a rejection, or by errors.
 async function tryServer(dir, what, right) {
   const s = await start(dir, words);
   if (!s.port) {
     if (s.how !== 1) fail(`${what}: the start ended with ${s.how}: ${s.log}`);
-    if (!s.log.includes(dir)) fail(`${what}: the refusal names no file: ${s.log}`);
+    if (!s.log.includes(dir)) fail(`${what}: the rejection names no file: ${s.log}`);
     return 'told';
   }
   const got = await answers(s);
   let told = false;
   for (let i = 0; i < got.length; i++) {
-    if (got[i].status === 0) fail(`${what}: ${questions[i][1]} got no answer; ${s.how ?? 'it runs'}: ${s.log}`);
+    if (got[i].status === 0) fail(`${what}: ${queries[i][1]} got no answer; ${s.how ?? 'it runs'}: ${s.log}`);
     if (got[i].status === right[i].status && got[i].text === right[i].text) continue;
-    if (got[i].status < 500) fail(`${what}: ${questions[i][1]} is answered\n${got[i].status} ${got[i].text.slice(0, 2000)}\nand should be\n${right[i].text.slice(0, 2000)}\n${s.log}`);
-    if (!/orrupt|damage|checksum|LevelDB|block/.test(got[i].text)) fail(`${what}: ${questions[i][1]} says nothing of damage: ${got[i].text}`);
+    if (got[i].status < 500) fail(`${what}: ${queries[i][1]} is answered\n${got[i].status} ${got[i].text.slice(0, 2000)}\nand should be\n${right[i].text.slice(0, 2000)}\n${s.log}`);
+    if (!/orrupt|damage|checksum|LevelDB|block/.test(got[i].text)) fail(`${what}: ${queries[i][1]} says nothing of damage: ${got[i].text}`);
     told = true;
   }
   const how = await stop(s);
@@ -121,18 +121,18 @@ function isPart(part, whole) {
   return Object.is(part, whole);
 }
 async function tryMended(dir, what, right) {
-  const mended = run('fsck', '--repair', '--quiet', dir);
-  if (mended.rc !== 1) fail(`${what}: fsck --repair ended with ${mended.rc}: ${mended.text}`);
+  const repaired = run('fsck', '--repair', '--quiet', dir);
+  if (repaired.rc !== 1) fail(`${what}: fsck --repair ended with ${repaired.rc}: ${repaired.text}`);
   const again = run('fsck', dir);
-  if (again.rc !== 0) fail(`${what}: fsck after mending: ${again.rc}: ${again.text}\n${mended.text}`);
+  if (again.rc !== 0) fail(`${what}: fsck after repairing: ${again.rc}: ${again.text}\n${repaired.text}`);
   const s = await start(dir, words);
-  if (!s.port) fail(`${what}: no start after mending: ${s.log}`);
+  if (!s.port) fail(`${what}: no start after repairing: ${s.log}`);
   const got = await answers(s);
   for (let i = 0; i < 5; i++) // points: never another one
     if (got[i].status === 200 && !isPart(JSON.parse(got[i].text), JSON.parse(right[i].text)))
-      fail(`${what}: after mending ${questions[i][1]} has what was not there: ${got[i].text.slice(0, 1000)}`);
-  for (let i = 0; i < got.length; i++) if (got[i].status >= 500 || got[i].status === 0) fail(`${what}: after mending ${questions[i][1]}: ${got[i].text}`);
-  if (await stop(s) !== 0) fail(`${what}: a stop after mending: ${s.log}`);
+      fail(`${what}: after repairing ${queries[i][1]} has what was not there: ${got[i].text.slice(0, 1000)}`);
+  for (let i = 0; i < got.length; i++) if (got[i].status >= 500 || got[i].status === 0) fail(`${what}: after repairing ${queries[i][1]}: ${got[i].text}`);
+  if (await stop(s) !== 0) fail(`${what}: a stop after repairing: ${s.log}`);
   return got.every((g, i) => g.text === right[i].text);
 }
 
@@ -145,7 +145,7 @@ for (const dir of [image, other]) {
   const s = await start(trial, words);
   if (!s.port) fail(s.log);
   const got = await answers(s);
-  got.forEach((g, i) => { if (g.status !== 200) fail(`${questions[i][1]}: ${g.status} ${g.text}`); });
+  got.forEach((g, i) => { if (g.status !== 200) fail(`${queries[i][1]}: ${g.status} ${g.text}`); });
   rights.set(dir, got);
   await stop(s);
   const clean = run('fsck', dir);
@@ -158,7 +158,7 @@ const kindOf = f => f.replace(/^engine\/(\d+|MANIFEST-\d+)/, m => (m.includes('M
 
 for (const kind of new Set(filesOf(image).map(kindOf))) {
   const from = kind === 'engine/*.log' ? other : image, right = rights.get(from);
-  const seen = { fine: 0, told: 0, found: 0, mended: 0, whole: 0 };
+  const seen = { fine: 0, told: 0, found: 0, repaired: 0, whole: 0 };
   for (let n = 0; n < flips; n++) {
     const able = filesOf(from).filter(f => kindOf(f) === kind && fs.statSync(path.join(from, f)).size > 0);
     if (!able.length) break;
@@ -177,13 +177,13 @@ for (const kind of new Set(filesOf(image).map(kindOf))) {
     if (saw === 'told' && looked.rc !== 1) fail(`${what}: the server tells of it, and fsck finds nothing: ${looked.text}`);
     if (looked.rc === 1) {
       seen.found++;
-      if (seen.mended < MENDED) {
-        seen.mended++;
+      if (seen.repaired < REPAIRED) {
+        seen.repaired++;
         if (await tryMended(trial, what, right)) seen.whole++;
       }
     }
   }
-  console.log(`${kind}: ${flips} bits: ${seen.told} told by the server, ${seen.fine} harmless; ${seen.found} found by fsck; ${seen.mended} mended, ${seen.whole} of them whole`);
+  console.log(`${kind}: ${flips} bits: ${seen.told} told by the server, ${seen.fine} harmless; ${seen.found} found by fsck; ${seen.repaired} repaired, ${seen.whole} of them whole`);
 }
 
 for (const [from, file] of [image, other].flatMap(dir => filesOf(dir).map(f => [dir, f]))) {
@@ -194,9 +194,9 @@ for (const [from, file] of [image, other].flatMap(dir => filesOf(dir).map(f => [
   copy(from, trial);
   fs.rmSync(path.join(trial, file));
   const looked = run('fsck', trial);
-  const refused = saw === 'told';
-  if (refused && looked.rc === 0) fail(`${file} deleted: the server misses it, fsck does not: ${looked.text}`);
-  if (refused && looked.rc === 1) await tryMended(trial, `${file} deleted`, right);
-  console.log(`${file} deleted: ${refused ? 'missed' : 'harmless'}`);
+  const rejected = saw === 'told';
+  if (rejected && looked.rc === 0) fail(`${file} deleted: the server misses it, fsck does not: ${looked.text}`);
+  if (rejected && looked.rc === 1) await tryMended(trial, `${file} deleted`, right);
+  console.log(`${file} deleted: ${rejected ? 'missed' : 'harmless'}`);
 }
 console.log('flipped bits and missing files: told, or harmless');

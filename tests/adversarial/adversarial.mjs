@@ -1,4 +1,4 @@
-// hostile.mjs HALITE FOLDER [--long] [NAME...]: attacks on a real server.  See README.md.
+// adversarial.mjs HALITE FOLDER [--long] [NAME...]: attacks on a real server.  See README.md.
 import { fork } from 'node:child_process';
 import { attacks } from './attacks.mjs';
 
@@ -6,16 +6,16 @@ const [halite, root, ...words] = process.argv.slice(2);
 const long = words.includes('--long');
 const wanted = words.filter((w) => !w.startsWith('--'));
 const seed = process.env.HALITE_SEED ?? `${Date.now() % 1e9}`;
-const LANES = 3;  // attacks side by side
+const CURSORS = 3;  // attacks side by side
 const TRIES = 3;  // of an attack beside which a calm client was slow: the machine is shared
 
 console.log(`HALITE_SEED=${seed}`);
 let bad = 0, tried = 0;
 
 // A process that runs attacks, one after the other, with a calm client of its own.
-class Lane {
+class Cursor {
     constructor() {
-        this.child = fork(new URL('siege.mjs', import.meta.url).pathname, [halite, root, seed, ...(long ? ['--long'] : [])]);
+        this.child = fork(new URL('attack_runner.mjs', import.meta.url).pathname, [halite, root, seed, ...(long ? ['--long'] : [])]);
         this.child.on('message', (m) => this.done(m));
         this.gone = new Promise((r) => this.child.on('exit', () => { this.done?.(null); r(); }));
     }
@@ -41,30 +41,30 @@ const isMoot = (result) => result !== null && result.slow && result.faults === 1
 
 const chosen = attacks.filter((a) => wanted.length > 0 ? wanted.some((w) => a.name.includes(w)) : long || !a.byHand);
 const start = Date.now();
-const lanes = [new Lane()];
+const cursors = [new Cursor()];
 
 // What costs the server next to nothing goes side by side; whatever looks slow there is
 // tried again by itself.
 const alone = chosen.filter((a) => long || !a.light);
 const light = chosen.filter((a) => !alone.includes(a));
-while (lanes.length < Math.min(LANES, light.length)) lanes.push(new Lane());
-await Promise.all(lanes.map(async (lane) => {
+while (cursors.length < Math.min(CURSORS, light.length)) cursors.push(new Cursor());
+await Promise.all(cursors.map(async (cursor) => {
     for (let attack; (attack = light.shift());) {
-        const result = await lane.run(attack, false);
+        const result = await cursor.run(attack, false);
         if (isMoot(result)) alone.push(attack);
         else tell(result, attack);
     }
 }));
-await Promise.all(lanes.splice(1).map((lane) => lane.end()));
+await Promise.all(cursors.splice(1).map((cursor) => cursor.end()));
 for (const attack of alone) {
     for (let tries = TRIES; ; ) {
-        if (!lanes[0].child.connected) lanes[0] = new Lane();
-        const result = await lanes[0].run(attack, true);
+        if (!cursors[0].child.connected) cursors[0] = new Cursor();
+        const result = await cursors[0].run(attack, true);
         if (isMoot(result) && --tries > 0) { console.log(`again: ${result.text}`); continue; }
         tell(result, attack);
         break;
     }
 }
-await lanes[0].end();
+await cursors[0].end();
 console.log(`${tried} bad inputs tried in ${((Date.now() - start) / 1000).toFixed(0)} s, ${bad} attacks did harm`);
 process.exit(bad ? 1 : 0);

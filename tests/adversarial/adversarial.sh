@@ -1,5 +1,5 @@
 #!/bin/sh
-# hostile.sh HALITE [--long] [NAME...]: clients that mean harm, against a real server.
+# adversarial.sh HALITE [--long] [NAME...]: clients that mean harm, against a real server.
 # See README.md.
 halite=$1
 shift
@@ -8,4 +8,4 @@ tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 ${CC:-cc} -O2 -Wall -Wextra -shared -fPIC -I"$(dirname "$halite")" \
     -o "$tmp/nomem.so" "$here/nomem.c" || exit 1
-node "$here/hostile.mjs" "$halite" "$tmp" "$@"
+node "$here/adversarial.mjs" "$halite" "$tmp" "$@"

@@ -1,4 +1,4 @@
-// siege.mjs HALITE FOLDER SEED [--long]: runs the attacks that hostile.mjs names, one
+// attack_runner.mjs HALITE FOLDER SEED [--long]: runs the attacks that adversarial.mjs names, one
 // after the other, and tells what came of each: {text, faults, tries, slow}.
 import fs from 'node:fs';
 import path from 'node:path';
@@ -16,7 +16,7 @@ const KEPT_MB = 48;
 let sieges = 0;
 
 // What an attack is given.
-class Siege {
+class Attack_runner {
     constructor(name) { this.name = name; this.number = ++sieges; this.tries = 0; this.faults = []; this.notes = []; }
     long = long;
     halite = halite;
@@ -70,7 +70,7 @@ function judgeCalm(t, attack, alone, [before], [during, other]) {
 let other = null, calm = null; // those that nobody attacks; they stay
 
 async function run(attack, alone) {
-    const t = new Siege(attack.name);
+    const t = new Attack_runner(attack.name);
     reseed(`${seed} ${attack.name}`);
     const options = attack.settings?.(t) ?? [];
     [t.server, other, calm] = await Promise.all([

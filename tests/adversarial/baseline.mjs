@@ -29,7 +29,7 @@ function isReply(text) {
     return text.length >= end + 4 + Number(/content-length: *(\d+)/i.exec(text.slice(0, end))?.[1] ?? 0);
 }
 const body = (i) => JSON.stringify({ metric: 'calm', timestamp: T0 + i % 3600, value: i, tags: { host: 'a' } });
-const question = `GET /api/query?start=${T0 - 1}&end=${T0 + 60}&m=sum:calm HTTP/1.1\r\nHost: x\r\n\r\n`;
+const query = `GET /api/query?start=${T0 - 1}&end=${T0 + 60}&m=sum:calm HTTP/1.1\r\nHost: x\r\n\r\n`;
 
 // Until other servers are watched.
 async function life(which, mine, settled) {
@@ -43,7 +43,7 @@ async function life(which, mine, settled) {
             if (kind === 0)
                 await exchange(http, `POST /api/put HTTP/1.1\r\nHost: x\r\nContent-Length: ${body(i).length}\r\n\r\n${body(i)}`, isReply);
             else if (kind === 1) await exchange(telnet, `put calm ${T0 + i % 3600} ${i} host=b\nversion\n`, (t) => /built[^\n]*\n/i.test(t) || /\n[^\n]*\n/.test(t));
-            else await exchange(http, question, isReply);
+            else await exchange(http, query, isReply);
             if (ports !== mine) break;
             if (kind !== 1 && !/^HTTP\/1.1 20/.test(http.text)) throw new Error(http.text.slice(0, 300));
         } catch (e) {

@@ -1,4 +1,4 @@
-// Questions that cost much: regular expressions, and queries that read or hold too much.
+// Queries that cost much: regular expressions, and queries that read or hold too much.
 import { ask, open, putMany, say, sleep, T0, until } from './rig.mjs';
 
 const YEARS = 10 * 365 * 86400;

@@ -8,16 +8,16 @@ const counter = async (t, name) => Number(new RegExp(`"metric":"tsd\\.${name}"[^
 async function exhausted(t) {
     // 'calm' and its tags have their ids; 254 more of each kind fit.
     for (const [kind, make] of [['metric', (i) => point(`m${i}`, { host: 'a' })], ['tagv', (i) => point('calm', { host: `v${i}` })], ['tagk', (i) => point('calm', { [`k${i}`]: 'a' })]]) {
-        let stored = 0, refused = 0;
+        let stored = 0, rejected = 0;
         for (let i = 0; i < 300; i += 20) {
             const r = await put(t, Array.from({ length: 20 }, (_, k) => make(i + k)));
             t.check(r.status === 200 || r.status === 400, `${kind} ${i}: ${r.status} ${r.body.slice(0, 200)}`);
             const said = JSON.parse(r.body);
             stored += said.success ?? 0;
-            refused += said.failed ?? 0;
+            rejected += said.failed ?? 0;
             for (const e of said.errors ?? []) t.check(/All Unique IDs|no more|max|exhaust|ids/i.test(e.error), `${kind}: ${e.error}`);
         }
-        t.check(stored > 240 && stored < 256 && refused === 300 - stored, `${kind}: ${stored} stored, ${refused} refused`);
+        t.check(stored > 240 && stored < 256 && rejected === 300 - stored, `${kind}: ${stored} stored, ${rejected} rejected`);
         t.note(`${kind}: ${stored} ids`);
     }
     const s = await open(t.port);
@@ -40,7 +40,7 @@ async function races(t) {
         if (who % 3 === 0) {
             await putMany(t.port, mine.map((n) => `${n} ${T0 + who} ${who} ${n}=${n} who=w${who}`));
         } else if (who % 3 === 1) {
-            for (let i = 0; i < mine.length; i += 50) t.check((await put(t, mine.slice(i, i + 50).map((n) => point(n, { [n]: n, who: `w${who}` }, who)))).status === 200, 'a put is refused');
+            for (let i = 0; i < mine.length; i += 50) t.check((await put(t, mine.slice(i, i + 50).map((n) => point(n, { [n]: n, who: `w${who}` }, who)))).status === 200, 'a put is rejected');
         } else {
             for (let i = 0; i < mine.length; i += 50) {
                 const list = mine.slice(i, i + 50);
@@ -80,11 +80,11 @@ async function limited(t) {
         t.check(r.status === (i + 40 <= 80 ? 200 : 400), `${i}: ${r.status} ${r.body.slice(0, 100)}`);
     }
     t.check(stored === 100, `${stored} series of a metric that may have 100`);
-    // Names of what was refused do not fill the table of names either.
+    // Names of what was rejected do not fill the table of names either.
     const values = JSON.parse((await ask(t.port, 'GET', '/api/suggest?type=tagv&q=h&max=1000')).body).length;
     t.check(values <= 141, `${values} tag values were made for 100 series`);
     // What is there goes on; another spelling of it does, too.
-    t.check((await put(t, [point('many', { host: 'h5' }, 77)])).status === 200, 'a series that is there is refused');
+    t.check((await put(t, [point('many', { host: 'h5' }, 77)])).status === 200, 'a series that is there is rejected');
     const s = await open(t.port);
     s.write(`put many ${T0 + 5} 5 host=h6\nput many ${T0} 1 host=telnet\nversion\n`);
     await until(() => /built/i.test(s.text), 3000);
@@ -100,8 +100,8 @@ async function limited(t) {
     t.check(stored >= 390 && stored <= 400, `${stored} more series, of 500 in all`);
     // Eight at once: none too many.
     await Promise.all(Array.from({ length: 8 }, (_, who) => put(t, Array.from({ length: 50 }, (_, k) => point('race', { host: `r${who}x${k}` })))));
-    const refused = await counter(t, 'series.refused');
-    t.check(refused >= 1000, `only ${refused} refusals are counted`);
+    const rejected = await counter(t, 'series.rejected');
+    t.check(rejected >= 1000, `only ${rejected} rejections are counted`);
     const all = JSON.parse((await ask(t.port, 'GET', '/api/search/lookup?m=many&limit=0')).body);
     t.check(all.results.length === 100, `lookup lists ${all.results.length}`);
 }

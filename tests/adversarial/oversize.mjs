@@ -116,10 +116,10 @@ const raw = (value, timestamp = T0, metric = '"json"', tags = '{"a":"b"}') => `{
 
 async function json(t) {
     const deep = 100000;
-    const shapes = { arrays: ['['.repeat(deep), ']'.repeat(deep)], objects: ['{"a":'.repeat(deep), '1' + '}'.repeat(deep)], mixed: ['[{"a":'.repeat(deep / 2), '1' + '}]'.repeat(deep / 2)] };
+    const tagk_sets = { arrays: ['['.repeat(deep), ']'.repeat(deep)], objects: ['{"a":'.repeat(deep), '1' + '}'.repeat(deep)], mixed: ['[{"a":'.repeat(deep / 2), '1' + '}]'.repeat(deep / 2)] };
     for (const target of ENDPOINTS) {
         const hold = { '/api/put': (x) => `{"metric":"json","timestamp":${T0},"value":1,"tags":{"a":"b"},"more":${x}}`, '/api/query': (x) => `{"start":1,"queries":${x}}`, '/api/annotation': (x) => `{"startTime":1,"custom":${x}}` }[target] ?? ((x) => `{"queries":${x}}`);
-        for (const [what, [open, close]] of Object.entries(shapes))
+        for (const [what, [open, close]] of Object.entries(tagk_sets))
             for (const body of [open, open + close, hold(open), hold(open + close)]) {
                 const r = await ask(t.port, 'POST', target, body);
                 t.check(r.status >= 400 && r.status < 500 || r.status === 503 && target === '/api/histogram' || body !== open && [200, 204].includes(r.status), `${target}: ${what}, ${deep} deep: ${r.status} ${r.body.slice(0, 100)}`);

@@ -50,14 +50,14 @@ const isThere = (name) => (process.env.PATH + ':/usr/sbin:/usr/local/sbin').spli
 function connect(socketPath) {
     return new Promise((resolve) => {
         const s = net.connect({ path: socketPath, allowHalfOpen: true });
-        s.pieces = [];
+        s.chunks = [];
         s.over = false;
-        s.on('data', (d) => { s.pieces.push(d); s.waiter?.(); });
+        s.on('data', (d) => { s.chunks.push(d); s.waiter?.(); });
         s.on('end', () => { s.over = true; s.waiter?.(); });
         s.on('close', () => { s.over = true; s.waiter?.(); });
         s.on('error', () => { s.over = true; resolve(s); s.waiter?.(); });
         s.on('connect', () => resolve(s));
-        Object.defineProperty(s, 'text', { get: () => Buffer.concat(s.pieces).toString('latin1') });
+        Object.defineProperty(s, 'text', { get: () => Buffer.concat(s.chunks).toString('latin1') });
     });
 }
 async function say(socketPath, bytes, ms, done) {

@@ -100,7 +100,7 @@ async function smuggling(t) {
         t.check(String(seen) === String(c.statuses), `${what}: answers ${seen}, not ${c.statuses}`);
         t.check(await stored(t.port, name) === c.stored, `${what}: stored or not`);
     }
-    // Bare line feeds: taken as ends of lines throughout, or refused; never one here and one there.
+    // Bare line feeds: taken as ends of lines throughout, or rejected; never one here and one there.
     for (const [what, eol] of [['LF', '\n'], ['CR', '\r'], ['LFCR', '\n\r'], ['CRCRLF', '\r\r\n']]) {
         const name = `bare.${serial++}`;
         const r = await say(t.port, `POST /nothing HTTP/1.1${eol}Host: x${eol}Content-Length: 5${eol}${eol}0\r\n\r\n${inner(name)}`, { ms: 700 });

@@ -8,7 +8,7 @@ import path from 'node:path';
 export const sleep = (ms) => new Promise((r) => setTimeout(r, ms));
 export const T0 = 1735689600;
 
-// -- the random numbers: one seed, which hostile.mjs prints; each attack has a row of
+// -- the random numbers: one seed, which adversarial.mjs prints; each attack has a row of
 // its own, whatever was run before it ---------------------------------------------
 let state = 0;
 export function reseed(text) { // FNV-1a
@@ -73,15 +73,15 @@ process.on('exit', () => { for (const s of Server.all) s.child.kill('SIGKILL'); 
 export function open(port, { host = '127.0.0.1', from, allowHalfOpen = true } = {}) {
     return new Promise((resolve) => {
         const s = net.connect({ port, host, localAddress: from, allowHalfOpen });
-        s.pieces = [];
+        s.chunks = [];
         s.over = false;
         s.failure = null;
-        s.on('data', (d) => { s.pieces.push(d); s.waiter?.(); });
+        s.on('data', (d) => { s.chunks.push(d); s.waiter?.(); });
         s.on('end', () => { s.over = true; s.waiter?.(); });
         s.on('close', () => { s.over = true; s.waiter?.(); });
         s.on('error', (e) => { s.failure = e.code; s.over = true; resolve(s); s.waiter?.(); });
         s.on('connect', () => resolve(s));
-        Object.defineProperty(s, 'text', { get: () => Buffer.concat(s.pieces).toString('latin1') });
+        Object.defineProperty(s, 'text', { get: () => Buffer.concat(s.chunks).toString('latin1') });
         s.setNoDelay(true);
     });
 }

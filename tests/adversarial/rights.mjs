@@ -139,16 +139,16 @@ async function foreign(t) {
 // -- TLS ---------------------------------------------------------------------------
 const shake = (port, options) => new Promise((resolve) => {
     const s = tls.connect({ port, host: '127.0.0.1', rejectUnauthorized: false, ...options }, () => { const v = `${s.getProtocol()} ${s.getCipher().name}`; s.destroy(); resolve(v); });
-    s.on('error', (e) => resolve(`refused: ${e.code ?? e.message}`));
+    s.on('error', (e) => resolve(`rejected: ${e.code ?? e.message}`));
     setTimeout(() => { s.destroy(); resolve('silence'); }, 5000).unref();
 });
 async function handshakes(t) {
     const port = t.server.tlsPort;
     const may = await shake(port, {});
     t.check(/^TLSv1\.3/.test(may), `a plain handshake: ${may}`);
-    for (const maxVersion of ['TLSv1', 'TLSv1.1']) t.check(/^refused/.test(await shake(port, { minVersion: 'TLSv1', maxVersion, ciphers: 'ALL:@SECLEVEL=0' })), `${maxVersion} is taken`);
+    for (const maxVersion of ['TLSv1', 'TLSv1.1']) t.check(/^rejected/.test(await shake(port, { minVersion: 'TLSv1', maxVersion, ciphers: 'ALL:@SECLEVEL=0' })), `${maxVersion} is taken`);
     for (const c of ['AES128-SHA', 'AES256-GCM-SHA384', 'ECDHE-RSA-RC4-SHA', 'DES-CBC3-SHA', 'NULL-SHA256', 'aNULL', 'ADH-AES256-GCM-SHA384', 'ECDHE-ECDSA-AES128-SHA', 'PSK', 'EXPORT', 'CAMELLIA128-SHA'])
-        t.check(/^refused/.test(await shake(port, { maxVersion: 'TLSv1.2', ciphers: `${c}:@SECLEVEL=0` }).catch((e) => `refused: ${e.message}`)), `${c} is taken`);
+        t.check(/^rejected/.test(await shake(port, { maxVersion: 'TLSv1.2', ciphers: `${c}:@SECLEVEL=0` }).catch((e) => `rejected: ${e.message}`)), `${c} is taken`);
     // Of what both can do we choose, whatever the client likes best.
     const two = ['ECDHE-ECDSA-AES128-GCM-SHA256', 'ECDHE-ECDSA-AES256-GCM-SHA384'];
     const chosen = [await shake(port, { maxVersion: 'TLSv1.2', ciphers: two.join(':') }), await shake(port, { maxVersion: 'TLSv1.2', ciphers: two.reverse().join(':') })];
@@ -193,7 +193,7 @@ async function guesses(t) {
     }
     for (const a of await Promise.all(answers)) t.check([401, 429, 'AUTH_FAIL'].includes(a), `a guess was answered ${a}`);
     const right = async () => (await ask(t.port, 'GET', '/logs', undefined, { headers: { Authorization: basic('u:right') }, ms: 60000 })).status === 200;
-    t.check(await until(right, 60000, 500), 'the right password is refused afterwards');
+    t.check(await until(right, 60000, 500), 'the right password is rejected afterwards');
 }
 
 const names = () => ['halite.diediedie.remote=true', 'tsd.http.query.allow_delete=true'];

@@ -44,7 +44,7 @@ async function descriptors(t) {
     for (const s of [putter, ...busy]) s.destroy();
     await until(() => t.server.fds() < 45, 3000);
     for (let i = 0; i < 20; i++) t.check((await ask(t.port, 'GET', `/api/query?start=${T0}&end=${T0 + 100000}&m=sum:fill${i}`)).status === 200, 'a query after it');
-    t.check(!/Too many open files/.test(t.server.log.replace(/refused[^\n]*/g, '')), `the log: ${t.server.log.slice(-500)}`);
+    t.check(!/Too many open files/.test(t.server.log.replace(/rejected[^\n]*/g, '')), `the log: ${t.server.log.slice(-500)}`);
 }
 
 const tell = (t, text) => fs.writeFileSync(t.control, text);
@@ -68,12 +68,12 @@ const WELL = 6; // of the kinds above, those that must work again at once
 // The n-th allocation fails, once, in the course of each kind of request.
 async function nth(t) {
     const most = t.long ? 400 : 8;
-    let refused = 0, i = 0;
+    let rejected = 0, i = 0;
     // Each allocation of an expression, whose answer begins after some 500 of them.
     for (let n = 1; n <= 900 && t.server.alive; n += t.long ? 1 : 1 + random(20)) {
         tell(t, `${n} ${i}`);
         await sleep(3);
-        refused += (await requests[EXP](t, i++)).status !== 200;
+        rejected += (await requests[EXP](t, i++)).status !== 200;
         t.check(t.server.alive, `dead of allocation ${n} in an expression`);
     }
     for (let n = 1; n <= most; n++)
@@ -83,10 +83,10 @@ async function nth(t) {
             await sleep(2);
             const r = await request(t, i++);
             t.check(t.server.alive, `dead of allocation ${n} in ${request}`);
-            refused += r.status >= 400 || r.status === 0;
+            rejected += r.status >= 400 || r.status === 0;
         }
     tell(t, '');
-    t.note(`${refused} of ${i} were refused`);
+    t.note(`${rejected} of ${i} were rejected`);
     for (let k = 0; k < WELL; k++) t.check((await requests[k](t, i++)).status < 300, `afterwards, ${requests[k]}`);
 }
 

@@ -122,7 +122,7 @@ export default [
             for (let i = 0; i < 300; i++) silent.push(await open(t.port));
             for (let i = 0; i < 30; i++) {
                 const r = await say(t.port, 'version\n', { ms: 2000, done: (x) => /built/i.test(x) });
-                t.check(/built/i.test(r.text), 'a client with a question is refused for the sake of silent ones');
+                t.check(/built/i.test(r.text), 'a client with a query is rejected for the sake of silent ones');
                 const h = await ask(t.port, 'GET', '/api/version');
                 t.check(h.status === 200, `HTTP, with silent ones around: ${h.status}`);
             }

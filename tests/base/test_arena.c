@@ -62,7 +62,7 @@ START_TEST(keeps_to_its_cap)
 }
 END_TEST
 
-START_TEST(a_refusal_changes_nothing)
+START_TEST(a_rejection_changes_nothing)
 {
     struct arena *a = arena_new(100);
     size_t used;
@@ -165,5 +165,5 @@ END_TEST
 
 TEST_MAIN("arena", TEST(keeps_to_a_budget),
           TEST(hands_out_what_does_not_overlap), LOOP(keeps_to_its_cap, caps),
-          TEST(a_refusal_changes_nothing), TEST(arrays_are_zeroed),
+          TEST(a_rejection_changes_nothing), TEST(arrays_are_zeroed),
           TEST(strings_end), TEST(absorbs_another))

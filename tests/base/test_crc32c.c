@@ -29,7 +29,7 @@ START_TEST(known_vectors)
 }
 END_TEST
 
-/* The twins agree, at once and in pieces, whatever size and alignment. */
+/* The twins agree, at once and in chunks, whatever size and alignment. */
 START_TEST(twins_agree)
 {
     uint64_t state = harness_seed(4);

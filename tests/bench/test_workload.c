@@ -145,7 +145,7 @@ START_TEST(is_written_so)
 END_TEST
 
 static bool
-refuse(void *ctx, const void *data, size_t size)
+reject(void *ctx, const void *data, size_t size)
 {
     return false;
 }
@@ -155,7 +155,7 @@ START_TEST(says_what_is_wrong)
     struct workload w = small();
     struct workload_totals t;
 
-    ck_assert(!workload_run(&w, refuse, NULL, &t));
+    ck_assert(!workload_run(&w, reject, NULL, &t));
     w.metrics = 11;
     ck_assert_str_ne(workload_fault(&w), "");
     w = small();

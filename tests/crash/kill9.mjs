@@ -4,8 +4,8 @@
 // acknowledged, and the values of batches that were under way when the server was
 // killed, which may or may not be there.  Two writers over HTTP and two over
 // telnet, each with series of its own, so that the order of writes is known; half
-// of their points are late or shuffled, over rows that are sealed already.  Every
-// fourth stop is a SIGTERM, which seals all rows; the others are kill -9 at a
+// of their points are late or shuffled, over rows that are flushed already.  Every
+// fourth stop is a SIGTERM, which flushes all rows; the others are kill -9 at a
 // random moment.  After each restart every point is compared by value.
 import { spawn } from 'node:child_process';
 import fs from 'node:fs';

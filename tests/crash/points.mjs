@@ -12,10 +12,10 @@ import { Load, Server, look, random, seed, settings } from '../power/load.mjs';
 const [halite, ...only] = process.argv.slice(2);
 // Under way, at the stop, or at the start behind a torn end of the files.
 const places = [
-    'uid-chosen', 'uid-assigned:20', 'batch-journaled:30', 'batch-written:40', 'rollup-kind', 'annotation-written:3',
-    'delete-journaled:3', 'delete-written', 'rotate-synced', 'rotate-headed:2', 'rotate-made', 'rotate-noted',
-    'seal-encoded:2', 'seal-written:3', 'merge:20', 'trim-synced', 'trim-deleted', 'replace-written:2',
-    'close-begun', 'close-sealed', 'close-settled', 'open-journal-cut', 'open-engine-cut',
+    'uid-chosen', 'uid-assigned:20', 'batch-logged:30', 'batch-written:40', 'rollup-kind', 'annotation-written:3',
+    'delete-logged:3', 'delete-written', 'rotate-synced', 'rotate-headed:2', 'rotate-made', 'rotate-noted',
+    'flush-encoded:2', 'flush-written:3', 'merge:20', 'trim-synced', 'trim-deleted', 'replace-written:2',
+    'close-begun', 'close-flushed', 'close-settled', 'open-journal-cut', 'open-engine-cut',
 ];
 const base = fs.existsSync('/dev/shm') ? '/dev/shm' : os.tmpdir();
 const dir = fs.mkdtempSync(path.join(process.env.TMPDIR ?? base, 'halite-points-'));
@@ -58,7 +58,7 @@ async function reach(place) {
     if (!await start(place)) return await server.gone;
     if (early) fail(`${place} was not reached`);
     const load = new Load(server, ledger, fail), done = load.run();
-    const late = /^(seal|merge|trim|close|replace)/.test(place);
+    const late = /^(flush|merge|trim|close|replace)/.test(place);
     load.mayRefuse = late; // when it stops
     const until = Date.now() + (late ? 300 : 20000);
     while (server.process !== null && Date.now() < until) await new Promise((r) => setTimeout(r, 10));

@@ -49,7 +49,7 @@ GET /api/query?start=1356998400&end=1356998500&m=none:percentiles[50]:e.g
 GET /api/query?start=1356998400&end=1356998500&m=sum:e.g
 ~ "1356998460":7
 
-# What is refused.
+# What is rejected.
 POST /api/histogram?details [{"metric":"e.g","timestamp":1356998400,"tags":{"host":"a"},"id":9,"value":"AAAA"},null,{"metric":"e.g","timestamp":1356998400,"tags":{"host":"a"},"buckets":{"0,x":1}},{"metric":"e.g","timestamp":1356998400,"tags":{"ho st":"a"},"buckets":{"0,1":1}}]
 = 400
 ~ {"success":0,"failed":4,"errors":[{"datapoint":{"metric":"e.g","timestamp":1356998400,"value":"AAAA","tags":{"host":"a"},"id":9,"underflow":0,"overflow":0},"error":"No codec found mapped to ID 9"},{"datapoint":null,"error":"Unexpected null datapoint encountered in set."},{"datapoint":{"metric":"e.g","timestamp":1356998400,"tags":{"host":"a"},"id":0,"buckets":{"0,x":1},"underflow":0,"overflow":0},"error":"Unable to parse value to a number"}

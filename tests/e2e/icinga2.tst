@@ -11,7 +11,7 @@ conn 1
 >> put e.icinga.service.perf 1356998400 1.000000 host=web-a.example.com label=/var service=disk_/\n
 >> put e.icinga.service.perf 1356998400 2.000000 host=web-a.example.com label=load1 service=disk_/\n
 
-# It never connects again after we close, so what we refuse costs no connection.
+# It never connects again after we close, so what we reject costs no connection.
 >> put e.icinga.service.disk_/.bad 1356998400 1.000000 host=web a\n
 < put: illegal argument: invalid tag: a
 >> put e.icinga.service.disk_/.time 1356998410 0.020000 host=web-a.example.com\n

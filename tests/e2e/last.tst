@@ -39,7 +39,7 @@ GET /api/query/last?tsuids=000001000001000001
 = 200
 | [{"timestamp":1356998460000,"value":"2.5","tsuid":"000001000001000001"}]
 
-# Odd questions.
+# Odd queries.
 GET /api/query/last?tsuids=00001000001000001&method_override=post
 = 200
 | [{"timestamp":1356998460000,"value":"2.5","tsuid":"000001000001000001"}]

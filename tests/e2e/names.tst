@@ -48,7 +48,7 @@ GET /api/query?start=1356998400&end=1356998500&m=sum:n.cpu2{host=web01}
 = 200
 ~ "dps":{"1356998400":1}
 
-# Odd questions.
+# Odd queries.
 GET /api/uid/assign?metric=,
 = 400
 ~ "message":"Missing values to assign UIDs"

@@ -1,4 +1,4 @@
-# /api/query: the forms of question and answer.
+# /api/query: the forms of query and answer.
 > put q.m 1356998400 1 host=web01 dc=lga
 > put q.m 1356998400 2 host=web02 dc=lga
 > put q.m 1356998460 2.5 host=web01 dc=lga
@@ -40,7 +40,7 @@ POST /api/query {"start":1356998400,"end":1356998500,"showQuery":true,"showTSUID
 ~ "stats":{"queryIndex":0
 ~ {"statsSummary":{
 
-# Refused.
+# Rejected.
 GET /api/query?start=1356998400&m=sum:q.none
 = 400
 ~ {"error":{"code":400,"message":"No such name for 'metrics': 'q.none'","details":"No such name for 'metrics': 'q.none'"}}
@@ -69,7 +69,7 @@ GET /api/query?start=1300000000&end=1300000100&m=sum:q.m
 = 200
 | []
 
-# An empty literal is refused before names are looked up.
+# An empty literal is rejected before names are looked up.
 GET /api/query?start=1356998400&m=sum:q.m{host=|no.such}
 = 400
 ~ "message":"Missing UID name"

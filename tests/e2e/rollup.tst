@@ -13,7 +13,7 @@
 > put r.raw 1357000200 6 host=a
 > rollup 1h-max:max r.m 1356998400 9 dc=x
 > rollup max r.m 1356998430 9 dc=x
-# What is refused, and how.
+# What is rejected, and how.
 > rollup 2h-sum r.m 1356998400 1 host=a
 < rollup: No such rollup: No rollups configured for the interval: 2h
 > rollup 1h-min r.m 1356998400 1 host=a

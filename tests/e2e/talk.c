@@ -24,7 +24,7 @@
 
 #include "base/buf.h"
 
-#define PATIENCE_MS 10000
+#define DEADLINE_MS 10000
 #define CONNS       10
 #define ARGS        32
 
@@ -101,7 +101,7 @@ read_some(struct talk *t, int fd, struct buf *out)
     uint8_t *to = buf_reserve(out, 65536);
     ssize_t n;
 
-    if (to == NULL || poll(&p, 1, PATIENCE_MS) != 1)
+    if (to == NULL || poll(&p, 1, DEADLINE_MS) != 1)
         fail(t, "nothing comes");
     n = read(fd, to, 65536);
     if (n > 0)

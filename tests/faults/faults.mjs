@@ -1,6 +1,6 @@
 // faults.mjs HALITE SHIM.so [NAME...]: a disk that is full, or fails, under a real server.
 //
-// Each case writes, spoils the disk with shim.c, and looks that writes are refused with
+// Each case writes, spoils the disk with shim.c, and looks that writes are rejected with
 // 503 and the reason (telnet: an error line), that what was acknowledged is still read,
 // that writes go on without a restart when the disk is well again, and, after a kill -9
 // and a start, that all that was ever acknowledged is there with its value.  A second time
@@ -89,17 +89,17 @@ async function until(what, f) {
     }
 }
 
-// A healthy start, points, and the disk fails; resolves when a put is refused.
+// A healthy start, points, and the disk fails; resolves when a put is rejected.
 async function spoil(c, dir) {
     sure.clear();
     next = 0;
     tell('');
     await start(dir, c.sync);
     for (let i = 0; i < 20; i++)
-        if ((await put(100)).status >= 300) fail(`${c.name}: a healthy disk is refused`);
+        if ((await put(100)).status >= 300) fail(`${c.name}: a healthy disk is rejected`);
     tell(c.fault);
-    const refused = await until('a refusal', async () => { const r = await put(100, c.stays); return r.status >= 300 ? r : null; });
-    if (refused.status !== 503) fail(`${c.name}: refused with ${refused.status} ${refused.text.slice(0, 500)}`);
+    const rejected = await until('a rejection', async () => { const r = await put(100, c.stays); return r.status >= 300 ? r : null; });
+    if (rejected.status !== 503) fail(`${c.name}: rejected with ${rejected.status} ${rejected.text.slice(0, 500)}`);
 }
 
 async function recover(c, dir) {
@@ -110,7 +110,7 @@ async function recover(c, dir) {
     await compare(`${c.name}, while it fails`);
     tell('');
     await until('writing again', async () => (await put(10)).status < 300);
-    if ((await put(500)).status >= 300) fail(`${c.name}: refused again`);
+    if ((await put(500)).status >= 300) fail(`${c.name}: rejected again`);
     await compare(`${c.name}, after it`);
     if (!/error/.test(log) || !/taken again/.test(log)) fail(`${c.name}: the log is silent`);
     await kill();
@@ -126,7 +126,7 @@ async function killed(c, dir) {
     tell('');
     await start(dir, c.sync);
     await compare(`${c.name}, killed while it fails`);
-    if ((await put(10)).status >= 300) fail(`${c.name}: refused after a start`);
+    if ((await put(10)).status >= 300) fail(`${c.name}: rejected after a start`);
     await kill();
 }
 

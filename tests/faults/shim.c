@@ -4,7 +4,7 @@
  * HALITE_FAULTS_DIR is the folder whose files fail, HALITE_FAULTS a file that
  * says how, read again at each call, so that a test changes it while the
  * server runs.  Its words, one after another, each of which may be followed by
- * ":journal" or ":engine" to mean that folder alone:
+ * ":WAL" or ":engine" to mean that folder alone:
  *
  *     enospc   a write writes nothing
  *     short    a write writes half, and the next one nothing

@@ -32,7 +32,7 @@ check_round_trip(const struct points *p)
 {
     struct buf b = BUF_INIT;
     struct points back = { 0 };
-    struct synopsis s;
+    struct summary s;
 
     block_encode(p, BASE, &b);
     INSIST(!b.failed);
@@ -43,7 +43,7 @@ check_round_trip(const struct points *p)
         INSIST(back.v[i].i == p->v[i].i);
         INSIST(back.is_float[i] == p->is_float[i]);
     }
-    INSIST(block_synopsis(buf_slice(&b), BASE, &s, NULL) == ST_OK);
+    INSIST(block_summary(buf_slice(&b), BASE, &s, NULL) == ST_OK);
     INSIST(s.count == p->len);
     INSIST(s.first_ms == p->ts_ms[0] && s.last_ms == p->ts_ms[p->len - 1]);
     points_fini(&back);
@@ -73,12 +73,12 @@ decode(struct slice block)
     struct points p = { 0 };
     struct error e;
     enum status st = block_decode(block, BASE, &p, &e);
-    struct synopsis s;
+    struct summary s;
 
     INSIST(st == ST_OK || st == ST_CORRUPT);
     check_spaced(block, st, &p);
     if (st == ST_OK) {
-        INSIST(block_synopsis(block, BASE, &s, NULL) == ST_OK);
+        INSIST(block_summary(block, BASE, &s, NULL) == ST_OK);
         check_order(&p);
         if (p.len < 10000)
             check_round_trip(&p);

@@ -1,5 +1,5 @@
 /* The FORMAT file: whatever it holds, it is read as what can be written again,
- * or refused with a sentence.
+ * or rejected with a sentence.
  *
  *     <text>         0x01 in front: with the checksum that it should have */
 #include "config.h"
@@ -66,11 +66,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     write_text(path, buf_slice(&text));
     st = format_read(dir, &f, &e);
     if (st == ST_OK) {
-        INSIST(key_shape_is_valid(&f.shape) && f.version == FORMAT_VERSION);
+        INSIST(key_layout_is_valid(&f.tagk_set) && f.version == FORMAT_VERSION);
         INSIST(format_write(dir, &f, &e) == ST_OK);
         INSIST(format_read(dir, &again, &e) == ST_OK);
         INSIST(!again.damaged && strcmp(f.id, again.id) == 0 &&
-               memcmp(&f.shape, &again.shape, sizeof f.shape) == 0);
+               memcmp(&f.tagk_set, &again.tagk_set, sizeof f.tagk_set) == 0);
         free(path);
         path = tempdir_path(dir, "FORMAT.1");
         INSIST(remove(path) == 0);

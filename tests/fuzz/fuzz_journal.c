@@ -53,7 +53,7 @@ replay(struct slice file, bool last, struct seen *s)
     INSIST(fd >= 0);
     INSIST(file.size == 0 ||
            write(fd, file.data, file.size) == (ssize_t)file.size);
-    st = journal_file_read(fd, "segment", 7, last, see, s, &good, &e);
+    st = wal_file_read(fd, "segment", 7, last, see, s, &good, &e);
     INSIST(st == ST_OK || (st == ST_CORRUPT && e.text[0] != '\0'));
     INSIST(good <= file.size);
     INSIST(st != ST_OK || last || good == file.size);
@@ -62,23 +62,23 @@ replay(struct slice file, bool last, struct seen *s)
 }
 
 static void
-put_record(struct buf *b, struct slice payload, uint32_t seal)
+put_record(struct buf *b, struct slice payload, uint32_t file_key)
 {
-    uint8_t header[JOURNAL_RECORD_HEADER];
+    uint8_t header[WAL_RECORD_HEADER];
     struct buf bundle = BUF_INIT;
 
     buf_put_u8(&bundle, 1);
     buf_put_varint(&bundle, payload.size);
     buf_put_slice(&bundle, payload);
-    journal_record_header(JOURNAL_BUNDLE, buf_slice(&bundle), header);
-    journal_record_seal(header, seal);
+    wal_record_header(WAL_BUNDLE, buf_slice(&bundle), header);
+    wal_record_mask(header, file_key);
     buf_put(b, header, sizeof header);
     buf_put_slice(b, buf_slice(&bundle));
     buf_fini(&bundle);
 }
 
 static void
-replay_damaged(struct cursor *c, struct buf *b, uint32_t seal, bool last)
+replay_damaged(struct cursor *c, struct buf *b, uint32_t file_key, bool last)
 {
     size_t cut = cursor_u16(c), at = cursor_u16(c);
     uint8_t flip = cursor_u8(c);
@@ -90,7 +90,7 @@ replay_damaged(struct cursor *c, struct buf *b, uint32_t seal, bool last)
 
         if (c->failed)
             break;
-        put_record(b, payload, seal);
+        put_record(b, payload, file_key);
     }
     INSIST(replay(buf_slice(b), last, &s) == ST_OK);
     INSIST(s.records == records);
@@ -109,32 +109,31 @@ see_bundled(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
     size_t *left = ctx;
 
     INSIST(segment == 7);
-    INSIST(type != JOURNAL_MARK && type != JOURNAL_BUNDLE);
+    INSIST(type != WAL_MARK && type != WAL_BUNDLE);
     INSIST(payload.size + 2 <= *left);
     *left -= payload.size + 2;
     return ST_OK;
 }
 
 static void
-replay_bundle(struct slice records, struct buf *b, uint32_t seal, bool last)
+replay_bundle(struct slice records, struct buf *b, uint32_t file_key, bool last)
 {
-    uint8_t header[JOURNAL_RECORD_HEADER];
+    uint8_t header[WAL_RECORD_HEADER];
     int fd = memfd_create("segment", 0);
     size_t left = records.size;
     struct error e = { 0 };
     uint64_t good;
     enum status st;
 
-    journal_record_header(JOURNAL_BUNDLE, records, header);
-    journal_record_seal(header, seal);
+    wal_record_header(WAL_BUNDLE, records, header);
+    wal_record_mask(header, file_key);
     buf_put(b, header, sizeof header);
     buf_put_slice(b, records);
     INSIST(fd >= 0);
     INSIST(write(fd, b->data, b->size) == (ssize_t)b->size);
-    st = journal_file_read(fd, "segment", 7, last, see_bundled, &left, &good,
-                           &e);
+    st = wal_file_read(fd, "segment", 7, last, see_bundled, &left, &good, &e);
     INSIST(st == ST_OK ? good == b->size && left <= records.size
-                       : st == ST_CORRUPT && good == JOURNAL_FILE_HEADER);
+                       : st == ST_CORRUPT && good == WAL_FILE_HEADER);
     (void)close(fd);
 }
 
@@ -142,8 +141,8 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct cursor c = cursor_of(slice_of(data, size));
-    uint8_t header[JOURNAL_FILE_HEADER], first = cursor_u8(&c);
-    uint32_t seal = journal_file_header(7, 0, header);
+    uint8_t header[WAL_FILE_HEADER], first = cursor_u8(&c);
+    uint32_t file_key = wal_file_header(7, 0, header);
     bool last = (first & 0x80) == 0;
     struct buf b = BUF_INIT;
     struct seen s;
@@ -155,9 +154,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         buf_put_slice(&b, cursor_bytes(&c, cursor_left(&c)));
         (void)replay(buf_slice(&b), last, &s);
     } else if (first == 3) {
-        replay_bundle(cursor_bytes(&c, cursor_left(&c)), &b, seal, last);
+        replay_bundle(cursor_bytes(&c, cursor_left(&c)), &b, file_key, last);
     } else {
-        replay_damaged(&c, &b, seal, last);
+        replay_damaged(&c, &b, file_key, last);
     }
     buf_fini(&b);
     return 0;

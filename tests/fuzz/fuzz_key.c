@@ -1,6 +1,6 @@
 /* Row keys: what parses is what key_row() writes, byte for byte.
  *
- *     <shape: salt, buckets - 1, widths> <key> */
+ *     <tag-key set: salt, buckets - 1, widths> <key> */
 #include "config.h"
 
 #include "storage/row/key.h"
@@ -14,7 +14,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct cursor c = cursor_of(slice_of(data, size));
-    struct key_shape s = { .salt_width = cursor_u8(&c) % 2 };
+    struct key_layout s = { .salt_width = cursor_u8(&c) % 2 };
     unsigned buckets = 1u + cursor_u8(&c);
     uint8_t tsuid[TSUID_MAX], key[ROW_KEY_MAX];
     struct slice input;

@@ -1,6 +1,6 @@
 /* Open rows: points come back as they were, in the order in which they were
- * appended, and the synopsis is the one that their block has.  (Their bytes
- * never leave the memory, so there are no others.)
+ * appended, and the block summary is the one that their block has.  (Their
+ * bytes never leave the memory, so there are no others.)
  *
  *     { <step:2> <kind> <8 bytes> }... */
 #include "config.h"
@@ -40,12 +40,12 @@ is_ascending(const struct points *p)
 }
 
 static void
-check_synopsis(struct open_row *r, bool keep, const struct points *p)
+check_summary(struct open_row *r, bool keep, const struct points *p)
 {
     struct buf block = BUF_INIT;
-    struct synopsis x, y;
+    struct summary x, y;
     struct error e;
-    bool known = open_row_synopsis(r, keep, &x);
+    bool known = open_row_summary(r, keep, &x);
 
     struct points a = { 0 }, b = { 0 };
     struct spacing v, w;
@@ -68,7 +68,7 @@ check_synopsis(struct open_row *r, bool keep, const struct points *p)
     }
     points_fini(&a);
     points_fini(&b);
-    INSIST(block_synopsis(buf_slice(&block), BASE, &y, &e) == ST_OK);
+    INSIST(block_summary(buf_slice(&block), BASE, &y, &e) == ST_OK);
     INSIST(x.count == y.count && x.all_int == y.all_int);
     INSIST(x.first_ms == y.first_ms && x.last_ms == y.last_ms);
     INSIST(x.sum.i == y.sum.i && x.min.i == y.min.i && x.max.i == y.max.i);
@@ -87,12 +87,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int64_t ms = 0;
 
     while (cursor_left(&c) >= ONE_SIZE && n < MOST) {
-        struct synopsis unused;
+        struct summary unused;
 
         all[n] = take_point(&c, &ms);
         INSIST(open_row_append(&r, all[n++]));
         if (n % 50 == 0) /* what it remembers then is carried on */
-            (void)open_row_synopsis(&r, n % 100 == 0, &unused);
+            (void)open_row_summary(&r, n % 100 == 0, &unused);
     }
     INSIST(r.count == n);
     INSIST(open_row_unpack(slice_of(r.bytes, r.size), r.count, BASE, &out));
@@ -103,9 +103,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         INSIST(p.ts_ms == all[i].ts_ms && p.is_float == all[i].is_float);
         INSIST(memcmp(&p.v, &all[i].v, sizeof p.v) == 0);
     }
-    check_synopsis(&r, false, &out);
-    check_synopsis(&r, true, &out);
-    check_synopsis(&r, true, &out);
+    check_summary(&r, false, &out);
+    check_summary(&r, true, &out);
+    check_summary(&r, true, &out);
     points_fini(&out);
     open_row_fini(&r);
     return 0;

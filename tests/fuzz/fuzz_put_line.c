@@ -1,4 +1,4 @@
-/* Lines of puts: each is stored or refused, once, and what the text cache and
+/* Lines of puts: each is stored or rejected, once, and what the text cache and
  * the fast way make of a line is what the slow way makes of it. */
 #include "config.h"
 

@@ -1,4 +1,4 @@
-/* Lines and bodies of rollups: each is stored or refused, once, with and
+/* Lines and bodies of rollups: each is stored or rejected, once, with and
  * without a configuration. */
 #include "config.h"
 

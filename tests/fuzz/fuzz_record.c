@@ -1,5 +1,5 @@
-/* Records of the journal, whole by their checksums and with arbitrary bytes
- * inside: a store replays or refuses them, and seals what it took.
+/* Records of the WAL, whole by their checksums and with arbitrary bytes
+ * inside: a store replays or rejects them, and flushes what it took.
  *
  *     { <type> <size:2> <payload> }... */
 #include "config.h"
@@ -19,11 +19,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void
 write_file(const char *dir, struct slice bytes)
 {
-    char name[JOURNAL_NAME_SIZE];
+    char name[WAL_NAME_SIZE];
     char *path;
     int fd;
 
-    journal_name(1, name);
+    wal_name(1, name);
     path = tempdir_path(dir, name);
     fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     INSIST(fd >= 0);
@@ -35,8 +35,8 @@ write_file(const char *dir, struct slice bytes)
 static void
 put_records(struct buf *file, struct cursor c)
 {
-    uint8_t header[JOURNAL_FILE_HEADER], head[JOURNAL_RECORD_HEADER];
-    uint32_t seal = journal_file_header(1, 0, header);
+    uint8_t header[WAL_FILE_HEADER], head[WAL_RECORD_HEADER];
+    uint32_t file_key = wal_file_header(1, 0, header);
     struct buf bundle = BUF_INIT;
 
     while (cursor_left(&c) > 3) {
@@ -50,8 +50,8 @@ put_records(struct buf *file, struct cursor c)
         buf_put_varint(&bundle, payload.size);
         buf_put_slice(&bundle, payload);
     }
-    journal_record_header(JOURNAL_BUNDLE, buf_slice(&bundle), head);
-    journal_record_seal(head, seal);
+    wal_record_header(WAL_BUNDLE, buf_slice(&bundle), head);
+    wal_record_mask(head, file_key);
     buf_put(file, header, sizeof header);
     buf_put(file, head, sizeof head);
     buf_put_slice(file, buf_slice(&bundle));
@@ -71,15 +71,15 @@ check_series(struct store *s, size_t size)
     st = store_last(s, tsuid, INT64_MAX, &p, &e);
     INSIST(st == ST_OK || st == ST_NOT_FOUND);
     INSIST(st != ST_OK || p.ts_ms >= 0);
-    INSIST(store_seal(s, &e) == ST_OK);
+    INSIST(store_flush(s, &e) == ST_OK);
     INSIST(store_counts(s).head_points == 0);
 }
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct store_options o = { .shape = KEY_SHAPE_DEFAULT };
-    struct journal_options jo = { .sync = JOURNAL_SYNC_OFF };
+    struct store_options o = { .tagk_set = KEY_LAYOUT_DEFAULT };
+    struct wal_options jo = { .sync = WAL_SYNC_OFF };
     char *dir;
     struct buf file = BUF_INIT;
     struct error e = { 0 };
@@ -93,12 +93,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     write_file(dir, buf_slice(&file));
     jo.dir = dir;
     INSIST(store_open(&o, &s, &e) == ST_OK);
-    /* A store in memory has no journal; it gets one for the replay alone. */
-    INSIST(journal_open(&jo, &s->journal, &e) == ST_OK);
+    /* A store in memory has no WAL; it gets one for the replay alone. */
+    INSIST(wal_open(&jo, &s->wal, &e) == ST_OK);
     st = store_replay(s, &e);
     INSIST(st == ST_OK || (st == ST_CORRUPT && e.text[0] != '\0'));
-    INSIST(journal_close(&s->journal, &e) == ST_OK);
-    INSIST(s->journal == NULL);
+    INSIST(wal_close(&s->wal, &e) == ST_OK);
+    INSIST(s->wal == NULL);
     if (st == ST_OK)
         check_series(s, size);
     INSIST(store_close(&s, &e) == ST_OK);

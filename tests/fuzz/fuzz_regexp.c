@@ -1,4 +1,4 @@
-/* Regular expressions as Java writes them: refused with a sentence, or
+/* Regular expressions as Java writes them: rejected with a sentence, or
  * translated to what PCRE2 takes; and then no text is too much for them.
  *
  *     <expression> <newline> <text> */

@@ -1,4 +1,4 @@
-/* Values of rows: arbitrary bytes are refused, or come apart into hours that
+/* Values of rows: arbitrary bytes are rejected, or come apart into hours that
  * make the same value again.  The first byte says how many hours a row has, and
  * whether the checksum is to be put right. */
 #include "config.h"
@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* One by one as all at once. */
 static void
-check_hours(const struct key_shape *s, struct slice value,
+check_hours(const struct key_layout *s, struct slice value,
             const struct row_parts *parts)
 {
     struct row_hours h;
@@ -41,7 +41,7 @@ may_be_put(const struct row_parts *parts)
 {
     for (size_t i = 0; i < ROW_HOURS_MAX; i++)
         if (parts->blocks[i].size > 0 &&
-            parts->blocks[i].data[0] != BLOCK_UNSEALED)
+            parts->blocks[i].data[0] != BLOCK_WITHOUT_CRC)
             return false;
     return true;
 }
@@ -50,7 +50,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const uint8_t hours[] = { 1, 2, 3, 4, 6, 8, 12, 24 };
-    struct key_shape s = KEY_SHAPE_DEFAULT;
+    struct key_layout s = KEY_LAYOUT_DEFAULT;
     struct buf value = BUF_INIT, again = BUF_INIT, third = BUF_INIT;
     struct row_parts parts, back;
     struct error e;

@@ -1,4 +1,4 @@
-/* What the engine holds, damaged: names, series, shapes, kinds, rows,
+/* What the engine holds, damaged: names, series, tag-key sets, kinds, rows,
  * annotations, metadata, trees, histograms.  Whoever reads them finds what is
  * there, or says what is wrong.
  *
@@ -70,7 +70,7 @@ must(enum status st)
     INSIST(st == ST_OK);
 }
 
-/* False: what is opened refused to be. */
+/* False: what is opened rejected to be. */
 static bool
 open_all(struct world *w)
 {
@@ -108,10 +108,10 @@ close_all(struct world *w)
 static struct world
 new_world(void)
 {
-    struct store_options o = { .shape = KEY_SHAPE_DEFAULT };
+    struct store_options o = { .tagk_set = KEY_LAYOUT_DEFAULT };
     struct world w = { .arena = arena_new((size_t)64 << 20) };
 
-    o.shape.salt_buckets = 2;
+    o.tagk_set.salt_buckets = 2;
     must(store_open(&o, &w.store, &e));
     return w;
 }
@@ -205,7 +205,7 @@ make_good(void)
     must(tree_create(w.trees, &t, &e));
     must(tree_rule_put(w.trees, &r, false, w.arena, &changed, &e));
     must(series_kind(w.series, "3600i-sum", true, &kind, &e));
-    must(store_seal(w.store, &e));
+    must(store_flush(w.store, &e));
     remember(store_kv(w.store));
     close_all(&w);
     INSIST(atexit(forget) == 0);
@@ -338,7 +338,7 @@ see_series(void *ctx, struct slice tsuid)
     INSIST(tsuid.size <= TSUID_MAX);
     fine(meta_get(w->metas, (struct meta_of){ META_SERIES, tsuid }, w->arena,
                   &m, &e));
-    if (!tsuid_is_valid(store_shape(w->store), tsuid))
+    if (!tsuid_is_valid(store_tagk_set(w->store), tsuid))
         return true;
     fine(store_last(w->store, tsuid, INT64_MAX, &p, &e));
     fine(series_created(w->series, tsuid, &created, &e));

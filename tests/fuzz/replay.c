@@ -6,7 +6,7 @@
  *     fuzz_X                     all of $srcdir/tests/fuzz/X.in
  *
  * Small inputs are also tried cut off at every byte, and with every byte
- * inverted, so that a few seeds reach most refusals; not so with
+ * inverted, so that a few seeds reach most rejections; not so with
  * -DREPLAY_WHOLE, and not those of a file named "kept", which holds many that
  * hunts have found:
  *

@@ -74,7 +74,7 @@ const NAMES = Object.keys(AGGREGATORS);
 function makeCase() {
   const base = pick(BASES), step = pick([250, 1000, 10000, 60000, 600000, 5400000]);
   const aligned = chance(40), value = pick(VALUES);
-  /* Now and then more moments than one stretch of merge.c has. */
+  /* Now and then more timestamps than one stretch of merge.c has. */
   const length = chance(2) ? 200 + below(300) : 1 + below(40);
   const aggregator = pick(NAMES), n = aggregator === 'none' ? 1 : 1 + below(6);
   const spans = [];

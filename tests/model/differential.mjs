@@ -1,15 +1,15 @@
 /*
- * Random worlds of series, random questions, and what a plain model answers to them.
+ * Random worlds of series, random queries, and what a plain model answers to them.
  *
  *     node tests/model/differential.mjs HALITE [SECONDS]
  *
  * Each round asks three servers, which must agree: one in memory with 16 salt buckets; one
  * on disk with another number of them, and one on disk without salt, with a head so small
- * that it seals all the time.  Between the questions things happen to all of them: more points, a range
+ * that it flushes all the time.  Between the queries things happen to all of them: more points, a range
  * deleted, a name changed; those on disk are stopped or killed, and started again.
  *
- * HALITE_SEED repeats a round, and those after it; a question that fails is made smaller
- * before it is shown.  HALITE_ONLY=name asks one family of questions only.
+ * HALITE_SEED repeats a round, and those after it; a query that fails is made smaller
+ * before it is shown.  HALITE_ONLY=name asks one family of queries only.
  */
 import path from 'node:path';
 import { exp } from './exp.mjs';
@@ -33,12 +33,12 @@ const draw = world => {
 };
 const MEMORY = ['--memory', 'tsd.http.query.allow_delete=true'];
 
-const question = (s, world, family, q) => {
+const query = (s, world, family, q) => {
   const { method, path, body } = family.request(world, q);
   return ask(s, method, path, body);
 };
 
-/* -- a question that fails, made smaller ----------------------------------- */
+/* -- a query that fails, made smaller ----------------------------------- */
 
 /* Whether a server of its own, which knows nothing else, fails with this too. */
 async function failsAlone(world, family, q) {
@@ -47,7 +47,7 @@ async function failsAlone(world, family, q) {
     await assign(s, world);
     await put(s, world, world.series.flatMap(x => [...x.points].map(([ts, v]) => ({ x, ts, v }))));
     for (const f of FAMILIES) await f.load?.(s, world);
-    return family.compare(world, family.want(world, q), await question(s, world, family, q), q);
+    return family.compare(world, family.want(world, q), await query(s, world, family, q), q);
   } finally {
     await stop(s, 'SIGKILL');
   }
@@ -119,12 +119,12 @@ async function askSome(world, servers, n) {
   for (let i = 0; i < n && Date.now() < until; i++) {
     const family = draw(world), q = family.make(world);
     const want = family.want(world, q);
-    const got = await Promise.all(servers.map(s => question(s, world, family, q)));
+    const got = await Promise.all(servers.map(s => query(s, world, family, q)));
     for (let k = 0; k < servers.length; k++) {
       const why = family.compare(world, want, got[k], q);
       if (why) await report(world, family, q, servers[k], why);
     }
-    counts.questions++;
+    counts.queries++;
     counts[family.name] = (counts[family.name] ?? 0) + 1;
   }
 }
@@ -167,6 +167,6 @@ while (Date.now() < until) {
     process.exit(1);
   }
 }
-const { questions, points, ...kinds } = counts;
-console.log(`${rounds} rounds, ${questions} queries to 3 servers each, ${points} points, no difference`);
+const { queries, points, ...kinds } = counts;
+console.log(`${rounds} rounds, ${queries} queries to 3 servers each, ${points} points, no difference`);
 console.log(Object.entries(kinds).map(([k, v]) => `${k} ${v}`).join(', '));

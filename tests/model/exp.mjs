@@ -1,4 +1,4 @@
-/* Questions to /api/query/exp: rows of formulas over series that belong together. */
+/* Queries to /api/query/exp: rows of formulas over series that belong together. */
 import { decorate, makeFormula, resultOf, textOf, variablesOf, Wrong } from './jexl.mjs';
 import { groupsOf, compareStatus, counts, makeDownsample, makeFilter, makeRange, NAMES, parse, same } from './plain.mjs';
 import { below, chance, pick, some } from './random.mjs';

@@ -1,4 +1,4 @@
-/* Questions to /api/query/gexp: functions over series. */
+/* Queries to /api/query/gexp: functions over series. */
 import { Group, PointsOf } from './model.mjs';
 import { compareGroups, dsText, groupsOf, makeDownsample, makeRange, NAMES } from './plain.mjs';
 import { below, chance, pick, some } from './random.mjs';
@@ -82,7 +82,7 @@ const EMPTY = { keys: [0, 1, 2], metrics: [0, 1, 2] };
 
 /* -- what the functions give ----------------------------------------------- */
 
-class Refused extends Error {}
+class Rejected extends Error {}
 /* Where OpenTSDB fails and nothing says what should be: any answer will do. */
 class Unsaid extends Error {}
 
@@ -111,7 +111,7 @@ function average(points, at, { count, ms }) {
 function movingAverage(g, q, window) {
   const points = g.dps.filter(p => p.ts >= q.start && p.ts <= q.end).map(p => ({ ts: p.ts, v: Number(p.v ?? NaN) }));
   const dps = points.map((p, i) => ({ ts: p.ts, v: average(points, i, window) }));
-  if (dps.some(p => !Number.isFinite(p.v) && !Number.isNaN(p.v))) throw new Refused('Got Infinity');
+  if (dps.some(p => !Number.isFinite(p.v) && !Number.isNaN(p.v))) throw new Rejected('Got Infinity');
   return { ...g, dps };
 }
 
@@ -183,7 +183,7 @@ const SHIFTS = { "'1min'": 6e4, "'10min'": 6e5, "'30sec'": 3e4, "'1hr'": 36e5 };
 function apply(world, q, c) {
   if (c.series) {
     const r = groupsOf(world, { start: q.start, end: q.end, zone: q.zone, explicit: false, ...c.series }, true);
-    if (r.error !== undefined) throw new Refused(r.error);
+    if (r.error !== undefined) throw new Rejected(r.error);
     return r.groups.map(g => ({ ...g, base: g }));
   }
   const lists = c.of.map(x => apply(world, q, x)), all = lists.flat(), p = c.parameter;
@@ -203,7 +203,7 @@ function want(world, q) {
   try {
     return { groups: apply(world, q, q.call).map(g => ({ ...g, dps: g.dps.filter(p => p.ts >= q.start && p.ts <= q.end) })) };
   } catch (e) {
-    if (e instanceof Refused) return { error: e.message };
+    if (e instanceof Rejected) return { error: e.message };
     if (e instanceof Unsaid) return { unsaid: true };
     throw e;
   }

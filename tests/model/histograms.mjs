@@ -91,17 +91,17 @@ function want(world, q) {
   const read = x => sorted(x.points).filter(p => p.ts >= from && p.ts < to);
   const there = matching({ ...world, series: world.histograms }, q).filter(x => read(x).length);
   for (const g of grouped(there, q)) {
-    const moments = new Map();
+    const timestamps = new Map();
     for (const x of g.series) for (const p of read(x)) {
       const ts = q.ds ? p.ts - p.ts % q.ds.ms : p.ts;
       if (ts < from) continue;
-      moments.set(ts, [...moments.get(ts) ?? [], p.v]);
+      timestamps.set(ts, [...timestamps.get(ts) ?? [], p.v]);
     }
-    const dps = [...moments].sort((a, b) => a[0] - b[0]).filter(([ts]) => ts >= q.start && ts <= q.end).map(([ts, list]) => ({ ts, h: sum(list) }));
+    const dps = [...timestamps].sort((a, b) => a[0] - b[0]).filter(([ts]) => ts >= q.start && ts <= q.end).map(([ts, list]) => ({ ts, h: sum(list) }));
     const show = (name, f) => out.push({ ...commonTags(g.series), alias: `${METRIC}_${name}`, dps: dps.map(p => ({ ts: p.ts, v: f(p.h) })) });
     if (q.percentiles) {
       for (const p of [...q.percentiles].sort((a, b) => a - b)) show(`pct_${java(p)}`, h => percentile(h, p));
-    } else if (moments.size) {
+    } else if (timestamps.size) {
       show('UNDERFLOW', h => BigInt(h.underflow));
       read(g.series[0])[0].v.buckets.forEach(([a, b], i) => show(`${java(a)}_${java(b)}`, h => BigInt(h.buckets[i][2])));
       show('OVERFLOW', h => BigInt(h.overflow));

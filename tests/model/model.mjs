@@ -513,7 +513,7 @@ function taken(query, range, span) {
 }
 
 /* { start, end, aggregator, ds, rate, spans } -> { from, to, taken, dps | error }; "whole"
- * gives all moments of the hours that were read, "taken" tells of each span if it was. */
+ * gives all timestamps of the hours that were read, "taken" tells of each span if it was. */
 export function run(query, whole = false) {
   const { ds, rate } = query, range = scanRange(query, ds);
   const scan = { start: range.start * 1000, end: range.end * 1000 };

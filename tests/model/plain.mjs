@@ -1,4 +1,4 @@
-/* Questions to /api/query: what is asked, and what a world would answer. */
+/* Queries to /api/query: what is asked, and what a world would answer. */
 import { AGGREGATORS, run, UNITS } from './model.mjs';
 import { below, chance, pick, some } from './random.mjs';
 import { compareOrder, named, printed, sorted, tsuidOf } from './world.mjs';
@@ -68,7 +68,7 @@ export function bodyOf(world, q, more = {}) {
   return text;
 }
 
-/* Questions that ask less, to find the least one that still fails. */
+/* Queries that ask less, to find the least one that still fails. */
 export function smaller(q) {
   const out = [];
   if (q.rate) out.push({ ...q, rate: undefined });
@@ -86,7 +86,7 @@ export function smaller(q) {
 /* Starts of notes are seconds, or milliseconds that need more bits. */
 export const noteMs = t => t < 2 ** 32 ? t * 1000 : t;
 
-/* Whether every name of the question is known: what was ever assigned is. */
+/* Whether every name of the query is known: what was ever assigned is. */
 const unknown = (world, q) => q.filters.some(f =>
   f.type === 'literal_or' && f.filter.split('|').some(v => !world.values.includes(v)));
 
@@ -153,7 +153,7 @@ const sortedPairs = o => JSON.stringify(Object.entries(o).sort());
 /* Numbers stay as they were written. */
 export const parse = text => JSON.parse(text.replace(/"(?:[^"\\]|\\.)*"|-?[0-9][0-9.eE+-]*/g, x => x[0] === '"' ? x : `"${x}"`));
 
-export const counts = { questions: 0, points: 0 };
+export const counts = { queries: 0, points: 0 };
 
 export function compareStatus(want, got) {
   const status = want.error === undefined ? 200 : 400;

@@ -1,6 +1,6 @@
 /*
  * Relations between answers, which hold whatever a model says, and what happens to the
- * servers between the questions.
+ * servers between the queries.
  */
 import { histograms } from './histograms.mjs';
 import { addNote, changeNote } from './notes.mjs';
@@ -81,7 +81,7 @@ async function totalOfGroups(world, s) {
   const bad = totals.find(([t, v]) => !same(t, v));
   if (bad || totals.length !== parts.size)
     relationFails(s, 'groups and their total', world, [bodyOf(world, q), bodyOf(world, all)],
-      `${bad} of ${totals.length} moments; the groups have ${bad && parts.get(bad[0])}, ${parts.size} moments`);
+      `${bad} of ${totals.length} timestamps; the groups have ${bad && parts.get(bad[0])}, ${parts.size} timestamps`);
 }
 
 export async function relations(world, servers) {

@@ -5,7 +5,7 @@
  *
  * A series names its metric, keys and values by their place, so renaming changes one
  * entry.  'more' holds names beside these, 'notes', 'rollups' and 'histograms' belong to
- * their families.  All families of questions compute from a world alone.
+ * their families.  All families of queries compute from a world alone.
  */
 import { below, chance, pick, random64, shuffle } from './random.mjs';
 import { Failure, must, say } from './servers.mjs';

@@ -5,7 +5,7 @@
 // annotations and rollups; it is stopped and started in between.  Then, at CUTS places of
 // the record and by each model of disk.mjs, a server is started on what the disk may hold:
 // it must open, and hold what the mode promises.  On one that lost pages another recording
-// is made, and cut again: power fails while the damage of the last time is being mended.
+// is made, and cut again: power fails while the damage of the last time is being repaired.
 import fs from 'node:fs';
 import path from 'node:path';
 import { Disk, models, readRecord } from './disk.mjs';
@@ -16,7 +16,7 @@ const [halite, root, cutsArg, onlyMode] = process.argv.slice(2);
 const cuts = Number(cutsArg ?? 300);
 const long = cuts >= 50;
 const server = new Server(halite, settings);
-console.log(`seed ${seed} (HALITE_SEED=${seed} repeats the choices, though not the moments)`);
+console.log(`seed ${seed} (HALITE_SEED=${seed} repeats the choices, though not the timestamps)`);
 
 let kept = null;
 function fail(why) {

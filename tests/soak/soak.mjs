@@ -2,14 +2,14 @@
 // for long, and whether anything grows that should stand still.
 //
 // The data's clock runs 60 times as fast: each minute of the run is an hour of
-// data, which is sealed, and after KEEP hours deleted; so a run goes through
+// data, which is flushed, and after KEEP hours deleted; so a run goes through
 // what a server does in days, and its disk, too, should stand still.  The small
 // buffers that are set have the journal, the open rows and LevelDB's tables turn
 // over many times.  Beside the load there are connections that break, lines
-// that are wrong, and questions of several kinds.
+// that are wrong, and queries of several kinds.
 //
 // A sample a minute (a 60th of a shorter run): memory, descriptors, files,
-// bytes on the disk, and how long questions and puts took.  The verdict looks
+// bytes on the disk, and how long queries and puts took.  The verdict looks
 // at what came after the warm-up, the first third:
 //
 //     what must not grow   the Theil-Sen slope over the rest, times its length,
@@ -167,7 +167,7 @@ async function writer(k) {
 const ticks_done = () => Math.min(...life.done) + 1;
 const hours_done = () => Math.floor(ticks_done() * STEP / HOUR);
 
-// -- questions, and what is deleted -------------------------------------------
+// -- queries, and what is deleted -------------------------------------------
 const data_now = () => T0 + ticks_done() * STEP;
 const query = (q, end = data_now(), span = HOUR) => ['POST', '/api/query',
   { start: Math.max(T0, end - span), end, queries: [q] }];
@@ -187,7 +187,7 @@ const kinds = [
     '&resolve=true&back_scan=1'],
   () => ['GET', '/api/stats'],
 ];
-async function asker() {
+async function client() {
   for (let i = 0; life.on; i++) {
     const due = life.from + 2000 + i * 1000 / QUERIES_S;
     await sleep(Math.max(0, due - performance.now()));
@@ -323,10 +323,10 @@ life.from = performance.now();
 life.done = Array(8).fill(-1);
 const rows = [];
 const all = [...Array(8).keys()].map(writer);
-all.push(asker(), pest(), cleaner());
+all.push(client(), pest(), cleaner());
 const broken = Promise.all(all).catch(e => fault(`the load: ${e.message}`));
 console.log(`${SERIES} series, ${SERIES * TICKS_S} points a second, ` +
-  `${QUERIES_S} questions a second, ${SECONDS} s`);
+  `${QUERIES_S} queries a second, ${SECONDS} s`);
 for (let i = 1; i * SAMPLE_S <= SECONDS && faults.length === 0; i++) {
   await Promise.race([broken, sleep(Math.max(0,
     life.from + i * SAMPLE_S * 1000 - performance.now()))]);

@@ -182,13 +182,13 @@ series_enter(struct series_directory *d, struct series_entry *entries,
         INSIST(entries[i].tsuid.size == sizeof n);
         memcpy(&n, entries[i].tsuid.data, sizeof n);
         entries[i].ref = n + 1;
-        entries[i].refused = ST_OK;
+        entries[i].rejected = ST_OK;
     }
     return ST_OK;
 }
 
 enum status
-series_refuse(struct series_directory *d, struct error *e)
+series_reject(struct series_directory *d, struct error *e)
 {
     (void)d;
     return error_set(e, ST_LIMIT, "too many");

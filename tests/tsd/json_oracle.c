@@ -193,7 +193,7 @@ compare(struct slice body, json_t *root)
     }
     if ((put_json_status(&r, NULL) == ST_OK) != wanted) {
         (void)fprintf(stderr, "Jansson %s, we: %s\n%.*s\n",
-                      wanted ? "takes it" : "refuses it",
+                      wanted ? "takes it" : "rejects it",
                       r.fault == NULL ? "take it" : r.fault, SLICE_ARG(body));
         abort();
     }

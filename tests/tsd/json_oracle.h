@@ -6,8 +6,8 @@
 #include "base/slice.h"
 
 /* Aborts when both take the body (without repeated names, which Jansson may be
- * told to refuse) and read different points, or when ours refuses or takes what
- * Jansson's tree says should be taken or refused.  True when they compared. */
+ * told to reject) and read different points, or when ours rejects or takes what
+ * Jansson's tree says should be taken or rejected.  True when they compared. */
 bool json_oracle_check(struct slice body);
 
 #endif

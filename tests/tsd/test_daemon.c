@@ -277,7 +277,7 @@ START_TEST(speaks_telnet)
 }
 END_TEST
 
-START_TEST(refuses_bad_addresses)
+START_TEST(rejects_bad_addresses)
 {
     struct settings *s = settings_new();
     struct daemon *d;
@@ -295,4 +295,4 @@ END_TEST
 
 TEST_MAIN("daemon", TEST(converses), TEST(deletes_exactly_when_allowed),
           LOOP(has_what_its_mode_has, modes), TEST(stops_when_told),
-          LOOP(speaks_telnet, lines), TEST(refuses_bad_addresses))
+          LOOP(speaks_telnet, lines), TEST(rejects_bad_addresses))

@@ -65,8 +65,8 @@ route_of(const struct routes *r, const char *path)
 }
 
 static bool
-is_refused(const struct rig *g, const char *method, const char *path,
-           const char *body, struct buf *got)
+is_rejected(const struct rig *g, const char *method, const char *path,
+            const char *body, struct buf *got)
 {
     char plain[200];
     size_t size = strcspn(path, "{");
@@ -97,8 +97,8 @@ check_method(const struct rig *g, const struct http_route *route,
     if (any && api)
         ck_assert_msg(
             !described ||
-                !is_refused(g, methods[m].name, path,
-                            methods[m].method == HTTP_GET ? NULL : "{}", &got),
+                !is_rejected(g, methods[m].name, path,
+                             methods[m].method == HTTP_GET ? NULL : "{}", &got),
             "%s %s is in tsd/api/openapi.json, but not served: take it "
             "out",
             methods[m].name, path);
@@ -114,9 +114,9 @@ check_method(const struct rig *g, const struct http_route *route,
     else if (strcmp(path, "/diediedie") == 0)
         ck_assert_msg(described, "describe GET /diediedie");
     else
-        ck_assert_msg(is_refused(g, methods[m].name, path,
-                                 methods[m].method == HTTP_GET ? NULL : "{}",
-                                 &got) == !described,
+        ck_assert_msg(is_rejected(g, methods[m].name, path,
+                                  methods[m].method == HTTP_GET ? NULL : "{}",
+                                  &got) == !described,
                       "%s %s is %s tsd/api/openapi.json, but the server "
                       "answers this; %s:\n"
                       "%.400s",

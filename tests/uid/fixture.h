@@ -61,11 +61,11 @@ fixture_close(struct fixture *f)
     OK(store_close(&f->store, &e));
 }
 
-/* In memory, with the shape given. */
+/* In memory, with the tag-key set given. */
 static inline struct fixture
-fixture_new(struct key_shape shape)
+fixture_new(struct key_layout tagk_set)
 {
-    struct fixture f = { .store_options.shape = shape };
+    struct fixture f = { .store_options.tagk_set = tagk_set };
 
     fixture_open(&f);
     return f;
@@ -76,10 +76,10 @@ static inline struct fixture
 fixture_new_on_disk(void)
 {
     struct fixture f = { .dir = tempdir_new(),
-                         .store_options.shape = KEY_SHAPE_DEFAULT };
+                         .store_options.tagk_set = KEY_LAYOUT_DEFAULT };
 
     f.store_options.dir = f.dir;
-    f.store_options.sync = JOURNAL_SYNC_OFF;
+    f.store_options.sync = WAL_SYNC_OFF;
     fixture_open(&f);
     return f;
 }
@@ -92,6 +92,6 @@ fixture_free(struct fixture *f)
         tempdir_free(&f->dir);
 }
 
-static const struct key_shape shape_default = KEY_SHAPE_DEFAULT;
+static const struct key_layout tagk_set_default = KEY_LAYOUT_DEFAULT;
 
 #endif

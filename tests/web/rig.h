@@ -11,7 +11,7 @@
  * Routes: "/api/echo" and "/page" answer the method, the path, the parameters
  * and the body; "/api/slow" waits on a worker for rig_open_gate(), or until it
  * is told that its client is gone, if not "?stay"; "/api/large"
- * answers as many bytes as "?n=" says, in as many pieces as "&pieces=" says;
+ * answers as many bytes as "?n=" says, in as many chunks as "&chunks=" says;
  * "/api/fail" errors; "/api/empty" 204;
  * "/api/hold" waits until its client hung up; "/api/quick", a worker's, answers
  * whether it is served on its connection's thread, and may not be with "?no".
@@ -156,22 +156,22 @@ rig_large(void *ctx, const struct http_request *r, struct http_reply *out)
         http_reply_error(out, 400, "n is missing", "say how many");
         return;
     }
-    uint64_t pieces = 0, at = 0;
+    uint64_t chunks = 0, at = 0;
 
-    if (http_param(r, "pieces", &s))
-        ck_assert(number_parse_u64(s, &pieces));
-    for (uint64_t i = 0; i <= pieces; i++) {
+    if (http_param(r, "chunks", &s))
+        ck_assert(number_parse_u64(s, &chunks));
+    for (uint64_t i = 0; i <= chunks; i++) {
         /* Uneven, and now and then none. */
-        uint64_t end = i == pieces ? n : n / pieces * i + i % 3 * (n > 9999);
-        struct buf piece = BUF_INIT;
+        uint64_t end = i == chunks ? n : n / chunks * i + i % 3 * (n > 9999);
+        struct buf chunk = BUF_INIT;
 
-        struct buf *b = i % 5 == 4 ? http_reply_body(out) : &piece;
+        struct buf *b = i % 5 == 4 ? http_reply_body(out) : &chunk;
         uint8_t *p = buf_reserve(b, end - at);
 
         ck_assert_ptr_nonnull(p);
         for (b->size += end - at; at < end; at++)
             *p++ = rig_large_byte(at);
-        http_reply_give(out, &piece);
+        http_reply_give(out, &chunk);
     }
 }
 

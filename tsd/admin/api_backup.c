@@ -54,14 +54,14 @@ backups_end(struct backups *b)
     atomic_store(&b->busy, false);
 }
 
-struct asker {
+struct client {
     const struct http_request *r;
 };
 
 static bool
 is_gone(void *ctx)
 {
-    const struct asker *a = ctx;
+    const struct client *a = ctx;
 
     return http_gone(a->r);
 }
@@ -81,8 +81,8 @@ static void
 make(const struct api *a, const struct http_request *r, const char *to,
      struct http_reply *out)
 {
-    struct asker asker = { r };
-    struct backup b = { .to = to, .gone = is_gone, .gone_ctx = &asker };
+    struct client client = { r };
+    struct backup b = { .to = to, .gone = is_gone, .gone_ctx = &client };
     struct error e;
 
     log_info("backup", "to %s, for %s", log_quote(slice_str(to)), http_peer(r));

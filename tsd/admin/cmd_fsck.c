@@ -1,4 +1,4 @@
-/* 'halite fsck': tells what is wrong with a data folder, and mends it. */
+/* 'halite fsck': tells what is wrong with a data folder, and repairs it. */
 #include "config.h"
 
 #include "tsd/commands/commands.h"
@@ -37,11 +37,12 @@ print_help(FILE *out)
 {
     (void)fputs(
         "usage: halite fsck [FLAG]... DIR\n\n"
-        "Looks at a data folder that nobody uses: FORMAT, the journal, the\n"
+        "Looks at a data folder that nobody uses: FORMAT, the WAL, the\n"
         "engine's files, and every key and value in its tables.  A line for\n"
         "each finding: a code, the key in hexadecimal (\"-\": it is about a\n"
         "file), and what it means.  docs/RELIABILITY.md explains the codes.\n\n"
-        "  --repair    mend what can be mended, after a copy of the folder;\n"
+        "  --repair    repair what can be repaired, after a copy of the "
+        "folder;\n"
         "              what is damaged goes to DIR/aside-DATE, none is "
         "deleted\n"
         "  --copy DIR  where that copy goes (DIR/before-DATE); on the same "
@@ -53,7 +54,7 @@ print_help(FILE *out)
         "  --verbose   say what is done\n"
         "  --help      this text\n\n"
         "Exit status: 0 nothing is wrong; 1 something is, or was and is "
-        "mended;\n"
+        "repaired;\n"
         "2 it could not be looked at.\n",
         out);
 }
@@ -93,8 +94,9 @@ say(void *ctx, const struct finding *f)
         (void)printf("-");
     for (size_t i = 0; i < f->key.size; i++)
         (void)printf("%02x", f->key.data[i]);
-    (void)printf(" %s%s%s\n", f->text, f->mended == NULL ? "" : "; mended: ",
-                 f->mended == NULL ? "" : f->mended);
+    (void)printf(" %s%s%s\n", f->text,
+                 f->repaired == NULL ? "" : "; repaired: ",
+                 f->repaired == NULL ? "" : f->repaired);
     if (times == LINES && !t->all)
         (void)printf("%s and maybe more: see --all\n", f->code);
 }
@@ -108,23 +110,24 @@ sum_up(const struct options *o, const struct fsck *f)
                  (unsigned long long)f->files, (unsigned long long)f->bytes);
     if (f->looked_at_all)
         (void)printf(
-            "and %llu names, %llu series of %llu shapes, %llu rows of "
+            "and %llu names, %llu series of %llu tag-key sets, %llu rows of "
             "%llu points, %llu histograms, %llu notes, %llu others\n",
             (unsigned long long)n->names, (unsigned long long)n->series,
-            (unsigned long long)n->shapes, (unsigned long long)n->rows,
+            (unsigned long long)n->tagk_sets, (unsigned long long)n->rows,
             (unsigned long long)n->points, (unsigned long long)n->histograms,
             (unsigned long long)n->notes, (unsigned long long)n->others);
     else
         (void)printf("and not at the tables: the store cannot be opened%s\n",
-                     o->repair ? "" : " before it is mended (--repair)");
+                     o->repair ? "" : " before it is repaired (--repair)");
     for (size_t i = 0; i < o->teller.len; i++)
         (void)printf("%s: %llu\n", o->teller.told[i].code,
                      (unsigned long long)o->teller.told[i].times);
     if (f->found == 0)
         (void)printf("clean\n");
     else
-        (void)printf("%llu found, %llu mended\n", (unsigned long long)f->found,
-                     (unsigned long long)f->mended);
+        (void)printf("%llu found, %llu repaired\n",
+                     (unsigned long long)f->found,
+                     (unsigned long long)f->repaired);
 }
 
 /* -- doing ----------------------------------------------------------------- */
@@ -183,7 +186,7 @@ parse(int argc, char **argv, struct options *o)
 }
 
 static enum status
-mend(const struct options *o, struct fsck *f, struct error *e)
+repair(const struct options *o, struct fsck *f, struct error *e)
 {
     size_t size = strlen(o->dir) + 64;
     char *copy = mem_new(size), *aside = mem_new(size), date[32];
@@ -194,8 +197,8 @@ mend(const struct options *o, struct fsck *f, struct error *e)
     (void)strftime(date, sizeof date, "%Y%m%d-%H%M%S", gmtime_r(&now, &tm));
     (void)snprintf(copy, size, "%s/before-%s", o->dir, date);
     (void)snprintf(aside, size, "%s/aside-%s", o->dir, date);
-    st = fsck_mend(f, o->copy == NULL ? copy : o->copy, aside, e);
-    if (st == ST_OK && f->mended > 0)
+    st = fsck_repair(f, o->copy == NULL ? copy : o->copy, aside, e);
+    if (st == ST_OK && f->repaired > 0)
         (void)printf("the folder as it was: %s\nwhat was damaged: %s\n",
                      o->copy == NULL ? copy : o->copy, aside);
     free(copy);
@@ -217,7 +220,7 @@ cmd_fsck(int argc, char **argv, bool as_tsdb)
         return rc;
     f.dir = o.dir;
     f.ctx = &o.teller;
-    st = o.repair ? mend(&o, &f, &e) : fsck_look(&f, &e);
+    st = o.repair ? repair(&o, &f, &e) : fsck_look(&f, &e);
     if (st != ST_OK) {
         (void)fflush(stdout);
         (void)fprintf(stderr, "halite fsck: %s\n", e.text);

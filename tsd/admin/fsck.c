@@ -12,7 +12,8 @@
 #include "storage/store/format.h"
 
 #define SCRATCH "/fsck.tmp"
-#define ROUNDS  4 /* of mending: one may bring to light what the next mends */
+#define ROUNDS \
+    4 /* of repairing: one may bring to light what the next repairs */
 
 static char *
 scratch_of(const char *dir)
@@ -42,13 +43,13 @@ open_store(const char *dir, struct store **out, struct error *e)
 {
     const struct store_options o = {
         .dir = dir,
-        .shape = KEY_SHAPE_DEFAULT,
-        .sync = JOURNAL_SYNC_OFF,
+        .tagk_set = KEY_LAYOUT_DEFAULT,
+        .sync = WAL_SYNC_OFF,
         .min_free_bytes = 1,
     };
     enum status st = store_open(&o, out, e);
 
-    return st == ST_OK ? store_seal(*out, e) : st;
+    return st == ST_OK ? store_flush(*out, e) : st;
 }
 
 static enum status
@@ -79,7 +80,7 @@ look_in_scratch(struct fsck *f, struct check *c, struct error *e)
         st = look_at_tables(scratch, c, &f->counts, &why);
         f->looked_at_all = st == ST_OK;
         if (st == ST_CORRUPT) {
-            check_found(c, "store-refused", no_key, NULL, "%s", why.text);
+            check_found(c, "store-rejected", no_key, NULL, "%s", why.text);
             st = ST_OK;
         } else if (st != ST_OK)
             (void)error_set(e, st, "%s", why.text);
@@ -94,7 +95,7 @@ static void
 take_results(struct fsck *f, const struct check *c)
 {
     f->found = c->found;
-    f->mended = c->mended;
+    f->repaired = c->repaired;
     f->files = c->files;
     f->bytes = c->bytes;
 }
@@ -107,7 +108,7 @@ look(struct fsck *f, struct error *e)
 
     f->looked_at_all = false;
     st = check_files(f->dir, &c, e);
-    if (st == ST_OK && !c.refused)
+    if (st == ST_OK && !c.rejected)
         st = look_in_scratch(f, &c, e);
     take_results(f, &c);
     return st;
@@ -134,9 +135,9 @@ say_nothing(void *ctx, const struct finding *f)
 
 /* The store takes the lock by itself. */
 static enum status
-mend(struct fsck *f, struct check *c, int *fd, struct error *e)
+repair(struct fsck *f, struct check *c, int *fd, struct error *e)
 {
-    enum status st = check_mend_files(f->dir, c, e);
+    enum status st = check_repair_files(f->dir, c, e);
 
     format_unlock(fd);
     for (int round = 0; round < ROUNDS && st == ST_OK; round++) {
@@ -151,7 +152,8 @@ mend(struct fsck *f, struct check *c, int *fd, struct error *e)
 }
 
 enum status
-fsck_mend(struct fsck *f, const char *copy, const char *aside, struct error *e)
+fsck_repair(struct fsck *f, const char *copy, const char *aside,
+            struct error *e)
 {
     struct check c = { .say = f->say, .ctx = f->ctx, .aside = aside };
     struct fsck silent = { .dir = f->dir, .say = say_nothing };
@@ -163,7 +165,7 @@ fsck_mend(struct fsck *f, const char *copy, const char *aside, struct error *e)
     if (st == ST_OK && silent.found > 0) {
         st = folder_copy(f->dir, copy, FOLDER_SHARE | FOLDER_SYNC, e);
         if (st == ST_OK)
-            st = mend(f, &c, &fd, e);
+            st = repair(f, &c, &fd, e);
         take_results(f, &c);
     } else {
         silent.say = f->say;

@@ -4,7 +4,7 @@
  *
  * Looking changes nothing in the folder but for a scratch folder, "fsck.tmp",
  * which is deleted at the end: the store is opened there, with the tables
- * shared by hard links, its journal replayed, and looked at.  Mending goes on
+ * shared by hard links, its WAL replayed, and looked at.  Repairing goes on
  * in the folder itself, after a copy.
  *
  * Threads: owner.  Takes the folder's lock.
@@ -21,7 +21,7 @@ struct fsck {
     void (*say)(void *ctx, const struct finding *f);
     void *ctx;
     /* Results. */
-    uint64_t found, mended;
+    uint64_t found, repaired;
     bool looked_at_all; /* false: the tables could not be opened */
     struct check_counts counts;
     uint64_t files, bytes;
@@ -31,7 +31,7 @@ MUST_CHECK enum status fsck_look(struct fsck *f, struct error *e);
 
 /* Copies the folder to 'copy' first (tables as hard links, where that is
  * possible); what is damaged goes to the folder 'aside'. */
-MUST_CHECK enum status fsck_mend(struct fsck *f, const char *copy,
-                                 const char *aside, struct error *e);
+MUST_CHECK enum status fsck_repair(struct fsck *f, const char *copy,
+                                   const char *aside, struct error *e);
 
 #endif

@@ -218,11 +218,11 @@ put_header(void *ctx, const char *name, const char *value)
 
 struct query_entry *
 api_begin_query(const struct api *a, const struct http_request *r,
-                struct slice question, struct error *e)
+                struct slice query, struct error *e)
 {
     struct buf headers = BUF_INIT;
     struct queries_ask ask = {
-        .question = question,
+        .query = query,
         .remote = http_peer(r),
         .once = !settings_bool(a->settings,
                                "tsd.query.allow_simultaneous_duplicates"),

@@ -121,11 +121,11 @@ bool api_parse_hex(struct slice text, uint8_t *out, size_t max, size_t *size);
 /* "ok"; "partial" while the disk lets us read only: OpenTSDB 2.5's words. */
 const char *api_status_word(const struct api *a);
 void api_drop_caches(const struct api *a);
-/* Enters a question, JSON, among those under way; NULL: it may not run now, and
+/* Enters a query, JSON, among those under way; NULL: it may not run now, and
  * '*e' says why. */
 struct query_entry *api_begin_query(const struct api *a,
                                     const struct http_request *r,
-                                    struct slice question, struct error *e);
+                                    struct slice query, struct error *e);
 /* JSON outside of /api comes without a charset. */
 void api_json_type(const struct http_request *r, struct http_reply *out);
 

@@ -28,7 +28,7 @@ count_claim(void *ctx, const char *name, const char *value)
 }
 
 static void
-refuse(struct http_reply *out, unsigned status, const char *message,
+reject(struct http_reply *out, unsigned status, const char *message,
        const char *details)
 {
     http_reply_error(out, status, message, details);
@@ -39,7 +39,7 @@ static void
 ask_for_credentials(struct http_reply *out, bool tried)
 {
     counter_add(CNT_UNKNOWN_HTTP, 1);
-    refuse(out, 401, "Unauthorized",
+    reject(out, 401, "Unauthorized",
            tried ? "These credentials are not good"
                  : "This needs a password or a token");
     http_reply_header(out, "WWW-Authenticate",
@@ -64,7 +64,7 @@ let_in(const struct http_request *r, unsigned needs,
         counter_add(CNT_FORBIDDEN_HTTP, 1);
         log_debug("auth", "%s (%s) may not: %s", who->name, http_peer(r),
                   log_quote(slice_str(http_url(r))));
-        refuse(out, 403, "Forbidden", role_of(needs));
+        reject(out, 403, "Forbidden", role_of(needs));
         return HTTP_DENIED;
     }
     if ((needs & HTTP_ADMIN) != 0)
@@ -77,7 +77,7 @@ static void
 gate_too_many(struct http_reply *out, const char *message)
 {
     counter_add(CNT_UNKNOWN_HTTP, 1);
-    refuse(out, 429, message, "Please try again later");
+    reject(out, 429, message, "Please try again later");
     http_reply_header(out, "Retry-After", "10");
 }
 

@@ -93,7 +93,7 @@ leave_at_once(int number)
     _exit(1);
 }
 
-/* From here on a second signal ends the process: the journal has it all. */
+/* From here on a second signal ends the process: the WAL has it all. */
 static void
 allow_second_signal(void)
 {

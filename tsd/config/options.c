@@ -31,7 +31,7 @@ static const struct flag flags[] = {
     { "config", "FILE", NULL, NULL,
       "settings, in OpenTSDB's form (key = value)" },
     { "sync", "HOW", "halite.sync", NULL,
-      "when the journal goes to the disk: always, interval or off" },
+      "when the WAL goes to the disk: always, interval or off" },
     { "verbose", NULL, "halite.log.level", "debug", "log each request" },
     { "help", NULL, NULL, NULL, "this text" },
     { "help-settings", NULL, NULL, NULL, "all settings" },

@@ -66,7 +66,7 @@ struct listener {
     atomic_bool stopping;
     atomic_uint_fast64_t open, accepted, rejected;
     struct silent *silents, *oldest; /* the thread's */
-    int64_t complain_us; /* the thread's: silent till then about refusals */
+    int64_t complain_us; /* the thread's: silent till then about rejections */
 };
 
 /* -- binding --------------------------------------------------------------- */
@@ -214,7 +214,7 @@ reject(struct listener *l, int fd)
     counter_add(CNT_CONN_REJECTED, 1);
     if (now_us >= l->complain_us) {
         log_warn("listener",
-                 "a connection was refused: open now %llu, refused "
+                 "a connection was rejected: open now %llu, rejected "
                  "since the start %llu",
                  (unsigned long long)atomic_load(&l->open),
                  (unsigned long long)n);
@@ -335,7 +335,7 @@ is_letter(uint8_t c)
 }
 
 /* "PUT m 1 1 a=b": a line, whole, that nobody would write who speaks HTTP. What
- * has no such excuse is HTTP's to refuse. */
+ * has no such excuse is HTTP's to reject. */
 static bool
 is_shouted(struct slice s)
 {

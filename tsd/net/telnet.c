@@ -278,7 +278,7 @@ drain_conn(struct telnet_loop *l, struct telnet_conn *c)
     }
 }
 
-/* While 'c' waits for its login, or, NULL, the store refuses the batch. */
+/* While 'c' waits for its login, or, NULL, the store rejects the batch. */
 static void
 drain_wait(struct telnet_loop *l, const struct telnet_conn *c)
 {
@@ -375,7 +375,7 @@ telnet_start(const struct telnet_options *o, struct telnet **out,
         t->o.line_bytes = (size_t)64 << 10;
     if (t->o.output_bytes == 0)
         t->o.output_bytes = (size_t)64 << 10;
-    /* A rest, a line's end, a piece, and the end of a last line. */
+    /* A rest, a line's end, a chunk, and the end of a last line. */
     t->buf_bytes = t->o.line_bytes + 3 + TELNET_READ_BYTES;
     for (size_t i = 0; i < o->routes_len; i++)
         t->has_put |= o->put != NULL && strcmp(o->routes[i].name, "put") == 0;

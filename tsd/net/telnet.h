@@ -2,7 +2,7 @@
  * The telnet side: lines from sockets to commands.
  *
  * Each of N threads has an epoll of its own, and a connection stays with its
- * thread.  A turn reads a bounded piece from every connection that has
+ * thread.  A turn reads a bounded chunk from every connection that has
  * something, puts its points into the store as one batch, commits once for all
  * of them, and only then sends what is to be said:
  *
@@ -10,7 +10,7 @@
  *                  `-> other commands
  *
  * So the reply to any command, or our close after the client's FIN, says that
- * every put before it on that connection is in the journal.
+ * every put before it on that connection is in the WAL.
  *
  * A bad line never closes a connection.  While the store is busy, nothing is
  * read from those who put.  A client that does not read its error lines loses

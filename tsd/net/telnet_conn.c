@@ -1,7 +1,7 @@
 /*
  * From bytes to lines to commands.
  *
- * A piece is always run in the loop's buffer: first what was left of the last
+ * A chunk is always run in the loop's buffer: first what was left of the last
  * one (mostly the beginning of a line), then what the socket had.  The batch
  * borrows lines from there; if the store is busy, the buffer stays with the
  * batch, and the loop goes on with another.
@@ -430,7 +430,7 @@ run_lines(struct telnet_loop *l, struct telnet_conn *c, const uint8_t *data,
     return c->closing || c->mute ? size : at;
 }
 
-/* -- pieces ---------------------------------------------------------------- */
+/* -- chunks ---------------------------------------------------------------- */
 
 static void
 keep_rest(struct telnet_conn *c, const uint8_t *data, size_t size)
@@ -468,7 +468,7 @@ ends_by_tcp(const struct telnet_conn *c)
 
 /* 'size' bytes lie in the loop's buffer; 'eof': there will be no more. */
 static void
-run_piece(struct telnet_loop *l, struct telnet_conn *c, size_t size, bool eof)
+run_chunk(struct telnet_loop *l, struct telnet_conn *c, size_t size, bool eof)
 {
     const struct telnet_options *o = &l->telnet->o;
     bool was_stalled = l->stalled, blocked;
@@ -479,7 +479,7 @@ run_piece(struct telnet_loop *l, struct telnet_conn *c, size_t size, bool eof)
     if (eof && size > 0 && l->buf[size - 1] != '\n' && ends_by_tcp(c))
         l->buf[size++] = '\n';
     done = run_lines(l, c, l->buf, size);
-    /* Lines are left: the store refuses to take them. */
+    /* Lines are left: the store rejects to take them. */
     blocked = memchr(l->buf + done, '\n', size - done) != NULL;
     if (!l->stalled)
         (void)telnet_flush(l);
@@ -525,7 +525,7 @@ telnet_conn_read(struct telnet_loop *l, struct telnet_conn *c, size_t max)
         atomic_fetch_add_explicit(&l->telnet->bytes_in, (uint64_t)n,
                                   memory_order_relaxed);
     c->eof |= n < 0;
-    run_piece(l, c, size + (n > 0 ? (size_t)n : 0), n == 0);
+    run_chunk(l, c, size + (n > 0 ? (size_t)n : 0), n == 0);
     return n > 0 ? (size_t)n : 0;
 }
 
@@ -537,5 +537,5 @@ telnet_conn_resume(struct telnet_loop *l, struct telnet_conn *c)
     c->waiting = false;
     if (size > 0)
         memcpy(l->buf, c->in, size);
-    run_piece(l, c, size, c->eof);
+    run_chunk(l, c, size, c->eof);
 }

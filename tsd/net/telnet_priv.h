@@ -65,7 +65,7 @@ struct telnet_loop {
     struct put_batch *batch;
     struct telnet_conn *batch_conn; /* whose lines are in it */
     bool stalled;                   /* the batch waits for the store */
-    uint8_t *buf;                   /* where a piece is read and run */
+    uint8_t *buf;                   /* where a chunk is read and run */
     uint8_t *held;                  /* the buffer that a stalled batch uses */
     struct telnet_conn *touched;
     struct telnet_conn *waiting, **waiting_end;
@@ -87,7 +87,7 @@ struct telnet {
     struct telnet_loop *loops;
 };
 
-/* Reads a piece, at most 'max' bytes, and runs the lines in it. Returns how
+/* Reads a chunk, at most 'max' bytes, and runs the lines in it. Returns how
  * much was read. */
 size_t telnet_conn_read(struct telnet_loop *l, struct telnet_conn *c,
                         size_t max);

@@ -1,6 +1,6 @@
 /* One connection: bytes both ways.
  *
- * Each direction has one piece: it is read when the piece before it was sent,
+ * Each direction has one chunk: it is read when the chunk before it was sent,
  * so that a side which does not take anything stops the other. */
 #include "config.h"
 
@@ -53,7 +53,7 @@ tls_conn_free(struct tls_conn *c)
 }
 
 static bool
-is_empty(const struct tls_piece *p)
+is_empty(const struct tls_chunk *p)
 {
     return p->at == p->size;
 }
@@ -83,7 +83,7 @@ shake(struct tls_conn *c)
 static bool
 read_client(struct tls_conn *c)
 {
-    ssize_t n = gnutls_record_recv(c->session, c->up->data, TLS_PIECE);
+    ssize_t n = gnutls_record_recv(c->session, c->up->data, TLS_CHUNK);
 
     if (n > 0) {
         c->up->at = 0;
@@ -136,7 +136,7 @@ move_up(struct tls_conn *c)
 static bool
 read_pair(struct tls_conn *c)
 {
-    ssize_t n = recv(c->pair, c->down->data, TLS_PIECE, MSG_DONTWAIT);
+    ssize_t n = recv(c->pair, c->down->data, TLS_CHUNK, MSG_DONTWAIT);
 
     if (n > 0) {
         c->down->at = 0;

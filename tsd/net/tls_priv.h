@@ -18,7 +18,7 @@
 #include "base/lock.h"
 #include "tsd/net/tls.h"
 
-#define TLS_PIECE ((size_t)16 << 10) /* what a record may hold */
+#define TLS_CHUNK ((size_t)16 << 10) /* what a record may hold */
 
 /* Shared by the sessions that began with them. */
 struct tls_keys {
@@ -26,9 +26,9 @@ struct tls_keys {
     gnutls_certificate_credentials_t credentials;
 };
 
-struct tls_piece {
+struct tls_chunk {
     size_t at, size; /* what is left to be sent: data[at .. size) */
-    uint8_t data[TLS_PIECE];
+    uint8_t data[TLS_CHUNK];
 };
 
 struct tls_conn {
@@ -37,7 +37,7 @@ struct tls_conn {
     int client, pair;
     struct tls_conn *next, *prev; /* all of a loop */
     struct tls_conn *next_dead;
-    struct tls_piece *up, *down; /* from the client, to it */
+    struct tls_chunk *up, *down; /* from the client, to it */
     bool shaken;
     bool begun;      /* a byte has come */
     bool is_http;    /* it was a capital letter */
@@ -53,7 +53,7 @@ struct tls_conn {
     int64_t looked_us; /* 0: it is not being waited for */
 };
 
-/* Makes a session; false when GnuTLS refuses. */
+/* Makes a session; false when GnuTLS rejects. */
 bool tls_conn_begin(struct tls_conn *c, gnutls_priority_t priority);
 void tls_conn_free(struct tls_conn *c);
 /* Moves what can be moved.  True: there may be more at once. */

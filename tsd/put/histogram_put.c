@@ -23,7 +23,7 @@ histogram_writer_fini(struct histogram_writer *w)
 }
 
 static enum status
-refuse_time(const struct histogram_point *p, uint8_t codec, struct slice bytes,
+reject_time(const struct histogram_point *p, uint8_t codec, struct slice bytes,
             struct error *e)
 {
     struct buf text = BUF_INIT;
@@ -62,7 +62,7 @@ histogram_writer_add(struct histogram_writer *w,
     if (bytes.failed)
         st = error_set(e, ST_LIMIT, "no memory for a histogram");
     else if (!put_time_to_ms(p->time, &ms))
-        st = refuse_time(p, codec, buf_slice(&bytes), e);
+        st = reject_time(p, codec, buf_slice(&bytes), e);
     else
         st = series_resolve(w->a->series, &rules, p->metric, p->tags,
                             p->tags_len, &ref, tsuid, &tsuid_size, e);

@@ -269,7 +269,7 @@ print_bytes(struct slice s, struct buf *out)
 }
 
 static enum status
-refuse_short(struct slice blob, struct error *e)
+reject_short(struct slice blob, struct error *e)
 {
     struct buf shown = BUF_INIT;
     enum status st;
@@ -293,6 +293,6 @@ histogram_parse_base64(struct slice text, struct arena *a,
         return no_memory(e);
     blob = slice_of(bytes, decode_base64(text, bytes));
     if (blob.size < LEAST_BYTES)
-        return refuse_short(blob, e);
+        return reject_short(blob, e);
     return histogram_decode(blob, a, out, e);
 }

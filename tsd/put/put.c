@@ -301,7 +301,7 @@ log_rejected_row(struct put_batch *b, size_t row, enum put_fault fault)
 }
 
 void
-put_refuse(struct put_batch *b, size_t row, enum put_fault fault)
+put_reject(struct put_batch *b, size_t row, enum put_fault fault)
 {
     counter_add(fault_counters[fault], 1);
     log_rejected_row(b, row, fault);
@@ -310,11 +310,11 @@ put_refuse(struct put_batch *b, size_t row, enum put_fault fault)
 }
 
 bool
-put_refuse_text(struct put_batch *b, size_t row, enum put_fault fault,
+put_reject_text(struct put_batch *b, size_t row, enum put_fault fault,
                 const char *why)
 {
     buf_put_str(&b->why, why);
-    put_refuse(b, row, fault);
+    put_reject(b, row, fault);
     return false;
 }
 
@@ -332,11 +332,11 @@ put_check_finite(struct put_batch *b, size_t row, const struct put_names *names,
                signbit(p->v.d) ? "-" : "");
     buf_put_slice(&b->why, names->metric);
     buf_printf(&b->why, " timestamp=%lld", (long long)time);
-    return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "");
+    return put_reject_text(b, row, PUT_BAD_ARGUMENT, "");
 }
 
 bool
-put_refuse_time(struct put_batch *b, size_t row, const struct put_names *names,
+put_reject_time(struct put_batch *b, size_t row, const struct put_names *names,
                 int64_t time, bool narrow)
 {
     buf_printf(&b->why,
@@ -346,7 +346,7 @@ put_refuse_time(struct put_batch *b, size_t row, const struct put_names *names,
     buf_put_slice(&b->why, names->metric);
     buf_put_str(&b->why, ", tags=");
     put_tags_print(&names->tags, &b->why);
-    return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "");
+    return put_reject_text(b, row, PUT_BAD_ARGUMENT, "");
 }
 
 bool
@@ -357,13 +357,13 @@ put_check_count(struct put_batch *b, size_t row, const struct put_names *names)
     if (t->len == 0) {
         buf_put_str(&b->why, "Need at least one tag (metric=");
         buf_put_slice(&b->why, names->metric);
-        return put_refuse_text(b, row, PUT_BAD_ARGUMENT, ", tags={})");
+        return put_reject_text(b, row, PUT_BAD_ARGUMENT, ", tags={})");
     }
     if (t->len + t->more > b->path->rules.max_tags) {
         buf_printf(&b->why, "Too many tags: %zu maximum allowed: %zu, tags: ",
                    t->len + t->more, b->path->rules.max_tags);
         put_tags_print(t, &b->why);
-        return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "");
+        return put_reject_text(b, row, PUT_BAD_ARGUMENT, "");
     }
     return true;
 }
@@ -382,7 +382,7 @@ check_name(struct put_batch *b, size_t row, const char *before,
     buf_put_str(&what, after);
     status = uid_validate_name(b->path->uids, buf_cstr(&what), name, &e);
     buf_fini(&what);
-    return status == ST_OK || put_refuse_text(b, row, PUT_BAD_ARGUMENT, e.text);
+    return status == ST_OK || put_reject_text(b, row, PUT_BAD_ARGUMENT, e.text);
 }
 
 bool
@@ -404,7 +404,7 @@ put_check_names(struct put_batch *b, size_t row, const struct put_names *names)
         if (tag->null) {
             buf_put_str(&b->why, "Invalid tag value with key [");
             buf_put_slice(&b->why, tag->key);
-            return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "]: null");
+            return put_reject_text(b, row, PUT_BAD_ARGUMENT, "]: null");
         }
         if (!check_name(b, row, "tag value with key [", tag->key, "]", value))
             return false;
@@ -419,7 +419,7 @@ put_check(struct put_batch *b, size_t row, const struct put_names *names,
     if (!put_check_finite(b, row, names, time))
         return false;
     if (!put_time_to_ms(time, &b->points[row].ts_ms))
-        return put_refuse_time(b, row, names, time, narrow);
+        return put_reject_time(b, row, names, time, narrow);
     return put_check_count(b, row, names) && put_check_names(b, row, names);
 }
 
@@ -511,7 +511,7 @@ identify(struct put_batch *b, size_t row)
     status = series_identify(p->directory, &p->rules, names.kind, names.metric,
                              tags, names.tags.len, tsuid, &tsuid_size, &e);
     if (status != ST_OK)
-        return put_refuse_text(b, row, fault_of(status), e.text);
+        return put_reject_text(b, row, fault_of(status), e.text);
     add_entry(b, row, tsuid, tsuid_size);
     return true;
 }
@@ -534,8 +534,8 @@ enter(struct put_batch *b, struct error *e)
     for (size_t i = 0; i < b->entries_len && status == ST_OK; i++) {
         size_t row = b->entry_rows[i];
 
-        if (b->entries[i].refused != ST_OK) {
-            full = series_refuse(b->path->directory, e);
+        if (b->entries[i].rejected != ST_OK) {
+            full = series_reject(b->path->directory, e);
             continue;
         }
         b->refs[row] = b->entries[i].ref;
@@ -557,7 +557,7 @@ resolve(struct put_batch *b, size_t row)
     if (!identify(b, row))
         return false;
     status = enter(b, &e);
-    return status == ST_OK || put_refuse_text(b, row, fault_of(status), e.text);
+    return status == ST_OK || put_reject_text(b, row, fault_of(status), e.text);
 }
 
 /* The first row with this row's key among those that were asked about, itself
@@ -576,7 +576,7 @@ first_alike(const struct put_batch *b, size_t row, uint16_t seen[SEEN_SLOTS])
 }
 
 /* Rows that the cache does not know.  Those of one new series are resolved
- * once; where that fails, each is refused. */
+ * once; where that fails, each is rejected. */
 static void
 look_up_unknown(struct put_batch *b)
 {
@@ -604,7 +604,7 @@ look_up_unknown(struct put_batch *b)
             b->refs[row] = b->refs[alike[row]];
         if (status != ST_OK && b->refs[row] == SERIES_REF_NONE &&
             identified[alike[row]])
-            (void)put_refuse_text(b, row, fault_of(status), e.text);
+            (void)put_reject_text(b, row, fault_of(status), e.text);
     }
 }
 
@@ -632,7 +632,7 @@ look_up(struct put_batch *b)
 
 /* -- the store ------------------------------------------------------------- */
 
-/* What became of the points: taken, refused, or to be offered again, which is
+/* What became of the points: taken, rejected, or to be offered again, which is
  * kept, in order.  After the first that the store is too busy for, all are
  * offered again, taken or not: the last write must stay the last. */
 static enum status
@@ -659,7 +659,7 @@ settle(struct put_batch *b, const struct error *e, size_t *stored)
                 continue;
             b->again[i] = true;
         } else if (status != ST_OK && status != ST_BUSY) {
-            (void)put_refuse_text(b, row, PUT_STORAGE, e->text);
+            (void)put_reject_text(b, row, PUT_STORAGE, e->text);
             continue;
         }
         b->out[kept] =
@@ -707,7 +707,7 @@ put_batch_flush(struct put_batch *b, size_t *stored)
 }
 
 enum status
-put_batch_refused(const struct put_batch *b, struct error *e)
+put_batch_rejected(const struct put_batch *b, struct error *e)
 {
     OBJ_CHECK(b, BATCH_MAGIC);
     return store_may_write(b->path->store, e);

@@ -6,7 +6,7 @@
  *
  *     put_batch_line() ... -> put_batch_flush() -> put_batch_commit()
  *     put_batch_json() ...        |
- *                                 `-> put_failed() for each that was refused
+ *                                 `-> put_failed() for each that was rejected
  *
  * A name that is renamed or deleted makes the cache wrong: whoever does that
  * calls put_path_drop_cache().
@@ -44,7 +44,7 @@ struct put_path *put_path_new(struct store *s, struct series_directory *d,
 void put_path_free(struct put_path **p);
 void put_path_drop_cache(struct put_path *p);
 struct put_cache_counts put_path_counts(struct put_path *p);
-/* Of batches until they are in the journal. */
+/* Of batches until they are in the WAL. */
 const struct latency *put_path_latency(const struct put_path *p);
 /* A guess whether a few hundred points will be stored soon: not for a while
  * after somebody said that it was slow. */
@@ -54,7 +54,7 @@ struct series_rules put_path_rules(const struct put_path *p);
 /* NULL when none is set. */
 const char *put_path_header_tag(const struct put_path *p);
 
-/* Why a point was refused. */
+/* Why a point was rejected. */
 enum put_fault {
     PUT_BAD_VALUE,    /* "put: invalid value: .." */
     PUT_BAD_ARGUMENT, /* "put: illegal argument: .." */
@@ -64,8 +64,8 @@ enum put_fault {
 };
 #define PUT_FAULTS 5
 
-/* One refused point: 'id' is what the caller gave it, 'why' a sentence in UTF-8
- * that dies when the call returns. */
+/* One rejected point: 'id' is what the caller gave it, 'why' a sentence in
+ * UTF-8 that dies when the call returns. */
 typedef void put_failed(void *ctx, size_t id, enum put_fault fault,
                         struct slice why);
 
@@ -116,15 +116,15 @@ bool put_batch_added_tag(const struct put_batch *b, struct slice *key,
 
 /* Stores the batch and empties it.  ST_BUSY: the store cannot take more just
  * now; nothing is lost, call again a little later, add nothing meanwhile.
- * What is refused for good goes to put_failed(), so there is no other failure.
+ * What is rejected for good goes to put_failed(), so there is no other failure.
  * '*stored' (may be NULL) grows by the number of points taken. */
 MUST_CHECK enum status put_batch_flush(struct put_batch *b, size_t *stored);
 
-/* ST_BUSY and the reason while the store refuses all writes. */
-MUST_CHECK enum status put_batch_refused(const struct put_batch *b,
-                                         struct error *e);
+/* ST_BUSY and the reason while the store rejects all writes. */
+MUST_CHECK enum status put_batch_rejected(const struct put_batch *b,
+                                          struct error *e);
 
-/* Waits until all that this batch ever stored is in the journal; see
+/* Waits until all that this batch ever stored is in the WAL; see
  * store_commit(). */
 MUST_CHECK enum status put_batch_commit(struct put_batch *b, bool sync,
                                         struct error *e);

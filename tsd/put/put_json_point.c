@@ -68,20 +68,20 @@ put_json_names(struct put_batch *b, size_t row, struct put_names *names,
     size_t from;
 
     if (x->absent)
-        return put_refuse_text(b, row, PUT_BAD_ARGUMENT,
+        return put_reject_text(b, row, PUT_BAD_ARGUMENT,
                                "Unexpected null datapoint encountered in set.");
     if (x->metric.size == 0)
-        return put_refuse_text(b, row, PUT_BAD_ARGUMENT,
+        return put_reject_text(b, row, PUT_BAD_ARGUMENT,
                                "Metric name was empty");
     if (x->time <= 0)
-        return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "Invalid timestamp");
+        return put_reject_text(b, row, PUT_BAD_ARGUMENT, "Invalid timestamp");
     if (x->value.size == 0)
-        return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "Empty value");
+        return put_reject_text(b, row, PUT_BAD_ARGUMENT, "Empty value");
     buf_clear(&b->text);
     if (buf_reserve(&b->text,
                     3 * (x->metric.size + x->value.size + x->tags.size) +
                         more) == NULL)
-        return put_refuse_text(b, row, PUT_STORAGE, "out of memory");
+        return put_reject_text(b, row, PUT_STORAGE, "out of memory");
     put_json_unescape(x->metric, &b->text);
     names->metric = buf_slice(&b->text);
     from = b->text.size;
@@ -91,7 +91,7 @@ put_json_names(struct put_batch *b, size_t row, struct put_names *names,
     if (b->extra_key.data != NULL)
         add_extra(b, &names->tags);
     return names->tags.len > 0 ||
-           put_refuse_text(b, row, PUT_BAD_ARGUMENT, "Missing tags");
+           put_reject_text(b, row, PUT_BAD_ARGUMENT, "Missing tags");
 }
 
 bool
@@ -102,7 +102,7 @@ put_json_parse(struct put_batch *b, size_t row, struct put_names *names)
     if (!put_json_names(b, row, names, &value, 0))
         return false;
     if (!put_parse_value(value, &b->points[row], NULL))
-        return put_refuse_text(b, row, PUT_BAD_VALUE,
+        return put_reject_text(b, row, PUT_BAD_VALUE,
                                "Unable to parse value to a number");
     return put_check(b, row, names, b->json[row]->time, false);
 }

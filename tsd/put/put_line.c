@@ -183,28 +183,28 @@ put_line_parse(struct put_batch *b, size_t row, struct put_names *names)
     if (words < 4) {
         buf_printf(&b->why, "not enough arguments (need least 4, got %zu)",
                    words);
-        return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "");
+        return put_reject_text(b, row, PUT_BAD_ARGUMENT, "");
     }
     names->metric = put_line_word(&left);
     if (names->metric.size == 0)
-        return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "empty metric name");
+        return put_reject_text(b, row, PUT_BAD_ARGUMENT, "empty metric name");
     time_text = put_line_word(&left);
     if (!put_parse_time(time_text, &time, &b->why))
-        return put_refuse_text(b, row, PUT_BAD_VALUE, "");
+        return put_reject_text(b, row, PUT_BAD_VALUE, "");
     if (time <= 0) {
         buf_printf(&b->why, "invalid timestamp: %lld", (long long)time);
-        return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "");
+        return put_reject_text(b, row, PUT_BAD_ARGUMENT, "");
     }
     value = put_line_word(&left);
     if (value.size == 0)
-        return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "empty value");
+        return put_reject_text(b, row, PUT_BAD_ARGUMENT, "empty value");
     while (left.size > 0) {
         struct slice word = put_line_word(&left);
 
         if (word.size > 0 && !put_tags_parse(&names->tags, word, &b->why))
-            return put_refuse_text(b, row, PUT_BAD_ARGUMENT, "");
+            return put_reject_text(b, row, PUT_BAD_ARGUMENT, "");
     }
     if (!put_parse_value(value, &b->points[row], &b->why))
-        return put_refuse_text(b, row, PUT_BAD_VALUE, "");
+        return put_reject_text(b, row, PUT_BAD_VALUE, "");
     return put_check(b, row, names, time, true);
 }

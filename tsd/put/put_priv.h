@@ -80,36 +80,36 @@ struct put_names {
     uint64_t kind; /* of a rollup; 0 */
 };
 
-/* Parses a row in full; false when it was refused (and put_failed() called).
+/* Parses a row in full; false when it was rejected (and put_failed() called).
  * Fills the row's point and 'names'. */
 bool put_line_parse(struct put_batch *b, size_t row, struct put_names *names);
 bool put_json_parse(struct put_batch *b, size_t row, struct put_names *names);
 bool put_rollup_parse(struct put_batch *b, size_t row, struct put_names *names);
 
-/* Pieces of them.  A line that is not ready as UTF-8, in 'text'; the word
+/* Chunks of them.  A line that is not ready as UTF-8, in 'text'; the word
  * before the next blank, which 'left' loses. */
 struct slice put_line_text(struct put_batch *b, size_t row);
 struct slice put_line_word(struct slice *left);
-/* Metric and tags of a JSON point, its 'value' as text; refuses one that lacks
+/* Metric and tags of a JSON point, its 'value' as text; rejects one that lacks
  * something.  'text' has room for 'more' bytes behind that. */
 bool put_json_names(struct put_batch *b, size_t row, struct put_names *names,
                     struct slice *value, size_t more);
 
 /* Reports a row as failed; 'why' is the batch's. */
-void put_refuse(struct put_batch *b, size_t row, enum put_fault fault);
+void put_reject(struct put_batch *b, size_t row, enum put_fault fault);
 
 /* Reports it with 'why' behind what the batch's has; returns false. */
-bool put_refuse_text(struct put_batch *b, size_t row, enum put_fault fault,
+bool put_reject_text(struct put_batch *b, size_t row, enum put_fault fault,
                      const char *why);
 
-/* Steps of put_check(); the last two may refuse alone. */
+/* Steps of put_check(); the last two may reject alone. */
 bool put_check_finite(struct put_batch *b, size_t row,
                       const struct put_names *names, int64_t time);
 bool put_check_count(struct put_batch *b, size_t row,
                      const struct put_names *names);
 bool put_check_names(struct put_batch *b, size_t row,
                      const struct put_names *names);
-bool put_refuse_time(struct put_batch *b, size_t row,
+bool put_reject_time(struct put_batch *b, size_t row,
                      const struct put_names *names, int64_t time, bool narrow);
 
 /* What both check, in OpenTSDB's order: a finite value, a time in range, the

@@ -27,9 +27,9 @@ struct rollup {
 };
 
 static bool
-refuse(struct put_batch *b, size_t row, const char *why)
+reject(struct put_batch *b, size_t row, const char *why)
 {
-    return put_refuse_text(b, row, PUT_BAD_ARGUMENT, why);
+    return put_reject_text(b, row, PUT_BAD_ARGUMENT, why);
 }
 
 /* -- checks, in OpenTSDB's order ------------------------------------------- */
@@ -66,7 +66,7 @@ equals_ignoring_case(struct slice a, struct slice b)
 }
 
 static bool
-refuse_other_tag(struct put_batch *b, size_t row, const struct put_names *names,
+reject_other_tag(struct put_batch *b, size_t row, const struct put_names *names,
                  const struct rollup *x, struct slice value)
 {
     buf_printf(&b->why, "Given tag value for %s of ",
@@ -78,7 +78,7 @@ refuse_other_tag(struct put_batch *b, size_t row, const struct put_names *names,
     buf_put_slice(&b->why, x->group_by);
     buf_put_str(&b->why, " for ");
     print_names(b, names);
-    return refuse(b, row, "");
+    return reject(b, row, "");
 }
 
 /* The tag that tells the aggregator over series, or that there was none. */
@@ -92,7 +92,7 @@ add_tag(struct put_batch *b, size_t row, struct put_names *names,
 
     if (old != NULL && (x->group_by.data == NULL ||
                         !equals_ignoring_case(old->value, x->group_by)))
-        return refuse_other_tag(b, row, names, x, old->value);
+        return reject_other_tag(b, row, names, x, old->value);
     if (x->group_by.data == NULL && (r == NULL || !r->tag_raw))
         return true;
     buf_clear(&b->added_value);
@@ -140,7 +140,7 @@ check_group_by(struct put_batch *b, size_t row, const struct put_names *names,
     buf_put_slice(&b->why, x->group_by);
     buf_put_str(&b->why, " with metric ");
     print_names(b, names);
-    return refuse(b, row, "");
+    return reject(b, row, "");
 }
 
 static bool
@@ -153,17 +153,17 @@ check_aggregator(struct put_batch *b, size_t row, const struct put_names *names,
     put_upper(&b->why, x->aggregator);
     buf_put_str(&b->why, " with metric ");
     print_names(b, names);
-    return refuse(b, row, "");
+    return reject(b, row, "");
 }
 
 /* Without a configuration the tag of aggregates has no name. */
 static bool
-refuse_nameless(struct put_batch *b, size_t row)
+reject_nameless(struct put_batch *b, size_t row)
 {
     buf_put_str(&b->why, "Invalid tag name with value [");
     buf_put_slice(&b->why, buf_slice(&b->added_value));
     b->added_key = (struct slice){ NULL, 0 };
-    return refuse(b, row, "]: null");
+    return reject(b, row, "]: null");
 }
 
 static bool
@@ -175,24 +175,24 @@ check(struct put_batch *b, size_t row, struct put_names *names,
     if (!put_check_finite(b, row, names, x->time))
         return false;
     if (x->interval.size > 0 && r == NULL)
-        return refuse(b, row, "No rollup or aggregations were configured");
+        return reject(b, row, "No rollup or aggregations were configured");
     if (x->group_by.data != NULL && x->group_by.size == 0) {
         buf_put_str(&b->why, "Cannot write a group by data point without "
                              "specifying the aggregation function. Metric=");
         buf_put_slice(&b->why, names->metric);
         buf_put_str(&b->why, " tags=");
         put_tags_print(&names->tags, &b->why);
-        return refuse(b, row, "");
+        return reject(b, row, "");
     }
     if (x->time > SECONDS_MAX)
-        return put_refuse_time(b, row, names, x->time, x->narrow);
+        return put_reject_time(b, row, names, x->time, x->narrow);
     if (!add_tag(b, row, names, x) || !check_group_by(b, row, names, x) ||
         !put_check_count(b, row, names))
         return false;
     if (r == NULL)
         return x->group_by.data != NULL
-                   ? refuse_nameless(b, row)
-                   : refuse(b, row,
+                   ? reject_nameless(b, row)
+                   : reject(b, row,
                             "Interval cannot be null for a non-group by point");
     return put_check_names(b, row, names);
 }
@@ -210,7 +210,7 @@ find_kind(struct put_batch *b, size_t row, const struct rollup_interval *i,
     rollup_kind_name(i, a, x->group_by.data != NULL, name);
     if (series_kind(b->path->directory, name, true, &names->kind, &e) == ST_OK)
         return true;
-    return put_refuse_text(b, row, PUT_STORAGE, e.text);
+    return put_reject_text(b, row, PUT_STORAGE, e.text);
 }
 
 /* Points aggregated over series only: at their own times. */
@@ -219,7 +219,7 @@ place_points(struct put_batch *b, size_t row, const struct rollup *x,
              struct put_names *names)
 {
     if (x->group_by.data == NULL)
-        return refuse(b, row,
+        return reject(b, row,
                       "Interval cannot be null for a non-group by point");
     b->points[row].ts_ms = x->time * 1000;
     return check_aggregator(b, row, names, x) &&
@@ -239,14 +239,14 @@ place_rollup(struct put_batch *b, size_t row, const struct rollup *x,
     if (i == NULL) {
         buf_put_str(&b->why, "No rollups configured for the interval: ");
         buf_put_slice(&b->why, x->interval);
-        return put_refuse_text(b, row, PUT_NO_ROLLUP, "");
+        return put_reject_text(b, row, PUT_NO_ROLLUP, "");
     }
     if (x->aggregator.size == 0)
-        return refuse(b, row, "Aggregator cannot be null or empty.");
+        return reject(b, row, "Aggregator cannot be null or empty.");
     if (a == NULL) {
         buf_put_str(&b->why, "No ID found mapping to aggregator: ");
         buf_put_slice(&b->why, x->aggregator);
-        return refuse(b, row, "");
+        return reject(b, row, "");
     }
     if (!check_aggregator(b, row, names, x))
         return false;
@@ -255,7 +255,7 @@ place_rollup(struct put_batch *b, size_t row, const struct rollup *x,
                    "Offset of %lld was greater than the configured intervals "
                    "%lld",
                    (long long)slot, (long long)i->slots);
-        return refuse(b, row, "");
+        return reject(b, row, "");
     }
     return find_kind(b, row, i, a, x, names);
 }
@@ -312,7 +312,7 @@ read_tags(struct put_batch *b, size_t row, struct slice left,
         struct slice word = put_line_word(&left);
 
         if (word.size > 0 && !put_tags_parse(&names->tags, word, &b->why))
-            return refuse(b, row, "");
+            return reject(b, row, "");
     }
     return true;
 }
@@ -330,27 +330,27 @@ parse_line(struct put_batch *b, size_t row, struct put_names *names)
     if (words < 5) {
         buf_printf(&b->why, "not enough arguments (need least 7, got %zu)",
                    words);
-        return refuse(b, row, "");
+        return reject(b, row, "");
     }
     kind = put_line_word(&left);
     if (kind.size == 0 || !split_kind(kind, &x))
-        return refuse(b, row, "Missing interval or aggregator");
+        return reject(b, row, "Missing interval or aggregator");
     names->metric = put_line_word(&left);
     if (names->metric.size == 0)
-        return refuse(b, row, "empty metric name");
+        return reject(b, row, "empty metric name");
     if (!put_parse_time(put_line_word(&left), &x.time, &b->why))
-        return put_refuse_text(b, row, PUT_BAD_VALUE, "");
+        return put_reject_text(b, row, PUT_BAD_VALUE, "");
     if (x.time <= 0) {
         buf_printf(&b->why, "invalid timestamp: %lld", (long long)x.time);
-        return refuse(b, row, "");
+        return reject(b, row, "");
     }
     value = put_line_word(&left);
     if (value.size == 0)
-        return refuse(b, row, "empty value");
+        return reject(b, row, "empty value");
     if (!read_tags(b, row, left, names))
         return false;
     if (!put_parse_value(value, &b->points[row], &b->why))
-        return put_refuse_text(b, row, PUT_BAD_VALUE, "");
+        return put_reject_text(b, row, PUT_BAD_VALUE, "");
     return place(b, row, &x, names);
 }
 
@@ -382,11 +382,11 @@ parse_json(struct put_batch *b, size_t row, struct put_names *names)
     x.aggregator = text_of(b, p->aggregator);
     x.group_by = text_of(b, p->group_by);
     if (x.interval.size == 0 && x.group_by.size == 0)
-        return refuse(b, row, "Missing interval");
+        return reject(b, row, "Missing interval");
     if (x.aggregator.size == 0 && x.group_by.size == 0)
-        return refuse(b, row, "Missing aggregator");
+        return reject(b, row, "Missing aggregator");
     if (!put_parse_value(value, &b->points[row], NULL))
-        return put_refuse_text(b, row, PUT_BAD_VALUE,
+        return put_reject_text(b, row, PUT_BAD_VALUE,
                                "Unable to parse value to a number");
     return place(b, row, &x, names);
 }

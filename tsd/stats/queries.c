@@ -28,13 +28,13 @@ struct costs {
 
 struct query_entry {
     struct query_entry *next, *previous; /* while it runs */
-    char *question, *headers;
+    char *query, *headers;
     char remote[64];
     int64_t start_ms, end_ms, start_us, took_us;
     size_t points;
     unsigned http_status;
     unsigned executed;
-    uint64_t hash; /* of question and remote */
+    uint64_t hash; /* of query and remote */
     struct costs costs;
     char exception[256]; /* "": none */
 };
@@ -64,7 +64,7 @@ static void
 free_entry(struct query_entry *e)
 {
     if (e != NULL) {
-        free(e->question);
+        free(e->query);
         free(e->headers);
     }
     free(e);
@@ -111,7 +111,7 @@ is_running(const struct queries *q, const struct query_entry *e) NO_TS_CHECK
     const struct query_entry *one = q->running;
 
     while (one != NULL && (!is_same_address(one->remote, e->remote) ||
-                           strcmp(one->question, e->question) != 0))
+                           strcmp(one->query, e->query) != 0))
         one = one->next;
     return one != NULL;
 }
@@ -121,13 +121,13 @@ make_entry(const struct queries_ask *ask, int64_t now_ms)
 {
     struct query_entry *e = mem_new(sizeof *e);
 
-    e->question = keep_text(ask->question, "null");
+    e->query = keep_text(ask->query, "null");
     e->headers = keep_text(ask->headers, "");
     (void)snprintf(e->remote, sizeof e->remote, "%s", ask->remote);
     e->start_ms = now_ms;
     e->start_us = clock_monotonic_us();
     e->executed = 1;
-    e->hash = hash_slice(slice_str(e->question), 0) ^
+    e->hash = hash_slice(slice_str(e->query), 0) ^
               hash_slice(slice_str(e->remote), 1);
     return e;
 }
@@ -203,7 +203,7 @@ place_of(struct queries *q, struct query_entry *e) NO_TS_CHECK
 
         if (q->hashes[i] == e->hash && old->http_status == e->http_status &&
             strcmp(old->remote, e->remote) == 0 &&
-            strcmp(old->question, e->question) == 0) {
+            strcmp(old->query, e->query) == 0) {
             e->executed += old->executed;
             return i;
         }
@@ -245,7 +245,7 @@ queries_end(struct queries *q, struct query_entry **ep, unsigned http_status,
 static void
 write_common(const struct query_entry *e, struct buf *b)
 {
-    buf_printf(b, "{\"query\":%s,\"remote\":", e->question);
+    buf_printf(b, "{\"query\":%s,\"remote\":", e->query);
     json_put_string(b, slice_str(e->remote));
     buf_printf(b,
                ",\"user\":null,\"requestHeaders\":{%s},"

@@ -3,7 +3,7 @@
  *
  * Equal queries of one client that ended equally are one entry, counted.
  *
- * Bounds:  QUERIES_COMPLETED ended ones; of each question and its headers
+ * Bounds:  QUERIES_COMPLETED ended ones; of each query and its headers
  *          QUERIES_TEXT bytes.
  * Threads: any.
  */
@@ -24,10 +24,10 @@ struct queries *queries_new(void);
 void queries_free(struct queries **q);
 
 struct queries_ask {
-    struct slice question; /* JSON; what is too long is kept as null */
-    struct slice headers;  /* members of a JSON object, the same */
-    const char *remote;    /* the client's "address:port" */
-    bool once; /* not while that address has the same question under way */
+    struct slice query;   /* JSON; what is too long is kept as null */
+    struct slice headers; /* members of a JSON object, the same */
+    const char *remote;   /* the client's "address:port" */
+    bool once; /* not while that address has the same query under way */
 };
 
 /* NULL, with ST_INVALID and OpenTSDB's text, when it may not run now. */

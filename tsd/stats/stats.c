@@ -35,12 +35,12 @@ each_of_store(const struct api *a, stats_found *found, void *ctx)
     found(ctx, "storage.head.rows", "", c.head_rows);
     found(ctx, "storage.head.points", "", c.head_points);
     found(ctx, "storage.head.bytes", "", c.head_bytes);
-    found(ctx, "storage.rows.sealed", "", c.rows_sealed);
+    found(ctx, "storage.rows.flushed", "", c.rows_flushed);
     found(ctx, "storage.rows.merged", "", c.rows_merged);
     found(ctx, "storage.rows.rewritten", "", c.rows_rewritten);
     found(ctx, "storage.rows.quarantined", "", c.rows_quarantined);
-    /* What OpenTSDB does to rows of cells, sealing does to open rows. */
-    found(ctx, "compaction.count", "", c.rows_sealed);
+    /* What OpenTSDB does to rows of cells, flushing does to open rows. */
+    found(ctx, "compaction.count", "", c.rows_flushed);
     found(ctx, "compaction.queue.size", "", c.head_rows);
     found(ctx, "series.total", "", series_total(a->series));
 }
@@ -62,7 +62,7 @@ ms(const struct latency *l, unsigned percent)
     return latency_percentile(l, percent) / 1000;
 }
 
-/* Of requests, of points on their way to the journal, and of reading.  Graph
+/* Of requests, of points on their way to the WAL, and of reading.  Graph
  * counters exist for compatibility and are always 0. */
 static void
 each_latency(const struct api *a, stats_found *found, void *ctx)

@@ -1,4 +1,4 @@
-/* See uid/fsck/uid_fsck.h.  The order of things, and how they are mended. */
+/* See uid/fsck/uid_fsck.h.  The order of things, and how they are repaired. */
 #include "config.h"
 
 #include "uid/fsck/uid_fsck.h"
@@ -55,11 +55,12 @@ check_get(struct tables *t, struct slice key, struct buf *out, struct error *e)
     return st != ST_OK ? st : on ? ST_OK : ST_NOT_FOUND;
 }
 
-/* -- saying and mending ---------------------------------------------------- */
+/* -- saying and repairing ----------------------------------------------------
+ */
 
 void
 check_says(struct tables *t, const char *code, struct slice key,
-           const char *mended, const char *fmt, ...)
+           const char *repaired, const char *fmt, ...)
 {
     char text[1024];
     va_list args;
@@ -67,11 +68,11 @@ check_says(struct tables *t, const char *code, struct slice key,
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    check_found(t->c, code, key, mended, "%s", text);
+    check_found(t->c, code, key, repaired, "%s", text);
 }
 
 bool
-check_mends(const struct tables *t)
+check_repairs(const struct tables *t)
 {
     return t->c->aside != NULL;
 }
@@ -111,9 +112,9 @@ check_drops_bad(struct tables *t, const char *code, struct slice key,
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    if (check_mends(t))
+    if (check_repairs(t))
         check_drops(t, key, value);
-    check_found(t->c, code, key, check_mends(t) ? "moved aside" : NULL, "%s",
+    check_found(t->c, code, key, check_repairs(t) ? "moved aside" : NULL, "%s",
                 text);
 }
 
@@ -124,7 +125,7 @@ check_flush(struct tables *t, bool all, struct error *e)
     uint64_t lsn;
     enum status st;
 
-    if (!check_mends(t) || kv_batch_len(t->batch) == 0 ||
+    if (!check_repairs(t) || kv_batch_len(t->batch) == 0 ||
         (!all && t->batch_bytes < BATCH_BYTES))
         return ST_OK;
     if (ferror(t->aside) || fflush(t->aside) != 0 ||
@@ -216,22 +217,22 @@ name_lost_id(struct tables *t, enum uid_kind kind, struct slice id, uint64_t n)
     char *name = (char *)forward + 3;
     int size = snprintf(name, sizeof forward - 3, "lost.%s.%llx",
                         uid_kind_name(kind), (unsigned long long)n);
-    char mended[80];
+    char repaired[80];
 
     memcpy(key + 3, id.data, id.size);
     memcpy(entry, id.data, id.size);
-    (void)snprintf(mended, sizeof mended, "called %s now", name);
-    if (check_mends(t)) {
+    (void)snprintf(repaired, sizeof repaired, "called %s now", name);
+    if (check_repairs(t)) {
         check_puts(t, slice_of(key, 3 + id.size), slice_of(name, (size_t)size));
         check_puts(t, slice_of(forward, 3 + (size_t)size),
                    slice_of(entry, id.size + 4));
     }
     check_says(t, "uid-lost", slice_of(key, 3 + id.size),
-               check_mends(t) ? mended : NULL,
+               check_repairs(t) ? repaired : NULL,
                "the id %llx of %s is used and has no name",
                (unsigned long long)n, uid_kind_name(kind));
     id_ranges_insert(&t->ids[kind], n);
-    if (n <= t->highest[kind] || kind == UID_METRIC || !check_mends(t))
+    if (n <= t->highest[kind] || kind == UID_METRIC || !check_repairs(t))
         return;
     t->highest[kind] = n;
     key[2] = 'c';
@@ -258,7 +259,7 @@ check_id(struct tables *t, enum uid_kind kind, struct slice id, char what[64])
 bool
 check_ids(struct tables *t, struct slice tsuid, char what[64])
 {
-    const struct key_shape *w = t->shape;
+    const struct key_layout *w = t->tagk_set;
 
     if (!check_id(t, UID_METRIC, tsuid_metric(w, tsuid), what))
         return false;
@@ -302,7 +303,7 @@ put_name(struct tables *t, enum uid_kind kind, struct slice id, struct buf *out)
 const char *
 check_describe(struct tables *t, struct slice tsuid, char out[CHECK_TEXT_MAX])
 {
-    const struct key_shape *w = t->shape;
+    const struct key_layout *w = t->tagk_set;
     struct buf b = BUF_INIT;
 
     put_name(t, UID_METRIC, tsuid_metric(w, tsuid), &b);
@@ -331,7 +332,7 @@ fini(struct tables *t)
     kv_snapshot_release(t->kv, &t->snapshot);
     kv_batch_free(&t->batch);
     arena_free(&t->arena);
-    shapes_free(&t->shapes);
+    tagk_sets_free(&t->tagk_sets);
     points_fini(&t->points);
     free(t->series.slots);
     free(t->kinds.ranges);
@@ -353,13 +354,13 @@ check_tables(struct store *s, struct check *c, struct check_counts *out,
     enum status st = ST_OK;
 
     t.kv = store_kv(s);
-    t.shape = store_shape(s);
+    t.tagk_set = store_tagk_set(s);
     t.snapshot = kv_snapshot_take(t.kv);
     t.arena = arena_new(0);
     t.batch = kv_batch_new();
-    t.shapes = shapes_new(t.shape);
+    t.tagk_sets = tagk_sets_new(t.tagk_set);
     t.series.seed = hash_random_seed();
-    if (check_mends(&t))
+    if (check_repairs(&t))
         st = open_aside(&t, e);
     for (size_t i = 0; i < sizeof steps / sizeof steps[0] && st == ST_OK; i++) {
         st = steps[i](&t, e);

@@ -1,20 +1,20 @@
 /*
  * Looks at what is in a store's tables: every key, every value, and what one
- * table says of another.  And mends it.
+ * table says of another.  And repairs it.
  *
  *     names      each has its id, each id its name; no counter is behind
- *     series     known ids, in order; shapes and their counts
+ *     series     known ids, in order; tag-key sets and their counts
  *     rows       the salt, hour and tags of the key; a series in the directory;
- *                a block that can be read, with the synopsis of its points
+ *                a block that can be read, with the block summary of its points
  *     others     histograms, annotations, metadata, trees, kinds of rollups
  *
  * Each table is read once, in order; where the two directions of the names
  * differ, they are read once more.
  *
  * Bounds:  16 bytes a series, at most 512 MB (past it each row asks the
- *          directory); some 100 a shape; the names of each kind as ranges.
- * Threads: owner.  Nobody writes to the store meanwhile, and nothing is open in
- *          its head: store_seal() comes before.
+ *          directory); some 100 a tag-key set; the names of each kind as
+ * ranges. Threads: owner.  Nobody writes to the store meanwhile, and nothing is
+ * open in its head: store_flush() comes before.
  */
 #ifndef UID_FSCK_UID_FSCK_H
 #define UID_FSCK_UID_FSCK_H
@@ -23,11 +23,11 @@
 #include "storage/store/store.h"
 
 struct check_counts {
-    uint64_t names, series, shapes, rows, points, histograms, notes, others;
+    uint64_t names, series, tagk_sets, rows, points, histograms, notes, others;
 };
 
-/* What is wrong goes to c->say().  With c->aside it is mended, through the
- * journal: what is missing is put there, what cannot be used goes to the file
+/* What is wrong goes to c->say().  With c->aside it is repaired, through the
+ * WAL: what is missing is put there, what cannot be used goes to the file
  * "entries" in that folder, "KEY VALUE" in hexadecimal, a line each. */
 MUST_CHECK enum status check_tables(struct store *s, struct check *c,
                                     struct check_counts *out, struct error *e);

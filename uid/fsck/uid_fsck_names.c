@@ -164,7 +164,7 @@ judge_id(struct names *n, struct slice key, struct slice name, struct error *e)
 {
     struct buf forward = BUF_INIT, value = BUF_INIT;
     struct log_quoted quoted = log_quote_bytes(name);
-    bool mends = check_mends(n->t);
+    bool repairs = check_repairs(n->t);
     uint64_t id, other;
     enum status st = ST_OK;
 
@@ -177,20 +177,20 @@ judge_id(struct names *n, struct slice key, struct slice name, struct error *e)
     if (st == ST_NOT_FOUND ||
         (st == ST_OK &&
          !is_name_entry(n, buf_slice(&forward), buf_slice(&value), &other))) {
-        if (mends)
+        if (repairs)
             put_forward(n, &forward, id);
         check_says(n->t, "uid-no-id", key,
-                   mends ? "it leads there again" : NULL,
+                   repairs ? "it leads there again" : NULL,
                    "the name %s of %s does not lead back to its id",
                    quoted.text, uid_kind_name(n->kind));
         st = ST_OK;
     } else if (st == ST_OK && other != id) {
-        if (mends)
+        if (repairs)
             check_drops(n->t, key, name);
-        if (mends)
+        if (repairs)
             check_puts(n->t, key, slice_of("", 0));
         check_says(n->t, "uid-two-ids", key,
-                   mends ? "the id counts as deleted" : NULL,
+                   repairs ? "the id counts as deleted" : NULL,
                    "the name %s of %s leads to another id", quoted.text,
                    uid_kind_name(n->kind));
     }
@@ -206,7 +206,7 @@ judge_name(struct names *n, struct slice key, struct slice value,
 {
     struct log_quoted quoted = log_quote_bytes(name_of(key));
     struct buf name = BUF_INIT;
-    bool mends = check_mends(n->t);
+    bool repairs = check_repairs(n->t);
     uint8_t back[11];
     uint64_t id;
     enum status st;
@@ -215,9 +215,9 @@ judge_name(struct names *n, struct slice key, struct slice value,
         return ST_OK;
     st = check_get(n->t, id_key(n, id, back), &name, e);
     if (st == ST_NOT_FOUND) {
-        if (mends)
+        if (repairs)
             check_puts(n->t, id_key(n, id, back), name_of(key));
-        check_says(n->t, "uid-no-name", key, mends ? "it has it again" : NULL,
+        check_says(n->t, "uid-no-name", key, repairs ? "it has it again" : NULL,
                    "the id of the name %s of %s has no name", quoted.text,
                    uid_kind_name(n->kind));
         st = ST_OK;
@@ -260,10 +260,10 @@ judge_counter(struct names *n)
     if (n->kind == UID_METRIC || n->counter >= highest)
         return;
     key_put_uint(value, highest, 8);
-    if (check_mends(n->t))
+    if (check_repairs(n->t))
         check_puts(n->t, slice_of(key, 3), slice_of(value, 8));
     check_says(n->t, "uid-counter", slice_of(key, 3),
-               check_mends(n->t) ? "set to the highest id" : NULL,
+               check_repairs(n->t) ? "set to the highest id" : NULL,
                "the counter of %s says %llu, and there is an id %llu",
                uid_kind_name(n->kind), (unsigned long long)n->counter,
                (unsigned long long)highest);
@@ -272,9 +272,9 @@ judge_counter(struct names *n)
 static enum status
 check_kind(struct tables *t, enum uid_kind kind, struct error *e)
 {
-    const unsigned widths[UID_KINDS] = { t->shape->metric_width,
-                                         t->shape->tagk_width,
-                                         t->shape->tagv_width };
+    const unsigned widths[UID_KINDS] = { t->tagk_set->metric_width,
+                                         t->tagk_set->tagk_width,
+                                         t->tagk_set->tagv_width };
     struct names n = { .t = t, .kind = kind, .width = widths[kind] };
     enum status st;
 

@@ -44,11 +44,11 @@ check_meta_key(const struct tables *t, struct slice key, bool *of_series,
 
     *of_series = kind == 't';
     if (kind == 't')
-        good = id.size <= TSUID_MAX && tsuid_is_valid(t->shape, id);
+        good = id.size <= TSUID_MAX && tsuid_is_valid(t->tagk_set, id);
     else
-        good = id.size == (kind == 'm'   ? t->shape->metric_width
-                           : kind == 'k' ? t->shape->tagk_width
-                           : kind == 'v' ? t->shape->tagv_width
+        good = id.size == (kind == 'm'   ? t->tagk_set->metric_width
+                           : kind == 'k' ? t->tagk_set->tagk_width
+                           : kind == 'v' ? t->tagk_set->tagv_width
                                          : SIZE_MAX);
     return good ? ST_OK
                 : error_set(e, ST_CORRUPT, "%zu bytes are no key of metadata",
@@ -67,7 +67,7 @@ take_meta(struct tables *t, struct slice key, struct slice value,
     t->n.others++;
     if (st == ST_OK)
         st = meta_decode(value, of_series, t->arena, &m, &why);
-    if (st == ST_NOT_FOUND) /* a gravestone */
+    if (st == ST_NOT_FOUND) /* a tombstone */
         st = ST_OK;
     return judge(t, "meta-entry", key, value, st, &why, e);
 }
@@ -105,8 +105,8 @@ take_tree(struct tables *t, struct slice key, struct slice value,
 }
 
 static enum status
-take_stranger(struct tables *t, struct slice key, struct slice value,
-              struct error *e)
+take_unknown(struct tables *t, struct slice key, struct slice value,
+             struct error *e)
 {
     (void)e;
     check_drops_bad(t, "no-table", key, value,
@@ -139,7 +139,7 @@ static bool
 is_table(unsigned byte)
 {
     static const uint8_t tables[] = {
-        TABLE_UID,         TABLE_SERIES,  TABLE_SHAPES,     TABLE_ROWS,
+        TABLE_UID,         TABLE_SERIES,  TABLE_TAGK_SETS,  TABLE_ROWS,
         TABLE_ANNOTATIONS, TABLE_META,    TABLE_TREES,      TABLE_ROLLUPS,
         TABLE_HISTOGRAMS,  TABLE_BATCHES, TABLE_QUARANTINE,
     };
@@ -167,7 +167,7 @@ check_notes(struct tables *t, struct error *e)
         const uint8_t table[] = { (uint8_t)byte };
 
         if (!is_table(byte))
-            st = check_each(t, slice_of(table, 1), take_stranger, e);
+            st = check_each(t, slice_of(table, 1), take_unknown, e);
     }
     return st;
 }

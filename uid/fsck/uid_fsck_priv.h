@@ -1,11 +1,11 @@
 /*
  * What the files of the check share.
  *
- *     check.c          the order of things; mending
+ *     check.c          the order of things; repairing
  *     check_names.c    the UID table
- *     check_series.c   the directory, shapes and kinds; which series there are
- *     check_rows.c     rows and histograms
- *     check_notes.c    annotations, metadata, trees, and what is in no table
+ *     check_series.c   the directory, tag-key sets and kinds; which series
+ * there are check_rows.c     rows and histograms check_notes.c    annotations,
+ * metadata, trees, and what is in no table
  *
  * Threads: owner.
  */
@@ -42,16 +42,16 @@ struct tables {
     struct store *store;
     struct kv *kv;
     struct kv_snapshot *snapshot;
-    const struct key_shape *shape;
+    const struct key_layout *tagk_set;
     struct check_counts n;
     struct arena *arena; /* of one entry */
     struct id_ranges ids[UID_KINDS];
     struct id_ranges kinds;
     uint64_t highest[UID_KINDS];
-    struct shapes *shapes;
+    struct tagk_sets *tagk_sets;
     struct tsuid_set series;
     struct points points;
-    /* Mending. */
+    /* Repairing. */
     struct kv_batch *batch;
     size_t batch_bytes;
     FILE *aside;
@@ -75,15 +75,16 @@ MUST_CHECK enum status check_each(struct tables *t, struct slice prefix,
                                   check_entry_fn *f, struct error *e);
 
 /* A finding about a key.  check_puts() and check_drops() come before, if it is
- * mended. */
+ * repaired. */
 void check_says(struct tables *t, const char *code, struct slice key,
-                const char *mended, const char *fmt, ...) PRINTF_LIKE(5, 6);
-bool check_mends(const struct tables *t);
-/* Writes an entry; when mending only.  False: it could not, the batch says. */
+                const char *repaired, const char *fmt, ...) PRINTF_LIKE(5, 6);
+bool check_repairs(const struct tables *t);
+/* Writes an entry; when repairing only.  False: it could not, the batch says.
+ */
 void check_puts(struct tables *t, struct slice key, struct slice value);
 /* Moves an entry aside. */
 void check_drops(struct tables *t, struct slice key, struct slice value);
-/* The finding for an entry that is of no use, moved aside when mending. */
+/* The finding for an entry that is of no use, moved aside when repairing. */
 void check_drops_bad(struct tables *t, const char *code, struct slice key,
                      struct slice value, const char *fmt, ...)
     PRINTF_LIKE(5, 6);
@@ -103,7 +104,7 @@ bool id_ranges_have(const struct id_ranges *r, uint64_t id);
  */
 bool check_ids(struct tables *t, struct slice tsuid, char what[64]);
 
-/* Writes what was mended so far, if that is much, or 'all' of it. */
+/* Writes what was repaired so far, if that is much, or 'all' of it. */
 MUST_CHECK enum status check_flush(struct tables *t, bool all, struct error *e);
 
 /* Is the series in the directory? */

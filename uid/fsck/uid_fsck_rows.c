@@ -16,7 +16,7 @@ find_series(struct tables *t, const char *code, struct slice key,
             bool *known, struct error *e)
 {
     char what[64], name[CHECK_TEXT_MAX];
-    bool mends = check_mends(t);
+    bool repairs = check_repairs(t);
     enum status st = check_has_series(t, tsuid, known, e);
 
     if (st != ST_OK || *known)
@@ -27,11 +27,11 @@ find_series(struct tables *t, const char *code, struct slice key,
         return ST_OK;
     }
     *known = true;
-    if (mends)
+    if (repairs)
         st = check_enter_series(t, tsuid, time_s, e);
     else
         check_add_series(t, tsuid); /* once is enough */
-    check_says(t, code, key, mends ? "entered" : NULL,
+    check_says(t, code, key, repairs ? "entered" : NULL,
                "the series %s is not in the directory",
                check_describe(t, tsuid, name));
     return st;
@@ -39,18 +39,18 @@ find_series(struct tables *t, const char *code, struct slice key,
 
 /* -- rows ------------------------------------------------------------------ */
 
-/* Is the synopsis that of the points? */
+/* Is the block summary that of the points? */
 static bool
-same_synopsis(const struct synopsis *s, const struct points *p)
+same_summary(const struct summary *s, const struct points *p)
 {
     struct buf again = BUF_INIT;
-    struct synopsis own;
+    struct summary own;
     uint32_t base = hour_base(p->ts_ms[0]);
     bool same;
 
     block_encode(p, base, &again);
     same = !again.failed &&
-           block_synopsis(buf_slice(&again), base, &own, NULL) == ST_OK &&
+           block_summary(buf_slice(&again), base, &own, NULL) == ST_OK &&
            own.count == s->count && own.first_ms == s->first_ms &&
            own.last_ms == s->last_ms && own.all_int == s->all_int &&
            own.sum.i == s->sum.i && own.min.i == s->min.i &&
@@ -64,8 +64,8 @@ static enum status
 check_block(struct tables *t, struct slice block, uint32_t base,
             struct error *e)
 {
-    struct synopsis s;
-    enum status st = block_synopsis(block, base, &s, e);
+    struct summary s;
+    enum status st = block_summary(block, base, &s, e);
 
     points_clear(&t->points);
     if (st == ST_OK)
@@ -73,10 +73,11 @@ check_block(struct tables *t, struct slice block, uint32_t base,
     if (st != ST_OK)
         return st;
     t->n.points += t->points.len;
-    return same_synopsis(&s, &t->points)
+    return same_summary(&s, &t->points)
                ? ST_OK
-               : error_set(e, ST_CORRUPT,
-                           "a block whose synopsis is not that of its points");
+               : error_set(
+                     e, ST_CORRUPT,
+                     "a block whose block summary is not that of its points");
 }
 
 /* A row under the wrong salt is never found; it may take its place if that is
@@ -84,7 +85,7 @@ check_block(struct tables *t, struct slice block, uint32_t base,
 static bool
 move_row(struct tables *t, struct slice key, struct slice value)
 {
-    const struct key_shape *w = t->shape;
+    const struct key_layout *w = t->tagk_set;
     size_t at = 1 + (size_t)w->salt_width, metric = w->metric_width;
     uint8_t tsuid[TSUID_MAX], right[ROW_KEY_MAX];
     struct slice whole, moved;
@@ -109,11 +110,11 @@ move_row(struct tables *t, struct slice key, struct slice value)
     buf_fini(&there);
     if (!is_free)
         return false;
-    if (check_mends(t)) {
+    if (check_repairs(t)) {
         check_drops(t, key, value);
         check_puts(t, moved, value);
     }
-    check_says(t, "row-salt", key, check_mends(t) ? "moved there" : NULL,
+    check_says(t, "row-salt", key, check_repairs(t) ? "moved there" : NULL,
                "a row in salt bucket %u that belongs in %u", key.data[1],
                right[1]);
     return true;
@@ -126,12 +127,12 @@ check_hours(struct tables *t, uint32_t base, struct row_parts *good, bool *bad,
             struct error *why)
 {
     *bad = false;
-    for (unsigned i = 0; i < t->shape->row_hours; i++) {
+    for (unsigned i = 0; i < t->tagk_set->row_hours; i++) {
         uint32_t hour = base + i * HOUR_S;
         enum status st;
 
         /* Alone in its row an hour has a block, if it is no good one. */
-        if (good->blocks[i].size == 0 && t->shape->row_hours > 1)
+        if (good->blocks[i].size == 0 && t->tagk_set->row_hours > 1)
             continue;
         st = check_block(t, good->blocks[i], hour, why);
         if (st != ST_OK && st != ST_CORRUPT)
@@ -156,8 +157,8 @@ drop_hours(struct tables *t, struct slice key, struct slice value,
 
     check_drops_bad(t, "row-block", key, value, "%s: %s",
                     check_describe(t, tsuid, name), why->text);
-    row_value_put(t->shape, base, good, &rest);
-    if (check_mends(t) && rest.size > 0)
+    row_value_put(t->tagk_set, base, good, &rest);
+    if (check_repairs(t) && rest.size > 0)
         check_puts(t, key, buf_slice(&rest));
     buf_fini(&rest);
 }
@@ -176,8 +177,8 @@ take_row(struct tables *t, struct slice key, struct slice value,
     enum status st;
 
     t->n.rows++;
-    if (key_row_parse(t->shape, key, &salt, &base, bytes, &tsuid.size, &why) !=
-        ST_OK) {
+    if (key_row_parse(t->tagk_set, key, &salt, &base, bytes, &tsuid.size,
+                      &why) != ST_OK) {
         if (!move_row(t, key, value))
             check_drops_bad(t, "row-key", key, value, "%s", why.text);
         return ST_OK;
@@ -185,7 +186,7 @@ take_row(struct tables *t, struct slice key, struct slice value,
     st = find_series(t, "row-series", key, value, tsuid, base, &known, e);
     if (st != ST_OK || !known)
         return st;
-    st = row_parts_of(t->shape, base, value, &parts, &why);
+    st = row_parts_of(t->tagk_set, base, value, &parts, &why);
     if (st == ST_OK)
         st = check_hours(t, base, &parts, &bad, &why);
     if (st != ST_OK && st != ST_CORRUPT)
@@ -221,7 +222,7 @@ take_histogram(struct tables *t, struct slice key, struct slice value,
     if (key.size >= 3)
         tsuid.size = (size_t)key_get_uint(key.data + 1, 2);
     if (key.size < 3 || tsuid.size == 0 || tsuid.size > TSUID_MAX ||
-        key.size != 3 + tsuid.size + 8 || !tsuid_is_valid(t->shape, tsuid)) {
+        key.size != 3 + tsuid.size + 8 || !tsuid_is_valid(t->tagk_set, tsuid)) {
         check_drops_bad(t, "histogram-key", key, value,
                         "%zu bytes are no key of a histogram", key.size);
         return ST_OK;

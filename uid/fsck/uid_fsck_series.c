@@ -1,7 +1,7 @@
 /*
- * The directory of series, with shapes and kinds.  Shapes are counted as the
- * series go by and compared when they are all counted; which series there are
- * is kept for those who come after.
+ * The directory of series, with tag-key sets and kinds.  Tag-key sets are
+ * counted as the series go by and compared when they are all counted; which
+ * series there are is kept for those who come after.
  */
 #include "config.h"
 
@@ -140,13 +140,14 @@ check_has_series(struct tables *t, struct slice tsuid, bool *out,
     return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
-/* -- series and shapes ----------------------------------------------------- */
+/* -- series and tag-key sets
+ * ----------------------------------------------------- */
 
 /* Without the table's byte. */
 static struct slice
-shape_of(const struct tables *t, struct slice tsuid, uint8_t *out)
+tagk_set_of(const struct tables *t, struct slice tsuid, uint8_t *out)
 {
-    const struct key_shape *w = t->shape;
+    const struct key_layout *w = t->tagk_set;
     size_t n = w->metric_width;
 
     memcpy(out, tsuid.data, n);
@@ -161,9 +162,10 @@ static void
 count(struct tables *t, struct slice tsuid)
 {
     uint8_t bytes[TSUID_MAX];
-    struct slice shape = shape_of(t, tsuid, bytes);
+    struct slice tagk_set = tagk_set_of(t, tsuid, bytes);
 
-    shapes_set(t->shapes, shape, shapes_get(t->shapes, shape) + 1);
+    tagk_sets_set(t->tagk_sets, tagk_set,
+                  tagk_sets_get(t->tagk_sets, tagk_set) + 1);
 }
 
 static enum status
@@ -175,8 +177,8 @@ take_series(struct tables *t, struct slice key, struct slice value,
 
     (void)e;
     t->n.series++;
-    if (tsuid.size > TSUID_MAX || !tsuid_is_valid(t->shape, tsuid) ||
-        tsuid_tags(t->shape, tsuid) == 0) {
+    if (tsuid.size > TSUID_MAX || !tsuid_is_valid(t->tagk_set, tsuid) ||
+        tsuid_tags(t->tagk_set, tsuid) == 0) {
         check_drops_bad(t, "series-key", key, value,
                         "%zu bytes are no TSUID with ascending tags",
                         tsuid.size);
@@ -188,10 +190,10 @@ take_series(struct tables *t, struct slice key, struct slice value,
         return ST_OK;
     }
     if (value.size != 4) {
-        if (check_mends(t))
+        if (check_repairs(t))
             check_puts(t, key, slice_of("\0\0\0\0", 4));
         check_says(t, "series-entry", key,
-                   check_mends(t) ? "its creation is unknown now" : NULL,
+                   check_repairs(t) ? "its creation is unknown now" : NULL,
                    "the entry of %s has %zu bytes, not 4",
                    check_describe(t, tsuid, name), value.size);
     }
@@ -203,35 +205,37 @@ take_series(struct tables *t, struct slice key, struct slice value,
 /* What was counted is set to 0 when it was compared: what is left has no
  * entry. */
 static enum status
-take_shape(struct tables *t, struct slice key, struct slice value,
-           struct error *e)
+take_tagk_set(struct tables *t, struct slice key, struct slice value,
+              struct error *e)
 {
-    struct slice shape = slice_of(key.data + 1, key.size - 1);
-    size_t tagks = shape.size - t->shape->metric_width;
+    struct slice tagk_set = slice_of(key.data + 1, key.size - 1);
+    size_t tagks = tagk_set.size - t->tagk_set->metric_width;
     uint8_t bytes[8];
     uint64_t series;
 
     (void)e;
-    t->n.shapes++;
-    if (shape.size <= t->shape->metric_width || shape.size > TSUID_MAX ||
-        tagks % t->shape->tagk_width != 0 || value.size != 8) {
-        check_drops_bad(t, "shape-entry", key, value,
-                        "a shape with %zu and %zu bytes", key.size, value.size);
+    t->n.tagk_sets++;
+    if (tagk_set.size <= t->tagk_set->metric_width ||
+        tagk_set.size > TSUID_MAX || tagks % t->tagk_set->tagk_width != 0 ||
+        value.size != 8) {
+        check_drops_bad(t, "tagk_set-entry", key, value,
+                        "a tag-key set with %zu and %zu bytes", key.size,
+                        value.size);
         return ST_OK;
     }
-    series = shapes_get(t->shapes, shape);
+    series = tagk_sets_get(t->tagk_sets, tagk_set);
     if (series == 0) {
-        check_drops_bad(t, "shape-unused", key, value,
+        check_drops_bad(t, "tagk_set-unused", key, value,
                         "no series has this set of tags");
         return ST_OK;
     }
-    shapes_set(t->shapes, shape, 0);
+    tagk_sets_set(t->tagk_sets, tagk_set, 0);
     if (series == key_get_uint(value.data, 8))
         return ST_OK;
     key_put_uint(bytes, series, 8);
-    if (check_mends(t))
+    if (check_repairs(t))
         check_puts(t, key, slice_of(bytes, 8));
-    check_says(t, "shape-count", key, check_mends(t) ? "set" : NULL,
+    check_says(t, "tagk_set-count", key, check_repairs(t) ? "set" : NULL,
                "%llu series have this set of tags, not %llu",
                (unsigned long long)series,
                (unsigned long long)key_get_uint(value.data, 8));
@@ -239,61 +243,62 @@ take_shape(struct tables *t, struct slice key, struct slice value,
 }
 
 static void
-add_shape(struct tables *t, struct slice shape, uint64_t series)
+add_tagk_set(struct tables *t, struct slice tagk_set, uint64_t series)
 {
-    uint8_t key[1 + TSUID_MAX] = { TABLE_SHAPES }, value[8];
+    uint8_t key[1 + TSUID_MAX] = { TABLE_TAGK_SETS }, value[8];
 
-    memcpy(key + 1, shape.data, shape.size);
+    memcpy(key + 1, tagk_set.data, tagk_set.size);
     key_put_uint(value, series, 8);
-    if (check_mends(t))
-        check_puts(t, slice_of(key, 1 + shape.size), slice_of(value, 8));
-    check_says(t, "shape-missing", slice_of(key, 1 + shape.size),
-               check_mends(t) ? "entered" : NULL,
+    if (check_repairs(t))
+        check_puts(t, slice_of(key, 1 + tagk_set.size), slice_of(value, 8));
+    check_says(t, "tagk_set-missing", slice_of(key, 1 + tagk_set.size),
+               check_repairs(t) ? "entered" : NULL,
                "%llu series have a set of tags that is not entered, and are "
                "not found",
                (unsigned long long)series);
 }
 
-/* Again all series, for those whose shapes have no entry. */
+/* Again all series, for those whose tag-key sets have no entry. */
 static enum status
-find_shape(struct tables *t, struct slice key, struct slice value,
-           struct error *e)
+find_tagk_set(struct tables *t, struct slice key, struct slice value,
+              struct error *e)
 {
     struct slice tsuid = slice_of(key.data + 1, key.size - 1);
     uint8_t bytes[TSUID_MAX];
-    struct slice shape;
+    struct slice tagk_set;
     uint64_t series;
 
     (void)value;
     (void)e;
-    if (tsuid.size > TSUID_MAX || !tsuid_is_valid(t->shape, tsuid))
+    if (tsuid.size > TSUID_MAX || !tsuid_is_valid(t->tagk_set, tsuid))
         return ST_OK;
-    shape = shape_of(t, tsuid, bytes);
-    series = shapes_get(t->shapes, shape);
+    tagk_set = tagk_set_of(t, tsuid, bytes);
+    series = tagk_sets_get(t->tagk_sets, tagk_set);
     if (series == 0)
         return ST_OK;
-    shapes_set(t->shapes, shape, 0);
-    add_shape(t, shape, series);
+    tagk_sets_set(t->tagk_sets, tagk_set, 0);
+    add_tagk_set(t, tagk_set, series);
     return ST_OK;
 }
 
 enum status
 check_series(struct tables *t, struct error *e)
 {
-    const uint8_t series[] = { TABLE_SERIES }, shapes[] = { TABLE_SHAPES };
+    const uint8_t series[] = { TABLE_SERIES },
+                  tagk_sets[] = { TABLE_TAGK_SETS };
     enum status st = check_each(t, slice_of(series, 1), take_series, e);
 
     if (st == ST_OK)
-        st = check_each(t, slice_of(shapes, 1), take_shape, e);
-    if (st == ST_OK && shapes_total(t->shapes) > 0)
-        st = check_each(t, slice_of(series, 1), find_shape, e);
+        st = check_each(t, slice_of(tagk_sets, 1), take_tagk_set, e);
+    if (st == ST_OK && tagk_sets_total(t->tagk_sets) > 0)
+        st = check_each(t, slice_of(series, 1), find_tagk_set, e);
     return st;
 }
 
 /* -- series that were found elsewhere -------------------------------------- */
 
-/* The shape's count is put right by the next round: it is not known here which
- * others of its series were found so. */
+/* The tag-key set's count is put right by the next round: it is not known here
+ * which others of its series were found so. */
 enum status
 check_enter_series(struct tables *t, struct slice tsuid, uint32_t created_s,
                    struct error *e)

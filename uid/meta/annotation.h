@@ -10,7 +10,7 @@
  *
  * Owns:    what it hands out is in the caller's arena, or lent to a callback.
  * Threads: any; a lock is held from the reading of a note to its rewriting,
- *          across one journal append.
+ *          across one WAL append.
  * Fails:   ST_INVALID without a start; ST_LIMIT past ANNOTATION_BYTES or the
  *          arena; ST_NOT_FOUND; ST_IO, ST_CORRUPT.
  */

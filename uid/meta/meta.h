@@ -2,7 +2,7 @@
  * Metadata: what people say about a metric, a tagk, a tagv or a series, and
  * when it was first seen (docs/FORMAT.md, "Metadata").
  *
- *     <'m'> <kind> <id or TSUID>  -> the texts and numbers, or a gravestone
+ *     <'m'> <kind> <id or TSUID>  -> the texts and numbers, or a tombstone
  *
  * Every name and every series has metadata; a record exists only where somebody
  * wrote or deleted some.  Deleted metadata of a name is empty, its creation
@@ -10,7 +10,7 @@
  *
  * Owns:    what it hands out is in the caller's arena.
  * Threads: any; a lock is held from the reading of a record to its rewriting,
- *          across one journal append.
+ *          across one WAL append.
  * Fails:   ST_NOT_FOUND; ST_LIMIT past META_BYTES or the arena; ST_IO,
  *          ST_CORRUPT.
  */

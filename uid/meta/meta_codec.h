@@ -8,7 +8,7 @@
 
 #include "uid/meta/meta.h"
 
-/* The bytes are in the arena.  ST_NOT_FOUND: a gravestone. */
+/* The bytes are in the arena.  ST_NOT_FOUND: a tombstone. */
 MUST_CHECK enum status meta_decode(struct slice bytes, bool of_series,
                                    struct arena *arena, struct meta *out,
                                    struct error *e);

@@ -11,7 +11,7 @@
  *
  * Owns:    what it hands out is in the caller's arena.
  * Threads: any; a lock is held from the reading of a record to its rewriting,
- *          across one journal append.
+ *          across one WAL append.
  * Fails:   ST_NOT_FOUND, ST_INVALID with OpenTSDB's texts; ST_LIMIT past
  *          TREE_BYTES or the arena; ST_IO, ST_CORRUPT.
  */

@@ -8,7 +8,7 @@
  *     <'u'> <kind> 'i' <id>     -> name
  *     <'u'> <kind> 'c'          -> the highest id given out (8 bytes)
  *
- * An assignment is one journaled batch (store_write), made under one lock, so
+ * An assignment is one logged batch (store_write), made under one lock, so
  * no crash and no race gives a name two ids or an id two names, and no id is
  * less durable than a point that uses it.
  *

@@ -1,4 +1,4 @@
-/* The UID table, changed: one lock, and one journaled batch for each change,
+/* The UID table, changed: one lock, and one logged batch for each change,
  * so that forward, reverse and counter are never seen apart. */
 #include "config.h"
 
@@ -127,7 +127,7 @@ assign(struct uid_table *u, enum uid_kind kind, struct slice name, uint64_t *id,
     return st;
 }
 
-/* Finds or assigns; '*is_new' says which. (Without a journal '*lsn' is 0.) */
+/* Finds or assigns; '*is_new' says which. (Without a WAL '*lsn' is 0.) */
 static enum status
 find_or_assign(struct uid_table *u, enum uid_kind kind, struct slice name,
                uint64_t *id, bool *is_new, uint64_t *lsn, struct error *e)
@@ -189,8 +189,8 @@ uid_assign(struct uid_table *u, enum uid_kind kind, struct slice name,
 /* -- rename and delete --------------------------------------------------- */
 
 static enum status
-rename_refused(struct uid_table *u, enum uid_kind kind, struct slice old_name,
-               struct slice new_name, uint64_t id, struct error *e)
+rename_rejected(struct uid_table *u, enum uid_kind kind, struct slice old_name,
+                struct slice new_name, uint64_t id, struct error *e)
 {
     char text[UID_BYTES_TEXT];
 
@@ -222,7 +222,7 @@ rename_locked(struct uid_table *u, enum uid_kind kind, struct slice old_name,
         return st;
     st = uid_lookup(u, kind, new_name, &taken, e);
     if (st == ST_OK)
-        return rename_refused(u, kind, old_name, new_name, taken, e);
+        return rename_rejected(u, kind, old_name, new_name, taken, e);
     if (st != ST_NOT_FOUND)
         return st;
     b = kv_batch_new();

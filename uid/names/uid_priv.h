@@ -2,7 +2,7 @@
  * The inside of the UID table, shared by uid.c (reads) and uid_assign.c
  * (writes).
  *
- * Threads: 'lock' is held by whoever changes the table, across one journal
+ * Threads: 'lock' is held by whoever changes the table, across one WAL
  *          append; readers take none.
  */
 #ifndef UID_NAMES_UID_PRIV_H

@@ -6,7 +6,7 @@
  *     <'p'> <name>   -> number (4 bytes), from 1 on
  *
  * Bounds:  KINDS_MAX; a configuration makes some tens.
- * Threads: any.  The lock is a leaf, but held across a journal append when a
+ * Threads: any.  The lock is a leaf, but held across a WAL append when a
  *          kind is new.
  */
 #ifndef UID_SERIES_ROLLUP_IDS_H

@@ -1,5 +1,5 @@
-/* The directory's table of shapes is small and read at the start; series are
- * looked for where they lie. */
+/* The directory's table of tag-key sets is small and read at the start; series
+ * are looked for where they lie. */
 #include "config.h"
 
 #include "uid/series/series.h"
@@ -26,37 +26,38 @@
 /* -- open ---------------------------------------------------------------- */
 
 static enum status
-load_shape(struct series_directory *d, struct slice key, struct slice value,
-           struct error *e)
+load_tagk_set(struct series_directory *d, struct slice key, struct slice value,
+              struct error *e)
 {
-    const struct key_shape *w = &d->widths;
+    const struct key_layout *w = &d->widths;
     size_t tagks = key.size - 1 - w->metric_width;
 
     if (key.size <= 1u + w->metric_width || tagks % w->tagk_width != 0 ||
         tagks / w->tagk_width > KEY_MAX_TAGS || value.size != 8)
-        return error_set(e, ST_CORRUPT,
-                         "tag shape with a key of %zu and a value of %zu bytes",
-                         key.size, value.size);
-    shapes_set(d->shapes, slice_of(key.data + 1, key.size - 1),
-               key_get_uint(value.data, 8));
+        return error_set(
+            e, ST_CORRUPT,
+            "tag tag-key set with a key of %zu and a value of %zu bytes",
+            key.size, value.size);
+    tagk_sets_set(d->tagk_sets, slice_of(key.data + 1, key.size - 1),
+                  key_get_uint(value.data, 8));
     return ST_OK;
 }
 
 static enum status
-load_shapes(struct series_directory *d, struct error *e)
+load_tagk_sets(struct series_directory *d, struct error *e)
 {
-    const uint8_t table[1] = { TABLE_SHAPES };
+    const uint8_t table[1] = { TABLE_TAGK_SETS };
     struct kv_iter *it =
-        kv_iter_open(store_kv(d->store), NULL, KEY_TABLE(TABLE_SHAPES));
+        kv_iter_open(store_kv(d->store), NULL, KEY_TABLE(TABLE_TAGK_SETS));
     enum status st = ST_OK, closed;
     bool on = kv_iter_seek(it, slice_of(table, 1));
 
     for (; on && st == ST_OK; on = kv_iter_next(it)) {
         struct slice key = kv_iter_key(it);
 
-        if (key.size == 0 || key.data[0] != TABLE_SHAPES)
+        if (key.size == 0 || key.data[0] != TABLE_TAGK_SETS)
             break;
-        st = load_shape(d, key, kv_iter_value(it), e);
+        st = load_tagk_set(d, key, kv_iter_value(it), e);
     }
     closed = kv_iter_close(&it, st == ST_OK ? e : NULL);
     return st == ST_OK ? closed : st;
@@ -72,11 +73,11 @@ series_open(struct store *s, struct uid_table *u, struct series_directory **out,
     d->magic = SERIES_MAGIC;
     d->store = s;
     d->uids = u;
-    d->widths = *store_shape(s);
-    d->shapes = shapes_new(&d->widths);
+    d->widths = *store_tagk_set(s);
+    d->tagk_sets = tagk_sets_new(&d->widths);
     d->index = series_index_new(&d->widths);
     lock_init(&d->lock);
-    st = load_shapes(d, e);
+    st = load_tagk_sets(d, e);
     if (st == ST_OK)
         st = kinds_open(s, &d->kinds, e);
     if (st != ST_OK)
@@ -96,7 +97,7 @@ series_close(struct series_directory **dp)
     OBJ_CHECK(d, SERIES_MAGIC);
     kinds_close(&d->kinds);
     series_index_free(&d->index);
-    shapes_free(&d->shapes);
+    tagk_sets_free(&d->tagk_sets);
     lock_fini(&d->lock);
     OBJ_CLEAR(d);
     free(d);
@@ -112,7 +113,7 @@ series_limit(struct series_directory *d, struct series_limits limits)
 /* -- checks on names ----------------------------------------------------- */
 
 static enum status
-refuse_count(const struct series_rules *rules, struct slice metric,
+reject_count(const struct series_rules *rules, struct slice metric,
              const struct tag *const *tags, size_t printed, size_t len,
              struct error *e)
 {
@@ -134,7 +135,7 @@ refuse_count(const struct series_rules *rules, struct slice metric,
 
 /* Says what is wrong with a tag's half: slow, for when something is. */
 static enum status
-refuse_tag(struct series_directory *d, const char *what, struct slice other,
+reject_tag(struct series_directory *d, const char *what, struct slice other,
            struct slice bad, struct error *e)
 {
     struct buf text = BUF_INIT;
@@ -155,9 +156,9 @@ static enum status
 check_tag(struct series_directory *d, const struct tag *t, struct error *e)
 {
     if (uid_validate_name(d->uids, "", t->key, NULL) != ST_OK)
-        return refuse_tag(d, "tag name with value", t->value, t->key, e);
+        return reject_tag(d, "tag name with value", t->value, t->key, e);
     if (uid_validate_name(d->uids, "", t->value, NULL) != ST_OK)
-        return refuse_tag(d, "tag value with key", t->key, t->value, e);
+        return reject_tag(d, "tag value with key", t->key, t->value, e);
     return ST_OK;
 }
 
@@ -171,11 +172,11 @@ check(struct series_directory *d, const struct series_rules *rules,
         rules->max_tags < KEY_MAX_TAGS ? rules->max_tags : KEY_MAX_TAGS;
 
     if (st == ST_LIMIT)
-        return refuse_count(rules, metric, set->tags, set->len, tags_len, e);
+        return reject_count(rules, metric, set->tags, set->len, tags_len, e);
     if (st != ST_OK)
         return st;
     if (set->len == 0 || set->len > max)
-        return refuse_count(rules, metric, set->tags, set->len, set->len, e);
+        return reject_count(rules, metric, set->tags, set->len, set->len, e);
     st = uid_validate_name(d->uids, "metric name", metric, e);
     for (size_t i = 0; i < set->len && st == ST_OK; i++)
         st = check_tag(d, set->tags[i], e);
@@ -193,14 +194,14 @@ series_kind(struct series_directory *d, const char *name, bool create,
 }
 
 bool
-series_has_kind(const struct key_shape *w, struct slice tsuid)
+series_has_kind(const struct key_layout *w, struct slice tsuid)
 {
     return tsuid_tags(w, tsuid) > 0 &&
            key_get_uint(tsuid_tagk(w, tsuid, 0).data, w->tagk_width) == 0;
 }
 
 size_t
-series_add_kind(const struct key_shape *w, struct slice tsuid, uint64_t kind,
+series_add_kind(const struct key_layout *w, struct slice tsuid, uint64_t kind,
                 uint8_t *out)
 {
     size_t head = w->metric_width, pair = (size_t)w->tagk_width + w->tagv_width;
@@ -216,7 +217,7 @@ series_add_kind(const struct key_shape *w, struct slice tsuid, uint64_t kind,
 }
 
 size_t
-series_drop_kind(const struct key_shape *w, struct slice tsuid, uint8_t *out)
+series_drop_kind(const struct key_layout *w, struct slice tsuid, uint8_t *out)
 {
     size_t head = w->metric_width, pair = (size_t)w->tagk_width + w->tagv_width;
 
@@ -263,7 +264,7 @@ make_tsuid(struct series_directory *d, const struct series_rules *rules,
            struct slice metric, const struct tag_set *set, uint8_t *tsuid,
            size_t *size, struct error *e)
 {
-    const struct key_shape *w = &d->widths;
+    const struct key_layout *w = &d->widths;
     size_t pair = (size_t)w->tagk_width + w->tagv_width;
     uint8_t *at = tsuid + w->metric_width;
     enum status st =
@@ -318,8 +319,8 @@ series_identify(struct series_directory *d, const struct series_rules *rules,
                     tsuid_size, e);
     if (full && st == ST_NOT_FOUND &&
         (rules->create_metrics || rules->create_tagks || rules->create_tagvs)) {
-        counter_add(CNT_SERIES_REFUSED, 1);
-        st = series_refuse(d, e);
+        counter_add(CNT_SERIES_REJECTED, 1);
+        st = series_reject(d, e);
     }
     if (st == ST_OK && kind != 0)
         st = insert_kind(d, kind, tsuid, tsuid_size, e);
@@ -358,8 +359,8 @@ series_resolve_kind(struct series_directory *d,
         return st;
     entry.tsuid = slice_of(tsuid, *tsuid_size);
     st = series_enter(d, &entry, 1, e);
-    if (st == ST_OK && entry.refused != ST_OK)
-        st = series_refuse(d, e);
+    if (st == ST_OK && entry.rejected != ST_OK)
+        st = series_reject(d, e);
     *ref = entry.ref;
     return st;
 }
@@ -404,18 +405,18 @@ series_created(struct series_directory *d, struct slice tsuid,
 }
 
 static enum status
-list_shapes(struct series_directory *d, uint64_t metric, bool kinds,
-            struct arena *a, struct series_shape **out, size_t *len,
-            struct error *e)
+list_tagk_sets(struct series_directory *d, uint64_t metric, bool kinds,
+               struct arena *a, struct series_tagk_set **out, size_t *len,
+               struct error *e)
 {
     size_t all = 0;
     enum status st;
 
     OBJ_CHECK(d, SERIES_MAGIC);
-    st = shapes_list(d->shapes, metric, a, out, &all, e);
+    st = tagk_sets_list(d->tagk_sets, metric, a, out, &all, e);
     *len = 0;
     for (size_t i = 0; i < all && st == ST_OK; i++) {
-        const struct series_shape *s = &(*out)[i];
+        const struct series_tagk_set *s = &(*out)[i];
 
         if ((s->tagks_len > 0 && s->tagks[0] == 0) == kinds)
             (*out)[(*len)++] = *s;
@@ -424,24 +425,25 @@ list_shapes(struct series_directory *d, uint64_t metric, bool kinds,
 }
 
 enum status
-series_shapes(struct series_directory *d, uint64_t metric, struct arena *a,
-              struct series_shape **out, size_t *len, struct error *e)
+series_tagk_sets(struct series_directory *d, uint64_t metric, struct arena *a,
+                 struct series_tagk_set **out, size_t *len, struct error *e)
 {
-    return list_shapes(d, metric, false, a, out, len, e);
+    return list_tagk_sets(d, metric, false, a, out, len, e);
 }
 
 enum status
-series_kind_shapes(struct series_directory *d, uint64_t metric, struct arena *a,
-                   struct series_shape **out, size_t *len, struct error *e)
+series_kind_tagk_sets(struct series_directory *d, uint64_t metric,
+                      struct arena *a, struct series_tagk_set **out,
+                      size_t *len, struct error *e)
 {
-    return list_shapes(d, metric, true, a, out, len, e);
+    return list_tagk_sets(d, metric, true, a, out, len, e);
 }
 
 uint64_t
 series_total(struct series_directory *d)
 {
     OBJ_CHECK(d, SERIES_MAGIC);
-    return shapes_total(d->shapes);
+    return tagk_sets_total(d->tagk_sets);
 }
 
 /* -- each ---------------------------------------------------------------- */

@@ -1,22 +1,21 @@
 /*
- * The series directory: which TSUIDs exist, and for each metric its tag shapes,
- * the sets of tagks that it is used with (docs/FORMAT.md, "Series").
+ * The series directory: which TSUIDs exist, and for each metric its tag tag-key
+ * sets, the sets of tagks that it is used with (docs/FORMAT.md, "Series").
  *
  *     <'s'> <tsuid>                   -> creation time, s (4 bytes)
- *     <'h'> <metric> <tagk>...        -> how many series have this shape
+ *     <'h'> <metric> <tagk>...        -> how many series have this tag-key set
  *                                        (8 bytes)
  *
- * A series is in the directory before the first of its points can be sealed;
- * the entry and the count of its shape are one batch, which travels through
- * the journal like everything else.
+ * A series is in the directory before the first of its points can be flushed;
+ * the entry and the count of its tag-key set are one batch, which travels
+ * through the WAL like everything else.
  *
  * A series may be of a kind: a rollup, whose TSUID has one pair more, in front
  * of the others, with tagk 0, which no name has, and the kind's number as tagv.
  * Whoever does not ask for kinds does not meet them.
  *
- * Bounds:  in memory the shapes with their counts, the kinds, and at most 64 MB
- *          of an index over metrics that are queried.
- * Threads: any.
+ * Bounds:  in memory the tag-key sets with their counts, the kinds, and at most
+ * 64 MB of an index over metrics that are queried. Threads: any.
  */
 #ifndef UID_SERIES_SERIES_H
 #define UID_SERIES_SERIES_H
@@ -81,9 +80,9 @@ bool series_of_metric(struct series_directory *d, struct slice metric,
 
 struct series_entry {
     struct slice tsuid;
-    series_ref ref;      /* out */
-    enum status refused; /* out: ST_OK, or ST_LIMIT, see series_refuse() */
-    bool missing;        /* series_enter()'s own */
+    series_ref ref;       /* out */
+    enum status rejected; /* out: ST_OK, or ST_LIMIT, see series_reject() */
+    bool missing;         /* series_enter()'s own */
 };
 
 /* The second half, for many: enters those that are not there yet, all in one
@@ -91,8 +90,8 @@ struct series_entry {
 MUST_CHECK enum status series_enter(struct series_directory *d,
                                     struct series_entry *entries, size_t len,
                                     struct error *e);
-/* What is said of those that were refused, and its status. */
-enum status series_refuse(struct series_directory *d, struct error *e);
+/* What is said of those that were rejected, and its status. */
+enum status series_reject(struct series_directory *d, struct error *e);
 
 /* The number of a kind.  Where there is none and 'create' is not set, one that
  * no series has, so that who looks for it finds nothing. */
@@ -107,12 +106,12 @@ MUST_CHECK enum status series_resolve_kind(
     series_ref *ref, uint8_t *tsuid, size_t *tsuid_size, struct error *e);
 
 /* Has the TSUID, a valid one, a kind's pair? */
-bool series_has_kind(const struct key_shape *w, struct slice tsuid);
+bool series_has_kind(const struct key_layout *w, struct slice tsuid);
 /* Writes the TSUID with the kind's pair (TSUID_MAX bytes), or without it;
  * returns the size, 0 when there is no room for it. */
-size_t series_add_kind(const struct key_shape *w, struct slice tsuid,
+size_t series_add_kind(const struct key_layout *w, struct slice tsuid,
                        uint64_t kind, uint8_t *out);
-size_t series_drop_kind(const struct key_shape *w, struct slice tsuid,
+size_t series_drop_kind(const struct key_layout *w, struct slice tsuid,
                         uint8_t *out);
 
 /* Of a series with a kind: false. */
@@ -125,23 +124,23 @@ MUST_CHECK enum status series_created(struct series_directory *d,
                                       struct slice tsuid, uint32_t *created_s,
                                       struct error *e);
 
-/* One tag shape of a metric. */
-struct series_shape {
+/* One tag tag-key set of a metric. */
+struct series_tagk_set {
     uint64_t tagks[KEY_MAX_TAGS]; /* ids, ascending */
     size_t tagks_len;
     uint64_t series; /* how many */
 };
 
-/* Copies the metric's shapes into the arena; none is no error. */
-MUST_CHECK enum status series_shapes(struct series_directory *d,
-                                     uint64_t metric, struct arena *a,
-                                     struct series_shape **out, size_t *len,
-                                     struct error *e);
+/* Copies the metric's tag-key sets into the arena; none is no error. */
+MUST_CHECK enum status series_tagk_sets(struct series_directory *d,
+                                        uint64_t metric, struct arena *a,
+                                        struct series_tagk_set **out,
+                                        size_t *len, struct error *e);
 /* Those of series of kinds, all kinds together; the first tagk is 0. */
-MUST_CHECK enum status series_kind_shapes(struct series_directory *d,
-                                          uint64_t metric, struct arena *a,
-                                          struct series_shape **out,
-                                          size_t *len, struct error *e);
+MUST_CHECK enum status series_kind_tagk_sets(struct series_directory *d,
+                                             uint64_t metric, struct arena *a,
+                                             struct series_tagk_set **out,
+                                             size_t *len, struct error *e);
 
 /* Calls f for each series of the metric whose directory key matches 'masks'
  * (NULL: all without a kind), ascending, until f returns false.  The masks are

@@ -1,6 +1,6 @@
-/* New series, as many as come together, cost one journaled batch: their entries
- * and the new counts of their shapes, so that the counts are exact after a
- * crash and only they are read at the start.
+/* New series, as many as come together, cost one logged batch: their entries
+ * and the new counts of their tag-key sets, so that the counts are exact after
+ * a crash and only they are read at the start.
  *
  * Whether a series is new, the engine need not say if it has a name that is
  * younger than the process: then it was entered since, and whatever was is in
@@ -40,14 +40,14 @@ series_read_entry(struct series_directory *d, struct slice tsuid, bool *exists,
     return st;
 }
 
-/* The key of the TSUID's shape, with its table's byte. */
+/* The key of the TSUID's tag-key set, with its table's byte. */
 static size_t
-shape_key(const struct series_directory *d, struct slice tsuid, uint8_t *out)
+tagk_set_key(const struct series_directory *d, struct slice tsuid, uint8_t *out)
 {
-    const struct key_shape *w = &d->widths;
+    const struct key_layout *w = &d->widths;
     size_t n = 0;
 
-    out[n++] = TABLE_SHAPES;
+    out[n++] = TABLE_TAGK_SETS;
     memcpy(out + n, tsuid.data, w->metric_width);
     n += w->metric_width;
     for (size_t at = w->metric_width; at < tsuid.size;
@@ -58,55 +58,58 @@ shape_key(const struct series_directory *d, struct slice tsuid, uint8_t *out)
     return n;
 }
 
-/* The shapes that a batch of entries counts up. */
-struct shape_counts {
+/* The tag-key sets that a batch of entries counts up. */
+struct tagk_set_counts {
     struct {
         uint8_t key[SERIES_KEY_MAX];
         size_t size;
         uint64_t series;
-    } * shapes;
+    } * tagk_sets;
     size_t len;
 };
 
 static void
-count_shape(struct series_directory *d, struct shape_counts *c,
-            struct slice tsuid)
+count_tagk_set(struct series_directory *d, struct tagk_set_counts *c,
+               struct slice tsuid)
 {
     uint8_t key[SERIES_KEY_MAX];
-    struct slice shape = { key, shape_key(d, tsuid, key) };
+    struct slice tagk_set = { key, tagk_set_key(d, tsuid, key) };
     size_t i = 0;
 
     while (i < c->len &&
-           !slice_eq(slice_of(c->shapes[i].key, c->shapes[i].size), shape))
+           !slice_eq(slice_of(c->tagk_sets[i].key, c->tagk_sets[i].size),
+                     tagk_set))
         i++;
     if (i == c->len) {
-        memcpy(c->shapes[i].key, key, shape.size);
-        c->shapes[i].size = shape.size;
-        c->shapes[i].series =
-            shapes_get(d->shapes, slice_of(key + 1, shape.size - 1));
+        memcpy(c->tagk_sets[i].key, key, tagk_set.size);
+        c->tagk_sets[i].size = tagk_set.size;
+        c->tagk_sets[i].series =
+            tagk_sets_get(d->tagk_sets, slice_of(key + 1, tagk_set.size - 1));
         c->len++;
     }
-    c->shapes[i].series++;
+    c->tagk_sets[i].series++;
 }
 
 /* Writes the batch with the counts, and remembers them. */
 static enum status
 write_entries(struct series_directory *d, struct kv_batch *b,
-              const struct shape_counts *c, struct error *e) REQUIRES(d->lock)
+              const struct tagk_set_counts *c, struct error *e)
+    REQUIRES(d->lock)
 {
     uint8_t count[8];
     enum status st;
 
     for (size_t i = 0; i < c->len; i++) {
-        key_put_uint(count, c->shapes[i].series, 8);
-        kv_batch_put(b, slice_of(c->shapes[i].key, c->shapes[i].size),
+        key_put_uint(count, c->tagk_sets[i].series, 8);
+        kv_batch_put(b, slice_of(c->tagk_sets[i].key, c->tagk_sets[i].size),
                      slice_of(count, sizeof count));
     }
     st = store_write(d->store, b, NULL, e);
     for (size_t i = 0; i < c->len && st == ST_OK; i++)
-        shapes_set(d->shapes,
-                   slice_of(c->shapes[i].key + 1, c->shapes[i].size - 1),
-                   c->shapes[i].series);
+        tagk_sets_set(
+            d->tagk_sets,
+            slice_of(c->tagk_sets[i].key + 1, c->tagk_sets[i].size - 1),
+            c->tagk_sets[i].series);
     return st;
 }
 
@@ -114,7 +117,7 @@ write_entries(struct series_directory *d, struct kv_batch *b,
 static bool
 is_fresh(const struct series_directory *d, struct slice tsuid)
 {
-    const struct key_shape *w = &d->widths;
+    const struct key_layout *w = &d->widths;
 
     if (uid_is_fresh(d->uids, UID_METRIC,
                      key_get_uint(tsuid.data, w->metric_width)))
@@ -159,17 +162,17 @@ series_has_room(struct series_directory *d, uint64_t metric)
 {
     const struct series_limits *l = &d->limits;
 
-    return (l->all == 0 || shapes_total(d->shapes) < l->all) &&
+    return (l->all == 0 || tagk_sets_total(d->tagk_sets) < l->all) &&
            (l->of_metric == 0 || metric == 0 ||
-            shapes_count(d->shapes, metric) < l->of_metric);
+            tagk_sets_count(d->tagk_sets, metric) < l->of_metric);
 }
 
 enum status
-series_refuse(struct series_directory *d, struct error *e)
+series_reject(struct series_directory *d, struct error *e)
 {
     const struct series_limits *l = &d->limits;
 
-    if (l->all != 0 && shapes_total(d->shapes) >= l->all)
+    if (l->all != 0 && tagk_sets_total(d->tagk_sets) >= l->all)
         return error_set(e, ST_LIMIT,
                          "Too many series: the limit is %llu "
                          "(halite.series.limit)",
@@ -183,22 +186,23 @@ series_refuse(struct series_directory *d, struct error *e)
 /* Room for one more than there will be with those that 'c' counts? */
 static bool
 has_room(struct series_directory *d, struct slice tsuid,
-         const struct shape_counts *c, size_t new_len)
+         const struct tagk_set_counts *c, size_t new_len)
 {
     const struct series_limits *l = &d->limits;
     uint64_t series = 0;
 
-    if (l->all != 0 && shapes_total(d->shapes) + new_len >= l->all)
+    if (l->all != 0 && tagk_sets_total(d->tagk_sets) + new_len >= l->all)
         return false;
     if (l->of_metric == 0)
         return true;
-    series = shapes_count(d->shapes, metric_of(d, tsuid));
+    series = tagk_sets_count(d->tagk_sets, metric_of(d, tsuid));
     for (size_t i = 0; i < c->len; i++)
-        if (memcmp(c->shapes[i].key + 1, tsuid.data, d->widths.metric_width) ==
-            0)
-            series += c->shapes[i].series -
-                      shapes_get(d->shapes, slice_of(c->shapes[i].key + 1,
-                                                     c->shapes[i].size - 1));
+        if (memcmp(c->tagk_sets[i].key + 1, tsuid.data,
+                   d->widths.metric_width) == 0)
+            series +=
+                c->tagk_sets[i].series -
+                tagk_sets_get(d->tagk_sets, slice_of(c->tagk_sets[i].key + 1,
+                                                     c->tagk_sets[i].size - 1));
     return series < l->of_metric;
 }
 
@@ -208,8 +212,9 @@ enter_locked(struct series_directory *d, struct series_entry *entries,
 {
     uint8_t key[SERIES_KEY_MAX], created[4];
     struct kv_batch *b = kv_batch_new();
-    struct shape_counts counts = { mem_new_array(len, sizeof *counts.shapes),
-                                   0 };
+    struct tagk_set_counts counts = {
+        mem_new_array(len, sizeof *counts.tagk_sets), 0
+    };
     size_t new_len = 0;
     enum status st = ST_OK;
 
@@ -222,12 +227,12 @@ enter_locked(struct series_directory *d, struct series_entry *entries,
         if (st != ST_OK || !x->missing)
             continue;
         if (!has_room(d, x->tsuid, &counts, new_len)) {
-            x->refused = ST_LIMIT;
+            x->rejected = ST_LIMIT;
             continue;
         }
         kv_batch_put(b, slice_of(key, key_series(x->tsuid, key)),
                      slice_of(created, sizeof created));
-        count_shape(d, &counts, x->tsuid);
+        count_tagk_set(d, &counts, x->tsuid);
         new_len++;
         /* Known from here on: it may repeat. */
         st = store_series_new(d->store, x->tsuid, &x->ref, e);
@@ -240,11 +245,11 @@ enter_locked(struct series_directory *d, struct series_entry *entries,
     if (st == ST_OK)
         atomic_fetch_add(&d->entered, new_len);
     for (size_t i = 0; i < len && st == ST_OK && new_len > 0; i++)
-        if (entries[i].missing && entries[i].refused == ST_OK)
+        if (entries[i].missing && entries[i].rejected == ST_OK)
             series_index_enter(
                 d->index, metric_of(d, entries[i].tsuid),
                 slice_of(key, key_series(entries[i].tsuid, key)));
-    free(counts.shapes);
+    free(counts.tagk_sets);
     kv_batch_free(&b);
     return st;
 }
@@ -264,7 +269,7 @@ series_enter(struct series_directory *d, struct series_entry *entries,
         bool exists = false;
 
         x->ref = SERIES_REF_NONE;
-        x->refused = ST_OK;
+        x->rejected = ST_OK;
         if (!is_fresh(d, x->tsuid))
             st = series_read_entry(d, x->tsuid, &exists, &created_s, e);
         x->missing = !exists;
@@ -280,8 +285,8 @@ series_enter(struct series_directory *d, struct series_entry *entries,
         lock_drop(&d->lock);
     }
     for (size_t i = 0; i < len && st == ST_OK; i++)
-        if (entries[i].refused != ST_OK)
-            counter_add(CNT_SERIES_REFUSED, 1);
+        if (entries[i].rejected != ST_OK)
+            counter_add(CNT_SERIES_REJECTED, 1);
         else if (entries[i].ref == SERIES_REF_NONE)
             st = store_series(d->store, entries[i].tsuid, &entries[i].ref, e);
     return st;

@@ -2,7 +2,7 @@
  * that comes takes the slot of its set that was asked for least lately.
  *
  * Keys of a list have the metric in common and mostly the tagks, too: what is
- * kept of each is the number of its shape, and its tagvs. */
+ * kept of each is the number of its tag-key set, and its tagvs. */
 #include "config.h"
 
 #include "uid/series/series_index_priv.h"
@@ -41,20 +41,20 @@ struct index_tag {
     uint32_t *series;
 };
 
-#define MEMOS      256
-#define MEMO_BYTES ((size_t)64 << 10)
+#define CACHES      256
+#define CACHE_BYTES ((size_t)64 << 10)
 
-struct memo {
+struct cache {
     uint8_t *key;
     size_t key_size;
     uint64_t *ids;
     size_t len;
 };
 
-#define LIST_SHAPES 255
+#define LIST_TAGK_SETS 255
 
 /* Tagks that come together. */
-struct list_shape {
+struct list_tagk_set {
     size_t tags;
     uint8_t tagks[TSUID_MAX];
 };
@@ -62,20 +62,20 @@ struct list_shape {
 struct index_list {
     uint32_t magic;
     struct series_index *index;
-    struct key_shape widths;
+    struct key_layout widths;
     uint64_t metric, count;
     size_t refs;             /* guarded by the index' lock */
     struct index_list *next; /* of the dead */
-    struct list_shape *shapes;
-    size_t shapes_len;
-    struct buf keys; /* <shape:1> <tagv>... */
+    struct list_tagk_set *tagk_sets;
+    size_t tagk_sets_len;
+    struct buf keys; /* <tag-key set:1> <tagv>... */
     uint32_t *ends;
     size_t len, cap;
     struct lock lock;
     struct index_tag *tags GUARDED_BY(lock);
-    struct memo memos[MEMOS] GUARDED_BY(lock);
-    size_t next_memo GUARDED_BY(lock);
-    size_t memo_bytes GUARDED_BY(lock);
+    struct cache caches[CACHES] GUARDED_BY(lock);
+    size_t next_cache GUARDED_BY(lock);
+    size_t cache_bytes GUARDED_BY(lock);
 };
 
 /* Series that came after a list are looked through one by one. */
@@ -98,7 +98,7 @@ struct slot {
 
 struct series_index {
     uint32_t magic;
-    struct key_shape widths;
+    struct key_layout widths;
     struct lock lock;
     struct slot slots[SETS][WAYS] GUARDED_BY(lock);
     size_t bytes GUARDED_BY(lock);
@@ -107,7 +107,7 @@ struct series_index {
 };
 
 struct series_index *
-series_index_new(const struct key_shape *widths)
+series_index_new(const struct key_layout *widths)
 {
     struct series_index *x = mem_new(sizeof *x);
 
@@ -130,13 +130,13 @@ free_list(struct index_list *l)
         free(t->series);
         free(t);
     }
-    for (size_t i = 0; i < MEMOS; i++) {
-        free(l->memos[i].key);
-        free(l->memos[i].ids);
+    for (size_t i = 0; i < CACHES; i++) {
+        free(l->caches[i].key);
+        free(l->caches[i].ids);
     }
     lock_fini(&l->lock);
     buf_fini(&l->keys);
-    free(l->shapes);
+    free(l->tagk_sets);
     free(l->ends);
     OBJ_CLEAR(l);
     free(l);
@@ -428,7 +428,7 @@ series_index_made(struct series_index *x, struct index_list *l, bool fits,
         s->list = l;
         l->refs++;
         book(x, s,
-             l->keys.cap + l->cap * sizeof *l->ends + MEMO_BYTES + MORE_BYTES);
+             l->keys.cap + l->cap * sizeof *l->ends + CACHE_BYTES + MORE_BYTES);
     }
     if (!good) {
         unref(x, l);
@@ -455,34 +455,36 @@ index_list_new(struct series_index *x, uint64_t metric, uint64_t count)
     return l;
 }
 
-/* The shape of a TSUID, found or added; LIST_SHAPES: there are too many. */
+/* The tag-key set of a TSUID, found or added; LIST_TAGK_SETS: there are too
+ * many. */
 static size_t
-shape_of(struct index_list *l, struct slice tsuid)
+tagk_set_of(struct index_list *l, struct slice tsuid)
 {
-    const struct key_shape *w = &l->widths;
-    struct list_shape shape = { .tags = tsuid_tags(w, tsuid) };
-    size_t size = shape.tags * w->tagk_width;
+    const struct key_layout *w = &l->widths;
+    struct list_tagk_set tagk_set = { .tags = tsuid_tags(w, tsuid) };
+    size_t size = tagk_set.tags * w->tagk_width;
 
-    for (size_t i = 0; i < shape.tags; i++)
-        memcpy(shape.tagks + i * w->tagk_width, tsuid_tagk(w, tsuid, i).data,
+    for (size_t i = 0; i < tagk_set.tags; i++)
+        memcpy(tagk_set.tagks + i * w->tagk_width, tsuid_tagk(w, tsuid, i).data,
                w->tagk_width);
     /* The newest one is most likely. */
-    for (size_t i = l->shapes_len; i-- > 0;)
-        if (l->shapes[i].tags == shape.tags &&
-            memcmp(l->shapes[i].tagks, shape.tagks, size) == 0)
+    for (size_t i = l->tagk_sets_len; i-- > 0;)
+        if (l->tagk_sets[i].tags == tagk_set.tags &&
+            memcmp(l->tagk_sets[i].tagks, tagk_set.tagks, size) == 0)
             return i;
-    if (l->shapes_len == LIST_SHAPES)
-        return LIST_SHAPES;
-    l->shapes = mem_resize(l->shapes, l->shapes_len + 1, sizeof *l->shapes);
-    l->shapes[l->shapes_len] = shape;
-    return l->shapes_len++;
+    if (l->tagk_sets_len == LIST_TAGK_SETS)
+        return LIST_TAGK_SETS;
+    l->tagk_sets =
+        mem_resize(l->tagk_sets, l->tagk_sets_len + 1, sizeof *l->tagk_sets);
+    l->tagk_sets[l->tagk_sets_len] = tagk_set;
+    return l->tagk_sets_len++;
 }
 
 bool
 index_list_add(struct index_list *l, struct slice key)
 {
     struct slice tsuid = slice_of(key.data + 1, key.size - 1);
-    size_t shape;
+    size_t tagk_set;
 
     if (l->len == l->cap) {
         size_t cap = l->cap == 0 ? 64 : l->cap * 2;
@@ -495,11 +497,11 @@ index_list_add(struct index_list *l, struct slice key)
     }
     if (!tsuid_is_valid(&l->widths, tsuid))
         return false;
-    shape = shape_of(l, tsuid);
-    if (shape == LIST_SHAPES)
+    tagk_set = tagk_set_of(l, tsuid);
+    if (tagk_set == LIST_TAGK_SETS)
         return false;
-    buf_put_u8(&l->keys, (uint8_t)shape);
-    for (size_t i = 0; i < l->shapes[shape].tags; i++)
+    buf_put_u8(&l->keys, (uint8_t)tagk_set);
+    for (size_t i = 0; i < l->tagk_sets[tagk_set].tags; i++)
         buf_put_slice(&l->keys, tsuid_tagv(&l->widths, tsuid, i));
     if (l->keys.failed || l->keys.size > LIST_BYTES)
         return false;
@@ -513,7 +515,7 @@ index_list_len(const struct index_list *l)
     return l->len;
 }
 
-/* <shape:1> <tagv>... of a series. */
+/* <tag-key set:1> <tagv>... of a series. */
 static const uint8_t *
 record_of(const struct index_list *l, size_t i)
 {
@@ -523,16 +525,16 @@ record_of(const struct index_list *l, size_t i)
 struct slice
 index_list_key(const struct index_list *l, size_t i, uint8_t *to)
 {
-    const struct key_shape *w = &l->widths;
+    const struct key_layout *w = &l->widths;
     const uint8_t *record = record_of(l, i), *tagv = record + 1;
-    const struct list_shape *shape = &l->shapes[*record];
+    const struct list_tagk_set *tagk_set = &l->tagk_sets[*record];
     uint8_t *at = to;
 
     *at++ = TABLE_SERIES;
     key_put_uint(at, l->metric, w->metric_width);
     at += w->metric_width;
-    for (size_t k = 0; k < shape->tags; k++) {
-        memcpy(at, shape->tagks + k * w->tagk_width, w->tagk_width);
+    for (size_t k = 0; k < tagk_set->tags; k++) {
+        memcpy(at, tagk_set->tagks + k * w->tagk_width, w->tagk_width);
         at += w->tagk_width;
         memcpy(at, tagv, w->tagv_width);
         at += w->tagv_width;
@@ -558,16 +560,17 @@ compare_pairs(const void *a, const void *b)
     return (x->series > y->series) - (x->series < y->series);
 }
 
-/* Where in each shape's records the values of the tagk are; 0: nowhere. */
+/* Where in each tag-key set's records the values of the tagk are; 0: nowhere.
+ */
 static size_t *
 places_of(const struct index_list *l, uint64_t tagk)
 {
-    const struct key_shape *w = &l->widths;
-    size_t *places = mem_new_array(l->shapes_len + 1, sizeof *places);
+    const struct key_layout *w = &l->widths;
+    size_t *places = mem_new_array(l->tagk_sets_len + 1, sizeof *places);
 
-    for (size_t i = 0; i < l->shapes_len; i++)
-        for (size_t k = l->shapes[i].tags; k-- > 0;)
-            if (key_get_uint(l->shapes[i].tagks + k * w->tagk_width,
+    for (size_t i = 0; i < l->tagk_sets_len; i++)
+        for (size_t k = l->tagk_sets[i].tags; k-- > 0;)
+            if (key_get_uint(l->tagk_sets[i].tagks + k * w->tagk_width,
                              w->tagk_width) == tagk)
                 places[i] = 1 + k * w->tagv_width;
     return places;
@@ -689,62 +692,63 @@ index_list_with(struct index_list *l, uint64_t tagk, uint64_t tagv,
     *len = t->from[from + 1] - t->from[from];
 }
 
-/* -- memos ----------------------------------------------------------------- */
+/* -- caches -----------------------------------------------------------------
+ */
 
-static struct memo *
-find_memo(struct index_list *l, struct slice key) REQUIRES(l->lock)
+static struct cache *
+find_cache(struct index_list *l, struct slice key) REQUIRES(l->lock)
 {
-    for (size_t i = 0; i < MEMOS; i++)
-        if (l->memos[i].key != NULL &&
-            slice_eq(slice_of(l->memos[i].key, l->memos[i].key_size), key))
-            return &l->memos[i];
+    for (size_t i = 0; i < CACHES; i++)
+        if (l->caches[i].key != NULL &&
+            slice_eq(slice_of(l->caches[i].key, l->caches[i].key_size), key))
+            return &l->caches[i];
     return NULL;
 }
 
 static size_t
-memo_bytes(size_t key_size, size_t len)
+cache_bytes(size_t key_size, size_t len)
 {
     return key_size + len * sizeof(uint64_t) + 64;
 }
 
 static void
-drop_memo(struct index_list *l, struct memo *m) REQUIRES(l->lock)
+drop_cache(struct index_list *l, struct cache *m) REQUIRES(l->lock)
 {
     if (m->key == NULL)
         return;
-    l->memo_bytes -= memo_bytes(m->key_size, m->len);
+    l->cache_bytes -= cache_bytes(m->key_size, m->len);
     free(m->key);
     free(m->ids);
-    *m = (struct memo){ 0 };
+    *m = (struct cache){ 0 };
 }
 
 /* Drops the oldest ones until there is room. */
-static struct memo *
-next_memo(struct index_list *l, size_t bytes) REQUIRES(l->lock)
+static struct cache *
+next_cache(struct index_list *l, size_t bytes) REQUIRES(l->lock)
 {
-    size_t at = l->next_memo++ % MEMOS;
+    size_t at = l->next_cache++ % CACHES;
 
-    drop_memo(l, &l->memos[at]);
-    for (size_t i = at; l->memo_bytes + bytes > MEMO_BYTES;) {
-        i = (i + 1) % MEMOS;
-        drop_memo(l, &l->memos[i]);
+    drop_cache(l, &l->caches[at]);
+    for (size_t i = at; l->cache_bytes + bytes > CACHE_BYTES;) {
+        i = (i + 1) % CACHES;
+        drop_cache(l, &l->caches[i]);
     }
-    l->memo_bytes += bytes;
-    return &l->memos[at];
+    l->cache_bytes += bytes;
+    return &l->caches[at];
 }
 
 void
 index_list_remember(struct index_list *l, struct slice key, const uint64_t *ids,
                     size_t len)
 {
-    size_t bytes = memo_bytes(key.size, len);
+    size_t bytes = cache_bytes(key.size, len);
 
     OBJ_CHECK(l, LIST_MAGIC);
-    if (key.size == 0 || bytes > MEMO_BYTES / 4)
+    if (key.size == 0 || bytes > CACHE_BYTES / 4)
         return;
     lock_take(&l->lock);
-    if (find_memo(l, key) == NULL) {
-        struct memo *m = next_memo(l, bytes);
+    if (find_cache(l, key) == NULL) {
+        struct cache *m = next_cache(l, bytes);
 
         m->key = mem_new(key.size);
         m->key_size = key.size;
@@ -761,12 +765,12 @@ bool
 index_list_recall(struct index_list *l, struct slice key, struct arena *a,
                   uint64_t **ids, size_t *len)
 {
-    const struct memo *m;
+    const struct cache *m;
 
     OBJ_CHECK(l, LIST_MAGIC);
     *ids = NULL;
     lock_take(&l->lock);
-    m = find_memo(l, key);
+    m = find_cache(l, key);
     if (m != NULL &&
         (*ids = arena_array(a, m->len + 1, sizeof **ids)) != NULL) {
         memcpy(*ids, m->ids, m->len * sizeof **ids);

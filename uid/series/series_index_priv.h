@@ -30,7 +30,7 @@ struct index_more {
     size_t len;
 };
 
-struct series_index *series_index_new(const struct key_shape *widths);
+struct series_index *series_index_new(const struct key_layout *widths);
 void series_index_free(struct series_index **x);
 
 /* The metric's list while it has 'count' series with those that came later

@@ -21,12 +21,12 @@ struct series_directory {
     uint32_t magic;
     struct store *store;
     struct uid_table *uids;
-    struct key_shape widths;
-    struct shapes *shapes;
+    struct key_layout widths;
+    struct tagk_sets *tagk_sets;
     struct kinds *kinds;
     struct series_index *index;
     struct series_limits limits;
-    struct lock lock;             /* enters series; across one journal append */
+    struct lock lock;             /* enters series; across one WAL append */
     _Atomic uint64_t entered;     /* so many since the start */
     bool failed GUARDED_BY(lock); /* memory may know what the engine lacks */
 };

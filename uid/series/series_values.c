@@ -47,7 +47,7 @@ take_list(struct series_directory *d, uint64_t metric,
           const struct series_visit *visit, struct index_list **out,
           struct index_more **more, struct error *e)
 {
-    uint64_t count = shapes_count(d->shapes, metric);
+    uint64_t count = tagk_sets_count(d->tagk_sets, metric);
     bool make;
 
     *out = series_index_take(d->index, metric, count, more, &make);
@@ -66,7 +66,7 @@ compare_places(const void *a, const void *b)
 
 /* Its value under the tagk; false: it has none. */
 static bool
-value_of(const struct key_shape *w, struct slice tsuid, uint64_t tagk,
+value_of(const struct key_layout *w, struct slice tsuid, uint64_t tagk,
          uint64_t *out)
 {
     for (size_t i = tsuid_tags(w, tsuid); i-- > 0;)
@@ -95,7 +95,7 @@ is_among(const uint64_t *ascending, size_t len, uint64_t v)
 
 /* What is looked for in a list and in what came later. */
 struct wanted {
-    const struct key_shape *widths;
+    const struct key_layout *widths;
     const struct mask_set *masks;
     uint64_t tagk;
     const uint64_t *tagvs;
@@ -238,7 +238,7 @@ series_each_tagged(struct series_directory *d, uint64_t metric, uint64_t tagk,
     enum status st = ST_OK;
 
     OBJ_CHECK(d, SERIES_MAGIC);
-    metrics = shapes_metrics(d->shapes, metric, tagk, &len);
+    metrics = tagk_sets_metrics(d->tagk_sets, metric, tagk, &len);
     for (size_t i = 0; i < len && t.on && st == ST_OK; i++)
         st = series_each_with(d, metrics[i], NULL, tagk, tagvs, tagvs_len,
                               &(struct series_visit){ visit_tagged, NULL, &t },
@@ -296,7 +296,7 @@ compare_values(const void *a, const void *b)
 
 /* Adds what came later and has values that the list has not. */
 static enum status
-values_of_more(const struct key_shape *w, struct index_list *l,
+values_of_more(const struct key_layout *w, struct index_list *l,
                const struct index_more *more, uint64_t tagk,
                series_value_takes *takes, void *ctx, struct arena *a,
                bool *known, uint64_t **tagvs, size_t *len, struct error *e)
@@ -350,7 +350,8 @@ series_values(struct series_directory *d, uint64_t metric, uint64_t tagk,
     if (st != ST_OK)
         return st;
     if (l == NULL) { /* so the caller scans */
-        series_index_spend(d->index, metric, shapes_count(d->shapes, metric));
+        series_index_spend(d->index, metric,
+                           tagk_sets_count(d->tagk_sets, metric));
         return ST_OK;
     }
     st = values_of_list(l, tagk, key, takes, ctx, a, known, tagvs, len, e);

@@ -1,5 +1,6 @@
-/* One hash table of keys.  The key of a metric alone, which is no shape since
- * every series has a tag, heads the list of that metric's shapes. */
+/* One hash table of keys.  The key of a metric alone, which is no tag-key set
+ * since every series has a tag, heads the list of that metric's tag-key sets.
+ */
 #include "config.h"
 
 #include "uid/series/tagk_sets.h"
@@ -11,7 +12,7 @@
 #include "base/mem.h"
 #include "base/table.h"
 
-#define SHAPES_MAGIC FOURCC('S', 'H', 'A', 'P')
+#define TAGK_SETS_MAGIC FOURCC('S', 'H', 'A', 'P')
 
 struct node {
     struct node *next; /* of the same metric, newest first */
@@ -20,9 +21,9 @@ struct node {
     uint8_t key[];
 };
 
-struct shapes {
+struct tagk_sets {
     uint32_t magic;
-    struct key_shape widths;
+    struct key_layout widths;
     uint64_t seed;
     struct lock lock;
     struct hash_table
@@ -32,12 +33,12 @@ struct shapes {
     uint64_t total GUARDED_BY(lock);
 };
 
-struct shapes *
-shapes_new(const struct key_shape *widths)
+struct tagk_sets *
+tagk_sets_new(const struct key_layout *widths)
 {
-    struct shapes *s = mem_new(sizeof *s);
+    struct tagk_sets *s = mem_new(sizeof *s);
 
-    s->magic = SHAPES_MAGIC;
+    s->magic = TAGK_SETS_MAGIC;
     s->widths = *widths;
     s->seed = hash_random_seed();
     lock_init(&s->lock);
@@ -45,14 +46,14 @@ shapes_new(const struct key_shape *widths)
 }
 
 void
-shapes_free(struct shapes **sp)
+tagk_sets_free(struct tagk_sets **sp)
 {
-    struct shapes *s = *sp;
+    struct tagk_sets *s = *sp;
 
     *sp = NULL;
     if (s == NULL)
         return;
-    OBJ_CHECK(s, SHAPES_MAGIC);
+    OBJ_CHECK(s, TAGK_SETS_MAGIC);
     lock_take(&s->lock);
     for (size_t i = 0; i < s->table.len; i++)
         free(s->nodes[i]);
@@ -74,7 +75,7 @@ node_is(const void *nodes, uint32_t i, const void *key)
 
 /* NULL when it is not there. */
 static struct node *
-node_find(const struct shapes *s, struct slice key) REQUIRES(s->lock)
+node_find(const struct tagk_sets *s, struct slice key) REQUIRES(s->lock)
 {
     uint32_t i = table_find(&s->table, hash_slice(key, s->seed), node_is,
                             s->nodes, &key);
@@ -83,7 +84,8 @@ node_find(const struct shapes *s, struct slice key) REQUIRES(s->lock)
 }
 
 static struct node *
-find_or_add(struct shapes *s, struct slice key, bool *added) REQUIRES(s->lock)
+find_or_add(struct tagk_sets *s, struct slice key, bool *added)
+    REQUIRES(s->lock)
 {
     struct node *n = node_find(s, key);
     size_t len = s->table.len;
@@ -104,12 +106,12 @@ find_or_add(struct shapes *s, struct slice key, bool *added) REQUIRES(s->lock)
 }
 
 void
-shapes_set(struct shapes *s, struct slice key, uint64_t series)
+tagk_sets_set(struct tagk_sets *s, struct slice key, uint64_t series)
 {
     struct node *n, *head;
     bool added, head_added;
 
-    OBJ_CHECK(s, SHAPES_MAGIC);
+    OBJ_CHECK(s, TAGK_SETS_MAGIC);
     INSIST(key.size > s->widths.metric_width && key.size <= TSUID_MAX);
     lock_take(&s->lock);
     n = find_or_add(s, key, &added);
@@ -125,12 +127,12 @@ shapes_set(struct shapes *s, struct slice key, uint64_t series)
 }
 
 uint64_t
-shapes_get(struct shapes *s, struct slice key)
+tagk_sets_get(struct tagk_sets *s, struct slice key)
 {
     const struct node *n;
     uint64_t series;
 
-    OBJ_CHECK(s, SHAPES_MAGIC);
+    OBJ_CHECK(s, TAGK_SETS_MAGIC);
     lock_take(&s->lock);
     n = node_find(s, key);
     series = n == NULL ? 0 : n->series;
@@ -139,7 +141,8 @@ shapes_get(struct shapes *s, struct slice key)
 }
 
 static void
-to_shape(const struct shapes *s, const struct node *n, struct series_shape *out)
+to_tagk_set(const struct tagk_sets *s, const struct node *n,
+            struct series_tagk_set *out)
 {
     size_t at = s->widths.metric_width;
 
@@ -151,14 +154,14 @@ to_shape(const struct shapes *s, const struct node *n, struct series_shape *out)
 }
 
 enum status
-shapes_list(struct shapes *s, uint64_t metric, struct arena *a,
-            struct series_shape **out, size_t *len, struct error *e)
+tagk_sets_list(struct tagk_sets *s, uint64_t metric, struct arena *a,
+               struct series_tagk_set **out, size_t *len, struct error *e)
 {
     uint8_t key[8];
     const struct node *head;
     enum status st = ST_OK;
 
-    OBJ_CHECK(s, SHAPES_MAGIC);
+    OBJ_CHECK(s, TAGK_SETS_MAGIC);
     *out = NULL;
     *len = 0;
     key_put_uint(key, metric, s->widths.metric_width);
@@ -174,20 +177,20 @@ shapes_list(struct shapes *s, uint64_t metric, struct arena *a,
             st = error_set(e, ST_LIMIT, "the request needs too much memory");
         else
             for (const struct node *i = head->next; i != NULL; i = i->next)
-                to_shape(s, i, &(*out)[(*len)++]);
+                to_tagk_set(s, i, &(*out)[(*len)++]);
     }
     lock_drop(&s->lock);
     return st;
 }
 
 uint64_t
-shapes_count(struct shapes *s, uint64_t metric)
+tagk_sets_count(struct tagk_sets *s, uint64_t metric)
 {
     uint8_t key[8];
     const struct node *head;
     uint64_t sum = 0;
 
-    OBJ_CHECK(s, SHAPES_MAGIC);
+    OBJ_CHECK(s, TAGK_SETS_MAGIC);
     key_put_uint(key, metric, s->widths.metric_width);
     lock_take(&s->lock);
     head = node_find(s, slice_of(key, s->widths.metric_width));
@@ -199,11 +202,11 @@ shapes_count(struct shapes *s, uint64_t metric)
 }
 
 uint64_t
-shapes_total(struct shapes *s)
+tagk_sets_total(struct tagk_sets *s)
 {
     uint64_t total;
 
-    OBJ_CHECK(s, SHAPES_MAGIC);
+    OBJ_CHECK(s, TAGK_SETS_MAGIC);
     lock_take(&s->lock);
     total = s->total;
     lock_drop(&s->lock);
@@ -211,9 +214,9 @@ shapes_total(struct shapes *s)
 }
 
 static bool
-has_tagk(const struct shapes *s, const struct node *n, uint64_t tagk)
+has_tagk(const struct tagk_sets *s, const struct node *n, uint64_t tagk)
 {
-    const struct key_shape *w = &s->widths;
+    const struct key_layout *w = &s->widths;
 
     for (size_t at = w->metric_width; at < n->size && n->series > 0;
          at += w->tagk_width)
@@ -224,7 +227,7 @@ has_tagk(const struct shapes *s, const struct node *n, uint64_t tagk)
 
 /* The metric, or nothing. */
 static size_t
-one_metric(const struct shapes *s, uint64_t metric, uint64_t tagk,
+one_metric(const struct tagk_sets *s, uint64_t metric, uint64_t tagk,
            uint64_t *out) REQUIRES(s->lock)
 {
     uint8_t key[8];
@@ -241,7 +244,7 @@ one_metric(const struct shapes *s, uint64_t metric, uint64_t tagk,
 }
 
 static size_t
-all_metrics(const struct shapes *s, uint64_t tagk, uint64_t *out)
+all_metrics(const struct tagk_sets *s, uint64_t tagk, uint64_t *out)
     REQUIRES(s->lock)
 {
     size_t len = 0;
@@ -261,12 +264,13 @@ compare_ids(const void *a, const void *b)
 }
 
 uint64_t *
-shapes_metrics(struct shapes *s, uint64_t metric, uint64_t tagk, size_t *len)
+tagk_sets_metrics(struct tagk_sets *s, uint64_t metric, uint64_t tagk,
+                  size_t *len)
 {
     uint64_t *out;
     size_t all, n = 0;
 
-    OBJ_CHECK(s, SHAPES_MAGIC);
+    OBJ_CHECK(s, TAGK_SETS_MAGIC);
     lock_take(&s->lock);
     out = mem_new_array(s->table.len + 1, sizeof *out);
     all = metric != 0 ? one_metric(s, metric, tagk, out)

@@ -18,7 +18,7 @@
 /* For libmicrohttpd's own notes about a head, and the head of the reply. */
 #define HEAD_SLACK ((size_t)8 << 10)
 
-/* At stop, for the refusals of what still waited. */
+/* At stop, for the rejections of what still waited. */
 #define LAST_REPLIES_MS 100
 
 /* At stop, for sockets just given: libmicrohttpd should know them all, since it

@@ -1,4 +1,4 @@
-/* The head of a request: what is refused before its body is read, in the order
+/* The head of a request: what is rejected before its body is read, in the order
  * in which OpenTSDB looks.
  *
  * The first checks are our own defence.  libmicrohttpd 0.9.75 takes the first
@@ -7,7 +7,7 @@
  * the connection's end; keeps blanks in header names; appends a folded line to
  * the *name* of its header; leaves out headers without a name, and what follows
  * a NUL.  A proxy in front may see another request than we do in each of these,
- * so they are refused, and the connection closed. */
+ * so they are rejected, and the connection closed. */
 #include "config.h"
 
 #include "web/mhd/http_priv.h"
@@ -31,7 +31,7 @@ struct head {
     size_t lengths, codings, hosts;
     const char *host;
     bool chunked, bad;
-    bool strict;    /* libmicrohttpd refuses what is_next() is for */
+    bool strict;    /* libmicrohttpd rejects what is_next() is for */
     const char *at; /* how far the head was looked at */
     size_t eol;     /* bytes of a line's end; 0: none seen */
 };
@@ -451,7 +451,7 @@ http_is_read_on(const struct http_request *r)
 }
 
 static bool
-refuse_head(struct http_request *r, unsigned status, const char *message)
+reject_head(struct http_request *r, unsigned status, const char *message)
 {
     r->target.is_api = true;
     answer(r, status, message, NULL, NULL);
@@ -476,9 +476,9 @@ http_admit(struct http_request *r, const char *method, const char *version)
 
     r->method = method_of(r->method_text);
     if (!head_fits(r))
-        return refuse_head(r, 431, "The request's head is too large");
+        return reject_head(r, 431, "The request's head is too large");
     if (is_ambiguous(r, method, version, &h))
-        return refuse_head(r, 400, "The request's head is ambiguous");
+        return reject_head(r, 400, "The request's head is ambiguous");
     url = path_of(r->url, h.host);
     r->url = url == NULL ? r->url : url;
     http_target_parse(r->arena, r->url, &r->target);

@@ -1,6 +1,6 @@
-/* A request's body: one growing piece of memory, inside two limits, that of one
+/* A request's body: one growing chunk of memory, inside two limits, that of one
  * body and that of all together.  Memory doubles, so that a body of many small
- * pieces is copied a constant number of times, and only what is held counts
+ * chunks is copied a constant number of times, and only what is held counts
  * against the budget, never what a Content-Length promises.
  *
  * gzip and deflate are undone when all is there, by a worker: a bomb ends at
@@ -49,10 +49,11 @@ budget_give(struct http_server *s, size_t size)
     http_budget_give(&s->bodies, size);
 }
 
-/* -- refusing -------------------------------------------------------------- */
+/* -- rejecting --------------------------------------------------------------
+ */
 
 static void
-refuse(struct http_request *r, unsigned status, const char *message,
+reject(struct http_request *r, unsigned status, const char *message,
        const char *details)
 {
     http_reply_error(&r->reply, status, message, details);
@@ -61,28 +62,28 @@ refuse(struct http_request *r, unsigned status, const char *message,
 }
 
 static void
-refuse_size(struct http_request *r)
+reject_size(struct http_request *r)
 {
     char details[96];
 
     (void)snprintf(details, sizeof details,
                    "The limit for one body is %zu bytes",
                    r->server->o.body_bytes);
-    refuse(r, 413, "The request's body is too large", details);
+    reject(r, 413, "The request's body is too large", details);
 }
 
 static void
-refuse_budget(struct http_request *r)
+reject_budget(struct http_request *r)
 {
-    refuse(r, 503, "Too many request bodies at once, please try again",
+    reject(r, 503, "Too many request bodies at once, please try again",
            "The memory for the bodies of all requests is used up");
     http_reply_header(&r->reply, "Retry-After", "1");
 }
 
 static void
-refuse_coding(struct http_request *r)
+reject_coding(struct http_request *r)
 {
-    refuse(r, 400, "Unable to decompress the request's body",
+    reject(r, 400, "Unable to decompress the request's body",
            "It is not what its Content-Encoding says");
 }
 
@@ -103,7 +104,7 @@ next_cap(const struct http_body *b, size_t need, size_t limit)
     return cap < limit ? cap : limit;
 }
 
-/* Room for 'size' more; false when the body was refused. */
+/* Room for 'size' more; false when the body was rejected. */
 static bool
 reserve(struct http_request *r, size_t size)
 {
@@ -112,20 +113,20 @@ reserve(struct http_request *r, size_t size)
     uint8_t *p;
 
     if (size > limit - b->size) {
-        refuse_size(r);
+        reject_size(r);
         return false;
     }
     if (b->size + size <= b->cap)
         return true;
     cap = next_cap(b, b->size + size, limit);
     if (!budget_take(r->server, cap - b->cap)) {
-        refuse_budget(r);
+        reject_budget(r);
         return false;
     }
     p = realloc(b->data, cap);
     if (p == NULL) {
         budget_give(r->server, cap - b->cap);
-        refuse_budget(r);
+        reject_budget(r);
         return false;
     }
     b->data = p;
@@ -176,13 +177,13 @@ inflate_start(struct http_request *r, struct slice coded)
     struct http_body *b = &r->body;
 
     if (!budget_take(r->server, INFLATE_BYTES)) {
-        refuse_budget(r);
+        reject_budget(r);
         return false;
     }
     b->z = (z_stream){ 0 };
     if (inflateInit2(&b->z, window_bits(b, coded)) != Z_OK) {
         budget_give(r->server, INFLATE_BYTES);
-        refuse_budget(r);
+        reject_budget(r);
         return false;
     }
     b->inflating = true;
@@ -209,7 +210,7 @@ output_room(struct http_request *r, uint8_t *spare)
     return true;
 }
 
-/* One call of inflate(); false when the body was refused or needs no more. */
+/* One call of inflate(); false when the body was rejected or needs no more. */
 static bool
 inflate_step(struct http_request *r)
 {
@@ -223,7 +224,7 @@ inflate_step(struct http_request *r)
             return false;
         b->ended = false;
         if (inflateReset(&b->z) != Z_OK) {
-            refuse_coding(r);
+            reject_coding(r);
             return false;
         }
     }
@@ -233,7 +234,7 @@ inflate_step(struct http_request *r)
     rc = inflate(&b->z, Z_NO_FLUSH);
     if (b->size == r->server->o.body_bytes) {
         if (b->z.avail_out < room) {
-            refuse_size(r);
+            reject_size(r);
             return false;
         }
     } else {
@@ -244,30 +245,30 @@ inflate_step(struct http_request *r)
         return b->z.avail_in > 0;
     }
     if (rc != Z_OK && rc != Z_BUF_ERROR) {
-        refuse_coding(r);
+        reject_coding(r);
         return false;
     }
     return b->z.avail_in > 0 || b->z.avail_out == 0;
 }
 
 static void
-inflate_piece(struct http_request *r, struct slice piece)
+inflate_chunk(struct http_request *r, struct slice chunk)
 {
     struct http_body *b = &r->body;
 
-    while (piece.size > 0 && b->inflating) {
-        uInt size = piece.size > UINT32_MAX ? UINT32_MAX : (uInt)piece.size;
+    while (chunk.size > 0 && b->inflating) {
+        uInt size = chunk.size > UINT32_MAX ? UINT32_MAX : (uInt)chunk.size;
         union {
             const uint8_t *from;
             uint8_t *to;
-        } in = { .from = piece.data }; /* zlib does not write there */
+        } in = { .from = chunk.data }; /* zlib does not write there */
 
         b->z.next_in = in.to;
         b->z.avail_in = size;
         while (inflate_step(r))
             continue;
-        piece.data += size;
-        piece.size -= size;
+        chunk.data += size;
+        chunk.size -= size;
     }
 }
 
@@ -281,20 +282,20 @@ http_body_drop_max(const struct http_server *s)
 }
 
 bool
-http_body_take(struct http_request *r, struct slice piece)
+http_body_take(struct http_request *r, struct slice chunk)
 {
     struct http_body *b = &r->body;
 
-    b->received += piece.size;
-    atomic_fetch_add_explicit(&r->server->bytes_in, piece.size,
+    b->received += chunk.size;
+    atomic_fetch_add_explicit(&r->server->bytes_in, chunk.size,
                               memory_order_relaxed);
     if (r->answered) {
-        b->dropped += piece.size;
+        b->dropped += chunk.size;
         return b->dropped <= http_body_drop_max(r->server);
     }
-    if (piece.size > 0 && reserve(r, piece.size)) {
-        memcpy(b->data + b->size, piece.data, piece.size);
-        b->size += piece.size;
+    if (chunk.size > 0 && reserve(r, chunk.size)) {
+        memcpy(b->data + b->size, chunk.data, chunk.size);
+        b->size += chunk.size;
     }
     return true;
 }
@@ -313,9 +314,9 @@ http_body_inflate(struct http_request *r)
     b->size = b->cap = 0;
     b->expected = UINT64_MAX;
     if (coded.size >= 2 && inflate_start(r, coded))
-        inflate_piece(r, coded);
+        inflate_chunk(r, coded);
     if (!r->answered && !b->ended)
-        refuse_coding(r);
+        reject_coding(r);
     inflate_fini(r);
     free(data);
     budget_give(r->server, cap);

@@ -49,7 +49,7 @@ http_admit_client(struct http_request *r)
 }
 
 static void
-refuse_client(struct http_request *r, unsigned status, const char *message)
+reject_client(struct http_request *r, unsigned status, const char *message)
 {
     http_reply_error(&r->reply, status, message, "Please try again later");
     http_reply_status(&r->reply, status);
@@ -65,7 +65,7 @@ check_later(void *arg)
     struct MHD_Connection *mhd = r->mhd;
 
     if (atomic_load(&s->aborting))
-        refuse_client(r, 503, "The server is stopping");
+        reject_client(r, 503, "The server is stopping");
     else
         check_rights(r, true);
     /* From here on the request is its connection's again. */
@@ -82,7 +82,7 @@ http_check_client(struct http_request *r)
     MHD_suspend_connection(r->mhd);
     if (s->o.later(s->o.allow_ctx, check_later, r))
         return;
-    refuse_client(r, 429, "Too many passwords are waiting to be checked");
+    reject_client(r, 429, "Too many passwords are waiting to be checked");
     MHD_resume_connection(r->mhd);
     http_check_done(s);
 }

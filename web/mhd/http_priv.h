@@ -4,7 +4,7 @@
  *     http.c          start, stop, and the callbacks that libmicrohttpd calls
  *     http_conn.c     connections by socket; the watchdog for slow clients
  *     http_target.c   the request target: path, version, parameters
- *     http_admit.c    the head: what is refused before a body is read
+ *     http_admit.c    the head: what is rejected before a body is read
  *     http_client.c   authentication and cross-site checks
  *     http_body.c     the body: budget, limits, gzip and deflate undone
  *     http_work.c     the pool that serves the routes which may block
@@ -44,7 +44,7 @@
 /* -- mhd.c: what differs between the versions of libmicrohttpd --------------
  */
 
-/* Does it refuse folded lines, bare line feeds, NULs, nameless headers?  0.9
+/* Does it reject folded lines, bare line feeds, NULs, nameless headers?  0.9
  * does not, and http_admit.c must. */
 bool http_mhd_is_strict(void);
 /* MHD_OPTION_CLIENT_DISCIPLINE_LVL, which 0.9.75's header does not have: level
@@ -90,7 +90,7 @@ struct http_body {
     size_t cap;
     uint64_t expected; /* Content-Length, or UINT64_MAX */
     uint64_t received; /* bytes that came, as they came */
-    uint64_t dropped;  /* of them, after it was refused */
+    uint64_t dropped;  /* of them, after it was rejected */
     enum http_coding coding;
     bool inflating; /* 'z' is initialised */
     bool ended;     /* the compressed stream is complete */
@@ -102,10 +102,10 @@ struct http_body {
 bool http_budget_take(atomic_size_t *used, size_t most, size_t size);
 void http_budget_give(atomic_size_t *used, size_t size);
 
-/* Takes the next piece of the body.  A body that must be refused leaves an
+/* Takes the next chunk of the body.  A body that must be rejected leaves an
  * error reply; what follows is dropped.  False: enough dropped, hang up. */
-bool http_body_take(struct http_request *r, struct slice piece);
-/* How much of a refused body is read on and dropped, since a client which is
+bool http_body_take(struct http_request *r, struct slice chunk);
+/* How much of a rejected body is read on and dropped, since a client which is
  * still writing would see a reset instead of the answer. */
 uint64_t http_body_drop_max(const struct http_server *s);
 /* The body is complete: undoes gzip and deflate.  It may take long. */
@@ -121,7 +121,7 @@ struct http_header {
 };
 
 /* What a body begins with, in order. */
-struct http_pieces {
+struct http_chunks {
     struct buf *list;
     size_t len, cap;
     size_t size; /* bytes of all */
@@ -132,7 +132,7 @@ struct http_reply {
     struct http_request *request;
     unsigned status;
     const char *type;          /* NULL: the default of the path */
-    struct http_pieces pieces; /* the body: these first, */
+    struct http_chunks chunks; /* the body: these first, */
     struct buf body;           /* and this behind them */
     struct http_header *headers;
     bool empty;
@@ -142,9 +142,9 @@ struct http_reply {
 
 void http_reply_init(struct http_reply *out, struct http_request *r);
 void http_reply_fini(struct http_reply *out);
-/* Puts '*b' at 'at' among the pieces; '*b' is empty afterwards. */
-void http_pieces_put(struct http_pieces *p, size_t at, struct buf *b);
-void http_pieces_free(struct http_pieces *p);
+/* Puts '*b' at 'at' among the chunks; '*b' is empty afterwards. */
+void http_chunks_put(struct http_chunks *p, size_t at, struct buf *b);
+void http_chunks_free(struct http_chunks *p);
 
 /* -- http_conn.c ----------------------------------------------------------- */
 
@@ -292,8 +292,8 @@ struct http_request {
     int64_t start_us;
 };
 
-/* Checks the head and finds the route; a refusal leaves a reply and sets
- * 'answered'.  'method' and 'version' lie where they were read.  False: refuse
+/* Checks the head and finds the route; a rejection leaves a reply and sets
+ * 'answered'.  'method' and 'version' lie where they were read.  False: reject
  * at once, without reading further. */
 bool http_admit(struct http_request *r, const char *method,
                 const char *version);
@@ -311,7 +311,7 @@ bool http_host_is_ours(const struct http_request *r);
 void http_check_client(struct http_request *r);
 /* http.c: one check less is under way. */
 void http_check_done(struct http_server *s);
-/* Shall the request's body be read?  Not if it is refused already, the client
+/* Shall the request's body be read?  Not if it is rejected already, the client
  * waits for our leave to send it, or it is too large to be dropped. */
 bool http_is_read_on(const struct http_request *r);
 /* Reads the CORS options of a server. */

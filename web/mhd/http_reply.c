@@ -22,7 +22,7 @@ void
 http_reply_fini(struct http_reply *out)
 {
     OBJ_CHECK(out, HTTP_REPLY_MAGIC);
-    http_pieces_free(&out->pieces);
+    http_chunks_free(&out->chunks);
     buf_fini(&out->body);
     OBJ_CLEAR(out);
 }
@@ -36,7 +36,7 @@ http_reply_body(struct http_reply *out)
 }
 
 void
-http_pieces_put(struct http_pieces *p, size_t at, struct buf *b)
+http_chunks_put(struct http_chunks *p, size_t at, struct buf *b)
 {
     INSIST(at <= p->len);
     if (p->len == p->cap) {
@@ -51,27 +51,27 @@ http_pieces_put(struct http_pieces *p, size_t at, struct buf *b)
 }
 
 void
-http_pieces_free(struct http_pieces *p)
+http_chunks_free(struct http_chunks *p)
 {
     for (size_t i = 0; i < p->len; i++)
         buf_fini(&p->list[i]);
     free(p->list);
-    *p = (struct http_pieces){ 0 };
+    *p = (struct http_chunks){ 0 };
 }
 
 void
-http_reply_give(struct http_reply *out, struct buf *piece)
+http_reply_give(struct http_reply *out, struct buf *chunk)
 {
     bool failed;
 
     OBJ_CHECK(out, HTTP_REPLY_MAGIC);
-    failed = out->body.failed || piece->failed;
+    failed = out->body.failed || chunk->failed;
     out->empty = false;
     if (out->body.size > 0)
-        http_pieces_put(&out->pieces, out->pieces.len, &out->body);
-    if (piece->size > 0)
-        http_pieces_put(&out->pieces, out->pieces.len, piece);
-    buf_fini(piece);
+        http_chunks_put(&out->chunks, out->chunks.len, &out->body);
+    if (chunk->size > 0)
+        http_chunks_put(&out->chunks, out->chunks.len, chunk);
+    buf_fini(chunk);
     out->body.failed = failed;
 }
 
@@ -111,7 +111,7 @@ void
 http_reply_empty(struct http_reply *out, unsigned status)
 {
     http_reply_status(out, status);
-    http_pieces_free(&out->pieces);
+    http_chunks_free(&out->chunks);
     buf_clear(&out->body);
     out->empty = true;
 }
@@ -210,7 +210,7 @@ start_error(struct http_reply *out, unsigned status)
 {
     OBJ_CHECK(out, HTTP_REPLY_MAGIC);
     http_reply_status(out, status);
-    http_pieces_free(&out->pieces);
+    http_chunks_free(&out->chunks);
     buf_clear(&out->body);
     out->type = NULL;
     out->empty = false;

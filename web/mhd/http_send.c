@@ -78,9 +78,9 @@ http_accepts(const char *s)
     return CODING_NONE;
 }
 
-/* Compresses all pieces into 'to', which has room for what may come of it. */
+/* Compresses all chunks into 'to', which has room for what may come of it. */
 static bool
-deflate_pieces(z_stream *z, const struct http_pieces *p, struct buf *to,
+deflate_chunks(z_stream *z, const struct http_chunks *p, struct buf *to,
                size_t bound)
 {
     uint8_t *out = buf_reserve(to, bound);
@@ -103,9 +103,9 @@ deflate_pieces(z_stream *z, const struct http_pieces *p, struct buf *to,
     return true;
 }
 
-/* Replaces the pieces by their compressed form; leaves them when that fails. */
+/* Replaces the chunks by their compressed form; leaves them when that fails. */
 static bool
-compress_pieces(struct http_pieces *p, enum http_coding coding)
+compress_chunks(struct http_chunks *p, enum http_coding coding)
 {
     bool small = p->size <= 4096, done;
     int bits = (small ? 12 : 15) + (coding == CODING_GZIP ? 16 : 0);
@@ -116,11 +116,11 @@ compress_pieces(struct http_pieces *p, enum http_coding coding)
         deflateInit2(&z, 1, Z_DEFLATED, bits, small ? 5 : 8,
                      Z_DEFAULT_STRATEGY) != Z_OK)
         return false;
-    done = deflate_pieces(&z, p, &to, deflateBound(&z, p->size));
+    done = deflate_chunks(&z, p, &to, deflateBound(&z, p->size));
     (void)deflateEnd(&z);
     if (done) {
-        http_pieces_free(p);
-        http_pieces_put(p, 0, &to);
+        http_chunks_free(p);
+        http_chunks_put(p, 0, &to);
     }
     buf_fini(&to);
     return done;
@@ -148,7 +148,7 @@ guess_type(const struct http_request *r)
         { ".css", "text/css" },  { ".js", "text/javascript" },
         { ".gif", "image/gif" }, { ".ico", "image/x-icon" },
     };
-    const struct http_pieces *p = &r->reply.pieces;
+    const struct http_chunks *p = &r->reply.chunks;
     size_t size = strcspn(r->url, "?");
 
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
@@ -172,15 +172,15 @@ guess_type(const struct http_request *r)
 /* -- the response ---------------------------------------------------------- */
 
 static void
-wrap_jsonp(struct http_pieces *p, const char *name)
+wrap_jsonp(struct http_chunks *p, const char *name)
 {
     struct buf before = BUF_INIT, after = BUF_INIT;
 
     buf_put_str(&before, name);
     buf_put_u8(&before, '(');
-    http_pieces_put(p, 0, &before);
+    http_chunks_put(p, 0, &before);
     buf_put_u8(&after, ')');
-    http_pieces_put(p, p->len, &after);
+    http_chunks_put(p, p->len, &after);
 }
 
 static void
@@ -251,10 +251,10 @@ is_image(const char *type)
     return strncmp(type, "image/", 6) == 0;
 }
 
-/* Pieces on their way out. */
+/* Chunks on their way out. */
 struct sending {
-    struct http_pieces pieces;
-    size_t at;     /* the piece that goes next, */
+    struct http_chunks chunks;
+    size_t at;     /* the chunk that goes next, */
     size_t offset; /* and where in it */
 };
 
@@ -262,7 +262,7 @@ struct sending {
 #define SEND_BYTES ((size_t)256 << 10)
 
 /* libmicrohttpd asks for what follows what it had.  Its own way of sending
- * pieces takes a connection's memory for the list of them, and where that does
+ * chunks takes a connection's memory for the list of them, and where that does
  * not do it (0.9.75) ends the process. */
 static ssize_t
 next_bytes(void *cls, uint64_t pos, char *to, size_t max)
@@ -271,8 +271,8 @@ next_bytes(void *cls, uint64_t pos, char *to, size_t max)
     size_t n = 0;
 
     (void)pos;
-    while (n < max && s->at < s->pieces.len) {
-        struct buf *b = &s->pieces.list[s->at];
+    while (n < max && s->at < s->chunks.len) {
+        struct buf *b = &s->chunks.list[s->at];
         size_t left = b->size - s->offset;
         size_t take = left < max - n ? left : max - n;
 
@@ -293,19 +293,19 @@ free_sending(void *cls)
 {
     struct sending *s = cls;
 
-    http_pieces_free(&s->pieces);
+    http_chunks_free(&s->chunks);
     free(s);
 }
 
 static struct MHD_Response *
-respond_in_pieces(struct http_pieces *p)
+respond_in_chunks(struct http_chunks *p)
 {
     struct sending *s = mem_new(sizeof *s);
     struct MHD_Response *response;
 
-    s->pieces = *p;
-    *p = (struct http_pieces){ 0 };
-    response = MHD_create_response_from_callback(s->pieces.size, SEND_BYTES,
+    s->chunks = *p;
+    *p = (struct http_chunks){ 0 };
+    response = MHD_create_response_from_callback(s->chunks.size, SEND_BYTES,
                                                  next_bytes, s, free_sending);
     if (response == NULL)
         free_sending(s);
@@ -313,20 +313,20 @@ respond_in_pieces(struct http_pieces *p)
 }
 
 static struct MHD_Response *
-respond(struct http_pieces *p)
+respond(struct http_chunks *p)
 {
     struct buf only = BUF_INIT;
     struct MHD_Response *response;
 
     if (p->len > 1)
-        return respond_in_pieces(p);
+        return respond_in_chunks(p);
     if (p->len == 1)
         only = p->list[0];
     response = MHD_create_response_from_buffer_with_free_callback(
         only.size, only.data, free);
     if (response != NULL)
         p->len = 0; /* its bytes are the response's */
-    http_pieces_free(p);
+    http_chunks_free(p);
     return response;
 }
 
@@ -363,13 +363,13 @@ make_body(struct http_request *r, const char **type, enum http_coding *coding)
             : r->target.is_api && !out->plain_page ? API_TYPE
                                                    : guess_type(r);
     if (r->jsonp != NULL && is_json(*type))
-        wrap_jsonp(&out->pieces, r->jsonp);
-    r->may_compress = out->pieces.size > 0 && !is_image(*type);
+        wrap_jsonp(&out->chunks, r->jsonp);
+    r->may_compress = out->chunks.size > 0 && !is_image(*type);
     if (r->may_compress)
         *coding = http_accepts(http_header(r, "Accept-Encoding"));
-    if (*coding != CODING_NONE && !compress_pieces(&out->pieces, *coding))
+    if (*coding != CODING_NONE && !compress_chunks(&out->chunks, *coding))
         *coding = CODING_NONE;
-    return take_budget(r, out->pieces.size);
+    return take_budget(r, out->chunks.size);
 }
 
 void
@@ -393,8 +393,8 @@ http_finish(struct http_request *r)
         coding = CODING_NONE;
         (void)make_body(r, &type, &coding);
     }
-    r->response_size = out->pieces.size;
-    r->response = respond(&out->pieces);
+    r->response_size = out->chunks.size;
+    r->response = respond(&out->chunks);
     if (r->response == NULL)
         return; /* out of memory: the connection will be closed */
     add_headers(r, type, coding);

@@ -200,9 +200,9 @@ read_path(struct arena *a, struct slice all, struct http_target *t)
 
 /* -- the parameters -------------------------------------------------------- */
 
-/* The next piece between separators; false after the last. */
+/* The next chunk between separators; false after the last. */
 static bool
-next_piece(struct slice *rest, struct slice *out)
+next_chunk(struct slice *rest, struct slice *out)
 {
     size_t n = 0;
 
@@ -220,32 +220,32 @@ next_piece(struct slice *rest, struct slice *out)
 
 /* "a=b" is a name and a value, "a" and "a=" a name, "=b" the name "b". */
 static bool
-read_param(struct arena *a, struct slice piece, struct http_param *out)
+read_param(struct arena *a, struct slice chunk, struct http_param *out)
 {
     const uint8_t *equals;
-    struct slice value = { piece.data, 0 };
+    struct slice value = { chunk.data, 0 };
 
-    while (piece.size > 0 && piece.data[0] == '=') {
-        piece.data++;
-        piece.size--;
+    while (chunk.size > 0 && chunk.data[0] == '=') {
+        chunk.data++;
+        chunk.size--;
     }
-    equals = piece.size == 0 ? NULL : memchr(piece.data, '=', piece.size);
+    equals = chunk.size == 0 ? NULL : memchr(chunk.data, '=', chunk.size);
     if (equals != NULL) {
         value.data = equals + 1;
-        value.size = piece.size - (size_t)(equals - piece.data) - 1;
-        piece.size = (size_t)(equals - piece.data);
+        value.size = chunk.size - (size_t)(equals - chunk.data) - 1;
+        chunk.size = (size_t)(equals - chunk.data);
     }
-    return http_decode(a, piece, true, &out->name) &&
+    return http_decode(a, chunk, true, &out->name) &&
            http_decode(a, value, true, &out->value);
 }
 
 static void
 read_params(struct arena *a, struct slice query, struct http_target *t)
 {
-    struct slice rest = query, piece;
+    struct slice rest = query, chunk;
     size_t len = 0;
 
-    while (next_piece(&rest, &piece))
+    while (next_chunk(&rest, &chunk))
         len++;
     if (len == 0)
         return;
@@ -255,12 +255,12 @@ read_params(struct arena *a, struct slice query, struct http_target *t)
         return;
     }
     rest = query;
-    while (next_piece(&rest, &piece)) {
+    while (next_chunk(&rest, &chunk)) {
         struct http_param *p = &t->params[t->params_len];
 
-        if (!read_param(a, piece, p)) {
+        if (!read_param(a, chunk, p)) {
             fault(t, 400,
-                  text(a, "Bad query string: bad escape in \"", piece, "\""),
+                  text(a, "Bad query string: bad escape in \"", chunk, "\""),
                   "A '%' must be followed by two hexadecimal digits");
             return;
         }

@@ -2,13 +2,13 @@
  * those that are tested.
  *
  *                              0.9.75                       1.0.1
- *     folded lines, bare LF    taken                        refused, level 1
- *     names: empty, spaced     left out, kept               refused, level 1
- *     Content-Length: 0, 0     refused, its head sent       refused
+ *     folded lines, bare LF    taken                        rejected, level 1
+ *     names: empty, spaced     left out, kept               rejected, level 1
+ *     Content-Length: 0, 0     rejected, its head sent       rejected
  *                              twice
- *     HTTP/1.1 without Host    taken                        refused
- *     chunk extensions         skipped                      refused
- *     bare LF between chunks   taken                        refused
+ *     HTTP/1.1 without Host    taken                        rejected
+ *     chunk extensions         skipped                      rejected
+ *     bare LF between chunks   taken                        rejected
  *
  * The version is looked up when the program runs: both have the same soname. */
 #include "config.h"
@@ -26,7 +26,7 @@ http_mhd_is_strict(void)
 /* libmicrohttpd would note each parameter in the memory that is meant for the
  * head, and where a few hundred do not fit, it answers nothing for as long as
  * it may.  We read them ourselves, so it gets to see none: it looks from the
- * question mark to the next NUL, in bytes which are its own. */
+ * query mark to the next NUL, in bytes which are its own. */
 void
 http_mhd_hide_params(const char *uri)
 {

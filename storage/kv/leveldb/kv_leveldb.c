@@ -4,7 +4,7 @@
  * - with create_if_missing and no CURRENT file it starts anew and deletes what
  *   was there, so we look into the folder ourselves;
  * - a log that it has rotated away is never synced, nor is the folder;
- * - it refuses a log with holes, which a power cut leaves where nothing was
+ * - it rejects a log with holes, which a power cut leaves where nothing was
  *   synced, and passes over others: so level_files.c reads its logs first;
  * - after a failed write it may write on behind half a record, which makes its
  *   log unreadable: so a failed write is our last;

@@ -3,7 +3,7 @@
  * 32 KB, in them records, which one entry may span:
  *
  *     record    <masked crc32c:4> <length:2> <type:1> <bytes>
- *     type      1 a whole entry, or its 2 first, 3 middle, 4 last piece
+ *     type      1 a whole entry, or its 2 first, 3 middle, 4 last chunk
  *
  * Less than seven bytes at the end of a block are passed over.  Numbers of a
  * fixed size are little-endian.
@@ -19,7 +19,7 @@
 #define LEVEL_LOG_BLOCK  ((size_t)32768)
 #define LEVEL_LOG_HEADER ((size_t)7)
 
-enum level_piece {
+enum level_chunk {
     LEVEL_NONE,
     LEVEL_WHOLE,
     LEVEL_FIRST,

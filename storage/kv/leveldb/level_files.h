@@ -5,7 +5,7 @@
  * the disk (docs/FORMAT.md, "SYNCED").  Before LevelDB opens the folder, what a
  * power cut left behind that is cut off at the first bad record, or where the
  * MANIFEST is ahead of its tables; what is bad before it is damage.  LevelDB
- * would refuse the one, and pass over some of the other.
+ * would reject the one, and pass over some of the other.
  *
  * Threads: any, but one at a time for a folder, and level_files_check() before
  *          LevelDB has it open.

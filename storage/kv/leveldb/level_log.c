@@ -22,11 +22,11 @@ struct reader {
     struct error *e;
 };
 
-/* -- pieces ---------------------------------------------------------------- */
+/* -- chunks ---------------------------------------------------------------- */
 
-/* The piece at 'at' of the block; '*bytes' is what it holds. */
-static enum level_piece
-piece_read(const struct reader *r, size_t at, struct slice *bytes)
+/* The chunk at 'at' of the block; '*bytes' is what it holds. */
+static enum level_chunk
+chunk_read(const struct reader *r, size_t at, struct slice *bytes)
 {
     const uint8_t *p = r->block + at;
     size_t left = r->block_size - at, size;
@@ -39,7 +39,7 @@ piece_read(const struct reader *r, size_t at, struct slice *bytes)
         level_mask(crc32c(slice_of(p + 6, size + 1))) != level_number(p, 4))
         return LEVEL_NONE;
     *bytes = slice_of(p + LEVEL_LOG_HEADER, size);
-    return (enum level_piece)p[6];
+    return (enum level_chunk)p[6];
 }
 
 static enum status
@@ -69,25 +69,25 @@ struct assembly {
     enum status (*f)(void *ctx, struct slice record, struct error *e);
     void *ctx;
     struct buf record;
-    bool inside; /* a first piece, and no last one yet */
+    bool inside; /* a first chunk, and no last one yet */
 };
 
-/* True when the piece may stand here. */
+/* True when the chunk may stand here. */
 static bool
-fits(const struct assembly *a, enum level_piece piece)
+fits(const struct assembly *a, enum level_chunk chunk)
 {
-    return piece != LEVEL_NONE &&
-           a->inside == (piece == LEVEL_MIDDLE || piece == LEVEL_LAST);
+    return chunk != LEVEL_NONE &&
+           a->inside == (chunk == LEVEL_MIDDLE || chunk == LEVEL_LAST);
 }
 
 static enum status
-take(struct assembly *a, enum level_piece piece, struct slice bytes,
+take(struct assembly *a, enum level_chunk chunk, struct slice bytes,
      struct error *e)
 {
-    a->inside = piece == LEVEL_FIRST || piece == LEVEL_MIDDLE;
+    a->inside = chunk == LEVEL_FIRST || chunk == LEVEL_MIDDLE;
     if (a->f == NULL)
         return ST_OK;
-    if (piece == LEVEL_WHOLE || piece == LEVEL_FIRST)
+    if (chunk == LEVEL_WHOLE || chunk == LEVEL_FIRST)
         buf_clear(&a->record);
     buf_put_slice(&a->record, bytes);
     if (a->record.failed)
@@ -95,7 +95,7 @@ take(struct assembly *a, enum level_piece piece, struct slice bytes,
     return a->inside ? ST_OK : a->f(a->ctx, buf_slice(&a->record), e);
 }
 
-/* The pieces of one block from '*bad' on, which is then where the first bad one
+/* The chunks of one block from '*bad' on, which is then where the first bad one
  * lies in it, or what is left when it ends. */
 static enum status
 block_take(struct reader *r, struct assembly *a, struct level_log_end *end,
@@ -105,11 +105,11 @@ block_take(struct reader *r, struct assembly *a, struct level_log_end *end,
 
     while (st == ST_OK && r->block_size >= *bad + LEVEL_LOG_HEADER) {
         struct slice bytes;
-        enum level_piece piece = piece_read(r, *bad, &bytes);
+        enum level_chunk chunk = chunk_read(r, *bad, &bytes);
 
-        if (!fits(a, piece))
+        if (!fits(a, chunk))
             return ST_OK;
-        st = take(a, piece, bytes, r->e);
+        st = take(a, chunk, bytes, r->e);
         if (st != ST_OK)
             return st;
         *bad += LEVEL_LOG_HEADER + bytes.size;
@@ -132,9 +132,9 @@ look_behind(struct reader *r, size_t at, struct level_log_end *end)
     while (st == ST_OK && r->block_size > 0) {
         for (; at + LEVEL_LOG_HEADER <= r->block_size; at++) {
             struct slice bytes;
-            enum level_piece piece = piece_read(r, at, &bytes);
+            enum level_chunk chunk = chunk_read(r, at, &bytes);
 
-            if (piece == LEVEL_WHOLE || piece == LEVEL_FIRST) {
+            if (chunk == LEVEL_WHOLE || chunk == LEVEL_FIRST) {
                 end->follows = true;
                 return ST_OK;
             }

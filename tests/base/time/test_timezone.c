@@ -190,7 +190,7 @@ START_TEST(extremes_are_survived)
 }
 END_TEST
 
-static const char *const refused[] = {
+static const char *const rejected[] = {
     "",
     "Nowhere/Land",
     "../../../etc/passwd",
@@ -209,12 +209,13 @@ static const char *const refused[] = {
     "Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
 };
 
-START_TEST(refuses_names)
+START_TEST(rejects_names)
 {
     const struct timezone *z;
     struct error e;
 
-    ck_assert_int_eq(timezone_find(slice_str(refused[_i]), &z, &e), ST_INVALID);
+    ck_assert_int_eq(timezone_find(slice_str(rejected[_i]), &z, &e),
+                     ST_INVALID);
     ck_assert_ptr_null(z);
     ck_assert_ptr_nonnull(strstr(e.text, "Invalid timezone name: "));
 }
@@ -326,7 +327,7 @@ START_TEST(reads_files)
                      files[_i].after_s * 1000);
     timezone_free(&z);
 
-    /* Every shorter file is refused, or lacks only its footer. */
+    /* Every shorter file is rejected, or lacks only its footer. */
     for (size_t n = 0; n < b.size; n++) {
         if (timezone_read((struct slice){ b.data, n }, slice_str("X"), &z,
                           &e) == ST_OK)
@@ -337,7 +338,7 @@ START_TEST(reads_files)
 }
 END_TEST
 
-START_TEST(refuses_absurd_files)
+START_TEST(rejects_absurd_files)
 {
     struct buf b = BUF_INIT;
     struct timezone *z;
@@ -372,6 +373,6 @@ END_TEST
 
 TEST_MAIN("timezone", LOOP(finds_buckets, buckets),
           LOOP(reads_wall_clocks, walls), TEST(extremes_are_survived),
-          LOOP(refuses_names, refused), TEST(a_zone_is_read_once),
+          LOOP(rejects_names, rejected), TEST(a_zone_is_read_once),
           LOOP(reads_rules, rules), LOOP(reads_files, files),
-          TEST(refuses_absurd_files), TEST(dates_and_days_agree))
+          TEST(rejects_absurd_files), TEST(dates_and_days_agree))

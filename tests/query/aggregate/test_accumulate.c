@@ -7,12 +7,12 @@
 
 #include "tests/harness.h"
 
-#define SERIES  9
-#define MOMENTS 40
+#define SERIES     9
+#define TIMESTAMPS 40
 
 /* What each series gives to each moment, and whether it gives anything. */
 struct table {
-    union number v[SERIES][MOMENTS];
+    union number v[SERIES][TIMESTAMPS];
     size_t from[SERIES], len[SERIES];
 };
 
@@ -21,10 +21,11 @@ fill(struct table *t, uint64_t *state, bool doubles)
 {
     for (size_t s = 0; s < SERIES; s++) {
         /* The first series gives all, so that no moment has no value. */
-        t->from[s] = s == 0 ? 0 : harness_random(state) % MOMENTS;
-        t->len[s] = s == 0 ? MOMENTS
-                           : harness_random(state) % (MOMENTS - t->from[s] + 1);
-        for (size_t k = 0; k < MOMENTS; k++) {
+        t->from[s] = s == 0 ? 0 : harness_random(state) % TIMESTAMPS;
+        t->len[s] = s == 0
+                        ? TIMESTAMPS
+                        : harness_random(state) % (TIMESTAMPS - t->from[s] + 1);
+        for (size_t k = 0; k < TIMESTAMPS; k++) {
             uint64_t x = harness_random(state);
 
             if (!doubles)
@@ -52,7 +53,7 @@ static void
 check_ints(const struct aggregator *a, const struct table *t,
            const union number *got)
 {
-    for (size_t k = 0; k < MOMENTS; k++) {
+    for (size_t k = 0; k < TIMESTAMPS; k++) {
         union number v[SERIES];
         int64_t i[SERIES];
         size_t n = column(t, k, v);
@@ -67,7 +68,7 @@ static void
 check_doubles(const struct aggregator *a, const struct table *t,
               const union number *got)
 {
-    for (size_t k = 0; k < MOMENTS; k++) {
+    for (size_t k = 0; k < TIMESTAMPS; k++) {
         union number v[SERIES];
         double d[SERIES], want;
         size_t n = column(t, k, v);
@@ -87,13 +88,13 @@ START_TEST(the_same_as_moment_by_moment)
     uint64_t state = harness_seed(3) + (uint64_t)_i;
     struct arena *arena = arena_new(0);
     struct accumulator c;
-    union number got[MOMENTS];
+    union number got[TIMESTAMPS];
     struct table t;
 
-    ck_assert(accumulator_init(&c, a, SERIES, MOMENTS, arena));
-    ck_assert_uint_eq(c.cap, MOMENTS);
+    ck_assert(accumulator_init(&c, a, SERIES, TIMESTAMPS, arena));
+    ck_assert_uint_eq(c.cap, TIMESTAMPS);
     fill(&t, &state, false);
-    accumulator_begin_ints(&c, MOMENTS);
+    accumulator_begin_ints(&c, TIMESTAMPS);
     for (size_t s = 0; s < SERIES; s++)
         accumulator_add_ints(&c, t.from[s], t.v[s] + t.from[s], t.len[s]);
     accumulator_end_ints(&c, got);
@@ -101,7 +102,7 @@ START_TEST(the_same_as_moment_by_moment)
         check_ints(a, &t, got);
 
     fill(&t, &state, true);
-    accumulator_begin_doubles(&c, MOMENTS);
+    accumulator_begin_doubles(&c, TIMESTAMPS);
     for (size_t s = 0; s < SERIES; s++)
         accumulator_add_doubles(&c, t.from[s], t.v[s] + t.from[s], t.len[s]);
     accumulator_end_doubles(&c, got);

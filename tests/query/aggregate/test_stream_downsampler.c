@@ -95,25 +95,25 @@ cut(struct series *s, const struct query *q, const struct sub_query *sq)
 
 /* How rows went in. */
 struct ways {
-    size_t synopses, spaced, points;
+    size_t summaries, spaced, points;
 };
 
 static void
-fold_row(const struct folder *f, const struct points *p, uint32_t base,
-         bool by_points, struct arena *a, struct fold *out, struct ways *ways)
+fold_row(const struct stream_downsampler *f, const struct points *p,
+         uint32_t base, bool by_points, struct arena *a, struct fold *out,
+         struct ways *ways)
 {
     struct buf b = BUF_INIT;
-    struct synopsis synopsis;
+    struct summary summary;
     struct spacing spacing;
     struct points back = { 0 };
 
     block_encode(p, base, &b);
-    ck_assert_int_eq(block_synopsis(buf_slice(&b), base, &synopsis, NULL),
-                     ST_OK);
+    ck_assert_int_eq(block_summary(buf_slice(&b), base, &summary, NULL), ST_OK);
     ck_assert_int_eq(
         block_decode_spaced(buf_slice(&b), base, &back, &spacing, NULL), ST_OK);
-    if (fold_synopsis(f, out, &synopsis, a)) {
-        ways->synopses++;
+    if (fold_summary(f, out, &summary, a)) {
+        ways->summaries++;
     } else if (spacing.even && !by_points) {
         ways->spaced++;
         fold_spaced(f, out, &spacing, back.v, back.len, a);
@@ -126,8 +126,8 @@ fold_row(const struct folder *f, const struct points *p, uint32_t base,
 }
 
 static void
-fold_all(const struct folder *f, const struct series *s, bool by_points,
-         struct arena *a, struct fold *out, struct ways *ways)
+fold_all(const struct stream_downsampler *f, const struct series *s,
+         bool by_points, struct arena *a, struct fold *out, struct ways *ways)
 {
     *out = (struct fold){ 0 };
     for (uint32_t h = 0; h < HOURS; h++)
@@ -167,17 +167,17 @@ check(const struct query *q, const struct sub_query *sq, const struct series *s,
                          .len = s->all.len };
     struct window w = numbers_window(q, sq);
     struct downsampler d = { .sum_counts = false };
-    struct folder f;
+    struct stream_downsampler f;
     struct fold got;
     struct column want;
 
     ck_assert_int_eq(
         downsampler_init(&d, &sq->downsample, &w, span.len, a, NULL), ST_OK);
     ck_assert_int_eq(downsampler_run(&d, &span, &want, NULL), ST_OK);
-    ck_assert(folder_init(&f, q, sq));
+    ck_assert(stream_downsampler_init(&f, q, sq));
     for (int i = 0; i < 4; i++) {
         if (i == 2)
-            folder_make_grid(&f, a);
+            stream_downsampler_make_grid(&f, a);
         fold_all(&f, s, i % 2 != 0, a, &got, ways);
         compare(sq, &got, &want);
         ck_assert_uint_eq(got.some, span.len > 0);
@@ -217,7 +217,7 @@ START_TEST(folds_as_the_downsampler_does)
         check(&q, &sq, &s, a, &ways);
         arena_reset(a);
     }
-    ck_assert_uint_gt(ways.synopses, 8);
+    ck_assert_uint_gt(ways.summaries, 8);
     ck_assert_uint_gt(ways.spaced, 40);
     ck_assert_uint_gt(ways.points, 40);
     for (int h = 0; h < HOURS; h++)
@@ -231,17 +231,17 @@ START_TEST(knows_what_it_cannot_fold)
 {
     struct query q = { .start_ms = BASE_MS, .end_ms = BASE_MS + HOUR_MS };
     struct sub_query sq = { .downsample = { .on = true, .interval_ms = 1000 } };
-    struct folder f;
+    struct stream_downsampler f;
 
     sq.downsample.aggregator = aggregator_find(slice_str("p99"));
-    ck_assert(!folder_init(&f, &q, &sq));
+    ck_assert(!stream_downsampler_init(&f, &q, &sq));
     sq.downsample.aggregator = aggregator_find(slice_str("sum"));
-    ck_assert(folder_init(&f, &q, &sq));
-    ck_assert(!folder_likes_synopses(&f));
+    ck_assert(stream_downsampler_init(&f, &q, &sq));
+    ck_assert(!stream_downsampler_uses_summaries(&f));
     sq.downsample.calendar = true;
-    ck_assert(!folder_init(&f, &q, &sq));
+    ck_assert(!stream_downsampler_init(&f, &q, &sq));
     sq.downsample.on = false;
-    ck_assert(!folder_init(&f, &q, &sq));
+    ck_assert(!stream_downsampler_init(&f, &q, &sq));
 }
 END_TEST
 
@@ -252,12 +252,12 @@ START_TEST(says_when_the_arena_is_full)
     struct arena *a = arena_new(100);
     uint64_t state = 1;
     struct series s = { 0 };
-    struct folder f;
+    struct stream_downsampler f;
     struct fold fold = { 0 };
 
     sq.downsample.aggregator = aggregator_find(slice_str("sum"));
     fill(&s, &state);
-    ck_assert(folder_init(&f, &q, &sq));
+    ck_assert(stream_downsampler_init(&f, &q, &sq));
     for (int h = 0; h < HOURS; h++)
         fold_points(&f, &fold, &s.rows[h], a);
     ck_assert(!fold_end(&f, &fold, a));
@@ -268,5 +268,5 @@ START_TEST(says_when_the_arena_is_full)
 }
 END_TEST
 
-TEST_MAIN("folder", LOOP(folds_as_the_downsampler_does, names),
+TEST_MAIN("stream_downsampler", LOOP(folds_as_the_downsampler_does, names),
           TEST(knows_what_it_cannot_fold), TEST(says_when_the_arena_is_full))

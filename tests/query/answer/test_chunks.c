@@ -9,7 +9,7 @@
 /* ",<metric>=<tag>", where the tag is the first key's name. */
 static size_t
 write_text(void *ctx, struct buf *b, const struct result_group *g,
-           struct pieces_tags *tags)
+           struct chunks_tags *tags)
 {
     size_t *described = ctx;
 
@@ -30,7 +30,7 @@ write_text(void *ctx, struct buf *b, const struct result_group *g,
 
 struct rig {
     struct arena *arena;
-    struct pieces p;
+    struct chunks p;
     size_t described;
     struct buf text;
 };
@@ -39,23 +39,23 @@ static void
 set_up(struct rig *r, size_t subs)
 {
     *r = (struct rig){ .arena = arena_new(0) };
-    r->p = (struct pieces){ .write = write_text,
+    r->p = (struct chunks){ .write = write_text,
                             .ctx = &r->described,
                             .max_bytes = 1000,
                             .metric_width = WIDTH };
-    pieces_init(&r->p, subs);
+    chunks_init(&r->p, subs);
 }
 
 static void
 begin(struct rig *r, size_t sub, size_t groups_len, size_t in_row)
 {
-    ck_assert(pieces_begin(&r->p, sub, groups_len, in_row, r->arena));
+    ck_assert(chunks_begin(&r->p, sub, groups_len, in_row, r->arena));
 }
 
 static void
 tear_down(struct rig *r)
 {
-    pieces_fini(&r->p);
+    chunks_fini(&r->p);
     arena_free(&r->arena);
 }
 
@@ -68,22 +68,22 @@ put(struct rig *r, size_t sub, size_t i, const char *metric, const char *tag,
     struct result_group g = { .metric = slice_str(metric), .tag_keys = &key };
 
     (void)snprintf(tsuid, sizeof tsuid, "%s%s", metric, tag);
-    known = pieces_find_tags(&r->p, sub, slice_str(tsuid), expected);
+    known = chunks_find_tags(&r->p, sub, slice_str(tsuid), expected);
     own = slice_of(tag - WIDTH, strlen(tag) + WIDTH);
-    pieces_put(&r->p, sub, i, &g, own, known);
+    chunks_put(&r->p, sub, i, &g, own, known);
 }
 
 static void
-append(void *ctx, struct buf *piece)
+append(void *ctx, struct buf *chunk)
 {
-    buf_put_slice(ctx, buf_slice(piece));
+    buf_put_slice(ctx, buf_slice(chunk));
     buf_put_u8(ctx, '|');
 }
 
 static void
 expect(struct rig *r, const char *text)
 {
-    pieces_each(&r->p, append, &r->text);
+    chunks_each(&r->p, append, &r->text);
     ck_assert_str_eq(buf_cstr(&r->text), text);
     buf_fini(&r->text);
     tear_down(r);
@@ -96,15 +96,15 @@ START_TEST(keeps_the_order)
 {
     struct rig r;
     size_t at = 0;
-    struct pieces_total total;
+    struct chunks_total total;
 
     set_up(&r, 1);
     begin(&r, 0, 3, 2);
     put(&r, 0, 2, "a", tags[2], &at);
     put(&r, 0, 0, "a", tags[0], &at);
     put(&r, 0, 1, "a", tags[1], &at);
-    pieces_end(&r.p, 0);
-    total = pieces_total(&r.p);
+    chunks_end(&r.p, 0);
+    total = chunks_total(&r.p);
     ck_assert_uint_eq(total.groups, 3);
     ck_assert_uint_eq(total.points, 6);
     ck_assert_uint_eq(r.p.bytes, 18);
@@ -112,8 +112,8 @@ START_TEST(keeps_the_order)
 }
 END_TEST
 
-/* Others of a row may be small: what fits is not refused for the room that they
- * might have needed. */
+/* Others of a row may be small: what fits is not rejected for the room that
+ * they might have needed. */
 START_TEST(a_large_first_group_fits)
 {
     char large[400];
@@ -129,7 +129,7 @@ START_TEST(a_large_first_group_fits)
         put(&r, 0, 0, large, tags[0], &at);
         for (size_t i = 1; i < 4; i++)
             put(&r, 0, i, "a", tags[i - 1], &at);
-        pieces_end(&r.p, 0);
+        chunks_end(&r.p, 0);
         ck_assert_msg(!r.p.failed, "%zu bytes", size);
         tear_down(&r);
     }
@@ -153,13 +153,13 @@ START_TEST(knows_tags)
         begin(&r, 0, 3, 2);
         for (size_t i = 0; i < 3; i++)
             put(&r, 0, i, "a", both[c][i], &at);
-        pieces_end(&r.p, 0);
+        chunks_end(&r.p, 0);
         begin(&r, 1, 3, 3);
         at = 0;
         put(&r, 1, 0, "b", &"mnew"[1], &at);
         put(&r, 1, 1, "b", both[c][0], &at);
         put(&r, 1, 2, "b", both[c][2], &at);
-        pieces_end(&r.p, 1);
+        chunks_end(&r.p, 1);
         ck_assert_uint_eq(r.described, described[c]);
         expect(&r, c == 0 ? ",a=ash,a=red|,a=tan|,b=new,b=ash,b=tan|"
                           : ",a=red,a=ash|,a=tan|,b=new,b=red,b=tan|");
@@ -175,10 +175,10 @@ START_TEST(forgets_what_came_before)
     set_up(&r, 1);
     begin(&r, 0, 1, 1);
     put(&r, 0, 0, "a", tags[0], &at);
-    pieces_end(&r.p, 0);
+    chunks_end(&r.p, 0);
     begin(&r, 0, 1, 1);
     put(&r, 0, 0, "b", tags[1], &at);
-    pieces_end(&r.p, 0);
+    chunks_end(&r.p, 0);
     ck_assert_uint_eq(r.p.bytes, 6);
     expect(&r, ",b=tan|");
 }
@@ -195,7 +195,7 @@ START_TEST(has_a_limit)
         begin(&r, 0, 3, 2);
         for (size_t i = 0; i < 3; i++)
             put(&r, 0, i, "a", tags[i], &at);
-        pieces_end(&r.p, 0);
+        chunks_end(&r.p, 0);
         ck_assert_int_eq(r.p.failed, max < 18);
         tear_down(&r);
     }
@@ -209,16 +209,16 @@ START_TEST(groups_count_against_the_memory)
     struct rig r;
 
     set_up(&r, 1);
-    ck_assert(pieces_begin(&r.p, 0, 100000, 512, small));
+    ck_assert(chunks_begin(&r.p, 0, 100000, 512, small));
     tear_down(&r);
     set_up(&r, 2);
-    ck_assert(pieces_begin(&r.p, 0, 100, 512, small));
-    ck_assert(!pieces_begin(&r.p, 0, 100000, 512, small));
+    ck_assert(chunks_begin(&r.p, 0, 100, 512, small));
+    ck_assert(!chunks_begin(&r.p, 0, 100000, 512, small));
     tear_down(&r);
     arena_free(&small);
 }
 END_TEST
 
-TEST_MAIN("pieces", TEST(keeps_the_order), TEST(a_large_first_group_fits),
+TEST_MAIN("chunks", TEST(keeps_the_order), TEST(a_large_first_group_fits),
           TEST(knows_tags), TEST(forgets_what_came_before), TEST(has_a_limit),
           TEST(groups_count_against_the_memory))

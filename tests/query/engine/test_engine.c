@@ -1,7 +1,8 @@
 /*
  * The engine against a brute-force matcher: random series of several tag
- * shapes, random filters, each way of scanning, head and engine, several salts.
- * The matcher asks every series by its names, and knows nothing of ids or keys.
+ * tag-key sets, random filters, each way of scanning, head and engine, several
+ * salts. The matcher asks every series by its names, and knows nothing of ids
+ * or keys.
  */
 #include "config.h"
 
@@ -69,13 +70,13 @@ put_all(struct world *w, int hour)
 static struct world
 open_world(unsigned buckets, int way)
 {
-    struct store_options so = { .shape = KEY_SHAPE_DEFAULT };
+    struct store_options so = { .tagk_set = KEY_LAYOUT_DEFAULT };
     struct uid_options uo = { 0 };
     struct engine_options eo = { .threads = 2, .force_way = way };
     struct world w = { 0 };
 
-    so.shape.salt_width = buckets > 0;
-    so.shape.salt_buckets = (uint16_t)(buckets > 0 ? buckets : 1);
+    so.tagk_set.salt_width = buckets > 0;
+    so.tagk_set.salt_buckets = (uint16_t)(buckets > 0 ? buckets : 1);
     ck_assert_int_eq(store_open(&so, &w.store, &e), ST_OK);
     ck_assert_int_eq(uid_open(w.store, &uo, &w.uids, &e), ST_OK);
     ck_assert_int_eq(series_open(w.store, w.uids, &w.series, &e), ST_OK);
@@ -276,7 +277,7 @@ START_TEST(agrees_with_brute_force)
     make_series(&state);
     put_all(&w, 0);
     put_all(&w, 1);
-    ck_assert_int_eq(store_seal(w.store, &e), ST_OK);
+    ck_assert_int_eq(store_flush(w.store, &e), ST_OK);
     put_all(&w, 1);
     put_all(&w, 2);
     for (int n = 0; n < 150; n++) {
@@ -401,7 +402,7 @@ START_TEST(masked_queries_read_no_excluded_rows)
         all[all_len++] = (struct named){ { i % 5, i / 5, -1 } };
     for (int h = 0; h < HOURS; h++)
         put_all(&w, h);
-    ck_assert_int_eq(store_seal(w.store, &e), ST_OK);
+    ck_assert_int_eq(store_flush(w.store, &e), ST_OK);
 
     s = count_query(&w, "sum:m");
     ck_assert_uint_eq(s.scan.rows, SERIES * HOURS);
@@ -438,7 +439,7 @@ START_TEST(the_planner_takes_the_cheapest)
     for (int i = 0; i < SERIES; i++)
         all[all_len++] = (struct named){ { i % 20, i / 20, -1 } };
     put_all(&w, 0);
-    ck_assert_int_eq(store_seal(w.store, &e), ST_OK);
+    ck_assert_int_eq(store_flush(w.store, &e), ST_OK);
     s = count_query(&w, "sum:m");
     ck_assert_msg(strncmp(s.plan, "range", 5) == 0, "%s", s.plan);
     s = count_query(&w, "sum:m{a=v3,b=v4}");

@@ -138,7 +138,7 @@ END_TEST
 
 static const struct {
     const char *text, *why;
-} refused[] = {
+} rejected[] = {
     { "", "a value is missing at character 1" },
     { ";", "a value is missing" },
     { "a b", "an operator is missing at character 3" },
@@ -178,15 +178,15 @@ static const struct {
     { "-null", "result of type: error" },
 };
 
-START_TEST(refuses)
+START_TEST(rejects)
 {
     struct error e = { 0 };
     double result;
-    enum status st = run(refused[_i].text, 0, &result, &e);
+    enum status st = run(rejected[_i].text, 0, &result, &e);
 
-    ck_assert_msg(st == ST_INVALID, "%s", refused[_i].text);
-    ck_assert_msg(strstr(e.text, refused[_i].why) != NULL, "%s: %s",
-                  refused[_i].text, e.text);
+    ck_assert_msg(st == ST_INVALID, "%s", rejected[_i].text);
+    ck_assert_msg(strstr(e.text, rejected[_i].why) != NULL, "%s: %s",
+                  rejected[_i].text, e.text);
 }
 END_TEST
 
@@ -260,6 +260,6 @@ START_TEST(small_arenas_are_a_limit)
 }
 END_TEST
 
-TEST_MAIN("expression", LOOP(computes, results), LOOP(refuses, refused),
+TEST_MAIN("expression", LOOP(computes, results), LOOP(rejects, rejected),
           TEST(depth_has_a_limit), TEST(names_come_once),
           TEST(small_arenas_are_a_limit))

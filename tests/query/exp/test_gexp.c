@@ -48,7 +48,7 @@ END_TEST
 
 static const struct {
     const char *text, *why;
-} refused[] = {
+} rejected[] = {
     { "", "Failed to parse " },
     { "scale", "Failed to parse scale" },
     { "scale(", "Failed to parse scale(" },
@@ -71,15 +71,15 @@ static const struct {
     { "scale(bogus(sum:a),2)", "Function bogus has not been implemented" },
 };
 
-START_TEST(refuses)
+START_TEST(rejects)
 {
     struct arena *a = arena_new(0);
     struct gexp g = { 0 };
     struct error e = { 0 };
 
-    ck_assert_int_eq(gexp_parse(slice_str(refused[_i].text), a, &g, &e),
+    ck_assert_int_eq(gexp_parse(slice_str(rejected[_i].text), a, &g, &e),
                      ST_INVALID);
-    ck_assert_str_eq(e.text, refused[_i].why);
+    ck_assert_str_eq(e.text, rejected[_i].why);
     arena_free(&a);
 }
 END_TEST
@@ -310,6 +310,6 @@ START_TEST(small_arenas_are_a_limit)
 }
 END_TEST
 
-TEST_MAIN("gexp", LOOP(parses, parsed), LOOP(refuses, refused),
+TEST_MAIN("gexp", LOOP(parses, parsed), LOOP(rejects, rejected),
           TEST(depth_has_a_limit), LOOP(calls_functions, calls),
           TEST(small_arenas_are_a_limit))

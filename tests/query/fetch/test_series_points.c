@@ -7,7 +7,7 @@
 #define T INT64_C(1356998400000)
 
 /* cpu{host=..}: the i-th series has i points in each of two hours, of which the
- * first is sealed; cpu{host=..,dc=x} has one. */
+ * first is flushed; cpu{host=..,dc=x} has one. */
 #define SERIES 20
 
 static struct slice
@@ -38,7 +38,7 @@ put(struct fixture *f, series_ref ref, int64_t ts_ms)
 START_TEST(counts_head_and_blocks)
 {
     struct fixture f = fixture_new(
-        (struct key_shape){ (uint8_t)(_i > 0), _i > 0 ? 16 : 1, 3, 3, 3, 6 });
+        (struct key_layout){ (uint8_t)(_i > 0), _i > 0 ? 16 : 1, 3, 3, 3, 6 });
     struct arena *a = arena_new(0);
     struct slice tsuids[SERIES + 1];
     struct series_points out[SERIES + 1], one;
@@ -55,7 +55,7 @@ START_TEST(counts_head_and_blocks)
             for (int n = 0; n < i; n++)
                 put(&f, refs[i], T + hour * HOUR_MS + n);
         if (hour == 0)
-            OK(store_seal(f.store, &e));
+            OK(store_flush(f.store, &e));
     }
     /* Written twice, in a block and in the head: one point. */
     put(&f, refs[3], T + 2);

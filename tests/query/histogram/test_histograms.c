@@ -11,11 +11,11 @@
 #include "storage/histogram/histogram_table.h"
 #include "tests/harness.h"
 
-#define T0      INT64_C(1356998400000)
-#define SERIES  6
-#define MOMENTS 40
-#define STEP    INT64_C(150000)
-#define BOUNDS  4
+#define T0         INT64_C(1356998400000)
+#define SERIES     6
+#define TIMESTAMPS 40
+#define STEP       INT64_C(150000)
+#define BOUNDS     4
 
 static struct error e;
 
@@ -27,19 +27,19 @@ struct world {
 };
 
 /* What was stored: counts[series][time][bucket], and whether it was. */
-static int64_t counts[SERIES][MOMENTS][BOUNDS];
-static bool stored[SERIES][MOMENTS];
+static int64_t counts[SERIES][TIMESTAMPS][BOUNDS];
+static bool stored[SERIES][TIMESTAMPS];
 
 static struct world
 open_world(int codec, unsigned buckets)
 {
-    struct store_options so = { .shape = KEY_SHAPE_DEFAULT };
+    struct store_options so = { .tagk_set = KEY_LAYOUT_DEFAULT };
     struct uid_options uo = { 0 };
     struct engine_options eo = { .threads = 1, .histogram_codec = codec + 1 };
     struct world w = { 0 };
 
-    so.shape.salt_width = buckets > 0;
-    so.shape.salt_buckets = (uint16_t)(buckets > 0 ? buckets : 1);
+    so.tagk_set.salt_width = buckets > 0;
+    so.tagk_set.salt_buckets = (uint16_t)(buckets > 0 ? buckets : 1);
     ck_assert_int_eq(store_open(&so, &w.store, &e), ST_OK);
     ck_assert_int_eq(uid_open(w.store, &uo, &w.uids, &e), ST_OK);
     ck_assert_int_eq(series_open(w.store, w.uids, &w.series, &e), ST_OK);
@@ -97,7 +97,7 @@ static void
 put_all(struct world *w, uint64_t *state)
 {
     for (int i = 0; i < SERIES; i++)
-        for (int t = 0; t < MOMENTS; t++) {
+        for (int t = 0; t < TIMESTAMPS; t++) {
             stored[i][t] = harness_random(state) % 3 > 0;
             if (!stored[i][t])
                 continue;
@@ -201,7 +201,7 @@ expect(enum group_of groups, const struct result_group *g, int from, int steps,
 
     memset(sums, 0, (BOUNDS + 2) * sizeof *sums);
     for (int i = 0; i < SERIES; i++)
-        for (int t = from; t < from + steps && t < MOMENTS; t++) {
+        for (int t = from; t < from + steps && t < TIMESTAMPS; t++) {
             if (!stored[i][t] || !belongs(groups, g, i))
                 continue;
             any = true;

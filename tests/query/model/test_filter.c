@@ -141,7 +141,7 @@ END_TEST
 static const struct {
     const char *type; /* NULL: filter_from_tag() */
     const char *tagk, *text, *error;
-} refused[] = {
+} rejected[] = {
     { "", "k", "x", "The filter type cannot be null or empty" },
     { "literal_or", "", "x", "The tagk cannot be null or empty" },
     { "LITERAL_OR", "k", "x",
@@ -173,22 +173,22 @@ static const struct {
       "Could not find a tag value filter of the type: bogus" },
 };
 
-START_TEST(refuses)
+START_TEST(rejects)
 {
     struct arena *a = arena_new(0);
-    struct slice tagk = slice_str(refused[_i].tagk);
-    struct slice text = slice_str(refused[_i].text);
+    struct slice tagk = slice_str(rejected[_i].tagk);
+    struct slice text = slice_str(rejected[_i].text);
     struct error e;
     struct filter f;
     enum status st;
 
-    if (refused[_i].type == NULL)
+    if (rejected[_i].type == NULL)
         st = filter_from_tag(a, tagk, text, true, &f, &e);
     else
-        st = filter_make(a, slice_str(refused[_i].type), tagk, text, true, &f,
+        st = filter_make(a, slice_str(rejected[_i].type), tagk, text, true, &f,
                          &e);
     ck_assert_int_eq(st, ST_INVALID);
-    ck_assert_str_eq(e.text, refused[_i].error);
+    ck_assert_str_eq(e.text, rejected[_i].error);
     arena_free(&a);
 }
 END_TEST
@@ -286,6 +286,6 @@ START_TEST(folds_case)
 END_TEST
 
 TEST_MAIN("filter", LOOP(matches_values, matches), LOOP(reads_tags, tags),
-          LOOP(refuses, refused), LOOP(compares, pairs),
+          LOOP(rejects, rejected), LOOP(compares, pairs),
           TEST(costly_expressions_end), TEST(small_arenas_are_a_limit),
           LOOP(folds_case, folds))

@@ -38,8 +38,8 @@ open_config(const char *text)
 }
 
 static const struct {
-    const char *config, *refusal;
-} refused[] = {
+    const char *config, *rejection;
+} rejected[] = {
     { "", "Rollups were enabled but 'tsd.rollups.config' is null or empty." },
     { "{", "tsd.rollups.config is no JSON" },
     { "/nonexistent/rollups.json", "Failed to open conf file" },
@@ -69,13 +69,13 @@ static const struct {
       "No such aggregator found for nosuch" },
 };
 
-START_TEST(refuses_a_bad_configuration)
+START_TEST(rejects_a_bad_configuration)
 {
     struct rollups *r;
 
-    ck_assert_int_ne(rollups_open(refused[_i].config, &r, &e), ST_OK);
+    ck_assert_int_ne(rollups_open(rejected[_i].config, &r, &e), ST_OK);
     ck_assert_ptr_null(r);
-    ck_assert_msg(strstr(e.text, refused[_i].refusal) != NULL, "%s", e.text);
+    ck_assert_msg(strstr(e.text, rejected[_i].rejection) != NULL, "%s", e.text);
 }
 END_TEST
 
@@ -216,7 +216,7 @@ static const struct {
 
 START_TEST(tries_one_after_the_other)
 {
-    struct store_options so = { .shape = KEY_SHAPE_DEFAULT };
+    struct store_options so = { .tagk_set = KEY_LAYOUT_DEFAULT };
     struct uid_options uo = { 0 };
     struct rollups *r = open_config(config);
     struct arena *a = arena_new(1 << 20);
@@ -258,7 +258,7 @@ START_TEST(tries_one_after_the_other)
 }
 END_TEST
 
-TEST_MAIN("rollup", LOOP(refuses_a_bad_configuration, refused),
+TEST_MAIN("rollup", LOOP(rejects_a_bad_configuration, rejected),
           TEST(reads_a_file), TEST(finds_the_best_intervals),
           LOOP(knows_when_a_rollup_is, times),
           TEST(stored_times_ascend_and_come_back),

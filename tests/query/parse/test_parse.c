@@ -93,7 +93,7 @@ static const struct {
       "\"999999999/1/1 0:0:0\"" },
 };
 
-START_TEST(refuses_times)
+START_TEST(rejects_times)
 {
     struct error e;
     int64_t ms;
@@ -171,7 +171,7 @@ static const struct {
     { "1m-sum-5", "Unrecognized fill policy: 5" },
 };
 
-START_TEST(refuses_downsampling)
+START_TEST(rejects_downsampling)
 {
     struct arena *a = arena_new(0);
     struct downsample d;
@@ -367,7 +367,7 @@ static const struct {
       "Calendar intervals are whole numbers: 1.5hc-sum", true },
 };
 
-START_TEST(refuses_uris)
+START_TEST(rejects_uris)
 {
     struct arena *a = arena_new(0);
     struct parse_error e;
@@ -497,10 +497,10 @@ START_TEST(sorts_percentiles)
 }
 END_TEST
 
-TEST_MAIN("parse", LOOP(reads_times, times), LOOP(refuses_times, bad_times),
+TEST_MAIN("parse", LOOP(reads_times, times), LOOP(rejects_times, bad_times),
           LOOP(reads_downsampling, downsamples),
-          LOOP(refuses_downsampling, bad_downsamples),
+          LOOP(rejects_downsampling, bad_downsamples),
           LOOP(reads_metrics, metrics), LOOP(reads_tags, tag_texts),
-          LOOP(refuses_uris, bad_uris), LOOP(reads_rates, rates),
+          LOOP(rejects_uris, bad_uris), LOOP(reads_rates, rates),
           TEST(reads_uris), TEST(an_unused_zone_is_no_fault),
           TEST(sorts_percentiles))

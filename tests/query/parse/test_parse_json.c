@@ -14,7 +14,7 @@ static const struct parse_options options = { .now_ms = 1795298406358 };
 
 static const struct {
     const char *body, *message;
-} refused[] = {
+} rejected[] = {
     { "", "Missing message content" },
     { " ", FAILED },
     { "{", FAILED },
@@ -70,16 +70,16 @@ static const struct {
       "and function" },
 };
 
-START_TEST(refuses)
+START_TEST(rejects)
 {
     struct arena *a = arena_new(0);
     struct parse_error e;
     struct query q;
 
     ck_assert_int_eq(
-        query_parse_json(slice_str(refused[_i].body), &options, a, &q, &e),
+        query_parse_json(slice_str(rejected[_i].body), &options, a, &q, &e),
         ST_INVALID);
-    ck_assert_str_eq(e.message.text, refused[_i].message);
+    ck_assert_str_eq(e.message.text, rejected[_i].message);
     ck_assert_str_ne(e.details, "");
     query_fini(&q);
     arena_free(&a);
@@ -260,7 +260,7 @@ START_TEST(small_arenas_are_a_limit)
 }
 END_TEST
 
-TEST_MAIN("parse_json", LOOP(refuses, refused),
+TEST_MAIN("parse_json", LOOP(rejects, rejected),
           LOOP(takes_numbers_for_texts, starts), TEST(takes_texts_for_others),
           TEST(ignores_unknown_members),
           TEST(the_later_of_tags_and_filters_counts),

@@ -12,7 +12,8 @@
 
 #define BASE UINT32_C(1292148000)
 
-/* -- data of many shapes -------------------------------------------------- */
+/* -- data of many tag-key sets
+ * -------------------------------------------------- */
 
 static uint64_t
 below(uint64_t *state, uint64_t limit)
@@ -415,7 +416,7 @@ value_at(const struct points *p, size_t i)
 }
 
 static void
-expect_int_synopsis(const struct points *p, const struct synopsis *s)
+expect_int_summary(const struct points *p, const struct summary *s)
 {
     int64_t min = INT64_MAX, max = INT64_MIN;
     uint64_t sum = 0;
@@ -433,8 +434,8 @@ expect_int_synopsis(const struct points *p, const struct synopsis *s)
 }
 
 static void
-expect_float_synopsis(const struct points *p, const struct synopsis *s,
-                      const char *name)
+expect_float_summary(const struct points *p, const struct summary *s,
+                     const char *name)
 {
     double min = NAN, max = NAN, sum = 0;
 
@@ -455,13 +456,13 @@ expect_float_synopsis(const struct points *p, const struct synopsis *s,
 }
 
 static void
-expect_synopsis(const struct points *p, struct slice block, const char *name)
+expect_summary(const struct points *p, struct slice block, const char *name)
 {
-    struct synopsis s;
+    struct summary s;
     struct error e = { 0 };
     bool all_int = true;
 
-    ck_assert_msg(block_synopsis(block, BASE, &s, &e) == ST_OK, "%s: %s", name,
+    ck_assert_msg(block_summary(block, BASE, &s, &e) == ST_OK, "%s: %s", name,
                   e.text);
     for (size_t i = 0; i < p->len; i++)
         all_int &= !p->is_float[i];
@@ -470,9 +471,9 @@ expect_synopsis(const struct points *p, struct slice block, const char *name)
     ck_assert_int_eq(s.last_ms, p->ts_ms[p->len - 1]);
     ck_assert_int_eq(s.all_int, all_int);
     if (all_int)
-        expect_int_synopsis(p, &s);
+        expect_int_summary(p, &s);
     else
-        expect_float_synopsis(p, &s, name);
+        expect_float_summary(p, &s, name);
 }
 
 /* Of points that came with a spacing: their times and kinds. */
@@ -514,7 +515,7 @@ expect_round_trip(const struct points *p, const char *name)
     ck_assert_msg(block_decode(buf_slice(&b), BASE, &back, &e) == ST_OK,
                   "%s: %s", name, e.text);
     expect_same(p, &back, name);
-    expect_synopsis(p, buf_slice(&b), name);
+    expect_summary(p, buf_slice(&b), name);
     expect_spaced(p, buf_slice(&b), name);
     points_fini(&back);
     buf_fini(&b);
@@ -617,20 +618,20 @@ END_TEST
 /* -- damage --------------------------------------------------------------- */
 
 static void
-expect_refused(struct slice block, const char *what, size_t at)
+expect_rejected(struct slice block, const char *what, size_t at)
 {
     struct points back = { 0 };
-    struct synopsis s;
+    struct summary s;
     struct error e = { 0 };
 
     if (block_decode(block, BASE, &back, &e) != ST_CORRUPT ||
         e.text[0] == '\0' || back.len != 0 ||
-        block_synopsis(block, BASE, &s, &e) != ST_CORRUPT)
+        block_summary(block, BASE, &s, &e) != ST_CORRUPT)
         ck_abort_msg("%s at %zu", what, at);
     points_fini(&back);
 }
 
-START_TEST(refuses_damage)
+START_TEST(rejects_damage)
 {
     uint64_t state = harness_seed(4);
     struct points p = { 0 };
@@ -641,14 +642,14 @@ START_TEST(refuses_damage)
     block_encode(&p, BASE, &b);
     whole = buf_slice(&b);
     for (size_t size = 0; size < whole.size; size++)
-        expect_refused(slice_of(whole.data, size), "cut", size);
+        expect_rejected(slice_of(whole.data, size), "cut", size);
     for (size_t bit = 0; bit < whole.size * 8; bit++) {
         b.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
-        expect_refused(whole, "flipped bit", bit);
+        expect_rejected(whole, "flipped bit", bit);
         b.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
     }
     buf_put_u8(&b, 0);
-    expect_refused(buf_slice(&b), "longer", whole.size);
+    expect_rejected(buf_slice(&b), "longer", whole.size);
     points_fini(&p);
     buf_fini(&b);
 }
@@ -755,5 +756,5 @@ END_TEST
 
 TEST_MAIN("block", LOOP(round_trips, values), TIMES(many_points, 4),
           TEST(appends), TIMES(numbers_of_every_width, 4),
-          LOOP(refuses_damage, values), TEST(belongs_to_its_row),
+          LOOP(rejects_damage, values), TEST(belongs_to_its_row),
           LOOP(survives_wrong_bytes, values), LOOP(is_small, sizes))

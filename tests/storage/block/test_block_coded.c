@@ -210,7 +210,7 @@ START_TEST(plans_say_what_is_written)
 }
 END_TEST
 
-START_TEST(refuses_tables_that_are_not)
+START_TEST(rejects_tables_that_are_not)
 {
     static const uint8_t zeros[64];
     struct cursor c = cursor_of(slice_of(zeros, sizeof zeros));
@@ -230,4 +230,4 @@ TEST_MAIN("block_coded", TIMES(tables_never_change, CODED_TABLES),
           TEST(the_documented_numbers), TIMES(numbers_come_back, CODED_TABLES),
           TIMES(steps_come_back, CODED_TABLES),
           TIMES(plans_say_what_is_written, CODED_TABLES),
-          TEST(refuses_tables_that_are_not))
+          TEST(rejects_tables_that_are_not))

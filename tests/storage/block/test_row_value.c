@@ -7,9 +7,9 @@
 
 #define BASE 1292133600u /* 4d 04 64 e0: a span of six hours begins */
 
-static const struct key_shape six = { 1, 16, 3, 3, 3, 6 };
-static const struct key_shape one = { 1, 16, 3, 3, 3, 1 };
-static const struct key_shape day = { 1, 16, 3, 3, 3, 24 };
+static const struct key_layout six = { 1, 16, 3, 3, 3, 6 };
+static const struct key_layout one = { 1, 16, 3, 3, 3, 1 };
+static const struct key_layout day = { 1, 16, 3, 3, 3, 24 };
 
 /* As docs/FORMAT.md shows it. */
 START_TEST(the_documented_value)
@@ -46,24 +46,24 @@ random_block(uint64_t *r, uint8_t *bytes, size_t max)
 
 /* Where the row has one, a block has no checksum of its own. */
 static bool
-is_block(const struct key_shape *s, struct slice stored, struct slice block)
+is_block(const struct key_layout *s, struct slice stored, struct slice block)
 {
     if (s->row_hours == 1 || block.size == 0)
         return slice_eq(stored, block);
     return stored.size == block.size - BLOCK_CRC_SIZE &&
-           stored.data[0] == BLOCK_UNSEALED &&
+           stored.data[0] == BLOCK_WITHOUT_CRC &&
            memcmp(stored.data + 1, block.data + 1, stored.size - 1) == 0;
 }
 
 /* What was put comes out, one by one and all at once, padded and not. */
 START_TEST(hours_come_back)
 {
-    static const struct key_shape *const shapes[] = { &one, &six, &day };
+    static const struct key_layout *const tagk_sets[] = { &one, &six, &day };
     static uint8_t bytes[ROW_HOURS_MAX][300];
     uint64_t r = harness_seed(1);
 
     for (int i = 0; i < 3000; i++) {
-        const struct key_shape *s = shapes[i % 3];
+        const struct key_layout *s = tagk_sets[i % 3];
         struct row_parts parts = { .blocks = { { NULL, 0 } } }, back;
         struct buf value = BUF_INIT, padded = BUF_INIT, again = BUF_INIT;
         struct row_hours h;
@@ -126,7 +126,7 @@ static const struct {
 };
 
 static void
-refuses(struct slice value, const char *sentence)
+rejects(struct slice value, const char *sentence)
 {
     struct row_parts parts;
     struct error e = { 0 };
@@ -135,7 +135,7 @@ refuses(struct slice value, const char *sentence)
     ck_assert_msg(strstr(e.text, sentence) != NULL, "%s", e.text);
 }
 
-START_TEST(invalid_values_are_refused)
+START_TEST(invalid_values_are_rejected)
 {
     struct slice bytes = { (const uint8_t *)invalid[_i].bytes,
                            invalid[_i].size };
@@ -143,7 +143,7 @@ START_TEST(invalid_values_are_refused)
 
     buf_put_slice(&b, bytes);
     buf_put_u32(&b, block_crc(bytes, BASE));
-    refuses(buf_slice(&b), invalid[_i].text);
+    rejects(buf_slice(&b), invalid[_i].text);
     buf_fini(&b);
 }
 END_TEST
@@ -161,9 +161,9 @@ START_TEST(every_flipped_bit_and_every_cut_is_seen)
     row_value_put(&six, BASE, &parts, &b);
     for (size_t i = 0; i < b.size * 8; i++) {
         b.data[i / 8] ^= (uint8_t)(1u << i % 8);
-        refuses(buf_slice(&b), "row");
+        rejects(buf_slice(&b), "row");
         b.data[i / 8] ^= (uint8_t)(1u << i % 8);
-        refuses(slice_of(b.data, i / 8), "row");
+        rejects(slice_of(b.data, i / 8), "row");
     }
     ck_assert_int_eq(
         row_parts_of(&six, BASE + 21600, buf_slice(&b), &back, NULL),
@@ -191,6 +191,6 @@ START_TEST(hours_are_numbered)
 END_TEST
 
 TEST_MAIN("row_value", TEST(the_documented_value), TEST(hours_come_back),
-          LOOP(invalid_values_are_refused, invalid),
+          LOOP(invalid_values_are_rejected, invalid),
           TEST(every_flipped_bit_and_every_cut_is_seen),
           TEST(hours_are_numbered))

@@ -1,4 +1,4 @@
-/* Files that lost a bit, or are gone: told, mended, and told no more; what is
+/* Files that lost a bit, or are gone: told, repaired, and told no more; what is
  * not told has changed nothing. */
 #include "config.h"
 
@@ -31,9 +31,9 @@ static struct store *
 open_store(const char *dir)
 {
     const struct store_options o = { .dir = dir,
-                                     .shape = KEY_SHAPE_DEFAULT,
-                                     .sync = JOURNAL_SYNC_OFF,
-                                     .seal_delay_ms = 3600000,
+                                     .tagk_set = KEY_LAYOUT_DEFAULT,
+                                     .sync = WAL_SYNC_OFF,
+                                     .flush_delay_ms = 3600000,
                                      .min_free_bytes = 1 };
     struct store *s;
 
@@ -64,7 +64,7 @@ add(struct store *s, int hour)
     }
 }
 
-/* What a killed process leaves: a table, a log, and a journal. */
+/* What a killed process leaves: a table, a log, and a WAL. */
 static char *
 image_new(const char *dir)
 {
@@ -72,10 +72,10 @@ image_new(const char *dir)
     struct store *s = open_store(live);
 
     add(s, 0);
-    OK(store_seal(s, &e));
+    OK(store_flush(s, &e));
     kv_settle(store_kv(s), 0);
     add(s, 1);
-    OK(store_seal(s, &e));
+    OK(store_flush(s, &e));
     OK(kv_sync(store_kv(s), &e));
     add(s, 2);
     add(s, 2); /* what has no mark behind it may be cut off */
@@ -159,10 +159,10 @@ look(const char *dir, const char *aside, struct told *t)
     if (aside == NULL)
         OK(check_files(dir, &c, &e));
     else
-        OK(check_mend_files(dir, &c, &e));
+        OK(check_repair_files(dir, &c, &e));
     /* A start makes FORMAT again of its copy. */
     ck_assert(aside != NULL ||
-              c.refused ==
+              c.rejected ==
                   (c.found > 0 && strcmp(t->first, "format-damaged") != 0));
     return c.found;
 }
@@ -176,7 +176,7 @@ read_all(const char *dir, size_t *points)
     struct kv_iter *it;
     uint64_t sum = 0;
 
-    OK(store_seal(s, &e));
+    OK(store_flush(s, &e));
     it = kv_iter_open(store_kv(s), NULL, slice_str(""));
     *points = 0;
     for (bool on = kv_iter_seek(it, slice_str("r")); on;
@@ -190,10 +190,10 @@ read_all(const char *dir, size_t *points)
 
         if (kv_iter_key(it).data[0] != 'r')
             break;
-        OK(key_row_parse(store_shape(s), kv_iter_key(it), &salt, &base, tsuid,
-                         &size, &e));
+        OK(key_row_parse(store_tagk_set(s), kv_iter_key(it), &salt, &base,
+                         tsuid, &size, &e));
         points_clear(&p);
-        OK(row_hours_begin(store_shape(s), base, kv_iter_value(it), &h, &e));
+        OK(row_hours_begin(store_tagk_set(s), base, kv_iter_value(it), &h, &e));
         while (row_hours_next(&h, &base, &block))
             OK(block_decode(block, base, &p, &e));
         OK(row_hours_end(&h, &e));
@@ -222,9 +222,9 @@ static const struct {
     { "journal", "SEGMENTS", "journal-segments", NULL },
 };
 
-/* What can be mended is whole afterwards; all else is there, too. */
+/* What can be repaired is whole afterwards; all else is there, too. */
 static void
-check_mended(const char *dir, const char *aside, size_t least)
+check_repaired(const char *dir, const char *aside, size_t least)
 {
     struct told t = { .show = false };
     size_t points;
@@ -263,8 +263,8 @@ START_TEST(flipped_bits)
                               strcmp(files[_i].name, "CURRENT") == 0,
                           "%s", t.first);
             if (trial < 2)
-                check_mended(copy, aside,
-                             _i <= 2 ? whole : (size_t)SERIES * 100);
+                check_repaired(copy, aside,
+                               _i <= 2 ? whole : (size_t)SERIES * 100);
         } else if (!t.tail) {
             ck_assert_uint_eq(read_all(copy, &points), sum);
             ck_assert_uint_eq(points, whole);
@@ -290,7 +290,7 @@ START_TEST(deleted_files)
         ck_assert_int_eq(unlink(path), 0);
         ck_assert_uint_gt(look(image, NULL, &t), 0);
         ck_assert_str_eq(t.first, files[_i].gone);
-        check_mended(image, aside, _i <= 2 ? SERIES * 300 : SERIES * 100);
+        check_repaired(image, aside, _i <= 2 ? SERIES * 300 : SERIES * 100);
         free(path);
     }
     free(image);

@@ -63,15 +63,15 @@ append(struct open_row *r, struct points *all, struct point p)
 
 /* The points that were appended are in 'all', in the order of time. */
 static void
-check_synopsis(struct open_row *r, bool keep, const struct points *all)
+check_summary(struct open_row *r, bool keep, const struct points *all)
 {
     struct buf block = BUF_INIT;
-    struct synopsis x = { 0 }, y = { 0 };
+    struct summary x = { 0 }, y = { 0 };
     struct error e;
 
-    ck_assert(open_row_synopsis(r, keep, &x));
+    ck_assert(open_row_summary(r, keep, &x));
     block_encode(all, BASE, &block);
-    ck_assert_int_eq(block_synopsis(buf_slice(&block), BASE, &y, &e), ST_OK);
+    ck_assert_int_eq(block_summary(buf_slice(&block), BASE, &y, &e), ST_OK);
     ck_assert_uint_eq(x.count, y.count);
     ck_assert_int_eq(x.first_ms, y.first_ms);
     ck_assert_int_eq(x.last_ms, y.last_ms);
@@ -130,7 +130,7 @@ check_points(const struct open_row *r, const struct points *all)
     points_fini(&out);
 }
 
-START_TEST(synopses_are_those_of_blocks)
+START_TEST(summaries_are_those_of_blocks)
 {
     const struct like *like = &cases[_i];
     uint64_t random = harness_seed((unsigned long)_i);
@@ -143,12 +143,12 @@ START_TEST(synopses_are_those_of_blocks)
         for (size_t i = 0; i < like->len; i++) {
             append(&r, &all, any_point(like, i, &random));
             if (harness_random(&random) % 64 == 0)
-                check_synopsis(&r, harness_random(&random) % 2 == 0, &all);
+                check_summary(&r, harness_random(&random) % 2 == 0, &all);
         }
         bare = open_row_held(&r);
-        check_synopsis(&r, false, &all);
+        check_summary(&r, false, &all);
         ck_assert_uint_eq(open_row_held(&r), bare);
-        check_synopsis(&r, true, &all);
+        check_summary(&r, true, &all);
         check_even(&r, &all);
         check_points(&r, &all);
         ck_assert_uint_ge(open_row_held(&r), r.size);
@@ -159,7 +159,7 @@ START_TEST(synopses_are_those_of_blocks)
 END_TEST
 
 /* One that comes late, or again, is the end of it. */
-START_TEST(no_synopsis_of_disorder)
+START_TEST(no_summary_of_disorder)
 {
     uint64_t random = harness_seed((unsigned long)_i);
 
@@ -170,19 +170,19 @@ START_TEST(no_synopsis_of_disorder)
         size_t back = harness_random(&random) % like->len;
         struct points out = { 0 };
         struct spacing even;
-        struct synopsis s;
+        struct summary s;
 
         for (size_t i = 0; i < like->len; i++) {
             append(&r, &all, any_point(like, i, &random));
             if (harness_random(&random) % 64 == 0)
-                check_synopsis(&r, true, &all);
+                check_summary(&r, true, &all);
         }
         append(&r, &all, points_at(&all, back));
-        ck_assert(!open_row_synopsis(&r, true, &s));
+        ck_assert(!open_row_summary(&r, true, &s));
         ck_assert(!open_row_unpack_even(slice_of(r.bytes, r.size), r.count,
                                         BASE, &out, &even));
         append(&r, &all, (struct point){ .ts_ms = BASE_MS + HOUR_MS - 1 });
-        ck_assert(!open_row_synopsis(&r, true, &s));
+        ck_assert(!open_row_summary(&r, true, &s));
         check_points(&r, &all);
         points_fini(&out);
         points_fini(&all);
@@ -195,13 +195,13 @@ END_TEST
 START_TEST(small_rows_keep_none)
 {
     struct open_row r = { .base = BASE };
-    struct synopsis s;
+    struct summary s;
 
-    ck_assert(!open_row_synopsis(&r, true, &s));
+    ck_assert(!open_row_summary(&r, true, &s));
     for (int i = 0; i < 2; i++) {
         ck_assert(open_row_append(
             &r, (struct point){ .ts_ms = BASE_MS + i, .v.i = 42 }));
-        ck_assert(open_row_synopsis(&r, true, &s));
+        ck_assert(open_row_summary(&r, true, &s));
         ck_assert_uint_eq(s.count, (uint32_t)i + 1);
         ck_assert_int_eq(s.sum.i, 42 * (i + 1));
         ck_assert_uint_eq(open_row_held(&r), r.cap);
@@ -210,5 +210,5 @@ START_TEST(small_rows_keep_none)
 }
 END_TEST
 
-TEST_MAIN("open_row", LOOP(synopses_are_those_of_blocks, cases),
-          LOOP(no_synopsis_of_disorder, cases), TEST(small_rows_keep_none))
+TEST_MAIN("open_row", LOOP(summaries_are_those_of_blocks, cases),
+          LOOP(no_summary_of_disorder, cases), TEST(small_rows_keep_none))

@@ -68,7 +68,7 @@ START_TEST(has_its_bytes)
         ck_assert_int_eq(histogram_compare(&back.buckets[i], &buckets[i]), 0);
         ck_assert_int_eq(back.buckets[i].count, buckets[i].count);
     }
-    /* Every cut but the whole is refused. */
+    /* Every cut but the whole is rejected. */
     for (size_t n = 0; n < b.size; n++)
         ck_assert_int_eq(
             histogram_decode(slice_of(b.data, n), arena, &back, &e),
@@ -257,7 +257,7 @@ START_TEST(keeps_and_deletes)
     static const uint8_t two[] = {
         0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 2, 0, 0, 5
     };
-    struct store_options o = { .shape = KEY_SHAPE_DEFAULT };
+    struct store_options o = { .tagk_set = KEY_LAYOUT_DEFAULT };
     struct kv_batch *batch = kv_batch_new();
     struct slice a = slice_of(one, sizeof one), b = slice_of(two, sizeof two);
     struct buf text = BUF_INIT;

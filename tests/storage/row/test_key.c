@@ -7,8 +7,8 @@
 
 #define S(literal) slice_of((literal), sizeof(literal) - 1)
 
-static const struct key_shape plain = { 0, 1, 3, 3, 3, 1 };
-static const struct key_shape salted = { 1, 16, 3, 3, 3, 6 };
+static const struct key_layout plain = { 0, 1, 3, 3, 3, 1 };
+static const struct key_layout salted = { 1, 16, 3, 3, 3, 6 };
 
 /* myservice.latency.avg, reqtype=foo, host=web42, with the published ids. */
 #define TSUID "\x00\x00\xbb\x00\x00\x01\x00\x01\x0b\x00\x00\x02\x00\xf9\x2a"
@@ -34,7 +34,7 @@ END_TEST
 /* The salt of stored rows depends on these values for ever. */
 START_TEST(the_salt_never_changes)
 {
-    static const struct key_shape wide = { 1, 256, 3, 3, 3, 6 };
+    static const struct key_layout wide = { 1, 256, 3, 3, 3, 6 };
 
     ck_assert_uint_eq(key_salt(&salted, S(TSUID)), 0);
     ck_assert_uint_eq(key_salt(&wide, S(TSUID)), 192);
@@ -85,9 +85,9 @@ START_TEST(tsuids_are_judged)
 }
 END_TEST
 
-START_TEST(too_many_tags_are_refused)
+START_TEST(too_many_tags_are_rejected)
 {
-    struct key_shape s = { 0, 1, 1, 1, 1, 6 };
+    struct key_layout s = { 0, 1, 1, 1, 1, 6 };
     uint8_t t[1 + 2 * (KEY_MAX_TAGS + 1)];
 
     for (size_t i = 0; i < sizeof t; i++)
@@ -112,7 +112,7 @@ static const struct {
       "rows of 1 hours begin" },
 };
 
-START_TEST(malformed_row_keys_are_refused)
+START_TEST(malformed_row_keys_are_rejected)
 {
     uint8_t tsuid[TSUID_MAX];
     unsigned salt;
@@ -127,7 +127,7 @@ START_TEST(malformed_row_keys_are_refused)
 }
 END_TEST
 
-START_TEST(another_salt_and_a_giant_are_refused)
+START_TEST(another_salt_and_a_giant_are_rejected)
 {
     uint8_t key[ROW_KEY_MAX + 6] = { 0 }, tsuid[TSUID_MAX];
     size_t n = key_row(&salted, S(TSUID), 7200, key), size;
@@ -153,26 +153,26 @@ END_TEST
 
 /* -- at random ------------------------------------------------------------ */
 
-static struct key_shape
-random_shape(uint64_t *r)
+static struct key_layout
+random_tagk_set(uint64_t *r)
 {
     static const uint8_t hours[] = { 1, 2, 3, 4, 6, 8, 12, 24 };
-    struct key_shape s = { .salt_width = harness_random(r) % 2,
-                           .salt_buckets = 1,
-                           .row_hours = hours[harness_random(r) % 8] };
+    struct key_layout s = { .salt_width = harness_random(r) % 2,
+                            .salt_buckets = 1,
+                            .row_hours = hours[harness_random(r) % 8] };
 
     if (s.salt_width == 1)
         s.salt_buckets = (uint16_t)(1 + harness_random(r) % 256);
     s.metric_width = (uint8_t)(1 + harness_random(r) % 8);
     s.tagk_width = (uint8_t)(1 + harness_random(r) % 8);
     s.tagv_width = (uint8_t)(1 + harness_random(r) % 8);
-    ck_assert(key_shape_is_valid(&s));
+    ck_assert(key_layout_is_valid(&s));
     return s;
 }
 
 /* Few different bytes, so that keys share beginnings. */
 static size_t
-random_tsuid(const struct key_shape *s, uint64_t *r, uint8_t *out)
+random_tsuid(const struct key_layout *s, uint64_t *r, uint8_t *out)
 {
     static const uint8_t bytes[] = { 0, 1, 0x7f, 0x80, 0xff };
     size_t tags = harness_random(r) % 9, n = s->metric_width;
@@ -196,7 +196,7 @@ START_TEST(row_keys_round_trip)
     uint64_t r = harness_seed(1);
 
     for (int i = 0; i < 20000; i++) {
-        struct key_shape s = random_shape(&r);
+        struct key_layout s = random_tagk_set(&r);
         uint8_t tsuid[TSUID_MAX], key[ROW_KEY_MAX], back[TSUID_MAX];
         size_t n = random_tsuid(&s, &r, tsuid), back_size, key_size;
         uint32_t base = (uint32_t)(harness_random(&r) % 1193047) * 3600;
@@ -229,7 +229,7 @@ START_TEST(the_order_of_keys_is_the_order_of_bytes)
     uint64_t r = harness_seed(2);
 
     for (int i = 0; i < 20000; i++) {
-        struct key_shape s = random_shape(&r);
+        struct key_layout s = random_tagk_set(&r);
         uint8_t a[TSUID_MAX], b[TSUID_MAX];
         uint8_t ka[ROW_KEY_MAX], kb[ROW_KEY_MAX];
         struct slice ta = slice_of(a, random_tsuid(&s, &r, a));
@@ -306,10 +306,10 @@ START_TEST(prefixes_end)
 END_TEST
 
 static const struct {
-    struct key_shape shape;
+    struct key_layout tagk_set;
     bool valid;
-} shapes[] = {
-    { KEY_SHAPE_DEFAULT, true },      { { 0, 1, 1, 8, 8, 6 }, true },
+} tagk_sets[] = {
+    { KEY_LAYOUT_DEFAULT, true },     { { 0, 1, 1, 8, 8, 6 }, true },
     { { 1, 256, 8, 1, 1, 6 }, true }, { { 1, 257, 3, 3, 3, 6 }, false },
     { { 1, 0, 3, 3, 3, 6 }, false },  { { 0, 16, 3, 3, 3, 6 }, false },
     { { 2, 16, 3, 3, 3, 6 }, false }, { { 1, 16, 0, 3, 3, 6 }, false },
@@ -318,17 +318,19 @@ static const struct {
     { { 1, 16, 3, 3, 3, 24 }, true }, { { 1, 16, 3, 3, 3, 48 }, false },
 };
 
-START_TEST(shapes_are_judged)
+START_TEST(tagk_sets_are_judged)
 {
-    ck_assert_int_eq(key_shape_is_valid(&shapes[_i].shape), shapes[_i].valid);
+    ck_assert_int_eq(key_layout_is_valid(&tagk_sets[_i].tagk_set),
+                     tagk_sets[_i].valid);
 }
 END_TEST
 
 TEST_MAIN("key", TEST(the_published_example), TEST(the_salt_never_changes),
           TEST(tsuids_come_apart), LOOP(tsuids_are_judged, tsuids),
-          TEST(too_many_tags_are_refused),
-          LOOP(malformed_row_keys_are_refused, malformed),
-          TEST(another_salt_and_a_giant_are_refused), TEST(row_keys_round_trip),
+          TEST(too_many_tags_are_rejected),
+          LOOP(malformed_row_keys_are_rejected, malformed),
+          TEST(another_salt_and_a_giant_are_rejected),
+          TEST(row_keys_round_trip),
           TEST(the_order_of_keys_is_the_order_of_bytes),
           TEST(the_salt_spreads_series), TEST(numbers_round_trip),
-          LOOP(prefixes_end, afters), LOOP(shapes_are_judged, shapes))
+          LOOP(prefixes_end, afters), LOOP(tagk_sets_are_judged, tagk_sets))

@@ -21,15 +21,15 @@ document(void)
 {
     const char *srcdir = getenv("srcdir");
     struct buf path = BUF_INIT, text = BUF_INIT;
-    char piece[4096];
+    char chunk[4096];
     size_t n;
     FILE *f;
 
     buf_printf(&path, "%s/docs/FORMAT.md", srcdir == NULL ? "." : srcdir);
     f = fopen(buf_cstr(&path), "r");
     ck_assert_msg(f != NULL, "no %s: set srcdir", buf_cstr(&path));
-    while ((n = fread(piece, 1, sizeof piece, f)) > 0)
-        buf_put(&text, piece, n);
+    while ((n = fread(chunk, 1, sizeof chunk, f)) > 0)
+        buf_put(&text, chunk, n);
     (void)fclose(f);
     buf_fini(&path);
     return text;
@@ -108,11 +108,11 @@ START_TEST(padded_bytes)
 {
     const struct slice bytes = { blocks[0].bytes, blocks[0].size };
     struct buf b = BUF_INIT;
-    struct synopsis s;
+    struct summary s;
 
     block_pad(bytes, 3, &b);
     expect_documented(buf_slice(&b));
-    ck_assert_int_eq(block_synopsis(buf_slice(&b), BASE, &s, NULL), ST_OK);
+    ck_assert_int_eq(block_summary(buf_slice(&b), BASE, &s, NULL), ST_OK);
     ck_assert_int_eq(s.sum.i, 304);
     buf_fini(&b);
 }
@@ -140,31 +140,31 @@ expect_salt(void *ctx, uint64_t number, uint8_t type, struct slice payload,
     return ST_OK;
 }
 
-START_TEST(journal_bytes)
+START_TEST(wal_bytes)
 {
-    uint8_t header[JOURNAL_FILE_HEADER], record[JOURNAL_RECORD_HEADER];
-    uint8_t mark[JOURNAL_MARK_SIZE];
+    uint8_t header[WAL_FILE_HEADER], record[WAL_RECORD_HEADER];
+    uint8_t mark[WAL_MARK_SIZE];
     const uint8_t *bundle_at = segment + sizeof header;
     const uint8_t *mark_at = bundle_at + sizeof record + 8;
-    uint32_t seal =
-        journal_file_header(1, UINT64_C(0x0123456789abcdef), header);
+    uint32_t file_key =
+        wal_file_header(1, UINT64_C(0x0123456789abcdef), header);
     int fd = memfd_create("segment", MFD_CLOEXEC), seen = 0;
     uint64_t good;
 
-    journal_mark((uint64_t)(mark_at - segment), seal, mark);
+    wal_mark((uint64_t)(mark_at - segment), file_key, mark);
     ck_assert_mem_eq(header, segment, sizeof header);
-    journal_record_header(JOURNAL_BUNDLE,
-                          slice_of(bundle_at + sizeof record, 8), record);
-    journal_record_seal(record, seal);
+    wal_record_header(WAL_BUNDLE, slice_of(bundle_at + sizeof record, 8),
+                      record);
+    wal_record_mask(record, file_key);
     ck_assert_mem_eq(record, bundle_at, sizeof record);
     ck_assert_mem_eq(mark, mark_at, sizeof mark);
     expect_documented(slice_of(segment, sizeof header));
     expect_documented(slice_of(bundle_at, sizeof record + 8));
     expect_documented(slice_of(mark_at, sizeof mark));
     ck_assert_int_eq(write(fd, segment, sizeof segment), sizeof segment);
-    ck_assert_int_eq(journal_file_read(fd, "segment", 1, false, expect_salt,
-                                       &seen, &good, NULL),
-                     ST_OK);
+    ck_assert_int_eq(
+        wal_file_read(fd, "segment", 1, false, expect_salt, &seen, &good, NULL),
+        ST_OK);
     ck_assert_int_eq(seen, 2);
     ck_assert_uint_eq(good, sizeof segment);
     (void)close(fd);
@@ -192,4 +192,4 @@ START_TEST(histogram_bytes)
 END_TEST
 
 TEST_MAIN("format", LOOP(block_bytes, blocks), TEST(padded_bytes),
-          TEST(journal_bytes), TEST(histogram_bytes))
+          TEST(wal_bytes), TEST(histogram_bytes))

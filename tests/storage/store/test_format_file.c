@@ -9,7 +9,7 @@
 #include "tests/harness.h"
 #include "tests/tempdir.h"
 
-static const struct key_shape shape = { 1, 20, 3, 4, 8, 12 };
+static const struct key_layout tagk_set = { 1, 20, 3, 4, 8, 12 };
 
 static struct buf
 read_text(const char *dir)
@@ -38,7 +38,7 @@ write_text(const char *dir, struct slice text)
 }
 
 static void
-refuses(const char *dir, enum status want, const char *sentence)
+rejects(const char *dir, enum status want, const char *sentence)
 {
     struct format f;
     struct error e = { 0 };
@@ -52,9 +52,9 @@ START_TEST(comes_back_as_written)
     char *dir = tempdir_new();
     struct format a, b;
 
-    refuses(dir, ST_NOT_FOUND, "there is no");
-    refuses("/nowhere/at/all", ST_NOT_FOUND, "there is no");
-    format_new(&a, &shape);
+    rejects(dir, ST_NOT_FOUND, "there is no");
+    rejects("/nowhere/at/all", ST_NOT_FOUND, "there is no");
+    format_new(&a, &tagk_set);
     for (int i = 0; i < 2; i++) {
         a.complete = i == 1;
         ck_assert_int_eq(format_write(dir, &a, NULL), ST_OK);
@@ -63,9 +63,9 @@ START_TEST(comes_back_as_written)
         ck_assert_int_eq(b.complete, i);
         ck_assert_str_eq(a.id, b.id);
         ck_assert_uint_eq(strlen(b.id), 32);
-        ck_assert_int_eq(memcmp(&a.shape, &b.shape, sizeof shape), 0);
+        ck_assert_int_eq(memcmp(&a.tagk_set, &b.tagk_set, sizeof tagk_set), 0);
     }
-    format_new(&b, &shape);
+    format_new(&b, &tagk_set);
     ck_assert_str_ne(a.id, b.id);
     tempdir_free(&dir);
 }
@@ -84,7 +84,7 @@ END_TEST
     "row-hours 6\n"
 
 static void
-write_sealed(const char *dir, const char *text)
+write_with_checksum(const char *dir, const char *text)
 {
     struct buf b = BUF_INIT;
 
@@ -101,10 +101,10 @@ START_TEST(the_documented_file)
     struct buf text;
 
     write_text(dir, slice_str(DOCUMENTED "crc32c 00000000\n"));
-    refuses(dir, ST_CORRUPT, "checksum");
+    rejects(dir, ST_CORRUPT, "checksum");
     write_text(dir, slice_str(DOCUMENTED "crc32c ce75072a\n"));
     ck_assert_int_eq(format_read(dir, &f, NULL), ST_OK);
-    ck_assert_uint_eq(f.shape.salt_buckets, 16);
+    ck_assert_uint_eq(f.tagk_set.salt_buckets, 16);
     ck_assert(f.complete);
     ck_assert_int_eq(format_write(dir, &f, NULL), ST_OK);
     text = read_text(dir);
@@ -131,7 +131,7 @@ START_TEST(every_flipped_bit_and_every_cut_is_seen)
     struct format f, g;
     struct buf text;
 
-    format_new(&f, &shape);
+    format_new(&f, &tagk_set);
     ck_assert_int_eq(format_write(dir, &f, NULL), ST_OK);
     text = read_text(dir);
     for (size_t i = 0; i < text.size; i++) {
@@ -142,7 +142,7 @@ START_TEST(every_flipped_bit_and_every_cut_is_seen)
             write_text(dir, cut ? slice_of(text.data, i) : buf_slice(&text));
             text.data[i] ^= (uint8_t)(1u << i % 8);
             if (i >= text.size / 2) {
-                refuses(dir, ST_CORRUPT, "FORMAT");
+                rejects(dir, ST_CORRUPT, "FORMAT");
                 continue;
             }
             ck_assert_int_eq(format_read(dir, &g, NULL), ST_OK);
@@ -161,7 +161,7 @@ START_TEST(what_follows_the_checksum_is_ignored)
     struct format f, g;
     struct buf text;
 
-    format_new(&f, &shape);
+    format_new(&f, &tagk_set);
     ck_assert_int_eq(format_write(dir, &f, NULL), ST_OK);
     remove_copy(dir);
     text = read_text(dir);
@@ -199,12 +199,12 @@ static const struct {
       "malformed" },
 };
 
-START_TEST(strange_files_are_refused_with_a_sentence)
+START_TEST(strange_files_are_rejected_with_a_sentence)
 {
     char *dir = tempdir_new();
 
-    write_sealed(dir, strange[_i].text);
-    refuses(dir, ST_CORRUPT, strange[_i].sentence);
+    write_with_checksum(dir, strange[_i].text);
+    rejects(dir, ST_CORRUPT, strange[_i].sentence);
     tempdir_free(&dir);
 }
 END_TEST
@@ -215,7 +215,7 @@ START_TEST(a_write_that_was_cut_short_changes_nothing)
     struct format f, g;
     FILE *file;
 
-    format_new(&f, &shape);
+    format_new(&f, &tagk_set);
     ck_assert_int_eq(format_write(dir, &f, NULL), ST_OK);
     ck_assert_int_ne(access(tmp, F_OK), 0);
     file = fopen(tmp, "wb");
@@ -264,6 +264,6 @@ END_TEST
 TEST_MAIN("format_file", TEST(comes_back_as_written), TEST(the_documented_file),
           TEST(every_flipped_bit_and_every_cut_is_seen),
           TEST(what_follows_the_checksum_is_ignored),
-          LOOP(strange_files_are_refused_with_a_sentence, strange),
+          LOOP(strange_files_are_rejected_with_a_sentence, strange),
           TEST(a_write_that_was_cut_short_changes_nothing),
           TEST(the_lock_keeps_others_out))

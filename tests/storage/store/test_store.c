@@ -33,8 +33,8 @@ options_for(int kind)
     dir = tempdir_new();
     return (struct store_options){
         .dir = kinds[kind].on_disk ? dir : NULL,
-        .shape = KEY_SHAPE_DEFAULT,
-        .sync = JOURNAL_SYNC_OFF,
+        .tagk_set = KEY_LAYOUT_DEFAULT,
+        .sync = WAL_SYNC_OFF,
     };
 }
 
@@ -62,10 +62,10 @@ abandon(struct store **sp)
 {
     struct store *s = *sp;
 
-    store_sealer_stop(s);
-    /* Without sealing: what close would add is taken away again. */
-    if (s->journal != NULL)
-        ck_assert_int_eq(journal_close(&s->journal, &e), ST_OK);
+    store_flusher_stop(s);
+    /* Without flushing: what close would add is taken away again. */
+    if (s->wal != NULL)
+        ck_assert_int_eq(wal_close(&s->wal, &e), ST_OK);
     kv_close(&s->kv);
     format_unlock(&s->lock_fd);
     head_fini(&s->head);
@@ -109,20 +109,20 @@ read_series(struct store *s, unsigned i, enum scan_way way, struct points *out,
     struct store_scan *scan;
     struct store_row row;
 
-    spec.bucket = key_salt(store_shape(s), t);
+    spec.bucket = key_salt(store_tagk_set(s), t);
     head[0] = TABLE_ROWS;
     head[1] = (uint8_t)spec.bucket;
     memcpy(head + 2, t.data, 3);
     mask_add_fixed(m, slice_of(head, 5));
-    mask_add_steps(m, 0, key_span_base(store_shape(s), spec.to_base),
-                   key_span_s(store_shape(s)), 4);
+    mask_add_steps(m, 0, key_span_base(store_tagk_set(s), spec.to_base),
+                   key_span_s(store_tagk_set(s)), 4);
     mask_add_fixed(m, slice_of(t.data + 3, 6));
     mask_set_give(set, &m);
     spec.masks = set;
     spec.metric = slice_of(t.data, 3);
     spec.series = &t;
     spec.series_len = 1;
-    spec.synopses = true;
+    spec.summaries = true;
     points_clear(out);
     ck_assert_int_eq(store_scan_open(s, &spec, &scan, &e), ST_OK);
     while (store_scan_next(scan, &row)) {
@@ -167,7 +167,7 @@ START_TEST(points_come_back)
     for (int k = 0; k < 1000; k++)
         put(s, 7, T0 + k * 3000, k);
     check_range(s, 7, T0, 3000, 1000, 0);
-    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    ck_assert_int_eq(store_flush(s, &e), ST_OK);
     check_range(s, 7, T0, 3000, 1000, 0);
     ck_assert_uint_eq(store_counts(s).points_added, 1000);
     close_store(&s);
@@ -202,7 +202,7 @@ START_TEST(an_hour_is_one_row)
     s = open_store(&o);
     for (int k = 0; k < 1000; k++)
         put(s, 7, T0 + k * 3000, k);
-    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    ck_assert_int_eq(store_flush(s, &e), ST_OK);
     ck_assert_uint_eq(count_keys(s, TABLE_ROWS), 1);
     close_store(&s);
     teardown();
@@ -218,7 +218,7 @@ START_TEST(late_points_are_merged_and_the_last_write_wins)
     s = open_store(&o);
     for (int k = 0; k < 100; k += 2)
         put(s, 7, T0 + k * 1000, k);
-    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    ck_assert_int_eq(store_flush(s, &e), ST_OK);
     for (int k = 99; k > 0; k -= 2)
         put(s, 7, T0 + k * 1000, k);
     put(s, 7, T0 + 50 * 1000, -50);
@@ -228,7 +228,7 @@ START_TEST(late_points_are_merged_and_the_last_write_wins)
         ck_assert_uint_eq(p.len, 100);
         for (int k = 0; k < 100; k++)
             ck_assert_int_eq(p.v[k].i, k == 50 || k == 51 ? -k : k);
-        ck_assert_int_eq(store_seal(s, &e), ST_OK);
+        ck_assert_int_eq(store_flush(s, &e), ST_OK);
     }
     ck_assert_uint_eq(count_keys(s, TABLE_ROWS), 1);
     ck_assert_uint_eq(store_counts(s).rows_merged, 1);
@@ -251,7 +251,7 @@ START_TEST(a_new_series_is_merged_as_any_other)
         ck_assert_int_eq(store_series_new(s, tsuid(bytes, 7), &ref, &e), ST_OK);
         put(s, 7, T0 + k * 1000, k);
         put(s, 7, T0 + SPAN_MS + k * 1000, 10 + k);
-        ck_assert_int_eq(store_seal(s, &e), ST_OK);
+        ck_assert_int_eq(store_flush(s, &e), ST_OK);
     }
     ck_assert_uint_eq(store_counts(s).rows_merged, 10);
     ck_assert_uint_eq(count_keys(s, TABLE_ROWS), 2);
@@ -273,7 +273,7 @@ START_TEST(a_crash_loses_nothing)
     s = open_store(&o);
     for (int k = 0; k < 500; k++)
         put(s, 3, T0 + k * 10000, k);
-    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    ck_assert_int_eq(store_flush(s, &e), ST_OK);
     for (int k = 500; k < 1000; k++)
         put(s, 3, T0 + k * 10000, k);
     abandon(&s);
@@ -313,7 +313,7 @@ START_TEST(batches_and_deletions_are_replayed_in_order)
     ck_assert_int_eq(store_write(s, b, NULL, &e), ST_OK);
     for (int k = 0; k < 100; k++)
         put(s, 3, T0 + k * 1000, k);
-    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    ck_assert_int_eq(store_flush(s, &e), ST_OK);
     for (int k = 100; k < 200; k++)
         put(s, 3, T0 + k * 1000, k);
     ck_assert_int_eq(
@@ -346,7 +346,7 @@ START_TEST(deletes_exactly_the_range)
     for (int k = 0; k < 3 * 360; k++)
         put(s, 3, T0 + k * 10000, k);
     put(s, 4, T0 + 5000, 1);
-    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    ck_assert_int_eq(store_flush(s, &e), ST_OK);
     /* From the middle of the first hour to the last point of all. */
     ck_assert_int_eq(store_delete(s, tsuid(bytes, 3), T0 + 1000 * 1000,
                                   T0 + 1079 * 10000, &deleted, NULL, &e),
@@ -371,7 +371,7 @@ START_TEST(masks_read_only_what_they_take)
     for (unsigned i = 1; i <= 2000; i++)
         for (int h = 0; h < 4; h++)
             put(s, i, T0 + h * SPAN_MS, h);
-    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    ck_assert_int_eq(store_flush(s, &e), ST_OK);
     ck_assert_uint_eq(count_keys(s, TABLE_ROWS), 8000);
     read_series(s, 77, SCAN_HINTS, &p, &c);
     ck_assert_uint_eq(p.len, 4);
@@ -414,14 +414,14 @@ START_TEST(finds_the_last_point)
                          ST_NOT_FOUND);
         ck_assert_int_eq(store_last(s, tsuid(bytes, 3), T0, &p, &e),
                          ST_NOT_FOUND);
-        ck_assert_int_eq(store_seal(s, &e), ST_OK);
+        ck_assert_int_eq(store_flush(s, &e), ST_OK);
     }
     close_store(&s);
     teardown();
 }
 END_TEST
 
-START_TEST(refuses_what_no_row_can_hold)
+START_TEST(rejects_what_no_row_can_hold)
 {
     struct store_options o = options_for(_i);
     struct store_point p[3];
@@ -450,7 +450,7 @@ START_TEST(refuses_what_no_row_can_hold)
 }
 END_TEST
 
-START_TEST(a_small_head_seals_early)
+START_TEST(a_small_head_flushes_early)
 {
     struct store_options o = options_for(_i);
     struct store *s;
@@ -461,7 +461,7 @@ START_TEST(a_small_head_seals_early)
         for (unsigned i = 1; i <= 100; i++)
             put(s, i, T0 + k * 1000, k);
     ck_assert_uint_le(store_counts(s).head_bytes, (32 << 10) + 4096);
-    ck_assert_uint_gt(store_counts(s).rows_sealed, 0);
+    ck_assert_uint_gt(store_counts(s).rows_flushed, 0);
     for (unsigned i = 1; i <= 100; i += 9)
         check_range(s, i, T0, 1000, 400, 0);
     close_store(&s);
@@ -469,9 +469,9 @@ START_TEST(a_small_head_seals_early)
 }
 END_TEST
 
-/* What is left behind by a sealing that failed while points came: two open rows
- * of one hour.  The older one must not be written over the younger one. */
-START_TEST(two_rows_of_an_hour_are_sealed_in_order)
+/* What is left behind by a flushing that failed while points came: two open
+ * rows of one hour.  The older one must not be written over the younger one. */
+START_TEST(two_rows_of_an_hour_are_flushed_in_order)
 {
     struct store_options o = options_for(_i);
     struct points p = { 0 };
@@ -500,7 +500,7 @@ START_TEST(two_rows_of_an_hour_are_sealed_in_order)
         ck_assert_int_eq(p.v[0].i, 1);
         ck_assert_int_eq(p.v[1].i, 3);
         ck_assert_int_eq(p.v[2].i, 4);
-        ck_assert_int_eq(store_seal(s, &e), ST_OK);
+        ck_assert_int_eq(store_flush(s, &e), ST_OK);
         ck_assert_uint_eq(store_counts(s).head_rows, 0);
     }
     points_fini(&p);
@@ -514,14 +514,14 @@ START_TEST(the_journal_is_trimmed)
     struct store_options o = options_for(1);
     struct store *s;
 
-    o.journal_segment_bytes = 4096;
+    o.wal_segment_bytes = 4096;
     s = open_store(&o);
     for (int k = 0; k < 20000; k++)
         put(s, 1 + (unsigned)k % 10, T0 + k * 100, k);
-    ck_assert_uint_gt(store_counts(s).journal.segments, 5);
-    ck_assert_int_eq(store_seal(s, &e), ST_OK);
-    ck_assert_uint_le(store_counts(s).journal.segments, 2);
-    ck_assert_uint_le(store_counts(s).journal.bytes, 8192);
+    ck_assert_uint_gt(store_counts(s).wal.segments, 5);
+    ck_assert_int_eq(store_flush(s, &e), ST_OK);
+    ck_assert_uint_le(store_counts(s).wal.segments, 2);
+    ck_assert_uint_le(store_counts(s).wal.bytes, 8192);
     close_store(&s);
     teardown();
 }
@@ -554,7 +554,7 @@ START_TEST(a_closed_store_has_no_log)
     for (int i = 0; i < 2; i++) {
         for (int k = 0; k < 2000; k++)
             put(s, 1, T0 + k * 1000, k);
-        ck_assert_int_eq(store_seal(s, &e), ST_OK);
+        ck_assert_int_eq(store_flush(s, &e), ST_OK);
         ck_assert_int_gt(size_of_logs(), 0);
         close_store(&s);
         ck_assert_int_eq(size_of_logs(), 0);
@@ -593,7 +593,7 @@ START_TEST(rows_of_any_size_come_back)
 
         for (int k = 0; k < sizes[n]; k++)
             put(s, 1, T0 + k * 1000, (int64_t)harness_random(&state) >> 1);
-        ck_assert_int_eq(store_seal(s, &e), ST_OK);
+        ck_assert_int_eq(store_flush(s, &e), ST_OK);
         value = only_row(s, &it);
         ck_assert_int_eq(value.data[0] == 2,
                          o.dir != NULL && sizes[n] >= 10 && sizes[n] <= 100);
@@ -613,7 +613,7 @@ START_TEST(rows_of_any_size_come_back)
 }
 END_TEST
 
-START_TEST(other_folders_are_refused)
+START_TEST(other_folders_are_rejected)
 {
     struct store_options o = options_for(1);
     struct store *s, *second;
@@ -646,7 +646,7 @@ START_TEST(other_folders_are_refused)
 }
 END_TEST
 
-/* Readers see every acknowledged point, while rows are sealed under them. */
+/* Readers see every acknowledged point, while rows are flushed under them. */
 struct race {
     struct store *s;
     _Atomic int acknowledged;
@@ -672,17 +672,17 @@ read_on(void *arg)
 }
 
 static void *
-seal_on(void *arg)
+flush_on(void *arg)
 {
     struct race *r = arg;
     struct error mine;
 
     while (!atomic_load(&r->done))
-        ck_assert_int_eq(store_seal(r->s, &mine), ST_OK);
+        ck_assert_int_eq(store_flush(r->s, &mine), ST_OK);
     return NULL;
 }
 
-START_TEST(readers_miss_nothing_while_rows_are_sealed)
+START_TEST(readers_miss_nothing_while_rows_are_flushed)
 {
     struct store_options o = options_for(_i);
     struct race r = { 0 };
@@ -690,7 +690,7 @@ START_TEST(readers_miss_nothing_while_rows_are_sealed)
 
     r.s = open_store(&o);
     ck_assert_int_eq(pthread_create(&threads[0], NULL, read_on, &r), 0);
-    ck_assert_int_eq(pthread_create(&threads[1], NULL, seal_on, &r), 0);
+    ck_assert_int_eq(pthread_create(&threads[1], NULL, flush_on, &r), 0);
     for (int k = 0; k < 3000; k++) {
         put(r.s, 5, T0 + k * 500, k);
         atomic_store(&r.acknowledged, k + 1);
@@ -704,7 +704,7 @@ START_TEST(readers_miss_nothing_while_rows_are_sealed)
 }
 END_TEST
 
-/* Random puts, seals, deletions and crashes against a plain array. */
+/* Random puts, flushes, deletions and crashes against a plain array. */
 START_TEST(agrees_with_a_plain_array)
 {
     enum { SERIES = 5, SLOTS = 3000 };
@@ -715,7 +715,7 @@ START_TEST(agrees_with_a_plain_array)
     struct store *s;
 
     memset(model, 0, sizeof model);
-    o.journal_segment_bytes = 20000;
+    o.wal_segment_bytes = 20000;
     s = open_store(&o);
     for (int n = 0; n < 6000; n++) {
         unsigned i = (unsigned)(harness_random(&state) % SERIES);
@@ -724,7 +724,7 @@ START_TEST(agrees_with_a_plain_array)
         uint8_t bytes[9];
 
         if (dice < 5) {
-            ck_assert_int_eq(store_seal(s, &e), ST_OK);
+            ck_assert_int_eq(store_flush(s, &e), ST_OK);
         } else if (dice < 8 && o.dir != NULL) {
             abandon(&s);
             s = open_store(&o);
@@ -772,11 +772,11 @@ TEST_MAIN("store", LOOP(points_come_back, kinds),
           LOOP(deletes_exactly_the_range, kinds),
           LOOP(masks_read_only_what_they_take, kinds),
           LOOP(finds_the_last_point, kinds),
-          LOOP(refuses_what_no_row_can_hold, kinds),
-          LOOP(a_small_head_seals_early, kinds),
-          LOOP(two_rows_of_an_hour_are_sealed_in_order, kinds),
+          LOOP(rejects_what_no_row_can_hold, kinds),
+          LOOP(a_small_head_flushes_early, kinds),
+          LOOP(two_rows_of_an_hour_are_flushed_in_order, kinds),
           TEST(the_journal_is_trimmed), TEST(a_closed_store_has_no_log),
           LOOP(rows_of_any_size_come_back, kinds),
-          TEST(other_folders_are_refused),
-          LOOP(readers_miss_nothing_while_rows_are_sealed, kinds),
+          TEST(other_folders_are_rejected),
+          LOOP(readers_miss_nothing_while_rows_are_flushed, kinds),
           LOOP(agrees_with_a_plain_array, kinds))

@@ -1,4 +1,4 @@
-/* Crashes at moments that chance seldom finds.  Each life of a store is a
+/* Crashes at timestamps that chance seldom finds.  Each life of a store is a
  * process that ends without a goodbye. */
 #include "config.h"
 
@@ -22,8 +22,8 @@ static struct store *
 open_store(void)
 {
     struct store_options o = { .dir = dir,
-                               .shape = { 0, 1, 3, 3, 3, 6 },
-                               .sync = JOURNAL_SYNC_ALWAYS };
+                               .tagk_set = { 0, 1, 3, 3, 3, 6 },
+                               .sync = WAL_SYNC_ALWAYS };
     struct store *s;
 
     ck_assert_msg(store_open(&o, &s, &e) == ST_OK, "%s", e.text);
@@ -76,7 +76,7 @@ put_across_segments(struct store *s)
 {
     put(s, 1, 1);
     put(s, 2, 6);
-    journal_rotate(s->journal);
+    wal_rotate(s->wal);
     put(s, 2, 7);
 }
 
@@ -91,9 +91,9 @@ trim_what_is_not_needed(struct store *s)
         store_delete(s, tsuid(bytes, 1), 0, POINT_MAX_TS_MS, NULL, &lsn, &e),
         ST_OK);
     ck_assert_int_eq(store_commit(s, lsn, true, &e), ST_OK);
-    lock_take(&s->seal_lock);
+    lock_take(&s->flush_lock);
     ck_assert_int_eq(store_trim(s, &e), ST_OK);
-    lock_drop(&s->seal_lock);
+    lock_drop(&s->flush_lock);
 }
 
 static void
@@ -125,8 +125,8 @@ delete_over_damage(struct store *s)
 
     put(s, 1, 1);
     put(s, 2, 7);
-    ck_assert_int_eq(store_seal(s, &e), ST_OK);
-    k = slice_of(key, key_row(store_shape(s), t, hour_base(T0), key));
+    ck_assert_int_eq(store_flush(s, &e), ST_OK);
+    k = slice_of(key, key_row(store_tagk_set(s), t, hour_base(T0), key));
     ck_assert_int_eq(kv_get(store_kv(s), k, &value, &e), ST_OK);
     value.data[value.size / 2] ^= 1;
     kv_batch_put(b, k, buf_slice(&value));
@@ -145,7 +145,7 @@ START_TEST(damage_under_a_deletion_keeps_no_store_closed)
 }
 END_TEST
 
-/* -- the journal fails, a row is damaged ----------------------------------- */
+/* -- the WAL fails, a row is damaged ----------------------------------- */
 
 static ssize_t
 write_nothing(int fd, const void *data, size_t size)
@@ -168,27 +168,27 @@ wait_until_it_writes(struct store *s)
 
     for (int i = 0; i < 100 && status != ST_OK; i++) {
         usleep(100000);
-        status = journal_status(s->journal, &e);
+        status = wal_status(s->wal, &e);
     }
     ck_assert_msg(status == ST_OK, "%s", e.text);
 }
 
-/* One journal write fails, and the disk is well again. */
+/* One WAL write fails, and the disk is well again. */
 static void
 fail_one_write(struct store *s)
 {
-    const struct journal_io bad = { write_nothing, sync_fine };
-    const struct journal_io well = { write, sync_fine };
+    const struct wal_io bad = { write_nothing, sync_fine };
+    const struct wal_io well = { write, sync_fine };
     struct store_point p = { .point = { T0, { .i = 5 }, false } };
     uint8_t bytes[TSUID_BYTES];
     uint64_t lsn = 0;
 
     ck_assert_int_eq(store_series(s, tsuid(bytes, 1), &p.series, &e), ST_OK);
-    journal_set_io(s->journal, &bad);
+    wal_set_io(s->wal, &bad);
     ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_OK);
     ck_assert_int_eq(store_commit(s, lsn, false, &e), ST_BUSY);
     ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_BUSY);
-    journal_set_io(s->journal, &well);
+    wal_set_io(s->wal, &well);
 }
 
 START_TEST(rejected_points_are_counted_in_the_head)
@@ -205,7 +205,7 @@ START_TEST(rejected_points_are_counted_in_the_head)
 }
 END_TEST
 
-/* Neither the trimming of the journal nor its recovery waits for it. */
+/* Neither the trimming of the WAL nor its recovery waits for it. */
 START_TEST(a_damaged_row_makes_way)
 {
     const uint8_t table = TABLE_QUARANTINE;
@@ -219,16 +219,16 @@ START_TEST(a_damaged_row_makes_way)
     s = open_store();
     b = kv_batch_new();
     put(s, 1, 1);
-    ck_assert_int_eq(store_seal(s, &e), ST_OK);
-    k = slice_of(key, key_row(&s->shape, tsuid(bytes, 1), T0 / 1000, key));
+    ck_assert_int_eq(store_flush(s, &e), ST_OK);
+    k = slice_of(key, key_row(&s->tagk_set, tsuid(bytes, 1), T0 / 1000, key));
     kv_batch_put(b, k, slice_str("\3damaged"));
     ck_assert_int_eq(kv_write(store_kv(s), b, false, &e), ST_OK);
     kv_batch_free(&b);
     put(s, 1, 5);
     put(s, 2, 6);
-    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    ck_assert_int_eq(store_flush(s, &e), ST_OK);
     ck_assert_uint_eq(store_counts(s).head_rows, 0);
-    ck_assert_uint_eq(store_counts(s).journal.segments, 1);
+    ck_assert_uint_eq(store_counts(s).wal.segments, 1);
     ck_assert_uint_eq(store_counts(s).rows_quarantined, 1);
     expect(s, 1, 5);
     expect(s, 2, 6);
@@ -250,19 +250,19 @@ END_TEST
 static void
 lose_a_record(struct store *s)
 {
-    const struct journal_io fails = { write_nothing, sync_fine };
-    const struct journal_io works = { write, sync_fine };
+    const struct wal_io fails = { write_nothing, sync_fine };
+    const struct wal_io works = { write, sync_fine };
     struct store_point p = { .point = { T0, { .i = 6 }, false } };
     uint8_t bytes[TSUID_BYTES];
     uint64_t lsn;
 
     put(s, 1, 1);
-    journal_set_io(s->journal, &fails);
+    wal_set_io(s->wal, &fails);
     ck_assert_int_eq(store_series(s, tsuid(bytes, 2), &p.series, &e), ST_OK);
     ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_OK);
     ck_assert_int_eq(store_commit(s, lsn, true, &e), ST_BUSY);
     ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_BUSY);
-    journal_set_io(s->journal, &works);
+    wal_set_io(s->wal, &works);
     store_watch_disk(s);
     put(s, 2, 7);
     put(s, 1, 8);

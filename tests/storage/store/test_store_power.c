@@ -1,5 +1,5 @@
-/* What power may leave of a store as a whole: engine and journal, one ahead of
- * the other; and what a batch leaves that was refused. */
+/* What power may leave of a store as a whole: engine and WAL, one ahead of
+ * the other; and what a batch leaves that was rejected. */
 #include "config.h"
 
 #include "storage/store/store.h"
@@ -17,8 +17,8 @@ static struct store *
 open_store(void)
 {
     struct store_options o = { .dir = dir,
-                               .shape = KEY_SHAPE_DEFAULT,
-                               .sync = JOURNAL_SYNC_OFF };
+                               .tagk_set = KEY_LAYOUT_DEFAULT,
+                               .sync = WAL_SYNC_OFF };
     struct store *s;
 
     ck_assert_msg(store_open(&o, &s, &e) == ST_OK, "%s", e.text);
@@ -82,10 +82,10 @@ batches(struct store *s)
     return n;
 }
 
-/* In a process that is gone without a word.  'early' is where the journal is
+/* In a process that is gone without a word.  'early' is where the WAL is
  * copied to before the last batch. */
 static void
-write_and_die(const char *journal, const char *early)
+write_and_die(const char *wal, const char *early)
 {
     int child = fork(), status;
     struct store *s;
@@ -94,7 +94,7 @@ write_and_die(const char *journal, const char *early)
     if (child == 0) {
         s = open_store();
         write_one(s, "m1", "old");
-        bytes = file_read(journal);
+        bytes = file_read(wal);
         file_write(early, buf_slice(&bytes));
         write_one(s, "m1", "new");
         ck_assert_int_eq(kv_sync(store_kv(s), &e), ST_OK);
@@ -104,19 +104,19 @@ write_and_die(const char *journal, const char *early)
     ck_assert_int_eq(status, 0);
 }
 
-/* The engine had made a table of it, and the journal was not synced: what an
+/* The engine had made a table of it, and the WAL was not synced: what an
  * older batch says must not come back. */
 START_TEST(an_engine_ahead_of_the_journal_stays_ahead)
 {
-    char *journal, *early;
+    char *wal, *early;
     struct store *s;
 
     dir = tempdir_new();
-    journal = tempdir_path(dir, "journal/00000000000000000001.wal");
+    wal = tempdir_path(dir, "journal/00000000000000000001.wal");
     early = tempdir_path(dir, "early");
-    write_and_die(journal, early);
+    write_and_die(wal, early);
     if (_i == 1)
-        ck_assert_int_eq(rename(early, journal), 0);
+        ck_assert_int_eq(rename(early, wal), 0);
     s = open_store();
     check_one(s, "m1", "new");
     ck_assert_uint_eq(batches(s), 2);
@@ -126,7 +126,7 @@ START_TEST(an_engine_ahead_of_the_journal_stays_ahead)
     s = open_store();
     check_one(s, "m1", "newest");
     ck_assert_int_eq(store_close(&s, &e), ST_OK);
-    free(journal);
+    free(wal);
     free(early);
     tempdir_free(&dir);
 }
@@ -134,7 +134,7 @@ END_TEST
 
 /* Its first half is of a size that a batch may have. */
 static void
-be_refused_and_die(void)
+be_rejected_and_die(void)
 {
     int child = fork(), status;
     uint8_t large[KV_KEY_MAX + 1] = { 0 };
@@ -156,14 +156,14 @@ be_refused_and_die(void)
     ck_assert_int_eq(status, 0);
 }
 
-/* What the engine refuses does not come back from the journal. */
-START_TEST(a_refused_batch_leaves_nothing)
+/* What the engine rejects does not come back from the WAL. */
+START_TEST(a_rejected_batch_leaves_nothing)
 {
     struct buf value = BUF_INIT;
     struct store *s;
 
     dir = tempdir_new();
-    be_refused_and_die();
+    be_rejected_and_die();
     s = open_store();
     ck_assert_int_eq(kv_get(store_kv(s), slice_str("m1"), &value, &e),
                      ST_NOT_FOUND);
@@ -175,4 +175,4 @@ START_TEST(a_refused_batch_leaves_nothing)
 END_TEST
 
 TEST_MAIN("store_power", TIMES(an_engine_ahead_of_the_journal_stays_ahead, 2),
-          TEST(a_refused_batch_leaves_nothing))
+          TEST(a_rejected_batch_leaves_nothing))

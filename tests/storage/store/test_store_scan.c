@@ -29,13 +29,13 @@ put(struct store *s, unsigned i, int64_t ts_ms)
 static struct store *
 some_store(const char *dir)
 {
-    struct store_options o = { .dir = dir, .shape = KEY_SHAPE_DEFAULT };
+    struct store_options o = { .dir = dir, .tagk_set = KEY_LAYOUT_DEFAULT };
     struct store *s;
 
     ck_assert_int_eq(store_open(&o, &s, &e), ST_OK);
     for (unsigned i = 0; i < SERIES; i++)
         put(s, i, T0);
-    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    ck_assert_int_eq(store_flush(s, &e), ST_OK);
     for (unsigned i = 0; i < SERIES; i += 3)
         put(s, i, T0 + 1000);
     put(s, 5, T0 + HOUR_MS);
@@ -53,20 +53,20 @@ struct scans {
 
 /* One for each bucket, over all its rows. */
 static void
-open_scans(struct store *s, enum scan_way way, bool synopses, struct scans *a)
+open_scans(struct store *s, enum scan_way way, bool summaries, struct scans *a)
 {
-    const struct key_shape *shape = store_shape(s);
+    const struct key_layout *tagk_set = store_tagk_set(s);
     uint8_t head[] = { TABLE_ROWS, 0, 0, 0, 1 };
     struct mask *m = mask_new();
 
     mask_add_fixed(m, slice_of(head, sizeof head));
-    mask_add_steps(m, 0, UINT32_MAX, key_span_s(shape), 4);
+    mask_add_steps(m, 0, UINT32_MAX, key_span_s(tagk_set), 4);
     mask_add_fixed(m, slice_of("\0\0\1", 3));
     mask_add_any(m, 3);
     memset(a, 0, sizeof *a);
     a->masks[0] = mask_set_new();
     mask_set_give(a->masks[0], &m);
-    a->len = shape->salt_buckets;
+    a->len = tagk_set->salt_buckets;
     a->metric[2] = 1;
     for (size_t i = 1; i < a->len; i++)
         a->masks[i] = mask_set_like(a->masks[0], 1, (uint8_t)i);
@@ -78,11 +78,11 @@ open_scans(struct store *s, enum scan_way way, bool synopses, struct scans *a)
             .to_base = 4294965600u,
             .series = a->listed[i],
             .metric = slice_of(a->metric, 3),
-            .synopses = synopses,
+            .summaries = summaries,
         };
     for (unsigned i = 0; i < SERIES; i++) {
         struct slice t = tsuid(a->tsuids[i], i);
-        struct scan_spec *spec = &a->specs[key_salt(shape, t)];
+        struct scan_spec *spec = &a->specs[key_salt(tagk_set, t)];
 
         a->listed[spec->bucket][spec->series_len++] = t;
     }
@@ -109,14 +109,14 @@ static const enum scan_way ways[] = { SCAN_HINTS, SCAN_RANGE, SCAN_SEEKS };
 
 /* Points, counted and added up. */
 static void
-check_bucket(struct scans *a, size_t bucket, const struct key_shape *shape,
+check_bucket(struct scans *a, size_t bucket, const struct key_layout *tagk_set,
              size_t *count, int64_t *sum)
 {
     struct points p = { 0 };
     struct store_row row;
 
     while (store_scan_next(a->scans[bucket], &row)) {
-        ck_assert_uint_eq(key_salt(shape, row.tsuid), bucket);
+        ck_assert_uint_eq(key_salt(tagk_set, row.tsuid), bucket);
         ck_assert_int_eq(store_row_points(&row, &p, &e), ST_OK);
     }
     for (size_t i = 0; i < p.len; i++)
@@ -139,7 +139,7 @@ START_TEST(buckets_share_what_reads_the_engine)
 
             all_buckets(s, ways[w], &a);
             for (size_t i = 0; i < a.len; i++) {
-                check_bucket(&a, i, store_shape(s), &count, &sum);
+                check_bucket(&a, i, store_tagk_set(s), &count, &sum);
                 if (i % 2 == 0)
                     ck_assert_int_eq(store_scan_close(&a.scans[i], NULL, &e),
                                      ST_OK);
@@ -156,7 +156,7 @@ START_TEST(buckets_share_what_reads_the_engine)
 }
 END_TEST
 
-/* What is sealed after the opening was copied before it; and nothing has to be
+/* What is flushed after the opening was copied before it; and nothing has to be
  * read. */
 START_TEST(each_sees_what_was_there_at_the_opening)
 {
@@ -166,9 +166,9 @@ START_TEST(each_sees_what_was_there_at_the_opening)
     int64_t sum = 0;
 
     all_buckets(s, SCAN_RANGE, &a);
-    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    ck_assert_int_eq(store_flush(s, &e), ST_OK);
     for (size_t i = 0; i < a.len; i++)
-        check_bucket(&a, i, store_shape(s), &count, &sum);
+        check_bucket(&a, i, store_tagk_set(s), &count, &sum);
     end_scans(&a);
     ck_assert_uint_eq(count, SERIES + SERIES / 3 + 1);
     all_buckets(s, SCAN_RANGE, &a);
@@ -207,7 +207,7 @@ START_TEST(expecting_changes_no_row)
     for (unsigned i = 0; i < SERIES; i++)
         for (unsigned k = 1; k < 6; k++)
             put(s, i, T0 + k * HOUR_MS);
-    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    ck_assert_int_eq(store_flush(s, &e), ST_OK);
     for (unsigned i = 0; i < SERIES; i += 2)
         put(s, i, T0 + 3 * HOUR_MS + i % 4 * 1000);
     for (size_t w = 0; w < 3; w++) {
@@ -222,14 +222,14 @@ START_TEST(expecting_changes_no_row)
 }
 END_TEST
 
-/* What becomes of a series, i % KINDS; the first two have a synopsis. */
-enum kind { SEALED, IN_ORDER, OUT_OF_ORDER, SEALED_AND_OPEN, KINDS };
+/* What becomes of a series, i % KINDS; the first two have a block summary. */
+enum kind { FLUSHED, IN_ORDER, OUT_OF_ORDER, FLUSHED_AND_OPEN, KINDS };
 
 static void
 put_round(struct store *s, unsigned round)
 {
     for (unsigned i = 0; i < SERIES; i++)
-        for (unsigned k = 0; k < 100 && i % KINDS != SEALED; k++) {
+        for (unsigned k = 0; k < 100 && i % KINDS != FLUSHED; k++) {
             unsigned at = round * 100 + k + 1;
 
             put(s, i, T0 + 1000 * (i % KINDS == OUT_OF_ORDER ? at ^ 1 : at));
@@ -237,19 +237,19 @@ put_round(struct store *s, unsigned round)
 }
 
 static void
-check_synopses(struct store_scan *scan, bool wanted)
+check_summaries(struct store_scan *scan, bool wanted)
 {
     struct store_row row;
 
     while (store_scan_next(scan, &row)) {
         uint64_t i = key_get_uint(row.tsuid.data + 6, 3);
         struct points p = { 0 };
-        struct synopsis x;
+        struct summary x;
         bool known;
 
-        ck_assert_int_eq(store_row_synopsis(&row, &x, &known, &e), ST_OK);
+        ck_assert_int_eq(store_row_summary(&row, &x, &known, &e), ST_OK);
         ck_assert_int_eq(store_row_points(&row, &p, &e), ST_OK);
-        ck_assert_int_eq(known, i % KINDS == SEALED ||
+        ck_assert_int_eq(known, i % KINDS == FLUSHED ||
                                     (wanted && i % KINDS == IN_ORDER));
         for (size_t k = 1; k < p.len; k++)
             ck_assert_int_lt(p.ts_ms[k - 1], p.ts_ms[k]);
@@ -262,25 +262,25 @@ check_synopses(struct store_scan *scan, bool wanted)
     }
 }
 
-START_TEST(open_rows_have_synopses)
+START_TEST(open_rows_have_summaries)
 {
-    struct store_options o = { .shape = KEY_SHAPE_DEFAULT };
+    struct store_options o = { .tagk_set = KEY_LAYOUT_DEFAULT };
     static struct scans a;
     struct store *s;
 
     ck_assert_int_eq(store_open(&o, &s, &e), ST_OK);
     for (unsigned i = 0; i < SERIES; i++)
-        if (i % KINDS == SEALED || i % KINDS == SEALED_AND_OPEN)
+        if (i % KINDS == FLUSHED || i % KINDS == FLUSHED_AND_OPEN)
             put(s, i, T0);
-    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    ck_assert_int_eq(store_flush(s, &e), ST_OK);
     for (unsigned round = 0; round < 6; round++) {
         put_round(s, round);
         open_scans(s, ways[round % 3], round != 4, &a);
         for (size_t i = 0; i < a.len; i++)
-            check_synopses(a.scans[i], round != 4);
+            check_summaries(a.scans[i], round != 4);
         end_scans(&a);
     }
-    ck_assert_int_eq(store_seal(s, &e), ST_OK);
+    ck_assert_int_eq(store_flush(s, &e), ST_OK);
     ck_assert_uint_eq(store_counts(s).head_bytes, 0);
     ck_assert_int_eq(store_close(&s, &e), ST_OK);
 }
@@ -289,4 +289,4 @@ END_TEST
 TEST_MAIN("store_scan", TEST(expecting_changes_no_row),
           TEST(buckets_share_what_reads_the_engine),
           TEST(each_sees_what_was_there_at_the_opening),
-          TEST(open_rows_have_synopses))
+          TEST(open_rows_have_summaries))

@@ -41,9 +41,9 @@ world_new(uint8_t hours)
 
     w->dir = tempdir_new();
     w->options = (struct store_options){ .dir = w->dir,
-                                         .shape = KEY_SHAPE_DEFAULT,
-                                         .sync = JOURNAL_SYNC_OFF };
-    w->options.shape.row_hours = hours;
+                                         .tagk_set = KEY_LAYOUT_DEFAULT,
+                                         .sync = WAL_SYNC_OFF };
+    w->options.tagk_set.row_hours = hours;
     for (size_t i = 0; i < SERIES; i++)
         for (size_t k = 0; k < SLOTS; k++)
             w->values[i][k] = ABSENT;
@@ -114,14 +114,14 @@ delete_some(struct world *w, uint64_t *r)
 static struct mask_set *
 masks_of(const struct world *w, unsigned bucket, uint32_t from, uint32_t to)
 {
-    const struct key_shape *shape = store_shape(w->s);
+    const struct key_layout *tagk_set = store_tagk_set(w->s);
     uint8_t head[] = { TABLE_ROWS, (uint8_t)bucket, 0, 0, 1 };
     struct mask_set *set = mask_set_new();
     struct mask *m = mask_new();
 
     mask_add_fixed(m, slice_of(head, sizeof head));
-    mask_add_steps(m, key_span_base(shape, from), key_span_base(shape, to),
-                   key_span_s(shape), 4);
+    mask_add_steps(m, key_span_base(tagk_set, from),
+                   key_span_base(tagk_set, to), key_span_s(tagk_set), 4);
     mask_add_fixed(m, slice_of("\0\0\1", 3));
     mask_add_any(m, 3);
     mask_set_give(set, &m);
@@ -133,7 +133,7 @@ static void
 check_bucket(struct world *w, unsigned bucket, enum scan_way way,
              uint32_t from_hour, uint32_t to_hour, uint64_t *seen)
 {
-    const struct key_shape *shape = store_shape(w->s);
+    const struct key_layout *tagk_set = store_tagk_set(w->s);
     uint32_t from = T0_S + from_hour * 3600, to = T0_S + to_hour * 3600;
     struct mask_set *masks = masks_of(w, bucket, from, to);
     uint8_t bytes[SERIES][TSUID_BYTES], before[ROW_KEY_MAX + 4] = { 0 };
@@ -153,14 +153,14 @@ check_bucket(struct world *w, unsigned bucket, enum scan_way way,
         struct slice t = tsuid(bytes[i], i);
 
         spec.metric = slice_of(t.data, 3);
-        if (key_salt(shape, t) == bucket)
+        if (key_salt(tagk_set, t) == bucket)
             listed[spec.series_len++] = t;
     }
     ck_assert_int_eq(store_scan_open(w->s, &spec, &scan, &e), ST_OK);
     while (store_scan_next(scan, &row)) {
         unsigned series = (unsigned)key_get_uint(row.tsuid.data + 6, 3);
         uint8_t now[ROW_KEY_MAX + 4];
-        size_t size = key_row(shape, row.tsuid, row.base, now);
+        size_t size = key_row(tagk_set, row.tsuid, row.base, now);
 
         key_put_uint(now + size, row.base, 4);
         size += 4;
@@ -196,7 +196,7 @@ check_hours(struct world *w, enum scan_way way, uint32_t from_hour,
     for (size_t i = 0; i < SERIES; i++)
         for (size_t k = from_hour * 60; k < (to_hour + 1) * 60; k++)
             want += w->values[i][k] != ABSENT;
-    for (unsigned b = 0; b < store_shape(w->s)->salt_buckets; b++)
+    for (unsigned b = 0; b < store_tagk_set(w->s)->salt_buckets; b++)
         check_bucket(w, b, way, from_hour, to_hour, &seen);
     ck_assert_uint_eq(seen, want);
 }
@@ -235,7 +235,7 @@ START_TEST(all_is_as_the_model_says)
         else if (what < 11)
             delete_some(w, &r);
         else if (what < 13)
-            ck_assert_int_eq(store_seal(w->s, &e), ST_OK);
+            ck_assert_int_eq(store_flush(w->s, &e), ST_OK);
         else if (what == 13 && i % 4 == 0) {
             ck_assert_int_eq(store_close(&w->s, &e), ST_OK);
             open_world(w);
@@ -246,7 +246,7 @@ START_TEST(all_is_as_the_model_says)
                        harness_random(&r) % SLOTS);
         }
     }
-    ck_assert_uint_eq(store_shape(w->s)->row_hours, spans[_i]);
+    ck_assert_uint_eq(store_tagk_set(w->s)->row_hours, spans[_i]);
     world_free(&w);
 }
 END_TEST
@@ -263,11 +263,11 @@ count_rows(struct world *w)
     return n;
 }
 
-/* A day of more series than a turn of sealing takes: each span is written once,
- * whatever the order in which the hours came. */
+/* A day of more series than a turn of flushing takes: each span is written
+ * once, whatever the order in which the hours came. */
 START_TEST(a_span_is_written_once)
 {
-    struct world w = { .options.shape = { 0, 1, 3, 3, 3, 6 } };
+    struct world w = { .options.tagk_set = { 0, 1, 3, 3, 3, 6 } };
     uint8_t bytes[TSUID_BYTES];
     struct store_counts c;
 
@@ -283,9 +283,9 @@ START_TEST(a_span_is_written_once)
                              ST_OK);
             ck_assert_int_eq(store_put(w.s, &p, 1, NULL, &e), ST_OK);
         }
-    ck_assert_int_eq(store_seal(w.s, &e), ST_OK);
+    ck_assert_int_eq(store_flush(w.s, &e), ST_OK);
     c = store_counts(w.s);
-    ck_assert_uint_eq(c.rows_sealed, 22000);
+    ck_assert_uint_eq(c.rows_flushed, 22000);
     ck_assert_uint_eq(c.rows_merged + c.rows_rewritten, 0);
     ck_assert_uint_eq(count_rows(&w), 4000);
     ck_assert_int_eq(store_close(&w.s, &e), ST_OK);
@@ -294,9 +294,9 @@ END_TEST
 
 static const struct {
     const char *what;
-    struct seal_times times;
+    struct flush_times times;
     bool due;
-} moments[] = {
+} timestamps[] = {
     { "just written", { 0, 0, 0, false }, false },
     { "an hour of the span that is now", { 1800, 10, 0, false }, false },
     { "its series went on", { 60, 0, 1, false }, true },
@@ -313,11 +313,11 @@ static const struct {
 
 START_TEST(rows_are_due)
 {
-    ck_assert_msg(store_row_is_due(&moments[_i].times, 60, 21600) ==
-                      moments[_i].due,
-                  "%s", moments[_i].what);
+    ck_assert_msg(store_row_is_due(&timestamps[_i].times, 60, 21600) ==
+                      timestamps[_i].due,
+                  "%s", timestamps[_i].what);
 }
 END_TEST
 
 TEST_MAIN("store_spans", LOOP(all_is_as_the_model_says, spans),
-          TEST(a_span_is_written_once), LOOP(rows_are_due, moments))
+          TEST(a_span_is_written_once), LOOP(rows_are_due, timestamps))

@@ -11,14 +11,14 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "tests/storage/journal_rig.h"
+#include "tests/storage/wal_rig.h"
 
 /* -- replay --------------------------------------------------------------- */
 
 START_TEST(replays_what_was_appended)
 {
     char *dir = folder_make();
-    struct journal *j = open_off(dir);
+    struct wal *j = open_off(dir);
 
     expect_replay(j, "");
     (void)append(j, 1, "one");
@@ -32,7 +32,7 @@ START_TEST(replays_what_was_appended)
     j = open_off(dir);
     expect_replay(j, "1:1:one 1:4: 1:254:three 2:2:four ");
     /* The record above was new, so replay had not seen it then. */
-    ck_assert_uint_eq(journal_counts(j).segments, 3);
+    ck_assert_uint_eq(wal_counts(j).segments, 3);
     close_ok(&j);
     folder_remove(&dir);
 }
@@ -43,10 +43,10 @@ START_TEST(empty_segments_do_not_pile_up)
     char *dir = folder_make();
 
     for (int i = 0; i < 3; i++) {
-        struct journal *j = open_off(dir);
+        struct wal *j = open_off(dir);
 
-        ck_assert_uint_eq(journal_segment(j), 1);
-        ck_assert_uint_eq(journal_counts(j).segments, 1);
+        ck_assert_uint_eq(wal_segment(j), 1);
+        ck_assert_uint_eq(wal_counts(j).segments, 1);
         close_ok(&j);
     }
     folder_remove(&dir);
@@ -64,7 +64,7 @@ fail_at_two(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
 START_TEST(replay_stops_at_the_first_failure)
 {
     char *dir = folder_make();
-    struct journal *j = open_off(dir);
+    struct wal *j = open_off(dir);
     struct error e;
     int seen = 0;
 
@@ -72,7 +72,7 @@ START_TEST(replay_stops_at_the_first_failure)
         (void)append(j, type, "x");
     close_ok(&j);
     j = open_off(dir);
-    ck_assert_int_eq(journal_replay(j, fail_at_two, &seen, &e), ST_LIMIT);
+    ck_assert_int_eq(wal_replay(j, fail_at_two, &seen, &e), ST_LIMIT);
     ck_assert_str_eq(e.text, "enough");
     ck_assert_int_eq(seen, 2);
     close_ok(&j);
@@ -83,20 +83,19 @@ END_TEST
 START_TEST(large_records)
 {
     char *dir = folder_make();
-    struct journal *j = open_with((struct journal_options){
-        .dir = dir, .sync = JOURNAL_SYNC_OFF, .buffer_bytes = 1000 });
+    struct wal *j = open_with((struct wal_options){
+        .dir = dir, .sync = WAL_SYNC_OFF, .buffer_bytes = 1000 });
     size_t size = 3 << 20;
-    uint8_t *big = malloc(JOURNAL_MAX_PAYLOAD + 1);
+    uint8_t *big = malloc(WAL_MAX_PAYLOAD + 1);
     struct error e;
     uint64_t lsn;
     struct buf b = BUF_INIT;
 
     ck_assert_ptr_nonnull(big);
     memset(big, 'x', size);
-    ck_assert_int_eq(journal_append(j, 1, slice_of(big, size), &lsn, &e),
-                     ST_OK);
+    ck_assert_int_eq(wal_append(j, 1, slice_of(big, size), &lsn, &e), ST_OK);
     ck_assert_int_eq(
-        journal_append(j, 1, slice_of(big, JOURNAL_MAX_PAYLOAD + 1), &lsn, &e),
+        wal_append(j, 1, slice_of(big, WAL_MAX_PAYLOAD + 1), &lsn, &e),
         ST_LIMIT);
     (void)append(j, 2, "small");
     close_ok(&j);
@@ -115,7 +114,7 @@ END_TEST
 #define ROUNDS  400
 
 struct writer {
-    struct journal *j;
+    struct wal *j;
     uint32_t id;
     bool sync;
 };
@@ -128,20 +127,20 @@ writer_main(void *arg)
 
     for (uint32_t i = 0; i < ROUNDS; i++) {
         uint32_t text[20] = { w->id, i };
-        uint64_t lsn, segment = journal_segment(w->j);
+        uint64_t lsn, segment = wal_segment(w->j);
         size_t size = 8 + i % 64;
 
         memcpy((uint8_t *)text + 8, &segment, 8);
-        if (journal_append(w->j, 7, slice_of(text, size + 8), &lsn, NULL) !=
+        if (wal_append(w->j, 7, slice_of(text, size + 8), &lsn, NULL) !=
                 ST_OK ||
             lsn <= last)
             return arg;
         last = lsn;
         if (i % 5 == w->id % 5 &&
-            journal_commit(w->j, lsn, w->sync && i % 50 == 0, NULL) != ST_OK)
+            wal_commit(w->j, lsn, w->sync && i % 50 == 0, NULL) != ST_OK)
             return arg;
         if (w->id == 0 && i % 100 == 99)
-            journal_rotate(w->j);
+            wal_rotate(w->j);
     }
     return NULL;
 }
@@ -152,7 +151,7 @@ struct tally {
 };
 
 /* Each writer's records in its order, none missing, in the segment that
- * journal_segment() said or a later one. */
+ * wal_segment() said or a later one. */
 static enum status
 check_order(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
             struct error *e)
@@ -173,18 +172,18 @@ check_order(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
     return ST_OK;
 }
 
-static const struct journal_options modes[] = {
-    { .sync = JOURNAL_SYNC_OFF },
-    { .sync = JOURNAL_SYNC_OFF, .buffer_bytes = 300, .segment_bytes = 9000 },
-    { .sync = JOURNAL_SYNC_INTERVAL, .interval_ms = 1, .segment_bytes = 30000 },
-    { .sync = JOURNAL_SYNC_ALWAYS, .segment_bytes = 50000 },
+static const struct wal_options modes[] = {
+    { .sync = WAL_SYNC_OFF },
+    { .sync = WAL_SYNC_OFF, .buffer_bytes = 300, .segment_bytes = 9000 },
+    { .sync = WAL_SYNC_INTERVAL, .interval_ms = 1, .segment_bytes = 30000 },
+    { .sync = WAL_SYNC_ALWAYS, .segment_bytes = 50000 },
 };
 
 START_TEST(threads_keep_their_order)
 {
     char *dir = folder_make();
-    struct journal_options o = modes[_i];
-    struct journal *j;
+    struct wal_options o = modes[_i];
+    struct wal *j;
     struct writer writers[WRITERS];
     pthread_t threads[WRITERS];
     struct tally t = { 0 };
@@ -205,8 +204,7 @@ START_TEST(threads_keep_their_order)
     }
     close_ok(&j);
     j = open_off(dir);
-    ck_assert_msg(journal_replay(j, check_order, &t, &e) == ST_OK, "%s",
-                  e.text);
+    ck_assert_msg(wal_replay(j, check_order, &t, &e) == ST_OK, "%s", e.text);
     for (int i = 0; i < WRITERS; i++)
         ck_assert_uint_eq(t.next[i], ROUNDS);
     close_ok(&j);
@@ -219,37 +217,36 @@ END_TEST
 START_TEST(rotates_and_trims)
 {
     char *dir = folder_make();
-    struct journal *j = open_off(dir);
-    struct journal_counts c;
+    struct wal *j = open_off(dir);
+    struct wal_counts c;
 
     (void)append(j, 1, "a");
-    ck_assert_uint_eq(journal_segment(j), 1);
-    journal_rotate(j);
-    ck_assert_uint_eq(journal_segment(j), 2);
-    journal_rotate(j); /* nothing in it: stays */
-    ck_assert_uint_eq(journal_segment(j), 2);
+    ck_assert_uint_eq(wal_segment(j), 1);
+    wal_rotate(j);
+    ck_assert_uint_eq(wal_segment(j), 2);
+    wal_rotate(j); /* nothing in it: stays */
+    ck_assert_uint_eq(wal_segment(j), 2);
     (void)append(j, 1, "b");
-    journal_rotate(j);
+    wal_rotate(j);
     (void)append(j, 1, "c");
     commit(j, append(j, 1, "d"), false);
-    c = journal_counts(j);
+    c = wal_counts(j);
     ck_assert_uint_eq(c.segments, 3);
     /* Bundles of "a", of "b", of "c" and "d", each with a type and a size. */
-    ck_assert_uint_eq(c.bytes, 3 * JOURNAL_FILE_HEADER +
-                                   3 * JOURNAL_RECORD_HEADER + 4 * 3);
-    ck_assert_uint_eq(c.written_bytes, c.bytes - 3 * JOURNAL_FILE_HEADER);
-    ck_assert_int_eq(journal_trim(j, 2, NULL), ST_OK);
-    ck_assert_uint_eq(journal_counts(j).segments, 2);
-    ck_assert_int_eq(journal_trim(j, 1, NULL), ST_OK);
-    ck_assert_int_eq(journal_trim(j, 1000, NULL), ST_OK); /* not the current */
-    c = journal_counts(j);
-    ck_assert_uint_eq(c.segments, 1);
     ck_assert_uint_eq(c.bytes,
-                      JOURNAL_FILE_HEADER + JOURNAL_RECORD_HEADER + 2 * 3);
+                      3 * WAL_FILE_HEADER + 3 * WAL_RECORD_HEADER + 4 * 3);
+    ck_assert_uint_eq(c.written_bytes, c.bytes - 3 * WAL_FILE_HEADER);
+    ck_assert_int_eq(wal_trim(j, 2, NULL), ST_OK);
+    ck_assert_uint_eq(wal_counts(j).segments, 2);
+    ck_assert_int_eq(wal_trim(j, 1, NULL), ST_OK);
+    ck_assert_int_eq(wal_trim(j, 1000, NULL), ST_OK); /* not the current */
+    c = wal_counts(j);
+    ck_assert_uint_eq(c.segments, 1);
+    ck_assert_uint_eq(c.bytes, WAL_FILE_HEADER + WAL_RECORD_HEADER + 2 * 3);
     close_ok(&j);
     j = open_off(dir);
     expect_replay(j, "3:1:c 3:1:d ");
-    ck_assert_uint_eq(journal_segment(j), 4);
+    ck_assert_uint_eq(wal_segment(j), 4);
     close_ok(&j);
     folder_remove(&dir);
 }
@@ -258,14 +255,14 @@ END_TEST
 START_TEST(rotates_by_size)
 {
     char *dir = folder_make();
-    struct journal *j = open_with((struct journal_options){
-        .dir = dir, .sync = JOURNAL_SYNC_OFF, .segment_bytes = 100 });
+    struct wal *j = open_with((struct wal_options){
+        .dir = dir, .sync = WAL_SYNC_OFF, .segment_bytes = 100 });
 
     for (int i = 0; i < 10; i++) {
-        ck_assert_uint_eq(journal_segment(j), (unsigned)i / 2 + 1);
+        ck_assert_uint_eq(wal_segment(j), (unsigned)i / 2 + 1);
         commit(j, append(j, 1, "thirty-six bytes with all it carries"), false);
     }
-    ck_assert_uint_eq(journal_counts(j).segments, 6);
+    ck_assert_uint_eq(wal_counts(j).segments, 6);
     close_ok(&j);
     folder_remove(&dir);
 }
@@ -329,12 +326,12 @@ sync_haltingly(int fd)
 
 START_TEST(interrupted_and_short_writes)
 {
-    const struct journal_io io = { write_haltingly, sync_haltingly };
+    const struct wal_io io = { write_haltingly, sync_haltingly };
     char *dir = folder_make();
-    struct journal *j = open_off(dir);
+    struct wal *j = open_off(dir);
 
     atomic_store(&faults, 0);
-    journal_set_io(j, &io);
+    wal_set_io(j, &io);
     for (int i = 0; i < 5; i++)
         commit(j, append(j, 1, "interrupted"), true);
     close_ok(&j);
@@ -347,51 +344,47 @@ START_TEST(interrupted_and_short_writes)
 END_TEST
 
 static const struct {
-    struct journal_io io;
-    enum journal_sync sync;
+    struct wal_io io;
+    enum wal_sync sync;
     int calls; /* for each commit; a mark follows a sync */
     const char *text;
 } failures[] = {
-    { { write_until, sync_fine }, JOURNAL_SYNC_OFF, 1, "write to the journal" },
-    { { write_until, sync_fine },
-      JOURNAL_SYNC_ALWAYS,
-      2,
-      "write to the journal" },
-    { { write_fine, sync_until }, JOURNAL_SYNC_ALWAYS, 1, "sync the journal" },
+    { { write_until, sync_fine }, WAL_SYNC_OFF, 1, "write to the WAL" },
+    { { write_until, sync_fine }, WAL_SYNC_ALWAYS, 2, "write to the WAL" },
+    { { write_fine, sync_until }, WAL_SYNC_ALWAYS, 1, "sync the WAL" },
 };
 
 /* The n-th call fails: what was acknowledged before is there, nothing is
  * acknowledged afterwards, though the disk would be well again. */
 START_TEST(a_failure_is_final)
 {
-    const struct journal_io well = { write_fine, sync_fine };
+    const struct wal_io well = { write_fine, sync_fine };
     struct error e = { 0 }, again = { 0 };
 
     log_set_level(LOG_ERROR);
     for (int n = 0; n < 4; n++) {
         char *dir = folder_make();
-        struct journal *j = open_with(
-            (struct journal_options){ .dir = dir, .sync = failures[_i].sync });
+        struct wal *j = open_with(
+            (struct wal_options){ .dir = dir, .sync = failures[_i].sync });
         struct buf records = BUF_INIT;
         uint64_t lsn;
 
-        journal_set_io(j, &failures[_i].io);
+        wal_set_io(j, &failures[_i].io);
         atomic_store(&faults, n * failures[_i].calls);
         for (int i = 0; i < n; i++)
             commit(j, append(j, 1, "x"), false);
-        ck_assert_int_eq(journal_status(j, &e), ST_OK);
+        ck_assert_int_eq(wal_status(j, &e), ST_OK);
         lsn = append(j, 1, "x");
-        ck_assert_int_eq(journal_commit(j, lsn, false, &e), ST_IO);
+        ck_assert_int_eq(wal_commit(j, lsn, false, &e), ST_IO);
         ck_assert_msg(strstr(e.text, failures[_i].text) != NULL, "%s", e.text);
-        journal_set_io(j, &well);
-        ck_assert_int_eq(journal_append(j, 1, slice_str("y"), &lsn, &again),
-                         ST_IO);
+        wal_set_io(j, &well);
+        ck_assert_int_eq(wal_append(j, 1, slice_str("y"), &lsn, &again), ST_IO);
         ck_assert_str_eq(again.text, e.text);
-        ck_assert_int_eq(journal_commit(j, 0, false, &again), ST_IO);
-        journal_rotate(j);
-        ck_assert_int_eq(journal_status(j, &again), ST_IO);
+        ck_assert_int_eq(wal_commit(j, 0, false, &again), ST_IO);
+        wal_rotate(j);
+        ck_assert_int_eq(wal_status(j, &again), ST_IO);
         ck_assert_str_eq(again.text, e.text);
-        ck_assert_int_eq(journal_close(&j, &again), ST_IO);
+        ck_assert_int_eq(wal_close(&j, &again), ST_IO);
         ck_assert_ptr_null(j);
         ck_assert_int_eq(reopen(dir, &records, &e), ST_OK);
         ck_assert_uint_ge(records.size, (size_t)n * strlen("1:1:x "));
@@ -404,28 +397,28 @@ END_TEST
 /* When all is safe elsewhere it begins anew, and what was in it is gone. */
 START_TEST(works_again_after_a_restart)
 {
-    const struct journal_io well = { write_fine, sync_fine };
+    const struct wal_io well = { write_fine, sync_fine };
     struct error e = { 0 };
 
     log_set_level(LOG_ERROR);
     for (int n = 0; n < 3; n++) {
         char *dir = folder_make();
-        struct journal *j = open_with(
-            (struct journal_options){ .dir = dir, .sync = failures[_i].sync });
+        struct wal *j = open_with(
+            (struct wal_options){ .dir = dir, .sync = failures[_i].sync });
         uint64_t lsn;
 
-        ck_assert_int_eq(journal_restart(j, &e), ST_OK); /* a no-op */
+        ck_assert_int_eq(wal_restart(j, &e), ST_OK); /* a no-op */
         commit(j, append(j, 1, "before"), false);
-        ck_assert_uint_eq(journal_segment(j), 1);
-        journal_set_io(j, &failures[_i].io);
+        ck_assert_uint_eq(wal_segment(j), 1);
+        wal_set_io(j, &failures[_i].io);
         atomic_store(&faults, n * failures[_i].calls);
         for (int i = 0; i < n; i++)
             commit(j, append(j, 1, "x"), false);
         lsn = append(j, 1, "y");
-        ck_assert_int_eq(journal_commit(j, lsn, true, &e), ST_IO);
-        journal_set_io(j, &well);
-        ck_assert_int_eq(journal_restart(j, &e), ST_OK);
-        ck_assert_int_eq(journal_status(j, &e), ST_OK);
+        ck_assert_int_eq(wal_commit(j, lsn, true, &e), ST_IO);
+        wal_set_io(j, &well);
+        ck_assert_int_eq(wal_restart(j, &e), ST_OK);
+        ck_assert_int_eq(wal_status(j, &e), ST_OK);
         commit(j, lsn, true); /* it is safe now */
         (void)append(j, 1, "after");
         close_ok(&j);
@@ -453,38 +446,38 @@ open_files(void)
 /* The new file is there, and cannot be noted: a folder is in the way. */
 START_TEST(a_failed_restart_leaves_no_file_open)
 {
-    const struct journal_io well = { write_fine, sync_fine };
+    const struct wal_io well = { write_fine, sync_fine };
     struct error e = { 0 };
     char *dir = folder_make();
     char path[4096];
-    struct journal *j = open_off(dir);
+    struct wal *j = open_off(dir);
     uint64_t lsn;
     size_t before;
 
     log_set_level(LOG_ERROR);
-    journal_set_io(j, &failures[0].io);
+    wal_set_io(j, &failures[0].io);
     atomic_store(&faults, 0);
     lsn = append(j, 1, "x");
-    ck_assert_int_eq(journal_commit(j, lsn, true, &e), ST_IO);
-    journal_set_io(j, &well);
+    ck_assert_int_eq(wal_commit(j, lsn, true, &e), ST_IO);
+    wal_set_io(j, &well);
     (void)snprintf(path, sizeof path, "%s/SEGMENTS.tmp", dir);
     ck_assert_int_eq(mkdir(path, 0700), 0);
     before = open_files();
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(journal_restart(j, &e), ST_IO);
+        ck_assert_int_eq(wal_restart(j, &e), ST_IO);
     ck_assert_uint_eq(open_files(), before);
     ck_assert_int_eq(rmdir(path), 0);
-    ck_assert_int_eq(journal_restart(j, &e), ST_OK);
+    ck_assert_int_eq(wal_restart(j, &e), ST_OK);
     close_ok(&j);
     folder_remove(&dir);
 }
 END_TEST
 
-/* The kernel itself refuses in the middle of a record. */
+/* The kernel itself rejects in the middle of a record. */
 START_TEST(a_full_file_leaves_a_torn_tail)
 {
     char *dir = folder_make();
-    struct journal *j = open_off(dir);
+    struct wal *j = open_off(dir);
     struct rlimit limit = { 100, 100 };
     struct error e = { 0 };
     uint64_t lsn;
@@ -494,9 +487,9 @@ START_TEST(a_full_file_leaves_a_torn_tail)
     ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
     lsn = append(j, 1,
                  "this is too long for what is left of the file, so a "
-                 "piece of it is written");
-    ck_assert_int_eq(journal_commit(j, lsn, false, &e), ST_IO);
-    ck_assert_int_eq(journal_close(&j, &e), ST_IO);
+                 "chunk of it is written");
+    ck_assert_int_eq(wal_commit(j, lsn, false, &e), ST_IO);
+    ck_assert_int_eq(wal_close(&j, &e), ST_IO);
     j = open_off(dir);
     expect_replay(j, "1:1:this fits ");
     close_ok(&j);
@@ -508,16 +501,16 @@ START_TEST(cannot_open)
 {
     char *dir = folder_make();
     struct buf path = BUF_INIT;
-    struct journal_options o = { .sync = JOURNAL_SYNC_OFF };
-    struct journal *j;
+    struct wal_options o = { .sync = WAL_SYNC_OFF };
+    struct wal *j;
     struct error e = { 0 };
 
     buf_printf(&path, "%s/absent/journal", dir);
     o.dir = buf_cstr(&path);
-    ck_assert_int_eq(journal_open(&o, &j, &e), ST_IO);
+    ck_assert_int_eq(wal_open(&o, &j, &e), ST_IO);
     ck_assert_ptr_null(j);
     ck_assert_msg(strstr(e.text, "No such file") != NULL, "%s", e.text);
-    ck_assert_int_eq(journal_close(&j, &e), ST_OK);
+    ck_assert_int_eq(wal_close(&j, &e), ST_OK);
     buf_fini(&path);
     folder_remove(&dir);
 }
@@ -526,32 +519,31 @@ END_TEST
 START_TEST(syncs_as_its_mode_says)
 {
     char *dir = folder_make();
-    struct journal *j = open_off(dir);
+    struct wal *j = open_off(dir);
     uint64_t lsn = 0;
 
     for (int i = 0; i < 5; i++)
         commit(j, lsn = append(j, 1, "x"), false);
-    ck_assert_uint_eq(journal_counts(j).writes, 5);
-    ck_assert_uint_eq(journal_counts(j).syncs, 0);
+    ck_assert_uint_eq(wal_counts(j).writes, 5);
+    ck_assert_uint_eq(wal_counts(j).syncs, 0);
     commit(j, lsn, true);
     commit(j, lsn, true);
-    ck_assert_uint_eq(journal_counts(j).syncs, 1);
-    ck_assert_uint_eq(journal_counts(j).writes, 6); /* with a mark */
+    ck_assert_uint_eq(wal_counts(j).syncs, 1);
+    ck_assert_uint_eq(wal_counts(j).writes, 6); /* with a mark */
     close_ok(&j);
-    j = open_with(
-        (struct journal_options){ .dir = dir, .sync = JOURNAL_SYNC_ALWAYS });
+    j = open_with((struct wal_options){ .dir = dir, .sync = WAL_SYNC_ALWAYS });
     for (int i = 0; i < 5; i++)
         (void)append(j, 1, "x");
     for (int i = 0; i < 5; i++)
         commit(j, append(j, 1, "x"), false);
-    ck_assert_uint_eq(journal_counts(j).writes, 10);
-    ck_assert_uint_eq(journal_counts(j).syncs, 5);
+    ck_assert_uint_eq(wal_counts(j).writes, 10);
+    ck_assert_uint_eq(wal_counts(j).syncs, 5);
     close_ok(&j);
-    j = open_with((struct journal_options){
-        .dir = dir, .sync = JOURNAL_SYNC_INTERVAL, .interval_ms = 1000000 });
+    j = open_with((struct wal_options){
+        .dir = dir, .sync = WAL_SYNC_INTERVAL, .interval_ms = 1000000 });
     for (int i = 0; i < 5; i++)
         commit(j, append(j, 1, "x"), false);
-    ck_assert_uint_eq(journal_counts(j).syncs, 0);
+    ck_assert_uint_eq(wal_counts(j).syncs, 0);
     close_ok(&j);
     folder_remove(&dir);
 }
@@ -561,15 +553,15 @@ END_TEST
 START_TEST(the_interval_thread_syncs)
 {
     char *dir = folder_make();
-    struct journal *j = open_with((struct journal_options){
-        .dir = dir, .sync = JOURNAL_SYNC_INTERVAL, .interval_ms = 1 });
+    struct wal *j = open_with((struct wal_options){
+        .dir = dir, .sync = WAL_SYNC_INTERVAL, .interval_ms = 1 });
 
     for (uint64_t i = 1; i <= 3; i++) {
         (void)append(j, 1, "x");
-        while (journal_counts(j).syncs < i)
+        while (wal_counts(j).syncs < i)
             (void)sched_yield();
     }
-    ck_assert_uint_ge(journal_counts(j).writes, 3); /* and marks */
+    ck_assert_uint_ge(wal_counts(j).writes, 3); /* and marks */
     close_ok(&j);
     folder_remove(&dir);
 }

@@ -1,4 +1,4 @@
-/* Damaged files: what a crash can leave is cut off, all else is refused. */
+/* Damaged files: what a crash can leave is cut off, all else is rejected. */
 #include "config.h"
 
 #include "storage/wal/wal.h"
@@ -7,26 +7,26 @@
 #include <sys/stat.h>
 
 #include "base/crc32c.h"
-#include "tests/storage/journal_rig.h"
+#include "tests/storage/wal_rig.h"
 
 /* Three records, and where each ends in the file.  The mark that the close
  * leaves behind them says that all are on the disk. */
 static struct buf
 sample(const char *dir, size_t ends[3])
 {
-    struct journal *j = open_off(dir);
+    struct wal *j = open_off(dir);
     static const char *const texts[] = { "first", "the second record", "3" };
     struct buf b;
 
-    ends[0] = JOURNAL_FILE_HEADER;
+    ends[0] = WAL_FILE_HEADER;
     for (int i = 0; i < 3; i++) {
-        ends[i] = (i == 0 ? JOURNAL_FILE_HEADER : ends[i - 1]) +
-                  JOURNAL_RECORD_HEADER + 2 + strlen(texts[i]);
+        ends[i] = (i == 0 ? WAL_FILE_HEADER : ends[i - 1]) + WAL_RECORD_HEADER +
+                  2 + strlen(texts[i]);
         commit(j, append(j, (uint8_t)(i + 1), texts[i]), false);
     }
     close_ok(&j);
     b = file_read(dir, 1);
-    ck_assert_uint_eq(b.size, ends[2] + JOURNAL_MARK_SIZE);
+    ck_assert_uint_eq(b.size, ends[2] + WAL_MARK_SIZE);
     return b;
 }
 
@@ -65,7 +65,7 @@ START_TEST(cut_at_every_byte)
         ck_assert_str_eq(buf_cstr(&records), prefixes[n]);
         left = file_read(dir, 1);
         ck_assert_uint_eq(left.size, size == whole.size ? size
-                                     : n == 0           ? JOURNAL_FILE_HEADER
+                                     : n == 0           ? WAL_FILE_HEADER
                                                         : ends[n - 1]);
         buf_fini(&left);
     }
@@ -93,8 +93,8 @@ START_TEST(zeros_from_every_byte)
         folder_fill(dir, 1, buf_slice(&cut));
         st = reopen(dir, &records, &e);
         /* A header is synced before the first record: half of one is damage. */
-        if (size > 0 && size < JOURNAL_FILE_HEADER) {
-            bool same = memcmp(cut.data, whole.data, JOURNAL_FILE_HEADER) == 0;
+        if (size > 0 && size < WAL_FILE_HEADER) {
+            bool same = memcmp(cut.data, whole.data, WAL_FILE_HEADER) == 0;
 
             ck_assert_int_eq(st, same ? ST_OK : ST_CORRUPT);
         } else {
@@ -118,12 +118,12 @@ record_start(const size_t ends[3], size_t at)
 {
     int n = whole_records(ends, at);
 
-    if (at < JOURNAL_FILE_HEADER)
+    if (at < WAL_FILE_HEADER)
         return 0;
-    return n == 0 ? JOURNAL_FILE_HEADER : ends[n - 1];
+    return n == 0 ? WAL_FILE_HEADER : ends[n - 1];
 }
 
-/* In the last file: damage before a mark is refused with its place; the mark
+/* In the last file: damage before a mark is rejected with its place; the mark
  * itself nobody misses. */
 START_TEST(flip_every_bit_of_the_last_file)
 {
@@ -164,17 +164,16 @@ END_TEST
 static struct buf
 half_synced(const char *dir, size_t ends[6], size_t *reach)
 {
-    struct journal *j = open_off(dir);
+    struct wal *j = open_off(dir);
     struct buf b;
 
     for (unsigned i = 0; i < 6; i++) {
         uint64_t lsn = append(j, (uint8_t)(i + 1), "of some bytes");
 
         commit(j, lsn, i == 1);
-        ends[i] =
-            JOURNAL_FILE_HEADER +
-            (i + 1) * (JOURNAL_RECORD_HEADER + 2 + strlen("of some bytes")) +
-            (i > 1 ? JOURNAL_MARK_SIZE : 0);
+        ends[i] = WAL_FILE_HEADER +
+                  (i + 1) * (WAL_RECORD_HEADER + 2 + strlen("of some bytes")) +
+                  (i > 1 ? WAL_MARK_SIZE : 0);
     }
     *reach = ends[1];
     b = file_read(dir, 1);
@@ -218,7 +217,7 @@ START_TEST(holes_where_nothing_was_synced)
             want++;
         if (at < reach) {
             ck_assert_msg(st == ST_CORRUPT, "hole at %zu: %d", at, st);
-            ck_assert_ptr_nonnull(strstr(e.text, at < JOURNAL_FILE_HEADER
+            ck_assert_ptr_nonnull(strstr(e.text, at < WAL_FILE_HEADER
                                                      ? "no header"
                                                      : "on the disk once"));
         } else {
@@ -235,16 +234,16 @@ START_TEST(holes_where_nothing_was_synced)
 }
 END_TEST
 
-/* A file of another version is refused. */
+/* A file of another version is rejected. */
 START_TEST(files_of_another_version)
 {
     char *dir = folder_make();
     struct buf file = BUF_INIT, records = BUF_INIT;
-    uint8_t header[JOURNAL_FILE_HEADER];
+    uint8_t header[WAL_FILE_HEADER];
     struct error e = { 0 };
 
-    (void)journal_file_header(1, 99, header);
-    header[7] = JOURNAL_VERSION + 1;
+    (void)wal_file_header(1, 99, header);
+    header[7] = WAL_VERSION + 1;
     buf_put(&file, header, 24);
     buf_put_u32(&file, crc32c(slice_of(header, 24)));
     buf_put_str(&file, "what follows");
@@ -263,7 +262,7 @@ END_TEST
 START_TEST(a_bundle_is_whole_or_not_there)
 {
     char *dir = folder_make();
-    struct journal *j = open_off(dir);
+    struct wal *j = open_off(dir);
     struct buf whole, records = BUF_INIT;
     size_t end;
 
@@ -271,9 +270,9 @@ START_TEST(a_bundle_is_whole_or_not_there)
         (void)append(j, i, i == 2 ? "" : "text");
     close_ok(&j);
     whole = file_read(dir, 1);
-    end = whole.size - JOURNAL_MARK_SIZE;
-    ck_assert_uint_eq(end, JOURNAL_FILE_HEADER + JOURNAL_RECORD_HEADER + 14);
-    for (size_t size = JOURNAL_FILE_HEADER; size <= whole.size; size++) {
+    end = whole.size - WAL_MARK_SIZE;
+    ck_assert_uint_eq(end, WAL_FILE_HEADER + WAL_RECORD_HEADER + 14);
+    for (size_t size = WAL_FILE_HEADER; size <= whole.size; size++) {
         struct error e = { 0 };
 
         folder_fill(dir, 1, slice_of(whole.data, size));
@@ -282,7 +281,7 @@ START_TEST(a_bundle_is_whole_or_not_there)
         ck_assert_str_eq(buf_cstr(&records),
                          size < end ? "" : "1:1:text 1:2: 1:3:text ");
     }
-    for (size_t at = JOURNAL_FILE_HEADER; at < end; at++) {
+    for (size_t at = WAL_FILE_HEADER; at < end; at++) {
         struct error e = { 0 };
 
         whole.data[at] ^= 0x40;
@@ -301,14 +300,14 @@ END_TEST
 static struct buf
 one_bundle(struct slice payload)
 {
-    uint8_t header[JOURNAL_FILE_HEADER], record[JOURNAL_RECORD_HEADER];
+    uint8_t header[WAL_FILE_HEADER], record[WAL_RECORD_HEADER];
     struct buf file = BUF_INIT;
-    uint32_t seal;
+    uint32_t file_key;
 
-    seal = journal_file_header(1, 99, header);
+    file_key = wal_file_header(1, 99, header);
     buf_put(&file, header, sizeof header);
-    journal_record_header(JOURNAL_BUNDLE, payload, record);
-    journal_record_seal(record, seal);
+    wal_record_header(WAL_BUNDLE, payload, record);
+    wal_record_mask(record, file_key);
     buf_put(&file, record, sizeof record);
     buf_put_slice(&file, payload);
     return file;
@@ -369,7 +368,7 @@ START_TEST(damage_before_the_last_file)
     char *dir = folder_make();
     size_t ends[3];
     struct buf whole = sample(dir, ends), records = BUF_INIT, second;
-    struct journal *j = open_off(dir);
+    struct wal *j = open_off(dir);
 
     (void)append(j, 9, "later");
     close_ok(&j);
@@ -387,7 +386,7 @@ START_TEST(damage_before_the_last_file)
         ck_assert_msg(strstr(e.text, "1.wal at offset ") != NULL, "%s", e.text);
         folder_fill(dir, 1, slice_of(whole.data, at));
         file_write(dir, 2, buf_slice(&second));
-        if (!cut_between && at != JOURNAL_FILE_HEADER)
+        if (!cut_between && at != WAL_FILE_HEADER)
             ck_assert_int_eq(reopen(dir, &records, &e), ST_CORRUPT);
     }
     buf_fini(&second);
@@ -400,13 +399,13 @@ END_TEST
 START_TEST(a_missing_file_is_damage)
 {
     char *dir = folder_make();
-    struct journal *j = open_off(dir);
+    struct wal *j = open_off(dir);
     struct buf path = path_of(dir, 2), records = BUF_INIT;
     struct error e = { 0 };
 
     for (int i = 0; i < 3; i++) {
         (void)append(j, 1, "x");
-        journal_rotate(j);
+        wal_rotate(j);
     }
     close_ok(&j);
     ck_assert_int_eq(unlink(buf_cstr(&path)), 0);
@@ -421,15 +420,15 @@ END_TEST
 START_TEST(a_missing_segment_is_missed)
 {
     char *dir = folder_make();
-    struct journal *j = open_off(dir);
+    struct wal *j = open_off(dir);
     struct buf path = path_of(dir, 2 + (unsigned)_i), records = BUF_INIT;
     struct error e = { 0 };
 
     for (int i = 0; i < 3; i++) {
         (void)append(j, 1, "x");
-        journal_rotate(j);
+        wal_rotate(j);
     }
-    ck_assert_int_eq(journal_trim(j, 2, &e), ST_OK);
+    ck_assert_int_eq(wal_trim(j, 2, &e), ST_OK);
     close_ok(&j);
     if (_i < 3) {
         ck_assert_int_eq(unlink(buf_cstr(&path)), 0);
@@ -479,7 +478,7 @@ START_TEST(a_flipped_bit_in_segments_is_seen)
 }
 END_TEST
 
-/* Bytes of another segment, or of another journal, are no records here. */
+/* Bytes of another segment, or of another WAL, are no records here. */
 START_TEST(foreign_bytes_are_no_records)
 {
     char *dir = folder_make();
@@ -511,7 +510,7 @@ START_TEST(appends_after_a_torn_tail)
     char *dir = folder_make();
     size_t ends[3];
     struct buf whole = sample(dir, ends);
-    struct journal *j;
+    struct wal *j;
 
     folder_fill(dir, 1, slice_of(whole.data, ends[1] + 3));
     j = open_off(dir);

@@ -129,7 +129,7 @@ END_TEST
 
 static const struct {
     const char *header;
-    const char *name, *secret; /* no secret: refused; no name: a token */
+    const char *name, *secret; /* no secret: rejected; no name: a token */
 } headers[] = {
     { "Basic YTpi", "a", "b" },
     { "bAsIc   YTpi  ", "a", "b" },

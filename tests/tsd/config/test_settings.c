@@ -10,7 +10,7 @@
 #include "tsd/config/properties.h"
 
 static const struct {
-    const char *text, *pairs; /* NULL: refused */
+    const char *text, *pairs; /* NULL: rejected */
 } files[] = {
     { "", "" },
     { "a = b", "[a|b]" },

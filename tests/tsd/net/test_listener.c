@@ -160,9 +160,9 @@ START_TEST(tells_by_the_first_byte)
 END_TEST
 
 static void
-count_refusals(void *ctx, const char *line)
+count_rejections(void *ctx, const char *line)
 {
-    *(size_t *)ctx += strstr(line, "a connection was refused") != NULL;
+    *(size_t *)ctx += strstr(line, "a connection was rejected") != NULL;
 }
 
 START_TEST(limits_connections)
@@ -192,7 +192,7 @@ START_TEST(limits_connections)
             (void)usleep(100);
     }
     ck_assert_uint_eq(listener_counts(b.listener).accepted, 3 * LIMIT);
-    log_recent(count_refusals, &told);
+    log_recent(count_rejections, &told);
     ck_assert_uint_eq(told, 1); /* not once each */
     tear_down(&b);
 }
@@ -312,7 +312,7 @@ START_TEST(keeps_the_lines_of_who_is_gone)
 }
 END_TEST
 
-START_TEST(refuses_bad_addresses)
+START_TEST(rejects_bad_addresses)
 {
     static const char *const bad[] = { "999.1.1.1", "192.0.2.1" };
     struct listener_options o = { 0 };
@@ -331,4 +331,4 @@ END_TEST
 TEST_MAIN("listener", LOOP(tells_by_the_first_byte, firsts),
           TEST(limits_connections), TEST(lets_silent_ones_give_way),
           TEST(ends_who_says_nothing), TEST(survives_a_lack_of_descriptors),
-          TEST(keeps_the_lines_of_who_is_gone), TEST(refuses_bad_addresses))
+          TEST(keeps_the_lines_of_who_is_gone), TEST(rejects_bad_addresses))

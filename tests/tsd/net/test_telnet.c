@@ -187,7 +187,7 @@ talk(struct bench *b, size_t i, const size_t *cuts, size_t cuts_len)
     buf_fini(&heard);
 }
 
-START_TEST(talks_in_one_piece)
+START_TEST(talks_in_one_chunk)
 {
     struct bench b;
     size_t closed;
@@ -435,7 +435,7 @@ START_TEST(can_do_without_puts)
 }
 END_TEST
 
-TEST_MAIN("telnet", LOOP(talks_in_one_piece, talks),
+TEST_MAIN("telnet", LOOP(talks_in_one_chunk, talks),
           LOOP(talks_cut_anywhere, talks), LOOP(talks_byte_by_byte, talks),
           TEST(answers_after_the_commit),
           TEST(stops_answering_when_commits_fail),

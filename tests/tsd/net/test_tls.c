@@ -112,13 +112,13 @@ dial(const struct place *p)
         .sin_port = htons((uint16_t)atoi(colon + 1)),
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
     };
-    struct timeval patience = { .tv_sec = WIRE_MS / 1000 };
+    struct timeval deadline = { .tv_sec = WIRE_MS / 1000 };
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     ck_assert_int_eq(
-        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &deadline, sizeof deadline), 0);
     ck_assert_int_eq(
-        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience), 0);
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &deadline, sizeof deadline), 0);
     ck_assert_int_eq(connect(fd, (const struct sockaddr *)&a, sizeof a), 0);
     return fd;
 }
@@ -262,20 +262,20 @@ START_TEST(carries_http_and_telnet)
 }
 END_TEST
 
-static const char *const refused[] = {
+static const char *const rejected[] = {
     "NORMAL:-VERS-ALL:+VERS-TLS1.1:%COMPAT",
     "NORMAL:-VERS-ALL:+VERS-TLS1.0:%COMPAT",
     "NORMAL:-VERS-ALL:+VERS-TLS1.2:-KX-ALL:+RSA",
     "NORMAL:-VERS-ALL:+VERS-TLS1.2:-CIPHER-ALL:+3DES-CBC",
 };
 
-START_TEST(refuses_what_is_old)
+START_TEST(rejects_what_is_old)
 {
     struct place p;
     struct client c;
 
     place_open(&p, NULL);
-    ck_assert_int_lt(client_open(&p, &c, refused[_i]), 0);
+    ck_assert_int_lt(client_open(&p, &c, rejected[_i]), 0);
     client_close(&c);
     ck_assert_int_eq(client_open(&p, &c, NORMAL), 0);
     ask(&c, ASK_VERSION, "\"version\"");
@@ -362,11 +362,11 @@ START_TEST(carries_much)
 
     ck_assert_int_eq(client_open(&p, &c, NORMAL), 0);
     for (int i = 0; i < 8; i++) {
-        static const char question[] =
+        static const char query[] =
             "GET /api/query?start=1356998000&end=1357998400&m=sum:m HTTP/1.1"
             "\r\nHost: localhost\r\n\r\n";
 
-        say(&c, question, strlen(question));
+        say(&c, query, strlen(query));
     }
     buf_clear(&all);
     for (size_t at = 0; found < 8 * points;) {
@@ -552,9 +552,10 @@ START_TEST(stops_with_clients)
 END_TEST
 
 TEST_MAIN("tls", LOOP(carries_http_and_telnet, versions),
-          LOOP(refuses_what_is_old, refused), LOOP(ends_what_is_no_tls, noises),
-          TEST(ends_a_slow_handshake), TEST(carries_much),
-          TEST(keeps_what_came_before_a_cut), TEST(takes_a_new_certificate),
+          LOOP(rejects_what_is_old, rejected),
+          LOOP(ends_what_is_no_tls, noises), TEST(ends_a_slow_handshake),
+          TEST(carries_much), TEST(keeps_what_came_before_a_cut),
+          TEST(takes_a_new_certificate),
           TEST(takes_a_new_certificate_beside_a_bad_file),
           TEST(wants_a_good_certificate), TEST(counts_connections),
           TEST(stops_with_clients))

@@ -37,7 +37,7 @@ put_string(struct buf *out)
                                          "\xc3\xa9",
                                          " ",
                                          "\\ud83d\\ude00",
-                                         "a rather long piece of text" };
+                                         "a rather long chunk of text" };
 
     buf_put_str(out, "\"");
     for (uint64_t n = roll(4); n > 0; n--)

@@ -9,10 +9,10 @@
 static struct error e;
 
 static struct query_entry *
-begin(struct queries *q, const char *question, const char *remote, bool once)
+begin(struct queries *q, const char *query, const char *remote, bool once)
 {
     const struct queries_ask ask = {
-        .question = slice_str(question),
+        .query = slice_str(query),
         .headers = slice_str("\"Host\":\"x\""),
         .remote = remote,
         .once = once,
@@ -248,7 +248,7 @@ START_TEST(stops_at_a_limit)
 }
 END_TEST
 
-START_TEST(refuses_duplicates)
+START_TEST(rejects_duplicates)
 {
     const char *const words[] = {
         "tsd.query.allow_simultaneous_duplicates=false", NULL
@@ -278,4 +278,4 @@ END_TEST
 TEST_MAIN("queries", TEST(lists_queries), TEST(tells_the_costs),
           TEST(counts_equal_ones), TEST(runs_equal_ones_one_by_one),
           TEST(stops_when_the_client_hangs_up), LOOP(stops_at_a_limit, stopped),
-          TEST(refuses_duplicates))
+          TEST(rejects_duplicates))

@@ -1,5 +1,5 @@
-/* Faults planted in each table: each is found, told with its code, mended, and
- * not found again. */
+/* Faults planted in each table: each is found, told with its code, repaired,
+ * and not found again. */
 #include "config.h"
 
 #include "uid/fsck/uid_fsck.h"
@@ -16,8 +16,8 @@
 struct rig {
     struct fixture f;
     char *dir, *aside;
-    char codes[1000];  /* what was found, in order */
-    char mended[1000]; /* and of these, what was mended */
+    char codes[1000];    /* what was found, in order */
+    char repaired[1000]; /* and of these, what was repaired */
     struct check_counts n;
 };
 
@@ -70,7 +70,7 @@ row_key(const char *tsuid, uint8_t *out)
 {
     uint8_t bytes[100];
 
-    return key_row(&shape_default, slice_of(bytes, hex(tsuid, bytes)), BASE,
+    return key_row(&tagk_set_default, slice_of(bytes, hex(tsuid, bytes)), BASE,
                    out);
 }
 
@@ -138,7 +138,7 @@ rig_new(void)
     struct rig r = { .dir = tempdir_new() };
 
     r.aside = tempdir_path(r.dir, "aside");
-    r.f = fixture_new(shape_default);
+    r.f = fixture_new(tagk_set_default);
     add_names(&r);
     for (int i = 1; i <= 2; i++) {
         char tsuid[32];
@@ -148,7 +148,7 @@ rig_new(void)
         add_points(&r, tsuid);
     }
     put(&r, "68" METRIC HOST, "0000000000000002");
-    OK(store_seal(r.f.store, &e));
+    OK(store_flush(r.f.store, &e));
     add_others(&r);
     return r;
 }
@@ -177,16 +177,18 @@ say(void *ctx, const struct finding *f)
     ck_assert(!f->is_note);
     ck_assert_ptr_nonnull(f->text);
     add_word(r->codes, f->code);
-    if (f->mended != NULL)
-        add_word(r->mended, f->code);
+    if (f->repaired != NULL)
+        add_word(r->repaired, f->code);
 }
 
 static void
-look(struct rig *r, bool mend)
+look(struct rig *r, bool repair)
 {
-    struct check c = { .say = say, .ctx = r, .aside = mend ? r->aside : NULL };
+    struct check c = { .say = say,
+                       .ctx = r,
+                       .aside = repair ? r->aside : NULL };
 
-    r->codes[0] = r->mended[0] = '\0';
+    r->codes[0] = r->repaired[0] = '\0';
     OK(check_tables(r->f.store, &c, &r->n, &e));
 }
 
@@ -198,7 +200,7 @@ START_TEST(finds_nothing_where_nothing_is_wrong)
     ck_assert_str_eq(r.codes, "");
     ck_assert_uint_eq(r.n.names, 4);
     ck_assert_uint_eq(r.n.series, 2);
-    ck_assert_uint_eq(r.n.shapes, 1);
+    ck_assert_uint_eq(r.n.tagk_sets, 1);
     ck_assert_uint_eq(r.n.rows, 2);
     ck_assert_uint_eq(r.n.points, 100);
     ck_assert_uint_eq(r.n.histograms, 1);
@@ -369,10 +371,10 @@ static const struct {
     { "series-key", "73" TSUID_A "01", "50e22700", NULL },
     { "series-key", "73" TSUID_A HOST "000002", "50e22700", NULL },
     { "series-entry", "73" TSUID_A, "50", NULL },
-    { "shape-count", "68" METRIC HOST, "0000000000000003", NULL },
-    { "shape-missing", "68" METRIC HOST, NULL, NULL },
-    { "shape-unused", "68" METRIC "000002", "0000000000000001", NULL },
-    { "shape-entry", "68" METRIC "0002", "0000000000000001", NULL },
+    { "tagk_set-count", "68" METRIC HOST, "0000000000000003", NULL },
+    { "tagk_set-missing", "68" METRIC HOST, NULL, NULL },
+    { "tagk_set-unused", "68" METRIC "000002", "0000000000000001", NULL },
+    { "tagk_set-entry", "68" METRIC "0002", "0000000000000001", NULL },
     { "row-series", NULL, NULL, no_series },
     { "row-series row-series", NULL, NULL, no_directory },
     { "row-block", NULL, NULL, spoil_block },
@@ -398,7 +400,7 @@ static const struct {
     { "no-table", "7a7a", "", NULL },
 };
 
-START_TEST(finds_and_mends)
+START_TEST(finds_and_repairs)
 {
     struct rig r = rig_new();
     char codes[1000];
@@ -419,7 +421,7 @@ START_TEST(finds_and_mends)
     (void)snprintf(codes, sizeof codes, "%s", r.codes);
     look(&r, true);
     ck_assert_str_eq(r.codes, codes);
-    ck_assert_str_eq(r.mended, codes);
+    ck_assert_str_eq(r.repaired, codes);
     for (int round = 0; round < 3 && r.codes[0] != '\0'; round++)
         look(&r, true);
     ck_assert_str_eq(r.codes, "");
@@ -474,5 +476,5 @@ START_TEST(moves_to_the_right_salt)
 END_TEST
 
 TEST_MAIN("check", TEST(finds_nothing_where_nothing_is_wrong),
-          LOOP(finds_and_mends, faults), TEST(keeps_aside),
+          LOOP(finds_and_repairs, faults), TEST(keeps_aside),
           TEST(moves_to_the_right_salt))

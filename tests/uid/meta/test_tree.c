@@ -58,7 +58,7 @@ END_TEST
 
 START_TEST(deleted_branches_come_back_with_a_write)
 {
-    struct fixture f = fixture_new(shape_default);
+    struct fixture f = fixture_new(tagk_set_default);
     struct arena *a = arena_new(0);
     struct trees *t;
     struct tree tree = named("one"), got;
@@ -86,7 +86,8 @@ static const struct {
     const char *field, *custom, *separator;
     int64_t group;
     bool overwrite, changed;
-    const char *refusal; /* or what is stored then: field, custom, separator */
+    const char
+        *rejection; /* or what is stored then: field, custom, separator */
 } steps[] = {
     { TREE_RULE_NONE, "", "", "", 0, false, false, "Missing rule type" },
     { TREE_RULE_TAGK, "", "", "", 0, false, false,
@@ -104,7 +105,7 @@ static const struct {
 
 START_TEST(rules_are_merged_and_checked)
 {
-    struct fixture f = fixture_new(shape_default);
+    struct fixture f = fixture_new(tagk_set_default);
     struct arena *a = arena_new(0);
     struct trees *t;
     struct tree tree = named("one"), got;
@@ -129,7 +130,7 @@ START_TEST(rules_are_merged_and_checked)
 
         ck_assert_int_eq(changed, steps[i].changed);
         if (st != ST_OK) {
-            ck_assert_str_eq(why.text, steps[i].refusal);
+            ck_assert_str_eq(why.text, steps[i].rejection);
             continue;
         }
         OK(tree_get(t, 1, a, &got, &e));
@@ -138,7 +139,7 @@ START_TEST(rules_are_merged_and_checked)
         (void)snprintf(text, sizeof text, "%.*s/%.*s/%.*s",
                        SLICE_ARG(at->field), SLICE_ARG(at->custom_field),
                        SLICE_ARG(at->separator));
-        ck_assert_str_eq(text, steps[i].refusal);
+        ck_assert_str_eq(text, steps[i].rejection);
     }
     OK(tree_rules_delete(t, 1, &e));
     OK(tree_get(t, 1, a, &got, &e));

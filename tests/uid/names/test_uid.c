@@ -44,7 +44,7 @@ find(struct fixture *f, enum uid_kind kind, const char *name)
 
 START_TEST(ids_are_dense_by_kind)
 {
-    struct fixture f = fixture_new(shape_default);
+    struct fixture f = fixture_new(tagk_set_default);
 
     ck_assert_uint_eq(create(&f, UID_METRIC, "sys.cpu"), 1);
     ck_assert_uint_eq(create(&f, UID_METRIC, "sys.mem"), 2);
@@ -59,7 +59,7 @@ END_TEST
 
 START_TEST(texts_of_failures)
 {
-    struct fixture f = fixture_new(shape_default);
+    struct fixture f = fixture_new(tagk_set_default);
     struct buf out = BUF_INIT;
     uint64_t id;
 
@@ -86,7 +86,7 @@ END_TEST
 
 START_TEST(one_byte_is_used_up)
 {
-    struct fixture f = fixture_new((struct key_shape){ 1, 16, 1, 1, 1, 6 });
+    struct fixture f = fixture_new((struct key_layout){ 1, 16, 1, 1, 1, 6 });
     struct uid_counts counts;
     char name[16];
     uint64_t id;
@@ -110,7 +110,7 @@ END_TEST
 START_TEST(widths)
 {
     uint8_t w = (uint8_t)(_i + 1);
-    struct fixture f = fixture_new((struct key_shape){ 1, 16, w, w, w, 6 });
+    struct fixture f = fixture_new((struct key_layout){ 1, 16, w, w, w, 6 });
     uint64_t max = w == 8 ? INT64_MAX : (UINT64_C(1) << 8 * w) - 1;
 
     ck_assert_uint_eq(uid_width(f.uids, UID_TAGK), w);
@@ -125,7 +125,7 @@ END_TEST
 
 START_TEST(random_ids_are_distinct)
 {
-    struct fixture f = { .store_options.shape = { 1, 16, 1, 1, 1, 6 },
+    struct fixture f = { .store_options.tagk_set = { 1, 16, 1, 1, 1, 6 },
                          .uid_options.random_metrics = true };
     bool seen[256] = { true };
     char name[16];
@@ -185,9 +185,9 @@ START_TEST(survives_reopening)
 }
 END_TEST
 
-START_TEST(a_bad_counter_is_refused)
+START_TEST(a_bad_counter_is_rejected)
 {
-    struct fixture f = fixture_new(shape_default);
+    struct fixture f = fixture_new(tagk_set_default);
     struct kv_batch *b = kv_batch_new();
     struct uid_table *u = NULL;
 
@@ -204,7 +204,7 @@ END_TEST
 /* docs/FORMAT.md, "UID table". */
 START_TEST(documented_bytes)
 {
-    struct fixture f = fixture_new(shape_default);
+    struct fixture f = fixture_new(tagk_set_default);
     struct buf v = BUF_INIT;
     uint32_t created_s;
 
@@ -225,7 +225,7 @@ END_TEST
 
 START_TEST(creation_outlives_a_rename)
 {
-    struct fixture f = fixture_new(shape_default);
+    struct fixture f = fixture_new(tagk_set_default);
     struct kv_batch *b = kv_batch_new();
     uint32_t created_s;
     uint64_t now_s = (uint64_t)clock_now_ms(&clock_system) / 1000;
@@ -248,7 +248,7 @@ END_TEST
 
 START_TEST(rename_moves_the_id)
 {
-    struct fixture f = fixture_new(shape_default);
+    struct fixture f = fixture_new(tagk_set_default);
 
     (void)create(&f, UID_METRIC, "a");
     (void)create(&f, UID_METRIC, "b");
@@ -312,7 +312,7 @@ START_TEST(suggests_in_order)
     static const char *const metrics[] = { "web",     "sys.mem", "\xc3\xa9",
                                            "sys.cpu", "sysa",    "Sys.x",
                                            "sys" };
-    struct fixture f = fixture_new(shape_default);
+    struct fixture f = fixture_new(tagk_set_default);
     struct names n = { .stop_at = suggestions[_i].stop_at };
 
     for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
@@ -327,7 +327,7 @@ END_TEST
 
 /* -- names --------------------------------------------------------------- */
 
-#define REFUSED(name, c) \
+#define REJECTED(name, c) \
     "Invalid metric name (\"" name "\"): illegal character: " c
 
 static const struct {
@@ -335,46 +335,46 @@ static const struct {
 } names[] = {
     { "abzABZ019-_./", NULL, NULL },
     { "", NULL, "Invalid metric name: empty string" },
-    { "a b", NULL, REFUSED("a b", " ") },
-    { "a!b", NULL, REFUSED("a!b", "!") },
-    { "a!b?", NULL, REFUSED("a!b?", "!") },
-    { "a:b", NULL, REFUSED("a:b", ":") },
-    { "a,b", NULL, REFUSED("a,b", ",") },
-    { "a\tb", NULL, REFUSED("a\tb", "\t") },
-    { "a@", NULL, REFUSED("a@", "@") },
-    { "a[", NULL, REFUSED("a[", "[") },
-    { "a`", NULL, REFUSED("a`", "`") },
-    { "a{", NULL, REFUSED("a{", "{") },
-    { "a\x7f", NULL, REFUSED("a\x7f", "\x7f") },
+    { "a b", NULL, REJECTED("a b", " ") },
+    { "a!b", NULL, REJECTED("a!b", "!") },
+    { "a!b?", NULL, REJECTED("a!b?", "!") },
+    { "a:b", NULL, REJECTED("a:b", ":") },
+    { "a,b", NULL, REJECTED("a,b", ",") },
+    { "a\tb", NULL, REJECTED("a\tb", "\t") },
+    { "a@", NULL, REJECTED("a@", "@") },
+    { "a[", NULL, REJECTED("a[", "[") },
+    { "a`", NULL, REJECTED("a`", "`") },
+    { "a{", NULL, REJECTED("a{", "{") },
+    { "a\x7f", NULL, REJECTED("a\x7f", "\x7f") },
     { "a!b", "!", NULL },
     { "a!b?", "?!", NULL },
-    { "a!b?", "!", REFUSED("a!b?", "?") },
+    { "a!b?", "!", REJECTED("a!b?", "?") },
     { "20\xc2\xb0", "\xc2\xb0", NULL }, /* a degree sign, allowed */
-    { "20\xc2\xb0", NULL, REFUSED("20\xc2\xb0", "\xc2\xb0") },
+    { "20\xc2\xb0", NULL, REJECTED("20\xc2\xb0", "\xc2\xb0") },
     { "\xc3\xa9t\xc3\xa9", NULL, NULL },        /* French */
     { "\xd0\xbc\xd0\xb8\xd1\x80", NULL, NULL }, /* Russian */
     { "\xe6\x97\xa5\xe6\x9c\xac", NULL, NULL }, /* Japanese */
     { "\xc2\xaa\xc2\xb5\xc2\xba", NULL, NULL }, /* the first letters */
-    { "\xc2\xa9", NULL, REFUSED("\xc2\xa9", "\xc2\xa9") }, /* copyright */
-    { "\xc3\x97", NULL, REFUSED("\xc3\x97", "\xc3\x97") }, /* times */
+    { "\xc2\xa9", NULL, REJECTED("\xc2\xa9", "\xc2\xa9") }, /* copyright */
+    { "\xc3\x97", NULL, REJECTED("\xc3\x97", "\xc3\x97") }, /* times */
     { "\xef\xbf\x9c", NULL, NULL }, /* U+FFDC, the last letter */
-    { "\xe2\x82\xac", NULL, REFUSED("\xe2\x82\xac", "\xe2\x82\xac") },
+    { "\xe2\x82\xac", NULL, REJECTED("\xe2\x82\xac", "\xe2\x82\xac") },
     /* Past U+FFFF nothing is a letter to OpenTSDB. */
     { "\xf0\x9d\x92\xb3", NULL,
-      REFUSED("\xf0\x9d\x92\xb3", "\xf0\x9d\x92\xb3") },
+      REJECTED("\xf0\x9d\x92\xb3", "\xf0\x9d\x92\xb3") },
     /* No UTF-8: alone, cut off, too long, a surrogate, past the end. */
-    { "\xe9", "\xef\xbf\xbd", REFUSED("\xe9", "\xef\xbf\xbd") },
-    { "a\xc3", NULL, REFUSED("a\xc3", "\xef\xbf\xbd") },
-    { "\xc1\x81", NULL, REFUSED("\xc1\x81", "\xef\xbf\xbd") },
-    { "\xe0\x83\xa9", NULL, REFUSED("\xe0\x83\xa9", "\xef\xbf\xbd") },
-    { "\xed\xa0\x80", NULL, REFUSED("\xed\xa0\x80", "\xef\xbf\xbd") },
-    { "\xf4\x90\x80\x80", NULL, REFUSED("\xf4\x90\x80\x80", "\xef\xbf\xbd") },
-    { "\xff", NULL, REFUSED("\xff", "\xef\xbf\xbd") },
+    { "\xe9", "\xef\xbf\xbd", REJECTED("\xe9", "\xef\xbf\xbd") },
+    { "a\xc3", NULL, REJECTED("a\xc3", "\xef\xbf\xbd") },
+    { "\xc1\x81", NULL, REJECTED("\xc1\x81", "\xef\xbf\xbd") },
+    { "\xe0\x83\xa9", NULL, REJECTED("\xe0\x83\xa9", "\xef\xbf\xbd") },
+    { "\xed\xa0\x80", NULL, REJECTED("\xed\xa0\x80", "\xef\xbf\xbd") },
+    { "\xf4\x90\x80\x80", NULL, REJECTED("\xf4\x90\x80\x80", "\xef\xbf\xbd") },
+    { "\xff", NULL, REJECTED("\xff", "\xef\xbf\xbd") },
 };
 
 START_TEST(validates)
 {
-    struct fixture f = { .store_options.shape = KEY_SHAPE_DEFAULT,
+    struct fixture f = { .store_options.tagk_set = KEY_LAYOUT_DEFAULT,
                          .uid_options.allow_specialchars = names[_i].specials };
     struct slice name = slice_str(names[_i].name);
 
@@ -390,7 +390,7 @@ END_TEST
 
 START_TEST(validates_sizes)
 {
-    struct fixture f = fixture_new(shape_default);
+    struct fixture f = fixture_new(tagk_set_default);
     char *big = malloc(40000);
     uint64_t id;
 
@@ -443,7 +443,7 @@ END_TEST
 
 START_TEST(a_full_cache_drops_the_oldest)
 {
-    struct fixture f = { .store_options.shape = KEY_SHAPE_DEFAULT,
+    struct fixture f = { .store_options.tagk_set = KEY_LAYOUT_DEFAULT,
                          .uid_options.cache_entries = 10 };
     struct uid_counts counts;
     char name[16];
@@ -478,7 +478,7 @@ END_TEST
 
 START_TEST(dup_says_when_the_arena_is_full)
 {
-    struct fixture f = fixture_new(shape_default);
+    struct fixture f = fixture_new(tagk_set_default);
     struct arena *a = arena_new(16);
     struct slice s;
 
@@ -499,7 +499,7 @@ START_TEST(small_caches_answer_as_none)
 {
     static const size_t sizes[] = { 1, 2, 63, 64, 200, 5000 };
     uint64_t state = harness_seed(7);
-    struct fixture f = { .store_options.shape = KEY_SHAPE_DEFAULT,
+    struct fixture f = { .store_options.tagk_set = KEY_LAYOUT_DEFAULT,
                          .uid_options.cache_entries = sizes[_i] };
     uint64_t ids[400] = { 0 };
     char name[24];
@@ -582,7 +582,7 @@ race(void *arg)
 
 START_TEST(racing_threads_agree)
 {
-    struct fixture f = { .store_options.shape = KEY_SHAPE_DEFAULT,
+    struct fixture f = { .store_options.tagk_set = KEY_LAYOUT_DEFAULT,
                          .uid_options.cache_entries = (size_t)(_i % 2 * 40) };
     struct racer *racers = calloc(THREADS, sizeof *racers);
     pthread_barrier_t start;
@@ -634,7 +634,7 @@ rename_to_and_fro(void *arg)
 /* Readers that read the old name must not leave it in the cache. */
 START_TEST(renaming_leaves_no_stale_entry)
 {
-    struct fixture f = fixture_new(shape_default);
+    struct fixture f = fixture_new(tagk_set_default);
     pthread_t thread;
     uint64_t id = create(&f, UID_TAGK, "a");
 
@@ -655,7 +655,7 @@ END_TEST
 TEST_MAIN("uid", TEST(ids_are_dense_by_kind), TEST(texts_of_failures),
           TEST(one_byte_is_used_up), TIMES(widths, 8),
           TEST(random_ids_are_distinct), TEST(survives_reopening),
-          TEST(a_bad_counter_is_refused), TEST(documented_bytes),
+          TEST(a_bad_counter_is_rejected), TEST(documented_bytes),
           TEST(creation_outlives_a_rename), TEST(rename_moves_the_id),
           LOOP(suggests_in_order, suggestions), LOOP(validates, names),
           TEST(validates_sizes), TEST(kinds_by_name),

@@ -62,7 +62,7 @@ id_of(struct fixture *f, enum uid_kind kind, const char *name)
 
 START_TEST(tags_are_sorted_by_id)
 {
-    struct fixture f = fixture_new(shape_default);
+    struct fixture f = fixture_new(tagk_set_default);
 
     ck_assert_str_eq(resolve(&f, "m host=a"), "000001000001000001");
     ck_assert_str_eq(resolve(&f, "m dc=x host=a"),
@@ -79,7 +79,7 @@ END_TEST
 /* New names get their ids in the order of Java's HashMap, key before value. */
 START_TEST(ids_follow_java)
 {
-    struct fixture f = fixture_new(shape_default);
+    struct fixture f = fixture_new(tagk_set_default);
 
     (void)resolve(&f, "m a=1 b=2 h=3 h8=4 h9=5 host=6 dc=7");
     ck_assert_uint_eq(id_of(&f, UID_TAGK, "h8"), 1);
@@ -96,7 +96,7 @@ static const struct {
     struct tag tags[10];
     size_t len;
     const char *text;
-} refused[] = {
+} rejected[] = {
     { { (const uint8_t *)"m", 1 },
       { { NULLS, NULLS } },
       0,
@@ -150,17 +150,17 @@ static const struct {
       "h3=3, h4=4, h5=5, h6=6, h7=7}" },
 };
 
-START_TEST(refuses)
+START_TEST(rejects)
 {
-    struct fixture f = fixture_new(shape_default);
+    struct fixture f = fixture_new(tagk_set_default);
     uint8_t tsuid[TSUID_MAX];
     series_ref ref;
     size_t size;
 
-    FAILS(series_resolve(f.series, &rules_all, refused[_i].metric,
-                         refused[_i].tags, refused[_i].len, &ref, tsuid, &size,
-                         &e),
-          ST_INVALID, refused[_i].text);
+    FAILS(series_resolve(f.series, &rules_all, rejected[_i].metric,
+                         rejected[_i].tags, rejected[_i].len, &ref, tsuid,
+                         &size, &e),
+          ST_INVALID, rejected[_i].text);
     ck_assert_uint_eq(series_total(f.series), 0);
     ck_assert_uint_eq(uid_counts(f.uids, UID_METRIC).ids_used, 0);
     ck_assert_uint_eq(uid_counts(f.uids, UID_TAGK).ids_used, 0);
@@ -177,7 +177,7 @@ START_TEST(bounds_the_number_of_tags)
     } cases[] = { { 8, 8, true },    { 8, 9, false },    { 32, 32, true },
                   { 32, 33, false }, { 40, 33, false },  { 8, 64, false },
                   { 8, 65, false },  { 8, 1000, false }, { 0, 1, false } };
-    struct fixture f = fixture_new(shape_default);
+    struct fixture f = fixture_new(tagk_set_default);
     static char names[1000][16];
     static struct tag tags[1000];
 
@@ -210,7 +210,7 @@ END_TEST
 
 START_TEST(rules_forbid_creation)
 {
-    struct fixture f = fixture_new(shape_default);
+    struct fixture f = fixture_new(tagk_set_default);
     struct series_rules rules = { false, false, false, 8 };
     const struct tag tag = TAG("host", "a");
     uint8_t tsuid[TSUID_MAX];
@@ -238,7 +238,7 @@ END_TEST
 
 START_TEST(odd_widths)
 {
-    struct fixture f = fixture_new((struct key_shape){ 0, 1, 2, 1, 4, 6 });
+    struct fixture f = fixture_new((struct key_layout){ 0, 1, 2, 1, 4, 6 });
 
     ck_assert_str_eq(resolve(&f, "m host=a dc=b"), "0001010000000102"
                                                    "00000002");
@@ -247,28 +247,31 @@ START_TEST(odd_widths)
 }
 END_TEST
 
-/* -- directory and shapes ------------------------------------------------ */
+/* -- directory and tag-key sets
+ * ------------------------------------------------ */
 
-/* "1,2:5;" is a shape of tagks 1 and 2 with five series; sorted by text. */
+/* "1,2:5;" is a tag-key set of tagks 1 and 2 with five series; sorted by text.
+ */
 static const char *
-shapes_text(struct fixture *f, uint64_t metric)
+tagk_sets_text(struct fixture *f, uint64_t metric)
 {
     static char text[1024];
     char parts[16][64];
     struct arena *a = arena_new(0);
-    struct series_shape *shapes;
+    struct series_tagk_set *tagk_sets;
     size_t len, n = 0;
 
-    OK(series_shapes(f->series, metric, a, &shapes, &len, &e));
+    OK(series_tagk_sets(f->series, metric, a, &tagk_sets, &len, &e));
     ck_assert_uint_le(len, 16);
     for (size_t i = 0; i < len; i++) {
         size_t at = 0;
 
-        for (size_t k = 0; k < shapes[i].tagks_len; k++)
-            at += (size_t)snprintf(parts[i] + at, sizeof parts[i] - at, "%s%d",
-                                   k == 0 ? "" : ",", (int)shapes[i].tagks[k]);
+        for (size_t k = 0; k < tagk_sets[i].tagks_len; k++)
+            at +=
+                (size_t)snprintf(parts[i] + at, sizeof parts[i] - at, "%s%d",
+                                 k == 0 ? "" : ",", (int)tagk_sets[i].tagks[k]);
         (void)snprintf(parts[i] + at, sizeof parts[i] - at, ":%d;",
-                       (int)shapes[i].series);
+                       (int)tagk_sets[i].series);
     }
     qsort(parts, len, sizeof parts[0],
           (int (*)(const void *, const void *))strcmp);
@@ -279,11 +282,11 @@ shapes_text(struct fixture *f, uint64_t metric)
     return text;
 }
 
-START_TEST(shapes_count_series)
+START_TEST(tagk_sets_count_series)
 {
     struct fixture f = fixture_new_on_disk();
 
-    ck_assert_str_eq(shapes_text(&f, 1), "");
+    ck_assert_str_eq(tagk_sets_text(&f, 1), "");
     (void)resolve(&f, "m host=a");
     (void)resolve(&f, "m host=b");
     (void)resolve(&f, "m host=b");
@@ -291,25 +294,25 @@ START_TEST(shapes_count_series)
     (void)resolve(&f, "m dc=x");
     (void)resolve(&f, "n dc=x");
     for (int reopened = 0; reopened < 2; reopened++) {
-        ck_assert_str_eq(shapes_text(&f, 1), "1,2:1;1:2;2:1;");
-        ck_assert_str_eq(shapes_text(&f, 2), "2:1;");
-        ck_assert_str_eq(shapes_text(&f, 3), "");
+        ck_assert_str_eq(tagk_sets_text(&f, 1), "1,2:1;1:2;2:1;");
+        ck_assert_str_eq(tagk_sets_text(&f, 2), "2:1;");
+        ck_assert_str_eq(tagk_sets_text(&f, 3), "");
         ck_assert_uint_eq(series_total(f.series), 5);
         fixture_close(&f);
         fixture_open(&f);
     }
     (void)resolve(&f, "m host=c");
-    ck_assert_str_eq(shapes_text(&f, 1), "1,2:1;1:3;2:1;");
+    ck_assert_str_eq(tagk_sets_text(&f, 1), "1,2:1;1:3;2:1;");
     ck_assert_uint_eq(series_total(f.series), 6);
     fixture_free(&f);
 }
 END_TEST
 
-START_TEST(many_shapes)
+START_TEST(many_tagk_sets)
 {
-    struct fixture f = fixture_new(shape_default);
+    struct fixture f = fixture_new(tagk_set_default);
     struct arena *a = arena_new(0);
-    struct series_shape *shapes;
+    struct series_tagk_set *tagk_sets;
     char text[64];
     size_t len;
 
@@ -318,13 +321,13 @@ START_TEST(many_shapes)
         (void)resolve(&f, text);
     }
     for (uint64_t metric = 1; metric <= 3; metric++) {
-        OK(series_shapes(f.series, metric, a, &shapes, &len, &e));
+        OK(series_tagk_sets(f.series, metric, a, &tagk_sets, &len, &e));
         ck_assert_uint_eq(len, 100);
     }
     ck_assert_uint_eq(series_total(f.series), 300);
     arena_free(&a);
     a = arena_new(1000);
-    ck_assert_int_eq(series_shapes(f.series, 1, a, &shapes, &len, NULL),
+    ck_assert_int_eq(series_tagk_sets(f.series, 1, a, &tagk_sets, &len, NULL),
                      ST_LIMIT);
     arena_free(&a);
     fixture_free(&f);
@@ -343,7 +346,7 @@ START_TEST(exists_and_created)
         { { (const uint8_t *)"\0\0\1", 3 }, false },
         { { (const uint8_t *)"", 0 }, false },
     };
-    struct fixture f = fixture_new(shape_default);
+    struct fixture f = fixture_new(tagk_set_default);
 
     (void)resolve(&f, "m host=a");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -365,7 +368,7 @@ END_TEST
 /* docs/FORMAT.md, "Series". */
 START_TEST(documented_bytes)
 {
-    struct fixture f = fixture_new(shape_default);
+    struct fixture f = fixture_new(tagk_set_default);
     struct buf v = BUF_INIT;
 
     (void)resolve(&f, "m host=a");
@@ -378,7 +381,7 @@ START_TEST(documented_bytes)
 }
 END_TEST
 
-START_TEST(bad_records_are_refused)
+START_TEST(bad_records_are_rejected)
 {
     static const struct {
         struct slice key, value;
@@ -391,7 +394,7 @@ START_TEST(bad_records_are_refused)
           { (const uint8_t *)"1234567", 7 } },
         { { (const uint8_t *)"h", 1 }, { (const uint8_t *)"12345678", 8 } },
     };
-    struct fixture f = fixture_new(shape_default);
+    struct fixture f = fixture_new(tagk_set_default);
     struct kv_batch *b = kv_batch_new();
     struct series_directory *d;
 
@@ -416,16 +419,16 @@ static bool
 see(void *ctx, struct slice tsuid)
 {
     struct seen *s = ctx;
-    size_t n = tsuid_tags(&shape_default, tsuid);
+    size_t n = tsuid_tags(&tagk_set_default, tsuid);
 
     s->at += (size_t)snprintf(
-        s->text + s->at, sizeof s->text - s->at,
-        "%d:", (int)key_get_uint(tsuid_metric(&shape_default, tsuid).data, 3));
+        s->text + s->at, sizeof s->text - s->at, "%d:",
+        (int)key_get_uint(tsuid_metric(&tagk_set_default, tsuid).data, 3));
     for (size_t i = 0; i < n; i++)
         s->at += (size_t)snprintf(
             s->text + s->at, sizeof s->text - s->at, "%d=%d%s",
-            (int)key_get_uint(tsuid_tagk(&shape_default, tsuid, i).data, 3),
-            (int)key_get_uint(tsuid_tagv(&shape_default, tsuid, i).data, 3),
+            (int)key_get_uint(tsuid_tagk(&tagk_set_default, tsuid, i).data, 3),
+            (int)key_get_uint(tsuid_tagv(&tagk_set_default, tsuid, i).data, 3),
             i + 1 < n ? "," : ";");
     return --s->left > 0;
 }
@@ -460,7 +463,7 @@ mask_of_one(uint64_t metric, uint64_t tagk, const uint8_t *values, size_t len)
 
 START_TEST(each_by_metric_and_mask)
 {
-    struct fixture f = fixture_new(shape_default);
+    struct fixture f = fixture_new(tagk_set_default);
     struct mask_set *masks = mask_set_new();
     struct mask *m;
 
@@ -497,7 +500,7 @@ END_TEST
 /* Seeks over what a mask leaves out. */
 START_TEST(each_with_a_sparse_mask)
 {
-    struct fixture f = fixture_new(shape_default);
+    struct fixture f = fixture_new(tagk_set_default);
     struct mask_set *masks = mask_set_new();
     struct mask *m;
     uint8_t values[3 * 4];
@@ -558,7 +561,7 @@ race(void *arg)
 
 START_TEST(racing_threads_enter_once)
 {
-    struct fixture f = fixture_new(shape_default);
+    struct fixture f = fixture_new(tagk_set_default);
     struct racer *racers = calloc(THREADS, sizeof *racers);
     pthread_t threads[THREADS];
 
@@ -577,7 +580,7 @@ START_TEST(racing_threads_enter_once)
                       0);
     }
     ck_assert_uint_eq(series_total(f.series), SERIES);
-    ck_assert_str_eq(shapes_text(&f, 1), "1,2:200;");
+    ck_assert_str_eq(tagk_sets_text(&f, 1), "1,2:200;");
     free(racers);
     fixture_free(&f);
 }
@@ -609,7 +612,7 @@ START_TEST(kinds_are_kept_and_hidden)
     struct arena *a = arena_new(1 << 16);
     const uint8_t rollup[] = { 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 1 };
     struct slice tsuid = { rollup, sizeof rollup };
-    struct series_shape *shapes;
+    struct series_tagk_set *tagk_sets;
     size_t len;
     uint64_t none = 0, kind = 0;
     bool exists = true;
@@ -617,18 +620,18 @@ START_TEST(kinds_are_kept_and_hidden)
     ck_assert_str_eq(resolve_kind(&f, "x-sum", true),
                      "000001000000000001000001000001");
     ck_assert_str_eq(each(&f, 0, NULL, 9), "");
-    ck_assert_str_eq(shapes_text(&f, 1), "");
+    ck_assert_str_eq(tagk_sets_text(&f, 1), "");
     OK(series_exists(f.series, tsuid, &exists, &e));
     ck_assert(!exists);
     (void)resolve(&f, "m host=a");
     ck_assert_str_eq(each(&f, 0, NULL, 9), "1:1=1;");
-    ck_assert_str_eq(shapes_text(&f, 1), "1:1;");
+    ck_assert_str_eq(tagk_sets_text(&f, 1), "1:1;");
     ck_assert_str_eq(resolve_kind(&f, "x-count", true),
                      "000001000000000002000001000001");
-    OK(series_kind_shapes(f.series, 1, a, &shapes, &len, &e));
+    OK(series_kind_tagk_sets(f.series, 1, a, &tagk_sets, &len, &e));
     ck_assert_uint_eq(len, 1);
-    ck_assert_uint_eq(shapes[0].tagks[0], 0);
-    ck_assert_uint_eq(shapes[0].series, 2);
+    ck_assert_uint_eq(tagk_sets[0].tagks[0], 0);
+    ck_assert_uint_eq(tagk_sets[0].series, 2);
     fixture_close(&f);
     fixture_open(&f);
     OK(series_kind(f.series, "x-count", false, &kind, &e));
@@ -644,7 +647,7 @@ END_TEST
 
 START_TEST(kinds_go_into_tsuids_and_out)
 {
-    const struct key_shape w = KEY_SHAPE_DEFAULT;
+    const struct key_layout w = KEY_LAYOUT_DEFAULT;
     uint8_t bytes[TSUID_MAX] = { 0, 0, 7, 0, 0, 1, 0, 0, 2 }, out[TSUID_MAX];
     size_t size = series_add_kind(&w, slice_of(bytes, 9), 5, out);
     const uint8_t with[] = { 0, 0, 7, 0, 0, 0, 0, 0, 5, 0, 0, 1, 0, 0, 2 };
@@ -665,7 +668,8 @@ END_TEST
 
 /* -- the index ----------------------------------------------------------- */
 
-/* Both shapes that there are, with these hosts (tagk 1); "dc" is tagk 2. */
+/* Both tag-key sets that there are, with these hosts (tagk 1); "dc" is tagk 2.
+ */
 static struct mask_set *
 masks_of_hosts(const uint8_t *hosts, size_t len)
 {
@@ -705,7 +709,7 @@ check_index(struct fixture *f, uint64_t *state)
 
 START_TEST(index_agrees_with_the_scan)
 {
-    struct fixture f = fixture_new(shape_default);
+    struct fixture f = fixture_new(tagk_set_default);
     uint64_t state = harness_seed(1);
     char text[64];
 
@@ -742,14 +746,13 @@ take_some(void *ctx, uint64_t tagv, bool *takes)
 
 START_TEST(index_tells_values)
 {
-    struct fixture f = fixture_new(shape_default);
+    struct fixture f = fixture_new(tagk_set_default);
     struct arena *a = arena_new(0);
     struct picky p = { 0, 0 };
     struct slice key = slice_str("not b");
     bool known = true;
     uint64_t *ids = NULL;
     size_t len = 0;
-
     (void)resolve(&f, "m host=a");
     (void)resolve(&f, "m host=c dc=x");
     (void)resolve(&f, "m host=b dc=x");
@@ -787,11 +790,11 @@ START_TEST(index_tells_values)
 END_TEST
 
 TEST_MAIN("series", TEST(tags_are_sorted_by_id), TEST(ids_follow_java),
-          LOOP(refuses, refused), TEST(bounds_the_number_of_tags),
+          LOOP(rejects, rejected), TEST(bounds_the_number_of_tags),
           TEST(rules_forbid_creation), TEST(odd_widths),
-          TEST(shapes_count_series), TEST(many_shapes),
+          TEST(tagk_sets_count_series), TEST(many_tagk_sets),
           TEST(exists_and_created), TEST(documented_bytes),
-          TIMES(bad_records_are_refused, 4), TEST(each_by_metric_and_mask),
+          TIMES(bad_records_are_rejected, 4), TEST(each_by_metric_and_mask),
           TEST(each_with_a_sparse_mask), TEST(racing_threads_enter_once),
           TEST(kinds_are_kept_and_hidden), TEST(kinds_go_into_tsuids_and_out),
           TEST(index_agrees_with_the_scan), TEST(index_tells_values))

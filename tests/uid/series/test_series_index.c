@@ -43,10 +43,11 @@ see(void *ctx, struct slice tsuid)
     struct seen *s = ctx;
     bool has = s->tagk == 0;
 
-    for (size_t i = 0; i < tsuid_tags(&shape_default, tsuid); i++) {
-        uint64_t v = key_get_uint(tsuid_tagv(&shape_default, tsuid, i).data, 3);
+    for (size_t i = 0; i < tsuid_tags(&tagk_set_default, tsuid); i++) {
+        uint64_t v =
+            key_get_uint(tsuid_tagv(&tagk_set_default, tsuid, i).data, 3);
 
-        has = has || (key_get_uint(tsuid_tagk(&shape_default, tsuid, i).data,
+        has = has || (key_get_uint(tsuid_tagk(&tagk_set_default, tsuid, i).data,
                                    3) == s->tagk &&
                       (v == s->values[0] || v == s->values[1]));
     }
@@ -59,7 +60,7 @@ see(void *ctx, struct slice tsuid)
 
 START_TEST(finds_series_by_a_tag)
 {
-    struct fixture f = fixture_new(shape_default);
+    struct fixture f = fixture_new(tagk_set_default);
     uint64_t state = harness_seed(2);
 
     for (int i = 0; i < 400; i++) {
@@ -96,7 +97,7 @@ stop(void *ctx, struct slice tsuid)
 
 START_TEST(stops_where_it_is_told)
 {
-    struct fixture f = fixture_new(shape_default);
+    struct fixture f = fixture_new(tagk_set_default);
     uint64_t host = 1;
 
     for (uint64_t r = 0; r < 3; r++) {
@@ -117,10 +118,10 @@ START_TEST(stops_where_it_is_told)
 }
 END_TEST
 
-/* What a list gives back is what it was given, whatever the shapes. */
+/* What a list gives back is what it was given, whatever the tag-key sets. */
 START_TEST(keeps_keys)
 {
-    struct series_index *x = series_index_new(&shape_default);
+    struct series_index *x = series_index_new(&tagk_set_default);
     struct index_list *l = index_list_new(x, 7, 1000);
     static uint8_t keys[1000][INDEX_KEY_MAX];
     static size_t sizes[1000];
@@ -141,7 +142,7 @@ START_TEST(keeps_keys)
         }
         sizes[i] = (size_t)(at - keys[i]);
         if (!index_list_add(l, slice_of(keys[i], sizes[i])))
-            break; /* too many shapes: then there is no list */
+            break; /* too many tag-key sets: then there is no list */
         for (size_t k = 0; k <= i; k += 1 + i / 3)
             ck_assert(slice_eq(index_list_key(l, k, got),
                                slice_of(keys[k], sizes[k])));
@@ -164,7 +165,7 @@ key_of(uint64_t host, uint8_t *to)
 
 START_TEST(keeps_what_comes_later)
 {
-    struct series_index *x = series_index_new(&shape_default);
+    struct series_index *x = series_index_new(&tagk_set_default);
     struct index_more *more;
     struct index_list *l;
     uint8_t key[INDEX_KEY_MAX];
@@ -217,10 +218,11 @@ note_value(void *ctx, struct slice tsuid)
 {
     struct values *s = ctx;
 
-    for (size_t i = 0; i < tsuid_tags(&shape_default, tsuid); i++) {
-        uint64_t v = key_get_uint(tsuid_tagv(&shape_default, tsuid, i).data, 3);
+    for (size_t i = 0; i < tsuid_tags(&tagk_set_default, tsuid); i++) {
+        uint64_t v =
+            key_get_uint(tsuid_tagv(&tagk_set_default, tsuid, i).data, 3);
 
-        if (key_get_uint(tsuid_tagk(&shape_default, tsuid, i).data, 3) ==
+        if (key_get_uint(tsuid_tagk(&tagk_set_default, tsuid, i).data, 3) ==
                 s->tagk &&
             v % 2 == 0)
             s->bits |= UINT64_C(1) << v;
@@ -230,7 +232,7 @@ note_value(void *ctx, struct slice tsuid)
 
 START_TEST(finds_values)
 {
-    struct fixture f = fixture_new(shape_default);
+    struct fixture f = fixture_new(tagk_set_default);
     uint64_t state = harness_seed(5);
     struct arena *a = arena_new(0);
     int known_often = 0;
@@ -279,7 +281,7 @@ wide_key(uint64_t i, uint8_t *to)
 START_TEST(tables_of_tags_count)
 {
     enum { MANY = 1000000 };
-    struct series_index *x = series_index_new(&shape_default);
+    struct series_index *x = series_index_new(&tagk_set_default);
     struct index_list *l = index_list_new(x, 7, MANY);
     struct index_more *more;
     const uint64_t *values;
@@ -308,7 +310,7 @@ END_TEST
 
 START_TEST(too_large_is_remembered)
 {
-    struct series_index *x = series_index_new(&shape_default);
+    struct series_index *x = series_index_new(&tagk_set_default);
     struct index_more *more;
     bool make;
 

@@ -26,7 +26,7 @@ try_one(struct fixture *f, const char *metric, unsigned i, struct error *e)
 
 START_TEST(limits_a_metric)
 {
-    struct fixture f = fixture_new((struct key_shape){ 1, 16, 3, 3, 3, 6 });
+    struct fixture f = fixture_new((struct key_layout){ 1, 16, 3, 3, 3, 6 });
     struct error e;
     uint64_t id;
 
@@ -44,7 +44,7 @@ START_TEST(limits_a_metric)
         ck_assert_int_eq(try_one(&f, "m", i, &e), ST_OK);
     for (unsigned i = 0; i < 3; i++)
         ck_assert_int_eq(try_one(&f, "n", i + 2, &e), ST_OK);
-    /* Now that the name has an id, it is refused at the directory. */
+    /* Now that the name has an id, it is rejected at the directory. */
     ck_assert_int_eq(try_one(&f, "m", 3, &e), ST_LIMIT);
     ck_assert_uint_eq(series_total(f.series), 6);
     fixture_free(&f);
@@ -53,7 +53,7 @@ END_TEST
 
 START_TEST(limits_all)
 {
-    struct fixture f = fixture_new((struct key_shape){ 1, 16, 3, 3, 3, 6 });
+    struct fixture f = fixture_new((struct key_layout){ 1, 16, 3, 3, 3, 6 });
     struct error e;
     uint64_t id;
 
@@ -74,11 +74,11 @@ END_TEST
  * told. */
 START_TEST(limits_a_batch)
 {
-    struct fixture f = fixture_new((struct key_shape){ 1, 16, 3, 3, 3, 6 });
+    struct fixture f = fixture_new((struct key_layout){ 1, 16, 3, 3, 3, 6 });
     struct series_entry entries[8];
     uint8_t tsuids[8][TSUID_MAX];
     struct error e;
-    size_t refused = 0;
+    size_t rejected = 0;
 
     for (unsigned i = 0; i < 8; i++) {
         struct tag tag = { slice_str("host"), slice_str(&"abcdefgh"[i]) };
@@ -92,11 +92,11 @@ START_TEST(limits_a_batch)
     series_limit(f.series, (struct series_limits){ 7, 5 });
     ck_assert_int_eq(series_enter(f.series, entries, 8, &e), ST_OK);
     for (unsigned i = 0; i < 8; i++) {
-        ck_assert_int_eq(entries[i].refused, i < 5 ? ST_OK : ST_LIMIT);
+        ck_assert_int_eq(entries[i].rejected, i < 5 ? ST_OK : ST_LIMIT);
         ck_assert_int_eq(entries[i].ref == SERIES_REF_NONE, i >= 5);
-        refused += entries[i].refused != ST_OK;
+        rejected += entries[i].rejected != ST_OK;
     }
-    ck_assert_uint_eq(refused, 3);
+    ck_assert_uint_eq(rejected, 3);
     ck_assert_uint_eq(series_total(f.series), 5);
     /* Entered again, with what is there in between. */
     ck_assert_int_eq(series_enter(f.series, entries, 8, &e), ST_OK);
@@ -108,7 +108,7 @@ END_TEST
 /* The tags of a series with another metric. */
 START_TEST(names_a_sibling)
 {
-    struct fixture f = fixture_new((struct key_shape){ 1, 16, 2, 3, 3, 6 });
+    struct fixture f = fixture_new((struct key_layout){ 1, 16, 2, 3, 3, 6 });
     struct tag tags[2] = { { slice_str("dc"), slice_str("x") },
                            { slice_str("host"), slice_str("a") } };
     uint8_t first[TSUID_MAX], sibling[TSUID_MAX], n[TSUID_MAX];
@@ -157,7 +157,7 @@ race(void *arg)
 
 START_TEST(limits_racers)
 {
-    struct fixture f = fixture_new((struct key_shape){ 1, 16, 3, 3, 3, 6 });
+    struct fixture f = fixture_new((struct key_layout){ 1, 16, 3, 3, 3, 6 });
     struct racer racers[RACERS];
     pthread_t threads[RACERS];
     size_t taken = 0;

@@ -365,7 +365,7 @@ START_TEST(asks_to_continue)
     ck_assert_uint_eq(a.status, 200);
     ck_assert(strstr(rig_body(&a), "\"ab\"") != NULL);
     buf_fini(&a.body);
-    /* what will be refused is not asked for */
+    /* what will be rejected is not asked for */
     rig_send(fd,
              "POST /api/echo HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
              "Content-Length: 101\r\n\r\n");
@@ -380,7 +380,7 @@ START_TEST(asks_to_continue)
 END_TEST
 
 /* A body is never read as a request, whatever became of its own. */
-START_TEST(drops_bodies_of_refused_requests)
+START_TEST(drops_bodies_of_rejected_requests)
 {
     static const char *const heads[] = {
         "POST /api/nosuch HTTP/1.1\r\nHost: x\r\n",
@@ -415,7 +415,7 @@ END_TEST
 /* -- options -----------------------------------------------------------------
  */
 
-START_TEST(refuses_chunks_when_told)
+START_TEST(rejects_chunks_when_told)
 {
     struct rig rig;
     struct answer a;
@@ -615,7 +615,7 @@ static const struct bad_options {
     { "*,http://a.b", "" }, { "", "X-A, *" }, { "", "X-A," }, { "", "X A" }
 };
 
-START_TEST(refuses_bad_options)
+START_TEST(rejects_bad_options)
 {
     struct http_options o = { .cors_domains = bad_options[_i].domains,
                               .cors_headers = bad_options[_i].headers };
@@ -669,7 +669,7 @@ START_TEST(compresses_replies)
 {
     static const char *const paths[] = { "/api/echo", "/api/nosuch",
                                          "/api/large?n=3000000",
-                                         "/api/large?n=90000&pieces=7",
+                                         "/api/large?n=90000&chunks=7",
                                          "/page" };
     const struct accept_case *c = &accepts[_i];
     struct rig rig;
@@ -722,23 +722,23 @@ START_TEST(empty_replies_are_not_compressed)
 END_TEST
 
 /* However many there are, they go out as if they were one. */
-START_TEST(sends_pieces)
+START_TEST(sends_chunks)
 {
-    static const unsigned pieces[] = { 1, 2, 3, 100, 1024, 1025, 3000 };
+    static const unsigned chunks[] = { 1, 2, 3, 100, 1024, 1025, 3000 };
     struct rig rig;
     int fd;
 
     rig_start(&rig, &(struct http_options){ .chunked = true });
     fd = rig_connect(&rig);
-    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
+    for (size_t i = 0; i < sizeof chunks / sizeof chunks[0]; i++) {
         char request[256], value[32];
         struct answer a;
 
         (void)snprintf(
             request, sizeof request,
-            "GET /api/large?n=1500000&pieces=%u HTTP/1.1\r\nHost: x\r\n"
+            "GET /api/large?n=1500000&chunks=%u HTTP/1.1\r\nHost: x\r\n"
             "\r\n",
-            pieces[i]);
+            chunks[i]);
         rig_send(fd, request);
         a = rig_read(fd);
         ck_assert_uint_eq(a.status, 200);
@@ -755,13 +755,13 @@ START_TEST(sends_pieces)
 }
 END_TEST
 
-START_TEST(wraps_pieces_for_scripts)
+START_TEST(wraps_chunks_for_scripts)
 {
     struct rig rig;
     struct answer a;
 
     rig_start(&rig, &(struct http_options){ .chunked = true });
-    a = rig_ask(&rig, GET("/api/large?n=9&pieces=3&jsonp=f") "\r\n");
+    a = rig_ask(&rig, GET("/api/large?n=9&chunks=3&jsonp=f") "\r\n");
     ck_assert_str_eq(buf_cstr(&a.body), "f(abcdefghi)");
     buf_fini(&a.body);
     rig_stop(&rig);
@@ -771,13 +771,13 @@ END_TEST
 TEST_MAIN("http", LOOP(talks_as_opentsdb, talks), TEST(says_what_is_allowed),
           TEST(keeps_connections), TEST(pipelines), TEST(splits_anywhere),
           TEST(takes_single_bytes), TEST(answers_after_half_close),
-          TEST(asks_to_continue), TEST(drops_bodies_of_refused_requests),
-          TEST(refuses_chunks_when_told), TEST(shows_a_trace_when_told),
+          TEST(asks_to_continue), TEST(drops_bodies_of_rejected_requests),
+          TEST(rejects_chunks_when_told), TEST(shows_a_trace_when_told),
           LOOP(shares_with_origins, cors),
           LOOP(keeps_scripts_of_other_sites_out, sites),
           TEST(switches_jsonp_off), LOOP(knows_its_names, hosts),
           TEST(tells_caches_what_it_looked_at),
-          LOOP(refuses_bad_options, bad_options),
+          LOOP(rejects_bad_options, bad_options),
           LOOP(compresses_replies, accepts),
-          TEST(empty_replies_are_not_compressed), TEST(sends_pieces),
-          TEST(wraps_pieces_for_scripts))
+          TEST(empty_replies_are_not_compressed), TEST(sends_chunks),
+          TEST(wraps_chunks_for_scripts))

@@ -230,8 +230,8 @@ START_TEST(stops_gently)
 }
 END_TEST
 
-/* Without patience: running ones are told, waiting ones refused, and so are new
- * sockets. */
+/* Without deadline: running ones are told, waiting ones rejected, and so are
+ * new sockets. */
 START_TEST(stops_at_once)
 {
     enum { N = 6 };

@@ -167,7 +167,8 @@ START_TEST(joins_gzip_members)
     buf_put_slice(&one, buf_slice(&two));
     send_body(fd, "/api/echo", LENGTH, "gzip", buf_slice(&one));
     a = rig_read(fd);
-    /* 4 bytes decoded, but more than that on the wire: refused by its length */
+    /* 4 bytes decoded, but more than that on the wire: rejected by its length
+     */
     ck_assert_uint_eq(a.status, 413);
     buf_fini(&a.body);
     (void)close(fd);
@@ -185,7 +186,7 @@ START_TEST(joins_gzip_members)
 }
 END_TEST
 
-START_TEST(refuses_broken_compression)
+START_TEST(rejects_broken_compression)
 {
     struct rig rig;
     struct buf whole = deflated(slice_str("some text, some text"), 31);
@@ -253,12 +254,12 @@ START_TEST(survives_bombs)
 }
 END_TEST
 
-/* 32 MB in pieces of 16 KB, the default limit; and one byte more. */
+/* 32 MB in chunks of 16 KB, the default limit; and one byte more. */
 START_TEST(takes_32_mb)
 {
     struct rig rig;
     struct answer a;
-    struct buf piece = filler(16 << 10);
+    struct buf chunk = filler(16 << 10);
     int fd;
 
     rig_start(&rig, &(struct http_options){ .chunked = true });
@@ -267,7 +268,7 @@ START_TEST(takes_32_mb)
                  "Transfer-Encoding: chunked\r\n\r\n");
     for (int i = 0; i < 2048; i++) {
         rig_send(fd, "4000\r\n");
-        rig_send_bytes(fd, piece.data, piece.size);
+        rig_send_bytes(fd, chunk.data, chunk.size);
         rig_send(fd, "\r\n");
     }
     rig_send(fd, "0\r\n\r\n");
@@ -276,22 +277,22 @@ START_TEST(takes_32_mb)
     rig_send(fd, "POST /api/empty HTTP/1.1\r\nHost: x\r\n"
                  "Content-Length: 33554433\r\n\r\n");
     for (int i = 0; i < 2048; i++)
-        rig_send_bytes(fd, piece.data, piece.size);
+        rig_send_bytes(fd, chunk.data, chunk.size);
     rig_send(fd, "x");
     a = rig_read(fd);
     ck_assert_uint_eq(a.status, 413);
     buf_fini(&a.body);
-    buf_fini(&piece);
+    buf_fini(&chunk);
     (void)close(fd);
     rig_stop(&rig);
 }
 END_TEST
 
-/* More than a client may still send behind a refusal is not read. */
+/* More than a client may still send behind a rejection is not read. */
 START_TEST(hangs_up_on_endless_bodies)
 {
     struct rig rig;
-    struct buf piece = filler(0x4000);
+    struct buf chunk = filler(0x4000);
     struct answer a;
     int fd;
 
@@ -302,7 +303,7 @@ START_TEST(hangs_up_on_endless_bodies)
                  "Transfer-Encoding: chunked\r\n\r\n");
     for (int i = 0; i < 100; i++) {
         rig_send(fd, "4000\r\n");
-        rig_send_bytes(fd, piece.data, piece.size);
+        rig_send_bytes(fd, chunk.data, chunk.size);
         rig_send(fd, "\r\n");
     }
     ck_assert(rig_wait(&rig, &rig.closed, 1));
@@ -316,7 +317,7 @@ START_TEST(hangs_up_on_endless_bodies)
     ck_assert(rig_is_closed(fd));
     buf_fini(&a.body);
     (void)close(fd);
-    buf_fini(&piece);
+    buf_fini(&chunk);
     rig_stop(&rig);
 }
 END_TEST
@@ -752,7 +753,7 @@ END_TEST
 
 TEST_MAIN("http_limits", LOOP(limits_a_body, bodies),
           TEST(takes_compressed_single_bytes), TEST(joins_gzip_members),
-          TEST(refuses_broken_compression), TEST(survives_bombs),
+          TEST(rejects_broken_compression), TEST(survives_bombs),
           TEST(takes_32_mb), TEST(hangs_up_on_endless_bodies),
           TEST(limits_all_bodies), TEST(promises_cost_nothing),
           TEST(limits_a_head), TEST(endless_heads_end),

@@ -10,7 +10,7 @@
 
 #define SUGGEST_MAX 25 /* when no max is asked for */
 
-struct question {
+struct query {
     struct slice type, q, max;
 };
 
@@ -43,7 +43,7 @@ kind_of(struct slice type, enum uid_kind *out)
 }
 
 static void
-answer(const struct api *a, const struct question *ask, struct http_reply *out)
+answer(const struct api *a, const struct query *ask, struct http_reply *out)
 {
     struct writer w = { http_reply_body(out), true };
     int64_t max = 0;
@@ -89,7 +89,7 @@ static void
 answer_post(const struct api *a, const struct http_request *r,
             struct http_reply *out)
 {
-    struct question ask = { .q = slice_str("") };
+    struct query ask = { .q = slice_str("") };
     char type[NUMBER_TEXT_MAX], q[NUMBER_TEXT_MAX], max[NUMBER_TEXT_MAX];
     struct json_t *body = api_parse_body(r, out);
 
@@ -112,7 +112,7 @@ answer_post(const struct api *a, const struct http_request *r,
 void
 api_suggest(void *ctx, const struct http_request *r, struct http_reply *out)
 {
-    struct question ask = { .q = slice_str("") };
+    struct query ask = { .q = slice_str("") };
 
     if (http_is_api(r) && http_method(r) == HTTP_POST) {
         answer_post(ctx, r, out);

@@ -18,8 +18,8 @@ static const char *const kinds[] = { "metric", "tagk", "tagv" };
 /* One kind's names, and what became of them. */
 struct work {
     const struct api *a;
-    struct buf results;     /* members of the object */
-    struct json_t *refused; /* name: why; of equal names the last counts */
+    struct buf results;      /* members of the object */
+    struct json_t *rejected; /* name: why; of equal names the last counts */
 };
 
 static void
@@ -28,7 +28,7 @@ uid_assign_reject(struct work *w, struct slice name, const char *why)
     struct buf key = BUF_INIT;
 
     buf_put_slice(&key, name);
-    (void)json_object_set_new_nocheck(w->refused, buf_cstr(&key),
+    (void)json_object_set_new_nocheck(w->rejected, buf_cstr(&key),
                                       json_string_nocheck(why));
     buf_fini(&key);
 }
@@ -84,7 +84,7 @@ end_kind(struct work *w, struct slice kind, struct http_reply *out)
     buf_put_str(b, ":{");
     buf_put_slice(b, buf_slice(&w->results));
     buf_put_u8(b, '}');
-    json_object_foreach(w->refused, name, why)
+    json_object_foreach(w->rejected, name, why)
     {
         put_member(&errors, slice_str(name));
         json_put_string(&errors, slice_str(json_string_value(why)));
@@ -97,7 +97,7 @@ end_kind(struct work *w, struct slice kind, struct http_reply *out)
     }
     buf_fini(&errors);
     buf_clear(&w->results);
-    (void)json_object_clear(w->refused);
+    (void)json_object_clear(w->rejected);
 }
 
 /* Java's split(","): what is empty at the end does not count. */
@@ -185,7 +185,7 @@ static void
 uid_serve_assign(const struct api *a, const struct http_request *r,
                  struct http_reply *out)
 {
-    struct work w = { .a = a, .refused = json_object() };
+    struct work w = { .a = a, .rejected = json_object() };
     struct json_t *body = NULL;
     struct error e;
     bool good;
@@ -193,14 +193,14 @@ uid_serve_assign(const struct api *a, const struct http_request *r,
     if (http_method(r) == HTTP_POST) {
         body = api_parse_body(r, out);
         if (body == NULL) {
-            json_decref(w.refused);
+            json_decref(w.rejected);
             return;
         }
         if (!are_lists_of_names(body)) {
             http_reply_error(out, 400, "Unable to parse the given JSON",
                              "an object of arrays of names is wanted");
             json_decref(body);
-            json_decref(w.refused);
+            json_decref(w.rejected);
             return;
         }
         good = assign_body(&w, body, out, &e);
@@ -215,7 +215,7 @@ uid_serve_assign(const struct api *a, const struct http_request *r,
     else
         buf_put_u8(http_reply_body(out), '}');
     buf_fini(&w.results);
-    json_decref(w.refused);
+    json_decref(w.rejected);
 }
 
 /* -- renaming -------------------------------------------------------------- */

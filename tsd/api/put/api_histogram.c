@@ -2,12 +2,12 @@
  * POST /api/histogram: histograms as JSON, one object or an array of them.
  *
  *     204                   all stored (200 with ?summary or ?details)
- *     400 and a summary     some were refused; the good ones are stored
+ *     400 and a summary     some were rejected; the good ones are stored
  *     400 and an error      the body is no JSON, or has a member that is not
  *                           what it should be; nothing is stored
  *     503                   no codec is configured
  *
- * The answer goes out when they are in the journal; with ?sync, when they are
+ * The answer goes out when they are in the WAL; with ?sync, when they are
  * on the disk.
  *
  * The body is read twice, to check it and to store it, each time element by

@@ -3,7 +3,7 @@
  *
  * The body is read to its end before anything is stored, so a body that is cut
  * off leaves nothing behind.  The points of the first reading are kept, up to a
- * number; of a longer body the rest is read a second time, piece by piece.
+ * number; of a longer body the rest is read a second time, chunk by chunk.
  */
 #include "config.h"
 
@@ -29,7 +29,7 @@ struct job {
     bool rollups;                        /* these are points for /api/rollup */
     struct slice extra_key, extra_value; /* of the header, or data NULL */
 
-    struct put_json_point *points; /* a piece of the body */
+    struct put_json_point *points; /* a chunk of the body */
     size_t points_max, points_len;
     struct put_batch *batch;
     struct put_reply result;
@@ -142,11 +142,11 @@ on_failed(void *ctx, size_t id, enum put_fault fault, struct slice why)
 
 /* Replies when the disk is at fault: the client may send all of it again. */
 static bool
-is_refused(struct job *j)
+is_rejected(struct job *j)
 {
     struct error e;
 
-    if (put_batch_refused(j->batch, &e) == ST_OK)
+    if (put_batch_rejected(j->batch, &e) == ST_OK)
         return false;
     http_reply_failure(j->reply, &e);
     return true;
@@ -159,7 +159,7 @@ put_api_flush(struct job *j)
     int64_t until = clock_monotonic_us() + BUSY_MAX_MS * INT64_C(1000);
     struct timespec pause = { 0, BUSY_RETRY_MS * 1000000L };
 
-    if (is_refused(j))
+    if (is_rejected(j))
         return false;
     while (put_batch_flush(j->batch, &j->result.stored) != ST_OK) {
         if (clock_monotonic_us() > until || http_gone(j->request)) {
@@ -169,11 +169,11 @@ put_api_flush(struct job *j)
         }
         (void)nanosleep(&pause, NULL);
     }
-    return !is_refused(j);
+    return !is_rejected(j);
 }
 
 static bool
-store_piece(struct job *j)
+store_chunk(struct job *j)
 {
     for (size_t i = 0; i < j->points_len; i++) {
         if (put_batch_is_full(j->batch) && !put_api_flush(j))
@@ -188,7 +188,7 @@ store_piece(struct job *j)
 }
 
 static void
-read_piece(struct job *j, struct put_json *r)
+read_chunk(struct job *j, struct put_json *r)
 {
     while (j->points_len < j->points_max &&
            put_json_next(r, &j->points[j->points_len]))
@@ -204,8 +204,8 @@ store_all(struct job *j, struct put_json rest)
     put_batch_set_peer(j->batch, http_peer(j->request), NULL);
     put_batch_set_extra(j->batch, j->extra_key, j->extra_value);
     while (ok && j->points_len > 0) {
-        ok = store_piece(j);
-        read_piece(j, &rest);
+        ok = store_chunk(j);
+        read_chunk(j, &rest);
     }
     if (ok) {
         struct error e;
@@ -252,7 +252,7 @@ is_blank(struct slice s)
     return true;
 }
 
-/* Reads the body to its end, keeps the first piece, and leaves 'rest' behind
+/* Reads the body to its end, keeps the first chunk, and leaves 'rest' behind
  * it.  False after having answered. */
 static bool
 read_body(struct job *j, struct slice body, struct put_json *rest)
@@ -277,7 +277,7 @@ read_body(struct job *j, struct slice body, struct put_json *rest)
         return false;
     }
     rest->rollups = j->rollups;
-    read_piece(j, rest);
+    read_chunk(j, rest);
     j->result.total = j->points_len;
     r = *rest;
     while (put_json_next(&r, &point))

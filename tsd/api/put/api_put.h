@@ -3,11 +3,11 @@
  * the same with rollups.
  *
  *     204                   all stored (200 with ?summary or ?details)
- *     400 and a summary     some were refused; the good ones are stored
+ *     400 and a summary     some were rejected; the good ones are stored
  *     400 and an error      the body is no JSON; nothing is stored
  *     503                   the store stays too busy; sending again is safe
  *
- * The answer goes out when the points are in the journal; with ?sync, when they
+ * The answer goes out when the points are in the WAL; with ?sync, when they
  * are on the disk.
  *
  * Threads: any.  It may block: a worker's route, but mostly quick.

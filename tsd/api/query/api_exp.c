@@ -22,7 +22,7 @@ struct work {
 
 /* An unknown name is the client's fault here: 400, not 404. */
 static unsigned
-refuse(const struct work *w, const struct parse_error *e)
+reject(const struct work *w, const struct parse_error *e)
 {
     const struct error *m = &e->message;
     unsigned status =
@@ -96,7 +96,7 @@ run(struct work *w, struct parse_error *e)
     buf_put_str(b, "{\"outputs\":[");
     st = write_outputs(w, p, &e->message);
     buf_put_str(b, "],\"query\":");
-    exp_json_question(b, &w->q);
+    exp_json_query(b, &w->q);
     buf_put_u8(b, '}');
     if (st == ST_OK && b->failed)
         st = error_set(&e->message, ST_LIMIT,
@@ -110,17 +110,17 @@ static void
 serve(struct work *w)
 {
     struct parse_error e = { 0 };
-    struct buf question = BUF_INIT;
+    struct buf query = BUF_INIT;
     struct query_entry *entry;
     unsigned status = 200;
     enum status st;
 
-    exp_json_question(&question, &w->q);
-    entry = api_begin_query(w->a, w->r, buf_slice(&question), &e.message);
+    exp_json_query(&query, &w->q);
+    entry = api_begin_query(w->a, w->r, buf_slice(&query), &e.message);
     if (entry == NULL) {
         (void)snprintf(e.details, sizeof e.details, "%s", e.message.text);
-        (void)refuse(w, &e);
-        buf_fini(&question);
+        (void)reject(w, &e);
+        buf_fini(&query);
         return;
     }
     st = run(w, &e);
@@ -131,14 +131,14 @@ serve(struct work *w)
         /* What fails while it runs is told twice. */
         if (e.details[0] == '\0')
             (void)snprintf(e.details, sizeof e.details, "%s", e.message.text);
-        status = refuse(w, &e);
+        status = reject(w, &e);
         log_debug("query", "%u %s: %s", status, e.message.text,
-                  log_quote(buf_slice(&question)));
+                  log_quote(buf_slice(&query)));
     }
     queries_end(w->a->queries, &entry, status,
                 st == ST_OK ? NULL : e.message.text, w->rows,
                 clock_now_ms(w->a->clock));
-    buf_fini(&question);
+    buf_fini(&query);
 }
 
 void
@@ -160,6 +160,6 @@ api_exp(void *ctx, const struct http_request *r, struct http_reply *out)
     if (exp_parse(http_body(r), &o, w.arena, &w.q, &e) == ST_OK)
         serve(&w);
     else
-        (void)refuse(&w, &e);
+        (void)reject(&w, &e);
     query_fini(&w.q.q);
 }

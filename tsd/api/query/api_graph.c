@@ -1,5 +1,5 @@
 /* /q: OpenTSDB's graphs.  As text (ascii) and as counts (json); without a
- * format the browser is sent to the page, which reads the question from the
+ * format the browser is sent to the page, which reads the query from the
  * fragment. */
 #include "config.h"
 

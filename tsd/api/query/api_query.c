@@ -29,7 +29,7 @@ struct work {
     struct notes globals;
     bool has_notes; /* there may be some */
     bool at_once;   /* groups are written as they come */
-    struct pieces pieces;
+    struct chunks chunks;
     size_t points, groups_written;
     int64_t started_us, ran_us;
 };
@@ -37,23 +37,23 @@ struct work {
 static bool parse(struct work *w);
 static bool run(struct work *w, struct parse_error *e);
 static bool write_answer(struct work *w, struct parse_error *e);
-static unsigned refuse(const struct work *w, const struct parse_error *e);
+static unsigned reject(const struct work *w, const struct parse_error *e);
 
 static void
 serve(struct work *w)
 {
     struct parse_error e = { 0 };
-    struct buf question = BUF_INIT;
+    struct buf query = BUF_INIT;
     struct query_entry *entry;
     unsigned status = 200;
     bool good;
 
-    query_json_question(&question, &w->q, w->a->uids);
-    entry = api_begin_query(w->a, w->r, buf_slice(&question), &e.message);
+    query_json_query(&query, &w->q, w->a->uids);
+    entry = api_begin_query(w->a, w->r, buf_slice(&query), &e.message);
     if (entry == NULL) {
         (void)snprintf(e.details, sizeof e.details, "%s", e.message.text);
-        (void)refuse(w, &e);
-        buf_fini(&question);
+        (void)reject(w, &e);
+        buf_fini(&query);
         return;
     }
     good = run(w, &e);
@@ -62,13 +62,13 @@ serve(struct work *w)
     if (good) {
         counter_add(CNT_QUERY_SUCCESS, 1);
     } else {
-        status = refuse(w, &e);
+        status = reject(w, &e);
         log_debug("query", "%u %s: %s", status, e.message.text,
-                  log_quote(buf_slice(&question)));
+                  log_quote(buf_slice(&query)));
     }
     queries_end(w->a->queries, &entry, status, good ? NULL : e.message.text,
                 w->points, clock_now_ms(w->a->clock));
-    buf_fini(&question);
+    buf_fini(&query);
 }
 
 void
@@ -89,7 +89,7 @@ api_query(void *ctx, const struct http_request *r, struct http_reply *out)
         return;
     if (parse(&w) && api_may_delete(ctx, r, w.q.delete_points, out))
         serve(&w);
-    pieces_fini(&w.pieces);
+    chunks_fini(&w.chunks);
     query_fini(&w.q);
 }
 
@@ -104,7 +104,7 @@ may_pre_aggregate(const struct work *w)
             (void)error_set(&e.message, ST_INVALID,
                             "Pre-aggregates need tsd.rollups.enable");
             (void)snprintf(e.details, sizeof e.details, "sub-query %zu", i);
-            (void)refuse(w, &e);
+            (void)reject(w, &e);
             return false;
         }
     return true;
@@ -153,7 +153,7 @@ parse(struct work *w)
             (void)snprintf(e.details, sizeof e.details,
                            "Supply valid JSON formatted data in the body of "
                            "your request");
-            (void)refuse(w, &e);
+            (void)reject(w, &e);
             return false;
         }
         st = query_parse_json(body, &o, w->arena, &w->q, &e);
@@ -161,7 +161,7 @@ parse(struct work *w)
         st = parse_params(w, &o, &e);
     }
     if (st != ST_OK) {
-        (void)refuse(w, &e);
+        (void)reject(w, &e);
         return false;
     }
     if (!may_pre_aggregate(w))
@@ -174,7 +174,7 @@ parse(struct work *w)
 
 /* An unknown name is the client's fault here: 400, not 404. */
 static unsigned
-refuse(const struct work *w, const struct parse_error *e)
+reject(const struct work *w, const struct parse_error *e)
 {
     const struct error *m = &e->message;
     unsigned status = (unsigned)status_http(m->status);
@@ -199,7 +199,7 @@ is_gone(void *ctx)
 
 static size_t
 write_at_once(void *ctx, struct buf *b, const struct result_group *g,
-              struct pieces_tags *tags)
+              struct chunks_tags *tags)
 {
     const struct work *w = ctx;
     const struct notes notes = {
@@ -243,10 +243,10 @@ run_engine(struct work *w, struct parse_error *e)
     if (!w->at_once)
         return engine_run(w->a->engine, &w->q, is_gone, gone_ctx, w->arena,
                           &w->result, e);
-    w->pieces.write = write_at_once;
-    w->pieces.ctx = w;
-    w->pieces.max_bytes = w->a->answer_bytes;
-    return engine_write(w->a->engine, &w->q, is_gone, gone_ctx, &w->pieces,
+    w->chunks.write = write_at_once;
+    w->chunks.ctx = w;
+    w->chunks.max_bytes = w->a->answer_bytes;
+    return engine_write(w->a->engine, &w->q, is_gone, gone_ctx, &w->chunks,
                         w->arena, &w->result, e);
 }
 
@@ -388,41 +388,41 @@ write_groups(struct work *w, struct error *e)
 }
 
 static void
-give_piece(void *ctx, struct buf *piece)
+give_chunk(void *ctx, struct buf *chunk)
 {
     struct work *w = ctx;
     struct buf *b = http_reply_body(w->out);
 
-    if (w->pieces.bytes > COPY_BYTES)
-        http_reply_give(w->out, piece);
+    if (w->chunks.bytes > COPY_BYTES)
+        http_reply_give(w->out, chunk);
     else
-        buf_put_slice(b, buf_slice(piece));
+        buf_put_slice(b, buf_slice(chunk));
 }
 
 static void
-first_piece(void *ctx, struct buf *piece)
+first_chunk(void *ctx, struct buf *chunk)
 {
     struct buf **first = ctx;
 
-    *first = *first == NULL ? piece : *first;
+    *first = *first == NULL ? chunk : *first;
 }
 
 /* The first group's comma is the bracket that opens them all. */
 static void
-give_pieces(struct work *w)
+give_chunks(struct work *w)
 {
-    struct pieces_total total = pieces_total(&w->pieces);
+    struct chunks_total total = chunks_total(&w->chunks);
     struct buf *first = NULL;
 
     w->points = total.points;
     w->groups_written = total.groups;
-    pieces_each(&w->pieces, first_piece, &first);
+    chunks_each(&w->chunks, first_chunk, &first);
     if (first == NULL)
         buf_put_u8(http_reply_body(w->out), '[');
     else
         first->data[0] = '[';
-    pieces_each(&w->pieces, give_piece, w);
-    if (w->pieces.failed)
+    chunks_each(&w->chunks, give_chunk, w);
+    if (w->chunks.failed)
         http_reply_body(w->out)->failed = true;
 }
 
@@ -433,7 +433,7 @@ write_answer(struct work *w, struct parse_error *e)
 
     b->max = w->a->answer_bytes;
     if (w->at_once)
-        give_pieces(w);
+        give_chunks(w);
     else
         buf_put_u8(b, '[');
     if (!w->at_once && !write_groups(w, &e->message))

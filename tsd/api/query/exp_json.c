@@ -137,7 +137,7 @@ exp_json_output(struct buf *b, const struct exp_query *q, struct slice id,
     return s.rows;
 }
 
-/* -- the question ---------------------------------------------------------- */
+/* -- the query ---------------------------------------------------------- */
 
 static void
 write_fill(struct buf *b, const struct exp_fill *f)
@@ -239,7 +239,7 @@ open_list(struct buf *b, const char *name, bool given)
     return given;
 }
 
-/* One list of the question; 'write' gets each element, a comma between. */
+/* One list of the query; 'write' gets each element, a comma between. */
 #define WRITE_LIST(b, q, member, write)                  \
     if (open_list(b, #member, (q)->member##_given)) {    \
         for (size_t i = 0; i < (q)->member##_len; i++) { \
@@ -250,7 +250,7 @@ open_list(struct buf *b, const char *name, bool given)
     }
 
 void
-exp_json_question(struct buf *b, const struct exp_query *q)
+exp_json_query(struct buf *b, const struct exp_query *q)
 {
     json_put_text(b, "{\"name\":", q->name);
     write_time(b, &q->time);

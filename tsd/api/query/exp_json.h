@@ -1,5 +1,5 @@
 /*
- * The answer of /api/query/exp as JSON: its outputs, and the question again, as
+ * The answer of /api/query/exp as JSON: its outputs, and the query again, as
  * OpenTSDB writes them.
  *
  * Threads: any; these are functions of their arguments.
@@ -16,7 +16,7 @@ size_t exp_json_output(struct buf *b, const struct exp_query *q,
                        struct slice id, struct slice alias,
                        const struct exp_table *t, bool is_metric);
 
-/* The question, with what was left out filled in. */
-void exp_json_question(struct buf *b, const struct exp_query *q);
+/* The query, with what was left out filled in. */
+void exp_json_query(struct buf *b, const struct exp_query *q);
 
 #endif

@@ -167,7 +167,7 @@ write_own_tags(struct buf *b, const struct result_group *g)
 
 static void
 write_group_tags(struct buf *b, const struct result_group *g,
-                 struct pieces_tags *tags)
+                 struct chunks_tags *tags)
 {
     size_t from = b->size;
 
@@ -183,7 +183,7 @@ write_group_tags(struct buf *b, const struct result_group *g,
 
 size_t
 query_json_group(struct buf *b, const struct query *q,
-                 const struct result_group *g, struct pieces_tags *tags,
+                 const struct result_group *g, struct chunks_tags *tags,
                  const struct notes *annotations, const struct notes *globals,
                  const struct result_stats *stats, struct uid_table *uids)
 {
@@ -210,7 +210,7 @@ query_json_group(struct buf *b, const struct query *q,
     return points;
 }
 
-/* -- the question ---------------------------------------------------------- */
+/* -- the query ---------------------------------------------------------- */
 
 static void
 write_filters(struct buf *b, const struct sub_query *s)
@@ -408,8 +408,7 @@ query_json_sub(struct buf *b, const struct sub_query *s, const char *table,
 }
 
 void
-query_json_question(struct buf *b, const struct query *q,
-                    struct uid_table *uids)
+query_json_query(struct buf *b, const struct query *q, struct uid_table *uids)
 {
     const struct slice none = { NULL, 0 };
 

@@ -22,7 +22,7 @@ struct notes {
  * member.  'uids' resolves the tag keys of "query"; returns how many points
  * were written.  'tags' (may be NULL): see query/answer/chunks.h. */
 size_t query_json_group(struct buf *b, const struct query *q,
-                        const struct result_group *g, struct pieces_tags *tags,
+                        const struct result_group *g, struct chunks_tags *tags,
                         const struct notes *annotations,
                         const struct notes *globals,
                         const struct result_stats *stats,
@@ -38,8 +38,8 @@ void query_json_scans(struct buf *b, const struct result_stats *st);
 void query_json_sub(struct buf *b, const struct sub_query *s, const char *table,
                     struct uid_table *uids);
 
-/* The question as a whole, for /api/stats/query. */
-void query_json_question(struct buf *b, const struct query *q,
-                         struct uid_table *uids);
+/* The query as a whole, for /api/stats/query. */
+void query_json_query(struct buf *b, const struct query *q,
+                      struct uid_table *uids);
 
 #endif

@@ -128,8 +128,8 @@ put_store(const struct api *a, struct buf *b)
     put_one(b, "halite_storage_points_added_total", "counter",
             "Points written, overwritten ones included.",
             (double)c.points_added);
-    put_one(b, "halite_storage_rows_sealed_total", "counter",
-            "Rows flushed from the head.", (double)c.rows_sealed);
+    put_one(b, "halite_storage_rows_flushed_total", "counter",
+            "Rows flushed from the head.", (double)c.rows_flushed);
     put_one(b, "halite_storage_rows_merged_total", "counter",
             "Flushed rows that were stored before.", (double)c.rows_merged);
     put_one(b, "halite_storage_rows_rewritten_total", "counter",

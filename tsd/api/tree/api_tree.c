@@ -39,7 +39,7 @@ api_tree(void *ctx, const struct http_request *r, struct http_reply *out)
 }
 
 void
-api_tree_refuse_method(struct http_reply *out)
+api_tree_reject_method(struct http_reply *out)
 {
     http_reply_error(out, 400, "Unsupported HTTP request method", NULL);
 }
@@ -130,7 +130,7 @@ serve_tree(const struct work *w)
     else if (w->method == HTTP_DELETE)
         delete_tree(w, &t);
     else if (w->method != HTTP_GET)
-        api_tree_refuse_method(w->out);
+        api_tree_reject_method(w->out);
     else if (t.tree.id == 0)
         list_trees(w);
     else
@@ -204,7 +204,7 @@ serve_rule(const struct work *w)
         return;
     }
     if (w->method != HTTP_GET && w->method != HTTP_DELETE) {
-        api_tree_refuse_method(w->out);
+        api_tree_reject_method(w->out);
         return;
     }
     found = find_rule(w, &tree, &rule);
@@ -329,7 +329,7 @@ serve_rules(const struct work *w)
     else if (is_write(w))
         put_rules(w, &tree, rules, len);
     else if (w->method != HTTP_DELETE)
-        api_tree_refuse_method(w->out);
+        api_tree_reject_method(w->out);
     else if (delete_rules(w, &tree, &e) != ST_OK)
         api_reject(w->out, &e);
     else

@@ -14,6 +14,6 @@
 bool api_tree_view(const struct api *a, struct slice what,
                    const struct http_request *r, struct http_reply *out);
 
-void api_tree_refuse_method(struct http_reply *out);
+void api_tree_reject_method(struct http_reply *out);
 
 #endif

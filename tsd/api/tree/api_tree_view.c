@@ -51,10 +51,10 @@ is_gone(void *ctx)
     return http_gone(w->r);
 }
 
-static struct tree_asker
-asker_of(const struct work *w)
+static struct tree_client
+client_of(const struct work *w)
 {
-    return (struct tree_asker){ is_gone, (void *)(uintptr_t)w, w->arena };
+    return (struct tree_client){ is_gone, (void *)(uintptr_t)w, w->arena };
 }
 
 /* -- branch ---------------------------------------------------------------- */
@@ -216,7 +216,7 @@ write_branch(const struct work *w, int64_t tree,
 static void
 serve_branch(const struct work *w)
 {
-    const struct tree_asker asker = asker_of(w);
+    const struct tree_client client = client_of(w);
     struct tree_branch branch;
     struct tree tree;
     struct slice id = { NULL, 0 };
@@ -224,7 +224,7 @@ serve_branch(const struct work *w)
     enum status st;
 
     if (http_method(w->r) != HTTP_GET) {
-        api_tree_refuse_method(w->out);
+        api_tree_reject_method(w->out);
         return;
     }
     if (!read_branch(w, &id))
@@ -233,7 +233,7 @@ serve_branch(const struct work *w)
                   &tree, &e);
     if (st == ST_OK)
         st = tree_view_branch(w->a, &tree, slice_of(id.data + 2, id.size - 2),
-                              &asker, &branch, &e);
+                              &client, &branch, &e);
     if (st == ST_NOT_FOUND || st == ST_INVALID) {
         reject_branch(w, id);
         return;
@@ -293,7 +293,7 @@ read_tree_and_tsuids(const struct work *w, bool need_tsuids, struct tsuids *t,
     }
     if (method == HTTP_GET || method == HTTP_POST || method == HTTP_PUT)
         return true;
-    api_tree_refuse_method(w->out);
+    api_tree_reject_method(w->out);
     return false;
 }
 
@@ -529,7 +529,7 @@ test_tree(struct testing *t, const struct tsuids *ids)
     t->ends = arena_array(t->w->arena, ids->list.len, sizeof *t->ends);
     if (tsuids == NULL || t->ends == NULL)
         return api_no_memory(&t->e);
-    if (t->tree->rules_len > 0) /* else it is refused once a series is there */
+    if (t->tree->rules_len > 0) /* else it is rejected once a series is there */
         st = tree_plan_new(t->tree, &t->plan, &t->e);
     if (st == ST_OK)
         st = test_all(t, ids, tsuids, &last);
@@ -580,7 +580,7 @@ read_asked(const struct work *w, const struct tsuids *ids,
 static void
 serve_collisions(const struct work *w, bool unmatched)
 {
-    const struct tree_asker asker = asker_of(w);
+    const struct tree_client client = client_of(w);
     struct buf *b = http_reply_body(w->out);
     struct tree_collision *all = NULL;
     struct tree_table asked = { 0 };
@@ -595,7 +595,7 @@ serve_collisions(const struct work *w, bool unmatched)
         return;
     st = read_asked(w, &ids, &asked, &e);
     if (st == ST_OK && !unmatched)
-        st = tree_view_collisions(w->a, &tree, &asker, &all, &len, &e);
+        st = tree_view_collisions(w->a, &tree, &client, &all, &len, &e);
     if (st != ST_OK) {
         api_reject(w->out, &e);
         return;

@@ -1,5 +1,5 @@
 /* See tsd/api/tree/tree_view.h.  What one series needs lies in a scratch arena
- * that is reset for the next; what is kept goes into the asker's. */
+ * that is reset for the next; what is kept goes into the client's. */
 #include "config.h"
 
 #include "tsd/api/tree/tree_view.h"
@@ -15,7 +15,7 @@
 struct walk {
     const struct api *api;
     const struct tree *tree;
-    const struct tree_asker *asker;
+    const struct tree_client *client;
     struct tree_plan *plan;
     struct arena *scratch;
     void (*visit)(struct walk *w, struct slice tsuid,
@@ -42,7 +42,7 @@ fail_memory(struct walk *w)
 static struct slice
 keep(struct walk *w, struct slice s)
 {
-    const char *copy = arena_strdup(w->asker->arena, s);
+    const char *copy = arena_strdup(w->client->arena, s);
 
     if (copy == NULL)
         fail_memory(w);
@@ -71,10 +71,10 @@ find_custom(void *ctx, enum uid_kind kind, size_t i, struct slice name,
             struct slice *out)
 {
     const struct customs *c = ctx;
-    const struct key_shape *shape = store_shape(c->api->store);
-    struct slice id = kind == UID_METRIC ? tsuid_metric(shape, c->tsuid)
-                      : kind == UID_TAGK ? tsuid_tagk(shape, c->tsuid, i)
-                                         : tsuid_tagv(shape, c->tsuid, i);
+    const struct key_layout *tagk_set = store_tagk_set(c->api->store);
+    struct slice id = kind == UID_METRIC ? tsuid_metric(tagk_set, c->tsuid)
+                      : kind == UID_TAGK ? tsuid_tagk(tagk_set, c->tsuid, i)
+                                         : tsuid_tagv(tagk_set, c->tsuid, i);
     struct meta m;
 
     if (meta_get(c->api->metas, (struct meta_of){ (enum meta_kind)kind, id },
@@ -93,8 +93,8 @@ enum status
 tree_names(const struct api *a, struct slice tsuid, struct arena *arena,
            struct tree_series *out, struct error *e)
 {
-    const struct key_shape *shape = store_shape(a->store);
-    size_t len = tsuid_tags(shape, tsuid);
+    const struct key_layout *tagk_set = store_tagk_set(a->store);
+    size_t len = tsuid_tags(tagk_set, tsuid);
     struct tag *tags = arena_array(arena, len, sizeof *tags);
     struct customs *customs = arena_array(arena, 1, sizeof *customs);
     struct buf hex;
@@ -114,13 +114,13 @@ tree_names(const struct api *a, struct slice tsuid, struct arena *arena,
     buf_fini(&hex);
     if (tags == NULL || customs == NULL || text == NULL)
         return api_no_memory(e);
-    st = name_of(a, UID_METRIC, tsuid_metric(shape, tsuid), arena, &out->metric,
-                 e);
+    st = name_of(a, UID_METRIC, tsuid_metric(tagk_set, tsuid), arena,
+                 &out->metric, e);
     for (size_t i = 0; i < len && st == ST_OK; i++) {
-        st = name_of(a, UID_TAGK, tsuid_tagk(shape, tsuid, i), arena,
+        st = name_of(a, UID_TAGK, tsuid_tagk(tagk_set, tsuid, i), arena,
                      &tags[i].key, e);
         if (st == ST_OK)
-            st = name_of(a, UID_TAGV, tsuid_tagv(shape, tsuid, i), arena,
+            st = name_of(a, UID_TAGV, tsuid_tagv(tagk_set, tsuid, i), arena,
                          &tags[i].value, e);
     }
     return st;
@@ -136,7 +136,7 @@ walk_one(void *ctx, struct slice tsuid)
     struct tree_path path;
     enum status st;
 
-    if (++w->seen % ASK_EVERY == 0 && w->asker->gone(w->asker->ctx)) {
+    if (++w->seen % ASK_EVERY == 0 && w->client->gone(w->client->ctx)) {
         w->status = error_set(w->e, ST_BUSY, "the client is gone");
         return false;
     }
@@ -159,7 +159,7 @@ walk_all(struct walk *w)
     if (st != ST_OK)
         return st;
     w->scratch = arena_new(SCRATCH_BYTES);
-    w->leaves.arena = w->branches.arena = w->asker->arena;
+    w->leaves.arena = w->branches.arena = w->client->arena;
     st = series_each(w->api->series, 0, NULL, walk_one, w, w->e);
     arena_free(&w->scratch);
     tree_plan_free(&w->plan);
@@ -191,7 +191,7 @@ keep_path(struct walk *w, const struct tree_node *top,
     size_t depth = w->hashes.size / 4;
 
     w->found = true;
-    w->path = arena_array(w->asker->arena, depth + 1, sizeof *w->path);
+    w->path = arena_array(w->client->arena, depth + 1, sizeof *w->path);
     if (w->path == NULL) {
         fail_memory(w);
         return;
@@ -267,7 +267,7 @@ visit_branch(struct walk *w, struct slice tsuid, const struct tree_path *path)
 static enum status
 copy_branch(struct walk *w, struct tree_branch *out)
 {
-    struct arena *arena = w->asker->arena;
+    struct arena *arena = w->client->arena;
 
     tree_table_sort(&w->leaves);
     tree_table_sort(&w->branches);
@@ -293,12 +293,12 @@ copy_branch(struct walk *w, struct tree_branch *out)
 
 enum status
 tree_view_branch(const struct api *a, const struct tree *tree,
-                 struct slice hashes, const struct tree_asker *asker,
+                 struct slice hashes, const struct tree_client *client,
                  struct tree_branch *out, struct error *e)
 {
     struct walk w = { .api = a,
                       .tree = tree,
-                      .asker = asker,
+                      .client = client,
                       .visit = visit_branch,
                       .hashes = hashes,
                       .e = e };
@@ -319,7 +319,7 @@ add_collision(struct walk *w, struct slice tsuid, struct slice existing)
     if (w->collisions_len == w->collisions_cap) {
         size_t cap = w->collisions_cap == 0 ? 16 : w->collisions_cap * 2;
         struct tree_collision *more =
-            arena_array(w->asker->arena, cap, sizeof *more);
+            arena_array(w->client->arena, cap, sizeof *more);
 
         if (more == NULL) {
             fail_memory(w);
@@ -364,11 +364,11 @@ visit_leaf(struct walk *w, struct slice tsuid, const struct tree_path *path)
 
 enum status
 tree_view_collisions(const struct api *a, const struct tree *tree,
-                     const struct tree_asker *asker,
+                     const struct tree_client *client,
                      struct tree_collision **out, size_t *len, struct error *e)
 {
     struct walk w = {
-        .api = a, .tree = tree, .asker = asker, .visit = visit_leaf, .e = e
+        .api = a, .tree = tree, .client = client, .visit = visit_leaf, .e = e
     };
     enum status st = ST_OK;
 

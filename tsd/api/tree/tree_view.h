@@ -18,7 +18,7 @@
 #include "tsd/api/tree/tree_build.h"
 
 /* Whom to ask now and then whether to stop. */
-struct tree_asker {
+struct tree_client {
     bool (*gone)(void *ctx);
     void *ctx;
     struct arena *arena;
@@ -52,12 +52,12 @@ MUST_CHECK enum status tree_names(const struct api *a, struct slice tsuid,
  * without a text. */
 MUST_CHECK enum status
 tree_view_branch(const struct api *a, const struct tree *tree,
-                 struct slice hashes, const struct tree_asker *asker,
+                 struct slice hashes, const struct tree_client *client,
                  struct tree_branch *out, struct error *e);
 
 MUST_CHECK enum status tree_view_collisions(const struct api *a,
                                             const struct tree *tree,
-                                            const struct tree_asker *asker,
+                                            const struct tree_client *client,
                                             struct tree_collision **out,
                                             size_t *len, struct error *e);
 

@@ -37,7 +37,7 @@ must_open(const char *dir, bool create)
 }
 
 static void
-must_refuse(const char *dir, bool create, enum status st, const char *sentence)
+must_reject(const char *dir, bool create, enum status st, const char *sentence)
 {
     struct error e;
     struct kv *kv;
@@ -177,13 +177,13 @@ START_TEST(creates_only_where_nothing_is)
     char *deep = tempdir_path(sub, "deeper");
     struct kv *kv;
 
-    must_refuse(sub, false, ST_IO, "there is no database in");
-    must_refuse(dir, false, ST_IO, "there is no database in");
-    must_refuse(deep, true, ST_IO, "cannot make the folder");
+    must_reject(sub, false, ST_IO, "there is no database in");
+    must_reject(dir, false, ST_IO, "there is no database in");
+    must_reject(deep, true, ST_IO, "cannot make the folder");
     touch(dir, "letter.txt");
-    must_refuse(dir, true, ST_IO, "is not empty");
-    must_refuse(dir, false, ST_CORRUPT, "is not empty");
-    must_refuse("/dev/null", true, ST_IO, "/dev/null");
+    must_reject(dir, true, ST_IO, "is not empty");
+    must_reject(dir, false, ST_CORRUPT, "is not empty");
+    must_reject("/dev/null", true, ST_IO, "/dev/null");
     ck_assert_uint_eq(files(dir, "", NULL), 3); /* . .. letter.txt */
     kv = must_open(sub, true);
     kv_close(&kv);
@@ -205,8 +205,8 @@ START_TEST(a_missing_current_file_loses_nothing)
     before = files(dir, "", NULL);
     ck_assert_uint_ge(files(dir, ".ldb", NULL), 1);
     ck_assert_int_eq(remove(current), 0);
-    must_refuse(dir, true, ST_IO, "no CURRENT file");
-    must_refuse(dir, false, ST_CORRUPT, "no CURRENT file");
+    must_reject(dir, true, ST_IO, "no CURRENT file");
+    must_reject(dir, false, ST_CORRUPT, "no CURRENT file");
     ck_assert_uint_eq(files(dir, "", NULL), before - 1);
     free(current);
     tempdir_free(&dir);
@@ -222,7 +222,7 @@ START_TEST(a_creation_cut_short_is_begun_again)
     touch(dir, "LOG");
     touch(dir, "MANIFEST-000001");
     touch(dir, "000001.dbtmp");
-    must_refuse(dir, false, ST_IO, "there is no database in");
+    must_reject(dir, false, ST_IO, "there is no database in");
     kv = must_open(dir, true);
     fill(kv, 0, 10);
     kv_close(&kv);
@@ -240,7 +240,7 @@ START_TEST(opens_once)
     int to_child[2], to_parent[2], child;
     char c;
 
-    must_refuse(dir, false, ST_IO, "already open in this process");
+    must_reject(dir, false, ST_IO, "already open in this process");
     kv_close(&kv);
     ck_assert_int_eq(pipe(to_child) | pipe(to_parent), 0);
     child = fork();
@@ -254,7 +254,7 @@ START_TEST(opens_once)
     }
     ck_assert_int_eq(read(to_parent[0], &c, 1), 1);
     ck_assert_int_eq(c, 'y');
-    must_refuse(dir, false, ST_IO, "in use by another process");
+    must_reject(dir, false, ST_IO, "in use by another process");
     ck_assert_int_eq(write(to_child[1], &c, 1), 1);
     ck_assert_int_eq(waitpid(child, NULL, 0), child);
     kv = must_open(dir, false); /* it died without closing */
@@ -276,7 +276,7 @@ START_TEST(a_flipped_bit_in_the_log_is_seen)
     kv_close(&kv);
     ck_assert_uint_eq(files(dir, ".log", &path), 1);
     flip(path, places[_i]);
-    must_refuse(dir, false, ST_CORRUPT, "is damaged at offset");
+    must_reject(dir, false, ST_CORRUPT, "is damaged at offset");
     free(path);
     tempdir_free(&dir);
 }
@@ -362,7 +362,7 @@ START_TEST(a_flipped_bit_in_the_directory_files_is_seen)
     }
     (void)closedir(d);
     ck_assert_uint_eq(flipped, 1);
-    must_refuse(dir, true, ST_CORRUPT, "");
+    must_reject(dir, true, ST_CORRUPT, "");
     tempdir_free(&dir);
 }
 END_TEST

@@ -244,7 +244,7 @@ must_hold(const struct scene *s, unsigned least, const char *what)
 }
 
 static void
-must_refuse(const struct scene *s, const char *sentence)
+must_reject(const struct scene *s, const char *sentence)
 {
     struct kv_options o = { .dir = s->copy };
     struct error e = { 0 };
@@ -306,7 +306,7 @@ START_TEST(what_was_synced_may_not)
         if (i == 0)
             at = s.synced - 1;
         spoil(&s, _i, at, _i == 0 ? 4096 : 1);
-        must_refuse(&s, "which had been on the disk");
+        must_reject(&s, "which had been on the disk");
     }
     free_scene(&s);
 }
@@ -321,7 +321,7 @@ START_TEST(a_missing_log_is_missed)
     must_hold(&s, ALL_KEYS, "as it was");
     copy_folder(s.dir, s.copy);
     ck_assert_int_eq(remove(path), 0);
-    must_refuse(&s, "is not there any more");
+    must_reject(&s, "is not there any more");
     free(path);
     free_scene(&s);
 }
@@ -389,17 +389,17 @@ START_TEST(a_torn_end_of_the_manifest_is_cut_off)
         must_hold(&s, ALL_KEYS, "a record with a hole");
         buf_put(&torn, b.data, size);
         append(&s, buf_slice(&torn));
-        must_refuse(&s, "which had been on the disk");
+        must_reject(&s, "which had been on the disk");
         buf_fini(&torn);
     }
     append(&s, slice_of(b.data, size));
-    must_refuse(&s, "LevelDB in");
+    must_reject(&s, "LevelDB in");
     buf_fini(&b);
     free_scene(&s);
 }
 END_TEST
 
-START_TEST(damage_of_the_manifest_is_refused)
+START_TEST(damage_of_the_manifest_is_rejected)
 {
     struct scene s = make_scene(0);
     struct buf b = file_get(s.dir, s.manifest);
@@ -409,7 +409,7 @@ START_TEST(damage_of_the_manifest_is_refused)
         b.data[at] ^= 0x10;
         file_put(s.copy, s.manifest, buf_slice(&b));
         b.data[at] ^= 0x10;
-        must_refuse(&s, "which had been on the disk");
+        must_reject(&s, "which had been on the disk");
     }
     buf_fini(&b);
     free_scene(&s);
@@ -439,7 +439,7 @@ START_TEST(a_record_that_was_acted_on_is_not_cut_off)
     copy_folder(s.dir, s.copy);
     b.data[b.size - 1] ^= 1;
     file_put(s.copy, s.manifest, buf_slice(&b));
-    must_refuse(&s, "is not there any more");
+    must_reject(&s, "is not there any more");
     buf_fini(&b);
     free_scene(&s);
 }
@@ -474,13 +474,13 @@ START_TEST(a_manifest_ahead_of_its_tables_is_cut_back)
     ck_assert_uint_eq(must_hold(&s, ALL_KEYS, "no such table"), ALL_KEYS);
     append_edit(&s); /* what it would be read from instead is gone, too */
     ck_assert_int_eq(remove(log), 0);
-    must_refuse(&s, "missing files");
+    must_reject(&s, "missing files");
     append_edit(&s); /* it had been synced */
     ck_assert_int_eq(level_mark_read(s.copy, &m, NULL), ST_OK);
     m.manifest_synced = size_of(s.copy, s.manifest);
     ck_assert_int_eq(level_files_note(s.copy, &m, NULL), ST_OK);
     level_mark_fini(&m);
-    must_refuse(&s, "missing files");
+    must_reject(&s, "missing files");
     free(log);
     free_scene(&s);
 }
@@ -495,7 +495,7 @@ START_TEST(without_a_mark_all_counts_as_synced)
 
     spoil(&s, 1, s.size - 100, 1);
     ck_assert_int_eq(remove(path), 0);
-    must_refuse(&s, "LevelDB in");
+    must_reject(&s, "LevelDB in");
     copy_folder(s.dir, s.copy);
     ck_assert_int_eq(remove(path), 0);
     must_hold(&s, ALL_KEYS, "no mark");
@@ -504,7 +504,7 @@ START_TEST(without_a_mark_all_counts_as_synced)
 }
 END_TEST
 
-START_TEST(a_damaged_mark_is_refused)
+START_TEST(a_damaged_mark_is_rejected)
 {
     struct scene s = make_scene(0);
     struct buf b = file_get(s.dir, "SYNCED");
@@ -514,9 +514,9 @@ START_TEST(a_damaged_mark_is_refused)
         b.data[at] ^= 0x01;
         file_put(s.copy, "SYNCED", buf_slice(&b));
         b.data[at] ^= 0x01;
-        must_refuse(&s, "is damaged");
+        must_reject(&s, "is damaged");
         file_put(s.copy, "SYNCED", slice_of(b.data, at));
-        must_refuse(&s, "is damaged");
+        must_reject(&s, "is damaged");
     }
     buf_fini(&b);
     free_scene(&s);
@@ -547,8 +547,8 @@ TEST_MAIN("level_files", TIMES(what_was_not_synced_may_be_gone, 3),
           TIMES(what_was_synced_may_not, 3), TIMES(what_came_later_goes_too, 2),
           TEST(a_missing_log_is_missed),
           TEST(a_torn_end_of_the_manifest_is_cut_off),
-          TEST(damage_of_the_manifest_is_refused),
+          TEST(damage_of_the_manifest_is_rejected),
           TEST(a_manifest_ahead_of_its_tables_is_cut_back),
           TEST(a_record_that_was_acted_on_is_not_cut_off),
           TEST(without_a_mark_all_counts_as_synced),
-          TEST(a_damaged_mark_is_refused), TEST(the_mark_is_as_documented))
+          TEST(a_damaged_mark_is_rejected), TEST(the_mark_is_as_documented))

@@ -18,20 +18,20 @@ struct sample {
 };
 
 static void
-put_piece(struct buf *b, uint8_t type, struct slice piece)
+put_chunk(struct buf *b, uint8_t type, struct slice chunk)
 {
     uint8_t head[7];
     uint32_t crc;
 
     head[6] = type;
-    crc = crc32c_more(crc32c(slice_of(head + 6, 1)), piece);
+    crc = crc32c_more(crc32c(slice_of(head + 6, 1)), chunk);
     crc = (crc >> 15 | crc << 17) + UINT32_C(0xa282ead8);
     for (unsigned i = 0; i < 4; i++)
         head[i] = (uint8_t)(crc >> (8 * i));
-    head[4] = (uint8_t)piece.size;
-    head[5] = (uint8_t)(piece.size >> 8);
+    head[4] = (uint8_t)chunk.size;
+    head[5] = (uint8_t)(chunk.size >> 8);
     buf_put(b, head, sizeof head);
-    buf_put_slice(b, piece);
+    buf_put_slice(b, chunk);
 }
 
 static void
@@ -51,14 +51,14 @@ put_record(struct buf *b, struct slice record)
         last = record.size <= size;
         if (last)
             size = record.size;
-        put_piece(b, first ? (last ? 1 : 2) : (last ? 4 : 3),
+        put_chunk(b, first ? (last ? 1 : 2) : (last ? 4 : 3),
                   slice_of(record.data, size));
         record = slice_of(record.data + size, record.size - size);
         first = false;
     }
 }
 
-/* Three blocks and a bit; records of all sizes, one with a middle piece. */
+/* Three blocks and a bit; records of all sizes, one with a middle chunk. */
 static void
 make(struct sample *s, uint64_t seed)
 {

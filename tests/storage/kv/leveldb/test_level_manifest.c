@@ -51,7 +51,7 @@ START_TEST(understands_edits)
 END_TEST
 
 /* Parts of it, and what is no field. */
-START_TEST(refuses_what_is_no_edit)
+START_TEST(rejects_what_is_no_edit)
 {
     size_t whole = 0;
 
@@ -120,4 +120,4 @@ START_TEST(is_ahead_of_a_table)
 END_TEST
 
 TEST_MAIN("level_manifest", TEST(understands_edits),
-          TEST(refuses_what_is_no_edit), TEST(is_ahead_of_a_table))
+          TEST(rejects_what_is_no_edit), TEST(is_ahead_of_a_table))

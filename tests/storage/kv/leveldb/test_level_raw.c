@@ -101,7 +101,7 @@ START_TEST(reads_a_packed_index)
 END_TEST
 
 /* Their checksum fits: somebody wrote them so. */
-START_TEST(refuses_what_cannot_be_unpacked)
+START_TEST(rejects_what_cannot_be_unpacked)
 {
     static const uint8_t ends[][4] = {
         { 0xff, 0xff, 0xff, 0xff }, /* a size beyond all bounds */
@@ -132,4 +132,4 @@ START_TEST(refuses_what_cannot_be_unpacked)
 END_TEST
 
 TEST_MAIN("level_raw", TEST(reads_a_packed_index),
-          TEST(refuses_what_cannot_be_unpacked))
+          TEST(rejects_what_cannot_be_unpacked))

@@ -79,7 +79,7 @@ END_TEST
 
 static const struct {
     const char *text, *why;
-} refused[] = {
+} rejected[] = {
     { "", "there is nothing to search for" },
     { "  AND ", "there is nothing to search for" },
     { "a OR b", "OR is not understood in a search: all terms must hold" },
@@ -92,14 +92,14 @@ static const struct {
     { "a \"\"", "a term of the search has no value" },
 };
 
-START_TEST(refuses)
+START_TEST(rejects)
 {
     struct search_terms s;
     struct error e = { 0 };
 
-    ck_assert_int_eq(search_parse(slice_str(refused[_i].text), &s, &e),
+    ck_assert_int_eq(search_parse(slice_str(rejected[_i].text), &s, &e),
                      ST_INVALID);
-    ck_assert_str_eq(e.text, refused[_i].why);
+    ck_assert_str_eq(e.text, rejected[_i].why);
 }
 END_TEST
 
@@ -140,5 +140,5 @@ START_TEST(long_terms)
 END_TEST
 
 TEST_MAIN("search_terms", TIMES(matches, sizeof cases / sizeof cases[0]),
-          TIMES(refuses, sizeof refused / sizeof refused[0]),
+          TIMES(rejects, sizeof rejected / sizeof rejected[0]),
           TEST(too_many_terms), TEST(long_terms))

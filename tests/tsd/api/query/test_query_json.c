@@ -149,7 +149,7 @@ START_TEST(writes_annotations)
 }
 END_TEST
 
-START_TEST(writes_the_question)
+START_TEST(writes_the_query)
 {
     struct fixture f;
 
@@ -170,4 +170,4 @@ END_TEST
 
 TEST_MAIN("query_json", TEST(writes_points), TEST(writes_arrays),
           TEST(cuts_and_covers), TEST(writes_names_and_tsuids),
-          TEST(writes_annotations), TEST(writes_the_question))
+          TEST(writes_annotations), TEST(writes_the_query))

@@ -198,7 +198,7 @@ START_TEST(tells_what_it_does)
 }
 END_TEST
 
-START_TEST(refuses_bad_separators_when_they_are_needed)
+START_TEST(rejects_bad_separators_when_they_are_needed)
 {
     struct arena *arena = arena_new(0), *small = arena_new(100);
     struct tree_series s = series_of("a.b");
@@ -225,4 +225,4 @@ START_TEST(refuses_bad_separators_when_they_are_needed)
 END_TEST
 
 TEST_MAIN("tree_build", LOOP(builds_paths, builds), TEST(tells_what_it_does),
-          TEST(refuses_bad_separators_when_they_are_needed))
+          TEST(rejects_bad_separators_when_they_are_needed))

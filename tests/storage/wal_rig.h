@@ -1,9 +1,9 @@
 /*
- * What the tests of the journal share: a folder, its files as bytes, and short
+ * What the tests of the WAL share: a folder, its files as bytes, and short
  * forms of calls that must go well.
  */
-#ifndef TESTS_STORAGE_JOURNAL_RIG_H
-#define TESTS_STORAGE_JOURNAL_RIG_H
+#ifndef TESTS_STORAGE_WAL_RIG_H
+#define TESTS_STORAGE_WAL_RIG_H
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@ folder_make(void)
     struct buf b = BUF_INIT;
 
     log_set_level(LOG_ERROR);
-    buf_printf(&b, "%s/halite-journal-XXXXXX", tmp == NULL ? "/tmp" : tmp);
+    buf_printf(&b, "%s/halite-WAL-XXXXXX", tmp == NULL ? "/tmp" : tmp);
     ck_assert_ptr_nonnull(mkdtemp((char *)b.data));
     return (char *)b.data;
 }
@@ -49,10 +49,10 @@ folder_remove(char **dir)
 static inline struct buf
 path_of(const char *dir, uint64_t segment)
 {
-    char name[JOURNAL_NAME_SIZE];
+    char name[WAL_NAME_SIZE];
     struct buf b = BUF_INIT;
 
-    journal_name(segment, name);
+    wal_name(segment, name);
     buf_printf(&b, "%s/%s", dir, name);
     return b;
 }
@@ -62,12 +62,12 @@ file_read(const char *dir, uint64_t segment)
 {
     struct buf path = path_of(dir, segment), b = BUF_INIT;
     FILE *f = fopen(buf_cstr(&path), "rb");
-    uint8_t piece[4096];
+    uint8_t chunk[4096];
     size_t n;
 
     ck_assert_msg(f != NULL, "no %s", buf_cstr(&path));
-    while ((n = fread(piece, 1, sizeof piece, f)) > 0)
-        buf_put(&b, piece, n);
+    while ((n = fread(chunk, 1, sizeof chunk, f)) > 0)
+        buf_put(&b, chunk, n);
     (void)fclose(f);
     buf_fini(&path);
     return b;
@@ -86,7 +86,7 @@ file_write(const char *dir, uint64_t segment, struct slice bytes)
     buf_fini(&path);
 }
 
-/* As a journal of an older program: nothing says which files there are. */
+/* As a WAL of an older program: nothing says which files there are. */
 static inline void
 segments_forget(const char *dir)
 {
@@ -113,49 +113,48 @@ folder_fill(const char *dir, uint64_t segment, struct slice bytes)
 
 /* -- short forms ---------------------------------------------------------- */
 
-static inline struct journal *
-open_with(struct journal_options o)
+static inline struct wal *
+open_with(struct wal_options o)
 {
-    struct journal *j = NULL;
+    struct wal *j = NULL;
     struct error e = { 0 };
 
-    ck_assert_msg(journal_open(&o, &j, &e) == ST_OK, "%s", e.text);
+    ck_assert_msg(wal_open(&o, &j, &e) == ST_OK, "%s", e.text);
     return j;
 }
 
-static inline struct journal *
+static inline struct wal *
 open_off(const char *dir)
 {
-    return open_with(
-        (struct journal_options){ .dir = dir, .sync = JOURNAL_SYNC_OFF });
+    return open_with((struct wal_options){ .dir = dir, .sync = WAL_SYNC_OFF });
 }
 
 static inline void
-close_ok(struct journal **j)
+close_ok(struct wal **j)
 {
     struct error e = { 0 };
 
-    ck_assert_msg(journal_close(j, &e) == ST_OK, "%s", e.text);
+    ck_assert_msg(wal_close(j, &e) == ST_OK, "%s", e.text);
     ck_assert_ptr_null(*j);
 }
 
 static inline uint64_t
-append(struct journal *j, uint8_t type, const char *text)
+append(struct wal *j, uint8_t type, const char *text)
 {
     uint64_t lsn = 0;
     struct error e = { 0 };
 
-    ck_assert_msg(journal_append(j, type, slice_str(text), &lsn, &e) == ST_OK,
-                  "%s", e.text);
+    ck_assert_msg(wal_append(j, type, slice_str(text), &lsn, &e) == ST_OK, "%s",
+                  e.text);
     return lsn;
 }
 
 static inline void
-commit(struct journal *j, uint64_t lsn, bool sync)
+commit(struct wal *j, uint64_t lsn, bool sync)
 {
     struct error e = { 0 };
 
-    ck_assert_msg(journal_commit(j, lsn, sync, &e) == ST_OK, "%s", e.text);
+    ck_assert_msg(wal_commit(j, lsn, sync, &e) == ST_OK, "%s", e.text);
 }
 
 /* "segment:type:payload " of each record. */
@@ -168,12 +167,12 @@ note(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
 }
 
 static inline void
-expect_replay(struct journal *j, const char *expected)
+expect_replay(struct wal *j, const char *expected)
 {
     struct buf b = BUF_INIT;
     struct error e = { 0 };
 
-    ck_assert_msg(journal_replay(j, note, &b, &e) == ST_OK, "%s", e.text);
+    ck_assert_msg(wal_replay(j, note, &b, &e) == ST_OK, "%s", e.text);
     ck_assert_str_eq(buf_cstr(&b), expected);
     buf_fini(&b);
 }
@@ -182,14 +181,14 @@ expect_replay(struct journal *j, const char *expected)
 static inline enum status
 reopen(const char *dir, struct buf *records, struct error *e)
 {
-    const struct journal_options o = { .dir = dir, .sync = JOURNAL_SYNC_OFF };
-    struct journal *j;
-    enum status st = journal_open(&o, &j, e);
+    const struct wal_options o = { .dir = dir, .sync = WAL_SYNC_OFF };
+    struct wal *j;
+    enum status st = wal_open(&o, &j, e);
 
     buf_clear(records);
     if (st != ST_OK)
         return st;
-    st = journal_replay(j, note, records, e);
+    st = wal_replay(j, note, records, e);
     close_ok(&j);
     return st;
 }

@@ -1,4 +1,4 @@
-# Lines may come in any pieces.
+# Lines may come in any chunks.
 >> put e.p 1356998
 >> 400 1 ho
 >> st=a
