@@ -1,5 +1,4 @@
-/* The process ends without a word to anybody: no handler, no buffer, no lock
- * has a say in it. */
+/* Ends the process as kill -9 does: no handler runs, nothing is written. */
 #include "config.h"
 
 #include "base/crash.h"
@@ -11,22 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/number.h"
-
-/* Is it this point's name, and at which time?  0: it is not. */
+/* The visit of this point at which to end, from NAME or NAME:VISIT; 0: none. */
 static uint64_t
 wanted(const char *name)
 {
     const char *at = getenv("HALITE_CRASH_AT");
     size_t n = strlen(name);
-    uint64_t time = 1;
 
     if (at == NULL || strncmp(at, name, n) != 0 ||
         (at[n] != '\0' && at[n] != ':'))
         return 0;
-    if (at[n] == ':' && !number_parse_u64(slice_str(at + n + 1), &time))
-        return 0;
-    return time;
+    return at[n] == ':' ? strtoull(at + n + 1, NULL, 10) : 1;
 }
 
 void

@@ -53,7 +53,7 @@ enum status error_wrap(struct error *e, enum status status, const char *fmt,
     ((void)error_wrap(e, status, __VA_ARGS__), (status))
 #endif
 
-/* The HTTP status that fits, when nobody knows better. */
+/* The HTTP status that fits, when the caller has none of its own. */
 int status_http(enum status status);
 
 /* The name as it stands in the list above, for logs and tests. */

@@ -25,7 +25,7 @@ static size_t recent_len GUARDED_BY(recent_lock);
 static const char *const level_names[] = { "error", "warn", "info", "debug" };
 
 /* One write, so that lines of threads do not mix; a closed or full stderr must
- * not stop the server, nor one that nobody reads: a pipe that is ready takes
+ * not stop the server, nor a pipe without a reader: one that is ready takes
  * a line, and what comes while it is full is gone. */
 static void
 write_line(const char *line, size_t size)

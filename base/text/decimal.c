@@ -1,5 +1,5 @@
 /* See base/text/decimal.h.  The tables are written out by macros: they are
- * constants, which nobody has to make before they are used. */
+ * constants, so that nothing has to be initialised. */
 #include "config.h"
 
 #include "base/text/decimal.h"
