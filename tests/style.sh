@@ -77,7 +77,7 @@ done
 
 # The brackets keep this line from finding itself.
 # shellcheck disable=SC2086
-wrong "paths of somebody's machine" "$(grep -nIE \
+wrong "paths of a developer's machine" "$(grep -nIE \
     '(^|[^a-z0-9_.])/(wor[k]/|tm[p]/b-|hom[e]/[a-z]+/|roo[t]/)' $all)"
 
 # Other versions lay out a few lines otherwise.

@@ -109,7 +109,7 @@ async function verifyFresh() {
     }
     for (const [id, v] of fresh) if (seen.get(id) !== v) fail(`series ${id}: acknowledged ${v}, the server has ${seen.get(id)}`);
     for (const [id, v] of seen) if (!fresh.has(id)) {
-        if (freshMaybe.get(id) !== v) fail(`series ${id} has ${v}, which nobody wrote`);
+        if (freshMaybe.get(id) !== v) fail(`series ${id} has ${v}, which was never written`);
         fresh.set(id, v);
     }
     freshMaybe.clear();
@@ -174,7 +174,7 @@ async function verify() {
             seen.delete(key);
             compared++;
         }
-        if (seen.size > 0) fail(`the server has ${seen.size} points that nobody wrote, such as ${[...seen][0]}`);
+        if (seen.size > 0) fail(`the server has ${seen.size} points that were never written, such as ${[...seen][0]}`);
     }
     return compared;
 }

@@ -20,7 +20,7 @@ GET /suggest?type=metrics
 = 200
 | ["m"]
 
-# Nobody stops it.
+# No request stops it.
 GET /diediedie
 = 404
 > diediedie

@@ -4,7 +4,7 @@ file auth user grafana read $5$rounds=1000$abcdefgh$XIppta5rT8zJUu4vAOKQXrwq9uY4
 file auth user jane read,write $5$rounds=1000$abcdefgh$VTY61cl13PAPtXzlNzG3cKT90e.LoA1xyJQGturQf2A
 file auth user root admin $5$rounds=1000$abcdefgh$Gii2tKXx.RIufipdtrtWua9Ke9PHIjVVkgJE0flho/.
 file auth token agent write sha256:a3ee786b5707c27d42570785081ec17f5c7db9262a01366af362a1aa61a420b9
-# Nobody is known without a name, by whatever way.
+# A request without credentials is anonymous on every path.
 GET /api/suggest?type=metrics
 = 401
 | {"error":{"code":401,"message":"Unauthorized","details":"This needs a password or a token"}}

@@ -75,7 +75,7 @@ GET /api/query?start=1356998400&end=1356998500&exp=scale(sum:g.b,2)
 GET /api/query/GEXP/x?start=1356998400&end=1356998500&exp=scale(sum:g.b,2)
 = 200
 | [{"metric":"g.b","tags":{"host":"a"},"aggregateTags":[],"dps":{"1356998415":3.0}}]
-# Computed groups list their annotations, unless nobody wants them.
+# Computed groups list their annotations, unless the request turns them off.
 GET /api/query/gexp?start=1356998400&end=1356998500&exp=sum(sum:g.a{host=a},max:g.a{host=a})&no_annotations
 = 200
 | [{"metric":"g.a","tags":{"host":"a"},"aggregateTags":[],"dps":{"1356998400":12.0,"1356998460":-4.0}}]

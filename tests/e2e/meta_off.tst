@@ -1,4 +1,4 @@
-# Without the meta switches a series has metadata when somebody made some.
+# Without the meta switches a series has metadata when a request made some.
 POST /api/put [{"metric":"m.a","timestamp":1356998400,"value":1,"tags":{"host":"x"}},{"metric":"m.a","timestamp":1356998400,"value":2,"tags":{"host":"y"}}]
 = 204
 GET /api/uid/uidmeta?uid=000001&type=metric

@@ -78,7 +78,7 @@ async function compare(when) {
     for (const [t, v] of sure)
         if (dps[t] !== v) fail(`${when}: ${v} was acknowledged at ${t}, there is ${dps[t]}`);
     for (const t of Object.keys(dps))
-        if (dps[t] !== (Number(t) - T0) * 7 % 1000) fail(`${when}: a value that nobody wrote, ${dps[t]} at ${t}`);
+        if (dps[t] !== (Number(t) - T0) * 7 % 1000) fail(`${when}: a value that was never written, ${dps[t]} at ${t}`);
 }
 async function until(what, f) {
     const end = Date.now() + 20000;

@@ -3,7 +3,7 @@
 //   two      a second server on its folder says so and ends; the first goes on
 //   signals  SIGTERM and SIGHUP under load lose nothing, a second SIGTERM ends it at once
 //   drain    a stop ends the request that is under way, and begins no other
-//   logs     a log without room, without a reader, or moved away stops nobody
+//   logs     a log without room, without a reader, or moved away does not stop the server
 //   clock    an hour, ten years, 1970, 2038, 2106: nothing stalls, nothing is lost
 import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';

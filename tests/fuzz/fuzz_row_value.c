@@ -35,7 +35,8 @@ check_hours(const struct key_layout *s, struct slice value,
     INSIST(len == want || s->row_hours == 1);
 }
 
-/* Values that nobody writes may come apart, too: blocks that are none. */
+/* Values that the store never writes may be split, too: blocks that are none.
+ */
 static bool
 may_be_put(const struct row_parts *parts)
 {

@@ -32,7 +32,7 @@ export class Ledger {
             else if (at < newest) behind++;
         }
         for (const key of seen.keys())
-            if (!this.keys.has(key)) wrong.push(`${key} is ${seen.get(key)}, and nobody wrote it`);
+            if (!this.keys.has(key)) wrong.push(`${key} is ${seen.get(key)}, which was never written`);
         return { wrong, behind };
     }
 

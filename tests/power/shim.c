@@ -525,7 +525,7 @@ dup(int fd)
 }
 
 /* Files that are opened so are read, or are the engine's LOG for humans, which
- * nobody misses. */
+ * no reader misses. */
 FILE *
 fopen(const char *path, const char *mode)
 {

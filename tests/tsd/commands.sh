@@ -51,7 +51,7 @@ holds "$out" '*tsd.network.port*'
 
 ends 2 "$halite" secret
 holds "$err" 'usage: halite secret*'
-ends 2 "$halite" secret nobody a read
+ends 2 "$halite" secret unknown a read
 ends 1 "$halite" secret user 'a b' read
 holds "$err" '*a name is of*'
 ends 1 "$halite" secret user a dance

@@ -39,7 +39,7 @@ is_time(const json_t *j)
     return ok;
 }
 
-/* Nobody can tell from the tree how such a time was written. */
+/* The tree does not say how such a time was written. */
 static bool
 is_odd_time(const json_t *j)
 {

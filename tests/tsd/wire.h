@@ -32,7 +32,7 @@ wire_wait(int fd, short events)
     ck_assert_msg(n == 1, "the other side does not move");
 }
 
-/* The other side may have hung up: the rest is for nobody then. */
+/* The other side may have hung up: the rest has no reader then. */
 static inline void
 wire_send(int fd, const void *data, size_t size)
 {

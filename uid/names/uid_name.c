@@ -10,7 +10,7 @@
 #include "uid/names/uid_priv.h"
 
 static const uint16_t letters[][2] = {
-#include "uid/letters.def"
+#include "uid/names/letters.def"
 };
 
 static const char *const kind_names[UID_KINDS] = { "metrics", "tagk", "tagv" };

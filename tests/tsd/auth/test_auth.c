@@ -80,7 +80,7 @@ static const struct {
     { "reader", "root", NULL, 0 },
     { "reader", SECRET, NULL, 0 },
     { "Reader", "secret", NULL, 0 },
-    { "nobody", "secret", NULL, 0 },
+    { "unknown", "secret", NULL, 0 },
     { "", "secret", NULL, 0 },
     { "agent", "let-me-in", NULL, 0 },
     { NULL, "let-me-in ", NULL, 0 },
@@ -308,7 +308,7 @@ START_TEST(renews_who_came_in)
     ck_assert(!auth_renew(g.auth, now.epoch, now.mark, &now));
     ck_assert(auth_renew(g.auth, token.epoch, token.mark, &now));
     ck_assert_uint_eq(now.rights, token.rights);
-    /* Another password, or no such token: nobody, with what anyone may. */
+    /* Another password, or no such token: anonymous, with the roles of all. */
     write_file(&g, "anyone read\nuser reader write " ROOT "\n");
     ck_assert_int_eq(auth_reload(g.auth, &e), ST_OK);
     ck_assert(auth_renew(g.auth, user.epoch, user.mark, &now));

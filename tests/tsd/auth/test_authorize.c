@@ -117,7 +117,7 @@ spell(const char *path, int how, char *out, size_t size)
 static const char *const methods[] = { "GET",    "HEAD",    "POST", "PUT",
                                        "DELETE", "OPTIONS", "PATCH" };
 
-START_TEST(lets_nobody_in_without_a_name)
+START_TEST(rejects_anonymous_clients)
 {
     struct place p;
 
@@ -203,6 +203,6 @@ START_TEST(asks_for_a_file)
 }
 END_TEST
 
-TEST_MAIN("gate", LOOP(lets_nobody_in_without_a_name, methods),
+TEST_MAIN("gate", LOOP(rejects_anonymous_clients, methods),
           LOOP(keeps_readers_to_reading, methods), TEST(lets_readers_read),
           TEST(asks_for_a_file))

@@ -98,7 +98,7 @@ START_TEST(reads_the_file_again)
     write_file(&g, "[]");
     g.clock.fixed_ms += 500;
     expect(&g, "m", 10, 5);
-    /* Somebody puts the clock back by a year. */
+    /* The clock is put back by a year. */
     write_file(&g, "[{\"regex\":\"m\",\"byteLimit\":3}]");
     g.clock.fixed_ms -= INT64_C(31536000000);
     expect(&g, "m", 3, 0);

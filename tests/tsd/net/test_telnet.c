@@ -96,14 +96,14 @@ tear_down(struct bench *b)
 static int
 join(struct bench *b)
 {
-    struct sockaddr nobody = { .sa_family = AF_UNIX };
+    struct sockaddr peer = { .sa_family = AF_UNIX };
     int fds[2];
     struct error e;
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
     wire_nonblocking(fds[1]);
-    ck_assert_int_eq(
-        telnet_give(b->telnet, fds[1], &nobody, sizeof nobody, b, &e), ST_OK);
+    ck_assert_int_eq(telnet_give(b->telnet, fds[1], &peer, sizeof peer, b, &e),
+                     ST_OK);
     return fds[0];
 }
 

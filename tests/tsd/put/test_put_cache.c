@@ -95,7 +95,7 @@ START_TEST(keeps_what_is_used)
     for (size_t i = 0; i < 100; i++)
         add(c, i, i + 1);
     for (size_t i = 100; i < 1000; i++) {
-        /* Twenty favourites, between newcomers that nobody asks for. */
+        /* Twenty favourites, between new entries that are never looked up. */
         for (size_t k = 0; k < 20; k++)
             kept += find(c, k) == k + 1;
         add(c, i, i + 1);
