@@ -72,7 +72,7 @@ make_text(struct put_rig *r, uint32_t hosts, bool json)
 static void
 open_rig(struct put_rig *r, uint32_t hosts, bool json)
 {
-    const struct store_options so = { .tagk_set = KEY_LAYOUT_DEFAULT,
+    const struct store_options so = { .layout = KEY_LAYOUT_DEFAULT,
                                       .head_bytes = (size_t)1 << 30 };
     const struct uid_options uo = { 0 };
     const struct put_options po = { .rules = { true, true, true, 8 } };

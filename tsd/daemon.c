@@ -321,9 +321,9 @@ open_listener(struct daemon *d, struct error *e)
 }
 
 static struct key_layout
-tagk_set_of(const struct settings *s)
+layout_of(const struct settings *s)
 {
-    struct key_layout tagk_set = {
+    struct key_layout layout = {
         .salt_width = (uint8_t)settings_int(s, "tsd.storage.salt.width"),
         .salt_buckets = (uint16_t)settings_int(s, "tsd.storage.salt.buckets"),
         .metric_width =
@@ -333,9 +333,9 @@ tagk_set_of(const struct settings *s)
         .tagv_width = (uint8_t)settings_int(s, "tsd.storage.uid.width.tagv"),
     };
 
-    if (tagk_set.salt_width == 0)
-        tagk_set.salt_buckets = 1;
-    return tagk_set;
+    if (layout.salt_width == 0)
+        layout.salt_buckets = 1;
+    return layout;
 }
 
 static enum wal_sync
@@ -386,7 +386,7 @@ open_store(struct daemon *d, struct error *e)
         .dir = settings_bool(s, "halite.memory")
                    ? NULL
                    : settings_text(s, "halite.data"),
-        .tagk_set = tagk_set_of(s),
+        .layout = layout_of(s),
         .sync = sync_of(s),
         .sync_interval_ms = unsigned_setting(s, "halite.sync.interval_ms"),
         .head_bytes = settings_size(s, "halite.store.head_bytes"),

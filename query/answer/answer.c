@@ -41,7 +41,7 @@ struct task {
 
 struct job {
     const struct answer *w;
-    const struct key_layout *tagk_set;
+    const struct key_layout *layout;
     const struct grouping *g;
     struct result_group *groups; /* NULL: they are written */
     struct task *tasks;
@@ -159,7 +159,7 @@ keep_group(const struct job *job, struct task *t, size_t i)
         if (out->key.data == NULL)
             return error_set(&t->error, ST_LIMIT, "no memory for a group");
     }
-    status = group_describe(job->tagk_set, &t->names, job->g, i, t->before,
+    status = group_describe(job->layout, &t->names, job->g, i, t->before,
                             t->arena, out, &t->error);
     if (status != ST_OK || job->g->groups[i].len == 0)
         return status;
@@ -179,18 +179,17 @@ describe(const struct job *job, struct task *t, size_t i, struct slice known,
     const struct fetched *series;
 
     if (known.size == 0)
-        return group_describe(job->tagk_set, &t->names, job->g, i, t->before,
+        return group_describe(job->layout, &t->names, job->g, i, t->before,
                               t->tags, out, &t->error);
     series = job->g->order[job->g->groups[i].first];
     out->tsuids = copy(t->tags, &series->tsuid, sizeof *out->tsuids);
     out->tsuids_len = 1;
     if (out->tsuids == NULL)
         return error_set(&t->error, ST_LIMIT, "no memory for a group");
-    return names_get(
-        &t->names, UID_METRIC,
-        key_get_uint(tsuid_metric(job->tagk_set, series->tsuid).data,
-                     job->tagk_set->metric_width),
-        &out->metric, &t->error);
+    return names_get(&t->names, UID_METRIC,
+                     key_get_uint(tsuid_metric(job->layout, series->tsuid).data,
+                                  job->layout->metric_width),
+                     &out->metric, &t->error);
 }
 
 /* Where others will look for its tags: what the fetch has goes with it. */
@@ -372,11 +371,11 @@ answer_make(const struct answer *w, struct arena *a, struct part *out,
         arena_new_within(w->limits->max_memory, w->limits->budget);
     struct grouping g;
     struct job job = { .w = w,
-                       .tagk_set = store_tagk_set(w->context->store),
+                       .layout = store_layout(w->context->store),
                        .g = &g };
-    enum status status = group_series(job.tagk_set, w->plan,
-                                      aggregator_is_none(w->sq->aggregator),
-                                      w->fetch, scratch, &g, e);
+    enum status status =
+        group_series(job.layout, w->plan, aggregator_is_none(w->sq->aggregator),
+                     w->fetch, scratch, &g, e);
 
     if (status == ST_OK)
         group_leave_out(w->q, w->sq, w->fetch, &g);

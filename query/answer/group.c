@@ -21,20 +21,20 @@ no_memory(struct error *e)
 
 /* False when the series lacks a tagk: it belongs to no group. */
 static bool
-make_key(const struct key_layout *tagk_set, const struct plan *p,
+make_key(const struct key_layout *layout, const struct plan *p,
          struct slice tsuid, uint8_t *out)
 {
-    size_t tags = tsuid_tags(tagk_set, tsuid), k = 0;
+    size_t tags = tsuid_tags(layout, tsuid), k = 0;
 
     for (size_t i = 0; i < p->group_tagks_len; i++) {
         while (k < tags &&
-               key_get_uint(tsuid_tagk(tagk_set, tsuid, k).data,
-                            tagk_set->tagk_width) != p->group_tagks[i])
+               key_get_uint(tsuid_tagk(layout, tsuid, k).data,
+                            layout->tagk_width) != p->group_tagks[i])
             k++;
         if (k == tags)
             return false;
-        memcpy(out + i * tagk_set->tagv_width,
-               tsuid_tagv(tagk_set, tsuid, k).data, tagk_set->tagv_width);
+        memcpy(out + i * layout->tagv_width, tsuid_tagv(layout, tsuid, k).data,
+               layout->tagv_width);
     }
     return true;
 }
@@ -64,11 +64,11 @@ sort_by_keys(struct keyed *v, struct keyed *tmp, size_t len, size_t key_size)
 }
 
 static enum status
-group_by_keys(const struct key_layout *tagk_set, const struct plan *p,
+group_by_keys(const struct key_layout *layout, const struct plan *p,
               const struct fetch *f, struct arena *a, struct grouping *out,
               struct error *e)
 {
-    size_t key_size = p->group_tagks_len * tagk_set->tagv_width, len = 0;
+    size_t key_size = p->group_tagks_len * layout->tagv_width, len = 0;
     struct keyed *keyed = arena_array(a, f->len, sizeof *keyed);
     struct keyed *tmp = arena_array(a, f->len, sizeof *tmp);
     uint8_t *keys = arena_array(a, f->len, key_size);
@@ -79,7 +79,7 @@ group_by_keys(const struct key_layout *tagk_set, const struct plan *p,
     for (size_t i = 0; i < f->len; i++) {
         uint8_t *key = keys + len * key_size;
 
-        if (!make_key(tagk_set, p, f->series[i].tsuid, key))
+        if (!make_key(layout, p, f->series[i].tsuid, key))
             continue;
         ascending = ascending &&
                     (len == 0 || memcmp(key - key_size, key, key_size) <= 0);
@@ -100,7 +100,7 @@ group_by_keys(const struct key_layout *tagk_set, const struct plan *p,
 }
 
 enum status
-group_series(const struct key_layout *tagk_set, const struct plan *p,
+group_series(const struct key_layout *layout, const struct plan *p,
              bool each_alone, const struct fetch *f, struct arena *a,
              struct grouping *out, struct error *e)
 {
@@ -110,7 +110,7 @@ group_series(const struct key_layout *tagk_set, const struct plan *p,
     if (out->order == NULL || out->groups == NULL)
         return no_memory(e);
     if (!each_alone && p->group_tagks_len > 0)
-        return group_by_keys(tagk_set, p, f, a, out, e);
+        return group_by_keys(layout, p, f, a, out, e);
     for (size_t i = 0; i < f->len; i++) {
         out->order[i] = &f->series[i];
         if (each_alone)
@@ -164,20 +164,20 @@ struct common {
 /* A key on which all series that have it agree is a tag, though some lack it;
  * the others are aggregate tags (OpenTSDB's SpanGroup). */
 static size_t
-find_common(const struct key_layout *tagk_set, const struct grouping *g,
+find_common(const struct key_layout *layout, const struct grouping *g,
             const struct group *group, struct common *out, size_t max)
 {
     size_t len = 0;
 
     for (size_t i = 0; i < group->len; i++) {
         struct slice tsuid = g->order[group->first + i]->tsuid;
-        size_t tags = tsuid_tags(tagk_set, tsuid);
+        size_t tags = tsuid_tags(layout, tsuid);
 
         for (size_t k = 0; k < tags; k++) {
-            uint64_t tagk = key_get_uint(tsuid_tagk(tagk_set, tsuid, k).data,
-                                         tagk_set->tagk_width);
-            uint64_t tagv = key_get_uint(tsuid_tagv(tagk_set, tsuid, k).data,
-                                         tagk_set->tagv_width);
+            uint64_t tagk = key_get_uint(tsuid_tagk(layout, tsuid, k).data,
+                                         layout->tagk_width);
+            uint64_t tagv = key_get_uint(tsuid_tagv(layout, tsuid, k).data,
+                                         layout->tagv_width);
             size_t at = 0;
 
             /* Mostly all have the same tagks. */
@@ -196,13 +196,13 @@ find_common(const struct key_layout *tagk_set, const struct grouping *g,
 
 /* How many different tagks a group can have at the most. */
 static size_t
-count_tagks(const struct key_layout *tagk_set, const struct grouping *g,
+count_tagks(const struct key_layout *layout, const struct grouping *g,
             const struct group *group)
 {
     size_t sum = 0;
 
     for (size_t i = 0; i < group->len && sum < 4096; i++)
-        sum += tsuid_tags(tagk_set, g->order[group->first + i]->tsuid);
+        sum += tsuid_tags(layout, g->order[group->first + i]->tsuid);
     return sum < 4096 ? sum : 4096;
 }
 
@@ -262,28 +262,28 @@ copy_tsuids(const struct fetched *const *series, size_t len, struct arena *a,
 
 /* Both are of one series: metric and tagks are the same. */
 static bool
-is_like(const struct key_layout *tagk_set, const struct result_group *before,
+is_like(const struct key_layout *layout, const struct result_group *before,
         const struct group *group, struct slice tsuid)
 {
     size_t tags;
 
     if (before == NULL || before->tsuids_len != 1 || group->len != 1 ||
         before->tsuids[0].size != tsuid.size ||
-        memcmp(before->tsuids[0].data, tsuid.data, tagk_set->metric_width) != 0)
+        memcmp(before->tsuids[0].data, tsuid.data, layout->metric_width) != 0)
         return false;
-    tags = tsuid_tags(tagk_set, tsuid);
+    tags = tsuid_tags(layout, tsuid);
     for (size_t k = 0; k < tags; k++)
-        if (key_get_uint(tsuid_tagk(tagk_set, tsuid, k).data,
-                         tagk_set->tagk_width) !=
-            key_get_uint(tsuid_tagk(tagk_set, before->tsuids[0], k).data,
-                         tagk_set->tagk_width))
+        if (key_get_uint(tsuid_tagk(layout, tsuid, k).data,
+                         layout->tagk_width) !=
+            key_get_uint(tsuid_tagk(layout, before->tsuids[0], k).data,
+                         layout->tagk_width))
             return false;
     return true;
 }
 
 /* The tags of a series alone, but for values the same as 'before'. */
 static enum status
-name_values(const struct key_layout *tagk_set, struct names *names,
+name_values(const struct key_layout *layout, struct names *names,
             const struct result_group *before, struct slice tsuid,
             struct arena *a, struct result_group *out, struct error *e)
 {
@@ -296,11 +296,11 @@ name_values(const struct key_layout *tagk_set, struct names *names,
     if (out->tag_values == NULL)
         return no_memory(e);
     for (size_t k = 0; k < out->tags_len && status == ST_OK; k++) {
-        uint64_t id = key_get_uint(tsuid_tagv(tagk_set, tsuid, k).data,
-                                   tagk_set->tagv_width);
+        uint64_t id =
+            key_get_uint(tsuid_tagv(layout, tsuid, k).data, layout->tagv_width);
 
-        if (id == key_get_uint(tsuid_tagv(tagk_set, before->tsuids[0], k).data,
-                               tagk_set->tagv_width))
+        if (id == key_get_uint(tsuid_tagv(layout, before->tsuids[0], k).data,
+                               layout->tagv_width))
             out->tag_values[k] = before->tag_values[k];
         else
             status = names_get(names, UID_TAGV, id, &out->tag_values[k], e);
@@ -309,7 +309,7 @@ name_values(const struct key_layout *tagk_set, struct names *names,
 }
 
 enum status
-group_describe(const struct key_layout *tagk_set, struct names *names,
+group_describe(const struct key_layout *layout, struct names *names,
                const struct grouping *g, size_t i,
                const struct result_group *before, struct arena *a,
                struct result_group *out, struct error *e)
@@ -329,22 +329,21 @@ group_describe(const struct key_layout *tagk_set, struct names *names,
         copy_tsuids(series, group->len, a, &out->tsuids, &out->tsuids_len, e);
     if (status != ST_OK)
         return status;
-    if (is_like(tagk_set, before, group, series[0]->tsuid))
-        return name_values(tagk_set, names, before, series[0]->tsuid, a, out,
-                           e);
-    max = count_tagks(tagk_set, g, group);
+    if (is_like(layout, before, group, series[0]->tsuid))
+        return name_values(layout, names, before, series[0]->tsuid, a, out, e);
+    max = count_tagks(layout, g, group);
     if (max > COMMON_FEW)
         common = malloc(max * sizeof *common);
     if (common == NULL)
         return no_memory(e);
-    len = find_common(tagk_set, g, group, common, max);
+    len = find_common(layout, g, group, common, max);
     status = name_tags(names, common, len, a, out, e);
     if (common != few)
         free(common);
     if (status != ST_OK)
         return status;
     return names_get(names, UID_METRIC,
-                     key_get_uint(tsuid_metric(tagk_set, out->tsuids[0]).data,
-                                  tagk_set->metric_width),
+                     key_get_uint(tsuid_metric(layout, out->tsuids[0]).data,
+                                  layout->metric_width),
                      &out->metric, e);
 }

@@ -27,7 +27,7 @@ struct grouping {
     size_t groups_len;
 };
 
-MUST_CHECK enum status group_series(const struct key_layout *tagk_set,
+MUST_CHECK enum status group_series(const struct key_layout *layout,
                                     const struct plan *p, bool each_alone,
                                     const struct fetch *f, struct arena *a,
                                     struct grouping *out, struct error *e);
@@ -41,7 +41,7 @@ void group_leave_out(const struct query *q, const struct sub_query *sq,
 /* Fills names, tags, aggregate tags and TSUIDs of '*out' (not its dps).
  * 'before': one of the same query that was described before, or NULL; what is
  * the same is taken from it, so it must live as long. */
-MUST_CHECK enum status group_describe(const struct key_layout *tagk_set,
+MUST_CHECK enum status group_describe(const struct key_layout *layout,
                                       struct names *names,
                                       const struct grouping *g, size_t i,
                                       const struct result_group *before,

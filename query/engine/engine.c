@@ -108,7 +108,7 @@ join_counts(struct engine *en, const struct query *q,
             const struct sub_query *sq, struct fetch_limits *limits,
             struct arena *a, struct fetch *f, struct error *e)
 {
-    const struct key_layout *tagk_set = store_tagk_set(en->context.store);
+    const struct key_layout *layout = store_layout(en->context.store);
     struct rollup_use use = { sq->rollup->interval, sq->rollup->count_kind, 0 };
     struct sub_query counts = *sq;
     struct plan p;
@@ -122,7 +122,7 @@ join_counts(struct engine *en, const struct query *q,
     if (!p.empty)
         status = fetch_run(&en->context, &p, NULL, en->pool, limits, &more, e);
     if (status == ST_OK)
-        status = fetch_unroll(tagk_set, q, &counts, &more, a, e);
+        status = fetch_unroll(layout, q, &counts, &more, a, e);
     if (status == ST_OK)
         status = fetch_join_counts(f, &more, a, e);
     fetch_fini(&more);
@@ -147,8 +147,7 @@ read_series(struct engine *en, const struct query *q,
         status = fetch_run(&en->context, p, folds ? &downsampler : NULL,
                            en->pool, limits, f, e);
     if (status == ST_OK && sq->rollup != NULL)
-        status =
-            fetch_unroll(store_tagk_set(en->context.store), q, sq, f, a, e);
+        status = fetch_unroll(store_layout(en->context.store), q, sq, f, a, e);
     if (status == ST_OK && sq->rollup != NULL && sq->rollup->count_kind != 0)
         status = join_counts(en, q, sq, limits, a, f, e);
     return status;
@@ -505,7 +504,7 @@ engine_write(struct engine *en, const struct query *q, bool (*gone)(void *ctx),
              void *gone_ctx, struct chunks *chunks, struct arena *a,
              struct query_result *out, struct parse_error *e)
 {
-    chunks->metric_width = store_tagk_set(en->context.store)->metric_width;
+    chunks->metric_width = store_layout(en->context.store)->metric_width;
     chunks_init(chunks, q->subs_len);
     return run(en, q, gone, gone_ctx, chunks, a, out, e);
 }
@@ -530,9 +529,9 @@ delete_series(struct engine *en, int64_t from, int64_t to, struct slice tsuid,
         if (i == 1 && kinds[i] == 0)
             break;
         if (kinds[i] != 0)
-            stored = slice_of(bytes,
-                              series_add_kind(store_tagk_set(en->context.store),
-                                              tsuid, kinds[i], bytes));
+            stored =
+                slice_of(bytes, series_add_kind(store_layout(en->context.store),
+                                                tsuid, kinds[i], bytes));
         if (from <= to)
             status = store_delete(en->context.store, stored, from, to, &gone,
                                   lsn, e);

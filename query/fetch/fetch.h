@@ -79,7 +79,7 @@ struct span fetched_span(const struct fetch *f, const struct fetched *s);
 
 /* After fetching rollups: their real times, those in the scanned range only,
  * and TSUIDs without the kind. */
-MUST_CHECK enum status fetch_unroll(const struct key_layout *tagk_set,
+MUST_CHECK enum status fetch_unroll(const struct key_layout *layout,
                                     const struct query *q,
                                     const struct sub_query *sq, struct fetch *f,
                                     struct arena *a, struct error *e);

@@ -67,7 +67,7 @@ find_matching(const struct plan_context *c, const struct sub_query *sq,
 
     for (size_t i = 0; i < len && status == ST_OK; i++)
         if (sq->filters_len == 0 ||
-            plan_reads_series(p, store_tagk_set(c->store), out->tsuids[i]))
+            plan_reads_series(p, store_layout(c->store), out->tsuids[i]))
             out->tsuids[out->len++] = out->tsuids[i];
     return status;
 }

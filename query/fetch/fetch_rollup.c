@@ -48,17 +48,17 @@ copy_tsuid(struct slice tsuid, struct arena *a, struct slice *out,
 }
 
 static enum status
-drop_kind(const struct key_layout *tagk_set, struct arena *a, struct fetched *s,
+drop_kind(const struct key_layout *layout, struct arena *a, struct fetched *s,
           struct error *e)
 {
     uint8_t without[TSUID_MAX];
-    size_t size = series_drop_kind(tagk_set, s->tsuid, without);
+    size_t size = series_drop_kind(layout, s->tsuid, without);
 
     return copy_tsuid(slice_of(without, size), a, &s->tsuid, e);
 }
 
 enum status
-fetch_unroll(const struct key_layout *tagk_set, const struct query *q,
+fetch_unroll(const struct key_layout *layout, const struct query *q,
              const struct sub_query *sq, struct fetch *f, struct arena *a,
              struct error *e)
 {
@@ -74,7 +74,7 @@ fetch_unroll(const struct key_layout *tagk_set, const struct query *q,
             to_real_times(sq->rollup->interval, (int64_t)from * 1000,
                           ((int64_t)to + HOUR_S) * 1000, &s->points);
         if (status == ST_OK && s->points.len > 0)
-            status = drop_kind(tagk_set, a, s, e);
+            status = drop_kind(layout, a, s, e);
         if (s->points.len > 0)
             f->series[n++] = *s;
         else

@@ -14,7 +14,7 @@
 /* The series of one bucket, which have the places 'at' in the whole list. */
 struct bucket {
     struct store *store;
-    const struct key_layout *tagk_set;
+    const struct key_layout *layout;
     unsigned number;
     struct slice *tsuids; /* ascending */
     size_t *at;
@@ -25,12 +25,12 @@ struct bucket {
 };
 
 static bool
-same_tagks(const struct key_layout *tagk_set, struct slice a, struct slice b)
+same_tagks(const struct key_layout *layout, struct slice a, struct slice b)
 {
     if (a.size != b.size)
         return false;
-    for (size_t i = 0; i < tsuid_tags(tagk_set, a); i++)
-        if (!slice_eq(tsuid_tagk(tagk_set, a, i), tsuid_tagk(tagk_set, b, i)))
+    for (size_t i = 0; i < tsuid_tags(layout, a); i++)
+        if (!slice_eq(tsuid_tagk(layout, a, i), tsuid_tagk(layout, b, i)))
             return false;
     return true;
 }
@@ -40,12 +40,12 @@ same_tagks(const struct key_layout *tagk_set, struct slice a, struct slice b)
 static void
 add_values(struct mask *m, const struct bucket *b, size_t first, size_t i)
 {
-    unsigned width = b->tagk_set->tagv_width;
+    unsigned width = b->layout->tagv_width;
     struct buf values = BUF_INIT;
 
     for (size_t k = first; k < b->len; k++)
-        if (same_tagks(b->tagk_set, b->tsuids[first], b->tsuids[k]))
-            buf_put_slice(&values, tsuid_tagv(b->tagk_set, b->tsuids[k], i));
+        if (same_tagks(b->layout, b->tsuids[first], b->tsuids[k]))
+            buf_put_slice(&values, tsuid_tagv(b->layout, b->tsuids[k], i));
     mask_add_set(m, values.data, values.size / width, width);
     buf_fini(&values);
 }
@@ -59,13 +59,13 @@ make_mask(const struct bucket *b, size_t first)
     struct mask *m = mask_new();
 
     mask_add_fixed(m, slice_of(table, 1));
-    if (b->tagk_set->salt_width > 0)
+    if (b->layout->salt_width > 0)
         mask_add_fixed(m, slice_of(salt, 1));
-    mask_add_fixed(m, tsuid_metric(b->tagk_set, tsuid));
-    mask_add_steps(m, 0, key_span_base(b->tagk_set, hour_base(POINT_MAX_TS_MS)),
-                   key_span_s(b->tagk_set), 4);
-    for (size_t i = 0; i < tsuid_tags(b->tagk_set, tsuid); i++) {
-        mask_add_fixed(m, tsuid_tagk(b->tagk_set, tsuid, i));
+    mask_add_fixed(m, tsuid_metric(b->layout, tsuid));
+    mask_add_steps(m, 0, key_span_base(b->layout, hour_base(POINT_MAX_TS_MS)),
+                   key_span_s(b->layout), 4);
+    for (size_t i = 0; i < tsuid_tags(b->layout, tsuid); i++) {
+        mask_add_fixed(m, tsuid_tagk(b->layout, tsuid, i));
         add_values(m, b, first, i);
     }
     return m;
@@ -84,7 +84,7 @@ make_masks(const struct bucket *b)
         bool seen = false;
 
         for (size_t k = 0; k < firsts_len && !seen; k++)
-            seen = same_tagks(b->tagk_set, b->tsuids[firsts[k]], b->tsuids[i]);
+            seen = same_tagks(b->layout, b->tsuids[firsts[k]], b->tsuids[i]);
         if (seen)
             continue;
         firsts[firsts_len++] = i;
@@ -127,7 +127,7 @@ read_bucket(const struct bucket *b, struct error *e)
                               .bucket = b->number,
                               .way = SCAN_HINTS,
                               .to_base = hour_base(POINT_MAX_TS_MS),
-                              .metric = tsuid_metric(b->tagk_set, b->tsuids[0]),
+                              .metric = tsuid_metric(b->layout, b->tsuids[0]),
                               .summaries = true };
     struct store_scan *scan;
     struct store_row row;
@@ -154,7 +154,7 @@ series_points(struct store *s, const struct slice *tsuids, size_t len,
               struct error *e)
 {
     struct bucket b = { .store = s,
-                        .tagk_set = store_tagk_set(s),
+                        .layout = store_layout(s),
                         .out = out,
                         .gone = gone,
                         .ctx = ctx };
@@ -165,11 +165,11 @@ series_points(struct store *s, const struct slice *tsuids, size_t len,
         return ST_OK;
     salts = mem_new_array(len, sizeof *salts);
     for (size_t i = 0; i < len; i++)
-        salts[i] = (uint16_t)key_salt(b.tagk_set, tsuids[i]);
+        salts[i] = (uint16_t)key_salt(b.layout, tsuids[i]);
     b.tsuids = mem_new_array(len, sizeof *b.tsuids);
     b.at = mem_new_array(len, sizeof *b.at);
     memset(out, 0, len * sizeof *out);
-    for (b.number = 0; b.number < b.tagk_set->salt_buckets && st == ST_OK;
+    for (b.number = 0; b.number < b.layout->salt_buckets && st == ST_OK;
          b.number++) {
         b.len = 0;
         for (size_t i = 0; i < len; i++)

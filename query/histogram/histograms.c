@@ -153,8 +153,7 @@ visit_series(void *ctx, struct slice tsuid)
     struct listing *l = ctx;
     const struct histograms_job *job = l->run->job;
 
-    if (!plan_reads_series(job->plan, store_tagk_set(job->context->store),
-                           tsuid))
+    if (!plan_reads_series(job->plan, store_layout(job->context->store), tsuid))
         return true;
     l->status = read_series(l->run, tsuid);
     if (l->status == ST_OK && ++l->run->seen % BETWEEN_CHECKS == 0)
@@ -466,7 +465,7 @@ answer_group(struct run *r, const struct grouping *g, size_t i,
     struct result_group described = { .sub = sq };
     struct items items;
     enum status st =
-        group_describe(store_tagk_set(r->job->context->store), &r->names, g, i,
+        group_describe(store_layout(r->job->context->store), &r->names, g, i,
                        NULL, r->job->arena, &described, r->e);
 
     if (st == ST_OK)
@@ -494,7 +493,7 @@ histograms_run(const struct histograms_job *job, struct result_group **groups,
     enum status st = read_all(&r);
 
     if (st == ST_OK)
-        st = group_series(store_tagk_set(job->context->store), job->plan,
+        st = group_series(store_layout(job->context->store), job->plan,
                           aggregator_is_none(job->sq->aggregator), &r.fetch,
                           job->arena, &g, e);
     if (st != ST_OK)

@@ -184,7 +184,7 @@ reader_long(struct reader *r, const char *name, json_t *v, void *to)
 /* Jansson recurses, and its tree lies outside of the arena: so what could make
  * either large is counted first. */
 static enum status
-check_tagk_set(struct slice body, struct parse_error *e)
+check_form(struct slice body, struct parse_error *e)
 {
     struct reader r = { NULL, e, ST_OK };
     size_t depth = 0, values = 0;
@@ -250,7 +250,7 @@ reader_load(struct reader *r, struct slice body)
     json_error_t why;
     json_t *root;
 
-    r->st = check_tagk_set(body, r->e);
+    r->st = check_form(body, r->e);
     if (r->st != ST_OK)
         return NULL;
     root = json_loadb((const char *)body.data, body.size, flags, &why);

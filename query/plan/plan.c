@@ -100,7 +100,7 @@ static bool
 add_pairs(const struct planner *p, const struct series_tagk_set *s,
           struct mask *m)
 {
-    unsigned kw = p->tagk_set->tagk_width, vw = p->tagk_set->tagv_width;
+    unsigned kw = p->layout->tagk_width, vw = p->layout->tagv_width;
 
     for (size_t i = 0; i < s->tagks_len; i++) {
         const struct restriction *r = find_restriction(p, s->tagks[i]);
@@ -128,9 +128,9 @@ make_masks(const struct planner *p, struct slice head, bool rows,
 
         mask_add_fixed(m, head);
         if (rows)
-            mask_add_steps(m, key_span_base(p->tagk_set, p->p->from_base),
-                           key_span_base(p->tagk_set, p->p->to_base),
-                           key_span_s(p->tagk_set), 4);
+            mask_add_steps(m, key_span_base(p->layout, p->p->from_base),
+                           key_span_base(p->layout, p->p->to_base),
+                           key_span_s(p->layout), 4);
         if (!add_pairs(p, &p->tagk_sets[i], m)) {
             mask_free(&m);
             mask_set_free(&set);
@@ -197,9 +197,9 @@ list_matches(struct planner *p)
     enum status status;
 
     head[0] = TABLE_SERIES;
-    key_put_uint(head + 1, p->p->metric, p->tagk_set->metric_width);
-    status = make_masks(p, slice_of(head, 1u + p->tagk_set->metric_width),
-                        false, &masks);
+    key_put_uint(head + 1, p->p->metric, p->layout->metric_width);
+    status = make_masks(p, slice_of(head, 1u + p->layout->metric_width), false,
+                        &masks);
     if (status != ST_OK)
         return status;
     set = planner_smallest_set(p);
@@ -235,7 +235,7 @@ spread_list(struct planner *p)
     if (bytes == NULL)
         return no_memory(p->e);
     for (size_t i = 0; i < p->listed_len; i++)
-        out->buckets[key_salt(p->tagk_set, listed_at(p, i))].series_len++;
+        out->buckets[key_salt(p->layout, listed_at(p, i))].series_len++;
     for (size_t i = 0; i < out->buckets_len; i++) {
         struct plan_bucket *b = &out->buckets[i];
 
@@ -246,7 +246,7 @@ spread_list(struct planner *p)
     }
     for (size_t i = 0; i < p->listed_len; i++) {
         struct slice s = listed_at(p, i);
-        struct plan_bucket *b = &out->buckets[key_salt(p->tagk_set, s)];
+        struct plan_bucket *b = &out->buckets[key_salt(p->layout, s)];
 
         memcpy(bytes + at, s.data, s.size);
         b->series[b->series_len++] = slice_of(bytes + at, s.size);
@@ -272,10 +272,10 @@ make_bucket_masks(const struct planner *p, size_t i,
         return ST_OK;
     }
     head[size++] = TABLE_ROWS;
-    if (p->tagk_set->salt_width == 1)
+    if (p->layout->salt_width == 1)
         head[size++] = (uint8_t)i;
-    key_put_uint(head + size, p->p->metric, p->tagk_set->metric_width);
-    size += p->tagk_set->metric_width;
+    key_put_uint(head + size, p->p->metric, p->layout->metric_width);
+    size += p->layout->metric_width;
     status = make_masks(p, slice_of(head, size), true, out);
     *first = *out;
     return status;
@@ -287,19 +287,19 @@ static uint64_t
 count_runs(const struct planner *p, const struct plan_bucket *b)
 {
     uint64_t runs = 0;
-    size_t kw = p->tagk_set->tagk_width, vw = p->tagk_set->tagv_width;
+    size_t kw = p->layout->tagk_width, vw = p->layout->tagv_width;
 
     for (size_t i = 0; i < b->series_len; i++) {
         struct slice s = b->series[i], before;
-        size_t upto = p->tagk_set->metric_width;
+        size_t upto = p->layout->metric_width;
 
-        for (size_t k = 0; k < tsuid_tags(p->tagk_set, s); k++) {
+        for (size_t k = 0; k < tsuid_tags(p->layout, s); k++) {
             uint64_t tagk =
-                key_get_uint(tsuid_tagk(p->tagk_set, s, k).data, (unsigned)kw);
+                key_get_uint(tsuid_tagk(p->layout, s, k).data, (unsigned)kw);
             const struct restriction *r = find_restriction(p, tagk);
 
             if (r != NULL && r->has_set)
-                upto = p->tagk_set->metric_width + (k + 1) * (kw + vw);
+                upto = p->layout->metric_width + (k + 1) * (kw + vw);
         }
         before = i == 0 ? (struct slice){ NULL, 0 } : b->series[i - 1];
         runs += upto > 0 &&
@@ -311,9 +311,9 @@ count_runs(const struct planner *p, const struct plan_bucket *b)
 static void
 choose_way(const struct planner *p, struct plan_bucket *b, uint64_t prices[3])
 {
-    uint64_t spans = (key_span_base(p->tagk_set, p->p->to_base) -
-                      key_span_base(p->tagk_set, p->p->from_base)) /
-                         key_span_s(p->tagk_set) +
+    uint64_t spans = (key_span_base(p->layout, p->p->to_base) -
+                      key_span_base(p->layout, p->p->from_base)) /
+                         key_span_s(p->layout) +
                      1;
     uint64_t all = p->p->series / p->p->buckets_len + 1;
     uint64_t range = all * spans, hints, seeks;
@@ -379,7 +379,7 @@ plan_tsuids(struct planner *p)
     struct slice *tsuids = NULL;
     size_t len = 0;
     enum status status =
-        tsuids_take(p->sq, p->tagk_set, p->a, &tsuids, &len, p->e);
+        tsuids_take(p->sq, p->layout, p->a, &tsuids, &len, p->e);
     struct plan *out = p->p;
 
     if (status != ST_OK)
@@ -388,8 +388,8 @@ plan_tsuids(struct planner *p)
         out->empty = true;
         return ST_OK;
     }
-    out->metric_id = slice_of(tsuids[0].data, p->tagk_set->metric_width);
-    out->metric = key_get_uint(tsuids[0].data, p->tagk_set->metric_width);
+    out->metric_id = slice_of(tsuids[0].data, p->layout->metric_width);
+    out->metric = key_get_uint(tsuids[0].data, p->layout->metric_width);
     out->listed = true;
     out->matches = out->series = len;
     for (size_t i = 0; i < out->buckets_len; i++) {
@@ -401,7 +401,7 @@ plan_tsuids(struct planner *p)
             return no_memory(p->e);
     }
     for (size_t i = 0; i < len; i++) {
-        struct plan_bucket *b = &out->buckets[key_salt(p->tagk_set, tsuids[i])];
+        struct plan_bucket *b = &out->buckets[key_salt(p->layout, tsuids[i])];
 
         b->series[b->series_len++] = tsuids[i];
     }
@@ -424,8 +424,8 @@ plan_metric(struct planner *p)
     id = arena_alloc(p->a, 8);
     if (id == NULL)
         return no_memory(p->e);
-    key_put_uint(id, out->metric, p->tagk_set->metric_width);
-    out->metric_id = slice_of(id, p->tagk_set->metric_width);
+    key_put_uint(id, out->metric, p->layout->metric_width);
+    out->metric_id = slice_of(id, p->layout->metric_width);
     status = planner_filters(p);
     if (status == ST_OK)
         status = find_tagk_sets(p);
@@ -465,7 +465,7 @@ plan_make(const struct plan_context *c, const struct query *q,
 {
     struct plan_context with_defaults = *c;
     struct planner p = { .c = &with_defaults,
-                         .tagk_set = store_tagk_set(c->store),
+                         .layout = store_layout(c->store),
                          .q = q,
                          .sq = sq,
                          .a = a,
@@ -477,9 +477,9 @@ plan_make(const struct plan_context *c, const struct query *q,
         p.deadline = *q->deadline;
     if (with_defaults.options.list_limit == 0)
         with_defaults.options.list_limit = LIST_LIMIT;
-    *out = (struct plan){ .buckets_len = p.tagk_set->salt_width == 0
+    *out = (struct plan){ .buckets_len = p.layout->salt_width == 0
                                              ? 1
-                                             : p.tagk_set->salt_buckets };
+                                             : p.layout->salt_buckets };
     (void)snprintf(out->text, sizeof out->text, "nothing; no series matches");
     numbers_scan_range(q, sq, &out->from_base, &out->to_base);
     if (sq->rollup != NULL && sq->rollup->interval != NULL)
@@ -505,12 +505,12 @@ plan_fini(struct plan *p)
 
 /* Masks are over rows: a row's key of any hour will do. */
 bool
-plan_reads_series(const struct plan *p, const struct key_layout *tagk_set,
+plan_reads_series(const struct plan *p, const struct key_layout *layout,
                   struct slice tsuid)
 {
     uint8_t key[ROW_KEY_MAX];
-    size_t size = key_row(tagk_set, tsuid, p->from_base, key);
+    size_t size = key_row(layout, tsuid, p->from_base, key);
 
-    return mask_set_match(p->buckets[key_salt(tagk_set, tsuid)].masks,
+    return mask_set_match(p->buckets[key_salt(layout, tsuid)].masks,
                           slice_of(key, size));
 }

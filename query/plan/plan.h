@@ -69,7 +69,7 @@ MUST_CHECK enum status plan_make(const struct plan_context *c,
 void plan_fini(struct plan *p);
 
 /* Does the plan read this series?  For plans that list none. */
-bool plan_reads_series(const struct plan *p, const struct key_layout *tagk_set,
+bool plan_reads_series(const struct plan *p, const struct key_layout *layout,
                        struct slice tsuid);
 
 #endif

@@ -295,7 +295,7 @@ takes_value(struct planner *p, struct restriction *r, uint64_t tagv,
 enum status
 planner_takes(struct planner *p, struct slice tsuid, bool *takes)
 {
-    const struct key_layout *w = p->tagk_set;
+    const struct key_layout *w = p->layout;
     enum status status = ST_OK;
 
     *takes = true;

@@ -32,7 +32,7 @@ struct plan_filter {
 
 struct planner {
     const struct plan_context *c;
-    const struct key_layout *tagk_set;
+    const struct key_layout *layout;
     const struct query *q;
     const struct sub_query *sq;
     struct arena *a;

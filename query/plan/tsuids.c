@@ -37,23 +37,23 @@ struct named {
 
 static enum status
 take_one(struct slice text, const struct sub_query *sq,
-         const struct key_layout *tagk_set, struct named *n, struct error *e)
+         const struct key_layout *layout, struct named *n, struct error *e)
 {
     struct slice tsuid;
 
     if (!from_hex(text, n->bytes, TSUID_MAX, &n->size) ||
-        n->size < tagk_set->metric_width)
+        n->size < layout->metric_width)
         return error_set(e, ST_INVALID, "Invalid TSUID: %.*s",
                          text.size > 200 ? 200 : (int)text.size,
                          (const char *)text.data);
-    if (n->size == tagk_set->metric_width)
+    if (n->size == layout->metric_width)
         return error_set(e, ST_INVALID, "UID was empty");
     tsuid = slice_of(n->bytes, n->size);
     n->is_series =
-        tsuid_is_valid(tagk_set, tsuid) && !series_has_kind(tagk_set, tsuid);
+        tsuid_is_valid(layout, tsuid) && !series_has_kind(layout, tsuid);
     if (!n->is_series || sq->rollup == NULL)
         return ST_OK;
-    n->size = series_add_kind(tagk_set, tsuid, sq->rollup->kind, n->bytes);
+    n->size = series_add_kind(layout, tsuid, sq->rollup->kind, n->bytes);
     if (n->size == 0)
         return error_set(e, ST_INVALID, "Too many tags of a rollup");
     return ST_OK;
@@ -66,12 +66,12 @@ no_memory(struct error *e)
 }
 
 enum status
-tsuids_take(const struct sub_query *sq, const struct key_layout *tagk_set,
+tsuids_take(const struct sub_query *sq, const struct key_layout *layout,
             struct arena *a, struct slice **out, size_t *out_len,
             struct error *e)
 {
     struct slice *all = arena_array(a, sq->tsuids_len, sizeof *all);
-    unsigned mw = tagk_set->metric_width;
+    unsigned mw = layout->metric_width;
     const uint8_t *metric = NULL;
     size_t len = 0, unique = 0;
 
@@ -80,8 +80,8 @@ tsuids_take(const struct sub_query *sq, const struct key_layout *tagk_set,
     for (size_t i = 0; i < sq->tsuids_len; i++) {
         struct slice text = sq->tsuids[i];
         struct named n = { arena_alloc(a, TSUID_MAX), 0, false };
-        enum status st = n.bytes == NULL ? no_memory(e)
-                                         : take_one(text, sq, tagk_set, &n, e);
+        enum status st =
+            n.bytes == NULL ? no_memory(e) : take_one(text, sq, layout, &n, e);
 
         if (st != ST_OK)
             return st;

@@ -17,7 +17,7 @@
  * that are read.  Those of a length that no series has are left out: OpenTSDB
  * looks for them, and finds none. */
 MUST_CHECK enum status tsuids_take(const struct sub_query *sq,
-                                   const struct key_layout *tagk_set,
+                                   const struct key_layout *layout,
                                    struct arena *a, struct slice **out,
                                    size_t *out_len, struct error *e);
 

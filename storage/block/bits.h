@@ -16,6 +16,31 @@
 #include "base/buf.h"
 #include "base/cursor.h"
 
+static inline uint64_t
+double_bits(double d)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &d, sizeof bits);
+    return bits;
+}
+
+static inline double
+double_of_bits(uint64_t bits)
+{
+    double d;
+
+    memcpy(&d, &bits, sizeof d);
+    return d;
+}
+
+/* One NaN for all: which one an addition gives differs between machines. */
+static inline double
+plain_nan(double d)
+{
+    return d != d ? __builtin_nan("") : d;
+}
+
 /* 'width' (0..64) ones. */
 static inline uint64_t
 bits_mask(unsigned width)

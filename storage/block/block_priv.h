@@ -20,6 +20,7 @@
 
 #include "base/buf.h"
 #include "base/cursor.h"
+#include "storage/block/bits.h"
 #include "storage/block/block.h"
 
 #define BLOCK_VERSION 1
@@ -178,31 +179,6 @@ static inline uint64_t
 unzigzag(uint64_t u)
 {
     return u >> 1 ^ (0 - (u & 1));
-}
-
-static inline uint64_t
-double_bits(double d)
-{
-    uint64_t bits;
-
-    memcpy(&bits, &d, sizeof bits);
-    return bits;
-}
-
-/* One NaN for all: which one an addition gives differs between machines. */
-static inline double
-plain_nan(double d)
-{
-    return d != d ? __builtin_nan("") : d;
-}
-
-static inline double
-double_of_bits(uint64_t bits)
-{
-    double d;
-
-    memcpy(&d, &bits, sizeof d);
-    return d;
 }
 
 #endif

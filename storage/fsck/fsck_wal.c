@@ -23,8 +23,8 @@
 #include "storage/fsck/fsck_priv.h"
 #include "base/durable.h"
 #include "storage/store/format.h"
-#include "storage/wal/wal_priv.h"
-#include "storage/store/store_priv.h"
+#include "storage/wal/wal_file.h"
+#include "storage/wal/wal_record.h"
 
 static const struct slice no_key = { NULL, 0 };
 
@@ -60,7 +60,7 @@ make_empty(const char *dir, uint64_t segment, const char *name, struct error *e)
 /* Keeps all of the file aside, and the whole records in its place. */
 static enum status
 repair_file(struct check *c, const char *dir, const char *path,
-            const char *name, uint64_t segment, struct key_layout *tagk_set,
+            const char *name, uint64_t segment, struct key_layout *layout,
             const char *why, struct error *e)
 {
     struct buf bytes = BUF_INIT;
@@ -74,7 +74,7 @@ repair_file(struct check *c, const char *dir, const char *path,
     if (st == ST_OK) {
         fd = open(path, O_RDONLY | O_CLOEXEC);
         st = fd < 0 ? error_set(e, ST_IO, "open %s: %m", path)
-                    : wal_file_salvage(fd, path, segment, read_record, tagk_set,
+                    : wal_file_salvage(fd, path, segment, read_record, layout,
                                        &s, e);
     }
     if (fd >= 0)
@@ -93,10 +93,10 @@ repair_file(struct check *c, const char *dir, const char *path,
 
 static enum status
 check_file(struct check *c, const char *dir, uint64_t segment, bool last,
-           const struct key_layout *tagk_set, struct error *e)
+           const struct key_layout *layout, struct error *e)
 {
     char name[WAL_NAME_SIZE], path[FILES_PATH_MAX];
-    struct key_layout widths = *tagk_set;
+    struct key_layout widths = *layout;
     struct error why;
     struct stat info;
     uint64_t good = 0;
@@ -218,8 +218,8 @@ check_journal(const char *dir, struct check *c, struct error *e)
         if (i > 0)
             st = check_gap(c, path, s.numbers[i - 1] + 1, s.numbers[i], e);
         if (st == ST_OK)
-            st = check_file(c, path, s.numbers[i], i == s.len - 1, &f.tagk_set,
-                            e);
+            st =
+                check_file(c, path, s.numbers[i], i == s.len - 1, &f.layout, e);
     }
     free(s.numbers);
     return st;

@@ -11,10 +11,10 @@
 #define FIRST_SLOTS 64
 
 void
-head_init(struct head *h, const struct key_layout *tagk_set)
+head_init(struct head *h, const struct key_layout *layout)
 {
-    *h = (struct head){ .tagk_set = tagk_set, .seed = hash_random_seed() };
-    h->buckets_len = tagk_set->salt_width == 0 ? 1 : tagk_set->salt_buckets;
+    *h = (struct head){ .layout = layout, .seed = hash_random_seed() };
+    h->buckets_len = layout->salt_width == 0 ? 1 : layout->salt_buckets;
     h->buckets = mem_new_array(h->buckets_len, sizeof *h->buckets);
     for (size_t i = 0; i < h->buckets_len; i++)
         lock_init(&h->buckets[i].lock);
@@ -97,7 +97,7 @@ head_find(const struct head *h, struct head_bucket *b, struct slice tsuid)
 static uint64_t
 metric_id(const struct head *h, struct slice tsuid)
 {
-    return key_get_uint(tsuid.data, h->tagk_set->metric_width);
+    return key_get_uint(tsuid.data, h->layout->metric_width);
 }
 
 static struct head_metric *

@@ -84,7 +84,7 @@ struct head_bucket {
 };
 
 struct head {
-    const struct key_layout *tagk_set;
+    const struct key_layout *layout;
     size_t buckets_len;
     struct head_bucket *buckets;
     uint64_t seed;
@@ -94,7 +94,7 @@ struct head {
     _Atomic size_t series;
 };
 
-void head_init(struct head *h, const struct key_layout *tagk_set);
+void head_init(struct head *h, const struct key_layout *layout);
 void head_fini(struct head *h);
 
 /* Finds or makes a series. */
@@ -157,7 +157,7 @@ head_home(const struct head *h, const struct head_bucket *b, uint32_t series,
 static inline struct head_bucket *
 head_bucket_of(const struct head *h, struct slice tsuid)
 {
-    return &h->buckets[key_salt(h->tagk_set, tsuid)];
+    return &h->buckets[key_salt(h->layout, tsuid)];
 }
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "base/obj.h"
 #include "base/varint.h"
-#include "storage/block/block_priv.h"
+#include "storage/block/bits.h"
 
 #define TIME_FOLLOWS 1u
 #define IS_DOUBLE    2u

@@ -36,7 +36,7 @@ key_get_uint_of(const uint8_t *in, unsigned width)
     return v;
 }
 
-/* -- tag-key sets and TSUIDs
+/* -- key layouts and TSUIDs
  * ---------------------------------------------------- */
 
 static bool

@@ -94,7 +94,7 @@ size_t key_row(const struct key_layout *s, struct slice tsuid, uint32_t time_s,
                uint8_t *out);
 
 /* Splits a row key.  The TSUID is copied to 'tsuid' (TSUID_MAX bytes).
- * ST_CORRUPT when the bytes are no row key of this tag-key set: another table,
+ * ST_CORRUPT when the bytes are no row key of this key layout: another table,
  * tags that are no valid TSUID's, a time at which no row begins, another's
  * salt. */
 MUST_CHECK enum status key_row_parse(const struct key_layout *s,

@@ -7,7 +7,7 @@
  * sets make the time range and value lists part of the mask, so that one pass
  * with hints reads nothing that the mask excludes.
  *
- * A mask set holds the masks of several key sizes (one per tag tag-key set)
+ * A mask set holds the masks of several key sizes (one per tag key layout)
  * over one pass: a key matches when one of them matches; the hint is the
  * smallest hint.
  *

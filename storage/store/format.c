@@ -25,10 +25,10 @@
 #define CHECKSUM_SIZE (sizeof "crc32c 00000000\n" - 1)
 
 void
-format_new(struct format *out, const struct key_layout *tagk_set)
+format_new(struct format *out, const struct key_layout *layout)
 {
-    INSIST(key_layout_is_valid(tagk_set));
-    *out = (struct format){ .version = FORMAT_VERSION, .tagk_set = *tagk_set };
+    INSIST(key_layout_is_valid(layout));
+    *out = (struct format){ .version = FORMAT_VERSION, .layout = *layout };
     (void)snprintf(out->id, sizeof out->id, "%016" PRIx64 "%016" PRIx64,
                    hash_random_seed(), hash_random_seed());
 }
@@ -38,7 +38,7 @@ format_new(struct format *out, const struct key_layout *tagk_set)
 static void
 format_text(const struct format *f, struct buf *out)
 {
-    const struct key_layout *s = &f->tagk_set;
+    const struct key_layout *s = &f->layout;
 
     buf_printf(out, "halite %u\n", f->version);
     buf_printf(out, "id %s\n", f->id);
@@ -144,15 +144,14 @@ parse(struct slice text, const char *path, struct format *out, struct error *e)
     if (id.size == FORMAT_ID_SIZE - 1)
         memcpy(out->id, id.data, id.size);
     out->complete = take_number(&rest, "complete", 2) == 1;
-    out->tagk_set.salt_width = (uint8_t)take_number(&rest, "salt-width", 255);
-    out->tagk_set.salt_buckets =
+    out->layout.salt_width = (uint8_t)take_number(&rest, "salt-width", 255);
+    out->layout.salt_buckets =
         (uint16_t)take_number(&rest, "salt-buckets", 65535);
-    out->tagk_set.metric_width =
-        (uint8_t)take_number(&rest, "metric-width", 255);
-    out->tagk_set.tagk_width = (uint8_t)take_number(&rest, "tagk-width", 255);
-    out->tagk_set.tagv_width = (uint8_t)take_number(&rest, "tagv-width", 255);
-    out->tagk_set.row_hours = (uint8_t)take_number(&rest, "row-hours", 255);
-    if (out->version == 0 || !key_layout_is_valid(&out->tagk_set) ||
+    out->layout.metric_width = (uint8_t)take_number(&rest, "metric-width", 255);
+    out->layout.tagk_width = (uint8_t)take_number(&rest, "tagk-width", 255);
+    out->layout.tagv_width = (uint8_t)take_number(&rest, "tagv-width", 255);
+    out->layout.row_hours = (uint8_t)take_number(&rest, "row-hours", 255);
+    if (out->version == 0 || !key_layout_is_valid(&out->layout) ||
         !same_again(out, text)) {
         out->version = 0;
         return error_set(e, ST_CORRUPT, "'%s' is malformed", path);

@@ -1,6 +1,6 @@
 /*
  * The FORMAT file and its copy, FORMAT.1, which say what a folder is: a store,
- * of which version, with keys of which tag-key set (docs/FORMAT.md, "FORMAT
+ * of which version, with keys of which key layout (docs/FORMAT.md, "FORMAT
  * file"). It is read before anything else in the folder is touched.  And the
  * LOCK file, which keeps a second process out.
  *
@@ -31,12 +31,12 @@ struct format {
     unsigned version;
     bool complete; /* everything was made; never create again */
     bool damaged;  /* one of the two files does not check: write both again */
-    struct key_layout tagk_set;
+    struct key_layout layout;
     char id[FORMAT_ID_SIZE]; /* 32 hex digits, drawn at creation, and a NUL */
 };
 
 /* A new identity, not complete. */
-void format_new(struct format *out, const struct key_layout *tagk_set);
+void format_new(struct format *out, const struct key_layout *layout);
 
 /* Reads FORMAT, or the copy, FORMAT.1, when FORMAT is absent or damaged.
  * ST_NOT_FOUND when both are absent, or the folder is. */

@@ -93,7 +93,7 @@ open_format(struct store *s, struct format *f, struct error *e)
         if (status != ST_OK)
             return status;
         log_info("store", "making a new store in %s", s->dir);
-        format_new(f, &s->options.tagk_set);
+        format_new(f, &s->options.layout);
         status = format_write(s->dir, f, e);
     } else if (status == ST_OK && f->damaged && f->complete) {
         log_warn("store",
@@ -103,7 +103,7 @@ open_format(struct store *s, struct format *f, struct error *e)
         status = format_write(s->dir, f, e);
     }
     if (status == ST_OK)
-        s->tagk_set = f->tagk_set;
+        s->layout = f->layout;
     return status;
 }
 
@@ -206,20 +206,20 @@ store_open(const struct store_options *o, struct store **out, struct error *e)
     lock_init(&s->wake_lock);
     cond_init(&s->wake);
     cond_init(&s->room);
-    if (!key_layout_is_valid(&o->tagk_set)) {
+    if (!key_layout_is_valid(&o->layout)) {
         status = error_set(e, ST_INVALID,
                            "salt and UID widths: 0 or 1 salt bytes of at most "
                            "256 buckets, 1 to 8 bytes for each id; 1, 2, 3, "
                            "4, 6, 8, 12 or 24 hours in a row");
     } else if (o->dir == NULL) {
-        s->tagk_set = o->tagk_set;
+        s->layout = o->layout;
         status = kv_open(&(struct kv_options){ 0 }, &s->kv, e);
     } else {
         s->dir = mem_strdup(o->dir);
         status = open_files(s, e);
     }
     if (status == ST_OK) {
-        head_init(&s->head, &s->tagk_set);
+        head_init(&s->head, &s->layout);
         if (s->wal != NULL)
             s->wal_buckets =
                 mem_new_array(s->head.buckets_len, sizeof *s->wal_buckets);
@@ -271,9 +271,9 @@ store_announce(struct store *s, const char *address)
 }
 
 const struct key_layout *
-store_tagk_set(const struct store *s)
+store_layout(const struct store *s)
 {
-    return &s->tagk_set;
+    return &s->layout;
 }
 
 struct kv *
@@ -369,10 +369,10 @@ get_series(struct store *s, struct slice tsuid, bool rowless, series_ref *out,
     struct head_bucket *b;
 
     OBJ_CHECK(s, STORE_MAGIC);
-    if (!tsuid_is_valid(&s->tagk_set, tsuid))
+    if (!tsuid_is_valid(&s->layout, tsuid))
         return error_set(e, ST_INVALID, "a TSUID of %zu bytes is malformed",
                          tsuid.size);
-    bucket = key_salt(&s->tagk_set, tsuid);
+    bucket = key_salt(&s->layout, tsuid);
     b = &s->head.buckets[bucket];
     lock_take(&b->lock);
     {
@@ -408,7 +408,7 @@ store_series_new(struct store *s, struct slice tsuid, series_ref *out,
 bool
 store_has_series(struct store *s, struct slice tsuid, bool *all)
 {
-    struct head_bucket *b = &s->head.buckets[key_salt(&s->tagk_set, tsuid)];
+    struct head_bucket *b = &s->head.buckets[key_salt(&s->layout, tsuid)];
     bool has;
 
     OBJ_CHECK(s, STORE_MAGIC);

@@ -32,8 +32,8 @@
 struct store; /* opaque */
 
 struct store_options {
-    const char *dir;            /* NULL: in memory, no WAL */
-    struct key_layout tagk_set; /* for a new store; an old one keeps its own */
+    const char *dir;          /* NULL: in memory, no WAL */
+    struct key_layout layout; /* for a new store; an old one keeps its own */
     enum wal_sync sync;
     unsigned sync_interval_ms; /* 0: 1000 */
     size_t head_bytes;         /* 0: 192 MB of open rows, then pushes back */
@@ -57,7 +57,7 @@ MUST_CHECK enum status store_open(const struct store_options *o,
 /* Flushes all open rows, syncs, closes. '*s' becomes NULL in any case. */
 MUST_CHECK enum status store_close(struct store **s, struct error *e);
 
-const struct key_layout *store_tagk_set(const struct store *s);
+const struct key_layout *store_layout(const struct store *s);
 
 /* The engine, to read other tables from.  Write through store_write(). */
 struct kv *store_kv(struct store *s);

@@ -82,7 +82,7 @@ store_backup(struct store *s, const char *dest, bool (*gone)(void *ctx),
         st = error_set(e, ST_IO, "make %s: %m", dest);
     if (st == ST_OK)
         st = check_room(s, dest, e);
-    format_new(&f, &s->tagk_set);
+    format_new(&f, &s->layout);
     if (st == ST_OK)
         st = format_write(dest, &f, e);
     if (st == ST_OK)

@@ -127,9 +127,9 @@ delete_from_stored(struct store *s, struct slice key, uint32_t base,
     size_t ends[ROW_HOURS_MAX], before = gone->len;
     struct buf blocks = BUF_INIT, out = BUF_INIT;
     struct kv_batch *batch = kv_batch_new();
-    enum status status = row_parts_of(&s->tagk_set, base, value, &parts, e);
+    enum status status = row_parts_of(&s->layout, base, value, &parts, e);
 
-    for (unsigned i = 0; i < s->tagk_set.row_hours && status == ST_OK; i++) {
+    for (unsigned i = 0; i < s->layout.row_hours && status == ST_OK; i++) {
         if (parts.blocks[i].size > 0)
             status = delete_from_block(parts.blocks[i], base + i * HOUR_S,
                                        from_ms, to_ms, gone, &blocks, e);
@@ -138,10 +138,9 @@ delete_from_stored(struct store *s, struct slice key, uint32_t base,
     if (status == ST_OK && blocks.failed)
         status = error_set(e, ST_BUSY, "no memory to delete points");
     if (status == ST_OK && gone->len > before) {
-        for (size_t i = 0, from = 0; i < s->tagk_set.row_hours;
-             from = ends[i++])
+        for (size_t i = 0, from = 0; i < s->layout.row_hours; from = ends[i++])
             parts.blocks[i] = slice_of(blocks.data + from, ends[i] - from);
-        row_value_put(&s->tagk_set, base, &parts, &out);
+        row_value_put(&s->layout, base, &parts, &out);
         if (out.size == 0)
             kv_batch_delete(batch, key);
         else
@@ -164,15 +163,15 @@ series_mask(const struct store *s, struct slice tsuid, int64_t from_ms,
 {
     struct mask *m = mask_new();
     uint8_t start[ROW_KEY_MAX];
-    size_t head = 1u + s->tagk_set.salt_width + s->tagk_set.metric_width;
+    size_t head = 1u + s->layout.salt_width + s->layout.metric_width;
 
-    (void)key_row(&s->tagk_set, tsuid, 0, start);
+    (void)key_row(&s->layout, tsuid, 0, start);
     mask_add_fixed(m, slice_of(start, head));
-    mask_add_steps(m, key_span_base(&s->tagk_set, hour_base(from_ms)),
-                   key_span_base(&s->tagk_set, hour_base(to_ms)),
-                   key_span_s(&s->tagk_set), 4);
-    mask_add_fixed(m, slice_of(tsuid.data + s->tagk_set.metric_width,
-                               tsuid.size - s->tagk_set.metric_width));
+    mask_add_steps(m, key_span_base(&s->layout, hour_base(from_ms)),
+                   key_span_base(&s->layout, hour_base(to_ms)),
+                   key_span_s(&s->layout), 4);
+    mask_add_fixed(m, slice_of(tsuid.data + s->layout.metric_width,
+                               tsuid.size - s->layout.metric_width));
     return m;
 }
 
@@ -183,7 +182,7 @@ delete_from_engine(struct store *s, struct slice tsuid, int64_t from_ms,
 {
     struct mask *m = series_mask(s, tsuid, from_ms, to_ms);
     size_t size = mask_key_size(m);
-    size_t base_at = 1u + s->tagk_set.salt_width + s->tagk_set.metric_width;
+    size_t base_at = 1u + s->layout.salt_width + s->layout.metric_width;
     struct kv_iter *it = kv_iter_open(s->kv, NULL, KEY_TABLE(TABLE_ROWS));
     uint8_t hint[ROW_KEY_MAX];
     enum status status = ST_OK, closed, one;
@@ -274,7 +273,7 @@ store_delete(struct store *s, struct slice tsuid, int64_t from_ms,
     enum status status;
 
     OBJ_CHECK(s, STORE_MAGIC);
-    if (!tsuid_is_valid(&s->tagk_set, tsuid))
+    if (!tsuid_is_valid(&s->layout, tsuid))
         return error_set(e, ST_INVALID, "a TSUID of %zu bytes is malformed",
                          tsuid.size);
     if (store_may_write(s, e) != ST_OK)

@@ -100,8 +100,8 @@ wants(const struct store *s, const struct flush_rule *rule,
       const struct head_row *r)
 {
     const struct head_series *series = r->series;
-    uint32_t span = key_span_base(&s->tagk_set, r->open.base);
-    uint32_t newest = key_span_base(&s->tagk_set, series->rows->open.base);
+    uint32_t span = key_span_base(&s->layout, r->open.base);
+    uint32_t newest = key_span_base(&s->layout, series->rows->open.base);
 
     if (rule->all || r->segment < rule->segment ||
         (rule->moved_on && newest != span))
@@ -114,9 +114,9 @@ wants(const struct store *s, const struct flush_rule *rule,
             .series_idle_s = idle_for(rule, series->touched_s),
             .newest = (newest > span) - (newest < span),
             .has_passed =
-                rule->wall_s >= (int64_t)span + key_span_s(&s->tagk_set),
+                rule->wall_s >= (int64_t)span + key_span_s(&s->layout),
         },
-        rule->idle_s, key_span_s(&s->tagk_set));
+        rule->idle_s, key_span_s(&s->layout));
 }
 
 /* Does a row go where another of its span goes?  One that was just written to
@@ -200,7 +200,7 @@ flush_span(struct store *s, struct flush_batch *b, const struct flushing *x,
     uint8_t bytes[ROW_KEY_MAX];
     struct slice tsuid = slice_of(x->tsuid, x->tsuid_size);
     struct slice key =
-        slice_of(bytes, key_row(&s->tagk_set, tsuid, x->span, bytes));
+        slice_of(bytes, key_row(&s->layout, tsuid, x->span, bytes));
     struct row_parts parts = { .blocks = { { NULL, 0 } } };
     size_t ends[ROW_HOURS_MAX];
     enum status status = x->rowless || replaces
@@ -209,13 +209,13 @@ flush_span(struct store *s, struct flush_batch *b, const struct flushing *x,
 
     atomic_fetch_add(&s->rows_rewritten, status == ST_OK);
     if (status == ST_OK)
-        status = row_parts_of(&s->tagk_set, x->span,
-                              buf_slice(&b->stored_value), &parts, e);
+        status = row_parts_of(&s->layout, x->span, buf_slice(&b->stored_value),
+                              &parts, e);
     if (status != ST_OK && status != ST_NOT_FOUND)
         return status;
     buf_clear(&b->blocks);
     for (size_t i = 0; i < len; i++) {
-        unsigned hour = row_hour_of(&s->tagk_set, x[i].base);
+        unsigned hour = row_hour_of(&s->layout, x[i].base);
 
         status = flush_hour(s, b, x[i].row, parts.blocks[hour], e);
         if (status != ST_OK)
@@ -223,10 +223,10 @@ flush_span(struct store *s, struct flush_batch *b, const struct flushing *x,
         ends[i] = b->blocks.size;
     }
     for (size_t i = 0, from = 0; i < len; from = ends[i++])
-        parts.blocks[row_hour_of(&s->tagk_set, x[i].base)] =
+        parts.blocks[row_hour_of(&s->layout, x[i].base)] =
             slice_of(b->blocks.data + from, ends[i] - from);
     buf_clear(&b->value);
-    row_value_put(&s->tagk_set, x->span, &parts, &b->value);
+    row_value_put(&s->layout, x->span, &parts, &b->value);
     if (b->value.failed)
         return error_set(e, ST_BUSY, "no memory for a row");
     return put_row(s, b, key, e);
@@ -270,7 +270,7 @@ quarantine_row(struct store *s, struct flush_batch *b, const struct flushing *x,
 {
     uint8_t bytes[1 + ROW_KEY_MAX + 8] = { TABLE_QUARANTINE };
     struct slice tsuid = slice_of(x->tsuid, x->tsuid_size);
-    size_t size = key_row(&s->tagk_set, tsuid, x->span, bytes + 1);
+    size_t size = key_row(&s->layout, tsuid, x->span, bytes + 1);
     enum status status =
         kv_get(s->kv, slice_of(bytes + 1, size), &b->stored_value, e);
 
@@ -328,10 +328,10 @@ freeze_span(struct store *s, struct head_bucket *bucket,
             struct flush_batch *b) REQUIRES(bucket->lock)
 {
     const struct head_series *series = first->series;
-    uint32_t span = key_span_base(&s->tagk_set, first->open.base);
+    uint32_t span = key_span_base(&s->layout, first->open.base);
     size_t bytes = 0;
 
-    for (unsigned i = 0; i < s->tagk_set.row_hours; i++) {
+    for (unsigned i = 0; i < s->layout.row_hours; i++) {
         uint32_t base = span + i * HOUR_S;
         struct head_row *r = first;
 
@@ -344,7 +344,7 @@ freeze_span(struct store *s, struct head_bucket *bucket,
         bytes += sizeof *r + r->open.cap;
         b->turn[b->turn_len++] = (struct flushing){
             .row = r,
-            .metric = key_get_uint(series->tsuid, s->tagk_set.metric_width),
+            .metric = key_get_uint(series->tsuid, s->layout.metric_width),
             .tsuid = series->tsuid,
             .tsuid_size = series->tsuid_size,
             .rowless = series->rowless,

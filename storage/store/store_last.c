@@ -26,13 +26,13 @@ read_newest(struct store *s, struct slice tsuid, uint32_t from_base,
             struct error *e)
 {
     struct scan_spec spec = {
-        .bucket = key_salt(&s->tagk_set, tsuid),
+        .bucket = key_salt(&s->layout, tsuid),
         .way = SCAN_SEEKS,
         .from_base = from_base,
         .to_base = to_base,
         .series = &tsuid,
         .series_len = 1,
-        .metric = { tsuid.data, s->tagk_set.metric_width },
+        .metric = { tsuid.data, s->layout.metric_width },
     };
     struct buf block = BUF_INIT; /* of the newest hour, if all of it is one */
     struct store_scan *scan;
@@ -69,9 +69,9 @@ previous_row(struct store *s, struct slice tsuid, uint32_t base,
              struct kv_iter **itp, uint32_t *out)
 {
     struct head_bucket *b = head_bucket_of(&s->head, tsuid);
-    size_t base_at = 1u + s->tagk_set.salt_width + s->tagk_set.metric_width;
+    size_t base_at = 1u + s->layout.salt_width + s->layout.metric_width;
     uint8_t bytes[ROW_KEY_MAX];
-    struct slice end = { bytes, key_row(&s->tagk_set, tsuid, base, bytes) };
+    struct slice end = { bytes, key_row(&s->layout, tsuid, base, bytes) };
     const struct head_series *series;
     struct kv_iter *it;
     bool found = false;
@@ -88,7 +88,7 @@ previous_row(struct store *s, struct slice tsuid, uint32_t base,
     lock_drop(&b->lock);
     /* Behind the head; before it, what is flushed meanwhile would be missed. */
     it = *itp = kv_iter_open(s->kv, NULL, KEY_TABLE(TABLE_ROWS));
-    *out = key_span_base(&s->tagk_set, *out);
+    *out = key_span_base(&s->layout, *out);
     /* The key itself, or what lies before it. */
     if (!kv_iter_seek(it, end) || !slice_eq(kv_iter_key(it), end))
         if (!kv_iter_before(it, end))
@@ -99,7 +99,7 @@ previous_row(struct store *s, struct slice tsuid, uint32_t base,
             (uint32_t)key_get_uint(kv_iter_key(it).data + base_at, 4);
 
         if (!found || stored > *out)
-            *out = key_span_base(&s->tagk_set, stored);
+            *out = key_span_base(&s->layout, stored);
         found = true;
     }
     return found;
@@ -114,7 +114,7 @@ store_last(struct store *s, struct slice tsuid, int64_t until_ms,
     uint32_t base, row;
 
     OBJ_CHECK(s, STORE_MAGIC);
-    if (!tsuid_is_valid(&s->tagk_set, tsuid))
+    if (!tsuid_is_valid(&s->layout, tsuid))
         return error_set(e, ST_INVALID, "a TSUID of %zu bytes is malformed",
                          tsuid.size);
     if (until_ms > POINT_MAX_TS_MS)
@@ -130,8 +130,8 @@ store_last(struct store *s, struct slice tsuid, int64_t until_ms,
         if (closed != ST_OK || !found)
             break;
         /* Up to the end of the span, unless 'until' is in it. */
-        if (base - row >= key_span_s(&s->tagk_set))
-            base = row + key_span_s(&s->tagk_set) - HOUR_S;
+        if (base - row >= key_span_s(&s->layout))
+            base = row + key_span_s(&s->layout) - HOUR_S;
         points_clear(&hour);
         closed = read_newest(s, tsuid, row, base, &base, &hour, e);
         if (closed != ST_OK) {

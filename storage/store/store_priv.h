@@ -14,6 +14,7 @@
 #include "storage/block/row_value.h"
 #include "storage/store/store.h"
 #include "storage/wal/wal_points.h"
+#include "storage/wal/wal_record.h"
 
 /* What the WAL's records of a salt bucket's points need; guarded by the
  * lock of the head's bucket. */
@@ -27,7 +28,7 @@ struct wal_bucket {
 struct store {
     uint32_t magic;
     struct store_options options; /* with the defaults filled in */
-    struct key_layout tagk_set;
+    struct key_layout layout;
     char *dir; /* NULL: in memory */
     int lock_fd;
     struct kv *kv;
@@ -62,13 +63,6 @@ struct store {
 
 #define STORE_MAGIC FOURCC('S', 'T', 'O', 'R')
 
-/* Types of WAL records (docs/FORMAT.md, "Journal records"). */
-enum record_type {
-    RECORD_POINTS = 1, /* points of a salt bucket */
-    RECORD_BATCH = 2,  /* a batch of the engine */
-    RECORD_DELETE = 3, /* a series and a range of time */
-};
-
 /* Monotonic seconds, for idleness. */
 uint32_t store_now_s(void);
 
@@ -77,31 +71,7 @@ uint32_t store_now_s(void);
 /* Applies the WAL to head and engine. */
 MUST_CHECK enum status store_replay(struct store *s, struct error *e);
 
-/* -- store_record.c -------------------------------------------------------- */
-
-void record_batch(struct buf *b, const struct kv_batch *batch);
-/* Numbers a batch, whose record was begun so: an operation more in both. */
-void record_batch_number(struct buf *b, struct kv_batch *batch,
-                         uint64_t number);
-void record_delete(struct buf *b, struct slice tsuid, int64_t from_ms,
-                   int64_t to_ms);
-
-/* ST_CORRUPT when a record of the WAL is malformed; changes nothing. */
-MUST_CHECK enum status record_check(const struct key_layout *tagk_set,
-                                    uint8_t type, struct slice payload,
-                                    struct error *e);
-
-/* Reads the operations into 'b'; '*number' is the batch's own, or 0. */
-bool record_read_batch(struct slice payload, struct kv_batch *b,
-                       uint64_t *number);
-/* The TSUID is lent from the payload.  False when it is malformed. */
-bool record_read_delete(const struct key_layout *tagk_set, struct slice payload,
-                        struct slice *tsuid, int64_t *from_ms, int64_t *to_ms);
-/* The key under which a batch puts its number. */
-struct slice record_batch_key(void);
-
-/* -- store_flush.c ----------------------------------------------------------
- */
+/* -- store_flush.c --------------------------------------------------------- */
 
 /* What decides when an open row is flushed by itself. */
 struct flush_times {

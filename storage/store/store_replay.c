@@ -83,7 +83,7 @@ take_point(struct replay *r, const struct wal_points_reader *in,
     struct head_series *series;
 
     if (in->tsuid.size > 0) {
-        if (!tsuid_is_valid(&r->s->tagk_set, in->tsuid) ||
+        if (!tsuid_is_valid(&r->s->layout, in->tsuid) ||
             head_bucket_of(h, in->tsuid) != b)
             return error_set(e, ST_CORRUPT,
                              "a record of points with a TSUID of another salt "
@@ -159,7 +159,7 @@ replay_delete(struct store *s, struct slice payload, struct error *e)
     uint64_t deleted = 0, lsn = 0;
     enum status st;
 
-    if (!record_read_delete(&s->tagk_set, payload, &tsuid, &from_ms, &to_ms))
+    if (!record_read_delete(&s->layout, payload, &tsuid, &from_ms, &to_ms))
         return error_set(e, ST_CORRUPT, "a malformed record of a deletion");
     lock_take(&s->flush_lock);
     st = store_apply_delete(s, tsuid, from_ms, to_ms, NULL, &deleted, &lsn, e);

@@ -122,8 +122,8 @@ copy_series(struct store_scan *scan, struct head_bucket *b,
         if (r->open.base < scan->spec.from_base ||
             r->open.base > scan->spec.to_base)
             continue;
-        key.size = key_row(&scan->s->tagk_set, head_tsuid(series), r->open.base,
-                           bytes);
+        key.size =
+            key_row(&scan->s->layout, head_tsuid(series), r->open.base, bytes);
         if (!match || mask_set_match(scan->spec.masks, key))
             copy_row(scan, b, r, key, order);
     }
@@ -194,8 +194,8 @@ step(struct store_scan *scan)
 static bool
 is_expected(const struct store_scan *scan, struct slice key)
 {
-    const struct key_layout *tagk_set = &scan->s->tagk_set;
-    size_t head = 1u + tagk_set->salt_width, width = tagk_set->metric_width;
+    const struct key_layout *layout = &scan->s->layout;
+    size_t head = 1u + layout->salt_width, width = layout->metric_width;
     const uint8_t *tsuid = scan->expected.data, *base = key.data + head + width;
     uint32_t begins;
 
@@ -203,9 +203,9 @@ is_expected(const struct store_scan *scan, struct slice key)
         return false;
     begins = (uint32_t)key_get_uint(base, 4);
     return key.data[0] == TABLE_ROWS &&
-           (tagk_set->salt_width == 0 || key.data[1] == scan->spec.bucket) &&
+           (layout->salt_width == 0 || key.data[1] == scan->spec.bucket) &&
            begins >= scan->from_row && begins <= scan->to_row &&
-           begins == key_span_base(tagk_set, begins) &&
+           begins == key_span_base(layout, begins) &&
            memcmp(key.data + head, tsuid, width) == 0 &&
            memcmp(base + 4, tsuid + width, scan->expected.size - width) == 0;
 }
@@ -243,9 +243,9 @@ settle_by_hints(struct store_scan *scan)
 static void
 settle_by_steps(struct store_scan *scan)
 {
-    const struct key_layout *tagk_set = &scan->s->tagk_set;
-    size_t head = 1u + tagk_set->salt_width;
-    size_t base_at = head + tagk_set->metric_width;
+    const struct key_layout *layout = &scan->s->layout;
+    size_t head = 1u + layout->salt_width;
+    size_t base_at = head + layout->metric_width;
 
     while (scan->on_key) {
         struct slice key = kv_iter_key(scan->it);
@@ -253,7 +253,7 @@ settle_by_steps(struct store_scan *scan)
         if (matches(scan, key))
             return;
         if (key.size < base_at + 4 || key.data[0] != TABLE_ROWS ||
-            (tagk_set->salt_width == 1 && key.data[1] != scan->spec.bucket) ||
+            (layout->salt_width == 1 && key.data[1] != scan->spec.bucket) ||
             memcmp(key.data + head, scan->spec.metric.data,
                    scan->spec.metric.size) != 0 ||
             key_get_uint(key.data + base_at, 4) > scan->to_row) {
@@ -273,7 +273,7 @@ next_target(struct store_scan *scan)
     scan->seek_at = 0;
     if (scan->seek_base >= scan->to_row)
         return false;
-    scan->seek_base += key_span_s(&scan->s->tagk_set);
+    scan->seek_base += key_span_s(&scan->s->layout);
     return true;
 }
 
@@ -282,25 +282,25 @@ next_target(struct store_scan *scan)
 static bool
 skip_targets(struct store_scan *scan, struct slice found)
 {
-    const struct key_layout *tagk_set = &scan->s->tagk_set;
-    size_t base_at = 1u + tagk_set->salt_width + tagk_set->metric_width;
+    const struct key_layout *layout = &scan->s->layout;
+    size_t base_at = 1u + layout->salt_width + layout->metric_width;
     uint8_t bytes[ROW_KEY_MAX];
     uint64_t base;
 
     if (found.size < base_at + 4)
         return false;
-    (void)key_row(tagk_set, scan->spec.series[0], 0, bytes);
+    (void)key_row(layout, scan->spec.series[0], 0, bytes);
     if (memcmp(found.data, bytes, base_at) != 0)
         return false; /* behind all rows of this metric */
     base = key_get_uint(found.data + base_at, 4);
     if (base > scan->to_row)
         return false;
     if (base > scan->seek_base) {
-        scan->seek_base = key_span_base(tagk_set, (uint32_t)base);
+        scan->seek_base = key_span_base(layout, (uint32_t)base);
         scan->seek_at = 0;
     }
     for (;;) {
-        size_t size = key_row(tagk_set, scan->spec.series[scan->seek_at],
+        size_t size = key_row(layout, scan->spec.series[scan->seek_at],
                               scan->seek_base, bytes);
 
         if (slice_cmp(slice_of(bytes, size), found) >= 0)
@@ -320,7 +320,7 @@ settle_by_seeks(struct store_scan *scan)
         struct slice target = { bytes, 0 };
 
         target.size =
-            key_row(&scan->s->tagk_set, scan->spec.series[scan->seek_at],
+            key_row(&scan->s->layout, scan->spec.series[scan->seek_at],
                     scan->seek_base, bytes);
         if (!scan->on_key || slice_cmp(kv_iter_key(scan->it), target) < 0)
             seek(scan, target);
@@ -381,17 +381,17 @@ next_key(struct store_scan *scan)
 static uint32_t
 base_of(const struct store_scan *scan, struct slice key)
 {
-    const struct key_layout *tagk_set = &scan->s->tagk_set;
+    const struct key_layout *layout = &scan->s->layout;
 
     return (uint32_t)key_get_uint(
-        key.data + 1 + tagk_set->salt_width + tagk_set->metric_width, 4);
+        key.data + 1 + layout->salt_width + layout->metric_width, 4);
 }
 
 /* The iterator stands on a row: whose is it, and what is in it? */
 static bool
 begin_row(struct store_scan *scan)
 {
-    const struct key_layout *tagk_set = &scan->s->tagk_set;
+    const struct key_layout *layout = &scan->s->layout;
     struct slice key = kv_iter_key(scan->it);
     enum status status = ST_OK;
     uint32_t base = 0;
@@ -402,11 +402,11 @@ begin_row(struct store_scan *scan)
         base = base_of(scan, key);
     } else {
         scan->tsuid.data = scan->engine_tsuid;
-        status = key_row_parse(tagk_set, key, &salt, &base, scan->engine_tsuid,
+        status = key_row_parse(layout, key, &salt, &base, scan->engine_tsuid,
                                &scan->tsuid.size, &scan->error);
     }
     if (status == ST_OK)
-        status = row_hours_begin(tagk_set, base, kv_iter_value(scan->it),
+        status = row_hours_begin(layout, base, kv_iter_value(scan->it),
                                  &scan->hours, &scan->error);
     if (status == ST_OK)
         scan->counts.bytes += key.size;
@@ -458,8 +458,8 @@ open_head(struct store *s, const struct scan_spec *spec)
     scan->s = s;
     scan->spec = *spec;
     scan->arena = arena_new(0);
-    scan->from_row = key_span_base(&s->tagk_set, spec->from_base);
-    scan->to_row = key_span_base(&s->tagk_set, spec->to_base);
+    scan->from_row = key_span_base(&s->layout, spec->from_base);
+    scan->to_row = key_span_base(&s->layout, spec->to_base);
     copy_head(scan);
     return scan;
 }
@@ -571,7 +571,7 @@ name_head(struct store_scan *scan, struct store_row *row)
 
     row->base = c->base;
     row->tsuid.data = scan->head_tsuid;
-    if (key_row_parse(&scan->s->tagk_set, slice_of(c->key, c->key_size), &salt,
+    if (key_row_parse(&scan->s->layout, slice_of(c->key, c->key_size), &salt,
                       &begins, scan->head_tsuid, &row->tsuid.size,
                       &scan->error) == ST_OK)
         return true;

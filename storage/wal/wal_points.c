@@ -6,7 +6,7 @@
 #include "storage/wal/wal_points.h"
 
 #include "base/varint.h"
-#include "storage/block/block_priv.h"
+#include "storage/block/bits.h"
 
 #define RECORD_BYTES 128          /* at first */
 #define ENTRY_BYTES  ((size_t)64) /* the most, but for a TSUID */

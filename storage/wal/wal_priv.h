@@ -1,20 +1,7 @@
 /*
- * The insides of the WAL: the bytes of its files, reading one, and what a
- * test may put in the kernel's place (docs/FORMAT.md, "Journal").
+ * The insides of the WAL, and what a test may put in the kernel's place.
  *
- *     file    <"HALJ"> <version:4> <segment:8> <nonce:8> <checksum:4>
- *     record  <length:4> <type:1> <crc:4> <check:2> <payload>
- *     mark    a record of type 0: <synced:8>, the file's first so many bytes
- *             were on the disk before it was written
- *     bundle  a record of type 255: the callers' records of one write:
- *             { <type:1> <varint size> <payload> }...
- *
- * The key of a file is the checksum of its header, over a segment number and
- * a random nonce: XORed into each record's crc and check, it makes bytes of
- * another file, or bytes that a client sent, never look like a record here.
- *
- * Threads: struct wal says what guards what; the others are functions of
- *          their arguments.
+ * Threads: struct wal says what guards what.
  */
 #ifndef STORAGE_WAL_WAL_PRIV_H
 #define STORAGE_WAL_WAL_PRIV_H
@@ -24,81 +11,7 @@
 #include "base/buf.h"
 #include "base/lock.h"
 #include "storage/wal/wal.h"
-
-#define WAL_VERSION       1
-#define WAL_FILE_HEADER   28
-#define WAL_RECORD_HEADER 11
-#define WAL_MARK          0   /* types of records */
-#define WAL_BUNDLE        255 /* the others are the callers', in bundles */
-#define WAL_MARK_SIZE     (WAL_RECORD_HEADER + 8)
-#define WAL_MAX_PAYLOAD   ((size_t)64 << 20)
-
-/* "00000000000000000001.wal" and a NUL. */
-#define WAL_NAME_SIZE 25
-
-typedef enum status wal_record_fn(void *ctx, uint64_t segment, uint8_t type,
-                                  struct slice payload, struct error *e);
-
-/* Writes the header of a file, returns its file_key. */
-uint32_t wal_file_header(uint64_t segment, uint64_t nonce, uint8_t *out);
-
-/* False when these bytes are no header of this segment. */
-bool wal_file_check(const uint8_t *header, uint64_t segment,
-                    uint32_t *file_key);
-
-/* Writes a whole mark, masked with the key. */
-void wal_mark(uint64_t synced, uint32_t file_key, uint8_t *out);
-
-/* Writes the header of a record, without the file key. */
-void wal_record_header(uint8_t type, struct slice payload, uint8_t *out);
-void wal_record_mask(uint8_t *header, uint32_t file_key);
-
-/* Calls 'f' (may be NULL) for each record of the open file but the marks.
- * '*good' is the size up to the last whole record; 0 without a header.  What
- * follows is ST_CORRUPT, unless the file is the last one and the rest is what a
- * crash can leave of bytes that were never synced. */
-MUST_CHECK enum status wal_file_read(int fd, const char *path, uint64_t segment,
-                                     bool last, wal_record_fn *f, void *ctx,
-                                     uint64_t *good, struct error *e);
-
-/* Of a file with damage in it: its header and, as they are, the records that
- * are whole and that 'f' takes.  Without a header, a new one and nothing else.
- */
-struct wal_salvage {
-    struct buf bytes;
-    uint64_t records; /* bundles count once, marks not */
-    uint64_t lost;    /* bytes of the file that are not in 'bytes' */
-};
-MUST_CHECK enum status wal_file_salvage(int fd, const char *path,
-                                        uint64_t segment, wal_record_fn *f,
-                                        void *ctx, struct wal_salvage *out,
-                                        struct error *e);
-
-void wal_name(uint64_t segment, char out[WAL_NAME_SIZE]);
-
-/* The numbers of the segments that a folder holds, ascending. */
-struct wal_segments {
-    uint64_t *numbers; /* to be free()d */
-    size_t len;
-};
-MUST_CHECK enum status wal_list(const char *dir, struct wal_segments *out,
-                                struct error *e);
-
-/* -- SEGMENTS -------------------------------------------------------------- */
-
-/* Which files there are, by a file beside them: one that is gone would not be
- * missed otherwise.  From 'first' to 'last'; none when last < first.  More may
- * be there, after a crash. */
-struct wal_extent {
-    uint64_t first, last;
-};
-
-/* ST_NOT_FOUND, ST_CORRUPT. */
-MUST_CHECK enum status wal_extent_read(const char *dir, struct wal_extent *out,
-                                       struct error *e);
-/* Replaces it; on the disk when it returns. */
-MUST_CHECK enum status
-wal_extent_write(const char *dir, const struct wal_extent *x, struct error *e);
+#include "storage/wal/wal_file.h"
 
 /* The kernel, or what a test puts in its place. */
 struct wal_io {

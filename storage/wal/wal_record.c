@@ -4,8 +4,10 @@
  */
 #include "config.h"
 
+#include "storage/wal/wal_record.h"
+
 #include "base/cursor.h"
-#include "storage/store/store_priv.h"
+#include "storage/wal/wal_points.h"
 
 /* The number of the newest batch lies under this key, put by the batch itself.
  * So the engine knows which it has; it may have more of them than the WAL,
@@ -179,7 +181,7 @@ record_read_batch(struct slice payload, struct kv_batch *b, uint64_t *number)
 }
 
 bool
-record_read_delete(const struct key_layout *tagk_set, struct slice payload,
+record_read_delete(const struct key_layout *layout, struct slice payload,
                    struct slice *tsuid, int64_t *from_ms, int64_t *to_ms)
 {
     struct cursor c = cursor_of(payload);
@@ -187,7 +189,7 @@ record_read_delete(const struct key_layout *tagk_set, struct slice payload,
     *tsuid = get_sized(&c);
     *from_ms = cursor_zigzag(&c);
     *to_ms = cursor_zigzag(&c);
-    return !c.failed && tsuid_is_valid(tagk_set, *tsuid);
+    return !c.failed && tsuid_is_valid(layout, *tsuid);
 }
 
 /* -- checking -------------------------------------------------------------- */
@@ -207,18 +209,18 @@ batch_is_whole(struct slice payload)
 }
 
 static bool
-points_are_whole(const struct key_layout *tagk_set, struct slice payload)
+points_are_whole(const struct key_layout *layout, struct slice payload)
 {
     struct wal_points_reader r;
 
     wal_points_read(&r, payload);
     while (wal_points_next(&r))
         ;
-    return !r.c.failed && r.bucket < tagk_set->salt_buckets;
+    return !r.c.failed && r.bucket < layout->salt_buckets;
 }
 
 enum status
-record_check(const struct key_layout *tagk_set, uint8_t type,
+record_check(const struct key_layout *layout, uint8_t type,
              struct slice payload, struct error *e)
 {
     struct slice tsuid;
@@ -226,11 +228,11 @@ record_check(const struct key_layout *tagk_set, uint8_t type,
     bool whole = false;
 
     if (type == RECORD_POINTS)
-        whole = points_are_whole(tagk_set, payload);
+        whole = points_are_whole(layout, payload);
     else if (type == RECORD_BATCH)
         whole = batch_is_whole(payload);
     else if (type == RECORD_DELETE)
-        whole = record_read_delete(tagk_set, payload, &tsuid, &from_ms, &to_ms);
+        whole = record_read_delete(layout, payload, &tsuid, &from_ms, &to_ms);
     return whole ? ST_OK
                  : error_set(e, ST_CORRUPT,
                              "malformed WAL record of type %u, %zu bytes", type,

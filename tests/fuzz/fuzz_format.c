@@ -66,11 +66,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     write_text(path, buf_slice(&text));
     st = format_read(dir, &f, &e);
     if (st == ST_OK) {
-        INSIST(key_layout_is_valid(&f.tagk_set) && f.version == FORMAT_VERSION);
+        INSIST(key_layout_is_valid(&f.layout) && f.version == FORMAT_VERSION);
         INSIST(format_write(dir, &f, &e) == ST_OK);
         INSIST(format_read(dir, &again, &e) == ST_OK);
         INSIST(!again.damaged && strcmp(f.id, again.id) == 0 &&
-               memcmp(&f.tagk_set, &again.tagk_set, sizeof f.tagk_set) == 0);
+               memcmp(&f.layout, &again.layout, sizeof f.layout) == 0);
         free(path);
         path = tempdir_path(dir, "FORMAT.1");
         INSIST(remove(path) == 0);

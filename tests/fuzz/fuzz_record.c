@@ -78,7 +78,7 @@ check_series(struct store *s, size_t size)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct store_options o = { .tagk_set = KEY_LAYOUT_DEFAULT };
+    struct store_options o = { .layout = KEY_LAYOUT_DEFAULT };
     struct wal_options jo = { .sync = WAL_SYNC_OFF };
     char *dir;
     struct buf file = BUF_INIT;

@@ -108,10 +108,10 @@ close_all(struct world *w)
 static struct world
 new_world(void)
 {
-    struct store_options o = { .tagk_set = KEY_LAYOUT_DEFAULT };
+    struct store_options o = { .layout = KEY_LAYOUT_DEFAULT };
     struct world w = { .arena = arena_new((size_t)64 << 20) };
 
-    o.tagk_set.salt_buckets = 2;
+    o.layout.salt_buckets = 2;
     must(store_open(&o, &w.store, &e));
     return w;
 }
@@ -338,7 +338,7 @@ see_series(void *ctx, struct slice tsuid)
     INSIST(tsuid.size <= TSUID_MAX);
     fine(meta_get(w->metas, (struct meta_of){ META_SERIES, tsuid }, w->arena,
                   &m, &e));
-    if (!tsuid_is_valid(store_tagk_set(w->store), tsuid))
+    if (!tsuid_is_valid(store_layout(w->store), tsuid))
         return true;
     fine(store_last(w->store, tsuid, INT64_MAX, &p, &e));
     fine(series_created(w->series, tsuid, &created, &e));

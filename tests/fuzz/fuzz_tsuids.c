@@ -37,7 +37,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct key_layout tagk_sets[] = { KEY_LAYOUT_DEFAULT,
                                                    { 0, 1, 1, 2, 8, 6 } };
-    const struct key_layout *tagk_set = &tagk_sets[size % 2];
+    const struct key_layout *layout = &tagk_sets[size % 2];
     struct arena *a = arena_new(size % 5 == 0 ? 1 + size * 8 : 1 << 20);
     struct slice texts[MOST], *out = NULL;
     struct sub_query sq = { .tsuids = texts };
@@ -46,13 +46,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t len = 0;
 
     sq.tsuids_len = split(slice_of(data, size), texts);
-    st = tsuids_take(&sq, tagk_set, a, &out, &len, &e);
+    st = tsuids_take(&sq, layout, a, &out, &len, &e);
     if (st == ST_OK) {
         for (size_t i = 0; i < len; i++) {
-            INSIST(tsuid_is_valid(tagk_set, out[i]));
+            INSIST(tsuid_is_valid(layout, out[i]));
             INSIST(i == 0 || slice_cmp(out[i - 1], out[i]) < 0);
-            INSIST(slice_eq(tsuid_metric(tagk_set, out[0]),
-                            tsuid_metric(tagk_set, out[i])));
+            INSIST(slice_eq(tsuid_metric(layout, out[0]),
+                            tsuid_metric(layout, out[i])));
         }
     } else {
         INSIST(st == e.status && e.text[0] != '\0');

@@ -63,9 +63,9 @@ fixture_close(struct fixture *f)
 
 /* In memory, with the tag-key set given. */
 static inline struct fixture
-fixture_new(struct key_layout tagk_set)
+fixture_new(struct key_layout layout)
 {
-    struct fixture f = { .store_options.tagk_set = tagk_set };
+    struct fixture f = { .store_options.layout = layout };
 
     fixture_open(&f);
     return f;
@@ -76,7 +76,7 @@ static inline struct fixture
 fixture_new_on_disk(void)
 {
     struct fixture f = { .dir = tempdir_new(),
-                         .store_options.tagk_set = KEY_LAYOUT_DEFAULT };
+                         .store_options.layout = KEY_LAYOUT_DEFAULT };
 
     f.store_options.dir = f.dir;
     f.store_options.sync = WAL_SYNC_OFF;
@@ -92,6 +92,6 @@ fixture_free(struct fixture *f)
         tempdir_free(&f->dir);
 }
 
-static const struct key_layout tagk_set_default = KEY_LAYOUT_DEFAULT;
+static const struct key_layout layout_default = KEY_LAYOUT_DEFAULT;
 
 #endif

@@ -215,7 +215,7 @@ static int
 copy_idle(const struct options *o)
 {
     const struct store_options so = { .dir = o->words[0],
-                                      .tagk_set = KEY_LAYOUT_DEFAULT,
+                                      .layout = KEY_LAYOUT_DEFAULT,
                                       .min_free_bytes = 1 };
     struct backup b = { .to = o->words[1] };
     struct store *s = NULL;

@@ -43,7 +43,7 @@ open_store(const char *dir, struct store **out, struct error *e)
 {
     const struct store_options o = {
         .dir = dir,
-        .tagk_set = KEY_LAYOUT_DEFAULT,
+        .layout = KEY_LAYOUT_DEFAULT,
         .sync = WAL_SYNC_OFF,
         .min_free_bytes = 1,
     };

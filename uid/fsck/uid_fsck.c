@@ -259,7 +259,7 @@ check_id(struct tables *t, enum uid_kind kind, struct slice id, char what[64])
 bool
 check_ids(struct tables *t, struct slice tsuid, char what[64])
 {
-    const struct key_layout *w = t->tagk_set;
+    const struct key_layout *w = t->layout;
 
     if (!check_id(t, UID_METRIC, tsuid_metric(w, tsuid), what))
         return false;
@@ -303,7 +303,7 @@ put_name(struct tables *t, enum uid_kind kind, struct slice id, struct buf *out)
 const char *
 check_describe(struct tables *t, struct slice tsuid, char out[CHECK_TEXT_MAX])
 {
-    const struct key_layout *w = t->tagk_set;
+    const struct key_layout *w = t->layout;
     struct buf b = BUF_INIT;
 
     put_name(t, UID_METRIC, tsuid_metric(w, tsuid), &b);
@@ -354,11 +354,11 @@ check_tables(struct store *s, struct check *c, struct check_counts *out,
     enum status st = ST_OK;
 
     t.kv = store_kv(s);
-    t.tagk_set = store_tagk_set(s);
+    t.layout = store_layout(s);
     t.snapshot = kv_snapshot_take(t.kv);
     t.arena = arena_new(0);
     t.batch = kv_batch_new();
-    t.tagk_sets = tagk_sets_new(t.tagk_set);
+    t.tagk_sets = tagk_sets_new(t.layout);
     t.series.seed = hash_random_seed();
     if (check_repairs(&t))
         st = open_aside(&t, e);

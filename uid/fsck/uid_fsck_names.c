@@ -272,9 +272,9 @@ judge_counter(struct names *n)
 static enum status
 check_kind(struct tables *t, enum uid_kind kind, struct error *e)
 {
-    const unsigned widths[UID_KINDS] = { t->tagk_set->metric_width,
-                                         t->tagk_set->tagk_width,
-                                         t->tagk_set->tagv_width };
+    const unsigned widths[UID_KINDS] = { t->layout->metric_width,
+                                         t->layout->tagk_width,
+                                         t->layout->tagv_width };
     struct names n = { .t = t, .kind = kind, .width = widths[kind] };
     enum status st;
 

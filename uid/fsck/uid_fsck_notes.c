@@ -44,11 +44,11 @@ check_meta_key(const struct tables *t, struct slice key, bool *of_series,
 
     *of_series = kind == 't';
     if (kind == 't')
-        good = id.size <= TSUID_MAX && tsuid_is_valid(t->tagk_set, id);
+        good = id.size <= TSUID_MAX && tsuid_is_valid(t->layout, id);
     else
-        good = id.size == (kind == 'm'   ? t->tagk_set->metric_width
-                           : kind == 'k' ? t->tagk_set->tagk_width
-                           : kind == 'v' ? t->tagk_set->tagv_width
+        good = id.size == (kind == 'm'   ? t->layout->metric_width
+                           : kind == 'k' ? t->layout->tagk_width
+                           : kind == 'v' ? t->layout->tagv_width
                                          : SIZE_MAX);
     return good ? ST_OK
                 : error_set(e, ST_CORRUPT, "%zu bytes are no key of metadata",

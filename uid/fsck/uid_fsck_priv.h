@@ -42,7 +42,7 @@ struct tables {
     struct store *store;
     struct kv *kv;
     struct kv_snapshot *snapshot;
-    const struct key_layout *tagk_set;
+    const struct key_layout *layout;
     struct check_counts n;
     struct arena *arena; /* of one entry */
     struct id_ranges ids[UID_KINDS];

@@ -85,7 +85,7 @@ check_block(struct tables *t, struct slice block, uint32_t base,
 static bool
 move_row(struct tables *t, struct slice key, struct slice value)
 {
-    const struct key_layout *w = t->tagk_set;
+    const struct key_layout *w = t->layout;
     size_t at = 1 + (size_t)w->salt_width, metric = w->metric_width;
     uint8_t tsuid[TSUID_MAX], right[ROW_KEY_MAX];
     struct slice whole, moved;
@@ -127,12 +127,12 @@ check_hours(struct tables *t, uint32_t base, struct row_parts *good, bool *bad,
             struct error *why)
 {
     *bad = false;
-    for (unsigned i = 0; i < t->tagk_set->row_hours; i++) {
+    for (unsigned i = 0; i < t->layout->row_hours; i++) {
         uint32_t hour = base + i * HOUR_S;
         enum status st;
 
         /* Alone in its row an hour has a block, if it is no good one. */
-        if (good->blocks[i].size == 0 && t->tagk_set->row_hours > 1)
+        if (good->blocks[i].size == 0 && t->layout->row_hours > 1)
             continue;
         st = check_block(t, good->blocks[i], hour, why);
         if (st != ST_OK && st != ST_CORRUPT)
@@ -157,7 +157,7 @@ drop_hours(struct tables *t, struct slice key, struct slice value,
 
     check_drops_bad(t, "row-block", key, value, "%s: %s",
                     check_describe(t, tsuid, name), why->text);
-    row_value_put(t->tagk_set, base, good, &rest);
+    row_value_put(t->layout, base, good, &rest);
     if (check_repairs(t) && rest.size > 0)
         check_puts(t, key, buf_slice(&rest));
     buf_fini(&rest);
@@ -177,8 +177,8 @@ take_row(struct tables *t, struct slice key, struct slice value,
     enum status st;
 
     t->n.rows++;
-    if (key_row_parse(t->tagk_set, key, &salt, &base, bytes, &tsuid.size,
-                      &why) != ST_OK) {
+    if (key_row_parse(t->layout, key, &salt, &base, bytes, &tsuid.size, &why) !=
+        ST_OK) {
         if (!move_row(t, key, value))
             check_drops_bad(t, "row-key", key, value, "%s", why.text);
         return ST_OK;
@@ -186,7 +186,7 @@ take_row(struct tables *t, struct slice key, struct slice value,
     st = find_series(t, "row-series", key, value, tsuid, base, &known, e);
     if (st != ST_OK || !known)
         return st;
-    st = row_parts_of(t->tagk_set, base, value, &parts, &why);
+    st = row_parts_of(t->layout, base, value, &parts, &why);
     if (st == ST_OK)
         st = check_hours(t, base, &parts, &bad, &why);
     if (st != ST_OK && st != ST_CORRUPT)
@@ -222,7 +222,7 @@ take_histogram(struct tables *t, struct slice key, struct slice value,
     if (key.size >= 3)
         tsuid.size = (size_t)key_get_uint(key.data + 1, 2);
     if (key.size < 3 || tsuid.size == 0 || tsuid.size > TSUID_MAX ||
-        key.size != 3 + tsuid.size + 8 || !tsuid_is_valid(t->tagk_set, tsuid)) {
+        key.size != 3 + tsuid.size + 8 || !tsuid_is_valid(t->layout, tsuid)) {
         check_drops_bad(t, "histogram-key", key, value,
                         "%zu bytes are no key of a histogram", key.size);
         return ST_OK;

@@ -147,7 +147,7 @@ check_has_series(struct tables *t, struct slice tsuid, bool *out,
 static struct slice
 tagk_set_of(const struct tables *t, struct slice tsuid, uint8_t *out)
 {
-    const struct key_layout *w = t->tagk_set;
+    const struct key_layout *w = t->layout;
     size_t n = w->metric_width;
 
     memcpy(out, tsuid.data, n);
@@ -177,8 +177,8 @@ take_series(struct tables *t, struct slice key, struct slice value,
 
     (void)e;
     t->n.series++;
-    if (tsuid.size > TSUID_MAX || !tsuid_is_valid(t->tagk_set, tsuid) ||
-        tsuid_tags(t->tagk_set, tsuid) == 0) {
+    if (tsuid.size > TSUID_MAX || !tsuid_is_valid(t->layout, tsuid) ||
+        tsuid_tags(t->layout, tsuid) == 0) {
         check_drops_bad(t, "series-key", key, value,
                         "%zu bytes are no TSUID with ascending tags",
                         tsuid.size);
@@ -209,15 +209,14 @@ take_tagk_set(struct tables *t, struct slice key, struct slice value,
               struct error *e)
 {
     struct slice tagk_set = slice_of(key.data + 1, key.size - 1);
-    size_t tagks = tagk_set.size - t->tagk_set->metric_width;
+    size_t tagks = tagk_set.size - t->layout->metric_width;
     uint8_t bytes[8];
     uint64_t series;
 
     (void)e;
     t->n.tagk_sets++;
-    if (tagk_set.size <= t->tagk_set->metric_width ||
-        tagk_set.size > TSUID_MAX || tagks % t->tagk_set->tagk_width != 0 ||
-        value.size != 8) {
+    if (tagk_set.size <= t->layout->metric_width || tagk_set.size > TSUID_MAX ||
+        tagks % t->layout->tagk_width != 0 || value.size != 8) {
         check_drops_bad(t, "tagk_set-entry", key, value,
                         "a tag-key set with %zu and %zu bytes", key.size,
                         value.size);
@@ -270,7 +269,7 @@ find_tagk_set(struct tables *t, struct slice key, struct slice value,
 
     (void)value;
     (void)e;
-    if (tsuid.size > TSUID_MAX || !tsuid_is_valid(t->tagk_set, tsuid))
+    if (tsuid.size > TSUID_MAX || !tsuid_is_valid(t->layout, tsuid))
         return ST_OK;
     tagk_set = tagk_set_of(t, tsuid, bytes);
     series = tagk_sets_get(t->tagk_sets, tagk_set);

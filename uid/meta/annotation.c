@@ -678,20 +678,20 @@ annotation_series(struct annotations *a, struct slice metric, int64_t from_ms,
                   int64_t to_ms, struct arena *arena, struct slice **out,
                   size_t *out_len, struct error *e)
 {
-    const struct key_layout *tagk_set;
+    const struct key_layout *layout;
     struct noted found = { .arena = arena };
     struct kv_iter *it;
     enum status st = ST_OK, closed;
 
     OBJ_CHECK(a, ANNOTATIONS_MAGIC);
-    tagk_set = store_tagk_set(a->store);
+    layout = store_layout(a->store);
     it = kv_iter_open(store_kv(a->store), NULL, KEY_TABLE(TABLE_ANNOTATIONS));
     for (size_t tags = 1; tags <= KEY_MAX_TAGS && st == ST_OK; tags++) {
         uint8_t prefix[1 + 2 + TSUID_MAX] = { TABLE_ANNOTATIONS };
 
         key_put_uint(prefix + 1,
-                     tagk_set->metric_width +
-                         tags * (tagk_set->tagk_width + tagk_set->tagv_width),
+                     layout->metric_width +
+                         tags * (layout->tagk_width + layout->tagv_width),
                      2);
         memcpy(prefix + 3, metric.data, metric.size);
         st = walk_series(it, slice_of(prefix, 3 + metric.size),

@@ -223,8 +223,8 @@ check_name(struct metas *m, struct meta_of of, struct error *e)
     enum status st;
 
     if (of.kind == META_SERIES)
-        return tsuid_is_valid(store_tagk_set(m->store), of.id) &&
-                       tsuid_tags(store_tagk_set(m->store), of.id) > 0
+        return tsuid_is_valid(store_layout(m->store), of.id) &&
+                       tsuid_tags(store_layout(m->store), of.id) > 0
                    ? ST_OK
                    : error_set(e, ST_NOT_FOUND, "no such series");
     INSIST(of.id.size == uid_width(m->uids, kind));

@@ -113,7 +113,7 @@ enum status
 uid_open(struct store *s, const struct uid_options *o, struct uid_table **out,
          struct error *e)
 {
-    const struct key_layout *tagk_set = store_tagk_set(s);
+    const struct key_layout *layout = store_layout(s);
     struct uid_table *u = mem_new(sizeof *u);
     enum status st = ST_OK;
 
@@ -126,9 +126,9 @@ uid_open(struct store *s, const struct uid_options *o, struct uid_table **out,
     u->cache =
         uid_cache_new(o->cache_entries == 0 ? CACHE_ENTRIES : o->cache_entries);
     lock_init(&u->lock);
-    u->kinds[UID_METRIC].width = tagk_set->metric_width;
-    u->kinds[UID_TAGK].width = tagk_set->tagk_width;
-    u->kinds[UID_TAGV].width = tagk_set->tagv_width;
+    u->kinds[UID_METRIC].width = layout->metric_width;
+    u->kinds[UID_TAGK].width = layout->tagk_width;
+    u->kinds[UID_TAGV].width = layout->tagv_width;
     for (int kind = 0; kind < UID_KINDS && st == ST_OK; kind++)
         st = load_counter(u, (enum uid_kind)kind, e);
     if (st != ST_OK)

@@ -71,7 +71,7 @@ enum status
 kinds_open(struct store *s, struct kinds **out, struct error *e)
 {
     struct kinds *k = mem_new(sizeof *k);
-    unsigned width = store_tagk_set(s)->tagv_width;
+    unsigned width = store_layout(s)->tagv_width;
     enum status st;
 
     k->magic = KINDS_MAGIC;

@@ -73,7 +73,7 @@ series_open(struct store *s, struct uid_table *u, struct series_directory **out,
     d->magic = SERIES_MAGIC;
     d->store = s;
     d->uids = u;
-    d->widths = *store_tagk_set(s);
+    d->widths = *store_layout(s);
     d->tagk_sets = tagk_sets_new(&d->widths);
     d->index = series_index_new(&d->widths);
     lock_init(&d->lock);

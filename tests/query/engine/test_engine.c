@@ -70,13 +70,13 @@ put_all(struct world *w, int hour)
 static struct world
 open_world(unsigned buckets, int way)
 {
-    struct store_options so = { .tagk_set = KEY_LAYOUT_DEFAULT };
+    struct store_options so = { .layout = KEY_LAYOUT_DEFAULT };
     struct uid_options uo = { 0 };
     struct engine_options eo = { .threads = 2, .force_way = way };
     struct world w = { 0 };
 
-    so.tagk_set.salt_width = buckets > 0;
-    so.tagk_set.salt_buckets = (uint16_t)(buckets > 0 ? buckets : 1);
+    so.layout.salt_width = buckets > 0;
+    so.layout.salt_buckets = (uint16_t)(buckets > 0 ? buckets : 1);
     ck_assert_int_eq(store_open(&so, &w.store, &e), ST_OK);
     ck_assert_int_eq(uid_open(w.store, &uo, &w.uids, &e), ST_OK);
     ck_assert_int_eq(series_open(w.store, w.uids, &w.series, &e), ST_OK);

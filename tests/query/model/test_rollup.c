@@ -216,7 +216,7 @@ static const struct {
 
 START_TEST(tries_one_after_the_other)
 {
-    struct store_options so = { .tagk_set = KEY_LAYOUT_DEFAULT };
+    struct store_options so = { .layout = KEY_LAYOUT_DEFAULT };
     struct uid_options uo = { 0 };
     struct rollups *r = open_config(config);
     struct arena *a = arena_new(1 << 20);

@@ -12,7 +12,7 @@
 
 #define BASE UINT32_C(1292148000)
 
-/* -- data of many tag-key sets
+/* -- data of many key layouts
  * -------------------------------------------------- */
 
 static uint64_t

@@ -58,12 +58,12 @@ is_block(const struct key_layout *s, struct slice stored, struct slice block)
 /* What was put comes out, one by one and all at once, padded and not. */
 START_TEST(hours_come_back)
 {
-    static const struct key_layout *const tagk_sets[] = { &one, &six, &day };
+    static const struct key_layout *const layouts[] = { &one, &six, &day };
     static uint8_t bytes[ROW_HOURS_MAX][300];
     uint64_t r = harness_seed(1);
 
     for (int i = 0; i < 3000; i++) {
-        const struct key_layout *s = tagk_sets[i % 3];
+        const struct key_layout *s = layouts[i % 3];
         struct row_parts parts = { .blocks = { { NULL, 0 } } }, back;
         struct buf value = BUF_INIT, padded = BUF_INIT, again = BUF_INIT;
         struct row_hours h;

@@ -31,7 +31,7 @@ static struct store *
 open_store(const char *dir)
 {
     const struct store_options o = { .dir = dir,
-                                     .tagk_set = KEY_LAYOUT_DEFAULT,
+                                     .layout = KEY_LAYOUT_DEFAULT,
                                      .sync = WAL_SYNC_OFF,
                                      .flush_delay_ms = 3600000,
                                      .min_free_bytes = 1 };
@@ -190,10 +190,10 @@ read_all(const char *dir, size_t *points)
 
         if (kv_iter_key(it).data[0] != 'r')
             break;
-        OK(key_row_parse(store_tagk_set(s), kv_iter_key(it), &salt, &base,
-                         tsuid, &size, &e));
+        OK(key_row_parse(store_layout(s), kv_iter_key(it), &salt, &base, tsuid,
+                         &size, &e));
         points_clear(&p);
-        OK(row_hours_begin(store_tagk_set(s), base, kv_iter_value(it), &h, &e));
+        OK(row_hours_begin(store_layout(s), base, kv_iter_value(it), &h, &e));
         while (row_hours_next(&h, &base, &block))
             OK(block_decode(block, base, &p, &e));
         OK(row_hours_end(&h, &e));

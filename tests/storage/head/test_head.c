@@ -16,7 +16,7 @@ struct model {
 };
 
 struct rig {
-    struct key_layout tagk_set;
+    struct key_layout layout;
     struct head head;
     struct head_bucket *b;
     struct head_series *series[SERIES_LEN];
@@ -35,11 +35,11 @@ rig_open(struct rig *r)
 {
     uint8_t tsuid[9] = { 0, 0, 1, 0, 0, 1, 0, 0, 0 };
 
-    *r = (struct rig){ .tagk_set = { .salt_width = 0,
-                                     .metric_width = 3,
-                                     .tagk_width = 3,
-                                     .tagv_width = 3 } };
-    head_init(&r->head, &r->tagk_set);
+    *r = (struct rig){ .layout = { .salt_width = 0,
+                                   .metric_width = 3,
+                                   .tagk_width = 3,
+                                   .tagv_width = 3 } };
+    head_init(&r->head, &r->layout);
     r->b = &r->head.buckets[0];
     for (unsigned i = 0; i < SERIES_LEN; i++) {
         tsuid[8] = (uint8_t)(i + 1);

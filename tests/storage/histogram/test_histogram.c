@@ -257,7 +257,7 @@ START_TEST(keeps_and_deletes)
     static const uint8_t two[] = {
         0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 2, 0, 0, 5
     };
-    struct store_options o = { .tagk_set = KEY_LAYOUT_DEFAULT };
+    struct store_options o = { .layout = KEY_LAYOUT_DEFAULT };
     struct kv_batch *batch = kv_batch_new();
     struct slice a = slice_of(one, sizeof one), b = slice_of(two, sizeof two);
     struct buf text = BUF_INIT;

@@ -154,7 +154,7 @@ END_TEST
 /* -- at random ------------------------------------------------------------ */
 
 static struct key_layout
-random_tagk_set(uint64_t *r)
+random_layout(uint64_t *r)
 {
     static const uint8_t hours[] = { 1, 2, 3, 4, 6, 8, 12, 24 };
     struct key_layout s = { .salt_width = harness_random(r) % 2,
@@ -196,7 +196,7 @@ START_TEST(row_keys_round_trip)
     uint64_t r = harness_seed(1);
 
     for (int i = 0; i < 20000; i++) {
-        struct key_layout s = random_tagk_set(&r);
+        struct key_layout s = random_layout(&r);
         uint8_t tsuid[TSUID_MAX], key[ROW_KEY_MAX], back[TSUID_MAX];
         size_t n = random_tsuid(&s, &r, tsuid), back_size, key_size;
         uint32_t base = (uint32_t)(harness_random(&r) % 1193047) * 3600;
@@ -229,7 +229,7 @@ START_TEST(the_order_of_keys_is_the_order_of_bytes)
     uint64_t r = harness_seed(2);
 
     for (int i = 0; i < 20000; i++) {
-        struct key_layout s = random_tagk_set(&r);
+        struct key_layout s = random_layout(&r);
         uint8_t a[TSUID_MAX], b[TSUID_MAX];
         uint8_t ka[ROW_KEY_MAX], kb[ROW_KEY_MAX];
         struct slice ta = slice_of(a, random_tsuid(&s, &r, a));
@@ -306,9 +306,9 @@ START_TEST(prefixes_end)
 END_TEST
 
 static const struct {
-    struct key_layout tagk_set;
+    struct key_layout layout;
     bool valid;
-} tagk_sets[] = {
+} layouts[] = {
     { KEY_LAYOUT_DEFAULT, true },     { { 0, 1, 1, 8, 8, 6 }, true },
     { { 1, 256, 8, 1, 1, 6 }, true }, { { 1, 257, 3, 3, 3, 6 }, false },
     { { 1, 0, 3, 3, 3, 6 }, false },  { { 0, 16, 3, 3, 3, 6 }, false },
@@ -318,10 +318,10 @@ static const struct {
     { { 1, 16, 3, 3, 3, 24 }, true }, { { 1, 16, 3, 3, 3, 48 }, false },
 };
 
-START_TEST(tagk_sets_are_judged)
+START_TEST(layouts_are_judged)
 {
-    ck_assert_int_eq(key_layout_is_valid(&tagk_sets[_i].tagk_set),
-                     tagk_sets[_i].valid);
+    ck_assert_int_eq(key_layout_is_valid(&layouts[_i].layout),
+                     layouts[_i].valid);
 }
 END_TEST
 
@@ -333,4 +333,4 @@ TEST_MAIN("key", TEST(the_published_example), TEST(the_salt_never_changes),
           TEST(row_keys_round_trip),
           TEST(the_order_of_keys_is_the_order_of_bytes),
           TEST(the_salt_spreads_series), TEST(numbers_round_trip),
-          LOOP(prefixes_end, afters), LOOP(tagk_sets_are_judged, tagk_sets))
+          LOOP(prefixes_end, afters), LOOP(layouts_are_judged, layouts))

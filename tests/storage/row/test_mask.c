@@ -336,7 +336,7 @@ salted(uint8_t salt)
 {
     struct mask_set *s = mask_set_new();
 
-    for (size_t tagk_set = 0; tagk_set < 2; tagk_set++) {
+    for (size_t layout = 0; layout < 2; layout++) {
         struct mask *m = mask_new();
 
         mask_add_fixed(m, slice_of((uint8_t[]){ 'r', salt }, 2));
@@ -344,7 +344,7 @@ salted(uint8_t salt)
         mask_add_fixed(m, S("t"));
         mask_add_any(m, 1);
         mask_add_steps(m, 'b', 'x', 1, 1);
-        if (tagk_set == 1)
+        if (layout == 1)
             mask_add_set(m, (const uint8_t *)"adgz", 4, 1);
         mask_add_set(m, (const uint8_t *)"rbttzz", 3, 2);
         mask_set_give(s, &m);
@@ -627,7 +627,7 @@ static const struct {
     unsigned from_h, to_h;
     uint8_t dc;
     bool two_hosts; /* 10 and 311 */
-    bool both_tagk_sets;
+    bool both_layouts;
     size_t matches;
     uint64_t max_seeks, max_steps;
 } scans[] = {
@@ -641,7 +641,7 @@ static const struct {
     { 4, 4, 0, false, true, 400, 2, 400 },
     /* a host of datacenter 4 asked for in 1: nothing, a jump an hour */
     { 0, 23, 1, true, true, 24, 24 * 3 + 1, 24 },
-    /* one tag-key set only: every other row is stepped over by a hint */
+    /* one key layout only: every other row is stepped over by a hint */
     { 4, 4, 2, false, false, 50, 52, 50 },
     /* outside the stored time: one look, or none */
     { 100, 200, 0, false, true, 0, 1, 0 },
@@ -654,10 +654,10 @@ START_TEST(hints_skip_what_the_mask_excludes)
     struct kv_iter_counts counts;
     uint8_t hosts[] = { 311 >> 8, 311 & 255, 0, 10 };
     struct mask *m;
-    size_t tagk_sets = scans[_i].both_tagk_sets ? 2 : 1;
+    size_t layouts = scans[_i].both_layouts ? 2 : 1;
 
     fill(kv);
-    for (size_t i = 0; i < tagk_sets; i++) {
+    for (size_t i = 0; i < layouts; i++) {
         m = rows(3 - i, scans[_i].from_h, scans[_i].to_h, scans[_i].dc,
                  scans[_i].two_hosts ? hosts : NULL, 2);
         mask_set_give(s, &m);

@@ -9,7 +9,7 @@
 #include "tests/harness.h"
 #include "tests/tempdir.h"
 
-static const struct key_layout tagk_set = { 1, 20, 3, 4, 8, 12 };
+static const struct key_layout layout = { 1, 20, 3, 4, 8, 12 };
 
 static struct buf
 read_text(const char *dir)
@@ -54,7 +54,7 @@ START_TEST(comes_back_as_written)
 
     rejects(dir, ST_NOT_FOUND, "there is no");
     rejects("/nowhere/at/all", ST_NOT_FOUND, "there is no");
-    format_new(&a, &tagk_set);
+    format_new(&a, &layout);
     for (int i = 0; i < 2; i++) {
         a.complete = i == 1;
         ck_assert_int_eq(format_write(dir, &a, NULL), ST_OK);
@@ -63,9 +63,9 @@ START_TEST(comes_back_as_written)
         ck_assert_int_eq(b.complete, i);
         ck_assert_str_eq(a.id, b.id);
         ck_assert_uint_eq(strlen(b.id), 32);
-        ck_assert_int_eq(memcmp(&a.tagk_set, &b.tagk_set, sizeof tagk_set), 0);
+        ck_assert_int_eq(memcmp(&a.layout, &b.layout, sizeof layout), 0);
     }
-    format_new(&b, &tagk_set);
+    format_new(&b, &layout);
     ck_assert_str_ne(a.id, b.id);
     tempdir_free(&dir);
 }
@@ -104,7 +104,7 @@ START_TEST(the_documented_file)
     rejects(dir, ST_CORRUPT, "checksum");
     write_text(dir, slice_str(DOCUMENTED "crc32c ce75072a\n"));
     ck_assert_int_eq(format_read(dir, &f, NULL), ST_OK);
-    ck_assert_uint_eq(f.tagk_set.salt_buckets, 16);
+    ck_assert_uint_eq(f.layout.salt_buckets, 16);
     ck_assert(f.complete);
     ck_assert_int_eq(format_write(dir, &f, NULL), ST_OK);
     text = read_text(dir);
@@ -131,7 +131,7 @@ START_TEST(every_flipped_bit_and_every_cut_is_seen)
     struct format f, g;
     struct buf text;
 
-    format_new(&f, &tagk_set);
+    format_new(&f, &layout);
     ck_assert_int_eq(format_write(dir, &f, NULL), ST_OK);
     text = read_text(dir);
     for (size_t i = 0; i < text.size; i++) {
@@ -161,7 +161,7 @@ START_TEST(what_follows_the_checksum_is_ignored)
     struct format f, g;
     struct buf text;
 
-    format_new(&f, &tagk_set);
+    format_new(&f, &layout);
     ck_assert_int_eq(format_write(dir, &f, NULL), ST_OK);
     remove_copy(dir);
     text = read_text(dir);
@@ -215,7 +215,7 @@ START_TEST(a_write_that_was_cut_short_changes_nothing)
     struct format f, g;
     FILE *file;
 
-    format_new(&f, &tagk_set);
+    format_new(&f, &layout);
     ck_assert_int_eq(format_write(dir, &f, NULL), ST_OK);
     ck_assert_int_ne(access(tmp, F_OK), 0);
     file = fopen(tmp, "wb");

@@ -33,7 +33,7 @@ options_for(int kind)
     dir = tempdir_new();
     return (struct store_options){
         .dir = kinds[kind].on_disk ? dir : NULL,
-        .tagk_set = KEY_LAYOUT_DEFAULT,
+        .layout = KEY_LAYOUT_DEFAULT,
         .sync = WAL_SYNC_OFF,
     };
 }
@@ -109,13 +109,13 @@ read_series(struct store *s, unsigned i, enum scan_way way, struct points *out,
     struct store_scan *scan;
     struct store_row row;
 
-    spec.bucket = key_salt(store_tagk_set(s), t);
+    spec.bucket = key_salt(store_layout(s), t);
     head[0] = TABLE_ROWS;
     head[1] = (uint8_t)spec.bucket;
     memcpy(head + 2, t.data, 3);
     mask_add_fixed(m, slice_of(head, 5));
-    mask_add_steps(m, 0, key_span_base(store_tagk_set(s), spec.to_base),
-                   key_span_s(store_tagk_set(s)), 4);
+    mask_add_steps(m, 0, key_span_base(store_layout(s), spec.to_base),
+                   key_span_s(store_layout(s)), 4);
     mask_add_fixed(m, slice_of(t.data + 3, 6));
     mask_set_give(set, &m);
     spec.masks = set;

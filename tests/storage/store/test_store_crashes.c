@@ -22,7 +22,7 @@ static struct store *
 open_store(void)
 {
     struct store_options o = { .dir = dir,
-                               .tagk_set = { 0, 1, 3, 3, 3, 6 },
+                               .layout = { 0, 1, 3, 3, 3, 6 },
                                .sync = WAL_SYNC_ALWAYS };
     struct store *s;
 
@@ -126,7 +126,7 @@ delete_over_damage(struct store *s)
     put(s, 1, 1);
     put(s, 2, 7);
     ck_assert_int_eq(store_flush(s, &e), ST_OK);
-    k = slice_of(key, key_row(store_tagk_set(s), t, hour_base(T0), key));
+    k = slice_of(key, key_row(store_layout(s), t, hour_base(T0), key));
     ck_assert_int_eq(kv_get(store_kv(s), k, &value, &e), ST_OK);
     value.data[value.size / 2] ^= 1;
     kv_batch_put(b, k, buf_slice(&value));
@@ -220,7 +220,7 @@ START_TEST(a_damaged_row_makes_way)
     b = kv_batch_new();
     put(s, 1, 1);
     ck_assert_int_eq(store_flush(s, &e), ST_OK);
-    k = slice_of(key, key_row(&s->tagk_set, tsuid(bytes, 1), T0 / 1000, key));
+    k = slice_of(key, key_row(&s->layout, tsuid(bytes, 1), T0 / 1000, key));
     kv_batch_put(b, k, slice_str("\3damaged"));
     ck_assert_int_eq(kv_write(store_kv(s), b, false, &e), ST_OK);
     kv_batch_free(&b);

@@ -17,7 +17,7 @@ static struct store *
 open_store(void)
 {
     struct store_options o = { .dir = dir,
-                               .tagk_set = KEY_LAYOUT_DEFAULT,
+                               .layout = KEY_LAYOUT_DEFAULT,
                                .sync = WAL_SYNC_OFF };
     struct store *s;
 

@@ -29,7 +29,7 @@ put(struct store *s, unsigned i, int64_t ts_ms)
 static struct store *
 some_store(const char *dir)
 {
-    struct store_options o = { .dir = dir, .tagk_set = KEY_LAYOUT_DEFAULT };
+    struct store_options o = { .dir = dir, .layout = KEY_LAYOUT_DEFAULT };
     struct store *s;
 
     ck_assert_int_eq(store_open(&o, &s, &e), ST_OK);
@@ -55,18 +55,18 @@ struct scans {
 static void
 open_scans(struct store *s, enum scan_way way, bool summaries, struct scans *a)
 {
-    const struct key_layout *tagk_set = store_tagk_set(s);
+    const struct key_layout *layout = store_layout(s);
     uint8_t head[] = { TABLE_ROWS, 0, 0, 0, 1 };
     struct mask *m = mask_new();
 
     mask_add_fixed(m, slice_of(head, sizeof head));
-    mask_add_steps(m, 0, UINT32_MAX, key_span_s(tagk_set), 4);
+    mask_add_steps(m, 0, UINT32_MAX, key_span_s(layout), 4);
     mask_add_fixed(m, slice_of("\0\0\1", 3));
     mask_add_any(m, 3);
     memset(a, 0, sizeof *a);
     a->masks[0] = mask_set_new();
     mask_set_give(a->masks[0], &m);
-    a->len = tagk_set->salt_buckets;
+    a->len = layout->salt_buckets;
     a->metric[2] = 1;
     for (size_t i = 1; i < a->len; i++)
         a->masks[i] = mask_set_like(a->masks[0], 1, (uint8_t)i);
@@ -82,7 +82,7 @@ open_scans(struct store *s, enum scan_way way, bool summaries, struct scans *a)
         };
     for (unsigned i = 0; i < SERIES; i++) {
         struct slice t = tsuid(a->tsuids[i], i);
-        struct scan_spec *spec = &a->specs[key_salt(tagk_set, t)];
+        struct scan_spec *spec = &a->specs[key_salt(layout, t)];
 
         a->listed[spec->bucket][spec->series_len++] = t;
     }
@@ -109,14 +109,14 @@ static const enum scan_way ways[] = { SCAN_HINTS, SCAN_RANGE, SCAN_SEEKS };
 
 /* Points, counted and added up. */
 static void
-check_bucket(struct scans *a, size_t bucket, const struct key_layout *tagk_set,
+check_bucket(struct scans *a, size_t bucket, const struct key_layout *layout,
              size_t *count, int64_t *sum)
 {
     struct points p = { 0 };
     struct store_row row;
 
     while (store_scan_next(a->scans[bucket], &row)) {
-        ck_assert_uint_eq(key_salt(tagk_set, row.tsuid), bucket);
+        ck_assert_uint_eq(key_salt(layout, row.tsuid), bucket);
         ck_assert_int_eq(store_row_points(&row, &p, &e), ST_OK);
     }
     for (size_t i = 0; i < p.len; i++)
@@ -139,7 +139,7 @@ START_TEST(buckets_share_what_reads_the_engine)
 
             all_buckets(s, ways[w], &a);
             for (size_t i = 0; i < a.len; i++) {
-                check_bucket(&a, i, store_tagk_set(s), &count, &sum);
+                check_bucket(&a, i, store_layout(s), &count, &sum);
                 if (i % 2 == 0)
                     ck_assert_int_eq(store_scan_close(&a.scans[i], NULL, &e),
                                      ST_OK);
@@ -168,7 +168,7 @@ START_TEST(each_sees_what_was_there_at_the_opening)
     all_buckets(s, SCAN_RANGE, &a);
     ck_assert_int_eq(store_flush(s, &e), ST_OK);
     for (size_t i = 0; i < a.len; i++)
-        check_bucket(&a, i, store_tagk_set(s), &count, &sum);
+        check_bucket(&a, i, store_layout(s), &count, &sum);
     end_scans(&a);
     ck_assert_uint_eq(count, SERIES + SERIES / 3 + 1);
     all_buckets(s, SCAN_RANGE, &a);
@@ -264,7 +264,7 @@ check_summaries(struct store_scan *scan, bool wanted)
 
 START_TEST(open_rows_have_summaries)
 {
-    struct store_options o = { .tagk_set = KEY_LAYOUT_DEFAULT };
+    struct store_options o = { .layout = KEY_LAYOUT_DEFAULT };
     static struct scans a;
     struct store *s;
 

@@ -41,9 +41,9 @@ world_new(uint8_t hours)
 
     w->dir = tempdir_new();
     w->options = (struct store_options){ .dir = w->dir,
-                                         .tagk_set = KEY_LAYOUT_DEFAULT,
+                                         .layout = KEY_LAYOUT_DEFAULT,
                                          .sync = WAL_SYNC_OFF };
-    w->options.tagk_set.row_hours = hours;
+    w->options.layout.row_hours = hours;
     for (size_t i = 0; i < SERIES; i++)
         for (size_t k = 0; k < SLOTS; k++)
             w->values[i][k] = ABSENT;
@@ -114,14 +114,14 @@ delete_some(struct world *w, uint64_t *r)
 static struct mask_set *
 masks_of(const struct world *w, unsigned bucket, uint32_t from, uint32_t to)
 {
-    const struct key_layout *tagk_set = store_tagk_set(w->s);
+    const struct key_layout *layout = store_layout(w->s);
     uint8_t head[] = { TABLE_ROWS, (uint8_t)bucket, 0, 0, 1 };
     struct mask_set *set = mask_set_new();
     struct mask *m = mask_new();
 
     mask_add_fixed(m, slice_of(head, sizeof head));
-    mask_add_steps(m, key_span_base(tagk_set, from),
-                   key_span_base(tagk_set, to), key_span_s(tagk_set), 4);
+    mask_add_steps(m, key_span_base(layout, from), key_span_base(layout, to),
+                   key_span_s(layout), 4);
     mask_add_fixed(m, slice_of("\0\0\1", 3));
     mask_add_any(m, 3);
     mask_set_give(set, &m);
@@ -133,7 +133,7 @@ static void
 check_bucket(struct world *w, unsigned bucket, enum scan_way way,
              uint32_t from_hour, uint32_t to_hour, uint64_t *seen)
 {
-    const struct key_layout *tagk_set = store_tagk_set(w->s);
+    const struct key_layout *layout = store_layout(w->s);
     uint32_t from = T0_S + from_hour * 3600, to = T0_S + to_hour * 3600;
     struct mask_set *masks = masks_of(w, bucket, from, to);
     uint8_t bytes[SERIES][TSUID_BYTES], before[ROW_KEY_MAX + 4] = { 0 };
@@ -153,14 +153,14 @@ check_bucket(struct world *w, unsigned bucket, enum scan_way way,
         struct slice t = tsuid(bytes[i], i);
 
         spec.metric = slice_of(t.data, 3);
-        if (key_salt(tagk_set, t) == bucket)
+        if (key_salt(layout, t) == bucket)
             listed[spec.series_len++] = t;
     }
     ck_assert_int_eq(store_scan_open(w->s, &spec, &scan, &e), ST_OK);
     while (store_scan_next(scan, &row)) {
         unsigned series = (unsigned)key_get_uint(row.tsuid.data + 6, 3);
         uint8_t now[ROW_KEY_MAX + 4];
-        size_t size = key_row(tagk_set, row.tsuid, row.base, now);
+        size_t size = key_row(layout, row.tsuid, row.base, now);
 
         key_put_uint(now + size, row.base, 4);
         size += 4;
@@ -196,7 +196,7 @@ check_hours(struct world *w, enum scan_way way, uint32_t from_hour,
     for (size_t i = 0; i < SERIES; i++)
         for (size_t k = from_hour * 60; k < (to_hour + 1) * 60; k++)
             want += w->values[i][k] != ABSENT;
-    for (unsigned b = 0; b < store_tagk_set(w->s)->salt_buckets; b++)
+    for (unsigned b = 0; b < store_layout(w->s)->salt_buckets; b++)
         check_bucket(w, b, way, from_hour, to_hour, &seen);
     ck_assert_uint_eq(seen, want);
 }
@@ -246,7 +246,7 @@ START_TEST(all_is_as_the_model_says)
                        harness_random(&r) % SLOTS);
         }
     }
-    ck_assert_uint_eq(store_tagk_set(w->s)->row_hours, spans[_i]);
+    ck_assert_uint_eq(store_layout(w->s)->row_hours, spans[_i]);
     world_free(&w);
 }
 END_TEST
@@ -267,7 +267,7 @@ count_rows(struct world *w)
  * once, whatever the order in which the hours came. */
 START_TEST(a_span_is_written_once)
 {
-    struct world w = { .options.tagk_set = { 0, 1, 3, 3, 3, 6 } };
+    struct world w = { .options.layout = { 0, 1, 3, 3, 3, 6 } };
     uint8_t bytes[TSUID_BYTES];
     struct store_counts c;
 

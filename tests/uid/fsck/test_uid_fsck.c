@@ -70,7 +70,7 @@ row_key(const char *tsuid, uint8_t *out)
 {
     uint8_t bytes[100];
 
-    return key_row(&tagk_set_default, slice_of(bytes, hex(tsuid, bytes)), BASE,
+    return key_row(&layout_default, slice_of(bytes, hex(tsuid, bytes)), BASE,
                    out);
 }
 
@@ -138,7 +138,7 @@ rig_new(void)
     struct rig r = { .dir = tempdir_new() };
 
     r.aside = tempdir_path(r.dir, "aside");
-    r.f = fixture_new(tagk_set_default);
+    r.f = fixture_new(layout_default);
     add_names(&r);
     for (int i = 1; i <= 2; i++) {
         char tsuid[32];

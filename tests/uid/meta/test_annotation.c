@@ -129,7 +129,7 @@ static const struct {
 
 START_TEST(merges_and_overwrites)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct arena *a = arena_new(0);
 
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
@@ -163,7 +163,7 @@ END_TEST
 
 START_TEST(texts_of_failures)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct annotation n = note(A, 0, "d");
     struct arena *a = arena_new(0);
     bool changed;
@@ -189,7 +189,7 @@ END_TEST
 /* Seconds and milliseconds of the same moment are one note. */
 START_TEST(timestamps)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
 
     put(&f, note(A, T * 1000, "ms"), true);
     ck_assert_str_eq(get(&f, A, T), "1356998400000-0:ms/;");
@@ -208,7 +208,7 @@ END_TEST
 
 START_TEST(bounds_size)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct arena *a = arena_new(0), *small = arena_new(1000);
     char *big = calloc(1, ANNOTATION_BYTES + 1);
     struct annotation n;
@@ -274,7 +274,7 @@ tsuid_at(int i)
 
 START_TEST(each_in_range)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
 
     put_some(&f);
     ck_assert_str_eq(each(&f, tsuid_at(ranges[_i].tsuid), ranges[_i].from_ms,
@@ -301,7 +301,7 @@ static const struct {
 
 START_TEST(series_with_notes)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct arena *a = arena_new(0);
     const uint8_t metric[3] = { 0, 0, noted[_i].metric };
     char text[64] = "";
@@ -323,7 +323,7 @@ END_TEST
 
 START_TEST(deletes_a_range)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     uint64_t deleted;
 
     put_some(&f);
@@ -349,7 +349,7 @@ START_TEST(deletes_many)
     static const struct {
         int64_t len;
     } cases[] = { { 999 }, { 1000 }, { 1001 }, { 2500 } };
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     uint64_t deleted;
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -409,7 +409,7 @@ static const struct {
 
 START_TEST(lists_many)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
 
     ck_assert_str_eq(list(&f, lists[_i].tsuids, 0, INT64_MAX), "");
     put_some(&f);
@@ -424,7 +424,7 @@ END_TEST
 START_TEST(lists_what_each_finds)
 {
     uint64_t state = harness_seed(3);
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
 
     for (int round = 0; round < 30; round++) {
         struct arena *a = arena_new(0);
@@ -486,7 +486,7 @@ START_TEST(keeps_nulls)
                                    "\x02l\x01";
     struct annotation_pair pairs[] = { { slice_str("k"), { NULL, 0 } },
                                        { slice_str("l"), slice_str("") } };
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct arena *a = arena_new(0);
     struct annotation n = note(A, 5, "d"), out;
     struct buf v = BUF_INIT;
@@ -519,7 +519,7 @@ START_TEST(documented_bytes)
                                  "\x00\x00\x01\x3b\xf3\x68\x59\x0a";
     static const uint8_t value[] = "\x01\x8a\xb2\xa1\x9b\xbf\x27\x00\x02hi\x00"
                                    "\x02\x01k\x01v";
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct annotation_pair pair = { slice_str("k"), slice_str("v") };
     struct annotation n = note(A, INT64_C(1356998400266), "hi");
     struct buf v = BUF_INIT;
@@ -599,7 +599,7 @@ write_field(void *arg)
 /* A description and notes written at the same time are both kept. */
 START_TEST(racing_merges_lose_nothing)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct arena *a = arena_new(0);
     pthread_barrier_t start;
     struct writer one = { &f, &start, ANNOTATION_DESCRIPTION };
@@ -625,7 +625,7 @@ END_TEST
 
 START_TEST(walks_over_all)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct text t = { .left = 3 };
     struct series_rules rules = { true, true, true, 8 };
     struct tag tag = { slice_str("host"), slice_str("a") };

@@ -106,7 +106,7 @@ full(struct annotation_pair *pair)
 
 START_TEST(defaults_come_from_the_tables)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     int64_t now_s = clock_now_ms(&clock_system) / 1000, created;
     const char *nothing = "|||||0|-999|-999";
 
@@ -121,7 +121,7 @@ END_TEST
 
 START_TEST(what_does_not_exist)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct slice far = slice_of("\0\xff\xff", 3);
     struct arena *a = arena_new(0);
     struct meta n = meta_empty();
@@ -165,7 +165,7 @@ static const struct {
 
 START_TEST(merges_what_is_given)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct slice text = slice_str("N");
     struct annotation_pair pair;
     struct meta n = {
@@ -187,7 +187,7 @@ START_TEST(the_earliest_creation_stays)
     static const int64_t given[][2] = {
         { 50, 50 }, { 90, 50 }, { 0, 50 }, { 20, 20 }, { 50, 20 }
     };
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct meta n = meta_empty();
     int64_t created;
 
@@ -204,7 +204,7 @@ END_TEST
 
 START_TEST(records)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct annotation_pair pair;
     bool has = true;
 
@@ -267,7 +267,7 @@ see(void *ctx, struct slice tsuid)
 
 START_TEST(lists_series_with_records)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct meta n = meta_empty();
     size_t seen = 0, limit = 0;
 
@@ -291,7 +291,7 @@ END_TEST
 /* docs/FORMAT.md, "Metadata". */
 START_TEST(documented_bytes)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct meta n = meta_empty();
     struct buf v = BUF_INIT;
 
@@ -309,7 +309,7 @@ END_TEST
 /* Null texts stay null; the version says that there are some. */
 START_TEST(keeps_nulls)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct arena *a = arena_new(0);
     struct meta n = meta_empty(), out;
     struct buf v = BUF_INIT;
@@ -334,7 +334,7 @@ END_TEST
 /* Every cut of a record, and one with more behind it, is damage. */
 START_TEST(damage_is_seen)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct arena *a = arena_new(0);
     struct buf v = BUF_INIT;
     struct slice key = slice_of("mt\0\0\1\0\0\1\0\0\1", 11);
@@ -363,7 +363,7 @@ END_TEST
 
 START_TEST(too_much_is_rejected)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct arena *a = arena_new(0);
     struct buf text = BUF_INIT;
     struct meta n = meta_empty();

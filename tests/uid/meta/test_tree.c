@@ -58,7 +58,7 @@ END_TEST
 
 START_TEST(deleted_branches_come_back_with_a_write)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct arena *a = arena_new(0);
     struct trees *t;
     struct tree tree = named("one"), got;
@@ -105,7 +105,7 @@ static const struct {
 
 START_TEST(rules_are_merged_and_checked)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct arena *a = arena_new(0);
     struct trees *t;
     struct tree tree = named("one"), got;

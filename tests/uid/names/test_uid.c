@@ -44,7 +44,7 @@ find(struct fixture *f, enum uid_kind kind, const char *name)
 
 START_TEST(ids_are_dense_by_kind)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
 
     ck_assert_uint_eq(create(&f, UID_METRIC, "sys.cpu"), 1);
     ck_assert_uint_eq(create(&f, UID_METRIC, "sys.mem"), 2);
@@ -59,7 +59,7 @@ END_TEST
 
 START_TEST(texts_of_failures)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct buf out = BUF_INIT;
     uint64_t id;
 
@@ -125,7 +125,7 @@ END_TEST
 
 START_TEST(random_ids_are_distinct)
 {
-    struct fixture f = { .store_options.tagk_set = { 1, 16, 1, 1, 1, 6 },
+    struct fixture f = { .store_options.layout = { 1, 16, 1, 1, 1, 6 },
                          .uid_options.random_metrics = true };
     bool seen[256] = { true };
     char name[16];
@@ -187,7 +187,7 @@ END_TEST
 
 START_TEST(a_bad_counter_is_rejected)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct kv_batch *b = kv_batch_new();
     struct uid_table *u = NULL;
 
@@ -204,7 +204,7 @@ END_TEST
 /* docs/FORMAT.md, "UID table". */
 START_TEST(documented_bytes)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct buf v = BUF_INIT;
     uint32_t created_s;
 
@@ -225,7 +225,7 @@ END_TEST
 
 START_TEST(creation_outlives_a_rename)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct kv_batch *b = kv_batch_new();
     uint32_t created_s;
     uint64_t now_s = (uint64_t)clock_now_ms(&clock_system) / 1000;
@@ -248,7 +248,7 @@ END_TEST
 
 START_TEST(rename_moves_the_id)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
 
     (void)create(&f, UID_METRIC, "a");
     (void)create(&f, UID_METRIC, "b");
@@ -312,7 +312,7 @@ START_TEST(suggests_in_order)
     static const char *const metrics[] = { "web",     "sys.mem", "\xc3\xa9",
                                            "sys.cpu", "sysa",    "Sys.x",
                                            "sys" };
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct names n = { .stop_at = suggestions[_i].stop_at };
 
     for (size_t i = 0; i < sizeof metrics / sizeof metrics[0]; i++)
@@ -374,7 +374,7 @@ static const struct {
 
 START_TEST(validates)
 {
-    struct fixture f = { .store_options.tagk_set = KEY_LAYOUT_DEFAULT,
+    struct fixture f = { .store_options.layout = KEY_LAYOUT_DEFAULT,
                          .uid_options.allow_specialchars = names[_i].specials };
     struct slice name = slice_str(names[_i].name);
 
@@ -390,7 +390,7 @@ END_TEST
 
 START_TEST(validates_sizes)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     char *big = malloc(40000);
     uint64_t id;
 
@@ -443,7 +443,7 @@ END_TEST
 
 START_TEST(a_full_cache_drops_the_oldest)
 {
-    struct fixture f = { .store_options.tagk_set = KEY_LAYOUT_DEFAULT,
+    struct fixture f = { .store_options.layout = KEY_LAYOUT_DEFAULT,
                          .uid_options.cache_entries = 10 };
     struct uid_counts counts;
     char name[16];
@@ -478,7 +478,7 @@ END_TEST
 
 START_TEST(dup_says_when_the_arena_is_full)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct arena *a = arena_new(16);
     struct slice s;
 
@@ -499,7 +499,7 @@ START_TEST(small_caches_answer_as_none)
 {
     static const size_t sizes[] = { 1, 2, 63, 64, 200, 5000 };
     uint64_t state = harness_seed(7);
-    struct fixture f = { .store_options.tagk_set = KEY_LAYOUT_DEFAULT,
+    struct fixture f = { .store_options.layout = KEY_LAYOUT_DEFAULT,
                          .uid_options.cache_entries = sizes[_i] };
     uint64_t ids[400] = { 0 };
     char name[24];
@@ -582,7 +582,7 @@ race(void *arg)
 
 START_TEST(racing_threads_agree)
 {
-    struct fixture f = { .store_options.tagk_set = KEY_LAYOUT_DEFAULT,
+    struct fixture f = { .store_options.layout = KEY_LAYOUT_DEFAULT,
                          .uid_options.cache_entries = (size_t)(_i % 2 * 40) };
     struct racer *racers = calloc(THREADS, sizeof *racers);
     pthread_barrier_t start;
@@ -634,7 +634,7 @@ rename_to_and_fro(void *arg)
 /* Readers that read the old name must not leave it in the cache. */
 START_TEST(renaming_leaves_no_stale_entry)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     pthread_t thread;
     uint64_t id = create(&f, UID_TAGK, "a");
 

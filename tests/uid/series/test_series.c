@@ -62,7 +62,7 @@ id_of(struct fixture *f, enum uid_kind kind, const char *name)
 
 START_TEST(tags_are_sorted_by_id)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
 
     ck_assert_str_eq(resolve(&f, "m host=a"), "000001000001000001");
     ck_assert_str_eq(resolve(&f, "m dc=x host=a"),
@@ -79,7 +79,7 @@ END_TEST
 /* New names get their ids in the order of Java's HashMap, key before value. */
 START_TEST(ids_follow_java)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
 
     (void)resolve(&f, "m a=1 b=2 h=3 h8=4 h9=5 host=6 dc=7");
     ck_assert_uint_eq(id_of(&f, UID_TAGK, "h8"), 1);
@@ -152,7 +152,7 @@ static const struct {
 
 START_TEST(rejects)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     uint8_t tsuid[TSUID_MAX];
     series_ref ref;
     size_t size;
@@ -177,7 +177,7 @@ START_TEST(bounds_the_number_of_tags)
     } cases[] = { { 8, 8, true },    { 8, 9, false },    { 32, 32, true },
                   { 32, 33, false }, { 40, 33, false },  { 8, 64, false },
                   { 8, 65, false },  { 8, 1000, false }, { 0, 1, false } };
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     static char names[1000][16];
     static struct tag tags[1000];
 
@@ -210,7 +210,7 @@ END_TEST
 
 START_TEST(rules_forbid_creation)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct series_rules rules = { false, false, false, 8 };
     const struct tag tag = TAG("host", "a");
     uint8_t tsuid[TSUID_MAX];
@@ -310,7 +310,7 @@ END_TEST
 
 START_TEST(many_tagk_sets)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct arena *a = arena_new(0);
     struct series_tagk_set *tagk_sets;
     char text[64];
@@ -346,7 +346,7 @@ START_TEST(exists_and_created)
         { { (const uint8_t *)"\0\0\1", 3 }, false },
         { { (const uint8_t *)"", 0 }, false },
     };
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
 
     (void)resolve(&f, "m host=a");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -368,7 +368,7 @@ END_TEST
 /* docs/FORMAT.md, "Series". */
 START_TEST(documented_bytes)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct buf v = BUF_INIT;
 
     (void)resolve(&f, "m host=a");
@@ -394,7 +394,7 @@ START_TEST(bad_records_are_rejected)
           { (const uint8_t *)"1234567", 7 } },
         { { (const uint8_t *)"h", 1 }, { (const uint8_t *)"12345678", 8 } },
     };
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct kv_batch *b = kv_batch_new();
     struct series_directory *d;
 
@@ -419,16 +419,16 @@ static bool
 see(void *ctx, struct slice tsuid)
 {
     struct seen *s = ctx;
-    size_t n = tsuid_tags(&tagk_set_default, tsuid);
+    size_t n = tsuid_tags(&layout_default, tsuid);
 
     s->at += (size_t)snprintf(
-        s->text + s->at, sizeof s->text - s->at, "%d:",
-        (int)key_get_uint(tsuid_metric(&tagk_set_default, tsuid).data, 3));
+        s->text + s->at, sizeof s->text - s->at,
+        "%d:", (int)key_get_uint(tsuid_metric(&layout_default, tsuid).data, 3));
     for (size_t i = 0; i < n; i++)
         s->at += (size_t)snprintf(
             s->text + s->at, sizeof s->text - s->at, "%d=%d%s",
-            (int)key_get_uint(tsuid_tagk(&tagk_set_default, tsuid, i).data, 3),
-            (int)key_get_uint(tsuid_tagv(&tagk_set_default, tsuid, i).data, 3),
+            (int)key_get_uint(tsuid_tagk(&layout_default, tsuid, i).data, 3),
+            (int)key_get_uint(tsuid_tagv(&layout_default, tsuid, i).data, 3),
             i + 1 < n ? "," : ";");
     return --s->left > 0;
 }
@@ -463,7 +463,7 @@ mask_of_one(uint64_t metric, uint64_t tagk, const uint8_t *values, size_t len)
 
 START_TEST(each_by_metric_and_mask)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct mask_set *masks = mask_set_new();
     struct mask *m;
 
@@ -500,7 +500,7 @@ END_TEST
 /* Seeks over what a mask leaves out. */
 START_TEST(each_with_a_sparse_mask)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct mask_set *masks = mask_set_new();
     struct mask *m;
     uint8_t values[3 * 4];
@@ -561,7 +561,7 @@ race(void *arg)
 
 START_TEST(racing_threads_enter_once)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct racer *racers = calloc(THREADS, sizeof *racers);
     pthread_t threads[THREADS];
 
@@ -709,7 +709,7 @@ check_index(struct fixture *f, uint64_t *state)
 
 START_TEST(index_agrees_with_the_scan)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     uint64_t state = harness_seed(1);
     char text[64];
 
@@ -746,7 +746,7 @@ take_some(void *ctx, uint64_t tagv, bool *takes)
 
 START_TEST(index_tells_values)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     struct arena *a = arena_new(0);
     struct picky p = { 0, 0 };
     struct slice key = slice_str("not b");

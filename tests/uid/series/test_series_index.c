@@ -43,11 +43,11 @@ see(void *ctx, struct slice tsuid)
     struct seen *s = ctx;
     bool has = s->tagk == 0;
 
-    for (size_t i = 0; i < tsuid_tags(&tagk_set_default, tsuid); i++) {
+    for (size_t i = 0; i < tsuid_tags(&layout_default, tsuid); i++) {
         uint64_t v =
-            key_get_uint(tsuid_tagv(&tagk_set_default, tsuid, i).data, 3);
+            key_get_uint(tsuid_tagv(&layout_default, tsuid, i).data, 3);
 
-        has = has || (key_get_uint(tsuid_tagk(&tagk_set_default, tsuid, i).data,
+        has = has || (key_get_uint(tsuid_tagk(&layout_default, tsuid, i).data,
                                    3) == s->tagk &&
                       (v == s->values[0] || v == s->values[1]));
     }
@@ -60,7 +60,7 @@ see(void *ctx, struct slice tsuid)
 
 START_TEST(finds_series_by_a_tag)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     uint64_t state = harness_seed(2);
 
     for (int i = 0; i < 400; i++) {
@@ -97,7 +97,7 @@ stop(void *ctx, struct slice tsuid)
 
 START_TEST(stops_where_it_is_told)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     uint64_t host = 1;
 
     for (uint64_t r = 0; r < 3; r++) {
@@ -121,7 +121,7 @@ END_TEST
 /* What a list gives back is what it was given, whatever the tag-key sets. */
 START_TEST(keeps_keys)
 {
-    struct series_index *x = series_index_new(&tagk_set_default);
+    struct series_index *x = series_index_new(&layout_default);
     struct index_list *l = index_list_new(x, 7, 1000);
     static uint8_t keys[1000][INDEX_KEY_MAX];
     static size_t sizes[1000];
@@ -165,7 +165,7 @@ key_of(uint64_t host, uint8_t *to)
 
 START_TEST(keeps_what_comes_later)
 {
-    struct series_index *x = series_index_new(&tagk_set_default);
+    struct series_index *x = series_index_new(&layout_default);
     struct index_more *more;
     struct index_list *l;
     uint8_t key[INDEX_KEY_MAX];
@@ -218,11 +218,11 @@ note_value(void *ctx, struct slice tsuid)
 {
     struct values *s = ctx;
 
-    for (size_t i = 0; i < tsuid_tags(&tagk_set_default, tsuid); i++) {
+    for (size_t i = 0; i < tsuid_tags(&layout_default, tsuid); i++) {
         uint64_t v =
-            key_get_uint(tsuid_tagv(&tagk_set_default, tsuid, i).data, 3);
+            key_get_uint(tsuid_tagv(&layout_default, tsuid, i).data, 3);
 
-        if (key_get_uint(tsuid_tagk(&tagk_set_default, tsuid, i).data, 3) ==
+        if (key_get_uint(tsuid_tagk(&layout_default, tsuid, i).data, 3) ==
                 s->tagk &&
             v % 2 == 0)
             s->bits |= UINT64_C(1) << v;
@@ -232,7 +232,7 @@ note_value(void *ctx, struct slice tsuid)
 
 START_TEST(finds_values)
 {
-    struct fixture f = fixture_new(tagk_set_default);
+    struct fixture f = fixture_new(layout_default);
     uint64_t state = harness_seed(5);
     struct arena *a = arena_new(0);
     int known_often = 0;
@@ -281,7 +281,7 @@ wide_key(uint64_t i, uint8_t *to)
 START_TEST(tables_of_tags_count)
 {
     enum { MANY = 1000000 };
-    struct series_index *x = series_index_new(&tagk_set_default);
+    struct series_index *x = series_index_new(&layout_default);
     struct index_list *l = index_list_new(x, 7, MANY);
     struct index_more *more;
     const uint64_t *values;
@@ -310,7 +310,7 @@ END_TEST
 
 START_TEST(too_large_is_remembered)
 {
-    struct series_index *x = series_index_new(&tagk_set_default);
+    struct series_index *x = series_index_new(&layout_default);
     struct index_more *more;
     bool make;
 

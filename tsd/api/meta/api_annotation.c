@@ -122,7 +122,7 @@ read_request(const struct work *w, struct annotation_request *n)
 static enum status
 read_tsuid(const struct work *w, struct annotation_request *n, struct error *e)
 {
-    return annotation_read_tsuid(n, store_tagk_set(w->a->store)->metric_width,
+    return annotation_read_tsuid(n, store_layout(w->a->store)->metric_width,
                                  w->arena, e);
 }
 

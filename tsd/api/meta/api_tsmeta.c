@@ -91,15 +91,15 @@ read_named(struct work *w, struct slice text, struct named *out,
 static struct slice
 make_tsuid(const struct work *w, const struct named *n, uint8_t *bytes)
 {
-    const struct key_layout *tagk_set = store_tagk_set(w->a->store);
-    size_t at = tagk_set->metric_width;
+    const struct key_layout *layout = store_layout(w->a->store);
+    size_t at = layout->metric_width;
 
-    key_put_uint(bytes, n->metric, tagk_set->metric_width);
+    key_put_uint(bytes, n->metric, layout->metric_width);
     for (size_t i = 0; i < n->tags.len; i++) {
-        key_put_uint(bytes + at, n->tags.keys[i], tagk_set->tagk_width);
-        at += tagk_set->tagk_width;
-        key_put_uint(bytes + at, n->tags.values[i], tagk_set->tagv_width);
-        at += tagk_set->tagv_width;
+        key_put_uint(bytes + at, n->tags.keys[i], layout->tagk_width);
+        at += layout->tagk_width;
+        key_put_uint(bytes + at, n->tags.values[i], layout->tagv_width);
+        at += layout->tagv_width;
     }
     return slice_of(bytes, at);
 }
@@ -154,15 +154,15 @@ tsmeta_visit(void *ctx, struct slice tsuid)
 static enum status
 find_all(struct found *f, struct error *e)
 {
-    const struct key_layout *tagk_set = store_tagk_set(f->w->a->store);
+    const struct key_layout *layout = store_layout(f->w->a->store);
     uint8_t metric[8];
     enum status st = series_each(f->w->a->series, f->named->metric, NULL,
                                  tsmeta_visit, f, e);
 
-    key_put_uint(metric, f->named->metric, tagk_set->metric_width);
+    key_put_uint(metric, f->named->metric, layout->metric_width);
     if (st == ST_OK)
         st = meta_each_series(f->w->a->metas,
-                              slice_of(metric, tagk_set->metric_width),
+                              slice_of(metric, layout->metric_width),
                               tsmeta_visit, f, e);
     if (st == ST_OK && f->list.no_memory)
         st = error_set(e, ST_LIMIT, "too many series: ask for fewer");
@@ -335,9 +335,9 @@ static enum status
 read_tsuid(struct work *w, struct slice text, struct slice *out,
            struct error *e)
 {
-    const struct key_layout *tagk_set = store_tagk_set(w->a->store);
-    size_t key = 2 * tagk_set->tagk_width, value = 2 * tagk_set->tagv_width;
-    size_t metric = 2 * tagk_set->metric_width, at = metric;
+    const struct key_layout *layout = store_layout(w->a->store);
+    size_t key = 2 * layout->tagk_width, value = 2 * layout->tagv_width;
+    size_t metric = 2 * layout->metric_width, at = metric;
     enum status st = ST_OK;
 
     if (text.size <= metric)

@@ -187,18 +187,18 @@ static enum status
 write_tags(const struct api *a, struct buf *b, struct slice tsuid,
            struct arena *scratch, struct error *e)
 {
-    const struct key_layout *tagk_set = store_tagk_set(a->store);
+    const struct key_layout *layout = store_layout(a->store);
     enum status st = ST_OK;
 
     buf_put_str(b, ",\"tags\":[");
-    for (size_t i = 0; i < tsuid_tags(tagk_set, tsuid) && st == ST_OK; i++) {
+    for (size_t i = 0; i < tsuid_tags(layout, tsuid) && st == ST_OK; i++) {
         if (i > 0)
             buf_put_u8(b, ',');
-        st = meta_write_uid(a, b, UID_TAGK, tsuid_tagk(tagk_set, tsuid, i),
+        st = meta_write_uid(a, b, UID_TAGK, tsuid_tagk(layout, tsuid, i),
                             scratch, e);
         buf_put_u8(b, ',');
         if (st == ST_OK)
-            st = meta_write_uid(a, b, UID_TAGV, tsuid_tagv(tagk_set, tsuid, i),
+            st = meta_write_uid(a, b, UID_TAGV, tsuid_tagv(layout, tsuid, i),
                                 scratch, e);
     }
     buf_put_u8(b, ']');
@@ -215,9 +215,9 @@ meta_write_series(const struct api *a, struct buf *b, struct slice tsuid,
     buf_put_str(b, "{\"tsuid\":\"");
     api_put_hex(b, tsuid);
     buf_put_str(b, "\",\"metric\":");
-    st = meta_write_uid(a, b, UID_METRIC,
-                        tsuid_metric(store_tagk_set(a->store), tsuid), scratch,
-                        e);
+    st =
+        meta_write_uid(a, b, UID_METRIC,
+                       tsuid_metric(store_layout(a->store), tsuid), scratch, e);
     if (st == ST_OK)
         st = write_tags(a, b, tsuid, scratch, e);
     if (st != ST_OK)

@@ -234,20 +234,20 @@ read_name(struct find *f, enum uid_kind kind, struct slice id)
 static bool
 show_names(struct find *f, struct slice tsuid)
 {
-    const struct key_layout *tagk_set = store_tagk_set(f->a->store);
+    const struct key_layout *layout = store_layout(f->a->store);
 
-    if (!read_name(f, UID_METRIC, tsuid_metric(tagk_set, tsuid)))
+    if (!read_name(f, UID_METRIC, tsuid_metric(layout, tsuid)))
         return false;
     find_show(f, "metric.name", buf_slice(&f->name));
-    for (size_t i = 0; i < tsuid_tags(tagk_set, tsuid); i++) {
+    for (size_t i = 0; i < tsuid_tags(layout, tsuid); i++) {
         struct slice key;
 
-        if (!read_name(f, UID_TAGK, tsuid_tagk(tagk_set, tsuid, i)))
+        if (!read_name(f, UID_TAGK, tsuid_tagk(layout, tsuid, i)))
             return false;
         find_show(f, "tags.name", buf_slice(&f->name));
         key = slice_of(arena_strdup(f->scratch, buf_slice(&f->name)),
                        f->name.size);
-        if (!read_name(f, UID_TAGV, tsuid_tagv(tagk_set, tsuid, i)))
+        if (!read_name(f, UID_TAGV, tsuid_tagv(layout, tsuid, i)))
             return false;
         find_show(f, "tags.name", buf_slice(&f->name));
         search_field(&f->terms, key, buf_slice(&f->name));

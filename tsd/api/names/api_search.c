@@ -308,16 +308,16 @@ resolve(struct lookup *l, struct error *e)
 static bool
 has_pair(const struct lookup *l, struct slice tsuid, const struct pair *p)
 {
-    const struct key_layout *tagk_set = store_tagk_set(l->a->store);
+    const struct key_layout *layout = store_layout(l->a->store);
 
-    for (size_t i = 0; i < tsuid_tags(tagk_set, tsuid); i++) {
-        struct slice key = tsuid_tagk(tagk_set, tsuid, i);
-        struct slice value = tsuid_tagv(tagk_set, tsuid, i);
+    for (size_t i = 0; i < tsuid_tags(layout, tsuid); i++) {
+        struct slice key = tsuid_tagk(layout, tsuid, i);
+        struct slice value = tsuid_tagv(layout, tsuid, i);
 
         if ((p->key_id == ANY ||
-             key_get_uint(key.data, tagk_set->tagk_width) == p->key_id) &&
+             key_get_uint(key.data, layout->tagk_width) == p->key_id) &&
             (p->value_id == ANY ||
-             key_get_uint(value.data, tagk_set->tagv_width) == p->value_id))
+             key_get_uint(value.data, layout->tagv_width) == p->value_id))
             return true;
     }
     return false;

@@ -73,13 +73,13 @@ bool
 series_has_tags(const struct api *a, struct slice tsuid,
                 const struct series_tags *tags)
 {
-    const struct key_layout *tagk_set = store_tagk_set(a->store);
-    size_t len = tsuid_tags(tagk_set, tsuid), found = 0;
+    const struct key_layout *layout = store_layout(a->store);
+    size_t len = tsuid_tags(layout, tsuid), found = 0;
 
     for (size_t i = 0; i < len; i++)
         for (size_t k = 0; k < tags->len; k++)
-            found += id_of(tsuid_tagk(tagk_set, tsuid, i)) == tags->keys[k] &&
-                     id_of(tsuid_tagv(tagk_set, tsuid, i)) == tags->values[k];
+            found += id_of(tsuid_tagk(layout, tsuid, i)) == tags->keys[k] &&
+                     id_of(tsuid_tagv(layout, tsuid, i)) == tags->values[k];
     return found >= tags->len;
 }
 
@@ -101,24 +101,24 @@ series_put_metric(const struct api *a, struct buf *b, struct slice tsuid,
                   struct error *e)
 {
     return put_name(a, b, UID_METRIC,
-                    tsuid_metric(store_tagk_set(a->store), tsuid), e);
+                    tsuid_metric(store_layout(a->store), tsuid), e);
 }
 
 enum status
 series_put_tags(const struct api *a, struct buf *b, struct slice tsuid,
                 struct error *e)
 {
-    const struct key_layout *tagk_set = store_tagk_set(a->store);
+    const struct key_layout *layout = store_layout(a->store);
     enum status st = ST_OK;
 
     buf_put_u8(b, '{');
-    for (size_t i = 0; i < tsuid_tags(tagk_set, tsuid) && st == ST_OK; i++) {
+    for (size_t i = 0; i < tsuid_tags(layout, tsuid) && st == ST_OK; i++) {
         if (i > 0)
             buf_put_u8(b, ',');
-        st = put_name(a, b, UID_TAGK, tsuid_tagk(tagk_set, tsuid, i), e);
+        st = put_name(a, b, UID_TAGK, tsuid_tagk(layout, tsuid, i), e);
         buf_put_u8(b, ':');
         if (st == ST_OK)
-            st = put_name(a, b, UID_TAGV, tsuid_tagv(tagk_set, tsuid, i), e);
+            st = put_name(a, b, UID_TAGV, tsuid_tagv(layout, tsuid, i), e);
     }
     buf_put_u8(b, '}');
     return st;

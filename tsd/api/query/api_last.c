@@ -221,14 +221,14 @@ add_tsuid(struct last *l, struct slice tsuid)
 static enum status
 take_tsuid(struct last *l, struct slice text, struct error *e)
 {
-    const struct key_layout *tagk_set = store_tagk_set(l->a->store);
+    const struct key_layout *layout = store_layout(l->a->store);
     struct slice tsuid;
     enum status st = meta_read_id(text, l->arena, &tsuid, e);
 
     if (st != ST_OK)
         return st;
-    if (!tsuid_is_valid(tagk_set, tsuid) || tsuid_tags(tagk_set, tsuid) == 0 ||
-        series_has_kind(tagk_set, tsuid))
+    if (!tsuid_is_valid(layout, tsuid) || tsuid_tags(layout, tsuid) == 0 ||
+        series_has_kind(layout, tsuid))
         return error_set(e, ST_INVALID,
                          "TSUID must not be null and must have a metric and "
                          "at least one tag pair");
@@ -248,7 +248,7 @@ visit(void *ctx, struct slice tsuid)
     struct wanted *w = ctx;
     const struct api *a = w->l->a;
 
-    if (w->exact && tsuid_tags(store_tagk_set(a->store), tsuid) != w->tags.len)
+    if (w->exact && tsuid_tags(store_layout(a->store), tsuid) != w->tags.len)
         return true;
     return !series_has_tags(a, tsuid, &w->tags) || add_tsuid(w->l, tsuid);
 }

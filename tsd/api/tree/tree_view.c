@@ -71,10 +71,10 @@ find_custom(void *ctx, enum uid_kind kind, size_t i, struct slice name,
             struct slice *out)
 {
     const struct customs *c = ctx;
-    const struct key_layout *tagk_set = store_tagk_set(c->api->store);
-    struct slice id = kind == UID_METRIC ? tsuid_metric(tagk_set, c->tsuid)
-                      : kind == UID_TAGK ? tsuid_tagk(tagk_set, c->tsuid, i)
-                                         : tsuid_tagv(tagk_set, c->tsuid, i);
+    const struct key_layout *layout = store_layout(c->api->store);
+    struct slice id = kind == UID_METRIC ? tsuid_metric(layout, c->tsuid)
+                      : kind == UID_TAGK ? tsuid_tagk(layout, c->tsuid, i)
+                                         : tsuid_tagv(layout, c->tsuid, i);
     struct meta m;
 
     if (meta_get(c->api->metas, (struct meta_of){ (enum meta_kind)kind, id },
@@ -93,8 +93,8 @@ enum status
 tree_names(const struct api *a, struct slice tsuid, struct arena *arena,
            struct tree_series *out, struct error *e)
 {
-    const struct key_layout *tagk_set = store_tagk_set(a->store);
-    size_t len = tsuid_tags(tagk_set, tsuid);
+    const struct key_layout *layout = store_layout(a->store);
+    size_t len = tsuid_tags(layout, tsuid);
     struct tag *tags = arena_array(arena, len, sizeof *tags);
     struct customs *customs = arena_array(arena, 1, sizeof *customs);
     struct buf hex;
@@ -114,13 +114,13 @@ tree_names(const struct api *a, struct slice tsuid, struct arena *arena,
     buf_fini(&hex);
     if (tags == NULL || customs == NULL || text == NULL)
         return api_no_memory(e);
-    st = name_of(a, UID_METRIC, tsuid_metric(tagk_set, tsuid), arena,
+    st = name_of(a, UID_METRIC, tsuid_metric(layout, tsuid), arena,
                  &out->metric, e);
     for (size_t i = 0; i < len && st == ST_OK; i++) {
-        st = name_of(a, UID_TAGK, tsuid_tagk(tagk_set, tsuid, i), arena,
+        st = name_of(a, UID_TAGK, tsuid_tagk(layout, tsuid, i), arena,
                      &tags[i].key, e);
         if (st == ST_OK)
-            st = name_of(a, UID_TAGV, tsuid_tagv(tagk_set, tsuid, i), arena,
+            st = name_of(a, UID_TAGV, tsuid_tagv(layout, tsuid, i), arena,
                          &tags[i].value, e);
     }
     return st;
