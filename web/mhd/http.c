@@ -73,10 +73,30 @@ on_line(void *arg, const char *uri, struct MHD_Connection *mhd)
     if (uri != NULL)
         http_mhd_hide_params(uri);
     http_reply_init(&r->reply, r);
+    r->conn->request = r;
     atomic_fetch_add(&s->active, 1);
     if (http_conn_state(r->conn) == CONN_IDLE)
         (void)http_conn_enter(r->conn, CONN_HEAD, s->o.head_ms);
     return r;
+}
+
+static void
+request_free(struct http_request *r)
+{
+    struct http_server *s = r->server;
+
+    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
+    INSIST(r->phase != PHASE_AWAY || r->ready);
+    r->conn->request = NULL;
+    http_body_free(r);
+    http_budget_give(&s->answers, r->answer_bytes);
+    http_reply_fini(&r->reply);
+    if (r->response != NULL)
+        MHD_destroy_response(r->response);
+    arena_free(&r->arena);
+    OBJ_CLEAR(r);
+    free(r);
+    one_less(s, &s->active);
 }
 
 /* The reply was sent, or the connection ended. */
@@ -90,22 +110,12 @@ on_completed(void *arg, struct MHD_Connection *mhd, void **ctx,
     *ctx = NULL;
     if (r == NULL)
         return;
-    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
-    INSIST(r->phase != PHASE_AWAY || r->ready);
     (void)http_conn_enter(r->conn, CONN_IDLE, s->o.idle_ms);
     if (why == MHD_REQUEST_TERMINATED_CLIENT_ABORT)
         counter_add(CNT_CONN_CLOSED, 1);
     else if (why == MHD_REQUEST_TERMINATED_READ_ERROR)
         counter_add(CNT_CONN_RESET, 1);
-    http_body_free(r);
-    http_budget_give(&s->answers, r->answer_bytes);
-    http_reply_fini(&r->reply);
-    if (r->response != NULL)
-        MHD_destroy_response(r->response);
-    arena_free(&r->arena);
-    OBJ_CLEAR(r);
-    free(r);
-    one_less(s, &s->active);
+    request_free(r);
 }
 
 static enum MHD_Result
@@ -247,6 +257,10 @@ on_connection(void *arg, struct MHD_Connection *mhd, void **socket_ctx,
 
     if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
         *socket_ctx = NULL;
+        /* 1.0.1 may close a connection whose body it rejects without a call
+         * of on_completed(). */
+        if (c != NULL && c->request != NULL)
+            request_free(c->request);
         http_conn_end(&c, true);
         return;
     }

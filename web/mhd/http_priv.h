@@ -164,6 +164,7 @@ struct http_conn {
     int fd;
     struct http_server *server;
     void *cookie;
+    struct http_request *request; /* its thread's: the one under way */
     bool loopback;
     char peer[64];
     uint64_t address;       /* the peer's: IPv4, or the net of IPv6 */
