@@ -3,21 +3,21 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { attacks } from './attacks.mjs';
-import { Calm, random, reseed, Server, sleep, until } from './rig.mjs';
+import { Baseline, random, reseed, Server, sleep, until } from './rig.mjs';
 
 const [halite, root, seed, ...words] = process.argv.slice(2);
 const long = words.includes('--long');
 
-// A calm client may wait this long whatever it waited before: the machine is shared.
+// A baseline client may wait this long whatever it waited before: the machine is shared.
 const FLOOR_MS = 50;
 // Memory that an allocator may keep of an attack, in MB.
 const KEPT_MB = 48;
 
-let sieges = 0;
+let runs = 0;
 
 // What an attack is given.
-class Attack_runner {
-    constructor(name) { this.name = name; this.number = ++sieges; this.tries = 0; this.faults = []; this.notes = []; }
+class Run {
+    constructor(name) { this.name = name; this.number = ++runs; this.tries = 0; this.faults = []; this.notes = []; }
     long = long;
     halite = halite;
     root = root;
@@ -41,7 +41,7 @@ class Attack_runner {
     }
 }
 
-function baseline(s) { return { fds: s.fds(), threads: s.threads(), rss: s.rss() }; }
+function resources(s) { return { fds: s.fds(), threads: s.threads(), rss: s.rss() }; }
 
 async function comesBack(t, was, keptMb) {
     const back = await until(() => t.server.alive && t.server.fds() <= was.fds && t.server.threads() <= was.threads, 30000, 20);
@@ -51,54 +51,54 @@ async function comesBack(t, was, keptMb) {
     if (rss > was.rss + keptMb) t.faults.push(`after it ${rss.toFixed(0)} MB, before ${was.rss.toFixed(0)}`);
 }
 
-// A calm client's waiting: beside other attacks nothing excuses more than the floor.
-function judgeCalm(t, attack, alone, [before], [during, other]) {
+// A baseline client's waiting: beside other attacks nothing excuses more than the floor.
+function judgeBaseline(t, attack, alone, [before], [during, other]) {
     const floor = attack.floorMs ?? FLOOR_MS;
     const allowed = alone ? Math.max(2 * before.p99, 2 * other.p99, floor) : floor;
     if (during.p99 > allowed) {
         t.slow = true;
-        t.faults.push(`the calm client's p99 is ${during.p99.toFixed(1)} ms, ${before.p99.toFixed(1)} before, ${other.p99.toFixed(1)} at the other server`);
+        t.faults.push(`the baseline client's p99 is ${during.p99.toFixed(1)} ms, ${before.p99.toFixed(1)} before, ${other.p99.toFixed(1)} at the other server`);
     } else if (during.worst > Math.max(10 * floor, 2 * other.worst)) { // one long halt
         t.slow = true;
-        t.faults.push(`a calm request took ${during.worst.toFixed(0)} ms, none at the other server more than ${other.worst.toFixed(0)}`);
+        t.faults.push(`a baseline request took ${during.worst.toFixed(0)} ms, none at the other server more than ${other.worst.toFixed(0)}`);
     }
-    if (during.failed > 0 && !attack.mayFail) t.faults.push(`${during.failed} of ${during.len} calm requests failed`);
-    if (during.len === 0) t.faults.push('the calm client was not answered at all');
+    if (during.failed > 0 && !attack.mayFail) t.faults.push(`${during.failed} of ${during.len} baseline requests failed`);
+    if (during.len === 0) t.faults.push('the baseline client was not answered at all');
     return `p99 ${before.p99.toFixed(1)} -> ${during.p99.toFixed(1)} ms (other ${other.p99.toFixed(1)}; ${during.len})`;
 }
 
-let other = null, calm = null; // those that nobody attacks; they stay
+let other = null, baseline = null; // those without an attack; they stay
 
 async function run(attack, alone) {
-    const t = new Attack_runner(attack.name);
+    const t = new Run(attack.name);
     reseed(`${seed} ${attack.name}`);
     const options = attack.settings?.(t) ?? [];
-    [t.server, other, calm] = await Promise.all([
+    [t.server, other, baseline] = await Promise.all([
         Server.start(halite, [...(options.includes('--data') ? [] : ['--memory']), ...options], attack.process?.(t) ?? {}),
         other ?? Server.start(halite, ['--memory', 'halite.query.threads=1']),
-        calm ?? Calm.start(),
+        baseline ?? Baseline.start(),
     ]);
     await attack.prepare?.(t);
     let before = null, during = null;
-    if (attack.calm !== false) {
-        await calm.watch([t.server.port, other.port]);
+    if (attack.baseline !== false) {
+        await baseline.watch([t.server.port, other.port]);
         await sleep(long ? 1500 : 150);
-        before = await calm.look();
+        before = await baseline.look();
     }
-    const was = baseline(t.server);
+    const was = resources(t.server);
     const start = Date.now();
     try {
         await attack.run(t);
-        if (before) during = await calm.look();
+        if (before) during = await baseline.look();
     } catch (e) {
         t.faults.push(`${e.stack}`);
     }
     const ms = Date.now() - start;
     if (!t.server.alive) t.faults.unshift(`the server is dead: ${t.server.ended}\n${t.server.log.slice(-1500)}`);
     if (t.server.alive) await comesBack(t, was, attack.keptMb ?? KEPT_MB);
-    const figures = before && during ? judgeCalm(t, attack, alone, before, during) : '';
+    const figures = before && during ? judgeBaseline(t, attack, alone, before, during) : '';
     const rss = t.server.alive ? `${was.rss.toFixed(0)} -> ${t.server.rss().toFixed(0)} MB, peak ${t.server.peak().toFixed(0)}` : '';
-    await calm.watch([]);
+    await baseline.watch([]);
     await t.server.stop();
     if (!/status 0/.test(t.server.ended) && t.server.ended !== undefined && !attack.mayDie) t.faults.push(`it ended with ${t.server.ended}\n${t.server.log.slice(-1500)}`);
     const text = [`${t.faults.length ? 'FAILED' : 'ok'}  ${[`${attack.name}: ${t.tries} tries, ${(ms / 1000).toFixed(1)} s`, figures, rss, ...t.notes].filter((x) => x).join('; ')}`, ...t.faults.slice(0, 20).map((f) => `    ${f}`)];

@@ -1,4 +1,4 @@
-// calm.mjs: a client that wants no harm.  Of each server it is told of it asks a query,
+// baseline.mjs: a client that wants no harm.  Of each server it is told of it asks a query,
 // puts a point over HTTP, and puts one by telnet and asks for the version, in turn, on
 // connections that stay open.  Asked to look, it tells its parent the latencies, in ms.
 import net from 'node:net';
@@ -28,8 +28,8 @@ function isReply(text) {
     if (end < 0) return false;
     return text.length >= end + 4 + Number(/content-length: *(\d+)/i.exec(text.slice(0, end))?.[1] ?? 0);
 }
-const body = (i) => JSON.stringify({ metric: 'calm', timestamp: T0 + i % 3600, value: i, tags: { host: 'a' } });
-const query = `GET /api/query?start=${T0 - 1}&end=${T0 + 60}&m=sum:calm HTTP/1.1\r\nHost: x\r\n\r\n`;
+const body = (i) => JSON.stringify({ metric: 'baseline', timestamp: T0 + i % 3600, value: i, tags: { host: 'a' } });
+const query = `GET /api/query?start=${T0 - 1}&end=${T0 + 60}&m=sum:baseline HTTP/1.1\r\nHost: x\r\n\r\n`;
 
 // Until other servers are watched.
 async function life(which, mine, settled) {
@@ -42,14 +42,14 @@ async function life(which, mine, settled) {
         try {
             if (kind === 0)
                 await exchange(http, `POST /api/put HTTP/1.1\r\nHost: x\r\nContent-Length: ${body(i).length}\r\n\r\n${body(i)}`, isReply);
-            else if (kind === 1) await exchange(telnet, `put calm ${T0 + i % 3600} ${i} host=b\nversion\n`, (t) => /built[^\n]*\n/i.test(t) || /\n[^\n]*\n/.test(t));
+            else if (kind === 1) await exchange(telnet, `put baseline ${T0 + i % 3600} ${i} host=b\nversion\n`, (t) => /built[^\n]*\n/i.test(t) || /\n[^\n]*\n/.test(t));
             else await exchange(http, query, isReply);
             if (ports !== mine) break;
             if (kind !== 1 && !/^HTTP\/1.1 20/.test(http.text)) throw new Error(http.text.slice(0, 300));
         } catch (e) {
             if (ports !== mine) break;
             failed[which]++;
-            process.env.CALM_DEBUG && console.error(`calm ${which}: ${e.message}`);
+            process.env.BASELINE_DEBUG && console.error(`baseline ${which}: ${e.message}`);
             http.socket.destroy(); telnet.socket.destroy();
             http = connect(port); telnet = connect(port);
             await new Promise((r) => setTimeout(r, 50));

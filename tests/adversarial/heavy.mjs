@@ -129,7 +129,7 @@ export default [
         light: true,
         prepare: world,
         settings: () => ['tsd.query.timeout=200', 'tsd.query.limits.data_points.default=2000', 'tsd.query.limits.bytes.default=100000', 'halite.query.bytes=4M', 'halite.query.answer_bytes=1M'],
-        calm: false,
+        baseline: false,
         run: async (t) => {
             for (const [what, q] of Object.entries(death)) {
                 const from = Date.now();

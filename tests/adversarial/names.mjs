@@ -6,8 +6,8 @@ const put = (t, points, query = 'details') => ask(t.port, 'POST', `/api/put?${qu
 const counter = async (t, name) => Number(new RegExp(`"metric":"tsd\\.${name}"[^}]*?"value":"?(\\d+)`).exec((await ask(t.port, 'GET', '/api/stats')).body)?.[1] ?? NaN);
 
 async function exhausted(t) {
-    // 'calm' and its tags have their ids; 254 more of each kind fit.
-    for (const [kind, make] of [['metric', (i) => point(`m${i}`, { host: 'a' })], ['tagv', (i) => point('calm', { host: `v${i}` })], ['tagk', (i) => point('calm', { [`k${i}`]: 'a' })]]) {
+    // 'baseline' and its tags have their ids; 254 more of each kind fit.
+    for (const [kind, make] of [['metric', (i) => point(`m${i}`, { host: 'a' })], ['tagv', (i) => point('baseline', { host: `v${i}` })], ['tagk', (i) => point('baseline', { [`k${i}`]: 'a' })]]) {
         let stored = 0, rejected = 0;
         for (let i = 0; i < 300; i += 20) {
             const r = await put(t, Array.from({ length: 20 }, (_, k) => make(i + k)));
@@ -21,7 +21,7 @@ async function exhausted(t) {
         t.note(`${kind}: ${stored} ids`);
     }
     const s = await open(t.port);
-    s.write(`put newer.metric ${T0} 1 host=a\nput calm ${T0} 1 host=newer\nput m1 ${T0} 5 host=a\nversion\n`);
+    s.write(`put newer.metric ${T0} 1 host=a\nput baseline ${T0} 1 host=newer\nput m1 ${T0} 5 host=a\nversion\n`);
     await until(() => /built/i.test(s.text), 3000);
     t.check((s.text.match(/^put: /gm) ?? []).length === 2, `telnet: ${s.text}`);
     s.destroy();

@@ -157,8 +157,8 @@ async function json(t) {
 async function truncated(t) {
     const bodies = {
         '/api/put': `[${point()},{"metric":"json.\\u00e9","timestamp":"1735689600","value":"1.5e3","tags":{"k":"v","l":"w"},"x":[1,{"y":null}]}]`,
-        '/api/query': `{"start":1735689600,"end":"1735689700","queries":[{"aggregator":"sum","metric":"calm","downsample":"1m-avg-nan","rate":true,"rateOptions":{"counter":true,"counterMax":100},"filters":[{"type":"wildcard","tagk":"host","filter":"*","groupBy":true}]}]}`,
-        '/api/query/exp': `{"time":{"start":"1735689600","aggregator":"sum"},"filters":[{"id":"f","tags":[{"type":"wildcard","tagk":"host","filter":"*"}]}],"metrics":[{"id":"a","metric":"calm","filter":"f"}],"expressions":[{"id":"e","expr":"a+1"}],"outputs":[{"id":"e"}]}`,
+        '/api/query': `{"start":1735689600,"end":"1735689700","queries":[{"aggregator":"sum","metric":"baseline","downsample":"1m-avg-nan","rate":true,"rateOptions":{"counter":true,"counterMax":100},"filters":[{"type":"wildcard","tagk":"host","filter":"*","groupBy":true}]}]}`,
+        '/api/query/exp': `{"time":{"start":"1735689600","aggregator":"sum"},"filters":[{"id":"f","tags":[{"type":"wildcard","tagk":"host","filter":"*"}]}],"metrics":[{"id":"a","metric":"baseline","filter":"f"}],"expressions":[{"id":"e","expr":"a+1"}],"outputs":[{"id":"e"}]}`,
     };
     for (const [target, body] of Object.entries(bodies)) {
         // As a whole body that is short, all on one connection.

@@ -7,7 +7,7 @@ import fs from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { ask, hear, random, replies, T0, until, whole } from './rig.mjs';
-import { clear, hidden } from './smuggle.mjs';
+import { clear, hidden } from './request_smuggling.mjs';
 
 const nginx = (t, dir) => `
 daemon off; master_process off; worker_processes 1; pid ${dir}/pid; error_log ${dir}/error.log;

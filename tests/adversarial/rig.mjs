@@ -1,5 +1,5 @@
-// A server to be attacked, a second one that is left in peace, and a calm client
-// (calm.mjs) that measures both: what the machine's noise costs shows in the second.
+// A server to be attacked, a second one that is left in peace, and a baseline client
+// (baseline.mjs) that measures both: what the machine's noise costs shows in the second.
 import { spawn, fork } from 'node:child_process';
 import fs from 'node:fs';
 import net from 'node:net';
@@ -150,11 +150,11 @@ export async function ask(port, method, target, body, { headers = {}, ms = 10000
     return r.replies.find((x) => x.status !== 100) ?? { status: 0, head: '', body: r.text, failed: r.failed };
 }
 
-// -- the calm client ----------------------------------------------------------
-export class Calm {
+// -- the baseline client ----------------------------------------------------------
+export class Baseline {
     static async start() {
-        const c = new Calm();
-        c.child = fork(path.join(import.meta.dirname, 'calm.mjs'));
+        const c = new Baseline();
+        c.child = fork(path.join(import.meta.dirname, 'baseline.mjs'));
         c.child.on('message', (m) => c.heard?.(m));
         return c;
     }

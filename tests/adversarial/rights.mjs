@@ -26,7 +26,7 @@ const attacks = [
     {
         name: 'rights after a reload',
         light: true,
-        calm: false,
+        baseline: false,
         settings: (t) => [`halite.auth.file=${authFile(t)}`],
         run: async (t) => {
             const people = {};
@@ -58,10 +58,10 @@ const attacks = [
 const guarded = [
     ['POST', '/api/put', JSON.stringify({ metric: 'stolen', timestamp: T0, value: 1, tags: { a: 'b' } })],
     ['POST', '/api/rollup', JSON.stringify({ metric: 'stolen', timestamp: T0, value: 1, tags: { a: 'b' }, interval: '1h', aggregator: 'sum' })],
-    ['POST', '/api/uid/assign', '{"metric":["stolen"]}'], ['GET', '/api/uid/assign?metric=stolen'], ['POST', '/api/uid/rename', '{"metric":"calm","name":"stolen"}'],
+    ['POST', '/api/uid/assign', '{"metric":["stolen"]}'], ['GET', '/api/uid/assign?metric=stolen'], ['POST', '/api/uid/rename', '{"metric":"baseline","name":"stolen"}'],
     ['POST', '/api/annotation', `{"startTime":${T0},"description":"stolen"}`], ['GET', '/api/annotation?method_override=post&start_time=1&description=stolen'], ['GET', `/api/annotation?method_override=delete&start_time=${T0}`],
     ['GET', '/api/uid/uidmeta?method_override=post&uid=000001&type=metric&description=stolen'], ['GET', '/api/tree?method_override=post&name=stolen'], ['POST', '/api/tree', '{"name":"stolen"}'],
-    ['DELETE', `/api/query?start=1&m=sum:calm`], ['GET', `/api/query?start=1&m=sum:calm&method_override=delete`], ['GET', '/dropcaches'], ['GET', '/api/dropcaches'], ['GET', '/logs'], ['GET', '/logs?level=debug'], ['GET', '/diediedie'],
+    ['DELETE', `/api/query?start=1&m=sum:baseline`], ['GET', `/api/query?start=1&m=sum:baseline&method_override=delete`], ['GET', '/dropcaches'], ['GET', '/api/dropcaches'], ['GET', '/logs'], ['GET', '/logs?level=debug'], ['GET', '/diediedie'],
 ];
 const spellings = (path) => {
     const [p, q] = [path.replace(/\?.*/, ''), path.includes('?') ? path.slice(path.indexOf('?')) : ''];
@@ -119,7 +119,7 @@ async function around(t) {
 // -- pages of other sites ----------------------------------------------------------
 async function foreign(t) {
     const changing = [['POST', '/api/put', guarded[0][2]], ['POST', '/api/uid/assign', '{"metric":["stolen"]}'], ['GET', '/api/uid/assign?metric=stolen'], ['GET', '/dropcaches'], ['GET', '/api/dropcaches'], ['GET', '/diediedie'], ['GET', '/logs?level=debug'],
-        ['GET', '/api/annotation?method_override=post&start_time=1&description=stolen'], ['GET', '/api/tree?method_override=post&name=stolen'], ['DELETE', '/api/query?start=1&m=sum:calm'], ['POST', '/api/annotation', `{"startTime":1,"description":"stolen"}`], ['POST', '/api/put?jsonp=x', guarded[0][2]]];
+        ['GET', '/api/annotation?method_override=post&start_time=1&description=stolen'], ['GET', '/api/tree?method_override=post&name=stolen'], ['DELETE', '/api/query?start=1&m=sum:baseline'], ['POST', '/api/annotation', `{"startTime":1,"description":"stolen"}`], ['POST', '/api/put?jsonp=x', guarded[0][2]]];
     const marks = [{ Origin: 'http://evil.example' }, { Origin: 'null' }, { Origin: 'http://x.evil.example' }, { Origin: 'https://x' }, { Origin: 'http://x:1' }, { Origin: 'http://xx' }, { Origin: 'http://x@evil.example' }, { Origin: 'http://evil.example/http://x' }, { Origin: '' , 'Sec-Fetch-Site': 'cross-site' },
         { 'Sec-Fetch-Site': 'cross-site' }, { 'Sec-Fetch-Site': 'same-site' }, { 'sec-fetch-site': 'CROSS-SITE' }, { ORIGIN: 'http://evil.example' }, { Origin: 'file://' }, { Origin: 'http://evil.example', 'Content-Type': 'text/plain' }];
     for (const [method, path, body] of changing)
@@ -175,7 +175,7 @@ async function handshakes(t) {
 
 // -- passwords -----------------------------------------------------------------------
 // 120 wrong passwords a second from ever new addresses, over both protocols, against a hash
-// as 'halite secret' makes it.  The other clients (calm.mjs) must not notice.
+// as 'halite secret' makes it.  The other clients (baseline.mjs) must not notice.
 function passwordFile(t) {
     const file = path.join(t.folder('auth'), 'auth');
     const line = execFileSync(t.halite, ['secret', 'user', 'u', 'admin'], { input: 'right\n' });
@@ -198,7 +198,7 @@ async function guesses(t) {
 
 const names = () => ['halite.diediedie.remote=true', 'tsd.http.query.allow_delete=true'];
 attacks.push(
-    { name: 'around credentials', light: true, calm: false, settings: (t) => [`halite.auth.file=${authFile(t)}`, ...names()], run: around },
+    { name: 'around credentials', light: true, baseline: false, settings: (t) => [`halite.auth.file=${authFile(t)}`, ...names()], run: around },
     { name: 'pages of other sites', light: true, settings: () => ['tsd.http.request.cors_domains=http://grafana.example', ...names()], run: foreign },
     { name: 'password guesses', settings: (t) => [`halite.auth.file=${passwordFile(t)}`], run: guesses },
     {

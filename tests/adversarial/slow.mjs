@@ -98,7 +98,7 @@ export default [
         // Peers that vanish from one moment to the next, in namespaces of their own.
         name: 'half-open',
         light: true,
-        calm: false,
+        baseline: false,
         run: async (t) => {
             const alone = ['-n', '-rn'].find((how) => {
                 try { execFileSync('unshare', [how, 'ip', 'link', 'set', 'lo', 'up'], { stdio: 'ignore' }); return true; } catch { return false; }
@@ -175,7 +175,7 @@ export default [
     },
 ];
 
-// Established connections of the server's port whose client is at 127.0.0.1 (the calm one
+// Established connections of the server's port whose client is at 127.0.0.1 (the baseline one
 // is at 127.0.0.2), as the kernel lists them.
 function established(t) {
     const hex = t.port.toString(16).toUpperCase().padStart(4, '0');
