@@ -11,7 +11,8 @@
  * - its repair hands damaged values out as good ones: it is never called but by
  *   kv_salvage(), with logs that were looked through before;
  * - a log file that somebody removes is not missed: SYNCED tells us;
- * - a failed allocation inside it ends the process (C++), as mem_new() does;
+ * - a failed allocation inside it would end the process (C++): it waits for
+ *   memory instead (wait_for_memory);
  * - its errors are texts, which leave this file as ST_IO or ST_CORRUPT;
  * - iterators and snapshots pin files: bound the time of queries. */
 #include "config.h"
@@ -19,6 +20,7 @@
 #include "storage/kv/kv.h"
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <leveldb/c.h>
 #include <stdatomic.h>
@@ -703,6 +705,32 @@ open_database(struct level *l, struct error *e)
     return err == NULL ? sync_logs(l, true, e) : take_error(err, l->dir, e);
 }
 
+/* C++'s std::set_new_handler(), as the compilers of Linux name it. */
+#define SET_NEW_HANDLER "_ZSt15set_new_handlerPFvvE"
+#define NO_MEMORY_US    10000
+
+typedef void new_handler(void);
+
+/* C++ calls it when an allocation fails, and then tries again: requests give
+ * memory back meanwhile. */
+static void
+wait_for_memory(void)
+{
+    (void)usleep(NO_MEMORY_US);
+}
+
+static void
+install_new_handler(void)
+{
+    union {
+        void *found;
+        new_handler *(*set)(new_handler *);
+    } f = { .found = dlsym(RTLD_DEFAULT, SET_NEW_HANDLER) };
+
+    if (f.found != NULL)
+        (void)f.set(wait_for_memory);
+}
+
 enum status
 kv_leveldb_open(const struct kv_options *o, struct kv **out, struct error *e)
 {
@@ -712,6 +740,7 @@ kv_leveldb_open(const struct kv_options *o, struct kv **out, struct error *e)
 
     if (st != ST_OK)
         return st;
+    install_new_handler();
     l = level_new(o, create);
     st = open_database(l, e);
     if (st != ST_OK) {
