@@ -156,11 +156,11 @@ function for_halite(q) {
     JSON.stringify({ start: q.from, end: q.to - 1, queries })];
 }
 
-// What asks nothing: of its time, all is the client's, the machine's and HTTP's.
-const pings = { vm: '/health', influx: '/ping', halite: '/api/version' };
+// A ping reads nothing: its time is the client's, the machine's and HTTP's.
+const pings = { vm: '/health', influx: '/ping' };
 
-export const request = (kind, q) => q.ping ? ['GET', pings[kind]]
-  : ({ vm: for_vm, influx: for_influx, halite: for_halite })[kind](q);
+export const request = (kind, q) => q.ping ? ['GET', pings[kind] ?? '/api/version']
+  : (({ vm: for_vm, influx: for_influx })[kind] ?? for_halite)(q);
 
 // "metric|tag" -> [[time, value], ...].
 export function normal(kind, q, body) {

@@ -2,6 +2,7 @@
 // document, and writes the document's tables from all that were ever kept.
 import { backfill, ingest, recorded, values } from './ingest.mjs';
 import { micro, open, replay, series } from './growth.mjs';
+import { Comparison } from './compare.mjs';
 import { masks } from './masks.mjs';
 import { draw_all } from './plots.mjs';
 import { queries } from './queries.mjs';
@@ -21,6 +22,7 @@ const wanted = settings.only.length > 0 ? settings.only
 const systems = settings.systems.filter(installed);
 say(`halite bench: ${wanted.join(', ')}; systems: ${systems.join(', ')}`);
 const here = machine();
+const compared = systems.includes('old') ? new Comparison() : null;
 let failed = 0;
 for (const name of wanted) {
   if (name === 'report')
@@ -29,7 +31,7 @@ for (const name of wanted) {
     say(`there is no part "${name}": ${Object.keys(sections)} or report`);
     process.exit(2);
   }
-  const results = new Results(name);
+  const results = compared?.part(name) ?? new Results(name);
   try {
     await sections[name](systems, row => results.add(row, here));
   } catch (e) {
@@ -37,8 +39,12 @@ for (const name of wanted) {
     failed++;
   }
 }
-write_document();
-draw_all();
+if (compared) {
+  compared.print();
+} else {
+  write_document();
+  draw_all();
+}
 if (failed === 0)
   remove(scratch('.'));
 process.exit(failed > 0 ? 1 : 0);

@@ -6,7 +6,7 @@ import http from 'node:http';
 import net from 'node:net';
 import path from 'node:path';
 import {
-  bin, build, disk_bytes, has, now, remove, run, say, scratch, sleep,
+  bin, build, disk_bytes, has, now, remove, run, say, scratch, settings, sleep,
 } from './tools.mjs';
 
 const influx_config = (dir, web, put, rpc) => `reporting-disabled = true
@@ -37,16 +37,20 @@ bind-address = "127.0.0.1:${rpc}"
   batch-timeout = "1s"
 `;
 
+const halite = {
+  title: 'Halite',
+  program: path.join(build, 'halite'),
+  command: (s, options) => [s.program, 'tsd', '--bind=127.0.0.1',
+    `--port=${s.web_port}`, `--data=${s.dir}`, ...options],
+  ports: s => ({ put_port: s.web_port }),
+  ping: '/api/version',
+};
+
 // What is known of each kind: its program, its command, how it is asked.
 const kinds = {
-  halite: {
-    title: 'Halite',
-    program: path.join(build, 'halite'),
-    command: (s, options) => [s.program, 'tsd', '--bind=127.0.0.1',
-      `--port=${s.web_port}`, `--data=${s.dir}`, ...options],
-    ports: s => ({ put_port: s.web_port }),
-    ping: '/api/version',
-  },
+  halite,
+  // A second Halite, to compare with.
+  old: { ...halite, title: 'Halite, old', program: settings.halite_old },
   vm: {
     title: 'VictoriaMetrics',
     program: 'victoria-metrics',

@@ -17,6 +17,7 @@ export const settings = {
   only: list(env.ONLY, ''),
   runs: +(env.RUNS || 1),
   systems: list(env.SYSTEMS, 'halite,vm,influx'),
+  halite_old: env.HALITE_OLD || '', // the program of the system "old"
   modes: list(env.MODES, 'telnet1,telnet4,http1,http4'),
   queries: list(env.QUERIES, ''), // none: all
   budget_s: +(env.BUDGET || 1.5), // for one kind of query on one system
@@ -62,6 +63,8 @@ export async function pipe(a, b) {
 }
 
 export const has = program => {
+  if (!program)
+    return false;
   try {
     execFileSync('sh', ['-c', `command -v ${program}`], { stdio: 'ignore' });
     return true;
