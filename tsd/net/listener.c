@@ -16,39 +16,40 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
-#include "base/lock.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "base/mem.h"
 #include "base/obj.h"
 
 #define LISTENER_MAGIC FOURCC('L', 'I', 'S', 'T')
-#define EVENTS_MAX     64
 #define ACCEPTS_MAX    64 /* a turn */
 #define PAUSE_MS       20 /* when there is no descriptor at all */
+#define TICK_MS        1000u
 #define COMPLAIN_US    INT64_C(60000000) /* at most so often, of one thing */
 
 /* A connection before its first byte. */
-struct silent {
+struct pending_conn {
+    struct loop_conn link;
     int fd;
-    struct silent *next, *prev; /* younger ones first */
+    uint32_t events; /* watched */
     int64_t since_us;
     socklen_t peer_size;
     struct sockaddr_storage peer;
 };
 
 /* A port. */
-struct door {
+struct endpoint {
     int fd;
+    uint32_t events; /* watched */
+    bool ready;      /* in this turn */
     bool is_tls;
     char address[NI_MAXHOST + NI_MAXSERV + 4];
 };
@@ -56,17 +57,14 @@ struct door {
 struct listener {
     uint32_t magic;
     struct listener_options o;
-    struct door doors[2];
-    size_t doors_len;
+    struct endpoint endpoints[2];
+    size_t endpoints_len;
     struct http_server *http;
     struct telnet *telnet;
-    int epoll, wake, reserve;
-    bool running, paused;
-    pthread_t thread;
-    atomic_bool stopping;
+    int reserve;
+    struct loop loop;
     atomic_uint_fast64_t open, accepted, rejected;
-    struct silent *silents, *oldest; /* the thread's */
-    int64_t complain_us; /* the thread's: silent till then about rejections */
+    int64_t complain_us; /* the thread's: no warnings of rejections before */
 };
 
 /* -- binding --------------------------------------------------------------- */
@@ -79,7 +77,7 @@ set_option(int fd, int level, int option, int value)
 
 /* "127.0.0.1:4242", "[::1]:4242" */
 static enum status
-name_address(struct door *d, struct error *e)
+name_address(struct endpoint *d, struct error *e)
 {
     struct sockaddr_storage a;
     socklen_t size = sizeof a;
@@ -118,13 +116,13 @@ open_socket(const struct listener_options *o, const struct addrinfo *a)
 }
 
 static enum status
-open_door(struct listener *l, const char *bind_to, uint16_t number, bool is_tls,
-          struct error *e)
+open_endpoint(struct listener *l, const char *bind_to, uint16_t number,
+              bool is_tls, struct error *e)
 {
     struct addrinfo hints = { .ai_flags = AI_PASSIVE | AI_NUMERICSERV,
                               .ai_socktype = SOCK_STREAM };
     struct addrinfo *all = NULL;
-    struct door *d = &l->doors[l->doors_len];
+    struct endpoint *d = &l->endpoints[l->endpoints_len];
     bool is_any = bind_to == NULL || *bind_to == '\0';
     const char *host = is_any ? "0.0.0.0" : bind_to;
     char port[8];
@@ -144,8 +142,18 @@ open_door(struct listener *l, const char *bind_to, uint16_t number, bool is_tls,
     if (d->fd < 0)
         return error_set(e, ST_IO, "cannot listen on %s port %s: %s", host,
                          port, strerror(err));
-    l->doors_len++;
+    l->endpoints_len++;
     return name_address(d, e);
+}
+
+static const struct loop_calls listener_calls;
+
+static unsigned
+tick_ms(const struct listener_options *o)
+{
+    unsigned ms = o->idle_ms / 4;
+
+    return ms == 0 || ms > TICK_MS ? TICK_MS : ms < 10 ? 10 : ms;
 }
 
 enum status
@@ -157,14 +165,14 @@ listener_open(const struct listener_options *o, struct listener **out,
 
     l->magic = LISTENER_MAGIC;
     l->o = *o;
-    l->epoll = epoll_create1(EPOLL_CLOEXEC);
-    l->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    status = loop_init(&l->loop, &listener_calls, l, tick_ms(o), e);
     l->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    status = l->epoll < 0 || l->wake < 0 || l->reserve < 0
-                 ? error_set(e, ST_IO, "epoll: %s", strerror(errno))
-                 : open_door(l, o->bind, o->port, false, e);
+    if (status == ST_OK && l->reserve < 0)
+        status = error_set(e, ST_IO, "/dev/null: %s", strerror(errno));
+    if (status == ST_OK)
+        status = open_endpoint(l, o->bind, o->port, false, e);
     if (status == ST_OK && o->tls != NULL)
-        status = open_door(l, o->tls_bind, o->tls_port, true, e);
+        status = open_endpoint(l, o->tls_bind, o->tls_port, true, e);
     l->o.bind = l->o.tls_bind = NULL; /* were lent */
     *out = l;
     if (status != ST_OK)
@@ -176,14 +184,14 @@ const char *
 listener_address(const struct listener *l)
 {
     OBJ_CHECK(l, LISTENER_MAGIC);
-    return l->doors[0].address;
+    return l->endpoints[0].address;
 }
 
 const char *
 listener_tls_address(const struct listener *l)
 {
     OBJ_CHECK(l, LISTENER_MAGIC);
-    return l->doors_len > 1 ? l->doors[1].address : NULL;
+    return l->endpoints_len > 1 ? l->endpoints[1].address : NULL;
 }
 
 /* -- connections ----------------------------------------------------------- */
@@ -237,79 +245,65 @@ set_up(const struct listener *l, int fd)
     set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 4);
 }
 
-static void
-await_byte(struct listener *l, int fd, const struct sockaddr_storage *peer,
-           socklen_t peer_size)
+static uint64_t
+data_of(const void *endpoint_or_conn)
 {
-    struct silent *s = mem_new(sizeof *s);
-    struct epoll_event ev = { .events = EPOLLIN, .data.ptr = s };
+    return (uintptr_t)endpoint_or_conn;
+}
+
+static void
+wait_first_byte(struct listener *l, int fd, const struct sockaddr_storage *peer,
+                socklen_t peer_size)
+{
+    struct pending_conn *s = mem_new(sizeof *s);
 
     s->fd = fd;
     s->peer = *peer;
     s->peer_size = peer_size;
     s->since_us = clock_monotonic_us();
-    if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &ev) != 0) {
-        free(s);
-        hang_up(l, fd);
+    s->events = EPOLLIN;
+    if (loop_add(&l->loop, &s->link, fd, data_of(s), EPOLLIN))
         return;
-    }
-    s->next = l->silents;
-    if (s->next != NULL)
-        s->next->prev = s;
-    else
-        l->oldest = s;
-    l->silents = s;
-}
-
-static void
-forget(struct listener *l, struct silent *s)
-{
-    if (s->prev != NULL)
-        s->prev->next = s->next;
-    else
-        l->silents = s->next;
-    if (s->next != NULL)
-        s->next->prev = s->prev;
-    else
-        l->oldest = s->prev;
-    (void)epoll_ctl(l->epoll, EPOLL_CTL_DEL, s->fd, NULL);
     free(s);
+    hang_up(l, fd);
 }
 
-/* Ends the longest of those that say nothing; false: there is none. */
-static bool
-end_oldest(struct listener *l)
+/* Its socket is not ours to close. */
+static void
+forget(struct listener *l, struct pending_conn *s)
 {
-    int fd;
+    loop_watch(&l->loop, s->fd, data_of(s), &s->events, 0);
+    loop_end(&l->loop, &s->link);
+}
 
-    if (l->oldest == NULL)
+/* Closes the connection that has said nothing for longest, if it did for
+ * 'us'; false: there is none. */
+static bool
+evict_oldest(struct listener *l, int64_t us)
+{
+    struct pending_conn *s = (struct pending_conn *)loop_oldest(&l->loop);
+
+    if (s == NULL || clock_monotonic_us() - s->since_us < us)
         return false;
-    fd = l->oldest->fd;
-    forget(l, l->oldest);
+    forget(l, s);
     counter_add(CNT_CONN_TIMEOUT, 1);
-    hang_up(l, fd);
+    hang_up(l, s->fd);
     return true;
 }
 
-/* Ends those who said nothing for too long; returns for how many ms nobody
- * else will have, -1: for ever. */
-static int
-end_idle(struct listener *l)
+static void
+evict_idle(void *listener, int64_t now_us)
 {
-    int64_t us = (int64_t)l->o.idle_ms * 1000, now = clock_monotonic_us();
+    struct listener *l = listener;
 
-    if (us == 0)
-        return -1;
-    while (l->oldest != NULL && now - l->oldest->since_us >= us)
-        (void)end_oldest(l);
-    return l->oldest == NULL
-               ? -1
-               : (int)((us - (now - l->oldest->since_us)) / 1000 + 1);
+    (void)now_us;
+    while (l->o.idle_ms > 0 && evict_oldest(l, (int64_t)l->o.idle_ms * 1000))
+        ;
 }
 
 /* Hands the connection over; it is not ours afterwards, taken or not. */
 static void
-hand_over(struct listener *l, const struct silent *s, bool is_http)
+hand_over(struct listener *l, const struct pending_conn *s, bool is_http)
 {
     const struct sockaddr *peer = (const struct sockaddr *)&s->peer;
     struct error e;
@@ -334,10 +328,9 @@ is_letter(uint8_t c)
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
-/* "PUT m 1 1 a=b": a line, whole, that nobody would write who speaks HTTP. What
- * has no such excuse is HTTP's to reject. */
+/* "PUT m 1 1 a=b": a whole line that is not of HTTP.  HTTP rejects all else. */
 static bool
-is_shouted(struct slice s)
+is_uppercase_telnet(struct slice s)
 {
     const uint8_t *end = memchr(s.data, '\n', s.size);
     size_t i = 0;
@@ -354,9 +347,8 @@ is_shouted(struct slice s)
 }
 
 static void
-sniff(struct listener *l, struct silent *s)
+detect_protocol(struct listener *l, struct pending_conn *s)
 {
-    struct silent copy = *s;
     uint8_t first[2048];
     ssize_t n = recv(s->fd, first, sizeof first, MSG_PEEK | MSG_DONTWAIT);
 
@@ -364,11 +356,11 @@ sniff(struct listener *l, struct silent *s)
         return;
     forget(l, s);
     if (n <= 0)
-        hang_up(l, copy.fd);
+        hang_up(l, s->fd);
     else
-        hand_over(l, &copy,
+        hand_over(l, s,
                   first[0] >= 'A' && first[0] <= 'Z' &&
-                      !is_shouted(slice_of(first, (size_t)n)));
+                      !is_uppercase_telnet(slice_of(first, (size_t)n)));
 }
 
 /* -- accepting ------------------------------------------------------------- */
@@ -376,18 +368,15 @@ sniff(struct listener *l, struct silent *s)
 static void
 pause_accepting(struct listener *l, bool pause)
 {
-    struct epoll_event ev = { .events = pause ? 0 : EPOLLIN };
-
-    for (size_t i = 0; i < l->doors_len; i++) {
-        ev.data.ptr = &l->doors[i];
-        (void)epoll_ctl(l->epoll, EPOLL_CTL_MOD, l->doors[i].fd, &ev);
-    }
-    l->paused = pause;
+    for (size_t i = 0; i < l->endpoints_len; i++)
+        loop_watch(&l->loop, l->endpoints[i].fd, data_of(&l->endpoints[i]),
+                   &l->endpoints[i].events, pause ? 0 : EPOLLIN);
+    l->loop.wait_ms = pause ? PAUSE_MS : 0;
 }
 
 /* There is no descriptor left: false when not even the reserve helps. */
 static bool
-reject_by_reserve(struct listener *l, const struct door *d)
+reject_by_reserve(struct listener *l, const struct endpoint *d)
 {
     int fd;
 
@@ -400,8 +389,8 @@ reject_by_reserve(struct listener *l, const struct door *d)
     return fd >= 0;
 }
 
-/* No room for one more, even if a silent one gives way?  Those behind TLS count
- * twice: their far ends may outlive what they asked. */
+/* No room for one more, even if a pending one is closed?  Connections behind
+ * TLS count twice: the TLS side may outlive its backend. */
 static bool
 is_full(struct listener *l)
 {
@@ -411,7 +400,7 @@ is_full(struct listener *l)
         return false;
     if (l->o.tls != NULL && tls_connections(l->o.tls) >= max)
         return true;
-    return atomic_load(&l->open) >= max && !end_oldest(l);
+    return atomic_load(&l->open) >= max && !evict_oldest(l, 0);
 }
 
 /* The end of a pair that stands for 'fd'; -1: there is none, and 'fd' is
@@ -434,7 +423,7 @@ put_behind_tls(struct listener *l, int fd)
 
 /* One connection; false when there is none. */
 static bool
-accept_one(struct listener *l, const struct door *d)
+accept_one(struct listener *l, const struct endpoint *d)
 {
     struct sockaddr_storage peer;
     socklen_t size = sizeof peer;
@@ -443,12 +432,12 @@ accept_one(struct listener *l, const struct door *d)
 
     if (fd < 0) {
         if (errno == EMFILE || errno == ENFILE) {
-            if (end_oldest(l) || reject_by_reserve(l, d))
+            if (evict_oldest(l, 0) || reject_by_reserve(l, d))
                 return true;
             pause_accepting(l, true);
             return false;
         }
-        /* What befell the connection, not us. */
+        /* A fault of the connection: keep accepting. */
         return errno == EINTR || errno == ECONNABORTED;
     }
     if (is_full(l)) {
@@ -461,103 +450,86 @@ accept_one(struct listener *l, const struct door *d)
     (void)atomic_fetch_add(&l->open, 1);
     (void)atomic_fetch_add(&l->accepted, 1);
     counter_add(CNT_CONN_TOTAL, 1);
-    await_byte(l, fd, &peer, size);
+    wait_first_byte(l, fd, &peer, size);
     return true;
 }
 
-static const struct door *
-door_of(const struct listener *l, const void *ptr)
+static void
+resume_accepting(void *listener)
 {
-    for (size_t i = 0; i < l->doors_len; i++)
-        if (ptr == &l->doors[i])
-            return &l->doors[i];
-    return NULL;
+    pause_accepting(listener, false);
 }
 
-static void *
-run(void *arg)
+static void
+on_event(void *listener, uint64_t data, uint32_t events)
 {
-    struct listener *l = arg;
-    struct epoll_event events[EVENTS_MAX];
+    struct listener *l = listener;
+    struct pending_conn *s = (struct pending_conn *)(uintptr_t)data;
 
-    while (!atomic_load(&l->stopping)) {
-        int idle_ms = end_idle(l);
-        int n = epoll_wait(l->epoll, events, EVENTS_MAX,
-                           l->paused ? PAUSE_MS : idle_ms);
-
-        INSIST(n >= 0 || errno == EINTR);
-        if (l->paused)
-            pause_accepting(l, false);
-        for (int i = 0; i < n; i++)
-            if (door_of(l, events[i].data.ptr) == NULL &&
-                events[i].data.ptr != &l->wake)
-                sniff(l, events[i].data.ptr);
-        /* Last, since it may end some of those above. */
-        for (int i = 0; i < n; i++) {
-            /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): only compared */
-            const struct door *d = door_of(l, events[i].data.ptr);
-
-            for (int k = 0; d != NULL && k < ACCEPTS_MAX && accept_one(l, d);)
-                k++;
+    (void)events;
+    for (size_t i = 0; i < l->endpoints_len; i++)
+        if (data == data_of(&l->endpoints[i])) {
+            l->endpoints[i].ready = true;
+            return;
         }
-    }
-    return NULL;
+    if (s != NULL && !s->link.dead)
+        detect_protocol(l, s);
 }
+
+/* Last, since it may close pending connections, of which some were ready. */
+static void
+accept_ready(void *listener)
+{
+    struct listener *l = listener;
+
+    for (size_t i = 0; i < l->endpoints_len; i++) {
+        struct endpoint *d = &l->endpoints[i];
+
+        for (int k = 0; d->ready && k < ACCEPTS_MAX && accept_one(l, d);)
+            k++;
+        d->ready = false;
+    }
+}
+
+static const struct loop_calls listener_calls = {
+    .begin = resume_accepting,
+    .event = on_event,
+    .end = accept_ready,
+    .tick = evict_idle,
+};
 
 enum status
 listener_start(struct listener *l, struct http_server *http,
                struct telnet *telnet, struct error *e)
 {
-    struct epoll_event on_accept = { .events = EPOLLIN };
-    struct epoll_event on_wake = { .events = EPOLLIN, .data.ptr = &l->wake };
-    int err = 0;
-
     OBJ_CHECK(l, LISTENER_MAGIC);
     l->http = http;
     l->telnet = telnet;
-    for (size_t i = 0; i < l->doors_len && err == 0; i++) {
-        on_accept.data.ptr = &l->doors[i];
-        err = epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->doors[i].fd, &on_accept);
-    }
-    if (err != 0 || epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->wake, &on_wake) != 0)
-        return error_set(e, ST_IO, "epoll: %s", strerror(errno));
-    err = pthread_create(&l->thread, NULL, run, l);
-    if (err != 0)
-        return error_set(e, ST_IO, "cannot start a thread: %s", strerror(err));
-    l->running = true;
-    return ST_OK;
+    resume_accepting(l);
+    return loop_start(&l->loop, e);
 }
 
 void
 listener_stop(struct listener *l)
 {
-    uint64_t one = 1;
+    struct pending_conn *s;
 
     OBJ_CHECK(l, LISTENER_MAGIC);
-    if (l->running) {
-        atomic_store(&l->stopping, true);
-        (void)!write(l->wake, &one, sizeof one);
-        INSIST(pthread_join(l->thread, NULL) == 0);
-        l->running = false;
+    if (l->loop.running) {
+        loop_stop(&l->loop);
         /* Those whom the kernel has welcomed in our name. */
-        for (int i = 0; i < ACCEPTS_MAX * 64 && accept_one(l, &l->doors[0]);
+        for (int i = 0; i < ACCEPTS_MAX * 64 && accept_one(l, &l->endpoints[0]);
              i++)
             ;
     }
-    for (size_t i = 0; i < l->doors_len; i++)
-        (void)close(l->doors[i].fd);
-    l->doors_len = 0;
-    while (l->silents != NULL) {
-        int fd = l->silents->fd;
-
+    for (size_t i = 0; i < l->endpoints_len; i++)
+        (void)close(l->endpoints[i].fd);
+    l->endpoints_len = 0;
+    while ((s = (struct pending_conn *)loop_oldest(&l->loop)) != NULL) {
         /* A byte may have come since: then it deserves its answer. */
-        sniff(l, l->silents);
-        /* The first one has no 'prev':
-         * NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
-        if (l->silents != NULL && l->silents->fd == fd) {
-            forget(l, l->silents);
-            hang_up(l, fd);
-        }
+        detect_protocol(l, s);
+        if (!s->link.dead)
+            (void)evict_oldest(l, 0);
     }
 }
 
@@ -569,10 +541,7 @@ listener_close(struct listener **l)
     if (x == NULL)
         return;
     listener_stop(x);
-    if (x->epoll >= 0)
-        (void)close(x->epoll);
-    if (x->wake >= 0)
-        (void)close(x->wake);
+    loop_fini(&x->loop);
     if (x->reserve >= 0)
         (void)close(x->reserve);
     OBJ_CLEAR(x);

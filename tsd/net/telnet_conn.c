@@ -20,19 +20,19 @@
 #include "base/utf8.h"
 
 void
-telnet_touch(struct telnet_loop *l, struct telnet_conn *c)
+telnet_mark_dirty(struct telnet_loop *l, struct telnet_conn *c)
 {
-    if (c->touched)
+    if (c->dirty)
         return;
-    c->touched = true;
-    c->next_touched = l->touched;
-    l->touched = c;
+    c->dirty = true;
+    c->next_dirty = l->dirty;
+    l->dirty = c;
 }
 
 void
 telnet_say(struct telnet_loop *l, struct telnet_conn *c, struct slice s)
 {
-    if (c->deaf || s.size == 0)
+    if (c->write_failed || s.size == 0)
         return;
     if (c->out.size >= l->telnet->o.output_bytes) {
         counter_add(CNT_ERR_BLOCKED, 1);
@@ -183,7 +183,7 @@ decide_login(void *arg)
     struct telnet_loop *l = k->loop;
     const struct telnet_options *o = &l->telnet->o;
 
-    if (!atomic_load(&l->telnet->stopping))
+    if (!atomic_load(&l->loop.stopping))
         k->verdict =
             o->login(o->login_ctx, (const void *)&k->conn->peer,
                      slice_of(k->text, k->name_size),
@@ -193,7 +193,7 @@ decide_login(void *arg)
     lock_take(&l->lock);
     k->next = l->decided;
     l->decided = k;
-    poller_wake(&l->poller); /* with the lock: telnet_stop() waits for it */
+    loop_wake(&l->loop); /* with the lock: telnet_stop() waits for it */
     lock_drop(&l->lock);
 }
 
@@ -410,9 +410,9 @@ run_lines(struct telnet_loop *l, struct telnet_conn *c, const uint8_t *data,
 
     if (!c->begun && size > 0) {
         c->begun = true;
-        c->mute = data[0] >= 'A' && data[0] <= 'Z';
+        c->discard_input = data[0] >= 'A' && data[0] <= 'Z';
     }
-    while (!c->closing && !c->mute && c->check == NULL) {
+    while (!c->closing && !c->discard_input && c->check == NULL) {
         const uint8_t *end = memchr(data + at, '\n', size - at);
         size_t line;
 
@@ -427,7 +427,7 @@ run_lines(struct telnet_loop *l, struct telnet_conn *c, const uint8_t *data,
             l->lines++;
         at += line + 1;
     }
-    return c->closing || c->mute ? size : at;
+    return c->closing || c->discard_input ? size : at;
 }
 
 /* -- chunks ---------------------------------------------------------------- */
@@ -502,7 +502,7 @@ run_chunk(struct telnet_loop *l, struct telnet_conn *c, size_t size, bool eof)
         wait_for_store(l, c);
     else
         c->closing |= c->eof;
-    telnet_touch(l, c);
+    telnet_mark_dirty(l, c);
 }
 
 size_t

@@ -9,35 +9,33 @@
 #ifndef TSD_NET_TELNET_PRIV_H
 #define TSD_NET_TELNET_PRIV_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/lock.h"
-#include "tsd/net/poller.h"
+#include "base/loop.h"
 #include "tsd/net/telnet.h"
 
 #define TELNET_READ_BYTES ((size_t)128 << 10)
 
 struct telnet_conn {
+    struct loop_conn link;
     int fd;
     void *cookie;
     struct sockaddr_storage peer;
-    struct telnet_conn *next, *prev; /* all of a loop */
-    uint8_t *in;                     /* read, but not run yet; NULL: nothing */
+    uint8_t *in; /* read, but not run yet; NULL: nothing */
     size_t in_size;
     struct buf out;
     struct telnet_who who;
     bool begun;                 /* a byte has come */
-    bool mute;                  /* whatever it says, nothing happens */
+    bool discard_input;         /* whatever it says, nothing happens */
     bool skipping;              /* up to the end of a line that is too long */
     bool waiting;               /* for the store, or for its login */
     struct telnet_check *check; /* its login, being decided; or NULL */
     bool eof;                   /* nothing will come any more */
     bool closing;
-    bool deaf;    /* sending failed: only what it sent counts now */
-    bool has_put; /* since the last commit */
-    bool touched; /* in this turn */
-    struct telnet_conn *next_touched, *next_waiting;
+    bool write_failed; /* only what it sent counts now */
+    bool has_put;      /* since the last commit */
+    bool dirty;        /* in this turn */
+    struct telnet_conn *next_dirty, *next_waiting;
     uint32_t events;                /* what epoll watches; 0: not in epoll */
     int64_t active_us, deadline_us; /* deadline: to send the rest */
 };
@@ -56,9 +54,8 @@ struct telnet_check {
 
 struct telnet_loop {
     struct telnet *telnet;
-    struct poller poller;
+    struct loop loop;
     struct lock lock;
-    struct telnet_conn *all GUARDED_BY(lock);
     struct telnet_check *decided GUARDED_BY(lock);
 
     /* The rest is the thread's own. */
@@ -67,7 +64,7 @@ struct telnet_loop {
     bool stalled;                   /* the batch waits for the store */
     uint8_t *buf;                   /* where a chunk is read and run */
     uint8_t *held;                  /* the buffer that a stalled batch uses */
-    struct telnet_conn *touched;
+    struct telnet_conn *dirty;
     struct telnet_conn *waiting, **waiting_end;
     struct telnet_call *call;
     struct buf text;
@@ -80,8 +77,6 @@ struct telnet {
     bool has_put;
     size_t buf_bytes; /* of a loop's buffer */
     atomic_uint next; /* the loop for the next connection */
-    atomic_bool stopping;
-    int64_t stop_us; /* set before 'stopping' */
     atomic_uint_fast64_t connections, bytes_in, bytes_out;
     unsigned loops_len;
     struct telnet_loop *loops;
@@ -99,7 +94,7 @@ void telnet_conn_resume(struct telnet_loop *l, struct telnet_conn *c);
 void telnet_end_checks(struct telnet_loop *l);
 
 /* The connection is looked at once more at the end of the turn. */
-void telnet_touch(struct telnet_loop *l, struct telnet_conn *c);
+void telnet_mark_dirty(struct telnet_loop *l, struct telnet_conn *c);
 
 /* Stores the batch; false, and the loop is stalled, when the store is busy. */
 bool telnet_flush(struct telnet_loop *l);

@@ -14,21 +14,16 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/obj.h"
-#include "tsd/net/poller.h"
 
-#define TLS_MAGIC     FOURCC('T', 'L', 'S', ' ')
-#define EVENTS_MAX    64
-#define SWEEP_MS      1000
-#define LAST_WORDS_US INT64_C(30000000)
+#define TLS_MAGIC FOURCC('T', 'L', 'S', ' ')
+#define TICK_MS   1000
+#define LINGER_US INT64_C(30000000)
 /* What a client must take of an answer, as in web/mhd/http_conn.c. */
 #define READ_BYTES_PER_MS 16
 
 struct tls_loop {
     struct tls *tls;
-    struct poller poller;
-    struct lock lock;
-    struct tls_conn *all GUARDED_BY(lock);
-    struct tls_conn *dead; /* the thread's own */
+    struct loop loop;
 };
 
 struct tls {
@@ -40,8 +35,6 @@ struct tls {
     struct tls_keys *keys GUARDED_BY(lock);
     atomic_uint next; /* the loop for the next connection */
     atomic_size_t connections;
-    atomic_bool stopping;
-    int64_t stop_us; /* set before 'stopping' */
     unsigned loops_len;
     struct tls_loop *loops;
 };
@@ -101,64 +94,54 @@ keys_ref(struct tls *t)
 
 /* -- the life of a connection ---------------------------------------------- */
 
-/* Events of the pair's end are told by the pointer's lowest bit. */
+/* Events of the backend's end are told by the pointer's lowest bit. */
 static uint64_t
-tag(const struct tls_conn *c, bool pair)
+data_of(const struct tls_conn *c, bool backend)
 {
-    return (uint64_t)(uintptr_t)c | (pair ? 1 : 0);
+    return (uint64_t)(uintptr_t)c | (backend ? 1 : 0);
+}
+
+/* EPOLLERR and EPOLLHUP are always reported, while it is in epoll at all. */
+static void
+watch_client(struct tls_loop *l, struct tls_conn *c, uint32_t events)
+{
+    loop_watch(&l->loop, c->client, data_of(c, false), &c->client_events,
+               events);
 }
 
 static void
-watch(struct tls_loop *l, int fd, uint64_t data, uint32_t *now, uint32_t events)
+watch_backend(struct tls_loop *l, struct tls_conn *c, uint32_t events)
 {
-    struct epoll_event ev = { .events = events, .data.u64 = data };
-
-    if (*now == events)
-        return;
-    if (epoll_ctl(l->poller.epoll, EPOLL_CTL_MOD, fd, &ev) != 0)
-        log_warn("tls", "epoll_ctl: %s", strerror(errno));
-    *now = events;
+    loop_watch(&l->loop, c->backend, data_of(c, true), &c->backend_events,
+               events);
 }
 
 enum status
-tls_give(struct tls *t, int client, int pair, struct error *e)
+tls_give(struct tls *t, int client, int backend, struct error *e)
 {
     struct tls_conn *c = mem_new(sizeof *c);
-    struct epoll_event of_client = { .events = EPOLLIN };
-    struct epoll_event of_pair = { .events = 0 };
     struct tls_loop *l;
-    bool done;
+    bool begun;
 
     OBJ_CHECK(t, TLS_MAGIC);
     l = &t->loops[atomic_fetch_add(&t->next, 1) % t->loops_len];
     c->client = client;
-    c->pair = pair;
+    c->backend = backend;
     c->keys = keys_ref(t);
-    c->client_events = EPOLLIN;
+    c->client_events = EPOLLIN | EPOLLOUT;
     c->deadline_us = clock_monotonic_us() + (int64_t)t->o.handshake_ms * 1000;
-    if (!tls_conn_begin(c, t->priority)) {
-        tls_conn_free(c);
-        return error_set(e, ST_IO, "cannot begin with TLS");
-    }
-    of_client.data.u64 = tag(c, false);
-    of_pair.data.u64 = tag(c, true);
-    lock_take(&l->lock);
-    done = epoll_ctl(l->poller.epoll, EPOLL_CTL_ADD, pair, &of_pair) == 0;
-    if (done) {
-        /* From here on it is the loop's; let the sweep find it at once. */
-        if (epoll_ctl(l->poller.epoll, EPOLL_CTL_ADD, client, &of_client) != 0)
-            c->deadline_us = 1;
-        c->next = l->all;
-        if (c->next != NULL)
-            c->next->prev = c;
-        l->all = c;
-        (void)atomic_fetch_add(&t->connections, 1);
-    }
-    lock_drop(&l->lock);
-    if (done)
+    begun = tls_conn_begin(c, t->priority);
+    (void)atomic_fetch_add(&t->connections, 1);
+    /* From here on it is the loop's.  A new socket can be written: the loop is
+     * called at once, and watches the backend, too. */
+    if (begun && loop_add(&l->loop, &c->link, client, data_of(c, false),
+                          c->client_events))
         return ST_OK;
-    tls_conn_free(c);
-    return error_set(e, ST_IO, "epoll_ctl: %s", strerror(errno));
+    (void)atomic_fetch_sub(&t->connections, 1);
+    tls_conn_fini(c);
+    free(c);
+    return begun ? error_set(e, ST_IO, "epoll_ctl: %s", strerror(errno))
+                 : error_set(e, ST_IO, "cannot begin with TLS");
 }
 
 size_t
@@ -169,82 +152,54 @@ tls_connections(const struct tls *t)
 }
 
 static void
-bury(struct tls_loop *l, struct tls_conn *c)
+end_conn(struct tls_loop *l, struct tls_conn *c)
 {
-    c->dead = true;
-    c->next_dead = l->dead;
-    l->dead = c;
-}
-
-static void
-free_dead(struct tls_loop *l)
-{
-    struct tls_conn *next;
-
-    for (struct tls_conn *c = l->dead; c != NULL; c = next) {
-        next = c->next_dead;
-        lock_take(&l->lock);
-        if (c->prev != NULL)
-            c->prev->next = c->next;
-        else
-            l->all = c->next;
-        if (c->next != NULL)
-            c->next->prev = c->prev;
-        lock_drop(&l->lock);
-        /* See end() of tsd/net/telnet.c. */
-        (void)epoll_ctl(l->poller.epoll, EPOLL_CTL_DEL, c->client, NULL);
-        if (!c->pair_hung)
-            (void)epoll_ctl(l->poller.epoll, EPOLL_CTL_DEL, c->pair, NULL);
-        tls_conn_free(c);
-        (void)atomic_fetch_sub(&l->tls->connections, 1);
-    }
-    l->dead = NULL;
+    /* See end_conn() of tsd/net/telnet.c. */
+    watch_client(l, c, 0);
+    watch_backend(l, c, 0);
+    tls_conn_fini(c);
+    (void)atomic_fetch_sub(&l->tls->connections, 1);
+    loop_end(&l->loop, &c->link);
 }
 
 /* Moves bytes, and says what the connection waits for. */
 static void
-run(struct tls_loop *l, struct tls_conn *c)
+relay(struct tls_loop *l, struct tls_conn *c)
 {
     bool more = tls_conn_move(c);
 
-    if (c->dead) {
-        bury(l, c);
+    if (c->closing) {
+        end_conn(l, c);
         return;
     }
-    if (c->pair_end && c->deadline_us == 0)
-        c->deadline_us = clock_monotonic_us() + LAST_WORDS_US;
+    if (c->backend_end && c->deadline_us == 0)
+        c->deadline_us = clock_monotonic_us() + LINGER_US;
     /* A socket that can be written calls us back at once. */
-    watch(l, c->client, tag(c, false), &c->client_events,
-          tls_conn_client_events(c) | (more ? EPOLLOUT : 0));
-    if (!c->pair_hung)
-        watch(l, c->pair, tag(c, true), &c->pair_events,
-              tls_conn_pair_events(c));
+    watch_client(l, c,
+                 EPOLLERR | tls_conn_client_events(c) | (more ? EPOLLOUT : 0));
+    if (!c->backend_hung)
+        watch_backend(l, c, EPOLLERR | tls_conn_backend_events(c));
 }
 
 static void
-handle(struct tls_loop *l, const struct epoll_event *ev)
+on_event(void *loop, uint64_t data, uint32_t events)
 {
-    struct tls_conn *c =
-        (struct tls_conn *)(uintptr_t)(ev->data.u64 & ~UINT64_C(1));
+    struct tls_loop *l = loop;
+    struct tls_conn *c = (struct tls_conn *)(uintptr_t)(data & ~UINT64_C(1));
 
-    if (c == NULL) {
-        poller_heard(&l->poller);
+    if (c == NULL || c->link.dead)
         return;
-    }
-    if (c->dead)
-        return;
-    if ((ev->events & (EPOLLHUP | EPOLLERR)) != 0) {
-        if ((ev->data.u64 & 1) == 0 || !c->shaken) {
-            bury(l, c);
+    if ((events & (EPOLLHUP | EPOLLERR)) != 0) {
+        if ((data & 1) == 0 || !c->handshake_done) {
+            end_conn(l, c);
             return;
         }
         /* epoll would tell again and again, while what is left of it waits
          * for the client. */
-        if (!c->pair_hung)
-            (void)epoll_ctl(l->poller.epoll, EPOLL_CTL_DEL, c->pair, NULL);
-        c->pair_hung = true;
+        watch_backend(l, c, 0);
+        c->backend_hung = true;
     }
-    run(l, c);
+    relay(l, c);
 }
 
 /* -- those who take too long ----------------------------------------------- */
@@ -252,89 +207,66 @@ handle(struct tls_loop *l, const struct epoll_event *ev)
 static bool
 is_stalled(struct tls_conn *c, int64_t now, unsigned stall_ms)
 {
-    bool waits = c->shaken && c->is_http && c->down->at < c->down->size;
-    uint64_t took = c->sent - c->looked_sent;
+    bool waits = c->handshake_done && c->is_http && c->tx->at < c->tx->size;
+    uint64_t took = c->sent - c->check_sent;
 
-    if (waits && c->looked_us != 0 &&
-        now - c->looked_us < (int64_t)stall_ms * 1000)
+    if (waits && c->check_us != 0 &&
+        now - c->check_us < (int64_t)stall_ms * 1000)
         return false;
-    if (waits && c->looked_us != 0 &&
+    if (waits && c->check_us != 0 &&
         took < (uint64_t)stall_ms * READ_BYTES_PER_MS)
         return true;
-    c->looked_us = waits ? now : 0;
-    c->looked_sent = c->sent;
+    c->check_us = waits ? now : 0;
+    c->check_sent = c->sent;
     return false;
 }
 
 static struct tls_conn *
-first(struct tls_loop *l)
+next_conn(struct tls_loop *l, struct tls_conn *c)
 {
-    struct tls_conn *c;
-
-    lock_take(&l->lock);
-    c = l->all;
-    lock_drop(&l->lock);
-    return c;
+    return (struct tls_conn *)(c == NULL ? loop_youngest(&l->loop)
+                                         : c->link.next);
 }
 
 static void
-sweep(struct tls_loop *l)
+close_slow(void *loop, int64_t now)
 {
-    int64_t now = clock_monotonic_us();
+    struct tls_loop *l = loop;
 
-    for (struct tls_conn *c = first(l); c != NULL; c = c->next) {
-        if (c->dead || ((c->deadline_us == 0 || now <= c->deadline_us) &&
-                        !is_stalled(c, now, l->tls->o.stall_ms)))
+    for (struct tls_conn *c = NULL; (c = next_conn(l, c)) != NULL;) {
+        if ((c->deadline_us == 0 || now <= c->deadline_us) &&
+            !is_stalled(c, now, l->tls->o.stall_ms))
             continue;
         counter_add(CNT_CONN_TIMEOUT, 1);
-        bury(l, c);
+        end_conn(l, c);
     }
+}
+
+static void
+close_all(void *loop)
+{
+    for (struct tls_conn *c; (c = next_conn(loop, NULL)) != NULL;)
+        end_conn(loop, c);
 }
 
 /* -- threads --------------------------------------------------------------- */
 
-static bool
-may_go_on(struct tls_loop *l)
-{
-    return !atomic_load(&l->tls->stopping) ||
-           (first(l) != NULL && clock_monotonic_us() < l->tls->stop_us);
-}
-
-static void *
-run_loop(void *arg)
-{
-    struct tls_loop *l = arg;
-    struct epoll_event events[EVENTS_MAX];
-    int64_t swept = clock_monotonic_us();
-
-    while (may_go_on(l)) {
-        int n = epoll_wait(l->poller.epoll, events, EVENTS_MAX,
-                           atomic_load(&l->tls->stopping) ? 20 : SWEEP_MS);
-
-        INSIST(n >= 0 || errno == EINTR);
-        for (int i = 0; i < n; i++)
-            handle(l, &events[i]);
-        if (clock_monotonic_us() - swept > SWEEP_MS * INT64_C(1000)) {
-            sweep(l);
-            swept = clock_monotonic_us();
-        }
-        free_dead(l);
-    }
-    for (struct tls_conn *c = first(l); c != NULL; c = c->next)
-        bury(l, c);
-    free_dead(l);
-    return NULL;
-}
+static const struct loop_calls tls_calls = {
+    .event = on_event,
+    .tick = close_slow,
+    .stop = close_all,
+    .lingers = true,
+};
 
 static enum status
 start_loop(struct tls *t, struct tls_loop *l, struct error *e)
 {
     enum status st;
 
+    t->loops_len++;
     l->tls = t;
-    st = poller_start(&l->poller, run_loop, l, e);
-    t->loops_len += st == ST_OK;
-    return st;
+    st = loop_init(&l->loop, &tls_calls, l, TICK_MS, e);
+    return st == ST_OK ? loop_start(&l->loop, e) : st;
 }
 
 static enum status
@@ -365,10 +297,6 @@ tls_start(const struct tls_options *o, struct tls **out, struct error *e)
     t->key = mem_strdup(o->key);
     lock_init(&t->lock);
     t->loops = mem_new_array(t->o.threads, sizeof *t->loops);
-    for (unsigned i = 0; i < t->o.threads; i++) {
-        lock_init(&t->loops[i].lock);
-        t->loops[i].poller = (struct poller)POLLER_INIT;
-    }
     st = read_priority(t, e);
     if (st == ST_OK)
         st = tls_reload(t, e);
@@ -380,13 +308,6 @@ tls_start(const struct tls_options *o, struct tls **out, struct error *e)
     return st;
 }
 
-static void
-free_loop(struct tls_loop *l)
-{
-    poller_fini(&l->poller);
-    lock_fini(&l->lock);
-}
-
 void
 tls_stop(struct tls **tp, unsigned drain_ms)
 {
@@ -396,14 +317,12 @@ tls_stop(struct tls **tp, unsigned drain_ms)
     if (t == NULL)
         return;
     OBJ_CHECK(t, TLS_MAGIC);
-    t->stop_us = clock_monotonic_us() + (int64_t)drain_ms * 1000;
-    atomic_store(&t->stopping, true);
     for (unsigned i = 0; i < t->loops_len; i++)
-        poller_wake(&t->loops[i].poller);
+        loop_ask_to_stop(&t->loops[i].loop, drain_ms);
     for (unsigned i = 0; i < t->loops_len; i++)
-        poller_join(&t->loops[i].poller);
-    for (unsigned i = 0; i < t->o.threads; i++)
-        free_loop(&t->loops[i]);
+        loop_join(&t->loops[i].loop);
+    for (unsigned i = 0; i < t->loops_len; i++)
+        loop_fini(&t->loops[i].loop);
     free(t->loops);
     lock_take(&t->lock);
     tls_keys_unref(&t->keys);

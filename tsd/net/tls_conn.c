@@ -32,7 +32,7 @@ tls_conn_begin(struct tls_conn *c, gnutls_priority_t priority)
 }
 
 void
-tls_conn_free(struct tls_conn *c)
+tls_conn_fini(struct tls_conn *c)
 {
     char rest[4096];
 
@@ -45,11 +45,10 @@ tls_conn_free(struct tls_conn *c)
          i < 64 && recv(c->client, rest, sizeof rest, MSG_DONTWAIT) > 0; i++)
         ;
     (void)close(c->client);
-    (void)close(c->pair);
+    (void)close(c->backend);
     tls_keys_unref(&c->keys);
-    free(c->up);
-    free(c->down);
-    free(c);
+    free(c->rx);
+    free(c->tx);
 }
 
 static bool
@@ -59,21 +58,21 @@ is_empty(const struct tls_chunk *p)
 }
 
 static bool
-shake(struct tls_conn *c)
+handshake(struct tls_conn *c)
 {
     int rc = gnutls_handshake(c->session);
 
     if (rc == 0) {
-        c->shaken = true;
+        c->handshake_done = true;
         c->deadline_us = 0;
-        c->up = mem_new(sizeof *c->up);
-        c->down = mem_new(sizeof *c->down);
+        c->rx = mem_new(sizeof *c->rx);
+        c->tx = mem_new(sizeof *c->tx);
         return true;
     }
     if (gnutls_error_is_fatal(rc) != 0) {
         log_debug("tls", "no handshake: %s", gnutls_strerror(rc));
         (void)gnutls_alert_send_appropriate(c->session, rc);
-        c->dead = true;
+        c->closing = true;
     }
     return false;
 }
@@ -83,50 +82,50 @@ shake(struct tls_conn *c)
 static bool
 read_client(struct tls_conn *c)
 {
-    ssize_t n = gnutls_record_recv(c->session, c->up->data, TLS_CHUNK);
+    ssize_t n = gnutls_record_recv(c->session, c->rx->data, TLS_CHUNK);
 
     if (n > 0) {
-        c->up->at = 0;
-        c->up->size = (size_t)n;
+        c->rx->at = 0;
+        c->rx->size = (size_t)n;
         if (!c->begun)
-            c->is_http = c->up->data[0] >= 'A' && c->up->data[0] <= 'Z';
+            c->is_http = c->rx->data[0] >= 'A' && c->rx->data[0] <= 'Z';
         c->begun = true;
         return true;
     }
-    if (n == GNUTLS_E_REHANDSHAKE) /* nobody needs that any more */
-        c->dead = true;
+    if (n == GNUTLS_E_REHANDSHAKE) /* obsolete */
+        c->closing = true;
     else if (n == 0 || gnutls_error_is_fatal((int)n) != 0)
         c->client_end = true;
     return false;
 }
 
 static bool
-write_pair(struct tls_conn *c)
+write_backend(struct tls_conn *c)
 {
-    ssize_t n = send(c->pair, c->up->data + c->up->at, c->up->size - c->up->at,
-                     MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t n = send(c->backend, c->rx->data + c->rx->at,
+                     c->rx->size - c->rx->at, MSG_NOSIGNAL | MSG_DONTWAIT);
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return false;
-    if (n < 0) /* it listens no more: what comes is for nobody */
-        c->up->at = c->up->size;
+    if (n < 0) /* closed: drop what comes */
+        c->rx->at = c->rx->size;
     else
-        c->up->at += (size_t)n;
+        c->rx->at += (size_t)n;
     return true;
 }
 
 static bool
-move_up(struct tls_conn *c)
+move_rx(struct tls_conn *c)
 {
     bool moved = false;
 
-    if (is_empty(c->up) && !c->client_end)
+    if (is_empty(c->rx) && !c->client_end)
         moved = read_client(c);
-    if (!c->dead && !is_empty(c->up))
-        moved = write_pair(c);
-    if (c->client_end && is_empty(c->up) && !c->up_shut) {
-        (void)shutdown(c->pair, SHUT_WR);
-        c->up_shut = true;
+    if (!c->closing && !is_empty(c->rx))
+        moved = write_backend(c);
+    if (c->client_end && is_empty(c->rx) && !c->rx_shut) {
+        (void)shutdown(c->backend, SHUT_WR);
+        c->rx_shut = true;
     }
     return moved;
 }
@@ -134,49 +133,49 @@ move_up(struct tls_conn *c)
 /* -- to the client --------------------------------------------------------- */
 
 static bool
-read_pair(struct tls_conn *c)
+read_backend(struct tls_conn *c)
 {
-    ssize_t n = recv(c->pair, c->down->data, TLS_CHUNK, MSG_DONTWAIT);
+    ssize_t n = recv(c->backend, c->tx->data, TLS_CHUNK, MSG_DONTWAIT);
 
     if (n > 0) {
-        c->down->at = 0;
-        c->down->size = (size_t)n;
+        c->tx->at = 0;
+        c->tx->size = (size_t)n;
         return true;
     }
     if (n == 0 || (errno != EAGAIN && errno != EINTR))
-        c->pair_end = true;
+        c->backend_end = true;
     return false;
 }
 
 static bool
 write_client(struct tls_conn *c)
 {
-    ssize_t n = gnutls_record_send(c->session, c->down->data + c->down->at,
-                                   c->down->size - c->down->at);
+    ssize_t n = gnutls_record_send(c->session, c->tx->data + c->tx->at,
+                                   c->tx->size - c->tx->at);
 
     if (n > 0) {
-        c->down->at += (size_t)n;
+        c->tx->at += (size_t)n;
         c->sent += (uint64_t)n;
         return true;
     }
     if (gnutls_error_is_fatal((int)n) != 0)
-        c->dead = true;
+        c->closing = true;
     return false;
 }
 
 static bool
-move_down(struct tls_conn *c)
+move_tx(struct tls_conn *c)
 {
     bool moved = false;
     int rc;
 
-    if (is_empty(c->down) && !c->pair_end)
-        moved = read_pair(c);
-    if (!is_empty(c->down))
+    if (is_empty(c->tx) && !c->backend_end)
+        moved = read_backend(c);
+    if (!is_empty(c->tx))
         moved = write_client(c);
-    if (!c->dead && c->pair_end && is_empty(c->down)) {
+    if (!c->closing && c->backend_end && is_empty(c->tx)) {
         rc = gnutls_bye(c->session, GNUTLS_SHUT_WR);
-        c->dead = rc == 0 || gnutls_error_is_fatal(rc) != 0;
+        c->closing = rc == 0 || gnutls_error_is_fatal(rc) != 0;
     }
     return moved;
 }
@@ -184,14 +183,14 @@ move_down(struct tls_conn *c)
 bool
 tls_conn_move(struct tls_conn *c)
 {
-    if (!c->shaken && !shake(c))
+    if (!c->handshake_done && !handshake(c))
         return false;
     for (int i = 0; i < ROUNDS; i++) {
-        bool moved = move_up(c);
+        bool moved = move_rx(c);
 
-        if (!c->dead)
-            moved |= move_down(c);
-        if (c->dead || !moved)
+        if (!c->closing)
+            moved |= move_tx(c);
+        if (c->closing || !moved)
             return false;
     }
     return true;
@@ -204,26 +203,26 @@ tls_conn_client_events(const struct tls_conn *c)
 {
     uint32_t events = 0;
 
-    if (!c->shaken)
+    if (!c->handshake_done)
         return gnutls_record_get_direction(c->session) != 0 ? EPOLLOUT
                                                             : EPOLLIN;
-    if (is_empty(c->up) && !c->client_end)
+    if (is_empty(c->rx) && !c->client_end)
         events |= EPOLLIN;
-    if (!is_empty(c->down) || c->pair_end)
+    if (!is_empty(c->tx) || c->backend_end)
         events |= EPOLLOUT;
     return events;
 }
 
 uint32_t
-tls_conn_pair_events(const struct tls_conn *c)
+tls_conn_backend_events(const struct tls_conn *c)
 {
     uint32_t events = 0;
 
-    if (!c->shaken)
+    if (!c->handshake_done)
         return 0;
-    if (is_empty(c->down) && !c->pair_end)
+    if (is_empty(c->tx) && !c->backend_end)
         events |= EPOLLIN;
-    if (!is_empty(c->up))
+    if (!is_empty(c->rx))
         events |= EPOLLOUT;
     return events;
 }

@@ -2,20 +2,19 @@
  * Inside of tls: a loop is a thread with its epoll; a connection lives in one
  * loop, and after tls_give() only that thread touches it.
  *
- *     shaking hands --> carrying --pair's end--> last words --sent--> dead
+ *     handshake --> relaying --backend's end--> lingering --sent--> closing
  *
- * A dead one is freed at the end of the turn: an event of its other socket may
- * still be on its way.
+ * A closing one is freed at the end of the turn: an event of its other socket
+ * may still be on its way.
  */
 #ifndef TSD_NET_TLS_PRIV_H
 #define TSD_NET_TLS_PRIV_H
 
 #include <gnutls/gnutls.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "base/lock.h"
+#include "base/loop.h"
 #include "tsd/net/tls.h"
 
 #define TLS_CHUNK ((size_t)16 << 10) /* what a record may hold */
@@ -32,35 +31,35 @@ struct tls_chunk {
 };
 
 struct tls_conn {
+    struct loop_conn link;
     gnutls_session_t session;
     struct tls_keys *keys;
-    int client, pair;
-    struct tls_conn *next, *prev; /* all of a loop */
-    struct tls_conn *next_dead;
-    struct tls_chunk *up, *down; /* from the client, to it */
-    bool shaken;
+    int client, backend;
+    struct tls_chunk *rx, *tx; /* from the client, to it */
+    bool handshake_done;
     bool begun;      /* a byte has come */
     bool is_http;    /* it was a capital letter */
     bool client_end; /* nothing will come from there any more */
-    bool pair_end;
-    bool up_shut; /* the pair was told */
-    bool dead;
-    bool pair_hung; /* closed over there; not in epoll any more */
-    uint32_t client_events, pair_events; /* what epoll watches */
-    int64_t deadline_us; /* of the handshake, of the last words; 0: none */
+    bool backend_end;
+    bool backend_hung; /* closed over there: not watched any more */
+    bool rx_shut;      /* the backend was told */
+    bool closing;      /* freed at the end of the turn */
+    uint32_t client_events, backend_events; /* watched; 0: not in epoll */
+    int64_t deadline_us; /* of the handshake, to linger; 0: none */
     uint64_t sent;       /* to the client */
-    uint64_t looked_sent;
-    int64_t looked_us; /* 0: it is not being waited for */
+    uint64_t check_sent;
+    int64_t check_us; /* the last check; 0: it is not being waited for */
 };
 
 /* Makes a session; false when GnuTLS rejects. */
 bool tls_conn_begin(struct tls_conn *c, gnutls_priority_t priority);
-void tls_conn_free(struct tls_conn *c);
+/* Closes its sockets and frees what it holds. */
+void tls_conn_fini(struct tls_conn *c);
 /* Moves what can be moved.  True: there may be more at once. */
 bool tls_conn_move(struct tls_conn *c);
 /* What to wait for. */
 uint32_t tls_conn_client_events(const struct tls_conn *c);
-uint32_t tls_conn_pair_events(const struct tls_conn *c);
+uint32_t tls_conn_backend_events(const struct tls_conn *c);
 
 void tls_keys_unref(struct tls_keys **k);
 

@@ -15,18 +15,15 @@
  * The same thread watches for clients that hang up, by EPOLLRDHUP: while a
  * request is served libmicrohttpd does not look; and when the end of the stream
  * comes in one read with the last bytes it never sees it, since it waits for
- * another edge.  A hung-up connection which has not moved for a tick is cut;
+ * another edge.  A closed connection which has not moved for a tick is cut;
  * one that is being answered may have been half-closed, and gets its answer. */
 #include "config.h"
 
 #include "web/mhd/http_priv.h"
 
-#include <errno.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
@@ -122,34 +119,34 @@ is_slow_reader(struct http_conn *c, uint64_t old, uint64_t now)
 {
     uint64_t ms = c->server->o.body_ms, next = word(CONN_SEND, now + ms), acked;
 
-    if (c->looked == old && old >> STATE_BITS > now)
+    if (c->last_check == old && old >> STATE_BITS > now)
         return false;
     if (!count_acked(c, &acked))
         return false;
-    if (c->looked == old) {
+    if (c->last_check == old) {
         if (acked - c->acked < ms * READ_BYTES_PER_MS)
             return true;
         (void)atomic_compare_exchange_strong(&c->state, &old, next);
         old = next;
     }
     c->acked = acked;
-    c->looked = old;
+    c->last_check = old;
     return false;
 }
 
 static void
-cut(struct http_conn *c, uint64_t old, bool hung)
+cut(struct http_conn *c, uint64_t old, bool peer_closed)
 {
     enum conn_state state = state_of(old);
 
     if (!atomic_compare_exchange_strong(&c->state, &old,
                                         word(CONN_CUT, NO_LIMIT)))
         return;
-    if (state != CONN_IDLE && !hung) {
+    if (state != CONN_IDLE && !peer_closed) {
         counter_add(CNT_CONN_TIMEOUT, 1);
         log_debug("web", "%s: too slow, closed", c->peer);
     }
-    if ((state == CONN_HEAD || state == CONN_BODY) && !hung)
+    if ((state == CONN_HEAD || state == CONN_BODY) && !peer_closed)
         http_conn_say(c, 408, "Request Timeout", "The request came too slowly");
     (void)shutdown(c->fd, SHUT_RDWR);
 }
@@ -162,10 +159,10 @@ check_one(struct http_conn *c, uint64_t now)
 
     if (state == CONN_CUT || state == CONN_NEW || state == CONN_BUSY)
         return;
-    if (atomic_load(&c->hung) && state != CONN_SEND) {
-        if (c->looked == old)
+    if (atomic_load(&c->peer_closed) && state != CONN_SEND) {
+        if (c->last_check == old)
             cut(c, old, true);
-        c->looked = old;
+        c->last_check = old;
     } else if (state == CONN_SEND ? is_slow_reader(c, old, now)
                                   : old >> STATE_BITS <= now) {
         cut(c, old, false);
@@ -173,9 +170,10 @@ check_one(struct http_conn *c, uint64_t now)
 }
 
 static void
-check_all(struct conns *t) EXCLUDES(t->lock)
+check_all(void *server, int64_t now_us)
 {
-    uint64_t now = now_ms();
+    struct conns *t = &((struct http_server *)server)->conns;
+    uint64_t now = (uint64_t)now_us / 1000;
 
     lock_take(&t->lock);
     for (size_t i = 0; i < t->len; i++)
@@ -186,34 +184,16 @@ check_all(struct conns *t) EXCLUDES(t->lock)
 
 /* 'id' is a socket and, above it, which of the connections that had it. */
 static void
-mark_hung(struct conns *t, uint64_t id) EXCLUDES(t->lock)
+on_hang_up(void *server, uint64_t id, uint32_t events)
 {
+    struct conns *t = &((struct http_server *)server)->conns;
     size_t fd = (size_t)(id & UINT32_MAX);
 
+    (void)events;
     lock_take(&t->lock);
     if (fd < t->len && t->by_fd[fd] != NULL && t->by_fd[fd]->id == id)
-        atomic_store(&t->by_fd[fd]->hung, true);
+        atomic_store(&t->by_fd[fd]->peer_closed, true);
     lock_drop(&t->lock);
-}
-
-static void *
-watch(void *arg)
-{
-    struct conns *t = &((struct http_server *)arg)->conns;
-    struct epoll_event events[64];
-    uint64_t last = now_ms();
-
-    while (!atomic_load(&t->stop)) {
-        int n = epoll_wait(t->epoll, events, 64, (int)t->tick_ms);
-
-        for (int i = 0; i < n; i++)
-            mark_hung(t, events[i].data.u64);
-        if (now_ms() - last >= t->tick_ms) {
-            check_all(t);
-            last = now_ms();
-        }
-    }
-    return NULL;
 }
 
 static unsigned
@@ -222,59 +202,36 @@ least(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
-static enum status
-start_watch(struct http_server *s, struct error *e)
-{
-    struct conns *t = &s->conns;
-    struct epoll_event wake = { .events = EPOLLIN, .data.u64 = UINT64_MAX };
-    int rc;
-
-    t->epoll = epoll_create1(EPOLL_CLOEXEC);
-    t->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (t->epoll < 0 || t->wake < 0 ||
-        epoll_ctl(t->epoll, EPOLL_CTL_ADD, t->wake, &wake) != 0)
-        return error_set(e, ST_IO, "start to watch connections: %s",
-                         strerror(errno));
-    rc = pthread_create(&t->watchdog, NULL, watch, s);
-    return rc == 0 ? ST_OK
-                   : error_set(e, ST_IO, "start a thread: %s", strerror(rc));
-}
-
 static void
-close_watch(struct conns *t)
+conns_free(struct conns *t)
 {
-    if (t->epoll >= 0)
-        (void)close(t->epoll);
-    if (t->wake >= 0)
-        (void)close(t->wake);
+    loop_fini(&t->loop);
     lock_fini(&t->lock);
 }
 
 enum status
 http_conns_start(struct http_server *s, struct error *e)
 {
+    static const struct loop_calls calls = { .event = on_hang_up,
+                                             .tick = check_all };
     struct conns *t = &s->conns;
     unsigned tick;
     enum status st;
 
     lock_init(&t->lock);
-    t->epoll = t->wake = -1;
     tick = least(s->o.head_ms, least(s->o.body_ms, s->o.idle_ms)) / 4;
-    t->tick_ms = tick < 10 ? 10 : least(tick, 1000);
-    st = start_watch(s, e);
+    st = loop_init(&t->loop, &calls, s, tick < 10 ? 10 : least(tick, 1000), e);
+    if (st == ST_OK)
+        st = loop_start(&t->loop, e);
     if (st != ST_OK)
-        close_watch(t);
+        conns_free(t);
     return st;
 }
 
 void
 http_conns_stop(struct http_server *s)
 {
-    struct conns *t = &s->conns;
-
-    atomic_store(&t->stop, true);
-    (void)eventfd_write(t->wake, 1);
-    (void)pthread_join(t->watchdog, NULL);
+    loop_stop(&s->conns.loop);
 }
 
 void
@@ -293,7 +250,7 @@ http_conns_fini(struct http_server *s)
     for (size_t i = 0; i < len; i++)
         http_conn_end(&by_fd[i], true);
     free(by_fd);
-    close_watch(t);
+    conns_free(t);
 }
 
 /* -- the table ------------------------------------------------------------- */
@@ -316,7 +273,6 @@ http_conn_new(struct http_server *s, int fd, const struct sockaddr *peer,
 {
     struct http_conn *c = mem_new(sizeof *c), *stale;
     struct conns *t = &s->conns;
-    struct epoll_event hang_up = { .events = EPOLLRDHUP | EPOLLET };
 
     INSIST(fd >= 0);
     c->magic = HTTP_CONN_MAGIC;
@@ -340,9 +296,7 @@ http_conn_new(struct http_server *s, int fd, const struct sockaddr *peer,
     t->by_fd[fd] = c;
     lock_drop(&t->lock);
     atomic_fetch_add(&t->open, 1);
-    hang_up.data.u64 = c->id;
-    if (epoll_ctl(t->epoll, EPOLL_CTL_ADD, fd, &hang_up) != 0)
-        log_debug("web", "%s: cannot be watched: %s", c->peer, strerror(errno));
+    loop_watch(&t->loop, fd, c->id, &(uint32_t){ 0 }, EPOLLRDHUP | EPOLLET);
     return c;
 }
 

@@ -32,7 +32,7 @@
 #include <zlib.h>
 
 #include "base/latency.h"
-#include "base/lock.h"
+#include "base/loop.h"
 #include "base/obj.h"
 #include "web/http.h"
 
@@ -167,11 +167,11 @@ struct http_conn {
     struct http_request *request; /* its thread's: the one under way */
     bool loopback;
     char peer[64];
-    uint64_t address;       /* the peer's: IPv4, or the net of IPv6 */
-    _Atomic uint64_t state; /* enum conn_state, and the deadline above it */
-    atomic_bool hung;       /* the client closed its side, or reset */
-    uint64_t id;            /* tells connections of one socket number apart */
-    uint64_t looked, acked; /* the watchdog's last look */
+    uint64_t address;        /* the peer's: IPv4, or the net of IPv6 */
+    _Atomic uint64_t state;  /* enum conn_state, and the deadline above it */
+    atomic_bool peer_closed; /* the client closed its side, or reset */
+    uint64_t id;             /* tells connections of one socket number apart */
+    uint64_t last_check, acked; /* the watchdog's */
 };
 
 struct conns {
@@ -179,11 +179,7 @@ struct conns {
     struct http_conn **by_fd GUARDED_BY(lock);
     size_t len GUARDED_BY(lock);
     uint64_t serial GUARDED_BY(lock);
-    pthread_t watchdog;
-    int epoll; /* of hang-ups */
-    int wake;  /* an eventfd, to stop */
-    unsigned tick_ms;
-    atomic_bool stop;
+    struct loop loop; /* the watchdog's */
     atomic_size_t open;
 };
 

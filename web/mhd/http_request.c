@@ -137,7 +137,7 @@ bool
 http_gone(const struct http_request *r)
 {
     OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
-    return atomic_load_explicit(&r->conn->hung, memory_order_relaxed) ||
+    return atomic_load_explicit(&r->conn->peer_closed, memory_order_relaxed) ||
            atomic_load_explicit(&r->server->aborting, memory_order_relaxed);
 }
 

@@ -1,0 +1,228 @@
+/* See base/loop.h. */
+#include "config.h"
+
+#include "base/loop.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#define EVENTS_MAX 64
+#define LINGER_MS  20
+
+static bool
+loop_goes_on(struct loop *l)
+{
+    return !atomic_load(&l->stopping) ||
+           (l->calls->lingers && loop_youngest(l) != NULL &&
+            clock_monotonic_us() < l->stop_us);
+}
+
+static void
+free_dead(struct loop *l)
+{
+    struct loop_conn *c = l->dead, *next;
+
+    l->dead = NULL;
+    for (; c != NULL; c = next) {
+        next = c->next_dead;
+        free(c);
+    }
+}
+
+static void
+handle_event(struct loop *l, const struct epoll_event *ev)
+{
+    if (ev->data.u64 == 0)
+        (void)eventfd_read(l->wake_fd, &(eventfd_t){ 0 });
+    l->calls->event(l->ctx, ev->data.u64, ev->events);
+}
+
+static void *
+loop_run(void *arg)
+{
+    struct loop *l = arg;
+    struct epoll_event events[EVENTS_MAX];
+    int64_t ticked = clock_monotonic_us();
+
+    while (loop_goes_on(l)) {
+        unsigned ms = atomic_load(&l->stopping) ? LINGER_MS
+                      : l->wait_ms > 0          ? l->wait_ms
+                                                : l->tick_ms;
+        int n = epoll_wait(l->epoll, events, EVENTS_MAX, (int)ms);
+        int64_t now;
+
+        INSIST(n >= 0 || errno == EINTR);
+        if (l->calls->begin != NULL)
+            l->calls->begin(l->ctx);
+        for (int i = 0; i < n; i++)
+            handle_event(l, &events[i]);
+        if (l->calls->end != NULL)
+            l->calls->end(l->ctx);
+        now = clock_monotonic_us();
+        if (now - ticked >= (int64_t)l->tick_ms * 1000) {
+            if (l->calls->tick != NULL)
+                l->calls->tick(l->ctx, now);
+            ticked = now;
+        }
+        free_dead(l);
+    }
+    if (l->calls->stop != NULL)
+        l->calls->stop(l->ctx);
+    free_dead(l);
+    return NULL;
+}
+
+enum status
+loop_init(struct loop *l, const struct loop_calls *calls, void *ctx,
+          unsigned tick_ms, struct error *e)
+{
+    struct epoll_event ev = { .events = EPOLLIN, .data.u64 = 0 };
+
+    *l = (struct loop){ .calls = calls, .ctx = ctx, .tick_ms = tick_ms };
+    lock_init(&l->lock);
+    l->epoll = epoll_create1(EPOLL_CLOEXEC);
+    l->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (l->epoll < 0 || l->wake_fd < 0 ||
+        epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->wake_fd, &ev) != 0)
+        return error_set(e, ST_IO, "epoll: %s", strerror(errno));
+    return ST_OK;
+}
+
+enum status
+loop_start(struct loop *l, struct error *e)
+{
+    int err = pthread_create(&l->thread, NULL, loop_run, l);
+
+    if (err != 0)
+        return error_set(e, ST_IO, "cannot start a thread: %s", strerror(err));
+    l->running = true;
+    return ST_OK;
+}
+
+void
+loop_wake(struct loop *l)
+{
+    (void)eventfd_write(l->wake_fd, 1);
+}
+
+void
+loop_ask_to_stop(struct loop *l, unsigned linger_ms)
+{
+    l->stop_us = clock_monotonic_us() + (int64_t)linger_ms * 1000;
+    atomic_store(&l->stopping, true);
+    if (l->running)
+        loop_wake(l);
+}
+
+void
+loop_join(struct loop *l)
+{
+    if (l->running)
+        INSIST(pthread_join(l->thread, NULL) == 0);
+    l->running = false;
+}
+
+void
+loop_stop(struct loop *l)
+{
+    loop_ask_to_stop(l, 0);
+    loop_join(l);
+}
+
+void
+loop_fini(struct loop *l)
+{
+    free_dead(l);
+    if (l->epoll >= 0)
+        (void)close(l->epoll);
+    if (l->wake_fd >= 0)
+        (void)close(l->wake_fd);
+    l->epoll = l->wake_fd = -1;
+    lock_fini(&l->lock);
+}
+
+bool
+loop_add(struct loop *l, struct loop_conn *c, int fd, uint64_t data,
+         uint32_t events)
+{
+    struct epoll_event ev = { .events = events, .data.u64 = data };
+    bool done;
+
+    lock_take(&l->lock);
+    done = epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &ev) == 0;
+    if (done) {
+        c->prev = NULL;
+        c->next = l->youngest;
+        if (c->next != NULL)
+            c->next->prev = c;
+        else
+            l->oldest = c;
+        l->youngest = c;
+    }
+    lock_drop(&l->lock);
+    return done;
+}
+
+void
+loop_watch(struct loop *l, int fd, uint64_t data, uint32_t *watched,
+           uint32_t events)
+{
+    struct epoll_event ev = { .events = events, .data.u64 = data };
+    int op = *watched == 0 ? EPOLL_CTL_ADD
+             : events == 0 ? EPOLL_CTL_DEL
+                           : EPOLL_CTL_MOD;
+
+    if (events == *watched)
+        return;
+    /* Fails only for want of memory: then a tick finds it idle. */
+    if (epoll_ctl(l->epoll, op, fd, &ev) != 0)
+        log_warn("loop", "epoll_ctl: %s", strerror(errno));
+    *watched = events;
+}
+
+void
+loop_end(struct loop *l, struct loop_conn *c)
+{
+    lock_take(&l->lock);
+    if (c->prev != NULL)
+        c->prev->next = c->next;
+    else
+        l->youngest = c->next;
+    if (c->next != NULL)
+        c->next->prev = c->prev;
+    else
+        l->oldest = c->prev;
+    lock_drop(&l->lock);
+    c->dead = true;
+    c->next_dead = l->dead;
+    l->dead = c;
+}
+
+struct loop_conn *
+loop_youngest(struct loop *l)
+{
+    struct loop_conn *c;
+
+    lock_take(&l->lock);
+    c = l->youngest;
+    lock_drop(&l->lock);
+    return c;
+}
+
+struct loop_conn *
+loop_oldest(struct loop *l)
+{
+    struct loop_conn *c;
+
+    lock_take(&l->lock);
+    c = l->oldest;
+    lock_drop(&l->lock);
+    return c;
+}
