@@ -22,14 +22,14 @@ struct place {
 };
 
 /* A series between the point it is at and its next one. */
-struct cursor {
+struct series_cursor {
     const struct dps *dps;
     size_t after; /* the index of the point after the next */
     struct place now, next;
 };
 
 struct cursors {
-    struct cursor *cursors;
+    struct series_cursor *cursors;
     size_t len;
     size_t current; /* the first of those that moved last */
     int64_t end_ms;
@@ -62,7 +62,7 @@ place_at(const struct dps *d, size_t i)
 }
 
 static void
-cursor_step(struct cursor *l)
+cursor_step(struct series_cursor *l)
 {
     l->now = l->next;
     l->next = place_at(l->dps, l->after++);
@@ -77,7 +77,7 @@ cursors_open(struct cursors *ls, const struct gexp_call *c,
     if (ls->cursors == NULL)
         return false;
     for (size_t i = 0; i < list->len; i++) {
-        struct cursor *l = &ls->cursors[i];
+        struct series_cursor *l = &ls->cursors[i];
         size_t first = 0;
 
         l->dps = &list->series[i].dps;
@@ -130,7 +130,7 @@ place_double(const struct place *p)
 }
 
 static double
-lerp_double(const struct cursor *l, int64_t x)
+lerp_double(const struct series_cursor *l, int64_t x)
 {
     double y0 = place_double(&l->now), y1 = place_double(&l->next);
 
@@ -140,7 +140,7 @@ lerp_double(const struct cursor *l, int64_t x)
 
 /* Of a series that has ended the next point is at the end of all times. */
 static bool
-is_between(const struct cursor *l, int64_t x)
+is_between(const struct series_cursor *l, int64_t x)
 {
     return l->now.ts_ms != x;
 }
@@ -153,7 +153,7 @@ take_ints(const struct cursors *ls, int64_t *out)
 
     memset(out, 0, ls->len * sizeof *out);
     for (size_t i = 0; i < ls->len; i++) {
-        const struct cursor *l = &ls->cursors[i];
+        const struct series_cursor *l = &ls->cursors[i];
 
         if (l->now.ts_ms != 0)
             out[n++] = is_between(l, x)
@@ -171,7 +171,7 @@ take_doubles(const struct cursors *ls, double *out)
 
     memset(out, 0, ls->len * sizeof *out);
     for (size_t i = 0; i < ls->len; i++) {
-        const struct cursor *l = &ls->cursors[i];
+        const struct series_cursor *l = &ls->cursors[i];
 
         if (l->now.ts_ms != 0)
             out[n++] =

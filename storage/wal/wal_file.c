@@ -3,7 +3,7 @@
  */
 #include "config.h"
 
-#include "storage/wal/wal_priv.h"
+#include "storage/wal/wal_file.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -10,7 +10,6 @@
 #include "base/crash.h"
 #include "base/lock.h"
 #include "base/mem.h"
-#include "uid/meta/annotation_codec.h"
 
 #define ANNOTATIONS_MAGIC FOURCC('A', 'N', 'N', 'O')
 

@@ -19,32 +19,12 @@
 
 #include "base/arena.h"
 #include "storage/store/store.h"
+#include "uid/meta/annotation_codec.h"
 
 /* Of all the texts of one together. */
 #define ANNOTATION_BYTES ((size_t)1 << 20)
 
 struct annotations; /* opaque */
-
-struct annotation_pair {
-    struct slice key, value;
-};
-
-/* A text may be JSON's null, which is not the empty one: it has no bytes, not
- * even none of them. */
-static inline bool
-annotation_is_null(struct slice text)
-{
-    return text.data == NULL;
-}
-
-struct annotation {
-    struct slice tsuid; /* bytes; empty: global */
-    int64_t start, end; /* as written; end 0: none */
-    struct slice description, notes;
-    struct annotation_pair *custom; /* when stored: by key, keys unique */
-    size_t custom_len;
-    bool has_custom; /* false: null; an empty map is something else */
-};
 
 /* Which fields a request named. */
 enum annotation_field {

@@ -5,7 +5,6 @@
 
 #include "base/cursor.h"
 #include "base/obj.h"
-#include "uid/meta/null_text_priv.h"
 
 #define NOTE_VERSION       1
 #define NOTE_VERSION_NULLS 2 /* some text is null */

@@ -11,8 +11,7 @@
 #include "base/cursor.h"
 #include "base/lock.h"
 #include "base/mem.h"
-#include "uid/meta/meta_codec.h"
-#include "uid/meta/null_text_priv.h"
+#include "uid/meta/annotation_codec.h"
 
 #define METAS_MAGIC FOURCC('M', 'E', 'T', 'A')
 

@@ -19,6 +19,7 @@
 
 #include "base/arena.h"
 #include "uid/meta/annotation.h"
+#include "uid/meta/meta_codec.h"
 #include "uid/series/series.h"
 
 /* Of all the texts of one together. */
@@ -34,19 +35,6 @@ enum meta_kind { META_METRIC, META_TAGK, META_TAGV, META_SERIES };
 struct meta_of {
     enum meta_kind kind;
     struct slice id;
-};
-
-/* Texts may be null (annotation_is_null()). */
-struct meta {
-    struct slice display_name, description, notes;
-    struct annotation_pair *custom; /* keys unique */
-    size_t custom_len;
-    bool has_custom; /* false: null; an empty map is something else */
-    int64_t created; /* s; 0: unknown */
-    /* Of a series alone. */
-    struct slice units, data_type;
-    int64_t retention;
-    double max, min; /* NaN: none */
 };
 
 /* Which members a request gave a value. */

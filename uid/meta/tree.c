@@ -9,7 +9,6 @@
 #include "base/lock.h"
 #include "base/mem.h"
 #include "base/obj.h"
-#include "uid/meta/tree_codec.h"
 
 #define TREES_MAGIC FOURCC('T', 'R', 'E', 'E')
 

@@ -8,7 +8,36 @@
 
 #include "base/buf.h"
 #include "storage/row/key.h"
-#include "uid/meta/tree.h"
+
+#define TREE_ID_MAX 65535
+
+enum tree_rule_type {
+    TREE_RULE_NONE, /* not given */
+    TREE_RULE_METRIC,
+    TREE_RULE_METRIC_CUSTOM,
+    TREE_RULE_TAGK,
+    TREE_RULE_TAGK_CUSTOM,
+    TREE_RULE_TAGV_CUSTOM,
+};
+
+struct tree_rule {
+    int64_t tree; /* as a request has it; stored: 1 .. TREE_ID_MAX */
+    int64_t level, order, group; /* 31 bits */
+    enum tree_rule_type type;
+    struct slice field, custom_field, regex, separator, display_format;
+    struct slice description, notes;
+};
+
+struct tree {
+    int64_t id;      /* as a request has it; stored: 1 .. TREE_ID_MAX */
+    int64_t created; /* s */
+    struct slice name, description, notes;
+    bool strict_match, enabled, store_failures;
+    /* Its branches were deleted, and nothing was written since. */
+    bool emptied;
+    struct tree_rule *rules; /* by level, then by order */
+    size_t rules_len;
+};
 
 #define TREE_KEY_SIZE      ((size_t)3)
 #define TREE_RULE_KEY_SIZE ((size_t)11)

@@ -16,7 +16,7 @@
 #include "uid/series/series_index_priv.h"
 #include "uid/series/series_priv.h"
 #include "uid/series/tagk_sets.h"
-#include "uid/series/tag_set_priv.h"
+#include "uid/series/tag_set.h"
 
 /* Past so many steps over keys that do not match, seek. */
 #define STEPS_MAX 8

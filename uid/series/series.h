@@ -21,6 +21,8 @@
 #define UID_SERIES_SERIES_H
 
 #include "uid/names/uid.h"
+#include "uid/series/tag_set.h"
+#include "uid/series/tagk_sets.h"
 
 struct series_directory; /* opaque */
 
@@ -36,12 +38,6 @@ struct series_limits {
     uint64_t of_metric; /* rollups count too */
 };
 void series_limit(struct series_directory *d, struct series_limits limits);
-
-/* A tag as text.  'data' is NULL where JSON had null: OpenTSDB's texts tell
- * that from an empty string. */
-struct tag {
-    struct slice key, value;
-};
 
 struct series_rules {
     bool create_metrics; /* tsd.core.auto_create_metrics */
@@ -123,13 +119,6 @@ MUST_CHECK enum status series_exists(struct series_directory *d,
 MUST_CHECK enum status series_created(struct series_directory *d,
                                       struct slice tsuid, uint32_t *created_s,
                                       struct error *e);
-
-/* One tag tag-key set of a metric. */
-struct series_tagk_set {
-    uint64_t tagks[KEY_MAX_TAGS]; /* ids, ascending */
-    size_t tagks_len;
-    uint64_t series; /* how many */
-};
 
 /* Copies the metric's tag-key sets into the arena; none is no error. */
 MUST_CHECK enum status series_tagk_sets(struct series_directory *d,

@@ -3,7 +3,7 @@
  * occur with so few tags, unless somebody asks for it). */
 #include "config.h"
 
-#include "uid/series/tag_set_priv.h"
+#include "uid/series/tag_set.h"
 
 #include "base/text/java.h"
 

@@ -1,5 +1,5 @@
 /*
- * The tag tag-key sets of all metrics in memory: each a metric and the tagks of
+ * The tag-key sets of all metrics in memory: each a metric and the tagks of
  * some of its series, with how many series those are.
  *
  * Bounds:  some 100 bytes for each tag-key set and for each metric.
@@ -8,8 +8,16 @@
 #ifndef UID_SERIES_TAGK_SETS_H
 #define UID_SERIES_TAGK_SETS_H
 
+#include "base/arena.h"
+#include "base/error.h"
 #include "storage/row/key.h"
-#include "uid/series/series.h"
+
+/* One tag-key set of a metric. */
+struct series_tagk_set {
+    uint64_t tagks[KEY_MAX_TAGS]; /* ids, ascending */
+    size_t tagks_len;
+    uint64_t series; /* how many */
+};
 
 struct tagk_sets; /* opaque */
 

@@ -6,11 +6,18 @@
  * Owns:    nothing; the tags are the caller's.
  * Threads: owner.
  */
-#ifndef UID_SERIES_TAG_SET_PRIV_H
-#define UID_SERIES_TAG_SET_PRIV_H
+#ifndef UID_SERIES_TAG_SET_H
+#define UID_SERIES_TAG_SET_H
 
 #include "base/buf.h"
-#include "uid/series/series.h"
+#include "base/error.h"
+#include "base/slice.h"
+
+/* A tag as text.  'data' is NULL where JSON had null: OpenTSDB's texts tell
+ * that from an empty string. */
+struct tag {
+    struct slice key, value;
+};
 
 #define TAG_SET_MAX 64
 
