@@ -223,8 +223,8 @@ percentile_ints(const struct aggregator *a, int64_t *v, size_t len)
 int64_t
 aggregator_run_int(const struct aggregator *a, int64_t *v, size_t len)
 {
-    const struct arithmetic *m = &aggregator_arithmetic[a->kind];
-    union number x = m->start_int, y = { .i = 0 };
+    const struct arithmetic *m;
+    union number x, y = { .i = 0 };
     uint32_t n = 0;
 
     if (a->kind == KIND_PERCENTILE)
@@ -233,6 +233,8 @@ aggregator_run_int(const struct aggregator *a, int64_t *v, size_t len)
         qsort(v, len, sizeof *v, compare_ints);
         return v[len / 2];
     }
+    m = &aggregator_arithmetic[a->kind];
+    x = m->start_int;
     m->all_ints(&n, &x, &y, (const union number *)v, len);
     return arithmetic_end_int(a->kind, n, x, y);
 }

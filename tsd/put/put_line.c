@@ -148,7 +148,8 @@ put_line_text(struct put_batch *b, size_t row)
 struct slice
 put_line_word(struct slice *left)
 {
-    const uint8_t *blank = memchr(left->data, ' ', left->size);
+    const uint8_t *blank =
+        left->size == 0 ? NULL : memchr(left->data, ' ', left->size);
     struct slice word = *left;
 
     if (blank == NULL) {
