@@ -11,7 +11,7 @@ const roles = { reader: 'read', writer: 'write', boss: 'admin' };
 const digest = (s) => `sha256:${createHash('sha256').update(s).digest('hex')}`;
 function authFile(t, names = Object.keys(secrets), change = (x) => x) {
     const file = path.join(t.folder('auth'), 'auth');
-    fs.writeFileSync(file, 'anyone read\n' + names.map((n) => `token ${n} ${change(roles[n], n)} ${digest(secrets[n])}\n`).join(''), { mode: 0o600 });
+    fs.writeFileSync(file, 'anonymous read\n' + names.map((n) => `token ${n} ${change(roles[n], n)} ${digest(secrets[n])}\n`).join(''), { mode: 0o600 });
     return file;
 }
 
@@ -53,7 +53,7 @@ const attacks = [
 ];
 
 // -- around credentials ----------------------------------------------------------
-// Whatever way a request is written, one that needs more than 'anyone' (here: read) may do
+// Whatever way a request is written, one that needs more than an anonymous client may do (here: read) may do
 // is 401 with nothing and with wrong credentials, 403 with too little, and nothing happens.
 const guarded = [
     ['POST', '/api/put', JSON.stringify({ metric: 'stolen', timestamp: T0, value: 1, tags: { a: 'b' } })],
@@ -179,7 +179,7 @@ async function handshakes(t) {
 function passwordFile(t) {
     const file = path.join(t.folder('auth'), 'auth');
     const line = execFileSync(t.halite, ['secret', 'user', 'u', 'admin'], { input: 'right\n' });
-    fs.writeFileSync(file, `anyone read,write\n${line}`, { mode: 0o600 });
+    fs.writeFileSync(file, `anonymous read,write\n${line}`, { mode: 0o600 });
     return file;
 }
 async function guesses(t) {

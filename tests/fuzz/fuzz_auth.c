@@ -11,7 +11,7 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct auth_table *t = NULL;
-    struct auth_claim claim;
+    struct auth_credentials claim;
     struct error e;
 
     if (auth_table_parse(slice_of(data, size), &t, &e) == ST_OK) {
@@ -25,7 +25,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         auth_table_free(&t);
     }
     INSIST(t == NULL);
-    if (auth_claim_parse(slice_of(data, size), &claim)) {
+    if (auth_credentials_parse(slice_of(data, size), &claim)) {
         INSIST(claim.secret.size > 0 && claim.secret.size <= AUTH_SECRET_MAX);
         INSIST(claim.is_token || claim.name.size > 0);
         INSIST(claim.name.size <= AUTH_NAME_MAX);

@@ -34,14 +34,14 @@ struct auth_job {
 struct auth {
     uint32_t magic;
     char *path;
-    uint8_t key[AUTH_DIGEST_SIZE]; /* of proofs; the process' own */
+    uint8_t key[AUTH_DIGEST_SIZE]; /* of verifiers; the process' own */
     uint64_t seed;
-    atomic_uint_fast64_t epoch; /* changes with the table */
+    atomic_uint_fast64_t generation; /* changes with the table */
     struct lock lock;
     struct auth_table *table GUARDED_BY(lock);
     /* When the guesses so far are paid for: by address, and of all. */
-    int64_t paid_us[PEERS] GUARDED_BY(lock);
-    int64_t all_paid_us GUARDED_BY(lock);
+    int64_t charged_us[PEERS] GUARDED_BY(lock);
+    int64_t all_charged_us GUARDED_BY(lock);
     /* The thread that computes hashes, and its queue: jobs[0] is next. */
     pthread_t thread;
     bool has_thread;
@@ -67,7 +67,7 @@ make_marks(struct auth_table *t)
         INSIST(gnutls_hash_init(&h, GNUTLS_DIG_SHA256) == 0);
         INSIST(gnutls_hash(h, x->name, strlen(x->name) + 1) == 0);
         INSIST(gnutls_hash(h, secret.data, secret.size) == 0);
-        gnutls_hash_deinit(h, x->mark);
+        gnutls_hash_deinit(h, x->fingerprint);
     }
 }
 
@@ -82,9 +82,10 @@ keep_proofs(struct auth_table *table, const struct auth_table *old)
         for (size_t j = 0; from->verified && j < table->len; j++) {
             struct auth_entry *to = &table->entries[j];
 
-            if (memcmp(to->mark, from->mark, sizeof to->mark) != 0)
+            if (memcmp(to->fingerprint, from->fingerprint,
+                       sizeof to->fingerprint) != 0)
                 continue;
-            memcpy(to->proof, from->proof, sizeof to->proof);
+            memcpy(to->verifier, from->verifier, sizeof to->verifier);
             to->verified = true;
         }
     }
@@ -116,7 +117,7 @@ auth_reload(struct auth *a, struct error *e)
     old = a->table;
     keep_proofs(table, old);
     a->table = table;
-    (void)atomic_fetch_add(&a->epoch, 1);
+    (void)atomic_fetch_add(&a->generation, 1);
     lock_drop(&a->lock);
     auth_table_free(&old);
     return ST_OK;
@@ -236,11 +237,11 @@ auth_close(struct auth **ap)
 /* -- guesses --------------------------------------------------------------- */
 
 static int64_t *
-paid_by(struct auth *a, uint64_t peer) REQUIRES(a->lock)
+charged_until(struct auth *a, uint64_t peer) REQUIRES(a->lock)
 {
     struct slice bytes = slice_of(&peer, sizeof peer);
 
-    return &a->paid_us[hash_slice(bytes, a->seed) % PEERS];
+    return &a->charged_us[hash_slice(bytes, a->seed) % PEERS];
 }
 
 static bool
@@ -248,24 +249,24 @@ may_guess(struct auth *a, uint64_t peer) REQUIRES(a->lock)
 {
     int64_t now = clock_monotonic_us();
 
-    return *paid_by(a, peer) - now < AUTH_GUESSES * GUESS_US &&
-           a->all_paid_us - now < AUTH_GUESSES * GUESS_US;
+    return *charged_until(a, peer) - now < AUTH_GUESSES * GUESS_US &&
+           a->all_charged_us - now < AUTH_GUESSES * GUESS_US;
 }
 
 static void
-pay(int64_t *paid, int64_t price)
+charge(int64_t *charged, int64_t price)
 {
     int64_t now = clock_monotonic_us();
 
-    *paid = (*paid < now ? now : *paid) + price;
+    *charged = (*charged < now ? now : *charged) + price;
 }
 
 /* -- passwords ------------------------------------------------------------- */
 
 /* What stands for a password in memory: worth nothing without the key. */
 static void
-make_proof(const struct auth *a, struct slice name, struct slice password,
-           uint8_t *out)
+make_verifier(const struct auth *a, struct slice name, struct slice password,
+              uint8_t *out)
 {
     gnutls_hmac_hd_t h;
 
@@ -287,7 +288,8 @@ find_user(struct auth *a, struct slice name) REQUIRES(a->lock)
     return NULL;
 }
 
-/* Somebody's, so that an unknown name takes as long as a wrong password. */
+/* The hash of any user, so that an unknown name takes as long as a wrong
+ * password. */
 static const char *
 any_hash(struct auth *a) REQUIRES(a->lock)
 {
@@ -319,16 +321,17 @@ identify(const struct auth *a, const struct auth_entry *x,
          struct auth_identity *out) REQUIRES(a->lock)
 {
     (void)snprintf(out->name, sizeof out->name, "%s", x->name);
-    out->rights = x->rights | a->table->anyone;
-    out->epoch = atomic_load(&a->epoch);
-    memcpy(out->mark, x->mark, sizeof out->mark);
+    out->rights = x->rights | a->table->anonymous;
+    out->generation = atomic_load(&a->generation);
+    memcpy(out->fingerprint, x->fingerprint, sizeof out->fingerprint);
 }
 
 /* What is known without crypt(3).  AUTH_SLOW: nothing, and '*hash' must be
  * tried: it is set (to be freed) and charged when 'may_hash'. */
 static enum auth_verdict
-look_up(struct auth *a, struct slice name, uint64_t peer, const uint8_t *proof,
-        bool may_hash, char **hash, struct auth_identity *out)
+look_up(struct auth *a, struct slice name, uint64_t peer,
+        const uint8_t *verifier, bool may_hash, char **hash,
+        struct auth_identity *out)
 {
     enum auth_verdict v = AUTH_WRONG;
     const struct auth_entry *x;
@@ -337,7 +340,7 @@ look_up(struct auth *a, struct slice name, uint64_t peer, const uint8_t *proof,
     lock_take(&a->lock);
     x = find_user(a, name);
     if (x != NULL && x->verified &&
-        gnutls_memcmp(x->proof, proof, AUTH_DIGEST_SIZE) == 0) {
+        gnutls_memcmp(x->verifier, verifier, AUTH_DIGEST_SIZE) == 0) {
         identify(a, x, out);
         v = AUTH_OK;
     } else if (!may_guess(a, peer)) {
@@ -351,8 +354,8 @@ look_up(struct auth *a, struct slice name, uint64_t peer, const uint8_t *proof,
         *hash = mem_strdup(found);
         /* Until it is known to be right it counts as wrong, so that many at
          * once are no way around. */
-        pay(paid_by(a, peer), GUESS_US);
-        pay(&a->all_paid_us, GUESS_US / ALL_GUESSES);
+        charge(charged_until(a, peer), GUESS_US);
+        charge(&a->all_charged_us, GUESS_US / ALL_GUESSES);
     }
     lock_drop(&a->lock);
     return v;
@@ -361,7 +364,8 @@ look_up(struct auth *a, struct slice name, uint64_t peer, const uint8_t *proof,
 /* The password fits 'hash': whose it was, if the file still says so. */
 static enum auth_verdict
 accept_user(struct auth *a, struct slice name, uint64_t peer,
-            const uint8_t *proof, const char *hash, struct auth_identity *out)
+            const uint8_t *verifier, const char *hash,
+            struct auth_identity *out)
 {
     enum auth_verdict v = AUTH_WRONG;
     struct auth_entry *x;
@@ -369,11 +373,11 @@ accept_user(struct auth *a, struct slice name, uint64_t peer,
     lock_take(&a->lock);
     x = find_user(a, name);
     if (x != NULL && strcmp(x->hash, hash) == 0) {
-        memcpy(x->proof, proof, AUTH_DIGEST_SIZE);
+        memcpy(x->verifier, verifier, AUTH_DIGEST_SIZE);
         x->verified = true;
         identify(a, x, out);
-        *paid_by(a, peer) -= GUESS_US;
-        a->all_paid_us -= GUESS_US / ALL_GUESSES;
+        *charged_until(a, peer) -= GUESS_US;
+        a->all_charged_us -= GUESS_US / ALL_GUESSES;
         v = AUTH_OK;
     }
     lock_drop(&a->lock);
@@ -384,7 +388,7 @@ enum auth_verdict
 auth_password(struct auth *a, struct slice name, struct slice password,
               uint64_t peer, bool may_hash, struct auth_identity *out)
 {
-    uint8_t proof[AUTH_DIGEST_SIZE];
+    uint8_t verifier[AUTH_DIGEST_SIZE];
     enum auth_verdict v;
     char *hash = NULL;
 
@@ -393,11 +397,11 @@ auth_password(struct auth *a, struct slice name, struct slice password,
         password.size > AUTH_SECRET_MAX ||
         memchr(password.data, '\0', password.size) != NULL)
         return AUTH_WRONG;
-    make_proof(a, name, password, proof);
-    v = look_up(a, name, peer, proof, may_hash, &hash, out);
+    make_verifier(a, name, password, verifier);
+    v = look_up(a, name, peer, verifier, may_hash, &hash, out);
     if (hash != NULL)
         v = matches(hash, password)
-                ? accept_user(a, name, peer, proof, hash, out)
+                ? accept_user(a, name, peer, verifier, hash, out)
                 : AUTH_WRONG;
     free(hash);
     return v;
@@ -452,44 +456,45 @@ auth_token_digest(struct slice token, char *out, size_t size)
 /* -- both ------------------------------------------------------------------ */
 
 unsigned
-auth_anyone(struct auth *a)
+auth_default_roles(struct auth *a)
 {
     unsigned rights;
 
     OBJ_CHECK(a, AUTH_MAGIC);
     lock_take(&a->lock);
-    rights = a->table->anyone;
+    rights = a->table->anonymous;
     lock_drop(&a->lock);
     return rights;
 }
 
 static void
-identify_nobody(struct auth *a, struct auth_identity *out) REQUIRES(a->lock)
+identify_anonymous(struct auth *a, struct auth_identity *out) REQUIRES(a->lock)
 {
-    *out = (struct auth_identity){ .rights = a->table->anyone,
-                                   .epoch = atomic_load(&a->epoch) };
+    *out = (struct auth_identity){ .rights = a->table->anonymous,
+                                   .generation = atomic_load(&a->generation) };
 }
 
 void
-auth_nobody(struct auth *a, struct auth_identity *out)
+auth_anonymous(struct auth *a, struct auth_identity *out)
 {
     OBJ_CHECK(a, AUTH_MAGIC);
     lock_take(&a->lock);
-    identify_nobody(a, out);
+    identify_anonymous(a, out);
     lock_drop(&a->lock);
 }
 
 bool
-auth_renew(struct auth *a, uint64_t epoch, const uint8_t *mark,
+auth_renew(struct auth *a, uint64_t generation, const uint8_t *fingerprint,
            struct auth_identity *out)
 {
     OBJ_CHECK(a, AUTH_MAGIC);
-    if (epoch == atomic_load(&a->epoch))
+    if (generation == atomic_load(&a->generation))
         return false;
     lock_take(&a->lock);
-    identify_nobody(a, out);
+    identify_anonymous(a, out);
     for (size_t i = 0; i < a->table->len; i++)
-        if (memcmp(a->table->entries[i].mark, mark, sizeof out->mark) == 0)
+        if (memcmp(a->table->entries[i].fingerprint, fingerprint,
+                   sizeof out->fingerprint) == 0)
             identify(a, &a->table->entries[i], out);
     lock_drop(&a->lock);
     return true;
@@ -499,13 +504,14 @@ enum auth_verdict
 auth_header(struct auth *a, struct slice value, uint64_t peer, bool may_hash,
             struct auth_identity *out)
 {
-    struct auth_claim claim;
+    struct auth_credentials credentials;
     enum auth_verdict v = AUTH_WRONG;
 
-    if (auth_claim_parse(value, &claim))
-        v = claim.is_token ? auth_token(a, claim.secret, out)
-                           : auth_password(a, claim.name, claim.secret, peer,
-                                           may_hash, out);
-    gnutls_memset(&claim, 0, sizeof claim);
+    if (auth_credentials_parse(value, &credentials))
+        v = credentials.is_token
+                ? auth_token(a, credentials.secret, out)
+                : auth_password(a, credentials.name, credentials.secret, peer,
+                                may_hash, out);
+    gnutls_memset(&credentials, 0, sizeof credentials);
     return v;
 }

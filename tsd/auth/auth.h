@@ -1,15 +1,16 @@
 /*
- * Who may come in: names with roles, from halite.auth.file (docs/SECURITY.md).
+ * Authentication: names with roles, from halite.auth.file (docs/SECURITY.md).
  *
  * Passwords are kept as crypt(3) hashes, which take milliseconds to check; so
  * the last good password of each user is remembered, as a keyed hash under a
- * key that dies with the process, and checked against that first.  Who guesses
- * is slowed down: past GUESSES wrong passwords in a row from one address (or
- * twenty times that from all) one more a second is looked at.  No more than one
- * hash is computed at a time, in a thread of its own: HTTP and telnet, whose
- * threads serve many clients, hand the check over by auth_later().  Tokens are
- * long and random, and kept as SHA-256.  Comparisons take the same time
- * whatever differs, and an unknown name takes as long as a wrong password.
+ * key that dies with the process, and checked against that first.  A client
+ * that guesses is slowed down: past GUESSES wrong passwords in a row from one
+ * address (or twenty times that from all) one more a second is looked at.  No
+ * more than one hash is computed at a time, in a thread of its own: HTTP and
+ * telnet, whose threads serve many clients, hand the check over by
+ * auth_later().  Tokens are long and random, and kept as SHA-256.  Comparisons
+ * take the same time whatever differs, and an unknown name takes as long as a
+ * wrong password.
  *
  * Threads: any.
  * Fails:   ST_IO when the file cannot be read, ST_INVALID with its line.
@@ -31,12 +32,13 @@ enum auth_verdict {
     AUTH_SLOW,     /* call again with 'may_hash', from auth_later() */
 };
 
-/* Who somebody is. */
+/* A client that was recognized, or an anonymous one. */
 struct auth_identity {
-    char name[AUTH_NAME_MAX + 1]; /* "": nobody */
+    char name[AUTH_NAME_MAX + 1]; /* "": anonymous */
     unsigned rights;
-    uint64_t epoch;                 /* of the file, counted */
-    uint8_t mark[AUTH_DIGEST_SIZE]; /* of the name and its secret's hash */
+    uint64_t generation; /* of the file, counted */
+    uint8_t
+        fingerprint[AUTH_DIGEST_SIZE]; /* of the name and its secret's hash */
 };
 
 MUST_CHECK enum status auth_open(const char *path, struct auth **out,
@@ -45,13 +47,13 @@ void auth_close(struct auth **a);
 /* Reads the file again; on failure what was read before holds. */
 MUST_CHECK enum status auth_reload(struct auth *a, struct error *e);
 
-/* The rights of who says nothing, and who that is. */
-unsigned auth_anyone(struct auth *a);
-void auth_nobody(struct auth *a, struct auth_identity *out);
-/* Who somebody is now of whom 'epoch' and 'mark' were kept: nobody, when the
- * file does not have this name with this secret any more.  False: nothing has
- * changed since. */
-bool auth_renew(struct auth *a, uint64_t epoch, const uint8_t *mark,
+/* What a client without credentials may do, and its identity. */
+unsigned auth_default_roles(struct auth *a);
+void auth_anonymous(struct auth *a, struct auth_identity *out);
+/* The identity now of the client with this 'generation' and 'fingerprint':
+ * anonymous, when the file does not have its name with its secret any more.
+ * False: nothing has changed since. */
+bool auth_renew(struct auth *a, uint64_t generation, const uint8_t *fingerprint,
                 struct auth_identity *out);
 /* 'peer' is peer_key() of the client: guesses are counted by it, over both
  * protocols.  Without 'may_hash' it is quick, and AUTH_SLOW where crypt(3) must

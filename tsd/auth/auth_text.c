@@ -209,14 +209,14 @@ add_line(struct auth_table *t, struct slice line)
 
     if (len == 0 || words[0].data[0] == '#')
         return NULL;
-    if (slice_eq_str(words[0], "anyone")) {
-        if (len != 2 || !auth_roles_parse(words[1], &t->anyone))
-            return "write: anyone ROLES";
+    if (slice_eq_str(words[0], "anonymous")) {
+        if (len != 2 || !auth_roles_parse(words[1], &t->anonymous))
+            return "write: anonymous ROLES";
         return NULL;
     }
     is_token = slice_eq_str(words[0], "token");
     if (!is_token && !slice_eq_str(words[0], "user"))
-        return "a line begins with user, token or anyone";
+        return "a line begins with user, token or anonymous";
     if (len != 4)
         return is_token ? "write: token NAME ROLES sha256:HEX"
                         : "write: user NAME ROLES HASH";
@@ -306,7 +306,7 @@ is_word(struct slice s, const char *word)
 }
 
 bool
-auth_claim_parse(struct slice header, struct auth_claim *out)
+auth_credentials_parse(struct slice header, struct auth_credentials *out)
 {
     struct slice rest = trimmed(header);
     struct slice scheme = cut(&rest, ' ');

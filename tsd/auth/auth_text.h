@@ -4,12 +4,12 @@
  *
  *     user   NAME ROLES HASH              HASH as crypt(3) makes it
  *     token  NAME ROLES sha256:HEX        of a long random text
- *     anyone ROLES                        who says nothing
+ *     anonymous ROLES                     a client without credentials
  *
  * Owns:    a table owns its texts; auth_table_free().
- * Threads: owner, then frozen, but for 'verified', 'proof' and 'mark'.
- * Fails:   ST_INVALID with the number of the line; ST_LIMIT for a file of more
- *          than AUTH_ENTRIES_MAX entries.
+ * Threads: owner, then frozen, but for 'verified', 'verifier' and
+ * 'fingerprint'. Fails:   ST_INVALID with the number of the line; ST_LIMIT for
+ * a file of more than AUTH_ENTRIES_MAX entries.
  */
 #ifndef TSD_AUTH_AUTH_TEXT_H
 #define TSD_AUTH_AUTH_TEXT_H
@@ -27,15 +27,16 @@ struct auth_entry {
     unsigned rights; /* of enum http_right */
     char *hash;      /* of a user's password; NULL: this is a token */
     uint8_t digest[AUTH_DIGEST_SIZE]; /* of the token */
-    bool verified;                    /* 'proof' is set: tsd/auth/auth.c */
-    uint8_t proof[AUTH_DIGEST_SIZE];
-    uint8_t mark[AUTH_DIGEST_SIZE]; /* of name and secret: tsd/auth/auth.c */
+    bool verified;                    /* 'verifier' is set: tsd/auth/auth.c */
+    uint8_t verifier[AUTH_DIGEST_SIZE];
+    uint8_t
+        fingerprint[AUTH_DIGEST_SIZE]; /* of name and secret: tsd/auth/auth.c */
 };
 
 struct auth_table {
     struct auth_entry *entries;
     size_t len;
-    unsigned anyone;
+    unsigned anonymous; /* roles without credentials */
 };
 
 MUST_CHECK enum status
@@ -50,13 +51,13 @@ bool auth_name_is_fine(struct slice name);
 bool auth_hash_is_fine(struct slice hash);
 
 /* What an Authorization header holds. */
-struct auth_claim {
+struct auth_credentials {
     bool is_token;
     struct slice name, secret; /* lie in 'bytes', or in the header */
     uint8_t bytes[AUTH_NAME_MAX + 1 + AUTH_SECRET_MAX];
 };
 
 /* "Basic BASE64" or "Bearer TOKEN"; false for anything else. */
-bool auth_claim_parse(struct slice header, struct auth_claim *out);
+bool auth_credentials_parse(struct slice header, struct auth_credentials *out);
 
 #endif

@@ -1,20 +1,26 @@
 /*
- * The gate: what HTTP and telnet ask of struct auth, which is their context.
+ * Authentication and rights of HTTP requests and telnet lines; the context of
+ * all is a struct auth.
  *
  * Threads: any.
  */
 #ifndef TSD_AUTH_AUTHORIZE_H
 #define TSD_AUTH_AUTHORIZE_H
 
+#include <sys/socket.h>
+
 #include "tsd/auth/auth.h"
-#include "tsd/net/telnet.h"
 #include "web/http.h"
 
 /* Each request shows its credentials; nothing is remembered of a connection,
  * since a proxy may lead several clients through one. */
-http_allow gate_http;
-/* No name: a token. */
-telnet_login gate_telnet;
-telnet_renew gate_renew;
+http_allow authorize_http;
+/* Telnet's "auth": without a name 'secret' is a token; without a secret, '*who'
+ * is an anonymous client and the verdict does not count. */
+enum auth_verdict authorize_telnet(void *auth, const struct sockaddr *peer,
+                                   struct slice name, struct slice secret,
+                                   bool may_block, struct auth_identity *who);
+/* Sets '*who' to what the client may do since the file was read again. */
+void authorize_renew(void *auth, struct auth_identity *who);
 
 #endif

@@ -21,8 +21,8 @@
  * answered AUTH_FAIL, as is a bad "auth"; a good one is answered AUTH_SUCCESS,
  * and holds until the connection ends, or 'renew' says otherwise.
  *
- * Who begins with a capital letter is heard and never answered, as OpenTSDB
- * takes such a client for one of HTTP.
+ * The input of a client that begins with a capital letter is discarded, as
+ * OpenTSDB takes such a client for one of HTTP.
  *
  * Owns:    the sockets that it was given.
  * Bounds:  a connection: line_bytes + 64 KB in, output_bytes and one reply out.
@@ -33,6 +33,7 @@
 
 #include <sys/socket.h>
 
+#include "tsd/auth/auth.h"
 #include "tsd/put/put.h"
 #include "web/http.h"
 
@@ -63,32 +64,18 @@ struct telnet_route {
     bool unlisted;  /* "help" does not name it */
 };
 
-/* Who a client is. */
-struct telnet_who {
-    unsigned rights;
-    bool known;       /* it has logged in */
-    uint64_t epoch;   /* for telnet_renew */
-    uint8_t mark[32]; /* the same */
-};
-
-enum telnet_verdict {
-    TELNET_LOGGED_IN,
-    TELNET_DENIED,
-    TELNET_SLOW, /* to decide takes long: call again with 'may_block' */
-};
-
 /* "auth WORD" (a token: no name) or "auth NAME PASSWORD": sets '*who' where it
  * is good.  Without a secret: sets it to what an anonymous client is.  Called
- * on a thread of telnet's; where the answer is TELNET_SLOW once more with
+ * on a thread of telnet's; where the answer is AUTH_SLOW once more with
  * 'may_block', by http_later: until then no line behind it is run. */
-typedef enum telnet_verdict telnet_login(void *ctx, const struct sockaddr *peer,
-                                         struct slice name, struct slice secret,
-                                         bool may_block,
-                                         struct telnet_who *who);
+typedef enum auth_verdict telnet_login(void *ctx, const struct sockaddr *peer,
+                                       struct slice name, struct slice secret,
+                                       bool may_block,
+                                       struct auth_identity *who);
 
 /* Called before anything that a client says is looked at: what was true when it
  * logged in may have changed. */
-typedef void telnet_renew(void *ctx, struct telnet_who *who);
+typedef void telnet_renew(void *ctx, struct auth_identity *who);
 
 struct telnet_options {
     const struct telnet_route *routes; /* must outlive the telnet */
@@ -99,9 +86,9 @@ struct telnet_options {
     size_t output_bytes;  /* 0: 64 KB */
     unsigned idle_ms;     /* 0: idle connections are kept */
     bool silent;          /* no error lines for puts */
-    telnet_login *login;  /* NULL: everybody may do all */
+    telnet_login *login;  /* NULL: all clients may do all */
     telnet_renew *renew;  /* NULL, without a login: what is true stays so */
-    http_later *later;    /* for a 'login' that says TELNET_SLOW */
+    http_later *later;    /* for a 'login' that says AUTH_SLOW */
     void *login_ctx;      /* of all three */
     /* Called when a connection ends, with what telnet_give() was given. */
     void (*closed)(void *ctx, void *cookie);

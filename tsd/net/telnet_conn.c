@@ -155,6 +155,12 @@ find_route(const struct telnet *t, struct slice name)
     return NULL;
 }
 
+static bool
+is_known(const struct auth_identity *who)
+{
+    return who->name[0] != '\0';
+}
+
 /* False, and it is said, when the client may not do that. */
 static bool
 is_allowed(struct telnet_loop *l, struct telnet_conn *c, const char *name,
@@ -164,12 +170,13 @@ is_allowed(struct telnet_loop *l, struct telnet_conn *c, const char *name,
 
     if ((needs & ~c->who.rights) == 0)
         return true;
-    counter_add(c->who.known ? CNT_FORBIDDEN_TELNET : CNT_UNKNOWN_TELNET, 1);
-    if (c->who.known)
+    counter_add(is_known(&c->who) ? CNT_FORBIDDEN_TELNET : CNT_UNKNOWN_TELNET,
+                1);
+    if (is_known(&c->who))
         buf_printf(&line, "%s: Unauthorized command\n", name);
     else
         buf_put_str(&line, AUTH_FAIL);
-    if (!c->who.known || !l->telnet->o.silent)
+    if (!is_known(&c->who) || !l->telnet->o.silent)
         telnet_say(l, c, buf_slice(&line));
     buf_fini(&line);
     return false;
@@ -207,7 +214,7 @@ check_login(struct telnet_loop *l, struct telnet_conn *c, struct slice name,
 
     k->loop = l;
     k->conn = c;
-    k->verdict = TELNET_DENIED;
+    k->verdict = AUTH_WRONG;
     k->name_size = name.size;
     k->size = name.size + secret.size;
     memcpy(k->text, name.data, name.size);
@@ -222,11 +229,11 @@ check_login(struct telnet_loop *l, struct telnet_conn *c, struct slice name,
 }
 
 static void
-answer_login(enum telnet_verdict v, struct buf *out)
+answer_login(enum auth_verdict v, struct buf *out)
 {
-    if (v != TELNET_LOGGED_IN)
+    if (v != AUTH_OK)
         counter_add(CNT_UNKNOWN_TELNET, 1);
-    buf_put_str(out, v == TELNET_LOGGED_IN ? "AUTH_SUCCESS\r\n" : AUTH_FAIL);
+    buf_put_str(out, v == AUTH_OK ? "AUTH_SUCCESS\r\n" : AUTH_FAIL);
 }
 
 void
@@ -244,7 +251,7 @@ telnet_end_checks(struct telnet_loop *l)
 
         next = k->next;
         c->check = NULL;
-        if (k->verdict == TELNET_LOGGED_IN)
+        if (k->verdict == AUTH_OK)
             c->who = k->who;
         answer_login(k->verdict, &out);
         telnet_say(l, c, buf_slice(&out));
@@ -263,7 +270,7 @@ log_in(struct telnet_loop *l, struct telnet_conn *c, struct slice line,
     const struct telnet_options *o = &l->telnet->o;
     struct slice name = slice_of(NULL, 0), secret = name;
     const uint8_t *blank = memchr(line.data, ' ', line.size);
-    enum telnet_verdict v = TELNET_DENIED;
+    enum auth_verdict v = AUTH_WRONG;
 
     if (blank != NULL) {
         secret = slice_of(blank + 1, line.size - strlen("auth "));
@@ -276,7 +283,7 @@ log_in(struct telnet_loop *l, struct telnet_conn *c, struct slice line,
     if (secret.size > 0)
         v = o->login(o->login_ctx, (const void *)&c->peer, name, secret, false,
                      &c->who);
-    if (v != TELNET_SLOW || !check_login(l, c, name, secret))
+    if (v != AUTH_SLOW || !check_login(l, c, name, secret))
         answer_login(v, out);
 }
 

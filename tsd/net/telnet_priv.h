@@ -24,7 +24,7 @@ struct telnet_conn {
     uint8_t *in; /* read, but not run yet; NULL: nothing */
     size_t in_size;
     struct buf out;
-    struct telnet_who who;
+    struct auth_identity who;
     bool begun;                 /* a byte has come */
     bool discard_input;         /* whatever it says, nothing happens */
     bool skipping;              /* up to the end of a line that is too long */
@@ -45,8 +45,8 @@ struct telnet_check {
     struct telnet_check *next; /* of those decided */
     struct telnet_loop *loop;
     struct telnet_conn *conn;
-    struct telnet_who who;
-    enum telnet_verdict verdict;
+    struct auth_identity who;
+    enum auth_verdict verdict;
     size_t name_size; /* of the bytes behind it, the rest is the secret */
     size_t size;
     char text[];

@@ -70,7 +70,7 @@ static const struct {
     const char *name, *secret;
     const char *known; /* NULL: wrong */
     unsigned rights;
-} claims[] = {
+} credentials[] = {
     { "reader", "secret", "reader", HTTP_READS },
     { "root", "root", "root", HTTP_ALL_RIGHTS },
     { NULL, "let-me-in", "agent", HTTP_WRITES },
@@ -97,17 +97,19 @@ START_TEST(knows_who_is_who)
     rig_open(&g, FILE_TEXT);
     for (int again = 0; again < 2; again++) {
         enum auth_verdict v =
-            claims[_i].name == NULL
-                ? auth_token(g.auth, slice_str(claims[_i].secret), &who)
-                : password(&g, claims[_i].name, claims[_i].secret, "p", &who);
+            credentials[_i].name == NULL
+                ? auth_token(g.auth, slice_str(credentials[_i].secret), &who)
+                : password(&g, credentials[_i].name, credentials[_i].secret,
+                           "p", &who);
 
-        ck_assert_int_eq(v, claims[_i].known == NULL ? AUTH_WRONG : AUTH_OK);
+        ck_assert_int_eq(v,
+                         credentials[_i].known == NULL ? AUTH_WRONG : AUTH_OK);
         if (v != AUTH_OK)
             continue;
-        ck_assert_str_eq(who.name, claims[_i].known);
-        ck_assert_uint_eq(who.rights, claims[_i].rights);
+        ck_assert_str_eq(who.name, credentials[_i].known);
+        ck_assert_uint_eq(who.rights, credentials[_i].rights);
     }
-    ck_assert_uint_eq(auth_anyone(g.auth), 0);
+    ck_assert_uint_eq(auth_default_roles(g.auth), 0);
     rig_close(&g);
 }
 END_TEST
@@ -127,13 +129,13 @@ START_TEST(remembers_a_password_not_a_name)
 }
 END_TEST
 
-START_TEST(adds_what_anyone_may)
+START_TEST(adds_what_anonymous_clients_may)
 {
     struct auth_identity who;
     struct rig g;
 
-    rig_open(&g, "anyone read\n" FILE_TEXT);
-    ck_assert_uint_eq(auth_anyone(g.auth), HTTP_READS);
+    rig_open(&g, "anonymous read\n" FILE_TEXT);
+    ck_assert_uint_eq(auth_default_roles(g.auth), HTTP_READS);
     ck_assert_int_eq(auth_token(g.auth, slice_str("let-me-in"), &who), AUTH_OK);
     ck_assert_uint_eq(who.rights, HTTP_READS | HTTP_WRITES);
     rig_close(&g);
@@ -299,29 +301,29 @@ START_TEST(renews_who_came_in)
     ck_assert_int_eq(auth_token(g.auth, slice_str("let-me-in"), &token),
                      AUTH_OK);
     ck_assert_int_eq(password(&g, "reader", "secret", "a", &user), AUTH_OK);
-    ck_assert(!auth_renew(g.auth, user.epoch, user.mark, &now));
+    ck_assert(!auth_renew(g.auth, user.generation, user.fingerprint, &now));
     /* Read again, the same: nothing changes. */
     ck_assert_int_eq(auth_reload(g.auth, &e), ST_OK);
-    ck_assert(auth_renew(g.auth, user.epoch, user.mark, &now));
+    ck_assert(auth_renew(g.auth, user.generation, user.fingerprint, &now));
     ck_assert_str_eq(now.name, "reader");
     ck_assert_uint_eq(now.rights, user.rights);
-    ck_assert(!auth_renew(g.auth, now.epoch, now.mark, &now));
-    ck_assert(auth_renew(g.auth, token.epoch, token.mark, &now));
+    ck_assert(!auth_renew(g.auth, now.generation, now.fingerprint, &now));
+    ck_assert(auth_renew(g.auth, token.generation, token.fingerprint, &now));
     ck_assert_uint_eq(now.rights, token.rights);
     /* Another password, or no such token: anonymous, with the roles of all. */
-    write_file(&g, "anyone read\nuser reader write " ROOT "\n");
+    write_file(&g, "anonymous read\nuser reader write " ROOT "\n");
     ck_assert_int_eq(auth_reload(g.auth, &e), ST_OK);
-    ck_assert(auth_renew(g.auth, user.epoch, user.mark, &now));
+    ck_assert(auth_renew(g.auth, user.generation, user.fingerprint, &now));
     ck_assert_str_eq(now.name, "");
     ck_assert_uint_eq(now.rights, HTTP_READS);
-    ck_assert(auth_renew(g.auth, token.epoch, token.mark, &now));
+    ck_assert(auth_renew(g.auth, token.generation, token.fingerprint, &now));
     ck_assert_str_eq(now.name, "");
     /* Other roles. */
     write_file(&g, FILE_TEXT);
     ck_assert_int_eq(auth_reload(g.auth, &e), ST_OK);
     write_file(&g, "user reader admin " SECRET "\n");
     ck_assert_int_eq(auth_reload(g.auth, &e), ST_OK);
-    ck_assert(auth_renew(g.auth, user.epoch, user.mark, &now));
+    ck_assert(auth_renew(g.auth, user.generation, user.fingerprint, &now));
     ck_assert_uint_eq(now.rights, HTTP_ALL_RIGHTS);
     rig_close(&g);
 }
@@ -387,10 +389,10 @@ START_TEST(serves_many_while_it_reads)
 }
 END_TEST
 
-TEST_MAIN("auth", LOOP(knows_who_is_who, claims),
-          TEST(remembers_a_password_not_a_name), TEST(adds_what_anyone_may),
-          TEST(slows_down_who_guesses), TEST(slows_down_many_who_guess),
-          TEST(hashes_only_where_it_may), TEST(queues_a_few_hashes),
-          TEST(reads_its_file_again), TEST(renews_who_came_in),
-          TEST(does_without_names), TEST(writes_digests),
-          TEST(serves_many_while_it_reads))
+TEST_MAIN("auth", LOOP(knows_who_is_who, credentials),
+          TEST(remembers_a_password_not_a_name),
+          TEST(adds_what_anonymous_clients_may), TEST(slows_down_who_guesses),
+          TEST(slows_down_many_who_guess), TEST(hashes_only_where_it_may),
+          TEST(queues_a_few_hashes), TEST(reads_its_file_again),
+          TEST(renews_who_came_in), TEST(does_without_names),
+          TEST(writes_digests), TEST(serves_many_while_it_reads))

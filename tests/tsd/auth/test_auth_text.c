@@ -15,16 +15,16 @@
 static const struct {
     const char *text, *error; /* NULL: it is fine */
     size_t len;
-    unsigned anyone;
+    unsigned anonymous;
 } files[] = {
     { "", NULL, 0, 0 },
     { "\n \t \n# user\n   # more", NULL, 0, 0 },
     { "user a read " HASH, NULL, 1, 0 },
     { "user a read " HASH "\r\n\ttoken  b\twrite,read " SUM "\n", NULL, 2, 0 },
-    { "anyone read\n", NULL, 0, HTTP_READS },
-    { "anyone admin", NULL, 0, HTTP_ALL_RIGHTS },
-    { "anyone", "line 1: write: anyone ROLES", 0, 0 },
-    { "anyone all", "line 1: write: anyone ROLES", 0, 0 },
+    { "anonymous read\n", NULL, 0, HTTP_READS },
+    { "anonymous admin", NULL, 0, HTTP_ALL_RIGHTS },
+    { "anonymous", "line 1: write: anonymous ROLES", 0, 0 },
+    { "anonymous all", "line 1: write: anonymous ROLES", 0, 0 },
     { "\n\nUser a read " HASH, "line 3: a line begins with user", 0, 0 },
     { "user a " HASH, "line 1: write: user NAME ROLES HASH", 0, 0 },
     { "user a read, write " HASH, "line 1: write: user NAME", 0, 0 },
@@ -77,7 +77,7 @@ START_TEST(reads_files)
     }
     ck_assert_int_eq(st, ST_OK);
     ck_assert_uint_eq(t->len, files[_i].len);
-    ck_assert_uint_eq(t->anyone, files[_i].anyone);
+    ck_assert_uint_eq(t->anonymous, files[_i].anonymous);
     auth_table_free(&t);
     ck_assert_ptr_null(t);
 }
@@ -156,8 +156,8 @@ static const struct {
 
 START_TEST(reads_headers)
 {
-    struct auth_claim c;
-    bool fine = auth_claim_parse(slice_str(headers[_i].header), &c);
+    struct auth_credentials c;
+    bool fine = auth_credentials_parse(slice_str(headers[_i].header), &c);
 
     ck_assert(fine == (headers[_i].secret != NULL));
     if (!fine)
@@ -172,19 +172,19 @@ END_TEST
 START_TEST(bounds_headers)
 {
     struct buf b = BUF_INIT;
-    struct auth_claim c;
+    struct auth_credentials c;
 
     buf_put_str(&b, "Basic YTpi"); /* "a:b" and many zeros */
     for (int i = 0; i < AUTH_SECRET_MAX * 2; i++)
         buf_put_str(&b, "MDAw");
-    ck_assert(!auth_claim_parse(buf_slice(&b), &c));
+    ck_assert(!auth_credentials_parse(buf_slice(&b), &c));
     buf_clear(&b);
     buf_put_str(&b, "Bearer ");
     for (int i = 0; i < AUTH_SECRET_MAX; i++)
         buf_put_u8(&b, 'x');
-    ck_assert(auth_claim_parse(buf_slice(&b), &c));
+    ck_assert(auth_credentials_parse(buf_slice(&b), &c));
     buf_put_u8(&b, 'x');
-    ck_assert(!auth_claim_parse(buf_slice(&b), &c));
+    ck_assert(!auth_credentials_parse(buf_slice(&b), &c));
     buf_fini(&b);
 }
 END_TEST

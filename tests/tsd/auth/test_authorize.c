@@ -1,4 +1,5 @@
-/* No way around the gate: each route, by each method, in each spelling. */
+/* No way around the checks of rights: each route, by each method, in each
+ * spelling. */
 #include "config.h"
 
 #include "tsd/auth/authorize.h"
@@ -203,6 +204,6 @@ START_TEST(asks_for_a_file)
 }
 END_TEST
 
-TEST_MAIN("gate", LOOP(rejects_anonymous_clients, methods),
+TEST_MAIN("authorize", LOOP(rejects_anonymous_clients, methods),
           LOOP(keeps_readers_to_reading, methods), TEST(lets_readers_read),
           TEST(asks_for_a_file))

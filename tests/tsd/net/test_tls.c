@@ -451,7 +451,7 @@ START_TEST(takes_a_new_certificate_beside_a_bad_file)
     struct place p;
     struct client c;
 
-    write_text(auth, "anyone read\n");
+    write_text(auth, "anonymous read\n");
     (void)snprintf(word, sizeof word, "halite.auth.file=%s", auth);
     place_open(&p, word);
     make_certificate(p.cert, p.key, 2);

@@ -1,5 +1,5 @@
 ! halite.auth.file=@/auth
-file auth anyone read,write
+file auth anonymous read,write
 file auth user root admin $5$rounds=1000$abcdefgh$Gii2tKXx.RIufipdtrtWua9Ke9PHIjVVkgJE0flho/.
 POST /api/put {"metric":"m","timestamp":1356998400,"value":1,"tags":{"host":"a"}}
 = 204
