@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "bench/client.h"
+#include "query/aggregate/aggregate.h"
 #include "query/parse/parse.h"
 #include "storage/row/key.h"
 #include "storage/row/mask.h"

@@ -32,4 +32,18 @@ for folder in base storage uid query web tsd; do
         fi
     done
 done
+
+# Within query/, a room sees the rooms before it.
+below=
+for room in model aggregate parse plan fetch answer histogram engine exp; do
+    below="$below${below:+|}$room"
+    # shellcheck disable=SC2044
+    for file in $(find "query/$room" -name '*.[ch]'); do
+        if grep -nE '^#include "query/' "$file" |
+            grep -vE "\"query/($below)/"; then
+            echo "$file: the line above looks up"
+            bad=1
+        fi
+    done
+done
 exit $bad

@@ -2,7 +2,7 @@
 
 #include "query/aggregate/accumulate.h"
 
-#include "query/aggregate/aggregator_priv.h"
+#include "query/aggregate/arithmetic.h"
 #include "query/aggregate/aggregate_priv.h"
 
 /*

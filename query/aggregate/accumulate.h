@@ -11,7 +11,7 @@
 #define QUERY_AGGREGATE_ACCUMULATE_H
 
 #include "base/arena.h"
-#include "query/aggregate/aggregator.h"
+#include "query/model/aggregator.h"
 
 struct accumulator {
     const struct aggregator *aggregator;

@@ -11,33 +11,7 @@
 #define QUERY_AGGREGATE_AGGREGATE_H
 
 #include "query/model/query.h"
-
-/* One series' points, ascending and unique, of all hour rows that the scan
- * range touches: also those before 'start' and after 'end', which feed
- * interpolation, rates and the last bucket. */
-struct span {
-    const int64_t *ts_ms;
-    const union number *v;
-    const uint8_t *is_float;
-    size_t len;
-    /* Of averages over rollups: how many points each sum is of; else NULL. */
-    const int64_t *counts;
-    /* Buckets instead of points, all doubles: what downsampler.h made of points
-     * from first_ms to last_ms, if the series 'has_points' in the scanned rows.
-     */
-    bool folded, has_points;
-    int64_t first_ms, last_ms;
-};
-
-/* The answer: ascending times in ms, each an integer, a double, or nothing
- * (null fill). */
-enum dp_kind { DP_INT, DP_DOUBLE, DP_NULL };
-struct dps {
-    int64_t *ts_ms;
-    union number *v;
-    uint8_t *kind; /* enum dp_kind */
-    size_t len;
-};
+#include "query/model/series_data.h"
 
 /* The hour-aligned range [from_base, to_base] of base times (both included)
  * that must be scanned for a sub-query: OpenTSDB's scan start and stop, which
@@ -56,6 +30,19 @@ struct numbers_bounds {
 struct numbers_bounds numbers_bounds(const struct query *q,
                                      const struct sub_query *sq);
 bool numbers_takes(const struct numbers_bounds *b, const struct span *s);
+
+/* What was scanned, and of it what the query wants; in ms, ends included. */
+struct window {
+    int64_t scan_start_ms, scan_end_ms;
+    int64_t start_ms, end_ms;
+};
+struct window numbers_window(const struct query *q, const struct sub_query *sq);
+
+/* The starts of the buckets of 'len' ascending times go to 'starts', but for
+ * those times that are left out at the beginning: returns how many.  Not for
+ * one bucket for all. */
+size_t downsample_starts(const struct downsample *spec, const struct window *w,
+                         const int64_t *ts, size_t len, int64_t *starts);
 
 /* The integer at x of the line through (x0, y0) and (x1, y1); products and sums
  * wrap as Java's do. */

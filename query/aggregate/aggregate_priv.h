@@ -20,14 +20,6 @@ struct column {
     size_t len;
 };
 
-/* What was scanned, and of it what was asked for; in ms, ends included. */
-struct window {
-    int64_t scan_start_ms, scan_end_ms;
-    int64_t start_ms, end_ms;
-};
-
-struct window numbers_window(const struct query *q, const struct sub_query *sq);
-
 /* The first index of 'ts', ascending, whose time is >= 'ms'; or 'len'. */
 size_t column_seek(const int64_t *ts, size_t len, int64_t ms);
 
@@ -68,12 +60,6 @@ MUST_CHECK enum status downsampler_init(struct downsampler *d,
 MUST_CHECK enum status downsampler_run(const struct downsampler *d,
                                        const struct span *in,
                                        struct column *out, struct error *e);
-
-/* The starts of the buckets of 'len' ascending times go to 'starts', but for
- * those times that are left out at the beginning: returns how many.  Not for
- * one bucket for all. */
-size_t downsample_starts(const struct downsample *spec, const struct window *w,
-                         const int64_t *ts, size_t len, int64_t *starts);
 
 /* -- rate.c --------------------------------------------------------------- */
 

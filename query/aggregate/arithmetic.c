@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "query/aggregate/aggregator_priv.h"
+#include "query/aggregate/arithmetic.h"
 
 /*
  * Each function of values is written once, as a step that adds one value to the

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "query/aggregate/accumulate.h"
-#include "query/aggregate/aggregator_priv.h"
+#include "query/aggregate/arithmetic.h"
 #include "query/aggregate/aggregate_priv.h"
 
 #define ALONE_MAX 128 /* points of a series alone that are done together */

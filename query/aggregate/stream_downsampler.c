@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "query/aggregate/aggregator_priv.h"
+#include "query/aggregate/arithmetic.h"
 #include "query/aggregate/aggregate_priv.h"
 
 /*

@@ -15,7 +15,7 @@
 #define QUERY_AGGREGATE_STREAM_DOWNSAMPLER_H
 
 #include "base/arena.h"
-#include "query/aggregate/aggregator.h"
+#include "query/model/aggregator.h"
 #include "query/model/query.h"
 #include "storage/block/block.h"
 

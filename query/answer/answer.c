@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "query/aggregate/aggregate.h"
 #include "query/answer/group.h"
 
 /* So few points are done before another thread would have woken up. */

@@ -11,7 +11,7 @@
 #include "base/pool.h"
 #include "query/fetch/fetch.h"
 #include "query/answer/chunks.h"
-#include "query/engine/rollup_raw_merge.h"
+#include "query/answer/rollup_raw_merge.h"
 
 struct answer {
     const struct plan_context *context;

@@ -18,7 +18,7 @@
 #include <stdatomic.h>
 
 #include "base/buf.h"
-#include "query/engine/engine.h"
+#include "query/model/result.h"
 
 /* The text of a group's tags, with their values and the aggregate tags: it
  * depends on nothing else. */

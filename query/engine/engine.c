@@ -16,7 +16,7 @@
 #include "query/histogram/histograms.h"
 #include "query/plan/plan.h"
 #include "query/model/rollup.h"
-#include "query/engine/rollup_raw_merge.h"
+#include "query/answer/rollup_raw_merge.h"
 #include "query/engine/subqueries.h"
 #include "storage/histogram/histogram_table.h"
 
@@ -330,7 +330,7 @@ add_stats(struct result_stats *to, const struct result_stats *more)
 }
 
 /* Rollups up to 'at_ms', points from there on: see
- * query/engine/rollup_raw_merge.h. */
+ * query/answer/rollup_raw_merge.h. */
 static enum status
 run_split(struct engine *en, const struct query *q, const struct sub_query *sq,
           struct rollup_try *t, int64_t at_ms, struct fetch_limits *limits,

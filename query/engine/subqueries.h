@@ -14,7 +14,7 @@
 
 #include "base/pool.h"
 #include "query/fetch/fetch.h"
-#include "query/engine/rollup_raw_merge.h"
+#include "query/answer/rollup_raw_merge.h"
 
 /* What a sub-query is run with, and what comes of it. */
 struct sub_run {

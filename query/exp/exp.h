@@ -12,6 +12,7 @@
 
 #include "query/exp/expression.h"
 #include "query/exp/join.h"
+#include "query/parse/parse.h"
 
 #define EXP_IDS_MAX 512 /* metrics and expressions, each */
 

@@ -15,7 +15,8 @@
 #ifndef QUERY_EXP_GEXP_H
 #define QUERY_EXP_GEXP_H
 
-#include "query/engine/engine.h"
+#include "query/model/result.h"
+#include "query/parse/parse.h"
 #include "uid/names/uid.h"
 
 #define GEXP_SIZE_MAX  8192

@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "query/exp/gexp_priv.h"
+#include "query/aggregate/aggregate.h"
 
 #include <float.h>
 #include <math.h>

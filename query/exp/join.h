@@ -16,7 +16,7 @@
 #ifndef QUERY_EXP_JOIN_H
 #define QUERY_EXP_JOIN_H
 
-#include "query/engine/engine.h"
+#include "query/model/result.h"
 #include "uid/names/uid.h"
 
 struct id_name {

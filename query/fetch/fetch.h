@@ -13,10 +13,10 @@
 #include <stdatomic.h>
 
 #include "base/pool.h"
-#include "query/engine/engine.h"
 #include "query/aggregate/stream_downsampler.h"
-#include "query/model/deadline.h"
+#include "query/model/result.h"
 #include "query/plan/plan.h"
+#include "uid/meta/annotation.h"
 
 struct fetched {
     struct slice tsuid; /* in an arena of the fetch */

@@ -8,7 +8,7 @@
 
 #include "base/text/number.h"
 #include "query/answer/group.h"
-#include "query/aggregate/aggregate_priv.h"
+#include "query/aggregate/aggregate.h"
 #include "storage/histogram/histogram.h"
 #include "storage/histogram/histogram_table.h"
 

@@ -12,9 +12,9 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "query/aggregate/aggregator.h"
-#include "query/model/filter.h"
 #include "base/time/timezone.h"
+#include "query/model/aggregator.h"
+#include "query/model/filter.h"
 
 enum fill_policy { FILL_NONE, FILL_ZERO, FILL_NAN, FILL_NULL, FILL_SCALAR };
 

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "base/mem.h"
-#include "query/parse/parse.h"
+#include "query/model/duration.h"
 
 #define DAY_S 86400
 /* What a span's row could hold, and the least that makes one worth it. */

@@ -42,7 +42,7 @@ struct rollups {
     const char *agg_tag_key, *raw_tag_value;
     bool tag_raw, block_derived;
     bool split; /* points where rollups may be missing yet:
-                   query/engine/rollup_raw_merge.h */
+                   query/answer/rollup_raw_merge.h */
 };
 
 /* 'config' is JSON, or the name of a file with it. */
@@ -90,34 +90,5 @@ struct rollup_use {
     uint64_t kind;                          /* 0: points as they came */
     uint64_t count_kind; /* avg: 'kind' are the sums, these the counts */
 };
-
-/* One way after the other, until one finds something. */
-struct rollup_try {
-    const struct rollups *rollups;
-    struct series_directory *series;
-    struct sub_query sub; /* what is to run; refers to 'use' */
-    struct rollup_use use;
-    const struct aggregator *aggregator; /* of the rollups */
-    const struct rollup_interval *best[ROLLUP_INTERVALS_MAX];
-    size_t best_len, at;
-    bool fallback, fallback_raw, pre;
-    struct error missing; /* status other than ST_OK: it cannot run */
-};
-
-/* 'r' NULL: there are no rollups. */
-MUST_CHECK enum status rollup_try_first(struct rollup_try *t,
-                                        const struct rollups *r,
-                                        struct series_directory *d,
-                                        const struct sub_query *sq,
-                                        struct error *e);
-/* The points as they came, whatever was tried; 't' was made for 'sq'. */
-MUST_CHECK enum status rollup_try_points(struct rollup_try *t,
-                                         const struct sub_query *sq,
-                                         struct error *e);
-/* After nothing was found: false when that is the answer. */
-MUST_CHECK enum status rollup_try_next(struct rollup_try *t, bool *again,
-                                       struct error *e);
-/* For showQuery: "1h", or "raw". */
-const char *rollup_try_table(const struct rollup_try *t);
 
 #endif

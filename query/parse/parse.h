@@ -10,7 +10,9 @@
 #ifndef QUERY_PARSE_PARSE_H
 #define QUERY_PARSE_PARSE_H
 
+#include "query/model/duration.h"
 #include "query/model/query.h"
+#include "query/parse/parse_error.h"
 
 #define QUERY_SUBS_MAX    4096
 #define QUERY_FILTERS_MAX 1024 /* of one sub-query */
@@ -34,11 +36,6 @@ struct parse_options {
     size_t max_subs;                     /* 0: QUERY_SUBS_MAX */
 };
 
-struct parse_error {
-    struct error message;
-    char details[512]; /* "" when there are none */
-};
-
 /* On failure too, '*out' wants its query_fini(). */
 MUST_CHECK enum status query_parse_json(struct slice body,
                                         const struct parse_options *o,
@@ -55,9 +52,6 @@ MUST_CHECK enum status query_parse_uri(const struct query_param *params,
 MUST_CHECK enum status parse_time(struct slice text, int64_t now_ms,
                                   const struct timezone *zone, int64_t *out_ms,
                                   struct error *e);
-/* "10m" -> 600000 */
-MUST_CHECK enum status parse_duration(struct slice text, int64_t *out_ms,
-                                      struct error *e);
 /* "1h-avg-nan", "0all-sum", "1dc-sum"; the zone is UTC. */
 MUST_CHECK enum status parse_downsample(struct slice text, struct arena *a,
                                         struct downsample *out,
@@ -84,13 +78,6 @@ MUST_CHECK enum status parse_metric_and_tags(struct slice text, bool halves,
                                              size_t *tags_len, struct error *e);
 
 /* -- for other languages of queries ---------------------------------------- */
-
-/* The answer when the arena is at its cap. */
-enum status parse_no_room(struct error *e);
-
-/* A message alone, or one that is its details too. */
-enum status parse_fail(struct parse_error *e, enum status st);
-enum status parse_fail_twice(struct parse_error *e, enum status st);
 
 /* A float as a double that prints like it: 99.9, not 99.9000015258789. */
 bool parse_float(struct slice text, double *out);

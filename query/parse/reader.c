@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "base/text/number.h"
-#include "query/parse/parse_priv.h"
 
 #define FAILED_TEXT     "Unable to parse the given JSON"
 #define JSON_DEPTH_MAX  64

@@ -13,7 +13,9 @@
 
 #include <jansson.h>
 
-#include "query/parse/parse.h"
+#include "base/arena.h"
+#include "base/slice.h"
+#include "query/parse/parse_error.h"
 
 struct reader {
     struct arena *arena;

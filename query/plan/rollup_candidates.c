@@ -1,8 +1,8 @@
 /* Which rollups a sub-query reads, in OpenTSDB's order; see
- * query/model/rollup.h. */
+ * query/plan/rollup_candidates.h. */
 #include "config.h"
 
-#include "query/model/rollup.h"
+#include "query/plan/rollup_candidates.h"
 
 /* Those that ignore what is not there are stored under the plain ones. */
 static const struct aggregator *

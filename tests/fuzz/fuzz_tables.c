@@ -26,6 +26,7 @@
 #include "storage/store/store_priv.h"
 #include "uid/meta/meta.h"
 #include "query/fetch/series_points.h"
+#include "query/parse/parse.h"
 #include "uid/meta/tree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -12,7 +12,7 @@
 #include "tsd/put/put_priv.h"
 
 #include "base/obj.h"
-#include "query/aggregate/aggregator.h"
+#include "query/model/aggregator.h"
 #include "query/model/rollup.h"
 #include "tsd/put/put_json.h"
 #include "tsd/put/put_value.h"

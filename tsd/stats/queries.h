@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "query/engine/engine.h"
+#include "query/parse/parse.h"
 
 #define QUERIES_COMPLETED 256
 #define QUERIES_TEXT      ((size_t)16384)

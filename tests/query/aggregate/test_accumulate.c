@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "query/aggregate/accumulate.h"
+#include "query/aggregate/arithmetic.h"
 
 #include <math.h>
 #include <string.h>

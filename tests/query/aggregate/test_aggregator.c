@@ -1,11 +1,12 @@
 #include "config.h"
 
-#include "query/aggregate/aggregator.h"
+#include "query/model/aggregator.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "tests/harness.h"
+#include "query/aggregate/arithmetic.h"
 
 #define BIG   INT64_MAX
 #define SMALL INT64_MIN

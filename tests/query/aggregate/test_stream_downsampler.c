@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "query/aggregate/aggregator.h"
+#include "query/model/aggregator.h"
 #include "query/aggregate/aggregate_priv.h"
 #include "query/parse/parse.h"
 #include "tests/harness.h"

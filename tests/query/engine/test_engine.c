@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include "query/engine/engine.h"
+#include "query/parse/parse.h"
 
 #include <stdlib.h>
 #include <string.h>

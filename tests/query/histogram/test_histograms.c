@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "query/engine/engine.h"
+#include "query/parse/parse.h"
 #include "storage/histogram/histogram.h"
 #include "storage/histogram/histogram_table.h"
 #include "tests/harness.h"

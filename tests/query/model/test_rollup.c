@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "query/parse/parse.h"
+#include "query/plan/rollup_candidates.h"
 #include "tests/harness.h"
 #include "tests/tempdir.h"
 

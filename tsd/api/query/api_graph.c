@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/text/number.h"
 #include "query/engine/engine.h"
+#include "query/parse/parse.h"
 #include "web/json/json.h"
 
 #define DAY_S 86400

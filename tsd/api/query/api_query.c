@@ -5,7 +5,9 @@
 
 #include "base/counters.h"
 #include "base/log.h"
+#include "query/aggregate/aggregate.h"
 #include "query/engine/engine.h"
+#include "query/parse/parse.h"
 #include "tsd/api/query/api_gexp.h"
 #include "tsd/stats/queries.h"
 #include "tsd/api/query/query_json.h"

@@ -8,7 +8,8 @@
 #define TSD_API_QUERY_DPS_JSON_H
 
 #include "base/buf.h"
-#include "query/aggregate/aggregate.h"
+#include "query/model/query.h"
+#include "query/model/series_data.h"
 
 /* Those in the range of the query, in seconds or milliseconds, as the query
  * wants them.  Of several that share a second the object has the last: a key

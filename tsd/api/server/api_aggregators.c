@@ -3,7 +3,7 @@
 
 #include "tsd/api/api.h"
 
-#include "query/aggregate/aggregator.h"
+#include "query/model/aggregator.h"
 #include "web/json/json.h"
 
 void

@@ -1,7 +1,7 @@
-/* See query/engine/rollup_raw_merge.h. */
+/* See query/answer/rollup_raw_merge.h. */
 #include "config.h"
 
-#include "query/engine/rollup_raw_merge.h"
+#include "query/answer/rollup_raw_merge.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 #include "config.h"
 
-#include "query/engine/rollup_raw_merge.h"
+#include "query/answer/rollup_raw_merge.h"
 
 #include "base/buf.h"
 #include "tests/harness.h"

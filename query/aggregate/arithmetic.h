@@ -1,10 +1,11 @@
 /* What accumulate.c, downsample.c and downsampler.c compute with. */
-#ifndef QUERY_AGGREGATE_AGGREGATOR_PRIV_H
-#define QUERY_AGGREGATE_AGGREGATOR_PRIV_H
+#ifndef QUERY_AGGREGATE_ARITHMETIC_H
+#define QUERY_AGGREGATE_ARITHMETIC_H
 
 #include <math.h>
 
-#include "query/aggregate/aggregator.h"
+#include "query/model/aggregator.h"
+#include "storage/block/point.h"
 
 /* Must it see all values together, and does it reorder them? */
 static inline bool
@@ -13,6 +14,12 @@ aggregator_sorts(const struct aggregator *a)
     return aggregator_kind(a) == KIND_MEDIAN ||
            aggregator_kind(a) == KIND_PERCENTILE;
 }
+
+/* The values of one moment, in the order of their series; 'len' >= 1. They may
+ * be reordered in place.  Integers follow OpenTSDB's integer maths. */
+int64_t aggregator_run_int(const struct aggregator *a, int64_t *v, size_t len);
+/* NaNs are skipped; all NaN gives NaN. */
+double aggregator_run_double(const struct aggregator *a, double *v, size_t len);
 
 /* aggregator_run_double() of those that do not sort. */
 double aggregator_fold(const struct aggregator *a, const double *v, size_t len);

@@ -4,8 +4,8 @@
  *
  * Threads: any; the table is constant.
  */
-#ifndef QUERY_AGGREGATE_AGGREGATOR_H
-#define QUERY_AGGREGATE_AGGREGATOR_H
+#ifndef QUERY_MODEL_AGGREGATOR_H
+#define QUERY_MODEL_AGGREGATOR_H
 
 #include "base/error.h"
 #include "base/slice.h"
@@ -37,7 +37,17 @@ enum aggregator_kind {
     KIND_PERCENTILE,
 };
 
-struct aggregator; /* opaque: query/aggregate/aggregator.c */
+/* How a percentile's place in the sorted values is found: types of Hyndman and
+ * Fan (1996); LEGACY is the (n + 1) p of commons-math, their type 6. */
+enum estimation { EST_LEGACY, EST_R3, EST_R7 };
+
+struct aggregator {
+    const char *name;
+    enum aggregator_kind kind;
+    enum interpolation interpolation;
+    double percentile;
+    enum estimation estimation; /* of integers; doubles: always LEGACY */
+};
 
 /* NULL when there is none of that name; names are lower case. */
 const struct aggregator *aggregator_find(struct slice name);
@@ -50,11 +60,5 @@ bool aggregator_is_none(const struct aggregator *a);
 /* The i-th of all, in the order in which /api/aggregators lists them; NULL past
  * the last. */
 const struct aggregator *aggregator_at(size_t i);
-
-/* The values of one moment, in the order of their series; 'len' >= 1. They may
- * be reordered in place.  Integers follow OpenTSDB's integer maths. */
-int64_t aggregator_run_int(const struct aggregator *a, int64_t *v, size_t len);
-/* NaNs are skipped; all NaN gives NaN. */
-double aggregator_run_double(const struct aggregator *a, double *v, size_t len);
 
 #endif

@@ -13,10 +13,11 @@
  * Threads: any; these are functions of their arguments.
  * Fails:   ST_LIMIT (arena).
  */
-#ifndef QUERY_ENGINE_ROLLUP_RAW_MERGE_H
-#define QUERY_ENGINE_ROLLUP_RAW_MERGE_H
+#ifndef QUERY_ANSWER_ROLLUP_RAW_MERGE_H
+#define QUERY_ANSWER_ROLLUP_RAW_MERGE_H
 
-#include "query/engine/engine.h"
+#include "query/model/result.h"
+#include "query/plan/rollup_candidates.h"
 
 /* Is the first way of 't' to be split, and where?  '*at_ms' at or before the
  * start: there is no first part. */

@@ -1,0 +1,69 @@
+/*
+ * The result of a query: groups with their points, and what each sub-query
+ * cost.
+ *
+ * Owns:    nothing; everything lies in the arena of the query.
+ */
+#ifndef QUERY_MODEL_RESULT_H
+#define QUERY_MODEL_RESULT_H
+
+#include "query/model/deadline.h"
+#include "query/model/query.h"
+#include "query/model/rollup.h"
+#include "query/model/series_data.h"
+#include "storage/store/store.h"
+
+struct result_group {
+    const struct sub_query *sub;
+    struct slice metric;
+    struct slice *tag_keys, *tag_values; /* names on which the series agree */
+    size_t tags_len;
+    struct slice *aggregate_tags; /* names of tagks on which they do not */
+    size_t aggregate_tags_len;
+    struct slice *tsuids; /* raw bytes, ascending */
+    size_t tsuids_len;
+    struct slice *note_tsuids; /* of series with notes, but without points */
+    size_t note_tsuids_len;
+    const struct rollup_use *rollup; /* what was read for it; NULL: points */
+    const char *rollup_table;        /* "1h", or "raw" */
+    struct dps dps;
+    const struct error *failed; /* of a lazy query: why it has no dps */
+    /* The ids of the tagvs that it is grouped by; of 'none' empty. */
+    struct slice key;
+    /* Of a split query (query/engine/rollup_raw_merge.h) the first so many
+     * TSUIDs were read as these rollups, up to 'split_ms', the others as
+     * 'rollup' tells. */
+    const struct rollup_use *split_rollup;
+    size_t split_tsuids;
+    int64_t split_ms; /* 0: there is one part */
+    bool is_split;    /* its query was, though there may be one part */
+};
+
+/* What the scan of one salt bucket cost. */
+struct result_scan {
+    struct scan_counts scan;
+    uint64_t points;
+    int64_t us;
+};
+
+/* What one sub-query cost. */
+struct result_stats {
+    struct scan_counts scan;
+    struct result_scan *scans; /* by bucket; none of histograms */
+    size_t scans_len;
+    uint64_t series;     /* that had rows */
+    uint64_t points;     /* read */
+    uint64_t points_out; /* answered */
+    int64_t plan_us, scan_us, numbers_us;
+    const char *plan; /* which way, and why */
+};
+
+struct query_result {
+    struct result_group *groups; /* by sub-query, then by UIDs */
+    size_t groups_len;
+    struct result_stats *stats; /* one for each sub-query */
+    size_t stats_len;
+    struct deadline deadline; /* of what is done with the result */
+};
+
+#endif

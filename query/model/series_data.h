@@ -1,0 +1,42 @@
+/*
+ * What the stages of a query hand to one another: the points of one series, as
+ * they were fetched, and the points of one group, as they are answered.
+ */
+#ifndef QUERY_MODEL_SERIES_DATA_H
+#define QUERY_MODEL_SERIES_DATA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "storage/block/point.h"
+
+/* One series' points, ascending and unique, of all hour rows that the scan
+ * range touches: also those before 'start' and after 'end', which feed
+ * interpolation, rates and the last bucket. */
+struct span {
+    const int64_t *ts_ms;
+    const union number *v;
+    const uint8_t *is_float;
+    size_t len;
+    /* Of averages over rollups: how many points each sum is of; else NULL. */
+    const int64_t *counts;
+    /* Buckets instead of points, all doubles: what a stream_downsampler made of
+     * points from first_ms to last_ms, if the series 'has_points' in the
+     * scanned rows.
+     */
+    bool folded, has_points;
+    int64_t first_ms, last_ms;
+};
+
+/* The answer: ascending times in ms, each an integer, a double, or nothing
+ * (null fill). */
+enum dp_kind { DP_INT, DP_DOUBLE, DP_NULL };
+struct dps {
+    int64_t *ts_ms;
+    union number *v;
+    uint8_t *kind; /* enum dp_kind */
+    size_t len;
+};
+
+#endif

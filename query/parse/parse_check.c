@@ -1,0 +1,234 @@
+/* What a query must be, whichever way it came: OpenTSDB's validation, in its
+ * order, because the first fault found is the one that is reported. */
+#include "config.h"
+
+#include "query/parse/parse.h"
+
+#include "base/text/number.h"
+
+static enum status check_times(struct query *q, const struct parse_options *o,
+                               bool known_zone, struct error *e);
+static enum status check_sub(struct query *q, struct sub_query *s,
+                             struct arena *a, struct error *e);
+static enum status check_histogram(const struct sub_query *s, struct error *e);
+static enum status check_downsample(const struct query *q, struct sub_query *s,
+                                    bool known_zone, struct error *e);
+static void drop_duplicates(struct query *q);
+
+enum status
+query_check(struct query *q, const struct parse_options *o, struct arena *a,
+            struct parse_error *e)
+{
+    const struct timezone *zone = NULL;
+    bool known_zone = true;
+    enum status st;
+
+    q->now_ms = o->now_ms;
+    /* A name that nothing asks for is no fault. */
+    q->zone = o->default_zone == NULL ? timezone_utc() : o->default_zone;
+    if (q->timezone_text.size > 0) {
+        known_zone = timezone_find(q->timezone_text, &zone, NULL) == ST_OK;
+        if (known_zone)
+            q->zone = zone;
+    }
+    drop_duplicates(q);
+    st = check_times(q, o, known_zone, &e->message);
+    if (st == ST_OK && q->subs_len == 0)
+        st = error_set(&e->message, ST_INVALID, "Missing queries");
+    for (size_t i = 0; i < q->subs_len && st == ST_OK; i++) {
+        q->subs[i].index = i;
+        st = check_sub(q, &q->subs[i], a, &e->message);
+        if (st == ST_OK)
+            st = check_downsample(q, &q->subs[i], known_zone, &e->message);
+    }
+    return st == ST_OK ? ST_OK : parse_fail_twice(e, st);
+}
+
+/* OpenTSDB takes no time before 1970 and none of more than 13 digits. */
+static enum status
+check_range(int64_t ms, struct error *e)
+{
+    if (ms < 0 || ms > INT64_C(9999999999999))
+        return error_set(e, ST_INVALID, "Invalid timestamp: %lld",
+                         (long long)ms);
+    return ST_OK;
+}
+
+static enum status
+check_times(struct query *q, const struct parse_options *o, bool known_zone,
+            struct error *e)
+{
+    const struct timezone *zone = known_zone ? q->zone : NULL;
+    enum status st;
+
+    if (q->start_text.size == 0)
+        return error_set(e, ST_INVALID, "Missing start time");
+    st = parse_time_in(q->start_text, o->now_ms, zone, q->timezone_text,
+                       &q->start_ms, e);
+    if (st != ST_OK)
+        return st;
+    q->end_ms = o->now_ms;
+    if (q->end_text.size > 0)
+        st = parse_time_in(q->end_text, o->now_ms, zone, q->timezone_text,
+                           &q->end_ms, e);
+    if (st != ST_OK)
+        return st;
+    if (q->end_ms <= q->start_ms)
+        return error_set(e, ST_INVALID,
+                         "End time [%lld] must be greater than the start time "
+                         "[%lld]",
+                         (long long)q->end_ms, (long long)q->start_ms);
+    st = check_range(q->start_ms, e);
+    return st == ST_OK ? check_range(q->end_ms, e) : st;
+}
+
+static enum status
+check_sub(struct query *q, struct sub_query *s, struct arena *a,
+          struct error *e)
+{
+    struct slice downsample = s->downsample.text;
+    enum status st = ST_OK;
+
+    if (s->aggregator_name.size == 0)
+        return error_set(e, ST_INVALID, "Missing the aggregation function");
+    s->aggregator = aggregator_find(s->aggregator_name);
+    if (s->aggregator == NULL)
+        return error_set(e, ST_INVALID, "No such aggregation function: %.*s",
+                         SLICE_ARG(s->aggregator_name));
+    if (s->tsuids_len == 0 && s->metric.size == 0)
+        return error_set(e, ST_INVALID,
+                         "Missing the metric or tsuids, provide at least one");
+    s->downsample =
+        (struct downsample){ .zone = timezone_utc(), .text = downsample };
+    if (downsample.size > 0)
+        st = parse_downsample(downsample, a, &s->downsample, e);
+    if (st != ST_OK)
+        return st;
+    if (q->use_calendar && s->downsample.on)
+        s->downsample.calendar = true;
+    return check_histogram(s, e);
+}
+
+static enum status
+check_histogram(const struct sub_query *s, struct error *e)
+{
+    char text[NUMBER_TEXT_MAX];
+
+    if (s->percentiles_len == 0 && !s->show_histogram_buckets)
+        return ST_OK;
+    if (!aggregator_is_none(s->aggregator) &&
+        !slice_eq_str(s->aggregator_name, "sum"))
+        return error_set(e, ST_INVALID,
+                         "Only NONE or SUM aggregation function supported for "
+                         "histogram query");
+    if (s->downsample.on &&
+        strcmp(aggregator_name(s->downsample.aggregator), "sum") != 0)
+        return error_set(e, ST_INVALID,
+                         "Only SUM downsampling aggregation supported for "
+                         "histogram query");
+    for (size_t i = 0; i < s->percentiles_len; i++) {
+        double p = s->percentiles[i];
+
+        if (p < 0 || p > 100)
+            return error_set(e, ST_INVALID,
+                             "Invalid percentile parameters: %.*s",
+                             (int)number_format_double(p, text), text);
+    }
+    return ST_OK;
+}
+
+static enum status
+check_downsample(const struct query *q, struct sub_query *s, bool known_zone,
+                 struct error *e)
+{
+    struct downsample *d = &s->downsample;
+
+    if (!d->on)
+        return ST_OK;
+    if (q->timezone_text.size > 0) {
+        if (!known_zone)
+            return error_set(e, ST_INVALID,
+                             "The timezone specification could not be found");
+        d->zone = q->zone;
+    }
+    if (d->calendar && !d->all && d->count == 0)
+        return error_set(e, ST_INVALID,
+                         "Calendar intervals are whole numbers: %.*s",
+                         SLICE_ARG(d->text));
+    return ST_OK;
+}
+
+static bool
+same_slices(const struct slice *a, size_t a_len, const struct slice *b,
+            size_t b_len)
+{
+    if (a_len != b_len || (a == NULL) != (b == NULL))
+        return false;
+    for (size_t i = 0; i < a_len; i++)
+        if (!slice_eq(a[i], b[i]))
+            return false;
+    return true;
+}
+
+static bool
+same_text(struct slice a, struct slice b)
+{
+    return (a.data == NULL) == (b.data == NULL) && slice_eq(a, b);
+}
+
+static bool
+same_rate(const struct sub_query *a, const struct sub_query *b)
+{
+    const struct rate_options *x = &a->rate_options, *y = &b->rate_options;
+
+    return a->rate == b->rate &&
+           a->rate_options_given == b->rate_options_given &&
+           x->counter == y->counter && x->counter_max == y->counter_max &&
+           x->reset_value == y->reset_value && x->drop_resets == y->drop_resets;
+}
+
+/* What OpenTSDB's equals() compares: not, for one, whether a filter groups. */
+bool
+query_same_sub(const struct sub_query *a, const struct sub_query *b)
+{
+    if (!same_text(a->metric, b->metric) ||
+        !same_text(a->aggregator_name, b->aggregator_name) ||
+        !same_text(a->downsample.text, b->downsample.text) ||
+        !same_rate(a, b) || a->filters_len != b->filters_len ||
+        !same_slices(a->tsuids, a->tsuids_len, b->tsuids, b->tsuids_len) ||
+        a->explicit_tags != b->explicit_tags ||
+        a->pre_aggregate != b->pre_aggregate || a->fuzzy_off != b->fuzzy_off ||
+        a->multi_get_off != b->multi_get_off ||
+        a->show_histogram_buckets != b->show_histogram_buckets ||
+        a->percentiles_len != b->percentiles_len)
+        return false;
+    for (size_t i = 0; i < a->filters_len; i++)
+        if (!filter_equal(&a->filters[i], &b->filters[i]))
+            return false;
+    for (size_t i = 0; i < a->percentiles_len; i++)
+        if (a->percentiles[i] != b->percentiles[i])
+            return false;
+    return true;
+}
+
+/* OpenTSDB keeps sub-queries in a set: the first of equals stays. */
+static void
+drop_duplicates(struct query *q)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < q->subs_len; i++) {
+        struct sub_query *s = &q->subs[i];
+        size_t k = 0;
+
+        while (k < len && !query_same_sub(s, &q->subs[k]))
+            k++;
+        if (k == len) {
+            q->subs[len++] = *s;
+            continue;
+        }
+        for (size_t f = 0; f < s->filters_len; f++)
+            filter_fini(&s->filters[f]);
+    }
+    q->subs_len = len;
+}
