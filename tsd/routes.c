@@ -9,8 +9,8 @@
 #include "base/obj.h"
 #include "base/peer.h"
 #include "tsd/api/put/api_put.h"
-#include "tsd/put/histogram_put.h"
-#include "tsd/stats/stats.h"
+#include "tsd/api/put/histogram_put.h"
+#include "tsd/api/server/stats.h"
 #include "tsd/stats/version.h"
 
 /* Who has an endpoint: OpenTSDB's table, with our additions. */

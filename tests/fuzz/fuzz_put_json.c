@@ -5,6 +5,7 @@
 #include "base/obj.h"
 #include "tests/tsd/fake_ingest.h"
 #include "tests/tsd/json_oracle.h"
+#include "tsd/put/put.h"
 #include "tsd/put/put_json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

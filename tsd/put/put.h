@@ -23,6 +23,7 @@
 
 #include "tsd/put/put_cache.h"
 #include "uid/series/series.h"
+#include "tsd/put/put_json.h"
 
 #define PUT_BATCH_MAX 1024
 
@@ -89,18 +90,6 @@ bool put_batch_is_full(const struct put_batch *b);
 /* A line as telnet sends it, without "put " and the line's end; data NULL for
  * a bare "put". */
 void put_batch_line(struct put_batch *b, struct slice line, size_t id);
-
-/* A point of a JSON body: the bytes as they stand there. */
-struct put_json_point {
-    struct slice metric; /* between the quotes, or a literal; data NULL: null */
-    struct slice tags;   /* with the braces; data NULL: null or absent */
-    struct slice value;  /* between the quotes, or a literal; data NULL: null */
-    int64_t time;        /* 0: null or absent */
-    bool value_is_string;
-    bool absent; /* null stands where a point should */
-    /* Of /api/rollup, as 'metric'. */
-    struct slice interval, aggregator, group_by;
-};
 
 /* The point must live until the flush. */
 void put_batch_json(struct put_batch *b, const struct put_json_point *x,

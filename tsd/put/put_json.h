@@ -17,8 +17,19 @@
 #ifndef TSD_PUT_PUT_JSON_H
 #define TSD_PUT_PUT_JSON_H
 
-#include "tsd/put/put.h"
 #include "tsd/put/put_tags.h"
+
+/* A point of a JSON body: the bytes as they stand there. */
+struct put_json_point {
+    struct slice metric; /* between the quotes, or a literal; data NULL: null */
+    struct slice tags;   /* with the braces; data NULL: null or absent */
+    struct slice value;  /* between the quotes, or a literal; data NULL: null */
+    int64_t time;        /* 0: null or absent */
+    bool value_is_string;
+    bool absent; /* null stands where a point should */
+    /* Of /api/rollup, as 'metric'. */
+    struct slice interval, aggregator, group_by;
+};
 
 struct put_json {
     const uint8_t *begin, *at, *end;

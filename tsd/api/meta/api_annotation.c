@@ -7,7 +7,7 @@
 
 #include "base/text/java.h"
 #include "query/parse/parse.h"
-#include "tsd/api/meta/annotation_json.h"
+#include "tsd/api/annotation_json.h"
 #include "web/json/json.h"
 
 /* A request being served. */

@@ -8,12 +8,12 @@
  */
 #include "config.h"
 
-#include "tsd/api/meta/meta_json.h"
+#include "tsd/api/meta_json.h"
 
 #include <stdlib.h>
 
 #include "query/parse/parse.h"
-#include "tsd/api/names/series_json.h"
+#include "tsd/api/series_json.h"
 
 struct work {
     const struct api *a;

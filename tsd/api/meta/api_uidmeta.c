@@ -1,7 +1,7 @@
 /* /api/uid/uidmeta: what people say about a metric, a tagk or a tagv. */
 #include "config.h"
 
-#include "tsd/api/meta/meta_json.h"
+#include "tsd/api/meta_json.h"
 
 struct work {
     const struct api *a;

@@ -11,10 +11,10 @@
 #include "tsd/api/api.h"
 
 #include "base/text/number.h"
-#include "tsd/api/meta/annotation_json.h"
-#include "tsd/api/meta/meta_json.h"
+#include "tsd/api/annotation_json.h"
+#include "tsd/api/meta_json.h"
 #include "tsd/api/names/search_terms.h"
-#include "tsd/api/names/series_json.h"
+#include "tsd/api/series_json.h"
 #include "web/json/json.h"
 
 #define LIMIT_DEFAULT 25

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "tsd/api/fields.h"
-#include "tsd/api/names/series_json.h"
+#include "tsd/api/series_json.h"
 #include "web/json/json.h"
 
 #define LIMIT_DEFAULT 25

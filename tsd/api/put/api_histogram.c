@@ -20,7 +20,7 @@
 #include "base/counters.h"
 #include "base/text/java.h"
 #include "tsd/api/fields.h"
-#include "tsd/put/histogram_put.h"
+#include "tsd/api/put/histogram_put.h"
 #include "tsd/put/put.h"
 #include "tsd/api/put/put_reply.h"
 #include "tsd/put/put_tags.h"

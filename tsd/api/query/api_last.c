@@ -16,8 +16,8 @@
 #include "base/text/number.h"
 #include "query/parse/parse.h"
 #include "tsd/api/fields.h"
-#include "tsd/api/meta/meta_json.h"
-#include "tsd/api/names/series_json.h"
+#include "tsd/api/meta_json.h"
+#include "tsd/api/series_json.h"
 #include "web/json/json.h"
 
 /* One series, or the series of a metric, asked for. */

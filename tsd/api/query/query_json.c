@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/text/number.h"
-#include "tsd/api/meta/annotation_json.h"
+#include "tsd/api/annotation_json.h"
 #include "tsd/api/api.h"
 #include "tsd/api/query/dps_json.h"
 #include "web/json/json.h"

@@ -12,7 +12,7 @@
 #include "query/engine/engine.h"
 #include "tsd/put/put.h"
 #include "tsd/stats/queries.h"
-#include "tsd/stats/stats.h"
+#include "tsd/api/server/stats.h"
 
 static void
 put_head(struct buf *b, const char *name, const char *type, const char *help)

@@ -5,7 +5,7 @@
 #include "tsd/api/api.h"
 
 #include "tsd/stats/queries.h"
-#include "tsd/stats/stats.h"
+#include "tsd/api/server/stats.h"
 #include "web/json/json.h"
 
 struct writer {

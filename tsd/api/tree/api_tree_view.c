@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/text/java.h"
 #include "tsd/api/tree/api_tree.h"
-#include "tsd/api/meta/meta_json.h"
+#include "tsd/api/meta_json.h"
 #include "tsd/api/tree/tree_json.h"
 #include "tsd/api/tree/tree_table.h"
 #include "tsd/api/tree/tree_view.h"

@@ -3,8 +3,8 @@
  *
  * Threads: any; these are functions of their arguments.
  */
-#ifndef TSD_API_META_ANNOTATION_JSON_H
-#define TSD_API_META_ANNOTATION_JSON_H
+#ifndef TSD_API_ANNOTATION_JSON_H
+#define TSD_API_ANNOTATION_JSON_H
 
 #include "tsd/api/fields.h"
 #include "uid/meta/annotation.h"

@@ -3,8 +3,8 @@
  *
  * Threads: any.
  */
-#ifndef TSD_API_META_META_JSON_H
-#define TSD_API_META_META_JSON_H
+#ifndef TSD_API_META_JSON_H
+#define TSD_API_META_JSON_H
 
 #include "tsd/api/fields.h"
 #include "query/fetch/series_points.h"

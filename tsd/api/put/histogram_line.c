@@ -1,10 +1,11 @@
-/* Histograms of the line protocol: see tsd/put/histogram_put.h.  OpenTSDB says
- * nothing when buckets are malformed, so we say nothing either, and count. */
+/* Histograms of the line protocol: see tsd/api/put/histogram_put.h.  OpenTSDB
+ * says nothing when buckets are malformed, so we say nothing either, and count.
+ */
 #include "config.h"
 
 #include "base/counters.h"
 #include "base/peer.h"
-#include "tsd/put/histogram_put.h"
+#include "tsd/api/put/histogram_put.h"
 #include "tsd/put/put.h"
 #include "tsd/put/put_tags.h"
 #include "tsd/put/put_value.h"

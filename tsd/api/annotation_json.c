@@ -1,10 +1,10 @@
-/* See tsd/api/meta/annotation_json.h. */
+/* See tsd/api/annotation_json.h. */
 #include "config.h"
 
-#include "tsd/api/meta/annotation_json.h"
+#include "tsd/api/annotation_json.h"
 
 #include "base/log.h"
-#include "tsd/api/meta/meta_json.h"
+#include "tsd/api/meta_json.h"
 #include "web/json/json.h"
 
 bool

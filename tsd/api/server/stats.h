@@ -4,8 +4,8 @@
  *
  * Threads: any.
  */
-#ifndef TSD_STATS_STATS_H
-#define TSD_STATS_STATS_H
+#ifndef TSD_API_SERVER_STATS_H
+#define TSD_API_SERVER_STATS_H
 
 #include "tsd/api/api.h"
 

@@ -1,7 +1,7 @@
-/* See tsd/put/histogram_put.h. */
+/* See tsd/api/put/histogram_put.h. */
 #include "config.h"
 
-#include "tsd/put/histogram_put.h"
+#include "tsd/api/put/histogram_put.h"
 
 #include "base/counters.h"
 #include "storage/histogram/histogram_table.h"

@@ -1,7 +1,7 @@
-/* See tsd/api/meta/meta_json.h. */
+/* See tsd/api/meta_json.h. */
 #include "config.h"
 
-#include "tsd/api/meta/meta_json.h"
+#include "tsd/api/meta_json.h"
 
 #include "base/text/number.h"
 #include "web/json/json.h"

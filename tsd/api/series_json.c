@@ -1,7 +1,7 @@
-/* See tsd/api/names/series_json.h. */
+/* See tsd/api/series_json.h. */
 #include "config.h"
 
-#include "tsd/api/names/series_json.h"
+#include "tsd/api/series_json.h"
 
 #include "query/parse/parse.h"
 #include "web/json/json.h"

@@ -1,7 +1,7 @@
-/* See tsd/stats/stats.h. */
+/* See tsd/api/server/stats.h. */
 #include "config.h"
 
-#include "tsd/stats/stats.h"
+#include "tsd/api/server/stats.h"
 
 #include "base/counters.h"
 #include "base/latency.h"

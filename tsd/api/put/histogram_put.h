@@ -9,8 +9,8 @@
  * Fails:   ST_INVALID with OpenTSDB's texts, ST_NOT_FOUND for names that may
  * not be made, ST_IO.
  */
-#ifndef TSD_PUT_HISTOGRAM_PUT_H
-#define TSD_PUT_HISTOGRAM_PUT_H
+#ifndef TSD_API_PUT_HISTOGRAM_PUT_H
+#define TSD_API_PUT_HISTOGRAM_PUT_H
 
 #include "storage/histogram/histogram.h"
 #include "tsd/api/api.h"

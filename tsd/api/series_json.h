@@ -4,8 +4,8 @@
  *
  * Threads: any.
  */
-#ifndef TSD_API_NAMES_SERIES_JSON_H
-#define TSD_API_NAMES_SERIES_JSON_H
+#ifndef TSD_API_SERIES_JSON_H
+#define TSD_API_SERIES_JSON_H
 
 #include "tsd/api/api.h"
 

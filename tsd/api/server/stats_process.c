@@ -2,7 +2,7 @@
  * virtual machine. */
 #include "config.h"
 
-#include "tsd/stats/stats.h"
+#include "tsd/api/server/stats.h"
 
 #include <dirent.h>
 #include <fcntl.h>
