@@ -1,8 +1,4 @@
-/* The server: what libmicrohttpd is told, and what it calls.
- *
- * It runs without a listening socket, with epoll in each of a few threads, and
- * without a connection limit (which deadlocks it in 0.9.75 when it is reached
- * through MHD_add_connection) or a timeout of its own (see http_conn.c). */
+/* The server: start and stop, and the life of a request. */
 #include "config.h"
 
 #include "web/mhd/http_priv.h"
@@ -15,9 +11,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 
-/* For libmicrohttpd's own notes about a head, and the head of the reply. */
-#define HEAD_SLACK ((size_t)8 << 10)
-
 /* At stop, for the rejections of what still waited. */
 #define LAST_REPLIES_MS 100
 
@@ -27,17 +20,8 @@
 
 /* -- a request's life ------------------------------------------------------ */
 
-static struct http_conn *
-conn_of(struct MHD_Connection *mhd)
-{
-    const union MHD_ConnectionInfo *i =
-        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-
-    return i == NULL ? NULL : i->socket_context;
-}
-
-static void
-one_less(struct http_server *s, atomic_size_t *count)
+void
+http_one_less(struct http_server *s, atomic_size_t *count)
 {
     if (atomic_fetch_sub(count, 1) > 1 || !atomic_load(&s->stopping))
         return;
@@ -46,92 +30,63 @@ one_less(struct http_server *s, atomic_size_t *count)
     lock_drop(&s->lock);
 }
 
-void
-http_check_done(struct http_server *s)
+struct http_request *
+http_request_new(struct http_conn *c, struct MHD_Connection *mhd,
+                 const char *url)
 {
-    one_less(s, &s->checking);
-}
-
-/* The first line was read. */
-static void *
-on_line(void *arg, const char *uri, struct MHD_Connection *mhd)
-{
-    struct http_server *s = arg;
+    struct http_server *s = c->server;
     struct http_request *r = mem_new(sizeof *r);
 
     r->magic = HTTP_REQUEST_MAGIC;
     r->phase = PHASE_HEAD;
     r->server = s;
-    r->conn = conn_of(mhd);
+    r->conn = c;
     r->mhd = mhd;
     r->arena = arena_new(s->o.arena_bytes);
     r->start_us = clock_monotonic_us();
     r->method_text = "";
-    r->url = arena_strdup(r->arena, slice_str(uri == NULL ? "" : uri));
+    r->url = arena_strdup(r->arena, slice_str(url));
     if (r->url == NULL)
         r->url = "";
-    if (uri != NULL)
-        http_mhd_hide_params(uri);
     http_reply_init(&r->reply, r);
-    r->conn->request = r;
+    c->request = r;
     atomic_fetch_add(&s->active, 1);
-    if (http_conn_state(r->conn) == CONN_IDLE)
-        (void)http_conn_enter(r->conn, CONN_HEAD, s->o.head_ms);
+    if (http_conn_state(c) == CONN_IDLE)
+        (void)http_conn_enter(c, CONN_HEAD, s->o.head_ms);
     return r;
 }
 
-static void
-request_free(struct http_request *r)
+void
+http_request_free(struct http_request *r)
 {
     struct http_server *s = r->server;
 
     OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
-    INSIST(r->phase != PHASE_AWAY || r->ready);
+    INSIST(r->phase != PHASE_SUSPENDED || r->ready);
     r->conn->request = NULL;
     http_body_free(r);
     http_budget_give(&s->answers, r->answer_bytes);
     http_reply_fini(&r->reply);
-    if (r->response != NULL)
-        MHD_destroy_response(r->response);
+    http_mhd_response_free(r->response);
     arena_free(&r->arena);
     OBJ_CLEAR(r);
     free(r);
-    one_less(s, &s->active);
+    http_one_less(s, &s->active);
 }
 
-/* The reply was sent, or the connection ended. */
-static void
-on_completed(void *arg, struct MHD_Connection *mhd, void **ctx,
-             enum MHD_RequestTerminationCode why)
-{
-    struct http_server *s = arg;
-    struct http_request *r = *ctx;
-
-    *ctx = NULL;
-    if (r == NULL)
-        return;
-    (void)http_conn_enter(r->conn, CONN_IDLE, s->o.idle_ms);
-    if (why == MHD_REQUEST_TERMINATED_CLIENT_ABORT)
-        counter_add(CNT_CONN_CLOSED, 1);
-    else if (why == MHD_REQUEST_TERMINATED_READ_ERROR)
-        counter_add(CNT_CONN_RESET, 1);
-    request_free(r);
-}
-
-static enum MHD_Result
+static bool
 send_reply(struct http_request *r)
 {
     struct http_server *s = r->server;
 
     r->phase = PHASE_DONE;
-    if (r->response == NULL ||
-        !http_conn_enter(r->conn, CONN_SEND, s->o.body_ms))
-        return MHD_NO;
-    return MHD_queue_response(r->mhd, r->reply.status, r->response);
+    return r->response != NULL &&
+           http_conn_enter(r->conn, CONN_SEND, s->o.body_ms) &&
+           http_mhd_send(r);
 }
 
 /* The head is admitted, the client known: what comes is the body. */
-static enum MHD_Result
+static bool
 expect_body(struct http_request *r)
 {
     struct http_server *s = r->server;
@@ -142,18 +97,18 @@ expect_body(struct http_request *r)
         return send_reply(r);
     }
     if (r->body.expected == 0)
-        return http_conn_enter(r->conn, CONN_BUSY, 0) ? MHD_YES : MHD_NO;
-    return http_conn_enter(r->conn, CONN_BODY, s->o.body_ms) ? MHD_YES : MHD_NO;
+        return http_conn_enter(r->conn, CONN_BUSY, 0);
+    return http_conn_enter(r->conn, CONN_BODY, s->o.body_ms);
 }
 
-static enum MHD_Result
+static bool
 on_head(struct http_request *r, const char *method, const char *version)
 {
     struct http_server *s = r->server;
 
     r->method_text = arena_strdup(r->arena, slice_str(method));
     if (r->method_text == NULL)
-        return MHD_NO;
+        return false;
     r->is_1_0 = strcmp(version, "HTTP/1.0") == 0;
     atomic_fetch_add(&s->requests, 1);
     counter_add(CNT_RPC_HTTP, 1);
@@ -164,10 +119,10 @@ on_head(struct http_request *r, const char *method, const char *version)
     }
     if (r->undecided && !r->answered) {
         if (!http_conn_enter(r->conn, CONN_BUSY, 0))
-            return MHD_NO;
+            return false;
         r->phase = PHASE_CHECK;
         http_check_client(r);
-        return MHD_YES;
+        return true;
     }
     return expect_body(r);
 }
@@ -188,19 +143,19 @@ is_for_worker(const struct http_request *r)
             !route->quick(route->ctx, r));
 }
 
-static enum MHD_Result
-on_whole(struct http_request *r)
+static bool
+on_request_complete(struct http_request *r)
 {
     struct http_server *s = r->server;
 
     if (!http_conn_enter(r->conn, CONN_BUSY, 0))
-        return MHD_NO;
+        return false;
     if (is_for_worker(r)) {
         if (http_work_admit(s, r->conn->address)) {
-            r->phase = PHASE_AWAY;
-            MHD_suspend_connection(r->mhd);
+            r->phase = PHASE_SUSPENDED;
+            http_mhd_suspend(r);
             http_work_push(r);
-            return MHD_YES;
+            return true;
         }
         http_reply_error(&r->reply, 503,
                          atomic_load(&s->stopping)
@@ -214,15 +169,10 @@ on_whole(struct http_request *r)
     return send_reply(r);
 }
 
-static enum MHD_Result
-on_request(void *arg, struct MHD_Connection *mhd, const char *url,
-           const char *method, const char *version, const char *data,
-           size_t *size, void **ctx)
+bool
+http_request_step(struct http_request *r, const char *method,
+                  const char *version, struct slice chunk)
 {
-    struct http_request *r = *ctx;
-
-    if (r == NULL)
-        return MHD_NO;
     OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
     switch (r->phase) {
     case PHASE_HEAD:
@@ -230,48 +180,17 @@ on_request(void *arg, struct MHD_Connection *mhd, const char *url,
     case PHASE_CHECK:
         return expect_body(r);
     case PHASE_BODY:
-        if (*size > 0) {
-            bool more = http_body_take(r, slice_of(data, *size));
-
-            *size = 0;
-            return more ? MHD_YES : MHD_NO;
-        }
-        return on_whole(r);
-    case PHASE_AWAY:
-        return r->ready ? send_reply(r) : MHD_YES;
+        return chunk.size > 0 ? http_body_take(r, chunk)
+                              : on_request_complete(r);
+    case PHASE_SUSPENDED:
+        return !r->ready || send_reply(r);
     case PHASE_DONE:
     default:
-        return MHD_NO;
+        return false;
     }
 }
 
 /* -- connections ----------------------------------------------------------- */
-
-static void
-on_connection(void *arg, struct MHD_Connection *mhd, void **socket_ctx,
-              enum MHD_ConnectionNotificationCode what)
-{
-    struct http_server *s = arg;
-    struct http_conn *c = *socket_ctx;
-    const union MHD_ConnectionInfo *i;
-
-    if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
-        *socket_ctx = NULL;
-        /* 1.0.1 may close a connection whose body it rejects without a call
-         * of on_completed(). */
-        if (c != NULL && c->request != NULL)
-            request_free(c->request);
-        http_conn_end(&c, true);
-        return;
-    }
-    i = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
-    INSIST(i != NULL);
-    c = http_conn_find(s, i->connect_fd);
-    INSIST(c != NULL);
-    *socket_ctx = c;
-    (void)http_conn_enter(c, CONN_HEAD, s->o.head_ms);
-    one_less(s, &s->fresh);
-}
 
 enum status
 http_server_give(struct http_server *s, int fd, const struct sockaddr *peer,
@@ -286,9 +205,9 @@ http_server_give(struct http_server *s, int fd, const struct sockaddr *peer,
     }
     c = http_conn_new(s, fd, peer, cookie);
     atomic_fetch_add(&s->fresh, 1);
-    if (MHD_add_connection(s->daemon, fd, peer, peer_size) == MHD_YES)
+    if (http_mhd_give(s, fd, peer, peer_size))
         return ST_OK;
-    one_less(s, &s->fresh);
+    http_one_less(s, &s->fresh);
     http_conn_end(&c, false);
     return error_set(e, ST_BUSY, "cannot take a connection: %s",
                      strerror(errno));
@@ -312,29 +231,6 @@ fill_defaults(struct http_options *o)
     DEFAULT(body_ms, 120 * 1000);
     DEFAULT(idle_ms, 300 * 1000);
 #undef DEFAULT
-}
-
-static enum status
-start_daemon(struct http_server *s, struct error *e)
-{
-    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET |
-                     MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC;
-
-    s->daemon = MHD_start_daemon(
-        flags, 0, NULL, NULL, on_request, s, MHD_OPTION_URI_LOG_CALLBACK,
-        on_line, s, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
-        MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
-        MHD_OPTION_CONNECTION_LIMIT, 1u << 24,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, s->o.head_bytes + HEAD_SLACK,
-        MHD_OPTION_CONNECTION_TIMEOUT, 0u,
-        http_mhd_is_strict() ? HTTP_MHD_DISCIPLINE
-                             : MHD_OPTION_CONNECTION_TIMEOUT,
-        http_mhd_is_strict() ? 1 : 0,
-        s->o.threads > 1 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END,
-        s->o.threads, MHD_OPTION_END);
-    if (s->daemon == NULL)
-        return error_set(e, ST_IO, "start libmicrohttpd: %s", strerror(errno));
-    return ST_OK;
 }
 
 static void
@@ -366,7 +262,7 @@ start_parts(struct http_server *s, struct error *e)
         http_work_stop(s);
         return st;
     }
-    st = start_daemon(s, e);
+    st = http_mhd_start(s, e);
     if (st != ST_OK) {
         http_conns_stop(s);
         http_conns_fini(s);
@@ -434,7 +330,7 @@ http_server_stop(struct http_server **sp, unsigned drain_ms)
     drain(s, &s->active, LAST_REPLIES_MS);
     drain(s, &s->fresh, FRESH_MS);
     http_conns_stop(s);
-    MHD_stop_daemon(s->daemon);
+    http_mhd_stop(s);
     http_work_stop(s);
     http_conns_fini(s);
     INSIST(atomic_load(&s->active) == 0);

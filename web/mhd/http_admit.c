@@ -31,9 +31,6 @@ struct head {
     size_t lengths, codings, hosts;
     const char *host;
     bool chunked, bad;
-    bool strict;    /* libmicrohttpd rejects what is_next() is for */
-    const char *at; /* how far the head was looked at */
-    size_t eol;     /* bytes of a line's end; 0: none seen */
 };
 
 /* RFC 9110, 5.6.2 */
@@ -47,72 +44,23 @@ is_token(const char *s, size_t size)
     return size > 0;
 }
 
-/* The value of a header lies behind its name in the buffer that was read, with
- * a colon (by now NUL) and blanks between.  Where a line was folded, the name
- * was moved away from it. */
-static bool
-is_folded(const char *name, size_t name_size, const char *value)
-{
-    uintptr_t end = (uintptr_t)name + name_size, at = (uintptr_t)value;
-
-    if (at <= end || at - end > ((size_t)1 << 20))
-        return true;
-    for (const char *p = name + name_size + 1; p < value; p++)
-        if (*p != ' ' && *p != '\t')
-            return true;
-    return false;
-}
-
-/* libmicrohttpd leaves names and values where they came, with NULs for what
- * parts them; what it left out lies between.  From where we are to 'to' there
- * may be blanks and 'ends' ends of lines, all of one kind. */
-static bool
-is_next(struct head *h, const char *to, size_t ends)
-{
-    const char *p = h->at;
-    size_t n;
-
-    if ((uintptr_t)to <= (uintptr_t)p ||
-        (uintptr_t)to - (uintptr_t)p > ((size_t)1 << 20))
-        return false;
-    while (p < to && (*p == ' ' || *p == '\t'))
-        p++;
-    n = (size_t)(to - p);
-    if (n % ends != 0 || n / ends > 2 || (h->eol != 0 && n / ends != h->eol))
-        return false;
-    h->eol = n / ends;
-    for (; p < to; p++)
-        if (*p != '\0' && *p != '\r' && *p != '\n')
-            return false;
-    return true;
-}
-
-static enum MHD_Result
-check_header(void *arg, enum MHD_ValueKind kind, const char *name,
-             size_t name_size, const char *value, size_t value_size)
+static void
+check_header(void *arg, struct slice name, struct slice value)
 {
     struct head *h = arg;
 
-    if (value == NULL)
-        value = ""; /* 1.0 has none for an empty one */
-    if (!is_token(name, name_size) || strchr(value, '\r') != NULL ||
-        (!h->strict &&
-         (is_folded(name, name_size, value) || !is_next(h, name, 1)))) {
+    if (!is_token((const char *)name.data, name.size) ||
+        (value.size > 0 && memchr(value.data, '\r', value.size) != NULL))
         h->bad = true;
-        return MHD_NO;
-    }
-    h->at = value + strlen(value);
-    if (strcasecmp(name, "Host") == 0) {
+    if (slice_is_caseless(name, "Host")) {
         h->hosts++;
-        h->host = value;
-    }
-    if (strcasecmp(name, "Content-Length") == 0) {
+        h->host = (const char *)value.data;
+    } else if (slice_is_caseless(name, "Content-Length")) {
         h->lengths++;
-    } else if (strcasecmp(name, "Transfer-Encoding") == 0) {
+    } else if (slice_is_caseless(name, "Transfer-Encoding")) {
         h->codings++;
-        h->chunked = value_size == 7 && strcasecmp(value, "chunked") == 0;
+        h->chunked = slice_is_caseless(value, "chunked");
     }
-    return MHD_YES;
 }
 
 /* One word, as a proxy sees it. */
@@ -129,15 +77,10 @@ static bool
 is_ambiguous(struct http_request *r, const char *method, const char *version,
              struct head *h)
 {
-    const union MHD_ConnectionInfo *i = MHD_get_connection_info(
-        r->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-
-    if (i == NULL || !is_target(r->url) || !is_token(method, strlen(method)))
+    if (!is_target(r->url) || !is_token(method, strlen(method)))
         return true;
-    h->strict = http_mhd_is_strict();
-    h->at = version + strlen(version);
-    (void)MHD_get_connection_values_n(r->mhd, MHD_HEADER_KIND, check_header, h);
-    return h->bad || (!h->strict && !is_next(h, method + i->header_size, 2)) ||
+    http_mhd_each_header(r, check_header, h);
+    return h->bad || !http_mhd_head_is_plain(r, method, version) ||
            h->lengths > 1 || h->codings > 1 || h->hosts > 1 ||
            (h->codings == 1 && (!h->chunked || h->lengths > 0 || r->is_1_0));
 }
@@ -241,8 +184,8 @@ http_origin_is_allowed(const struct http_server *s, struct slice origin)
 }
 
 static void
-answer(struct http_request *r, unsigned status, const char *message,
-       const char *format, const char *arg)
+admit_answer(struct http_request *r, unsigned status, const char *message,
+             const char *format, const char *arg)
 {
     char details[512];
 
@@ -274,13 +217,13 @@ admit_origin(struct http_request *r)
             http_reply_empty(&r->reply, 204);
             r->answered = true;
         } else if (r->method == HTTP_OPTIONS)
-            answer(r, 405, "Method not allowed",
-                   "The HTTP method [OPTIONS] is not permitted", "");
+            admit_answer(r, 405, "Method not allowed",
+                         "The HTTP method [OPTIONS] is not permitted", "");
         return;
     }
     if (!http_origin_is_allowed(s, slice_str(origin))) {
         buf_printf(&b, "The domain [%.200s] is not permitted access", origin);
-        answer(r, 200, "CORS domain not allowed", "", buf_cstr(&b));
+        admit_answer(r, 200, "CORS domain not allowed", "", buf_cstr(&b));
         buf_fini(&b);
         return;
     }
@@ -320,7 +263,7 @@ admit_override(struct http_request *r)
     if (r->method != HTTP_GET || !http_param(r, "method_override", &v))
         return;
     if (v.size == 0)
-        answer(r, 405, "Missing method override value", NULL, NULL);
+        admit_answer(r, 405, "Missing method override value", NULL, NULL);
     else if (slice_is_caseless(v, "post"))
         r->method = HTTP_POST;
     else if (slice_is_caseless(v, "put"))
@@ -328,8 +271,8 @@ admit_override(struct http_request *r)
     else if (slice_is_caseless(v, "delete"))
         r->method = HTTP_DELETE;
     else if (!slice_is_caseless(v, "get"))
-        answer(r, 405, "Unknown or unsupported method override value", NULL,
-               NULL);
+        admit_answer(r, 405, "Unknown or unsupported method override value",
+                     NULL, NULL);
     r->overridden = r->method != verb;
 }
 
@@ -382,19 +325,22 @@ admit_params(struct http_request *r)
         (void)snprintf(name, sizeof name, "%.*s",
                        (int)(v.size < 100 ? v.size : 100),
                        (const char *)v.data);
-        answer(r, 400, "Requested serializer was not found",
-               "Could not find a serializer with the name: ", name);
+        admit_answer(r, 400, "Requested serializer was not found",
+                     "Could not find a serializer with the name: ", name);
         return;
     }
     if (!r->target.is_api || !http_param(r, "jsonp", &v) || v.size == 0)
         return;
     if (!is_callback(v))
-        answer(r, 400, "The value of jsonp is no function's name", NULL, NULL);
+        admit_answer(r, 400, "The value of jsonp is no function's name", NULL,
+                     NULL);
     else if (r->server->o.no_jsonp)
-        answer(r, 403, "JSONP is switched off", "See halite.http.jsonp", "");
+        admit_answer(r, 403, "JSONP is switched off", "See halite.http.jsonp",
+                     "");
     else if (http_is_cross_site_script(r))
-        answer(r, 403, "Scripts of other sites may not read this",
-               "Their origin is not in tsd.http.request.cors_domains", "");
+        admit_answer(r, 403, "Scripts of other sites may not read this",
+                     "Their origin is not in tsd.http.request.cors_domains",
+                     "");
     else
         r->jsonp = arena_strdup(r->arena, v);
 }
@@ -424,8 +370,8 @@ admit_body(struct http_request *r, const struct head *h)
              strcasecmp(coding, "x-deflate") == 0)
         r->body.coding = CODING_DEFLATE;
     else if (!r->answered)
-        answer(r, 415, "Unsupported Content-Encoding",
-               "Only gzip and deflate are taken, not ", coding);
+        admit_answer(r, 415, "Unsupported Content-Encoding",
+                     "Only gzip and deflate are taken, not ", coding);
     if (!r->answered && !h->chunked &&
         r->body.expected > r->server->o.body_bytes) {
         char details[96];
@@ -433,7 +379,7 @@ admit_body(struct http_request *r, const struct head *h)
         (void)snprintf(details, sizeof details,
                        "The limit for one body is %zu bytes",
                        r->server->o.body_bytes);
-        answer(r, 413, "The request's body is too large", "", details);
+        admit_answer(r, 413, "The request's body is too large", "", details);
     }
 }
 
@@ -454,7 +400,7 @@ static bool
 reject_head(struct http_request *r, unsigned status, const char *message)
 {
     r->target.is_api = true;
-    answer(r, status, message, NULL, NULL);
+    admit_answer(r, status, message, NULL, NULL);
     http_reply_close(&r->reply);
     return false;
 }
@@ -462,10 +408,7 @@ reject_head(struct http_request *r, unsigned status, const char *message)
 static bool
 head_fits(const struct http_request *r)
 {
-    const union MHD_ConnectionInfo *i = MHD_get_connection_info(
-        r->mhd, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-
-    return i == NULL || i->header_size <= r->server->o.head_bytes;
+    return http_mhd_head_bytes(r) <= r->server->o.head_bytes;
 }
 
 bool
@@ -490,7 +433,7 @@ http_admit(struct http_request *r, const char *method, const char *version)
     }
     if (h.chunked && !r->server->o.chunked) {
         r->reply.plain_page = true; /* OpenTSDB did not read the path yet */
-        answer(r, 400, "Chunked request not supported.", NULL, NULL);
+        admit_answer(r, 400, "Chunked request not supported.", NULL, NULL);
     }
     if (!r->answered && r->target.fault != 0) {
         http_reply_error(&r->reply, r->target.fault, r->target.message,
@@ -498,8 +441,8 @@ http_admit(struct http_request *r, const char *method, const char *version)
         r->answered = true;
     }
     if (!r->answered && !http_host_is_ours(r)) {
-        answer(r, 403, "This server is not known by that name",
-               "The Host is not in halite.http.hosts", "");
+        admit_answer(r, 403, "This server is not known by that name",
+                     "The Host is not in halite.http.hosts", "");
         http_reply_status(&r->reply, 403); /* of a page too */
     }
     if (!r->answered)

@@ -69,8 +69,8 @@ check_later(void *arg)
     else
         check_rights(r, true);
     /* From here on the request is its connection's again. */
-    MHD_resume_connection(mhd);
-    http_check_done(s);
+    http_mhd_resume(mhd);
+    http_one_less(s, &s->checking);
 }
 
 void
@@ -79,12 +79,12 @@ http_check_client(struct http_request *r)
     struct http_server *s = r->server;
 
     (void)atomic_fetch_add(&s->checking, 1);
-    MHD_suspend_connection(r->mhd);
+    http_mhd_suspend(r);
     if (s->o.later(s->o.allow_ctx, check_later, r))
         return;
     reject_client(r, 429, "Too many passwords are waiting to be checked");
-    MHD_resume_connection(r->mhd);
-    http_check_done(s);
+    http_mhd_resume(r->mhd);
+    http_one_less(s, &s->checking);
 }
 
 bool

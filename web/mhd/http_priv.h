@@ -1,7 +1,8 @@
 /*
  * The insides of the HTTP server: its parts, one file each.
  *
- *     http.c          start, stop, and the callbacks that libmicrohttpd calls
+ *     mhd.c           libmicrohttpd: nothing else includes it
+ *     http.c          start, stop, and the life of a request
  *     http_conn.c     connections by socket; the watchdog for slow clients
  *     http_target.c   the request target: path, version, parameters
  *     http_admit.c    the head: what is rejected before a body is read
@@ -10,7 +11,6 @@
  *     http_work.c     the pool that serves the routes which may block
  *     http_request.c  what an endpoint may ask a request
  *     http_reply.c    what an endpoint may say, and errors
- *     mhd.c           what differs between versions of libmicrohttpd
  *     http_send.c     a reply made ready for the wire: jsonp, gzip, CORS
  *
  * A request is made when its first line was read and dies when its reply was
@@ -18,16 +18,15 @@
  *
  *     PHASE_HEAD -http_admit()-> PHASE_BODY -http_serve_now()-> PHASE_DONE
  *          |                      ^     |                          ^
- *          +-> PHASE_CHECK -------+     +-> PHASE_AWAY (a worker's) -+
+ *          +-> PHASE_CHECK -------+     +-> PHASE_SUSPENDED (a worker's)
  *
- * Threads: a request belongs to the thread of its connection, but in PHASE_AWAY
- *          to one worker, in PHASE_CHECK to that of http_later, while
+ * Threads: a request belongs to the thread of its connection, but in
+ * PHASE_SUSPENDED to one worker, in PHASE_CHECK to that of http_later, while
  * libmicrohttpd holds the connection suspended.
  */
 #ifndef WEB_MHD_HTTP_PRIV_H
 #define WEB_MHD_HTTP_PRIV_H
 
-#include <microhttpd.h>
 #include <stdatomic.h>
 #include <zlib.h>
 
@@ -41,17 +40,45 @@
 #define HTTP_REQUEST_MAGIC FOURCC('H', 'T', 'R', 'Q')
 #define HTTP_REPLY_MAGIC   FOURCC('H', 'T', 'R', 'P')
 
-/* -- mhd.c: what differs between the versions of libmicrohttpd --------------
- */
+/* -- mhd.c: libmicrohttpd ------------------------------------------------- */
 
-/* Does it reject folded lines, bare line feeds, NULs, nameless headers?  0.9
- * does not, and http_admit.c must. */
-bool http_mhd_is_strict(void);
-/* MHD_OPTION_CLIENT_DISCIPLINE_LVL, which 0.9.75's header does not have: level
- * 1 is strict. */
-#define HTTP_MHD_DISCIPLINE ((enum MHD_OPTION)38)
-/* Cuts the query string off what libmicrohttpd will read. */
-void http_mhd_hide_params(const char *uri);
+struct http_chunks;
+struct MHD_Connection;
+struct MHD_Daemon;
+struct MHD_Response;
+
+MUST_CHECK enum status http_mhd_start(struct http_server *s, struct error *e);
+void http_mhd_stop(struct http_server *s);
+/* Hands a socket over; false: it is closed. */
+bool http_mhd_give(struct http_server *s, int fd, const struct sockaddr *peer,
+                   socklen_t peer_size);
+/* Nothing is called for a suspended connection.  After the resume the request
+ * is its connection's thread's again. */
+void http_mhd_suspend(struct http_request *r);
+void http_mhd_resume(struct MHD_Connection *mhd);
+
+/* Bytes of the head as it came. */
+size_t http_mhd_head_bytes(const struct http_request *r);
+/* NULL: there is none. */
+const char *http_mhd_header(const struct http_request *r, const char *name);
+/* Names and values have a NUL behind them, and may hold some. */
+void http_mhd_each_header(const struct http_request *r,
+                          void (*f)(void *ctx, struct slice name,
+                                    struct slice value),
+                          void *ctx);
+/* No folded line, no nameless header, one kind of line ends, no NUL: where
+ * libmicrohttpd does not reject these, the bytes between what it found are
+ * checked.  'method' and 'version' lie where they were read. */
+bool http_mhd_head_is_plain(const struct http_request *r, const char *method,
+                            const char *version);
+
+/* Takes the bytes of '*chunks'.  NULL: no memory. */
+struct MHD_Response *http_mhd_response_new(struct http_chunks *chunks);
+void http_mhd_response_free(struct MHD_Response *response);
+bool http_mhd_add_header(struct MHD_Response *response, const char *name,
+                         const char *value);
+/* Queues the response; false: hang up. */
+bool http_mhd_send(struct http_request *r);
 
 /* -- http_target.c --------------------------------------------------------- */
 
@@ -257,7 +284,13 @@ struct http_server {
     struct latency latency; /* of requests, from first line to reply */
 };
 
-enum http_phase { PHASE_HEAD, PHASE_CHECK, PHASE_BODY, PHASE_AWAY, PHASE_DONE };
+enum http_phase {
+    PHASE_HEAD,
+    PHASE_CHECK,
+    PHASE_BODY,
+    PHASE_SUSPENDED,
+    PHASE_DONE
+};
 
 struct http_request {
     uint32_t magic;
@@ -306,8 +339,17 @@ bool http_is_cross_site_script(const struct http_request *r);
 bool http_host_is_ours(const struct http_request *r);
 /* Suspends the connection of an undecided request until they are known. */
 void http_check_client(struct http_request *r);
-/* http.c: one check less is under way. */
-void http_check_done(struct http_server *s);
+/* http.c: one less of 'active', 'fresh' or 'checking'. */
+void http_one_less(struct http_server *s, atomic_size_t *count);
+/* A request whose first line was read: mhd.c calls these. */
+struct http_request *http_request_new(struct http_conn *c,
+                                      struct MHD_Connection *mhd,
+                                      const char *url);
+/* The head is there, a chunk of the body, its end (an empty chunk), or the
+ * connection was resumed.  False: hang up. */
+bool http_request_step(struct http_request *r, const char *method,
+                       const char *version, struct slice chunk);
+void http_request_free(struct http_request *r);
 /* Shall the request's body be read?  Not if it is rejected already, the client
  * waits for our leave to send it, or it is too large to be dropped. */
 bool http_is_read_on(const struct http_request *r);

@@ -83,7 +83,7 @@ const char *
 http_header(const struct http_request *r, const char *name)
 {
     OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
-    return MHD_lookup_connection_value(r->mhd, MHD_HEADER_KIND, name);
+    return http_mhd_header(r, name);
 }
 
 struct each {
@@ -91,14 +91,12 @@ struct each {
     void *ctx;
 };
 
-static enum MHD_Result
-one_header(void *arg, enum MHD_ValueKind kind, const char *name,
-           const char *value)
+static void
+one_header(void *arg, struct slice name, struct slice value)
 {
     const struct each *each = arg;
 
-    each->f(each->ctx, name, value == NULL ? "" : value);
-    return MHD_YES;
+    each->f(each->ctx, (const char *)name.data, (const char *)value.data);
 }
 
 void
@@ -109,7 +107,7 @@ http_each_header(const struct http_request *r,
     struct each each = { f, ctx };
 
     OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
-    (void)MHD_get_connection_values(r->mhd, MHD_HEADER_KIND, one_header, &each);
+    http_mhd_each_header(r, one_header, &each);
 }
 
 const char *

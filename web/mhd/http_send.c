@@ -186,7 +186,7 @@ wrap_jsonp(struct http_chunks *p, const char *name)
 static void
 add_header(struct http_request *r, const char *name, const char *value)
 {
-    if (MHD_add_response_header(r->response, name, value) != MHD_YES)
+    if (!http_mhd_add_header(r->response, name, value))
         log_debug("web", "a header of a reply was left out: %s",
                   log_quote(slice_str(name)));
 }
@@ -249,85 +249,6 @@ static bool
 is_image(const char *type)
 {
     return strncmp(type, "image/", 6) == 0;
-}
-
-/* Chunks on their way out. */
-struct sending {
-    struct http_chunks chunks;
-    size_t at;     /* the chunk that goes next, */
-    size_t offset; /* and where in it */
-};
-
-/* How much libmicrohttpd asks for at a time. */
-#define SEND_BYTES ((size_t)256 << 10)
-
-/* libmicrohttpd asks for what follows what it had.  Its own way of sending
- * chunks takes a connection's memory for the list of them, and where that does
- * not do it (0.9.75) ends the process. */
-static ssize_t
-next_bytes(void *cls, uint64_t pos, char *to, size_t max)
-{
-    struct sending *s = cls;
-    size_t n = 0;
-
-    (void)pos;
-    while (n < max && s->at < s->chunks.len) {
-        struct buf *b = &s->chunks.list[s->at];
-        size_t left = b->size - s->offset;
-        size_t take = left < max - n ? left : max - n;
-
-        memcpy(to + n, b->data + s->offset, take);
-        n += take;
-        s->offset += take;
-        if (s->offset == b->size) {
-            buf_fini(b);
-            s->at++;
-            s->offset = 0;
-        }
-    }
-    return n > 0 ? (ssize_t)n : MHD_CONTENT_READER_END_OF_STREAM;
-}
-
-static void
-free_sending(void *cls)
-{
-    struct sending *s = cls;
-
-    http_chunks_free(&s->chunks);
-    free(s);
-}
-
-static struct MHD_Response *
-respond_in_chunks(struct http_chunks *p)
-{
-    struct sending *s = mem_new(sizeof *s);
-    struct MHD_Response *response;
-
-    s->chunks = *p;
-    *p = (struct http_chunks){ 0 };
-    response = MHD_create_response_from_callback(s->chunks.size, SEND_BYTES,
-                                                 next_bytes, s, free_sending);
-    if (response == NULL)
-        free_sending(s);
-    return response;
-}
-
-static struct MHD_Response *
-respond(struct http_chunks *p)
-{
-    struct buf only = BUF_INIT;
-    struct MHD_Response *response;
-
-    if (p->len > 1)
-        return respond_in_chunks(p);
-    if (p->len == 1)
-        only = p->list[0];
-    response = MHD_create_response_from_buffer_with_free_callback(
-        only.size, only.data, free);
-    if (response != NULL)
-        p->len = 0; /* its bytes are the response's */
-    http_chunks_free(p);
-    return response;
 }
 
 /* A reply this small is always sent: what libmicrohttpd holds for a connection
@@ -394,7 +315,7 @@ http_finish(struct http_request *r)
         (void)make_body(r, &type, &coding);
     }
     r->response_size = out->chunks.size;
-    r->response = respond(&out->chunks);
+    r->response = http_mhd_response_new(&out->chunks);
     if (r->response == NULL)
         return; /* out of memory: the connection will be closed */
     add_headers(r, type, coding);

@@ -2,8 +2,8 @@
  * fixed number of threads, while libmicrohttpd holds their connections
  * suspended.
  *
- *     http_work_admit() -> MHD_suspend_connection() -> http_work_push()
- *         -> a worker: http_serve_now() -> MHD_resume_connection()
+ *     http_work_admit() -> http_mhd_suspend() -> http_work_push()
+ *         -> a worker: http_serve_now() -> http_mhd_resume()
  *
  * Room is taken before the connection is suspended, so that a full queue is an
  * answer, and stop can wait until nothing is suspended: libmicrohttpd panics if
@@ -64,7 +64,7 @@ place_of(struct work *w, uint64_t address) REQUIRES(w->lock)
 /* Who is to be woken, best without the lock, for which it would wait again; or
  * NULL. */
 static struct cond *
-call_one(struct work *w) REQUIRES(w->lock)
+pop_idle(struct work *w) REQUIRES(w->lock)
 {
     struct work_thread *t = w->idle;
 
@@ -85,7 +85,8 @@ wake(struct cond *called)
 /* At the end of the ring, if it has something to do and may: 'most' at once.
  * Returns whom to wake for it. */
 static struct cond *
-line_up(struct work *w, struct work_client *c, size_t most) REQUIRES(w->lock)
+enqueue_client(struct work *w, struct work_client *c, size_t most)
+    REQUIRES(w->lock)
 {
     if (c->in_ring || c->first == NULL || c->running >= most)
         return NULL;
@@ -96,7 +97,7 @@ line_up(struct work *w, struct work_client *c, size_t most) REQUIRES(w->lock)
     else
         w->last->turn = c;
     w->last = c;
-    return call_one(w);
+    return pop_idle(w);
 }
 
 static struct http_request *
@@ -126,7 +127,7 @@ take(struct work_thread *t)
         c->first = r->next;
         r->next = NULL;
         c->running++;
-        called = line_up(w, c, s->o.workers);
+        called = enqueue_client(w, c, s->o.workers);
     }
     lock_drop(&w->lock);
     wake(called);
@@ -134,7 +135,7 @@ take(struct work_thread *t)
 }
 
 static void
-settle(struct http_server *s, uint64_t address)
+job_done(struct http_server *s, uint64_t address)
 {
     struct work *w = &s->work;
     struct work_client **p, *c;
@@ -149,7 +150,7 @@ settle(struct http_server *s, uint64_t address)
         *p = c->next;
         free(c);
     } else {
-        called = line_up(w, c, s->o.workers);
+        called = enqueue_client(w, c, s->o.workers);
     }
     if (--w->pending == 0)
         cond_broadcast(&w->settled);
@@ -174,8 +175,8 @@ work(void *arg)
         }
         http_serve_now(r);
         /* From here on the request is its connection's again. */
-        MHD_resume_connection(mhd);
-        settle(s, address);
+        http_mhd_resume(mhd);
+        job_done(s, address);
     }
     return NULL;
 }
@@ -246,7 +247,7 @@ http_work_push(struct http_request *r)
     else
         c->last->next = r;
     c->last = r;
-    called = line_up(w, c, s->o.workers);
+    called = enqueue_client(w, c, s->o.workers);
     lock_drop(&w->lock);
     wake(called);
 }
@@ -270,7 +271,7 @@ http_work_stop(struct http_server *s)
 
     lock_take(&w->lock);
     w->stop = true;
-    for (struct cond *called; (called = call_one(w)) != NULL;)
+    for (struct cond *called; (called = pop_idle(w)) != NULL;)
         cond_signal(called);
     lock_drop(&w->lock);
     for (unsigned i = 0; i < w->threads_len; i++)
