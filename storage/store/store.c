@@ -283,6 +283,14 @@ store_kv(struct store *s)
     return s->kv;
 }
 
+/* The disk's fault, which may pass: the client is to try again. */
+static enum status
+disk_failed(enum status status, struct error *e)
+{
+    return status == ST_IO ? error_wrap(e, ST_BUSY, "not acknowledged")
+                           : status;
+}
+
 /* -- other tables ---------------------------------------------------------- */
 
 /* The write lock is held across WAL and engine, so that both see batches
@@ -306,8 +314,7 @@ write_both(struct store *s, struct kv_batch *b, struct buf *record,
         status = wal_append(s->wal, RECORD_BATCH, buf_slice(record), lsn, e);
     if (status == ST_OK)
         s->batches++;
-    if (status == ST_IO)
-        status = error_wrap(e, ST_BUSY, "not acknowledged");
+    status = disk_failed(status, e);
     crash_point("batch-logged");
     if (status == ST_OK)
         status = kv_gather(s->kv, b, e);
@@ -613,8 +620,8 @@ append_points(struct put *p, unsigned bucket, const struct store_point *points,
 
         st = w->writer.record.failed
                  ? error_set(p->e, ST_BUSY, "no memory for a record")
-                 : wal_append_in(p->s->wal, p->segment, RECORD_POINTS, record,
-                                 &p->lsn, p->e);
+                 : wal_append_now(p->s->wal, p->segment, RECORD_POINTS, record,
+                                  &p->lsn, p->e);
         if (st == ST_NOT_FOUND)
             p->segment = wal_segment(p->s->wal);
     } while (st == ST_NOT_FOUND);
@@ -648,8 +655,7 @@ put_bucket(struct put *p, unsigned bucket, struct store_point *points,
     /* Rejected or not, the rows hold them; and no row of them is dropped before
      * the lock is. */
     atomic_fetch_add(&p->s->head.points, p->taken - before);
-    if (status == ST_IO)
-        status = error_wrap(p->e, ST_BUSY, "not acknowledged");
+    status = disk_failed(status, p->e);
     if (status != ST_OK) {
         p->taken = before;
         p->status = status;
@@ -693,17 +699,26 @@ store_put(struct store *s, struct store_point *points, size_t len,
           uint64_t *lsn, struct error *e)
 {
     struct put p = { .s = s, .e = e, .now_s = store_now_s() };
+    enum status room;
+    size_t at = 0;
 
     OBJ_CHECK(s, STORE_MAGIC);
-    p.status = store_wait_for_room(s, e);
-    if (p.status != ST_OK) {
-        for (size_t i = 0; i < len; i++)
-            points[i].status = p.status;
-        return p.status;
+    room = store_wait_for_room(s, e);
+    while (at < len && room == ST_OK) {
+        size_t n = len - at < POINTS_CHUNK ? len - at : POINTS_CHUNK;
+
+        /* No bucket is locked here: queries go on while the disk is slow. */
+        if (s->wal != NULL)
+            room = disk_failed(wal_wait_for_room(s->wal, e), e);
+        if (room == ST_OK) {
+            put_chunk(&p, points + at, n);
+            at += n;
+        }
     }
-    for (size_t at = 0; at < len; at += POINTS_CHUNK)
-        put_chunk(&p, points + at,
-                  len - at < POINTS_CHUNK ? len - at : POINTS_CHUNK);
+    if (room != ST_OK)
+        p.status = room;
+    for (; at < len; at++)
+        points[at].status = room;
     atomic_fetch_add(&s->points_added, p.taken);
     counter_add(CNT_POINTS_ADDED, p.taken);
     if (lsn != NULL)
@@ -728,9 +743,7 @@ store_commit(struct store *s, uint64_t lsn, bool sync, struct error *e)
     if (s->wal == NULL)
         return ST_OK;
     status = wal_commit(s->wal, lsn, sync, e);
-    /* The disk's fault, which may pass: the client is to try again. */
-    return status == ST_IO ? error_wrap(e, ST_BUSY, "not acknowledged")
-                           : status;
+    return disk_failed(status, e);
 }
 
 struct store_counts

@@ -224,11 +224,14 @@ delete_in_order(struct store *s, struct slice tsuid, int64_t from_ms,
                 uint64_t *lsn, struct error *e)
 {
     struct head_bucket *b = head_bucket_of(&s->head, tsuid);
-    enum status status = ST_OK;
+    enum status status = record == NULL ? ST_OK : wal_wait_for_room(s->wal, e);
 
+    if (status != ST_OK)
+        return status;
     lock_take(&b->lock);
     if (record != NULL)
-        status = wal_append(s->wal, RECORD_DELETE, buf_slice(record), lsn, e);
+        status =
+            wal_append_now(s->wal, 0, RECORD_DELETE, buf_slice(record), lsn, e);
     if (status == ST_OK && !delete_from_head(s, b, tsuid, from_ms, to_ms, gone))
         status = error_set(e, ST_BUSY, "no memory to delete points");
     lock_drop(&b->lock);

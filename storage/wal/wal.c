@@ -106,16 +106,25 @@ bundle_add(struct wal *j, uint8_t type, struct slice payload) REQUIRES(j->lock)
     return true;
 }
 
-enum status
-wal_append(struct wal *j, uint8_t type, struct slice payload, uint64_t *lsn,
-           struct error *e)
+static enum status
+append(struct wal *j, uint64_t segment, uint8_t type, struct slice payload,
+       uint64_t *lsn, struct error *e) REQUIRES(j->lock)
 {
-    return wal_append_in(j, 0, type, payload, lsn, e);
+    if (failure(j, e) != ST_OK)
+        return j->failed.status;
+    if (segment != 0 && segment != atomic_load(&j->append_segment))
+        return error_set(e, ST_NOT_FOUND, "segment %" PRIu64 " has ended",
+                         segment);
+    if (!bundle_add(j, type, payload))
+        return error_set(e, ST_LIMIT, "no memory for %zu bytes of WAL",
+                         payload.size);
+    *lsn = j->appended;
+    return ST_OK;
 }
 
 enum status
-wal_append_in(struct wal *j, uint64_t segment, uint8_t type,
-              struct slice payload, uint64_t *lsn, struct error *e)
+wal_append(struct wal *j, uint8_t type, struct slice payload, uint64_t *lsn,
+           struct error *e)
 {
     enum status st;
 
@@ -126,15 +135,40 @@ wal_append_in(struct wal *j, uint64_t segment, uint8_t type,
                          payload.size);
     lock_take(&j->lock);
     st = make_room(j, payload.size + ENTRY_ROOM, e);
-    if (st == ST_OK && segment != 0 &&
-        segment != atomic_load(&j->append_segment))
-        st = error_set(e, ST_NOT_FOUND, "segment %" PRIu64 " has ended",
-                       segment);
-    else if (st == ST_OK && bundle_add(j, type, payload))
-        *lsn = j->appended;
-    else if (st == ST_OK)
-        st = error_set(e, ST_LIMIT, "no memory for %zu bytes of WAL",
-                       payload.size);
+    if (st == ST_OK)
+        st = append(j, 0, type, payload, lsn, e);
+    lock_drop(&j->lock);
+    return st;
+}
+
+enum status
+wal_append_now(struct wal *j, uint64_t segment, uint8_t type,
+               struct slice payload, uint64_t *lsn, struct error *e)
+{
+    enum status st;
+
+    OBJ_CHECK(j, WAL_MAGIC);
+    INSIST(type != WAL_MARK && type != WAL_BUNDLE);
+    lock_take(&j->lock);
+    if (j->buffers[j->filling].size + payload.size + ENTRY_ROOM >
+        WAL_MAX_BUNDLE)
+        st = error_set(e, ST_BUSY,
+                       "the WAL's buffer is full: %zu bytes wait for the disk",
+                       j->buffers[j->filling].size);
+    else
+        st = append(j, segment, type, payload, lsn, e);
+    lock_drop(&j->lock);
+    return st;
+}
+
+enum status
+wal_wait_for_room(struct wal *j, struct error *e)
+{
+    enum status st;
+
+    OBJ_CHECK(j, WAL_MAGIC);
+    lock_take(&j->lock);
+    st = make_room(j, 0, e);
     lock_drop(&j->lock);
     return st;
 }

@@ -26,7 +26,8 @@
 #define WAL_MARK          0   /* types of records */
 #define WAL_BUNDLE        255 /* the others are the callers', in bundles */
 #define WAL_MARK_SIZE     (WAL_RECORD_HEADER + 8)
-#define WAL_MAX_PAYLOAD   ((size_t)64 << 20)
+#define WAL_MAX_PAYLOAD   ((size_t)64 << 20)    /* of a caller's record */
+#define WAL_MAX_BUNDLE    (2 * WAL_MAX_PAYLOAD) /* heads included */
 
 /* "00000000000000000001.wal" and a NUL. */
 #define WAL_NAME_SIZE 25

@@ -114,7 +114,7 @@ header_parse(const uint8_t *header, uint32_t file_key, size_t *length,
     stored = cursor_u32(&c);
     *type = cursor_u8(&c);
     *crc = cursor_u32(&c);
-    if (stored == 0 || stored > WAL_MAX_PAYLOAD + 1)
+    if (stored == 0 || stored > WAL_MAX_BUNDLE)
         return false;
     *length = (size_t)stored - 1;
     return cursor_u16(&c) ==

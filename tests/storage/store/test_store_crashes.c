@@ -5,6 +5,8 @@
 #include "storage/store/store_priv.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -244,6 +246,86 @@ START_TEST(a_damaged_row_makes_way)
 }
 END_TEST
 
+/* -- the WAL's disk is slow ------------------------------------------------ */
+
+static _Atomic bool disk_waits, disk_released, disk_gave_up;
+
+/* Until the test lets it go, or five seconds have passed. */
+static ssize_t
+write_slowly(int fd, const void *data, size_t size)
+{
+    atomic_store(&disk_waits, true);
+    for (int i = 0; i < 500 && !atomic_load(&disk_released); i++)
+        usleep(10000);
+    if (!atomic_load(&disk_released))
+        atomic_store(&disk_gave_up, true);
+    return write(fd, data, size);
+}
+
+struct slow_put {
+    struct store *s;
+    pthread_t thread;
+    series_ref series;
+    bool deletes;
+};
+
+static void *
+put_many(void *arg)
+{
+    struct slow_put *w = arg;
+    struct error mine;
+    uint8_t bytes[TSUID_BYTES];
+    uint64_t lsn = 0;
+
+    for (int i = 0; i < 2000 && !w->deletes; i++) {
+        struct store_point p = { .series = w->series,
+                                 .point = { T0 + i, { .i = i }, false } };
+
+        ck_assert_int_eq(store_put(w->s, &p, 1, &lsn, &mine), ST_OK);
+    }
+    if (w->deletes)
+        ck_assert_int_eq(
+            store_delete(w->s, tsuid(bytes, 3), 0, T0, NULL, &lsn, &mine),
+            ST_OK);
+    ck_assert_int_eq(store_commit(w->s, lsn, false, &mine), ST_OK);
+    return NULL;
+}
+
+/* A put and a deletion that wait for room in the WAL hold no lock that a query
+ * takes. */
+START_TEST(queries_do_not_wait_for_the_wal)
+{
+    const struct wal_io slow = { write_slowly, sync_fine };
+    struct slow_put w[3] = { { 0 } };
+    uint8_t bytes[TSUID_BYTES];
+
+    dir = tempdir_new();
+    w[0].s = open_store();
+    put(w[0].s, 4, 1);
+    w[0].s->wal->buffer_bytes = 200;
+    wal_set_io(w[0].s->wal, &slow);
+    for (int i = 0; i < 3; i++) {
+        w[i].s = w[0].s;
+        w[i].deletes = i == 2;
+        ck_assert_int_eq(store_series(w[0].s, tsuid(bytes, (unsigned)i + 1),
+                                      &w[i].series, &e),
+                         ST_OK);
+        ck_assert_int_eq(pthread_create(&w[i].thread, NULL, put_many, &w[i]),
+                         0);
+    }
+    while (!atomic_load(&disk_waits))
+        usleep(1000);
+    usleep(300000); /* all three wait for it */
+    expect(w[0].s, 4, 1);
+    ck_assert(!atomic_load(&disk_gave_up));
+    atomic_store(&disk_released, true);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(pthread_join(w[i].thread, NULL), 0);
+    ck_assert_int_eq(store_close(&w[0].s, &e), ST_OK);
+    tempdir_free(&dir);
+}
+END_TEST
+
 /* -- records are not appended ---------------------------------------------- */
 
 /* Series that only a lost record defines are defined again. */
@@ -288,4 +370,5 @@ TEST_MAIN("store_crashes", TEST(each_segment_defines_its_series),
           TEST(damage_under_a_deletion_keeps_no_store_closed),
           TEST(a_damaged_row_makes_way),
           TEST(rejected_points_are_counted_in_the_head),
+          TEST(queries_do_not_wait_for_the_wal),
           TEST(a_lost_record_defines_nothing))

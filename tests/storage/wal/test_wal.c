@@ -85,7 +85,7 @@ START_TEST(large_records)
     char *dir = folder_make();
     struct wal *j = open_with((struct wal_options){
         .dir = dir, .sync = WAL_SYNC_OFF, .buffer_bytes = 1000 });
-    size_t size = 3 << 20;
+    size_t size = WAL_MAX_PAYLOAD;
     uint8_t *big = malloc(WAL_MAX_PAYLOAD + 1);
     struct error e;
     uint64_t lsn;
