@@ -508,7 +508,8 @@ start_http(struct daemon *d, struct error *e)
         .hosts = settings_text(s, "halite.http.hosts"),
         .no_jsonp = strcmp(jsonp, "auto") == 0 ? d->api.auth != NULL
                                                : strcmp(jsonp, "false") == 0,
-        .foreign_changes = settings_bool(s, "halite.http.foreign_changes"),
+        .allow_cross_site_writes =
+            settings_bool(s, "halite.http.foreign_changes"),
         .show_stack_trace = settings_bool(s, "tsd.http.show_stack_trace"),
         .allow = d->api.auth == NULL ? NULL : authorize_http,
         .later = auth_later,

@@ -17,17 +17,18 @@
 enum {
     IN_RO = 1,
     IN_WO = 2,
-    IN_ALL = 3, /* rw has all */
-    API = 4,    /* goes with tsd.core.enable_api */
-    UI = 8,     /* goes with tsd.core.enable_ui */
-    DIE = 16,   /* goes with tsd.no_diediedie */
-    PUT = 32,   /* its context is the put path */
+    MODE_ANY = 3, /* rw has all */
+    API = 4,      /* goes with tsd.core.enable_api */
+    UI = 8,       /* goes with tsd.core.enable_ui */
+    DIE = 16,     /* goes with tsd.no_diediedie */
+    PUT = 32,     /* its context is the put path */
     WORKER = 64,
-    /* The role a request needs; all but OPEN_TO_ALL need admin for DELETE. */
-    OPEN_TO_ALL = 128,
+    /* The role a request needs; all but PUBLIC need admin for DELETE. */
+    PUBLIC = 128,
     FOR_READERS = 256,
     FOR_WRITERS = 512,
-    FOR_BOTH = FOR_READERS | FOR_WRITERS, /* GET reads, the others write */
+    FOR_READ_WRITE =
+        FOR_READERS | FOR_WRITERS, /* GET reads, the others write */
     FOR_ADMINS = 1024,
 };
 
@@ -42,25 +43,27 @@ static const struct entry {
     unsigned methods, flags;
 } entries[] = {
     { "/api/aggregators", api_aggregators, GET_POST,
-      IN_ALL | API | FOR_READERS },
+      MODE_ANY | API | FOR_READERS },
     { "/api/backup", api_backup, HTTP_POST,
-      IN_ALL | API | WORKER | FOR_ADMINS },
-    { "/api/config", api_config, GET_POST, IN_ALL | API | FOR_READERS },
+      MODE_ANY | API | WORKER | FOR_ADMINS },
+    { "/api/config", api_config, GET_POST, MODE_ANY | API | FOR_READERS },
     { "/api/dropcaches", api_dropcaches, HTTP_GET | HTTP_DELETE,
-      IN_ALL | API | WORKER | FOR_ADMINS },
-    { "/api/openapi.json", api_openapi, HTTP_GET, IN_ALL | API | FOR_READERS },
+      MODE_ANY | API | WORKER | FOR_ADMINS },
+    { "/api/openapi.json", api_openapi, HTTP_GET,
+      MODE_ANY | API | FOR_READERS },
     { "/api/serializers", api_serializers, GET_POST,
-      IN_ALL | API | FOR_READERS },
-    { "/api/stats", api_stats, GET_POST, IN_ALL | API | WORKER | FOR_READERS },
-    { "/api/status", api_health, GET_POST, IN_ALL | API | OPEN_TO_ALL },
-    { "/api/version", api_version, GET_POST, IN_ALL | API | FOR_READERS },
+      MODE_ANY | API | FOR_READERS },
+    { "/api/stats", api_stats, GET_POST,
+      MODE_ANY | API | WORKER | FOR_READERS },
+    { "/api/status", api_health, GET_POST, MODE_ANY | API | PUBLIC },
+    { "/api/version", api_version, GET_POST, MODE_ANY | API | FOR_READERS },
 
     { "/api/annotation", api_annotation,
       GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE,
-      IN_WO | API | WORKER | FOR_BOTH },
+      IN_WO | API | WORKER | FOR_READ_WRITE },
     { "/api/annotations", api_annotation,
       GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE,
-      IN_WO | API | WORKER | FOR_BOTH },
+      IN_WO | API | WORKER | FOR_READ_WRITE },
     { "/api/histogram", api_histogram, ANY,
       IN_WO | API | WORKER | FOR_WRITERS },
     { "/api/put", api_put_serve, HTTP_POST,
@@ -69,16 +72,16 @@ static const struct entry {
       IN_WO | API | PUT | WORKER | FOR_WRITERS },
 
     { "/api/tree", api_tree, ANY | HTTP_OVERRIDE,
-      IN_WO | API | WORKER | FOR_BOTH },
+      IN_WO | API | WORKER | FOR_READ_WRITE },
     { "/api/uid", api_uid, ANY, IN_WO | API | WORKER | FOR_ADMINS },
     { "/api/uid/assign", api_uid, GET_POST, IN_WO | API | WORKER | FOR_ADMINS },
     { "/api/uid/rename", api_uid, GET_POST, IN_WO | API | WORKER | FOR_ADMINS },
     { "/api/uid/tsmeta", api_tsmeta,
       GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE,
-      IN_WO | API | WORKER | FOR_BOTH },
+      IN_WO | API | WORKER | FOR_READ_WRITE },
     { "/api/uid/uidmeta", api_uidmeta,
       GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE,
-      IN_WO | API | WORKER | FOR_BOTH },
+      IN_WO | API | WORKER | FOR_READ_WRITE },
 
     { "/api/query", api_query,
       GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE,
@@ -92,20 +95,20 @@ static const struct entry {
     { "/api/suggest", api_suggest, GET_POST,
       IN_RO | API | WORKER | FOR_READERS },
 
-    { "/aggregators", api_aggregators, GET_POST, IN_ALL | UI | FOR_READERS },
+    { "/aggregators", api_aggregators, GET_POST, MODE_ANY | UI | FOR_READERS },
     { "/dropcaches", api_dropcaches, HTTP_GET | HTTP_DELETE,
-      IN_ALL | UI | WORKER | FOR_ADMINS },
-    { "/logs", api_logs, ANY, IN_ALL | UI | WORKER | FOR_ADMINS },
-    { "/metrics", api_metrics, HTTP_GET, IN_ALL | UI | WORKER | FOR_READERS },
+      MODE_ANY | UI | WORKER | FOR_ADMINS },
+    { "/logs", api_logs, ANY, MODE_ANY | UI | WORKER | FOR_ADMINS },
+    { "/metrics", api_metrics, HTTP_GET, MODE_ANY | UI | WORKER | FOR_READERS },
     { "/q", api_q, ANY, IN_RO | UI | WORKER | FOR_READERS },
-    { "/stats", api_stats, GET_POST, IN_ALL | UI | WORKER | FOR_READERS },
-    { "/version", api_version, GET_POST, IN_ALL | UI | FOR_READERS },
-    { "/diediedie", api_diediedie, ANY, IN_ALL | UI | DIE | FOR_ADMINS },
-    { "/plugin", api_plugin, ANY, IN_ALL | FOR_READERS },
-    { "/health", api_health, HTTP_GET, IN_ALL | OPEN_TO_ALL },
+    { "/stats", api_stats, GET_POST, MODE_ANY | UI | WORKER | FOR_READERS },
+    { "/version", api_version, GET_POST, MODE_ANY | UI | FOR_READERS },
+    { "/diediedie", api_diediedie, ANY, MODE_ANY | UI | DIE | FOR_ADMINS },
+    { "/plugin", api_plugin, ANY, MODE_ANY | FOR_READERS },
+    { "/health", api_health, HTTP_GET, MODE_ANY | PUBLIC },
 
     { "/", api_home, HTTP_GET, IN_RO | UI | FOR_READERS },
-    { "/favicon.ico", api_favicon, ANY, IN_RO | UI | OPEN_TO_ALL },
+    { "/favicon.ico", api_favicon, ANY, IN_RO | UI | PUBLIC },
     { "/s", api_static, ANY, IN_RO | UI | WORKER | FOR_READERS },
     { "/suggest", api_suggest, GET_POST, IN_RO | UI | WORKER | FOR_READERS },
 };
@@ -127,18 +130,18 @@ is_wanted(const struct settings *s, unsigned flags)
 }
 
 static void
-set_needs(struct http_route *r, unsigned flags)
+set_required(struct http_route *r, unsigned flags)
 {
-    bool is_open = (flags & OPEN_TO_ALL) != 0;
+    bool is_open = (flags & PUBLIC) != 0;
 
-    r->delete_needs = is_open ? 0 : HTTP_ADMIN;
+    r->delete_requires = is_open ? 0 : HTTP_ADMIN;
     if ((flags & FOR_ADMINS) != 0)
-        r->get_needs = r->needs = HTTP_ADMIN;
-    else if ((flags & FOR_BOTH) == FOR_BOTH)
-        r->get_needs = HTTP_READS, r->needs = HTTP_WRITES;
-    else if (!is_open)
-        r->get_needs = r->needs =
-            (flags & FOR_WRITERS) != 0 ? HTTP_WRITES : HTTP_READS;
+    r->get_requires = r->requires = HTTP_ADMIN;
+    else if ((flags & FOR_READ_WRITE) == FOR_READ_WRITE)
+        r->get_requires = HTTP_READS,
+        r->requires = HTTP_WRITES;
+    else if (!is_open) r->get_requires = r->requires =
+        (flags & FOR_WRITERS) != 0 ? HTTP_WRITES : HTTP_READS;
 }
 
 /* -- telnet ---------------------------------------------------------------- */
@@ -195,11 +198,11 @@ telnet_diediedie(void *ctx, struct telnet_call *call)
 
 static void
 add_telnet(struct routes *r, const char *name, telnet_serve *serve, void *ctx,
-           unsigned needs)
+           unsigned required)
 {
     INSIST(r->telnet_len < ROUTES_TELNET_MAX);
     r->telnet[r->telnet_len++] =
-        (struct telnet_route){ name, serve, ctx, needs, false };
+        (struct telnet_route){ name, serve, ctx, required, false };
 }
 
 void
@@ -221,7 +224,7 @@ routes_make(struct api *a, struct put_path *put, struct routes *out)
             .ctx = (e->flags & PUT) != 0 ? (void *)put : (void *)a,
             .quick = e->serve == api_put_serve ? api_put_is_quick : NULL,
         };
-        set_needs(&out->http[out->http_len++], e->flags);
+        set_required(&out->http[out->http_len++], e->flags);
     }
     out->has_put = is_wanted(a->settings, IN_WO);
     /* "help" names them in this order, which is OpenTSDB's. */
@@ -238,7 +241,7 @@ routes_make(struct api *a, struct put_path *put, struct routes *out)
         add_telnet(out, "rollup", NULL, NULL, HTTP_WRITES);
         add_telnet(out, "histogram", telnet_histogram, a, HTTP_WRITES);
     }
-    if (is_wanted(a->settings, IN_ALL | DIE))
+    if (is_wanted(a->settings, MODE_ANY | DIE))
         add_telnet(out, "diediedie", telnet_diediedie, a, HTTP_ADMIN);
     if (a->auth != NULL)
         add_telnet(out, "auth", NULL, NULL, 0);

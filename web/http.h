@@ -8,9 +8,9 @@
  *
  * What libmicrohttpd leaves open is done here: rejecting ambiguous requests
  * (two Content-Lengths, Content-Length with Transfer-Encoding, folded or spaced
- * header names), time limits for head and body, noticing that a client hung up
- * while its request is served, one memory budget for all bodies, one for all
- * replies.
+ * header names), time limits for head and body, noticing that a client closed
+ * its connection while its request is served, one memory budget for all bodies,
+ * one for all replies.
  *
  * Owns:    the sockets that it was given.  A request and a reply live until
  *          serve() returns; slices of a request are lent for as long.
@@ -42,7 +42,7 @@ enum http_method {
 };
 
 /* What a client may do.  What is more than reading changes something, and is
- * rejected to pages of other sites. */
+ * rejected when it is cross-site. */
 enum http_right {
     HTTP_READS = 1,
     HTTP_WRITES = 2,
@@ -75,7 +75,7 @@ struct http_route {
     void *ctx;
     /* Of enum http_right, what a request needs: a GET or HEAD, a DELETE, any
      * other.  0: nothing, not even a name. */
-    unsigned get_needs, delete_needs, needs;
+    unsigned get_requires, delete_requires, requires;
     /* Of a worker's route, or NULL: will this one surely be quick?  Then it is
      * served at once while no other request is there, which would have to wait
      * for it. */
@@ -92,7 +92,7 @@ enum http_verdict {
  * thread of the connection; where the answer is HTTP_SLOW once more with
  * 'may_block', by http_later.  Sets '*rights' to what the client has. */
 typedef enum http_verdict http_allow(void *ctx, const struct http_request *r,
-                                     unsigned needs, bool may_block,
+                                     unsigned required, bool may_block,
                                      unsigned *rights, struct http_reply *out);
 
 /* Calls 'run' on a thread that may block; false when too many wait for it. */
@@ -116,15 +116,16 @@ struct http_options {
     bool chunked;             /* take chunked bodies */
     const char *cors_domains; /* "", "*", or a list, comma-separated */
     const char *cors_headers;
-    const char *hosts;     /* names that Host may have, comma-separated; NULL:
-                              any.  Addresses and localhost always may. */
-    bool no_jsonp;         /* reject "?jsonp=" */
-    bool foreign_changes;  /* pages of other sites may change things */
-    bool show_stack_trace; /* put a "trace" into errors */
-    http_allow *allow;     /* NULL: everybody may do all */
-    http_later *later;     /* for an 'allow' that says HTTP_SLOW */
-    void *allow_ctx;       /* of both */
-    /* Called when a connection ends, with what http_server_give() was given. */
+    const char *hosts; /* names that Host may have, comma-separated; NULL:
+                          any.  Addresses and localhost always may. */
+    bool no_jsonp;     /* reject "?jsonp=" */
+    bool allow_cross_site_writes; /* cross-site requests may change something */
+    bool show_stack_trace;        /* put a "trace" into errors */
+    http_allow *allow;            /* NULL: all clients may do all */
+    http_later *later;            /* for an 'allow' that says HTTP_SLOW */
+    void *allow_ctx;              /* of both */
+    /* Called when a connection ends, with what http_server_adopt_socket() was
+     * given. */
     void (*closed)(void *ctx, void *cookie);
     void *closed_ctx;
 };
@@ -136,13 +137,13 @@ MUST_CHECK enum status http_server_start(const struct http_options *o,
  * unread.  The peer's address is copied.  On failure the socket is closed, and
  * closed() is not called.  Counting connections is the caller's: there is no
  * limit here. */
-MUST_CHECK enum status http_server_give(struct http_server *s, int fd,
-                                        const struct sockaddr *peer,
-                                        socklen_t peer_size, void *cookie,
-                                        struct error *e);
-/* Finishes the requests under way, for at most 'drain_ms'; then http_gone() is
- * true for those that are left, and they are waited for.  Closes all
- * connections.  No socket may be given meanwhile. */
+MUST_CHECK enum status http_server_adopt_socket(struct http_server *s, int fd,
+                                                const struct sockaddr *peer,
+                                                socklen_t peer_size,
+                                                void *cookie, struct error *e);
+/* Finishes the requests under way, for at most 'drain_ms'; then
+ * http_is_cancelled() is true for those that are left, and they are waited for.
+ * Closes all connections.  No socket may be given meanwhile. */
 void http_server_stop(struct http_server **s, unsigned drain_ms);
 
 struct http_counts {
@@ -185,12 +186,13 @@ bool http_peer_is_loopback(const struct http_request *r);
 /* peer_key() of the client. */
 uint64_t http_peer_key(const struct http_request *r);
 /* May it do what the route did not ask for? */
-bool http_may(const struct http_request *r, enum http_right right);
-/* Made by a page that is neither ours nor of the CORS domains: a browser says
- * so in Origin or Sec-Fetch-Site.  Never, where 'foreign_changes' is set. */
-bool http_is_foreign(const struct http_request *r);
-/* The client hung up: stop working for it. */
-bool http_gone(const struct http_request *r);
+bool http_has_right(const struct http_request *r, enum http_right right);
+/* A cross-site request: of a page that is neither ours nor of the CORS domains:
+ * a browser says so in Origin or Sec-Fetch-Site.  Never, where
+ * 'allow_cross_site_writes' is set. */
+bool http_is_cross_site(const struct http_request *r);
+/* The client closed its connection, or the server stops: stop working. */
+bool http_is_cancelled(const struct http_request *r);
 /* Dies with the request. */
 struct arena *http_arena(const struct http_request *r);
 
@@ -204,7 +206,7 @@ struct buf *http_reply_body(struct http_reply *out);
 /* Appends the bytes of '*chunk', which is empty afterwards, to the body without
  * copying them; http_reply_body() is what follows, empty again.  For who makes
  * a large answer chunk by chunk. */
-void http_reply_give(struct http_reply *out, struct buf *chunk);
+void http_reply_append_owned(struct http_reply *out, struct buf *chunk);
 void http_reply_status(struct http_reply *out, unsigned status);
 void http_reply_type(struct http_reply *out, const char *content_type);
 void http_reply_header(struct http_reply *out, const char *name,

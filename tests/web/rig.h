@@ -102,7 +102,7 @@ rig_slow(void *ctx, const struct http_request *r, struct http_reply *out)
 
     rig_enter(rig, 1);
     lock_take(&rig->lock);
-    while (!rig->open && (http_has_param(r, "stay") || !http_gone(r)))
+    while (!rig->open && (http_has_param(r, "stay") || !http_is_cancelled(r)))
         cond_wait_ms(&rig->changed, &rig->lock, 20);
     buf_put_str(http_reply_body(out), rig->open ? "\"slow\"" : "\"gone\"");
     lock_drop(&rig->lock);
@@ -116,7 +116,7 @@ rig_hold(void *ctx, const struct http_request *r, struct http_reply *out)
 
     rig_enter(rig, 1);
     lock_take(&rig->lock);
-    while (!http_gone(r))
+    while (!http_is_cancelled(r))
         cond_wait_ms(&rig->changed, &rig->lock, 10);
     rig->gone++;
     lock_drop(&rig->lock);
@@ -171,7 +171,7 @@ rig_large(void *ctx, const struct http_request *r, struct http_reply *out)
         ck_assert_ptr_nonnull(p);
         for (b->size += end - at; at < end; at++)
             *p++ = rig_large_byte(at);
-        http_reply_give(out, &chunk);
+        http_reply_append_owned(out, &chunk);
     }
 }
 
@@ -276,8 +276,9 @@ rig_connect_from(struct rig *rig, uint32_t address)
     other = accept4(rig->listener, (struct sockaddr *)&peer, &size,
                     SOCK_NONBLOCK | SOCK_CLOEXEC);
     ck_assert_int_ge(other, 0);
-    ck_assert_int_eq(http_server_give(rig->server, other,
-                                      (struct sockaddr *)&peer, size, rig, &e),
+    ck_assert_int_eq(http_server_adopt_socket(rig->server, other,
+                                              (struct sockaddr *)&peer, size,
+                                              rig, &e),
                      ST_OK);
     return fd;
 }

@@ -63,7 +63,7 @@ is_gone(void *ctx)
 {
     const struct client *a = ctx;
 
-    return http_gone(a->r);
+    return http_is_cancelled(a->r);
 }
 
 static void

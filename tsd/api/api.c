@@ -116,10 +116,10 @@ api_may_delete(const struct api *a, const struct http_request *r, bool wants,
         http_reply_error(
             out, 400, "Bad request",
             "Deleting data is not enabled (tsd.http.query.allow_delete=false)");
-    else if (!http_may(r, HTTP_ADMIN))
+    else if (!http_has_right(r, HTTP_ADMIN))
         http_reply_error(out, 403, "Forbidden",
                          "Deleting needs the role admin");
-    else if (http_is_foreign(r))
+    else if (http_is_cross_site(r))
         http_reply_error(out, 403, "Pages of other sites may not do that",
                          NULL);
     else

@@ -49,26 +49,26 @@ ask_for_credentials(struct http_reply *out, bool tried)
 }
 
 static const char *
-role_of(unsigned needs)
+role_of(unsigned required)
 {
-    return (needs & HTTP_ADMIN) != 0    ? "This needs the role admin"
-           : (needs & HTTP_WRITES) != 0 ? "This needs the role write"
-                                        : "This needs the role read";
+    return (required & HTTP_ADMIN) != 0    ? "This needs the role admin"
+           : (required & HTTP_WRITES) != 0 ? "This needs the role write"
+                                           : "This needs the role read";
 }
 
 /* Requests of administrators are logged, with the name. */
 static enum http_verdict
-let_in(const struct http_request *r, unsigned needs,
+let_in(const struct http_request *r, unsigned required,
        const struct auth_identity *who, struct http_reply *out)
 {
-    if ((needs & ~who->rights) != 0) {
+    if ((required & ~who->rights) != 0) {
         counter_add(CNT_FORBIDDEN_HTTP, 1);
         log_debug("auth", "%s (%s) may not: %s", who->name, http_peer(r),
                   log_quote(slice_str(http_url(r))));
-        authorize_reject(out, 403, "Forbidden", role_of(needs));
+        authorize_reject(out, 403, "Forbidden", role_of(required));
         return HTTP_DENIED;
     }
-    if ((needs & HTTP_ADMIN) != 0)
+    if ((required & HTTP_ADMIN) != 0)
         log_info("auth", "%s (%s): %s", who->name, http_peer(r),
                  log_quote(slice_str(http_url(r))));
     return HTTP_ALLOWED;
@@ -83,7 +83,7 @@ authorize_too_many(struct http_reply *out, const char *message)
 }
 
 enum http_verdict
-authorize_http(void *ctx, const struct http_request *r, unsigned needs,
+authorize_http(void *ctx, const struct http_request *r, unsigned required,
                bool may_block, unsigned *rights, struct http_reply *out)
 {
     struct auth *a = ctx;
@@ -93,7 +93,7 @@ authorize_http(void *ctx, const struct http_request *r, unsigned needs,
     http_each_header(r, count_credentials, &fields);
     if (fields.len == 0) {
         *rights = auth_default_roles(a);
-        if ((needs & ~*rights) == 0)
+        if ((required & ~*rights) == 0)
             return HTTP_ALLOWED;
         ask_for_credentials(out, false);
         return HTTP_DENIED;
@@ -103,7 +103,7 @@ authorize_http(void *ctx, const struct http_request *r, unsigned needs,
                                          http_peer_key(r), may_block, &who)) {
     case AUTH_OK:
         *rights = who.rights;
-        return let_in(r, needs, &who, out);
+        return let_in(r, required, &who, out);
     case AUTH_SLOW:
         return HTTP_SLOW;
     case AUTH_TOO_MANY:

@@ -313,9 +313,10 @@ hand_over(struct listener *l, const struct pending_conn *s, bool is_http)
         hang_up(l, s->fd);
         return;
     }
-    status =
-        is_http ? http_server_give(l->http, s->fd, peer, s->peer_size, NULL, &e)
-                : telnet_give(l->telnet, s->fd, peer, s->peer_size, NULL, &e);
+    status = is_http ? http_server_adopt_socket(l->http, s->fd, peer,
+                                                s->peer_size, NULL, &e)
+                     : telnet_adopt_socket(l->telnet, s->fd, peer, s->peer_size,
+                                           NULL, &e);
     if (status != ST_OK) {
         log_warn("listener", "a connection was closed: %s", e.text);
         (void)atomic_fetch_sub(&l->open, 1);
@@ -416,7 +417,7 @@ put_behind_tls(struct listener *l, int fd)
         reject(l, fd);
         return -1;
     }
-    if (tls_give(l->o.tls, fd, pair[1], &e) != ST_OK)
+    if (tls_adopt_sockets(l->o.tls, fd, pair[1], &e) != ST_OK)
         log_warn("listener", "a connection was closed: %s", e.text);
     return pair[0];
 }

@@ -30,8 +30,8 @@ data_of(const struct telnet_conn *c)
 }
 
 enum status
-telnet_give(struct telnet *t, int fd, const struct sockaddr *peer,
-            socklen_t peer_size, void *cookie, struct error *e)
+telnet_adopt_socket(struct telnet *t, int fd, const struct sockaddr *peer,
+                    socklen_t peer_size, void *cookie, struct error *e)
 {
     struct telnet_loop *l;
     struct telnet_conn *c;

@@ -60,8 +60,8 @@ struct telnet_route {
     const char *name;
     telnet_serve *serve;
     void *ctx;
-    unsigned needs; /* of enum http_right */
-    bool unlisted;  /* "help" does not name it */
+    unsigned requires; /* of enum http_right */
+    bool unlisted;     /* "help" does not name it */
 };
 
 /* "auth WORD" (a token: no name) or "auth NAME PASSWORD": sets '*who' where it
@@ -90,7 +90,8 @@ struct telnet_options {
     telnet_renew *renew;  /* NULL, without a login: what is true stays so */
     http_later *later;    /* for a 'login' that says AUTH_SLOW */
     void *login_ctx;      /* of all three */
-    /* Called when a connection ends, with what telnet_give() was given. */
+    /* Called when a connection ends, with what telnet_adopt_socket() was given.
+     */
     void (*closed)(void *ctx, void *cookie);
     void *closed_ctx;
 };
@@ -100,10 +101,10 @@ MUST_CHECK enum status telnet_start(const struct telnet_options *o,
 
 /* Takes over a connected, non-blocking socket.  On failure the socket is
  * closed, and closed() is not called. */
-MUST_CHECK enum status telnet_give(struct telnet *t, int fd,
-                                   const struct sockaddr *peer,
-                                   socklen_t peer_size, void *cookie,
-                                   struct error *e);
+MUST_CHECK enum status telnet_adopt_socket(struct telnet *t, int fd,
+                                           const struct sockaddr *peer,
+                                           socklen_t peer_size, void *cookie,
+                                           struct error *e);
 
 /* Reads what has arrived, stores and commits it, sends the replies, for at most
  * 'drain_ms', and closes. */

@@ -164,11 +164,11 @@ is_known(const struct auth_identity *who)
 /* False, and it is said, when the client may not do that. */
 static bool
 is_allowed(struct telnet_loop *l, struct telnet_conn *c, const char *name,
-           unsigned needs)
+           unsigned required)
 {
     struct buf line = BUF_INIT;
 
-    if ((needs & ~c->who.rights) == 0)
+    if ((required & ~c->who.rights) == 0)
         return true;
     counter_add(is_known(&c->who) ? CNT_FORBIDDEN_TELNET : CNT_UNKNOWN_TELNET,
                 1);
@@ -306,7 +306,7 @@ run_command(struct telnet_loop *l, struct telnet_conn *c, struct slice line)
             call->words[0].size = TELNET_ECHO_BYTES;
         buf_put_slice(&out, call->words[0]);
         buf_put_str(&out, ".  Try `help'.\n");
-    } else if (!is_allowed(l, c, r->name, r->needs)) {
+    } else if (!is_allowed(l, c, r->name, r->requires)) {
         call->close = false;
     } else if (r->serve != NULL) {
         r->serve(r->ctx, call);

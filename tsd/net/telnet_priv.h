@@ -1,6 +1,6 @@
 /*
  * Inside of telnet: a loop is a thread with its epoll; a connection lives in
- * one loop, and after telnet_give() only that thread touches it.
+ * one loop, and after telnet_adopt_socket() only that thread touches it.
  *
  *     reading --put while the store is busy--> waiting --stored--> reading
  *        |                                                            |

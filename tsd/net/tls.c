@@ -117,7 +117,7 @@ watch_backend(struct tls_loop *l, struct tls_conn *c, uint32_t events)
 }
 
 enum status
-tls_give(struct tls *t, int client, int backend, struct error *e)
+tls_adopt_sockets(struct tls *t, int client, int backend, struct error *e)
 {
     struct tls_conn *c = mem_new(sizeof *c);
     struct tls_loop *l;

@@ -34,8 +34,8 @@ MUST_CHECK enum status tls_start(const struct tls_options *o, struct tls **out,
 
 /* Takes over a connected socket and one end of a pair, both non-blocking. On
  * failure both are closed. */
-MUST_CHECK enum status tls_give(struct tls *t, int client, int backend,
-                                struct error *e);
+MUST_CHECK enum status tls_adopt_sockets(struct tls *t, int client, int backend,
+                                         struct error *e);
 
 /* Connections that it holds, those included whose other end is closed. */
 size_t tls_connections(const struct tls *t);

@@ -1,6 +1,6 @@
 /*
  * Inside of tls: a loop is a thread with its epoll; a connection lives in one
- * loop, and after tls_give() only that thread touches it.
+ * loop, and after tls_adopt_sockets() only that thread touches it.
  *
  *     handshake --> relaying --backend's end--> lingering --sent--> closing
  *

@@ -65,7 +65,7 @@ http_request_free(struct http_request *r)
     INSIST(r->phase != PHASE_SUSPENDED || r->ready);
     r->conn->request = NULL;
     http_body_free(r);
-    http_budget_give(&s->answers, r->answer_bytes);
+    http_budget_return(&s->answers, r->answer_bytes);
     http_reply_fini(&r->reply);
     http_mhd_response_free(r->response);
     arena_free(&r->arena);
@@ -193,8 +193,9 @@ http_request_step(struct http_request *r, const char *method,
 /* -- connections ----------------------------------------------------------- */
 
 enum status
-http_server_give(struct http_server *s, int fd, const struct sockaddr *peer,
-                 socklen_t peer_size, void *cookie, struct error *e)
+http_server_adopt_socket(struct http_server *s, int fd,
+                         const struct sockaddr *peer, socklen_t peer_size,
+                         void *cookie, struct error *e)
 {
     struct http_conn *c;
 
@@ -205,7 +206,7 @@ http_server_give(struct http_server *s, int fd, const struct sockaddr *peer,
     }
     c = http_conn_new(s, fd, peer, cookie);
     atomic_fetch_add(&s->fresh, 1);
-    if (http_mhd_give(s, fd, peer, peer_size))
+    if (http_mhd_adopt_socket(s, fd, peer, peer_size))
         return ST_OK;
     http_one_less(s, &s->fresh);
     http_conn_end(&c, false);

@@ -30,7 +30,7 @@ http_budget_take(atomic_size_t *used, size_t most, size_t size)
 }
 
 void
-http_budget_give(atomic_size_t *used, size_t size)
+http_budget_return(atomic_size_t *used, size_t size)
 {
     size_t held = atomic_fetch_sub(used, size);
 
@@ -44,9 +44,9 @@ budget_take(struct http_server *s, size_t size)
 }
 
 static void
-budget_give(struct http_server *s, size_t size)
+budget_return(struct http_server *s, size_t size)
 {
-    http_budget_give(&s->bodies, size);
+    http_budget_return(&s->bodies, size);
 }
 
 /* -- rejecting --------------------------------------------------------------
@@ -125,7 +125,7 @@ reserve(struct http_request *r, size_t size)
     }
     p = realloc(b->data, cap);
     if (p == NULL) {
-        budget_give(r->server, cap - b->cap);
+        budget_return(r->server, cap - b->cap);
         reject_budget(r);
         return false;
     }
@@ -141,7 +141,7 @@ inflate_fini(struct http_request *r)
         return;
     (void)inflateEnd(&r->body.z);
     r->body.inflating = false;
-    budget_give(r->server, INFLATE_BYTES);
+    budget_return(r->server, INFLATE_BYTES);
 }
 
 void
@@ -151,7 +151,7 @@ http_body_free(struct http_request *r)
 
     inflate_fini(r);
     if (b->cap > 0)
-        budget_give(r->server, b->cap);
+        budget_return(r->server, b->cap);
     free(b->data);
     b->data = NULL;
     b->size = b->cap = 0;
@@ -182,7 +182,7 @@ inflate_start(struct http_request *r, struct slice coded)
     }
     b->z = (z_stream){ 0 };
     if (inflateInit2(&b->z, window_bits(b, coded)) != Z_OK) {
-        budget_give(r->server, INFLATE_BYTES);
+        budget_return(r->server, INFLATE_BYTES);
         reject_budget(r);
         return false;
     }
@@ -319,5 +319,5 @@ http_body_inflate(struct http_request *r)
         reject_coding(r);
     inflate_fini(r);
     free(data);
-    budget_give(r->server, cap);
+    budget_return(r->server, cap);
 }

@@ -11,11 +11,12 @@
 #include <strings.h>
 
 static unsigned
-needs_of(const struct http_request *r)
+rights_required(const struct http_request *r)
 {
     if (r->method == HTTP_GET)
-        return r->route->get_needs;
-    return r->method == HTTP_DELETE ? r->route->delete_needs : r->route->needs;
+        return r->route->get_requires;
+    return r->method == HTTP_DELETE ? r->route->delete_requires
+                                    : r->route->requires;
 }
 
 /* 'may_block': on the thread that 'later' is for. */
@@ -23,8 +24,8 @@ static void
 check_rights(struct http_request *r, bool may_block)
 {
     const struct http_options *o = &r->server->o;
-    enum http_verdict v = o->allow(o->allow_ctx, r, needs_of(r), may_block,
-                                   &r->rights, &r->reply);
+    enum http_verdict v = o->allow(o->allow_ctx, r, rights_required(r),
+                                   may_block, &r->rights, &r->reply);
 
     r->undecided = v == HTTP_SLOW;
     r->answered = v == HTTP_DENIED;
@@ -34,16 +35,16 @@ void
 http_admit_client(struct http_request *r)
 {
     const struct http_server *s = r->server;
-    unsigned needs = needs_of(r);
+    unsigned required = rights_required(r);
 
     r->rights = s->o.allow == NULL ? HTTP_ALL_RIGHTS : 0;
-    if ((needs & ~(unsigned)HTTP_READS) != 0 && http_is_foreign(r)) {
+    if ((required & ~(unsigned)HTTP_READS) != 0 && http_is_cross_site(r)) {
         http_reply_error(&r->reply, 403, "Pages of other sites may not do that",
                          "Their origin is not in "
                          "tsd.http.request.cors_domains");
         http_reply_status(&r->reply, 403); /* that of a page too */
         r->answered = true;
-    } else if (needs != 0 && s->o.allow != NULL) {
+    } else if (required != 0 && s->o.allow != NULL) {
         check_rights(r, false);
     }
 }
@@ -88,7 +89,7 @@ http_check_client(struct http_request *r)
 }
 
 bool
-http_may(const struct http_request *r, enum http_right right)
+http_has_right(const struct http_request *r, enum http_right right)
 {
     OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
     return (r->rights & right) != 0;
@@ -138,7 +139,7 @@ origin_of(const char *url)
 }
 
 static bool
-site_is_foreign(const char *site)
+is_cross_site(const char *site)
 {
     return site != NULL && strcasecmp(site, "same-origin") != 0 &&
            strcasecmp(site, "none") != 0;
@@ -159,7 +160,7 @@ http_is_cross_site_script(const struct http_request *r)
         return !is_same_origin(origin, http_header(r, "Host")) &&
                !http_origin_is_allowed(r->server, origin);
     }
-    return site_is_foreign(http_header(r, "Sec-Fetch-Site"));
+    return is_cross_site(http_header(r, "Sec-Fetch-Site"));
 }
 
 static bool
@@ -198,15 +199,15 @@ http_host_is_ours(const struct http_request *r)
 }
 
 bool
-http_is_foreign(const struct http_request *r)
+http_is_cross_site(const struct http_request *r)
 {
     const char *origin = http_header(r, "Origin");
     const char *site = http_header(r, "Sec-Fetch-Site");
 
     OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
-    if (r->server->o.foreign_changes || r->cors_ok)
+    if (r->server->o.allow_cross_site_writes || r->cors_ok)
         return false;
     if (origin != NULL && origin[0] != '\0')
         return !is_same_origin(slice_str(origin), http_header(r, "Host"));
-    return site_is_foreign(site);
+    return is_cross_site(site);
 }

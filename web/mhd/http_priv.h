@@ -50,8 +50,8 @@ struct MHD_Response;
 MUST_CHECK enum status http_mhd_start(struct http_server *s, struct error *e);
 void http_mhd_stop(struct http_server *s);
 /* Hands a socket over; false: it is closed. */
-bool http_mhd_give(struct http_server *s, int fd, const struct sockaddr *peer,
-                   socklen_t peer_size);
+bool http_mhd_adopt_socket(struct http_server *s, int fd,
+                           const struct sockaddr *peer, socklen_t peer_size);
 /* Nothing is called for a suspended connection.  After the resume the request
  * is its connection's thread's again. */
 void http_mhd_suspend(struct http_request *r);
@@ -127,7 +127,7 @@ struct http_body {
 /* Takes 'size' of the budget 'used', whose limit is 'most'; false when there is
  * not so much left. */
 bool http_budget_take(atomic_size_t *used, size_t most, size_t size);
-void http_budget_give(atomic_size_t *used, size_t size);
+void http_budget_return(atomic_size_t *used, size_t size);
 
 /* Takes the next chunk of the body.  A body that must be rejected leaves an
  * error reply; what follows is dropped.  False: enough dropped, hang up. */
@@ -277,7 +277,7 @@ struct http_server {
     atomic_size_t fresh;    /* sockets given, not yet CONN_HEAD */
     atomic_size_t checking; /* requests in PHASE_CHECK */
     atomic_bool stopping;   /* replies close their connections */
-    atomic_bool aborting;   /* http_gone() is true for all */
+    atomic_bool aborting;   /* http_is_cancelled() is true for all */
     atomic_size_t bodies;   /* bytes held for bodies */
     atomic_size_t answers;  /* bytes of replies that are not yet sent */
     atomic_uint_fast64_t requests, errors, bytes_in, bytes_out;

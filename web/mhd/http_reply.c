@@ -60,7 +60,7 @@ http_chunks_free(struct http_chunks *p)
 }
 
 void
-http_reply_give(struct http_reply *out, struct buf *chunk)
+http_reply_append_owned(struct http_reply *out, struct buf *chunk)
 {
     bool failed;
 

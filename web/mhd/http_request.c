@@ -132,7 +132,7 @@ http_peer_key(const struct http_request *r)
 }
 
 bool
-http_gone(const struct http_request *r)
+http_is_cancelled(const struct http_request *r)
 {
     OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
     return atomic_load_explicit(&r->conn->peer_closed, memory_order_relaxed) ||

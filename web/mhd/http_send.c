@@ -279,7 +279,7 @@ make_body(struct http_request *r, const char **type, enum http_coding *coding)
         buf_clear(&out->body);
         return true;
     }
-    http_reply_give(out, &(struct buf)BUF_INIT);
+    http_reply_append_owned(out, &(struct buf)BUF_INIT);
     *type = out->type != NULL                      ? out->type
             : r->target.is_api && !out->plain_page ? API_TYPE
                                                    : guess_type(r);

@@ -14,8 +14,8 @@
  *     HTTP/1.1 without Host    taken                        rejected
  *     chunk extensions         skipped                      rejected
  *     bare LF between chunks   taken                        rejected
- *
- *     rejected body            completed, closed            may be closed alone
+ *     on_completed() before    always                       not after some
+ *     a close                                               rejected bodies
  *
  * The version is looked up when the program runs: both have the same soname. */
 #include "config.h"
@@ -167,8 +167,8 @@ http_mhd_stop(struct http_server *s)
 }
 
 bool
-http_mhd_give(struct http_server *s, int fd, const struct sockaddr *peer,
-              socklen_t peer_size)
+http_mhd_adopt_socket(struct http_server *s, int fd,
+                      const struct sockaddr *peer, socklen_t peer_size)
 {
     return MHD_add_connection(s->daemon, fd, peer, peer_size) == MHD_YES;
 }

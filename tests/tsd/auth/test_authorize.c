@@ -126,9 +126,9 @@ START_TEST(rejects_anonymous_clients)
     for (size_t i = 0; i < p.routes.http_len; i++) {
         const struct http_route *r = &p.routes.http[i];
 
-        ck_assert_msg((r->needs == 0) == is_open(r->path), "%s", r->path);
-        ck_assert((r->get_needs == 0) == is_open(r->path));
-        ck_assert((r->delete_needs == 0) == is_open(r->path));
+        ck_assert_msg((r->requires == 0) == is_open(r->path), "%s", r->path);
+        ck_assert((r->get_requires == 0) == is_open(r->path));
+        ck_assert((r->delete_requires == 0) == is_open(r->path));
         for (int how = 0; how < 6 && !is_open(r->path); how++) {
             char path[128];
             int status;
@@ -156,9 +156,9 @@ START_TEST(keeps_readers_to_reading)
         const struct http_route *r = &p.routes.http[i];
         unsigned needs =
             strcmp(methods[_i], "GET") == 0 || strcmp(methods[_i], "HEAD") == 0
-                ? r->get_needs
-            : strcmp(methods[_i], "DELETE") == 0 ? r->delete_needs
-                                                 : r->needs;
+                ? r->get_requires
+            : strcmp(methods[_i], "DELETE") == 0 ? r->delete_requires
+                                                 : r->requires;
         int status;
 
         if ((needs & ~(unsigned)HTTP_READS) == 0)

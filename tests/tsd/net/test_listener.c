@@ -22,8 +22,9 @@ struct bench {
 static struct listener *http_listener;
 
 enum status
-http_server_give(struct http_server *s, int fd, const struct sockaddr *peer,
-                 socklen_t peer_size, void *cookie, struct error *e)
+http_server_adopt_socket(struct http_server *s, int fd,
+                         const struct sockaddr *peer, socklen_t peer_size,
+                         void *cookie, struct error *e)
 {
     (void)s;
     (void)e;

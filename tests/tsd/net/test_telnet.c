@@ -102,8 +102,9 @@ join(struct bench *b)
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
     wire_nonblocking(fds[1]);
-    ck_assert_int_eq(telnet_give(b->telnet, fds[1], &peer, sizeof peer, b, &e),
-                     ST_OK);
+    ck_assert_int_eq(
+        telnet_adopt_socket(b->telnet, fds[1], &peer, sizeof peer, b, &e),
+        ST_OK);
     return fds[0];
 }
 

@@ -42,7 +42,7 @@ is_gone(void *ctx)
 {
     const struct work *w = ctx;
 
-    return http_gone(w->r);
+    return http_is_cancelled(w->r);
 }
 
 static struct meta_of
@@ -147,7 +147,7 @@ tsmeta_visit(void *ctx, struct slice tsuid)
     if (!series_has_tags(f->w->a, tsuid, &f->named->tags))
         return true;
     return tsuid_list_add(&f->list, tsuid) &&
-           (f->list.len % 4096 != 0 || !http_gone(f->w->r));
+           (f->list.len % 4096 != 0 || !http_is_cancelled(f->w->r));
 }
 
 /* Series with points, and those with metadata alone: both ascending. */

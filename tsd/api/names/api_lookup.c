@@ -139,7 +139,7 @@ read_request(struct find *f, struct http_reply *out)
 static bool
 find_begin(struct find *f)
 {
-    if (++f->seen % LOOKS_BETWEEN == 0 && http_gone(f->r)) {
+    if (++f->seen % LOOKS_BETWEEN == 0 && http_is_cancelled(f->r)) {
         f->st = error_set(f->e, ST_BUSY, "the client hung up");
         return false;
     }

@@ -349,7 +349,7 @@ visit(void *ctx, struct slice tsuid)
 {
     struct lookup *l = ctx;
 
-    if (++l->seen % 4096 == 0 && http_gone(l->r))
+    if (++l->seen % 4096 == 0 && http_is_cancelled(l->r))
         return false;
     if (!is_wanted(l, tsuid))
         return true;

@@ -162,7 +162,7 @@ put_api_flush(struct job *j)
     if (is_rejected(j))
         return false;
     while (put_batch_flush(j->batch, &j->result.stored) != ST_OK) {
-        if (clock_monotonic_us() > until || http_gone(j->request)) {
+        if (clock_monotonic_us() > until || http_is_cancelled(j->request)) {
             http_reply_error(j->reply, 503, "Please throttle writes",
                              "The store cannot keep up; send again later");
             return false;

@@ -37,7 +37,7 @@ reject(const struct work *w, const struct parse_error *e)
 static bool
 is_gone(void *ctx)
 {
-    return http_gone(ctx);
+    return http_is_cancelled(ctx);
 }
 
 static enum status

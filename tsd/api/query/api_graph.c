@@ -134,7 +134,7 @@ write_json(const struct query *q, const struct query_result *result,
 static bool
 gone(void *ctx)
 {
-    return http_gone(ctx);
+    return http_is_cancelled(ctx);
 }
 
 static enum status

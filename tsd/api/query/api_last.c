@@ -215,7 +215,7 @@ read_body(struct last *l, json_t *body, struct http_reply *out)
 static bool
 add_tsuid(struct last *l, struct slice tsuid)
 {
-    return tsuid_list_add(&l->found, tsuid) && !http_gone(l->r);
+    return tsuid_list_add(&l->found, tsuid) && !http_is_cancelled(l->r);
 }
 
 static enum status
@@ -351,7 +351,7 @@ write_answer(struct last *l, struct buf *b, struct error *e)
     for (size_t i = 0; i < l->found.len && status == ST_OK; i++) {
         struct point p;
 
-        if (http_gone(l->r))
+        if (http_is_cancelled(l->r))
             return error_set(e, ST_BUSY, "the client hung up");
         status = store_last(l->a->store, l->found.tsuids[i], until_ms, &p, e);
         if (status == ST_NOT_FOUND || (status == ST_OK && p.ts_ms < from_ms)) {

@@ -196,7 +196,7 @@ reject(const struct work *w, const struct parse_error *e)
 static bool
 is_gone(void *ctx)
 {
-    return http_gone(ctx);
+    return http_is_cancelled(ctx);
 }
 
 static size_t
@@ -396,7 +396,7 @@ give_chunk(void *ctx, struct buf *chunk)
     struct buf *b = http_reply_body(w->out);
 
     if (w->chunks.bytes > COPY_BYTES)
-        http_reply_give(w->out, chunk);
+        http_reply_append_owned(w->out, chunk);
     else
         buf_put_slice(b, buf_slice(chunk));
 }

@@ -48,7 +48,7 @@ is_gone(void *ctx)
 {
     const struct work *w = ctx;
 
-    return http_gone(w->r);
+    return http_is_cancelled(w->r);
 }
 
 static struct tree_client
