@@ -1,66 +1,83 @@
 #!/bin/sh
-# Every #include points down: a folder sees itself and what lies below it.
+# The architecture as the includes have it.  Rooms are folders of sources; an
+# include points to the room itself or to one above it in this list, and to no
+# other.  A private header stays in its room.  Files form no circle either:
+# x.h, x_priv.h and x*.c count as one.
 cd "${srcdir:-.}" || exit 99
 
-sees()
-{
-    case $1 in
-    base) echo base ;;
-    storage) echo base storage ;;
-    uid) echo base storage uid ;;
-    query) echo base storage uid query ;;
-    web) echo base web ;;
-    tsd) echo base storage uid query web tsd ;;
-    esac
-}
+# Bottom to top.  A room may include those before it, but web only base and web,
+# and query, uid and storage never include web.
+rooms='
+    base base/text base/time
+    storage/kv storage/kv/mem storage/kv/leveldb
+    storage/row storage/block storage/head storage/wal storage/store
+    storage/histogram storage/fsck
+    uid/names uid/series uid/meta uid/fsck
+    query/model query/aggregate query/parse query/plan query/fetch query/answer query/histogram query/engine query/exp
+    web web/json web/mhd
+    tsd/config tsd/stats tsd/auth tsd/put tsd/net tsd/api tsd/api/names tsd/api/meta tsd/api/query tsd/api/server tsd/api/put tsd/api/tree tsd/admin tsd/commands tsd'
 
+work=$(mktemp -d "${TMPDIR:-/tmp}/layers-XXXXXX") || exit 99
+trap 'rm -rf "$work"' EXIT
 bad=0
-for folder in base storage uid query web tsd; do
-    pattern=$(sees "$folder" | sed 's/ /|/g')
-    # No name of a file of ours holds a blank.
-    # shellcheck disable=SC2044
-    for file in $(find "$folder" -name '*.[ch]'); do
-        if grep -nE '^#include "[a-z]+/' "$file" |
-            grep -vE "\"($pattern)/"; then
-            echo "$file: the line above looks up"
-            bad=1
-        fi
-        if grep -nE '^#include "[a-z/]+/[a-z0-9_]*_priv\.h"' "$file" |
-            grep -vE "\"$folder/"; then
-            echo "$file: the line above takes the insides of another folder"
-            bad=1
-        fi
-    done
-done
 
-# The same among the rooms of tsd: 'rank FOLDER' grows upwards.
-rank()
-{
-    case $1 in
-    tsd/config) echo 1 ;;
-    tsd/auth) echo 2 ;;
-    tsd/stats) echo 3 ;;
-    tsd/put) echo 4 ;;
-    tsd/net) echo 5 ;;
-    tsd/api) echo 6 ;;
-    tsd/api/*) echo 7 ;;
-    tsd/admin) echo 8 ;;
-    tsd/commands) echo 9 ;;
-    tsd) echo 10 ;;
-    esac
-}
+# FILE INCLUDED, for each include of a file of ours.
+find base storage uid query web tsd -name '*.[ch]' | LC_ALL=C sort >"$work/files"
+while read -r file; do
+    sed -n 's|^#include "\([a-z0-9_/]*\.[a-z]*\)".*|'"$file"' \1|p' "$file"
+done <"$work/files" >"$work/includes"
 
-for room in $(find tsd -type d); do
-    mine=$(rank "$room")
-    test -n "$mine" || continue
-    for to in $(cat "$room"/*.[ch] 2>/dev/null |
-        sed -n 's|^#include "\(tsd[a-z/]*\)/[a-z0-9_]*\.h"|\1|p' | sort -u); do
-        theirs=$(rank "$to")
-        if [ "${theirs:-99}" -gt "$mine" ]; then
-            echo "$room includes $to, which lies above it:"
-            grep -n "^#include \"$to/[a-z0-9_]*\.h\"" "$room"/*.[ch]
-            bad=1
-        fi
-    done
-done
+awk -v rooms="$rooms" '
+    function room(path) { sub("/[^/]*$", "", path); return path }
+    function top(path) { sub("/.*", "", path); return path }
+    BEGIN {
+        n = split(rooms, list, " ")
+        for (i = 1; i <= n; i++)
+            rank[list[i]] = i
+    }
+    index($2, "/") == 0 { next }
+    {
+        from = room($1); to = room($2)
+        if (!(from in rank) || !(to in rank)) {
+            print $1 ": room " (from in rank ? to : from) " is not in the list"
+            next
+        }
+        if (rank[to] > rank[from])
+            print $1 ": includes " $2 ", which is above it"
+        if (top(from) == "web" && top(to) != "web" && top(to) != "base" ||
+            top(to) == "web" && top(from) != "web" && top(from) != "tsd")
+            print $1 ": includes " $2 "; web and the engine know nothing of each other"
+        if ($2 ~ /_priv\.h$/ && from != to)
+            print $1 ": includes " $2 ", which is private to " to
+    }' "$work/includes" >"$work/wrong"
+if [ -s "$work/wrong" ]; then
+    cat "$work/wrong"
+    bad=1
+fi
+
+# Units: of FILE the longest header of its folder whose name it begins with.
+awk '
+    function unit(path,   dir, name, x, best) {
+        dir = path; sub("/[^/]*$", "/", dir)
+        name = substr(path, length(dir) + 1)
+        sub(/\.[a-z]*$/, "", name); sub(/_priv$/, "", name)
+        best = ""
+        for (x = name; x != ""; ) {
+            if ((dir x ".h") in header) { best = x; break }
+            if (!match(x, /_[^_]*$/)) break
+            x = substr(x, 1, RSTART - 1)
+        }
+        return dir (best == "" ? name : best)
+    }
+    NR == FNR {
+        if ($1 ~ /\.h$/ && $1 !~ /_priv\.h$/) header[$1] = 1
+        next
+    }
+    index($2, "/") != 0 && unit($1) != unit($2) { print unit($1), unit($2) }
+' "$work/files" "$work/includes" | LC_ALL=C sort -u >"$work/edges"
+if ! tsort "$work/edges" >/dev/null 2>"$work/circles"; then
+    echo "these files include each other in a circle:"
+    sed -n 's/^tsort: //p' "$work/circles" | grep -v 'input contains a loop'
+    bad=1
+fi
 exit $bad

@@ -3,7 +3,7 @@
 
 #include "storage/kv/kv.h"
 
-#include "storage/kv/kv_priv.h"
+#include "storage/kv/engine.h"
 
 enum status
 kv_open(const struct kv_options *o, struct kv **out, struct error *e)

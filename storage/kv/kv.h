@@ -20,26 +20,11 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/slice.h"
-
-struct kv;
-struct kv_batch;
-struct kv_snapshot;
-struct kv_iter;
+#include "storage/kv/kv_types.h"
 
 #define KV_KEY_MAX   65536
 #define KV_VALUE_MAX (64 << 20)
 #define KV_BATCH_MAX (512 << 20)
-
-struct kv_options {
-    const char *dir; /* NULL: the memory engine */
-    /* Make a new one where 'dir' is empty or absent (or its creation was cut
-     * short).  A folder with anything else in it is opened if it is whole, and
-     * rejected if not: nothing there is ever overwritten. */
-    bool create;
-    size_t write_buffer_bytes; /* 0: 32 MB */
-    size_t cache_bytes;        /* 0: 32 MB */
-    int max_open_files;        /* 0: 500 */
-};
 
 MUST_CHECK enum status kv_open(const struct kv_options *o, struct kv **out,
                                struct error *e);
@@ -69,6 +54,10 @@ void kv_batch_each(const struct kv_batch *b,
                              const struct slice *value),
                    void *ctx);
 
+/* ST_LIMIT when something did not fit into the batch. */
+MUST_CHECK enum status kv_batch_check(const struct kv_batch *b,
+                                      struct error *e);
+
 /* All or nothing.  'sync': on the disk before it returns. */
 MUST_CHECK enum status kv_write(struct kv *kv, const struct kv_batch *b,
                                 bool sync, struct error *e);
@@ -97,7 +86,6 @@ void kv_snapshot_release(struct kv *kv, struct kv_snapshot **s);
  * empty: all keys) of a snapshot, or of the present (which the iterator then
  * holds as if it were a snapshot) when 's' is NULL.  Starts nowhere: seek
  * first.  A failure to open is the iterator's failure. */
-#define KV_PREFIX_MAX 16
 struct kv_iter *kv_iter_open(struct kv *kv, struct kv_snapshot *s,
                              struct slice prefix);
 /* Why it stopped: the end (ST_OK), or a failure, which sticks. */
@@ -110,12 +98,6 @@ bool kv_iter_next(struct kv_iter *it);
 struct slice kv_iter_key(const struct kv_iter *it);
 struct slice kv_iter_value(const struct kv_iter *it);
 
-/* What this iterator did so far, for tests and for showStats. */
-struct kv_iter_counts {
-    uint64_t seeks;
-    uint64_t steps;
-    uint64_t bytes; /* keys and values that were looked at */
-};
 struct kv_iter_counts kv_iter_counts(const struct kv_iter *it);
 
 /* -- folders of the engine that are not open --------------------------------

@@ -8,7 +8,7 @@
 
 #include "base/cursor.h"
 #include "base/mem.h"
-#include "storage/kv/kv_priv.h"
+#include "storage/kv/engine.h"
 
 struct kv_batch {
     uint32_t magic;

@@ -2,7 +2,8 @@
  */
 #include "config.h"
 
-#include "storage/kv/kv_priv.h"
+#include "storage/kv/engine.h"
+#include "storage/kv/kv.h"
 
 #define COPY_BYTES   ((size_t)1 << 20) /* in one batch */
 #define WRITE_BUFFER ((size_t)16 << 20)

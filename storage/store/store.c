@@ -18,7 +18,6 @@
 #include "base/mem.h"
 #include "base/durable.h"
 #include "storage/store/format.h"
-#include "storage/kv/kv_priv.h"
 #include "storage/store/store_priv.h"
 
 #define MB           ((size_t)1 << 20)

@@ -32,7 +32,7 @@
 #include "base/mem.h"
 #include "base/durable.h"
 #include "storage/kv/leveldb/kv_gather_priv.h"
-#include "storage/kv/kv_priv.h"
+#include "storage/kv/engine.h"
 #include "storage/kv/leveldb/level_files.h"
 
 struct level {

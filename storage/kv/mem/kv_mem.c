@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "storage/kv/mem/kv_map_priv.h"
-#include "storage/kv/kv_priv.h"
+#include "storage/kv/engine.h"
 
 struct mem {
     struct kv kv;

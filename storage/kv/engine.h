@@ -4,12 +4,15 @@
  *
  * kv.c checks magics and arguments and counts; an engine need not.
  */
-#ifndef STORAGE_KV_KV_PRIV_H
-#define STORAGE_KV_KV_PRIV_H
+#ifndef STORAGE_KV_ENGINE_H
+#define STORAGE_KV_ENGINE_H
 
 #include "base/lock.h"
 #include "base/obj.h"
-#include "storage/kv/kv.h"
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/slice.h"
+#include "storage/kv/kv_types.h"
 
 #define KV_MAGIC          FOURCC('K', 'V', 'D', 'B')
 #define KV_BATCH_MAGIC    FOURCC('K', 'V', 'B', 'A')
@@ -74,9 +77,5 @@ struct kv *kv_mem_open(void);
  * has every table at level 0, where a read may find an older value first: only
  * iterators tell the truth, and kv_salvage() copies what they see. */
 MUST_CHECK enum status kv_leveldb_repair(const char *dir, struct error *e);
-
-/* ST_LIMIT when something did not fit into the batch. */
-MUST_CHECK enum status kv_batch_check(const struct kv_batch *b,
-                                      struct error *e);
 
 #endif
