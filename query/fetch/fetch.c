@@ -85,14 +85,23 @@ fetch_limits_forget(struct fetch_limits *l)
 }
 
 static bool
-has_memory(struct fetch_limits *l)
+has_memory(const struct fetch_limits *l)
 {
     uint64_t held = atomic_load(l->all_held == NULL ? &l->held : l->all_held);
 
-    if (held <= l->max_memory)
-        return true;
+    return held <= l->max_memory;
+}
+
+static enum status
+out_of_memory(struct fetch_limits *l, struct error *e)
+{
     atomic_store(&l->out_of_memory, true);
-    return false;
+    return error_set(
+        e, ST_LIMIT,
+        "Sorry, the points of this query do not fit into the %zu MB that "
+        "it may use. Please try filtering using more tags or decrease "
+        "your time range.",
+        l->max_memory >> 20);
 }
 
 /* Enough to make room for what only may come? */
@@ -124,14 +133,7 @@ fetch_may_go_on(struct fetch_limits *l, struct error *e)
             "of %lluMB from storage. Please try filtering using more tags or "
             "decrease your time range.",
             (unsigned long long)(l->max_bytes >> 20));
-    if (!has_memory(l))
-        return error_set(
-            e, ST_LIMIT,
-            "Sorry, the points of this query do not fit into the %zu MB that "
-            "it may use. Please try filtering using more tags or decrease "
-            "your time range.",
-            l->max_memory >> 20);
-    return ST_OK;
+    return has_memory(l) ? ST_OK : out_of_memory(l, e);
 }
 
 /* -- series of a task ------------------------------------------------------ */
@@ -379,6 +381,8 @@ spec_of(const struct task *t)
         .metric = p->metric_id,
         .summaries = t->job->downsampler != NULL &&
                      stream_downsampler_uses_summaries(t->job->downsampler),
+        .max_bytes = t->job->limits->max_memory,
+        .budget = t->job->limits->budget,
     };
 }
 
@@ -420,6 +424,8 @@ run_tasks(struct task *tasks, size_t len)
     if (status == ST_OK)
         status =
             store_scans_open(job->c->store, specs, len, scans, &tasks->error);
+    if (status == ST_LIMIT)
+        status = out_of_memory(job->limits, &tasks->error);
     tasks->status = status;
     for (size_t i = 0; i < len && status == ST_OK; i++) {
         int64_t from_us = clock_monotonic_us();

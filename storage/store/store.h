@@ -20,6 +20,7 @@
 #ifndef STORAGE_STORE_STORE_H
 #define STORAGE_STORE_STORE_H
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "storage/block/block.h"
@@ -167,6 +168,10 @@ struct scan_spec {
     size_t series_len;
     struct slice metric; /* id, for the head's index */
     bool summaries;      /* of open rows: they may be asked for */
+    /* What the copies of open rows may take, of all scans that are opened
+     * together; 0: no limit.  NULL: no budget. */
+    size_t max_bytes;
+    struct arena_budget *budget;
 };
 
 struct scan_counts {
@@ -179,7 +184,8 @@ struct scan_counts {
 
 struct store_scan; /* opaque */
 
-/* Sees every point that was visible when it was opened.  Rows come ordered by
+/* Sees every point that was visible when it was opened: open rows are copied,
+ * and ST_LIMIT when they take more than they may.  Rows come ordered by
  * key: span by span, within a span by TSUID, of a series hour by hour.
  * (SCAN_SEEKS: the same.) */
 MUST_CHECK enum status store_scan_open(struct store *s,

@@ -35,7 +35,7 @@ struct store_scan {
     struct store *s;
     struct scan_spec spec;
     struct arena *arena;
-    struct copied *head;
+    struct copied **head; /* in order of keys */
     size_t head_len, head_cap, head_at;
     struct points points; /* of the head's row that is lent */
     struct kv_iter *it;
@@ -85,27 +85,28 @@ static void
 copy_row(struct store_scan *scan, struct head_bucket *b, struct head_row *r,
          struct slice key, size_t order) REQUIRES(b->lock)
 {
-    struct copied *c;
+    struct copied *c = arena_alloc(scan->arena, sizeof *c);
+    uint8_t *copy = arena_alloc(scan->arena, key.size + r->open.size);
 
+    if (c == NULL || copy == NULL) {
+        fail(scan, ST_LIMIT, "copies of open rows take more than they may");
+        return;
+    }
     if (scan->head_len == scan->head_cap) {
         scan->head_cap = scan->head_cap == 0 ? 64 : scan->head_cap * 2;
         scan->head = mem_resize(scan->head, scan->head_cap, sizeof *scan->head);
     }
-    c = &scan->head[scan->head_len];
-    *c = (struct copied){ .base = r->open.base, .order = order };
-    c->key = arena_alloc(scan->arena, key.size);
-    c->bytes = arena_alloc(scan->arena, r->open.size);
-    if (c->key == NULL || c->bytes == NULL) {
-        fail(scan, ST_BUSY, "no memory to read the head");
-        return;
-    }
+    scan->head[scan->head_len++] = c;
+    *c = (struct copied){ .key = copy,
+                          .key_size = key.size,
+                          .base = r->open.base,
+                          .bytes = copy + key.size,
+                          .bytes_size = r->open.size,
+                          .count = r->open.count,
+                          .summary = copy_summary(scan, b, r),
+                          .order = order };
     memcpy(c->key, key.data, key.size);
-    c->key_size = key.size;
     memcpy(c->bytes, r->open.bytes, r->open.size);
-    c->bytes_size = r->open.size;
-    c->count = r->open.count;
-    c->summary = copy_summary(scan, b, r);
-    scan->head_len++;
 }
 
 static void
@@ -116,7 +117,8 @@ copy_series(struct store_scan *scan, struct head_bucket *b,
     size_t order = SIZE_MAX;
 
     /* The newest made comes first in the list: 'order' counts down. */
-    for (struct head_row *r = series->rows; r != NULL; r = r->next, order--) {
+    for (struct head_row *r = series->rows; r != NULL && scan->status == ST_OK;
+         r = r->next, order--) {
         struct slice key = { bytes, 0 };
 
         if (r->open.base < scan->spec.from_base ||
@@ -132,7 +134,8 @@ copy_series(struct store_scan *scan, struct head_bucket *b,
 static int
 compare_copied(const void *a, const void *b)
 {
-    const struct copied *x = a, *y = b;
+    const struct copied *x = *(struct copied *const *)a;
+    const struct copied *y = *(struct copied *const *)b;
     int c =
         slice_cmp(slice_of(x->key, x->key_size), slice_of(y->key, y->key_size));
 
@@ -163,7 +166,8 @@ copy_head(struct store_scan *scan)
             key_get_uint(spec->metric.data, (unsigned)spec->metric.size);
 
         for (const struct head_series *series = head_of_metric(b, id);
-             series != NULL; series = series->metric_next)
+             series != NULL && scan->status == ST_OK;
+             series = series->metric_next)
             if (series->rows != NULL)
                 copy_series(scan, b, series, true);
     }
@@ -449,7 +453,7 @@ next_block(struct store_scan *scan)
 /* -- both together --------------------------------------------------------- */
 
 static struct store_scan *
-open_head(struct store *s, const struct scan_spec *spec)
+open_head(struct store *s, const struct scan_spec *spec, size_t taken)
 {
     struct store_scan *scan = mem_new(sizeof *scan);
 
@@ -457,7 +461,10 @@ open_head(struct store *s, const struct scan_spec *spec)
     scan->magic = SCAN_MAGIC;
     scan->s = s;
     scan->spec = *spec;
-    scan->arena = arena_new(0);
+    scan->arena =
+        arena_new_within(spec->max_bytes > taken ? spec->max_bytes - taken
+                                                 : spec->max_bytes != 0,
+                         spec->budget);
     scan->from_row = key_span_base(&s->layout, spec->from_base);
     scan->to_row = key_span_base(&s->layout, spec->to_base);
     copy_head(scan);
@@ -469,11 +476,13 @@ store_scans_open(struct store *s, const struct scan_spec *specs, size_t len,
                  struct store_scan **out, struct error *e)
 {
     enum status status = ST_OK;
+    size_t taken = 0;
     struct kv_iter *it;
 
     OBJ_CHECK(s, STORE_MAGIC);
     for (size_t i = 0; i < len; i++) {
-        out[i] = open_head(s, &specs[i]);
+        out[i] = open_head(s, &specs[i], taken);
+        taken += arena_used(out[i]->arena);
         if (status == ST_OK && out[i]->status != ST_OK) {
             status = out[i]->status;
             *e = out[i]->error;
@@ -513,10 +522,10 @@ same_hour(const struct copied *a, const struct copied *b)
 static bool
 take_alone(struct store_scan *scan, struct store_row *row)
 {
-    const struct copied *c = &scan->head[scan->head_at];
+    const struct copied *c = scan->head[scan->head_at];
 
-    if (row->block.size > 0 ||
-        (scan->head_at + 1 < scan->head_len && same_hour(c, c + 1)))
+    if (row->block.size > 0 || (scan->head_at + 1 < scan->head_len &&
+                                same_hour(c, scan->head[scan->head_at + 1])))
         return false;
     row->open = slice_of(c->bytes, c->bytes_size);
     row->open_len = c->count;
@@ -529,11 +538,11 @@ take_alone(struct store_scan *scan, struct store_row *row)
 static void
 take_head(struct store_scan *scan)
 {
-    const struct copied *first = &scan->head[scan->head_at];
+    const struct copied *first = scan->head[scan->head_at];
 
     points_clear(&scan->points);
     for (; scan->head_at < scan->head_len; scan->head_at++) {
-        const struct copied *c = &scan->head[scan->head_at];
+        const struct copied *c = scan->head[scan->head_at];
 
         if (!same_hour(first, c))
             break;
@@ -548,13 +557,14 @@ take_head(struct store_scan *scan)
 static int
 compare_hours(const struct store_scan *scan)
 {
-    const struct copied *c = &scan->head[scan->head_at];
+    const struct copied *c;
     int order;
 
     if (scan->head_at == scan->head_len)
         return -1;
     if (!scan->has_block)
         return 1;
+    c = scan->head[scan->head_at];
     order = slice_cmp(kv_iter_key(scan->it), slice_of(c->key, c->key_size));
     if (order != 0)
         return order;
@@ -565,7 +575,7 @@ compare_hours(const struct store_scan *scan)
 static bool
 name_head(struct store_scan *scan, struct store_row *row)
 {
-    const struct copied *c = &scan->head[scan->head_at];
+    const struct copied *c = scan->head[scan->head_at];
     uint32_t begins;
     unsigned salt;
 

@@ -177,6 +177,45 @@ START_TEST(each_sees_what_was_there_at_the_opening)
 }
 END_TEST
 
+/* Copies of open rows have a limit, over all scans that are opened together,
+ * and a budget that others share. */
+START_TEST(copies_of_open_rows_are_limited)
+{
+    struct arena_budget budget = { .max = 1000 };
+    struct store *s = some_store(NULL);
+    static struct scans a;
+    size_t max = 0;
+
+    all_buckets(s, SCAN_RANGE, &a);
+    for (size_t i = 0; i < a.len; i++)
+        ck_assert_int_eq(store_scan_close(&a.scans[i], NULL, &e), ST_OK);
+    for (max = 1; max < 1 << 20; max *= 2) {
+        enum status status;
+
+        for (size_t i = 0; i < a.len; i++)
+            a.specs[i].max_bytes = max;
+        status = store_scans_open(s, a.specs, a.len, a.scans, &e);
+        if (status == ST_OK)
+            break;
+        ck_assert_int_eq(status, ST_LIMIT);
+        for (size_t i = 0; i < a.len; i++)
+            ck_assert_ptr_null(a.scans[i]);
+    }
+    /* Each bucket has an open row at least, so it is more than that. */
+    ck_assert_uint_ge(max, a.len * 64);
+    ck_assert_uint_lt(max, 1 << 20);
+    for (size_t i = 0; i < a.len; i++) {
+        ck_assert_int_eq(store_scan_close(&a.scans[i], NULL, &e), ST_OK);
+        a.specs[i].budget = &budget;
+    }
+    ck_assert_int_eq(store_scans_open(s, a.specs, a.len, a.scans, &e),
+                     ST_LIMIT);
+    ck_assert_uint_eq(atomic_load(&budget.used), 0);
+    end_scans(&a);
+    ck_assert_int_eq(store_close(&s, &e), ST_OK);
+}
+END_TEST
+
 /* Rightly or not: the rows are the same. */
 static void
 check_expecting(struct scans *a, struct scans *b, size_t bucket,
@@ -288,5 +327,6 @@ END_TEST
 
 TEST_MAIN("store_scan", TEST(expecting_changes_no_row),
           TEST(buckets_share_what_reads_the_engine),
+          TEST(copies_of_open_rows_are_limited),
           TEST(each_sees_what_was_there_at_the_opening),
           TEST(open_rows_have_summaries))
