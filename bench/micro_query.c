@@ -16,6 +16,8 @@
 #include "storage/row/mask.h"
 #include "tsd/api/query/query_json.h"
 
+static struct deadline deadline; /* without a timeout */
+
 #define KEYS 10000
 #define KEY_SIZE                                                \
     21 /* metric, base, two tags less one byte; see make_keys() \
@@ -163,8 +165,8 @@ run_numbers(void *ctx)
     struct number_rig *r = ctx;
 
     arena_reset(r->arena);
-    if (numbers_run(&r->q, r->q.subs, r->spans, SERIES, r->arena, &r->dps,
-                    NULL) != ST_OK)
+    if (numbers_run(&r->q, r->q.subs, r->spans, SERIES, &deadline, r->arena,
+                    &r->dps, NULL) != ST_OK)
         client_die("the numbers failed");
     micro_use(r->dps.len);
 }

@@ -36,7 +36,7 @@ downsample_interval(const struct sub_query *sq)
 static const struct rollup_interval *
 rollup_interval(const struct sub_query *sq)
 {
-    return sq->rollup == NULL ? NULL : sq->rollup->interval;
+    return sq->rollup.interval;
 }
 
 static int64_t
@@ -232,24 +232,24 @@ folded_is_all(const struct sub_query *sq)
 
 enum status
 numbers_run(const struct query *q, const struct sub_query *sq,
-            const struct span *spans, size_t len, struct arena *a,
-            struct dps *out, struct error *e)
+            const struct span *spans, size_t len, struct deadline *deadline,
+            struct arena *a, struct dps *out, struct error *e)
 {
     struct downsampler d = { .spec = &sq->downsample,
-                             .window = numbers_window(q, sq) };
+                             .window = numbers_window(q, sq),
+                             .deadline = deadline };
     struct merge_spec merge = {
         .aggregator = sq->aggregator,
         .rate = sq->rate,
         .null_fill = sq->downsample.on && sq->downsample.fill == FILL_NULL,
         .window = d.window,
+        .deadline = deadline,
     };
     struct numbers_bounds bounds = bounds_of(q, &d.window);
     struct column one, *columns = &one;
     size_t n = 0;
     enum status st = ST_OK;
 
-    if (q->deadline != NULL)
-        d.deadline = merge.deadline = *q->deadline;
     *out = (struct dps){ 0 };
     if (len == 0)
         return ST_OK;
@@ -273,7 +273,7 @@ numbers_run(const struct query *q, const struct sub_query *sq,
             continue;
         st = make_column(sq, &d, &spans[i], a, &columns[n], e);
         if (st == ST_OK)
-            st = deadline_tick(&merge.deadline, columns[n++].len, e);
+            st = deadline_tick(deadline, columns[n++].len, e);
     }
     if (st == ST_OK && n > 0)
         st = merge_run(&merge, columns, n, a, out, e);

@@ -10,6 +10,7 @@
 #ifndef QUERY_AGGREGATE_AGGREGATE_H
 #define QUERY_AGGREGATE_AGGREGATE_H
 
+#include "query/model/deadline.h"
 #include "query/model/query.h"
 #include "query/model/series_data.h"
 
@@ -48,13 +49,14 @@ size_t downsample_starts(const struct downsample *spec, const struct window *w,
  * wrap as Java's do. */
 int64_t numbers_lerp(int64_t x, int64_t x0, int64_t y0, int64_t x1, int64_t y1);
 
-/* Arrays of '*out' are in the arena.  'spans' come in the order of their
- * TSUIDs; those without points, and those not taken (above), count for nothing.
- * With the aggregator "none" there is one. */
+/* Arrays of '*out' are in the arena.  The work counts against the deadline,
+ * which is the caller's, for one group after the other.  'spans' come in the
+ * order of their TSUIDs; those without points, and those not taken (above),
+ * count for nothing. With the aggregator "none" there is one. */
 MUST_CHECK enum status numbers_run(const struct query *q,
                                    const struct sub_query *sq,
                                    const struct span *spans, size_t len,
-                                   struct arena *a, struct dps *out,
-                                   struct error *e);
+                                   struct deadline *deadline, struct arena *a,
+                                   struct dps *out, struct error *e);
 
 #endif

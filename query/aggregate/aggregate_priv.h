@@ -42,7 +42,7 @@ struct downsampler {
     struct arena *arena;
     int64_t seek_ms; /* earlier points are left out: half a bucket */
     bool sum_counts; /* "count" adds up what rollups counted */
-    struct deadline deadline;
+    struct deadline *deadline;
     double *scratch; /* the values of one bucket, as doubles, or to sort */
     /* With a fill policy: the buckets that every series gets.  'want' are the
      * times at which one is expected, 'shown' those it is given; they differ
@@ -89,7 +89,7 @@ struct merge_spec {
     bool rate;      /* the columns are rates */
     bool null_fill; /* show NaN as nothing */
     struct window window;
-    struct deadline deadline;
+    struct deadline *deadline;
 };
 
 MUST_CHECK enum status merge_run(const struct merge_spec *spec,

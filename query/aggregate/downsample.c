@@ -304,7 +304,7 @@ fill_value(enum fill_policy fill, double *out, struct error *e)
 static enum status
 may_go_on(const struct downsampler *d, size_t i, struct error *e)
 {
-    return i % 65536 == 65535 ? deadline_check(&d->deadline, e) : ST_OK;
+    return i % 65536 == 65535 ? deadline_check(d->deadline, e) : ST_OK;
 }
 
 static enum status

@@ -453,7 +453,6 @@ make_room(struct merge *m, struct dps *out, struct error *e)
 static enum status
 run_together(struct merge *m, struct dps *out, struct error *e)
 {
-    struct deadline deadline = m->spec->deadline;
     enum status st = ST_OK;
 
     while (st == ST_OK && out->len < m->timestamps.len) {
@@ -462,7 +461,7 @@ run_together(struct merge *m, struct dps *out, struct error *e)
         st = run_stretch(m, out->len, n, out, e);
         out->len += n;
         if (st == ST_OK)
-            st = deadline_tick(&deadline, n * cursors, e);
+            st = deadline_tick(m->spec->deadline, n * cursors, e);
     }
     return st;
 }
@@ -526,7 +525,6 @@ static enum status
 run_alone(const struct merge_spec *spec, const struct column *c,
           struct arena *a, struct dps *out, struct error *e)
 {
-    struct deadline deadline = spec->deadline;
     size_t first = column_seek(c->ts_ms, c->len, spec->window.start_ms), len;
     enum status st;
 
@@ -547,7 +545,7 @@ run_alone(const struct merge_spec *spec, const struct column *c,
         st = show(spec, out, out->len, n, doubles, e);
         out->len += n;
         if (st == ST_OK)
-            st = deadline_tick(&deadline, n, e);
+            st = deadline_tick(spec->deadline, n, e);
     }
     return st;
 }

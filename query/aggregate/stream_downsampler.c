@@ -45,7 +45,7 @@ stream_downsampler_init(struct stream_downsampler *f, const struct query *q,
     struct window w = numbers_window(q, sq);
 
     *f = (struct stream_downsampler){ .to = INT64_MAX, .buckets_most = 1 };
-    if (!d->on || sq->rollup != NULL ||
+    if (!d->on || rollup_is_used(&sq->rollup) ||
         !can_fold(aggregator_kind(d->aggregator)))
         return false;
     f->kind = aggregator_kind(d->aggregator);

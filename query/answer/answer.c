@@ -41,7 +41,7 @@ struct task {
 };
 
 struct job {
-    const struct answer *w;
+    const struct answer_job *w;
     const struct key_layout *layout;
     const struct grouping *g;
     struct result_group *groups; /* NULL: they are written */
@@ -49,12 +49,6 @@ struct job {
     size_t tasks_len;
     size_t in_row; /* so many groups are one task's, then come the next one's */
 };
-
-static size_t
-sub_at(const struct answer *w)
-{
-    return (size_t)(w->like.sub - w->q->subs);
-}
 
 static enum status
 answer_no_memory(struct error *e)
@@ -92,7 +86,7 @@ static enum status
 run_numbers(const struct job *job, struct task *t, const struct group *group,
             struct arena *a, struct dps *out)
 {
-    const struct answer *w = job->w;
+    const struct answer_job *w = job->w;
     struct span one = { 0 }, *spans = &one;
     size_t steps = group->len;
     enum status status;
@@ -105,7 +99,8 @@ run_numbers(const struct job *job, struct task *t, const struct group *group,
         spans[k] = fetched_span(w->fetch, job->g->order[group->first + k]);
         steps += spans[k].len;
     }
-    status = numbers_run(w->q, w->sq, spans, group->len, a, out, &t->error);
+    status = numbers_run(w->q, w->sq, spans, group->len, &t->deadline, a, out,
+                         &t->error);
     if (spans != &one)
         free(spans);
     if (status != ST_OK)
@@ -214,7 +209,7 @@ static enum status
 write_group(const struct job *job, struct task *t, size_t i)
 {
     const struct group *group = &job->g->groups[i];
-    size_t sub = sub_at(job->w);
+    size_t sub = job->w->like.sub->index;
     struct result_group *out = &t->written[t->before == &t->written[0]];
     struct slice known = { NULL, 0 }, tsuid;
     enum status status;
@@ -279,7 +274,7 @@ static void
 run_task(void *ctx, size_t at)
 {
     struct job *job = ctx;
-    const struct answer *w = job->w;
+    const struct answer_job *w = job->w;
     struct task *t = &job->tasks[at];
 
     t->arena = arena_new_within(w->query_bytes, w->limits->budget);
@@ -292,7 +287,7 @@ run_task(void *ctx, size_t at)
         size_t rest = job->g->groups_len - i;
 
         if (i / job->tasks_len % 64 < job->in_row)
-            t->status = fetch_may_go_on(w->limits, &t->error);
+            t->status = fetch_check_limits(w->limits, &t->error);
         t->expected = i;
         if (!run_row(job, t, i, rest < job->in_row ? rest : job->in_row))
             break;
@@ -365,8 +360,8 @@ new_groups(const struct query *q, size_t len, struct arena *a, struct part *out,
 }
 
 enum status
-answer_make(const struct answer *w, struct arena *a, struct part *out,
-            struct result_stats *stats, struct error *e)
+answer_groups(const struct answer_job *w, struct arena *a, struct part *out,
+              struct result_stats *stats, struct error *e)
 {
     struct arena *scratch =
         arena_new_within(w->limits->max_memory, w->limits->budget);
@@ -385,13 +380,13 @@ answer_make(const struct answer *w, struct arena *a, struct part *out,
     if (status == ST_OK && g.groups_len > 0) {
         job.groups = out->groups;
         deal_out(&job);
-        if (w->chunks != NULL &&
-            !chunks_begin(w->chunks, sub_at(w), g.groups_len, job.in_row, a))
+        if (w->chunks != NULL && !chunks_begin(w->chunks, w->like.sub->index,
+                                               g.groups_len, job.in_row, a))
             status = answer_no_memory(e);
         if (status == ST_OK)
             status = run_tasks(&job, a, stats, e);
         if (w->chunks != NULL)
-            chunks_end(w->chunks, sub_at(w));
+            chunks_end(w->chunks, w->like.sub->index);
     }
     arena_free(&scratch);
     return status;

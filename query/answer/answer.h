@@ -13,7 +13,7 @@
 #include "query/answer/chunks.h"
 #include "query/answer/rollup_raw_merge.h"
 
-struct answer {
+struct answer_job {
     const struct plan_context *context;
     struct pool *pool;
     size_t threads;     /* of the pool */
@@ -27,9 +27,10 @@ struct answer {
     struct chunks *chunks;    /* NULL: groups are wanted */
 };
 
-MUST_CHECK enum status answer_make(const struct answer *w, struct arena *a,
-                                   struct part *out, struct result_stats *stats,
-                                   struct error *e);
+MUST_CHECK enum status answer_groups(const struct answer_job *w,
+                                     struct arena *a, struct part *out,
+                                     struct result_stats *stats,
+                                     struct error *e);
 
 /* Writes groups that were made. */
 MUST_CHECK enum status answer_write(const struct part *part, size_t sub,

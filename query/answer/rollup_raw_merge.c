@@ -6,11 +6,12 @@
 #include <stdlib.h>
 
 bool
-split_wanted(const struct rollup_try *t, const struct query *q, int64_t *at_ms)
+rollup_raw_merge_wanted(const struct rollup_candidate *c, const struct query *q,
+                        int64_t *at_ms)
 {
-    const struct rollup_interval *i = t->use.interval;
+    const struct rollup_interval *i = c->sub.rollup.interval;
 
-    if (i == NULL || i->delay_s == 0 || !t->rollups->split)
+    if (i == NULL || i->delay_s == 0 || !c->rollups->split)
         return false;
     *at_ms = (q->now_ms / 1000 - i->delay_s) * 1000;
     return q->end_ms > q->now_ms - i->delay_s * 1000;
@@ -143,9 +144,9 @@ part_fini(struct part *p)
 }
 
 enum status
-split_merge(const struct part *before, const struct part *after,
-            bool each_alone, const struct query *q, int64_t at_ms,
-            struct arena *a, struct part *out, struct error *e)
+rollup_raw_merge(const struct part *before, const struct part *after,
+                 bool each_alone, const struct query *q, int64_t at_ms,
+                 struct arena *a, struct part *out, struct error *e)
 {
     static const struct result_group none = { 0 };
     size_t i = 0, k = 0;

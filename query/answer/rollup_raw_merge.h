@@ -19,10 +19,10 @@
 #include "query/model/result.h"
 #include "query/plan/rollup_candidates.h"
 
-/* Is the first way of 't' to be split, and where?  '*at_ms' at or before the
- * start: there is no first part. */
-bool split_wanted(const struct rollup_try *t, const struct query *q,
-                  int64_t *at_ms);
+/* Does the candidate's answer take newer points from raw series, and from when
+ * on?  '*at_ms' at or before the start: from the start. */
+bool rollup_raw_merge_wanted(const struct rollup_candidate *c,
+                             const struct query *q, int64_t *at_ms);
 
 struct chunks;
 
@@ -37,10 +37,10 @@ void part_fini(struct part *p);
 
 /* Both parts' groups ascend by key, or, when 'each_alone', by TSUID, and have
  * the numbers of whole hours; 'q' is the query as it was asked. */
-MUST_CHECK enum status split_merge(const struct part *before,
-                                   const struct part *after, bool each_alone,
-                                   const struct query *q, int64_t at_ms,
-                                   struct arena *a, struct part *out,
-                                   struct error *e);
+MUST_CHECK enum status rollup_raw_merge(const struct part *before,
+                                        const struct part *after,
+                                        bool each_alone, const struct query *q,
+                                        int64_t at_ms, struct arena *a,
+                                        struct part *out, struct error *e);
 
 #endif

@@ -12,11 +12,12 @@
 #include "base/mem.h"
 #include "base/obj.h"
 #include "query/answer/answer.h"
+#include "query/answer/rollup_raw_merge.h"
 #include "query/fetch/fetch.h"
 #include "query/histogram/histograms.h"
 #include "query/plan/plan.h"
+#include "query/plan/rollup_candidates.h"
 #include "query/model/rollup.h"
-#include "query/answer/rollup_raw_merge.h"
 #include "query/engine/subqueries.h"
 #include "storage/histogram/histogram_table.h"
 
@@ -87,216 +88,7 @@ engine_latency(const struct engine *en)
     return &en->latency;
 }
 
-/* -- one sub-query --------------------------------------------------------- */
-
-static void
-set_limits(const struct engine *en, const struct query *q,
-           const struct sub_query *sq, struct fetch_limits *limits)
-{
-    struct engine_limits found = { 0, 0 };
-
-    if (en->options.limits != NULL)
-        en->options.limits(en->options.limits_ctx, q, sq, &found);
-    limits->max_points = found.points;
-    limits->max_bytes = found.bytes;
-    fetch_limits_forget(limits);
-}
-
-/* The counts that belong to an average's sums, in '*f' already. */
-static enum status
-join_counts(struct engine *en, const struct query *q,
-            const struct sub_query *sq, struct fetch_limits *limits,
-            struct arena *a, struct fetch *f, struct error *e)
-{
-    const struct key_layout *layout = store_layout(en->context.store);
-    struct rollup_use use = { sq->rollup->interval, sq->rollup->count_kind, 0 };
-    struct sub_query counts = *sq;
-    struct plan p;
-    struct fetch more = { 0 };
-    enum status status;
-
-    counts.rollup = &use;
-    status = plan_make(&en->context, q, &counts, a, &p, e);
-    if (status != ST_OK)
-        return status;
-    if (!p.empty)
-        status = fetch_run(&en->context, &p, NULL, en->pool, limits, &more, e);
-    if (status == ST_OK)
-        status = fetch_unroll(layout, q, &counts, &more, a, e);
-    if (status == ST_OK)
-        status = fetch_join_counts(f, &more, a, e);
-    fetch_fini(&more);
-    plan_fini(&p);
-    return status;
-}
-
-static enum status
-read_series(struct engine *en, const struct query *q,
-            const struct sub_query *sq, const struct plan *p,
-            struct fetch_limits *limits, struct arena *a, struct fetch *f,
-            struct error *e)
-{
-    struct stream_downsampler downsampler;
-    bool folds = stream_downsampler_init(&downsampler, q, sq);
-    enum status status = ST_OK;
-
-    *f = (struct fetch){ 0 };
-    if (folds)
-        stream_downsampler_make_grid(&downsampler, a);
-    if (!p->empty)
-        status = fetch_run(&en->context, p, folds ? &downsampler : NULL,
-                           en->pool, limits, f, e);
-    if (status == ST_OK && sq->rollup != NULL)
-        status = fetch_unroll(store_layout(en->context.store), q, sq, f, a, e);
-    if (status == ST_OK && sq->rollup != NULL && sq->rollup->count_kind != 0)
-        status = join_counts(en, q, sq, limits, a, f, e);
-    return status;
-}
-
-/* The groups belong to the sub-query as it was asked. */
-static enum status
-answer(struct engine *en, const struct query *q, const struct sub_query *asked,
-       const struct rollup_try *t, const struct plan *p, const struct fetch *f,
-       struct fetch_limits *limits, struct arena *a, struct part *out,
-       struct result_stats *stats, struct error *e)
-{
-    struct answer w = {
-        .context = &en->context,
-        .pool = en->pool,
-        .threads = en->options.threads,
-        .query_bytes = en->options.query_bytes,
-        .q = q,
-        .sq = &t->sub,
-        .plan = p,
-        .fetch = f,
-        .limits = limits,
-        .chunks = out->chunks,
-        .like = { .sub = asked, .rollup_table = rollup_try_table(t) },
-    };
-
-    if (t->sub.rollup != NULL) {
-        struct rollup_use *use = arena_alloc(a, sizeof *use);
-
-        if (use == NULL)
-            return error_set(e, ST_LIMIT, "no memory for the groups");
-        *use = t->use;
-        w.like.rollup = use;
-    }
-    return answer_make(&w, a, out, stats, e);
-}
-
-static void
-keep_scans(const struct fetch *f, struct arena *a, struct result_stats *stats)
-{
-    size_t size = f->scans_len * sizeof *f->scans;
-
-    stats->scan = f->counts;
-    stats->series = f->len;
-    stats->points = f->points;
-    stats->scans = arena_alloc(a, size);
-    stats->scans_len = stats->scans == NULL ? 0 : f->scans_len;
-    if (stats->scans_len > 0)
-        memcpy(stats->scans, f->scans, size);
-}
-
-/* One way of running a sub-query; '*found' is whether there were series. */
-static enum status
-run_try(struct engine *en, const struct query *q, const struct sub_query *asked,
-        const struct rollup_try *t, struct fetch_limits *limits,
-        struct arena *a, struct part *out, struct result_stats *stats,
-        bool *found, struct error *e)
-{
-    int64_t at_us = clock_monotonic_us(), now_us;
-    const struct sub_query *sq = &t->sub;
-    struct plan p;
-    struct fetch f = { 0 };
-    enum status status = plan_make(&en->context, q, sq, a, &p, e);
-    char *text;
-
-    if (status != ST_OK)
-        return status;
-    if (t->missing.status != ST_OK) {
-        *e = t->missing;
-        plan_fini(&p);
-        return e->status;
-    }
-    text = arena_strdup(a, slice_str(p.text));
-    stats->plan = text == NULL ? "" : text;
-    now_us = clock_monotonic_us();
-    stats->plan_us += now_us - at_us;
-    at_us = now_us;
-    status = read_series(en, q, sq, &p, limits, a, &f, e);
-    now_us = clock_monotonic_us();
-    stats->scan_us += now_us - at_us;
-    keep_scans(&f, a, stats);
-    /* Notes lie among points, never among rollups. */
-    if (status == ST_OK && en->options.annotations != NULL &&
-        sq->rollup == NULL)
-        status = fetch_add_noted(&en->context, sq, &p, en->options.annotations,
-                                 a, &f, e);
-    *found = f.len > 0;
-    if (status == ST_OK && *found) {
-        status = answer(en, q, asked, t, &p, &f, limits, a, out, stats, e);
-        stats->numbers_us = clock_monotonic_us() - now_us;
-    }
-    fetch_fini(&f);
-    plan_fini(&p);
-    return status;
-}
-
-static enum status
-run_histograms(struct engine *en, const struct query *q,
-               const struct sub_query *sq, struct fetch_limits *limits,
-               struct arena *a, struct part *out, struct result_stats *stats,
-               struct error *e)
-{
-    int64_t at_us = clock_monotonic_us(), now_us;
-    struct plan p;
-    const struct histograms_job job = {
-        .context = &en->context,
-        .q = q,
-        .sq = sq,
-        .plan = &p,
-        .limits = limits,
-        .codec = en->options.histogram_codec - 1,
-        .arena = a,
-    };
-    enum status status = plan_make(&en->context, q, sq, a, &p, e);
-    char *text;
-
-    if (status != ST_OK)
-        return status;
-    text = arena_strdup(a, slice_str(p.text));
-    stats->plan = text == NULL ? "" : text;
-    now_us = clock_monotonic_us();
-    stats->plan_us = now_us - at_us;
-    if (!p.empty)
-        status = histograms_run(&job, &out->groups, &out->len, stats, e);
-    stats->scan_us = clock_monotonic_us() - now_us;
-    for (size_t i = 0; i < out->len; i++)
-        out->groups[i].rollup_table = "raw";
-    plan_fini(&p);
-    return status;
-}
-
-/* One way after the other, until one finds something. */
-static enum status
-run_tries(struct engine *en, const struct query *q, const struct sub_query *sq,
-          struct rollup_try *t, struct fetch_limits *limits, struct arena *a,
-          struct part *out, struct result_stats *stats, struct error *e)
-{
-    bool again = true, found = false;
-    enum status status = ST_OK;
-
-    fetch_limits_release(limits);
-    while (status == ST_OK && again) {
-        again = false;
-        status = run_try(en, q, sq, t, limits, a, out, stats, &found, e);
-        if (status == ST_OK && !found)
-            status = rollup_try_next(t, &again, e);
-    }
-    return status;
-}
+/* -- costs ----------------------------------------------------------------- */
 
 static void
 add_counts(struct scan_counts *to, const struct scan_counts *more)
@@ -308,106 +100,295 @@ add_counts(struct scan_counts *to, const struct scan_counts *more)
     to->seeks += more->seeks;
 }
 
+/* Adds what a fetch cost: a sub-query may fetch several times. */
 static void
-add_stats(struct result_stats *to, const struct result_stats *more)
+add_scans(struct result_stats *to, const struct fetch *f, struct arena *a)
 {
-    add_counts(&to->scan, &more->scan);
-    for (size_t i = 0; i < to->scans_len && i < more->scans_len; i++) {
-        add_counts(&to->scans[i].scan, &more->scans[i].scan);
-        to->scans[i].points += more->scans[i].points;
-        to->scans[i].us += more->scans[i].us;
+    add_counts(&to->scan, &f->counts);
+    to->series += f->len;
+    to->points += f->points;
+    if (to->scans == NULL && f->scans_len > 0) {
+        to->scans = arena_array(a, f->scans_len, sizeof *to->scans);
+        to->scans_len = to->scans == NULL ? 0 : f->scans_len;
     }
-    if (to->scans_len == 0) {
-        to->scans = more->scans;
-        to->scans_len = more->scans_len;
+    for (size_t i = 0; i < to->scans_len && i < f->scans_len; i++) {
+        add_counts(&to->scans[i].scan, &f->scans[i].scan);
+        to->scans[i].points += f->scans[i].points;
+        to->scans[i].us += f->scans[i].us;
     }
-    to->series += more->series;
-    to->points += more->points;
-    to->points_out += more->points_out;
-    to->plan_us += more->plan_us;
-    to->scan_us += more->scan_us;
-    to->numbers_us += more->numbers_us;
 }
 
-/* Rollups up to 'at_ms', points from there on: see
- * query/answer/rollup_raw_merge.h. */
-static enum status
-run_split(struct engine *en, const struct query *q, const struct sub_query *sq,
-          struct rollup_try *t, int64_t at_ms, struct fetch_limits *limits,
-          struct arena *a, struct part *out, struct result_stats *stats,
-          struct error *e)
+/* -- one sub-query --------------------------------------------------------- */
+
+/* The execution of one sub-query, or of a part of its range. */
+struct execution {
+    struct engine *en;
+    const struct query *q;
+    const struct sub_query *sq; /* as the client wrote it */
+    struct fetch_limits *limits;
+    struct arena *arena; /* of the groups */
+    struct result_stats *stats;
+    struct error *e;
+};
+
+static void
+set_limits(const struct execution *x)
 {
-    struct query before = *q, after = *q;
-    struct rollup_try points = *t;
-    struct result_stats rollup_stats = { 0 };
-    struct part parts[2] = { { .len = 0 }, { .len = 0 } };
-    enum status status = rollup_try_points(&points, sq, e);
+    const struct engine_options *o = &x->en->options;
+    struct engine_limits found = { 0, 0 };
+
+    if (o->limits != NULL)
+        o->limits(o->limits_ctx, x->q, x->sq, &found);
+    x->limits->max_points = found.points;
+    x->limits->max_bytes = found.bytes;
+    fetch_limits_reset(x->limits);
+}
+
+static enum status
+make_plan(const struct execution *x, const struct sub_query *sq,
+          struct plan *out)
+{
+    int64_t from_us = clock_monotonic_us();
+    enum status status = plan_make(&x->en->context, x->q, sq,
+                                   &x->limits->deadline, x->arena, out, x->e);
+    char *text;
 
     if (status != ST_OK)
         return status;
-    if (at_ms <= q->start_ms)
-        return run_tries(en, q, sq, &points, limits, a, out, stats, e);
+    text = arena_strdup(x->arena, slice_str(out->text));
+    x->stats->plan = text == NULL ? "" : text;
+    x->stats->plan_us += clock_monotonic_us() - from_us;
+    return ST_OK;
+}
+
+/* Fetches the counts of an average whose sums are in '*f'. */
+static enum status
+fetch_counts(const struct execution *x, const struct sub_query *sq,
+             struct fetch *f)
+{
+    struct engine *en = x->en;
+    struct sub_query counts = *sq;
+    struct plan p;
+    struct fetch more = { 0 };
+    enum status status;
+
+    counts.rollup =
+        (struct rollup_use){ sq->rollup.interval, sq->rollup.count_kind, 0 };
+    status = plan_make(&en->context, x->q, &counts, &x->limits->deadline,
+                       x->arena, &p, x->e);
+    if (status != ST_OK)
+        return status;
+    if (!p.empty)
+        status =
+            fetch_run(&en->context, &p, NULL, en->pool, x->limits, &more, x->e);
+    if (status == ST_OK)
+        status = rollup_restore_times(store_layout(en->context.store), x->q,
+                                      &counts, &more, x->arena, x->e);
+    if (status == ST_OK)
+        status = fetch_join_counts(f, &more, x->arena, x->e);
+    fetch_fini(&more);
+    plan_fini(&p);
+    return status;
+}
+
+static enum status
+fetch_series(const struct execution *x, const struct sub_query *sq,
+             const struct plan *p, struct fetch *f)
+{
+    struct engine *en = x->en;
+    struct stream_downsampler downsampler;
+    bool streams = stream_downsampler_init(&downsampler, x->q, sq);
+    int64_t from_us = clock_monotonic_us();
+    enum status status = ST_OK;
+
+    if (streams)
+        stream_downsampler_make_grid(&downsampler, x->arena);
+    if (!p->empty)
+        status = fetch_run(&en->context, p, streams ? &downsampler : NULL,
+                           en->pool, x->limits, f, x->e);
+    if (status == ST_OK && rollup_is_used(&sq->rollup))
+        status = rollup_restore_times(store_layout(en->context.store), x->q, sq,
+                                      f, x->arena, x->e);
+    if (status == ST_OK && sq->rollup.count_kind != 0)
+        status = fetch_counts(x, sq, f);
+    x->stats->scan_us += clock_monotonic_us() - from_us;
+    add_scans(x->stats, f, x->arena);
+    /* Annotations lie among points, never among rollups. */
+    if (status == ST_OK && en->options.annotations != NULL &&
+        !rollup_is_used(&sq->rollup))
+        status = fetch_annotated_only(
+            &en->context, sq, p, en->options.annotations, x->arena, f, x->e);
+    return status;
+}
+
+/* Aggregates each group and, where the part has chunks, writes it. */
+static enum status
+aggregate_and_answer(const struct execution *x,
+                     const struct rollup_candidate *c, const struct plan *p,
+                     const struct fetch *f, struct part *out)
+{
+    int64_t from_us = clock_monotonic_us();
+    struct rollup_use *use = arena_alloc(x->arena, sizeof *use);
+    const struct answer_job job = {
+        .context = &x->en->context,
+        .pool = x->en->pool,
+        .threads = x->en->options.threads,
+        .query_bytes = x->en->options.query_bytes,
+        .q = x->q,
+        .sq = &c->sub,
+        .plan = p,
+        .fetch = f,
+        .limits = x->limits,
+        .chunks = out->chunks,
+        .like = { .sub = x->sq,
+                  .rollup = rollup_is_used(&c->sub.rollup) ? use : NULL,
+                  .rollup_table = rollup_candidate_table(c) },
+    };
+    enum status status;
+
+    if (use == NULL)
+        return error_set(x->e, ST_LIMIT, "no memory for the groups");
+    *use = c->sub.rollup;
+    status = answer_groups(&job, x->arena, out, x->stats, x->e);
+    x->stats->numbers_us += clock_monotonic_us() - from_us;
+    return status;
+}
+
+/* Plan, fetch, aggregate, answer; '*found' is whether there were series. */
+static enum status
+execute(const struct execution *x, const struct rollup_candidate *c,
+        struct part *out, bool *found)
+{
+    struct plan p;
+    struct fetch f = { 0 };
+    enum status status = make_plan(x, &c->sub, &p);
+
+    if (status != ST_OK)
+        return status;
+    status = c->missing.status;
+    if (status != ST_OK)
+        *x->e = c->missing;
+    else
+        status = fetch_series(x, &c->sub, &p, &f);
+    *found = f.len > 0;
+    if (status == ST_OK && *found)
+        status = aggregate_and_answer(x, c, &p, &f, out);
+    fetch_fini(&f);
+    plan_fini(&p);
+    return status;
+}
+
+/* One candidate after the other, until one has series. */
+static enum status
+execute_candidates(const struct execution *x, struct rollup_candidate *c,
+                   struct part *out)
+{
+    bool again = true, found = false;
+    enum status status = ST_OK;
+
+    fetch_limits_release(x->limits);
+    while (status == ST_OK && again) {
+        again = false;
+        status = execute(x, c, out, &found);
+        if (status == ST_OK && !found)
+            status = rollup_candidate_next(c, &again, x->e);
+    }
+    return status;
+}
+
+/* Rollups up to 'at_ms', raw points from then on: see
+ * query/answer/rollup_raw_merge.h. */
+static enum status
+execute_rollups_and_raw(const struct execution *x, struct rollup_candidate *c,
+                        int64_t at_ms, struct part *out)
+{
+    struct query before = *x->q, after = *x->q;
+    struct execution x_before = *x, x_after = *x;
+    struct rollup_candidate points = *c;
+    struct part parts[2] = { { .len = 0 }, { .len = 0 } };
+    enum status status = rollup_candidate_points(&points, x->sq, x->e);
+
+    if (status != ST_OK)
+        return status;
+    if (at_ms <= x->q->start_ms)
+        return execute_candidates(x, &points, out);
     before.end_ms = after.start_ms = at_ms;
     before.whole_hours = after.whole_hours = true;
-    status =
-        run_tries(en, &before, sq, t, limits, a, &parts[0], &rollup_stats, e);
+    x_before.q = &before;
+    x_after.q = &after;
+    status = execute_candidates(&x_before, c, &parts[0]);
     if (status == ST_OK)
-        status =
-            run_tries(en, &after, sq, &points, limits, a, &parts[1], stats, e);
-    add_stats(stats, &rollup_stats);
+        status = execute_candidates(&x_after, &points, &parts[1]);
     if (status == ST_OK)
-        status = split_merge(&parts[0], &parts[1],
-                             aggregator_is_none(sq->aggregator), q, at_ms, a,
-                             out, e);
+        status = rollup_raw_merge(&parts[0], &parts[1],
+                                  aggregator_is_none(x->sq->aggregator), x->q,
+                                  at_ms, x->arena, out, x->e);
     part_fini(&parts[0]);
     part_fini(&parts[1]);
     return status;
 }
 
-/* Its groups are kept, and then written if need be. */
 static enum status
-run_kept(struct engine *en, const struct query *q, const struct sub_query *sq,
-         struct rollup_try *t, int64_t at_ms, struct fetch_limits *limits,
-         struct arena *a, struct part *out, struct result_stats *stats,
-         struct error *e)
+execute_histograms(const struct execution *x, struct part *out)
 {
-    struct chunks *chunks = out->chunks;
-    enum status status;
+    struct plan p;
+    const struct histograms_job job = {
+        .context = &x->en->context,
+        .q = x->q,
+        .sq = x->sq,
+        .plan = &p,
+        .limits = x->limits,
+        .codec = x->en->options.histogram_codec - 1,
+        .arena = x->arena,
+    };
+    enum status status = make_plan(x, x->sq, &p);
+    int64_t from_us = clock_monotonic_us();
 
-    out->chunks = NULL;
-    if (t == NULL)
-        status = run_histograms(en, q, sq, limits, a, out, stats, e);
-    else
-        status = run_split(en, q, sq, t, at_ms, limits, a, out, stats, e);
+    if (status != ST_OK)
+        return status;
+    if (!p.empty)
+        status = histograms_run(&job, &out->groups, &out->len, x->stats, x->e);
+    x->stats->scan_us = clock_monotonic_us() - from_us;
     for (size_t i = 0; i < out->len; i++)
-        out->groups[i].is_split = t != NULL;
+        out->groups[i].rollup_table = "raw";
+    plan_fini(&p);
+    return status;
+}
+
+/* Groups of histograms, and of rollups and raw points, are all made before the
+ * first is written. */
+static enum status
+execute_subquery(const struct execution *x, struct part *out)
+{
+    bool histograms = histograms_wanted(x->sq), merge = false;
+    struct chunks *chunks = out->chunks;
+    struct rollup_candidate c;
+    int64_t at_ms = 0;
+    enum status status = ST_OK;
+
+    set_limits(x);
+    if (!histograms)
+        status = rollup_candidate_first(&c, x->en->options.rollups,
+                                        x->en->context.series, x->sq, x->e);
+    if (status != ST_OK)
+        return status;
+    merge = !histograms && rollup_raw_merge_wanted(&c, x->q, &at_ms);
+    if (!histograms && !merge)
+        return execute_candidates(x, &c, out);
+    out->chunks = NULL;
+    status = histograms ? execute_histograms(x, out)
+                        : execute_rollups_and_raw(x, &c, at_ms, out);
+    for (size_t i = 0; i < out->len; i++)
+        out->groups[i].is_split = merge;
     if (status != ST_OK || chunks == NULL)
         return status;
-    status = answer_write(out, (size_t)(sq - q->subs), en->pool, chunks, a, e);
+    status =
+        answer_write(out, x->sq->index, x->en->pool, chunks, x->arena, x->e);
     part_fini(out);
     return status;
 }
 
-static enum status
-run_sub(struct engine *en, const struct query *q, const struct sub_query *sq,
-        struct fetch_limits *limits, struct arena *a, struct part *out,
-        struct result_stats *stats, struct error *e)
-{
-    struct rollup_try t;
-    int64_t at_ms;
-    enum status status;
-
-    set_limits(en, q, sq, limits);
-    if (histograms_wanted(sq))
-        return run_kept(en, q, sq, NULL, 0, limits, a, out, stats, e);
-    status =
-        rollup_try_first(&t, en->options.rollups, en->context.series, sq, e);
-    if (status != ST_OK)
-        return status;
-    return split_wanted(&t, q, &at_ms)
-               ? run_kept(en, q, sq, &t, at_ms, limits, a, out, stats, e)
-               : run_tries(en, q, sq, &t, limits, a, out, stats, e);
-}
+/* -- a query --------------------------------------------------------------- */
 
 static enum status
 join_parts(struct part *parts, size_t len, struct arena *a,
@@ -443,29 +424,36 @@ struct running {
 };
 
 static enum status
-run_one(void *ctx, size_t i, struct sub_run *r)
+run_subquery(void *ctx, size_t i, struct subquery_run *r)
 {
     const struct running *run = ctx;
+    const struct execution x = {
+        .en = run->en,
+        .q = run->q,
+        .sq = &run->q->subs[i],
+        .limits = &r->limits,
+        .arena = r->arena,
+        .stats = &r->stats,
+        .e = &r->error,
+    };
     enum status status;
 
     r->part.chunks = run->chunks;
-    status = run_sub(run->en, run->q, &run->q->subs[i], &r->limits, r->arena,
-                     &r->part, &r->stats, &r->error);
+    status = execute_subquery(&x, &r->part);
     latency_add(&run->en->latency, (uint64_t)r->stats.scan_us);
     return status;
 }
 
 static enum status
-run(struct engine *en, const struct query *asked, bool (*gone)(void *ctx),
-    void *gone_ctx, struct chunks *chunks, struct arena *a,
-    struct query_result *out, struct parse_error *e)
+execute_query(struct engine *en, const struct query *q, bool (*gone)(void *ctx),
+              void *gone_ctx, struct chunks *chunks, struct arena *a,
+              struct query_result *out, struct parse_error *e)
 {
-    struct query with_deadline = *asked, *q = &with_deadline;
-    struct running run = { en, q, chunks };
-    const struct subs subs = {
+    struct running running = { en, q, chunks };
+    const struct subqueries subs = {
         .len = q->subs_len,
-        .run = run_one,
-        .ctx = &run,
+        .run = run_subquery,
+        .ctx = &running,
         .pool = en->pool,
         .worth_us = HELP_US,
         .max_memory = en->options.query_bytes,
@@ -476,14 +464,13 @@ run(struct engine *en, const struct query *asked, bool (*gone)(void *ctx),
     enum status status;
 
     OBJ_CHECK(en, ENGINE_MAGIC);
-    q->deadline = &subs.deadline;
     *out = (struct query_result){ .stats_len = q->subs_len,
                                   .deadline = subs.deadline };
     e->details[0] = '\0';
     out->stats = arena_array(a, q->subs_len, sizeof *out->stats);
     if (parts == NULL || out->stats == NULL)
         return error_set(&e->message, ST_LIMIT, "no memory for the query");
-    status = subs_run(&subs, a, parts, out->stats, &e->message);
+    status = subqueries_run(&subs, a, parts, out->stats, &e->message);
     if (status == ST_OK)
         status = join_parts(parts, q->subs_len, a, out, &e->message);
     for (size_t i = 0; i < q->subs_len; i++)
@@ -496,7 +483,7 @@ engine_run(struct engine *en, const struct query *q, bool (*gone)(void *ctx),
            void *gone_ctx, struct arena *a, struct query_result *out,
            struct parse_error *e)
 {
-    return run(en, q, gone, gone_ctx, NULL, a, out, e);
+    return execute_query(en, q, gone, gone_ctx, NULL, a, out, e);
 }
 
 enum status
@@ -506,7 +493,7 @@ engine_write(struct engine *en, const struct query *q, bool (*gone)(void *ctx),
 {
     chunks->metric_width = store_layout(en->context.store)->metric_width;
     chunks_init(chunks, q->subs_len);
-    return run(en, q, gone, gone_ctx, chunks, a, out, e);
+    return execute_query(en, q, gone, gone_ctx, chunks, a, out, e);
 }
 
 /* Deletes in the series itself, or in the rollups that were read for it. */

@@ -10,27 +10,27 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-/* One of those that run side by side. */
-struct beside {
-    struct sub_run run;
+/* One sub-query of a parallel run. */
+struct parallel_slot {
+    struct subquery_run run;
     enum status status;
     bool skipped; /* one before it failed */
 };
 
-struct together {
-    const struct subs *s;
-    size_t first; /* the number of besides[0] */
-    struct beside *besides;
+struct parallel_run {
+    const struct subqueries *s;
+    size_t first; /* the number of slots[0] */
+    struct parallel_slot *slots;
     _Atomic uint64_t held; /* points, of all */
     atomic_size_t failed;  /* the first that failed */
     size_t arena_bytes;
 };
 
 static void
-begin(const struct subs *s, struct sub_run *r, struct arena *a,
-      _Atomic uint64_t *all_held)
+start_run(const struct subqueries *s, struct subquery_run *r, struct arena *a,
+          _Atomic uint64_t *all_held)
 {
-    *r = (struct sub_run){ .arena = a };
+    *r = (struct subquery_run){ .arena = a };
     r->limits.max_memory = s->max_memory;
     r->limits.budget = s->budget;
     r->limits.deadline = s->deadline;
@@ -38,13 +38,13 @@ begin(const struct subs *s, struct sub_run *r, struct arena *a,
 }
 
 static enum status
-run_alone(const struct subs *s, size_t i, struct arena *a, struct part *part,
-          struct result_stats *stats, struct error *e)
+run_alone(const struct subqueries *s, size_t i, struct arena *a,
+          struct part *part, struct result_stats *stats, struct error *e)
 {
-    struct sub_run r;
+    struct subquery_run r;
     enum status status;
 
-    begin(s, &r, a, NULL);
+    start_run(s, &r, a, NULL);
     status = s->run(s->ctx, i, &r);
     *part = r.part;
     *stats = r.stats;
@@ -54,7 +54,7 @@ run_alone(const struct subs *s, size_t i, struct arena *a, struct part *part,
 }
 
 static void
-note_failure(struct together *t, size_t i)
+note_failure(struct parallel_run *t, size_t i)
 {
     size_t before = atomic_load(&t->failed);
 
@@ -63,19 +63,19 @@ note_failure(struct together *t, size_t i)
 }
 
 static void
-run_beside(void *ctx, size_t i)
+run_slot(void *ctx, size_t i)
 {
-    struct together *t = ctx;
-    struct beside *b = &t->besides[i];
+    struct parallel_run *t = ctx;
+    struct parallel_slot *b = &t->slots[i];
 
     if (atomic_load(&t->failed) < i) {
         b->skipped = true;
         return;
     }
-    begin(t->s, &b->run, arena_new_within(t->arena_bytes, t->s->budget),
-          &t->held);
+    start_run(t->s, &b->run, arena_new_within(t->arena_bytes, t->s->budget),
+              &t->held);
     b->status = t->s->run(t->s->ctx, t->first + i, &b->run);
-    fetch_limits_forget(&b->run.limits);
+    fetch_limits_reset(&b->run.limits);
     if (b->status != ST_OK && !b->run.limits.out_of_memory)
         note_failure(t, i);
 }
@@ -83,10 +83,10 @@ run_beside(void *ctx, size_t i)
 /* What came of one; again, if it had no memory.  Its figures lie in its arena,
  * also when it failed. */
 static enum status
-take(struct together *t, size_t i, struct arena *a, struct part *part,
-     struct result_stats *stats, struct error *e)
+finish_slot(struct parallel_run *t, size_t i, struct arena *a,
+            struct part *part, struct result_stats *stats, struct error *e)
 {
-    struct beside *b = &t->besides[i];
+    struct parallel_slot *b = &t->slots[i];
 
     if (b->skipped || b->run.limits.out_of_memory) {
         part_fini(&b->run.part);
@@ -107,30 +107,30 @@ take(struct together *t, size_t i, struct arena *a, struct part *part,
 }
 
 static enum status
-run_together(const struct subs *s, size_t first, struct arena *a,
+run_parallel(const struct subqueries *s, size_t first, struct arena *a,
              struct part *parts, struct result_stats *stats, struct error *e)
 {
     size_t len = s->len - first;
-    struct together t = { .s = s, .first = first };
+    struct parallel_run t = { .s = s, .first = first };
     enum status status = ST_OK;
 
-    t.besides = mem_new_array(len, sizeof *t.besides);
+    t.slots = mem_new_array(len, sizeof *t.slots);
     t.arena_bytes = arena_left(a);
     atomic_store(&t.failed, SIZE_MAX);
-    pool_run(s->pool, len, run_beside, &t);
+    pool_run(s->pool, len, run_slot, &t);
     for (size_t i = 0; i < len && status == ST_OK; i++)
-        status = take(&t, i, a, &parts[first + i], &stats[first + i], e);
+        status = finish_slot(&t, i, a, &parts[first + i], &stats[first + i], e);
     for (size_t i = 0; i < len; i++) {
-        part_fini(&t.besides[i].run.part);
-        arena_free(&t.besides[i].run.arena);
+        part_fini(&t.slots[i].run.part);
+        arena_free(&t.slots[i].run.arena);
     }
-    free(t.besides);
+    free(t.slots);
     return status;
 }
 
 enum status
-subs_run(const struct subs *s, struct arena *a, struct part *parts,
-         struct result_stats *stats, struct error *e)
+subqueries_run(const struct subqueries *s, struct arena *a, struct part *parts,
+               struct result_stats *stats, struct error *e)
 {
     enum status status = ST_OK;
 
@@ -141,7 +141,7 @@ subs_run(const struct subs *s, struct arena *a, struct part *parts,
         took_us = clock_monotonic_us() - from_us;
         if (status == ST_OK && i + 2 < s->len &&
             took_us * (int64_t)(s->len - i - 1) >= s->worth_us)
-            return run_together(s, i + 1, a, parts, stats, e);
+            return run_parallel(s, i + 1, a, parts, stats, e);
     }
     return status;
 }

@@ -7,7 +7,7 @@
  * memory that one may have for points: which does not get it is run alone,
  * afterwards.
  *
- * Threads: subs_run(): any.
+ * Threads: subqueries_run(): any.
  */
 #ifndef QUERY_ENGINE_SUBQUERIES_H
 #define QUERY_ENGINE_SUBQUERIES_H
@@ -17,7 +17,7 @@
 #include "query/answer/rollup_raw_merge.h"
 
 /* What a sub-query is run with, and what comes of it. */
-struct sub_run {
+struct subquery_run {
     struct fetch_limits limits;
     struct arena *arena; /* of what it answers */
     struct part part;
@@ -25,10 +25,10 @@ struct sub_run {
     struct error error;
 };
 
-struct subs {
+struct subqueries {
     size_t len;
     /* Runs one; called from several threads. */
-    enum status (*run)(void *ctx, size_t i, struct sub_run *r);
+    enum status (*run)(void *ctx, size_t i, struct subquery_run *r);
     void *ctx;
     struct pool *pool;
     /* When the next ones would take so long together, others are asked to
@@ -41,8 +41,9 @@ struct subs {
 
 /* '*parts' and 'stats' have room for all, zeroed; what they point to is in the
  * arena.  The parts are to be ended, whatever is returned. */
-MUST_CHECK enum status subs_run(const struct subs *s, struct arena *a,
-                                struct part *parts, struct result_stats *stats,
-                                struct error *e);
+MUST_CHECK enum status subqueries_run(const struct subqueries *s,
+                                      struct arena *a, struct part *parts,
+                                      struct result_stats *stats,
+                                      struct error *e);
 
 #endif

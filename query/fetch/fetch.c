@@ -77,7 +77,7 @@ fetch_limits_release(struct fetch_limits *l)
 }
 
 void
-fetch_limits_forget(struct fetch_limits *l)
+fetch_limits_reset(struct fetch_limits *l)
 {
     fetch_limits_release(l);
     atomic_store(&l->points, 0);
@@ -113,7 +113,7 @@ has_much_memory(const struct fetch_limits *l)
 }
 
 enum status
-fetch_may_go_on(struct fetch_limits *l, struct error *e)
+fetch_check_limits(struct fetch_limits *l, struct error *e)
 {
     enum status st = deadline_check(&l->deadline, e);
 
@@ -351,7 +351,7 @@ may_go_on(struct task *t)
 
     fetch_limits_add(l, t->new_points, t->new_bytes, t->new_held);
     t->new_points = t->new_bytes = t->new_held = 0;
-    return fetch_may_go_on(l, &t->error);
+    return fetch_check_limits(l, &t->error);
 }
 
 static enum status

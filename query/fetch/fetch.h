@@ -52,7 +52,7 @@ void fetch_limits_add(struct fetch_limits *limits, uint64_t points,
 /* Nothing is held any more; what was read counts on. */
 void fetch_limits_release(struct fetch_limits *limits);
 /* Nothing is read and nothing is held, with limits as they are. */
-void fetch_limits_forget(struct fetch_limits *limits);
+void fetch_limits_reset(struct fetch_limits *limits);
 
 struct fetch {
     struct fetched *series; /* ascending by TSUID */
@@ -79,10 +79,11 @@ struct span fetched_span(const struct fetch *f, const struct fetched *s);
 
 /* After fetching rollups: their real times, those in the scanned range only,
  * and TSUIDs without the kind. */
-MUST_CHECK enum status fetch_unroll(const struct key_layout *layout,
-                                    const struct query *q,
-                                    const struct sub_query *sq, struct fetch *f,
-                                    struct arena *a, struct error *e);
+MUST_CHECK enum status rollup_restore_times(const struct key_layout *layout,
+                                            const struct query *q,
+                                            const struct sub_query *sq,
+                                            struct fetch *f, struct arena *a,
+                                            struct error *e);
 /* Gives sums their counts, which stay the caller's. */
 MUST_CHECK enum status fetch_join_counts(struct fetch *f,
                                          const struct fetch *counts,
@@ -91,12 +92,12 @@ MUST_CHECK enum status fetch_join_counts(struct fetch *f,
 /* Adds the series of the plan that have annotations in the hours read, but no
  * points, as OpenTSDB's rows have both. */
 MUST_CHECK enum status
-fetch_add_noted(const struct plan_context *c, const struct sub_query *sq,
-                const struct plan *p, struct annotations *annotations,
-                struct arena *a, struct fetch *f, struct error *e);
+fetch_annotated_only(const struct plan_context *c, const struct sub_query *sq,
+                     const struct plan *p, struct annotations *annotations,
+                     struct arena *a, struct fetch *f, struct error *e);
 
 /* ST_OK, or why the query must stop: checked now and then. */
-MUST_CHECK enum status fetch_may_go_on(struct fetch_limits *limits,
-                                       struct error *e);
+MUST_CHECK enum status fetch_check_limits(struct fetch_limits *limits,
+                                          struct error *e);
 
 #endif

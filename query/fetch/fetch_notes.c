@@ -99,9 +99,9 @@ merge(struct fetch *f, const struct noted *noted, struct error *e)
 }
 
 enum status
-fetch_add_noted(const struct plan_context *c, const struct sub_query *sq,
-                const struct plan *p, struct annotations *annotations,
-                struct arena *a, struct fetch *f, struct error *e)
+fetch_annotated_only(const struct plan_context *c, const struct sub_query *sq,
+                     const struct plan *p, struct annotations *annotations,
+                     struct arena *a, struct fetch *f, struct error *e)
 {
     int64_t from_ms = (int64_t)p->from_base * 1000;
     int64_t to_ms = ((int64_t)p->to_base + HOUR_S) * 1000 - 1;

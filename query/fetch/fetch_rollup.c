@@ -58,9 +58,9 @@ drop_kind(const struct key_layout *layout, struct arena *a, struct fetched *s,
 }
 
 enum status
-fetch_unroll(const struct key_layout *layout, const struct query *q,
-             const struct sub_query *sq, struct fetch *f, struct arena *a,
-             struct error *e)
+rollup_restore_times(const struct key_layout *layout, const struct query *q,
+                     const struct sub_query *sq, struct fetch *f,
+                     struct arena *a, struct error *e)
 {
     uint32_t from, to;
     size_t n = 0;
@@ -70,8 +70,8 @@ fetch_unroll(const struct key_layout *layout, const struct query *q,
     for (size_t i = 0; i < f->len; i++) {
         struct fetched *s = &f->series[i];
 
-        if (sq->rollup->interval != NULL)
-            to_real_times(sq->rollup->interval, (int64_t)from * 1000,
+        if (sq->rollup.interval != NULL)
+            to_real_times(sq->rollup.interval, (int64_t)from * 1000,
                           ((int64_t)to + HOUR_S) * 1000, &s->points);
         if (status == ST_OK && s->points.len > 0)
             status = drop_kind(layout, a, s, e);

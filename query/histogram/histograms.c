@@ -86,7 +86,7 @@ take_histogram(void *ctx, int64_t ms, uint8_t codec, struct slice bytes,
     r->points++;
     fetch_limits_add(job->limits, 1, bytes.size, FETCH_POINT_BYTES);
     if (++r->seen % BETWEEN_CHECKS == 0)
-        st = fetch_may_go_on(job->limits, e);
+        st = fetch_check_limits(job->limits, e);
     if (st != ST_OK)
         return st;
     if (items->len == items->cap) {
@@ -157,7 +157,7 @@ visit_series(void *ctx, struct slice tsuid)
         return true;
     l->status = read_series(l->run, tsuid);
     if (l->status == ST_OK && ++l->run->seen % BETWEEN_CHECKS == 0)
-        l->status = fetch_may_go_on(job->limits, l->run->e);
+        l->status = fetch_check_limits(job->limits, l->run->e);
     return l->status == ST_OK;
 }
 
@@ -183,7 +183,7 @@ read_listed(struct run *r)
     for (size_t i = 0; i < len && st == ST_OK; i++) {
         st = read_series(r, all[i]);
         if (st == ST_OK && ++r->seen % BETWEEN_CHECKS == 0)
-            st = fetch_may_go_on(r->job->limits, r->e);
+            st = fetch_check_limits(r->job->limits, r->e);
     }
     return st;
 }
@@ -195,7 +195,7 @@ read_all(struct run *r)
     struct listing l = { r, ST_OK };
     enum status st, closed;
 
-    st = fetch_may_go_on(job->limits, r->e);
+    st = fetch_check_limits(job->limits, r->e);
     if (st != ST_OK)
         return st;
     r->it = kv_iter_open(store_kv(job->context->store), NULL,
@@ -414,16 +414,17 @@ fill_view(const struct run *r, const struct items *items, const struct view *v,
     return ST_OK;
 }
 
-struct answer {
+struct histogram_groups {
     struct result_group *groups;
     size_t len, cap;
 };
 
 static enum status
 add_view(const struct run *r, const struct result_group *described,
-         const struct items *items, const struct view *v, struct answer *out)
+         const struct items *items, const struct view *v,
+         struct histogram_groups *out)
 {
-    enum status st = fetch_may_go_on(r->job->limits, r->e);
+    enum status st = fetch_check_limits(r->job->limits, r->e);
 
     if (st != ST_OK)
         return st;
@@ -439,7 +440,7 @@ add_view(const struct run *r, const struct result_group *described,
 
 static enum status
 add_buckets(const struct run *r, const struct result_group *described,
-            const struct items *items, struct answer *out)
+            const struct items *items, struct histogram_groups *out)
 {
     const struct histogram *first = items->len == 0 ? NULL : &items->v[0].h;
     struct view v = { .what = VIEW_UNDERFLOW };
@@ -459,7 +460,7 @@ add_buckets(const struct run *r, const struct result_group *described,
 
 static enum status
 answer_group(struct run *r, const struct grouping *g, size_t i,
-             struct answer *out)
+             struct histogram_groups *out)
 {
     const struct sub_query *sq = r->job->sq;
     struct result_group described = { .sub = sq };
@@ -488,7 +489,7 @@ histograms_run(const struct histograms_job *job, struct result_group **groups,
     struct run r = { .job = job,
                      .window = numbers_window(job->q, job->sq),
                      .e = e };
-    struct answer out = { 0 };
+    struct histogram_groups out = { 0 };
     struct grouping g;
     enum status st = read_all(&r);
 

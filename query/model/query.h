@@ -38,7 +38,20 @@ struct rate_options {
     bool drop_resets;
 };
 
-struct rollup_use;
+struct rollup_interval;
+
+/* What is read for a sub-query. */
+struct rollup_use {
+    const struct rollup_interval *interval; /* NULL: points */
+    uint64_t kind;                          /* 0: points as they came */
+    uint64_t count_kind; /* avg: 'kind' are the sums, these the counts */
+};
+
+static inline bool
+rollup_is_used(const struct rollup_use *use)
+{
+    return use->interval != NULL || use->kind != 0;
+}
 
 struct sub_query {
     size_t index; /* its place in the request */
@@ -62,9 +75,8 @@ struct sub_query {
     double *percentiles;           /* ascending; decimals of a 32-bit float */
     size_t percentiles_len;
     bool show_histogram_buckets;
-    /* Of the engine, while it runs: what it reads instead of points as they
-     * came (query/model/rollup.h); NULL: those. */
-    const struct rollup_use *rollup;
+    /* Set in the copies that the engine runs: what it reads. */
+    struct rollup_use rollup;
 };
 
 /* No interval and no shift of times is longer: so their sums and products stay
@@ -93,7 +105,6 @@ struct query {
     bool arrays; /* dps as [[ts, v], ...]: ?arrays of the URI, also of a POST */
     struct sub_query *subs;
     size_t subs_len;
-    const struct deadline *deadline; /* set by the engine; NULL: none */
 };
 
 /* Of a query that a parser filled, also when it failed. */

@@ -82,13 +82,4 @@ void rollup_stored_range(const struct rollup_interval *i, int64_t from_ms,
                          int64_t to_ms, int64_t *stored_from_ms,
                          int64_t *stored_to_ms);
 
-/* -- queries --------------------------------------------------------------- */
-
-/* What is read for a sub-query. */
-struct rollup_use {
-    const struct rollup_interval *interval; /* NULL: points */
-    uint64_t kind;                          /* 0: points as they came */
-    uint64_t count_kind; /* avg: 'kind' are the sums, these the counts */
-};
-
 #endif

@@ -54,9 +54,9 @@ find_tagk_sets(struct planner *p)
 {
     struct series_tagk_set *all = NULL;
     size_t len = 0;
-    enum status status =
-        (p->sq->rollup != NULL ? series_kind_tagk_sets : series_tagk_sets)(
-            p->c->series, p->p->metric, p->a, &all, &len, p->e);
+    enum status status = (rollup_is_used(&p->sq->rollup) ? series_kind_tagk_sets
+                                                         : series_tagk_sets)(
+        p->c->series, p->p->metric, p->a, &all, &len, p->e);
 
     if (status != ST_OK)
         return status;
@@ -460,21 +460,20 @@ to_stored_hours(const struct rollup_interval *i, struct plan *out)
 
 enum status
 plan_make(const struct plan_context *c, const struct query *q,
-          const struct sub_query *sq, struct arena *a, struct plan *out,
-          struct error *e)
+          const struct sub_query *sq, const struct deadline *deadline,
+          struct arena *a, struct plan *out, struct error *e)
 {
     struct plan_context with_defaults = *c;
     struct planner p = { .c = &with_defaults,
                          .layout = store_layout(c->store),
                          .q = q,
                          .sq = sq,
+                         .deadline = *deadline,
                          .a = a,
                          .p = out,
                          .e = e };
     enum status status;
 
-    if (q->deadline != NULL)
-        p.deadline = *q->deadline;
     if (with_defaults.options.list_limit == 0)
         with_defaults.options.list_limit = LIST_LIMIT;
     *out = (struct plan){ .buckets_len = p.layout->salt_width == 0
@@ -482,8 +481,8 @@ plan_make(const struct plan_context *c, const struct query *q,
                                              : p.layout->salt_buckets };
     (void)snprintf(out->text, sizeof out->text, "nothing; no series matches");
     numbers_scan_range(q, sq, &out->from_base, &out->to_base);
-    if (sq->rollup != NULL && sq->rollup->interval != NULL)
-        to_stored_hours(sq->rollup->interval, out);
+    if (sq->rollup.interval != NULL)
+        to_stored_hours(sq->rollup.interval, out);
     out->buckets = arena_array(a, out->buckets_len, sizeof *out->buckets);
     if (out->buckets == NULL)
         return no_memory(e);

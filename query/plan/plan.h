@@ -62,10 +62,10 @@ struct plan_context {
 
 /* Errors are OpenTSDB's: "No such name for 'metrics': 'x'" (ST_NOT_FOUND, for a
  * tagk and a literal tagv too). */
-MUST_CHECK enum status plan_make(const struct plan_context *c,
-                                 const struct query *q,
-                                 const struct sub_query *sq, struct arena *a,
-                                 struct plan *out, struct error *e);
+MUST_CHECK enum status
+plan_make(const struct plan_context *c, const struct query *q,
+          const struct sub_query *sq, const struct deadline *deadline,
+          struct arena *a, struct plan *out, struct error *e);
 void plan_fini(struct plan *p);
 
 /* Does the plan read this series?  For plans that list none. */

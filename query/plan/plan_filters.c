@@ -170,13 +170,13 @@ planner_filters(struct planner *p)
         if (f->group_by && f->type != FILTER_NOT_KEY && !known)
             out->group_tagks[out->group_tagks_len++] = tagk;
     }
-    if (p->sq->rollup != NULL) {
+    if (rollup_is_used(&p->sq->rollup)) {
         kind = restriction_of(p, 0);
         kind->any = false;
         kind->has_set = true;
         kind->set = &p->kind;
         kind->set_len = 1;
-        p->kind = p->sq->rollup->kind;
+        p->kind = p->sq->rollup.kind;
     }
     qsort(out->group_tagks, out->group_tagks_len, sizeof(uint64_t),
           planner_compare_u64);

@@ -36,126 +36,123 @@ filters_want_pre(const struct rollups *r, const struct sub_query *sq)
 
 /* The kind of the rollups of 'a' (NULL: of points). */
 static enum status
-find_kind(struct rollup_try *t, const struct aggregator *a, uint64_t *kind,
-          struct error *e)
+find_kind(struct rollup_candidate *c, const struct aggregator *a,
+          uint64_t *kind, struct error *e)
 {
     char name[ROLLUP_NAME_MAX];
 
-    rollup_kind_name(t->use.interval, a, t->pre, name);
-    return series_kind(t->series, name, false, kind, e);
+    rollup_kind_name(c->sub.rollup.interval, a, c->pre, name);
+    return series_kind(c->series, name, false, kind, e);
 }
 
 static enum status
-need_aggregator(struct rollup_try *t, const char *name,
+need_aggregator(struct rollup_candidate *c, const char *name,
                 const struct aggregator **out)
 {
-    *out = rollups_aggregator(t->rollups, slice_str(name));
+    *out = rollups_aggregator(c->rollups, slice_str(name));
     if (*out == NULL)
-        return error_set(&t->missing, ST_INVALID,
+        return error_set(&c->missing, ST_INVALID,
                          "No ID found mapping to aggregator: %s", name);
     return ST_OK;
 }
 
 static enum status
-use_points(struct rollup_try *t, struct error *e)
+use_points(struct rollup_candidate *c, struct error *e)
 {
     enum status st = ST_OK;
 
-    t->use = (struct rollup_use){ 0 };
-    t->sub.rollup = NULL;
-    if (t->pre) {
-        st = find_kind(t, NULL, &t->use.kind, e);
-        t->sub.rollup = &t->use;
-    }
+    c->sub.rollup = (struct rollup_use){ 0 };
+    if (c->pre)
+        st = find_kind(c, NULL, &c->sub.rollup.kind, e);
     return st;
 }
 
 static enum status
-use_rollups(struct rollup_try *t, struct error *e)
+use_rollups(struct rollup_candidate *c, struct error *e)
 {
-    bool avg = strcmp(aggregator_name(t->aggregator), "avg") == 0;
+    bool avg = strcmp(aggregator_name(c->aggregator), "avg") == 0;
     const struct aggregator *read = NULL, *count = NULL;
     enum status st;
 
-    t->use = (struct rollup_use){ .interval = t->best[t->at++] };
-    t->sub.rollup = &t->use;
-    if (need_aggregator(t, avg ? "sum" : aggregator_name(t->aggregator),
+    c->sub.rollup = (struct rollup_use){ .interval = c->best[c->at++] };
+    if (need_aggregator(c, avg ? "sum" : aggregator_name(c->aggregator),
                         &read) != ST_OK ||
-        (avg && need_aggregator(t, "count", &count) != ST_OK))
+        (avg && need_aggregator(c, "count", &count) != ST_OK))
         return ST_OK; /* said when the names are known to exist */
-    st = find_kind(t, read, &t->use.kind, e);
+    st = find_kind(c, read, &c->sub.rollup.kind, e);
     if (st == ST_OK && avg)
-        st = find_kind(t, count, &t->use.count_kind, e);
+        st = find_kind(c, count, &c->sub.rollup.count_kind, e);
     return st;
 }
 
 enum status
-rollup_try_first(struct rollup_try *t, const struct rollups *r,
-                 struct series_directory *d, const struct sub_query *sq,
-                 struct error *e)
+rollup_candidate_first(struct rollup_candidate *c, const struct rollups *r,
+                       struct series_directory *d, const struct sub_query *sq,
+                       struct error *e)
 {
     const struct downsample *ds = &sq->downsample;
 
-    *t = (struct rollup_try){ .rollups = r, .series = d, .sub = *sq };
+    *c = (struct rollup_candidate){ .rollups = r, .series = d, .sub = *sq };
     if (r == NULL) {
         if (sq->pre_aggregate)
-            (void)error_set(&t->missing, ST_INVALID,
+            (void)error_set(&c->missing, ST_INVALID,
                             "No rollup or aggregations were configured");
         return ST_OK;
     }
-    t->pre = sq->pre_aggregate || filters_want_pre(r, sq);
-    t->fallback = slice_eq_str(sq->rollup_usage, "ROLLUP_FALLBACK");
-    t->fallback_raw = slice_eq_str(sq->rollup_usage, "ROLLUP_FALLBACK_RAW");
+    c->pre = sq->pre_aggregate || filters_want_pre(r, sq);
+    c->fallback = slice_eq_str(sq->rollup_usage, "ROLLUP_FALLBACK");
+    c->fallback_raw = slice_eq_str(sq->rollup_usage, "ROLLUP_FALLBACK_RAW");
     if (!ds->on || ds->all || ds->interval_ms <= 0 ||
         slice_eq_str(sq->rollup_usage, "ROLLUP_RAW"))
-        return use_points(t, e);
+        return use_points(c, e);
     if (ds->interval_ms < 1000)
         return error_set(e, ST_INVALID, "Interval cannot be null or empty");
-    t->aggregator = stored_aggregator(ds->aggregator);
-    t->best_len = rollups_best(r, ds->interval_ms / 1000, t->best);
-    if (t->best_len == 0 || t->best[0]->is_default)
-        return use_points(t, e);
-    return use_rollups(t, e);
+    c->aggregator = stored_aggregator(ds->aggregator);
+    c->best_len = rollups_best(r, ds->interval_ms / 1000, c->best);
+    if (c->best_len == 0 || c->best[0]->is_default)
+        return use_points(c, e);
+    return use_rollups(c, e);
 }
 
 enum status
-rollup_try_points(struct rollup_try *t, const struct sub_query *sq,
-                  struct error *e)
+rollup_candidate_points(struct rollup_candidate *c, const struct sub_query *sq,
+                        struct error *e)
 {
-    t->sub = *sq;
-    t->missing = (struct error){ .status = ST_OK };
-    return use_points(t, e);
+    c->sub = *sq;
+    c->missing = (struct error){ .status = ST_OK };
+    return use_points(c, e);
 }
 
 /* Points are downsampled to the interval that had no rollups, not to the one
  * that was asked for; so does OpenTSDB. */
 static enum status
-fall_back_to_points(struct rollup_try *t, struct error *e)
+fall_back_to_points(struct rollup_candidate *c, struct error *e)
 {
-    struct downsample *ds = &t->sub.downsample;
+    struct downsample *ds = &c->sub.downsample;
 
-    ds->interval_ms = t->use.interval->seconds * 1000;
+    ds->interval_ms = c->sub.rollup.interval->seconds * 1000;
     ds->calendar = false;
-    ds->aggregator = t->aggregator;
-    return use_points(t, e);
+    ds->aggregator = c->aggregator;
+    return use_points(c, e);
 }
 
 enum status
-rollup_try_next(struct rollup_try *t, bool *again, struct error *e)
+rollup_candidate_next(struct rollup_candidate *c, bool *again, struct error *e)
 {
     *again = false;
-    if (t->use.interval == NULL)
+    if (c->sub.rollup.interval == NULL)
         return ST_OK;
-    *again = t->fallback_raw || (t->fallback && t->at < t->best_len);
+    *again = c->fallback_raw || (c->fallback && c->at < c->best_len);
     if (!*again)
         return ST_OK;
-    return t->fallback_raw || t->best[t->at]->is_default
-               ? fall_back_to_points(t, e)
-               : use_rollups(t, e);
+    return c->fallback_raw || c->best[c->at]->is_default
+               ? fall_back_to_points(c, e)
+               : use_rollups(c, e);
 }
 
 const char *
-rollup_try_table(const struct rollup_try *t)
+rollup_candidate_table(const struct rollup_candidate *c)
 {
-    return t->use.interval == NULL ? "raw" : t->use.interval->text;
+    return c->sub.rollup.interval == NULL ? "raw"
+                                          : c->sub.rollup.interval->text;
 }

@@ -10,12 +10,10 @@
 
 #include "query/model/rollup.h"
 
-/* One way after the other, until one finds something. */
-struct rollup_try {
+struct rollup_candidate {
     const struct rollups *rollups;
     struct series_directory *series;
-    struct sub_query sub; /* what is to run; refers to 'use' */
-    struct rollup_use use;
+    struct sub_query sub;                /* what is to run */
     const struct aggregator *aggregator; /* of the rollups */
     const struct rollup_interval *best[ROLLUP_INTERVALS_MAX];
     size_t best_len, at;
@@ -24,19 +22,19 @@ struct rollup_try {
 };
 
 /* 'r' NULL: there are no rollups. */
-MUST_CHECK enum status rollup_try_first(struct rollup_try *t,
-                                        const struct rollups *r,
-                                        struct series_directory *d,
-                                        const struct sub_query *sq,
-                                        struct error *e);
-/* The points as they came, whatever was tried; 't' was made for 'sq'. */
-MUST_CHECK enum status rollup_try_points(struct rollup_try *t,
-                                         const struct sub_query *sq,
-                                         struct error *e);
+MUST_CHECK enum status rollup_candidate_first(struct rollup_candidate *c,
+                                              const struct rollups *r,
+                                              struct series_directory *d,
+                                              const struct sub_query *sq,
+                                              struct error *e);
+/* The points as they came, whatever came before; 'c' was made for 'sq'. */
+MUST_CHECK enum status rollup_candidate_points(struct rollup_candidate *c,
+                                               const struct sub_query *sq,
+                                               struct error *e);
 /* After nothing was found: false when that is the answer. */
-MUST_CHECK enum status rollup_try_next(struct rollup_try *t, bool *again,
-                                       struct error *e);
+MUST_CHECK enum status rollup_candidate_next(struct rollup_candidate *c,
+                                             bool *again, struct error *e);
 /* For showQuery: "1h", or "raw". */
-const char *rollup_try_table(const struct rollup_try *t);
+const char *rollup_candidate_table(const struct rollup_candidate *c);
 
 #endif

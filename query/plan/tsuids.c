@@ -51,9 +51,9 @@ take_one(struct slice text, const struct sub_query *sq,
     tsuid = slice_of(n->bytes, n->size);
     n->is_series =
         tsuid_is_valid(layout, tsuid) && !series_has_kind(layout, tsuid);
-    if (!n->is_series || sq->rollup == NULL)
+    if (!n->is_series || !rollup_is_used(&sq->rollup))
         return ST_OK;
-    n->size = series_add_kind(layout, tsuid, sq->rollup->kind, n->bytes);
+    n->size = series_add_kind(layout, tsuid, sq->rollup.kind, n->bytes);
     if (n->size == 0)
         return error_set(e, ST_INVALID, "Too many tags of a rollup");
     return ST_OK;

@@ -10,6 +10,8 @@
 
 #include "base/mem.h"
 
+static struct deadline deadline; /* without a timeout */
+
 /*
  * numbers_run() for scripts: with the argument "-", cases on stdin and answers
  * on stdout, line by line.  Without one, as "make check" calls it, it becomes
@@ -172,7 +174,7 @@ run(struct cli_case *c)
                                         .is_float = p->is_float + first,
                                         .len = last - first };
     }
-    if (numbers_run(&c->q, &c->sq, spans, n, a, &out, &e) == ST_OK)
+    if (numbers_run(&c->q, &c->sq, spans, n, &deadline, a, &out, &e) == ST_OK)
         print_answer(&out);
     else
         (void)printf("error %s\n", e.text);

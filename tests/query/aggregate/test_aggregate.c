@@ -9,6 +9,8 @@
 #include "base/text/number.h"
 #include "tests/harness.h"
 
+static struct deadline deadline; /* without a timeout */
+
 /*
  * A case is text: series are separated by "|", points are TIME:VALUE, times are
  * seconds after 2013-01-01T00:00:00Z, the start of an hour; a value with a
@@ -156,7 +158,7 @@ run_case(const struct text_case *c, char *out, size_t size)
     parse_spans(c->spans, &p);
     parse_downsample(c->downsample, &sq.downsample);
     parse_rate(c->rate, &sq);
-    if (numbers_run(&q, &sq, p.spans, p.len, a, &dps, &e) == ST_OK)
+    if (numbers_run(&q, &sq, p.spans, p.len, &deadline, a, &dps, &e) == ST_OK)
         print_dps(&dps, out, size);
     else
         (void)snprintf(out, size, "%s", e.text);
@@ -400,11 +402,47 @@ START_TEST(calendar_days_of_a_zone)
     ck_assert_int_eq(
         timezone_find(slice_str("Asia/Kolkata"), &sq.downsample.zone, NULL),
         ST_OK);
-    ck_assert_int_eq(numbers_run(&q, &sq, &span, 1, a, &dps, NULL), ST_OK);
+    ck_assert_int_eq(numbers_run(&q, &sq, &span, 1, &deadline, a, &dps, NULL),
+                     ST_OK);
     print_dps(&dps, out, sizeof out);
     /* Midnight there is 18:30 here. */
     ck_assert_str_eq(out, "-19800:3.0 66600:4.0");
     arena_free(&a);
+}
+END_TEST
+
+static bool
+is_cancelled(void *ctx)
+{
+    (void)ctx;
+    return true;
+}
+
+/* However small each group is. */
+START_TEST(groups_share_a_deadline)
+{
+    static int64_t ts[1000];
+    static union number v[1000];
+    static uint8_t ints[1000];
+    const struct span span = {
+        .ts_ms = ts, .v = v, .is_float = ints, .len = 1000
+    };
+    struct query q = { .start_ms = BASE_MS, .end_ms = BASE_MS + 3600000 };
+    struct sub_query sq = { .aggregator = aggregator_find(slice_str("sum")) };
+    struct deadline cancelled = deadline_start(0, is_cancelled, NULL);
+    enum status st = ST_OK;
+    struct dps dps;
+    struct error e;
+
+    for (int i = 0; i < 1000; i++)
+        ts[i] = BASE_MS + i * INT64_C(1000);
+    for (int i = 0; i < 100 && st == ST_OK; i++) {
+        struct arena *a = arena_new(0);
+
+        st = numbers_run(&q, &sq, &span, 1, &cancelled, a, &dps, &e);
+        arena_free(&a);
+    }
+    ck_assert_int_eq(st, ST_BUSY);
 }
 END_TEST
 
@@ -429,7 +467,8 @@ START_TEST(a_small_arena_is_a_limit)
     struct dps dps;
     struct error e;
 
-    ck_assert_int_eq(numbers_run(&q, &sq, &span, 1, a, &dps, &e), ST_LIMIT);
+    ck_assert_int_eq(numbers_run(&q, &sq, &span, 1, &deadline, a, &dps, &e),
+                     ST_LIMIT);
     ck_assert_int_eq(e.status, ST_LIMIT);
     arena_free(&a);
 }
@@ -438,4 +477,4 @@ END_TEST
 TEST_MAIN("numbers", LOOP(rules, cases), LOOP(scan_ranges, ranges),
           TEST(a_span_without_points_is_not_taken),
           TEST(odd_spans_are_not_taken), TEST(calendar_days_of_a_zone),
-          TEST(a_small_arena_is_a_limit))
+          TEST(groups_share_a_deadline), TEST(a_small_arena_is_a_limit))

@@ -29,15 +29,15 @@ START_TEST(knows_where_to_split)
 {
     const struct rollup_interval i = { .delay_s = cases[_i].delay_s };
     const struct rollups r = { .split = cases[_i].enabled };
-    const struct rollup_try t = { .rollups = &r,
-                                  .use.interval =
-                                      cases[_i].rollups ? &i : NULL };
+    const struct rollup_candidate t = { .rollups = &r,
+                                        .sub.rollup.interval =
+                                            cases[_i].rollups ? &i : NULL };
     const struct query q = { .start_ms = cases[_i].start_ms,
                              .end_ms = cases[_i].end_ms,
                              .now_ms = 1000123 };
     int64_t at_ms = 0;
 
-    ck_assert_int_eq(split_wanted(&t, &q, &at_ms), cases[_i].wanted);
+    ck_assert_int_eq(rollup_raw_merge_wanted(&t, &q, &at_ms), cases[_i].wanted);
     if (cases[_i].wanted)
         ck_assert_int_eq(at_ms, cases[_i].at_ms);
 }
@@ -161,8 +161,8 @@ START_TEST(joins_groups_with_one_key)
     const struct query q = { .start_ms = 5, .end_ms = 200 };
     struct buf b = BUF_INIT;
 
-    ck_assert_int_eq(split_merge(&before, &after, merges[_i].each_alone, &q,
-                                 100, a, &out, &e),
+    ck_assert_int_eq(rollup_raw_merge(&before, &after, merges[_i].each_alone,
+                                      &q, 100, a, &out, &e),
                      ST_OK);
     for (size_t i = 0; i < out.len; i++) {
         ck_assert(slice_eq_str(out.groups[i].metric, "m"));
@@ -183,8 +183,9 @@ START_TEST(says_when_there_is_no_room)
 
     const struct query q = { .start_ms = 5, .end_ms = 200 };
 
-    ck_assert_int_eq(split_merge(&one, &one, false, &q, 100, small, &out, &e),
-                     ST_LIMIT);
+    ck_assert_int_eq(
+        rollup_raw_merge(&one, &one, false, &q, 100, small, &out, &e),
+        ST_LIMIT);
     arena_free(&small);
     arena_free(&a);
 }

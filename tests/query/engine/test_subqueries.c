@@ -19,16 +19,16 @@ struct script {
 };
 
 static enum status
-play(void *ctx, size_t i, struct sub_run *r)
+play(void *ctx, size_t i, struct subquery_run *r)
 {
     struct script *s = ctx;
     enum status st;
 
     atomic_fetch_add(&s->runs[i], 1);
-    fetch_limits_forget(&r->limits);
+    fetch_limits_reset(&r->limits);
     for (uint64_t n = 0; n < s->held[i]; n++) {
         fetch_limits_add(&r->limits, 1, 1, FETCH_POINT_BYTES);
-        st = fetch_may_go_on(&r->limits, &r->error);
+        st = fetch_check_limits(&r->limits, &r->error);
         if (st != ST_OK)
             return st;
     }
@@ -48,7 +48,7 @@ play(void *ctx, size_t i, struct sub_run *r)
 static enum status
 run(struct script *s, size_t len, int64_t worth_us, size_t points)
 {
-    const struct subs subs = {
+    const struct subqueries subs = {
         .len = len,
         .run = play,
         .ctx = s,
@@ -58,7 +58,7 @@ run(struct script *s, size_t len, int64_t worth_us, size_t points)
         .deadline = deadline_start(0, NULL, NULL),
     };
 
-    return subs_run(&subs, s->arena, s->parts, s->stats, &s->error);
+    return subqueries_run(&subs, s->arena, s->parts, s->stats, &s->error);
 }
 
 static struct script *

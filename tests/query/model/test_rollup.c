@@ -225,7 +225,7 @@ START_TEST(tries_one_after_the_other)
     struct uid_table *uids;
     struct series_directory *d;
     struct sub_query sq = { .rollup_usage = slice_str(tries[_i].usage) };
-    struct rollup_try t;
+    struct rollup_candidate t;
     struct buf text = BUF_INIT;
     bool again = true;
     enum status st;
@@ -239,12 +239,11 @@ START_TEST(tries_one_after_the_other)
         ck_assert_int_eq(parse_downsample(slice_str(tries[_i].downsample), a,
                                           &sq.downsample, &e),
                          ST_OK);
-    st = rollup_try_first(&t, r, d, &sq, &e);
+    st = rollup_candidate_first(&t, r, d, &sq, &e);
     while (st == ST_OK && t.missing.status == ST_OK && again) {
         buf_printf(&text, "%s%s", text.size == 0 ? "" : " ",
-                   rollup_try_table(&t));
-        ck_assert((t.sub.rollup == NULL) == (t.use.interval == NULL));
-        st = rollup_try_next(&t, &again, &e);
+                   rollup_candidate_table(&t));
+        st = rollup_candidate_next(&t, &again, &e);
     }
     ck_assert_str_eq(st != ST_OK                 ? e.text
                      : t.missing.status != ST_OK ? t.missing.text
