@@ -16,7 +16,7 @@
 #include "tsd/daemon.h"
 #include "tsd/config/options.h"
 
-static int serve(const struct options *o);
+static int tsd_serve(const struct options *o);
 
 int
 cmd_tsd(int argc, char **argv, bool as_tsdb)
@@ -32,7 +32,7 @@ cmd_tsd(int argc, char **argv, bool as_tsdb)
     }
     switch (o.action) {
     case OPTIONS_RUN:
-        rc = serve(&o);
+        rc = tsd_serve(&o);
         break;
     case OPTIONS_HELP:
         options_print_help(stdout);
@@ -52,7 +52,7 @@ cmd_tsd(int argc, char **argv, bool as_tsdb)
 }
 
 static void
-set_level(const struct settings *c)
+tsd_set_level(const struct settings *c)
 {
     enum log_level level = LOG_INFO;
 
@@ -109,7 +109,7 @@ allow_second_signal(void)
 }
 
 static void
-hang_up(const struct options *o, struct daemon *d)
+tsd_hang_up(const struct options *o, struct daemon *d)
 {
     struct settings *fresh;
     struct error e;
@@ -120,7 +120,7 @@ hang_up(const struct options *o, struct daemon *d)
     fresh = settings_new();
     if (settings_load(fresh, o->config_path, &e) == ST_OK &&
         settings_check(fresh, &e) == ST_OK) {
-        set_level(fresh);
+        tsd_set_level(fresh);
         log_info("tsd", "log level read again from %s", o->config_path);
     } else {
         log_error("tsd", "settings not read again: %s", e.text);
@@ -155,12 +155,12 @@ wait_for_end(const struct options *o, struct daemon *d, int signal_fd,
             log_info("tsd", "stopping: signal %u", info.ssi_signo);
             return;
         }
-        hang_up(o, d);
+        tsd_hang_up(o, d);
     }
 }
 
 static int
-serve(const struct options *o)
+tsd_serve(const struct options *o)
 {
     int signal_fd = open_signals();
     int stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -168,7 +168,7 @@ serve(const struct options *o)
     struct error e;
     int rc = 1;
 
-    set_level(o->settings);
+    tsd_set_level(o->settings);
     mem_keep_freed();
     raise_file_limit();
     if (signal_fd < 0 || stop_fd < 0) {

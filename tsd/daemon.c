@@ -46,9 +46,9 @@ struct daemon {
 static enum status open_auth(struct daemon *d, struct error *e);
 static enum status open_tls(struct daemon *d, struct error *e);
 static enum status open_listener(struct daemon *d, struct error *e);
-static enum status open_store(struct daemon *d, struct error *e);
+static enum status daemon_open_store(struct daemon *d, struct error *e);
 static enum status open_rollups(struct daemon *d, struct error *e);
-static enum status open_engine(struct daemon *d, struct error *e);
+static enum status daemon_open_engine(struct daemon *d, struct error *e);
 static enum status start_http(struct daemon *d, struct error *e);
 static enum status start_telnet(struct daemon *d, struct error *e);
 
@@ -128,11 +128,11 @@ daemon_start(const struct settings *s, int stop_fd, struct daemon **out,
     if (st == ST_OK)
         st = open_listener(d, e);
     if (st == ST_OK)
-        st = open_store(d, e);
+        st = daemon_open_store(d, e);
     if (st == ST_OK)
         st = open_rollups(d, e);
     if (st == ST_OK)
-        st = open_engine(d, e);
+        st = daemon_open_engine(d, e);
     if (st == ST_OK) {
         routes_make(&d->api, d->api.put, &d->routes);
         st = start_http(d, e);
@@ -379,7 +379,7 @@ open_names(struct daemon *d, struct error *e)
 }
 
 static enum status
-open_store(struct daemon *d, struct error *e)
+daemon_open_store(struct daemon *d, struct error *e)
 {
     const struct settings *s = d->settings;
     const struct store_options o = {
@@ -447,7 +447,7 @@ open_rollups(struct daemon *d, struct error *e)
 }
 
 static enum status
-open_engine(struct daemon *d, struct error *e)
+daemon_open_engine(struct daemon *d, struct error *e)
 {
     const struct settings *s = d->settings;
     struct api *a = &d->api;

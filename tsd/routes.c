@@ -114,7 +114,7 @@ static const struct entry {
 };
 
 static bool
-is_wanted(const struct settings *s, unsigned flags)
+routes_is_wanted(const struct settings *s, unsigned flags)
 {
     const char *mode = settings_text(s, "tsd.mode");
 
@@ -212,7 +212,7 @@ routes_make(struct api *a, struct put_path *put, struct routes *out)
     for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
         const struct entry *e = &entries[i];
 
-        if (!is_wanted(a->settings, e->flags))
+        if (!routes_is_wanted(a->settings, e->flags))
             continue;
         INSIST(out->http_len < ROUTES_MAX);
         out->http[out->http_len] = (struct http_route){
@@ -226,7 +226,7 @@ routes_make(struct api *a, struct put_path *put, struct routes *out)
         };
         set_required(&out->http[out->http_len++], e->flags);
     }
-    out->has_put = is_wanted(a->settings, IN_WO);
+    out->has_put = routes_is_wanted(a->settings, IN_WO);
     /* "help" names them in this order, which is OpenTSDB's. */
     add_telnet(out, "stats", telnet_stats, a, HTTP_READS);
     add_telnet(out, "dropcaches", telnet_dropcaches, a, HTTP_ADMIN);
@@ -241,7 +241,7 @@ routes_make(struct api *a, struct put_path *put, struct routes *out)
         add_telnet(out, "rollup", NULL, NULL, HTTP_WRITES);
         add_telnet(out, "histogram", telnet_histogram, a, HTTP_WRITES);
     }
-    if (is_wanted(a->settings, MODE_ANY | DIE))
+    if (routes_is_wanted(a->settings, MODE_ANY | DIE))
         add_telnet(out, "diediedie", telnet_diediedie, a, HTTP_ADMIN);
     if (a->auth != NULL)
         add_telnet(out, "auth", NULL, NULL, 0);

@@ -1,5 +1,5 @@
 // Requests smuggled past a proxy: nginx and haproxy in front of the server, with
-// connections that they keep.  The proxy lets nobody put with '?inner' in the target; what
+// connections that they keep.  The proxy lets no client put with '?inner' in the target; what
 // is stored of such a request came past it, hidden in another.  And a victim, whose
 // requests travel on the same connections, must get the answers to his own.
 import { spawn } from 'node:child_process';
@@ -72,7 +72,7 @@ const inner = (name) => {
     const body = `{"metric":"${name}","timestamp":${T0},"value":1,"tags":{"a":"b"}}`;
     return `POST /api/put?inner HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 };
-// Two requests with answers that nobody can take for each other.
+// Two requests with answers that differ.
 const victim = [
     ['GET /api/aggregators HTTP/1.1\r\nHost: x\r\n\r\n', /"mimmax"/],
     [`GET /api/suggest?type=metrics&q=victim HTTP/1.1\r\nHost: x\r\n\r\n`, /^\["victim"\]$/],
@@ -95,7 +95,7 @@ async function behind(t, name) {
         if (!await until(() => fs.existsSync(socket), 5000)) { t.check(false, `${name} does not start: ${log}`); return; }
         await ask(t.port, 'POST', '/api/put', JSON.stringify({ metric: 'victim', timestamp: T0, value: 1, tags: { a: 'b' } }));
         const open = await say(socket, inner('no.way'), 3000, whole);
-        t.check(replies(open)[0]?.status === 403, `${name} lets everybody through: ${open.slice(0, 200)}`);
+        t.check(replies(open)[0]?.status === 403, `${name} lets all clients through: ${open.slice(0, 200)}`);
         let serial = 0, closed = 0;
         const ways = { ...hidden, ...Object.fromEntries(Object.entries(clear).map(([what, c]) => [what, c.bytes])) };
         for (const [what, make] of Object.entries(ways)) {

@@ -58,7 +58,7 @@ export default [
         },
         keptMb: 256, // in the arenas of its threads; a second wave takes no more
         run: async (t) => {
-            // Large answers that nobody takes, asked for by many.
+            // Large answers for many clients that read nothing.
             const len = many(t), from = Date.now();
             const q = `GET /api/query?start=${T0 - 1}&m=sum:big HTTP/1.1\r\nHost: x\r\n\r\n`;
             const all = await Promise.all(Array.from({ length: len }, () => open(t.port)));

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 
 // What it dislikes and we know: of the certificate, which is the test's; and of answers.
 const KNOWN = {
-    cert_revocation: 'a certificate of the test, which nobody signed',
+    cert_revocation: 'a certificate of the test, which no authority signed',
     DNS_CAArecord: 'a name that is in no DNS',
     HSTS: 'plain HTTP stays on its port, for those who write over it',
     security_headers: 'answers are data; who serves pages to browsers has a proxy for it',

@@ -1,7 +1,7 @@
 #!/bin/sh
 # testssl.sh HALITE: asks Debian's testssl.sh (package testssl.sh) what it thinks of our
 # TLS port.  It fails when anything is found that is worse than a certificate which
-# nobody signed; OUT=FILE keeps all that was said, as JSON.
+# no authority signed; OUT=FILE keeps all that was said, as JSON.
 halite=${1:?the program}
 test=$(command -v testssl || command -v testssl.sh) || {
     echo 'testssl.sh is not there: apt-get install testssl.sh' >&2

@@ -55,7 +55,7 @@ ends 2 "$halite" secret unknown a read
 ends 1 "$halite" secret user 'a b' read
 holds "$err" '*a name is of*'
 ends 1 "$halite" secret user a dance
-holds "$err" '*roles are*'
+holds "$err" '*roles: read, write, admin*'
 ends 1 "$halite" secret user a read
 holds "$err" '*no password*'
 out=$(echo sesame | "$halite" secret user a read,write)

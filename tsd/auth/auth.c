@@ -300,7 +300,7 @@ any_hash(struct auth *a) REQUIRES(a->lock)
 }
 
 static bool
-matches(const char *hash, struct slice password)
+auth_matches(const char *hash, struct slice password)
 {
     struct crypt_data *data = mem_new(sizeof *data);
     char *text = mem_strndup(password.data, password.size);
@@ -317,8 +317,8 @@ matches(const char *hash, struct slice password)
 }
 
 static void
-identify(const struct auth *a, const struct auth_entry *x,
-         struct auth_identity *out) REQUIRES(a->lock)
+auth_identify(const struct auth *a, const struct auth_entry *x,
+              struct auth_identity *out) REQUIRES(a->lock)
 {
     (void)snprintf(out->name, sizeof out->name, "%s", x->name);
     out->rights = x->rights | a->table->anonymous;
@@ -329,9 +329,9 @@ identify(const struct auth *a, const struct auth_entry *x,
 /* What is known without crypt(3).  AUTH_SLOW: nothing, and '*hash' must be
  * tried: it is set (to be freed) and charged when 'may_hash'. */
 static enum auth_verdict
-look_up(struct auth *a, struct slice name, uint64_t peer,
-        const uint8_t *verifier, bool may_hash, char **hash,
-        struct auth_identity *out)
+auth_look_up(struct auth *a, struct slice name, uint64_t peer,
+             const uint8_t *verifier, bool may_hash, char **hash,
+             struct auth_identity *out)
 {
     enum auth_verdict v = AUTH_WRONG;
     const struct auth_entry *x;
@@ -341,7 +341,7 @@ look_up(struct auth *a, struct slice name, uint64_t peer,
     x = find_user(a, name);
     if (x != NULL && x->verified &&
         gnutls_memcmp(x->verifier, verifier, AUTH_DIGEST_SIZE) == 0) {
-        identify(a, x, out);
+        auth_identify(a, x, out);
         v = AUTH_OK;
     } else if (!may_guess(a, peer)) {
         v = AUTH_TOO_MANY;
@@ -375,7 +375,7 @@ accept_user(struct auth *a, struct slice name, uint64_t peer,
     if (x != NULL && strcmp(x->hash, hash) == 0) {
         memcpy(x->verifier, verifier, AUTH_DIGEST_SIZE);
         x->verified = true;
-        identify(a, x, out);
+        auth_identify(a, x, out);
         *charged_until(a, peer) -= GUESS_US;
         a->all_charged_us -= GUESS_US / ALL_GUESSES;
         v = AUTH_OK;
@@ -398,9 +398,9 @@ auth_password(struct auth *a, struct slice name, struct slice password,
         memchr(password.data, '\0', password.size) != NULL)
         return AUTH_WRONG;
     make_verifier(a, name, password, verifier);
-    v = look_up(a, name, peer, verifier, may_hash, &hash, out);
+    v = auth_look_up(a, name, peer, verifier, may_hash, &hash, out);
     if (hash != NULL)
-        v = matches(hash, password)
+        v = auth_matches(hash, password)
                 ? accept_user(a, name, peer, verifier, hash, out)
                 : AUTH_WRONG;
     free(hash);
@@ -434,7 +434,7 @@ auth_token(struct auth *a, struct slice token, struct auth_identity *out)
             found = x;
     }
     if (found != NULL)
-        identify(a, found, out);
+        auth_identify(a, found, out);
     lock_drop(&a->lock);
     return found == NULL ? AUTH_WRONG : AUTH_OK;
 }
@@ -495,7 +495,7 @@ auth_renew(struct auth *a, uint64_t generation, const uint8_t *fingerprint,
     for (size_t i = 0; i < a->table->len; i++)
         if (memcmp(a->table->entries[i].fingerprint, fingerprint,
                    sizeof out->fingerprint) == 0)
-            identify(a, &a->table->entries[i], out);
+            auth_identify(a, &a->table->entries[i], out);
     lock_drop(&a->lock);
     return true;
 }

@@ -16,14 +16,14 @@
 /* -- words ----------------------------------------------------------------- */
 
 static bool
-is_blank(uint8_t c)
+auth_is_blank(uint8_t c)
 {
     return c == ' ' || c == '\t' || c == '\r';
 }
 
 /* Cuts 's' behind the first 'c'; what was before it is returned. */
 static struct slice
-cut(struct slice *s, uint8_t c)
+auth_cut(struct slice *s, uint8_t c)
 {
     const uint8_t *end = s->size == 0 ? NULL : memchr(s->data, c, s->size);
     size_t size = end == NULL ? s->size : (size_t)(end - s->data);
@@ -35,17 +35,17 @@ cut(struct slice *s, uint8_t c)
 }
 
 static size_t
-split(struct slice line, struct slice *words)
+auth_split(struct slice line, struct slice *words)
 {
     size_t len = 0, at = 0;
 
     while (len < WORDS_MAX) {
         size_t from;
 
-        while (at < line.size && is_blank(line.data[at]))
+        while (at < line.size && auth_is_blank(line.data[at]))
             at++;
         from = at;
-        while (at < line.size && !is_blank(line.data[at]))
+        while (at < line.size && !auth_is_blank(line.data[at]))
             at++;
         if (at == from)
             break;
@@ -80,7 +80,7 @@ auth_roles_parse(struct slice text, unsigned *out)
 
     *out = 0;
     while (text.size > 0) {
-        struct slice word = cut(&text, ',');
+        struct slice word = auth_cut(&text, ',');
         size_t i = 0;
 
         while (i < 3 && !slice_eq_str(word, roles[i].name))
@@ -116,7 +116,7 @@ hash_cost_is_fine(struct slice rest, const char *cost)
     size_t i = 0;
 
     if (cost[0] >= '0' && cost[0] <= '9') {
-        struct slice number = cut(&rest, '$');
+        struct slice number = auth_cut(&rest, '$');
         uint64_t n;
 
         return number.size < 10 && number_parse_u64(number, &n) &&
@@ -173,7 +173,7 @@ read_digest(struct slice text, uint8_t *out)
 
 /* NULL, or what is wrong. */
 static const char *
-add_entry(struct auth_table *t, const struct slice *words, bool is_token)
+auth_add_entry(struct auth_table *t, const struct slice *words, bool is_token)
 {
     struct auth_entry *x;
     struct auth_entry new = { 0 };
@@ -204,7 +204,7 @@ static const char *
 add_line(struct auth_table *t, struct slice line)
 {
     struct slice words[WORDS_MAX];
-    size_t len = split(line, words);
+    size_t len = auth_split(line, words);
     bool is_token;
 
     if (len == 0 || words[0].data[0] == '#')
@@ -220,7 +220,7 @@ add_line(struct auth_table *t, struct slice line)
     if (len != 4)
         return is_token ? "write: token NAME ROLES sha256:HEX"
                         : "write: user NAME ROLES HASH";
-    return add_entry(t, words, is_token);
+    return auth_add_entry(t, words, is_token);
 }
 
 enum status
@@ -233,7 +233,7 @@ auth_table_parse(struct slice text, struct auth_table **out, struct error *e)
     *out = NULL;
     while (text.size > 0 && wrong == NULL && t->len <= AUTH_ENTRIES_MAX) {
         line++;
-        wrong = add_line(t, cut(&text, '\n'));
+        wrong = add_line(t, auth_cut(&text, '\n'));
     }
     if (wrong == NULL && t->len <= AUTH_ENTRIES_MAX) {
         *out = t;
@@ -289,17 +289,17 @@ read_base64(struct slice text, uint8_t *out, size_t max, size_t *size)
 }
 
 static struct slice
-trimmed(struct slice s)
+auth_trimmed(struct slice s)
 {
-    while (s.size > 0 && is_blank(s.data[0]))
+    while (s.size > 0 && auth_is_blank(s.data[0]))
         s = slice_of(s.data + 1, s.size - 1);
-    while (s.size > 0 && is_blank(s.data[s.size - 1]))
+    while (s.size > 0 && auth_is_blank(s.data[s.size - 1]))
         s.size--;
     return s;
 }
 
 static bool
-is_word(struct slice s, const char *word)
+auth_is_word(struct slice s, const char *word)
 {
     return s.size == strlen(word) &&
            strncasecmp((const char *)s.data, word, s.size) == 0;
@@ -308,22 +308,22 @@ is_word(struct slice s, const char *word)
 bool
 auth_credentials_parse(struct slice header, struct auth_credentials *out)
 {
-    struct slice rest = trimmed(header);
-    struct slice scheme = cut(&rest, ' ');
+    struct slice rest = auth_trimmed(header);
+    struct slice scheme = auth_cut(&rest, ' ');
     size_t size;
 
-    rest = trimmed(rest);
-    out->is_token = is_word(scheme, "bearer");
+    rest = auth_trimmed(rest);
+    out->is_token = auth_is_word(scheme, "bearer");
     out->name = slice_of(NULL, 0);
     out->secret = rest;
     if (out->is_token)
         return rest.size > 0 && rest.size <= AUTH_SECRET_MAX;
-    if (!is_word(scheme, "basic") ||
+    if (!auth_is_word(scheme, "basic") ||
         !read_base64(rest, out->bytes, sizeof out->bytes, &size) ||
         memchr(out->bytes, ':', size) == NULL)
         return false;
     out->secret = slice_of(out->bytes, size);
-    out->name = cut(&out->secret, ':');
+    out->name = auth_cut(&out->secret, ':');
     return out->name.size > 0 && out->name.size <= AUTH_NAME_MAX &&
            out->secret.size > 0 && out->secret.size <= AUTH_SECRET_MAX &&
            memchr(out->secret.data, '\0', out->secret.size) == NULL;

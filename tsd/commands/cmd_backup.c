@@ -52,7 +52,8 @@ help_restore(FILE *out)
     (void)fputs(
         "usage: halite restore BACKUP DATA\n\n"
         "Copies a backup to DATA, which must be absent or empty, and looks at\n"
-        "the copy as 'halite fsck' does before it is called DATA.  Nobody may\n"
+        "the copy as 'halite fsck' does before it is called DATA.  No program "
+        "may\n"
         "use BACKUP meanwhile.\n\n"
         "  --help            this text\n\n"
         "Exit status: 0 done; 1 not, and why is told; 2 asked wrongly.\n",
@@ -61,7 +62,7 @@ help_restore(FILE *out)
 
 /* -1: go on; else the exit status. */
 static int
-parse(int argc, char **argv, void (*help)(FILE *out), struct options *o)
+backup_parse(int argc, char **argv, void (*help)(FILE *out), struct options *o)
 {
     static const struct option table[] = {
         { "server", required_argument, NULL, 's' },
@@ -94,7 +95,7 @@ parse(int argc, char **argv, void (*help)(FILE *out), struct options *o)
 }
 
 static int
-fail(const char *command, const char *why)
+backup_fail(const char *command, const char *why)
 {
     (void)fprintf(stderr, "halite %s: %s\n", command, why);
     return 1;
@@ -114,9 +115,9 @@ done(const char *to, const struct check_counts *n)
 
 /* -- by the daemon --------------------------------------------------------- */
 
-/* Whether somebody has the folder. */
+/* Whether a process has the folder open. */
 static bool
-is_used(const char *dir)
+backup_is_used(const char *dir)
 {
     char *path = NULL;
     int fd = asprintf(&path, "%s/LOCK", dir) < 0
@@ -133,7 +134,7 @@ is_used(const char *dir)
 
 /* NULL: none; to be free()d. */
 static char *
-read_token(const char *file)
+backup_read_token(const char *file)
 {
     const char *value = getenv("HALITE_TOKEN");
     char line[1024];
@@ -181,9 +182,9 @@ take_message(const char *body, char out[400])
 }
 
 static int
-ask(const char *address, const struct options *o)
+backup_ask(const char *address, const struct options *o)
 {
-    char *to = absolute(o->words[1]), *token = read_token(o->token_file);
+    char *to = absolute(o->words[1]), *token = backup_read_token(o->token_file);
     struct buf path = BUF_INIT, body = BUF_INIT;
     struct error e;
     unsigned status = 0;
@@ -193,12 +194,12 @@ ask(const char *address, const struct options *o)
     put_escaped(&path, to == NULL ? "" : to);
     if (ask_post(address, buf_cstr(&path), token, &status, &body, &e) !=
         ST_OK) {
-        rc = fail("backup", e.text);
+        rc = backup_fail("backup", e.text);
     } else if (status != 200) {
         char message[400];
 
         take_message(buf_cstr(&body), message);
-        rc = fail("backup", message);
+        rc = backup_fail("backup", message);
     } else {
         (void)printf("%s: %s\n", o->words[1], buf_cstr(&body));
     }
@@ -229,7 +230,7 @@ copy_idle(const struct options *o)
         st = backup_make(s, &b, &e);
     if (store_close(&s, &why) != ST_OK && st == ST_OK)
         st = error_set(&e, ST_IO, "%s", why.text);
-    return st == ST_OK ? done(b.to, &b.counts) : fail("backup", e.text);
+    return st == ST_OK ? done(b.to, &b.counts) : backup_fail("backup", e.text);
 }
 
 int
@@ -237,21 +238,22 @@ cmd_backup(int argc, char **argv, bool as_tsdb)
 {
     struct options o = { 0 };
     char address[FORMAT_NOTE_MAX];
-    int rc = parse(argc, argv, help_backup, &o);
+    int rc = backup_parse(argc, argv, help_backup, &o);
 
     (void)as_tsdb;
     if (rc >= 0)
         return rc;
     log_set_level(LOG_WARN);
     if (o.server != NULL)
-        return ask(o.server, &o);
-    if (!is_used(o.words[0]))
+        return backup_ask(o.server, &o);
+    if (!backup_is_used(o.words[0]))
         return copy_idle(&o);
     format_lock_read(o.words[0], address);
     if (address[0] == '\0')
-        return fail("backup", "the folder is in use, and LOCK does not say "
-                              "where that daemon listens: see --server");
-    return ask(address, &o);
+        return backup_fail("backup",
+                           "the folder is in use, and LOCK does not say "
+                           "where that daemon listens: see --server");
+    return backup_ask(address, &o);
 }
 
 int
@@ -260,16 +262,16 @@ cmd_restore(int argc, char **argv, bool as_tsdb)
     struct options o = { 0 };
     struct backup b = { 0 };
     struct error e;
-    int rc = parse(argc, argv, help_restore, &o);
+    int rc = backup_parse(argc, argv, help_restore, &o);
 
     (void)as_tsdb;
     if (rc >= 0)
         return rc;
     log_set_level(LOG_WARN);
     b.to = o.words[1];
-    if (is_used(o.words[0]))
-        return fail("restore", "somebody uses the backup");
+    if (backup_is_used(o.words[0]))
+        return backup_fail("restore", "the backup is in use");
     if (backup_restore(o.words[0], &b, &e) != ST_OK)
-        return fail("restore", e.text);
+        return backup_fail("restore", e.text);
     return done(b.to, &b.counts);
 }

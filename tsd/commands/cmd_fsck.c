@@ -37,7 +37,7 @@ print_help(FILE *out)
 {
     (void)fputs(
         "usage: halite fsck [FLAG]... DIR\n\n"
-        "Looks at a data folder that nobody uses: FORMAT, the WAL, the\n"
+        "Verifies a data folder that is not in use: FORMAT, the WAL, the\n"
         "engine's files, and every key and value in its tables.  A line for\n"
         "each finding: a code, the key in hexadecimal (\"-\": it is about a\n"
         "file), and what it means.  docs/RELIABILITY.md explains the codes.\n\n"
@@ -62,7 +62,7 @@ print_help(FILE *out)
 /* -- telling --------------------------------------------------------------- */
 
 static uint64_t
-count(struct teller *t, const char *code)
+fsck_count(struct teller *t, const char *code)
 {
     size_t i = 0;
 
@@ -76,7 +76,7 @@ count(struct teller *t, const char *code)
 }
 
 static void
-say(void *ctx, const struct finding *f)
+fsck_say(void *ctx, const struct finding *f)
 {
     struct teller *t = ctx;
     uint64_t times;
@@ -86,7 +86,7 @@ say(void *ctx, const struct finding *f)
             (void)printf("note %s: %s\n", f->code, f->text);
         return;
     }
-    times = count(t, f->code);
+    times = fsck_count(t, f->code);
     if (t->quiet || (times > LINES && !t->all))
         return;
     (void)printf("%s ", f->code);
@@ -133,7 +133,7 @@ sum_up(const struct options *o, const struct fsck *f)
 /* -- doing ----------------------------------------------------------------- */
 
 static int
-parse(int argc, char **argv, struct options *o)
+fsck_parse(int argc, char **argv, struct options *o)
 {
     static const struct option table[] = {
         { "repair", no_argument, NULL, 'r' },
@@ -210,10 +210,10 @@ int
 cmd_fsck(int argc, char **argv, bool as_tsdb)
 {
     struct options o = { .dir = NULL };
-    struct fsck f = { .say = say };
+    struct fsck f = { .say = fsck_say };
     struct error e;
     enum status st;
-    int rc = parse(argc, argv, &o);
+    int rc = fsck_parse(argc, argv, &o);
 
     (void)as_tsdb;
     if (rc >= 0)

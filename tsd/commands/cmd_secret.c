@@ -21,19 +21,19 @@
 #define TOKEN_BYTES 32
 
 static int
-usage(void)
+secret_usage(void)
 {
     (void)fputs(
         "usage: halite secret user NAME ROLES     (password on stdin)\n"
         "       halite secret token NAME ROLES    (the token on stderr)\n"
-        "ROLES are read, write and admin, parted by commas.  The line for\n"
+        "ROLES are read, write and admin, separated by commas.  The line for\n"
         "halite.auth.file is written to stdout.\n",
         stderr);
     return 2;
 }
 
 static int
-fail(const char *why)
+secret_fail(const char *why)
 {
     (void)fprintf(stderr, "halite secret: %s\n", why);
     return 1;
@@ -95,7 +95,7 @@ make_user(const char *name, const char *roles)
     int rc = 0;
 
     if (!read_password(password, (int)sizeof password))
-        return fail("no password");
+        return secret_fail("no password");
     data = mem_new(sizeof *data);
     hash = crypt_gensalt_rn("$y$", 0, NULL, 0, salt, (int)sizeof salt);
     if (hash == NULL)
@@ -105,7 +105,7 @@ make_user(const char *name, const char *roles)
     if (hash != NULL && auth_hash_is_fine(slice_str(hash)))
         (void)printf("user %s %s %s\n", name, roles, hash);
     else
-        rc = fail("crypt(3) has no good method");
+        rc = secret_fail("crypt(3) has no good method");
     gnutls_memset(password, 0, sizeof password);
     free(data);
     return rc;
@@ -118,7 +118,7 @@ make_token(const char *name, const char *roles)
     char token[2 * TOKEN_BYTES + 1], digest[80];
 
     if (gnutls_rnd(GNUTLS_RND_KEY, bytes, sizeof bytes) < 0)
-        return fail("no random numbers");
+        return secret_fail("no random numbers");
     for (size_t i = 0; i < sizeof bytes; i++)
         (void)snprintf(token + 2 * i, 3, "%02x", bytes[i]);
     auth_token_digest(slice_str(token), digest, sizeof digest);
@@ -133,14 +133,14 @@ cmd_secret(int argc, char **argv, bool as_tsdb)
     unsigned rights;
 
     if (argc != 4)
-        return usage();
+        return secret_usage();
     if (!auth_name_is_fine(slice_str(argv[2])))
-        return fail("a name is of letters, digits and -_.@");
+        return secret_fail("a name is of letters, digits and -_.@");
     if (!auth_roles_parse(slice_str(argv[3]), &rights))
-        return fail("roles are read, write and admin, parted by commas");
+        return secret_fail("roles: read, write, admin, separated by commas");
     if (strcmp(argv[1], "user") == 0)
         return make_user(argv[2], argv[3]);
     if (strcmp(argv[1], "token") == 0)
         return make_token(argv[2], argv[3]);
-    return usage();
+    return secret_usage();
 }

@@ -94,7 +94,7 @@ name_address(struct endpoint *d, struct error *e)
 }
 
 static int
-open_socket(const struct listener_options *o, const struct addrinfo *a)
+listener_open_socket(const struct listener_options *o, const struct addrinfo *a)
 {
     int fd =
         socket(a->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -136,7 +136,7 @@ open_endpoint(struct listener *l, const char *bind_to, uint16_t number,
     d->fd = -1;
     d->is_tls = is_tls;
     for (struct addrinfo *a = all; a != NULL && d->fd < 0; a = a->ai_next)
-        d->fd = open_socket(&l->o, a);
+        d->fd = listener_open_socket(&l->o, a);
     err = errno;
     freeaddrinfo(all);
     if (d->fd < 0)
@@ -207,14 +207,14 @@ listener_closed(void *listener, void *cookie)
 }
 
 static void
-hang_up(struct listener *l, int fd)
+listener_hang_up(struct listener *l, int fd)
 {
     (void)close(fd);
     (void)atomic_fetch_sub(&l->open, 1);
 }
 
 static void
-reject(struct listener *l, int fd)
+listener_reject(struct listener *l, int fd)
 {
     uint64_t n = atomic_fetch_add(&l->rejected, 1) + 1;
     int64_t now_us = clock_monotonic_us();
@@ -232,7 +232,7 @@ reject(struct listener *l, int fd)
 }
 
 static void
-set_up(const struct listener *l, int fd)
+listener_set_up(const struct listener *l, int fd)
 {
     if (l->o.no_delay)
         set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -246,7 +246,7 @@ set_up(const struct listener *l, int fd)
 }
 
 static uint64_t
-data_of(const void *endpoint_or_conn)
+listener_data_of(const void *endpoint_or_conn)
 {
     return (uintptr_t)endpoint_or_conn;
 }
@@ -262,17 +262,17 @@ wait_first_byte(struct listener *l, int fd, const struct sockaddr_storage *peer,
     s->peer_size = peer_size;
     s->since_us = clock_monotonic_us();
     s->events = EPOLLIN;
-    if (loop_add(&l->loop, &s->link, fd, data_of(s), EPOLLIN))
+    if (loop_add(&l->loop, &s->link, fd, listener_data_of(s), EPOLLIN))
         return;
     free(s);
-    hang_up(l, fd);
+    listener_hang_up(l, fd);
 }
 
 /* Its socket is not ours to close. */
 static void
-forget(struct listener *l, struct pending_conn *s)
+listener_forget(struct listener *l, struct pending_conn *s)
 {
-    loop_watch(&l->loop, s->fd, data_of(s), &s->events, 0);
+    loop_watch(&l->loop, s->fd, listener_data_of(s), &s->events, 0);
     loop_end(&l->loop, &s->link);
 }
 
@@ -285,9 +285,9 @@ evict_oldest(struct listener *l, int64_t us)
 
     if (s == NULL || clock_monotonic_us() - s->since_us < us)
         return false;
-    forget(l, s);
+    listener_forget(l, s);
     counter_add(CNT_CONN_TIMEOUT, 1);
-    hang_up(l, s->fd);
+    listener_hang_up(l, s->fd);
     return true;
 }
 
@@ -310,7 +310,7 @@ hand_over(struct listener *l, const struct pending_conn *s, bool is_http)
     enum status status;
 
     if (is_http ? l->http == NULL : l->telnet == NULL) {
-        hang_up(l, s->fd);
+        listener_hang_up(l, s->fd);
         return;
     }
     status = is_http ? http_server_adopt_socket(l->http, s->fd, peer,
@@ -324,7 +324,7 @@ hand_over(struct listener *l, const struct pending_conn *s, bool is_http)
 }
 
 static bool
-is_letter(uint8_t c)
+listener_is_letter(uint8_t c)
 {
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
@@ -339,7 +339,7 @@ is_uppercase_telnet(struct slice s)
     if (end == NULL)
         return false;
     s.size = (size_t)(end - s.data);
-    while (i < s.size && is_letter(s.data[i]))
+    while (i < s.size && listener_is_letter(s.data[i]))
         i++;
     s = slice_of(s.data + i, s.size - i);
     return s.size > 1 && s.data[0] == ' ' && s.data[1] != '/' &&
@@ -355,9 +355,9 @@ detect_protocol(struct listener *l, struct pending_conn *s)
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    forget(l, s);
+    listener_forget(l, s);
     if (n <= 0)
-        hang_up(l, s->fd);
+        listener_hang_up(l, s->fd);
     else
         hand_over(l, s,
                   first[0] >= 'A' && first[0] <= 'Z' &&
@@ -370,8 +370,9 @@ static void
 pause_accepting(struct listener *l, bool pause)
 {
     for (size_t i = 0; i < l->endpoints_len; i++)
-        loop_watch(&l->loop, l->endpoints[i].fd, data_of(&l->endpoints[i]),
-                   &l->endpoints[i].events, pause ? 0 : EPOLLIN);
+        loop_watch(&l->loop, l->endpoints[i].fd,
+                   listener_data_of(&l->endpoints[i]), &l->endpoints[i].events,
+                   pause ? 0 : EPOLLIN);
     l->loop.wait_ms = pause ? PAUSE_MS : 0;
 }
 
@@ -385,7 +386,7 @@ reject_by_reserve(struct listener *l, const struct endpoint *d)
         (void)close(l->reserve);
     fd = accept4(d->fd, NULL, NULL, SOCK_CLOEXEC);
     if (fd >= 0)
-        reject(l, fd);
+        listener_reject(l, fd);
     l->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
     return fd >= 0;
 }
@@ -393,7 +394,7 @@ reject_by_reserve(struct listener *l, const struct endpoint *d)
 /* No room for one more, even if a pending one is closed?  Connections behind
  * TLS count twice: the TLS side may outlive its backend. */
 static bool
-is_full(struct listener *l)
+listener_is_full(struct listener *l)
 {
     size_t max = l->o.max_connections;
 
@@ -414,7 +415,7 @@ put_behind_tls(struct listener *l, int fd)
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0,
                    pair) != 0) {
-        reject(l, fd);
+        listener_reject(l, fd);
         return -1;
     }
     if (tls_adopt_sockets(l->o.tls, fd, pair[1], &e) != ST_OK)
@@ -441,11 +442,11 @@ accept_one(struct listener *l, const struct endpoint *d)
         /* A fault of the connection: keep accepting. */
         return errno == EINTR || errno == ECONNABORTED;
     }
-    if (is_full(l)) {
-        reject(l, fd);
+    if (listener_is_full(l)) {
+        listener_reject(l, fd);
         return true;
     }
-    set_up(l, fd);
+    listener_set_up(l, fd);
     if (d->is_tls && (fd = put_behind_tls(l, fd)) < 0)
         return true;
     (void)atomic_fetch_add(&l->open, 1);
@@ -462,14 +463,14 @@ resume_accepting(void *listener)
 }
 
 static void
-on_event(void *listener, uint64_t data, uint32_t events)
+listener_on_event(void *listener, uint64_t data, uint32_t events)
 {
     struct listener *l = listener;
     struct pending_conn *s = (struct pending_conn *)(uintptr_t)data;
 
     (void)events;
     for (size_t i = 0; i < l->endpoints_len; i++)
-        if (data == data_of(&l->endpoints[i])) {
+        if (data == listener_data_of(&l->endpoints[i])) {
             l->endpoints[i].ready = true;
             return;
         }
@@ -494,7 +495,7 @@ accept_ready(void *listener)
 
 static const struct loop_calls listener_calls = {
     .begin = resume_accepting,
-    .event = on_event,
+    .event = listener_on_event,
     .end = accept_ready,
     .tick = evict_idle,
 };

@@ -24,7 +24,7 @@
 /* -- the life of a connection ---------------------------------------------- */
 
 static uint64_t
-data_of(const struct telnet_conn *c)
+telnet_data_of(const struct telnet_conn *c)
 {
     return (uintptr_t)c;
 }
@@ -51,7 +51,7 @@ telnet_adopt_socket(struct telnet *t, int fd, const struct sockaddr *peer,
         (void)t->o.login(t->o.login_ctx, peer, slice_of(NULL, 0),
                          slice_of(NULL, 0), false, &c->who);
     (void)atomic_fetch_add(&t->connections, 1);
-    if (loop_add(&l->loop, &c->link, fd, data_of(c), EPOLLIN))
+    if (loop_add(&l->loop, &c->link, fd, telnet_data_of(c), EPOLLIN))
         return ST_OK;
     (void)atomic_fetch_sub(&t->connections, 1);
     free(c);
@@ -60,14 +60,14 @@ telnet_adopt_socket(struct telnet *t, int fd, const struct sockaddr *peer,
 }
 
 static void
-end_conn(struct telnet_loop *l, struct telnet_conn *c)
+telnet_end_conn(struct telnet_loop *l, struct telnet_conn *c)
 {
     struct telnet *t = l->telnet;
     uint8_t rest[4096];
 
     /* close() is not enough while a process that was forked has it, too: a
      * symbolizer's, of a sanitizer. */
-    loop_watch(&l->loop, c->fd, data_of(c), &c->events, 0);
+    loop_watch(&l->loop, c->fd, telnet_data_of(c), &c->events, 0);
     /* Unread bytes would turn our close into a reset, which may overtake what
      * we said. */
     (void)shutdown(c->fd, SHUT_WR);
@@ -116,14 +116,14 @@ send_and_watch(struct telnet_loop *l, struct telnet_conn *c)
     send_out(l, c);
     events = c->out.size > 0 ? EPOLLOUT : 0;
     if (c->closing && events == 0 && !c->waiting) {
-        end_conn(l, c);
+        telnet_end_conn(l, c);
         return;
     }
     if (c->closing && c->deadline_us == 0)
         c->deadline_us = clock_monotonic_us() + LAST_WORDS_US;
     if (!c->closing && !c->waiting)
         events |= EPOLLIN;
-    loop_watch(&l->loop, c->fd, data_of(c), &c->events, events);
+    loop_watch(&l->loop, c->fd, telnet_data_of(c), &c->events, events);
 }
 
 /* -- turns ----------------------------------------------------------------- */
@@ -184,7 +184,7 @@ retry(void *loop)
 }
 
 static void
-on_event(void *loop, uint64_t data, uint32_t events)
+telnet_on_event(void *loop, uint64_t data, uint32_t events)
 {
     struct telnet_loop *l = loop;
     struct telnet_conn *c = (struct telnet_conn *)(uintptr_t)data;
@@ -203,7 +203,7 @@ on_event(void *loop, uint64_t data, uint32_t events)
 
 /* The one before 'c', or, NULL, the last. */
 static struct telnet_conn *
-next_conn(struct telnet_loop *l, struct telnet_conn *c)
+telnet_next_conn(struct telnet_loop *l, struct telnet_conn *c)
 {
     return (struct telnet_conn *)(c == NULL ? loop_youngest(&l->loop)
                                             : c->link.next);
@@ -216,13 +216,13 @@ close_idle(void *loop, int64_t now)
     struct telnet_loop *l = loop;
     int64_t idle_us = (int64_t)l->telnet->o.idle_ms * 1000;
 
-    for (struct telnet_conn *c = NULL; (c = next_conn(l, c)) != NULL;) {
+    for (struct telnet_conn *c = NULL; (c = telnet_next_conn(l, c)) != NULL;) {
         if (c->waiting)
             continue;
         if ((c->deadline_us != 0 && now > c->deadline_us) ||
             (idle_us != 0 && now - c->active_us > idle_us)) {
             counter_add(CNT_CONN_TIMEOUT, 1);
-            end_conn(l, c);
+            telnet_end_conn(l, c);
         }
     }
 }
@@ -259,32 +259,32 @@ drain_wait(struct telnet_loop *l, const struct telnet_conn *c)
 }
 
 static void
-drain(void *loop)
+telnet_drain(void *loop)
 {
     struct telnet_loop *l = loop;
 
-    for (struct telnet_conn *c = NULL; (c = next_conn(l, c)) != NULL;) {
+    for (struct telnet_conn *c = NULL; (c = telnet_next_conn(l, c)) != NULL;) {
         drain_wait(l, c);
         drain_conn(l, c);
         drain_wait(l, c);
     }
     end_turn(l);
-    for (struct telnet_conn *c; (c = next_conn(l, NULL)) != NULL;)
-        end_conn(l, c);
+    for (struct telnet_conn *c; (c = telnet_next_conn(l, NULL)) != NULL;)
+        telnet_end_conn(l, c);
 }
 
 /* -- threads --------------------------------------------------------------- */
 
 static const struct loop_calls telnet_calls = {
     .begin = retry,
-    .event = on_event,
+    .event = telnet_on_event,
     .end = end_turn,
     .tick = close_idle,
-    .stop = drain,
+    .stop = telnet_drain,
 };
 
 static enum status
-start_loop(struct telnet *t, struct telnet_loop *l, struct error *e)
+telnet_start_loop(struct telnet *t, struct telnet_loop *l, struct error *e)
 {
     enum status st;
 
@@ -333,7 +333,7 @@ telnet_start(const struct telnet_options *o, struct telnet **out,
         t->has_put |= o->put != NULL && strcmp(o->routes[i].name, "put") == 0;
     t->loops = mem_new_array(len, sizeof *t->loops);
     for (unsigned i = 0; i < len && status == ST_OK; i++)
-        status = start_loop(t, &t->loops[i], e);
+        status = telnet_start_loop(t, &t->loops[i], e);
     *out = t;
     if (status != ST_OK)
         telnet_stop(out, 0);

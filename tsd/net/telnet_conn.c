@@ -120,7 +120,7 @@ as_utf8(struct telnet_loop *l, struct slice line)
 }
 
 static void
-split(struct telnet_call *call, struct slice line)
+telnet_split(struct telnet_call *call, struct slice line)
 {
     call->words_len = 0;
     while (call->words_len < TELNET_MAX_WORDS) {
@@ -294,7 +294,7 @@ run_command(struct telnet_loop *l, struct telnet_conn *c, struct slice line)
     const struct telnet_route *r;
     struct buf out = BUF_INIT;
 
-    split(call, as_utf8(l, line));
+    telnet_split(call, as_utf8(l, line));
     call->peer = (const struct sockaddr *)&c->peer;
     call->out = &out;
     call->close = false;
@@ -383,7 +383,7 @@ run_put(struct telnet_loop *l, struct telnet_conn *c, struct slice line,
 
 /* False when the line must wait, together with all behind it. */
 static bool
-run_line(struct telnet_loop *l, struct telnet_conn *c, struct slice line)
+telnet_run_line(struct telnet_loop *l, struct telnet_conn *c, struct slice line)
 {
     int command = -1;
 
@@ -428,7 +428,7 @@ run_lines(struct telnet_loop *l, struct telnet_conn *c, const uint8_t *data,
         line = (size_t)(end - data) - at;
         if (c->skipping)
             c->skipping = false;
-        else if (!run_line(l, c, slice_of(data + at, line)))
+        else if (!telnet_run_line(l, c, slice_of(data + at, line)))
             break;
         else
             l->lines++;

@@ -96,7 +96,7 @@ keys_ref(struct tls *t)
 
 /* Events of the backend's end are told by the pointer's lowest bit. */
 static uint64_t
-data_of(const struct tls_conn *c, bool backend)
+tls_data_of(const struct tls_conn *c, bool backend)
 {
     return (uint64_t)(uintptr_t)c | (backend ? 1 : 0);
 }
@@ -105,14 +105,14 @@ data_of(const struct tls_conn *c, bool backend)
 static void
 watch_client(struct tls_loop *l, struct tls_conn *c, uint32_t events)
 {
-    loop_watch(&l->loop, c->client, data_of(c, false), &c->client_events,
+    loop_watch(&l->loop, c->client, tls_data_of(c, false), &c->client_events,
                events);
 }
 
 static void
 watch_backend(struct tls_loop *l, struct tls_conn *c, uint32_t events)
 {
-    loop_watch(&l->loop, c->backend, data_of(c, true), &c->backend_events,
+    loop_watch(&l->loop, c->backend, tls_data_of(c, true), &c->backend_events,
                events);
 }
 
@@ -134,7 +134,7 @@ tls_adopt_sockets(struct tls *t, int client, int backend, struct error *e)
     (void)atomic_fetch_add(&t->connections, 1);
     /* From here on it is the loop's.  A new socket can be written: the loop is
      * called at once, and watches the backend, too. */
-    if (begun && loop_add(&l->loop, &c->link, client, data_of(c, false),
+    if (begun && loop_add(&l->loop, &c->link, client, tls_data_of(c, false),
                           c->client_events))
         return ST_OK;
     (void)atomic_fetch_sub(&t->connections, 1);
@@ -152,9 +152,9 @@ tls_connections(const struct tls *t)
 }
 
 static void
-end_conn(struct tls_loop *l, struct tls_conn *c)
+tls_end_conn(struct tls_loop *l, struct tls_conn *c)
 {
-    /* See end_conn() of tsd/net/telnet.c. */
+    /* See telnet_end_conn() of tsd/net/telnet.c. */
     watch_client(l, c, 0);
     watch_backend(l, c, 0);
     tls_conn_fini(c);
@@ -169,7 +169,7 @@ relay(struct tls_loop *l, struct tls_conn *c)
     bool more = tls_conn_move(c);
 
     if (c->closing) {
-        end_conn(l, c);
+        tls_end_conn(l, c);
         return;
     }
     if (c->backend_end && c->deadline_us == 0)
@@ -182,7 +182,7 @@ relay(struct tls_loop *l, struct tls_conn *c)
 }
 
 static void
-on_event(void *loop, uint64_t data, uint32_t events)
+tls_on_event(void *loop, uint64_t data, uint32_t events)
 {
     struct tls_loop *l = loop;
     struct tls_conn *c = (struct tls_conn *)(uintptr_t)(data & ~UINT64_C(1));
@@ -191,7 +191,7 @@ on_event(void *loop, uint64_t data, uint32_t events)
         return;
     if ((events & (EPOLLHUP | EPOLLERR)) != 0) {
         if ((data & 1) == 0 || !c->handshake_done) {
-            end_conn(l, c);
+            tls_end_conn(l, c);
             return;
         }
         /* epoll would tell again and again, while what is left of it waits
@@ -222,7 +222,7 @@ is_stalled(struct tls_conn *c, int64_t now, unsigned stall_ms)
 }
 
 static struct tls_conn *
-next_conn(struct tls_loop *l, struct tls_conn *c)
+tls_next_conn(struct tls_loop *l, struct tls_conn *c)
 {
     return (struct tls_conn *)(c == NULL ? loop_youngest(&l->loop)
                                          : c->link.next);
@@ -233,33 +233,33 @@ close_slow(void *loop, int64_t now)
 {
     struct tls_loop *l = loop;
 
-    for (struct tls_conn *c = NULL; (c = next_conn(l, c)) != NULL;) {
+    for (struct tls_conn *c = NULL; (c = tls_next_conn(l, c)) != NULL;) {
         if ((c->deadline_us == 0 || now <= c->deadline_us) &&
             !is_stalled(c, now, l->tls->o.stall_ms))
             continue;
         counter_add(CNT_CONN_TIMEOUT, 1);
-        end_conn(l, c);
+        tls_end_conn(l, c);
     }
 }
 
 static void
-close_all(void *loop)
+tls_close_all(void *loop)
 {
-    for (struct tls_conn *c; (c = next_conn(loop, NULL)) != NULL;)
-        end_conn(loop, c);
+    for (struct tls_conn *c; (c = tls_next_conn(loop, NULL)) != NULL;)
+        tls_end_conn(loop, c);
 }
 
 /* -- threads --------------------------------------------------------------- */
 
 static const struct loop_calls tls_calls = {
-    .event = on_event,
+    .event = tls_on_event,
     .tick = close_slow,
-    .stop = close_all,
+    .stop = tls_close_all,
     .lingers = true,
 };
 
 static enum status
-start_loop(struct tls *t, struct tls_loop *l, struct error *e)
+tls_start_loop(struct tls *t, struct tls_loop *l, struct error *e)
 {
     enum status st;
 
@@ -301,7 +301,7 @@ tls_start(const struct tls_options *o, struct tls **out, struct error *e)
     if (st == ST_OK)
         st = tls_reload(t, e);
     for (unsigned i = 0; i < t->o.threads && st == ST_OK; i++)
-        st = start_loop(t, &t->loops[i], e);
+        st = tls_start_loop(t, &t->loops[i], e);
     *out = t;
     if (st != ST_OK)
         tls_stop(out, 0);

@@ -92,7 +92,7 @@ find_byte(uint64_t word, uint8_t byte)
 
 /* Has one of eight bytes to be thought about? */
 static inline bool
-is_special(uint64_t word)
+json_is_special(uint64_t word)
 {
     uint64_t low = (word - EACH(0x20)) & ~word;
 
@@ -111,7 +111,7 @@ copy_words(uint8_t *to, const uint8_t *from, size_t size)
 
         memcpy(&word, from + at, sizeof word);
         memcpy(to + at, &word, sizeof word);
-        if (is_special(word))
+        if (json_is_special(word))
             return false;
     }
     return true;

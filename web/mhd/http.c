@@ -217,7 +217,7 @@ http_server_adopt_socket(struct http_server *s, int fd,
 /* -- start and stop -------------------------------------------------------- */
 
 static void
-fill_defaults(struct http_options *o)
+http_fill_defaults(struct http_options *o)
 {
 #define DEFAULT(member, value) o->member = o->member == 0 ? (value) : o->member
     DEFAULT(threads, 2);
@@ -282,7 +282,7 @@ http_server_start(const struct http_options *o, struct http_server **out,
     *out = NULL;
     s->magic = HTTP_SERVER_MAGIC;
     s->o = *o;
-    fill_defaults(&s->o);
+    http_fill_defaults(&s->o);
     s->routes = mem_new_array(o->routes_len + 1, sizeof *s->routes);
     if (o->routes_len > 0)
         memcpy(s->routes, o->routes, o->routes_len * sizeof *s->routes);
@@ -298,7 +298,7 @@ http_server_start(const struct http_options *o, struct http_server **out,
 
 /* Waits until 'count' is 0, but no longer than 'ms'. */
 static void
-drain(struct http_server *s, atomic_size_t *count, unsigned ms)
+http_drain(struct http_server *s, atomic_size_t *count, unsigned ms)
 {
     int64_t end = clock_monotonic_us() + (int64_t)ms * 1000;
 
@@ -323,13 +323,13 @@ http_server_stop(struct http_server **sp, unsigned drain_ms)
         return;
     OBJ_CHECK(s, HTTP_SERVER_MAGIC);
     atomic_store(&s->stopping, true);
-    drain(s, &s->active, drain_ms);
+    http_drain(s, &s->active, drain_ms);
     atomic_store(&s->aborting, true);
     http_work_close(s);
     while (atomic_load(&s->checking) > 0)
-        drain(s, &s->checking, LAST_REPLIES_MS);
-    drain(s, &s->active, LAST_REPLIES_MS);
-    drain(s, &s->fresh, FRESH_MS);
+        http_drain(s, &s->checking, LAST_REPLIES_MS);
+    http_drain(s, &s->active, LAST_REPLIES_MS);
+    http_drain(s, &s->fresh, FRESH_MS);
     http_conns_stop(s);
     http_mhd_stop(s);
     http_work_stop(s);

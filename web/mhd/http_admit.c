@@ -88,7 +88,7 @@ is_ambiguous(struct http_request *r, const char *method, const char *version,
 /* "http://host/path": the path, "/" when there is none, and NULL when it is of
  * another host than Host says.  Others are returned as they are. */
 static const char *
-path_of(const char *url, const char *host)
+admit_path_of(const char *url, const char *host)
 {
     const char *at = strncasecmp(url, "http://", 7) == 0    ? url + 7
                      : strncasecmp(url, "https://", 8) == 0 ? url + 8
@@ -422,7 +422,7 @@ http_admit(struct http_request *r, const char *method, const char *version)
         return reject_head(r, 431, "The request's head is too large");
     if (is_ambiguous(r, method, version, &h))
         return reject_head(r, 400, "The request's head is ambiguous");
-    url = path_of(r->url, h.host);
+    url = admit_path_of(r->url, h.host);
     r->url = url == NULL ? r->url : url;
     http_target_parse(r->arena, r->url, &r->target);
     if (r->url[0] != '/') { /* "*", or of another host */

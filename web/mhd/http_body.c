@@ -38,7 +38,7 @@ http_budget_return(atomic_size_t *used, size_t size)
 }
 
 static bool
-budget_take(struct http_server *s, size_t size)
+body_budget_take(struct http_server *s, size_t size)
 {
     return http_budget_take(&s->bodies, s->o.bodies_bytes, size);
 }
@@ -53,8 +53,8 @@ budget_return(struct http_server *s, size_t size)
  */
 
 static void
-reject(struct http_request *r, unsigned status, const char *message,
-       const char *details)
+body_reject(struct http_request *r, unsigned status, const char *message,
+            const char *details)
 {
     http_reply_error(&r->reply, status, message, details);
     r->answered = true;
@@ -69,22 +69,22 @@ reject_size(struct http_request *r)
     (void)snprintf(details, sizeof details,
                    "The limit for one body is %zu bytes",
                    r->server->o.body_bytes);
-    reject(r, 413, "The request's body is too large", details);
+    body_reject(r, 413, "The request's body is too large", details);
 }
 
 static void
 reject_budget(struct http_request *r)
 {
-    reject(r, 503, "Too many request bodies at once, please try again",
-           "The memory for the bodies of all requests is used up");
+    body_reject(r, 503, "Too many request bodies at once, please try again",
+                "The memory for the bodies of all requests is used up");
     http_reply_header(&r->reply, "Retry-After", "1");
 }
 
 static void
 reject_coding(struct http_request *r)
 {
-    reject(r, 400, "Unable to decompress the request's body",
-           "It is not what its Content-Encoding says");
+    body_reject(r, 400, "Unable to decompress the request's body",
+                "It is not what its Content-Encoding says");
 }
 
 /* -- memory ---------------------------------------------------------------- */
@@ -119,7 +119,7 @@ reserve(struct http_request *r, size_t size)
     if (b->size + size <= b->cap)
         return true;
     cap = next_cap(b, b->size + size, limit);
-    if (!budget_take(r->server, cap - b->cap)) {
+    if (!body_budget_take(r->server, cap - b->cap)) {
         reject_budget(r);
         return false;
     }
@@ -176,7 +176,7 @@ inflate_start(struct http_request *r, struct slice coded)
 {
     struct http_body *b = &r->body;
 
-    if (!budget_take(r->server, INFLATE_BYTES)) {
+    if (!body_budget_take(r->server, INFLATE_BYTES)) {
         reject_budget(r);
         return false;
     }

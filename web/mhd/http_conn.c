@@ -38,7 +38,7 @@
 #define NO_LIMIT   (UINT64_MAX >> STATE_BITS)
 
 static uint64_t
-word(enum conn_state state, uint64_t deadline_ms)
+conn_word(enum conn_state state, uint64_t deadline_ms)
 {
     return deadline_ms << STATE_BITS | (uint64_t)state;
 }
@@ -58,7 +58,7 @@ now_ms(void)
 bool
 http_conn_enter(struct http_conn *c, enum conn_state state, uint64_t ms)
 {
-    uint64_t next = word(state, ms == 0 ? NO_LIMIT : now_ms() + ms);
+    uint64_t next = conn_word(state, ms == 0 ? NO_LIMIT : now_ms() + ms);
     uint64_t old = atomic_load(&c->state);
 
     OBJ_CHECK(c, HTTP_CONN_MAGIC);
@@ -117,7 +117,8 @@ count_acked(const struct http_conn *c, uint64_t *out)
 static bool
 is_slow_reader(struct http_conn *c, uint64_t old, uint64_t now)
 {
-    uint64_t ms = c->server->o.body_ms, next = word(CONN_SEND, now + ms), acked;
+    uint64_t ms = c->server->o.body_ms, next = conn_word(CONN_SEND, now + ms),
+             acked;
 
     if (c->last_check == old && old >> STATE_BITS > now)
         return false;
@@ -135,12 +136,12 @@ is_slow_reader(struct http_conn *c, uint64_t old, uint64_t now)
 }
 
 static void
-cut(struct http_conn *c, uint64_t old, bool peer_closed)
+conn_cut(struct http_conn *c, uint64_t old, bool peer_closed)
 {
     enum conn_state state = state_of(old);
 
     if (!atomic_compare_exchange_strong(&c->state, &old,
-                                        word(CONN_CUT, NO_LIMIT)))
+                                        conn_word(CONN_CUT, NO_LIMIT)))
         return;
     if (state != CONN_IDLE && !peer_closed) {
         counter_add(CNT_CONN_TIMEOUT, 1);
@@ -152,7 +153,7 @@ cut(struct http_conn *c, uint64_t old, bool peer_closed)
 }
 
 static void
-check_one(struct http_conn *c, uint64_t now)
+conn_check_one(struct http_conn *c, uint64_t now)
 {
     uint64_t old = atomic_load(&c->state);
     enum conn_state state = state_of(old);
@@ -161,16 +162,16 @@ check_one(struct http_conn *c, uint64_t now)
         return;
     if (atomic_load(&c->peer_closed) && state != CONN_SEND) {
         if (c->last_check == old)
-            cut(c, old, true);
+            conn_cut(c, old, true);
         c->last_check = old;
     } else if (state == CONN_SEND ? is_slow_reader(c, old, now)
                                   : old >> STATE_BITS <= now) {
-        cut(c, old, false);
+        conn_cut(c, old, false);
     }
 }
 
 static void
-check_all(void *server, int64_t now_us)
+conn_check_all(void *server, int64_t now_us)
 {
     struct conns *t = &((struct http_server *)server)->conns;
     uint64_t now = (uint64_t)now_us / 1000;
@@ -178,7 +179,7 @@ check_all(void *server, int64_t now_us)
     lock_take(&t->lock);
     for (size_t i = 0; i < t->len; i++)
         if (t->by_fd[i] != NULL)
-            check_one(t->by_fd[i], now);
+            conn_check_one(t->by_fd[i], now);
     lock_drop(&t->lock);
 }
 
@@ -213,7 +214,7 @@ enum status
 http_conns_start(struct http_server *s, struct error *e)
 {
     static const struct loop_calls calls = { .event = on_hang_up,
-                                             .tick = check_all };
+                                             .tick = conn_check_all };
     struct conns *t = &s->conns;
     unsigned tick;
     enum status st;
@@ -256,7 +257,7 @@ http_conns_fini(struct http_server *s)
 /* -- the table ------------------------------------------------------------- */
 
 static void
-grow(struct conns *t, size_t need) REQUIRES(t->lock)
+conn_grow(struct conns *t, size_t need) REQUIRES(t->lock)
 {
     size_t len = t->len < 64 ? 64 : t->len;
 
@@ -282,10 +283,10 @@ http_conn_new(struct http_server *s, int fd, const struct sockaddr *peer,
     peer_name(peer, c->peer, sizeof c->peer);
     c->loopback = peer_is_loopback(peer);
     c->address = peer_key(peer);
-    atomic_init(&c->state, word(CONN_NEW, NO_LIMIT));
+    atomic_init(&c->state, conn_word(CONN_NEW, NO_LIMIT));
     lock_take(&t->lock);
     if ((size_t)fd >= t->len)
-        grow(t, (size_t)fd + 1);
+        conn_grow(t, (size_t)fd + 1);
     stale = t->by_fd[fd];
     t->by_fd[fd] = NULL;
     lock_drop(&t->lock);

@@ -217,8 +217,8 @@ start_error(struct http_reply *out, unsigned status)
 }
 
 static void
-fail(struct http_reply *out, unsigned status, const char *message,
-     const char *details, bool trace)
+reply_fail(struct http_reply *out, unsigned status, const char *message,
+           const char *details, bool trace)
 {
     const struct http_request *r = out->request;
 
@@ -243,8 +243,8 @@ void
 http_reply_error(struct http_reply *out, unsigned status, const char *message,
                  const char *details)
 {
-    fail(out, status, message, details,
-         out->request->server->o.show_stack_trace);
+    reply_fail(out, status, message, details,
+               out->request->server->o.show_stack_trace);
 }
 
 void
@@ -277,5 +277,6 @@ http_reply_not_found(struct http_reply *out)
 {
     bool api = out->request->target.is_api;
 
-    fail(out, 404, api ? "Endpoint not found" : "Page Not Found", NULL, false);
+    reply_fail(out, 404, api ? "Endpoint not found" : "Page Not Found", NULL,
+               false);
 }

@@ -40,7 +40,7 @@ weight(const char *s, size_t size)
 }
 
 static bool
-holds(const char *s, size_t size, const char *word)
+send_holds(const char *s, size_t size, const char *word)
 {
     size_t n = strlen(word);
 
@@ -63,9 +63,9 @@ http_accepts(const char *s)
 
         if (memchr(s, '*', n) != NULL)
             star = w;
-        else if (holds(s, n, "gzip"))
+        else if (send_holds(s, n, "gzip"))
             gzip = w > gzip ? w : gzip;
-        else if (holds(s, n, "deflate"))
+        else if (send_holds(s, n, "deflate"))
             deflate = w > deflate ? w : deflate;
         s += n + (s[n] == ',');
     }
@@ -129,7 +129,7 @@ compress_chunks(struct http_chunks *p, enum http_coding coding)
 /* -- the type -------------------------------------------------------------- */
 
 static bool
-ends_with(const char *s, size_t size, const char *end)
+send_ends_with(const char *s, size_t size, const char *end)
 {
     size_t n = strlen(end);
 
@@ -152,7 +152,7 @@ guess_type(const struct http_request *r)
     size_t size = strcspn(r->url, "?");
 
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-        if (ends_with(r->url, size, types[i].end))
+        if (send_ends_with(r->url, size, types[i].end))
             return types[i].type;
     if (p->size == 0)
         return "text/plain";

@@ -87,7 +87,7 @@ next_segment(struct slice *rest, struct slice *out)
 }
 
 static void
-lower(struct slice s, struct buf *to)
+target_lower(struct slice s, struct buf *to)
 {
     for (size_t i = 0; i < s.size; i++)
         buf_put_u8(to, (uint8_t)(s.data[i] >= 'A' && s.data[i] <= 'Z'
@@ -144,13 +144,13 @@ pass(struct path *p)
     if (!next_segment(&p->rest, &s))
         return false;
     buf_put_u8(&p->text, '/');
-    lower(s, &p->text);
+    target_lower(s, &p->text);
     return true;
 }
 
 /* The same, and returns the path so far, or NULL. */
 static const char *
-step(struct path *p)
+target_step(struct path *p)
 {
     return pass(p) ? arena_strdup(p->arena, buf_slice(&p->text)) : NULL;
 }
@@ -176,14 +176,14 @@ read_path(struct arena *a, struct slice all, struct http_target *t)
 
     peek = p.rest;
     (void)next_segment(&peek, &first);
-    t->key = step(&p);
+    t->key = target_step(&p);
     if (t->key != NULL && is_api_segment(first)) {
         t->is_api = true;
         skip_version(&p, t);
-        next = step(&p);
+        next = target_step(&p);
         if (next != NULL) {
             t->key = next;
-            t->key2 = step(&p);
+            t->key2 = target_step(&p);
         }
     }
     while (pass(&p))
@@ -220,7 +220,7 @@ next_chunk(struct slice *rest, struct slice *out)
 
 /* "a=b" is a name and a value, "a" and "a=" a name, "=b" the name "b". */
 static bool
-read_param(struct arena *a, struct slice chunk, struct http_param *out)
+target_read_param(struct arena *a, struct slice chunk, struct http_param *out)
 {
     const uint8_t *equals;
     struct slice value = { chunk.data, 0 };
@@ -240,7 +240,7 @@ read_param(struct arena *a, struct slice chunk, struct http_param *out)
 }
 
 static void
-read_params(struct arena *a, struct slice query, struct http_target *t)
+target_read_params(struct arena *a, struct slice query, struct http_target *t)
 {
     struct slice rest = query, chunk;
     size_t len = 0;
@@ -258,7 +258,7 @@ read_params(struct arena *a, struct slice query, struct http_target *t)
     while (next_chunk(&rest, &chunk)) {
         struct http_param *p = &t->params[t->params_len];
 
-        if (!read_param(a, chunk, p)) {
+        if (!target_read_param(a, chunk, p)) {
             fault(t, 400,
                   text(a, "Bad query string: bad escape in \"", chunk, "\""),
                   "A '%' must be followed by two hexadecimal digits");
@@ -284,7 +284,7 @@ http_target_parse(struct arena *a, const char *url, struct http_target *t)
     if (!read_path(a, slice_of(url + 1, path_size - 1), t))
         fault(t, 400, "The path is too long", NULL);
     if (mark != NULL)
-        read_params(a, slice_str(mark + 1), t);
+        target_read_params(a, slice_str(mark + 1), t);
 }
 
 const struct http_route *

@@ -51,7 +51,7 @@ struct work_client {
 };
 
 static struct work_client **
-place_of(struct work *w, uint64_t address) REQUIRES(w->lock)
+work_place_of(struct work *w, uint64_t address) REQUIRES(w->lock)
 {
     uint64_t hash = address * UINT64_C(0x9e3779b97f4a7c15) >> 32;
     struct work_client **p = &w->clients[hash % WORK_HASHES];
@@ -101,7 +101,7 @@ enqueue_client(struct work *w, struct work_client *c, size_t most)
 }
 
 static struct http_request *
-take(struct work_thread *t)
+work_take(struct work_thread *t)
 {
     struct http_server *s = t->server;
     struct work *w = &s->work;
@@ -142,7 +142,7 @@ job_done(struct http_server *s, uint64_t address)
     struct cond *called = NULL;
 
     lock_take(&w->lock);
-    p = place_of(w, address);
+    p = work_place_of(w, address);
     c = *p;
     INSIST(c != NULL && c->running > 0);
     c->running--;
@@ -165,7 +165,7 @@ work(void *arg)
     struct http_server *s = t->server;
     struct http_request *r;
 
-    while ((r = take(t)) != NULL) {
+    while ((r = work_take(t)) != NULL) {
         struct MHD_Connection *mhd = r->mhd;
         uint64_t address = r->conn->address;
 
@@ -216,7 +216,7 @@ http_work_admit(struct http_server *s, uint64_t address)
     bool room;
 
     lock_take(&w->lock);
-    p = place_of(w, address);
+    p = work_place_of(w, address);
     room = !w->closed && w->pending < most * CLIENTS_QUEUE &&
            (*p == NULL || (*p)->pending < most);
     if (room) {
@@ -240,7 +240,7 @@ http_work_push(struct http_request *r)
     struct cond *called;
 
     lock_take(&w->lock);
-    c = *place_of(w, r->conn->address);
+    c = *work_place_of(w, r->conn->address);
     INSIST(c != NULL);
     if (c->first == NULL)
         c->first = r;

@@ -316,7 +316,8 @@ quick_is(struct rig *rig, const char *request, const char *want)
     buf_fini(&a.body);
 }
 
-/* On the connection's thread, unless somebody else waits, or it is not. */
+/* On the connection's thread, unless another request waits, or it is not quick.
+ */
 START_TEST(serves_what_is_quick_at_once)
 {
     struct rig rig;

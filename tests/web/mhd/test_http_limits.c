@@ -744,7 +744,7 @@ START_TEST(cuts_slow_readers_after_one_period)
 }
 END_TEST
 
-/* Replies that nobody reads are held within one budget. */
+/* Replies that no client reads are held within one budget. */
 START_TEST(limits_all_answers)
 {
     struct rig rig;
