@@ -1,5 +1,5 @@
-/* Runs a server to its end and says what it cost in all, which nobody can read
- * once it is gone.
+/* Runs a server to its end and says what it cost in all, which no caller can
+ * read once it is gone.
  *
  *     launch FILE COMMAND...
  *
@@ -40,7 +40,7 @@ main(int argc, char **argv)
     if (pid < 0)
         client_die("fork");
     if (pid == 0) {
-        /* Nobody is left behind when the driver is killed. */
+        /* No process is left behind when the driver is killed. */
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         (void)setpgid(0, 0);
         (void)dup2(STDERR_FILENO, STDOUT_FILENO);

@@ -64,7 +64,7 @@ MUST_CHECK enum status downsampler_run(const struct downsampler *d,
 /* -- rate.c --------------------------------------------------------------- */
 
 /* Change per second from point to point.  The first is the change from 0 at
- * 1970, and nobody shows it, but a group sees it: merge.c. */
+ * 1970, and no answer shows it, but its group uses it (interpolate.c). */
 MUST_CHECK enum status rate_run(const struct column *in,
                                 const struct rate_options *o, struct arena *a,
                                 struct column *out, struct error *e);

@@ -23,7 +23,8 @@ names_fini(struct names *n)
     *n = (struct names){ 0 };
 }
 
-/* Ids are counted up by the server, so nobody can choose them to collide. */
+/* Ids are counted up by the server, so a client cannot choose them to collide.
+ */
 static size_t
 slot_of(const struct names *n, uint64_t id)
 {

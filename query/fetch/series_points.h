@@ -1,6 +1,6 @@
 /*
  * How many points series have, and when the newest one is: read from the
- * block summaries of their blocks and from the head, when somebody asks.
+ * block summaries of their blocks and from the head, on request.
  * Nothing is counted while points come in.
  *
  * Threads: any.

@@ -243,7 +243,7 @@ sum_equal(const struct run *r, struct items *items)
     return st;
 }
 
-/* One bucket for all lies at time 0, where nobody asks for it: OpenTSDB makes
+/* One bucket for all lies at time 0, which no request asks for: OpenTSDB makes
  * it without having set its end.  It still says which buckets there are. */
 static void
 take_all(const struct run *r, struct items *items)

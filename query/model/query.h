@@ -99,7 +99,7 @@ struct query {
     /* The points of the whole hours that are read: what an expression works on
      * before it is cut to the range. */
     bool whole_hours;
-    /* A group whose numbers fail (infinite ones) has failed alone: nobody may
+    /* A group whose numbers fail (infinite ones) has failed alone: no group may
      * need it. */
     bool lazy;
     bool arrays; /* dps as [[ts, v], ...]: ?arrays of the URI, also of a POST */

@@ -20,7 +20,7 @@
 #define MATCH_DEPTH_MAX    10000
 #define MATCH_HEAP_MAX_KIB 1024
 
-/* Room for a match that nobody uses just now. */
+/* Room for a match that no thread uses now. */
 struct spare {
     _Atomic(pcre2_match_data *) match;
 };

@@ -27,7 +27,7 @@ copy_all(struct kv_iter *it, struct kv *to, bool (*gone)(void *ctx),
         kv_batch_clear(b);
         bytes = 0;
         if (st == ST_OK && gone != NULL && gone(gone_ctx))
-            st = error_set(e, ST_BUSY, "nobody waits for the copy any more");
+            st = error_set(e, ST_BUSY, "the copy was cancelled");
     }
     if (st == ST_OK)
         st = kv_write(to, b, false, e);

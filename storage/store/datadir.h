@@ -5,8 +5,8 @@
  * so a copy on the same file system may share them (hard links) and costs
  * nothing.  All other files are copied.
  *
- * Threads: any; these are functions of their arguments.  Nobody else may use
- *          the folder meanwhile: hold its lock.
+ * Threads: any; these are functions of their arguments.  No other process may
+ * use the folder meanwhile: hold its lock.
  */
 #ifndef STORAGE_STORE_DATADIR_H
 #define STORAGE_STORE_DATADIR_H

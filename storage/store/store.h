@@ -79,7 +79,7 @@ typedef uint64_t series_ref;
 MUST_CHECK enum status store_series(struct store *s, struct slice tsuid,
                                     series_ref *out, struct error *e);
 /* The same for one that the directory did not know: it has no rows yet, which
- * then nobody looks for. */
+ * no look-up is made for then. */
 MUST_CHECK enum status store_series_new(struct store *s, struct slice tsuid,
                                         series_ref *out, struct error *e);
 

@@ -4,7 +4,7 @@
  *     writing --too little room--> rejecting --room--> writing
  *             --WAL failed---> rejecting --all flushed, WAL anew--'
  *
- * Reading goes on all the time.  After a failed write or fsync nobody knows
+ * Reading goes on all the time.  After a failed write or fsync it is unknown
  * what the WAL's files hold.  But head and engine have all of it: so the
  * head is flushed, the engine synced, which has files and syncs of its own, and
  * only then is the WAL begun anew.  What waits for its acknowledgement at
@@ -36,7 +36,7 @@ store_may_write(struct store *s, struct error *e)
     return status;
 }
 
-/* UINT64_MAX when nobody knows. */
+/* UINT64_MAX when it is unknown. */
 static uint64_t
 free_bytes(const struct store *s)
 {

@@ -120,7 +120,7 @@ function isPart(part, whole) {
   if (part !== null && typeof part === 'object') return whole !== null && typeof whole === 'object' && Object.entries(part).every(([k, v]) => isPart(v, whole[k]));
   return Object.is(part, whole);
 }
-async function tryMended(dir, what, right) {
+async function tryRepaired(dir, what, right) {
   const repaired = run('fsck', '--repair', '--quiet', dir);
   if (repaired.rc !== 1) fail(`${what}: fsck --repair ended with ${repaired.rc}: ${repaired.text}`);
   const again = run('fsck', dir);
@@ -179,7 +179,7 @@ for (const kind of new Set(filesOf(image).map(kindOf))) {
       seen.found++;
       if (seen.repaired < REPAIRED) {
         seen.repaired++;
-        if (await tryMended(trial, what, right)) seen.whole++;
+        if (await tryRepaired(trial, what, right)) seen.whole++;
       }
     }
   }
@@ -196,7 +196,7 @@ for (const [from, file] of [image, other].flatMap(dir => filesOf(dir).map(f => [
   const looked = run('fsck', trial);
   const rejected = saw === 'told';
   if (rejected && looked.rc === 0) fail(`${file} deleted: the server misses it, fsck does not: ${looked.text}`);
-  if (rejected && looked.rc === 1) await tryMended(trial, `${file} deleted`, right);
+  if (rejected && looked.rc === 1) await tryRepaired(trial, `${file} deleted`, right);
   console.log(`${file} deleted: ${rejected ? 'missed' : 'harmless'}`);
 }
 console.log('flipped bits and missing files: told, or harmless');

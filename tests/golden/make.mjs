@@ -47,13 +47,13 @@ if (!s.port) fail(s.log);
 await put(s, 0);
 await maybe(s, '/api/annotation', { startTime: T0 + 60, endTime: T0 + 120, description: 'of all', notes: 'n', custom: { key: 'value' } });
 await maybe(s, '/api/uid/uidmeta', { uid: '000001', type: 'metric', displayName: 'The First' });
-await stop(s); // sealed, and in a table
+await stop(s); // flushed, and in a table
 s = await start(data, [...words.slice(1), 'halite.store.seal_delay_ms=1']);
 await put(s, 1);
 await stop(s, 'SIGKILL');
 s = await start(data, words);
 await put(s, 1); // the same again
-run('backup', data, path.join(root, 'backup')); // which is sealed, into the engine's log
+run('backup', data, path.join(root, 'backup')); // which is flushed, into the engine's log
 await put(s, 2);
 await maybe(s, '/api/annotation', { startTime: T0 + 7200, description: 'in the WAL' });
 const answers = [];

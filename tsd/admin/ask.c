@@ -66,7 +66,7 @@ open_socket(const char *address, int *fd, struct error *e)
     *fd = dial(all);
     freeaddrinfo(all);
     return *fd >= 0 ? ST_OK
-                    : error_set(e, ST_IO, "nobody answers at %s", address);
+                    : error_set(e, ST_IO, "cannot connect to %s", address);
 }
 
 static bool

@@ -2,7 +2,7 @@
  * One HTTP request to a daemon, for the program's own commands.
  *
  * Threads: any; it blocks until the answer is there.
- * Fails:   ST_IO when nobody answers.
+ * Fails:   ST_IO when no server answers.
  */
 #ifndef TSD_ADMIN_ASK_H
 #define TSD_ADMIN_ASK_H

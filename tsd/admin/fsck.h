@@ -9,7 +9,7 @@
  *
  * Threads: owner.  Takes the folder's lock.
  * Fails:   ST_INVALID for what is no store or of a newer format; ST_IO, also
- *          when somebody uses the folder.
+ *          when another process uses the folder.
  */
 #ifndef TSD_ADMIN_FSCK_H
 #define TSD_ADMIN_FSCK_H

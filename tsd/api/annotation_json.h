@@ -17,7 +17,7 @@ bool annotation_within(const struct annotation *n, int64_t from_ms,
 
 void annotation_write(struct buf *b, const struct annotation *n);
 
-/* With the TSUID as somebody spelled it, which is hexadecimal. */
+/* With the TSUID as a client spelled it, which is hexadecimal. */
 void annotation_write_as(struct buf *b, const struct annotation *n,
                          struct slice tsuid_text);
 

@@ -32,7 +32,7 @@ MUST_CHECK enum status meta_read_type(struct slice text, enum uid_kind *out,
 MUST_CHECK enum status meta_read_id(struct slice text, struct arena *a,
                                     struct slice *out, struct error *e);
 
-/* meta_get() of a series; ST_NOT_FOUND also when nobody wrote some and the
+/* meta_get() of a series; ST_NOT_FOUND also when none was written and the
  * settings do not make it for every series, as OpenTSDB's do not by default. */
 MUST_CHECK enum status meta_get_series(const struct api *a, struct slice tsuid,
                                        struct arena *arena, struct meta *out,

@@ -104,7 +104,7 @@ look_again(struct limits *l)
     if (l->path == NULL || l->interval_ms <= 0 || next_ms == INT64_MAX)
         return;
     now_ms = clock_now_ms(l->clock);
-    /* Also when somebody has put the clock back. */
+    /* Also when the clock was put back. */
     if ((now_ms >= next_ms || now_ms < next_ms - l->interval_ms) &&
         atomic_compare_exchange_strong(&l->next_look_ms, &next_ms, INT64_MAX))
         read_file(l);

@@ -48,7 +48,7 @@ struct put_cache_counts put_path_counts(struct put_path *p);
 /* Of batches until they are in the WAL. */
 const struct latency *put_path_latency(const struct put_path *p);
 /* A guess whether a few hundred points will be stored soon: not for a while
- * after somebody said that it was slow. */
+ * after it was reported to be slow. */
 bool put_path_is_quick(const struct put_path *p);
 void put_path_was_slow(struct put_path *p);
 struct series_rules put_path_rules(const struct put_path *p);

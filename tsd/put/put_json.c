@@ -226,7 +226,7 @@ take_name(struct put_json *r, struct slice *name)
     return take_string(r, name) && take(r, ':', "a colon is expected");
 }
 
-/* -- values that nobody asked for ------------------------------------------ */
+/* -- members that are skipped --------------------------------------------- */
 
 /* Any value.  The stack is of brackets, as deep as we allow. */
 static bool

@@ -248,7 +248,7 @@ check_id(struct tables *t, enum uid_kind kind, struct slice id, char what[64])
     if (id_ranges_have(&t->ids[kind], n))
         return true;
     if (n == 0 || n > t->highest[kind] + LOST_MAX) {
-        (void)snprintf(what, 64, "the id %llx of %s is nobody's",
+        (void)snprintf(what, 64, "the id %llx of %s has no name",
                        (unsigned long long)n, uid_kind_name(kind));
         return false;
     }

@@ -13,8 +13,8 @@
  *
  * Bounds:  16 bytes a series, at most 512 MB (past it each row asks the
  *          directory); some 100 a tag-key set; the names of each kind as
- * ranges. Threads: owner.  Nobody writes to the store meanwhile, and nothing is
- * open in its head: store_flush() comes before.
+ * ranges. Threads: owner.  No other thread writes to the store meanwhile, and
+ * nothing is open in its head: store_flush() comes before.
  */
 #ifndef UID_FSCK_UID_FSCK_H
 #define UID_FSCK_UID_FSCK_H

@@ -199,7 +199,7 @@ judge_id(struct names *n, struct slice key, struct slice name, struct error *e)
     return st;
 }
 
-/* A name whose id is nobody's, or has another name. */
+/* A name whose id has no name, or another one. */
 static enum status
 judge_name(struct names *n, struct slice key, struct slice value,
            struct error *e)

@@ -8,7 +8,7 @@
 #include "storage/histogram/histogram.h"
 #include "storage/block/row_value.h"
 
-/* A series that has something, but is not in the directory: nobody finds it.
+/* A series that has something, but is not in the directory: no query finds it.
  * False when it cannot be entered. */
 static enum status
 find_series(struct tables *t, const char *code, struct slice key,

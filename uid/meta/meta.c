@@ -1,6 +1,6 @@
 /* Metadata in the store.  Defaults are made when they are asked for, from the
  * times that the UID table and the directory keep anyway, so that a name or a
- * series costs nothing here until somebody describes it. */
+ * series costs nothing here until it is described. */
 #include "config.h"
 
 #include "uid/meta/meta.h"
@@ -194,7 +194,7 @@ meta_decode(struct slice bytes, bool of_series, struct arena *arena,
 
 /* -- get ------------------------------------------------------------------- */
 
-/* What nobody has described. */
+/* What is not described. */
 static enum status
 get_default(struct metas *m, struct meta_of of, struct meta *out,
             struct error *e)

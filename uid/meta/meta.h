@@ -4,7 +4,7 @@
  *
  *     <'m'> <kind> <id or TSUID>  -> the texts and numbers, or a tombstone
  *
- * Every name and every series has metadata; a record exists only where somebody
+ * Every name and every series has metadata; a record exists only where a client
  * wrote or deleted some.  Deleted metadata of a name is empty, its creation
  * forgotten; that of a series is gone until it is created anew.
  *
@@ -64,7 +64,7 @@ MUST_CHECK enum status meta_get(struct metas *m, struct meta_of of,
                                 struct arena *arena, struct meta *out,
                                 struct error *e);
 
-/* Has somebody written some, or deleted it? */
+/* Was some written, or deleted? */
 MUST_CHECK enum status meta_has_record(struct metas *m, struct meta_of of,
                                        bool *out, struct error *e);
 

@@ -1,6 +1,6 @@
 /*
  * Trees: rules that sort series into branches by their names.  Kept here are
- * the definitions; branches are made when somebody asks
+ * the definitions; branches are made on request
  * (tsd/api/tree/tree_view.h). docs/FORMAT.md, "Trees".
  *
  *     <'t'> <tree:2>                     -> the definition

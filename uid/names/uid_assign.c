@@ -143,7 +143,7 @@ find_or_assign(struct uid_table *u, enum uid_kind kind, struct slice name,
         return st;
     lock_take(&u->lock);
     st = ST_NOT_FOUND;
-    /* Somebody may have been faster; no change at all saves the look. */
+    /* Another thread may have been faster; no change at all saves the look. */
     if (changes != atomic_load(&u->kinds[kind].changes))
         st = uid_lookup(u, kind, name, id, e);
     if (st == ST_NOT_FOUND) {

@@ -109,7 +109,7 @@ enter(struct kinds *k, struct slice name, struct error *e) REQUIRES(k->lock)
     struct kv_batch *b;
     enum status st;
 
-    /* The highest number is nobody's: see series_kind(). */
+    /* The highest number is not used: see series_kind(). */
     if (k->len == KINDS_MAX || k->highest + 1 >= k->max)
         return error_set(e, ST_LIMIT, "there are too many kinds of rollups");
     key[0] = TABLE_ROLLUPS;

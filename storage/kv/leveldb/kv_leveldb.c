@@ -10,7 +10,7 @@
  *   log unreadable: so a failed write is our last;
  * - its repair hands damaged values out as good ones: it is never called but by
  *   kv_salvage(), with logs that were looked through before;
- * - a log file that somebody removes is not missed: SYNCED tells us;
+ * - a log file that was removed is not missed: SYNCED tells us;
  * - a failed allocation inside it would end the process (C++): it waits for
  *   memory instead (wait_for_memory);
  * - its errors are texts, which leave this file as ST_IO or ST_CORRUPT;

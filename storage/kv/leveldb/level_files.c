@@ -3,8 +3,8 @@
  * What may be cut off:
  *
  * - of a log, all from the first bad record on, if that lies behind what SYNCED
- *   says: nobody was promised that it is there.  With it goes what later logs
- *   hold, so that no row is there without the names that were written before
+ *   says: no client was promised that it is there.  With it goes what later
+ * logs hold, so that no row is there without the names that were written before
  *   it: what is left is what was there at some moment.  Batches are numbered
  *   one after another, so a log that lacks its end is found out by the next;
  * - of the MANIFEST, its last record, if it lies so.  LevelDB syncs each before

@@ -189,7 +189,7 @@ push_stale(struct kv_map *m, struct kv_node *n, uint64_t seq)
         (struct kv_stale){ n, seq };
 }
 
-/* Nobody reads before 'min' any more.  'seq' says for which version of the node
+/* No reader is before 'min' any more.  'seq' says for which version of the node
  * this is done: only the newest one's turn may take the node away, because
  * later turns would find it gone. */
 static void
@@ -245,7 +245,7 @@ supersede(struct kv_map *m, struct kv_node *n, uint64_t seq,
     if (v == NULL && old->deleted)
         return;
     if (same_batch && v == NULL && old->older == NULL) {
-        erase(m, n); /* put and deleted in one batch: nobody ever saw it */
+        erase(m, n); /* put and deleted in one batch: no reader ever saw it */
         return;
     }
     if (v == NULL)

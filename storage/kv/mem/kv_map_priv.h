@@ -2,7 +2,7 @@
  * The map of the memory engine: sorted keys, each with its versions, newest
  * first.  A reader names the sequence number up to which it sees.
  *
- *     a pin       a sequence number that somebody still reads at
+ *     a pin       a sequence number that a reader still uses
  *     superseded  a version behind a newer one; it goes once every pin is at
  *                 or past the newer one, and a deleted key goes with it
  *

@@ -149,7 +149,7 @@ START_TEST(no_intersection_is_an_error)
     make_operand(a, (struct sketch[4]){ { "1=2", NULL } }, 2, &operands[1]);
     ck_assert_int_eq(join_series(operands, 2, &o, a, &j, &e), ST_INVALID);
     ck_assert_str_eq(e.text, "No intersections found: e");
-    /* Where nobody has series nothing is intersected. */
+    /* Where no operand has series nothing is intersected. */
     operands[0].len = operands[1].len = 0;
     ck_assert_int_eq(join_series(operands, 2, &o, a, &j, &e), ST_OK);
     ck_assert_uint_eq(j.len, 0);

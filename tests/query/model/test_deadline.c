@@ -9,7 +9,7 @@
 
 static struct error e;
 
-/* Somebody who goes when he was asked for the n-th time. */
+/* A client that leaves at the n-th check. */
 struct leaver {
     int asked, goes;
 };

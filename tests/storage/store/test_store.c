@@ -238,7 +238,7 @@ START_TEST(late_points_are_merged_and_the_last_write_wins)
 }
 END_TEST
 
-/* Only the first time is it new: nobody looks for older rows then. */
+/* Only the first time is it new: older rows are not looked for then. */
 START_TEST(a_new_series_is_merged_as_any_other)
 {
     struct store_options o = options_for(_i);

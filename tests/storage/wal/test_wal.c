@@ -549,7 +549,7 @@ START_TEST(syncs_as_its_mode_says)
 }
 END_TEST
 
-/* The thread commits and syncs by itself what nobody waits for. */
+/* The thread commits and syncs by itself what no caller waits for. */
 START_TEST(the_interval_thread_syncs)
 {
     char *dir = folder_make();

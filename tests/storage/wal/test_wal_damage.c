@@ -124,7 +124,7 @@ record_start(const size_t ends[3], size_t at)
 }
 
 /* In the last file: damage before a mark is rejected with its place; the mark
- * itself nobody misses. */
+ * itself is not missed. */
 START_TEST(flip_every_bit_of_the_last_file)
 {
     char *dir = folder_make();

@@ -315,7 +315,7 @@ behind_the_counter(struct rig *r)
 }
 
 static void
-series_of_nobody(struct rig *r)
+series_without_names(struct rig *r)
 {
     put(r, "73" METRIC "f00000000001", "50e22700");
 }
@@ -365,7 +365,7 @@ static const struct {
     { "uid-entry", "75787878", "01", NULL },
     { "uid-entry", "756b6900", "61", NULL },
     { "uid-entry", "756b6e7878", "0000", NULL },
-    { "series-id", NULL, NULL, series_of_nobody },
+    { "series-id", NULL, NULL, series_without_names },
     { "series-id", NULL, NULL, series_of_no_kind },
     { "series-key", "73" METRIC, "50e22700", NULL },
     { "series-key", "73" TSUID_A "01", "50e22700", NULL },

@@ -4,7 +4,7 @@
  *
  * OpenTSDB writes a record for each new series and counts its points as they
  * come in, where that was switched on.  Here the switches say which series are
- * shown to have metadata, and points are counted when somebody asks.
+ * shown to have metadata, and points are counted on request.
  */
 #include "config.h"
 

@@ -124,7 +124,7 @@ uidmeta_delete(const struct work *w)
         http_reply_error(w->out, 400, message, missing(&n));
     else if (parse_whose(w, &n, &of, &e) != ST_OK)
         http_reply_error(w->out, 400, message, e.text);
-    else if (of.id.size == width_of(w, &of) && /* else nobody has it */
+    else if (of.id.size == width_of(w, &of) && /* else no name has it */
              meta_delete(w->a->metas, of, &e) != ST_OK)
         http_reply_failure(w->out, &e);
     else

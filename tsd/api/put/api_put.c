@@ -152,7 +152,7 @@ is_rejected(struct job *j)
     return true;
 }
 
-/* False when the store stays busy, or when nobody waits any more. */
+/* False when the store stays busy, or when the client has left. */
 static bool
 put_api_flush(struct job *j)
 {

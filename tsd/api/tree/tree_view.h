@@ -1,5 +1,5 @@
 /*
- * The branches and leaves of a tree, made when somebody asks: a walk over the
+ * The branches and leaves of a tree, made on request: a walk over the
  * directory of series, each sorted by the rules.  So a branch shows what
  * exists, by the rules as they are, and nothing can be stale; the cost is that
  * of looking at every series.

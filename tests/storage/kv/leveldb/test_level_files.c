@@ -417,7 +417,7 @@ START_TEST(damage_of_the_manifest_is_rejected)
 END_TEST
 
 /* The last record says that a log became a table, and the log is gone: without
- * it all would be lost, though nobody synced since. */
+ * it all would be lost, though no sync came since. */
 START_TEST(a_record_that_was_acted_on_is_not_cut_off)
 {
     struct scene s = make_scene(0);

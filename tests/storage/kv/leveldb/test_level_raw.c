@@ -100,7 +100,7 @@ START_TEST(reads_a_packed_index)
 }
 END_TEST
 
-/* Their checksum fits: somebody wrote them so. */
+/* Their checksum fits: they were written so. */
 START_TEST(rejects_what_cannot_be_unpacked)
 {
     static const uint8_t ends[][4] = {
