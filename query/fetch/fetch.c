@@ -164,6 +164,17 @@ rehash(struct task *t)
     return true;
 }
 
+/* The first bytes behind the metric; zeros where there are fewer. */
+static uint64_t
+head_of(const struct plan *p, struct slice tsuid)
+{
+    size_t at = p->metric_id.size, left = tsuid.size - at;
+    uint8_t bytes[8] = { 0 };
+
+    memcpy(bytes, tsuid.data + at, left < sizeof bytes ? left : sizeof bytes);
+    return key_get_uint(bytes, sizeof bytes);
+}
+
 static struct fetched *
 add_series(struct task *t, struct slice tsuid)
 {
@@ -189,7 +200,8 @@ add_series(struct task *t, struct slice tsuid)
         (t->len == 0 || slice_cmp(t->series[t->len - 1].tsuid, tsuid) < 0);
     memcpy(copy, tsuid.data, tsuid.size);
     f = &t->series[t->len++];
-    *f = (struct fetched){ .tsuid = slice_of(copy, tsuid.size) };
+    *f = (struct fetched){ slice_of(copy, tsuid.size),
+                           .head = head_of(t->job->p, tsuid) };
     t->current = t->len - 1;
     t->expected = t->len;
     return f;
@@ -473,33 +485,16 @@ add_counts(struct scan_counts *sum, const struct scan_counts *c)
     sum->bytes += c->bytes;
 }
 
-/* What is left of a task's series, and of the next one's TSUID what follows the
- * metric, as a number. */
+/* What is left of a task's series. */
 struct rest {
     struct fetched *next, *end;
-    uint64_t head;
 };
 
-static void
-set_head(const struct plan *p, struct rest *r)
-{
-    struct slice tsuid;
-    size_t at = p->metric_id.size, left;
-    uint8_t bytes[8] = { 0 };
-
-    if (r->next == r->end)
-        return;
-    tsuid = r->next->tsuid;
-    left = tsuid.size - at;
-    memcpy(bytes, tsuid.data + at, left < sizeof bytes ? left : sizeof bytes);
-    r->head = key_get_uint(bytes, sizeof bytes);
-}
-
 static bool
-is_before(const struct rest *a, const struct rest *b)
+is_before(const struct fetched *a, const struct fetched *b)
 {
     return a->head != b->head ? a->head < b->head
-                              : slice_cmp(a->next->tsuid, b->next->tsuid) < 0;
+                              : slice_cmp(a->tsuid, b->tsuid) < 0;
 }
 
 /* All tasks' series, ascending; no TSUID is in two tasks. */
@@ -518,18 +513,15 @@ gather_series(struct task *tasks, size_t len, size_t total, struct fetch *out,
             qsort(t->series, t->len, sizeof *t->series, compare_fetched);
         if (t->len == 0)
             continue;
-        rests[n] =
-            (struct rest){ .next = t->series, .end = t->series + t->len };
-        set_head(t->job->p, &rests[n++]);
+        rests[n++] = (struct rest){ t->series, t->series + t->len };
     }
     while (n > 0 && out->series != NULL) {
         struct rest *least = rests;
 
         for (size_t i = 1; i < n; i++)
-            if (is_before(&rests[i], least))
+            if (is_before(rests[i].next, least->next))
                 least = &rests[i];
         out->series[out->len++] = *least->next++;
-        set_head(tasks->job->p, least);
         if (least->next == least->end)
             *least = rests[--n];
     }

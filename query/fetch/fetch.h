@@ -20,6 +20,7 @@
 
 struct fetched {
     struct slice tsuid; /* in an arena of the fetch */
+    uint64_t head;      /* of it, what follows the metric, as a number */
     union {
         struct fold fold; /* with a downsampler */
         struct {
