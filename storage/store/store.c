@@ -758,6 +758,7 @@ store_counts(struct store *s)
         .rows_merged = atomic_load(&s->rows_merged),
         .rows_rewritten = atomic_load(&s->rows_rewritten),
         .rows_quarantined = atomic_load(&s->rows_quarantined),
+        .rows_unreadable = atomic_load(&s->rows_unreadable),
     };
 
     OBJ_CHECK(s, STORE_MAGIC);

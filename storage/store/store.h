@@ -241,7 +241,9 @@ struct store_counts {
     /* Of these, whose hour was stored already; rows of the engine that were
      * read to be written again with more. */
     uint64_t rows_merged, rows_rewritten;
-    uint64_t rows_quarantined; /* damaged ones that made way for new points */
+    /* Damaged ones that made way for new points: kept in quarantine; lost,
+     * because the engine cannot read them. */
+    uint64_t rows_quarantined, rows_unreadable;
     struct wal_counts wal;
 };
 struct store_counts store_counts(struct store *s);

@@ -73,6 +73,7 @@ struct flush_batch {
     struct points fresh, stored, merged;
     struct buf stored_value, blocks, value, padded;
     struct kv_batch *writes;
+    size_t quarantined, unreadable; /* rows in 'writes' */
 };
 
 static uint32_t
@@ -160,7 +161,63 @@ put_row(struct store *s, struct flush_batch *b, struct slice key,
     return ST_OK;
 }
 
-/* Appends the block of an open row, with the points that are stored. */
+/* -- damage ---------------------------------------------------------------- */
+
+/* A damaged row must not keep the WAL from being trimmed, so it makes way.  The
+ * value that the engine has is put into the quarantine table, by the batch that
+ * writes the row; once, even if several of its hours are damaged. */
+static void
+quarantine(struct store *s, struct flush_batch *b, struct slice key,
+           const char *what, const struct error *why)
+{
+    uint8_t bytes[1 + ROW_KEY_MAX + 8] = { TABLE_QUARANTINE };
+
+    memcpy(bytes + 1, key.data, key.size);
+    key_put_uint(bytes + 1 + key.size, (uint64_t)clock_now_ms(s->options.clock),
+                 8);
+    kv_batch_put(b->writes, slice_of(bytes, 1 + key.size + 8),
+                 buf_slice(&b->stored_value));
+    b->quarantined++;
+    log_error("store",
+              "%s is damaged; new points replace it, and the row's value is "
+              "kept in quarantine (see: halite fsck): %s",
+              what, why->text);
+}
+
+/* What the engine has of a row, hour by hour: nothing where it is damaged. */
+static enum status
+read_stored(struct store *s, struct flush_batch *b, struct slice key,
+            uint32_t span, struct row_parts *parts, struct error *e)
+{
+    struct error why;
+    enum status status = kv_get(s->kv, key, &b->stored_value, &why);
+
+    if (status == ST_NOT_FOUND)
+        return ST_OK;
+    if (status == ST_CORRUPT) {
+        b->unreadable++;
+        log_error("store",
+                  "a stored row is unreadable; new points replace it, and "
+                  "nothing of it is kept: %s",
+                  why.text);
+        return ST_OK;
+    }
+    if (status != ST_OK)
+        return error_set(e, status, "%s", why.text);
+    atomic_fetch_add(&s->rows_rewritten, 1);
+    status = row_parts_of(&s->layout, span, buf_slice(&b->stored_value), parts,
+                          &why);
+    if (status != ST_CORRUPT)
+        return status == ST_OK ? ST_OK : error_set(e, status, "%s", why.text);
+    *parts = (struct row_parts){ .blocks = { { NULL, 0 } } };
+    quarantine(s, b, key, "a stored row", &why);
+    return ST_OK;
+}
+
+/* -- rows ------------------------------------------------------------------ */
+
+/* Appends the block of an open row, with the points of 'stored'.  ST_CORRUPT
+ * when that is damaged: then nothing is appended. */
 static enum status
 flush_hour(struct store *s, struct flush_batch *b, const struct head_row *r,
            struct slice stored, struct error *e)
@@ -179,7 +236,7 @@ flush_hour(struct store *s, struct flush_batch *b, const struct head_row *r,
         points_clear(&b->merged);
         status = block_decode(stored, base, &b->stored, e);
         if (status != ST_OK)
-            return error_wrap(e, status, "what is stored of hour %u", base);
+            return error_wrap(e, status, "hour %u", base);
         if (!points_merge(&b->stored, &b->fresh, &b->merged))
             return error_set(e, ST_BUSY, "no memory to merge a row");
         out = &b->merged;
@@ -191,37 +248,35 @@ flush_hour(struct store *s, struct flush_batch *b, const struct head_row *r,
                             : ST_OK;
 }
 
-/* Flushes open rows of one row in the engine, with what is stored of it unless
- * 'replaces'. */
+/* Flushes open rows of one row in the engine, with what is stored of it. */
 static enum status
 flush_span(struct store *s, struct flush_batch *b, const struct flushing *x,
-           size_t len, bool replaces, struct error *e)
+           size_t len, struct error *e)
 {
     uint8_t bytes[ROW_KEY_MAX];
     struct slice tsuid = slice_of(x->tsuid, x->tsuid_size);
     struct slice key =
         slice_of(bytes, key_row(&s->layout, tsuid, x->span, bytes));
     struct row_parts parts = { .blocks = { { NULL, 0 } } };
-    size_t ends[ROW_HOURS_MAX];
-    enum status status = x->rowless || replaces
-                             ? ST_NOT_FOUND
-                             : kv_get(s->kv, key, &b->stored_value, e);
+    size_t ends[ROW_HOURS_MAX], quarantined = b->quarantined;
+    enum status status = ST_OK;
 
-    atomic_fetch_add(&s->rows_rewritten, status == ST_OK);
-    if (status == ST_OK)
-        status = row_parts_of(&s->layout, x->span, buf_slice(&b->stored_value),
-                              &parts, e);
-    if (status != ST_OK && status != ST_NOT_FOUND)
-        return status;
+    if (!x->rowless)
+        status = read_stored(s, b, key, x->span, &parts, e);
     buf_clear(&b->blocks);
-    for (size_t i = 0; i < len; i++) {
-        unsigned hour = row_hour_of(&s->layout, x[i].base);
+    for (size_t i = 0; i < len && status == ST_OK; i++) {
+        struct slice stored = parts.blocks[row_hour_of(&s->layout, x[i].base)];
 
-        status = flush_hour(s, b, x[i].row, parts.blocks[hour], e);
-        if (status != ST_OK)
-            return status;
+        status = flush_hour(s, b, x[i].row, stored, e);
+        if (status == ST_CORRUPT) {
+            if (b->quarantined == quarantined)
+                quarantine(s, b, key, "an hour of a stored row", e);
+            status = flush_hour(s, b, x[i].row, (struct slice){ NULL, 0 }, e);
+        }
         ends[i] = b->blocks.size;
     }
+    if (status != ST_OK)
+        return status;
     for (size_t i = 0, from = 0; i < len; from = ends[i++])
         parts.blocks[row_hour_of(&s->layout, x[i].base)] =
             slice_of(b->blocks.data + from, ends[i] - from);
@@ -261,61 +316,24 @@ span_len(const struct flushing *x, size_t left)
     return n;
 }
 
-/* Moves the damaged value of a row to the quarantine table, in the batch that
- * writes the row anew.  A value that the engine itself cannot read has no copy
- * there. */
-static enum status
-quarantine_row(struct store *s, struct flush_batch *b, const struct flushing *x,
-               const struct error *why, struct error *e)
-{
-    uint8_t bytes[1 + ROW_KEY_MAX + 8] = { TABLE_QUARANTINE };
-    struct slice tsuid = slice_of(x->tsuid, x->tsuid_size);
-    size_t size = key_row(&s->layout, tsuid, x->span, bytes + 1);
-    enum status status =
-        kv_get(s->kv, slice_of(bytes + 1, size), &b->stored_value, e);
-
-    if (status == ST_OK) {
-        key_put_uint(bytes + 1 + size, (uint64_t)clock_now_ms(s->options.clock),
-                     8);
-        kv_batch_put(b->writes, slice_of(bytes, 1 + size + 8),
-                     buf_slice(&b->stored_value));
-    } else if (status != ST_CORRUPT && status != ST_NOT_FOUND) {
-        return status;
-    }
-    log_error("store",
-              "a stored row is damaged and put into quarantine; its new points "
-              "are a row of their own: %s",
-              why->text);
-    return ST_OK;
-}
-
-/* A damaged row must not keep the WAL from being trimmed: it gives way. */
 static enum status
 flush_rows(struct store *s, struct flush_batch *b, struct error *e)
 {
-    size_t quarantined = 0;
-    enum status status;
+    enum status status = ST_OK;
 
     kv_batch_clear(b->writes);
-    for (size_t i = 0, n; i < b->len; i += n) {
-        struct error why;
-
+    b->quarantined = b->unreadable = 0;
+    for (size_t i = 0, n; i < b->len && status == ST_OK; i += n) {
         n = span_len(&b->rows[i], b->len - i);
-        status = flush_span(s, b, &b->rows[i], n, false, &why);
-        if (status == ST_CORRUPT) {
-            quarantined++;
-            status = quarantine_row(s, b, &b->rows[i], &why, e);
-            if (status != ST_OK)
-                return status;
-            status = flush_span(s, b, &b->rows[i], n, true, &why);
-        }
-        if (status != ST_OK)
-            return error_set(e, status, "%s", why.text);
+        status = flush_span(s, b, &b->rows[i], n, e);
     }
     crash_point("flush-encoded");
-    status = kv_write(s->kv, b->writes, false, e);
     if (status == ST_OK)
-        atomic_fetch_add(&s->rows_quarantined, quarantined);
+        status = kv_write(s->kv, b->writes, false, e);
+    if (status == ST_OK) {
+        atomic_fetch_add(&s->rows_quarantined, b->quarantined);
+        atomic_fetch_add(&s->rows_unreadable, b->unreadable);
+    }
     crash_point("flush-written");
     return status;
 }

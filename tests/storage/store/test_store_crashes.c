@@ -4,9 +4,11 @@
 
 #include "storage/store/store_priv.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -246,6 +248,126 @@ START_TEST(a_damaged_row_makes_way)
 }
 END_TEST
 
+/* Of a row of several hours, only the damaged hour makes way. */
+START_TEST(intact_hours_of_a_damaged_row_stay)
+{
+    struct store *s;
+    struct kv_batch *b = kv_batch_new();
+    struct buf value = BUF_INIT, stored = BUF_INIT;
+    uint8_t bytes[TSUID_BYTES], key[ROW_KEY_MAX], bad[40] = { 0 };
+    struct store_point p = { .point = { T0, { .i = 1 }, false } };
+    struct row_parts parts;
+    struct slice k;
+    struct point last;
+    uint64_t lsn;
+
+    dir = tempdir_new();
+    s = open_store();
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(store_series(s, tsuid(bytes, 1), &p.series, &e),
+                         ST_OK);
+        p.point.ts_ms = T0 + i * HOUR_MS;
+        ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_OK);
+    }
+    ck_assert_int_eq(store_flush(s, &e), ST_OK);
+    k = slice_of(key, key_row(&s->layout, tsuid(bytes, 1), T0 / 1000, key));
+    ck_assert_int_eq(kv_get(store_kv(s), k, &stored, &e), ST_OK);
+    ck_assert_int_eq(
+        row_parts_of(&s->layout, T0 / 1000, buf_slice(&stored), &parts, &e),
+        ST_OK);
+    ck_assert_uint_gt(parts.blocks[1].size, 0);
+    bad[0] = parts.blocks[1].data[0];
+    memset(bad + 1, 0xff, sizeof bad - 1);
+    parts.blocks[1] = slice_of(bad, sizeof bad);
+    row_value_put(&s->layout, T0 / 1000, &parts, &value);
+    kv_batch_put(b, k, buf_slice(&value));
+    ck_assert_int_eq(kv_write(store_kv(s), b, false, &e), ST_OK);
+    p.point.v.i = 9; /* a point of the damaged hour */
+    ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_OK);
+    ck_assert_int_eq(store_flush(s, &e), ST_OK);
+    ck_assert_uint_eq(store_counts(s).rows_quarantined, 1);
+    ck_assert_uint_eq(store_counts(s).rows_unreadable, 0);
+    expect(s, 1, 9);
+    ck_assert_int_eq(
+        store_last(s, tsuid(bytes, 1), T0 + HOUR_MS - 1, &last, &e), ST_OK);
+    ck_assert_int_eq(last.v.i, 1);
+    ck_assert_int_eq(store_close(&s, &e), ST_OK);
+    kv_batch_free(&b);
+    buf_fini(&value);
+    buf_fini(&stored);
+    tempdir_free(&dir);
+}
+END_TEST
+
+static void
+put_and_close(struct store *s)
+{
+    put(s, 1, 1);
+    ck_assert_int_eq(store_close(&s, &e), ST_OK);
+}
+
+/* Flips a bit in the first block of each table of the engine. */
+static void
+damage_tables(void)
+{
+    char path[600];
+    struct dirent *entry;
+    size_t tables = 0;
+    DIR *d;
+
+    (void)snprintf(path, sizeof path, "%s/engine", dir);
+    d = opendir(path);
+    ck_assert_ptr_nonnull(d);
+    while ((entry = readdir(d)) != NULL) {
+        FILE *f;
+        int byte;
+
+        if (strstr(entry->d_name, ".ldb") == NULL)
+            continue;
+        (void)snprintf(path, sizeof path, "%s/engine/%s", dir, entry->d_name);
+        f = fopen(path, "r+b");
+        ck_assert_ptr_nonnull(f);
+        ck_assert_int_eq(fseek(f, 12, SEEK_SET), 0);
+        byte = getc(f);
+        ck_assert_int_eq(fseek(f, 12, SEEK_SET), 0);
+        ck_assert_int_eq(putc(byte ^ 1, f), byte ^ 1);
+        ck_assert_int_eq(fclose(f), 0);
+        tables++;
+    }
+    ck_assert_int_eq(closedir(d), 0);
+    ck_assert_uint_ge(tables, 1);
+}
+
+/* What the engine cannot read is replaced, and nothing is in quarantine. */
+START_TEST(an_unreadable_row_is_replaced)
+{
+    const uint8_t table = TABLE_QUARANTINE;
+    struct buf value = BUF_INIT;
+    uint8_t bytes[TSUID_BYTES], key[ROW_KEY_MAX];
+    struct slice k;
+    struct store *s;
+    struct kv_iter *it;
+
+    dir = tempdir_new();
+    live(put_and_close);
+    damage_tables();
+    s = open_store();
+    put(s, 1, 5);
+    ck_assert_msg(store_flush(s, &e) == ST_OK, "%s", e.text);
+    ck_assert_uint_eq(store_counts(s).head_rows, 0);
+    ck_assert_uint_eq(store_counts(s).rows_unreadable, 1);
+    ck_assert_uint_eq(store_counts(s).rows_quarantined, 0);
+    k = slice_of(key, key_row(&s->layout, tsuid(bytes, 1), T0 / 1000, key));
+    ck_assert_int_eq(kv_get(store_kv(s), k, &value, &e), ST_OK);
+    buf_fini(&value);
+    it = kv_iter_open(store_kv(s), NULL, slice_of(&table, 1));
+    ck_assert(!kv_iter_seek(it, slice_of(&table, 1)));
+    (void)!kv_iter_close(&it, NULL);
+    (void)!store_close(&s, &e);
+    tempdir_free(&dir);
+}
+END_TEST
+
 /* -- the WAL's disk is slow ------------------------------------------------ */
 
 static _Atomic bool disk_waits, disk_released, disk_gave_up;
@@ -370,5 +492,7 @@ TEST_MAIN("store_crashes", TEST(each_segment_defines_its_series),
           TEST(damage_under_a_deletion_keeps_no_store_closed),
           TEST(a_damaged_row_makes_way),
           TEST(rejected_points_are_counted_in_the_head),
+          TEST(intact_hours_of_a_damaged_row_stay),
+          TEST(an_unreadable_row_is_replaced),
           TEST(queries_do_not_wait_for_the_wal),
           TEST(a_lost_record_defines_nothing))
