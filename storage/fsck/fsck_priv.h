@@ -1,9 +1,9 @@
 /*
  * What the files of the check share.
  *
- *     check.c          FORMAT, and the order of things
- *     check_journal.c  the WAL
- *     check_engine.c   the engine's files
+ *     fsck.c         FORMAT, and the order of the checks
+ *     fsck_wal.c     the WAL
+ *     fsck_engine.c  the engine's files
  *
  * Each part looks, and repairs as it goes when check->aside is set.
  *

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/durable.h"
-#include "storage/kv/leveldb/level_raw.h"
+#include "storage/kv/leveldb/level_files.h"
 
 #define DEEPEST 3
 
@@ -85,8 +85,8 @@ copy_one(const char *from, const char *to, const char *name, unsigned how,
         st = files_join(to, name, b, e);
     if (st != ST_OK)
         return st;
-    if ((how & FOLDER_SHARE) != 0 && raw_name(name, &number) == RAW_TABLE &&
-        link(a, b) == 0)
+    if ((how & FOLDER_SHARE) != 0 &&
+        level_file_of(name, &number) == LEVEL_FILE_TABLE && link(a, b) == 0)
         return ST_OK;
     return copy_file(a, b, how, e);
 }

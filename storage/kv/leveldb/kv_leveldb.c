@@ -5,7 +5,7 @@
  *   was there, so we look into the folder ourselves;
  * - a log that it has rotated away is never synced, nor is the folder;
  * - it rejects a log with holes, which a power cut leaves where nothing was
- *   synced, and passes over others: so level_files.c reads its logs first;
+ *   synced, and passes over others: so level_inspect.c reads its logs first;
  * - after a failed write it may write on behind half a record, which makes its
  *   log unreadable: so a failed write is our last;
  * - its repair hands damaged values out as good ones: it is never called but by
@@ -34,6 +34,7 @@
 #include "storage/kv/leveldb/kv_gather_priv.h"
 #include "storage/kv/engine.h"
 #include "storage/kv/leveldb/level_files.h"
+#include "storage/kv/leveldb/level_inspect.h"
 
 struct level {
     struct kv kv;

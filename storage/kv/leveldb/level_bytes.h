@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cursor.h"
+
 #define LEVEL_LOG_BLOCK  ((size_t)32768)
 #define LEVEL_LOG_HEADER ((size_t)7)
 
@@ -42,6 +44,15 @@ static inline uint32_t
 level_mask(uint32_t crc)
 {
     return (crc >> 15 | crc << 17) + UINT32_C(0xa282ead8);
+}
+
+/* Passes over <size> <bytes>. */
+static inline void
+level_pass_sized(struct cursor *c)
+{
+    uint64_t size = cursor_varint(c);
+
+    (void)cursor_bytes(c, size > cursor_left(c) ? SIZE_MAX : (size_t)size);
 }
 
 #endif

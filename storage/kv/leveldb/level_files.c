@@ -1,18 +1,4 @@
-/* See storage/kv/leveldb/level_files.h.
- *
- * What may be cut off:
- *
- * - of a log, all from the first bad record on, if that lies behind what SYNCED
- *   says: no client was promised that it is there.  With it goes what later
- * logs hold, so that no row is there without the names that were written before
- *   it: what is left is what was there at some moment.  Batches are numbered
- *   one after another, so a log that lacks its end is found out by the next;
- * - of the MANIFEST, its last record, if it lies so.  LevelDB syncs each before
- *   it goes on, so only one can be on its way; and only then does it delete the
- *   logs and tables that this record makes needless.  So if they are there, the
- *   version before it is whole.  It goes, too, if it is whole but names a table
- *   that is not there: the folder is synced after it is written.
- */
+/* See storage/kv/leveldb/level_files.h. */
 #include "config.h"
 
 #include "storage/kv/leveldb/level_files.h"
@@ -27,14 +13,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/crash.h"
 #include "base/crc32c.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text/number.h"
 #include "base/durable.h"
 #include "storage/kv/leveldb/level_log.h"
-#include "storage/kv/leveldb/level_manifest.h"
 
 #define MARK_NAME "SYNCED"
 #define MARK_MAX  65536
@@ -43,35 +27,38 @@
 /* -- names ----------------------------------------------------------------- */
 
 static bool
-log_number(const char *name, uint64_t *number)
+ends(const char *name, const char *with, uint64_t *number)
 {
-    size_t n = strlen(name);
+    size_t n = strlen(name), m = strlen(with);
 
-    return n > 4 && strcmp(name + n - 4, ".log") == 0 &&
-           number_parse_u64(slice_of(name, n - 4), number);
+    return n > m && strcmp(name + n - m, with) == 0 &&
+           number_parse_u64(slice_of(name, n - m), number);
 }
 
-static char *
-log_path(const char *dir, uint64_t number)
+enum level_file
+level_file_of(const char *name, uint64_t *number)
+{
+    *number = 0;
+    if (ends(name, ".log", number))
+        return LEVEL_FILE_LOG;
+    return ends(name, ".ldb", number) ? LEVEL_FILE_TABLE : LEVEL_FILE_OTHER;
+}
+
+char *
+level_file_path(const char *dir, enum level_file file, uint64_t number)
 {
     char name[NAME_SIZE];
 
-    (void)snprintf(name, sizeof name, "%06" PRIu64 ".log", number);
+    (void)snprintf(name, sizeof name,
+                   file == LEVEL_FILE_MANIFEST ? "MANIFEST-%06" PRIu64
+                   : file == LEVEL_FILE_LOG    ? "%06" PRIu64 ".log"
+                                               : "%06" PRIu64 ".ldb",
+                   number);
     return files_path(dir, name);
 }
 
-static char *
-manifest_path(const char *dir, uint64_t number)
-{
-    char name[NAME_SIZE];
-
-    (void)snprintf(name, sizeof name, "MANIFEST-%06" PRIu64, number);
-    return files_path(dir, name);
-}
-
-/* ST_NOT_FOUND when CURRENT does not name one. */
-static enum status
-current_manifest(const char *dir, uint64_t *number, struct error *e)
+enum status
+level_current_manifest(const char *dir, uint64_t *number, struct error *e)
 {
     static const char start[] = "MANIFEST-";
     char *path = files_path(dir, "CURRENT");
@@ -124,7 +111,7 @@ level_files_list(const char *dir, struct level_mark *out, struct error *e)
                          strerror(errno));
     /* One that goes meanwhile is in a table now, which is synced. */
     while ((entry = readdir(d)) != NULL)
-        if (log_number(entry->d_name, &number) &&
+        if (level_file_of(entry->d_name, &number) == LEVEL_FILE_LOG &&
             fstatat(dirfd(d), entry->d_name, &info, 0) == 0)
             add_log(out, number, (uint64_t)info.st_size);
     (void)closedir(d);
@@ -155,25 +142,20 @@ sync_manifest(const char *dir, struct level_mark *m, struct error *e)
 {
     struct level_log_end end;
     uint64_t before = m->manifest, from = m->manifest_synced;
-    enum status st = current_manifest(dir, &m->manifest, e);
+    enum status st = level_current_manifest(dir, &m->manifest, e);
     char *path;
-    int fd;
 
     if (st != ST_OK)
         return st == ST_NOT_FOUND ? error_wrap(e, ST_IO, "sync") : st;
     if (m->manifest != before)
         from = 0;
-    path = manifest_path(dir, m->manifest);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        st = error_set(e, ST_IO, "cannot open '%s': %s", path, strerror(errno));
-    } else {
-        st = level_log_read(fd, path, from, NULL, NULL, &end, e);
-        m->manifest_synced = end.good;
-        if (st == ST_OK)
-            st = files_sync_fd(fd, path, e);
-        (void)close(fd);
-    }
+    path = level_file_path(dir, LEVEL_FILE_MANIFEST, m->manifest);
+    st = level_log_read(path, from, NULL, NULL, &end, e);
+    if (st == ST_NOT_FOUND)
+        st = ST_IO;
+    m->manifest_synced = end.good;
+    if (st == ST_OK)
+        st = sync_path(path, e);
     free(path);
     return st;
 }
@@ -184,7 +166,7 @@ level_files_sync(const char *dir, struct level_mark *m, struct error *e)
     enum status st = ST_OK;
 
     for (size_t i = 0; i < m->len && st == ST_OK; i++) {
-        char *path = log_path(dir, m->logs[i].number);
+        char *path = level_file_path(dir, LEVEL_FILE_LOG, m->logs[i].number);
 
         st = sync_path(path, e);
         free(path);
@@ -257,17 +239,6 @@ level_mark_read(const char *dir, struct level_mark *m, struct error *e)
     return st;
 }
 
-/* -- before it is opened --------------------------------------------------- */
-
-struct check {
-    const char *dir;
-    struct level_mark mark;
-    struct level_history history;
-    bool understood; /* each record of the MANIFEST */
-    uint64_t next;   /* the number that the next batch has; 0: any */
-    bool broken;     /* nothing more is to be taken from logs */
-};
-
 uint64_t
 level_mark_synced(const struct level_mark *m, uint64_t number)
 {
@@ -285,161 +256,4 @@ level_mark_manifest(const struct level_mark *m, uint64_t number)
         return m->manifest_synced;
     /* A later one had its first record synced before CURRENT named it. */
     return number > m->manifest ? 1 : UINT64_MAX;
-}
-
-static enum status
-damaged(const char *path, uint64_t at, struct error *e)
-{
-    return error_set(e, ST_CORRUPT,
-                     "'%s' is damaged at offset %" PRIu64
-                     ", which had been on the disk",
-                     path, at);
-}
-
-static enum status
-cut(int fd, const char *path, const struct level_log_end *end, struct error *e)
-{
-    log_warn("storage",
-             "%s: cut off %" PRIu64 " bytes at offset %" PRIu64
-             ", which had not been synced when power failed",
-             path, end->size - end->good, end->good);
-    if (ftruncate(fd, (off_t)end->good) != 0)
-        return error_set(e, ST_IO, "cannot cut '%s': %s", path,
-                         strerror(errno));
-    crash_point("open-engine-cut");
-    return files_sync_fd(fd, path, e);
-}
-
-static enum status
-apply_edit(void *ctx, struct slice record, struct error *e)
-{
-    struct check *c = ctx;
-
-    (void)e;
-    c->understood &= level_history_add(&c->history, record);
-    return ST_OK;
-}
-
-/* What the version needs and was synced must be there. */
-static enum status
-check_logs_are_there(const struct check *c, struct error *e)
-{
-    for (size_t i = 0; i < c->mark.len; i++) {
-        const struct level_log *l = &c->mark.logs[i];
-        char *path = log_path(c->dir, l->number);
-        struct stat info;
-        enum status st = ST_OK;
-
-        if (!level_version_needs(&c->history.now, l->number))
-            st = ST_OK;
-        else if (stat(path, &info) != 0)
-            st = error_set(e, ST_CORRUPT, "'%s' is not there any more", path);
-        else if ((uint64_t)info.st_size < l->synced)
-            st = damaged(path, (uint64_t)info.st_size, e);
-        free(path);
-        if (st != ST_OK)
-            return st;
-    }
-    return ST_OK;
-}
-
-static enum status
-check_manifest_file(struct check *c, uint64_t number, int fd, const char *path,
-                    struct error *e)
-{
-    struct level_log_end end;
-    enum status st = level_log_read(fd, path, 0, apply_edit, c, &end, e);
-    uint64_t synced = level_mark_manifest(&c->mark, number);
-
-    if (st != ST_OK || !c->understood)
-        return st;
-    if (end.good < synced || (end.good < end.size && end.follows))
-        return damaged(path, end.good, e);
-    if (end.last >= synced && level_history_is_ahead(&c->history, c->dir)) {
-        level_history_back(&c->history);
-        end.good = end.last;
-    }
-    st = check_logs_are_there(c, e);
-    return st == ST_OK && end.good < end.size ? cut(fd, path, &end, e) : st;
-}
-
-static enum status
-check_manifest(struct check *c, struct error *e)
-{
-    uint64_t number;
-    enum status st = current_manifest(c->dir, &number, e);
-    char *path;
-    int fd;
-
-    if (st != ST_OK)
-        return st == ST_NOT_FOUND ? ST_OK : st;
-    path = manifest_path(c->dir, number);
-    fd = open(path, O_RDWR | O_CLOEXEC);
-    if (fd >= 0) {
-        c->understood = true;
-        st = check_manifest_file(c, number, fd, path, e);
-        (void)close(fd);
-    }
-    free(path);
-    return st;
-}
-
-static enum status
-take_batch(void *ctx, struct slice record, struct error *e)
-{
-    struct check *c = ctx;
-    struct level_batch b;
-
-    if (c->broken || !level_batch_of(record, &b) ||
-        (c->next != 0 && b.first != c->next))
-        return ST_NOT_FOUND;
-    c->next = b.first + b.len;
-    return ST_OK;
-}
-
-static enum status
-check_log(struct check *c, uint64_t number, bool newest, struct error *e)
-{
-    char *path = log_path(c->dir, number);
-    int fd = open(path, O_RDWR | O_CLOEXEC);
-    struct level_log_end end;
-    enum status st;
-
-    if (fd < 0) {
-        st = error_set(e, ST_IO, "cannot open '%s': %s", path, strerror(errno));
-    } else {
-        st = level_log_read(fd, path, 0, take_batch, c, &end, e);
-        if (st == ST_OK && end.good < end.size)
-            st = end.good < level_mark_synced(&c->mark, number)
-                     ? damaged(path, end.good, e)
-                     : cut(fd, path, &end, e);
-        /* No log is left behind empty. */
-        if (end.good < end.size || (end.size == 0 && !newest))
-            c->broken = true;
-        (void)close(fd);
-    }
-    free(path);
-    return st;
-}
-
-enum status
-level_files_check(const char *dir, struct error *e)
-{
-    struct check c = { .dir = dir, .history = { .last = BUF_INIT } };
-    struct level_mark there = { 0 };
-    enum status st = level_mark_read(dir, &c.mark, e);
-
-    if (st == ST_NOT_FOUND)
-        return ST_OK;
-    if (st == ST_OK)
-        st = check_manifest(&c, e);
-    if (st == ST_OK && c.understood)
-        st = level_files_list(dir, &there, e);
-    for (size_t i = 0; i < there.len && st == ST_OK; i++)
-        if (level_version_needs(&c.history.now, there.logs[i].number))
-            st = check_log(&c, there.logs[i].number, i + 1 == there.len, e);
-    level_mark_fini(&there);
-    level_mark_fini(&c.mark);
-    level_history_fini(&c.history);
-    return st;
 }

@@ -2,13 +2,9 @@
  * LevelDB's files, looked at from outside.
  *
  * A sync notes in the file SYNCED how far each log, and the MANIFEST, were on
- * the disk (docs/FORMAT.md, "SYNCED").  Before LevelDB opens the folder, what a
- * power cut left behind that is cut off at the first bad record, or where the
- * MANIFEST is ahead of its tables; what is bad before it is damage.  LevelDB
- * would reject the one, and pass over some of the other.
+ * the disk (docs/FORMAT.md, "SYNCED"); level_inspect.h uses it at a start.
  *
- * Threads: any, but one at a time for a folder, and level_files_check() before
- *          LevelDB has it open.
+ * Threads: any, but one at a time for a folder.
  */
 #ifndef STORAGE_KV_LEVELDB_LEVEL_FILES_H
 #define STORAGE_KV_LEVELDB_LEVEL_FILES_H
@@ -55,9 +51,21 @@ MUST_CHECK enum status level_files_sync(const char *dir, struct level_mark *m,
 MUST_CHECK enum status
 level_files_note(const char *dir, const struct level_mark *m, struct error *e);
 
-/* Cuts off what was never synced and is not whole, with a warning.  ST_CORRUPT
- * for what was synced.  Does nothing in a folder without SYNCED, and where
- * CURRENT or the MANIFEST cannot be understood: LevelDB then says why. */
-MUST_CHECK enum status level_files_check(const char *dir, struct error *e);
+enum level_file {
+    LEVEL_FILE_LOG,
+    LEVEL_FILE_TABLE,
+    LEVEL_FILE_MANIFEST,
+    LEVEL_FILE_OTHER,
+};
+
+/* LOG, TABLE and its number, or OTHER. */
+enum level_file level_file_of(const char *name, uint64_t *number);
+
+/* Of a file of LevelDB's, to be free()d. */
+char *level_file_path(const char *dir, enum level_file file, uint64_t number);
+
+/* The number of the MANIFEST; ST_NOT_FOUND when CURRENT does not name one. */
+MUST_CHECK enum status level_current_manifest(const char *dir, uint64_t *number,
+                                              struct error *e);
 
 #endif

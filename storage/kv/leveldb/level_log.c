@@ -6,11 +6,14 @@
 #include "storage/kv/leveldb/level_log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/crc32c.h"
+#include "base/cursor.h"
 #include "base/mem.h"
 
 struct reader {
@@ -70,6 +73,7 @@ struct assembly {
     void *ctx;
     struct buf record;
     bool inside; /* a first chunk, and no last one yet */
+    bool skip;   /* a bad chunk, and go on behind it */
 };
 
 /* True when the chunk may stand here. */
@@ -107,8 +111,17 @@ block_take(struct reader *r, struct assembly *a, struct level_log_end *end,
         struct slice bytes;
         enum level_chunk chunk = chunk_read(r, *bad, &bytes);
 
-        if (!fits(a, chunk))
-            return ST_OK;
+        if (!fits(a, chunk)) {
+            if (!a->skip)
+                return ST_OK;
+            a->inside = false;
+            if (chunk == LEVEL_NONE)
+                break;
+            if (chunk == LEVEL_MIDDLE || chunk == LEVEL_LAST) {
+                *bad += LEVEL_LOG_HEADER + bytes.size;
+                continue;
+            }
+        }
         st = take(a, chunk, bytes, r->e);
         if (st != ST_OK)
             return st;
@@ -145,53 +158,151 @@ look_behind(struct reader *r, size_t at, struct level_log_end *end)
     return st;
 }
 
-enum status
-level_log_read(int fd, const char *path, uint64_t from,
-               enum status (*f)(void *ctx, struct slice record,
-                                struct error *e),
-               void *ctx, struct level_log_end *out, struct error *e)
+/* Reads blocks from r->block_at on, where '*bad' lies in the first. */
+static enum status
+blocks_take(struct reader *r, struct assembly *a, struct level_log_end *end,
+            size_t *bad)
 {
-    struct reader r = { .fd = fd, .path = path, .e = e };
-    struct assembly a = { .f = f, .ctx = ctx, .record = BUF_INIT };
-    struct stat info;
+    enum status st = block_read(r, r->block_at);
+
+    while (st == ST_OK && r->block_size > 0) {
+        st = block_take(r, a, end, bad);
+        if (st != ST_OK || *bad < LEVEL_LOG_BLOCK)
+            break;
+        *bad = 0;
+        st = block_read(r, r->block_at + LEVEL_LOG_BLOCK);
+    }
+    return st;
+}
+
+static enum status
+log_read(struct reader *r, struct assembly *a, uint64_t from,
+         struct level_log_end *out)
+{
     size_t bad = from % LEVEL_LOG_BLOCK;
+    struct stat info;
     enum status st;
 
-    *out = (struct level_log_end){ .good = from, .last = from };
-    if (fstat(fd, &info) != 0)
-        return error_set(e, ST_IO, "stat '%s': %m", path);
-    out->size = (uint64_t)info.st_size;
-    r.block = mem_new(LEVEL_LOG_BLOCK);
-    st = block_read(&r, from - bad);
-    while (st == ST_OK && r.block_size > 0) {
-        st = block_take(&r, &a, out, &bad);
-        if (st != ST_OK || bad < LEVEL_LOG_BLOCK)
-            break;
-        bad = 0;
-        st = block_read(&r, r.block_at + LEVEL_LOG_BLOCK);
-    }
+    if (fstat(r->fd, &info) != 0)
+        return error_set(r->e, ST_IO, "stat '%s': %m", r->path);
+    *out = (struct level_log_end){ .size = (uint64_t)info.st_size,
+                                   .good = from,
+                                   .last = from };
+    r->block_at = from - bad;
+    st = blocks_take(r, a, out, &bad);
     if (st == ST_NOT_FOUND) {
         out->follows = true;
         st = ST_OK;
-    } else if (st == ST_OK && !a.inside &&
-               (r.block_size == 0 || r.block_at + bad == out->size))
+    } else if (st == ST_OK && !a->inside &&
+               (r->block_size == 0 || r->block_at + bad == out->size))
         out->good = out->size;
     if (st == ST_OK && out->good < out->size && !out->follows &&
-        r.block_size > 0)
-        st = look_behind(&r, bad + 1, out);
-    buf_fini(&a.record);
+        r->block_size > 0)
+        st = look_behind(r, bad + 1, out);
+    return st;
+}
+
+static enum status
+open_and_read(const char *path, uint64_t from, struct assembly *a,
+              struct level_log_end *out, struct error *e)
+{
+    struct reader r = { .path = path, .e = e };
+    enum status st;
+
+    *out = (struct level_log_end){ .good = from, .last = from };
+    r.fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (r.fd < 0)
+        return error_set(e, errno == ENOENT ? ST_NOT_FOUND : ST_IO,
+                         "cannot open '%s': %m", path);
+    r.block = mem_new(LEVEL_LOG_BLOCK);
+    st = log_read(&r, a, from, out);
+    (void)close(r.fd);
+    buf_fini(&a->record);
     free(r.block);
     return st;
 }
 
+enum status
+level_log_read(const char *path, uint64_t from, level_record_fn *f, void *ctx,
+               struct level_log_end *out, struct error *e)
+{
+    struct assembly a = { .f = f, .ctx = ctx, .record = BUF_INIT };
+
+    return open_and_read(path, from, &a, out, e);
+}
+
+enum status
+level_log_salvage(const char *path, level_record_fn *f, void *ctx,
+                  struct error *e)
+{
+    struct assembly a = {
+        .f = f, .ctx = ctx, .record = BUF_INIT, .skip = true
+    };
+    struct level_log_end end;
+
+    return open_and_read(path, 0, &a, &end, e);
+}
+
+void
+level_log_put(struct buf *log, struct slice record)
+{
+    bool first = true, last = false;
+
+    while (!last && !log->failed) {
+        static const uint8_t zeros[LEVEL_LOG_HEADER];
+        size_t room = LEVEL_LOG_BLOCK - log->size % LEVEL_LOG_BLOCK, size;
+        uint8_t header[LEVEL_LOG_HEADER];
+        uint32_t crc;
+
+        if (room < LEVEL_LOG_HEADER) {
+            buf_put(log, zeros, room);
+            room = LEVEL_LOG_BLOCK;
+        }
+        room -= LEVEL_LOG_HEADER;
+        last = record.size <= room;
+        size = last ? record.size : room;
+        header[6] = first ? (last ? LEVEL_WHOLE : LEVEL_FIRST)
+                          : (last ? LEVEL_LAST : LEVEL_MIDDLE);
+        crc = crc32c_more(crc32c(slice_of(header + 6, 1)),
+                          slice_of(record.data, size));
+        crc = level_mask(crc);
+        for (unsigned i = 0; i < 4; i++)
+            header[i] = (uint8_t)(crc >> (8 * i));
+        header[4] = (uint8_t)size;
+        header[5] = (uint8_t)(size >> 8);
+        buf_put(log, header, sizeof header);
+        buf_put(log, record.data, size);
+        record = slice_of(record.data + size, record.size - size);
+        first = false;
+    }
+}
+
+/* -- batches --------------------------------------------------------------- */
+
 #define BATCH_HEADER 12
+#define BATCH_DELETE 0
+#define BATCH_PUT    1
 
 bool
 level_batch_of(struct slice record, struct level_batch *out)
 {
+    struct cursor c;
+    uint32_t seen = 0;
+
     if (record.size < BATCH_HEADER)
         return false;
     out->first = level_number(record.data, 8);
     out->len = (uint32_t)level_number(record.data + 8, 4);
-    return true;
+    c = cursor_of(record);
+    (void)cursor_bytes(&c, BATCH_HEADER);
+    for (; !c.failed && cursor_left(&c) > 0; seen++) {
+        uint8_t type = cursor_u8(&c);
+
+        if (type > BATCH_PUT)
+            return false;
+        level_pass_sized(&c);
+        if (type == BATCH_PUT)
+            level_pass_sized(&c);
+    }
+    return !c.failed && seen == out->len;
 }

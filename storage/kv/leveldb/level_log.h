@@ -19,14 +19,26 @@ struct level_log_end {
     bool follows;  /* another record begins behind the bad one */
 };
 
+typedef enum status level_record_fn(void *ctx, struct slice record,
+                                    struct error *e);
+
 /* Calls 'f' (may be NULL) for each whole record that begins at 'from', where
  * one ends (0: all), or behind it, up to the first that is not whole;
- * what 'f' answers with ST_NOT_FOUND counts as a bad one.  ST_IO, what else 'f'
- * returns, or ST_OK, whatever lies in the file. */
-MUST_CHECK enum status level_log_read(
-    int fd, const char *path, uint64_t from,
-    enum status (*f)(void *ctx, struct slice record, struct error *e),
-    void *ctx, struct level_log_end *out, struct error *e);
+ * what 'f' answers with ST_NOT_FOUND counts as a bad one.  ST_NOT_FOUND: there
+ * is no such file.  ST_IO, what else 'f' returns, or ST_OK, whatever lies in
+ * the file. */
+MUST_CHECK enum status level_log_read(const char *path, uint64_t from,
+                                      level_record_fn *f, void *ctx,
+                                      struct level_log_end *out,
+                                      struct error *e);
+
+/* Calls 'f' for each whole record; behind a bad one it goes on at the next
+ * block. */
+MUST_CHECK enum status level_log_salvage(const char *path, level_record_fn *f,
+                                         void *ctx, struct error *e);
+
+/* Appends a record to the bytes of a log. */
+void level_log_put(struct buf *log, struct slice record);
 
 /* A log's record is a batch: the number of its first write, and how many. */
 struct level_batch {
@@ -34,7 +46,7 @@ struct level_batch {
     uint32_t len;
 };
 
-/* False when it is too short to be one. */
+/* False when it is not a whole batch of puts and deletes. */
 bool level_batch_of(struct slice record, struct level_batch *out);
 
 #endif

@@ -3,14 +3,13 @@
 
 #include "storage/kv/leveldb/level_manifest.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/cursor.h"
 #include "base/mem.h"
-#include "base/durable.h"
+#include "storage/kv/leveldb/level_bytes.h"
+#include "storage/kv/leveldb/level_files.h"
 
 enum field {
     FIELD_COMPARATOR = 1,
@@ -24,14 +23,6 @@ enum field {
 };
 
 static void
-pass_sized(struct cursor *c)
-{
-    uint64_t size = cursor_varint(c);
-
-    (void)cursor_bytes(c, size > cursor_left(c) ? SIZE_MAX : (size_t)size);
-}
-
-static void
 add_table(struct level_version *v, struct cursor *c)
 {
     struct level_table t;
@@ -39,8 +30,8 @@ add_table(struct level_version *v, struct cursor *c)
     (void)cursor_varint(c); /* the level */
     t.number = cursor_varint(c);
     t.size = cursor_varint(c);
-    pass_sized(c);
-    pass_sized(c);
+    level_pass_sized(c);
+    level_pass_sized(c);
     if (v->len == v->cap) {
         v->cap = v->cap == 0 ? 64 : v->cap * 2;
         v->tables = mem_resize(v->tables, v->cap, sizeof *v->tables);
@@ -77,11 +68,11 @@ apply_field(struct level_version *v, uint64_t field, struct cursor *c)
         (void)cursor_varint(c);
         break;
     case FIELD_COMPARATOR:
-        pass_sized(c);
+        level_pass_sized(c);
         break;
     case FIELD_COMPACT_POINTER:
         (void)cursor_varint(c);
-        pass_sized(c);
+        level_pass_sized(c);
         break;
     case FIELD_DELETED_TABLE:
         drop_table(v, c);
@@ -133,14 +124,11 @@ level_version_needs(const struct level_version *v, uint64_t log)
 /* -- ahead ----------------------------------------------------------------- */
 
 static bool
-is_there(const char *dir, uint64_t number, const char *kind)
+is_there(const char *dir, enum level_file file, uint64_t number)
 {
-    char name[32], *path;
-    bool there;
+    char *path = level_file_path(dir, file, number);
+    bool there = access(path, F_OK) == 0;
 
-    (void)snprintf(name, sizeof name, "%06" PRIu64 ".%s", number, kind);
-    path = files_path(dir, name);
-    there = access(path, F_OK) == 0;
     free(path);
     return there;
 }
@@ -149,8 +137,7 @@ static bool
 has_tables(const struct level_version *v, const char *dir)
 {
     for (size_t i = 0; i < v->len; i++)
-        if (!is_there(dir, v->tables[i].number, "ldb") &&
-            !is_there(dir, v->tables[i].number, "sst"))
+        if (!is_there(dir, LEVEL_FILE_TABLE, v->tables[i].number))
             return false;
     return true;
 }
@@ -161,8 +148,8 @@ level_history_is_ahead(const struct level_history *h, const char *dir)
     const struct level_version *v = &h->before;
 
     return !has_tables(&h->now, dir) && v->log != 0 &&
-           is_there(dir, v->log, "log") &&
-           (v->earlier == 0 || is_there(dir, v->earlier, "log")) &&
+           is_there(dir, LEVEL_FILE_LOG, v->log) &&
+           (v->earlier == 0 || is_there(dir, LEVEL_FILE_LOG, v->earlier)) &&
            has_tables(v, dir);
 }
 

@@ -9,7 +9,7 @@
 
 #include "base/durable.h"
 #include "storage/store/datadir.h"
-#include "storage/kv/leveldb/level_raw.h"
+#include "storage/kv/leveldb/level_log.h"
 #include "storage/block/row_value.h"
 #include "storage/store/store.h"
 #include "tests/harness.h"
@@ -313,7 +313,7 @@ START_TEST(an_edit_ahead_of_its_table)
     FILE *f;
 
     OK(files_read(path, SIZE_MAX, &bytes, &e));
-    raw_log_put(&bytes, slice_of(edit, sizeof edit));
+    level_log_put(&bytes, slice_of(edit, sizeof edit));
     f = fopen(path, "wb");
     ck_assert_uint_eq(fwrite(bytes.data, 1, bytes.size, f), bytes.size);
     ck_assert_int_eq(fclose(f), 0);

@@ -14,7 +14,7 @@
 
 #include "base/lock.h"
 #include "storage/kv/kv.h"
-#include "storage/kv/leveldb/level_raw.h"
+#include "storage/kv/leveldb/level_log.h"
 #include "tests/harness.h"
 #include "tests/tempdir.h"
 
@@ -321,7 +321,7 @@ START_TEST(a_missing_log_is_missed)
     must_hold(&s, ALL_KEYS, "as it was");
     copy_folder(s.dir, s.copy);
     ck_assert_int_eq(remove(path), 0);
-    must_reject(&s, "is not there any more");
+    must_reject(&s, "is missing");
     free(path);
     free_scene(&s);
 }
@@ -439,7 +439,7 @@ START_TEST(a_record_that_was_acted_on_is_not_cut_off)
     copy_folder(s.dir, s.copy);
     b.data[b.size - 1] ^= 1;
     file_put(s.copy, s.manifest, buf_slice(&b));
-    must_reject(&s, "is not there any more");
+    must_reject(&s, "is missing");
     buf_fini(&b);
     free_scene(&s);
 }
@@ -456,7 +456,7 @@ append_edit(const struct scene *s)
 {
     struct buf b = file_get(s->dir, s->manifest);
 
-    raw_log_put(&b, slice_of(edit, sizeof edit));
+    level_log_put(&b, slice_of(edit, sizeof edit));
     copy_folder(s->dir, s->copy);
     file_put(s->copy, s->manifest, buf_slice(&b));
     buf_fini(&b);
@@ -474,13 +474,13 @@ START_TEST(a_manifest_ahead_of_its_tables_is_cut_back)
     ck_assert_uint_eq(must_hold(&s, ALL_KEYS, "no such table"), ALL_KEYS);
     append_edit(&s); /* what it would be read from instead is gone, too */
     ck_assert_int_eq(remove(log), 0);
-    must_reject(&s, "missing files");
+    must_reject(&s, "is missing");
     append_edit(&s); /* it had been synced */
     ck_assert_int_eq(level_mark_read(s.copy, &m, NULL), ST_OK);
     m.manifest_synced = size_of(s.copy, s.manifest);
     ck_assert_int_eq(level_files_note(s.copy, &m, NULL), ST_OK);
     level_mark_fini(&m);
-    must_reject(&s, "missing files");
+    must_reject(&s, "is missing");
     free(log);
     free_scene(&s);
 }

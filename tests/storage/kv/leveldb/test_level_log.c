@@ -4,8 +4,8 @@
 #include "storage/kv/leveldb/level_log.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
-#include "base/crc32c.h"
 #include "tests/harness.h"
 #include "tests/tempdir.h"
 
@@ -16,47 +16,6 @@ struct sample {
     uint64_t ends[RECORDS];
     uint64_t begins[RECORDS];
 };
-
-static void
-put_chunk(struct buf *b, uint8_t type, struct slice chunk)
-{
-    uint8_t head[7];
-    uint32_t crc;
-
-    head[6] = type;
-    crc = crc32c_more(crc32c(slice_of(head + 6, 1)), chunk);
-    crc = (crc >> 15 | crc << 17) + UINT32_C(0xa282ead8);
-    for (unsigned i = 0; i < 4; i++)
-        head[i] = (uint8_t)(crc >> (8 * i));
-    head[4] = (uint8_t)chunk.size;
-    head[5] = (uint8_t)(chunk.size >> 8);
-    buf_put(b, head, sizeof head);
-    buf_put_slice(b, chunk);
-}
-
-static void
-put_record(struct buf *b, struct slice record)
-{
-    bool first = true, last = false;
-
-    while (!last) {
-        size_t left = LEVEL_LOG_BLOCK - b->size % LEVEL_LOG_BLOCK, size;
-
-        if (left < LEVEL_LOG_HEADER) {
-            for (; left > 0; left--)
-                buf_put_u8(b, 0);
-            left = LEVEL_LOG_BLOCK;
-        }
-        size = left - LEVEL_LOG_HEADER;
-        last = record.size <= size;
-        if (last)
-            size = record.size;
-        put_chunk(b, first ? (last ? 1 : 2) : (last ? 4 : 3),
-                  slice_of(record.data, size));
-        record = slice_of(record.data + size, record.size - size);
-        first = false;
-    }
-}
 
 /* Three blocks and a bit; records of all sizes, one with a middle chunk. */
 static void
@@ -73,7 +32,7 @@ make(struct sample *s, uint64_t seed)
         if (i == 3) /* ends four bytes before the block: they are filled up */
             size = LEVEL_LOG_BLOCK - s->bytes.size % LEVEL_LOG_BLOCK - 7 - 4;
         s->begins[i] = s->bytes.size;
-        put_record(&s->bytes, slice_of(bytes, size));
+        level_log_put(&s->bytes, slice_of(bytes, size));
         s->ends[i] = s->bytes.size;
     }
 }
@@ -97,7 +56,7 @@ read_from(const char *dir, struct slice bytes, uint64_t from, size_t *records)
 
     ck_assert_int_eq(write(fd, bytes.data, bytes.size), (ssize_t)bytes.size);
     *records = 0;
-    ck_assert_int_eq(level_log_read(fd, path, from, count, records, &end, &e),
+    ck_assert_int_eq(level_log_read(path, from, count, records, &end, &e),
                      ST_OK);
     ck_assert_uint_eq(end.size, bytes.size);
     (void)close(fd);

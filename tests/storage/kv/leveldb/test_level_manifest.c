@@ -97,7 +97,7 @@ drop_file(const char *dir, const char *name)
 START_TEST(is_ahead_of_a_table)
 {
     static const char *const needed[] = { "000005.log", "000004.log",
-                                          "000012.ldb", "000013.sst" };
+                                          "000012.ldb", "000013.ldb" };
     char *dir = tempdir_new();
     struct level_history h = { .last = BUF_INIT };
 

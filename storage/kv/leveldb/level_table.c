@@ -10,7 +10,7 @@
  */
 #include "config.h"
 
-#include "storage/kv/leveldb/level_raw.h"
+#include "storage/kv/leveldb/level_table.h"
 
 #include <snappy-c.h>
 #include <string.h>
@@ -68,7 +68,7 @@ unpack(struct slice packed, struct buf *out)
 /* -- blocks --------------------------------------------------------------- */
 
 /* A block's bytes as they are stored, when they check. */
-static struct raw_fault
+static struct table_fault
 check_block(struct slice file, struct handle h, struct slice *out,
             unsigned *type)
 {
@@ -78,7 +78,7 @@ check_block(struct slice file, struct handle h, struct slice *out,
 
     if (file.size < TRAILER_SIZE || h.at > file.size - TRAILER_SIZE ||
         h.size > file.size - TRAILER_SIZE - h.at)
-        return (struct raw_fault){ "a block lies outside of the file", 0 };
+        return (struct table_fault){ "a block lies outside of the file", 0 };
     p = file.data + h.at;
     *out = slice_of(p, (size_t)h.size);
     *type = p[h.size];
@@ -87,23 +87,23 @@ check_block(struct slice file, struct handle h, struct slice *out,
         text = "the checksum of a block does not fit";
     else if (*type > SNAPPY)
         text = "a block of an unknown kind";
-    return (struct raw_fault){ text, (size_t)h.at };
+    return (struct table_fault){ text, (size_t)h.at };
 }
 
 /* Calls check_block() for all that an index leads to. */
-static struct raw_fault
+static struct table_fault
 check_entries(struct slice file, struct slice index, size_t at,
               uint64_t *blocks)
 {
-    struct raw_fault fault = { NULL, 0 };
+    struct table_fault fault = { NULL, 0 };
     struct cursor c;
     uint64_t restarts;
 
     if (index.size < 4)
-        return (struct raw_fault){ "an index is too short", at };
+        return (struct table_fault){ "an index is too short", at };
     restarts = level_number(index.data + index.size - 4, 4);
     if (restarts > (index.size - 4) / 4)
-        return (struct raw_fault){ "an index makes no sense", at };
+        return (struct table_fault){ "an index makes no sense", at };
     c = cursor_of(slice_of(index.data, index.size - 4 - restarts * 4));
     while (fault.text == NULL && cursor_left(&c) > 0) {
         struct slice own, value, data;
@@ -118,29 +118,29 @@ check_entries(struct slice file, struct slice index, size_t at,
         value = cursor_bytes(&c, (size_t)value_size);
         handle = cursor_of(value);
         if (c.failed || own.size != own_size)
-            return (struct raw_fault){ "an index makes no sense", at };
+            return (struct table_fault){ "an index makes no sense", at };
         fault = check_block(file, take_handle(&handle), &data, &type);
         if (handle.failed)
-            return (struct raw_fault){ "an index makes no sense", at };
+            return (struct table_fault){ "an index makes no sense", at };
         ++*blocks;
     }
     return fault;
 }
 
-static struct raw_fault
+static struct table_fault
 check_index(struct slice file, struct handle h, uint64_t *blocks)
 {
     struct buf unpacked = BUF_INIT;
     struct slice index;
     unsigned type;
-    struct raw_fault fault = check_block(file, h, &index, &type);
+    struct table_fault fault = check_block(file, h, &index, &type);
 
     if (fault.text == NULL && type == SNAPPY) {
         if (unpack(index, &unpacked))
             index = buf_slice(&unpacked);
         else
-            fault = (struct raw_fault){ "an index cannot be unpacked",
-                                        (size_t)h.at };
+            fault = (struct table_fault){ "an index cannot be unpacked",
+                                          (size_t)h.at };
     }
     if (fault.text == NULL)
         fault = check_entries(file, index, (size_t)h.at, blocks);
@@ -149,23 +149,23 @@ check_index(struct slice file, struct handle h, uint64_t *blocks)
     return fault;
 }
 
-struct raw_fault
-raw_table_check(struct slice bytes, uint64_t *blocks)
+struct table_fault
+level_table_check(struct slice bytes, uint64_t *blocks)
 {
     struct handle metaindex, index;
-    struct raw_fault fault;
+    struct table_fault fault;
     struct slice footer;
     struct cursor c;
 
     if (bytes.size < FOOTER_SIZE)
-        return (struct raw_fault){ "it is too short", bytes.size };
+        return (struct table_fault){ "it is too short", bytes.size };
     footer = slice_of(bytes.data + bytes.size - FOOTER_SIZE, FOOTER_SIZE);
     c = cursor_of(slice_of(footer.data, HANDLES_SIZE));
     metaindex = take_handle(&c);
     index = take_handle(&c);
     if (c.failed || memcmp(footer.data + HANDLES_SIZE, magic, sizeof magic))
-        return (struct raw_fault){ "its footer is damaged",
-                                   bytes.size - FOOTER_SIZE };
+        return (struct table_fault){ "its footer is damaged",
+                                     bytes.size - FOOTER_SIZE };
     bytes.size -= FOOTER_SIZE;
     fault = check_index(bytes, index, blocks);
     return fault.text != NULL ? fault : check_index(bytes, metaindex, blocks);

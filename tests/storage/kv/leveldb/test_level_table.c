@@ -1,7 +1,7 @@
 /* Tables that LevelDB wrote, as fsck reads them. */
 #include "config.h"
 
-#include "storage/kv/leveldb/level_raw.h"
+#include "storage/kv/leveldb/level_table.h"
 
 #include <dirent.h>
 
@@ -83,17 +83,17 @@ START_TEST(reads_a_packed_index)
     uint64_t blocks = 0;
     size_t size;
     const uint8_t *index;
-    struct raw_fault fault;
+    struct table_fault fault;
 
     fill(dir);
     table = first_table(dir);
     index = index_of(&table, &size);
     ck_assert_uint_eq(index[size], 1); /* packed */
-    fault = raw_table_check(buf_slice(&table), &blocks);
+    fault = level_table_check(buf_slice(&table), &blocks);
     ck_assert_msg(fault.text == NULL, "%s", fault.text);
     ck_assert_uint_gt(blocks, 100);
     table.data[table.size / 2] ^= 1;
-    fault = raw_table_check(buf_slice(&table), &blocks);
+    fault = level_table_check(buf_slice(&table), &blocks);
     ck_assert_str_eq(fault.text, "the checksum of a block does not fit");
     buf_fini(&table);
     tempdir_free(&dir);
@@ -115,7 +115,7 @@ START_TEST(rejects_what_cannot_be_unpacked)
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         size_t size;
         uint8_t *index = index_of(&table, &size);
-        struct raw_fault fault;
+        struct table_fault fault;
         uint64_t blocks;
         uint32_t crc;
 
@@ -123,7 +123,7 @@ START_TEST(rejects_what_cannot_be_unpacked)
         crc = level_mask(crc32c(slice_of(index, size + 1)));
         for (unsigned k = 0; k < 4; k++)
             index[size + 1 + k] = (uint8_t)(crc >> 8 * k);
-        fault = raw_table_check(buf_slice(&table), &blocks);
+        fault = level_table_check(buf_slice(&table), &blocks);
         ck_assert_str_eq(fault.text, "an index cannot be unpacked");
     }
     buf_fini(&table);
@@ -131,5 +131,5 @@ START_TEST(rejects_what_cannot_be_unpacked)
 }
 END_TEST
 
-TEST_MAIN("level_raw", TEST(reads_a_packed_index),
+TEST_MAIN("level_table", TEST(reads_a_packed_index),
           TEST(rejects_what_cannot_be_unpacked))
