@@ -20,7 +20,7 @@ static bool
 loop_goes_on(struct loop *l)
 {
     return !atomic_load(&l->stopping) ||
-           (l->calls->lingers && loop_youngest(l) != NULL &&
+           (l->calls->lingers && loop_next(l, NULL) != NULL &&
             clock_monotonic_us() < l->stop_us);
 }
 
@@ -206,14 +206,14 @@ loop_end(struct loop *l, struct loop_conn *c)
 }
 
 struct loop_conn *
-loop_youngest(struct loop *l)
+loop_next(struct loop *l, const struct loop_conn *c)
 {
-    struct loop_conn *c;
+    struct loop_conn *next;
 
     lock_take(&l->lock);
-    c = l->youngest;
+    next = c == NULL ? l->youngest : c->next;
     lock_drop(&l->lock);
-    return c;
+    return next;
 }
 
 struct loop_conn *

@@ -201,14 +201,6 @@ telnet_on_event(void *loop, uint64_t data, uint32_t events)
     telnet_mark_dirty(l, c);
 }
 
-/* The one before 'c', or, NULL, the last. */
-static struct telnet_conn *
-telnet_next_conn(struct telnet_loop *l, struct telnet_conn *c)
-{
-    return (struct telnet_conn *)(c == NULL ? loop_youngest(&l->loop)
-                                            : c->link.next);
-}
-
 /* Closes those who take too long. */
 static void
 close_idle(void *loop, int64_t now)
@@ -216,7 +208,9 @@ close_idle(void *loop, int64_t now)
     struct telnet_loop *l = loop;
     int64_t idle_us = (int64_t)l->telnet->o.idle_ms * 1000;
 
-    for (struct telnet_conn *c = NULL; (c = telnet_next_conn(l, c)) != NULL;) {
+    for (struct loop_conn *at = NULL; (at = loop_next(&l->loop, at)) != NULL;) {
+        struct telnet_conn *c = (struct telnet_conn *)at;
+
         if (c->waiting)
             continue;
         if ((c->deadline_us != 0 && now > c->deadline_us) ||
@@ -263,14 +257,16 @@ telnet_drain(void *loop)
 {
     struct telnet_loop *l = loop;
 
-    for (struct telnet_conn *c = NULL; (c = telnet_next_conn(l, c)) != NULL;) {
+    for (struct loop_conn *at = NULL; (at = loop_next(&l->loop, at)) != NULL;) {
+        struct telnet_conn *c = (struct telnet_conn *)at;
+
         drain_wait(l, c);
         drain_conn(l, c);
         drain_wait(l, c);
     }
     end_turn(l);
-    for (struct telnet_conn *c; (c = telnet_next_conn(l, NULL)) != NULL;)
-        telnet_end_conn(l, c);
+    for (struct loop_conn *c; (c = loop_oldest(&l->loop)) != NULL;)
+        telnet_end_conn(l, (struct telnet_conn *)c);
 }
 
 /* -- threads --------------------------------------------------------------- */

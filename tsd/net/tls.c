@@ -221,19 +221,14 @@ is_stalled(struct tls_conn *c, int64_t now, unsigned stall_ms)
     return false;
 }
 
-static struct tls_conn *
-tls_next_conn(struct tls_loop *l, struct tls_conn *c)
-{
-    return (struct tls_conn *)(c == NULL ? loop_youngest(&l->loop)
-                                         : c->link.next);
-}
-
 static void
 close_slow(void *loop, int64_t now)
 {
     struct tls_loop *l = loop;
 
-    for (struct tls_conn *c = NULL; (c = tls_next_conn(l, c)) != NULL;) {
+    for (struct loop_conn *at = NULL; (at = loop_next(&l->loop, at)) != NULL;) {
+        struct tls_conn *c = (struct tls_conn *)at;
+
         if ((c->deadline_us == 0 || now <= c->deadline_us) &&
             !is_stalled(c, now, l->tls->o.stall_ms))
             continue;
@@ -245,8 +240,10 @@ close_slow(void *loop, int64_t now)
 static void
 tls_close_all(void *loop)
 {
-    for (struct tls_conn *c; (c = tls_next_conn(loop, NULL)) != NULL;)
-        tls_end_conn(loop, c);
+    struct tls_loop *l = loop;
+
+    for (struct loop_conn *c; (c = loop_oldest(&l->loop)) != NULL;)
+        tls_end_conn(l, (struct tls_conn *)c);
 }
 
 /* -- threads --------------------------------------------------------------- */
