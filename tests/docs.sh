@@ -1,0 +1,42 @@
+#!/bin/sh
+# The example of docs/TESTING.md compiles, and the files that documents link or
+# name are there.
+top=${srcdir:-.}
+test -f "$top/docs/TESTING.md" || exit 99
+bad=0
+
+# Links [text](path) of README.md, *.md beside it and docs/*.md.
+for file in "$top"/*.md "$top"/docs/*.md "$top"/docs/performance/*.md; do
+    dir=$(dirname "$file")
+    for link in $(grep -oE '\]\([^)#:]+\)' "$file" | sed 's/^](//; s/)$//'); do
+        test -e "$dir/$link" || {
+            echo "$file: no file $link"
+            bad=1
+        }
+    done
+done
+
+# Sources that documents name in backquotes, with a path.
+for file in "$top"/*.md "$top"/docs/*.md "$top"/*/README.md "$top"/*/*/README.md; do
+    for name in $(grep -oE '`(base|storage|uid|query|web|tsd|tests|bench|scripts)/[a-zA-Z0-9_/.-]+`' \
+        "$file" | tr -d '`'); do
+        case $name in
+        */test_example* | *X* | *.in/) continue ;;
+        esac
+        test -e "$top/$name" || ls "$top/$name".* >/dev/null 2>&1 || {
+            echo "$file: no file $name"
+            bad=1
+        }
+    done
+done
+
+example=$(mktemp "${TMPDIR:-/tmp}/example-XXXXXX.c") || exit 99
+trap 'rm -f "$example"' EXIT
+sed -n '/^```c$/,/^```$/p' "$top/docs/TESTING.md" | sed '/^```/d' >"$example"
+test "$(wc -l <"$example")" -gt 10 || {
+    echo "docs/TESTING.md: no example"
+    bad=1
+}
+${CC:-cc} -std=gnu17 -Wall -Wextra -Werror -fsyntax-only -D_GNU_SOURCE \
+    -I. -I"$top" "$example" || bad=1
+exit $bad
