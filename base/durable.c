@@ -13,6 +13,7 @@
 
 #include "base/crash.h"
 #include "base/file.h"
+#include "base/crc32c.h"
 #include "base/mem.h"
 #include "base/obj.h"
 
@@ -184,5 +185,52 @@ files_replace(const char *dir, const char *name, struct slice text,
         st = files_sync_dir(dir, e);
     free(path);
     free(tmp);
+    return st;
+}
+
+/* -- texts with a checksum ------------------------------------------------- */
+
+#define TEXT_MAX ((size_t)1 << 20)
+#define CRC_SIZE (sizeof "crc32c 00000000\n" - 1)
+
+enum status
+files_put_text(const char *dir, const char *name, struct buf *text,
+               struct error *e)
+{
+    buf_printf(text, "crc32c %08x\n", (unsigned)crc32c(buf_slice(text)));
+    return text->failed
+               ? error_set(e, ST_IO, "no memory for '%s/%s'", dir, name)
+               : files_replace(dir, name, buf_slice(text), e);
+}
+
+/* Leaves the lines before the one with the checksum, if that fits. */
+static bool
+take_checksum(struct buf *text)
+{
+    const char *end = strstr(buf_cstr(text), "\ncrc32c ");
+    size_t size = end == NULL ? 0 : (size_t)(end + 1 - buf_cstr(text));
+    char want[CRC_SIZE + 1];
+
+    if (end == NULL || text->size - size < CRC_SIZE)
+        return false;
+    (void)snprintf(want, sizeof want, "crc32c %08x\n",
+                   (unsigned)crc32c(slice_of(text->data, size)));
+    if (memcmp(text->data + size, want, CRC_SIZE) != 0)
+        return false;
+    text->size = size;
+    return true;
+}
+
+enum status
+files_get_text(const char *dir, const char *name, struct buf *text,
+               struct error *e)
+{
+    char *path = files_path(dir, name);
+    enum status st = files_read(path, TEXT_MAX, text, e);
+
+    if (st == ST_OK && !take_checksum(text))
+        st = error_set(e, ST_CORRUPT,
+                       "'%s' is damaged: its checksum does not fit", path);
+    free(path);
     return st;
 }

@@ -48,4 +48,13 @@ MUST_CHECK enum status files_write(const char *path, struct slice bytes,
 MUST_CHECK enum status files_replace(const char *dir, const char *name,
                                      struct slice text, struct error *e);
 
+/* Small texts with a last line "crc32c 0123abcd", so that an edit is noticed.
+ * The writer appends it to 'text', and replaces DIR/NAME; the reader takes it
+ * off again, with what is behind it: ST_NOT_FOUND, or ST_CORRUPT when the
+ * checksum does not fit. */
+MUST_CHECK enum status files_put_text(const char *dir, const char *name,
+                                      struct buf *text, struct error *e);
+MUST_CHECK enum status files_get_text(const char *dir, const char *name,
+                                      struct buf *text, struct error *e);
+
 #endif

@@ -1,6 +1,5 @@
-/* The file is text, so that an operator can read it, and ends with a checksum,
- * so that an edit is noticed.  One spelling only is accepted: what
- * format_text() writes; bytes behind the line with the checksum are ignored. */
+/* See storage/store/format.h.  The file is text, so that an operator can read
+ * it, and ends with a checksum, so that an edit is noticed. */
 #include "config.h"
 
 #include "storage/store/format.h"
@@ -14,15 +13,11 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/crc32c.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/text/number.h"
 #include "base/obj.h"
 #include "base/durable.h"
-
-#define MAX_SIZE      4096
-#define CHECKSUM_SIZE (sizeof "crc32c 00000000\n" - 1)
 
 void
 format_new(struct format *out, const struct key_layout *layout)
@@ -49,7 +44,6 @@ format_text(const struct format *f, struct buf *out)
     buf_printf(out, "tagk-width %u\n", s->tagk_width);
     buf_printf(out, "tagv-width %u\n", s->tagv_width);
     buf_printf(out, "row-hours %u\n", s->row_hours);
-    buf_printf(out, "crc32c %08x\n", (unsigned)crc32c(buf_slice(out)));
 }
 
 /* Takes "NAME VALUE\n" off the beginning of the text; an empty value when it
@@ -84,75 +78,32 @@ take_number(struct slice *text, const char *name, unsigned max)
     return (unsigned)v;
 }
 
-/* The text up to the end of its line "crc32c", which is damaged or cut short
- * where there is none. */
-static struct slice
-without_tail(struct slice text)
-{
-    const uint8_t *end = memmem(text.data, text.size, "\ncrc32c ", 8);
-    size_t size =
-        end == NULL ? 0 : (size_t)(end - text.data) + 1 + CHECKSUM_SIZE;
-
-    return size > text.size ? slice_of("", 0) : slice_of(text.data, size);
-}
-
-static bool
-has_checksum(struct slice text)
-{
-    struct slice checksum =
-        slice_of(text.data + text.size - CHECKSUM_SIZE, CHECKSUM_SIZE);
-    char want[CHECKSUM_SIZE + 1];
-
-    text.size -= CHECKSUM_SIZE;
-    (void)snprintf(want, sizeof want, "crc32c %08x\n", (unsigned)crc32c(text));
-    return slice_eq_str(checksum, want);
-}
-
-static bool
-same_again(const struct format *f, struct slice text)
-{
-    struct buf again = BUF_INIT;
-    bool same;
-
-    format_text(f, &again);
-    same = slice_eq(buf_slice(&again), text);
-    buf_fini(&again);
-    return same;
-}
-
 static enum status
 parse(struct slice text, const char *path, struct format *out, struct error *e)
 {
-    struct slice rest, id;
+    struct slice id;
+    unsigned complete;
 
-    if (!slice_starts(text, slice_str("halite ")))
-        return error_set(e, ST_CORRUPT,
-                         "'%s' is not Halite's: another program's folder?",
-                         path);
-    rest = text = without_tail(text);
-    if (text.size == 0 || !has_checksum(text))
-        return error_set(e, ST_CORRUPT,
-                         "'%s' is damaged: its checksum does not fit", path);
-    *out =
-        (struct format){ .version = take_number(&rest, "halite", UINT32_MAX) };
+    out->version = take_number(&text, "halite", UINT32_MAX);
     if (out->version != FORMAT_VERSION && out->version != 0)
         return error_set(e, ST_CORRUPT,
                          "'%s' says format %u, this program reads format %u "
                          "only: the store was made by another Halite",
                          path, out->version, (unsigned)FORMAT_VERSION);
-    id = take_line(&rest, "id");
+    id = take_line(&text, "id");
     if (id.size == FORMAT_ID_SIZE - 1)
         memcpy(out->id, id.data, id.size);
-    out->complete = take_number(&rest, "complete", 2) == 1;
-    out->layout.salt_width = (uint8_t)take_number(&rest, "salt-width", 255);
+    complete = take_number(&text, "complete", 2);
+    out->complete = complete == 1;
+    out->layout.salt_width = (uint8_t)take_number(&text, "salt-width", 255);
     out->layout.salt_buckets =
-        (uint16_t)take_number(&rest, "salt-buckets", 65535);
-    out->layout.metric_width = (uint8_t)take_number(&rest, "metric-width", 255);
-    out->layout.tagk_width = (uint8_t)take_number(&rest, "tagk-width", 255);
-    out->layout.tagv_width = (uint8_t)take_number(&rest, "tagv-width", 255);
-    out->layout.row_hours = (uint8_t)take_number(&rest, "row-hours", 255);
-    if (out->version == 0 || !key_layout_is_valid(&out->layout) ||
-        !same_again(out, text)) {
+        (uint16_t)take_number(&text, "salt-buckets", 65535);
+    out->layout.metric_width = (uint8_t)take_number(&text, "metric-width", 255);
+    out->layout.tagk_width = (uint8_t)take_number(&text, "tagk-width", 255);
+    out->layout.tagv_width = (uint8_t)take_number(&text, "tagv-width", 255);
+    out->layout.row_hours = (uint8_t)take_number(&text, "row-hours", 255);
+    if (out->version == 0 || complete > 1 || id.size != FORMAT_ID_SIZE - 1 ||
+        text.size != 0 || !key_layout_is_valid(&out->layout)) {
         out->version = 0;
         return error_set(e, ST_CORRUPT, "'%s' is malformed", path);
     }
@@ -168,9 +119,13 @@ read_one(const char *dir, const char *name, struct format *out, struct error *e)
 {
     char *path = files_path(dir, name);
     struct buf text = BUF_INIT;
-    enum status st = files_read(path, MAX_SIZE, &text, e);
+    enum status st = files_get_text(dir, name, &text, e);
 
     *out = (struct format){ .version = 0 };
+    if (st != ST_NOT_FOUND && st != ST_IO &&
+        !slice_starts(buf_slice(&text), slice_str("halite ")))
+        st = error_set(e, ST_CORRUPT,
+                       "'%s' is not Halite's: another program's folder?", path);
     if (st == ST_OK)
         st = parse(buf_slice(&text), path, out, e);
     buf_fini(&text);
@@ -196,14 +151,15 @@ format_read(const char *dir, struct format *out, struct error *e)
 enum status
 format_write(const char *dir, const struct format *f, struct error *e)
 {
-    struct buf text = BUF_INIT;
     enum status st = ST_OK;
 
-    format_text(f, &text);
-    INSIST(!text.failed);
-    for (size_t i = 2; i-- > 0 && st == ST_OK;)
-        st = files_replace(dir, names[i], buf_slice(&text), e);
-    buf_fini(&text);
+    for (size_t i = 2; i-- > 0 && st == ST_OK;) {
+        struct buf text = BUF_INIT;
+
+        format_text(f, &text);
+        st = files_put_text(dir, names[i], &text, e);
+        buf_fini(&text);
+    }
     return st;
 }
 

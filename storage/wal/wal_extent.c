@@ -9,52 +9,25 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include "base/crc32c.h"
 #include "base/durable.h"
 #include "storage/wal/wal_priv.h"
 
 #define EXTENT_NAME "SEGMENTS"
-#define EXTENT_MAX  256
-
-static void
-extent_text(const struct wal_extent *x, struct buf *out)
-{
-    buf_printf(out, "halite segments 1\nfirst %" PRIu64 "\nlast %" PRIu64 "\n",
-               x->first, x->last);
-    buf_printf(out, "crc32c %08x\n", (unsigned)crc32c(buf_slice(out)));
-}
-
-/* Only what extent_text() writes is taken. */
-static bool
-parse(struct buf *text, struct wal_extent *out)
-{
-    struct buf again = BUF_INIT;
-    bool same = sscanf(buf_cstr(text),
-                       "halite segments 1\nfirst %" SCNu64 "\nlast %" SCNu64,
-                       &out->first, &out->last) == 2;
-
-    if (same) {
-        extent_text(out, &again);
-        same = slice_eq(buf_slice(&again), buf_slice(text));
-    }
-    buf_fini(&again);
-    return same;
-}
 
 enum status
 wal_extent_read(const char *dir, struct wal_extent *out, struct error *e)
 {
-    char *path = files_path(dir, EXTENT_NAME);
     struct buf text = BUF_INIT;
-    enum status st = files_read(path, EXTENT_MAX, &text, e);
+    enum status st = files_get_text(dir, EXTENT_NAME, &text, e);
 
-    if (st == ST_OK && !parse(&text, out))
-        st = error_set(e, ST_CORRUPT, "'%s' is damaged", path);
+    if (st == ST_OK &&
+        sscanf(buf_cstr(&text),
+               "halite segments 1\nfirst %" SCNu64 "\nlast %" SCNu64,
+               &out->first, &out->last) != 2)
+        st = error_set(e, ST_CORRUPT, "'%s/" EXTENT_NAME "' is malformed", dir);
     buf_fini(&text);
-    free(path);
     return st;
 }
 
@@ -64,8 +37,10 @@ wal_extent_write(const char *dir, const struct wal_extent *x, struct error *e)
     struct buf text = BUF_INIT;
     enum status st;
 
-    extent_text(x, &text);
-    st = files_replace(dir, EXTENT_NAME, buf_slice(&text), e);
+    buf_printf(&text,
+               "halite segments 1\nfirst %" PRIu64 "\nlast %" PRIu64 "\n",
+               x->first, x->last);
+    st = files_put_text(dir, EXTENT_NAME, &text, e);
     buf_fini(&text);
     return st;
 }

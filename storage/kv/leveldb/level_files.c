@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/crc32c.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text/number.h"
@@ -21,7 +20,6 @@
 #include "storage/kv/leveldb/level_log.h"
 
 #define MARK_NAME "SYNCED"
-#define MARK_MAX  65536
 #define NAME_SIZE 32 /* of a log or MANIFEST */
 
 /* -- names ----------------------------------------------------------------- */
@@ -176,32 +174,22 @@ level_files_sync(const char *dir, struct level_mark *m, struct error *e)
     return st == ST_OK ? files_sync_dir(dir, e) : st;
 }
 
-static void
-mark_text(const struct level_mark *m, struct buf *out)
-{
-    buf_printf(out, "halite synced 1\n");
-    buf_printf(out, "manifest %" PRIu64 " %" PRIu64 "\n", m->manifest,
-               m->manifest_synced);
-    for (size_t i = 0; i < m->len; i++)
-        buf_printf(out, "log %" PRIu64 " %" PRIu64 "\n", m->logs[i].number,
-                   m->logs[i].synced);
-    buf_printf(out, "crc32c %08x\n", (unsigned)crc32c(buf_slice(out)));
-}
-
 enum status
 level_files_note(const char *dir, const struct level_mark *m, struct error *e)
 {
     struct buf text = BUF_INIT;
     enum status st;
 
-    mark_text(m, &text);
-    st = text.failed ? error_set(e, ST_IO, "no memory for a mark")
-                     : files_replace(dir, MARK_NAME, buf_slice(&text), e);
+    buf_printf(&text, "halite synced 1\nmanifest %" PRIu64 " %" PRIu64 "\n",
+               m->manifest, m->manifest_synced);
+    for (size_t i = 0; i < m->len; i++)
+        buf_printf(&text, "log %" PRIu64 " %" PRIu64 "\n", m->logs[i].number,
+                   m->logs[i].synced);
+    st = files_put_text(dir, MARK_NAME, &text, e);
     buf_fini(&text);
     return st;
 }
 
-/* Only what mark_text() writes is taken: the caller compares. */
 static bool
 mark_parse(const char *text, struct level_mark *m)
 {
@@ -217,25 +205,19 @@ mark_parse(const char *text, struct level_mark *m)
         add_log(m, number, synced);
         text += used;
     }
-    return true;
+    return *text == '\0';
 }
 
 enum status
 level_mark_read(const char *dir, struct level_mark *m, struct error *e)
 {
-    char *path = files_path(dir, MARK_NAME);
-    struct buf text = BUF_INIT, again = BUF_INIT;
-    enum status st = files_read(path, MARK_MAX, &text, e);
+    struct buf text = BUF_INIT;
+    enum status st = files_get_text(dir, MARK_NAME, &text, e);
 
     *m = (struct level_mark){ 0 };
-    if (st == ST_OK && mark_parse(buf_cstr(&text), m))
-        mark_text(m, &again);
-    if (st == ST_OK &&
-        (again.size == 0 || !slice_eq(buf_slice(&again), buf_slice(&text))))
-        st = error_set(e, ST_CORRUPT, "'%s' is damaged", path);
+    if (st == ST_OK && !mark_parse(buf_cstr(&text), m))
+        st = error_set(e, ST_CORRUPT, "'%s/" MARK_NAME "' is malformed", dir);
     buf_fini(&text);
-    buf_fini(&again);
-    free(path);
     return st;
 }
 
