@@ -22,6 +22,7 @@
 
 #define MB           ((size_t)1 << 20)
 #define POINTS_CHUNK 1024 /* points that are sorted by bucket at a time */
+#define DEFINE_EVERY 32   /* times their bytes TSUIDs are in the WAL again */
 #define PREFETCHED   64   /* points whose rows are fetched at a time */
 
 /* A series_ref: bucket in the top byte, generation in 24 bits, index in 32. */
@@ -562,17 +563,20 @@ wal_id(struct wal_bucket *w, struct head_series *s, struct slice *tsuid)
         s->wal_epoch = w->epoch;
         s->wal_id = w->next_id++;
         *tsuid = head_tsuid(s);
+        w->defined_bytes += s->tsuid_size;
     }
     return s->wal_id;
 }
 
-/* No series has an id that a reader knows: a segment begins, or a record that
- * defined some was not appended.  An id is never used twice in a segment. */
+/* From here on each series is defined again: a segment begins, a record that
+ * defined some was not appended, or they were defined long ago.  An id is never
+ * used twice in a segment. */
 static void
 wal_forget_ids(struct wal_bucket *w)
 {
     if (++w->epoch == 0)
         w->epoch = 1;
+    w->defined_bytes = w->bytes = 0;
 }
 
 /* A record of the points that were taken, for this segment. */
@@ -587,6 +591,8 @@ write_record(struct put *p, unsigned bucket, const struct store_point *points,
     if (w->segment != p->segment) {
         w->segment = p->segment;
         w->next_id = 0;
+        wal_forget_ids(w);
+    } else if (w->bytes > DEFINE_EVERY * w->defined_bytes) {
         wal_forget_ids(w);
     }
     wal_points_begin(&w->writer, bucket);
@@ -626,6 +632,8 @@ append_points(struct put *p, unsigned bucket, const struct store_point *points,
     } while (st == ST_NOT_FOUND);
     if (st != ST_OK)
         wal_forget_ids(w);
+    else
+        w->bytes += w->writer.record.size;
     return st;
 }
 

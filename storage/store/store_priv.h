@@ -23,6 +23,7 @@ struct wal_bucket {
     uint64_t segment; /* in which the ids count */
     uint32_t next_id;
     uint32_t epoch; /* a series has an id if its own is the same; never 0 */
+    uint64_t defined_bytes, bytes; /* of TSUIDs and of records in this epoch */
 };
 
 struct store {

@@ -116,6 +116,54 @@ START_TEST(each_segment_defines_its_series)
 }
 END_TEST
 
+/* -- a record that is lost takes few points of later ones with it -----------
+ */
+
+#define PUTS 500
+
+static void
+put_often(struct store *s)
+{
+    for (int i = 0; i < PUTS; i++)
+        put(s, 1, i);
+}
+
+static enum status
+count_definitions(void *ctx, uint64_t segment, uint8_t type,
+                  struct slice payload, struct error *why)
+{
+    struct wal_points_reader r;
+    size_t *count = ctx;
+
+    (void)segment, (void)why;
+    if (type != RECORD_POINTS)
+        return ST_OK;
+    wal_points_read(&r, payload);
+    while (wal_points_next(&r))
+        *count += r.tsuid.size > 0;
+    ck_assert(!r.c.failed);
+    return ST_OK;
+}
+
+START_TEST(series_are_defined_again_now_and_then)
+{
+    char path[600];
+    struct wal *wal;
+    size_t count = 0;
+
+    dir = tempdir_new();
+    live(put_often);
+    (void)snprintf(path, sizeof path, "%s/journal", dir);
+    ck_assert_int_eq(wal_open(&(struct wal_options){ .dir = path }, &wal, &e),
+                     ST_OK);
+    ck_assert_int_eq(wal_replay(wal, count_definitions, &count, &e), ST_OK);
+    ck_assert_int_eq(wal_close(&wal, &e), ST_OK);
+    ck_assert_uint_ge(count, PUTS / 100);
+    ck_assert_uint_le(count, PUTS / 10);
+    tempdir_free(&dir);
+}
+END_TEST
+
 /* -- a deletion meets a damaged row ---------------------------------------- */
 
 static void
@@ -489,6 +537,7 @@ START_TEST(a_lost_record_defines_nothing)
 END_TEST
 
 TEST_MAIN("store_crashes", TEST(each_segment_defines_its_series),
+          TEST(series_are_defined_again_now_and_then),
           TEST(damage_under_a_deletion_keeps_no_store_closed),
           TEST(a_damaged_row_makes_way),
           TEST(rejected_points_are_counted_in_the_head),
