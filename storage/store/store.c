@@ -598,13 +598,12 @@ write_record(struct put *p, unsigned bucket, const struct store_point *points,
     wal_points_begin(&w->writer, bucket);
     for (size_t i = 0; i < len; i++) {
         const struct store_point *x = &points[order[i]];
-        struct head_series *series = series_of(b, x->series);
         struct slice tsuid;
         uint32_t id;
 
-        if (x->status != ST_OK || series == NULL)
+        if (x->status != ST_OK)
             continue;
-        id = wal_id(w, series, &tsuid);
+        id = wal_id(w, b->series[(uint32_t)x->series], &tsuid);
         wal_points_add(&w->writer, id, tsuid, &x->point);
     }
     return wal_points_end(&w->writer);

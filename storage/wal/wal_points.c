@@ -13,6 +13,7 @@
 #define RICE_MAX     16           /* a larger quotient: the number is whole */
 #define WIDTH_FIRST  (7 * 16)
 #define NO_HOLE      RICE_MAX
+#define RUN_MAX      ((1u << 14) - 1) /* points that an escape counts */
 #define MAX_DECIMAL  ((double)((int64_t)1 << 50))
 #define ODD_DECIMALS 3 /* digits looked for, where a WAL_DOUBLE was before */
 
@@ -55,7 +56,16 @@ expected_id(const struct wal_points_state *s)
 static inline int64_t
 expected_time(const struct wal_points_state *s)
 {
-    return (int64_t)((uint64_t)s->ts_ms + (s->same ? (uint64_t)s->step_ms : 0));
+    return (int64_t)((uint64_t)s->ts_ms + (uint64_t)s->step_ms);
+}
+
+/* The id of a point is not as expected. */
+static inline void
+set_id(struct wal_points_state *s, uint32_t id)
+{
+    s->same = id == s->id;
+    if (!s->same)
+        s->step_ms = 0;
 }
 
 /* A point came. */
@@ -63,7 +73,7 @@ static inline void
 came(struct wal_points_state *s, uint32_t id, int64_t ts_ms)
 {
     s->id = id;
-    s->run++;
+    s->run += s->run < RUN_MAX;
     s->first = false;
     s->step_ms = s->same ? (int64_t)((uint64_t)ts_ms - (uint64_t)s->ts_ms) : 0;
     s->ts_ms = ts_ms;
@@ -99,7 +109,7 @@ low_bits(unsigned width)
 static inline unsigned
 escape_of(const struct wal_points_state *s)
 {
-    return s->run == 0 ? 0 : s->run < 1u << 14 ? bits_of(s->run) : 14;
+    return bits_of((uint64_t)s->run << 1) - 1;
 }
 
 /* A value was 'z' away from the mean, zigzag.  The first one is the mean. */
@@ -160,8 +170,10 @@ make_room(struct wal_points_writer *w, size_t size)
         b->size = (size_t)(w->at - b->data);
     size += ENTRY_BYTES + sizeof w->window;
     w->at = buf_reserve(b, size);
-    if (w->at == NULL)
+    if (w->at == NULL) {
+        w->end = NULL;
         return false;
+    }
     w->end = b->data + b->cap - ENTRY_BYTES - sizeof w->window;
     return true;
 }
@@ -234,24 +246,33 @@ kind_of_double(double d, unsigned last, int64_t *out)
     return WAL_DOUBLE;
 }
 
+/* A value whose quotient is large. */
+static __attribute__((noinline)) void
+put_large(struct wal_points_writer *w, uint64_t z)
+{
+    put_bits(w, UINT64_C(1) << RICE_MAX, RICE_MAX + 1);
+    put_bits(w, bits_of(z) - 1, 6);
+    put_long(w, z, bits_of(z));
+    learn(&w->state, z);
+}
+
 /* 'hole': a quotient that is left out. */
 static inline void
 put_value(struct wal_points_writer *w, int64_t v, unsigned hole)
 {
     struct wal_points_state *s = &w->state;
     uint64_t z = varint_zigzag((int64_t)((uint64_t)v - (uint64_t)s->mean));
-    unsigned low = low_bits(s->width), zeros = RICE_MAX;
+    unsigned low = low_bits(s->width);
     uint64_t quotient = z >> low;
 
     if (quotient + 1 < RICE_MAX && low <= 32) {
-        zeros = (unsigned)quotient + (quotient >= hole);
+        unsigned zeros = (unsigned)quotient + (quotient >= hole);
+
         put_bits(w, ((z & bits_mask(low)) << 1 | 1) << zeros, zeros + 1 + low);
+        learn(s, z);
     } else {
-        put_bits(w, UINT64_C(1) << zeros, zeros + 1);
-        put_bits(w, bits_of(z) - 1, 6);
-        put_long(w, z, bits_of(z));
+        put_large(w, z);
     }
-    learn(s, z);
 }
 
 /* What differs from what is expected: an escape, flags, and what they say. */
@@ -266,7 +287,7 @@ put_flags(struct wal_points_writer *w, uint32_t id, struct slice tsuid,
                      (kind != s->kind ? FLAG_KIND : 0u);
 
     if (by != 0)
-        s->same = id == s->id;
+        set_id(s, id);
     if (ts_ms != expected_time(s))
         flags |= FLAG_TIME;
     if (!s->first && s->kind != WAL_DOUBLE)
@@ -287,16 +308,15 @@ put_flags(struct wal_points_writer *w, uint32_t id, struct slice tsuid,
     s->run = 0;
 }
 
-void
-wal_points_add(struct wal_points_writer *w, uint32_t id, struct slice tsuid,
-               const struct point *p)
+static __attribute__((noinline)) void
+add_otherwise(struct wal_points_writer *w, uint32_t id, struct slice tsuid,
+              const struct point *p)
 {
     struct wal_points_state *s = &w->state;
     unsigned kind = WAL_INT, hole = NO_HOLE;
     int64_t v = p->v.i;
 
-    if (w->at == NULL ||
-        ((w->at > w->end || tsuid.size > 0) && !make_room(w, 2 * tsuid.size)))
+    if ((w->at >= w->end || tsuid.size > 0) && !make_room(w, 2 * tsuid.size))
         return;
     if (p->is_float)
         kind = kind_of_double(p->v.d, s->decimal, &v);
@@ -312,6 +332,25 @@ wal_points_add(struct wal_points_writer *w, uint32_t id, struct slice tsuid,
         put_long(w, (uint64_t)v, 64);
     else
         put_value(w, v, hole);
+}
+
+/* Most points are integers, of the series and at the time expected. */
+void
+wal_points_add(struct wal_points_writer *w, uint32_t id, struct slice tsuid,
+               const struct point *p)
+{
+    struct wal_points_state *s = &w->state;
+
+    if (id == expected_id(s) && p->ts_ms == expected_time(s) && !s->first &&
+        !p->is_float && s->kind == WAL_INT && tsuid.size == 0 &&
+        w->at < w->end) {
+        unsigned hole = escape_of(s);
+
+        came(s, id, p->ts_ms);
+        put_value(w, p->v.i, hole);
+    } else {
+        add_otherwise(w, id, tsuid, p);
+    }
 }
 
 struct slice
@@ -392,7 +431,7 @@ get_flags(struct wal_points_reader *r, unsigned flags, uint32_t *id,
 
     if ((flags & FLAG_ID) != 0) {
         *id += (uint32_t)get_sized(&r->in);
-        s->same = *id == s->id;
+        set_id(s, *id);
         *ts_ms = expected_time(s);
     }
     if ((flags & FLAG_TSUID) != 0 && !get_tsuid(r))

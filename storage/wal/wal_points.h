@@ -31,7 +31,7 @@ enum wal_kind {
  * and in the reader. */
 struct wal_points_state {
     int64_t ts_ms;
-    int64_t step_ms; /* between the last two, of the same id */
+    int64_t step_ms; /* between the last two of the same id, or 0 */
     int64_t mean;    /* of the values of this kind */
     uint32_t id;     /* of the last point */
     uint32_t run;    /* points since the last escape */

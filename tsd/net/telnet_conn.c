@@ -370,8 +370,9 @@ run_put(struct telnet_loop *l, struct telnet_conn *c, struct slice line,
 
     if (l->stalled || (put_batch_is_full(l->batch) && !telnet_flush(l)))
         return false;
+    if (l->batch_conn != c)
+        put_batch_set_peer(l->batch, NULL, (const void *)&c->peer);
     l->batch_conn = c;
-    put_batch_set_peer(l->batch, NULL, (const void *)&c->peer);
     c->has_put = true;
     (command == 0 ? put_batch_line : put_batch_rollup_line)(
         l->batch,
