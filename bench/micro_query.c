@@ -121,7 +121,7 @@ measure_masks(void)
 
 struct number_rig {
     struct query q;
-    struct span spans[SERIES];
+    struct series_data spans[SERIES];
     int64_t ts[POINTS];
     union number v[SERIES][POINTS];
     uint8_t is_float[POINTS];
@@ -145,7 +145,7 @@ make_series(struct number_rig *r, const char *downsample)
     for (size_t k = 0; k < SERIES; k++) {
         for (size_t i = 0; i < POINTS; i++)
             r->v[k][i].d = (double)(k * 31 + i * 7 % 100) / 4;
-        r->spans[k] = (struct span){
+        r->spans[k] = (struct series_data){
             .ts_ms = r->ts, .v = r->v[k], .is_float = r->is_float, .len = POINTS
         };
     }
@@ -165,8 +165,8 @@ run_numbers(void *ctx)
     struct number_rig *r = ctx;
 
     arena_reset(r->arena);
-    if (numbers_run(&r->q, r->q.subs, r->spans, SERIES, &deadline, r->arena,
-                    &r->dps, NULL) != ST_OK)
+    if (aggregate_group(&r->q, r->q.subs, r->spans, SERIES, &deadline, r->arena,
+                        &r->dps, NULL) != ST_OK)
         client_die("the numbers failed");
     micro_use(r->dps.len);
 }

@@ -7,7 +7,7 @@
 
 /*
  * A moment's state is a count and one or two numbers, so that a series' values
- * are folded in with short loops over arrays; only what must sort its values
+ * are added with short loops over arrays; only what must sort its values
  * keeps them all, in rows:
  *
  *     rows   moment 0: v v v .  moment 1: v v . .  moment 2: ...

@@ -100,7 +100,7 @@ numbers_scan_range(const struct query *q, const struct sub_query *sq,
 /* A time as OpenTSDB compares it: what is below 2^32 must be seconds.  To the
  * ends of a scan it does so twice. */
 static int64_t
-misread(int64_t t)
+opentsdb_seconds_quirk(int64_t t)
 {
     return t < SECONDS_END ? t * 1000 : t;
 }
@@ -112,7 +112,7 @@ last_seen(const struct query *q, int64_t end_s)
 {
     if (end_s >= SECONDS_END && q->end_ms / HOUR_MS * HOUR_S == LAST_BASE)
         return end_s * 1000;
-    return misread(misread(end_s));
+    return opentsdb_seconds_quirk(opentsdb_seconds_quirk(end_s));
 }
 
 static struct numbers_bounds
@@ -120,7 +120,8 @@ bounds_of(const struct query *q, const struct window *w)
 {
     return (struct numbers_bounds){
         .first_most = last_seen(q, w->scan_end_ms / 1000),
-        .last_least = misread(misread(w->scan_start_ms / 1000)),
+        .last_least = opentsdb_seconds_quirk(
+            opentsdb_seconds_quirk(w->scan_start_ms / 1000)),
     };
 }
 
@@ -135,14 +136,14 @@ numbers_bounds(const struct query *q, const struct sub_query *sq)
 static bool
 is_within(const struct numbers_bounds *b, int64_t first_ms, int64_t last_ms)
 {
-    return misread(first_ms) <= b->first_most &&
-           misread(last_ms) >= b->last_least;
+    return opentsdb_seconds_quirk(first_ms) <= b->first_most &&
+           opentsdb_seconds_quirk(last_ms) >= b->last_least;
 }
 
 bool
-numbers_takes(const struct numbers_bounds *b, const struct span *s)
+series_in_range(const struct numbers_bounds *b, const struct series_data *s)
 {
-    if (s->folded)
+    if (s->downsampled)
         return s->has_points && is_within(b, s->first_ms, s->last_ms);
     return s->len > 0 && is_within(b, s->ts_ms[0], s->ts_ms[s->len - 1]);
 }
@@ -180,13 +181,13 @@ numbers_window(const struct query *q, const struct sub_query *sq)
 }
 
 static size_t
-longest_span(const struct span *spans, size_t len)
+longest_series(const struct series_data *series, size_t len)
 {
     size_t longest = 0;
 
     for (size_t i = 0; i < len; i++)
-        if (spans[i].len > longest && !spans[i].folded)
-            longest = spans[i].len;
+        if (series[i].len > longest && !series[i].downsampled)
+            longest = series[i].len;
     return longest;
 }
 
@@ -206,7 +207,7 @@ drop_before(struct column *c, int64_t ms)
 
 static enum status
 make_column(const struct sub_query *sq, const struct downsampler *d,
-            const struct span *span, struct arena *a, struct column *out,
+            const struct series_data *span, struct arena *a, struct column *out,
             struct error *e)
 {
     struct column c = { span->ts_ms, span->v, span->is_float, span->len };
@@ -225,20 +226,21 @@ make_column(const struct sub_query *sq, const struct downsampler *d,
 
 /* Are buckets that were made while rows were read used as they are? */
 static bool
-folded_is_all(const struct sub_query *sq)
+buckets_are_final(const struct sub_query *sq)
 {
     return sq->downsample.all || sq->downsample.fill == FILL_NONE;
 }
 
 enum status
-numbers_run(const struct query *q, const struct sub_query *sq,
-            const struct span *spans, size_t len, struct deadline *deadline,
-            struct arena *a, struct dps *out, struct error *e)
+aggregate_group(const struct query *q, const struct sub_query *sq,
+                const struct series_data *series, size_t len,
+                struct deadline *deadline, struct arena *a, struct dps *out,
+                struct error *e)
 {
     struct downsampler d = { .spec = &sq->downsample,
                              .window = numbers_window(q, sq),
                              .deadline = deadline };
-    struct merge_spec merge = {
+    struct aggregate_spec merge = {
         .aggregator = sq->aggregator,
         .rate = sq->rate,
         .null_fill = sq->downsample.on && sq->downsample.fill == FILL_NULL,
@@ -265,17 +267,17 @@ numbers_run(const struct query *q, const struct sub_query *sq,
         return error_set(e, ST_LIMIT, "the query needs too much memory");
     d.sum_counts = rollup_interval(sq) != NULL && sq->downsample.on &&
                    aggregator_kind(sq->downsample.aggregator) == KIND_COUNT;
-    if (sq->downsample.on && !(spans[0].folded && folded_is_all(sq)))
+    if (sq->downsample.on && !(series[0].downsampled && buckets_are_final(sq)))
         st = downsampler_init(&d, &sq->downsample, &d.window,
-                              longest_span(spans, len), a, e);
+                              longest_series(series, len), a, e);
     for (size_t i = 0; i < len && st == ST_OK; i++) {
-        if (!numbers_takes(&bounds, &spans[i]))
+        if (!series_in_range(&bounds, &series[i]))
             continue;
-        st = make_column(sq, &d, &spans[i], a, &columns[n], e);
+        st = make_column(sq, &d, &series[i], a, &columns[n], e);
         if (st == ST_OK)
             st = deadline_tick(deadline, columns[n++].len, e);
     }
     if (st == ST_OK && n > 0)
-        st = merge_run(&merge, columns, n, a, out, e);
+        st = aggregate_columns(&merge, columns, n, a, out, e);
     return st;
 }

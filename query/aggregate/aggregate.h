@@ -30,7 +30,8 @@ struct numbers_bounds {
 };
 struct numbers_bounds numbers_bounds(const struct query *q,
                                      const struct sub_query *sq);
-bool numbers_takes(const struct numbers_bounds *b, const struct span *s);
+bool series_in_range(const struct numbers_bounds *b,
+                     const struct series_data *s);
 
 /* What was scanned, and of it what the query wants; in ms, ends included. */
 struct window {
@@ -47,16 +48,18 @@ size_t downsample_starts(const struct downsample *spec, const struct window *w,
 
 /* The integer at x of the line through (x0, y0) and (x1, y1); products and sums
  * wrap as Java's do. */
-int64_t numbers_lerp(int64_t x, int64_t x0, int64_t y0, int64_t x1, int64_t y1);
+int64_t interpolate_linear_int(int64_t x, int64_t x0, int64_t y0, int64_t x1,
+                               int64_t y1);
 
 /* Arrays of '*out' are in the arena.  The work counts against the deadline,
- * which is the caller's, for one group after the other.  'spans' come in the
+ * which is the caller's, for one group after the other.  'series' come in the
  * order of their TSUIDs; those without points, and those not taken (above),
  * count for nothing. With the aggregator "none" there is one. */
-MUST_CHECK enum status numbers_run(const struct query *q,
-                                   const struct sub_query *sq,
-                                   const struct span *spans, size_t len,
-                                   struct deadline *deadline, struct arena *a,
-                                   struct dps *out, struct error *e);
+MUST_CHECK enum status aggregate_group(const struct query *q,
+                                       const struct sub_query *sq,
+                                       const struct series_data *series,
+                                       size_t len, struct deadline *deadline,
+                                       struct arena *a, struct dps *out,
+                                       struct error *e);
 
 #endif

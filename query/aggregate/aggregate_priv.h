@@ -1,10 +1,10 @@
 /*
  * The stages between a group's series and its answer, one function each:
  *
- *     span -> downsample -> rate -> merge -> dps
+ *     series_data -> downsample -> rate -> interpolate and aggregate -> dps
  *
  * Each takes and gives whole columns; a column lies in the query's arena, or is
- * the span itself when a stage has nothing to do.
+ * the series itself when a stage has nothing to do.
  */
 #ifndef QUERY_AGGREGATE_AGGREGATE_PRIV_H
 #define QUERY_AGGREGATE_AGGREGATE_PRIV_H
@@ -58,7 +58,7 @@ MUST_CHECK enum status downsampler_init(struct downsampler *d,
                                         struct arena *a, struct error *e);
 
 MUST_CHECK enum status downsampler_run(const struct downsampler *d,
-                                       const struct span *in,
+                                       const struct series_data *in,
                                        struct column *out, struct error *e);
 
 /* -- rate.c --------------------------------------------------------------- */
@@ -82,9 +82,9 @@ struct times {
 bool times_union(struct times *lists, size_t len, struct arena *a,
                  struct times *out);
 
-/* -- merge.c -------------------------------------------------------------- */
+/* -- interpolate.c ------------------------------------------------------- */
 
-struct merge_spec {
+struct aggregate_spec {
     const struct aggregator *aggregator;
     bool rate;      /* the columns are rates */
     bool null_fill; /* show NaN as nothing */
@@ -92,9 +92,9 @@ struct merge_spec {
     struct deadline *deadline;
 };
 
-MUST_CHECK enum status merge_run(const struct merge_spec *spec,
-                                 const struct column *columns, size_t len,
-                                 struct arena *a, struct dps *out,
-                                 struct error *e);
+MUST_CHECK enum status aggregate_columns(const struct aggregate_spec *spec,
+                                         const struct column *columns,
+                                         size_t len, struct arena *a,
+                                         struct dps *out, struct error *e);
 
 #endif

@@ -22,7 +22,8 @@ int64_t aggregator_run_int(const struct aggregator *a, int64_t *v, size_t len);
 double aggregator_run_double(const struct aggregator *a, double *v, size_t len);
 
 /* aggregator_run_double() of those that do not sort. */
-double aggregator_fold(const struct aggregator *a, const double *v, size_t len);
+double aggregator_run_unsorted(const struct aggregator *a, const double *v,
+                               size_t len);
 
 /* Values are added to the state of a moment: a count 'n', 'a' (the sum, the
  * least, the mean, the first ...) and, for some, 'b' (squares, the last).  It

@@ -157,7 +157,7 @@ percentile_doubles(const struct aggregator *a, double *v, size_t len)
 }
 
 double
-aggregator_fold(const struct aggregator *a, const double *v, size_t len)
+aggregator_run_unsorted(const struct aggregator *a, const double *v, size_t len)
 {
     const struct arithmetic *m = &aggregator_arithmetic[a->kind];
     union number x = m->start_double, y = { .i = 0 };
@@ -171,7 +171,7 @@ double
 aggregator_run_double(const struct aggregator *a, double *v, size_t len)
 {
     if (!aggregator_sorts(a))
-        return aggregator_fold(a, v, len);
+        return aggregator_run_unsorted(a, v, len);
     len = drop_nans(v, len);
     if (len == 0)
         return NAN;

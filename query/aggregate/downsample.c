@@ -172,12 +172,12 @@ downsampler_init(struct downsampler *d, const struct downsample *spec,
 
 /* A series, and whether all its values are doubles. */
 struct source {
-    const struct span *span;
+    const struct series_data *span;
     bool doubles;
 };
 
 static struct source
-source_of(const struct span *in)
+source_of(const struct series_data *in)
 {
     bool ints = in->len > 0 && memchr(in->is_float, 0, in->len) != NULL;
 
@@ -186,8 +186,8 @@ source_of(const struct span *in)
 
 /* The same of rollups: a sum of counts, or of sums over counts. */
 static double
-rollups_value(const struct downsampler *d, const struct span *in, size_t from,
-              size_t to)
+rollups_value(const struct downsampler *d, const struct series_data *in,
+              size_t from, size_t to)
 {
     double sum = 0;
     int64_t count = 0;
@@ -213,7 +213,7 @@ bucket_value(const struct downsampler *d, struct source in, size_t from,
     if (in.span->counts != NULL || d->sum_counts)
         return rollups_value(d, in.span, from, to);
     if (in.doubles && !aggregator_sorts(a))
-        return aggregator_fold(a, &v[from].d, to - from);
+        return aggregator_run_unsorted(a, &v[from].d, to - from);
     for (size_t i = from; i < to; i++)
         d->scratch[i - from] =
             in.span->is_float[i] != 0 ? v[i].d : (double)v[i].i;
@@ -222,7 +222,7 @@ bucket_value(const struct downsampler *d, struct source in, size_t from,
 
 /* The end of a run of points before 'ms'. */
 static size_t
-run_end(const struct span *in, size_t from, int64_t ms)
+run_end(const struct series_data *in, size_t from, int64_t ms)
 {
     while (from < in->len && in->ts_ms[from] < ms)
         from++;
@@ -230,7 +230,7 @@ run_end(const struct span *in, size_t from, int64_t ms)
 }
 
 static enum status
-run_all(const struct downsampler *d, const struct span *in, size_t from,
+run_all(const struct downsampler *d, const struct series_data *in, size_t from,
         struct column *out, struct error *e)
 {
     struct source source = source_of(in);
@@ -265,7 +265,7 @@ buckets_max(const struct downsampler *d, size_t points)
 }
 
 static enum status
-run_sparse(const struct downsampler *d, const struct span *in, size_t at,
+run_sparse(const struct downsampler *d, const struct series_data *in, size_t at,
            struct column *out, struct error *e)
 {
     struct source source = source_of(in);
@@ -302,13 +302,13 @@ fill_value(enum fill_policy fill, double *out, struct error *e)
 
 /* Checks the deadline before a grid's bucket 'i', now and then. */
 static enum status
-may_go_on(const struct downsampler *d, size_t i, struct error *e)
+check_deadline(const struct downsampler *d, size_t i, struct error *e)
 {
     return i % 65536 == 65535 ? deadline_check(d->deadline, e) : ST_OK;
 }
 
 static enum status
-run_filled(const struct downsampler *d, const struct span *in, size_t at,
+run_filled(const struct downsampler *d, const struct series_data *in, size_t at,
            struct column *out, struct error *e)
 {
     union number *v =
@@ -338,7 +338,7 @@ run_filled(const struct downsampler *d, const struct span *in, size_t at,
             st = fill_value(d->spec->fill, &v[i].d, e);
         }
         if (st == ST_OK)
-            st = may_go_on(d, i, e);
+            st = check_deadline(d, i, e);
     }
     *out = (struct column){ d->shown, v, NULL, d->grid_len };
     return st;
@@ -346,7 +346,7 @@ run_filled(const struct downsampler *d, const struct span *in, size_t at,
 
 /* Buckets that are there already, in the grid of a fill policy. */
 static enum status
-fill_folded(const struct downsampler *d, const struct span *in,
+fill_folded(const struct downsampler *d, const struct series_data *in,
             struct column *out, struct error *e)
 {
     union number *v =
@@ -365,23 +365,23 @@ fill_folded(const struct downsampler *d, const struct span *in,
             st = fill_value(d->spec->fill, &v[i].d, e);
         }
         if (st == ST_OK)
-            st = may_go_on(d, i, e);
+            st = check_deadline(d, i, e);
     }
     *out = (struct column){ d->shown, v, NULL, d->grid_len };
     return st;
 }
 
 enum status
-downsampler_run(const struct downsampler *d, const struct span *in,
+downsampler_run(const struct downsampler *d, const struct series_data *in,
                 struct column *out, struct error *e)
 {
     size_t at = column_seek(in->ts_ms, in->len, d->seek_ms);
 
-    if (in->folded && (d->spec->all || d->spec->fill == FILL_NONE)) {
+    if (in->downsampled && (d->spec->all || d->spec->fill == FILL_NONE)) {
         *out = (struct column){ in->ts_ms, in->v, NULL, in->len };
         return ST_OK;
     }
-    if (in->folded)
+    if (in->downsampled)
         return fill_folded(d, in, out, e);
     if (d->spec->all)
         return run_all(d, in, at, out, e);

@@ -11,20 +11,22 @@
 #define ALONE_MAX 128 /* points of a series alone that are done together */
 
 /*
- * A group of columns becomes one: at each moment at which any series has a
- * point, every series that has begun and not ended gives a value, its own or an
- * interpolated one, and the aggregator makes one number of them.
+ * Interpolation and aggregation.  A group of columns becomes one: at each
+ * timestamp at which any series has a point, every series that has begun and
+ * not ended gives a value, its own or an interpolated one (interpolate_ints(),
+ * interpolate_doubles()), and the aggregator makes one number of them.
  *
  *     series a   o---------o----x----o          o: a point, read
  *     series b        o----x----o               x: interpolated
  *     timestamps    1    2    3    4    5
  *
- * Timestamps are taken by the stretch, and within one the series by turns, so
- * that each is read from its start to its end once and memory is met in order.
+ * The loop works on one stretch of timestamps after the other, and within a
+ * stretch on one series after the other, so that it reads each series once and
+ * in order.
  *
- * A moment is an integer when no value in view is a float: the current and the
+ * A result is an integer when no value in view is a float: the current and the
  * next point of each series, and the first of each that is yet to begin.  The
- * timestamps of a stretch are all integers or all doubles.
+ * results of a stretch are all integers or all doubles.
  */
 
 struct cursor {
@@ -33,8 +35,8 @@ struct cursor {
         at; /* the point before or at the next moment; the first if none is */
 };
 
-struct merge {
-    const struct merge_spec *spec;
+struct aggregation {
+    const struct aggregate_spec *spec;
     struct arena *arena;
     struct cursor *cursors;
     size_t len;
@@ -52,15 +54,15 @@ no_memory(struct error *e)
 }
 
 static bool
-cursor_is_float(const struct cursor *l, size_t i)
+cursor_is_float(const struct cursor *cur, size_t i)
 {
-    return l->c.is_float == NULL || l->c.is_float[i] != 0;
+    return cur->c.is_float == NULL || cur->c.is_float[i] != 0;
 }
 
 static double
-cursor_double(const struct cursor *l, size_t i)
+cursor_double(const struct cursor *cur, size_t i)
 {
-    return cursor_is_float(l, i) ? l->c.v[i].d : (double)l->c.v[i].i;
+    return cursor_is_float(cur, i) ? cur->c.v[i].d : (double)cur->c.v[i].i;
 }
 
 /* -- before the first moment ---------------------------------------------- */
@@ -68,7 +70,7 @@ cursor_double(const struct cursor *l, size_t i)
 /* Keeps the series that are still there at the start of the range.  One rate is
  * none: it needs a point before. */
 static enum status
-make_cursors(struct merge *m, const struct column *columns, size_t len,
+make_cursors(struct aggregation *m, const struct column *columns, size_t len,
              struct times *own, struct error *e)
 {
     const struct window *w = &m->spec->window;
@@ -96,25 +98,26 @@ make_cursors(struct merge *m, const struct column *columns, size_t len,
 
 /* From the current point of the first moment to the next one of the last. */
 static void
-in_view(const struct merge *m, const struct cursor *l, size_t *from, size_t *to)
+in_view(const struct aggregation *m, const struct cursor *cur, size_t *from,
+        size_t *to)
 {
-    size_t rest = l->c.len - l->at;
+    size_t rest = cur->c.len - cur->at;
 
-    *from = l->at;
-    *to = l->at +
-          column_seek(l->c.ts_ms + l->at, rest, m->spec->window.end_ms + 1);
-    if (*to < l->c.len)
+    *from = cur->at;
+    *to = cur->at +
+          column_seek(cur->c.ts_ms + cur->at, rest, m->spec->window.end_ms + 1);
+    if (*to < cur->c.len)
         (*to)++;
 }
 
 /* The floats of points first..last: where they come into view, +1; where they
  * leave it, -1. */
 static void
-mark_floats(const struct merge *m, const struct cursor *l, size_t first,
+mark_floats(const struct aggregation *m, const struct cursor *cur, size_t first,
             size_t last, int32_t *changes)
 {
-    const int64_t *ts = l->c.ts_ms;
-    int64_t end = last + 1 < l->c.len ? ts[last + 1] : ts[last] + 1;
+    const int64_t *ts = cur->c.ts_ms;
+    int64_t end = last + 1 < cur->c.len ? ts[last + 1] : ts[last] + 1;
     size_t from = 0, to = column_seek(m->timestamps.ms, m->timestamps.len, end);
 
     if (first > 0)
@@ -124,24 +127,25 @@ mark_floats(const struct merge *m, const struct cursor *l, size_t first,
 }
 
 static void
-mark_cursor(const struct merge *m, const struct cursor *l, int32_t *changes)
+mark_cursor(const struct aggregation *m, const struct cursor *cur,
+            int32_t *changes)
 {
     size_t from, to;
 
-    in_view(m, l, &from, &to);
+    in_view(m, cur, &from, &to);
     while (from < to) {
         size_t end = from;
 
-        while (end < to && cursor_is_float(l, end))
+        while (end < to && cursor_is_float(cur, end))
             end++;
         if (end > from)
-            mark_floats(m, l, from, end - 1, changes);
+            mark_floats(m, cur, from, end - 1, changes);
         from = end + 1;
     }
 }
 
 static enum status
-mark_timestamps(struct merge *m, struct error *e)
+mark_timestamps(struct aggregation *m, struct error *e)
 {
     int32_t *changes, sum = 0;
 
@@ -160,7 +164,7 @@ mark_timestamps(struct merge *m, struct error *e)
 }
 
 static enum status
-find_kinds(struct merge *m, struct error *e)
+find_kinds(struct aggregation *m, struct error *e)
 {
     bool ints = false, floats = false;
 
@@ -183,7 +187,8 @@ find_kinds(struct merge *m, struct error *e)
 /* -- the values of a series in a stretch ---------------------------------- */
 
 int64_t
-numbers_lerp(int64_t x, int64_t x0, int64_t y0, int64_t x1, int64_t y1)
+interpolate_linear_int(int64_t x, int64_t x0, int64_t y0, int64_t x1,
+                       int64_t y1)
 {
     uint64_t rise = (uint64_t)y1 - (uint64_t)y0;
     int64_t area = (int64_t)((uint64_t)(x - x0) * rise);
@@ -191,19 +196,20 @@ numbers_lerp(int64_t x, int64_t x0, int64_t y0, int64_t x1, int64_t y1)
     return (int64_t)((uint64_t)y0 + (uint64_t)(area / (x1 - x0)));
 }
 
-/* Between the points l->at and the one after it. */
+/* Between the points cur->at and the one after it. */
 static void
-fill_ints(const struct cursor *l, const int64_t *ms, size_t len,
-          enum interpolation method, union number *out)
+interpolate_ints(const struct cursor *cur, const int64_t *ms, size_t len,
+                 enum interpolation method, union number *out)
 {
-    const int64_t *x = l->c.ts_ms + l->at;
-    const union number *y = l->c.v + l->at;
+    const int64_t *x = cur->c.ts_ms + cur->at;
+    const union number *y = cur->c.v + cur->at;
     int64_t constant = 0;
 
     switch (method) {
     case INTERPOLATE_LERP:
         for (size_t k = 0; k < len; k++)
-            out[k].i = numbers_lerp(ms[k], x[0], y[0].i, x[1], y[1].i);
+            out[k].i =
+                interpolate_linear_int(ms[k], x[0], y[0].i, x[1], y[1].i);
         return;
     case INTERPOLATE_MAX:
         constant = INT64_MAX;
@@ -222,16 +228,16 @@ fill_ints(const struct cursor *l, const int64_t *ms, size_t len,
 }
 
 static void
-fill_doubles(const struct cursor *l, const int64_t *ms, size_t len,
-             enum interpolation method, union number *out)
+interpolate_doubles(const struct cursor *cur, const int64_t *ms, size_t len,
+                    enum interpolation method, union number *out)
 {
-    int64_t x0 = l->c.ts_ms[l->at];
-    double y0 = cursor_double(l, l->at), constant = 0, run, rise;
+    int64_t x0 = cur->c.ts_ms[cur->at];
+    double y0 = cursor_double(cur, cur->at), constant = 0, run, rise;
 
     switch (method) {
     case INTERPOLATE_LERP:
-        run = (double)(l->c.ts_ms[l->at + 1] - x0);
-        rise = cursor_double(l, l->at + 1) - y0;
+        run = (double)(cur->c.ts_ms[cur->at + 1] - x0);
+        rise = cursor_double(cur, cur->at + 1) - y0;
         for (size_t k = 0; k < len; k++)
             out[k].d = y0 + (double)(ms[k] - x0) * rise / run;
         return;
@@ -251,13 +257,14 @@ fill_doubles(const struct cursor *l, const int64_t *ms, size_t len,
         out[k].d = constant;
 }
 
-/* Fills in the values of l's timestamps among ms[0..len): '*from' is the first,
- * their number is returned.  Moves on to the last of these timestamps. */
+/* Fills in the values of cur's timestamps among ms[0..len): '*from' is the
+ * first, their number is returned.  Moves on to the last of these timestamps.
+ */
 static size_t
-cursor_values(const struct merge *m, struct cursor *l, const int64_t *ms,
-              size_t len, bool doubles, size_t *from)
+cursor_values(const struct aggregation *m, struct cursor *cur,
+              const int64_t *ms, size_t len, bool doubles, size_t *from)
 {
-    const int64_t *ts = l->c.ts_ms;
+    const int64_t *ts = cur->c.ts_ms;
     enum interpolation method = aggregator_interpolation(m->spec->aggregator);
     union number *out = m->values;
     size_t k = 0;
@@ -265,29 +272,29 @@ cursor_values(const struct merge *m, struct cursor *l, const int64_t *ms,
     /* Rates hold until the next, and the first also before. */
     if (m->spec->rate)
         method = INTERPOLATE_PREV;
-    else if (ts[l->at] > ms[0])
-        k = column_seek(ms, len, ts[l->at]);
+    else if (ts[cur->at] > ms[0])
+        k = column_seek(ms, len, ts[cur->at]);
     *from = k;
     while (k < len) {
         size_t end;
 
-        if (ms[k] == ts[l->at]) {
-            out[k] = l->c.v[l->at];
+        if (ms[k] == ts[cur->at]) {
+            out[k] = cur->c.v[cur->at];
             if (doubles)
-                out[k].d = cursor_double(l, l->at);
+                out[k].d = cursor_double(cur, cur->at);
             k++;
         }
-        if (l->at + 1 == l->c.len)
+        if (cur->at + 1 == cur->c.len)
             break;
-        for (end = k; end < len && ms[end] < ts[l->at + 1]; end++)
+        for (end = k; end < len && ms[end] < ts[cur->at + 1]; end++)
             continue;
         if (end > k && doubles)
-            fill_doubles(l, ms + k, end - k, method, out + k);
+            interpolate_doubles(cur, ms + k, end - k, method, out + k);
         else if (end > k)
-            fill_ints(l, ms + k, end - k, method, out + k);
+            interpolate_ints(cur, ms + k, end - k, method, out + k);
         k = end;
         if (k < len)
-            l->at++;
+            cur->at++;
     }
     return k - *from;
 }
@@ -295,47 +302,48 @@ cursor_values(const struct merge *m, struct cursor *l, const int64_t *ms,
 /* Has the series a point at each of these timestamps, and just at these?  Then
  * the first is point '*first'. */
 static bool
-cursor_matches(const struct cursor *l, const int64_t *ms, size_t len,
+cursor_matches(const struct cursor *cur, const int64_t *ms, size_t len,
                size_t *first)
 {
-    const int64_t *ts = l->c.ts_ms;
-    size_t i = l->at;
+    const int64_t *ts = cur->c.ts_ms;
+    size_t i = cur->at;
 
     if (ts[i] < ms[0])
         i++;
     *first = i;
-    if (l->c.len - i < len || ts[i] != ms[0] || ts[i + len - 1] != ms[len - 1])
+    if (cur->c.len - i < len || ts[i] != ms[0] ||
+        ts[i + len - 1] != ms[len - 1])
         return false;
     return ts + i == ms || memcmp(ts + i, ms, len * sizeof *ms) == 0;
 }
 
 /* Values that need no interpolation: where they are, or made doubles. */
 static const union number *
-own_values(const struct merge *m, const struct cursor *l, size_t first,
+own_values(const struct aggregation *m, const struct cursor *cur, size_t first,
            size_t len, bool doubles)
 {
-    const union number *v = l->c.v + first;
+    const union number *v = cur->c.v + first;
     union number *out = m->values;
 
-    if (!doubles || l->c.is_float == NULL)
+    if (!doubles || cur->c.is_float == NULL)
         return v;
     for (size_t k = 0; k < len; k++)
-        out[k].d = l->c.is_float[first + k] != 0 ? v[k].d : (double)v[k].i;
+        out[k].d = cur->c.is_float[first + k] != 0 ? v[k].d : (double)v[k].i;
     return out;
 }
 
 static void
-add_cursor(struct merge *m, struct cursor *l, const int64_t *ms, size_t len,
-           bool doubles)
+add_cursor(struct aggregation *m, struct cursor *cur, const int64_t *ms,
+           size_t len, bool doubles)
 {
     const union number *v;
     size_t first, from = 0, n = len;
 
-    if (cursor_matches(l, ms, len, &first)) {
-        v = own_values(m, l, first, len, doubles);
-        l->at = first + len - 1;
+    if (cursor_matches(cur, ms, len, &first)) {
+        v = own_values(m, cur, first, len, doubles);
+        cur->at = first + len - 1;
     } else {
-        n = cursor_values(m, l, ms, len, doubles, &from);
+        n = cursor_values(m, cur, ms, len, doubles, &from);
         v = m->values + from;
     }
     if (doubles)
@@ -346,7 +354,7 @@ add_cursor(struct merge *m, struct cursor *l, const int64_t *ms, size_t len,
 
 /* Drops the series that end with the stretch that ended at 'ms'. */
 static void
-drop_ended(struct merge *m, int64_t ms)
+drop_ended(struct aggregation *m, int64_t ms)
 {
     size_t n = 0;
 
@@ -365,14 +373,14 @@ drop_ended(struct merge *m, int64_t ms)
 /* -- the answer ----------------------------------------------------------- */
 
 static bool
-is_double(const struct merge *m, size_t k)
+is_double(const struct aggregation *m, size_t k)
 {
     return m->doubles != NULL ? m->doubles[k] != 0 : m->all_doubles;
 }
 
 /* How many timestamps from 'k' on are of one kind, and no more than fit. */
 static size_t
-stretch(const struct merge *m, size_t k)
+stretch(const struct aggregation *m, size_t k)
 {
     size_t most = m->timestamps.len - k, n = 1;
 
@@ -386,8 +394,8 @@ stretch(const struct merge *m, size_t k)
 }
 
 static enum status
-show(const struct merge_spec *spec, struct dps *out, size_t from, size_t len,
-     bool doubles, struct error *e)
+show(const struct aggregate_spec *spec, struct dps *out, size_t from,
+     size_t len, bool doubles, struct error *e)
 {
     memset(out->kind + from, doubles ? DP_DOUBLE : DP_INT, len);
     for (size_t k = from; k < from + len && doubles; k++) {
@@ -403,7 +411,7 @@ show(const struct merge_spec *spec, struct dps *out, size_t from, size_t len,
 }
 
 static enum status
-run_stretch(struct merge *m, size_t from, size_t len, struct dps *out,
+run_stretch(struct aggregation *m, size_t from, size_t len, struct dps *out,
             struct error *e)
 {
     const int64_t *ms = m->timestamps.ms + from;
@@ -438,7 +446,7 @@ make_dps(const int64_t *ms, size_t len, struct arena *a, struct dps *out,
 }
 
 static enum status
-make_room(struct merge *m, struct dps *out, struct error *e)
+make_room(struct aggregation *m, struct dps *out, struct error *e)
 {
     struct arena *a = m->arena;
     size_t len = m->timestamps.len;
@@ -451,7 +459,7 @@ make_room(struct merge *m, struct dps *out, struct error *e)
 }
 
 static enum status
-run_together(struct merge *m, struct dps *out, struct error *e)
+run_group(struct aggregation *m, struct dps *out, struct error *e)
 {
     enum status st = ST_OK;
 
@@ -522,8 +530,8 @@ aggregate_each(const struct aggregator *aggregator, const struct column *c,
 
 /* Its timestamps are its points. */
 static enum status
-run_alone(const struct merge_spec *spec, const struct column *c,
-          struct arena *a, struct dps *out, struct error *e)
+run_single(const struct aggregate_spec *spec, const struct column *c,
+           struct arena *a, struct dps *out, struct error *e)
 {
     size_t first = column_seek(c->ts_ms, c->len, spec->window.start_ms), len;
     enum status st;
@@ -551,15 +559,16 @@ run_alone(const struct merge_spec *spec, const struct column *c,
 }
 
 enum status
-merge_run(const struct merge_spec *spec, const struct column *columns,
-          size_t len, struct arena *a, struct dps *out, struct error *e)
+aggregate_columns(const struct aggregate_spec *spec,
+                  const struct column *columns, size_t len, struct arena *a,
+                  struct dps *out, struct error *e)
 {
-    struct merge m = { .spec = spec, .arena = a };
+    struct aggregation m = { .spec = spec, .arena = a };
     struct times *own;
     enum status st;
 
     if (len == 1)
-        return run_alone(spec, columns, a, out, e);
+        return run_single(spec, columns, a, out, e);
     own = (struct times *)arena_array(a, len, sizeof *own);
     if (own == NULL)
         return no_memory(e);
@@ -573,5 +582,5 @@ merge_run(const struct merge_spec *spec, const struct column *columns,
     st = find_kinds(&m, e);
     if (st == ST_OK)
         st = make_room(&m, out, e);
-    return st == ST_OK ? run_together(&m, out, e) : st;
+    return st == ST_OK ? run_group(&m, out, e) : st;
 }

@@ -20,7 +20,8 @@
 #define EXACT_MAX 0x1p53
 #define GRID_MOST 65536
 
-/* -- what is folded -------------------------------------------------------- */
+/* -- memory of buckets --------------------------------------------------------
+ */
 
 /* A running number or two are enough. */
 static bool
@@ -88,7 +89,7 @@ stream_downsampler_uses_summaries(const struct stream_downsampler *f)
 
 /* Of the last, 'value' is that. */
 static double
-bucket_value(const struct stream_downsampler *f, const struct fold *s)
+bucket_value(const struct stream_downsampler *f, const struct bucket_acc *s)
 {
     union number v = { .d = s->value };
 
@@ -97,7 +98,7 @@ bucket_value(const struct stream_downsampler *f, const struct fold *s)
 
 /* The times that are there go into an array of the series' own. */
 static bool
-own_times(struct fold *s, size_t cap, struct arena *a)
+own_times(struct bucket_acc *s, size_t cap, struct arena *a)
 {
     int64_t *ts = (int64_t *)column_array(a, cap, sizeof *ts);
 
@@ -113,7 +114,7 @@ own_times(struct fold *s, size_t cap, struct arena *a)
 
 /* Can the next 'n' buckets, the first at 'at', have their times in the grid? */
 static bool
-fits_grid(const struct stream_downsampler *f, struct fold *s, int64_t at,
+fits_grid(const struct stream_downsampler *f, struct bucket_acc *s, int64_t at,
           size_t n)
 {
     uint64_t i;
@@ -129,7 +130,7 @@ fits_grid(const struct stream_downsampler *f, struct fold *s, int64_t at,
 }
 
 static bool
-add_times(const struct stream_downsampler *f, struct fold *s, int64_t at,
+add_times(const struct stream_downsampler *f, struct bucket_acc *s, int64_t at,
           size_t n, struct arena *a)
 {
     if (fits_grid(f, s, at, n))
@@ -142,7 +143,7 @@ add_times(const struct stream_downsampler *f, struct fold *s, int64_t at,
 }
 
 static bool
-grow(const struct stream_downsampler *f, struct fold *s, struct arena *a)
+grow(const struct stream_downsampler *f, struct bucket_acc *s, struct arena *a)
 {
     size_t cap = s->cap == 0 ? 16 : (size_t)s->cap * 4;
     union number *v;
@@ -164,7 +165,8 @@ grow(const struct stream_downsampler *f, struct fold *s, struct arena *a)
 }
 
 static void
-end_bucket(const struct stream_downsampler *f, struct fold *s, struct arena *a)
+end_bucket(const struct stream_downsampler *f, struct bucket_acc *s,
+           struct arena *a)
 {
     if (s->all == 0 || (s->len == s->cap && !grow(f, s, a)) ||
         !add_times(f, s, s->at, 1, a))
@@ -174,7 +176,7 @@ end_bucket(const struct stream_downsampler *f, struct fold *s, struct arena *a)
 }
 
 static void
-empty_bucket(const struct stream_downsampler *f, struct fold *s)
+empty_bucket(const struct stream_downsampler *f, struct bucket_acc *s)
 {
     s->all = s->count = 0;
     s->bound = 0;
@@ -183,7 +185,7 @@ empty_bucket(const struct stream_downsampler *f, struct fold *s)
 
 /* Makes the bucket that holds 'ms' the one that is filled. */
 static void
-move_to(const struct stream_downsampler *f, struct fold *s, int64_t ms,
+move_to(const struct stream_downsampler *f, struct bucket_acc *s, int64_t ms,
         struct arena *a)
 {
     if (s->all > 0 && ms < s->end)
@@ -203,7 +205,8 @@ move_to(const struct stream_downsampler *f, struct fold *s, int64_t ms,
 }
 
 bool
-fold_end(const struct stream_downsampler *f, struct fold *s, struct arena *a)
+bucket_acc_end(const struct stream_downsampler *f, struct bucket_acc *s,
+               struct arena *a)
 {
     if (!s->failed)
         end_bucket(f, s, a);
@@ -211,7 +214,7 @@ fold_end(const struct stream_downsampler *f, struct fold *s, struct arena *a)
 }
 
 static void
-note_range(struct fold *s, int64_t first_ms, int64_t last_ms)
+note_range(struct bucket_acc *s, int64_t first_ms, int64_t last_ms)
 {
     if (!s->some)
         s->first_ms = first_ms;
@@ -233,7 +236,8 @@ greatest_magnitude(const union number *v, size_t len)
 }
 
 static void
-sum_ints(struct fold *s, const union number *v, size_t len, double greatest)
+sum_ints(struct bucket_acc *s, const union number *v, size_t len,
+         double greatest)
 {
     double bound = s->bound + greatest * (double)len;
     uint64_t sum = 0;
@@ -250,8 +254,8 @@ sum_ints(struct fold *s, const union number *v, size_t len, double greatest)
 }
 
 static void
-fold_doubles(const struct stream_downsampler *f, struct fold *s,
-             const union number *v, size_t len)
+acc_doubles(const struct stream_downsampler *f, struct bucket_acc *s,
+            const union number *v, size_t len)
 {
     union number a = { .d = s->value }, b = { .i = 0 };
     uint32_t before = s->all > 0, n = before;
@@ -264,8 +268,8 @@ fold_doubles(const struct stream_downsampler *f, struct fold *s,
 
 /* But for sums their result is that of one double. */
 static void
-fold_ints(const struct stream_downsampler *f, struct fold *s,
-          const union number *v, size_t len, double greatest)
+acc_ints(const struct stream_downsampler *f, struct bucket_acc *s,
+         const union number *v, size_t len, double greatest)
 {
     const struct arithmetic *m = &aggregator_arithmetic[f->kind];
     union number a = m->start_int, b = { .i = 0 };
@@ -276,7 +280,7 @@ fold_ints(const struct stream_downsampler *f, struct fold *s,
     } else if (f->kind != KIND_COUNT) {
         m->all_ints(&n, &a, &b, v, len);
         a.d = (double)arithmetic_end_int(f->kind, n, a, b);
-        fold_doubles(f, s, &a, 1);
+        acc_doubles(f, s, &a, 1);
         len--;
     }
     s->count += len;
@@ -301,8 +305,8 @@ find_end(const int64_t *ts, size_t from, size_t to, int64_t ms, size_t guess)
 
 /* Points of one kind, from[0] .. to[-1], bucket by bucket. */
 static void
-fold_run(const struct stream_downsampler *f, struct fold *s,
-         const struct points *p, size_t from, size_t to, struct arena *a)
+acc_run(const struct stream_downsampler *f, struct bucket_acc *s,
+        const struct points *p, size_t from, size_t to, struct arena *a)
 {
     bool is_float = p->is_float[from] != 0;
     double greatest = adds_up(f) && !is_float
@@ -317,9 +321,9 @@ fold_run(const struct stream_downsampler *f, struct fold *s,
         end = find_end(p->ts_ms, from, to, s->end, guess);
         len = end - from;
         if (is_float)
-            fold_doubles(f, s, p->v + from, len);
+            acc_doubles(f, s, p->v + from, len);
         else
-            fold_ints(f, s, p->v + from, len, greatest);
+            acc_ints(f, s, p->v + from, len, greatest);
         s->all += len;
         guess = len;
         from = end;
@@ -327,8 +331,8 @@ fold_run(const struct stream_downsampler *f, struct fold *s,
 }
 
 void
-fold_points(const struct stream_downsampler *f, struct fold *s,
-            const struct points *p, struct arena *a)
+bucket_acc_points(const struct stream_downsampler *f, struct bucket_acc *s,
+                  const struct points *p, struct arena *a)
 {
     size_t at, to = p->len;
 
@@ -343,7 +347,7 @@ fold_points(const struct stream_downsampler *f, struct fold *s,
         const uint8_t *other = memchr(kinds + at, !kinds[at], to - at);
         size_t end = other == NULL ? to : (size_t)(other - kinds);
 
-        fold_run(f, s, p, at, end, a);
+        acc_run(f, s, p, at, end, a);
         at = end;
     }
 }
@@ -367,9 +371,9 @@ spaced_seek(const struct spacing *p, size_t len, int64_t ms)
 /* Points of the one bucket that has v[0], which is at 'ms': returns how many
  * there are. */
 static size_t
-fold_one(const struct stream_downsampler *f, struct fold *s,
-         const struct spacing *p, int64_t ms, const union number *v, size_t len,
-         struct arena *a)
+acc_one(const struct stream_downsampler *f, struct bucket_acc *s,
+        const struct spacing *p, int64_t ms, const union number *v, size_t len,
+        struct arena *a)
 {
     struct spacing rest = { .first_ms = ms, .step_ms = p->step_ms };
     size_t n;
@@ -377,9 +381,9 @@ fold_one(const struct stream_downsampler *f, struct fold *s,
     move_to(f, s, ms, a);
     n = spaced_seek(&rest, len, s->end);
     if (p->is_float)
-        fold_doubles(f, s, v, n);
+        acc_doubles(f, s, v, n);
     else
-        fold_ints(f, s, v, n, (double)p->greatest);
+        acc_ints(f, s, v, n, (double)p->greatest);
     s->all += n;
     return n;
 }
@@ -406,11 +410,11 @@ sum_each(const union number *v, size_t every, size_t len, double divisor,
 }
 
 static void
-fold_each(const struct stream_downsampler *f, const struct spacing *p,
-          const union number *v, size_t every, size_t len, union number *out)
+acc_each(const struct stream_downsampler *f, const struct spacing *p,
+         const union number *v, size_t every, size_t len, union number *out)
 {
     const struct arithmetic *m = &aggregator_arithmetic[f->kind];
-    struct fold s = { 0 };
+    struct bucket_acc s = { 0 };
 
     if (!p->is_float && adds_up(f) &&
         (double)p->greatest * (double)every <= EXACT_MAX) {
@@ -430,7 +434,7 @@ fold_each(const struct stream_downsampler *f, const struct spacing *p,
             out[i].d = (double)arithmetic_end_int(f->kind, n, a, b);
         } else {
             empty_bucket(f, &s);
-            fold_ints(f, &s, v, every, (double)p->greatest);
+            acc_ints(f, &s, v, every, (double)p->greatest);
             out[i].d = bucket_value(f, &s);
         }
     }
@@ -439,9 +443,9 @@ fold_each(const struct stream_downsampler *f, const struct spacing *p,
 /* Buckets behind the one that is filled, of 'every' points each: as many as are
  * followed by a point, so that they are complete.  Returns their points. */
 static size_t
-fold_many(const struct stream_downsampler *f, struct fold *s,
-          const struct spacing *p, const union number *v, size_t len,
-          struct arena *a)
+acc_many(const struct stream_downsampler *f, struct bucket_acc *s,
+         const struct spacing *p, const union number *v, size_t len,
+         struct arena *a)
 {
     size_t every = (size_t)(f->length / p->step_ms);
     size_t n = (len - 1) / every;
@@ -452,16 +456,16 @@ fold_many(const struct stream_downsampler *f, struct fold *s,
             return len;
     if (n == 0 || !add_times(f, s, s->end, n, a))
         return n == 0 ? 0 : len;
-    fold_each(f, p, v, every, n, s->v + s->len);
+    acc_each(f, p, v, every, n, s->v + s->len);
     s->end += (int64_t)n * f->length;
     s->len += (uint32_t)n;
     return n * every;
 }
 
 void
-fold_spaced(const struct stream_downsampler *f, struct fold *s,
-            const struct spacing *p, const union number *v, size_t len,
-            struct arena *a)
+bucket_acc_spaced(const struct stream_downsampler *f, struct bucket_acc *s,
+                  const struct spacing *p, const union number *v, size_t len,
+                  struct arena *a)
 {
     bool fits = p->step_ms > 0 && f->length > 0 && f->length % p->step_ms == 0;
     size_t at = spaced_seek(p, len, f->from), to;
@@ -471,10 +475,10 @@ fold_spaced(const struct stream_downsampler *f, struct fold *s,
     note_range(s, p->first_ms, p->first_ms + (int64_t)(len - 1) * p->step_ms);
     to = spaced_seek(p, len, f->to);
     while (at < to && !s->failed) {
-        at += fold_one(f, s, p, p->first_ms + (int64_t)at * p->step_ms, v + at,
-                       to - at, a);
+        at += acc_one(f, s, p, p->first_ms + (int64_t)at * p->step_ms, v + at,
+                      to - at, a);
         if (fits && at < to)
-            at += fold_many(f, s, p, v + at, to - at, a);
+            at += acc_many(f, s, p, v + at, to - at, a);
     }
 }
 
@@ -489,7 +493,7 @@ number_of(const struct summary *row, union number v)
 
 /* May the row's sum be added?  'fresh': nothing was added before. */
 static bool
-sum_is_fit(const struct fold *s, const struct summary *row, bool fresh,
+sum_is_fit(const struct bucket_acc *s, const struct summary *row, bool fresh,
            double *bound)
 {
     double low, high;
@@ -507,7 +511,7 @@ sum_is_fit(const struct fold *s, const struct summary *row, bool fresh,
 
 /* All of the row's points lie in one bucket, and take part. */
 static bool
-lies_within(const struct stream_downsampler *f, const struct fold *s,
+lies_within(const struct stream_downsampler *f, const struct bucket_acc *s,
             const struct summary *row)
 {
     if (row->first_ms < f->from || row->last_ms >= f->to)
@@ -520,8 +524,8 @@ lies_within(const struct stream_downsampler *f, const struct fold *s,
 }
 
 bool
-fold_summary(const struct stream_downsampler *f, struct fold *s,
-             const struct summary *row, struct arena *a)
+bucket_acc_summary(const struct stream_downsampler *f, struct bucket_acc *s,
+                   const struct summary *row, struct arena *a)
 {
     bool fresh = s->all == 0 || row->first_ms >= s->end;
     double bound = 0;
@@ -544,7 +548,7 @@ fold_summary(const struct stream_downsampler *f, struct fold *s,
         : f->kind == KIND_LAST  ? row->last
                                 : row->sum;
     v.d = number_of(row, v);
-    fold_doubles(f, s, &v, 1);
+    acc_doubles(f, s, &v, 1);
     s->bound = bound;
     s->count = before;
     s->count += row->count;

@@ -9,7 +9,8 @@
  * two are enough for: sum, avg, min, max, count, first, last and their kin.
  *
  * Owns:    what comes out lies in the arena.
- * Threads: struct stream_downsampler: frozen once made.  struct fold: owner.
+ * Threads: struct stream_downsampler: frozen once made.  struct bucket_acc:
+ * owner.
  */
 #ifndef QUERY_AGGREGATE_STREAM_DOWNSAMPLER_H
 #define QUERY_AGGREGATE_STREAM_DOWNSAMPLER_H
@@ -32,7 +33,7 @@ struct stream_downsampler {
 };
 
 /* One series; begins as zeros. */
-struct fold {
+struct bucket_acc {
     const int64_t
         *ts; /* of the buckets that are complete; 'own', or a grid's */
     int64_t *own;
@@ -52,7 +53,7 @@ bool stream_downsampler_init(struct stream_downsampler *f,
                              const struct query *q, const struct sub_query *sq);
 
 /* Makes the grid, where it is not too long: it lies in the arena, as long as
- * what is folded is used. */
+ * its buckets are used. */
 void stream_downsampler_make_grid(struct stream_downsampler *f,
                                   struct arena *a);
 
@@ -60,16 +61,17 @@ void stream_downsampler_make_grid(struct stream_downsampler *f,
 bool stream_downsampler_uses_summaries(const struct stream_downsampler *f);
 
 /* False: this row must be unpacked; nothing has changed. */
-bool fold_summary(const struct stream_downsampler *f, struct fold *s,
-                  const struct summary *row, struct arena *a);
-void fold_points(const struct stream_downsampler *f, struct fold *s,
-                 const struct points *p, struct arena *a);
+bool bucket_acc_summary(const struct stream_downsampler *f,
+                        struct bucket_acc *s, const struct summary *row,
+                        struct arena *a);
+void bucket_acc_points(const struct stream_downsampler *f, struct bucket_acc *s,
+                       const struct points *p, struct arena *a);
 /* The same of points that are even, by their values alone. */
-void fold_spaced(const struct stream_downsampler *f, struct fold *s,
-                 const struct spacing *spacing, const union number *v,
-                 size_t len, struct arena *a);
+void bucket_acc_spaced(const struct stream_downsampler *f, struct bucket_acc *s,
+                       const struct spacing *spacing, const union number *v,
+                       size_t len, struct arena *a);
 /* Ends the last bucket.  False when the arena was too small. */
-bool fold_end(const struct stream_downsampler *f, struct fold *s,
-              struct arena *a);
+bool bucket_acc_end(const struct stream_downsampler *f, struct bucket_acc *s,
+                    struct arena *a);
 
 #endif

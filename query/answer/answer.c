@@ -87,22 +87,22 @@ run_numbers(const struct job *job, struct task *t, const struct group *group,
             struct arena *a, struct dps *out)
 {
     const struct answer_job *w = job->w;
-    struct span one = { 0 }, *spans = &one;
+    struct series_data one = { 0 }, *series = &one;
     size_t steps = group->len;
     enum status status;
 
     if (group->len > 1)
-        spans = malloc(group->len * sizeof *spans);
-    if (spans == NULL)
+        series = malloc(group->len * sizeof *series);
+    if (series == NULL)
         return error_set(&t->error, ST_LIMIT, "no memory for a group");
     for (size_t k = 0; k < group->len; k++) {
-        spans[k] = fetched_span(w->fetch, job->g->order[group->first + k]);
-        steps += spans[k].len;
+        series[k] = fetched_data(w->fetch, job->g->order[group->first + k]);
+        steps += series[k].len;
     }
-    status = numbers_run(w->q, w->sq, spans, group->len, &t->deadline, a, out,
-                         &t->error);
-    if (spans != &one)
-        free(spans);
+    status = aggregate_group(w->q, w->sq, series, group->len, &t->deadline, a,
+                             out, &t->error);
+    if (series != &one)
+        free(series);
     if (status != ST_OK)
         return status;
     t->points_out += out->len;
@@ -115,7 +115,7 @@ compute_group(const struct job *job, struct task *t, size_t i)
     const struct group *group = &job->g->groups[i];
     /* What needs no scratch is made where it stays. */
     bool direct = group->len == 1 && !job->w->sq->rate &&
-                  (job->w->fetch->folded || !job->w->sq->downsample.on);
+                  (job->w->fetch->downsampled || !job->w->sq->downsample.on);
     struct dps dps;
     enum status status;
 
@@ -248,9 +248,9 @@ call_for(const struct job *job, size_t i)
     __builtin_prefetch((const char *)job->g->order[at + FAR] + 64);
     series = job->g->order[at + NEAR];
     __builtin_prefetch(series->tsuid.data);
-    if (job->w->fetch->folded) {
-        __builtin_prefetch(series->fold.ts);
-        __builtin_prefetch(series->fold.v);
+    if (job->w->fetch->downsampled) {
+        __builtin_prefetch(series->acc.ts);
+        __builtin_prefetch(series->acc.v);
     }
 }
 
@@ -374,7 +374,7 @@ answer_groups(const struct answer_job *w, struct arena *a, struct part *out,
                      w->fetch, scratch, &g, e);
 
     if (status == ST_OK)
-        group_leave_out(w->q, w->sq, w->fetch, &g);
+        drop_series_out_of_range(w->q, w->sq, w->fetch, &g);
     if (status == ST_OK && w->chunks == NULL)
         status = new_groups(w->q, g.groups_len, a, out, e);
     if (status == ST_OK && g.groups_len > 0) {

@@ -124,30 +124,30 @@ group_series(const struct key_layout *layout, const struct plan *p,
 }
 
 void
-group_leave_out(const struct query *q, const struct sub_query *sq,
-                const struct fetch *f, struct grouping *g)
+drop_series_out_of_range(const struct query *q, const struct sub_query *sq,
+                         const struct fetch *f, struct grouping *g)
 {
     struct numbers_bounds bounds = numbers_bounds(q, sq);
 
     for (size_t i = 0; i < g->groups_len; i++) {
         const struct fetched **series = g->order + g->groups[i].first;
-        size_t n = 0, noted = 0;
+        size_t n = 0, annotated_only = 0;
 
         for (size_t k = 0; k < g->groups[i].len; k++) {
             const struct fetched *one = series[k];
-            struct span s = fetched_span(f, one);
+            struct series_data s = fetched_data(f, one);
 
-            if (numbers_takes(&bounds, &s)) {
-                series[k] = series[n + noted];
-                series[n + noted] = series[n];
+            if (series_in_range(&bounds, &s)) {
+                series[k] = series[n + annotated_only];
+                series[n + annotated_only] = series[n];
                 series[n++] = one;
-            } else if (one->noted) {
-                series[k] = series[n + noted];
-                series[n + noted++] = one;
+            } else if (one->annotated_only) {
+                series[k] = series[n + annotated_only];
+                series[n + annotated_only++] = one;
             }
         }
         g->groups[i].len = n;
-        g->groups[i].noted = noted;
+        g->groups[i].annotated_only = annotated_only;
     }
 }
 
@@ -321,9 +321,9 @@ group_describe(const struct key_layout *layout, struct names *names,
     struct common *common = few;
     enum status status;
 
-    status = copy_tsuids(series + group->len, group->noted, a,
+    status = copy_tsuids(series + group->len, group->annotated_only, a,
                          &out->note_tsuids, &out->note_tsuids_len, e);
-    if (status != ST_OK || group->len == 0) /* see group_leave_out() */
+    if (status != ST_OK || group->len == 0) /* see drop_series_out_of_range() */
         return status;
     status =
         copy_tsuids(series, group->len, a, &out->tsuids, &out->tsuids_len, e);

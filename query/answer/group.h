@@ -16,7 +16,7 @@
 /* Series first .. first + len - 1 of 'order' make one group; after them come
  * those that give it nothing but their notes. */
 struct group {
-    size_t first, len, noted;
+    size_t first, len, annotated_only;
     struct slice key; /* see struct result_group */
 };
 
@@ -32,11 +32,11 @@ MUST_CHECK enum status group_series(const struct key_layout *layout,
                                     const struct fetch *f, struct arena *a,
                                     struct grouping *out, struct error *e);
 
-/* Leaves those series out of their groups that numbers_run() would not take,
- * but for their notes. A group of none is left: it is answered without metric,
- * tags and points. */
-void group_leave_out(const struct query *q, const struct sub_query *sq,
-                     const struct fetch *f, struct grouping *g);
+/* Leaves those series out of their groups that aggregate_group() would not
+ * take, but for their notes. A group of none is left: it is answered without
+ * metric, tags and points. */
+void drop_series_out_of_range(const struct query *q, const struct sub_query *sq,
+                              const struct fetch *f, struct grouping *g);
 
 /* Fills names, tags, aggregate tags and TSUIDs of '*out' (not its dps).
  * 'before': one of the same query that was described before, or NULL; what is

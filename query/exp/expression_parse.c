@@ -209,7 +209,7 @@ settle(struct parser *p, enum level level)
 }
 
 static void
-take_binary(struct parser *p, enum expression_op op)
+parse_binary(struct parser *p, enum expression_op op)
 {
     enum level level = level_of(op);
 
@@ -231,7 +231,7 @@ take_binary(struct parser *p, enum expression_op op)
 
 /* ":" ends the middle of the nearest "?": all that waits since is done. */
 static void
-take_colon(struct parser *p)
+parse_colon(struct parser *p)
 {
     settle(p, LEVEL_CHOICE);
     while (p->st == ST_OK && (top(p) == OP_CHOOSE || top(p) == OP_ELVIS))
@@ -245,7 +245,7 @@ take_colon(struct parser *p)
 }
 
 static void
-take_close(struct parser *p)
+parse_close(struct parser *p)
 {
     settle(p, LEVEL_OPEN);
     if (p->st != ST_OK)
@@ -286,7 +286,7 @@ skip_blanks(struct parser *p)
 }
 
 static struct slice
-take_while(struct parser *p, bool (*is)(uint8_t c))
+skip_while(struct parser *p, bool (*is)(uint8_t c))
 {
     size_t from = p->at;
 
@@ -338,14 +338,14 @@ integer_of(struct slice digits, unsigned base)
 }
 
 static struct value
-take_integer(struct parser *p, struct slice digits)
+parse_integer(struct parser *p, struct slice digits)
 {
     struct value v;
 
     if (digits.size == 1 && digits.data[0] == '0' &&
         (peek(p, 0) | 0x20) == 'x' && is_hex(peek(p, 1))) {
         p->at++;
-        return integer_of(take_while(p, is_hex), 16);
+        return integer_of(skip_while(p, is_hex), 16);
     }
     if (digits.size > 1 && digits.data[0] == '0') {
         for (size_t i = 0; i < digits.size; i++)
@@ -361,19 +361,19 @@ take_integer(struct parser *p, struct slice digits)
 
 /* "1.5e3", "1.5f", "1.5d": without a letter it is a float, not a double. */
 static struct value
-take_real(struct parser *p, size_t from)
+parse_real(struct parser *p, size_t from)
 {
     struct value v = { .kind = VALUE_FLOAT, .d = 0 };
     struct slice text;
 
     p->at++;
-    (void)take_while(p, is_digit);
+    (void)skip_while(p, is_digit);
     if ((peek(p, 0) | 0x20) == 'e') {
         size_t sign = peek(p, 1) == '-' || peek(p, 1) == '+';
 
         if (is_digit(peek(p, 1 + sign))) {
             p->at += 1 + sign;
-            (void)take_while(p, is_digit);
+            (void)skip_while(p, is_digit);
         }
     }
     text = slice_of(p->text.data + from, p->at - from);
@@ -391,14 +391,14 @@ take_real(struct parser *p, size_t from)
 }
 
 static void
-take_number(struct parser *p)
+parse_number(struct parser *p)
 {
     size_t from = p->at;
-    struct slice digits = take_while(p, is_digit);
+    struct slice digits = skip_while(p, is_digit);
     bool real = peek(p, 0) == '.' && is_digit(peek(p, 1));
     struct expression_step step = { .op = OP_CONSTANT };
 
-    step.value = real ? take_real(p, from) : take_integer(p, digits);
+    step.value = real ? parse_real(p, from) : parse_integer(p, digits);
     if (is_of_word(peek(p, 0)))
         fail(p, "a number with a letter behind");
     emit(p, step);
@@ -406,7 +406,7 @@ take_number(struct parser *p)
 }
 
 static void
-take_name(struct parser *p, struct slice name)
+parse_name(struct parser *p, struct slice name)
 {
     struct expression *x = p->x;
     size_t i = 0;
@@ -428,14 +428,14 @@ take_name(struct parser *p, struct slice name)
 }
 
 static void
-take_constant(struct parser *p, struct value v)
+parse_constant(struct parser *p, struct value v)
 {
     emit(p, (struct expression_step){ .op = OP_CONSTANT, .value = v });
     p->want_value = false;
 }
 
 static void
-take_word_value(struct parser *p, struct slice word)
+parse_word_value(struct parser *p, struct slice word)
 {
     if (slice_eq_str(word, "not")) {
         push(p, OP_NOT);
@@ -448,25 +448,25 @@ take_word_value(struct parser *p, struct slice word)
         if (slice_eq_str(word, words[i].text))
             fail(p, "an operator without its first value");
     if (slice_eq_str(word, "true") || slice_eq_str(word, "false"))
-        take_constant(
+        parse_constant(
             p, (struct value){ .kind = VALUE_TRUTH, .i = word.data[0] == 't' });
     else if (slice_eq_str(word, "null"))
-        take_constant(p, (struct value){ .kind = VALUE_NULL, .i = 0 });
+        parse_constant(p, (struct value){ .kind = VALUE_NULL, .i = 0 });
     else
-        take_name(p, word);
+        parse_name(p, word);
 }
 
 static void
-take_value(struct parser *p)
+parse_value(struct parser *p)
 {
     uint8_t c = peek(p, 0);
 
     if (is_digit(c)) {
-        take_number(p);
+        parse_number(p);
         return;
     }
     if (is_letter(c)) {
-        take_word_value(p, take_while(p, is_of_word));
+        parse_word_value(p, skip_while(p, is_of_word));
         return;
     }
     switch (c) {
@@ -497,7 +497,7 @@ static const struct sign *
 find_operator(struct parser *p)
 {
     if (is_letter(peek(p, 0))) {
-        struct slice word = take_while(p, is_of_word);
+        struct slice word = skip_while(p, is_of_word);
 
         for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
             if (slice_eq_str(word, words[i].text))
@@ -518,16 +518,16 @@ find_operator(struct parser *p)
 }
 
 static void
-take_operator(struct parser *p)
+parse_operator(struct parser *p)
 {
     const struct sign *sign;
     uint8_t c = peek(p, 0);
 
     if (c == ')' || c == ':') {
         if (c == ')')
-            take_close(p);
+            parse_close(p);
         else
-            take_colon(p);
+            parse_colon(p);
         p->at++;
         return;
     }
@@ -536,7 +536,7 @@ take_operator(struct parser *p)
         fail(p, "an operator is missing");
         return;
     }
-    take_binary(p, sign->op);
+    parse_binary(p, sign->op);
     p->want_value = true;
 }
 
@@ -551,9 +551,9 @@ parse(struct parser *p)
     p->text.size = end;
     for (skip_blanks(p); p->at < end && p->st == ST_OK; skip_blanks(p))
         if (p->want_value)
-            take_value(p);
+            parse_value(p);
         else
-            take_operator(p);
+            parse_operator(p);
     if (p->st == ST_OK && p->want_value)
         fail(p, "a value is missing");
     settle(p, LEVEL_OPEN);

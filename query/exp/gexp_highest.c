@@ -131,7 +131,7 @@ place_double(const struct place *p)
 }
 
 static double
-lerp_double(const struct series_cursor *l, int64_t x)
+interpolate_linear_double(const struct series_cursor *l, int64_t x)
 {
     double y0 = place_double(&l->now), y1 = place_double(&l->next);
 
@@ -147,7 +147,7 @@ is_between(const struct series_cursor *l, int64_t x)
 }
 
 static void
-take_ints(const struct cursors *ls, int64_t *out)
+read_ints(const struct cursors *ls, int64_t *out)
 {
     int64_t x = ls->cursors[ls->current].now.ts_ms;
     size_t n = 0;
@@ -158,14 +158,14 @@ take_ints(const struct cursors *ls, int64_t *out)
 
         if (l->now.ts_ms != 0)
             out[n++] = is_between(l, x)
-                           ? numbers_lerp(x, l->now.ts_ms, l->now.v.i,
-                                          l->next.ts_ms, l->next.v.i)
+                           ? interpolate_linear_int(x, l->now.ts_ms, l->now.v.i,
+                                                    l->next.ts_ms, l->next.v.i)
                            : l->now.v.i;
     }
 }
 
 static void
-take_doubles(const struct cursors *ls, double *out)
+read_doubles(const struct cursors *ls, double *out)
 {
     int64_t x = ls->cursors[ls->current].now.ts_ms;
     size_t n = 0;
@@ -175,8 +175,8 @@ take_doubles(const struct cursors *ls, double *out)
         const struct series_cursor *l = &ls->cursors[i];
 
         if (l->now.ts_ms != 0)
-            out[n++] =
-                is_between(l, x) ? lerp_double(l, x) : place_double(&l->now);
+            out[n++] = is_between(l, x) ? interpolate_linear_double(l, x)
+                                        : place_double(&l->now);
     }
 }
 
@@ -197,10 +197,10 @@ keep(struct best *b, const struct cursors *ls, bool keep_max)
     bool ints = cursors_are_ints(ls);
 
     if (ints) {
-        take_ints(ls, b->scratch_ints);
+        read_ints(ls, b->scratch_ints);
         b->has_ints = true;
     } else {
-        take_doubles(ls, b->scratch);
+        read_doubles(ls, b->scratch);
         b->has_doubles = true;
     }
     for (size_t i = 0; i < ls->len; i++) {

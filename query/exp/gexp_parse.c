@@ -207,7 +207,7 @@ add_arg(struct parser *p, struct gexp_arg arg)
 }
 
 static void
-take_metric(struct parser *p)
+parse_metric(struct parser *p)
 {
     struct buf text = BUF_INIT;
     char *copy = NULL;
@@ -290,7 +290,7 @@ after_arg(struct parser *p)
 }
 
 static void
-take_arg(struct parser *p)
+parse_arg(struct parser *p)
 {
     if (p->now.sign != 'n') {
         fail(p);
@@ -301,7 +301,7 @@ take_arg(struct parser *p)
         return;
     }
     if (p->next.sign == ':') {
-        take_metric(p);
+        parse_metric(p);
     } else {
         char *copy = arena_strdup(p->arena, p->now.text);
 
@@ -342,6 +342,6 @@ gexp_parse(struct slice text, struct arena *a, struct gexp *g, struct error *e)
     if (p.st == ST_OK)
         open_call(&p);
     while (p.st == ST_OK && p.depth > 0)
-        take_arg(&p);
+        parse_arg(&p);
     return p.st;
 }

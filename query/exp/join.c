@@ -264,7 +264,7 @@ make_meta(const struct join_operand *operands, size_t len, const size_t *picks,
 /* Takes the entries of one key, the first 'n'; false if the operands do not all
  * have it and must. */
 static bool
-take_key(const struct entry *entries, size_t n, size_t operands,
+pick_key(const struct entry *entries, size_t n, size_t operands,
          const struct join_options *o, size_t *picks)
 {
     bool all = true;
@@ -295,7 +295,7 @@ make_left_out(const struct join_operand *operands, size_t len, struct arena *a,
 /* A key that an operand lacks: OpenTSDB puts out all series that have it of the
  * operands behind that one, but only the last of each before it. */
 static void
-leave_out(const struct entry *entries, size_t n, const size_t *picks,
+join_drop(const struct entry *entries, size_t n, const size_t *picks,
           struct joined *out)
 {
     size_t lacking = 0;
@@ -345,8 +345,8 @@ join_series(const struct join_operand *operands, size_t len,
 
         st = spend(o, STEPS_OF_A_SERIES + len, e);
         n = same_key(&entries[i], entries_len - i);
-        if (!take_key(&entries[i], n, len, o, picks)) {
-            leave_out(&entries[i], n, picks, out);
+        if (!pick_key(&entries[i], n, len, o, picks)) {
+            join_drop(&entries[i], n, picks, out);
             continue;
         }
         if (!make_meta(operands, len, picks, a, &out->meta[out->len++]))

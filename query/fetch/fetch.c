@@ -271,23 +271,24 @@ count_points(struct task *t, uint64_t points, size_t held)
 }
 
 static void
-fold_unpacked(struct task *t, size_t series, const struct spacing *s,
-              const struct points *row)
+downsample_unpacked(struct task *t, size_t series, const struct spacing *s,
+                    const struct points *row)
 {
     const struct stream_downsampler *f = t->job->downsampler;
-    struct fold *fold = &t->series[series].fold;
-    size_t before = fold->len;
+    struct bucket_acc *acc = &t->series[series].acc;
+    size_t before = acc->len;
 
     if (s->even)
-        fold_spaced(f, fold, s, row->v, row->len, t->turn->arena);
+        bucket_acc_spaced(f, acc, s, row->v, row->len, t->turn->arena);
     else
-        fold_points(f, fold, row, t->turn->arena);
-    count_points(t, row->len, fold->len - before);
+        bucket_acc_points(f, acc, row, t->turn->arena);
+    count_points(t, row->len, acc->len - before);
 }
 
-/* Unpacks one row, and folds it. */
+/* Unpacks one row into buckets. */
 static enum status
-fold_row(struct task *t, const struct store_row *row, size_t series)
+unpack_and_downsample(struct task *t, const struct store_row *row,
+                      size_t series)
 {
     struct spacing spacing;
     enum status status;
@@ -295,17 +296,17 @@ fold_row(struct task *t, const struct store_row *row, size_t series)
     points_clear(&t->turn->row);
     status = store_row_spaced(row, &t->turn->row, &spacing, &t->error);
     if (status == ST_OK)
-        fold_unpacked(t, series, &spacing, &t->turn->row);
+        downsample_unpacked(t, series, &spacing, &t->turn->row);
     return status;
 }
 
 /* Adds the row to the series' buckets. */
 static enum status
-take_folded(struct task *t, const struct store_row *row, size_t series)
+downsample_row(struct task *t, const struct store_row *row, size_t series)
 {
     const struct stream_downsampler *f = t->job->downsampler;
-    struct fold *fold = &t->series[series].fold;
-    size_t before = fold->len;
+    struct bucket_acc *acc = &t->series[series].acc;
+    size_t before = acc->len;
     struct summary summary;
     bool known = false;
     enum status status = ST_OK;
@@ -314,16 +315,16 @@ take_folded(struct task *t, const struct store_row *row, size_t series)
         status = store_row_summary(row, &summary, &known, &t->error);
     if (status != ST_OK)
         return status;
-    if (known && fold_summary(f, fold, &summary, t->turn->arena)) {
-        count_points(t, summary.count, fold->len - before);
+    if (known && bucket_acc_summary(f, acc, &summary, t->turn->arena)) {
+        count_points(t, summary.count, acc->len - before);
         return ST_OK;
     }
-    return fold_row(t, row, series);
+    return unpack_and_downsample(t, row, series);
 }
 
 /* The other hours will have about as many as the first one. */
 static void
-expect_more(const struct task *t, struct points *p)
+reserve_points(const struct task *t, struct points *p)
 {
     const struct plan *plan = t->job->p;
     size_t hours = (plan->to_base - plan->from_base) / HOUR_S + 1;
@@ -335,7 +336,7 @@ expect_more(const struct task *t, struct points *p)
 }
 
 static enum status
-take_row(struct task *t, const struct store_row *row)
+add_row(struct task *t, const struct store_row *row)
 {
     const struct fetch_job *job = t->job;
     struct fetched *f = series_of(t, row->tsuid);
@@ -346,18 +347,18 @@ take_row(struct task *t, const struct store_row *row)
         return error_set(&t->error, ST_LIMIT, "no memory for more series");
     t->new_bytes += row_bytes(row);
     if (job->downsampler != NULL)
-        return take_folded(t, row, (size_t)(f - t->series));
+        return downsample_row(t, row, (size_t)(f - t->series));
     before = f->points.len;
     cap = f->points.cap;
     status = store_row_points(row, &f->points, &t->error);
     if (before == 0)
-        expect_more(t, &f->points);
+        reserve_points(t, &f->points);
     count_points(t, f->points.len - before, f->points.cap - cap);
     return status;
 }
 
 static enum status
-may_go_on(struct task *t)
+check_limits(struct task *t)
 {
     struct fetch_limits *l = t->job->limits;
 
@@ -370,7 +371,8 @@ static enum status
 end_folds(struct task *t)
 {
     for (size_t i = 0; i < t->len && t->job->downsampler != NULL; i++)
-        if (!fold_end(t->job->downsampler, &t->series[i].fold, t->turn->arena))
+        if (!bucket_acc_end(t->job->downsampler, &t->series[i].acc,
+                            t->turn->arena))
             return error_set(&t->error, ST_LIMIT,
                              "the downsampling interval makes too many points");
     return ST_OK;
@@ -407,9 +409,9 @@ read_bucket(struct task *t, struct store_scan **scan)
     size_t rows = 0;
 
     while (status == ST_OK && store_scan_next(*scan, &row)) {
-        status = take_row(t, &row);
+        status = add_row(t, &row);
         if (++rows % ROWS_BETWEEN_CHECKS == 0 && status == ST_OK)
-            status = may_go_on(t);
+            status = check_limits(t);
         if (t->expected < t->len)
             store_scan_expect(*scan, t->series[t->expected].tsuid);
     }
@@ -419,7 +421,7 @@ read_bucket(struct task *t, struct store_scan **scan)
         status = closed;
     if (status == ST_OK)
         status = end_folds(t);
-    return status == ST_OK ? may_go_on(t) : status;
+    return status == ST_OK ? check_limits(t) : status;
 }
 
 /* One task after the other; none behind one that failed. */
@@ -429,7 +431,7 @@ run_tasks(struct task *tasks, size_t len)
     const struct fetch_job *job = tasks->job;
     struct scan_spec *specs = mem_new_array(len, sizeof *specs);
     struct store_scan **scans = mem_new_array(len, sizeof(struct store_scan *));
-    enum status status = may_go_on(tasks);
+    enum status status = check_limits(tasks);
 
     for (size_t i = 0; i < len; i++)
         specs[i] = spec_of(&tasks[i]);
@@ -615,7 +617,7 @@ fetch_run(const struct plan_context *c, const struct plan *p,
                              .seed = hash_random_seed() };
     enum status status;
 
-    *out = (struct fetch){ .folded = downsampler != NULL };
+    *out = (struct fetch){ .downsampled = downsampler != NULL };
     make_tasks(&job);
     make_turns(&job, out);
     pool_run(pool, job.turns_len, run_turn, &job);
@@ -627,31 +629,31 @@ fetch_run(const struct plan_context *c, const struct plan *p,
     return status;
 }
 
-struct span
-fetched_span(const struct fetch *f, const struct fetched *s)
+struct series_data
+fetched_data(const struct fetch *f, const struct fetched *s)
 {
     const struct points *p = &s->points;
-    const struct fold *fold = &s->fold;
+    const struct bucket_acc *acc = &s->acc;
 
-    if (f->folded)
-        return (struct span){ .ts_ms = fold->ts,
-                              .v = fold->v,
-                              .len = fold->len,
-                              .folded = true,
-                              .has_points = fold->some,
-                              .first_ms = fold->first_ms,
-                              .last_ms = fold->last_ms };
-    return (struct span){ .ts_ms = p->ts_ms,
-                          .v = p->v,
-                          .is_float = p->is_float,
-                          .len = p->len,
-                          .counts = s->counts };
+    if (f->downsampled)
+        return (struct series_data){ .ts_ms = acc->ts,
+                                     .v = acc->v,
+                                     .len = acc->len,
+                                     .downsampled = true,
+                                     .has_points = acc->some,
+                                     .first_ms = acc->first_ms,
+                                     .last_ms = acc->last_ms };
+    return (struct series_data){ .ts_ms = p->ts_ms,
+                                 .v = p->v,
+                                 .is_float = p->is_float,
+                                 .len = p->len,
+                                 .counts = s->counts };
 }
 
 void
 fetch_fini(struct fetch *f)
 {
-    for (size_t i = 0; i < f->len && !f->folded; i++) {
+    for (size_t i = 0; i < f->len && !f->downsampled; i++) {
         points_fini(&f->series[i].points);
         free(f->series[i].counts);
     }

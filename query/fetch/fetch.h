@@ -22,13 +22,14 @@ struct fetched {
     struct slice tsuid; /* in an arena of the fetch */
     uint64_t head;      /* of it, what follows the metric, as a number */
     union {
-        struct fold fold; /* with a downsampler */
+        struct bucket_acc acc; /* with a downsampler */
         struct {
             struct points points;
-            int64_t *counts; /* of averages over rollups: see struct span */
+            int64_t
+                *counts; /* of averages over rollups: see struct series_data */
         };
     };
-    bool noted; /* it has notes in the hours read, and no points */
+    bool annotated_only; /* it has notes in the hours read, and no points */
 };
 
 /* What may stop a query; shared by its tasks.  Points and bytes are those of
@@ -62,7 +63,7 @@ struct fetch {
     struct result_scan *scans; /* one for each bucket */
     size_t scans_len;
     uint64_t points;
-    bool folded;
+    bool downsampled;
     struct arena **arenas; /* of the series, one for each thread's turn */
     size_t arenas_len;
 };
@@ -75,8 +76,8 @@ MUST_CHECK enum status fetch_run(const struct plan_context *c,
                                  struct fetch *out, struct error *e);
 void fetch_fini(struct fetch *f);
 
-/* What numbers_run() takes: lent. */
-struct span fetched_span(const struct fetch *f, const struct fetched *s);
+/* What aggregate_group() takes: lent. */
+struct series_data fetched_data(const struct fetch *f, const struct fetched *s);
 
 /* After fetching rollups: their real times, those in the scanned range only,
  * and TSUIDs without the kind. */

@@ -17,7 +17,7 @@ compare(const void *a, const void *b)
 
 /* -- which have notes ------------------------------------------------------ */
 
-struct noted {
+struct tsuid_list {
     struct slice *tsuids;
     size_t len;
 };
@@ -25,8 +25,8 @@ struct noted {
 /* Of the series that the plan lists. */
 static enum status
 find_listed(const struct plan *p, struct annotations *annotations,
-            int64_t from_ms, int64_t to_ms, struct arena *a, struct noted *out,
-            struct error *e)
+            int64_t from_ms, int64_t to_ms, struct arena *a,
+            struct tsuid_list *out, struct error *e)
 {
     struct annotation *notes;
     struct slice *all;
@@ -59,7 +59,7 @@ static enum status
 find_matching(const struct plan_context *c, const struct sub_query *sq,
               const struct plan *p, struct annotations *annotations,
               int64_t from_ms, int64_t to_ms, struct arena *a,
-              struct noted *out, struct error *e)
+              struct tsuid_list *out, struct error *e)
 {
     size_t len;
     enum status status = annotation_series(annotations, p->metric_id, from_ms,
@@ -74,7 +74,7 @@ find_matching(const struct plan_context *c, const struct sub_query *sq,
 
 /* Merges the sorted TSUIDs, each perhaps several times, into the series. */
 static enum status
-merge(struct fetch *f, const struct noted *noted, struct error *e)
+merge(struct fetch *f, const struct tsuid_list *noted, struct error *e)
 {
     struct fetched *all = calloc(f->len + noted->len, sizeof *all);
     size_t n = 0, i = 0;
@@ -87,8 +87,8 @@ merge(struct fetch *f, const struct noted *noted, struct error *e)
                slice_cmp(f->series[i].tsuid, noted->tsuids[k]) <= 0)
             all[n++] = f->series[i++];
         if (n == 0 || !slice_eq(all[n - 1].tsuid, noted->tsuids[k]))
-            all[n++] =
-                (struct fetched){ .tsuid = noted->tsuids[k], .noted = true };
+            all[n++] = (struct fetched){ .tsuid = noted->tsuids[k],
+                                         .annotated_only = true };
     }
     while (i < f->len)
         all[n++] = f->series[i++];
@@ -105,7 +105,7 @@ fetch_annotated_only(const struct plan_context *c, const struct sub_query *sq,
 {
     int64_t from_ms = (int64_t)p->from_base * 1000;
     int64_t to_ms = ((int64_t)p->to_base + HOUR_S) * 1000 - 1;
-    struct noted noted = { NULL, 0 };
+    struct tsuid_list noted = { NULL, 0 };
     bool any;
     enum status status = annotation_any(annotations, &any, e);
 

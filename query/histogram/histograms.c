@@ -72,8 +72,8 @@ grow(struct arena *a, void *old, size_t len, size_t *cap, size_t size)
 /* -- reading --------------------------------------------------------------- */
 
 static enum status
-take_histogram(void *ctx, int64_t ms, uint8_t codec, struct slice bytes,
-               struct error *e)
+add_histogram(void *ctx, int64_t ms, uint8_t codec, struct slice bytes,
+              struct error *e)
 {
     struct run *r = ctx;
     const struct histograms_job *job = r->job;
@@ -128,8 +128,8 @@ read_series(struct run *r, struct slice tsuid)
     items = &r->series[r->fetch.len];
     *items = (struct items){ 0 };
     st = histogram_each(r->it, tsuid, (int64_t)p->from_base * 1000,
-                        (int64_t)p->to_base * 1000 + HOUR_MS - 1,
-                        take_histogram, r, r->e);
+                        (int64_t)p->to_base * 1000 + HOUR_MS - 1, add_histogram,
+                        r, r->e);
     if (st != ST_OK || items->len == 0)
         return st;
     copy = arena_strdup(r->job->arena, tsuid);
@@ -246,7 +246,7 @@ sum_equal(const struct run *r, struct items *items)
 /* One bucket for all lies at time 0, which no request asks for: OpenTSDB makes
  * it without having set its end.  It still says which buckets there are. */
 static void
-take_all(const struct run *r, struct items *items)
+keep_all(const struct run *r, struct items *items)
 {
     size_t kept = 0;
 
@@ -262,7 +262,7 @@ take_all(const struct run *r, struct items *items)
 }
 
 static enum status
-take_buckets(const struct run *r, struct items *items)
+sum_buckets(const struct run *r, struct items *items)
 {
     int64_t *ts = arena_array(r->job->arena, items->len, 2 * sizeof *ts);
     int64_t *starts;
@@ -292,9 +292,9 @@ downsample(const struct run *r, struct items *items)
     if (!d->on)
         return ST_OK;
     if (d->all)
-        take_all(r, items);
+        keep_all(r, items);
     else
-        st = take_buckets(r, items);
+        st = sum_buckets(r, items);
     return st == ST_OK ? sum_equal(r, items) : st;
 }
 

@@ -29,7 +29,7 @@ is_tail(uint8_t c)
 }
 
 uint8_t
-fold_at(struct slice s, size_t i)
+casefold_at(struct slice s, size_t i)
 {
     uint8_t c = s.data[i];
 
@@ -47,7 +47,7 @@ fold_at(struct slice s, size_t i)
 }
 
 void
-fold_bytes(struct slice s, uint8_t *out)
+casefold_bytes(struct slice s, uint8_t *out)
 {
     uint8_t before = 0; /* what s.data[i - 1] was, in case out is s.data */
 
@@ -56,17 +56,17 @@ fold_bytes(struct slice s, uint8_t *out)
                             i + 1 < s.size ? s.data[i + 1] : 0 };
 
         before = s.data[i];
-        out[i] = fold_at(slice_of(pair, sizeof pair), 1);
+        out[i] = casefold_at(slice_of(pair, sizeof pair), 1);
     }
 }
 
 int
-fold_cmp(struct slice s, struct slice folded)
+casefold_cmp(struct slice s, struct slice folded)
 {
     size_t n = s.size < folded.size ? s.size : folded.size;
 
     for (size_t i = 0; i < n; i++) {
-        uint8_t c = fold_at(s, i);
+        uint8_t c = casefold_at(s, i);
 
         if (c != folded.data[i])
             return c < folded.data[i] ? -1 : 1;

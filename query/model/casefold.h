@@ -11,12 +11,12 @@
 #include "base/slice.h"
 
 /* The byte that the i-th byte of 's' becomes; 'i' < s.size. */
-uint8_t fold_at(struct slice s, size_t i);
+uint8_t casefold_at(struct slice s, size_t i);
 
 /* Folds s.size bytes into 'out', which may be s.data. */
-void fold_bytes(struct slice s, uint8_t *out);
+void casefold_bytes(struct slice s, uint8_t *out);
 
 /* slice_cmp() of 's', folded, and 'folded', which is already. */
-int fold_cmp(struct slice s, struct slice folded);
+int casefold_cmp(struct slice s, struct slice folded);
 
 #endif

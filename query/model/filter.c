@@ -75,7 +75,7 @@ filter_from_tag(struct arena *a, struct slice tagk, struct slice value,
     type = arena_alloc(a, size + 1);
     if (type == NULL)
         return error_set(e, ST_LIMIT, "the query is too large");
-    fold_bytes(slice_of(value.data, size), type);
+    casefold_bytes(slice_of(value.data, size), type);
     return filter_make(a, slice_of(type, size), tagk,
                        slice_of(paren + 1, value.size - size - 2), group_by,
                        out, e);
@@ -201,7 +201,7 @@ split(struct arena *a, struct filter *f, uint8_t separator, struct error *e)
         if (folded == NULL)
             f->parts = NULL;
         else
-            fold_bytes(text, folded);
+            casefold_bytes(text, folded);
         text.data = folded;
     }
     if (f->parts == NULL)
@@ -263,7 +263,7 @@ has_literal(const struct filter *f, struct slice tagv)
 
     while (from < to) {
         size_t mid = from + (to - from) / 2;
-        int c = f->ignore_case ? fold_cmp(tagv, f->parts[mid])
+        int c = f->ignore_case ? casefold_cmp(tagv, f->parts[mid])
                                : slice_cmp(tagv, f->parts[mid]);
 
         if (c == 0)
@@ -282,7 +282,7 @@ part_is_at(const struct filter *f, struct slice part, struct slice s, size_t at)
     if (at > s.size || part.size > s.size - at)
         return false;
     for (size_t i = 0; i < part.size; i++) {
-        uint8_t c = f->ignore_case ? fold_at(s, at + i) : s.data[at + i];
+        uint8_t c = f->ignore_case ? casefold_at(s, at + i) : s.data[at + i];
 
         if (c != part.data[i])
             return false;

@@ -99,8 +99,8 @@ struct query {
     /* The points of the whole hours that are read: what an expression works on
      * before it is cut to the range. */
     bool whole_hours;
-    /* A group whose numbers fail (infinite ones) has failed alone: no group may
-     * need it. */
+    /* A group with infinite numbers fails alone; an expression may not need
+     * it. */
     bool lazy;
     bool arrays; /* dps as [[ts, v], ...]: ?arrays of the URI, also of a POST */
     struct sub_query *subs;

@@ -121,7 +121,7 @@ put_code(struct translation *t, unsigned value)
 
 /* \u0061 */
 static enum status
-take_unicode(struct translation *t)
+translate_unicode(struct translation *t)
 {
     unsigned value = 0;
 
@@ -139,7 +139,7 @@ take_unicode(struct translation *t)
 
 /* \0141: up to 0377. */
 static enum status
-take_octal(struct translation *t)
+translate_octal(struct translation *t)
 {
     unsigned value = 0;
     size_t digits = 0;
@@ -160,7 +160,7 @@ take_octal(struct translation *t)
 /* As many digits as there is such a group; one that is not there yet has
  * matched nothing, so that nothing is equal to it. */
 static void
-take_reference(struct translation *t)
+translate_reference(struct translation *t)
 {
     size_t n = (size_t)(peek(t, 1) - '0');
 
@@ -336,7 +336,7 @@ put_property(struct translation *t, struct slice name, bool negated)
 
 /* \p{Lower}, \P{Lower} */
 static enum status
-take_property(struct translation *t)
+translate_property(struct translation *t)
 {
     bool negated = peek(t, 1) == 'P';
     struct slice name = slice_of(t->in.data + t->at + 3, 0);
@@ -356,7 +356,7 @@ take_property(struct translation *t)
 
 /* \Q..\E; without an end, all that is left. */
 static void
-take_quoted(struct translation *t)
+translate_quoted(struct translation *t)
 {
     bool folds = (t->flags & FLAG_I) != 0;
 
@@ -378,25 +378,25 @@ take_quoted(struct translation *t)
 }
 
 static enum status
-take_escape(struct translation *t)
+translate_escape(struct translation *t)
 {
     uint8_t c = peek(t, 1);
 
     if (c == 'Q')
-        take_quoted(t);
+        translate_quoted(t);
     else if (c == 'u')
-        return take_unicode(t);
+        return translate_unicode(t);
     else if (c == 'x' && digit_hex(peek(t, 2)) >= 0 &&
              digit_hex(peek(t, 3)) >= 0) {
         put_code(
             t, (unsigned)(digit_hex(peek(t, 2)) * 16 + digit_hex(peek(t, 3))));
         t->at += 4;
     } else if (c == '0')
-        return take_octal(t);
+        return translate_octal(t);
     else if (c == 'p' || c == 'P')
-        return take_property(t);
+        return translate_property(t);
     else if (c >= '1' && c <= '9' && !t->in_class)
-        take_reference(t);
+        translate_reference(t);
     else if (c != 0 && strchr("dswDSW", c) != NULL &&
              put_unicode(t, slice_of(&(uint8_t){ c | 0x20 }, 1), c < 'a'))
         t->at += 2;
@@ -416,10 +416,10 @@ take_escape(struct translation *t)
 
 /* An escape in a class: behind one of many characters, '-' is no range. */
 static enum status
-take_member(struct translation *t)
+translate_member(struct translation *t)
 {
     bool many = peek(t, 1) != 0 && strchr("dDwWsShHvVpP", peek(t, 1)) != NULL;
-    enum status status = take_escape(t);
+    enum status status = translate_escape(t);
 
     if (many && peek(t, 0) == '-' && peek(t, 1) != ']')
         buf_put_u8(t->out, '\\');
@@ -428,7 +428,7 @@ take_member(struct translation *t)
 
 /* A character of a class, or a range of them. */
 static void
-take_range(struct translation *t)
+translate_range(struct translation *t)
 {
     uint8_t c = peek(t, 0), to = peek(t, 2);
     char from_cases[2] = { 'a', 'A' };
@@ -466,12 +466,12 @@ struct operand {
     struct buf plain, nested;
 };
 
-static enum status take_class(struct translation *t, unsigned depth);
+static enum status translate_class(struct translation *t, unsigned depth);
 
 /* A ']' that comes first is one of the characters. */
 static enum status
-take_operand(struct translation *t, struct operand *o, bool first,
-             unsigned depth)
+translate_operand(struct translation *t, struct operand *o, bool first,
+                  unsigned depth)
 {
     enum status status = ST_OK;
 
@@ -485,11 +485,11 @@ take_operand(struct translation *t, struct operand *o, bool first,
         if (t->in.data[t->at] == '[') {
             if (o->nested.size > 0)
                 buf_put_u8(t->out, '|');
-            status = take_class(t, depth + 1);
+            status = translate_class(t, depth + 1);
         } else if (t->in.data[t->at] == '\\') {
-            status = take_member(t);
+            status = translate_member(t);
         } else {
-            take_range(t);
+            translate_range(t);
         }
         first = false;
     }
@@ -511,8 +511,8 @@ put_operand(struct buf *out, struct operand *o)
 /* What a character must be, as looks ahead; of a plain class its inside. An
  * intersection with nothing is none. */
 static enum status
-take_operands(struct translation *t, struct buf *all, bool *is_plain,
-              unsigned depth)
+translate_operands(struct translation *t, struct buf *all, bool *is_plain,
+                   unsigned depth)
 {
     enum status status = ST_OK;
     bool more = true;
@@ -520,7 +520,7 @@ take_operands(struct translation *t, struct buf *all, bool *is_plain,
     for (bool first = true; more && status == ST_OK; first = false) {
         struct operand o = { BUF_INIT, BUF_INIT };
 
-        status = take_operand(t, &o, first, depth);
+        status = translate_operand(t, &o, first, depth);
         more = follows(t, "&&");
         t->at += more ? 2 : 0;
         *is_plain = first && !more && o.nested.size == 0;
@@ -538,7 +538,7 @@ take_operands(struct translation *t, struct buf *all, bool *is_plain,
 }
 
 static enum status
-take_class(struct translation *t, unsigned depth)
+translate_class(struct translation *t, unsigned depth)
 {
     struct buf *out = t->out, all = BUF_INIT;
     bool negated = peek(t, 1) == '^', is_plain = true, was_in = t->in_class;
@@ -548,7 +548,7 @@ take_class(struct translation *t, unsigned depth)
         return reject(t, "Too many classes within classes");
     t->in_class = true;
     t->at += negated ? 2 : 1;
-    status = take_operands(t, &all, &is_plain, depth);
+    status = translate_operands(t, &all, &is_plain, depth);
     t->in_class = was_in;
     t->out = out;
     if (status == ST_OK && (peek(t, 0) != ']' || all.size == 0)) {
@@ -583,7 +583,7 @@ open_group(struct translation *t)
 
 /* (?i), (?idmsux-idmsux:  PCRE2 ends lines at line feeds always. */
 static enum status
-take_flags(struct translation *t)
+translate_flags(struct translation *t)
 {
     unsigned flags = t->flags;
     bool off = false;
@@ -615,7 +615,7 @@ take_flags(struct translation *t)
 }
 
 static enum status
-take_group(struct translation *t)
+translate_group(struct translation *t)
 {
     if (peek(t, 1) != '?') {
         t->groups++;
@@ -637,14 +637,14 @@ take_group(struct translation *t)
         copy(t, 3);
         return open_group(t);
     default:
-        return take_flags(t);
+        return translate_flags(t);
     }
 }
 
 /* {n}, {n,}, {n,m}; other braces are no text, as they are in PCRE2.  Behind a
  * quantifier Java repeats nothing. */
 static enum status
-take_brace(struct translation *t)
+translate_brace(struct translation *t)
 {
     size_t size = t->out->size;
 
@@ -674,16 +674,16 @@ regexp_translate(struct slice java, struct buf *out, struct error *e)
 
         switch (c) {
         case '\\':
-            status = take_escape(&t);
+            status = translate_escape(&t);
             break;
         case '[':
-            status = take_class(&t, 0);
+            status = translate_class(&t, 0);
             break;
         case '(':
-            status = take_group(&t);
+            status = translate_group(&t);
             break;
         case '{':
-            status = take_brace(&t);
+            status = translate_brace(&t);
             break;
         case ')':
             if (t.depth > 0)

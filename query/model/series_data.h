@@ -14,7 +14,7 @@
 /* One series' points, ascending and unique, of all hour rows that the scan
  * range touches: also those before 'start' and after 'end', which feed
  * interpolation, rates and the last bucket. */
-struct span {
+struct series_data {
     const int64_t *ts_ms;
     const union number *v;
     const uint8_t *is_float;
@@ -25,7 +25,7 @@ struct span {
      * points from first_ms to last_ms, if the series 'has_points' in the
      * scanned rows.
      */
-    bool folded, has_points;
+    bool downsampled, has_points;
     int64_t first_ms, last_ms;
 };
 

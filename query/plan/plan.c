@@ -151,7 +151,7 @@ list_series(void *ctx, struct slice tsuid)
     struct planner *p = ctx;
     bool takes;
 
-    p->status = planner_takes(p, tsuid, &takes);
+    p->status = series_matches_filters(p, tsuid, &takes);
     if (p->status != ST_OK)
         return false;
     if (!takes || (p->overflow && p->by_name))
@@ -379,7 +379,7 @@ plan_tsuids(struct planner *p)
     struct slice *tsuids = NULL;
     size_t len = 0;
     enum status status =
-        tsuids_take(p->sq, p->layout, p->a, &tsuids, &len, p->e);
+        parse_tsuids(p->sq, p->layout, p->a, &tsuids, &len, p->e);
     struct plan *out = p->p;
 
     if (status != ST_OK)

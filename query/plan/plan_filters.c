@@ -207,7 +207,7 @@ planner_smallest_set(const struct planner *p)
 
 struct verdict {
     uint64_t tagv;
-    bool known, takes;
+    bool known, matches;
 };
 
 /* Must this filter be evaluated on values of the tagk? */
@@ -220,18 +220,18 @@ goes_by_name(const struct plan_filter *f, uint64_t tagk)
 
 /* Evaluates the tagk's filters on the name of one value. */
 static enum status
-evaluate(struct planner *p, uint64_t tagk, uint64_t tagv, bool *takes,
+evaluate(struct planner *p, uint64_t tagk, uint64_t tagv, bool *matches,
          struct error *e)
 {
     struct buf name = BUF_INIT;
     struct error failed = { .status = ST_OK };
     enum status status = uid_name(p->c->uids, UID_TAGV, tagv, &name, e);
 
-    *takes = true;
-    for (size_t i = 0; i < p->filters_len && status == ST_OK && *takes; i++) {
+    *matches = true;
+    for (size_t i = 0; i < p->filters_len && status == ST_OK && *matches; i++) {
         if (!goes_by_name(&p->filters[i], tagk))
             continue;
-        *takes =
+        *matches =
             filter_matches(p->filters[i].filter, buf_slice(&name), &failed);
         status = failed.status;
     }
@@ -271,7 +271,7 @@ grow_verdicts(struct restriction *r)
 
 static enum status
 takes_value(struct planner *p, struct restriction *r, uint64_t tagv,
-            bool *takes)
+            bool *matches)
 {
     struct verdict *v;
     enum status status;
@@ -279,27 +279,27 @@ takes_value(struct planner *p, struct restriction *r, uint64_t tagv,
     if (r->verdicts_len * 2 >= r->verdicts_cap && !grow_verdicts(r))
         return no_memory(p->e);
     v = find_verdict(r->verdicts, r->verdicts_cap, tagv);
-    *takes = v->takes;
+    *matches = v->matches;
     if (v->known)
         return ST_OK;
     status = deadline_tick(&p->deadline, NAME_STEPS, p->e);
     if (status == ST_OK)
-        status = evaluate(p, r->tagk, tagv, takes, p->e);
+        status = evaluate(p, r->tagk, tagv, matches, p->e);
     if (status != ST_OK)
         return status;
-    *v = (struct verdict){ tagv, true, *takes };
+    *v = (struct verdict){ tagv, true, *matches };
     r->verdicts_len++;
     return ST_OK;
 }
 
 enum status
-planner_takes(struct planner *p, struct slice tsuid, bool *takes)
+series_matches_filters(struct planner *p, struct slice tsuid, bool *matches)
 {
     const struct key_layout *w = p->layout;
     enum status status = ST_OK;
 
-    *takes = true;
-    for (size_t i = 0; i < p->restrictions_len && *takes; i++) {
+    *matches = true;
+    for (size_t i = 0; i < p->restrictions_len && *matches; i++) {
         struct restriction *r = &p->restrictions[i];
 
         for (size_t k = 0; r->by_name && k < tsuid_tags(w, tsuid); k++)
@@ -308,7 +308,7 @@ planner_takes(struct planner *p, struct slice tsuid, bool *takes)
                 status = takes_value(
                     p, r,
                     key_get_uint(tsuid_tagv(w, tsuid, k).data, w->tagv_width),
-                    takes);
+                    matches);
         if (status != ST_OK)
             return status;
     }
@@ -339,7 +339,7 @@ planner_end_names(struct planner *p)
         if (set == NULL)
             return no_memory(p->e);
         for (size_t k = 0; k < r->verdicts_cap; k++)
-            if (r->verdicts[k].takes)
+            if (r->verdicts[k].matches)
                 set[len++] = r->verdicts[k].tagv;
         qsort(set, len, sizeof *set, planner_compare_u64);
         end_by_name(p, r, set, len);
@@ -363,7 +363,7 @@ struct by_name {
 /* What fails here may concern no series of the answer: it ends the use of the
  * index alone, but the deadline ends all. */
 static enum status
-index_takes(void *ctx, uint64_t tagv, bool *takes)
+value_matches(void *ctx, uint64_t tagv, bool *matches)
 {
     struct by_name *b = ctx;
     struct error ignored;
@@ -371,7 +371,7 @@ index_takes(void *ctx, uint64_t tagv, bool *takes)
     b->p->status = deadline_tick(&b->p->deadline, NAME_STEPS, b->p->e);
     return b->p->status != ST_OK
                ? b->p->status
-               : evaluate(b->p, b->tagk, tagv, takes, &ignored);
+               : evaluate(b->p, b->tagk, tagv, matches, &ignored);
 }
 
 static bool
@@ -400,7 +400,7 @@ resolve_by_name(struct planner *p, struct restriction *r)
             filter_cache_key(p->filters[i].filter, &key);
     status = series_values(
         p->c->series, p->p->metric, r->tagk,
-        key.failed ? (struct slice){ NULL, 0 } : buf_slice(&key), index_takes,
+        key.failed ? (struct slice){ NULL, 0 } : buf_slice(&key), value_matches,
         by_name_go_on, &b, p->a, &known, &values, &len, p->e);
     buf_fini(&key);
     if (status == ST_OK && !known)

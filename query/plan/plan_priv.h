@@ -62,9 +62,10 @@ MUST_CHECK enum status planner_filters(struct planner *p);
 /* Makes sets of what goes by name, where an index has the values. */
 MUST_CHECK enum status planner_names(struct planner *p);
 /* Does a series that the masks match pass the filters that go by name? */
-MUST_CHECK enum status planner_takes(struct planner *p, struct slice tsuid,
-                                     bool *takes);
-/* After planner_takes() on each series: the values that pass become sets. */
+MUST_CHECK enum status
+series_matches_filters(struct planner *p, struct slice tsuid, bool *matches);
+/* After series_matches_filters() on each series: the values that pass become
+ * sets. */
 MUST_CHECK enum status planner_end_names(struct planner *p);
 void planner_free_verdicts(struct planner *p);
 /* The restriction that likely leaves the fewest series, or NULL. */

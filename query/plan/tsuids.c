@@ -36,8 +36,8 @@ struct named {
 };
 
 static enum status
-take_one(struct slice text, const struct sub_query *sq,
-         const struct key_layout *layout, struct named *n, struct error *e)
+parse_tsuid(struct slice text, const struct sub_query *sq,
+            const struct key_layout *layout, struct named *n, struct error *e)
 {
     struct slice tsuid;
 
@@ -66,9 +66,9 @@ no_memory(struct error *e)
 }
 
 enum status
-tsuids_take(const struct sub_query *sq, const struct key_layout *layout,
-            struct arena *a, struct slice **out, size_t *out_len,
-            struct error *e)
+parse_tsuids(const struct sub_query *sq, const struct key_layout *layout,
+             struct arena *a, struct slice **out, size_t *out_len,
+             struct error *e)
 {
     struct slice *all = arena_array(a, sq->tsuids_len, sizeof *all);
     unsigned mw = layout->metric_width;
@@ -80,8 +80,8 @@ tsuids_take(const struct sub_query *sq, const struct key_layout *layout,
     for (size_t i = 0; i < sq->tsuids_len; i++) {
         struct slice text = sq->tsuids[i];
         struct named n = { arena_alloc(a, TSUID_MAX), 0, false };
-        enum status st =
-            n.bytes == NULL ? no_memory(e) : take_one(text, sq, layout, &n, e);
+        enum status st = n.bytes == NULL ? no_memory(e)
+                                         : parse_tsuid(text, sq, layout, &n, e);
 
         if (st != ST_OK)
             return st;

@@ -16,9 +16,9 @@
 /* Those of 'sq' in ascending order, each once, with the kind of the rollups
  * that are read.  Those of a length that no series has are left out: OpenTSDB
  * looks for them, and finds none. */
-MUST_CHECK enum status tsuids_take(const struct sub_query *sq,
-                                   const struct key_layout *layout,
-                                   struct arena *a, struct slice **out,
-                                   size_t *out_len, struct error *e);
+MUST_CHECK enum status parse_tsuids(const struct sub_query *sq,
+                                    const struct key_layout *layout,
+                                    struct arena *a, struct slice **out,
+                                    size_t *out_len, struct error *e);
 
 #endif

@@ -22,13 +22,13 @@ glob(struct slice p, struct slice s, bool fold)
     ok[0][0] = true;
     for (size_t i = 1; i <= p.size; i++)
         for (size_t k = 0; k <= s.size; k++) {
-            uint8_t c = fold ? fold_at(p, i - 1) : p.data[i - 1];
+            uint8_t c = fold ? casefold_at(p, i - 1) : p.data[i - 1];
 
             if (c == '*')
                 ok[i][k] = ok[i - 1][k] || (k > 0 && ok[i][k - 1]);
             else
                 ok[i][k] = k > 0 && ok[i - 1][k - 1] &&
-                           c == (fold ? fold_at(s, k - 1) : s.data[k - 1]);
+                           c == (fold ? casefold_at(s, k - 1) : s.data[k - 1]);
         }
     return ok[p.size][s.size];
 }

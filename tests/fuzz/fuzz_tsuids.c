@@ -46,7 +46,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t len = 0;
 
     sq.tsuids_len = split(slice_of(data, size), texts);
-    st = tsuids_take(&sq, layout, a, &out, &len, &e);
+    st = parse_tsuids(&sq, layout, a, &out, &len, &e);
     if (st == ST_OK) {
         for (size_t i = 0; i < len; i++) {
             INSIST(tsuid_is_valid(layout, out[i]));

@@ -13,9 +13,10 @@
 static struct deadline deadline; /* without a timeout */
 
 /*
- * numbers_run() for scripts: with the argument "-", cases on stdin and answers
- * on stdout, line by line.  Without one, as "make check" calls it, it becomes
- * the script that compares it with the model (skipped where there is no node).
+ * aggregate_group() for scripts: with the argument "-", cases on stdin and
+ * answers on stdout, line by line.  Without one, as "make check" calls it, it
+ * becomes the script that compares it with the model (skipped where there is no
+ * node).
  *
  *     query START_MS END_MS AGGREGATOR
  *     downsample INTERVAL_MS COUNT UNIT CALENDAR ALL AGGREGATOR FILL ZONE
@@ -150,7 +151,8 @@ static void
 run(struct cli_case *c)
 {
     struct arena *a = arena_new(0);
-    struct span *spans = (struct span *)mem_new_array(SPANS_MAX, sizeof *spans);
+    struct series_data *spans =
+        (struct series_data *)mem_new_array(SPANS_MAX, sizeof *spans);
     struct dps out;
     struct error e;
     uint32_t from, to;
@@ -169,12 +171,13 @@ run(struct cli_case *c)
         while (last < p->len && hour_base(p->ts_ms[last]) <= to)
             last++;
         if (first < last)
-            spans[n++] = (struct span){ .ts_ms = p->ts_ms + first,
-                                        .v = p->v + first,
-                                        .is_float = p->is_float + first,
-                                        .len = last - first };
+            spans[n++] = (struct series_data){ .ts_ms = p->ts_ms + first,
+                                               .v = p->v + first,
+                                               .is_float = p->is_float + first,
+                                               .len = last - first };
     }
-    if (numbers_run(&c->q, &c->sq, spans, n, &deadline, a, &out, &e) == ST_OK)
+    if (aggregate_group(&c->q, &c->sq, spans, n, &deadline, a, &out, &e) ==
+        ST_OK)
         print_answer(&out);
     else
         (void)printf("error %s\n", e.text);

@@ -35,14 +35,14 @@ struct parsed {
     int64_t ts[SPANS_MAX][POINTS_MAX];
     union number v[SPANS_MAX][POINTS_MAX];
     uint8_t is_float[SPANS_MAX][POINTS_MAX];
-    struct span spans[SPANS_MAX];
+    struct series_data spans[SPANS_MAX];
     size_t len;
 };
 
 static void
 parse_point(struct parsed *p, const char *text)
 {
-    struct span *s = &p->spans[p->len - 1];
+    struct series_data *s = &p->spans[p->len - 1];
     const char *colon = strchr(text, ':');
     size_t i = s->len++;
 
@@ -61,9 +61,9 @@ begin_span(struct parsed *p)
     size_t i = p->len++;
 
     ck_assert(i < SPANS_MAX);
-    p->spans[i] = (struct span){ .ts_ms = p->ts[i],
-                                 .v = p->v[i],
-                                 .is_float = p->is_float[i] };
+    p->spans[i] = (struct series_data){ .ts_ms = p->ts[i],
+                                        .v = p->v[i],
+                                        .is_float = p->is_float[i] };
 }
 
 static void
@@ -158,7 +158,8 @@ run_case(const struct text_case *c, char *out, size_t size)
     parse_spans(c->spans, &p);
     parse_downsample(c->downsample, &sq.downsample);
     parse_rate(c->rate, &sq);
-    if (numbers_run(&q, &sq, p.spans, p.len, &deadline, a, &dps, &e) == ST_OK)
+    if (aggregate_group(&q, &sq, p.spans, p.len, &deadline, a, &dps, &e) ==
+        ST_OK)
         print_dps(&dps, out, size);
     else
         (void)snprintf(out, size, "%s", e.text);
@@ -332,12 +333,12 @@ takes_points(const struct query *q, const struct sub_query *sq,
              int64_t first_ms, int64_t last_ms)
 {
     const struct numbers_bounds b = numbers_bounds(q, sq);
-    const struct span s = { .folded = true,
-                            .has_points = true,
-                            .first_ms = first_ms,
-                            .last_ms = last_ms };
+    const struct series_data s = { .downsampled = true,
+                                   .has_points = true,
+                                   .first_ms = first_ms,
+                                   .last_ms = last_ms };
 
-    return numbers_takes(&b, &s);
+    return series_in_range(&b, &s);
 }
 
 /* With or without buckets: its first and last time, which are 0, do not count
@@ -348,8 +349,10 @@ START_TEST(a_span_without_points_is_not_taken)
     const struct sub_query sq = { 0 };
     const struct numbers_bounds b = numbers_bounds(&q, &sq);
 
-    ck_assert(!numbers_takes(&b, &(struct span){ .folded = true }));
-    ck_assert(!numbers_takes(&b, &(struct span){ .folded = false }));
+    ck_assert(
+        !series_in_range(&b, &(struct series_data){ .downsampled = true }));
+    ck_assert(
+        !series_in_range(&b, &(struct series_data){ .downsampled = false }));
     ck_assert(takes_points(&q, &sq, 0, 0));
 }
 END_TEST
@@ -381,7 +384,7 @@ START_TEST(calendar_days_of_a_zone)
                                   BASE_MS + 19 * 3600000 };
     static const union number v[] = { { .i = 1 }, { .i = 2 }, { .i = 4 } };
     static const uint8_t ints[] = { 0, 0, 0 };
-    const struct span span = {
+    const struct series_data span = {
         .ts_ms = ts, .v = v, .is_float = ints, .len = 3
     };
     struct query q = { .start_ms = BASE_MS - 86400000,
@@ -402,8 +405,8 @@ START_TEST(calendar_days_of_a_zone)
     ck_assert_int_eq(
         timezone_find(slice_str("Asia/Kolkata"), &sq.downsample.zone, NULL),
         ST_OK);
-    ck_assert_int_eq(numbers_run(&q, &sq, &span, 1, &deadline, a, &dps, NULL),
-                     ST_OK);
+    ck_assert_int_eq(
+        aggregate_group(&q, &sq, &span, 1, &deadline, a, &dps, NULL), ST_OK);
     print_dps(&dps, out, sizeof out);
     /* Midnight there is 18:30 here. */
     ck_assert_str_eq(out, "-19800:3.0 66600:4.0");
@@ -424,7 +427,7 @@ START_TEST(groups_share_a_deadline)
     static int64_t ts[1000];
     static union number v[1000];
     static uint8_t ints[1000];
-    const struct span span = {
+    const struct series_data span = {
         .ts_ms = ts, .v = v, .is_float = ints, .len = 1000
     };
     struct query q = { .start_ms = BASE_MS, .end_ms = BASE_MS + 3600000 };
@@ -439,7 +442,7 @@ START_TEST(groups_share_a_deadline)
     for (int i = 0; i < 100 && st == ST_OK; i++) {
         struct arena *a = arena_new(0);
 
-        st = numbers_run(&q, &sq, &span, 1, &cancelled, a, &dps, &e);
+        st = aggregate_group(&q, &sq, &span, 1, &cancelled, a, &dps, &e);
         arena_free(&a);
     }
     ck_assert_int_eq(st, ST_BUSY);
@@ -451,7 +454,7 @@ START_TEST(a_small_arena_is_a_limit)
     static const int64_t ts[] = { BASE_MS };
     static const union number v[] = { { .i = 1 } };
     static const uint8_t ints[] = { 0 };
-    const struct span span = {
+    const struct series_data span = {
         .ts_ms = ts, .v = v, .is_float = ints, .len = 1
     };
     struct query q = { .start_ms = BASE_MS - 86400000,
@@ -467,7 +470,7 @@ START_TEST(a_small_arena_is_a_limit)
     struct dps dps;
     struct error e;
 
-    ck_assert_int_eq(numbers_run(&q, &sq, &span, 1, &deadline, a, &dps, &e),
+    ck_assert_int_eq(aggregate_group(&q, &sq, &span, 1, &deadline, a, &dps, &e),
                      ST_LIMIT);
     ck_assert_int_eq(e.status, ST_LIMIT);
     arena_free(&a);

@@ -99,9 +99,9 @@ struct ways {
 };
 
 static void
-fold_row(const struct stream_downsampler *f, const struct points *p,
-         uint32_t base, bool by_points, struct arena *a, struct fold *out,
-         struct ways *ways)
+accumulate_row(const struct stream_downsampler *f, const struct points *p,
+               uint32_t base, bool by_points, struct arena *a,
+               struct bucket_acc *out, struct ways *ways)
 {
     struct buf b = BUF_INIT;
     struct summary summary;
@@ -112,29 +112,30 @@ fold_row(const struct stream_downsampler *f, const struct points *p,
     ck_assert_int_eq(block_summary(buf_slice(&b), base, &summary, NULL), ST_OK);
     ck_assert_int_eq(
         block_decode_spaced(buf_slice(&b), base, &back, &spacing, NULL), ST_OK);
-    if (fold_summary(f, out, &summary, a)) {
+    if (bucket_acc_summary(f, out, &summary, a)) {
         ways->summaries++;
     } else if (spacing.even && !by_points) {
         ways->spaced++;
-        fold_spaced(f, out, &spacing, back.v, back.len, a);
+        bucket_acc_spaced(f, out, &spacing, back.v, back.len, a);
     } else {
         ways->points++;
-        fold_points(f, out, p, a);
+        bucket_acc_points(f, out, p, a);
     }
     points_fini(&back);
     buf_fini(&b);
 }
 
 static void
-fold_all(const struct stream_downsampler *f, const struct series *s,
-         bool by_points, struct arena *a, struct fold *out, struct ways *ways)
+accumulate_all(const struct stream_downsampler *f, const struct series *s,
+               bool by_points, struct arena *a, struct bucket_acc *out,
+               struct ways *ways)
 {
-    *out = (struct fold){ 0 };
+    *out = (struct bucket_acc){ 0 };
     for (uint32_t h = 0; h < HOURS; h++)
         if (s->rows[h].len > 0)
-            fold_row(f, &s->rows[h], (uint32_t)BASE_S + h * HOUR_S, by_points,
-                     a, out, ways);
-    ck_assert(fold_end(f, out, a));
+            accumulate_row(f, &s->rows[h], (uint32_t)BASE_S + h * HOUR_S,
+                           by_points, a, out, ways);
+    ck_assert(bucket_acc_end(f, out, a));
 }
 
 static bool
@@ -144,7 +145,7 @@ same_number(double a, double b)
 }
 
 static void
-compare(const struct sub_query *sq, const struct fold *got,
+compare(const struct sub_query *sq, const struct bucket_acc *got,
         const struct column *want)
 {
     ck_assert_uint_eq(got->len, want->len);
@@ -161,14 +162,14 @@ static void
 check(const struct query *q, const struct sub_query *sq, const struct series *s,
       struct arena *a, struct ways *ways)
 {
-    struct span span = { .ts_ms = s->all.ts_ms,
-                         .v = s->all.v,
-                         .is_float = s->all.is_float,
-                         .len = s->all.len };
+    struct series_data span = { .ts_ms = s->all.ts_ms,
+                                .v = s->all.v,
+                                .is_float = s->all.is_float,
+                                .len = s->all.len };
     struct window w = numbers_window(q, sq);
     struct downsampler d = { .sum_counts = false };
     struct stream_downsampler f;
-    struct fold got;
+    struct bucket_acc got;
     struct column want;
 
     ck_assert_int_eq(
@@ -178,7 +179,7 @@ check(const struct query *q, const struct sub_query *sq, const struct series *s,
     for (int i = 0; i < 4; i++) {
         if (i == 2)
             stream_downsampler_make_grid(&f, a);
-        fold_all(&f, s, i % 2 != 0, a, &got, ways);
+        accumulate_all(&f, s, i % 2 != 0, a, &got, ways);
         compare(sq, &got, &want);
         ck_assert_uint_eq(got.some, span.len > 0);
         if (span.len > 0) {
@@ -253,14 +254,14 @@ START_TEST(says_when_the_arena_is_full)
     uint64_t state = 1;
     struct series s = { 0 };
     struct stream_downsampler f;
-    struct fold fold = { 0 };
+    struct bucket_acc acc = { 0 };
 
     sq.downsample.aggregator = aggregator_find(slice_str("sum"));
     fill(&s, &state);
     ck_assert(stream_downsampler_init(&f, &q, &sq));
     for (int h = 0; h < HOURS; h++)
-        fold_points(&f, &fold, &s.rows[h], a);
-    ck_assert(!fold_end(&f, &fold, a));
+        bucket_acc_points(&f, &acc, &s.rows[h], a);
+    ck_assert(!bucket_acc_end(&f, &acc, a));
     for (int h = 0; h < HOURS; h++)
         points_fini(&s.rows[h]);
     points_fini(&s.all);

@@ -86,7 +86,7 @@ compare_names(struct slice a, struct slice b)
     size_t n = a.size < b.size ? a.size : b.size;
 
     for (size_t i = 0; i < n; i++) {
-        int c = fold_at(a, i) - fold_at(b, i);
+        int c = casefold_at(a, i) - casefold_at(b, i);
 
         if (c != 0)
             return c;
