@@ -435,11 +435,12 @@ run_tasks(struct task *tasks, size_t len)
 
     for (size_t i = 0; i < len; i++)
         specs[i] = spec_of(&tasks[i]);
-    if (status == ST_OK)
+    if (status == ST_OK) {
         status =
             store_scans_open(job->c->store, specs, len, scans, &tasks->error);
-    if (status == ST_LIMIT)
-        status = out_of_memory(job->limits, &tasks->error);
+        if (status == ST_LIMIT)
+            status = out_of_memory(job->limits, &tasks->error);
+    }
     tasks->status = status;
     for (size_t i = 0; i < len && status == ST_OK; i++) {
         int64_t from_us = clock_monotonic_us();
