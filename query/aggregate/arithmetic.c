@@ -271,7 +271,7 @@ LOOPS(ends)
         INTS(ends), DOUBLES(ends) \
     }
 
-const struct arithmetic aggregator_arithmetic[] = {
+const struct arithmetic aggregator_arithmetic[KIND_PERCENTILE + 1] = {
     [KIND_SUM] = { INTS(sum_int), DOUBLES(sum_double) },
     [KIND_AVG] = { INTS(sum_int), DOUBLES(sum_double) },
     [KIND_SQUARE_SUM] = { INTS(squares_int), DOUBLES(squares_double) },

@@ -50,7 +50,7 @@ export async function restart(s, signal) {
 }
 /* What a server that records gets and that changes data, to be repeated elsewhere. */
 function record(s, request) {
-  const reads = request.path === '/api/query' && !request.body?.includes('"delete":true');
+  const reads = /^\/api\/query\b/.test(request.path) && !request.body?.includes('"delete":true');
   if (s.recording && !reads) s.writes.push(request);
 }
 export function ask(s, method, p, body) {

@@ -23,7 +23,7 @@ const { notes } = await import('./notes.mjs');
 const { plain } = await import('./plain.mjs');
 const { rollups } = await import('./rollups.mjs');
 
-const until = Date.now() + 1000 * Number(process.argv[3] ?? 20);
+let until = Infinity; /* set behind the steps */
 const FAMILIES = [plain, exp, gexp, notes, rollups, histograms, last, lookup, suggest];
 const AT_ONCE = 4; /* fresh servers */
 
@@ -64,6 +64,7 @@ async function askFresh(world, writes, { method, path, body }) {
       if (w.lines) await say(s, w.lines);
       else await ask(s, w.method, w.path, w.body);
     }
+    await forget(s); /* what the writes left in the caches */
     return { ...await ask(s, method, path, body), words: s.words };
   } finally {
     await stop(s, 'SIGKILL');
@@ -71,7 +72,7 @@ async function askFresh(world, writes, { method, path, body }) {
 }
 const shown = ({ method, path, body }) => `${method} ${decodeURIComponent(path)} ${body ?? ''}`;
 
-let requests = 0;
+let requests = 0; /* compared */
 async function askSome(world, warm, asked) {
   for (let n = 5; n > 0 && Date.now() < until; n--) {
     const some = Array.from({ length: AT_ONCE }, () => makeRequest(world, asked)), got = [];
@@ -88,6 +89,88 @@ async function askSome(world, warm, asked) {
     });
   }
 }
+/* The same request to the warm server, twice, and to a fresh one. */
+async function compare(warm, step, request) {
+  const world = { settings: [] }, want = await askFresh(world, warm.writes, request);
+  for (let time = 1; time <= 2; time++) {
+    const got = await ask(warm, request.method, request.path, request.body);
+    requests++;
+    if (got.status === want.status && got.text === want.text) continue;
+    throw new Failure(`step "${step}", time ${time}: ${shown(request)}\nwarm:  ${got.status} ${got.text}\n` +
+      `fresh: ${want.status} ${want.text}\nfresh server: ${want.words.join(' ')}`);
+  }
+}
+const T0 = 1500000000; /* 40 minutes behind an hour */
+const querying = m => ({ method: 'GET', path: `/api/query?start=${T0 - 1}&end=${T0 + 7200}&m=${encodeURIComponent(m)}` });
+const line = (host, ts, value) => `put steps ${ts} ${value} host=${host}\n`;
+async function writeTo(warm, lines) {
+  const heard = await say(warm, lines);
+  if (heard !== '') throw new Failure(`telnet said ${heard}`);
+}
+const forget = warm => ask(warm, 'GET', '/api/dropcaches'); /* flushes the open rows, too */
+
+/* Buckets of the streaming downsampler against the points as they are stored: borders lie
+ * inside rows, and inside blocks. */
+const FOLDS = {
+  sum: v => v.reduce((a, b) => a + b), min: v => Math.min(...v), max: v => Math.max(...v),
+  count: v => v.length, first: v => v[0], last: v => v.at(-1), avg: v => v.reduce((a, b) => a + b) / v.length,
+};
+async function downsampleSteps(warm) {
+  await writeTo(warm, Array.from({ length: 600 }, (_, i) => line('ds', T0 + 1200 + i * 10, (i * 7919) % 1000 - 500)));
+  for (const state of ['open rows', 'flushed rows']) {
+    const raw = Object.entries(JSON.parse((await ask(warm, 'GET', querying('none:steps{host=ds}').path)).text)[0].dps);
+    for (const seconds of [60, 420, 3600, 4000, 5000]) {
+      for (const [name, fold] of Object.entries(FOLDS)) {
+        const buckets = new Map();
+        for (const [ts, v] of raw) {
+          const at = ts - ts % seconds;
+          buckets.set(at, [...buckets.get(at) ?? [], v]);
+        }
+        const got = JSON.parse((await ask(warm, 'GET', querying(`none:${seconds}s-${name}:steps{host=ds}`).path)).text)[0].dps;
+        const at = Object.keys(got), bad = at.find(t => fold(buckets.get(Number(t)) ?? [NaN]) !== got[t]);
+        requests++;
+        if (bad !== undefined || at.length < buckets.size - 1)
+          throw new Failure(`step "${state}, ${seconds}s-${name}": at ${bad} ${got[bad]}; the points: ${buckets.get(Number(bad))}; ${at.length} of ${buckets.size} buckets`);
+      }
+    }
+    await forget(warm);
+  }
+}
+async function steps() {
+  const warm = await start(['--memory', 'tsd.http.query.allow_delete=true']);
+  warm.writes = [];
+  warm.recording = true;
+  const filters = ['web01', 'WEB01', 'web02', 'web*', 'WEB*', 'not_literal_or(web01)'].flatMap(f =>
+    /[*(]/.test(f) ? [f, f.replace('not_l', 'not_il')] : [`literal_or(${f})`, `iliteral_or(${f})`])
+    .concat(['wildcard(web*)', 'wildcard(web*)', 'wildcard(WEB*)', 'iwildcard(web*)', 'wildcard(w*1)', 'wildcard(W*1)', 'regexp(web.*)', 'regexp(WEB.*)', '*']);
+  const all = async (step, these = ['literal_or(web01)', 'iliteral_or(web01)', 'literal_or(web02)', 'wildcard(web*)', '*']) => {
+    const work = [...these], worker = async () => {
+      while (work.length) await compare(warm, step, querying(`sum:steps{host=${work.shift()}}`));
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  };
+
+  const some = [];
+  for (const host of ['web01', 'WEB01', 'Web01', 'db01']) for (let i = 0; i < 60; i++) some.push(line(host, T0 + i * 100, i * host.charCodeAt(0)));
+  await writeTo(warm, some);
+  await all('filters that differ in case', filters);
+  await writeTo(warm, [line('web02', T0 + 60, 5), line('WEB03', T0 + 60, 7)]);
+  await all('new series');
+  await ask(warm, 'POST', '/api/uid/assign', '{"metric":["steps.new"],"tagv":["web04"]}');
+  await compare(warm, 'a new name', querying('sum:steps{host=web04}'));
+  await compare(warm, 'a new metric', querying('sum:steps.new'));
+  await writeTo(warm, [line('web04', T0 + 70, 9)]);
+  await all('a series of an assigned name');
+  await ask(warm, 'POST', '/api/query', JSON.stringify({ start: T0 + 500, end: T0 + 900, delete: true,
+    queries: [{ aggregator: 'sum', metric: 'steps', filters: [{ type: 'literal_or', tagk: 'host', filter: 'web01', groupBy: false }] }] }));
+  await all('a deletion');
+  await forget(warm);
+  await all('dropped caches');
+  await ask(warm, 'POST', '/api/uid/rename', '{"tagv":"web02","name":"web05"}');
+  await all('a renamed value');
+  await downsampleSteps(warm);
+  await stop(warm);
+}
 async function round() {
   const world = makeWorld(), asked = [];
   world.values = ['web01', 'WEB02', 'Web03', 'db01', 'DB02', 'lga', 'LGA', 'Kim', 'kim']; /* case matters */
@@ -101,12 +184,20 @@ async function round() {
   for (let phase = 3; phase > 0 && Date.now() < until; phase--) {
     warm.recording = false;
     await askSome(world, warm, asked);
+    if (chance(50)) await forget(warm);
     warm.recording = true;
     await happenings(world, [warm]);
   }
   await stop(warm);
 }
 
+try {
+  await steps();
+} catch (e) {
+  console.log(`FAILED: ${e instanceof Failure ? e.message : e.stack}`);
+  process.exit(1);
+}
+until = Date.now() + 1000 * Number(process.argv[3] ?? 20);
 let rounds = 0;
 while (Date.now() < until) {
   if (rounds) nextRound();
