@@ -581,11 +581,10 @@ wal_forget_ids(struct wal_bucket *w)
 
 /* A record of the points that were taken, for this segment. */
 static struct slice
-write_record(struct put *p, unsigned bucket, const struct store_point *points,
-             const uint16_t *order, size_t len)
-    REQUIRES(p->s->head.buckets[bucket].lock)
+write_record(struct put *p, const struct head_bucket *b, unsigned bucket,
+             const struct store_point *points, const uint16_t *order,
+             size_t len) REQUIRES(b->lock)
 {
-    const struct head_bucket *b = &p->s->head.buckets[bucket];
     struct wal_bucket *w = &p->s->wal_buckets[bucket];
 
     if (w->segment != p->segment) {
@@ -612,15 +611,15 @@ write_record(struct put *p, unsigned bucket, const struct store_point *points,
 /* A record is of the segment that its ids are of; so it is written again when
  * another one begins before it is appended. */
 static enum status
-append_points(struct put *p, unsigned bucket, const struct store_point *points,
-              const uint16_t *order, size_t len)
-    REQUIRES(p->s->head.buckets[bucket].lock)
+append_points(struct put *p, const struct head_bucket *b, unsigned bucket,
+              const struct store_point *points, const uint16_t *order,
+              size_t len) REQUIRES(b->lock)
 {
     struct wal_bucket *w = &p->s->wal_buckets[bucket];
     enum status st;
 
     do {
-        struct slice record = write_record(p, bucket, points, order, len);
+        struct slice record = write_record(p, b, bucket, points, order, len);
 
         st = w->writer.record.failed
                  ? error_set(p->e, ST_BUSY, "no memory for a record")
@@ -657,7 +656,7 @@ put_bucket(struct put *p, unsigned bucket, struct store_point *points,
         put_point(p, b, rows[i % PREFETCHED], &points[order[i]]);
     }
     if (p->s->wal != NULL && p->taken > before)
-        status = append_points(p, bucket, points, order, len);
+        status = append_points(p, b, bucket, points, order, len);
     /* Rejected or not, the rows hold them; and no row of them is dropped before
      * the lock is. */
     atomic_fetch_add(&p->s->head.points, p->taken - before);
