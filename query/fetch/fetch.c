@@ -164,15 +164,29 @@ rehash(struct task *t)
     return true;
 }
 
-/* The first bytes behind the metric; zeros where there are fewer. */
-static uint64_t
-head_of(const struct plan *p, struct slice tsuid)
+/* The first bytes behind the metric, two tags of most; zeros where there are
+ * fewer. */
+static void
+set_head(const struct plan *p, struct fetched *f)
 {
-    size_t at = p->metric_id.size, left = tsuid.size - at;
-    uint8_t bytes[8] = { 0 };
+    size_t at = p->metric_id.size, left = f->tsuid.size - at;
+    uint8_t bytes[16] = { 0 };
 
-    memcpy(bytes, tsuid.data + at, left < sizeof bytes ? left : sizeof bytes);
-    return key_get_uint(bytes, sizeof bytes);
+    memcpy(bytes, f->tsuid.data + at,
+           left < sizeof bytes ? left : sizeof bytes);
+    f->head[0] = key_get_uint(bytes, 8);
+    f->head[1] = key_get_uint(bytes + 8, 8);
+}
+
+/* By TSUID, of one metric. */
+static inline bool
+is_before(const struct fetched *a, const struct fetched *b)
+{
+    if (a->head[0] != b->head[0])
+        return a->head[0] < b->head[0];
+    if (a->head[1] != b->head[1])
+        return a->head[1] < b->head[1];
+    return slice_cmp(a->tsuid, b->tsuid) < 0;
 }
 
 static struct fetched *
@@ -195,13 +209,12 @@ add_series(struct task *t, struct slice tsuid)
         t->cap = cap;
     }
     t->new_held += tsuid.size;
-    t->ascending =
-        t->ascending &&
-        (t->len == 0 || slice_cmp(t->series[t->len - 1].tsuid, tsuid) < 0);
     memcpy(copy, tsuid.data, tsuid.size);
-    f = &t->series[t->len++];
-    *f = (struct fetched){ slice_of(copy, tsuid.size),
-                           .head = head_of(t->job->p, tsuid) };
+    f = &t->series[t->len];
+    *f = (struct fetched){ .tsuid = slice_of(copy, tsuid.size) };
+    set_head(t->job->p, f);
+    t->ascending = t->ascending && (t->len == 0 || is_before(f - 1, f));
+    t->len++;
     t->current = t->len - 1;
     t->expected = t->len;
     return f;
@@ -492,13 +505,6 @@ add_counts(struct scan_counts *sum, const struct scan_counts *c)
 struct rest {
     struct fetched *next, *end;
 };
-
-static bool
-is_before(const struct fetched *a, const struct fetched *b)
-{
-    return a->head != b->head ? a->head < b->head
-                              : slice_cmp(a->tsuid, b->tsuid) < 0;
-}
 
 /* All tasks' series, ascending; no TSUID is in two tasks. */
 static enum status

@@ -20,7 +20,7 @@
 
 struct fetched {
     struct slice tsuid; /* in an arena of the fetch */
-    uint64_t head;      /* of it, what follows the metric, as a number */
+    uint64_t head[2];   /* of it, what follows the metric, as numbers */
     union {
         struct bucket_acc acc; /* with a downsampler */
         struct {
