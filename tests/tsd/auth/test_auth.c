@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "tests/harness.h"
 #include "tests/tempdir.h"
 #include "web/http.h"
@@ -157,7 +158,9 @@ guess(const struct rig *g, const char *peer)
 START_TEST(slows_down_who_guesses)
 {
     struct auth_identity who;
+    enum auth_verdict good;
     struct rig g;
+    int64_t from_us;
     int n;
 
     rig_open(&g, FILE_TEXT);
@@ -165,8 +168,14 @@ START_TEST(slows_down_who_guesses)
     n = guess(&g, "a");
     ck_assert_int_ge(n, AUTH_GUESSES);
     ck_assert_int_lt(n, 1000);
-    /* Not even a good one is looked at, but for who is known already. */
-    ck_assert_int_eq(password(&g, "root", "root", "a", &who), AUTH_TOO_MANY);
+    /* Not even a good one is looked at, but for who is known already.  A second
+     * later one more guess is free: on a slow machine, guess again. */
+    do {
+        from_us = clock_monotonic_us();
+        (void)guess(&g, "a");
+        good = password(&g, "root", "root", "a", &who);
+    } while (good != AUTH_TOO_MANY && clock_monotonic_us() - from_us > 500000);
+    ck_assert_int_eq(good, AUTH_TOO_MANY);
     ck_assert_int_eq(password(&g, "reader", "secret", "a", &who), AUTH_OK);
     /* Others are not concerned, and tokens cannot be guessed. */
     ck_assert_int_eq(password(&g, "root", "root", "b", &who), AUTH_OK);
