@@ -43,7 +43,6 @@ struct kv_engine {
 struct kv_iter_engine {
     void (*close)(struct kv_iter *it); /* may find a last failure */
     void (*seek)(struct kv_iter *it, struct slice key);
-    void (*before)(struct kv_iter *it, struct slice key);
     void (*next)(struct kv_iter *it);
     void (*free)(struct kv_iter *it);
 };

@@ -179,14 +179,6 @@ kv_iter_seek(struct kv_iter *it, struct slice key)
 }
 
 bool
-kv_iter_before(struct kv_iter *it, struct slice key)
-{
-    if (may_seek(it))
-        it->engine->before(it, key);
-    return stand(it);
-}
-
-bool
 kv_iter_next(struct kv_iter *it)
 {
     if (may_step(it))

@@ -92,8 +92,7 @@ struct kv_iter *kv_iter_open(struct kv *kv, struct kv_snapshot *s,
 MUST_CHECK enum status kv_iter_close(struct kv_iter **it, struct error *e);
 
 /* Each returns true when the iterator stands on a key afterwards. */
-bool kv_iter_seek(struct kv_iter *it, struct slice key);   /* first >= key */
-bool kv_iter_before(struct kv_iter *it, struct slice key); /* last < key */
+bool kv_iter_seek(struct kv_iter *it, struct slice key); /* first >= key */
 bool kv_iter_next(struct kv_iter *it);
 struct slice kv_iter_key(const struct kv_iter *it);
 struct slice kv_iter_value(const struct kv_iter *it);

@@ -61,6 +61,59 @@ read_newest(struct store *s, struct slice tsuid, uint32_t from_base,
     return status;
 }
 
+/* The rows of a metric in the engine, in one bucket. */
+struct metric_rows {
+    struct kv_iter *it;
+    uint32_t span;  /* seconds */
+    size_t base_at; /* in 'key', where the base begins */
+    uint8_t key[ROW_KEY_MAX];
+};
+
+/* The first span between two, both included, that the metric has a row in. */
+static bool
+first_span(struct metric_rows *m, uint32_t from, uint32_t to, uint32_t *out)
+{
+    struct slice key;
+
+    for (unsigned i = 0; i < 4; i++)
+        m->key[m->base_at + i] = (uint8_t)(from >> (24 - 8 * i));
+    if (!kv_iter_seek(m->it, slice_of(m->key, m->base_at + 4)))
+        return false;
+    key = kv_iter_key(m->it);
+    if (key.size < m->base_at + 4 || memcmp(key.data, m->key, m->base_at) != 0)
+        return false;
+    *out = (uint32_t)key_get_uint(key.data + m->base_at, 4);
+    *out -= *out % m->span;
+    return *out <= to;
+}
+
+/* The last one.  An engine seeks forwards only: steps back, each twice as long
+ * as the one before, until there is a row, and then halves what is left. */
+static bool
+last_span(struct metric_rows *m, uint32_t from, uint32_t to, uint32_t *out)
+{
+    const uint32_t span = m->span;
+    uint64_t step = span;
+    uint32_t low = to, found;
+
+    while (!first_span(m, low, to, out)) {
+        if (low <= from)
+            return false;
+        to = low - span;
+        low = low - from > step ? low - (uint32_t)step : from;
+        step *= 2;
+    }
+    while (*out < to) {
+        uint32_t middle = *out + ((to - *out) / span + 1) / 2 * span;
+
+        if (first_span(m, middle, to, &found))
+            *out = found;
+        else
+            to = middle - span;
+    }
+    return true;
+}
+
 /* The first second <= 'base' of a row that the series may have: one of its open
  * ones, or a span that its metric has in the engine, whose iterator, '*itp', is
  * to be closed. */
@@ -69,13 +122,15 @@ previous_row(struct store *s, struct slice tsuid, uint32_t base,
              struct kv_iter **itp, uint32_t *out)
 {
     struct head_bucket *b = head_bucket_of(&s->head, tsuid);
-    size_t base_at = 1u + s->layout.salt_width + s->layout.metric_width;
-    uint8_t bytes[ROW_KEY_MAX];
-    struct slice end = { bytes, key_row(&s->layout, tsuid, base, bytes) };
+    struct metric_rows m = {
+        .span = key_span_s(&s->layout),
+        .base_at = 1u + s->layout.salt_width + s->layout.metric_width,
+    };
+    uint32_t from = 0;
     const struct head_series *series;
-    struct kv_iter *it;
     bool found = false;
 
+    (void)key_row(&s->layout, tsuid, base, m.key);
     *out = 0;
     lock_take(&b->lock);
     series = head_find(&s->head, b, tsuid);
@@ -86,23 +141,15 @@ previous_row(struct store *s, struct slice tsuid, uint32_t base,
             *out = r->open.base;
         }
     lock_drop(&b->lock);
-    /* Behind the head; before it, what is flushed meanwhile would be missed. */
-    it = *itp = kv_iter_open(s->kv, NULL, KEY_TABLE(TABLE_ROWS));
+    base = key_span_base(&s->layout, base);
     *out = key_span_base(&s->layout, *out);
-    /* The key itself, or what lies before it. */
-    if (!kv_iter_seek(it, end) || !slice_eq(kv_iter_key(it), end))
-        if (!kv_iter_before(it, end))
-            return found;
-    if (kv_iter_key(it).size >= base_at + 4 &&
-        memcmp(kv_iter_key(it).data, bytes, base_at) == 0) {
-        uint32_t stored =
-            (uint32_t)key_get_uint(kv_iter_key(it).data + base_at, 4);
-
-        if (!found || stored > *out)
-            *out = key_span_base(&s->layout, stored);
-        found = true;
-    }
-    return found;
+    if (found)
+        from = *out + m.span;
+    /* Behind the head; before it, what is flushed meanwhile would be missed. */
+    *itp = m.it = kv_iter_open(s->kv, NULL, KEY_TABLE(TABLE_ROWS));
+    if (from > base)
+        return true;
+    return last_span(&m, from, base, out) || found;
 }
 
 enum status

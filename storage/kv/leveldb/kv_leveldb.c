@@ -535,21 +535,6 @@ level_iter_seek(struct kv_iter *it, struct slice key)
 }
 
 static void
-level_iter_before(struct kv_iter *it, struct slice key)
-{
-    struct level_iter *i = iter_of(it);
-
-    leveldb_iter_seek(i->i, (const char *)key.data, key.size);
-    if (leveldb_iter_valid(i->i))
-        leveldb_iter_prev(i->i);
-    else {
-        note_error(i); /* not the end, if it could not be read */
-        leveldb_iter_seek_to_last(i->i);
-    }
-    settle(i);
-}
-
-static void
 level_iter_next(struct kv_iter *it)
 {
     struct level_iter *i = iter_of(it);
@@ -578,7 +563,6 @@ level_iter_free(struct kv_iter *it)
 static const struct kv_iter_engine level_iter_engine = {
     .close = level_iter_close,
     .seek = level_iter_seek,
-    .before = level_iter_before,
     .next = level_iter_next,
     .free = level_iter_free,
 };

@@ -1,4 +1,4 @@
-/* A skip list whose lowest level is linked both ways.  There are no locks in
+/* A skip list.  There are no locks in
  * here and no I/O, so it can be tested, and understood, by itself. */
 #include "config.h"
 
@@ -140,11 +140,6 @@ insert(struct kv_map *m, const struct path *path, struct slice key,
         else
             path->at[i]->next[i] = n;
     }
-    n->prev = path->at[0];
-    if (n->next[0] == NULL)
-        m->last = n;
-    else
-        n->next[0]->prev = n;
     m->nodes++;
     m->bytes += key.size;
 }
@@ -161,10 +156,6 @@ erase(struct kv_map *m, struct kv_node *n)
         else
             path.at[i]->next[i] = n->next[i];
     }
-    if (n->next[0] == NULL)
-        m->last = n->prev;
-    else
-        n->next[0]->prev = n->prev;
     m->nodes--;
     m->bytes -= n->key_size;
     free_versions(m, n->newest);

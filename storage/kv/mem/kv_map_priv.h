@@ -29,7 +29,6 @@ struct kv_version {
 
 struct kv_node {
     struct kv_version *newest;
-    struct kv_node *prev; /* NULL: the first */
     uint32_t key_size;
     uint32_t levels;
     struct kv_node *next[]; /* 'levels' of them; behind them the key */
@@ -47,7 +46,6 @@ struct kv_stale {
 
 struct kv_map {
     struct kv_node *heads[KV_MAP_LEVELS];
-    struct kv_node *last;
     uint64_t random;
     struct kv_pin *oldest_pin, *newest_pin;
     /* A ring, in the order of 'seq'; empty when there is no pin. */

@@ -186,12 +186,12 @@ iter_of(struct kv_iter *it)
 
 /* Goes on from 'n', which may be NULL, to a node that the pin sees. */
 static void
-settle(struct mem_iter *i, struct kv_node *n, bool forward)
+settle(struct mem_iter *i, struct kv_node *n)
 {
     const struct kv_version *v = NULL;
 
     while (n != NULL && (v = kv_node_version(n, i->pin.seq)) == NULL)
-        n = forward ? n->next[0] : n->prev;
+        n = n->next[0];
     i->it.valid = n != NULL;
     i->node = n;
     if (n != NULL) {
@@ -206,19 +206,7 @@ mem_iter_seek(struct kv_iter *it, struct slice key)
     struct mem_iter *i = iter_of(it);
 
     rwlock_take_read(&i->mem->lock);
-    settle(i, kv_map_seek(&i->mem->map, key), true);
-    rwlock_drop_read(&i->mem->lock);
-}
-
-static void
-mem_iter_before(struct kv_iter *it, struct slice key)
-{
-    struct mem_iter *i = iter_of(it);
-    struct kv_node *n;
-
-    rwlock_take_read(&i->mem->lock);
-    n = kv_map_seek(&i->mem->map, key);
-    settle(i, n == NULL ? i->mem->map.last : n->prev, false);
+    settle(i, kv_map_seek(&i->mem->map, key));
     rwlock_drop_read(&i->mem->lock);
 }
 
@@ -228,7 +216,7 @@ mem_iter_next(struct kv_iter *it)
     struct mem_iter *i = iter_of(it);
 
     rwlock_take_read(&i->mem->lock);
-    settle(i, i->node->next[0], true);
+    settle(i, i->node->next[0]);
     rwlock_drop_read(&i->mem->lock);
 }
 
@@ -251,7 +239,6 @@ mem_iter_free(struct kv_iter *it)
 static const struct kv_iter_engine mem_iter_engine = {
     .close = mem_iter_close,
     .seek = mem_iter_seek,
-    .before = mem_iter_before,
     .next = mem_iter_next,
     .free = mem_iter_free,
 };

@@ -189,33 +189,6 @@ START_TEST(keys_sort_as_unsigned_bytes)
 }
 END_TEST
 
-START_TEST(before_and_seek_meet)
-{
-    struct fixture f = setup(_i);
-    struct kv_iter *it;
-
-    put_sorted(f.kv);
-    it = kv_iter_open(f.kv, NULL, slice_str(""));
-    for (size_t i = 0; i < SORTED_LEN; i++) {
-        ck_assert(kv_iter_seek(it, sorted[i]));
-        ck_assert(slice_eq(kv_iter_key(it), sorted[i]));
-        ck_assert_int_eq(kv_iter_before(it, sorted[i]), i > 0);
-        if (i == 0)
-            continue;
-        ck_assert(slice_eq(kv_iter_key(it), sorted[i - 1]));
-        ck_assert(kv_iter_next(it));
-        ck_assert(slice_eq(kv_iter_key(it), sorted[i]));
-    }
-    ck_assert(!kv_iter_seek(it, S("\xff\xff\xff")));
-    ck_assert(kv_iter_before(it, S("\xff\xff\xff")));
-    ck_assert(slice_eq(kv_iter_key(it), sorted[SORTED_LEN - 1]));
-    ck_assert(kv_iter_before(it, S("\x40")));
-    ck_assert(slice_eq(kv_iter_key(it), S("\x01")));
-    close_iter(&it);
-    teardown(&f);
-}
-END_TEST
-
 START_TEST(an_iterator_that_stands_nowhere_stays_there)
 {
     struct fixture f = setup(_i);
@@ -223,7 +196,6 @@ START_TEST(an_iterator_that_stands_nowhere_stays_there)
 
     ck_assert(!kv_iter_next(it));
     ck_assert(!kv_iter_seek(it, S("")));
-    ck_assert(!kv_iter_before(it, S("z")));
     ck_assert_uint_eq(kv_iter_key(it).size, 0);
     ck_assert_uint_eq(kv_iter_value(it).size, 0);
     close_iter(&it);
@@ -250,7 +222,7 @@ START_TEST(iterators_count)
     ck_assert(kv_iter_seek(it, S("a")));
     ck_assert(kv_iter_next(it));
     ck_assert(!kv_iter_next(it));
-    ck_assert(kv_iter_before(it, S("b")));
+    ck_assert(kv_iter_seek(it, S("a")));
     c = kv_iter_counts(it);
     ck_assert_uint_eq(c.seeks, 2);
     ck_assert_uint_eq(c.steps, 2);
@@ -381,9 +353,9 @@ START_TEST(snapshots_stand_still)
     ck_assert(!kv_iter_next(it));
     close_iter(&it);
     it = kv_iter_open(f.kv, two, slice_str(""));
-    ck_assert(kv_iter_before(it, S("d")));
+    ck_assert(kv_iter_seek(it, S("c")));
     ck_assert(slice_eq_str(kv_iter_key(it), "c"));
-    ck_assert(kv_iter_before(it, S("c")));
+    ck_assert(kv_iter_seek(it, S("b")));
     ck_assert(slice_eq_str(kv_iter_value(it), "2"));
     close_iter(&it);
     kv_snapshot_release(f.kv, &two);
@@ -431,9 +403,6 @@ START_TEST(an_iterator_ends_with_its_prefix)
     ck_assert(kv_iter_next(it));
     ck_assert(!kv_iter_next(it));
     ck_assert(!kv_iter_next(it));
-    ck_assert(kv_iter_before(it, S("b2")));
-    ck_assert(slice_eq_str(kv_iter_key(it), "b1"));
-    ck_assert(!kv_iter_before(it, S("b1")));
     ck_assert(!kv_iter_seek(it, S("b3")));
     close_iter(&it);
     teardown(&f);
@@ -642,7 +611,7 @@ END_TEST
 
 TEST_MAIN("kv", EACH(puts_gets_deletes),
           EACH(get_replaces_what_the_buffer_holds),
-          EACH(keys_sort_as_unsigned_bytes), EACH(before_and_seek_meet),
+          EACH(keys_sort_as_unsigned_bytes),
           EACH(an_iterator_that_stands_nowhere_stays_there),
           EACH(iterators_count), TEST(a_batch_tells_its_operations),
           EACH(the_last_operation_on_a_key_wins),

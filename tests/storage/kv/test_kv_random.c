@@ -178,7 +178,7 @@ open_iters(struct world *w)
 
 /* -- walking -------------------------------------------------------------- */
 
-enum move { SEEK, BEFORE, NEXT, MOVES };
+enum move { SEEK, NEXT, MOVES };
 
 static size_t
 forward(const struct model *m, size_t k)
@@ -188,24 +188,12 @@ forward(const struct model *m, size_t k)
     return k;
 }
 
-/* The last one before 'k' that is there. */
-static size_t
-backward(const struct model *m, size_t k)
-{
-    while (k-- > 0)
-        if (m->values[k] != 0)
-            return k;
-    return KEYS;
-}
-
 static size_t
 move_model(const struct held *h, enum move move, size_t k)
 {
     switch (move) {
     case SEEK:
         return forward(&h->seen, k);
-    case BEFORE:
-        return backward(&h->seen, k);
     case NEXT:
         return h->at == KEYS ? KEYS : forward(&h->seen, h->at + 1);
     case MOVES:
@@ -220,8 +208,6 @@ move_iter(struct kv_iter *it, enum move move, struct slice key)
     switch (move) {
     case SEEK:
         return kv_iter_seek(it, key);
-    case BEFORE:
-        return kv_iter_before(it, key);
     case NEXT:
         return kv_iter_next(it);
     case MOVES:

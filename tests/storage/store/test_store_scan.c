@@ -325,8 +325,40 @@ START_TEST(open_rows_have_summaries)
 }
 END_TEST
 
+/* From any hour behind a point, however far, over spans that other series of
+ * the metric have. */
+START_TEST(finds_the_last_point_of_years)
+{
+    static const int hours[] = { 0, 1, 7, 13, 500, 501, 90000, 90006 };
+    enum { LEN = sizeof hours / sizeof hours[0] };
+    struct store_options o = { .layout = KEY_LAYOUT_DEFAULT };
+    struct store *s;
+
+    ck_assert_int_eq(store_open(&o, &s, &e), ST_OK);
+    for (int i = 0; i < LEN; i++)
+        put(s, i % 3 == 2, T0 + hours[i] * INT64_C(3600000));
+    ck_assert_int_eq(store_flush(s, &e), ST_OK);
+    for (int t = 0; t < 2 * LEN * 18; t++) {
+        int64_t hour = hours[t % LEN] + (INT64_C(1) << t / LEN / 2) - 1;
+        uint8_t bytes[9];
+        struct point p;
+        int want = LEN - 1;
+
+        while (want >= 0 &&
+               (hours[want] > hour || (want % 3 == 2) != t / LEN % 2))
+            want--;
+        ck_assert_int_eq(store_last(s, tsuid(bytes, (unsigned)(t / LEN % 2)),
+                                    T0 + hour * 3600000, &p, &e),
+                         want < 0 ? ST_NOT_FOUND : ST_OK);
+        if (want >= 0)
+            ck_assert_int_eq(p.ts_ms, T0 + hours[want] * INT64_C(3600000));
+    }
+    ck_assert_int_eq(store_close(&s, &e), ST_OK);
+}
+END_TEST
+
 TEST_MAIN("store_scan", TEST(expecting_changes_no_row),
           TEST(buckets_share_what_reads_the_engine),
           TEST(copies_of_open_rows_are_limited),
           TEST(each_sees_what_was_there_at_the_opening),
-          TEST(open_rows_have_summaries))
+          TEST(open_rows_have_summaries), TEST(finds_the_last_point_of_years))
