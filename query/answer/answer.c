@@ -34,9 +34,7 @@ struct task {
     struct error error;
     size_t failed_at; /* the group */
     uint64_t points_out;
-    const struct result_group *before; /* the one that was made last */
-    struct result_group written[2];    /* of those that are written */
-    size_t expected;                   /* see chunks_find_tags() */
+    size_t expected; /* see chunks_find_tags() */
     struct deadline deadline;
 };
 
@@ -155,11 +153,10 @@ keep_group(const struct job *job, struct task *t, size_t i)
         if (out->key.data == NULL)
             return error_set(&t->error, ST_LIMIT, "no memory for a group");
     }
-    status = group_describe(job->layout, &t->names, job->g, i, t->before,
-                            t->arena, out, &t->error);
+    status = group_describe(job->layout, &t->names, job->g, i, t->arena, out,
+                            &t->error);
     if (status != ST_OK || job->g->groups[i].len == 0)
         return status;
-    t->before = out;
     status = compute_group(job, t, i);
     return status == ST_INVALID && job->w->q->lazy ? keep_failure(t, out)
                                                    : status;
@@ -175,8 +172,8 @@ describe(const struct job *job, struct task *t, size_t i, struct slice known,
     const struct fetched *series;
 
     if (known.size == 0)
-        return group_describe(job->layout, &t->names, job->g, i, t->before,
-                              t->tags, out, &t->error);
+        return group_describe(job->layout, &t->names, job->g, i, t->tags, out,
+                              &t->error);
     series = job->g->order[job->g->groups[i].first];
     out->tsuids = copy(t->tags, &series->tsuid, sizeof *out->tsuids);
     out->tsuids_len = 1;
@@ -210,20 +207,17 @@ write_group(const struct job *job, struct task *t, size_t i)
 {
     const struct group *group = &job->g->groups[i];
     size_t sub = job->w->like.sub->index;
-    struct result_group *out = &t->written[t->before == &t->written[0]];
+    struct result_group written = job->w->like, *out = &written;
     struct slice known = { NULL, 0 }, tsuid;
     enum status status;
 
-    *out = job->w->like;
     if (group->len == 1)
         known =
             chunks_find_tags(job->w->chunks, sub,
                              job->g->order[group->first]->tsuid, &t->expected);
     status = describe(job, t, i, known, out);
-    if (status == ST_OK && group->len > 0) {
-        t->before = known.size == 0 ? out : t->before;
+    if (status == ST_OK && group->len > 0)
         status = run_numbers(job, t, group, t->scratch, &out->dps);
-    }
     if (status == ST_OK)
         status = keep_tsuid(job, t, group, sub, &tsuid);
     if (status == ST_OK)
@@ -263,10 +257,8 @@ run_row(const struct job *job, struct task *t, size_t from, size_t len)
         t->status = job->groups == NULL ? write_group(job, t, i)
                                         : keep_group(job, t, i);
     }
-    if (job->groups == NULL) {
-        t->before = NULL;
+    if (job->groups == NULL)
         arena_reset(t->tags);
-    }
     return t->status == ST_OK;
 }
 

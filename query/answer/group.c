@@ -212,12 +212,11 @@ name_tags(struct names *names, const struct common *common, size_t len,
 {
     enum status status = ST_OK;
 
-    out->tag_keys = arena_array(a, len, sizeof(struct slice));
-    out->tag_values = arena_array(a, len, sizeof(struct slice));
-    out->aggregate_tags = arena_array(a, len, sizeof(struct slice));
-    if (out->tag_keys == NULL || out->tag_values == NULL ||
-        out->aggregate_tags == NULL)
+    out->tag_keys = arena_alloc(a, 3 * len * sizeof(struct slice));
+    if (out->tag_keys == NULL)
         return no_memory(e);
+    out->tag_values = out->tag_keys + len;
+    out->aggregate_tags = out->tag_values + len;
     for (size_t i = 0; i < len && status == ST_OK; i++) {
         struct slice key, value;
 
@@ -260,58 +259,9 @@ copy_tsuids(const struct fetched *const *series, size_t len, struct arena *a,
     return ST_OK;
 }
 
-/* Both are of one series: metric and tagks are the same. */
-static bool
-is_like(const struct key_layout *layout, const struct result_group *before,
-        const struct group *group, struct slice tsuid)
-{
-    size_t tags;
-
-    if (before == NULL || before->tsuids_len != 1 || group->len != 1 ||
-        before->tsuids[0].size != tsuid.size ||
-        memcmp(before->tsuids[0].data, tsuid.data, layout->metric_width) != 0)
-        return false;
-    tags = tsuid_tags(layout, tsuid);
-    for (size_t k = 0; k < tags; k++)
-        if (key_get_uint(tsuid_tagk(layout, tsuid, k).data,
-                         layout->tagk_width) !=
-            key_get_uint(tsuid_tagk(layout, before->tsuids[0], k).data,
-                         layout->tagk_width))
-            return false;
-    return true;
-}
-
-/* The tags of a series alone, but for values the same as 'before'. */
-static enum status
-name_values(const struct key_layout *layout, struct names *names,
-            const struct result_group *before, struct slice tsuid,
-            struct arena *a, struct result_group *out, struct error *e)
-{
-    enum status status = ST_OK;
-
-    out->metric = before->metric;
-    out->tag_keys = before->tag_keys;
-    out->tags_len = before->tags_len;
-    out->tag_values = arena_alloc(a, out->tags_len * sizeof *out->tag_values);
-    if (out->tag_values == NULL)
-        return no_memory(e);
-    for (size_t k = 0; k < out->tags_len && status == ST_OK; k++) {
-        uint64_t id =
-            key_get_uint(tsuid_tagv(layout, tsuid, k).data, layout->tagv_width);
-
-        if (id == key_get_uint(tsuid_tagv(layout, before->tsuids[0], k).data,
-                               layout->tagv_width))
-            out->tag_values[k] = before->tag_values[k];
-        else
-            status = names_get(names, UID_TAGV, id, &out->tag_values[k], e);
-    }
-    return status;
-}
-
 enum status
 group_describe(const struct key_layout *layout, struct names *names,
-               const struct grouping *g, size_t i,
-               const struct result_group *before, struct arena *a,
+               const struct grouping *g, size_t i, struct arena *a,
                struct result_group *out, struct error *e)
 {
     struct common few[COMMON_FEW];
@@ -329,8 +279,6 @@ group_describe(const struct key_layout *layout, struct names *names,
         copy_tsuids(series, group->len, a, &out->tsuids, &out->tsuids_len, e);
     if (status != ST_OK)
         return status;
-    if (is_like(layout, before, group, series[0]->tsuid))
-        return name_values(layout, names, before, series[0]->tsuid, a, out, e);
     max = count_tagks(layout, g, group);
     if (max > COMMON_FEW)
         common = malloc(max * sizeof *common);

@@ -38,13 +38,10 @@ MUST_CHECK enum status group_series(const struct key_layout *layout,
 void drop_series_out_of_range(const struct query *q, const struct sub_query *sq,
                               const struct fetch *f, struct grouping *g);
 
-/* Fills names, tags, aggregate tags and TSUIDs of '*out' (not its dps).
- * 'before': one of the same query that was described before, or NULL; what is
- * the same is taken from it, so it must live as long. */
+/* Fills names, tags, aggregate tags and TSUIDs of '*out' (not its dps). */
 MUST_CHECK enum status group_describe(const struct key_layout *layout,
                                       struct names *names,
                                       const struct grouping *g, size_t i,
-                                      const struct result_group *before,
                                       struct arena *a, struct result_group *out,
                                       struct error *e);
 
