@@ -2,11 +2,11 @@
  * The head: the series that are written to, and their open rows, in memory, by
  * salt bucket.  Each bucket has its own lock; a batch takes it once.
  *
- *     row:   open --freeze--> frozen (being flushed) --unlink--> gone
+ *     row:   open --flush begins--> immutable (being flushed) --unlink--> gone
  *
- * A frozen row is still read, and never appended to: points that come for the
- * same hour open a new row behind it.  The rows of a bucket are linked in the
- * order of their making, so the first one names the oldest WAL segment that
+ * An immutable row is still read, and never appended to: points that come for
+ * the same hour open a new row behind it.  The rows of a bucket are linked in
+ * the order of their making, so the first one names the oldest WAL segment that
  * is still needed.  A series' only row is found at once; where there are more,
  * an index has of each hour the row made last.
  *
@@ -29,7 +29,7 @@ struct head_row {
     struct open_row open;
     uint32_t segment;        /* of its first point; centuries fit */
     uint32_t touched_s : 29; /* monotonic, of the last append */
-    bool frozen : 1;
+    bool immutable : 1;
     bool indexed : 1;
     bool behind : 1; /* another one of its hour, when it was made */
     struct head_series *series;
@@ -46,7 +46,7 @@ struct head_series {
     struct head_row *rows;           /* the one made last comes first */
     struct head_series *metric_next; /* of its bucket and metric */
     uint16_t tsuid_size;
-    bool rowless : 1; /* surely no row of it is in the engine */
+    bool never_flushed : 1; /* surely no row of it is in the engine */
     uint8_t tsuid[];
 };
 
@@ -122,7 +122,7 @@ bool head_append(struct head *h, struct head_bucket *b, struct head_series *s,
                  uint32_t now_s) REQUIRES(b->lock);
 
 /* Is there a row of its series and hour that was made before? */
-bool head_has_elder(const struct head_row *r);
+bool head_has_predecessor(const struct head_row *r);
 
 /* What the row's block would say of it (open_row.h), remembered. */
 bool head_row_summary(struct head *h, struct head_bucket *b, struct head_row *r,

@@ -89,7 +89,7 @@ free_slot(const struct head *h, struct head_bucket *b, struct head_slot *slot)
 }
 
 static struct head_row *
-elder_of(const struct head_row *r)
+predecessor_of(const struct head_row *r)
 {
     struct head_row *x = r->behind ? r->next : NULL;
 
@@ -103,14 +103,14 @@ unindex_row(const struct head *h, struct head_bucket *b, struct head_row *r)
     REQUIRES(b->lock)
 {
     struct head_slot *slot = slot_of(h, b, r->series->index, r->open.base);
-    struct head_row *elder = elder_of(r);
+    struct head_row *predecessor = predecessor_of(r);
 
     INSIST(slot->row == r);
-    if (elder == NULL) {
+    if (predecessor == NULL) {
         free_slot(h, b, slot);
     } else {
-        slot->row = elder;
-        elder->indexed = true;
+        slot->row = predecessor;
+        predecessor->indexed = true;
     }
 }
 
@@ -166,9 +166,9 @@ head_append(struct head *h, struct head_bucket *b, struct head_series *s,
 {
     uint32_t cap;
 
-    if (r == NULL || r->frozen)
+    if (r == NULL || r->immutable)
         r = head_newest_row(h, b, s, hour_base(p.ts_ms));
-    if (r == NULL || r->frozen)
+    if (r == NULL || r->immutable)
         r = new_row(h, b, s, hour_base(p.ts_ms), segment);
     if (r == NULL)
         return false;
@@ -186,18 +186,18 @@ head_append(struct head *h, struct head_bucket *b, struct head_series *s,
 }
 
 bool
-head_has_elder(const struct head_row *r)
+head_has_predecessor(const struct head_row *r)
 {
-    return elder_of(r) != NULL;
+    return predecessor_of(r) != NULL;
 }
 
-/* What flushes a frozen row reads it without the lock. */
+/* What flushes an immutable row reads it without the lock. */
 bool
 head_row_summary(struct head *h, struct head_bucket *b, struct head_row *r,
                  struct summary *out)
 {
     uint32_t held = open_row_held(&r->open);
-    bool known = open_row_summary(&r->open, !r->frozen, out);
+    bool known = open_row_summary(&r->open, !r->immutable, out);
 
     (void)b;
     if (open_row_held(&r->open) != held)

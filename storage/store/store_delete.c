@@ -75,7 +75,7 @@ delete_from_head(struct store *s, struct head_bucket *b, struct slice tsuid,
     for (struct head_row *r = series == NULL ? NULL : series->rows; r != NULL;
          r = next) {
         next = r->next;
-        INSIST(!r->frozen); /* the flush lock is held */
+        INSIST(!r->immutable); /* the flush lock is held */
         if (!overlaps(r->open.base, from_ms, to_ms))
             continue;
         if (!delete_from_row(s, r, from_ms, to_ms, gone))

@@ -66,7 +66,7 @@ reject(struct store *s, const struct error *why)
 }
 
 static void
-accept_again(struct store *s)
+resume_writes(struct store *s)
 {
     if (!atomic_load(&s->rejecting))
         return;
@@ -94,7 +94,7 @@ check_room(struct store *s, struct error *e)
  * not in the WAL is seen here, and no record is put together for a segment
  * that will be gone. */
 static enum status
-restart_journal(struct store *s, struct error *e) NO_TS_CHECK
+restart_wal(struct store *s, struct error *e) NO_TS_CHECK
 {
     enum status status;
 
@@ -112,7 +112,7 @@ restart_journal(struct store *s, struct error *e) NO_TS_CHECK
 /* The write lock keeps batches away that are in the WAL and not yet in the
  * engine. */
 static enum status
-begin_anew(struct store *s, struct error *e)
+recover_wal(struct store *s, struct error *e)
 {
     enum status status;
 
@@ -122,7 +122,7 @@ begin_anew(struct store *s, struct error *e)
     if (status == ST_OK)
         status = kv_sync(s->kv, e);
     if (status == ST_OK)
-        status = restart_journal(s, e);
+        status = restart_wal(s, e);
     if (status == ST_OK)
         s->trimmed = wal_segment(s->wal);
     lock_drop(&s->write_lock);
@@ -131,7 +131,7 @@ begin_anew(struct store *s, struct error *e)
 }
 
 void
-store_watch_disk(struct store *s)
+store_check_disk(struct store *s)
 {
     struct error why, e;
     enum status status;
@@ -145,10 +145,17 @@ store_watch_disk(struct store *s)
         reject(s, status != ST_OK ? &why : &e);
         return;
     }
-    if (status != ST_OK && begin_anew(s, &e) != ST_OK) {
+    if (status != ST_OK && recover_wal(s, &e) != ST_OK) {
         (void)error_wrap(&e, ST_IO, "the WAL cannot be begun anew");
         reject(s, &e);
         return;
     }
-    accept_again(s);
+    resume_writes(s);
+}
+
+enum status
+store_disk_failed(enum status status, struct error *e)
+{
+    return status == ST_IO ? error_wrap(e, ST_BUSY, "not acknowledged")
+                           : status;
 }

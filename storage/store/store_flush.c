@@ -1,9 +1,9 @@
 /*
- * Flushing: open rows become blocks in the engine, and the WAL is trimmed to
- * what is still open.
+ * Flushing: open rows become blocks in the engine.
  *
- *     freeze (bucket lock) -> unpack, merge with the stored block, encode,
- * write (no lock) -> drop the rows (bucket lock)
+ *     bucket lock   mark rows immutable
+ *     no lock       unpack, merge with the stored block, encode, write
+ *     bucket lock   drop the rows
  *
  * A reader that copied the head before the drop and looks at the engine after
  * the write sees a row in both; they hold the same points, so that is harmless.
@@ -11,10 +11,6 @@
  *
  * An open row is of one hour, a row in the engine of a span of them: all that
  * are open of a span are written together, and with what is stored of it.
- *
- * One thread flushes on its own: rows whose span has passed and that lie idle,
- * rows of series that lie idle for long whatever their time, the oldest rows
- * when the head or the WAL grows too large.
  */
 #include "config.h"
 
@@ -25,14 +21,8 @@
 #include "base/mem.h"
 #include "storage/store/store_priv.h"
 
-#define ROWS_A_BATCH    1024 /* that are written together */
-#define ROWS_A_TURN     8192 /* that are put in order together */
-#define SWEEP_EVERY_S   5
-#define IDLE_FOR_LONG_S 3600
-#define ROOM_WAIT_MS    100
-#define ROOM_WAITS      50
-#define FLUSH_PASSES    4
-#define WORTH_TRIMMING  ((uint64_t)1 << 20) /* bytes of a WAL segment */
+#define ROWS_A_BATCH 1024 /* that are written together */
+#define ROWS_A_CHUNK 8192 /* that are put in order together */
 
 /* LevelDB stores a block of its own as it is unless that shrinks by an eighth.
  * A row's key shrinks by more than half, its value not at all: zeros behind the
@@ -44,30 +34,18 @@
 #define PADDED_UP_TO 1536
 #define ENTRY_BYTES  11 /* that LevelDB adds: three sizes, a number */
 
-/* Which rows a pass takes. */
-struct flush_rule {
-    bool all;
-    bool moved_on;     /* rows whose series went on to another span */
-    bool idle;         /* by the times below */
-    size_t keep_bytes; /* stop when the head holds no more; 0: do not stop */
-    uint64_t segment;  /* rows from before this WAL segment; 0: none */
-    uint32_t now_s;
-    uint32_t idle_s;
-    int64_t wall_s;
-};
-
 struct flushing {
     struct head_row *row;
     uint64_t metric;      /* what it is sorted by */
     const uint8_t *tsuid; /* its series' */
     uint16_t tsuid_size;
-    bool rowless;        /* the engine has no row of the series */
+    bool never_flushed;  /* the engine has no row of the series */
     uint32_t span, base; /* the first seconds of span and hour */
 };
 
 struct flush_batch {
-    struct flushing *turn; /* ROWS_A_TURN, of which there are 'turn_len' */
-    size_t turn_len;
+    struct flushing *chunk; /* ROWS_A_CHUNK, of which there are 'chunk_len' */
+    size_t chunk_len;
     struct flushing *rows; /* some of them */
     size_t len;
     struct points fresh, stored, merged;
@@ -75,58 +53,6 @@ struct flush_batch {
     struct kv_batch *writes;
     size_t quarantined, unreadable; /* rows in 'writes' */
 };
-
-static uint32_t
-idle_for(const struct flush_rule *rule, uint32_t touched_s)
-{
-    return touched_s > rule->now_s ? 0 : rule->now_s - touched_s;
-}
-
-bool
-store_row_is_due(const struct flush_times *t, uint32_t delay_s, uint32_t span_s)
-{
-    if (t->series_idle_s >= IDLE_FOR_LONG_S ||
-        t->idle_s >= IDLE_FOR_LONG_S + span_s)
-        return true;
-    if (t->idle_s < delay_s)
-        return false;
-    if (t->newest > 0)
-        return true;
-    return t->has_passed && (t->newest < 0 || t->series_idle_s >= delay_s ||
-                             t->idle_s >= IDLE_FOR_LONG_S);
-}
-
-static bool
-wants(const struct store *s, const struct flush_rule *rule,
-      const struct head_row *r)
-{
-    const struct head_series *series = r->series;
-    uint32_t span = key_span_base(&s->layout, r->open.base);
-    uint32_t newest = key_span_base(&s->layout, series->rows->open.base);
-
-    if (rule->all || r->segment < rule->segment ||
-        (rule->moved_on && newest != span))
-        return true;
-    if (!rule->idle)
-        return false;
-    return store_row_is_due(
-        &(struct flush_times){
-            .idle_s = idle_for(rule, r->touched_s),
-            .series_idle_s = idle_for(rule, series->touched_s),
-            .newest = (newest > span) - (newest < span),
-            .has_passed =
-                rule->wall_s >= (int64_t)span + key_span_s(&s->layout),
-        },
-        rule->idle_s, key_span_s(&s->layout));
-}
-
-/* Does a row go where another of its span goes?  One that was just written to
- * waits, if the rule is to wait. */
-static bool
-goes_along(const struct flush_rule *rule, const struct head_row *r)
-{
-    return !rule->idle || idle_for(rule, r->touched_s) >= rule->idle_s;
-}
 
 /* -- one batch ------------------------------------------------------------- */
 
@@ -261,7 +187,7 @@ flush_span(struct store *s, struct flush_batch *b, const struct flushing *x,
     size_t ends[ROW_HOURS_MAX], quarantined = b->quarantined;
     enum status status = ST_OK;
 
-    if (!x->rowless)
+    if (!x->never_flushed)
         status = read_stored(s, b, key, x->span, &parts, e);
     buf_clear(&b->blocks);
     for (size_t i = 0; i < len && status == ST_OK; i++) {
@@ -341,9 +267,9 @@ flush_rows(struct store *s, struct flush_batch *b, struct error *e)
 /* All open rows of 'first's span go with it, for each way to the engine writes
  * the whole span. */
 static size_t
-freeze_span(struct store *s, struct head_bucket *bucket,
-            const struct flush_rule *rule, struct head_row *first,
-            struct flush_batch *b) REQUIRES(bucket->lock)
+mark_span_immutable(struct store *s, struct head_bucket *bucket,
+                    const struct flush_rule *rule, struct head_row *first,
+                    struct flush_batch *b) REQUIRES(bucket->lock)
 {
     const struct head_series *series = first->series;
     uint32_t span = key_span_base(&s->layout, first->open.base);
@@ -355,17 +281,19 @@ freeze_span(struct store *s, struct head_bucket *bucket,
 
         if (base != first->open.base)
             r = head_newest_row(&s->head, bucket, series, base);
-        if (r == NULL || (r != first && (r->frozen || !goes_along(rule, r) ||
-                                         head_has_elder(r))))
+        if (r == NULL ||
+            (r != first &&
+             (r->immutable || !store_rule_flushes_with_span(rule, r) ||
+              head_has_predecessor(r))))
             continue;
-        r->frozen = true;
+        r->immutable = true;
         bytes += sizeof *r + r->open.cap;
-        b->turn[b->turn_len++] = (struct flushing){
+        b->chunk[b->chunk_len++] = (struct flushing){
             .row = r,
             .metric = key_get_uint(series->tsuid, s->layout.metric_width),
             .tsuid = series->tsuid,
             .tsuid_size = series->tsuid_size,
-            .rowless = series->rowless,
+            .never_flushed = series->never_flushed,
             .span = span,
             .base = base,
         };
@@ -373,32 +301,33 @@ freeze_span(struct store *s, struct head_bucket *bucket,
     return bytes;
 }
 
-/* Freezes the next rows from 'at' on, of which it looks at no more than
- * '*left'; returns where to go on, or NULL. */
+/* Marks the next rows from 'at' on immutable; it looks at no more than '*left'
+ * of them, returns where to go on, or NULL. */
 static struct head_row *
-freeze_some(struct store *s, struct head_bucket *bucket,
-            const struct flush_rule *rule, size_t keep, struct head_row *at,
-            size_t *left, struct flush_batch *b)
+mark_some_immutable(struct store *s, struct head_bucket *bucket,
+                    const struct flush_rule *rule, size_t keep,
+                    struct head_row *at, size_t *left, struct flush_batch *b)
 {
     size_t have = atomic_load(&s->head.bytes);
 
-    b->turn_len = 0;
+    b->chunk_len = 0;
     lock_take(&bucket->lock);
-    for (; at != NULL && b->turn_len < ROWS_A_TURN; at = at->younger) {
+    for (; at != NULL && b->chunk_len < ROWS_A_CHUNK; at = at->younger) {
         size_t size = 0;
 
         if ((*left)-- == 0 || (rule->keep_bytes != 0 && have <= keep)) {
             at = NULL;
             break;
         }
-        /* An elder is there when a flushing failed and points came meanwhile:
-         * it must be in the engine before this one is merged. */
-        if (!at->frozen && wants(s, rule, at) && !head_has_elder(at))
-            size = freeze_span(s, bucket, rule, at, b);
+        /* A predecessor is there when a flushing failed and points came
+         * meanwhile: it must be in the engine before this one is merged. */
+        if (!at->immutable && store_rule_flushes(s, rule, at) &&
+            !head_has_predecessor(at))
+            size = mark_span_immutable(s, bucket, rule, at, b);
         have -= size < have ? size : have;
     }
-    /* What is frozen will be gone. */
-    while (at != NULL && at->frozen)
+    /* What is immutable will be gone. */
+    while (at != NULL && at->immutable)
         at = at->younger;
     lock_drop(&bucket->lock);
     return at;
@@ -410,12 +339,12 @@ finish(struct store *s, struct head_bucket *bucket, struct flush_batch *b,
 {
     lock_take(&bucket->lock);
     for (size_t i = 0; i < b->len; i++) {
-        b->rows[i].row->series->rowless = false;
+        b->rows[i].row->series->never_flushed = false;
         if (written) {
             head_drop_row(&s->head, bucket, b->rows[i].row);
             atomic_fetch_add(&s->rows_flushed, 1);
         } else {
-            b->rows[i].row->frozen = false;
+            b->rows[i].row->immutable = false;
         }
     }
     lock_drop(&bucket->lock);
@@ -432,17 +361,18 @@ whole_spans(const struct flushing *rows, size_t len)
     return n;
 }
 
-/* Writes what is frozen, batch by batch, and thaws what could not be. */
+/* Writes what is immutable, batch by batch; what could not be written takes
+ * points again. */
 static enum status
-flush_turn(struct store *s, struct head_bucket *bucket, struct flush_batch *b,
-           struct error *e)
+flush_chunk(struct store *s, struct head_bucket *bucket, struct flush_batch *b,
+            struct error *e)
 {
     enum status status = ST_OK;
 
-    qsort(b->turn, b->turn_len, sizeof b->turn[0], compare_rows);
-    for (size_t at = 0; at < b->turn_len; at += b->len) {
-        b->rows = b->turn + at;
-        b->len = b->turn_len - at;
+    qsort(b->chunk, b->chunk_len, sizeof b->chunk[0], compare_rows);
+    for (size_t at = 0; at < b->chunk_len; at += b->len) {
+        b->rows = b->chunk + at;
+        b->len = b->chunk_len - at;
         if (b->len > ROWS_A_BATCH)
             b->len = whole_spans(b->rows, b->len);
         if (status == ST_OK)
@@ -453,7 +383,8 @@ flush_turn(struct store *s, struct head_bucket *bucket, struct flush_batch *b,
 }
 
 /* As many rows of a bucket as were there when it began, oldest first.  Only the
- * holder of the flush lock freezes and drops rows, so a row once seen stays. */
+ * holder of the flush lock marks rows immutable and drops them, so a row once
+ * seen stays. */
 static enum status
 flush_bucket(struct store *s, size_t index, const struct flush_rule *rule,
              size_t keep, struct flush_batch *b, struct error *e)
@@ -469,20 +400,20 @@ flush_bucket(struct store *s, size_t index, const struct flush_rule *rule,
     left = bucket->rows_len;
     lock_drop(&bucket->lock);
     while (at != NULL && status == ST_OK) {
-        at = freeze_some(s, bucket, rule, keep, at, &left, b);
-        if (b->turn_len > 0)
-            status = flush_turn(s, bucket, b, e);
+        at = mark_some_immutable(s, bucket, rule, keep, at, &left, b);
+        if (b->chunk_len > 0)
+            status = flush_chunk(s, bucket, b, e);
     }
     return status;
 }
 
-static enum status
-flush_pass(struct store *s, const struct flush_rule *rule, struct error *e)
-    REQUIRES(s->flush_lock)
+enum status
+store_flush_pass(struct store *s, const struct flush_rule *rule,
+                 struct error *e) REQUIRES(s->flush_lock)
 {
     struct flush_batch b = {
-        .turn =
-            mem_new_array(ROWS_A_TURN + ROW_HOURS_MAX, sizeof(struct flushing)),
+        .chunk = mem_new_array(ROWS_A_CHUNK + ROW_HOURS_MAX,
+                               sizeof(struct flushing)),
         .writes = kv_batch_new(),
     };
     size_t from = atomic_load(&s->head.bytes);
@@ -499,7 +430,7 @@ flush_pass(struct store *s, const struct flush_rule *rule, struct error *e)
             break;
         status = flush_bucket(s, i, rule, keep, &b, e);
     }
-    free(b.turn);
+    free(b.chunk);
     points_fini(&b.fresh);
     points_fini(&b.stored);
     points_fini(&b.merged);
@@ -509,261 +440,4 @@ flush_pass(struct store *s, const struct flush_rule *rule, struct error *e)
     buf_fini(&b.padded);
     kv_batch_free(&b.writes);
     return status;
-}
-
-/* -- trimming -------------------------------------------------------------- */
-
-enum status
-store_trim(struct store *s, struct error *e)
-{
-    uint64_t needed;
-    enum status status;
-
-    if (s->wal == NULL)
-        return ST_OK;
-    /* Under the write lock no batch is in the WAL but not in the engine. */
-    lock_take(&s->write_lock);
-    needed = wal_segment(s->wal);
-    lock_drop(&s->write_lock);
-    for (size_t i = 0; i < s->head.buckets_len; i++) {
-        struct head_bucket *b = &s->head.buckets[i];
-
-        lock_take(&b->lock);
-        for (const struct head_row *r = b->oldest; r != NULL; r = r->younger)
-            if (r->segment < needed)
-                needed = r->segment;
-            else
-                break;
-        lock_drop(&b->lock);
-    }
-    if (needed <= s->trimmed)
-        return ST_OK;
-    status = kv_sync(s->kv, e);
-    crash_point("trim-synced");
-    if (status == ST_OK)
-        status = wal_trim(s->wal, needed, e);
-    if (status == ST_OK)
-        s->trimmed = needed;
-    return status;
-}
-
-/* -- who calls ------------------------------------------------------------- */
-
-enum status
-store_flush_until(struct store *s, size_t keep_bytes, struct error *e)
-{
-    struct flush_rule rule = { .moved_on = true, .keep_bytes = keep_bytes };
-    enum status status;
-
-    lock_take(&s->flush_lock);
-    status = flush_pass(s, &rule, e);
-    rule.all = true;
-    if (status == ST_OK && atomic_load(&s->head.bytes) > keep_bytes)
-        status = flush_pass(s, &rule, e);
-    lock_drop(&s->flush_lock);
-    return status;
-}
-
-enum status
-store_flush(struct store *s, struct error *e)
-{
-    enum status status;
-
-    OBJ_CHECK(s, STORE_MAGIC);
-    lock_take(&s->flush_lock);
-    status = store_flush_all(s, e);
-    if (status == ST_OK && s->wal != NULL) {
-        wal_rotate(s->wal);
-        status = store_trim(s, e);
-    }
-    lock_drop(&s->flush_lock);
-    return status;
-}
-
-enum status
-store_flush_all(struct store *s, struct error *e)
-{
-    struct flush_rule rule = { .all = true };
-    enum status status = ST_OK;
-
-    /* Again while it helps: a row may have to wait for its elder. */
-    for (int pass = 0; pass < FLUSH_PASSES && status == ST_OK; pass++) {
-        uint64_t before = atomic_load(&s->rows_flushed);
-
-        status = flush_pass(s, &rule, e);
-        if (atomic_load(&s->head.rows) == 0 ||
-            atomic_load(&s->rows_flushed) == before)
-            break;
-    }
-    return status;
-}
-
-/* What was flushed need not wait for a segment to be full: a slow WAL would
- * keep it for days.  With nothing open the segment goes at once, otherwise when
- * the rows that were begun in it are flushed. */
-static void
-rotate_after_flushing(struct store *s) REQUIRES(s->flush_lock)
-{
-    uint64_t flushed = atomic_load(&s->rows_flushed);
-
-    if (flushed == s->rotated_at || wal_counts(s->wal).current < WORTH_TRIMMING)
-        return;
-    s->rotated_at = flushed;
-    wal_rotate(s->wal);
-}
-
-static enum status
-sweep(struct store *s, struct error *e)
-{
-    struct flush_rule rule = {
-        .idle = true,
-        .now_s = store_now_s(),
-        .idle_s = s->options.flush_delay_ms / 1000,
-        .wall_s = clock_now_ms(s->options.clock) / 1000,
-    };
-    enum status status;
-
-    if (s->wal != NULL) {
-        uint64_t now = wal_segment(s->wal);
-        uint64_t keep = s->options.wal_bytes / s->options.wal_segment_bytes / 2;
-
-        if (wal_counts(s->wal).bytes > s->options.wal_bytes && now > keep)
-            rule.segment = now - keep;
-    }
-    lock_take(&s->flush_lock);
-    status = flush_pass(s, &rule, e);
-    if (status == ST_OK && s->wal != NULL)
-        rotate_after_flushing(s);
-    if (status == ST_OK)
-        status = store_trim(s, e);
-    if (status == ST_OK && atomic_load(&s->head.rows) == 0)
-        kv_settle(s->kv, WORTH_TRIMMING);
-    lock_drop(&s->flush_lock);
-    return status;
-}
-
-static void
-evict_series(struct store *s)
-{
-    size_t keep = s->options.head_series / s->head.buckets_len;
-    uint32_t now_s = store_now_s(), delay_s = s->options.flush_delay_ms / 1000;
-
-    /* So soon after the machine's start no series has been idle for long. */
-    if (atomic_load(&s->head.series) <= s->options.head_series ||
-        now_s < delay_s)
-        return;
-    for (size_t i = 0; i < s->head.buckets_len; i++) {
-        struct head_bucket *b = &s->head.buckets[i];
-
-        lock_take(&b->lock);
-        atomic_store(&s->series_evicted, true);
-        head_evict(&s->head, b, keep, now_s - delay_s);
-        lock_drop(&b->lock);
-    }
-}
-
-/* Tells what became of a flushing to those who wait for room, and to the log
- * when it changes. */
-static void
-report(struct store *s, enum status status, const struct error *e)
-{
-    lock_take(&s->wake_lock);
-    if (status != ST_OK && s->flush_status == ST_OK)
-        log_error("store", "flushing fails: %s", e->text);
-    if (status == ST_OK && s->flush_status != ST_OK)
-        log_info("store", "flushing works again");
-    s->flush_status = status;
-    if (status != ST_OK)
-        s->flush_error = *e;
-    s->hurry = false;
-    cond_broadcast(&s->room);
-    lock_drop(&s->wake_lock);
-}
-
-static void *
-flusher(void *arg)
-{
-    struct store *s = arg;
-    uint32_t swept_s = store_now_s();
-
-    for (;;) {
-        struct error e;
-        enum status status = ST_OK;
-        bool stop;
-
-        lock_take(&s->wake_lock);
-        if (!s->stopping && !s->hurry)
-            cond_wait_ms(&s->wake, &s->wake_lock, 1000);
-        stop = s->stopping;
-        lock_drop(&s->wake_lock);
-        if (stop)
-            return NULL;
-        store_watch_disk(s);
-        if (!store_has_room_to_flush(s)) {
-            status = error_set(&e, ST_BUSY, "the disk is full");
-            report(s, status, &e);
-            continue;
-        }
-        if (atomic_load(&s->head.bytes) > s->options.head_bytes / 4 * 3)
-            status = store_flush_until(s, s->options.head_bytes / 2, &e);
-        if (status == ST_OK && store_now_s() - swept_s >= SWEEP_EVERY_S) {
-            swept_s = store_now_s();
-            status = sweep(s, &e);
-            evict_series(s);
-        }
-        report(s, status, &e);
-    }
-}
-
-enum status
-store_wait_for_room(struct store *s, struct error *e)
-{
-    enum status status = ST_OK;
-
-    if (store_may_write(s, e) != ST_OK)
-        return ST_IO;
-    if (atomic_load_explicit(&s->head.bytes, memory_order_relaxed) <=
-        s->options.head_bytes)
-        return ST_OK;
-    lock_take(&s->wake_lock);
-    for (int i = 0; atomic_load(&s->head.bytes) > s->options.head_bytes; i++) {
-        if (i == ROOM_WAITS) {
-            status = error_set(e, ST_BUSY,
-                               "Please throttle writes: the head "
-                               "is full, flushing is behind");
-            break;
-        }
-        s->hurry = true;
-        cond_signal(&s->wake);
-        cond_wait_ms(&s->room, &s->wake_lock, ROOM_WAIT_MS);
-        if (s->flush_status != ST_OK) {
-            status = error_set(e, ST_BUSY, "cannot make room: %s",
-                               s->flush_error.text);
-            break;
-        }
-    }
-    lock_drop(&s->wake_lock);
-    return status;
-}
-
-enum status
-store_flusher_start(struct store *s, struct error *e)
-{
-    if (pthread_create(&s->flusher, NULL, flusher, s) != 0)
-        return error_set(e, ST_IO, "cannot start the flushing thread");
-    s->flusher_started = true;
-    return ST_OK;
-}
-
-void
-store_flusher_stop(struct store *s)
-{
-    if (!s->flusher_started)
-        return;
-    lock_take(&s->wake_lock);
-    s->stopping = true;
-    cond_signal(&s->wake);
-    lock_drop(&s->wake_lock);
-    INSIST(pthread_join(s->flusher, NULL) == 0);
-    s->flusher_started = false;
 }

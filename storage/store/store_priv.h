@@ -48,7 +48,7 @@ struct store {
     struct cond wake; /* the flusher has something to do */
     struct cond room; /* the flusher has made room in the head */
     bool stopping GUARDED_BY(wake_lock);
-    bool hurry GUARDED_BY(wake_lock);
+    bool flush_requested GUARDED_BY(wake_lock);
     enum status flush_status GUARDED_BY(wake_lock); /* of the last flushing */
     struct error flush_error GUARDED_BY(wake_lock);
     _Atomic bool rejecting; /* writes, because of 'rejection' */
@@ -73,7 +73,11 @@ uint32_t store_now_s(void);
 /* Applies the WAL to head and engine. */
 MUST_CHECK enum status store_replay(struct store *s, struct error *e);
 
-/* -- store_flush.c --------------------------------------------------------- */
+/* ST_IO is the disk's fault, which may pass: ST_BUSY, the client is to try
+ * again. */
+MUST_CHECK enum status store_disk_failed(enum status status, struct error *e);
+
+/* -- store_flush_policy.c -------------------------------------------------- */
 
 /* What decides when an open row is flushed by itself. */
 struct flush_times {
@@ -88,6 +92,37 @@ struct flush_times {
 bool store_row_is_due(const struct flush_times *t, uint32_t delay_s,
                       uint32_t span_s);
 
+/* Which rows a pass takes. */
+struct flush_rule {
+    bool all;
+    bool newer_span_exists; /* rows whose series went on to another span */
+    bool idle;              /* by the times below */
+    size_t keep_bytes; /* stop when the head holds no more; 0: do not stop */
+    uint64_t segment;  /* rows from before this WAL segment; 0: none */
+    uint32_t now_s;
+    uint32_t idle_s;
+    int64_t wall_s;
+};
+
+bool store_rule_flushes(const struct store *s, const struct flush_rule *rule,
+                        const struct head_row *r);
+
+/* Does it take a row because another one of its span is flushed?  Not one that
+ * was just written to, if the rule is for idle ones. */
+bool store_rule_flushes_with_span(const struct flush_rule *rule,
+                                  const struct head_row *r);
+
+/* -- store_flush.c --------------------------------------------------------- */
+
+/* Flushes the rows that a rule takes, oldest first, from each bucket its share.
+ */
+MUST_CHECK enum status store_flush_pass(struct store *s,
+                                        const struct flush_rule *rule,
+                                        struct error *e)
+    REQUIRES(s->flush_lock);
+
+/* -- store_flusher.c ------------------------------------------------------- */
+
 MUST_CHECK enum status store_flusher_start(struct store *s, struct error *e);
 void store_flusher_stop(struct store *s);
 
@@ -98,7 +133,7 @@ MUST_CHECK enum status store_flush_until(struct store *s, size_t keep_bytes,
 
 /* Looks whether the disk has room and the WAL works, and makes it work
  * again when it can.  Called by the flusher, once a second. */
-void store_watch_disk(struct store *s);
+void store_check_disk(struct store *s);
 
 /* False when so little room is left that the engine should not write. */
 bool store_has_room_to_flush(const struct store *s);

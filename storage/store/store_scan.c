@@ -17,7 +17,7 @@
 #define SCAN_MAGIC FOURCC('S', 'C', 'A', 'N')
 
 /* A row of the head, as copied, and the key of the row in the engine that has
- * its hour.  Two may be of one hour: a frozen one and, made later, the open
+ * its hour.  Two may be of one hour: an immutable one and, made later, the open
  * one. */
 struct copied {
     uint8_t *key;
@@ -47,9 +47,9 @@ struct store_scan {
     struct slice block;
     uint32_t block_base;
     struct slice tsuid; /* of the row that the iterator stands on */
-    struct slice expected;
-    struct slice told;         /* the iterator stands on this one's; or empty */
-    uint32_t from_row, to_row; /* the range's first and last row */
+    struct slice predicted_tsuid;
+    struct slice matched_prediction; /* of the iterator's row; or empty */
+    uint32_t from_row, to_row;       /* the range's first and last row */
     uint32_t seek_base;
     size_t seek_at; /* of spec.series, for SCAN_SEEKS */
     uint8_t engine_tsuid[TSUID_MAX], head_tsuid[TSUID_MAX];
@@ -196,14 +196,16 @@ step(struct store_scan *scan)
 /* Is it a row of the series that is expected?  A mask took one of another time,
  * and the range of times is all that masks say of them. */
 static bool
-is_expected(const struct store_scan *scan, struct slice key)
+is_predicted(const struct store_scan *scan, struct slice key)
 {
     const struct key_layout *layout = &scan->s->layout;
     size_t head = 1u + layout->salt_width, width = layout->metric_width;
-    const uint8_t *tsuid = scan->expected.data, *base = key.data + head + width;
+    const uint8_t *tsuid = scan->predicted_tsuid.data,
+                  *base = key.data + head + width;
     uint32_t begins;
 
-    if (scan->expected.size == 0 || key.size != head + scan->expected.size + 4)
+    if (scan->predicted_tsuid.size == 0 ||
+        key.size != head + scan->predicted_tsuid.size + 4)
         return false;
     begins = (uint32_t)key_get_uint(base, 4);
     return key.data[0] == TABLE_ROWS &&
@@ -211,21 +213,23 @@ is_expected(const struct store_scan *scan, struct slice key)
            begins >= scan->from_row && begins <= scan->to_row &&
            begins == key_span_base(layout, begins) &&
            memcmp(key.data + head, tsuid, width) == 0 &&
-           memcmp(base + 4, tsuid + width, scan->expected.size - width) == 0;
+           memcmp(base + 4, tsuid + width,
+                  scan->predicted_tsuid.size - width) == 0;
 }
 
 static bool
 matches(struct store_scan *scan, struct slice key)
 {
-    bool expected = is_expected(scan, key);
+    bool expected = is_predicted(scan, key);
 
-    scan->told = expected ? scan->expected : (struct slice){ NULL, 0 };
+    scan->matched_prediction =
+        expected ? scan->predicted_tsuid : (struct slice){ NULL, 0 };
     return expected || mask_set_match(scan->spec.masks, key);
 }
 
 /* From a key on which the iterator stands to the next one that a mask takes. */
 static void
-settle_by_hints(struct store_scan *scan)
+advance_skip_scan(struct store_scan *scan)
 {
     uint8_t hint[ROW_KEY_MAX];
 
@@ -245,7 +249,7 @@ settle_by_hints(struct store_scan *scan)
 
 /* Steps over everything; the metric's rows of the time range lie together. */
 static void
-settle_by_steps(struct store_scan *scan)
+advance_range_scan(struct store_scan *scan)
 {
     const struct key_layout *layout = &scan->s->layout;
     size_t head = 1u + layout->salt_width;
@@ -316,7 +320,7 @@ skip_targets(struct store_scan *scan, struct slice found)
 
 /* Seeks target after target until one is there. */
 static void
-settle_by_seeks(struct store_scan *scan)
+advance_point_lookups(struct store_scan *scan)
 {
     uint8_t bytes[ROW_KEY_MAX];
 
@@ -346,7 +350,7 @@ first_key(struct store_scan *scan)
     if (scan->spec.way == SCAN_SEEKS) {
         scan->seek_base = scan->from_row;
         if (scan->spec.series_len > 0)
-            settle_by_seeks(scan);
+            advance_point_lookups(scan);
         return;
     }
     size = mask_set_hint(scan->spec.masks, (struct slice){ NULL, 0 }, hint);
@@ -354,9 +358,9 @@ first_key(struct store_scan *scan)
         return;
     seek(scan, slice_of(hint, size));
     if (scan->spec.way == SCAN_HINTS)
-        settle_by_hints(scan);
+        advance_skip_scan(scan);
     else
-        settle_by_steps(scan);
+        advance_range_scan(scan);
 }
 
 static void
@@ -365,15 +369,15 @@ next_key(struct store_scan *scan)
     switch (scan->spec.way) {
     case SCAN_HINTS:
         step(scan);
-        settle_by_hints(scan);
+        advance_skip_scan(scan);
         break;
     case SCAN_RANGE:
         step(scan);
-        settle_by_steps(scan);
+        advance_range_scan(scan);
         break;
     case SCAN_SEEKS:
         if (next_target(scan))
-            settle_by_seeks(scan);
+            advance_point_lookups(scan);
         else
             scan->on_key = false;
         break;
@@ -401,8 +405,8 @@ begin_row(struct store_scan *scan)
     uint32_t base = 0;
     unsigned salt;
 
-    if (scan->told.size > 0) {
-        scan->tsuid = scan->told;
+    if (scan->matched_prediction.size > 0) {
+        scan->tsuid = scan->matched_prediction;
         base = base_of(scan, key);
     } else {
         scan->tsuid.data = scan->engine_tsuid;
@@ -520,7 +524,7 @@ same_hour(const struct copied *a, const struct copied *b)
 
 /* An hour of the head of which there is nothing else is lent as it is. */
 static bool
-take_alone(struct store_scan *scan, struct store_row *row)
+lend_single_source(struct store_scan *scan, struct store_row *row)
 {
     const struct copied *c = scan->head[scan->head_at];
 
@@ -573,7 +577,7 @@ compare_hours(const struct store_scan *scan)
 
 /* Whose the head's next row is. */
 static bool
-name_head(struct store_scan *scan, struct store_row *row)
+parse_head_key(struct store_scan *scan, struct store_row *row)
 {
     const struct copied *c = scan->head[scan->head_at];
     uint32_t begins;
@@ -608,12 +612,12 @@ store_scan_next(struct store_scan *scan, struct store_row *row)
         row->block = scan->block;
         scan->counts.bytes += scan->block.size;
         scan->has_block = false; /* the next call goes on */
-    } else if (!name_head(scan, row)) {
+    } else if (!parse_head_key(scan, row)) {
         return false;
     }
     if (order >= 0) {
         scan->counts.head_rows++;
-        if (!take_alone(scan, row)) {
+        if (!lend_single_source(scan, row)) {
             take_head(scan);
             row->head = &scan->points;
         }
@@ -626,7 +630,7 @@ void
 store_scan_expect(struct store_scan *scan, struct slice tsuid)
 {
     OBJ_CHECK(scan, SCAN_MAGIC);
-    scan->expected = tsuid;
+    scan->predicted_tsuid = tsuid;
 }
 
 enum status

@@ -1,5 +1,5 @@
-/* The head's rows: whatever is made, frozen and dropped, in any order, the
- * newest of each hour is found, and takes points unless it is frozen. */
+/* The head's rows: whatever is made, made immutable and dropped, in any order,
+ * the newest of each hour is found, and takes points unless it is immutable. */
 #include "config.h"
 
 #include "storage/head/head.h"
@@ -71,7 +71,7 @@ append(struct rig *r, unsigned i, uint32_t base, bool looked_up)
     ck_assert(head_append(
         &r->head, r->b, s,
         looked_up ? head_newest_row(&r->head, r->b, s, base) : NULL, p, 1, 1));
-    if (was == NULL || was->frozen) {
+    if (was == NULL || was->immutable) {
         ck_assert_ptr_ne(s->rows, was);
         ck_assert_uint_eq(s->rows->open.base, base);
         ck_assert_uint_eq(s->rows->open.count, 1);
@@ -107,7 +107,7 @@ check(const struct rig *r, uint32_t hours)
         }
         for (size_t k = m->len; k-- > 0; at = at->next) {
             ck_assert_ptr_eq(at, m->rows[k]);
-            ck_assert_int_eq(head_has_elder(at),
+            ck_assert_int_eq(head_has_predecessor(at),
                              newest(m, k, at->open.base) != NULL);
         }
         ck_assert_ptr_null(at);
@@ -119,7 +119,7 @@ check(const struct rig *r, uint32_t hours)
 /* Of few hours, so that they come again, and of many. */
 static const struct {
     uint32_t hours;
-    int freezes, drops; /* of a hundred steps */
+    int marks, drops; /* of a hundred steps */
 } cases[] = {
     { 1, 20, 20 }, { 3, 10, 30 }, { 24, 5, 20 }, { 500, 0, 30 }, { 500, 2, 60 },
 };
@@ -137,9 +137,9 @@ START_TEST(rows_are_found)
         size_t at = m->len == 0 ? 0 : pick(&r, (unsigned)m->len);
         int what = (int)pick(&r, 100);
 
-        if (m->len > 0 && what < cases[_i].freezes) {
-            m->rows[at]->frozen = !m->rows[at]->frozen;
-        } else if (m->len > 0 && what < cases[_i].freezes + cases[_i].drops) {
+        if (m->len > 0 && what < cases[_i].marks) {
+            m->rows[at]->immutable = !m->rows[at]->immutable;
+        } else if (m->len > 0 && what < cases[_i].marks + cases[_i].drops) {
             drop(&r, m, pick(&r, 2) == 0 ? 0 : at);
         } else if (m->len < ROWS_MAX) {
             append(&r, i, pick(&r, hours) * HOUR_S, pick(&r, 2) == 0);

@@ -477,7 +477,7 @@ START_TEST(two_rows_of_an_hour_are_flushed_in_order)
     struct points p = { 0 };
     uint8_t bytes[9];
     struct head_bucket *b;
-    struct head_row *elder;
+    struct head_row *predecessor;
     struct store *s;
 
     s = open_store(&o);
@@ -485,13 +485,13 @@ START_TEST(two_rows_of_an_hour_are_flushed_in_order)
     put(s, 3, T0 + 1000, 2);
     b = head_bucket_of(&s->head, tsuid(bytes, 3));
     lock_take(&b->lock);
-    elder = head_find(&s->head, b, tsuid(bytes, 3))->rows;
-    elder->frozen = true;
+    predecessor = head_find(&s->head, b, tsuid(bytes, 3))->rows;
+    predecessor->immutable = true;
     lock_drop(&b->lock);
     put(s, 3, T0 + 1000, 3);
     put(s, 3, T0 + 2000, 4);
     lock_take(&b->lock);
-    elder->frozen = false;
+    predecessor->immutable = false;
     lock_drop(&b->lock);
     ck_assert_uint_eq(store_counts(s).head_rows, 2);
     for (int pass = 0; pass < 2; pass++) {

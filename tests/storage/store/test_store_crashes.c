@@ -515,7 +515,7 @@ lose_a_record(struct store *s)
     ck_assert_int_eq(store_commit(s, lsn, true, &e), ST_BUSY);
     ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_BUSY);
     wal_set_io(s->wal, &works);
-    store_watch_disk(s);
+    store_check_disk(s);
     put(s, 2, 7);
     put(s, 1, 8);
 }

@@ -1,0 +1,275 @@
+/*
+ * The thread that flushes on its own: rows whose span has passed and that lie
+ * idle, rows of series that lie idle for long whatever their time, the oldest
+ * rows when the head or the WAL grows too large.  And who else starts a flush,
+ * the trimming of the WAL behind it, and waiting for room in the head.
+ */
+#include "config.h"
+
+#include "base/crash.h"
+#include "base/log.h"
+#include "storage/store/store_priv.h"
+
+#define SWEEP_EVERY_S  5
+#define ROOM_WAIT_MS   100
+#define ROOM_WAITS     50
+#define FLUSH_PASSES   4
+#define WORTH_TRIMMING ((uint64_t)1 << 20) /* bytes of a WAL segment */
+
+/* -- trimming -------------------------------------------------------------- */
+
+enum status
+store_trim(struct store *s, struct error *e)
+{
+    uint64_t needed;
+    enum status status;
+
+    if (s->wal == NULL)
+        return ST_OK;
+    /* Under the write lock no batch is in the WAL but not in the engine. */
+    lock_take(&s->write_lock);
+    needed = wal_segment(s->wal);
+    lock_drop(&s->write_lock);
+    for (size_t i = 0; i < s->head.buckets_len; i++) {
+        struct head_bucket *b = &s->head.buckets[i];
+
+        lock_take(&b->lock);
+        for (const struct head_row *r = b->oldest; r != NULL; r = r->younger)
+            if (r->segment < needed)
+                needed = r->segment;
+            else
+                break;
+        lock_drop(&b->lock);
+    }
+    if (needed <= s->trimmed)
+        return ST_OK;
+    status = kv_sync(s->kv, e);
+    crash_point("trim-synced");
+    if (status == ST_OK)
+        status = wal_trim(s->wal, needed, e);
+    if (status == ST_OK)
+        s->trimmed = needed;
+    return status;
+}
+
+/* -- who calls ------------------------------------------------------------- */
+
+enum status
+store_flush_until(struct store *s, size_t keep_bytes, struct error *e)
+{
+    struct flush_rule rule = { .newer_span_exists = true,
+                               .keep_bytes = keep_bytes };
+    enum status status;
+
+    lock_take(&s->flush_lock);
+    status = store_flush_pass(s, &rule, e);
+    rule.all = true;
+    if (status == ST_OK && atomic_load(&s->head.bytes) > keep_bytes)
+        status = store_flush_pass(s, &rule, e);
+    lock_drop(&s->flush_lock);
+    return status;
+}
+
+enum status
+store_flush(struct store *s, struct error *e)
+{
+    enum status status;
+
+    OBJ_CHECK(s, STORE_MAGIC);
+    lock_take(&s->flush_lock);
+    status = store_flush_all(s, e);
+    if (status == ST_OK && s->wal != NULL) {
+        wal_rotate(s->wal);
+        status = store_trim(s, e);
+    }
+    lock_drop(&s->flush_lock);
+    return status;
+}
+
+enum status
+store_flush_all(struct store *s, struct error *e)
+{
+    struct flush_rule rule = { .all = true };
+    enum status status = ST_OK;
+
+    /* Again while it helps: a row may have to wait for its predecessor. */
+    for (int pass = 0; pass < FLUSH_PASSES && status == ST_OK; pass++) {
+        uint64_t before = atomic_load(&s->rows_flushed);
+
+        status = store_flush_pass(s, &rule, e);
+        if (atomic_load(&s->head.rows) == 0 ||
+            atomic_load(&s->rows_flushed) == before)
+            break;
+    }
+    return status;
+}
+
+/* What was flushed need not wait for a segment to be full: a slow WAL would
+ * keep it for days.  With nothing open the segment goes at once, otherwise when
+ * the rows that were begun in it are flushed. */
+static void
+rotate_after_flushing(struct store *s) REQUIRES(s->flush_lock)
+{
+    uint64_t flushed = atomic_load(&s->rows_flushed);
+
+    if (flushed == s->rotated_at || wal_counts(s->wal).current < WORTH_TRIMMING)
+        return;
+    s->rotated_at = flushed;
+    wal_rotate(s->wal);
+}
+
+static enum status
+sweep(struct store *s, struct error *e)
+{
+    struct flush_rule rule = {
+        .idle = true,
+        .now_s = store_now_s(),
+        .idle_s = s->options.flush_delay_ms / 1000,
+        .wall_s = clock_now_ms(s->options.clock) / 1000,
+    };
+    enum status status;
+
+    if (s->wal != NULL) {
+        uint64_t now = wal_segment(s->wal);
+        uint64_t keep = s->options.wal_bytes / s->options.wal_segment_bytes / 2;
+
+        if (wal_counts(s->wal).bytes > s->options.wal_bytes && now > keep)
+            rule.segment = now - keep;
+    }
+    lock_take(&s->flush_lock);
+    status = store_flush_pass(s, &rule, e);
+    if (status == ST_OK && s->wal != NULL)
+        rotate_after_flushing(s);
+    if (status == ST_OK)
+        status = store_trim(s, e);
+    if (status == ST_OK && atomic_load(&s->head.rows) == 0)
+        kv_settle(s->kv, WORTH_TRIMMING);
+    lock_drop(&s->flush_lock);
+    return status;
+}
+
+static void
+evict_series(struct store *s)
+{
+    size_t keep = s->options.head_series / s->head.buckets_len;
+    uint32_t now_s = store_now_s(), delay_s = s->options.flush_delay_ms / 1000;
+
+    /* So soon after the machine's start no series has been idle for long. */
+    if (atomic_load(&s->head.series) <= s->options.head_series ||
+        now_s < delay_s)
+        return;
+    for (size_t i = 0; i < s->head.buckets_len; i++) {
+        struct head_bucket *b = &s->head.buckets[i];
+
+        lock_take(&b->lock);
+        atomic_store(&s->series_evicted, true);
+        head_evict(&s->head, b, keep, now_s - delay_s);
+        lock_drop(&b->lock);
+    }
+}
+
+/* Tells what became of a flushing to those who wait for room, and to the log
+ * when it changes. */
+static void
+report(struct store *s, enum status status, const struct error *e)
+{
+    lock_take(&s->wake_lock);
+    if (status != ST_OK && s->flush_status == ST_OK)
+        log_error("store", "flushing fails: %s", e->text);
+    if (status == ST_OK && s->flush_status != ST_OK)
+        log_info("store", "flushing works again");
+    s->flush_status = status;
+    if (status != ST_OK)
+        s->flush_error = *e;
+    s->flush_requested = false;
+    cond_broadcast(&s->room);
+    lock_drop(&s->wake_lock);
+}
+
+static void *
+flusher(void *arg)
+{
+    struct store *s = arg;
+    uint32_t swept_s = store_now_s();
+
+    for (;;) {
+        struct error e;
+        enum status status = ST_OK;
+        bool stop;
+
+        lock_take(&s->wake_lock);
+        if (!s->stopping && !s->flush_requested)
+            cond_wait_ms(&s->wake, &s->wake_lock, 1000);
+        stop = s->stopping;
+        lock_drop(&s->wake_lock);
+        if (stop)
+            return NULL;
+        store_check_disk(s);
+        if (!store_has_room_to_flush(s)) {
+            status = error_set(&e, ST_BUSY, "the disk is full");
+            report(s, status, &e);
+            continue;
+        }
+        if (atomic_load(&s->head.bytes) > s->options.head_bytes / 4 * 3)
+            status = store_flush_until(s, s->options.head_bytes / 2, &e);
+        if (status == ST_OK && store_now_s() - swept_s >= SWEEP_EVERY_S) {
+            swept_s = store_now_s();
+            status = sweep(s, &e);
+            evict_series(s);
+        }
+        report(s, status, &e);
+    }
+}
+
+enum status
+store_wait_for_room(struct store *s, struct error *e)
+{
+    enum status status = ST_OK;
+
+    if (store_may_write(s, e) != ST_OK)
+        return ST_IO;
+    if (atomic_load_explicit(&s->head.bytes, memory_order_relaxed) <=
+        s->options.head_bytes)
+        return ST_OK;
+    lock_take(&s->wake_lock);
+    for (int i = 0; atomic_load(&s->head.bytes) > s->options.head_bytes; i++) {
+        if (i == ROOM_WAITS) {
+            status = error_set(e, ST_BUSY,
+                               "Please throttle writes: the head "
+                               "is full, flushing is behind");
+            break;
+        }
+        s->flush_requested = true;
+        cond_signal(&s->wake);
+        cond_wait_ms(&s->room, &s->wake_lock, ROOM_WAIT_MS);
+        if (s->flush_status != ST_OK) {
+            status = error_set(e, ST_BUSY, "cannot make room: %s",
+                               s->flush_error.text);
+            break;
+        }
+    }
+    lock_drop(&s->wake_lock);
+    return status;
+}
+
+enum status
+store_flusher_start(struct store *s, struct error *e)
+{
+    if (pthread_create(&s->flusher, NULL, flusher, s) != 0)
+        return error_set(e, ST_IO, "cannot start the flushing thread");
+    s->flusher_started = true;
+    return ST_OK;
+}
+
+void
+store_flusher_stop(struct store *s)
+{
+    if (!s->flusher_started)
+        return;
+    lock_take(&s->wake_lock);
+    s->stopping = true;
+    cond_signal(&s->wake);
+    lock_drop(&s->wake_lock);
+    INSIST(pthread_join(s->flusher, NULL) == 0);
+    s->flusher_started = false;
+}
