@@ -12,22 +12,22 @@
 #include "query/aggregate/aggregate.h"
 #include "query/answer/group.h"
 
-/* So few points are done before another thread would have woken up. */
+/* A query with less is done before another thread would have woken up. */
 #define POINTS_ALONE 16384
 #define GROUPS_ALONE 128
-/* Each task has so many turns, where groups are few; and gets no more groups in
- * one.  Groups that lie together are best done by one thread. */
-#define TURNS      4
-#define ROW_MOST   64
-#define CHUNK_MOST 512 /* the same of groups that are written */
-/* So many series ahead. */
-#define NEAR 4
-#define FAR  8
+/* Each task gets neighbouring groups, about CHUNKS_A_TASK times, and at most
+ * GROUPS_MOST of them at a time. */
+#define CHUNKS_A_TASK 4
+#define GROUPS_MOST   64
+#define WRITTEN_MOST  512 /* the same of groups that are written */
+/* How many series ahead are prefetched: their points, their structs. */
+#define PREFETCH_POINTS 4
+#define PREFETCH_SERIES 8
 
 /* Some groups of a sub-query, ascending. */
 struct task {
     struct arena *arena;   /* of the answer */
-    struct arena *tags;    /* of groups that are written: for a row */
+    struct arena *tags;    /* of groups that are written: for a chunk */
     struct arena *scratch; /* for a group */
     struct names names;
     enum status status;
@@ -45,7 +45,7 @@ struct job {
     struct result_group *groups; /* NULL: they are written */
     struct task *tasks;
     size_t tasks_len;
-    size_t in_row; /* so many groups are one task's, then come the next one's */
+    size_t chunk_len; /* groups that a task gets at a time */
 };
 
 static enum status
@@ -228,19 +228,19 @@ write_group(const struct job *job, struct task *t, size_t i)
 
 /* -- tasks ----------------------------------------------------------------- */
 
-/* Series lie in memory in the order in which they were read, which is another
- * one: what the next groups need is called for in time. */
+/* Series lie in memory in the order in which they were read, not in that of the
+ * groups: prefetches the series of the groups that follow. */
 static inline __attribute__((always_inline)) void
-call_for(const struct job *job, size_t i)
+prefetch_series(const struct job *job, size_t i)
 {
     size_t at = job->g->groups[i].first;
     const struct fetched *series;
 
-    if (at + FAR >= job->g->order_len)
+    if (at + PREFETCH_SERIES >= job->g->order_len)
         return;
-    __builtin_prefetch(job->g->order[at + FAR]);
-    __builtin_prefetch((const char *)job->g->order[at + FAR] + 64);
-    series = job->g->order[at + NEAR];
+    __builtin_prefetch(job->g->order[at + PREFETCH_SERIES]);
+    __builtin_prefetch((const char *)job->g->order[at + PREFETCH_SERIES] + 64);
+    series = job->g->order[at + PREFETCH_POINTS];
     __builtin_prefetch(series->tsuid.data);
     if (job->w->fetch->downsampled) {
         __builtin_prefetch(series->acc.ts);
@@ -249,11 +249,11 @@ call_for(const struct job *job, size_t i)
 }
 
 static bool
-run_row(const struct job *job, struct task *t, size_t from, size_t len)
+run_chunk(const struct job *job, struct task *t, size_t from, size_t len)
 {
     for (size_t i = from; i < from + len && t->status == ST_OK; i++) {
         t->failed_at = i;
-        call_for(job, i);
+        prefetch_series(job, i);
         t->status = job->groups == NULL ? write_group(job, t, i)
                                         : keep_group(job, t, i);
     }
@@ -274,14 +274,15 @@ run_task(void *ctx, size_t at)
     t->scratch = arena_new_within(w->query_bytes, w->limits->budget);
     t->deadline = w->limits->deadline;
     names_init(&t->names, w->context->uids, t->arena);
-    for (size_t i = at * job->in_row; i < job->g->groups_len;
-         i += job->tasks_len * job->in_row) {
+    for (size_t i = at * job->chunk_len; i < job->g->groups_len;
+         i += job->tasks_len * job->chunk_len) {
         size_t rest = job->g->groups_len - i;
 
-        if (i / job->tasks_len % 64 < job->in_row)
+        if (i / job->tasks_len % 64 < job->chunk_len)
             t->status = fetch_check_limits(w->limits, &t->error);
         t->expected = i;
-        if (!run_row(job, t, i, rest < job->in_row ? rest : job->in_row))
+        if (!run_chunk(job, t, i,
+                       rest < job->chunk_len ? rest : job->chunk_len))
             break;
     }
     names_fini(&t->names);
@@ -290,9 +291,9 @@ run_task(void *ctx, size_t at)
 }
 
 static void
-deal_out(struct job *job)
+partition_groups(struct job *job)
 {
-    size_t most = job->groups == NULL ? CHUNK_MOST : ROW_MOST;
+    size_t most = job->groups == NULL ? WRITTEN_MOST : GROUPS_MOST;
 
     job->tasks_len = job->w->threads + 1;
     if (atomic_load(&job->w->limits->held) < POINTS_ALONE * FETCH_POINT_BYTES &&
@@ -300,8 +301,10 @@ deal_out(struct job *job)
         job->tasks_len = 1;
     if (job->tasks_len > job->g->groups_len)
         job->tasks_len = job->g->groups_len;
-    job->in_row = job->g->groups_len / job->tasks_len / TURNS;
-    job->in_row = job->in_row < 1 ? 1 : job->in_row > most ? most : job->in_row;
+    job->chunk_len = job->g->groups_len / job->tasks_len / CHUNKS_A_TASK;
+    job->chunk_len = job->chunk_len < 1      ? 1
+                     : job->chunk_len > most ? most
+                                             : job->chunk_len;
 }
 
 static enum status
@@ -371,9 +374,9 @@ answer_groups(const struct answer_job *w, struct arena *a, struct part *out,
         status = new_groups(w->q, g.groups_len, a, out, e);
     if (status == ST_OK && g.groups_len > 0) {
         job.groups = out->groups;
-        deal_out(&job);
+        partition_groups(&job);
         if (w->chunks != NULL && !chunks_begin(w->chunks, w->like.sub->index,
-                                               g.groups_len, job.in_row, a))
+                                               g.groups_len, job.chunk_len, a))
             status = answer_no_memory(e);
         if (status == ST_OK)
             status = run_tasks(&job, a, stats, e);
@@ -393,13 +396,13 @@ struct writing {
 };
 
 static void
-write_row(void *ctx, size_t row)
+write_chunk(void *ctx, size_t chunk)
 {
     static const struct slice none = { NULL, 0 };
     const struct writing *w = ctx;
 
-    for (size_t i = row * ROW_MOST;
-         i < w->part->len && i < (row + 1) * ROW_MOST; i++)
+    for (size_t i = chunk * GROUPS_MOST;
+         i < w->part->len && i < (chunk + 1) * GROUPS_MOST; i++)
         chunks_put(w->chunks, w->sub, i, &w->part->groups[i], none, none);
 }
 
@@ -409,9 +412,10 @@ answer_write(const struct part *part, size_t sub, struct pool *pool,
 {
     struct writing w = { part, sub, chunks };
 
-    if (!chunks_begin(chunks, sub, part->len, ROW_MOST, a))
+    if (!chunks_begin(chunks, sub, part->len, GROUPS_MOST, a))
         return answer_no_memory(e);
-    pool_run(pool, (part->len + ROW_MOST - 1) / ROW_MOST, write_row, &w);
+    pool_run(pool, (part->len + GROUPS_MOST - 1) / GROUPS_MOST, write_chunk,
+             &w);
     chunks_end(chunks, sub);
     return ST_OK;
 }

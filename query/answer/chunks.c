@@ -13,21 +13,21 @@
 /* So much is written before the others are told. */
 #define BYTES_UNCOUNTED ((size_t)32 << 10)
 
-/* The text of a series' tags: where it is in its row. */
+/* The text of a series' tags: where it is in its chunk. */
 struct known {
     struct slice pairs; /* the TSUID without its metric; empty: unknown */
     size_t from, size;
 };
 
-struct row {
+struct chunk {
     struct buf text;
     size_t counted; /* bytes of it that all know of */
     size_t points, groups;
 };
 
 struct chunks_sub {
-    struct row *rows;
-    size_t rows_len, in_row;
+    struct chunk *chunks;
+    size_t rows_len, chunk_len;
     struct known *known; /* of each group, in an arena; NULL: never searched */
     size_t known_len;
     bool ascending; /* those that are known */
@@ -44,10 +44,10 @@ static void
 forget(struct chunks *p, struct chunks_sub *s)
 {
     for (size_t i = 0; i < s->rows_len; i++) {
-        (void)atomic_fetch_sub(&p->bytes, s->rows[i].counted);
-        buf_fini(&s->rows[i].text);
+        (void)atomic_fetch_sub(&p->bytes, s->chunks[i].counted);
+        buf_fini(&s->chunks[i].text);
     }
-    free(s->rows);
+    free(s->chunks);
     *s = (struct chunks_sub){ 0 };
 }
 
@@ -68,30 +68,30 @@ chunks_wants_tags(const struct chunks *p, size_t sub)
 }
 
 static void
-count_bytes(struct chunks *p, struct row *row)
+count_bytes(struct chunks *p, struct chunk *chunk)
 {
-    size_t more = row->text.size - row->counted;
+    size_t more = chunk->text.size - chunk->counted;
 
-    row->counted = row->text.size;
+    chunk->counted = chunk->text.size;
     if (atomic_fetch_add(&p->bytes, more) + more > p->max_bytes)
         atomic_store(&p->failed, true);
 }
 
 bool
-chunks_begin(struct chunks *p, size_t sub, size_t groups_len, size_t in_row,
+chunks_begin(struct chunks *p, size_t sub, size_t groups_len, size_t chunk_len,
              struct arena *a)
 {
     struct chunks_sub *s = &p->subs[sub];
-    size_t len = (groups_len + in_row - 1) / in_row;
+    size_t len = (groups_len + chunk_len - 1) / chunk_len;
 
     forget(p, s);
-    s->in_row = in_row;
-    s->rows = calloc(len + 1, sizeof *s->rows);
-    if (s->rows == NULL)
+    s->chunk_len = chunk_len;
+    s->chunks = calloc(len + 1, sizeof *s->chunks);
+    if (s->chunks == NULL)
         return false;
     s->rows_len = len;
     for (size_t i = 0; i < s->rows_len; i++)
-        buf_init(&s->rows[i].text, p->max_bytes);
+        buf_init(&s->chunks[i].text, p->max_bytes);
     if (chunks_wants_tags(p, sub)) {
         s->known = arena_array(a, groups_len, sizeof *s->known);
         s->known_len = s->known == NULL ? 0 : groups_len;
@@ -106,7 +106,7 @@ chunks_end(struct chunks *p, size_t sub)
     struct chunks_sub *s = &p->subs[sub];
 
     for (size_t i = 0; i < s->rows_len; i++)
-        count_bytes(p, &s->rows[i]);
+        count_bytes(p, &s->chunks[i]);
     s->ascending = true;
     for (size_t i = 1; i < s->known_len && s->ascending; i++)
         s->ascending = slice_cmp(s->known[i - 1].pairs, s->known[i].pairs) <= 0;
@@ -147,17 +147,17 @@ chunks_find_tags(const struct chunks *p, size_t sub, struct slice tsuid,
     if (at >= s->known_len || !slice_eq(s->known[at].pairs, pairs))
         return (struct slice){ NULL, 0 };
     *expected = at + 1;
-    return slice_of(s->rows[at / s->in_row].text.data + s->known[at].from,
+    return slice_of(s->chunks[at / s->chunk_len].text.data + s->known[at].from,
                     s->known[at].size);
 }
 
 /* -- writing --------------------------------------------------------------- */
 
-/* The first of a row: the others will take about as much. */
+/* The first of a chunk: the others will take about as much. */
 static void
-make_room(const struct chunks *p, struct buf *b, size_t in_row)
+make_room(const struct chunks *p, struct buf *b, size_t chunk_len)
 {
-    size_t room = (b->size + b->size / 8) * (in_row - 1);
+    size_t room = (b->size + b->size / 8) * (chunk_len - 1);
 
     if (room > 0 && room <= ROOM_MAX && room <= p->max_bytes - b->size)
         (void)buf_reserve(b, room);
@@ -168,27 +168,27 @@ chunks_put(struct chunks *p, size_t sub, size_t i, const struct result_group *g,
            struct slice tsuid, struct slice tags)
 {
     struct chunks_sub *s = &p->subs[sub];
-    struct row *row = &s->rows[i / s->in_row];
+    struct chunk *chunk = &s->chunks[i / s->chunk_len];
     struct chunks_tags t = { .known = tags };
-    bool first = row->text.size == 0;
+    bool first = chunk->text.size == 0;
 
     if (atomic_load_explicit(&p->failed, memory_order_relaxed))
         return;
     if (first)
-        (void)buf_reserve(&row->text,
+        (void)buf_reserve(&chunk->text,
                           GROUP_BYTES < p->max_bytes ? GROUP_BYTES : 1);
-    row->points += p->write(p->ctx, &row->text, g, &t);
-    row->groups++;
+    chunk->points += p->write(p->ctx, &chunk->text, g, &t);
+    chunk->groups++;
     if (first)
-        make_room(p, &row->text, s->in_row);
+        make_room(p, &chunk->text, s->chunk_len);
     if (s->known != NULL && tsuid.size > p->metric_width)
         s->known[i] = (struct known){ slice_of(tsuid.data + p->metric_width,
                                                tsuid.size - p->metric_width),
                                       t.from, t.size };
-    if (row->text.failed)
+    if (chunk->text.failed)
         atomic_store(&p->failed, true);
-    if (row->text.size - row->counted > BYTES_UNCOUNTED)
-        count_bytes(p, row);
+    if (chunk->text.size - chunk->counted > BYTES_UNCOUNTED)
+        count_bytes(p, chunk);
 }
 
 struct chunks_total
@@ -198,8 +198,8 @@ chunks_total(const struct chunks *p)
 
     for (size_t i = 0; i < p->subs_len; i++)
         for (size_t k = 0; k < p->subs[i].rows_len; k++) {
-            t.points += p->subs[i].rows[k].points;
-            t.groups += p->subs[i].rows[k].groups;
+            t.points += p->subs[i].chunks[k].points;
+            t.groups += p->subs[i].chunks[k].groups;
         }
     return t;
 }
@@ -210,6 +210,6 @@ chunks_each(struct chunks *p, void (*f)(void *ctx, struct buf *chunk),
 {
     for (size_t i = 0; i < p->subs_len; i++)
         for (size_t k = 0; k < p->subs[i].rows_len; k++)
-            if (p->subs[i].rows[k].text.size > 0)
-                f(ctx, &p->subs[i].rows[k].text);
+            if (p->subs[i].chunks[k].text.size > 0)
+                f(ctx, &p->subs[i].chunks[k].text);
 }

@@ -9,7 +9,7 @@
  *
  * Owns:    the chunks, until they are taken.
  * Threads: chunks_begin(), chunks_end() of a sub-query: one at a time, the
- *          first sub-query before the others; chunks_put(): any, each row by
+ *          first sub-query before the others; chunks_put(): any, each chunk by
  *          one; else one at a time.
  */
 #ifndef QUERY_ANSWER_CHUNKS_H
@@ -49,11 +49,11 @@ struct chunks {
 void chunks_init(struct chunks *p, size_t subs_len);
 void chunks_fini(struct chunks *p);
 
-/* The groups of a sub-query come, 'in_row' in each chunk; those that came
+/* The groups of a sub-query come, 'chunk_len' in each chunk; those that came
  * before are forgotten.  What is kept of each group lies in the arena, as long
  * as other sub-queries are written; false when there is no room for it. */
 MUST_CHECK bool chunks_begin(struct chunks *p, size_t sub, size_t groups_len,
-                             size_t in_row, struct arena *a);
+                             size_t chunk_len, struct arena *a);
 /* There are no more. */
 void chunks_end(struct chunks *p, size_t sub);
 
@@ -62,8 +62,8 @@ void chunks_end(struct chunks *p, size_t sub);
 struct slice chunks_find_tags(const struct chunks *p, size_t sub,
                               struct slice tsuid, size_t *expected);
 
-/* Writes group 'i' of a sub-query, each row's in ascending order.  'tsuid' lies
- * as long as the chunks, when it is one series' alone, or is empty. */
+/* Writes group 'i' of a sub-query, each chunk's in ascending order.  'tsuid'
+ * lies as long as the chunks, when it is one series' alone, or is empty. */
 void chunks_put(struct chunks *p, size_t sub, size_t i,
                 const struct result_group *g, struct slice tsuid,
                 struct slice tags);

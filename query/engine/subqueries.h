@@ -1,11 +1,10 @@
 /*
- * The sub-queries of a query: one after the other while they are quick, those
- * that are left side by side when they are not.
+ * The scheduler of sub-queries: it runs one after the other while they are
+ * quick, and the rest in parallel when they are not.
  *
- * What they answer, and in which order, is the same either way; the first in
- * order that fails is the one that is told.  Those side by side share the
- * memory that one may have for points: which does not get it is run alone,
- * afterwards.
+ * Results and their order are the same either way; of several failures the
+ * first in order is reported.  Parallel sub-queries share the memory that one
+ * may use for points: one that finds none left runs again, alone, afterwards.
  *
  * Threads: subqueries_run(): any.
  */
@@ -16,7 +15,7 @@
 #include "query/fetch/fetch.h"
 #include "query/answer/rollup_raw_merge.h"
 
-/* What a sub-query is run with, and what comes of it. */
+/* The limits of a sub-query, and its results. */
 struct subquery_run {
     struct fetch_limits limits;
     struct arena *arena; /* of what it answers */

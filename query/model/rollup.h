@@ -1,11 +1,8 @@
 /*
  * Rollups: points that a client has summed up beforehand, for each interval and
- * aggregator a series of its own (docs/PROTOCOL.md, "Rollups").  Here is which
- * of them there are (tsd.rollups.config), when they are, and which of them a
- * query reads instead of points.
- *
- *     downsample 1d-avg -> the largest interval that divides a day -> the kinds
- *     "..-sum" and "..-count" -> nothing there? the next, or the points
+ * aggregator a series of its own (docs/PROTOCOL.md, "Rollups").  This header
+ * has the configuration (tsd.rollups.config) and the times of rollups;
+ * query/plan/rollup_candidates.h chooses which of them a query reads.
  *
  * A rollup's time is the start of its interval, counted from the start of the
  * span ("1h", "1d", a month, a year) that holds it.
