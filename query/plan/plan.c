@@ -11,8 +11,6 @@
 #include "query/plan/tsuids.h"
 
 #define LIST_LIMIT 200000
-/* The price of a seek in steps, of CPU: 1.2 us against 0.3 us. */
-#define SEEK_PRICE 4
 
 static enum status
 no_memory(struct error *e)
@@ -317,14 +315,15 @@ choose_way(const struct planner *p, struct plan_bucket *b, uint64_t prices[3])
                      1;
     uint64_t all = p->p->series / p->p->buckets_len + 1;
     uint64_t range = all * spans, hints, seeks;
+    unsigned seek_price = kv_traits(store_kv(p->c->store))->seek_price;
 
     if (!p->p->listed) {
         /* Rollups of several kinds lie side by side. */
         b->way = p->kind == 0 ? SCAN_RANGE : SCAN_HINTS;
         return;
     }
-    hints = (count_runs(p, b) * SEEK_PRICE + b->series_len) * spans;
-    seeks = b->series_len * SEEK_PRICE * spans;
+    hints = (count_runs(p, b) * seek_price + b->series_len) * spans;
+    seeks = b->series_len * seek_price * spans;
     b->way = seeks <= hints && seeks <= range ? SCAN_SEEKS
              : hints <= range                 ? SCAN_HINTS
                                               : SCAN_RANGE;

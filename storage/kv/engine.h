@@ -20,6 +20,7 @@
 #define KV_ITER_MAGIC     FOURCC('K', 'V', 'I', 'T')
 
 struct kv_engine {
+    struct kv_traits traits;
     void (*close)(struct kv *kv);
     enum status (*get)(struct kv *kv, struct slice key, struct buf *out,
                        struct error *e);

@@ -32,6 +32,13 @@ kv_close(struct kv **kv)
     *kv = NULL;
 }
 
+const struct kv_traits *
+kv_traits(const struct kv *kv)
+{
+    OBJ_CHECK(kv, KV_MAGIC);
+    return &kv->engine->traits;
+}
+
 enum status
 kv_get(struct kv *kv, struct slice key, struct buf *out, struct error *e)
 {

@@ -29,6 +29,7 @@
 MUST_CHECK enum status kv_open(const struct kv_options *o, struct kv **out,
                                struct error *e);
 void kv_close(struct kv **kv);
+const struct kv_traits *kv_traits(const struct kv *kv);
 
 /* Replaces what 'out' holds. */
 MUST_CHECK enum status kv_get(struct kv *kv, struct slice key, struct buf *out,

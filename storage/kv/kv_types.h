@@ -26,6 +26,14 @@ struct kv_options {
     int max_open_files;        /* 0: 500 */
 };
 
+/* What a caller may want to know of an engine, but not which one it is. */
+struct kv_traits {
+    unsigned seek_price; /* of a seek, in steps from key to key */
+    /* It stores keys compressed only where the values next to them are worth
+     * it: zeros behind a short value make a row smaller. */
+    bool wants_padding;
+};
+
 /* What this iterator did so far, for tests and for showStats. */
 struct kv_iter_counts {
     uint64_t seeks;

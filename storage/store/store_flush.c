@@ -73,7 +73,9 @@ static enum status
 put_row(struct store *s, struct flush_batch *b, struct slice key,
         struct error *e)
 {
-    size_t zeros = s->dir == NULL ? 0 : zeros_for(key.size, b->value.size);
+    size_t zeros = kv_traits(s->kv)->wants_padding
+                       ? zeros_for(key.size, b->value.size)
+                       : 0;
 
     if (zeros == 0) {
         kv_batch_put(b->writes, key, buf_slice(&b->value));

@@ -260,6 +260,7 @@ mem_iter_open(struct kv *kv, struct kv_snapshot *s, struct slice prefix)
 }
 
 static const struct kv_engine mem_engine = {
+    .traits = { .seek_price = 4 },
     .close = mem_close,
     .get = mem_get,
     .write = mem_write,

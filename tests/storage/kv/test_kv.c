@@ -609,7 +609,18 @@ END_TEST
 
 #define EACH(name) TIMES(name, ENGINES)
 
-TEST_MAIN("kv", EACH(puts_gets_deletes),
+/* In memory nothing is compressed: padding would only take room. */
+START_TEST(engines_have_traits)
+{
+    struct fixture f = setup(_i);
+
+    ck_assert_uint_ge(kv_traits(f.kv)->seek_price, 1);
+    ck_assert_int_eq(kv_traits(f.kv)->wants_padding, engines[_i].in_folder);
+    teardown(&f);
+}
+END_TEST
+
+TEST_MAIN("kv", EACH(puts_gets_deletes), EACH(engines_have_traits),
           EACH(get_replaces_what_the_buffer_holds),
           EACH(keys_sort_as_unsigned_bytes),
           EACH(an_iterator_that_stands_nowhere_stays_there),
