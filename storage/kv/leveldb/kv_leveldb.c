@@ -269,7 +269,7 @@ get_gathered(struct level *l, struct slice key, struct buf *out,
     if (!found)
         return false;
     *st = value.data == NULL ? error_set(e, ST_NOT_FOUND, "no such key")
-          : out->failed      ? error_set(e, ST_LIMIT, "a value has no room")
+          : out->failed      ? error_set(e, ST_LIMIT, "no memory for a value")
                              : ST_OK;
     return true;
 }
@@ -293,7 +293,7 @@ level_get(struct kv *kv, struct slice key, struct buf *out, struct error *e)
     buf_put(out, value, size);
     leveldb_free(value);
     if (out->failed)
-        return error_set(e, ST_LIMIT, "a value has no room");
+        return error_set(e, ST_LIMIT, "no memory for a value");
     return ST_OK;
 }
 

@@ -103,7 +103,7 @@ check_entries(struct slice file, struct slice index, size_t at,
         return (struct table_fault){ "an index is too short", at };
     restarts = level_number(index.data + index.size - 4, 4);
     if (restarts > (index.size - 4) / 4)
-        return (struct table_fault){ "an index makes no sense", at };
+        return (struct table_fault){ "an index block is malformed", at };
     c = cursor_of(slice_of(index.data, index.size - 4 - restarts * 4));
     while (fault.text == NULL && cursor_left(&c) > 0) {
         struct slice own, value, data;
@@ -118,10 +118,10 @@ check_entries(struct slice file, struct slice index, size_t at,
         value = cursor_bytes(&c, (size_t)value_size);
         handle = cursor_of(value);
         if (c.failed || own.size != own_size)
-            return (struct table_fault){ "an index makes no sense", at };
+            return (struct table_fault){ "an index block is malformed", at };
         fault = check_block(file, take_handle(&handle), &data, &type);
         if (handle.failed)
-            return (struct table_fault){ "an index makes no sense", at };
+            return (struct table_fault){ "an index block is malformed", at };
         ++*blocks;
     }
     return fault;

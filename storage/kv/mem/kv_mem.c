@@ -62,7 +62,7 @@ mem_get(struct kv *kv, struct slice key, struct buf *out, struct error *e)
     if (v == NULL)
         return error_set(e, ST_NOT_FOUND, "no such key");
     if (out->failed)
-        return error_set(e, ST_LIMIT, "a value has no room");
+        return error_set(e, ST_LIMIT, "no memory for a value");
     return ST_OK;
 }
 
