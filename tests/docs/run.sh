@@ -20,11 +20,11 @@ done
 test -n "$port" || { cat log; exit 1; }
 
 # What the commands take for granted.
-curl -fsS -d '{"name":"first","enabled":true}' "localhost:$port/api/tree" >/dev/null || exit 1
+curl -fsS -d '{"name":"first","enabled":true}' "127.0.0.1:$port/api/tree" >/dev/null || exit 1
 put_of() # HOST
 {
     curl -fsS -d "{\"metric\":\"sys.cpu\",\"timestamp\":$(date +%s),\"value\":1,\"tags\":{\"host\":\"$1\"}}" \
-        "localhost:$port/api/put"
+        "127.0.0.1:$port/api/put"
 }
 put_of a || exit 1
 
@@ -58,7 +58,7 @@ while IFS=$'\t' read -r at command <&9; do
     *'Bearer TOKEN'* | *db.example* | openssl* | chmod*) leave 'needs keys or users' ; continue ;;
     esac
     case $command in *tree/branch*) put_of new-series ;; esac # sorted by the rules
-    run=$(printf '%s\n' "$command" | sed "s|localhost[:/]4242|localhost:$port|; s|/dev/tcp/localhost:|/dev/tcp/localhost/|
+    run=$(printf '%s\n' "$command" | sed "s|/dev/tcp/localhost/4242|/dev/tcp/127.0.0.1/$port|; s|localhost:4242|127.0.0.1:$port|
         s|/etc/halite/auth|auth|; s|^curl|curl -fsS|; s|restore DEST DATA|restore DEST NEW|; s|fsck\(.*\) DIR|fsck\1 NEW|")
     eval "$run" >said 2>&1 || {
         echo "${at#"$top"/}: $run: failed: $(cat said)"
@@ -68,7 +68,7 @@ while IFS=$'\t' read -r at command <&9; do
 done 9<list
 exec 3>&-
 for _ in $(seq 100); do
-    curl -fsSg "localhost:$port/api/query?start=1h-ago&m=sum:sys.load{host=*}" >said && grep -q web02 said && break
+    curl -fsSg "127.0.0.1:$port/api/query?start=1h-ago&m=sum:sys.load{host=*}" >said && grep -q web02 said && break
     sleep 0.05
 done
 grep -q web01 said && grep -q web02 said || { echo "README.md: its points are not there: $(cat said)"; bad=1; }
