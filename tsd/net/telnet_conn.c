@@ -39,6 +39,8 @@ telnet_say(struct telnet_loop *l, struct telnet_conn *c, struct slice s)
         return;
     }
     buf_put_slice(&c->out, s);
+    /* A client that waits for a lost reply would wait for ever. */
+    c->closing |= c->out.failed;
 }
 
 #define AUTH_FAIL "AUTH_FAIL\r\n"
@@ -318,6 +320,7 @@ run_command(struct telnet_loop *l, struct telnet_conn *c, struct slice line)
         log_in(l, c, line, &out);
     }
     telnet_say(l, c, buf_slice(&out));
+    c->closing |= out.failed;
     buf_fini(&out);
     if (call->lsn > 0 && l->batch != NULL) {
         put_batch_note(l->batch, call->lsn);
