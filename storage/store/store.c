@@ -159,8 +159,8 @@ open_files(struct store *s, struct error *e)
     return status;
 }
 
-static void
-destroy(struct store *s)
+void
+store_destroy(struct store *s)
 {
     struct error e;
 
@@ -221,7 +221,7 @@ store_open(const struct store_options *o, struct store **out, struct error *e)
     if (status == ST_OK)
         status = store_flusher_start(s, e);
     if (status != ST_OK) {
-        destroy(s);
+        store_destroy(s);
         return status;
     }
     *out = s;
@@ -251,7 +251,7 @@ store_close(struct store **sp, struct error *e)
         if (status == ST_OK && closed != ST_OK)
             status = error_set(e, closed, "%s", close_error.text);
     }
-    destroy(s);
+    store_destroy(s);
     return status;
 }
 

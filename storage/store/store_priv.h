@@ -121,6 +121,11 @@ MUST_CHECK enum status store_flush_pass(struct store *s,
                                         struct error *e)
     REQUIRES(s->flush_lock);
 
+/* -- store.c --------------------------------------------------------------- */
+
+/* Frees a store whose flusher has stopped, and flushes nothing. */
+void store_destroy(struct store *s);
+
 /* -- store_flusher.c ------------------------------------------------------- */
 
 MUST_CHECK enum status store_flusher_start(struct store *s, struct error *e);

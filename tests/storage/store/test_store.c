@@ -60,17 +60,8 @@ close_store(struct store **s)
 static void
 abandon(struct store **sp)
 {
-    struct store *s = *sp;
-
-    store_flusher_stop(s);
-    /* Without flushing: what close would add is taken away again. */
-    if (s->wal != NULL)
-        ck_assert_int_eq(wal_close(&s->wal, &e), ST_OK);
-    kv_close(&s->kv);
-    format_unlock(&s->lock_fd);
-    head_fini(&s->head);
-    free(s->dir);
-    free(s);
+    store_flusher_stop(*sp);
+    store_destroy(*sp);
     *sp = NULL;
 }
 
