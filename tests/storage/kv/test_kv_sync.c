@@ -210,6 +210,22 @@ START_TEST(a_failed_sync_is_final)
 }
 END_TEST
 
+START_TEST(a_failed_write_is_final)
+{
+    char *dir = tempdir_new();
+    struct kv *kv = with_rotated_log(dir);
+
+    ck_assert_int_eq(put(kv, 200, true), ST_OK); /* syncs the log left behind */
+    disk.fail = ".log";
+    ck_assert_int_eq(put(kv, 201, true), ST_IO);
+    disk.fail = NULL;
+    ck_assert_int_eq(put(kv, 202, true), ST_IO);
+    hold_tables(false);
+    kv_close(&kv);
+    tempdir_free(&dir);
+}
+END_TEST
+
 TEST_MAIN("kv_sync", TIMES(sync_covers_the_log_left_behind, 2),
           TEST(a_synced_write_syncs_once_if_nothing_was_left_behind),
-          TIMES(a_failed_sync_is_final, 2))
+          TIMES(a_failed_sync_is_final, 2), TEST(a_failed_write_is_final))
