@@ -6,67 +6,41 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/durable.h"
 #include "storage/kv/leveldb/level_files.h"
 
-#define DEEPEST 3
-
-static bool
-is_dots(const char *name)
-{
-    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
+#define COPIED_AT_ONCE ((size_t)1 << 20)
+#define DEEPEST        3
 
 /* -- copying -------------------------------------------------------------- */
-
-static enum status
-copy_bytes(int in, int out, const char *from, const char *to, unsigned how,
-           struct error *e)
-{
-    static const size_t room = (size_t)1 << 20;
-    uint8_t *bytes = malloc(room);
-    enum status st = ST_OK;
-    ssize_t n = 1;
-
-    if (bytes == NULL)
-        return error_set(e, ST_IO, "no memory to copy %s", from);
-    while (st == ST_OK && n != 0) {
-        n = read(in, bytes, room);
-        if (n < 0 && errno != EINTR)
-            st = error_set(e, ST_IO, "read %s: %m", from);
-        for (ssize_t done = 0; st == ST_OK && done < n;) {
-            ssize_t put = write(out, bytes + done, (size_t)(n - done));
-
-            if (put < 0 && errno != EINTR)
-                st = error_set(e, ST_IO, "write %s: %m", to);
-            else if (put > 0)
-                done += put;
-        }
-    }
-    free(bytes);
-    return st == ST_OK && (how & FOLDER_SYNC) != 0 ? files_sync_fd(out, to, e)
-                                                   : st;
-}
 
 static enum status
 copy_file(const char *from, const char *to, unsigned how, struct error *e)
 {
     int in = open(from, O_RDONLY | O_CLOEXEC), out = -1;
-    enum status st;
+    ssize_t n = 1;
+    enum status st = ST_OK;
 
     if (in < 0)
         return error_set(e, ST_IO, "open %s: %m", from);
     out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (out < 0)
         st = error_set(e, ST_IO, "make %s: %m", to);
-    else
-        st = copy_bytes(in, out, from, to, how, e);
+    while (st == ST_OK && n != 0) {
+        n = sendfile(out, in, NULL, COPIED_AT_ONCE);
+        if (n < 0 && errno != EINTR)
+            st = error_set(e, ST_IO, "copy %s to %s: %m", from, to);
+    }
+    if (st == ST_OK && (how & FOLDER_SYNC) != 0)
+        st = files_sync_fd(out, to, e);
     (void)close(in);
     if (out >= 0 && close(out) != 0 && st == ST_OK)
         st = error_set(e, ST_IO, "close %s: %m", to);
@@ -156,80 +130,51 @@ folder_is_empty(const char *dir, bool *out, struct error *e)
     if (d == NULL)
         return error_set(e, ST_IO, "open %s: %m", dir);
     while (*out && (entry = readdir(d)) != NULL)
-        *out = is_dots(entry->d_name);
+        *out =
+            strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
     (void)closedir(d);
     return ST_OK;
 }
 
-/* Deletes the files in a folder; folders are left, and one of them named. */
-static enum status
-delete_files(const char *dir, char *folder, struct error *e)
+/* Files that lie deeper than a store's are left, and so is the folder. */
+static int
+delete_one(const char *path, const struct stat *info, int type, struct FTW *at)
 {
-    DIR *d = opendir(dir);
-    const struct dirent *entry;
-    enum status st = ST_OK;
-
-    folder[0] = '\0';
-    if (d == NULL)
-        return error_set(e, ST_IO, "open %s: %m", dir);
-    while (st == ST_OK && (entry = readdir(d)) != NULL) {
-        char path[FILES_PATH_MAX];
-
-        if (is_dots(entry->d_name))
-            continue;
-        st = files_join(dir, entry->d_name, path, e);
-        if (st != ST_OK || unlink(path) == 0 || errno == ENOENT)
-            continue;
-        if (errno == EISDIR || errno == EPERM)
-            (void)snprintf(folder, FILES_PATH_MAX, "%s", path);
-        else
-            st = error_set(e, ST_IO, "delete %s: %m", path);
-    }
-    (void)closedir(d);
-    return st;
+    (void)info;
+    (void)type;
+    errno = ENOTEMPTY;
+    if (at->level > DEEPEST)
+        return -1;
+    return remove(path) == 0 || errno == ENOENT ? 0 : -1;
 }
 
-/* Goes down to a folder without folders, deletes it, and begins again. */
-static enum status
-delete_all(const char *dir, bool keep, struct error *e)
+static int
+delete_below(const char *path, const struct stat *info, int type,
+             struct FTW *at)
 {
-    char at[FILES_PATH_MAX], below[FILES_PATH_MAX];
+    return at->level == 0 ? 0 : delete_one(path, info, type, at);
+}
 
-    for (;;) {
-        enum status st = files_join(dir, ".", at, e);
-
-        if (st != ST_OK)
-            return st;
-        if (access(dir, F_OK) != 0 && errno == ENOENT)
-            return ST_OK;
-        at[strlen(at) - 2] = '\0';
-        for (int deep = 0;; deep++) {
-            st = delete_files(at, below, e);
-            if (st != ST_OK)
-                return st;
-            if (below[0] == '\0')
-                break;
-            if (deep == DEEPEST)
-                return error_set(e, ST_IO, "%s is deeper than a store", dir);
-            memcpy(at, below, sizeof at);
-        }
-        if (keep && strcmp(at, dir) == 0)
-            return ST_OK;
-        if (rmdir(at) != 0)
-            return error_set(e, ST_IO, "delete %s: %m", at);
-    }
+static enum status
+delete_all(const char *dir,
+           int (*f)(const char *, const struct stat *, int, struct FTW *),
+           struct error *e)
+{
+    if (nftw(dir, f, DEEPEST, FTW_DEPTH | FTW_PHYS) != 0 && errno != ENOENT)
+        return error_set(e, ST_IO, "delete %s: %m", dir);
+    return ST_OK;
 }
 
 enum status
 folder_delete(const char *dir, struct error *e)
 {
-    return delete_all(dir, false, e);
+    return delete_all(dir, delete_one, e);
 }
 
 enum status
 folder_clear(const char *dir, struct error *e)
 {
-    return delete_all(dir, true, e);
+    return delete_all(dir, delete_below, e);
 }
 
 bool
