@@ -198,7 +198,7 @@ read_all(struct run *r)
     st = fetch_check_limits(job->limits, r->e);
     if (st != ST_OK)
         return st;
-    r->it = kv_iter_open(store_kv(job->context->store), NULL,
+    r->it = kv_iter_open(store_kv(job->context->store),
                          KEY_TABLE(TABLE_HISTOGRAMS));
     if (job->plan->listed) {
         st = read_listed(r);

@@ -87,8 +87,7 @@ histogram_delete(struct store *s, struct slice tsuid, int64_t from_ms,
                  struct error *e)
 {
     struct deletion d = { kv_batch_new(), tsuid };
-    struct kv_iter *it =
-        kv_iter_open(store_kv(s), NULL, KEY_TABLE(TABLE_HISTOGRAMS));
+    struct kv_iter *it = kv_iter_open(store_kv(s), KEY_TABLE(TABLE_HISTOGRAMS));
     enum status st, closed;
 
     *deleted = 0;

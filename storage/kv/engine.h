@@ -14,10 +14,9 @@
 #include "base/slice.h"
 #include "storage/kv/kv_types.h"
 
-#define KV_MAGIC          FOURCC('K', 'V', 'D', 'B')
-#define KV_BATCH_MAGIC    FOURCC('K', 'V', 'B', 'A')
-#define KV_SNAPSHOT_MAGIC FOURCC('K', 'V', 'S', 'N')
-#define KV_ITER_MAGIC     FOURCC('K', 'V', 'I', 'T')
+#define KV_MAGIC       FOURCC('K', 'V', 'D', 'B')
+#define KV_BATCH_MAGIC FOURCC('K', 'V', 'B', 'A')
+#define KV_ITER_MAGIC  FOURCC('K', 'V', 'I', 'T')
 
 struct kv_engine {
     struct kv_traits traits;
@@ -30,9 +29,7 @@ struct kv_engine {
                           struct error *e); /* NULL: a write */
     enum status (*sync)(struct kv *kv, struct error *e);
     void (*settle)(struct kv *kv, size_t least); /* or NULL */
-    struct kv_snapshot *(*snapshot_take)(struct kv *kv);
-    void (*snapshot_release)(struct kv *kv, struct kv_snapshot *s);
-    struct kv_iter *(*iter_open)(struct kv *kv, struct kv_snapshot *s,
+    struct kv_iter *(*iter_open)(struct kv *kv,
                                  struct slice prefix); /* kv.c filters */
     uint64_t (*approximate_bytes)(struct kv *kv, struct slice from,
                                   struct slice to);
@@ -51,11 +48,6 @@ struct kv_iter_engine {
 struct kv {
     uint32_t magic;
     const struct kv_engine *engine;
-};
-
-struct kv_snapshot {
-    uint32_t magic;
-    struct kv *kv;
 };
 
 struct kv_iter {

@@ -85,43 +85,14 @@ kv_settle(struct kv *kv, size_t least)
         kv->engine->settle(kv, least);
 }
 
-struct kv_snapshot *
-kv_snapshot_take(struct kv *kv)
-{
-    struct kv_snapshot *s;
-
-    OBJ_CHECK(kv, KV_MAGIC);
-    s = kv->engine->snapshot_take(kv);
-    s->magic = KV_SNAPSHOT_MAGIC;
-    s->kv = kv;
-    return s;
-}
-
-void
-kv_snapshot_release(struct kv *kv, struct kv_snapshot **s)
-{
-    if (*s == NULL)
-        return;
-    OBJ_CHECK(kv, KV_MAGIC);
-    OBJ_CHECK(*s, KV_SNAPSHOT_MAGIC);
-    INSIST((*s)->kv == kv);
-    OBJ_CLEAR(*s);
-    kv->engine->snapshot_release(kv, *s);
-    *s = NULL;
-}
-
 struct kv_iter *
-kv_iter_open(struct kv *kv, struct kv_snapshot *s, struct slice prefix)
+kv_iter_open(struct kv *kv, struct slice prefix)
 {
     struct kv_iter *it;
 
     OBJ_CHECK(kv, KV_MAGIC);
-    if (s != NULL) {
-        OBJ_CHECK(s, KV_SNAPSHOT_MAGIC);
-        INSIST(s->kv == kv);
-    }
     INSIST(prefix.size <= KV_PREFIX_MAX);
-    it = kv->engine->iter_open(kv, s, prefix);
+    it = kv->engine->iter_open(kv, prefix);
     it->magic = KV_ITER_MAGIC;
     it->prefix_size = (uint8_t)prefix.size;
     if (prefix.size > 0)

@@ -1,13 +1,13 @@
 /*
- * The key-value engine: ordered binary keys, atomic batches, snapshots.
+ * The key-value engine: ordered binary keys, atomic batches.
  *
  * Two engines behind one interface: LevelDB in a folder, and memory.  One test
  * suite runs every case on both.  A third, distributed one is to come: a call
  * may take milliseconds and may fail.
  *
  * Owns:    what it opened; keys and values lent by an iterator die at its next
- *          step.  Iterators and snapshots must be closed before the engine.
- * Threads: struct kv, struct kv_snapshot: any.  Batches, iterators: owner.
+ *          step.  Iterators must be closed before the engine.
+ * Threads: struct kv: any.  Batches, iterators: owner.
  * Fails:   ST_IO, ST_CORRUPT; an absent key is ST_NOT_FOUND from kv_get only;
  *          what is over the limits below is ST_LIMIT, and changes nothing.
  *          The texts name the engine's own message.  A failed write or sync is
@@ -79,16 +79,11 @@ MUST_CHECK enum status kv_sync(struct kv *kv, struct error *e);
  * there will be a rest.  Nothing is lost if that fails. */
 void kv_settle(struct kv *kv, size_t least);
 
-/* What is in the engine now, for ever; NULL never. */
-struct kv_snapshot *kv_snapshot_take(struct kv *kv);
-void kv_snapshot_release(struct kv *kv, struct kv_snapshot **s);
-
 /* Iterates over the keys that start with 'prefix' (KV_PREFIX_MAX bytes at most;
- * empty: all keys) of a snapshot, or of the present (which the iterator then
- * holds as if it were a snapshot) when 's' is NULL.  Starts nowhere: seek
- * first.  A failure to open is the iterator's failure. */
-struct kv_iter *kv_iter_open(struct kv *kv, struct kv_snapshot *s,
-                             struct slice prefix);
+ * empty: all keys).  Starts nowhere: seek first.  It sees each key as of some
+ * moment between its opening and the step to it.  A failure to open is the
+ * iterator's failure. */
+struct kv_iter *kv_iter_open(struct kv *kv, struct slice prefix);
 /* Why it stopped: the end (ST_OK), or a failure, which sticks. */
 MUST_CHECK enum status kv_iter_close(struct kv_iter **it, struct error *e);
 
@@ -110,12 +105,12 @@ struct kv_iter_counts kv_iter_counts(const struct kv_iter *it);
 MUST_CHECK enum status kv_salvage(const char *from, const char *to,
                                   uint64_t *keys, struct error *e);
 
-/* Copies all that a snapshot holds (NULL: what there is now) into a new engine
- * in 'to', which is absent or empty.  On the disk when it returns.  'gone' (may
- * be NULL) is asked now and then: true ends it with ST_BUSY. */
-MUST_CHECK enum status kv_copy(struct kv *kv, struct kv_snapshot *s,
-                               const char *to, bool (*gone)(void *ctx),
-                               void *gone_ctx, uint64_t *keys, struct error *e);
+/* Copies all keys, ascending, into a new engine in 'to', which is absent or
+ * empty.  On the disk when it returns.  'gone' (may be NULL) is asked now and
+ * then: true ends it with ST_BUSY. */
+MUST_CHECK enum status kv_copy(struct kv *kv, const char *to,
+                               bool (*gone)(void *ctx), void *gone_ctx,
+                               uint64_t *keys, struct error *e);
 
 /* About how many bytes lie in ['from', 'to'). */
 uint64_t kv_approximate_bytes(struct kv *kv, struct slice from,

@@ -40,9 +40,8 @@ copy_all(struct kv_iter *it, struct kv *to, bool (*gone)(void *ctx),
 }
 
 enum status
-kv_copy(struct kv *kv, struct kv_snapshot *s, const char *to,
-        bool (*gone)(void *ctx), void *gone_ctx, uint64_t *keys,
-        struct error *e)
+kv_copy(struct kv *kv, const char *to, bool (*gone)(void *ctx), void *gone_ctx,
+        uint64_t *keys, struct error *e)
 {
     const struct kv_options o = { .dir = to,
                                   .create = true,
@@ -54,7 +53,7 @@ kv_copy(struct kv *kv, struct kv_snapshot *s, const char *to,
 
     if (st != ST_OK)
         return st;
-    it = kv_iter_open(kv, s, slice_str(""));
+    it = kv_iter_open(kv, slice_str(""));
     st = copy_all(it, copy, gone, gone_ctx, keys, e);
     closed = kv_iter_close(&it, st == ST_OK ? e : NULL);
     kv_close(&copy);
@@ -72,7 +71,7 @@ kv_salvage(const char *from, const char *to, uint64_t *keys, struct error *e)
         st = kv_open(&o, &old, e);
     if (st != ST_OK)
         return st;
-    st = kv_copy(old, NULL, to, NULL, NULL, keys, e);
+    st = kv_copy(old, to, NULL, NULL, keys, e);
     kv_close(&old);
     return st;
 }

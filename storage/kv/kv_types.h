@@ -10,7 +10,6 @@
 
 struct kv;
 struct kv_batch;
-struct kv_snapshot;
 struct kv_iter;
 
 #define KV_PREFIX_MAX 16

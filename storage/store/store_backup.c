@@ -1,8 +1,9 @@
 /*
  * A copy of a store that is at work.  All rows that are open are flushed first,
- * so whatever was acknowledged before the call is in the engine; then what the
- * engine holds at one moment is copied key by key, which reads and so checks
- * every block of it.  The copy has an empty WAL.
+ * so whatever was acknowledged before the call is in the engine; then all keys
+ * are copied, which reads and so checks every block.  Rows are copied before
+ * the directory, and that before the names, so a copy has what it refers to
+ * also where it is not of one moment.  The copy has an empty WAL.
  */
 #include "config.h"
 
@@ -42,15 +43,9 @@ static enum status
 copy_engine(struct store *s, const char *to, bool (*gone)(void *ctx),
             void *gone_ctx, uint64_t *keys, struct error *e)
 {
-    struct kv_snapshot *snapshot;
     enum status st = store_flush(s, e);
 
-    if (st != ST_OK)
-        return st;
-    snapshot = kv_snapshot_take(s->kv);
-    st = kv_copy(s->kv, snapshot, to, gone, gone_ctx, keys, e);
-    kv_snapshot_release(s->kv, &snapshot);
-    return st;
+    return st == ST_OK ? kv_copy(s->kv, to, gone, gone_ctx, keys, e) : st;
 }
 
 static enum status

@@ -183,7 +183,7 @@ delete_from_engine(struct store *s, struct slice tsuid, int64_t from_ms,
     struct mask *m = series_mask(s, tsuid, from_ms, to_ms);
     size_t size = mask_key_size(m);
     size_t base_at = 1u + s->layout.salt_width + s->layout.metric_width;
-    struct kv_iter *it = kv_iter_open(s->kv, NULL, KEY_TABLE(TABLE_ROWS));
+    struct kv_iter *it = kv_iter_open(s->kv, KEY_TABLE(TABLE_ROWS));
     uint8_t hint[ROW_KEY_MAX];
     enum status status = ST_OK, closed, one;
     struct error why;

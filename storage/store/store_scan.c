@@ -494,7 +494,7 @@ store_scans_open(struct store *s, const struct scan_spec *specs, size_t len,
     }
     /* Behind all heads; before it, what is flushed meanwhile would be missed.
      */
-    it = kv_iter_open(s->kv, NULL, KEY_TABLE(TABLE_ROWS));
+    it = kv_iter_open(s->kv, KEY_TABLE(TABLE_ROWS));
     for (size_t i = 0; i < len; i++) {
         out[i]->it = it;
         out[i]->shares = i + 1 < len;

@@ -164,7 +164,7 @@ put_points(struct world *w, const char *metric, const char *host, int64_t from)
 static void
 remember(struct kv *kv)
 {
-    struct kv_iter *it = kv_iter_open(kv, NULL, slice_str(""));
+    struct kv_iter *it = kv_iter_open(kv, slice_str(""));
 
     for (bool on = kv_iter_seek(it, slice_str("")); on && good.len < MOST;
          on = kv_iter_next(it)) {

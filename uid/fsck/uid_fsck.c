@@ -25,7 +25,7 @@ enum status
 check_each(struct tables *t, struct slice prefix, check_entry_fn *f,
            struct error *e)
 {
-    struct kv_iter *it = kv_iter_open(t->kv, t->snapshot, slice_str(""));
+    struct kv_iter *it = kv_iter_open(t->kv, slice_str(""));
     enum status st = ST_OK, closed;
 
     for (bool on = kv_iter_seek(it, prefix); on && st == ST_OK;
@@ -44,15 +44,7 @@ check_each(struct tables *t, struct slice prefix, check_entry_fn *f,
 enum status
 check_get(struct tables *t, struct slice key, struct buf *out, struct error *e)
 {
-    struct kv_iter *it = kv_iter_open(t->kv, t->snapshot, slice_str(""));
-    bool on = kv_iter_seek(it, key) && slice_eq(kv_iter_key(it), key);
-    enum status st;
-
-    buf_clear(out);
-    if (on)
-        buf_put_slice(out, kv_iter_value(it));
-    st = kv_iter_close(&it, e);
-    return st != ST_OK ? st : on ? ST_OK : ST_NOT_FOUND;
+    return kv_get(t->kv, key, out, e);
 }
 
 /* -- saying and repairing ----------------------------------------------------
@@ -329,7 +321,6 @@ check_describe(struct tables *t, struct slice tsuid, char out[CHECK_TEXT_MAX])
 static void
 fini(struct tables *t)
 {
-    kv_snapshot_release(t->kv, &t->snapshot);
     kv_batch_free(&t->batch);
     arena_free(&t->arena);
     tagk_sets_free(&t->tagk_sets);
@@ -355,7 +346,6 @@ check_tables(struct store *s, struct check *c, struct check_counts *out,
 
     t.kv = store_kv(s);
     t.layout = store_layout(s);
-    t.snapshot = kv_snapshot_take(t.kv);
     t.arena = arena_new(0);
     t.batch = kv_batch_new();
     t.tagk_sets = tagk_sets_new(t.layout);

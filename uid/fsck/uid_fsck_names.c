@@ -35,7 +35,7 @@ each(struct names *n, char what, names_fn *f, struct error *e)
 {
     const uint8_t prefix[] = { TABLE_UID, kind_bytes[n->kind], (uint8_t)what };
     struct slice from = slice_of(prefix, sizeof prefix);
-    struct kv_iter *it = kv_iter_open(n->t->kv, n->t->snapshot, slice_str(""));
+    struct kv_iter *it = kv_iter_open(n->t->kv, slice_str(""));
     enum status st = ST_OK, closed;
 
     for (bool on = kv_iter_seek(it, from);

@@ -41,7 +41,6 @@ struct tables {
     struct check *c;
     struct store *store;
     struct kv *kv;
-    struct kv_snapshot *snapshot;
     const struct key_layout *layout;
     struct check_counts n;
     struct arena *arena; /* of one entry */
@@ -89,7 +88,7 @@ void check_drops_bad(struct tables *t, const char *code, struct slice key,
                      struct slice value, const char *fmt, ...)
     PRINTF_LIKE(5, 6);
 
-/* As the snapshot has it; ST_NOT_FOUND. */
+/* ST_NOT_FOUND.  Repairs are seen once their batch is written. */
 MUST_CHECK enum status check_get(struct tables *t, struct slice key,
                                  struct buf *out, struct error *e);
 

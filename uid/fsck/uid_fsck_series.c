@@ -35,7 +35,7 @@ check_kinds(struct tables *t, struct error *e)
 {
     const uint8_t table[] = { TABLE_ROLLUPS };
     struct slice prefix = slice_of(table, 1);
-    struct kv_iter *it = kv_iter_open(t->kv, t->snapshot, slice_str(""));
+    struct kv_iter *it = kv_iter_open(t->kv, slice_str(""));
     struct numbers *n = mem_new(sizeof *n);
 
     for (bool on = kv_iter_seek(it, prefix);

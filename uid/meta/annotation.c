@@ -313,7 +313,7 @@ walk(struct annotations *a, struct slice first, struct slice last,
 {
     struct arena *arena = arena_new(0);
     struct kv_iter *it =
-        kv_iter_open(store_kv(a->store), NULL, KEY_TABLE(TABLE_ANNOTATIONS));
+        kv_iter_open(store_kv(a->store), KEY_TABLE(TABLE_ANNOTATIONS));
     enum status st = ST_OK, closed;
     struct annotation n;
     int64_t ms;
@@ -404,7 +404,7 @@ collect(struct annotations *a, uint8_t *first, struct slice last,
         struct kv_batch *b, bool *more, struct error *e)
 {
     struct kv_iter *it =
-        kv_iter_open(store_kv(a->store), NULL, KEY_TABLE(TABLE_ANNOTATIONS));
+        kv_iter_open(store_kv(a->store), KEY_TABLE(TABLE_ANNOTATIONS));
     struct slice tsuid;
     enum status st = ST_OK, closed;
     int64_t ms;
@@ -557,7 +557,7 @@ list_all(struct annotations *a, const struct slice *sorted, size_t len,
          int64_t from_ms, int64_t to_ms, struct list *l, struct error *e)
 {
     struct kv_iter *it =
-        kv_iter_open(store_kv(a->store), NULL, KEY_TABLE(TABLE_ANNOTATIONS));
+        kv_iter_open(store_kv(a->store), KEY_TABLE(TABLE_ANNOTATIONS));
     enum status st = list_walk(it, sorted, len, from_ms, to_ms, l, e);
     enum status closed = kv_iter_close(&it, st == ST_OK ? e : NULL);
 
@@ -684,7 +684,7 @@ annotation_series(struct annotations *a, struct slice metric, int64_t from_ms,
 
     OBJ_CHECK(a, ANNOTATIONS_MAGIC);
     layout = store_layout(a->store);
-    it = kv_iter_open(store_kv(a->store), NULL, KEY_TABLE(TABLE_ANNOTATIONS));
+    it = kv_iter_open(store_kv(a->store), KEY_TABLE(TABLE_ANNOTATIONS));
     for (size_t tags = 1; tags <= KEY_MAX_TAGS && st == ST_OK; tags++) {
         uint8_t prefix[1 + 2 + TSUID_MAX] = { TABLE_ANNOTATIONS };
 
@@ -714,7 +714,7 @@ annotation_any(struct annotations *a, bool *any, struct error *e)
     *any = false;
     if (atomic_load(&a->known) == KNOWN_NONE)
         return ST_OK;
-    it = kv_iter_open(store_kv(a->store), NULL, KEY_TABLE(TABLE_ANNOTATIONS));
+    it = kv_iter_open(store_kv(a->store), KEY_TABLE(TABLE_ANNOTATIONS));
     *any = kv_iter_seek(it, slice_of(table, 1)) &&
            slice_starts(kv_iter_key(it), slice_of(table, 1));
     st = kv_iter_close(&it, e);

@@ -434,7 +434,7 @@ meta_each_series(struct metas *m, struct slice prefix,
 
     OBJ_CHECK(m, METAS_MAGIC);
     start = make_key((struct meta_of){ META_SERIES, prefix }, key);
-    it = kv_iter_open(store_kv(m->store), NULL, KEY_TABLE(TABLE_META));
+    it = kv_iter_open(store_kv(m->store), KEY_TABLE(TABLE_META));
     for (bool on = kv_iter_seek(it, start);
          on && slice_starts(kv_iter_key(it), start); on = kv_iter_next(it)) {
         struct slice found = kv_iter_key(it), value = kv_iter_value(it);

@@ -176,7 +176,7 @@ read_records(struct trees *t, struct slice prefix, struct reading *r,
              struct error *e)
 {
     struct kv_iter *it =
-        kv_iter_open(store_kv(t->store), NULL, KEY_TABLE(TABLE_TREES));
+        kv_iter_open(store_kv(t->store), KEY_TABLE(TABLE_TREES));
     enum status st = ST_OK, closed;
 
     for (bool on = kv_iter_seek(it, prefix);

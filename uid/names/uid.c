@@ -338,7 +338,7 @@ uid_suggest(struct uid_table *u, enum uid_kind kind, struct slice prefix,
     if (prefix.size > UID_NAME_MAX)
         return ST_OK;
     uid_key_name(kind, prefix, &start);
-    it = kv_iter_open(store_kv(u->store), NULL, KEY_TABLE(TABLE_UID));
+    it = kv_iter_open(store_kv(u->store), KEY_TABLE(TABLE_UID));
     on = kv_iter_seek(it, buf_slice(&start));
     for (size_t n = 0; on && (max == 0 || n < max); n++) {
         struct slice key = kv_iter_key(it), name;

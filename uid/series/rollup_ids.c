@@ -45,7 +45,7 @@ load(struct kinds *k, struct error *e) REQUIRES(k->lock)
 {
     const uint8_t table[1] = { TABLE_ROLLUPS };
     struct kv_iter *it =
-        kv_iter_open(store_kv(k->store), NULL, KEY_TABLE(TABLE_ROLLUPS));
+        kv_iter_open(store_kv(k->store), KEY_TABLE(TABLE_ROLLUPS));
     enum status st = ST_OK, closed;
 
     for (bool on = kv_iter_seek(it, slice_of(table, 1)); on && st == ST_OK;

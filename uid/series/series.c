@@ -48,7 +48,7 @@ load_tagk_sets(struct series_directory *d, struct error *e)
 {
     const uint8_t table[1] = { TABLE_TAGK_SETS };
     struct kv_iter *it =
-        kv_iter_open(store_kv(d->store), NULL, KEY_TABLE(TABLE_TAGK_SETS));
+        kv_iter_open(store_kv(d->store), KEY_TABLE(TABLE_TAGK_SETS));
     enum status st = ST_OK, closed;
     bool on = kv_iter_seek(it, slice_of(table, 1));
 
@@ -520,7 +520,7 @@ series_scan(struct series_directory *d, uint64_t metric,
         key_put_uint(start + 1, metric, d->widths.metric_width);
         prefix.size += d->widths.metric_width;
     }
-    s.it = kv_iter_open(store_kv(d->store), NULL, KEY_TABLE(TABLE_SERIES));
+    s.it = kv_iter_open(store_kv(d->store), KEY_TABLE(TABLE_SERIES));
     for (on = first_match(&s, prefix); on;
          on = kv_iter_next(s.it) && (masks == NULL || next_match(&s))) {
         struct slice key = kv_iter_key(s.it);

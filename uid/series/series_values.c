@@ -23,7 +23,7 @@ make_list(struct series_directory *d, uint64_t metric, uint64_t count,
     uint8_t start[1 + 8] = { TABLE_SERIES };
     struct slice prefix = { start, 1u + d->widths.metric_width };
     struct kv_iter *it =
-        kv_iter_open(store_kv(d->store), NULL, KEY_TABLE(TABLE_SERIES));
+        kv_iter_open(store_kv(d->store), KEY_TABLE(TABLE_SERIES));
     bool fits = true, on = true;
     enum status st;
 

@@ -14,7 +14,7 @@
  * - a failed allocation inside it would end the process (C++): it waits for
  *   memory instead (wait_for_memory);
  * - its errors are texts, which leave this file as ST_IO or ST_CORRUPT;
- * - iterators and snapshots pin files: bound the time of queries. */
+ * - iterators pin files: bound the time of queries. */
 #include "config.h"
 
 #include "storage/kv/kv.h"
@@ -56,11 +56,6 @@ struct level {
     _Atomic uint64_t gathers; /* bits of the tables that have keys in there */
     struct lock lock;
     struct error fault GUARDED_BY(lock); /* the first failed write */
-};
-
-struct level_snapshot {
-    struct kv_snapshot snapshot;
-    const leveldb_snapshot_t *s;
 };
 
 struct level_iter {
@@ -460,26 +455,6 @@ level_settle(struct kv *kv, size_t least)
     leveldb_compact_range(l->db, behind, 2, behind, 2);
 }
 
-static struct kv_snapshot *
-level_snapshot_take(struct kv *kv)
-{
-    struct level_snapshot *s = mem_new(sizeof *s);
-
-    /* If that fails, the snapshot's iterators do. */
-    (void)drain_first(level_of(kv), UINT64_MAX, NULL);
-    s->s = leveldb_create_snapshot(level_of(kv)->db);
-    return &s->snapshot;
-}
-
-static void
-level_snapshot_release(struct kv *kv, struct kv_snapshot *snapshot)
-{
-    struct level_snapshot *s = (struct level_snapshot *)snapshot;
-
-    leveldb_release_snapshot(level_of(kv)->db, s->s);
-    free(s);
-}
-
 static uint64_t
 level_approximate_bytes(struct kv *kv, struct slice from, struct slice to)
 {
@@ -568,23 +543,15 @@ static const struct kv_iter_engine level_iter_engine = {
 };
 
 static struct kv_iter *
-level_iter_open(struct kv *kv, struct kv_snapshot *s, struct slice prefix)
+level_iter_open(struct kv *kv, struct slice prefix)
 {
     struct level *l = level_of(kv);
     struct level_iter *i = mem_new(sizeof *i);
-    leveldb_readoptions_t *read = l->read;
 
-    if (s != NULL) {
-        read = leveldb_readoptions_create();
-        leveldb_readoptions_set_verify_checksums(read, 1);
-        leveldb_readoptions_set_snapshot(read, ((struct level_snapshot *)s)->s);
-    }
     i->it.engine = &level_iter_engine;
     i->dir = l->dir;
     (void)drain_first(l, table_bit(prefix), &i->it.error);
-    i->i = leveldb_create_iterator(l->db, read);
-    if (s != NULL)
-        leveldb_readoptions_destroy(read);
+    i->i = leveldb_create_iterator(l->db, l->read);
     return &i->it;
 }
 
@@ -638,8 +605,6 @@ static const struct kv_engine level_engine = {
     .gather = level_gather,
     .sync = level_sync,
     .settle = level_settle,
-    .snapshot_take = level_snapshot_take,
-    .snapshot_release = level_snapshot_release,
     .iter_open = level_iter_open,
     .approximate_bytes = level_approximate_bytes,
 };

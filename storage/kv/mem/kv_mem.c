@@ -1,32 +1,44 @@
-/* The memory engine: a lock around kv_map.  A batch gets one sequence number,
- * which becomes visible when the whole batch is in. */
+/*
+ * The memory engine: a skip list under a lock.
+ *
+ * A node is never changed: a put takes the place of the key's old one.  An
+ * iterator holds a copy of the entry that it stands on, so no reader keeps a
+ * node alive; it goes on from its node while nothing was written, and looks its
+ * key up again otherwise.
+ */
 #include "config.h"
 
 #include "storage/kv/kv.h"
 
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
-#include "storage/kv/mem/kv_map_priv.h"
 #include "storage/kv/engine.h"
+
+#define LEVELS 14 /* of four times as many keys each */
+
+struct node {
+    uint32_t levels;
+    uint32_t key_size;
+    size_t value_size;
+    struct node *next[]; /* 'levels' of them, then the key, then the value */
+};
 
 struct mem {
     struct kv kv;
     struct rwlock lock;
-    uint64_t seq GUARDED_BY(lock); /* of the last batch */
-    struct kv_map map GUARDED_BY(lock);
-};
-
-struct mem_snapshot {
-    struct kv_snapshot snapshot;
-    struct kv_pin pin;
+    struct node *heads[LEVELS] GUARDED_BY(lock);
+    uint64_t writes GUARDED_BY(lock);
+    uint64_t seed;
 };
 
 struct mem_iter {
     struct kv_iter it;
     struct mem *mem;
-    struct kv_pin pin;
-    struct kv_node *node; /* where it stands while it.valid */
+    const struct node *node; /* where it stands, as of 'writes' */
+    uint64_t writes;
+    struct buf entry; /* its key and value, lent */
 };
 
 static struct mem *
@@ -35,75 +47,162 @@ mem_of(struct kv *kv)
     return (struct mem *)kv;
 }
 
+/* -- the skip list --------------------------------------------------------- */
+
+static struct slice
+key_of(const struct node *n)
+{
+    return slice_of((const uint8_t *)(n->next + n->levels), n->key_size);
+}
+
+static struct slice
+value_of(const struct node *n)
+{
+    return slice_of(key_of(n).data + n->key_size, n->value_size);
+}
+
+/* The first node at or behind the key.  'path' (or NULL) gets the link to
+ * follow, or to change, on each level. */
+static struct node *
+search(struct mem *m, struct slice key, struct node ***path)
+    REQUIRES_SHARED(m->lock)
+{
+    struct node **links = m->heads;
+
+    for (size_t level = LEVELS; level-- > 0;) {
+        while (links[level] != NULL && slice_cmp(key_of(links[level]), key) < 0)
+            links = links[level]->next;
+        if (path != NULL)
+            path[level] = &links[level];
+    }
+    return links[0];
+}
+
+static bool
+is_at(const struct node *n, struct slice key)
+{
+    return n != NULL && slice_eq(key_of(n), key);
+}
+
+/* A quarter of the keys of a level are on the next one, too. */
+static uint32_t
+levels_of(const struct mem *m, struct slice key)
+{
+    uint64_t h = hash_slice(key, m->seed);
+    uint32_t levels = 1;
+
+    for (; levels < LEVELS && (h & 3) == 0; h >>= 2)
+        levels++;
+    return levels;
+}
+
+/* 'n', or NULL for a deletion, takes the place of what there is of the key. */
+static void
+replace(struct mem *m, struct slice key, struct node *n) REQUIRES(m->lock)
+{
+    struct node **path[LEVELS];
+    struct node *old = search(m, key, path);
+
+    if (is_at(old, key)) {
+        for (size_t i = 0; i < old->levels; i++)
+            *path[i] = old->next[i];
+        free(old);
+    }
+    for (size_t i = 0; n != NULL && i < n->levels; i++) {
+        n->next[i] = *path[i];
+        *path[i] = n;
+    }
+}
+
+static void
+free_nodes(struct node *n)
+{
+    while (n != NULL) {
+        struct node *next = n->next[0];
+
+        free(n);
+        n = next;
+    }
+}
+
 static void
 mem_close(struct kv *kv)
 {
     struct mem *m = mem_of(kv);
 
-    kv_map_fini(&m->map);
+    free_nodes(m->heads[0]);
     rwlock_fini(&m->lock);
     free(m);
 }
+
+/* -- reading and writing --------------------------------------------------- */
 
 static enum status
 mem_get(struct kv *kv, struct slice key, struct buf *out, struct error *e)
 {
     struct mem *m = mem_of(kv);
-    const struct kv_node *n;
-    const struct kv_version *v = NULL;
+    const struct node *n;
+    bool found;
 
     rwlock_take_read(&m->lock);
-    n = kv_map_seek(&m->map, key);
-    if (n != NULL && slice_eq(kv_node_key(n), key))
-        v = kv_node_version(n, m->seq);
-    if (v != NULL)
-        buf_put(out, v->data, v->size);
+    n = search(m, key, NULL);
+    found = is_at(n, key);
+    if (found)
+        buf_put_slice(out, value_of(n));
     rwlock_drop_read(&m->lock);
-    if (v == NULL)
+    if (!found)
         return error_set(e, ST_NOT_FOUND, "no such key");
-    if (out->failed)
-        return error_set(e, ST_LIMIT, "no memory for a value");
-    return ST_OK;
+    return out->failed ? error_set(e, ST_LIMIT, "no memory for a value")
+                       : ST_OK;
 }
 
-/* The values are copied before the lock is taken, so that a batch that finds
- * no memory changes nothing. */
+/* The nodes of a batch are made before the lock is taken, so that one that
+ * finds no memory changes nothing. */
 struct prepared {
-    struct kv_version *first, **end; /* linked by 'older', in their order */
-    bool failed;
     struct mem *mem;
+    struct node *first, **end; /* linked by next[0], in their order */
+    bool failed;
 };
 
 static void
 prepare(void *ctx, struct slice key, const struct slice *value)
 {
     struct prepared *p = ctx;
-    struct kv_version *v;
+    uint32_t levels;
+    struct node *n;
 
-    (void)key;
     if (value == NULL || p->failed)
         return;
-    v = kv_version_new(*value);
-    if (v == NULL) {
+    levels = levels_of(p->mem, key);
+    n = malloc(sizeof *n + levels * sizeof n->next[0] + key.size + value->size);
+    if (n == NULL) {
         p->failed = true;
         return;
     }
-    *p->end = v;
-    p->end = &v->older;
+    *n = (struct node){ .levels = levels,
+                        .key_size = (uint32_t)key.size,
+                        .value_size = value->size };
+    n->next[0] = NULL;
+    if (key.size > 0)
+        memcpy(n->next + levels, key.data, key.size);
+    if (value->size > 0)
+        memcpy((uint8_t *)(n->next + levels) + key.size, value->data,
+               value->size);
+    *p->end = n;
+    p->end = &n->next[0];
 }
 
 static void
 apply(void *ctx, struct slice key, const struct slice *value) NO_TS_CHECK
 {
     struct prepared *p = ctx;
-    struct kv_version *v = NULL;
+    struct node *n = NULL;
 
     if (value != NULL) {
-        v = p->first;
-        p->first = v->older;
-        v->older = NULL;
+        n = p->first;
+        p->first = n->next[0];
     }
-    kv_map_apply(&p->mem->map, p->mem->seq, key, v);
+    replace(p->mem, key, n);
 }
 
 static enum status
@@ -116,17 +215,12 @@ mem_write(struct kv *kv, const struct kv_batch *b, bool sync, struct error *e)
     p.end = &p.first;
     kv_batch_each(b, prepare, &p);
     if (p.failed) {
-        while (p.first != NULL) {
-            struct kv_version *v = p.first;
-
-            p.first = v->older;
-            free(v);
-        }
+        free_nodes(p.first);
         return error_set(e, ST_IO, "out of memory for a batch of %zu",
                          kv_batch_len(b));
     }
     rwlock_take_write(&m->lock);
-    m->seq++;
+    m->writes++;
     kv_batch_each(b, apply, &p);
     rwlock_drop_write(&m->lock);
     return ST_OK;
@@ -140,43 +234,21 @@ mem_sync(struct kv *kv, struct error *e)
     return ST_OK;
 }
 
-static struct kv_snapshot *
-mem_snapshot_take(struct kv *kv)
-{
-    struct mem *m = mem_of(kv);
-    struct mem_snapshot *s = mem_new(sizeof *s);
-
-    rwlock_take_write(&m->lock);
-    kv_map_pin(&m->map, &s->pin, m->seq, NULL);
-    rwlock_drop_write(&m->lock);
-    return &s->snapshot;
-}
-
-static void
-mem_snapshot_release(struct kv *kv, struct kv_snapshot *snapshot)
-{
-    struct mem *m = mem_of(kv);
-    struct mem_snapshot *s = (struct mem_snapshot *)snapshot;
-
-    rwlock_take_write(&m->lock);
-    kv_map_unpin(&m->map, &s->pin);
-    rwlock_drop_write(&m->lock);
-    free(s);
-}
-
 static uint64_t
 mem_approximate_bytes(struct kv *kv, struct slice from, struct slice to)
 {
     struct mem *m = mem_of(kv);
-    uint64_t bytes;
+    uint64_t bytes = 0;
 
     rwlock_take_read(&m->lock);
-    bytes = kv_map_estimate(&m->map, from, to);
+    for (const struct node *n = search(m, from, NULL);
+         n != NULL && slice_cmp(key_of(n), to) < 0; n = n->next[0])
+        bytes += n->key_size + n->value_size;
     rwlock_drop_read(&m->lock);
     return bytes;
 }
 
-/* -- iterators ------------------------------------------------------------ */
+/* -- iterators ------------------------------------------------------------- */
 
 static struct mem_iter *
 iter_of(struct kv_iter *it)
@@ -184,20 +256,21 @@ iter_of(struct kv_iter *it)
     return (struct mem_iter *)it;
 }
 
-/* Goes on from 'n', which may be NULL, to a node that the pin sees. */
+/* Copies the node where it stands from now on; NULL: the end. */
 static void
-settle(struct mem_iter *i, struct kv_node *n)
+stand_on(struct mem_iter *i, const struct node *n) REQUIRES_SHARED(i->mem->lock)
 {
-    const struct kv_version *v = NULL;
-
-    while (n != NULL && (v = kv_node_version(n, i->pin.seq)) == NULL)
-        n = n->next[0];
-    i->it.valid = n != NULL;
     i->node = n;
-    if (n != NULL) {
-        i->it.key = kv_node_key(n);
-        i->it.value = slice_of(v->data, v->size);
-    }
+    i->writes = i->mem->writes;
+    i->it.valid = n != NULL;
+    if (n == NULL)
+        return;
+    buf_clear(&i->entry);
+    buf_put(&i->entry, key_of(n).data, n->key_size + n->value_size);
+    if (i->entry.failed)
+        (void)error_set(&i->it.error, ST_LIMIT, "no memory for a value");
+    i->it.key = slice_of(i->entry.data, n->key_size);
+    i->it.value = slice_of(i->entry.data + n->key_size, n->value_size);
 }
 
 static void
@@ -206,7 +279,7 @@ mem_iter_seek(struct kv_iter *it, struct slice key)
     struct mem_iter *i = iter_of(it);
 
     rwlock_take_read(&i->mem->lock);
-    settle(i, kv_map_seek(&i->mem->map, key));
+    stand_on(i, search(i->mem, key, NULL));
     rwlock_drop_read(&i->mem->lock);
 }
 
@@ -214,25 +287,27 @@ static void
 mem_iter_next(struct kv_iter *it)
 {
     struct mem_iter *i = iter_of(it);
+    const struct node *n = i->node;
 
     rwlock_take_read(&i->mem->lock);
-    settle(i, i->node->next[0]);
+    if (i->writes != i->mem->writes)
+        n = search(i->mem, it->key, NULL);
+    if (is_at(n, it->key))
+        n = n->next[0];
+    stand_on(i, n);
     rwlock_drop_read(&i->mem->lock);
 }
 
 static void
 mem_iter_close(struct kv_iter *it)
 {
-    struct mem_iter *i = iter_of(it);
-
-    rwlock_take_write(&i->mem->lock);
-    kv_map_unpin(&i->mem->map, &i->pin);
-    rwlock_drop_write(&i->mem->lock);
+    (void)it;
 }
 
 static void
 mem_iter_free(struct kv_iter *it)
 {
+    buf_fini(&iter_of(it)->entry);
     free(iter_of(it));
 }
 
@@ -244,18 +319,13 @@ static const struct kv_iter_engine mem_iter_engine = {
 };
 
 static struct kv_iter *
-mem_iter_open(struct kv *kv, struct kv_snapshot *s, struct slice prefix)
+mem_iter_open(struct kv *kv, struct slice prefix)
 {
-    struct mem *m = mem_of(kv);
     struct mem_iter *i = mem_new(sizeof *i);
-    struct kv_pin *at = s == NULL ? NULL : &((struct mem_snapshot *)s)->pin;
 
     (void)prefix;
     i->it.engine = &mem_iter_engine;
-    i->mem = m;
-    rwlock_take_write(&m->lock);
-    kv_map_pin(&m->map, &i->pin, at == NULL ? m->seq : at->seq, at);
-    rwlock_drop_write(&m->lock);
+    i->mem = mem_of(kv);
     return &i->it;
 }
 
@@ -265,8 +335,6 @@ static const struct kv_engine mem_engine = {
     .get = mem_get,
     .write = mem_write,
     .sync = mem_sync,
-    .snapshot_take = mem_snapshot_take,
-    .snapshot_release = mem_snapshot_release,
     .iter_open = mem_iter_open,
     .approximate_bytes = mem_approximate_bytes,
 };
@@ -277,7 +345,7 @@ kv_mem_open(void)
     struct mem *m = mem_new(sizeof *m);
 
     m->kv.engine = &mem_engine;
+    m->seed = hash_random_seed();
     rwlock_init(&m->lock);
-    kv_map_init(&m->map);
     return &m->kv;
 }

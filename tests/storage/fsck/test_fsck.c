@@ -177,7 +177,7 @@ read_all(const char *dir, size_t *points)
     uint64_t sum = 0;
 
     OK(store_flush(s, &e));
-    it = kv_iter_open(store_kv(s), NULL, slice_str(""));
+    it = kv_iter_open(store_kv(s), slice_str(""));
     *points = 0;
     for (bool on = kv_iter_seek(it, slice_str("r")); on;
          on = kv_iter_next(it)) {

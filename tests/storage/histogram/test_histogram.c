@@ -240,7 +240,7 @@ static const char *
 times(struct store *s, struct slice tsuid, int64_t from, int64_t to,
       struct buf *out)
 {
-    struct kv_iter *it = kv_iter_open(store_kv(s), NULL, slice_str(""));
+    struct kv_iter *it = kv_iter_open(store_kv(s), slice_str(""));
 
     buf_clear(out);
     ck_assert_int_eq(histogram_each(it, tsuid, from, to, note_time, out, &e),

@@ -1,5 +1,5 @@
 /* All engines and a plain sorted array take the same random operations, and
- * must say the same about the present, about snapshots, and on every walk.
+ * must say the same about each key, and on every walk.
  *
  * The keys are all strings of up to three of four bytes, in order; the array
  * holds for each the number of its value, 0 for none. */
@@ -12,7 +12,6 @@
 #include "tests/tempdir.h"
 
 #define KEYS  85 /* 1 + 4 + 16 + 64 */
-#define HELD  4  /* snapshots at a time */
 #define STEPS 2500
 
 struct key {
@@ -24,22 +23,11 @@ struct model {
     unsigned values[KEYS];
 };
 
-struct held {
-    bool taken;
-    struct model model;
-    struct kv_snapshot *snapshots[ENGINES];
-    /* Opened some time ago, standing at 'at' (KEYS: nowhere). */
-    struct kv_iter *iters[ENGINES];
-    struct model seen; /* by the iterators */
-    size_t at;
-};
-
 struct world {
     uint64_t random;
     struct key keys[KEYS];
     struct kv *kv[ENGINES];
     struct model now;
-    struct held held[HELD];
     unsigned last_value;
 };
 
@@ -130,52 +118,6 @@ get_one(struct world *w)
     buf_fini(&out);
 }
 
-static void
-release(struct world *w, struct held *h)
-{
-    for (int i = 0; i < ENGINES; i++) {
-        kv_snapshot_release(w->kv[i], &h->snapshots[i]);
-        ck_assert_int_eq(kv_iter_close(&h->iters[i], NULL), ST_OK);
-    }
-    h->taken = false;
-}
-
-static void
-take_or_release(struct world *w)
-{
-    struct held *h = &w->held[draw(w, HELD)];
-
-    if (h->taken) {
-        release(w, h);
-        return;
-    }
-    h->taken = true;
-    h->model = w->now;
-    for (int i = 0; i < ENGINES; i++)
-        h->snapshots[i] = kv_snapshot_take(w->kv[i]);
-}
-
-/* Over the snapshot, or over the present; sometimes the snapshot goes and the
- * iterator stays. */
-static void
-open_iters(struct world *w)
-{
-    struct held *h = &w->held[draw(w, HELD)];
-    bool present = draw(w, 2) == 0, drop = draw(w, 4) == 0;
-
-    if (!h->taken || (!present && h->snapshots[0] == NULL))
-        return;
-    for (int i = 0; i < ENGINES; i++) {
-        ck_assert_int_eq(kv_iter_close(&h->iters[i], NULL), ST_OK);
-        h->iters[i] = kv_iter_open(w->kv[i], present ? NULL : h->snapshots[i],
-                                   slice_str(""));
-        if (drop)
-            kv_snapshot_release(w->kv[i], &h->snapshots[i]);
-    }
-    h->seen = present ? w->now : h->model;
-    h->at = KEYS;
-}
-
 /* -- walking -------------------------------------------------------------- */
 
 enum move { SEEK, NEXT, MOVES };
@@ -189,13 +131,13 @@ forward(const struct model *m, size_t k)
 }
 
 static size_t
-move_model(const struct held *h, enum move move, size_t k)
+move_model(const struct model *m, enum move move, size_t at, size_t k)
 {
     switch (move) {
     case SEEK:
-        return forward(&h->seen, k);
+        return forward(m, k);
     case NEXT:
-        return h->at == KEYS ? KEYS : forward(&h->seen, h->at + 1);
+        return at == KEYS ? KEYS : forward(m, at + 1);
     case MOVES:
         break;
     }
@@ -217,30 +159,38 @@ move_iter(struct kv_iter *it, enum move move, struct slice key)
 }
 
 static void
+check_move(struct world *w, int engine, struct kv_iter *it, enum move move,
+           size_t k, size_t at)
+{
+    bool on = move_iter(it, move, key_of(w, k));
+
+    if (on != (at < KEYS) ||
+        (on && (!slice_eq(kv_iter_key(it), key_of(w, at)) ||
+                !value_is(kv_iter_value(it), w->now.values[at]))))
+        ck_abort_msg("%s, move %d, key %zu", engines[engine].name, move, k);
+}
+
+static void
 walk(struct world *w)
 {
-    struct held *h = &w->held[draw(w, HELD)];
+    struct kv_iter *iters[ENGINES];
+    size_t at = KEYS; /* nowhere */
 
-    if (!h->taken || h->iters[0] == NULL)
-        return;
+    for (int i = 0; i < ENGINES; i++)
+        iters[i] = kv_iter_open(w->kv[i], slice_str(""));
     for (uint64_t n = draw(w, 20); n-- > 0;) {
         enum move move = (enum move)draw(w, MOVES);
         size_t k = draw(w, KEYS);
 
-        h->at = move_model(h, move, k);
-        for (int i = 0; i < ENGINES; i++) {
-            bool on = move_iter(h->iters[i], move, key_of(w, k));
-
-            if (on != (h->at < KEYS) ||
-                (on && (!slice_eq(kv_iter_key(h->iters[i]), key_of(w, h->at)) ||
-                        !value_is(kv_iter_value(h->iters[i]),
-                                  h->seen.values[h->at]))))
-                ck_abort_msg("engine %d, move %d, key %zu", i, move, k);
-        }
+        at = move_model(&w->now, move, at, k);
+        for (int i = 0; i < ENGINES; i++)
+            check_move(w, i, iters[i], move, k, at);
     }
+    for (int i = 0; i < ENGINES; i++)
+        ck_assert_int_eq(kv_iter_close(&iters[i], NULL), ST_OK);
 }
 
-/* While no snapshot or iterator is open, an engine keeps no deleted key. */
+/* An engine keeps no deleted key. */
 static void
 check_garbage(struct world *w)
 {
@@ -262,8 +212,6 @@ check_garbage(struct world *w)
 static void
 finish(struct world *w, char **dir)
 {
-    for (size_t i = 0; i < HELD; i++)
-        release(w, &w->held[i]);
     check_garbage(w);
     for (int i = 0; i < ENGINES; i++)
         kv_close(&w->kv[i]);
@@ -279,19 +227,13 @@ START_TEST(engines_and_a_sorted_array_agree)
     for (int i = 0; i < ENGINES; i++)
         engine_open(i, dir, &w.kv[i]);
     for (int i = 0; i < STEPS; i++) {
-        switch (draw(&w, 12)) {
+        switch (draw(&w, 10)) {
         case 0:
-            take_or_release(&w);
-            break;
         case 1:
-            open_iters(&w);
-            break;
         case 2:
-        case 3:
-        case 4:
             walk(&w);
             break;
-        case 5:
+        case 3:
             get_one(&w);
             break;
         default:

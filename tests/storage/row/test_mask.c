@@ -489,7 +489,7 @@ static size_t
 scan(struct kv *kv, const struct mask_set *s, struct kv_iter_counts *counts,
      struct buf *looked_at)
 {
-    struct kv_iter *it = kv_iter_open(kv, NULL, slice_str(""));
+    struct kv_iter *it = kv_iter_open(kv, slice_str(""));
     uint8_t hint[ROW_KEY_MAX];
     size_t size = mask_set_hint(s, S(""), hint), matches = 0;
     bool on = size > 0 && kv_iter_seek(it, slice_of(hint, size));

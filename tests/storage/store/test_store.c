@@ -174,7 +174,7 @@ END_TEST
 static uint64_t
 count_keys(struct store *s, enum table table)
 {
-    struct kv_iter *it = kv_iter_open(store_kv(s), NULL, slice_str(""));
+    struct kv_iter *it = kv_iter_open(store_kv(s), slice_str(""));
     uint8_t first = (uint8_t)table;
     uint64_t n = 0;
 
@@ -563,7 +563,7 @@ only_row(struct store *s, struct kv_iter **it)
 {
     uint8_t first = TABLE_ROWS;
 
-    *it = kv_iter_open(store_kv(s), NULL, slice_str(""));
+    *it = kv_iter_open(store_kv(s), slice_str(""));
     ck_assert(kv_iter_seek(*it, slice_of(&first, 1)));
     ck_assert_int_eq(kv_iter_key(*it).data[0], TABLE_ROWS);
     return kv_iter_value(*it);

@@ -284,7 +284,7 @@ START_TEST(a_damaged_row_makes_way)
     ck_assert_uint_eq(store_counts(s).rows_quarantined, 1);
     expect(s, 1, 5);
     expect(s, 2, 6);
-    it = kv_iter_open(store_kv(s), NULL, slice_of(&table, 1));
+    it = kv_iter_open(store_kv(s), slice_of(&table, 1));
     ck_assert(kv_iter_seek(it, slice_of(&table, 1)));
     ck_assert(slice_eq(slice_of(kv_iter_key(it).data + 1, k.size), k));
     ck_assert(slice_eq_str(kv_iter_value(it), "\3damaged"));
@@ -408,7 +408,7 @@ START_TEST(an_unreadable_row_is_replaced)
     k = slice_of(key, key_row(&s->layout, tsuid(bytes, 1), T0 / 1000, key));
     ck_assert_int_eq(kv_get(store_kv(s), k, &value, &e), ST_OK);
     buf_fini(&value);
-    it = kv_iter_open(store_kv(s), NULL, slice_of(&table, 1));
+    it = kv_iter_open(store_kv(s), slice_of(&table, 1));
     ck_assert(!kv_iter_seek(it, slice_of(&table, 1)));
     (void)!kv_iter_close(&it, NULL);
     (void)!store_close(&s, &e);

@@ -254,7 +254,7 @@ END_TEST
 static size_t
 count_rows(struct world *w)
 {
-    struct kv_iter *it = kv_iter_open(store_kv(w->s), NULL, slice_str(""));
+    struct kv_iter *it = kv_iter_open(store_kv(w->s), slice_str(""));
     size_t n = 0;
 
     for (bool on = kv_iter_seek(it, slice_str("r")); on; on = kv_iter_next(it))

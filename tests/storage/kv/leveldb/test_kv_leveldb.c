@@ -81,7 +81,7 @@ fill(struct kv *kv, unsigned from, unsigned to)
 static enum status
 count(struct kv *kv, size_t *n)
 {
-    struct kv_iter *it = kv_iter_open(kv, NULL, slice_str(""));
+    struct kv_iter *it = kv_iter_open(kv, slice_str(""));
     bool on = kv_iter_seek(it, S(""));
 
     for (*n = 0; on; ++*n)
@@ -321,7 +321,7 @@ START_TEST(a_failed_iterator_stays_failed)
     ck_assert_uint_eq(files(dir, ".ldb", &path), 1);
     flip(path, 10); /* in the first block */
     kv = must_open(dir, false);
-    it = kv_iter_open(kv, NULL, slice_str(""));
+    it = kv_iter_open(kv, slice_str(""));
     for (on = kv_iter_seek(it, S("")); on;)
         on = kv_iter_next(it);
     ck_assert(!kv_iter_seek(it, S("key000119")));
@@ -437,7 +437,7 @@ START_TEST(what_waits_is_not_passed_over)
         (void)signal(SIGXFSZ, SIG_IGN);
         limit_files(1);
         ck_assert_int_eq(count(kv, &n), ST_IO);
-        it = kv_iter_open(kv, NULL, S("r"));
+        it = kv_iter_open(kv, S("r"));
         ck_assert(!kv_iter_seek(it, S("r")));
         ck_assert_int_eq(kv_iter_close(&it, &e), ST_OK);
         ck_assert_int_eq(kv_gather(kv, b, &e), ST_IO);
