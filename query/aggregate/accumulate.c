@@ -54,7 +54,7 @@ begin(struct accumulator *c, size_t len, union number a)
 static const struct arithmetic *
 arithmetic_of(const struct accumulator *c)
 {
-    return &aggregator_arithmetic[aggregator_kind(c->aggregator)];
+    return &aggregator_arithmetic[c->aggregator->kind];
 }
 
 void
@@ -105,7 +105,7 @@ accumulator_add_doubles(struct accumulator *c, size_t from,
 void
 accumulator_end_ints(struct accumulator *c, union number *out)
 {
-    enum aggregator_kind kind = aggregator_kind(c->aggregator);
+    enum aggregator_kind kind = c->aggregator->kind;
 
     for (size_t k = 0; k < c->len; k++)
         out[k].i =
@@ -118,7 +118,7 @@ accumulator_end_ints(struct accumulator *c, union number *out)
 void
 accumulator_end_doubles(struct accumulator *c, union number *out)
 {
-    enum aggregator_kind kind = aggregator_kind(c->aggregator);
+    enum aggregator_kind kind = c->aggregator->kind;
 
     for (size_t k = 0; k < c->len; k++)
         out[k].d =

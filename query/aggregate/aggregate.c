@@ -259,14 +259,14 @@ aggregate_group(const struct query *q, const struct sub_query *sq,
         merge.window.start_ms = merge.window.scan_start_ms;
         merge.window.end_ms = merge.window.scan_end_ms;
     }
-    if (len > 1 && aggregator_is_none(sq->aggregator))
+    if (len > 1 && sq->aggregator->kind == KIND_NONE)
         return error_set(e, ST_INVALID, "More than one value in aggregator");
     if (len > 1)
         columns = (struct column *)arena_array(a, len, sizeof *columns);
     if (columns == NULL)
-        return error_set(e, ST_LIMIT, "the query needs too much memory");
+        return query_no_memory(e);
     d.sum_counts = rollup_interval(sq) != NULL && sq->downsample.on &&
-                   aggregator_kind(sq->downsample.aggregator) == KIND_COUNT;
+                   sq->downsample.aggregator->kind == KIND_COUNT;
     if (sq->downsample.on && !(series[0].downsampled && buckets_are_final(sq)))
         st = downsampler_init(&d, &sq->downsample, &d.window,
                               longest_series(series, len), a, e);

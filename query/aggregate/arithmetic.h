@@ -11,8 +11,7 @@
 static inline bool
 aggregator_sorts(const struct aggregator *a)
 {
-    return aggregator_kind(a) == KIND_MEDIAN ||
-           aggregator_kind(a) == KIND_PERCENTILE;
+    return a->kind == KIND_MEDIAN || a->kind == KIND_PERCENTILE;
 }
 
 /* The values of one moment, in the order of their series; 'len' >= 1. They may

@@ -47,12 +47,6 @@ struct aggregation {
     struct accumulator acc;
 };
 
-static enum status
-no_memory(struct error *e)
-{
-    return error_set(e, ST_LIMIT, "the query needs too much memory");
-}
-
 static bool
 cursor_is_float(const struct cursor *cur, size_t i)
 {
@@ -78,7 +72,7 @@ make_cursors(struct aggregation *m, const struct column *columns, size_t len,
     m->cursors =
         (struct cursor *)arena_array(m->arena, len, sizeof *m->cursors);
     if (m->cursors == NULL)
-        return no_memory(e);
+        return query_no_memory(e);
     for (size_t i = 0; i < len; i++) {
         const struct column *c = &columns[i];
         size_t first = column_seek(c->ts_ms, c->len, w->start_ms), last;
@@ -153,7 +147,7 @@ mark_timestamps(struct aggregation *m, struct error *e)
                                      sizeof *changes);
     m->doubles = (uint8_t *)arena_array(m->arena, m->timestamps.len, 1);
     if (changes == NULL || m->doubles == NULL)
-        return no_memory(e);
+        return query_no_memory(e);
     for (size_t i = 0; i < m->len; i++)
         mark_cursor(m, &m->cursors[i], changes);
     for (size_t k = 0; k < m->timestamps.len; k++) {
@@ -265,7 +259,7 @@ cursor_values(const struct aggregation *m, struct cursor *cur,
               const int64_t *ms, size_t len, bool doubles, size_t *from)
 {
     const int64_t *ts = cur->c.ts_ms;
-    enum interpolation method = aggregator_interpolation(m->spec->aggregator);
+    enum interpolation method = m->spec->aggregator->interpolation;
     union number *out = m->values;
     size_t k = 0;
 
@@ -440,7 +434,7 @@ make_dps(const int64_t *ms, size_t len, struct arena *a, struct dps *out,
     out->v = (union number *)column_array(a, len, sizeof *out->v);
     out->kind = (uint8_t *)column_array(a, len, sizeof *out->kind);
     if (out->ts_ms == NULL || out->v == NULL || out->kind == NULL)
-        return no_memory(e);
+        return query_no_memory(e);
     memcpy(out->ts_ms, ms, len * sizeof *out->ts_ms);
     return ST_OK;
 }
@@ -452,9 +446,9 @@ make_room(struct aggregation *m, struct dps *out, struct error *e)
     size_t len = m->timestamps.len;
 
     if (!accumulator_init(&m->acc, m->spec->aggregator, m->len, len, a))
-        return no_memory(e);
+        return query_no_memory(e);
     m->values = (union number *)column_array(a, m->acc.cap, sizeof *m->values);
-    return m->values == NULL ? no_memory(e)
+    return m->values == NULL ? query_no_memory(e)
                              : make_dps(m->timestamps.ms, len, a, out, e);
 }
 
@@ -515,7 +509,7 @@ aggregate_each(const struct aggregator *aggregator, const struct column *c,
             out[k].d = c->is_float[i + k] != 0 ? v[k].d : (double)v[k].i;
         v = out;
     }
-    if (aggregator_is_none(aggregator)) {
+    if (aggregator->kind == KIND_NONE) {
         memmove(out, v, len * sizeof *v);
     } else if (doubles) {
         accumulator_begin_doubles(&acc, len);
@@ -571,12 +565,12 @@ aggregate_columns(const struct aggregate_spec *spec,
         return run_single(spec, columns, a, out, e);
     own = (struct times *)arena_array(a, len, sizeof *own);
     if (own == NULL)
-        return no_memory(e);
+        return query_no_memory(e);
     st = make_cursors(&m, columns, len, own, e);
     if (st != ST_OK)
         return st;
     if (!times_union(own, m.len, a, &m.timestamps))
-        return no_memory(e);
+        return query_no_memory(e);
     if (m.timestamps.len == 0)
         return ST_OK;
     st = find_kinds(&m, e);

@@ -46,10 +46,9 @@ stream_downsampler_init(struct stream_downsampler *f, const struct query *q,
     struct window w = numbers_window(q, sq);
 
     *f = (struct stream_downsampler){ .to = INT64_MAX, .buckets_most = 1 };
-    if (!d->on || rollup_is_used(&sq->rollup) ||
-        !can_fold(aggregator_kind(d->aggregator)))
+    if (!d->on || rollup_is_used(&sq->rollup) || !can_fold(d->aggregator->kind))
         return false;
-    f->kind = aggregator_kind(d->aggregator);
+    f->kind = d->aggregator->kind;
     if (d->all) {
         f->from = w.start_ms > w.scan_start_ms ? w.start_ms : w.scan_start_ms;
         f->to = w.end_ms;

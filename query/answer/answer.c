@@ -48,12 +48,6 @@ struct job {
     size_t chunk_len; /* groups that a task gets at a time */
 };
 
-static enum status
-answer_no_memory(struct error *e)
-{
-    return error_set(e, ST_LIMIT, "the answer needs more memory than it may");
-}
-
 static void *
 copy(struct arena *a, const void *from, size_t size)
 {
@@ -75,7 +69,7 @@ copy_dps(struct arena *a, const struct dps *d, struct dps *out, struct error *e)
     out->v = copy(a, d->v, d->len * sizeof *d->v);
     out->kind = copy(a, d->kind, d->len);
     if (out->ts_ms == NULL || out->v == NULL || out->kind == NULL)
-        return answer_no_memory(e);
+        return query_no_memory(e);
     return ST_OK;
 }
 
@@ -92,7 +86,7 @@ run_numbers(const struct job *job, struct task *t, const struct group *group,
     if (group->len > 1)
         series = malloc(group->len * sizeof *series);
     if (series == NULL)
-        return error_set(&t->error, ST_LIMIT, "no memory for a group");
+        return query_no_memory(&t->error);
     for (size_t k = 0; k < group->len; k++) {
         series[k] = fetched_data(w->fetch, job->g->order[group->first + k]);
         steps += series[k].len;
@@ -151,7 +145,7 @@ keep_group(const struct job *job, struct task *t, size_t i)
     if (key.size > 0) {
         out->key = slice_of(copy(t->arena, key.data, key.size), key.size);
         if (out->key.data == NULL)
-            return error_set(&t->error, ST_LIMIT, "no memory for a group");
+            return query_no_memory(&t->error);
     }
     status = group_describe(job->layout, &t->names, job->g, i, t->arena, out,
                             &t->error);
@@ -178,7 +172,7 @@ describe(const struct job *job, struct task *t, size_t i, struct slice known,
     out->tsuids = copy(t->tags, &series->tsuid, sizeof *out->tsuids);
     out->tsuids_len = 1;
     if (out->tsuids == NULL)
-        return error_set(&t->error, ST_LIMIT, "no memory for a group");
+        return query_no_memory(&t->error);
     return names_get(&t->names, UID_METRIC,
                      key_get_uint(tsuid_metric(job->layout, series->tsuid).data,
                                   job->layout->metric_width),
@@ -197,9 +191,7 @@ keep_tsuid(const struct job *job, struct task *t, const struct group *group,
         return ST_OK;
     from = job->g->order[group->first]->tsuid;
     *out = slice_of(copy(t->arena, from.data, from.size), from.size);
-    return out->data == NULL
-               ? error_set(&t->error, ST_LIMIT, "no memory for a group")
-               : ST_OK;
+    return out->data == NULL ? query_no_memory(&t->error) : ST_OK;
 }
 
 static enum status
@@ -324,7 +316,7 @@ run_tasks(struct job *job, struct arena *a, struct result_stats *stats,
             (failed == NULL || t->failed_at < failed->failed_at))
             failed = t;
         if (status == ST_OK && !arena_absorb(a, &job->tasks[i].arena))
-            status = answer_no_memory(e);
+            status = query_no_memory(e);
         arena_free(&job->tasks[i].arena);
     }
     if (failed != NULL) {
@@ -349,7 +341,7 @@ new_groups(const struct query *q, size_t len, struct arena *a, struct part *out,
     else if (left == 0 || len <= left / sizeof *out->groups)
         out->groups = out->owned = calloc(len + 1, sizeof *out->groups);
     if (out->groups == NULL)
-        return error_set(e, ST_LIMIT, "no memory for the groups");
+        return query_no_memory(e);
     out->len = len;
     return ST_OK;
 }
@@ -365,7 +357,7 @@ answer_groups(const struct answer_job *w, struct arena *a, struct part *out,
                        .layout = store_layout(w->context->store),
                        .g = &g };
     enum status status =
-        group_series(job.layout, w->plan, aggregator_is_none(w->sq->aggregator),
+        group_series(job.layout, w->plan, w->sq->aggregator->kind == KIND_NONE,
                      w->fetch, scratch, &g, e);
 
     if (status == ST_OK)
@@ -377,7 +369,7 @@ answer_groups(const struct answer_job *w, struct arena *a, struct part *out,
         partition_groups(&job);
         if (w->chunks != NULL && !chunks_begin(w->chunks, w->like.sub->index,
                                                g.groups_len, job.chunk_len, a))
-            status = answer_no_memory(e);
+            status = query_no_memory(e);
         if (status == ST_OK)
             status = run_tasks(&job, a, stats, e);
         if (w->chunks != NULL)
@@ -413,7 +405,7 @@ answer_write(const struct part *part, size_t sub, struct pool *pool,
     struct writing w = { part, sub, chunks };
 
     if (!chunks_begin(chunks, sub, part->len, GROUPS_MOST, a))
-        return answer_no_memory(e);
+        return query_no_memory(e);
     pool_run(pool, (part->len + GROUPS_MOST - 1) / GROUPS_MOST, write_chunk,
              &w);
     chunks_end(chunks, sub);

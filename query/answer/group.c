@@ -13,12 +13,6 @@ struct keyed {
     const uint8_t *key; /* group_tagks_len ids of tagvs */
 };
 
-static enum status
-no_memory(struct error *e)
-{
-    return error_set(e, ST_LIMIT, "the query needs more memory than it may");
-}
-
 /* False when the series lacks a tagk: it belongs to no group. */
 static bool
 make_key(const struct key_layout *layout, const struct plan *p,
@@ -75,7 +69,7 @@ group_by_keys(const struct key_layout *layout, const struct plan *p,
     bool ascending = true;
 
     if (keyed == NULL || tmp == NULL || keys == NULL)
-        return no_memory(e);
+        return query_no_memory(e);
     for (size_t i = 0; i < f->len; i++) {
         uint8_t *key = keys + len * key_size;
 
@@ -108,7 +102,7 @@ group_series(const struct key_layout *layout, const struct plan *p,
     out->order = arena_array(a, f->len, sizeof(struct fetched *));
     out->groups = arena_array(a, f->len, sizeof *out->groups);
     if (out->order == NULL || out->groups == NULL)
-        return no_memory(e);
+        return query_no_memory(e);
     if (!each_alone && p->group_tagks_len > 0)
         return group_by_keys(layout, p, f, a, out, e);
     for (size_t i = 0; i < f->len; i++) {
@@ -214,7 +208,7 @@ name_tags(struct names *names, const struct common *common, size_t len,
 
     out->tag_keys = arena_alloc(a, 3 * len * sizeof(struct slice));
     if (out->tag_keys == NULL)
-        return no_memory(e);
+        return query_no_memory(e);
     out->tag_values = out->tag_keys + len;
     out->aggregate_tags = out->tag_values + len;
     for (size_t i = 0; i < len && status == ST_OK; i++) {
@@ -246,13 +240,13 @@ copy_tsuids(const struct fetched *const *series, size_t len, struct arena *a,
         return ST_OK;
     *out = arena_array(a, len, sizeof **out);
     if (*out == NULL)
-        return no_memory(e);
+        return query_no_memory(e);
     for (size_t i = 0; i < len; i++) {
         struct slice from = series[i]->tsuid;
         uint8_t *copy = arena_alloc(a, from.size);
 
         if (copy == NULL)
-            return no_memory(e);
+            return query_no_memory(e);
         memcpy(copy, from.data, from.size);
         (*out)[(*out_len)++] = slice_of(copy, from.size);
     }
@@ -283,7 +277,7 @@ group_describe(const struct key_layout *layout, struct names *names,
     if (max > COMMON_FEW)
         common = malloc(max * sizeof *common);
     if (common == NULL)
-        return no_memory(e);
+        return query_no_memory(e);
     len = find_common(layout, g, group, common, max);
     status = name_tags(names, common, len, a, out, e);
     if (common != few)

@@ -3,7 +3,7 @@
 
 #include "query/answer/group_names.h"
 
-#include <stdlib.h>
+#include "query/model/query.h"
 
 struct name {
     uint64_t id; /* id x kinds + kind; ids start at 1, so 0 is free */
@@ -53,12 +53,6 @@ grow(struct names *n)
 }
 
 static enum status
-names_no_memory(struct error *e)
-{
-    return error_set(e, ST_LIMIT, "the request needs too much memory");
-}
-
-static enum status
 look_up(struct names *n, enum uid_kind kind, uint64_t id, struct slice *out,
         struct error *e)
 {
@@ -71,7 +65,7 @@ look_up(struct names *n, enum uid_kind kind, uint64_t id, struct slice *out,
         return status;
     copy = arena_strdup(n->arena, buf_slice(&n->text));
     if (copy == NULL || n->text.failed)
-        return names_no_memory(e);
+        return query_no_memory(e);
     *out = slice_of(copy, n->text.size);
     return ST_OK;
 }
@@ -85,7 +79,7 @@ names_get(struct names *n, enum uid_kind kind, uint64_t id, struct slice *out,
     enum status status;
 
     if (n->len * 2 >= n->cap && !grow(n))
-        return names_no_memory(e);
+        return query_no_memory(e);
     at = slot_of(n, key);
     if (n->slots[at].id == key) {
         *out = n->slots[at].text;

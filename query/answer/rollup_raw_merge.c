@@ -17,12 +17,6 @@ rollup_raw_merge_wanted(const struct rollup_candidate *c, const struct query *q,
     return q->end_ms > q->now_ms - i->delay_s * 1000;
 }
 
-static enum status
-no_memory(struct error *e)
-{
-    return error_set(e, ST_LIMIT, "the answer needs more memory than it may");
-}
-
 /* -- one group of two ------------------------------------------------------ */
 
 static size_t
@@ -46,7 +40,7 @@ join_tags(const struct result_group *x, const struct result_group *y,
     out->tag_values = arena_array(a, max, sizeof *out->tag_values);
     out->tags_len = 0;
     if (out->tag_keys == NULL || out->tag_values == NULL)
-        return no_memory(e);
+        return query_no_memory(e);
     for (size_t i = 0; i < max; i++) {
         const struct result_group *from = i < x->tags_len ? x : y;
         size_t k = i < x->tags_len ? i : i - x->tags_len;
@@ -67,7 +61,7 @@ join_slices(const struct slice *x, size_t x_len, const struct slice *y,
 {
     *out = arena_array(a, x_len + y_len, sizeof **out);
     if (*out == NULL)
-        return no_memory(e);
+        return query_no_memory(e);
     if (x_len > 0)
         memcpy(*out, x, x_len * sizeof *x);
     if (y_len > 0)
@@ -96,7 +90,7 @@ join_dps(const struct dps *x, const struct dps *y, const struct query *q,
                          .v = arena_array(a, max, sizeof *out->v),
                          .kind = arena_array(a, max, sizeof *out->kind) };
     if (out->ts_ms == NULL || out->v == NULL || out->kind == NULL)
-        return no_memory(e);
+        return query_no_memory(e);
     while (i < x->len || k < y->len) {
         bool points = i == x->len || (k < y->len && y->ts_ms[k] <= x->ts_ms[i]);
         int64_t ts = points ? y->ts_ms[k] : x->ts_ms[i];
@@ -155,7 +149,7 @@ rollup_raw_merge(const struct part *before, const struct part *after,
     *out = (struct part){ 0 };
     out->groups = arena_array(a, before->len + after->len, sizeof *out->groups);
     if (out->groups == NULL)
-        return no_memory(e);
+        return query_no_memory(e);
     while ((i < before->len || k < after->len) && st == ST_OK) {
         int order = i == before->len ? 1
                     : k == after->len

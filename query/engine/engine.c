@@ -247,7 +247,7 @@ aggregate_and_answer(const struct execution *x,
     enum status status;
 
     if (use == NULL)
-        return error_set(x->e, ST_LIMIT, "no memory for the groups");
+        return query_no_memory(x->e);
     *use = c->sub.rollup;
     status = answer_groups(&job, x->arena, out, x->stats, x->e);
     x->stats->numbers_us += clock_monotonic_us() - from_us;
@@ -321,7 +321,7 @@ execute_rollups_and_raw(const struct execution *x, struct rollup_candidate *c,
         status = execute_candidates(&x_after, &points, &parts[1]);
     if (status == ST_OK)
         status = rollup_raw_merge(&parts[0], &parts[1],
-                                  aggregator_is_none(x->sq->aggregator), x->q,
+                                  x->sq->aggregator->kind == KIND_NONE, x->q,
                                   at_ms, x->arena, out, x->e);
     part_fini(&parts[0]);
     part_fini(&parts[1]);
@@ -405,7 +405,7 @@ join_parts(struct part *parts, size_t len, struct arena *a,
         total += parts[i].len;
     out->groups = arena_alloc(a, total * sizeof *out->groups);
     if (out->groups == NULL)
-        return error_set(e, ST_LIMIT, "no memory for the groups");
+        return query_no_memory(e);
     for (size_t i = 0; i < len; i++) {
         if (parts[i].len > 0)
             memcpy(out->groups + out->groups_len, parts[i].groups,
@@ -469,7 +469,7 @@ execute_query(struct engine *en, const struct query *q, bool (*gone)(void *ctx),
     e->details[0] = '\0';
     out->stats = arena_array(a, q->subs_len, sizeof *out->stats);
     if (parts == NULL || out->stats == NULL)
-        return error_set(&e->message, ST_LIMIT, "no memory for the query");
+        return query_no_memory(&e->message);
     status = subqueries_run(&subs, a, parts, out->stats, &e->message);
     if (status == ST_OK)
         status = join_parts(parts, q->subs_len, a, out, &e->message);

@@ -96,10 +96,7 @@ finish_slot(struct parallel_run *t, size_t i, struct arena *a,
     if (b->status != ST_OK)
         *e = b->run.error;
     if (!arena_absorb(a, &b->run.arena))
-        return b->status != ST_OK
-                   ? b->status
-                   : error_set(e, ST_LIMIT,
-                               "the answer needs more memory than it may");
+        return b->status != ST_OK ? b->status : query_no_memory(e);
     *part = b->run.part;
     b->run.part = (struct part){ 0 };
     *stats = b->run.stats;

@@ -357,7 +357,7 @@ add_row(struct task *t, const struct store_row *row)
     enum status status;
 
     if (f == NULL)
-        return error_set(&t->error, ST_LIMIT, "no memory for more series");
+        return query_no_memory(&t->error);
     t->new_bytes += row_bytes(row);
     if (job->downsampler != NULL)
         return downsample_row(t, row, (size_t)(f - t->series));
@@ -535,10 +535,7 @@ gather_series(struct task *tasks, size_t len, size_t total, struct fetch *out,
             *least = rests[--n];
     }
     free(rests);
-    return out->series != NULL
-               ? ST_OK
-               : error_set(e, ST_LIMIT,
-                           "the query needs more memory than it may");
+    return out->series != NULL ? ST_OK : query_no_memory(e);
 }
 
 static void

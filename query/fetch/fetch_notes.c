@@ -37,7 +37,7 @@ find_listed(const struct plan *p, struct annotations *annotations,
         len += p->buckets[i].series_len;
     all = arena_array(a, len, sizeof *all);
     if (all == NULL)
-        return error_set(e, ST_LIMIT, "no memory for the annotations");
+        return query_no_memory(e);
     len = 0;
     for (size_t i = 0; i < p->buckets_len; i++)
         for (size_t k = 0; k < p->buckets[i].series_len; k++)
@@ -48,7 +48,7 @@ find_listed(const struct plan *p, struct annotations *annotations,
         return status;
     out->tsuids = arena_array(a, notes_len, sizeof *out->tsuids);
     if (out->tsuids == NULL)
-        return error_set(e, ST_LIMIT, "no memory for the annotations");
+        return query_no_memory(e);
     for (size_t i = 0; i < notes_len; i++)
         out->tsuids[out->len++] = notes[i].tsuid;
     return ST_OK;
@@ -80,7 +80,7 @@ merge(struct fetch *f, const struct tsuid_list *noted, struct error *e)
     size_t n = 0, i = 0;
 
     if (all == NULL)
-        return error_set(e, ST_LIMIT, "no memory for the annotations");
+        return query_no_memory(e);
 
     for (size_t k = 0; k < noted->len; k++) {
         while (i < f->len &&

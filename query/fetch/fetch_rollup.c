@@ -9,12 +9,6 @@
 #include "query/aggregate/aggregate.h"
 #include "query/model/rollup.h"
 
-static enum status
-no_memory(struct error *e)
-{
-    return error_set(e, ST_LIMIT, "the query needs more memory than it may");
-}
-
 /* A stored row can reach beyond what was to be read. */
 static void
 to_real_times(const struct rollup_interval *i, int64_t from_ms, int64_t end_ms,
@@ -41,7 +35,7 @@ copy_tsuid(struct slice tsuid, struct arena *a, struct slice *out,
     uint8_t *copy = arena_alloc(a, tsuid.size);
 
     if (copy == NULL)
-        return no_memory(e);
+        return query_no_memory(e);
     memcpy(copy, tsuid.data, tsuid.size);
     *out = slice_of(copy, tsuid.size);
     return ST_OK;
@@ -101,7 +95,7 @@ join(struct fetched *sums, const struct points *counts, struct error *e)
 
     sums->counts = calloc(p->len == 0 ? 1 : p->len, sizeof *sums->counts);
     if (sums->counts == NULL)
-        return no_memory(e);
+        return query_no_memory(e);
     for (size_t i = 0; i < p->len; i++) {
         while (at < counts->len && counts->ts_ms[at] < p->ts_ms[i])
             at++;
@@ -128,7 +122,7 @@ fetch_join_counts(struct fetch *f, const struct fetch *counts, struct arena *a,
     enum status status = ST_OK;
 
     if (all == NULL)
-        return no_memory(e);
+        return query_no_memory(e);
     while (i < f->len || k < counts->len) {
         const struct fetched *c = k < counts->len ? &counts->series[k] : NULL;
         int order = c == NULL     ? -1

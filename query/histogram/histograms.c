@@ -46,14 +46,6 @@ histograms_wanted(const struct sub_query *sq)
     return sq->percentiles_len > 0 || sq->show_histogram_buckets;
 }
 
-static enum status
-no_memory(struct error *e)
-{
-    return error_set(e, ST_LIMIT,
-                     "the histograms need more memory than they "
-                     "may");
-}
-
 /* Twice as much, in an arena; NULL when it is full. */
 static void *
 grow(struct arena *a, void *old, size_t len, size_t *cap, size_t size)
@@ -93,7 +85,7 @@ add_histogram(void *ctx, int64_t ms, uint8_t codec, struct slice bytes,
         items->v = grow(job->arena, items->v, items->len, &items->cap,
                         sizeof *items->v);
         if (items->v == NULL)
-            return no_memory(e);
+            return query_no_memory(e);
     }
     items->v[items->len] = (struct item){ .ms = ms };
     return histogram_decode(bytes, job->arena, &items->v[items->len++].h, e);
@@ -124,7 +116,7 @@ read_series(struct run *r, struct slice tsuid)
     char *copy;
 
     if (!reserve_series(r))
-        return no_memory(r->e);
+        return query_no_memory(r->e);
     items = &r->series[r->fetch.len];
     *items = (struct items){ 0 };
     st = histogram_each(r->it, tsuid, (int64_t)p->from_base * 1000,
@@ -134,7 +126,7 @@ read_series(struct run *r, struct slice tsuid)
         return st;
     copy = arena_strdup(r->job->arena, tsuid);
     if (copy == NULL)
-        return no_memory(r->e);
+        return query_no_memory(r->e);
     r->fetch.series[r->fetch.len++] =
         (struct fetched){ .tsuid = slice_of(copy, tsuid.size) };
     return ST_OK;
@@ -174,7 +166,7 @@ read_listed(struct run *r)
         len += p->buckets[i].series_len;
     all = arena_array(r->job->arena, len, sizeof *all);
     if (all == NULL)
-        return no_memory(r->e);
+        return query_no_memory(r->e);
     len = 0;
     for (size_t i = 0; i < p->buckets_len; i++)
         for (size_t k = 0; k < p->buckets[i].series_len; k++)
@@ -269,7 +261,7 @@ sum_buckets(const struct run *r, struct items *items)
     size_t from, len = items->len;
 
     if (ts == NULL)
-        return no_memory(r->e);
+        return query_no_memory(r->e);
     starts = ts + len;
     for (size_t i = 0; i < len; i++)
         ts[i] = items->v[i].ms;
@@ -318,7 +310,7 @@ sum_group(const struct run *r, const struct grouping *g, const struct group *gr,
         return st;
     out->v = arena_array(r->job->arena, total, sizeof *out->v);
     if (out->v == NULL)
-        return no_memory(r->e);
+        return query_no_memory(r->e);
     for (size_t k = 0; k < gr->len; k++) {
         const struct items *items =
             &r->series[g->order[gr->first + k] - r->fetch.series];
@@ -401,7 +393,7 @@ fill_view(const struct run *r, const struct items *items, const struct view *v,
     d->v = arena_array(a, items->len, sizeof *d->v);
     d->kind = arena_array(a, items->len, sizeof *d->kind);
     if (copy == NULL || d->ts_ms == NULL || d->v == NULL || d->kind == NULL)
-        return no_memory(r->e);
+        return query_no_memory(r->e);
     for (size_t i = 0; i < items->len; i++) {
         const struct item *item = &items->v[i];
 
@@ -432,7 +424,7 @@ add_view(const struct run *r, const struct result_group *described,
         out->groups = grow(r->job->arena, out->groups, out->len, &out->cap,
                            sizeof *out->groups);
         if (out->groups == NULL)
-            return no_memory(r->e);
+            return query_no_memory(r->e);
     }
     out->groups[out->len] = *described;
     return fill_view(r, items, v, &out->groups[out->len++]);
@@ -495,7 +487,7 @@ histograms_run(const struct histograms_job *job, struct result_group **groups,
 
     if (st == ST_OK)
         st = group_series(store_layout(job->context->store), job->plan,
-                          aggregator_is_none(job->sq->aggregator), &r.fetch,
+                          job->sq->aggregator->kind == KIND_NONE, &r.fetch,
                           job->arena, &g, e);
     if (st != ST_OK)
         return st;

@@ -53,32 +53,8 @@ aggregator_find(struct slice name)
     return NULL;
 }
 
-const char *
-aggregator_name(const struct aggregator *a)
-{
-    return a->name;
-}
-
-enum interpolation
-aggregator_interpolation(const struct aggregator *a)
-{
-    return a->interpolation;
-}
-
-bool
-aggregator_is_none(const struct aggregator *a)
-{
-    return a->kind == KIND_NONE;
-}
-
 const struct aggregator *
 aggregator_at(size_t i)
 {
     return i < AGGREGATORS_LEN ? &aggregators[i] : NULL;
-}
-
-enum aggregator_kind
-aggregator_kind(const struct aggregator *a)
-{
-    return a->kind;
 }

@@ -26,7 +26,7 @@ enum aggregator_kind {
     KIND_MAX,
     KIND_AVG,
     KIND_MEDIAN,
-    KIND_NONE,
+    KIND_NONE, /* "none": the series are not aggregated at all */
     KIND_MULT,
     KIND_DEV,
     KIND_DIFF,
@@ -51,11 +51,6 @@ struct aggregator {
 
 /* NULL when there is none of that name; names are lower case. */
 const struct aggregator *aggregator_find(struct slice name);
-const char *aggregator_name(const struct aggregator *a);
-enum aggregator_kind aggregator_kind(const struct aggregator *a);
-enum interpolation aggregator_interpolation(const struct aggregator *a);
-/* "none": the series are not aggregated at all. */
-bool aggregator_is_none(const struct aggregator *a);
 
 /* The i-th of all, in the order in which /api/aggregators lists them; NULL past
  * the last. */

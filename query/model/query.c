@@ -3,6 +3,12 @@
 
 #include "query/model/query.h"
 
+enum status
+query_no_memory(struct error *e)
+{
+    return error_set(e, ST_LIMIT, "the query needs more memory than it may");
+}
+
 void
 query_fini(struct query *q)
 {

@@ -107,6 +107,9 @@ struct query {
     size_t subs_len;
 };
 
+/* ST_LIMIT: the arena of the query is at its cap. */
+enum status query_no_memory(struct error *e);
+
 /* Of a query that a parser filled, also when it failed. */
 void query_fini(struct query *q);
 

@@ -293,7 +293,7 @@ const struct aggregator *
 rollups_aggregator(const struct rollups *r, struct slice name)
 {
     for (size_t i = 0; i < r->aggregators_len; i++) {
-        const char *text = aggregator_name(r->aggregators[i]);
+        const char *text = r->aggregators[i]->name;
         size_t k = 0;
 
         for (; k < name.size && text[k] != '\0'; k++) {
@@ -336,8 +336,8 @@ rollup_kind_name(const struct rollup_interval *i, const struct aggregator *a,
         (void)snprintf(out, ROLLUP_NAME_MAX, "points:g");
     else
         (void)snprintf(out, ROLLUP_NAME_MAX, "%lld%c-%s%s",
-                       (long long)i->seconds, i->dense ? 'i' : 's',
-                       aggregator_name(a), pre ? ":g" : "");
+                       (long long)i->seconds, i->dense ? 'i' : 's', a->name,
+                       pre ? ":g" : "");
 }
 
 /* -- times ----------------------------------------------------------------- */

@@ -116,13 +116,12 @@ check_histogram(const struct sub_query *s, struct error *e)
 
     if (s->percentiles_len == 0 && !s->show_histogram_buckets)
         return ST_OK;
-    if (!aggregator_is_none(s->aggregator) &&
+    if (s->aggregator->kind != KIND_NONE &&
         !slice_eq_str(s->aggregator_name, "sum"))
         return error_set(e, ST_INVALID,
                          "Only NONE or SUM aggregation function supported for "
                          "histogram query");
-    if (s->downsample.on &&
-        strcmp(aggregator_name(s->downsample.aggregator), "sum") != 0)
+    if (s->downsample.on && strcmp(s->downsample.aggregator->name, "sum") != 0)
         return error_set(e, ST_INVALID,
                          "Only SUM downsampling aggregation supported for "
                          "histogram query");

@@ -116,7 +116,7 @@ parse_downsample(struct slice text, struct arena *a, struct downsample *out,
     if (out->aggregator == NULL)
         return error_set(e, ST_INVALID, "No such downsampling function: %.*s",
                          SLICE_ARG(parts[1]));
-    if (aggregator_is_none(out->aggregator))
+    if (out->aggregator->kind == KIND_NONE)
         return error_set(e, ST_INVALID,
                          "cannot use the NONE aggregator for downsampling");
     if (len == 3)

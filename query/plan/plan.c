@@ -12,12 +12,6 @@
 
 #define LIST_LIMIT 200000
 
-static enum status
-no_memory(struct error *e)
-{
-    return error_set(e, ST_LIMIT, "the query needs more memory than it may");
-}
-
 /* -- tag tag-key sets
  * ------------------------------------------------------------ */
 
@@ -132,7 +126,7 @@ make_masks(const struct planner *p, struct slice head, bool rows,
         if (!add_pairs(p, &p->tagk_sets[i], m)) {
             mask_free(&m);
             mask_set_free(&set);
-            return no_memory(p->e);
+            return query_no_memory(p->e);
         }
         mask_set_give(set, &m);
     }
@@ -163,7 +157,7 @@ list_series(void *ctx, struct slice tsuid)
         size_t *ends = realloc(p->listed_ends, cap * sizeof *ends);
 
         if (ends == NULL) {
-            p->status = no_memory(p->e);
+            p->status = query_no_memory(p->e);
             return false;
         }
         p->listed_ends = ends;
@@ -172,7 +166,7 @@ list_series(void *ctx, struct slice tsuid)
     buf_put_slice(&p->listed, tsuid);
     p->listed_ends[p->listed_len++] = p->listed.size;
     if (p->listed.failed)
-        p->status = no_memory(p->e);
+        p->status = query_no_memory(p->e);
     return p->status == ST_OK;
 }
 
@@ -231,7 +225,7 @@ spread_list(struct planner *p)
     size_t at = 0;
 
     if (bytes == NULL)
-        return no_memory(p->e);
+        return query_no_memory(p->e);
     for (size_t i = 0; i < p->listed_len; i++)
         out->buckets[key_salt(p->layout, listed_at(p, i))].series_len++;
     for (size_t i = 0; i < out->buckets_len; i++) {
@@ -239,7 +233,7 @@ spread_list(struct planner *p)
 
         b->series = arena_array(p->a, b->series_len, sizeof *b->series);
         if (b->series == NULL)
-            return no_memory(p->e);
+            return query_no_memory(p->e);
         b->series_len = 0;
     }
     for (size_t i = 0; i < p->listed_len; i++) {
@@ -397,7 +391,7 @@ plan_tsuids(struct planner *p)
         b->way = SCAN_SEEKS;
         b->series = arena_array(p->a, len, sizeof *b->series);
         if (b->series == NULL)
-            return no_memory(p->e);
+            return query_no_memory(p->e);
     }
     for (size_t i = 0; i < len; i++) {
         struct plan_bucket *b = &out->buckets[key_salt(p->layout, tsuids[i])];
@@ -422,7 +416,7 @@ plan_metric(struct planner *p)
         return status;
     id = arena_alloc(p->a, 8);
     if (id == NULL)
-        return no_memory(p->e);
+        return query_no_memory(p->e);
     key_put_uint(id, out->metric, p->layout->metric_width);
     out->metric_id = slice_of(id, p->layout->metric_width);
     status = planner_filters(p);
@@ -484,7 +478,7 @@ plan_make(const struct plan_context *c, const struct query *q,
         to_stored_hours(sq->rollup.interval, out);
     out->buckets = arena_array(a, out->buckets_len, sizeof *out->buckets);
     if (out->buckets == NULL)
-        return no_memory(e);
+        return query_no_memory(e);
     status = sq->tsuids_len > 0 ? plan_tsuids(&p) : plan_metric(&p);
     buf_fini(&p.listed);
     free(p.listed_ends);

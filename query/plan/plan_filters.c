@@ -12,12 +12,6 @@
 #include "query/model/java_order.h"
 #include "query/model/rollup.h"
 
-static enum status
-no_memory(struct error *e)
-{
-    return error_set(e, ST_LIMIT, "the query needs more memory than it may");
-}
-
 int
 planner_compare_u64(const void *a, const void *b)
 {
@@ -70,7 +64,7 @@ resolve_literals(struct planner *p, const struct filter *f, uint64_t **out,
     enum status status = ST_OK;
 
     if (ids == NULL || unknown == NULL)
-        return no_memory(p->e);
+        return query_no_memory(p->e);
     for (size_t i = 0; i < f->parts_len; i++) {
         if (f->parts[i].size == 0)
             return error_set(p->e, ST_INVALID, "Missing UID name");
@@ -155,7 +149,7 @@ planner_filters(struct planner *p)
     p->restrictions = arena_array(p->a, len + 1, sizeof *p->restrictions);
     if (p->filters == NULL || out->group_tagks == NULL ||
         p->restrictions == NULL)
-        return no_memory(p->e);
+        return query_no_memory(p->e);
     for (size_t i = 0; i < len && status == ST_OK; i++) {
         const struct filter *f = &p->sq->filters[i];
         uint64_t tagk;
@@ -277,7 +271,7 @@ takes_value(struct planner *p, struct restriction *r, uint64_t tagv,
     enum status status;
 
     if (r->verdicts_len * 2 >= r->verdicts_cap && !grow_verdicts(r))
-        return no_memory(p->e);
+        return query_no_memory(p->e);
     v = find_verdict(r->verdicts, r->verdicts_cap, tagv);
     *matches = v->matches;
     if (v->known)
@@ -337,7 +331,7 @@ planner_end_names(struct planner *p)
             continue;
         set = arena_array(p->a, r->verdicts_len, sizeof *set);
         if (set == NULL)
-            return no_memory(p->e);
+            return query_no_memory(p->e);
         for (size_t k = 0; k < r->verdicts_cap; k++)
             if (r->verdicts[k].matches)
                 set[len++] = r->verdicts[k].tagv;

@@ -13,7 +13,7 @@ stored_aggregator(const struct aggregator *a)
                                             { "mimmin", "min" } };
 
     for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
-        if (strcmp(aggregator_name(a), plain[i][0]) == 0)
+        if (strcmp(a->name, plain[i][0]) == 0)
             return aggregator_find(slice_str(plain[i][1]));
     return a;
 }
@@ -70,13 +70,12 @@ use_points(struct rollup_candidate *c, struct error *e)
 static enum status
 use_rollups(struct rollup_candidate *c, struct error *e)
 {
-    bool avg = strcmp(aggregator_name(c->aggregator), "avg") == 0;
+    bool avg = strcmp(c->aggregator->name, "avg") == 0;
     const struct aggregator *read = NULL, *count = NULL;
     enum status st;
 
     c->sub.rollup = (struct rollup_use){ .interval = c->best[c->at++] };
-    if (need_aggregator(c, avg ? "sum" : aggregator_name(c->aggregator),
-                        &read) != ST_OK ||
+    if (need_aggregator(c, avg ? "sum" : c->aggregator->name, &read) != ST_OK ||
         (avg && need_aggregator(c, "count", &count) != ST_OK))
         return ST_OK; /* said when the names are known to exist */
     st = find_kind(c, read, &c->sub.rollup.kind, e);

@@ -59,12 +59,6 @@ parse_tsuid(struct slice text, const struct sub_query *sq,
     return ST_OK;
 }
 
-static enum status
-no_memory(struct error *e)
-{
-    return error_set(e, ST_LIMIT, "the query needs more memory than it may");
-}
-
 enum status
 parse_tsuids(const struct sub_query *sq, const struct key_layout *layout,
              struct arena *a, struct slice **out, size_t *out_len,
@@ -76,11 +70,11 @@ parse_tsuids(const struct sub_query *sq, const struct key_layout *layout,
     size_t len = 0, unique = 0;
 
     if (all == NULL)
-        return no_memory(e);
+        return query_no_memory(e);
     for (size_t i = 0; i < sq->tsuids_len; i++) {
         struct slice text = sq->tsuids[i];
         struct named n = { arena_alloc(a, TSUID_MAX), 0, false };
-        enum status st = n.bytes == NULL ? no_memory(e)
+        enum status st = n.bytes == NULL ? query_no_memory(e)
                                          : parse_tsuid(text, sq, layout, &n, e);
 
         if (st != ST_OK)

@@ -152,9 +152,8 @@ compare(const struct sub_query *sq, const struct bucket_acc *got,
     for (size_t i = 0; i < want->len; i++) {
         ck_assert_int_eq(got->ts[i], want->ts_ms[i]);
         ck_assert_msg(same_number(got->v[i].d, want->v[i].d),
-                      "%s: %a is not %a",
-                      aggregator_name(sq->downsample.aggregator), got->v[i].d,
-                      want->v[i].d);
+                      "%s: %a is not %a", sq->downsample.aggregator->name,
+                      got->v[i].d, want->v[i].d);
     }
 }
 

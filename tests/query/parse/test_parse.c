@@ -457,7 +457,7 @@ START_TEST(reads_uris)
     ck_assert(q.subs[1].downsample.calendar);
     ck_assert_ptr_eq(q.subs[1].downsample.zone, q.zone);
     ck_assert_ptr_ne(q.zone, timezone_utc());
-    ck_assert(aggregator_is_none(q.subs[2].aggregator));
+    ck_assert(q.subs[2].aggregator->kind == KIND_NONE);
     ck_assert(q.subs[2].pre_aggregate && q.subs[2].explicit_tags);
     ck_assert(slice_eq_str(q.subs[2].rollup_usage, "ROLLUP_RAW"));
     ck_assert(!q.subs[2].downsample.on);

@@ -17,7 +17,7 @@ api_aggregators(void *ctx, const struct http_request *r, struct http_reply *out)
     for (size_t i = 0; (a = aggregator_at(i)) != NULL; i++) {
         if (i > 0)
             buf_put_u8(b, ',');
-        json_put_string(b, slice_str(aggregator_name(a)));
+        json_put_string(b, slice_str(a->name));
     }
     buf_put_u8(b, ']');
 }
