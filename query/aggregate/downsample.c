@@ -92,7 +92,9 @@ seek_time(const struct downsampler *d)
     struct bucket b;
 
     if (d->spec->all)
-        return d->window.scan_start_ms;
+        return d->window.start_ms > d->window.scan_start_ms
+                   ? d->window.start_ms
+                   : d->window.scan_start_ms;
     b = bucket_of(d->spec, d->window.scan_start_ms);
     return b.start < d->window.scan_start_ms ? b.next : b.start;
 }
@@ -170,21 +172,7 @@ downsampler_init(struct downsampler *d, const struct downsample *spec,
     return make_grid(d, e);
 }
 
-/* A series, and whether all its values are doubles. */
-struct source {
-    const struct series_data *span;
-    bool doubles;
-};
-
-static struct source
-source_of(const struct series_data *in)
-{
-    bool ints = in->len > 0 && memchr(in->is_float, 0, in->len) != NULL;
-
-    return (struct source){ in, !ints };
-}
-
-/* The same of rollups: a sum of counts, or of sums over counts. */
+/* Of rollups: a sum of counts, or of sums over counts. */
 static double
 rollups_value(const struct downsampler *d, const struct series_data *in,
               size_t from, size_t to)
@@ -202,54 +190,31 @@ rollups_value(const struct downsampler *d, const struct series_data *in,
     return count == 0 ? 0 : sum / (double)count;
 }
 
-/* The value of the bucket of points from..to. */
+/* The value of the bucket of points from..to, which may be known to be
+ * doubles. */
 static double
-bucket_value(const struct downsampler *d, struct source in, size_t from,
-             size_t to)
+bucket_value(const struct downsampler *d, const struct series_data *in,
+             bool doubles, size_t from, size_t to)
 {
     const struct aggregator *a = d->spec->aggregator;
-    const union number *v = in.span->v;
+    const union number *v = in->v;
 
-    if (in.span->counts != NULL || d->sum_counts)
-        return rollups_value(d, in.span, from, to);
-    if (in.doubles && !aggregator_sorts(a))
+    if (in->counts != NULL || d->sum_counts)
+        return rollups_value(d, in, from, to);
+    if (doubles && !aggregator_sorts(a))
         return aggregator_run_unsorted(a, &v[from].d, to - from);
     for (size_t i = from; i < to; i++)
-        d->scratch[i - from] =
-            in.span->is_float[i] != 0 ? v[i].d : (double)v[i].i;
+        d->scratch[i - from] = in->is_float[i] != 0 ? v[i].d : (double)v[i].i;
     return aggregator_run_double(a, d->scratch, to - from);
 }
 
 /* The end of a run of points before 'ms'. */
 static size_t
-run_end(const struct series_data *in, size_t from, int64_t ms)
+run_end(const struct series_data *in, size_t from, size_t to, int64_t ms)
 {
-    while (from < in->len && in->ts_ms[from] < ms)
+    while (from < to && in->ts_ms[from] < ms)
         from++;
     return from;
-}
-
-static enum status
-run_all(const struct downsampler *d, const struct series_data *in, size_t from,
-        struct column *out, struct error *e)
-{
-    struct source source = source_of(in);
-    int64_t start = d->window.start_ms;
-    int64_t *ts = (int64_t *)column_array(d->arena, 1, sizeof *ts);
-    union number *v = (union number *)column_array(d->arena, 1, sizeof *v);
-    size_t to;
-
-    if (ts == NULL || v == NULL)
-        return no_memory(e);
-    from += column_seek(in->ts_ms + from, in->len - from, start);
-    to = run_end(in, from, d->window.end_ms);
-    *out = (struct column){ ts, v, NULL, 0 };
-    if (from == to)
-        return ST_OK;
-    ts[0] = start;
-    v[0].d = bucket_value(d, source, from, to);
-    out->len = 1;
-    return ST_OK;
 }
 
 /* How many buckets a series can have at most. */
@@ -259,32 +224,39 @@ buckets_max(const struct downsampler *d, size_t points)
     int64_t length = fixed_length(d->spec);
     int64_t range = d->window.scan_end_ms - d->window.scan_start_ms;
 
+    if (d->spec->all)
+        return 1;
     if (length <= 0 || (uint64_t)(range / length) + 2 > points)
         return points;
     return (size_t)(range / length) + 2;
 }
 
+/* The buckets in which there are points. */
 static enum status
-run_sparse(const struct downsampler *d, const struct series_data *in, size_t at,
+run_points(const struct downsampler *d, const struct series_data *in,
            struct column *out, struct error *e)
 {
-    struct source source = source_of(in);
-    size_t cap = buckets_max(d, in->len - at), n = 0;
+    bool ints = in->len > 0 && memchr(in->is_float, 0, in->len) != NULL;
+    bool all = d->spec->all;
+    size_t at = column_seek(in->ts_ms, in->len, d->seek_ms), n = 0;
+    size_t to =
+        all ? column_seek(in->ts_ms, in->len, d->window.end_ms) : in->len;
+    size_t cap = at < to ? buckets_max(d, to - at) : 0;
     int64_t *ts = (int64_t *)column_array(d->arena, cap, sizeof *ts);
     union number *v = (union number *)column_array(d->arena, cap, sizeof *v);
-    struct bucket b = { 0, 0 };
+    struct bucket b = { d->window.start_ms, d->window.end_ms };
 
     if (cap > 0 && (ts == NULL || v == NULL))
         return no_memory(e);
-    if (at < in->len)
+    if (at < to && !all)
         b = bucket_of(d->spec, in->ts_ms[at]);
-    while (at < in->len) {
+    while (at < to) {
         size_t end;
 
         bucket_move(d->spec, &b, in->ts_ms[at]);
-        end = run_end(in, at, b.next);
+        end = run_end(in, at, to, b.next);
         ts[n] = b.start;
-        v[n++].d = bucket_value(d, source, at, end);
+        v[n++].d = bucket_value(d, in, !ints, at, end);
         at = end;
     }
     *out = (struct column){ ts, v, NULL, n };
@@ -300,54 +272,10 @@ fill_value(enum fill_policy fill, double *out, struct error *e)
     return ST_OK;
 }
 
-/* Checks the deadline before a grid's bucket 'i', now and then. */
+/* The buckets that are there, in the grid of a fill policy. */
 static enum status
-check_deadline(const struct downsampler *d, size_t i, struct error *e)
-{
-    return i % 65536 == 65535 ? deadline_check(d->deadline, e) : ST_OK;
-}
-
-static enum status
-run_filled(const struct downsampler *d, const struct series_data *in, size_t at,
-           struct column *out, struct error *e)
-{
-    union number *v =
-        (union number *)column_array(d->arena, d->grid_len, sizeof *v);
-    struct source source = source_of(in);
-    struct bucket b = { 0, 0 };
-    enum status st = ST_OK;
-
-    if (d->grid_len > 0 && v == NULL)
-        return no_memory(e);
-    if (at < in->len)
-        b = bucket_of(d->spec, in->ts_ms[at]);
-    for (size_t i = 0; i < d->grid_len && st == ST_OK; i++) {
-        while (at < in->len && b.start < d->want[i]) {
-            at = run_end(in, at, b.next);
-            if (at < in->len)
-                bucket_move(d->spec, &b, in->ts_ms[at]);
-        }
-        if (at < in->len && b.start == d->want[i]) {
-            size_t end = run_end(in, at, b.next);
-
-            v[i].d = bucket_value(d, source, at, end);
-            at = end;
-            if (at < in->len)
-                bucket_move(d->spec, &b, in->ts_ms[at]);
-        } else {
-            st = fill_value(d->spec->fill, &v[i].d, e);
-        }
-        if (st == ST_OK)
-            st = check_deadline(d, i, e);
-    }
-    *out = (struct column){ d->shown, v, NULL, d->grid_len };
-    return st;
-}
-
-/* Buckets that are there already, in the grid of a fill policy. */
-static enum status
-fill_folded(const struct downsampler *d, const struct series_data *in,
-            struct column *out, struct error *e)
+fill_grid(const struct downsampler *d, const struct column *in,
+          struct column *out, struct error *e)
 {
     union number *v =
         (union number *)column_array(d->arena, d->grid_len, sizeof *v);
@@ -359,13 +287,13 @@ fill_folded(const struct downsampler *d, const struct series_data *in,
     for (size_t i = 0; i < d->grid_len && st == ST_OK; i++) {
         while (at < in->len && in->ts_ms[at] < d->want[i])
             at++;
-        if (at < in->len && in->ts_ms[at] == d->want[i]) {
+        if (at < in->len && in->ts_ms[at] == d->want[i])
             v[i] = in->v[at];
-        } else {
+        else
             st = fill_value(d->spec->fill, &v[i].d, e);
-        }
-        if (st == ST_OK)
-            st = check_deadline(d, i, e);
+        /* A grid may be long. */
+        if (st == ST_OK && i % 65536 == 65535)
+            st = deadline_check(d->deadline, e);
     }
     *out = (struct column){ d->shown, v, NULL, d->grid_len };
     return st;
@@ -375,19 +303,13 @@ enum status
 downsampler_run(const struct downsampler *d, const struct series_data *in,
                 struct column *out, struct error *e)
 {
-    size_t at = column_seek(in->ts_ms, in->len, d->seek_ms);
+    struct column buckets = { in->ts_ms, in->v, NULL, in->len };
+    enum status st = in->downsampled ? ST_OK : run_points(d, in, &buckets, e);
 
-    if (in->downsampled && (d->spec->all || d->spec->fill == FILL_NONE)) {
-        *out = (struct column){ in->ts_ms, in->v, NULL, in->len };
-        return ST_OK;
-    }
-    if (in->downsampled)
-        return fill_folded(d, in, out, e);
-    if (d->spec->all)
-        return run_all(d, in, at, out, e);
-    if (d->spec->fill != FILL_NONE)
-        return run_filled(d, in, at, out, e);
-    return run_sparse(d, in, at, out, e);
+    if (st == ST_OK && !d->spec->all && d->spec->fill != FILL_NONE)
+        return fill_grid(d, &buckets, out, e);
+    *out = buckets;
+    return st;
 }
 
 size_t
