@@ -1,4 +1,4 @@
-// How cost grows with size: with the number of series, with the journal that a
+// How cost grows with size: with the number of series, with the WAL that a
 // killed server left, with the size of a store that is opened.
 import {
   bin, median, pipe, run, say, settings,
@@ -60,8 +60,8 @@ async function grow_series(size, report) {
   report(row);
 }
 
-// Killed with all points in the journal only; started again.
-async function replay_journal(points, report) {
+// Killed with all points in the WAL only; started again.
+async function replay_wal(points, report) {
   const w = { ...scales.A, end: start + points / 1000 * 10 };
   const options = ['halite.store.journal_bytes=16G',
     'halite.store.head_bytes=4G', 'halite.store.seal_delay_ms=86400000'];
@@ -77,7 +77,7 @@ async function replay_journal(points, report) {
   await s.stop();
   s.remove();
   loaded.remove();
-  say(`  journal of ${points} points: ${seconds.toFixed(2)} s`);
+  say(`  WAL of ${points} points: ${seconds.toFixed(2)} s`);
   report({
     size: points, open_ms: seconds * 1e3, cpu_ms: cpu * 1e3,
     journal_mb: disk_bytes / 1e6, peak_mb: peak / 2 ** 20,
@@ -116,7 +116,7 @@ export async function series(systems, report) {
 
 export async function replay(systems, report) {
   for (const n of upto([1e6, 2e6, 5e6, 10e6, 20e6], settings.points))
-    await replay_journal(n, report);
+    await replay_wal(n, report);
 }
 
 export async function open(systems, report) {

@@ -99,7 +99,7 @@ export function draw_all() {
     ['suggest', 'suggest_ms'], ['lookup', 'lookup_ms'],
     ['query of one host', 'query_ms'], ['of the metric', 'whole_ms'],
     ['start', 'open_ms']]);
-  lines('replay', read('replay').rows, 'points in the journal', 'milliseconds',
+  lines('replay', read('replay').rows, 'points in the WAL', 'milliseconds',
     [['until it answers', 'open_ms'], ['CPU', 'cpu_ms']]);
   lines('open', read('open').rows, 'points in the store', 'milliseconds', [
     ['start, from the disk', 'open_ms'], ['start, from memory', 'again_ms'],

@@ -1,7 +1,7 @@
 // flips.mjs HALITE [FLIPS]: flipped bits and missing files, under the real server.
 //
 // A folder is made as a killed server leaves it: tables, a log and a manifest of the
-// engine, several files of the journal, data of each kind.  What a server answers on
+// engine, several files of the WAL, data of each kind.  What a server answers on
 // it is what must be answered.  Then, on copies of it, FLIPS times for each kind of
 // file (4), one bit of such a file is flipped and a server started:
 //
@@ -51,7 +51,7 @@ async function makeImage(image, synced) {
   for (let i = 0; i < 20; i++)
     await must(ask(s, 'POST', '/api/histogram', [{ metric: 'hist', timestamp: T0 + i, id: 0, overflow: i, underflow: 0,
       buckets: { '0,10': i + 3, '10,20': 4 }, tags: { host: 'a' } }]), 204);
-  // A stop makes a table of all that; then there is more, in several files of the journal
+  // A stop makes a table of all that; then there is more, in several files of the WAL
   // or, when 'synced', in the engine's log, as far as that is on the disk.
   if (await stop(s) !== 0) fail(s.log);
   for (const how of ['flush', 'kill']) {

@@ -24,7 +24,7 @@ async function descriptors(t) {
     for (const s of all) { t.check(true, ''); s.destroy(); }
     await until(() => t.server.fds() < 45, 3000);
     // The store has its files, whatever connections want: points that fill segments of the
-    // journal, and the engine, beside as many connections as are let in.
+    // WAL, and the engine, beside as many connections as are let in.
     const putter = await open(t.port);
     putter.write('version\n');
     await hear(putter, (x) => /built/i.test(x));

@@ -22,7 +22,7 @@ GET /api/query?start=1356998340&end=1357002000&m=none:e.d%7Bhost=b%7D
 ~ "1356998401":7
 GET /api/query?start=1356998340&end=1357002000&m=none:e.d%7Bhost=a%7D
 ~ "1356998403":4
-# What is counted is what was deleted, without what the journal adds.
+# What is counted is what was deleted, without what the WAL adds.
 POST /api/annotation {"startTime":1356998400,"description":"x"}
 = 200
 POST /api/annotation {"startTime":1356998401,"description":"y"}

@@ -75,7 +75,7 @@ export class Disk {
         this.root = root;
         this.top = new Folder();
         this.files = new Map();   // by number of the record
-        this.journalSynced = { at: 0, time: 0 };
+        this.walSynced = { at: 0, time: 0 };
         this.now = 0;
     }
 
@@ -138,15 +138,15 @@ export class Disk {
         }
         if (node === undefined) throw new Error(`opened, and never made: ${r.path}`);
         if ((r.offset & 2) !== 0 && node instanceof File) node.since.push({ size: 0 });
-        const journal = /\/journal\/\d+\.wal$/.test(r.path);
-        this.files.set(r.file, { node, journal, syncs: [] });
+        const wal = /\/journal\/\d+\.wal$/.test(r.path);
+        this.files.set(r.file, { node, wal, syncs: [] });
     }
     // Two syncs of a file may overlap: the first to come back takes what it covers.
     synced(f) {
         if (f.node === null) return;
         const sync = f.syncs.shift();
         f.node.synced(sync.len);
-        if (f.journal && sync.at > this.journalSynced.at) this.journalSynced = { at: sync.at, time: sync.time };
+        if (f.wal && sync.at > this.walSynced.at) this.walSynced = { at: sync.at, time: sync.time };
     }
 
     // Writes a folder that power could have left, by one of the models.

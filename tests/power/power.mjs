@@ -76,12 +76,12 @@ async function tryCut(disk, model, mode, ledger, cut, sum) {
     figures.slowest = Math.max(figures.slowest, Date.now() - from);
     if (/cut off/.test(server.log)) figures.cutLines++;
     const seen = await look(server, fail);
-    const { wrong, behind } = ledger.compare(seen, mode === 'always' ? cut : disk.journalSynced.at, cut);
+    const { wrong, behind } = ledger.compare(seen, mode === 'always' ? cut : disk.walSynced.at, cut);
     if (wrong.length > 0) fail(`${where}: ${wrong.length} keys are wrong, such as\n${wrong.slice(0, 5).join('\n')}\n${server.log}`);
     sum.cuts++;
     sum.keys += seen.size;
     if (behind > 0) { sum.withLoss++; sum.worst = Math.max(sum.worst, behind); }
-    if (disk.journalSynced.time > 0) sum.window = Math.max(sum.window, (disk.now - disk.journalSynced.time) / 1000);
+    if (disk.walSynced.time > 0) sum.window = Math.max(sum.window, (disk.now - disk.walSynced.time) / 1000);
     await server.stop('SIGKILL');
     if (long && figures.starts % 100 === 0) console.log(`${figures.starts} starts so far, all open, none lost what it may not`);
     kept = null;

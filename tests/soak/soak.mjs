@@ -4,7 +4,7 @@
 // The data's clock runs 60 times as fast: each minute of the run is an hour of
 // data, which is flushed, and after KEEP hours deleted; so a run goes through
 // what a server does in days, and its disk, too, should stand still.  The small
-// buffers that are set have the journal, the open rows and LevelDB's tables turn
+// buffers that are set have the WAL, the open rows and LevelDB's tables turn
 // over many times.  Beside the load there are connections that break, lines
 // that are wrong, and queries of several kinds.
 //

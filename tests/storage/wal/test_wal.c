@@ -567,7 +567,7 @@ START_TEST(the_interval_thread_syncs)
 }
 END_TEST
 
-TEST_MAIN("journal", TEST(replays_what_was_appended),
+TEST_MAIN("wal", TEST(replays_what_was_appended),
           TEST(empty_segments_do_not_pile_up),
           TEST(replay_stops_at_the_first_failure), TEST(large_records),
           LOOP(threads_keep_their_order, modes), TEST(rotates_and_trims),

@@ -525,8 +525,8 @@ START_TEST(appends_after_a_torn_tail)
 }
 END_TEST
 
-TEST_MAIN("journal damage", TEST(cut_at_every_byte),
-          TEST(zeros_from_every_byte), TEST(flip_every_bit_of_the_last_file),
+TEST_MAIN("WAL damage", TEST(cut_at_every_byte), TEST(zeros_from_every_byte),
+          TEST(flip_every_bit_of_the_last_file),
           TEST(holes_where_nothing_was_synced), TEST(files_of_another_version),
           TEST(a_bundle_is_whole_or_not_there),
           LOOP(bundles_that_are_read, bundles),
