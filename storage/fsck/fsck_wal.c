@@ -47,38 +47,23 @@ read_record(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
                        : error_wrap(e, st, "journal segment %" PRIu64, segment);
 }
 
-/* An empty file of a segment. */
-static enum status
-make_empty(const char *dir, uint64_t segment, const char *name, struct error *e)
-{
-    uint8_t header[WAL_FILE_HEADER];
-
-    (void)wal_file_header(segment, hash_random_seed(), header);
-    return files_replace(dir, name, slice_of(header, sizeof header), e);
-}
-
 /* Keeps all of the file aside, and the whole records in its place. */
 static enum status
-repair_file(struct check *c, const char *dir, const char *path,
-            const char *name, uint64_t segment, struct key_layout *layout,
-            const char *why, struct error *e)
+repair_file(struct check *c, const char *dir, const char *path, int fd,
+            uint64_t segment, struct key_layout *layout, const char *why,
+            struct error *e)
 {
+    char name[WAL_NAME_SIZE];
     struct buf bytes = BUF_INIT;
     struct wal_salvage s = { .bytes = BUF_INIT };
     enum status st = files_read(path, SIZE_MAX, &bytes, e);
-    int fd = -1;
 
+    wal_name(segment, name);
     if (st == ST_OK)
         st = check_write_aside(c, name, buf_slice(&bytes), e);
     buf_fini(&bytes);
-    if (st == ST_OK) {
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-        st = fd < 0 ? error_set(e, ST_IO, "open %s: %m", path)
-                    : wal_file_salvage(fd, path, segment, read_record, layout,
-                                       &s, e);
-    }
-    if (fd >= 0)
-        (void)close(fd);
+    if (st == ST_OK)
+        st = wal_file_salvage(fd, path, segment, read_record, layout, &s, e);
     if (st == ST_OK)
         st = files_replace(dir, name, buf_slice(&s.bytes), e);
     if (st == ST_OK)
@@ -92,50 +77,52 @@ repair_file(struct check *c, const char *dir, const char *path,
 }
 
 static enum status
-check_file(struct check *c, const char *dir, uint64_t segment, bool last,
-           const struct key_layout *layout, struct error *e)
+check_open_file(struct check *c, const char *dir, const char *path, int fd,
+                uint64_t segment, bool last, struct key_layout *layout,
+                struct error *e)
 {
-    char name[WAL_NAME_SIZE], path[FILES_PATH_MAX];
-    struct key_layout widths = *layout;
+    uint64_t good = 0, size = (uint64_t)lseek(fd, 0, SEEK_END);
     struct error why;
-    struct stat info;
-    uint64_t good = 0;
-    enum status st;
-    int fd;
+    enum status st = wal_file_read(fd, path, segment, last, read_record, layout,
+                                   &good, &why);
 
-    wal_name(segment, name);
-    st = files_join(dir, name, path, e);
-    if (st != ST_OK)
-        return st;
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &info) != 0) {
-        st = error_set(e, ST_IO, "open %s: %m", path);
-        if (fd >= 0)
-            (void)close(fd);
-        return st;
-    }
     c->files++;
-    c->bytes += (uint64_t)info.st_size;
-    st = wal_file_read(fd, path, segment, last, read_record, &widths, &good,
-                       &why);
-    (void)close(fd);
-    if (st == ST_OK && good < (uint64_t)info.st_size)
+    c->bytes += size;
+    if (st == ST_OK && good < size)
         check_note(c, "journal-tail",
                    "%s: %" PRIu64 " bytes at offset %" PRIu64
                    " were never synced, and are cut off at the next start",
-                   path, (uint64_t)info.st_size - good, good);
+                   path, size - good, good);
     if (st == ST_OK)
         return ST_OK;
     if (st != ST_CORRUPT)
         return error_set(e, st, "%s", why.text);
-    if (c->aside == NULL) {
-        c->rejected = true;
-        check_found(c, "journal-damage", no_key, NULL, "%s", why.text);
-        return ST_OK;
-    }
-    return repair_file(c, dir, path, name, segment, &widths, why.text, e);
+    if (c->aside != NULL)
+        return repair_file(c, dir, path, fd, segment, layout, why.text, e);
+    c->rejected = true;
+    check_found(c, "journal-damage", no_key, NULL, "%s", why.text);
+    return ST_OK;
 }
 
+static enum status
+check_file(struct check *c, const char *dir, uint64_t segment, bool last,
+           struct key_layout *layout, struct error *e)
+{
+    char *path = wal_path(dir, segment);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    enum status st;
+
+    if (fd < 0) {
+        st = error_set(e, ST_IO, "open %s: %m", path);
+    } else {
+        st = check_open_file(c, dir, path, fd, segment, last, layout, e);
+        (void)close(fd);
+    }
+    free(path);
+    return st;
+}
+
+/* Files that are missing; repaired, they are empty ones. */
 static enum status
 check_gap(struct check *c, const char *dir, uint64_t from, uint64_t to,
           struct error *e)
@@ -143,52 +130,42 @@ check_gap(struct check *c, const char *dir, uint64_t from, uint64_t to,
     enum status st = ST_OK;
 
     for (uint64_t n = from; n < to && st == ST_OK; n++) {
-        char name[WAL_NAME_SIZE], path[FILES_PATH_MAX];
+        char name[WAL_NAME_SIZE];
+        uint8_t header[WAL_FILE_HEADER];
 
         wal_name(n, name);
-        st = files_join(dir, name, path, e);
-        if (st == ST_OK && c->aside != NULL)
-            st = make_empty(dir, n, name, e);
+        (void)wal_file_header(n, hash_random_seed(), header);
+        if (c->aside != NULL)
+            st = files_replace(dir, name, slice_of(header, sizeof header), e);
         if (st != ST_OK)
             return st;
         c->rejected |= c->aside == NULL;
         check_found(c, "journal-missing", no_key,
                     c->aside == NULL ? NULL : "an empty one is there now",
-                    "%s: the file is gone, with what was in it", path);
+                    "%s/%s: the file is gone, with what was in it", dir, name);
     }
     return st;
 }
 
-/* Those that SEGMENTS names and that are not between others. */
-static enum status
-check_ends(struct check *c, const char *dir, const struct wal_segments *s,
-           const struct wal_extent *x, struct error *e)
-{
-    uint64_t first = s->len == 0 ? x->last + 1 : s->numbers[0];
-    uint64_t last = s->len == 0 ? x->last : s->numbers[s->len - 1];
-    enum status st = ST_OK;
-
-    if (x->last < x->first)
-        return ST_OK;
-    if (x->first < first)
-        st = check_gap(c, dir, x->first, first, e);
-    if (st == ST_OK && last < x->last)
-        st = check_gap(c, dir, last + 1, x->last + 1, e);
-    return st;
-}
-
+/* The files that SEGMENTS names and that are not between others. */
 static enum status
 check_segments(struct check *c, const char *dir, const struct wal_segments *s,
                struct error *e)
 {
     struct wal_extent x;
+    uint64_t first, last;
     struct error why;
     enum status st = wal_extent_read(dir, &x, &why);
 
-    if (st == ST_OK)
-        return check_ends(c, dir, s, &x, e);
     if (st == ST_NOT_FOUND)
         return ST_OK;
+    if (st == ST_OK) {
+        first = s->len == 0 ? x.last + 1 : s->numbers[0];
+        last = s->len == 0 ? x.last : s->numbers[s->len - 1];
+        if (x.last >= x.first)
+            st = check_gap(c, dir, x.first, first, e);
+        return st == ST_OK ? check_gap(c, dir, last + 1, x.last + 1, e) : st;
+    }
     if (st != ST_CORRUPT)
         return error_set(e, st, "%s", why.text);
     c->rejected |= c->aside == NULL;

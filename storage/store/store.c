@@ -296,7 +296,9 @@ write_both(struct store *s, struct kv_batch *b, struct buf *record,
     if (status == ST_OK && record->failed)
         status = error_set(e, ST_BUSY, "no memory for a batch");
     if (status == ST_OK)
-        status = wal_append(s->wal, RECORD_BATCH, buf_slice(record), lsn, e);
+        status = wal_wait_for_room(s->wal, e);
+    if (status == ST_OK)
+        status = wal_append(s->wal, 0, RECORD_BATCH, buf_slice(record), lsn, e);
     if (status == ST_OK)
         s->batches++;
     status = store_disk_failed(status, e);

@@ -231,7 +231,7 @@ delete_in_order(struct store *s, struct slice tsuid, int64_t from_ms,
     lock_take(&b->lock);
     if (record != NULL)
         status =
-            wal_append_now(s->wal, 0, RECORD_DELETE, buf_slice(record), lsn, e);
+            wal_append(s->wal, 0, RECORD_DELETE, buf_slice(record), lsn, e);
     if (status == ST_OK && !delete_from_head(s, b, tsuid, from_ms, to_ms, gone))
         status = error_set(e, ST_BUSY, "no memory to delete points");
     lock_drop(&b->lock);

@@ -293,8 +293,8 @@ append_points(struct put *p, const struct head_bucket *b, unsigned bucket,
 
         st = w->writer.record.failed
                  ? error_set(p->e, ST_BUSY, "no memory for a record")
-                 : wal_append_now(p->s->wal, p->segment, RECORD_POINTS, record,
-                                  &p->lsn, p->e);
+                 : wal_append(p->s->wal, p->segment, RECORD_POINTS, record,
+                              &p->lsn, p->e);
         if (st == ST_NOT_FOUND)
             p->segment = wal_segment(p->s->wal);
     } while (st == ST_NOT_FOUND);

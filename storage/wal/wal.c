@@ -67,23 +67,6 @@ failure(struct wal *j, struct error *e) REQUIRES(j->lock)
     return j->failed.status;
 }
 
-/* Waits for the writer, or is it, until a record of 'size' fits. */
-static enum status
-make_room(struct wal *j, size_t size, struct error *e) REQUIRES(j->lock)
-{
-    while (j->failed.status == ST_OK) {
-        const struct buf *b = &j->buffers[j->filling];
-
-        if (b->size == 0 || b->size + size <= j->buffer_bytes)
-            break;
-        if (j->writing)
-            cond_wait(&j->changed, &j->lock);
-        else
-            flush(j, false);
-    }
-    return failure(j, e);
-}
-
 /* Adds a record to the bundle that is pending. */
 static bool
 bundle_add(struct wal *j, uint8_t type, struct slice payload) REQUIRES(j->lock)
@@ -106,25 +89,9 @@ bundle_add(struct wal *j, uint8_t type, struct slice payload) REQUIRES(j->lock)
     return true;
 }
 
-static enum status
-append(struct wal *j, uint64_t segment, uint8_t type, struct slice payload,
-       uint64_t *lsn, struct error *e) REQUIRES(j->lock)
-{
-    if (failure(j, e) != ST_OK)
-        return j->failed.status;
-    if (segment != 0 && segment != atomic_load(&j->append_segment))
-        return error_set(e, ST_NOT_FOUND, "segment %" PRIu64 " has ended",
-                         segment);
-    if (!bundle_add(j, type, payload))
-        return error_set(e, ST_LIMIT, "no memory for %zu bytes of WAL",
-                         payload.size);
-    *lsn = j->appended;
-    return ST_OK;
-}
-
 enum status
-wal_append(struct wal *j, uint8_t type, struct slice payload, uint64_t *lsn,
-           struct error *e)
+wal_append(struct wal *j, uint64_t segment, uint8_t type, struct slice payload,
+           uint64_t *lsn, struct error *e)
 {
     enum status st;
 
@@ -134,29 +101,23 @@ wal_append(struct wal *j, uint8_t type, struct slice payload, uint64_t *lsn,
         return error_set(e, ST_LIMIT, "a WAL record of %zu bytes",
                          payload.size);
     lock_take(&j->lock);
-    st = make_room(j, payload.size + ENTRY_ROOM, e);
-    if (st == ST_OK)
-        st = append(j, 0, type, payload, lsn, e);
-    lock_drop(&j->lock);
-    return st;
-}
-
-enum status
-wal_append_now(struct wal *j, uint64_t segment, uint8_t type,
-               struct slice payload, uint64_t *lsn, struct error *e)
-{
-    enum status st;
-
-    OBJ_CHECK(j, WAL_MAGIC);
-    INSIST(type != WAL_MARK && type != WAL_BUNDLE);
-    lock_take(&j->lock);
-    if (j->buffers[j->filling].size + payload.size + ENTRY_ROOM >
-        WAL_MAX_BUNDLE)
+    st = failure(j, e);
+    if (st != ST_OK)
+        goto out;
+    if (segment != 0 && segment != atomic_load(&j->append_segment))
+        st = error_set(e, ST_NOT_FOUND, "segment %" PRIu64 " has ended",
+                       segment);
+    else if (j->buffers[j->filling].size + payload.size + ENTRY_ROOM >
+             WAL_MAX_BUNDLE)
         st = error_set(e, ST_BUSY,
                        "the WAL's buffer is full: %zu bytes wait for the disk",
                        j->buffers[j->filling].size);
+    else if (!bundle_add(j, type, payload))
+        st = error_set(e, ST_LIMIT, "no memory for %zu bytes of WAL",
+                       payload.size);
     else
-        st = append(j, segment, type, payload, lsn, e);
+        *lsn = j->appended;
+out:
     lock_drop(&j->lock);
     return st;
 }
@@ -168,7 +129,14 @@ wal_wait_for_room(struct wal *j, struct error *e)
 
     OBJ_CHECK(j, WAL_MAGIC);
     lock_take(&j->lock);
-    st = make_room(j, 0, e);
+    while (j->failed.status == ST_OK &&
+           j->buffers[j->filling].size > j->buffer_bytes) {
+        if (j->writing)
+            cond_wait(&j->changed, &j->lock);
+        else
+            flush(j, false);
+    }
+    st = failure(j, e);
     lock_drop(&j->lock);
     return st;
 }
@@ -293,7 +261,7 @@ batch_take(struct wal *j, bool change) REQUIRES(j->lock)
     uint64_t size;
 
     add_mark(j);
-    size = j->sizes[j->segment - j->first] + t.bytes->size;
+    size = j->size + t.bytes->size;
     j->filling ^= 1;
     t.change = (change && size > WAL_FILE_HEADER) || size >= j->segment_bytes;
     if (t.change) {
@@ -309,7 +277,7 @@ static void
 batch_done(struct wal *j, const struct write_batch *t) REQUIRES(j->lock)
 {
     j->written = t->upto;
-    j->sizes[j->segment - j->first] += t->bytes->size;
+    j->size += t->bytes->size;
     j->counts.written_bytes += t->bytes->size;
     j->counts.writes += t->writes;
     if (t->bytes->cap > 2 * j->buffer_bytes)
@@ -345,16 +313,10 @@ change_files(struct wal *j, const struct write_batch *t, struct error *e)
             (void)close(fd);
         return st;
     }
-    (void)close(j->fd);
-    j->fd = fd;
     j->synced = t->upto;
     j->counts.syncs++;
-    j->segment = t->next;
-    j->sizes =
-        mem_resize(j->sizes, j->segment - j->first + 1, sizeof *j->sizes);
-    j->sizes[j->segment - j->first] = WAL_FILE_HEADER;
-    j->reach = WAL_FILE_HEADER;
-    j->marked = WAL_FILE_HEADER;
+    j->older += j->size;
+    wal_begin_file(j, t->next, fd);
     return ST_OK;
 }
 
@@ -390,7 +352,7 @@ flush(struct wal *j, bool change)
 static void
 sync_written(struct wal *j)
 {
-    uint64_t upto = j->written, reach = j->sizes[j->segment - j->first];
+    uint64_t upto = j->written, reach = j->size;
     int fd = j->fd;
     struct error e;
     enum status st;
@@ -456,18 +418,19 @@ wal_rotate(struct wal *j)
     lock_drop(&j->lock);
 }
 
-static void
-forget_first(struct wal *j) REQUIRES(j->lock)
+void
+wal_begin_file(struct wal *j, uint64_t segment, int fd)
 {
-    size_t left = (size_t)(j->segment - j->first);
-
-    memmove(j->sizes, j->sizes + 1, left * sizeof *j->sizes);
-    j->first++;
+    if (j->fd >= 0)
+        (void)close(j->fd);
+    j->fd = fd;
+    j->segment = segment;
+    j->size = j->reach = j->marked = WAL_FILE_HEADER;
 }
 
 /* Each deletion is on the disk before the next: a power cut leaves no gap. */
-static enum status
-delete_file(const struct wal *j, uint64_t segment, struct error *e)
+enum status
+wal_delete_file(const struct wal *j, uint64_t segment, struct error *e)
 {
     char name[WAL_NAME_SIZE];
 
@@ -491,15 +454,17 @@ wal_trim(struct wal *j, uint64_t segment, struct error *e)
         cond_wait(&j->changed, &j->lock);
     j->trimming = true;
     while (st == ST_OK && j->first < segment && j->first < j->segment) {
-        uint64_t oldest = j->first;
+        uint64_t oldest = j->first, size = wal_size(j, oldest);
 
         lock_drop(&j->lock);
         st = wal_note_first(j, oldest + 1, e);
         if (st == ST_OK)
-            st = delete_file(j, oldest, e);
+            st = wal_delete_file(j, oldest, e);
         lock_take(&j->lock);
-        if (st == ST_OK)
-            forget_first(j);
+        if (st == ST_OK) {
+            j->first++;
+            j->older -= size;
+        }
     }
     j->trimming = false;
     cond_broadcast(&j->changed);
@@ -517,34 +482,6 @@ wal_status(struct wal *j, struct error *e)
     st = failure(j, e);
     lock_drop(&j->lock);
     return st;
-}
-
-/* The oldest first, so that a crash leaves the damaged one as the last. */
-static enum status
-delete_all(const struct wal *j, uint64_t first, uint64_t end, struct error *e)
-{
-    enum status st = ST_OK;
-
-    for (; st == ST_OK && first < end; first++)
-        st = delete_file(j, first, e);
-    return st;
-}
-
-static void
-begin_anew(struct wal *j, uint64_t segment, int fd) REQUIRES(j->lock)
-{
-    if (j->fd >= 0)
-        (void)close(j->fd);
-    j->fd = fd;
-    j->first = j->segment = segment;
-    j->sizes[0] = WAL_FILE_HEADER;
-    j->reach = j->marked = WAL_FILE_HEADER;
-    buf_clear(&j->buffers[0]);
-    buf_clear(&j->buffers[1]);
-    j->written = j->synced = j->appended;
-    j->failed = (struct error){ 0 };
-    log_info("wal", "works again, with segment %llu",
-             (unsigned long long)segment);
 }
 
 enum status
@@ -568,18 +505,27 @@ wal_restart(struct wal *j, struct error *e)
     atomic_store(&j->append_segment, next);
     lock_drop(&j->lock);
     st = wal_note_first(j, next, e); /* and the last is before it: none */
-    if (st == ST_OK)
-        st = delete_all(j, first, next, e);
+    /* The oldest first, so that a crash leaves the damaged one as the last. */
+    for (; st == ST_OK && first < next; first++)
+        st = wal_delete_file(j, first, e);
     if (st == ST_OK)
         st = wal_make_file(j, next, header, &fd, e);
     if (st == ST_OK)
         st = wal_note_last(j, next, e);
     lock_take(&j->lock);
     j->writing = j->syncing = j->trimming = false;
-    if (st == ST_OK)
-        begin_anew(j, next, fd);
-    else if (fd >= 0)
+    if (st == ST_OK) {
+        wal_begin_file(j, next, fd);
+        j->first = next;
+        j->older = 0;
+        buf_clear(&j->buffers[0]);
+        buf_clear(&j->buffers[1]);
+        j->written = j->synced = j->appended;
+        j->failed = (struct error){ 0 };
+        log_info("wal", "works again, with segment %" PRIu64, next);
+    } else if (fd >= 0) {
         (void)close(fd); /* the next try deletes the file */
+    }
     cond_broadcast(&j->changed);
 out:
     lock_drop(&j->lock);
@@ -595,9 +541,8 @@ wal_counts(struct wal *j)
     lock_take(&j->lock);
     c = j->counts;
     c.segments = j->segment - j->first + 1;
-    for (uint64_t i = 0; i < c.segments; i++)
-        c.bytes += j->sizes[i];
-    c.current = j->sizes[c.segments - 1];
+    c.bytes = j->older + j->size;
+    c.current = j->size;
     lock_drop(&j->lock);
     return c;
 }

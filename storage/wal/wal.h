@@ -39,7 +39,7 @@ struct wal_options {
     enum wal_sync sync;
     unsigned interval_ms; /* 0: 1000 */
     size_t segment_bytes; /* 0: 64 MB; a new segment starts past it */
-    size_t buffer_bytes;  /* 0: 8 MB; wal_append() waits past it */
+    size_t buffer_bytes;  /* 0: 8 MB; wal_wait_for_room() waits past it */
 };
 
 MUST_CHECK enum status wal_open(const struct wal_options *o, struct wal **out,
@@ -57,19 +57,13 @@ wal_replay(struct wal *j,
            void *ctx, struct error *e);
 
 /* '*lsn' is what to commit; LSNs ascend in the order of records.  Payloads of
- * up to 64 MB; types from 1 on.  Waits for the disk while the buffer is full.
- */
-MUST_CHECK enum status wal_append(struct wal *j, uint8_t type,
+ * up to 64 MB; types from 1 on.  With 'segment' not 0 the record must be of
+ * this segment: ST_NOT_FOUND when another one has begun since, and nothing is
+ * appended.  Does not wait for the disk: call wal_wait_for_room() before, and
+ * before taking a lock that queries take. */
+MUST_CHECK enum status wal_append(struct wal *j, uint64_t segment, uint8_t type,
                                   struct slice payload, uint64_t *lsn,
                                   struct error *e);
-
-/* The same without waiting for the disk, for callers with a lock that queries
- * take; they call wal_wait_for_room() before they take it.  With 'segment' not
- * 0 the record must be of this segment: ST_NOT_FOUND when another one has begun
- * since, and nothing is appended. */
-MUST_CHECK enum status wal_append_now(struct wal *j, uint64_t segment,
-                                      uint8_t type, struct slice payload,
-                                      uint64_t *lsn, struct error *e);
 
 /* Waits until the buffer is below its limit, or ST_IO. */
 MUST_CHECK enum status wal_wait_for_room(struct wal *j, struct error *e);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/crc32c.h"
+#include "base/durable.h"
 #include "base/mem.h"
 #include "base/text/number.h"
 
@@ -88,6 +89,15 @@ void
 wal_name(uint64_t segment, char out[WAL_NAME_SIZE])
 {
     (void)snprintf(out, WAL_NAME_SIZE, "%020" PRIu64 ".wal", segment);
+}
+
+char *
+wal_path(const char *dir, uint64_t segment)
+{
+    char name[WAL_NAME_SIZE];
+
+    wal_name(segment, name);
+    return files_path(dir, name);
 }
 
 /* 0 when it is no name of a segment. */

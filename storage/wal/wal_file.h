@@ -72,6 +72,9 @@ MUST_CHECK enum status wal_file_salvage(int fd, const char *path,
 
 void wal_name(uint64_t segment, char out[WAL_NAME_SIZE]);
 
+/* The file of a segment in a folder, to be free()d. */
+char *wal_path(const char *dir, uint64_t segment);
+
 /* The numbers of the segments that a folder holds, ascending. */
 struct wal_segments {
     uint64_t *numbers; /* to be free()d */

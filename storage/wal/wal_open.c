@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/crash.h"
+#include "base/durable.h"
 #include "base/hash.h"
 #include "base/lock.h"
 #include "base/log.h"
@@ -74,7 +75,6 @@ wal_free(struct wal **ref) NO_TS_CHECK
         (void)close(j->dir_fd);
     buf_fini(&j->buffers[0]);
     buf_fini(&j->buffers[1]);
-    free(j->sizes);
     free(j->dir);
     cond_fini(&j->tick);
     cond_fini(&j->changed);
@@ -146,38 +146,15 @@ wal_set_io(struct wal *j, const struct wal_io *io)
 
 /* -- opening -------------------------------------------------------------- */
 
-static char *
-path_of(const struct wal *j, uint64_t segment)
-{
-    size_t size = strlen(j->dir) + 1 + WAL_NAME_SIZE;
-    char name[WAL_NAME_SIZE];
-    char *path = mem_new(size);
-
-    wal_name(segment, name);
-    (void)snprintf(path, size, "%s/%s", j->dir, name);
-    return path;
-}
-
 static enum status
 open_folder(struct wal *j, struct error *e)
 {
-    bool made = mkdir(j->dir, 0777) == 0;
-    int parent;
-    enum status st = ST_OK;
+    enum status st = files_make_dir(j->dir, e);
 
-    if (!made && errno != EEXIST)
-        return error_set(e, ST_IO, "make %s: %m", j->dir);
+    if (st != ST_OK)
+        return st;
     j->dir_fd = open(j->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (j->dir_fd < 0)
-        return error_set(e, ST_IO, "open %s: %m", j->dir);
-    if (!made)
-        return ST_OK;
-    parent = openat(j->dir_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (parent < 0 || fsync(parent) != 0)
-        st = error_set(e, ST_IO, "sync the folder of %s: %m", j->dir);
-    if (parent >= 0)
-        (void)close(parent);
-    return st;
+    return j->dir_fd < 0 ? error_set(e, ST_IO, "open %s: %m", j->dir) : ST_OK;
 }
 
 enum status
@@ -210,96 +187,59 @@ wal_make_file(const struct wal *j, uint64_t segment, const uint8_t *header,
 /* Cuts a torn tail off.  Whole or cut, the file must be on the disk before a
  * later one exists: then a torn end of it would be damage. */
 static enum status
-settle_file(int fd, const char *path, uint64_t size, uint64_t good,
-            struct error *e)
+cut_tail(int fd, const char *path, uint64_t good, struct error *e)
 {
-    if (good < size) {
+    off_t size = lseek(fd, 0, SEEK_END);
+
+    if (good < (uint64_t)size) {
         log_warn("wal",
                  "%s: cut off %" PRIu64 " bytes at offset %" PRIu64
                  ", which a crash left",
-                 path, size - good, good);
+                 path, (uint64_t)size - good, good);
         if (ftruncate(fd, (off_t)good) != 0)
             return error_set(e, ST_IO, "cut %s at offset %" PRIu64 ": %m", path,
                              good);
         crash_point("open-journal-cut");
     }
-    if (fsync(fd) != 0)
-        return error_set(e, ST_IO, "sync %s: %m", path);
-    return ST_OK;
+    return files_sync_fd(fd, path, e);
 }
 
-/* Opens the last file, without its torn tail; '*size' is what is left. */
+/* The last file, without its torn tail; one that holds nothing then is deleted,
+ * and its number is free.  Otherwise the next one is. */
 static enum status
-open_last(const struct wal *j, uint64_t segment, int *fd, uint64_t *size,
-          struct error *e)
+close_last(struct wal *j, uint64_t *segment, struct error *e)
 {
-    char *path = path_of(j, segment);
-    struct stat info;
+    char *path = wal_path(j->dir, *segment);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    uint64_t size = 0;
     enum status st;
 
-    *fd = open(path, O_RDWR | O_CLOEXEC);
-    if (*fd < 0 || fstat(*fd, &info) != 0) {
+    if (fd < 0)
         st = error_set(e, ST_IO, "open %s: %m", path);
-        goto out;
-    }
-    st = wal_file_read(*fd, path, segment, true, NULL, NULL, size, e);
+    else
+        st = wal_file_read(fd, path, *segment, true, NULL, NULL, &size, e);
     if (st == ST_OK)
-        st = settle_file(*fd, path, (uint64_t)info.st_size, *size, e);
-out:
-    free(path);
-    return st;
-}
-
-/* Makes the last file the one to write to, if it holds nothing yet; otherwise
- * closes it, and the next number is free. */
-static enum status
-reuse_last(struct wal *j, uint64_t *segment, struct error *e) NO_TS_CHECK
-{
-    char name[WAL_NAME_SIZE];
-    uint8_t header[WAL_FILE_HEADER];
-    uint64_t size = 0;
-    int fd;
-    enum status st = open_last(j, *segment, &fd, &size, e);
-
-    if (st == ST_OK && size == WAL_FILE_HEADER &&
-        pread(fd, header, sizeof header, 0) == (ssize_t)sizeof header &&
-        wal_file_check(header, *segment, &j->file_key) == WAL_VERSION &&
-        lseek(fd, (off_t)sizeof header, SEEK_SET) >= 0) {
-        j->fd = fd;
-        return ST_OK;
-    }
+        st = cut_tail(fd, path, size, e);
     if (fd >= 0)
         (void)close(fd);
-    if (st != ST_OK)
-        return st;
-    j->sizes[*segment - j->first] = size;
-    if (size > WAL_FILE_HEADER) {
+    free(path);
+    if (st == ST_OK && size > WAL_FILE_HEADER) {
         ++*segment;
         return ST_OK;
     }
-    wal_name(*segment, name);
-    st = wal_note_last(j, *segment - 1, e);
-    if (st != ST_OK)
-        return st;
-    if (unlinkat(j->dir_fd, name, 0) != 0)
-        return error_set(e, ST_IO, "delete %s/%s: %m", j->dir, name);
-    return ST_OK;
+    if (st == ST_OK)
+        st = wal_note_last(j, *segment - 1, e);
+    return st == ST_OK ? wal_delete_file(j, *segment, e) : st;
 }
 
-static enum status
-stat_files(struct wal *j, size_t len, struct error *e) NO_TS_CHECK
+uint64_t
+wal_size(const struct wal *j, uint64_t segment)
 {
-    j->sizes = mem_new_array(len + 1, sizeof *j->sizes);
-    for (size_t i = 0; i < len; i++) {
-        char name[WAL_NAME_SIZE];
-        struct stat info;
+    char name[WAL_NAME_SIZE];
+    struct stat info;
 
-        wal_name(j->first + i, name);
-        if (fstatat(j->dir_fd, name, &info, 0) != 0)
-            return error_set(e, ST_IO, "stat %s/%s: %m", j->dir, name);
-        j->sizes[i] = (uint64_t)info.st_size;
-    }
-    return ST_OK;
+    wal_name(segment, name);
+    return fstatat(j->dir_fd, name, &info, 0) == 0 ? (uint64_t)info.st_size : 0;
 }
 
 /* Are the files there that SEGMENTS names?  There is none in a new folder, and
@@ -308,15 +248,12 @@ static enum status
 check_extent(const struct wal *j, size_t len, struct error *e) NO_TS_CHECK
 {
     struct wal_extent x;
-    struct error why;
-    enum status st = wal_extent_read(j->dir, &x, &why);
+    enum status st = wal_extent_read(j->dir, &x, e);
 
-    if (st == ST_NOT_FOUND)
+    if (st == ST_NOT_FOUND || (st == ST_OK && x.last < x.first))
         return ST_OK;
     if (st != ST_OK)
-        return error_set(e, st, "%s", why.text);
-    if (x.last < x.first)
-        return ST_OK;
+        return st;
     if (len == 0 || j->first > x.first || j->first + len - 1 < x.last)
         return error_set(e, ST_CORRUPT,
                          "%s: there should be segments %" PRIu64 " to %" PRIu64
@@ -350,35 +287,31 @@ open_files(struct wal *j, struct error *e) NO_TS_CHECK
     uint8_t header[WAL_FILE_HEADER];
     uint64_t segment;
     size_t len = 0;
+    int fd = -1;
     enum status st = open_folder(j, e);
 
     if (st == ST_OK)
         st = list_files(j, &len, e);
     if (st == ST_OK)
         st = check_extent(j, len, e);
-    if (st == ST_OK)
-        st = stat_files(j, len, e);
     if (st != ST_OK)
         return st;
-    j->noted.first = j->first;
-    segment = len == 0 ? j->first : j->first + len - 1;
-    if (len > 0)
-        st = reuse_last(j, &segment, e);
-    if (st == ST_OK && j->fd < 0) {
-        j->file_key = wal_file_header(segment, hash_random_seed(), header);
-        st = wal_make_file(j, segment, header, &j->fd, e);
+    j->noted.first = segment = j->first;
+    if (len > 0) {
+        segment += len - 1;
+        st = close_last(j, &segment, e);
     }
+    for (uint64_t i = j->first; i < segment; i++)
+        j->older += wal_size(j, i);
+    j->file_key = wal_file_header(segment, hash_random_seed(), header);
     if (st == ST_OK)
-        st = wal_note_last(j, segment, e);
+        st = wal_make_file(j, segment, header, &fd, e);
     if (st != ST_OK)
         return st;
-    j->sizes[segment - j->first] = WAL_FILE_HEADER;
-    j->reach = WAL_FILE_HEADER;
-    j->marked = WAL_FILE_HEADER;
-    j->segment = segment;
+    wal_begin_file(j, segment, fd);
     j->replay_end = segment;
     atomic_store(&j->append_segment, segment);
-    return ST_OK;
+    return wal_note_last(j, segment, e);
 }
 
 enum status
@@ -392,7 +325,7 @@ wal_replay(struct wal *j, wal_record_fn *f, void *ctx, struct error *e)
     segment = j->first;
     lock_drop(&j->lock);
     for (; st == ST_OK && segment < j->replay_end; segment++) {
-        char *path = path_of(j, segment);
+        char *path = wal_path(j->dir, segment);
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         uint64_t good;
 

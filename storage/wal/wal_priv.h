@@ -56,7 +56,8 @@ struct wal {
     unsigned filling GUARDED_BY(lock);      /* which of them is pending */
     uint64_t first GUARDED_BY(lock);        /* oldest segment that exists */
     uint64_t segment GUARDED_BY(lock);      /* which 'fd' is */
-    uint64_t *sizes GUARDED_BY(lock);       /* of 'first' .. 'segment' */
+    uint64_t older GUARDED_BY(lock);        /* bytes of those before it */
+    uint64_t size GUARDED_BY(lock);         /* of 'segment' */
     uint64_t reach GUARDED_BY(lock);        /* of 'segment', bytes synced */
     uint64_t marked GUARDED_BY(lock);       /* the newest mark in it */
     int fd GUARDED_BY(lock);                /* changed with both roles */
@@ -80,6 +81,17 @@ void wal_set_io(struct wal *j, const struct wal_io *io);
 MUST_CHECK enum status wal_make_file(const struct wal *j, uint64_t segment,
                                      const uint8_t *header, int *out,
                                      struct error *e);
+
+/* Closes 'fd', and goes on with this file, which has a header. */
+void wal_begin_file(struct wal *j, uint64_t segment, int fd) REQUIRES(j->lock);
+
+/* 0 when it is not there. */
+uint64_t wal_size(const struct wal *j, uint64_t segment);
+
+/* Deletes a file; that is on the disk before the next deletion, so that a power
+ * cut leaves no gap. */
+MUST_CHECK enum status wal_delete_file(const struct wal *j, uint64_t segment,
+                                       struct error *e);
 
 /* The thread of WAL_SYNC_INTERVAL. */
 void *wal_interval_main(void *wal);

@@ -30,17 +30,14 @@
 struct window {
     int fd;
     const char *path;
+    uint64_t segment;
+    uint32_t file_key;
+    bool last;     /* file of the WAL */
     uint64_t size; /* of the file */
     uint64_t at;   /* of the window in it */
     struct buf bytes;
     struct error *e;
     enum status status;
-};
-
-/* What its header says of a file. */
-struct file_kind {
-    uint64_t segment;
-    uint32_t file_key;
 };
 
 /* One record as it lies in the window. */
@@ -99,54 +96,39 @@ window_bytes(struct window *w, uint64_t at, size_t size)
     return w->bytes.data + (at - w->at);
 }
 
-/* The length of what follows the record's header, when it checks. */
 static bool
-header_parse(const uint8_t *header, uint32_t file_key, size_t *length,
-             uint8_t *type, uint32_t *crc)
-{
-    uint8_t h[WAL_RECORD_HEADER];
-    struct cursor c;
-    uint64_t stored;
-
-    memcpy(h, header, sizeof h);
-    wal_record_mask(h, file_key); /* takes it off again */
-    c = cursor_of(slice_of(h, sizeof h));
-    stored = cursor_u32(&c);
-    *type = cursor_u8(&c);
-    *crc = cursor_u32(&c);
-    if (stored == 0 || stored > WAL_MAX_BUNDLE)
-        return false;
-    *length = (size_t)stored - 1;
-    return cursor_u16(&c) ==
-           (uint16_t)crc32c(slice_of(h, WAL_RECORD_HEADER - 2));
-}
-
-static bool
-record_read(struct window *w, uint64_t at, uint32_t file_key,
-            struct record *out)
+record_read(struct window *w, uint64_t at, struct record *out)
 {
     const uint8_t *p = window_bytes(w, at, WAL_RECORD_HEADER);
     uint8_t h[WAL_RECORD_HEADER];
-    size_t length;
-    uint32_t crc;
+    uint32_t size, crc;
+    struct cursor c;
 
-    if (p == NULL || !header_parse(p, file_key, &length, &out->type, &crc))
-        return false;
-    p = window_bytes(w, at, WAL_RECORD_HEADER + length);
     if (p == NULL)
         return false;
     memcpy(h, p, sizeof h);
-    out->payload = slice_of(p + WAL_RECORD_HEADER, length);
-    out->end = at + WAL_RECORD_HEADER + length;
+    wal_record_mask(h, w->file_key); /* takes it off again */
+    c = cursor_of(slice_of(h, sizeof h));
+    size = cursor_u32(&c) - 1;
+    out->type = cursor_u8(&c);
+    crc = cursor_u32(&c);
+    if (size >= WAL_MAX_BUNDLE ||
+        cursor_u16(&c) != (uint16_t)crc32c(slice_of(h, WAL_RECORD_HEADER - 2)))
+        return false;
+    p = window_bytes(w, at, WAL_RECORD_HEADER + (size_t)size);
+    if (p == NULL)
+        return false;
+    out->payload = slice_of(p + WAL_RECORD_HEADER, size);
+    out->end = at + WAL_RECORD_HEADER + size;
     return crc32c_more(crc32c(slice_of(h, 5)), out->payload) == crc;
 }
 
 /* Where the next record lies at or behind 'at'; the file's size if nowhere. */
 static uint64_t
-find_record(struct window *w, uint64_t at, uint32_t file_key, struct record *r)
+find_record(struct window *w, uint64_t at, struct record *r)
 {
     for (; at + WAL_RECORD_HEADER <= w->size && w->status == ST_OK; at++)
-        if (record_read(w, at, file_key, r))
+        if (record_read(w, at, r))
             return at;
     return w->size;
 }
@@ -162,15 +144,14 @@ mark_of(const struct record *r)
 /* Looks through what lies behind the bad record at 'at': is there anything
  * whole, and how far do the marks there say that the file was synced? */
 static uint64_t
-find_proof(struct window *w, uint64_t at, const struct file_kind *kind,
-           uint64_t *next)
+find_proof(struct window *w, uint64_t at, uint64_t *next)
 {
     uint64_t reach = 0;
     struct record r;
 
     *next = w->size;
-    for (at = find_record(w, at + 1, kind->file_key, &r); at < w->size;
-         at = find_record(w, r.end, kind->file_key, &r)) {
+    for (at = find_record(w, at + 1, &r); at < w->size;
+         at = find_record(w, r.end, &r)) {
         if (*next == w->size)
             *next = at;
         if (mark_of(&r) > reach)
@@ -194,16 +175,15 @@ is_all_zero(struct window *w)
 /* The file_key, or '*good' 0 for a file whose header never reached the
  * disk. The header is synced before the first record is written. */
 static enum status
-read_file_header(struct window *w, struct file_kind *kind, bool last,
-                 uint64_t *good)
+read_file_header(struct window *w, uint64_t *good)
 {
     const uint8_t *p = window_bytes(w, 0, WAL_FILE_HEADER);
 
     *good = WAL_FILE_HEADER;
-    if (p != NULL && wal_file_check(p, kind->segment, &kind->file_key))
+    if (p != NULL && wal_file_check(p, w->segment, &w->file_key))
         return ST_OK;
     *good = 0;
-    if (last && w->status == ST_OK &&
+    if (w->last && w->status == ST_OK &&
         (w->size <= WAL_FILE_HEADER || is_all_zero(w)))
         return ST_OK;
     if (w->status != ST_OK)
@@ -211,22 +191,21 @@ read_file_header(struct window *w, struct file_kind *kind, bool last,
     return error_set(w->e, ST_CORRUPT,
                      "%s at offset 0: no header of WAL segment %" PRIu64
                      " in version %d",
-                     w->path, kind->segment, WAL_VERSION);
+                     w->path, w->segment, WAL_VERSION);
 }
 
 /* The record at 'at' is not whole: damage, or the end? */
 static enum status
-judge_end(struct window *w, const struct file_kind *kind, bool last,
-          uint64_t at)
+judge_end(struct window *w, uint64_t at)
 {
     uint64_t next, reach;
 
-    if (!last)
+    if (!w->last)
         return error_set(w->e, ST_CORRUPT,
                          "%s at offset %" PRIu64
                          ": a damaged record, and later files exist",
                          w->path, at);
-    reach = find_proof(w, at, kind, &next);
+    reach = find_proof(w, at, &next);
     if (w->status != ST_OK)
         return w->status;
     if (reach > at)
@@ -244,8 +223,8 @@ judge_end(struct window *w, const struct file_kind *kind, bool last,
 }
 
 static enum status
-read_bundle(struct window *w, const struct file_kind *kind,
-            const struct record *bundle, wal_record_fn *f, void *ctx)
+read_bundle(struct window *w, const struct record *bundle, wal_record_fn *f,
+            void *ctx)
 {
     struct cursor c = cursor_of(bundle->payload);
     enum status st = ST_OK;
@@ -262,19 +241,19 @@ read_bundle(struct window *w, const struct file_kind *kind,
                            "%" PRIu64 " is malformed",
                            w->path, bundle->end);
         else
-            st = f(ctx, kind->segment, type, payload, w->e);
+            st = f(ctx, w->segment, type, payload, w->e);
     }
     return st;
 }
 
 static enum status
-take_record(struct window *w, const struct file_kind *kind,
-            const struct record *r, wal_record_fn *f, void *ctx)
+take_record(struct window *w, const struct record *r, wal_record_fn *f,
+            void *ctx)
 {
     if (f == NULL || r->type == WAL_MARK)
         return ST_OK;
     if (r->type == WAL_BUNDLE)
-        return read_bundle(w, kind, r, f, ctx);
+        return read_bundle(w, r, f, ctx);
     return error_set(w->e, ST_CORRUPT,
                      "%s: a record of type %u ends at offset %" PRIu64
                      ", which is neither a mark nor a bundle",
@@ -282,13 +261,12 @@ take_record(struct window *w, const struct file_kind *kind,
 }
 
 static enum status
-read_records(struct window *w, const struct file_kind *kind, bool last,
-             wal_record_fn *f, void *ctx, uint64_t *good)
+read_records(struct window *w, wal_record_fn *f, void *ctx, uint64_t *good)
 {
     struct record r;
 
-    while (*good < w->size && record_read(w, *good, kind->file_key, &r)) {
-        enum status st = take_record(w, kind, &r, f, ctx);
+    while (*good < w->size && record_read(w, *good, &r)) {
+        enum status st = take_record(w, &r, f, ctx);
 
         if (st != ST_OK)
             return st;
@@ -296,52 +274,53 @@ read_records(struct window *w, const struct file_kind *kind, bool last,
     }
     if (w->status != ST_OK || *good == w->size)
         return w->status;
-    return judge_end(w, kind, last, *good);
+    return judge_end(w, *good);
+}
+
+static enum status
+window_open(struct window *w)
+{
+    struct stat info;
+
+    if (fstat(w->fd, &info) != 0)
+        return error_set(w->e, ST_IO, "stat %s: %m", w->path);
+    w->size = (uint64_t)info.st_size;
+    return ST_OK;
 }
 
 enum status
 wal_file_read(int fd, const char *path, uint64_t segment, bool last,
               wal_record_fn *f, void *ctx, uint64_t *good, struct error *e)
 {
-    struct window w = { .fd = fd, .path = path, .e = e };
-    struct file_kind kind = { .segment = segment };
-    struct stat info;
-    enum status st;
+    struct window w = {
+        .fd = fd, .path = path, .segment = segment, .last = last, .e = e
+    };
+    enum status st = window_open(&w);
 
     *good = 0;
-    if (fstat(fd, &info) != 0)
-        return error_set(e, ST_IO, "stat %s: %m", path);
-    w.size = (uint64_t)info.st_size;
-    st = read_file_header(&w, &kind, last, good);
+    if (st == ST_OK)
+        st = read_file_header(&w, good);
     if (st == ST_OK && *good != 0)
-        st = read_records(&w, &kind, last, f, ctx, good);
+        st = read_records(&w, f, ctx, good);
     buf_fini(&w.bytes);
     return st;
 }
 
 static enum status
-salvage_records(struct window *w, const struct file_kind *kind,
-                wal_record_fn *f, void *ctx, struct wal_salvage *out)
+salvage_records(struct window *w, wal_record_fn *f, void *ctx,
+                struct wal_salvage *out)
 {
     struct record r;
 
-    for (uint64_t at = find_record(w, WAL_FILE_HEADER, kind->file_key, &r);
-         at < w->size; at = find_record(w, r.end, kind->file_key, &r)) {
-        const uint8_t *p = window_bytes(w, at, (size_t)(r.end - at));
-        struct buf whole = BUF_INIT;
-
-        if (p == NULL)
-            break;
-        buf_put(&whole, p, (size_t)(r.end - at));
-        if (whole.failed)
-            w->status = error_set(w->e, ST_BUSY, "no memory for a record");
+    for (uint64_t at = find_record(w, WAL_FILE_HEADER, &r); at < w->size;
+         at = find_record(w, r.end, &r)) {
         /* Marks speak of offsets in the file as it was. */
-        else if (r.type != WAL_MARK &&
-                 take_record(w, kind, &r, f, ctx) == ST_OK) {
-            buf_put_slice(&out->bytes, buf_slice(&whole));
-            out->records++;
-        }
-        buf_fini(&whole);
+        if (r.type == WAL_MARK || take_record(w, &r, f, ctx) != ST_OK)
+            continue;
+        /* The window has all of the record; 'f' sees only its payload. */
+        buf_put(&out->bytes, r.payload.data - WAL_RECORD_HEADER,
+                (size_t)(r.end - at));
+        out->records++;
     }
     return w->status;
 }
@@ -350,22 +329,18 @@ enum status
 wal_file_salvage(int fd, const char *path, uint64_t segment, wal_record_fn *f,
                  void *ctx, struct wal_salvage *out, struct error *e)
 {
-    struct window w = { .fd = fd, .path = path, .e = e };
-    struct file_kind kind = { .segment = segment };
+    struct window w = { .fd = fd, .path = path, .segment = segment, .e = e };
     uint8_t header[WAL_FILE_HEADER];
-    const uint8_t *p;
-    struct stat info;
-    enum status st = ST_OK;
+    const uint8_t *p = NULL;
+    enum status st = window_open(&w);
 
     *out = (struct wal_salvage){ .bytes = BUF_INIT };
-    if (fstat(fd, &info) != 0)
-        return error_set(e, ST_IO, "stat %s: %m", path);
-    w.size = (uint64_t)info.st_size;
-    p = window_bytes(&w, 0, sizeof header);
-    if (p != NULL && wal_file_check(p, segment, &kind.file_key)) {
+    if (st == ST_OK)
+        p = window_bytes(&w, 0, sizeof header);
+    if (p != NULL && wal_file_check(p, segment, &w.file_key)) {
         buf_put(&out->bytes, p, sizeof header);
-        st = salvage_records(&w, &kind, f, ctx, out);
-    } else if (w.status == ST_OK) {
+        st = salvage_records(&w, f, ctx, out);
+    } else if (st == ST_OK && w.status == ST_OK) {
         (void)wal_file_header(segment, hash_random_seed(), header);
         buf_put(&out->bytes, header, sizeof header);
     }

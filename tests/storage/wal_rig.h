@@ -144,8 +144,9 @@ append(struct wal *j, uint8_t type, const char *text)
     uint64_t lsn = 0;
     struct error e = { 0 };
 
-    ck_assert_msg(wal_append(j, type, slice_str(text), &lsn, &e) == ST_OK, "%s",
-                  e.text);
+    ck_assert_msg(wal_wait_for_room(j, &e) == ST_OK, "%s", e.text);
+    ck_assert_msg(wal_append(j, 0, type, slice_str(text), &lsn, &e) == ST_OK,
+                  "%s", e.text);
     return lsn;
 }
 

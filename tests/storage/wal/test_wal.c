@@ -93,9 +93,9 @@ START_TEST(large_records)
 
     ck_assert_ptr_nonnull(big);
     memset(big, 'x', size);
-    ck_assert_int_eq(wal_append(j, 1, slice_of(big, size), &lsn, &e), ST_OK);
+    ck_assert_int_eq(wal_append(j, 0, 1, slice_of(big, size), &lsn, &e), ST_OK);
     ck_assert_int_eq(
-        wal_append(j, 1, slice_of(big, WAL_MAX_PAYLOAD + 1), &lsn, &e),
+        wal_append(j, 0, 1, slice_of(big, WAL_MAX_PAYLOAD + 1), &lsn, &e),
         ST_LIMIT);
     (void)append(j, 2, "small");
     close_ok(&j);
@@ -131,7 +131,8 @@ writer_main(void *arg)
         size_t size = 8 + i % 64;
 
         memcpy((uint8_t *)text + 8, &segment, 8);
-        if (wal_append(w->j, 7, slice_of(text, size + 8), &lsn, NULL) !=
+        if (wal_wait_for_room(w->j, NULL) != ST_OK ||
+            wal_append(w->j, 0, 7, slice_of(text, size + 8), &lsn, NULL) !=
                 ST_OK ||
             lsn <= last)
             return arg;
@@ -378,7 +379,8 @@ START_TEST(a_failure_is_final)
         ck_assert_int_eq(wal_commit(j, lsn, false, &e), ST_IO);
         ck_assert_msg(strstr(e.text, failures[_i].text) != NULL, "%s", e.text);
         wal_set_io(j, &well);
-        ck_assert_int_eq(wal_append(j, 1, slice_str("y"), &lsn, &again), ST_IO);
+        ck_assert_int_eq(wal_append(j, 0, 1, slice_str("y"), &lsn, &again),
+                         ST_IO);
         ck_assert_str_eq(again.text, e.text);
         ck_assert_int_eq(wal_commit(j, 0, false, &again), ST_IO);
         wal_rotate(j);
