@@ -17,9 +17,28 @@
 #define BATCH_BYTES ((size_t)1 << 20)
 #define LOST_MAX    1000000 /* ids above the highest that is known */
 
-static const uint8_t kind_bytes[UID_KINDS] = { 'm', 'k', 'v' };
-
 /* -- reading --------------------------------------------------------------- */
+
+/* What is moved aside is on the disk before it leaves the store. */
+static enum status
+flush(struct tables *t, bool all, struct error *e)
+{
+    uint64_t lsn;
+    enum status st;
+
+    if (t->aside == NULL || kv_batch_len(t->batch) == 0 ||
+        (!all && t->batch_bytes < BATCH_BYTES))
+        return ST_OK;
+    if (ferror(t->aside) || fflush(t->aside) != 0 ||
+        fsync(fileno(t->aside)) != 0)
+        return error_set(e, ST_IO, "%s/entries: %m", t->c->aside);
+    st = store_write(t->store, t->batch, &lsn, e);
+    if (st == ST_OK)
+        st = store_commit(t->store, lsn, true, e);
+    kv_batch_clear(t->batch);
+    t->batch_bytes = 0;
+    return st;
+}
 
 enum status
 check_each(struct tables *t, struct slice prefix, check_entry_fn *f,
@@ -35,20 +54,13 @@ check_each(struct tables *t, struct slice prefix, check_entry_fn *f,
         st = f(t, kv_iter_key(it), kv_iter_value(it), e);
         arena_reset(t->arena);
         if (st == ST_OK)
-            st = check_flush(t, false, e);
+            st = flush(t, false, e);
     }
     closed = kv_iter_close(&it, st == ST_OK ? e : NULL);
     return st == ST_OK ? closed : st;
 }
 
-enum status
-check_get(struct tables *t, struct slice key, struct buf *out, struct error *e)
-{
-    return kv_get(t->kv, key, out, e);
-}
-
-/* -- saying and repairing ----------------------------------------------------
- */
+/* -- saying and repairing -------------------------------------------------- */
 
 void
 check_says(struct tables *t, const char *code, struct slice key,
@@ -60,18 +72,27 @@ check_says(struct tables *t, const char *code, struct slice key,
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    check_found(t->c, code, key, repaired, "%s", text);
+    check_found(t->c, code, key, t->aside == NULL ? NULL : repaired, "%s",
+                text);
 }
 
-bool
-check_repairs(const struct tables *t)
+enum status
+check_decoded(struct tables *t, const char *code, struct slice key,
+              struct slice value, enum status st, const struct error *why,
+              struct error *e)
 {
-    return t->c->aside != NULL;
+    if (st == ST_CORRUPT)
+        check_drops_bad(t, code, key, value, "%s", why->text);
+    else if (st != ST_OK)
+        return error_set(e, st, "%s", why->text);
+    return ST_OK;
 }
 
 void
 check_puts(struct tables *t, struct slice key, struct slice value)
 {
+    if (t->aside == NULL)
+        return;
     kv_batch_put(t->batch, key, value);
     t->batch_bytes += key.size + value.size;
 }
@@ -86,49 +107,14 @@ put_hex(FILE *f, struct slice s)
 void
 check_drops(struct tables *t, struct slice key, struct slice value)
 {
+    if (t->aside == NULL)
+        return;
     put_hex(t->aside, key);
     (void)fputc(' ', t->aside);
     put_hex(t->aside, value);
     (void)fputc('\n', t->aside);
     kv_batch_delete(t->batch, key);
     t->batch_bytes += key.size;
-}
-
-void
-check_drops_bad(struct tables *t, const char *code, struct slice key,
-                struct slice value, const char *fmt, ...)
-{
-    char text[1024];
-    va_list args;
-
-    va_start(args, fmt);
-    (void)vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    if (check_repairs(t))
-        check_drops(t, key, value);
-    check_found(t->c, code, key, check_repairs(t) ? "moved aside" : NULL, "%s",
-                text);
-}
-
-/* What is moved aside is on the disk before it leaves the store. */
-enum status
-check_flush(struct tables *t, bool all, struct error *e)
-{
-    uint64_t lsn;
-    enum status st;
-
-    if (!check_repairs(t) || kv_batch_len(t->batch) == 0 ||
-        (!all && t->batch_bytes < BATCH_BYTES))
-        return ST_OK;
-    if (ferror(t->aside) || fflush(t->aside) != 0 ||
-        fsync(fileno(t->aside)) != 0)
-        return error_set(e, ST_IO, "%s/entries: %m", t->c->aside);
-    st = store_write(t->store, t->batch, &lsn, e);
-    if (st == ST_OK)
-        st = store_commit(t->store, lsn, true, e);
-    kv_batch_clear(t->batch);
-    t->batch_bytes = 0;
-    return st;
 }
 
 static enum status
@@ -152,32 +138,22 @@ open_aside(struct tables *t, struct error *e)
 void
 id_ranges_add(struct id_ranges *r, uint64_t id)
 {
-    if (r->len > 0 && id <= r->ranges[r->len - 1].to)
+    size_t at = r->len;
+
+    if (id_ranges_have(r, id))
         return;
-    if (r->len > 0 && id == r->ranges[r->len - 1].to + 1) {
-        r->ranges[r->len - 1].to = id;
+    if (at > 0 && id == r->ranges[at - 1].to + 1) {
+        r->ranges[at - 1].to = id;
         return;
     }
     if (r->len == r->cap) {
         r->cap = r->cap == 0 ? 16 : r->cap * 2;
         r->ranges = mem_resize(r->ranges, r->cap, sizeof *r->ranges);
     }
-    r->ranges[r->len++] = (struct id_range){ id, id };
-}
-
-void
-id_ranges_insert(struct id_ranges *r, uint64_t id)
-{
-    size_t at = r->len;
-
-    if (id_ranges_have(r, id))
-        return;
-    id_ranges_add(r, UINT64_MAX); /* makes room for one */
-    while (at > 0 && r->ranges[at - 1].from > id) {
+    for (; at > 0 && r->ranges[at - 1].from > id; at--)
         r->ranges[at] = r->ranges[at - 1];
-        at--;
-    }
     r->ranges[at] = (struct id_range){ id, id };
+    r->len++;
 }
 
 bool
@@ -198,53 +174,78 @@ id_ranges_have(const struct id_ranges *r, uint64_t id)
     return false;
 }
 
+unsigned
+check_id_width(const struct tables *t, enum uid_kind kind)
+{
+    return kind == UID_METRIC ? t->layout->metric_width
+           : kind == UID_TAGK ? t->layout->tagk_width
+                              : t->layout->tagv_width;
+}
+
+struct slice
+check_id_key(const struct tables *t, enum uid_kind kind, char what, uint64_t id,
+             uint8_t out[CHECK_ID_KEY_MAX])
+{
+    out[0] = TABLE_UID;
+    out[1] = (uint8_t)UID_KIND_BYTES[kind];
+    out[2] = (uint8_t)what;
+    key_put_uint(out + 3, id, check_id_width(t, kind));
+    return slice_of(out, 3 + check_id_width(t, kind));
+}
+
+void
+check_puts_counter(struct tables *t, enum uid_kind kind, uint64_t highest)
+{
+    uint8_t key[CHECK_ID_KEY_MAX], counter[8];
+
+    key_put_uint(counter, highest, sizeof counter);
+    (void)check_id_key(t, kind, 'c', 0, key);
+    check_puts(t, slice_of(key, 3), slice_of(counter, sizeof counter));
+}
+
 /* Both directions are gone, and something uses the id: a name that says so
  * lets it be found, and renamed.  Not for what no counter can have given. */
 static void
-name_lost_id(struct tables *t, enum uid_kind kind, struct slice id, uint64_t n)
+name_lost_id(struct tables *t, enum uid_kind kind, uint64_t id)
 {
-    uint8_t key[3 + 8] = { TABLE_UID, kind_bytes[kind], 'i' };
-    uint8_t forward[64] = { TABLE_UID, kind_bytes[kind], 'n' };
-    uint8_t entry[8 + 4] = { 0 }, counter[8];
-    char *name = (char *)forward + 3;
+    unsigned width = check_id_width(t, kind);
+    uint8_t key[CHECK_ID_KEY_MAX], forward[64], entry[8 + 4] = { 0 };
+    struct slice back = check_id_key(t, kind, 'i', id, key);
+    char *name = (char *)forward + 3, repaired[80];
     int size = snprintf(name, sizeof forward - 3, "lost.%s.%llx",
-                        uid_kind_name(kind), (unsigned long long)n);
-    char repaired[80];
+                        uid_kind_name(kind), (unsigned long long)id);
 
-    memcpy(key + 3, id.data, id.size);
-    memcpy(entry, id.data, id.size);
+    memcpy(forward, key, 2);
+    forward[2] = 'n';
+    key_put_uint(entry, id, width);
     (void)snprintf(repaired, sizeof repaired, "called %s now", name);
-    if (check_repairs(t)) {
-        check_puts(t, slice_of(key, 3 + id.size), slice_of(name, (size_t)size));
-        check_puts(t, slice_of(forward, 3 + (size_t)size),
-                   slice_of(entry, id.size + 4));
-    }
-    check_says(t, "uid-lost", slice_of(key, 3 + id.size),
-               check_repairs(t) ? repaired : NULL,
+    check_puts(t, back, slice_of(name, (size_t)size));
+    check_puts(t, slice_of(forward, 3 + (size_t)size),
+               slice_of(entry, width + 4));
+    check_says(t, "uid-lost", back, repaired,
                "the id %llx of %s is used and has no name",
-               (unsigned long long)n, uid_kind_name(kind));
-    id_ranges_insert(&t->ids[kind], n);
-    if (n <= t->highest[kind] || kind == UID_METRIC || !check_repairs(t))
-        return;
-    t->highest[kind] = n;
-    key[2] = 'c';
-    key_put_uint(counter, n, 8);
-    check_puts(t, slice_of(key, 3), slice_of(counter, 8));
+               (unsigned long long)id, uid_kind_name(kind));
+    id_ranges_add(&t->ids[kind], id);
+    if (id > t->highest[kind] && kind != UID_METRIC && t->aside != NULL) {
+        t->highest[kind] = id;
+        check_puts_counter(t, kind, id);
+    }
 }
 
 static bool
-check_id(struct tables *t, enum uid_kind kind, struct slice id, char what[64])
+check_id(struct tables *t, enum uid_kind kind, struct slice bytes,
+         char what[64])
 {
-    uint64_t n = key_get_uint(id.data, (unsigned)id.size);
+    uint64_t id = key_get_uint(bytes.data, (unsigned)bytes.size);
 
-    if (id_ranges_have(&t->ids[kind], n))
+    if (id_ranges_have(&t->ids[kind], id))
         return true;
-    if (n == 0 || n > t->highest[kind] + LOST_MAX) {
+    if (id == 0 || id > t->highest[kind] + LOST_MAX) {
         (void)snprintf(what, 64, "the id %llx of %s has no name",
-                       (unsigned long long)n, uid_kind_name(kind));
+                       (unsigned long long)id, uid_kind_name(kind));
         return false;
     }
-    name_lost_id(t, kind, id, n);
+    name_lost_id(t, kind, id);
     return true;
 }
 
@@ -276,19 +277,19 @@ check_ids(struct tables *t, struct slice tsuid, char what[64])
 }
 
 static void
-put_name(struct tables *t, enum uid_kind kind, struct slice id, struct buf *out)
+put_name(struct tables *t, enum uid_kind kind, struct slice bytes,
+         struct buf *out)
 {
-    uint8_t key[3 + 8] = { TABLE_UID, kind_bytes[kind], 'i' };
+    uint64_t id = key_get_uint(bytes.data, (unsigned)bytes.size);
+    uint8_t key[CHECK_ID_KEY_MAX];
     struct buf name = BUF_INIT;
 
-    memcpy(key + 3, id.data, id.size);
-    if (check_get(t, slice_of(key, 3 + id.size), &name, NULL) == ST_OK &&
+    if (kv_get(t->kv, check_id_key(t, kind, 'i', id, key), &name, NULL) ==
+            ST_OK &&
         name.size > 0 && name.size < 100)
         buf_put_slice(out, buf_slice(&name));
     else
-        buf_printf(
-            out, "#%llx",
-            (unsigned long long)key_get_uint(id.data, (unsigned)id.size));
+        buf_printf(out, "#%llx", (unsigned long long)id);
     buf_fini(&name);
 }
 
@@ -318,6 +319,63 @@ check_describe(struct tables *t, struct slice tsuid, char out[CHECK_TEXT_MAX])
 
 /* -- all of it ------------------------------------------------------------- */
 
+/* Each table is one, whose entries are looked at one by one, or all together.
+ */
+static const struct step {
+    uint8_t table;
+    check_entry_fn *entry;
+    enum status (*whole)(struct tables *t, struct error *e);
+} steps[] = {
+    { TABLE_UID, NULL, check_names },
+    { TABLE_ROLLUPS, check_kind, NULL },
+    { TABLE_SERIES, NULL, check_series },
+    { TABLE_TAGK_SETS, NULL, NULL }, /* with the series */
+    { TABLE_ROWS, check_row, NULL },
+    { TABLE_HISTOGRAMS, check_histogram, NULL },
+    { TABLE_ANNOTATIONS, check_annotation, NULL },
+    { TABLE_META, check_meta, NULL },
+    { TABLE_TREES, check_tree, NULL },
+    { TABLE_BATCHES, check_batches, NULL },
+    { TABLE_QUARANTINE, check_quarantined, NULL },
+};
+#define STEPS (sizeof steps / sizeof steps[0])
+
+static enum status
+check_unknown(struct tables *t, struct slice key, struct slice value,
+              struct error *e)
+{
+    (void)e;
+    check_drops_bad(t, "no-table", key, value,
+                    "a key that belongs to no table");
+    return ST_OK;
+}
+
+static enum status
+check_table(struct tables *t, const struct step *s, struct error *e)
+{
+    enum status st = s->whole != NULL ? s->whole(t, e) : ST_OK;
+
+    if (s->entry != NULL)
+        st = check_each(t, KEY_TABLE(s->table), s->entry, e);
+    return st == ST_OK ? flush(t, true, e) : st;
+}
+
+/* What is in no table. */
+static enum status
+check_others(struct tables *t, struct error *e)
+{
+    bool known[256] = { false };
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < STEPS; i++)
+        known[steps[i].table] = true;
+    for (unsigned byte = 0; byte < 256 && st == ST_OK; byte++)
+        if (!known[byte])
+            st = check_table(
+                t, &(struct step){ (uint8_t)byte, check_unknown, NULL }, e);
+    return st;
+}
+
 static void
 fini(struct tables *t)
 {
@@ -325,7 +383,8 @@ fini(struct tables *t)
     arena_free(&t->arena);
     tagk_sets_free(&t->tagk_sets);
     points_fini(&t->points);
-    free(t->series.slots);
+    table_fini(&t->series.table);
+    free(t->series.hashes);
     free(t->kinds.ranges);
     for (int i = 0; i < UID_KINDS; i++)
         free(t->ids[i].ranges);
@@ -337,26 +396,21 @@ enum status
 check_tables(struct store *s, struct check *c, struct check_counts *out,
              struct error *e)
 {
-    static enum status (*const steps[])(struct tables *, struct error *) = {
-        check_names, check_kinds,      check_series,
-        check_rows,  check_histograms, check_notes,
-    };
     struct tables t = { .c = c, .store = s };
     enum status st = ST_OK;
 
     t.kv = store_kv(s);
     t.layout = store_layout(s);
+    t.seed = hash_random_seed();
     t.arena = arena_new(0);
     t.batch = kv_batch_new();
     t.tagk_sets = tagk_sets_new(t.layout);
-    t.series.seed = hash_random_seed();
-    if (check_repairs(&t))
+    if (c->aside != NULL)
         st = open_aside(&t, e);
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0] && st == ST_OK; i++) {
-        st = steps[i](&t, e);
-        if (st == ST_OK)
-            st = check_flush(&t, true, e);
-    }
+    for (size_t i = 0; i < STEPS && st == ST_OK; i++)
+        st = check_table(&t, &steps[i], e);
+    if (st == ST_OK)
+        st = check_others(&t, e);
     *out = t.n;
     fini(&t);
     return st;

@@ -11,10 +11,11 @@
  * Each table is read once, in order; where the two directions of the names
  * differ, they are read once more.
  *
- * Bounds:  16 bytes a series, at most 512 MB (past it each row asks the
+ * Bounds:  some 30 bytes a series, at most 500 MB (past it each row asks the
  *          directory); some 100 a tag-key set; the names of each kind as
- * ranges. Threads: owner.  No other thread writes to the store meanwhile, and
- * nothing is open in its head: store_flush() comes before.
+ *          ranges.
+ * Threads: owner.  No other thread writes to the store meanwhile, and nothing
+ *          is open in its head: store_flush() comes before.
  */
 #ifndef UID_FSCK_UID_FSCK_H
 #define UID_FSCK_UID_FSCK_H

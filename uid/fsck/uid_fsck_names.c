@@ -11,51 +11,22 @@
 
 #include "base/hash.h"
 
-static const uint8_t kind_bytes[UID_KINDS] = { 'm', 'k', 'v' };
-
-/* Sums of the pairs, seen as id -> name and as name -> id. */
-struct sums {
-    uint64_t by_id, by_name, seed;
-};
-
-struct names {
-    struct tables *t;
-    enum uid_kind kind;
-    unsigned width;
-    uint64_t counter;
-    bool has_counter;
-    struct sums sums;
-};
-
-typedef enum status names_fn(struct names *n, struct slice key,
-                             struct slice value, struct error *e);
-
+/* All entries of the kind that is looked at. */
 static enum status
-each(struct names *n, char what, names_fn *f, struct error *e)
+each(struct tables *t, char what, check_entry_fn *f, struct error *e)
 {
-    const uint8_t prefix[] = { TABLE_UID, kind_bytes[n->kind], (uint8_t)what };
-    struct slice from = slice_of(prefix, sizeof prefix);
-    struct kv_iter *it = kv_iter_open(n->t->kv, slice_str(""));
-    enum status st = ST_OK, closed;
+    uint8_t key[CHECK_ID_KEY_MAX];
 
-    for (bool on = kv_iter_seek(it, from);
-         on && st == ST_OK && slice_starts(kv_iter_key(it), from);
-         on = kv_iter_next(it)) {
-        st = f(n, kv_iter_key(it), kv_iter_value(it), e);
-        if (st == ST_OK)
-            st = check_flush(n->t, false, e);
-    }
-    closed = kv_iter_close(&it, st == ST_OK ? e : NULL);
-    return st == ST_OK ? closed : st;
+    (void)check_id_key(t, t->names.kind, what, 0, key);
+    return check_each(t, slice_of(key, 3), f, e);
 }
 
 static uint64_t
-pair(const struct names *n, uint64_t id, struct slice name)
+pair(const struct tables *t, uint64_t id, struct slice name)
 {
-    uint64_t h = hash_slice(name, n->sums.seed);
-    uint64_t both[2] = { h, id };
+    uint64_t both[2] = { hash_slice(name, t->seed), id };
 
-    return hash_bytes(both, sizeof both, n->sums.seed);
+    return hash_bytes(both, sizeof both, t->seed);
 }
 
 static struct slice
@@ -65,134 +36,119 @@ name_of(struct slice key)
 }
 
 static bool
-is_id_entry(const struct names *n, struct slice key, uint64_t *id)
+is_id_entry(const struct tables *t, struct slice key, uint64_t *id)
 {
-    if (key.size != 3 + n->width)
+    if (key.size != 3 + t->names.width)
         return false;
-    *id = key_get_uint(key.data + 3, n->width);
+    *id = key_get_uint(key.data + 3, t->names.width);
     return *id != 0;
 }
 
 static bool
-is_name_entry(const struct names *n, struct slice key, struct slice value,
+is_name_entry(const struct tables *t, struct slice key, struct slice value,
               uint64_t *id)
 {
-    if (key.size == 3 || value.size != n->width + 4)
+    if (key.size == 3 || value.size != t->names.width + 4)
         return false;
-    *id = key_get_uint(value.data, n->width);
+    *id = key_get_uint(value.data, t->names.width);
     return *id != 0;
+}
+
+static void
+add_id(struct tables *t, uint64_t id)
+{
+    uint64_t *highest = &t->highest[t->names.kind];
+
+    id_ranges_add(&t->ids[t->names.kind], id);
+    if (id > *highest)
+        *highest = id;
 }
 
 /* -- the first pass -------------------------------------------------------- */
 
 static enum status
-take_counter(struct names *n, struct slice key, struct slice value,
+take_counter(struct tables *t, struct slice key, struct slice value,
              struct error *e)
 {
     (void)e;
-    if (key.size == 3 && value.size == 8) {
-        n->counter = key_get_uint(value.data, 8);
-        n->has_counter = true;
-    } else
-        check_drops_bad(n->t, "uid-entry", key, value, "a counter of %zu bytes",
+    if (key.size == 3 && value.size == 8)
+        t->names.counter = key_get_uint(value.data, 8);
+    else
+        check_drops_bad(t, "uid-entry", key, value, "a counter of %zu bytes",
                         value.size);
     return ST_OK;
 }
 
 static enum status
-take_id(struct names *n, struct slice key, struct slice value, struct error *e)
+take_id(struct tables *t, struct slice key, struct slice value, struct error *e)
 {
-    struct tables *t = n->t;
     uint64_t id;
 
     (void)e;
     t->n.names++;
-    if (!is_id_entry(n, key, &id)) {
+    if (!is_id_entry(t, key, &id)) {
         check_drops_bad(t, "uid-entry", key, value,
                         "the key of an id of %s has %zu bytes",
-                        uid_kind_name(n->kind), key.size);
+                        uid_kind_name(t->names.kind), key.size);
         return ST_OK;
     }
-    id_ranges_add(&t->ids[n->kind], id);
-    if (id > t->highest[n->kind])
-        t->highest[n->kind] = id;
+    add_id(t, id);
     if (value.size > 0) /* else the name was deleted */
-        n->sums.by_id += pair(n, id, value);
+        t->names.by_id += pair(t, id, value);
     return ST_OK;
 }
 
 static enum status
-take_name(struct names *n, struct slice key, struct slice value,
+take_name(struct tables *t, struct slice key, struct slice value,
           struct error *e)
 {
     uint64_t id;
 
     (void)e;
-    if (is_name_entry(n, key, value, &id))
-        n->sums.by_name += pair(n, id, name_of(key));
+    if (is_name_entry(t, key, value, &id))
+        t->names.by_name += pair(t, id, name_of(key));
     else
-        check_drops_bad(n->t, "uid-entry", key, value,
+        check_drops_bad(t, "uid-entry", key, value,
                         "the entry of a name of %s has %zu bytes",
-                        uid_kind_name(n->kind), value.size);
+                        uid_kind_name(t->names.kind), value.size);
     return ST_OK;
 }
 
 /* -- the second pass ------------------------------------------------------- */
 
-static struct slice
-id_key(const struct names *n, uint64_t id, uint8_t out[11])
-{
-    out[0] = TABLE_UID;
-    out[1] = kind_bytes[n->kind];
-    out[2] = 'i';
-    key_put_uint(out + 3, id, n->width);
-    return slice_of(out, 3 + n->width);
-}
-
-static void
-put_forward(struct names *n, struct buf *key, uint64_t id)
-{
-    uint8_t entry[12] = { 0 };
-
-    key_put_uint(entry, id, n->width); /* when it was given is not known */
-    check_puts(n->t, buf_slice(key), slice_of(entry, n->width + 4));
-}
-
 /* An id whose name leads nowhere, or to another id. */
 static enum status
-judge_id(struct names *n, struct slice key, struct slice name, struct error *e)
+compare_id(struct tables *t, struct slice key, struct slice name,
+           struct error *e)
 {
-    struct buf forward = BUF_INIT, value = BUF_INIT;
+    const char *kind = uid_kind_name(t->names.kind);
     struct log_quoted quoted = log_quote_bytes(name);
-    bool repairs = check_repairs(n->t);
+    struct buf forward = BUF_INIT, value = BUF_INIT;
+    uint8_t entry[12] = { 0 };
     uint64_t id, other;
     enum status st = ST_OK;
 
-    if (!is_id_entry(n, key, &id) || name.size == 0)
+    if (!is_id_entry(t, key, &id) || name.size == 0)
         return ST_OK;
     buf_put_slice(&forward, slice_of(key.data, 2));
     buf_put_u8(&forward, 'n');
     buf_put_slice(&forward, name);
-    st = check_get(n->t, buf_slice(&forward), &value, e);
+    st = kv_get(t->kv, buf_slice(&forward), &value, e);
     if (st == ST_NOT_FOUND ||
         (st == ST_OK &&
-         !is_name_entry(n, buf_slice(&forward), buf_slice(&value), &other))) {
-        if (repairs)
-            put_forward(n, &forward, id);
-        check_says(n->t, "uid-no-id", key,
-                   repairs ? "it leads there again" : NULL,
+         !is_name_entry(t, buf_slice(&forward), buf_slice(&value), &other))) {
+        /* When it was given is not known. */
+        key_put_uint(entry, id, t->names.width);
+        check_puts(t, buf_slice(&forward), slice_of(entry, t->names.width + 4));
+        check_says(t, "uid-no-id", key, "it leads there again",
                    "the name %s of %s does not lead back to its id",
-                   quoted.text, uid_kind_name(n->kind));
+                   quoted.text, kind);
         st = ST_OK;
     } else if (st == ST_OK && other != id) {
-        if (repairs)
-            check_drops(n->t, key, name);
-        if (repairs)
-            check_puts(n->t, key, slice_of("", 0));
-        check_says(n->t, "uid-two-ids", key,
-                   repairs ? "the id counts as deleted" : NULL,
-                   "the name %s of %s leads to another id", quoted.text,
-                   uid_kind_name(n->kind));
+        check_drops(t, key, name);
+        check_puts(t, key, slice_of("", 0));
+        check_says(t, "uid-two-ids", key, "the id counts as deleted",
+                   "the name %s of %s leads to another id", quoted.text, kind);
     }
     buf_fini(&forward);
     buf_fini(&value);
@@ -201,48 +157,44 @@ judge_id(struct names *n, struct slice key, struct slice name, struct error *e)
 
 /* A name whose id has no name, or another one. */
 static enum status
-judge_name(struct names *n, struct slice key, struct slice value,
-           struct error *e)
+compare_name(struct tables *t, struct slice key, struct slice value,
+             struct error *e)
 {
+    const char *kind = uid_kind_name(t->names.kind);
     struct log_quoted quoted = log_quote_bytes(name_of(key));
     struct buf name = BUF_INIT;
-    bool repairs = check_repairs(n->t);
-    uint8_t back[11];
+    uint8_t bytes[CHECK_ID_KEY_MAX];
+    struct slice back;
     uint64_t id;
     enum status st;
 
-    if (!is_name_entry(n, key, value, &id))
+    if (!is_name_entry(t, key, value, &id))
         return ST_OK;
-    st = check_get(n->t, id_key(n, id, back), &name, e);
+    back = check_id_key(t, t->names.kind, 'i', id, bytes);
+    st = kv_get(t->kv, back, &name, e);
     if (st == ST_NOT_FOUND) {
-        if (repairs)
-            check_puts(n->t, id_key(n, id, back), name_of(key));
-        check_says(n->t, "uid-no-name", key, repairs ? "it has it again" : NULL,
+        check_puts(t, back, name_of(key));
+        check_says(t, "uid-no-name", key, "it has it again",
                    "the id of the name %s of %s has no name", quoted.text,
-                   uid_kind_name(n->kind));
+                   kind);
         st = ST_OK;
     } else if (st == ST_OK && !slice_eq(buf_slice(&name), name_of(key)))
-        check_drops_bad(n->t, "uid-two-names", key, value,
+        check_drops_bad(t, "uid-two-names", key, value,
                         "the id of the name %s of %s has another one",
-                        quoted.text, uid_kind_name(n->kind));
+                        quoted.text, kind);
     buf_fini(&name);
     return st;
 }
 
-/* Ids that only names know of are in use as well; the ranges want them in
- * order. */
+/* Ids that only names know of are in use as well. */
 static enum status
-collect(struct names *n, struct slice key, struct slice value, struct error *e)
+collect(struct tables *t, struct slice key, struct slice value, struct error *e)
 {
-    struct id_ranges *r = &n->t->ids[n->kind];
     uint64_t id;
 
     (void)e;
-    if (!is_name_entry(n, key, value, &id) || id_ranges_have(r, id))
-        return ST_OK;
-    id_ranges_insert(r, id);
-    if (id > n->t->highest[n->kind])
-        n->t->highest[n->kind] = id;
+    if (is_name_entry(t, key, value, &id))
+        add_id(t, id);
     return ST_OK;
 }
 
@@ -251,57 +203,28 @@ collect(struct names *n, struct slice key, struct slice value, struct error *e)
 /* Metrics may have ids at random, far above; who counts looks whether they are
  * taken. */
 static void
-judge_counter(struct names *n)
+compare_counter(struct tables *t)
 {
-    const uint8_t key[] = { TABLE_UID, kind_bytes[n->kind], 'c' };
-    uint64_t highest = n->t->highest[n->kind];
-    uint8_t value[8];
+    enum uid_kind kind = t->names.kind;
+    uint8_t key[CHECK_ID_KEY_MAX];
 
-    if (n->kind == UID_METRIC || n->counter >= highest)
+    if (kind == UID_METRIC || t->names.counter >= t->highest[kind])
         return;
-    key_put_uint(value, highest, 8);
-    if (check_repairs(n->t))
-        check_puts(n->t, slice_of(key, 3), slice_of(value, 8));
-    check_says(n->t, "uid-counter", slice_of(key, 3),
-               check_repairs(n->t) ? "set to the highest id" : NULL,
+    (void)check_id_key(t, kind, 'c', 0, key);
+    check_puts_counter(t, kind, t->highest[kind]);
+    check_says(t, "uid-counter", slice_of(key, 3), "set to the highest id",
                "the counter of %s says %llu, and there is an id %llu",
-               uid_kind_name(n->kind), (unsigned long long)n->counter,
-               (unsigned long long)highest);
-}
-
-static enum status
-check_kind(struct tables *t, enum uid_kind kind, struct error *e)
-{
-    const unsigned widths[UID_KINDS] = { t->layout->metric_width,
-                                         t->layout->tagk_width,
-                                         t->layout->tagv_width };
-    struct names n = { .t = t, .kind = kind, .width = widths[kind] };
-    enum status st;
-
-    n.sums.seed = hash_random_seed();
-    st = each(&n, 'c', take_counter, e);
-    if (st == ST_OK)
-        st = each(&n, 'i', take_id, e);
-    if (st == ST_OK)
-        st = each(&n, 'n', take_name, e);
-    if (st == ST_OK && n.sums.by_id != n.sums.by_name) {
-        st = each(&n, 'i', judge_id, e);
-        if (st == ST_OK)
-            st = each(&n, 'n', judge_name, e);
-        if (st == ST_OK)
-            st = each(&n, 'n', collect, e);
-    }
-    if (st == ST_OK)
-        judge_counter(&n);
-    return st;
+               uid_kind_name(kind), (unsigned long long)t->names.counter,
+               (unsigned long long)t->highest[kind]);
 }
 
 /* What lies between. */
 static enum status
-other(struct tables *t, struct slice key, struct slice value, struct error *e)
+take_other(struct tables *t, struct slice key, struct slice value,
+           struct error *e)
 {
     (void)e;
-    if (key.size < 3 || memchr("mkv", key.data[1], 3) == NULL ||
+    if (key.size < 3 || memchr(UID_KIND_BYTES, key.data[1], 3) == NULL ||
         memchr("cin", key.data[2], 3) == NULL)
         check_drops_bad(t, "uid-entry", key, value,
                         "neither a name nor an id nor a counter");
@@ -311,10 +234,23 @@ other(struct tables *t, struct slice key, struct slice value, struct error *e)
 enum status
 check_names(struct tables *t, struct error *e)
 {
-    const uint8_t table[] = { TABLE_UID };
+    static const struct pass {
+        char what;
+        check_entry_fn *entry;
+    } passes[] = { { 'c', take_counter }, { 'i', take_id },
+                   { 'n', take_name },    { 'i', compare_id },
+                   { 'n', compare_name }, { 'n', collect } };
     enum status st = ST_OK;
 
-    for (int kind = 0; kind < UID_KINDS && st == ST_OK; kind++)
-        st = check_kind(t, (enum uid_kind)kind, e);
-    return st == ST_OK ? check_each(t, slice_of(table, 1), other, e) : st;
+    for (int kind = 0; kind < UID_KINDS && st == ST_OK; kind++) {
+        t->names = (struct names){ .kind = (enum uid_kind)kind };
+        t->names.width = check_id_width(t, t->names.kind);
+        for (size_t i = 0; i < 6 && st == ST_OK; i++)
+            if (i < 3 || t->names.by_id != t->names.by_name)
+                st = each(t, passes[i].what, passes[i].entry, e);
+        if (st == ST_OK)
+            compare_counter(t);
+    }
+    return st == ST_OK ? check_each(t, KEY_TABLE(TABLE_UID), take_other, e)
+                       : st;
 }

@@ -1,4 +1,4 @@
-/* Annotations, metadata, trees; and what lies in no table at all. */
+/* Annotations, metadata, trees, and the tables of one kind of entry. */
 #include "config.h"
 
 #include "uid/fsck/uid_fsck_priv.h"
@@ -7,20 +7,9 @@
 #include "uid/meta/meta_codec.h"
 #include "uid/meta/tree_codec.h"
 
-static enum status
-judge(struct tables *t, const char *code, struct slice key, struct slice value,
-      enum status st, const struct error *why, struct error *e)
-{
-    if (st == ST_CORRUPT)
-        check_drops_bad(t, code, key, value, "%s", why->text);
-    else if (st != ST_OK)
-        return error_set(e, st, "%s", why->text);
-    return ST_OK;
-}
-
-static enum status
-take_note(struct tables *t, struct slice key, struct slice value,
-          struct error *e)
+enum status
+check_annotation(struct tables *t, struct slice key, struct slice value,
+                 struct error *e)
 {
     struct annotation n;
     struct slice tsuid;
@@ -31,52 +20,52 @@ take_note(struct tables *t, struct slice key, struct slice value,
     t->n.notes++;
     if (st == ST_OK)
         st = annotation_decode(value, t->arena, &n, &why);
-    return judge(t, "note-entry", key, value, st, &why, e);
+    return check_decoded(t, "note-entry", key, value, st, &why, e);
 }
 
 static enum status
-check_meta_key(const struct tables *t, struct slice key, bool *of_series,
+parse_meta_key(const struct tables *t, struct slice key, bool *of_series,
                struct error *e)
 {
     struct slice id = slice_of(key.data + 2, key.size < 2 ? 0 : key.size - 2);
     uint8_t kind = key.size < 2 ? 0 : key.data[1];
+    const char *at = memchr(UID_KIND_BYTES, kind, UID_KINDS);
     bool good;
 
     *of_series = kind == 't';
     if (kind == 't')
         good = id.size <= TSUID_MAX && tsuid_is_valid(t->layout, id);
     else
-        good = id.size == (kind == 'm'   ? t->layout->metric_width
-                           : kind == 'k' ? t->layout->tagk_width
-                           : kind == 'v' ? t->layout->tagv_width
-                                         : SIZE_MAX);
+        good =
+            at != NULL &&
+            id.size == check_id_width(t, (enum uid_kind)(at - UID_KIND_BYTES));
     return good ? ST_OK
                 : error_set(e, ST_CORRUPT, "%zu bytes are no key of metadata",
                             key.size);
 }
 
-static enum status
-take_meta(struct tables *t, struct slice key, struct slice value,
-          struct error *e)
+enum status
+check_meta(struct tables *t, struct slice key, struct slice value,
+           struct error *e)
 {
     struct meta m;
     struct error why;
     bool of_series;
-    enum status st = check_meta_key(t, key, &of_series, &why);
+    enum status st = parse_meta_key(t, key, &of_series, &why);
 
     t->n.others++;
     if (st == ST_OK)
         st = meta_decode(value, of_series, t->arena, &m, &why);
     if (st == ST_NOT_FOUND) /* a tombstone */
         st = ST_OK;
-    return judge(t, "meta-entry", key, value, st, &why, e);
+    return check_decoded(t, "meta-entry", key, value, st, &why, e);
 }
 
 static enum status
-check_rule(struct tables *t, struct slice key, struct error *e)
+has_tree(struct tables *t, struct slice key, struct error *e)
 {
     struct buf tree = BUF_INIT;
-    enum status st = check_get(t, slice_of(key.data, TREE_KEY_SIZE), &tree, e);
+    enum status st = kv_get(t->kv, slice_of(key.data, TREE_KEY_SIZE), &tree, e);
 
     buf_fini(&tree);
     return st == ST_NOT_FOUND
@@ -84,9 +73,9 @@ check_rule(struct tables *t, struct slice key, struct error *e)
                : st;
 }
 
-static enum status
-take_tree(struct tables *t, struct slice key, struct slice value,
-          struct error *e)
+enum status
+check_tree(struct tables *t, struct slice key, struct slice value,
+           struct error *e)
 {
     struct tree tree;
     struct tree_rule rule;
@@ -100,24 +89,14 @@ take_tree(struct tables *t, struct slice key, struct slice value,
     else if (st == ST_OK)
         st = tree_rule_decode(value, &rule, &why);
     if (st == ST_OK && is_rule)
-        st = check_rule(t, key, &why);
-    return judge(t, "tree-entry", key, value, st, &why, e);
-}
-
-static enum status
-take_unknown(struct tables *t, struct slice key, struct slice value,
-             struct error *e)
-{
-    (void)e;
-    check_drops_bad(t, "no-table", key, value,
-                    "a key that belongs to no table");
-    return ST_OK;
+        st = has_tree(t, key, &why);
+    return check_decoded(t, "tree-entry", key, value, st, &why, e);
 }
 
 /* One number; see storage/wal/wal_record.c. */
-static enum status
-take_batches(struct tables *t, struct slice key, struct slice value,
-             struct error *e)
+enum status
+check_batches(struct tables *t, struct slice key, struct slice value,
+              struct error *e)
 {
     if (key.size != 1 || value.size != 8)
         check_drops_bad(t, "batches", key, value,
@@ -125,49 +104,12 @@ take_batches(struct tables *t, struct slice key, struct slice value,
     return ST_OK;
 }
 
-static enum status
-take_quarantined(struct tables *t, struct slice key, struct slice value,
-                 struct error *e)
+enum status
+check_quarantined(struct tables *t, struct slice key, struct slice value,
+                  struct error *e)
 {
     (void)e;
     check_drops_bad(t, "quarantine", key, value,
                     "the damaged value of a row, which a flush put aside");
     return ST_OK;
-}
-
-static bool
-is_table(unsigned byte)
-{
-    static const uint8_t tables[] = {
-        TABLE_UID,         TABLE_SERIES,  TABLE_TAGK_SETS,  TABLE_ROWS,
-        TABLE_ANNOTATIONS, TABLE_META,    TABLE_TREES,      TABLE_ROLLUPS,
-        TABLE_HISTOGRAMS,  TABLE_BATCHES, TABLE_QUARANTINE,
-    };
-
-    return memchr(tables, (int)byte, sizeof tables) != NULL;
-}
-
-enum status
-check_notes(struct tables *t, struct error *e)
-{
-    const uint8_t notes[] = { TABLE_ANNOTATIONS }, metas[] = { TABLE_META };
-    const uint8_t trees[] = { TABLE_TREES }, batches[] = { TABLE_BATCHES };
-    const uint8_t quarantine[] = { TABLE_QUARANTINE };
-    enum status st = check_each(t, slice_of(notes, 1), take_note, e);
-
-    if (st == ST_OK)
-        st = check_each(t, slice_of(metas, 1), take_meta, e);
-    if (st == ST_OK)
-        st = check_each(t, slice_of(trees, 1), take_tree, e);
-    if (st == ST_OK)
-        st = check_each(t, slice_of(batches, 1), take_batches, e);
-    if (st == ST_OK)
-        st = check_each(t, slice_of(quarantine, 1), take_quarantined, e);
-    for (unsigned byte = 0; byte < 256 && st == ST_OK; byte++) {
-        const uint8_t table[] = { (uint8_t)byte };
-
-        if (!is_table(byte))
-            st = check_each(t, slice_of(table, 1), take_unknown, e);
-    }
-    return st;
 }

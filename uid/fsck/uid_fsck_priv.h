@@ -1,11 +1,12 @@
 /*
  * What the files of the check share.
  *
- *     check.c          the order of things; repairing
- *     check_names.c    the UID table
- *     check_series.c   the directory, tag-key sets and kinds; which series
- * there are check_rows.c     rows and histograms check_notes.c    annotations,
- * metadata, trees, and what is in no table
+ *     uid_fsck.c         the order of things; repairing; ids
+ *     uid_fsck_names.c   the UID table
+ *     uid_fsck_series.c  kinds, the directory, tag-key sets; which series there
+ *                        are
+ *     uid_fsck_rows.c    rows and histograms
+ *     uid_fsck_notes.c   annotations, metadata, trees, and the small tables
  *
  * Threads: owner.
  */
@@ -16,9 +17,10 @@
 
 #include "base/arena.h"
 #include "base/log.h"
+#include "base/table.h"
 #include "uid/fsck/uid_fsck.h"
-#include "uid/series/tagk_sets.h"
 #include "uid/names/uid.h"
+#include "uid/series/tagk_sets.h"
 
 /* Ids in use, as ranges: they ascend mostly without gaps. */
 struct id_range {
@@ -29,12 +31,20 @@ struct id_ranges {
     size_t len, cap;
 };
 
-/* TSUIDs, by hash; or, past the bound, none. */
+/* The hashes of TSUIDs; past the bound the rest is in the store alone. */
 struct tsuid_set {
-    uint64_t *slots; /* 0: free */
-    size_t slots_len, len;
-    uint64_t seed;
+    struct hash_table table;
+    uint64_t *hashes;
+    size_t cap;
     bool is_full;
+};
+
+/* What check_names() knows of the kind that it is at. */
+struct names {
+    enum uid_kind kind;
+    unsigned width;
+    uint64_t counter;
+    uint64_t by_id, by_name; /* sums of the pairs, seen from either side */
 };
 
 struct tables {
@@ -42,10 +52,13 @@ struct tables {
     struct store *store;
     struct kv *kv;
     const struct key_layout *layout;
+    uint64_t seed;
     struct check_counts n;
     struct arena *arena; /* of one entry */
+    struct names names;
     struct id_ranges ids[UID_KINDS];
     struct id_ranges kinds;
+    size_t kinds_len;
     uint64_t highest[UID_KINDS];
     struct tagk_sets *tagk_sets;
     struct tsuid_set series;
@@ -56,64 +69,63 @@ struct tables {
     FILE *aside;
 };
 
-/* Each of these is one step of check_tables(). */
+/* Steps of check_tables() that take more than one look at each entry. */
 MUST_CHECK enum status check_names(struct tables *t, struct error *e);
-MUST_CHECK enum status check_kinds(struct tables *t, struct error *e);
 MUST_CHECK enum status check_series(struct tables *t, struct error *e);
-MUST_CHECK enum status check_rows(struct tables *t, struct error *e);
-MUST_CHECK enum status check_histograms(struct tables *t, struct error *e);
-MUST_CHECK enum status check_notes(struct tables *t, struct error *e);
 
-/* -- what they use --------------------------------------------------------- */
-
+/* One entry, its key and its value.  Only what cannot be looked at fails. */
 typedef enum status check_entry_fn(struct tables *t, struct slice key,
                                    struct slice value, struct error *e);
+check_entry_fn check_kind, check_row, check_histogram, check_annotation,
+    check_meta, check_tree, check_batches, check_quarantined;
+
+/* -- what they use --------------------------------------------------------- */
 
 /* Calls f for every entry whose key begins with 'prefix'. */
 MUST_CHECK enum status check_each(struct tables *t, struct slice prefix,
                                   check_entry_fn *f, struct error *e);
 
-/* A finding about a key.  check_puts() and check_drops() come before, if it is
- * repaired. */
+/* Write an entry, and move one aside; nothing when only looking. */
+void check_puts(struct tables *t, struct slice key, struct slice value);
+void check_drops(struct tables *t, struct slice key, struct slice value);
+/* The finding comes after its repairs, of which 'repaired' tells when they are
+ * made; NULL: there are none. */
 void check_says(struct tables *t, const char *code, struct slice key,
                 const char *repaired, const char *fmt, ...) PRINTF_LIKE(5, 6);
-bool check_repairs(const struct tables *t);
-/* Writes an entry; when repairing only.  False: it could not, the batch says.
- */
-void check_puts(struct tables *t, struct slice key, struct slice value);
-/* Moves an entry aside. */
-void check_drops(struct tables *t, struct slice key, struct slice value);
-/* The finding for an entry that is of no use, moved aside when repairing. */
-void check_drops_bad(struct tables *t, const char *code, struct slice key,
-                     struct slice value, const char *fmt, ...)
-    PRINTF_LIKE(5, 6);
+/* An entry that is of no use. */
+#define check_drops_bad(t, code, key, value, ...) \
+    (check_drops(t, key, value),                  \
+     check_says(t, code, key, "moved aside", __VA_ARGS__))
+/* The same for bytes that do not decode: ST_CORRUPT, and why.  Other failures
+ * are handed on. */
+MUST_CHECK enum status check_decoded(struct tables *t, const char *code,
+                                     struct slice key, struct slice value,
+                                     enum status st, const struct error *why,
+                                     struct error *e);
 
-/* ST_NOT_FOUND.  Repairs are seen once their batch is written. */
-MUST_CHECK enum status check_get(struct tables *t, struct slice key,
-                                 struct buf *out, struct error *e);
-
-/* Ids are added in ascending order. */
+/* In ascending order the fastest; one that is there is not added. */
 void id_ranges_add(struct id_ranges *r, uint64_t id);
-/* In any order, which takes longer. */
-void id_ranges_insert(struct id_ranges *r, uint64_t id);
 bool id_ranges_have(const struct id_ranges *r, uint64_t id);
+
+unsigned check_id_width(const struct tables *t, enum uid_kind kind);
+/* <'u'> <kind> <what> <id> */
+#define CHECK_ID_KEY_MAX (3 + 8)
+struct slice check_id_key(const struct tables *t, enum uid_kind kind, char what,
+                          uint64_t id, uint8_t out[CHECK_ID_KEY_MAX]);
+/* Writes the highest id that was given out. */
+void check_puts_counter(struct tables *t, enum uid_kind kind, uint64_t highest);
 
 /* Is every id of the TSUID in use?  One that may have lost its name is a
  * finding of its own, and gets another name; else '*what' says what is wrong.
  */
 bool check_ids(struct tables *t, struct slice tsuid, char what[64]);
 
-/* Writes what was repaired so far, if that is much, or 'all' of it. */
-MUST_CHECK enum status check_flush(struct tables *t, bool all, struct error *e);
-
 /* Is the series in the directory? */
 MUST_CHECK enum status check_has_series(struct tables *t, struct slice tsuid,
                                         bool *out, struct error *e);
-/* From now on it is. */
-void check_add_series(struct tables *t, struct slice tsuid);
 /* Enters a series which has a row or a histogram, but no entry. */
-MUST_CHECK enum status check_enter_series(struct tables *t, struct slice tsuid,
-                                          uint32_t created_s, struct error *e);
+void check_enter_series(struct tables *t, struct slice tsuid,
+                        uint32_t created_s);
 
 /* "sys.load{host=a}", as far as its names are known. */
 #define CHECK_TEXT_MAX 400

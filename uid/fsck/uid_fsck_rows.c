@@ -16,7 +16,6 @@ find_series(struct tables *t, const char *code, struct slice key,
             bool *known, struct error *e)
 {
     char what[64], name[CHECK_TEXT_MAX];
-    bool repairs = check_repairs(t);
     enum status st = check_has_series(t, tsuid, known, e);
 
     if (st != ST_OK || *known)
@@ -27,14 +26,10 @@ find_series(struct tables *t, const char *code, struct slice key,
         return ST_OK;
     }
     *known = true;
-    if (repairs)
-        st = check_enter_series(t, tsuid, time_s, e);
-    else
-        check_add_series(t, tsuid); /* once is enough */
-    check_says(t, code, key, repairs ? "entered" : NULL,
-               "the series %s is not in the directory",
+    check_enter_series(t, tsuid, time_s);
+    check_says(t, code, key, "entered", "the series %s is not in the directory",
                check_describe(t, tsuid, name));
-    return st;
+    return ST_OK;
 }
 
 /* -- rows ------------------------------------------------------------------ */
@@ -106,15 +101,13 @@ move_row(struct tables *t, struct slice key, struct slice value)
                      key_row(w, whole,
                              (uint32_t)key_get_uint(key.data + at + metric, 4),
                              right));
-    is_free = check_get(t, moved, &there, NULL) == ST_NOT_FOUND;
+    is_free = kv_get(t->kv, moved, &there, NULL) == ST_NOT_FOUND;
     buf_fini(&there);
     if (!is_free)
         return false;
-    if (check_repairs(t)) {
-        check_drops(t, key, value);
-        check_puts(t, moved, value);
-    }
-    check_says(t, "row-salt", key, check_repairs(t) ? "moved there" : NULL,
+    check_drops(t, key, value);
+    check_puts(t, moved, value);
+    check_says(t, "row-salt", key, "moved there",
                "a row in salt bucket %u that belongs in %u", key.data[1],
                right[1]);
     return true;
@@ -158,14 +151,14 @@ drop_hours(struct tables *t, struct slice key, struct slice value,
     check_drops_bad(t, "row-block", key, value, "%s: %s",
                     check_describe(t, tsuid, name), why->text);
     row_value_put(t->layout, base, good, &rest);
-    if (check_repairs(t) && rest.size > 0)
+    if (rest.size > 0)
         check_puts(t, key, buf_slice(&rest));
     buf_fini(&rest);
 }
 
-static enum status
-take_row(struct tables *t, struct slice key, struct slice value,
-         struct error *e)
+enum status
+check_row(struct tables *t, struct slice key, struct slice value,
+          struct error *e)
 {
     uint8_t bytes[TSUID_MAX] = { 0 };
     struct slice tsuid = slice_of(bytes, 0);
@@ -196,19 +189,11 @@ take_row(struct tables *t, struct slice key, struct slice value,
     return ST_OK;
 }
 
-enum status
-check_rows(struct tables *t, struct error *e)
-{
-    const uint8_t table[] = { TABLE_ROWS };
-
-    return check_each(t, slice_of(table, 1), take_row, e);
-}
-
 /* -- histograms ------------------------------------------------------------ */
 
-static enum status
-take_histogram(struct tables *t, struct slice key, struct slice value,
-               struct error *e)
+enum status
+check_histogram(struct tables *t, struct slice key, struct slice value,
+                struct error *e)
 {
     struct slice tsuid = slice_of(key.data + 3, 0);
     struct histogram h;
@@ -243,12 +228,4 @@ take_histogram(struct tables *t, struct slice key, struct slice value,
     else if (st != ST_OK)
         return error_set(e, st, "%s", why.text);
     return ST_OK;
-}
-
-enum status
-check_histograms(struct tables *t, struct error *e)
-{
-    const uint8_t table[] = { TABLE_HISTOGRAMS };
-
-    return check_each(t, slice_of(table, 1), take_histogram, e);
 }

@@ -13,167 +13,100 @@
 #include "base/mem.h"
 #include "uid/series/rollup_ids.h"
 
-#define SLOTS_MAX ((size_t)64 << 20) /* 512 MB */
+#define SERIES_MAX ((size_t)16 << 20) /* some 500 MB */
 
 /* -- kinds ----------------------------------------------------------------- */
 
-struct numbers {
-    uint64_t list[KINDS_MAX];
-    size_t len;
-};
-
-static int
-compare(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 enum status
-check_kinds(struct tables *t, struct error *e)
+check_kind(struct tables *t, struct slice key, struct slice value,
+           struct error *e)
 {
-    const uint8_t table[] = { TABLE_ROLLUPS };
-    struct slice prefix = slice_of(table, 1);
-    struct kv_iter *it = kv_iter_open(t->kv, slice_str(""));
-    struct numbers *n = mem_new(sizeof *n);
+    uint64_t number = value.size == 4 ? key_get_uint(value.data, 4) : 0;
 
-    for (bool on = kv_iter_seek(it, prefix);
-         on && slice_starts(kv_iter_key(it), prefix); on = kv_iter_next(it)) {
-        struct slice key = kv_iter_key(it), value = kv_iter_value(it);
-
-        t->n.others++;
-        if (key.size < 2 || key.size > KIND_NAME_MAX || value.size != 4 ||
-            n->len == KINDS_MAX || key_get_uint(value.data, 4) == 0)
-            check_drops_bad(t, "kind-entry", key, value,
-                            "a kind of rollups with %zu and %zu bytes",
-                            key.size, value.size);
-        else
-            n->list[n->len++] = key_get_uint(value.data, 4);
+    (void)e;
+    t->n.others++;
+    if (key.size < 2 || key.size > KIND_NAME_MAX || number == 0 ||
+        t->kinds_len == KINDS_MAX) {
+        check_drops_bad(t, "kind-entry", key, value,
+                        "a kind of rollups with %zu and %zu bytes", key.size,
+                        value.size);
+        return ST_OK;
     }
-    qsort(n->list, n->len, sizeof n->list[0], compare);
-    for (size_t i = 0; i < n->len; i++) {
-        if (i > 0 && n->list[i] == n->list[i - 1])
-            check_says(t, "kind-number", prefix, NULL,
-                       "two kinds of rollups have the number %llu",
-                       (unsigned long long)n->list[i]);
-        id_ranges_add(&t->kinds, n->list[i]);
-    }
-    free(n);
-    return kv_iter_close(&it, e);
+    t->kinds_len++;
+    if (id_ranges_have(&t->kinds, number))
+        check_says(t, "kind-number", key, NULL,
+                   "two kinds of rollups have the number %llu",
+                   (unsigned long long)number);
+    id_ranges_add(&t->kinds, number);
+    return ST_OK;
 }
 
 /* -- the set of series ----------------------------------------------------- */
 
-static void
-insert(uint64_t *slots, size_t len, uint64_t h)
+static bool
+is_hash(const void *hashes, uint32_t i, const void *key)
 {
-    size_t i = h & (len - 1);
-
-    while (slots[i] != 0 && slots[i] != h)
-        i = (i + 1) & (len - 1);
-    slots[i] = h;
-}
-
-static uint64_t
-hash_of(const struct tsuid_set *s, struct slice tsuid)
-{
-    uint64_t h = hash_slice(tsuid, s->seed);
-
-    return h == 0 ? 1 : h;
+    return ((const uint64_t *)hashes)[i] == *(const uint64_t *)key;
 }
 
 static void
-grow(struct tsuid_set *s)
-{
-    size_t len = s->slots_len == 0 ? 1024 : s->slots_len * 2;
-    uint64_t *slots = len > SLOTS_MAX ? NULL : calloc(len, sizeof *slots);
-
-    if (slots == NULL) { /* from now on the directory is asked */
-        s->is_full = true;
-        return;
-    }
-    for (size_t i = 0; i < s->slots_len; i++)
-        if (s->slots[i] != 0)
-            insert(slots, len, s->slots[i]);
-    free(s->slots);
-    s->slots = slots;
-    s->slots_len = len;
-}
-
-void
-check_add_series(struct tables *t, struct slice tsuid)
+add_series(struct tables *t, struct slice tsuid)
 {
     struct tsuid_set *s = &t->series;
+    uint64_t hash = hash_slice(tsuid, t->seed);
+    size_t len = s->table.len;
 
-    if ((s->len + 1) * 2 > s->slots_len && !s->is_full)
-        grow(s);
+    s->is_full = len == SERIES_MAX;
     if (s->is_full)
         return;
-    insert(s->slots, s->slots_len, hash_of(s, tsuid));
-    s->len++;
+    if (len == s->cap) {
+        s->cap = len == 0 ? 1024 : 2 * len;
+        s->hashes = mem_resize(s->hashes, s->cap, sizeof *s->hashes);
+    }
+    s->hashes[len] = hash;
+    table_add(&s->table, hash, (uint32_t)len);
 }
 
 enum status
 check_has_series(struct tables *t, struct slice tsuid, bool *out,
                  struct error *e)
 {
-    const struct tsuid_set *s = &t->series;
-    uint64_t h = hash_of(s, tsuid);
+    uint64_t hash = hash_slice(tsuid, t->seed);
     struct buf value = BUF_INIT;
     uint8_t key[1 + TSUID_MAX];
     enum status st;
 
-    *out = false;
-    if (s->slots_len > 0)
-        for (size_t i = h & (s->slots_len - 1); s->slots[i] != 0;
-             i = (i + 1) & (s->slots_len - 1))
-            if (s->slots[i] == h) {
-                *out = true;
-                return ST_OK;
-            }
-    if (!s->is_full)
+    *out = table_find(&t->series.table, hash, is_hash, t->series.hashes,
+                      &hash) != TABLE_NONE;
+    if (*out || !t->series.is_full)
         return ST_OK;
-    st = check_get(t, slice_of(key, key_series(tsuid, key)), &value, e);
+    st = kv_get(t->kv, slice_of(key, key_series(tsuid, key)), &value, e);
     *out = st == ST_OK;
     buf_fini(&value);
     return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
-/* -- series and tag-key sets
- * ----------------------------------------------------- */
-
-/* Without the table's byte. */
-static struct slice
-tagk_set_of(const struct tables *t, struct slice tsuid, uint8_t *out)
+/* The tag-key set's count is put right by the next round: it is not known here
+ * which others of its series were found so. */
+void
+check_enter_series(struct tables *t, struct slice tsuid, uint32_t created_s)
 {
-    const struct key_layout *w = t->layout;
-    size_t n = w->metric_width;
+    uint8_t key[1 + TSUID_MAX], value[4];
 
-    memcpy(out, tsuid.data, n);
-    for (size_t i = 0; i < tsuid_tags(w, tsuid); i++) {
-        memcpy(out + n, tsuid_tagk(w, tsuid, i).data, w->tagk_width);
-        n += w->tagk_width;
-    }
-    return slice_of(out, n);
+    key_put_uint(value, created_s, 4);
+    check_puts(t, slice_of(key, key_series(tsuid, key)), slice_of(value, 4));
+    add_series(t, tsuid);
 }
 
-static void
-count(struct tables *t, struct slice tsuid)
-{
-    uint8_t bytes[TSUID_MAX];
-    struct slice tagk_set = tagk_set_of(t, tsuid, bytes);
-
-    tagk_sets_set(t->tagk_sets, tagk_set,
-                  tagk_sets_get(t->tagk_sets, tagk_set) + 1);
-}
+/* -- series and tag-key sets ----------------------------------------------- */
 
 static enum status
 take_series(struct tables *t, struct slice key, struct slice value,
             struct error *e)
 {
-    struct slice tsuid = slice_of(key.data + 1, key.size - 1);
+    struct slice tsuid = slice_of(key.data + 1, key.size - 1), set;
     char what[64], name[CHECK_TEXT_MAX];
+    uint8_t set_key[TAGK_SETS_KEY_MAX];
 
     (void)e;
     t->n.series++;
@@ -190,15 +123,14 @@ take_series(struct tables *t, struct slice key, struct slice value,
         return ST_OK;
     }
     if (value.size != 4) {
-        if (check_repairs(t))
-            check_puts(t, key, slice_of("\0\0\0\0", 4));
-        check_says(t, "series-entry", key,
-                   check_repairs(t) ? "its creation is unknown now" : NULL,
+        check_puts(t, key, slice_of("\0\0\0\0", 4));
+        check_says(t, "series-entry", key, "its creation is unknown now",
                    "the entry of %s has %zu bytes, not 4",
                    check_describe(t, tsuid, name), value.size);
     }
-    check_add_series(t, tsuid);
-    count(t, tsuid);
+    add_series(t, tsuid);
+    set = tagk_sets_key(t->layout, tsuid, set_key);
+    tagk_sets_set(t->tagk_sets, set, tagk_sets_get(t->tagk_sets, set) + 1);
     return ST_OK;
 }
 
@@ -208,53 +140,33 @@ static enum status
 take_tagk_set(struct tables *t, struct slice key, struct slice value,
               struct error *e)
 {
-    struct slice tagk_set = slice_of(key.data + 1, key.size - 1);
-    size_t tagks = tagk_set.size - t->layout->metric_width;
-    uint8_t bytes[8];
     uint64_t series;
+    uint8_t bytes[8];
 
     (void)e;
     t->n.tagk_sets++;
-    if (tagk_set.size <= t->layout->metric_width || tagk_set.size > TSUID_MAX ||
-        tagks % t->layout->tagk_width != 0 || value.size != 8) {
+    if (!tagk_sets_key_is_valid(t->layout, key) || value.size != 8) {
         check_drops_bad(t, "tagk_set-entry", key, value,
                         "a tag-key set with %zu and %zu bytes", key.size,
                         value.size);
         return ST_OK;
     }
-    series = tagk_sets_get(t->tagk_sets, tagk_set);
+    series = tagk_sets_get(t->tagk_sets, key);
     if (series == 0) {
         check_drops_bad(t, "tagk_set-unused", key, value,
                         "no series has this set of tags");
         return ST_OK;
     }
-    tagk_sets_set(t->tagk_sets, tagk_set, 0);
+    tagk_sets_set(t->tagk_sets, key, 0);
     if (series == key_get_uint(value.data, 8))
         return ST_OK;
     key_put_uint(bytes, series, 8);
-    if (check_repairs(t))
-        check_puts(t, key, slice_of(bytes, 8));
-    check_says(t, "tagk_set-count", key, check_repairs(t) ? "set" : NULL,
+    check_puts(t, key, slice_of(bytes, 8));
+    check_says(t, "tagk_set-count", key, "set",
                "%llu series have this set of tags, not %llu",
                (unsigned long long)series,
                (unsigned long long)key_get_uint(value.data, 8));
     return ST_OK;
-}
-
-static void
-add_tagk_set(struct tables *t, struct slice tagk_set, uint64_t series)
-{
-    uint8_t key[1 + TSUID_MAX] = { TABLE_TAGK_SETS }, value[8];
-
-    memcpy(key + 1, tagk_set.data, tagk_set.size);
-    key_put_uint(value, series, 8);
-    if (check_repairs(t))
-        check_puts(t, slice_of(key, 1 + tagk_set.size), slice_of(value, 8));
-    check_says(t, "tagk_set-missing", slice_of(key, 1 + tagk_set.size),
-               check_repairs(t) ? "entered" : NULL,
-               "%llu series have a set of tags that is not entered, and are "
-               "not found",
-               (unsigned long long)series);
 }
 
 /* Again all series, for those whose tag-key sets have no entry. */
@@ -262,51 +174,36 @@ static enum status
 find_tagk_set(struct tables *t, struct slice key, struct slice value,
               struct error *e)
 {
-    struct slice tsuid = slice_of(key.data + 1, key.size - 1);
-    uint8_t bytes[TSUID_MAX];
-    struct slice tagk_set;
+    struct slice tsuid = slice_of(key.data + 1, key.size - 1), set;
+    uint8_t set_key[TAGK_SETS_KEY_MAX], bytes[8];
     uint64_t series;
 
     (void)value;
     (void)e;
     if (tsuid.size > TSUID_MAX || !tsuid_is_valid(t->layout, tsuid))
         return ST_OK;
-    tagk_set = tagk_set_of(t, tsuid, bytes);
-    series = tagk_sets_get(t->tagk_sets, tagk_set);
+    set = tagk_sets_key(t->layout, tsuid, set_key);
+    series = tagk_sets_get(t->tagk_sets, set);
     if (series == 0)
         return ST_OK;
-    tagk_sets_set(t->tagk_sets, tagk_set, 0);
-    add_tagk_set(t, tagk_set, series);
+    tagk_sets_set(t->tagk_sets, set, 0);
+    key_put_uint(bytes, series, 8);
+    check_puts(t, set, slice_of(bytes, 8));
+    check_says(t, "tagk_set-missing", set, "entered",
+               "%llu series have a set of tags that is not entered, and are "
+               "not found",
+               (unsigned long long)series);
     return ST_OK;
 }
 
 enum status
 check_series(struct tables *t, struct error *e)
 {
-    const uint8_t series[] = { TABLE_SERIES },
-                  tagk_sets[] = { TABLE_TAGK_SETS };
-    enum status st = check_each(t, slice_of(series, 1), take_series, e);
+    enum status st = check_each(t, KEY_TABLE(TABLE_SERIES), take_series, e);
 
     if (st == ST_OK)
-        st = check_each(t, slice_of(tagk_sets, 1), take_tagk_set, e);
+        st = check_each(t, KEY_TABLE(TABLE_TAGK_SETS), take_tagk_set, e);
     if (st == ST_OK && tagk_sets_total(t->tagk_sets) > 0)
-        st = check_each(t, slice_of(series, 1), find_tagk_set, e);
+        st = check_each(t, KEY_TABLE(TABLE_SERIES), find_tagk_set, e);
     return st;
-}
-
-/* -- series that were found elsewhere -------------------------------------- */
-
-/* The tag-key set's count is put right by the next round: it is not known here
- * which others of its series were found so. */
-enum status
-check_enter_series(struct tables *t, struct slice tsuid, uint32_t created_s,
-                   struct error *e)
-{
-    uint8_t key[1 + TSUID_MAX], value[4];
-
-    (void)e;
-    key_put_uint(value, created_s, 4);
-    check_puts(t, slice_of(key, key_series(tsuid, key)), slice_of(value, 4));
-    check_add_series(t, tsuid);
-    return ST_OK;
 }

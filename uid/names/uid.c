@@ -11,8 +11,6 @@
 
 #define CACHE_ENTRIES 2000000
 
-static const uint8_t kind_bytes[UID_KINDS] = { 'm', 'k', 'v' };
-
 /* -- keys ---------------------------------------------------------------- */
 
 /* With 'size' bytes to follow.  Half a key would be another one: a name would
@@ -23,7 +21,7 @@ key_start(enum uid_kind kind, char what, size_t size, struct buf *out)
     buf_clear(out);
     buf_make_room(out, 3 + size);
     buf_put_u8(out, TABLE_UID);
-    buf_put_u8(out, kind_bytes[kind]);
+    buf_put_u8(out, (uint8_t)UID_KIND_BYTES[kind]);
     buf_put_u8(out, (uint8_t)what);
 }
 

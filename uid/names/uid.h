@@ -25,7 +25,8 @@
 #include "storage/store/store.h"
 
 enum uid_kind { UID_METRIC, UID_TAGK, UID_TAGV };
-#define UID_KINDS 3
+#define UID_KINDS      3
+#define UID_KIND_BYTES "mkv" /* in keys */
 
 struct uid_table; /* opaque */
 

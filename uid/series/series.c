@@ -29,17 +29,12 @@ static enum status
 load_tagk_set(struct series_directory *d, struct slice key, struct slice value,
               struct error *e)
 {
-    const struct key_layout *w = &d->widths;
-    size_t tagks = key.size - 1 - w->metric_width;
-
-    if (key.size <= 1u + w->metric_width || tagks % w->tagk_width != 0 ||
-        tagks / w->tagk_width > KEY_MAX_TAGS || value.size != 8)
+    if (!tagk_sets_key_is_valid(&d->widths, key) || value.size != 8)
         return error_set(
             e, ST_CORRUPT,
-            "tag tag-key set with a key of %zu and a value of %zu bytes",
-            key.size, value.size);
-    tagk_sets_set(d->tagk_sets, slice_of(key.data + 1, key.size - 1),
-                  key_get_uint(value.data, 8));
+            "tag-key set with a key of %zu and a value of %zu bytes", key.size,
+            value.size);
+    tagk_sets_set(d->tagk_sets, key, key_get_uint(value.data, 8));
     return ST_OK;
 }
 

@@ -40,24 +40,6 @@ series_read_entry(struct series_directory *d, struct slice tsuid, bool *exists,
     return st;
 }
 
-/* The key of the TSUID's tag-key set, with its table's byte. */
-static size_t
-tagk_set_key(const struct series_directory *d, struct slice tsuid, uint8_t *out)
-{
-    const struct key_layout *w = &d->widths;
-    size_t n = 0;
-
-    out[n++] = TABLE_TAGK_SETS;
-    memcpy(out + n, tsuid.data, w->metric_width);
-    n += w->metric_width;
-    for (size_t at = w->metric_width; at < tsuid.size;
-         at += (size_t)w->tagk_width + w->tagv_width) {
-        memcpy(out + n, tsuid.data + at, w->tagk_width);
-        n += w->tagk_width;
-    }
-    return n;
-}
-
 /* The tag-key sets that a batch of entries counts up. */
 struct tagk_set_counts {
     struct {
@@ -73,7 +55,7 @@ count_tagk_set(struct series_directory *d, struct tagk_set_counts *c,
                struct slice tsuid)
 {
     uint8_t key[SERIES_KEY_MAX];
-    struct slice tagk_set = { key, tagk_set_key(d, tsuid, key) };
+    struct slice tagk_set = tagk_sets_key(&d->widths, tsuid, key);
     size_t i = 0;
 
     while (i < c->len &&
@@ -83,8 +65,7 @@ count_tagk_set(struct series_directory *d, struct tagk_set_counts *c,
     if (i == c->len) {
         memcpy(c->tagk_sets[i].key, key, tagk_set.size);
         c->tagk_sets[i].size = tagk_set.size;
-        c->tagk_sets[i].series =
-            tagk_sets_get(d->tagk_sets, slice_of(key + 1, tagk_set.size - 1));
+        c->tagk_sets[i].series = tagk_sets_get(d->tagk_sets, tagk_set);
         c->len++;
     }
     c->tagk_sets[i].series++;
@@ -106,10 +87,9 @@ write_entries(struct series_directory *d, struct kv_batch *b,
     }
     st = store_write(d->store, b, NULL, e);
     for (size_t i = 0; i < c->len && st == ST_OK; i++)
-        tagk_sets_set(
-            d->tagk_sets,
-            slice_of(c->tagk_sets[i].key + 1, c->tagk_sets[i].size - 1),
-            c->tagk_sets[i].series);
+        tagk_sets_set(d->tagk_sets,
+                      slice_of(c->tagk_sets[i].key, c->tagk_sets[i].size),
+                      c->tagk_sets[i].series);
     return st;
 }
 
@@ -201,8 +181,8 @@ has_room(struct series_directory *d, struct slice tsuid,
                    d->widths.metric_width) == 0)
             series +=
                 c->tagk_sets[i].series -
-                tagk_sets_get(d->tagk_sets, slice_of(c->tagk_sets[i].key + 1,
-                                                     c->tagk_sets[i].size - 1));
+                tagk_sets_get(d->tagk_sets, slice_of(c->tagk_sets[i].key,
+                                                     c->tagk_sets[i].size));
     return series < l->of_metric;
 }
 

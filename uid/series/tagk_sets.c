@@ -65,6 +65,37 @@ tagk_sets_free(struct tagk_sets **sp)
     free(s);
 }
 
+struct slice
+tagk_sets_key(const struct key_layout *w, struct slice tsuid,
+              uint8_t out[TAGK_SETS_KEY_MAX])
+{
+    size_t n = 1u + w->metric_width;
+
+    out[0] = TABLE_TAGK_SETS;
+    memcpy(out + 1, tsuid.data, w->metric_width);
+    for (size_t i = 0; i < tsuid_tags(w, tsuid); i++, n += w->tagk_width)
+        memcpy(out + n, tsuid_tagk(w, tsuid, i).data, w->tagk_width);
+    return slice_of(out, n);
+}
+
+bool
+tagk_sets_key_is_valid(const struct key_layout *w, struct slice key)
+{
+    size_t tagks = key.size - 1 - w->metric_width;
+
+    return key.size > 1u + w->metric_width && tagks % w->tagk_width == 0 &&
+           tagks / w->tagk_width <= KEY_MAX_TAGS;
+}
+
+/* What heads the list of a metric. */
+static struct slice
+metric_key(const struct tagk_sets *s, uint64_t metric, uint8_t out[1 + 8])
+{
+    out[0] = TABLE_TAGK_SETS;
+    key_put_uint(out + 1, metric, s->widths.metric_width);
+    return slice_of(out, 1u + s->widths.metric_width);
+}
+
 static bool
 node_is(const void *nodes, uint32_t i, const void *key)
 {
@@ -112,11 +143,11 @@ tagk_sets_set(struct tagk_sets *s, struct slice key, uint64_t series)
     bool added, head_added;
 
     OBJ_CHECK(s, TAGK_SETS_MAGIC);
-    INSIST(key.size > s->widths.metric_width && key.size <= TSUID_MAX);
+    INSIST(tagk_sets_key_is_valid(&s->widths, key));
     lock_take(&s->lock);
     n = find_or_add(s, key, &added);
     if (added) {
-        head = find_or_add(s, slice_of(key.data, s->widths.metric_width),
+        head = find_or_add(s, slice_of(key.data, 1u + s->widths.metric_width),
                            &head_added);
         n->next = head->next;
         head->next = n;
@@ -144,7 +175,7 @@ static void
 to_tagk_set(const struct tagk_sets *s, const struct node *n,
             struct series_tagk_set *out)
 {
-    size_t at = s->widths.metric_width;
+    size_t at = 1u + s->widths.metric_width;
 
     out->tagks_len = 0;
     for (; at < n->size; at += s->widths.tagk_width)
@@ -157,16 +188,15 @@ enum status
 tagk_sets_list(struct tagk_sets *s, uint64_t metric, struct arena *a,
                struct series_tagk_set **out, size_t *len, struct error *e)
 {
-    uint8_t key[8];
+    uint8_t key[1 + 8];
     const struct node *head;
     enum status st = ST_OK;
 
     OBJ_CHECK(s, TAGK_SETS_MAGIC);
     *out = NULL;
     *len = 0;
-    key_put_uint(key, metric, s->widths.metric_width);
     lock_take(&s->lock);
-    head = node_find(s, slice_of(key, s->widths.metric_width));
+    head = node_find(s, metric_key(s, metric, key));
     if (head != NULL) {
         size_t n = 0;
 
@@ -186,14 +216,13 @@ tagk_sets_list(struct tagk_sets *s, uint64_t metric, struct arena *a,
 uint64_t
 tagk_sets_count(struct tagk_sets *s, uint64_t metric)
 {
-    uint8_t key[8];
+    uint8_t key[1 + 8];
     const struct node *head;
     uint64_t sum = 0;
 
     OBJ_CHECK(s, TAGK_SETS_MAGIC);
-    key_put_uint(key, metric, s->widths.metric_width);
     lock_take(&s->lock);
-    head = node_find(s, slice_of(key, s->widths.metric_width));
+    head = node_find(s, metric_key(s, metric, key));
     if (head != NULL)
         for (const struct node *i = head->next; i != NULL; i = i->next)
             sum += i->series;
@@ -218,7 +247,7 @@ has_tagk(const struct tagk_sets *s, const struct node *n, uint64_t tagk)
 {
     const struct key_layout *w = &s->widths;
 
-    for (size_t at = w->metric_width; at < n->size && n->series > 0;
+    for (size_t at = 1u + w->metric_width; at < n->size && n->series > 0;
          at += w->tagk_width)
         if (key_get_uint(n->key + at, w->tagk_width) == tagk)
             return true;
@@ -230,11 +259,10 @@ static size_t
 one_metric(const struct tagk_sets *s, uint64_t metric, uint64_t tagk,
            uint64_t *out) REQUIRES(s->lock)
 {
-    uint8_t key[8];
+    uint8_t key[1 + 8];
     const struct node *n;
 
-    key_put_uint(key, metric, s->widths.metric_width);
-    n = node_find(s, slice_of(key, s->widths.metric_width));
+    n = node_find(s, metric_key(s, metric, key));
     for (; n != NULL; n = n->next)
         if (has_tagk(s, n, tagk)) {
             *out = metric;
@@ -251,7 +279,8 @@ all_metrics(const struct tagk_sets *s, uint64_t tagk, uint64_t *out)
 
     for (size_t i = 0; i < s->table.len; i++)
         if (has_tagk(s, s->nodes[i], tagk))
-            out[len++] = key_get_uint(s->nodes[i]->key, s->widths.metric_width);
+            out[len++] =
+                key_get_uint(s->nodes[i]->key + 1, s->widths.metric_width);
     return len;
 }
 

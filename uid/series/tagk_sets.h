@@ -24,7 +24,12 @@ struct tagk_sets; /* opaque */
 struct tagk_sets *tagk_sets_new(const struct key_layout *widths);
 void tagk_sets_free(struct tagk_sets **s);
 
-/* 'key' is <metric> <tagk>..., ids of their widths. */
+/* <'h'> <metric> <tagk>..., ids of their widths. */
+#define TAGK_SETS_KEY_MAX (1 + TSUID_MAX)
+struct slice tagk_sets_key(const struct key_layout *w, struct slice tsuid,
+                           uint8_t out[TAGK_SETS_KEY_MAX]);
+bool tagk_sets_key_is_valid(const struct key_layout *w, struct slice key);
+
 void tagk_sets_set(struct tagk_sets *s, struct slice key, uint64_t series);
 /* 0: it does not exist. */
 uint64_t tagk_sets_get(struct tagk_sets *s, struct slice key);
