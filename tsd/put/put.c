@@ -21,7 +21,6 @@
 #define SPARES_MAX   8
 #define NOT_QUICK_US 1000000
 #define SCRATCH_KEPT ((size_t)256 << 10)
-#define SEEN_SLOTS   (2 * PUT_BATCH_MAX)
 
 static struct put_batch *
 take_spare(struct put_path *p)
@@ -83,9 +82,7 @@ put_path_new(struct store *s, struct series_directory *d, struct uid_table *u,
         p->rules.max_tags = KEY_MAX_TAGS;
     if (o->header_tag != NULL && *o->header_tag != '\0')
         p->header_tag = mem_strdup(o->header_tag);
-    p->cache =
-        put_cache_new(o->cache_entries == 0 ? 2000000 : o->cache_entries,
-                      o->cache_bytes == 0 ? (size_t)256 << 20 : o->cache_bytes);
+    p->cache = put_cache_new(o->cache_entries, o->cache_bytes);
     return p;
 }
 
@@ -110,13 +107,6 @@ put_path_drop_cache(struct put_path *p)
 {
     OBJ_CHECK(p, PATH_MAGIC);
     put_cache_clear(p->cache);
-}
-
-struct put_cache_counts
-put_path_counts(struct put_path *p)
-{
-    OBJ_CHECK(p, PATH_MAGIC);
-    return put_cache_counts(p->cache);
 }
 
 const struct latency *
@@ -517,12 +507,12 @@ identify(struct put_batch *b, size_t row)
 }
 
 /* Asks the directory for all that wait, and enters its answers into the cache.
- * When it fails, those without a series are to blame, or not served. */
-static enum status
-enter(struct put_batch *b, struct error *e)
+ * Rows that get no series are rejected. */
+static void
+enter(struct put_batch *b)
 {
-    enum status status = error_set(e, ST_BUSY, "no memory for new series");
-    enum status full = ST_OK;
+    struct error e;
+    enum status status = error_set(&e, ST_BUSY, "no memory for new series");
     size_t at = 0;
 
     for (size_t i = 0; i < b->entries_len; at = b->tsuid_ends[i++])
@@ -530,12 +520,15 @@ enter(struct put_batch *b, struct error *e)
             slice_of(b->tsuids.data + at, b->tsuid_ends[i] - at);
     if (!b->tsuids.failed)
         status =
-            series_enter(b->path->directory, b->entries, b->entries_len, e);
-    for (size_t i = 0; i < b->entries_len && status == ST_OK; i++) {
+            series_enter(b->path->directory, b->entries, b->entries_len, &e);
+    for (size_t i = 0; i < b->entries_len; i++) {
         size_t row = b->entry_rows[i];
+        enum status rejected = status;
 
-        if (b->entries[i].rejected != ST_OK) {
-            full = series_reject(b->path->directory, e);
+        if (status == ST_OK && b->entries[i].rejected != ST_OK)
+            rejected = series_reject(b->path->directory, &e);
+        if (rejected != ST_OK) {
+            (void)put_reject_text(b, row, fault_of(rejected), e.text);
             continue;
         }
         b->refs[row] = b->entries[i].ref;
@@ -544,81 +537,20 @@ enter(struct put_batch *b, struct error *e)
     }
     b->entries_len = 0;
     buf_clear(&b->tsuids);
-    return status == ST_OK ? full : status;
-}
-
-/* One row, whose series the store has forgotten. */
-static bool
-resolve(struct put_batch *b, size_t row)
-{
-    struct error e;
-    enum status status;
-
-    if (!identify(b, row))
-        return false;
-    status = enter(b, &e);
-    return status == ST_OK || put_reject_text(b, row, fault_of(status), e.text);
-}
-
-/* The first row with this row's key among those that were asked about, itself
- * if there is none.  'seen' is a hash table of rows + 1. */
-static size_t
-first_alike(const struct put_batch *b, size_t row, uint16_t seen[SEEN_SLOTS])
-{
-    const struct put_key *key = &b->keys[row];
-    size_t at = key->hash % SEEN_SLOTS;
-
-    for (; seen[at] != 0; at = (at + 1) % SEEN_SLOTS)
-        if (put_key_eq(&b->keys[seen[at] - 1], key))
-            return seen[at] - 1u;
-    seen[at] = (uint16_t)(row + 1);
-    return row;
-}
-
-/* Rows that the cache does not know.  Those of one new series are resolved
- * once; where that fails, each is rejected. */
-static void
-look_up_unknown(struct put_batch *b)
-{
-    uint16_t seen[SEEN_SLOTS] = { 0 }, alike[PUT_BATCH_MAX] = { 0 };
-    bool identified[PUT_BATCH_MAX] = { false };
-    enum status status = ST_OK;
-    struct error e;
-
-    for (size_t row = 0; row < b->len; row++) {
-        alike[row] = (uint16_t)row;
-        if (b->ready[row] && b->refs[row] != SERIES_REF_NONE)
-            continue;
-        b->refs[row] = SERIES_REF_NONE;
-        if (b->ready[row])
-            alike[row] = (uint16_t)first_alike(b, row, seen);
-        if (alike[row] == row || !identified[alike[row]]) {
-            alike[row] = (uint16_t)row;
-            identified[row] = identify(b, row);
-        }
-    }
-    if (b->entries_len > 0)
-        status = enter(b, &e);
-    for (size_t row = 0; row < b->len; row++) {
-        if (b->refs[row] == SERIES_REF_NONE)
-            b->refs[row] = b->refs[alike[row]];
-        if (status != ST_OK && b->refs[row] == SERIES_REF_NONE &&
-            identified[alike[row]])
-            (void)put_reject_text(b, row, fault_of(status), e.text);
-    }
 }
 
 static void
 look_up(struct put_batch *b)
 {
-    size_t known = 0;
-
     put_cache_find(b->path->cache, b->keys, b->len, b->refs, &b->guess);
-    while (known < b->len && b->ready[known] &&
-           b->refs[known] != SERIES_REF_NONE)
-        known++;
-    if (known < b->len)
-        look_up_unknown(b);
+    for (size_t row = 0; row < b->len; row++) {
+        if (b->ready[row] && b->refs[row] != SERIES_REF_NONE)
+            continue;
+        b->refs[row] = SERIES_REF_NONE;
+        (void)identify(b, row);
+    }
+    if (b->entries_len > 0)
+        enter(b);
     for (size_t row = 0; row < b->len; row++) {
         if (b->refs[row] == SERIES_REF_NONE)
             continue;
@@ -655,7 +587,10 @@ settle(struct put_batch *b, const struct error *e, size_t *stored)
             continue;
         }
         if (status == ST_NOT_FOUND && !b->again[i]) {
-            if (!resolve(b, row))
+            b->refs[row] = SERIES_REF_NONE;
+            if (identify(b, row))
+                enter(b);
+            if (b->refs[row] == SERIES_REF_NONE)
                 continue;
             b->again[i] = true;
         } else if (status != ST_OK && status != ST_BUSY) {

@@ -31,8 +31,8 @@ struct rollups;
 
 struct put_options {
     struct series_rules rules;
-    size_t cache_entries;   /* 0: 2 million */
-    size_t cache_bytes;     /* 0: 256 MB */
+    size_t cache_entries; /* see put_cache_new() */
+    size_t cache_bytes;
     const char *header_tag; /* tsd.http.header_tag; NULL or "": none */
     const struct rollups
         *rollups; /* query/model/rollup.h; NULL: there are none */
@@ -44,7 +44,6 @@ struct put_path *put_path_new(struct store *s, struct series_directory *d,
                               struct uid_table *u, const struct put_options *o);
 void put_path_free(struct put_path **p);
 void put_path_drop_cache(struct put_path *p);
-struct put_cache_counts put_path_counts(struct put_path *p);
 /* Of batches until they are in the WAL. */
 const struct latency *put_path_latency(const struct put_path *p);
 /* A guess whether a few hundred points will be stored soon: not for a while

@@ -3,8 +3,9 @@
  * them, to a series.  A hit spares parsing, validating and resolving; several
  * spellings of one series are several entries.
  *
- * Bounds:  'max_entries' and 'max_bytes' (heap of entries and table together).
- *          A full cache drops entries that were not used of late.
+ * Bounds:  'max_entries' and 'max_bytes' (heap of entries, texts and tables).
+ *          A full cache is emptied: the series that are still sent come back at
+ *          the price of one parsed point each.
  * Threads: any.  A batch of look-ups takes the lock once, shared.
  */
 #ifndef TSD_PUT_PUT_CACHE_H
@@ -20,7 +21,6 @@ enum put_kind { PUT_TELNET, PUT_JSON };
 struct put_key {
     const uint8_t *metric, *tags;
     uint32_t metric_size, tags_size;
-    uint32_t hash; /* of one that was not found; the cache sets it */
     uint8_t kind;
 };
 
@@ -30,31 +30,24 @@ struct put_guess {
     uint32_t last; /* its number + 1; 0: none */
 };
 
-static inline bool
-put_key_eq(const struct put_key *a, const struct put_key *b)
-{
-    return a->metric_size == b->metric_size && a->tags_size == b->tags_size &&
-           a->kind == b->kind &&
-           memcmp(a->metric, b->metric, a->metric_size) == 0 &&
-           memcmp(a->tags, b->tags, a->tags_size) == 0;
-}
-
+/* 0 entries: 2 million; 0 bytes: 256 MB. */
 struct put_cache *put_cache_new(size_t max_entries, size_t max_bytes);
 void put_cache_free(struct put_cache **c);
 
 /* refs[i] becomes the series of keys[i], or SERIES_REF_NONE.  'guess' is one
  * caller's own, { 0 } at first; it changes how long this takes, never what is
  * found. */
-void put_cache_find(struct put_cache *c, struct put_key *keys, size_t len,
+void put_cache_find(struct put_cache *c, const struct put_key *keys, size_t len,
                     series_ref *refs, struct put_guess *guess);
 
 /* Enters or replaces. */
-void put_cache_add(struct put_cache *c, struct put_key *key, series_ref ref);
+void put_cache_add(struct put_cache *c, const struct put_key *key,
+                   series_ref ref);
 
 void put_cache_clear(struct put_cache *c);
 
 struct put_cache_counts {
-    uint64_t entries, bytes, dropped;
+    uint64_t entries, bytes;
 };
 struct put_cache_counts put_cache_counts(struct put_cache *c);
 
