@@ -33,7 +33,7 @@ gexp_double(const struct dps *d, size_t i)
 {
     if (d->kind[i] == DP_NULL)
         return NAN;
-    return gexp_is_int(d, i) ? (double)d->v[i].i : d->v[i].d;
+    return d->kind[i] == DP_INT ? (double)d->v[i].i : d->v[i].d;
 }
 
 bool
@@ -47,10 +47,30 @@ gexp_new_points(struct arena *a, size_t len, struct dps *out)
 }
 
 enum status
-gexp_flatten(const struct gexp_call *c, struct gexp_list *out, struct error *e)
+gexp_own_points(const struct gexp_call *c, struct gexp_list *l, struct error *e)
+{
+    for (size_t i = 0; i < l->len; i++) {
+        struct dps from = l->series[i].dps, *to = &l->series[i].dps;
+
+        if (!gexp_new_points(c->arena, from.len, to))
+            return gexp_no_memory(e);
+        if (from.len == 0)
+            continue;
+        memcpy(to->ts_ms, from.ts_ms, from.len * sizeof *to->ts_ms);
+        memcpy(to->v, from.v, from.len * sizeof *to->v);
+        memcpy(to->kind, from.kind, from.len);
+    }
+    return ST_OK;
+}
+
+enum status
+gexp_call(const struct gexp_call *c, struct gexp_list *out, struct error *e)
 {
     size_t total = 0, points = 0;
+    enum status st;
 
+    if (c->function->missing != NULL && c->params_len == 0)
+        return error_set(e, ST_INVALID, "%s", c->function->missing);
     for (size_t i = 0; i < c->lists_len; i++)
         total += c->lists[i].len;
     *out = (struct gexp_list){ 0 };
@@ -62,21 +82,8 @@ gexp_flatten(const struct gexp_call *c, struct gexp_list *out, struct error *e)
             out->series[out->len++] = c->lists[i].series[k];
             points += c->lists[i].series[k].dps.len + 1;
         }
-    return deadline_tick(c->deadline, points, e);
-}
-
-bool
-gexp_split_quoted(struct slice text, struct slice *digits, struct slice *unit)
-{
-    size_t at = 1;
-
-    while (at < text.size && text.data[at] >= '0' && text.data[at] <= '9')
-        at++;
-    if (at == 1)
-        return false;
-    *digits = slice_of(text.data + 1, at - 1);
-    *unit = slice_of(text.data + at, text.size - at);
-    return true;
+    st = deadline_tick(c->deadline, points, e);
+    return st == ST_OK ? c->function->run(c, out, e) : st;
 }
 
 bool
@@ -150,7 +157,8 @@ make_call(struct run *r, const struct gexp_node *n, struct gexp_call *c,
     struct gexp_list *lists = arena_array(r->arena, n->args_len, sizeof *lists);
     struct slice *params = arena_array(r->arena, n->args_len, sizeof *params);
 
-    *c = (struct gexp_call){ .q = r->q,
+    *c = (struct gexp_call){ .function = n->function,
+                             .q = r->q,
                              .arena = r->arena,
                              .deadline = &r->deadline };
     if (lists == NULL || params == NULL)
@@ -183,48 +191,48 @@ make_call(struct run *r, const struct gexp_node *n, struct gexp_call *c,
 static enum status
 run_node(struct run *r, size_t at, struct error *e)
 {
-    const struct gexp_node *n = &r->g->nodes[at];
     struct gexp_call c;
-    enum status st = make_call(r, n, &c, e);
+    enum status st = make_call(r, &r->g->nodes[at], &c, e);
 
-    if (st == ST_OK && c.lists_len > 0)
-        st = n->function->run(&c, n->function->variant, &r->results[at], e);
-    return st;
+    return st == ST_OK && c.lists_len > 0 ? gexp_call(&c, &r->results[at], e)
+                                          : st;
 }
 
 /* -- answers --------------------------------------------------------------- */
 
+/* Writes 'text' with '@key' filled in. */
+static void
+fill_in(struct buf *b, struct slice text, struct slice key, struct slice value)
+{
+    for (size_t at = 0; at < text.size; at++)
+        if (text.data[at] == '@' &&
+            slice_starts(slice_of(text.data + at + 1, text.size - at - 1),
+                         key)) {
+            buf_put_slice(b, value);
+            at += key.size;
+        } else {
+            buf_put_u8(b, text.data[at]);
+        }
+}
+
 /* "name_@host" with the tags filled in. */
 static enum status
-expand_alias(const struct gexp_series *s, struct arena *a, struct slice *out,
+expand_alias(const struct gexp_series *s, struct arena *a, struct slice *text,
              struct error *e)
 {
-    struct slice text = s->alias;
-
+    *text = s->alias;
     for (size_t i = 0; i < s->meta.tags_len && !s->alias_is_plain; i++) {
-        struct slice key = s->meta.tags[i].key.name;
-        struct slice value = s->meta.tags[i].value.name;
         struct buf b = BUF_INIT;
         char *copy;
 
-        for (size_t at = 0; at < text.size; at++) {
-            struct slice rest = slice_of(text.data + at, text.size - at);
-
-            if (rest.data[0] == '@' &&
-                slice_starts(slice_of(rest.data + 1, rest.size - 1), key)) {
-                buf_put_slice(&b, value);
-                at += key.size;
-            } else {
-                buf_put_u8(&b, rest.data[0]);
-            }
-        }
+        fill_in(&b, *text, s->meta.tags[i].key.name,
+                s->meta.tags[i].value.name);
         copy = b.failed ? NULL : arena_strdup(a, buf_slice(&b));
-        text = slice_of(copy, b.size);
+        *text = slice_of(copy, b.size);
         buf_fini(&b);
         if (copy == NULL)
             return gexp_no_memory(e);
     }
-    *out = text;
     return ST_OK;
 }
 
@@ -260,20 +268,13 @@ describe_computed(const struct run *r, const struct gexp_series *s,
 static enum status
 show_nulls(const struct run *r, struct result_group *g, struct error *e)
 {
-    struct dps d;
+    uint8_t *kind = arena_array(r->arena, g->dps.len, sizeof *kind);
 
-    if (!g->sub->downsample.on || g->sub->downsample.fill != FILL_NULL)
-        return ST_OK;
-    if (!gexp_new_points(r->arena, g->dps.len, &d))
+    if (kind == NULL)
         return gexp_no_memory(e);
-    for (size_t i = 0; i < d.len; i++) {
-        d.ts_ms[i] = g->dps.ts_ms[i];
-        d.v[i] = g->dps.v[i];
-        d.kind[i] = g->dps.kind[i];
-        if (d.kind[i] == DP_DOUBLE && isnan(d.v[i].d))
-            d.kind[i] = DP_NULL;
-    }
-    g->dps = d;
+    for (size_t i = 0; i < g->dps.len; i++)
+        kind[i] = isnan(gexp_double(&g->dps, i)) ? DP_NULL : g->dps.kind[i];
+    g->dps.kind = kind;
     return ST_OK;
 }
 
@@ -294,7 +295,10 @@ answer_series(const struct run *r, const struct gexp_series *s,
         g->tags_len = g->aggregate_tags_len = 0;
         st = expand_alias(s, r->arena, &g->metric, e);
     }
-    return st == ST_OK ? show_nulls(r, g, e) : st;
+    if (st == ST_OK && g->sub->downsample.on &&
+        g->sub->downsample.fill == FILL_NULL)
+        st = show_nulls(r, g, e);
+    return st;
 }
 
 static enum status

@@ -5,7 +5,7 @@
  *     gexp_parse(), for each text -> engine_run() of the metrics in them
  *     -> gexp_run() -> groups
  *
- * Owns:    everything lies in the arena.
+ * Owns:    everything lies in the arena, but the texts, which outlive it all.
  * Threads: one at a time.
  * Bounds:  GEXP_SIZE_MAX bytes a text, GEXP_DEPTH_MAX functions within one
  *          another, GEXP_NODES_MAX in all.

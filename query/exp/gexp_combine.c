@@ -38,58 +38,27 @@ combine(int operator, double l, double r)
     }
 }
 
-static double
-operand_value(const struct dps *d, size_t i)
-{
-    double v = gexp_double(d, i);
-
-    return isnan(v) ? 0 : v;
-}
-
+/* Are they taken point by point?  '*len' is how many points that makes. */
 static bool
-have_same_length(const struct operands *o, size_t *len)
+is_by_place(const struct operands *o, size_t *len)
 {
-    bool any = false;
+    size_t total = 0, most = 0, n = 0;
 
-    *len = 0;
-    for (size_t i = 0; i < o->len; i++) {
-        if (o->dps[i] == NULL)
-            continue;
-        if (any && o->dps[i]->len != *len)
-            return false;
-        *len = o->dps[i]->len;
-        any = true;
-    }
-    return true;
-}
-
-static enum status
-combine_by_place(const struct operands *o, struct deadline *p, struct dps *out,
-                 struct error *e)
-{
-    enum status st = ST_OK;
-
-    for (size_t at = 0; at < out->len && st == ST_OK; at++) {
-        int64_t ts = NEVER;
-        double v = 0;
-
-        for (size_t i = 0; i < o->len; i++) {
-            const struct dps *d = o->dps[i];
-            double x = d == NULL ? 0 : operand_value(d, at);
-
-            if (d != NULL && d->ts_ms[at] < ts)
-                ts = d->ts_ms[at];
-            v = i == 0 ? x : combine(o->operator, v, x);
+    for (size_t i = 0; i < o->len; i++)
+        if (o->dps[i] != NULL) {
+            total += o->dps[i]->len;
+            most = o->dps[i]->len > most ? o->dps[i]->len : most;
+            n++;
         }
-        gexp_put_double(out, at, ts, v);
-        st = deadline_tick(p, o->len, e);
-    }
-    return st;
+    *len = total == n * most ? most : total;
+    return total == n * most;
 }
 
-/* 'at' is where each operand is; false at the end of all. */
+/* The next point of the result; 'at' is where each operand is.  False at the
+ * end of all. */
 static bool
-combine_next(const struct operands *o, size_t *at, int64_t *ts, double *v)
+combine_next(const struct operands *o, bool by_place, size_t *at, int64_t *ts,
+             double *v)
 {
     *ts = NEVER;
     for (size_t i = 0; i < o->len; i++)
@@ -100,27 +69,27 @@ combine_next(const struct operands *o, size_t *at, int64_t *ts, double *v)
         const struct dps *d = o->dps[i];
         double x = 0;
 
-        if (d != NULL && at[i] < d->len && d->ts_ms[at[i]] == *ts)
-            x = operand_value(d, at[i]++);
+        if (d != NULL && at[i] < d->len && (by_place || d->ts_ms[at[i]] == *ts))
+            x = gexp_double(d, at[i]++);
+        x = isnan(x) ? 0 : x;
         *v = i == 0 ? x : combine(o->operator, * v, x);
     }
     return *ts != NEVER;
 }
 
 static enum status
-combine_by_time(const struct operands *o, const struct gexp_call *c,
-                struct dps *out, struct error *e)
+combine_one(const struct gexp_call *c, const struct operands *o,
+            struct dps *out, struct error *e)
 {
-    size_t at[OPERANDS_MAX] = { 0 }, total = 0, n = 0;
+    size_t at[OPERANDS_MAX] = { 0 }, len, n = 0;
+    bool by_place = is_by_place(o, &len);
     int64_t ts;
     double v = 0;
     enum status st = ST_OK;
 
-    for (size_t i = 0; i < o->len; i++)
-        total += o->dps[i] == NULL ? 0 : o->dps[i]->len;
-    if (!gexp_new_points(c->arena, total, out))
+    if (!gexp_new_points(c->arena, len, out))
         return gexp_no_memory(e);
-    while (st == ST_OK && combine_next(o, at, &ts, &v)) {
+    while (st == ST_OK && combine_next(o, by_place, at, &ts, &v)) {
         gexp_put_double(out, n++, ts, v);
         st = deadline_tick(c->deadline, o->len, e);
     }
@@ -170,26 +139,8 @@ operand_metas(const struct gexp_list *l, struct arena *a,
     return ST_OK;
 }
 
-static enum status
-combine_one(const struct gexp_call *c, int operator, const size_t * order,
-            const size_t *picks, struct gexp_series *out, struct error *e)
-{
-    struct operands o = { .len = c->lists_len, .operator= operator};
-    size_t len;
-
-    for (size_t i = 0; i < c->lists_len; i++)
-        if (picks[i] != JOIN_NONE)
-            o.dps[order[i]] = &c->lists[order[i]].series[picks[i]].dps;
-    if (!have_same_length(&o, &len))
-        return combine_by_time(&o, c, &out->dps, e);
-    if (!gexp_new_points(c->arena, len, &out->dps))
-        return gexp_no_memory(e);
-    return combine_by_place(&o, c->deadline, &out->dps, e);
-}
-
 enum status
-gexp_combine(const struct gexp_call *c, int variant, struct gexp_list *out,
-             struct error *e)
+gexp_combine(const struct gexp_call *c, struct gexp_list *out, struct error *e)
 {
     struct join_operand operands[OPERANDS_MAX] = { 0 };
     struct join_options options = { .name = slice_str(""),
@@ -219,9 +170,15 @@ gexp_combine(const struct gexp_call *c, int variant, struct gexp_list *out,
         return gexp_no_memory(e);
     out->len = j.len;
     for (size_t i = 0; i < j.len && st == ST_OK; i++) {
+        const size_t *picks = j.picks + i * j.operands;
+        struct operands o = { .len = c->lists_len,
+                              .operator= c->function->variant };
+
+        for (size_t k = 0; k < o.len; k++)
+            if (picks[k] != JOIN_NONE)
+                o.dps[order[k]] = &c->lists[order[k]].series[picks[k]].dps;
         out->series[i].meta = j.meta[i];
-        st = combine_one(c, variant, order, j.picks + i * j.operands,
-                         &out->series[i], e);
+        st = combine_one(c, &o, &out->series[i].dps, e);
     }
     return st;
 }

@@ -9,18 +9,18 @@
  * not read, as in OpenTSDB. */
 #include "config.h"
 
-#include "base/buf.h"
 #include "query/exp/gexp_priv.h"
 
 struct token {
     uint8_t sign; /* 'n': a name; 0: the end; '?': none of ours */
+    size_t at;
     struct slice text;
 };
 
-/* A call whose ")" has not come yet. */
+/* A call whose ")" has not come yet: its arguments wait from 'first' on. */
 struct frame {
-    struct gexp_node node;
-    size_t room;
+    const struct gexp_function *function;
+    size_t first;
 };
 
 struct parser {
@@ -31,30 +31,36 @@ struct parser {
     struct gexp *g;
     struct frame frames[GEXP_DEPTH_MAX];
     size_t depth;
+    struct gexp_arg *args; /* of open calls; there is room for one a byte */
+    size_t args_len;
     struct error *e;
     enum status st;
 };
 
-static const struct gexp_named functions[] = {
-    { "alias", gexp_alias, 0 },
-    { "scale", gexp_scale, 0 },
-    { "absolute", gexp_absolute, 0 },
-    { "movingAverage", gexp_moving_average, 0 },
-    { "highestCurrent", gexp_highest, 0 },
-    { "highestMax", gexp_highest, 1 },
-    { "shift", gexp_shift, 0 },
-    { "timeShift", gexp_shift, 0 },
-    { "divideSeries", gexp_combine, '/' },
-    { "divide", gexp_combine, '/' },
-    { "sumSeries", gexp_combine, '+' },
-    { "sum", gexp_combine, '+' },
-    { "diffSeries", gexp_combine, '-' },
-    { "difference", gexp_combine, '-' },
-    { "multiplySeries", gexp_combine, '*' },
-    { "multiply", gexp_combine, '*' },
+static const struct gexp_function functions[] = {
+    { "alias", gexp_alias, 0, "Missing the alias" },
+    { "scale", gexp_scale, 0, "Missing scaling factor" },
+    { "absolute", gexp_absolute, 0, NULL },
+    { "movingAverage", gexp_moving_average, 0,
+      "Missing moving average window size" },
+    { "highestCurrent", gexp_highest, 0,
+      "Need aggregation window for moving average" },
+    { "highestMax", gexp_highest, 1,
+      "Need aggregation window for moving average" },
+    { "shift", gexp_shift, 0, "Need amount of timeshift to perform timeshift" },
+    { "timeShift", gexp_shift, 0,
+      "Need amount of timeshift to perform timeshift" },
+    { "divideSeries", gexp_combine, '/', NULL },
+    { "divide", gexp_combine, '/', NULL },
+    { "sumSeries", gexp_combine, '+', NULL },
+    { "sum", gexp_combine, '+', NULL },
+    { "diffSeries", gexp_combine, '-', NULL },
+    { "difference", gexp_combine, '-', NULL },
+    { "multiplySeries", gexp_combine, '*', NULL },
+    { "multiply", gexp_combine, '*', NULL },
 };
 
-const struct gexp_named *
+const struct gexp_function *
 gexp_find_function(struct slice name)
 {
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
@@ -73,32 +79,31 @@ is_of_name(uint8_t c)
            (c != 0 && strchr("-_#/$@|.'][", c) != NULL);
 }
 
+static bool
+is_blank(uint8_t c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
 static struct token
 read_token(struct parser *p)
 {
-    struct token t = { 0, { NULL, 0 } };
-    size_t from;
+    struct token t = { 0 };
 
-    while (p->at < p->text.size &&
-           (p->text.data[p->at] == ' ' || p->text.data[p->at] == '\t' ||
-            p->text.data[p->at] == '\n' || p->text.data[p->at] == '\r'))
+    while (p->at < p->text.size && is_blank(p->text.data[p->at]))
         p->at++;
-    from = p->at;
-    if (from == p->text.size)
+    t.at = p->at;
+    if (t.at == p->text.size)
         return t;
-    t.sign = p->text.data[p->at];
-    if (t.sign == '*' || is_of_name(t.sign)) {
-        p->at++;
-        while (t.sign != '*' && p->at < p->text.size &&
-               is_of_name(p->text.data[p->at]))
+    t.sign = p->text.data[p->at++];
+    if (is_of_name(t.sign))
+        while (p->at < p->text.size && is_of_name(p->text.data[p->at]))
             p->at++;
+    if (t.sign == '*' || is_of_name(t.sign))
         t.sign = 'n';
-    } else {
-        if (strchr("(),:{}=", t.sign) == NULL)
-            t.sign = '?';
-        p->at++;
-    }
-    t.text = slice_of(p->text.data + from, p->at - from);
+    else if (strchr("(),:{}=", t.sign) == NULL)
+        t.sign = '?';
+    t.text = slice_of(p->text.data + t.at, p->at - t.at);
     return t;
 }
 
@@ -146,85 +151,51 @@ expect(struct parser *p, uint8_t sign)
 /* -- metrics --------------------------------------------------------------- */
 
 static void
-copy_name(struct parser *p, struct buf *out)
+skip_tags(struct parser *p)
 {
-    if (p->now.sign == 'n')
-        buf_put_slice(out, p->now.text);
-    expect(p, 'n');
+    do {
+        advance(p);
+        expect(p, 'n');
+        expect(p, '=');
+        expect(p, 'n');
+    } while (p->now.sign == ',' && p->st == ST_OK);
+    expect(p, '}');
 }
 
 static void
-copy_tags(struct parser *p, struct buf *out)
+skip_metric(struct parser *p)
 {
-    buf_put_u8(out, '{');
-    do {
-        bool first = p->now.sign == '{';
-
+    for (int i = 0; i < 3 && p->next.sign == ':' && p->st == ST_OK; i++) {
+        expect(p, 'n');
         advance(p);
-        buf_put_str(out, first ? "" : ",");
-        copy_name(p, out);
-        buf_put_u8(out, '=');
-        expect(p, '=');
-        copy_name(p, out);
-    } while (p->now.sign == ',' && p->st == ST_OK);
-    expect(p, '}');
-    buf_put_u8(out, '}');
+    }
+    expect(p, 'n');
+    if (p->now.sign == '{' && p->st == ST_OK)
+        skip_tags(p);
 }
 
 /* Without its blanks it is a parameter m=. */
 static void
-copy_metric(struct parser *p, struct buf *out)
-{
-    for (int i = 0; i < 3 && p->next.sign == ':' && p->st == ST_OK; i++) {
-        copy_name(p, out);
-        advance(p);
-        buf_put_u8(out, ':');
-    }
-    copy_name(p, out);
-    if (p->now.sign == '{' && p->st == ST_OK)
-        copy_tags(p, out);
-}
-
-static void
-add_arg(struct parser *p, struct gexp_arg arg)
-{
-    struct frame *f = &p->frames[p->depth - 1];
-
-    if (f->node.args_len == f->room) {
-        size_t room = f->room == 0 ? 4 : f->room * 2;
-        struct gexp_arg *args = arena_array(p->arena, room, sizeof *args);
-
-        if (args == NULL) {
-            fail_memory(p);
-            return;
-        }
-        if (f->room > 0)
-            memcpy(args, f->node.args, f->room * sizeof *args);
-        f->node.args = args;
-        f->room = room;
-    }
-    f->node.args[f->node.args_len++] = arg;
-}
-
-static void
 parse_metric(struct parser *p)
 {
-    struct buf text = BUF_INIT;
-    char *copy = NULL;
+    struct gexp *g = p->g;
+    size_t from = p->now.at, size = 0;
+    uint8_t *copy;
 
-    copy_metric(p, &text);
-    if (p->g->metrics_len == GEXP_NODES_MAX)
+    skip_metric(p);
+    if (g->metrics_len == GEXP_NODES_MAX)
         fail_limit(p, "metrics", GEXP_NODES_MAX);
-    if (p->st == ST_OK && !text.failed)
-        copy = arena_strdup(p->arena, buf_slice(&text));
+    copy = arena_alloc(p->arena, p->text.size);
     if (copy == NULL)
         fail_memory(p);
-    if (p->st == ST_OK) {
-        add_arg(p, (struct gexp_arg){ .kind = ARG_METRIC,
-                                      .index = p->g->metrics_len });
-        p->g->metrics[p->g->metrics_len++] = slice_of(copy, text.size);
-    }
-    buf_fini(&text);
+    if (p->st != ST_OK)
+        return;
+    for (; from < p->now.at; from++)
+        if (!is_blank(p->text.data[from]))
+            copy[size++] = p->text.data[from];
+    p->args[p->args_len++] =
+        (struct gexp_arg){ .kind = ARG_METRIC, .index = g->metrics_len };
+    g->metrics[g->metrics_len++] = slice_of(copy, size);
 }
 
 /* -- calls ----------------------------------------------------------------- */
@@ -232,28 +203,22 @@ parse_metric(struct parser *p)
 static void
 open_call(struct parser *p)
 {
-    const struct gexp_named *function = gexp_find_function(p->now.text);
+    const struct gexp_function *function = gexp_find_function(p->now.text);
 
-    if (p->now.sign != 'n') {
+    if (p->now.sign == 'n' && function == NULL)
+        p->st =
+            error_set(/* before what follows is looked at */
+                      p->e, ST_INVALID,
+                      "Function %.*s has not been implemented",
+                      (int)(p->now.text.size < 400 ? p->now.text.size : 400),
+                      (const char *)p->now.text.data);
+    else if (p->now.sign != 'n' || p->next.sign != '(')
         fail(p);
-        return;
-    }
-    if (function == NULL) { /* said before what follows is looked at */
-        p->st = error_set(
-            p->e, ST_INVALID, "Function %.*s has not been implemented",
-            (int)(p->now.text.size < 400 ? p->now.text.size : 400),
-            (const char *)p->now.text.data);
-        return;
-    }
-    if (p->next.sign != '(') {
-        fail(p);
-        return;
-    }
-    if (p->depth == GEXP_DEPTH_MAX) {
+    else if (p->depth == GEXP_DEPTH_MAX)
         fail_limit(p, "functions within one another", GEXP_DEPTH_MAX);
+    if (p->st != ST_OK)
         return;
-    }
-    p->frames[p->depth++] = (struct frame){ .node.function = function };
+    p->frames[p->depth++] = (struct frame){ function, p->args_len };
     advance(p);
     advance(p);
 }
@@ -263,23 +228,42 @@ static void
 close_call(struct parser *p)
 {
     struct gexp *g = p->g;
-    size_t index = g->nodes_len;
+    struct frame f = p->frames[--p->depth];
+    size_t index = g->nodes_len, len = p->args_len - f.first;
+    struct gexp_arg *args = arena_array(p->arena, len, sizeof *args);
 
-    if (index == GEXP_NODES_MAX) {
+    if (args == NULL)
+        fail_memory(p);
+    else if (index == GEXP_NODES_MAX)
         fail_limit(p, "functions", GEXP_NODES_MAX);
+    if (p->st != ST_OK)
         return;
-    }
-    g->nodes[g->nodes_len++] = p->frames[--p->depth].node;
+    memcpy(args, p->args + f.first, len * sizeof *args);
+    g->nodes[g->nodes_len++] = (struct gexp_node){ f.function, args, len };
+    p->args_len = f.first;
     if (p->depth == 0)
         g->roots[g->roots_len++] = index;
     else
-        add_arg(p, (struct gexp_arg){ .kind = ARG_NODE, .index = index });
+        p->args[p->args_len++] =
+            (struct gexp_arg){ .kind = ARG_NODE, .index = index };
 }
 
-/* Takes "," or the ")"s that end calls. */
+/* An argument, and "," or the ")"s that end calls. */
 static void
-after_arg(struct parser *p)
+parse_arg(struct parser *p)
 {
+    if (p->now.sign != 'n') {
+        fail(p);
+    } else if (p->next.sign == '(') {
+        open_call(p);
+        return;
+    } else if (p->next.sign == ':') {
+        parse_metric(p);
+    } else {
+        p->args[p->args_len++] =
+            (struct gexp_arg){ .kind = ARG_PARAM, .text = p->now.text };
+        advance(p);
+    }
     while (p->st == ST_OK && p->depth > 0 && p->now.sign == ')') {
         close_call(p);
         if (p->depth > 0)
@@ -289,54 +273,23 @@ after_arg(struct parser *p)
         expect(p, ',');
 }
 
-static void
-parse_arg(struct parser *p)
-{
-    if (p->now.sign != 'n') {
-        fail(p);
-        return;
-    }
-    if (p->next.sign == '(') {
-        open_call(p);
-        return;
-    }
-    if (p->next.sign == ':') {
-        parse_metric(p);
-    } else {
-        char *copy = arena_strdup(p->arena, p->now.text);
-
-        if (copy == NULL)
-            fail_memory(p);
-        else
-            add_arg(p, (struct gexp_arg){
-                           .kind = ARG_PARAM,
-                           .text = slice_of(copy, p->now.text.size) });
-        advance(p);
-    }
-    if (p->st == ST_OK)
-        after_arg(p);
-}
-
-static bool
-make_room(struct gexp *g, struct arena *a)
-{
-    if (g->nodes == NULL) {
-        g->nodes = arena_array(a, GEXP_NODES_MAX, sizeof *g->nodes);
-        g->roots = arena_array(a, GEXP_NODES_MAX, sizeof *g->roots);
-        g->metrics = arena_array(a, GEXP_NODES_MAX, sizeof *g->metrics);
-    }
-    return g->nodes != NULL && g->roots != NULL && g->metrics != NULL;
-}
-
 enum status
 gexp_parse(struct slice text, struct arena *a, struct gexp *g, struct error *e)
 {
     struct parser p = { .text = text, .arena = a, .g = g, .e = e };
 
-    if (!make_room(g, a))
-        return gexp_no_memory(e);
+    if (g->nodes == NULL) {
+        g->nodes = arena_array(a, GEXP_NODES_MAX, sizeof *g->nodes);
+        g->roots = arena_array(a, GEXP_NODES_MAX, sizeof *g->roots);
+        g->metrics = arena_array(a, GEXP_NODES_MAX, sizeof *g->metrics);
+    }
     if (text.size > GEXP_SIZE_MAX)
         fail_limit(&p, "bytes", GEXP_SIZE_MAX);
+    else
+        p.args = arena_array(a, text.size, sizeof *p.args);
+    if (g->nodes == NULL || g->roots == NULL || g->metrics == NULL ||
+        p.args == NULL)
+        fail_memory(&p);
     advance(&p);
     advance(&p);
     if (p.st == ST_OK)

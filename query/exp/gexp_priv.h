@@ -30,6 +30,7 @@ struct gexp_list {
 
 /* A call: its arguments that are series, and its parameters. */
 struct gexp_call {
+    const struct gexp_function *function;
     const struct query *q;
     struct arena *arena;
     struct deadline *deadline;
@@ -39,25 +40,33 @@ struct gexp_call {
     size_t params_len;
 };
 
-typedef enum status gexp_function(const struct gexp_call *c, int variant,
-                                  struct gexp_list *out, struct error *e);
+/* '*out' has all series of all lists, to be changed; what their points are in
+ * is not the call's own: gexp_own_points(). */
+typedef enum status gexp_run_function(const struct gexp_call *c,
+                                      struct gexp_list *out, struct error *e);
 
-gexp_function gexp_absolute;
-gexp_function gexp_alias;
-gexp_function gexp_moving_average;
-gexp_function gexp_scale;
-gexp_function gexp_shift;
-gexp_function gexp_highest; /* variant 0: current, 1: max */
-gexp_function gexp_combine; /* variant: the operator's character */
+gexp_run_function gexp_absolute;
+gexp_run_function gexp_alias;
+gexp_run_function gexp_moving_average;
+gexp_run_function gexp_scale;
+gexp_run_function gexp_shift;
+gexp_run_function gexp_highest; /* variant 0: current, 1: max */
+gexp_run_function gexp_combine; /* variant: the operator's character */
 
-struct gexp_named {
+struct gexp_function {
     const char *name;
-    gexp_function *run;
+    gexp_run_function *run;
     int variant;
+    const char *missing; /* the error without a parameter; NULL: takes none */
 };
 
 /* NULL when there is none of that name. */
-const struct gexp_named *gexp_find_function(struct slice name);
+const struct gexp_function *gexp_find_function(struct slice name);
+
+/* Checks that the parameter is there, and runs the function.  The deadline
+ * ticks as for one pass over the points. */
+MUST_CHECK enum status gexp_call(const struct gexp_call *c,
+                                 struct gexp_list *out, struct error *e);
 
 enum gexp_arg_kind { ARG_METRIC, ARG_NODE, ARG_PARAM };
 
@@ -68,7 +77,7 @@ struct gexp_arg {
 };
 
 struct gexp_node {
-    const struct gexp_named *function;
+    const struct gexp_function *function;
     struct gexp_arg *args;
     size_t args_len;
 };
@@ -77,20 +86,13 @@ struct gexp_node {
 
 enum status gexp_no_memory(struct error *e);
 
-/* All series of all arguments, to be changed; ticks the deadline as for one
- * pass over their points. */
-MUST_CHECK enum status gexp_flatten(const struct gexp_call *c,
-                                    struct gexp_list *out, struct error *e);
-
 /* Points of their own, not filled; false past the arena. */
 bool gexp_new_points(struct arena *a, size_t len, struct dps *out);
+/* A copy of the points of each series in its place. */
+MUST_CHECK enum status gexp_own_points(const struct gexp_call *c,
+                                       struct gexp_list *l, struct error *e);
 
-static inline bool
-gexp_is_int(const struct dps *d, size_t i)
-{
-    return d->kind[i] == DP_INT;
-}
-
+/* NaN where there is none. */
 double gexp_double(const struct dps *d, size_t i);
 
 static inline void
@@ -100,19 +102,6 @@ gexp_put_double(struct dps *d, size_t i, int64_t ts_ms, double v)
     d->v[i].d = v;
     d->kind[i] = DP_DOUBLE;
 }
-
-static inline void
-gexp_put_int(struct dps *d, size_t i, int64_t ts_ms, int64_t v)
-{
-    d->ts_ms[i] = ts_ms;
-    d->v[i].i = v;
-    d->kind[i] = DP_INT;
-}
-
-/* A duration in quotes, "'5min'", as parameters have it: the digits, and the
- * unit behind them with its quote.  False when there is no digit. */
-bool gexp_split_quoted(struct slice text, struct slice *digits,
-                       struct slice *unit);
 
 /* A number of 32 bits, as Java's Integer has it. */
 bool gexp_parse_int(struct slice digits, int64_t *out);

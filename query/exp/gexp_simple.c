@@ -14,41 +14,27 @@
 /* -- absolute, scale, alias ------------------------------------------------ */
 
 enum status
-gexp_absolute(const struct gexp_call *c, int variant, struct gexp_list *out,
-              struct error *e)
+gexp_absolute(const struct gexp_call *c, struct gexp_list *out, struct error *e)
 {
-    enum status st = gexp_flatten(c, out, e);
+    enum status st = gexp_own_points(c, out, e);
 
-    (void)variant;
     for (size_t i = 0; i < out->len && st == ST_OK; i++) {
-        struct dps from = out->series[i].dps, *to = &out->series[i].dps;
+        struct dps *d = &out->series[i].dps;
 
-        if (!gexp_new_points(c->arena, from.len, to))
-            return gexp_no_memory(e);
-        for (size_t k = 0; k < from.len; k++)
-            if (!gexp_is_int(&from, k))
-                gexp_put_double(to, k, from.ts_ms[k],
-                                fabs(gexp_double(&from, k)));
-            else if (from.v[k].i < 0) /* the least stays what it is */
-                gexp_put_int(to, k, from.ts_ms[k],
-                             (int64_t)(0 - (uint64_t)from.v[k].i));
-            else
-                gexp_put_int(to, k, from.ts_ms[k], from.v[k].i);
+        for (size_t k = 0; k < d->len; k++)
+            if (d->kind[k] != DP_INT)
+                gexp_put_double(d, k, d->ts_ms[k], fabs(gexp_double(d, k)));
+            else if (d->v[k].i < 0) /* the least stays what it is */
+                d->v[k].i = (int64_t)(0 - (uint64_t)d->v[k].i);
     }
     return st;
 }
 
 static enum status
-parse_factor(const struct gexp_call *c, double *out, struct error *e)
+parse_factor(struct slice text, double *out, struct error *e)
 {
-    struct slice text;
-
-    if (c->params_len == 0)
-        return error_set(e, ST_INVALID, "Missing scaling factor");
-    text = c->params[0];
     for (size_t i = 0; i < text.size; i++)
-        if ((text.data[i] < '0' || text.data[i] > '9') && text.data[i] != '-' &&
-            text.data[i] != '.')
+        if (memchr("0123456789-.", text.data[i], 12) == NULL)
             /* It shows the factor that it has so far, not the text. */
             return error_set(e, ST_INVALID,
                              "Unparseable scale factor value: 0.0");
@@ -68,77 +54,48 @@ to_int(double d)
 }
 
 enum status
-gexp_scale(const struct gexp_call *c, int variant, struct gexp_list *out,
-           struct error *e)
+gexp_scale(const struct gexp_call *c, struct gexp_list *out, struct error *e)
 {
     double factor = 0;
     bool whole;
-    enum status st = parse_factor(c, &factor, e);
+    enum status st = parse_factor(c->params[0], &factor, e);
 
-    (void)variant;
     if (st == ST_OK)
-        st = gexp_flatten(c, out, e);
-    if (st != ST_OK)
-        return st;
+        st = gexp_own_points(c, out, e);
     whole = floor(factor) == factor && isfinite(factor);
-    for (size_t i = 0; i < out->len; i++) {
-        struct dps from = out->series[i].dps, *to = &out->series[i].dps;
+    for (size_t i = 0; i < out->len && st == ST_OK; i++) {
+        struct dps *d = &out->series[i].dps;
 
-        if (!gexp_new_points(c->arena, from.len, to))
-            return gexp_no_memory(e);
-        for (size_t k = 0; k < from.len; k++)
-            if (whole && gexp_is_int(&from, k))
-                gexp_put_int(to, k, from.ts_ms[k],
-                             (int64_t)((uint64_t)to_int(factor) *
-                                       (uint64_t)from.v[k].i));
+        for (size_t k = 0; k < d->len; k++)
+            if (whole && d->kind[k] == DP_INT)
+                d->v[k].i =
+                    (int64_t)((uint64_t)to_int(factor) * (uint64_t)d->v[k].i);
             else
-                gexp_put_double(to, k, from.ts_ms[k],
-                                factor * gexp_double(&from, k));
+                gexp_put_double(d, k, d->ts_ms[k], factor * gexp_double(d, k));
     }
-    return ST_OK;
+    return st;
 }
 
 /* Parameters are joined with commas: a name may have some. */
-static enum status
-join_params(const struct gexp_call *c, struct slice *out, struct error *e)
-{
-    size_t size = 0;
-    uint8_t *text, *p;
-
-    for (size_t i = 0; i < c->params_len; i++)
-        size += c->params[i].size + 1;
-    text = p = arena_alloc(c->arena, size);
-    if (text == NULL)
-        return gexp_no_memory(e);
-    for (size_t i = 0; i < c->params_len; i++) {
-        memcpy(p, c->params[i].data, c->params[i].size);
-        p += c->params[i].size;
-        *p++ = ',';
-    }
-    *out = slice_of(text, size - 1);
-    return ST_OK;
-}
-
 enum status
-gexp_alias(const struct gexp_call *c, int variant, struct gexp_list *out,
-           struct error *e)
+gexp_alias(const struct gexp_call *c, struct gexp_list *out, struct error *e)
 {
-    struct slice name;
-    enum status st;
+    struct buf name = BUF_INIT;
+    char *copy;
 
-    (void)variant;
-    if (c->params_len == 0)
-        return error_set(e, ST_INVALID, "Missing the alias");
-    st = join_params(c, &name, e);
-    if (st == ST_OK)
-        st = gexp_flatten(c, out, e);
-    for (size_t i = 0; i < out->len && st == ST_OK; i++) {
+    for (size_t i = 0; i < c->params_len; i++) {
+        buf_put_str(&name, i > 0 ? "," : "");
+        buf_put_slice(&name, c->params[i]);
+    }
+    copy = name.failed ? NULL : arena_strdup(c->arena, buf_slice(&name));
+    for (size_t i = 0; i < out->len; i++) {
         struct gexp_series *s = &out->series[i];
 
-        s->alias_is_plain = s->alias_is_plain || s->alias.data != NULL;
-        s->alias = name;
+        s->alias_is_plain = s->alias.data != NULL;
+        s->alias = slice_of(copy, name.size);
     }
-    return st;
+    buf_fini(&name);
+    return copy == NULL ? gexp_no_memory(e) : ST_OK;
 }
 
 /* -- shift ----------------------------------------------------------------- */
@@ -146,114 +103,103 @@ gexp_alias(const struct gexp_call *c, int variant, struct gexp_list *out,
 #define SECOND_MS INT64_C(1000)
 #define DAY_MS    (24 * HOUR_MS)
 
+/* A unit of time and its names, of which a window knows the first few only. */
 static const struct unit {
-    const char *name;
     int64_t ms;
+    size_t of_windows;
+    const char *names[5];
 } units[] = {
-    { "ms", 1 },
-    { "s", SECOND_MS },
-    { "sec", SECOND_MS },
-    { "secs", SECOND_MS },
-    { "second", SECOND_MS },
-    { "seconds", SECOND_MS },
-    { "m", 60 * SECOND_MS },
-    { "min", 60 * SECOND_MS },
-    { "mins", 60 * SECOND_MS },
-    { "minute", 60 * SECOND_MS },
-    { "minutes", 60 * SECOND_MS },
-    { "h", HOUR_MS },
-    { "hr", HOUR_MS },
-    { "hrs", HOUR_MS },
-    { "hour", HOUR_MS },
-    { "hours", HOUR_MS },
-    { "d", DAY_MS },
-    { "day", DAY_MS },
-    { "days", DAY_MS },
-    { "w", 7 * DAY_MS },
-    { "week", 7 * DAY_MS },
-    { "weeks", 7 * DAY_MS },
-    { "n", 30 * DAY_MS },
-    { "month", 30 * DAY_MS },
-    { "months", 30 * DAY_MS },
-    { "y", 365 * DAY_MS },
-    { "year", 365 * DAY_MS },
-    { "years", 365 * DAY_MS },
+    { 1, 0, { "ms" } },
+    { SECOND_MS, 2, { "s", "sec", "secs", "second", "seconds" } },
+    { 60 * SECOND_MS, 2, { "m", "min", "mins", "minute", "minutes" } },
+    { HOUR_MS, 3, { "h", "hr", "hour", "hrs", "hours" } },
+    { DAY_MS, 2, { "d", "day", "days" } },
+    { 7 * DAY_MS, 0, { "w", "week", "weeks" } },
+    { 30 * DAY_MS, 0, { "n", "month", "months" } },
+    { 365 * DAY_MS, 0, { "y", "year", "years" } },
 };
 
-/* Without the quote behind it, and blanks around. */
-static const struct unit *
-find_unit(struct slice text)
+/* In ms; 0 when there is none of that name. */
+static int64_t
+find_unit(struct slice name, bool of_window)
 {
-    while (text.size > 0 && text.data[0] == ' ')
-        text = slice_of(text.data + 1, text.size - 1);
-    while (text.size > 0 && (text.data[text.size - 1] == '\'' ||
-                             text.data[text.size - 1] == ' '))
-        text.size--;
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
-        if (slice_eq_str(text, units[i].name))
-            return &units[i];
-    return NULL;
+    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+        size_t len = of_window ? units[i].of_windows : 5;
+
+        for (size_t k = 0; k < len && units[i].names[k] != NULL; k++)
+            if (slice_eq_str(name, units[i].names[k]))
+                return units[i].ms;
+    }
+    return 0;
+}
+
+static bool
+is_quoted(struct slice text)
+{
+    return text.size > 0 && text.data[0] == '\'' &&
+           text.data[text.size - 1] == '\'';
+}
+
+/* "'5min'": the digits, and the unit behind them with its quote.  False when
+ * there is no digit. */
+static bool
+split_quoted(struct slice text, struct slice *digits, struct slice *unit)
+{
+    size_t at = 1;
+
+    while (at < text.size && text.data[at] >= '0' && text.data[at] <= '9')
+        at++;
+    *digits = slice_of(text.data + 1, at - 1);
+    *unit = slice_of(text.data + at, text.size - at);
+    return at > 1;
 }
 
 /* What is rejected keeps the quote behind its unit, as OpenTSDB's does. */
 static enum status
-parse_shift(const struct gexp_call *c, int64_t *out_ms, struct error *e)
+parse_shift(struct slice text, int64_t *out_ms, struct error *e)
 {
-    struct slice text, digits, unit_text;
-    const struct unit *unit;
-    int64_t count;
+    struct slice digits, unit_text, unit;
+    int64_t count, unit_ms;
 
-    if (c->params_len == 0)
-        return error_set(e, ST_INVALID,
-                         "Need amount of timeshift to perform timeshift");
-    text = c->params[0];
-    if (text.size == 0 || text.data[0] != '\'' ||
-        text.data[text.size - 1] != '\'')
+    if (!is_quoted(text))
         return error_set(e, ST_INVALID,
                          "Invalid timeshift parameter: eg '10min'");
-    if (!gexp_split_quoted(text, &digits, &unit_text))
+    if (!split_quoted(text, &digits, &unit_text))
         return error_set(e, ST_INVALID, "Invalid Parameter: %.*s",
                          SLICE_ARG(text));
     if (!gexp_parse_int(digits, &count))
         return error_set(e, ST_INVALID, "For input string: \"%.*s\"",
                          SLICE_ARG(digits));
-    unit = find_unit(unit_text);
-    if (unit == NULL)
+    unit = unit_text;
+    while (unit.size > 0 && unit.data[unit.size - 1] == '\'')
+        unit.size--;
+    unit_ms = find_unit(unit, false);
+    if (unit_ms == 0)
         return error_set(e, ST_INVALID, "unknown time unit=%.*s",
                          SLICE_ARG(unit_text));
     if (count <= 0)
         return error_set(e, ST_INVALID, "timeshift <= 0");
-    if (count > QUERY_INTERVAL_MAX_S * 1000 / unit->ms)
+    if (count > QUERY_INTERVAL_MAX_S * 1000 / unit_ms)
         return error_set(e, ST_INVALID,
                          "The shift is longer than %lld seconds: %.*s",
                          (long long)QUERY_INTERVAL_MAX_S, SLICE_ARG(text));
-    *out_ms = count * unit->ms;
+    *out_ms = count * unit_ms;
     return ST_OK;
 }
 
 /* Only the first argument's series. */
 enum status
-gexp_shift(const struct gexp_call *c, int variant, struct gexp_list *out,
-           struct error *e)
+gexp_shift(const struct gexp_call *c, struct gexp_list *out, struct error *e)
 {
-    struct gexp_call first = *c;
     int64_t by_ms = 0;
-    enum status st = parse_shift(c, &by_ms, e);
+    enum status st = parse_shift(c->params[0], &by_ms, e);
 
-    (void)variant;
-    first.lists_len = 1;
+    out->len = c->lists[0].len;
     if (st == ST_OK)
-        st = gexp_flatten(&first, out, e);
-    for (size_t i = 0; i < out->len && st == ST_OK; i++) {
-        struct dps *d = &out->series[i].dps;
-        int64_t *ts = arena_array(c->arena, d->len, sizeof *ts);
-
-        if (ts == NULL)
-            return gexp_no_memory(e);
-        for (size_t k = 0; k < d->len; k++)
-            ts[k] = d->ts_ms[k] + by_ms;
-        d->ts_ms = ts;
-    }
+        st = gexp_own_points(c, out, e);
+    for (size_t i = 0; i < out->len && st == ST_OK; i++)
+        for (size_t k = 0; k < out->series[i].dps.len; k++)
+            out->series[i].dps.ts_ms[k] += by_ms;
     return st;
 }
 
@@ -267,17 +213,10 @@ struct window {
 static enum status
 parse_span(struct slice text, int64_t *out_ms, struct error *e)
 {
-    static const struct unit spans[] = {
-        { "day", DAY_MS },       { "d", DAY_MS },
-        { "hr", HOUR_MS },       { "hour", HOUR_MS },
-        { "h", HOUR_MS },        { "min", 60 * SECOND_MS },
-        { "m", 60 * SECOND_MS }, { "sec", SECOND_MS },
-        { "s", SECOND_MS },
-    };
     struct slice digits, unit;
-    int64_t count;
+    int64_t count, unit_ms;
 
-    if (!gexp_split_quoted(text, &digits, &unit))
+    if (!split_quoted(text, &digits, &unit))
         return error_set(e, ST_INVALID, "Invalid moving window parameter: %.*s",
                          SLICE_ARG(text));
     if (!gexp_parse_int(digits, &count))
@@ -285,31 +224,23 @@ parse_span(struct slice text, int64_t *out_ms, struct error *e)
                          "Unable to parse moving window parameter: %.*s",
                          SLICE_ARG(text));
     unit.size--; /* the quote, which is there */
-    for (size_t i = 0; i < sizeof spans / sizeof spans[0]; i++)
-        if (slice_eq_str(unit, spans[i].name)) {
-            *out_ms = count * spans[i].ms;
-            return ST_OK;
-        }
-    return error_set(e, ST_INVALID, "Unknown time unit=%.*s in window=%.*s",
-                     SLICE_ARG(unit), SLICE_ARG(text));
+    unit_ms = find_unit(unit, true);
+    if (unit_ms == 0)
+        return error_set(e, ST_INVALID, "Unknown time unit=%.*s in window=%.*s",
+                         SLICE_ARG(unit), SLICE_ARG(text));
+    *out_ms = count * unit_ms;
+    return ST_OK;
 }
 
 static enum status
-parse_window(const struct gexp_call *c, struct window *out, struct error *e)
+parse_window(struct slice text, struct window *out, struct error *e)
 {
-    struct slice text;
-    enum status st = ST_OK;
+    enum status st;
 
-    if (c->params_len == 0)
-        return error_set(e, ST_INVALID, "Missing moving average window size");
-    text = c->params[0];
-    *out = (struct window){ .is_time = text.data[0] == '\'' &&
-                                       text.data[text.size - 1] == '\'' };
-    if (out->is_time) {
-        st = parse_span(text, &out->size, e);
-    } else {
-        st = gexp_parse_count(text, "Unparseable window size: ", &out->size, e);
-    }
+    *out = (struct window){ .is_time = is_quoted(text) };
+    st = out->is_time ? parse_span(text, &out->size, e)
+                      : gexp_parse_count(
+                            text, "Unparseable window size: ", &out->size, e);
     if (st == ST_OK && out->size <= 0)
         return error_set(e, ST_INVALID,
                          "Moving average window must be an integer greater "
@@ -391,16 +322,13 @@ average(const struct gexp_call *c, const struct window *w, struct dps *d,
 }
 
 enum status
-gexp_moving_average(const struct gexp_call *c, int variant,
-                    struct gexp_list *out, struct error *e)
+gexp_moving_average(const struct gexp_call *c, struct gexp_list *out,
+                    struct error *e)
 {
-    struct window w = { 0 };
+    struct window w;
     uint64_t additions = 0;
-    enum status st = parse_window(c, &w, e);
+    enum status st = parse_window(c->params[0], &w, e);
 
-    (void)variant;
-    if (st == ST_OK)
-        st = gexp_flatten(c, out, e);
     for (size_t i = 0; i < out->len && st == ST_OK; i++)
         st = average(c, &w, &out->series[i].dps, &additions, e);
     return st;

@@ -18,7 +18,7 @@ call(const struct gexp_node *n, struct arena *a)
     struct gexp_list lists[4] = { { series, 2 }, { series + 1, 1 } };
     struct slice params[4];
     struct deadline deadline = { 0 };
-    struct gexp_call c = { &q, a, &deadline, lists, 0, params, 0 };
+    struct gexp_call c = { n->function, &q, a, &deadline, lists, 0, params, 0 };
     struct gexp_list out = { 0 };
     enum status st;
 
@@ -31,7 +31,7 @@ call(const struct gexp_node *n, struct arena *a)
             params[c.params_len++] = n->args[i].text;
     if (c.lists_len == 0)
         return;
-    st = n->function->run(&c, n->function->variant, &out, NULL);
+    st = gexp_call(&c, &out, NULL);
     INSIST(st == ST_OK || st == ST_INVALID || st == ST_LIMIT);
 }
 
