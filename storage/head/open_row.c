@@ -14,9 +14,8 @@
 #define TIME_FOLLOWS 1u
 #define IS_DOUBLE    2u
 #define FIRST_CAP    24
-#define POINT_BYTES  16 /* the most that one point takes */
-#define WORTH_SUMMED \
-    128 /* bytes of points, which take longer than to remember */
+#define POINT_BYTES  16  /* the most that one point takes */
+#define WORTH_SUMMED 128 /* bytes that take longer than to remember */
 
 static const uint8_t int_sizes[4] = { 1, 2, 4, 8 };
 
@@ -27,7 +26,8 @@ struct reader {
     uint64_t last_int, last_double; /* the one that was not last is 0 */
 };
 
-/* Of the points in the first 'size' bytes; where to go on. */
+/* Of the points in the first 'size' bytes; where to go on.  It lies behind the
+ * row's bytes, at 'cap', once it was kept. */
 struct summary_state {
     uint32_t size;
     bool ordered;         /* so far; if not, there is no more to say */
@@ -102,7 +102,7 @@ static bool
 grow(struct open_row *r)
 {
     uint32_t cap = larger(r->cap);
-    size_t more = r->summed ? sizeof(struct summary_state *) : 0;
+    size_t more = r->summed ? sizeof(struct summary_state) : 0;
     uint8_t *p = realloc(r->bytes, cap + more);
 
     if (p == NULL)
@@ -149,20 +149,9 @@ open_row_append(struct open_row *r, struct point p)
     return true;
 }
 
-static struct summary_state *
-summary_of(const struct open_row *r)
-{
-    struct summary_state *x = NULL;
-
-    if (r->summed)
-        memcpy(&x, r->bytes + r->cap, sizeof x);
-    return x;
-}
-
 void
 open_row_fini(struct open_row *r)
 {
-    free(summary_of(r));
     free(r->bytes);
     *r = (struct open_row){ 0 };
 }
@@ -334,146 +323,94 @@ open_row_unpack_even(struct slice bytes, uint32_t count, uint32_t base,
     return s->even;
 }
 
-/* -- the block summary
- * ---------------------------------------------------------- */
+/* -- the block summary ----------------------------------------------------- */
 
-/* The first point, as a number of the block summary' kind. */
-static void
-begin_summary(struct summary *s, int64_t ts_ms, union number v)
-{
-    s->first_ms = ts_ms;
-    s->first = s->min = s->max = v;
-}
-
-/* Adds integers until one is none, or is not behind the one before: false. */
-static bool
-sum_ints(struct summary_state *x, const uint8_t *end)
+/* Goes on to the end of the row: with integers, or with doubles and integers as
+ * such, added one after the other as blocks have it.  False when a point is no
+ * such, or is not behind the one before. */
+static inline __attribute__((always_inline)) bool
+summarize(struct summary_state *x, const struct open_row *r, bool all_int)
 {
     struct reader in = x->reader;
+    const uint8_t *end = r->bytes + r->size;
     struct summary s = x->summary;
-    bool good = true;
 
+    in.at = r->bytes + x->size;
     while (in.at < end) {
         int64_t before_ms = in.ts_ms;
         union number v;
+        bool is_double = read_point(&in, &v);
 
-        if (read_point(&in, &v) || (s.count > 0 && in.ts_ms <= before_ms)) {
-            good = false;
-            break;
-        }
-        if (s.count++ == 0)
-            begin_summary(&s, in.ts_ms, v);
-        s.min.i = v.i < s.min.i ? v.i : s.min.i;
-        s.max.i = v.i > s.max.i ? v.i : s.max.i;
-        s.sum.i = (int64_t)((uint64_t)s.sum.i + (uint64_t)v.i);
-        s.last = v;
-    }
-    s.last_ms = in.ts_ms;
-    x->reader = in;
-    x->summary = s;
-    return good;
-}
-
-/* The same of doubles, and of integers as such: one after the other, as blocks
- * have it. */
-static bool
-sum_doubles(struct summary_state *x, const uint8_t *end)
-{
-    struct reader in = x->reader;
-    struct summary s = x->summary;
-    bool good = true;
-
-    while (in.at < end) {
-        int64_t before_ms = in.ts_ms;
-        union number v;
-
-        if (!read_point(&in, &v))
+        if ((s.count > 0 && in.ts_ms <= before_ms) || (all_int && is_double))
+            return false;
+        if (!all_int && !is_double)
             v.d = (double)v.i;
-        if (s.count > 0 && in.ts_ms <= before_ms) {
-            good = false;
-            break;
+        if (s.count++ == 0) {
+            s.first_ms = in.ts_ms;
+            s.first = s.min = s.max = v;
         }
-        if (s.count++ == 0)
-            begin_summary(&s, in.ts_ms, v);
-        if (v.d < s.min.d || isnan(s.min.d))
-            s.min.d = v.d;
-        if (v.d > s.max.d || isnan(s.max.d))
-            s.max.d = v.d;
-        s.sum.d += v.d;
+        if (all_int) {
+            s.min.i = v.i < s.min.i ? v.i : s.min.i;
+            s.max.i = v.i > s.max.i ? v.i : s.max.i;
+            s.sum.i = (int64_t)((uint64_t)s.sum.i + (uint64_t)v.i);
+        } else {
+            if (v.d < s.min.d || isnan(s.min.d))
+                s.min.d = v.d;
+            if (v.d > s.max.d || isnan(s.max.d))
+                s.max.d = v.d;
+            s.sum.d += v.d;
+        }
         s.last = v;
     }
     s.last_ms = in.ts_ms;
     x->reader = in;
     x->summary = s;
-    return good;
+    return true;
 }
 
-static void
-begin_summary_state(struct summary_state *x, const struct open_row *r,
-                    bool all_int)
+static struct summary_state
+state_of(const struct open_row *r, bool all_int)
 {
-    *x = (struct summary_state){
+    return (struct summary_state){
         .ordered = true,
-        .reader = { .at = r->bytes, .ts_ms = (int64_t)r->base * 1000 },
+        .reader = { .ts_ms = (int64_t)r->base * 1000 },
         .summary = { .all_int = all_int },
     };
-    if (!all_int)
-        x->summary.sum.d = 0;
 }
 
-/* As far as the row goes. */
-static void
-go_on(struct summary_state *x, const struct open_row *r)
+/* Room for the state behind the bytes, if there is memory for it. */
+static bool
+make_room_for_state(struct open_row *r)
 {
-    const uint8_t *end = r->bytes + r->size;
+    uint8_t *p = NULL;
 
-    x->reader.at = r->bytes + x->size;
-    if (x->summary.all_int && sum_ints(x, end)) {
-        x->size = r->size;
-        return;
-    }
-    /* A double, or out of order: the beginning anew, as doubles. */
-    if (x->summary.all_int)
-        begin_summary_state(x, r, false);
-    x->ordered = sum_doubles(x, end);
-    x->size = r->size;
-}
-
-/* Gives the row a summary, if there is memory for it: the pointer to it takes
- * the last of the bytes that are free. */
-static void
-remember(struct open_row *r, const struct summary_state *x)
-{
-    struct summary_state *copy;
-
-    if (r->size < WORTH_SUMMED || r->cap - r->size < sizeof copy)
-        return;
-    copy = malloc(sizeof *copy);
-    if (copy == NULL)
-        return;
-    *copy = *x;
-    r->cap -= (uint32_t)sizeof copy;
-    memcpy(r->bytes + r->cap, &copy, sizeof copy);
+    if (r->size >= WORTH_SUMMED)
+        p = realloc(r->bytes, r->cap + sizeof(struct summary_state));
+    if (p == NULL)
+        return false;
+    r->bytes = p;
     r->summed = true;
+    return true;
 }
 
 bool
 open_row_summary(struct open_row *r, bool keep, struct summary *out)
 {
-    struct summary_state *known = summary_of(r), x;
+    struct summary_state x = state_of(r, true);
 
     if (r->size == 0)
         return false;
-    if (known != NULL)
-        x = *known;
-    else
-        begin_summary_state(&x, r, true);
-    if (x.ordered && x.size < r->size)
-        go_on(&x, r);
-    if (keep && known != NULL)
-        *known = x;
-    else if (keep)
-        remember(r, &x);
+    if (r->summed)
+        memcpy(&x, r->bytes + r->cap, sizeof x);
+    if (x.ordered && !(x.summary.all_int && summarize(&x, r, true))) {
+        /* A double, or out of order: the beginning again, as doubles. */
+        if (x.summary.all_int)
+            x = state_of(r, false);
+        x.ordered = summarize(&x, r, false);
+    }
+    x.size = r->size;
+    if (keep && (r->summed || make_room_for_state(r)))
+        memcpy(r->bytes + r->cap, &x, sizeof x);
     *out = x.summary;
     if (!out->all_int)
         out->sum.d = plain_nan(out->sum.d);
@@ -483,7 +420,5 @@ open_row_summary(struct open_row *r, bool keep, struct summary *out)
 uint32_t
 open_row_held(const struct open_row *r)
 {
-    return r->cap + (r->summed ? (uint32_t)(sizeof(struct summary_state) +
-                                            sizeof(struct summary_state *))
-                               : 0);
+    return r->cap + (r->summed ? (uint32_t)sizeof(struct summary_state) : 0);
 }

@@ -15,8 +15,8 @@
  *
  * The last value counts as 0 where it was of the other kind.
  *
- * Owns:    its bytes, and behind them, once it was asked for a block summary, a
- *          pointer to what it remembers of it.
+ * Owns:    its bytes, and behind them, once it was asked for a block summary,
+ *          what it remembers of it.
  * Threads: owner (a head bucket's lock guards it).
  */
 #ifndef STORAGE_HEAD_OPEN_ROW_H
