@@ -203,22 +203,6 @@ read_point(struct reader *in, union number *v)
     return (control & IS_DOUBLE) != 0;
 }
 
-/* One byte says it all: an integer near the last one, at the usual time. */
-static inline bool
-is_short(uint8_t control)
-{
-    return (control & (TIME_FOLLOWS | IS_DOUBLE)) == 0 && control >> 2 < 60;
-}
-
-static inline int64_t
-read_short(struct reader *in)
-{
-    in->ts_ms += in->step;
-    in->last_int += (uint64_t)varint_unzigzag(*in->at++ >> 2);
-    in->last_double = 0;
-    return (int64_t)in->last_int;
-}
-
 static void
 raise_greatest(struct spacing *s, int64_t v)
 {
@@ -241,12 +225,7 @@ open_row_unpack(struct slice bytes, uint32_t count, uint32_t base,
     if (!points_reserve(out, count))
         return false;
     while (in.at < end) {
-        if (is_short(*in.at)) {
-            out->v[len].i = read_short(&in);
-            out->is_float[len] = 0;
-        } else {
-            out->is_float[len] = read_point(&in, &out->v[len]);
-        }
+        out->is_float[len] = read_point(&in, &out->v[len]);
         out->ts_ms[len++] = in.ts_ms;
     }
     INSIST(in.at == end && len == out->len + count);
@@ -256,39 +235,25 @@ open_row_unpack(struct slice bytes, uint32_t count, uint32_t base,
 
 /* -- evenly spaced points -------------------------------------------------- */
 
-/* Integers, as long as the step is the same; returns how many. */
-static size_t
-read_even_ints(struct reader *in, const uint8_t *end, union number *v,
-               struct spacing *s)
+/* Values of one kind, as long as the step is the same; returns how many. */
+static inline __attribute__((always_inline)) size_t
+read_even(struct reader *in, const uint8_t *end, uint8_t kind, union number *v,
+          struct spacing *s)
 {
     struct reader x = *in;
     int64_t min = 0, max = 0;
     size_t len = 0;
 
-    for (; x.at < end && (*x.at & (TIME_FOLLOWS | IS_DOUBLE)) == 0; len++) {
-        if (is_short(*x.at))
-            v[len].i = read_short(&x);
-        else
-            (void)read_point(&x, &v[len]);
-        min = v[len].i < min ? v[len].i : min;
-        max = v[len].i > max ? v[len].i : max;
+    for (; x.at < end && (*x.at & (TIME_FOLLOWS | IS_DOUBLE)) == kind; len++) {
+        (void)read_point(&x, &v[len]);
+        if (kind != IS_DOUBLE) {
+            min = v[len].i < min ? v[len].i : min;
+            max = v[len].i > max ? v[len].i : max;
+        }
     }
     *in = x;
     raise_greatest(s, min);
     raise_greatest(s, max);
-    return len;
-}
-
-static size_t
-read_even_doubles(struct reader *in, const uint8_t *end, union number *v)
-{
-    struct reader x = *in;
-    size_t len = 0;
-
-    for (; x.at < end && (*x.at & (TIME_FOLLOWS | IS_DOUBLE)) == IS_DOUBLE;
-         len++)
-        (void)read_point(&x, &v[len]);
-    *in = x;
     return len;
 }
 
@@ -316,8 +281,8 @@ open_row_unpack_even(struct slice bytes, uint32_t count, uint32_t base,
     }
     for (size_t i = 0; i < len && !s->is_float; i++)
         raise_greatest(s, v[i].i);
-    len += s->is_float ? read_even_doubles(&in, end, v + len)
-                       : read_even_ints(&in, end, v + len, s);
+    len += s->is_float ? read_even(&in, end, IS_DOUBLE, v + len, s)
+                       : read_even(&in, end, 0, v + len, s);
     s->even = in.at == end && (len == 1 || s->step_ms > 0);
     out->len += s->even ? len : 0;
     return s->even;
