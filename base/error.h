@@ -22,6 +22,8 @@
     X(ST_INVALID, 400, "the client's request makes no sense")  \
     X(ST_LIMIT, 413, "the request exceeds a configured limit") \
     X(ST_BUSY, 503, "try again later")                         \
+    X(ST_CONFLICT, 409, "someone else was faster")             \
+    X(ST_TIMEOUT, 503, "the storage gave no answer in time")   \
     X(ST_CORRUPT, 500, "stored bytes break the format")        \
     X(ST_IO, 500, "the disk or the network failed")
 

@@ -14,7 +14,7 @@
  *     store write        batches: the WAL's order is the engine's
  *     head bucket        rows of one salt bucket
  *     WAL            the buffer of what is not yet written
- *     kv create          one create or increment; held across an engine write
+ *     kv swap            one swap; held across an engine write
  *     kv LevelDB sync    one sync at a time
  *     kv LevelDB write   one write at a time
  *     kv memory engine   its map

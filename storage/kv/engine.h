@@ -2,7 +2,9 @@
  * What kv.c and the engines share: each engine puts one of these structs at
  * the start of its own, and fills a table of functions.
  *
- * kv.c checks magics and arguments and counts; an engine need not.
+ * kv.c checks magics and arguments, counts, and calls again what ended with
+ * ST_TIMEOUT; an engine need not.  A write that timed out may have happened, or
+ * happen yet, but not after a later one of its bucket.
  */
 #ifndef STORAGE_KV_ENGINE_H
 #define STORAGE_KV_ENGINE_H
@@ -18,6 +20,10 @@
 #define KV_BATCH_MAGIC FOURCC('K', 'V', 'B', 'A')
 #define KV_ITER_MAGIC  FOURCC('K', 'V', 'I', 'T')
 
+typedef enum status kv_get_many_fn(struct kv *kv, const struct slice *keys,
+                                   size_t len, kv_value_fn *f, void *ctx,
+                                   struct error *e);
+
 struct kv_engine {
     struct kv_traits traits;
     void (*close)(struct kv *kv);
@@ -27,6 +33,11 @@ struct kv_engine {
                          struct error *e);
     enum status (*gather)(struct kv *kv, const struct kv_batch *b,
                           struct error *e); /* NULL: a write */
+    /* NULL: by the calls above, under a lock in this process. */
+    enum status (*swap)(struct kv *kv, struct slice key,
+                        const struct slice *expected, struct slice value,
+                        struct error *e);
+    kv_get_many_fn *get_many; /* NULL: one by one */
     enum status (*sync)(struct kv *kv, struct error *e);
     void (*settle)(struct kv *kv, size_t least); /* or NULL */
     struct kv_iter *(*iter_open)(struct kv *kv,
@@ -36,8 +47,8 @@ struct kv_engine {
 };
 
 /* Each step leaves 'valid', 'key' and 'value' right, and on a failure fills
- * 'error'.  next is called on a valid iterator only, and none after a
- * failure. */
+ * 'error'; after ST_TIMEOUT all three are as before, for another try.  next is
+ * called on a valid iterator only, and none after a failure. */
 struct kv_iter_engine {
     void (*close)(struct kv_iter *it); /* may find a last failure */
     void (*seek)(struct kv_iter *it, struct slice key);
@@ -48,6 +59,10 @@ struct kv_iter_engine {
 struct kv {
     uint32_t magic;
     const struct kv_engine *engine;
+    unsigned timeout_ms;
+    struct lock swap_lock; /* one swap at a time, where an engine has none */
+    struct lock fault_lock;
+    struct error fault GUARDED_BY(fault_lock); /* a batch that timed out */
 };
 
 struct kv_iter {
@@ -59,11 +74,22 @@ struct kv_iter {
     struct slice key, value;
     struct error error; /* status ST_OK: none */
     struct kv_iter_counts counts;
+    struct kv *kv;
+    int64_t end_us; /* of trying again; 0: the engine's timeout a step */
 };
+
+/* What can be opened, to a NULL; a program of tests links another list. */
+struct kv_engine_entry {
+    const char *name;
+    enum status (*open)(const struct kv_options *o, struct kv **out,
+                        struct error *e);
+};
+extern const struct kv_engine_entry kv_engines[];
 
 MUST_CHECK enum status kv_leveldb_open(const struct kv_options *o,
                                        struct kv **out, struct error *e);
-struct kv *kv_mem_open(void);
+MUST_CHECK enum status kv_mem_open(const struct kv_options *o, struct kv **out,
+                                   struct error *e);
 
 /* LevelDB's own repair, with all checksums that it looks at.  What it leaves
  * has every table at level 0, where a read may find an older value first: only

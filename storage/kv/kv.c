@@ -1,23 +1,36 @@
-/* What does not depend on the engine: checks and counts. */
+/* What does not depend on the engine: checks, counts, and trying again. */
 #include "config.h"
 
 #include "storage/kv/kv.h"
 
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
 #include "storage/kv/engine.h"
+
+#define TIMEOUT_MS   10000
+#define PAUSE_MAX_US 64000
 
 enum status
 kv_open(const struct kv_options *o, struct kv **out, struct error *e)
 {
-    *out = NULL;
-    if (o->dir == NULL)
-        *out = kv_mem_open();
-    else {
-        enum status st = kv_leveldb_open(o, out, e);
+    const struct kv_engine_entry *x = kv_engines;
+    enum status st;
 
-        if (st != ST_OK)
-            return st;
-    }
+    *out = NULL;
+    while (x->name != NULL && strcmp(x->name, o->place.engine) != 0)
+        x++;
+    if (x->name == NULL)
+        return error_set(e, ST_INVALID, "there is no engine \"%s\"",
+                         o->place.engine);
+    st = x->open(o, out, e);
+    if (st != ST_OK)
+        return st;
     (*out)->magic = KV_MAGIC;
+    (*out)->timeout_ms = o->timeout_ms == 0 ? TIMEOUT_MS : o->timeout_ms;
+    lock_init(&(*out)->swap_lock);
+    lock_init(&(*out)->fault_lock);
     return ST_OK;
 }
 
@@ -28,8 +41,64 @@ kv_close(struct kv **kv)
         return;
     OBJ_CHECK(*kv, KV_MAGIC);
     OBJ_CLEAR(*kv);
+    lock_fini(&(*kv)->swap_lock);
+    lock_fini(&(*kv)->fault_lock);
     (*kv)->engine->close(*kv);
     *kv = NULL;
+}
+
+/* -- trying again ---------------------------------------------------------- */
+
+/* The attempts of one call. */
+struct attempts {
+    int64_t end_us; /* monotonic; 0: set by the first that times out */
+    unsigned timed_out;
+};
+
+/* Is the call to be made once more?  Waits a little before that. */
+static bool
+try_again(const struct kv *kv, struct attempts *a, enum status st)
+{
+    int64_t now_us, pause_us = 1000;
+
+    if (st != ST_TIMEOUT)
+        return false;
+    now_us = clock_monotonic_us();
+    if (a->end_us == 0)
+        a->end_us = now_us + (int64_t)kv->timeout_ms * 1000;
+    for (unsigned i = 0; i < a->timed_out && pause_us < PAUSE_MAX_US; i++)
+        pause_us *= 2;
+    a->timed_out++;
+    if (now_us + pause_us >= a->end_us)
+        return false;
+    (void)nanosleep(&(struct timespec){ .tv_nsec = pause_us * 1000 }, NULL);
+    return true;
+}
+
+/* The WAL has what is gathered: if that times out for good, nothing may be
+ * gathered behind it, and the WAL must not be trimmed. */
+static enum status
+check_fault(struct kv *kv, struct error *e)
+{
+    enum status st;
+
+    lock_take(&kv->fault_lock);
+    st = kv->fault.status;
+    if (st != ST_OK && e != NULL)
+        *e = kv->fault;
+    lock_drop(&kv->fault_lock);
+    return st;
+}
+
+static void
+keep_fault(struct kv *kv)
+{
+    lock_take(&kv->fault_lock);
+    (void)error_set(&kv->fault, ST_TIMEOUT,
+                    "a batch had no answer within %u ms: the engine takes no "
+                    "more of them until the process starts anew",
+                    kv->timeout_ms);
+    lock_drop(&kv->fault_lock);
 }
 
 const struct kv_traits *
@@ -42,19 +111,122 @@ kv_traits(const struct kv *kv)
 enum status
 kv_get(struct kv *kv, struct slice key, struct buf *out, struct error *e)
 {
+    struct attempts a = { 0 };
+    enum status st;
+
     OBJ_CHECK(kv, KV_MAGIC);
-    buf_clear(out);
-    return kv->engine->get(kv, key, out, e);
+    do {
+        buf_clear(out);
+        st = kv->engine->get(kv, key, out, e);
+    } while (try_again(kv, &a, st));
+    return st;
+}
+
+static enum status
+get_each(struct kv *kv, const struct slice *keys, size_t len, kv_value_fn *f,
+         void *ctx, struct error *e)
+{
+    struct buf value = BUF_INIT;
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < len && st == ST_OK; i++) {
+        struct slice found;
+
+        st = kv_get(kv, keys[i], &value, e);
+        found = buf_slice(&value);
+        if (st == ST_OK || st == ST_NOT_FOUND) {
+            f(ctx, i, st == ST_OK ? &found : NULL);
+            st = ST_OK;
+        }
+    }
+    buf_fini(&value);
+    return st;
+}
+
+enum status
+kv_get_many(struct kv *kv, const struct slice *keys, size_t len, kv_value_fn *f,
+            void *ctx, struct error *e)
+{
+    kv_get_many_fn *get = kv->engine->get_many;
+    struct attempts a = { 0 };
+    enum status st;
+
+    OBJ_CHECK(kv, KV_MAGIC);
+    if (get == NULL)
+        return get_each(kv, keys, len, f, ctx, e);
+    do
+        st = get(kv, keys, len, f, ctx, e);
+    while (try_again(kv, &a, st));
+    return st;
+}
+
+enum status
+kv_expect(struct kv *kv, struct slice key, const struct slice *expected,
+          struct error *e)
+{
+    struct buf value = BUF_INIT;
+    enum status st = kv_get(kv, key, &value, e);
+
+    if (st == ST_OK || st == ST_NOT_FOUND)
+        st =
+            (st == ST_OK) == (expected != NULL) &&
+                    (expected == NULL || slice_eq(buf_slice(&value), *expected))
+                ? ST_OK
+                : error_set(e, ST_CONFLICT, "the key was changed meanwhile");
+    buf_fini(&value);
+    return st;
+}
+
+static enum status
+swap_here(struct kv *kv, struct slice key, const struct slice *expected,
+          struct slice value, struct error *e)
+{
+    struct kv_batch *b = kv_batch_new();
+    enum status st;
+
+    kv_batch_put(b, key, value);
+    lock_take(&kv->swap_lock);
+    st = kv_expect(kv, key, expected, e);
+    if (st == ST_OK)
+        st = kv_gather(kv, b, e);
+    lock_drop(&kv->swap_lock);
+    kv_batch_free(&b);
+    return st;
+}
+
+enum status
+kv_swap(struct kv *kv, struct slice key, const struct slice *expected,
+        struct slice value, struct error *e)
+{
+    struct attempts a = { 0 };
+    enum status st;
+
+    OBJ_CHECK(kv, KV_MAGIC);
+    if (kv->engine->swap == NULL)
+        return swap_here(kv, key, expected, value, e);
+    do
+        st = kv->engine->swap(kv, key, expected, value, e);
+    while (try_again(kv, &a, st));
+    /* One that timed out may be what it conflicts with. */
+    if (st == ST_CONFLICT && a.timed_out > 0)
+        st = kv_expect(kv, key, &value, e);
+    return st;
 }
 
 enum status
 kv_write(struct kv *kv, const struct kv_batch *b, bool sync, struct error *e)
 {
+    struct attempts a = { 0 };
     enum status st;
 
     OBJ_CHECK(kv, KV_MAGIC);
     st = kv_batch_check(b, e);
-    return st == ST_OK ? kv->engine->write(kv, b, sync, e) : st;
+    if (st != ST_OK)
+        return st;
+    do
+        st = kv->engine->write(kv, b, sync, e);
+    while (try_again(kv, &a, st));
+    return st;
 }
 
 enum status
@@ -64,17 +236,32 @@ kv_gather(struct kv *kv, const struct kv_batch *b, struct error *e)
 
     OBJ_CHECK(kv, KV_MAGIC);
     st = kv_batch_check(b, e);
+    if (st == ST_OK)
+        st = check_fault(kv, e);
     if (st != ST_OK)
         return st;
-    return kv->engine->gather == NULL ? kv->engine->write(kv, b, false, e)
-                                      : kv->engine->gather(kv, b, e);
+    if (kv->engine->gather != NULL)
+        return kv->engine->gather(kv, b, e);
+    st = kv_write(kv, b, false, e);
+    if (st == ST_TIMEOUT)
+        keep_fault(kv);
+    return st;
 }
 
 enum status
 kv_sync(struct kv *kv, struct error *e)
 {
+    struct attempts a = { 0 };
+    enum status st;
+
     OBJ_CHECK(kv, KV_MAGIC);
-    return kv->engine->sync(kv, e);
+    st = check_fault(kv, e);
+    if (st != ST_OK)
+        return st;
+    do
+        st = kv->engine->sync(kv, e);
+    while (try_again(kv, &a, st));
+    return st;
 }
 
 void
@@ -94,6 +281,7 @@ kv_iter_open(struct kv *kv, struct slice prefix)
     INSIST(prefix.size <= KV_PREFIX_MAX);
     it = kv->engine->iter_open(kv, prefix);
     it->magic = KV_ITER_MAGIC;
+    it->kv = kv;
     it->prefix_size = (uint8_t)prefix.size;
     if (prefix.size > 0)
         memcpy(it->prefix, prefix.data, prefix.size);
@@ -118,10 +306,25 @@ kv_iter_close(struct kv_iter **it, struct error *e)
     return st;
 }
 
-/* What every move ends with. */
-static bool
-stand(struct kv_iter *it)
+void
+kv_iter_deadline(struct kv_iter *it, int64_t end_us)
 {
+    OBJ_CHECK(it, KV_ITER_MAGIC);
+    it->end_us = end_us;
+}
+
+/* Moves, and moves again after a timeout, which is then no failure. */
+static bool
+move(struct kv_iter *it, void (*f)(struct kv_iter *it, struct slice key),
+     struct slice key)
+{
+    struct attempts a = { .end_us = it->end_us };
+
+    f(it, key);
+    while (try_again(it->kv, &a, it->error.status)) {
+        it->error.status = ST_OK;
+        f(it, key);
+    }
     /* An engine at its end leaves a key that is no longer there. */
     it->valid = it->valid && it->error.status == ST_OK &&
                 slice_starts(it->key, slice_of(it->prefix, it->prefix_size));
@@ -132,36 +335,27 @@ stand(struct kv_iter *it)
     return it->valid;
 }
 
-static bool
-may_seek(struct kv_iter *it)
-{
-    OBJ_CHECK(it, KV_ITER_MAGIC);
-    it->counts.seeks++;
-    return it->error.status == ST_OK;
-}
-
-static bool
-may_step(struct kv_iter *it)
-{
-    OBJ_CHECK(it, KV_ITER_MAGIC);
-    it->counts.steps++;
-    return it->valid;
-}
-
 bool
 kv_iter_seek(struct kv_iter *it, struct slice key)
 {
-    if (may_seek(it))
-        it->engine->seek(it, key);
-    return stand(it);
+    OBJ_CHECK(it, KV_ITER_MAGIC);
+    it->counts.seeks++;
+    return it->error.status == ST_OK && move(it, it->engine->seek, key);
+}
+
+static void
+next(struct kv_iter *it, struct slice key)
+{
+    (void)key;
+    it->engine->next(it);
 }
 
 bool
 kv_iter_next(struct kv_iter *it)
 {
-    if (may_step(it))
-        it->engine->next(it);
-    return stand(it);
+    OBJ_CHECK(it, KV_ITER_MAGIC);
+    it->counts.steps++;
+    return it->valid && move(it, next, (struct slice){ NULL, 0 });
 }
 
 struct slice

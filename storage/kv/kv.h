@@ -2,14 +2,15 @@
  * The key-value engine: ordered binary keys, atomic batches.
  *
  * Two engines behind one interface: LevelDB in a folder, and memory.  One test
- * suite runs every case on both.  A third, distributed one is to come: a call
- * may take milliseconds and may fail.
+ * suite runs every case on both, and on a third one, which is as slow and as
+ * unordered as an engine far away (tests/storage/kv/kv_slow.c).
  *
  * Owns:    what it opened; keys and values lent by an iterator die at its next
  *          step.  Iterators must be closed before the engine.
  * Threads: struct kv: any.  Batches, iterators: owner.
  * Fails:   ST_IO, ST_CORRUPT; an absent key is ST_NOT_FOUND from kv_get only;
- *          what is over the limits below is ST_LIMIT, and changes nothing.
+ *          what is over the limits below is ST_LIMIT, and changes nothing;
+ *          ST_TIMEOUT when an engine gives no answer however often it is asked.
  *          The texts name the engine's own message.  A failed write or sync is
  *          final: later ones fail with the same text until the engine is opened
  *          again, because half of it may be in the log.  Reading goes on.
@@ -35,7 +36,29 @@ const struct kv_traits *kv_traits(const struct kv *kv);
 MUST_CHECK enum status kv_get(struct kv *kv, struct slice key, struct buf *out,
                               struct error *e);
 
+/* Many keys for the price of few calls: 'f' hears of each at least once, in any
+ * order, and until it fails.  An engine far away reads them at once. */
+MUST_CHECK enum status kv_get_many(struct kv *kv, const struct slice *keys,
+                                   size_t len, kv_value_fn *f, void *ctx,
+                                   struct error *e);
+
+/* ST_OK if the key holds '*expected' (NULL: if it is absent), ST_CONFLICT if it
+ * does not. */
+MUST_CHECK enum status kv_expect(struct kv *kv, struct slice key,
+                                 const struct slice *expected, struct error *e);
+
+/* The same, and then the key is set to 'value', which no other write may come
+ * between.  All that write to such a key do so by this call, and not two of
+ * them the same value: after a timeout it tells whether it was done. */
+MUST_CHECK enum status kv_swap(struct kv *kv, struct slice key,
+                               const struct slice *expected, struct slice value,
+                               struct error *e);
+
+/* The engine keeps the order of batches within each bucket, and within those of
+ * none, and no other. */
 struct kv_batch *kv_batch_new(void);
+void kv_batch_set_bucket(struct kv_batch *b, uint32_t bucket);
+uint32_t kv_batch_bucket(const struct kv_batch *b); /* KV_NO_BUCKET */
 void kv_batch_free(struct kv_batch **b);
 void kv_batch_clear(struct kv_batch *b);
 void kv_batch_put(struct kv_batch *b, struct slice key, struct slice value);
@@ -88,6 +111,8 @@ struct kv_iter *kv_iter_open(struct kv *kv, struct slice prefix);
 MUST_CHECK enum status kv_iter_close(struct kv_iter **it, struct error *e);
 
 /* Each returns true when the iterator stands on a key afterwards. */
+/* Until then (monotonic; 0: never) a step that times out is tried again. */
+void kv_iter_deadline(struct kv_iter *it, int64_t end_us);
 bool kv_iter_seek(struct kv_iter *it, struct slice key); /* first >= key */
 bool kv_iter_next(struct kv_iter *it);
 struct slice kv_iter_key(const struct kv_iter *it);
@@ -105,10 +130,10 @@ struct kv_iter_counts kv_iter_counts(const struct kv_iter *it);
 MUST_CHECK enum status kv_salvage(const char *from, const char *to,
                                   uint64_t *keys, struct error *e);
 
-/* Copies all keys, ascending, into a new engine in 'to', which is absent or
- * empty.  On the disk when it returns.  'gone' (may be NULL) is asked now and
- * then: true ends it with ST_BUSY. */
-MUST_CHECK enum status kv_copy(struct kv *kv, const char *to,
+/* Copies all keys, ascending, into a new engine at 'to', where nothing is yet.
+ * On the disk when it returns.  'gone' (may be NULL) is asked now and then:
+ * true ends it with ST_BUSY. */
+MUST_CHECK enum status kv_copy(struct kv *kv, struct kv_place to,
                                bool (*gone)(void *ctx), void *gone_ctx,
                                uint64_t *keys, struct error *e);
 

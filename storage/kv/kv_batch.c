@@ -13,6 +13,7 @@
 struct kv_batch {
     uint32_t magic;
     bool oversize; /* a key or a value beyond the limits was put */
+    uint32_t bucket;
     size_t len;
     struct buf ops;
 };
@@ -23,6 +24,7 @@ kv_batch_new(void)
     struct kv_batch *b = mem_new(sizeof *b);
 
     b->magic = KV_BATCH_MAGIC;
+    b->bucket = KV_NO_BUCKET;
     buf_init(&b->ops, KV_BATCH_MAX);
     return b;
 }
@@ -37,6 +39,20 @@ kv_batch_free(struct kv_batch **b)
     OBJ_CLEAR(*b);
     free(*b);
     *b = NULL;
+}
+
+void
+kv_batch_set_bucket(struct kv_batch *b, uint32_t bucket)
+{
+    OBJ_CHECK(b, KV_BATCH_MAGIC);
+    b->bucket = bucket;
+}
+
+uint32_t
+kv_batch_bucket(const struct kv_batch *b)
+{
+    OBJ_CHECK(b, KV_BATCH_MAGIC);
+    return b->bucket;
 }
 
 void

@@ -40,10 +40,10 @@ copy_all(struct kv_iter *it, struct kv *to, bool (*gone)(void *ctx),
 }
 
 enum status
-kv_copy(struct kv *kv, const char *to, bool (*gone)(void *ctx), void *gone_ctx,
-        uint64_t *keys, struct error *e)
+kv_copy(struct kv *kv, struct kv_place to, bool (*gone)(void *ctx),
+        void *gone_ctx, uint64_t *keys, struct error *e)
 {
-    const struct kv_options o = { .dir = to,
+    const struct kv_options o = { .place = to,
                                   .create = true,
                                   .write_buffer_bytes = WRITE_BUFFER,
                                   .cache_bytes = 1 << 20 };
@@ -63,7 +63,7 @@ kv_copy(struct kv *kv, const char *to, bool (*gone)(void *ctx), void *gone_ctx,
 enum status
 kv_salvage(const char *from, const char *to, uint64_t *keys, struct error *e)
 {
-    const struct kv_options o = { .dir = from };
+    const struct kv_options o = { .place = KV_LEVELDB(from) };
     struct kv *old;
     enum status st = kv_leveldb_repair(from, e);
 
@@ -71,7 +71,7 @@ kv_salvage(const char *from, const char *to, uint64_t *keys, struct error *e)
         st = kv_open(&o, &old, e);
     if (st != ST_OK)
         return st;
-    st = kv_copy(old, to, NULL, NULL, keys, e);
+    st = kv_copy(old, KV_LEVELDB(to), NULL, NULL, keys, e);
     kv_close(&old);
     return st;
 }

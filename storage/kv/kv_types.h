@@ -8,18 +8,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/slice.h"
+
 struct kv;
 struct kv_batch;
 struct kv_iter;
 
 #define KV_PREFIX_MAX 16
+#define KV_NO_BUCKET  UINT32_MAX
+
+/* Where keys are kept: an engine, by its name in kv_engines.c, and a text that
+ * it alone understands.  LevelDB's is a folder; "memory" has none. */
+struct kv_place {
+    const char *engine;
+    const char *at;
+};
+#define KV_LEVELDB(folder) ((struct kv_place){ "leveldb", (folder) })
+#define KV_MEMORY          ((struct kv_place){ "memory", NULL })
 
 struct kv_options {
-    const char *dir; /* NULL: the memory engine */
-    /* Make a new one where 'dir' is empty or absent (or its creation was cut
-     * short).  A folder with anything else in it is opened if it is whole, and
-     * rejected if not: nothing there is ever overwritten. */
+    struct kv_place place;
+    /* Make a new one where nothing is (or its creation was cut short).  A place
+     * with anything else in it is opened if it is whole, and rejected if not:
+     * nothing there is ever overwritten. */
     bool create;
+    unsigned timeout_ms;       /* of a call, tries together; 0: 10 s */
     size_t write_buffer_bytes; /* 0: 32 MB */
     size_t cache_bytes;        /* 0: 32 MB */
     int max_open_files;        /* 0: 500 */
@@ -28,10 +41,17 @@ struct kv_options {
 /* What a caller may want to know of an engine, but not which one it is. */
 struct kv_traits {
     unsigned seek_price; /* of a seek, in steps from key to key */
+    /* Other processes write to the place, too: a swap is then real, and is
+     * durable when it returns, as is a batch of no bucket. */
+    bool shared;
     /* It stores keys compressed only where the values next to them are worth
      * it: zeros behind a short value make a row smaller. */
     bool wants_padding;
 };
+
+/* What kv_get_many() finds of keys[i]: NULL, it is absent.  The value is lent
+ * for the call. */
+typedef void kv_value_fn(void *ctx, size_t i, const struct slice *value);
 
 /* What this iterator did so far, for tests and for showStats. */
 struct kv_iter_counts {

@@ -105,7 +105,7 @@ open_engine(struct store *s, struct format *f, struct error *e)
 {
     char engine[4096], wal[4096];
     struct kv_options ko = {
-        .dir = engine,
+        .place = KV_LEVELDB(engine),
         .create = !f->complete,
         .write_buffer_bytes = s->options.engine_write_buffer_bytes,
         .cache_bytes = s->options.engine_cache_bytes,
@@ -206,7 +206,7 @@ store_open(const struct store_options *o, struct store **out, struct error *e)
                            "4, 6, 8, 12 or 24 hours in a row");
     } else if (o->dir == NULL) {
         s->layout = o->layout;
-        status = kv_open(&(struct kv_options){ 0 }, &s->kv, e);
+        status = kv_open(&(struct kv_options){ .place = KV_MEMORY }, &s->kv, e);
     } else {
         s->dir = mem_strdup(o->dir);
         status = open_files(s, e);

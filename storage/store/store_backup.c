@@ -45,7 +45,8 @@ copy_engine(struct store *s, const char *to, bool (*gone)(void *ctx),
 {
     enum status st = store_flush(s, e);
 
-    return st == ST_OK ? kv_copy(s->kv, to, gone, gone_ctx, keys, e) : st;
+    return st == ST_OK ? kv_copy(s->kv, KV_LEVELDB(to), gone, gone_ctx, keys, e)
+                       : st;
 }
 
 static enum status

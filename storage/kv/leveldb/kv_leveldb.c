@@ -181,7 +181,7 @@ static enum status
 check_folder(const struct kv_options *o, bool *create, struct error *e)
 {
     enum contents contents;
-    enum status st = look_into(o->dir, &contents, e);
+    enum status st = look_into(o->place.at, &contents, e);
 
     *create = false;
     if (st != ST_OK || contents == FOLDER_WHOLE)
@@ -190,11 +190,11 @@ check_folder(const struct kv_options *o, bool *create, struct error *e)
         return error_set(e, o->create ? ST_IO : ST_CORRUPT,
                          "'%s' is not empty and has no CURRENT file: it is "
                          "either no database or a damaged one",
-                         o->dir);
+                         o->place.at);
     if (!o->create)
-        return error_set(e, ST_IO, "there is no database in '%s'", o->dir);
+        return error_set(e, ST_IO, "there is no database in '%s'", o->place.at);
     *create = true;
-    return files_make_dir(o->dir, e);
+    return files_make_dir(o->place.at, e);
 }
 
 /* -- syncing --------------------------------------------------------------- */
@@ -617,7 +617,7 @@ level_new(const struct kv_options *o, bool create)
     size_t cache = o->cache_bytes;
 
     l->kv.engine = &level_engine;
-    l->dir = mem_strdup(o->dir);
+    l->dir = mem_strdup(o->place.at);
     lock_init(&l->lock);
     lock_init(&l->write_lock);
     lock_init(&l->sync_lock);
@@ -706,7 +706,7 @@ kv_leveldb_open(const struct kv_options *o, struct kv **out, struct error *e)
 enum status
 kv_leveldb_repair(const char *dir, struct error *e)
 {
-    struct kv_options o = { .dir = dir };
+    struct kv_options o = { .place = KV_LEVELDB(dir) };
     struct level *l = level_new(&o, false);
     enum status st = ST_OK;
     char *err = NULL;

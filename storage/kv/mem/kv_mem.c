@@ -339,13 +339,16 @@ static const struct kv_engine mem_engine = {
     .approximate_bytes = mem_approximate_bytes,
 };
 
-struct kv *
-kv_mem_open(void)
+enum status
+kv_mem_open(const struct kv_options *o, struct kv **out, struct error *e)
 {
     struct mem *m = mem_new(sizeof *m);
 
+    (void)o;
+    (void)e;
     m->kv.engine = &mem_engine;
     m->seed = hash_random_seed();
     rwlock_init(&m->lock);
-    return &m->kv;
+    *out = &m->kv;
+    return ST_OK;
 }

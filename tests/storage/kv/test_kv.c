@@ -9,9 +9,8 @@
 #include "storage/row/mask.h"
 #include "tests/harness.h"
 #include "tests/storage/engines.h"
+#include "tests/storage/kv/kv_calls.h"
 #include "tests/tempdir.h"
-
-#define S(literal) slice_of((literal), sizeof(literal) - 1)
 
 struct fixture {
     int engine;
@@ -41,55 +40,6 @@ teardown(struct fixture *f)
     kv_close(&f->kv);
     ck_assert_ptr_null(f->kv);
     tempdir_free(&f->dir);
-}
-
-static void
-put(struct kv *kv, struct slice key, struct slice value)
-{
-    struct kv_batch *b = kv_batch_new();
-
-    kv_batch_put(b, key, value);
-    ck_assert_int_eq(kv_write(kv, b, false, NULL), ST_OK);
-    kv_batch_free(&b);
-}
-
-static void delete (struct kv *kv, struct slice key)
-{
-    struct kv_batch *b = kv_batch_new();
-
-    kv_batch_delete(b, key);
-    ck_assert_int_eq(kv_write(kv, b, false, NULL), ST_OK);
-    kv_batch_free(&b);
-}
-
-static bool
-holds(struct kv *kv, struct slice key, struct slice value)
-{
-    struct buf out = BUF_INIT;
-    enum status st = kv_get(kv, key, &out, NULL);
-    bool same = st == ST_OK && slice_eq(buf_slice(&out), value);
-
-    buf_fini(&out);
-    return same;
-}
-
-static bool
-lacks(struct kv *kv, struct slice key)
-{
-    struct buf out = BUF_INIT;
-    enum status st = kv_get(kv, key, &out, NULL);
-
-    buf_fini(&out);
-    return st == ST_NOT_FOUND;
-}
-
-static void
-close_iter(struct kv_iter **it)
-{
-    struct error e = { 0 };
-
-    ck_assert_msg(kv_iter_close(it, &e) == ST_OK, "%s", e.text);
-    ck_assert_ptr_null(*it);
 }
 
 static size_t
@@ -466,6 +416,107 @@ START_TEST(scans_while_another_thread_writes)
 }
 END_TEST
 
+static void
+note_value(void *ctx, size_t i, const struct slice *value)
+{
+    struct buf *out = ctx;
+
+    buf_clear(&out[i]);
+    if (value != NULL)
+        buf_put_slice(&out[i], *value);
+    else
+        buf_put_str(&out[i], "(absent)");
+}
+
+START_TEST(many_keys_are_read_in_one_call)
+{
+    struct fixture f = setup(_i);
+    const struct slice keys[] = { S("b"), S("nowhere"), S(""), S("b"), S("a") };
+    const char *const expected[] = { "2", "(absent)", "0", "2", "1" };
+    struct buf values[5] = { BUF_INIT };
+
+    put(f.kv, S(""), S("0"));
+    put(f.kv, S("a"), S("1"));
+    put(f.kv, S("b"), S("2"));
+    ck_assert_int_eq(kv_get_many(f.kv, keys, 0, note_value, values, NULL),
+                     ST_OK);
+    ck_assert_int_eq(kv_get_many(f.kv, keys, 5, note_value, values, NULL),
+                     ST_OK);
+    for (size_t i = 0; i < 5; i++) {
+        ck_assert(slice_eq_str(buf_slice(&values[i]), expected[i]));
+        buf_fini(&values[i]);
+    }
+    teardown(&f);
+}
+END_TEST
+
+START_TEST(a_swap_sees_what_it_expects)
+{
+    struct fixture f = setup(_i);
+    struct slice one = S("1"), two = S("2"), empty = S("");
+    struct error e = { 0 };
+
+    ck_assert_int_eq(kv_swap(f.kv, S("k"), &one, S("2"), &e), ST_CONFLICT);
+    ck_assert_int_eq(kv_swap(f.kv, S("k"), &empty, S("2"), &e), ST_CONFLICT);
+    ck_assert(lacks(f.kv, S("k")));
+    ck_assert_int_eq(kv_swap(f.kv, S("k"), NULL, S("1"), &e), ST_OK);
+    ck_assert(holds(f.kv, S("k"), S("1")));
+    ck_assert_int_eq(kv_swap(f.kv, S("k"), NULL, S("2"), &e), ST_CONFLICT);
+    ck_assert_int_eq(kv_swap(f.kv, S("k"), &two, S("3"), &e), ST_CONFLICT);
+    ck_assert(holds(f.kv, S("k"), S("1")));
+    ck_assert_int_eq(kv_swap(f.kv, S("k"), &one, S("2"), &e), ST_OK);
+    ck_assert(holds(f.kv, S("k"), S("2")));
+    ck_assert_int_eq(kv_expect(f.kv, S("k"), &two, &e), ST_OK);
+    ck_assert_int_eq(kv_expect(f.kv, S("k"), &one, &e), ST_CONFLICT);
+    ck_assert_int_eq(kv_expect(f.kv, S("no"), NULL, &e), ST_OK);
+    teardown(&f);
+}
+END_TEST
+
+#define SWAPPERS 4
+#define SWAPS    2000
+
+/* Counts up: what it read last is what it expects. */
+static void *
+count_up(void *ctx)
+{
+    struct kv *kv = ctx;
+    struct buf value = BUF_INIT;
+
+    for (uint64_t n = 0; n < SWAPS;) {
+        uint64_t now = 0;
+        enum status st = kv_get(kv, S("n"), &value, NULL);
+        struct slice old = buf_slice(&value);
+
+        if (st == ST_OK)
+            memcpy(&now, old.data, sizeof now);
+        now++;
+        st = kv_swap(kv, S("n"), st == ST_OK ? &old : NULL,
+                     slice_of((const uint8_t *)&now, sizeof now), NULL);
+        n += st == ST_OK;
+        ck_assert(st == ST_OK || st == ST_CONFLICT);
+    }
+    buf_fini(&value);
+    return NULL;
+}
+
+START_TEST(swaps_of_many_threads_lose_none)
+{
+    struct fixture f = setup(_i);
+    pthread_t threads[SWAPPERS];
+    uint64_t sum = SWAPPERS * SWAPS;
+
+    if (_i == SLOW) /* two threads may swap in the same value: see kv_swap() */
+        kv_slow_set_timeouts(f.kv, 0);
+    for (int i = 0; i < SWAPPERS; i++)
+        ck_assert(!pthread_create(&threads[i], NULL, count_up, f.kv));
+    for (int i = 0; i < SWAPPERS; i++)
+        ck_assert(!pthread_join(threads[i], NULL));
+    ck_assert(holds(f.kv, S("n"), slice_of((const uint8_t *)&sum, sizeof sum)));
+    teardown(&f);
+}
+END_TEST
+
 START_TEST(estimates)
 {
     struct fixture f = setup(_i);
@@ -571,7 +622,7 @@ START_TEST(engines_have_traits)
     struct fixture f = setup(_i);
 
     ck_assert_uint_ge(kv_traits(f.kv)->seek_price, 1);
-    ck_assert_int_eq(kv_traits(f.kv)->wants_padding, engines[_i].in_folder);
+    ck_assert_int_eq(kv_traits(f.kv)->wants_padding, engines[_i].pads);
     teardown(&f);
 }
 END_TEST
@@ -580,7 +631,10 @@ TEST_MAIN("kv", EACH(puts_gets_deletes), EACH(engines_have_traits),
           EACH(get_replaces_what_the_buffer_holds),
           EACH(keys_sort_as_unsigned_bytes),
           EACH(an_iterator_that_stands_nowhere_stays_there),
-          EACH(iterators_count), TEST(a_batch_tells_its_operations),
+          EACH(iterators_count), EACH(many_keys_are_read_in_one_call),
+          EACH(a_swap_sees_what_it_expects),
+          EACH(swaps_of_many_threads_lose_none),
+          TEST(a_batch_tells_its_operations),
           EACH(the_last_operation_on_a_key_wins),
           EACH(what_is_over_the_limits_changes_nothing),
           EACH(an_iterator_goes_on_while_keys_change),

@@ -136,7 +136,7 @@ put(struct kv *kv, unsigned i, bool sync)
 static struct kv *
 with_rotated_log(const char *dir)
 {
-    struct kv_options o = { .dir = dir,
+    struct kv_options o = { .place = KV_LEVELDB(dir),
                             .create = true,
                             .write_buffer_bytes = 65536 };
     struct kv *kv;

@@ -513,7 +513,7 @@ scan(struct kv *kv, const struct mask_set *s, struct kv_iter_counts *counts,
 static struct kv *
 memory(void)
 {
-    struct kv_options o = { .dir = NULL };
+    struct kv_options o = { .place = KV_MEMORY };
     struct kv *kv;
 
     ck_assert_int_eq(kv_open(&o, &kv, NULL), ST_OK);

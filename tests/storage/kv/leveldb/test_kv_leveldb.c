@@ -18,7 +18,7 @@
 static enum status
 open_in(const char *dir, bool create, struct kv **kv, struct error *e)
 {
-    struct kv_options o = { .dir = dir,
+    struct kv_options o = { .place = KV_LEVELDB(dir),
                             .create = create,
                             .write_buffer_bytes = 65536 };
 
@@ -384,7 +384,7 @@ START_TEST(a_failed_write_is_the_last)
 {
     char *dir = tempdir_new();
     struct kv *kv = must_open(dir, true);
-    struct kv_options big = { .dir = dir };
+    struct kv_options big = { .place = KV_LEVELDB(dir) };
     struct error first, e;
     uint8_t value[5000] = { 1 };
     struct buf out = BUF_INIT;

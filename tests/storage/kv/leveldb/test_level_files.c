@@ -181,7 +181,7 @@ make_scene(size_t buffer)
 {
     struct scene s = { .dir = tempdir_new(), .copy = tempdir_new() };
     char *live = tempdir_new();
-    struct kv_options o = { .dir = live,
+    struct kv_options o = { .place = KV_LEVELDB(live),
                             .create = true,
                             .write_buffer_bytes = buffer };
     struct kv *kv;
@@ -214,7 +214,7 @@ free_scene(struct scene *s)
 static unsigned
 must_hold(const struct scene *s, unsigned least, const char *what)
 {
-    struct kv_options o = { .dir = s->copy };
+    struct kv_options o = { .place = KV_LEVELDB(s->copy) };
     struct buf got = BUF_INIT;
     uint8_t value[VALUE];
     struct error e = { 0 };
@@ -246,7 +246,7 @@ must_hold(const struct scene *s, unsigned least, const char *what)
 static void
 must_reject(const struct scene *s, const char *sentence)
 {
-    struct kv_options o = { .dir = s->copy };
+    struct kv_options o = { .place = KV_LEVELDB(s->copy) };
     struct error e = { 0 };
     struct kv *kv;
 
@@ -421,7 +421,7 @@ END_TEST
 START_TEST(a_record_that_was_acted_on_is_not_cut_off)
 {
     struct scene s = make_scene(0);
-    struct kv_options o = { .dir = s.copy };
+    struct kv_options o = { .place = KV_LEVELDB(s.copy) };
     struct kv *kv;
     struct buf b;
 

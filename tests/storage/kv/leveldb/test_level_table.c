@@ -21,7 +21,7 @@
 static void
 fill(const char *dir)
 {
-    struct kv_options o = { .dir = dir, .create = true };
+    struct kv_options o = { .place = KV_LEVELDB(dir), .create = true };
     struct kv_batch *b = kv_batch_new();
     uint64_t seed = harness_seed(20261122);
     uint8_t value[VALUE];

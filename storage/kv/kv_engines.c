@@ -1,0 +1,10 @@
+/* The engines of this program. */
+#include "config.h"
+
+#include "storage/kv/engine.h"
+
+const struct kv_engine_entry kv_engines[] = {
+    { "leveldb", kv_leveldb_open },
+    { "memory", kv_mem_open },
+    { NULL, NULL },
+};
