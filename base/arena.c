@@ -154,6 +154,23 @@ arena_array(struct arena *a, size_t len, size_t size)
     return p;
 }
 
+void *
+arena_grow(struct arena *a, void *array, size_t len, size_t *cap, size_t size)
+{
+    size_t more = *cap == 0 ? 16 : *cap * 2;
+    void *bigger;
+
+    if (len < *cap || (array == NULL && len > 0))
+        return array;
+    bigger = arena_array(a, more, size);
+    if (bigger == NULL)
+        return NULL;
+    if (len > 0)
+        memcpy(bigger, array, len * size);
+    *cap = more;
+    return bigger;
+}
+
 char *
 arena_strdup(struct arena *a, struct slice s)
 {

@@ -33,6 +33,11 @@ void arena_free(struct arena **a);
 void *arena_alloc(struct arena *a, size_t size);
 /* Zeroed array; NULL past the cap or when the product overflows. */
 void *arena_array(struct arena *a, size_t len, size_t size);
+/* Room for one more element behind 'len' of them: the array itself, or twice
+ * as much, zeroed behind the copy.  NULL past the cap, and from
+ * then on. */
+void *arena_grow(struct arena *a, void *array, size_t len, size_t *cap,
+                 size_t size);
 /* A copy with a NUL behind it. */
 char *arena_strdup(struct arena *a, struct slice s);
 

@@ -75,6 +75,15 @@ mem_resize(void *p, size_t len, size_t size)
     return q;
 }
 
+void *
+mem_grow(void *array, size_t len, size_t *cap, size_t size)
+{
+    if (len < *cap)
+        return array;
+    *cap = *cap == 0 ? 16 : *cap * 2;
+    return mem_resize(array, *cap, size);
+}
+
 char *
 mem_strdup(const char *s)
 {

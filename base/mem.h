@@ -26,6 +26,11 @@ void *mem_new_array(size_t len, size_t size)
 void *mem_resize(void *p, size_t len, size_t size)
     __attribute__((__returns_nonnull__));
 
+/* Room for one more element behind 'len' of them: the array itself, or
+ * mem_resize() to twice as much. */
+void *mem_grow(void *array, size_t len, size_t *cap, size_t size)
+    __attribute__((__returns_nonnull__));
+
 char *mem_strdup(const char *s) __attribute__((__malloc__));
 
 /* 'size' bytes and a NUL behind them. */

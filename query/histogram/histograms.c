@@ -46,21 +46,6 @@ histograms_wanted(const struct sub_query *sq)
     return sq->percentiles_len > 0 || sq->show_histogram_buckets;
 }
 
-/* Twice as much, in an arena; NULL when it is full. */
-static void *
-grow(struct arena *a, void *old, size_t len, size_t *cap, size_t size)
-{
-    size_t more = *cap == 0 ? 16 : *cap * 2;
-    void *v = arena_array(a, more, size);
-
-    if (v == NULL)
-        return NULL;
-    if (len > 0)
-        memcpy(v, old, len * size);
-    *cap = more;
-    return v;
-}
-
 /* -- reading --------------------------------------------------------------- */
 
 static enum status
@@ -81,12 +66,10 @@ add_histogram(void *ctx, int64_t ms, uint8_t codec, struct slice bytes,
         st = fetch_check_limits(job->limits, e);
     if (st != ST_OK)
         return st;
-    if (items->len == items->cap) {
-        items->v = grow(job->arena, items->v, items->len, &items->cap,
-                        sizeof *items->v);
-        if (items->v == NULL)
-            return query_no_memory(e);
-    }
+    items->v = arena_grow(job->arena, items->v, items->len, &items->cap,
+                          sizeof *items->v);
+    if (items->v == NULL)
+        return query_no_memory(e);
     items->v[items->len] = (struct item){ .ms = ms };
     return histogram_decode(bytes, job->arena, &items->v[items->len++].h, e);
 }
@@ -97,12 +80,10 @@ reserve_series(struct run *r)
 {
     size_t cap = r->cap;
 
-    if (r->fetch.len < r->cap)
-        return true;
-    r->fetch.series = grow(r->job->arena, r->fetch.series, r->fetch.len, &cap,
-                           sizeof *r->fetch.series);
-    r->series = grow(r->job->arena, r->series, r->fetch.len, &r->cap,
-                     sizeof *r->series);
+    r->fetch.series = arena_grow(r->job->arena, r->fetch.series, r->fetch.len,
+                                 &cap, sizeof *r->fetch.series);
+    r->series = arena_grow(r->job->arena, r->series, r->fetch.len, &r->cap,
+                           sizeof *r->series);
     return r->fetch.series != NULL && r->series != NULL;
 }
 
@@ -420,12 +401,10 @@ add_view(const struct run *r, const struct result_group *described,
 
     if (st != ST_OK)
         return st;
-    if (out->len == out->cap) {
-        out->groups = grow(r->job->arena, out->groups, out->len, &out->cap,
-                           sizeof *out->groups);
-        if (out->groups == NULL)
-            return query_no_memory(r->e);
-    }
+    out->groups = arena_grow(r->job->arena, out->groups, out->len, &out->cap,
+                             sizeof *out->groups);
+    if (out->groups == NULL)
+        return query_no_memory(r->e);
     out->groups[out->len] = *described;
     return fill_view(r, items, v, &out->groups[out->len++]);
 }

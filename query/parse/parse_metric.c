@@ -17,17 +17,9 @@ list_add(struct list *l, const struct filter *f, struct error *e)
     if (l->len == QUERY_FILTERS_MAX)
         return error_set(e, ST_LIMIT, "more than %d filters in a sub-query",
                          QUERY_FILTERS_MAX);
-    if (l->len == l->cap) {
-        size_t cap = l->cap == 0 ? 8 : 2 * l->cap;
-        struct filter *items = arena_array(l->arena, cap, sizeof *items);
-
-        if (items == NULL)
-            return parse_no_room(e);
-        if (l->len > 0)
-            memcpy(items, l->items, l->len * sizeof *items);
-        l->items = items;
-        l->cap = cap;
-    }
+    l->items = arena_grow(l->arena, l->items, l->len, &l->cap, sizeof *f);
+    if (l->items == NULL)
+        return parse_no_room(e);
     l->items[l->len++] = *f;
     return ST_OK;
 }

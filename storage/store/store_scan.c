@@ -92,10 +92,8 @@ copy_row(struct store_scan *scan, struct head_bucket *b, struct head_row *r,
         fail(scan, ST_LIMIT, "copies of open rows take more than they may");
         return;
     }
-    if (scan->head_len == scan->head_cap) {
-        scan->head_cap = scan->head_cap == 0 ? 64 : scan->head_cap * 2;
-        scan->head = mem_resize(scan->head, scan->head_cap, sizeof *scan->head);
-    }
+    scan->head =
+        mem_grow(scan->head, scan->head_len, &scan->head_cap, sizeof c);
     scan->head[scan->head_len++] = c;
     *c = (struct copied){ .key = copy,
                           .key_size = key.size,

@@ -141,10 +141,7 @@ wal_list(const char *dir, struct wal_segments *out, struct error *e)
         number = name_parse(entry->d_name);
         if (number == 0)
             continue;
-        if (out->len == cap) {
-            cap = cap == 0 ? 16 : cap * 2;
-            out->numbers = mem_resize(out->numbers, cap, sizeof *out->numbers);
-        }
+        out->numbers = mem_grow(out->numbers, out->len, &cap, sizeof number);
         out->numbers[out->len++] = number;
     }
     if (errno != 0)

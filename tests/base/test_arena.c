@@ -95,6 +95,28 @@ START_TEST(arrays_are_zeroed)
 }
 END_TEST
 
+START_TEST(arrays_grow)
+{
+    struct arena *a = arena_new(4096);
+    int *list = NULL;
+    size_t len = 0, cap = 0;
+
+    while (len < 100) {
+        list = arena_grow(a, list, len, &cap, sizeof *list);
+        ck_assert_ptr_nonnull(list);
+        ck_assert_int_eq(list[len], 0);
+        list[len] = (int)len;
+        len++; /* the array is copied up to here */
+    }
+    for (size_t i = 0; i < 100; i++)
+        ck_assert_int_eq(list[i], (int)i);
+    while (list != NULL)
+        list = arena_grow(a, list, len++, &cap, sizeof *list);
+    ck_assert_ptr_null(arena_grow(a, list, len, &cap, sizeof *list));
+    arena_free(&a);
+}
+END_TEST
+
 START_TEST(strings_end)
 {
     struct arena *a = arena_new(32);
@@ -166,4 +188,4 @@ END_TEST
 TEST_MAIN("arena", TEST(keeps_to_a_budget),
           TEST(hands_out_what_does_not_overlap), LOOP(keeps_to_its_cap, caps),
           TEST(a_rejection_changes_nothing), TEST(arrays_are_zeroed),
-          TEST(strings_end), TEST(absorbs_another))
+          TEST(arrays_grow), TEST(strings_end), TEST(absorbs_another))

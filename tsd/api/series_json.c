@@ -11,17 +11,9 @@ tsuid_list_add(struct tsuid_list *l, struct slice tsuid)
 {
     char *copy = arena_strdup(l->arena, tsuid);
 
-    if (l->len == l->cap) {
-        size_t cap = l->cap == 0 ? 64 : l->cap * 2;
-        struct slice *more = arena_array(l->arena, cap, sizeof *more);
-
-        l->no_memory |= more == NULL;
-        if (more != NULL && l->len > 0)
-            memcpy(more, l->tsuids, l->len * sizeof *more);
-        l->tsuids = more;
-        l->cap = cap;
-    }
-    l->no_memory |= copy == NULL;
+    l->tsuids =
+        arena_grow(l->arena, l->tsuids, l->len, &l->cap, sizeof *l->tsuids);
+    l->no_memory |= l->tsuids == NULL || copy == NULL;
     if (l->no_memory)
         return false;
     l->tsuids[l->len++] = slice_of(copy, tsuid.size);

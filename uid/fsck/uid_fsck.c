@@ -146,10 +146,7 @@ id_ranges_add(struct id_ranges *r, uint64_t id)
         r->ranges[at - 1].to = id;
         return;
     }
-    if (r->len == r->cap) {
-        r->cap = r->cap == 0 ? 16 : r->cap * 2;
-        r->ranges = mem_resize(r->ranges, r->cap, sizeof *r->ranges);
-    }
+    r->ranges = mem_grow(r->ranges, r->len, &r->cap, sizeof *r->ranges);
     for (; at > 0 && r->ranges[at - 1].from > id; at--)
         r->ranges[at] = r->ranges[at - 1];
     r->ranges[at] = (struct id_range){ id, id };

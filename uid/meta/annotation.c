@@ -495,17 +495,10 @@ static enum status
 list_add(struct list *l, struct slice tsuid, struct slice bytes,
          struct error *e)
 {
-    if (l->len == l->cap) {
-        size_t cap = l->cap == 0 ? 16 : l->cap * 2;
-        struct listed *notes = arena_array(l->arena, cap, sizeof *notes);
-
-        if (notes == NULL)
-            return no_memory(e);
-        if (l->len > 0)
-            memcpy(notes, l->notes, l->len * sizeof *notes);
-        l->notes = notes;
-        l->cap = cap;
-    }
+    l->notes =
+        arena_grow(l->arena, l->notes, l->len, &l->cap, sizeof *l->notes);
+    if (l->notes == NULL)
+        return no_memory(e);
     l->notes[l->len].at = l->len;
     return decode_copy(bytes, tsuid, l->arena, &l->notes[l->len++].note, e);
 }
@@ -626,17 +619,9 @@ struct noted {
 static enum status
 noted_add(struct noted *n, struct slice tsuid, struct error *e)
 {
-    if (n->len == n->cap) {
-        size_t cap = n->cap == 0 ? 16 : n->cap * 2;
-        struct slice *tsuids = arena_array(n->arena, cap, sizeof *tsuids);
-
-        if (tsuids == NULL)
-            return no_memory(e);
-        if (n->len > 0)
-            memcpy(tsuids, n->tsuids, n->len * sizeof *tsuids);
-        n->tsuids = tsuids;
-        n->cap = cap;
-    }
+    n->tsuids = arena_grow(n->arena, n->tsuids, n->len, &n->cap, sizeof tsuid);
+    if (n->tsuids == NULL)
+        return no_memory(e);
     n->tsuids[n->len] = tsuid;
     return copy_slice(n->arena, &n->tsuids[n->len++]) ? ST_OK : no_memory(e);
 }

@@ -102,32 +102,13 @@ struct reading {
     size_t len, cap, rules_cap;
 };
 
-static bool
-grow(struct arena *arena, void **items, size_t len, size_t *cap, size_t size)
-{
-    size_t more = *cap == 0 ? 8 : *cap * 2;
-    void *copy;
-
-    if (len < *cap)
-        return true;
-    copy = arena_array(arena, more, size);
-    if (copy == NULL)
-        return false;
-    if (len > 0)
-        memcpy(copy, *items, len * size);
-    *items = copy;
-    *cap = more;
-    return true;
-}
-
 static enum status
 add_tree(struct reading *r, int64_t id, struct slice bytes, struct error *e)
 {
-    void *trees = r->trees;
-
-    if (!grow(r->arena, &trees, r->len, &r->cap, sizeof *r->trees))
+    r->trees =
+        arena_grow(r->arena, r->trees, r->len, &r->cap, sizeof *r->trees);
+    if (r->trees == NULL)
         return no_memory(e);
-    r->trees = trees;
     r->trees[r->len] = (struct tree){ .id = id };
     r->rules_cap = 0;
     return tree_decode(bytes, &r->trees[r->len++], e);
@@ -138,15 +119,13 @@ add_rule(struct reading *r, const struct tree_rule *key, struct slice bytes,
          struct error *e)
 {
     struct tree *tree = r->len > 0 ? &r->trees[r->len - 1] : NULL;
-    void *rules;
 
     if (tree == NULL || tree->id != key->tree)
         return error_set(e, ST_CORRUPT, "rule of a tree that does not exist");
-    rules = tree->rules;
-    if (!grow(r->arena, &rules, tree->rules_len, &r->rules_cap,
-              sizeof *tree->rules))
+    tree->rules = arena_grow(r->arena, tree->rules, tree->rules_len,
+                             &r->rules_cap, sizeof *key);
+    if (tree->rules == NULL)
         return no_memory(e);
-    tree->rules = rules;
     tree->rules[tree->rules_len] = *key;
     return tree_rule_decode(bytes, &tree->rules[tree->rules_len++], e);
 }

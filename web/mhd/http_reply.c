@@ -39,10 +39,7 @@ void
 http_chunks_put(struct http_chunks *p, size_t at, struct buf *b)
 {
     INSIST(at <= p->len);
-    if (p->len == p->cap) {
-        p->cap = p->cap == 0 ? 4 : p->cap * 2;
-        p->list = mem_resize(p->list, p->cap, sizeof *p->list);
-    }
+    p->list = mem_grow(p->list, p->len, &p->cap, sizeof *p->list);
     memmove(p->list + at + 1, p->list + at, (p->len - at) * sizeof *p->list);
     p->list[at] = *b;
     p->len++;

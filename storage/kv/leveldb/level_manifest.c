@@ -32,10 +32,7 @@ add_table(struct level_version *v, struct cursor *c)
     t.size = cursor_varint(c);
     level_pass_sized(c);
     level_pass_sized(c);
-    if (v->len == v->cap) {
-        v->cap = v->cap == 0 ? 64 : v->cap * 2;
-        v->tables = mem_resize(v->tables, v->cap, sizeof *v->tables);
-    }
+    v->tables = mem_grow(v->tables, v->len, &v->cap, sizeof t);
     v->tables[v->len++] = t;
 }
 

@@ -53,27 +53,11 @@ no_memory(struct error *e)
     return error_set(e, ST_LIMIT, "too many series: ask for fewer");
 }
 
-/* Room for one more in an array of the arena; NULL when there is none. */
-static void *
-grow(struct arena *a, void *array, size_t len, size_t *cap, size_t size)
-{
-    size_t bigger = *cap == 0 ? 16 : *cap * 2;
-    void *more;
-
-    if (len < *cap)
-        return array;
-    more = arena_array(a, bigger, size);
-    if (more != NULL && len > 0)
-        memcpy(more, array, len * size);
-    *cap = bigger;
-    return more;
-}
-
 static struct asked *
 add_asked(struct last *l)
 {
-    l->asked =
-        grow(l->arena, l->asked, l->asked_len, &l->asked_cap, sizeof *l->asked);
+    l->asked = arena_grow(l->arena, l->asked, l->asked_len, &l->asked_cap,
+                          sizeof *l->asked);
     if (l->asked == NULL) {
         l->no_memory = true;
         return NULL;

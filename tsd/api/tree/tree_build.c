@@ -213,18 +213,12 @@ set_name(struct work *w, struct slice original, struct slice extracted)
 static bool
 add_split(struct work *w, struct slice part, size_t *cap)
 {
-    if (w->splits_len == *cap) {
-        size_t more = *cap == 0 ? 16 : *cap * 2;
-        struct slice *bigger = arena_array(w->arena, more, sizeof *bigger);
-
-        if (bigger == NULL) {
-            fail(w, ST_LIMIT, "the request needs too much memory");
-            return false;
-        }
-        if (w->splits_len > 0)
-            memcpy(bigger, w->splits, w->splits_len * sizeof *bigger);
-        w->splits = bigger;
-        *cap = more;
+    w->splits =
+        arena_grow(w->arena, w->splits, w->splits_len, cap, sizeof part);
+    if (w->splits == NULL) {
+        w->splits_len = 0;
+        fail(w, ST_LIMIT, "the request needs too much memory");
+        return false;
     }
     w->splits[w->splits_len++] = part;
     return true;

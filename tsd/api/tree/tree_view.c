@@ -316,19 +316,12 @@ tree_view_branch(const struct api *a, const struct tree *tree,
 static void
 add_collision(struct walk *w, struct slice tsuid, struct slice existing)
 {
-    if (w->collisions_len == w->collisions_cap) {
-        size_t cap = w->collisions_cap == 0 ? 16 : w->collisions_cap * 2;
-        struct tree_collision *more =
-            arena_array(w->client->arena, cap, sizeof *more);
-
-        if (more == NULL) {
-            fail_memory(w);
-            return;
-        }
-        if (w->collisions_len > 0)
-            memcpy(more, w->collisions, w->collisions_len * sizeof *more);
-        w->collisions = more;
-        w->collisions_cap = cap;
+    w->collisions =
+        arena_grow(w->client->arena, w->collisions, w->collisions_len,
+                   &w->collisions_cap, sizeof *w->collisions);
+    if (w->collisions == NULL) {
+        fail_memory(w);
+        return;
     }
     w->collisions[w->collisions_len++] =
         (struct tree_collision){ keep(w, tsuid), existing };
