@@ -1,5 +1,5 @@
-/* See uid/series/series_index_priv.h.  Metrics lie in sets of four slots; one
- * that comes takes the slot of its set that was asked for least lately.
+/* See uid/series/series_index_priv.h.  A metric has one slot, by its id; one
+ * that comes takes the slot of the one before.
  *
  * Keys of a list have the metric in common and mostly the tagks, too: what is
  * kept of each is the number of its tag-key set, and its tagvs. */
@@ -13,7 +13,6 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/cursor.h"
 #include "base/hash.h"
 #include "base/lock.h"
 #include "base/mem.h"
@@ -25,11 +24,20 @@
  * queried some times are queried often. */
 #define EAGER 4
 
-#define SETS       256
-#define WAYS       4
+#define SLOTS      1024
 #define BYTES_MAX  ((size_t)64 << 20)
 #define LIST_BYTES (BYTES_MAX / 2)
 #define IDLE_US    (INT64_C(10) * 1000 * 1000)
+#define NEVER      INT64_MAX
+
+/* Series that came after a list are looked through one by one. */
+#define MORE_MAX   512
+#define MORE_BYTES ((size_t)32 << 10)
+
+/* Results that are kept with a list.  A dashboard repeats its filters: with
+ * 4,000 values a query that finds its result takes a third of the time. */
+#define CACHES      256
+#define CACHE_BYTES ((size_t)64 << 10)
 
 /* The values of one tagk, and for each the series that have it. */
 struct index_tag {
@@ -41,14 +49,9 @@ struct index_tag {
     uint32_t *series;
 };
 
-#define CACHES      256
-#define CACHE_BYTES ((size_t)64 << 10)
-
 struct cache {
-    uint8_t *key;
-    size_t key_size;
-    uint64_t *ids;
-    size_t len;
+    uint64_t *ids; /* the key lies behind them; NULL: none */
+    size_t len, key_size;
 };
 
 #define LIST_TAGK_SETS 255
@@ -69,38 +72,30 @@ struct index_list {
     struct list_tagk_set *tagk_sets;
     size_t tagk_sets_len;
     struct buf keys; /* <tag-key set:1> <tagv>... */
-    uint32_t *ends;
-    size_t len, cap;
+    struct buf ends; /* uint32_t: where in 'keys' each one ends */
+    size_t len;
     struct lock lock;
     struct index_tag *tags GUARDED_BY(lock);
     struct cache caches[CACHES] GUARDED_BY(lock);
-    size_t next_cache GUARDED_BY(lock);
     size_t cache_bytes GUARDED_BY(lock);
 };
-
-/* Series that came after a list are looked through one by one. */
-#define MORE_MAX   512
-#define MORE_BYTES ((size_t)32 << 10)
 
 struct slot {
     uint64_t metric;       /* 0: free */
     uint64_t spent;        /* keys that scans have looked at without a list */
     bool making;           /* a caller makes a list */
-    bool too_large;        /* it never fits */
     int64_t not_before_us; /* no list is made earlier: there was no room */
     int64_t used_us;
     struct index_list *list;
     size_t bytes;
-    struct buf later; /* <size:2> <key> of those that came since */
-    size_t later_len;
-    struct index_more *more; /* the same in order; NULL: not made yet */
+    struct index_more *more; /* that came since; NULL: none */
 };
 
 struct series_index {
     uint32_t magic;
     struct key_layout widths;
     struct lock lock;
-    struct slot slots[SETS][WAYS] GUARDED_BY(lock);
+    struct slot slots[SLOTS] GUARDED_BY(lock);
     size_t bytes GUARDED_BY(lock);
     struct index_list *dead GUARDED_BY(lock); /* freed when it is dropped */
     atomic_size_t lists;                      /* that slots have */
@@ -130,14 +125,12 @@ free_list(struct index_list *l)
         free(t->series);
         free(t);
     }
-    for (size_t i = 0; i < CACHES; i++) {
-        free(l->caches[i].key);
+    for (size_t i = 0; i < CACHES; i++)
         free(l->caches[i].ids);
-    }
     lock_fini(&l->lock);
     buf_fini(&l->keys);
+    buf_fini(&l->ends);
     free(l->tagk_sets);
-    free(l->ends);
     OBJ_CLEAR(l);
     free(l);
 }
@@ -168,24 +161,6 @@ unlock(struct series_index *x) RELEASE(x->lock)
 }
 
 static void
-unref_more(struct index_more *m)
-{
-    if (m == NULL || --m->refs > 0)
-        return;
-    free(m->keys);
-    free(m);
-}
-
-static void
-clear_later(struct slot *s)
-{
-    unref_more(s->more);
-    buf_fini(&s->later);
-    s->more = NULL;
-    s->later_len = 0;
-}
-
-static void
 clear_list(struct series_index *x, struct slot *s) REQUIRES(x->lock)
 {
     if (s->list != NULL)
@@ -194,14 +169,8 @@ clear_list(struct series_index *x, struct slot *s) REQUIRES(x->lock)
     x->bytes -= s->bytes;
     s->list = NULL;
     s->bytes = 0;
-    clear_later(s);
-}
-
-static void
-clear_slot(struct series_index *x, struct slot *s) REQUIRES(x->lock)
-{
-    clear_list(x, s);
-    *s = (struct slot){ 0 };
+    free(s->more);
+    s->more = NULL;
 }
 
 void
@@ -214,71 +183,52 @@ series_index_free(struct series_index **xp)
         return;
     OBJ_CHECK(x, INDEX_MAGIC);
     lock_take(&x->lock);
-    for (size_t i = 0; i < SETS; i++)
-        for (size_t k = 0; k < WAYS; k++)
-            clear_slot(x, &x->slots[i][k]);
+    for (size_t i = 0; i < SLOTS; i++)
+        clear_list(x, &x->slots[i]);
     unlock(x);
     lock_fini(&x->lock);
     OBJ_CLEAR(x);
     free(x);
 }
 
-/* -- slots ----------------------------------------------------------------- */
-
 /* The metric's slot, or NULL. */
 static struct slot *
 find(struct series_index *x, uint64_t metric) REQUIRES(x->lock)
 {
-    struct slot *set = x->slots[metric % SETS];
+    struct slot *s = &x->slots[metric % SLOTS];
 
-    for (size_t k = 0; k < WAYS; k++)
-        if (set[k].metric == metric)
-            return &set[k];
-    return NULL;
-}
-
-static struct slot *
-replace(struct series_index *x, uint64_t metric) REQUIRES(x->lock)
-{
-    struct slot *set = x->slots[metric % SETS], *oldest = set;
-
-    for (size_t k = 1; k < WAYS; k++)
-        if (set[k].used_us < oldest->used_us)
-            oldest = &set[k];
-    clear_slot(x, oldest);
-    oldest->metric = metric;
-    return oldest;
+    return s->metric == metric ? s : NULL;
 }
 
 /* -- those that come later ------------------------------------------------- */
 
-static int
-compare_keys(const void *a, const void *b)
+static void
+append_key(struct index_more *m, uint8_t **at, struct slice key)
 {
-    const struct slice *x = a, *y = b;
-
-    return slice_cmp(*x, *y);
+    if (m->len > 0 && slice_eq(key, m->keys[m->len - 1]))
+        return;
+    memcpy(*at, key.data, key.size);
+    m->keys[m->len++] = slice_of(*at, key.size);
+    m->size += key.size;
+    *at += key.size;
 }
 
-/* What came later in order, and each once; the bytes lie behind the keys. */
+/* A copy, with one key more in its order, if there is one. */
 static struct index_more *
-make_more(const struct slot *s)
+copy_more(const struct index_more *old, struct slice key)
 {
-    struct index_more *m = mem_new(sizeof *m);
-    struct cursor c;
-    uint8_t *bytes;
+    size_t len = old == NULL ? 0 : old->len, i = 0;
+    size_t bytes = key.size + (old == NULL ? 0 : old->size);
+    struct index_more *m =
+        mem_new(sizeof *m + (len + 1) * sizeof *m->keys + bytes);
+    uint8_t *at = (uint8_t *)(m->keys + len + 1);
 
-    m->refs = 1;
-    m->keys = mem_new(s->later_len * sizeof *m->keys + s->later.size);
-    bytes = (uint8_t *)(m->keys + s->later_len);
-    memcpy(bytes, s->later.data, s->later.size);
-    c = cursor_of(slice_of(bytes, s->later.size));
-    for (size_t i = 0; i < s->later_len; i++)
-        m->keys[i] = cursor_bytes(&c, cursor_u16(&c));
-    qsort(m->keys, s->later_len, sizeof *m->keys, compare_keys);
-    for (size_t i = 0; i < s->later_len; i++)
-        if (m->len == 0 || !slice_eq(m->keys[m->len - 1], m->keys[i]))
-            m->keys[m->len++] = m->keys[i];
+    while (i < len && (key.size == 0 || slice_cmp(old->keys[i], key) < 0))
+        append_key(m, &at, old->keys[i++]);
+    if (key.size > 0)
+        append_key(m, &at, key);
+    while (i < len)
+        append_key(m, &at, old->keys[i++]);
     return m;
 }
 
@@ -293,16 +243,17 @@ series_index_enter(struct series_index *x, uint64_t metric, struct slice key)
     lock_take(&x->lock);
     s = find(x, metric);
     if (s != NULL && s->list != NULL) {
-        unref_more(s->more);
-        s->more = NULL;
-        buf_put_u16(&s->later, (uint16_t)key.size);
-        buf_put_slice(&s->later, key);
-        if (++s->later_len > MORE_MAX || s->later.size > MORE_BYTES ||
-            s->later.failed)
+        struct index_more *more = copy_more(s->more, key);
+
+        free(s->more);
+        s->more = more;
+        if (more->len > MORE_MAX || more->size > MORE_BYTES)
             clear_list(x, s);
     }
     unlock(x);
 }
+
+/* -- lists of metrics ------------------------------------------------------ */
 
 void
 series_index_spend(struct series_index *x, uint64_t metric, uint64_t steps)
@@ -328,20 +279,20 @@ series_index_take(struct series_index *x, uint64_t metric, uint64_t count,
     *more = NULL;
     *make = false;
     lock_take(&x->lock);
-    s = find(x, metric);
-    if (s == NULL)
-        s = replace(x, metric);
+    s = &x->slots[metric % SLOTS];
+    if (s->metric != metric) {
+        clear_list(x, s);
+        *s = (struct slot){ .metric = metric };
+    }
     s->used_us = clock_monotonic_us();
-    if (s->list != NULL && s->list->count + s->later_len == count) {
+    if (s->list != NULL &&
+        s->list->count + (s->more == NULL ? 0 : s->more->len) == count) {
         l = s->list;
         l->refs++;
-        if (s->more == NULL && s->later_len > 0)
-            s->more = make_more(s);
-        *more = s->more;
-        if (*more != NULL)
-            s->more->refs++;
+        if (s->more != NULL)
+            *more = copy_more(s->more, (struct slice){ 0 });
     } else if (s->spent >= count / EAGER && count > 0 && s->spent > 0 &&
-               !s->making && !s->too_large && s->used_us >= s->not_before_us) {
+               !s->making && s->used_us >= s->not_before_us) {
         *make = s->making = true;
         s->spent = 0;
     }
@@ -350,60 +301,35 @@ series_index_take(struct series_index *x, uint64_t metric, uint64_t count,
 }
 
 void
-series_index_drop(struct series_index *x, struct index_list **lp,
+series_index_drop(struct series_index *x, struct index_list **l,
                   struct index_more **more)
 {
-    struct index_list *l = *lp;
-
-    *lp = NULL;
     OBJ_CHECK(x, INDEX_MAGIC);
-    lock_take(&x->lock);
-    unref_more(*more);
+    free(*more);
     *more = NULL;
-    unref(x, l);
+    lock_take(&x->lock);
+    unref(x, *l);
+    *l = NULL;
     unlock(x);
 }
 
-/* Takes lists that are idle until there is room. */
-static bool
-make_room(struct series_index *x, size_t bytes, const struct slot *keep)
-    REQUIRES(x->lock)
-{
-    int64_t before_us = clock_monotonic_us() - IDLE_US;
-
-    for (size_t i = 0; i < SETS && x->bytes + bytes > BYTES_MAX; i++)
-        for (size_t k = 0; k < WAYS; k++) {
-            struct slot *s = &x->slots[i][k];
-
-            if (s != keep && s->list != NULL && s->used_us < before_us)
-                clear_slot(x, s);
-        }
-    return x->bytes + bytes <= BYTES_MAX;
-}
-
-/* Nothing is added any more. */
-static void
-trim(struct index_list *l)
-{
-    if (l->len == 0)
-        return;
-    l->ends = mem_resize(l->ends, l->len, sizeof *l->ends);
-    l->cap = l->len;
-    l->keys.data = mem_resize(l->keys.data, l->keys.size, 1);
-    l->keys.cap = l->keys.size;
-}
-
-/* Books bytes of a slot's list; without room for them the list goes. */
+/* Books bytes of a slot's list.  Lists that are idle make room for them; if
+ * that does not do, the list goes itself. */
 static void
 book(struct series_index *x, struct slot *s, size_t bytes) REQUIRES(x->lock)
 {
-    if (make_room(x, bytes, s)) {
+    int64_t now_us = clock_monotonic_us();
+
+    for (size_t i = 0; i < SLOTS && x->bytes + bytes > BYTES_MAX; i++)
+        if (&x->slots[i] != s && x->slots[i].used_us < now_us - IDLE_US)
+            clear_list(x, &x->slots[i]);
+    if (x->bytes + bytes <= BYTES_MAX) {
         x->bytes += bytes;
         s->bytes += bytes;
         return;
     }
     clear_list(x, s);
-    s->not_before_us = clock_monotonic_us() + IDLE_US;
+    s->not_before_us = now_us + IDLE_US;
 }
 
 struct index_list *
@@ -415,20 +341,19 @@ series_index_made(struct series_index *x, struct index_list *l, bool fits,
 
     OBJ_CHECK(x, INDEX_MAGIC);
     OBJ_CHECK(l, LIST_MAGIC);
-    trim(l);
     lock_take(&x->lock);
     s = find(x, l->metric);
     if (s != NULL) {
         s->making = false;
-        s->too_large = !fits;
+        if (!fits)
+            s->not_before_us = NEVER;
     }
     if (s != NULL && good) {
         clear_list(x, s);
         (void)atomic_fetch_add(&x->lists, 1);
         s->list = l;
         l->refs++;
-        book(x, s,
-             l->keys.cap + l->cap * sizeof *l->ends + CACHE_BYTES + MORE_BYTES);
+        book(x, s, l->keys.size + l->ends.size + CACHE_BYTES + MORE_BYTES);
     }
     if (!good) {
         unref(x, l);
@@ -485,16 +410,8 @@ index_list_add(struct index_list *l, struct slice key)
 {
     struct slice tsuid = slice_of(key.data + 1, key.size - 1);
     size_t tagk_set;
+    uint32_t end;
 
-    if (l->len == l->cap) {
-        size_t cap = l->cap == 0 ? 64 : l->cap * 2;
-        uint32_t *ends = realloc(l->ends, cap * sizeof *ends);
-
-        if (ends == NULL)
-            return false;
-        l->ends = ends;
-        l->cap = cap;
-    }
     if (!tsuid_is_valid(&l->widths, tsuid))
         return false;
     tagk_set = tagk_set_of(l, tsuid);
@@ -503,10 +420,10 @@ index_list_add(struct index_list *l, struct slice key)
     buf_put_u8(&l->keys, (uint8_t)tagk_set);
     for (size_t i = 0; i < l->tagk_sets[tagk_set].tags; i++)
         buf_put_slice(&l->keys, tsuid_tagv(&l->widths, tsuid, i));
-    if (l->keys.failed || l->keys.size > LIST_BYTES)
-        return false;
-    l->ends[l->len++] = (uint32_t)l->keys.size;
-    return true;
+    end = (uint32_t)l->keys.size;
+    buf_put(&l->ends, &end, sizeof end);
+    l->len++;
+    return !l->keys.failed && !l->ends.failed && l->keys.size <= LIST_BYTES;
 }
 
 size_t
@@ -519,7 +436,9 @@ index_list_len(const struct index_list *l)
 static const uint8_t *
 record_of(const struct index_list *l, size_t i)
 {
-    return l->keys.data + (i == 0 ? 0 : l->ends[i - 1]);
+    const uint32_t *ends = (const void *)l->ends.data;
+
+    return l->keys.data + (i == 0 ? 0 : ends[i - 1]);
 }
 
 struct slice
@@ -692,72 +611,42 @@ index_list_with(struct index_list *l, uint64_t tagk, uint64_t tagv,
     *len = t->from[from + 1] - t->from[from];
 }
 
-/* -- caches -----------------------------------------------------------------
- */
-
-static struct cache *
-find_cache(struct index_list *l, struct slice key) REQUIRES(l->lock)
-{
-    for (size_t i = 0; i < CACHES; i++)
-        if (l->caches[i].key != NULL &&
-            slice_eq(slice_of(l->caches[i].key, l->caches[i].key_size), key))
-            return &l->caches[i];
-    return NULL;
-}
-
-static size_t
-cache_bytes(size_t key_size, size_t len)
-{
-    return key_size + len * sizeof(uint64_t) + 64;
-}
+/* -- caches ---------------------------------------------------------------- */
 
 static void
-drop_cache(struct index_list *l, struct cache *m) REQUIRES(l->lock)
+clear_cache(struct index_list *l, struct cache *c) REQUIRES(l->lock)
 {
-    if (m->key == NULL)
-        return;
-    l->cache_bytes -= cache_bytes(m->key_size, m->len);
-    free(m->key);
-    free(m->ids);
-    *m = (struct cache){ 0 };
+    l->cache_bytes -= c->len * sizeof *c->ids + c->key_size;
+    free(c->ids);
+    *c = (struct cache){ 0 };
 }
 
-/* Drops the oldest ones until there is room. */
 static struct cache *
-next_cache(struct index_list *l, size_t bytes) REQUIRES(l->lock)
+cache_of(struct index_list *l, struct slice key) REQUIRES(l->lock)
 {
-    size_t at = l->next_cache++ % CACHES;
-
-    drop_cache(l, &l->caches[at]);
-    for (size_t i = at; l->cache_bytes + bytes > CACHE_BYTES;) {
-        i = (i + 1) % CACHES;
-        drop_cache(l, &l->caches[i]);
-    }
-    l->cache_bytes += bytes;
-    return &l->caches[at];
+    return &l->caches[hash_slice(key, 0) % CACHES];
 }
 
 void
 index_list_remember(struct index_list *l, struct slice key, const uint64_t *ids,
                     size_t len)
 {
-    size_t bytes = cache_bytes(key.size, len);
+    size_t bytes = len * sizeof *ids + key.size;
+    struct cache *c;
 
     OBJ_CHECK(l, LIST_MAGIC);
     if (key.size == 0 || bytes > CACHE_BYTES / 4)
         return;
     lock_take(&l->lock);
-    if (find_cache(l, key) == NULL) {
-        struct cache *m = next_cache(l, bytes);
-
-        m->key = mem_new(key.size);
-        m->key_size = key.size;
-        memcpy(m->key, key.data, key.size);
-        m->ids = mem_new_array(len + 1, sizeof *m->ids);
-        m->len = len;
-        if (len > 0)
-            memcpy(m->ids, ids, len * sizeof *m->ids);
-    }
+    c = cache_of(l, key);
+    clear_cache(l, c);
+    for (size_t i = 0; l->cache_bytes + bytes > CACHE_BYTES; i++)
+        clear_cache(l, &l->caches[i]);
+    *c = (struct cache){ mem_new(bytes), len, key.size };
+    if (len > 0)
+        memcpy(c->ids, ids, len * sizeof *ids);
+    memcpy(c->ids + len, key.data, key.size);
+    l->cache_bytes += bytes;
     lock_drop(&l->lock);
 }
 
@@ -765,16 +654,17 @@ bool
 index_list_recall(struct index_list *l, struct slice key, struct arena *a,
                   uint64_t **ids, size_t *len)
 {
-    const struct cache *m;
+    const struct cache *c;
 
     OBJ_CHECK(l, LIST_MAGIC);
     *ids = NULL;
     lock_take(&l->lock);
-    m = find_cache(l, key);
-    if (m != NULL &&
-        (*ids = arena_array(a, m->len + 1, sizeof **ids)) != NULL) {
-        memcpy(*ids, m->ids, m->len * sizeof **ids);
-        *len = m->len;
+    c = cache_of(l, key);
+    if (c->ids != NULL && slice_eq(slice_of(c->ids + c->len, c->key_size), key))
+        *ids = arena_array(a, c->len + 1, sizeof **ids);
+    if (*ids != NULL) {
+        memcpy(*ids, c->ids, c->len * sizeof **ids);
+        *len = c->len;
     }
     lock_drop(&l->lock);
     return *ids != NULL;

@@ -23,11 +23,10 @@ struct series_index; /* opaque */
 struct index_list;   /* opaque */
 
 /* Keys of series that came after their list was made, ascending; the list may
- * have some of them, too.  Frozen. */
+ * have some of them, too. */
 struct index_more {
-    size_t refs; /* guarded by the index' lock */
-    struct slice *keys;
-    size_t len;
+    size_t len, size; /* keys, and their bytes, which lie behind 'keys' */
+    struct slice keys[];
 };
 
 struct series_index *series_index_new(const struct key_layout *widths);
