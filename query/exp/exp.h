@@ -17,12 +17,14 @@
 #define EXP_IDS_MAX 512 /* metrics and expressions, each */
 
 struct exp_fill {
-    bool given;
     enum fill_policy policy;
     double value;
+    bool given;
 };
+extern const char *const exp_fill_policies[FILL_SCALAR + 1];
 
-/* NULL data: null, or absent. */
+/* NULL data, and lists that are NULL: null, or absent. What has an id begins
+ * with it. */
 struct exp_filter {
     struct slice id;
     struct exp_filter_tag {
@@ -31,19 +33,18 @@ struct exp_filter {
         enum filter_type kind;
     } * tags;
     size_t tags_len;
-    bool tags_given, explicit_tags;
+    bool explicit_tags;
 };
 
 struct exp_metric {
-    struct slice metric, id, filter, aggregator, time_offset;
+    struct slice id, metric, filter, aggregator, time_offset;
     struct exp_fill fill;
     const struct sub_query *sub; /* of the query below */
 };
 
 struct exp_expression {
     struct slice id, expr;
-    bool join_given, operator_given;
-    bool intersection, use_query_tags, include_agg_tags;
+    bool operator_given, intersection, use_query_tags, include_agg_tags;
     struct exp_fill fill; /* OpenTSDB reads it, and makes no use of it */
     struct expression *parsed;
 };
@@ -67,7 +68,6 @@ struct exp_query {
     struct exp_expression *expressions;
     struct exp_output *outputs;
     size_t filters_len, metrics_len, expressions_len, outputs_len;
-    bool filters_given, metrics_given, expressions_given, outputs_given;
     struct query q; /* the metrics, for the engine */
 };
 

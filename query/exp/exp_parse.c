@@ -2,7 +2,7 @@
  * and words.  It says only which part is wrong; why comes as details here. */
 #include "config.h"
 
-#include "query/exp/exp.h"
+#include "query/exp/exp_priv.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -12,11 +12,6 @@
 #include "query/model/java_order.h"
 #include "query/parse/parse.h"
 #include "query/parse/reader.h"
-
-#define MEMBER(type, name, f, m)   \
-    {                              \
-        name, f, offsetof(type, m) \
-    }
 
 static enum status check(struct exp_query *q, const struct parse_options *o,
                          struct arena *a, struct parse_error *e);
@@ -56,50 +51,54 @@ settle_fill(struct reader *r, struct exp_fill *f)
 {
     if (f->policy == FILL_SCALAR)
         return;
-    if (f->policy == FILL_ZERO) {
-        if (f->value != 0)
-            reader_fail(r, "The value for ZERO must be 0");
+    if (f->value != 0 && (f->policy == FILL_ZERO || !isnan(f->value)))
+        reader_fail(r, "The value for %s",
+                    f->policy == FILL_ZERO   ? "ZERO must be 0"
+                    : f->policy == FILL_NULL ? "NULL must be 0"
+                                             : "NONE and NAN must be NaN");
+    f->value = f->policy == FILL_ZERO ? 0 : NAN;
+}
+
+const char *const exp_fill_policies[] = {
+    [FILL_NONE] = "none", [FILL_ZERO] = "zero",     [FILL_NAN] = "nan",
+    [FILL_NULL] = "null", [FILL_SCALAR] = "scalar",
+};
+
+static void
+read_policy(struct reader *r, const char *name, json_t *v, void *to)
+{
+    struct exp_fill *f = to;
+    struct slice text;
+
+    reader_text(r, name, v, &text);
+    if (r->st != ST_OK || text.data == NULL)
         return;
-    }
-    if (f->value != 0 && !isnan(f->value))
-        reader_fail(r, f->policy == FILL_NULL
-                           ? "The value for NULL must be 0"
-                           : "The value for NONE and NAN must be NaN");
-    f->value = NAN;
+    f->policy = FILL_NONE;
+    while (f->policy <= FILL_SCALAR &&
+           !parse_equals(text, exp_fill_policies[f->policy]))
+        f->policy++;
+    if (f->policy > FILL_SCALAR)
+        reader_fail(r, "Unrecognized fill policy: %.*s", SLICE_ARG(text));
 }
 
 static void
 read_fill(struct reader *r, const char *name, json_t *v, void *to)
 {
-    static const char *const policies[] = { "none", "zero", "nan", "null",
-                                            "scalar" };
-    struct fill_texts {
-        struct slice policy;
-        double value;
-    } t = { { NULL, 0 }, 0 };
-    const struct member members[] = {
-        MEMBER(struct fill_texts, "policy", reader_text, policy),
-        MEMBER(struct fill_texts, "value", read_double, value),
+    static const struct member members[] = {
+        { "policy", read_policy, 0 },
+        MEMBER(exp_fill, "value", read_double, value),
     };
+    const enum fill_policy none = FILL_SCALAR + 1;
     struct exp_fill *out = to;
-    size_t i = 0;
 
-    *out = (struct exp_fill){ .given = !json_is_null(v) };
+    *out = (struct exp_fill){ .given = !json_is_null(v), .policy = none };
     if (!out->given)
         return;
-    reader_object(r, name, v, members, 2, true, &t);
-    out->value = t.value;
-    if (t.policy.data == NULL) {
-        out->policy = t.value == 0     ? FILL_ZERO
-                      : isnan(t.value) ? FILL_NAN
-                                       : FILL_SCALAR;
-        return;
-    }
-    while (i < 5 && !parse_equals(t.policy, policies[i]))
-        i++;
-    out->policy = (enum fill_policy)i;
-    if (i == 5)
-        reader_fail(r, "Unrecognized fill policy: %.*s", SLICE_ARG(t.policy));
+    reader_object(r, name, v, MEMBERS(members), true, out);
+    if (out->policy == none)
+        out->policy = out->value == 0     ? FILL_ZERO
+                      : isnan(out->value) ? FILL_NAN
+                                          : FILL_SCALAR;
     else
         settle_fill(r, out);
 }
@@ -125,210 +124,150 @@ read_join(struct reader *r, const char *name, json_t *v, void *to)
 {
     static const struct member members[] = {
         { "operator", read_operator, 0 },
-        MEMBER(struct exp_expression, "useQueryTags", reader_bool,
-               use_query_tags),
-        MEMBER(struct exp_expression, "includeAggTags", reader_bool,
-               include_agg_tags),
+        MEMBER(exp_expression, "useQueryTags", reader_bool, use_query_tags),
+        MEMBER(exp_expression, "includeAggTags", reader_bool, include_agg_tags),
     };
     struct exp_expression *out = to;
 
-    out->join_given = !json_is_null(v);
-    if (out->join_given)
-        reader_object(r, name, v, members, 3, true, out);
+    out->operator_given = json_is_null(v);
+    if (!json_is_null(v))
+        reader_object(r, name, v, MEMBERS(members), true, out);
 }
 
 static void
 read_downsampler(struct reader *r, const char *name, json_t *v, void *to)
 {
     static const struct member members[] = {
-        MEMBER(struct exp_time, "interval", reader_text, interval),
-        MEMBER(struct exp_time, "aggregator", reader_text,
-               downsample_aggregator),
-        MEMBER(struct exp_time, "fillPolicy", read_fill, downsample_fill),
+        MEMBER(exp_time, "interval", reader_text, interval),
+        MEMBER(exp_time, "aggregator", reader_text, downsample_aggregator),
+        MEMBER(exp_time, "fillPolicy", read_fill, downsample_fill),
     };
     struct exp_time *out = to;
 
     out->downsampler_given = !json_is_null(v);
     if (out->downsampler_given)
-        reader_object(r, name, v, members, 3, true, out);
+        reader_object(r, name, v, MEMBERS(members), true, out);
 }
 
 static void
 read_time(struct reader *r, const char *name, json_t *v, void *to)
 {
     static const struct member members[] = {
-        MEMBER(struct exp_time, "start", reader_text, start),
-        MEMBER(struct exp_time, "end", reader_text, end),
-        MEMBER(struct exp_time, "timezone", reader_text, timezone),
-        MEMBER(struct exp_time, "aggregator", reader_text, aggregator),
-        MEMBER(struct exp_time, "rate", reader_bool, rate),
+        MEMBER(exp_time, "start", reader_text, start),
+        MEMBER(exp_time, "end", reader_text, end),
+        MEMBER(exp_time, "timezone", reader_text, timezone),
+        MEMBER(exp_time, "aggregator", reader_text, aggregator),
+        MEMBER(exp_time, "rate", reader_bool, rate),
         { "downsampler", read_downsampler, 0 },
     };
     struct exp_query *q = to;
 
     q->time_given = !json_is_null(v);
     if (q->time_given)
-        reader_object(r, name, v, members, 6, true, &q->time);
+        reader_object(r, name, v, MEMBERS(members), true, &q->time);
 }
 
-/* Room for the elements of an array; false for null, and when it failed. */
-static bool
-begin_list(struct reader *r, const char *name, json_t *v, size_t size,
-           void **out, bool *given)
-{
-    *given = !json_is_null(v);
-    if (!*given)
-        return false;
-    if (!json_is_array(v)) {
-        reader_fail(r, "'%s' must be an array", name);
-        return false;
-    }
-    if (json_array_size(v) > EXP_IDS_MAX && r->st == ST_OK)
-        r->st =
-            parse_fail(r->e, error_set(&r->e->message, ST_LIMIT,
-                                       "more than %d %s", EXP_IDS_MAX, name));
-    if (r->st == ST_OK)
-        *out = reader_array(r, json_array_size(v), size);
-    return r->st == ST_OK;
-}
-
-/* A list of objects that need nothing else. */
 static void
-read_list(struct reader *r, const char *name, json_t *v,
-          const struct member *members, size_t members_len, size_t size,
-          void **out, size_t *len, bool *given)
+read_filter_tag(struct reader *r, const char *name, json_t *v, void *to)
 {
-    size_t i;
-    json_t *item;
+    static const struct member members[] = {
+        MEMBER(exp_filter_tag, "type", reader_text, type),
+        MEMBER(exp_filter_tag, "tagk", reader_text, tagk),
+        MEMBER(exp_filter_tag, "filter", reader_text, text),
+        MEMBER(exp_filter_tag, "groupBy", reader_bool, group_by),
+        MEMBER(exp_filter_tag, "group_by", reader_bool, group_by),
+    };
+    struct exp_filter_tag *t = to;
+    struct filter made = { 0 };
+    struct error why;
 
-    *len = 0;
-    if (!begin_list(r, name, v, size, out, given))
+    reader_object(r, name, v, MEMBERS(members), true, t);
+    if (r->st != ST_OK)
         return;
-    json_array_foreach(v, i, item)
-        reader_object(r, name, item, members, members_len, true,
-                      (char *)*out + size * (*len)++);
+    if (filter_make(r->arena, t->type, t->tagk, t->text, t->group_by, &made,
+                    &why) != ST_OK)
+        reader_fail(r, "%s", why.text);
+    t->kind = made.type;
+    filter_fini(&made);
 }
 
-static void
-read_filter_tags(struct reader *r, const char *name, json_t *v, void *to)
-{
-    static const struct member members[] = {
-        MEMBER(struct exp_filter_tag, "type", reader_text, type),
-        MEMBER(struct exp_filter_tag, "tagk", reader_text, tagk),
-        MEMBER(struct exp_filter_tag, "filter", reader_text, text),
-        MEMBER(struct exp_filter_tag, "groupBy", reader_bool, group_by),
-        MEMBER(struct exp_filter_tag, "group_by", reader_bool, group_by),
-    };
-    struct exp_filter *f = to;
-    void *list = NULL;
-    size_t i;
-    json_t *item;
-
-    f->tags_len = 0;
-    if (!begin_list(r, name, v, sizeof *f->tags, &list, &f->tags_given))
-        return;
-    f->tags = list;
-    json_array_foreach(v, i, item)
-    {
-        struct exp_filter_tag *t = &f->tags[f->tags_len++];
-        struct filter made = { 0 };
-        struct error why;
-
-        reader_object(r, name, item, members, 5, true, t);
-        if (r->st != ST_OK)
-            return;
-        if (filter_make(r->arena, t->type, t->tagk, t->text, t->group_by, &made,
-                        &why) != ST_OK)
-            reader_fail(r, "%s", why.text);
-        t->kind = made.type;
-        filter_fini(&made);
+/* The member of an object that is a list: how its elements are read. */
+#define READ_LIST(type, list, read)                                          \
+    static void read_##list(struct reader *r, const char *name, json_t *v,   \
+                            void *to)                                        \
+    {                                                                        \
+        struct type *out = to;                                               \
+                                                                             \
+        out->list = reader_items(r, name, v, EXP_IDS_MAX, sizeof *out->list, \
+                                 read, &out->list##_len);                    \
     }
-}
+
+READ_LIST(exp_filter, tags, read_filter_tag)
 
 static void
-read_filters(struct reader *r, const char *name, json_t *v, void *to)
+read_filter(struct reader *r, const char *name, json_t *v, void *to)
 {
     static const struct member members[] = {
-        MEMBER(struct exp_filter, "id", reader_text, id),
-        { "tags", read_filter_tags, 0 },
-        MEMBER(struct exp_filter, "explicitTags", reader_bool, explicit_tags),
+        MEMBER(exp_filter, "id", reader_text, id),
+        { "tags", read_tags, 0 },
+        MEMBER(exp_filter, "explicitTags", reader_bool, explicit_tags),
     };
-    struct exp_query *q = to;
-    void *list = NULL;
 
-    read_list(r, name, v, members, 3, sizeof *q->filters, &list,
-              &q->filters_len, &q->filters_given);
-    q->filters = list;
+    reader_object(r, name, v, MEMBERS(members), true, to);
 }
 
 static void
-read_metrics(struct reader *r, const char *name, json_t *v, void *to)
+read_metric(struct reader *r, const char *name, json_t *v, void *to)
 {
     static const struct member members[] = {
-        MEMBER(struct exp_metric, "metric", reader_text, metric),
-        MEMBER(struct exp_metric, "id", reader_text, id),
-        MEMBER(struct exp_metric, "filter", reader_text, filter),
-        MEMBER(struct exp_metric, "aggregator", reader_text, aggregator),
-        MEMBER(struct exp_metric, "timeOffset", reader_text, time_offset),
-        MEMBER(struct exp_metric, "fillPolicy", read_fill, fill),
+        MEMBER(exp_metric, "metric", reader_text, metric),
+        MEMBER(exp_metric, "id", reader_text, id),
+        MEMBER(exp_metric, "filter", reader_text, filter),
+        MEMBER(exp_metric, "aggregator", reader_text, aggregator),
+        MEMBER(exp_metric, "timeOffset", reader_text, time_offset),
+        MEMBER(exp_metric, "fillPolicy", read_fill, fill),
     };
-    struct exp_query *q = to;
-    void *list = NULL;
 
-    read_list(r, name, v, members, 6, sizeof *q->metrics, &list,
-              &q->metrics_len, &q->metrics_given);
-    q->metrics = list;
+    reader_object(r, name, v, MEMBERS(members), true, to);
 }
 
 static void
-read_expressions(struct reader *r, const char *name, json_t *v, void *to)
+read_expression(struct reader *r, const char *name, json_t *v, void *to)
 {
     static const struct member members[] = {
-        MEMBER(struct exp_expression, "id", reader_text, id),
-        MEMBER(struct exp_expression, "expr", reader_text, expr),
-        MEMBER(struct exp_expression, "fillPolicy", read_fill, fill),
+        MEMBER(exp_expression, "id", reader_text, id),
+        MEMBER(exp_expression, "expr", reader_text, expr),
+        MEMBER(exp_expression, "fillPolicy", read_fill, fill),
         { "join", read_join, 0 },
     };
-    struct exp_query *q = to;
-    void *list = NULL;
-    size_t i;
-    json_t *item;
+    struct exp_expression *x = to;
 
-    q->expressions_len = 0;
-    if (!begin_list(r, name, v, sizeof *q->expressions, &list,
-                    &q->expressions_given))
-        return;
-    q->expressions = list;
-    json_array_foreach(v, i, item)
-    {
-        struct exp_expression *x = &q->expressions[q->expressions_len++];
-
-        x->include_agg_tags = true;
-        reader_object(r, name, item, members, 4, true, x);
-    }
+    x->operator_given = x->include_agg_tags = true;
+    reader_object(r, name, v, MEMBERS(members), true, x);
 }
 
 static void
-read_outputs(struct reader *r, const char *name, json_t *v, void *to)
+read_output(struct reader *r, const char *name, json_t *v, void *to)
 {
     static const struct member members[] = {
-        MEMBER(struct exp_output, "id", reader_text, id),
-        MEMBER(struct exp_output, "alias", reader_text, alias),
+        MEMBER(exp_output, "id", reader_text, id),
+        MEMBER(exp_output, "alias", reader_text, alias),
     };
-    struct exp_query *q = to;
-    void *list = NULL;
 
-    read_list(r, name, v, members, 2, sizeof *q->outputs, &list,
-              &q->outputs_len, &q->outputs_given);
-    q->outputs = list;
+    reader_object(r, name, v, MEMBERS(members), true, to);
 }
+
+READ_LIST(exp_query, filters, read_filter)
+READ_LIST(exp_query, metrics, read_metric)
+READ_LIST(exp_query, expressions, read_expression)
+READ_LIST(exp_query, outputs, read_output)
 
 enum status
 exp_parse(struct slice body, const struct parse_options *o, struct arena *a,
           struct exp_query *out, struct parse_error *e)
 {
     static const struct member members[] = {
-        MEMBER(struct exp_query, "name", reader_text, name),
+        MEMBER(exp_query, "name", reader_text, name),
         { "time", read_time, 0 },
         { "filters", read_filters, 0 },
         { "metrics", read_metrics, 0 },
@@ -347,7 +286,7 @@ exp_parse(struct slice body, const struct parse_options *o, struct arena *a,
     root = reader_load(&r, body);
     if (root == NULL)
         return r.st;
-    reader_object(&r, "the query", root, members, 6, true, out);
+    reader_object(&r, "the query", root, MEMBERS(members), true, out);
     json_decref(root);
     st = r.st == ST_OK ? check(out, o, a, e) : r.st;
     return st == ST_OK ? build(out, o, a, e) : st;
@@ -485,35 +424,15 @@ check_expression(struct exp_expression *x, struct arena *a, struct error *e)
         st = error_set(e, ST_INVALID, "missing or empty expr");
     if (st == ST_OK)
         st = expression_parse(x->expr, a, &x->parsed, e);
-    if (!x->join_given)
-        x->operator_given = true;
     return st;
 }
 
-static bool
-has_metric(const struct exp_query *q, size_t len, struct slice id)
+const void *
+exp_find(const void *list, size_t len, size_t size, struct slice id)
 {
-    for (size_t i = 0; i < len; i++)
-        if (slice_eq(q->metrics[i].id, id))
-            return true;
-    return false;
-}
-
-static bool
-has_expression(const struct exp_query *q, size_t len, struct slice id)
-{
-    for (size_t i = 0; i < len; i++)
-        if (slice_eq(q->expressions[i].id, id))
-            return true;
-    return false;
-}
-
-static const struct exp_filter *
-find_filter(const struct exp_query *q, size_t len, struct slice id)
-{
-    for (size_t i = 0; i < len; i++)
-        if (slice_eq(q->filters[i].id, id))
-            return &q->filters[i];
+    for (const char *p = list; len > 0; p += size, len--)
+        if (slice_eq(*(const struct slice *)(const void *)p, id))
+            return p;
     return NULL;
 }
 
@@ -529,15 +448,16 @@ static enum status
 check_ids(const struct exp_query *q, struct error *e)
 {
     for (size_t i = 0; i < q->metrics_len; i++)
-        if (has_metric(q, i, q->metrics[i].id))
+        if (EXP_FIND(q->metrics, i, q->metrics[i].id) != NULL)
             return repeated("duplicated metric", q->metrics[i].id, e);
     for (size_t i = 0; i < q->filters_len; i++)
-        if (find_filter(q, i, q->filters[i].id) != NULL)
+        if (EXP_FIND(q->filters, i, q->filters[i].id) != NULL)
             return repeated("duplicated filter", q->filters[i].id, e);
     for (size_t i = 0; i < q->expressions_len; i++) {
         struct slice id = q->expressions[i].id;
 
-        if (has_metric(q, q->metrics_len, id) || has_expression(q, i, id))
+        if (EXP_FIND(q->metrics, q->metrics_len, id) != NULL ||
+            EXP_FIND(q->expressions, i, id) != NULL)
             return repeated("Duplicated variable or expression", id, e);
     }
     return ST_OK;
@@ -565,11 +485,11 @@ check_parts(struct exp_query *q, const struct parse_options *o, struct arena *a,
 static enum status
 check_references(const struct exp_query *q, struct error *e)
 {
-    for (size_t i = 0; i < q->metrics_len && q->filters_given; i++) {
+    for (size_t i = 0; i < q->metrics_len && q->filters != NULL; i++) {
         const struct exp_metric *m = &q->metrics[i];
 
         if (m->filter.size > 0 &&
-            find_filter(q, q->filters_len, m->filter) == NULL)
+            EXP_FIND(q->filters, q->filters_len, m->filter) == NULL)
             return error_set(e, ST_INVALID,
                              "unrecognized filter id %.*s in metric %.*s",
                              SLICE_ARG(m->filter), SLICE_ARG(m->id));
@@ -580,8 +500,8 @@ check_references(const struct exp_query *q, struct error *e)
         const struct slice *names = expression_names(x->parsed, &len);
 
         for (size_t k = 0; k < len; k++)
-            if (!has_metric(q, q->metrics_len, names[k]) &&
-                !has_expression(q, q->expressions_len, names[k]))
+            if (EXP_FIND(q->metrics, q->metrics_len, names[k]) == NULL &&
+                EXP_FIND(q->expressions, q->expressions_len, names[k]) == NULL)
                 return error_set(e, ST_INVALID,
                                  "Expression [%.*s] was missing input %.*s",
                                  SLICE_ARG(x->expr), SLICE_ARG(names[k]));
@@ -641,7 +561,7 @@ make_filters(const struct exp_query *q, const struct exp_metric *m,
 
     if (m->filter.size == 0)
         return ST_OK;
-    f = find_filter(q, q->filters_len, m->filter);
+    f = EXP_FIND(q->filters, q->filters_len, m->filter);
     if (f == NULL)
         return error_set(e, ST_INVALID, "No filter defined: %.*s",
                          SLICE_ARG(m->filter));
@@ -660,67 +580,49 @@ make_filters(const struct exp_query *q, const struct exp_metric *m,
     return st;
 }
 
+/* Metrics that ask the same share a sub-query.  OpenTSDB runs equal ones all,
+ * and gives each of their metrics what the last of them found: equals may
+ * differ in what they group by. */
 static enum status
-make_sub(const struct exp_query *q, const struct exp_metric *m,
-         struct slice downsample, struct arena *a, struct sub_query *s,
-         struct error *e)
+add_sub(struct exp_query *q, struct exp_metric *m, struct slice downsample,
+        struct arena *a, struct error *e)
 {
-    s->metric = m->metric;
-    s->aggregator_name =
-        m->aggregator.data != NULL ? m->aggregator : q->time.aggregator;
-    s->downsample.text = downsample;
-    s->rate = q->time.rate;
-    s->rate_options.counter_max = INT64_MAX;
-    return make_filters(q, m, a, s, e);
-}
+    struct sub_query *same = q->q.subs, *s = &same[q->q.subs_len++];
+    enum status st;
 
-static enum status
-make_subs(struct exp_query *q, struct arena *a, struct error *e)
-{
-    struct slice downsample = { NULL, 0 };
-    size_t order[EXP_IDS_MAX];
-    struct slice ids[EXP_IDS_MAX];
-    enum status st = ST_OK;
-
-    if (q->time.downsampler_given)
-        st = join_downsample(&q->time, a, &downsample, e);
-    for (size_t i = 0; i < q->metrics_len; i++) {
-        order[i] = i;
-        ids[i] = q->metrics[i].id;
+    *s = (struct sub_query){
+        .metric = m->metric,
+        .aggregator_name =
+            m->aggregator.data != NULL ? m->aggregator : q->time.aggregator,
+        .downsample.text = downsample,
+        .rate = q->time.rate,
+        .rate_options.counter_max = INT64_MAX,
+    };
+    st = make_filters(q, m, a, s, e);
+    if (st != ST_OK)
+        return st;
+    while (!query_same_sub(same, s))
+        same++;
+    m->sub = same;
+    if (same == s)
+        return ST_OK;
+    q->q.subs_len--;
+    for (size_t i = 0; i < s->filters_len; i++) {
+        same->filters[i].group_by = s->filters[i].group_by;
+        filter_fini(&s->filters[i]);
     }
-    java_order(ids, q->metrics_len, order, q->metrics_len);
-    for (size_t i = 0; i < q->metrics_len && st == ST_OK; i++)
-        st = make_sub(q, &q->metrics[order[i]], downsample, a,
-                      &q->q.subs[q->q.subs_len++], e);
-    for (size_t i = 0; i < q->q.subs_len; i++)
-        q->metrics[order[i]].sub = &q->q.subs[i];
-    return st;
+    return ST_OK;
 }
 
-/* OpenTSDB runs equal sub-queries all, and gives each of their metrics what
- * the last of them found.  Equals may differ in what they group by. */
-static void
-group_as_the_last(struct query *v)
-{
-    for (size_t i = 0; i < v->subs_len; i++)
-        for (size_t k = v->subs_len - 1; k > i; k--) {
-            if (!query_same_sub(&v->subs[i], &v->subs[k]))
-                continue;
-            for (size_t f = 0; f < v->subs[i].filters_len; f++)
-                v->subs[i].filters[f].group_by = v->subs[k].filters[f].group_by;
-            break;
-        }
-}
-
-/* Metrics that ask the same share a sub-query: the check of the query drops
- * all but the first of equals, and moves the rest. */
+/* As a HashMap of Java lists the ids. */
 static enum status
 build(struct exp_query *q, const struct parse_options *o, struct arena *a,
       struct parse_error *e)
 {
     struct query *v = &q->q;
-    struct sub_query *all;
-    enum status st;
+    struct slice downsample = { NULL, 0 }, ids[EXP_IDS_MAX];
+    size_t order[EXP_IDS_MAX];
+    enum status st = ST_OK;
 
     v->start_text = q->time.start;
     v->end_text = q->time.end;
@@ -728,24 +630,16 @@ build(struct exp_query *q, const struct parse_options *o, struct arena *a,
     v->no_annotations = v->whole_hours = v->ms_resolution = true;
     v->lazy = true;
     v->subs = arena_array(a, q->metrics_len, sizeof *v->subs);
-    all = arena_array(a, q->metrics_len, sizeof *all);
-    if (v->subs == NULL || all == NULL)
+    if (v->subs == NULL)
         return parse_no_room(&e->message);
-    st = make_subs(q, a, &e->message);
-    if (st != ST_OK)
-        return st;
-    group_as_the_last(v);
-    memcpy(all, v->subs, q->metrics_len * sizeof *all);
-    for (size_t i = 0; i < q->metrics_len; i++)
-        q->metrics[i].sub = all + (q->metrics[i].sub - v->subs);
-    st = query_check(v, o, a, e);
-    for (size_t i = 0; i < q->metrics_len && st == ST_OK; i++) {
-        size_t k = 0;
-
-        while (k + 1 < v->subs_len &&
-               !query_same_sub(q->metrics[i].sub, &v->subs[k]))
-            k++;
-        q->metrics[i].sub = &v->subs[k];
+    if (q->time.downsampler_given)
+        st = join_downsample(&q->time, a, &downsample, &e->message);
+    for (size_t i = 0; i < q->metrics_len; i++) {
+        order[i] = i;
+        ids[i] = q->metrics[i].id;
     }
-    return st;
+    java_order(ids, q->metrics_len, order, q->metrics_len);
+    for (size_t i = 0; i < q->metrics_len && st == ST_OK; i++)
+        st = add_sub(q, &q->metrics[order[i]], downsample, a, &e->message);
+    return st == ST_OK ? query_check(v, o, a, e) : st;
 }

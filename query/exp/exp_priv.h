@@ -45,7 +45,11 @@ struct exp_plan {
     size_t *order; /* of nodes: none uses a later one */
 };
 
-/* NULL when there is none of that id. */
+/* Of a list of what begins with its id; NULL when there is none of that id. */
+const void *exp_find(const void *list, size_t len, size_t size,
+                     struct slice id);
+#define EXP_FIND(list, len, id) exp_find(list, len, sizeof *(list), id)
+
 struct exp_node *exp_node_find(struct exp_plan *p, struct slice id);
 bool exp_is_lower_of(struct slice lower, struct slice name);
 

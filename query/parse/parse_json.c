@@ -9,8 +9,6 @@
 
 #include "query/parse/reader.h"
 
-static void read_subs(struct reader *r, json_t *v, size_t max, struct query *q);
-
 /* A boolean whose negation is kept. */
 static void
 read_off(struct reader *r, const char *name, json_t *v, void *to)
@@ -40,30 +38,19 @@ skip_options(struct reader *r, const char *name, json_t *v, void *to)
 }
 
 static void
-read_texts(struct reader *r, const char *name, json_t *v, struct slice **out,
-           size_t *len)
+read_text(struct reader *r, const char *name, json_t *v, void *to)
 {
-    json_t *item;
-    size_t i;
-
-    *out = NULL;
-    *len = 0;
     if (json_is_null(v))
-        return;
-    if (!json_is_array(v)) {
-        reader_fail(r, "'%s' must be an array", name);
-        return;
-    }
-    *out = reader_array(r, json_array_size(v), sizeof **out);
-    json_array_foreach(v, i, item)
-    {
-        if (r->st != ST_OK)
-            return;
-        if (json_is_null(item))
-            reader_fail(r, "'%s' holds a null", name);
-        else
-            reader_text(r, name, item, &(*out)[(*len)++]);
-    }
+        reader_fail(r, "'%s' holds a null", name);
+    else
+        reader_text(r, name, v, to);
+}
+
+static struct slice *
+read_texts(struct reader *r, const char *name, json_t *v, size_t *len)
+{
+    return reader_items(r, name, v, SIZE_MAX, sizeof(struct slice), read_text,
+                        len);
 }
 
 static void
@@ -71,19 +58,18 @@ read_tsuids(struct reader *r, const char *name, json_t *v, void *to)
 {
     struct sub_query *s = to;
 
-    read_texts(r, name, v, &s->tsuids, &s->tsuids_len);
+    s->tsuids = read_texts(r, name, v, &s->tsuids_len);
 }
 
 static void
 read_percentiles(struct reader *r, const char *name, json_t *v, void *to)
 {
     struct sub_query *s = to;
-    struct slice *texts;
     size_t len;
+    struct slice *texts = read_texts(r, name, v, &len);
 
     s->percentiles = NULL;
     s->percentiles_len = 0;
-    read_texts(r, name, v, &texts, &len);
     if (r->st != ST_OK || texts == NULL)
         return;
     s->percentiles = reader_array(r, len, sizeof s->percentiles[0]);
@@ -110,22 +96,18 @@ static void
 read_rate_options(struct reader *r, const char *name, json_t *v, void *to)
 {
     static const struct member members[] = {
-        { "counter", reader_bool, offsetof(struct rate_options, counter) },
-        { "isCounter", reader_bool, offsetof(struct rate_options, counter) },
-        { "counterMax", reader_long,
-          offsetof(struct rate_options, counter_max) },
-        { "resetValue", reader_long,
-          offsetof(struct rate_options, reset_value) },
-        { "dropResets", reader_bool,
-          offsetof(struct rate_options, drop_resets) },
+        MEMBER(rate_options, "counter", reader_bool, counter),
+        MEMBER(rate_options, "isCounter", reader_bool, counter),
+        MEMBER(rate_options, "counterMax", reader_long, counter_max),
+        MEMBER(rate_options, "resetValue", reader_long, reset_value),
+        MEMBER(rate_options, "dropResets", reader_bool, drop_resets),
     };
     struct sub_query *s = to;
 
     s->rate_options = (struct rate_options){ .counter_max = INT64_MAX };
     s->rate_options_given = !json_is_null(v);
     if (s->rate_options_given)
-        reader_object(r, name, v, members, sizeof members / sizeof members[0],
-                      false, &s->rate_options);
+        reader_object(r, name, v, MEMBERS(members), false, &s->rate_options);
 }
 
 static void
@@ -207,11 +189,11 @@ static void
 read_filters(struct reader *r, const char *name, json_t *v, void *to)
 {
     static const struct member members[] = {
-        { "type", reader_text, offsetof(struct filter_texts, type) },
-        { "tagk", reader_text, offsetof(struct filter_texts, tagk) },
-        { "filter", reader_text, offsetof(struct filter_texts, text) },
-        { "groupBy", reader_bool, offsetof(struct filter_texts, group_by) },
-        { "group_by", reader_bool, offsetof(struct filter_texts, group_by) },
+        MEMBER(filter_texts, "type", reader_text, type),
+        MEMBER(filter_texts, "tagk", reader_text, tagk),
+        MEMBER(filter_texts, "filter", reader_text, text),
+        MEMBER(filter_texts, "groupBy", reader_bool, group_by),
+        MEMBER(filter_texts, "group_by", reader_bool, group_by),
     };
     struct sub_query *s = to;
     json_t *item;
@@ -230,8 +212,7 @@ read_filters(struct reader *r, const char *name, json_t *v, void *to)
         struct error why;
         enum status st;
 
-        reader_object(r, name, item, members,
-                      sizeof members / sizeof members[0], true, &t);
+        reader_object(r, name, item, MEMBERS(members), true, &t);
         if (r->st != ST_OK)
             return;
         st =
@@ -240,26 +221,21 @@ read_filters(struct reader *r, const char *name, json_t *v, void *to)
     }
 }
 
-/* The member of a struct, or the struct itself for those that fill several. */
-#define SUB(name, f, m)                        \
-    {                                          \
-        name, f, offsetof(struct sub_query, m) \
-    }
-
 static void
-read_sub(struct reader *r, json_t *v, struct sub_query *s)
+read_sub(struct reader *r, const char *name, json_t *v, void *to)
 {
     static const struct member members[] = {
-        SUB("aggregator", reader_text, aggregator_name),
-        SUB("metric", reader_text, metric),
-        SUB("downsample", reader_text, downsample.text),
-        SUB("rate", reader_bool, rate),
-        SUB("explicitTags", reader_bool, explicit_tags),
-        SUB("preAggregate", reader_bool, pre_aggregate),
-        SUB("rollupUsage", read_rollup_usage, rollup_usage),
-        SUB("showHistogramBuckets", reader_bool, show_histogram_buckets),
-        SUB("useFuzzyFilter", read_off, fuzzy_off),
-        SUB("useMultiGets", read_off, multi_get_off),
+        MEMBER(sub_query, "aggregator", reader_text, aggregator_name),
+        MEMBER(sub_query, "metric", reader_text, metric),
+        MEMBER(sub_query, "downsample", reader_text, downsample.text),
+        MEMBER(sub_query, "rate", reader_bool, rate),
+        MEMBER(sub_query, "explicitTags", reader_bool, explicit_tags),
+        MEMBER(sub_query, "preAggregate", reader_bool, pre_aggregate),
+        MEMBER(sub_query, "rollupUsage", read_rollup_usage, rollup_usage),
+        MEMBER(sub_query, "showHistogramBuckets", reader_bool,
+               show_histogram_buckets),
+        MEMBER(sub_query, "useFuzzyFilter", read_off, fuzzy_off),
+        MEMBER(sub_query, "useMultiGets", read_off, multi_get_off),
         { "rateOptions", read_rate_options, 0 },
         { "tsuids", read_tsuids, 0 },
         { "tags", read_tags, 0 },
@@ -267,34 +243,29 @@ read_sub(struct reader *r, json_t *v, struct sub_query *s)
         { "percentiles", read_percentiles, 0 },
         { "index", skip_long, 0 },
     };
+    struct sub_query *s = to;
 
     s->rate_options.counter_max = INT64_MAX;
-    reader_object(r, "queries", v, members, sizeof members / sizeof members[0],
-                  true, s);
+    reader_object(r, name, v, MEMBERS(members), true, s);
 }
 
-#define QUERY(name, f, m)                  \
-    {                                      \
-        name, f, offsetof(struct query, m) \
-    }
-
 static const struct member query_members[] = {
-    QUERY("start", reader_text, start_text),
-    QUERY("end", reader_text, end_text),
-    QUERY("timezone", reader_text, timezone_text),
-    QUERY("padding", reader_bool, padding),
-    QUERY("noAnnotations", reader_bool, no_annotations),
-    QUERY("globalAnnotations", reader_bool, global_annotations),
-    QUERY("showTSUIDs", reader_bool, show_tsuids),
-    QUERY("msResolution", reader_bool, ms_resolution),
-    QUERY("showQuery", reader_bool, show_query),
-    QUERY("showStats", reader_bool, show_stats),
-    QUERY("showSummary", reader_bool, show_summary),
-    QUERY("delete", reader_bool, delete_points),
-    QUERY("useCalendar", reader_bool, use_calendar),
+    MEMBER(query, "start", reader_text, start_text),
+    MEMBER(query, "end", reader_text, end_text),
+    MEMBER(query, "timezone", reader_text, timezone_text),
+    MEMBER(query, "padding", reader_bool, padding),
+    MEMBER(query, "noAnnotations", reader_bool, no_annotations),
+    MEMBER(query, "globalAnnotations", reader_bool, global_annotations),
+    MEMBER(query, "showTSUIDs", reader_bool, show_tsuids),
+    MEMBER(query, "msResolution", reader_bool, ms_resolution),
+    MEMBER(query, "showQuery", reader_bool, show_query),
+    MEMBER(query, "showStats", reader_bool, show_stats),
+    MEMBER(query, "showSummary", reader_bool, show_summary),
+    MEMBER(query, "delete", reader_bool, delete_points),
+    MEMBER(query, "useCalendar", reader_bool, use_calendar),
     { "options", skip_options, 0 },
-    QUERY("overrideByteLimit", reader_bool, override_bytes),
-    QUERY("overrideDataPointLimit", reader_bool, override_points),
+    MEMBER(query, "overrideByteLimit", reader_bool, override_bytes),
+    MEMBER(query, "overrideDataPointLimit", reader_bool, override_points),
 };
 
 enum status
@@ -314,38 +285,13 @@ query_parse_json(struct slice body, const struct parse_options *o,
     root = reader_load(&r, body);
     if (root == NULL)
         return r.st;
-    reader_object(&r, "the query", root, query_members,
-                  sizeof query_members / sizeof query_members[0], true, out);
+    reader_object(&r, "the query", root, MEMBERS(query_members), true, out);
     subs = json_object_get(root, "queries");
     if (r.st == ST_OK && subs != NULL)
-        read_subs(&r, subs, o->max_subs == 0 ? QUERY_SUBS_MAX : o->max_subs,
-                  out);
+        out->subs =
+            reader_items(&r, "queries", subs,
+                         o->max_subs == 0 ? QUERY_SUBS_MAX : o->max_subs,
+                         sizeof *out->subs, read_sub, &out->subs_len);
     json_decref(root);
     return r.st == ST_OK ? query_check(out, o, a, e) : r.st;
-}
-
-static void
-read_subs(struct reader *r, json_t *v, size_t max, struct query *q)
-{
-    json_t *item;
-    size_t i;
-
-    if (json_is_null(v))
-        return;
-    if (!json_is_array(v)) {
-        reader_fail(r, "'queries' must be an array");
-        return;
-    }
-    if (json_array_size(v) > max) {
-        r->st = parse_fail(r->e, error_set(&r->e->message, ST_LIMIT,
-                                           "more than %zu sub-queries", max));
-        return;
-    }
-    q->subs = reader_array(r, json_array_size(v), sizeof q->subs[0]);
-    json_array_foreach(v, i, item)
-    {
-        if (r->st != ST_OK)
-            return;
-        read_sub(r, item, &q->subs[q->subs_len++]);
-    }
 }

@@ -242,6 +242,33 @@ reader_object(struct reader *r, const char *name, json_t *v,
     }
 }
 
+void *
+reader_items(struct reader *r, const char *name, json_t *v, size_t max,
+             size_t size, reader_function *read, size_t *len)
+{
+    char *items = NULL;
+    size_t i;
+    json_t *item;
+
+    *len = 0;
+    if (r->st != ST_OK || json_is_null(v))
+        return NULL;
+    if (!json_is_array(v))
+        reader_fail(r, "'%s' must be an array", name);
+    else if (json_array_size(v) > max)
+        r->st = parse_fail(r->e, error_set(&r->e->message, ST_LIMIT,
+                                           "more than %zu %s", max, name));
+    else
+        items = reader_array(r, json_array_size(v), size);
+    json_array_foreach(v, i, item)
+    {
+        if (r->st != ST_OK)
+            break;
+        read(r, name, item, items + size * (*len)++);
+    }
+    return items;
+}
+
 json_t *
 reader_load(struct reader *r, struct slice body)
 {

@@ -23,12 +23,22 @@ struct reader {
     enum status st;
 };
 
+typedef void reader_function(struct reader *r, const char *name, json_t *v,
+                             void *to);
+
 /* A member of an object, what reads it, and where it goes to. */
 struct member {
     const char *name;
-    void (*read)(struct reader *r, const char *name, json_t *v, void *to);
+    reader_function *read;
     size_t offset; /* into what is filled */
 };
+
+/* What goes to member 'm' of 'struct type'; and a table with its length. */
+#define MEMBER(type, name, f, m)          \
+    {                                     \
+        name, f, offsetof(struct type, m) \
+    }
+#define MEMBERS(table) (table), sizeof(table) / sizeof(table)[0]
 
 /* The body as a tree, to json_decref(); NULL when it failed. */
 json_t *reader_load(struct reader *r, struct slice body);
@@ -38,9 +48,14 @@ void reader_object(struct reader *r, const char *name, json_t *v,
                    const struct member *members, size_t len,
                    bool ignore_unknown, void *to);
 
-void reader_text(struct reader *r, const char *name, json_t *v, void *to);
-void reader_bool(struct reader *r, const char *name, json_t *v, void *to);
-void reader_long(struct reader *r, const char *name, json_t *v, void *to);
+/* An array of at most 'max' elements, each of which 'read' puts into one of
+ * 'size' zeroed bytes; NULL for null.  '*len' counts one that failed, too. */
+void *reader_items(struct reader *r, const char *name, json_t *v, size_t max,
+                   size_t size, reader_function *read, size_t *len);
+
+reader_function reader_text;
+reader_function reader_bool;
+reader_function reader_long;
 
 /* Zeroed, of at least one element; NULL when it failed. */
 void *reader_array(struct reader *r, size_t len, size_t size);

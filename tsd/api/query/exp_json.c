@@ -142,17 +142,13 @@ exp_json_output(struct buf *b, const struct exp_query *q, struct slice id,
 static void
 write_fill(struct buf *b, const struct exp_fill *f)
 {
-    static const char *const policies[] = {
-        [FILL_NONE] = "none", [FILL_ZERO] = "zero",     [FILL_NAN] = "nan",
-        [FILL_NULL] = "null", [FILL_SCALAR] = "scalar",
-    };
-
     buf_put_str(b, ",\"fillPolicy\":");
     if (!f->given) {
         buf_put_str(b, "null");
         return;
     }
-    buf_printf(b, "{\"policy\":\"%s\",\"value\":", policies[f->policy]);
+    buf_printf(b,
+               "{\"policy\":\"%s\",\"value\":", exp_fill_policies[f->policy]);
     put_double(b, f->value);
     buf_put_u8(b, '}');
 }
@@ -181,7 +177,7 @@ static void
 write_filter(struct buf *b, const struct exp_filter *f)
 {
     json_put_text(b, "{\"id\":", f->id);
-    buf_put_str(b, f->tags_given ? ",\"tags\":[" : ",\"tags\":null");
+    buf_put_str(b, f->tags != NULL ? ",\"tags\":[" : ",\"tags\":null");
     for (size_t i = 0; i < f->tags_len; i++) {
         const struct exp_filter_tag *t = &f->tags[i];
 
@@ -191,7 +187,7 @@ write_filter(struct buf *b, const struct exp_filter *f)
         json_put_text(b, ",\"type\":", slice_str(filter_type_name(t->kind)));
         buf_put_u8(b, '}');
     }
-    if (f->tags_given)
+    if (f->tags != NULL)
         buf_put_u8(b, ']');
     json_put_bool(b, ",\"explicitTags\":", f->explicit_tags);
     buf_put_u8(b, '}');
@@ -241,7 +237,7 @@ open_list(struct buf *b, const char *name, bool given)
 
 /* One list of the query; 'write' gets each element, a comma between. */
 #define WRITE_LIST(b, q, member, write)                  \
-    if (open_list(b, #member, (q)->member##_given)) {    \
+    if (open_list(b, #member, (q)->member != NULL)) {    \
         for (size_t i = 0; i < (q)->member##_len; i++) { \
             buf_put_str(b, i > 0 ? "," : "");            \
             write(b, &(q)->member[i]);                   \
