@@ -51,12 +51,6 @@ is_gone(void *ctx)
     return http_is_cancelled(w->r);
 }
 
-static struct tree_client
-client_of(const struct work *w)
-{
-    return (struct tree_client){ is_gone, (void *)(uintptr_t)w, w->arena };
-}
-
 /* -- branch ---------------------------------------------------------------- */
 
 struct branch_request {
@@ -152,11 +146,11 @@ write_leaves(const struct work *w, const struct tree_branch *branch,
     bool first = true;
     enum status st = ST_OK;
 
-    for (size_t i = 0; i < branch->leaves_len && st == ST_OK; i++) {
+    for (size_t i = 0; i < branch->leaves.len && st == ST_OK; i++) {
         struct tree_series s;
 
         arena_reset(scratch);
-        st = tree_names(w->a, branch->leaves[i].tsuid, scratch, &s, e);
+        st = tree_names(w->a, branch->leaves.entries[i].tsuid, scratch, &s, e);
         if (st == ST_NOT_FOUND) {
             st = ST_OK;
             continue;
@@ -169,7 +163,7 @@ write_leaves(const struct work *w, const struct tree_branch *branch,
         json_put_string(b, s.metric);
         buf_put_str(b, ",\"tags\":");
         write_tags(b, &s);
-        write_leaf_end(b, s.tsuid, branch->leaves[i].name);
+        write_leaf_end(b, s.tsuid, branch->leaves.entries[i].name);
     }
     buf_put_str(b, first ? "null" : "]");
     arena_free(&scratch);
@@ -187,13 +181,13 @@ write_branches(const struct work *w, int64_t tree,
     if (path == NULL)
         return api_no_memory(e);
     memcpy(path, branch->path, branch->path_len * sizeof *path);
-    for (size_t i = 0; i < branch->branches_len; i++) {
-        path[branch->path_len] = branch->branches[i];
+    for (size_t i = 0; i < branch->branches.len; i++) {
+        path[branch->path_len] = branch->branches.entries[i].name;
         buf_put_str(b, i == 0 ? "[" : ",");
         buf_put_str(b, "{\"leaves\":null,\"branches\":null");
         tree_write_branch_end(b, tree, path, branch->path_len + 1);
     }
-    buf_put_str(b, branch->branches_len == 0 ? "null" : "]");
+    buf_put_str(b, branch->branches.len == 0 ? "null" : "]");
     return ST_OK;
 }
 
@@ -216,7 +210,6 @@ write_branch(const struct work *w, int64_t tree,
 static void
 serve_branch(const struct work *w)
 {
-    const struct tree_client client = client_of(w);
     struct tree_branch branch;
     struct tree tree;
     struct slice id = { NULL, 0 };
@@ -232,8 +225,8 @@ serve_branch(const struct work *w)
     st = tree_get(w->a->trees, (int64_t)key_get_uint(id.data, 2), w->arena,
                   &tree, &e);
     if (st == ST_OK)
-        st = tree_view_branch(w->a, &tree, slice_of(id.data + 2, id.size - 2),
-                              &client, &branch, &e);
+        st = tree_view_branch(w->a, w->r, &tree,
+                              slice_of(id.data + 2, id.size - 2), &branch, &e);
     if (st == ST_NOT_FOUND || st == ST_INVALID) {
         reject_branch(w, id);
         return;
@@ -580,7 +573,6 @@ read_asked(const struct work *w, const struct tsuids *ids,
 static void
 serve_collisions(const struct work *w, bool unmatched)
 {
-    const struct tree_client client = client_of(w);
     struct buf *b = http_reply_body(w->out);
     struct tree_collision *all = NULL;
     struct tree_table asked = { 0 };
@@ -595,7 +587,7 @@ serve_collisions(const struct work *w, bool unmatched)
         return;
     st = read_asked(w, &ids, &asked, &e);
     if (st == ST_OK && !unmatched)
-        st = tree_view_collisions(w->a, &tree, &client, &all, &len, &e);
+        st = tree_view_collisions(w->a, w->r, &tree, &all, &len, &e);
     if (st != ST_OK) {
         api_reject(w->out, &e);
         return;

@@ -5,7 +5,6 @@
 #include "tsd/api/tree/tree_view.h"
 
 #include "base/text/java.h"
-#include "tsd/api/tree/tree_table.h"
 #include "uid/meta/meta.h"
 
 #define SCRATCH_BYTES ((size_t)16 << 20)
@@ -15,16 +14,14 @@
 struct walk {
     const struct api *api;
     const struct tree *tree;
-    const struct tree_client *client;
+    const struct http_request *request;
+    struct arena *arena; /* the request's */
     struct tree_plan *plan;
     struct arena *scratch;
     void (*visit)(struct walk *w, struct slice tsuid,
                   const struct tree_path *path);
-    struct slice hashes; /* of the branch that is asked for */
-    bool found;
-    struct slice *path;
-    size_t path_len;
-    struct tree_table leaves, branches;
+    struct slice hashes;       /* of the branch that is asked for */
+    struct tree_branch branch; /* its 'path' is NULL: not found yet */
     struct tree_collision *collisions;
     size_t collisions_len, collisions_cap;
     uint64_t seen;
@@ -37,16 +34,6 @@ fail_memory(struct walk *w)
 {
     if (w->status == ST_OK)
         w->status = api_no_memory(w->e);
-}
-
-static struct slice
-keep(struct walk *w, struct slice s)
-{
-    const char *copy = arena_strdup(w->client->arena, s);
-
-    if (copy == NULL)
-        fail_memory(w);
-    return slice_of(copy, copy == NULL ? 0 : s.size);
 }
 
 /* -- names ----------------------------------------------------------------- */
@@ -136,7 +123,7 @@ walk_one(void *ctx, struct slice tsuid)
     struct tree_path path;
     enum status st;
 
-    if (++w->seen % ASK_EVERY == 0 && w->client->gone(w->client->ctx)) {
+    if (++w->seen % ASK_EVERY == 0 && http_is_cancelled(w->request)) {
         w->status = error_set(w->e, ST_BUSY, "the client is gone");
         return false;
     }
@@ -158,8 +145,9 @@ walk_all(struct walk *w)
 
     if (st != ST_OK)
         return st;
+    w->arena = http_arena(w->request);
+    w->branch.leaves.arena = w->branch.branches.arena = w->arena;
     w->scratch = arena_new(SCRATCH_BYTES);
-    w->leaves.arena = w->branches.arena = w->client->arena;
     st = series_each(w->api->series, 0, NULL, walk_one, w, w->e);
     arena_free(&w->scratch);
     tree_plan_free(&w->plan);
@@ -188,49 +176,34 @@ static void
 keep_path(struct walk *w, const struct tree_node *top,
           const struct tree_node *last)
 {
-    size_t depth = w->hashes.size / 4;
+    struct tree_branch *b = &w->branch;
 
-    w->found = true;
-    w->path = arena_array(w->client->arena, depth + 1, sizeof *w->path);
-    if (w->path == NULL) {
+    b->path = arena_array(w->arena, w->hashes.size / 4 + 1, sizeof *b->path);
+    if (b->path == NULL) {
         fail_memory(w);
         return;
     }
-    w->path[w->path_len++] = slice_str("ROOT");
+    b->path[b->path_len++] = slice_str("ROOT");
     for (const struct tree_node *n = top; last != NULL; n = n->child) {
-        if (!slice_eq(n->name, w->path[w->path_len - 1]))
-            w->path[w->path_len++] = keep(w, n->name);
+        const char *name = arena_strdup(w->arena, n->name);
+
+        if (name == NULL)
+            fail_memory(w);
+        else if (!slice_eq(n->name, b->path[b->path_len - 1]))
+            b->path[b->path_len++] = slice_of(name, n->name.size);
         if (n == last)
             break;
     }
 }
 
-/* Is the name's hash the one at this depth of the branch's id? */
-static bool
-is_on_way(const struct walk *w, size_t depth, struct slice name)
-{
-    return key_get_uint(w->hashes.data + (depth - 1) * 4, 4) == java_hash(name);
-}
-
 static void
-add_leaf(struct walk *w, struct slice name, struct slice tsuid)
+add_entry(struct walk *w, struct tree_table *t, struct slice name,
+          struct slice tsuid)
 {
     uint8_t key[4];
 
     key_put_uint(key, java_hash(name), sizeof key);
-    if (tree_table_add(&w->leaves, slice_of(key, sizeof key), name, tsuid) ==
-        NULL)
-        fail_memory(w);
-}
-
-static void
-add_branch(struct walk *w, struct slice name)
-{
-    uint8_t key[4];
-
-    key_put_uint(key, java_hash(name), sizeof key);
-    if (tree_table_add(&w->branches, slice_of(key, sizeof key), name,
-                       slice_str("")) == NULL)
+    if (tree_table_add(t, slice_of(key, sizeof key), name, tsuid) == NULL)
         fail_memory(w);
 }
 
@@ -241,7 +214,7 @@ visit_branch(struct walk *w, struct slice tsuid, const struct tree_path *path)
     struct slice last = slice_str("ROOT");
     size_t depth = 0, wanted = w->hashes.size / 4;
 
-    if (wanted == 0 && !w->found)
+    if (wanted == 0 && w->branch.path == NULL)
         keep_path(w, NULL, NULL);
     if (!is_kept(w, path))
         return;
@@ -250,55 +223,30 @@ visit_branch(struct walk *w, struct slice tsuid, const struct tree_path *path)
             depth++;
         last = n->name;
         if (depth > wanted) {
-            add_branch(w, n->name);
+            add_entry(w, &w->branch.branches, n->name, slice_str(""));
             return;
         }
-        if (depth > 0 && !is_on_way(w, depth, n->name))
+        /* Is the name's hash the one at this depth of the branch's id? */
+        if (depth > 0 && key_get_uint(w->hashes.data + (depth - 1) * 4, 4) !=
+                             java_hash(n->name))
             return;
         if (depth < wanted)
             continue;
-        if (!w->found)
+        if (w->branch.path == NULL)
             keep_path(w, path->top, n);
         if (n->leaf.data != NULL)
-            add_leaf(w, n->leaf, tsuid);
+            add_entry(w, &w->branch.leaves, n->leaf, tsuid);
     }
-}
-
-static enum status
-copy_branch(struct walk *w, struct tree_branch *out)
-{
-    struct arena *arena = w->client->arena;
-
-    tree_table_sort(&w->leaves);
-    tree_table_sort(&w->branches);
-    *out = (struct tree_branch){
-        .path = w->path,
-        .path_len = w->path_len,
-        .leaves = arena_array(arena, w->leaves.len, sizeof *out->leaves),
-        .leaves_len = w->leaves.len,
-        .branches = arena_array(arena, w->branches.len, sizeof *out->branches),
-        .branches_len = w->branches.len,
-    };
-    if (out->leaves == NULL || out->branches == NULL) {
-        fail_memory(w);
-        return w->status;
-    }
-    for (size_t i = 0; i < out->leaves_len; i++)
-        out->leaves[i] = (struct tree_leaf){ w->leaves.entries[i].name,
-                                             w->leaves.entries[i].tsuid };
-    for (size_t i = 0; i < out->branches_len; i++)
-        out->branches[i] = w->branches.entries[i].name;
-    return ST_OK;
 }
 
 enum status
-tree_view_branch(const struct api *a, const struct tree *tree,
-                 struct slice hashes, const struct tree_client *client,
+tree_view_branch(const struct api *a, const struct http_request *r,
+                 const struct tree *tree, struct slice hashes,
                  struct tree_branch *out, struct error *e)
 {
     struct walk w = { .api = a,
                       .tree = tree,
-                      .client = client,
+                      .request = r,
                       .visit = visit_branch,
                       .hashes = hashes,
                       .e = e };
@@ -306,9 +254,12 @@ tree_view_branch(const struct api *a, const struct tree *tree,
 
     if (hashes.size % 4 == 0 && is_filled(a, tree))
         st = walk_all(&w);
-    if (st == ST_OK && !w.found)
+    if (st == ST_OK && w.branch.path == NULL)
         return ST_NOT_FOUND;
-    return st == ST_OK ? copy_branch(&w, out) : st;
+    tree_table_sort(&w.branch.leaves);
+    tree_table_sort(&w.branch.branches);
+    *out = w.branch;
+    return st;
 }
 
 /* -- collisions ------------------------------------------------------------ */
@@ -316,15 +267,16 @@ tree_view_branch(const struct api *a, const struct tree *tree,
 static void
 add_collision(struct walk *w, struct slice tsuid, struct slice existing)
 {
-    w->collisions =
-        arena_grow(w->client->arena, w->collisions, w->collisions_len,
-                   &w->collisions_cap, sizeof *w->collisions);
-    if (w->collisions == NULL) {
+    const char *copy = arena_strdup(w->arena, tsuid);
+
+    w->collisions = arena_grow(w->arena, w->collisions, w->collisions_len,
+                               &w->collisions_cap, sizeof *w->collisions);
+    if (w->collisions == NULL || copy == NULL) {
         fail_memory(w);
         return;
     }
     w->collisions[w->collisions_len++] =
-        (struct tree_collision){ keep(w, tsuid), existing };
+        (struct tree_collision){ slice_of(copy, tsuid.size), existing };
 }
 
 /* The key of a leaf in the whole tree: its branch's hashes and its own. */
@@ -344,8 +296,8 @@ visit_leaf(struct walk *w, struct slice tsuid, const struct tree_path *path)
         if (n->leaf.data == NULL)
             continue;
         buf_put_u32(&key, java_hash(n->leaf));
-        first =
-            tree_table_add(&w->leaves, buf_slice(&key), slice_str(""), tsuid);
+        first = tree_table_add(&w->branch.leaves, buf_slice(&key),
+                               slice_str(""), tsuid);
         if (first == NULL)
             fail_memory(w);
         else if (!slice_eq(first->tsuid, tsuid))
@@ -356,12 +308,12 @@ visit_leaf(struct walk *w, struct slice tsuid, const struct tree_path *path)
 }
 
 enum status
-tree_view_collisions(const struct api *a, const struct tree *tree,
-                     const struct tree_client *client,
-                     struct tree_collision **out, size_t *len, struct error *e)
+tree_view_collisions(const struct api *a, const struct http_request *r,
+                     const struct tree *tree, struct tree_collision **out,
+                     size_t *len, struct error *e)
 {
     struct walk w = {
-        .api = a, .tree = tree, .client = client, .visit = visit_leaf, .e = e
+        .api = a, .tree = tree, .request = r, .visit = visit_leaf, .e = e
     };
     enum status st = ST_OK;
 

@@ -7,36 +7,22 @@
  * Where several series have the same leaf, the first one, by TSUID, has it; the
  * others are collisions.
  *
- * Owns:    nothing; what it hands out is in the arena.
+ * Owns:    nothing; what it hands out is in the request's arena.
  * Threads: any.
- * Fails:   ST_NOT_FOUND; ST_LIMIT past the arena; ST_BUSY when 'gone' said so.
+ * Fails:   ST_NOT_FOUND; ST_LIMIT past the arena; ST_BUSY when the client is
+ *          gone.
  */
 #ifndef TSD_API_TREE_TREE_VIEW_H
 #define TSD_API_TREE_TREE_VIEW_H
 
 #include "tsd/api/api.h"
 #include "tsd/api/tree/tree_build.h"
-
-/* Whom to ask now and then whether to stop. */
-struct tree_client {
-    bool (*gone)(void *ctx);
-    void *ctx;
-    struct arena *arena;
-};
-
-struct tree_leaf {
-    struct slice name;
-    struct slice tsuid; /* bytes */
-};
+#include "tsd/api/tree/tree_table.h"
 
 struct tree_branch {
     struct slice *path; /* starts with "ROOT", ends with its own name */
     size_t path_len;
-    /* By name, ignoring case. */
-    struct tree_leaf *leaves;
-    size_t leaves_len;
-    struct slice *branches;
-    size_t branches_len;
+    struct tree_table leaves, branches; /* sorted */
 };
 
 struct tree_collision {
@@ -51,13 +37,13 @@ MUST_CHECK enum status tree_names(const struct api *a, struct slice tsuid,
 /* 'hashes' is the branch's id without the tree's two bytes.  ST_NOT_FOUND
  * without a text. */
 MUST_CHECK enum status
-tree_view_branch(const struct api *a, const struct tree *tree,
-                 struct slice hashes, const struct tree_client *client,
+tree_view_branch(const struct api *a, const struct http_request *r,
+                 const struct tree *tree, struct slice hashes,
                  struct tree_branch *out, struct error *e);
 
 MUST_CHECK enum status tree_view_collisions(const struct api *a,
+                                            const struct http_request *r,
                                             const struct tree *tree,
-                                            const struct tree_client *client,
                                             struct tree_collision **out,
                                             size_t *len, struct error *e);
 
