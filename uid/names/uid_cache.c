@@ -1,6 +1,7 @@
 /* A million names must fit into some tens of megabytes, so records are packed
- * into chunks, and a slot of the table is four bytes: a chunk and an offset.
- * The oldest chunk is emptied first; that makes it a queue without links. */
+ * one behind the other.  Each shard has two generations of them: a young one
+ * that grows, and the one before.  A young one that is full becomes the old
+ * one, and what was old goes. */
 #include "config.h"
 
 #include "uid/names/uid_cache_priv.h"
@@ -12,282 +13,147 @@
 #include "base/hash.h"
 #include "base/lock.h"
 #include "base/mem.h"
+#include "base/table.h"
 
 #define CACHE_MAGIC FOURCC('U', 'C', 'A', 'C')
 
-#define SHARDS_MAX  16
+#define SHARDS_MAX  16 /* a direction */
 #define SHARD_MIN   64 /* entries; with fewer, fewer shards */
 #define NAME_MAX    1000
-#define RECORD_MAX  (1 + 10 + 2 + NAME_MAX)
+#define RECORD_MAX  (1 + 2 * VARINT_MAX + NAME_MAX)
 #define RECORD_MEAN 64 /* bytes */
-#define CHUNK_BITS  14
-#define CHUNK_BYTES ((size_t)1 << CHUNK_BITS)
 #define ENTRIES_MAX ((size_t)1 << 29)
-
-/* An offset counts from the chunk's start, so no reference is 0. */
-struct chunk {
-    uint32_t used; /* where the next record goes */
-    uint32_t head; /* the oldest record that is still there */
-    uint8_t bytes[CHUNK_BYTES - 8];
-};
 
 enum direction { BY_NAME, BY_ID };
 
+struct generation {
+    struct hash_table table; /* of records, by where they start */
+    struct buf records;
+    size_t kinds[UID_KINDS];
+};
+
 struct shard {
     struct lock lock;
-    enum direction direction;
-    uint64_t seed;
-    size_t max;                       /* records */
-    uint32_t *slots GUARDED_BY(lock); /* 0: free */
-    size_t slots_len GUARDED_BY(lock);
-    size_t len GUARDED_BY(lock);
-    size_t kinds[UID_KINDS] GUARDED_BY(lock);
-    struct chunk **chunks GUARDED_BY(lock); /* a ring */
-    size_t chunks_max;
-    size_t first GUARDED_BY(lock);
-    size_t chunks_len GUARDED_BY(lock);
+    struct generation young GUARDED_BY(lock);
+    struct generation old GUARDED_BY(lock);
 };
 
 struct uid_cache {
     uint32_t magic;
     _Atomic uint64_t epoch;
     uint64_t seed;
-    size_t shards_len;
-    struct shard shards[2][SHARDS_MAX];
+    size_t shards_len; /* a direction */
+    size_t max;        /* records of a generation */
+    struct shard shards[2 * SHARDS_MAX];
 };
 
 struct record {
     enum uid_kind kind;
     uint64_t id;
     struct slice name;
-    size_t size; /* in its chunk */
 };
 
-/* -- records ------------------------------------------------------------- */
+/* What a search is for: the half of the record that its direction knows. */
+struct wanted {
+    enum direction direction;
+    struct record record;
+    uint64_t hash;
+    struct shard *shard;
+};
 
 static struct record
-record_at(const struct shard *s, uint32_t ref) REQUIRES(s->lock)
+record_at(const struct generation *g, uint32_t at)
 {
-    const struct chunk *chunk = s->chunks[ref >> CHUNK_BITS];
-    const uint8_t *start = (const uint8_t *)chunk + (ref & (CHUNK_BYTES - 1));
-    const uint8_t *end = (const uint8_t *)chunk + chunk->used;
-    struct cursor c = cursor_of(slice_of(start, (size_t)(end - start)));
+    struct cursor c =
+        cursor_of(slice_of(g->records.data + at, g->records.size - at));
     struct record r;
 
     r.kind = (enum uid_kind)cursor_u8(&c);
     r.id = cursor_varint(&c);
     r.name = cursor_bytes(&c, cursor_varint(&c));
-    r.size = (size_t)(c.at - start);
     INSIST(!c.failed);
     return r;
 }
 
-static size_t
-put_varint(uint8_t *out, uint64_t v)
-{
-    size_t n = 0;
-
-    for (; v >= 0x80; v >>= 7)
-        out[n++] = (uint8_t)(v | 0x80);
-    out[n++] = (uint8_t)v;
-    return n;
-}
-
-static size_t
-record_write(const struct record *r, uint8_t *out)
-{
-    size_t n = 0;
-
-    out[n++] = (uint8_t)r->kind;
-    n += put_varint(out + n, r->id);
-    n += put_varint(out + n, r->name.size);
-    memcpy(out + n, r->name.data, r->name.size);
-    return n + r->name.size;
-}
-
-static uint64_t
-record_hash(enum direction d, uint64_t seed, const struct record *r)
-{
-    seed += (uint64_t)r->kind;
-    return d == BY_NAME ? hash_slice(r->name, seed)
-                        : hash_bytes(&r->id, sizeof r->id, seed);
-}
-
-/* Is 'r' what a search for 'key' asks for? */
 static bool
-record_is(enum direction d, const struct record *r, const struct record *key)
+record_is(const void *generation, uint32_t at, const void *key)
 {
-    if (r->kind != key->kind)
-        return false;
-    return d == BY_NAME ? slice_eq(r->name, key->name) : r->id == key->id;
+    const struct wanted *w = key;
+    struct record r = record_at(generation, at);
+
+    return r.kind == w->record.kind &&
+           (w->direction == BY_NAME ? slice_eq(r.name, w->record.name)
+                                    : r.id == w->record.id);
 }
 
-/* -- the table of a shard ------------------------------------------------ */
-
-static size_t
-slot_home(const struct shard *s, uint32_t ref) REQUIRES(s->lock)
+/* High bits of the hash choose the shard, low bits the slot. */
+static struct wanted
+want(struct uid_cache *c, enum direction d, struct record r)
 {
-    struct record r = record_at(s, ref);
+    uint64_t seed = c->seed + (uint64_t)r.kind;
+    struct wanted w = { .direction = d, .record = r };
+    size_t shard;
 
-    return record_hash(s->direction, s->seed, &r) & (s->slots_len - 1);
+    w.hash = d == BY_NAME ? hash_slice(r.name, seed)
+                          : hash_bytes(&r.id, sizeof r.id, seed);
+    shard = w.hash >> 60 & (c->shards_len - 1);
+    w.shard = &c->shards[d * c->shards_len + shard];
+    return w;
 }
 
-/* The slot of the record that 'key' names, or the free one for it. */
-static size_t
-slot_find(const struct shard *s, uint64_t hash, const struct record *key,
-          struct record *found) REQUIRES(s->lock)
+/* The generation that has it, or NULL. */
+static struct generation *
+find(const struct wanted *w, uint32_t *at) REQUIRES(w->shard->lock)
 {
-    size_t i = hash & (s->slots_len - 1);
+    struct generation *both[] = { &w->shard->young, &w->shard->old };
 
-    for (; s->slots[i] != 0; i = (i + 1) & (s->slots_len - 1)) {
-        *found = record_at(s, s->slots[i]);
-        if (record_is(s->direction, found, key))
-            break;
+    for (int i = 0; i < 2; i++) {
+        *at = table_find(&both[i]->table, w->hash, record_is, both[i], w);
+        if (*at != TABLE_NONE)
+            return both[i];
     }
-    return i;
+    return NULL;
 }
 
 static void
-slots_grow(struct shard *s) REQUIRES(s->lock)
+generation_fini(struct generation *g)
 {
-    uint32_t *old = s->slots;
-    size_t old_len = s->slots_len;
-
-    s->slots_len = old_len == 0 ? 64 : old_len * 2;
-    s->slots = mem_new_array(s->slots_len, sizeof *s->slots);
-    for (size_t i = 0; i < old_len; i++) {
-        size_t k;
-
-        if (old[i] == 0)
-            continue;
-        k = slot_home(s, old[i]);
-        while (s->slots[k] != 0)
-            k = (k + 1) & (s->slots_len - 1);
-        s->slots[k] = old[i];
-    }
-    free(old);
+    table_fini(&g->table);
+    buf_fini(&g->records);
+    *g = (struct generation){ 0 };
 }
 
-/* Frees slot 'hole', moving up those that stand behind it only because it was
- * taken. */
+/* The young one becomes the old one. */
 static void
-slot_erase(struct shard *s, size_t hole) REQUIRES(s->lock)
+shard_age(struct shard *s) REQUIRES(s->lock)
 {
-    size_t mask = s->slots_len - 1;
-    struct record r = record_at(s, s->slots[hole]);
-
-    s->len--;
-    s->kinds[r.kind]--;
-    for (size_t i = (hole + 1) & mask; s->slots[i] != 0; i = (i + 1) & mask) {
-        size_t home = slot_home(s, s->slots[i]);
-
-        if (((i - home) & mask) >= ((i - hole) & mask)) {
-            s->slots[hole] = s->slots[i];
-            hole = i;
-        }
-    }
-    s->slots[hole] = 0;
-}
-
-/* -- the queue of a shard ------------------------------------------------ */
-
-/* Takes the oldest record off its chunk, and frees a chunk that is used up. */
-static void
-drop_oldest(struct shard *s) REQUIRES(s->lock)
-{
-    struct chunk *chunk = s->chunks[s->first];
-    uint32_t ref = (uint32_t)(s->first << CHUNK_BITS | chunk->head);
-    struct record r, found;
-    size_t i;
-
-    if (chunk->head < chunk->used) {
-        r = record_at(s, ref);
-        i = slot_find(s, record_hash(s->direction, s->seed, &r), &r, &found);
-        /* Not there, or another: it was forgotten meanwhile. */
-        if (s->slots[i] == ref)
-            slot_erase(s, i);
-        chunk->head += (uint32_t)r.size;
-    }
-    if (chunk->head == chunk->used) {
-        free(chunk);
-        s->chunks[s->first] = NULL;
-        /* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): it has a chunk */
-        s->first = (s->first + 1) % s->chunks_max;
-        s->chunks_len--;
-    }
-}
-
-/* The chunk that has room for 'size' bytes, and its number. */
-static struct chunk *
-chunk_for(struct shard *s, size_t size, size_t *number) REQUIRES(s->lock)
-{
-    struct chunk *chunk;
-
-    if (s->chunks_len > 0) {
-        *number = (s->first + s->chunks_len - 1) % s->chunks_max;
-        chunk = s->chunks[*number];
-        if (chunk->used + size <= CHUNK_BYTES)
-            return chunk;
-    }
-    while (s->chunks_len == s->chunks_max)
-        drop_oldest(s);
-    *number = (s->first + s->chunks_len) % s->chunks_max;
-    chunk = mem_new(sizeof *chunk);
-    chunk->used = chunk->head = (uint32_t)offsetof(struct chunk, bytes);
-    s->chunks[*number] = chunk;
-    s->chunks_len++;
-    return chunk;
+    generation_fini(&s->old);
+    s->old = s->young;
+    s->young = (struct generation){ 0 };
 }
 
 static void
-shard_add(struct shard *s, uint64_t hash, const struct record *r)
-    REQUIRES(s->lock)
+add(const struct uid_cache *c, const struct wanted *w) REQUIRES(w->shard->lock)
 {
-    uint8_t bytes[RECORD_MAX];
-    struct record found;
-    struct chunk *chunk;
-    size_t number, size, slot;
+    struct generation *g = &w->shard->young;
+    uint8_t *start, *at;
+    uint32_t found;
 
-    if (s->len * 3 >= s->slots_len * 2)
-        slots_grow(s);
-    slot = slot_find(s, hash, r, &found);
-    if (s->slots[slot] != 0)
+    if (find(w, &found) != NULL)
         return;
-    while (s->len >= s->max)
-        drop_oldest(s);
-    size = record_write(r, bytes);
-    chunk = chunk_for(s, size, &number);
-    /* Dropping may have moved the free slot. */
-    slot = slot_find(s, hash, r, &found);
-    s->slots[slot] = (uint32_t)(number << CHUNK_BITS | chunk->used);
-    memcpy((uint8_t *)chunk + chunk->used, bytes, size);
-    chunk->used += (uint32_t)size;
-    s->len++;
-    s->kinds[r->kind]++;
-}
-
-static void
-shard_init(struct shard *s, enum direction d, uint64_t seed, size_t max)
-{
-    lock_init(&s->lock);
-    s->direction = d;
-    s->seed = seed;
-    s->max = max;
-    s->chunks_max = max * RECORD_MEAN / CHUNK_BYTES + 2;
-    s->chunks = mem_new_array(s->chunks_max, sizeof(struct chunk *));
-}
-
-static void
-shard_clear(struct shard *s) REQUIRES(s->lock)
-{
-    for (size_t i = 0; i < s->chunks_max; i++) {
-        free(s->chunks[i]);
-        s->chunks[i] = NULL;
-    }
-    free(s->slots);
-    s->slots = NULL;
-    s->slots_len = s->len = s->first = s->chunks_len = 0;
-    memset(s->kinds, 0, sizeof s->kinds);
+    if (g->table.len >= c->max || g->records.size > c->max * RECORD_MEAN ||
+        g->records.failed)
+        shard_age(w->shard);
+    start = at = buf_reserve(&g->records, RECORD_MAX);
+    if (start == NULL)
+        return;
+    *at++ = (uint8_t)w->record.kind;
+    at = varint_put(at, w->record.id);
+    at = varint_put(at, w->record.name.size);
+    memcpy(at, w->record.name.data, w->record.name.size);
+    table_add(&g->table, w->hash, (uint32_t)g->records.size);
+    g->records.size += (size_t)(at - start) + w->record.name.size;
+    g->kinds[w->record.kind]++;
 }
 
 /* -- the cache ----------------------------------------------------------- */
@@ -296,31 +162,33 @@ struct uid_cache *
 uid_cache_new(size_t entries)
 {
     struct uid_cache *c = mem_new(sizeof *c);
-    size_t each;
 
-    entries = entries == 0 ? 1 : entries > ENTRIES_MAX ? ENTRIES_MAX : entries;
+    if (entries > ENTRIES_MAX)
+        entries = ENTRIES_MAX;
     c->magic = CACHE_MAGIC;
     c->seed = hash_random_seed();
     c->shards_len = 1;
     while (c->shards_len < SHARDS_MAX &&
            entries / (c->shards_len * 2) >= SHARD_MIN)
         c->shards_len *= 2;
-    each = entries / c->shards_len;
-    for (size_t i = 0; i < c->shards_len; i++) {
-        shard_init(&c->shards[BY_NAME][i], BY_NAME, c->seed, each);
-        shard_init(&c->shards[BY_ID][i], BY_ID, c->seed, each);
-    }
+    c->max = entries / c->shards_len / 2;
+    if (c->max == 0)
+        c->max = 1;
+    for (size_t i = 0; i < 2 * c->shards_len; i++)
+        lock_init(&c->shards[i].lock);
     return c;
 }
 
-static void
-shard_fini(struct shard *s)
+void
+uid_cache_clear(struct uid_cache *c)
 {
-    lock_take(&s->lock);
-    shard_clear(s);
-    free(s->chunks);
-    lock_drop(&s->lock);
-    lock_fini(&s->lock);
+    OBJ_CHECK(c, CACHE_MAGIC);
+    for (size_t i = 0; i < 2 * c->shards_len; i++) {
+        lock_take(&c->shards[i].lock);
+        shard_age(&c->shards[i]);
+        shard_age(&c->shards[i]);
+        lock_drop(&c->shards[i].lock);
+    }
 }
 
 void
@@ -331,62 +199,44 @@ uid_cache_free(struct uid_cache **cp)
     *cp = NULL;
     if (c == NULL)
         return;
-    OBJ_CHECK(c, CACHE_MAGIC);
-    for (size_t i = 0; i < c->shards_len; i++) {
-        shard_fini(&c->shards[BY_NAME][i]);
-        shard_fini(&c->shards[BY_ID][i]);
-    }
+    uid_cache_clear(c);
+    for (size_t i = 0; i < 2 * c->shards_len; i++)
+        lock_fini(&c->shards[i].lock);
     OBJ_CLEAR(c);
     free(c);
-}
-
-/* High bits choose the shard, low bits the slot. */
-static struct shard *
-shard_of(struct uid_cache *c, enum direction d, const struct record *key,
-         uint64_t *hash)
-{
-    *hash = record_hash(d, c->seed, key);
-    return &c->shards[d][*hash >> 60 & (c->shards_len - 1)];
 }
 
 bool
 uid_cache_find_id(struct uid_cache *c, enum uid_kind kind, struct slice name,
                   uint64_t *id)
 {
-    struct record key = { .kind = kind, .name = name }, found = { 0 };
-    struct shard *s;
-    uint64_t hash;
-    bool ok = false;
+    struct wanted w =
+        want(c, BY_NAME, (struct record){ .kind = kind, .name = name });
+    const struct generation *g;
+    uint32_t at;
 
-    OBJ_CHECK(c, CACHE_MAGIC);
-    s = shard_of(c, BY_NAME, &key, &hash);
-    lock_take(&s->lock);
-    if (s->len > 0 && s->slots[slot_find(s, hash, &key, &found)] != 0) {
-        *id = found.id;
-        ok = true;
-    }
-    lock_drop(&s->lock);
-    return ok;
+    lock_take(&w.shard->lock);
+    g = find(&w, &at);
+    if (g != NULL)
+        *id = record_at(g, at).id;
+    lock_drop(&w.shard->lock);
+    return g != NULL;
 }
 
 bool
 uid_cache_find_name(struct uid_cache *c, enum uid_kind kind, uint64_t id,
                     struct buf *out)
 {
-    struct record key = { .kind = kind, .id = id }, found = { 0 };
-    struct shard *s;
-    uint64_t hash;
-    bool ok = false;
+    struct wanted w = want(c, BY_ID, (struct record){ .kind = kind, .id = id });
+    const struct generation *g;
+    uint32_t at;
 
-    OBJ_CHECK(c, CACHE_MAGIC);
-    s = shard_of(c, BY_ID, &key, &hash);
-    lock_take(&s->lock);
-    if (s->len > 0 && s->slots[slot_find(s, hash, &key, &found)] != 0) {
-        buf_put_slice(out, found.name);
-        ok = true;
-    }
-    lock_drop(&s->lock);
-    return ok;
+    lock_take(&w.shard->lock);
+    g = find(&w, &at);
+    if (g != NULL)
+        buf_put_slice(out, record_at(g, at).name);
+    lock_drop(&w.shard->lock);
+    return g != NULL;
 }
 
 uint64_t
@@ -399,19 +249,17 @@ void
 uid_cache_add(struct uid_cache *c, enum uid_kind kind, struct slice name,
               uint64_t id, uint64_t epoch)
 {
-    struct record r = { .kind = kind, .id = id, .name = name };
-
     OBJ_CHECK(c, CACHE_MAGIC);
     if (name.size > NAME_MAX)
         return;
     for (int d = BY_NAME; d <= BY_ID; d++) {
-        uint64_t hash;
-        struct shard *s = shard_of(c, (enum direction)d, &r, &hash);
+        struct wanted w =
+            want(c, (enum direction)d, (struct record){ kind, id, name });
 
-        lock_take(&s->lock);
+        lock_take(&w.shard->lock);
         if (atomic_load(&c->epoch) == epoch)
-            shard_add(s, hash, &r);
-        lock_drop(&s->lock);
+            add(c, &w);
+        lock_drop(&w.shard->lock);
     }
 }
 
@@ -419,43 +267,27 @@ void
 uid_cache_forget(struct uid_cache *c, enum uid_kind kind, struct slice name,
                  uint64_t id)
 {
-    struct record key = { .kind = kind, .id = id, .name = name }, found;
-
     OBJ_CHECK(c, CACHE_MAGIC);
     /* First the epoch: what was read before the change is not added after the
      * pair is removed here. */
     atomic_fetch_add(&c->epoch, 1);
     for (int d = BY_NAME; d <= BY_ID; d++) {
-        uint64_t hash;
-        struct shard *s = shard_of(c, (enum direction)d, &key, &hash);
+        struct wanted w =
+            want(c, (enum direction)d, (struct record){ kind, id, name });
+        struct generation *g;
+        uint32_t at;
 
-        lock_take(&s->lock);
-        if (s->len > 0) {
-            size_t i = slot_find(s, hash, &key, &found);
-
-            if (s->slots[i] != 0)
-                slot_erase(s, i);
+        lock_take(&w.shard->lock);
+        g = find(&w, &at);
+        if (g != NULL) { /* its bytes stay until the generation goes */
+            table_remove(&g->table, w.hash, at);
+            g->kinds[kind]--;
         }
-        lock_drop(&s->lock);
+        lock_drop(&w.shard->lock);
     }
     /* Then again: what was concluded from the old pair has an epoch of its own.
      */
     atomic_fetch_add(&c->epoch, 1);
-}
-
-void
-uid_cache_clear(struct uid_cache *c)
-{
-    OBJ_CHECK(c, CACHE_MAGIC);
-    for (int d = BY_NAME; d <= BY_ID; d++) {
-        for (size_t i = 0; i < c->shards_len; i++) {
-            struct shard *s = &c->shards[d][i];
-
-            lock_take(&s->lock);
-            shard_clear(s);
-            lock_drop(&s->lock);
-        }
-    }
 }
 
 size_t
@@ -464,14 +296,12 @@ uid_cache_len(struct uid_cache *c, enum uid_kind kind)
     size_t len = 0;
 
     OBJ_CHECK(c, CACHE_MAGIC);
-    for (int d = BY_NAME; d <= BY_ID; d++) {
-        for (size_t i = 0; i < c->shards_len; i++) {
-            struct shard *s = &c->shards[d][i];
+    for (size_t i = 0; i < 2 * c->shards_len; i++) {
+        struct shard *s = &c->shards[i];
 
-            lock_take(&s->lock);
-            len += s->kinds[kind];
-            lock_drop(&s->lock);
-        }
+        lock_take(&s->lock);
+        len += s->young.kinds[kind] + s->old.kinds[kind];
+        lock_drop(&s->lock);
     }
     return len;
 }

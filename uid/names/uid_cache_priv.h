@@ -1,10 +1,10 @@
 /*
  * The cache of the UID table: names to ids, and ids to names.
  *
- *     direction -> shard (by hash, own lock) -> slots -> records in chunks
+ *     direction -> shard (by hash, own lock) -> generation -> records
  *
- * Each direction is first in, first out.  A record and its slot take some
- * fifteen bytes more than the name:
+ * Each direction is first in, first out, half of it at a time.  A record and
+ * its place in a table take some twenty bytes more than the name:
  *
  *     <kind:1> <id:varint> <name size:varint> <name>
  *
