@@ -542,6 +542,6 @@ TEST_MAIN("store_crashes", TEST(each_segment_defines_its_series),
           TEST(a_damaged_row_makes_way),
           TEST(rejected_points_are_counted_in_the_head),
           TEST(intact_hours_of_a_damaged_row_stay),
-          TEST(an_unreadable_row_is_replaced),
+          ON_LEVELDB(TEST(an_unreadable_row_is_replaced)),
           TEST(queries_do_not_wait_for_the_wal),
           TEST(a_lost_record_defines_nothing))
