@@ -4,6 +4,7 @@
 
 #include "query/exp/exp_priv.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -320,13 +321,12 @@ check_id(struct slice id, const char *missing, struct error *e)
     for (size_t i = 0; i < id.size; i++) {
         uint8_t c = id.data[i];
 
-        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-              (c >= 'A' && c <= 'Z') || c >= 0x80))
+        if (!isalnum(c) && c < 0x80)
             return error_set(e, ST_INVALID,
                              "Invalid id (\"%.*s\"): illegal character: %c",
                              SLICE_ARG(id), c >= ' ' ? c : '?');
     }
-    if (id.size == 1 && id.data[0] >= '0' && id.data[0] <= '9')
+    if (id.size == 1 && isdigit(id.data[0]))
         return error_set(e, ST_INVALID, "The ID cannot be an integer");
     return ST_OK;
 }
@@ -339,9 +339,7 @@ check_aggregator(struct slice name, struct error *e)
     if (name.size == 0)
         return error_set(e, ST_INVALID, "Missing or empty aggregator");
     for (size_t i = 0; i < name.size && i + 1 < sizeof lower; i++)
-        lower[i] = (char)(name.data[i] >= 'A' && name.data[i] <= 'Z'
-                              ? name.data[i] + 32
-                              : name.data[i]);
+        lower[i] = (char)tolower(name.data[i]);
     /* "SUM" is rejected later, and called by its name. */
     if (aggregator_find(name) == NULL &&
         (name.size >= sizeof lower ||

@@ -85,51 +85,31 @@ real_arithmetic(enum expression_op op, double l, double r)
 
 /* Where 64 bits do not hold the result, a double does nearly. */
 static struct value
-wide(enum expression_op op, int64_t l, int64_t r)
-{
-    struct value v = real_arithmetic(op, (double)l, (double)r);
-
-    v.kind = VALUE_FLOAT;
-    return v;
-}
-
-static struct value
-integer_modulo(int64_t l, int64_t r)
-{
-    int64_t m;
-
-    if (r <= 0)
-        return of_double(0);
-    m = l % r;
-    return of_integer(m < 0 ? m + r : m);
-}
-
-static struct value
-integer_divide(int64_t l, int64_t r)
-{
-    if (r == 0)
-        return of_double(0);
-    return l == INT64_MIN && r == -1 ? wide(OP_DIVIDE, l, r)
-                                     : of_integer(l / r);
-}
-
-static struct value
 integer_arithmetic(enum expression_op op, int64_t l, int64_t r)
 {
-    int64_t i;
-    bool overflow;
+    bool overflow = false;
+    int64_t i = 0;
+    struct value v;
 
-    if (op == OP_DIVIDE)
-        return integer_divide(l, r);
-    if (op == OP_MODULO)
-        return integer_modulo(l, r);
     if (op == OP_ADD)
         overflow = __builtin_add_overflow(l, r, &i);
     else if (op == OP_SUBTRACT)
         overflow = __builtin_sub_overflow(l, r, &i);
-    else
+    else if (op == OP_MULTIPLY)
         overflow = __builtin_mul_overflow(l, r, &i);
-    return overflow ? wide(op, l, r) : of_integer(i);
+    else if (r == 0 || (op == OP_MODULO && r < 0))
+        return of_double(0);
+    else if (op == OP_MODULO)
+        i = l % r < 0 ? l % r + r : l % r;
+    else if (l == INT64_MIN && r == -1)
+        overflow = true;
+    else
+        i = l / r;
+    if (!overflow)
+        return of_integer(i);
+    v = real_arithmetic(op, (double)l, (double)r);
+    v.kind = VALUE_FLOAT;
+    return v;
 }
 
 /* A truth counts as 1 or 0 beside a real number, but not among integers. */
@@ -162,21 +142,15 @@ negate(struct value v)
 /* -- comparison ------------------------------------------------------------ */
 
 static int
-compare_doubles(double l, double r)
-{
-    if (isnan(l))
-        return isnan(r) ? 0 : -1;
-    if (isnan(r))
-        return 1;
-    return (l > r) - (l < r);
-}
-
-static int
 compare_values(struct value l, struct value r)
 {
-    if (is_real(l) || is_real(r))
-        return compare_doubles(to_double(l), to_double(r));
-    return (l.i > r.i) - (l.i < r.i);
+    double x = to_double(l), y = to_double(r);
+
+    if (!is_real(l) && !is_real(r))
+        return (l.i > r.i) - (l.i < r.i);
+    if (isnan(x) || isnan(y))
+        return (int)isnan(y) - (int)isnan(x);
+    return (x > y) - (x < y);
 }
 
 static bool
@@ -232,14 +206,6 @@ logic(enum expression_op op, struct value l, struct value r)
     return r.kind == VALUE_FAULT ? r : of_truth(to_truth(r));
 }
 
-static int64_t
-bits(enum expression_op op, int64_t l, int64_t r)
-{
-    if (op == OP_BIT_AND)
-        return l & r;
-    return op == OP_BIT_OR ? l | r : l ^ r;
-}
-
 static struct value
 binary(enum expression_op op, struct value l, struct value r)
 {
@@ -247,8 +213,12 @@ binary(enum expression_op op, struct value l, struct value r)
         return logic(op, l, r);
     if (l.kind == VALUE_FAULT || r.kind == VALUE_FAULT)
         return fault;
-    if (op == OP_BIT_AND || op == OP_BIT_OR || op == OP_BIT_XOR)
-        return of_integer(bits(op, to_bits(l), to_bits(r)));
+    if (op == OP_BIT_AND)
+        return of_integer(to_bits(l) & to_bits(r));
+    if (op == OP_BIT_OR)
+        return of_integer(to_bits(l) | to_bits(r));
+    if (op == OP_BIT_XOR)
+        return of_integer(to_bits(l) ^ to_bits(r));
     if (op >= OP_ADD && op <= OP_MODULO)
         return arithmetic(op, l, r);
     return comparison(op, l, r);
@@ -262,12 +232,8 @@ step_run(const struct expression_step *s, const double *values,
 {
     struct value *last = n == 0 ? stack : &stack[n - 1];
 
-    if (s->op == OP_NAME) {
-        stack[n] = of_double(values[s->name]);
-        return n + 1;
-    }
-    if (s->op == OP_CONSTANT) {
-        stack[n] = s->value;
+    if (s->op == OP_NAME || s->op == OP_CONSTANT) {
+        stack[n] = s->op == OP_NAME ? of_double(values[s->name]) : s->value;
         return n + 1;
     }
     if (s->op == OP_CHOOSE) {

@@ -6,8 +6,11 @@
 #include "query/exp/expression.h"
 #include "query/exp/expression_priv.h"
 
-#include <math.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
 
+#include "base/text/digit.h"
 #include "base/text/number.h"
 #include "query/parse/parse.h"
 
@@ -35,7 +38,6 @@ struct parser {
     struct slice text;
     size_t at;
     struct expression *x;
-    size_t steps_cap;
     enum expression_op *waiting;
     size_t waiting_len;
     size_t depth; /* values on the stack when the steps so far have run */
@@ -44,61 +46,39 @@ struct parser {
     enum status st;
 };
 
-/* Of an operator: how tightly it binds, and how many values it takes. */
+/* Of an operator: how tightly it binds, how many values it takes, and what
+ * stands for it behind a value. */
 static const struct trait {
     enum level level;
     size_t operands;
+    const char *sign, *word;
 } traits[] = {
-    [OP_NONE] = { LEVEL_OPEN, 0 },
-    [OP_OPEN] = { LEVEL_OPEN, 0 },
-    [OP_NAME] = { LEVEL_OPEN, 0 },
-    [OP_CONSTANT] = { LEVEL_OPEN, 0 },
-    [OP_QUERY] = { LEVEL_CHOICE, 0 },
-    [OP_CHOOSE] = { LEVEL_CHOICE, 3 },
-    [OP_ELVIS] = { LEVEL_CHOICE, 2 },
-    [OP_OR] = { LEVEL_OR, 2 },
-    [OP_AND] = { LEVEL_AND, 2 },
-    [OP_BIT_OR] = { LEVEL_BIT_OR, 2 },
-    [OP_BIT_XOR] = { LEVEL_BIT_XOR, 2 },
-    [OP_BIT_AND] = { LEVEL_BIT_AND, 2 },
-    [OP_EQUAL] = { LEVEL_EQUALITY, 2 },
-    [OP_NOT_EQUAL] = { LEVEL_EQUALITY, 2 },
-    [OP_LESS] = { LEVEL_ORDER, 2 },
-    [OP_GREATER] = { LEVEL_ORDER, 2 },
-    [OP_LESS_EQUAL] = { LEVEL_ORDER, 2 },
-    [OP_GREATER_EQUAL] = { LEVEL_ORDER, 2 },
-    [OP_ADD] = { LEVEL_SUM, 2 },
-    [OP_SUBTRACT] = { LEVEL_SUM, 2 },
-    [OP_MULTIPLY] = { LEVEL_PRODUCT, 2 },
-    [OP_DIVIDE] = { LEVEL_PRODUCT, 2 },
-    [OP_MODULO] = { LEVEL_PRODUCT, 2 },
-    [OP_NEGATE] = { LEVEL_UNARY, 1 },
-    [OP_NOT] = { LEVEL_UNARY, 1 },
-    [OP_BIT_NOT] = { LEVEL_UNARY, 1 },
+    [OP_QUERY] = { LEVEL_CHOICE, 0, "?", NULL },
+    [OP_CHOOSE] = { LEVEL_CHOICE, 3, NULL, NULL },
+    [OP_ELVIS] = { LEVEL_CHOICE, 2, "?:", NULL },
+    [OP_OR] = { LEVEL_OR, 2, "||", "or" },
+    [OP_AND] = { LEVEL_AND, 2, "&&", "and" },
+    [OP_BIT_OR] = { LEVEL_BIT_OR, 2, "|", NULL },
+    [OP_BIT_XOR] = { LEVEL_BIT_XOR, 2, "^", NULL },
+    [OP_BIT_AND] = { LEVEL_BIT_AND, 2, "&", NULL },
+    [OP_EQUAL] = { LEVEL_EQUALITY, 2, "==", "eq" },
+    [OP_NOT_EQUAL] = { LEVEL_EQUALITY, 2, "!=", "ne" },
+    [OP_LESS] = { LEVEL_ORDER, 2, "<", "lt" },
+    [OP_GREATER] = { LEVEL_ORDER, 2, ">", "gt" },
+    [OP_LESS_EQUAL] = { LEVEL_ORDER, 2, "<=", "le" },
+    [OP_GREATER_EQUAL] = { LEVEL_ORDER, 2, ">=", "ge" },
+    [OP_ADD] = { LEVEL_SUM, 2, "+", NULL },
+    [OP_SUBTRACT] = { LEVEL_SUM, 2, "-", NULL },
+    [OP_MULTIPLY] = { LEVEL_PRODUCT, 2, "*", NULL },
+    [OP_DIVIDE] = { LEVEL_PRODUCT, 2, "/", "div" },
+    [OP_MODULO] = { LEVEL_PRODUCT, 2, "%", "mod" },
+    [OP_NEGATE] = { LEVEL_UNARY, 1, NULL, NULL },
+    [OP_NOT] = { LEVEL_UNARY, 1, NULL, NULL },
+    [OP_BIT_NOT] = { LEVEL_UNARY, 1, NULL, NULL },
 };
+#define TRAITS (sizeof traits / sizeof traits[0])
 
 static void parse(struct parser *p);
-
-/* Longer before shorter. */
-static const struct sign {
-    const char *text;
-    enum expression_op op;
-} signs[] = {
-    { "&&", OP_AND },       { "||", OP_OR },         { "==", OP_EQUAL },
-    { "!=", OP_NOT_EQUAL }, { "<=", OP_LESS_EQUAL }, { ">=", OP_GREATER_EQUAL },
-    { "?:", OP_ELVIS },     { "<", OP_LESS },        { ">", OP_GREATER },
-    { "+", OP_ADD },        { "-", OP_SUBTRACT },    { "*", OP_MULTIPLY },
-    { "/", OP_DIVIDE },     { "%", OP_MODULO },      { "&", OP_BIT_AND },
-    { "|", OP_BIT_OR },     { "^", OP_BIT_XOR },     { "?", OP_QUERY },
-};
-
-static const struct sign words[] = {
-    { "and", OP_AND },       { "or", OP_OR },
-    { "eq", OP_EQUAL },      { "ne", OP_NOT_EQUAL },
-    { "lt", OP_LESS },       { "gt", OP_GREATER },
-    { "le", OP_LESS_EQUAL }, { "ge", OP_GREATER_EQUAL },
-    { "div", OP_DIVIDE },    { "mod", OP_MODULO },
-};
 
 /* Words of JEXL that are no names, and have no meaning here. */
 static const char *const reserved[] = { "if",    "else",  "for", "foreach",
@@ -110,6 +90,7 @@ expression_parse(struct slice text, struct arena *a, struct expression **out,
                  struct error *e)
 {
     struct parser p = { .text = text, .want_value = true, .e = e };
+    size_t steps_max = text.size + 1; /* no token is shorter than a byte */
     char *copy;
 
     *out = NULL;
@@ -119,14 +100,12 @@ expression_parse(struct slice text, struct arena *a, struct expression **out,
     p.x = arena_array(a, 1, sizeof *p.x);
     copy = arena_strdup(a, text);
     p.waiting = arena_array(a, WAITING_MAX, sizeof *p.waiting);
-    /* No token is shorter than a byte. */
-    p.steps_cap = text.size + 1;
     if (p.x == NULL || copy == NULL || p.waiting == NULL)
         return parse_no_room(e);
     p.text = slice_of(copy, text.size);
     p.x->text = p.text;
-    p.x->steps = arena_array(a, p.steps_cap, sizeof *p.x->steps);
-    p.x->names = arena_array(a, p.steps_cap, sizeof *p.x->names);
+    p.x->steps = arena_array(a, steps_max, sizeof *p.x->steps);
+    p.x->names = arena_array(a, steps_max, sizeof *p.x->names);
     if (p.x->steps == NULL || p.x->names == NULL)
         return parse_no_room(e);
     parse(&p);
@@ -214,19 +193,13 @@ parse_binary(struct parser *p, enum expression_op op)
     enum level level = level_of(op);
 
     settle(p, level);
-    if (level == LEVEL_CHOICE) {
-        push(p, op); /* to the right: what waits may go on waiting */
-        return;
-    }
-    if (level_of(top(p)) == level) {
-        if (level == LEVEL_EQUALITY || level == LEVEL_ORDER) {
-            fail(p, "comparisons do not chain; use parentheses");
-            return;
-        }
-        emit(p, (struct expression_step){ .op = top(p) });
-        p->waiting_len--;
-    }
+    if (level_of(top(p)) == level &&
+        (level == LEVEL_EQUALITY || level == LEVEL_ORDER))
+        fail(p, "comparisons do not chain; use parentheses");
+    if (level != LEVEL_CHOICE) /* to the right: what waits may go on waiting */
+        settle(p, level - 1);
     push(p, op);
+    p->want_value = true;
 }
 
 /* ":" ends the middle of the nearest "?": all that waits since is done. */
@@ -264,98 +237,67 @@ peek(const struct parser *p, size_t ahead)
     return p->at + ahead < p->text.size ? p->text.data[p->at + ahead] : 0;
 }
 
-static bool
-is_digit(uint8_t c)
+static int
+is_of_word(int c)
 {
-    return c >= '0' && c <= '9';
-}
-
-static bool
-is_letter(uint8_t c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-           c == '$' || c == '@';
+    return isalnum(c) || memchr("_$@", c, 3) != NULL;
 }
 
 static void
 skip_blanks(struct parser *p)
 {
-    while (p->at < p->text.size &&
-           (peek(p, 0) == ' ' || (peek(p, 0) >= '\t' && peek(p, 0) <= '\r')))
+    while (isspace(peek(p, 0)))
         p->at++;
 }
 
 static struct slice
-skip_while(struct parser *p, bool (*is)(uint8_t c))
+skip_while(struct parser *p, int (*is)(int c))
 {
     size_t from = p->at;
 
-    while (p->at < p->text.size && is(peek(p, 0)))
+    while (is(peek(p, 0)))
         p->at++;
     return slice_of(p->text.data + from, p->at - from);
 }
 
-static bool
-is_of_word(uint8_t c)
-{
-    return is_letter(c) || is_digit(c);
-}
-
-static bool
-is_hex(uint8_t c)
-{
-    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
-static unsigned
-digit_of(uint8_t c)
-{
-    return (unsigned)(is_digit(c) ? c - '0' : (c | 0x20) - 'a' + 10);
-}
-
 /* Integers have 64 bits; a longer one is the double next to it. */
 static struct value
-integer_of(struct slice digits, unsigned base)
+integer_of(struct slice digits, int base)
 {
-    struct value v = { .kind = VALUE_INTEGER, .i = 0 };
-    double d = 0;
-    bool wide = false;
+    struct value v = { .kind = VALUE_INTEGER };
 
+    errno = 0;
+    v.i = strtoll((const char *)digits.data, NULL, base);
+    if (errno != ERANGE)
+        return v;
+    v = (struct value){ .kind = VALUE_FLOAT, .d = 0 };
     for (size_t i = 0; i < digits.size; i++) {
-        unsigned digit = digit_of(digits.data[i]);
-
-        d = d * base + digit;
-        wide = wide || __builtin_mul_overflow(v.i, (int64_t)base, &v.i) ||
-               __builtin_add_overflow(v.i, (int64_t)digit, &v.i);
+        v.d = v.d * base + digit_hex(digits.data[i]);
     }
-    if (wide) {
-        v.kind = VALUE_FLOAT;
-        v.d = d;
-        if (base == 10)
-            (void)number_parse_double(digits, &v.d);
-    }
+    if (base == 10)
+        (void)number_parse_double(digits, &v.d);
     return v;
 }
 
 static struct value
 parse_integer(struct parser *p, struct slice digits)
 {
+    bool zero = digits.data[0] == '0';
     struct value v;
 
-    if (digits.size == 1 && digits.data[0] == '0' &&
-        (peek(p, 0) | 0x20) == 'x' && is_hex(peek(p, 1))) {
+    if (zero && digits.size == 1 && (peek(p, 0) | 0x20) == 'x' &&
+        isxdigit(peek(p, 1))) {
         p->at++;
-        return integer_of(skip_while(p, is_hex), 16);
+        return integer_of(skip_while(p, isxdigit), 16);
     }
-    if (digits.size > 1 && digits.data[0] == '0') {
+    if (zero && digits.size > 1) {
         for (size_t i = 0; i < digits.size; i++)
             if (digits.data[i] > '7')
                 fail(p, "a digit that is not octal");
         return integer_of(digits, 8);
     }
     v = integer_of(digits, 10);
-    if ((peek(p, 0) | 0x20) == 'l')
-        p->at++;
+    p->at += (peek(p, 0) | 0x20) == 'l';
     return v;
 }
 
@@ -363,46 +305,40 @@ parse_integer(struct parser *p, struct slice digits)
 static struct value
 parse_real(struct parser *p, size_t from)
 {
-    struct value v = { .kind = VALUE_FLOAT, .d = 0 };
-    struct slice text;
+    const char *text = (const char *)p->text.data + from;
+    struct value v = { .kind = VALUE_DOUBLE };
+    char *end;
 
-    p->at++;
-    (void)skip_while(p, is_digit);
-    if ((peek(p, 0) | 0x20) == 'e') {
-        size_t sign = peek(p, 1) == '-' || peek(p, 1) == '+';
-
-        if (is_digit(peek(p, 1 + sign))) {
-            p->at += 1 + sign;
-            (void)skip_while(p, is_digit);
-        }
-    }
-    text = slice_of(p->text.data + from, p->at - from);
+    v.d = strtod(text, &end);
+    p->at = from + (size_t)(end - text);
     if ((peek(p, 0) | 0x20) == 'd') {
         p->at++;
-        v.kind = VALUE_DOUBLE;
-        (void)number_parse_double(text, &v.d);
         return v;
     }
-    if ((peek(p, 0) | 0x20) == 'f')
-        p->at++;
-    if (!parse_float(text, &v.d))
+    p->at += (peek(p, 0) | 0x20) == 'f';
+    v.kind = VALUE_FLOAT;
+    if (!parse_float(slice_of(text, (size_t)(end - text)), &v.d))
         fail(p, "a number that is none");
     return v;
+}
+
+static void
+parse_constant(struct parser *p, struct value v)
+{
+    emit(p, (struct expression_step){ .op = OP_CONSTANT, .value = v });
+    p->want_value = false;
 }
 
 static void
 parse_number(struct parser *p)
 {
     size_t from = p->at;
-    struct slice digits = skip_while(p, is_digit);
-    bool real = peek(p, 0) == '.' && is_digit(peek(p, 1));
-    struct expression_step step = { .op = OP_CONSTANT };
+    struct slice digits = skip_while(p, isdigit);
+    bool real = peek(p, 0) == '.' && isdigit(peek(p, 1));
 
-    step.value = real ? parse_real(p, from) : parse_integer(p, digits);
+    parse_constant(p, real ? parse_real(p, from) : parse_integer(p, digits));
     if (is_of_word(peek(p, 0)))
         fail(p, "a number with a letter behind");
-    emit(p, step);
-    p->want_value = false;
 }
 
 static void
@@ -427,11 +363,14 @@ parse_name(struct parser *p, struct slice name)
     p->want_value = false;
 }
 
-static void
-parse_constant(struct parser *p, struct value v)
+/* OP_NONE when there is none of that word. */
+static enum expression_op
+find_word(struct slice word)
 {
-    emit(p, (struct expression_step){ .op = OP_CONSTANT, .value = v });
-    p->want_value = false;
+    for (size_t op = 0; op < TRAITS; op++)
+        if (traits[op].word != NULL && slice_eq_str(word, traits[op].word))
+            return (enum expression_op)op;
+    return OP_NONE;
 }
 
 static void
@@ -444,9 +383,8 @@ parse_word_value(struct parser *p, struct slice word)
     for (size_t i = 0; i < sizeof reserved / sizeof reserved[0]; i++)
         if (slice_eq_str(word, reserved[i]))
             fail(p, "a word that is reserved");
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (slice_eq_str(word, words[i].text))
-            fail(p, "an operator without its first value");
+    if (find_word(word) != OP_NONE)
+        fail(p, "an operator without its first value");
     if (slice_eq_str(word, "true") || slice_eq_str(word, "false"))
         parse_constant(
             p, (struct value){ .kind = VALUE_TRUTH, .i = word.data[0] == 't' });
@@ -461,11 +399,11 @@ parse_value(struct parser *p)
 {
     uint8_t c = peek(p, 0);
 
-    if (is_digit(c)) {
+    if (isdigit(c)) {
         parse_number(p);
         return;
     }
-    if (is_letter(c)) {
+    if (is_of_word(c)) {
         parse_word_value(p, skip_while(p, is_of_word));
         return;
     }
@@ -493,35 +431,32 @@ parse_value(struct parser *p)
     p->at++;
 }
 
-static const struct sign *
-find_operator(struct parser *p)
+/* The longest sign, or the word, that is next. */
+static enum expression_op
+parse_sign(struct parser *p)
 {
-    if (is_letter(peek(p, 0))) {
-        struct slice word = skip_while(p, is_of_word);
+    struct slice rest = slice_of(p->text.data + p->at, p->text.size - p->at);
+    enum expression_op found = OP_NONE;
+    size_t size = 0;
 
-        for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-            if (slice_eq_str(word, words[i].text))
-                return &words[i];
-        p->at -= word.size;
-        return NULL;
-    }
-    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
-        struct slice text = slice_str(signs[i].text);
-
-        if (slice_starts(slice_of(p->text.data + p->at, p->text.size - p->at),
-                         text)) {
-            p->at += text.size;
-            return &signs[i];
+    if (is_of_word(peek(p, 0)))
+        return find_word(skip_while(p, is_of_word));
+    for (size_t op = 0; op < TRAITS; op++)
+        if (traits[op].sign != NULL && strlen(traits[op].sign) > size &&
+            slice_starts(rest, slice_str(traits[op].sign))) {
+            found = (enum expression_op)op;
+            size = strlen(traits[op].sign);
         }
-    }
-    return NULL;
+    p->at += size;
+    return found;
 }
 
 static void
 parse_operator(struct parser *p)
 {
-    const struct sign *sign;
+    size_t from = p->at;
     uint8_t c = peek(p, 0);
+    enum expression_op op;
 
     if (c == ')' || c == ':') {
         if (c == ')')
@@ -531,13 +466,13 @@ parse_operator(struct parser *p)
         p->at++;
         return;
     }
-    sign = find_operator(p);
-    if (sign == NULL) {
-        fail(p, "an operator is missing");
+    op = parse_sign(p);
+    if (op != OP_NONE) {
+        parse_binary(p, op);
         return;
     }
-    parse_binary(p, sign->op);
-    p->want_value = true;
+    p->at = from;
+    fail(p, "an operator is missing");
 }
 
 static void

@@ -11,6 +11,8 @@
 
 #include "query/exp/gexp_priv.h"
 
+#include <ctype.h>
+
 struct token {
     uint8_t sign; /* 'n': a name; 0: the end; '?': none of ours */
     size_t at;
@@ -74,9 +76,7 @@ gexp_find_function(struct slice name)
 static bool
 is_of_name(uint8_t c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           (c >= '0' && c <= '9') ||
-           (c != 0 && strchr("-_#/$@|.'][", c) != NULL);
+    return isalnum(c) || memchr("-_#/$@|.'][", c, 11) != NULL;
 }
 
 static bool
