@@ -270,9 +270,11 @@ series_of(struct task *t, struct slice tsuid)
 static size_t
 row_bytes(const struct store_row *row)
 {
-    size_t open = row->head == NULL ? row->open_len : row->head->len;
+    size_t bytes = row->block.size;
 
-    return row->block.size + open * HEAD_POINT_BYTES;
+    for (size_t i = 0; i < row->open_len; i++)
+        bytes += row->open[i].count * HEAD_POINT_BYTES;
+    return bytes;
 }
 
 static void

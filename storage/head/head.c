@@ -140,12 +140,37 @@ link_metric(const struct head *h, struct head_bucket *b, struct head_series *s)
     m->first = s;
 }
 
-struct head_series *
-head_of_metric(struct head_bucket *b, uint64_t metric)
+static bool
+each_row(const struct head_series *s, head_row_fn *f, void *ctx)
 {
-    if (b->metrics_len == 0)
-        return NULL;
-    return metric_slot(b->metrics, b->metrics_len, metric)->first;
+    struct head_row *r = s->rows;
+
+    while (r != NULL && r->next != NULL)
+        r = r->next;
+    while (r != NULL && f(ctx, head_tsuid(s), r))
+        r = r->newer;
+    return r == NULL;
+}
+
+void
+head_each_row(struct head *h, unsigned bucket, struct slice metric,
+              const struct slice *series, size_t len, head_row_fn *f, void *ctx)
+{
+    struct head_bucket *b = &h->buckets[bucket];
+    const struct head_series *s = NULL;
+    bool more = true;
+
+    lock_take(&b->lock);
+    for (size_t i = 0; series != NULL && i < len && more; i++) {
+        s = head_find(h, b, series[i]);
+        more = s == NULL || each_row(s, f, ctx);
+    }
+    if (series == NULL && b->metrics_len > 0)
+        s = metric_slot(b->metrics, b->metrics_len, metric_id(h, metric))
+                ->first;
+    for (; series == NULL && s != NULL && more; s = s->metric_next)
+        more = each_row(s, f, ctx);
+    lock_drop(&b->lock);
 }
 
 /* After series went: lists and table are made anew from those that stay. */

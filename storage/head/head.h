@@ -103,10 +103,6 @@ struct head_series *head_series(struct head *h, struct head_bucket *b,
 /* NULL when there is none. */
 struct head_series *head_find(const struct head *h, struct head_bucket *b,
                               struct slice tsuid) REQUIRES(b->lock);
-/* The first of a metric's series, linked by metric_next; or NULL. */
-struct head_series *head_of_metric(struct head_bucket *b, uint64_t metric)
-    REQUIRES(b->lock);
-
 /* The newest row of that hour, or NULL.  It looks at the series' newest row,
  * and if that is of another hour at the index, from head_home() on. */
 struct head_row *head_newest_row(const struct head *h,
@@ -124,9 +120,18 @@ bool head_append(struct head *h, struct head_bucket *b, struct head_series *s,
 /* Is there a row of its series and hour that was made before? */
 bool head_has_predecessor(const struct head_row *r);
 
-/* What the row's block would say of it (open_row.h), remembered. */
-bool head_row_summary(struct head *h, struct head_bucket *b, struct head_row *r,
-                      struct summary *out) REQUIRES(b->lock);
+/* What the row's block would say of it (open_row.h), remembered.  The caller
+ * holds the bucket's lock. */
+bool head_row_summary(struct head *h, struct head_row *r, struct summary *out);
+
+/* Takes an open row, under the bucket's lock; false: no more. */
+typedef bool head_row_fn(void *ctx, struct slice tsuid, struct head_row *r);
+
+/* Calls 'f' for the open rows of a bucket: those of 'series', or with NULL
+ * those of a metric.  A series' rows come in the order of their making. */
+void head_each_row(struct head *h, unsigned bucket, struct slice metric,
+                   const struct slice *series, size_t len, head_row_fn *f,
+                   void *ctx);
 
 /* Takes the row out of its lists and frees it. */
 void head_drop_row(struct head *h, struct head_bucket *b, struct head_row *r)

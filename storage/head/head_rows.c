@@ -193,13 +193,11 @@ head_has_predecessor(const struct head_row *r)
 
 /* What flushes an immutable row reads it without the lock. */
 bool
-head_row_summary(struct head *h, struct head_bucket *b, struct head_row *r,
-                 struct summary *out)
+head_row_summary(struct head *h, struct head_row *r, struct summary *out)
 {
     uint32_t held = open_row_held(&r->open);
     bool known = open_row_summary(&r->open, !r->immutable, out);
 
-    (void)b;
     if (open_row_held(&r->open) != held)
         atomic_fetch_add(&h->bytes, open_row_held(&r->open) - held);
     return known;

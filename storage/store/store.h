@@ -139,15 +139,23 @@ void store_announce(struct store *s, const char *address);
 
 /* -- reading -------------------------------------------------------------- */
 
+/* An open row of the head, as a scan copied it. */
+struct open_copy {
+    struct slice tsuid;
+    uint32_t span, base; /* the first seconds of the row and of the hour */
+    uint32_t count;      /* points, repeated ones included */
+    uint32_t order;      /* of making, within an hour */
+    struct slice bytes;  /* the points, packed (open_row.h) */
+    const struct summary *summary; /* NULL: not known */
+};
+
 /* One hour of a row as a scan lends it, until the scan's next step. */
 struct store_row {
     struct slice tsuid;
     uint32_t base;
-    struct slice block;        /* empty: only in the head */
-    const struct points *head; /* NULL: only in the engine, or in 'open' */
-    struct slice open;         /* all there is, packed (open_row.h); or empty */
-    uint32_t open_len;         /* points in it, repeated ones included */
-    const struct summary *summary; /* of 'open', or NULL: not known */
+    struct slice block;           /* empty: only in the head */
+    const struct open_copy *open; /* over it, in the order of making */
+    size_t open_len;
 };
 
 /* How a scan moves; the planner chooses. */
@@ -166,7 +174,7 @@ struct scan_spec {
      * rows.  NULL with len 0 for the other ways. */
     const struct slice *series;
     size_t series_len;
-    struct slice metric; /* id, for the head's index */
+    struct slice metric; /* id: all rows are of one */
     bool summaries;      /* of open rows: they may be asked for */
     /* What the copies of open rows may take, of all scans that are opened
      * together; 0: no limit.  NULL: no budget. */

@@ -34,6 +34,7 @@ read_newest(struct store *s, struct slice tsuid, uint32_t from_base,
         .to_base = to_base,
         .series = &tsuid,
         .series_len = 1,
+        .metric = { tsuid.data, s->layout.metric_width },
     };
     struct buf block = BUF_INIT; /* of the newest hour, if all of it is one */
     struct store_scan *scan;

@@ -16,28 +16,13 @@
 
 #define SCAN_MAGIC FOURCC('S', 'C', 'A', 'N')
 
-/* A row of the head, as copied, and the key of the row in the engine that has
- * its hour.  Two may be of one hour: an immutable one and, made later, the open
- * one. */
-struct copied {
-    uint8_t *key;
-    size_t key_size;
-    uint32_t base;
-    uint8_t *bytes;
-    size_t bytes_size;
-    uint32_t count;
-    const struct summary *summary; /* NULL: not known */
-    size_t order;                  /* of making, within an hour */
-};
-
 struct store_scan {
     uint32_t magic;
     struct store *s;
     struct scan_spec spec;
     struct arena *arena;
-    struct copied **head; /* in order of keys */
+    struct open_copy *head; /* in order of keys, hours and making */
     size_t head_len, head_cap, head_at;
-    struct points points; /* of the head's row that is lent */
     struct kv_iter *it;
     bool shares; /* the iterator is closed with a later scan */
     bool begun;
@@ -45,98 +30,84 @@ struct store_scan {
     struct row_hours hours; /* of it, that are to come */
     bool has_block;         /* the one to be lent next */
     struct slice block;
-    uint32_t block_base;
-    struct slice tsuid; /* of the row that the iterator stands on */
+    uint32_t span, block_base; /* of the row, and of the block in it */
+    struct slice tsuid;        /* of the row that the iterator stands on */
     struct slice predicted_tsuid;
     struct slice matched_prediction; /* of the iterator's row; or empty */
     uint32_t from_row, to_row;       /* the range's first and last row */
+    uint8_t end[ROW_KEY_MAX];        /* behind all its rows */
+    size_t end_size;
     uint32_t seek_base;
     size_t seek_at; /* of spec.series, for SCAN_SEEKS */
-    uint8_t engine_tsuid[TSUID_MAX], head_tsuid[TSUID_MAX];
+    uint8_t engine_tsuid[TSUID_MAX];
     struct scan_counts counts;
     enum status status;
     struct error error;
 };
 
-static void
-fail(struct store_scan *scan, enum status status, const char *text)
-{
-    if (scan->status == ST_OK)
-        scan->status = error_set(&scan->error, status, "%s", text);
-}
-
 /* -- the head's part ------------------------------------------------------- */
 
-/* NULL when it is not wanted, or there is none. */
-static const struct summary *
-copy_summary(struct store_scan *scan, struct head_bucket *b, struct head_row *r)
-    REQUIRES(b->lock)
+/* An open row of the head, under its bucket's lock: false when there is no room
+ * for a copy. */
+static bool
+copy_row(struct store_scan *scan, struct slice tsuid, struct head_row *r)
 {
-    struct summary s, *copy = NULL;
+    const struct open_row *open = &r->open;
+    struct open_copy c = { .base = open->base, .count = open->count };
+    struct summary s, *summary = NULL;
+    uint8_t *bytes = arena_alloc(scan->arena, tsuid.size + open->size);
+    struct open_copy *head = arena_grow(scan->arena, scan->head, scan->head_len,
+                                        &scan->head_cap, sizeof *head);
 
-    if (scan->spec.summaries && head_row_summary(&scan->s->head, b, r, &s))
-        copy = arena_alloc(scan->arena, sizeof *copy);
-    if (copy != NULL)
-        *copy = s;
-    return copy;
+    if (bytes == NULL || head == NULL)
+        return false;
+    scan->head = head;
+    memcpy(bytes, tsuid.data, tsuid.size);
+    memcpy(bytes + tsuid.size, open->bytes, open->size);
+    c.tsuid = slice_of(bytes, tsuid.size);
+    c.bytes = slice_of(bytes + tsuid.size, open->size);
+    c.span = key_span_base(&scan->s->layout, c.base);
+    c.order = (uint32_t)scan->head_len;
+    if (scan->spec.summaries && head_row_summary(&scan->s->head, r, &s))
+        summary = arena_alloc(scan->arena, sizeof *summary);
+    if (summary != NULL)
+        *summary = s;
+    c.summary = summary;
+    head[scan->head_len++] = c;
+    return true;
 }
 
-static void
-copy_row(struct store_scan *scan, struct head_bucket *b, struct head_row *r,
-         struct slice key, size_t order) REQUIRES(b->lock)
+static bool
+take_row(void *ctx, struct slice tsuid, struct head_row *r)
 {
-    struct copied *c = arena_alloc(scan->arena, sizeof *c);
-    uint8_t *copy = arena_alloc(scan->arena, key.size + r->open.size);
-
-    if (c == NULL || copy == NULL) {
-        fail(scan, ST_LIMIT, "copies of open rows take more than they may");
-        return;
-    }
-    scan->head =
-        mem_grow(scan->head, scan->head_len, &scan->head_cap, sizeof c);
-    scan->head[scan->head_len++] = c;
-    *c = (struct copied){ .key = copy,
-                          .key_size = key.size,
-                          .base = r->open.base,
-                          .bytes = copy + key.size,
-                          .bytes_size = r->open.size,
-                          .count = r->open.count,
-                          .summary = copy_summary(scan, b, r),
-                          .order = order };
-    memcpy(c->key, key.data, key.size);
-    memcpy(c->bytes, r->open.bytes, r->open.size);
-}
-
-static void
-copy_series(struct store_scan *scan, struct head_bucket *b,
-            const struct head_series *series, bool match) REQUIRES(b->lock)
-{
+    struct store_scan *scan = ctx;
     uint8_t bytes[ROW_KEY_MAX];
-    size_t order = SIZE_MAX;
+    uint32_t base = r->open.base;
 
-    /* The newest made comes first in the list: 'order' counts down. */
-    for (struct head_row *r = series->rows; r != NULL && scan->status == ST_OK;
-         r = r->next, order--) {
-        struct slice key = { bytes, 0 };
-
-        if (r->open.base < scan->spec.from_base ||
-            r->open.base > scan->spec.to_base)
-            continue;
-        key.size =
-            key_row(&scan->s->layout, head_tsuid(series), r->open.base, bytes);
-        if (!match || mask_set_match(scan->spec.masks, key))
-            copy_row(scan, b, r, key, order);
-    }
+    if (base < scan->spec.from_base || base > scan->spec.to_base)
+        return true;
+    if (scan->spec.way != SCAN_SEEKS &&
+        !mask_set_match(
+            scan->spec.masks,
+            slice_of(bytes, key_row(&scan->s->layout, tsuid, base, bytes))))
+        return true;
+    if (!copy_row(scan, tsuid, r))
+        scan->status = error_set(&scan->error, ST_LIMIT,
+                                 "copies of open rows take more than they may");
+    return scan->status == ST_OK;
 }
 
+/* All rows are of one metric and bucket, so spans and TSUIDs order them as
+ * their keys do. */
 static int
-compare_copied(const void *a, const void *b)
+compare_copies(const void *a, const void *b)
 {
-    const struct copied *x = *(struct copied *const *)a;
-    const struct copied *y = *(struct copied *const *)b;
-    int c =
-        slice_cmp(slice_of(x->key, x->key_size), slice_of(y->key, y->key_size));
+    const struct open_copy *x = a, *y = b;
+    int c;
 
+    if (x->span != y->span)
+        return x->span < y->span ? -1 : 1;
+    c = slice_cmp(x->tsuid, y->tsuid);
     if (c != 0)
         return c;
     if (x->base != y->base)
@@ -147,34 +118,22 @@ compare_copied(const void *a, const void *b)
 static void
 copy_head(struct store_scan *scan)
 {
-    struct head *h = &scan->s->head;
-    struct head_bucket *b = &h->buckets[scan->spec.bucket];
     const struct scan_spec *spec = &scan->spec;
 
-    lock_take(&b->lock);
-    if (spec->way == SCAN_SEEKS) {
-        for (size_t i = 0; i < spec->series_len; i++) {
-            struct head_series *series = head_find(h, b, spec->series[i]);
-
-            if (series != NULL)
-                copy_series(scan, b, series, false);
-        }
-    } else {
-        uint64_t id =
-            key_get_uint(spec->metric.data, (unsigned)spec->metric.size);
-
-        for (const struct head_series *series = head_of_metric(b, id);
-             series != NULL && scan->status == ST_OK;
-             series = series->metric_next)
-            if (series->rows != NULL)
-                copy_series(scan, b, series, true);
-    }
-    lock_drop(&b->lock);
+    head_each_row(&scan->s->head, spec->bucket, spec->metric,
+                  spec->way == SCAN_SEEKS ? spec->series : NULL,
+                  spec->series_len, take_row, scan);
     if (scan->head_len > 1)
-        qsort(scan->head, scan->head_len, sizeof *scan->head, compare_copied);
+        qsort(scan->head, scan->head_len, sizeof *scan->head, compare_copies);
 }
 
 /* -- the engine's part ----------------------------------------------------- */
+
+static size_t
+base_at(const struct store_scan *scan)
+{
+    return 1u + scan->s->layout.salt_width + scan->s->layout.metric_width;
+}
 
 static void
 seek(struct store_scan *scan, struct slice key)
@@ -191,43 +150,45 @@ step(struct store_scan *scan)
     scan->counts.keys += scan->on_key;
 }
 
+static bool
+is_behind(const struct store_scan *scan, struct slice key)
+{
+    return slice_cmp(key, slice_of(scan->end, scan->end_size)) >= 0;
+}
+
 /* Is it a row of the series that is expected?  A mask took one of another time,
  * and the range of times is all that masks say of them. */
 static bool
 is_predicted(const struct store_scan *scan, struct slice key)
 {
-    const struct key_layout *layout = &scan->s->layout;
-    size_t head = 1u + layout->salt_width, width = layout->metric_width;
-    const uint8_t *tsuid = scan->predicted_tsuid.data,
-                  *base = key.data + head + width;
-    uint32_t begins;
+    struct slice tsuid = scan->predicted_tsuid;
+    size_t at = base_at(scan), width = scan->spec.metric.size;
+    uint32_t span;
 
-    if (scan->predicted_tsuid.size == 0 ||
-        key.size != head + scan->predicted_tsuid.size + 4)
+    if (tsuid.size == 0 || key.size != at - width + tsuid.size + 4)
         return false;
-    begins = (uint32_t)key_get_uint(base, 4);
-    return key.data[0] == TABLE_ROWS &&
-           (layout->salt_width == 0 || key.data[1] == scan->spec.bucket) &&
-           begins >= scan->from_row && begins <= scan->to_row &&
-           begins == key_span_base(layout, begins) &&
-           memcmp(key.data + head, tsuid, width) == 0 &&
-           memcmp(base + 4, tsuid + width,
-                  scan->predicted_tsuid.size - width) == 0;
+    span = (uint32_t)key_get_uint(key.data + at, 4);
+    return memcmp(key.data, scan->end, at) == 0 && span >= scan->from_row &&
+           span <= scan->to_row &&
+           span == key_span_base(&scan->s->layout, span) &&
+           memcmp(key.data + at + 4, tsuid.data + width, tsuid.size - width) ==
+               0;
 }
 
 static bool
 matches(struct store_scan *scan, struct slice key)
 {
-    bool expected = is_predicted(scan, key);
+    bool predicted = is_predicted(scan, key);
 
     scan->matched_prediction =
-        expected ? scan->predicted_tsuid : (struct slice){ NULL, 0 };
-    return expected || mask_set_match(scan->spec.masks, key);
+        predicted ? scan->predicted_tsuid : (struct slice){ NULL, 0 };
+    return predicted || mask_set_match(scan->spec.masks, key);
 }
 
-/* From a key on which the iterator stands to the next one that a mask takes. */
+/* From a key on which the iterator stands to the next one that a mask takes: by
+ * steps, or by hints. */
 static void
-advance_skip_scan(struct store_scan *scan)
+advance_by_masks(struct store_scan *scan)
 {
     uint8_t hint[ROW_KEY_MAX];
 
@@ -237,36 +198,17 @@ advance_skip_scan(struct store_scan *scan)
 
         if (matches(scan, key))
             return;
-        size = mask_set_hint(scan->spec.masks, key, hint);
-        if (size == 0)
+        if (is_behind(scan, key)) {
             scan->on_key = false;
-        else
-            seek(scan, slice_of(hint, size));
-    }
-}
-
-/* Steps over everything; the metric's rows of the time range lie together. */
-static void
-advance_range_scan(struct store_scan *scan)
-{
-    const struct key_layout *layout = &scan->s->layout;
-    size_t head = 1u + layout->salt_width;
-    size_t base_at = head + layout->metric_width;
-
-    while (scan->on_key) {
-        struct slice key = kv_iter_key(scan->it);
-
-        if (matches(scan, key))
-            return;
-        if (key.size < base_at + 4 || key.data[0] != TABLE_ROWS ||
-            (layout->salt_width == 1 && key.data[1] != scan->spec.bucket) ||
-            memcmp(key.data + head, scan->spec.metric.data,
-                   scan->spec.metric.size) != 0 ||
-            key_get_uint(key.data + base_at, 4) > scan->to_row) {
-            scan->on_key = false;
-            return;
+        } else if (scan->spec.way == SCAN_RANGE) {
+            step(scan);
+        } else {
+            size = mask_set_hint(scan->spec.masks, key, hint);
+            if (size == 0)
+                scan->on_key = false;
+            else
+                seek(scan, slice_of(hint, size));
         }
-        step(scan);
     }
 }
 
@@ -283,115 +225,73 @@ next_target(struct store_scan *scan)
     return true;
 }
 
-/* Forward to the first target at or behind the key where a seek arrived: spans
- * and series that are not there cost nothing. False when none is left. */
-static bool
-skip_targets(struct store_scan *scan, struct slice found)
+/* Seeks target after target until one is there.  Spans and series that are not
+ * there, by the key where the last seek arrived, cost no seek. */
+static void
+advance_by_seeks(struct store_scan *scan)
 {
     const struct key_layout *layout = &scan->s->layout;
-    size_t base_at = 1u + layout->salt_width + layout->metric_width;
     uint8_t bytes[ROW_KEY_MAX];
-    uint64_t base;
 
-    if (found.size < base_at + 4)
-        return false;
-    (void)key_row(layout, scan->spec.series[0], 0, bytes);
-    if (memcmp(found.data, bytes, base_at) != 0)
-        return false; /* behind all rows of this metric */
-    base = key_get_uint(found.data + base_at, 4);
-    if (base > scan->to_row)
-        return false;
-    if (base > scan->seek_base) {
-        scan->seek_base = key_span_base(layout, (uint32_t)base);
-        scan->seek_at = 0;
-    }
     for (;;) {
-        size_t size = key_row(layout, scan->spec.series[scan->seek_at],
+        struct slice target = { bytes, 0 }, key;
+        uint32_t span;
+        int order = -1;
+
+        target.size = key_row(layout, scan->spec.series[scan->seek_at],
                               scan->seek_base, bytes);
-
-        if (slice_cmp(slice_of(bytes, size), found) >= 0)
-            return true;
-        if (!next_target(scan))
-            return false;
-    }
-}
-
-/* Seeks target after target until one is there. */
-static void
-advance_point_lookups(struct store_scan *scan)
-{
-    uint8_t bytes[ROW_KEY_MAX];
-
-    for (;;) {
-        struct slice target = { bytes, 0 };
-
-        target.size =
-            key_row(&scan->s->layout, scan->spec.series[scan->seek_at],
-                    scan->seek_base, bytes);
-        if (!scan->on_key || slice_cmp(kv_iter_key(scan->it), target) < 0)
+        if (scan->on_key)
+            order = slice_cmp(kv_iter_key(scan->it), target);
+        if (order < 0) {
             seek(scan, target);
-        if (!scan->on_key || slice_eq(kv_iter_key(scan->it), target))
+            if (!scan->on_key)
+                return;
+        }
+        key = kv_iter_key(scan->it);
+        if (order == 0 || slice_eq(key, target))
             return;
-        if (!skip_targets(scan, kv_iter_key(scan->it))) {
+        scan->on_key = !is_behind(scan, key) && key.size >= base_at(scan) + 4;
+        if (!scan->on_key)
+            return;
+        span = key_span_base(
+            layout, (uint32_t)key_get_uint(key.data + base_at(scan), 4));
+        if (span > scan->seek_base) {
+            scan->seek_base = span;
+            scan->seek_at = 0;
+        } else if (!next_target(scan)) {
             scan->on_key = false;
             return;
         }
     }
 }
 
-static void
-first_key(struct store_scan *scan)
-{
-    uint8_t hint[ROW_KEY_MAX];
-    size_t size;
-
-    if (scan->spec.way == SCAN_SEEKS) {
-        scan->seek_base = scan->from_row;
-        if (scan->spec.series_len > 0)
-            advance_point_lookups(scan);
-        return;
-    }
-    size = mask_set_hint(scan->spec.masks, (struct slice){ NULL, 0 }, hint);
-    if (size == 0)
-        return;
-    seek(scan, slice_of(hint, size));
-    if (scan->spec.way == SCAN_HINTS)
-        advance_skip_scan(scan);
-    else
-        advance_range_scan(scan);
-}
-
+/* To the first key, or from one to the next. */
 static void
 next_key(struct store_scan *scan)
 {
-    switch (scan->spec.way) {
-    case SCAN_HINTS:
-        step(scan);
-        advance_skip_scan(scan);
-        break;
-    case SCAN_RANGE:
-        step(scan);
-        advance_range_scan(scan);
-        break;
-    case SCAN_SEEKS:
-        if (next_target(scan))
-            advance_point_lookups(scan);
+    bool first = !scan->begun;
+    uint8_t hint[ROW_KEY_MAX];
+    size_t size;
+
+    scan->begun = true;
+    if (scan->spec.way == SCAN_SEEKS) {
+        if (scan->spec.series_len > 0 && (first || next_target(scan)))
+            advance_by_seeks(scan);
         else
             scan->on_key = false;
-        break;
+        return;
     }
+    if (first) {
+        size = mask_set_hint(scan->spec.masks, (struct slice){ NULL, 0 }, hint);
+        if (size > 0)
+            seek(scan, slice_of(hint, size));
+    } else {
+        step(scan);
+    }
+    advance_by_masks(scan);
 }
 
 /* -- the engine's hours ---------------------------------------------------- */
-
-static uint32_t
-base_of(const struct store_scan *scan, struct slice key)
-{
-    const struct key_layout *layout = &scan->s->layout;
-
-    return (uint32_t)key_get_uint(
-        key.data + 1 + layout->salt_width + layout->metric_width, 4);
-}
 
 /* The iterator stands on a row: whose is it, and what is in it? */
 static bool
@@ -400,19 +300,19 @@ begin_row(struct store_scan *scan)
     const struct key_layout *layout = &scan->s->layout;
     struct slice key = kv_iter_key(scan->it);
     enum status status = ST_OK;
-    uint32_t base = 0;
     unsigned salt;
 
     if (scan->matched_prediction.size > 0) {
         scan->tsuid = scan->matched_prediction;
-        base = base_of(scan, key);
+        scan->span = (uint32_t)key_get_uint(key.data + base_at(scan), 4);
     } else {
         scan->tsuid.data = scan->engine_tsuid;
-        status = key_row_parse(layout, key, &salt, &base, scan->engine_tsuid,
-                               &scan->tsuid.size, &scan->error);
+        status =
+            key_row_parse(layout, key, &salt, &scan->span, scan->engine_tsuid,
+                          &scan->tsuid.size, &scan->error);
     }
     if (status == ST_OK)
-        status = row_hours_begin(layout, base, kv_iter_value(scan->it),
+        status = row_hours_begin(layout, scan->span, kv_iter_value(scan->it),
                                  &scan->hours, &scan->error);
     if (status == ST_OK)
         scan->counts.bytes += key.size;
@@ -441,11 +341,7 @@ next_block(struct store_scan *scan)
 {
     scan->has_block = scan->on_key && next_hour(scan);
     while (!scan->has_block && scan->status == ST_OK) {
-        if (scan->begun)
-            next_key(scan);
-        else
-            first_key(scan);
-        scan->begun = true;
+        next_key(scan);
         if (!scan->on_key || !begin_row(scan))
             return;
         scan->has_block = next_hour(scan);
@@ -459,6 +355,8 @@ open_head(struct store *s, const struct scan_spec *spec, size_t taken)
 {
     struct store_scan *scan = mem_new(sizeof *scan);
 
+    uint8_t *end = scan->end;
+
     INSIST(spec->bucket < s->head.buckets_len);
     scan->magic = SCAN_MAGIC;
     scan->s = s;
@@ -467,8 +365,16 @@ open_head(struct store *s, const struct scan_spec *spec, size_t taken)
         arena_new_within(spec->max_bytes > taken ? spec->max_bytes - taken
                                                  : spec->max_bytes != 0,
                          spec->budget);
-    scan->from_row = key_span_base(&s->layout, spec->from_base);
+    scan->from_row = scan->seek_base =
+        key_span_base(&s->layout, spec->from_base);
     scan->to_row = key_span_base(&s->layout, spec->to_base);
+    *end++ = TABLE_ROWS;
+    if (s->layout.salt_width > 0)
+        *end++ = (uint8_t)spec->bucket;
+    memcpy(end, spec->metric.data, spec->metric.size);
+    end += spec->metric.size;
+    key_put_uint(end, scan->to_row + 1u, 4);
+    scan->end_size = (size_t)(end + 4 - scan->end);
     copy_head(scan);
     return scan;
 }
@@ -512,83 +418,41 @@ store_scan_open(struct store *s, const struct scan_spec *spec,
     return store_scans_open(s, spec, 1, out, e);
 }
 
-/* Are both of the same hour of a row? */
-static bool
-same_hour(const struct copied *a, const struct copied *b)
-{
-    return a->base == b->base && slice_eq(slice_of(a->key, a->key_size),
-                                          slice_of(b->key, b->key_size));
-}
-
-/* An hour of the head of which there is nothing else is lent as it is. */
-static bool
-lend_single_source(struct store_scan *scan, struct store_row *row)
-{
-    const struct copied *c = scan->head[scan->head_at];
-
-    if (row->block.size > 0 || (scan->head_at + 1 < scan->head_len &&
-                                same_hour(c, scan->head[scan->head_at + 1])))
-        return false;
-    row->open = slice_of(c->bytes, c->bytes_size);
-    row->open_len = c->count;
-    row->summary = c->summary;
-    scan->head_at++;
-    return true;
-}
-
-/* Unpacks the head's rows of one hour, all of them. */
-static void
-take_head(struct store_scan *scan)
-{
-    const struct copied *first = scan->head[scan->head_at];
-
-    points_clear(&scan->points);
-    for (; scan->head_at < scan->head_len; scan->head_at++) {
-        const struct copied *c = scan->head[scan->head_at];
-
-        if (!same_hour(first, c))
-            break;
-        if (!open_row_unpack(slice_of(c->bytes, c->bytes_size), c->count,
-                             c->base, &scan->points))
-            fail(scan, ST_BUSY, "no memory to read a row");
-    }
-    points_sort_unique(&scan->points);
-}
-
 /* < 0: the engine's hour is next; > 0: the head's; 0: they are the same. */
 static int
 compare_hours(const struct store_scan *scan)
 {
-    const struct copied *c;
+    const struct open_copy *c = &scan->head[scan->head_at];
     int order;
 
     if (scan->head_at == scan->head_len)
         return -1;
     if (!scan->has_block)
         return 1;
-    c = scan->head[scan->head_at];
-    order = slice_cmp(kv_iter_key(scan->it), slice_of(c->key, c->key_size));
+    if (scan->span != c->span)
+        return scan->span < c->span ? -1 : 1;
+    order = slice_cmp(scan->tsuid, c->tsuid);
     if (order != 0)
         return order;
     return (scan->block_base > c->base) - (scan->block_base < c->base);
 }
 
-/* Whose the head's next row is. */
-static bool
-parse_head_key(struct store_scan *scan, struct store_row *row)
+/* All the head's rows of one hour. */
+static void
+take_head(struct store_scan *scan, struct store_row *row)
 {
-    const struct copied *c = scan->head[scan->head_at];
-    uint32_t begins;
-    unsigned salt;
+    const struct open_copy *c = &scan->head[scan->head_at];
+    size_t n = 1;
 
+    while (scan->head_at + n < scan->head_len && c[n].base == c->base &&
+           slice_eq(c[n].tsuid, c->tsuid))
+        n++;
+    row->tsuid = row->block.size > 0 ? row->tsuid : c->tsuid;
     row->base = c->base;
-    row->tsuid.data = scan->head_tsuid;
-    if (key_row_parse(&scan->s->layout, slice_of(c->key, c->key_size), &salt,
-                      &begins, scan->head_tsuid, &row->tsuid.size,
-                      &scan->error) == ST_OK)
-        return true;
-    scan->status = ST_CORRUPT;
-    return false;
+    row->open = c;
+    row->open_len = n;
+    scan->head_at += n;
+    scan->counts.head_rows++;
 }
 
 bool
@@ -610,18 +474,11 @@ store_scan_next(struct store_scan *scan, struct store_row *row)
         row->block = scan->block;
         scan->counts.bytes += scan->block.size;
         scan->has_block = false; /* the next call goes on */
-    } else if (!parse_head_key(scan, row)) {
-        return false;
     }
-    if (order >= 0) {
-        scan->counts.head_rows++;
-        if (!lend_single_source(scan, row)) {
-            take_head(scan);
-            row->head = &scan->points;
-        }
-    }
+    if (order >= 0)
+        take_head(scan, row);
     scan->counts.rows++;
-    return scan->status == ST_OK;
+    return true;
 }
 
 void
@@ -649,83 +506,8 @@ store_scan_close(struct store_scan **sp, struct scan_counts *counts,
         closed = kv_iter_close(&scan->it, status == ST_OK ? e : NULL);
     if (counts != NULL)
         *counts = scan->counts;
-    points_fini(&scan->points);
-    free(scan->head);
     arena_free(&scan->arena);
     OBJ_CLEAR(scan);
     free(scan);
     return status != ST_OK ? status : closed;
-}
-
-/* Appends them as they came; if that was in no order, they are put in order. */
-static bool
-unpack_open(const struct store_row *row, struct points *out)
-{
-    size_t from = out->len;
-    struct points mine;
-
-    if (!open_row_unpack(row->open, row->open_len, row->base, out))
-        return false;
-    mine = (struct points){ .ts_ms = out->ts_ms + from,
-                            .v = out->v + from,
-                            .is_float = out->is_float + from,
-                            .len = out->len - from };
-    points_sort_unique(&mine);
-    out->len = from + mine.len;
-    return true;
-}
-
-enum status
-store_row_points(const struct store_row *row, struct points *out,
-                 struct error *e)
-{
-    struct points stored = { 0 };
-    enum status status;
-
-    if (row->open.size > 0)
-        return unpack_open(row, out)
-                   ? ST_OK
-                   : error_set(e, ST_BUSY, "no memory for points");
-    /* With neither the engine's value is empty, which is no block. */
-    if (row->block.size == 0 && row->head != NULL)
-        return points_append(out, row->head)
-                   ? ST_OK
-                   : error_set(e, ST_BUSY, "no memory for points");
-    if (row->head == NULL || row->head->len == 0)
-        return block_decode(row->block, row->base, out, e);
-    status = block_decode(row->block, row->base, &stored, e);
-    if (status == ST_OK && !points_merge(&stored, row->head, out))
-        status = error_set(e, ST_BUSY, "no memory for points");
-    points_fini(&stored);
-    return status;
-}
-
-bool
-store_row_is_block(const struct store_row *row)
-{
-    return row->block.size > 0 && (row->head == NULL || row->head->len == 0);
-}
-
-enum status
-store_row_spaced(const struct store_row *row, struct points *out,
-                 struct spacing *s, struct error *e)
-{
-    if (store_row_is_block(row))
-        return block_decode_spaced(row->block, row->base, out, s, e);
-    if (open_row_unpack_even(row->open, row->open_len, row->base, out, s))
-        return ST_OK;
-    *s = (struct spacing){ .even = false };
-    return store_row_points(row, out, e);
-}
-
-enum status
-store_row_summary(const struct store_row *row, struct summary *out, bool *known,
-                  struct error *e)
-{
-    *known = row->summary != NULL || store_row_is_block(row);
-    if (row->summary != NULL) {
-        *out = *row->summary;
-        return ST_OK;
-    }
-    return *known ? block_summary(row->block, row->base, out, e) : ST_OK;
 }

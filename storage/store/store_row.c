@@ -1,0 +1,71 @@
+/*
+ * The points of an hour that a scan lent: its block, and the open rows over it.
+ */
+#include "config.h"
+
+#include "storage/store/store_priv.h"
+
+bool
+store_row_is_block(const struct store_row *row)
+{
+    return row->open_len == 0;
+}
+
+enum status
+store_row_points(const struct store_row *row, struct points *out,
+                 struct error *e)
+{
+    struct points stored = { 0 }, all = { 0 }, open;
+    size_t from = out->len;
+    bool good = true;
+    enum status status = ST_OK;
+
+    if (store_row_is_block(row))
+        return block_decode(row->block, row->base, out, e);
+    for (size_t i = 0; i < row->open_len && good; i++)
+        good = open_row_unpack(row->open[i].bytes, row->open[i].count,
+                               row->base, out);
+    open = (struct points){ .ts_ms = out->ts_ms + from,
+                            .v = out->v + from,
+                            .is_float = out->is_float + from,
+                            .len = out->len - from };
+    points_sort_unique(&open);
+    out->len = from + open.len;
+    if (good && row->block.size > 0) {
+        status = block_decode(row->block, row->base, &stored, e);
+        good = status != ST_OK || points_merge(&stored, &open, &all);
+        out->len = from;
+        good = good && points_append(out, &all);
+        points_fini(&stored);
+        points_fini(&all);
+    }
+    return good ? status : error_set(e, ST_BUSY, "no memory for points");
+}
+
+enum status
+store_row_spaced(const struct store_row *row, struct points *out,
+                 struct spacing *s, struct error *e)
+{
+    if (store_row_is_block(row))
+        return block_decode_spaced(row->block, row->base, out, s, e);
+    if (row->block.size == 0 && row->open_len == 1 &&
+        open_row_unpack_even(row->open->bytes, row->open->count, row->base, out,
+                             s))
+        return ST_OK;
+    *s = (struct spacing){ .even = false };
+    return store_row_points(row, out, e);
+}
+
+enum status
+store_row_summary(const struct store_row *row, struct summary *out, bool *known,
+                  struct error *e)
+{
+    *known = true;
+    if (store_row_is_block(row))
+        return block_summary(row->block, row->base, out, e);
+    *known = row->block.size == 0 && row->open_len == 1 &&
+             row->open->summary != NULL;
+    if (*known)
+        *out = *row->open->summary;
+    return ST_OK;
+}
