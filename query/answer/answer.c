@@ -101,75 +101,21 @@ run_numbers(const struct job *job, struct task *t, const struct group *group,
     return deadline_tick(&t->deadline, out->len + steps, &t->error);
 }
 
-static enum status
-compute_group(const struct job *job, struct task *t, size_t i)
-{
-    const struct group *group = &job->g->groups[i];
-    /* What needs no scratch is made where it stays. */
-    bool direct = group->len == 1 && !job->w->sq->rate &&
-                  (job->w->fetch->downsampled || !job->w->sq->downsample.on);
-    struct dps dps;
-    enum status status;
-
-    if (direct)
-        return run_numbers(job, t, group, t->arena, &job->groups[i].dps);
-    status = run_numbers(job, t, group, t->scratch, &dps);
-    if (status == ST_OK)
-        status = copy_dps(t->arena, &dps, &job->groups[i].dps, &t->error);
-    arena_reset(t->scratch);
-    return status;
-}
-
-/* -- groups that stay ------------------------------------------------------ */
-
-/* What a lazy query may do without. */
-static enum status
-keep_failure(struct task *t, struct result_group *out)
-{
-    struct error *failed = copy(t->arena, &t->error, sizeof t->error);
-
-    if (failed == NULL)
-        return ST_LIMIT;
-    out->failed = failed;
-    return ST_OK;
-}
-
-static enum status
-keep_group(const struct job *job, struct task *t, size_t i)
-{
-    struct result_group *out = &job->groups[i];
-    struct slice key = job->g->groups[i].key;
-    enum status status;
-
-    *out = job->w->like;
-    if (key.size > 0) {
-        out->key = slice_of(copy(t->arena, key.data, key.size), key.size);
-        if (out->key.data == NULL)
-            return query_no_memory(&t->error);
-    }
-    status = group_describe(job->layout, &t->names, job->g, i, t->arena, out,
-                            &t->error);
-    if (status != ST_OK || job->g->groups[i].len == 0)
-        return status;
-    status = compute_group(job, t, i);
-    return status == ST_INVALID && job->w->q->lazy ? keep_failure(t, out)
-                                                   : status;
-}
-
-/* -- groups that are written ----------------------------------------------- */
+/* -- a group ----------------------------------------------------------------
+ */
 
 /* Those of one series whose tags are known are not described. */
 static enum status
 describe(const struct job *job, struct task *t, size_t i, struct slice known,
-         struct result_group *out)
+         struct arena *a, struct result_group *out)
 {
     const struct fetched *series;
 
     if (known.size == 0)
-        return group_describe(job->layout, &t->names, job->g, i, t->tags, out,
+        return group_describe(job->layout, &t->names, job->g, i, a, out,
                               &t->error);
     series = job->g->order[job->g->groups[i].first];
-    out->tsuids = copy(t->tags, &series->tsuid, sizeof *out->tsuids);
+    out->tsuids = copy(a, &series->tsuid, sizeof *out->tsuids);
     out->tsuids_len = 1;
     if (out->tsuids == NULL)
         return query_no_memory(&t->error);
@@ -179,42 +125,68 @@ describe(const struct job *job, struct task *t, size_t i, struct slice known,
                      &out->metric, &t->error);
 }
 
-/* Where others will look for its tags: what the fetch has goes with it. */
+/* From the fetch, or from scratch, to where it stays. */
 static enum status
-keep_tsuid(const struct job *job, struct task *t, const struct group *group,
-           size_t sub, struct slice *out)
+keep_slice(struct task *t, struct slice from, struct slice *out)
 {
-    struct slice from;
-
-    *out = (struct slice){ NULL, 0 };
-    if (group->len != 1 || !chunks_wants_tags(job->w->chunks, sub))
-        return ST_OK;
-    from = job->g->order[group->first]->tsuid;
     *out = slice_of(copy(t->arena, from.data, from.size), from.size);
     return out->data == NULL ? query_no_memory(&t->error) : ST_OK;
+}
+
+/* What a lazy query may do without: its group has the error. */
+static enum status
+keep_failure(struct task *t, struct result_group *out)
+{
+    out->failed = copy(t->arena, &t->error, sizeof t->error);
+    return out->failed == NULL ? ST_LIMIT : ST_OK;
+}
+
+static enum status
+keep_group(const struct job *job, struct task *t, size_t i)
+{
+    const struct group *group = &job->g->groups[i];
+    struct result_group *out = &job->groups[i];
+    struct dps dps = { 0 };
+    enum status status = ST_OK;
+
+    *out = job->w->like;
+    if (group->key.size > 0)
+        status = keep_slice(t, group->key, &out->key);
+    if (status == ST_OK)
+        status = group_describe(job->layout, &t->names, job->g, i, t->arena,
+                                out, &t->error);
+    if (status != ST_OK || group->len == 0)
+        return status;
+    status = run_numbers(job, t, group, t->scratch, &dps);
+    if (status == ST_OK)
+        status = copy_dps(t->arena, &dps, &out->dps, &t->error);
+    return status == ST_INVALID && job->w->q->lazy ? keep_failure(t, out)
+                                                   : status;
 }
 
 static enum status
 write_group(const struct job *job, struct task *t, size_t i)
 {
     const struct group *group = &job->g->groups[i];
+    const struct fetched *first = job->g->order[group->first];
+    struct chunks *chunks = job->w->chunks;
     size_t sub = job->w->like.sub->index;
-    struct result_group written = job->w->like, *out = &written;
-    struct slice known = { NULL, 0 }, tsuid;
-    enum status status;
+    struct result_group out = job->w->like;
+    struct slice known = { NULL, 0 }, tsuid = known;
+    enum status status = ST_OK;
 
-    if (group->len == 1)
-        known =
-            chunks_find_tags(job->w->chunks, sub,
-                             job->g->order[group->first]->tsuid, &t->expected);
-    status = describe(job, t, i, known, out);
+    if (group->len == 1) {
+        known = chunks_find_tags(chunks, sub, first->tsuid, &t->expected);
+        /* Others will look for its tags: what the fetch has goes with it. */
+        if (chunks_wants_tags(chunks, sub))
+            status = keep_slice(t, first->tsuid, &tsuid);
+    }
+    if (status == ST_OK)
+        status = describe(job, t, i, known, t->tags, &out);
     if (status == ST_OK && group->len > 0)
-        status = run_numbers(job, t, group, t->scratch, &out->dps);
+        status = run_numbers(job, t, group, t->scratch, &out.dps);
     if (status == ST_OK)
-        status = keep_tsuid(job, t, group, sub, &tsuid);
-    if (status == ST_OK)
-        chunks_put(job->w->chunks, sub, i, out, tsuid, known);
-    arena_reset(t->scratch);
+        chunks_put(chunks, sub, i, &out, tsuid, known);
     return status;
 }
 
@@ -248,6 +220,7 @@ run_chunk(const struct job *job, struct task *t, size_t from, size_t len)
         prefetch_series(job, i);
         t->status = job->groups == NULL ? write_group(job, t, i)
                                         : keep_group(job, t, i);
+        arena_reset(t->scratch);
     }
     if (job->groups == NULL)
         arena_reset(t->tags);

@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/table.h"
 
 #define ROWS_BETWEEN_CHECKS 256
 #define HEAD_POINT_BYTES    16 /* a time and a value, for the limit of bytes */
@@ -30,12 +31,10 @@ struct task {
     struct turn *turn;
     struct fetched *series;
     size_t len, cap;
-    uint32_t *slots; /* hash table: index + 1 */
-    size_t slots_len;
-    /* The series that was found last, and the one after it: hours of a series
-     * come one after the other, series of a span as in the one before. */
-    size_t current, expected;
-    bool ascending; /* the series so far, in the order in which they came */
+    struct hash_table table; /* of the series, by TSUID */
+    /* The series that was found last: hours of a series come one after the
+     * other, and the series of a span as in the one before. */
+    size_t current;
     struct scan_counts counts;
     uint64_t points;
     int64_t us;
@@ -138,32 +137,6 @@ fetch_check_limits(struct fetch_limits *l, struct error *e)
 
 /* -- series of a task ------------------------------------------------------ */
 
-/* In a table with twice as many slots as they are, and room for more. */
-static bool
-rehash(struct task *t)
-{
-    size_t len = t->slots_len == 0 ? 64 : t->slots_len * 2;
-    uint32_t *slots;
-
-    while (t->len * 2 >= len)
-        len *= 2;
-    slots = calloc(len, sizeof *slots);
-    if (slots == NULL)
-        return false;
-    for (size_t i = 0; i < t->len; i++) {
-        size_t at = hash_slice(t->series[i].tsuid, t->job->seed) & (len - 1);
-
-        while (slots[at] != 0)
-            at = (at + 1) & (len - 1);
-        slots[at] = (uint32_t)i + 1;
-    }
-    free(t->slots);
-    t->new_held += (len - t->slots_len) * sizeof *slots;
-    t->slots = slots;
-    t->slots_len = len;
-    return true;
-}
-
 /* The first bytes behind the metric, two tags of most; zeros where there are
  * fewer. */
 static void
@@ -176,17 +149,6 @@ set_head(const struct plan *p, struct fetched *f)
            left < sizeof bytes ? left : sizeof bytes);
     f->head[0] = key_get_uint(bytes, 8);
     f->head[1] = key_get_uint(bytes + 8, 8);
-}
-
-/* By TSUID, of one metric. */
-static inline bool
-is_before(const struct fetched *a, const struct fetched *b)
-{
-    if (a->head[0] != b->head[0])
-        return a->head[0] < b->head[0];
-    if (a->head[1] != b->head[1])
-        return a->head[1] < b->head[1];
-    return slice_cmp(a->tsuid, b->tsuid) < 0;
 }
 
 static struct fetched *
@@ -213,55 +175,64 @@ add_series(struct task *t, struct slice tsuid)
     f = &t->series[t->len];
     *f = (struct fetched){ .tsuid = slice_of(copy, tsuid.size) };
     set_head(t->job->p, f);
-    t->ascending = t->ascending && (t->len == 0 || is_before(f - 1, f));
-    t->len++;
-    t->current = t->len - 1;
-    t->expected = t->len;
+    t->current = t->len++;
     return f;
 }
 
+/* For a hash table of the series of a task. */
 static bool
-is_series(const struct task *t, size_t i, struct slice tsuid)
+is_series(const void *ctx, uint32_t i, const void *key)
 {
-    return t->series[i].tsuid.data == tsuid.data ||
-           slice_eq(t->series[i].tsuid, tsuid);
+    struct slice a = ((const struct task *)ctx)->series[i].tsuid;
+    struct slice b = *(const struct slice *)key;
+
+    return a.data == b.data || slice_eq(a, b);
+}
+
+/* Adds the series that are not in the table. */
+static bool
+fill_table(struct task *t)
+{
+    for (size_t i = t->table.len; i < t->len; i++) {
+        t->new_held += 2 * sizeof(struct table_slot);
+        if (!table_try_add(&t->table,
+                           hash_slice(t->series[i].tsuid, t->job->seed),
+                           (uint32_t)i))
+            return false;
+    }
+    return true;
+}
+
+/* The series behind the one that was found last. */
+static size_t
+expected_series(const struct task *t)
+{
+    return t->current + 1 < t->len ? t->current + 1 : 0;
 }
 
 /* Finds or adds; NULL when there is no memory. */
 static struct fetched *
 series_of(struct task *t, struct slice tsuid)
 {
-    struct fetched *f;
-    size_t at;
+    uint32_t at = (uint32_t)t->current;
 
-    if (t->current < t->len && is_series(t, t->current, tsuid))
-        return &t->series[t->current];
-    if (t->expected >= t->len)
-        t->expected = 0;
-    if (t->len > 0 && is_series(t, t->expected, tsuid)) {
-        t->current = t->expected++;
-        return &t->series[t->current];
+    if (t->len > 0 && is_series(t, at, &tsuid))
+        return &t->series[at];
+    at = (uint32_t)expected_series(t);
+    if (t->len == 0 || !is_series(t, at, &tsuid)) {
+        /* The first span's ascend: most queries need no table. */
+        if (t->table.len == 0 &&
+            (t->len == 0 || slice_cmp(t->series[t->len - 1].tsuid, tsuid) < 0))
+            return add_series(t, tsuid);
+        if (!fill_table(t))
+            return NULL;
+        at = table_find(&t->table, hash_slice(tsuid, t->job->seed), is_series,
+                        t, &tsuid);
+        if (at == TABLE_NONE)
+            return add_series(t, tsuid);
     }
-    /* The first span's ascend: most queries need no table. */
-    if (t->slots_len == 0 &&
-        (t->len == 0 || slice_cmp(t->series[t->len - 1].tsuid, tsuid) < 0))
-        return add_series(t, tsuid);
-    if (t->len * 2 >= t->slots_len && !rehash(t))
-        return NULL;
-    at = hash_slice(tsuid, t->job->seed) & (t->slots_len - 1);
-    for (; t->slots[at] != 0; at = (at + 1) & (t->slots_len - 1)) {
-        size_t found = t->slots[at] - 1;
-
-        if (slice_eq(t->series[found].tsuid, tsuid)) {
-            t->current = found;
-            t->expected = found + 1;
-            return &t->series[found];
-        }
-    }
-    f = add_series(t, tsuid);
-    if (f != NULL)
-        t->slots[at] = (uint32_t)t->len;
-    return f;
+    t->current = at;
+    return &t->series[at];
 }
 
 /* -- the scan -------------------------------------------------------------- */
@@ -427,8 +398,8 @@ read_bucket(struct task *t, struct store_scan **scan)
         status = add_row(t, &row);
         if (++rows % ROWS_BETWEEN_CHECKS == 0 && status == ST_OK)
             status = check_limits(t);
-        if (t->expected < t->len)
-            store_scan_expect(*scan, t->series[t->expected].tsuid);
+        if (t->len > 0)
+            store_scan_expect(*scan, t->series[expected_series(t)].tsuid);
     }
     closed =
         store_scan_close(scan, &t->counts, status == ST_OK ? &t->error : NULL);
@@ -486,11 +457,21 @@ run_turn(void *ctx, size_t i)
 
 /* -- together -------------------------------------------------------------- */
 
+/* By TSUID, of one metric. */
+static inline bool
+is_before(const struct fetched *a, const struct fetched *b)
+{
+    if (a->head[0] != b->head[0])
+        return a->head[0] < b->head[0];
+    if (a->head[1] != b->head[1])
+        return a->head[1] < b->head[1];
+    return slice_cmp(a->tsuid, b->tsuid) < 0;
+}
+
 static int
 compare_fetched(const void *a, const void *b)
 {
-    return slice_cmp(((const struct fetched *)a)->tsuid,
-                     ((const struct fetched *)b)->tsuid);
+    return is_before(a, b) ? -1 : is_before(b, a);
 }
 
 static void
@@ -503,10 +484,22 @@ add_counts(struct scan_counts *sum, const struct scan_counts *c)
     sum->bytes += c->bytes;
 }
 
-/* What is left of a task's series. */
+/* What is left of a task's series, which ascend from now on. */
 struct rest {
     struct fetched *next, *end;
 };
+
+static struct rest
+sorted_series(struct task *t)
+{
+    size_t i = 1;
+
+    while (i < t->len && is_before(&t->series[i - 1], &t->series[i]))
+        i++;
+    if (i < t->len)
+        qsort(t->series, t->len, sizeof *t->series, compare_fetched);
+    return (struct rest){ t->series, t->series + t->len };
+}
 
 /* All tasks' series, ascending; no TSUID is in two tasks. */
 static enum status
@@ -517,15 +510,9 @@ gather_series(struct task *tasks, size_t len, size_t total, struct fetch *out,
     size_t n = 0;
 
     out->series = calloc(total == 0 ? 1 : total, sizeof *out->series);
-    for (size_t i = 0; i < len && out->series != NULL; i++) {
-        struct task *t = &tasks[i];
-
-        if (!t->ascending)
-            qsort(t->series, t->len, sizeof *t->series, compare_fetched);
-        if (t->len == 0)
-            continue;
-        rests[n++] = (struct rest){ t->series, t->series + t->len };
-    }
+    for (size_t i = 0; i < len; i++)
+        if (tasks[i].len > 0)
+            rests[n++] = sorted_series(&tasks[i]);
     while (n > 0 && out->series != NULL) {
         struct rest *least = rests;
 
@@ -572,7 +559,7 @@ gather(struct task *tasks, size_t len, struct fetch *out, struct error *e)
         if (status != ST_OK)
             free_points(&tasks[i]);
         free(tasks[i].series);
-        free(tasks[i].slots);
+        table_fini(&tasks[i].table);
     }
     return status;
 }
@@ -590,7 +577,7 @@ make_tasks(struct fetch_job *job)
     for (size_t i = 0; i < p->buckets_len; i++)
         if (!p->listed || p->buckets[i].series_len > 0)
             job->tasks[job->tasks_len++] =
-                (struct task){ .job = job, .bucket = i, .ascending = true };
+                (struct task){ .job = job, .bucket = i };
 }
 
 static void
