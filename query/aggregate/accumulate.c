@@ -40,90 +40,53 @@ accumulator_init(struct accumulator *c, const struct aggregator *aggregator,
     return c->count != NULL && c->a != NULL && c->b != NULL;
 }
 
-static void
-begin(struct accumulator *c, size_t len, union number a)
+void
+accumulator_begin(struct accumulator *c, bool doubles, size_t len)
 {
+    union number start =
+        aggregator_arithmetic[c->aggregator->kind].start[doubles];
+
+    c->doubles = doubles;
     c->len = len;
     for (size_t k = 0; k < len; k++) {
         c->count[k] = 0;
-        c->a[k] = a;
+        c->a[k] = start;
         c->b[k].i = 0; /* which is 0.0, too */
     }
 }
 
-static const struct arithmetic *
-arithmetic_of(const struct accumulator *c)
-{
-    return &aggregator_arithmetic[c->aggregator->kind];
-}
-
 void
-accumulator_begin_ints(struct accumulator *c, size_t len)
+accumulator_add(struct accumulator *c, size_t from, const union number *v,
+                size_t len)
 {
-    begin(c, len, arithmetic_of(c)->start_int);
-}
-
-void
-accumulator_begin_doubles(struct accumulator *c, size_t len)
-{
-    begin(c, len, arithmetic_of(c)->start_double);
-}
-
-/* -- one more series ------------------------------------------------------ */
-
-static void
-add_row(struct accumulator *c, size_t from, const union number *v, size_t len)
-{
+    if (c->rows == NULL) {
+        aggregator_arithmetic[c->aggregator->kind].each[c->doubles](
+            c->count + from, c->a + from, c->b + from, v, len);
+        return;
+    }
     for (size_t k = from; k < from + len; k++)
         c->rows[k * c->series + c->count[k]++] = v[k - from];
 }
 
-void
-accumulator_add_ints(struct accumulator *c, size_t from, const union number *v,
-                     size_t len)
-{
-    if (c->rows != NULL)
-        add_row(c, from, v, len);
-    else
-        arithmetic_of(c)->each_int(c->count + from, c->a + from, c->b + from, v,
-                                   len);
-}
-
-void
-accumulator_add_doubles(struct accumulator *c, size_t from,
-                        const union number *v, size_t len)
-{
-    if (c->rows != NULL)
-        add_row(c, from, v, len);
-    else
-        arithmetic_of(c)->each_double(c->count + from, c->a + from, c->b + from,
-                                      v, len);
-}
-
-/* -- the results ---------------------------------------------------------- */
-
-void
-accumulator_end_ints(struct accumulator *c, union number *out)
+/* 'doubles' is a constant where this is called, and so is not tested. */
+static inline void
+end_all(const struct accumulator *c, bool doubles, union number *out)
 {
     enum aggregator_kind kind = c->aggregator->kind;
 
     for (size_t k = 0; k < c->len; k++)
-        out[k].i =
-            c->rows != NULL
-                ? aggregator_run_int(c->aggregator, &c->rows[k * c->series].i,
-                                     c->count[k])
-                : arithmetic_end_int(kind, c->count[k], c->a[k], c->b[k]);
+        out[k] = arithmetic_end(kind, doubles, c->count[k], c->a[k], c->b[k]);
 }
 
 void
-accumulator_end_doubles(struct accumulator *c, union number *out)
+accumulator_end(struct accumulator *c, union number *out)
 {
-    enum aggregator_kind kind = c->aggregator->kind;
-
-    for (size_t k = 0; k < c->len; k++)
-        out[k].d =
-            c->rows != NULL
-                ? aggregator_run_double(c->aggregator,
-                                        &c->rows[k * c->series].d, c->count[k])
-                : arithmetic_end_double(kind, c->count[k], c->a[k], c->b[k]);
+    if (c->rows == NULL && c->doubles)
+        end_all(c, true, out);
+    else if (c->rows == NULL)
+        end_all(c, false, out);
+    else
+        for (size_t k = 0; k < c->len; k++)
+            out[k] = aggregator_run(c->aggregator, c->doubles,
+                                    &c->rows[k * c->series], c->count[k]);
 }

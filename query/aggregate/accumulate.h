@@ -1,8 +1,8 @@
 /*
  * An aggregator over many timestamps at once: values come series by series,
  * each for a stretch of timestamps, in the order of the series.  The results
- * are those of aggregator_run_int() and aggregator_run_double(), bit by bit,
- * because each moment sees the same values in the same order.
+ * are those of aggregator_run(), bit by bit, because each moment sees the same
+ * values in the same order.
  *
  * Owns:    memory is the arena's it was made with.
  * Threads: owner.
@@ -15,8 +15,9 @@
 
 struct accumulator {
     const struct aggregator *aggregator;
-    size_t cap; /* how many timestamps there is room for */
-    size_t len; /* ... and are in use */
+    bool doubles; /* what is added now */
+    size_t cap;   /* how many timestamps there is room for */
+    size_t len;   /* ... and are in use */
     size_t series;
     uint32_t *count;    /* per moment: values so far */
     union number *a;    /* the sum, the least, the mean, the first ... */
@@ -31,17 +32,11 @@ bool accumulator_init(struct accumulator *c,
                       size_t len, struct arena *a);
 
 /* Begins anew, for 'len' <= c->cap timestamps, which are of one kind. */
-void accumulator_begin_ints(struct accumulator *c, size_t len);
-void accumulator_begin_doubles(struct accumulator *c, size_t len);
-
+void accumulator_begin(struct accumulator *c, bool doubles, size_t len);
 /* One more series' values for the timestamps from .. from + len - 1. */
-void accumulator_add_ints(struct accumulator *c, size_t from,
-                          const union number *v, size_t len);
-void accumulator_add_doubles(struct accumulator *c, size_t from,
-                             const union number *v, size_t len);
-
+void accumulator_add(struct accumulator *c, size_t from, const union number *v,
+                     size_t len);
 /* The results of all timestamps; each has had a value. */
-void accumulator_end_ints(struct accumulator *c, union number *out);
-void accumulator_end_doubles(struct accumulator *c, union number *out);
+void accumulator_end(struct accumulator *c, union number *out);
 
 #endif

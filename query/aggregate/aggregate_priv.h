@@ -43,7 +43,7 @@ struct downsampler {
     int64_t seek_ms; /* earlier points are left out: half a bucket */
     bool sum_counts; /* "count" adds up what rollups counted */
     struct deadline *deadline;
-    double *scratch; /* the values of one bucket, as doubles, or to sort */
+    union number *scratch; /* the values of one bucket: doubles, to sort */
     /* With a fill policy: the buckets that every series gets.  'want' are the
      * times at which one is expected, 'shown' those it is given; they differ
      * only where a calendar does not come back from where it went. */

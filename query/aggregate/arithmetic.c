@@ -7,7 +7,7 @@
 
 /*
  * Each function of values is written once, as a step that adds one value to the
- * state of one moment: a count and two numbers.  LOOPS() makes two loops of it:
+ * state of one moment: a count and two numbers.  STEP() makes two loops of it:
  *
  *     each   a value to each of many timestamps: a series joins its group
  *     all    many values to one moment: a bucket, or a moment by itself
@@ -17,116 +17,101 @@
  * do, so they are added and multiplied as unsigned numbers.
  */
 
-#define STEP static inline __attribute__((always_inline)) void
+#define UNUSED __attribute__((unused))
 
-#define LOOPS(step)                                                        \
-    static void each_##step(uint32_t *n, union number *a, union number *b, \
-                            const union number *v, size_t len)             \
-    {                                                                      \
-        for (size_t k = 0; k < len; k++)                                   \
-            step(&n[k], &a[k], &b[k], v[k]);                               \
-    }                                                                      \
-    ALL_LOOP(step)
-
-#define ALL_LOOP(step)                                                    \
-    static void all_##step(uint32_t *n, union number *a, union number *b, \
-                           const union number *v, size_t len)             \
-    {                                                                     \
-        uint32_t count = *n;                                              \
-        union number x = *a, y = *b;                                      \
-                                                                          \
-        for (size_t k = 0; k < len; k++)                                  \
-            step(&count, &x, &y, v[k]);                                   \
-        *n = count;                                                       \
-        *a = x;                                                           \
-        *b = y;                                                           \
-    }
+#define STEP(step)                                                          \
+    static inline __attribute__((always_inline)) void step(                 \
+        uint32_t *n, union number *a, union number *b, union number v);     \
+                                                                            \
+    static void each_##step(uint32_t *n, union number *a, union number *b,  \
+                            const union number *v, size_t len)              \
+    {                                                                       \
+        for (size_t k = 0; k < len; k++)                                    \
+            step(&n[k], &a[k], &b[k], v[k]);                                \
+    }                                                                       \
+                                                                            \
+    static void all_##step(uint32_t *n, union number *a, union number *b,   \
+                           const union number *v, size_t len)               \
+    {                                                                       \
+        uint32_t count = *n;                                                \
+        union number x = *a, y = *b;                                        \
+                                                                            \
+        for (size_t k = 0; k < len; k++)                                    \
+            step(&count, &x, &y, v[k]);                                     \
+        *n = count;                                                         \
+        *a = x;                                                             \
+        *b = y;                                                             \
+    }                                                                       \
+                                                                            \
+    static inline __attribute__((always_inline)) void step(                 \
+        UNUSED uint32_t *n, UNUSED union number *a, UNUSED union number *b, \
+        UNUSED union number v)
 
 /* -- steps ---------------------------------------------------------------- */
 
-STEP
-sum_int(uint32_t *n, union number *a, union number *b, union number v)
+STEP(sum_int)
 {
-    (void)b;
     a->i = (int64_t)((uint64_t)a->i + (uint64_t)v.i);
     ++*n;
 }
 
-STEP
-sum_double(uint32_t *n, union number *a, union number *b, union number v)
+STEP(sum_double)
 {
-    (void)b;
     if (isnan(v.d))
         return;
     a->d += v.d;
     ++*n;
 }
 
-STEP
-squares_int(uint32_t *n, union number *a, union number *b, union number v)
+STEP(squares_int)
 {
-    v.i = (int64_t)((uint64_t)v.i * (uint64_t)v.i);
-    sum_int(n, a, b, v);
+    a->i = (int64_t)((uint64_t)a->i + (uint64_t)v.i * (uint64_t)v.i);
+    ++*n;
 }
 
-STEP
-squares_double(uint32_t *n, union number *a, union number *b, union number v)
+STEP(squares_double)
 {
-    v.d *= v.d;
-    sum_double(n, a, b, v);
+    sum_double(n, a, b, (union number){ .d = v.d * v.d });
 }
 
-STEP
-mult_int(uint32_t *n, union number *a, union number *b, union number v)
+STEP(mult_int)
 {
-    (void)b;
     a->i = (int64_t)((uint64_t)a->i * (uint64_t)v.i);
     ++*n;
 }
 
-STEP
-mult_double(uint32_t *n, union number *a, union number *b, union number v)
+STEP(mult_double)
 {
-    (void)b;
     a->d *= v.d;
     ++*n;
 }
 
-STEP
-min_int(uint32_t *n, union number *a, union number *b, union number v)
+STEP(min_int)
 {
-    (void)b;
     a->i = v.i < a->i ? v.i : a->i;
     ++*n;
 }
 
-STEP
-min_double(uint32_t *n, union number *a, union number *b, union number v)
+STEP(min_double)
 {
-    (void)b;
     a->d = v.d < a->d ? v.d : a->d;
     ++*n;
 }
 
-STEP
-max_int(uint32_t *n, union number *a, union number *b, union number v)
+STEP(max_int)
 {
-    (void)b;
     a->i = v.i > a->i ? v.i : a->i;
     ++*n;
 }
 
-STEP
-max_double(uint32_t *n, union number *a, union number *b, union number v)
+STEP(max_double)
 {
-    (void)b;
     a->d = v.d > a->d ? v.d : a->d;
     ++*n;
 }
 
 /* Welford's running variance of the whole population: 'a' is the mean. */
-STEP
-dev_double(uint32_t *n, union number *a, union number *b, union number v)
+STEP(dev_double)
 {
     double next;
 
@@ -141,15 +126,13 @@ dev_double(uint32_t *n, union number *a, union number *b, union number v)
     a->d = next;
 }
 
-STEP
-dev_int(uint32_t *n, union number *a, union number *b, union number v)
+STEP(dev_int)
 {
     dev_double(n, a, b, (union number){ .d = (double)v.i });
 }
 
 /* From the first that is no NaN to the very last, even if that is a NaN. */
-STEP
-diff_double(uint32_t *n, union number *a, union number *b, union number v)
+STEP(diff_double)
 {
     if (*n > 0) {
         *n = 2;
@@ -160,26 +143,18 @@ diff_double(uint32_t *n, union number *a, union number *b, union number v)
     }
 }
 
-STEP
-count_int(uint32_t *n, union number *a, union number *b, union number v)
+STEP(count_int)
 {
-    (void)a;
-    (void)b;
-    (void)v;
     ++*n;
 }
 
-STEP
-count_double(uint32_t *n, union number *a, union number *b, union number v)
+STEP(count_double)
 {
-    (void)a;
-    (void)b;
     *n += isnan(v.d) ? 0 : 1;
 }
 
 /* The first and the last, of either kind. */
-STEP
-ends(uint32_t *n, union number *a, union number *b, union number v)
+STEP(ends)
 {
     a->i = *n == 0 ? v.i : a->i;
     b->i = v.i;
@@ -194,7 +169,7 @@ typedef int32_t ints __attribute__((vector_size(16)));
 
 /* All ones where there is a number, zeros where not. */
 static inline longs
-add_two(union number *a, const union number *v, bool squares)
+add_two(union number *a, const union number *v)
 {
     doubles x, sum;
     longs there;
@@ -202,96 +177,58 @@ add_two(union number *a, const union number *v, bool squares)
     memcpy(&x, v, sizeof x);
     memcpy(&sum, a, sizeof sum);
     there = x == x; /* NOLINT(misc-redundant-expression): no NaN */
-    x = squares ? x * x : x;
     sum += (doubles)((longs)x & there);
     memcpy(a, &sum, sizeof sum);
     return there;
 }
 
-/* 'squares' is a constant where this is called, and so is not tested. */
-static inline void
-add_sums(uint32_t *n, union number *a, union number *b, const union number *v,
-         size_t len, bool squares)
+/* The sums of doubles are most of the work of most groups: gcc makes no
+ * vectors of each_sum_double(). */
+static void
+each_sum_vectors(uint32_t *n, union number *a, union number *b,
+                 const union number *v, size_t len)
 {
     size_t k = 0;
 
     for (; len - k >= 4; k += 4) {
-        longs x = add_two(a + k, v + k, squares);
-        longs y = add_two(a + k + 2, v + k + 2, squares);
+        longs x = add_two(a + k, v + k), y = add_two(a + k + 2, v + k + 2);
         ints four;
 
         memcpy(&four, n + k, sizeof four);
         four -= __builtin_shufflevector((ints)x, (ints)y, 0, 2, 4, 6);
         memcpy(n + k, &four, sizeof four);
     }
-    for (; k < len; k++)
-        if (squares)
-            squares_double(&n[k], &a[k], &b[k], v[k]);
-        else
-            sum_double(&n[k], &a[k], &b[k], v[k]);
-}
-
-static void
-each_sum_double(uint32_t *n, union number *a, union number *b,
-                const union number *v, size_t len)
-{
-    add_sums(n, a, b, v, len, false);
-}
-
-static void
-each_squares_double(uint32_t *n, union number *a, union number *b,
-                    const union number *v, size_t len)
-{
-    add_sums(n, a, b, v, len, true);
+    each_sum_double(n + k, a + k, b + k, v + k, len - k);
 }
 
 /* -- the table ------------------------------------------------------------ */
 
-LOOPS(sum_int)
-ALL_LOOP(sum_double)
-LOOPS(squares_int)
-ALL_LOOP(squares_double)
-LOOPS(mult_int)
-LOOPS(mult_double)
-LOOPS(min_int)
-LOOPS(min_double)
-LOOPS(max_int)
-LOOPS(max_double)
-LOOPS(dev_int)
-LOOPS(dev_double)
-LOOPS(diff_double)
-LOOPS(count_int)
-LOOPS(count_double)
-LOOPS(ends)
+#define LOOPS(ints, doubles)                 \
+    .each = { each_##ints, each_##doubles }, \
+    .all = { all_##ints, all_##doubles }
 
-#define INTS(step)    .each_int = each_##step, .all_ints = all_##step
-#define DOUBLES(step) .each_double = each_##step, .all_doubles = all_##step
-#define ENDS                      \
-    {                             \
-        INTS(ends), DOUBLES(ends) \
+#define SUMS                                                 \
+    {                                                        \
+        .each = { each_sum_int, each_sum_vectors }, .all = { \
+            all_sum_int,                                     \
+            all_sum_double                                   \
+        }                                                    \
     }
 
 const struct arithmetic aggregator_arithmetic[KIND_PERCENTILE + 1] = {
-    [KIND_SUM] = { INTS(sum_int), DOUBLES(sum_double) },
-    [KIND_AVG] = { INTS(sum_int), DOUBLES(sum_double) },
-    [KIND_SQUARE_SUM] = { INTS(squares_int), DOUBLES(squares_double) },
-    [KIND_MULT] = { INTS(mult_int),
-                    DOUBLES(mult_double),
-                    { .i = 1 },
-                    { .d = 1 } },
-    [KIND_MIN] = { INTS(min_int),
-                   DOUBLES(min_double),
-                   { .i = INT64_MAX },
-                   { .d = INFINITY } },
-    [KIND_MAX] = { INTS(max_int),
-                   DOUBLES(max_double),
-                   { .i = INT64_MIN },
-                   { .d = -INFINITY } },
-    [KIND_DEV] = { INTS(dev_int), DOUBLES(dev_double) },
-    [KIND_DIFF] = { INTS(ends), DOUBLES(diff_double) },
-    [KIND_COUNT] = { INTS(count_int), DOUBLES(count_double) },
-    [KIND_FIRST] = ENDS,
-    [KIND_LAST] = ENDS,
-    [KIND_NONE] = ENDS,
+    [KIND_SUM] = SUMS,
+    [KIND_AVG] = SUMS,
+    [KIND_SQUARE_SUM] = { LOOPS(squares_int, squares_double) },
+    [KIND_MULT] = { LOOPS(mult_int, mult_double), { { .i = 1 }, { .d = 1 } } },
+    [KIND_MIN] = { LOOPS(min_int, min_double),
+                   { { .i = INT64_MAX }, { .d = INFINITY } } },
+    [KIND_MAX] = { LOOPS(max_int, max_double),
+                   { { .i = INT64_MIN }, { .d = -INFINITY } } },
+    [KIND_DEV] = { LOOPS(dev_int, dev_double) },
+    [KIND_DIFF] = { LOOPS(ends, diff_double) },
+    [KIND_COUNT] = { LOOPS(count_int, count_double) },
+    [KIND_FIRST] = { LOOPS(ends, ends) },
+    [KIND_LAST] = { LOOPS(ends, ends) },
+    [KIND_NONE] = { LOOPS(ends, ends) },
     /* KIND_MEDIAN, KIND_PERCENTILE: see aggregator_sorts() */
 };

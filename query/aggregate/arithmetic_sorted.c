@@ -18,21 +18,22 @@ aggregator_to_int(double d)
     return (int64_t)d;
 }
 
-/* -- helpers -------------------------------------------------------------- */
+/* -- aggregators that sort ------------------------------------------------- */
 
 static int
 compare_ints(const void *pa, const void *pb)
 {
-    const int64_t *a = (const int64_t *)pa, *b = (const int64_t *)pb;
+    int64_t a = ((const union number *)pa)->i;
+    int64_t b = ((const union number *)pb)->i;
 
-    return (*a > *b) - (*a < *b);
+    return (a > b) - (a < b);
 }
 
 /* Ascending, -0.0 before 0.0; there are no NaNs. */
 static int
 compare_doubles(const void *pa, const void *pb)
 {
-    double a = *(const double *)pa, b = *(const double *)pb;
+    double a = ((const union number *)pa)->d, b = ((const union number *)pb)->d;
 
     if (a < b)
         return -1;
@@ -42,14 +43,14 @@ compare_doubles(const void *pa, const void *pb)
 }
 
 static void
-sort_doubles(double *v, size_t len)
+sort_doubles(union number *v, size_t len)
 {
     if (len > 32) {
         qsort(v, len, sizeof *v, compare_doubles);
         return;
     }
     for (size_t i = 1; i < len; i++) {
-        double x = v[i];
+        union number x = v[i];
         size_t j = i;
 
         for (; j > 0 && compare_doubles(&v[j - 1], &x) > 0; j--)
@@ -60,12 +61,12 @@ sort_doubles(double *v, size_t len)
 
 /* Moves what is no NaN to the front; returns how many there are. */
 static size_t
-drop_nans(double *v, size_t len)
+drop_nans(union number *v, size_t len)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < len; i++)
-        if (!isnan(v[i]))
+        if (!isnan(v[i].d))
             v[n++] = v[i];
     return n;
 }
@@ -107,76 +108,52 @@ percentile_find(double p, enum estimation est, size_t len, size_t *low,
     }
 }
 
-/* -- integers ------------------------------------------------------------- */
-
-static int64_t
-percentile_ints(const struct aggregator *a, int64_t *v, size_t len)
+static union number
+percentile(const struct aggregator *a, bool doubles, const union number *v,
+           size_t len)
 {
     size_t low, high;
     double part, bottom, top;
+    union number out;
 
-    qsort(v, len, sizeof *v, compare_ints);
-    percentile_find(a->percentile, a->estimation, len, &low, &high, &part);
-    bottom = (double)v[low];
-    top = (double)v[high];
-    return aggregator_to_int(bottom + part * (top - bottom));
+    percentile_find(a->percentile, doubles ? EST_LEGACY : a->estimation, len,
+                    &low, &high, &part);
+    bottom = doubles ? v[low].d : (double)v[low].i;
+    top = doubles ? v[high].d : (double)v[high].i;
+    if (low != high)
+        bottom += part * (top - bottom);
+    if (doubles)
+        out.d = bottom;
+    else
+        out.i = aggregator_to_int(bottom);
+    return out;
 }
 
-int64_t
-aggregator_run_int(const struct aggregator *a, int64_t *v, size_t len)
-{
-    const struct arithmetic *m;
-    union number x, y = { .i = 0 };
-    uint32_t n = 0;
-
-    if (a->kind == KIND_PERCENTILE)
-        return percentile_ints(a, v, len);
-    if (a->kind == KIND_MEDIAN) {
-        qsort(v, len, sizeof *v, compare_ints);
-        return v[len / 2];
-    }
-    m = &aggregator_arithmetic[a->kind];
-    x = m->start_int;
-    m->all_ints(&n, &x, &y, (const union number *)v, len);
-    return arithmetic_end_int(a->kind, n, x, y);
-}
-
-/* -- doubles -------------------------------------------------------------- */
-
-static double
-percentile_doubles(const struct aggregator *a, double *v, size_t len)
-{
-    size_t low, high;
-    double part;
-
-    sort_doubles(v, len);
-    percentile_find(a->percentile, EST_LEGACY, len, &low, &high, &part);
-    if (low == high)
-        return v[low];
-    return v[low] + part * (v[high] - v[low]);
-}
-
-double
-aggregator_run_unsorted(const struct aggregator *a, const double *v, size_t len)
+union number
+aggregator_run_unsorted(const struct aggregator *a, bool doubles,
+                        const union number *v, size_t len)
 {
     const struct arithmetic *m = &aggregator_arithmetic[a->kind];
-    union number x = m->start_double, y = { .i = 0 };
+    union number x = m->start[doubles], y = { .i = 0 };
     uint32_t n = 0;
 
-    m->all_doubles(&n, &x, &y, (const union number *)v, len);
-    return arithmetic_end_double(a->kind, n, x, y);
+    m->all[doubles](&n, &x, &y, v, len);
+    return arithmetic_end(a->kind, doubles, n, x, y);
 }
 
-double
-aggregator_run_double(const struct aggregator *a, double *v, size_t len)
+union number
+aggregator_run(const struct aggregator *a, bool doubles, union number *v,
+               size_t len)
 {
     if (!aggregator_sorts(a))
-        return aggregator_run_unsorted(a, v, len);
-    len = drop_nans(v, len);
-    if (len == 0)
-        return NAN;
-    if (a->kind == KIND_PERCENTILE)
-        return percentile_doubles(a, v, len);
-    sort_doubles(v, len);
-    return v[len / 2];
+        return aggregator_run_unsorted(a, doubles, v, len);
+    if (doubles) {
+        len = drop_nans(v, len);
+        if (len == 0)
+            return (union number){ .d = NAN };
+        sort_doubles(v, len);
+    } else {
+        qsort(v, len, sizeof *v, compare_ints);
+    }
+    return a->kind == KIND_MEDIAN ? v[len / 2] : percentile(a, doubles, v, len);
 }

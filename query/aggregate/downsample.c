@@ -164,7 +164,7 @@ downsampler_init(struct downsampler *d, const struct downsample *spec,
                                .sum_counts = d->sum_counts,
                                .deadline = d->deadline };
     d->seek_ms = seek_time(d);
-    d->scratch = (double *)column_array(a, longest, sizeof *d->scratch);
+    d->scratch = (union number *)column_array(a, longest, sizeof *d->scratch);
     if (longest > 0 && d->scratch == NULL)
         return no_memory(e);
     if (spec->fill == FILL_NONE || spec->all)
@@ -202,10 +202,10 @@ bucket_value(const struct downsampler *d, const struct series_data *in,
     if (in->counts != NULL || d->sum_counts)
         return rollups_value(d, in, from, to);
     if (doubles && !aggregator_sorts(a))
-        return aggregator_run_unsorted(a, &v[from].d, to - from);
+        return aggregator_run_unsorted(a, true, &v[from], to - from).d;
     for (size_t i = from; i < to; i++)
-        d->scratch[i - from] = in->is_float[i] != 0 ? v[i].d : (double)v[i].i;
-    return aggregator_run_double(a, d->scratch, to - from);
+        d->scratch[i - from].d = in->is_float[i] != 0 ? v[i].d : (double)v[i].i;
+    return aggregator_run(a, true, d->scratch, to - from).d;
 }
 
 /* The end of a run of points before 'ms'. */

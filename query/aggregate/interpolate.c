@@ -340,10 +340,7 @@ add_cursor(struct aggregation *m, struct cursor *cur, const int64_t *ms,
         n = cursor_values(m, cur, ms, len, doubles, &from);
         v = m->values + from;
     }
-    if (doubles)
-        accumulator_add_doubles(&m->acc, from, v, n);
-    else
-        accumulator_add_ints(&m->acc, from, v, n);
+    accumulator_add(&m->acc, from, v, n);
 }
 
 /* Drops the series that end with the stretch that ended at 'ms'. */
@@ -411,16 +408,10 @@ run_stretch(struct aggregation *m, size_t from, size_t len, struct dps *out,
     const int64_t *ms = m->timestamps.ms + from;
     bool doubles = is_double(m, from);
 
-    if (doubles)
-        accumulator_begin_doubles(&m->acc, len);
-    else
-        accumulator_begin_ints(&m->acc, len);
+    accumulator_begin(&m->acc, doubles, len);
     for (size_t i = 0; i < m->len; i++)
         add_cursor(m, &m->cursors[i], ms, len, doubles);
-    if (doubles)
-        accumulator_end_doubles(&m->acc, out->v + from);
-    else
-        accumulator_end_ints(&m->acc, out->v + from);
+    accumulator_end(&m->acc, out->v + from);
     drop_ended(m, ms[len - 1]);
     return show(m->spec, out, from, len, doubles, e);
 }
@@ -511,15 +502,11 @@ aggregate_each(const struct aggregator *aggregator, const struct column *c,
     }
     if (aggregator->kind == KIND_NONE) {
         memmove(out, v, len * sizeof *v);
-    } else if (doubles) {
-        accumulator_begin_doubles(&acc, len);
-        accumulator_add_doubles(&acc, 0, v, len);
-        accumulator_end_doubles(&acc, out);
-    } else {
-        accumulator_begin_ints(&acc, len);
-        accumulator_add_ints(&acc, 0, v, len);
-        accumulator_end_ints(&acc, out);
+        return;
     }
+    accumulator_begin(&acc, doubles, len);
+    accumulator_add(&acc, 0, v, len);
+    accumulator_end(&acc, out);
 }
 
 /* Its timestamps are its points. */

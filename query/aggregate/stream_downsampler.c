@@ -92,7 +92,7 @@ bucket_value(const struct stream_downsampler *f, const struct bucket_acc *s)
 {
     union number v = { .d = s->value };
 
-    return arithmetic_end_double(f->kind, s->count, v, v);
+    return arithmetic_end(f->kind, true, s->count, v, v).d;
 }
 
 /* The times that are there go into an array of the series' own. */
@@ -179,7 +179,7 @@ empty_bucket(const struct stream_downsampler *f, struct bucket_acc *s)
 {
     s->all = s->count = 0;
     s->bound = 0;
-    s->value = aggregator_arithmetic[f->kind].start_double.d;
+    s->value = aggregator_arithmetic[f->kind].start[1].d;
 }
 
 /* Makes the bucket that holds 'ms' the one that is filled. */
@@ -259,7 +259,7 @@ acc_doubles(const struct stream_downsampler *f, struct bucket_acc *s,
     union number a = { .d = s->value }, b = { .i = 0 };
     uint32_t before = s->all > 0, n = before;
 
-    aggregator_arithmetic[f->kind].all_doubles(&n, &a, &b, v, len);
+    aggregator_arithmetic[f->kind].all[1](&n, &a, &b, v, len);
     s->value = f->kind == KIND_LAST ? b.d : a.d;
     s->count += n - before;
     s->bound = INFINITY;
@@ -271,14 +271,14 @@ acc_ints(const struct stream_downsampler *f, struct bucket_acc *s,
          const union number *v, size_t len, double greatest)
 {
     const struct arithmetic *m = &aggregator_arithmetic[f->kind];
-    union number a = m->start_int, b = { .i = 0 };
+    union number a = m->start[0], b = { .i = 0 };
     uint32_t n = 0;
 
     if (adds_up(f)) {
         sum_ints(s, v, len, greatest);
     } else if (f->kind != KIND_COUNT) {
-        m->all_ints(&n, &a, &b, v, len);
-        a.d = (double)arithmetic_end_int(f->kind, n, a, b);
+        m->all[0](&n, &a, &b, v, len);
+        a.d = (double)arithmetic_end(f->kind, false, n, a, b).i;
         acc_doubles(f, s, &a, 1);
         len--;
     }
@@ -421,21 +421,18 @@ acc_each(const struct stream_downsampler *f, const struct spacing *p,
         return;
     }
     for (size_t i = 0; i < len; i++, v += every) {
-        union number a = p->is_float ? m->start_double : m->start_int;
-        union number b = { .i = 0 };
+        union number a = m->start[p->is_float], b = { .i = 0 };
         uint32_t n = 0;
 
-        if (p->is_float) {
-            m->all_doubles(&n, &a, &b, v, every);
-            out[i].d = arithmetic_end_double(f->kind, n, a, b);
-        } else if (!adds_up(f)) {
-            m->all_ints(&n, &a, &b, v, every);
-            out[i].d = (double)arithmetic_end_int(f->kind, n, a, b);
-        } else {
+        if (!p->is_float && adds_up(f)) {
             empty_bucket(f, &s);
             acc_ints(f, &s, v, every, (double)p->greatest);
             out[i].d = bucket_value(f, &s);
+            continue;
         }
+        m->all[p->is_float](&n, &a, &b, v, every);
+        a = arithmetic_end(f->kind, p->is_float, n, a, b);
+        out[i].d = p->is_float ? a.d : (double)a.i;
     }
 }
 

@@ -51,35 +51,17 @@ column(const struct table *t, size_t k, union number *out)
 }
 
 static void
-check_ints(const struct aggregator *a, const struct table *t,
-           const union number *got)
+check(const struct aggregator *a, bool doubles, const struct table *t,
+      const union number *got)
 {
     for (size_t k = 0; k < TIMESTAMPS; k++) {
-        union number v[SERIES];
-        int64_t i[SERIES];
+        union number v[SERIES], want;
         size_t n = column(t, k, v);
 
-        for (size_t s = 0; s < n; s++)
-            i[s] = v[s].i;
-        ck_assert_int_eq(got[k].i, aggregator_run_int(a, i, n));
-    }
-}
-
-static void
-check_doubles(const struct aggregator *a, const struct table *t,
-              const union number *got)
-{
-    for (size_t k = 0; k < TIMESTAMPS; k++) {
-        union number v[SERIES];
-        double d[SERIES], want;
-        size_t n = column(t, k, v);
-
-        for (size_t s = 0; s < n; s++)
-            d[s] = v[s].d;
-        want = aggregator_run_double(a, d, n);
-        ck_assert_msg(isnan(want) ? isnan(got[k].d) != 0
-                                  : memcmp(&want, &got[k].d, sizeof want) == 0,
-                      "%s: %a is not %a", a->name, got[k].d, want);
+        want = aggregator_run(a, doubles, v, n);
+        ck_assert_msg(doubles && isnan(want.d) ? isnan(got[k].d) != 0
+                                               : want.i == got[k].i,
+                      "%s: %a is not %a", a->name, got[k].d, want.d);
     }
 }
 
@@ -94,21 +76,15 @@ START_TEST(the_same_as_moment_by_moment)
 
     ck_assert(accumulator_init(&c, a, SERIES, TIMESTAMPS, arena));
     ck_assert_uint_eq(c.cap, TIMESTAMPS);
-    fill(&t, &state, false);
-    accumulator_begin_ints(&c, TIMESTAMPS);
-    for (size_t s = 0; s < SERIES; s++)
-        accumulator_add_ints(&c, t.from[s], t.v[s] + t.from[s], t.len[s]);
-    accumulator_end_ints(&c, got);
-    if (a->kind != KIND_NONE) /* none has one series */
-        check_ints(a, &t, got);
-
-    fill(&t, &state, true);
-    accumulator_begin_doubles(&c, TIMESTAMPS);
-    for (size_t s = 0; s < SERIES; s++)
-        accumulator_add_doubles(&c, t.from[s], t.v[s] + t.from[s], t.len[s]);
-    accumulator_end_doubles(&c, got);
-    if (a->kind != KIND_NONE)
-        check_doubles(a, &t, got);
+    for (int doubles = 0; doubles <= 1; doubles++) {
+        fill(&t, &state, doubles);
+        accumulator_begin(&c, doubles, TIMESTAMPS);
+        for (size_t s = 0; s < SERIES; s++)
+            accumulator_add(&c, t.from[s], t.v[s] + t.from[s], t.len[s]);
+        accumulator_end(&c, got);
+        if (a->kind != KIND_NONE) /* none has one series */
+            check(a, doubles, &t, got);
+    }
     arena_free(&arena);
 }
 END_TEST

@@ -64,16 +64,16 @@ static const struct {
 START_TEST(the_same_for_both)
 {
     const struct aggregator *a = aggregator_find(slice_str(sames[_i].name));
-    int64_t i[8];
-    double d[8];
+    union number i[8], d[8];
 
     ck_assert_ptr_nonnull(a);
     for (size_t k = 0; k < sames[_i].len; k++) {
-        i[k] = sames[_i].in[k];
-        d[k] = (double)sames[_i].in[k];
+        i[k].i = sames[_i].in[k];
+        d[k].d = (double)sames[_i].in[k];
     }
-    ck_assert_int_eq(aggregator_run_int(a, i, sames[_i].len), sames[_i].as_int);
-    ck_assert_double_eq(aggregator_run_double(a, d, sames[_i].len),
+    ck_assert_int_eq(aggregator_run(a, false, i, sames[_i].len).i,
+                     sames[_i].as_int);
+    ck_assert_double_eq(aggregator_run(a, true, d, sames[_i].len).d,
                         sames[_i].as_double);
 }
 END_TEST
@@ -99,10 +99,11 @@ static const struct {
 START_TEST(integers_wrap)
 {
     const struct aggregator *a = aggregator_find(slice_str(wraps[_i].name));
-    int64_t v[3];
+    union number v[3];
 
     memcpy(v, wraps[_i].in, sizeof v);
-    ck_assert_int_eq(aggregator_run_int(a, v, wraps[_i].len), wraps[_i].out);
+    ck_assert_int_eq(aggregator_run(a, false, v, wraps[_i].len).i,
+                     wraps[_i].out);
 }
 END_TEST
 
@@ -131,10 +132,11 @@ static const struct {
 START_TEST(nans_are_skipped)
 {
     const struct aggregator *a = aggregator_find(slice_str(nans[_i].name));
-    double v[4], out;
+    union number v[4];
+    double out;
 
     memcpy(v, nans[_i].in, sizeof v);
-    out = aggregator_run_double(a, v, nans[_i].len);
+    out = aggregator_run(a, true, v, nans[_i].len).d;
     if (isnan(nans[_i].out))
         ck_assert(isnan(out));
     else
@@ -182,17 +184,16 @@ END_TEST
 /* Many values take another way through the sort. */
 START_TEST(percentiles_of_many)
 {
-    static int64_t i[1001];
-    static double d[1001];
+    static union number i[1001], d[1001];
     const struct aggregator *a = aggregator_find(slice_str("p90"));
 
     for (int k = 0; k <= 1000; k++) {
-        i[k] = (k * 8) % 1001;
-        d[k] = (double)i[k];
+        i[k].i = (k * 8) % 1001;
+        d[k].d = (double)i[k].i;
     }
     /* Place 0.9 * 1002 = 901.8: between the values 900 and 901. */
-    ck_assert_int_eq(aggregator_run_int(a, i, 1001), 900);
-    ck_assert_double_eq_tol(aggregator_run_double(a, d, 1001), 900.8, 1e-9);
+    ck_assert_int_eq(aggregator_run(a, false, i, 1001).i, 900);
+    ck_assert_double_eq_tol(aggregator_run(a, true, d, 1001).d, 900.8, 1e-9);
 }
 END_TEST
 
