@@ -49,6 +49,20 @@ slice_eq_str(struct slice a, const char *s)
     return slice_eq(a, slice_str(s));
 }
 
+/* Letters of ASCII count in either case. */
+static inline bool
+slice_eq_nocase(struct slice a, struct slice b)
+{
+    for (size_t i = 0; i < a.size && i < b.size; i++) {
+        uint8_t x = a.data[i] | 0x20;
+
+        if (a.data[i] != b.data[i] &&
+            (x != (b.data[i] | 0x20) || x < 'a' || x > 'z'))
+            return false;
+    }
+    return a.size == b.size;
+}
+
 static inline bool
 slice_starts(struct slice a, struct slice prefix)
 {

@@ -292,19 +292,9 @@ rollups_find(const struct rollups *r, struct slice interval)
 const struct aggregator *
 rollups_aggregator(const struct rollups *r, struct slice name)
 {
-    for (size_t i = 0; i < r->aggregators_len; i++) {
-        const char *text = r->aggregators[i]->name;
-        size_t k = 0;
-
-        for (; k < name.size && text[k] != '\0'; k++) {
-            uint8_t c = name.data[k];
-
-            if ((c >= 'A' && c <= 'Z' ? c | 0x20 : c) != (uint8_t)text[k])
-                break;
-        }
-        if (k == name.size && text[k] == '\0')
+    for (size_t i = 0; i < r->aggregators_len; i++)
+        if (slice_eq_nocase(name, slice_str(r->aggregators[i]->name)))
             return r->aggregators[i];
-    }
     return NULL;
 }
 

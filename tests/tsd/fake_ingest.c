@@ -59,7 +59,8 @@ uid_validate_name(const struct uid_table *u, const char *what,
 {
     (void)u;
     if (name.size == 0)
-        return error_set(e, ST_INVALID, "Invalid %s: empty string", what);
+        return error_set(e, ST_INVALID, "Invalid %s: %s", what,
+                         name.data == NULL ? "null" : "empty string");
     for (size_t i = 0; i < name.size;) {
         size_t n = char_size(name, i);
         uint32_t c =
@@ -105,11 +106,13 @@ series_identify(struct series_directory *d, const struct series_rules *rules,
 {
     struct tag sorted[KEY_MAX_TAGS];
     struct buf name = BUF_INIT;
+    struct tag_set set;
     size_t i;
 
     (void)d;
-    (void)rules;
     *tsuid_size = sizeof(size_t);
+    if (series_check(NULL, rules, metric, tags, tags_len, &set, e) != ST_OK)
+        return e->status;
     if (fake.unknown_metrics)
         return error_set(e, ST_NOT_FOUND, "No such name for 'metrics': '%.*s'",
                          SLICE_ARG(metric));

@@ -122,17 +122,17 @@ same_tags(struct slice raw, json_t *j)
         return;
     }
     put_json_tags(raw, &tags, &text);
-    INSIST(tags.len + tags.more == json_object_size(j));
+    INSIST(tags.len == json_object_size(j) || tags.len == PUT_TAGS_MAX);
     json_object_foreach(j, key, value)
     {
-        struct put_tag *t = put_tags_find(&tags, slice_str(key));
+        struct tag *t = put_tags_find(&tags, slice_str(key));
 
-        INSIST(t != NULL || tags.more > 0);
+        INSIST(t != NULL || tags.len == PUT_TAGS_MAX);
         if (t != NULL && json_is_string(value))
             INSIST(slice_eq(t->value, slice_of(json_string_value(value),
                                                json_string_length(value))));
         if (t != NULL)
-            INSIST(t->null == json_is_null(value));
+            INSIST((t->value.data == NULL) == json_is_null(value));
     }
     buf_fini(&text);
 }

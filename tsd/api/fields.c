@@ -167,11 +167,10 @@ read_pairs(const json_t *v, const char *name, struct arena *a,
         return api_no_memory(e);
     json_object_foreach(object, key, value)
     {
-        struct annotation_pair *p = &out->pairs[out->len++];
+        struct tag *p = &out->pairs[out->len++];
         const char *copy = arena_strdup(a, slice_str(key));
 
-        *p = (struct annotation_pair){ slice_of(copy, strlen(key)),
-                                       slice_of(NULL, 0) };
+        *p = (struct tag){ slice_of(copy, strlen(key)), slice_of(NULL, 0) };
         if (copy == NULL)
             return api_no_memory(e);
         st = field_read_text(value, key, a, &p->value, e);
@@ -455,7 +454,7 @@ field_put_if(struct buf *b, const char *name, struct slice text)
 }
 
 void
-field_put_pairs(struct buf *b, const struct annotation_pair *pairs, size_t len)
+field_put_pairs(struct buf *b, const struct tag *pairs, size_t len)
 {
     buf_put_u8(b, '{');
     for (size_t i = 0; i < len; i++) {

@@ -52,7 +52,7 @@ struct field {
 };
 
 struct field_pairs {
-    struct annotation_pair *pairs;
+    struct tag *pairs;
     size_t len;
     bool has; /* null is not the same as {} */
 };
@@ -89,8 +89,7 @@ MUST_CHECK enum status field_read_text(const struct json_t *value,
  * text is one empty element.  False: no memory. */
 bool field_split(struct slice list, struct arena *a, struct field_list *out);
 
-void field_put_pairs(struct buf *b, const struct annotation_pair *pairs,
-                     size_t len);
+void field_put_pairs(struct buf *b, const struct tag *pairs, size_t len);
 /* Writes 'name', which holds the punctuation, and the text or null. */
 void field_put_text(struct buf *b, const char *name, struct slice text);
 /* Writes nothing when the text is null. */

@@ -55,11 +55,19 @@ keep_spare(struct put_path *p, struct put_batch *b)
 }
 
 static void
-free_batch(struct put_batch *b)
+fini_scratch(struct put_batch *b)
 {
     buf_fini(&b->text);
     buf_fini(&b->why);
+    buf_fini(&b->tags);
+    buf_fini(&b->added_value);
     buf_fini(&b->tsuids);
+}
+
+static void
+free_batch(struct put_batch *b)
+{
+    fini_scratch(b);
     free(b);
 }
 
@@ -178,13 +186,8 @@ put_batch_free(struct put_batch **b)
     OBJ_CHECK(*b, BATCH_MAGIC);
     OBJ_CLEAR(*b);
     /* One huge point must not be remembered for ever. */
-    if ((*b)->text.cap > SCRATCH_KEPT)
-        buf_fini(&(*b)->text);
-    if ((*b)->why.cap > SCRATCH_KEPT)
-        buf_fini(&(*b)->why);
-    if ((*b)->tsuids.cap > SCRATCH_KEPT)
-        buf_fini(&(*b)->tsuids);
-    buf_fini(&(*b)->added_value);
+    if ((*b)->text.cap + (*b)->why.cap + (*b)->tsuids.cap > SCRATCH_KEPT)
+        fini_scratch(*b);
     if (!keep_spare((*b)->path, *b))
         free_batch(*b);
     *b = NULL;
@@ -203,6 +206,21 @@ bool
 put_batch_is_full(const struct put_batch *b)
 {
     return b->len == PUT_BATCH_MAX;
+}
+
+size_t
+put_add_row(struct put_batch *b, size_t id, const struct put_json_point *json,
+            bool rollup)
+{
+    size_t row = b->len++;
+
+    INSIST(row < PUT_BATCH_MAX && !b->looked_up);
+    b->ids[row] = id;
+    b->json[row] = json;
+    b->rollup[row] = rollup;
+    b->ready[row] = false;
+    b->keys[row] = (struct put_key){ 0 };
+    return row;
 }
 
 bool
@@ -290,127 +308,55 @@ log_rejected_row(struct put_batch *b, size_t row, enum put_fault fault)
                   buf_slice(&b->why), count);
 }
 
-void
+bool
 put_reject(struct put_batch *b, size_t row, enum put_fault fault)
 {
     counter_add(fault_counters[fault], 1);
     log_rejected_row(b, row, fault);
     b->failed(b->ctx, b->ids[row], fault, buf_slice(&b->why));
     buf_clear(&b->why);
-}
-
-bool
-put_reject_text(struct put_batch *b, size_t row, enum put_fault fault,
-                const char *why)
-{
-    buf_put_str(&b->why, why);
-    put_reject(b, row, fault);
     return false;
 }
 
 /* -- checks ---------------------------------------------------------------- */
 
+const char *
+put_tags_text(struct put_batch *b, const struct put_parsed *x)
+{
+    buf_clear(&b->tags);
+    put_tags_print(&x->tags, &b->tags);
+    return buf_cstr(&b->tags);
+}
+
 bool
-put_check_finite(struct put_batch *b, size_t row, const struct put_names *names,
-                 int64_t time)
+put_check_finite(struct put_batch *b, size_t row, const struct put_parsed *x)
 {
     const struct point *p = &b->points[row];
 
-    if (put_value_is_finite(p))
-        return true;
-    buf_printf(&b->why, "value is NaN or Infinite: %sInfinity for metric=",
-               signbit(p->v.d) ? "-" : "");
-    buf_put_slice(&b->why, names->metric);
-    buf_printf(&b->why, " timestamp=%lld", (long long)time);
-    return put_reject_text(b, row, PUT_BAD_ARGUMENT, "");
+    return put_value_is_finite(p) ||
+           PUT_REJECT(b, row, PUT_BAD_ARGUMENT,
+                      "value is NaN or Infinite: %sInfinity for metric=%.*s "
+                      "timestamp=%lld",
+                      signbit(p->v.d) ? "-" : "", SLICE_ARG(x->metric),
+                      (long long)x->time);
 }
 
 bool
-put_reject_time(struct put_batch *b, size_t row, const struct put_names *names,
-                int64_t time, bool narrow)
+put_reject_time(struct put_batch *b, size_t row, const struct put_parsed *x)
 {
-    buf_printf(&b->why,
-               "bad timestamp=%lld when trying to add value=", (long long)time);
-    put_value_print(&b->why, &b->points[row], narrow);
-    buf_put_str(&b->why, " to metric=");
-    buf_put_slice(&b->why, names->metric);
-    buf_put_str(&b->why, ", tags=");
-    put_tags_print(&names->tags, &b->why);
-    return put_reject_text(b, row, PUT_BAD_ARGUMENT, "");
+    buf_printf(&b->why, "bad timestamp=%lld when trying to add value=",
+               (long long)x->time);
+    put_value_print(&b->why, &b->points[row], b->json[row] == NULL);
+    return PUT_REJECT(b, row, PUT_BAD_ARGUMENT, " to metric=%.*s, tags=%s",
+                      SLICE_ARG(x->metric), put_tags_text(b, x));
 }
 
 bool
-put_check_count(struct put_batch *b, size_t row, const struct put_names *names)
+put_check(struct put_batch *b, size_t row, struct put_parsed *x)
 {
-    const struct put_tags *t = &names->tags;
-
-    if (t->len == 0) {
-        buf_put_str(&b->why, "Need at least one tag (metric=");
-        buf_put_slice(&b->why, names->metric);
-        return put_reject_text(b, row, PUT_BAD_ARGUMENT, ", tags={})");
-    }
-    if (t->len + t->more > b->path->rules.max_tags) {
-        buf_printf(&b->why, "Too many tags: %zu maximum allowed: %zu, tags: ",
-                   t->len + t->more, b->path->rules.max_tags);
-        put_tags_print(t, &b->why);
-        return put_reject_text(b, row, PUT_BAD_ARGUMENT, "");
-    }
-    return true;
-}
-
-/* 'before' other 'after' name the thing in the message. */
-static bool
-check_name(struct put_batch *b, size_t row, const char *before,
-           struct slice other, const char *after, struct slice name)
-{
-    struct buf what = BUF_INIT;
-    struct error e;
-    enum status status;
-
-    buf_put_str(&what, before);
-    buf_put_slice(&what, other);
-    buf_put_str(&what, after);
-    status = uid_validate_name(b->path->uids, buf_cstr(&what), name, &e);
-    buf_fini(&what);
-    return status == ST_OK || put_reject_text(b, row, PUT_BAD_ARGUMENT, e.text);
-}
-
-bool
-put_check_names(struct put_batch *b, size_t row, const struct put_names *names)
-{
-    static const struct slice nothing = { (const uint8_t *)"", 0 };
-    const struct put_tags *t = &names->tags;
-    uint8_t order[PUT_TAGS_MAX];
-
-    if (!check_name(b, row, "metric name", nothing, "", names->metric))
-        return false;
-    put_tags_order(t, order);
-    for (size_t i = 0; i < t->len; i++) {
-        const struct put_tag *tag = &t->tags[order[i]];
-        struct slice value = tag->null ? slice_str("null") : tag->value;
-
-        if (!check_name(b, row, "tag name with value [", value, "]", tag->key))
-            return false;
-        if (tag->null) {
-            buf_put_str(&b->why, "Invalid tag value with key [");
-            buf_put_slice(&b->why, tag->key);
-            return put_reject_text(b, row, PUT_BAD_ARGUMENT, "]: null");
-        }
-        if (!check_name(b, row, "tag value with key [", tag->key, "]", value))
-            return false;
-    }
-    return true;
-}
-
-bool
-put_check(struct put_batch *b, size_t row, const struct put_names *names,
-          int64_t time, bool narrow)
-{
-    if (!put_check_finite(b, row, names, time))
-        return false;
-    if (!put_time_to_ms(time, &b->points[row].ts_ms))
-        return put_reject_time(b, row, names, time, narrow);
-    return put_check_count(b, row, names) && put_check_names(b, row, names);
+    return put_check_finite(b, row, x) &&
+           (put_time_to_ms(x->time, &b->points[row].ts_ms) ||
+            put_reject_time(b, row, x));
 }
 
 /* -- series ---------------------------------------------------------------- */
@@ -474,34 +420,22 @@ static bool
 identify(struct put_batch *b, size_t row)
 {
     struct put_path *p = b->path;
-    struct put_names names;
-    struct tag tags[KEY_MAX_TAGS];
-    uint8_t order[PUT_TAGS_MAX];
+    struct put_parsed x = { .kind = 0 };
     uint8_t tsuid[TSUID_MAX];
     size_t tsuid_size;
     struct error e;
     enum status status;
-    bool parsed;
 
     if (identify_like_last(b, row))
         return true;
-    parsed = b->rollup[row]         ? put_rollup_parse(b, row, &names)
-             : b->json[row] == NULL ? put_line_parse(b, row, &names)
-                                    : put_json_parse(b, row, &names);
-    if (!parsed)
+    b->added_key = slice_of(NULL, 0);
+    if (!(b->json[row] == NULL ? put_line_parse : put_json_parse)(b, row, &x) ||
+        !(b->rollup[row] ? put_rollup_check : put_check)(b, row, &x))
         return false;
-    if (!b->rollup[row])
-        names.kind = 0;
-    put_tags_order(&names.tags, order);
-    for (size_t i = 0; i < names.tags.len; i++) {
-        const struct put_tag *t = &names.tags.tags[order[i]];
-
-        tags[i] = (struct tag){ t->key, t->value };
-    }
-    status = series_identify(p->directory, &p->rules, names.kind, names.metric,
-                             tags, names.tags.len, tsuid, &tsuid_size, &e);
+    status = series_identify(p->directory, &p->rules, x.kind, x.metric,
+                             x.tags.tags, x.tags.len, tsuid, &tsuid_size, &e);
     if (status != ST_OK)
-        return put_reject_text(b, row, fault_of(status), e.text);
+        return PUT_REJECT(b, row, fault_of(status), "%s", e.text);
     add_entry(b, row, tsuid, tsuid_size);
     return true;
 }
@@ -528,7 +462,7 @@ enter(struct put_batch *b)
         if (status == ST_OK && b->entries[i].rejected != ST_OK)
             rejected = series_reject(b->path->directory, &e);
         if (rejected != ST_OK) {
-            (void)put_reject_text(b, row, fault_of(rejected), e.text);
+            (void)PUT_REJECT(b, row, fault_of(rejected), "%s", e.text);
             continue;
         }
         b->refs[row] = b->entries[i].ref;
@@ -594,7 +528,7 @@ settle(struct put_batch *b, const struct error *e, size_t *stored)
                 continue;
             b->again[i] = true;
         } else if (status != ST_OK && status != ST_BUSY) {
-            (void)put_reject_text(b, row, PUT_STORAGE, e->text);
+            (void)PUT_REJECT(b, row, PUT_STORAGE, "%s", e->text);
             continue;
         }
         b->out[kept] =

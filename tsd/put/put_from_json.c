@@ -34,75 +34,75 @@ scan(const struct put_json_point *x, struct put_key *key, struct point *p)
 void
 put_batch_json(struct put_batch *b, const struct put_json_point *x, size_t id)
 {
-    size_t row = b->len++;
+    size_t row = put_add_row(b, id, x, false);
 
-    INSIST(row < PUT_BATCH_MAX && !b->looked_up);
-    b->ids[row] = id;
-    b->json[row] = x;
-    b->rollup[row] = false;
     /* With a tag of the header's, the bytes of the body say too little. */
     b->ready[row] =
         b->extra_key.data == NULL && scan(x, &b->keys[row], &b->points[row]);
-    if (!b->ready[row])
-        b->keys[row] = (struct put_key){ 0 };
 }
 
-static void
-add_extra(const struct put_batch *b, struct put_tags *tags)
+void
+put_batch_rollup_json(struct put_batch *b, const struct put_json_point *x,
+                      size_t id)
 {
-    struct put_tag *old = put_tags_find(tags, b->extra_key);
+    (void)put_add_row(b, id, x, true);
+}
 
-    if (old == NULL) {
-        put_tags_add(tags, b->extra_key, b->extra_value, false);
-    } else {
-        old->value = b->extra_value;
-        old->null = false;
-    }
+static struct slice
+text_of(struct put_batch *b, struct slice raw)
+{
+    size_t from = b->text.size;
+
+    if (raw.data == NULL)
+        return raw;
+    put_json_unescape(raw, &b->text);
+    return slice_of(b->text.data + from, b->text.size - from);
+}
+
+/* What is missing in a row; NULL: nothing. */
+static const char *
+missing_in(const struct put_json_point *p)
+{
+    return p->absent ? "Unexpected null datapoint encountered in set."
+           : p->metric.size == 0 ? "Metric name was empty"
+           : p->time <= 0        ? "Invalid timestamp"
+           : p->value.size == 0  ? "Empty value"
+                                 : NULL;
 }
 
 bool
-put_json_names(struct put_batch *b, size_t row, struct put_names *names,
-               struct slice *value, size_t more)
+put_json_parse(struct put_batch *b, size_t row, struct put_parsed *x)
 {
-    const struct put_json_point *x = b->json[row];
-    size_t from;
+    const struct put_json_point *p = b->json[row];
+    const char *missing = missing_in(p);
+    struct slice value;
 
-    if (x->absent)
-        return put_reject_text(b, row, PUT_BAD_ARGUMENT,
-                               "Unexpected null datapoint encountered in set.");
-    if (x->metric.size == 0)
-        return put_reject_text(b, row, PUT_BAD_ARGUMENT,
-                               "Metric name was empty");
-    if (x->time <= 0)
-        return put_reject_text(b, row, PUT_BAD_ARGUMENT, "Invalid timestamp");
-    if (x->value.size == 0)
-        return put_reject_text(b, row, PUT_BAD_ARGUMENT, "Empty value");
+    if (missing != NULL)
+        return PUT_REJECT(b, row, PUT_BAD_ARGUMENT, "%s", missing);
+    /* All at once, so that what the slices refer to never moves. */
     buf_clear(&b->text);
-    if (buf_reserve(&b->text,
-                    3 * (x->metric.size + x->value.size + x->tags.size) +
-                        more) == NULL)
-        return put_reject_text(b, row, PUT_STORAGE, "out of memory");
-    put_json_unescape(x->metric, &b->text);
-    names->metric = buf_slice(&b->text);
-    from = b->text.size;
-    put_json_unescape(x->value, &b->text);
-    *value = slice_of(b->text.data + from, b->text.size - from);
-    put_json_tags(x->tags, &names->tags, &b->text);
+    if (buf_reserve(&b->text, 3 * (p->metric.size + p->value.size +
+                                   p->tags.size + p->interval.size +
+                                   p->aggregator.size + p->group_by.size)) ==
+        NULL)
+        return PUT_REJECT(b, row, PUT_STORAGE, "out of memory");
+    x->time = p->time;
+    x->metric = text_of(b, p->metric);
+    value = text_of(b, p->value);
+    put_json_tags(p->tags, &x->tags, &b->text);
     if (b->extra_key.data != NULL)
-        add_extra(b, &names->tags);
-    return names->tags.len > 0 ||
-           put_reject_text(b, row, PUT_BAD_ARGUMENT, "Missing tags");
-}
-
-bool
-put_json_parse(struct put_batch *b, size_t row, struct put_names *names)
-{
-    struct slice value = { NULL, 0 };
-
-    if (!put_json_names(b, row, names, &value, 0))
-        return false;
-    if (!put_parse_value(value, &b->points[row], NULL))
-        return put_reject_text(b, row, PUT_BAD_VALUE,
-                               "Unable to parse value to a number");
-    return put_check(b, row, names, b->json[row]->time, false);
+        put_tags_set(&x->tags, b->extra_key, b->extra_value);
+    x->interval = text_of(b, p->interval);
+    x->aggregator = text_of(b, p->aggregator);
+    x->group_by = text_of(b, p->group_by);
+    missing = x->tags.len == 0                          ? "Missing tags"
+              : !b->rollup[row] || x->group_by.size > 0 ? NULL
+              : x->interval.size == 0                   ? "Missing interval"
+              : x->aggregator.size == 0                 ? "Missing aggregator"
+                                                        : NULL;
+    if (missing != NULL)
+        return PUT_REJECT(b, row, PUT_BAD_ARGUMENT, "%s", missing);
+    return put_parse_value(value, &b->points[row], NULL) ||
+           PUT_REJECT(b, row, PUT_BAD_VALUE,
+                      "Unable to parse value to a number");
 }

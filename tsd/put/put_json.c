@@ -17,6 +17,7 @@
 #include "base/text/digit.h"
 #include "base/text/java.h"
 #include "base/text/number.h"
+#include "base/utf8.h"
 
 #define MAX_DEPTH 64
 
@@ -648,50 +649,20 @@ put_utf8(struct buf *out, uint32_t c)
     buf_put(out, b, n);
 }
 
-/* \uXXXX at 'at', perhaps a pair of them; returns what follows. */
-static size_t
-put_unicode(struct slice raw, size_t at, struct buf *out)
+/* "\uXXXX", perhaps a pair of them, which 's' loses. */
+static void
+put_unicode(struct slice *s, struct buf *out)
 {
-    uint32_t c = hex4(raw.data + at + 2);
+    uint32_t c = hex4(s->data + 2), low = 0;
+    bool pair;
 
-    at += 6;
-    if (c >= 0xd800 && c < 0xdc00 && raw.size - at >= 6 &&
-        raw.data[at] == '\\' && raw.data[at + 1] == 'u') {
-        uint32_t low = hex4(raw.data + at + 2);
-
-        if (low >= 0xdc00 && low < 0xe000) {
-            put_utf8(out, 0x10000 + ((c - 0xd800) << 10 | (low - 0xdc00)));
-            return at + 6;
-        }
-    }
-    put_utf8(out, c >= 0xd800 && c < 0xe000 ? 0xfffd : c);
-    return at;
-}
-
-/* How many bytes at s[at] are one character of valid UTF-8; 0: none. */
-static size_t
-utf8_size(struct slice s, size_t at)
-{
-    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-    uint8_t c = s.data[at];
-    size_t n = c < 0x80   ? 1
-               : c < 0xc2 ? 0
-               : c < 0xe0 ? 2
-               : c < 0xf0 ? 3
-               : c < 0xf5 ? 4
-                          : 0;
-    uint32_t v = n < 2 ? c : c & (0x7fU >> n);
-
-    if (n == 0 || s.size - at < n)
-        return 0;
-    for (size_t i = 1; i < n; i++) {
-        if ((s.data[at + i] & 0xc0) != 0x80)
-            return 0;
-        v = v << 6 | (s.data[at + i] & 0x3f);
-    }
-    if (n > 1 && (v < least[n] || v > 0x10ffff || (v >= 0xd800 && v < 0xe000)))
-        return 0;
-    return n;
+    if (s->size >= 12 && s->data[6] == '\\' && s->data[7] == 'u')
+        low = hex4(s->data + 8);
+    pair = c >= 0xd800 && c < 0xdc00 && low >= 0xdc00 && low < 0xe000;
+    if (pair)
+        c = 0x10000 + ((c - 0xd800) << 10 | (low - 0xdc00));
+    put_utf8(out, c >= 0xd800 && c < 0xe000 ? UTF8_BAD : c);
+    *s = slice_of(s->data + (pair ? 12 : 6), s->size - (pair ? 12 : 6));
 }
 
 void
@@ -699,22 +670,16 @@ put_json_unescape(struct slice raw, struct buf *out)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
 
-    for (size_t i = 0; i < raw.size;) {
-        size_t n;
-
-        if (raw.data[i] == '\\' && raw.data[i + 1] == 'u') {
-            i = put_unicode(raw, i, out);
-        } else if (raw.data[i] == '\\') {
-            const char *c = strchr(from, raw.data[i + 1]);
+    while (raw.size > 0) {
+        if (raw.data[0] != '\\') {
+            put_utf8(out, utf8_take(&raw));
+        } else if (raw.data[1] == 'u') {
+            put_unicode(&raw, out);
+        } else {
+            const char *c = strchr(from, raw.data[1]);
 
             buf_put_u8(out, (uint8_t)to[c - from]);
-            i += 2;
-        } else if ((n = utf8_size(raw, i)) == 0) {
-            put_utf8(out, 0xfffd);
-            i++;
-        } else {
-            buf_put(out, raw.data + i, n);
-            i += n;
+            raw = slice_of(raw.data + 2, raw.size - 2);
         }
     }
 }
@@ -738,7 +703,6 @@ put_json_tags(struct slice raw, struct put_tags *tags, struct buf *text)
     bool more;
 
     tags->len = 0;
-    tags->more = 0;
     if (raw.data == NULL)
         return;
     r.end = raw.data + raw.size;
@@ -748,19 +712,12 @@ put_json_tags(struct slice raw, struct put_tags *tags, struct buf *text)
     while (more) {
         enum token token;
         struct slice name, value;
-        struct put_tag *old;
 
         if (!take_name(&r, &name) || !take_scalar(&r, &token, &value) ||
             !next_member(&r, &more))
             return;
         name = keep_text(name, text);
-        value = token == TOKEN_NULL ? slice_str("") : keep_text(value, text);
-        old = put_tags_find(tags, name);
-        if (old != NULL) {
-            old->value = value;
-            old->null = token == TOKEN_NULL;
-        } else {
-            put_tags_add(tags, name, value, token == TOKEN_NULL);
-        }
+        put_tags_set(tags, name,
+                     token == TOKEN_NULL ? value : keep_text(value, text));
     }
 }

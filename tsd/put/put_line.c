@@ -107,13 +107,9 @@ scan(struct slice line, struct put_key *key, struct point *p)
 void
 put_batch_line(struct put_batch *b, struct slice line, size_t id)
 {
-    size_t row = b->len++;
+    size_t row = put_add_row(b, id, NULL, false);
     struct put_key *key = &b->keys[row];
 
-    INSIST(row < PUT_BATCH_MAX && !b->looked_up);
-    b->ids[row] = id;
-    b->json[row] = NULL;
-    b->rollup[row] = false;
     b->ready[row] = line.size > 0 && line.size <= UINT32_MAX &&
                     scan(line, key, &b->points[row]);
     if (!b->ready[row])
@@ -121,12 +117,21 @@ put_batch_line(struct put_batch *b, struct slice line, size_t id)
                                  .metric_size = (uint32_t)line.size };
 }
 
+void
+put_batch_rollup_line(struct put_batch *b, struct slice line, size_t id)
+{
+    size_t row = put_add_row(b, id, NULL, true);
+
+    b->keys[row].metric = line.data;
+    b->keys[row].metric_size = (uint32_t)line.size;
+}
+
 /* -- the slow way ---------------------------------------------------------- */
 
 /* Telnet's bytes are UTF-8 where the point's text is valid UTF-8, and
  * ISO-8859-1 otherwise. */
-struct slice
-put_line_text(struct put_batch *b, size_t row)
+static struct slice
+text_of(struct put_batch *b, size_t row)
 {
     const struct put_key *key = &b->keys[row];
     struct slice s = { key->metric, key->metric_size };
@@ -144,7 +149,6 @@ put_line_text(struct put_batch *b, size_t row)
     return slice_of(b->text.data, (size_t)(to - b->text.data));
 }
 
-/* What stands before the next blank; 'left' loses it and the blank. */
 struct slice
 put_line_word(struct slice *left)
 {
@@ -161,51 +165,39 @@ put_line_word(struct slice *left)
     return word;
 }
 
-static size_t
-count_words(struct slice s)
-{
-    size_t n = 1;
-
-    for (size_t i = 0; i < s.size; i++)
-        n += s.data[i] == ' ';
-    return n;
-}
-
 bool
-put_line_parse(struct put_batch *b, size_t row, struct put_names *names)
+put_line_parse(struct put_batch *b, size_t row, struct put_parsed *x)
 {
-    bool bare = b->keys[row].metric == NULL;
-    struct slice left = put_line_text(b, row), time_text, value;
-    size_t words = bare ? 0 : count_words(left);
-    int64_t time;
+    bool rollup = b->rollup[row];
+    size_t words = b->keys[row].metric == NULL ? 0 : 1;
+    struct slice left = text_of(b, row), value;
 
-    names->tags.len = 0;
-    names->tags.more = 0;
-    if (words < 4) {
-        buf_printf(&b->why, "not enough arguments (need least 4, got %zu)",
-                   words);
-        return put_reject_text(b, row, PUT_BAD_ARGUMENT, "");
-    }
-    names->metric = put_line_word(&left);
-    if (names->metric.size == 0)
-        return put_reject_text(b, row, PUT_BAD_ARGUMENT, "empty metric name");
-    time_text = put_line_word(&left);
-    if (!put_parse_time(time_text, &time, &b->why))
-        return put_reject_text(b, row, PUT_BAD_VALUE, "");
-    if (time <= 0) {
-        buf_printf(&b->why, "invalid timestamp: %lld", (long long)time);
-        return put_reject_text(b, row, PUT_BAD_ARGUMENT, "");
-    }
+    for (size_t i = 0; i < left.size; i++)
+        words += left.data[i] == ' ';
+    if (words < (rollup ? 5 : 4))
+        return PUT_REJECT(b, row, PUT_BAD_ARGUMENT,
+                          "not enough arguments (need least %d, got %zu)",
+                          rollup ? 7 : 4, words);
+    if (rollup && !put_rollup_split(put_line_word(&left), x))
+        return PUT_REJECT(b, row, PUT_BAD_ARGUMENT,
+                          "Missing interval or aggregator");
+    x->metric = put_line_word(&left);
+    if (x->metric.size == 0)
+        return PUT_REJECT(b, row, PUT_BAD_ARGUMENT, "empty metric name");
+    if (!put_parse_time(put_line_word(&left), &x->time, &b->why))
+        return put_reject(b, row, PUT_BAD_VALUE);
+    if (x->time <= 0)
+        return PUT_REJECT(b, row, PUT_BAD_ARGUMENT, "invalid timestamp: %lld",
+                          (long long)x->time);
     value = put_line_word(&left);
     if (value.size == 0)
-        return put_reject_text(b, row, PUT_BAD_ARGUMENT, "empty value");
+        return PUT_REJECT(b, row, PUT_BAD_ARGUMENT, "empty value");
     while (left.size > 0) {
         struct slice word = put_line_word(&left);
 
-        if (word.size > 0 && !put_tags_parse(&names->tags, word, &b->why))
-            return put_reject_text(b, row, PUT_BAD_ARGUMENT, "");
+        if (word.size > 0 && !put_tags_parse(&x->tags, word, &b->why))
+            return put_reject(b, row, PUT_BAD_ARGUMENT);
     }
-    if (!put_parse_value(value, &b->points[row], &b->why))
-        return put_reject_text(b, row, PUT_BAD_VALUE, "");
-    return put_check(b, row, names, time, true);
+    return put_parse_value(value, &b->points[row], &b->why) ||
+           put_reject(b, row, PUT_BAD_VALUE);
 }

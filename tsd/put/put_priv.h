@@ -40,7 +40,7 @@ struct put_batch {
     const char *peer_text;
     const struct sockaddr *peer;
     struct slice extra_key, extra_value; /* data NULL: none */
-    struct buf text, why;                /* scratch of the slow way */
+    struct buf text, why, tags;          /* scratch of the slow way */
     struct slice added_key;              /* of the rollup at hand; or NULL */
     struct buf added_value;
     uint64_t lsn, committed;
@@ -73,48 +73,47 @@ struct put_batch {
     bool again[PUT_BATCH_MAX]; /* its series was asked for anew */
 };
 
-/* A row's names, parsed. */
-struct put_names {
+/* A row, parsed: what lines and JSON, points and rollups have in common. */
+struct put_parsed {
     struct slice metric;
     struct put_tags tags;
-    uint64_t kind; /* of a rollup; 0 */
+    int64_t time; /* as the client gave it, above 0 */
+    /* Of a rollup; data NULL: absent.  The kind of its series (or 0). */
+    struct slice interval, aggregator, group_by;
+    uint64_t kind;
 };
 
+/* A new row, which is not ready. */
+size_t put_add_row(struct put_batch *b, size_t id,
+                   const struct put_json_point *json, bool rollup);
+
 /* Parses a row in full; false when it was rejected (and put_failed() called).
- * Fills the row's point and 'names'. */
-bool put_line_parse(struct put_batch *b, size_t row, struct put_names *names);
-bool put_json_parse(struct put_batch *b, size_t row, struct put_names *names);
-bool put_rollup_parse(struct put_batch *b, size_t row, struct put_names *names);
+ * Fills the row's point, its time excepted, and 'x'. */
+bool put_line_parse(struct put_batch *b, size_t row, struct put_parsed *x);
+bool put_json_parse(struct put_batch *b, size_t row, struct put_parsed *x);
 
-/* Chunks of them.  A line that is not ready as UTF-8, in 'text'; the word
- * before the next blank, which 'left' loses. */
-struct slice put_line_text(struct put_batch *b, size_t row);
+/* What stands before the next blank; 'left' loses it and the blank. */
 struct slice put_line_word(struct slice *left);
-/* Metric and tags of a JSON point, its 'value' as text; rejects one that lacks
- * something.  'text' has room for 'more' bytes behind that. */
-bool put_json_names(struct put_batch *b, size_t row, struct put_names *names,
-                    struct slice *value, size_t more);
+/* "1h-sum", "1h-sum:max", "max"; false when it names neither. */
+bool put_rollup_split(struct slice word, struct put_parsed *x);
 
-/* Reports a row as failed; 'why' is the batch's. */
-void put_reject(struct put_batch *b, size_t row, enum put_fault fault);
+/* Reports a row as failed for what the batch's 'why' says; returns false. */
+bool put_reject(struct put_batch *b, size_t row, enum put_fault fault);
+#define PUT_REJECT(b, row, fault, ...) \
+    (buf_printf(&(b)->why, __VA_ARGS__), put_reject(b, row, fault))
 
-/* Reports it with 'why' behind what the batch's has; returns false. */
-bool put_reject_text(struct put_batch *b, size_t row, enum put_fault fault,
-                     const char *why);
+/* What OpenTSDB checks of a point before its names: a finite value, a time in
+ * range.  Sets the point's time. */
+bool put_check(struct put_batch *b, size_t row, struct put_parsed *x);
+/* Of a rollup, the names too; adds its tag, finds its kind. */
+bool put_rollup_check(struct put_batch *b, size_t row, struct put_parsed *x);
 
-/* Steps of put_check(); the last two may reject alone. */
+/* Steps of both. */
 bool put_check_finite(struct put_batch *b, size_t row,
-                      const struct put_names *names, int64_t time);
-bool put_check_count(struct put_batch *b, size_t row,
-                     const struct put_names *names);
-bool put_check_names(struct put_batch *b, size_t row,
-                     const struct put_names *names);
+                      const struct put_parsed *x);
 bool put_reject_time(struct put_batch *b, size_t row,
-                     const struct put_names *names, int64_t time, bool narrow);
-
-/* What both check, in OpenTSDB's order: a finite value, a time in range, the
- * number of tags, the names.  'time' as the client gave it. */
-bool put_check(struct put_batch *b, size_t row, const struct put_names *names,
-               int64_t time, bool narrow);
+                     const struct put_parsed *x);
+/* "{key=value, ..}", lent until the next call. */
+const char *put_tags_text(struct put_batch *b, const struct put_parsed *x);
 
 #endif

@@ -19,28 +19,11 @@
 
 #define SECONDS_MAX INT64_C(4294967295)
 
-/* What a rollup says beside what a point says; data NULL: absent. */
-struct rollup {
-    struct slice interval, aggregator, group_by;
-    int64_t time;
-    bool narrow; /* see put_value_print() */
-};
+#define NO_INTERVAL "Interval cannot be null for a non-group by point"
 
-static bool
-reject(struct put_batch *b, size_t row, const char *why)
-{
-    return put_reject_text(b, row, PUT_BAD_ARGUMENT, why);
-}
+#define REJECT(b, row, ...) PUT_REJECT(b, row, PUT_BAD_ARGUMENT, __VA_ARGS__)
 
 /* -- checks, in OpenTSDB's order ------------------------------------------- */
-
-static void
-print_names(struct put_batch *b, const struct put_names *names)
-{
-    buf_put_slice(&b->why, names->metric);
-    buf_put_str(&b->why, " ");
-    put_tags_print(&names->tags, &b->why);
-}
 
 static void
 put_upper(struct buf *out, struct slice s)
@@ -51,184 +34,129 @@ put_upper(struct buf *out, struct slice s)
                             : s.data[i]);
 }
 
+/* The tag that tells the aggregator over series, or that there was none.
+ * Without a configuration it has no name. */
 static bool
-equals_ignoring_case(struct slice a, struct slice b)
-{
-    for (size_t i = 0; i < a.size && i < b.size; i++) {
-        uint8_t x = a.data[i], y = b.data[i];
-
-        x = x >= 'A' && x <= 'Z' ? x | 0x20 : x;
-        y = y >= 'A' && y <= 'Z' ? y | 0x20 : y;
-        if (x != y)
-            return false;
-    }
-    return a.size == b.size;
-}
-
-static bool
-reject_other_tag(struct put_batch *b, size_t row, const struct put_names *names,
-                 const struct rollup *x, struct slice value)
-{
-    buf_printf(&b->why, "Given tag value for %s of ",
-               b->path->rollups->agg_tag_key);
-    buf_put_slice(&b->why, value);
-    buf_put_str(&b->why, " did not match the group by aggregator of ");
-    if (x->group_by.data == NULL)
-        buf_put_str(&b->why, "null");
-    buf_put_slice(&b->why, x->group_by);
-    buf_put_str(&b->why, " for ");
-    print_names(b, names);
-    return reject(b, row, "");
-}
-
-/* The tag that tells the aggregator over series, or that there was none. */
-static bool
-add_tag(struct put_batch *b, size_t row, struct put_names *names,
-        const struct rollup *x)
+add_tag(struct put_batch *b, size_t row, struct put_parsed *x)
 {
     const struct rollups *r = b->path->rollups;
+    bool grouped = x->group_by.data != NULL;
     struct slice key = slice_str(r == NULL ? "null" : r->agg_tag_key);
-    struct put_tag *old = r == NULL ? NULL : put_tags_find(&names->tags, key);
+    struct tag *old = r == NULL ? NULL : put_tags_find(&x->tags, key);
 
-    if (old != NULL && (x->group_by.data == NULL ||
-                        !equals_ignoring_case(old->value, x->group_by)))
-        return reject_other_tag(b, row, names, x, old->value);
-    if (x->group_by.data == NULL && (r == NULL || !r->tag_raw))
+    if (old != NULL && (!grouped || !slice_eq_nocase(old->value, x->group_by)))
+        return REJECT(b, row,
+                      "Given tag value for %s of %.*s did not match the group "
+                      "by aggregator of %.*s for %.*s %s",
+                      r->agg_tag_key, SLICE_ARG(old->value),
+                      SLICE_ARG(grouped ? x->group_by : slice_str("null")),
+                      SLICE_ARG(x->metric), put_tags_text(b, x));
+    if (!grouped && (r == NULL || !r->tag_raw))
         return true;
     buf_clear(&b->added_value);
-    if (x->group_by.data == NULL)
+    put_upper(&b->added_value, x->group_by);
+    if (!grouped)
         buf_put_str(&b->added_value, r->raw_tag_value);
-    else
-        put_upper(&b->added_value, x->group_by);
     b->added_key = key;
-    if (old != NULL)
-        old->value = buf_slice(&b->added_value);
-    else
-        put_tags_add(&names->tags, key, buf_slice(&b->added_value), false);
+    put_tags_set(&x->tags, key, buf_slice(&b->added_value));
     return true;
 }
 
+/* Aggregates that others are computed from may be forbidden. */
 static bool
-is_derived(struct slice aggregator)
+is_blocked(const struct rollups *r, struct slice aggregator)
 {
-    return equals_ignoring_case(aggregator, slice_str("avg")) ||
-           equals_ignoring_case(aggregator, slice_str("dev"));
+    return r != NULL && r->block_derived &&
+           (slice_eq_nocase(aggregator, slice_str("avg")) ||
+            slice_eq_nocase(aggregator, slice_str("dev")));
 }
 
 static bool
-check_group_by(struct put_batch *b, size_t row, const struct put_names *names,
-               const struct rollup *x)
+check_group_by(struct put_batch *b, size_t row, const struct put_parsed *x)
 {
-    const struct rollups *r = b->path->rollups;
-    struct buf lower = BUF_INIT;
-    bool known;
+    const struct aggregator *a;
 
-    if (x->group_by.data == NULL)
+    for (size_t i = 0; (a = aggregator_at(i)) != NULL; i++)
+        if (slice_eq_nocase(x->group_by, slice_str(a->name)))
+            break;
+    if (x->group_by.data == NULL ||
+        (a != NULL && !is_blocked(b->path->rollups, x->group_by)))
         return true;
-    for (size_t i = 0; i < x->group_by.size; i++) {
-        uint8_t c = x->group_by.data[i];
-
-        buf_put_u8(&lower, c >= 'A' && c <= 'Z' ? c | 0x20 : c);
-    }
-    known = aggregator_find(buf_slice(&lower)) != NULL;
-    buf_fini(&lower);
-    if (known && (r == NULL || !r->block_derived || !is_derived(x->group_by)))
-        return true;
-    buf_put_str(&b->why, known
-                             ? "Derived group by aggregations are not allowed "
-                             : "Invalid group by aggregator ");
-    buf_put_slice(&b->why, x->group_by);
-    buf_put_str(&b->why, " with metric ");
-    print_names(b, names);
-    return reject(b, row, "");
+    return REJECT(b, row, "%s %.*s with metric %.*s %s",
+                  a != NULL ? "Derived group by aggregations are not allowed"
+                            : "Invalid group by aggregator",
+                  SLICE_ARG(x->group_by), SLICE_ARG(x->metric),
+                  put_tags_text(b, x));
 }
 
 static bool
-check_aggregator(struct put_batch *b, size_t row, const struct put_names *names,
-                 const struct rollup *x)
+check_aggregator(struct put_batch *b, size_t row, const struct put_parsed *x)
 {
-    if (!b->path->rollups->block_derived || !is_derived(x->aggregator))
+    if (!is_blocked(b->path->rollups, x->aggregator))
         return true;
     buf_put_str(&b->why, "Derived rollup aggregations are not allowed ");
     put_upper(&b->why, x->aggregator);
-    buf_put_str(&b->why, " with metric ");
-    print_names(b, names);
-    return reject(b, row, "");
-}
-
-/* Without a configuration the tag of aggregates has no name. */
-static bool
-reject_nameless(struct put_batch *b, size_t row)
-{
-    buf_put_str(&b->why, "Invalid tag name with value [");
-    buf_put_slice(&b->why, buf_slice(&b->added_value));
-    b->added_key = (struct slice){ NULL, 0 };
-    return reject(b, row, "]: null");
+    return REJECT(b, row, " with metric %.*s %s", SLICE_ARG(x->metric),
+                  put_tags_text(b, x));
 }
 
 static bool
-check(struct put_batch *b, size_t row, struct put_names *names,
-      const struct rollup *x)
+check(struct put_batch *b, size_t row, struct put_parsed *x)
 {
-    const struct rollups *r = b->path->rollups;
+    struct tag_set set;
+    struct error e;
 
-    if (!put_check_finite(b, row, names, x->time))
+    if (!put_check_finite(b, row, x))
         return false;
-    if (x->interval.size > 0 && r == NULL)
-        return reject(b, row, "No rollup or aggregations were configured");
-    if (x->group_by.data != NULL && x->group_by.size == 0) {
-        buf_put_str(&b->why, "Cannot write a group by data point without "
-                             "specifying the aggregation function. Metric=");
-        buf_put_slice(&b->why, names->metric);
-        buf_put_str(&b->why, " tags=");
-        put_tags_print(&names->tags, &b->why);
-        return reject(b, row, "");
-    }
+    if (x->interval.size > 0 && b->path->rollups == NULL)
+        return REJECT(b, row, "No rollup or aggregations were configured");
+    if (x->group_by.data != NULL && x->group_by.size == 0)
+        return REJECT(b, row,
+                      "Cannot write a group by data point without specifying "
+                      "the aggregation function. Metric=%.*s tags=%s",
+                      SLICE_ARG(x->metric), put_tags_text(b, x));
     if (x->time > SECONDS_MAX)
-        return put_reject_time(b, row, names, x->time, x->narrow);
-    if (!add_tag(b, row, names, x) || !check_group_by(b, row, names, x) ||
-        !put_check_count(b, row, names))
+        return put_reject_time(b, row, x);
+    if (!add_tag(b, row, x) || !check_group_by(b, row, x))
         return false;
-    if (r == NULL)
-        return x->group_by.data != NULL
-                   ? reject_nameless(b, row)
-                   : reject(b, row,
-                            "Interval cannot be null for a non-group by point");
-    return put_check_names(b, row, names);
+    if (b->path->rollups == NULL && x->group_by.data == NULL)
+        return REJECT(b, row, NO_INTERVAL);
+    if (b->path->rollups == NULL) {
+        b->added_key = slice_of(NULL, 0);
+        return REJECT(b, row, "Invalid tag name with value [%s]: null",
+                      buf_cstr(&b->added_value));
+    }
+    return series_check(b->path->uids, &b->path->rules, x->metric, x->tags.tags,
+                        x->tags.len, &set, &e) == ST_OK ||
+           REJECT(b, row, "%s", e.text);
 }
 
 /* -- where it goes --------------------------------------------------------- */
 
 static bool
 find_kind(struct put_batch *b, size_t row, const struct rollup_interval *i,
-          const struct aggregator *a, const struct rollup *x,
-          struct put_names *names)
+          const struct aggregator *a, struct put_parsed *x)
 {
     char name[ROLLUP_NAME_MAX];
     struct error e;
 
     rollup_kind_name(i, a, x->group_by.data != NULL, name);
-    if (series_kind(b->path->directory, name, true, &names->kind, &e) == ST_OK)
-        return true;
-    return put_reject_text(b, row, PUT_STORAGE, e.text);
+    return series_kind(b->path->directory, name, true, &x->kind, &e) == ST_OK ||
+           PUT_REJECT(b, row, PUT_STORAGE, "%s", e.text);
 }
 
 /* Points aggregated over series only: at their own times. */
 static bool
-place_points(struct put_batch *b, size_t row, const struct rollup *x,
-             struct put_names *names)
+place_points(struct put_batch *b, size_t row, struct put_parsed *x)
 {
     if (x->group_by.data == NULL)
-        return reject(b, row,
-                      "Interval cannot be null for a non-group by point");
+        return REJECT(b, row, NO_INTERVAL);
     b->points[row].ts_ms = x->time * 1000;
-    return check_aggregator(b, row, names, x) &&
-           find_kind(b, row, NULL, NULL, x, names);
+    return check_aggregator(b, row, x) && find_kind(b, row, NULL, NULL, x);
 }
 
 static bool
-place_rollup(struct put_batch *b, size_t row, const struct rollup *x,
-             struct put_names *names)
+place_rollup(struct put_batch *b, size_t row, struct put_parsed *x)
 {
     const struct rollup_interval *i =
         rollups_find(b->path->rollups, x->interval);
@@ -236,40 +164,35 @@ place_rollup(struct put_batch *b, size_t row, const struct rollup *x,
         rollups_aggregator(b->path->rollups, x->aggregator);
     int64_t slot;
 
-    if (i == NULL) {
-        buf_put_str(&b->why, "No rollups configured for the interval: ");
-        buf_put_slice(&b->why, x->interval);
-        return put_reject_text(b, row, PUT_NO_ROLLUP, "");
-    }
+    if (i == NULL)
+        return PUT_REJECT(b, row, PUT_NO_ROLLUP,
+                          "No rollups configured for the interval: %.*s",
+                          SLICE_ARG(x->interval));
     if (x->aggregator.size == 0)
-        return reject(b, row, "Aggregator cannot be null or empty.");
-    if (a == NULL) {
-        buf_put_str(&b->why, "No ID found mapping to aggregator: ");
-        buf_put_slice(&b->why, x->aggregator);
-        return reject(b, row, "");
-    }
-    if (!check_aggregator(b, row, names, x))
+        return REJECT(b, row, "Aggregator cannot be null or empty.");
+    if (a == NULL)
+        return REJECT(b, row, "No ID found mapping to aggregator: %.*s",
+                      SLICE_ARG(x->aggregator));
+    if (!check_aggregator(b, row, x))
         return false;
-    if (!rollup_store_ms(i, x->time, &b->points[row].ts_ms, &slot)) {
-        buf_printf(&b->why,
-                   "Offset of %lld was greater than the configured intervals "
-                   "%lld",
-                   (long long)slot, (long long)i->slots);
-        return reject(b, row, "");
-    }
-    return find_kind(b, row, i, a, x, names);
+    if (!rollup_store_ms(i, x->time, &b->points[row].ts_ms, &slot))
+        return REJECT(b, row,
+                      "Offset of %lld was greater than the configured "
+                      "intervals %lld",
+                      (long long)slot, (long long)i->slots);
+    return find_kind(b, row, i, a, x);
 }
 
-static bool
-place(struct put_batch *b, size_t row, const struct rollup *x,
-      struct put_names *names)
+bool
+put_rollup_check(struct put_batch *b, size_t row, struct put_parsed *x)
 {
-    return check(b, row, names, x) &&
-           (x->interval.size == 0 ? place_points(b, row, x, names)
-                                  : place_rollup(b, row, x, names));
+    return check(b, row, x) &&
+           (x->interval.size == 0 ? place_points(b, row, x)
+                                  : place_rollup(b, row, x));
 }
 
-/* -- lines ----------------------------------------------------------------- */
+/* -- lines ------------------------------------------------------------------
+ */
 
 static size_t
 find(struct slice s, char c)
@@ -279,9 +202,8 @@ find(struct slice s, char c)
     return at == NULL ? s.size : (size_t)(at - s.data);
 }
 
-/* "1h-sum", "1h-sum:max", "max". */
-static bool
-split_kind(struct slice s, struct rollup *x)
+bool
+put_rollup_split(struct slice s, struct put_parsed *x)
 {
     size_t colon = find(s, ':');
     struct slice first = slice_of(s.data, colon), second = { NULL, 0 };
@@ -302,134 +224,4 @@ split_kind(struct slice s, struct rollup *x)
     if (x->group_by.data != NULL && x->aggregator.data == NULL)
         x->aggregator = x->group_by;
     return x->interval.size + x->group_by.size > 0;
-}
-
-static bool
-read_tags(struct put_batch *b, size_t row, struct slice left,
-          struct put_names *names)
-{
-    while (left.size > 0) {
-        struct slice word = put_line_word(&left);
-
-        if (word.size > 0 && !put_tags_parse(&names->tags, word, &b->why))
-            return reject(b, row, "");
-    }
-    return true;
-}
-
-static bool
-parse_line(struct put_batch *b, size_t row, struct put_names *names)
-{
-    bool bare = b->keys[row].metric == NULL;
-    struct slice left = put_line_text(b, row), kind, value;
-    struct rollup x = { .narrow = true };
-    size_t words = bare ? 0 : 1;
-
-    for (size_t i = 0; i < left.size; i++)
-        words += left.data[i] == ' ';
-    if (words < 5) {
-        buf_printf(&b->why, "not enough arguments (need least 7, got %zu)",
-                   words);
-        return reject(b, row, "");
-    }
-    kind = put_line_word(&left);
-    if (kind.size == 0 || !split_kind(kind, &x))
-        return reject(b, row, "Missing interval or aggregator");
-    names->metric = put_line_word(&left);
-    if (names->metric.size == 0)
-        return reject(b, row, "empty metric name");
-    if (!put_parse_time(put_line_word(&left), &x.time, &b->why))
-        return put_reject_text(b, row, PUT_BAD_VALUE, "");
-    if (x.time <= 0) {
-        buf_printf(&b->why, "invalid timestamp: %lld", (long long)x.time);
-        return reject(b, row, "");
-    }
-    value = put_line_word(&left);
-    if (value.size == 0)
-        return reject(b, row, "empty value");
-    if (!read_tags(b, row, left, names))
-        return false;
-    if (!put_parse_value(value, &b->points[row], &b->why))
-        return put_reject_text(b, row, PUT_BAD_VALUE, "");
-    return place(b, row, &x, names);
-}
-
-/* -- JSON ------------------------------------------------------------------ */
-
-static struct slice
-text_of(struct put_batch *b, struct slice raw)
-{
-    size_t from = b->text.size;
-
-    if (raw.data == NULL)
-        return raw;
-    put_json_unescape(raw, &b->text);
-    return slice_of(b->text.data + from, b->text.size - from);
-}
-
-static bool
-parse_json(struct put_batch *b, size_t row, struct put_names *names)
-{
-    const struct put_json_point *p = b->json[row];
-    struct rollup x = { .time = p->time };
-    size_t more =
-        3 * (p->interval.size + p->aggregator.size + p->group_by.size);
-    struct slice value;
-
-    if (!put_json_names(b, row, names, &value, more))
-        return false;
-    x.interval = text_of(b, p->interval);
-    x.aggregator = text_of(b, p->aggregator);
-    x.group_by = text_of(b, p->group_by);
-    if (x.interval.size == 0 && x.group_by.size == 0)
-        return reject(b, row, "Missing interval");
-    if (x.aggregator.size == 0 && x.group_by.size == 0)
-        return reject(b, row, "Missing aggregator");
-    if (!put_parse_value(value, &b->points[row], NULL))
-        return put_reject_text(b, row, PUT_BAD_VALUE,
-                               "Unable to parse value to a number");
-    return place(b, row, &x, names);
-}
-
-/* -- into the batch -------------------------------------------------------- */
-
-bool
-put_rollup_parse(struct put_batch *b, size_t row, struct put_names *names)
-{
-    b->added_key = (struct slice){ NULL, 0 };
-    names->tags.len = 0;
-    names->tags.more = 0;
-    names->kind = 0;
-    return b->json[row] == NULL ? parse_line(b, row, names)
-                                : parse_json(b, row, names);
-}
-
-static size_t
-add_row(struct put_batch *b, size_t id)
-{
-    size_t row = b->len++;
-
-    INSIST(row < PUT_BATCH_MAX && !b->looked_up);
-    b->ids[row] = id;
-    b->json[row] = NULL;
-    b->ready[row] = false;
-    b->rollup[row] = true;
-    b->keys[row] = (struct put_key){ 0 };
-    return row;
-}
-
-void
-put_batch_rollup_line(struct put_batch *b, struct slice line, size_t id)
-{
-    size_t row = add_row(b, id);
-
-    b->keys[row].metric = line.data;
-    b->keys[row].metric_size = (uint32_t)line.size;
-}
-
-void
-put_batch_rollup_json(struct put_batch *b, const struct put_json_point *x,
-                      size_t id)
-{
-    b->json[add_row(b, id)] = x;
 }

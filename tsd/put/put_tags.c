@@ -1,13 +1,9 @@
-/* See tsd/put/put_tags.h.  A HashMap has 16 buckets, and twice as many each
- * time that it gets more than three quarters full; a bucket keeps the order in
- * which its keys came.  The hash of a string is that of its UTF-16 units. */
+/* See tsd/put/put_tags.h. */
 #include "config.h"
 
 #include "tsd/put/put_tags.h"
 
-#include "base/text/java.h"
-
-struct put_tag *
+struct tag *
 put_tags_find(struct put_tags *t, struct slice key)
 {
     for (size_t i = 0; i < t->len; i++)
@@ -17,83 +13,60 @@ put_tags_find(struct put_tags *t, struct slice key)
 }
 
 void
-put_tags_add(struct put_tags *t, struct slice key, struct slice value,
-             bool null)
+put_tags_set(struct put_tags *t, struct slice key, struct slice value)
 {
-    if (t->len == PUT_TAGS_MAX) {
-        t->more++;
-        return;
-    }
-    t->tags[t->len++] =
-        (struct put_tag){ key, value, null, java_map_hash(key) };
-}
+    struct tag *old = put_tags_find(t, key);
 
-static bool
-fail(struct buf *why, const char *what, struct slice word)
-{
-    buf_put_str(why, what);
-    buf_put_slice(why, word);
-    return false;
+    if (old != NULL)
+        old->value = value;
+    else if (t->len < PUT_TAGS_MAX)
+        t->tags[t->len++] = (struct tag){ key, value };
 }
 
 bool
 put_tags_parse(struct put_tags *t, struct slice word, struct buf *why)
 {
     const uint8_t *eq = memchr(word.data, '=', word.size);
-    struct slice key, value;
-    struct put_tag *old;
+    struct tag tag = { { NULL, 0 }, { NULL, 0 } };
+    struct tag *old;
 
-    if (eq == NULL)
-        return fail(why, "invalid tag: ", word);
-    key = slice_of(word.data, (size_t)(eq - word.data));
-    value = slice_of(eq + 1, word.size - key.size - 1);
-    if (key.size == 0 || value.size == 0 ||
-        memchr(value.data, '=', value.size) != NULL)
-        return fail(why, "invalid tag: ", word);
-    old = put_tags_find(t, key);
-    if (old == NULL) {
-        put_tags_add(t, key, value, false);
-        return true;
+    if (eq != NULL) {
+        tag.key = slice_of(word.data, (size_t)(eq - word.data));
+        tag.value = slice_of(eq + 1, word.size - tag.key.size - 1);
     }
-    if (slice_eq(old->value, value))
-        return true;
-    (void)fail(why, "duplicate tag: ", word);
-    buf_put_str(why, ", tags=");
-    put_tags_print(t, why);
-    return false;
+    if (tag.key.size == 0 || tag.value.size == 0 ||
+        memchr(tag.value.data, '=', tag.value.size) != NULL) {
+        buf_printf(why, "invalid tag: %.*s", SLICE_ARG(word));
+        return false;
+    }
+    old = put_tags_find(t, tag.key);
+    if (old != NULL && !slice_eq(old->value, tag.value)) {
+        buf_printf(why, "duplicate tag: %.*s, tags=", SLICE_ARG(word));
+        put_tags_print(t, why);
+        return false;
+    }
+    put_tags_set(t, tag.key, tag.value);
+    return true;
 }
 
 void
-put_tags_order(const struct put_tags *t, uint8_t order[PUT_TAGS_MAX])
+put_tags_sort(struct put_tags *t)
 {
-    size_t buckets = 16, len = 0;
+    struct put_tags sorted = { .len = 0 };
+    struct tag_set set;
 
-    while (t->len > buckets / 4 * 3)
-        buckets *= 2;
-    for (size_t b = 0; b < buckets && len < t->len; b++)
-        for (size_t i = 0; i < t->len; i++)
-            if ((t->tags[i].hash & (buckets - 1)) == b)
-                order[len++] = (uint8_t)i;
+    if (tag_set_make(t->tags, t->len, &set, NULL) != ST_OK)
+        return; /* too many */
+    for (size_t i = 0; i < set.len; i++)
+        sorted.tags[sorted.len++] = *set.tags[i];
+    *t = sorted;
 }
 
 void
 put_tags_print(const struct put_tags *t, struct buf *out)
 {
-    uint8_t order[PUT_TAGS_MAX];
+    struct tag_set set;
 
-    put_tags_order(t, order);
-    buf_put_str(out, "{");
-    for (size_t i = 0; i < t->len; i++) {
-        const struct put_tag *tag = &t->tags[order[i]];
-
-        if (i > 0)
-            buf_put_str(out, ", ");
-        buf_put_slice(out, tag->key);
-        buf_put_str(out, "=");
-        if (tag->null)
-            buf_put_str(out, "null");
-        else
-            buf_put_slice(out, tag->value);
-    }
-    buf_put_str(out, t->more > 0 ? ", ...}" : "}");
+    (void)!tag_set_make(t->tags, t->len, &set, NULL);
+    tag_set_print(set.tags, set.len, out);
 }

@@ -1,10 +1,9 @@
 /*
- * The tags of one point as text, in the order in which a Java HashMap would
- * walk through them: OpenTSDB validates tags in that order and prints them so
- * in messages, and the first new name gets the lower id.
+ * The tags of one point as text, as they came; a key comes once.
  *
  * Owns:    nothing; the slices are borrowed.
- * Bounds:  PUT_TAGS_MAX tags; more are counted, not kept.
+ * Bounds:  PUT_TAGS_MAX tags, one more than a series may have; those behind
+ *          them are dropped, since the point is rejected.
  * Threads: owner.
  */
 #ifndef TSD_PUT_PUT_TAGS_H
@@ -13,35 +12,27 @@
 #include "base/buf.h"
 #include "uid/series/series.h"
 
-#define PUT_TAGS_MAX 64
-
-struct put_tag {
-    struct slice key, value; /* UTF-8 */
-    bool null;               /* JSON's null as the value */
-    uint32_t hash;
-};
+#define PUT_TAGS_MAX (TAG_SET_MAX + 1)
 
 struct put_tags {
-    struct put_tag tags[PUT_TAGS_MAX]; /* as they came */
+    struct tag tags[PUT_TAGS_MAX];
     size_t len;
-    size_t more; /* did not fit */
 };
 
-/* NULL when there is none. */
-struct put_tag *put_tags_find(struct put_tags *t, struct slice key);
+/* Replaces the value of a key that is there. */
+void put_tags_set(struct put_tags *t, struct slice key, struct slice value);
 
-/* The key must not be there yet. */
-void put_tags_add(struct put_tags *t, struct slice key, struct slice value,
-                  bool null);
+/* NULL when there is none. */
+struct tag *put_tags_find(struct put_tags *t, struct slice key);
 
 /* Adds "key=value"; false with a sentence when it is malformed or when the key
  * has another value already. */
 bool put_tags_parse(struct put_tags *t, struct slice word, struct buf *why);
 
-/* Indices into 'tags', in a HashMap's order. */
-void put_tags_order(const struct put_tags *t, uint8_t order[PUT_TAGS_MAX]);
+/* Into the order of OpenTSDB: see uid/series/tag_set.h. */
+void put_tags_sort(struct put_tags *t);
 
-/* "{host=a, dc=b}" */
+/* "{host=a, dc=b}", sorted. */
 void put_tags_print(const struct put_tags *t, struct buf *out);
 
 #endif

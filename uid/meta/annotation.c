@@ -180,7 +180,7 @@ merge(struct annotation *n, const struct annotation *old, unsigned given)
 
 /* A pair and where it stood: of equal keys the last one wins. */
 struct placed {
-    struct annotation_pair pair;
+    struct tag pair;
     size_t at;
 };
 
@@ -197,8 +197,7 @@ static bool
 sort_custom(struct annotation *n, struct arena *arena)
 {
     struct placed *all = arena_array(arena, n->custom_len, sizeof *all);
-    struct annotation_pair *sorted =
-        arena_array(arena, n->custom_len, sizeof *sorted);
+    struct tag *sorted = arena_array(arena, n->custom_len, sizeof *sorted);
     size_t len = 0;
 
     if (all == NULL || sorted == NULL)

@@ -10,10 +10,7 @@
 #include "base/buf.h"
 #include "base/cursor.h"
 #include "storage/row/key.h"
-
-struct annotation_pair {
-    struct slice key, value;
-};
+#include "uid/series/tag_set.h"
 
 /* A text may be JSON's null, which is not the empty one: it has no bytes, not
  * even none of them. */
@@ -27,7 +24,7 @@ struct annotation {
     struct slice tsuid; /* bytes; empty: global */
     int64_t start, end; /* as written; end 0: none */
     struct slice description, notes;
-    struct annotation_pair *custom; /* when stored: by key, keys unique */
+    struct tag *custom; /* when stored: by key, keys unique */
     size_t custom_len;
     bool has_custom; /* false: null; an empty map is something else */
 };

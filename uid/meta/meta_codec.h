@@ -11,7 +11,7 @@
 /* Texts may be null (annotation_is_null()). */
 struct meta {
     struct slice display_name, description, notes;
-    struct annotation_pair *custom; /* keys unique */
+    struct tag *custom; /* keys unique */
     size_t custom_len;
     bool has_custom; /* false: null; an empty map is something else */
     int64_t created; /* s; 0: unknown */

@@ -58,20 +58,6 @@ tree_rule_type_name(enum tree_rule_type type)
     return type_names[type];
 }
 
-static bool
-equals_ignoring_case(struct slice s, const char *upper)
-{
-    if (s.size != strlen(upper))
-        return false;
-    for (size_t i = 0; i < s.size; i++) {
-        uint8_t c = s.data[i];
-
-        if ((c >= 'a' && c <= 'z' ? c - 32 : c) != upper[i])
-            return false;
-    }
-    return true;
-}
-
 enum status
 tree_rule_type_parse(struct slice name, enum tree_rule_type *out,
                      struct error *e)
@@ -79,7 +65,7 @@ tree_rule_type_parse(struct slice name, enum tree_rule_type *out,
     if (name.size == 0)
         return error_set(e, ST_INVALID, "Rule type was empty");
     for (int i = TREE_RULE_METRIC; i <= TREE_RULE_TAGV_CUSTOM; i++) {
-        if (equals_ignoring_case(name, type_names[i])) {
+        if (slice_eq_nocase(name, slice_str(type_names[i]))) {
             *out = (enum tree_rule_type)i;
             return ST_OK;
         }

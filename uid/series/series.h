@@ -59,6 +59,14 @@ MUST_CHECK enum status series_resolve(struct series_directory *d,
                                       series_ref *ref, uint8_t *tsuid,
                                       size_t *tsuid_size, struct error *e);
 
+/* What series_resolve() says of names that may not make a series; 'set' becomes
+ * the tags in order. */
+MUST_CHECK enum status series_check(const struct uid_table *u,
+                                    const struct series_rules *rules,
+                                    struct slice metric, const struct tag *tags,
+                                    size_t tags_len, struct tag_set *set,
+                                    struct error *e);
+
 /* The first half of series_resolve_kind(): names to a TSUID, which need not be
  * in the directory yet. */
 MUST_CHECK enum status series_identify(struct series_directory *d,

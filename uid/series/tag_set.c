@@ -93,7 +93,8 @@ tag_set_print(const struct tag *const *tags, size_t len, struct buf *out)
             buf_put_str(out, ", ");
         buf_put_slice(out, tags[i]->key);
         buf_put_u8(out, '=');
-        buf_put_slice(out, tags[i]->value);
+        buf_put_slice(out, tags[i]->value.data == NULL ? slice_str("null")
+                                                       : tags[i]->value);
     }
     buf_put_u8(out, '}');
 }

@@ -133,7 +133,7 @@ START_TEST(merges_and_overwrites)
     struct arena *a = arena_new(0);
 
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        struct annotation_pair pairs[8];
+        struct tag pairs[8];
         struct annotation n = note(A, 5, steps[i].description);
         const char *c = steps[i].custom;
         bool changed;
@@ -144,7 +144,7 @@ START_TEST(merges_and_overwrites)
         n.custom = pairs;
         for (; c != NULL && *c != '\0'; c += 2)
             pairs[n.custom_len++] =
-                (struct annotation_pair){ slice_of(c, 1), slice_of(c + 1, 1) };
+                (struct tag){ slice_of(c, 1), slice_of(c + 1, 1) };
         OK(annotation_put(f.notes, &n, steps[i].fields, steps[i].overwrite, a,
                           &changed, &e));
         ck_assert_int_eq(changed, steps[i].changed);
@@ -484,8 +484,8 @@ START_TEST(keeps_nulls)
 {
     static const uint8_t value[] = "\x02\x05\x00\x00\x01\x03\x02k\x00"
                                    "\x02l\x01";
-    struct annotation_pair pairs[] = { { slice_str("k"), { NULL, 0 } },
-                                       { slice_str("l"), slice_str("") } };
+    struct tag pairs[] = { { slice_str("k"), { NULL, 0 } },
+                           { slice_str("l"), slice_str("") } };
     struct fixture f = fixture_new(layout_default);
     struct arena *a = arena_new(0);
     struct annotation n = note(A, 5, "d"), out;
@@ -520,7 +520,7 @@ START_TEST(documented_bytes)
     static const uint8_t value[] = "\x01\x8a\xb2\xa1\x9b\xbf\x27\x00\x02hi\x00"
                                    "\x02\x01k\x01v";
     struct fixture f = fixture_new(layout_default);
-    struct annotation_pair pair = { slice_str("k"), slice_str("v") };
+    struct tag pair = { slice_str("k"), slice_str("v") };
     struct annotation n = note(A, INT64_C(1356998400266), "hi");
     struct buf v = BUF_INIT;
 
@@ -539,8 +539,8 @@ END_TEST
 /* Any cut, any changed byte: an error or another note, never a crash. */
 START_TEST(damaged_bytes)
 {
-    struct annotation_pair pairs[2] = { { slice_str("k"), slice_str("v") },
-                                        { slice_str("l"), slice_str("") } };
+    struct tag pairs[2] = { { slice_str("k"), slice_str("v") },
+                            { slice_str("l"), slice_str("") } };
     struct annotation n = note(A, T, "text"), out;
     struct buf b = BUF_INIT;
     struct arena *a = arena_new(100000);

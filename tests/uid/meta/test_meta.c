@@ -85,11 +85,11 @@ put(struct fixture *f, struct meta_of what, struct meta n, unsigned fields,
 }
 
 static struct meta
-full(struct annotation_pair *pair)
+full(struct tag *pair)
 {
     struct meta n = meta_empty();
 
-    *pair = (struct annotation_pair){ slice_str("k"), slice_str("v") };
+    *pair = (struct tag){ slice_str("k"), slice_str("v") };
     n.display_name = slice_str("D");
     n.description = slice_str("d");
     n.notes = slice_str("n");
@@ -167,7 +167,7 @@ START_TEST(merges_what_is_given)
 {
     struct fixture f = fixture_new(layout_default);
     struct slice text = slice_str("N");
-    struct annotation_pair pair;
+    struct tag pair;
     struct meta n = {
         text, text, text, NULL, 0, true, 0, text, text, 7, NAN, 2
     };
@@ -205,7 +205,7 @@ END_TEST
 START_TEST(records)
 {
     struct fixture f = fixture_new(layout_default);
-    struct annotation_pair pair;
+    struct tag pair;
     bool has = true;
 
     enter(&f);
@@ -222,7 +222,7 @@ START_TEST(deletion)
 {
     struct fixture f = fixture_new_on_disk();
     struct arena *a = arena_new(0);
-    struct annotation_pair pair;
+    struct tag pair;
     struct meta n = full(&pair);
     int64_t created;
 
@@ -338,7 +338,7 @@ START_TEST(damage_is_seen)
     struct arena *a = arena_new(0);
     struct buf v = BUF_INIT;
     struct slice key = slice_of("mt\0\0\1\0\0\1\0\0\1", 11);
-    struct annotation_pair pair;
+    struct tag pair;
     struct meta n;
 
     enter(&f);

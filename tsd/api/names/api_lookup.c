@@ -192,7 +192,7 @@ show_id(struct find *f, const char *name, struct slice id)
 }
 
 static void
-show_pairs(struct find *f, const struct annotation_pair *pairs, size_t len)
+show_pairs(struct find *f, const struct tag *pairs, size_t len)
 {
     struct buf name = BUF_INIT;
 

@@ -249,7 +249,6 @@ read_members(const struct http_request *r, json_t *body, struct renaming *n,
              struct error *e)
 {
     struct put_tags members = { .len = 0 };
-    uint8_t order[PUT_TAGS_MAX];
     const char *key;
     json_t *value;
 
@@ -262,11 +261,11 @@ read_members(const struct http_request *r, json_t *body, struct renaming *n,
 
         if (st != ST_OK)
             return st;
-        put_tags_add(&members, slice_str(key), text, text.data == NULL);
+        put_tags_set(&members, slice_str(key), text);
     }
-    put_tags_order(&members, order);
+    put_tags_sort(&members);
     for (size_t i = 0; i < members.len; i++) {
-        const struct put_tag *m = &members.tags[order[i]];
+        const struct tag *m = &members.tags[i];
 
         if (slice_eq_str(m->key, "name")) {
             n->new_name = m->value;

@@ -9,17 +9,6 @@ lower(uint8_t c)
     return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
 }
 
-static bool
-eq_ignoring_case(struct slice a, struct slice b)
-{
-    if (a.size != b.size)
-        return false;
-    for (size_t i = 0; i < a.size; i++)
-        if (lower(a.data[i]) != lower(b.data[i]))
-            return false;
-    return true;
-}
-
 /* -- parsing --------------------------------------------------------------- */
 
 struct parser {
@@ -206,14 +195,14 @@ means_field(struct slice asked, struct slice name)
     const uint8_t *dot;
     size_t at;
 
-    if (asked.size == 0 || eq_ignoring_case(asked, name))
+    if (asked.size == 0 || slice_eq_nocase(asked, name))
         return true;
     dot = name.size == 0 ? NULL : memchr(name.data, '.', name.size);
     if (dot == NULL)
         return false;
     at = (size_t)(dot - name.data);
-    return eq_ignoring_case(asked, slice_of(name.data, at)) ||
-           eq_ignoring_case(asked, slice_of(dot + 1, name.size - at - 1));
+    return slice_eq_nocase(asked, slice_of(name.data, at)) ||
+           slice_eq_nocase(asked, slice_of(dot + 1, name.size - at - 1));
 }
 
 void

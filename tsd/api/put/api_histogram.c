@@ -206,52 +206,25 @@ open_body(struct job *j, struct slice body, struct walk *w)
 /* -- tags ------------------------------------------------------------------ */
 
 /* In the order of a HashMap. */
-static enum status
-make_tags(struct job *j, const struct item *x, struct tag **out, size_t *len,
-          struct error *e)
+static void
+make_tags(const struct item *x, struct put_tags *out)
 {
-    size_t max = x->tags.len;
-    struct put_tags tags = { .len = 0 };
-    uint8_t order[PUT_TAGS_MAX];
-
-    if (max > PUT_TAGS_MAX)
-        return error_set(e, ST_INVALID, "Too many tags: %zu", max);
-    for (size_t i = 0; i < max; i++)
-        put_tags_add(&tags, x->tags.pairs[i].key, x->tags.pairs[i].value,
-                     x->tags.pairs[i].value.data == NULL);
-    *out = arena_array(j->arena, tags.len, sizeof **out);
-    if (*out == NULL)
-        return api_no_memory(e);
-    put_tags_order(&tags, order);
-    for (size_t i = 0; i < tags.len; i++)
-        (*out)[i] =
-            (struct tag){ tags.tags[order[i]].key, tags.tags[order[i]].value };
-    *len = tags.len;
-    return ST_OK;
+    out->len = 0;
+    for (size_t i = 0; i < x->tags.len; i++)
+        put_tags_set(out, x->tags.pairs[i].key, x->tags.pairs[i].value);
+    put_tags_sort(out);
 }
 
 /* -- what is wrong with a histogram ---------------------------------------- */
 
 static void
-print_tags(struct job *j, const struct item *x, struct buf *out)
+print_tags(const struct item *x, struct buf *out)
 {
-    struct tag *tags;
-    size_t len;
+    struct put_tags tags;
 
-    if (make_tags(j, x, &tags, &len, NULL) != ST_OK)
-        return;
-    buf_put_str(out, ",\"tags\":{");
-    for (size_t i = 0; i < len; i++) {
-        if (i > 0)
-            buf_put_u8(out, ',');
-        json_put_string(out, tags[i].key);
-        buf_put_u8(out, ':');
-        if (tags[i].value.data == NULL)
-            buf_put_str(out, "null");
-        else
-            json_put_string(out, tags[i].value);
-    }
-    buf_put_u8(out, '}');
+    make_tags(x, &tags);
+    buf_put_str(out, ",\"tags\":");
+    field_put_pairs(out, tags.tags, tags.len);
 }
 
 static void
@@ -297,7 +270,7 @@ print_item(struct job *j, const struct item *x, struct buf *out)
         json_put_string(out, x->value);
     }
     if (x->tags.has)
-        print_tags(j, x, out);
+        print_tags(x, out);
     buf_printf(out, ",\"id\":%lld", (long long)x->id);
     if (x->buckets != NULL)
         print_buckets(j, x->buckets, out);
@@ -391,7 +364,7 @@ store_item(struct job *j, struct histogram_writer *w, const struct item *x,
 {
     const struct histogram_codecs *codecs = &j->a->histograms;
     struct histogram_point p = { .metric = x->metric, .time = x->time };
-    struct tag *tags = NULL;
+    struct put_tags tags;
     enum status st = check_item(x, e);
 
     if (st != ST_OK)
@@ -405,9 +378,9 @@ store_item(struct job *j, struct histogram_writer *w, const struct item *x,
         if (st == ST_OK)
             st = take_buckets(j, x, &p.histogram, e);
     }
-    if (st == ST_OK)
-        st = make_tags(j, x, &tags, &p.tags_len, e);
-    p.tags = tags;
+    make_tags(x, &tags);
+    p.tags = tags.tags;
+    p.tags_len = tags.len;
     return st == ST_OK ? histogram_writer_add(w, &p, e) : st;
 }
 

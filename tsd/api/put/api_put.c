@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "tsd/api/fields.h"
 #include "tsd/put/put_json.h"
 #include "tsd/api/put/put_reply.h"
 #include "web/json/json.h"
@@ -53,33 +54,14 @@ print_tags(struct buf *out, const struct put_batch *b, struct slice raw)
 {
     struct buf text = BUF_INIT;
     struct put_tags tags;
-    uint8_t order[PUT_TAGS_MAX];
     struct slice key, value;
 
     put_json_tags(raw, &tags, &text);
-    if (put_batch_added_tag(b, &key, &value)) {
-        struct put_tag *old = put_tags_find(&tags, key);
-
-        if (old != NULL)
-            old->value = value;
-        else
-            put_tags_add(&tags, key, value, false);
-    }
-    put_tags_order(&tags, order);
-    buf_put_str(out, ",\"tags\":{");
-    for (size_t i = 0; i < tags.len; i++) {
-        const struct put_tag *t = &tags.tags[order[i]];
-
-        if (i > 0)
-            buf_put_str(out, ",");
-        json_put_string(out, t->key);
-        buf_put_str(out, ":");
-        if (t->null)
-            buf_put_str(out, "null");
-        else
-            json_put_string(out, t->value);
-    }
-    buf_put_str(out, "}");
+    if (put_batch_added_tag(b, &key, &value))
+        put_tags_set(&tags, key, value);
+    put_tags_sort(&tags);
+    buf_put_str(out, ",\"tags\":");
+    field_put_pairs(out, tags.tags, tags.len);
     buf_fini(&text);
 }
 

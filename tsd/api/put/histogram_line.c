@@ -120,20 +120,14 @@ line_store(const struct api *a, const struct line *line,
            struct line_rejection *r)
 {
     struct histogram_writer w;
-    struct tag tags[PUT_TAGS_MAX];
-    uint8_t order[PUT_TAGS_MAX];
     struct histogram_point p = { .metric = line->metric,
-                                 .tags = tags,
+                                 .tags = line->tags.tags,
                                  .tags_len = line->tags.len,
                                  .time = line->time,
                                  .histogram = *h };
     struct error e;
     enum status st;
 
-    put_tags_order(&line->tags, order);
-    for (size_t i = 0; i < line->tags.len; i++)
-        tags[i] = (struct tag){ line->tags.tags[order[i]].key,
-                                line->tags.tags[order[i]].value };
     histogram_writer_init(&w, a);
     st = histogram_writer_add(&w, &p, &e);
     if (st == ST_OK)

@@ -1,0 +1,73 @@
+/* See series_check(). */
+#include "config.h"
+
+#include "storage/row/key.h"
+#include "uid/series/series.h"
+
+static enum status
+reject_count(const struct series_rules *rules, struct slice metric,
+             const struct tag *const *tags, size_t printed, size_t len,
+             struct error *e)
+{
+    struct buf text = BUF_INIT;
+    enum status st;
+
+    tag_set_print(tags, printed, &text);
+    if (len == 0)
+        st = error_set(e, ST_INVALID,
+                       "Need at least one tag (metric=%.*s, tags=%s)",
+                       SLICE_ARG(metric), buf_cstr(&text));
+    else
+        st = error_set(e, ST_INVALID,
+                       "Too many tags: %zu maximum allowed: %zu, tags: %s", len,
+                       rules->max_tags, buf_cstr(&text));
+    buf_fini(&text);
+    return st;
+}
+
+/* Says what is wrong with a tag's half: slow, for when something is. */
+static enum status
+reject_tag(const struct uid_table *u, const char *what, struct slice other,
+           struct slice bad, struct error *e)
+{
+    struct buf text = BUF_INIT;
+    enum status st;
+
+    if (other.data == NULL)
+        other = slice_str("null");
+    buf_printf(&text, "%s [%.*s]", what, SLICE_ARG(other));
+    st = uid_validate_name(u, buf_cstr(&text), bad, e);
+    buf_fini(&text);
+    return st;
+}
+
+static enum status
+check_tag(const struct uid_table *u, const struct tag *t, struct error *e)
+{
+    if (uid_validate_name(u, "", t->key, NULL) != ST_OK)
+        return reject_tag(u, "tag name with value", t->value, t->key, e);
+    if (uid_validate_name(u, "", t->value, NULL) != ST_OK)
+        return reject_tag(u, "tag value with key", t->key, t->value, e);
+    return ST_OK;
+}
+
+enum status
+series_check(const struct uid_table *u, const struct series_rules *rules,
+             struct slice metric, const struct tag *tags, size_t tags_len,
+             struct tag_set *set, struct error *e)
+{
+    enum status st = tag_set_make(tags, tags_len, set, e);
+    size_t max =
+        rules->max_tags < KEY_MAX_TAGS ? rules->max_tags : KEY_MAX_TAGS;
+
+    if (st == ST_LIMIT)
+        return reject_count(rules, metric, set->tags, set->len, tags_len, e);
+    if (st != ST_OK)
+        return st;
+    if (set->len == 0 || set->len > max)
+        return reject_count(rules, metric, set->tags, set->len, set->len, e);
+    st = uid_validate_name(u, "metric name", metric, e);
+    for (size_t i = 0; i < set->len && st == ST_OK; i++)
+        st = check_tag(u, set->tags[i], e);
+    return st;
+}
