@@ -15,7 +15,6 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "base/text/number.h"
 #include "base/obj.h"
 #include "base/durable.h"
 
@@ -35,79 +34,45 @@ format_text(const struct format *f, struct buf *out)
 {
     const struct key_layout *s = &f->layout;
 
-    buf_printf(out, "halite %u\n", f->version);
-    buf_printf(out, "id %s\n", f->id);
-    buf_printf(out, "complete %d\n", f->complete);
-    buf_printf(out, "salt-width %u\n", s->salt_width);
-    buf_printf(out, "salt-buckets %u\n", s->salt_buckets);
-    buf_printf(out, "metric-width %u\n", s->metric_width);
-    buf_printf(out, "tagk-width %u\n", s->tagk_width);
-    buf_printf(out, "tagv-width %u\n", s->tagv_width);
-    buf_printf(out, "row-hours %u\n", s->row_hours);
+    buf_printf(out,
+               "halite %u\nid %s\ncomplete %d\nsalt-width %u\n"
+               "salt-buckets %u\nmetric-width %u\ntagk-width %u\n"
+               "tagv-width %u\nrow-hours %u\n",
+               f->version, f->id, f->complete, s->salt_width, s->salt_buckets,
+               s->metric_width, s->tagk_width, s->tagv_width, s->row_hours);
 }
 
-/* Takes "NAME VALUE\n" off the beginning of the text; an empty value when it
- * is not there. */
-static struct slice
-take_line(struct slice *text, const char *name)
-{
-    size_t n = strlen(name);
-    const uint8_t *end;
-    struct slice value = { text->data, 0 };
-
-    if (!slice_starts(*text, slice_str(name)) || text->size == n ||
-        text->data[n] != ' ')
-        return value;
-    end = memchr(text->data, '\n', text->size);
-    if (end == NULL)
-        return value;
-    value = slice_of(text->data + n + 1, (size_t)(end - text->data) - n - 1);
-    text->size -= (size_t)(end + 1 - text->data);
-    text->data = end + 1;
-    return value;
-}
-
-/* A number past 'max' is taken as 'max', which is no valid value anywhere. */
-static unsigned
-take_number(struct slice *text, const char *name, unsigned max)
-{
-    uint64_t v;
-
-    if (!number_parse_u64(take_line(text, name), &v) || v > max)
-        return max;
-    return (unsigned)v;
-}
-
+/* What was read is right when it is written with the same bytes. */
 static enum status
-parse(struct slice text, const char *path, struct format *out, struct error *e)
+parse(struct buf *text, const char *path, struct format *out, struct error *e)
 {
-    struct slice id;
-    unsigned complete;
+    struct key_layout *s = &out->layout;
+    struct buf again = BUF_INIT;
+    unsigned complete = 0;
+    int n = sscanf(buf_cstr(text),
+                   "halite %u id %32s complete %u salt-width %hhu "
+                   "salt-buckets %hu metric-width %hhu tagk-width %hhu "
+                   "tagv-width %hhu row-hours %hhu",
+                   &out->version, out->id, &complete, &s->salt_width,
+                   &s->salt_buckets, &s->metric_width, &s->tagk_width,
+                   &s->tagv_width, &s->row_hours);
+    bool whole;
 
-    out->version = take_number(&text, "halite", UINT32_MAX);
-    if (out->version != FORMAT_VERSION && out->version != 0)
+    if (n > 0 && out->version != FORMAT_VERSION && out->version != 0)
         return error_set(e, ST_CORRUPT,
                          "'%s' says format %u, this program reads format %u "
                          "only: the store was made by another Halite",
                          path, out->version, (unsigned)FORMAT_VERSION);
-    id = take_line(&text, "id");
-    if (id.size == FORMAT_ID_SIZE - 1)
-        memcpy(out->id, id.data, id.size);
-    complete = take_number(&text, "complete", 2);
     out->complete = complete == 1;
-    out->layout.salt_width = (uint8_t)take_number(&text, "salt-width", 255);
-    out->layout.salt_buckets =
-        (uint16_t)take_number(&text, "salt-buckets", 65535);
-    out->layout.metric_width = (uint8_t)take_number(&text, "metric-width", 255);
-    out->layout.tagk_width = (uint8_t)take_number(&text, "tagk-width", 255);
-    out->layout.tagv_width = (uint8_t)take_number(&text, "tagv-width", 255);
-    out->layout.row_hours = (uint8_t)take_number(&text, "row-hours", 255);
-    if (out->version == 0 || complete > 1 || id.size != FORMAT_ID_SIZE - 1 ||
-        text.size != 0 || !key_layout_is_valid(&out->layout)) {
-        out->version = 0;
-        return error_set(e, ST_CORRUPT, "'%s' is malformed", path);
-    }
-    return ST_OK;
+    format_text(out, &again);
+    whole = out->version != 0 && strlen(out->id) == FORMAT_ID_SIZE - 1 &&
+            slice_eq(buf_slice(&again), buf_slice(text)) &&
+            key_layout_is_valid(s);
+    buf_fini(&again);
+    if (whole)
+        return ST_OK;
+    out->version = 0;
+    return error_set(e, ST_CORRUPT, "'%s' is malformed", path);
 }
 
 /* -- files ---------------------------------------------------------------- */
@@ -127,7 +92,7 @@ read_one(const char *dir, const char *name, struct format *out, struct error *e)
         st = error_set(e, ST_CORRUPT,
                        "'%s' is not Halite's: another program's folder?", path);
     if (st == ST_OK)
-        st = parse(buf_slice(&text), path, out, e);
+        st = parse(&text, path, out, e);
     buf_fini(&text);
     free(path);
     return st;

@@ -179,7 +179,7 @@ static const struct {
     const char *text, *sentence;
 } strange[] = {
     { "halite 2\nwhat version 2 needs\n", "reads format 1" },
-    { "halite 4294967296\n", "reads format 1" },
+    { "halite 4294967295\n", "reads format 1" },
     { "halite 0\n", "malformed" },
     { "halite 01\n", "malformed" },
     { "halite 1\n", "malformed" },
