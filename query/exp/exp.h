@@ -76,16 +76,15 @@ MUST_CHECK enum status exp_parse(struct slice body,
                                  const struct parse_options *o, struct arena *a,
                                  struct exp_query *out, struct parse_error *e);
 
-/* A metric's groups, or the series of an expression, with rows once it ran:
- * 'values' has 'len' of them for each row. */
+/* The series of a metric or of an expression, and its rows: 'values' has 'len'
+ * of them for each. */
 struct exp_table {
     const struct series_meta *series;
     size_t len;
-    const struct result_group *groups; /* of a metric */
     const int64_t *ts_ms;
     const double *values;
     size_t rows;
-    bool is_run;
+    bool is_metric;
 };
 
 struct exp_plan; /* opaque */
@@ -97,10 +96,9 @@ MUST_CHECK enum status exp_join(const struct exp_query *q,
                                 struct uid_table *uids, struct arena *a,
                                 struct exp_plan **out, struct error *e);
 
-/* What an output shows, by its id; NULL when there is nothing of that name.
- * An expression that was shown before is empty. */
-MUST_CHECK enum status exp_run(struct exp_plan *p, struct slice id,
-                               const struct exp_table **out, bool *is_metric,
-                               struct error *e);
+/* What an output shows, by its id; '*found' is false when there is nothing of
+ * that name.  An expression that was shown before is empty. */
+MUST_CHECK enum status exp_run(struct exp_plan *p, struct slice id, bool *found,
+                               struct exp_table *out, struct error *e);
 
 #endif

@@ -1,48 +1,46 @@
 /*
- * The insides of expressions over series: a node for each expression, whose
- * operands are tables of metrics or of other nodes.
+ * The insides of expressions over series: a node for each metric and each
+ * expression, whose operands are other nodes.
  *
  * Threads: owner.
  */
 #ifndef QUERY_EXP_EXP_PRIV_H
 #define QUERY_EXP_EXP_PRIV_H
 
-#include <stdlib.h>
-
 #include "query/exp/exp.h"
 
-struct query_tagks {
-    uint64_t *ids;
-    size_t len;
-};
-
+/* A node being read, row by row. */
 struct exp_operand {
-    struct slice name;
-    bool is_metric;
+    struct exp_node *node;
     double fill; /* of a metric: for NaN, and where it has no point */
-    const struct exp_table *table;
-    const struct query_tagks *tagks; /* NULL: of no query */
+    /* Of a metric: where each series is, and its value in this row. */
+    size_t *at;
+    double *now;
+    const bool *is_left_out; /* see query/exp/join.h */
+    size_t row;              /* of an expression */
+    const double *values;    /* of this row */
 };
 
+/* A metric has itself as its only operand, filled with 0. */
 struct exp_node {
-    const struct exp_expression *x;
+    struct slice id;
+    const struct exp_expression *x;    /* NULL: a metric */
+    const struct result_group *groups; /* of a metric */
+    double fill; /* of a metric as the operand of an expression */
+    struct join_operand side;
     struct exp_operand *operands;
     size_t operands_len;
     size_t *variables; /* which operand is a name of the expression */
     struct joined joined;
     struct exp_table table;
-    bool is_shown;
+    bool is_run, is_shown;
 };
 
 struct exp_plan {
-    const struct exp_query *q;
     struct arena *arena;
     struct deadline deadline;
-    struct exp_table *metrics;
-    struct query_tagks *query_tagks; /* of each metric */
-    struct exp_node *nodes;
+    struct exp_node *nodes; /* metrics first; none uses a later one */
     size_t nodes_len;
-    size_t *order; /* of nodes: none uses a later one */
 };
 
 /* Of a list of what begins with its id; NULL when there is none of that id. */
@@ -50,7 +48,9 @@ const void *exp_find(const void *list, size_t len, size_t size,
                      struct slice id);
 #define EXP_FIND(list, len, id) exp_find(list, len, sizeof *(list), id)
 
-struct exp_node *exp_node_find(struct exp_plan *p, struct slice id);
-bool exp_is_lower_of(struct slice lower, struct slice name);
+/* OpenTSDB cannot read a metric of which a series has no points in the range;
+ * by itself it may have none at all ('all_may'). */
+MUST_CHECK enum status exp_check_empty(const struct exp_node *node,
+                                       bool all_may, struct error *e);
 
 #endif

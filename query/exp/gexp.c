@@ -8,8 +8,6 @@
 
 #include "base/text/number.h"
 
-#define STEPS_OF_A_SERIES 512 /* its names are looked up */
-
 /* A run: the series of each sub-query, and the results of each node. */
 struct run {
     const struct gexp *g;
@@ -21,20 +19,6 @@ struct run {
     struct gexp_list *subs;
     struct gexp_list *results;
 };
-
-enum status
-gexp_no_memory(struct error *e)
-{
-    return error_set(e, ST_LIMIT, "the expression needs too much memory");
-}
-
-double
-gexp_double(const struct dps *d, size_t i)
-{
-    if (d->kind[i] == DP_NULL)
-        return NAN;
-    return d->kind[i] == DP_INT ? (double)d->v[i].i : d->v[i].d;
-}
 
 bool
 gexp_new_points(struct arena *a, size_t len, struct dps *out)
@@ -53,7 +37,7 @@ gexp_own_points(const struct gexp_call *c, struct gexp_list *l, struct error *e)
         struct dps from = l->series[i].dps, *to = &l->series[i].dps;
 
         if (!gexp_new_points(c->arena, from.len, to))
-            return gexp_no_memory(e);
+            return exp_no_memory(e);
         if (from.len == 0)
             continue;
         memcpy(to->ts_ms, from.ts_ms, from.len * sizeof *to->ts_ms);
@@ -76,7 +60,7 @@ gexp_call(const struct gexp_call *c, struct gexp_list *out, struct error *e)
     *out = (struct gexp_list){ 0 };
     out->series = arena_array(c->arena, total, sizeof *out->series);
     if (out->series == NULL)
-        return gexp_no_memory(e);
+        return exp_no_memory(e);
     for (size_t i = 0; i < c->lists_len; i++)
         for (size_t k = 0; k < c->lists[i].len; k++) {
             out->series[out->len++] = c->lists[i].series[k];
@@ -115,30 +99,23 @@ gexp_parse_count(struct slice text, const char *what, int64_t *out,
 static enum status
 read_sub(struct run *r, size_t at, struct error *e)
 {
-    const struct result_group *groups = r->result->groups;
     struct gexp_list *l = &r->subs[at];
-    size_t len = 0;
-    enum status st = ST_OK;
+    struct sub_series s;
+    enum status st = sub_series_of(r->result, &r->q->subs[at], r->uids,
+                                   &r->deadline, r->arena, &s, e);
 
-    for (size_t i = 0; i < r->result->groups_len; i++)
-        len += groups[i].sub == &r->q->subs[at];
-    l->series = arena_array(r->arena, len, sizeof *l->series);
+    if (st != ST_OK)
+        return st;
+    l->series = arena_array(r->arena, s.len, sizeof *l->series);
     if (l->series == NULL)
-        return gexp_no_memory(e);
-    for (size_t i = 0; i < r->result->groups_len && st == ST_OK; i++) {
-        struct gexp_series *s;
-
-        if (groups[i].sub != &r->q->subs[at])
-            continue;
-        st = deadline_tick(&r->deadline, STEPS_OF_A_SERIES, e);
-        if (st != ST_OK)
-            break;
-        s = &l->series[l->len++];
-        s->base = &groups[i];
-        s->dps = groups[i].dps;
-        st = series_meta_of(r->uids, &groups[i], r->arena, &s->meta, e);
-    }
-    return st;
+        return exp_no_memory(e);
+    for (; l->len < s.len; l->len++)
+        l->series[l->len] = (struct gexp_series){
+            .base = &s.groups[l->len],
+            .meta = s.meta[l->len],
+            .dps = s.groups[l->len].dps,
+        };
+    return ST_OK;
 }
 
 static const struct gexp_list *
@@ -162,7 +139,7 @@ make_call(struct run *r, const struct gexp_node *n, struct gexp_call *c,
                              .arena = r->arena,
                              .deadline = &r->deadline };
     if (lists == NULL || params == NULL)
-        return gexp_no_memory(e);
+        return exp_no_memory(e);
     for (size_t i = 0; i < n->args_len; i++) {
         const struct gexp_arg *arg = &n->args[i];
         const struct gexp_list *list;
@@ -231,7 +208,7 @@ expand_alias(const struct gexp_series *s, struct arena *a, struct slice *text,
         *text = slice_of(copy, b.size);
         buf_fini(&b);
         if (copy == NULL)
-            return gexp_no_memory(e);
+            return exp_no_memory(e);
     }
     return ST_OK;
 }
@@ -271,9 +248,9 @@ show_nulls(const struct run *r, struct result_group *g, struct error *e)
     uint8_t *kind = arena_array(r->arena, g->dps.len, sizeof *kind);
 
     if (kind == NULL)
-        return gexp_no_memory(e);
+        return exp_no_memory(e);
     for (size_t i = 0; i < g->dps.len; i++)
-        kind[i] = isnan(gexp_double(&g->dps, i)) ? DP_NULL : g->dps.kind[i];
+        kind[i] = isnan(exp_double(&g->dps, i)) ? DP_NULL : g->dps.kind[i];
     g->dps.kind = kind;
     return ST_OK;
 }
@@ -289,7 +266,7 @@ answer_series(const struct run *r, const struct gexp_series *s,
     if (s->base != NULL)
         *g = *s->base;
     else if (!describe_computed(r, s, g))
-        return gexp_no_memory(e);
+        return exp_no_memory(e);
     g->dps = s->dps;
     if (s->alias.data != NULL) {
         g->tags_len = g->aggregate_tags_len = 0;
@@ -312,7 +289,7 @@ answer(const struct run *r, struct gexp_group **out, size_t *out_len,
         total += r->results[r->g->roots[i]].len;
     *out = arena_array(r->arena, total, sizeof **out);
     if (*out == NULL)
-        return gexp_no_memory(e);
+        return exp_no_memory(e);
     for (size_t i = 0; i < r->g->roots_len; i++) {
         const struct gexp_list *l = &r->results[r->g->roots[i]];
 
@@ -340,7 +317,7 @@ gexp_run(const struct gexp *g, const struct query *q,
     r.subs = arena_array(a, q->subs_len, sizeof *r.subs);
     r.results = arena_array(a, g->nodes_len, sizeof *r.results);
     if (r.subs == NULL || r.results == NULL)
-        return gexp_no_memory(e);
+        return exp_no_memory(e);
     for (size_t i = 0; i < q->subs_len && st == ST_OK; i++)
         st = read_sub(&r, i, e);
     for (size_t i = 0; i < g->nodes_len && st == ST_OK; i++)

@@ -70,7 +70,7 @@ combine_next(const struct operands *o, bool by_place, size_t *at, int64_t *ts,
         double x = 0;
 
         if (d != NULL && at[i] < d->len && (by_place || d->ts_ms[at[i]] == *ts))
-            x = gexp_double(d, at[i]++);
+            x = exp_double(d, at[i]++);
         x = isnan(x) ? 0 : x;
         *v = i == 0 ? x : combine(o->operator, * v, x);
     }
@@ -88,7 +88,7 @@ combine_one(const struct gexp_call *c, const struct operands *o,
     enum status st = ST_OK;
 
     if (!gexp_new_points(c->arena, len, out))
-        return gexp_no_memory(e);
+        return exp_no_memory(e);
     while (st == ST_OK && combine_next(o, by_place, at, &ts, &v)) {
         gexp_put_double(out, n++, ts, v);
         st = deadline_tick(c->deadline, o->len, e);
@@ -124,7 +124,7 @@ operand_metas(const struct gexp_list *l, struct arena *a,
 
     *out = metas;
     if (metas == NULL)
-        return gexp_no_memory(e);
+        return exp_no_memory(e);
     for (size_t i = 0; i < l->len; i++) {
         metas[i] = l->series[i].meta;
         if (l->series[i].alias.data == NULL)
@@ -132,7 +132,7 @@ operand_metas(const struct gexp_list *l, struct arena *a,
         metas[i].aggregate_tags_len = 0;
         metas[i].metrics = arena_array(a, 1, sizeof *metas[i].metrics);
         if (metas[i].metrics == NULL)
-            return gexp_no_memory(e);
+            return exp_no_memory(e);
         metas[i].metrics[0].name = l->series[i].alias;
         metas[i].metrics_len = 1;
     }
@@ -167,7 +167,7 @@ gexp_combine(const struct gexp_call *c, struct gexp_list *out, struct error *e)
         return st;
     out->series = arena_array(c->arena, j.len, sizeof *out->series);
     if (out->series == NULL)
-        return gexp_no_memory(e);
+        return exp_no_memory(e);
     out->len = j.len;
     for (size_t i = 0; i < j.len && st == ST_OK; i++) {
         const size_t *picks = j.picks + i * j.operands;

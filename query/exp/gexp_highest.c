@@ -51,7 +51,7 @@ cursor_step(struct series_cursor *l)
     l->now = l->next;
     l->next = (struct place){ .ts_ms = NEVER };
     if (i < d->len)
-        l->next = (struct place){ d->ts_ms[i], d->v[i].i, gexp_double(d, i),
+        l->next = (struct place){ d->ts_ms[i], d->v[i].i, exp_double(d, i),
                                   d->kind[i] != DP_INT };
 }
 
@@ -223,7 +223,7 @@ choose(const struct gexp_call *c, const struct cursors *ls, size_t n,
 
     chosen.series = arena_array(c->arena, chosen.len, sizeof *chosen.series);
     if (ranks == NULL || chosen.series == NULL)
-        return gexp_no_memory(e);
+        return exp_no_memory(e);
     for (size_t i = 0; i < l->len; i++)
         ranks[i] = (struct rank){ kept_value(ls, i), i };
     qsort(ranks, l->len, sizeof *ranks, compare_ranks);
@@ -252,7 +252,7 @@ gexp_highest(const struct gexp_call *c, struct gexp_list *out, struct error *e)
     if (out->len == 0)
         return ST_OK;
     if (!cursors_open(&cursors, c, out))
-        return gexp_no_memory(e);
+        return exp_no_memory(e);
     while (st == ST_OK && cursors_step(&cursors, c->q->end_ms)) {
         keep_values(&cursors, is_max);
         st = deadline_tick(c->deadline, out->len * STEPS_OF_A_CURSOR, e);

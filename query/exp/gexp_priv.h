@@ -84,16 +84,11 @@ struct gexp_node {
 
 /* -- what functions share -------------------------------------------------- */
 
-enum status gexp_no_memory(struct error *e);
-
 /* Points of their own, not filled; false past the arena. */
 bool gexp_new_points(struct arena *a, size_t len, struct dps *out);
 /* A copy of the points of each series in its place. */
 MUST_CHECK enum status gexp_own_points(const struct gexp_call *c,
                                        struct gexp_list *l, struct error *e);
-
-/* NaN where there is none. */
-double gexp_double(const struct dps *d, size_t i);
 
 static inline void
 gexp_put_double(struct dps *d, size_t i, int64_t ts_ms, double v)

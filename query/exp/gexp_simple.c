@@ -23,7 +23,7 @@ gexp_absolute(const struct gexp_call *c, struct gexp_list *out, struct error *e)
 
         for (size_t k = 0; k < d->len; k++)
             if (d->kind[k] != DP_INT)
-                gexp_put_double(d, k, d->ts_ms[k], fabs(gexp_double(d, k)));
+                gexp_put_double(d, k, d->ts_ms[k], fabs(exp_double(d, k)));
             else if (d->v[k].i < 0) /* the least stays what it is */
                 d->v[k].i = (int64_t)(0 - (uint64_t)d->v[k].i);
     }
@@ -71,7 +71,7 @@ gexp_scale(const struct gexp_call *c, struct gexp_list *out, struct error *e)
                 d->v[k].i =
                     (int64_t)((uint64_t)to_int(factor) * (uint64_t)d->v[k].i);
             else
-                gexp_put_double(d, k, d->ts_ms[k], factor * gexp_double(d, k));
+                gexp_put_double(d, k, d->ts_ms[k], factor * exp_double(d, k));
     }
     return st;
 }
@@ -95,7 +95,7 @@ gexp_alias(const struct gexp_call *c, struct gexp_list *out, struct error *e)
         s->alias = slice_of(copy, name.size);
     }
     buf_fini(&name);
-    return copy == NULL ? gexp_no_memory(e) : ST_OK;
+    return copy == NULL ? exp_no_memory(e) : ST_OK;
 }
 
 /* -- shift ----------------------------------------------------------------- */
@@ -269,7 +269,7 @@ window_mean(const struct dps *d, size_t at, const struct window *w,
             *oldest = i;
             return count == 0 ? 0 : sum / (double)count;
         }
-        v = gexp_double(d, i);
+        v = exp_double(d, i);
         ++*additions;
         if (!isnan(v)) {
             sum += v;
@@ -300,7 +300,7 @@ average(const struct gexp_call *c, const struct window *w, struct dps *d,
     while (in.len > 0 && in.ts_ms[in.len - 1] > c->q->end_ms)
         in.len--;
     if (!gexp_new_points(c->arena, in.len, &out))
-        return gexp_no_memory(e);
+        return exp_no_memory(e);
     for (size_t i = 0; i < in.len; i++) {
         uint64_t before = *additions;
         double mean = window_mean(&in, i, w, &oldest, additions);

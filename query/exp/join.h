@@ -16,6 +16,8 @@
 #ifndef QUERY_EXP_JOIN_H
 #define QUERY_EXP_JOIN_H
 
+#include <math.h>
+
 #include "query/model/result.h"
 #include "uid/names/uid.h"
 
@@ -38,16 +40,22 @@ struct series_meta {
     size_t aggregate_tags_len;
 };
 
-/* Of a group that the engine answered. */
-MUST_CHECK enum status series_meta_of(struct uid_table *uids,
-                                      const struct result_group *g,
-                                      struct arena *a, struct series_meta *out,
-                                      struct error *e);
+/* The groups of a sub-query, and what they are called. */
+struct sub_series {
+    const struct result_group *groups;
+    const struct series_meta *meta;
+    size_t len;
+};
+MUST_CHECK enum status sub_series_of(const struct query_result *result,
+                                     const struct sub_query *sub,
+                                     struct uid_table *uids,
+                                     struct deadline *deadline, struct arena *a,
+                                     struct sub_series *out, struct error *e);
 
 struct join_operand {
     const struct series_meta *series;
     size_t len;
-    const uint64_t *query_tagks; /* of its filters, ascending */
+    const uint64_t *query_tagks; /* of its filters */
     size_t query_tagks_len;
 };
 
@@ -55,8 +63,8 @@ struct join_options {
     bool intersection;
     bool use_query_tags; /* only tags that the operand's filters name count */
     bool include_agg_tags;
-    struct slice name;         /* for texts */
-    struct deadline *deadline; /* NULL: without end */
+    struct slice name; /* for texts */
+    struct deadline *deadline;
 };
 
 #define JOIN_NONE SIZE_MAX
@@ -64,9 +72,10 @@ struct join_options {
 struct joined {
     size_t len, operands;
     size_t *picks; /* [i * operands + operand]: a series, or JOIN_NONE */
-    /* [operand][series]: an intersection puts it out, so its times do not
-     * count.  Those of a series that another of the same key hides do. */
-    bool **is_left_out;
+    /* Of each series of each operand, one after the other: an intersection puts
+     * it out, so its times do not count.  Those of a series that another of the
+     * same key hides do. */
+    bool *is_left_out;
     /* Tags are those of the first operand, the rest is of all. */
     struct series_meta *meta;
 };
@@ -75,5 +84,17 @@ MUST_CHECK enum status join_series(const struct join_operand *operands,
                                    size_t len, const struct join_options *o,
                                    struct arena *a, struct joined *out,
                                    struct error *e);
+
+/* The number of a point; NaN where there is none. */
+static inline double
+exp_double(const struct dps *d, size_t i)
+{
+    if (d->kind[i] == DP_NULL)
+        return NAN;
+    return d->kind[i] == DP_INT ? (double)d->v[i].i : d->v[i].d;
+}
+
+/* The answer when the arena is at its cap. */
+enum status exp_no_memory(struct error *e);
 
 #endif

@@ -90,13 +90,15 @@ START_TEST(joins)
 {
     struct arena *a = arena_new(0);
     struct join_operand operands[2];
+    struct deadline d = { 0 };
+    struct join_options o = cases[_i].o;
     struct joined j;
     char text[64] = "";
 
+    o.deadline = &d;
     make_operand(a, cases[_i].a, 1, &operands[0]);
     make_operand(a, cases[_i].b, 2, &operands[1]);
-    ck_assert_int_eq(join_series(operands, 2, &cases[_i].o, a, &j, NULL),
-                     ST_OK);
+    ck_assert_int_eq(join_series(operands, 2, &o, a, &j, NULL), ST_OK);
     for (size_t i = 0; i < j.len; i++)
         for (size_t k = 0; k < 2; k++) {
             size_t pick = j.picks[i * 2 + k], at = strlen(text);
@@ -116,7 +118,8 @@ START_TEST(names_results)
                         second[] = { { "1=1", "8 9" }, { "1=2", NULL } };
     struct arena *a = arena_new(0);
     struct join_operand operands[2];
-    struct join_options o = { 0 };
+    struct deadline d = { 0 };
+    struct join_options o = { .deadline = &d };
     struct joined j;
 
     operands[0].series = operands[1].series = NULL;
@@ -141,7 +144,10 @@ START_TEST(no_intersection_is_an_error)
 {
     struct arena *a = arena_new(0);
     struct join_operand operands[2];
-    struct join_options o = { .intersection = true, .name = slice_str("e") };
+    struct deadline d = { 0 };
+    struct join_options o = { .intersection = true,
+                              .name = slice_str("e"),
+                              .deadline = &d };
     struct joined j;
     struct error e;
 

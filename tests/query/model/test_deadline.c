@@ -147,13 +147,13 @@ run_exp(const struct exp_query *q, const struct query_result *result,
         struct arena *a)
 {
     struct exp_plan *p;
-    const struct exp_table *t;
-    bool is_metric;
+    struct exp_table t;
+    bool found;
     struct slice id =
         q->outputs_len > 0 ? q->outputs[0].id : q->expressions[0].id;
     enum status st = exp_join(q, result, NULL, a, &p, &e);
 
-    return st == ST_OK ? exp_run(p, id, &t, &is_metric, &e) : st;
+    return st == ST_OK ? exp_run(p, id, &found, &t, &e) : st;
 }
 
 START_TEST(expressions_take_no_longer)

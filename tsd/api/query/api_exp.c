@@ -45,15 +45,15 @@ write_output(struct work *w, struct exp_plan *p, struct slice id,
              struct slice alias, struct error *e)
 {
     struct buf *b = http_reply_body(w->out);
-    const struct exp_table *t;
-    bool is_metric;
-    enum status st = exp_run(p, id, &t, &is_metric, e);
+    struct exp_table t;
+    bool found;
+    enum status st = exp_run(p, id, &found, &t, e);
 
-    if (st != ST_OK || t == NULL)
+    if (st != ST_OK || !found)
         return st;
     if (w->outputs_written++ > 0)
         buf_put_u8(b, ',');
-    w->rows += exp_json_output(b, &w->q, id, alias, t, is_metric);
+    w->rows += exp_json_output(b, &w->q, id, alias, &t);
     return ST_OK;
 }
 

@@ -49,22 +49,21 @@ write_row(struct buf *b, const struct exp_table *t, size_t row)
 /* The last time of an expression is told from the second row on, and that of
  * no rows of a metric is the largest there is: OpenTSDB's. */
 static struct shown
-write_rows(struct buf *b, const struct exp_query *q, const struct exp_table *t,
-           bool is_metric)
+write_rows(struct buf *b, const struct exp_query *q, const struct exp_table *t)
 {
-    struct shown s = { 0, is_metric ? INT64_MAX : 0, 0 };
+    struct shown s = { 0, t->is_metric ? INT64_MAX : 0, 0 };
 
     for (size_t i = 0; i < t->rows && !b->failed; i++) {
         int64_t ts = t->ts_ms[i];
 
-        if (!is_metric && (ts < q->q.start_ms || ts > q->q.end_ms))
+        if (!t->is_metric && (ts < q->q.start_ms || ts > q->q.end_ms))
             continue;
         buf_put_str(b, s.rows > 0 ? ",[" : "[");
         write_row(b, t, i);
         buf_put_u8(b, ']');
         if (s.rows == 0)
             s.first_ms = ts;
-        if (s.rows > 0 || is_metric)
+        if (s.rows > 0 || t->is_metric)
             s.last_ms = ts;
         s.rows++;
     }
@@ -117,7 +116,7 @@ write_meta(struct buf *b, const struct exp_table *t)
 
 size_t
 exp_json_output(struct buf *b, const struct exp_query *q, struct slice id,
-                struct slice alias, const struct exp_table *t, bool is_metric)
+                struct slice alias, const struct exp_table *t)
 {
     struct shown s;
 
@@ -125,7 +124,7 @@ exp_json_output(struct buf *b, const struct exp_query *q, struct slice id,
     if (alias.data != NULL)
         json_put_text(b, ",\"alias\":", alias);
     buf_put_str(b, ",\"dps\":[");
-    s = write_rows(b, q, t, is_metric);
+    s = write_rows(b, q, t);
     buf_put_str(b, "],\"dpsMeta\":{\"firstTimestamp\":");
     put_time(b, s.first_ms);
     buf_put_str(b, ",\"lastTimestamp\":");

@@ -14,7 +14,7 @@
  * expression the rows in the range, of a metric all.  Returns how many rows. */
 size_t exp_json_output(struct buf *b, const struct exp_query *q,
                        struct slice id, struct slice alias,
-                       const struct exp_table *t, bool is_metric);
+                       const struct exp_table *t);
 
 /* The query, with what was left out filled in. */
 void exp_json_query(struct buf *b, const struct exp_query *q);
