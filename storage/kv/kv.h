@@ -48,8 +48,9 @@ MUST_CHECK enum status kv_expect(struct kv *kv, struct slice key,
                                  const struct slice *expected, struct error *e);
 
 /* The same, and then the key is set to 'value', which no other write may come
- * between.  All that write to such a key do so by this call, and not two of
- * them the same value: after a timeout it tells whether it was done. */
+ * between.  All that write to such a key do so by this call.  After a timeout
+ * the value tells whether it was done: where two may set the same one, both may
+ * be told that they did. */
 MUST_CHECK enum status kv_swap(struct kv *kv, struct slice key,
                                const struct slice *expected, struct slice value,
                                struct error *e);

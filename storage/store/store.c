@@ -278,30 +278,45 @@ store_kv(struct store *s)
 
 /* -- other tables ---------------------------------------------------------- */
 
+static enum status
+log_batch(struct store *s, const struct buf *record, uint64_t *lsn,
+          struct error *e) REQUIRES(s->write_lock)
+{
+    enum status status = wal_wait_for_room(s->wal, e);
+
+    if (status == ST_OK)
+        status = wal_append(s->wal, 0, RECORD_BATCH, buf_slice(record), lsn, e);
+    if (status == ST_OK)
+        s->batches++;
+    return store_disk_failed(status, e);
+}
+
 /* The write lock is held across WAL and engine, so that both see batches
  * in one order and the flusher never trims a batch that the engine lacks.  The
  * batch's number is in it for that time. */
 static enum status
 write_both(struct store *s, struct kv_batch *b, struct buf *record,
-           uint64_t *lsn, struct error *e)
+           const struct store_key *keys, size_t len, size_t *at, uint64_t *lsn,
+           struct error *e)
 {
     struct kv_batch_mark mark = kv_batch_mark(b);
-    enum status status;
+    enum status status = ST_OK;
 
-    *lsn = 0;
     lock_take(&s->write_lock);
-    record_batch_number(record, b, s->batches + 1);
+    for (*at = 0; *at < len; ++*at) {
+        status = kv_expect(s->kv, keys[*at].key, NULL, e);
+        if (status != ST_OK)
+            break;
+    }
+    if (s->wal != NULL)
+        record_batch_number(record, b, s->batches + 1);
     /* What the engine rejects must not come back from the WAL. */
-    status = kv_batch_check(b, e);
+    if (status == ST_OK)
+        status = kv_batch_check(b, e);
     if (status == ST_OK && record->failed)
         status = error_set(e, ST_BUSY, "no memory for a batch");
-    if (status == ST_OK)
-        status = wal_wait_for_room(s->wal, e);
-    if (status == ST_OK)
-        status = wal_append(s->wal, 0, RECORD_BATCH, buf_slice(record), lsn, e);
-    if (status == ST_OK)
-        s->batches++;
-    status = store_disk_failed(status, e);
+    if (status == ST_OK && s->wal != NULL)
+        status = log_batch(s, record, lsn, e);
     crash_point("batch-logged");
     if (status == ST_OK)
         status = kv_gather(s->kv, b, e);
@@ -311,25 +326,54 @@ write_both(struct store *s, struct kv_batch *b, struct buf *record,
     return status;
 }
 
-enum status
-store_write(struct store *s, struct kv_batch *b, uint64_t *lsn, struct error *e)
+/* One by one, each by a swap: other processes write to the same keys. */
+static enum status
+create_shared(struct store *s, const struct kv_batch *b,
+              const struct store_key *keys, size_t len, size_t *at,
+              struct error *e)
 {
+    for (*at = 0; *at < len; ++*at) {
+        enum status status =
+            kv_swap(s->kv, keys[*at].key, NULL, keys[*at].value, e);
+
+        if (status != ST_OK)
+            return status;
+    }
+    return kv_write(s->kv, b, false, e);
+}
+
+enum status
+store_create(struct store *s, struct kv_batch *b, const struct store_key *keys,
+             size_t len, size_t *at, uint64_t *lsn, struct error *e)
+{
+    struct kv_batch_mark mark;
     struct buf record = BUF_INIT;
-    uint64_t unused;
     enum status status;
 
     OBJ_CHECK(s, STORE_MAGIC);
+    *lsn = 0;
     if (store_may_write(s, e) != ST_OK)
         return ST_BUSY;
-    if (lsn == NULL)
-        lsn = &unused;
-    *lsn = 0;
-    if (s->wal == NULL)
-        return kv_write(s->kv, b, false, e);
-    record_batch(&record, b);
-    status = write_both(s, b, &record, lsn, e);
+    if (len > 0 && kv_traits(s->kv)->shared)
+        return create_shared(s, b, keys, len, at, e);
+    mark = kv_batch_mark(b);
+    for (size_t i = 0; i < len; i++)
+        kv_batch_put(b, keys[i].key, keys[i].value);
+    if (s->wal != NULL)
+        record_batch(&record, b);
+    status = write_both(s, b, &record, keys, len, at, lsn, e);
+    kv_batch_rewind(b, mark);
     buf_fini(&record);
     return status;
+}
+
+enum status
+store_write(struct store *s, struct kv_batch *b, uint64_t *lsn, struct error *e)
+{
+    uint64_t unused;
+    size_t at;
+
+    return store_create(s, b, NULL, 0, &at, lsn == NULL ? &unused : lsn, e);
 }
 
 /* -- counts ---------------------------------------------------------------- */

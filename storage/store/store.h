@@ -69,6 +69,17 @@ struct kv *store_kv(struct store *s);
 MUST_CHECK enum status store_write(struct store *s, struct kv_batch *b,
                                    uint64_t *lsn, struct error *e);
 
+/* Writes 'b' and these keys, if none of them is there: ST_CONFLICT if one is,
+ * which is keys['*at'].  Nothing is changed then, unless other processes write
+ * to the engine, too (kv_traits): there the keys before '*at' were set, each
+ * before the next one was looked at, and 'b' was not written. */
+struct store_key {
+    struct slice key, value;
+};
+MUST_CHECK enum status store_create(struct store *s, struct kv_batch *b,
+                                    const struct store_key *keys, size_t len,
+                                    size_t *at, uint64_t *lsn, struct error *e);
+
 /* A series in memory: valid until it has long been idle; then store_put()
  * answers ST_NOT_FOUND for its points, and the caller asks for a new one. */
 typedef uint64_t series_ref;

@@ -1,5 +1,9 @@
-/* The UID table, changed: one lock, and one logged batch for each change,
- * so that forward, reverse and counter are never seen apart. */
+/* The UID table, changed: one lock in this process, and one logged batch for
+ * each change, so that forward, reverse and counter are never seen apart.
+ *
+ * An id is given only where the name has none.  Where other processes write to
+ * the engine, too, the id is claimed by its reverse entry and then the name by
+ * its forward one; the counter only says where to begin. */
 #include "config.h"
 
 #include "uid/names/uid.h"
@@ -15,6 +19,12 @@
 
 static const char *const what_names[UID_KINDS] = { "metric", "tagk", "tagv" };
 
+static bool
+is_random(const struct uid_table *u, enum uid_kind kind)
+{
+    return kind == UID_METRIC && u->random_metrics;
+}
+
 static void
 put(struct kv_batch *b, struct buf *key, struct slice value)
 {
@@ -22,109 +32,125 @@ put(struct kv_batch *b, struct buf *key, struct slice value)
     buf_clear(key);
 }
 
-/* Was this id ever given out?  (Also when its name was deleted since.) */
+/* The next id to try: those in order, or at random above them. */
 static enum status
-is_used(struct uid_table *u, enum uid_kind kind, uint64_t id, bool *out,
-        struct error *e)
-{
-    struct buf key = BUF_INIT, value = BUF_INIT;
-    enum status st;
-
-    uid_key_id(u, kind, id, &key);
-    st = kv_get(store_kv(u->store), buf_slice(&key), &value, e);
-    *out = st == ST_OK;
-    buf_fini(&key);
-    buf_fini(&value);
-    return st == ST_NOT_FOUND ? ST_OK : st;
-}
-
-static enum status
-next_in_order(struct uid_table *u, enum uid_kind kind, uint64_t *id,
-              struct error *e) REQUIRES(u->lock)
+next_id(struct uid_table *u, enum uid_kind kind, uint64_t last, uint64_t *id,
+        struct error *e) REQUIRES(u->lock)
 {
     uint64_t max = uid_max(u, kind);
-    bool used = true;
 
-    *id = atomic_load(&u->kinds[kind].highest);
-    while (used) {
-        enum status st;
-
-        if (*id >= max)
+    if (!is_random(u, kind)) {
+        if (last >= max)
             return error_set(e, ST_LIMIT,
                              "All Unique IDs for %s on %u bytes are already "
                              "assigned!",
                              uid_kind_name(kind), u->kinds[kind].width);
-        ++*id;
-        /* Only metrics may have had random ids, which lie ahead. */
-        if (kind != UID_METRIC)
-            break;
-        st = is_used(u, kind, *id, &used, e);
-        if (st != ST_OK)
-            return st;
+        *id = last + 1;
+        return ST_OK;
     }
-    return ST_OK;
-}
-
-static enum status
-next_at_random(struct uid_table *u, struct slice name, uint64_t *id,
-               struct error *e) REQUIRES(u->lock)
-{
-    uint64_t max = uid_max(u, UID_METRIC);
-
     for (int i = 0; i < RANDOM_ATTEMPTS; i++) {
-        bool used;
-        enum status st;
-
         *id = hash_random_seed() & max;
-        if (*id <= atomic_load(&u->kinds[UID_METRIC].highest))
-            continue;
-        st = is_used(u, UID_METRIC, *id, &used, e);
-        if (st != ST_OK || !used)
-            return st;
+        if (*id > atomic_load(&u->kinds[kind].highest))
+            return ST_OK;
     }
-    return error_set(e, ST_LIMIT,
-                     "Failed to assign random ID for kind='metrics' "
-                     "name='%.*s' after %d attempts",
-                     SLICE_ARG(name), RANDOM_ATTEMPTS);
+    return ST_CONFLICT;
 }
 
-/* The name has no id. */
+/* Gives this id to the name: ST_CONFLICT if the id is taken, or ('*named') the
+ * name has one.  Where no other process writes, ids in order are free: only
+ * metrics may have had random ones, which lie ahead. */
 static enum status
-assign(struct uid_table *u, enum uid_kind kind, struct slice name, uint64_t *id,
-       uint64_t *lsn, struct error *e) REQUIRES(u->lock)
+claim(struct uid_table *u, enum uid_kind kind, struct slice name, uint64_t id,
+      bool *named, uint64_t *lsn, struct error *e) REQUIRES(u->lock)
 {
-    struct uid_state *k = &u->kinds[kind];
-    bool random = kind == UID_METRIC && u->random_metrics;
+    bool sure = kind != UID_METRIC && !kv_traits(store_kv(u->store))->shared;
     uint8_t entry[UID_ENTRY_MAX], counter[8];
-    struct buf key = BUF_INIT;
-    struct kv_batch *b;
-    enum status st =
-        random ? next_at_random(u, name, id, e) : next_in_order(u, kind, id, e);
+    struct buf forward = BUF_INIT, back = BUF_INIT, key = BUF_INIT;
+    struct kv_batch *b = kv_batch_new();
+    struct store_key keys[2];
+    size_t len = 0, at;
+    enum status st;
 
-    if (st != ST_OK)
-        return st;
-    b = kv_batch_new();
-    uid_key_name(kind, name, &key);
-    put(b, &key, uid_entry(u, kind, *id, clock_now_s(&clock_system), entry));
-    uid_key_id(u, kind, *id, &key);
-    put(b, &key, name);
-    if (!random) {
-        key_put_uint(counter, *id, 8);
+    uid_key_name(kind, name, &forward);
+    uid_key_id(u, kind, id, &back);
+    if (sure)
+        kv_batch_put(b, buf_slice(&back), name);
+    else
+        keys[len++] = (struct store_key){ buf_slice(&back), name };
+    keys[len++] =
+        (struct store_key){ buf_slice(&forward),
+                            uid_entry(u, kind, id, clock_now_s(&clock_system),
+                                      entry) };
+    if (!is_random(u, kind)) {
+        key_put_uint(counter, id, 8);
         uid_key_counter(kind, &key);
         put(b, &key, slice_of(counter, 8));
     }
     crash_point("uid-chosen");
-    st = store_write(u->store, b, lsn, e);
+    st = store_create(u->store, b, keys, len, &at, lsn, e);
     crash_point("uid-assigned");
-    if (st == ST_OK) {
-        if (!random)
-            atomic_store(&k->highest, *id);
-        atomic_fetch_add(&k->changes, 1);
-        uid_cache_add(u->cache, kind, name, *id, uid_cache_epoch(u->cache));
-    }
+    *named = st == ST_CONFLICT && at == len - 1;
+    kv_batch_free(&b);
+    buf_fini(&forward);
+    buf_fini(&back);
+    buf_fini(&key);
+    return st;
+}
+
+/* An id that was claimed for a name that has another one by now: no name has it
+ * from now on. */
+static enum status
+give_up(struct uid_table *u, enum uid_kind kind, uint64_t id, struct error *e)
+{
+    struct kv_batch *b = kv_batch_new();
+    struct buf key = BUF_INIT;
+    enum status st;
+
+    uid_key_id(u, kind, id, &key);
+    put(b, &key, slice_of("", 0));
+    st = store_write(u->store, b, NULL, e);
     kv_batch_free(&b);
     buf_fini(&key);
     return st;
+}
+
+/* The name has no id yet, unless someone is faster: '*is_new' tells. */
+static enum status
+assign(struct uid_table *u, enum uid_kind kind, struct slice name, uint64_t *id,
+       bool *is_new, uint64_t *lsn, struct error *e) REQUIRES(u->lock)
+{
+    struct uid_state *k = &u->kinds[kind];
+    uint64_t last = atomic_load(&k->highest);
+    bool named = false;
+    enum status st = ST_CONFLICT;
+
+    for (int i = 0; st == ST_CONFLICT && !named; i++) {
+        if (is_random(u, kind) && i == RANDOM_ATTEMPTS)
+            return error_set(e, ST_LIMIT,
+                             "Failed to assign random ID for kind='metrics' "
+                             "name='%.*s' after %d attempts",
+                             SLICE_ARG(name), RANDOM_ATTEMPTS);
+        st = next_id(u, kind, last, id, e);
+        if (st == ST_OK)
+            st = claim(u, kind, name, *id, &named, lsn, e);
+        last = *id;
+    }
+    if (named) {
+        uint64_t claimed = *id;
+
+        st = uid_lookup(u, kind, name, id, e);
+        return st == ST_OK && *id != claimed &&
+                       kv_traits(store_kv(u->store))->shared
+                   ? give_up(u, kind, claimed, e)
+                   : st;
+    }
+    if (st != ST_OK)
+        return st;
+    *is_new = true;
+    if (!is_random(u, kind))
+        atomic_store(&k->highest, *id);
+    uid_cache_add(u->cache, kind, name, *id, uid_cache_epoch(u->cache));
+    return ST_OK;
 }
 
 /* Finds or assigns; '*is_new' says which. (Without a WAL '*lsn' is 0.) */
@@ -132,24 +158,21 @@ static enum status
 find_or_assign(struct uid_table *u, enum uid_kind kind, struct slice name,
                uint64_t *id, bool *is_new, uint64_t *lsn, struct error *e)
 {
-    uint64_t changes = atomic_load(&u->kinds[kind].changes);
     enum status st = uid_lookup(u, kind, name, id, e);
 
     *is_new = false;
+    *lsn = 0;
     if (st != ST_NOT_FOUND)
         return st;
     st = uid_validate_name(u, what_names[kind], name, e);
     if (st != ST_OK)
         return st;
     lock_take(&u->lock);
-    st = ST_NOT_FOUND;
-    /* Another thread may have been faster; no change at all saves the look. */
-    if (changes != atomic_load(&u->kinds[kind].changes))
-        st = uid_lookup(u, kind, name, id, e);
-    if (st == ST_NOT_FOUND) {
-        st = assign(u, kind, name, id, lsn, e);
-        *is_new = st == ST_OK;
-    }
+    /* Another thread may have been faster. */
+    if (uid_cache_find_id(u->cache, kind, name, id))
+        st = ST_OK;
+    else
+        st = assign(u, kind, name, id, is_new, lsn, e);
     lock_drop(&u->lock);
     return st;
 }
@@ -234,7 +257,6 @@ rename_locked(struct uid_table *u, enum uid_kind kind, struct slice old_name,
     kv_batch_delete(b, buf_slice(&key));
     st = store_write(u->store, b, lsn, e);
     if (st == ST_OK) {
-        atomic_fetch_add(&u->kinds[kind].changes, 1);
         uid_cache_forget(u->cache, kind, old_name, id);
     }
     kv_batch_free(&b);

@@ -21,7 +21,6 @@ struct uid_state {
     unsigned width;
     _Atomic uint64_t highest; /* given out in order; written under the lock */
     uint64_t opened;          /* 'highest' when the table was opened */
-    _Atomic uint64_t changes; /* assignments, renames, deletions */
     _Atomic uint64_t hits, misses;
 };
 
