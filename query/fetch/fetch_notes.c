@@ -9,12 +9,6 @@
 
 #include "uid/meta/annotation.h"
 
-static int
-compare(const void *a, const void *b)
-{
-    return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
-}
-
 /* -- which have notes ------------------------------------------------------ */
 
 struct tsuid_list {
@@ -28,17 +22,13 @@ find_listed(const struct plan *p, struct annotations *annotations,
             int64_t from_ms, int64_t to_ms, struct arena *a,
             struct tsuid_list *out, struct error *e)
 {
+    struct slice *all = arena_array(a, p->matches, sizeof *all);
     struct annotation *notes;
-    struct slice *all;
     size_t len = 0, notes_len;
     enum status status;
 
-    for (size_t i = 0; i < p->buckets_len; i++)
-        len += p->buckets[i].series_len;
-    all = arena_array(a, len, sizeof *all);
     if (all == NULL)
         return query_no_memory(e);
-    len = 0;
     for (size_t i = 0; i < p->buckets_len; i++)
         for (size_t k = 0; k < p->buckets[i].series_len; k++)
             all[len++] = p->buckets[i].series[k];
@@ -52,24 +42,6 @@ find_listed(const struct plan *p, struct annotations *annotations,
     for (size_t i = 0; i < notes_len; i++)
         out->tsuids[out->len++] = notes[i].tsuid;
     return ST_OK;
-}
-
-/* Of all series of the metric. */
-static enum status
-find_matching(const struct plan_context *c, const struct sub_query *sq,
-              const struct plan *p, struct annotations *annotations,
-              int64_t from_ms, int64_t to_ms, struct arena *a,
-              struct tsuid_list *out, struct error *e)
-{
-    size_t len;
-    enum status status = annotation_series(annotations, p->metric_id, from_ms,
-                                           to_ms, a, &out->tsuids, &len, e);
-
-    for (size_t i = 0; i < len && status == ST_OK; i++)
-        if (sq->filters_len == 0 ||
-            plan_reads_series(p, store_layout(c->store), out->tsuids[i]))
-            out->tsuids[out->len++] = out->tsuids[i];
-    return status;
 }
 
 /* Merges the sorted TSUIDs, each perhaps several times, into the series. */
@@ -106,17 +78,23 @@ fetch_annotated_only(const struct plan_context *c, const struct sub_query *sq,
     int64_t from_ms = (int64_t)p->from_base * 1000;
     int64_t to_ms = ((int64_t)p->to_base + HOUR_S) * 1000 - 1;
     struct tsuid_list noted = { NULL, 0 };
+    size_t all = 0; /* of the metric */
     bool any;
     enum status status = annotation_any(annotations, &any, e);
 
     if (status != ST_OK || !any || p->empty)
         return status;
-    status = p->listed
-                 ? find_listed(p, annotations, from_ms, to_ms, a, &noted, e)
-                 : find_matching(c, sq, p, annotations, from_ms, to_ms, a,
-                                 &noted, e);
+    if (p->listed)
+        status = find_listed(p, annotations, from_ms, to_ms, a, &noted, e);
+    else
+        status = annotation_series(annotations, p->metric_id, from_ms, to_ms, a,
+                                   &noted.tsuids, &all, e);
+    for (size_t i = 0; i < all && status == ST_OK; i++)
+        if (sq->filters_len == 0 ||
+            plan_reads_series(p, store_layout(c->store), noted.tsuids[i]))
+            noted.tsuids[noted.len++] = noted.tsuids[i];
     if (status != ST_OK || noted.len == 0)
         return status;
-    qsort(noted.tsuids, noted.len, sizeof *noted.tsuids, compare);
+    qsort(noted.tsuids, noted.len, sizeof *noted.tsuids, slice_compare);
     return merge(f, &noted, e);
 }

@@ -27,6 +27,17 @@ struct query_flag {
     const char *json, *uri;
     size_t offset;
 };
+/* JSON's name, the URI's, the member */
+#define QUERY_FLAG_LIST(X)                                           \
+    X("padding", "padding", padding)                                 \
+    X("noAnnotations", "no_annotations", no_annotations)             \
+    X("globalAnnotations", "global_annotations", global_annotations) \
+    X("showTSUIDs", "show_tsuids", show_tsuids)                      \
+    X("msResolution", "ms", ms_resolution)                           \
+    X("showQuery", "show_query", show_query)                         \
+    X("showStats", "show_stats", show_stats)                         \
+    X("showSummary", "show_summary", show_summary)                   \
+    X("useCalendar", "use_calendar", use_calendar)
 #define QUERY_FLAGS 9
 extern const struct query_flag query_flags[QUERY_FLAGS];
 

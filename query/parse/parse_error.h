@@ -6,6 +6,8 @@
 #ifndef QUERY_PARSE_PARSE_ERROR_H
 #define QUERY_PARSE_PARSE_ERROR_H
 
+#include <stdio.h>
+
 #include "base/error.h"
 
 struct parse_error {
@@ -14,10 +16,25 @@ struct parse_error {
 };
 
 /* The answer when the arena is at its cap. */
-enum status parse_no_room(struct error *e);
+static inline enum status
+parse_no_room(struct error *e)
+{
+    return error_set(e, ST_LIMIT, "the query is too large");
+}
 
 /* A message alone, or one that is its details too. */
-enum status parse_fail(struct parse_error *e, enum status st);
-enum status parse_fail_twice(struct parse_error *e, enum status st);
+static inline enum status
+parse_fail(struct parse_error *e, enum status st)
+{
+    e->details[0] = '\0';
+    return st;
+}
+
+static inline enum status
+parse_fail_twice(struct parse_error *e, enum status st)
+{
+    (void)snprintf(e->details, sizeof e->details, "%s", e->message.text);
+    return st;
+}
 
 #endif

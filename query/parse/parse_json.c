@@ -253,19 +253,13 @@ static const struct member query_members[] = {
     MEMBER(query, "start", reader_text, start_text),
     MEMBER(query, "end", reader_text, end_text),
     MEMBER(query, "timezone", reader_text, timezone_text),
-    MEMBER(query, "padding", reader_bool, padding),
-    MEMBER(query, "noAnnotations", reader_bool, no_annotations),
-    MEMBER(query, "globalAnnotations", reader_bool, global_annotations),
-    MEMBER(query, "showTSUIDs", reader_bool, show_tsuids),
-    MEMBER(query, "msResolution", reader_bool, ms_resolution),
-    MEMBER(query, "showQuery", reader_bool, show_query),
-    MEMBER(query, "showStats", reader_bool, show_stats),
-    MEMBER(query, "showSummary", reader_bool, show_summary),
     MEMBER(query, "delete", reader_bool, delete_points),
-    MEMBER(query, "useCalendar", reader_bool, use_calendar),
     { "options", skip_options, 0 },
     MEMBER(query, "overrideByteLimit", reader_bool, override_bytes),
     MEMBER(query, "overrideDataPointLimit", reader_bool, override_points),
+#define X(json, uri, member) MEMBER(query, json, reader_bool, member),
+    QUERY_FLAG_LIST(X)
+#undef X
 };
 
 enum status

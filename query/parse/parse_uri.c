@@ -35,21 +35,10 @@ has_param(const struct query_param *params, size_t len, const char *name)
     return find_param(params, len, name).data != NULL;
 }
 
-#define FLAG(json, uri, member)                   \
-    {                                             \
-        json, uri, offsetof(struct query, member) \
-    }
-
 const struct query_flag query_flags[QUERY_FLAGS] = {
-    FLAG("padding", "padding", padding),
-    FLAG("noAnnotations", "no_annotations", no_annotations),
-    FLAG("globalAnnotations", "global_annotations", global_annotations),
-    FLAG("showTSUIDs", "show_tsuids", show_tsuids),
-    FLAG("msResolution", "ms", ms_resolution),
-    FLAG("showQuery", "show_query", show_query),
-    FLAG("showStats", "show_stats", show_stats),
-    FLAG("showSummary", "show_summary", show_summary),
-    FLAG("useCalendar", "use_calendar", use_calendar),
+#define X(json, uri, member) { json, uri, offsetof(struct query, member) },
+    QUERY_FLAG_LIST(X)
+#undef X
 };
 
 static void

@@ -141,6 +141,7 @@ static bool
 list_series(void *ctx, struct slice tsuid)
 {
     struct planner *p = ctx;
+    uint8_t *copy;
     bool takes;
 
     p->status = series_matches_filters(p, tsuid, &takes);
@@ -152,22 +153,16 @@ list_series(void *ctx, struct slice tsuid)
         p->overflow = true;
         return p->by_name;
     }
-    if (p->listed_len == p->listed_cap) {
-        size_t cap = p->listed_cap == 0 ? 256 : p->listed_cap * 2;
-        size_t *ends = realloc(p->listed_ends, cap * sizeof *ends);
-
-        if (ends == NULL) {
-            p->status = query_no_memory(p->e);
-            return false;
-        }
-        p->listed_ends = ends;
-        p->listed_cap = cap;
-    }
-    buf_put_slice(&p->listed, tsuid);
-    p->listed_ends[p->listed_len++] = p->listed.size;
-    if (p->listed.failed)
+    p->listed = arena_grow(p->a, p->listed, p->listed_len, &p->listed_cap,
+                           sizeof *p->listed);
+    copy = arena_alloc(p->a, tsuid.size);
+    if (p->listed == NULL || copy == NULL) {
         p->status = query_no_memory(p->e);
-    return p->status == ST_OK;
+        return false;
+    }
+    memcpy(copy, tsuid.data, tsuid.size);
+    p->listed[p->listed_len++] = slice_of(copy, tsuid.size);
+    return true;
 }
 
 /* Of the directory's scan: another batch of keys. */
@@ -178,6 +173,33 @@ keep_listing(void *ctx)
 
     p->status = deadline_check(&p->deadline, p->e);
     return p->status == ST_OK;
+}
+
+/* Spreads a list over the buckets; it stays ascending in each. */
+static enum status
+spread_list(const struct planner *p, const struct slice *tsuids, size_t len)
+{
+    struct plan *out = p->p;
+
+    for (size_t i = 0; i < len; i++)
+        out->buckets[key_salt(p->layout, tsuids[i])].series_len++;
+    for (size_t i = 0; i < out->buckets_len; i++) {
+        struct plan_bucket *b = &out->buckets[i];
+
+        b->series = arena_array(p->a, b->series_len, sizeof *b->series);
+        if (b->series == NULL)
+            return query_no_memory(p->e);
+        b->series_len = 0;
+    }
+    for (size_t i = 0; i < len; i++) {
+        struct plan_bucket *b = &out->buckets[key_salt(p->layout, tsuids[i])];
+
+        b->series[b->series_len++] = tsuids[i];
+    }
+    out->listed = true;
+    out->matches = len;
+    out->empty = len == 0;
+    return ST_OK;
 }
 
 static enum status
@@ -204,48 +226,9 @@ list_matches(struct planner *p)
         status = p->status;
     if (status == ST_OK)
         status = planner_end_names(p);
-    p->p->listed = !p->overflow;
+    if (status == ST_OK && !p->overflow)
+        status = spread_list(p, p->listed, p->listed_len);
     return status;
-}
-
-static struct slice
-listed_at(const struct planner *p, size_t i)
-{
-    size_t from = i == 0 ? 0 : p->listed_ends[i - 1];
-
-    return slice_of(p->listed.data + from, p->listed_ends[i] - from);
-}
-
-/* Spreads the list over the buckets; it stays ascending in each. */
-static enum status
-spread_list(struct planner *p)
-{
-    struct plan *out = p->p;
-    uint8_t *bytes = arena_alloc(p->a, p->listed.size);
-    size_t at = 0;
-
-    if (bytes == NULL)
-        return query_no_memory(p->e);
-    for (size_t i = 0; i < p->listed_len; i++)
-        out->buckets[key_salt(p->layout, listed_at(p, i))].series_len++;
-    for (size_t i = 0; i < out->buckets_len; i++) {
-        struct plan_bucket *b = &out->buckets[i];
-
-        b->series = arena_array(p->a, b->series_len, sizeof *b->series);
-        if (b->series == NULL)
-            return query_no_memory(p->e);
-        b->series_len = 0;
-    }
-    for (size_t i = 0; i < p->listed_len; i++) {
-        struct slice s = listed_at(p, i);
-        struct plan_bucket *b = &out->buckets[key_salt(p->layout, s)];
-
-        memcpy(bytes + at, s.data, s.size);
-        b->series[b->series_len++] = slice_of(bytes + at, s.size);
-        at += s.size;
-    }
-    out->matches = p->listed_len;
-    return ST_OK;
 }
 
 /* -- the way --------------------------------------------------------------- */
@@ -375,29 +358,15 @@ plan_tsuids(struct planner *p)
         parse_tsuids(p->sq, p->layout, p->a, &tsuids, &len, p->e);
     struct plan *out = p->p;
 
-    if (status != ST_OK)
+    if (status == ST_OK)
+        status = spread_list(p, tsuids, len);
+    if (status != ST_OK || len == 0)
         return status;
-    if (len == 0) {
-        out->empty = true;
-        return ST_OK;
-    }
     out->metric_id = slice_of(tsuids[0].data, p->layout->metric_width);
     out->metric = key_get_uint(tsuids[0].data, p->layout->metric_width);
-    out->listed = true;
-    out->matches = out->series = len;
-    for (size_t i = 0; i < out->buckets_len; i++) {
-        struct plan_bucket *b = &out->buckets[i];
-
-        b->way = SCAN_SEEKS;
-        b->series = arena_array(p->a, len, sizeof *b->series);
-        if (b->series == NULL)
-            return query_no_memory(p->e);
-    }
-    for (size_t i = 0; i < len; i++) {
-        struct plan_bucket *b = &out->buckets[key_salt(p->layout, tsuids[i])];
-
-        b->series[b->series_len++] = tsuids[i];
-    }
+    out->series = len;
+    for (size_t i = 0; i < out->buckets_len; i++)
+        out->buckets[i].way = SCAN_SEEKS;
     (void)snprintf(out->text, sizeof out->text, "seeks; %zu TSUIDs given", len);
     return ST_OK;
 }
@@ -432,9 +401,6 @@ plan_metric(struct planner *p)
         p->by_name |= p->restrictions[i].by_name;
     if (status == ST_OK && p->narrows)
         status = list_matches(p);
-    if (status == ST_OK && out->listed)
-        status = spread_list(p);
-    out->empty = out->listed && p->listed_len == 0;
     return status == ST_OK && !out->empty ? make_buckets(p) : status;
 }
 
@@ -480,8 +446,6 @@ plan_make(const struct plan_context *c, const struct query *q,
     if (out->buckets == NULL)
         return query_no_memory(e);
     status = sq->tsuids_len > 0 ? plan_tsuids(&p) : plan_metric(&p);
-    buf_fini(&p.listed);
-    free(p.listed_ends);
     planner_free_verdicts(&p);
     if (status != ST_OK)
         plan_fini(out);

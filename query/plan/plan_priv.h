@@ -46,8 +46,7 @@ struct planner {
     uint64_t kind;                     /* of rollups; 0: points as they came */
     struct series_tagk_set *tagk_sets; /* those that could match */
     size_t tagk_sets_len;
-    struct buf listed; /* TSUIDs that match, one after another */
-    size_t *listed_ends;
+    struct slice *listed; /* TSUIDs that match */
     size_t listed_len, listed_cap;
     bool narrows;       /* some filter excludes values */
     bool by_name;       /* some restriction goes by name */
