@@ -171,6 +171,16 @@ arena_grow(struct arena *a, void *array, size_t len, size_t *cap, size_t size)
     return bigger;
 }
 
+void *
+arena_copy(struct arena *a, const void *from, size_t size)
+{
+    void *to = arena_alloc(a, size);
+
+    if (to != NULL && size > 0)
+        memcpy(to, from, size);
+    return to;
+}
+
 char *
 arena_strdup(struct arena *a, struct slice s)
 {

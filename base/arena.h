@@ -38,6 +38,8 @@ void *arena_array(struct arena *a, size_t len, size_t size);
  * then on. */
 void *arena_grow(struct arena *a, void *array, size_t len, size_t *cap,
                  size_t size);
+/* A copy; NULL past the cap. */
+void *arena_copy(struct arena *a, const void *from, size_t size);
 /* A copy with a NUL behind it. */
 char *arena_strdup(struct arena *a, struct slice s);
 

@@ -524,9 +524,7 @@ bucket_acc_summary(const struct stream_downsampler *f, struct bucket_acc *s,
                    const struct summary *row, struct arena *a)
 {
     bool fresh = s->all == 0 || row->first_ms >= s->end;
-    double bound = 0;
-    uint64_t before;
-    union number v;
+    double bound = 0, v;
 
     if (s->failed)
         return true;
@@ -537,16 +535,18 @@ bucket_acc_summary(const struct stream_downsampler *f, struct bucket_acc *s,
         return false;
     note_range(s, row->first_ms, row->last_ms);
     move_to(f, s, row->first_ms, a);
-    before = s->count;
-    v = f->kind == KIND_MIN     ? row->min
-        : f->kind == KIND_MAX   ? row->max
-        : f->kind == KIND_FIRST ? row->first
-        : f->kind == KIND_LAST  ? row->last
-                                : row->sum;
-    v.d = number_of(row, v);
-    acc_doubles(f, s, &v, 1);
+    v = number_of(row, f->kind == KIND_MIN     ? row->min
+                       : f->kind == KIND_MAX   ? row->max
+                       : f->kind == KIND_FIRST ? row->first
+                       : f->kind == KIND_LAST  ? row->last
+                                               : row->sum);
+    if (adds_up(f))
+        s->value += v;
+    else if (s->all == 0 || f->kind == KIND_LAST ||
+             (f->kind == KIND_MIN && v < s->value) ||
+             (f->kind == KIND_MAX && v > s->value))
+        s->value = v;
     s->bound = bound;
-    s->count = before;
     s->count += row->count;
     s->all += row->count;
     return true;

@@ -48,16 +48,6 @@ struct job {
     size_t chunk_len; /* groups that a task gets at a time */
 };
 
-static void *
-copy(struct arena *a, const void *from, size_t size)
-{
-    void *to = arena_alloc(a, size);
-
-    if (to != NULL && size > 0)
-        memcpy(to, from, size);
-    return to;
-}
-
 /* -- numbers --------------------------------------------------------------- */
 
 /* From scratch to the answer. */
@@ -65,9 +55,9 @@ static enum status
 copy_dps(struct arena *a, const struct dps *d, struct dps *out, struct error *e)
 {
     out->len = d->len;
-    out->ts_ms = copy(a, d->ts_ms, d->len * sizeof *d->ts_ms);
-    out->v = copy(a, d->v, d->len * sizeof *d->v);
-    out->kind = copy(a, d->kind, d->len);
+    out->ts_ms = arena_copy(a, d->ts_ms, d->len * sizeof *d->ts_ms);
+    out->v = arena_copy(a, d->v, d->len * sizeof *d->v);
+    out->kind = arena_copy(a, d->kind, d->len);
     if (out->ts_ms == NULL || out->v == NULL || out->kind == NULL)
         return query_no_memory(e);
     return ST_OK;
@@ -107,15 +97,15 @@ run_numbers(const struct job *job, struct task *t, const struct group *group,
 /* Those of one series whose tags are known are not described. */
 static enum status
 describe(const struct job *job, struct task *t, size_t i, struct slice known,
-         struct arena *a, struct result_group *out)
+         struct result_group *out)
 {
     const struct fetched *series;
 
     if (known.size == 0)
-        return group_describe(job->layout, &t->names, job->g, i, a, out,
-                              &t->error);
+        return group_describe(job->layout, &t->names, job->g, i, false, t->tags,
+                              out, &t->error);
     series = job->g->order[job->g->groups[i].first];
-    out->tsuids = copy(a, &series->tsuid, sizeof *out->tsuids);
+    out->tsuids = arena_copy(t->tags, &series->tsuid, sizeof *out->tsuids);
     out->tsuids_len = 1;
     if (out->tsuids == NULL)
         return query_no_memory(&t->error);
@@ -125,11 +115,10 @@ describe(const struct job *job, struct task *t, size_t i, struct slice known,
                      &out->metric, &t->error);
 }
 
-/* From the fetch, or from scratch, to where it stays. */
 static enum status
 keep_slice(struct task *t, struct slice from, struct slice *out)
 {
-    *out = slice_of(copy(t->arena, from.data, from.size), from.size);
+    *out = slice_of(arena_copy(t->arena, from.data, from.size), from.size);
     return out->data == NULL ? query_no_memory(&t->error) : ST_OK;
 }
 
@@ -137,7 +126,7 @@ keep_slice(struct task *t, struct slice from, struct slice *out)
 static enum status
 keep_failure(struct task *t, struct result_group *out)
 {
-    out->failed = copy(t->arena, &t->error, sizeof t->error);
+    out->failed = arena_copy(t->arena, &t->error, sizeof t->error);
     return out->failed == NULL ? ST_LIMIT : ST_OK;
 }
 
@@ -153,8 +142,8 @@ keep_group(const struct job *job, struct task *t, size_t i)
     if (group->key.size > 0)
         status = keep_slice(t, group->key, &out->key);
     if (status == ST_OK)
-        status = group_describe(job->layout, &t->names, job->g, i, t->arena,
-                                out, &t->error);
+        status = group_describe(job->layout, &t->names, job->g, i, true,
+                                t->arena, out, &t->error);
     if (status != ST_OK || group->len == 0)
         return status;
     status = run_numbers(job, t, group, t->scratch, &dps);
@@ -182,7 +171,7 @@ write_group(const struct job *job, struct task *t, size_t i)
             status = keep_slice(t, first->tsuid, &tsuid);
     }
     if (status == ST_OK)
-        status = describe(job, t, i, known, t->tags, &out);
+        status = describe(job, t, i, known, &out);
     if (status == ST_OK && group->len > 0)
         status = run_numbers(job, t, group, t->scratch, &out.dps);
     if (status == ST_OK)

@@ -147,8 +147,6 @@ drop_series_out_of_range(const struct query *q, const struct sub_query *sq,
 
 /* -- tags ------------------------------------------------------------------ */
 
-#define COMMON_FEW KEY_MAX_TAGS
-
 /* A tagk met in a group. */
 struct common {
     uint64_t tagk, tagv;
@@ -230,58 +228,53 @@ name_tags(struct names *names, const struct common *common, size_t len,
     return status;
 }
 
+/* Their TSUIDs; where the fetch does not last, their bytes too. */
 static enum status
-copy_tsuids(const struct fetched *const *series, size_t len, struct arena *a,
-            struct slice **out, size_t *out_len, struct error *e)
+list_tsuids(const struct fetched *const *series, size_t len, bool copies,
+            struct arena *a, struct slice **out, size_t *out_len,
+            struct error *e)
 {
-    *out_len = 0;
-    *out = NULL;
-    if (len == 0)
-        return ST_OK;
-    *out = arena_array(a, len, sizeof **out);
-    if (*out == NULL)
+    *out = len == 0 ? NULL : arena_alloc(a, len * sizeof **out);
+    *out_len = len;
+    if (*out == NULL && len > 0)
         return query_no_memory(e);
     for (size_t i = 0; i < len; i++) {
-        struct slice from = series[i]->tsuid;
-        uint8_t *copy = arena_alloc(a, from.size);
+        struct slice *tsuid = &(*out)[i];
 
-        if (copy == NULL)
+        *tsuid = series[i]->tsuid;
+        if (copies)
+            tsuid->data = arena_copy(a, tsuid->data, tsuid->size);
+        if (tsuid->data == NULL)
             return query_no_memory(e);
-        memcpy(copy, from.data, from.size);
-        (*out)[(*out_len)++] = slice_of(copy, from.size);
     }
     return ST_OK;
 }
 
 enum status
 group_describe(const struct key_layout *layout, struct names *names,
-               const struct grouping *g, size_t i, struct arena *a,
+               const struct grouping *g, size_t i, bool copies, struct arena *a,
                struct result_group *out, struct error *e)
 {
-    struct common few[COMMON_FEW];
     const struct group *group = &g->groups[i];
     const struct fetched *const *series = g->order + group->first;
-    size_t max, len;
-    struct common *common = few;
-    enum status status;
+    size_t max = count_tagks(layout, g, group), len;
+    struct common few[KEY_MAX_TAGS], *common = few;
+    enum status status =
+        list_tsuids(series + group->len, group->annotated_only, copies, a,
+                    &out->note_tsuids, &out->note_tsuids_len, e);
 
-    status = copy_tsuids(series + group->len, group->annotated_only, a,
-                         &out->note_tsuids, &out->note_tsuids_len, e);
     if (status != ST_OK || group->len == 0) /* see drop_series_out_of_range() */
         return status;
-    status =
-        copy_tsuids(series, group->len, a, &out->tsuids, &out->tsuids_len, e);
+    status = list_tsuids(series, group->len, copies, a, &out->tsuids,
+                         &out->tsuids_len, e);
+    if (max > KEY_MAX_TAGS)
+        common = arena_alloc(a, max * sizeof *common);
+    if (common == NULL)
+        status = query_no_memory(e);
     if (status != ST_OK)
         return status;
-    max = count_tagks(layout, g, group);
-    if (max > COMMON_FEW)
-        common = malloc(max * sizeof *common);
-    if (common == NULL)
-        return query_no_memory(e);
     len = find_common(layout, g, group, common, max);
     status = name_tags(names, common, len, a, out, e);
-    if (common != few)
-        free(common);
     if (status != ST_OK)
         return status;
     return names_get(names, UID_METRIC,

@@ -38,11 +38,11 @@ MUST_CHECK enum status group_series(const struct key_layout *layout,
 void drop_series_out_of_range(const struct query *q, const struct sub_query *sq,
                               const struct fetch *f, struct grouping *g);
 
-/* Fills names, tags, aggregate tags and TSUIDs of '*out' (not its dps). */
-MUST_CHECK enum status group_describe(const struct key_layout *layout,
-                                      struct names *names,
-                                      const struct grouping *g, size_t i,
-                                      struct arena *a, struct result_group *out,
-                                      struct error *e);
+/* Fills names, tags, aggregate tags and TSUIDs of '*out' (not its dps); TSUIDs
+ * are the fetch's, or copies. */
+MUST_CHECK enum status
+group_describe(const struct key_layout *layout, struct names *names,
+               const struct grouping *g, size_t i, bool copies, struct arena *a,
+               struct result_group *out, struct error *e);
 
 #endif

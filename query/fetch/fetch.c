@@ -154,7 +154,7 @@ set_head(const struct plan *p, struct fetched *f)
 static struct fetched *
 add_series(struct task *t, struct slice tsuid)
 {
-    uint8_t *copy = arena_alloc(t->turn->arena, tsuid.size);
+    uint8_t *copy = arena_copy(t->turn->arena, tsuid.data, tsuid.size);
     struct fetched *f;
 
     if (copy == NULL)
@@ -171,7 +171,6 @@ add_series(struct task *t, struct slice tsuid)
         t->cap = cap;
     }
     t->new_held += tsuid.size;
-    memcpy(copy, tsuid.data, tsuid.size);
     f = &t->series[t->len];
     *f = (struct fetched){ .tsuid = slice_of(copy, tsuid.size) };
     set_head(t->job->p, f);
@@ -179,14 +178,19 @@ add_series(struct task *t, struct slice tsuid)
     return f;
 }
 
-/* For a hash table of the series of a task. */
-static bool
-is_series(const void *ctx, uint32_t i, const void *key)
+static inline bool
+is_series(const struct task *t, size_t i, struct slice tsuid)
 {
-    struct slice a = ((const struct task *)ctx)->series[i].tsuid;
-    struct slice b = *(const struct slice *)key;
+    struct slice other = t->series[i].tsuid;
 
-    return a.data == b.data || slice_eq(a, b);
+    return other.data == tsuid.data || slice_eq(other, tsuid);
+}
+
+/* For the hash table of a task. */
+static bool
+is_key(const void *ctx, uint32_t i, const void *key)
+{
+    return is_series(ctx, i, *(const struct slice *)key);
 }
 
 /* Adds the series that are not in the table. */
@@ -214,25 +218,24 @@ expected_series(const struct task *t)
 static struct fetched *
 series_of(struct task *t, struct slice tsuid)
 {
-    uint32_t at = (uint32_t)t->current;
+    size_t next = expected_series(t);
 
-    if (t->len > 0 && is_series(t, at, &tsuid))
-        return &t->series[at];
-    at = (uint32_t)expected_series(t);
-    if (t->len == 0 || !is_series(t, at, &tsuid)) {
+    if (t->len > 0 && is_series(t, t->current, tsuid))
+        return &t->series[t->current];
+    if (t->len == 0 || !is_series(t, next, tsuid)) {
         /* The first span's ascend: most queries need no table. */
         if (t->table.len == 0 &&
             (t->len == 0 || slice_cmp(t->series[t->len - 1].tsuid, tsuid) < 0))
             return add_series(t, tsuid);
         if (!fill_table(t))
             return NULL;
-        at = table_find(&t->table, hash_slice(tsuid, t->job->seed), is_series,
-                        t, &tsuid);
-        if (at == TABLE_NONE)
+        next = table_find(&t->table, hash_slice(tsuid, t->job->seed), is_key, t,
+                          &tsuid);
+        if (next == TABLE_NONE)
             return add_series(t, tsuid);
     }
-    t->current = at;
-    return &t->series[at];
+    t->current = next;
+    return &t->series[next];
 }
 
 /* -- the scan -------------------------------------------------------------- */

@@ -32,13 +32,8 @@ static enum status
 copy_tsuid(struct slice tsuid, struct arena *a, struct slice *out,
            struct error *e)
 {
-    uint8_t *copy = arena_alloc(a, tsuid.size);
-
-    if (copy == NULL)
-        return query_no_memory(e);
-    memcpy(copy, tsuid.data, tsuid.size);
-    *out = slice_of(copy, tsuid.size);
-    return ST_OK;
+    *out = slice_of(arena_copy(a, tsuid.data, tsuid.size), tsuid.size);
+    return out->data == NULL ? query_no_memory(e) : ST_OK;
 }
 
 static enum status

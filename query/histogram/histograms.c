@@ -438,7 +438,7 @@ answer_group(struct run *r, const struct grouping *g, size_t i,
     struct items items;
     enum status st =
         group_describe(store_layout(r->job->context->store), &r->names, g, i,
-                       r->job->arena, &described, r->e);
+                       true, r->job->arena, &described, r->e);
 
     if (st == ST_OK)
         st = sum_group(r, g, &g->groups[i], &items);

@@ -155,12 +155,11 @@ list_series(void *ctx, struct slice tsuid)
     }
     p->listed = arena_grow(p->a, p->listed, p->listed_len, &p->listed_cap,
                            sizeof *p->listed);
-    copy = arena_alloc(p->a, tsuid.size);
+    copy = arena_copy(p->a, tsuid.data, tsuid.size);
     if (p->listed == NULL || copy == NULL) {
         p->status = query_no_memory(p->e);
         return false;
     }
-    memcpy(copy, tsuid.data, tsuid.size);
     p->listed[p->listed_len++] = slice_of(copy, tsuid.size);
     return true;
 }
