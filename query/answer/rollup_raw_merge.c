@@ -86,11 +86,9 @@ join_dps(const struct dps *x, const struct dps *y, const struct query *q,
 {
     size_t max = x->len + y->len, i = 0, k = 0;
 
-    *out = (struct dps){ .ts_ms = arena_array(a, max, sizeof *out->ts_ms),
-                         .v = arena_array(a, max, sizeof *out->v),
-                         .kind = arena_array(a, max, sizeof *out->kind) };
-    if (out->ts_ms == NULL || out->v == NULL || out->kind == NULL)
+    if (!dps_alloc(a, max, out))
         return query_no_memory(e);
+    out->len = 0;
     while (i < x->len || k < y->len) {
         bool points = i == x->len || (k < y->len && y->ts_ms[k] <= x->ts_ms[i]);
         int64_t ts = points ? y->ts_ms[k] : x->ts_ms[i];

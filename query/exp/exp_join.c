@@ -29,7 +29,7 @@ make_metric(struct exp_plan *p, const struct exp_metric *m,
     };
     if (st == ST_OK && (tagks == NULL || node->operands == NULL ||
                         node->joined.is_left_out == NULL))
-        st = exp_no_memory(e);
+        st = query_no_memory(e);
     if (st != ST_OK)
         return st;
     node->operands->node = node;
@@ -95,7 +95,7 @@ make_nodes(struct exp_plan *p, const struct exp_query *q, struct error *e)
     uint8_t *reaches = arena_array(p->arena, n * n, 1);
 
     if (reaches == NULL)
-        return exp_no_memory(e);
+        return query_no_memory(e);
     for (size_t i = 0; i < n; i++) {
         order[i] = i;
         ids[i] = q->expressions[i].id;
@@ -138,7 +138,7 @@ make_operands(struct exp_plan *p, const struct exp_query *q,
     node->operands = arena_array(p->arena, len, sizeof *node->operands);
     node->variables = arena_array(p->arena, len, sizeof *node->variables);
     if (order == NULL || node->operands == NULL || node->variables == NULL)
-        return exp_no_memory(e);
+        return query_no_memory(e);
     for (size_t pass = 0; pass < 2; pass++) {
         size_t from = n;
 
@@ -208,7 +208,7 @@ join_node(struct exp_plan *p, struct exp_node *node, struct error *e)
     enum status st = check_operands(node, e);
 
     if (st == ST_OK && sides == NULL)
-        st = exp_no_memory(e);
+        st = query_no_memory(e);
     for (size_t i = 0; i < node->operands_len && st == ST_OK; i++)
         sides[i] = node->operands[i].node->side;
     if (st == ST_OK)
@@ -229,12 +229,12 @@ exp_join(const struct exp_query *q, const struct query_result *result,
 
     *out = p;
     if (p == NULL)
-        return exp_no_memory(e);
+        return query_no_memory(e);
     *p = (struct exp_plan){ .arena = a, .deadline = result->deadline };
     p->nodes =
         arena_array(a, q->metrics_len + q->expressions_len, sizeof *p->nodes);
     if (p->nodes == NULL)
-        return exp_no_memory(e);
+        return query_no_memory(e);
     for (size_t i = 0; i < q->metrics_len && st == ST_OK; i++)
         st = make_metric(p, &q->metrics[i], result, uids, e);
     if (st == ST_OK)

@@ -543,7 +543,7 @@ join_downsample(const struct exp_time *t, struct arena *a, struct slice *out,
     char *text = arena_alloc(a, size + 1);
 
     if (text == NULL)
-        return parse_no_room(e);
+        return query_no_memory(e);
     (void)snprintf(text, size + 1, "%.*s-%.*s", SLICE_ARG(t->interval),
                    SLICE_ARG(t->downsample_aggregator));
     *out = slice_of(text, size);
@@ -566,7 +566,7 @@ make_filters(const struct exp_query *q, const struct exp_metric *m,
     s->explicit_tags = f->explicit_tags;
     s->filters = arena_array(a, f->tags_len, sizeof *s->filters);
     if (s->filters == NULL)
-        return parse_no_room(e);
+        return query_no_memory(e);
     for (size_t i = 0; i < f->tags_len && st == ST_OK; i++) {
         const struct exp_filter_tag *t = &f->tags[i];
 
@@ -629,7 +629,7 @@ build(struct exp_query *q, const struct parse_options *o, struct arena *a,
     v->lazy = true;
     v->subs = arena_array(a, q->metrics_len, sizeof *v->subs);
     if (v->subs == NULL)
-        return parse_no_room(&e->message);
+        return query_no_memory(&e->message);
     if (q->time.downsampler_given)
         st = join_downsample(&q->time, a, &downsample, &e->message);
     for (size_t i = 0; i < q->metrics_len; i++) {

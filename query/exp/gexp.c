@@ -20,24 +20,14 @@ struct run {
     struct gexp_list *results;
 };
 
-bool
-gexp_new_points(struct arena *a, size_t len, struct dps *out)
-{
-    out->ts_ms = arena_array(a, len, sizeof *out->ts_ms);
-    out->v = arena_array(a, len, sizeof *out->v);
-    out->kind = arena_array(a, len, 1);
-    out->len = len;
-    return out->ts_ms != NULL && out->v != NULL && out->kind != NULL;
-}
-
 enum status
 gexp_own_points(const struct gexp_call *c, struct gexp_list *l, struct error *e)
 {
     for (size_t i = 0; i < l->len; i++) {
         struct dps from = l->series[i].dps, *to = &l->series[i].dps;
 
-        if (!gexp_new_points(c->arena, from.len, to))
-            return exp_no_memory(e);
+        if (!dps_alloc(c->arena, from.len, to))
+            return query_no_memory(e);
         if (from.len == 0)
             continue;
         memcpy(to->ts_ms, from.ts_ms, from.len * sizeof *to->ts_ms);
@@ -60,7 +50,7 @@ gexp_call(const struct gexp_call *c, struct gexp_list *out, struct error *e)
     *out = (struct gexp_list){ 0 };
     out->series = arena_array(c->arena, total, sizeof *out->series);
     if (out->series == NULL)
-        return exp_no_memory(e);
+        return query_no_memory(e);
     for (size_t i = 0; i < c->lists_len; i++)
         for (size_t k = 0; k < c->lists[i].len; k++) {
             out->series[out->len++] = c->lists[i].series[k];
@@ -108,7 +98,7 @@ read_sub(struct run *r, size_t at, struct error *e)
         return st;
     l->series = arena_array(r->arena, s.len, sizeof *l->series);
     if (l->series == NULL)
-        return exp_no_memory(e);
+        return query_no_memory(e);
     for (; l->len < s.len; l->len++)
         l->series[l->len] = (struct gexp_series){
             .base = &s.groups[l->len],
@@ -139,7 +129,7 @@ make_call(struct run *r, const struct gexp_node *n, struct gexp_call *c,
                              .arena = r->arena,
                              .deadline = &r->deadline };
     if (lists == NULL || params == NULL)
-        return exp_no_memory(e);
+        return query_no_memory(e);
     for (size_t i = 0; i < n->args_len; i++) {
         const struct gexp_arg *arg = &n->args[i];
         const struct gexp_list *list;
@@ -208,7 +198,7 @@ expand_alias(const struct gexp_series *s, struct arena *a, struct slice *text,
         *text = slice_of(copy, b.size);
         buf_fini(&b);
         if (copy == NULL)
-            return exp_no_memory(e);
+            return query_no_memory(e);
     }
     return ST_OK;
 }
@@ -248,7 +238,7 @@ show_nulls(const struct run *r, struct result_group *g, struct error *e)
     uint8_t *kind = arena_array(r->arena, g->dps.len, sizeof *kind);
 
     if (kind == NULL)
-        return exp_no_memory(e);
+        return query_no_memory(e);
     for (size_t i = 0; i < g->dps.len; i++)
         kind[i] = isnan(exp_double(&g->dps, i)) ? DP_NULL : g->dps.kind[i];
     g->dps.kind = kind;
@@ -266,7 +256,7 @@ answer_series(const struct run *r, const struct gexp_series *s,
     if (s->base != NULL)
         *g = *s->base;
     else if (!describe_computed(r, s, g))
-        return exp_no_memory(e);
+        return query_no_memory(e);
     g->dps = s->dps;
     if (s->alias.data != NULL) {
         g->tags_len = g->aggregate_tags_len = 0;
@@ -289,7 +279,7 @@ answer(const struct run *r, struct gexp_group **out, size_t *out_len,
         total += r->results[r->g->roots[i]].len;
     *out = arena_array(r->arena, total, sizeof **out);
     if (*out == NULL)
-        return exp_no_memory(e);
+        return query_no_memory(e);
     for (size_t i = 0; i < r->g->roots_len; i++) {
         const struct gexp_list *l = &r->results[r->g->roots[i]];
 
@@ -317,7 +307,7 @@ gexp_run(const struct gexp *g, const struct query *q,
     r.subs = arena_array(a, q->subs_len, sizeof *r.subs);
     r.results = arena_array(a, g->nodes_len, sizeof *r.results);
     if (r.subs == NULL || r.results == NULL)
-        return exp_no_memory(e);
+        return query_no_memory(e);
     for (size_t i = 0; i < q->subs_len && st == ST_OK; i++)
         st = read_sub(&r, i, e);
     for (size_t i = 0; i < g->nodes_len && st == ST_OK; i++)

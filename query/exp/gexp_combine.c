@@ -87,8 +87,8 @@ combine_one(const struct gexp_call *c, const struct operands *o,
     double v = 0;
     enum status st = ST_OK;
 
-    if (!gexp_new_points(c->arena, len, out))
-        return exp_no_memory(e);
+    if (!dps_alloc(c->arena, len, out))
+        return query_no_memory(e);
     while (st == ST_OK && combine_next(o, by_place, at, &ts, &v)) {
         gexp_put_double(out, n++, ts, v);
         st = deadline_tick(c->deadline, o->len, e);
@@ -124,7 +124,7 @@ operand_metas(const struct gexp_list *l, struct arena *a,
 
     *out = metas;
     if (metas == NULL)
-        return exp_no_memory(e);
+        return query_no_memory(e);
     for (size_t i = 0; i < l->len; i++) {
         metas[i] = l->series[i].meta;
         if (l->series[i].alias.data == NULL)
@@ -132,7 +132,7 @@ operand_metas(const struct gexp_list *l, struct arena *a,
         metas[i].aggregate_tags_len = 0;
         metas[i].metrics = arena_array(a, 1, sizeof *metas[i].metrics);
         if (metas[i].metrics == NULL)
-            return exp_no_memory(e);
+            return query_no_memory(e);
         metas[i].metrics[0].name = l->series[i].alias;
         metas[i].metrics_len = 1;
     }
@@ -167,7 +167,7 @@ gexp_combine(const struct gexp_call *c, struct gexp_list *out, struct error *e)
         return st;
     out->series = arena_array(c->arena, j.len, sizeof *out->series);
     if (out->series == NULL)
-        return exp_no_memory(e);
+        return query_no_memory(e);
     out->len = j.len;
     for (size_t i = 0; i < j.len && st == ST_OK; i++) {
         const size_t *picks = j.picks + i * j.operands;

@@ -136,7 +136,7 @@ static void
 fail_memory(struct parser *p)
 {
     if (p->st == ST_OK)
-        p->st = exp_no_memory(p->e);
+        p->st = query_no_memory(p->e);
 }
 
 static void

@@ -84,8 +84,6 @@ struct gexp_node {
 
 /* -- what functions share -------------------------------------------------- */
 
-/* Points of their own, not filled; false past the arena. */
-bool gexp_new_points(struct arena *a, size_t len, struct dps *out);
 /* A copy of the points of each series in its place. */
 MUST_CHECK enum status gexp_own_points(const struct gexp_call *c,
                                        struct gexp_list *l, struct error *e);

@@ -95,7 +95,7 @@ gexp_alias(const struct gexp_call *c, struct gexp_list *out, struct error *e)
         s->alias = slice_of(copy, name.size);
     }
     buf_fini(&name);
-    return copy == NULL ? exp_no_memory(e) : ST_OK;
+    return copy == NULL ? query_no_memory(e) : ST_OK;
 }
 
 /* -- shift ----------------------------------------------------------------- */
@@ -299,8 +299,8 @@ average(const struct gexp_call *c, const struct window *w, struct dps *d,
     }
     while (in.len > 0 && in.ts_ms[in.len - 1] > c->q->end_ms)
         in.len--;
-    if (!gexp_new_points(c->arena, in.len, &out))
-        return exp_no_memory(e);
+    if (!dps_alloc(c->arena, in.len, &out))
+        return query_no_memory(e);
     for (size_t i = 0; i < in.len; i++) {
         uint64_t before = *additions;
         double mean = window_mean(&in, i, w, &oldest, additions);

@@ -94,7 +94,4 @@ exp_double(const struct dps *d, size_t i)
     return d->kind[i] == DP_INT ? (double)d->v[i].i : d->v[i].d;
 }
 
-/* The answer when the arena is at its cap. */
-enum status exp_no_memory(struct error *e);
-
 #endif

@@ -33,7 +33,8 @@ struct run {
     struct fetch fetch;   /* the series, without points: for grouping */
     struct items *series; /* of each */
     size_t cap;
-    size_t seen; /* series and histograms */
+    size_t seen;        /* series and histograms */
+    enum status status; /* of series_each() */
     uint64_t points;
     struct kv_iter_counts counts;
     struct names names;
@@ -49,21 +50,28 @@ histograms_wanted(const struct sub_query *sq)
 /* -- reading --------------------------------------------------------------- */
 
 static enum status
+check_limits(struct run *r)
+{
+    return ++r->seen % BETWEEN_CHECKS == 0
+               ? fetch_check_limits(r->job->limits, r->e)
+               : ST_OK;
+}
+
+static enum status
 add_histogram(void *ctx, int64_t ms, uint8_t codec, struct slice bytes,
               struct error *e)
 {
     struct run *r = ctx;
     const struct histograms_job *job = r->job;
     struct items *items = &r->series[r->fetch.len];
-    enum status st = ST_OK;
+    enum status st;
 
     if (codec != job->codec)
         return error_set(e, ST_INVALID, "No codec found mapped to ID %u",
                          codec);
     r->points++;
     fetch_limits_add(job->limits, 1, bytes.size, FETCH_POINT_BYTES);
-    if (++r->seen % BETWEEN_CHECKS == 0)
-        st = fetch_check_limits(job->limits, e);
+    st = check_limits(r);
     if (st != ST_OK)
         return st;
     items->v = arena_grow(job->arena, items->v, items->len, &items->cap,
@@ -74,64 +82,48 @@ add_histogram(void *ctx, int64_t ms, uint8_t codec, struct slice bytes,
     return histogram_decode(bytes, job->arena, &items->v[items->len++].h, e);
 }
 
-/* Makes room for one series more. */
-static bool
-reserve_series(struct run *r)
-{
-    size_t cap = r->cap;
-
-    r->fetch.series = arena_grow(r->job->arena, r->fetch.series, r->fetch.len,
-                                 &cap, sizeof *r->fetch.series);
-    r->series = arena_grow(r->job->arena, r->series, r->fetch.len, &r->cap,
-                           sizeof *r->series);
-    return r->fetch.series != NULL && r->series != NULL;
-}
-
 /* A series without histograms is none of the answer's. */
 static enum status
 read_series(struct run *r, struct slice tsuid)
 {
     const struct plan *p = r->job->plan;
-    struct items *items;
-    enum status st;
+    struct arena *a = r->job->arena;
+    struct fetch *f = &r->fetch;
+    size_t cap = r->cap;
+    enum status st = check_limits(r);
     char *copy;
 
-    if (!reserve_series(r))
+    if (st != ST_OK)
+        return st;
+    f->series = arena_grow(a, f->series, f->len, &cap, sizeof *f->series);
+    r->series = arena_grow(a, r->series, f->len, &r->cap, sizeof *r->series);
+    if (f->series == NULL || r->series == NULL)
         return query_no_memory(r->e);
-    items = &r->series[r->fetch.len];
-    *items = (struct items){ 0 };
+    r->series[f->len] = (struct items){ 0 };
     st = histogram_each(r->it, tsuid, (int64_t)p->from_base * 1000,
                         (int64_t)p->to_base * 1000 + HOUR_MS - 1, add_histogram,
                         r, r->e);
-    if (st != ST_OK || items->len == 0)
+    if (st != ST_OK || r->series[f->len].len == 0)
         return st;
-    copy = arena_strdup(r->job->arena, tsuid);
+    copy = arena_strdup(a, tsuid);
     if (copy == NULL)
         return query_no_memory(r->e);
-    r->fetch.series[r->fetch.len++] =
+    f->series[f->len++] =
         (struct fetched){ .tsuid = slice_of(copy, tsuid.size) };
     return ST_OK;
 }
 
 /* -- which series ---------------------------------------------------------- */
 
-struct listing {
-    struct run *run;
-    enum status status;
-};
-
 static bool
 visit_series(void *ctx, struct slice tsuid)
 {
-    struct listing *l = ctx;
-    const struct histograms_job *job = l->run->job;
+    struct run *r = ctx;
 
-    if (!plan_reads_series(job->plan, store_layout(job->context->store), tsuid))
-        return true;
-    l->status = read_series(l->run, tsuid);
-    if (l->status == ST_OK && ++l->run->seen % BETWEEN_CHECKS == 0)
-        l->status = fetch_check_limits(job->limits, l->run->e);
-    return l->status == ST_OK;
+    if (plan_reads_series(r->job->plan, store_layout(r->job->context->store),
+                          tsuid))
+        r->status = read_series(r, tsuid);
+    return r->status == ST_OK;
 }
 
 /* Those that the plan has listed, by bucket, ascending over all. */
@@ -139,48 +131,35 @@ static enum status
 read_listed(struct run *r)
 {
     const struct plan *p = r->job->plan;
-    struct slice *all;
+    struct slice *all = arena_array(r->job->arena, p->matches, sizeof *all);
     size_t len = 0;
     enum status st = ST_OK;
 
-    for (size_t i = 0; i < p->buckets_len; i++)
-        len += p->buckets[i].series_len;
-    all = arena_array(r->job->arena, len, sizeof *all);
     if (all == NULL)
         return query_no_memory(r->e);
-    len = 0;
     for (size_t i = 0; i < p->buckets_len; i++)
         for (size_t k = 0; k < p->buckets[i].series_len; k++)
             all[len++] = p->buckets[i].series[k];
     qsort(all, len, sizeof *all, slice_compare);
-    for (size_t i = 0; i < len && st == ST_OK; i++) {
+    for (size_t i = 0; i < len && st == ST_OK; i++)
         st = read_series(r, all[i]);
-        if (st == ST_OK && ++r->seen % BETWEEN_CHECKS == 0)
-            st = fetch_check_limits(r->job->limits, r->e);
-    }
     return st;
 }
 
 static enum status
 read_all(struct run *r)
 {
-    const struct histograms_job *job = r->job;
-    struct listing l = { r, ST_OK };
-    enum status st, closed;
+    const struct plan_context *c = r->job->context;
+    enum status st = fetch_check_limits(r->job->limits, r->e), closed;
 
-    st = fetch_check_limits(job->limits, r->e);
     if (st != ST_OK)
         return st;
-    r->it = kv_iter_open(store_kv(job->context->store),
-                         KEY_TABLE(TABLE_HISTOGRAMS));
-    if (job->plan->listed) {
-        st = read_listed(r);
-    } else {
-        st = series_each(job->context->series, job->plan->metric, NULL,
-                         visit_series, &l, r->e);
-        if (st == ST_OK)
-            st = l.status;
-    }
+    r->it = kv_iter_open(store_kv(c->store), KEY_TABLE(TABLE_HISTOGRAMS));
+    st = r->job->plan->listed ? read_listed(r)
+                              : series_each(c->series, r->job->plan->metric,
+                                            NULL, visit_series, r, r->e);
+    if (st == ST_OK)
+        st = r->status;
     r->counts = kv_iter_counts(r->it);
     closed = kv_iter_close(&r->it, st == ST_OK ? r->e : NULL);
     return st != ST_OK ? st : closed;
@@ -216,68 +195,42 @@ sum_equal(const struct run *r, struct items *items)
     return st;
 }
 
-/* One bucket for all lies at time 0, which no request asks for: OpenTSDB makes
- * it without having set its end.  It still says which buckets there are. */
-static void
-keep_all(const struct run *r, struct items *items)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < items->len; i++) {
-        struct item item = items->v[i];
-
-        if (item.ms < r->window.start_ms || item.ms >= r->window.end_ms)
-            continue;
-        item.ms = 0;
-        items->v[kept++] = item;
-    }
-    items->len = kept;
-}
-
+/* Gives each item the time of its bucket.  One bucket for all lies at time 0,
+ * which no request asks for: OpenTSDB makes it without having set its end.  It
+ * still says which buckets there are. */
 static enum status
-sum_buckets(const struct run *r, struct items *items)
+downsample(const struct run *r, struct items *items)
 {
-    int64_t *ts = arena_array(r->job->arena, items->len, 2 * sizeof *ts);
-    int64_t *starts;
-    size_t from, len = items->len;
+    const struct downsample *d = &r->job->sq->downsample;
+    size_t len = items->len, from = 0;
+    int64_t *ts, *starts;
 
+    if (!d->on)
+        return ST_OK;
+    ts = arena_array(r->job->arena, len, 2 * sizeof *ts);
     if (ts == NULL)
         return query_no_memory(r->e);
     starts = ts + len;
     for (size_t i = 0; i < len; i++)
         ts[i] = items->v[i].ms;
-    from =
-        downsample_starts(&r->job->sq->downsample, &r->window, ts, len, starts);
+    if (!d->all)
+        from = downsample_starts(d, &r->window, ts, len, starts);
+    items->len = 0;
     for (size_t i = from; i < len; i++) {
-        items->v[i - from] = items->v[i];
-        items->v[i - from].ms = starts[i];
+        if (d->all && (ts[i] < r->window.start_ms || ts[i] >= r->window.end_ms))
+            continue;
+        items->v[items->len] = items->v[i];
+        items->v[items->len++].ms = d->all ? 0 : starts[i];
     }
-    items->len = len - from;
-    return ST_OK;
+    return sum_equal(r, items);
 }
 
-static enum status
-downsample(const struct run *r, struct items *items)
-{
-    const struct downsample *d = &r->job->sq->downsample;
-    enum status st = ST_OK;
-
-    if (!d->on)
-        return ST_OK;
-    if (d->all)
-        keep_all(r, items);
-    else
-        st = sum_buckets(r, items);
-    return st == ST_OK ? sum_equal(r, items) : st;
-}
-
-/* The sums of a group's series, moment by moment. */
+/* The sums of a group's series, time by time. */
 static enum status
 sum_group(const struct run *r, const struct grouping *g, const struct group *gr,
           struct items *out)
 {
     enum status st = ST_OK;
-    size_t total = 0;
 
     *out = (struct items){ 0 };
     for (size_t k = 0; k < gr->len && st == ST_OK; k++) {
@@ -285,31 +238,23 @@ sum_group(const struct run *r, const struct grouping *g, const struct group *gr,
             &r->series[g->order[gr->first + k] - r->fetch.series];
 
         st = downsample(r, items);
-        total += items->len;
-    }
-    if (st != ST_OK)
-        return st;
-    out->v = arena_array(r->job->arena, total, sizeof *out->v);
-    if (out->v == NULL)
-        return query_no_memory(r->e);
-    for (size_t k = 0; k < gr->len; k++) {
-        const struct items *items =
-            &r->series[g->order[gr->first + k] - r->fetch.series];
-
-        for (size_t i = 0; i < items->len; i++) {
-            out->v[out->len] = items->v[i];
-            out->v[out->len].order = out->len;
-            out->len++;
+        for (size_t i = 0; i < items->len && st == ST_OK; i++) {
+            out->v = arena_grow(r->job->arena, out->v, out->len, &out->cap,
+                                sizeof *out->v);
+            if (out->v == NULL)
+                return query_no_memory(r->e);
+            items->v[i].order = out->len;
+            out->v[out->len++] = items->v[i];
         }
     }
-    if (gr->len > 1)
+    if (out->len > 0)
         qsort(out->v, out->len, sizeof *out->v, compare_items);
-    return sum_equal(r, out);
+    return st == ST_OK ? sum_equal(r, out) : st;
 }
 
 /* -- answers --------------------------------------------------------------- */
 
-/* What one answered series shows of each moment. */
+/* What one answered series shows of each time. */
 struct view {
     enum { VIEW_PERCENTILE, VIEW_BUCKET, VIEW_UNDERFLOW, VIEW_OVERFLOW } what;
     float percentile;
@@ -319,72 +264,30 @@ struct view {
 static void
 put_suffix(const struct view *v, struct buf *out)
 {
+    static const char *const before[] = { "_pct_", "_", "_UNDERFLOW",
+                                          "_OVERFLOW" };
     char text[NUMBER_TEXT_MAX];
 
-    switch (v->what) {
-    case VIEW_PERCENTILE:
-        buf_put_str(out, "_pct_");
+    buf_put_str(out, before[v->what]);
+    if (v->what == VIEW_PERCENTILE) {
         buf_put(out, text, number_format_float(v->percentile, text));
-        return;
-    case VIEW_UNDERFLOW:
-        buf_put_str(out, "_UNDERFLOW");
-        return;
-    case VIEW_OVERFLOW:
-        buf_put_str(out, "_OVERFLOW");
-        return;
-    case VIEW_BUCKET:
-        break;
+    } else if (v->what == VIEW_BUCKET) {
+        buf_put(out, text, number_format_float(v->bucket.low, text));
+        buf_put_u8(out, '_');
+        buf_put(out, text, number_format_float(v->bucket.high, text));
     }
-    buf_put_str(out, "_");
-    buf_put(out, text, number_format_float(v->bucket.low, text));
-    buf_put_str(out, "_");
-    buf_put(out, text, number_format_float(v->bucket.high, text));
 }
 
 static union number
 value_of(const struct view *v, const struct histogram *h)
 {
-    union number n = { 0 };
-
     if (v->what == VIEW_PERCENTILE)
-        n.d = histogram_percentile(h, (double)v->percentile);
-    else if (v->what == VIEW_BUCKET)
-        n.i = histogram_count(h, &v->bucket);
-    else
-        n.i = v->what == VIEW_UNDERFLOW ? h->underflow : h->overflow;
-    return n;
-}
-
-static enum status
-fill_view(const struct run *r, const struct items *items, const struct view *v,
-          struct result_group *out)
-{
-    struct arena *a = r->job->arena;
-    struct buf name = BUF_INIT;
-    struct dps *d = &out->dps;
-    char *copy;
-
-    buf_put_slice(&name, out->metric);
-    put_suffix(v, &name);
-    copy = arena_strdup(a, buf_slice(&name));
-    if (copy != NULL)
-        out->metric = slice_of(copy, name.size);
-    buf_fini(&name);
-    d->ts_ms = arena_array(a, items->len, sizeof *d->ts_ms);
-    d->v = arena_array(a, items->len, sizeof *d->v);
-    d->kind = arena_array(a, items->len, sizeof *d->kind);
-    if (copy == NULL || d->ts_ms == NULL || d->v == NULL || d->kind == NULL)
-        return query_no_memory(r->e);
-    for (size_t i = 0; i < items->len; i++) {
-        const struct item *item = &items->v[i];
-
-        if (item->ms < r->window.start_ms || item->ms > r->window.end_ms)
-            continue;
-        d->ts_ms[d->len] = item->ms;
-        d->v[d->len] = value_of(v, &item->h);
-        d->kind[d->len++] = v->what == VIEW_PERCENTILE ? DP_DOUBLE : DP_INT;
-    }
-    return ST_OK;
+        return (union number){ .d = histogram_percentile(
+                                   h, (double)v->percentile) };
+    if (v->what == VIEW_BUCKET)
+        return (union number){ .i = histogram_count(h, &v->bucket) };
+    return (union number){ .i = v->what == VIEW_UNDERFLOW ? h->underflow
+                                                          : h->overflow };
 }
 
 struct histogram_groups {
@@ -397,36 +300,38 @@ add_view(const struct run *r, const struct result_group *described,
          const struct items *items, const struct view *v,
          struct histogram_groups *out)
 {
+    struct arena *a = r->job->arena;
+    struct buf name = BUF_INIT;
+    struct slice metric;
+    struct dps d;
+    bool room = dps_alloc(a, items->len, &d);
     enum status st = fetch_check_limits(r->job->limits, r->e);
 
+    d.len = 0;
+    out->groups =
+        arena_grow(a, out->groups, out->len, &out->cap, sizeof *out->groups);
+    buf_put_slice(&name, described->metric);
+    put_suffix(v, &name);
+    metric = slice_of(name.failed ? NULL : arena_strdup(a, buf_slice(&name)),
+                      name.size);
+    buf_fini(&name);
+    if (st == ST_OK && (!room || out->groups == NULL || metric.data == NULL))
+        st = query_no_memory(r->e);
+    for (size_t i = 0; i < items->len && st == ST_OK; i++) {
+        const struct item *item = &items->v[i];
+
+        if (item->ms < r->window.start_ms || item->ms > r->window.end_ms)
+            continue;
+        d.ts_ms[d.len] = item->ms;
+        d.v[d.len] = value_of(v, &item->h);
+        d.kind[d.len++] = v->what == VIEW_PERCENTILE ? DP_DOUBLE : DP_INT;
+    }
     if (st != ST_OK)
         return st;
-    out->groups = arena_grow(r->job->arena, out->groups, out->len, &out->cap,
-                             sizeof *out->groups);
-    if (out->groups == NULL)
-        return query_no_memory(r->e);
     out->groups[out->len] = *described;
-    return fill_view(r, items, v, &out->groups[out->len++]);
-}
-
-static enum status
-add_buckets(const struct run *r, const struct result_group *described,
-            const struct items *items, struct histogram_groups *out)
-{
-    const struct histogram *first = items->len == 0 ? NULL : &items->v[0].h;
-    struct view v = { .what = VIEW_UNDERFLOW };
-    enum status st;
-
-    if (first == NULL)
-        return ST_OK;
-    st = add_view(r, described, items, &v, out);
-    v.what = VIEW_BUCKET;
-    for (size_t i = 0; i < first->len && st == ST_OK; i++) {
-        v.bucket = first->buckets[i];
-        st = add_view(r, described, items, &v, out);
-    }
-    v.what = VIEW_OVERFLOW;
-    return st == ST_OK ? add_view(r, described, items, &v, out) : st;
+    out->groups[out->len].metric = metric;
+    out->groups[out->len++].dps = d;
+    return ST_OK;
 }
 
 static enum status
@@ -435,6 +340,8 @@ answer_group(struct run *r, const struct grouping *g, size_t i,
 {
     const struct sub_query *sq = r->job->sq;
     struct result_group described = { .sub = sq };
+    struct view v = { .what = VIEW_PERCENTILE };
+    const struct histogram *first;
     struct items items;
     enum status st =
         group_describe(store_layout(r->job->context->store), &r->names, g, i,
@@ -443,14 +350,21 @@ answer_group(struct run *r, const struct grouping *g, size_t i,
     if (st == ST_OK)
         st = sum_group(r, g, &g->groups[i], &items);
     for (size_t k = 0; k < sq->percentiles_len && st == ST_OK; k++) {
-        const struct view v = { .what = VIEW_PERCENTILE,
-                                .percentile = (float)sq->percentiles[k] };
-
+        v.percentile = (float)sq->percentiles[k];
         st = add_view(r, &described, &items, &v, out);
     }
-    if (st == ST_OK && sq->show_histogram_buckets)
-        st = add_buckets(r, &described, &items, out);
-    return st;
+    if (st != ST_OK || !sq->show_histogram_buckets || items.len == 0)
+        return st;
+    first = &items.v[0].h;
+    v.what = VIEW_UNDERFLOW;
+    st = add_view(r, &described, &items, &v, out);
+    v.what = VIEW_BUCKET;
+    for (size_t k = 0; k < first->len && st == ST_OK; k++) {
+        v.bucket = first->buckets[k];
+        st = add_view(r, &described, &items, &v, out);
+    }
+    v.what = VIEW_OVERFLOW;
+    return st == ST_OK ? add_view(r, &described, &items, &v, out) : st;
 }
 
 enum status

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "storage/block/point.h"
 
 /* One series' points, ascending and unique, of all hour rows that the scan
@@ -38,5 +39,16 @@ struct dps {
     uint8_t *kind; /* enum dp_kind */
     size_t len;
 };
+
+/* Room for 'len' points, which there are now; false past the arena. */
+static inline bool
+dps_alloc(struct arena *a, size_t len, struct dps *out)
+{
+    *out = (struct dps){ .ts_ms = arena_array(a, len, sizeof *out->ts_ms),
+                         .v = arena_array(a, len, sizeof *out->v),
+                         .kind = arena_array(a, len, sizeof *out->kind),
+                         .len = len };
+    return out->ts_ms != NULL && out->v != NULL && out->kind != NULL;
+}
 
 #endif

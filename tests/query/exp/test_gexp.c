@@ -115,7 +115,7 @@ read_points(struct arena *a, const char *text)
     long ts;
     int n;
 
-    ck_assert(gexp_new_points(a, 32, &d));
+    ck_assert(dps_alloc(a, 32, &d));
     d.len = 0;
     for (; sscanf(text, " %ld:%31s%n", &ts, value, &n) == 2; text += n) {
         if (strpbrk(value, ".naief") == NULL) {

@@ -69,7 +69,7 @@ make_groups(const struct sub_query *sub, size_t len, struct arena *a)
         struct dps *d = &g[i].dps;
 
         g[i].sub = sub;
-        ck_assert(gexp_new_points(a, POINTS, d));
+        ck_assert(dps_alloc(a, POINTS, d));
         for (size_t k = 0; k < POINTS; k++)
             gexp_put_double(d, k, (int64_t)(k * SERIES + i) * 1000, (double)k);
     }
