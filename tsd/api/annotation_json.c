@@ -29,16 +29,15 @@ void
 annotation_write_as(struct buf *b, const struct annotation *n,
                     struct slice tsuid_text)
 {
-    buf_put_str(b, "{\"tsuid\":");
-    json_put_string(b, tsuid_text);
-    field_put_if(b, ",\"description\":", n->description);
-    field_put_if(b, ",\"notes\":", n->notes);
-    if (n->has_custom) {
-        buf_put_str(b, ",\"custom\":");
-        field_put_pairs(b, n->custom, n->custom_len);
-    }
-    buf_printf(b, ",\"startTime\":%lld,\"endTime\":%lld}", (long long)n->start,
-               (long long)n->end);
+    json_open(b, NULL, '{');
+    json_put_text(b, "tsuid", tsuid_text);
+    field_put_if(b, "description", n->description);
+    field_put_if(b, "notes", n->notes);
+    if (n->has_custom)
+        field_put_pairs(b, "custom", n->custom, n->custom_len);
+    json_put_int(b, "startTime", n->start);
+    json_put_int(b, "endTime", n->end);
+    buf_put_u8(b, '}');
 }
 
 static const struct field fields[] = {

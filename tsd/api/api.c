@@ -163,6 +163,14 @@ api_put_hex(struct buf *b, struct slice bytes)
     b->size += bytes.size * 2;
 }
 
+void
+api_put_id(struct buf *b, const char *name, struct slice bytes)
+{
+    json_open(b, name, '"');
+    api_put_hex(b, bytes);
+    buf_put_u8(b, '"');
+}
+
 bool
 api_parse_hex(struct slice text, uint8_t *out, size_t max, size_t *size)
 {
@@ -209,11 +217,8 @@ put_header(void *ctx, const char *name, const char *value)
 {
     struct buf *b = ctx;
 
-    if (b->size > 0)
-        buf_put_u8(b, ',');
-    json_put_string(b, slice_str(name));
-    buf_put_u8(b, ':');
-    json_put_string(b, slice_str(header_is_public(name) ? value : "*******"));
+    json_put_pair(b, slice_str(name),
+                  slice_str(header_is_public(name) ? value : "*******"));
 }
 
 struct query_entry *

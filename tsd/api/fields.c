@@ -439,29 +439,23 @@ fields_read(const struct http_request *r, const struct field *fields,
 void
 field_put_text(struct buf *b, const char *name, struct slice text)
 {
-    buf_put_str(b, name);
-    if (annotation_is_null(text))
-        buf_put_str(b, "null");
-    else
-        json_put_string(b, text);
+    json_put_text(b, name,
+                  annotation_is_null(text) ? (struct slice){ NULL, 0 } : text);
 }
 
 void
 field_put_if(struct buf *b, const char *name, struct slice text)
 {
     if (!annotation_is_null(text))
-        field_put_text(b, name, text);
+        json_put_text(b, name, text);
 }
 
 void
-field_put_pairs(struct buf *b, const struct tag *pairs, size_t len)
+field_put_pairs(struct buf *b, const char *name, const struct tag *pairs,
+                size_t len)
 {
-    buf_put_u8(b, '{');
-    for (size_t i = 0; i < len; i++) {
-        if (i > 0)
-            buf_put_u8(b, ',');
-        json_put_string(b, pairs[i].key);
-        field_put_text(b, ":", pairs[i].value);
-    }
+    json_open(b, name, '{');
+    for (size_t i = 0; i < len; i++)
+        json_put_pair(b, pairs[i].key, pairs[i].value);
     buf_put_u8(b, '}');
 }

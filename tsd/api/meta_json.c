@@ -151,18 +151,18 @@ meta_write_uid(const struct api *a, struct buf *b, enum uid_kind kind,
         st = meta_get(a->metas, (struct meta_of){ (enum meta_kind)kind, id },
                       scratch, &m, e);
     if (st == ST_OK) {
-        buf_put_str(b, "{\"uid\":\"");
-        api_put_hex(b, id);
-        buf_printf(b, "\",\"type\":\"%s\"", types[kind]);
-        field_put_text(b, ",\"name\":", buf_slice(&name));
-        field_put_text(b, ",\"description\":", m.description);
-        field_put_text(b, ",\"notes\":", m.notes);
-        buf_printf(b, ",\"created\":%lld,\"custom\":", (long long)m.created);
+        json_open(b, NULL, '{');
+        api_put_id(b, "uid", id);
+        json_put_text(b, "type", slice_str(types[kind]));
+        json_put_text(b, "name", buf_slice(&name));
+        field_put_text(b, "description", m.description);
+        field_put_text(b, "notes", m.notes);
+        json_put_int(b, "created", m.created);
         if (m.has_custom)
-            field_put_pairs(b, m.custom, m.custom_len);
+            field_put_pairs(b, "custom", m.custom, m.custom_len);
         else
-            buf_put_str(b, "null");
-        field_put_text(b, ",\"displayName\":", m.display_name);
+            json_put_list(b, "custom", NULL, 0);
+        field_put_text(b, "displayName", m.display_name);
         buf_put_u8(b, '}');
     }
     buf_fini(&name);
@@ -176,7 +176,7 @@ put_limit(struct buf *b, const char *name, double d)
     char text[NUMBER_TEXT_MAX];
     struct slice s = slice_of(text, number_format_double(d, text));
 
-    buf_put_str(b, name);
+    json_name(b, name);
     if (d - d == 0)
         buf_put_slice(b, s);
     else
@@ -190,13 +190,10 @@ write_tags(const struct api *a, struct buf *b, struct slice tsuid,
     const struct key_layout *layout = store_layout(a->store);
     enum status st = ST_OK;
 
-    buf_put_str(b, ",\"tags\":[");
+    json_open(b, "tags", '[');
     for (size_t i = 0; i < tsuid_tags(layout, tsuid) && st == ST_OK; i++) {
-        if (i > 0)
-            buf_put_u8(b, ',');
         st = meta_write_uid(a, b, UID_TAGK, tsuid_tagk(layout, tsuid, i),
                             scratch, e);
-        buf_put_u8(b, ',');
         if (st == ST_OK)
             st = meta_write_uid(a, b, UID_TAGV, tsuid_tagv(layout, tsuid, i),
                                 scratch, e);
@@ -212,9 +209,9 @@ meta_write_series(const struct api *a, struct buf *b, struct slice tsuid,
 {
     enum status st;
 
-    buf_put_str(b, "{\"tsuid\":\"");
-    api_put_hex(b, tsuid);
-    buf_put_str(b, "\",\"metric\":");
+    json_open(b, NULL, '{');
+    api_put_id(b, "tsuid", tsuid);
+    json_name(b, "metric");
     st =
         meta_write_uid(a, b, UID_METRIC,
                        tsuid_metric(store_layout(a->store), tsuid), scratch, e);
@@ -222,22 +219,20 @@ meta_write_series(const struct api *a, struct buf *b, struct slice tsuid,
         st = write_tags(a, b, tsuid, scratch, e);
     if (st != ST_OK)
         return st;
-    field_put_if(b, ",\"description\":", meta->description);
-    field_put_if(b, ",\"notes\":", meta->notes);
-    buf_printf(b, ",\"created\":%lld", (long long)meta->created);
-    if (meta->has_custom) {
-        buf_put_str(b, ",\"custom\":");
-        field_put_pairs(b, meta->custom, meta->custom_len);
-    }
-    field_put_if(b, ",\"units\":", meta->units);
-    buf_printf(b, ",\"retention\":%lld", (long long)meta->retention);
-    put_limit(b, ",\"max\":", meta->max);
-    put_limit(b, ",\"min\":", meta->min);
-    field_put_if(b, ",\"displayName\":", meta->display_name);
-    field_put_if(b, ",\"dataType\":", meta->data_type);
-    buf_printf(b, ",\"lastReceived\":%lld,\"totalDatapoints\":%llu}",
-               (long long)(points->last_ms / 1000),
-               (unsigned long long)points->points);
+    field_put_if(b, "description", meta->description);
+    field_put_if(b, "notes", meta->notes);
+    json_put_int(b, "created", meta->created);
+    if (meta->has_custom)
+        field_put_pairs(b, "custom", meta->custom, meta->custom_len);
+    field_put_if(b, "units", meta->units);
+    json_put_int(b, "retention", meta->retention);
+    put_limit(b, "max", meta->max);
+    put_limit(b, "min", meta->min);
+    field_put_if(b, "displayName", meta->display_name);
+    field_put_if(b, "dataType", meta->data_type);
+    json_put_int(b, "lastReceived", points->last_ms / 1000);
+    json_put_int(b, "totalDatapoints", (int64_t)points->points);
+    buf_put_u8(b, '}');
     return b->failed ? error_set(e, ST_LIMIT, "the answer is too large")
                      : ST_OK;
 }

@@ -83,7 +83,7 @@ put_name(const struct api *a, struct buf *b, enum uid_kind kind,
     enum status st = uid_name(a->uids, kind, id_of(id), &name, e);
 
     if (st == ST_OK)
-        json_put_string(b, buf_slice(&name));
+        json_put_item(b, buf_slice(&name));
     buf_fini(&name);
     return st;
 }
@@ -105,8 +105,6 @@ series_put_tags(const struct api *a, struct buf *b, struct slice tsuid,
 
     buf_put_u8(b, '{');
     for (size_t i = 0; i < tsuid_tags(layout, tsuid) && st == ST_OK; i++) {
-        if (i > 0)
-            buf_put_u8(b, ',');
         st = put_name(a, b, UID_TAGK, tsuid_tagk(layout, tsuid, i), e);
         buf_put_u8(b, ':');
         if (st == ST_OK)
@@ -122,11 +120,11 @@ series_put(const struct api *a, struct buf *b, struct slice tsuid,
 {
     enum status st;
 
-    buf_put_str(b, "{\"tsuid\":\"");
-    api_put_hex(b, tsuid);
-    buf_put_str(b, "\",\"metric\":");
+    json_open(b, NULL, '{');
+    api_put_id(b, "tsuid", tsuid);
+    json_name(b, "metric");
     st = series_put_metric(a, b, tsuid, e);
-    buf_put_str(b, ",\"tags\":");
+    json_name(b, "tags");
     if (st == ST_OK)
         st = series_put_tags(a, b, tsuid, e);
     buf_put_u8(b, '}');

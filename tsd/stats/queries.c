@@ -245,8 +245,9 @@ queries_end(struct queries *q, struct query_entry **ep, unsigned http_status,
 static void
 write_common(const struct query_entry *e, struct buf *b)
 {
-    buf_printf(b, "{\"query\":%s,\"remote\":", e->query);
-    json_put_string(b, slice_str(e->remote));
+    json_next(b);
+    buf_printf(b, "{\"query\":%s", e->query);
+    json_put_text(b, "remote", slice_str(e->remote));
     buf_printf(b,
                ",\"user\":null,\"requestHeaders\":{%s},"
                "\"queryStartTimestamp\":%lld",
@@ -306,12 +307,10 @@ static void
 write_completed(const struct query_entry *e, size_t running, struct buf *b)
 {
     write_common(e, b);
-    buf_printf(b, ",\"queryCompletedTimestamp\":%lld,\"exception\":",
-               (long long)e->end_ms);
-    if (e->exception[0] == '\0')
-        buf_put_str(b, "null");
-    else
-        json_put_string(b, slice_str(e->exception));
+    json_put_int(b, "queryCompletedTimestamp", e->end_ms);
+    json_put_text(b, "exception",
+                  e->exception[0] == '\0' ? (struct slice){ NULL, 0 }
+                                          : slice_str(e->exception));
     buf_printf(b,
                ",\"httpResponse\":{\"code\":%u},\"numRunningQueries\":%zu,"
                "\"executed\":%u,\"stats\":{",
@@ -344,19 +343,14 @@ queries_write(struct queries *q, struct buf *b)
     buf_put_str(b, "{\"running\":[");
     lock_take(&q->lock);
     for (const struct query_entry *e = q->running; e != NULL; e = e->next) {
-        if (e != q->running)
-            buf_put_u8(b, ',');
         write_running(e, b);
     }
     buf_put_str(b, "],\"completed\":[");
     from = q->completed_len > QUERIES_COMPLETED
                ? q->completed_len - QUERIES_COMPLETED
                : 0;
-    for (size_t i = from; i < q->completed_len; i++) {
-        if (i > from)
-            buf_put_u8(b, ',');
+    for (size_t i = from; i < q->completed_len; i++)
         write_completed(q->completed[i % QUERIES_COMPLETED], q->running_len, b);
-    }
     lock_drop(&q->lock);
     buf_put_str(b, "]}");
 }

@@ -173,9 +173,34 @@ json_put_string(struct buf *b, struct slice s)
 }
 
 void
-json_put_text(struct buf *b, const char *name, struct slice text)
+json_next(struct buf *b)
 {
+    if (b->size > 0 && strchr("{[:,", b->data[b->size - 1]) == NULL)
+        buf_put_u8(b, ',');
+}
+
+void
+json_name(struct buf *b, const char *name)
+{
+    json_next(b);
+    buf_put_u8(b, '"');
     buf_put_str(b, name);
+    buf_put(b, "\":", 2);
+}
+
+void
+json_open(struct buf *b, const char *name, char bracket)
+{
+    if (name == NULL)
+        json_next(b);
+    else
+        json_name(b, name);
+    buf_put_u8(b, (uint8_t)bracket);
+}
+
+static void
+put_text(struct buf *b, struct slice text)
+{
     if (text.data == NULL)
         buf_put_str(b, "null");
     else
@@ -183,10 +208,61 @@ json_put_text(struct buf *b, const char *name, struct slice text)
 }
 
 void
+json_put_member(struct buf *b, const char *name, struct slice text)
+{
+    json_name(b, name);
+    json_put_string(b, text);
+}
+
+void
+json_put_text(struct buf *b, const char *name, struct slice text)
+{
+    json_name(b, name);
+    put_text(b, text);
+}
+
+void
+json_put_int(struct buf *b, const char *name, int64_t v)
+{
+    json_name(b, name);
+    buf_printf(b, "%lld", (long long)v);
+}
+
+void
 json_put_bool(struct buf *b, const char *name, bool v)
 {
-    buf_put_str(b, name);
+    json_name(b, name);
     buf_put_str(b, v ? "true" : "false");
+}
+
+void
+json_put_pair(struct buf *b, struct slice name, struct slice text)
+{
+    json_next(b);
+    json_put_string(b, name);
+    buf_put_u8(b, ':');
+    put_text(b, text);
+}
+
+void
+json_put_item(struct buf *b, struct slice text)
+{
+    json_next(b);
+    json_put_string(b, text);
+}
+
+void
+json_put_list(struct buf *b, const char *name, const struct slice *texts,
+              size_t len)
+{
+    if (texts == NULL) {
+        json_put_text(b, name, (struct slice){ NULL, 0 });
+        return;
+    }
+    json_open(b, name, '[');
+    for (size_t i = 0; i < len; i++)
+        json_put_item(b, texts[i]);
+    buf_put_u8(b, ']');
 }
 
 /* No more than DEPTH_MAX open at once. */

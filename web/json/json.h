@@ -13,10 +13,27 @@ struct json_t; /* Jansson's */
 
 /* A quoted, escaped string; bytes that are no UTF-8 become U+FFFD. */
 void json_put_string(struct buf *b, struct slice s);
-/* Behind 'name', which is put as it is: a string, or null where there is no
- * data; true or false. */
+
+/* The comma before an element or a member, where one is needed: by what the
+ * buffer ends with.  The others begin with it. */
+void json_next(struct buf *b);
+/* "name": for the value that follows. */
+void json_name(struct buf *b, const char *name);
+/* json_name(), or json_next() without a name, and an opening bracket. */
+void json_open(struct buf *b, const char *name, char bracket);
+/* A member: a string; a string, or null where there is no data; a number; true
+ * or false. */
+void json_put_member(struct buf *b, const char *name, struct slice text);
 void json_put_text(struct buf *b, const char *name, struct slice text);
+void json_put_int(struct buf *b, const char *name, int64_t v);
 void json_put_bool(struct buf *b, const char *name, bool v);
+/* A member whose name is a client's. */
+void json_put_pair(struct buf *b, struct slice name, struct slice text);
+/* An element. */
+void json_put_item(struct buf *b, struct slice text);
+/* An array of strings; null where there is none. */
+void json_put_list(struct buf *b, const char *name, const struct slice *texts,
+                   size_t len);
 
 /* Steps over bytes of JSON: how many brackets are open. */
 struct json_depth {

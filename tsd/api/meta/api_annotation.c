@@ -144,7 +144,6 @@ get_one(const struct work *w, const struct annotation_request *ask)
 struct list {
     struct buf *b;
     int64_t from_s, to_s;
-    bool first;
 };
 
 /* OpenTSDB compares what is written, be it seconds or milliseconds, and the end
@@ -156,9 +155,6 @@ put_global(void *ctx, const struct annotation *n)
 
     if (n->start < l->from_s || n->end > l->to_s)
         return true;
-    if (!l->first)
-        buf_put_u8(l->b, ',');
-    l->first = false;
     annotation_write(l->b, n);
     return !l->b->failed;
 }
@@ -178,7 +174,7 @@ hour_ms(int64_t s)
 static void
 get_globals(const struct work *w, const struct annotation *n)
 {
-    struct list l = { http_reply_body(w->out), n->start, n->end, true };
+    struct list l = { http_reply_body(w->out), n->start, n->end };
     struct error e;
 
     if (n->end != 0 && n->end < n->start) {
@@ -270,9 +266,8 @@ reject_of_bulk(const struct work *w, const struct annotation_request *n,
 
 /* Stores one of many and writes it, unless nothing changes. */
 static bool
-put_of_bulk(const struct work *w, const struct json_t *json, bool *first)
+put_of_bulk(const struct work *w, const struct json_t *json)
 {
-    struct buf *b = http_reply_body(w->out);
     struct annotation_request n;
     struct error e;
     bool changed;
@@ -285,12 +280,8 @@ put_of_bulk(const struct work *w, const struct json_t *json, bool *first)
         reject_of_bulk(w, &n, &e);
         return false;
     }
-    if (changed) {
-        if (!*first)
-            buf_put_u8(b, ',');
-        *first = false;
-        annotation_write_as(b, &n.note, n.tsuid_text);
-    }
+    if (changed)
+        annotation_write_as(http_reply_body(w->out), &n.note, n.tsuid_text);
     return true;
 }
 
@@ -299,7 +290,7 @@ put_bulk(const struct work *w)
 {
     struct json_t *body = api_parse_body(w->r, w->out);
     struct buf *b = http_reply_body(w->out);
-    bool first = true, good = true;
+    bool good = true;
 
     if (body == NULL)
         return;
@@ -311,7 +302,7 @@ put_bulk(const struct work *w)
     }
     buf_put_u8(b, '[');
     for (size_t i = 0; good && i < json_array_size(body); i++)
-        good = put_of_bulk(w, json_array_get(body, i), &first);
+        good = put_of_bulk(w, json_array_get(body, i));
     if (good)
         buf_put_u8(b, ']');
     json_decref(body);
@@ -385,19 +376,19 @@ delete_of(const struct work *w, const struct range *range, struct slice text,
 static void
 write_range(struct buf *b, const struct range *range, uint64_t total)
 {
-    buf_put_str(b, "{\"tsuids\":");
-    buf_put_str(b, range->tsuids.has ? "[" : "null");
-    for (size_t i = 0; i < range->tsuids.len; i++) {
-        if (i > 0)
-            buf_put_u8(b, ',');
-        json_put_string(b, range->tsuids.texts[i]);
-    }
-    buf_put_str(b, range->tsuids.has ? "]" : "");
-    buf_printf(b,
-               ",\"global\":%s,\"startTime\":%lld,\"endTime\":%lld,"
-               "\"totalDeleted\":%llu}",
-               range->global ? "true" : "false", (long long)range->from_ms,
-               (long long)range->to_ms, (unsigned long long)total);
+    static const struct slice none;
+
+    buf_put_u8(b, '{');
+    json_put_list(b, "tsuids",
+                  !range->tsuids.has       ? NULL
+                  : range->tsuids.len == 0 ? &none
+                                           : range->tsuids.texts,
+                  range->tsuids.len);
+    json_put_bool(b, "global", range->global);
+    json_put_int(b, "startTime", range->from_ms);
+    json_put_int(b, "endTime", range->to_ms);
+    json_put_int(b, "totalDeleted", (int64_t)total);
+    buf_put_u8(b, '}');
 }
 
 static void

@@ -191,7 +191,6 @@ write_all(struct found *f, struct error *e)
     struct series_points *points =
         arena_array(w->arena, f->list.len, sizeof *points);
     struct arena *scratch = arena_new(0);
-    bool first = true;
     enum status st =
         points == NULL
             ? error_set(e, ST_LIMIT, "too many series: ask for fewer")
@@ -208,9 +207,6 @@ write_all(struct found *f, struct error *e)
             st = ST_OK;
             continue;
         }
-        if (!first)
-            buf_put_u8(b, ',');
-        first = false;
         if (st == ST_OK)
             st = meta_write_series(w->a, b, f->list.tsuids[i], &meta,
                                    &points[i], scratch, e);

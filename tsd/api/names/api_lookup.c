@@ -58,8 +58,8 @@ find_answer(struct find *f, struct http_reply *out)
 {
     int64_t started_us = clock_monotonic_us();
 
-    buf_printf(f->b, "{\"type\":\"%s\",\"query\":", whats[f->what].type);
-    json_put_string(f->b, f->query);
+    buf_printf(f->b, "{\"type\":\"%s\"", whats[f->what].type);
+    json_put_text(f->b, "query", f->query);
     buf_printf(f->b, ",\"metric\":\"*\",\"limit\":%lld,\"results\":[",
                (long long)f->limit);
     f->st = f->what == UIDMETA      ? find_names(f)
@@ -156,8 +156,8 @@ find_is_wanted(struct find *f)
         return false;
     if (f->total++ < f->start || (f->limit > 0 && f->written >= f->limit))
         return false;
-    if (f->written++ > 0)
-        buf_put_u8(f->b, ',');
+    f->written++;
+    json_next(f->b);
     return true;
 }
 

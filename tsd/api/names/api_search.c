@@ -408,38 +408,24 @@ walk(struct lookup *l, struct error *e)
 /* -- the answer ------------------------------------------------------------ */
 
 static void
-put_or_null(struct buf *b, struct slice s)
-{
-    if (s.data == NULL)
-        buf_put_str(b, "null");
-    else
-        json_put_string(b, s);
-}
-
-static void
 write_request(const struct lookup *l, struct buf *b)
 {
     buf_put_str(b, "{\"type\":\"LOOKUP\"");
-    if (l->query.data != NULL) {
-        buf_put_str(b, ",\"query\":");
-        json_put_string(b, l->query);
-    }
-    if (l->has_metric) {
-        buf_put_str(b, ",\"metric\":");
-        json_put_string(b, l->metric);
-    }
+    if (l->query.data != NULL)
+        json_put_text(b, "query", l->query);
+    if (l->has_metric)
+        json_put_text(b, "metric", l->metric);
     if (l->has_tags)
-        buf_put_str(b, ",\"tags\":[");
+        json_open(b, "tags", '[');
     for (size_t i = 0; i < l->pairs_len; i++) {
-        buf_put_str(b, i > 0 ? ",{\"key\":" : "{\"key\":");
-        put_or_null(b, l->pairs[i].key);
-        buf_put_str(b, ",\"value\":");
-        put_or_null(b, l->pairs[i].value);
+        json_open(b, NULL, '{');
+        json_put_text(b, "key", l->pairs[i].key);
+        json_put_text(b, "value", l->pairs[i].value);
         buf_put_u8(b, '}');
     }
     if (l->has_tags)
         buf_put_u8(b, ']');
-    buf_printf(b, ",\"limit\":%lld", (long long)l->limit);
+    json_put_int(b, "limit", l->limit);
 }
 
 static enum status
@@ -451,11 +437,8 @@ write_answer(struct lookup *l, int64_t started_us, struct buf *b,
     write_request(l, b);
     buf_printf(b, ",\"time\":%lld,\"results\":[",
                (long long)((clock_monotonic_us() - started_us) / 1000));
-    for (size_t i = 0; i < l->found.len && st == ST_OK; i++) {
-        if (i > 0)
-            buf_put_u8(b, ',');
+    for (size_t i = 0; i < l->found.len && st == ST_OK; i++)
         st = series_put(l->a, b, l->found.tsuids[i], e);
-    }
     buf_printf(b, "],\"startIndex\":%lld,\"totalResults\":%zu}",
                (long long)l->start_index, l->found.len);
     if (st == ST_NOT_FOUND)

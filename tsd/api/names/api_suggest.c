@@ -14,21 +14,13 @@ struct query {
     struct slice type, q, max;
 };
 
-struct writer {
-    struct buf *b;
-    bool first;
-};
-
 static bool
 put_name(void *ctx, struct slice name, uint64_t id)
 {
-    struct writer *w = ctx;
+    struct buf *b = ctx;
 
-    if (!w->first)
-        buf_put_u8(w->b, ',');
-    w->first = false;
-    json_put_string(w->b, name);
-    return !w->b->failed;
+    json_put_item(b, name);
+    return !b->failed;
 }
 
 static bool
@@ -45,7 +37,7 @@ kind_of(struct slice type, enum uid_kind *out)
 static void
 answer(const struct api *a, const struct query *ask, struct http_reply *out)
 {
-    struct writer w = { http_reply_body(out), true };
+    struct buf *b = http_reply_body(out);
     int64_t max = 0;
     enum uid_kind kind;
     struct error e;
@@ -62,13 +54,13 @@ answer(const struct api *a, const struct query *ask, struct http_reply *out)
         http_reply_error(out, 400, text, NULL);
         return;
     }
-    buf_put_u8(w.b, '[');
+    buf_put_u8(b, '[');
     if (uid_suggest(a->uids, kind, ask->q, max > 0 ? (size_t)max : SUGGEST_MAX,
-                    put_name, &w, &e) != ST_OK) {
+                    put_name, b, &e) != ST_OK) {
         http_reply_failure(out, &e);
         return;
     }
-    buf_put_u8(w.b, ']');
+    buf_put_u8(b, ']');
 }
 
 static bool

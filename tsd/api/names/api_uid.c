@@ -36,9 +36,7 @@ uid_assign_reject(struct work *w, struct slice name, const char *why)
 static void
 put_member(struct buf *b, struct slice name)
 {
-    if (b->size > 0)
-        buf_put_u8(b, ',');
-    json_put_string(b, name);
+    json_put_item(b, name);
     buf_put_u8(b, ':');
 }
 

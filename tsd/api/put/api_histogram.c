@@ -223,14 +223,13 @@ print_tags(const struct item *x, struct buf *out)
     struct put_tags tags;
 
     make_tags(x, &tags);
-    buf_put_str(out, ",\"tags\":");
-    field_put_pairs(out, tags.tags, tags.len);
+    field_put_pairs(out, "tags", tags.tags, tags.len);
 }
 
 static void
 print_buckets(struct job *j, json_t *buckets, struct buf *out)
 {
-    const char *name, *comma = "";
+    const char *name;
     json_t *v;
 
     buf_put_str(out, ",\"buckets\":{");
@@ -239,13 +238,11 @@ print_buckets(struct job *j, json_t *buckets, struct buf *out)
         int64_t n = 0;
 
         (void)read_count(j, buckets, name, &n, NULL);
-        buf_put_str(out, comma);
-        json_put_string(out, slice_str(name));
+        json_put_item(out, slice_str(name));
         if (json_is_null(v))
             buf_put_str(out, ":null");
         else
             buf_printf(out, ":%lld", (long long)n);
-        comma = ",";
     }
     buf_put_u8(out, '}');
 }
@@ -259,16 +256,11 @@ print_item(struct job *j, const struct item *x, struct buf *out)
         return;
     }
     buf_put_u8(out, '{');
-    if (x->metric.data != NULL) {
-        buf_put_str(out, "\"metric\":");
-        json_put_string(out, x->metric);
-        buf_put_u8(out, ',');
-    }
-    buf_printf(out, "\"timestamp\":%lld", (long long)x->time);
-    if (x->value.data != NULL) {
-        buf_put_str(out, ",\"value\":");
-        json_put_string(out, x->value);
-    }
+    if (x->metric.data != NULL)
+        json_put_text(out, "metric", x->metric);
+    json_put_int(out, "timestamp", x->time);
+    if (x->value.data != NULL)
+        json_put_text(out, "value", x->value);
     if (x->tags.has)
         print_tags(x, out);
     buf_printf(out, ",\"id\":%lld", (long long)x->id);

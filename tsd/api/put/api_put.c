@@ -39,12 +39,14 @@ struct job {
 /* -- what is wrong with a point -------------------------------------------- */
 
 static void
-print_text(struct buf *out, struct slice raw)
+print_text(struct buf *out, const char *name, struct slice raw)
 {
     struct buf text = BUF_INIT;
 
+    if (raw.data == NULL)
+        return;
     put_json_unescape(raw, &text);
-    json_put_string(out, buf_slice(&text));
+    json_put_member(out, name, buf_slice(&text));
     buf_fini(&text);
 }
 
@@ -60,8 +62,7 @@ print_tags(struct buf *out, const struct put_batch *b, struct slice raw)
     if (put_batch_added_tag(b, &key, &value))
         put_tags_set(&tags, key, value);
     put_tags_sort(&tags);
-    buf_put_str(out, ",\"tags\":");
-    field_put_pairs(out, tags.tags, tags.len);
+    field_put_pairs(out, "tags", tags.tags, tags.len);
     buf_fini(&text);
 }
 
@@ -70,37 +71,20 @@ static void
 print_point(struct buf *out, const struct put_batch *b,
             const struct put_json_point *x)
 {
-    const struct {
-        const char *name;
-        struct slice text;
-    } more[] = { { "interval", x->interval },
-                 { "aggregator", x->aggregator },
-                 { "groupByAggregator", x->group_by } };
-
     if (x->absent) {
         buf_put_str(out, "null");
         return;
     }
-    buf_put_str(out, "{");
-    if (x->metric.data != NULL) {
-        buf_put_str(out, "\"metric\":");
-        print_text(out, x->metric);
-        buf_put_str(out, ",");
-    }
-    buf_printf(out, "\"timestamp\":%lld", (long long)x->time);
-    if (x->value.data != NULL) {
-        buf_put_str(out, ",\"value\":");
-        print_text(out, x->value);
-    }
+    buf_put_u8(out, '{');
+    print_text(out, "metric", x->metric);
+    json_put_int(out, "timestamp", x->time);
+    print_text(out, "value", x->value);
     if (x->tags.data != NULL)
         print_tags(out, b, x->tags);
-    for (size_t i = 0; i < sizeof more / sizeof more[0]; i++) {
-        if (more[i].text.data == NULL)
-            continue;
-        buf_printf(out, ",\"%s\":", more[i].name);
-        print_text(out, more[i].text);
-    }
-    buf_put_str(out, "}");
+    print_text(out, "interval", x->interval);
+    print_text(out, "aggregator", x->aggregator);
+    print_text(out, "groupByAggregator", x->group_by);
+    buf_put_u8(out, '}');
 }
 
 static void

@@ -51,8 +51,6 @@ write_output(struct work *w, struct exp_plan *p, struct slice id,
 
     if (st != ST_OK || !found)
         return st;
-    if (w->outputs_written++ > 0)
-        buf_put_u8(b, ',');
     w->rows += exp_json_output(b, &w->q, id, alias, &t);
     return ST_OK;
 }

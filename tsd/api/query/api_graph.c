@@ -118,12 +118,9 @@ write_json(const struct query *q, const struct query_result *result,
                 last = &result->groups[k];
                 plotted += last->dps.len;
             }
-        buf_put_str(b, i == 0 ? "[" : ",[");
-        for (size_t k = 0; last != NULL && k < last->aggregate_tags_len; k++) {
-            if (k > 0)
-                buf_put_u8(b, ',');
-            json_put_string(b, last->aggregate_tags[k]);
-        }
+        json_open(b, NULL, '[');
+        for (size_t k = 0; last != NULL && k < last->aggregate_tags_len; k++)
+            json_put_item(b, last->aggregate_tags[k]);
         buf_put_u8(b, ']');
     }
     buf_printf(b, "],\"timing\":%lld,\"plotted\":%llu,\"points\":%llu}",

@@ -288,31 +288,21 @@ write_point(struct last *l, struct slice tsuid, const struct point *p,
     char number[NUMBER_TEXT_MAX];
     size_t size = p->is_float ? number_format_double(p->v.d, number)
                               : number_format_i64(p->v.i, number);
-    struct buf metric = BUF_INIT, tags = BUF_INIT;
     enum status status = ST_OK;
 
-    buf_put_u8(b, '{');
+    json_open(b, NULL, '{');
     if (l->resolve) {
-        status = series_put_metric(l->a, &metric, tsuid, e);
-        if (status == ST_OK)
-            status = series_put_tags(l->a, &tags, tsuid, e);
-        buf_put_str(b, "\"metric\":");
-        buf_put_slice(b, buf_slice(&metric));
-        buf_put_u8(b, ',');
+        json_name(b, "metric");
+        status = series_put_metric(l->a, b, tsuid, e);
     }
-    buf_printf(b, "\"timestamp\":%lld,\"value\":\"", (long long)p->ts_ms);
-    buf_put(b, number, size);
-    buf_put_str(b, "\",");
-    if (l->resolve) {
-        buf_put_str(b, "\"tags\":");
-        buf_put_slice(b, buf_slice(&tags));
-        buf_put_u8(b, ',');
+    json_put_int(b, "timestamp", p->ts_ms);
+    json_put_text(b, "value", slice_of(number, size));
+    if (l->resolve && status == ST_OK) {
+        json_name(b, "tags");
+        status = series_put_tags(l->a, b, tsuid, e);
     }
-    buf_put_str(b, "\"tsuid\":\"");
-    api_put_hex(b, tsuid);
-    buf_put_str(b, "\"}");
-    buf_fini(&metric);
-    buf_fini(&tags);
+    api_put_id(b, "tsuid", tsuid);
+    buf_put_u8(b, '}');
     return status;
 }
 
@@ -322,7 +312,6 @@ write_answer(struct last *l, struct buf *b, struct error *e)
     int64_t now_ms = clock_now_ms(l->a->clock), from_ms = 0;
     int64_t until_ms = POINT_MAX_TS_MS;
     enum status status = ST_OK;
-    bool first = true;
 
     if (l->back_scan > 0) {
         int64_t hour_ms = now_ms / HOUR_MS * HOUR_MS;
@@ -342,12 +331,8 @@ write_answer(struct last *l, struct buf *b, struct error *e)
             status = ST_OK;
             continue;
         }
-        if (status == ST_OK) {
-            if (!first)
-                buf_put_u8(b, ',');
-            first = false;
+        if (status == ST_OK)
             status = write_point(l, l->found.tsuids[i], &p, b, e);
-        }
     }
     buf_put_u8(b, ']');
     return status == ST_OK && b->failed

@@ -41,7 +41,7 @@ write_row(struct buf *b, const struct exp_table *t, size_t row)
 {
     put_time(b, t->ts_ms[row]);
     for (size_t i = 0; i < t->len; i++) {
-        buf_put_u8(b, ',');
+        json_next(b);
         put_double(b, t->values[row * t->len + i]);
     }
 }
@@ -58,7 +58,7 @@ write_rows(struct buf *b, const struct exp_query *q, const struct exp_table *t)
 
         if (!t->is_metric && (ts < q->q.start_ms || ts > q->q.end_ms))
             continue;
-        buf_put_str(b, s.rows > 0 ? ",[" : "[");
+        json_open(b, NULL, '[');
         write_row(b, t, i);
         buf_put_u8(b, ']');
         if (s.rows == 0)
@@ -89,7 +89,7 @@ write_metrics(struct buf *b, const struct series_meta *m)
         names[i] = m->metrics[i].name;
     qsort(names, len, sizeof *names, compare_names);
     for (size_t i = 0; i < len; i++)
-        json_put_text(b, i > 0 ? "," : "", names[i]);
+        json_put_item(b, names[i]);
 }
 
 static void
@@ -102,13 +102,11 @@ write_meta(struct buf *b, const struct exp_table *t)
         buf_printf(b, ",{\"index\":%zu,\"metrics\":[", i + 1);
         write_metrics(b, &t->series[0]);
         buf_put_str(b, "],\"commonTags\":{");
-        for (size_t k = 0; k < m->tags_len; k++) {
-            json_put_text(b, k > 0 ? "," : "", m->tags[k].key.name);
-            json_put_text(b, ":", m->tags[k].value.name);
-        }
+        for (size_t k = 0; k < m->tags_len; k++)
+            json_put_pair(b, m->tags[k].key.name, m->tags[k].value.name);
         buf_put_str(b, "},\"aggregatedTags\":[");
         for (size_t k = 0; k < m->aggregate_tags_len; k++)
-            json_put_text(b, k > 0 ? "," : "", m->aggregate_tags[k].name);
+            json_put_item(b, m->aggregate_tags[k].name);
         buf_put_str(b, "]}");
     }
     buf_put_u8(b, ']');
@@ -120,9 +118,10 @@ exp_json_output(struct buf *b, const struct exp_query *q, struct slice id,
 {
     struct shown s;
 
-    json_put_text(b, "{\"id\":", id);
+    json_open(b, NULL, '{');
+    json_put_text(b, "id", id);
     if (alias.data != NULL)
-        json_put_text(b, ",\"alias\":", alias);
+        json_put_text(b, "alias", alias);
     buf_put_str(b, ",\"dps\":[");
     s = write_rows(b, q, t);
     buf_put_str(b, "],\"dpsMeta\":{\"firstTimestamp\":");
@@ -155,51 +154,56 @@ write_fill(struct buf *b, const struct exp_fill *f)
 static void
 write_time(struct buf *b, const struct exp_time *t)
 {
-    json_put_text(b, ",\"time\":{\"start\":", t->start);
-    json_put_text(b, ",\"end\":", t->end);
-    json_put_text(b, ",\"timezone\":", t->timezone);
-    buf_put_str(b, ",\"downsampler\":");
+    json_open(b, "time", '{');
+    json_put_text(b, "start", t->start);
+    json_put_text(b, "end", t->end);
+    json_put_text(b, "timezone", t->timezone);
+    json_name(b, "downsampler");
     if (t->downsampler_given) {
-        json_put_text(b, "{\"interval\":", t->interval);
-        json_put_text(b, ",\"aggregator\":", t->downsample_aggregator);
+        buf_put_u8(b, '{');
+        json_put_text(b, "interval", t->interval);
+        json_put_text(b, "aggregator", t->downsample_aggregator);
         write_fill(b, &t->downsample_fill);
         buf_put_u8(b, '}');
     } else {
         buf_put_str(b, "null");
     }
-    json_put_text(b, ",\"aggregator\":", t->aggregator);
-    json_put_bool(b, ",\"rate\":", t->rate);
+    json_put_text(b, "aggregator", t->aggregator);
+    json_put_bool(b, "rate", t->rate);
     buf_put_u8(b, '}');
 }
 
 static void
 write_filter(struct buf *b, const struct exp_filter *f)
 {
-    json_put_text(b, "{\"id\":", f->id);
+    json_open(b, NULL, '{');
+    json_put_text(b, "id", f->id);
     buf_put_str(b, f->tags != NULL ? ",\"tags\":[" : ",\"tags\":null");
     for (size_t i = 0; i < f->tags_len; i++) {
         const struct exp_filter_tag *t = &f->tags[i];
 
-        json_put_text(b, i > 0 ? ",{\"tagk\":" : "{\"tagk\":", t->tagk);
-        json_put_text(b, ",\"filter\":", t->text);
-        json_put_bool(b, ",\"group_by\":", t->group_by);
-        json_put_text(b, ",\"type\":", slice_str(filter_type_name(t->kind)));
+        json_open(b, NULL, '{');
+        json_put_text(b, "tagk", t->tagk);
+        json_put_text(b, "filter", t->text);
+        json_put_bool(b, "group_by", t->group_by);
+        json_put_text(b, "type", slice_str(filter_type_name(t->kind)));
         buf_put_u8(b, '}');
     }
     if (f->tags != NULL)
         buf_put_u8(b, ']');
-    json_put_bool(b, ",\"explicitTags\":", f->explicit_tags);
+    json_put_bool(b, "explicitTags", f->explicit_tags);
     buf_put_u8(b, '}');
 }
 
 static void
 write_metric(struct buf *b, const struct exp_metric *m)
 {
-    json_put_text(b, "{\"metric\":", m->metric);
-    json_put_text(b, ",\"id\":", m->id);
-    json_put_text(b, ",\"filter\":", m->filter);
-    json_put_text(b, ",\"aggregator\":", m->aggregator);
-    json_put_text(b, ",\"timeOffset\":", m->time_offset);
+    json_open(b, NULL, '{');
+    json_put_text(b, "metric", m->metric);
+    json_put_text(b, "id", m->id);
+    json_put_text(b, "filter", m->filter);
+    json_put_text(b, "aggregator", m->aggregator);
+    json_put_text(b, "timeOffset", m->time_offset);
     write_fill(b, &m->fill);
     buf_put_u8(b, '}');
 }
@@ -207,12 +211,13 @@ write_metric(struct buf *b, const struct exp_metric *m)
 static void
 write_expression(struct buf *b, const struct exp_expression *x)
 {
-    json_put_text(b, "{\"id\":", x->id);
-    json_put_text(b, ",\"expr\":", x->expr);
+    json_open(b, NULL, '{');
+    json_put_text(b, "id", x->id);
+    json_put_text(b, "expr", x->expr);
     buf_printf(b, ",\"join\":{\"operator\":\"%s\"",
                x->intersection ? "intersection" : "union");
-    json_put_bool(b, ",\"useQueryTags\":", x->use_query_tags);
-    json_put_bool(b, ",\"includeAggTags\":", x->include_agg_tags);
+    json_put_bool(b, "useQueryTags", x->use_query_tags);
+    json_put_bool(b, "includeAggTags", x->include_agg_tags);
     buf_put_u8(b, '}');
     write_fill(b, &x->fill);
     buf_put_u8(b, '}');
@@ -221,33 +226,28 @@ write_expression(struct buf *b, const struct exp_expression *x)
 static void
 write_output(struct buf *b, const struct exp_output *o)
 {
-    json_put_text(b, "{\"id\":", o->id);
-    json_put_text(b, ",\"alias\":", o->alias);
+    json_open(b, NULL, '{');
+    json_put_text(b, "id", o->id);
+    json_put_text(b, "alias", o->alias);
     buf_put_u8(b, '}');
 }
 
-/* Opens a list, or writes null; true when there are elements to write. */
-static bool
-open_list(struct buf *b, const char *name, bool given)
-{
-    buf_printf(b, ",\"%s\":%s", name, given ? "[" : "null");
-    return given;
-}
-
-/* One list of the query; 'write' gets each element, a comma between. */
-#define WRITE_LIST(b, q, member, write)                  \
-    if (open_list(b, #member, (q)->member != NULL)) {    \
-        for (size_t i = 0; i < (q)->member##_len; i++) { \
-            buf_put_str(b, i > 0 ? "," : "");            \
-            write(b, &(q)->member[i]);                   \
-        }                                                \
-        buf_put_u8(b, ']');                              \
+/* One list of the query, or null; 'write' gets each element. */
+#define WRITE_LIST(b, q, member, write)                       \
+    if ((q)->member == NULL) {                                \
+        json_put_text(b, #member, (struct slice){ NULL, 0 }); \
+    } else {                                                  \
+        json_open(b, #member, '[');                           \
+        for (size_t i = 0; i < (q)->member##_len; i++)        \
+            write(b, &(q)->member[i]);                        \
+        buf_put_u8(b, ']');                                   \
     }
 
 void
 exp_json_query(struct buf *b, const struct exp_query *q)
 {
-    json_put_text(b, "{\"name\":", q->name);
+    json_open(b, NULL, '{');
+    json_put_text(b, "name", q->name);
     write_time(b, &q->time);
     WRITE_LIST(b, q, filters, write_filter)
     WRITE_LIST(b, q, metrics, write_metric)

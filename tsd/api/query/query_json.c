@@ -13,29 +13,13 @@
 #include "web/json/json.h"
 
 static void
-put_name(struct buf *b, const char *name, struct slice text)
-{
-    buf_put_str(b, name);
-    json_put_string(b, text);
-}
-
-static void
 write_notes(struct buf *b, const char *name, const struct query *q,
             const struct notes *notes)
 {
-    bool first = true;
-
-    buf_put_str(b, name);
-    for (size_t i = 0; i < notes->len; i++) {
-        const struct annotation *n = &notes->list[i];
-
-        if (!annotation_within(n, q->start_ms, q->end_ms))
-            continue;
-        if (!first)
-            buf_put_u8(b, ',');
-        first = false;
-        annotation_write(b, n);
-    }
+    json_open(b, name, '[');
+    for (size_t i = 0; i < notes->len; i++)
+        if (annotation_within(&notes->list[i], q->start_ms, q->end_ms))
+            annotation_write(b, &notes->list[i]);
     buf_put_u8(b, ']');
 }
 
@@ -59,9 +43,9 @@ write_tsuids(struct buf *b, const struct result_group *g)
     if (g->tsuids_len > 0)
         memcpy(sorted, g->tsuids, g->tsuids_len * sizeof *sorted);
     qsort(sorted, g->tsuids_len, sizeof *sorted, cmp_slices);
-    buf_put_str(b, ",\"tsuids\":[");
+    json_open(b, "tsuids", '[');
     for (size_t i = 0; i < g->tsuids_len; i++) {
-        buf_put_str(b, i > 0 ? ",\"" : "\"");
+        json_open(b, NULL, '"');
         api_put_hex(b, sorted[i]);
         buf_put_u8(b, '"');
     }
@@ -105,12 +89,12 @@ query_json_costs(struct buf *b, const struct result_stats *st)
 static void
 write_scan(struct buf *b, size_t at, const struct result_scan *s)
 {
+    json_next(b);
     buf_printf(b,
-               "%s\"scannerIdx_%02zu\":{\"scannerId\":\"salt bucket %zu\","
+               "\"scannerIdx_%02zu\":{\"scannerId\":\"salt bucket %zu\","
                "\"scannerTime\":%.3f,\"successfulScan\":1,"
                "\"rowsPreFilter\":%llu,\"rowsPostFilter\":%llu,",
-               at == 0 ? "" : ",", at, at, (double)s->us / 1000,
-               (unsigned long long)s->scan.rows,
+               at, at, (double)s->us / 1000, (unsigned long long)s->scan.rows,
                (unsigned long long)s->scan.rows);
     buf_printf(b,
                "\"dpsPreFilter\":%llu,\"dpsPostFilter\":%llu,"
@@ -150,18 +134,11 @@ static void
 write_own_tags(struct buf *b, const struct result_group *g)
 {
     buf_put_str(b, ",\"tags\":{");
-    for (size_t i = 0; i < g->tags_len; i++) {
-        if (i > 0)
-            buf_put_u8(b, ',');
-        json_put_string(b, g->tag_keys[i]);
-        put_name(b, ":", g->tag_values[i]);
-    }
+    for (size_t i = 0; i < g->tags_len; i++)
+        json_put_pair(b, g->tag_keys[i], g->tag_values[i]);
     buf_put_str(b, "},\"aggregateTags\":[");
-    for (size_t i = 0; i < g->aggregate_tags_len; i++) {
-        if (i > 0)
-            buf_put_u8(b, ',');
-        json_put_string(b, g->aggregate_tags[i]);
-    }
+    for (size_t i = 0; i < g->aggregate_tags_len; i++)
+        json_put_item(b, g->aggregate_tags[i]);
     buf_put_u8(b, ']');
 }
 
@@ -189,7 +166,8 @@ query_json_group(struct buf *b, const struct query *q,
 {
     size_t points;
 
-    put_name(b, "{\"metric\":", g->metric);
+    buf_put_u8(b, '{');
+    json_put_member(b, "metric", g->metric);
     write_group_tags(b, g, tags);
     if (q->show_query) {
         buf_put_str(b, ",\"query\":");
@@ -199,9 +177,9 @@ query_json_group(struct buf *b, const struct query *q,
         write_tsuids(b, g);
     if (annotations->always ||
         (annotations->list != NULL && annotations->len > 0))
-        write_notes(b, ",\"annotations\":[", q, annotations);
+        write_notes(b, "annotations", q, annotations);
     if (globals->list != NULL && globals->len > 0)
-        write_notes(b, ",\"globalAnnotations\":[", q, globals);
+        write_notes(b, "globalAnnotations", q, globals);
     buf_put_str(b, ",\"dps\":");
     points = dps_json_write(b, q, &g->dps);
     if (q->show_stats)
@@ -215,14 +193,15 @@ query_json_group(struct buf *b, const struct query *q,
 static void
 write_filters(struct buf *b, const struct sub_query *s)
 {
-    buf_put_str(b, ",\"filters\":[");
+    json_open(b, "filters", '[');
     for (size_t i = 0; i < s->filters_len; i++) {
         const struct filter *f = &s->filters[i];
 
-        put_name(b, i > 0 ? ",{\"tagk\":" : "{\"tagk\":", f->tagk);
-        put_name(b, ",\"filter\":", f->text);
-        json_put_bool(b, ",\"group_by\":", f->group_by);
-        put_name(b, ",\"type\":", slice_str(filter_type_name(f->type)));
+        json_open(b, NULL, '{');
+        json_put_member(b, "tagk", f->tagk);
+        json_put_member(b, "filter", f->text);
+        json_put_bool(b, "group_by", f->group_by);
+        json_put_member(b, "type", slice_str(filter_type_name(f->type)));
         buf_put_u8(b, '}');
     }
     buf_put_u8(b, ']');
@@ -233,9 +212,8 @@ static void
 write_tags(struct buf *b, const struct sub_query *s)
 {
     struct buf text = BUF_INIT;
-    bool first = true;
 
-    buf_put_str(b, ",\"tags\":{");
+    json_open(b, "tags", '{');
     for (size_t i = 0; i < s->filters_len; i++) {
         const struct filter *f = &s->filters[i];
         bool last = f->group_by;
@@ -245,16 +223,12 @@ write_tags(struct buf *b, const struct sub_query *s)
                    !slice_eq(s->filters[j].tagk, f->tagk);
         if (!last)
             continue;
-        if (!first)
-            buf_put_u8(b, ',');
-        first = false;
-        json_put_string(b, f->tagk);
         buf_clear(&text);
         buf_put_str(&text, filter_type_name(f->type));
         buf_put_u8(&text, '(');
         buf_put_slice(&text, f->text);
         buf_put_u8(&text, ')');
-        put_name(b, ":", buf_slice(&text));
+        json_put_pair(b, f->tagk, buf_slice(&text));
     }
     buf_put_u8(b, '}');
     buf_fini(&text);
@@ -292,9 +266,8 @@ write_filter_ids(struct buf *b, const struct sub_query *s,
 {
     uint64_t *ids = mem_new_array(s->filters_len + 1, sizeof *ids);
     size_t len = 0;
-    bool first = true;
 
-    buf_put_str(b, ",\"filterTagKs\":");
+    json_name(b, "filterTagKs");
     if (s->filters_len == 0) {
         buf_put_str(b, "null");
         free(ids);
@@ -309,8 +282,7 @@ write_filter_ids(struct buf *b, const struct sub_query *s,
     for (size_t i = 0; i < len; i++) {
         if (i > 0 && ids[i] == ids[i - 1])
             continue;
-        buf_put_str(b, first ? "\"" : ",\"");
-        first = false;
+        json_open(b, NULL, '"');
         put_base64(b, ids[i], uid_width(uids, UID_TAGK));
         buf_put_u8(b, '"');
     }
@@ -319,43 +291,21 @@ write_filter_ids(struct buf *b, const struct sub_query *s,
 }
 
 static void
-put_integer(struct buf *b, int64_t v)
-{
-    char text[NUMBER_TEXT_MAX];
-
-    buf_put(b, text, number_format_i64(v, text));
-}
-
-static void
 write_rate(struct buf *b, const struct sub_query *s)
 {
     const struct rate_options *r = &s->rate_options;
 
-    buf_put_str(b, ",\"rateOptions\":");
+    json_name(b, "rateOptions");
     if (!s->rate_options_given) {
         buf_put_str(b, "null");
         return;
     }
-    json_put_bool(b, "{\"counter\":", r->counter);
-    buf_printf(b, ",\"counterMax\":%lld,\"resetValue\":%lld",
-               (long long)r->counter_max, (long long)r->reset_value);
-    json_put_bool(b, ",\"dropResets\":", r->drop_resets);
+    buf_put_u8(b, '{');
+    json_put_bool(b, "counter", r->counter);
+    json_put_int(b, "counterMax", r->counter_max);
+    json_put_int(b, "resetValue", r->reset_value);
+    json_put_bool(b, "dropResets", r->drop_resets);
     buf_put_u8(b, '}');
-}
-
-static void
-write_texts(struct buf *b, const char *name, const struct slice *texts,
-            size_t len)
-{
-    buf_put_str(b, name);
-    if (texts == NULL) {
-        buf_put_str(b, "null");
-        return;
-    }
-    buf_put_u8(b, '[');
-    for (size_t i = 0; i < len; i++)
-        put_name(b, i > 0 ? "," : "", texts[i]);
-    buf_put_u8(b, ']');
 }
 
 static void
@@ -363,13 +313,13 @@ write_percentiles(struct buf *b, const struct sub_query *s)
 {
     char text[NUMBER_TEXT_MAX];
 
-    buf_put_str(b, ",\"percentiles\":");
     if (s->percentiles_len == 0) {
-        buf_put_str(b, "null");
+        json_put_list(b, "percentiles", NULL, 0);
         return;
     }
+    json_open(b, "percentiles", '[');
     for (size_t i = 0; i < s->percentiles_len; i++) {
-        buf_put_u8(b, i > 0 ? ',' : '[');
+        json_next(b);
         buf_put(b, text, number_format_double(s->percentiles[i], text));
     }
     buf_put_u8(b, ']');
@@ -381,28 +331,27 @@ query_json_sub(struct buf *b, const struct sub_query *s, const char *table,
 {
     const struct slice none = { NULL, 0 };
 
-    put_name(b, "{\"aggregator\":", s->aggregator_name);
-    json_put_text(b, ",\"metric\":", s->metric.size > 0 ? s->metric : none);
-    write_texts(b, ",\"tsuids\":", s->tsuids, s->tsuids_len);
-    json_put_text(b, ",\"downsample\":", s->downsample.text);
-    json_put_bool(b, ",\"rate\":", s->rate);
+    json_open(b, NULL, '{');
+    json_put_member(b, "aggregator", s->aggregator_name);
+    json_put_text(b, "metric", s->metric.size > 0 ? s->metric : none);
+    json_put_list(b, "tsuids", s->tsuids, s->tsuids_len);
+    json_put_text(b, "downsample", s->downsample.text);
+    json_put_bool(b, "rate", s->rate);
     write_filters(b, s);
     write_percentiles(b, s);
-    buf_put_str(b, ",\"index\":");
-    put_integer(b, (int64_t)s->index);
-    buf_put_str(b, ",\"rollupTable\":");
-    json_put_string(b, slice_str(table == NULL ? "raw" : table));
+    json_put_int(b, "index", (int64_t)s->index);
+    json_put_text(b, "rollupTable", slice_str(table == NULL ? "raw" : table));
     write_rate(b, s);
     write_filter_ids(b, s, uids);
-    json_put_bool(b, ",\"explicitTags\":", s->explicit_tags);
-    json_put_bool(b, ",\"useFuzzyFilter\":", !s->fuzzy_off);
-    json_put_bool(b, ",\"preAggregate\":", s->pre_aggregate);
-    json_put_text(b, ",\"rollupUsage\":",
+    json_put_bool(b, "explicitTags", s->explicit_tags);
+    json_put_bool(b, "useFuzzyFilter", !s->fuzzy_off);
+    json_put_bool(b, "preAggregate", s->pre_aggregate);
+    json_put_text(b, "rollupUsage",
                   s->rollup_usage.size > 0 ? s->rollup_usage : none);
-    json_put_bool(b, ",\"showHistogramBuckets\":", s->show_histogram_buckets);
-    json_put_bool(b, ",\"useMultiGets\":", !s->multi_get_off);
+    json_put_bool(b, "showHistogramBuckets", s->show_histogram_buckets);
+    json_put_bool(b, "useMultiGets", !s->multi_get_off);
     write_tags(b, s);
-    json_put_bool(b, ",\"histogramQuery\":",
+    json_put_bool(b, "histogramQuery",
                   s->percentiles_len > 0 || s->show_histogram_buckets);
     buf_put_u8(b, '}');
 }
@@ -412,25 +361,23 @@ query_json_query(struct buf *b, const struct query *q, struct uid_table *uids)
 {
     const struct slice none = { NULL, 0 };
 
-    put_name(b, "{\"start\":", q->start_text);
-    json_put_text(b, ",\"end\":", q->end_text.size > 0 ? q->end_text : none);
-    json_put_text(b, ",\"timezone\":",
+    buf_put_u8(b, '{');
+    json_put_member(b, "start", q->start_text);
+    json_put_text(b, "end", q->end_text.size > 0 ? q->end_text : none);
+    json_put_text(b, "timezone",
                   q->timezone_text.size > 0 ? q->timezone_text : none);
-    json_put_bool(b, ",\"padding\":", q->padding);
-    json_put_bool(b, ",\"delete\":", q->delete_points);
-    json_put_bool(b, ",\"noAnnotations\":", q->no_annotations);
-    json_put_bool(b, ",\"globalAnnotations\":", q->global_annotations);
-    json_put_bool(b, ",\"showTSUIDs\":", q->show_tsuids);
-    json_put_bool(b, ",\"msResolution\":", q->ms_resolution);
-    json_put_bool(b, ",\"showQuery\":", q->show_query);
-    json_put_bool(b, ",\"showStats\":", q->show_stats);
-    json_put_bool(b, ",\"showSummary\":", q->show_summary);
-    json_put_bool(b, ",\"useCalendar\":", q->use_calendar);
-    buf_put_str(b, ",\"queries\":[");
-    for (size_t i = 0; i < q->subs_len; i++) {
-        if (i > 0)
-            buf_put_u8(b, ',');
+    json_put_bool(b, "padding", q->padding);
+    json_put_bool(b, "delete", q->delete_points);
+    json_put_bool(b, "noAnnotations", q->no_annotations);
+    json_put_bool(b, "globalAnnotations", q->global_annotations);
+    json_put_bool(b, "showTSUIDs", q->show_tsuids);
+    json_put_bool(b, "msResolution", q->ms_resolution);
+    json_put_bool(b, "showQuery", q->show_query);
+    json_put_bool(b, "showStats", q->show_stats);
+    json_put_bool(b, "showSummary", q->show_summary);
+    json_put_bool(b, "useCalendar", q->use_calendar);
+    json_open(b, "queries", '[');
+    for (size_t i = 0; i < q->subs_len; i++)
         query_json_sub(b, &q->subs[i], "raw", uids);
-    }
     buf_put_str(b, "]}");
 }

@@ -14,10 +14,7 @@ api_aggregators(void *ctx, const struct http_request *r, struct http_reply *out)
 
     api_json_type(r, out);
     buf_put_u8(b, '[');
-    for (size_t i = 0; (a = aggregator_at(i)) != NULL; i++) {
-        if (i > 0)
-            buf_put_u8(b, ',');
-        json_put_string(b, slice_str(a->name));
-    }
+    for (size_t i = 0; (a = aggregator_at(i)) != NULL; i++)
+        json_put_item(b, slice_str(a->name));
     buf_put_u8(b, ']');
 }

@@ -6,11 +6,6 @@
 #include "query/model/filter.h"
 #include "web/json/json.h"
 
-struct writer {
-    struct buf *b;
-    bool first;
-};
-
 /* A password must not be shown, whatever setting holds it. */
 static bool
 is_secret(const char *key)
@@ -24,14 +19,7 @@ is_secret(const char *key)
 static void
 put_setting(void *ctx, const char *key, const char *value)
 {
-    struct writer *w = ctx;
-
-    if (!w->first)
-        buf_put_u8(w->b, ',');
-    w->first = false;
-    json_put_string(w->b, slice_str(key));
-    buf_put_u8(w->b, ':');
-    json_put_string(w->b, slice_str(is_secret(key) ? "********" : value));
+    json_put_text(ctx, key, slice_str(is_secret(key) ? "********" : value));
 }
 
 /* Clients expect seven: not_key, which OpenTSDB knows but does not list, is not
@@ -72,13 +60,9 @@ put_filters(struct buf *b)
     for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
         const struct filter_help *f = &filters[i];
 
-        if (i > 0)
-            buf_put_u8(b, ',');
-        json_put_string(b, slice_str(filter_type_name(f->type)));
-        buf_put_str(b, ":{\"examples\":");
-        json_put_string(b, slice_str(f->examples));
-        buf_put_str(b, ",\"description\":");
-        json_put_string(b, slice_str(f->description));
+        json_open(b, filter_type_name(f->type), '{');
+        json_put_text(b, "examples", slice_str(f->examples));
+        json_put_text(b, "description", slice_str(f->description));
         buf_put_u8(b, '}');
     }
     buf_put_u8(b, '}');
@@ -88,13 +72,13 @@ void
 api_config(void *ctx, const struct http_request *r, struct http_reply *out)
 {
     const struct api *a = ctx;
-    struct writer w = { http_reply_body(out), true };
+    struct buf *b = http_reply_body(out);
 
     if (slice_eq_str(api_sub_path(r), "filters")) {
-        put_filters(w.b);
+        put_filters(b);
         return;
     }
-    buf_put_u8(w.b, '{');
-    settings_each(a->settings, put_setting, &w);
-    buf_put_u8(w.b, '}');
+    buf_put_u8(b, '{');
+    settings_each(a->settings, put_setting, b);
+    buf_put_u8(b, '}');
 }

@@ -115,14 +115,12 @@ api_logs(void *ctx, const struct http_request *r, struct http_reply *out)
     for (size_t i = l->len; i-- > 0;) {
         buf_clear(&one);
         put_line(&one, l->text[i]);
-        if (json)
-            json_put_string(b, buf_slice(&one));
-        else
+        if (json) {
+            json_put_item(b, buf_slice(&one));
+        } else {
             buf_put_slice(b, buf_slice(&one));
-        if (!json)
             buf_put_u8(b, '\n');
-        else if (i > 0)
-            buf_put_u8(b, ',');
+        }
     }
     if (json)
         buf_put_u8(b, ']');

@@ -12,24 +12,18 @@ struct writer {
     const struct api *a;
     struct buf *b;
     int64_t now_s;
-    bool first;
 };
 
 /* "a=1 b=2" as members. */
 static void
-put_tags(struct buf *b, const char *tags, bool *first)
+put_tags(struct buf *b, const char *tags)
 {
     while (*tags != '\0') {
         size_t key = strcspn(tags, "="), size = strcspn(tags, " ");
 
-        if (key < size) {
-            if (!*first)
-                buf_put_u8(b, ',');
-            *first = false;
-            json_put_string(b, slice_of(tags, key));
-            buf_put_u8(b, ':');
-            json_put_string(b, slice_of(tags + key + 1, size - key - 1));
-        }
+        if (key < size)
+            json_put_pair(b, slice_of(tags, key),
+                          slice_of(tags + key + 1, size - key - 1));
         tags += size;
         tags += *tags == ' ';
     }
@@ -40,18 +34,15 @@ put_point(void *ctx, const char *name, const char *tags, uint64_t value)
 {
     struct writer *w = ctx;
     struct buf common = BUF_INIT;
-    bool first = true;
 
-    if (!w->first)
-        buf_put_u8(w->b, ',');
-    w->first = false;
+    json_next(w->b);
     buf_printf(w->b,
                "{\"metric\":\"tsd.%s\",\"timestamp\":%lld,\"value\":\"%llu\","
                "\"tags\":{",
                name, (long long)w->now_s, (unsigned long long)value);
     stats_put_tags(w->a, &common);
-    put_tags(w->b, tags, &first);
-    put_tags(w->b, buf_cstr(&common), &first);
+    put_tags(w->b, tags);
+    put_tags(w->b, buf_cstr(&common));
     buf_put_str(w->b, "}}");
     buf_fini(&common);
 }
@@ -59,7 +50,7 @@ put_point(void *ctx, const char *name, const char *tags, uint64_t value)
 static void
 write_points(const struct api *a, struct buf *b)
 {
-    struct writer w = { a, b, clock_now_ms(a->clock) / 1000, true };
+    struct writer w = { a, b, clock_now_ms(a->clock) / 1000 };
 
     buf_put_u8(b, '[');
     stats_each(a, put_point, &w);
@@ -82,9 +73,7 @@ write_page(const struct api *a, bool json, struct buf *b)
     for (at = buf_cstr(&lines); *at != '\0';) {
         size_t size = strcspn(at, "\n");
 
-        if (at != (const char *)lines.data)
-            buf_put_u8(b, ',');
-        json_put_string(b, slice_of(at, size));
+        json_put_item(b, slice_of(at, size));
         at += size;
         at += *at == '\n';
     }

@@ -19,12 +19,7 @@ api_version(void *ctx, const struct http_request *r, struct http_reply *out)
     }
     api_json_type(r, out);
     buf_put_u8(b, '{');
-    for (size_t i = 0; (f = version_field_at(i)) != NULL; i++) {
-        if (i > 0)
-            buf_put_u8(b, ',');
-        json_put_string(b, slice_str(f->name));
-        buf_put_u8(b, ':');
-        json_put_string(b, slice_str(f->value));
-    }
+    for (size_t i = 0; (f = version_field_at(i)) != NULL; i++)
+        json_put_text(b, f->name, slice_str(f->value));
     buf_put_u8(b, '}');
 }

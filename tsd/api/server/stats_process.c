@@ -111,7 +111,6 @@ stats_write_threads(struct buf *b)
 {
     DIR *d = opendir("/proc/self/task");
     const struct dirent *one;
-    bool first = true;
 
     buf_put_u8(b, '[');
     while (d != NULL && (one = readdir(d)) != NULL) {
@@ -123,9 +122,7 @@ stats_write_threads(struct buf *b)
                        one->d_name);
         if (read_small(path, text, sizeof text) == 0)
             continue;
-        if (!first)
-            buf_put_u8(b, ',');
-        first = false;
+        json_next(b);
         put_thread(b, one->d_name, text);
     }
     buf_put_u8(b, ']');

@@ -77,11 +77,8 @@ list_trees(const struct work *w)
         return;
     }
     buf_put_u8(b, '[');
-    for (size_t i = 0; i < len; i++) {
-        if (i > 0)
-            buf_put_u8(b, ',');
+    for (size_t i = 0; i < len; i++)
         tree_write(b, &trees[i]);
-    }
     buf_put_u8(b, ']');
 }
 

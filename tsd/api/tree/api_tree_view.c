@@ -115,24 +115,17 @@ reject_branch(const struct work *w, struct slice id)
 static void
 write_tags(struct buf *b, const struct tree_series *s)
 {
-    buf_put_u8(b, '{');
-    for (size_t i = 0; i < s->tags_len; i++) {
-        if (i > 0)
-            buf_put_u8(b, ',');
-        json_put_string(b, s->tags[i].key);
-        buf_put_u8(b, ':');
-        json_put_string(b, s->tags[i].value);
-    }
+    json_open(b, "tags", '{');
+    for (size_t i = 0; i < s->tags_len; i++)
+        json_put_pair(b, s->tags[i].key, s->tags[i].value);
     buf_put_u8(b, '}');
 }
 
 static void
 write_leaf_end(struct buf *b, struct slice tsuid, struct slice name)
 {
-    buf_put_str(b, ",\"tsuid\":");
-    json_put_string(b, tsuid);
-    buf_put_str(b, ",\"displayName\":");
-    json_put_string(b, name);
+    json_put_text(b, "tsuid", tsuid);
+    json_put_text(b, "displayName", name);
     buf_put_u8(b, '}');
 }
 
@@ -159,9 +152,8 @@ write_leaves(const struct work *w, const struct tree_branch *branch,
             break;
         buf_put_str(b, first ? "[" : ",");
         first = false;
-        buf_put_str(b, "{\"metric\":");
-        json_put_string(b, s.metric);
-        buf_put_str(b, ",\"tags\":");
+        buf_put_u8(b, '{');
+        json_put_text(b, "metric", s.metric);
         write_tags(b, &s);
         write_leaf_end(b, s.tsuid, branch->leaves.entries[i].name);
     }
@@ -495,9 +487,9 @@ write_tests(struct testing *t, const struct slice *tsuids, struct slice last)
 
     api_put_hex(&hex, last);
     tree_table_sort(&t->leaves);
+    buf_put_u8(out, '{');
     for (size_t i = 0; i < t->done.len && st == ST_OK; i++) {
-        buf_put_u8(out, i == 0 ? '{' : ',');
-        json_put_string(out, t->done.entries[i].name);
+        json_put_item(out, t->done.entries[i].name);
         buf_put_u8(out, ':');
         buf_put(out, t->results.data + from, t->ends[i] - from);
         from = t->ends[i];
@@ -579,7 +571,6 @@ serve_collisions(const struct work *w, bool unmatched)
     struct tsuids ids;
     struct tree tree;
     size_t len = 0;
-    bool first = true;
     struct error e;
     enum status st;
 
@@ -596,8 +587,7 @@ serve_collisions(const struct work *w, bool unmatched)
     for (size_t i = 0; i < len; i++) {
         if (asked.len > 0 && tree_table_find(&asked, all[i].tsuid) == NULL)
             continue;
-        buf_put_str(b, first ? "\"" : ",\"");
-        first = false;
+        json_open(b, NULL, '"');
         api_put_hex(b, all[i].tsuid);
         buf_put_str(b, "\":\"");
         api_put_hex(b, all[i].existing);

@@ -128,9 +128,7 @@ say(struct work *w, const char *fmt, ...)
     if (size > 0)
         text.size =
             (size_t)size < MESSAGE_MAX / 2 ? (size_t)size : MESSAGE_MAX / 2 - 1;
-    if (w->messages->size > 0)
-        buf_put_u8(w->messages, ',');
-    json_put_string(w->messages, buf_slice(&text));
+    json_put_item(w->messages, buf_slice(&text));
     buf_fini(&text);
     if (w->messages->failed)
         fail(w, ST_LIMIT, "the answer is too large");

@@ -160,29 +160,22 @@ tree_rule_read(const struct http_request *r, struct tree_rule *out,
 
 /* -- writing --------------------------------------------------------------- */
 
-/* Unset texts are empty, not null. */
-static void
-tree_put_text(struct buf *b, const char *name, struct slice text)
-{
-    buf_put_str(b, name);
-    json_put_string(b, text);
-}
-
 void
 tree_rule_write(struct buf *b, const struct tree_rule *rule)
 {
-    tree_put_text(b, "{\"type\":", slice_str(tree_rule_type_name(rule->type)));
-    tree_put_text(b, ",\"field\":", rule->field);
-    tree_put_text(b, ",\"regex\":", rule->regex);
-    tree_put_text(b, ",\"separator\":", rule->separator);
-    tree_put_text(b, ",\"description\":", rule->description);
-    tree_put_text(b, ",\"notes\":", rule->notes);
-    buf_printf(b, ",\"level\":%lld,\"order\":%lld,\"treeId\":%lld",
-               (long long)rule->level, (long long)rule->order,
-               (long long)rule->tree);
-    tree_put_text(b, ",\"customField\":", rule->custom_field);
-    buf_printf(b, ",\"regexGroupIdx\":%lld", (long long)rule->group);
-    tree_put_text(b, ",\"displayFormat\":", rule->display_format);
+    json_open(b, NULL, '{');
+    json_put_text(b, "type", slice_str(tree_rule_type_name(rule->type)));
+    json_put_member(b, "field", rule->field);
+    json_put_member(b, "regex", rule->regex);
+    json_put_member(b, "separator", rule->separator);
+    json_put_member(b, "description", rule->description);
+    json_put_member(b, "notes", rule->notes);
+    json_put_int(b, "level", rule->level);
+    json_put_int(b, "order", rule->order);
+    json_put_int(b, "treeId", rule->tree);
+    json_put_member(b, "customField", rule->custom_field);
+    json_put_int(b, "regexGroupIdx", rule->group);
+    json_put_member(b, "displayFormat", rule->display_format);
     buf_put_u8(b, '}');
 }
 
@@ -197,31 +190,28 @@ write_rules(struct buf *b, const struct tree *tree)
         if (first)
             buf_printf(b, "%s\"%lld\":{", i == 0 ? "{" : "},",
                        (long long)r->level);
-        buf_printf(b, "%s\"%lld\":", first ? "" : ",", (long long)r->order);
+        json_next(b);
+        buf_printf(b, "\"%lld\":", (long long)r->order);
         tree_rule_write(b, r);
     }
     buf_put_str(b, tree->rules_len == 0 ? "null" : "}}");
 }
 
-static const char *
-boolean(bool is)
-{
-    return is ? "true" : "false";
-}
-
 void
 tree_write(struct buf *b, const struct tree *tree)
 {
-    tree_put_text(b, "{\"name\":", tree->name);
-    tree_put_text(b, ",\"description\":", tree->description);
-    tree_put_text(b, ",\"notes\":", tree->notes);
-    buf_printf(b, ",\"enabled\":%s,\"rules\":", boolean(tree->enabled));
+    json_open(b, NULL, '{');
+    json_put_member(b, "name", tree->name);
+    json_put_member(b, "description", tree->description);
+    json_put_member(b, "notes", tree->notes);
+    json_put_bool(b, "enabled", tree->enabled);
+    json_name(b, "rules");
     write_rules(b, tree);
-    buf_printf(b,
-               ",\"created\":%lld,\"treeId\":%lld,\"strictMatch\":%s,"
-               "\"storeFailures\":%s}",
-               (long long)tree->created, (long long)tree->id,
-               boolean(tree->strict_match), boolean(tree->store_failures));
+    json_put_int(b, "created", tree->created);
+    json_put_int(b, "treeId", tree->id);
+    json_put_bool(b, "strictMatch", tree->strict_match);
+    json_put_bool(b, "storeFailures", tree->store_failures);
+    buf_put_u8(b, '}');
 }
 
 void
@@ -237,13 +227,16 @@ void
 tree_write_branch_end(struct buf *b, int64_t tree, const struct slice *path,
                       size_t path_len)
 {
-    buf_put_str(b, ",\"path\":{");
+    json_open(b, "path", '{');
     for (size_t i = 0; i < path_len; i++) {
-        buf_printf(b, "%s\"%zu\":", i == 0 ? "" : ",", i);
+        json_next(b);
+        buf_printf(b, "\"%zu\":", i);
         json_put_string(b, path[i]);
     }
-    tree_put_text(b, "},\"displayName\":", path[path_len - 1]);
-    buf_printf(b, ",\"treeId\":%lld,\"branchId\":\"", (long long)tree);
+    buf_put_u8(b, '}');
+    json_put_text(b, "displayName", path[path_len - 1]);
+    json_put_int(b, "treeId", tree);
+    json_open(b, "branchId", '"');
     tree_write_branch_id(b, tree, path, path_len);
     buf_printf(b, "\",\"depth\":%zu}", path_len - 1);
 }
