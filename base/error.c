@@ -26,6 +26,12 @@ error_set(struct error *e, enum status status, const char *fmt, ...)
 }
 
 enum status
+error_no_memory(struct error *e)
+{
+    return error_set(e, ST_LIMIT, "the request needs too much memory");
+}
+
+enum status
 error_wrap(struct error *e, enum status status, const char *fmt, ...)
 {
     char old[sizeof e->text];

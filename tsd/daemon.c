@@ -370,7 +370,7 @@ open_names(struct daemon *d, struct error *e)
                          settings_size(s, "halite.series.limit_per_metric"),
                      });
     if (st == ST_OK)
-        annotations_open(a->store, &a->annotations);
+        st = annotations_open(a->store, &a->annotations, e);
     if (st == ST_OK) {
         metas_open(a->store, a->uids, a->series, &a->metas);
         trees_open(a->store, &a->trees);

@@ -79,11 +79,10 @@ fetch_annotated_only(const struct plan_context *c, const struct sub_query *sq,
     int64_t to_ms = ((int64_t)p->to_base + HOUR_S) * 1000 - 1;
     struct tsuid_list noted = { NULL, 0 };
     size_t all = 0; /* of the metric */
-    bool any;
-    enum status status = annotation_any(annotations, &any, e);
+    enum status status = ST_OK;
 
-    if (status != ST_OK || !any || p->empty)
-        return status;
+    if (!annotation_any(annotations) || p->empty)
+        return ST_OK;
     if (p->listed)
         status = find_listed(p, annotations, from_ms, to_ms, a, &noted, e);
     else

@@ -30,10 +30,10 @@ check_same(const struct annotation *a, const struct annotation *b)
     INSIST(slice_eq(a->description, b->description));
     INSIST(slice_eq(a->notes, b->notes));
     INSIST(annotation_is_null(a->notes) == annotation_is_null(b->notes));
-    INSIST(a->has_custom == b->has_custom && a->custom_len == b->custom_len);
-    for (size_t i = 0; i < a->custom_len; i++) {
-        INSIST(slice_eq(a->custom[i].key, b->custom[i].key));
-        INSIST(slice_eq(a->custom[i].value, b->custom[i].value));
+    INSIST(a->custom.has == b->custom.has && a->custom.len == b->custom.len);
+    for (size_t i = 0; i < a->custom.len; i++) {
+        INSIST(slice_eq(a->custom.pairs[i].key, b->custom.pairs[i].key));
+        INSIST(slice_eq(a->custom.pairs[i].value, b->custom.pairs[i].value));
     }
 }
 
@@ -48,7 +48,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_key(cursor_bytes(&c, cursor_u8(&c)));
     if (annotation_decode(cursor_bytes(&c, cursor_left(&c)), arena, &n, NULL) ==
         ST_OK) {
-        annotation_encode(&n, &b);
+        record_encode(&annotation_format, &n, &b);
         INSIST(annotation_decode(buf_slice(&b), arena, &again, NULL) == ST_OK);
         check_same(&n, &again);
     }

@@ -84,7 +84,7 @@ open_all(struct world *w)
     fine(st);
     if (st != ST_OK)
         return false;
-    annotations_open(w->store, &w->notes);
+    fine(annotations_open(w->store, &w->notes, &e));
     metas_open(w->store, w->uids, w->series, &w->metas);
     trees_open(w->store, &w->trees);
     eo.annotations = w->notes;

@@ -47,7 +47,7 @@ fixture_open(struct fixture *f)
     OK(store_open(&f->store_options, &f->store, &e));
     OK(uid_open(f->store, &f->uid_options, &f->uids, &e));
     OK(series_open(f->store, f->uids, &f->series, &e));
-    annotations_open(f->store, &f->notes);
+    OK(annotations_open(f->store, &f->notes, &e));
     metas_open(f->store, f->uids, f->series, &f->metas);
 }
 

@@ -33,8 +33,8 @@ annotation_write_as(struct buf *b, const struct annotation *n,
     json_put_text(b, "tsuid", tsuid_text);
     field_put_if(b, "description", n->description);
     field_put_if(b, "notes", n->notes);
-    if (n->has_custom)
-        field_put_pairs(b, "custom", n->custom, n->custom_len);
+    if (n->custom.has)
+        field_put_pairs(b, "custom", n->custom.pairs, n->custom.len);
     json_put_int(b, "startTime", n->start);
     json_put_int(b, "endTime", n->end);
     buf_put_u8(b, '}');
@@ -69,9 +69,7 @@ annotation_read(const struct json_t *json, struct arena *a,
 
     clear_request(out);
     st = fields_read_json(json, FIELDS(fields), a, out, &out->fields, e);
-    out->note.custom = out->custom.pairs;
-    out->note.custom_len = out->custom.len;
-    out->note.has_custom = out->custom.has;
+    out->note.custom = out->custom;
     return st;
 }
 

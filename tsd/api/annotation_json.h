@@ -24,7 +24,7 @@ void annotation_write_as(struct buf *b, const struct annotation *n,
 /* A note as a request has it: its TSUID still text. */
 struct annotation_request {
     struct annotation note;
-    struct field_pairs custom; /* the same as in 'note' */
+    struct text_pairs custom; /* the same as in 'note' */
     struct slice tsuid_text;
     unsigned fields; /* enum annotation_field */
 };

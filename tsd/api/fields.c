@@ -153,7 +153,7 @@ read_double(const json_t *v, const struct field *f, double *out,
 
 static enum status
 read_pairs(const json_t *v, const char *name, struct arena *a,
-           struct field_pairs *out, struct error *e)
+           struct text_pairs *out, struct error *e)
 {
     json_t *object = (json_t *)(uintptr_t)v, *value;
     enum status st = ST_OK;
@@ -161,7 +161,7 @@ read_pairs(const json_t *v, const char *name, struct arena *a,
 
     if (!json_is_object(v))
         return error_set(e, ST_INVALID, "'%s' must be an object", name);
-    *out = (struct field_pairs){ .has = true };
+    *out = (struct text_pairs){ .has = true };
     out->pairs = arena_array(a, json_object_size(v) + 1, sizeof *out->pairs);
     if (out->pairs == NULL)
         return api_no_memory(e);

@@ -27,7 +27,7 @@ enum field_type {
     FIELD_BOOL,   /* bool; as a parameter true when it is there */
     FIELD_SWITCH, /* bool: is the text "true", in any case? */
     FIELD_DOUBLE, /* double; a parameter has the 24 bits of Java's float */
-    FIELD_PAIRS,  /* struct field_pairs; an object of texts or null */
+    FIELD_PAIRS,  /* struct text_pairs; an object of texts or null */
     FIELD_LIST,   /* struct field_list; a parameter is split at commas */
     FIELD_OTHER,  /* known, but read by the caller */
 };
@@ -49,12 +49,6 @@ struct field {
     unsigned bit; /* set in 'seen' when it has a value */
     /* The sentence for a bad parameter, or a list in JSON; NULL: the usual. */
     const char *fault;
-};
-
-struct field_pairs {
-    struct tag *pairs;
-    size_t len;
-    bool has; /* null is not the same as {} */
 };
 
 struct field_list {

@@ -59,9 +59,7 @@ meta_read(const struct http_request *r, bool is_series,
               ? fields_read(r, FIELDS(series_fields), out, &out->fields, reply)
               : fields_read(r, FIELDS(uid_fields), out, &out->fields, reply)))
         return false;
-    out->meta.custom = out->custom.pairs;
-    out->meta.custom_len = out->custom.len;
-    out->meta.has_custom = out->custom.has;
+    out->meta.custom = out->custom;
     if (is_series || (in_body && out->type_text.size == 0) ||
         meta_read_type(out->type_text, &kind, &e) == ST_OK)
         return true;
@@ -158,8 +156,8 @@ meta_write_uid(const struct api *a, struct buf *b, enum uid_kind kind,
         field_put_text(b, "description", m.description);
         field_put_text(b, "notes", m.notes);
         json_put_int(b, "created", m.created);
-        if (m.has_custom)
-            field_put_pairs(b, "custom", m.custom, m.custom_len);
+        if (m.custom.has)
+            field_put_pairs(b, "custom", m.custom.pairs, m.custom.len);
         else
             json_put_list(b, "custom", NULL, 0);
         field_put_text(b, "displayName", m.display_name);
@@ -222,8 +220,8 @@ meta_write_series(const struct api *a, struct buf *b, struct slice tsuid,
     field_put_if(b, "description", meta->description);
     field_put_if(b, "notes", meta->notes);
     json_put_int(b, "created", meta->created);
-    if (meta->has_custom)
-        field_put_pairs(b, "custom", meta->custom, meta->custom_len);
+    if (meta->custom.has)
+        field_put_pairs(b, "custom", meta->custom.pairs, meta->custom.len);
     field_put_if(b, "units", meta->units);
     json_put_int(b, "retention", meta->retention);
     put_limit(b, "max", meta->max);

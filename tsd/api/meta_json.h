@@ -16,8 +16,8 @@ struct meta_request {
     struct slice id_text;   /* "uid" or "tsuid"; empty: none */
     struct slice type_text; /* of a "uid"; empty: none */
     struct meta meta;
-    struct field_pairs custom; /* the same as in 'meta' */
-    unsigned fields;           /* enum meta_field: what differs from nothing */
+    struct text_pairs custom; /* the same as in 'meta' */
+    unsigned fields;          /* enum meta_field: what differs from nothing */
 };
 
 /* Reads the body, or the parameters when it is empty.  False: it replied. */

@@ -85,7 +85,7 @@ check_tree(struct tables *t, struct slice key, struct slice value,
 
     t->n.others++;
     if (st == ST_OK && !is_rule)
-        st = tree_decode(value, &tree, &why);
+        st = record_decode(&tree_format, value, NULL, &tree, &why);
     else if (st == ST_OK)
         st = tree_rule_decode(value, &rule, &why);
     if (st == ST_OK && is_rule)

@@ -7,34 +7,35 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "base/crash.h"
-#include "base/lock.h"
 #include "base/mem.h"
 
 #define ANNOTATIONS_MAGIC FOURCC('A', 'N', 'N', 'O')
 
 #define DELETE_AT_ONCE 1000
 
-/* Whether there is any: no query has looked, none was there when one did and
- * none was written since, or one was written. */
-enum known { KNOWN_NOT, KNOWN_NONE, KNOWN_WRITTEN };
-
 struct annotations {
     uint32_t magic;
     struct store *store;
-    struct lock lock; /* from reading a note to rewriting it */
-    _Atomic int known;
+    struct lock lock;
+    atomic_bool any; /* one was there at the start, or was written since */
 };
 
-void
-annotations_open(struct store *s, struct annotations **out)
+static enum status look_for_any(struct annotations *a, struct error *e);
+
+enum status
+annotations_open(struct store *s, struct annotations **out, struct error *e)
 {
     struct annotations *a = mem_new(sizeof *a);
+    enum status st;
 
     a->magic = ANNOTATIONS_MAGIC;
     a->store = s;
     lock_init(&a->lock);
+    st = look_for_any(a, e);
+    if (st != ST_OK)
+        annotations_close(&a);
     *out = a;
+    return st;
 }
 
 void
@@ -58,12 +59,6 @@ annotation_ms(int64_t time)
 }
 
 static enum status
-no_memory(struct error *e)
-{
-    return error_set(e, ST_LIMIT, "the request needs too much memory");
-}
-
-static enum status
 check(struct slice tsuid, int64_t start, struct error *e)
 {
     if (start < 1)
@@ -73,30 +68,7 @@ check(struct slice tsuid, int64_t start, struct error *e)
     return ST_OK;
 }
 
-/* -- get ----------------------------------------------------------------- */
-
-/* A copy in the arena, with another slice's bytes. */
-static bool
-copy_slice(struct arena *arena, struct slice *s)
-{
-    const char *copy = arena_strdup(arena, *s);
-
-    if (copy == NULL)
-        return false;
-    *s = slice_of(copy, s->size);
-    return true;
-}
-
-/* Decodes bytes that do not last. */
-static enum status
-decode_copy(struct slice bytes, struct slice tsuid, struct arena *arena,
-            struct annotation *out, struct error *e)
-{
-    out->tsuid = tsuid;
-    if (!copy_slice(arena, &bytes) || !copy_slice(arena, &out->tsuid))
-        return no_memory(e);
-    return annotation_decode(bytes, arena, out, e);
-}
+/* -- one ------------------------------------------------------------------- */
 
 /* ST_NOT_FOUND without a text. */
 static enum status
@@ -104,14 +76,11 @@ read_note(struct annotations *a, struct slice tsuid, int64_t start,
           struct arena *arena, struct annotation *out, struct error *e)
 {
     uint8_t key[ANNOTATION_KEY_MAX];
-    struct buf value = BUF_INIT;
     size_t size = annotation_key(tsuid, annotation_ms(start), key);
-    enum status st = kv_get(store_kv(a->store), slice_of(key, size), &value, e);
 
-    if (st == ST_OK)
-        st = decode_copy(buf_slice(&value), tsuid, arena, out, e);
-    buf_fini(&value);
-    return st;
+    out->tsuid = tsuid;
+    return record_read(a->store, slice_of(key, size), &annotation_format, arena,
+                       out, e);
 }
 
 enum status
@@ -127,55 +96,6 @@ annotation_get(struct annotations *a, struct slice tsuid, int64_t start,
     if (st == ST_NOT_FOUND)
         return error_set(e, st, "Unable to locate annotation in storage");
     return st;
-}
-
-/* -- put ----------------------------------------------------------------- */
-
-/* A null does: it empties what is stored. */
-static bool
-says_something(struct slice text)
-{
-    return text.size > 0 || annotation_is_null(text);
-}
-
-/* Empties what was not named; says what is left, as a set of fields that have
- * a value. */
-static unsigned
-keep_named(struct annotation *n, unsigned fields)
-{
-    if (!(fields & ANNOTATION_END))
-        n->end = 0;
-    if (!(fields & ANNOTATION_DESCRIPTION))
-        n->description = slice_str("");
-    if (!(fields & ANNOTATION_NOTES))
-        n->notes = slice_str("");
-    if (!(fields & ANNOTATION_CUSTOM))
-        n->has_custom = false;
-    if (!n->has_custom) {
-        n->custom = NULL;
-        n->custom_len = 0;
-    }
-    return (n->end != 0 ? ANNOTATION_END : 0u) |
-           (says_something(n->description) ? ANNOTATION_DESCRIPTION : 0u) |
-           (says_something(n->notes) ? ANNOTATION_NOTES : 0u) |
-           (n->has_custom ? ANNOTATION_CUSTOM : 0u);
-}
-
-/* Fields without a new value take the old one. */
-static void
-merge(struct annotation *n, const struct annotation *old, unsigned given)
-{
-    if (!(given & ANNOTATION_END))
-        n->end = old->end;
-    if (!(given & ANNOTATION_DESCRIPTION))
-        n->description = old->description;
-    if (!(given & ANNOTATION_NOTES))
-        n->notes = old->notes;
-    if (!(given & ANNOTATION_CUSTOM)) {
-        n->has_custom = old->has_custom;
-        n->custom = old->custom;
-        n->custom_len = old->custom_len;
-    }
 }
 
 /* A pair and where it stood: of equal keys the last one wins. */
@@ -194,72 +114,46 @@ compare_placed(const void *a, const void *b)
 }
 
 static bool
-sort_custom(struct annotation *n, struct arena *arena)
+sort_custom(struct text_pairs *custom, struct arena *arena)
 {
-    struct placed *all = arena_array(arena, n->custom_len, sizeof *all);
-    struct tag *sorted = arena_array(arena, n->custom_len, sizeof *sorted);
+    struct placed *all = arena_array(arena, custom->len, sizeof *all);
+    struct tag *sorted = arena_array(arena, custom->len, sizeof *sorted);
     size_t len = 0;
 
     if (all == NULL || sorted == NULL)
         return false;
-    for (size_t i = 0; i < n->custom_len; i++)
-        all[i] = (struct placed){ n->custom[i], i };
-    if (n->custom_len > 0)
-        qsort(all, n->custom_len, sizeof *all, compare_placed);
-    for (size_t i = 0; i < n->custom_len; i++) {
+    for (size_t i = 0; i < custom->len; i++)
+        all[i] = (struct placed){ custom->pairs[i], i };
+    if (custom->len > 0)
+        qsort(all, custom->len, sizeof *all, compare_placed);
+    for (size_t i = 0; i < custom->len; i++) {
         if (len > 0 && slice_eq(sorted[len - 1].key, all[i].pair.key))
             len--;
         sorted[len++] = all[i].pair;
     }
-    n->custom = sorted;
-    n->custom_len = len;
+    custom->pairs = sorted;
+    custom->len = len;
     return true;
 }
 
 static enum status
-write_note(struct annotations *a, const struct annotation *n, uint64_t *lsn,
-           struct error *e)
+batch_note(struct annotations *a, struct kv_batch *b, struct annotation *n,
+           unsigned given, bool overwrite, struct arena *arena, struct error *e)
 {
     uint8_t key[ANNOTATION_KEY_MAX];
-    struct buf value;
-    struct kv_batch *b;
-    enum status st;
-
-    buf_init(&value, ANNOTATION_BYTES);
-    annotation_encode(n, &value);
-    if (value.failed) {
-        buf_fini(&value);
-        return error_set(e, ST_LIMIT, "annotation of more than %zu bytes",
-                         ANNOTATION_BYTES);
-    }
-    b = kv_batch_new();
-    kv_batch_put(
-        b,
-        slice_of(key, annotation_key(n->tsuid, annotation_ms(n->start), key)),
-        buf_slice(&value));
-    atomic_store(&a->known, KNOWN_WRITTEN);
-    st = store_write(a->store, b, lsn, e);
-    crash_point("annotation-written");
-    kv_batch_free(&b);
-    buf_fini(&value);
-    return st;
-}
-
-static enum status
-put_locked(struct annotations *a, struct annotation *n, unsigned given,
-           bool overwrite, struct arena *arena, uint64_t *lsn, struct error *e)
-    REQUIRES(a->lock)
-{
     struct annotation old;
     enum status st = read_note(a, n->tsuid, n->start, arena, &old, e);
 
-    if (st == ST_OK) {
-        if (old.start < n->start)
-            n->start = old.start;
-        if (!overwrite)
-            merge(n, &old, given);
-    }
-    return st == ST_OK || st == ST_NOT_FOUND ? write_note(a, n, lsn, e) : st;
+    if (st != ST_OK && st != ST_NOT_FOUND)
+        return st;
+    if (st == ST_OK && old.start < n->start)
+        n->start = old.start;
+    if (st == ST_OK && !overwrite)
+        record_merge(&annotation_format, n, &old, ~given);
+    return record_put(
+        b,
+        slice_of(key, annotation_key(n->tsuid, annotation_ms(n->start), key)),
+        &annotation_format, n, e);
 }
 
 enum status
@@ -267,7 +161,9 @@ annotation_put(struct annotations *a, struct annotation *n, unsigned fields,
                bool overwrite, struct arena *arena, bool *changed,
                struct error *e)
 {
-    uint64_t lsn;
+    const struct annotation none = { .description = slice_str(""),
+                                     .notes = slice_str("") };
+    struct change c;
     unsigned given;
     enum status st;
 
@@ -276,86 +172,79 @@ annotation_put(struct annotations *a, struct annotation *n, unsigned fields,
     st = check(n->tsuid, n->start, e);
     if (st != ST_OK)
         return st;
-    given = keep_named(n, fields);
+    record_merge(&annotation_format, n, &none, ~fields);
+    given = record_given(&annotation_format, n);
     if (given == 0)
         return ST_OK;
-    if (!sort_custom(n, arena))
-        return no_memory(e);
-    lock_take(&a->lock);
-    st = put_locked(a, n, given, overwrite, arena, &lsn, e);
-    lock_drop(&a->lock);
-    if (st == ST_OK)
-        st = store_commit(a->store, lsn, false, e);
+    if (!sort_custom(&n->custom, arena))
+        return error_no_memory(e);
+    c = change_begin(a->store, &a->lock);
+    st = batch_note(a, c.batch, n, given, overwrite, arena, e);
+    atomic_store(&a->any, true);
+    st = change_end(&c, st, e);
     *changed = st == ST_OK;
     return st;
 }
 
-/* -- each ---------------------------------------------------------------- */
-
-/* The note on which 'it' stands.  False: its key is not within the range. */
-static bool
-note_at(const struct kv_iter *it, struct slice last, struct slice *tsuid,
-        int64_t *ms, struct error *e, enum status *st)
+enum status
+annotation_delete(struct annotations *a, struct slice tsuid, int64_t start,
+                  struct error *e)
 {
-    if (slice_cmp(kv_iter_key(it), last) > 0)
-        return false;
-    *st = annotation_key_parse(kv_iter_key(it), tsuid, ms, e);
-    return *st == ST_OK;
+    uint8_t key[ANNOTATION_KEY_MAX];
+    struct change c;
+    enum status st;
+
+    OBJ_CHECK(a, ANNOTATIONS_MAGIC);
+    st = check(tsuid, start, e);
+    if (st != ST_OK)
+        return st;
+    c = change_begin(a->store, &a->lock);
+    kv_batch_delete(
+        c.batch,
+        slice_of(key, annotation_key(tsuid, annotation_ms(start), key)));
+    return change_end(&c, ST_OK, e);
 }
 
-/* Calls 'f' with each note from the first key to the last, until it has seen
- * enough. */
-static enum status
-walk(struct annotations *a, struct slice first, struct slice last,
-     bool (*f)(void *ctx, const struct annotation *n), void *ctx,
-     struct error *e)
-{
-    struct arena *arena = arena_new(0);
-    struct kv_iter *it =
-        kv_iter_open(store_kv(a->store), KEY_TABLE(TABLE_ANNOTATIONS));
-    enum status st = ST_OK, closed;
-    struct annotation n;
-    int64_t ms;
+/* -- many ------------------------------------------------------------------ */
 
-    for (bool on = kv_iter_seek(it, first);
-         on && note_at(it, last, &n.tsuid, &ms, e, &st);
-         on = kv_iter_next(it)) {
-        arena_reset(arena);
-        st = annotation_decode(kv_iter_value(it), arena, &n, e);
-        if (st != ST_OK || !f(ctx, &n))
-            break;
-    }
-    closed = kv_iter_close(&it, st == ST_OK ? e : NULL);
-    arena_free(&arena);
+static struct kv_iter *
+iter_open(struct annotations *a)
+{
+    OBJ_CHECK(a, ANNOTATIONS_MAGIC);
+    return kv_iter_open(store_kv(a->store), KEY_TABLE(TABLE_ANNOTATIONS));
+}
+
+/* 'st', or why the iterator ended. */
+static enum status
+iter_close(struct kv_iter *it, enum status st, struct error *e)
+{
+    enum status closed = kv_iter_close(&it, st == ST_OK ? e : NULL);
+
     return st == ST_OK ? closed : st;
 }
 
-/* Makes the first and the last key of a range; false when it is empty. */
+/* Does the iterator stand on a note? */
 static bool
-range_keys(struct slice tsuid, int64_t from_ms, int64_t to_ms, uint8_t *first,
-           struct slice *last)
+on_note(const struct kv_iter *it, bool on)
 {
-    uint8_t *bytes = first + ANNOTATION_KEY_MAX;
-
-    if (to_ms < from_ms || to_ms < 0 || tsuid.size > TSUID_MAX)
-        return false;
-    (void)annotation_key(tsuid, from_ms < 0 ? 0 : from_ms, first);
-    *last = slice_of(bytes, annotation_key(tsuid, to_ms, bytes));
-    return true;
+    return on && slice_starts(kv_iter_key(it), KEY_TABLE(TABLE_ANNOTATIONS));
 }
 
-enum status
-annotation_each(struct annotations *a, struct slice tsuid, int64_t from_ms,
-                int64_t to_ms, bool (*f)(void *ctx, const struct annotation *n),
-                void *ctx, struct error *e)
+static enum status
+look_for_any(struct annotations *a, struct error *e)
 {
-    uint8_t keys[2 * ANNOTATION_KEY_MAX];
-    struct slice last;
+    struct kv_iter *it = iter_open(a);
 
+    atomic_store(&a->any,
+                 on_note(it, kv_iter_seek(it, KEY_TABLE(TABLE_ANNOTATIONS))));
+    return iter_close(it, ST_OK, e);
+}
+
+bool
+annotation_any(struct annotations *a)
+{
     OBJ_CHECK(a, ANNOTATIONS_MAGIC);
-    if (!range_keys(tsuid, from_ms, to_ms, keys, &last))
-        return ST_OK;
-    return walk(a, slice_of(keys, last.size), last, f, ctx, e);
+    return atomic_load(&a->any);
 }
 
 enum status
@@ -363,63 +252,47 @@ annotation_walk(struct annotations *a,
                 bool (*f)(void *ctx, const struct annotation *n), void *ctx,
                 struct error *e)
 {
-    uint8_t last[ANNOTATION_KEY_MAX + 1];
-
-    OBJ_CHECK(a, ANNOTATIONS_MAGIC);
-    memset(last, 0xff, sizeof last); /* behind the longest */
-    last[0] = TABLE_ANNOTATIONS;
-    return walk(a, slice_of(last, 1), slice_of(last, sizeof last), f, ctx, e);
-}
-
-/* -- delete -------------------------------------------------------------- */
-
-enum status
-annotation_delete(struct annotations *a, struct slice tsuid, int64_t start,
-                  struct error *e)
-{
-    uint8_t key[ANNOTATION_KEY_MAX];
-    struct kv_batch *b;
-    uint64_t lsn;
-    enum status st;
-
-    OBJ_CHECK(a, ANNOTATIONS_MAGIC);
-    st = check(tsuid, start, e);
-    if (st != ST_OK)
-        return st;
-    b = kv_batch_new();
-    kv_batch_delete(
-        b, slice_of(key, annotation_key(tsuid, annotation_ms(start), key)));
-    lock_take(&a->lock);
-    st = store_write(a->store, b, &lsn, e);
-    lock_drop(&a->lock);
-    kv_batch_free(&b);
-    return st != ST_OK ? st : store_commit(a->store, lsn, false, e);
-}
-
-/* Collects up to DELETE_AT_ONCE keys, and sets the first key for the next
- * batch behind them; '*more' when it stopped for being full. */
-static enum status
-collect(struct annotations *a, uint8_t *first, struct slice last,
-        struct kv_batch *b, bool *more, struct error *e)
-{
-    struct kv_iter *it =
-        kv_iter_open(store_kv(a->store), KEY_TABLE(TABLE_ANNOTATIONS));
-    struct slice tsuid;
-    enum status st = ST_OK, closed;
+    struct arena *arena = arena_new(0);
+    struct kv_iter *it = iter_open(a);
+    enum status st = ST_OK;
+    struct annotation n;
     int64_t ms;
 
-    *more = false;
+    for (bool on = kv_iter_seek(it, KEY_TABLE(TABLE_ANNOTATIONS));
+         on_note(it, on); on = kv_iter_next(it)) {
+        arena_reset(arena);
+        st = annotation_key_parse(kv_iter_key(it), &n.tsuid, &ms, e);
+        if (st == ST_OK)
+            st = annotation_decode(kv_iter_value(it), arena, &n, e);
+        if (st != ST_OK || !f(ctx, &n))
+            break;
+    }
+    arena_free(&arena);
+    return iter_close(it, st, e);
+}
+
+/* Deletes up to DELETE_AT_ONCE notes from the first key on, and sets that to
+ * the last one of them. */
+static enum status
+batch_range(struct annotations *a, struct kv_batch *b, uint8_t *first,
+            struct slice last, struct error *e)
+{
+    struct kv_iter *it = iter_open(a);
+    enum status st = ST_OK;
+
     for (bool on = kv_iter_seek(it, slice_of(first, last.size));
-         on && note_at(it, last, &tsuid, &ms, e, &st); on = kv_iter_next(it)) {
-        *more = kv_batch_len(b) == DELETE_AT_ONCE;
-        if (*more) {
-            memcpy(first, kv_iter_key(it).data, last.size);
+         on && kv_batch_len(b) < DELETE_AT_ONCE &&
+         slice_cmp(kv_iter_key(it), last) <= 0;
+         on = kv_iter_next(it)) {
+        if (kv_iter_key(it).size != last.size) {
+            st = error_set(e, ST_CORRUPT, "annotation key of %zu bytes",
+                           kv_iter_key(it).size);
             break;
         }
+        memcpy(first, kv_iter_key(it).data, last.size);
         kv_batch_delete(b, kv_iter_key(it));
     }
-    closed = kv_iter_close(&it, st == ST_OK ? e : NULL);
-    return st == ST_OK ? closed : st;
+    return iter_close(it, st, e);
 }
 
 enum status
@@ -427,31 +300,24 @@ annotation_delete_range(struct annotations *a, struct slice tsuid,
                         int64_t from_ms, int64_t to_ms, uint64_t *deleted,
                         struct error *e)
 {
-    uint8_t keys[2 * ANNOTATION_KEY_MAX];
-    struct slice last;
-    struct kv_batch *b;
-    uint64_t lsn = 0;
-    bool more = true;
+    uint8_t first[ANNOTATION_KEY_MAX], last[ANNOTATION_KEY_MAX];
+    size_t size, n = DELETE_AT_ONCE;
     enum status st = ST_OK;
 
     OBJ_CHECK(a, ANNOTATIONS_MAGIC);
     *deleted = 0;
-    if (!range_keys(tsuid, from_ms, to_ms, keys, &last))
+    if (to_ms < from_ms || to_ms < 0 || tsuid.size > TSUID_MAX)
         return ST_OK;
-    b = kv_batch_new();
-    while (st == ST_OK && more) {
-        kv_batch_clear(b);
-        lock_take(&a->lock);
-        st = collect(a, keys, last, b, &more, e);
-        if (st == ST_OK && kv_batch_len(b) > 0)
-            st = store_write(a->store, b, &lsn, e);
-        lock_drop(&a->lock);
-        if (st == ST_OK)
-            *deleted += kv_batch_len(b);
+    (void)annotation_key(tsuid, from_ms < 0 ? 0 : from_ms, first);
+    size = annotation_key(tsuid, to_ms, last);
+    while (st == ST_OK && n == DELETE_AT_ONCE) {
+        struct change c = change_begin(a->store, &a->lock);
+
+        st = batch_range(a, c.batch, first, slice_of(last, size), e);
+        n = kv_batch_len(c.batch);
+        st = change_end(&c, st, e);
+        *deleted += st == ST_OK ? n : 0;
     }
-    kv_batch_free(&b);
-    if (st == ST_OK && *deleted > 0)
-        st = store_commit(a->store, lsn, false, e);
     return st;
 }
 
@@ -468,25 +334,32 @@ compare_tsuids(const void *a, const void *b)
     return slice_cmp(*x, *y);
 }
 
-struct listed {
-    struct annotation note;
-    size_t at;
-};
-
 static int
-compare_listed(const void *a, const void *b)
+compare_notes(const void *a, const void *b)
 {
-    const struct listed *x = a, *y = b;
+    const struct annotation *x = a, *y = b;
 
-    if (x->note.start != y->note.start)
-        return x->note.start < y->note.start ? -1 : 1;
-    return (x->at > y->at) - (x->at < y->at);
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    return compare_tsuids(&x->tsuid, &y->tsuid);
+}
+
+/* A copy in the arena. */
+static enum status
+copy_slice(struct arena *arena, struct slice s, struct slice *out,
+           struct error *e)
+{
+    const char *copy = arena_strdup(arena, s);
+
+    *out = slice_of(copy, s.size);
+    return copy == NULL ? error_no_memory(e) : ST_OK;
 }
 
 /* What grows while notes are found. */
 struct list {
     struct arena *arena;
-    struct listed *notes;
+    struct annotation *notes;
+    struct slice *tsuids; /* or of these alone */
     size_t len, cap;
 };
 
@@ -494,12 +367,18 @@ static enum status
 list_add(struct list *l, struct slice tsuid, struct slice bytes,
          struct error *e)
 {
+    struct annotation *n;
+    enum status st;
+
     l->notes =
         arena_grow(l->arena, l->notes, l->len, &l->cap, sizeof *l->notes);
     if (l->notes == NULL)
-        return no_memory(e);
-    l->notes[l->len].at = l->len;
-    return decode_copy(bytes, tsuid, l->arena, &l->notes[l->len++].note, e);
+        return error_no_memory(e);
+    n = &l->notes[l->len++];
+    st = copy_slice(l->arena, tsuid, &n->tsuid, e);
+    if (st == ST_OK)
+        st = copy_slice(l->arena, bytes, &bytes, e);
+    return st == ST_OK ? annotation_decode(bytes, l->arena, n, e) : st;
 }
 
 /* Walks the sorted TSUIDs and the notes together, each leaping to where the
@@ -521,7 +400,7 @@ list_walk(struct kv_iter *it, const struct slice *tsuids, size_t len,
         if (!placed)
             on = kv_iter_seek(
                 it, slice_of(key, annotation_key(tsuids[i], from_ms, key)));
-        if (!on || kv_iter_key(it).data[0] != TABLE_ANNOTATIONS)
+        if (!on_note(it, on))
             break;
         st = annotation_key_parse(kv_iter_key(it), &tsuid, &ms, e);
         if (st != ST_OK)
@@ -542,18 +421,6 @@ list_walk(struct kv_iter *it, const struct slice *tsuids, size_t len,
         on = kv_iter_next(it);
     }
     return ST_OK;
-}
-
-static enum status
-list_all(struct annotations *a, const struct slice *sorted, size_t len,
-         int64_t from_ms, int64_t to_ms, struct list *l, struct error *e)
-{
-    struct kv_iter *it =
-        kv_iter_open(store_kv(a->store), KEY_TABLE(TABLE_ANNOTATIONS));
-    enum status st = list_walk(it, sorted, len, from_ms, to_ms, l, e);
-    enum status closed = kv_iter_close(&it, st == ST_OK ? e : NULL);
-
-    return st == ST_OK ? closed : st;
 }
 
 /* A sorted copy without repetitions. */
@@ -584,51 +451,71 @@ annotation_list(struct annotations *a, const struct slice *tsuids, size_t len,
 {
     struct list l = { .arena = arena };
     struct slice *sorted;
+    struct kv_iter *it;
     enum status st;
 
-    OBJ_CHECK(a, ANNOTATIONS_MAGIC);
     *out = NULL;
     *out_len = 0;
     if (to_ms < from_ms || to_ms < 0)
         return ST_OK;
     sorted = sort_tsuids(tsuids, &len, arena);
     if (sorted == NULL)
-        return no_memory(e);
-    st = list_all(a, sorted, len, from_ms < 0 ? 0 : from_ms, to_ms, &l, e);
+        return error_no_memory(e);
+    it = iter_open(a);
+    st = list_walk(it, sorted, len, from_ms < 0 ? 0 : from_ms, to_ms, &l, e);
+    st = iter_close(it, st, e);
     if (st != ST_OK || l.len == 0)
         return st;
-    qsort(l.notes, l.len, sizeof *l.notes, compare_listed);
-    *out = arena_array(arena, l.len, sizeof **out);
-    if (*out == NULL)
-        return no_memory(e);
-    for (size_t i = 0; i < l.len; i++)
-        (*out)[i] = l.notes[i].note;
+    qsort(l.notes, l.len, sizeof *l.notes, compare_notes);
+    *out = l.notes;
     *out_len = l.len;
     return ST_OK;
 }
 
+/* The hour that holds this second, in ms; all that lies behind the last row is
+ * one time. */
+static int64_t
+hour_ms(int64_t s)
+{
+    const int64_t last = INT64_C(1) << 33;
+
+    return (s > last ? last : s) / HOUR_S * HOUR_S * 1000;
+}
+
+enum status
+annotation_globals(struct annotations *a, int64_t from_s, int64_t to_s,
+                   struct arena *arena, struct annotation **out,
+                   size_t *out_len, struct error *e)
+{
+    const struct slice global = slice_str("");
+    size_t len;
+    enum status st =
+        annotation_list(a, &global, 1, hour_ms(from_s),
+                        hour_ms(to_s + HOUR_S) - 1, arena, out, &len, e);
+
+    *out_len = 0;
+    for (size_t i = 0; i < len && st == ST_OK; i++)
+        if ((*out)[i].start >= from_s && (*out)[i].end <= to_s)
+            (*out)[(*out_len)++] = (*out)[i];
+    return st;
+}
+
 /* -- series -------------------------------------------------------------- */
 
-struct noted {
-    struct arena *arena;
-    struct slice *tsuids;
-    size_t len, cap;
-};
-
 static enum status
-noted_add(struct noted *n, struct slice tsuid, struct error *e)
+noted_add(struct list *l, struct slice tsuid, struct error *e)
 {
-    n->tsuids = arena_grow(n->arena, n->tsuids, n->len, &n->cap, sizeof tsuid);
-    if (n->tsuids == NULL)
-        return no_memory(e);
-    n->tsuids[n->len] = tsuid;
-    return copy_slice(n->arena, &n->tsuids[n->len++]) ? ST_OK : no_memory(e);
+    l->tsuids =
+        arena_grow(l->arena, l->tsuids, l->len, &l->cap, sizeof *l->tsuids);
+    if (l->tsuids == NULL)
+        return error_no_memory(e);
+    return copy_slice(l->arena, tsuid, &l->tsuids[l->len++], e);
 }
 
 /* Leaps from TSUID to TSUID among those whose keys begin so. */
 static enum status
 walk_series(struct kv_iter *it, struct slice prefix, int64_t from_ms,
-            int64_t to_ms, struct noted *out, struct error *e)
+            int64_t to_ms, struct list *out, struct error *e)
 {
     uint8_t key[ANNOTATION_KEY_MAX + 1];
     bool on = kv_iter_seek(it, prefix);
@@ -662,13 +549,12 @@ annotation_series(struct annotations *a, struct slice metric, int64_t from_ms,
                   size_t *out_len, struct error *e)
 {
     const struct key_layout *layout;
-    struct noted found = { .arena = arena };
+    struct list found = { .arena = arena };
     struct kv_iter *it;
-    enum status st = ST_OK, closed;
+    enum status st = ST_OK;
 
-    OBJ_CHECK(a, ANNOTATIONS_MAGIC);
+    it = iter_open(a);
     layout = store_layout(a->store);
-    it = kv_iter_open(store_kv(a->store), KEY_TABLE(TABLE_ANNOTATIONS));
     for (size_t tags = 1; tags <= KEY_MAX_TAGS && st == ST_OK; tags++) {
         uint8_t prefix[1 + 2 + TSUID_MAX] = { TABLE_ANNOTATIONS };
 
@@ -680,30 +566,7 @@ annotation_series(struct annotations *a, struct slice metric, int64_t from_ms,
         st = walk_series(it, slice_of(prefix, 3 + metric.size),
                          from_ms < 0 ? 0 : from_ms, to_ms, &found, e);
     }
-    closed = kv_iter_close(&it, st == ST_OK ? e : NULL);
     *out = found.tsuids;
     *out_len = found.len;
-    return st == ST_OK ? closed : st;
-}
-
-enum status
-annotation_any(struct annotations *a, bool *any, struct error *e)
-{
-    const uint8_t table[1] = { TABLE_ANNOTATIONS };
-    int before = KNOWN_NOT;
-    struct kv_iter *it;
-    enum status st;
-
-    OBJ_CHECK(a, ANNOTATIONS_MAGIC);
-    *any = false;
-    if (atomic_load(&a->known) == KNOWN_NONE)
-        return ST_OK;
-    it = kv_iter_open(store_kv(a->store), KEY_TABLE(TABLE_ANNOTATIONS));
-    *any = kv_iter_seek(it, slice_of(table, 1)) &&
-           slice_starts(kv_iter_key(it), slice_of(table, 1));
-    st = kv_iter_close(&it, e);
-    /* Unless one is being written meanwhile. */
-    if (st == ST_OK && !*any)
-        (void)atomic_compare_exchange_strong(&a->known, &before, KNOWN_NONE);
-    return st;
+    return iter_close(it, st, e);
 }

@@ -11,7 +11,7 @@
  * Owns:    what it hands out is in the caller's arena, or lent to a callback.
  * Threads: any; a lock is held from the reading of a note to its rewriting,
  *          across one WAL append.
- * Fails:   ST_INVALID without a start; ST_LIMIT past ANNOTATION_BYTES or the
+ * Fails:   ST_INVALID without a start; ST_LIMIT past RECORD_BYTES or the
  *          arena; ST_NOT_FOUND; ST_IO, ST_CORRUPT.
  */
 #ifndef UID_META_ANNOTATION_H
@@ -21,26 +21,17 @@
 #include "storage/store/store.h"
 #include "uid/meta/annotation_codec.h"
 
-/* Of all the texts of one together. */
-#define ANNOTATION_BYTES ((size_t)1 << 20)
-
 struct annotations; /* opaque */
 
-/* Which fields a request named. */
-enum annotation_field {
-    ANNOTATION_END = 1,
-    ANNOTATION_DESCRIPTION = 2,
-    ANNOTATION_NOTES = 4,
-    ANNOTATION_CUSTOM = 8,
-};
-
-void annotations_open(struct store *s, struct annotations **out);
+MUST_CHECK enum status
+annotations_open(struct store *s, struct annotations **out, struct error *e);
 void annotations_close(struct annotations **a);
 
 /* The moment of a time as written. */
 int64_t annotation_ms(int64_t time);
 
-/* Finds by TSUID and start; ST_NOT_FOUND with OpenTSDB's text. */
+/* Finds by TSUID, which is lent to '*out', and start; ST_NOT_FOUND with
+ * OpenTSDB's text. */
 MUST_CHECK enum status annotation_get(struct annotations *a, struct slice tsuid,
                                       int64_t start, struct arena *arena,
                                       struct annotation *out, struct error *e);
@@ -68,14 +59,8 @@ MUST_CHECK enum status annotation_delete_range(struct annotations *a,
                                                uint64_t *deleted,
                                                struct error *e);
 
-/* Calls f with each that starts within [from_ms, to_ms], by start, until f
- * returns false.  What it lends dies with the call. */
-MUST_CHECK enum status
-annotation_each(struct annotations *a, struct slice tsuid, int64_t from_ms,
-                int64_t to_ms, bool (*f)(void *ctx, const struct annotation *n),
-                void *ctx, struct error *e);
-
-/* Calls f with every annotation there is, by TSUID and start. */
+/* Calls f with every annotation there is, by TSUID and start, until f returns
+ * false.  What it lends dies with the call. */
 MUST_CHECK enum status annotation_walk(struct annotations *a,
                                        bool (*f)(void *ctx,
                                                  const struct annotation *n),
@@ -90,6 +75,14 @@ annotation_list(struct annotations *a, const struct slice *tsuids, size_t len,
                 int64_t from_ms, int64_t to_ms, struct arena *arena,
                 struct annotation **out, size_t *out_len, struct error *e);
 
+/* The global ones, by start as written, as OpenTSDB reads them: by whole hours,
+ * of which those stay that start from 'from_s' on and end by 'to_s', both
+ * compared with what is written, be it seconds or milliseconds. */
+MUST_CHECK enum status annotation_globals(struct annotations *a, int64_t from_s,
+                                          int64_t to_s, struct arena *arena,
+                                          struct annotation **out,
+                                          size_t *out_len, struct error *e);
+
 /* The TSUIDs, led by the metric's id, of those that start within [from_ms,
  * to_ms]: each once, in no useful order. */
 MUST_CHECK enum status annotation_series(struct annotations *a,
@@ -98,8 +91,7 @@ MUST_CHECK enum status annotation_series(struct annotations *a,
                                          struct slice **out, size_t *out_len,
                                          struct error *e);
 
-/* Is there any annotation at all? */
-MUST_CHECK enum status annotation_any(struct annotations *a, bool *any,
-                                      struct error *e);
+/* May there be any annotation at all? */
+bool annotation_any(struct annotations *a);
 
 #endif

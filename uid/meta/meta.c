@@ -8,16 +8,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/cursor.h"
-#include "base/lock.h"
 #include "base/mem.h"
-#include "uid/meta/annotation_codec.h"
 
 #define METAS_MAGIC FOURCC('M', 'E', 'T', 'A')
 
-#define META_VERSION 1
-#define META_NULLS   2 /* a version, too: some text is null */
-#define META_GRAVE   0 /* in the place of the version: deleted */
+#define META_GRAVE 0 /* in the place of the version: deleted */
 
 #define META_KEY_MAX (2 + TSUID_MAX)
 
@@ -86,110 +81,38 @@ make_key(struct meta_of of, uint8_t out[META_KEY_MAX])
     return slice_of(out, 2 + of.id.size);
 }
 
-static void
-put_double(struct buf *b, double d)
+static const struct record_field meta_fields[] = {
+    RECORD(INT, meta, created, META_CREATED),
+    RECORD(TEXT_OR_NULL, meta, display_name, META_DISPLAY_NAME),
+    RECORD(TEXT_OR_NULL, meta, description, META_DESCRIPTION),
+    RECORD(TEXT_OR_NULL, meta, notes, META_NOTES),
+    RECORD(PAIRS, meta, custom, META_CUSTOM),
+    /* Of a series alone. */
+    RECORD(TEXT_OR_NULL, meta, units, META_UNITS),
+    RECORD(TEXT_OR_NULL, meta, data_type, META_DATA_TYPE),
+    RECORD(INT, meta, retention, META_RETENTION),
+    RECORD(DOUBLE, meta, max, META_MAX),
+    RECORD(DOUBLE, meta, min, META_MIN),
+};
+
+static const struct record_format name_format = { "metadata", meta_fields, 5 };
+static const struct record_format series_format = { "metadata", meta_fields,
+                                                    10 };
+
+static const struct record_format *
+format_of(bool of_series)
 {
-    uint64_t bits;
-
-    memcpy(&bits, &d, sizeof bits);
-    buf_put_u64(b, bits);
-}
-
-static double
-take_double(struct cursor *c)
-{
-    uint64_t bits = cursor_u64(c);
-    double d;
-
-    memcpy(&d, &bits, sizeof d);
-    return d;
-}
-
-static bool
-has_nulls(const struct meta *n)
-{
-    for (size_t i = 0; n->has_custom && i < n->custom_len; i++)
-        if (annotation_is_null(n->custom[i].value))
-            return true;
-    return annotation_is_null(n->display_name) ||
-           annotation_is_null(n->description) || annotation_is_null(n->notes) ||
-           annotation_is_null(n->units) || annotation_is_null(n->data_type);
-}
-
-static void
-encode(const struct meta *n, bool of_series, struct buf *b)
-{
-    bool nulls = has_nulls(n);
-
-    buf_put_u8(b, nulls ? META_NULLS : META_VERSION);
-    buf_put_zigzag(b, n->created);
-    null_text_put(b, n->display_name, nulls);
-    null_text_put(b, n->description, nulls);
-    null_text_put(b, n->notes, nulls);
-    buf_put_varint(b, n->has_custom ? n->custom_len + 1 : 0);
-    for (size_t i = 0; n->has_custom && i < n->custom_len; i++) {
-        null_text_put(b, n->custom[i].key, nulls);
-        null_text_put(b, n->custom[i].value, nulls);
-    }
-    if (!of_series)
-        return;
-    null_text_put(b, n->units, nulls);
-    null_text_put(b, n->data_type, nulls);
-    buf_put_zigzag(b, n->retention);
-    put_double(b, n->max);
-    put_double(b, n->min);
-}
-
-static enum status
-no_memory(struct error *e)
-{
-    return error_set(e, ST_LIMIT, "the request needs too much memory");
-}
-
-static enum status
-corrupt(struct slice bytes, struct error *e)
-{
-    return error_set(e, ST_CORRUPT, "metadata of %zu bytes", bytes.size);
+    return of_series ? &series_format : &name_format;
 }
 
 enum status
 meta_decode(struct slice bytes, bool of_series, struct arena *arena,
             struct meta *out, struct error *e)
 {
-    struct cursor c = cursor_of(bytes);
-    uint8_t version = cursor_u8(&c);
-    bool nulls = version == META_NULLS;
-    uint64_t custom;
-
     *out = meta_empty();
-    if (version == META_GRAVE && bytes.size == 1)
+    if (bytes.size == 1 && bytes.data[0] == META_GRAVE)
         return ST_NOT_FOUND;
-    out->created = cursor_zigzag(&c);
-    out->display_name = null_text_take(&c, nulls);
-    out->description = null_text_take(&c, nulls);
-    out->notes = null_text_take(&c, nulls);
-    custom = cursor_varint(&c);
-    /* Each pair takes two bytes at least. */
-    if ((version != META_VERSION && !nulls) || c.failed ||
-        custom / 2 > cursor_left(&c))
-        return corrupt(bytes, e);
-    out->has_custom = custom > 0;
-    out->custom_len = out->has_custom ? (size_t)custom - 1 : 0;
-    out->custom = arena_array(arena, out->custom_len, sizeof *out->custom);
-    if (out->custom == NULL)
-        return no_memory(e);
-    for (size_t i = 0; i < out->custom_len; i++) {
-        out->custom[i].key = null_text_take(&c, nulls);
-        out->custom[i].value = null_text_take(&c, nulls);
-    }
-    if (of_series) {
-        out->units = null_text_take(&c, nulls);
-        out->data_type = null_text_take(&c, nulls);
-        out->retention = cursor_zigzag(&c);
-        out->max = take_double(&c);
-        out->min = take_double(&c);
-    }
-    return c.failed || cursor_left(&c) > 0 ? corrupt(bytes, e) : ST_OK;
+    return record_decode(format_of(of_series), bytes, arena, out, e);
 }
 
 /* -- get ------------------------------------------------------------------- */
@@ -246,7 +169,7 @@ read_record(struct metas *m, struct meta_of of, struct arena *arena,
     } else if (st == ST_OK) {
         const char *copy = arena_strdup(arena, buf_slice(&value));
 
-        st = copy == NULL ? no_memory(e)
+        st = copy == NULL ? error_no_memory(e)
                           : meta_decode(slice_of(copy, value.size),
                                         of.kind == META_SERIES, arena, out, e);
         if (st == ST_NOT_FOUND)
@@ -285,67 +208,20 @@ meta_has_record(struct metas *m, struct meta_of of, bool *out, struct error *e)
 
 /* -- put ------------------------------------------------------------------- */
 
-/* Members without a new value take the old one. */
-static void
-merge(struct meta *n, const struct meta *old, unsigned fields)
-{
-    if (!(fields & META_DISPLAY_NAME))
-        n->display_name = old->display_name;
-    if (!(fields & META_DESCRIPTION))
-        n->description = old->description;
-    if (!(fields & META_NOTES))
-        n->notes = old->notes;
-    if (!(fields & META_CUSTOM)) {
-        n->has_custom = old->has_custom;
-        n->custom = old->custom;
-        n->custom_len = old->custom_len;
-    }
-    if (!(fields & META_UNITS))
-        n->units = old->units;
-    if (!(fields & META_DATA_TYPE))
-        n->data_type = old->data_type;
-    if (!(fields & META_RETENTION))
-        n->retention = old->retention;
-    if (!(fields & META_MAX))
-        n->max = old->max;
-    if (!(fields & META_MIN))
-        n->min = old->min;
-}
-
 static enum status
-write_bytes(struct metas *m, struct meta_of of, struct slice value,
-            uint64_t *lsn, struct error *e)
+batch_meta(struct kv_batch *b, struct meta_of of, const struct meta *n,
+           struct error *e)
 {
     uint8_t key[META_KEY_MAX];
-    struct kv_batch *b = kv_batch_new();
-    enum status st;
 
-    kv_batch_put(b, make_key(of, key), value);
-    st = store_write(m->store, b, lsn, e);
-    kv_batch_free(&b);
-    return st;
+    return record_put(b, make_key(of, key), format_of(of.kind == META_SERIES),
+                      n, e);
 }
 
 static enum status
-write_record(struct metas *m, struct meta_of of, const struct meta *n,
-             uint64_t *lsn, struct error *e)
-{
-    struct buf value;
-    enum status st;
-
-    buf_init(&value, META_BYTES);
-    encode(n, of.kind == META_SERIES, &value);
-    st = value.failed ? error_set(e, ST_LIMIT,
-                                  "metadata of more than %zu bytes", META_BYTES)
-                      : write_bytes(m, of, buf_slice(&value), lsn, e);
-    buf_fini(&value);
-    return st;
-}
-
-static enum status
-put_locked(struct metas *m, struct meta_of of, struct meta *n, unsigned fields,
-           bool overwrite, struct arena *arena, uint64_t *lsn, struct error *e)
-    REQUIRES(m->lock)
+batch_merged(struct metas *m, struct kv_batch *b, struct meta_of of,
+             struct meta *n, unsigned fields, bool overwrite,
+             struct arena *arena, struct error *e)
 {
     struct meta old, none = meta_empty();
     enum status st = read_record(m, of, arena, &old, e);
@@ -356,42 +232,41 @@ put_locked(struct metas *m, struct meta_of of, struct meta *n, unsigned fields,
         n->created = 0;
     if (old.created > 0 && (old.created < n->created || n->created == 0))
         n->created = old.created;
-    merge(n, overwrite ? &none : &old, fields);
-    return write_record(m, of, n, lsn, e);
+    record_merge(&series_format, n, overwrite ? &none : &old,
+                 ~(fields | META_CREATED));
+    return batch_meta(b, of, n, e);
 }
 
 enum status
 meta_put(struct metas *m, struct meta_of of, struct meta *n, unsigned fields,
          bool overwrite, struct arena *arena, struct error *e)
 {
-    uint64_t lsn;
+    struct change c;
     enum status st;
 
     OBJ_CHECK(m, METAS_MAGIC);
     st = check_name(m, of, e);
     if (st != ST_OK)
         return st;
-    lock_take(&m->lock);
-    st = put_locked(m, of, n, fields, overwrite, arena, &lsn, e);
-    lock_drop(&m->lock);
-    return st == ST_OK ? store_commit(m->store, lsn, false, e) : st;
+    c = change_begin(m->store, &m->lock);
+    st = batch_merged(m, c.batch, of, n, fields, overwrite, arena, e);
+    return change_end(&c, st, e);
 }
 
 enum status
 meta_create(struct metas *m, struct meta_of of, const struct meta *n,
             struct error *e)
 {
-    uint64_t lsn;
+    struct change c;
     enum status st;
 
     OBJ_CHECK(m, METAS_MAGIC);
     st = check_name(m, of, e);
     if (st != ST_OK)
         return st;
-    lock_take(&m->lock);
-    st = write_record(m, of, n, &lsn, e);
-    lock_drop(&m->lock);
-    return st == ST_OK ? store_commit(m->store, lsn, false, e) : st;
+    c = change_begin(m->store, &m->lock);
+    st = batch_meta(c.batch, of, n, e);
+    return change_end(&c, st, e);
 }
 
 /* -- delete ---------------------------------------------------------------- */
@@ -400,9 +275,10 @@ enum status
 meta_delete(struct metas *m, struct meta_of of, struct error *e)
 {
     const uint8_t grave[1] = { META_GRAVE };
+    uint8_t key[META_KEY_MAX];
     struct arena *arena;
+    struct change c;
     struct meta old;
-    uint64_t lsn = 0;
     enum status st;
 
     OBJ_CHECK(m, METAS_MAGIC);
@@ -410,15 +286,12 @@ meta_delete(struct metas *m, struct meta_of of, struct error *e)
     if (st != ST_OK)
         return st == ST_NOT_FOUND ? ST_OK : st;
     arena = arena_new(0);
-    lock_take(&m->lock);
+    c = change_begin(m->store, &m->lock);
     st = read_record(m, of, arena, &old, e);
     if (st == ST_OK)
-        st = write_bytes(m, of, slice_of(grave, sizeof grave), &lsn, e);
-    lock_drop(&m->lock);
+        kv_batch_put(c.batch, make_key(of, key), slice_of(grave, 1));
     arena_free(&arena);
-    if (st == ST_NOT_FOUND)
-        return ST_OK;
-    return st == ST_OK ? store_commit(m->store, lsn, false, e) : st;
+    return change_end(&c, st == ST_NOT_FOUND ? ST_OK : st, e);
 }
 
 /* -- each ------------------------------------------------------------------ */

@@ -11,19 +11,15 @@
  * Owns:    what it hands out is in the caller's arena.
  * Threads: any; a lock is held from the reading of a record to its rewriting,
  *          across one WAL append.
- * Fails:   ST_NOT_FOUND; ST_LIMIT past META_BYTES or the arena; ST_IO,
+ * Fails:   ST_NOT_FOUND; ST_LIMIT past RECORD_BYTES or the arena; ST_IO,
  *          ST_CORRUPT.
  */
 #ifndef UID_META_META_H
 #define UID_META_META_H
 
 #include "base/arena.h"
-#include "uid/meta/annotation.h"
 #include "uid/meta/meta_codec.h"
 #include "uid/series/series.h"
-
-/* Of all the texts of one together. */
-#define META_BYTES ((size_t)1 << 20)
 
 struct metas; /* opaque */
 
@@ -35,20 +31,6 @@ enum meta_kind { META_METRIC, META_TAGK, META_TAGV, META_SERIES };
 struct meta_of {
     enum meta_kind kind;
     struct slice id;
-};
-
-/* Which members a request gave a value. */
-enum meta_field {
-    META_DISPLAY_NAME = 1,
-    META_DESCRIPTION = 2,
-    META_NOTES = 4,
-    META_CUSTOM = 8,
-    META_CREATED = 16,
-    META_UNITS = 32,
-    META_DATA_TYPE = 64,
-    META_RETENTION = 128,
-    META_MAX = 256,
-    META_MIN = 512,
 };
 
 void metas_open(struct store *s, struct uid_table *u,

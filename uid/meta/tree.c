@@ -6,7 +6,6 @@
 
 #include <stdlib.h>
 
-#include "base/lock.h"
 #include "base/mem.h"
 #include "base/obj.h"
 
@@ -73,12 +72,6 @@ tree_rule_type_parse(struct slice name, enum tree_rule_type *out,
     return error_set(e, ST_INVALID, "Unrecognized rule type");
 }
 
-static enum status
-no_memory(struct error *e)
-{
-    return error_set(e, ST_LIMIT, "the request needs too much memory");
-}
-
 /* -- reading --------------------------------------------------------------- */
 
 /* What grows while records are read. */
@@ -94,10 +87,10 @@ add_tree(struct reading *r, int64_t id, struct slice bytes, struct error *e)
     r->trees =
         arena_grow(r->arena, r->trees, r->len, &r->cap, sizeof *r->trees);
     if (r->trees == NULL)
-        return no_memory(e);
+        return error_no_memory(e);
     r->trees[r->len] = (struct tree){ .id = id };
     r->rules_cap = 0;
-    return tree_decode(bytes, &r->trees[r->len++], e);
+    return record_decode(&tree_format, bytes, NULL, &r->trees[r->len++], e);
 }
 
 static enum status
@@ -111,7 +104,7 @@ add_rule(struct reading *r, const struct tree_rule *key, struct slice bytes,
     tree->rules = arena_grow(r->arena, tree->rules, tree->rules_len,
                              &r->rules_cap, sizeof *key);
     if (tree->rules == NULL)
-        return no_memory(e);
+        return error_no_memory(e);
     tree->rules[tree->rules_len] = *key;
     return tree_rule_decode(bytes, &tree->rules[tree->rules_len++], e);
 }
@@ -126,7 +119,7 @@ add_record(struct reading *r, struct slice key, struct slice value,
     enum status st;
 
     if (copy == NULL)
-        return no_memory(e);
+        return error_no_memory(e);
     value = slice_of(copy, value.size);
     st = tree_key_parse(key, &is_rule, &parsed, e);
     if (st != ST_OK)
@@ -208,44 +201,11 @@ tree_rule_at(const struct tree *tree, int64_t level, int64_t order)
 /* -- writing --------------------------------------------------------------- */
 
 static enum status
-add_put(struct kv_batch *b, struct slice key, struct buf *value,
-        struct error *e)
-{
-    if (!value->failed)
-        kv_batch_put(b, key, buf_slice(value));
-    return value->failed
-               ? error_set(e, ST_LIMIT, "tree or rule of more than %zu bytes",
-                           TREE_BYTES)
-               : ST_OK;
-}
-
-static enum status
 batch_tree(struct kv_batch *b, const struct tree *tree, struct error *e)
 {
     uint8_t key[TREE_KEY_SIZE];
-    struct buf value;
-    enum status st;
 
-    buf_init(&value, TREE_BYTES);
-    tree_encode(tree, &value);
-    st = add_put(b, tree_key(tree->id, key), &value, e);
-    buf_fini(&value);
-    return st;
-}
-
-static enum status
-batch_rule(struct kv_batch *b, const struct tree_rule *rule, struct error *e)
-{
-    uint8_t key[TREE_RULE_KEY_SIZE];
-    struct buf value;
-    enum status st;
-
-    buf_init(&value, TREE_BYTES);
-    tree_rule_encode(rule, &value);
-    st = add_put(b, tree_rule_key(rule->tree, rule->level, rule->order, key),
-                 &value, e);
-    buf_fini(&value);
-    return st;
+    return record_put(b, tree_key(tree->id, key), &tree_format, tree, e);
 }
 
 /* Written is a tree that has its branches again. */
@@ -268,41 +228,9 @@ batch_delete_rules(struct kv_batch *b, const struct tree *tree)
                                          tree->rules[i].order, key));
 }
 
-/* A change: made under the lock, then waited for. */
-struct change {
-    struct trees *t;
-    struct arena *arena;
-    struct kv_batch *batch;
-    uint64_t lsn;
-};
-
-static void
-begin(struct change *c, struct trees *t, struct arena *arena)
-    ACQUIRE(t->lock) NO_TS_CHECK
-{
-    OBJ_CHECK(t, TREES_MAGIC);
-    *c = (struct change){ .t = t, .arena = arena, .batch = kv_batch_new() };
-    lock_take(&t->lock);
-}
-
-/* Writes the batch if 'st' is ST_OK. */
 static enum status
-finish(struct change *c, struct trees *t, enum status st, struct error *e)
-    RELEASE(t->lock) NO_TS_CHECK
-{
-    bool any = st == ST_OK && kv_batch_len(c->batch) > 0;
-
-    if (any)
-        st = store_write(t->store, c->batch, &c->lsn, e);
-    lock_drop(&t->lock);
-    kv_batch_free(&c->batch);
-    if (any && st == ST_OK)
-        st = store_commit(t->store, c->lsn, false, e);
-    return st;
-}
-
-static enum status
-batch_new_tree(struct change *c, struct tree *tree, struct error *e)
+batch_new_tree(struct trees *t, struct kv_batch *b, struct tree *tree,
+               struct arena *arena, struct error *e)
 {
     struct tree *all;
     size_t len;
@@ -310,62 +238,41 @@ batch_new_tree(struct change *c, struct tree *tree, struct error *e)
 
     if (tree->name.size == 0)
         return error_set(e, ST_INVALID, "Tree was missing the name");
-    st = tree_list(c->t, c->arena, &all, &len, e);
+    st = tree_list(t, arena, &all, &len, e);
     if (st != ST_OK)
         return st;
     tree->id = len == 0 ? 1 : all[len - 1].id + 1;
     if (tree->id > TREE_ID_MAX)
         return error_set(e, ST_INVALID, "Exhausted all Tree IDs");
-    return batch_tree(c->batch, tree, e);
+    return batch_tree(b, tree, e);
 }
 
 enum status
 tree_create(struct trees *t, struct tree *tree, struct error *e)
 {
     struct arena *arena = arena_new(0);
-    struct change c;
-    enum status st;
+    struct change c = change_begin(t->store, &t->lock);
+    enum status st = batch_new_tree(t, c.batch, tree, arena, e);
 
-    begin(&c, t, arena);
-    st = finish(&c, t, batch_new_tree(&c, tree, e), e);
     arena_free(&arena);
-    return st;
-}
-
-static void
-merge_tree(struct tree *old, const struct tree *given, unsigned fields)
-{
-    if (fields & TREE_NAME)
-        old->name = given->name;
-    if (fields & TREE_DESCRIPTION)
-        old->description = given->description;
-    if (fields & TREE_NOTES)
-        old->notes = given->notes;
-    if (fields & TREE_STRICT_MATCH)
-        old->strict_match = given->strict_match;
-    if (fields & TREE_ENABLED)
-        old->enabled = given->enabled;
-    if (fields & TREE_STORE_FAILURES)
-        old->store_failures = given->store_failures;
-    old->emptied = false;
+    return change_end(&c, st, e);
 }
 
 enum status
 tree_put(struct trees *t, const struct tree *tree, unsigned fields,
          bool overwrite, struct arena *arena, bool *changed, struct error *e)
 {
-    struct change c;
+    struct change c = change_begin(t->store, &t->lock);
     struct tree old;
-    enum status st;
+    enum status st = tree_get(t, tree->id, arena, &old, e);
 
-    *changed = false;
-    begin(&c, t, arena);
-    st = tree_get(t, tree->id, arena, &old, e);
     if (st == ST_OK && fields != 0) {
-        merge_tree(&old, tree, overwrite ? ~0u : fields);
+        record_merge(&tree_format, &old, tree,
+                     overwrite ? TREE_MEMBERS : fields);
+        old.emptied = false;
         st = batch_tree(c.batch, &old, e);
     }
-    st = finish(&c, t, st, e);
+    st = change_end(&c, st, e);
     *changed = st == ST_OK && fields != 0;
     return st;
 }
@@ -375,12 +282,10 @@ tree_delete(struct trees *t, int64_t id, bool definition, struct arena *arena,
             struct error *e)
 {
     uint8_t key[TREE_KEY_SIZE];
-    struct change c;
+    struct change c = change_begin(t->store, &t->lock);
     struct tree old;
-    enum status st;
+    enum status st = tree_get(t, id, arena, &old, e);
 
-    begin(&c, t, arena);
-    st = tree_get(t, id, arena, &old, e);
     if (st == ST_OK && definition) {
         kv_batch_delete(c.batch, tree_key(id, key));
         batch_delete_rules(c.batch, &old);
@@ -388,7 +293,7 @@ tree_delete(struct trees *t, int64_t id, bool definition, struct arena *arena,
         old.emptied = true;
         st = batch_tree(c.batch, &old, e);
     }
-    return finish(&c, t, st, e);
+    return change_end(&c, st, e);
 }
 
 /* -- rules ----------------------------------------------------------------- */
@@ -414,56 +319,31 @@ check_rule(const struct tree_rule *r, struct error *e)
     return ST_OK;
 }
 
-/* Does it say anything, beside where it lies? */
-static bool
-has_rule_members(const struct tree_rule *r)
-{
-    return r->type != TREE_RULE_NONE || r->group != 0 || r->field.size > 0 ||
-           r->custom_field.size > 0 || r->regex.size > 0 ||
-           r->separator.size > 0 || r->display_format.size > 0 ||
-           r->description.size > 0 || r->notes.size > 0;
-}
-
-static bool
-merge_text(struct slice *old, struct slice given)
-{
-    if (given.size == 0 || slice_eq(*old, given))
-        return false;
-    *old = given;
-    return true;
-}
-
 /* Puts what is given into 'old'; says whether that changed anything. */
 static bool
 merge_rule(struct tree_rule *old, const struct tree_rule *given)
 {
-    bool changed = false;
+    struct buf before = BUF_INIT, after = BUF_INIT;
+    bool changed;
 
-    if (given->type != TREE_RULE_NONE && given->type != old->type) {
-        old->type = given->type;
-        changed = true;
-    }
-    if (given->group != 0 && given->group != old->group) {
-        old->group = given->group;
-        changed = true;
-    }
-    changed |= merge_text(&old->field, given->field);
-    changed |= merge_text(&old->custom_field, given->custom_field);
-    changed |= merge_text(&old->regex, given->regex);
-    changed |= merge_text(&old->separator, given->separator);
-    changed |= merge_text(&old->display_format, given->display_format);
-    changed |= merge_text(&old->description, given->description);
-    changed |= merge_text(&old->notes, given->notes);
+    record_encode(&tree_rule_format, old, &before);
+    record_merge(&tree_rule_format, old, given,
+                 record_given(&tree_rule_format, given));
+    record_encode(&tree_rule_format, old, &after);
+    changed = !slice_eq(buf_slice(&before), buf_slice(&after));
+    buf_fini(&before);
+    buf_fini(&after);
     return changed;
 }
 
 static enum status
-batch_changed_rule(struct change *c, struct tree_rule *rule, bool overwrite,
-                   bool *changed, struct error *e)
+batch_rule(struct trees *t, struct kv_batch *b, struct tree_rule *rule,
+           bool overwrite, struct arena *arena, bool *changed, struct error *e)
 {
+    uint8_t key[TREE_RULE_KEY_SIZE];
     const struct tree_rule *at;
     struct tree tree;
-    enum status st = tree_get(c->t, rule->tree, c->arena, &tree, e);
+    enum status st = tree_get(t, rule->tree, arena, &tree, e);
 
     if (st != ST_OK)
         return st;
@@ -478,8 +358,10 @@ batch_changed_rule(struct change *c, struct tree_rule *rule, bool overwrite,
     *changed = true;
     st = check_rule(rule, e);
     if (st == ST_OK)
-        st = batch_rule(c->batch, rule, e);
-    return st == ST_OK ? batch_refill(c->batch, &tree, e) : st;
+        st = record_put(
+            b, tree_rule_key(rule->tree, rule->level, rule->order, key),
+            &tree_rule_format, rule, e);
+    return st == ST_OK ? batch_refill(b, &tree, e) : st;
 }
 
 enum status
@@ -493,15 +375,16 @@ tree_rule_put(struct trees *t, struct tree_rule *rule, bool overwrite,
     st = check_id(rule->tree, e);
     if (st != ST_OK)
         return st;
-    if (rule->level == 0 && rule->order == 0 && !has_rule_members(rule))
+    if (rule->level == 0 && rule->order == 0 &&
+        record_given(&tree_rule_format, rule) == 0)
         return ST_OK;
     if (rule->level < 0 || rule->level > INT32_MAX)
         return error_set(e, ST_INVALID, "Invalid rule level");
     if (rule->order < 0 || rule->order > INT32_MAX)
         return error_set(e, ST_INVALID, "Invalid rule order");
-    begin(&c, t, arena);
-    st = batch_changed_rule(&c, rule, overwrite, changed, e);
-    st = finish(&c, t, st, e);
+    c = change_begin(t->store, &t->lock);
+    st = batch_rule(t, c.batch, rule, overwrite, arena, changed, e);
+    st = change_end(&c, st, e);
     *changed = *changed && st == ST_OK;
     return st;
 }
@@ -516,25 +399,22 @@ tree_rule_delete(struct trees *t, int64_t tree, int64_t level, int64_t order,
 
     if (st != ST_OK)
         return st;
-    begin(&c, t, NULL);
+    c = change_begin(t->store, &t->lock);
     if (level >= 0 && level <= INT32_MAX && order >= 0 && order <= INT32_MAX)
         kv_batch_delete(c.batch, tree_rule_key(tree, level, order, key));
-    return finish(&c, t, ST_OK, e);
+    return change_end(&c, ST_OK, e);
 }
 
 enum status
 tree_rules_delete(struct trees *t, int64_t tree, struct error *e)
 {
     struct arena *arena = arena_new(0);
-    struct change c;
+    struct change c = change_begin(t->store, &t->lock);
     struct tree old;
-    enum status st;
+    enum status st = tree_get(t, tree, arena, &old, e);
 
-    begin(&c, t, arena);
-    st = tree_get(t, tree, arena, &old, e);
     if (st == ST_OK)
         batch_delete_rules(c.batch, &old);
-    st = finish(&c, t, st, e);
     arena_free(&arena);
-    return st;
+    return change_end(&c, st, e);
 }

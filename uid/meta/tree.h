@@ -13,7 +13,7 @@
  * Threads: any; a lock is held from the reading of a record to its rewriting,
  *          across one WAL append.
  * Fails:   ST_NOT_FOUND, ST_INVALID with OpenTSDB's texts; ST_LIMIT past
- *          TREE_BYTES or the arena; ST_IO, ST_CORRUPT.
+ *          RECORD_BYTES or the arena; ST_IO, ST_CORRUPT.
  */
 #ifndef UID_META_TREE_H
 #define UID_META_TREE_H
@@ -22,20 +22,7 @@
 #include "storage/store/store.h"
 #include "uid/meta/tree_codec.h"
 
-/* Of all the texts of one record together. */
-#define TREE_BYTES ((size_t)1 << 20)
-
 struct trees; /* opaque */
-
-/* Which members a request named. */
-enum tree_field {
-    TREE_NAME = 1,
-    TREE_DESCRIPTION = 2,
-    TREE_NOTES = 4,
-    TREE_STRICT_MATCH = 8,
-    TREE_ENABLED = 16,
-    TREE_STORE_FAILURES = 32,
-};
 
 void trees_open(struct store *s, struct trees **out);
 void trees_close(struct trees **t);

@@ -6,15 +6,6 @@
 #include "base/cursor.h"
 #include "base/obj.h"
 
-#define TREE_VERSION 1
-
-enum {
-    STRICT_MATCH = 1,
-    ENABLED = 2,
-    STORE_FAILURES = 4,
-    EMPTIED = 8,
-};
-
 struct slice
 tree_key(int64_t id, uint8_t *out)
 {
@@ -52,90 +43,51 @@ tree_key_parse(struct slice key, bool *is_rule, struct tree_rule *out,
     return ST_OK;
 }
 
-static void
-put_text(struct buf *out, struct slice s)
-{
-    buf_put_varint(out, s.size);
-    buf_put_slice(out, s);
-}
+static const struct record_field tree_fields[] = {
+    RECORD(BOOL, tree, strict_match, TREE_STRICT_MATCH),
+    RECORD(BOOL, tree, enabled, TREE_ENABLED),
+    RECORD(BOOL, tree, store_failures, TREE_STORE_FAILURES),
+    RECORD(BOOL, tree, emptied, 0),
+    RECORD(UINT, tree, created, 0),
+    RECORD(TEXT, tree, name, TREE_NAME),
+    RECORD(TEXT, tree, description, TREE_DESCRIPTION),
+    RECORD(TEXT, tree, notes, TREE_NOTES),
+};
 
-static struct slice
-take_text(struct cursor *c)
-{
-    return cursor_bytes(c, cursor_varint(c));
-}
+const struct record_format tree_format = {
+    "tree",
+    tree_fields,
+    sizeof tree_fields / sizeof tree_fields[0],
+};
 
-void
-tree_encode(const struct tree *tree, struct buf *out)
-{
-    buf_put_u8(out, TREE_VERSION);
-    buf_put_u8(out, (uint8_t)((tree->strict_match ? STRICT_MATCH : 0) |
-                              (tree->enabled ? ENABLED : 0) |
-                              (tree->store_failures ? STORE_FAILURES : 0) |
-                              (tree->emptied ? EMPTIED : 0)));
-    buf_put_varint(out, (uint64_t)tree->created);
-    put_text(out, tree->name);
-    put_text(out, tree->description);
-    put_text(out, tree->notes);
-}
+/* A request names members of a rule by giving them a value. */
+static const struct record_field rule_fields[] = {
+    RECORD(BYTE, tree_rule, type, 1),
+    RECORD(UINT, tree_rule, group, 1 << 1),
+    RECORD(TEXT, tree_rule, field, 1 << 2),
+    RECORD(TEXT, tree_rule, custom_field, 1 << 3),
+    RECORD(TEXT, tree_rule, regex, 1 << 4),
+    RECORD(TEXT, tree_rule, separator, 1 << 5),
+    RECORD(TEXT, tree_rule, display_format, 1 << 6),
+    RECORD(TEXT, tree_rule, description, 1 << 7),
+    RECORD(TEXT, tree_rule, notes, 1 << 8),
+};
 
-enum status
-tree_decode(struct slice bytes, struct tree *out, struct error *e)
-{
-    struct cursor c = cursor_of(bytes);
-    uint8_t version = cursor_u8(&c);
-    uint8_t flags = cursor_u8(&c);
-
-    out->strict_match = (flags & STRICT_MATCH) != 0;
-    out->enabled = (flags & ENABLED) != 0;
-    out->store_failures = (flags & STORE_FAILURES) != 0;
-    out->emptied = (flags & EMPTIED) != 0;
-    out->created = (int64_t)cursor_varint(&c);
-    out->name = take_text(&c);
-    out->description = take_text(&c);
-    out->notes = take_text(&c);
-    if (version != TREE_VERSION || c.failed || cursor_left(&c) > 0 ||
-        out->created < 0)
-        return error_set(e, ST_CORRUPT, "tree of version %u and %zu bytes",
-                         version, bytes.size);
-    return ST_OK;
-}
-
-void
-tree_rule_encode(const struct tree_rule *rule, struct buf *out)
-{
-    buf_put_u8(out, TREE_VERSION);
-    buf_put_u8(out, (uint8_t)rule->type);
-    buf_put_varint(out, (uint64_t)rule->group);
-    put_text(out, rule->field);
-    put_text(out, rule->custom_field);
-    put_text(out, rule->regex);
-    put_text(out, rule->separator);
-    put_text(out, rule->display_format);
-    put_text(out, rule->description);
-    put_text(out, rule->notes);
-}
+const struct record_format tree_rule_format = {
+    "tree rule",
+    rule_fields,
+    sizeof rule_fields / sizeof rule_fields[0],
+};
 
 enum status
 tree_rule_decode(struct slice bytes, struct tree_rule *out, struct error *e)
 {
-    struct cursor c = cursor_of(bytes);
-    uint8_t version = cursor_u8(&c);
-    uint8_t type = cursor_u8(&c);
+    enum status st = record_decode(&tree_rule_format, bytes, NULL, out, e);
 
-    out->group = (int64_t)cursor_varint(&c);
-    out->field = take_text(&c);
-    out->custom_field = take_text(&c);
-    out->regex = take_text(&c);
-    out->separator = take_text(&c);
-    out->display_format = take_text(&c);
-    out->description = take_text(&c);
-    out->notes = take_text(&c);
-    if (version != TREE_VERSION || c.failed || cursor_left(&c) > 0 ||
-        type < TREE_RULE_METRIC || type > TREE_RULE_TAGV_CUSTOM ||
-        out->group < 0 || out->group > INT32_MAX)
-        return error_set(e, ST_CORRUPT, "tree rule of version %u and %zu bytes",
-                         version, bytes.size);
-    out->type = (enum tree_rule_type)type;
-    return ST_OK;
+    if (st == ST_OK &&
+        (out->type < TREE_RULE_METRIC || out->type > TREE_RULE_TAGV_CUSTOM ||
+         out->group > INT32_MAX))
+        return error_set(e, ST_CORRUPT, "tree rule of type %d and group %lld",
+                         (int)out->type, (long long)out->group);
+    return st;
 }

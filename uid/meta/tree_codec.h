@@ -6,8 +6,8 @@
 #ifndef UID_META_TREE_CODEC_H
 #define UID_META_TREE_CODEC_H
 
-#include "base/buf.h"
 #include "storage/row/key.h"
+#include "uid/meta/record.h"
 
 #define TREE_ID_MAX 65535
 
@@ -18,6 +18,17 @@ enum tree_rule_type {
     TREE_RULE_TAGK,
     TREE_RULE_TAGK_CUSTOM,
     TREE_RULE_TAGV_CUSTOM,
+};
+
+/* Which members a request named. */
+enum tree_field {
+    TREE_NAME = 1,
+    TREE_DESCRIPTION = 2,
+    TREE_NOTES = 4,
+    TREE_STRICT_MATCH = 8,
+    TREE_ENABLED = 16,
+    TREE_STORE_FAILURES = 32,
+    TREE_MEMBERS = 63, /* all of these */
 };
 
 struct tree_rule {
@@ -51,12 +62,9 @@ struct slice tree_rule_key(int64_t tree, int64_t level, int64_t order,
 MUST_CHECK enum status tree_key_parse(struct slice key, bool *is_rule,
                                       struct tree_rule *out, struct error *e);
 
-void tree_encode(const struct tree *tree, struct buf *out);
-/* Texts are lent from 'bytes'; the id and the rules stay as they are. */
-MUST_CHECK enum status tree_decode(struct slice bytes, struct tree *out,
-                                   struct error *e);
-void tree_rule_encode(const struct tree_rule *rule, struct buf *out);
-/* Tree, level and order stay as they are. */
+/* Of trees and of rules; keys are not in the bytes, and rules not in a tree. */
+extern const struct record_format tree_format, tree_rule_format;
+/* Texts are lent from 'bytes'. */
 MUST_CHECK enum status tree_rule_decode(struct slice bytes,
                                         struct tree_rule *out, struct error *e);
 

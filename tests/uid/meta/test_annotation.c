@@ -54,11 +54,11 @@ print(void *ctx, const struct annotation *n)
      (size_t)snprintf(t->text + t->at, sizeof t->text - t->at, __VA_ARGS__))
     ADD("%lld-%lld:%.*s/%.*s", (long long)n->start, (long long)n->end,
         SLICE_ARG(n->description), SLICE_ARG(n->notes));
-    if (n->has_custom) {
+    if (n->custom.has) {
         ADD("{");
-        for (size_t i = 0; i < n->custom_len; i++)
-            ADD("%.*s=%.*s,", SLICE_ARG(n->custom[i].key),
-                SLICE_ARG(n->custom[i].value));
+        for (size_t i = 0; i < n->custom.len; i++)
+            ADD("%.*s=%.*s,", SLICE_ARG(n->custom.pairs[i].key),
+                SLICE_ARG(n->custom.pairs[i].value));
         ADD("}");
     }
     ADD(";");
@@ -85,13 +85,20 @@ get(struct fixture *f, struct slice tsuid, int64_t start)
 }
 
 static const char *
-each(struct fixture *f, struct slice tsuid, int64_t from_ms, int64_t to_ms,
-     size_t max)
+listed(struct fixture *f, const struct slice *tsuids, size_t tsuids_len,
+       int64_t from_ms, int64_t to_ms)
 {
     static struct text t;
+    struct arena *a = arena_new(0);
+    struct annotation *notes;
+    size_t len;
 
-    t = (struct text){ .left = max };
-    OK(annotation_each(f->notes, tsuid, from_ms, to_ms, print, &t, &e));
+    t = (struct text){ .left = 99 };
+    OK(annotation_list(f->notes, tsuids, tsuids_len, from_ms, to_ms, a, &notes,
+                       &len, &e));
+    for (size_t i = 0; i < len; i++)
+        (void)print(&t, &notes[i]);
+    arena_free(&a);
     return t.text;
 }
 
@@ -140,10 +147,10 @@ START_TEST(merges_and_overwrites)
 
         n.end = steps[i].end;
         n.notes = slice_str(steps[i].notes);
-        n.has_custom = c != NULL;
-        n.custom = pairs;
+        n.custom.has = c != NULL;
+        n.custom.pairs = pairs;
         for (; c != NULL && *c != '\0'; c += 2)
-            pairs[n.custom_len++] =
+            pairs[n.custom.len++] =
                 (struct tag){ slice_of(c, 1), slice_of(c + 1, 1) };
         OK(annotation_put(f.notes, &n, steps[i].fields, steps[i].overwrite, a,
                           &changed, &e));
@@ -210,20 +217,20 @@ START_TEST(bounds_size)
 {
     struct fixture f = fixture_new(layout_default);
     struct arena *a = arena_new(0), *small = arena_new(1000);
-    char *big = calloc(1, ANNOTATION_BYTES + 1);
+    char *big = calloc(1, RECORD_BYTES + 1);
     struct annotation n;
     bool changed;
 
-    memset(big, 'x', ANNOTATION_BYTES);
+    memset(big, 'x', RECORD_BYTES);
     n = note(A, T, big);
     FAILS(annotation_put(f.notes, &n, 15, false, a, &changed, &e), ST_LIMIT,
           "annotation of more than 1048576 bytes");
     ck_assert(!changed);
-    big[ANNOTATION_BYTES - 50] = '\0';
+    big[RECORD_BYTES - 50] = '\0';
     put(&f, note(A, T, big), true);
     ck_assert_int_eq(annotation_get(f.notes, A, T, small, &n, NULL), ST_LIMIT);
     OK(annotation_get(f.notes, A, T, a, &n, &e));
-    ck_assert_uint_eq(n.description.size, ANNOTATION_BYTES - 50);
+    ck_assert_uint_eq(n.description.size, RECORD_BYTES - 50);
     arena_free(&a);
     arena_free(&small);
     free(big);
@@ -245,44 +252,11 @@ put_some(struct fixture *f)
     put(f, note(GLOBAL, T + 3, "g3"), true);
 }
 
-static const struct {
-    int tsuid; /* 0 global, 1 A, 2 B, 3 A_LONG */
-    int64_t from_ms, to_ms;
-    size_t max;
-    const char *notes;
-} ranges[] = {
-    { 1, 0, INT64_MAX, 9,
-      "1356998400-0:a0/;1356998401500-0:a1/;1356998402-0:a2/;" },
-    { 1, T * 1000, T * 1000 + 1500, 9,
-      "1356998400-0:a0/;1356998401500-0:a1/;" },
-    { 1, T * 1000 + 1, T * 1000 + 1499, 9, "" },
-    { 1, T * 1000 + 1500, T * 1000 + 1500, 9, "1356998401500-0:a1/;" },
-    { 1, INT64_MIN, INT64_MAX, 1, "1356998400-0:a0/;" },
-    { 1, 5, 4, 9, "" },
-    { 1, -5, -4, 9, "" },
-    { 2, 0, INT64_MAX, 9, "1356998401-0:b1/;" },
-    { 3, 0, INT64_MAX, 9, "1356998401-0:long/;" },
-    { 0, 0, INT64_MAX, 9, "1356998401-0:g1/;1356998403-0:g3/;" },
-    { 0, T * 1000 + 3000, INT64_MAX, 9, "1356998403-0:g3/;" },
-};
-
 static struct slice
 tsuid_at(int i)
 {
     return i == 0 ? GLOBAL : i == 1 ? A : i == 2 ? B : A_LONG;
 }
-
-START_TEST(each_in_range)
-{
-    struct fixture f = fixture_new(layout_default);
-
-    put_some(&f);
-    ck_assert_str_eq(each(&f, tsuid_at(ranges[_i].tsuid), ranges[_i].from_ms,
-                          ranges[_i].to_ms, ranges[_i].max),
-                     ranges[_i].notes);
-    fixture_free(&f);
-}
-END_TEST
 
 /* Which series of a metric have notes. */
 static const struct {
@@ -330,7 +304,8 @@ START_TEST(deletes_a_range)
     OK(annotation_delete_range(f.notes, A, T * 1000, T * 1000 + 1500, &deleted,
                                &e));
     ck_assert_uint_eq(deleted, 2);
-    ck_assert_str_eq(each(&f, A, 0, INT64_MAX, 9), "1356998402-0:a2/;");
+    ck_assert_str_eq(listed(&f, (struct slice[]){ A }, 1, 0, INT64_MAX),
+                     "1356998402-0:a2/;");
     ck_assert_str_eq(get(&f, A_LONG, T + 1), "1356998401-0:long/;");
     OK(annotation_delete_range(f.notes, GLOBAL, 0, INT64_MAX, &deleted, &e));
     ck_assert_uint_eq(deleted, 2);
@@ -370,21 +345,11 @@ END_TEST
 static const char *
 list(struct fixture *f, const char *which, int64_t from_ms, int64_t to_ms)
 {
-    static struct text t;
-    struct arena *a = arena_new(0);
-    struct annotation *notes;
     struct slice tsuids[16];
-    size_t len;
 
-    t = (struct text){ .left = 99 };
     for (size_t i = 0; which[i] != '\0'; i++)
         tsuids[i] = tsuid_at(which[i] - '0');
-    OK(annotation_list(f->notes, tsuids, strlen(which), from_ms, to_ms, a,
-                       &notes, &len, &e));
-    for (size_t i = 0; i < len; i++)
-        (void)print(&t, &notes[i]);
-    arena_free(&a);
-    return t.text;
+    return listed(f, tsuids, strlen(which), from_ms, to_ms);
 }
 
 static const struct {
@@ -405,6 +370,11 @@ static const struct {
       "1356998401-0:g1/;1356998401-0:b1/;1356998401-0:long/;" },
     { "3", 0, T * 1000, "" },
     { "32", 5, 4, "" },
+    { "1", -5, -4, "" },
+    { "1", INT64_MIN, T * 1000, "1356998400-0:a0/;" },
+    { "1", T * 1000 + 1, T * 1000 + 1499, "" },
+    { "1", T * 1000 + 1500, T * 1000 + 1500, "1356998401500-0:a1/;" },
+    { "0", T * 1000 + 3000, INT64_MAX, "1356998403-0:g3/;" },
 };
 
 START_TEST(lists_many)
@@ -420,22 +390,39 @@ START_TEST(lists_many)
 }
 END_TEST
 
+/* What a list must find among all notes. */
+struct expected {
+    int64_t from_s, to_s;
+    bool wanted[256]; /* by the TSUID's last byte */
+    size_t len;
+};
+
+static bool
+expect(void *ctx, const struct annotation *n)
+{
+    struct expected *x = ctx;
+
+    x->len += n->start >= x->from_s && n->start <= x->to_s &&
+              x->wanted[n->tsuid.data[1]];
+    return true;
+}
+
 /* Random notes of random TSUIDs, against a look at each. */
-START_TEST(lists_what_each_finds)
+START_TEST(lists_what_a_walk_finds)
 {
     uint64_t state = harness_seed(3);
     struct fixture f = fixture_new(layout_default);
 
     for (int round = 0; round < 30; round++) {
         struct arena *a = arena_new(0);
-        uint8_t bytes[64][2];
+        uint8_t bytes[64][2] = { { 0 } };
         struct slice tsuids[64];
         struct annotation *notes;
-        size_t len = harness_random(&state) % 64, got, expected = 0;
-        size_t odd = round % 2 == 0 ? 0 : 1;
-        int64_t from_ms = (int64_t)(harness_random(&state) % 60) * 1000;
-        int64_t to_ms = from_ms + (int64_t)(harness_random(&state) % 40) * 1000;
+        size_t len = harness_random(&state) % 64, got;
+        struct expected x = { .from_s =
+                                  (int64_t)(harness_random(&state) % 60) };
 
+        x.to_s = x.from_s + (int64_t)(harness_random(&state) % 40);
         for (int i = 0; i < 20; i++) {
             uint64_t r = harness_random(&state);
             uint8_t tsuid[2] = { 0, (uint8_t)(r % 100) };
@@ -444,18 +431,14 @@ START_TEST(lists_what_each_finds)
                 true);
         }
         for (size_t i = 0; i < len; i++) {
-            struct text t = { .left = 1000 };
-
-            bytes[i][0] = 0;
-            bytes[i][1] = (uint8_t)(i * 2 + odd);
+            bytes[i][1] = (uint8_t)(i * 2 + (size_t)round % 2);
+            x.wanted[bytes[i][1]] = true;
             tsuids[i] = slice_of(bytes[i], 2);
-            OK(annotation_each(f.notes, tsuids[i], from_ms, to_ms, print, &t,
-                               &e));
-            expected += 1000 - t.left;
         }
-        OK(annotation_list(f.notes, tsuids, len, from_ms, to_ms, a, &notes,
-                           &got, &e));
-        ck_assert_uint_eq(got, expected);
+        OK(annotation_walk(f.notes, expect, &x, &e));
+        OK(annotation_list(f.notes, tsuids, len, x.from_s * 1000, x.to_s * 1000,
+                           a, &notes, &got, &e));
+        ck_assert_uint_eq(got, x.len);
         for (size_t i = 1; i < got; i++)
             ck_assert_int_le(notes[i - 1].start, notes[i].start);
         arena_free(&a);
@@ -470,9 +453,12 @@ START_TEST(survives_reopening)
 {
     struct fixture f = fixture_new_on_disk();
 
+    ck_assert(!annotation_any(f.notes));
     put_some(&f);
+    ck_assert(annotation_any(f.notes));
     fixture_close(&f);
     fixture_open(&f);
+    ck_assert(annotation_any(f.notes));
     ck_assert_str_eq(list(&f, "0", 0, INT64_MAX),
                      "1356998401-0:g1/;1356998403-0:g3/;");
     fixture_free(&f);
@@ -491,9 +477,9 @@ START_TEST(keeps_nulls)
     struct annotation n = note(A, 5, "d"), out;
     struct buf v = BUF_INIT;
 
-    n.custom = pairs;
-    n.custom_len = 2;
-    n.has_custom = true;
+    n.custom.pairs = pairs;
+    n.custom.len = 2;
+    n.custom.has = true;
     put(&f, n, true);
     n = note(A, 5, "");
     n.description = (struct slice){ NULL, 0 };
@@ -502,9 +488,9 @@ START_TEST(keeps_nulls)
     OK(annotation_get(f.notes, A, 5, a, &out, &e));
     ck_assert(annotation_is_null(out.description));
     ck_assert(!annotation_is_null(out.notes));
-    ck_assert(annotation_is_null(out.custom[0].value));
-    ck_assert(!annotation_is_null(out.custom[1].value));
-    annotation_encode(&out, &v);
+    ck_assert(annotation_is_null(out.custom.pairs[0].value));
+    ck_assert(!annotation_is_null(out.custom.pairs[1].value));
+    record_encode(&annotation_format, &out, &v);
     ck_assert(slice_eq(buf_slice(&v), slice_of(value, sizeof value - 1)));
     buf_fini(&v);
     arena_free(&a);
@@ -524,9 +510,9 @@ START_TEST(documented_bytes)
     struct annotation n = note(A, INT64_C(1356998400266), "hi");
     struct buf v = BUF_INIT;
 
-    n.has_custom = true;
-    n.custom = &pair;
-    n.custom_len = 1;
+    n.custom.has = true;
+    n.custom.pairs = &pair;
+    n.custom.len = 1;
     put(&f, n, true);
     OK(kv_get(store_kv(f.store), slice_of(key, sizeof key - 1), &v, &e));
     ck_assert_uint_eq(v.size, sizeof value - 1);
@@ -545,10 +531,10 @@ START_TEST(damaged_bytes)
     struct buf b = BUF_INIT;
     struct arena *a = arena_new(100000);
 
-    n.has_custom = true;
-    n.custom = pairs;
-    n.custom_len = 2;
-    annotation_encode(&n, &b);
+    n.custom.has = true;
+    n.custom.pairs = pairs;
+    n.custom.len = 2;
+    record_encode(&annotation_format, &n, &b);
     OK(annotation_decode(buf_slice(&b), a, &out, &e));
     for (size_t size = 0; size < b.size; size++)
         ck_assert_int_eq(
@@ -650,9 +636,8 @@ START_TEST(walks_over_all)
 END_TEST
 
 TEST_MAIN("annotation", TEST(merges_and_overwrites), TEST(texts_of_failures),
-          TEST(timestamps), TEST(bounds_size), LOOP(each_in_range, ranges),
-          LOOP(series_with_notes, noted), TEST(deletes_a_range),
-          TEST(deletes_many), LOOP(lists_many, lists),
-          TEST(lists_what_each_finds), TEST(survives_reopening),
+          TEST(timestamps), TEST(bounds_size), LOOP(series_with_notes, noted),
+          TEST(deletes_a_range), TEST(deletes_many), LOOP(lists_many, lists),
+          TEST(lists_what_a_walk_finds), TEST(survives_reopening),
           TEST(keeps_nulls), TEST(documented_bytes), TEST(damaged_bytes),
           TEST(racing_merges_lose_nothing), TEST(walks_over_all))

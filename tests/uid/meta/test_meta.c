@@ -49,13 +49,13 @@ print(const struct meta *n)
         SLICE_ARG(n->notes), SLICE_ARG(n->units), SLICE_ARG(n->data_type),
         (long long)n->retention, isnan(n->max) ? -999 : n->max,
         isnan(n->min) ? -999 : n->min);
-    if (n->has_custom)
+    if (n->custom.has)
         at += (size_t)snprintf(text + at, sizeof text - at, "{");
-    for (size_t i = 0; i < n->custom_len; i++)
+    for (size_t i = 0; i < n->custom.len; i++)
         at += (size_t)snprintf(text + at, sizeof text - at, "%.*s=%.*s,",
-                               SLICE_ARG(n->custom[i].key),
-                               SLICE_ARG(n->custom[i].value));
-    if (n->has_custom)
+                               SLICE_ARG(n->custom.pairs[i].key),
+                               SLICE_ARG(n->custom.pairs[i].value));
+    if (n->custom.has)
         (void)snprintf(text + at, sizeof text - at, "}");
     return text;
 }
@@ -98,9 +98,9 @@ full(struct tag *pair)
     n.retention = -30;
     n.max = 100.5;
     n.min = -1;
-    n.custom = pair;
-    n.custom_len = 1;
-    n.has_custom = true;
+    n.custom.pairs = pair;
+    n.custom.len = 1;
+    n.custom.has = true;
     return n;
 }
 
@@ -168,9 +168,8 @@ START_TEST(merges_what_is_given)
     struct fixture f = fixture_new(layout_default);
     struct slice text = slice_str("N");
     struct tag pair;
-    struct meta n = {
-        text, text, text, NULL, 0, true, 0, text, text, 7, NAN, 2
-    };
+    struct meta n = { text, text, text, { NULL, 0, true }, 0, text, text,
+                      7,    NAN,  2 };
     int64_t created;
 
     enter(&f);
@@ -369,7 +368,7 @@ START_TEST(too_much_is_rejected)
     struct meta n = meta_empty();
 
     enter(&f);
-    for (size_t i = 0; i <= META_BYTES; i++)
+    for (size_t i = 0; i <= RECORD_BYTES; i++)
         buf_put_u8(&text, 'x');
     n.notes = buf_slice(&text);
     FAILS(meta_put(f.metas, of(META_METRIC, ID1), &n, META_NOTES, false, a, &e),

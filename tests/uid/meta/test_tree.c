@@ -153,8 +153,9 @@ END_TEST
 /* The bytes of docs/FORMAT.md. */
 START_TEST(bytes_are_as_documented)
 {
-    static const uint8_t tree_bytes[] = { 1, 2,   0x80, 0xd2, 0x88, 0x87, 0x05,
-                                          3, 'n', 'e',  't',  0,    0 };
+    static const uint8_t tree_bytes[] = { 1,    0,    1,    0,    0, 0x80,
+                                          0xd2, 0x88, 0x87, 0x05, 3, 'n',
+                                          'e',  't',  0,    0 };
     static const uint8_t rule_bytes[] = { 1,   3, 0, 4, 'h', 'o', 's',
                                           't', 0, 0, 0, 0,   0,   0 };
     uint8_t key[TREE_RULE_KEY_SIZE];
@@ -174,14 +175,15 @@ START_TEST(bytes_are_as_documented)
     ck_assert_int_eq(rule.level, 2);
     ck_assert_int_eq(tree_key_parse(slice_of(key, 5), &is_rule, &rule, NULL),
                      ST_CORRUPT);
-    tree_encode(&tree, &b);
+    record_encode(&tree_format, &tree, &b);
     ck_assert_mem_eq(b.data, tree_bytes, sizeof tree_bytes);
     ck_assert_uint_eq(b.size, sizeof tree_bytes);
     for (size_t i = 0; i < b.size; i++)
-        ck_assert_int_eq(tree_decode(slice_of(b.data, i), &tree, NULL),
-                         ST_CORRUPT);
+        ck_assert_int_eq(
+            record_decode(&tree_format, slice_of(b.data, i), NULL, &tree, NULL),
+            ST_CORRUPT);
     buf_clear(&b);
-    tree_rule_encode(&rule, &b);
+    record_encode(&tree_rule_format, &rule, &b);
     ck_assert_uint_eq(b.size, sizeof rule_bytes);
     ck_assert_mem_eq(b.data, rule_bytes, sizeof rule_bytes);
     for (size_t i = 0; i < b.size; i++)

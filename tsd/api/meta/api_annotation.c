@@ -141,40 +141,14 @@ get_one(const struct work *w, const struct annotation_request *ask)
     annotation_write_as(http_reply_body(w->out), &n.note, n.tsuid_text);
 }
 
-struct list {
-    struct buf *b;
-    int64_t from_s, to_s;
-};
-
-/* OpenTSDB compares what is written, be it seconds or milliseconds, and the end
- * of a note with the end of the range. */
-static bool
-put_global(void *ctx, const struct annotation *n)
-{
-    struct list *l = ctx;
-
-    if (n->start < l->from_s || n->end > l->to_s)
-        return true;
-    annotation_write(l->b, n);
-    return !l->b->failed;
-}
-
-/* The hour that holds this second, in ms; all that lies behind the last row is
- * one time. */
-static int64_t
-hour_ms(int64_t s)
-{
-    const int64_t last = INT64_C(1) << 33;
-
-    return (s > last ? last : s) / HOUR_S * HOUR_MS;
-}
-
-/* Rows are hours, and OpenTSDB lists them whole.  Without an end it takes now
- * in milliseconds for seconds, which overflows, and finds nothing. */
+/* Without an end OpenTSDB takes now in milliseconds for seconds, which
+ * overflows, and finds nothing. */
 static void
 get_globals(const struct work *w, const struct annotation *n)
 {
-    struct list l = { http_reply_body(w->out), n->start, n->end };
+    struct buf *b = http_reply_body(w->out);
+    struct annotation *list = NULL;
+    size_t len = 0;
     struct error e;
 
     if (n->end != 0 && n->end < n->start) {
@@ -183,15 +157,15 @@ get_globals(const struct work *w, const struct annotation *n)
             "The end timestamp cannot be less than the start timestamp", NULL);
         return;
     }
-    buf_put_u8(l.b, '[');
-    if (n->end != 0 &&
-        annotation_each(w->a->annotations, slice_str(""), hour_ms(n->start),
-                        hour_ms(n->end) + HOUR_MS - 1, put_global, &l,
-                        &e) != ST_OK) {
+    if (n->end != 0 && annotation_globals(w->a->annotations, n->start, n->end,
+                                          w->arena, &list, &len, &e) != ST_OK) {
         http_reply_failure(w->out, &e);
         return;
     }
-    buf_put_u8(l.b, ']');
+    buf_put_u8(b, '[');
+    for (size_t i = 0; i < len; i++)
+        annotation_write(b, &list[i]);
+    buf_put_u8(b, ']');
 }
 
 static enum status

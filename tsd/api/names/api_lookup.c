@@ -192,15 +192,15 @@ show_id(struct find *f, const char *name, struct slice id)
 }
 
 static void
-show_pairs(struct find *f, const struct tag *pairs, size_t len)
+show_pairs(struct find *f, const struct text_pairs *p)
 {
     struct buf name = BUF_INIT;
 
-    for (size_t i = 0; i < len; i++) {
+    for (size_t i = 0; i < p->len; i++) {
         buf_clear(&name);
         buf_put_str(&name, "custom.");
-        buf_put_slice(&name, pairs[i].key);
-        search_field(&f->terms, buf_slice(&name), pairs[i].value);
+        buf_put_slice(&name, p->pairs[i].key);
+        search_field(&f->terms, buf_slice(&name), p->pairs[i].value);
     }
     buf_fini(&name);
 }
@@ -215,7 +215,7 @@ show_meta(struct find *f, const struct meta *m)
     find_show(f, "dataType", m->data_type);
     show_number(f, "created", m->created);
     show_number(f, "retention", m->retention);
-    show_pairs(f, m->custom, m->custom_len);
+    show_pairs(f, &m->custom);
 }
 
 /* Reads the name of an id into f->name. */
@@ -378,7 +378,7 @@ see_note(void *ctx, const struct annotation *n)
     find_show(f, "notes", n->notes);
     show_number(f, "startTime", n->start);
     show_number(f, "endTime", n->end);
-    show_pairs(f, n->custom, n->custom_len);
+    show_pairs(f, &n->custom);
     if (find_is_wanted(f))
         annotation_write(f->b, n);
     return may_go_on(f);

@@ -34,7 +34,7 @@ struct item {
     const json_t *json;         /* NULL: null stands there */
     struct slice metric, value; /* data NULL: null or absent */
     int64_t time, id, underflow, overflow;
-    struct field_pairs tags;
+    struct text_pairs tags;
     json_t *buckets; /* NULL: null or absent */
 };
 

@@ -31,7 +31,7 @@ struct asked {
 /* One of a body's "queries". */
 struct last_query {
     struct slice metric;
-    struct field_pairs tags;
+    struct text_pairs tags;
     struct field_list tsuids;
 };
 

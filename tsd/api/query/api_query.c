@@ -213,29 +213,6 @@ write_at_once(void *ctx, struct buf *b, const struct result_group *g,
                             w->a->uids);
 }
 
-/* As OpenTSDB reads them: by the hour, comparing seconds with what is written,
- * and leaving out notes that end after the range. */
-static enum status
-read_globals(struct work *w, struct error *e)
-{
-    const struct slice everyone = { (const uint8_t *)"", 0 };
-    int64_t from = w->q.start_ms / 1000, to = w->q.end_ms / 1000;
-    struct annotation *list;
-    size_t len, kept = 0;
-    enum status st;
-
-    st = annotation_list(
-        w->a->annotations, &everyone, 1, from / HOUR_S * HOUR_S * 1000,
-        (to / HOUR_S + 1) * HOUR_S * 1000 - 1, w->arena, &list, &len, e);
-    if (st != ST_OK)
-        return st;
-    for (size_t i = 0; i < len; i++)
-        if (list[i].start >= from && list[i].end <= to)
-            list[kept++] = list[i];
-    w->globals = (struct notes){ list, kept, false };
-    return ST_OK;
-}
-
 static enum status
 run_engine(struct work *w, struct parse_error *e)
 {
@@ -255,13 +232,16 @@ run_engine(struct work *w, struct parse_error *e)
 static bool
 run(struct work *w, struct parse_error *e)
 {
+    struct annotation *globals = NULL;
     uint64_t deleted;
     enum status st = ST_OK;
 
-    if (!w->q.no_annotations)
-        st = annotation_any(w->a->annotations, &w->has_notes, &e->message);
-    if (st == ST_OK && !w->q.no_annotations && w->q.global_annotations)
-        st = read_globals(w, &e->message);
+    w->has_notes = !w->q.no_annotations && annotation_any(w->a->annotations);
+    if (!w->q.no_annotations && w->q.global_annotations)
+        st = annotation_globals(w->a->annotations, w->q.start_ms / 1000,
+                                w->q.end_ms / 1000, w->arena, &globals,
+                                &w->globals.len, &e->message);
+    w->globals.list = globals;
     w->at_once = !w->is_gexp && !w->has_notes && !w->q.delete_points &&
                  !w->q.show_stats && !w->q.lazy;
     if (st == ST_OK)

@@ -161,7 +161,7 @@ replace(struct work *w, struct slice text, const char *what, struct slice with)
 
     if (memmem(text.data, text.size, token.data, token.size) == NULL)
         return text;
-    buf_init(&b, TREE_BYTES);
+    buf_init(&b, RECORD_BYTES);
     while (text.size > 0) {
         bool found = slice_starts(text, token);
         size_t step = found ? token.size : 1;

@@ -67,9 +67,9 @@ find_custom(void *ctx, enum uid_kind kind, size_t i, struct slice name,
     if (meta_get(c->api->metas, (struct meta_of){ (enum meta_kind)kind, id },
                  c->arena, &m, NULL) != ST_OK)
         return false;
-    for (size_t k = 0; m.has_custom && k < m.custom_len; k++) {
-        if (slice_eq(m.custom[k].key, name)) {
-            *out = m.custom[k].value;
+    for (size_t k = 0; m.custom.has && k < m.custom.len; k++) {
+        if (slice_eq(m.custom.pairs[k].key, name)) {
+            *out = m.custom.pairs[k].value;
             return true;
         }
     }

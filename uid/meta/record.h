@@ -1,0 +1,104 @@
+/*
+ * Records of annotations, metadata and trees: a struct whose members a table
+ * lists, as bytes, and in the store.
+ *
+ *     <version:1> <member>...
+ *
+ * Version 2 has a text that is JSON's null in it; sizes of texts are one more
+ * there, and 0 is null.
+ *
+ * Threads: any; these are functions of their arguments.
+ */
+#ifndef UID_META_RECORD_H
+#define UID_META_RECORD_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/lock.h"
+#include "storage/store/store.h"
+#include "uid/series/tag_set.h"
+
+/* A text may be JSON's null, which is not the empty one: it has no bytes, not
+ * even none of them. */
+static inline bool
+annotation_is_null(struct slice text)
+{
+    return text.data == NULL;
+}
+
+struct text_pairs {
+    struct tag *pairs; /* keys unique, values may be null */
+    size_t len;
+    bool has; /* false: null; an empty map is something else */
+};
+
+enum record_member {
+    RECORD_BOOL,
+    RECORD_BYTE,   /* an enum */
+    RECORD_INT,    /* int64_t, as a zigzag varint */
+    RECORD_UINT,   /* int64_t from 0 on, as a varint */
+    RECORD_DOUBLE, /* its bits */
+    RECORD_TEXT,   /* struct slice: varint size, bytes */
+    RECORD_TEXT_OR_NULL,
+    RECORD_PAIRS, /* struct text_pairs: varint number + 1, 0: null; texts */
+};
+
+struct record_field {
+    enum record_member type;
+    size_t offset;
+    unsigned bit; /* by which a caller names it; 0: it does not */
+};
+
+#define RECORD(type, record, member, bit)                      \
+    {                                                          \
+        RECORD_##type, offsetof(struct record, member), (bit), \
+    }
+
+struct record_format {
+    const char *what; /* "annotation" */
+    const struct record_field *fields;
+    size_t len;
+};
+
+/* Of all the texts of one together. */
+#define RECORD_BYTES ((size_t)1 << 20)
+
+void record_encode(const struct record_format *f, const void *record,
+                   struct buf *out);
+/* Texts are lent from 'bytes', pairs are in the arena; other members stay.
+ * ST_CORRUPT, ST_LIMIT. */
+MUST_CHECK enum status record_decode(const struct record_format *f,
+                                     struct slice bytes, struct arena *arena,
+                                     void *out, struct error *e);
+
+/* The bits of those that have a value: not 0, not empty. */
+unsigned record_given(const struct record_format *f, const void *record);
+/* Copies members with a bit in 'bits'. */
+void record_merge(const struct record_format *f, void *to, const void *from,
+                  unsigned bits);
+
+/* From the store, with a copy of the bytes in the arena.  ST_NOT_FOUND without
+ * a text. */
+MUST_CHECK enum status record_read(struct store *s, struct slice key,
+                                   const struct record_format *f,
+                                   struct arena *arena, void *out,
+                                   struct error *e);
+/* Into a batch; ST_LIMIT past RECORD_BYTES. */
+MUST_CHECK enum status record_put(struct kv_batch *b, struct slice key,
+                                  const struct record_format *f,
+                                  const void *record, struct error *e);
+
+/* A change: made under a lock, from the reading of a record to its rewriting,
+ * then waited for. */
+struct change {
+    struct store *store;
+    struct lock *lock;
+    struct kv_batch *batch;
+};
+
+struct change change_begin(struct store *s, struct lock *lock) ACQUIRE(lock);
+/* Writes the batch, if 'st' is ST_OK and there is something in it. */
+MUST_CHECK enum status change_end(struct change *c, enum status st,
+                                  struct error *e);
+
+#endif
