@@ -386,6 +386,7 @@ spec_of(const struct task *t)
                      stream_downsampler_uses_summaries(t->job->downsampler),
         .max_bytes = t->job->limits->max_memory,
         .budget = t->job->limits->budget,
+        .end_us = t->job->limits->deadline.end_us,
     };
 }
 

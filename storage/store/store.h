@@ -191,6 +191,10 @@ struct scan_spec {
      * together; 0: no limit.  NULL: no budget. */
     size_t max_bytes;
     struct arena_budget *budget;
+    /* Until then (monotonic; 0: as long as it tries) an engine that gives no
+     * answer in time is asked again; of scans that are opened together, the
+     * first one's. */
+    int64_t end_us;
 };
 
 struct scan_counts {

@@ -238,6 +238,8 @@ store_apply_delete(struct store *s, struct slice tsuid, int64_t from_ms,
     if (d.from_ms > d.to_ms)
         return ST_OK;
     d.batch = kv_batch_new();
+    kv_batch_set_bucket(
+        d.batch, (uint32_t)(head_bucket_of(&s->head, tsuid) - s->head.buckets));
     status = delete_in_order(&d, record, lsn, e);
     if (status == ST_OK)
         status = delete_from_engine(&d, e);

@@ -397,6 +397,7 @@ flush_bucket(struct store *s, size_t index, const struct flush_rule *rule,
     size_t left;
     enum status status = ST_OK;
 
+    kv_batch_set_bucket(b->writes, (uint32_t)index);
     lock_take(&bucket->lock);
     at = bucket->oldest;
     left = bucket->rows_len;

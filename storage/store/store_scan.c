@@ -399,6 +399,7 @@ store_scans_open(struct store *s, const struct scan_spec *specs, size_t len,
     /* Behind all heads; before it, what is flushed meanwhile would be missed.
      */
     it = kv_iter_open(s->kv, KEY_TABLE(TABLE_ROWS));
+    kv_iter_deadline(it, len == 0 ? 0 : specs[0].end_us);
     for (size_t i = 0; i < len; i++) {
         out[i]->it = it;
         out[i]->shares = i + 1 < len;

@@ -21,12 +21,14 @@
 
 static struct error e;
 static char *dir;
+static bool salted; /* of sixteen buckets */
 
 static struct store *
 open_store(void)
 {
     struct store_options o = { .dir = dir,
-                               .layout = { 0, 1, 3, 3, 3, 6 },
+                               .layout = { salted, salted ? 16 : 1, 3, 3, 3,
+                                           6 },
                                .sync = WAL_SYNC_ALWAYS };
     struct store *s;
 
@@ -536,7 +538,70 @@ START_TEST(a_lost_record_defines_nothing)
 }
 END_TEST
 
-TEST_MAIN("store_crashes", TEST(each_segment_defines_its_series),
+/* -- what is trimmed from the WAL ------------------------------------------ */
+
+#define SERIES 200
+
+static void
+put_and_flush(struct store *s)
+{
+    for (unsigned i = 0; i < SERIES; i++)
+        put(s, i, i);
+    ck_assert_int_eq(store_flush(s, &e), ST_OK);
+}
+
+/* Some are written anew, some deleted, and the rest of the WAL goes. */
+static void
+change_and_flush(struct store *s)
+{
+    uint8_t bytes[TSUID_BYTES];
+    uint64_t lsn, deleted;
+
+    for (unsigned i = 0; i < SERIES; i++)
+        expect(s, i, i);
+    for (unsigned i = 0; i < SERIES; i += 2)
+        put(s, i, i + SERIES);
+    for (unsigned i = 1; i < SERIES; i += 4)
+        ck_assert_int_eq(store_delete(s, tsuid(bytes, i), 0, POINT_MAX_TS_MS,
+                                      &deleted, &lsn, &e),
+                         ST_OK);
+    ck_assert_int_eq(store_commit(s, lsn, true, &e), ST_OK);
+    ck_assert_int_eq(store_flush(s, &e), ST_OK);
+}
+
+static void
+expect_changes(struct store *s)
+{
+    uint8_t bytes[TSUID_BYTES];
+    struct point p;
+
+    for (unsigned i = 0; i < SERIES; i++)
+        if (i % 2 == 0)
+            expect(s, i, i + SERIES);
+        else if (i % 4 == 3)
+            expect(s, i, i);
+        else
+            ck_assert_int_eq(
+                store_last(s, tsuid(bytes, i), POINT_MAX_TS_MS, &p, &e),
+                ST_NOT_FOUND);
+}
+
+/* On LevelDB, and where the buckets' rows are durable in any order. */
+START_TEST(trimmed_points_are_in_the_engine)
+{
+    if (_i == 1)
+        ck_assert_int_eq(setenv("HALITE_ENGINE", "slow", 1), 0);
+    salted = true;
+    dir = tempdir_new();
+    live(put_and_flush);
+    live(change_and_flush);
+    live(expect_changes);
+    tempdir_free(&dir);
+}
+END_TEST
+
+TEST_MAIN("store_crashes", TIMES(trimmed_points_are_in_the_engine, 2),
+          TEST(each_segment_defines_its_series),
           TEST(series_are_defined_again_now_and_then),
           TEST(damage_under_a_deletion_keeps_no_store_closed),
           TEST(a_damaged_row_makes_way),
