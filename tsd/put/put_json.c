@@ -473,71 +473,29 @@ take_member(struct put_json *r, enum member m, struct put_json_point *out)
     return skip_value(r);
 }
 
-#define USUAL_METRIC "{\"metric\":\""
-#define USUAL_TIME   "\",\"timestamp\":"
-#define USUAL_VALUE  ",\"value\":"
-#define USUAL_TAGS   ",\"tags\":"
-
-/* More than what lies between the strings and the value. */
-#define USUAL_ROOM 64
-
-static inline bool
-is_word(const uint8_t *p, const char *word)
-{
-    return memcmp(p, word, strlen(word)) == 0;
-}
-
-static inline const uint8_t *
-skip_digits(const uint8_t *p, const uint8_t *end)
-{
-    while (p < end && *p >= '0' && *p <= '9')
-        p++;
-    return p;
-}
-
-/* Behind a number without an exponent; NULL when it is none. */
-static inline const uint8_t *
-skip_usual_number(const uint8_t *p, const uint8_t *end)
-{
-    const uint8_t *from = p += *p == '-';
-
-    p = skip_digits(p, end);
-    if (p == from || (*from == '0' && p > from + 1))
-        return NULL;
-    if (p < end && *p == '.') {
-        from = ++p;
-        p = skip_digits(p, end);
-    }
-    return p == from ? NULL : p;
-}
-
 /* A point up to its tags, if it is written as by most: metric, time, value and
  * tags in this order, without blanks.  If not, nothing is taken. */
 static bool
 take_usual_head(struct put_json *r, struct put_json_point *out)
 {
-    const uint8_t *p = r->at, *end = r->end, *from;
+    struct put_json x = *r;
+    const uint8_t *from;
 
-    if (end - p < USUAL_ROOM || !is_word(p, USUAL_METRIC))
+    if (!take_word(&x, "{\"metric\":\""))
         return false;
-    from = p += strlen(USUAL_METRIC);
-    p = skip_plain(p, end);
-    out->metric = slice_of(from, (size_t)(p - from));
-    if (end - p < USUAL_ROOM || !is_word(p, USUAL_TIME))
+    from = x.at;
+    x.at = skip_plain(from, x.end);
+    out->metric = slice_of(from, (size_t)(x.at - from));
+    if (!take_word(&x, "\",\"timestamp\":") ||
+        !take_plain_time(&x, &out->time) || !take_word(&x, ",\"value\":"))
         return false;
-    r->at = p + strlen(USUAL_TIME);
-    if (!take_plain_time(r, &out->time) || !take_word(r, USUAL_VALUE)) {
-        r->at = out->metric.data - strlen(USUAL_METRIC);
+    from = x.at;
+    if (x.at == x.end || *x.at == '"' || !take_number(&x))
         return false;
-    }
-    from = r->at;
-    p = skip_usual_number(from, end);
-    if (p == NULL || end - p < USUAL_ROOM / 4 || !is_word(p, USUAL_TAGS)) {
-        r->at = out->metric.data - strlen(USUAL_METRIC);
+    out->value = slice_of(from, (size_t)(x.at - from));
+    if (!take_word(&x, ","))
         return false;
-    }
-    out->value = slice_of(from, (size_t)(p - from));
-    r->at = p + 1;
+    r->at = x.at;
     return true;
 }
 
