@@ -70,6 +70,31 @@ slice_starts(struct slice a, struct slice prefix)
            (prefix.size == 0 || memcmp(a.data, prefix.data, prefix.size) == 0);
 }
 
+/* Cuts '*s' behind the first 'c', or at its end; returns what was before it. */
+static inline struct slice
+slice_cut(struct slice *s, char c)
+{
+    const uint8_t *at = s->size == 0 ? NULL : memchr(s->data, c, s->size);
+    size_t size = at == NULL ? s->size : (size_t)(at - s->data);
+    size_t skip = at == NULL ? size : size + 1;
+    struct slice head = { s->data, size };
+
+    if (skip > 0)
+        *s = (struct slice){ s->data + skip, s->size - skip };
+    return head;
+}
+
+/* Without what C calls space at both ends. */
+static inline struct slice
+slice_trim(struct slice s)
+{
+    while (s.size > 0 && memchr(" \t\n\v\f\r", s.data[0], 6) != NULL)
+        s = (struct slice){ s.data + 1, s.size - 1 };
+    while (s.size > 0 && memchr(" \t\n\v\f\r", s.data[s.size - 1], 6) != NULL)
+        s.size--;
+    return s;
+}
+
 /* For qsort() of slices. */
 static inline int
 slice_compare(const void *a, const void *b)

@@ -6,7 +6,7 @@
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
 
-#include "base/slice.h"
+#include "base/buf.h"
 
 #define UTF8_BAD 0xfffdu
 
@@ -41,18 +41,6 @@ utf8_take(struct slice *s)
     return c;
 }
 
-/* Writes ISO-8859-1 as UTF-8, at most twice as long; returns its end. */
-static inline uint8_t *
-utf8_put_latin1(uint8_t *to, struct slice s)
-{
-    for (size_t i = 0; i < s.size; i++) {
-        if (s.data[i] >= 0x80)
-            *to++ = 0xc0 | s.data[i] >> 6;
-        *to++ = s.data[i] < 0x80 ? s.data[i] : 0x80 | (s.data[i] & 0x3f);
-    }
-    return to;
-}
-
 /* A written U+FFFD counts as bad, too. */
 static inline bool
 utf8_is_valid(struct slice s)
@@ -61,6 +49,40 @@ utf8_is_valid(struct slice s)
         if (utf8_take(&s) == UTF8_BAD)
             return false;
     return true;
+}
+
+/* What telnet sends: 's' where it is valid UTF-8; otherwise it is ISO-8859-1,
+ * and '*space' holds it as UTF-8.  Empty when there is no memory. */
+static inline struct slice
+utf8_or_latin1(struct slice s, struct buf *space)
+{
+    uint8_t *to;
+
+    if (utf8_is_valid(s))
+        return s;
+    buf_clear(space);
+    to = buf_reserve(space, 2 * s.size);
+    for (size_t i = 0; i < s.size && to != NULL; i++) {
+        if (s.data[i] >= 0x80)
+            to[space->size++] = 0xc0 | s.data[i] >> 6;
+        to[space->size++] =
+            s.data[i] < 0x80 ? s.data[i] : 0x80 | (s.data[i] & 0x3f);
+    }
+    return to == NULL ? slice_str("") : buf_slice(space);
+}
+
+/* Appends a character below 0x110000. */
+static inline void
+utf8_put(struct buf *out, uint32_t c)
+{
+    unsigned more = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+
+    if (more == 0)
+        buf_put_u8(out, (uint8_t)c);
+    else
+        buf_put_u8(out, (uint8_t)(0xf00 >> (more + 1) | c >> (6 * more)));
+    while (more-- > 0)
+        buf_put_u8(out, (uint8_t)(0x80 | (c >> (6 * more) & 0x3f)));
 }
 
 #endif

@@ -4,7 +4,6 @@
 #include "tsd/auth/auth_text.h"
 
 #include <stdlib.h>
-#include <strings.h>
 
 #include "base/text/digit.h"
 #include "base/mem.h"
@@ -19,19 +18,6 @@ static bool
 auth_is_blank(uint8_t c)
 {
     return c == ' ' || c == '\t' || c == '\r';
-}
-
-/* Cuts 's' behind the first 'c'; what was before it is returned. */
-static struct slice
-auth_cut(struct slice *s, uint8_t c)
-{
-    const uint8_t *end = s->size == 0 ? NULL : memchr(s->data, c, s->size);
-    size_t size = end == NULL ? s->size : (size_t)(end - s->data);
-    size_t skip = end == NULL ? size : size + 1;
-    struct slice head = slice_of(s->data, size);
-
-    *s = slice_of(s->data + skip, s->size - skip);
-    return head;
 }
 
 static size_t
@@ -80,7 +66,7 @@ auth_roles_parse(struct slice text, unsigned *out)
 
     *out = 0;
     while (text.size > 0) {
-        struct slice word = auth_cut(&text, ',');
+        struct slice word = slice_cut(&text, ',');
         size_t i = 0;
 
         while (i < 3 && !slice_eq_str(word, roles[i].name))
@@ -116,7 +102,7 @@ hash_cost_is_fine(struct slice rest, const char *cost)
     size_t i = 0;
 
     if (cost[0] >= '0' && cost[0] <= '9') {
-        struct slice number = auth_cut(&rest, '$');
+        struct slice number = slice_cut(&rest, '$');
         uint64_t n;
 
         return number.size < 10 && number_parse_u64(number, &n) &&
@@ -233,7 +219,7 @@ auth_table_parse(struct slice text, struct auth_table **out, struct error *e)
     *out = NULL;
     while (text.size > 0 && wrong == NULL && t->len <= AUTH_ENTRIES_MAX) {
         line++;
-        wrong = add_line(t, auth_cut(&text, '\n'));
+        wrong = add_line(t, slice_cut(&text, '\n'));
     }
     if (wrong == NULL && t->len <= AUTH_ENTRIES_MAX) {
         *out = t;
@@ -288,42 +274,25 @@ read_base64(struct slice text, uint8_t *out, size_t max, size_t *size)
     return true;
 }
 
-static struct slice
-auth_trimmed(struct slice s)
-{
-    while (s.size > 0 && auth_is_blank(s.data[0]))
-        s = slice_of(s.data + 1, s.size - 1);
-    while (s.size > 0 && auth_is_blank(s.data[s.size - 1]))
-        s.size--;
-    return s;
-}
-
-static bool
-auth_is_word(struct slice s, const char *word)
-{
-    return s.size == strlen(word) &&
-           strncasecmp((const char *)s.data, word, s.size) == 0;
-}
-
 bool
 auth_credentials_parse(struct slice header, struct auth_credentials *out)
 {
-    struct slice rest = auth_trimmed(header);
-    struct slice scheme = auth_cut(&rest, ' ');
+    struct slice rest = slice_trim(header);
+    struct slice scheme = slice_cut(&rest, ' ');
     size_t size;
 
-    rest = auth_trimmed(rest);
-    out->is_token = auth_is_word(scheme, "bearer");
+    rest = slice_trim(rest);
+    out->is_token = slice_eq_nocase(scheme, slice_str("bearer"));
     out->name = slice_of(NULL, 0);
     out->secret = rest;
     if (out->is_token)
         return rest.size > 0 && rest.size <= AUTH_SECRET_MAX;
-    if (!auth_is_word(scheme, "basic") ||
+    if (!slice_eq_nocase(scheme, slice_str("basic")) ||
         !read_base64(rest, out->bytes, sizeof out->bytes, &size) ||
         memchr(out->bytes, ':', size) == NULL)
         return false;
     out->secret = slice_of(out->bytes, size);
-    out->name = auth_cut(&out->secret, ':');
+    out->name = slice_cut(&out->secret, ':');
     return out->name.size > 0 && out->name.size <= AUTH_NAME_MAX &&
            out->secret.size > 0 && out->secret.size <= AUTH_SECRET_MAX &&
            memchr(out->secret.data, '\0', out->secret.size) == NULL;

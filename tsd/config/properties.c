@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/text/digit.h"
+#include "base/utf8.h"
 
 struct reader {
     const uint8_t *at, *end;
@@ -68,21 +69,6 @@ take_line(struct reader *r, struct buf *out)
         skip_newline(r);
 }
 
-static void
-put_utf8(struct buf *out, unsigned c)
-{
-    if (c < 0x80) {
-        buf_put_u8(out, (uint8_t)c);
-    } else if (c < 0x800) {
-        buf_put_u8(out, (uint8_t)(0xc0 | c >> 6));
-        buf_put_u8(out, (uint8_t)(0x80 | (c & 0x3f)));
-    } else {
-        buf_put_u8(out, (uint8_t)(0xe0 | c >> 12));
-        buf_put_u8(out, (uint8_t)(0x80 | (c >> 6 & 0x3f)));
-        buf_put_u8(out, (uint8_t)(0x80 | (c & 0x3f)));
-    }
-}
-
 /* The escape behind a backslash at s.data[*at]; false on a broken one. */
 static bool
 unescape(struct slice s, size_t *at, struct buf *out)
@@ -90,23 +76,12 @@ unescape(struct slice s, size_t *at, struct buf *out)
     uint8_t c = s.data[(*at)++];
     unsigned code = 0;
 
-    switch (c) {
-    case 't':
-        buf_put_u8(out, '\t');
-        return true;
-    case 'n':
-        buf_put_u8(out, '\n');
-        return true;
-    case 'r':
-        buf_put_u8(out, '\r');
-        return true;
-    case 'f':
-        buf_put_u8(out, '\f');
-        return true;
-    case 'u':
-        break;
-    default:
-        buf_put_u8(out, c);
+    if (c != 'u') {
+        buf_put_u8(out, c == 't'   ? '\t'
+                        : c == 'n' ? '\n'
+                        : c == 'r' ? '\r'
+                        : c == 'f' ? '\f'
+                                   : c);
         return true;
     }
     for (int i = 0; i < 4; i++) {
@@ -116,7 +91,7 @@ unescape(struct slice s, size_t *at, struct buf *out)
             return false;
         code = code << 4 | (unsigned)d;
     }
-    put_utf8(out, code);
+    utf8_put(out, code);
     return true;
 }
 

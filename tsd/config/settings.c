@@ -45,7 +45,6 @@ static const struct setting table[] = {
 static void set_value(struct settings *c, const char *key, const char *value);
 static enum status check_value(const struct setting *s, const char *value,
                                struct error *e);
-static enum status check_cors(const char *domains, struct error *e);
 static bool parse_bool(const char *text, bool *out);
 static bool parse_number(const struct setting *s, const char *text,
                          int64_t *out);
@@ -236,7 +235,7 @@ settings_check(const struct settings *c, struct error *e)
         timezone_find(slice_str(settings_text(c, "tsd.core.timezone")), &zone,
                       e) != ST_OK)
         return error_wrap(e, e->status, "tsd.core.timezone");
-    return check_cors(settings_text(c, "tsd.http.request.cors_domains"), e);
+    return ST_OK;
 }
 
 const char *
@@ -389,32 +388,6 @@ check_value(const struct setting *s, const char *value, struct error *e)
         return error_set(e, ST_INVALID, "%s=%s: must be between %lld and %lld",
                          s->name, log_quote(slice_str(value)),
                          (long long)s->min, (long long)s->max);
-    return ST_OK;
-}
-
-static enum status
-check_cors(const char *domains, struct error *e)
-{
-    bool star = false, other = false;
-
-    while (domains != NULL && *domains != '\0') {
-        size_t n = strcspn(domains, ",");
-        char *word = mem_strndup(domains, n);
-        char *domain = trimmed(word);
-
-        if (strcmp(domain, "*") == 0)
-            star = true;
-        else if (*domain != '\0')
-            other = true;
-        free(domain);
-        free(word);
-        domains += n;
-        domains += *domains == ',';
-    }
-    if (star && other)
-        return error_set(e, ST_INVALID,
-                         "tsd.http.request.cors_domains: * and a list of "
-                         "domains exclude each other");
     return ST_OK;
 }
 

@@ -106,35 +106,17 @@ telnet_flush(struct telnet_loop *l)
 
 /* -- commands -------------------------------------------------------------- */
 
-static struct slice
-as_utf8(struct telnet_loop *l, struct slice line)
-{
-    uint8_t *to;
-
-    if (utf8_is_valid(line))
-        return line;
-    buf_clear(&l->text);
-    to = buf_reserve(&l->text, 2 * line.size + 1);
-    if (to == NULL)
-        return slice_str("");
-    to = utf8_put_latin1(to, line);
-    return slice_of(l->text.data, (size_t)(to - l->text.data));
-}
-
 static void
 telnet_split(struct telnet_call *call, struct slice line)
 {
-    call->words_len = 0;
-    while (call->words_len < TELNET_MAX_WORDS) {
-        const uint8_t *blank = memchr(line.data, ' ', line.size);
-        struct slice word = line;
+    const uint8_t *end = line.data + line.size;
+    bool more = true;
 
-        if (blank != NULL)
-            word.size = (size_t)(blank - line.data);
+    for (call->words_len = 0; more && call->words_len < TELNET_MAX_WORDS;) {
+        struct slice word = slice_cut(&line, ' ');
+
         call->words[call->words_len++] = word;
-        if (blank == NULL)
-            return;
-        line = slice_of(blank + 1, line.size - word.size - 1);
+        more = word.data + word.size < end;
     }
 }
 
@@ -270,18 +252,12 @@ log_in(struct telnet_loop *l, struct telnet_conn *c, struct slice line,
        struct buf *out)
 {
     const struct telnet_options *o = &l->telnet->o;
-    struct slice name = slice_of(NULL, 0), secret = name;
-    const uint8_t *blank = memchr(line.data, ' ', line.size);
+    struct slice name = slice_of(NULL, 0), secret = line;
     enum auth_verdict v = AUTH_WRONG;
 
-    if (blank != NULL) {
-        secret = slice_of(blank + 1, line.size - strlen("auth "));
-        blank = memchr(secret.data, ' ', secret.size);
-    }
-    if (blank != NULL) {
-        name = slice_of(secret.data, (size_t)(blank - secret.data));
-        secret = slice_of(blank + 1, secret.size - name.size - 1);
-    }
+    (void)slice_cut(&secret, ' '); /* "auth" */
+    if (secret.size > 0 && memchr(secret.data, ' ', secret.size) != NULL)
+        name = slice_cut(&secret, ' ');
     if (secret.size > 0)
         v = o->login(o->login_ctx, (const void *)&c->peer, name, secret, false,
                      &c->who);
@@ -296,7 +272,7 @@ run_command(struct telnet_loop *l, struct telnet_conn *c, struct slice line)
     const struct telnet_route *r;
     struct buf out = BUF_INIT;
 
-    telnet_split(call, as_utf8(l, line));
+    telnet_split(call, utf8_or_latin1(line, &l->text));
     call->peer = (const struct sockaddr *)&c->peer;
     call->out = &out;
     call->close = false;

@@ -100,23 +100,6 @@ histogram_simple_check(const struct histogram_codecs *c, struct error *e)
 
 /* -- buckets --------------------------------------------------------------- */
 
-/* What stands before the next 'c'; 'left' loses it and the 'c'. */
-static struct slice
-next_part(struct slice *left, char c)
-{
-    const uint8_t *at =
-        left->size == 0 ? NULL : memchr(left->data, c, left->size);
-    struct slice part = *left;
-
-    if (at == NULL) {
-        *left = slice_of(NULL, 0);
-        return part;
-    }
-    part.size = (size_t)(at - left->data);
-    *left = slice_of(at + 1, left->size - part.size - 1);
-    return part;
-}
-
 static size_t
 count(struct slice s, uint8_t c)
 {
@@ -134,7 +117,7 @@ halve(struct slice s, char c, struct slice *left, struct slice *right)
     if (count(s, (uint8_t)c) != 1)
         return false;
     *right = s;
-    *left = next_part(right, c);
+    *left = slice_cut(right, c);
     return true;
 }
 
@@ -206,7 +189,7 @@ histogram_parse_line(struct slice text, struct arena *a, struct histogram *out,
     if (out->buckets == NULL)
         return no_memory(e);
     for (size_t i = 0; i < parts && st == ST_OK; i++)
-        st = take_bucket(next_part(&text, ':'), out, e);
+        st = take_bucket(slice_cut(&text, ':'), out, e);
     return st == ST_OK ? histogram_sort(out, a, e) : st;
 }
 

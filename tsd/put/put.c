@@ -301,7 +301,7 @@ log_rejected_row(struct put_batch *b, size_t row, enum put_fault fault)
     if (json != NULL)
         metric = json->metric.data != NULL ? json->metric : slice_str("");
     else if (!b->ready[row])
-        metric = put_line_word(&metric);
+        metric = slice_cut(&metric, ' ');
     if (b->peer != NULL)
         peer_name(b->peer, peer, sizeof peer);
     log_rejection(b->peer_text != NULL ? b->peer_text : peer, metric,

@@ -591,22 +591,6 @@ hex4(const uint8_t *p)
     return v;
 }
 
-static void
-put_utf8(struct buf *out, uint32_t c)
-{
-    uint8_t b[4];
-    size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-
-    if (n == 1) {
-        b[0] = (uint8_t)c;
-    } else {
-        b[0] = (uint8_t)((0xf00 >> n & 0xff) | c >> (6 * (n - 1)));
-        for (size_t i = 1; i < n; i++)
-            b[i] = (uint8_t)(0x80 | (c >> (6 * (n - 1 - i)) & 0x3f));
-    }
-    buf_put(out, b, n);
-}
-
 /* "\uXXXX", perhaps a pair of them, which 's' loses. */
 static void
 put_unicode(struct slice *s, struct buf *out)
@@ -619,7 +603,7 @@ put_unicode(struct slice *s, struct buf *out)
     pair = c >= 0xd800 && c < 0xdc00 && low >= 0xdc00 && low < 0xe000;
     if (pair)
         c = 0x10000 + ((c - 0xd800) << 10 | (low - 0xdc00));
-    put_utf8(out, c >= 0xd800 && c < 0xe000 ? UTF8_BAD : c);
+    utf8_put(out, c >= 0xd800 && c < 0xe000 ? UTF8_BAD : c);
     *s = slice_of(s->data + (pair ? 12 : 6), s->size - (pair ? 12 : 6));
 }
 
@@ -630,7 +614,7 @@ put_json_unescape(struct slice raw, struct buf *out)
 
     while (raw.size > 0) {
         if (raw.data[0] != '\\') {
-            put_utf8(out, utf8_take(&raw));
+            utf8_put(out, utf8_take(&raw));
         } else if (raw.data[1] == 'u') {
             put_unicode(&raw, out);
         } else {

@@ -135,34 +135,10 @@ text_of(struct put_batch *b, size_t row)
 {
     const struct put_key *key = &b->keys[row];
     struct slice s = { key->metric, key->metric_size };
-    uint8_t *to;
 
     if (b->ready[row])
         s.size = (size_t)(key->tags + key->tags_size - key->metric);
-    if (utf8_is_valid(s))
-        return s;
-    buf_clear(&b->text);
-    to = buf_reserve(&b->text, 2 * s.size + 1);
-    if (to == NULL)
-        return slice_str("");
-    to = utf8_put_latin1(to, s);
-    return slice_of(b->text.data, (size_t)(to - b->text.data));
-}
-
-struct slice
-put_line_word(struct slice *left)
-{
-    const uint8_t *blank =
-        left->size == 0 ? NULL : memchr(left->data, ' ', left->size);
-    struct slice word = *left;
-
-    if (blank == NULL) {
-        *left = slice_of(left->data + left->size, 0);
-        return word;
-    }
-    word.size = (size_t)(blank - left->data);
-    *left = slice_of(blank + 1, left->size - word.size - 1);
-    return word;
+    return utf8_or_latin1(s, &b->text);
 }
 
 bool
@@ -178,22 +154,22 @@ put_line_parse(struct put_batch *b, size_t row, struct put_parsed *x)
         return PUT_REJECT(b, row, PUT_BAD_ARGUMENT,
                           "not enough arguments (need least %d, got %zu)",
                           rollup ? 7 : 4, words);
-    if (rollup && !put_rollup_split(put_line_word(&left), x))
+    if (rollup && !put_rollup_split(slice_cut(&left, ' '), x))
         return PUT_REJECT(b, row, PUT_BAD_ARGUMENT,
                           "Missing interval or aggregator");
-    x->metric = put_line_word(&left);
+    x->metric = slice_cut(&left, ' ');
     if (x->metric.size == 0)
         return PUT_REJECT(b, row, PUT_BAD_ARGUMENT, "empty metric name");
-    if (!put_parse_time(put_line_word(&left), &x->time, &b->why))
+    if (!put_parse_time(slice_cut(&left, ' '), &x->time, &b->why))
         return put_reject(b, row, PUT_BAD_VALUE);
     if (x->time <= 0)
         return PUT_REJECT(b, row, PUT_BAD_ARGUMENT, "invalid timestamp: %lld",
                           (long long)x->time);
-    value = put_line_word(&left);
+    value = slice_cut(&left, ' ');
     if (value.size == 0)
         return PUT_REJECT(b, row, PUT_BAD_ARGUMENT, "empty value");
     while (left.size > 0) {
-        struct slice word = put_line_word(&left);
+        struct slice word = slice_cut(&left, ' ');
 
         if (word.size > 0 && !put_tags_parse(&x->tags, word, &b->why))
             return put_reject(b, row, PUT_BAD_ARGUMENT);

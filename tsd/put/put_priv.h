@@ -92,8 +92,6 @@ size_t put_add_row(struct put_batch *b, size_t id,
 bool put_line_parse(struct put_batch *b, size_t row, struct put_parsed *x);
 bool put_json_parse(struct put_batch *b, size_t row, struct put_parsed *x);
 
-/* What stands before the next blank; 'left' loses it and the blank. */
-struct slice put_line_word(struct slice *left);
 /* "1h-sum", "1h-sum:max", "max"; false when it names neither. */
 bool put_rollup_split(struct slice word, struct put_parsed *x);
 

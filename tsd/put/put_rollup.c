@@ -194,28 +194,14 @@ put_rollup_check(struct put_batch *b, size_t row, struct put_parsed *x)
 /* -- lines ------------------------------------------------------------------
  */
 
-static size_t
-find(struct slice s, char c)
-{
-    const uint8_t *at = memchr(s.data, c, s.size);
-
-    return at == NULL ? s.size : (size_t)(at - s.data);
-}
-
 bool
 put_rollup_split(struct slice s, struct put_parsed *x)
 {
-    size_t colon = find(s, ':');
-    struct slice first = slice_of(s.data, colon), second = { NULL, 0 };
-    size_t dash = find(first, '-');
+    struct slice first = slice_cut(&s, ':'), second = slice_cut(&s, ':');
 
-    if (colon < s.size) {
-        second = slice_of(s.data + colon + 1, s.size - colon - 1);
-        second.size = find(second, ':');
-    }
-    if (dash < first.size) {
-        x->interval = slice_of(first.data, dash);
-        x->aggregator = slice_of(first.data + dash + 1, first.size - dash - 1);
+    if (memchr(first.data, '-', first.size) != NULL) {
+        x->interval = slice_cut(&first, '-');
+        x->aggregator = first;
     } else if (second.size == 0) {
         x->group_by = first;
     }

@@ -219,7 +219,9 @@ http_server_adopt_socket(struct http_server *s, int fd,
 static void
 http_fill_defaults(struct http_options *o)
 {
-#define DEFAULT(member, value) o->member = o->member == 0 ? (value) : o->member
+#define DEFAULT(member, value) o->member = o->member ? o->member : (value)
+    DEFAULT(cors_domains, "");
+    DEFAULT(cors_headers, "");
     DEFAULT(threads, 2);
     DEFAULT(workers, 4);
     DEFAULT(workers_queue, 1024);
@@ -237,10 +239,6 @@ http_fill_defaults(struct http_options *o)
 static void
 server_free(struct http_server *s)
 {
-    for (size_t i = 0; i < s->cors_len; i++)
-        free(s->cors[i]);
-    free(s->cors);
-    free(s->cors_headers);
     free(s->routes);
     cond_fini(&s->quiet);
     lock_fini(&s->lock);
@@ -251,7 +249,7 @@ server_free(struct http_server *s)
 static enum status
 start_parts(struct http_server *s, struct error *e)
 {
-    enum status st = http_cors_init(s, e);
+    enum status st = http_cors_check(&s->o, e);
 
     if (st != ST_OK)
         return st;

@@ -15,15 +15,7 @@
 #include <ctype.h>
 #include <strings.h>
 
-#include "base/mem.h"
 #include "base/text/number.h"
-
-static bool
-slice_is_caseless(struct slice s, const char *word)
-{
-    return s.size == strlen(word) &&
-           strncasecmp((const char *)s.data, word, s.size) == 0;
-}
 
 /* -- ambiguous heads ------------------------------------------------------- */
 
@@ -52,14 +44,14 @@ check_header(void *arg, struct slice name, struct slice value)
     if (!is_token((const char *)name.data, name.size) ||
         (value.size > 0 && memchr(value.data, '\r', value.size) != NULL))
         h->bad = true;
-    if (slice_is_caseless(name, "Host")) {
+    if (slice_eq_nocase(name, slice_str("Host"))) {
         h->hosts++;
         h->host = (const char *)value.data;
-    } else if (slice_is_caseless(name, "Content-Length")) {
+    } else if (slice_eq_nocase(name, slice_str("Content-Length"))) {
         h->lengths++;
-    } else if (slice_is_caseless(name, "Transfer-Encoding")) {
+    } else if (slice_eq_nocase(name, slice_str("Transfer-Encoding"))) {
         h->codings++;
-        h->chunked = slice_is_caseless(value, "chunked");
+        h->chunked = slice_eq_nocase(value, slice_str("chunked"));
     }
 }
 
@@ -127,45 +119,23 @@ headers_are_fine(const char *s)
     return true;
 }
 
-static char *
-trimmed_upper(const char *s, size_t size)
-{
-    char *p;
-
-    while (size > 0 && isspace((unsigned char)*s)) {
-        s++;
-        size--;
-    }
-    while (size > 0 && isspace((unsigned char)s[size - 1]))
-        size--;
-    p = mem_strndup(s, size);
-    for (size_t i = 0; i < size; i++)
-        p[i] = (char)toupper((unsigned char)p[i]);
-    return p;
-}
-
 enum status
-http_cors_init(struct http_server *s, struct error *e)
+http_cors_check(const struct http_options *o, struct error *e)
 {
-    const char *domains = s->o.cors_domains == NULL ? "" : s->o.cors_domains;
-    const char *headers = s->o.cors_headers == NULL ? "" : s->o.cors_headers;
+    struct slice left = slice_str(o->cors_domains);
+    bool any = false, other = false;
 
-    if (!headers_are_fine(headers))
+    if (!headers_are_fine(o->cors_headers))
         return error_set(e, ST_INVALID,
                          "the CORS headers must be a list of header names, "
                          "separated by commas, without wildcards");
-    s->cors_headers = mem_strdup(headers);
-    while (*domains != '\0') {
-        size_t n = strcspn(domains, ",");
+    while (left.size > 0) {
+        struct slice domain = slice_trim(slice_cut(&left, ','));
 
-        s->cors = mem_resize(s->cors, s->cors_len + 1, sizeof *s->cors);
-        s->cors[s->cors_len] = trimmed_upper(domains, n);
-        if (strcmp(s->cors[s->cors_len], "*") == 0)
-            s->cors_any = true;
-        s->cors_len++;
-        domains += n + (domains[n] == ',');
+        any |= slice_eq_str(domain, "*");
+        other |= domain.size > 0 && !slice_eq_str(domain, "*");
     }
-    if (s->cors_any && s->cors_len > 1)
+    if (any && other)
         return error_set(e, ST_INVALID,
                          "the CORS domains must be * or a list of domains, "
                          "not both");
@@ -175,104 +145,90 @@ http_cors_init(struct http_server *s, struct error *e)
 bool
 http_origin_is_allowed(const struct http_server *s, struct slice origin)
 {
-    if (s->cors_any)
-        return true;
-    for (size_t i = 0; i < s->cors_len; i++)
-        if (slice_is_caseless(origin, s->cors[i]))
+    struct slice left = slice_str(s->o.cors_domains);
+
+    while (left.size > 0) {
+        struct slice domain = slice_trim(slice_cut(&left, ','));
+
+        if (slice_eq_str(domain, "*") || slice_eq_nocase(origin, domain))
             return true;
+    }
     return false;
 }
 
+/* The request is answered with an error; 'details' may be NULL. */
 static void
 admit_answer(struct http_request *r, unsigned status, const char *message,
-             const char *format, const char *arg)
+             const char *details)
 {
-    char details[512];
+    http_reply_error(&r->reply, status, message, details);
+    r->answered = true;
+}
 
-    if (format != NULL) {
-        struct buf b = BUF_INIT;
-
-        buf_put_str(&b, format);
-        buf_put_str(&b, arg);
-        (void)snprintf(details, sizeof details, "%s", buf_cstr(&b));
-        buf_fini(&b);
-    }
-    http_reply_error(&r->reply, status, message,
-                     format == NULL ? NULL : details);
+static void
+admit_empty(struct http_request *r, unsigned status)
+{
+    http_reply_empty(&r->reply, status);
     r->answered = true;
 }
 
 static void
 admit_origin(struct http_request *r)
 {
-    struct http_server *s = r->server;
     const char *origin = http_header(r, "Origin");
-    bool asks = origin != NULL && origin[0] != '\0' && s->cors_len > 0;
-    struct buf b = BUF_INIT;
+    char details[256];
 
-    if (!asks) {
+    if (origin == NULL || origin[0] == '\0' ||
+        r->server->o.cors_domains[0] == '\0') {
         /* haproxy's "option httpchk" asks for this, and wants a success. */
         if (r->method == HTTP_OPTIONS && r->is_1_0 &&
-            strcmp(r->target.path, "/") == 0) {
-            http_reply_empty(&r->reply, 204);
-            r->answered = true;
-        } else if (r->method == HTTP_OPTIONS)
+            strcmp(r->target.path, "/") == 0)
+            admit_empty(r, 204);
+        else if (r->method == HTTP_OPTIONS)
             admit_answer(r, 405, "Method not allowed",
-                         "The HTTP method [OPTIONS] is not permitted", "");
-        return;
-    }
-    if (!http_origin_is_allowed(s, slice_str(origin))) {
-        buf_printf(&b, "The domain [%.200s] is not permitted access", origin);
-        admit_answer(r, 200, "CORS domain not allowed", "", buf_cstr(&b));
-        buf_fini(&b);
-        return;
-    }
-    r->cors_ok = true;
-    if (r->method == HTTP_OPTIONS) {
-        http_reply_empty(&r->reply, 200);
-        r->answered = true;
+                         "The HTTP method [OPTIONS] is not permitted");
+    } else if (!http_origin_is_allowed(r->server, slice_str(origin))) {
+        (void)snprintf(details, sizeof details,
+                       "The domain [%.200s] is not permitted access", origin);
+        admit_answer(r, 200, "CORS domain not allowed", details);
+    } else {
+        r->cors_ok = true;
+        if (r->method == HTTP_OPTIONS)
+            admit_empty(r, 200);
     }
 }
 
 /* -- method, parameters, route --------------------------------------------- */
 
 static enum http_method
-method_of(const char *s)
+method_of(struct slice name, bool any_case)
 {
-    static const struct {
-        const char *name;
-        enum http_method method;
-    } methods[] = {
-        { "GET", HTTP_GET },   { "POST", HTTP_POST },
-        { "PUT", HTTP_PUT },   { "DELETE", HTTP_DELETE },
-        { "HEAD", HTTP_HEAD }, { "OPTIONS", HTTP_OPTIONS },
-    };
+    static const char *const names[] = { "GET",    "POST", "PUT",
+                                         "DELETE", "HEAD", "OPTIONS" };
 
-    for (size_t i = 0; i < sizeof methods / sizeof methods[0]; i++)
-        if (strcmp(methods[i].name, s) == 0)
-            return methods[i].method;
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (any_case ? slice_eq_nocase(name, slice_str(names[i]))
+                     : slice_eq_str(name, names[i]))
+            return (enum http_method)(1u << i);
     return HTTP_OTHER;
 }
 
 static void
 admit_override(struct http_request *r)
 {
-    enum http_method verb = r->method;
+    enum http_method verb = r->method, other;
     struct slice v;
 
-    if (r->method != HTTP_GET || !http_param(r, "method_override", &v))
+    if (verb != HTTP_GET || !http_param(r, "method_override", &v))
         return;
+    other = method_of(v, true);
     if (v.size == 0)
-        admit_answer(r, 405, "Missing method override value", NULL, NULL);
-    else if (slice_is_caseless(v, "post"))
-        r->method = HTTP_POST;
-    else if (slice_is_caseless(v, "put"))
-        r->method = HTTP_PUT;
-    else if (slice_is_caseless(v, "delete"))
-        r->method = HTTP_DELETE;
-    else if (!slice_is_caseless(v, "get"))
+        admit_answer(r, 405, "Missing method override value", NULL);
+    else if (other > HTTP_DELETE)
         admit_answer(r, 405, "Unknown or unsupported method override value",
-                     NULL, NULL);
+                     NULL);
+    else
+        r->method = other;
     r->overridden = r->method != verb;
 }
 
@@ -319,40 +275,55 @@ static void
 admit_params(struct http_request *r)
 {
     struct slice v;
-    char name[128];
+    char details[160];
 
     if (http_param(r, "serializer", &v) && !slice_eq_str(v, "json")) {
-        (void)snprintf(name, sizeof name, "%.*s",
+        (void)snprintf(details, sizeof details,
+                       "Could not find a serializer with the name: %.*s",
                        (int)(v.size < 100 ? v.size : 100),
                        (const char *)v.data);
-        admit_answer(r, 400, "Requested serializer was not found",
-                     "Could not find a serializer with the name: ", name);
+        admit_answer(r, 400, "Requested serializer was not found", details);
         return;
     }
     if (!r->target.is_api || !http_param(r, "jsonp", &v) || v.size == 0)
         return;
     if (!is_callback(v))
-        admit_answer(r, 400, "The value of jsonp is no function's name", NULL,
-                     NULL);
+        admit_answer(r, 400, "The value of jsonp is no function's name", NULL);
     else if (r->server->o.no_jsonp)
-        admit_answer(r, 403, "JSONP is switched off", "See halite.http.jsonp",
-                     "");
+        admit_answer(r, 403, "JSONP is switched off", "See halite.http.jsonp");
     else if (http_is_cross_site_script(r))
         admit_answer(r, 403, "Scripts of other sites may not read this",
-                     "Their origin is not in tsd.http.request.cors_domains",
-                     "");
+                     "Their origin is not in tsd.http.request.cors_domains");
     else
         r->jsonp = arena_strdup(r->arena, v);
 }
 
 /* -- the body to come ------------------------------------------------------ */
 
+static enum http_coding
+coding_of(struct slice name)
+{
+    static const struct {
+        const char *name;
+        enum http_coding coding;
+    } codings[] = {
+        { "", CODING_NONE },           { "identity", CODING_NONE },
+        { "gzip", CODING_GZIP },       { "x-gzip", CODING_GZIP },
+        { "deflate", CODING_DEFLATE }, { "x-deflate", CODING_DEFLATE },
+    };
+
+    for (size_t i = 0; i < sizeof codings / sizeof codings[0]; i++)
+        if (slice_eq_nocase(name, slice_str(codings[i].name)))
+            return codings[i].coding;
+    return CODING_OTHER;
+}
+
 static void
 admit_body(struct http_request *r, const struct head *h)
 {
     const char *length = http_header(r, "Content-Length");
     const char *coding = http_header(r, "Content-Encoding");
-
+    char details[512];
     uint64_t size = 0;
 
     /* It is a number: http_admit() looks.  UINT64_MAX stands for chunks. */
@@ -360,26 +331,18 @@ admit_body(struct http_request *r, const struct head *h)
         size == UINT64_MAX)
         size--;
     r->body.expected = h->chunked ? UINT64_MAX : size;
-    if (coding == NULL || coding[0] == '\0' ||
-        strcasecmp(coding, "identity") == 0)
-        r->body.coding = CODING_NONE;
-    else if (strcasecmp(coding, "gzip") == 0 ||
-             strcasecmp(coding, "x-gzip") == 0)
-        r->body.coding = CODING_GZIP;
-    else if (strcasecmp(coding, "deflate") == 0 ||
-             strcasecmp(coding, "x-deflate") == 0)
-        r->body.coding = CODING_DEFLATE;
-    else if (!r->answered)
-        admit_answer(r, 415, "Unsupported Content-Encoding",
-                     "Only gzip and deflate are taken, not ", coding);
+    r->body.coding = coding_of(slice_str(coding == NULL ? "" : coding));
+    if (!r->answered && r->body.coding == CODING_OTHER) {
+        (void)snprintf(details, sizeof details,
+                       "Only gzip and deflate are taken, not %s", coding);
+        admit_answer(r, 415, "Unsupported Content-Encoding", details);
+    }
     if (!r->answered && !h->chunked &&
         r->body.expected > r->server->o.body_bytes) {
-        char details[96];
-
         (void)snprintf(details, sizeof details,
                        "The limit for one body is %zu bytes",
                        r->server->o.body_bytes);
-        admit_answer(r, 413, "The request's body is too large", "", details);
+        admit_answer(r, 413, "The request's body is too large", details);
     }
 }
 
@@ -400,15 +363,9 @@ static bool
 reject_head(struct http_request *r, unsigned status, const char *message)
 {
     r->target.is_api = true;
-    admit_answer(r, status, message, NULL, NULL);
+    admit_answer(r, status, message, NULL);
     http_reply_close(&r->reply);
     return false;
-}
-
-static bool
-head_fits(const struct http_request *r)
-{
-    return http_mhd_head_bytes(r) <= r->server->o.head_bytes;
 }
 
 bool
@@ -417,8 +374,8 @@ http_admit(struct http_request *r, const char *method, const char *version)
     struct head h = { 0 };
     const char *url;
 
-    r->method = method_of(r->method_text);
-    if (!head_fits(r))
+    r->method = method_of(slice_str(r->method_text), false);
+    if (http_mhd_head_bytes(r) > r->server->o.head_bytes)
         return reject_head(r, 431, "The request's head is too large");
     if (is_ambiguous(r, method, version, &h))
         return reject_head(r, 400, "The request's head is ambiguous");
@@ -426,23 +383,19 @@ http_admit(struct http_request *r, const char *method, const char *version)
     r->url = url == NULL ? r->url : url;
     http_target_parse(r->arena, r->url, &r->target);
     if (r->url[0] != '/') { /* "*", or of another host */
-        http_reply_empty(&r->reply, 400);
+        admit_empty(r, 400);
         http_reply_close(&r->reply);
-        r->answered = true;
         return false;
     }
     if (h.chunked && !r->server->o.chunked) {
         r->reply.plain_page = true; /* OpenTSDB did not read the path yet */
-        admit_answer(r, 400, "Chunked request not supported.", NULL, NULL);
+        admit_answer(r, 400, "Chunked request not supported.", NULL);
     }
-    if (!r->answered && r->target.fault != 0) {
-        http_reply_error(&r->reply, r->target.fault, r->target.message,
-                         r->target.details);
-        r->answered = true;
-    }
+    if (!r->answered && r->target.fault != 0)
+        admit_answer(r, r->target.fault, r->target.message, r->target.details);
     if (!r->answered && !http_host_is_ours(r)) {
         admit_answer(r, 403, "This server is not known by that name",
-                     "The Host is not in halite.http.hosts", "");
+                     "The Host is not in halite.http.hosts");
         http_reply_status(&r->reply, 403); /* of a page too */
     }
     if (!r->answered)

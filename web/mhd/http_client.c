@@ -123,8 +123,7 @@ is_same_origin(struct slice origin, const char *host)
     a = without_port(
         slice_of(at, origin.size - (size_t)(at - (const char *)origin.data)));
     b = without_port(slice_str(host));
-    return a.size > 0 && a.size == b.size &&
-           strncasecmp((const char *)a.data, (const char *)b.data, a.size) == 0;
+    return a.size > 0 && slice_eq_nocase(a, b);
 }
 
 /* Of "http://host:port/path". */
@@ -178,22 +177,18 @@ bool
 http_host_is_ours(const struct http_request *r)
 {
     const char *hosts = r->server->o.hosts, *host = http_header(r, "Host");
-    struct slice name;
+    struct slice name, left;
 
     if (hosts == NULL || host == NULL)
         return true;
     name = slice_of(host, host[0] == '[' ? strlen(host) : strcspn(host, ":"));
-    if (is_address(name) ||
-        (name.size == 9 && strncasecmp(host, "localhost", 9) == 0))
+    if (is_address(name) || slice_eq_nocase(name, slice_str("localhost")))
         return true;
-    while (*hosts != '\0') {
-        size_t n;
+    for (left = slice_str(hosts); left.size > 0;) {
+        struct slice word = slice_trim(slice_cut(&left, ','));
 
-        hosts += strspn(hosts, ", ");
-        n = strcspn(hosts, ", ");
-        if (n == name.size && n > 0 && strncasecmp(hosts, host, n) == 0)
+        if (word.size > 0 && slice_eq_nocase(word, name))
             return true;
-        hosts += n;
     }
     return false;
 }

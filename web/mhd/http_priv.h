@@ -109,7 +109,7 @@ const struct http_route *http_route_find(const struct http_route *routes,
 
 /* -- http_body.c ----------------------------------------------------------- */
 
-enum http_coding { CODING_NONE, CODING_GZIP, CODING_DEFLATE };
+enum http_coding { CODING_NONE, CODING_GZIP, CODING_DEFLATE, CODING_OTHER };
 
 struct http_body {
     uint8_t *data;
@@ -264,10 +264,6 @@ struct http_server {
     uint32_t magic;
     struct http_options o; /* defaults filled in */
     struct http_route *routes;
-    char **cors; /* upper-cased; NULL: CORS is off */
-    size_t cors_len;
-    bool cors_any;
-    char *cors_headers;
     struct MHD_Daemon *daemon;
     struct conns conns;
     struct work work;
@@ -353,8 +349,8 @@ void http_request_free(struct http_request *r);
 /* Shall the request's body be read?  Not if it is rejected already, the client
  * waits for our leave to send it, or it is too large to be dropped. */
 bool http_is_read_on(const struct http_request *r);
-/* Reads the CORS options of a server. */
-MUST_CHECK enum status http_cors_init(struct http_server *s, struct error *e);
+MUST_CHECK enum status http_cors_check(const struct http_options *o,
+                                       struct error *e);
 
 /* Calls the route, unless the request is answered, and makes the response. */
 void http_serve_now(struct http_request *r);

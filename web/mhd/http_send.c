@@ -225,15 +225,15 @@ add_headers(struct http_request *r, const char *type, enum http_coding coding)
     /* What a cache must compare, whatever this request had. */
     if (r->may_compress)
         add_header(r, "Vary", "Accept-Encoding");
-    if (s->cors_len > 0)
+    if (s->o.cors_domains[0] != '\0')
         add_header(r, "Vary", "Origin");
     for (struct http_header *h = r->reply.headers; h != NULL; h = h->next)
         add_header(r, h->name, h->value);
     if (r->cors_ok) {
         add_header(r, "Access-Control-Allow-Origin", http_header(r, "Origin"));
         add_header(r, "Access-Control-Allow-Methods", "GET, POST, PUT, DELETE");
-        if (s->cors_headers[0] != '\0')
-            add_header(r, "Access-Control-Allow-Headers", s->cors_headers);
+        if (s->o.cors_headers[0] != '\0')
+            add_header(r, "Access-Control-Allow-Headers", s->o.cors_headers);
     }
     if (r->reply.close || atomic_load(&s->stopping))
         add_header(r, "Connection", "close");

@@ -3,8 +3,6 @@
 
 #include "web/mhd/http_priv.h"
 
-#include <ctype.h>
-
 #include "base/text/digit.h"
 #include "base/text/number.h"
 
@@ -56,9 +54,7 @@ text(struct arena *a, const char *before, struct slice s, const char *after)
     struct buf b = BUF_INIT;
     const char *p;
 
-    buf_put_str(&b, before);
-    buf_put_slice(&b, s);
-    buf_put_str(&b, after);
+    buf_printf(&b, "%s%.*s%s", before, SLICE_ARG(s), after);
     p = arena_strdup(a, buf_slice(&b));
     buf_fini(&b);
     return p == NULL ? "" : p;
@@ -70,20 +66,10 @@ text(struct arena *a, const char *before, struct slice s, const char *after)
 static bool
 next_segment(struct slice *rest, struct slice *out)
 {
-    const uint8_t *slash;
-
-    while (rest->size > 0 && rest->data[0] == '/') {
-        rest->data++;
-        rest->size--;
-    }
-    if (rest->size == 0)
-        return false;
-    slash = memchr(rest->data, '/', rest->size);
-    out->data = rest->data;
-    out->size = slash == NULL ? rest->size : (size_t)(slash - rest->data);
-    rest->data += out->size + (slash != NULL);
-    rest->size -= out->size + (slash != NULL);
-    return true;
+    do
+        *out = slice_cut(rest, '/');
+    while (out->size == 0 && rest->size > 0);
+    return out->size > 0;
 }
 
 static void
@@ -119,13 +105,6 @@ read_version(struct arena *a, struct slice s, struct http_target *t)
             text(a, "API version [", digits, "] is greater than the max [1]"));
     else
         t->is_api = v > 0; /* version 0 is how pages fail */
-}
-
-static bool
-is_api_segment(struct slice s)
-{
-    return s.size == 3 && tolower(s.data[0]) == 'a' &&
-           tolower(s.data[1]) == 'p' && tolower(s.data[2]) == 'i';
 }
 
 struct path {
@@ -177,7 +156,7 @@ read_path(struct arena *a, struct slice all, struct http_target *t)
     peek = p.rest;
     (void)next_segment(&peek, &first);
     t->key = target_step(&p);
-    if (t->key != NULL && is_api_segment(first)) {
+    if (t->key != NULL && slice_eq_nocase(first, slice_str("api"))) {
         t->is_api = true;
         skip_version(&p, t);
         next = target_step(&p);
@@ -222,21 +201,13 @@ next_chunk(struct slice *rest, struct slice *out)
 static bool
 target_read_param(struct arena *a, struct slice chunk, struct http_param *out)
 {
-    const uint8_t *equals;
-    struct slice value = { chunk.data, 0 };
+    struct slice name;
 
-    while (chunk.size > 0 && chunk.data[0] == '=') {
-        chunk.data++;
-        chunk.size--;
-    }
-    equals = chunk.size == 0 ? NULL : memchr(chunk.data, '=', chunk.size);
-    if (equals != NULL) {
-        value.data = equals + 1;
-        value.size = chunk.size - (size_t)(equals - chunk.data) - 1;
-        chunk.size = (size_t)(equals - chunk.data);
-    }
-    return http_decode(a, chunk, true, &out->name) &&
-           http_decode(a, value, true, &out->value);
+    while (chunk.size > 0 && chunk.data[0] == '=')
+        chunk = slice_of(chunk.data + 1, chunk.size - 1);
+    name = slice_cut(&chunk, '=');
+    return http_decode(a, name, true, &out->name) &&
+           http_decode(a, chunk, true, &out->value);
 }
 
 static void
