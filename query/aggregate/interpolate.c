@@ -13,8 +13,8 @@
 /*
  * Interpolation and aggregation.  A group of columns becomes one: at each
  * timestamp at which any series has a point, every series that has begun and
- * not ended gives a value, its own or an interpolated one (interpolate_ints(),
- * interpolate_doubles()), and the aggregator makes one number of them.
+ * not ended gives a value, its own or an interpolated one (interpolate()), and
+ * the aggregator makes one number of them.
  *
  *     series a   o---------o----x----o          o: a point, read
  *     series b        o----x----o               x: interpolated
@@ -190,65 +190,37 @@ interpolate_linear_int(int64_t x, int64_t x0, int64_t y0, int64_t x1,
     return (int64_t)((uint64_t)y0 + (uint64_t)(area / (x1 - x0)));
 }
 
-/* Between the points cur->at and the one after it. */
+/* The values between the points cur->at and the one after it. */
 static void
-interpolate_ints(const struct cursor *cur, const int64_t *ms, size_t len,
-                 enum interpolation method, union number *out)
+interpolate(const struct cursor *cur, const int64_t *ms, size_t len,
+            enum interpolation method, bool doubles, union number *out)
 {
+    static const union number constants[][2] = {
+        [INTERPOLATE_ZIM] = { { .i = 0 }, { .d = 0 } },
+        [INTERPOLATE_MAX] = { { .i = INT64_MAX }, { .d = DBL_MAX } },
+        [INTERPOLATE_MIN] = { { .i = INT64_MIN }, { .d = -DBL_MAX } },
+    };
     const int64_t *x = cur->c.ts_ms + cur->at;
-    const union number *y = cur->c.v + cur->at;
-    int64_t constant = 0;
+    union number y = cur->c.v[cur->at];
 
-    switch (method) {
-    case INTERPOLATE_LERP:
+    if (doubles)
+        y.d = cursor_double(cur, cur->at);
+    if (method == INTERPOLATE_LERP && doubles) {
+        double run = (double)(x[1] - x[0]);
+        double rise = cursor_double(cur, cur->at + 1) - y.d;
+
         for (size_t k = 0; k < len; k++)
-            out[k].i =
-                interpolate_linear_int(ms[k], x[0], y[0].i, x[1], y[1].i);
-        return;
-    case INTERPOLATE_MAX:
-        constant = INT64_MAX;
-        break;
-    case INTERPOLATE_MIN:
-        constant = INT64_MIN;
-        break;
-    case INTERPOLATE_PREV:
-        constant = y[0].i;
-        break;
-    case INTERPOLATE_ZIM:
-        break;
-    }
-    for (size_t k = 0; k < len; k++)
-        out[k].i = constant;
-}
-
-static void
-interpolate_doubles(const struct cursor *cur, const int64_t *ms, size_t len,
-                    enum interpolation method, union number *out)
-{
-    int64_t x0 = cur->c.ts_ms[cur->at];
-    double y0 = cursor_double(cur, cur->at), constant = 0, run, rise;
-
-    switch (method) {
-    case INTERPOLATE_LERP:
-        run = (double)(cur->c.ts_ms[cur->at + 1] - x0);
-        rise = cursor_double(cur, cur->at + 1) - y0;
+            out[k].d = y.d + (double)(ms[k] - x[0]) * rise / run;
+    } else if (method == INTERPOLATE_LERP) {
         for (size_t k = 0; k < len; k++)
-            out[k].d = y0 + (double)(ms[k] - x0) * rise / run;
-        return;
-    case INTERPOLATE_MAX:
-        constant = DBL_MAX;
-        break;
-    case INTERPOLATE_MIN:
-        constant = -DBL_MAX;
-        break;
-    case INTERPOLATE_PREV:
-        constant = y0;
-        break;
-    case INTERPOLATE_ZIM:
-        break;
+            out[k].i = interpolate_linear_int(ms[k], x[0], y.i, x[1],
+                                              cur->c.v[cur->at + 1].i);
+    } else {
+        if (method != INTERPOLATE_PREV)
+            y = constants[method][doubles];
+        for (size_t k = 0; k < len; k++)
+            out[k] = y;
     }
-    for (size_t k = 0; k < len; k++)
-        out[k].d = constant;
 }
 
 /* Fills in the values of cur's timestamps among ms[0..len): '*from' is the
@@ -282,10 +254,8 @@ cursor_values(const struct aggregation *m, struct cursor *cur,
             break;
         for (end = k; end < len && ms[end] < ts[cur->at + 1]; end++)
             continue;
-        if (end > k && doubles)
-            interpolate_doubles(cur, ms + k, end - k, method, out + k);
-        else if (end > k)
-            interpolate_ints(cur, ms + k, end - k, method, out + k);
+        if (end > k)
+            interpolate(cur, ms + k, end - k, method, doubles, out + k);
         k = end;
         if (k < len)
             cur->at++;
@@ -311,19 +281,19 @@ cursor_matches(const struct cursor *cur, const int64_t *ms, size_t len,
     return ts + i == ms || memcmp(ts + i, ms, len * sizeof *ms) == 0;
 }
 
-/* Values that need no interpolation: where they are, or made doubles. */
+/* The values of points 'from' .. from + len - 1: where they are, or made
+ * doubles in 'room'. */
 static const union number *
-own_values(const struct aggregation *m, const struct cursor *cur, size_t first,
-           size_t len, bool doubles)
+own_values(const struct column *c, size_t from, size_t len, bool doubles,
+           union number *room)
 {
-    const union number *v = cur->c.v + first;
-    union number *out = m->values;
+    const union number *v = c->v + from;
 
-    if (!doubles || cur->c.is_float == NULL)
+    if (!doubles || c->is_float == NULL)
         return v;
     for (size_t k = 0; k < len; k++)
-        out[k].d = cur->c.is_float[first + k] != 0 ? v[k].d : (double)v[k].i;
-    return out;
+        room[k].d = c->is_float[from + k] != 0 ? v[k].d : (double)v[k].i;
+    return room;
 }
 
 static void
@@ -334,7 +304,7 @@ add_cursor(struct aggregation *m, struct cursor *cur, const int64_t *ms,
     size_t first, from = 0, n = len;
 
     if (cursor_matches(cur, ms, len, &first)) {
-        v = own_values(m, cur, first, len, doubles);
+        v = own_values(&cur->c, first, len, doubles, m->values);
         cur->at = first + len - 1;
     } else {
         n = cursor_values(m, cur, ms, len, doubles, &from);
@@ -493,13 +463,8 @@ aggregate_each(const struct aggregator *aggregator, const struct column *c,
         .b = b,
         .rows = aggregator_sorts(aggregator) ? rows : NULL,
     };
-    const union number *v = c->v + i;
+    const union number *v = own_values(c, i, len, doubles, out);
 
-    if (doubles && c->is_float != NULL) {
-        for (size_t k = 0; k < len; k++)
-            out[k].d = c->is_float[i + k] != 0 ? v[k].d : (double)v[k].i;
-        v = out;
-    }
     if (aggregator->kind == KIND_NONE) {
         memmove(out, v, len * sizeof *v);
         return;

@@ -90,21 +90,11 @@ engine_latency(const struct engine *en)
 
 /* -- costs ----------------------------------------------------------------- */
 
-static void
-add_counts(struct scan_counts *to, const struct scan_counts *more)
-{
-    to->rows += more->rows;
-    to->head_rows += more->head_rows;
-    to->bytes += more->bytes;
-    to->keys += more->keys;
-    to->seeks += more->seeks;
-}
-
 /* Adds what a fetch cost: a sub-query may fetch several times. */
 static void
 add_scans(struct result_stats *to, const struct fetch *f, struct arena *a)
 {
-    add_counts(&to->scan, &f->counts);
+    scan_counts_add(&to->scan, &f->counts);
     to->series += f->len;
     to->points += f->points;
     if (to->scans == NULL && f->scans_len > 0) {
@@ -112,7 +102,7 @@ add_scans(struct result_stats *to, const struct fetch *f, struct arena *a)
         to->scans_len = to->scans == NULL ? 0 : f->scans_len;
     }
     for (size_t i = 0; i < to->scans_len && i < f->scans_len; i++) {
-        add_counts(&to->scans[i].scan, &f->scans[i].scan);
+        scan_counts_add(&to->scans[i].scan, &f->scans[i].scan);
         to->scans[i].points += f->scans[i].points;
         to->scans[i].us += f->scans[i].us;
     }

@@ -14,7 +14,6 @@
 struct parallel_slot {
     struct subquery_run run;
     enum status status;
-    bool skipped; /* one before it failed */
 };
 
 struct parallel_run {
@@ -22,7 +21,6 @@ struct parallel_run {
     size_t first; /* the number of slots[0] */
     struct parallel_slot *slots;
     _Atomic uint64_t held; /* points, of all */
-    atomic_size_t failed;  /* the first that failed */
     size_t arena_bytes;
 };
 
@@ -54,30 +52,15 @@ run_alone(const struct subqueries *s, size_t i, struct arena *a,
 }
 
 static void
-note_failure(struct parallel_run *t, size_t i)
-{
-    size_t before = atomic_load(&t->failed);
-
-    while (i < before && !atomic_compare_exchange_weak(&t->failed, &before, i))
-        continue;
-}
-
-static void
 run_slot(void *ctx, size_t i)
 {
     struct parallel_run *t = ctx;
     struct parallel_slot *b = &t->slots[i];
 
-    if (atomic_load(&t->failed) < i) {
-        b->skipped = true;
-        return;
-    }
     start_run(t->s, &b->run, arena_new_within(t->arena_bytes, t->s->budget),
               &t->held);
     b->status = t->s->run(t->s->ctx, t->first + i, &b->run);
     fetch_limits_reset(&b->run.limits);
-    if (b->status != ST_OK && !b->run.limits.out_of_memory)
-        note_failure(t, i);
 }
 
 /* What came of one; again, if it had no memory.  Its figures lie in its arena,
@@ -88,7 +71,7 @@ finish_slot(struct parallel_run *t, size_t i, struct arena *a,
 {
     struct parallel_slot *b = &t->slots[i];
 
-    if (b->skipped || b->run.limits.out_of_memory) {
+    if (b->run.limits.out_of_memory) {
         part_fini(&b->run.part);
         arena_free(&b->run.arena);
         return run_alone(t->s, t->first + i, a, part, stats, e);
@@ -113,7 +96,6 @@ run_parallel(const struct subqueries *s, size_t first, struct arena *a,
 
     t.slots = mem_new_array(len, sizeof *t.slots);
     t.arena_bytes = arena_left(a);
-    atomic_store(&t.failed, SIZE_MAX);
     pool_run(s->pool, len, run_slot, &t);
     for (size_t i = 0; i < len && status == ST_OK; i++)
         status = finish_slot(&t, i, a, &parts[first + i], &stats[first + i], e);

@@ -76,7 +76,7 @@ read_policy(struct reader *r, const char *name, json_t *v, void *to)
         return;
     f->policy = FILL_NONE;
     while (f->policy <= FILL_SCALAR &&
-           !parse_equals(text, exp_fill_policies[f->policy]))
+           !slice_eq_nocase(text, slice_str(exp_fill_policies[f->policy])))
         f->policy++;
     if (f->policy > FILL_SCALAR)
         reader_fail(r, "Unrecognized fill policy: %.*s", SLICE_ARG(text));
@@ -114,9 +114,9 @@ read_operator(struct reader *r, const char *name, json_t *v, void *to)
     if (r->st != ST_OK)
         return;
     out->operator_given = text.data != NULL;
-    out->intersection = parse_equals(text, "intersection");
+    out->intersection = slice_eq_nocase(text, slice_str("intersection"));
     if (out->operator_given && !out->intersection &&
-        !parse_equals(text, "union"))
+        !slice_eq_nocase(text, slice_str("union")))
         reader_fail(r, "Unrecognized set operator: %.*s", SLICE_ARG(text));
 }
 

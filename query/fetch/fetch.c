@@ -478,16 +478,6 @@ compare_fetched(const void *a, const void *b)
     return is_before(a, b) ? -1 : is_before(b, a);
 }
 
-static void
-add_counts(struct scan_counts *sum, const struct scan_counts *c)
-{
-    sum->rows += c->rows;
-    sum->head_rows += c->head_rows;
-    sum->keys += c->keys;
-    sum->seeks += c->seeks;
-    sum->bytes += c->bytes;
-}
-
 /* What is left of a task's series, which ascend from now on. */
 struct rest {
     struct fetched *next, *end;
@@ -546,7 +536,7 @@ gather(struct task *tasks, size_t len, struct fetch *out, struct error *e)
 
     for (size_t i = 0; i < len; i++) {
         total += tasks[i].len;
-        add_counts(&out->counts, &tasks[i].counts);
+        scan_counts_add(&out->counts, &tasks[i].counts);
         out->points += tasks[i].points;
         if (status == ST_OK && tasks[i].status != ST_OK) {
             status = tasks[i].status;

@@ -39,6 +39,16 @@ struct result_group {
     bool is_split;    /* its query was, though there may be one part */
 };
 
+static inline void
+scan_counts_add(struct scan_counts *sum, const struct scan_counts *more)
+{
+    sum->rows += more->rows;
+    sum->head_rows += more->head_rows;
+    sum->bytes += more->bytes;
+    sum->keys += more->keys;
+    sum->seeks += more->seeks;
+}
+
 /* What the scan of one salt bucket cost. */
 struct result_scan {
     struct scan_counts scan;

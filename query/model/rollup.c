@@ -223,19 +223,6 @@ read_config(json_t *o, struct rollups *r, struct error *e)
     return st;
 }
 
-static enum status
-load_file(const char *path, json_t **out, json_error_t *why, struct error *e)
-{
-    FILE *f = fopen(path, "r");
-
-    if (f == NULL)
-        return error_set(e, ST_IO, "Failed to open conf file: %.100s: %s", path,
-                         strerror(errno));
-    *out = json_loadf(f, JSON_REJECT_DUPLICATES, why);
-    (void)fclose(f);
-    return ST_OK;
-}
-
 enum status
 rollups_open(const char *config, struct rollups **out, struct error *e)
 {
@@ -251,11 +238,14 @@ rollups_open(const char *config, struct rollups **out, struct error *e)
         st = error_set(e, ST_INVALID,
                        "Rollups were enabled but 'tsd.rollups.config' is null "
                        "or empty.");
-    else if (*config != '{')
-        st = load_file(config, &o, &why, e);
-    else
+    else if (*config == '{')
         o = json_loadb(config, strnlen(config, CONFIG_MAX),
                        JSON_REJECT_DUPLICATES, &why);
+    else
+        o = json_load_file(config, JSON_REJECT_DUPLICATES, &why);
+    if (st == ST_OK && o == NULL && why.line == -1)
+        st = error_set(e, ST_IO, "Failed to open conf file: %.100s: %s", config,
+                       strerror(errno));
     if (st == ST_OK && !json_is_object(o))
         st = error_set(e, ST_INVALID, "tsd.rollups.config is no JSON: %s",
                        o == NULL ? why.text : "not an object");

@@ -98,29 +98,13 @@ parse_float(struct slice text, double *out)
     return true;
 }
 
-static uint8_t
-ascii_lower(uint8_t c)
-{
-    return c >= 'A' && c <= 'Z' ? c + 32 : c;
-}
-
 bool
-parse_starts(struct slice text, const char *lower)
+parse_starts(struct slice text, const char *prefix)
 {
-    size_t n = strlen(lower);
+    struct slice p = slice_str(prefix);
 
-    if (text.size < n)
-        return false;
-    for (size_t i = 0; i < n; i++)
-        if (ascii_lower(text.data[i]) != (uint8_t)lower[i])
-            return false;
-    return true;
-}
-
-bool
-parse_equals(struct slice text, const char *lower)
-{
-    return text.size == strlen(lower) && parse_starts(text, lower);
+    return text.size >= p.size &&
+           slice_eq_nocase(slice_of(text.data, p.size), p);
 }
 
 size_t
@@ -142,7 +126,7 @@ parse_rollup_usage(struct slice text)
     };
 
     for (size_t i = 0; i < sizeof usages / sizeof usages[0]; i++)
-        if (parse_equals(text, usages[i][0]))
+        if (slice_eq_nocase(text, slice_str(usages[i][0])))
             return slice_str(usages[i][1]);
     return slice_str("ROLLUP_NOFALLBACK");
 }

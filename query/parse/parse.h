@@ -93,9 +93,6 @@ MUST_CHECK enum status parse_metric_and_tags(struct slice text, bool halves,
 /* A float as a double that prints like it: 99.9, not 99.9000015258789. */
 bool parse_float(struct slice text, double *out);
 
-/* Case of ASCII is ignored; 'lower' is in lower case. */
-bool parse_equals(struct slice text, const char *lower);
-
 /* The last step of both parsers: times, aggregators, downsampling, and
  * duplicates, in OpenTSDB's order. 'q' holds the texts. */
 MUST_CHECK enum status query_check(struct query *q,

@@ -78,7 +78,7 @@ parse_fill(struct slice text, struct downsample *out, struct error *e)
                   { "scalar", FILL_SCALAR } };
 
     for (size_t i = 0; i < sizeof fills / sizeof fills[0]; i++) {
-        if (parse_equals(text, fills[i].name)) {
+        if (slice_eq_nocase(text, slice_str(fills[i].name))) {
             out->fill = fills[i].fill;
             return ST_OK;
         }

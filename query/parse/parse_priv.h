@@ -22,8 +22,8 @@ MUST_CHECK enum status parse_split_all(struct slice text, char separator,
 MUST_CHECK enum status parse_long(struct slice text, int64_t *out,
                                   struct error *why);
 
-/* As parse_equals(). */
-bool parse_starts(struct slice text, const char *lower);
+/* Case of ASCII is ignored. */
+bool parse_starts(struct slice text, const char *prefix);
 
 /* Position of a byte, or the size. */
 size_t parse_find(struct slice text, char c);

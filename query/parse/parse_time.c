@@ -51,12 +51,13 @@ parse_time_in(struct slice text, int64_t now_ms, const struct timezone *zone,
     if (digits > 0 && digits + 2 == text.size &&
         slice_eq_str(slice_of(text.data + digits, 2), "ms"))
         return parse_long(slice_of(text.data, digits), out_ms, e);
-    if (parse_equals(text, "now")) {
+    if (slice_eq_nocase(text, slice_str("now"))) {
         *out_ms = now_ms;
         return ST_OK;
     }
     if (text.size >= 4 &&
-        parse_equals(slice_of(text.data + text.size - 4, 4), "-ago")) {
+        slice_eq_nocase(slice_of(text.data + text.size - 4, 4),
+                        slice_str("-ago"))) {
         st = parse_duration(slice_of(text.data, text.size - 4), &ago, e);
         if (st == ST_OK)
             *out_ms = now_ms - ago;

@@ -232,7 +232,7 @@ parse_option(struct slice text, bool by_tsuid, struct arena *a,
         s->show_histogram_buckets = true;
     else if (by_tsuid)
         return ST_OK;
-    else if (parse_equals(text, "pre-agg"))
+    else if (slice_eq_nocase(text, slice_str("pre-agg")))
         s->pre_aggregate = true;
     else if (parse_starts(text, "rollup_"))
         s->rollup_usage = parse_rollup_usage(text);
