@@ -289,25 +289,6 @@ run_tasks(struct job *job, struct arena *a, struct result_stats *stats,
     return status;
 }
 
-/* They are a few hundred bytes each.  Those of several sub-queries are copied
- * when they are joined, so they are not in the arena, from which nothing comes
- * back. */
-static enum status
-new_groups(const struct query *q, size_t len, struct arena *a, struct part *out,
-           struct error *e)
-{
-    size_t left = arena_left(a);
-
-    if (q->subs_len <= 1)
-        out->groups = arena_array(a, len, sizeof *out->groups);
-    else if (left == 0 || len <= left / sizeof *out->groups)
-        out->groups = out->owned = calloc(len + 1, sizeof *out->groups);
-    if (out->groups == NULL)
-        return query_no_memory(e);
-    out->len = len;
-    return ST_OK;
-}
-
 enum status
 answer_groups(const struct answer_job *w, struct arena *a, struct part *out,
               struct result_stats *stats, struct error *e)
@@ -324,8 +305,11 @@ answer_groups(const struct answer_job *w, struct arena *a, struct part *out,
 
     if (status == ST_OK)
         drop_series_out_of_range(w->q, w->sq, w->fetch, &g);
-    if (status == ST_OK && w->chunks == NULL)
-        status = new_groups(w->q, g.groups_len, a, out, e);
+    if (status == ST_OK && w->chunks == NULL) {
+        out->groups = arena_array(a, g.groups_len, sizeof *out->groups);
+        out->len = g.groups_len;
+        status = out->groups == NULL ? query_no_memory(e) : ST_OK;
+    }
     if (status == ST_OK && g.groups_len > 0) {
         job.groups = out->groups;
         partition_groups(&job);

@@ -9,7 +9,6 @@
 
 /* A group's text without its points, roughly. */
 #define GROUP_BYTES ((size_t)240)
-#define ROOM_MAX    ((size_t)1 << 20) /* that is made before it is needed */
 /* So much is written before the others are told. */
 #define BYTES_UNCOUNTED ((size_t)32 << 10)
 
@@ -153,16 +152,6 @@ chunks_find_tags(const struct chunks *p, size_t sub, struct slice tsuid,
 
 /* -- writing --------------------------------------------------------------- */
 
-/* The first of a chunk: the others will take about as much. */
-static void
-make_room(const struct chunks *p, struct buf *b, size_t chunk_len)
-{
-    size_t room = (b->size + b->size / 8) * (chunk_len - 1);
-
-    if (room > 0 && room <= ROOM_MAX && room <= p->max_bytes - b->size)
-        (void)buf_reserve(b, room);
-}
-
 void
 chunks_put(struct chunks *p, size_t sub, size_t i, const struct result_group *g,
            struct slice tsuid, struct slice tags)
@@ -170,17 +159,14 @@ chunks_put(struct chunks *p, size_t sub, size_t i, const struct result_group *g,
     struct chunks_sub *s = &p->subs[sub];
     struct chunk *chunk = &s->chunks[i / s->chunk_len];
     struct chunks_tags t = { .known = tags };
-    bool first = chunk->text.size == 0;
+    size_t room = GROUP_BYTES * s->chunk_len;
 
     if (atomic_load_explicit(&p->failed, memory_order_relaxed))
         return;
-    if (first)
-        (void)buf_reserve(&chunk->text,
-                          GROUP_BYTES < p->max_bytes ? GROUP_BYTES : 1);
+    if (chunk->text.size == 0 && room < p->max_bytes)
+        (void)buf_reserve(&chunk->text, room);
     chunk->points += p->write(p->ctx, &chunk->text, g, &t);
     chunk->groups++;
-    if (first)
-        make_room(p, &chunk->text, s->chunk_len);
     if (s->known != NULL && tsuid.size > p->metric_width)
         s->known[i] = (struct known){ slice_of(tsuid.data + p->metric_width,
                                                tsuid.size - p->metric_width),

@@ -128,13 +128,6 @@ key_of(const struct result_group *g, bool each_alone)
     return each_alone && g->note_tsuids_len > 0 ? g->note_tsuids[0] : g->key;
 }
 
-void
-part_fini(struct part *p)
-{
-    free(p->owned);
-    *p = (struct part){ 0 };
-}
-
 enum status
 rollup_raw_merge(const struct part *before, const struct part *after,
                  bool each_alone, const struct query *q, int64_t at_ms,

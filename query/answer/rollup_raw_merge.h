@@ -30,10 +30,8 @@ struct chunks;
 struct part {
     struct result_group *groups;
     size_t len;
-    struct result_group *owned; /* the groups, where they are not an arena's */
-    struct chunks *chunks;      /* where they are written, instead; or NULL */
+    struct chunks *chunks; /* where they are written, instead; or NULL */
 };
-void part_fini(struct part *p);
 
 /* Both parts' groups ascend by key, or, when 'each_alone', by TSUID, and have
  * the numbers of whole hours; 'q' is the query as it was asked. */

@@ -313,8 +313,6 @@ execute_rollups_and_raw(const struct execution *x, struct rollup_candidate *c,
         status = rollup_raw_merge(&parts[0], &parts[1],
                                   x->sq->aggregator->kind == KIND_NONE, x->q,
                                   at_ms, x->arena, out, x->e);
-    part_fini(&parts[0]);
-    part_fini(&parts[1]);
     return status;
 }
 
@@ -374,7 +372,7 @@ execute_subquery(const struct execution *x, struct part *out)
         return status;
     status =
         answer_write(out, x->sq->index, x->en->pool, chunks, x->arena, x->e);
-    part_fini(out);
+    *out = (struct part){ .len = 0 };
     return status;
 }
 
@@ -386,7 +384,7 @@ join_parts(struct part *parts, size_t len, struct arena *a,
 {
     size_t total = 0;
 
-    if (len == 1 && parts[0].owned == NULL) {
+    if (len == 1) {
         out->groups = parts[0].groups;
         out->groups_len = parts[0].len;
         return ST_OK;
@@ -401,7 +399,6 @@ join_parts(struct part *parts, size_t len, struct arena *a,
             memcpy(out->groups + out->groups_len, parts[i].groups,
                    parts[i].len * sizeof *out->groups);
         out->groups_len += parts[i].len;
-        part_fini(&parts[i]);
     }
     return ST_OK;
 }
@@ -434,10 +431,10 @@ run_subquery(void *ctx, size_t i, struct subquery_run *r)
     return status;
 }
 
-static enum status
-execute_query(struct engine *en, const struct query *q, bool (*gone)(void *ctx),
-              void *gone_ctx, struct chunks *chunks, struct arena *a,
-              struct query_result *out, struct parse_error *e)
+enum status
+engine_run(struct engine *en, const struct query *q, bool (*gone)(void *ctx),
+           void *gone_ctx, struct chunks *chunks, struct arena *a,
+           struct query_result *out, struct parse_error *e)
 {
     struct running running = { en, q, chunks };
     const struct subqueries subs = {
@@ -460,30 +457,13 @@ execute_query(struct engine *en, const struct query *q, bool (*gone)(void *ctx),
     out->stats = arena_array(a, q->subs_len, sizeof *out->stats);
     if (parts == NULL || out->stats == NULL)
         return query_no_memory(&e->message);
+    if (chunks != NULL) {
+        chunks->metric_width = store_layout(en->context.store)->metric_width;
+        chunks_init(chunks, q->subs_len);
+    }
     status = subqueries_run(&subs, a, parts, out->stats, &e->message);
-    if (status == ST_OK)
-        status = join_parts(parts, q->subs_len, a, out, &e->message);
-    for (size_t i = 0; i < q->subs_len; i++)
-        part_fini(&parts[i]);
-    return status;
-}
-
-enum status
-engine_run(struct engine *en, const struct query *q, bool (*gone)(void *ctx),
-           void *gone_ctx, struct arena *a, struct query_result *out,
-           struct parse_error *e)
-{
-    return execute_query(en, q, gone, gone_ctx, NULL, a, out, e);
-}
-
-enum status
-engine_write(struct engine *en, const struct query *q, bool (*gone)(void *ctx),
-             void *gone_ctx, struct chunks *chunks, struct arena *a,
-             struct query_result *out, struct parse_error *e)
-{
-    chunks->metric_width = store_layout(en->context.store)->metric_width;
-    chunks_init(chunks, q->subs_len);
-    return execute_query(en, q, gone, gone_ctx, chunks, a, out, e);
+    return status == ST_OK ? join_parts(parts, q->subs_len, a, out, &e->message)
+                           : status;
 }
 
 /* Deletes in the series itself, or in the rollups that were read for it. */

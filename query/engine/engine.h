@@ -57,24 +57,19 @@ void engine_close(struct engine **en);
 /* Of sub-queries reading their points. */
 const struct latency *engine_latency(const struct engine *en);
 
-/* 'gone' (may be NULL) is asked now and then, from several threads, whether the
- * client still waits.  Everything in '*out' lies in the arena. */
-MUST_CHECK enum status engine_run(struct engine *en, const struct query *q,
-                                  bool (*gone)(void *ctx), void *gone_ctx,
-                                  struct arena *a, struct query_result *out,
-                                  struct parse_error *e);
-
 struct chunks;
 
-/* The same, but groups are written as they come (query/answer/chunks.h), and
- * '*out' has none: for answers without annotations.  What it needs to write is
+/* 'gone' (may be NULL) is asked now and then, from several threads, whether the
+ * client still waits.  Everything in '*out' lies in the arena.  With 'chunks'
+ * (else NULL) groups are written as they come (query/answer/chunks.h), and
+ * '*out' has none: for answers without annotations; what it needs to write is
  * in
- * '*chunks'; chunks_fini() is the caller's. */
-MUST_CHECK enum status engine_write(struct engine *en, const struct query *q,
-                                    bool (*gone)(void *ctx), void *gone_ctx,
-                                    struct chunks *chunks, struct arena *a,
-                                    struct query_result *out,
-                                    struct parse_error *e);
+ * '*chunks', and chunks_fini() is the caller's. */
+MUST_CHECK enum status engine_run(struct engine *en, const struct query *q,
+                                  bool (*gone)(void *ctx), void *gone_ctx,
+                                  struct chunks *chunks, struct arena *a,
+                                  struct query_result *out,
+                                  struct parse_error *e);
 
 /* Deletes what the query's ranges and filters take, exactly: histograms where
  * the query asks for these, else points; '*deleted' is how many. The answer of

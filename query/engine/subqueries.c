@@ -72,7 +72,6 @@ finish_slot(struct parallel_run *t, size_t i, struct arena *a,
     struct parallel_slot *b = &t->slots[i];
 
     if (b->run.limits.out_of_memory) {
-        part_fini(&b->run.part);
         arena_free(&b->run.arena);
         return run_alone(t->s, t->first + i, a, part, stats, e);
     }
@@ -81,7 +80,6 @@ finish_slot(struct parallel_run *t, size_t i, struct arena *a,
     if (!arena_absorb(a, &b->run.arena))
         return b->status != ST_OK ? b->status : query_no_memory(e);
     *part = b->run.part;
-    b->run.part = (struct part){ 0 };
     *stats = b->run.stats;
     return b->status;
 }
@@ -99,10 +97,8 @@ run_parallel(const struct subqueries *s, size_t first, struct arena *a,
     pool_run(s->pool, len, run_slot, &t);
     for (size_t i = 0; i < len && status == ST_OK; i++)
         status = finish_slot(&t, i, a, &parts[first + i], &stats[first + i], e);
-    for (size_t i = 0; i < len; i++) {
-        part_fini(&t.slots[i].run.part);
+    for (size_t i = 0; i < len; i++)
         arena_free(&t.slots[i].run.arena);
-    }
     free(t.slots);
     return status;
 }

@@ -39,7 +39,7 @@ struct subqueries {
 };
 
 /* '*parts' and 'stats' have room for all, zeroed; what they point to is in the
- * arena.  The parts are to be ended, whatever is returned. */
+ * arena. */
 MUST_CHECK enum status subqueries_run(const struct subqueries *s,
                                       struct arena *a, struct part *parts,
                                       struct result_stats *stats,

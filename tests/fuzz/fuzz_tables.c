@@ -369,7 +369,7 @@ ask(struct world *w, const char *json)
     enum status st = query_parse_json(slice_str(json), &o, w->arena, &q, &pe);
 
     INSIST(st == ST_OK);
-    st = engine_run(w->engine, &q, NULL, NULL, w->arena, &result, &pe);
+    st = engine_run(w->engine, &q, NULL, NULL, NULL, w->arena, &result, &pe);
     INSIST(st != ST_IO && st != ST_BUSY);
     if (st == ST_OK)
         for (size_t i = 0; i < result.groups_len; i++)

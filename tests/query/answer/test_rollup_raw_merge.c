@@ -49,8 +49,7 @@ END_TEST
 static struct part
 make_part(const char *const *groups, size_t len, struct arena *a)
 {
-    struct part p = { arena_array(a, len + 1, sizeof *p.groups), len, NULL,
-                      NULL };
+    struct part p = { arena_array(a, len + 1, sizeof *p.groups), len, NULL };
 
     for (size_t i = 0; i < len; i++) {
         struct result_group *g = &p.groups[i];

@@ -227,7 +227,7 @@ check_query(struct world *w, const struct wanted *filters, size_t len,
     params[2] = (struct query_param){ slice_str("m"), slice_str(text) };
     status = query_parse_uri(params, 3, &po, a, &q, &pe);
     ck_assert_msg(status == ST_OK, "%s: %s", text, pe.message.text);
-    status = engine_run(w->engine, &q, NULL, NULL, a, &r, &pe);
+    status = engine_run(w->engine, &q, NULL, NULL, NULL, a, &r, &pe);
     ck_assert_msg(status == ST_OK, "%s: %s", text, pe.message.text);
     memset(seen, 0, sizeof seen);
     for (size_t g = 0; g < r.groups_len; g++)
@@ -337,7 +337,8 @@ check_groups(struct world *w, const char *by, const char *m)
     (void)snprintf(end, sizeof end, "%lld", (long long)(T0 + HOUR_MS - 1));
     params[1].value = slice_str(end);
     ck_assert(query_parse_uri(params, 3, &po, a, &q, &pe) == ST_OK);
-    ck_assert_msg(engine_run(w->engine, &q, NULL, NULL, a, &r, &pe) == ST_OK,
+    ck_assert_msg(engine_run(w->engine, &q, NULL, NULL, NULL, a, &r, &pe) ==
+                      ST_OK,
                   "%s: %s", m, pe.message.text);
     ck_assert_uint_gt(r.groups_len, 1);
     for (size_t g = 0; g < r.groups_len; g++) {
@@ -382,7 +383,8 @@ count_query(struct world *w, const char *m)
     struct result_stats stats;
 
     ck_assert_int_eq(query_parse_uri(params, 3, &po, a, &q, &pe), ST_OK);
-    ck_assert_msg(engine_run(w->engine, &q, NULL, NULL, a, &r, &pe) == ST_OK,
+    ck_assert_msg(engine_run(w->engine, &q, NULL, NULL, NULL, a, &r, &pe) ==
+                      ST_OK,
                   "%s", pe.message.text);
     stats = r.stats[0];
     (void)snprintf(w->plan, sizeof w->plan, "%s", stats.plan);
@@ -480,8 +482,8 @@ START_TEST(stops_when_told)
         all[all_len] = (struct named){ { (int)all_len, 1, 1 } };
     put_all(&w, 0);
     ck_assert_int_eq(query_parse_uri(params, 2, &po, a, &q, &pe), ST_OK);
-    ck_assert_int_eq(engine_run(w.engine, &q, always_gone, NULL, a, &r, &pe),
-                     ST_BUSY);
+    ck_assert_int_eq(
+        engine_run(w.engine, &q, always_gone, NULL, NULL, a, &r, &pe), ST_BUSY);
     query_fini(&q);
     arena_free(&a);
     close_world(&w);
@@ -520,10 +522,11 @@ START_TEST(keeps_to_its_limits)
     ck_assert_int_eq(engine_open(w.store, w.uids, w.series, &eo, &w.engine, &e),
                      ST_OK);
     ck_assert_int_eq(query_parse_uri(params, 2, &po, a, &q, &pe), ST_OK);
-    ck_assert_int_eq(engine_run(w.engine, &q, NULL, NULL, a, &r, &pe), ST_OK);
+    ck_assert_int_eq(engine_run(w.engine, &q, NULL, NULL, NULL, a, &r, &pe),
+                     ST_OK);
     all_len = 6;
     put_all(&w, 0);
-    ck_assert_int_eq(engine_run(w.engine, &q, NULL, NULL, a, &r, &pe),
+    ck_assert_int_eq(engine_run(w.engine, &q, NULL, NULL, NULL, a, &r, &pe),
                      ST_LIMIT);
     ck_assert_ptr_nonnull(strstr(pe.message.text, "limit of 5 data points"));
     query_fini(&q);
@@ -554,7 +557,7 @@ START_TEST(series_take_memory)
     ck_assert_int_eq(engine_open(w.store, w.uids, w.series, &eo, &w.engine, &e),
                      ST_OK);
     ck_assert_int_eq(query_parse_uri(params, 2, &po, a, &q, &pe), ST_OK);
-    ck_assert_int_eq(engine_run(w.engine, &q, NULL, NULL, a, &r, &pe),
+    ck_assert_int_eq(engine_run(w.engine, &q, NULL, NULL, NULL, a, &r, &pe),
                      ST_LIMIT);
     ck_assert_ptr_nonnull(strstr(pe.message.text, "do not fit into"));
     query_fini(&q);

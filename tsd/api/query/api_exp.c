@@ -83,7 +83,7 @@ run(struct work *w, struct parse_error *e)
     /* The engine takes any pointer; is_gone() reads it. */
     void *gone_ctx = (void *)(uintptr_t)w->r;
     struct exp_plan *p;
-    enum status st = engine_run(w->a->engine, &w->q.q, is_gone, gone_ctx,
+    enum status st = engine_run(w->a->engine, &w->q.q, is_gone, gone_ctx, NULL,
                                 w->arena, &w->result, e);
 
     if (st == ST_OK)

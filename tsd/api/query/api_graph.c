@@ -159,7 +159,7 @@ run(const struct api *a, const struct http_request *r, struct query *q,
         return status;
     q->start_ms -= q->start_ms % 1000;
     q->end_ms -= q->end_ms % 1000;
-    return engine_run(a->engine, q, gone, request.out, arena, result, e);
+    return engine_run(a->engine, q, gone, request.out, NULL, arena, result, e);
 }
 
 static size_t

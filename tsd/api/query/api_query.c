@@ -220,13 +220,13 @@ run_engine(struct work *w, struct parse_error *e)
     void *gone_ctx = (void *)(uintptr_t)w->r;
 
     if (!w->at_once)
-        return engine_run(w->a->engine, &w->q, is_gone, gone_ctx, w->arena,
-                          &w->result, e);
+        return engine_run(w->a->engine, &w->q, is_gone, gone_ctx, NULL,
+                          w->arena, &w->result, e);
     w->chunks.write = write_at_once;
     w->chunks.ctx = w;
     w->chunks.max_bytes = w->a->answer_bytes;
-    return engine_write(w->a->engine, &w->q, is_gone, gone_ctx, &w->chunks,
-                        w->arena, &w->result, e);
+    return engine_run(w->a->engine, &w->q, is_gone, gone_ctx, &w->chunks,
+                      w->arena, &w->result, e);
 }
 
 static bool
