@@ -12,6 +12,7 @@
 
 #include "query/exp/expression.h"
 #include "query/exp/join.h"
+#include "query/parse/reader.h"
 #include "query/parse/parse.h"
 
 #define EXP_IDS_MAX 512 /* metrics and expressions, each */
@@ -28,8 +29,7 @@ extern const char *const exp_fill_policies[FILL_SCALAR + 1];
 struct exp_filter {
     struct slice id;
     struct exp_filter_tag {
-        struct slice type, tagk, text;
-        bool group_by;
+        struct filter_texts texts;
         enum filter_type kind;
     } * tags;
     size_t tags_len;

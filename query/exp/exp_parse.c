@@ -6,7 +6,6 @@
 
 #include <ctype.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "base/text/number.h"
@@ -171,22 +170,14 @@ read_time(struct reader *r, const char *name, json_t *v, void *to)
 static void
 read_filter_tag(struct reader *r, const char *name, json_t *v, void *to)
 {
-    static const struct member members[] = {
-        MEMBER(exp_filter_tag, "type", reader_text, type),
-        MEMBER(exp_filter_tag, "tagk", reader_text, tagk),
-        MEMBER(exp_filter_tag, "filter", reader_text, text),
-        MEMBER(exp_filter_tag, "groupBy", reader_bool, group_by),
-        MEMBER(exp_filter_tag, "group_by", reader_bool, group_by),
-    };
     struct exp_filter_tag *t = to;
     struct filter made = { 0 };
     struct error why;
 
-    reader_object(r, name, v, MEMBERS(members), true, t);
+    read_filter_texts(r, name, v, &t->texts);
     if (r->st != ST_OK)
         return;
-    if (filter_make(r->arena, t->type, t->tagk, t->text, t->group_by, &made,
-                    &why) != ST_OK)
+    if (filter_texts_make(&t->texts, r->arena, &made, &why) != ST_OK)
         reader_fail(r, "%s", why.text);
     t->kind = made.type;
     filter_fini(&made);
@@ -296,21 +287,13 @@ exp_parse(struct slice body, const struct parse_options *o, struct arena *a,
 /* -- checking -------------------------------------------------------------- */
 
 /* "Invalid metric at index 0", and why. */
-static enum status invalid(struct parse_error *e, const struct error *why,
-                           const char *fmt, ...) PRINTF_LIKE(3, 4);
-
 static enum status
-invalid(struct parse_error *e, const struct error *why, const char *fmt, ...)
+invalid(struct parse_error *e, const struct error *why, const char *what,
+        size_t i)
 {
-    struct error copy = *why;
-    char text[128];
-    va_list ap;
-
-    va_start(ap, fmt);
-    (void)vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    (void)snprintf(e->details, sizeof e->details, "%s", copy.text);
-    return error_set(&e->message, copy.status, "%s", text);
+    (void)snprintf(e->details, sizeof e->details, "%s", why->text);
+    return error_set(&e->message, why->status, "Invalid %s at index %zu", what,
+                     i);
 }
 
 static enum status
@@ -469,13 +452,13 @@ check_parts(struct exp_query *q, const struct parse_options *o, struct arena *a,
 
     for (size_t i = 0; i < q->metrics_len; i++)
         if (check_metric(&q->metrics[i], o, &why) != ST_OK)
-            return invalid(e, &why, "Invalid metric at index %zu", i);
+            return invalid(e, &why, "metric", i);
     for (size_t i = 0; i < q->filters_len; i++)
         if (check_id(q->filters[i].id, "Missing or empty id", &why) != ST_OK)
-            return invalid(e, &why, "Invalid filter at index %zu", i);
+            return invalid(e, &why, "filter", i);
     for (size_t i = 0; i < q->expressions_len; i++)
         if (check_expression(&q->expressions[i], a, &why) != ST_OK)
-            return invalid(e, &why, "Invalid expression at index %zu", i);
+            return invalid(e, &why, "expression", i);
     return ST_OK;
 }
 
@@ -517,13 +500,15 @@ static enum status
 check(struct exp_query *q, const struct parse_options *o, struct arena *a,
       struct parse_error *e)
 {
-    struct error why;
     enum status st;
 
     if (!q->time_given)
         return error_set(&e->message, ST_INVALID, "missing time");
-    if (check_time(&q->time, o, a, &why) != ST_OK)
-        return invalid(e, &why, "Invalid time");
+    st = check_time(&q->time, o, a, &e->message);
+    if (st != ST_OK) {
+        (void)parse_fail_twice(e, st);
+        return error_set(&e->message, st, "Invalid time");
+    }
     if (q->metrics_len == 0)
         return error_set(&e->message, ST_INVALID, "missing or empty metrics");
     st = check_ids(q, &e->message);
@@ -568,10 +553,7 @@ make_filters(const struct exp_query *q, const struct exp_metric *m,
     if (s->filters == NULL)
         return query_no_memory(e);
     for (size_t i = 0; i < f->tags_len && st == ST_OK; i++) {
-        const struct exp_filter_tag *t = &f->tags[i];
-
-        st = filter_make(a, t->type, t->tagk, t->text, t->group_by,
-                         &s->filters[i], e);
+        st = filter_texts_make(&f->tags[i].texts, a, &s->filters[i], e);
         if (st == ST_OK)
             s->filters_len++;
     }

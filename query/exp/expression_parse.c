@@ -397,38 +397,23 @@ parse_word_value(struct parser *p, struct slice word)
 static void
 parse_value(struct parser *p)
 {
+    static const char signs[] = "(-!~";
+    static const enum expression_op ops[] = { OP_OPEN, OP_NEGATE, OP_NOT,
+                                              OP_BIT_NOT };
     uint8_t c = peek(p, 0);
+    const char *sign = memchr(signs, c, sizeof ops / sizeof ops[0]);
 
     if (isdigit(c)) {
         parse_number(p);
-        return;
-    }
-    if (is_of_word(c)) {
+    } else if (is_of_word(c)) {
         parse_word_value(p, skip_while(p, is_of_word));
-        return;
+    } else if (sign != NULL) {
+        push(p, ops[sign - signs]);
+        p->at++;
+    } else {
+        fail(p, c == '\'' || c == '"' ? "texts are not available"
+                                      : "a value is missing");
     }
-    switch (c) {
-    case '(':
-        push(p, OP_OPEN);
-        break;
-    case '-':
-        push(p, OP_NEGATE);
-        break;
-    case '!':
-        push(p, OP_NOT);
-        break;
-    case '~':
-        push(p, OP_BIT_NOT);
-        break;
-    case '\'':
-    case '"':
-        fail(p, "texts are not available");
-        return;
-    default:
-        fail(p, "a value is missing");
-        return;
-    }
-    p->at++;
 }
 
 /* The longest sign, or the word, that is next. */

@@ -8,7 +8,8 @@
 
 #include "base/text/number.h"
 
-/* A run: the series of each sub-query, and the results of each node. */
+/* A run; 'lists' are the series of each sub-query, then the results of each
+ * node. */
 struct run {
     const struct gexp *g;
     const struct query *q;
@@ -16,8 +17,7 @@ struct run {
     struct uid_table *uids;
     struct arena *arena;
     struct deadline deadline;
-    struct gexp_list *subs;
-    struct gexp_list *results;
+    struct gexp_list *lists;
 };
 
 enum status
@@ -89,7 +89,7 @@ gexp_parse_count(struct slice text, const char *what, int64_t *out,
 static enum status
 read_sub(struct run *r, size_t at, struct error *e)
 {
-    struct gexp_list *l = &r->subs[at];
+    struct gexp_list *l = &r->lists[at];
     struct sub_series s;
     enum status st = sub_series_of(r->result, &r->q->subs[at], r->uids,
                                    &r->deadline, r->arena, &s, e);
@@ -108,14 +108,6 @@ read_sub(struct run *r, size_t at, struct error *e)
     return ST_OK;
 }
 
-static const struct gexp_list *
-arg_list(const struct run *r, const struct gexp_arg *arg)
-{
-    if (arg->kind == ARG_NODE)
-        return &r->results[arg->index];
-    return arg->index < r->q->subs_len ? &r->subs[arg->index] : NULL;
-}
-
 /* Series come first, parameters behind. */
 static enum status
 make_call(struct run *r, const struct gexp_node *n, struct gexp_call *c,
@@ -132,7 +124,7 @@ make_call(struct run *r, const struct gexp_node *n, struct gexp_call *c,
         return query_no_memory(e);
     for (size_t i = 0; i < n->args_len; i++) {
         const struct gexp_arg *arg = &n->args[i];
-        const struct gexp_list *list;
+        size_t at = arg->index;
 
         if (arg->kind == ARG_PARAM) {
             params[c->params_len++] = arg->text;
@@ -142,13 +134,13 @@ make_call(struct run *r, const struct gexp_node *n, struct gexp_call *c,
             return error_set(e, ST_INVALID,
                              "The parameters of %s must follow its series",
                              n->function->name);
-        list = arg_list(r, arg);
-        if (list == NULL)
+        if (arg->kind == ARG_METRIC && at >= r->q->subs_len)
             return error_set(e, ST_INVALID,
                              "Index %zu out of bounds for length %zu: a metric "
                              "may be named only once",
-                             arg->index, r->q->subs_len);
-        lists[c->lists_len++] = *list;
+                             at, r->q->subs_len);
+        at += arg->kind == ARG_NODE ? r->q->subs_len : 0;
+        lists[c->lists_len++] = r->lists[at];
     }
     c->lists = lists;
     c->params = params;
@@ -161,8 +153,9 @@ run_node(struct run *r, size_t at, struct error *e)
     struct gexp_call c;
     enum status st = make_call(r, &r->g->nodes[at], &c, e);
 
-    return st == ST_OK && c.lists_len > 0 ? gexp_call(&c, &r->results[at], e)
-                                          : st;
+    return st == ST_OK && c.lists_len > 0
+               ? gexp_call(&c, &r->lists[r->q->subs_len + at], e)
+               : st;
 }
 
 /* -- answers --------------------------------------------------------------- */
@@ -272,16 +265,17 @@ static enum status
 answer(const struct run *r, struct gexp_group **out, size_t *out_len,
        struct error *e)
 {
+    const struct gexp_list *results = r->lists + r->q->subs_len;
     size_t total = 0, n = 0;
     enum status st = ST_OK;
 
     for (size_t i = 0; i < r->g->roots_len; i++)
-        total += r->results[r->g->roots[i]].len;
+        total += results[r->g->roots[i]].len;
     *out = arena_array(r->arena, total, sizeof **out);
     if (*out == NULL)
         return query_no_memory(e);
     for (size_t i = 0; i < r->g->roots_len; i++) {
-        const struct gexp_list *l = &r->results[r->g->roots[i]];
+        const struct gexp_list *l = &results[r->g->roots[i]];
 
         for (size_t k = 0; k < l->len && st == ST_OK; k++)
             st = answer_series(r, &l->series[k], &(*out)[n++], e);
@@ -304,9 +298,8 @@ gexp_run(const struct gexp *g, const struct query *q,
                      .deadline = result->deadline };
     enum status st = ST_OK;
 
-    r.subs = arena_array(a, q->subs_len, sizeof *r.subs);
-    r.results = arena_array(a, g->nodes_len, sizeof *r.results);
-    if (r.subs == NULL || r.results == NULL)
+    r.lists = arena_array(a, q->subs_len + g->nodes_len, sizeof *r.lists);
+    if (r.lists == NULL)
         return query_no_memory(e);
     for (size_t i = 0; i < q->subs_len && st == ST_OK; i++)
         st = read_sub(&r, i, e);

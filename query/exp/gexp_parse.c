@@ -13,12 +13,6 @@
 
 #include <ctype.h>
 
-struct token {
-    uint8_t sign; /* 'n': a name; 0: the end; '?': none of ours */
-    size_t at;
-    struct slice text;
-};
-
 /* A call whose ")" has not come yet: its arguments wait from 'first' on. */
 struct frame {
     const struct gexp_function *function;
@@ -28,7 +22,6 @@ struct frame {
 struct parser {
     struct slice text;
     size_t at;
-    struct token now, next;
     struct arena *arena;
     struct gexp *g;
     struct frame frames[GEXP_DEPTH_MAX];
@@ -71,49 +64,6 @@ gexp_find_function(struct slice name)
     return NULL;
 }
 
-/* -- tokens ---------------------------------------------------------------- */
-
-static bool
-is_of_name(uint8_t c)
-{
-    return isalnum(c) || memchr("-_#/$@|.'][", c, 11) != NULL;
-}
-
-static bool
-is_blank(uint8_t c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-static struct token
-read_token(struct parser *p)
-{
-    struct token t = { 0 };
-
-    while (p->at < p->text.size && is_blank(p->text.data[p->at]))
-        p->at++;
-    t.at = p->at;
-    if (t.at == p->text.size)
-        return t;
-    t.sign = p->text.data[p->at++];
-    if (is_of_name(t.sign))
-        while (p->at < p->text.size && is_of_name(p->text.data[p->at]))
-            p->at++;
-    if (t.sign == '*' || is_of_name(t.sign))
-        t.sign = 'n';
-    else if (strchr("(),:{}=", t.sign) == NULL)
-        t.sign = '?';
-    t.text = slice_of(p->text.data + t.at, p->at - t.at);
-    return t;
-}
-
-static void
-advance(struct parser *p)
-{
-    p->now = p->next;
-    p->next = read_token(p);
-}
-
 static void
 fail(struct parser *p)
 {
@@ -139,60 +89,92 @@ fail_memory(struct parser *p)
         p->st = query_no_memory(p->e);
 }
 
+/* -- tokens ---------------------------------------------------------------- */
+
+static bool
+is_blank(uint8_t c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static bool
+is_of_name(uint8_t c)
+{
+    return isalnum(c) || memchr("-_#/$@|.'][", c, 11) != NULL;
+}
+
+/* What is next but for blanks; 0 at the end. */
+static uint8_t
+peek(struct parser *p)
+{
+    while (p->at < p->text.size && is_blank(p->text.data[p->at]))
+        p->at++;
+    return p->at < p->text.size ? p->text.data[p->at] : 0;
+}
+
+/* Takes the sign if it is next. */
+static bool
+take(struct parser *p, uint8_t sign)
+{
+    bool is_next = p->st == ST_OK && peek(p) == sign;
+
+    p->at += is_next;
+    return is_next;
+}
+
 static void
 expect(struct parser *p, uint8_t sign)
 {
-    if (p->now.sign == sign)
-        advance(p);
-    else
+    if (!take(p, sign))
         fail(p);
+}
+
+static struct slice
+take_name(struct parser *p)
+{
+    size_t from;
+
+    if (!is_of_name(peek(p)) && peek(p) != '*')
+        fail(p);
+    from = p->at;
+    if (!take(p, '*'))
+        while (p->at < p->text.size && is_of_name(p->text.data[p->at]))
+            p->at++;
+    return slice_of(p->text.data + from, p->at - from);
 }
 
 /* -- metrics --------------------------------------------------------------- */
 
+/* Without its blanks it is a parameter m=; its first name is taken. */
 static void
-skip_tags(struct parser *p)
+parse_metric(struct parser *p, struct slice first)
 {
-    do {
-        advance(p);
-        expect(p, 'n');
-        expect(p, '=');
-        expect(p, 'n');
-    } while (p->now.sign == ',' && p->st == ST_OK);
-    expect(p, '}');
-}
-
-static void
-skip_metric(struct parser *p)
-{
-    for (int i = 0; i < 3 && p->next.sign == ':' && p->st == ST_OK; i++) {
-        expect(p, 'n');
-        advance(p);
-    }
-    expect(p, 'n');
-    if (p->now.sign == '{' && p->st == ST_OK)
-        skip_tags(p);
-}
-
-/* Without its blanks it is a parameter m=. */
-static void
-parse_metric(struct parser *p)
-{
+    const uint8_t *end, *from = first.data;
     struct gexp *g = p->g;
-    size_t from = p->now.at, size = 0;
     uint8_t *copy;
+    size_t size = 0;
 
-    skip_metric(p);
+    for (int i = 0; i < 3 && take(p, ':'); i++)
+        (void)take_name(p);
+    if (take(p, '{')) {
+        do {
+            (void)take_name(p);
+            expect(p, '=');
+            (void)take_name(p);
+        } while (take(p, ','));
+        expect(p, '}');
+    }
+    end = p->text.data + p->at;
     if (g->metrics_len == GEXP_NODES_MAX)
         fail_limit(p, "metrics", GEXP_NODES_MAX);
-    copy = arena_alloc(p->arena, p->text.size);
+    copy = arena_alloc(p->arena, (size_t)(end - from));
     if (copy == NULL)
         fail_memory(p);
     if (p->st != ST_OK)
         return;
-    for (; from < p->now.at; from++)
-        if (!is_blank(p->text.data[from]))
-            copy[size++] = p->text.data[from];
+    for (; from < end; from++)
+        if (!is_blank(*from))
+            copy[size++] = *from;
     p->args[p->args_len++] =
         (struct gexp_arg){ .kind = ARG_METRIC, .index = g->metrics_len };
     g->metrics[g->metrics_len++] = slice_of(copy, size);
@@ -201,26 +183,19 @@ parse_metric(struct parser *p)
 /* -- calls ----------------------------------------------------------------- */
 
 static void
-open_call(struct parser *p)
+open_call(struct parser *p, struct slice name)
 {
-    const struct gexp_function *function = gexp_find_function(p->now.text);
+    const struct gexp_function *function = gexp_find_function(name);
 
-    if (p->now.sign == 'n' && function == NULL)
-        p->st =
-            error_set(/* before what follows is looked at */
-                      p->e, ST_INVALID,
-                      "Function %.*s has not been implemented",
-                      (int)(p->now.text.size < 400 ? p->now.text.size : 400),
-                      (const char *)p->now.text.data);
-    else if (p->now.sign != 'n' || p->next.sign != '(')
-        fail(p);
-    else if (p->depth == GEXP_DEPTH_MAX)
+    if (p->st == ST_OK && function == NULL) /* whatever follows */
+        p->st = error_set(
+            p->e, ST_INVALID, "Function %.*s has not been implemented",
+            (int)(name.size < 400 ? name.size : 400), (const char *)name.data);
+    expect(p, '(');
+    if (p->depth == GEXP_DEPTH_MAX)
         fail_limit(p, "functions within one another", GEXP_DEPTH_MAX);
-    if (p->st != ST_OK)
-        return;
-    p->frames[p->depth++] = (struct frame){ function, p->args_len };
-    advance(p);
-    advance(p);
+    if (p->st == ST_OK)
+        p->frames[p->depth++] = (struct frame){ function, p->args_len };
 }
 
 /* The innermost call is complete: it is an argument of the one around it. */
@@ -248,28 +223,25 @@ close_call(struct parser *p)
             (struct gexp_arg){ .kind = ARG_NODE, .index = index };
 }
 
-/* An argument, and "," or the ")"s that end calls. */
+/* An argument, and "," or the ")"s that end calls.  What follows the last ")"
+ * is not looked at. */
 static void
 parse_arg(struct parser *p)
 {
-    if (p->now.sign != 'n') {
-        fail(p);
-    } else if (p->next.sign == '(') {
-        open_call(p);
+    struct slice name = take_name(p);
+
+    if (peek(p) == '(') {
+        open_call(p, name);
         return;
-    } else if (p->next.sign == ':') {
-        parse_metric(p);
-    } else {
+    }
+    if (peek(p) == ':')
+        parse_metric(p, name);
+    else
         p->args[p->args_len++] =
-            (struct gexp_arg){ .kind = ARG_PARAM, .text = p->now.text };
-        advance(p);
-    }
-    while (p->st == ST_OK && p->depth > 0 && p->now.sign == ')') {
+            (struct gexp_arg){ .kind = ARG_PARAM, .text = name };
+    while (p->depth > 0 && take(p, ')'))
         close_call(p);
-        if (p->depth > 0)
-            advance(p);
-    }
-    if (p->st == ST_OK && p->depth > 0)
+    if (p->depth > 0)
         expect(p, ',');
 }
 
@@ -290,10 +262,8 @@ gexp_parse(struct slice text, struct arena *a, struct gexp *g, struct error *e)
     if (g->nodes == NULL || g->roots == NULL || g->metrics == NULL ||
         p.args == NULL)
         fail_memory(&p);
-    advance(&p);
-    advance(&p);
     if (p.st == ST_OK)
-        open_call(&p);
+        open_call(&p, take_name(&p));
     while (p.st == ST_OK && p.depth > 0)
         parse_arg(&p);
     return p.st;

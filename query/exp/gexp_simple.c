@@ -248,37 +248,28 @@ parse_window(struct slice text, struct window *out, struct error *e)
     return st;
 }
 
-/* The mean of the points that end at 'at', not before 'first'; 0 until the
- * window is full, and where there is none. '*oldest' is the first point that
- * later windows can reach. */
+/* The mean of the points that end at 'at'; 0 until the window is full, and
+ * where there is none. */
 static double
 window_mean(const struct dps *d, size_t at, const struct window *w,
-            size_t *oldest, uint64_t *additions)
+            uint64_t *additions)
 {
-    double sum = 0;
+    int64_t reach = w->is_time ? d->ts_ms[at] - d->ts_ms[0] : (int64_t)at + 1;
     int64_t count = 0;
-    int64_t reach = w->is_time ? d->ts_ms[at] - d->ts_ms[*oldest]
-                               : (int64_t)(at + 1 - *oldest);
+    double sum = 0;
 
-    if (reach < w->size)
-        return 0;
-    for (size_t i = at + 1; i-- > *oldest;) {
-        double v;
+    for (size_t i = at + 1; i-- > 0 && reach >= w->size;) {
+        double v = exp_double(d, i);
 
-        if (w->is_time && d->ts_ms[at] - d->ts_ms[i] >= w->size) {
-            *oldest = i;
+        if (w->is_time && d->ts_ms[at] - d->ts_ms[i] >= w->size)
             return count == 0 ? 0 : sum / (double)count;
-        }
-        v = exp_double(d, i);
         ++*additions;
         if (!isnan(v)) {
             sum += v;
             count++;
         }
-        if (!w->is_time && count >= w->size) {
-            *oldest = i;
+        if (!w->is_time && count >= w->size)
             return sum / (double)count;
-        }
     }
     return 0;
 }
@@ -289,7 +280,6 @@ average(const struct gexp_call *c, const struct window *w, struct dps *d,
         uint64_t *additions, struct error *e)
 {
     struct dps in = *d, out;
-    size_t oldest = 0;
 
     while (in.len > 0 && in.ts_ms[0] < c->q->start_ms) {
         in.ts_ms++;
@@ -303,7 +293,7 @@ average(const struct gexp_call *c, const struct window *w, struct dps *d,
         return query_no_memory(e);
     for (size_t i = 0; i < in.len; i++) {
         uint64_t before = *additions;
-        double mean = window_mean(&in, i, w, &oldest, additions);
+        double mean = window_mean(&in, i, w, additions);
         enum status st =
             deadline_tick(c->deadline, (size_t)(*additions - before) + 1, e);
 

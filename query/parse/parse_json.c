@@ -180,13 +180,8 @@ read_tags(struct reader *r, const char *name, json_t *v, void *to)
     }
 }
 
-struct filter_texts {
-    struct slice type, tagk, text;
-    bool group_by;
-};
-
-static void
-read_filters(struct reader *r, const char *name, json_t *v, void *to)
+void
+read_filter_texts(struct reader *r, const char *name, json_t *v, void *to)
 {
     static const struct member members[] = {
         MEMBER(filter_texts, "type", reader_text, type),
@@ -195,6 +190,20 @@ read_filters(struct reader *r, const char *name, json_t *v, void *to)
         MEMBER(filter_texts, "groupBy", reader_bool, group_by),
         MEMBER(filter_texts, "group_by", reader_bool, group_by),
     };
+
+    reader_object(r, name, v, MEMBERS(members), true, to);
+}
+
+enum status
+filter_texts_make(const struct filter_texts *t, struct arena *a,
+                  struct filter *out, struct error *e)
+{
+    return filter_make(a, t->type, t->tagk, t->text, t->group_by, out, e);
+}
+
+static void
+read_filters(struct reader *r, const char *name, json_t *v, void *to)
+{
     struct sub_query *s = to;
     json_t *item;
     size_t i;
@@ -212,11 +221,10 @@ read_filters(struct reader *r, const char *name, json_t *v, void *to)
         struct error why;
         enum status st;
 
-        reader_object(r, name, item, MEMBERS(members), true, &t);
+        read_filter_texts(r, name, item, &t);
         if (r->st != ST_OK)
             return;
-        st =
-            filter_make(r->arena, t.type, t.tagk, t.text, t.group_by, &f, &why);
+        st = filter_texts_make(&t, r->arena, &f, &why);
         add_filter(r, s, &f, st, &why);
     }
 }

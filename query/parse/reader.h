@@ -15,6 +15,7 @@
 
 #include "base/arena.h"
 #include "base/slice.h"
+#include "query/model/filter.h"
 #include "query/parse/parse_error.h"
 
 struct reader {
@@ -56,6 +57,17 @@ void *reader_items(struct reader *r, const char *name, json_t *v, size_t max,
 reader_function reader_text;
 reader_function reader_bool;
 reader_function reader_long;
+
+/* {"type":..,"tagk":..,"filter":..,"groupBy":..} */
+struct filter_texts {
+    struct slice type, tagk, text;
+    bool group_by;
+};
+reader_function read_filter_texts;
+/* As filter_make(). */
+MUST_CHECK enum status filter_texts_make(const struct filter_texts *t,
+                                         struct arena *a, struct filter *out,
+                                         struct error *e);
 
 /* Zeroed, of at least one element; NULL when it failed. */
 void *reader_array(struct reader *r, size_t len, size_t size);

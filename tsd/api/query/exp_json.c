@@ -183,9 +183,9 @@ write_filter(struct buf *b, const struct exp_filter *f)
         const struct exp_filter_tag *t = &f->tags[i];
 
         json_open(b, NULL, '{');
-        json_put_text(b, "tagk", t->tagk);
-        json_put_text(b, "filter", t->text);
-        json_put_bool(b, "group_by", t->group_by);
+        json_put_text(b, "tagk", t->texts.tagk);
+        json_put_text(b, "filter", t->texts.text);
+        json_put_bool(b, "group_by", t->texts.group_by);
         json_put_text(b, "type", slice_str(filter_type_name(t->kind)));
         buf_put_u8(b, '}');
     }
