@@ -8,8 +8,6 @@
 #include "base/hash.h"
 #include "base/mem.h"
 
-#define FIRST_SLOTS 64
-
 void
 head_init(struct head *h, const struct key_layout *layout)
 {
@@ -44,7 +42,8 @@ head_fini(struct head *h)
                 free_series(b->series[k]);
         free(b->series);
         free(b->generations);
-        free(b->slots);
+        table_fini(&b->by_tsuid);
+        table_fini(&b->by_metric);
         free(b->metrics);
         free(b->index);
         lock_fini(&b->lock);
@@ -55,87 +54,63 @@ head_fini(struct head *h)
 
 /* -- series by TSUID ------------------------------------------------------- */
 
-/* The slot of the TSUID, or the empty one where it would go. */
-static size_t
-slot_of(const struct head *h, const struct head_bucket *b, struct slice tsuid)
-    REQUIRES(b->lock)
+static bool
+is_series(const void *ctx, uint32_t i, const void *key)
 {
-    size_t mask = b->slots_len - 1;
-    size_t at = hash_slice(tsuid, h->seed) & mask;
+    struct head_series *const *series = ctx;
 
-    while (b->slots[at] != 0 &&
-           !slice_eq(head_tsuid(b->series[b->slots[at] - 1]), tsuid))
-        at = (at + 1) & mask;
-    return at;
-}
-
-static void
-rehash(const struct head *h, struct head_bucket *b, size_t len)
-    REQUIRES(b->lock)
-{
-    free(b->slots);
-    b->slots = mem_new_array(len, sizeof *b->slots);
-    b->slots_len = len;
-    for (size_t i = 0; i < b->series_len; i++)
-        if (b->series[i] != NULL)
-            b->slots[slot_of(h, b, head_tsuid(b->series[i]))] = (uint32_t)i + 1;
+    return slice_eq(head_tsuid(series[i]), *(const struct slice *)key);
 }
 
 struct head_series *
 head_find(const struct head *h, struct head_bucket *b, struct slice tsuid)
 {
-    uint32_t found;
+    uint32_t i = table_find(&b->by_tsuid, hash_slice(tsuid, h->seed), is_series,
+                            b->series, &tsuid);
 
-    if (b->slots_len == 0)
-        return NULL;
-    found = b->slots[slot_of(h, b, tsuid)];
-    return found == 0 ? NULL : b->series[found - 1];
+    return i == TABLE_NONE ? NULL : b->series[i];
 }
 
 /* -- series by metric ------------------------------------------------------ */
 
 static uint64_t
-metric_id(const struct head *h, struct slice tsuid)
+metric_hash(uint64_t id)
 {
-    return key_get_uint(tsuid.data, h->layout->metric_width);
+    return id * UINT64_C(0x9e3779b97f4a7c15) >> 32;
 }
 
+static bool
+is_metric(const void *ctx, uint32_t i, const void *key)
+{
+    const struct head_metric *metrics = ctx;
+
+    return metrics[i].id == *(const uint64_t *)key;
+}
+
+/* NULL when no series of it is there. */
 static struct head_metric *
-metric_slot(struct head_metric *metrics, size_t len, uint64_t id)
+find_metric(const struct head_bucket *b, uint64_t id) REQUIRES(b->lock)
 {
-    size_t at = (id * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & (len - 1);
+    uint32_t i =
+        table_find(&b->by_metric, metric_hash(id), is_metric, b->metrics, &id);
 
-    while (metrics[at].first != NULL && metrics[at].id != id)
-        at = (at + 1) & (len - 1);
-    return &metrics[at];
-}
-
-static void
-grow_metrics(struct head_bucket *b) REQUIRES(b->lock)
-{
-    size_t len = b->metrics_len == 0 ? FIRST_SLOTS : b->metrics_len * 2;
-    struct head_metric *metrics = mem_new_array(len, sizeof *metrics);
-
-    for (size_t i = 0; i < b->metrics_len; i++)
-        if (b->metrics[i].first != NULL)
-            *metric_slot(metrics, len, b->metrics[i].id) = b->metrics[i];
-    free(b->metrics);
-    b->metrics = metrics;
-    b->metrics_len = len;
+    return i == TABLE_NONE ? NULL : &b->metrics[i];
 }
 
 static void
 link_metric(const struct head *h, struct head_bucket *b, struct head_series *s)
     REQUIRES(b->lock)
 {
-    uint64_t id = metric_id(h, head_tsuid(s));
-    struct head_metric *m;
+    uint64_t id = key_get_uint(s->tsuid, h->layout->metric_width);
+    struct head_metric *m = find_metric(b, id);
 
-    if (b->metrics_used * 2 >= b->metrics_len)
-        grow_metrics(b);
-    m = metric_slot(b->metrics, b->metrics_len, id);
-    b->metrics_used += m->first == NULL;
-    m->id = id;
+    if (m == NULL) {
+        b->metrics = mem_grow(b->metrics, b->metrics_len, &b->metrics_cap,
+                              sizeof *b->metrics);
+        table_add(&b->by_metric, metric_hash(id), (uint32_t)b->metrics_len);
+        m = &b->metrics[b->metrics_len++];
+        *m = (struct head_metric){ .id = id };
+    }
     s->metric_next = m->first;
     m->first = s;
 }
@@ -165,24 +140,15 @@ head_each_row(struct head *h, unsigned bucket, struct slice metric,
         s = head_find(h, b, series[i]);
         more = s == NULL || each_row(s, f, ctx);
     }
-    if (series == NULL && b->metrics_len > 0)
-        s = metric_slot(b->metrics, b->metrics_len, metric_id(h, metric))
-                ->first;
+    if (series == NULL) {
+        const struct head_metric *m =
+            find_metric(b, key_get_uint(metric.data, (unsigned)metric.size));
+
+        s = m == NULL ? NULL : m->first;
+    }
     for (; series == NULL && s != NULL && more; s = s->metric_next)
         more = each_row(s, f, ctx);
     lock_drop(&b->lock);
-}
-
-/* After series went: lists and table are made anew from those that stay. */
-static void
-relink_metrics(const struct head *h, struct head_bucket *b) REQUIRES(b->lock)
-{
-    free(b->metrics);
-    b->metrics = NULL;
-    b->metrics_len = b->metrics_used = 0;
-    for (size_t i = b->series_len; i-- > 0;)
-        if (b->series[i] != NULL)
-            link_metric(h, b, b->series[i]);
 }
 
 /* -- making and forgetting series ------------------------------------------ */
@@ -196,12 +162,10 @@ take_index(struct head_bucket *b) REQUIRES(b->lock)
                 return b->free_index;
     }
     if (b->series_len == b->series_cap) {
-        size_t cap = b->series_cap == 0 ? FIRST_SLOTS : b->series_cap * 2;
-
-        b->series = mem_resize(b->series, cap, sizeof(struct head_series *));
+        b->series = mem_grow(b->series, b->series_len, &b->series_cap,
+                             sizeof(struct head_series *));
         b->generations =
-            mem_resize(b->generations, cap, sizeof *b->generations);
-        b->series_cap = cap;
+            mem_resize(b->generations, b->series_cap, sizeof *b->generations);
     }
     b->generations[b->series_len] = 0;
     b->series[b->series_len] = NULL;
@@ -223,10 +187,7 @@ head_series(struct head *h, struct head_bucket *b, struct slice tsuid)
     s->generation = ++b->generations[s->index];
     b->series[s->index] = s;
     b->series_live++;
-    if (b->series_live * 2 > b->slots_len)
-        rehash(h, b, b->slots_len == 0 ? FIRST_SLOTS : b->slots_len * 2);
-    else
-        b->slots[slot_of(h, b, tsuid)] = s->index + 1;
+    table_add(&b->by_tsuid, hash_slice(tsuid, h->seed), s->index);
     link_metric(h, b, s);
     atomic_fetch_add(&h->series, 1);
     return s;
@@ -243,6 +204,8 @@ head_evict(struct head *h, struct head_bucket *b, size_t keep,
 
         if (s == NULL || s->rows != NULL || s->touched_s >= idle_before_s)
             continue;
+        table_remove(&b->by_tsuid, hash_slice(head_tsuid(s), h->seed),
+                     (uint32_t)i);
         b->series[i] = NULL;
         b->series_live--;
         free_series(s);
@@ -251,6 +214,10 @@ head_evict(struct head *h, struct head_bucket *b, size_t keep,
         return;
     atomic_fetch_sub(&h->series, before - b->series_live);
     b->free_index = 0;
-    rehash(h, b, b->slots_len);
-    relink_metrics(h, b);
+    /* The lists are made again from the series that stay. */
+    table_fini(&b->by_metric);
+    b->metrics_len = 0;
+    for (size_t i = b->series_len; i-- > 0;)
+        if (b->series[i] != NULL)
+            link_metric(h, b, b->series[i]);
 }

@@ -22,6 +22,7 @@
 
 #include "base/buf.h"
 #include "base/lock.h"
+#include "base/table.h"
 #include "storage/row/key.h"
 #include "storage/head/open_row.h"
 
@@ -69,13 +70,13 @@ struct head_bucket {
     size_t series_len GUARDED_BY(lock);           /* indexes in use, or free */
     size_t series_cap GUARDED_BY(lock);
     size_t series_live GUARDED_BY(lock);
-    uint32_t free_index GUARDED_BY(lock); /* where to look for a hole */
-    uint32_t *slots GUARDED_BY(lock); /* hash table of index + 1; 0: empty */
-    size_t slots_len GUARDED_BY(lock);
-    struct head_metric *metrics GUARDED_BY(lock); /* hash table; first NULL */
+    uint32_t free_index GUARDED_BY(lock);        /* where to look for a hole */
+    struct hash_table by_tsuid GUARDED_BY(lock); /* of 'series' */
+    struct head_metric *metrics GUARDED_BY(lock);
     size_t metrics_len GUARDED_BY(lock);
-    size_t metrics_used GUARDED_BY(lock);
-    struct head_slot *index GUARDED_BY(lock); /* hash table */
+    size_t metrics_cap GUARDED_BY(lock);
+    struct hash_table by_metric GUARDED_BY(lock); /* of 'metrics' */
+    struct head_slot *index GUARDED_BY(lock);     /* hash table */
     size_t index_len GUARDED_BY(lock);
     size_t index_used GUARDED_BY(lock);
     size_t rows_len GUARDED_BY(lock);
