@@ -126,8 +126,8 @@ check_format(const char *dir, struct check *c, struct error *e)
     return repairs ? format_write(dir, &f, e) : ST_OK;
 }
 
-static enum status
-all(const char *dir, struct check *c, struct error *e)
+enum status
+check_files(const char *dir, struct check *c, struct error *e)
 {
     enum status st;
 
@@ -138,23 +138,4 @@ all(const char *dir, struct check *c, struct error *e)
     if (st == ST_OK)
         st = check_engine(dir, c, e);
     return st;
-}
-
-enum status
-check_files(const char *dir, struct check *c, struct error *e)
-{
-    struct check looks = *c;
-    enum status st;
-
-    looks.aside = NULL;
-    st = all(dir, &looks, e);
-    looks.aside = c->aside;
-    *c = looks;
-    return st;
-}
-
-enum status
-check_repair_files(const char *dir, struct check *c, struct error *e)
-{
-    return all(dir, c, e);
 }

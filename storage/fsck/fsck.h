@@ -4,8 +4,8 @@
  * them so far that it can be opened.  What is in the tables is looked at by
  * uid/fsck/uid_fsck.h.
  *
- *     format_lock -> check_files -> (a copy) -> check_repair_files ->
- * store_open
+ *     format_lock -> check_files -> (a copy) -> check_files, with 'aside' ->
+ *     store_open
  *
  * Whatever is wrong is told to check->say(), as a finding with a code that
  * stays the same; what is not wrong but worth a line, as a note.
@@ -44,12 +44,9 @@ void check_found(struct check *c, const char *code, struct slice key,
 void check_note(struct check *c, const char *code, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
+/* With c->aside it repairs what it finds; what it replaces or cuts off goes
+ * there. */
 MUST_CHECK enum status check_files(const char *dir, struct check *c,
                                    struct error *e);
-
-/* Repairs what check_files() finds; what it replaces or cuts off goes to
- * c->aside, which is made. */
-MUST_CHECK enum status check_repair_files(const char *dir, struct check *c,
-                                          struct error *e);
 
 #endif

@@ -86,13 +86,11 @@ typedef uint64_t series_ref;
 #define SERIES_REF_NONE UINT64_C(0)
 
 /* 'tsuid' must be valid.  Makes the series known to the head, not to the
- * directory (uid/series/series.h), which must know it first. */
+ * directory (uid/series/series.h), which must know it first.  With 'is_new' the
+ * directory did not: the series has no rows yet, and none are looked for. */
 MUST_CHECK enum status store_series(struct store *s, struct slice tsuid,
-                                    series_ref *out, struct error *e);
-/* The same for one that the directory did not know: it has no rows yet, which
- * no look-up is made for then. */
-MUST_CHECK enum status store_series_new(struct store *s, struct slice tsuid,
-                                        series_ref *out, struct error *e);
+                                    bool is_new, series_ref *out,
+                                    struct error *e);
 
 /* Is the series in memory?  '*all' is true while every series that
  * store_series() was asked for still is. */

@@ -3,7 +3,8 @@
  * so whatever was acknowledged before the call is in the engine; then all keys
  * are copied, which reads and so checks every block.  Rows are copied before
  * the directory, and that before the names, so a copy has what it refers to
- * also where it is not of one moment.  The copy has an empty WAL.
+ * also where it is not of one moment.  The copy has no WAL: it is made when
+ * the copy is opened.
  */
 #include "config.h"
 
@@ -49,22 +50,11 @@ copy_engine(struct store *s, const char *to, bool (*gone)(void *ctx),
                        : st;
 }
 
-static enum status
-make_journal(const char *dir, struct error *e)
-{
-    const struct wal_options o = { .dir = dir, .sync = WAL_SYNC_OFF };
-    struct wal *j;
-    enum status st = wal_open(&o, &j, e);
-
-    return st == ST_OK ? wal_close(&j, e) : st;
-}
-
 enum status
 store_backup(struct store *s, const char *dest, bool (*gone)(void *ctx),
              void *gone_ctx, uint64_t *keys, struct error *e)
 {
     char *engine = files_path(dest, "engine");
-    char *wal = files_path(dest, "journal");
     struct format f;
     enum status st = ST_OK;
 
@@ -83,14 +73,11 @@ store_backup(struct store *s, const char *dest, bool (*gone)(void *ctx),
         st = format_write(dest, &f, e);
     if (st == ST_OK)
         st = copy_engine(s, engine, gone, gone_ctx, keys, e);
-    if (st == ST_OK)
-        st = make_journal(wal, e);
     f.complete = true;
     if (st == ST_OK)
         st = format_write(dest, &f, e);
     if (st == ST_OK)
         st = files_sync_parent(dest, e);
     free(engine);
-    free(wal);
     return st;
 }

@@ -38,9 +38,9 @@ series_of(const struct head_bucket *b, series_ref ref) REQUIRES(b->lock)
     return b->series[index];
 }
 
-static enum status
-get_series(struct store *s, struct slice tsuid, bool never_flushed,
-           series_ref *out, struct error *e)
+enum status
+store_series(struct store *s, struct slice tsuid, bool is_new, series_ref *out,
+             struct error *e)
 {
     unsigned bucket;
     struct head_bucket *b;
@@ -57,7 +57,7 @@ get_series(struct store *s, struct slice tsuid, bool never_flushed,
         struct head_series *found = head_series(&s->head, b, tsuid);
 
         if (b->series_live > before)
-            found->never_flushed = never_flushed;
+            found->never_flushed = is_new;
         found->touched_s = store_now_s();
         /* A generation of 0 in a reference would mean none at all. */
         if ((found->generation & ((1u << GENERATION_BITS) - 1)) == 0)
@@ -66,20 +66,6 @@ get_series(struct store *s, struct slice tsuid, bool never_flushed,
     }
     lock_drop(&b->lock);
     return ST_OK;
-}
-
-enum status
-store_series(struct store *s, struct slice tsuid, series_ref *out,
-             struct error *e)
-{
-    return get_series(s, tsuid, false, out, e);
-}
-
-enum status
-store_series_new(struct store *s, struct slice tsuid, series_ref *out,
-                 struct error *e)
-{
-    return get_series(s, tsuid, true, out, e);
 }
 
 bool

@@ -14,12 +14,12 @@
 #include "base/mem.h"
 #include "storage/store/store_priv.h"
 
-#define IDS_A_PAGE 1024
+#define MAX_IDS ((uint32_t)1 << 26) /* of a bucket, in a segment */
 
-/* The series of a bucket's ids, by pages: a bad id takes little memory. */
+/* The series of a bucket's ids; NULL when unknown. */
 struct replay_bucket {
-    struct head_series ***pages; /* a page, or a series: NULL when unknown */
-    size_t pages_len;
+    struct head_series **series;
+    size_t len;
 };
 
 struct replay {
@@ -35,40 +35,24 @@ static void
 forget_ids(struct replay *r)
 {
     for (size_t i = 0; i < r->s->head.buckets_len; i++) {
-        struct replay_bucket *m = &r->buckets[i];
-
-        for (size_t k = 0; k < m->pages_len; k++)
-            free(m->pages[k]);
-        free(m->pages);
-        *m = (struct replay_bucket){ 0 };
+        free(r->buckets[i].series);
+        r->buckets[i] = (struct replay_bucket){ 0 };
     }
-}
-
-static struct head_series *
-find_id(const struct replay_bucket *m, uint32_t id)
-{
-    size_t page = id / IDS_A_PAGE;
-
-    return page < m->pages_len && m->pages[page] != NULL
-               ? m->pages[page][id % IDS_A_PAGE]
-               : NULL;
 }
 
 static void
 define_id(struct replay_bucket *m, uint32_t id, struct head_series *series)
 {
-    size_t page = id / IDS_A_PAGE, len = m->pages_len;
+    size_t len = m->len == 0 ? 64 : m->len;
 
-    if (page >= len) {
-        len = page + 1 > 2 * len ? page + 1 : 2 * len;
-        m->pages = mem_resize(m->pages, len, sizeof *m->pages);
-        for (size_t i = m->pages_len; i < len; i++)
-            m->pages[i] = NULL;
-        m->pages_len = len;
+    while (len <= id)
+        len *= 2;
+    if (len > m->len) {
+        m->series = mem_resize(m->series, len, sizeof(struct head_series *));
+        for (; m->len < len; m->len++)
+            m->series[m->len] = NULL;
     }
-    if (m->pages[page] == NULL)
-        m->pages[page] = mem_new_array(IDS_A_PAGE, sizeof **m->pages);
-    m->pages[page][id % IDS_A_PAGE] = series;
+    m->series[id] = series;
 }
 
 /* -- points ---------------------------------------------------------------- */
@@ -84,13 +68,13 @@ take_point(struct replay *r, const struct wal_points_reader *in,
 
     if (in->tsuid.size > 0) {
         if (!tsuid_is_valid(&r->s->layout, in->tsuid) ||
-            head_bucket_of(h, in->tsuid) != b)
+            head_bucket_of(h, in->tsuid) != b || in->state.id >= MAX_IDS)
             return error_set(e, ST_CORRUPT,
-                             "a record of points with a TSUID of another salt "
-                             "bucket");
+                             "a record of points with an id that is too large "
+                             "or a TSUID of another salt bucket");
         define_id(m, in->state.id, head_series(h, b, in->tsuid));
     }
-    series = find_id(m, in->state.id);
+    series = in->state.id < m->len ? m->series[in->state.id] : NULL;
     if (series == NULL) {
         r->skipped++;
         return ST_OK;

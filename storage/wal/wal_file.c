@@ -15,25 +15,9 @@
 #include "base/durable.h"
 #include "base/mem.h"
 #include "base/text/number.h"
+#include "storage/row/key.h"
 
 static const uint8_t file_magic[4] = { 'H', 'A', 'L', 'J' };
-
-static void
-put_uint(uint8_t *out, uint64_t v, unsigned width)
-{
-    for (unsigned i = 0; i < width; i++)
-        out[i] = (uint8_t)(v >> (8 * (width - 1 - i)));
-}
-
-static uint64_t
-get_uint(const uint8_t *in, unsigned width)
-{
-    uint64_t v = 0;
-
-    for (unsigned i = 0; i < width; i++)
-        v = v << 8 | in[i];
-    return v;
-}
 
 uint32_t
 wal_file_header(uint64_t segment, uint64_t nonce, uint8_t *out)
@@ -41,38 +25,38 @@ wal_file_header(uint64_t segment, uint64_t nonce, uint8_t *out)
     uint32_t file_key;
 
     memcpy(out, file_magic, sizeof file_magic);
-    put_uint(out + 4, WAL_VERSION, 4);
-    put_uint(out + 8, segment, 8);
-    put_uint(out + 16, nonce, 8);
+    key_put_uint(out + 4, WAL_VERSION, 4);
+    key_put_uint(out + 8, segment, 8);
+    key_put_uint(out + 16, nonce, 8);
     file_key = crc32c(slice_of(out, 24));
-    put_uint(out + 24, file_key, 4);
+    key_put_uint(out + 24, file_key, 4);
     return file_key;
 }
 
 bool
 wal_file_check(const uint8_t *header, uint64_t segment, uint32_t *file_key)
 {
-    *file_key = (uint32_t)get_uint(header + 24, 4);
+    *file_key = (uint32_t)key_get_uint(header + 24, 4);
     return memcmp(header, file_magic, sizeof file_magic) == 0 &&
-           get_uint(header + 4, 4) == WAL_VERSION &&
-           get_uint(header + 8, 8) == segment &&
+           key_get_uint(header + 4, 4) == WAL_VERSION &&
+           key_get_uint(header + 8, 8) == segment &&
            crc32c(slice_of(header, 24)) == *file_key;
 }
 
 void
 wal_record_header(uint8_t type, struct slice payload, uint8_t *out)
 {
-    put_uint(out, payload.size + 1, 4);
+    key_put_uint(out, payload.size + 1, 4);
     out[4] = type;
-    put_uint(out + 5, crc32c_more(crc32c(slice_of(out, 5)), payload), 4);
-    put_uint(out + 9, crc32c(slice_of(out, 9)) & 0xffff, 2);
+    key_put_uint(out + 5, crc32c_more(crc32c(slice_of(out, 5)), payload), 4);
+    key_put_uint(out + 9, crc32c(slice_of(out, 9)) & 0xffff, 2);
 }
 
 void
 wal_record_mask(uint8_t *header, uint32_t file_key)
 {
-    put_uint(header + 5, get_uint(header + 5, 4) ^ file_key, 4);
-    put_uint(header + 9, get_uint(header + 9, 2) ^ file_key >> 16, 2);
+    key_put_uint(header + 5, key_get_uint(header + 5, 4) ^ file_key, 4);
+    key_put_uint(header + 9, key_get_uint(header + 9, 2) ^ file_key >> 16, 2);
 }
 
 void
@@ -80,7 +64,7 @@ wal_mark(uint64_t synced, uint32_t file_key, uint8_t *out)
 {
     uint8_t *payload = out + WAL_RECORD_HEADER;
 
-    put_uint(payload, synced, 8);
+    key_put_uint(payload, synced, 8);
     wal_record_header(WAL_MARK, slice_of(payload, 8), out);
     wal_record_mask(out, file_key);
 }

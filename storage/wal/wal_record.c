@@ -102,37 +102,15 @@ get_sized(struct cursor *c)
     return cursor_bytes(c, size > cursor_left(c) ? SIZE_MAX : (size_t)size);
 }
 
-/* A batch while it is read: the operation that was read last. */
-struct operations {
-    struct cursor c;
-    bool puts;
-    struct buf key, value;
-};
-
-static void
-operations_init(struct operations *x, struct slice payload)
-{
-    *x = (struct operations){ .c = cursor_of(payload) };
-    buf_init(&x->key, 0);
-    buf_init(&x->value, 0);
-}
-
-static void
-operations_fini(struct operations *x)
-{
-    buf_fini(&x->key);
-    buf_fini(&x->value);
-}
-
-/* Makes of the last one the next one, in its place. */
+/* Makes of the last key or value the next one, in its place. */
 static bool
-get_alike(struct operations *x, struct buf *last)
+get_alike(struct cursor *c, struct buf *last)
 {
-    uint64_t front = cursor_varint(&x->c);
-    uint64_t back = cursor_varint(&x->c);
-    struct slice middle = get_sized(&x->c);
+    uint64_t front = cursor_varint(c);
+    uint64_t back = cursor_varint(c);
+    struct slice middle = get_sized(c);
 
-    if (x->c.failed || front > last->size || back > last->size - front ||
+    if (c->failed || front > last->size || back > last->size - front ||
         buf_reserve(last, middle.size) == NULL)
         return false;
     if (back > 0)
@@ -144,39 +122,32 @@ get_alike(struct operations *x, struct buf *last)
     return true;
 }
 
-/* False behind the last one, or when they are damaged: 'c' has failed. */
-static bool
-operations_next(struct operations *x)
-{
-    if (x->c.failed || cursor_left(&x->c) == 0)
-        return false;
-    x->puts = cursor_u8(&x->c) != 0;
-    if (!get_alike(x, &x->key) || (x->puts && !get_alike(x, &x->value)))
-        x->c.failed = true;
-    return !x->c.failed;
-}
-
 /* -- reading --------------------------------------------------------------- */
 
 bool
 record_read_batch(struct slice payload, struct kv_batch *b, uint64_t *number)
 {
-    struct operations x;
-    bool whole;
+    struct cursor c = cursor_of(payload);
+    struct buf key = BUF_INIT, value = BUF_INIT;
+    bool whole = true;
 
     *number = 0;
-    operations_init(&x, payload);
-    while (operations_next(&x)) {
-        if (x.puts)
-            kv_batch_put(b, buf_slice(&x.key), buf_slice(&x.value));
+    while (whole && cursor_left(&c) > 0) {
+        bool puts = cursor_u8(&c) != 0;
+
+        whole = get_alike(&c, &key) && (!puts || get_alike(&c, &value));
+        if (!whole)
+            break;
+        if (puts)
+            kv_batch_put(b, buf_slice(&key), buf_slice(&value));
         else
-            kv_batch_delete(b, buf_slice(&x.key));
-        if (x.puts && slice_eq(buf_slice(&x.key), record_batch_key()) &&
-            x.value.size == 8)
-            *number = key_get_uint(x.value.data, 8);
+            kv_batch_delete(b, buf_slice(&key));
+        if (puts && slice_eq(buf_slice(&key), record_batch_key()) &&
+            value.size == 8)
+            *number = key_get_uint(value.data, 8);
     }
-    whole = !x.c.failed;
-    operations_fini(&x);
+    buf_fini(&key);
+    buf_fini(&value);
     return whole;
 }
 
@@ -197,14 +168,11 @@ record_read_delete(const struct key_layout *layout, struct slice payload,
 static bool
 batch_is_whole(struct slice payload)
 {
-    struct operations x;
-    bool whole;
+    struct kv_batch *b = kv_batch_new();
+    uint64_t number;
+    bool whole = record_read_batch(payload, b, &number);
 
-    operations_init(&x, payload);
-    while (operations_next(&x))
-        ;
-    whole = !x.c.failed;
-    operations_fini(&x);
+    kv_batch_free(&b);
     return whole;
 }
 

@@ -137,7 +137,7 @@ say_nothing(void *ctx, const struct finding *f)
 static enum status
 repair(struct fsck *f, struct check *c, int *fd, struct error *e)
 {
-    enum status st = check_repair_files(f->dir, c, e);
+    enum status st = check_files(f->dir, c, e);
 
     format_unlock(fd);
     for (int round = 0; round < ROUNDS && st == ST_OK; round++) {

@@ -215,7 +215,7 @@ enter_locked(struct series_directory *d, struct series_entry *entries,
         count_tagk_set(d, &counts, x->tsuid);
         new_len++;
         /* Known from here on: it may repeat. */
-        st = store_series_new(d->store, x->tsuid, &x->ref, e);
+        st = store_series(d->store, x->tsuid, true, &x->ref, e);
     }
     if (new_len > 0) {
         if (st == ST_OK)
@@ -268,6 +268,7 @@ series_enter(struct series_directory *d, struct series_entry *entries,
         if (entries[i].rejected != ST_OK)
             counter_add(CNT_SERIES_REJECTED, 1);
         else if (entries[i].ref == SERIES_REF_NONE)
-            st = store_series(d->store, entries[i].tsuid, &entries[i].ref, e);
+            st = store_series(d->store, entries[i].tsuid, false,
+                              &entries[i].ref, e);
     return st;
 }

@@ -51,7 +51,7 @@ add(struct store *s, int hour)
         uint8_t tsuid[9] = { 0, 0, 1, 0, 0, 1, 0, 0, (uint8_t)(i + 1) };
         series_ref ref;
 
-        OK(store_series(s, slice_of(tsuid, sizeof tsuid), &ref, &e));
+        OK(store_series(s, slice_of(tsuid, sizeof tsuid), false, &ref, &e));
         for (int p = 0; p < 100; p++)
             points[p] = (struct store_point){
                 .series = ref,
@@ -156,10 +156,7 @@ look(const char *dir, const char *aside, struct told *t)
 
     t->first[0] = '\0';
     t->tail = false;
-    if (aside == NULL)
-        OK(check_files(dir, &c, &e));
-    else
-        OK(check_repair_files(dir, &c, &e));
+    OK(check_files(dir, &c, &e));
     /* A start makes FORMAT again of its copy. */
     ck_assert(aside != NULL ||
               c.rejected ==

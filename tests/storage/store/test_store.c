@@ -71,7 +71,7 @@ series(struct store *s, unsigned i)
     uint8_t bytes[9];
     series_ref ref = SERIES_REF_NONE;
 
-    ck_assert_int_eq(store_series(s, tsuid(bytes, i), &ref, &e), ST_OK);
+    ck_assert_int_eq(store_series(s, tsuid(bytes, i), false, &ref, &e), ST_OK);
     return ref;
 }
 
@@ -239,7 +239,8 @@ START_TEST(a_new_series_is_merged_as_any_other)
     struct store *s = open_store(&o);
 
     for (int k = 0; k < 6; k++) {
-        ck_assert_int_eq(store_series_new(s, tsuid(bytes, 7), &ref, &e), ST_OK);
+        ck_assert_int_eq(store_series(s, tsuid(bytes, 7), true, &ref, &e),
+                         ST_OK);
         put(s, 7, T0 + k * 1000, k);
         put(s, 7, T0 + SPAN_MS + k * 1000, 10 + k);
         ck_assert_int_eq(store_flush(s, &e), ST_OK);

@@ -57,7 +57,8 @@ put(struct store *s, unsigned i, int64_t value)
     uint8_t bytes[TSUID_BYTES];
     uint64_t lsn;
 
-    ck_assert_int_eq(store_series(s, tsuid(bytes, i), &p.series, &e), ST_OK);
+    ck_assert_int_eq(store_series(s, tsuid(bytes, i), false, &p.series, &e),
+                     ST_OK);
     ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_OK);
     ck_assert_int_eq(store_commit(s, lsn, true, &e), ST_OK);
 }
@@ -237,7 +238,8 @@ fail_one_write(struct store *s)
     uint8_t bytes[TSUID_BYTES];
     uint64_t lsn = 0;
 
-    ck_assert_int_eq(store_series(s, tsuid(bytes, 1), &p.series, &e), ST_OK);
+    ck_assert_int_eq(store_series(s, tsuid(bytes, 1), false, &p.series, &e),
+                     ST_OK);
     wal_set_io(s->wal, &bad);
     ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_OK);
     ck_assert_int_eq(store_commit(s, lsn, false, &e), ST_BUSY);
@@ -314,7 +316,7 @@ START_TEST(intact_hours_of_a_damaged_row_stay)
     dir = tempdir_new();
     s = open_store();
     for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(store_series(s, tsuid(bytes, 1), &p.series, &e),
+        ck_assert_int_eq(store_series(s, tsuid(bytes, 1), false, &p.series, &e),
                          ST_OK);
         p.point.ts_ms = T0 + i * HOUR_MS;
         ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_OK);
@@ -480,7 +482,7 @@ START_TEST(queries_do_not_wait_for_the_wal)
         w[i].s = w[0].s;
         w[i].deletes = i == 2;
         ck_assert_int_eq(store_series(w[0].s, tsuid(bytes, (unsigned)i + 1),
-                                      &w[i].series, &e),
+                                      false, &w[i].series, &e),
                          ST_OK);
         ck_assert_int_eq(pthread_create(&w[i].thread, NULL, put_many, &w[i]),
                          0);
@@ -512,7 +514,8 @@ lose_a_record(struct store *s)
 
     put(s, 1, 1);
     wal_set_io(s->wal, &fails);
-    ck_assert_int_eq(store_series(s, tsuid(bytes, 2), &p.series, &e), ST_OK);
+    ck_assert_int_eq(store_series(s, tsuid(bytes, 2), false, &p.series, &e),
+                     ST_OK);
     ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_OK);
     ck_assert_int_eq(store_commit(s, lsn, true, &e), ST_BUSY);
     ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_BUSY);

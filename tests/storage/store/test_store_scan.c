@@ -19,7 +19,8 @@ put(struct store *s, unsigned i, int64_t ts_ms)
     uint8_t bytes[9];
     uint64_t lsn;
 
-    ck_assert_int_eq(store_series(s, tsuid(bytes, i), &p.series, &e), ST_OK);
+    ck_assert_int_eq(store_series(s, tsuid(bytes, i), false, &p.series, &e),
+                     ST_OK);
     ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_OK);
     ck_assert_int_eq(store_commit(s, lsn, false, &e), ST_OK);
 }

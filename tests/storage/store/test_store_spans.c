@@ -73,8 +73,8 @@ put(struct world *w, unsigned series, size_t slot, int64_t value)
     uint8_t bytes[TSUID_BYTES];
     uint64_t lsn;
 
-    ck_assert_int_eq(store_series(w->s, tsuid(bytes, series), &p.series, &e),
-                     ST_OK);
+    ck_assert_int_eq(
+        store_series(w->s, tsuid(bytes, series), false, &p.series, &e), ST_OK);
     ck_assert_int_eq(store_put(w->s, &p, 1, &lsn, &e), ST_OK);
     ck_assert_int_eq(store_commit(w->s, lsn, false, &e), ST_OK);
     w->values[series][slot] = value;
@@ -279,8 +279,9 @@ START_TEST(a_span_is_written_once)
                                          { .i = hour },
                                          false } };
 
-            ck_assert_int_eq(store_series(w.s, tsuid(bytes, i), &p.series, &e),
-                             ST_OK);
+            ck_assert_int_eq(
+                store_series(w.s, tsuid(bytes, i), false, &p.series, &e),
+                ST_OK);
             ck_assert_int_eq(store_put(w.s, &p, 1, NULL, &e), ST_OK);
         }
     ck_assert_int_eq(store_flush(w.s, &e), ST_OK);

@@ -82,7 +82,8 @@ add_points(struct rig *r, const char *tsuid)
     uint64_t lsn;
     series_ref ref;
 
-    OK(store_series(r->f.store, slice_of(bytes, hex(tsuid, bytes)), &ref, &e));
+    OK(store_series(r->f.store, slice_of(bytes, hex(tsuid, bytes)), false, &ref,
+                    &e));
     for (int i = 0; i < 50; i++)
         points[i] = (struct store_point){
             .series = ref,
