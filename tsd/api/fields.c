@@ -437,13 +437,6 @@ fields_read(const struct http_request *r, const struct field *fields,
 /* -- writing --------------------------------------------------------------- */
 
 void
-field_put_text(struct buf *b, const char *name, struct slice text)
-{
-    json_put_text(b, name,
-                  annotation_is_null(text) ? (struct slice){ NULL, 0 } : text);
-}
-
-void
 field_put_if(struct buf *b, const char *name, struct slice text)
 {
     if (!annotation_is_null(text))

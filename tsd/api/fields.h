@@ -85,8 +85,6 @@ bool field_split(struct slice list, struct arena *a, struct field_list *out);
 
 void field_put_pairs(struct buf *b, const char *name, const struct tag *pairs,
                      size_t len);
-/* The text or null. */
-void field_put_text(struct buf *b, const char *name, struct slice text);
 /* Writes nothing when the text is null. */
 void field_put_if(struct buf *b, const char *name, struct slice text);
 

@@ -153,14 +153,14 @@ meta_write_uid(const struct api *a, struct buf *b, enum uid_kind kind,
         api_put_id(b, "uid", id);
         json_put_text(b, "type", slice_str(types[kind]));
         json_put_text(b, "name", buf_slice(&name));
-        field_put_text(b, "description", m.description);
-        field_put_text(b, "notes", m.notes);
+        json_put_text(b, "description", m.description);
+        json_put_text(b, "notes", m.notes);
         json_put_int(b, "created", m.created);
         if (m.custom.has)
             field_put_pairs(b, "custom", m.custom.pairs, m.custom.len);
         else
             json_put_list(b, "custom", NULL, 0);
-        field_put_text(b, "displayName", m.display_name);
+        json_put_text(b, "displayName", m.display_name);
         buf_put_u8(b, '}');
     }
     buf_fini(&name);
