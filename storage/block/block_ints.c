@@ -8,7 +8,6 @@
  *     same     as steps, with the reference 0, which is not written
  *     0x40 + t the same, its numbers coded by the table t, without low bits;
  *              the byte in front of the numbers, and the table's, are saved
- *     line     zigzag(v[i] - v[0] - i x reference)   len - 1
  *
  * The first value, and 'min', are known from elsewhere.
  */
@@ -25,10 +24,8 @@ enum way {
     WAY_OFFSET,
     WAY_STEPS,
     WAY_CLIMB,
-    WAY_LINE,
-    WAY_LEN,
     /* as they are written, only: */
-    WRITTEN_SAME = 4,
+    WRITTEN_SAME,
     WRITTEN_CODED = 0x40,
 };
 
@@ -130,27 +127,12 @@ static void
 transform(enum way way, const int64_t *v, size_t len, uint64_t reference,
           int64_t min, uint64_t *u)
 {
-    switch (way) {
-    case WAY_OFFSET:
-        for (size_t i = 0; i < len; i++)
-            u[i] = (uint64_t)v[i] - (uint64_t)min;
-        break;
-    case WAY_STEPS:
-        for (size_t i = 1; i < len; i++)
-            u[i - 1] = zigzag((uint64_t)v[i] - (uint64_t)v[i - 1] - reference);
-        break;
-    case WAY_CLIMB:
-        for (size_t i = 1; i < len; i++)
-            u[i - 1] = (uint64_t)v[i] - (uint64_t)v[i - 1] - reference;
-        break;
-    case WAY_LINE:
-        for (size_t i = 1; i < len; i++)
-            u[i - 1] = zigzag((uint64_t)v[i] - (uint64_t)v[0] - i * reference);
-        break;
-    case WAY_LEN:
-    case WRITTEN_CODED:
-        INSIST(way != WAY_LEN);
-    }
+    for (size_t i = 0; way == WAY_OFFSET && i < len; i++)
+        u[i] = (uint64_t)v[i] - (uint64_t)min;
+    for (size_t i = 1; way == WAY_STEPS && i < len; i++)
+        u[i - 1] = zigzag(step_at(v, i) - reference);
+    for (size_t i = 1; way == WAY_CLIMB && i < len; i++)
+        u[i - 1] = step_at(v, i) - reference;
 }
 
 static void
@@ -187,8 +169,6 @@ choose(const int64_t *v, size_t len, struct ints_known known, uint64_t *scratch)
         try(v, len, known.min, WAY_CLIMB, (uint64_t)steps.min, scratch, &best);
     if (!is_climb(&steps) || steps.is_usual || len < SHORT)
         try(v, len, known.min, WAY_STEPS, steps.usual, scratch, &best);
-    if (steps.min >= 0 && known.min == known.first)
-        try(v, len, known.min, WAY_LINE, steps.usual, scratch, &best);
     return best;
 }
 
@@ -246,7 +226,7 @@ block_ints_decode(struct cursor *c, int64_t *out, size_t len,
 
     if (way > WRITTEN_SAME && (way & 0xf0) != WRITTEN_CODED)
         c->failed = true;
-    if (way == WAY_STEPS || way == WAY_CLIMB || way == WAY_LINE)
+    if (way == WAY_STEPS || way == WAY_CLIMB)
         reference = (uint64_t)cursor_zigzag(c);
     if (c->failed)
         return;
@@ -265,10 +245,5 @@ block_ints_decode(struct cursor *c, int64_t *out, size_t len,
     if (c->failed)
         return;
     u[0] = (uint64_t)known.first;
-    if (way == WAY_LINE) {
-        for (size_t i = 1; i < len; i++)
-            u[i] = unzigzag(u[i]) + u[0] + i * reference;
-    } else {
-        sum_steps(u, len, reference, way != WAY_CLIMB);
-    }
+    sum_steps(u, len, reference, way != WAY_CLIMB);
 }

@@ -5,7 +5,7 @@
  *     coded     the high parts of numbers, by tables (block_coded_priv.h)
  *     numbers   unsigned 64-bit numbers, small ones short
  *     ints      signed 64-bit integers, as numbers: by difference, or by their
- *               distance to the smallest, or to a line
+ *               distance to the smallest
  *     floats    doubles that are no decimals: by XOR, or as they are
  *
  * Encoders choose by what an estimate says is shortest.  They append to a buf,
