@@ -28,7 +28,6 @@ enum table {
     TABLE_ANNOTATIONS = 'a',
     TABLE_META = 'm',
     TABLE_TREES = 't',
-    TABLE_ROLLUPS = 'p',
     TABLE_HISTOGRAMS = 'g',
     TABLE_BATCHES = 'b',
     TABLE_QUARANTINE = 'q', /* damaged values of rows, put aside */

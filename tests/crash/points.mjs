@@ -12,7 +12,7 @@ import { Load, Server, look, random, seed, settings } from '../power/load.mjs';
 const [halite, ...only] = process.argv.slice(2);
 // Under way, at the stop, or at the start behind a torn end of the files.
 const places = [
-    'uid-chosen', 'uid-assigned:20', 'batch-logged:30', 'batch-written:40', 'rollup-kind', 'record-written:3',
+    'uid-chosen', 'uid-assigned:20', 'batch-logged:30', 'batch-written:40', 'record-written:3',
     'delete-logged:3', 'delete-written', 'rotate-synced', 'rotate-headed:2', 'rotate-made', 'rotate-noted',
     'flush-encoded:2', 'flush-written:3', 'merge:20', 'trim-synced', 'trim-deleted', 'replace-written:2',
     'close-begun', 'close-flushed', 'close-settled', 'open-journal-cut', 'open-engine-cut',

@@ -171,32 +171,13 @@ id_ranges_have(const struct id_ranges *r, uint64_t id)
     return false;
 }
 
-unsigned
-check_id_width(const struct tables *t, enum uid_kind kind)
-{
-    return kind == UID_METRIC ? t->layout->metric_width
-           : kind == UID_TAGK ? t->layout->tagk_width
-                              : t->layout->tagv_width;
-}
-
-struct slice
-check_id_key(const struct tables *t, enum uid_kind kind, char what, uint64_t id,
-             uint8_t out[CHECK_ID_KEY_MAX])
-{
-    out[0] = TABLE_UID;
-    out[1] = (uint8_t)UID_KIND_BYTES[kind];
-    out[2] = (uint8_t)what;
-    key_put_uint(out + 3, id, check_id_width(t, kind));
-    return slice_of(out, 3 + check_id_width(t, kind));
-}
-
 void
 check_puts_counter(struct tables *t, enum uid_kind kind, uint64_t highest)
 {
-    uint8_t key[CHECK_ID_KEY_MAX], counter[8];
+    uint8_t key[UID_KEY_MAX], counter[8];
 
     key_put_uint(counter, highest, sizeof counter);
-    (void)check_id_key(t, kind, 'c', 0, key);
+    (void)uid_key(t->layout, kind, 'c', 0, key);
     check_puts(t, slice_of(key, 3), slice_of(counter, sizeof counter));
 }
 
@@ -205,9 +186,9 @@ check_puts_counter(struct tables *t, enum uid_kind kind, uint64_t highest)
 static void
 name_lost_id(struct tables *t, enum uid_kind kind, uint64_t id)
 {
-    unsigned width = check_id_width(t, kind);
-    uint8_t key[CHECK_ID_KEY_MAX], forward[64], entry[8 + 4] = { 0 };
-    struct slice back = check_id_key(t, kind, 'i', id, key);
+    unsigned width = uid_key_width(t->layout, kind);
+    uint8_t key[UID_KEY_MAX], forward[64], entry[8 + 4] = { 0 };
+    struct slice back = uid_key(t->layout, kind, 'i', id, key);
     char *name = (char *)forward + 3, repaired[80];
     int size = snprintf(name, sizeof forward - 3, "lost.%s.%llx",
                         uid_kind_name(kind), (unsigned long long)id);
@@ -260,7 +241,7 @@ check_ids(struct tables *t, struct slice tsuid, char what[64])
         if (i == 0 && key_get_uint(tagk.data, w->tagk_width) == 0) {
             uint64_t kind = key_get_uint(tagv.data, w->tagv_width);
 
-            if (id_ranges_have(&t->kinds, kind))
+            if (id_ranges_have(&t->ids[UID_ROLLUP], kind))
                 continue;
             (void)snprintf(what, 64, "there is no kind of rollups %llu",
                            (unsigned long long)kind);
@@ -278,10 +259,10 @@ put_name(struct tables *t, enum uid_kind kind, struct slice bytes,
          struct buf *out)
 {
     uint64_t id = key_get_uint(bytes.data, (unsigned)bytes.size);
-    uint8_t key[CHECK_ID_KEY_MAX];
+    uint8_t key[UID_KEY_MAX];
     struct buf name = BUF_INIT;
 
-    if (kv_get(t->kv, check_id_key(t, kind, 'i', id, key), &name, NULL) ==
+    if (kv_get(t->kv, uid_key(t->layout, kind, 'i', id, key), &name, NULL) ==
             ST_OK &&
         name.size > 0 && name.size < 100)
         buf_put_slice(out, buf_slice(&name));
@@ -324,7 +305,6 @@ static const struct step {
     enum status (*whole)(struct tables *t, struct error *e);
 } steps[] = {
     { TABLE_UID, NULL, check_names },
-    { TABLE_ROLLUPS, check_kind, NULL },
     { TABLE_SERIES, NULL, check_series },
     { TABLE_TAGK_SETS, NULL, NULL }, /* with the series */
     { TABLE_ROWS, check_row, NULL },
@@ -382,8 +362,7 @@ fini(struct tables *t)
     points_fini(&t->points);
     table_fini(&t->series.table);
     free(t->series.hashes);
-    free(t->kinds.ranges);
-    for (int i = 0; i < UID_KINDS; i++)
+    for (int i = 0; i < UID_KINDS_ALL; i++)
         free(t->ids[i].ranges);
     if (t->aside != NULL)
         (void)fclose(t->aside);

@@ -15,9 +15,9 @@
 static enum status
 each(struct tables *t, char what, check_entry_fn *f, struct error *e)
 {
-    uint8_t key[CHECK_ID_KEY_MAX];
+    uint8_t key[UID_KEY_MAX];
 
-    (void)check_id_key(t, t->names.kind, what, 0, key);
+    (void)uid_key(t->layout, t->names.kind, what, 0, key);
     return check_each(t, slice_of(key, 3), f, e);
 }
 
@@ -163,14 +163,14 @@ compare_name(struct tables *t, struct slice key, struct slice value,
     const char *kind = uid_kind_name(t->names.kind);
     struct log_quoted quoted = log_quote_bytes(name_of(key));
     struct buf name = BUF_INIT;
-    uint8_t bytes[CHECK_ID_KEY_MAX];
+    uint8_t bytes[UID_KEY_MAX];
     struct slice back;
     uint64_t id;
     enum status st;
 
     if (!is_name_entry(t, key, value, &id))
         return ST_OK;
-    back = check_id_key(t, t->names.kind, 'i', id, bytes);
+    back = uid_key(t->layout, t->names.kind, 'i', id, bytes);
     st = kv_get(t->kv, back, &name, e);
     if (st == ST_NOT_FOUND) {
         check_puts(t, back, name_of(key));
@@ -206,11 +206,11 @@ static void
 compare_counter(struct tables *t)
 {
     enum uid_kind kind = t->names.kind;
-    uint8_t key[CHECK_ID_KEY_MAX];
+    uint8_t key[UID_KEY_MAX];
 
     if (kind == UID_METRIC || t->names.counter >= t->highest[kind])
         return;
-    (void)check_id_key(t, kind, 'c', 0, key);
+    (void)uid_key(t->layout, kind, 'c', 0, key);
     check_puts_counter(t, kind, t->highest[kind]);
     check_says(t, "uid-counter", slice_of(key, 3), "set to the highest id",
                "the counter of %s says %llu, and there is an id %llu",
@@ -224,7 +224,8 @@ take_other(struct tables *t, struct slice key, struct slice value,
            struct error *e)
 {
     (void)e;
-    if (key.size < 3 || memchr(UID_KIND_BYTES, key.data[1], 3) == NULL ||
+    if (key.size < 3 ||
+        memchr(UID_KIND_BYTES, key.data[1], UID_KINDS_ALL) == NULL ||
         memchr("cin", key.data[2], 3) == NULL)
         check_drops_bad(t, "uid-entry", key, value,
                         "neither a name nor an id nor a counter");
@@ -242,9 +243,9 @@ check_names(struct tables *t, struct error *e)
                    { 'n', compare_name }, { 'n', collect } };
     enum status st = ST_OK;
 
-    for (int kind = 0; kind < UID_KINDS && st == ST_OK; kind++) {
+    for (int kind = 0; kind < UID_KINDS_ALL && st == ST_OK; kind++) {
         t->names = (struct names){ .kind = (enum uid_kind)kind };
-        t->names.width = check_id_width(t, t->names.kind);
+        t->names.width = uid_key_width(t->layout, t->names.kind);
         for (size_t i = 0; i < 6 && st == ST_OK; i++)
             if (i < 3 || t->names.by_id != t->names.by_name)
                 st = each(t, passes[i].what, passes[i].entry, e);

@@ -36,9 +36,9 @@ parse_meta_key(const struct tables *t, struct slice key, bool *of_series,
     if (kind == 't')
         good = id.size <= TSUID_MAX && tsuid_is_valid(t->layout, id);
     else
-        good =
-            at != NULL &&
-            id.size == check_id_width(t, (enum uid_kind)(at - UID_KIND_BYTES));
+        good = at != NULL &&
+               id.size == uid_key_width(t->layout,
+                                        (enum uid_kind)(at - UID_KIND_BYTES));
     return good ? ST_OK
                 : error_set(e, ST_CORRUPT, "%zu bytes are no key of metadata",
                             key.size);

@@ -56,10 +56,8 @@ struct tables {
     struct check_counts n;
     struct arena *arena; /* of one entry */
     struct names names;
-    struct id_ranges ids[UID_KINDS];
-    struct id_ranges kinds;
-    size_t kinds_len;
-    uint64_t highest[UID_KINDS];
+    struct id_ranges ids[UID_KINDS_ALL];
+    uint64_t highest[UID_KINDS_ALL];
     struct tagk_sets *tagk_sets;
     struct tsuid_set series;
     struct points points;
@@ -76,8 +74,8 @@ MUST_CHECK enum status check_series(struct tables *t, struct error *e);
 /* One entry, its key and its value.  Only what cannot be looked at fails. */
 typedef enum status check_entry_fn(struct tables *t, struct slice key,
                                    struct slice value, struct error *e);
-check_entry_fn check_kind, check_row, check_histogram, check_annotation,
-    check_meta, check_tree, check_batches, check_quarantined;
+check_entry_fn check_row, check_histogram, check_annotation, check_meta,
+    check_tree, check_batches, check_quarantined;
 
 /* -- what they use --------------------------------------------------------- */
 
@@ -107,11 +105,6 @@ MUST_CHECK enum status check_decoded(struct tables *t, const char *code,
 void id_ranges_add(struct id_ranges *r, uint64_t id);
 bool id_ranges_have(const struct id_ranges *r, uint64_t id);
 
-unsigned check_id_width(const struct tables *t, enum uid_kind kind);
-/* <'u'> <kind> <what> <id> */
-#define CHECK_ID_KEY_MAX (3 + 8)
-struct slice check_id_key(const struct tables *t, enum uid_kind kind, char what,
-                          uint64_t id, uint8_t out[CHECK_ID_KEY_MAX]);
 /* Writes the highest id that was given out. */
 void check_puts_counter(struct tables *t, enum uid_kind kind, uint64_t highest);
 

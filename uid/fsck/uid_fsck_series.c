@@ -1,5 +1,5 @@
 /*
- * The directory of series, with tag-key sets and kinds.  Tag-key sets are
+ * The directory of series, with tag-key sets.  Tag-key sets are
  * counted as the series go by and compared when they are all counted; which
  * series there are is kept for those who come after.
  */
@@ -11,35 +11,8 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "uid/series/rollup_ids.h"
 
 #define SERIES_MAX ((size_t)16 << 20) /* some 500 MB */
-
-/* -- kinds ----------------------------------------------------------------- */
-
-enum status
-check_kind(struct tables *t, struct slice key, struct slice value,
-           struct error *e)
-{
-    uint64_t number = value.size == 4 ? key_get_uint(value.data, 4) : 0;
-
-    (void)e;
-    t->n.others++;
-    if (key.size < 2 || key.size > KIND_NAME_MAX || number == 0 ||
-        t->kinds_len == KINDS_MAX) {
-        check_drops_bad(t, "kind-entry", key, value,
-                        "a kind of rollups with %zu and %zu bytes", key.size,
-                        value.size);
-        return ST_OK;
-    }
-    t->kinds_len++;
-    if (id_ranges_have(&t->kinds, number))
-        check_says(t, "kind-number", key, NULL,
-                   "two kinds of rollups have the number %llu",
-                   (unsigned long long)number);
-    id_ranges_add(&t->kinds, number);
-    return ST_OK;
-}
 
 /* -- the set of series ----------------------------------------------------- */
 

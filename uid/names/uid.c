@@ -13,37 +13,36 @@
 
 /* -- keys ---------------------------------------------------------------- */
 
-/* With 'size' bytes to follow.  Half a key would be another one: a name would
- * be taken for new, and get a second id. */
-static void
-key_start(enum uid_kind kind, char what, size_t size, struct buf *out)
+unsigned
+uid_key_width(const struct key_layout *w, enum uid_kind kind)
 {
-    buf_clear(out);
-    buf_make_room(out, 3 + size);
-    buf_put_u8(out, TABLE_UID);
-    buf_put_u8(out, (uint8_t)UID_KIND_BYTES[kind]);
-    buf_put_u8(out, (uint8_t)what);
+    return kind == UID_METRIC ? w->metric_width
+           : kind == UID_TAGK ? w->tagk_width
+                              : w->tagv_width;
 }
 
+struct slice
+uid_key(const struct key_layout *w, enum uid_kind kind, char what, uint64_t id,
+        uint8_t out[UID_KEY_MAX])
+{
+    out[0] = TABLE_UID;
+    out[1] = (uint8_t)UID_KIND_BYTES[kind];
+    out[2] = (uint8_t)what;
+    key_put_uint(out + 3, id, uid_key_width(w, kind));
+    return slice_of(out, 3 + uid_key_width(w, kind));
+}
+
+/* Half a key would be another one: a name would be taken for new, and get a
+ * second id. */
 void
 uid_key_name(enum uid_kind kind, struct slice name, struct buf *out)
 {
-    key_start(kind, 'n', name.size, out);
+    buf_clear(out);
+    buf_make_room(out, 3 + name.size);
+    buf_put_u8(out, TABLE_UID);
+    buf_put_u8(out, (uint8_t)UID_KIND_BYTES[kind]);
+    buf_put_u8(out, 'n');
     buf_put_slice(out, name);
-}
-
-void
-uid_key_id(const struct uid_table *u, enum uid_kind kind, uint64_t id,
-           struct buf *out)
-{
-    key_start(kind, 'i', u->kinds[kind].width, out);
-    buf_put_uint(out, id, u->kinds[kind].width);
-}
-
-void
-uid_key_counter(enum uid_kind kind, struct buf *out)
-{
-    key_start(kind, 'c', 0, out);
 }
 
 uint64_t
@@ -88,11 +87,12 @@ uid_bytes_text(const struct uid_table *u, enum uid_kind kind, uint64_t id,
 static enum status
 load_counter(struct uid_table *u, enum uid_kind kind, struct error *e)
 {
-    struct buf key = BUF_INIT, value = BUF_INIT;
+    uint8_t key[UID_KEY_MAX];
+    struct buf value = BUF_INIT;
     enum status st;
 
-    uid_key_counter(kind, &key);
-    st = kv_get(store_kv(u->store), buf_slice(&key), &value, e);
+    (void)uid_key(store_layout(u->store), kind, 'c', 0, key);
+    st = kv_get(store_kv(u->store), slice_of(key, 3), &value, e);
     if (st == ST_NOT_FOUND) {
         st = ST_OK;
     } else if (st == ST_OK && value.size != 8) {
@@ -102,7 +102,6 @@ load_counter(struct uid_table *u, enum uid_kind kind, struct error *e)
         u->kinds[kind].opened = key_get_uint(value.data, 8);
         atomic_store(&u->kinds[kind].highest, u->kinds[kind].opened);
     }
-    buf_fini(&key);
     buf_fini(&value);
     return st;
 }
@@ -111,7 +110,6 @@ enum status
 uid_open(struct store *s, const struct uid_options *o, struct uid_table **out,
          struct error *e)
 {
-    const struct key_layout *layout = store_layout(s);
     struct uid_table *u = mem_new(sizeof *u);
     enum status st = ST_OK;
 
@@ -124,11 +122,11 @@ uid_open(struct store *s, const struct uid_options *o, struct uid_table **out,
     u->cache =
         uid_cache_new(o->cache_entries == 0 ? CACHE_ENTRIES : o->cache_entries);
     lock_init(&u->lock);
-    u->kinds[UID_METRIC].width = layout->metric_width;
-    u->kinds[UID_TAGK].width = layout->tagk_width;
-    u->kinds[UID_TAGV].width = layout->tagv_width;
-    for (int kind = 0; kind < UID_KINDS && st == ST_OK; kind++)
+    for (int kind = 0; kind < UID_KINDS_ALL && st == ST_OK; kind++) {
+        u->kinds[kind].width =
+            uid_key_width(store_layout(s), (enum uid_kind)kind);
         st = load_counter(u, (enum uid_kind)kind, e);
+    }
     if (st != ST_OK)
         uid_close(&u);
     *out = u;
@@ -251,7 +249,8 @@ enum status
 uid_name(struct uid_table *u, enum uid_kind kind, uint64_t id, struct buf *out,
          struct error *e)
 {
-    struct buf key = BUF_INIT, value = BUF_INIT;
+    uint8_t key[UID_KEY_MAX];
+    struct buf value = BUF_INIT;
     uint64_t epoch;
     enum status st;
 
@@ -265,8 +264,8 @@ uid_name(struct uid_table *u, enum uid_kind kind, uint64_t id, struct buf *out,
     if (id == 0 || id > uid_max(u, kind))
         return no_such_id(u, kind, id, e);
     epoch = uid_cache_epoch(u->cache);
-    uid_key_id(u, kind, id, &key);
-    st = kv_get(store_kv(u->store), buf_slice(&key), &value, e);
+    st = kv_get(store_kv(u->store),
+                uid_key(store_layout(u->store), kind, 'i', id, key), &value, e);
     /* An empty name marks an id whose name was deleted. */
     if (st == ST_NOT_FOUND || (st == ST_OK && value.size == 0)) {
         st = no_such_id(u, kind, id, e);
@@ -276,7 +275,6 @@ uid_name(struct uid_table *u, enum uid_kind kind, uint64_t id, struct buf *out,
         if (out->failed)
             st = no_memory(e);
     }
-    buf_fini(&key);
     buf_fini(&value);
     return st;
 }
@@ -310,7 +308,7 @@ uid_name_dup(struct uid_table *u, enum uid_kind kind, uint64_t id,
         const char *copy = arena_strdup(a, buf_slice(&name));
 
         if (copy == NULL)
-            st = error_set(e, ST_LIMIT, "the request needs too much memory");
+            st = error_no_memory(e);
         else
             *out = slice_of(copy, name.size);
     }

@@ -24,9 +24,18 @@
 #include "base/arena.h"
 #include "storage/store/store.h"
 
-enum uid_kind { UID_METRIC, UID_TAGK, UID_TAGV };
-#define UID_KINDS      3
-#define UID_KIND_BYTES "mkv" /* in keys */
+/* The last one numbers the kinds of rollups, see series_kind(). */
+enum uid_kind { UID_METRIC, UID_TAGK, UID_TAGV, UID_ROLLUP };
+#define UID_KINDS      3 /* that clients name */
+#define UID_KINDS_ALL  4
+#define UID_KIND_BYTES "mkvp" /* in keys */
+
+/* <'u'> <kind> <what> <id>; 'what' is 'i', or 'c' or 'n' for the first three
+ * bytes of a key. */
+#define UID_KEY_MAX (3 + 8)
+struct slice uid_key(const struct key_layout *w, enum uid_kind kind, char what,
+                     uint64_t id, uint8_t out[UID_KEY_MAX]);
+unsigned uid_key_width(const struct key_layout *w, enum uid_kind kind);
 
 struct uid_table; /* opaque */
 

@@ -17,19 +17,13 @@
 
 #define RANDOM_ATTEMPTS 10
 
-static const char *const what_names[UID_KINDS] = { "metric", "tagk", "tagv" };
+static const char *const what_names[UID_KINDS_ALL] = { "metric", "tagk", "tagv",
+                                                       "rollup" };
 
 static bool
 is_random(const struct uid_table *u, enum uid_kind kind)
 {
     return kind == UID_METRIC && u->random_metrics;
-}
-
-static void
-put(struct kv_batch *b, struct buf *key, struct slice value)
-{
-    kv_batch_put(b, buf_slice(key), value);
-    buf_clear(key);
 }
 
 /* The next id to try: those in order, or at random above them. */
@@ -65,26 +59,28 @@ claim(struct uid_table *u, enum uid_kind kind, struct slice name, uint64_t id,
 {
     bool sure = kind != UID_METRIC && !kv_traits(store_kv(u->store))->shared;
     uint8_t entry[UID_ENTRY_MAX], counter[8];
-    struct buf forward = BUF_INIT, back = BUF_INIT, key = BUF_INIT;
+    uint8_t back_key[UID_KEY_MAX], counter_key[UID_KEY_MAX];
+    struct slice back =
+        uid_key(store_layout(u->store), kind, 'i', id, back_key);
+    struct buf forward = BUF_INIT;
     struct kv_batch *b = kv_batch_new();
     struct store_key keys[2];
     size_t len = 0, at;
     enum status st;
 
     uid_key_name(kind, name, &forward);
-    uid_key_id(u, kind, id, &back);
     if (sure)
-        kv_batch_put(b, buf_slice(&back), name);
+        kv_batch_put(b, back, name);
     else
-        keys[len++] = (struct store_key){ buf_slice(&back), name };
+        keys[len++] = (struct store_key){ back, name };
     keys[len++] =
         (struct store_key){ buf_slice(&forward),
                             uid_entry(u, kind, id, clock_now_s(&clock_system),
                                       entry) };
     if (!is_random(u, kind)) {
         key_put_uint(counter, id, 8);
-        uid_key_counter(kind, &key);
-        put(b, &key, slice_of(counter, 8));
+        (void)uid_key(store_layout(u->store), kind, 'c', 0, counter_key);
+        kv_batch_put(b, slice_of(counter_key, 3), slice_of(counter, 8));
     }
     crash_point("uid-chosen");
     st = store_create(u->store, b, keys, len, &at, lsn, e);
@@ -92,8 +88,6 @@ claim(struct uid_table *u, enum uid_kind kind, struct slice name, uint64_t id,
     *named = st == ST_CONFLICT && at == len - 1;
     kv_batch_free(&b);
     buf_fini(&forward);
-    buf_fini(&back);
-    buf_fini(&key);
     return st;
 }
 
@@ -103,14 +97,13 @@ static enum status
 give_up(struct uid_table *u, enum uid_kind kind, uint64_t id, struct error *e)
 {
     struct kv_batch *b = kv_batch_new();
-    struct buf key = BUF_INIT;
+    uint8_t key[UID_KEY_MAX];
     enum status st;
 
-    uid_key_id(u, kind, id, &key);
-    put(b, &key, slice_of("", 0));
+    kv_batch_put(b, uid_key(store_layout(u->store), kind, 'i', id, key),
+                 slice_of("", 0));
     st = store_write(u->store, b, NULL, e);
     kv_batch_free(&b);
-    buf_fini(&key);
     return st;
 }
 
@@ -164,8 +157,8 @@ find_or_assign(struct uid_table *u, enum uid_kind kind, struct slice name,
     *lsn = 0;
     if (st != ST_NOT_FOUND)
         return st;
-    st = uid_validate_name(u, what_names[kind], name, e);
-    if (st != ST_OK)
+    if (kind != UID_ROLLUP && /* its names are ours */
+        (st = uid_validate_name(u, what_names[kind], name, e)) != ST_OK)
         return st;
     lock_take(&u->lock);
     /* Another thread may have been faster. */
@@ -235,7 +228,7 @@ rename_locked(struct uid_table *u, enum uid_kind kind, struct slice old_name,
     struct kv_batch *b;
     uint64_t id, taken;
     uint32_t created_s;
-    uint8_t entry[UID_ENTRY_MAX];
+    uint8_t entry[UID_ENTRY_MAX], back[UID_KEY_MAX];
     enum status st = uid_read_entry(u, kind, old_name, &id, &created_s, e);
 
     if (st == ST_NOT_FOUND)
@@ -250,15 +243,14 @@ rename_locked(struct uid_table *u, enum uid_kind kind, struct slice old_name,
         return st;
     b = kv_batch_new();
     uid_key_name(kind, new_name, &key);
-    put(b, &key, uid_entry(u, kind, id, created_s, entry));
-    uid_key_id(u, kind, id, &key);
-    put(b, &key, new_name);
+    kv_batch_put(b, buf_slice(&key), uid_entry(u, kind, id, created_s, entry));
+    kv_batch_put(b, uid_key(store_layout(u->store), kind, 'i', id, back),
+                 new_name);
     uid_key_name(kind, old_name, &key);
     kv_batch_delete(b, buf_slice(&key));
     st = store_write(u->store, b, lsn, e);
-    if (st == ST_OK) {
+    if (st == ST_OK)
         uid_cache_forget(u->cache, kind, old_name, id);
-    }
     kv_batch_free(&b);
     buf_fini(&key);
     return st;

@@ -29,7 +29,7 @@ enum direction { BY_NAME, BY_ID };
 struct generation {
     struct hash_table table; /* of records, by where they start */
     struct buf records;
-    size_t kinds[UID_KINDS];
+    size_t kinds[UID_KINDS_ALL];
 };
 
 struct shard {

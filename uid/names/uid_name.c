@@ -13,7 +13,8 @@ static const uint16_t letters[][2] = {
 #include "uid/names/letters.def"
 };
 
-static const char *const kind_names[UID_KINDS] = { "metrics", "tagk", "tagv" };
+static const char *const kind_names[UID_KINDS_ALL] = { "metrics", "tagk",
+                                                       "tagv", "rollups" };
 
 const char *
 uid_kind_name(enum uid_kind kind)

@@ -31,14 +31,11 @@ struct uid_table {
     bool random_metrics;
     struct uid_cache *cache;
     struct lock lock;
-    struct uid_state kinds[UID_KINDS];
+    struct uid_state kinds[UID_KINDS_ALL];
 };
 
-/* <'u'> <kind> 'n' <name>, <'u'> <kind> 'i' <id>, <'u'> <kind> 'c' */
+/* <'u'> <kind> 'n' <name> */
 void uid_key_name(enum uid_kind kind, struct slice name, struct buf *out);
-void uid_key_id(const struct uid_table *u, enum uid_kind kind, uint64_t id,
-                struct buf *out);
-void uid_key_counter(enum uid_kind kind, struct buf *out);
 
 /* What is kept under a name: <id> <created_s:4>. */
 #define UID_ENTRY_MAX 12

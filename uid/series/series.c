@@ -12,7 +12,6 @@
 #include "base/mem.h"
 #include "storage/row/key.h"
 #include "storage/row/mask.h"
-#include "uid/series/rollup_ids.h"
 #include "uid/series/series_index_priv.h"
 #include "uid/series/series_priv.h"
 #include "uid/series/tagk_sets.h"
@@ -73,8 +72,6 @@ series_open(struct store *s, struct uid_table *u, struct series_directory **out,
     d->index = series_index_new(&d->widths);
     lock_init(&d->lock);
     st = load_tagk_sets(d, e);
-    if (st == ST_OK)
-        st = kinds_open(s, &d->kinds, e);
     if (st != ST_OK)
         series_close(&d);
     *out = d;
@@ -90,7 +87,6 @@ series_close(struct series_directory **dp)
     if (d == NULL)
         return;
     OBJ_CHECK(d, SERIES_MAGIC);
-    kinds_close(&d->kinds);
     series_index_free(&d->index);
     tagk_sets_free(&d->tagk_sets);
     lock_fini(&d->lock);
@@ -111,8 +107,17 @@ enum status
 series_kind(struct series_directory *d, const char *name, bool create,
             uint64_t *kind, struct error *e)
 {
+    struct slice text = slice_str(name);
+    enum status st;
+
     OBJ_CHECK(d, SERIES_MAGIC);
-    return kinds_get(d->kinds, name, create, kind, e);
+    st = create ? uid_get_or_create(d->uids, UID_ROLLUP, text, kind, e)
+                : uid_find(d->uids, UID_ROLLUP, text, kind, e);
+    if (st != ST_NOT_FOUND)
+        return st;
+    /* The highest number: so many kinds never come. */
+    *kind = UINT64_MAX >> (64 - 8 * d->widths.tagv_width);
+    return ST_OK;
 }
 
 bool

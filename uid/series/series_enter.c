@@ -93,22 +93,27 @@ write_entries(struct series_directory *d, struct kv_batch *b,
     return st;
 }
 
+static bool
+is_fresh_id(const struct series_directory *d, enum uid_kind kind,
+            struct slice id)
+{
+    return uid_is_fresh(d->uids, kind,
+                        key_get_uint(id.data, (unsigned)id.size));
+}
+
 /* Has the TSUID an id that was given out since the start? */
 static bool
 is_fresh(const struct series_directory *d, struct slice tsuid)
 {
     const struct key_layout *w = &d->widths;
+    bool rollup = series_has_kind(w, tsuid);
 
-    if (uid_is_fresh(d->uids, UID_METRIC,
-                     key_get_uint(tsuid.data, w->metric_width)))
+    if (is_fresh_id(d, UID_METRIC, tsuid_metric(w, tsuid)))
         return true;
     for (size_t i = tsuid_tags(w, tsuid); i-- > 0;)
-        if (uid_is_fresh(
-                d->uids, UID_TAGV,
-                key_get_uint(tsuid_tagv(w, tsuid, i).data, w->tagv_width)) ||
-            uid_is_fresh(
-                d->uids, UID_TAGK,
-                key_get_uint(tsuid_tagk(w, tsuid, i).data, w->tagk_width)))
+        if (is_fresh_id(d, UID_TAGK, tsuid_tagk(w, tsuid, i)) ||
+            is_fresh_id(d, rollup && i == 0 ? UID_ROLLUP : UID_TAGV,
+                        tsuid_tagv(w, tsuid, i)))
             return true;
     return false;
 }

@@ -23,7 +23,6 @@ struct series_directory {
     struct uid_table *uids;
     struct key_layout widths;
     struct tagk_sets *tagk_sets;
-    struct kinds *kinds;
     struct series_index *index;
     struct series_limits limits;
     struct lock lock;             /* enters series; across one WAL append */
