@@ -31,10 +31,12 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/durable.h"
-#include "storage/kv/leveldb/kv_gather_priv.h"
 #include "storage/kv/engine.h"
 #include "storage/kv/leveldb/level_files.h"
 #include "storage/kv/leveldb/level_inspect.h"
+
+#define GATHER_OPS   16384
+#define GATHER_BYTES ((size_t)4 << 20)
 
 struct level {
     struct kv kv;
@@ -52,7 +54,9 @@ struct level {
     uint64_t manifest_synced GUARDED_BY(sync_lock);
     struct lock write_lock;               /* one write at a time */
     bool unsynced GUARDED_BY(write_lock); /* written since the last sync */
-    struct kv_gather *gathered GUARDED_BY(write_lock);
+    struct kv *gathered GUARDED_BY(write_lock); /* in memory, puts only */
+    size_t gathered_ops GUARDED_BY(write_lock);
+    size_t gathered_bytes GUARDED_BY(write_lock);
     _Atomic uint64_t gathers; /* bits of the tables that have keys in there */
     struct lock lock;
     struct error fault GUARDED_BY(lock); /* the first failed write */
@@ -246,29 +250,6 @@ sync_logs(struct level *l, bool always, struct error *e)
 
 /* -- reading and writing -------------------------------------------------- */
 
-/* Is the key among what waits?  Then '*st' is what became of reading it. */
-static bool
-get_gathered(struct level *l, struct slice key, struct buf *out,
-             enum status *st, struct error *e)
-{
-    struct slice value;
-    bool found;
-
-    if (!atomic_load(&l->gathers))
-        return false;
-    lock_take(&l->write_lock);
-    found = gather_find(l->gathered, key, &value);
-    if (found && value.data != NULL)
-        buf_put_slice(out, value);
-    lock_drop(&l->write_lock);
-    if (!found)
-        return false;
-    *st = value.data == NULL ? error_set(e, ST_NOT_FOUND, "no such key")
-          : out->failed      ? error_set(e, ST_LIMIT, "no memory for a value")
-                             : ST_OK;
-    return true;
-}
-
 static enum status
 level_get(struct kv *kv, struct slice key, struct buf *out, struct error *e)
 {
@@ -277,8 +258,13 @@ level_get(struct kv *kv, struct slice key, struct buf *out, struct error *e)
     size_t size = 0;
     enum status st;
 
-    if (get_gathered(l, key, out, &st, e))
-        return st;
+    if (atomic_load(&l->gathers) != 0) {
+        lock_take(&l->write_lock);
+        st = kv_get(l->gathered, key, out, e);
+        lock_drop(&l->write_lock);
+        if (st != ST_NOT_FOUND)
+            return st;
+    }
     value = leveldb_get(l->db, l->read, (const char *)key.data, key.size, &size,
                         &err);
     if (err != NULL)
@@ -341,24 +327,43 @@ table_bit(struct slice key)
     return key.size == 0 ? UINT64_MAX : UINT64_C(1) << (key.data[0] & 63);
 }
 
-/* What waited becomes one batch, so that it is all or nothing.  After a failure
- * it stays, for level_get(). */
+static void
+begin_gathering(struct level *l) REQUIRES(l->write_lock)
+{
+    const struct kv_options o = { .place = KV_MEMORY };
+
+    kv_close(&l->gathered);
+    INSIST(kv_open(&o, &l->gathered, NULL) == ST_OK);
+    l->gathered_ops = l->gathered_bytes = 0;
+    atomic_store(&l->gathers, 0);
+}
+
+/* What waited becomes one batch, in the order of its keys, so that it is all or
+ * nothing.  After a failure it stays, for level_get(). */
 static enum status
 drain(struct level *l, struct error *e) REQUIRES(l->write_lock)
 {
     struct copy copy = { 0 };
-    enum status st = ST_OK;
+    struct kv_iter *it;
+    enum status st;
 
-    if (gather_len(l->gathered) == 0)
+    if (l->gathered_ops == 0)
         return ST_OK;
     copy.to = leveldb_writebatch_create();
-    gather_each(l->gathered, copy_op, &copy);
-    st = write_copy(l, &copy, false, e);
-    if (st != ST_OK)
-        return st;
-    gather_clear(l->gathered);
-    atomic_store(&l->gathers, 0);
-    return ST_OK;
+    it = kv_iter_open(l->gathered, slice_str(""));
+    for (bool on = kv_iter_seek(it, slice_str("")); on; on = kv_iter_next(it)) {
+        struct slice value = kv_iter_value(it);
+
+        copy_op(&copy, kv_iter_key(it), &value);
+    }
+    st = kv_iter_close(&it, e);
+    if (st == ST_OK)
+        st = write_copy(l, &copy, false, e);
+    else
+        leveldb_writebatch_destroy(copy.to);
+    if (st == ST_OK)
+        begin_gathering(l);
+    return st;
 }
 
 /* Before anything that sees all keys, or those of one table. */
@@ -397,26 +402,46 @@ level_write(struct kv *kv, const struct kv_batch *b, bool sync, struct error *e)
     return st;
 }
 
-static void
-gather_op(void *ctx, struct slice key, const struct slice *value) NO_TS_CHECK
-{
-    struct level *l = ctx;
+/* What a batch is for gathering. */
+struct gathering {
+    size_t bytes;
+    uint64_t tables;
+    bool deletes;
+};
 
-    gather_add(l->gathered, key, value);
-    atomic_fetch_or(&l->gathers, table_bit(key));
+static void
+look_at_op(void *ctx, struct slice key, const struct slice *value)
+{
+    struct gathering *g = ctx;
+
+    g->bytes += key.size + (value == NULL ? 0 : value->size);
+    g->tables |= table_bit(key);
+    g->deletes |= value == NULL;
 }
 
+/* LevelDB finds the place of a key in its table in memory by looking at some
+ * twenty others, which lie anywhere; a key close to the one before finds most
+ * of them in the CPU's caches.  New series come in no order of theirs, so it
+ * pays to bring some thousands together first. */
 static enum status
 level_gather(struct kv *kv, const struct kv_batch *b, struct error *e)
 {
     struct level *l = level_of(kv);
+    struct gathering g = { 0 };
     enum status st;
 
+    kv_batch_each(b, look_at_op, &g);
+    if (g.deletes)
+        return level_write(kv, b, false, e);
     lock_take(&l->write_lock);
     st = fault_of(l, e);
+    if (st == ST_OK)
+        st = kv_write(l->gathered, b, false, e);
     if (st == ST_OK) {
-        kv_batch_each(b, gather_op, l);
-        if (gather_is_full(l->gathered))
+        l->gathered_ops += kv_batch_len(b);
+        l->gathered_bytes += g.bytes;
+        atomic_fetch_or(&l->gathers, g.tables);
+        if (l->gathered_ops >= GATHER_OPS || l->gathered_bytes >= GATHER_BYTES)
             st = drain(l, e);
     }
     lock_drop(&l->write_lock);
@@ -588,7 +613,7 @@ level_close(struct kv *kv)
     leveldb_options_destroy(l->options);
     leveldb_cache_destroy(l->cache);
     leveldb_filterpolicy_destroy(l->bloom);
-    gather_free(&l->gathered);
+    kv_close(&l->gathered);
     lock_fini(&l->lock);
     lock_fini(&l->write_lock);
     lock_fini(&l->sync_lock);
@@ -621,7 +646,9 @@ level_new(const struct kv_options *o, bool create)
     lock_init(&l->lock);
     lock_init(&l->write_lock);
     lock_init(&l->sync_lock);
-    l->gathered = gather_new();
+    lock_take(&l->write_lock);
+    begin_gathering(l);
+    lock_drop(&l->write_lock);
     l->bloom = leveldb_filterpolicy_create_bloom(10);
     l->cache = leveldb_cache_create_lru(cache == 0 ? 32 << 20 : cache);
     l->options = leveldb_options_create();
