@@ -102,49 +102,6 @@ files_join(const char *dir, const char *name, char out[FILES_PATH_MAX],
 }
 
 static enum status
-read_fd(int fd, const char *path, size_t max, struct buf *out, struct error *e)
-{
-    struct stat info;
-    size_t want;
-    uint8_t *p;
-
-    if (fstat(fd, &info) != 0)
-        return error_set(e, ST_IO, "stat '%s': %m", path);
-    want = (uint64_t)info.st_size < max ? (size_t)info.st_size : max;
-    buf_clear(out);
-    p = buf_reserve(out, want);
-    if (p == NULL)
-        return error_set(e, ST_IO, "'%s': no memory for %zu bytes", path, want);
-    while (out->size < want) {
-        ssize_t n = read(fd, p + out->size, want - out->size);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return error_set(e, ST_IO, "cannot read '%s': %m", path);
-        if (n == 0)
-            break;
-        out->size += (size_t)n;
-    }
-    return ST_OK;
-}
-
-enum status
-files_read(const char *path, size_t max, struct buf *out, struct error *e)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    enum status st;
-
-    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-        return error_set(e, ST_NOT_FOUND, "there is no '%s'", path);
-    if (fd < 0)
-        return error_set(e, ST_IO, "cannot open '%s': %m", path);
-    st = read_fd(fd, path, max, out, e);
-    (void)close(fd);
-    return st;
-}
-
-static enum status
 write_all(int fd, struct slice s, const char *path, struct error *e)
 {
     enum status st = file_write_fd(fd, path, s, e);
@@ -226,7 +183,10 @@ files_get_text(const char *dir, const char *name, struct buf *text,
                struct error *e)
 {
     char *path = files_path(dir, name);
-    enum status st = files_read(path, TEXT_MAX, text, e);
+    enum status st;
+
+    buf_clear(text);
+    st = file_read(path, TEXT_MAX, text, e);
 
     if (st == ST_OK && !take_checksum(text))
         st = error_set(e, ST_CORRUPT,

@@ -1,7 +1,6 @@
 /*
  * What POSIX asks for beyond fsync of a file, so that the file is still there
- * after a power cut: the folder that names it must reach the disk too.  And
- * small files as a whole.
+ * after a power cut: the folder that names it must reach the disk too.
  *
  * Threads: any.
  */
@@ -34,10 +33,6 @@ char *files_parent(const char *path);
 /* The same without memory, or ST_INVALID when it is too long. */
 MUST_CHECK enum status files_join(const char *dir, const char *name,
                                   char out[FILES_PATH_MAX], struct error *e);
-
-/* Up to 'max' bytes of a file; ST_NOT_FOUND when it is not there. */
-MUST_CHECK enum status files_read(const char *path, size_t max, struct buf *out,
-                                  struct error *e);
 
 /* Makes a file of these bytes and syncs it, but not its name. */
 MUST_CHECK enum status files_write(const char *path, struct slice bytes,

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CHUNK 65536
@@ -38,10 +39,16 @@ enum status
 file_read(const char *path, size_t max, struct buf *out, struct error *e)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat info;
     enum status st;
 
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return error_set(e, ST_NOT_FOUND, "there is no '%s'", path);
     if (fd < 0)
         return error_set(e, ST_IO, "%s: %m", path);
+    /* All at once, as far as the file is honest about its size. */
+    if (fstat(fd, &info) == 0 && (uint64_t)info.st_size <= max)
+        (void)buf_reserve(out, (size_t)info.st_size + CHUNK);
     st = file_read_fd(fd, path, max, out, e);
     (void)close(fd);
     return st;

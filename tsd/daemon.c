@@ -4,6 +4,7 @@
 #include "tsd/daemon.h"
 
 #include <netdb.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -15,7 +16,6 @@
 #include "query/engine/engine.h"
 #include "query/model/rollup.h"
 #include "base/time/timezone.h"
-#include "tsd/admin/backups.h"
 #include "tsd/auth/authorize.h"
 #include "tsd/config/limits.h"
 #include "tsd/net/listener.h"
@@ -41,16 +41,8 @@ struct daemon {
     struct http_server *http;
     struct telnet *telnet;
     unsigned drain_ms;
+    atomic_bool backup_busy;
 };
-
-static enum status open_auth(struct daemon *d, struct error *e);
-static enum status open_tls(struct daemon *d, struct error *e);
-static enum status open_listener(struct daemon *d, struct error *e);
-static enum status daemon_open_store(struct daemon *d, struct error *e);
-static enum status open_rollups(struct daemon *d, struct error *e);
-static enum status daemon_open_engine(struct daemon *d, struct error *e);
-static enum status start_http(struct daemon *d, struct error *e);
-static enum status start_telnet(struct daemon *d, struct error *e);
 
 static unsigned
 unsigned_setting(const struct settings *s, const char *name)
@@ -92,7 +84,7 @@ fill_api(struct daemon *d, int stop_fd, struct error *e)
     a->settings = s;
     a->clock = &clock_system;
     a->queries = queries_new();
-    a->backups = backups_new();
+    a->backup_busy = &d->backup_busy;
     a->limits = limits_new(s, a->clock);
     a->zone = timezone_utc();
     a->answer_bytes = settings_size(s, "halite.query.answer_bytes");
@@ -108,98 +100,6 @@ fill_api(struct daemon *d, int stop_fd, struct error *e)
         return st;
     return timezone_find(slice_str(settings_text(s, "tsd.core.timezone")),
                          &a->zone, e);
-}
-
-enum status
-daemon_start(const struct settings *s, int stop_fd, struct daemon **out,
-             struct error *e)
-{
-    struct daemon *d = mem_new(sizeof *d);
-    enum status st;
-
-    d->magic = DAEMON_MAGIC;
-    d->settings = s;
-    d->drain_ms = unsigned_setting(s, "halite.drain_ms");
-    st = fill_api(d, stop_fd, e);
-    if (st == ST_OK)
-        st = open_auth(d, e);
-    if (st == ST_OK)
-        st = open_tls(d, e);
-    if (st == ST_OK)
-        st = open_listener(d, e);
-    if (st == ST_OK)
-        st = daemon_open_store(d, e);
-    if (st == ST_OK)
-        st = open_rollups(d, e);
-    if (st == ST_OK)
-        st = daemon_open_engine(d, e);
-    if (st == ST_OK) {
-        routes_make(&d->api, d->api.put, &d->routes);
-        st = start_http(d, e);
-    }
-    if (st == ST_OK)
-        st = start_telnet(d, e);
-    if (st == ST_OK)
-        st = listener_start(d->listener, d->http, d->telnet, e);
-    if (st == ST_OK)
-        store_announce(d->api.store, listener_address(d->listener));
-    *out = d;
-    if (st != ST_OK && daemon_stop(out, NULL) != ST_OK)
-        log_warn("tsd", "closed badly after a failed start");
-    return st;
-}
-
-const char *
-daemon_address(const struct daemon *d)
-{
-    OBJ_CHECK(d, DAEMON_MAGIC);
-    return listener_address(d->listener);
-}
-
-const char *
-daemon_tls_address(const struct daemon *d)
-{
-    OBJ_CHECK(d, DAEMON_MAGIC);
-    return listener_tls_address(d->listener);
-}
-
-enum status
-daemon_stop(struct daemon **dp, struct error *e)
-{
-    struct daemon *d = *dp;
-    struct api *a;
-    enum status st = ST_OK;
-
-    *dp = NULL;
-    if (d == NULL)
-        return ST_OK;
-    OBJ_CHECK(d, DAEMON_MAGIC);
-    a = &d->api;
-    if (d->listener != NULL)
-        listener_stop(d->listener);
-    if (d->telnet != NULL)
-        telnet_stop(&d->telnet, d->drain_ms);
-    if (d->http != NULL)
-        http_server_stop(&d->http, d->drain_ms);
-    tls_stop(&d->tls, LAST_WORDS_MS);
-    listener_close(&d->listener);
-    engine_close(&a->engine);
-    put_path_free(&a->put);
-    trees_close(&a->trees);
-    metas_close(&a->metas);
-    annotations_close(&a->annotations);
-    series_close(&a->series);
-    uid_close(&a->uids);
-    if (a->store != NULL)
-        st = store_close(&a->store, e);
-    queries_free(&a->queries);
-    backups_free(&a->backups);
-    auth_close(&a->auth);
-    rollups_close(&d->rollups);
-    limits_free(&a->limits);
-    OBJ_CLEAR(d);
-    free(d);
-    return st;
 }
 
 /* Whoever asks for authentication must not get a daemon without. */
@@ -338,16 +238,6 @@ layout_of(const struct settings *s)
     return layout;
 }
 
-static enum wal_sync
-sync_of(const struct settings *s)
-{
-    const char *how = settings_text(s, "halite.sync");
-
-    if (strcmp(how, "always") == 0)
-        return WAL_SYNC_ALWAYS;
-    return strcmp(how, "off") == 0 ? WAL_SYNC_OFF : WAL_SYNC_INTERVAL;
-}
-
 static enum status
 open_names(struct daemon *d, struct error *e)
 {
@@ -387,7 +277,7 @@ daemon_open_store(struct daemon *d, struct error *e)
                    ? NULL
                    : settings_text(s, "halite.data"),
         .layout = layout_of(s),
-        .sync = sync_of(s),
+        .sync = (enum wal_sync)settings_choice(s, "halite.sync"),
         .sync_interval_ms = unsigned_setting(s, "halite.sync.interval_ms"),
         .head_bytes = settings_size(s, "halite.store.head_bytes"),
         .wal_bytes = settings_size(s, "halite.store.journal_bytes"),
@@ -399,9 +289,7 @@ daemon_open_store(struct daemon *d, struct error *e)
             settings_size(s, "halite.store.write_buffer_bytes"),
         .engine_cache_bytes = settings_size(s, "halite.store.cache_bytes"),
     };
-    enum status st = store_open(&o, &d->api.store, e);
-
-    return st == ST_OK ? open_names(d, e) : st;
+    return store_open(&o, &d->api.store, e);
 }
 
 static size_t
@@ -411,18 +299,6 @@ query_threads(const struct settings *s)
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
     return wanted > 0 ? wanted : cpus > 0 ? (size_t)cpus : 1;
-}
-
-/* As engine_options have it: 0, the planner chooses. */
-static int
-query_way(const struct settings *s)
-{
-    const char *way = settings_text(s, "halite.query.scan");
-
-    return strcmp(way, "range") == 0   ? 1 + SCAN_RANGE
-           : strcmp(way, "hints") == 0 ? 1 + SCAN_HINTS
-           : strcmp(way, "seeks") == 0 ? 1 + SCAN_SEEKS
-                                       : 0;
 }
 
 static enum status
@@ -461,7 +337,7 @@ daemon_open_engine(struct daemon *d, struct error *e)
         .limits = limits_find,
         .limits_ctx = a->limits,
         .timeout_ms = unsigned_setting(s, "tsd.query.timeout"),
-        .force_way = query_way(s),
+        .force_way = settings_choice(s, "halite.query.scan"),
         .rollups = d->rollups,
         .histogram_codec = a->histograms.simple + 1,
         .annotations = a->annotations,
@@ -480,6 +356,7 @@ daemon_open_engine(struct daemon *d, struct error *e)
     };
 
     a->put = put_path_new(a->store, a->series, a->uids, &put);
+    routes_make(a, a->put, &d->routes);
     return engine_open(a->store, a->uids, a->series, &o, &a->engine, e);
 }
 
@@ -517,7 +394,6 @@ start_http(struct daemon *d, struct error *e)
         .closed = listener_closed,
         .closed_ctx = d->listener,
     };
-
     enum status st = http_server_start(&o, &d->http, e);
 
     d->api.http = d->http; /* no socket was given to it yet */
@@ -546,4 +422,92 @@ start_telnet(struct daemon *d, struct error *e)
     };
 
     return telnet_start(&o, &d->telnet, e);
+}
+
+static enum status
+start_listener(struct daemon *d, struct error *e)
+{
+    enum status st = listener_start(d->listener, d->http, d->telnet, e);
+
+    if (st == ST_OK)
+        store_announce(d->api.store, listener_address(d->listener));
+    return st;
+}
+
+/* -- start and stop -------------------------------------------------------- */
+
+enum status
+daemon_start(const struct settings *s, int stop_fd, struct daemon **out,
+             struct error *e)
+{
+    static enum status (*const parts[])(struct daemon * d, struct error * e) = {
+        open_auth,    open_tls,       open_listener,      daemon_open_store,
+        open_names,   open_rollups,   daemon_open_engine, start_http,
+        start_telnet, start_listener,
+    };
+    struct daemon *d = mem_new(sizeof *d);
+    enum status st;
+
+    d->magic = DAEMON_MAGIC;
+    d->settings = s;
+    d->drain_ms = unsigned_setting(s, "halite.drain_ms");
+    st = fill_api(d, stop_fd, e);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0] && st == ST_OK; i++)
+        st = parts[i](d, e);
+    *out = d;
+    if (st != ST_OK && daemon_stop(out, NULL) != ST_OK)
+        log_warn("tsd", "closed badly after a failed start");
+    return st;
+}
+
+const char *
+daemon_address(const struct daemon *d)
+{
+    OBJ_CHECK(d, DAEMON_MAGIC);
+    return listener_address(d->listener);
+}
+
+const char *
+daemon_tls_address(const struct daemon *d)
+{
+    OBJ_CHECK(d, DAEMON_MAGIC);
+    return listener_tls_address(d->listener);
+}
+
+enum status
+daemon_stop(struct daemon **dp, struct error *e)
+{
+    struct daemon *d = *dp;
+    struct api *a;
+    enum status st = ST_OK;
+
+    *dp = NULL;
+    if (d == NULL)
+        return ST_OK;
+    OBJ_CHECK(d, DAEMON_MAGIC);
+    a = &d->api;
+    if (d->listener != NULL)
+        listener_stop(d->listener);
+    if (d->telnet != NULL)
+        telnet_stop(&d->telnet, d->drain_ms);
+    if (d->http != NULL)
+        http_server_stop(&d->http, d->drain_ms);
+    tls_stop(&d->tls, LAST_WORDS_MS);
+    listener_close(&d->listener);
+    engine_close(&a->engine);
+    put_path_free(&a->put);
+    trees_close(&a->trees);
+    metas_close(&a->metas);
+    annotations_close(&a->annotations);
+    series_close(&a->series);
+    uid_close(&a->uids);
+    if (a->store != NULL)
+        st = store_close(&a->store, e);
+    queries_free(&a->queries);
+    auth_close(&a->auth);
+    rollups_close(&d->rollups);
+    limits_free(&a->limits);
+    OBJ_CLEAR(d);
+    free(d);
+    return st;
 }

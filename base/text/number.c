@@ -47,75 +47,50 @@ number_parse_i64(struct slice s, int64_t *out)
     return true;
 }
 
-static const double powers[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                 1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
+static size_t
+skip_digits(struct slice s, size_t i)
+{
+    while (i < s.size && s.data[i] >= '0' && s.data[i] <= '9')
+        i++;
+    return i;
+}
+
+static bool
+is_double(struct slice s)
+{
+    size_t i = s.size > 0 && (s.data[0] == '-' || s.data[0] == '+');
+    size_t from = i, digits;
+
+    i = skip_digits(s, i);
+    digits = i - from;
+    if (i < s.size && s.data[i] == '.') {
+        from = ++i;
+        i = skip_digits(s, i);
+        digits += i - from;
+    }
+    if (digits > 0 && i < s.size && (s.data[i] | 0x20) == 'e') {
+        i++;
+        i += i < s.size && (s.data[i] == '-' || s.data[i] == '+');
+        from = i;
+        i = skip_digits(s, i);
+        digits = i - from;
+    }
+    return digits > 0 && i == s.size;
+}
 
 bool
 number_parse_double(struct slice s, double *out)
 {
-    size_t i = 0, digits = 0;
-    uint64_t mantissa = 0;
-    int scale = 0, exponent = 0;
-    bool negative = false, exact = true;
-    char small[64], *text = small, *end;
+    char small[64], *text = small;
 
-    if (i < s.size && (s.data[i] == '-' || s.data[i] == '+'))
-        negative = s.data[i++] == '-';
-    for (bool point = false; i < s.size; i++) {
-        uint8_t c = s.data[i];
-
-        if (c == '.' && !point) {
-            point = true;
-            continue;
-        }
-        if (c < '0' || c > '9')
-            break;
-        digits++;
-        if (mantissa < (UINT64_C(1) << 53) / 10 - 1) {
-            mantissa = mantissa * 10 + (uint64_t)(c - '0');
-            scale -= point;
-        } else {
-            exact = false;
-        }
-    }
-    if (digits == 0)
+    if (!is_double(s))
         return false;
-    if (i < s.size && (s.data[i] == 'e' || s.data[i] == 'E')) {
-        bool minus = false;
-        size_t from;
-
-        i++;
-        if (i < s.size && (s.data[i] == '-' || s.data[i] == '+'))
-            minus = s.data[i++] == '-';
-        for (from = i; i < s.size && s.data[i] >= '0' && s.data[i] <= '9'; i++)
-            if (exponent < 100000)
-                exponent = exponent * 10 + (s.data[i] - '0');
-        if (i == from)
-            return false;
-        if (minus)
-            exponent = -exponent;
-    }
-    if (i != s.size)
+    if (s.size >= sizeof small && (text = malloc(s.size + 1)) == NULL)
         return false;
-    scale += exponent;
-    /* Both operands are exact, so one operation rounds correctly (Clinger). */
-    if (exact && scale >= -22 && scale <= 22) {
-        double v = (double)mantissa;
-
-        v = scale < 0 ? v / powers[-scale] : v * powers[scale];
-        *out = negative ? -v : v;
-        return true;
-    }
-    if (s.size >= sizeof small) {
-        text = malloc(s.size + 1);
-        if (text == NULL)
-            return false;
-    }
     memcpy(text, s.data, s.size);
     text[s.size] = '\0';
     /* The program never calls setlocale(): the point is a point. */
-    *out = strtod(text, &end);
+    *out = strtod(text, NULL);
     if (text != small)
         free(text);
     return true;

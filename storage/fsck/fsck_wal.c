@@ -22,6 +22,7 @@
 #include "base/text/number.h"
 #include "storage/fsck/fsck_priv.h"
 #include "base/durable.h"
+#include "base/file.h"
 #include "storage/store/format.h"
 #include "storage/wal/wal_file.h"
 #include "storage/wal/wal_record.h"
@@ -56,7 +57,7 @@ repair_file(struct check *c, const char *dir, const char *path, int fd,
     char name[WAL_NAME_SIZE];
     struct buf bytes = BUF_INIT;
     struct wal_salvage s = { .bytes = BUF_INIT };
-    enum status st = files_read(path, SIZE_MAX, &bytes, e);
+    enum status st = file_read(path, SIZE_MAX, &bytes, e);
 
     wal_name(segment, name);
     if (st == ST_OK)

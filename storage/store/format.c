@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "base/obj.h"
 #include "base/durable.h"
+#include "base/file.h"
 
 void
 format_new(struct format *out, const struct key_layout *layout)
@@ -202,7 +203,7 @@ format_lock_read(const char *dir, char note[FORMAT_NOTE_MAX])
     const char *line = NULL;
 
     note[0] = '\0';
-    if (files_read(path, 16 + FORMAT_NOTE_MAX, &text, NULL) == ST_OK)
+    if (file_read(path, 16 + FORMAT_NOTE_MAX, &text, NULL) == ST_OK)
         line = strchr(buf_cstr(&text), '\n');
     if (line != NULL)
         (void)snprintf(note, FORMAT_NOTE_MAX, "%.*s",

@@ -44,8 +44,8 @@ START_TEST(says_what_failed)
     struct buf b = BUF_INIT;
     struct error e;
 
-    ck_assert_int_eq(file_read("/nonexistent/x", 10, &b, &e), ST_IO);
-    ck_assert_str_eq(e.text, "/nonexistent/x: No such file or directory");
+    ck_assert_int_eq(file_read("/nonexistent/x", 10, &b, &e), ST_NOT_FOUND);
+    ck_assert_str_eq(e.text, "there is no '/nonexistent/x'");
     ck_assert_int_eq(file_read("/", 10, &b, &e), ST_IO);
     ck_assert_int_eq(file_write_fd(-1, "it", slice_str("x"), &e), ST_IO);
     ck_assert_str_eq(e.text, "it: cannot write: Bad file descriptor");

@@ -1,69 +1,17 @@
 /* /api/backup: a copy of the store, made while it is at work. */
 #include "config.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/obj.h"
 #include "tsd/api/api.h"
 #include "tsd/admin/backup.h"
-#include "tsd/admin/backups.h"
-
-#define BACKUPS_MAGIC FOURCC('B', 'K', 'U', 'P')
-
-struct backups {
-    uint32_t magic;
-    _Atomic bool busy;
-};
-
-struct backups *
-backups_new(void)
-{
-    struct backups *b = mem_new(sizeof *b);
-
-    b->magic = BACKUPS_MAGIC;
-    return b;
-}
-
-void
-backups_free(struct backups **bp)
-{
-    struct backups *b = *bp;
-
-    *bp = NULL;
-    if (b == NULL)
-        return;
-    OBJ_CHECK(b, BACKUPS_MAGIC);
-    OBJ_CLEAR(b);
-    free(b);
-}
-
-bool
-backups_begin(struct backups *b)
-{
-    OBJ_CHECK(b, BACKUPS_MAGIC);
-    return !atomic_exchange(&b->busy, true);
-}
-
-void
-backups_end(struct backups *b)
-{
-    OBJ_CHECK(b, BACKUPS_MAGIC);
-    atomic_store(&b->busy, false);
-}
-
-struct client {
-    const struct http_request *r;
-};
 
 static bool
-is_gone(void *ctx)
+is_cancelled(void *request)
 {
-    const struct client *a = ctx;
-
-    return http_is_cancelled(a->r);
+    return http_is_cancelled(request);
 }
 
 static void
@@ -81,8 +29,11 @@ static void
 make(const struct api *a, const struct http_request *r, const char *to,
      struct http_reply *out)
 {
-    struct client client = { r };
-    struct backup b = { .to = to, .gone = is_gone, .gone_ctx = &client };
+    union {
+        const struct http_request *from;
+        void *to;
+    } ctx = { .from = r };
+    struct backup b = { .to = to, .gone = is_cancelled, .gone_ctx = ctx.to };
     struct error e;
 
     log_info("backup", "to %s, for %s", log_quote(slice_str(to)), http_peer(r));
@@ -116,12 +67,12 @@ api_backup(void *ctx, const struct http_request *r, struct http_reply *out)
         http_reply_error(out, 400, "\"to\" must be an absolute path", NULL);
         return;
     }
-    if (!backups_begin(a->backups)) {
+    if (atomic_exchange(a->backup_busy, true)) {
         http_reply_error(out, 503, "Another backup is under way", NULL);
         return;
     }
     path = mem_strndup(to.data, to.size);
     make(a, r, path, out);
     free(path);
-    backups_end(a->backups);
+    atomic_store(a->backup_busy, false);
 }

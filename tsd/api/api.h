@@ -7,6 +7,8 @@
 #ifndef TSD_API_API_H
 #define TSD_API_API_H
 
+#include <stdatomic.h>
+
 #include "base/clock.h"
 #include "tsd/put/histogram_text.h"
 #include "tsd/config/settings.h"
@@ -25,9 +27,9 @@ struct api {
     struct metas *metas;
     struct trees *trees;
     struct put_path *put;
-    struct limits *limits;   /* what queries may read: tsd/config/limits.h */
-    struct queries *queries; /* those under way: tsd/stats/queries.h */
-    struct backups *backups; /* the same: tsd/admin/backups.h */
+    struct limits *limits;    /* what queries may read: tsd/config/limits.h */
+    struct queries *queries;  /* those under way: tsd/stats/queries.h */
+    atomic_bool *backup_busy; /* one at a time */
     const struct timezone *zone; /* tsd.core.timezone */
     size_t answer_bytes;         /* halite.query.answer_bytes */
     bool allow_delete;           /* tsd.http.query.allow_delete */

@@ -22,11 +22,10 @@ struct override {
     struct engine_limits limits;
 };
 
-/* What the file said once; those who look hold it. */
+/* What the file said. */
 struct list {
     struct override *overrides;
     size_t len;
-    atomic_size_t refs;
 };
 
 struct limits {
@@ -38,20 +37,17 @@ struct limits {
     int64_t interval_ms;
     _Atomic int64_t next_look_ms;
     struct lock lock;
-    struct list *list GUARDED_BY(lock);
+    struct list list GUARDED_BY(lock);
 };
 
 static void read_file(struct limits *l);
 
 static void
-list_unref(struct list *list)
+list_fini(struct list *list)
 {
-    if (list == NULL || atomic_fetch_sub(&list->refs, 1) > 1)
-        return;
     for (size_t i = 0; i < list->len; i++)
         regexp_free(&list->overrides[i].regexp);
     free(list->overrides);
-    free(list);
 }
 
 struct limits *
@@ -87,7 +83,7 @@ limits_free(struct limits **lp) NO_TS_CHECK
     if (l == NULL)
         return;
     OBJ_CHECK(l, LIMITS_MAGIC);
-    list_unref(l->list);
+    list_fini(&l->list);
     lock_fini(&l->lock);
     OBJ_CLEAR(l);
     free(l);
@@ -115,22 +111,18 @@ limits_find(void *ctx, const struct query *q, const struct sub_query *sq,
             struct engine_limits *out)
 {
     struct limits *l = ctx;
-    struct list *list;
 
     OBJ_CHECK(l, LIMITS_MAGIC);
     look_again(l);
     *out = l->defaults;
     lock_take(&l->lock);
-    list = l->list;
-    if (list != NULL)
-        atomic_fetch_add(&list->refs, 1);
-    lock_drop(&l->lock);
-    for (size_t i = 0; list != NULL && i < list->len; i++)
-        if (regexp_find(list->overrides[i].regexp, sq->metric, NULL) == ST_OK) {
-            *out = list->overrides[i].limits;
+    for (size_t i = 0; i < l->list.len; i++)
+        if (regexp_find(l->list.overrides[i].regexp, sq->metric, NULL) ==
+            ST_OK) {
+            *out = l->list.overrides[i].limits;
             break;
         }
-    list_unref(list);
+    lock_drop(&l->lock);
     if (q->override_bytes && l->may_lift_bytes)
         out->bytes = 0;
     if (q->override_points && l->may_lift_points)
@@ -203,19 +195,19 @@ parse_file(const char *path, struct list *list, struct error *e)
 static void
 read_file(struct limits *l)
 {
-    struct list *list = mem_new(sizeof *list), *old = list;
+    struct list list = { 0 }, old;
     struct error e;
 
-    atomic_init(&list->refs, 1);
-    if (parse_file(l->path, list, &e) == ST_OK) {
+    if (parse_file(l->path, &list, &e) == ST_OK) {
         lock_take(&l->lock);
         old = l->list;
         l->list = list;
         lock_drop(&l->lock);
+        list = old;
     } else {
         log_warn("query", "%s: the limits stay as they were: %s",
                  "tsd.query.limits.overrides.config", e.text);
     }
-    list_unref(old);
+    list_fini(&list);
     atomic_store(&l->next_look_ms, clock_now_ms(l->clock) + l->interval_ms);
 }

@@ -4,7 +4,6 @@
 
 #include "tsd/config/settings.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <strings.h>
 #include <unistd.h>
@@ -45,6 +44,7 @@ static const struct setting table[] = {
 static void set_value(struct settings *c, const char *key, const char *value);
 static enum status check_value(const struct setting *s, const char *value,
                                struct error *e);
+static int find_choice(const char *words, const char *value);
 static bool parse_bool(const char *text, bool *out);
 static bool parse_number(const struct setting *s, const char *text,
                          int64_t *out);
@@ -286,6 +286,15 @@ settings_int(const struct settings *c, const char *name)
     return v;
 }
 
+int
+settings_choice(const struct settings *c, const char *name)
+{
+    const struct setting *s = setting_find(name);
+
+    INSIST(s != NULL);
+    return find_choice(s->unit, settings_text(c, name));
+}
+
 size_t
 settings_size(const struct settings *c, const char *name)
 {
@@ -305,14 +314,9 @@ settings_each(const struct settings *c,
 static char *
 trimmed(const char *value)
 {
-    size_t n;
+    struct slice s = slice_trim(slice_str(value));
 
-    while (isspace((unsigned char)*value))
-        value++;
-    n = strlen(value);
-    while (n > 0 && isspace((unsigned char)value[n - 1]))
-        n--;
-    return mem_strndup(value, n);
+    return mem_strndup(s.data, s.size);
 }
 
 static void
@@ -335,20 +339,16 @@ set_value(struct settings *c, const char *key, const char *value)
     c->len++;
 }
 
-static bool
-is_choice(const char *words, const char *value)
+/* -1: it is none of them. */
+static int
+find_choice(const char *words, const char *value)
 {
-    size_t n = strlen(value);
+    struct slice left = slice_str(words);
 
-    while (*words != '\0') {
-        size_t word = strcspn(words, "|");
-
-        if (word == n && memcmp(words, value, n) == 0)
-            return true;
-        words += word;
-        words += *words == '|';
-    }
-    return false;
+    for (int i = 0; left.size > 0; i++)
+        if (slice_eq_str(slice_cut(&left, '|'), value))
+            return i;
+    return -1;
 }
 
 /* An empty value of a number or a BOOL stands for the default: people leave
@@ -371,7 +371,7 @@ check_value(const struct setting *s, const char *value, struct error *e)
                              s->name, log_quote(slice_str(value)));
         return ST_OK;
     case SETTING_CHOICE:
-        if (!is_choice(s->unit, value))
+        if (find_choice(s->unit, value) < 0)
             return error_set(e, ST_INVALID, "%s=%s: must be one of %s", s->name,
                              log_quote(slice_str(value)), s->unit);
         return ST_OK;
@@ -412,22 +412,12 @@ parse_number(const struct setting *s, const char *text, int64_t *out)
     int64_t factor = 1;
 
     if (s->type == SETTING_BYTES && digits.size > 1) {
-        switch (digits.data[digits.size - 1]) {
-        case 'k':
-        case 'K':
-            factor = INT64_C(1) << 10;
-            break;
-        case 'm':
-        case 'M':
-            factor = INT64_C(1) << 20;
-            break;
-        case 'g':
-        case 'G':
-            factor = INT64_C(1) << 30;
-            break;
-        default:
-            break;
-        }
+        uint8_t unit = digits.data[digits.size - 1] | 0x20;
+
+        factor = unit == 'k'   ? INT64_C(1) << 10
+                 : unit == 'm' ? INT64_C(1) << 20
+                 : unit == 'g' ? INT64_C(1) << 30
+                               : 1;
         digits.size -= factor > 1;
     }
     return number_parse_i64(digits, out) &&

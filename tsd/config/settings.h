@@ -67,6 +67,8 @@ const char *settings_text(const struct settings *c, const char *name);
 bool settings_has(const struct settings *c, const char *name);
 /* Once checked; unset without a default: false. */
 bool settings_bool(const struct settings *c, const char *name);
+/* Which of the words of a SETTING_CHOICE, from 0 on, once checked. */
+int settings_choice(const struct settings *c, const char *name);
 /* SETTING_INT and SETTING_BYTES, once checked. */
 int64_t settings_int(const struct settings *c, const char *name);
 size_t settings_size(const struct settings *c, const char *name);

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/text/digit.h"
 #include "base/text/java.h"
 #include "base/text/number.h"
 
@@ -78,12 +79,6 @@ is_digit(uint8_t c)
     return c >= '0' && c <= '9';
 }
 
-static bool
-is_hex(uint8_t c)
-{
-    return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
 /* [+-] 0x hex . hex p [+-] digits: does it have that form? */
 static bool
 is_hex_double(struct slice s)
@@ -97,7 +92,7 @@ is_hex_double(struct slice s)
     for (i += 2; i < s.size; i++) {
         if (s.data[i] == '.' && !point)
             point = true;
-        else if (is_hex(s.data[i]))
+        else if (digit_hex(s.data[i]) >= 0)
             digits++;
         else
             break;

@@ -46,7 +46,6 @@ struct queries {
     size_t running_len GUARDED_BY(lock);
     /* The i-th that ended lies at i % QUERIES_COMPLETED. */
     struct query_entry *completed[QUERIES_COMPLETED] GUARDED_BY(lock);
-    uint64_t hashes[QUERIES_COMPLETED] GUARDED_BY(lock); /* of the same */
     size_t completed_len GUARDED_BY(lock);
 };
 
@@ -201,7 +200,7 @@ place_of(struct queries *q, struct query_entry *e) NO_TS_CHECK
     for (size_t i = 0; i < len; i++) {
         const struct query_entry *old = q->completed[i];
 
-        if (q->hashes[i] == e->hash && old->http_status == e->http_status &&
+        if (old->hash == e->hash && old->http_status == e->http_status &&
             strcmp(old->remote, e->remote) == 0 &&
             strcmp(old->query, e->query) == 0) {
             e->executed += old->executed;
@@ -237,7 +236,6 @@ queries_end(struct queries *q, struct query_entry **ep, unsigned http_status,
     at = place_of(q, e);
     old = q->completed[at];
     q->completed[at] = e;
-    q->hashes[at] = e->hash;
     lock_drop(&q->lock);
     free_entry(old);
 }
@@ -342,9 +340,8 @@ queries_write(struct queries *q, struct buf *b)
     OBJ_CHECK(q, QUERIES_MAGIC);
     buf_put_str(b, "{\"running\":[");
     lock_take(&q->lock);
-    for (const struct query_entry *e = q->running; e != NULL; e = e->next) {
+    for (const struct query_entry *e = q->running; e != NULL; e = e->next)
         write_running(e, b);
-    }
     buf_put_str(b, "],\"completed\":[");
     from = q->completed_len > QUERIES_COMPLETED
                ? q->completed_len - QUERIES_COMPLETED

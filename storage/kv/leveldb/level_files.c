@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "base/text/number.h"
 #include "base/durable.h"
+#include "base/file.h"
 #include "storage/kv/leveldb/level_log.h"
 
 #define MARK_NAME "SYNCED"
@@ -61,7 +62,7 @@ level_current_manifest(const char *dir, uint64_t *number, struct error *e)
     static const char start[] = "MANIFEST-";
     char *path = files_path(dir, "CURRENT");
     struct buf text = BUF_INIT;
-    enum status st = files_read(path, NAME_SIZE, &text, e);
+    enum status st = file_read(path, NAME_SIZE, &text, e);
     struct slice s = buf_slice(&text);
     size_t n = sizeof start - 1;
 

@@ -27,6 +27,7 @@
 
 #include "base/crash.h"
 #include "base/durable.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "storage/kv/leveldb/level_log.h"
 #include "storage/kv/leveldb/level_table.h"
@@ -236,7 +237,7 @@ read_table(struct level_inspection *x, const char *path, uint64_t size,
     struct buf bytes = BUF_INIT;
     uint64_t blocks = 0;
     struct table_fault fault;
-    enum status st = files_read(path, SIZE_MAX, &bytes, e);
+    enum status st = file_read(path, SIZE_MAX, &bytes, e);
 
     if (st == ST_OK) {
         x->files++;

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/durable.h"
+#include "base/file.h"
 #include "storage/store/datadir.h"
 #include "storage/kv/leveldb/level_log.h"
 #include "storage/block/row_value.h"
@@ -309,7 +310,7 @@ START_TEST(an_edit_ahead_of_its_table)
     size_t points;
     FILE *f;
 
-    OK(files_read(path, SIZE_MAX, &bytes, &e));
+    OK(file_read(path, SIZE_MAX, &bytes, &e));
     level_log_put(&bytes, slice_of(edit, sizeof edit));
     f = fopen(path, "wb");
     ck_assert_uint_eq(fwrite(bytes.data, 1, bytes.size, f), bytes.size);

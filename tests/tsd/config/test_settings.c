@@ -193,7 +193,7 @@ START_TEST(later_ones_win)
     ck_assert_str_eq(settings_text(o.settings, "tsd.mode"), "ro");
     options_fini(&o);
     ck_assert_int_eq(unlink(path), 0);
-    ck_assert_int_eq(options_parse(7, argv, false, &o, &e), ST_IO);
+    ck_assert_int_eq(options_parse(7, argv, false, &o, &e), ST_NOT_FOUND);
     options_fini(&o);
 }
 END_TEST

@@ -8,6 +8,7 @@
 #include "base/crc32c.h"
 #include "base/cursor.h"
 #include "base/durable.h"
+#include "base/file.h"
 #include "storage/kv/kv.h"
 #include "storage/kv/leveldb/level_bytes.h"
 #include "tests/harness.h"
@@ -53,7 +54,7 @@ first_table(const char *dir)
         if (strstr(entry->d_name, ".ldb") != NULL && bytes.size == 0) {
             char *path = tempdir_path(dir, entry->d_name);
 
-            ck_assert_int_eq(files_read(path, SIZE_MAX, &bytes, NULL), ST_OK);
+            ck_assert_int_eq(file_read(path, SIZE_MAX, &bytes, NULL), ST_OK);
             free(path);
         }
     (void)closedir(d);
