@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct slice {
@@ -100,6 +101,20 @@ static inline int
 slice_compare(const void *a, const void *b)
 {
     return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+/* Sorts them, each once; returns how many are left. */
+static inline size_t
+slices_sort_unique(struct slice *v, size_t len)
+{
+    size_t n = 0;
+
+    if (len > 0)
+        qsort(v, len, sizeof *v, slice_compare);
+    for (size_t i = 0; i < len; i++)
+        if (n == 0 || !slice_eq(v[n - 1], v[i]))
+            v[n++] = v[i];
+    return n;
 }
 
 /* For "%.*s". */

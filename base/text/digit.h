@@ -6,7 +6,7 @@
 #ifndef BASE_TEXT_DIGIT_H
 #define BASE_TEXT_DIGIT_H
 
-#include <stdint.h>
+#include "base/slice.h"
 
 /* 0 to 15, of either case; -1 for any other character. */
 static inline int
@@ -16,6 +16,25 @@ digit_hex(uint8_t c)
         return c - '0';
     c |= 0x20;
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The bytes that pairs of them spell; false: others, or more than 'max' bytes.
+ */
+static inline bool
+digits_parse_hex(struct slice text, uint8_t *out, size_t max, size_t *size)
+{
+    *size = text.size / 2;
+    if (text.size % 2 != 0 || *size > max)
+        return false;
+    for (size_t i = 0; i < *size; i++) {
+        int high = digit_hex(text.data[2 * i]);
+        int low = digit_hex(text.data[2 * i + 1]);
+
+        if (high < 0 || low < 0)
+            return false;
+        out[i] = (uint8_t)(high << 4 | low);
+    }
+    return true;
 }
 
 /* 0 to 63 (RFC 4648, 4); -1 for any other, '=' too. */

@@ -151,12 +151,29 @@ make_plan(const struct execution *x, const struct sub_query *sq,
     return ST_OK;
 }
 
+/* Fetches what a plan reads; of rollups with their real times. */
+static enum status
+fetch_plan(const struct execution *x, const struct sub_query *sq,
+           const struct plan *p, const struct stream_downsampler *downsampler,
+           struct fetch *f)
+{
+    struct engine *en = x->en;
+    enum status status = ST_OK;
+
+    if (!p->empty)
+        status = fetch_run(&en->context, p, downsampler, en->pool, x->limits, f,
+                           x->e);
+    if (status == ST_OK && rollup_is_used(&sq->rollup))
+        status = rollup_restore_times(store_layout(en->context.store), x->q, sq,
+                                      f, x->arena, x->e);
+    return status;
+}
+
 /* Fetches the counts of an average whose sums are in '*f'. */
 static enum status
 fetch_counts(const struct execution *x, const struct sub_query *sq,
              struct fetch *f)
 {
-    struct engine *en = x->en;
     struct sub_query counts = *sq;
     struct plan p;
     struct fetch more = { 0 };
@@ -164,16 +181,11 @@ fetch_counts(const struct execution *x, const struct sub_query *sq,
 
     counts.rollup =
         (struct rollup_use){ sq->rollup.interval, sq->rollup.count_kind, 0 };
-    status = plan_make(&en->context, x->q, &counts, &x->limits->deadline,
+    status = plan_make(&x->en->context, x->q, &counts, &x->limits->deadline,
                        x->arena, &p, x->e);
     if (status != ST_OK)
         return status;
-    if (!p.empty)
-        status =
-            fetch_run(&en->context, &p, NULL, en->pool, x->limits, &more, x->e);
-    if (status == ST_OK)
-        status = rollup_restore_times(store_layout(en->context.store), x->q,
-                                      &counts, &more, x->arena, x->e);
+    status = fetch_plan(x, &counts, &p, NULL, &more);
     if (status == ST_OK)
         status = fetch_join_counts(f, &more, x->arena, x->e);
     fetch_fini(&more);
@@ -189,16 +201,11 @@ fetch_series(const struct execution *x, const struct sub_query *sq,
     struct stream_downsampler downsampler;
     bool streams = stream_downsampler_init(&downsampler, x->q, sq);
     int64_t from_us = clock_monotonic_us();
-    enum status status = ST_OK;
+    enum status status;
 
     if (streams)
         stream_downsampler_make_grid(&downsampler, x->arena);
-    if (!p->empty)
-        status = fetch_run(&en->context, p, streams ? &downsampler : NULL,
-                           en->pool, x->limits, f, x->e);
-    if (status == ST_OK && rollup_is_used(&sq->rollup))
-        status = rollup_restore_times(store_layout(en->context.store), x->q, sq,
-                                      f, x->arena, x->e);
+    status = fetch_plan(x, sq, p, streams ? &downsampler : NULL, f);
     if (status == ST_OK && sq->rollup.count_kind != 0)
         status = fetch_counts(x, sq, f);
     x->stats->scan_us += clock_monotonic_us() - from_us;
@@ -498,18 +505,6 @@ delete_series(struct engine *en, int64_t from, int64_t to, struct slice tsuid,
 }
 
 static enum status
-delete_histograms(struct engine *en, const struct query *q, struct slice tsuid,
-                  uint64_t *deleted, uint64_t *lsn, struct error *e)
-{
-    uint64_t gone;
-    enum status status = histogram_delete(en->context.store, tsuid, q->start_ms,
-                                          q->end_ms, &gone, lsn, e);
-
-    *deleted += gone;
-    return status;
-}
-
-static enum status
 delete_group(struct engine *en, const struct query *q,
              const struct result_group *g, uint64_t *deleted, uint64_t *lsn,
              struct error *e)
@@ -518,14 +513,17 @@ delete_group(struct engine *en, const struct query *q,
 
     for (size_t k = 0; k < g->tsuids_len && status == ST_OK; k++) {
         bool first = k < g->split_tsuids;
+        int64_t from = first || g->split_ms == 0 ? q->start_ms : g->split_ms;
+        uint64_t gone = 0;
 
-        status =
-            histograms_wanted(g->sub)
-                ? delete_histograms(en, q, g->tsuids[k], deleted, lsn, e)
-                : delete_series(
-                      en, first || g->split_ms == 0 ? q->start_ms : g->split_ms,
-                      first ? g->split_ms : q->end_ms, g->tsuids[k],
-                      first ? g->split_rollup : g->rollup, deleted, lsn, e);
+        status = histograms_wanted(g->sub)
+                     ? histogram_delete(en->context.store, g->tsuids[k],
+                                        q->start_ms, q->end_ms, &gone, lsn, e)
+                     : delete_series(en, from, first ? g->split_ms : q->end_ms,
+                                     g->tsuids[k],
+                                     first ? g->split_rollup : g->rollup, &gone,
+                                     lsn, e);
+        *deleted += gone;
     }
     return status;
 }

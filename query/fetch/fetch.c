@@ -259,43 +259,15 @@ count_points(struct task *t, uint64_t points, size_t held)
     t->new_held += held * FETCH_POINT_BYTES;
 }
 
-static void
-downsample_unpacked(struct task *t, size_t series, const struct spacing *s,
-                    const struct points *row)
+/* Adds the row to the series' buckets: its block summary, or its points. */
+static enum status
+downsample_row(struct task *t, const struct store_row *row,
+               struct bucket_acc *acc)
 {
     const struct stream_downsampler *f = t->job->downsampler;
-    struct bucket_acc *acc = &t->series[series].acc;
+    struct points *points = &t->turn->row;
     size_t before = acc->len;
-
-    if (s->even)
-        bucket_acc_spaced(f, acc, s, row->v, row->len, t->turn->arena);
-    else
-        bucket_acc_points(f, acc, row, t->turn->arena);
-    count_points(t, row->len, acc->len - before);
-}
-
-/* Unpacks one row into buckets. */
-static enum status
-unpack_and_downsample(struct task *t, const struct store_row *row,
-                      size_t series)
-{
     struct spacing spacing;
-    enum status status;
-
-    points_clear(&t->turn->row);
-    status = store_row_spaced(row, &t->turn->row, &spacing, &t->error);
-    if (status == ST_OK)
-        downsample_unpacked(t, series, &spacing, &t->turn->row);
-    return status;
-}
-
-/* Adds the row to the series' buckets. */
-static enum status
-downsample_row(struct task *t, const struct store_row *row, size_t series)
-{
-    const struct stream_downsampler *f = t->job->downsampler;
-    struct bucket_acc *acc = &t->series[series].acc;
-    size_t before = acc->len;
     struct summary summary;
     bool known = false;
     enum status status = ST_OK;
@@ -308,7 +280,17 @@ downsample_row(struct task *t, const struct store_row *row, size_t series)
         count_points(t, summary.count, acc->len - before);
         return ST_OK;
     }
-    return unpack_and_downsample(t, row, series);
+    points_clear(points);
+    status = store_row_spaced(row, points, &spacing, &t->error);
+    if (status != ST_OK)
+        return status;
+    if (spacing.even)
+        bucket_acc_spaced(f, acc, &spacing, points->v, points->len,
+                          t->turn->arena);
+    else
+        bucket_acc_points(f, acc, points, t->turn->arena);
+    count_points(t, points->len, acc->len - before);
+    return ST_OK;
 }
 
 /* The other hours will have about as many as the first one. */
@@ -336,7 +318,7 @@ add_row(struct task *t, const struct store_row *row)
         return query_no_memory(&t->error);
     t->new_bytes += row_bytes(row);
     if (job->downsampler != NULL)
-        return downsample_row(t, row, (size_t)(f - t->series));
+        return downsample_row(t, row, &f->acc);
     before = f->points.len;
     cap = f->points.cap;
     status = store_row_points(row, &f->points, &t->error);

@@ -215,28 +215,17 @@ split(struct arena *a, struct filter *f, uint8_t separator, struct error *e)
     return ST_OK;
 }
 
-static int
-compare(const void *a, const void *b)
-{
-    return slice_cmp(*(const struct slice *)a, *(const struct slice *)b);
-}
-
 static enum status
 make_literals(struct arena *a, struct filter *f, struct error *e)
 {
     enum status st = split(a, f, '|', e);
-    size_t len = 0;
 
     if (st != ST_OK)
         return st;
     /* As Java splits: empty texts at the end do not count. */
     while (f->parts_len > 0 && f->parts[f->parts_len - 1].size == 0)
         f->parts_len--;
-    qsort(f->parts, f->parts_len, sizeof f->parts[0], compare);
-    for (size_t i = 0; i < f->parts_len; i++)
-        if (len == 0 || !slice_eq(f->parts[len - 1], f->parts[i]))
-            f->parts[len++] = f->parts[i];
-    f->parts_len = len;
+    f->parts_len = slices_sort_unique(f->parts, f->parts_len);
     return ST_OK;
 }
 

@@ -86,98 +86,64 @@ reader_text(struct reader *r, const char *name, json_t *v, void *to)
     struct slice *out = to;
     char text[NUMBER_TEXT_MAX];
 
-    switch (json_typeof(v)) {
-    case JSON_NULL:
+    if (json_is_null(v))
         *out = (struct slice){ NULL, 0 };
-        return;
-    case JSON_STRING:
+    else if (json_is_string(v))
         *out = reader_keep(r, string_of(v));
-        return;
-    case JSON_INTEGER:
+    else if (json_is_integer(v))
         *out = reader_keep(
             r, slice_of(text, number_format_i64(json_integer_value(v), text)));
-        return;
-    case JSON_REAL:
+    else if (json_is_real(v))
         *out = real_text(r, json_real_value(v));
-        return;
-    case JSON_TRUE:
-    case JSON_FALSE:
+    else if (json_is_boolean(v))
         *out = slice_str(json_is_true(v) ? "true" : "false");
-        return;
-    case JSON_OBJECT:
-    case JSON_ARRAY:
-        break;
-    }
-    reader_fail(r, "'%s' must be a string", name);
+    else
+        reader_fail(r, "'%s' must be a string", name);
+}
+
+static bool
+is_one_of(struct slice text, const char *const texts[3])
+{
+    return slice_eq_str(text, texts[0]) || slice_eq_str(text, texts[1]) ||
+           slice_eq_str(text, texts[2]);
 }
 
 void
 reader_bool(struct reader *r, const char *name, json_t *v, void *to)
 {
+    static const char *const yes[] = { "true", "True", "TRUE" };
+    static const char *const no[] = { "false", "False", "FALSE" };
     bool *out = to;
-    struct slice text;
+    struct slice text = string_of(v);
 
-    switch (json_typeof(v)) {
-    case JSON_TRUE:
-    case JSON_FALSE:
+    if (json_is_boolean(v) || json_is_null(v))
         *out = json_is_true(v);
-        return;
-    case JSON_NULL:
-        *out = false;
-        return;
-    case JSON_INTEGER:
+    else if (json_is_integer(v))
         *out = json_integer_value(v) != 0;
-        return;
-    case JSON_STRING:
-        text = string_of(v);
-        *out = slice_eq_str(text, "true") || slice_eq_str(text, "True") ||
-               slice_eq_str(text, "TRUE");
-        if (*out || text.size == 0 || slice_eq_str(text, "false") ||
-            slice_eq_str(text, "False") || slice_eq_str(text, "FALSE") ||
-            slice_eq_str(text, "null"))
-            return;
-        break;
-    case JSON_OBJECT:
-    case JSON_ARRAY:
-    case JSON_REAL:
-        break;
-    }
-    reader_fail(r, "'%s' must be a boolean", name);
+    else if (json_is_string(v) &&
+             (text.size == 0 || is_one_of(text, yes) || is_one_of(text, no) ||
+              slice_eq_str(text, "null")))
+        *out = is_one_of(text, yes);
+    else
+        reader_fail(r, "'%s' must be a boolean", name);
 }
 
 void
 reader_long(struct reader *r, const char *name, json_t *v, void *to)
 {
     int64_t *out = to;
-    struct slice text;
+    struct slice text = string_of(v);
 
-    switch (json_typeof(v)) {
-    case JSON_NULL:
-        *out = 0;
-        return;
-    case JSON_INTEGER:
+    *out = 0;
+    if (json_is_integer(v))
         *out = json_integer_value(v);
-        return;
-    case JSON_REAL:
-        if (fabs(json_real_value(v)) < 0x1p63) {
-            *out = (int64_t)json_real_value(v);
-            return;
-        }
-        break;
-    case JSON_STRING:
-        text = string_of(v);
-        *out = 0;
-        if (text.size == 0 || slice_eq_str(text, "null") ||
-            number_parse_i64(text, out))
-            return;
-        break;
-    case JSON_OBJECT:
-    case JSON_ARRAY:
-    case JSON_TRUE:
-    case JSON_FALSE:
-        break;
-    }
-    reader_fail(r, "'%s' must be an integer of 64 bits", name);
+    else if (json_is_real(v) && fabs(json_real_value(v)) < 0x1p63)
+        *out = (int64_t)json_real_value(v);
+    else if (!json_is_null(v) &&
+             !(json_is_string(v) &&
+               (text.size == 0 || slice_eq_str(text, "null") ||
+                number_parse_i64(text, out))))
+        reader_fail(r, "'%s' must be an integer of 64 bits", name);
 }
 
 /* Jansson recurses, and its tree lies outside of the arena: so what could make

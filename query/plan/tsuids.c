@@ -10,23 +10,6 @@
 #include "query/model/rollup.h"
 #include "uid/series/series.h"
 
-static bool
-from_hex(struct slice text, uint8_t *out, size_t max, size_t *size)
-{
-    if (text.size % 2 != 0 || text.size / 2 > max)
-        return false;
-    for (size_t i = 0; i < text.size / 2; i++) {
-        int high = digit_hex(text.data[2 * i]);
-        int low = digit_hex(text.data[2 * i + 1]);
-
-        if (high < 0 || low < 0)
-            return false;
-        out[i] = (uint8_t)(high << 4 | low);
-    }
-    *size = text.size / 2;
-    return true;
-}
-
 /* One that is read: the bytes are of a metric and more, and a series' when
  * 'is_series'. */
 struct named {
@@ -41,7 +24,7 @@ parse_tsuid(struct slice text, const struct sub_query *sq,
 {
     struct slice tsuid;
 
-    if (!from_hex(text, n->bytes, TSUID_MAX, &n->size) ||
+    if (!digits_parse_hex(text, n->bytes, TSUID_MAX, &n->size) ||
         n->size < layout->metric_width)
         return error_set(e, ST_INVALID, "Invalid TSUID: %.*s",
                          text.size > 200 ? 200 : (int)text.size,
@@ -67,7 +50,7 @@ parse_tsuids(const struct sub_query *sq, const struct key_layout *layout,
     struct slice *all = arena_array(a, sq->tsuids_len, sizeof *all);
     unsigned mw = layout->metric_width;
     const uint8_t *metric = NULL;
-    size_t len = 0, unique = 0;
+    size_t len = 0;
 
     if (all == NULL)
         return query_no_memory(e);
@@ -90,11 +73,7 @@ parse_tsuids(const struct sub_query *sq, const struct key_layout *layout,
         if (n.is_series)
             all[len++] = slice_of(n.bytes, n.size);
     }
-    qsort(all, len, sizeof *all, slice_compare);
-    for (size_t i = 0; i < len; i++)
-        if (unique == 0 || !slice_eq(all[unique - 1], all[i]))
-            all[unique++] = all[i];
     *out = all;
-    *out_len = unique;
+    *out_len = slices_sort_unique(all, len);
     return ST_OK;
 }

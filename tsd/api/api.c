@@ -171,22 +171,6 @@ api_put_id(struct buf *b, const char *name, struct slice bytes)
     buf_put_u8(b, '"');
 }
 
-bool
-api_parse_hex(struct slice text, uint8_t *out, size_t max, size_t *size)
-{
-    if (text.size % 2 != 0 || text.size / 2 > max)
-        return false;
-    for (size_t i = 0; i < text.size; i += 2) {
-        int high = digit_hex(text.data[i]), low = digit_hex(text.data[i + 1]);
-
-        if (high < 0 || low < 0)
-            return false;
-        out[i / 2] = (uint8_t)(high << 4 | low);
-    }
-    *size = text.size / 2;
-    return true;
-}
-
 void
 api_drop_caches(const struct api *a)
 {

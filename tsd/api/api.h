@@ -119,8 +119,6 @@ bool api_parse_int(struct slice s, int64_t *out);
 void api_put_hex(struct buf *b, struct slice bytes);
 /* A member of JSON with that text. */
 void api_put_id(struct buf *b, const char *name, struct slice bytes);
-/* Back; false on an odd length, other characters, or more than 'max' bytes. */
-bool api_parse_hex(struct slice text, uint8_t *out, size_t max, size_t *size);
 /* Forgets what can be read again: the caches of names and of put lines. */
 /* "ok"; "partial" while the disk lets us read only: OpenTSDB 2.5's words. */
 const char *api_status_word(const struct api *a);

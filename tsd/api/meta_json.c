@@ -4,6 +4,7 @@
 #include "tsd/api/meta_json.h"
 
 #include "base/text/number.h"
+#include "base/text/digit.h"
 #include "web/json/json.h"
 
 /* -- the request ----------------------------------------------------------- */
@@ -103,7 +104,7 @@ meta_read_id(struct slice text, struct arena *a, struct slice *out,
     if (text.size % 2 != 0)
         buf_put_u8(&even, '0');
     buf_put_slice(&even, text);
-    good = api_parse_hex(buf_slice(&even), bytes, text.size / 2 + 1, &size);
+    good = digits_parse_hex(buf_slice(&even), bytes, text.size / 2 + 1, &size);
     *out = slice_of(bytes, size);
     if (!good)
         (void)error_set(e, ST_INVALID,

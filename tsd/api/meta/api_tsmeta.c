@@ -169,20 +169,6 @@ find_all(struct found *f, struct error *e)
     return st;
 }
 
-static void
-sort_unique(struct found *f)
-{
-    size_t len = 0;
-
-    if (f->list.len > 0)
-        qsort(f->list.tsuids, f->list.len, sizeof *f->list.tsuids,
-              slice_compare);
-    for (size_t i = 0; i < f->list.len; i++)
-        if (len == 0 || !slice_eq(f->list.tsuids[len - 1], f->list.tsuids[i]))
-            f->list.tsuids[len++] = f->list.tsuids[i];
-    f->list.len = len;
-}
-
 static enum status
 write_all(struct found *f, struct error *e)
 {
@@ -240,7 +226,7 @@ get_by_name(struct work *w)
     if (st == ST_OK)
         st = find_all(&f, &e);
     if (st == ST_OK) {
-        sort_unique(&f);
+        f.list.len = slices_sort_unique(f.list.tsuids, f.list.len);
         st = write_all(&f, &e);
     }
     if (st != ST_OK)
