@@ -445,7 +445,7 @@ plan_make(const struct plan_context *c, const struct query *q,
     if (out->buckets == NULL)
         return query_no_memory(e);
     status = sq->tsuids_len > 0 ? plan_tsuids(&p) : plan_metric(&p);
-    planner_free_verdicts(&p);
+    planner_fini(&p);
     if (status != ST_OK)
         plan_fini(out);
     return status;

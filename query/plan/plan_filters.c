@@ -201,7 +201,7 @@ planner_smallest_set(const struct planner *p)
 
 struct verdict {
     uint64_t tagv;
-    bool known, matches;
+    bool matches;
 };
 
 /* Must this filter be evaluated on values of the tagk? */
@@ -235,54 +235,37 @@ evaluate(struct planner *p, uint64_t tagk, uint64_t tagv, bool *matches,
     return status;
 }
 
-/* The value's slot, or the free one where it belongs. */
-static struct verdict *
-find_verdict(struct verdict *slots, size_t cap, uint64_t tagv)
-{
-    size_t at = (size_t)(tagv * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (cap - 1);
-
-    while (slots[at].known && slots[at].tagv != tagv)
-        at = (at + 1) & (cap - 1);
-    return &slots[at];
-}
-
 static bool
-grow_verdicts(struct restriction *r)
+is_verdict(const void *ctx, uint32_t i, const void *key)
 {
-    size_t cap = r->verdicts_cap == 0 ? 64 : r->verdicts_cap * 2;
-    struct verdict *slots = calloc(cap, sizeof *slots);
+    const struct restriction *r = ctx;
 
-    if (slots == NULL)
-        return false;
-    for (size_t i = 0; i < r->verdicts_cap; i++)
-        if (r->verdicts[i].known)
-            *find_verdict(slots, cap, r->verdicts[i].tagv) = r->verdicts[i];
-    free(r->verdicts);
-    r->verdicts = slots;
-    r->verdicts_cap = cap;
-    return true;
+    return r->verdicts[i].tagv == *(const uint64_t *)key;
 }
 
 static enum status
 takes_value(struct planner *p, struct restriction *r, uint64_t tagv,
             bool *matches)
 {
-    struct verdict *v;
+    uint64_t hash = tagv * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+    uint32_t found = table_find(&r->table, hash, is_verdict, r, &tagv);
     enum status status;
 
-    if (r->verdicts_len * 2 >= r->verdicts_cap && !grow_verdicts(r))
-        return query_no_memory(p->e);
-    v = find_verdict(r->verdicts, r->verdicts_cap, tagv);
-    *matches = v->matches;
-    if (v->known)
+    if (found != TABLE_NONE) {
+        *matches = r->verdicts[found].matches;
         return ST_OK;
+    }
     status = deadline_tick(&p->deadline, NAME_STEPS, p->e);
     if (status == ST_OK)
         status = evaluate(p, r->tagk, tagv, matches, p->e);
     if (status != ST_OK)
         return status;
-    *v = (struct verdict){ tagv, true, *matches };
-    r->verdicts_len++;
+    r->verdicts = arena_grow(p->a, r->verdicts, r->verdicts_len,
+                             &r->verdicts_cap, sizeof *r->verdicts);
+    if (r->verdicts == NULL ||
+        !table_try_add(&r->table, hash, (uint32_t)r->verdicts_len))
+        return query_no_memory(p->e);
+    r->verdicts[r->verdicts_len++] = (struct verdict){ tagv, *matches };
     return ST_OK;
 }
 
@@ -332,7 +315,7 @@ planner_end_names(struct planner *p)
         set = arena_array(p->a, r->verdicts_len, sizeof *set);
         if (set == NULL)
             return query_no_memory(p->e);
-        for (size_t k = 0; k < r->verdicts_cap; k++)
+        for (size_t k = 0; k < r->verdicts_len; k++)
             if (r->verdicts[k].matches)
                 set[len++] = r->verdicts[k].tagv;
         qsort(set, len, sizeof *set, planner_compare_u64);
@@ -342,10 +325,10 @@ planner_end_names(struct planner *p)
 }
 
 void
-planner_free_verdicts(struct planner *p)
+planner_fini(struct planner *p)
 {
     for (size_t i = 0; i < p->restrictions_len; i++)
-        free(p->restrictions[i].verdicts);
+        table_fini(&p->restrictions[i].table);
 }
 
 /* Of one tagk, for the index. */

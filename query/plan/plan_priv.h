@@ -5,6 +5,7 @@
 #ifndef QUERY_PLAN_PLAN_PRIV_H
 #define QUERY_PLAN_PLAN_PRIV_H
 
+#include "base/table.h"
 #include "query/model/deadline.h"
 #include "query/plan/plan.h"
 
@@ -18,9 +19,10 @@ struct restriction {
     bool has_set;  /* else only filters by name, or none that narrows */
     uint64_t *set; /* ascending ids, when has_set */
     size_t set_len;
-    /* Open addressing: what the filters by name say of each value met. */
+    /* What the filters by name say of each value met, and where it is. */
     struct verdict *verdicts;
-    size_t verdicts_cap, verdicts_len;
+    size_t verdicts_len, verdicts_cap;
+    struct hash_table table;
 };
 
 /* A filter with its tagk's id. */
@@ -66,7 +68,7 @@ series_matches_filters(struct planner *p, struct slice tsuid, bool *matches);
 /* After series_matches_filters() on each series: the values that pass become
  * sets. */
 MUST_CHECK enum status planner_end_names(struct planner *p);
-void planner_free_verdicts(struct planner *p);
+void planner_fini(struct planner *p);
 /* The restriction that likely leaves the fewest series, or NULL. */
 const struct restriction *planner_smallest_set(const struct planner *p);
 
