@@ -63,9 +63,9 @@ group_by_keys(const struct key_layout *layout, const struct plan *p,
               struct error *e)
 {
     size_t key_size = p->group_tagks_len * layout->tagv_width, len = 0;
-    struct keyed *keyed = arena_array(a, f->len, sizeof *keyed);
-    struct keyed *tmp = arena_array(a, f->len, sizeof *tmp);
-    uint8_t *keys = arena_array(a, f->len, key_size);
+    struct keyed *keyed = arena_alloc(a, f->len * sizeof *keyed);
+    struct keyed *tmp = arena_alloc(a, f->len * sizeof *tmp);
+    uint8_t *keys = arena_alloc(a, f->len * key_size);
     bool ascending = true;
 
     if (keyed == NULL || tmp == NULL || keys == NULL)
@@ -99,8 +99,8 @@ group_series(const struct key_layout *layout, const struct plan *p,
              struct grouping *out, struct error *e)
 {
     *out = (struct grouping){ 0 };
-    out->order = arena_array(a, f->len, sizeof(struct fetched *));
-    out->groups = arena_array(a, f->len, sizeof *out->groups);
+    out->order = arena_alloc(a, f->len * sizeof(struct fetched *));
+    out->groups = arena_alloc(a, f->len * sizeof *out->groups);
     if (out->order == NULL || out->groups == NULL)
         return query_no_memory(e);
     if (!each_alone && p->group_tagks_len > 0)

@@ -485,7 +485,7 @@ gather_series(struct task *tasks, size_t len, size_t total, struct fetch *out,
     struct rest *rests = mem_new_array(len, sizeof *rests);
     size_t n = 0;
 
-    out->series = calloc(total == 0 ? 1 : total, sizeof *out->series);
+    out->series = malloc((total + 1) * sizeof *out->series);
     for (size_t i = 0; i < len; i++)
         if (tasks[i].len > 0)
             rests[n++] = sorted_series(&tasks[i]);
