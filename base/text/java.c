@@ -3,6 +3,8 @@
 
 #include "base/text/java.h"
 
+#include <math.h>
+
 #include "base/utf8.h"
 
 struct slice
@@ -39,4 +41,14 @@ java_map_hash(struct slice s)
     uint32_t h = java_hash(s);
 
     return h ^ h >> 16;
+}
+
+int64_t
+java_long(double d)
+{
+    if (isnan(d))
+        return 0;
+    if (fabs(d) >= 0x1p63)
+        return d < 0 ? INT64_MIN : INT64_MAX;
+    return (int64_t)d;
 }

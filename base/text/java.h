@@ -18,4 +18,7 @@ uint32_t java_hash(struct slice s);
 /* The same, spread as java.util.HashMap does; its buckets are the low bits. */
 uint32_t java_map_hash(struct slice s);
 
+/* The cast of a double to a long: truncates and saturates; NaN is 0. */
+int64_t java_long(double d);
+
 #endif

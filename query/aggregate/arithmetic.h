@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "base/text/java.h"
 #include "query/model/aggregator.h"
 #include "storage/block/point.h"
 
@@ -38,9 +39,6 @@ struct arithmetic {
 /* By kind; not of those that sort. */
 extern const struct arithmetic aggregator_arithmetic[];
 
-/* Java's (long) of a double: truncates, saturates, NaN is 0. */
-int64_t aggregator_to_int(double d);
-
 /* The result; integers: of one value at least. */
 static inline union number
 arithmetic_end(enum aggregator_kind kind, bool doubles, uint64_t n,
@@ -65,7 +63,7 @@ arithmetic_end(enum aggregator_kind kind, bool doubles, uint64_t n,
         return a;
     case KIND_DEV:
         b.d = n == 0 ? (double)NAN : sqrt(b.d / (double)n);
-        return doubles ? b : (union number){ .i = aggregator_to_int(b.d) };
+        return doubles ? b : (union number){ .i = java_long(b.d) };
     case KIND_DIFF:
         if (doubles)
             a.d = n == 0 ? (double)NAN : n == 1 ? 0 : b.d - a.d;

@@ -6,18 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-int64_t
-aggregator_to_int(double d)
-{
-    if (isnan(d))
-        return 0;
-    if (d >= 0x1p63)
-        return INT64_MAX;
-    if (d <= -0x1p63)
-        return INT64_MIN;
-    return (int64_t)d;
-}
-
 /* -- aggregators that sort ------------------------------------------------- */
 
 static int
@@ -125,7 +113,7 @@ percentile(const struct aggregator *a, bool doubles, const union number *v,
     if (doubles)
         out.d = bottom;
     else
-        out.i = aggregator_to_int(bottom);
+        out.i = java_long(bottom);
     return out;
 }
 

@@ -8,6 +8,8 @@
 
 #include <math.h>
 
+#include "base/text/java.h"
+
 static struct value
 of_double(double d)
 {
@@ -34,21 +36,16 @@ is_real(struct value v)
     return v.kind == VALUE_DOUBLE || v.kind == VALUE_FLOAT;
 }
 
+/* null is 0, and a truth 1 or 0. */
 static double
 to_double(struct value v)
 {
-    if (is_real(v))
-        return v.d;
-    return v.kind == VALUE_NULL ? 0 : (double)v.i;
+    return is_real(v) ? v.d : (double)v.i;
 }
 
 static bool
 to_truth(struct value v)
 {
-    if (v.kind == VALUE_TRUTH)
-        return v.i != 0;
-    if (v.kind == VALUE_NULL)
-        return false;
     return !isnan(to_double(v)) && to_double(v) != 0;
 }
 
@@ -56,15 +53,9 @@ to_truth(struct value v)
 static int64_t
 to_bits(struct value v)
 {
-    if (v.kind == VALUE_DOUBLE || v.kind == VALUE_NULL)
+    if (v.kind == VALUE_DOUBLE)
         return 0;
-    if (v.kind != VALUE_FLOAT)
-        return v.i;
-    if (isnan(v.d))
-        return 0;
-    if (fabs(v.d) >= 0x1p63)
-        return v.d < 0 ? INT64_MIN : INT64_MAX;
-    return (int64_t)v.d;
+    return v.kind == VALUE_FLOAT ? java_long(v.d) : v.i;
 }
 
 /* -- arithmetic ------------------------------------------------------------ */
@@ -122,8 +113,7 @@ arithmetic(enum expression_op op, struct value l, struct value r)
         return of_integer(0);
     if (l.kind == VALUE_TRUTH || r.kind == VALUE_TRUTH)
         return op == OP_DIVIDE || op == OP_MODULO ? of_double(0) : fault;
-    return integer_arithmetic(op, l.kind == VALUE_NULL ? 0 : l.i,
-                              r.kind == VALUE_NULL ? 0 : r.i);
+    return integer_arithmetic(op, l.i, r.i);
 }
 
 static struct value

@@ -10,29 +10,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/text/digit.h"
-#include "base/text/number.h"
 #include "query/parse/parse.h"
 
 /* Waiting operators; a value holds at most a few at a time. */
 #define WAITING_MAX ((size_t)4 * EXPRESSION_DEPTH_MAX)
-
-/* How tightly an operator binds, and whether two of its level may follow each
- * other: "a < b < c" may not. */
-enum level {
-    LEVEL_OPEN,
-    LEVEL_CHOICE,
-    LEVEL_OR,
-    LEVEL_AND,
-    LEVEL_BIT_OR,
-    LEVEL_BIT_XOR,
-    LEVEL_BIT_AND,
-    LEVEL_EQUALITY,
-    LEVEL_ORDER,
-    LEVEL_SUM,
-    LEVEL_PRODUCT,
-    LEVEL_UNARY,
-};
 
 struct parser {
     struct slice text;
@@ -46,80 +27,22 @@ struct parser {
     enum status st;
 };
 
-/* Of an operator: how tightly it binds, how many values it takes, and what
- * stands for it behind a value. */
 static const struct trait {
-    enum level level;
+    int level;
     size_t operands;
     const char *sign, *word;
 } traits[] = {
-    [OP_QUERY] = { LEVEL_CHOICE, 0, "?", NULL },
-    [OP_CHOOSE] = { LEVEL_CHOICE, 3, NULL, NULL },
-    [OP_ELVIS] = { LEVEL_CHOICE, 2, "?:", NULL },
-    [OP_OR] = { LEVEL_OR, 2, "||", "or" },
-    [OP_AND] = { LEVEL_AND, 2, "&&", "and" },
-    [OP_BIT_OR] = { LEVEL_BIT_OR, 2, "|", NULL },
-    [OP_BIT_XOR] = { LEVEL_BIT_XOR, 2, "^", NULL },
-    [OP_BIT_AND] = { LEVEL_BIT_AND, 2, "&", NULL },
-    [OP_EQUAL] = { LEVEL_EQUALITY, 2, "==", "eq" },
-    [OP_NOT_EQUAL] = { LEVEL_EQUALITY, 2, "!=", "ne" },
-    [OP_LESS] = { LEVEL_ORDER, 2, "<", "lt" },
-    [OP_GREATER] = { LEVEL_ORDER, 2, ">", "gt" },
-    [OP_LESS_EQUAL] = { LEVEL_ORDER, 2, "<=", "le" },
-    [OP_GREATER_EQUAL] = { LEVEL_ORDER, 2, ">=", "ge" },
-    [OP_ADD] = { LEVEL_SUM, 2, "+", NULL },
-    [OP_SUBTRACT] = { LEVEL_SUM, 2, "-", NULL },
-    [OP_MULTIPLY] = { LEVEL_PRODUCT, 2, "*", NULL },
-    [OP_DIVIDE] = { LEVEL_PRODUCT, 2, "/", "div" },
-    [OP_MODULO] = { LEVEL_PRODUCT, 2, "%", "mod" },
-    [OP_NEGATE] = { LEVEL_UNARY, 1, NULL, NULL },
-    [OP_NOT] = { LEVEL_UNARY, 1, NULL, NULL },
-    [OP_BIT_NOT] = { LEVEL_UNARY, 1, NULL, NULL },
+#define OPERATOR(name, level, operands, sign, word) \
+    [OP_##name] = { level, operands, sign, word },
+    OPERATORS(OPERATOR)
+#undef OPERATOR
 };
 #define TRAITS (sizeof traits / sizeof traits[0])
-
-static void parse(struct parser *p);
 
 /* Words of JEXL that are no names, and have no meaning here. */
 static const char *const reserved[] = { "if",    "else",  "for", "foreach",
                                         "while", "new",   "var", "empty",
                                         "size",  "return" };
-
-enum status
-expression_parse(struct slice text, struct arena *a, struct expression **out,
-                 struct error *e)
-{
-    struct parser p = { .text = text, .want_value = true, .e = e };
-    size_t steps_max = text.size + 1; /* no token is shorter than a byte */
-    char *copy;
-
-    *out = NULL;
-    if (text.size > EXPRESSION_SIZE_MAX)
-        return error_set(e, ST_LIMIT, "An expression of more than %d bytes",
-                         EXPRESSION_SIZE_MAX);
-    p.x = arena_array(a, 1, sizeof *p.x);
-    copy = arena_strdup(a, text);
-    p.waiting = arena_array(a, WAITING_MAX, sizeof *p.waiting);
-    if (p.x == NULL || copy == NULL || p.waiting == NULL)
-        return query_no_memory(e);
-    p.text = slice_of(copy, text.size);
-    p.x->text = p.text;
-    p.x->steps = arena_array(a, steps_max, sizeof *p.x->steps);
-    p.x->names = arena_array(a, steps_max, sizeof *p.x->names);
-    if (p.x->steps == NULL || p.x->names == NULL)
-        return query_no_memory(e);
-    parse(&p);
-    if (p.st == ST_OK)
-        *out = p.x;
-    return p.st;
-}
-
-const struct slice *
-expression_names(const struct expression *x, size_t *len)
-{
-    *len = x->names_len;
-    return x->names;
-}
 
 static void
 fail(struct parser *p, const char *what)
@@ -167,7 +90,7 @@ top(const struct parser *p)
     return p->waiting_len == 0 ? OP_NONE : p->waiting[p->waiting_len - 1];
 }
 
-static enum level
+static int
 level_of(enum expression_op op)
 {
     return traits[op].level;
@@ -175,7 +98,7 @@ level_of(enum expression_op op)
 
 /* Does what waits and binds tighter than 'level'. */
 static void
-settle(struct parser *p, enum level level)
+settle(struct parser *p, int level)
 {
     while (p->st == ST_OK && level_of(top(p)) > level) {
         enum expression_op op = p->waiting[--p->waiting_len];
@@ -190,7 +113,7 @@ settle(struct parser *p, enum level level)
 static void
 parse_binary(struct parser *p, enum expression_op op)
 {
-    enum level level = level_of(op);
+    int level = level_of(op);
 
     settle(p, level);
     if (level_of(top(p)) == level &&
@@ -251,71 +174,62 @@ skip_blanks(struct parser *p)
 }
 
 static struct slice
-skip_while(struct parser *p, int (*is)(int c))
+take_word(struct parser *p)
 {
     size_t from = p->at;
 
-    while (is(peek(p, 0)))
+    while (is_of_word(peek(p, 0)))
         p->at++;
     return slice_of(p->text.data + from, p->at - from);
 }
 
-/* Integers have 64 bits; a longer one is the double next to it. */
-static struct value
-integer_of(struct slice digits, int base)
+/* Takes the suffix, of either case, if it is next. */
+static bool
+take_suffix(struct parser *p, char suffix)
 {
-    struct value v = { .kind = VALUE_INTEGER };
+    bool is_next = (peek(p, 0) | 0x20) == suffix;
 
-    errno = 0;
-    v.i = strtoll((const char *)digits.data, NULL, base);
-    if (errno != ERANGE)
-        return v;
-    v = (struct value){ .kind = VALUE_FLOAT, .d = 0 };
-    for (size_t i = 0; i < digits.size; i++) {
-        v.d = v.d * base + digit_hex(digits.data[i]);
-    }
-    if (base == 10)
-        (void)number_parse_double(digits, &v.d);
-    return v;
+    p->at += is_next;
+    return is_next;
 }
 
+/* Integers have 64 bits; a longer one is the double next to it. */
 static struct value
-parse_integer(struct parser *p, struct slice digits)
+parse_integer(struct parser *p)
 {
-    bool zero = digits.data[0] == '0';
-    struct value v;
+    const char *text = (const char *)p->text.data + p->at;
+    bool hex = text[0] == '0' && (text[1] | 0x20) == 'x' && isxdigit(text[2]);
+    int base = text[0] != '0' ? 10 : hex ? 16 : 8;
+    struct value v = { .kind = VALUE_INTEGER };
+    char *end;
 
-    if (zero && digits.size == 1 && (peek(p, 0) | 0x20) == 'x' &&
-        isxdigit(peek(p, 1))) {
-        p->at++;
-        return integer_of(skip_while(p, isxdigit), 16);
+    errno = 0;
+    v.i = strtoll(text, &end, base);
+    if (errno == ERANGE) {
+        v = (struct value){ .kind = VALUE_FLOAT, .d = 0 };
+        for (const char *c = text; base == 8 && c < end; c++)
+            v.d = v.d * 8 + (*c - '0');
+        v.d = base == 8 ? v.d : strtod(text, NULL);
     }
-    if (zero && digits.size > 1) {
-        for (size_t i = 0; i < digits.size; i++)
-            if (digits.data[i] > '7')
-                fail(p, "a digit that is not octal");
-        return integer_of(digits, 8);
-    }
-    v = integer_of(digits, 10);
-    p->at += (peek(p, 0) | 0x20) == 'l';
+    p->at += (size_t)(end - text);
+    if (base == 10 || end - text == 1)
+        (void)take_suffix(p, 'l');
     return v;
 }
 
 /* "1.5e3", "1.5f", "1.5d": without a letter it is a float, not a double. */
 static struct value
-parse_real(struct parser *p, size_t from)
+parse_real(struct parser *p)
 {
-    const char *text = (const char *)p->text.data + from;
+    const char *text = (const char *)p->text.data + p->at;
     struct value v = { .kind = VALUE_DOUBLE };
     char *end;
 
     v.d = strtod(text, &end);
-    p->at = from + (size_t)(end - text);
-    if ((peek(p, 0) | 0x20) == 'd') {
-        p->at++;
+    p->at += (size_t)(end - text);
+    if (take_suffix(p, 'd'))
         return v;
-    }
-    p->at += (peek(p, 0) | 0x20) == 'f';
+    (void)take_suffix(p, 'f');
     v.kind = VALUE_FLOAT;
     if (!parse_float(slice_of(text, (size_t)(end - text)), &v.d))
         fail(p, "a number that is none");
@@ -332,13 +246,16 @@ parse_constant(struct parser *p, struct value v)
 static void
 parse_number(struct parser *p)
 {
-    size_t from = p->at;
-    struct slice digits = skip_while(p, isdigit);
-    bool real = peek(p, 0) == '.' && isdigit(peek(p, 1));
+    size_t n = 1;
 
-    parse_constant(p, real ? parse_real(p, from) : parse_integer(p, digits));
+    while (isdigit(peek(p, n)))
+        n++;
+    parse_constant(p, peek(p, n) == '.' && isdigit(peek(p, n + 1))
+                          ? parse_real(p)
+                          : parse_integer(p));
     if (is_of_word(peek(p, 0)))
-        fail(p, "a number with a letter behind");
+        fail(p, isdigit(peek(p, 0)) ? "a digit that is not octal"
+                                    : "a number with a letter behind");
 }
 
 static void
@@ -406,7 +323,7 @@ parse_value(struct parser *p)
     if (isdigit(c)) {
         parse_number(p);
     } else if (is_of_word(c)) {
-        parse_word_value(p, skip_while(p, is_of_word));
+        parse_word_value(p, take_word(p));
     } else if (sign != NULL) {
         push(p, ops[sign - signs]);
         p->at++;
@@ -425,7 +342,7 @@ parse_sign(struct parser *p)
     size_t size = 0;
 
     if (is_of_word(peek(p, 0)))
-        return find_word(skip_while(p, is_of_word));
+        return find_word(take_word(p));
     for (size_t op = 0; op < TRAITS; op++)
         if (traits[op].sign != NULL && strlen(traits[op].sign) > size &&
             slice_starts(rest, slice_str(traits[op].sign))) {
@@ -479,4 +396,40 @@ parse(struct parser *p)
     settle(p, LEVEL_OPEN);
     if (p->st == ST_OK && p->waiting_len > 0)
         fail(p, "a '(' without ')'");
+}
+
+enum status
+expression_parse(struct slice text, struct arena *a, struct expression **out,
+                 struct error *e)
+{
+    struct parser p = { .text = text, .want_value = true, .e = e };
+    size_t steps_max = text.size + 1; /* no token is shorter than a byte */
+    char *copy;
+
+    *out = NULL;
+    if (text.size > EXPRESSION_SIZE_MAX)
+        return error_set(e, ST_LIMIT, "An expression of more than %d bytes",
+                         EXPRESSION_SIZE_MAX);
+    p.x = arena_array(a, 1, sizeof *p.x);
+    copy = arena_strdup(a, text);
+    p.waiting = arena_array(a, WAITING_MAX, sizeof *p.waiting);
+    if (p.x == NULL || copy == NULL || p.waiting == NULL)
+        return query_no_memory(e);
+    p.text = slice_of(copy, text.size);
+    p.x->text = p.text;
+    p.x->steps = arena_array(a, steps_max, sizeof *p.x->steps);
+    p.x->names = arena_array(a, steps_max, sizeof *p.x->names);
+    if (p.x->steps == NULL || p.x->names == NULL)
+        return query_no_memory(e);
+    parse(&p);
+    if (p.st == ST_OK)
+        *out = p.x;
+    return p.st;
+}
+
+const struct slice *
+expression_names(const struct expression *x, size_t *len)
+{
+    *len = x->names_len;
+    return x->names;
 }

@@ -9,34 +9,44 @@
 
 #include "query/exp/expression.h"
 
+/* Of an operator: how tightly it binds, how many values it takes, and the sign
+ * and the word that stand for it behind a value. */
+#define OPERATORS(X)                                         \
+    X(NONE, 0, 0, NULL, NULL)                                \
+    X(OPEN, 0, 0, NULL, NULL) /* of the parser only */       \
+    X(NAME, 0, 0, NULL, NULL)                                \
+    X(CONSTANT, 0, 0, NULL, NULL)                            \
+    X(QUERY, LEVEL_CHOICE, 0, "?", NULL)   /* parser only */ \
+    X(CHOOSE, LEVEL_CHOICE, 3, NULL, NULL) /* a ? b : c */   \
+    X(ELVIS, LEVEL_CHOICE, 2, "?:", NULL)  /* a ?: c */      \
+    X(OR, 2, 2, "||", "or")                                  \
+    X(AND, 3, 2, "&&", "and")                                \
+    X(BIT_OR, 4, 2, "|", NULL)                               \
+    X(BIT_XOR, 5, 2, "^", NULL)                              \
+    X(BIT_AND, 6, 2, "&", NULL)                              \
+    X(EQUAL, LEVEL_EQUALITY, 2, "==", "eq")                  \
+    X(NOT_EQUAL, LEVEL_EQUALITY, 2, "!=", "ne")              \
+    X(LESS, LEVEL_ORDER, 2, "<", "lt")                       \
+    X(GREATER, LEVEL_ORDER, 2, ">", "gt")                    \
+    X(LESS_EQUAL, LEVEL_ORDER, 2, "<=", "le")                \
+    X(GREATER_EQUAL, LEVEL_ORDER, 2, ">=", "ge")             \
+    X(ADD, 9, 2, "+", NULL)                                  \
+    X(SUBTRACT, 9, 2, "-", NULL)                             \
+    X(MULTIPLY, 10, 2, "*", NULL)                            \
+    X(DIVIDE, 10, 2, "/", "div")                             \
+    X(MODULO, 10, 2, "%", "mod")                             \
+    X(NEGATE, 11, 1, NULL, NULL)                             \
+    X(NOT, 11, 1, NULL, NULL)                                \
+    X(BIT_NOT, 11, 1, NULL, NULL)
+
 enum expression_op {
-    OP_NONE,
-    OP_OPEN, /* of the parser only */
-    OP_QUERY,
-    OP_NAME,
-    OP_CONSTANT,
-    OP_ADD,
-    OP_SUBTRACT,
-    OP_MULTIPLY,
-    OP_DIVIDE,
-    OP_MODULO,
-    OP_EQUAL,
-    OP_NOT_EQUAL,
-    OP_LESS,
-    OP_GREATER,
-    OP_LESS_EQUAL,
-    OP_GREATER_EQUAL,
-    OP_AND,
-    OP_OR,
-    OP_BIT_AND,
-    OP_BIT_OR,
-    OP_BIT_XOR,
-    OP_BIT_NOT,
-    OP_NEGATE,
-    OP_NOT,
-    OP_CHOOSE, /* a ? b : c */
-    OP_ELVIS,  /* a ?: c */
+#define OPERATOR(name, level, operands, sign, word) OP_##name,
+    OPERATORS(OPERATOR)
+#undef OPERATOR
 };
+
+/* Two of EQUALITY or of ORDER may not follow each other: "a < b < c". */
+enum { LEVEL_OPEN, LEVEL_CHOICE, LEVEL_EQUALITY = 7, LEVEL_ORDER };
 
 /* Kinds that JEXL tells apart where it matters: a FLOAT computes as the double
  * that prints like it, but is no result.  A FAULT is a value that cannot be
@@ -54,7 +64,7 @@ struct value {
     enum value_kind kind;
     union {
         double d;
-        int64_t i; /* a truth too */
+        int64_t i; /* a truth too; 0 of null and of a fault */
     };
 };
 

@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "base/text/java.h"
 #include "base/text/number.h"
 
 /* What a moving average may cost: additions, since each window is summed anew,
@@ -45,14 +46,6 @@ parse_factor(struct slice text, double *out, struct error *e)
     return ST_OK;
 }
 
-static int64_t
-to_int(double d)
-{
-    if (fabs(d) >= 0x1p63)
-        return d < 0 ? INT64_MIN : INT64_MAX;
-    return (int64_t)d;
-}
-
 enum status
 gexp_scale(const struct gexp_call *c, struct gexp_list *out, struct error *e)
 {
@@ -68,8 +61,8 @@ gexp_scale(const struct gexp_call *c, struct gexp_list *out, struct error *e)
 
         for (size_t k = 0; k < d->len; k++)
             if (whole && d->kind[k] == DP_INT)
-                d->v[k].i =
-                    (int64_t)((uint64_t)to_int(factor) * (uint64_t)d->v[k].i);
+                d->v[k].i = (int64_t)((uint64_t)java_long(factor) *
+                                      (uint64_t)d->v[k].i);
             else
                 gexp_put_double(d, k, d->ts_ms[k], factor * exp_double(d, k));
     }
