@@ -8,9 +8,8 @@
 #include "base/varint.h"
 #include "storage/block/bits.h"
 
-#define RECORD_BYTES 128          /* at first */
-#define ENTRY_BYTES  ((size_t)64) /* the most, but for a TSUID */
-#define RICE_MAX     16           /* a larger quotient: the number is whole */
+#define ENTRY_BITS   ((size_t)512) /* the most, but for a TSUID */
+#define RICE_MAX     16            /* a larger quotient: the number is whole */
 #define WIDTH_FIRST  (7 * 16)
 #define NO_HOLE      RICE_MAX
 #define RUN_MAX      ((1u << 14) - 1) /* points that an escape counts */
@@ -126,68 +125,23 @@ learn(struct wal_points_state *s, uint64_t z)
 
 /* -- writing --------------------------------------------------------------- */
 
-/* The low 'width' (0..56) bits of 'v'; the others are zero.  There is room. */
-static inline void
-put_bits(struct wal_points_writer *w, uint64_t v, unsigned width)
-{
-    unsigned have = w->have + width;
-
-    w->window |= v << w->have;
-    bits_store(w->at, w->window);
-    w->at += have / 8;
-    w->window >>= have & 56;
-    w->have = have % 8;
-}
-
-static void
-put_long(struct wal_points_writer *w, uint64_t v, unsigned width)
-{
-    if (width > 32) {
-        put_bits(w, v & UINT32_MAX, 32);
-        v >>= 32;
-        width -= 32;
-    }
-    put_bits(w, v & bits_mask(width), width);
-}
-
 /* How many bits, less one, in six bits; then these. */
 static void
 put_sized(struct wal_points_writer *w, int64_t v)
 {
     uint64_t z = varint_zigzag(v);
 
-    put_bits(w, bits_of(z) - 1, 6);
-    put_long(w, z, bits_of(z));
-}
-
-/* Room for 'size' bytes and what a store touches behind them. */
-static bool
-make_room(struct wal_points_writer *w, size_t size)
-{
-    struct buf *b = &w->record;
-
-    if (w->at != NULL)
-        b->size = (size_t)(w->at - b->data);
-    size += ENTRY_BYTES + sizeof w->window;
-    w->at = buf_reserve(b, size);
-    if (w->at == NULL) {
-        w->end = NULL;
-        return false;
-    }
-    w->end = b->data + b->cap - ENTRY_BYTES - sizeof w->window;
-    return true;
+    bits_put(&w->out, bits_of(z) - 1, 6);
+    bits_put_long(&w->out, z, bits_of(z));
 }
 
 void
 wal_points_begin(struct wal_points_writer *w, unsigned bucket)
 {
     buf_clear(&w->record);
-    w->at = NULL;
-    w->window = 0;
-    w->have = 0;
-    state_init(&w->state);
     buf_put_u8(&w->record, (uint8_t)bucket);
-    (void)make_room(w, RECORD_BYTES);
+    w->out = bits_out_of(&w->record);
+    state_init(&w->state);
 }
 
 /* As many bytes as the last one has, which are the same or follow; then the
@@ -197,11 +151,12 @@ put_tsuid(struct wal_points_writer *w, struct slice tsuid)
 {
     struct wal_points_state *s = &w->state;
 
-    put_bits(w, tsuid.size, 16);
+    bits_put(&w->out, tsuid.size, 16);
     for (size_t i = 0; i < tsuid.size; i++) {
         bool same = i < s->tsuid_size && s->tsuid[i] == tsuid.data[i];
 
-        put_bits(w, same ? 1 : (uint64_t)tsuid.data[i] << 1, same ? 1 : 9);
+        bits_put(&w->out, same ? 1 : (uint64_t)tsuid.data[i] << 1,
+                 same ? 1 : 9);
     }
     memcpy(s->tsuid, tsuid.data, tsuid.size);
     s->tsuid_size = (uint16_t)tsuid.size;
@@ -212,7 +167,7 @@ put_time(struct wal_points_writer *w, int64_t late_ms)
 {
     bool seconds = late_ms % 1000 == 0;
 
-    put_bits(w, seconds, 1);
+    bits_put(&w->out, seconds, 1);
     put_sized(w, seconds ? late_ms / 1000 : late_ms);
 }
 
@@ -250,9 +205,9 @@ kind_of_double(double d, unsigned last, int64_t *out)
 static __attribute__((noinline)) void
 put_large(struct wal_points_writer *w, uint64_t z)
 {
-    put_bits(w, UINT64_C(1) << RICE_MAX, RICE_MAX + 1);
-    put_bits(w, bits_of(z) - 1, 6);
-    put_long(w, z, bits_of(z));
+    bits_put(&w->out, UINT64_C(1) << RICE_MAX, RICE_MAX + 1);
+    bits_put(&w->out, bits_of(z) - 1, 6);
+    bits_put_long(&w->out, z, bits_of(z));
     learn(&w->state, z);
 }
 
@@ -268,7 +223,8 @@ put_value(struct wal_points_writer *w, int64_t v, unsigned hole)
     if (quotient + 1 < RICE_MAX && low <= 32) {
         unsigned zeros = (unsigned)quotient + (quotient >= hole);
 
-        put_bits(w, ((z & bits_mask(low)) << 1 | 1) << zeros, zeros + 1 + low);
+        bits_put(&w->out, ((z & bits_mask(low)) << 1 | 1) << zeros,
+                 zeros + 1 + low);
         learn(s, z);
     } else {
         put_large(w, z);
@@ -291,10 +247,10 @@ put_flags(struct wal_points_writer *w, uint32_t id, struct slice tsuid,
     if (ts_ms != expected_time(s))
         flags |= FLAG_TIME;
     if (!s->first && s->kind != WAL_DOUBLE)
-        put_bits(w, UINT64_C(1) << escape_of(s), escape_of(s) + 1);
+        bits_put(&w->out, UINT64_C(1) << escape_of(s), escape_of(s) + 1);
     else if (!s->first)
-        put_bits(w, 1, 1);
-    put_bits(w, flags, 4);
+        bits_put(&w->out, 1, 1);
+    bits_put(&w->out, flags, 4);
     if (by != 0)
         put_sized(w, by);
     if (tsuid.size > 0)
@@ -302,7 +258,7 @@ put_flags(struct wal_points_writer *w, uint32_t id, struct slice tsuid,
     if ((flags & FLAG_TIME) != 0)
         put_time(w, (int64_t)((uint64_t)ts_ms - (uint64_t)expected_time(s)));
     if (kind != s->kind) {
-        put_bits(w, kind, 4);
+        bits_put(&w->out, kind, 4);
         set_kind(s, kind);
     }
     s->run = 0;
@@ -316,7 +272,7 @@ add_otherwise(struct wal_points_writer *w, uint32_t id, struct slice tsuid,
     unsigned kind = WAL_INT, hole = NO_HOLE;
     int64_t v = p->v.i;
 
-    if ((w->at >= w->end || tsuid.size > 0) && !make_room(w, 2 * tsuid.size))
+    if (!bits_room(&w->out, ENTRY_BITS + 9 * tsuid.size))
         return;
     if (p->is_float)
         kind = kind_of_double(p->v.d, s->decimal, &v);
@@ -324,12 +280,12 @@ add_otherwise(struct wal_points_writer *w, uint32_t id, struct slice tsuid,
         p->ts_ms != expected_time(s) || kind != s->kind)
         put_flags(w, id, tsuid, p->ts_ms, kind);
     else if (kind == WAL_DOUBLE)
-        put_bits(w, 0, 1);
+        bits_put(&w->out, 0, 1);
     else
         hole = escape_of(s);
     came(s, id, p->ts_ms);
     if (kind == WAL_DOUBLE)
-        put_long(w, (uint64_t)v, 64);
+        bits_put_long(&w->out, (uint64_t)v, 64);
     else
         put_value(w, v, hole);
 }
@@ -343,7 +299,7 @@ wal_points_add(struct wal_points_writer *w, uint32_t id, struct slice tsuid,
 
     if (id == expected_id(s) && p->ts_ms == expected_time(s) && !s->first &&
         !p->is_float && s->kind == WAL_INT && tsuid.size == 0 &&
-        w->at < w->end) {
+        w->record.cap - w->record.size > ENTRY_BITS / 8 + 17) {
         unsigned hole = escape_of(s);
 
         came(s, id, p->ts_ms);
@@ -356,8 +312,8 @@ wal_points_add(struct wal_points_writer *w, uint32_t id, struct slice tsuid,
 struct slice
 wal_points_end(struct wal_points_writer *w)
 {
-    if (w->at != NULL)
-        w->record.size = (size_t)(w->at - w->record.data) + (w->have > 0);
+    if (!w->record.failed)
+        bits_out_done(&w->out);
     return buf_slice(&w->record);
 }
 

@@ -48,10 +48,8 @@ struct wal_points_state {
 /* -- writing: begin, add..., end ------------------------------------------- */
 
 struct wal_points_writer {
-    struct buf record; /* failed: there was no memory */
-    uint8_t *at, *end; /* its next byte, and up to where that may be */
-    uint64_t window;   /* what is not yet a byte */
-    unsigned have;     /* bits of it */
+    struct buf record;   /* failed: there was no memory */
+    struct bits_out out; /* to it */
     struct wal_points_state state;
 };
 
