@@ -384,8 +384,6 @@ read_bucket(struct task *t, struct store_scan **scan)
         status = add_row(t, &row);
         if (++rows % ROWS_BETWEEN_CHECKS == 0 && status == ST_OK)
             status = check_limits(t);
-        if (t->len > 0)
-            store_scan_expect(*scan, t->series[expected_series(t)].tsuid);
     }
     closed =
         store_scan_close(scan, &t->counts, status == ST_OK ? &t->error : NULL);

@@ -221,10 +221,6 @@ MUST_CHECK enum status store_scans_open(struct store *s,
                                         size_t len, struct store_scan **out,
                                         struct error *e);
 bool store_scan_next(struct store_scan *scan, struct store_row *row);
-/* The next row may be of this series, of which the scan has lent a row before,
- * as of every span's series in turn: then less has to be looked at, and the row
- * has this very slice, which must live as long as the scan.  Empty: none is. */
-void store_scan_expect(struct store_scan *scan, struct slice tsuid);
 MUST_CHECK enum status store_scan_close(struct store_scan **scan,
                                         struct scan_counts *counts,
                                         struct error *e);

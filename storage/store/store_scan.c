@@ -32,10 +32,8 @@ struct store_scan {
     struct slice block;
     uint32_t span, block_base; /* of the row, and of the block in it */
     struct slice tsuid;        /* of the row that the iterator stands on */
-    struct slice predicted_tsuid;
-    struct slice matched_prediction; /* of the iterator's row; or empty */
-    uint32_t from_row, to_row;       /* the range's first and last row */
-    uint8_t end[ROW_KEY_MAX];        /* behind all its rows */
+    uint32_t from_row, to_row; /* the range's first and last row */
+    uint8_t end[ROW_KEY_MAX];  /* behind all its rows */
     size_t end_size;
     uint32_t seek_base;
     size_t seek_at; /* of spec.series, for SCAN_SEEKS */
@@ -156,35 +154,6 @@ is_behind(const struct store_scan *scan, struct slice key)
     return slice_cmp(key, slice_of(scan->end, scan->end_size)) >= 0;
 }
 
-/* Is it a row of the series that is expected?  A mask took one of another time,
- * and the range of times is all that masks say of them. */
-static bool
-is_predicted(const struct store_scan *scan, struct slice key)
-{
-    struct slice tsuid = scan->predicted_tsuid;
-    size_t at = base_at(scan), width = scan->spec.metric.size;
-    uint32_t span;
-
-    if (tsuid.size == 0 || key.size != at - width + tsuid.size + 4)
-        return false;
-    span = (uint32_t)key_get_uint(key.data + at, 4);
-    return memcmp(key.data, scan->end, at) == 0 && span >= scan->from_row &&
-           span <= scan->to_row &&
-           span == key_span_base(&scan->s->layout, span) &&
-           memcmp(key.data + at + 4, tsuid.data + width, tsuid.size - width) ==
-               0;
-}
-
-static bool
-matches(struct store_scan *scan, struct slice key)
-{
-    bool predicted = is_predicted(scan, key);
-
-    scan->matched_prediction =
-        predicted ? scan->predicted_tsuid : (struct slice){ NULL, 0 };
-    return predicted || mask_set_match(scan->spec.masks, key);
-}
-
 /* From a key on which the iterator stands to the next one that a mask takes: by
  * steps, or by hints. */
 static void
@@ -196,7 +165,7 @@ advance_by_masks(struct store_scan *scan)
         struct slice key = kv_iter_key(scan->it);
         size_t size;
 
-        if (matches(scan, key))
+        if (mask_set_match(scan->spec.masks, key))
             return;
         if (is_behind(scan, key)) {
             scan->on_key = false;
@@ -299,18 +268,12 @@ begin_row(struct store_scan *scan)
 {
     const struct key_layout *layout = &scan->s->layout;
     struct slice key = kv_iter_key(scan->it);
-    enum status status = ST_OK;
     unsigned salt;
+    enum status status =
+        key_row_parse(layout, key, &salt, &scan->span, scan->engine_tsuid,
+                      &scan->tsuid.size, &scan->error);
 
-    if (scan->matched_prediction.size > 0) {
-        scan->tsuid = scan->matched_prediction;
-        scan->span = (uint32_t)key_get_uint(key.data + base_at(scan), 4);
-    } else {
-        scan->tsuid.data = scan->engine_tsuid;
-        status =
-            key_row_parse(layout, key, &salt, &scan->span, scan->engine_tsuid,
-                          &scan->tsuid.size, &scan->error);
-    }
+    scan->tsuid.data = scan->engine_tsuid;
     if (status == ST_OK)
         status = row_hours_begin(layout, scan->span, kv_iter_value(scan->it),
                                  &scan->hours, &scan->error);
@@ -480,13 +443,6 @@ store_scan_next(struct store_scan *scan, struct store_row *row)
         take_head(scan, row);
     scan->counts.rows++;
     return true;
-}
-
-void
-store_scan_expect(struct store_scan *scan, struct slice tsuid)
-{
-    OBJ_CHECK(scan, SCAN_MAGIC);
-    scan->predicted_tsuid = tsuid;
 }
 
 enum status

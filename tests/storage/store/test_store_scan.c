@@ -217,51 +217,6 @@ START_TEST(copies_of_open_rows_are_limited)
 }
 END_TEST
 
-/* Rightly or not: the rows are the same. */
-static void
-check_expecting(struct scans *a, struct scans *b, size_t bucket,
-                uint64_t *state)
-{
-    size_t len = a->specs[bucket].series_len;
-    struct store_row x, y;
-
-    while (store_scan_next(a->scans[bucket], &x)) {
-        ck_assert(store_scan_next(b->scans[bucket], &y));
-        ck_assert(slice_eq(x.tsuid, y.tsuid) && slice_eq(x.block, y.block));
-        ck_assert_uint_eq(x.base, y.base);
-        ck_assert_uint_eq(x.open_len, y.open_len);
-        store_scan_expect(b->scans[bucket],
-                          harness_random(state) % 4 == 0
-                              ? (struct slice){ NULL, 0 }
-                              : a->listed[bucket][harness_random(state) % len]);
-    }
-    ck_assert(!store_scan_next(b->scans[bucket], &y));
-}
-
-START_TEST(expecting_changes_no_row)
-{
-    struct store *s = some_store(NULL);
-    uint64_t state = harness_seed(3);
-    static struct scans a, b;
-
-    for (unsigned i = 0; i < SERIES; i++)
-        for (unsigned k = 1; k < 6; k++)
-            put(s, i, T0 + k * HOUR_MS);
-    ck_assert_int_eq(store_flush(s, &e), ST_OK);
-    for (unsigned i = 0; i < SERIES; i += 2)
-        put(s, i, T0 + 3 * HOUR_MS + i % 4 * 1000);
-    for (size_t w = 0; w < 3; w++) {
-        all_buckets(s, ways[w], &a);
-        all_buckets(s, ways[w], &b);
-        for (size_t i = 0; i < a.len; i++)
-            check_expecting(&a, &b, i, &state);
-        end_scans(&a);
-        end_scans(&b);
-    }
-    ck_assert_int_eq(store_close(&s, &e), ST_OK);
-}
-END_TEST
-
 /* What becomes of a series, i % KINDS; the first two have a block summary. */
 enum kind { FLUSHED, IN_ORDER, OUT_OF_ORDER, FLUSHED_AND_OPEN, KINDS };
 
@@ -358,8 +313,7 @@ START_TEST(finds_the_last_point_of_years)
 }
 END_TEST
 
-TEST_MAIN("store_scan", TEST(expecting_changes_no_row),
-          TEST(buckets_share_what_reads_the_engine),
+TEST_MAIN("store_scan", TEST(buckets_share_what_reads_the_engine),
           TEST(copies_of_open_rows_are_limited),
           TEST(each_sees_what_was_there_at_the_opening),
           TEST(open_rows_have_summaries), TEST(finds_the_last_point_of_years))
