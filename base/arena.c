@@ -75,20 +75,17 @@ free_chunk(struct chunk *c)
 void
 arena_free(struct arena **ap)
 {
-    struct arena *a = *ap;
+    struct arena *a = OBJ_TAKE(ap, ARENA_MAGIC);
 
-    *ap = NULL;
     if (a == NULL)
         return;
-    OBJ_CHECK(a, ARENA_MAGIC);
     while (a->chunks != NULL) {
         struct chunk *c = a->chunks;
 
         a->chunks = c->next;
         free_chunk(c);
     }
-    OBJ_CLEAR(a);
-    free(a);
+    OBJ_FREE(a);
 }
 
 static bool

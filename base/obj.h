@@ -23,6 +23,18 @@
 
 #define OBJ_CHECK(p, m) INSIST((p) != NULL && (p)->magic == (m))
 
+/* Takes a handle from its owner's variable, for its destructor; NULL when there
+ * is none. */
+#define OBJ_TAKE(owner, m)                              \
+    ({                                                  \
+        __typeof__(*(owner)) taken_ = *(owner);         \
+        *(owner) = NULL;                                \
+        INSIST(taken_ == NULL || taken_->magic == (m)); \
+        taken_;                                         \
+    })
+/* The end of a destructor. */
+#define OBJ_FREE(p) (OBJ_CLEAR(p), free(p))
+
 static inline _Noreturn void
 insist_failed(const char *what, const char *file, int line, const char *func)
 {

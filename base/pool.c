@@ -105,12 +105,10 @@ pool_new(size_t threads)
 void
 pool_free(struct pool **pp)
 {
-    struct pool *p = *pp;
+    struct pool *p = OBJ_TAKE(pp, POOL_MAGIC);
 
-    *pp = NULL;
     if (p == NULL)
         return;
-    OBJ_CHECK(p, POOL_MAGIC);
     lock_take(&p->lock);
     p->stopping = true;
     cond_broadcast(&p->work);
@@ -121,8 +119,7 @@ pool_free(struct pool **pp)
     cond_fini(&p->work);
     lock_fini(&p->lock);
     free(p->threads);
-    OBJ_CLEAR(p);
-    free(p);
+    OBJ_FREE(p);
 }
 
 void

@@ -507,7 +507,6 @@ daemon_stop(struct daemon **dp, struct error *e)
     auth_close(&a->auth);
     rollups_close(&d->rollups);
     limits_free(&a->limits);
-    OBJ_CLEAR(d);
-    free(d);
+    OBJ_FREE(d);
     return st;
 }

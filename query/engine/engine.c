@@ -67,15 +67,12 @@ engine_open(struct store *s, struct uid_table *u, struct series_directory *d,
 void
 engine_close(struct engine **ep)
 {
-    struct engine *en = *ep;
+    struct engine *en = OBJ_TAKE(ep, ENGINE_MAGIC);
 
-    *ep = NULL;
     if (en == NULL)
         return;
-    OBJ_CHECK(en, ENGINE_MAGIC);
     pool_free(&en->pool);
-    OBJ_CLEAR(en);
-    free(en);
+    OBJ_FREE(en);
 }
 
 /* What takes less is done before another thread would have woken up. */

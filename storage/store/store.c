@@ -179,8 +179,7 @@ store_destroy(struct store *s)
     lock_fini(&s->write_lock);
     lock_fini(&s->flush_lock);
     free(s->dir);
-    OBJ_CLEAR(s);
-    free(s);
+    OBJ_FREE(s);
 }
 
 enum status

@@ -464,7 +464,6 @@ store_scan_close(struct store_scan **sp, struct scan_counts *counts,
     if (counts != NULL)
         *counts = scan->counts;
     arena_free(&scan->arena);
-    OBJ_CLEAR(scan);
-    free(scan);
+    OBJ_FREE(scan);
     return status != ST_OK ? status : closed;
 }

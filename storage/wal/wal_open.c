@@ -80,8 +80,7 @@ wal_free(struct wal **ref) NO_TS_CHECK
     cond_fini(&j->changed);
     lock_fini(&j->lock);
     lock_fini(&j->note_lock);
-    OBJ_CLEAR(j);
-    free(j);
+    OBJ_FREE(j);
 }
 
 enum status

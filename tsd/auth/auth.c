@@ -213,13 +213,11 @@ auth_open(const char *path, struct auth **out, struct error *e)
 void
 auth_close(struct auth **ap)
 {
-    struct auth *a = *ap;
+    struct auth *a = OBJ_TAKE(ap, AUTH_MAGIC);
     struct auth_table *table;
 
-    *ap = NULL;
     if (a == NULL)
         return;
-    OBJ_CHECK(a, AUTH_MAGIC);
     auth_stop_thread(a);
     lock_take(&a->lock);
     table = a->table;
@@ -230,8 +228,7 @@ auth_close(struct auth **ap)
     lock_fini(&a->lock);
     free(a->path);
     gnutls_memset(a->key, 0, sizeof a->key);
-    OBJ_CLEAR(a);
-    free(a);
+    OBJ_FREE(a);
 }
 
 /* -- guesses --------------------------------------------------------------- */

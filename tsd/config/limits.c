@@ -77,16 +77,13 @@ limits_new(const struct settings *s, const struct clock *c)
 void
 limits_free(struct limits **lp) NO_TS_CHECK
 {
-    struct limits *l = *lp;
+    struct limits *l = OBJ_TAKE(lp, LIMITS_MAGIC);
 
-    *lp = NULL;
     if (l == NULL)
         return;
-    OBJ_CHECK(l, LIMITS_MAGIC);
     list_fini(&l->list);
     lock_fini(&l->lock);
-    OBJ_CLEAR(l);
-    free(l);
+    OBJ_FREE(l);
 }
 
 /* One of those who come when the interval has passed reads; the others go on

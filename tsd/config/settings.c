@@ -122,19 +122,16 @@ settings_new(void)
 void
 settings_free(struct settings **cp)
 {
-    struct settings *c = *cp;
+    struct settings *c = OBJ_TAKE(cp, SETTINGS_MAGIC);
 
-    *cp = NULL;
     if (c == NULL)
         return;
-    OBJ_CHECK(c, SETTINGS_MAGIC);
     for (size_t i = 0; i < c->len; i++) {
         free(c->pairs[i].key);
         free(c->pairs[i].value);
     }
     free(c->pairs);
-    OBJ_CLEAR(c);
-    free(c);
+    OBJ_FREE(c);
 }
 
 void

@@ -546,8 +546,7 @@ listener_close(struct listener **l)
     loop_fini(&x->loop);
     if (x->reserve >= 0)
         (void)close(x->reserve);
-    OBJ_CLEAR(x);
-    free(x);
+    OBJ_FREE(x);
     *l = NULL;
 }
 

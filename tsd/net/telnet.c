@@ -351,8 +351,7 @@ telnet_stop(struct telnet **t, unsigned drain_ms)
     for (unsigned i = 0; i < x->loops_len; i++)
         free_loop(&x->loops[i]);
     free(x->loops);
-    OBJ_CLEAR(x);
-    free(x);
+    OBJ_FREE(x);
     *t = NULL;
 }
 

@@ -308,12 +308,10 @@ tls_start(const struct tls_options *o, struct tls **out, struct error *e)
 void
 tls_stop(struct tls **tp, unsigned drain_ms)
 {
-    struct tls *t = *tp;
+    struct tls *t = OBJ_TAKE(tp, TLS_MAGIC);
 
-    *tp = NULL;
     if (t == NULL)
         return;
-    OBJ_CHECK(t, TLS_MAGIC);
     for (unsigned i = 0; i < t->loops_len; i++)
         loop_ask_to_stop(&t->loops[i].loop, drain_ms);
     for (unsigned i = 0; i < t->loops_len; i++)
@@ -329,6 +327,5 @@ tls_stop(struct tls **tp, unsigned drain_ms)
         gnutls_priority_deinit(t->priority);
     free(t->cert);
     free(t->key);
-    OBJ_CLEAR(t);
-    free(t);
+    OBJ_FREE(t);
 }

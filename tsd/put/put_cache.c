@@ -96,8 +96,7 @@ put_cache_free(struct put_cache **cp)
         return;
     put_cache_clear(c);
     rwlock_fini(&c->lock);
-    OBJ_CLEAR(c);
-    free(c);
+    OBJ_FREE(c);
 }
 
 void

@@ -72,18 +72,15 @@ free_entry(struct query_entry *e)
 void
 queries_free(struct queries **qp) NO_TS_CHECK
 {
-    struct queries *q = *qp;
+    struct queries *q = OBJ_TAKE(qp, QUERIES_MAGIC);
 
-    *qp = NULL;
     if (q == NULL)
         return;
-    OBJ_CHECK(q, QUERIES_MAGIC);
     INSIST(q->running == NULL);
     for (size_t i = 0; i < QUERIES_COMPLETED; i++)
         free_entry(q->completed[i]);
     lock_fini(&q->lock);
-    OBJ_CLEAR(q);
-    free(q);
+    OBJ_FREE(q);
 }
 
 static char *

@@ -41,15 +41,12 @@ annotations_open(struct store *s, struct annotations **out, struct error *e)
 void
 annotations_close(struct annotations **ap)
 {
-    struct annotations *a = *ap;
+    struct annotations *a = OBJ_TAKE(ap, ANNOTATIONS_MAGIC);
 
-    *ap = NULL;
     if (a == NULL)
         return;
-    OBJ_CHECK(a, ANNOTATIONS_MAGIC);
     lock_fini(&a->lock);
-    OBJ_CLEAR(a);
-    free(a);
+    OBJ_FREE(a);
 }
 
 int64_t

@@ -43,15 +43,12 @@ metas_open(struct store *s, struct uid_table *u, struct series_directory *d,
 void
 metas_close(struct metas **mp)
 {
-    struct metas *m = *mp;
+    struct metas *m = OBJ_TAKE(mp, METAS_MAGIC);
 
-    *mp = NULL;
     if (m == NULL)
         return;
-    OBJ_CHECK(m, METAS_MAGIC);
     lock_fini(&m->lock);
-    OBJ_CLEAR(m);
-    free(m);
+    OBJ_FREE(m);
 }
 
 struct meta

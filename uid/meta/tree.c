@@ -40,15 +40,12 @@ trees_open(struct store *s, struct trees **out)
 void
 trees_close(struct trees **tp)
 {
-    struct trees *t = *tp;
+    struct trees *t = OBJ_TAKE(tp, TREES_MAGIC);
 
-    *tp = NULL;
     if (t == NULL)
         return;
-    OBJ_CHECK(t, TREES_MAGIC);
     lock_fini(&t->lock);
-    OBJ_CLEAR(t);
-    free(t);
+    OBJ_FREE(t);
 }
 
 const char *

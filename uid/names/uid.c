@@ -136,17 +136,14 @@ uid_open(struct store *s, const struct uid_options *o, struct uid_table **out,
 void
 uid_close(struct uid_table **up)
 {
-    struct uid_table *u = *up;
+    struct uid_table *u = OBJ_TAKE(up, UID_MAGIC);
 
-    *up = NULL;
     if (u == NULL)
         return;
-    OBJ_CHECK(u, UID_MAGIC);
     uid_cache_free(&u->cache);
     lock_fini(&u->lock);
     free(u->specials);
-    OBJ_CLEAR(u);
-    free(u);
+    OBJ_FREE(u);
 }
 
 /* -- find ---------------------------------------------------------------- */

@@ -202,8 +202,7 @@ uid_cache_free(struct uid_cache **cp)
     uid_cache_clear(c);
     for (size_t i = 0; i < 2 * c->shards_len; i++)
         lock_fini(&c->shards[i].lock);
-    OBJ_CLEAR(c);
-    free(c);
+    OBJ_FREE(c);
 }
 
 bool

@@ -81,17 +81,14 @@ series_open(struct store *s, struct uid_table *u, struct series_directory **out,
 void
 series_close(struct series_directory **dp)
 {
-    struct series_directory *d = *dp;
+    struct series_directory *d = OBJ_TAKE(dp, SERIES_MAGIC);
 
-    *dp = NULL;
     if (d == NULL)
         return;
-    OBJ_CHECK(d, SERIES_MAGIC);
     series_index_free(&d->index);
     tagk_sets_free(&d->tagk_sets);
     lock_fini(&d->lock);
-    OBJ_CLEAR(d);
-    free(d);
+    OBJ_FREE(d);
 }
 
 void

@@ -131,8 +131,7 @@ free_list(struct index_list *l)
     buf_fini(&l->keys);
     buf_fini(&l->ends);
     free(l->tagk_sets);
-    OBJ_CLEAR(l);
-    free(l);
+    OBJ_FREE(l);
 }
 
 static void
@@ -176,19 +175,16 @@ clear_list(struct series_index *x, struct slot *s) REQUIRES(x->lock)
 void
 series_index_free(struct series_index **xp)
 {
-    struct series_index *x = *xp;
+    struct series_index *x = OBJ_TAKE(xp, INDEX_MAGIC);
 
-    *xp = NULL;
     if (x == NULL)
         return;
-    OBJ_CHECK(x, INDEX_MAGIC);
     lock_take(&x->lock);
     for (size_t i = 0; i < SLOTS; i++)
         clear_list(x, &x->slots[i]);
     unlock(x);
     lock_fini(&x->lock);
-    OBJ_CLEAR(x);
-    free(x);
+    OBJ_FREE(x);
 }
 
 /* The metric's slot, or NULL. */

@@ -48,12 +48,10 @@ tagk_sets_new(const struct key_layout *widths)
 void
 tagk_sets_free(struct tagk_sets **sp)
 {
-    struct tagk_sets *s = *sp;
+    struct tagk_sets *s = OBJ_TAKE(sp, TAGK_SETS_MAGIC);
 
-    *sp = NULL;
     if (s == NULL)
         return;
-    OBJ_CHECK(s, TAGK_SETS_MAGIC);
     lock_take(&s->lock);
     for (size_t i = 0; i < s->table.len; i++)
         free(s->nodes[i]);
@@ -61,8 +59,7 @@ tagk_sets_free(struct tagk_sets **sp)
     table_fini(&s->table);
     lock_drop(&s->lock);
     lock_fini(&s->lock);
-    OBJ_CLEAR(s);
-    free(s);
+    OBJ_FREE(s);
 }
 
 struct slice

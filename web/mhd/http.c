@@ -69,8 +69,7 @@ http_request_free(struct http_request *r)
     http_reply_fini(&r->reply);
     http_mhd_response_free(r->response);
     arena_free(&r->arena);
-    OBJ_CLEAR(r);
-    free(r);
+    OBJ_FREE(r);
     http_one_less(s, &s->active);
 }
 
@@ -242,8 +241,7 @@ server_free(struct http_server *s)
     free(s->routes);
     cond_fini(&s->quiet);
     lock_fini(&s->lock);
-    OBJ_CLEAR(s);
-    free(s);
+    OBJ_FREE(s);
 }
 
 static enum status
@@ -314,12 +312,10 @@ http_drain(struct http_server *s, atomic_size_t *count, unsigned ms)
 void
 http_server_stop(struct http_server **sp, unsigned drain_ms)
 {
-    struct http_server *s = *sp;
+    struct http_server *s = OBJ_TAKE(sp, HTTP_SERVER_MAGIC);
 
-    *sp = NULL;
     if (s == NULL)
         return;
-    OBJ_CHECK(s, HTTP_SERVER_MAGIC);
     atomic_store(&s->stopping, true);
     http_drain(s, &s->active, drain_ms);
     atomic_store(&s->aborting, true);

@@ -317,13 +317,11 @@ http_conn_find(struct http_server *s, int fd)
 void
 http_conn_end(struct http_conn **cp, bool tell)
 {
-    struct http_conn *c = *cp;
+    struct http_conn *c = OBJ_TAKE(cp, HTTP_CONN_MAGIC);
     struct http_server *s;
 
-    *cp = NULL;
     if (c == NULL)
         return;
-    OBJ_CHECK(c, HTTP_CONN_MAGIC);
     s = c->server;
     lock_take(&s->conns.lock);
     if ((size_t)c->fd < s->conns.len && s->conns.by_fd[c->fd] == c)
@@ -332,6 +330,5 @@ http_conn_end(struct http_conn **cp, bool tell)
     atomic_fetch_sub(&s->conns.open, 1);
     if (tell && s->o.closed != NULL)
         s->o.closed(s->o.closed_ctx, c->cookie);
-    OBJ_CLEAR(c);
-    free(c);
+    OBJ_FREE(c);
 }

@@ -85,19 +85,16 @@ tree_plan_new(const struct tree *tree, struct tree_plan **out, struct error *e)
 void
 tree_plan_free(struct tree_plan **pp)
 {
-    struct tree_plan *p = *pp;
+    struct tree_plan *p = OBJ_TAKE(pp, PLAN_MAGIC);
 
-    *pp = NULL;
     if (p == NULL)
         return;
-    OBJ_CHECK(p, PLAN_MAGIC);
     for (size_t i = 0; i < p->tree->rules_len; i++) {
         regexp_free(&p->steps[i].regex);
         regexp_free(&p->steps[i].separator);
     }
     free(p->steps);
-    OBJ_CLEAR(p);
-    free(p);
+    OBJ_FREE(p);
 }
 
 /* -- what is said ---------------------------------------------------------- */
