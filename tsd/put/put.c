@@ -18,58 +18,7 @@
 
 #define PATH_MAGIC   FOURCC('P', 'U', 'T', 'P')
 #define BATCH_MAGIC  FOURCC('P', 'U', 'T', 'B')
-#define SPARES_MAX   8
 #define NOT_QUICK_US 1000000
-#define SCRATCH_KEPT ((size_t)256 << 10)
-
-static struct put_batch *
-take_spare(struct put_path *p)
-{
-    struct put_batch *b;
-
-    lock_take(&p->lock);
-    b = p->spare;
-    if (b != NULL) {
-        p->spare = b->next_spare;
-        p->spare_len--;
-    }
-    lock_drop(&p->lock);
-    return b;
-}
-
-/* False when there are enough. */
-static bool
-keep_spare(struct put_path *p, struct put_batch *b)
-{
-    bool keep;
-
-    lock_take(&p->lock);
-    keep = p->spare_len < SPARES_MAX;
-    if (keep) {
-        b->next_spare = p->spare;
-        p->spare = b;
-        p->spare_len++;
-    }
-    lock_drop(&p->lock);
-    return keep;
-}
-
-static void
-fini_scratch(struct put_batch *b)
-{
-    buf_fini(&b->text);
-    buf_fini(&b->why);
-    buf_fini(&b->tags);
-    buf_fini(&b->added_value);
-    buf_fini(&b->tsuids);
-}
-
-static void
-free_batch(struct put_batch *b)
-{
-    fini_scratch(b);
-    free(b);
-}
 
 struct put_path *
 put_path_new(struct store *s, struct series_directory *d, struct uid_table *u,
@@ -78,7 +27,6 @@ put_path_new(struct store *s, struct series_directory *d, struct uid_table *u,
     struct put_path *p = mem_new(sizeof *p);
 
     p->magic = PATH_MAGIC;
-    lock_init(&p->lock);
     p->store = s;
     p->directory = d;
     p->uids = u;
@@ -101,9 +49,6 @@ put_path_free(struct put_path **p)
         return;
     OBJ_CHECK(*p, PATH_MAGIC);
     put_cache_free(&(*p)->cache);
-    for (struct put_batch *b; (b = take_spare(*p)) != NULL;)
-        free_batch(b);
-    lock_fini(&(*p)->lock);
     free((*p)->header_tag);
     OBJ_CLEAR(*p);
     free(*p);
@@ -155,42 +100,38 @@ put_path_header_tag(const struct put_path *p)
 
 /* -- batches --------------------------------------------------------------- */
 
-/* Batches are large, and every request needs one, so some are kept. */
+/* Batches are large, and every request needs one: their columns are not
+ * cleared. */
 struct put_batch *
 put_batch_new(struct put_path *p, put_failed *failed, void *ctx)
 {
-    struct put_batch *b;
+    struct put_batch *b = mem_resize(NULL, 1, sizeof *b);
 
     OBJ_CHECK(p, PATH_MAGIC);
-    b = take_spare(p);
-    if (b == NULL)
-        b = mem_new(sizeof *b);
+    memset(b, 0, offsetof(struct put_batch, keys));
     b->magic = BATCH_MAGIC;
     b->path = p;
     b->failed = failed;
     b->ctx = ctx;
-    b->peer_text = NULL;
-    b->peer = NULL;
-    b->extra_key = b->extra_value = slice_of(NULL, 0);
-    b->lsn = b->committed = 0;
-    b->len = b->out_len = 0;
-    b->looked_up = false;
     return b;
 }
 
 void
-put_batch_free(struct put_batch **b)
+put_batch_free(struct put_batch **bp)
 {
-    if (*b == NULL)
+    struct put_batch *b = *bp;
+
+    *bp = NULL;
+    if (b == NULL)
         return;
-    OBJ_CHECK(*b, BATCH_MAGIC);
-    OBJ_CLEAR(*b);
-    /* One huge point must not be remembered for ever. */
-    if ((*b)->text.cap + (*b)->why.cap + (*b)->tsuids.cap > SCRATCH_KEPT)
-        fini_scratch(*b);
-    if (!keep_spare((*b)->path, *b))
-        free_batch(*b);
-    *b = NULL;
+    OBJ_CHECK(b, BATCH_MAGIC);
+    buf_fini(&b->text);
+    buf_fini(&b->why);
+    buf_fini(&b->tags);
+    buf_fini(&b->added_value);
+    buf_fini(&b->tsuids);
+    OBJ_CLEAR(b);
+    free(b);
 }
 
 void

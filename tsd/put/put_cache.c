@@ -199,7 +199,9 @@ put_cache_find(struct put_cache *c, const struct put_key *keys, size_t len,
     for (size_t i = 0; i < len && c->len == 0; i++)
         refs[i] = SERIES_REF_NONE;
     for (size_t i = 0; i < len && c->len > 0;) {
-        size_t n = len - i < AT_ONCE ? len - i : AT_ONCE;
+        /* A caller without a guess has one after its first key. */
+        size_t most = guess->last == 0 ? 1 : AT_ONCE;
+        size_t n = len - i < most ? len - i : most;
         size_t hits = find_as_before(c, keys + i, n, refs + i, guess);
 
         if (hits < n)

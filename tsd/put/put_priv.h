@@ -7,7 +7,6 @@
 #define TSD_PUT_PUT_PRIV_H
 
 #include "base/latency.h"
-#include "base/lock.h"
 #include "tsd/put/put.h"
 #include "tsd/put/put_tags.h"
 
@@ -26,15 +25,11 @@ struct put_path {
         _Atomic uint64_t count; /* since the last line of the log */
     } rejected[PUT_FAULTS];
     _Atomic int64_t quick_again_us;
-    struct lock lock; /* a leaf */
-    struct put_batch *spare GUARDED_BY(lock);
-    size_t spare_len GUARDED_BY(lock);
 };
 
 struct put_batch {
     uint32_t magic;
     struct put_path *path;
-    struct put_batch *next_spare;
     put_failed *failed;
     void *ctx;
     const char *peer_text;
@@ -44,10 +39,13 @@ struct put_batch {
     struct slice added_key;              /* of the rollup at hand; or NULL */
     struct buf added_value;
     uint64_t lsn, committed;
+    struct put_guess guess;
+    bool looked_up;
+    size_t len, entries_len, out_len; /* of the columns below */
+    struct buf tsuids;
 
     /* What was added.  Not 'ready': its key is not one for the cache (the key
      * of such a line is the whole line). */
-    size_t len;
     struct put_key keys[PUT_BATCH_MAX];
     struct point points[PUT_BATCH_MAX];
     size_t ids[PUT_BATCH_MAX];
@@ -55,19 +53,14 @@ struct put_batch {
     bool ready[PUT_BATCH_MAX];
     bool rollup[PUT_BATCH_MAX];
     series_ref refs[PUT_BATCH_MAX];
-    struct put_guess guess;
 
     /* Series that the cache does not know, of the rows named, and where their
      * TSUIDs begin and end in 'tsuids'. */
-    size_t entries_len;
     struct series_entry entries[PUT_BATCH_MAX];
     uint16_t entry_rows[PUT_BATCH_MAX];
     size_t tsuid_ends[PUT_BATCH_MAX];
-    struct buf tsuids;
 
     /* What waits for the store; 'rows' says where it stands above. */
-    bool looked_up;
-    size_t out_len;
     struct store_point out[PUT_BATCH_MAX];
     uint16_t rows[PUT_BATCH_MAX];
     bool again[PUT_BATCH_MAX]; /* its series was asked for anew */
