@@ -378,44 +378,37 @@ list_add(struct list *l, struct slice tsuid, struct slice bytes,
     return st == ST_OK ? annotation_decode(bytes, l->arena, n, e) : st;
 }
 
-/* Walks the sorted TSUIDs and the notes together, each leaping to where the
- * other is, so that the shorter of the two sets the cost. */
+/* Adds the notes of each of the sorted TSUIDs.  Those for which there is none
+ * lie between two notes, and cost no seek. */
 static enum status
 list_walk(struct kv_iter *it, const struct slice *tsuids, size_t len,
           int64_t from_ms, int64_t to_ms, struct list *l, struct error *e)
 {
     uint8_t key[ANNOTATION_KEY_MAX];
-    size_t i = 0;
-    bool on = true, placed = false;
+    struct slice tsuid = slice_of("", 0); /* on whose note the iterator is */
 
-    while (i < len) {
-        struct slice tsuid;
+    for (size_t i = 0; i < len; i++) {
         int64_t ms;
-        int c;
-        enum status st;
+        bool on;
 
-        if (!placed)
-            on = kv_iter_seek(
-                it, slice_of(key, annotation_key(tsuids[i], from_ms, key)));
+        if (i > 0 && compare_tsuids(&tsuids[i], &tsuid) < 0)
+            continue;
+        on = kv_iter_seek(
+            it, slice_of(key, annotation_key(tsuids[i], from_ms, key)));
+        for (; on_note(it, on); on = kv_iter_next(it)) {
+            enum status st =
+                annotation_key_parse(kv_iter_key(it), &tsuid, &ms, e);
+
+            if (st == ST_OK &&
+                (compare_tsuids(&tsuids[i], &tsuid) != 0 || ms > to_ms))
+                break;
+            if (st == ST_OK)
+                st = list_add(l, tsuid, kv_iter_value(it), e);
+            if (st != ST_OK)
+                return st;
+        }
         if (!on_note(it, on))
             break;
-        st = annotation_key_parse(kv_iter_key(it), &tsuid, &ms, e);
-        if (st != ST_OK)
-            return st;
-        c = compare_tsuids(&tsuids[i], &tsuid);
-        /* Behind the note's TSUID, or done with this one: the next. */
-        if (c < 0 || (c == 0 && ms > to_ms)) {
-            i++;
-            placed = i < len && compare_tsuids(&tsuids[i], &tsuid) < 0;
-            continue;
-        }
-        placed = c == 0 && ms >= from_ms;
-        if (!placed)
-            continue;
-        st = list_add(l, tsuid, kv_iter_value(it), e);
-        if (st != ST_OK)
-            return st;
-        on = kv_iter_next(it);
     }
     return ST_OK;
 }

@@ -195,34 +195,18 @@ record_given(const struct record_format *f, const void *record)
 
     for (size_t i = 0; i < f->len; i++) {
         union value v = get(&f->fields[i], record);
-        bool given = false;
+        enum record_member type = f->fields[i].type;
+        bool given = v.number != 0;
 
-        switch (f->fields[i].type) {
-        case RECORD_BOOL:
-            given = v.flag;
-            break;
-        case RECORD_BYTE:
-            given = v.byte != 0;
-            break;
-        case RECORD_INT:
-        case RECORD_UINT:
-            given = v.number != 0;
-            break;
-        case RECORD_DOUBLE:
-            given = v.bits != 0;
-            break;
-        case RECORD_TEXT:
+        if (type == RECORD_TEXT || type == RECORD_TEXT_OR_NULL)
             given = v.text.size > 0;
-            break;
         /* A null is one: it empties what is stored. */
-        case RECORD_TEXT_OR_NULL:
-            given = v.text.size > 0 || annotation_is_null(v.text);
-            break;
-        case RECORD_PAIRS:
+        if (type == RECORD_TEXT_OR_NULL && annotation_is_null(v.text))
+            given = true;
+        if (type == RECORD_PAIRS)
             given = v.pairs.has;
-            break;
-        }
-        bits |= given ? f->fields[i].bit : 0;
+        if (given)
+            bits |= f->fields[i].bit;
     }
     return bits;
 }

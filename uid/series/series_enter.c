@@ -41,56 +41,46 @@ series_read_entry(struct series_directory *d, struct slice tsuid, bool *exists,
 }
 
 /* The tag-key sets that a batch of entries counts up. */
-struct tagk_set_counts {
+struct counted {
     struct {
-        uint8_t key[SERIES_KEY_MAX];
+        uint8_t key[TAGK_SETS_KEY_MAX];
         size_t size;
-        uint64_t series;
-    } * tagk_sets;
+    } * sets;
     size_t len;
 };
 
 static void
-count_tagk_set(struct series_directory *d, struct tagk_set_counts *c,
+count_tagk_set(struct series_directory *d, struct counted *c,
                struct slice tsuid)
 {
-    uint8_t key[SERIES_KEY_MAX];
-    struct slice tagk_set = tagk_sets_key(&d->widths, tsuid, key);
+    uint8_t key[TAGK_SETS_KEY_MAX];
+    struct slice set = tagk_sets_key(&d->widths, tsuid, key);
     size_t i = 0;
 
+    tagk_sets_set(d->tagk_sets, set, tagk_sets_get(d->tagk_sets, set) + 1);
     while (i < c->len &&
-           !slice_eq(slice_of(c->tagk_sets[i].key, c->tagk_sets[i].size),
-                     tagk_set))
+           !slice_eq(slice_of(c->sets[i].key, c->sets[i].size), set))
         i++;
-    if (i == c->len) {
-        memcpy(c->tagk_sets[i].key, key, tagk_set.size);
-        c->tagk_sets[i].size = tagk_set.size;
-        c->tagk_sets[i].series = tagk_sets_get(d->tagk_sets, tagk_set);
-        c->len++;
-    }
-    c->tagk_sets[i].series++;
+    if (i < c->len)
+        return;
+    memcpy(c->sets[i].key, key, set.size);
+    c->sets[i].size = set.size;
+    c->len++;
 }
 
-/* Writes the batch with the counts, and remembers them. */
 static enum status
 write_entries(struct series_directory *d, struct kv_batch *b,
-              const struct tagk_set_counts *c, struct error *e)
-    REQUIRES(d->lock)
+              const struct counted *c, struct error *e) REQUIRES(d->lock)
 {
     uint8_t count[8];
-    enum status st;
 
     for (size_t i = 0; i < c->len; i++) {
-        key_put_uint(count, c->tagk_sets[i].series, 8);
-        kv_batch_put(b, slice_of(c->tagk_sets[i].key, c->tagk_sets[i].size),
-                     slice_of(count, sizeof count));
+        struct slice set = slice_of(c->sets[i].key, c->sets[i].size);
+
+        key_put_uint(count, tagk_sets_get(d->tagk_sets, set), 8);
+        kv_batch_put(b, set, slice_of(count, sizeof count));
     }
-    st = store_write(d->store, b, NULL, e);
-    for (size_t i = 0; i < c->len && st == ST_OK; i++)
-        tagk_sets_set(d->tagk_sets,
-                      slice_of(c->tagk_sets[i].key, c->tagk_sets[i].size),
-                      c->tagk_sets[i].series);
-    return st;
+    return store_write(d->store, b, NULL, e);
 }
 
 static bool
@@ -168,38 +158,13 @@ series_reject(struct series_directory *d, struct error *e)
                      (unsigned long long)l->of_metric);
 }
 
-/* Room for one more than there will be with those that 'c' counts? */
-static bool
-has_room(struct series_directory *d, struct slice tsuid,
-         const struct tagk_set_counts *c, size_t new_len)
-{
-    const struct series_limits *l = &d->limits;
-    uint64_t series = 0;
-
-    if (l->all != 0 && tagk_sets_total(d->tagk_sets) + new_len >= l->all)
-        return false;
-    if (l->of_metric == 0)
-        return true;
-    series = tagk_sets_count(d->tagk_sets, metric_of(d, tsuid));
-    for (size_t i = 0; i < c->len; i++)
-        if (memcmp(c->tagk_sets[i].key + 1, tsuid.data,
-                   d->widths.metric_width) == 0)
-            series +=
-                c->tagk_sets[i].series -
-                tagk_sets_get(d->tagk_sets, slice_of(c->tagk_sets[i].key,
-                                                     c->tagk_sets[i].size));
-    return series < l->of_metric;
-}
-
 static enum status
 enter_locked(struct series_directory *d, struct series_entry *entries,
              size_t len, uint64_t entered, struct error *e) REQUIRES(d->lock)
 {
     uint8_t key[SERIES_KEY_MAX], created[4];
     struct kv_batch *b = kv_batch_new();
-    struct tagk_set_counts counts = {
-        mem_new_array(len, sizeof *counts.tagk_sets), 0
-    };
+    struct counted counted = { mem_new_array(len, sizeof *counted.sets), 0 };
     size_t new_len = 0;
     enum status st = ST_OK;
 
@@ -211,20 +176,20 @@ enter_locked(struct series_directory *d, struct series_entry *entries,
             st = is_missing(d, x->tsuid, entered, &x->missing, e);
         if (st != ST_OK || !x->missing)
             continue;
-        if (!has_room(d, x->tsuid, &counts, new_len)) {
+        if (!series_has_room(d, metric_of(d, x->tsuid))) {
             x->rejected = ST_LIMIT;
             continue;
         }
         kv_batch_put(b, slice_of(key, key_series(x->tsuid, key)),
                      slice_of(created, sizeof created));
-        count_tagk_set(d, &counts, x->tsuid);
+        count_tagk_set(d, &counted, x->tsuid);
         new_len++;
         /* Known from here on: it may repeat. */
         st = store_series(d->store, x->tsuid, true, &x->ref, e);
     }
     if (new_len > 0) {
         if (st == ST_OK)
-            st = write_entries(d, b, &counts, e);
+            st = write_entries(d, b, &counted, e);
         d->failed |= st != ST_OK;
     }
     if (st == ST_OK)
@@ -234,7 +199,7 @@ enter_locked(struct series_directory *d, struct series_entry *entries,
             series_index_enter(
                 d->index, metric_of(d, entries[i].tsuid),
                 slice_of(key, key_series(entries[i].tsuid, key)));
-    free(counts.tagk_sets);
+    free(counted.sets);
     kv_batch_free(&b);
     return st;
 }

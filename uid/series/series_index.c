@@ -475,37 +475,25 @@ compare_pairs(const void *a, const void *b)
     return (x->series > y->series) - (x->series < y->series);
 }
 
-/* Where in each tag-key set's records the values of the tagk are; 0: nowhere.
- */
-static size_t *
-places_of(const struct index_list *l, uint64_t tagk)
-{
-    const struct key_layout *w = &l->widths;
-    size_t *places = mem_new_array(l->tagk_sets_len + 1, sizeof *places);
-
-    for (size_t i = 0; i < l->tagk_sets_len; i++)
-        for (size_t k = l->tagk_sets[i].tags; k-- > 0;)
-            if (key_get_uint(l->tagk_sets[i].tagks + k * w->tagk_width,
-                             w->tagk_width) == tagk)
-                places[i] = 1 + k * w->tagv_width;
-    return places;
-}
-
+/* Each series that has the tagk, with its value. */
 static size_t
 list_pairs(const struct index_list *l, uint64_t tagk, struct pair *out)
 {
-    size_t *places = places_of(l, tagk), len = 0;
+    const struct key_layout *w = &l->widths;
+    size_t len = 0;
 
     for (size_t i = 0; i < l->len; i++) {
         const uint8_t *record = record_of(l, i);
-        size_t at = places[*record];
+        const struct list_tagk_set *set = &l->tagk_sets[*record];
 
-        if (at > 0)
-            out[len++] =
-                (struct pair){ key_get_uint(record + at, l->widths.tagv_width),
-                               (uint32_t)i };
+        for (size_t k = 0; k < set->tags; k++)
+            if (key_get_uint(set->tagks + k * w->tagk_width, w->tagk_width) ==
+                tagk)
+                out[len++] =
+                    (struct pair){ key_get_uint(record + 1 + k * w->tagv_width,
+                                                w->tagv_width),
+                                   (uint32_t)i };
     }
-    free(places);
     return len;
 }
 

@@ -238,7 +238,10 @@ series_each_tagged(struct series_directory *d, uint64_t metric, uint64_t tagk,
     enum status st = ST_OK;
 
     OBJ_CHECK(d, SERIES_MAGIC);
-    metrics = tagk_sets_metrics(d->tagk_sets, metric, tagk, &len);
+    if (metric != 0)
+        return series_each_with(d, metric, NULL, tagk, tagvs, tagvs_len,
+                                &(struct series_visit){ f, NULL, ctx }, e);
+    metrics = tagk_sets_metrics(d->tagk_sets, tagk, &len);
     for (size_t i = 0; i < len && t.on && st == ST_OK; i++)
         st = series_each_with(d, metrics[i], NULL, tagk, tagvs, tagvs_len,
                               &(struct series_visit){ visit_tagged, NULL, &t },

@@ -251,36 +251,6 @@ has_tagk(const struct tagk_sets *s, const struct node *n, uint64_t tagk)
     return false;
 }
 
-/* The metric, or nothing. */
-static size_t
-one_metric(const struct tagk_sets *s, uint64_t metric, uint64_t tagk,
-           uint64_t *out) REQUIRES(s->lock)
-{
-    uint8_t key[1 + 8];
-    const struct node *n;
-
-    n = node_find(s, metric_key(s, metric, key));
-    for (; n != NULL; n = n->next)
-        if (has_tagk(s, n, tagk)) {
-            *out = metric;
-            return 1;
-        }
-    return 0;
-}
-
-static size_t
-all_metrics(const struct tagk_sets *s, uint64_t tagk, uint64_t *out)
-    REQUIRES(s->lock)
-{
-    size_t len = 0;
-
-    for (size_t i = 0; i < s->table.len; i++)
-        if (has_tagk(s, s->nodes[i], tagk))
-            out[len++] =
-                key_get_uint(s->nodes[i]->key + 1, s->widths.metric_width);
-    return len;
-}
-
 static int
 compare_ids(const void *a, const void *b)
 {
@@ -290,22 +260,23 @@ compare_ids(const void *a, const void *b)
 }
 
 uint64_t *
-tagk_sets_metrics(struct tagk_sets *s, uint64_t metric, uint64_t tagk,
-                  size_t *len)
+tagk_sets_metrics(struct tagk_sets *s, uint64_t tagk, size_t *len)
 {
     uint64_t *out;
-    size_t all, n = 0;
+    size_t all = 0;
 
     OBJ_CHECK(s, TAGK_SETS_MAGIC);
     lock_take(&s->lock);
     out = mem_new_array(s->table.len + 1, sizeof *out);
-    all = metric != 0 ? one_metric(s, metric, tagk, out)
-                      : all_metrics(s, tagk, out);
+    for (size_t i = 0; i < s->table.len; i++)
+        if (has_tagk(s, s->nodes[i], tagk))
+            out[all++] =
+                key_get_uint(s->nodes[i]->key + 1, s->widths.metric_width);
     lock_drop(&s->lock);
     qsort(out, all, sizeof *out, compare_ids);
+    *len = 0;
     for (size_t i = 0; i < all; i++)
         if (i == 0 || out[i] != out[i - 1])
-            out[n++] = out[i];
-    *len = n;
+            out[(*len)++] = out[i];
     return out;
 }

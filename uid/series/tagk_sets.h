@@ -43,10 +43,8 @@ MUST_CHECK enum status tagk_sets_list(struct tagk_sets *s, uint64_t metric,
 /* How many series the metric has, in all its tag-key sets. */
 uint64_t tagk_sets_count(struct tagk_sets *s, uint64_t metric);
 
-/* The metrics, ascending, that have series with the tagk; of one metric: that,
- * or none.  To be freed. */
-uint64_t *tagk_sets_metrics(struct tagk_sets *s, uint64_t metric, uint64_t tagk,
-                            size_t *len);
+/* The metrics, ascending, that have series with the tagk.  To be freed. */
+uint64_t *tagk_sets_metrics(struct tagk_sets *s, uint64_t tagk, size_t *len);
 
 /* The sum over all tag-key sets. */
 uint64_t tagk_sets_total(struct tagk_sets *s);
