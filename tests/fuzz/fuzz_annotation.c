@@ -6,7 +6,7 @@
 
 #include "base/cursor.h"
 #include "base/obj.h"
-#include "uid/meta/annotation_codec.h"
+#include "uid/meta/annotation.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,9 +3,9 @@
 
 #include "uid/fsck/uid_fsck_priv.h"
 
-#include "uid/meta/annotation_codec.h"
-#include "uid/meta/meta_codec.h"
-#include "uid/meta/tree_codec.h"
+#include "uid/meta/annotation.h"
+#include "uid/meta/meta.h"
+#include "uid/meta/tree.h"
 
 enum status
 check_annotation(struct tables *t, struct slice key, struct slice value,

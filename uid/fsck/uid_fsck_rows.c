@@ -81,29 +81,25 @@ static bool
 move_row(struct tables *t, struct slice key, struct slice value)
 {
     const struct key_layout *w = t->layout;
-    size_t at = 1 + (size_t)w->salt_width, metric = w->metric_width;
-    uint8_t tsuid[TSUID_MAX], right[ROW_KEY_MAX];
-    struct slice whole, moved;
+    uint8_t right[ROW_KEY_MAX], tsuid[TSUID_MAX];
+    struct slice moved = slice_of(right, key.size);
     struct buf there = BUF_INIT;
-    bool is_free;
+    unsigned salt;
+    uint32_t base;
+    size_t size;
+    bool good = false;
 
-    if (w->salt_width == 0 || key.size < at + metric + 4 ||
-        key.size - at - 4 > TSUID_MAX)
+    if (w->salt_width == 0 || key.size < 2 || key.size > sizeof right)
         return false;
-    memcpy(tsuid, key.data + at, metric);
-    memcpy(tsuid + metric, key.data + at + metric + 4,
-           key.size - at - metric - 4);
-    whole = slice_of(tsuid, key.size - at - 4);
-    if (!tsuid_is_valid(w, whole) ||
-        key_get_uint(key.data + at + metric, 4) % key_span_s(w) != 0)
-        return false;
-    moved = slice_of(right,
-                     key_row(w, whole,
-                             (uint32_t)key_get_uint(key.data + at + metric, 4),
-                             right));
-    is_free = kv_get(t->kv, moved, &there, NULL) == ST_NOT_FOUND;
+    memcpy(right, key.data, key.size);
+    for (unsigned i = 0; i < w->salt_buckets && !good; i++) {
+        right[1] = (uint8_t)i;
+        good =
+            key_row_parse(w, moved, &salt, &base, tsuid, &size, NULL) == ST_OK;
+    }
+    good = good && kv_get(t->kv, moved, &there, NULL) == ST_NOT_FOUND;
     buf_fini(&there);
-    if (!is_free)
+    if (!good)
         return false;
     check_drops(t, key, value);
     check_puts(t, moved, value);

@@ -5,7 +5,6 @@
 #include <pthread.h>
 
 #include "tests/uid/fixture.h"
-#include "uid/meta/annotation_codec.h"
 
 #define A slice_of("\0\0\1\0\0\1\0\0\1", 9)
 #define B slice_of("\0\0\1\0\0\1\0\0\2", 9)

@@ -3,7 +3,6 @@
 #include "uid/meta/tree.h"
 
 #include "tests/uid/fixture.h"
-#include "uid/meta/tree_codec.h"
 
 static struct tree
 named(const char *name)
