@@ -65,6 +65,9 @@ resolve_literals(struct planner *p, const struct filter *f, uint64_t **out,
 
     if (ids == NULL || unknown == NULL)
         return query_no_memory(p->e);
+    status = uid_find_ahead(p->c->uids, UID_TAGV, f->parts, f->parts_len, p->e);
+    if (status != ST_OK)
+        return status;
     for (size_t i = 0; i < f->parts_len; i++) {
         if (f->parts[i].size == 0)
             return error_set(p->e, ST_INVALID, "Missing UID name");

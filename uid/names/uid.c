@@ -226,6 +226,67 @@ uid_find(struct uid_table *u, enum uid_kind kind, struct slice name,
     return st;
 }
 
+/* Names that the cache lacks, and the epoch before they are read. */
+struct names {
+    struct uid_table *u;
+    enum uid_kind kind;
+    const struct slice **names;
+    uint64_t epoch;
+    enum status st;
+    struct error *e;
+};
+
+static void
+keep_name(void *ctx, size_t i, const struct slice *value)
+{
+    struct names *n = ctx;
+    uint32_t created_s;
+    uint64_t id;
+    enum status st = value == NULL ? ST_NOT_FOUND
+                                   : parse_entry(n->u, n->kind, *value, &id,
+                                                 &created_s, n->e);
+
+    if (st == ST_OK)
+        uid_cache_add(n->u->cache, n->kind, *n->names[i], id, n->epoch);
+    else if (st != ST_NOT_FOUND)
+        n->st = st;
+}
+
+enum status
+uid_find_ahead(struct uid_table *u, enum uid_kind kind,
+               const struct slice *names, size_t len, struct error *e)
+{
+    struct names n = { u,
+                       kind,
+                       mem_new_array(len, sizeof *n.names),
+                       uid_cache_epoch(u->cache),
+                       ST_OK,
+                       e };
+    struct slice *keys = mem_new_array(len, sizeof *keys);
+    struct buf *bytes = mem_new_array(len, sizeof *bytes);
+    size_t unknown = 0;
+    uint64_t id;
+    enum status st = ST_OK;
+
+    OBJ_CHECK(u, UID_MAGIC);
+    for (size_t i = 0; i < len; i++) {
+        if (names[i].size == 0 || names[i].size > UID_NAME_MAX ||
+            uid_cache_find_id(u->cache, kind, names[i], &id))
+            continue;
+        uid_key_name(kind, names[i], &bytes[unknown]);
+        keys[unknown] = buf_slice(&bytes[unknown]);
+        n.names[unknown++] = &names[i];
+    }
+    if (unknown > 1)
+        st = kv_get_many(store_kv(u->store), keys, unknown, keep_name, &n, e);
+    for (size_t i = 0; i < unknown; i++)
+        buf_fini(&bytes[i]);
+    free(bytes);
+    free(keys);
+    free(n.names);
+    return st == ST_OK ? n.st : st;
+}
+
 static enum status
 no_such_id(const struct uid_table *u, enum uid_kind kind, uint64_t id,
            struct error *e)

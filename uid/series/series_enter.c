@@ -204,31 +204,69 @@ enter_locked(struct series_directory *d, struct series_entry *entries,
     return st;
 }
 
+/* The entries that the engine is asked for. */
+struct lookup {
+    struct series_entry **entries;
+    enum status st;
+    struct error *e;
+};
+
+static void
+note_entry(void *ctx, size_t i, const struct slice *value)
+{
+    struct lookup *a = ctx;
+
+    a->entries[i]->missing = value == NULL;
+    if (value != NULL && value->size != 4)
+        a->st = error_set(a->e, ST_CORRUPT, "series entry of %zu bytes, not 4",
+                          value->size);
+}
+
+/* Sets 'missing' of each, with one read of the engine. */
+static enum status
+find_missing(struct series_directory *d, struct series_entry *entries,
+             size_t len, struct error *e)
+{
+    struct slice *keys = mem_new_array(len, sizeof *keys);
+    struct lookup a = { mem_new_array(len, sizeof *a.entries), ST_OK, e };
+    uint8_t *bytes = mem_new_array(len, SERIES_KEY_MAX);
+    size_t n = 0;
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < len; i++) {
+        uint8_t *key = bytes + n * SERIES_KEY_MAX;
+
+        entries[i].missing = true;
+        if (is_fresh(d, entries[i].tsuid))
+            continue;
+        keys[n] = slice_of(key, key_series(entries[i].tsuid, key));
+        a.entries[n++] = &entries[i];
+    }
+    if (n > 0)
+        st = kv_get_many(store_kv(d->store), keys, n, note_entry, &a, e);
+    free(keys);
+    free(a.entries);
+    free(bytes);
+    return st == ST_OK ? a.st : st;
+}
+
 enum status
 series_enter(struct series_directory *d, struct series_entry *entries,
              size_t len, struct error *e)
 {
     uint64_t entered = atomic_load(&d->entered);
-    enum status st = ST_OK;
-    bool missing = false, found = false;
+    enum status st = find_missing(d, entries, len, e);
+    bool missing = false;
 
     OBJ_CHECK(d, SERIES_MAGIC);
-    for (size_t i = 0; i < len && st == ST_OK; i++) {
-        struct series_entry *x = &entries[i];
-        uint32_t created_s;
-        bool exists = false;
-
-        x->ref = SERIES_REF_NONE;
-        x->rejected = ST_OK;
-        if (!is_fresh(d, x->tsuid))
-            st = series_read_entry(d, x->tsuid, &exists, &created_s, e);
-        x->missing = !exists;
-        missing |= !exists;
-        found |= exists;
+    for (size_t i = 0; i < len; i++) {
+        entries[i].ref = SERIES_REF_NONE;
+        entries[i].rejected = ST_OK;
+        missing |= entries[i].missing;
     }
     /* An entry may be found before its writer has counted it: after the lock
      * queries see the series. */
-    if (st == ST_OK && (missing || found)) {
+    if (st == ST_OK && len > 0) {
         lock_take(&d->lock);
         if (missing)
             st = enter_locked(d, entries, len, entered, e);

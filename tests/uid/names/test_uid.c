@@ -40,6 +40,31 @@ find(struct fixture *f, enum uid_kind kind, const char *name)
     return st == ST_OK ? id : 0;
 }
 
+START_TEST(names_are_read_ahead)
+{
+    struct fixture f = fixture_new(layout_default);
+    const struct slice names_read[] = { slice_str("a"), slice_str("nowhere"),
+                                        slice_str(""), slice_str("b"),
+                                        slice_str("a") };
+    uint64_t a = create(&f, UID_TAGV, "a"), b = create(&f, UID_TAGV, "b"), id;
+    struct uid_counts before;
+
+    uid_drop_caches(f.uids);
+    OK(uid_find_ahead(f.uids, UID_TAGV, names_read, 5, &e));
+    before = uid_counts(f.uids, UID_TAGV);
+    OK(uid_find(f.uids, UID_TAGV, slice_str("a"), &id, &e));
+    ck_assert_uint_eq(id, a);
+    OK(uid_find(f.uids, UID_TAGV, slice_str("b"), &id, &e));
+    ck_assert_uint_eq(id, b);
+    ck_assert_uint_eq(uid_counts(f.uids, UID_TAGV).cache_misses,
+                      before.cache_misses);
+    ck_assert_int_eq(
+        uid_find(f.uids, UID_TAGV, slice_str("nowhere"), &id, NULL),
+        ST_NOT_FOUND);
+    fixture_free(&f);
+}
+END_TEST
+
 /* -- assignment ---------------------------------------------------------- */
 
 START_TEST(ids_are_dense_by_kind)
@@ -711,8 +736,8 @@ START_TEST(renaming_leaves_no_stale_entry)
 }
 END_TEST
 
-TEST_MAIN("uid", TEST(ids_are_dense_by_kind), TEST(texts_of_failures),
-          TEST(one_byte_is_used_up), TIMES(widths, 8),
+TEST_MAIN("uid", TEST(names_are_read_ahead), TEST(ids_are_dense_by_kind),
+          TEST(texts_of_failures), TEST(one_byte_is_used_up), TIMES(widths, 8),
           TEST(random_ids_are_distinct), TEST(survives_reopening),
           TEST(a_bad_counter_is_rejected), TEST(documented_bytes),
           TEST(creation_outlives_a_rename), TEST(rename_moves_the_id),
