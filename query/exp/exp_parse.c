@@ -196,32 +196,16 @@ read_filter_tag(struct reader *r, const char *name, json_t *v, void *to)
 
 READ_LIST(exp_filter, tags, read_filter_tag)
 
-static void
-read_filter(struct reader *r, const char *name, json_t *v, void *to)
-{
-    static const struct member members[] = {
-        MEMBER(exp_filter, "id", reader_text, id),
-        { "tags", read_tags, 0 },
-        MEMBER(exp_filter, "explicitTags", reader_bool, explicit_tags),
-    };
+READ_OBJECT(read_filter, MEMBER(exp_filter, "id", reader_text, id),
+            { "tags", read_tags, 0 },
+            MEMBER(exp_filter, "explicitTags", reader_bool, explicit_tags))
 
-    reader_object(r, name, v, MEMBERS(members), true, to);
-}
-
-static void
-read_metric(struct reader *r, const char *name, json_t *v, void *to)
-{
-    static const struct member members[] = {
-        MEMBER(exp_metric, "metric", reader_text, metric),
-        MEMBER(exp_metric, "id", reader_text, id),
-        MEMBER(exp_metric, "filter", reader_text, filter),
-        MEMBER(exp_metric, "aggregator", reader_text, aggregator),
-        MEMBER(exp_metric, "timeOffset", reader_text, time_offset),
-        MEMBER(exp_metric, "fillPolicy", read_fill, fill),
-    };
-
-    reader_object(r, name, v, MEMBERS(members), true, to);
-}
+READ_OBJECT(read_metric, MEMBER(exp_metric, "metric", reader_text, metric),
+            MEMBER(exp_metric, "id", reader_text, id),
+            MEMBER(exp_metric, "filter", reader_text, filter),
+            MEMBER(exp_metric, "aggregator", reader_text, aggregator),
+            MEMBER(exp_metric, "timeOffset", reader_text, time_offset),
+            MEMBER(exp_metric, "fillPolicy", read_fill, fill))
 
 static void
 read_expression(struct reader *r, const char *name, json_t *v, void *to)
@@ -238,16 +222,8 @@ read_expression(struct reader *r, const char *name, json_t *v, void *to)
     reader_object(r, name, v, MEMBERS(members), true, x);
 }
 
-static void
-read_output(struct reader *r, const char *name, json_t *v, void *to)
-{
-    static const struct member members[] = {
-        MEMBER(exp_output, "id", reader_text, id),
-        MEMBER(exp_output, "alias", reader_text, alias),
-    };
-
-    reader_object(r, name, v, MEMBERS(members), true, to);
-}
+READ_OBJECT(read_output, MEMBER(exp_output, "id", reader_text, id),
+            MEMBER(exp_output, "alias", reader_text, alias))
 
 READ_LIST(exp_query, filters, read_filter)
 READ_LIST(exp_query, metrics, read_metric)

@@ -49,6 +49,16 @@ void reader_object(struct reader *r, const char *name, json_t *v,
                    const struct member *members, size_t len,
                    bool ignore_unknown, void *to);
 
+/* Defines a function that reads an object by a table of members. */
+#define READ_OBJECT(function, ...)                                      \
+    static void function(struct reader *r, const char *name, json_t *v, \
+                         void *to)                                      \
+    {                                                                   \
+        static const struct member members[] = { __VA_ARGS__ };         \
+                                                                        \
+        reader_object(r, name, v, MEMBERS(members), true, to);          \
+    }
+
 /* An array of at most 'max' elements, each of which 'read' puts into one of
  * 'size' zeroed bytes; NULL for null.  '*len' counts one that failed, too. */
 void *reader_items(struct reader *r, const char *name, json_t *v, size_t max,

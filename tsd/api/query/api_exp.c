@@ -3,55 +3,29 @@
 
 #include "tsd/api/api.h"
 
-#include "base/counters.h"
-#include "base/log.h"
 #include "query/exp/exp.h"
 #include "tsd/api/query/exp_json.h"
-#include "tsd/stats/queries.h"
+#include "tsd/api/query/serve.h"
 
 /* A request being served. */
 struct work {
-    const struct api *a;
-    const struct http_request *r;
-    struct http_reply *out;
+    struct serving s;
     struct arena *arena;
     struct exp_query q;
-    struct query_result result;
-    size_t outputs_written, rows;
 };
-
-/* An unknown name is the client's fault here: 400, not 404. */
-static unsigned
-reject(const struct work *w, const struct parse_error *e)
-{
-    const struct error *m = &e->message;
-    unsigned status =
-        m->status == ST_NOT_FOUND ? 400 : (unsigned)status_http(m->status);
-
-    counter_add(status < 500 ? CNT_QUERY_INVALID : CNT_QUERY_EXCEPTIONS, 1);
-    http_reply_error(w->out, status, m->text,
-                     e->details[0] == '\0' ? NULL : e->details);
-    return status;
-}
-
-static bool
-is_gone(void *ctx)
-{
-    return http_is_cancelled(ctx);
-}
 
 static enum status
 write_output(struct work *w, struct exp_plan *p, struct slice id,
              struct slice alias, struct error *e)
 {
-    struct buf *b = http_reply_body(w->out);
+    struct buf *b = http_reply_body(w->s.out);
     struct exp_table t;
     bool found;
     enum status st = exp_run(p, id, &found, &t, e);
 
     if (st != ST_OK || !found)
         return st;
-    w->rows += exp_json_output(b, &w->q, id, alias, &t);
+    w->s.points += exp_json_output(b, &w->q, id, alias, &t);
     return ST_OK;
 }
 
@@ -77,87 +51,62 @@ write_outputs(struct work *w, struct exp_plan *p, struct error *e)
 }
 
 static enum status
-run(struct work *w, struct parse_error *e)
+answer(struct work *w, struct parse_error *e)
 {
-    struct buf *b = http_reply_body(w->out);
-    /* The engine takes any pointer; is_gone() reads it. */
-    void *gone_ctx = (void *)(uintptr_t)w->r;
+    const struct api *a = w->s.a;
+    struct buf *b = http_reply_body(w->s.out);
+    /* The engine takes any pointer; serve_is_cancelled() reads it. */
+    void *cancelled_ctx = (void *)(uintptr_t)w->s.r;
     struct exp_plan *p;
-    enum status st = engine_run(w->a->engine, &w->q.q, is_gone, gone_ctx, NULL,
-                                w->arena, &w->result, e);
+    enum status st = engine_run(a->engine, &w->q.q, serve_is_cancelled,
+                                cancelled_ctx, NULL, w->arena, &w->s.result, e);
 
     if (st == ST_OK)
-        st = exp_join(&w->q, &w->result, w->a->uids, w->arena, &p, &e->message);
+        st = exp_join(&w->q, &w->s.result, a->uids, w->arena, &p, &e->message);
     if (st != ST_OK)
         return st;
-    b->max = w->a->answer_bytes;
+    b->max = a->answer_bytes;
     buf_put_str(b, "{\"outputs\":[");
     st = write_outputs(w, p, &e->message);
     buf_put_str(b, "],\"query\":");
     exp_json_query(b, &w->q);
     buf_put_u8(b, '}');
-    if (st == ST_OK && b->failed)
-        st = error_set(&e->message, ST_LIMIT,
-                       "The answer is larger than %zu bytes. Please ask for "
-                       "less time, fewer series or coarser points.",
-                       w->a->answer_bytes);
-    return st;
+    return st == ST_OK ? serve_check_size(&w->s, &e->message) : st;
 }
 
-static void
-serve(struct work *w)
+/* What fails while it runs is told twice. */
+static enum status
+run(void *ctx, struct parse_error *e)
 {
-    struct parse_error e = { 0 };
-    struct buf query = BUF_INIT;
-    struct query_entry *entry;
-    unsigned status = 200;
-    enum status st;
+    enum status st = answer(ctx, e);
 
-    exp_json_query(&query, &w->q);
-    entry = api_begin_query(w->a, w->r, buf_slice(&query), &e.message);
-    if (entry == NULL) {
-        (void)snprintf(e.details, sizeof e.details, "%s", e.message.text);
-        (void)reject(w, &e);
-        buf_fini(&query);
-        return;
-    }
-    st = run(w, &e);
-    queries_add_costs(entry, w->result.stats, w->result.stats_len);
-    if (st == ST_OK) {
-        counter_add(CNT_QUERY_SUCCESS, 1);
-    } else {
-        /* What fails while it runs is told twice. */
-        if (e.details[0] == '\0')
-            (void)snprintf(e.details, sizeof e.details, "%s", e.message.text);
-        status = reject(w, &e);
-        log_debug("query", "%u %s: %s", status, e.message.text,
-                  log_quote(buf_slice(&query)));
-    }
-    queries_end(w->a->queries, &entry, status,
-                st == ST_OK ? NULL : e.message.text, w->rows,
-                clock_now_ms(w->a->clock));
-    buf_fini(&query);
+    return st == ST_OK || e->details[0] != '\0' ? st : parse_fail_twice(e, st);
 }
 
 void
 api_exp(void *ctx, const struct http_request *r, struct http_reply *out)
 {
-    struct work w = { .a = ctx, .r = r, .out = out, .arena = http_arena(r) };
+    const struct api *a = ctx;
+    struct work w = { .s = { .a = a, .r = r, .out = out },
+                      .arena = http_arena(r) };
     const struct parse_options o = {
-        .now_ms = clock_now_ms(w.a->clock),
-        .default_zone = w.a->zone,
+        .now_ms = clock_now_ms(a->clock),
+        .default_zone = a->zone,
     };
     struct parse_error e = { 0 };
+    struct buf query = BUF_INIT;
 
     if (http_method(r) == HTTP_PUT) {
         http_reply_bad_method(out, r);
         return;
     }
-    if (!api_may_delete(w.a, r, http_method(r) == HTTP_DELETE, out))
+    if (!api_may_delete(a, r, http_method(r) == HTTP_DELETE, out))
         return;
-    if (exp_parse(http_body(r), &o, w.arena, &w.q, &e) == ST_OK)
-        serve(&w);
-    else
-        (void)reject(&w, &e);
+    if (exp_parse(http_body(r), &o, w.arena, &w.q, &e) == ST_OK) {
+        exp_json_query(&query, &w.q);
+        serve_query(&w.s, &query, run, &w);
+    } else {
+        (void)serve_reject(out, &e);
+    }
     query_fini(&w.q.q);
 }

@@ -3,14 +3,11 @@
 
 #include "tsd/api/api.h"
 
-#include "base/counters.h"
-#include "base/log.h"
 #include "query/aggregate/aggregate.h"
-#include "query/engine/engine.h"
 #include "query/parse/parse.h"
 #include "tsd/api/query/api_gexp.h"
-#include "tsd/stats/queries.h"
 #include "tsd/api/query/query_json.h"
+#include "tsd/api/query/serve.h"
 #include "uid/meta/annotation.h"
 
 /* Less is copied: one buffer is sent at once. */
@@ -18,12 +15,10 @@
 
 /* A query being served. */
 struct work {
+    struct serving s;
     const struct api *a;
-    const struct http_request *r;
-    struct http_reply *out;
     struct arena *arena;
     struct query q;
-    struct query_result result;
     bool is_gexp;
     struct gexp gexp;
     struct gexp_group *computed; /* what is answered, with gexp */
@@ -32,51 +27,21 @@ struct work {
     bool has_notes; /* there may be some */
     bool at_once;   /* groups are written as they come */
     struct chunks chunks;
-    size_t points, groups_written;
+    size_t groups_written;
     int64_t started_us, ran_us;
 };
 
 static bool parse(struct work *w);
-static bool run(struct work *w, struct parse_error *e);
-static bool write_answer(struct work *w, struct parse_error *e);
-static unsigned reject(const struct work *w, const struct parse_error *e);
-
-static void
-serve(struct work *w)
-{
-    struct parse_error e = { 0 };
-    struct buf query = BUF_INIT;
-    struct query_entry *entry;
-    unsigned status = 200;
-    bool good;
-
-    query_json_query(&query, &w->q, w->a->uids);
-    entry = api_begin_query(w->a, w->r, buf_slice(&query), &e.message);
-    if (entry == NULL) {
-        (void)snprintf(e.details, sizeof e.details, "%s", e.message.text);
-        (void)reject(w, &e);
-        buf_fini(&query);
-        return;
-    }
-    good = run(w, &e);
-    queries_add_costs(entry, w->result.stats, w->result.stats_len);
-    good = good && write_answer(w, &e);
-    if (good) {
-        counter_add(CNT_QUERY_SUCCESS, 1);
-    } else {
-        status = reject(w, &e);
-        log_debug("query", "%u %s: %s", status, e.message.text,
-                  log_quote(buf_slice(&query)));
-    }
-    queries_end(w->a->queries, &entry, status, good ? NULL : e.message.text,
-                w->points, clock_now_ms(w->a->clock));
-    buf_fini(&query);
-}
+static enum status run(void *ctx, struct parse_error *e);
+static enum status write_answer(struct work *w, struct parse_error *e);
 
 void
 api_query(void *ctx, const struct http_request *r, struct http_reply *out)
 {
-    struct work w = { .a = ctx, .r = r, .out = out, .arena = http_arena(r) };
+    struct work w = { .s = { .a = ctx, .r = r, .out = out },
+                      .a = ctx,
+                      .arena = http_arena(r) };
+    struct buf query = BUF_INIT;
 
     w.started_us = clock_monotonic_us();
     w.is_gexp = api_is_gexp(r);
@@ -89,8 +54,10 @@ api_query(void *ctx, const struct http_request *r, struct http_reply *out)
     if (!http_is_overridden(r) &&
         !api_may_delete(ctx, r, http_method(r) == HTTP_DELETE, out))
         return;
-    if (parse(&w) && api_may_delete(ctx, r, w.q.delete_points, out))
-        serve(&w);
+    if (parse(&w) && api_may_delete(ctx, r, w.q.delete_points, out)) {
+        query_json_query(&query, &w.q, w.a->uids);
+        serve_query(&w.s, &query, run, &w);
+    }
     chunks_fini(&w.chunks);
     query_fini(&w.q);
 }
@@ -106,7 +73,7 @@ may_pre_aggregate(const struct work *w)
             (void)error_set(&e.message, ST_INVALID,
                             "Pre-aggregates need tsd.rollups.enable");
             (void)snprintf(e.details, sizeof e.details, "sub-query %zu", i);
-            (void)reject(w, &e);
+            (void)serve_reject(w->s.out, &e);
             return false;
         }
     return true;
@@ -117,7 +84,7 @@ parse_params(struct work *w, const struct parse_options *o,
              struct parse_error *e)
 {
     size_t len;
-    const struct http_param *params = http_params(w->r, &len);
+    const struct http_param *params = http_params(w->s.r, &len);
     struct query_param *copy = arena_array(w->arena, len + 1, sizeof *copy);
 
     if (copy == NULL)
@@ -143,19 +110,20 @@ parse(struct work *w)
         .default_zone = w->a->zone,
     };
     struct parse_error e = { 0 };
-    struct slice body = http_body(w->r);
+    struct slice body = http_body(w->s.r);
     enum status st;
 
-    if (w->is_gexp || names_expressions(w->r)) {
-        st = api_gexp_parse(w->r, &o, w->arena, &w->gexp, &w->q, &e);
+    if (w->is_gexp || names_expressions(w->s.r)) {
+        st = api_gexp_parse(w->s.r, &o, w->arena, &w->gexp, &w->q, &e);
         w->q.whole_hours = w->is_gexp;
-    } else if (http_method(w->r) == HTTP_POST && !http_is_overridden(w->r)) {
+    } else if (http_method(w->s.r) == HTTP_POST &&
+               !http_is_overridden(w->s.r)) {
         if (body.size == 0) {
             (void)error_set(&e.message, ST_INVALID, "Missing message content");
             (void)snprintf(e.details, sizeof e.details,
                            "Supply valid JSON formatted data in the body of "
                            "your request");
-            (void)reject(w, &e);
+            (void)serve_reject(w->s.out, &e);
             return false;
         }
         st = query_parse_json(body, &o, w->arena, &w->q, &e);
@@ -163,40 +131,15 @@ parse(struct work *w)
         st = parse_params(w, &o, &e);
     }
     if (st != ST_OK) {
-        (void)reject(w, &e);
+        (void)serve_reject(w->s.out, &e);
         return false;
     }
     if (!may_pre_aggregate(w))
         return false;
-    w->q.arrays = http_has_param(w->r, "arrays");
-    if (http_method(w->r) == HTTP_DELETE && w->a->allow_delete)
+    w->q.arrays = http_has_param(w->s.r, "arrays");
+    if (http_method(w->s.r) == HTTP_DELETE && w->a->allow_delete)
         w->q.delete_points = true;
     return true;
-}
-
-/* An unknown name is the client's fault here: 400, not 404. */
-static unsigned
-reject(const struct work *w, const struct parse_error *e)
-{
-    const struct error *m = &e->message;
-    unsigned status = (unsigned)status_http(m->status);
-    const char *details = e->details;
-
-    if (m->status == ST_NOT_FOUND) {
-        status = 400;
-        if (*details == '\0')
-            details = m->text;
-    }
-    counter_add(status < 500 ? CNT_QUERY_INVALID : CNT_QUERY_EXCEPTIONS, 1);
-    http_reply_error(w->out, status, m->text,
-                     *details == '\0' ? NULL : details);
-    return status;
-}
-
-static bool
-is_gone(void *ctx)
-{
-    return http_is_cancelled(ctx);
 }
 
 static size_t
@@ -216,22 +159,21 @@ write_at_once(void *ctx, struct buf *b, const struct result_group *g,
 static enum status
 run_engine(struct work *w, struct parse_error *e)
 {
-    /* The engine takes any pointer; is_gone() reads it. */
-    void *gone_ctx = (void *)(uintptr_t)w->r;
+    /* The engine takes any pointer; serve_is_cancelled() reads it. */
+    void *cancelled_ctx = (void *)(uintptr_t)w->s.r;
 
-    if (!w->at_once)
-        return engine_run(w->a->engine, &w->q, is_gone, gone_ctx, NULL,
-                          w->arena, &w->result, e);
     w->chunks.write = write_at_once;
     w->chunks.ctx = w;
     w->chunks.max_bytes = w->a->answer_bytes;
-    return engine_run(w->a->engine, &w->q, is_gone, gone_ctx, &w->chunks,
-                      w->arena, &w->result, e);
+    return engine_run(w->a->engine, &w->q, serve_is_cancelled, cancelled_ctx,
+                      w->at_once ? &w->chunks : NULL, w->arena, &w->s.result,
+                      e);
 }
 
-static bool
-run(struct work *w, struct parse_error *e)
+static enum status
+run(void *ctx, struct parse_error *e)
 {
+    struct work *w = ctx;
     struct annotation *globals = NULL;
     uint64_t deleted;
     enum status st = ST_OK;
@@ -247,16 +189,16 @@ run(struct work *w, struct parse_error *e)
     if (st == ST_OK)
         st = run_engine(w, e);
     if (st == ST_OK && w->is_gexp)
-        st = gexp_run(&w->gexp, &w->q, &w->result, w->a->uids, w->arena,
+        st = gexp_run(&w->gexp, &w->q, &w->s.result, w->a->uids, w->arena,
                       &w->computed, &w->computed_len, &e->message);
     if (st == ST_OK && w->q.delete_points)
-        st = engine_delete(w->a->engine, &w->q, &w->result, &deleted,
+        st = engine_delete(w->a->engine, &w->q, &w->s.result, &deleted,
                            &e->message);
     w->ran_us = clock_monotonic_us();
     /* What fails while it runs is told twice; what does not parse is not. */
     if (st == ST_INVALID && e->details[0] == '\0')
         (void)snprintf(e->details, sizeof e->details, "%s", e->message.text);
-    return st == ST_OK;
+    return st == ST_OK ? write_answer(w, e) : st;
 }
 
 /* The series of a group whose points were read, and those without any. */
@@ -313,12 +255,12 @@ write_summary(struct work *w, struct buf *b)
     int64_t now = clock_monotonic_us();
 
     buf_put_str(b, w->groups_written > 0 ? ",{" : "{");
-    buf_printf(b, "\"statsSummary\":{\"emittedDPs\":%zu,", w->points);
-    for (size_t i = 0; i < w->result.stats_len; i++) {
+    buf_printf(b, "\"statsSummary\":{\"emittedDPs\":%zu,", w->s.points);
+    for (size_t i = 0; i < w->s.result.stats_len; i++) {
         buf_printf(b, "\"queryIdx_%02zu\":{\"queryIndex\":%zu,", i, i);
-        query_json_costs(b, &w->result.stats[i]);
+        query_json_costs(b, &w->s.result.stats[i]);
         buf_put_u8(b, ',');
-        query_json_scans(b, &w->result.stats[i]);
+        query_json_scans(b, &w->s.result.stats[i]);
         buf_put_str(b, "},");
     }
     buf_printf(b,
@@ -333,50 +275,51 @@ write_summary(struct work *w, struct buf *b)
 static const struct result_stats *
 stats_of(const struct work *w, const struct result_group *g)
 {
-    return &w->result.stats[g->sub - w->q.subs];
+    return &w->s.result.stats[g->sub - w->q.subs];
 }
 
-static bool
+static enum status
 write_group(struct work *w, const struct result_group *g, bool is_computed,
             struct error *e)
 {
-    struct buf *b = http_reply_body(w->out);
+    struct buf *b = http_reply_body(w->s.out);
     struct notes notes;
+    enum status st = read_notes(w, g, &notes, e);
 
-    if (read_notes(w, g, &notes, e) != ST_OK)
-        return false;
+    if (st != ST_OK)
+        return st;
     notes.always = (is_computed || g->is_split) && !w->q.no_annotations;
     if (w->groups_written++ > 0)
         buf_put_u8(b, ',');
-    w->points += query_json_group(b, &w->q, g, NULL, &notes, &w->globals,
-                                  stats_of(w, g), w->a->uids);
-    return true;
+    w->s.points += query_json_group(b, &w->q, g, NULL, &notes, &w->globals,
+                                    stats_of(w, g), w->a->uids);
+    return ST_OK;
 }
 
-static bool
+static enum status
 write_groups(struct work *w, struct error *e)
 {
-    struct buf *b = http_reply_body(w->out);
-    size_t len = w->is_gexp ? w->computed_len : w->result.groups_len;
-    bool good = true;
+    struct buf *b = http_reply_body(w->s.out);
+    size_t len = w->is_gexp ? w->computed_len : w->s.result.groups_len;
+    enum status st = ST_OK;
 
-    for (size_t i = 0; i < len && !b->failed && good; i++)
+    for (size_t i = 0; i < len && !b->failed && st == ST_OK; i++)
         if (w->is_gexp)
-            good = write_group(w, &w->computed[i].group,
-                               w->computed[i].is_computed, e);
+            st = write_group(w, &w->computed[i].group,
+                             w->computed[i].is_computed, e);
         else
-            good = write_group(w, &w->result.groups[i], false, e);
-    return good;
+            st = write_group(w, &w->s.result.groups[i], false, e);
+    return st;
 }
 
 static void
 give_chunk(void *ctx, struct buf *chunk)
 {
     struct work *w = ctx;
-    struct buf *b = http_reply_body(w->out);
+    struct buf *b = http_reply_body(w->s.out);
 
     if (w->chunks.bytes > COPY_BYTES)
-        http_reply_append_owned(w->out, chunk);
+        http_reply_append_owned(w->s.out, chunk);
     else
         buf_put_slice(b, buf_slice(chunk));
 }
@@ -396,38 +339,35 @@ give_chunks(struct work *w)
     struct chunks_total total = chunks_total(&w->chunks);
     struct buf *first = NULL;
 
-    w->points = total.points;
+    w->s.points = total.points;
     w->groups_written = total.groups;
     chunks_each(&w->chunks, first_chunk, &first);
     if (first == NULL)
-        buf_put_u8(http_reply_body(w->out), '[');
+        buf_put_u8(http_reply_body(w->s.out), '[');
     else
         first->data[0] = '[';
     chunks_each(&w->chunks, give_chunk, w);
     if (w->chunks.failed)
-        http_reply_body(w->out)->failed = true;
+        http_reply_body(w->s.out)->failed = true;
 }
 
-static bool
+static enum status
 write_answer(struct work *w, struct parse_error *e)
 {
-    struct buf *b = http_reply_body(w->out);
+    struct buf *b = http_reply_body(w->s.out);
+    enum status st = ST_OK;
 
     b->max = w->a->answer_bytes;
-    if (w->at_once)
+    if (w->at_once) {
         give_chunks(w);
-    else
+    } else {
         buf_put_u8(b, '[');
-    if (!w->at_once && !write_groups(w, &e->message))
-        return false;
+        st = write_groups(w, &e->message);
+    }
+    if (st != ST_OK)
+        return st;
     if (w->q.show_summary)
         write_summary(w, b);
     buf_put_u8(b, ']');
-    if (!b->failed)
-        return true;
-    (void)error_set(&e->message, ST_LIMIT,
-                    "The answer is larger than %zu bytes. Please ask for less "
-                    "time, fewer series or coarser points.",
-                    w->a->answer_bytes);
-    return false;
+    return serve_check_size(&w->s, &e->message);
 }

@@ -1,0 +1,38 @@
+/*
+ * What /api/query and /api/query/exp do with a parsed query: it is listed among
+ * the running ones, run, counted and logged; what fails becomes the reply.
+ *
+ * Threads: any; each request has its own.
+ */
+#ifndef TSD_API_QUERY_SERVE_H
+#define TSD_API_QUERY_SERVE_H
+
+#include "query/engine/engine.h"
+#include "tsd/api/api.h"
+
+struct serving {
+    const struct api *a;
+    const struct http_request *r;
+    struct http_reply *out;
+    struct query_result result;
+    size_t points; /* answered; rows of an expression */
+};
+
+/* Counts the failed query and replies; returns the HTTP status.  An unknown
+ * name is the client's fault here: 400, not 404. */
+unsigned serve_reject(struct http_reply *out, const struct parse_error *e);
+
+/* Calls 'run', which runs and answers the query.  'query' is its JSON, which
+ * ends here. */
+void serve_query(struct serving *s, struct buf *query,
+                 enum status (*run)(void *ctx, struct parse_error *e),
+                 void *ctx);
+
+/* For the engine: has the client, 'ctx' its request, hung up? */
+bool serve_is_cancelled(void *ctx);
+
+/* ST_LIMIT when the body is larger than an answer may be. */
+MUST_CHECK enum status serve_check_size(const struct serving *s,
+                                        struct error *e);
+
+#endif
