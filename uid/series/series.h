@@ -15,7 +15,7 @@
  * Whoever does not ask for kinds does not meet them.
  *
  * Bounds:  in memory the tag-key sets with their counts, the kinds, and at most
- * 64 MB of an index over metrics that are queried. Threads: any.
+ * 96 MB of an index over metrics that are queried. Threads: any.
  */
 #ifndef UID_SERIES_SERIES_H
 #define UID_SERIES_SERIES_H

@@ -25,7 +25,7 @@
 #define EAGER 4
 
 #define SLOTS      1024
-#define BYTES_MAX  ((size_t)64 << 20)
+#define BYTES_MAX  ((size_t)96 << 20)
 #define LIST_BYTES (BYTES_MAX / 2)
 #define IDLE_US    (INT64_C(10) * 1000 * 1000)
 #define NEVER      INT64_MAX
@@ -54,14 +54,6 @@ struct cache {
     size_t len, key_size;
 };
 
-#define LIST_TAGK_SETS 255
-
-/* Tagks that come together. */
-struct list_tagk_set {
-    size_t tags;
-    uint8_t tagks[TSUID_MAX];
-};
-
 struct index_list {
     uint32_t magic;
     struct series_index *index;
@@ -69,9 +61,7 @@ struct index_list {
     uint64_t metric, count;
     size_t refs;             /* guarded by the index' lock */
     struct index_list *next; /* of the dead */
-    struct list_tagk_set *tagk_sets;
-    size_t tagk_sets_len;
-    struct buf keys; /* <tag-key set:1> <tagv>... */
+    struct buf keys;
     struct buf ends; /* uint32_t: where in 'keys' each one ends */
     size_t len;
     struct lock lock;
@@ -130,7 +120,6 @@ free_list(struct index_list *l)
     lock_fini(&l->lock);
     buf_fini(&l->keys);
     buf_fini(&l->ends);
-    free(l->tagk_sets);
     OBJ_FREE(l);
 }
 
@@ -376,46 +365,14 @@ index_list_new(struct series_index *x, uint64_t metric, uint64_t count)
     return l;
 }
 
-/* The tag-key set of a TSUID, found or added; LIST_TAGK_SETS: there are too
- * many. */
-static size_t
-tagk_set_of(struct index_list *l, struct slice tsuid)
-{
-    const struct key_layout *w = &l->widths;
-    struct list_tagk_set tagk_set = { .tags = tsuid_tags(w, tsuid) };
-    size_t size = tagk_set.tags * w->tagk_width;
-
-    for (size_t i = 0; i < tagk_set.tags; i++)
-        memcpy(tagk_set.tagks + i * w->tagk_width, tsuid_tagk(w, tsuid, i).data,
-               w->tagk_width);
-    /* The newest one is most likely. */
-    for (size_t i = l->tagk_sets_len; i-- > 0;)
-        if (l->tagk_sets[i].tags == tagk_set.tags &&
-            memcmp(l->tagk_sets[i].tagks, tagk_set.tagks, size) == 0)
-            return i;
-    if (l->tagk_sets_len == LIST_TAGK_SETS)
-        return LIST_TAGK_SETS;
-    l->tagk_sets =
-        mem_resize(l->tagk_sets, l->tagk_sets_len + 1, sizeof *l->tagk_sets);
-    l->tagk_sets[l->tagk_sets_len] = tagk_set;
-    return l->tagk_sets_len++;
-}
-
 bool
 index_list_add(struct index_list *l, struct slice key)
 {
-    struct slice tsuid = slice_of(key.data + 1, key.size - 1);
-    size_t tagk_set;
     uint32_t end;
 
-    if (!tsuid_is_valid(&l->widths, tsuid))
+    if (!tsuid_is_valid(&l->widths, slice_of(key.data + 1, key.size - 1)))
         return false;
-    tagk_set = tagk_set_of(l, tsuid);
-    if (tagk_set == LIST_TAGK_SETS)
-        return false;
-    buf_put_u8(&l->keys, (uint8_t)tagk_set);
-    for (size_t i = 0; i < l->tagk_sets[tagk_set].tags; i++)
-        buf_put_slice(&l->keys, tsuid_tagv(&l->widths, tsuid, i));
+    buf_put_slice(&l->keys, key);
     end = (uint32_t)l->keys.size;
     buf_put(&l->ends, &end, sizeof end);
     l->len++;
@@ -428,34 +385,27 @@ index_list_len(const struct index_list *l)
     return l->len;
 }
 
-/* <tag-key set:1> <tagv>... of a series. */
-static const uint8_t *
-record_of(const struct index_list *l, size_t i)
+struct slice
+index_list_key(const struct index_list *l, size_t i)
 {
     const uint32_t *ends = (const void *)l->ends.data;
+    uint32_t start = i == 0 ? 0 : ends[i - 1];
 
-    return l->keys.data + (i == 0 ? 0 : ends[i - 1]);
+    return slice_of(l->keys.data + start, ends[i] - start);
 }
 
-struct slice
-index_list_key(const struct index_list *l, size_t i, uint8_t *to)
+bool
+series_value_of(const struct key_layout *w, struct slice key, uint64_t tagk,
+                uint64_t *out)
 {
-    const struct key_layout *w = &l->widths;
-    const uint8_t *record = record_of(l, i), *tagv = record + 1;
-    const struct list_tagk_set *tagk_set = &l->tagk_sets[*record];
-    uint8_t *at = to;
+    struct slice tsuid = slice_of(key.data + 1, key.size - 1);
 
-    *at++ = TABLE_SERIES;
-    key_put_uint(at, l->metric, w->metric_width);
-    at += w->metric_width;
-    for (size_t k = 0; k < tagk_set->tags; k++) {
-        memcpy(at, tagk_set->tagks + k * w->tagk_width, w->tagk_width);
-        at += w->tagk_width;
-        memcpy(at, tagv, w->tagv_width);
-        at += w->tagv_width;
-        tagv += w->tagv_width;
-    }
-    return slice_of(to, (size_t)(at - to));
+    for (size_t i = tsuid_tags(w, tsuid); i-- > 0;)
+        if (key_get_uint(tsuid_tagk(w, tsuid, i).data, w->tagk_width) == tagk) {
+            *out = key_get_uint(tsuid_tagv(w, tsuid, i).data, w->tagv_width);
+            return true;
+        }
+    return false;
 }
 
 /* -- tags ------------------------------------------------------------------ */
@@ -475,35 +425,18 @@ compare_pairs(const void *a, const void *b)
     return (x->series > y->series) - (x->series < y->series);
 }
 
-/* Each series that has the tagk, with its value. */
-static size_t
-list_pairs(const struct index_list *l, uint64_t tagk, struct pair *out)
-{
-    const struct key_layout *w = &l->widths;
-    size_t len = 0;
-
-    for (size_t i = 0; i < l->len; i++) {
-        const uint8_t *record = record_of(l, i);
-        const struct list_tagk_set *set = &l->tagk_sets[*record];
-
-        for (size_t k = 0; k < set->tags; k++)
-            if (key_get_uint(set->tagks + k * w->tagk_width, w->tagk_width) ==
-                tagk)
-                out[len++] =
-                    (struct pair){ key_get_uint(record + 1 + k * w->tagv_width,
-                                                w->tagv_width),
-                                   (uint32_t)i };
-    }
-    return len;
-}
-
 static struct index_tag *
 make_tag(const struct index_list *l, uint64_t tagk)
 {
     struct index_tag *t = mem_new(sizeof *t);
     struct pair *pairs = mem_new_array(l->len + 1, sizeof *pairs);
-    size_t len = list_pairs(l, tagk, pairs), values = 0;
+    size_t len = 0, values = 0;
 
+    for (size_t i = 0; i < l->len; i++) {
+        pairs[len].series = (uint32_t)i;
+        len += series_value_of(&l->widths, index_list_key(l, i), tagk,
+                               &pairs[len].value);
+    }
     qsort(pairs, len, sizeof *pairs, compare_pairs);
     for (size_t i = 0; i < len; i++)
         values += i == 0 || pairs[i - 1].value != pairs[i].value;

@@ -7,8 +7,8 @@
  * others scan meanwhile.  Series that come later are kept beside it, up to some
  * hundreds; then it is dropped.
  *
- * Bounds:  64 MB in all, tables of tags included; lists that were not used for
- *          a while make room.  A metric whose keys exceed 32 MB has no list.
+ * Bounds:  96 MB in all, tables of tags included; lists that were not used for
+ *          a while make room.  A metric whose keys exceed 48 MB has no list.
  * Threads: any.  A list that was taken is frozen but for its own lock's part.
  */
 #ifndef UID_SERIES_SERIES_INDEX_PRIV_H
@@ -16,8 +16,6 @@
 
 #include "base/arena.h"
 #include "storage/row/key.h"
-
-#define INDEX_KEY_MAX (1 + TSUID_MAX)
 
 struct series_index; /* opaque */
 struct index_list;   /* opaque */
@@ -60,8 +58,11 @@ struct index_list *series_index_made(struct series_index *x,
                                      bool whole);
 
 size_t index_list_len(const struct index_list *l);
-/* Its key, written to 'to' (INDEX_KEY_MAX bytes). */
-struct slice index_list_key(const struct index_list *l, size_t i, uint8_t *to);
+/* Its key, lent. */
+struct slice index_list_key(const struct index_list *l, size_t i);
+/* The value of a key of the directory under the tagk; false: it has none. */
+bool series_value_of(const struct key_layout *w, struct slice key,
+                     uint64_t tagk, uint64_t *out);
 
 /* The values of a tagk, ascending; lent. */
 void index_list_values(struct index_list *l, uint64_t tagk,

@@ -64,19 +64,6 @@ compare_places(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* Its value under the tagk; false: it has none. */
-static bool
-value_of(const struct key_layout *w, struct slice tsuid, uint64_t tagk,
-         uint64_t *out)
-{
-    for (size_t i = tsuid_tags(w, tsuid); i-- > 0;)
-        if (key_get_uint(tsuid_tagk(w, tsuid, i).data, w->tagk_width) == tagk) {
-            *out = key_get_uint(tsuid_tagv(w, tsuid, i).data, w->tagv_width);
-            return true;
-        }
-    return false;
-}
-
 static bool
 is_among(const uint64_t *ascending, size_t len, uint64_t v)
 {
@@ -128,9 +115,7 @@ visit_more(const struct wanted *w, const struct index_more *m, size_t *at,
 
         if (order > 0)
             break;
-        if (order < 0 &&
-            value_of(w->widths, slice_of(one.data + 1, one.size - 1), w->tagk,
-                     &v) &&
+        if (order < 0 && series_value_of(w->widths, one, w->tagk, &v) &&
             is_among(w->tagvs, w->tagvs_len, v) && !visit_key(w, one))
             return false;
     }
@@ -163,7 +148,6 @@ static enum status
 each_of_list(const struct wanted *w, struct index_list *l,
              const struct index_more *more, struct error *e)
 {
-    uint8_t bytes[INDEX_KEY_MAX];
     size_t len, at = 0;
     uint32_t *places = find_places(w, l, &len);
     bool on = true;
@@ -171,7 +155,7 @@ each_of_list(const struct wanted *w, struct index_list *l,
     if (places == NULL)
         return error_set(e, ST_LIMIT, "the request needs too much memory");
     for (size_t i = 0; i < len && on; i++) {
-        struct slice key = index_list_key(l, places[i], bytes);
+        struct slice key = index_list_key(l, places[i]);
 
         on = visit_more(w, more, &at, &key) && visit_key(w, key);
     }
@@ -316,7 +300,7 @@ values_of_more(const struct key_layout *w, struct index_list *l,
         uint64_t v;
         bool takes_it = false;
 
-        if (!value_of(w, slice_of(key.data + 1, key.size - 1), tagk, &v) ||
+        if (!series_value_of(w, key, tagk, &v) ||
             is_among(values, values_len, v))
             continue;
         *known = takes(ctx, v, &takes_it) == ST_OK;
