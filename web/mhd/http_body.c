@@ -10,6 +10,8 @@
 
 #include "web/mhd/http_priv.h"
 
+#include <zlib.h>
+
 #define GROW_MIN ((size_t)16 << 10)
 
 /* What zlib allocates to inflate: 32 KB of window and its tables. */
@@ -134,22 +136,11 @@ reserve(struct http_request *r, size_t size)
     return true;
 }
 
-static void
-inflate_fini(struct http_request *r)
-{
-    if (!r->body.inflating)
-        return;
-    (void)inflateEnd(&r->body.z);
-    r->body.inflating = false;
-    budget_return(r->server, INFLATE_BYTES);
-}
-
 void
 http_body_free(struct http_request *r)
 {
     struct http_body *b = &r->body;
 
-    inflate_fini(r);
     if (b->cap > 0)
         budget_return(r->server, b->cap);
     free(b->data);
@@ -171,105 +162,51 @@ window_bits(const struct http_body *b, struct slice coded)
     return (coded.data[0] & 15) == 8 && head % 31 == 0 ? 15 : -15;
 }
 
-static bool
-inflate_start(struct http_request *r, struct slice coded)
-{
-    struct http_body *b = &r->body;
-
-    if (!body_budget_take(r->server, INFLATE_BYTES)) {
-        reject_budget(r);
-        return false;
-    }
-    b->z = (z_stream){ 0 };
-    if (inflateInit2(&b->z, window_bits(b, coded)) != Z_OK) {
-        budget_return(r->server, INFLATE_BYTES);
-        reject_budget(r);
-        return false;
-    }
-    b->inflating = true;
-    return true;
-}
-
-/* Where the next output goes.  At the limit one byte of room is lent, to see
- * whether there is more. */
-static bool
-output_room(struct http_request *r, uint8_t *spare)
-{
-    struct http_body *b = &r->body;
-
-    if (b->size == r->server->o.body_bytes) {
-        b->z.next_out = spare;
-        b->z.avail_out = 1;
-        return true;
-    }
-    if (b->size == b->cap && !reserve(r, 1))
-        return false;
-    b->z.next_out = b->data + b->size;
-    b->z.avail_out =
-        b->cap - b->size > UINT32_MAX ? UINT32_MAX : (uInt)(b->cap - b->size);
-    return true;
-}
-
-/* One call of inflate(); false when the body was rejected or needs no more. */
-static bool
-inflate_step(struct http_request *r)
-{
-    struct http_body *b = &r->body;
-    uint8_t spare;
-    uInt room;
-    int rc;
-
-    if (b->ended) { /* gzip: another member may follow */
-        if (b->z.avail_in == 0 || b->coding != CODING_GZIP)
-            return false;
-        b->ended = false;
-        if (inflateReset(&b->z) != Z_OK) {
-            reject_coding(r);
-            return false;
-        }
-    }
-    if (!output_room(r, &spare))
-        return false;
-    room = b->z.avail_out;
-    rc = inflate(&b->z, Z_NO_FLUSH);
-    if (b->size == r->server->o.body_bytes) {
-        if (b->z.avail_out < room) {
-            reject_size(r);
-            return false;
-        }
-    } else {
-        b->size += room - b->z.avail_out;
-    }
-    if (rc == Z_STREAM_END) {
-        b->ended = true;
-        return b->z.avail_in > 0;
-    }
-    if (rc != Z_OK && rc != Z_BUF_ERROR) {
-        reject_coding(r);
-        return false;
-    }
-    return b->z.avail_in > 0 || b->z.avail_out == 0;
-}
-
+/* At the limit one byte of room is lent, to see whether there is more. */
 static void
-inflate_chunk(struct http_request *r, struct slice chunk)
+inflate_all(struct http_request *r, struct slice coded)
 {
     struct http_body *b = &r->body;
+    size_t limit = r->server->o.body_bytes;
+    union {
+        const uint8_t *from;
+        uint8_t *to;
+    } in = { .from = coded.data }; /* zlib does not write there */
+    z_stream z = { .next_in = in.to, .avail_in = (uInt)coded.size };
+    int rc = inflateInit2(&z, window_bits(b, coded));
 
-    while (chunk.size > 0 && b->inflating) {
-        uInt size = chunk.size > UINT32_MAX ? UINT32_MAX : (uInt)chunk.size;
-        union {
-            const uint8_t *from;
-            uint8_t *to;
-        } in = { .from = chunk.data }; /* zlib does not write there */
-
-        b->z.next_in = in.to;
-        b->z.avail_in = size;
-        while (inflate_step(r))
-            continue;
-        chunk.data += size;
-        chunk.size -= size;
+    if (rc != Z_OK) {
+        reject_budget(r);
+        return;
     }
+    do {
+        bool full = b->size == limit;
+        uint8_t spare;
+        uInt room;
+
+        /* gzip: another member may follow. */
+        if (rc == Z_STREAM_END &&
+            (b->coding != CODING_GZIP || inflateReset(&z) != Z_OK))
+            break;
+        if (!full && b->size == b->cap && !reserve(r, 1))
+            break;
+        room = full                            ? 1
+               : b->cap - b->size > UINT32_MAX ? UINT32_MAX
+                                               : (uInt)(b->cap - b->size);
+        z.next_out = full ? &spare : b->data + b->size;
+        z.avail_out = room;
+        rc = inflate(&z, Z_NO_FLUSH);
+        if (!full)
+            b->size += room - z.avail_out;
+        else if (z.avail_out == 0)
+            reject_size(r);
+    } while (!r->answered &&
+             (rc == Z_STREAM_END
+                  ? z.avail_in > 0
+                  : rc == Z_OK && (z.avail_in > 0 || z.avail_out == 0)));
+    (void)inflateEnd(&z);
+    if (!r->answered && rc != Z_STREAM_END)
+        reject_coding(r);
 }
 
 /* Twice the limit of a body, but at least 1 MB. */
@@ -313,11 +250,16 @@ http_body_inflate(struct http_request *r)
     b->data = NULL;
     b->size = b->cap = 0;
     b->expected = UINT64_MAX;
-    if (coded.size >= 2 && inflate_start(r, coded))
-        inflate_chunk(r, coded);
-    if (!r->answered && !b->ended)
+    if (coded.size < 2) {
         reject_coding(r);
-    inflate_fini(r);
+    } else if (coded.size > UINT32_MAX) {
+        reject_size(r);
+    } else if (!body_budget_take(r->server, INFLATE_BYTES)) {
+        reject_budget(r);
+    } else {
+        inflate_all(r, coded);
+        budget_return(r->server, INFLATE_BYTES);
+    }
     free(data);
     budget_return(r->server, cap);
 }

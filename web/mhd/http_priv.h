@@ -28,7 +28,6 @@
 #define WEB_MHD_HTTP_PRIV_H
 
 #include <stdatomic.h>
-#include <zlib.h>
 
 #include "base/latency.h"
 #include "base/loop.h"
@@ -119,9 +118,6 @@ struct http_body {
     uint64_t received; /* bytes that came, as they came */
     uint64_t dropped;  /* of them, after it was rejected */
     enum http_coding coding;
-    bool inflating; /* 'z' is initialised */
-    bool ended;     /* the compressed stream is complete */
-    z_stream z;
 };
 
 /* Takes 'size' of the budget 'used', whose limit is 'most'; false when there is

@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <strings.h>
+#include <zlib.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
