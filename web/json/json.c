@@ -19,33 +19,13 @@ static const uint8_t special[256] = {
 static void
 put_escape(struct buf *b, uint8_t c)
 {
-    static const char hex[] = "0123456789ABCDEF";
-    char text[6] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] };
+    static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
+    const char *at = c == 0 ? NULL : strchr(from, c);
 
-    switch (c) {
-    case '"':
-    case '\\':
-        text[1] = (char)c;
-        break;
-    case '\b':
-        text[1] = 'b';
-        break;
-    case '\f':
-        text[1] = 'f';
-        break;
-    case '\n':
-        text[1] = 'n';
-        break;
-    case '\r':
-        text[1] = 'r';
-        break;
-    case '\t':
-        text[1] = 't';
-        break;
-    default:
-        break;
-    }
-    buf_put(b, text, text[1] == 'u' ? 6 : 2);
+    if (at != NULL)
+        buf_printf(b, "\\%c", to[at - from]);
+    else
+        buf_printf(b, "\\u%04X", c);
 }
 
 /* The length of the UTF-8 character at the front, or 0 when there is none; then
@@ -78,45 +58,6 @@ utf8_length(const uint8_t *p, size_t left, size_t *bad)
     return len;
 }
 
-#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
-
-/* The highest bit of each byte that is 'byte'; or of one before which there is
- * such a one. */
-static inline uint64_t
-find_byte(uint64_t word, uint8_t byte)
-{
-    uint64_t x = word ^ EACH(byte);
-
-    return (x - EACH(1)) & ~x & EACH(0x80);
-}
-
-/* Has one of eight bytes to be thought about? */
-static inline bool
-json_is_special(uint64_t word)
-{
-    uint64_t low = (word - EACH(0x20)) & ~word;
-
-    return ((word | low) & EACH(0x80)) != 0 || find_byte(word, '"') != 0 ||
-           find_byte(word, '\\') != 0;
-}
-
-/* Copies eight or more bytes; the last word overlaps the one before it. */
-static inline bool
-copy_words(uint8_t *to, const uint8_t *from, size_t size)
-{
-    uint64_t word;
-
-    for (size_t i = 0; i < size; i += sizeof word) {
-        size_t at = i + sizeof word <= size ? i : size - sizeof word;
-
-        memcpy(&word, from + at, sizeof word);
-        memcpy(to + at, &word, sizeof word);
-        if (json_is_special(word))
-            return false;
-    }
-    return true;
-}
-
 /* Most strings are short and need no escape: one reservation for all.  False,
  * and nothing was written, when this one is not. */
 static bool
@@ -130,9 +71,7 @@ put_plain(struct buf *b, struct slice s)
     if (p == NULL)
         return true;
     p[0] = '"';
-    if (s.size >= sizeof(uint64_t) && !copy_words(p + 1, s.data, s.size))
-        return false;
-    for (size_t i = 0; i < s.size && s.size < sizeof(uint64_t); i++) {
+    for (size_t i = 0; i < s.size; i++) {
         if (special[s.data[i]])
             return false;
         p[i + 1] = s.data[i];
