@@ -111,58 +111,36 @@ list_operands(size_t *order, size_t len)
         names[i] = slice_of(&letters[i], 1);
         order[i] = i;
     }
-    java_order(names, JAVA_DEFAULT_SIZE, order, len);
     java_order(names, len, order, len);
-}
-
-/* An aliased series is a metric of its own name, without keys that differ. */
-static enum status
-operand_metas(const struct gexp_list *l, struct arena *a,
-              struct series_meta **out, struct error *e)
-{
-    struct series_meta *metas = arena_array(a, l->len, sizeof *metas);
-
-    *out = metas;
-    if (metas == NULL)
-        return query_no_memory(e);
-    for (size_t i = 0; i < l->len; i++) {
-        metas[i] = l->series[i].meta;
-        if (l->series[i].alias.data == NULL)
-            continue;
-        metas[i].aggregate_tags_len = 0;
-        metas[i].metrics = arena_array(a, 1, sizeof *metas[i].metrics);
-        if (metas[i].metrics == NULL)
-            return query_no_memory(e);
-        metas[i].metrics[0].name = l->series[i].alias;
-        metas[i].metrics_len = 1;
-    }
-    return ST_OK;
 }
 
 enum status
 gexp_combine(const struct gexp_call *c, struct gexp_list *out, struct error *e)
 {
     struct join_operand operands[OPERANDS_MAX] = { 0 };
-    struct join_options options = { .name = slice_str(""),
-                                    .deadline = c->deadline };
+    struct join_options options = { .deadline = c->deadline };
     size_t order[OPERANDS_MAX];
     struct joined j;
-    enum status st = ST_OK;
+    enum status st;
 
     if (c->lists_len < OPERANDS_MIN || c->lists_len > OPERANDS_MAX)
         return error_set(e, ST_INVALID,
                          "Must have 2 to 26 series, got %zu instead",
                          c->lists_len);
     list_operands(order, c->lists_len);
-    for (size_t i = 0; i < c->lists_len && st == ST_OK; i++) {
-        struct series_meta *metas;
+    for (size_t i = 0; i < c->lists_len; i++) {
+        const struct gexp_list *l = &c->lists[order[i]];
+        struct series_meta *metas =
+            arena_array(c->arena, l->len, sizeof *metas);
 
-        st = operand_metas(&c->lists[order[i]], c->arena, &metas, e);
+        if (metas == NULL)
+            return query_no_memory(e);
+        for (size_t k = 0; k < l->len; k++)
+            metas[k] = l->series[k].meta;
         operands[i].series = metas;
-        operands[i].len = c->lists[order[i]].len;
+        operands[i].len = l->len;
     }
-    if (st == ST_OK)
-        st = join_series(operands, c->lists_len, &options, c->arena, &j, e);
+    st = join_series(operands, c->lists_len, &options, c->arena, &j, e);
     if (st != ST_OK)
         return st;
     out->series = arena_array(c->arena, j.len, sizeof *out->series);

@@ -69,10 +69,12 @@ gexp_scale(const struct gexp_call *c, struct gexp_list *out, struct error *e)
     return st;
 }
 
-/* Parameters are joined with commas: a name may have some. */
+/* Parameters are joined with commas: a name may have some.  An aliased series
+ * is a metric of that name, without keys that differ. */
 enum status
 gexp_alias(const struct gexp_call *c, struct gexp_list *out, struct error *e)
 {
+    struct id_name *metric = arena_array(c->arena, 1, sizeof *metric);
     struct buf name = BUF_INIT;
     char *copy;
 
@@ -81,14 +83,20 @@ gexp_alias(const struct gexp_call *c, struct gexp_list *out, struct error *e)
         buf_put_slice(&name, c->params[i]);
     }
     copy = name.failed ? NULL : arena_strdup(c->arena, buf_slice(&name));
+    buf_fini(&name);
+    if (copy == NULL || metric == NULL)
+        return query_no_memory(e);
+    metric->name = slice_str(copy);
     for (size_t i = 0; i < out->len; i++) {
         struct gexp_series *s = &out->series[i];
 
         s->alias_is_plain = s->alias.data != NULL;
-        s->alias = slice_of(copy, name.size);
+        s->alias = metric->name;
+        s->meta.metrics = metric;
+        s->meta.metrics_len = 1;
+        s->meta.aggregate_tags_len = 0;
     }
-    buf_fini(&name);
-    return copy == NULL ? query_no_memory(e) : ST_OK;
+    return ST_OK;
 }
 
 /* -- shift ----------------------------------------------------------------- */

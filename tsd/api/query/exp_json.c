@@ -70,14 +70,6 @@ write_rows(struct buf *b, const struct exp_query *q, const struct exp_table *t)
     return s;
 }
 
-static int
-compare_names(const void *a, const void *b)
-{
-    const struct slice *x = a, *y = b;
-
-    return slice_cmp(*x, *y);
-}
-
 /* The metrics of the first series stand for all. */
 static void
 write_metrics(struct buf *b, const struct series_meta *m)
@@ -87,7 +79,7 @@ write_metrics(struct buf *b, const struct series_meta *m)
 
     for (size_t i = 0; i < len; i++)
         names[i] = m->metrics[i].name;
-    qsort(names, len, sizeof *names, compare_names);
+    qsort(names, len, sizeof *names, slice_compare);
     for (size_t i = 0; i < len; i++)
         json_put_item(b, names[i]);
 }
