@@ -39,7 +39,7 @@ make_keys(struct mask_rig *r)
     static const uint8_t head[] = { 'r', 3, 0, 0, 1 };
     static const uint8_t tagk[] = { 0, 0, 1 }, tagk2[] = { 0, 0, 2 };
     struct mask *m = mask_new();
-    uint8_t set[3 * 100];
+    uint64_t set[100];
 
     for (unsigned i = 0; i < KEYS; i++) {
         uint8_t *k = r->keys[i];
@@ -52,7 +52,7 @@ make_keys(struct mask_rig *r)
         key_put_uint(k + 18, i % 1000, 3);
     }
     for (unsigned i = 0; i < 100; i++)
-        key_put_uint(set + 3 * i, i * 10, 3);
+        set[i] = i * 10;
     mask_add_fixed(m, slice_of(head, 5));
     mask_add_steps(m, 1735689600, 1735689600 + 36000, 3600, 4);
     mask_add_fixed(m, slice_of(tagk, 3));

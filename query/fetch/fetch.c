@@ -356,7 +356,7 @@ spec_of(const struct task *t)
     const struct plan_bucket *b = &p->buckets[t->bucket];
 
     return (struct scan_spec){
-        .masks = b->masks,
+        .masks = p->masks,
         .bucket = (unsigned)t->bucket,
         .way = b->way,
         .from_base = p->from_base,

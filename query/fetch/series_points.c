@@ -41,26 +41,25 @@ static void
 add_values(struct mask *m, const struct bucket *b, size_t first, size_t i)
 {
     unsigned width = b->layout->tagv_width;
-    struct buf values = BUF_INIT;
+    uint64_t *values = mem_new_array(b->len, sizeof *values);
+    size_t len = 0;
 
     for (size_t k = first; k < b->len; k++)
         if (same_tagks(b->layout, b->tsuids[first], b->tsuids[k]))
-            buf_put_slice(&values, tsuid_tagv(b->layout, b->tsuids[k], i));
-    mask_add_set(m, values.data, values.size / width, width);
-    buf_fini(&values);
+            values[len++] = key_get_uint(
+                tsuid_tagv(b->layout, b->tsuids[k], i).data, width);
+    mask_add_set(m, values, len, width);
+    free(values);
 }
 
 static struct mask *
 make_mask(const struct bucket *b, size_t first)
 {
     struct slice tsuid = b->tsuids[first];
-    const uint8_t table[1] = { TABLE_ROWS };
-    const uint8_t salt[1] = { (uint8_t)b->number };
     struct mask *m = mask_new();
 
-    mask_add_fixed(m, slice_of(table, 1));
-    if (b->layout->salt_width > 0)
-        mask_add_fixed(m, slice_of(salt, 1));
+    mask_add_fixed(m, KEY_TABLE(TABLE_ROWS));
+    mask_add_any(m, b->layout->salt_width);
     mask_add_fixed(m, tsuid_metric(b->layout, tsuid));
     mask_add_steps(m, 0, key_span_base(b->layout, hour_base(POINT_MAX_TS_MS)),
                    key_span_s(b->layout), 4);

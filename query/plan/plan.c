@@ -73,22 +73,8 @@ find_restriction(const struct planner *p, uint64_t tagk)
     return NULL;
 }
 
-static bool
-add_set(struct mask *m, const uint64_t *ids, size_t len, unsigned width)
-{
-    uint8_t *bytes = malloc(len == 0 ? 1 : len * width);
-
-    if (bytes == NULL)
-        return false;
-    for (size_t i = 0; i < len; i++)
-        key_put_uint(bytes + i * width, ids[i], width);
-    mask_add_set(m, bytes, len, width);
-    free(bytes);
-    return true;
-}
-
 /* The pairs of one tag-key set, behind what the caller has put in front. */
-static bool
+static void
 add_pairs(const struct planner *p, const struct series_tagk_set *s,
           struct mask *m)
 {
@@ -102,36 +88,33 @@ add_pairs(const struct planner *p, const struct series_tagk_set *s,
         mask_add_fixed(m, slice_of(tagk, kw));
         if (r == NULL || !r->has_set)
             mask_add_any(m, vw);
-        else if (!add_set(m, r->set, r->set_len, vw))
-            return false;
+        else
+            mask_add_set(m, r->set, r->set_len, vw);
     }
-    return true;
 }
 
-/* 'head' is what precedes the pairs; with 'rows' the base times follow it. */
-static enum status
-make_masks(const struct planner *p, struct slice head, bool rows,
-           struct mask_set **out)
+/* Of rows in any salt bucket, or of the directory's series. */
+static struct mask_set *
+make_masks(const struct planner *p, enum table table)
 {
+    const struct key_layout *layout = p->layout;
     struct mask_set *set = mask_set_new();
 
     for (size_t i = 0; i < p->tagk_sets_len; i++) {
         struct mask *m = mask_new();
 
-        mask_add_fixed(m, head);
-        if (rows)
-            mask_add_steps(m, key_span_base(p->layout, p->p->from_base),
-                           key_span_base(p->layout, p->p->to_base),
-                           key_span_s(p->layout), 4);
-        if (!add_pairs(p, &p->tagk_sets[i], m)) {
-            mask_free(&m);
-            mask_set_free(&set);
-            return query_no_memory(p->e);
-        }
+        mask_add_fixed(m, KEY_TABLE(table));
+        if (table == TABLE_ROWS)
+            mask_add_any(m, layout->salt_width);
+        mask_add_steps(m, p->p->metric, p->p->metric, 1, layout->metric_width);
+        if (table == TABLE_ROWS)
+            mask_add_steps(m, key_span_base(layout, p->p->from_base),
+                           key_span_base(layout, p->p->to_base),
+                           key_span_s(layout), 4);
+        add_pairs(p, &p->tagk_sets[i], m);
         mask_set_give(set, &m);
     }
-    *out = set;
-    return ST_OK;
+    return set;
 }
 
 /* -- the list of series ---------------------------------------------------- */
@@ -204,18 +187,10 @@ spread_list(const struct planner *p, const struct slice *tsuids, size_t len)
 static enum status
 list_matches(struct planner *p)
 {
-    uint8_t head[1 + 8];
-    struct mask_set *masks;
-    const struct restriction *set;
+    struct mask_set *masks = make_masks(p, TABLE_SERIES);
+    const struct restriction *set = planner_smallest_set(p);
     enum status status;
 
-    head[0] = TABLE_SERIES;
-    key_put_uint(head + 1, p->p->metric, p->layout->metric_width);
-    status = make_masks(p, slice_of(head, 1u + p->layout->metric_width), false,
-                        &masks);
-    if (status != ST_OK)
-        return status;
-    set = planner_smallest_set(p);
     status = series_each_with(
         p->c->series, p->p->metric, masks, set == NULL ? 0 : set->tagk,
         set == NULL ? NULL : set->set, set == NULL ? 0 : set->set_len,
@@ -231,29 +206,6 @@ list_matches(struct planner *p)
 }
 
 /* -- the way --------------------------------------------------------------- */
-
-/* The masks of all buckets differ in the salt alone. */
-static enum status
-make_bucket_masks(const struct planner *p, size_t i,
-                  const struct mask_set **first, struct mask_set **out)
-{
-    uint8_t head[2 + 8];
-    size_t size = 0;
-    enum status status;
-
-    if (*first != NULL) {
-        *out = mask_set_like(*first, 1, (uint8_t)i);
-        return ST_OK;
-    }
-    head[size++] = TABLE_ROWS;
-    if (p->layout->salt_width == 1)
-        head[size++] = (uint8_t)i;
-    key_put_uint(head + size, p->p->metric, p->layout->metric_width);
-    size += p->layout->metric_width;
-    status = make_masks(p, slice_of(head, size), true, out);
-    *first = *out;
-    return status;
-}
 
 /* How many runs of neighbours the matches of a bucket make: the mask takes all
  * keys with the same values up to the last restricted tag. */
@@ -314,7 +266,6 @@ make_buckets(struct planner *p)
     static const char *const names[] = { "hints", "range", "seeks" };
     struct plan *out = p->p;
     uint64_t prices[3] = { 0 };
-    const struct mask_set *first = NULL;
     enum status status = ST_OK;
     size_t ways[3] = { 0 };
 
@@ -327,9 +278,9 @@ make_buckets(struct planner *p)
             b->way = (enum scan_way)p->c->options.force_way;
         ways[b->way]++;
         /* Seeks need none, nor does a bucket in which nothing is looked for. */
-        if (b->way == SCAN_SEEKS || (out->listed && b->series_len == 0))
-            continue;
-        status = make_bucket_masks(p, i, &first, &b->masks);
+        if (out->masks == NULL && b->way != SCAN_SEEKS &&
+            (!out->listed || b->series_len > 0))
+            out->masks = make_masks(p, TABLE_ROWS);
     }
     (void)snprintf(
         out->text, sizeof out->text,
@@ -454,8 +405,7 @@ plan_make(const struct plan_context *c, const struct query *q,
 void
 plan_fini(struct plan *p)
 {
-    for (size_t i = 0; p->buckets != NULL && i < p->buckets_len; i++)
-        mask_set_free(&p->buckets[i].masks);
+    mask_set_free(&p->masks);
 }
 
 /* Masks are over rows: a row's key of any hour will do. */
@@ -466,6 +416,5 @@ plan_reads_series(const struct plan *p, const struct key_layout *layout,
     uint8_t key[ROW_KEY_MAX];
     size_t size = key_row(layout, tsuid, p->from_base, key);
 
-    return mask_set_match(p->buckets[key_salt(layout, tsuid)].masks,
-                          slice_of(key, size));
+    return mask_set_match(p->masks, slice_of(key, size));
 }

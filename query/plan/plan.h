@@ -28,7 +28,6 @@ struct plan_bucket {
     struct slice
         *series; /* those known to match, ascending; NULL: not listed */
     size_t series_len;
-    struct mask_set *masks; /* NULL: seeks, or nothing to read */
 };
 
 struct plan {
@@ -39,6 +38,7 @@ struct plan {
     size_t group_tagks_len;
     bool empty;  /* nothing can match */
     bool listed; /* every series of the answer is in the buckets' lists */
+    struct mask_set *masks; /* NULL: seeks only, or nothing to read */
     struct plan_bucket *buckets;
     size_t buckets_len;
     uint64_t series;  /* of the metric, in tag-key sets that could match */

@@ -7,11 +7,11 @@
  * sets make the time range and value lists part of the mask, so that one pass
  * with hints reads nothing that the mask excludes.
  *
- * A mask set holds the masks of several key sizes (one per tag key layout)
- * over one pass: a key matches when one of them matches; the hint is the
- * smallest hint.
+ * A mask set holds the masks of several key sizes (one per tag-key set) over
+ * one pass: a key matches when one of them matches; the hint is the smallest
+ * hint.
  *
- * Owns:    what its builder was given is copied; mask_set_like() borrows.
+ * Owns:    what its builder was given is copied.
  * Threads: frozen once built.
  */
 #ifndef STORAGE_ROW_MASK_H
@@ -33,10 +33,10 @@ void mask_add_any(struct mask *m, size_t width);
  * step by the span of a row); width <= 8, step >= 1. */
 void mask_add_steps(struct mask *m, uint64_t lo, uint64_t hi, uint64_t step,
                     unsigned width);
-/* One of 'len' values of 'width' bytes, 8 at the most, concatenated in any
- * order.  An empty set matches nothing. */
-void mask_add_set(struct mask *m, const uint8_t *values, size_t len,
-                  size_t width);
+/* One of 'len' numbers of 'width' bytes, 8 at the most, in any order.  An empty
+ * set matches nothing. */
+void mask_add_set(struct mask *m, const uint64_t *numbers, size_t len,
+                  unsigned width);
 
 size_t mask_key_size(const struct mask *m);
 bool mask_match(const struct mask *m, struct slice key);
@@ -49,10 +49,6 @@ bool mask_hint(const struct mask *m, struct slice key, uint8_t *out);
 struct mask_set *mask_set_new(void);
 /* Takes '*m' over and sets it to NULL. */
 void mask_set_give(struct mask_set *s, struct mask **m);
-/* As 's', but for one byte of the key, 'at', which a fixed field has in all of
- * its masks, and which now is 'byte' (a salt).  'like' must live longer. */
-struct mask_set *mask_set_like(const struct mask_set *like, size_t at,
-                               uint8_t byte);
 void mask_set_free(struct mask_set **s);
 bool mask_set_match(const struct mask_set *s, struct slice key);
 /* The smallest key >= 'key' that a mask of the set matches, in 'out' (of at

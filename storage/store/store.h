@@ -176,7 +176,7 @@ enum scan_way {
 
 struct scan_spec {
     const struct mask_set *masks; /* over whole row keys, table byte included */
-    unsigned bucket;              /* the salt bucket that the masks name */
+    unsigned bucket;              /* the salt bucket; masks take any */
     enum scan_way way;
     uint32_t from_base, to_base; /* hours, both included; masks have spans */
     /* SCAN_SEEKS: TSUIDs of this bucket, ascending; also used to find open

@@ -165,17 +165,16 @@ advance_by_masks(struct store_scan *scan)
         struct slice key = kv_iter_key(scan->it);
         size_t size;
 
-        if (mask_set_match(scan->spec.masks, key))
-            return;
         if (is_behind(scan, key)) {
             scan->on_key = false;
+        } else if (mask_set_match(scan->spec.masks, key)) {
+            return;
         } else if (scan->spec.way == SCAN_RANGE) {
             step(scan);
         } else {
             size = mask_set_hint(scan->spec.masks, key, hint);
-            if (size == 0)
-                scan->on_key = false;
-            else
+            scan->on_key = size > 0 && !is_behind(scan, slice_of(hint, size));
+            if (scan->on_key)
                 seek(scan, slice_of(hint, size));
         }
     }
@@ -251,7 +250,8 @@ next_key(struct store_scan *scan)
         return;
     }
     if (first) {
-        size = mask_set_hint(scan->spec.masks, (struct slice){ NULL, 0 }, hint);
+        size = mask_set_hint(scan->spec.masks,
+                             slice_of(scan->end, base_at(scan)), hint);
         if (size > 0)
             seek(scan, slice_of(hint, size));
     } else {

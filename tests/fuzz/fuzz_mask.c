@@ -19,8 +19,8 @@ add_field(struct mask *m, struct cursor *c)
     uint8_t kind = cursor_u8(c) % 4;
     size_t width = cursor_u8(c) % 12;
     unsigned number = width == 0 ? 1 : width > 8 ? 8 : (unsigned)width;
+    uint64_t numbers[20];
     size_t len;
-    struct slice a;
 
     switch (kind) {
     case 0:
@@ -31,8 +31,9 @@ add_field(struct mask *m, struct cursor *c)
         break;
     case 2:
         len = cursor_u8(c) % 20;
-        a = cursor_bytes(c, len * number);
-        mask_add_set(m, a.data, a.size / number, number);
+        for (size_t i = 0; i < len; i++)
+            numbers[i] = cursor_uint(c, number);
+        mask_add_set(m, numbers, len, number);
         break;
     default: {
         uint64_t lo = cursor_uint(c, number), hi = cursor_uint(c, number);

@@ -46,7 +46,7 @@ some_store(const char *dir)
 struct scans {
     size_t len;
     struct scan_spec specs[256];
-    struct mask_set *masks[256];
+    struct mask_set *masks;
     struct store_scan *scans[256];
     uint8_t metric[3], tsuids[SERIES][9];
     struct slice listed[256][SERIES];
@@ -57,23 +57,22 @@ static void
 open_scans(struct store *s, enum scan_way way, bool summaries, struct scans *a)
 {
     const struct key_layout *layout = store_layout(s);
-    uint8_t head[] = { TABLE_ROWS, 0, 0, 0, 1 };
     struct mask *m = mask_new();
 
-    mask_add_fixed(m, slice_of(head, sizeof head));
+    mask_add_fixed(m, KEY_TABLE(TABLE_ROWS));
+    mask_add_any(m, 1);
+    mask_add_fixed(m, slice_of("\0\0\1", 3));
     mask_add_steps(m, 0, UINT32_MAX, key_span_s(layout), 4);
     mask_add_fixed(m, slice_of("\0\0\1", 3));
     mask_add_any(m, 3);
     memset(a, 0, sizeof *a);
-    a->masks[0] = mask_set_new();
-    mask_set_give(a->masks[0], &m);
+    a->masks = mask_set_new();
+    mask_set_give(a->masks, &m);
     a->len = layout->salt_buckets;
     a->metric[2] = 1;
-    for (size_t i = 1; i < a->len; i++)
-        a->masks[i] = mask_set_like(a->masks[0], 1, (uint8_t)i);
     for (size_t i = 0; i < a->len; i++)
         a->specs[i] = (struct scan_spec){
-            .masks = a->masks[i],
+            .masks = a->masks,
             .bucket = (unsigned)i,
             .way = way,
             .to_base = 4294965600u,
@@ -100,10 +99,9 @@ all_buckets(struct store *s, enum scan_way way, struct scans *a)
 static void
 end_scans(struct scans *a)
 {
-    for (size_t i = 0; i < a->len; i++) {
+    for (size_t i = 0; i < a->len; i++)
         ck_assert_int_eq(store_scan_close(&a->scans[i], NULL, &e), ST_OK);
-        mask_set_free(&a->masks[i]);
-    }
+    mask_set_free(&a->masks);
 }
 
 static const enum scan_way ways[] = { SCAN_HINTS, SCAN_RANGE, SCAN_SEEKS };

@@ -446,7 +446,7 @@ each(struct fixture *f, uint64_t metric, const struct mask_set *masks,
 
 /* A mask over the series of a metric with one tag, whose values are given. */
 static struct mask *
-mask_of_one(uint64_t metric, uint64_t tagk, const uint8_t *values, size_t len)
+mask_of_one(uint64_t metric, uint64_t tagk, const uint64_t *values, size_t len)
 {
     uint8_t fixed[7] = { TABLE_SERIES };
     struct mask *m = mask_new();
@@ -481,7 +481,7 @@ START_TEST(each_by_metric_and_mask)
     ck_assert_str_eq(each(&f, 3, NULL, 99), "");
     /* An empty set of masks matches nothing. */
     ck_assert_str_eq(each(&f, 1, masks, 99), "");
-    m = mask_of_one(1, 1, (const uint8_t *)"\0\0\3\0\0\1", 2);
+    m = mask_of_one(1, 1, (const uint64_t[]){ 3, 1 }, 2);
     mask_set_give(masks, &m);
     ck_assert_str_eq(each(&f, 1, masks, 99), "1:1=1;1:1=3;");
     ck_assert_str_eq(each(&f, 0, masks, 1), "1:1=1;");
@@ -503,17 +503,13 @@ START_TEST(each_with_a_sparse_mask)
     struct fixture f = fixture_new(layout_default);
     struct mask_set *masks = mask_set_new();
     struct mask *m;
-    uint8_t values[3 * 4];
+    static const uint64_t values[] = { 1, 700, 703, 2000 };
     char text[64];
 
     for (int i = 1; i <= 2000; i++) {
         (void)snprintf(text, sizeof text, "m host=h%d", i);
         (void)resolve(&f, text);
     }
-    key_put_uint(values, 1, 3);
-    key_put_uint(values + 3, 700, 3);
-    key_put_uint(values + 6, 703, 3);
-    key_put_uint(values + 9, 2000, 3);
     m = mask_of_one(1, 1, values, 4);
     mask_set_give(masks, &m);
     ck_assert_str_eq(each(&f, 1, masks, 99), "1:1=1;1:1=700;1:1=703;1:1=2000;");
@@ -673,7 +669,7 @@ END_TEST
 /* Both tag-key sets that there are, with these hosts (tagk 1); "dc" is tagk 2.
  */
 static struct mask_set *
-masks_of_hosts(const uint8_t *hosts, size_t len)
+masks_of_hosts(const uint64_t *hosts, size_t len)
 {
     struct mask_set *set = mask_set_new();
     struct mask *m = mask_of_one(1, 1, hosts, len);
@@ -692,16 +688,13 @@ check_index(struct fixture *f, uint64_t *state)
 {
     static struct seen got;
     uint64_t ids[20];
-    uint8_t bytes[60];
     size_t len = 0;
     struct mask_set *masks;
 
     for (uint64_t id = 1; id < 60 && len < 20; id++)
-        if (harness_random(state) % 4 == 0) {
-            key_put_uint(bytes + 3 * len, id, 3);
+        if (harness_random(state) % 4 == 0)
             ids[len++] = id;
-        }
-    masks = masks_of_hosts(bytes, len);
+    masks = masks_of_hosts(ids, len);
     got = (struct seen){ .left = 999 };
     OK(series_each_with(f->series, 1, masks, 1, ids, len,
                         &(struct series_visit){ see, NULL, &got }, &e));
