@@ -1,7 +1,5 @@
 #include "config.h"
 
-#include "query/aggregate/accumulate.h"
-
 #include "query/aggregate/arithmetic.h"
 #include "query/aggregate/aggregate_priv.h"
 

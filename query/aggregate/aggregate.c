@@ -32,17 +32,10 @@ downsample_interval(const struct sub_query *sq)
     return d->on && !d->all ? d->interval_ms : 0;
 }
 
-/* The interval of the rollups that are read, or NULL. */
-static const struct rollup_interval *
-rollup_interval(const struct sub_query *sq)
-{
-    return sq->rollup.interval;
-}
-
 static int64_t
 scan_start_s(const struct query *q, const struct sub_query *sq)
 {
-    const struct rollup_interval *rollup = rollup_interval(sq);
+    const struct rollup_interval *rollup = sq->rollup.interval;
     int64_t interval_ms = downsample_interval(sq);
     bool was_ms;
     int64_t s = scan_seconds(q->start_ms, &was_ms);
@@ -62,7 +55,7 @@ scan_start_s(const struct query *q, const struct sub_query *sq)
 static int64_t
 scan_end_s(const struct query *q, const struct sub_query *sq)
 {
-    const struct rollup_interval *rollup = rollup_interval(sq);
+    const struct rollup_interval *rollup = sq->rollup.interval;
     int64_t interval_ms = downsample_interval(sq);
     bool was_ms;
     int64_t s = scan_seconds(q->end_ms, &was_ms);
@@ -115,37 +108,28 @@ last_seen(const struct query *q, int64_t end_s)
     return opentsdb_seconds_quirk(opentsdb_seconds_quirk(end_s));
 }
 
-static struct numbers_bounds
-bounds_of(const struct query *q, const struct window *w)
-{
-    return (struct numbers_bounds){
-        .first_most = last_seen(q, w->scan_end_ms / 1000),
-        .last_least = opentsdb_seconds_quirk(
-            opentsdb_seconds_quirk(w->scan_start_ms / 1000)),
-    };
-}
-
 struct numbers_bounds
 numbers_bounds(const struct query *q, const struct sub_query *sq)
 {
     struct window w = numbers_window(q, sq);
 
-    return bounds_of(q, &w);
-}
-
-static bool
-is_within(const struct numbers_bounds *b, int64_t first_ms, int64_t last_ms)
-{
-    return opentsdb_seconds_quirk(first_ms) <= b->first_most &&
-           opentsdb_seconds_quirk(last_ms) >= b->last_least;
+    return (struct numbers_bounds){
+        .first_most = last_seen(q, w.scan_end_ms / 1000),
+        .last_least = opentsdb_seconds_quirk(
+            opentsdb_seconds_quirk(w.scan_start_ms / 1000)),
+    };
 }
 
 bool
 series_in_range(const struct numbers_bounds *b, const struct series_data *s)
 {
-    if (s->downsampled)
-        return s->has_points && is_within(b, s->first_ms, s->last_ms);
-    return s->len > 0 && is_within(b, s->ts_ms[0], s->ts_ms[s->len - 1]);
+    bool any = s->downsampled ? s->has_points : s->len > 0;
+    int64_t first_ms = s->downsampled || !any ? s->first_ms : s->ts_ms[0];
+    int64_t last_ms =
+        s->downsampled || !any ? s->last_ms : s->ts_ms[s->len - 1];
+
+    return any && opentsdb_seconds_quirk(first_ms) <= b->first_most &&
+           opentsdb_seconds_quirk(last_ms) >= b->last_least;
 }
 
 size_t
@@ -247,9 +231,7 @@ aggregate_group(const struct query *q, const struct sub_query *sq,
         .window = d.window,
         .deadline = deadline,
     };
-    struct numbers_bounds bounds = bounds_of(q, &d.window);
     struct column one, *columns = &one;
-    size_t n = 0;
     enum status st = ST_OK;
 
     *out = (struct dps){ 0 };
@@ -265,19 +247,17 @@ aggregate_group(const struct query *q, const struct sub_query *sq,
         columns = (struct column *)arena_array(a, len, sizeof *columns);
     if (columns == NULL)
         return query_no_memory(e);
-    d.sum_counts = rollup_interval(sq) != NULL && sq->downsample.on &&
+    d.sum_counts = sq->rollup.interval != NULL && sq->downsample.on &&
                    sq->downsample.aggregator->kind == KIND_COUNT;
     if (sq->downsample.on && !(series[0].downsampled && buckets_are_final(sq)))
         st = downsampler_init(&d, &sq->downsample, &d.window,
                               longest_series(series, len), a, e);
     for (size_t i = 0; i < len && st == ST_OK; i++) {
-        if (!series_in_range(&bounds, &series[i]))
-            continue;
-        st = make_column(sq, &d, &series[i], a, &columns[n], e);
+        st = make_column(sq, &d, &series[i], a, &columns[i], e);
         if (st == ST_OK)
-            st = deadline_tick(deadline, columns[n++].len, e);
+            st = deadline_tick(deadline, columns[i].len, e);
     }
-    if (st == ST_OK && n > 0)
-        st = aggregate_columns(&merge, columns, n, a, out, e);
+    if (st == ST_OK)
+        st = aggregate_columns(&merge, columns, len, a, out, e);
     return st;
 }

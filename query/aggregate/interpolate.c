@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "query/aggregate/accumulate.h"
 #include "query/aggregate/arithmetic.h"
 #include "query/aggregate/aggregate_priv.h"
 

@@ -40,10 +40,11 @@ adds_up(const struct stream_downsampler *f)
 
 bool
 stream_downsampler_init(struct stream_downsampler *f, const struct query *q,
-                        const struct sub_query *sq)
+                        const struct sub_query *sq, struct arena *a)
 {
     const struct downsample *d = &sq->downsample;
     struct window w = numbers_window(q, sq);
+    int64_t *grid;
 
     *f = (struct stream_downsampler){ .to = INT64_MAX, .buckets_most = 1 };
     if (!d->on || rollup_is_used(&sq->rollup) || !can_fold(d->aggregator->kind))
@@ -61,21 +62,13 @@ stream_downsampler_init(struct stream_downsampler *f, const struct query *q,
     f->from = (w.scan_start_ms + f->length - 1) / f->length * f->length;
     f->buckets_most =
         (size_t)((w.scan_end_ms - w.scan_start_ms) / f->length) + 2;
-    return true;
-}
-
-void
-stream_downsampler_make_grid(struct stream_downsampler *f, struct arena *a)
-{
-    int64_t *grid;
-
-    if (f->length == 0 || f->buckets_most > GRID_MOST)
-        return;
-    grid = (int64_t *)column_array(a, f->buckets_most, sizeof *grid);
-    for (size_t i = 0; i < f->buckets_most && grid != NULL; i++)
-        grid[i] = f->from + (int64_t)i * f->length;
-    f->grid = grid;
+    if (a == NULL || f->buckets_most > GRID_MOST)
+        return true;
+    f->grid = grid = (int64_t *)column_array(a, f->buckets_most, sizeof *grid);
     f->grid_len = grid == NULL ? 0 : f->buckets_most;
+    for (size_t i = 0; i < f->grid_len; i++)
+        grid[i] = f->from + (int64_t)i * f->length;
+    return true;
 }
 
 bool

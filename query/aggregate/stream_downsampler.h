@@ -48,14 +48,12 @@ struct bucket_acc {
     bool failed;               /* the arena is full; later calls do nothing */
 };
 
-/* False: not for this sub-query. */
+/* False: not for this sub-query.  The grid, where it is not too long, lies in
+ * the arena, as long as its buckets are used; without an arena there is none.
+ */
 bool stream_downsampler_init(struct stream_downsampler *f,
-                             const struct query *q, const struct sub_query *sq);
-
-/* Makes the grid, where it is not too long: it lies in the arena, as long as
- * its buckets are used. */
-void stream_downsampler_make_grid(struct stream_downsampler *f,
-                                  struct arena *a);
+                             const struct query *q, const struct sub_query *sq,
+                             struct arena *a);
 
 /* Can a row's block summary ever be enough? */
 bool stream_downsampler_uses_summaries(const struct stream_downsampler *f);

@@ -196,12 +196,10 @@ fetch_series(const struct execution *x, const struct sub_query *sq,
 {
     struct engine *en = x->en;
     struct stream_downsampler downsampler;
-    bool streams = stream_downsampler_init(&downsampler, x->q, sq);
+    bool streams = stream_downsampler_init(&downsampler, x->q, sq, x->arena);
     int64_t from_us = clock_monotonic_us();
     enum status status;
 
-    if (streams)
-        stream_downsampler_make_grid(&downsampler, x->arena);
     status = fetch_plan(x, sq, p, streams ? &downsampler : NULL, f);
     if (status == ST_OK && sq->rollup.count_kind != 0)
         status = fetch_counts(x, sq, f);

@@ -8,7 +8,6 @@
 
 #include "query/aggregate/aggregate.h"
 #include "query/model/rollup.h"
-#include "query/plan/tsuids.h"
 
 #define LIST_LIMIT 200000
 

@@ -20,6 +20,7 @@
 #ifndef QUERY_PLAN_PLAN_H
 #define QUERY_PLAN_PLAN_H
 
+#include "query/model/deadline.h"
 #include "query/model/query.h"
 #include "uid/series/series.h"
 
@@ -71,5 +72,14 @@ void plan_fini(struct plan *p);
 /* Does the plan read this series?  For plans that list none. */
 bool plan_reads_series(const struct plan *p, const struct key_layout *layout,
                        struct slice tsuid);
+
+/* The series that a query names by their TSUIDs, in hexadecimal: ascending,
+ * each once, with the kind of the rollups that are read.  Those of a length
+ * that no series has are left out: OpenTSDB looks for them, and finds none.
+ * ST_INVALID for what is no TSUID, and for series of several metrics. */
+MUST_CHECK enum status parse_tsuids(const struct sub_query *sq,
+                                    const struct key_layout *layout,
+                                    struct arena *a, struct slice **out,
+                                    size_t *out_len, struct error *e);
 
 #endif

@@ -1,7 +1,7 @@
-/* See query/plan/tsuids.h. */
+/* The series that a query names; see query/plan/plan.h. */
 #include "config.h"
 
-#include "query/plan/tsuids.h"
+#include "query/plan/plan.h"
 
 #include <stdlib.h>
 #include <string.h>

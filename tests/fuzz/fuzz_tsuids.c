@@ -4,7 +4,7 @@
  *     { <tsuid> <newline> }...     odd sizes: of another tag-key set */
 #include "config.h"
 
-#include "query/plan/tsuids.h"
+#include "query/plan/plan.h"
 
 #include "base/obj.h"
 

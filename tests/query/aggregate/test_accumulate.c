@@ -1,6 +1,5 @@
 #include "config.h"
 
-#include "query/aggregate/accumulate.h"
 #include "query/aggregate/arithmetic.h"
 
 #include <math.h>

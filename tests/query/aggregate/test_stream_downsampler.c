@@ -174,10 +174,10 @@ check(const struct query *q, const struct sub_query *sq, const struct series *s,
     ck_assert_int_eq(
         downsampler_init(&d, &sq->downsample, &w, span.len, a, NULL), ST_OK);
     ck_assert_int_eq(downsampler_run(&d, &span, &want, NULL), ST_OK);
-    ck_assert(stream_downsampler_init(&f, q, sq));
+    ck_assert(stream_downsampler_init(&f, q, sq, NULL));
     for (int i = 0; i < 4; i++) {
         if (i == 2)
-            stream_downsampler_make_grid(&f, a);
+            ck_assert(stream_downsampler_init(&f, q, sq, a));
         accumulate_all(&f, s, i % 2 != 0, a, &got, ways);
         compare(sq, &got, &want);
         ck_assert_uint_eq(got.some, span.len > 0);
@@ -234,14 +234,14 @@ START_TEST(knows_what_it_cannot_fold)
     struct stream_downsampler f;
 
     sq.downsample.aggregator = aggregator_find(slice_str("p99"));
-    ck_assert(!stream_downsampler_init(&f, &q, &sq));
+    ck_assert(!stream_downsampler_init(&f, &q, &sq, NULL));
     sq.downsample.aggregator = aggregator_find(slice_str("sum"));
-    ck_assert(stream_downsampler_init(&f, &q, &sq));
+    ck_assert(stream_downsampler_init(&f, &q, &sq, NULL));
     ck_assert(!stream_downsampler_uses_summaries(&f));
     sq.downsample.calendar = true;
-    ck_assert(!stream_downsampler_init(&f, &q, &sq));
+    ck_assert(!stream_downsampler_init(&f, &q, &sq, NULL));
     sq.downsample.on = false;
-    ck_assert(!stream_downsampler_init(&f, &q, &sq));
+    ck_assert(!stream_downsampler_init(&f, &q, &sq, NULL));
 }
 END_TEST
 
@@ -257,7 +257,7 @@ START_TEST(says_when_the_arena_is_full)
 
     sq.downsample.aggregator = aggregator_find(slice_str("sum"));
     fill(&s, &state);
-    ck_assert(stream_downsampler_init(&f, &q, &sq));
+    ck_assert(stream_downsampler_init(&f, &q, &sq, NULL));
     for (int h = 0; h < HOURS; h++)
         bucket_acc_points(&f, &acc, &s.rows[h], a);
     ck_assert(!bucket_acc_end(&f, &acc, a));
