@@ -154,12 +154,13 @@ struct common {
 };
 
 /* A key on which all series that have it agree is a tag, though some lack it;
- * the others are aggregate tags (OpenTSDB's SpanGroup). */
+ * the others are aggregate tags (OpenTSDB's SpanGroup).  '*out' has room for
+ * KEY_MAX_TAGS, and moves to the arena for more; NULL past it. */
 static size_t
 find_common(const struct key_layout *layout, const struct grouping *g,
-            const struct group *group, struct common *out, size_t max)
+            const struct group *group, struct arena *a, struct common **out)
 {
-    size_t len = 0;
+    size_t len = 0, cap = KEY_MAX_TAGS;
 
     for (size_t i = 0; i < group->len; i++) {
         struct slice tsuid = g->order[group->first + i]->tsuid;
@@ -173,29 +174,21 @@ find_common(const struct key_layout *layout, const struct grouping *g,
             size_t at = 0;
 
             /* Mostly all have the same tagks. */
-            if (k < len && out[k].tagk == tagk)
+            if (k < len && (*out)[k].tagk == tagk)
                 at = k;
-            while (at < len && out[at].tagk != tagk)
+            while (at < len && (*out)[at].tagk != tagk)
                 at++;
-            if (at == len && len < max)
-                out[len++] = (struct common){ tagk, tagv, false };
-            else if (at < len && out[at].tagv != tagv)
-                out[at].differs = true;
+            if (at < len) {
+                (*out)[at].differs |= (*out)[at].tagv != tagv;
+                continue;
+            }
+            *out = arena_grow(a, *out, len, &cap, sizeof **out);
+            if (*out == NULL)
+                return 0;
+            (*out)[len++] = (struct common){ tagk, tagv, false };
         }
     }
     return len;
-}
-
-/* How many different tagks a group can have at the most. */
-static size_t
-count_tagks(const struct key_layout *layout, const struct grouping *g,
-            const struct group *group)
-{
-    size_t sum = 0;
-
-    for (size_t i = 0; i < group->len && sum < 4096; i++)
-        sum += tsuid_tags(layout, g->order[group->first + i]->tsuid);
-    return sum < 4096 ? sum : 4096;
 }
 
 static enum status
@@ -257,7 +250,7 @@ group_describe(const struct key_layout *layout, struct names *names,
 {
     const struct group *group = &g->groups[i];
     const struct fetched *const *series = g->order + group->first;
-    size_t max = count_tagks(layout, g, group), len;
+    size_t len;
     struct common few[KEY_MAX_TAGS], *common = few;
     enum status status =
         list_tsuids(series + group->len, group->annotated_only, copies, a,
@@ -267,13 +260,11 @@ group_describe(const struct key_layout *layout, struct names *names,
         return status;
     status = list_tsuids(series, group->len, copies, a, &out->tsuids,
                          &out->tsuids_len, e);
-    if (max > KEY_MAX_TAGS)
-        common = arena_alloc(a, max * sizeof *common);
-    if (common == NULL)
-        status = query_no_memory(e);
     if (status != ST_OK)
         return status;
-    len = find_common(layout, g, group, common, max);
+    len = find_common(layout, g, group, a, &common);
+    if (common == NULL)
+        return query_no_memory(e);
     status = name_tags(names, common, len, a, out, e);
     if (status != ST_OK)
         return status;

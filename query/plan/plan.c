@@ -267,6 +267,7 @@ make_buckets(struct planner *p)
     uint64_t prices[3] = { 0 };
     enum status status = ST_OK;
     size_t ways[3] = { 0 };
+    enum scan_way most;
 
     for (size_t i = 0; i < out->buckets_len && status == ST_OK; i++) {
         struct plan_bucket *b = &out->buckets[i];
@@ -281,14 +282,12 @@ make_buckets(struct planner *p)
             (!out->listed || b->series_len > 0))
             out->masks = make_masks(p, TABLE_ROWS);
     }
+    most = ways[SCAN_HINTS] >= ways[SCAN_RANGE] ? SCAN_HINTS : SCAN_RANGE;
+    most = ways[SCAN_SEEKS] >= ways[most] ? SCAN_SEEKS : most;
     (void)snprintf(
         out->text, sizeof out->text,
         "%s; series %llu of %llu; price hints %llu range %llu seeks %llu",
-        names[ways[SCAN_SEEKS] >= ways[SCAN_HINTS] &&
-                      ways[SCAN_SEEKS] >= ways[SCAN_RANGE]
-                  ? SCAN_SEEKS
-              : ways[SCAN_HINTS] >= ways[SCAN_RANGE] ? SCAN_HINTS
-                                                     : SCAN_RANGE],
+        names[most],
         (unsigned long long)(out->listed ? out->matches : out->series),
         (unsigned long long)out->series, (unsigned long long)prices[SCAN_HINTS],
         (unsigned long long)prices[SCAN_RANGE],
