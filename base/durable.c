@@ -26,8 +26,7 @@ files_sync_fd(int fd, const char *name, struct error *e)
         rc = fsync(fd);
     while (rc != 0 && errno == EINTR);
     if (rc != 0)
-        return error_set(e, ST_IO, "cannot sync '%s': %s", name,
-                         strerror(errno));
+        return error_set(e, ST_IO, "cannot sync '%s': %m", name);
     return ST_OK;
 }
 
@@ -38,8 +37,7 @@ files_sync_dir(const char *dir, struct error *e)
     enum status st;
 
     if (fd < 0)
-        return error_set(e, ST_IO, "cannot open '%s': %s", dir,
-                         strerror(errno));
+        return error_set(e, ST_IO, "cannot open '%s': %m", dir);
     st = files_sync_fd(fd, dir, e);
     (void)close(fd);
     return st;
@@ -76,8 +74,7 @@ files_make_dir(const char *dir, struct error *e)
         return files_sync_parent(dir, e);
     if (errno == EEXIST)
         return ST_OK;
-    return error_set(e, ST_IO, "cannot make the folder '%s': %s", dir,
-                     strerror(errno));
+    return error_set(e, ST_IO, "cannot make the folder '%s': %m", dir);
 }
 
 char *
@@ -116,12 +113,10 @@ files_write(const char *path, struct slice bytes, struct error *e)
     enum status st;
 
     if (fd < 0)
-        return error_set(e, ST_IO, "cannot create '%s': %s", path,
-                         strerror(errno));
+        return error_set(e, ST_IO, "cannot create '%s': %m", path);
     st = write_all(fd, bytes, path, e);
     if (close(fd) != 0 && st == ST_OK)
-        st =
-            error_set(e, ST_IO, "cannot close '%s': %s", path, strerror(errno));
+        st = error_set(e, ST_IO, "cannot close '%s': %m", path);
     return st;
 }
 
@@ -136,8 +131,7 @@ files_replace(const char *dir, const char *name, struct slice text,
     st = files_write(tmp, text, e);
     crash_point("replace-written");
     if (st == ST_OK && rename(tmp, path) != 0)
-        st =
-            error_set(e, ST_IO, "cannot rename '%s': %s", tmp, strerror(errno));
+        st = error_set(e, ST_IO, "cannot rename '%s': %m", tmp);
     if (st == ST_OK)
         st = files_sync_dir(dir, e);
     free(path);

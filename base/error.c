@@ -50,28 +50,24 @@ error_wrap(struct error *e, enum status status, const char *fmt, ...)
     return status;
 }
 
+static const struct {
+    int http;
+    const char *name;
+} statuses[] = {
+#define X(name, http, text) [name] = { http, #name },
+    STATUS_LIST(X)
+#undef X
+};
+#define STATUSES_LEN (sizeof statuses / sizeof statuses[0])
+
 int
 status_http(enum status status)
 {
-    switch (status) {
-#define X(name, http, text) \
-    case name:              \
-        return http;
-        STATUS_LIST(X)
-#undef X
-    }
-    return 500;
+    return (size_t)status < STATUSES_LEN ? statuses[status].http : 500;
 }
 
 const char *
 status_name(enum status status)
 {
-    switch (status) {
-#define X(name, http, text) \
-    case name:              \
-        return #name;
-        STATUS_LIST(X)
-#undef X
-    }
-    return "ST_?";
+    return (size_t)status < STATUSES_LEN ? statuses[status].name : "ST_?";
 }

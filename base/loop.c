@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -91,7 +92,7 @@ loop_init(struct loop *l, const struct loop_calls *calls, void *ctx,
     l->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (l->epoll < 0 || l->wake_fd < 0 ||
         epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->wake_fd, &ev) != 0)
-        return error_set(e, ST_IO, "epoll: %s", strerror(errno));
+        return error_set(e, ST_IO, "epoll: %m");
     return ST_OK;
 }
 
@@ -183,7 +184,7 @@ loop_watch(struct loop *l, int fd, uint64_t data, uint32_t *watched,
         return;
     /* Fails only for want of memory: then a tick finds it idle. */
     if (epoll_ctl(l->epoll, op, fd, &ev) != 0)
-        log_warn("loop", "epoll_ctl: %s", strerror(errno));
+        log_warn("loop", "epoll_ctl: %m");
     *watched = events;
 }
 
@@ -203,6 +204,18 @@ loop_end(struct loop *l, struct loop_conn *c)
     c->dead = true;
     c->next_dead = l->dead;
     l->dead = c;
+}
+
+void
+loop_close(int fd)
+{
+    char rest[4096];
+
+    (void)shutdown(fd, SHUT_WR);
+    for (int i = 0; i < 64 && recv(fd, rest, sizeof rest, MSG_DONTWAIT) > 0;
+         i++)
+        ;
+    (void)close(fd);
 }
 
 struct loop_conn *

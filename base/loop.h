@@ -76,6 +76,9 @@ void loop_watch(struct loop *l, int fd, uint64_t data, uint32_t *watched,
 /* Takes a connection out of the list; its memory is freed at the turn's end,
  * its sockets must be unwatched and closed. */
 void loop_end(struct loop *l, struct loop_conn *c);
+/* Closes a socket so that the other side reads what was said: unread bytes
+ * would turn the close into a reset, which may overtake it. */
+void loop_close(int fd);
 /* The one that came before 'c', NULL: the youngest.  NULL at the list's end. */
 struct loop_conn *loop_next(struct loop *l, const struct loop_conn *c);
 struct loop_conn *loop_oldest(struct loop *l);

@@ -92,7 +92,7 @@ if (two.filter(r => r.rc === 0).length < 1) fail(`two at a time: ${JSON.stringif
 for (const r of two) if (r.rc !== 0 && !/under way/.test(r.text)) fail(`two at a time: ${r.text}`);
 const tiny = path.join(root, 'tiny');
 fs.mkdirSync(tiny);
-if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=128k', 'tmpfs', tiny]).status === 0) {
+if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', tiny]).status === 0) {
   try {
     bad(run('backup', data, path.join(tiny, 'b')), 'a backup to a full disk', /room|space/i);
     if (fs.readdirSync(tiny).length) fail('a backup that failed left something');

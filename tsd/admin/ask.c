@@ -3,8 +3,8 @@
 
 #include "tsd/admin/ask.h"
 
-#include <errno.h>
 #include <netdb.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,21 +69,6 @@ open_socket(const char *address, int *fd, struct error *e)
                     : error_set(e, ST_IO, "cannot connect to %s", address);
 }
 
-static bool
-send_all(int fd, struct slice s)
-{
-    while (s.size > 0) {
-        ssize_t n = send(fd, s.data, s.size, MSG_NOSIGNAL);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        s = slice_of(s.data + n, s.size - (size_t)n);
-    }
-    return true;
-}
-
 static enum status
 take_answer(struct buf *all, unsigned *status, struct buf *body,
             struct error *e)
@@ -104,12 +89,14 @@ ask_post(const char *address, const char *path, const char *token,
     int fd = -1;
     enum status st = open_socket(address, &fd, e);
 
+    (void)signal(SIGPIPE, SIG_IGN);
     buf_printf(&request, "POST %s HTTP/1.1\r\nHost: %s\r\n", path, address);
     if (token != NULL)
         buf_printf(&request, "Authorization: Bearer %s\r\n", token);
     buf_put_str(&request, "Content-Length: 0\r\nConnection: close\r\n\r\n");
     if (st == ST_OK &&
-        (request.failed || !send_all(fd, buf_slice(&request)) ||
+        (request.failed ||
+         file_write_fd(fd, address, buf_slice(&request), NULL) != ST_OK ||
          file_read_fd(fd, address, ANSWER_MAX, &all, NULL) != ST_OK))
         st = error_set(e, ST_IO, "no answer from %s: %m", address);
     if (st == ST_OK)

@@ -3,6 +3,7 @@
 
 #include "tsd/auth/auth_text.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 
 #include "base/text/digit.h"
@@ -43,14 +44,9 @@ auth_split(struct slice line, struct slice *words)
 bool
 auth_name_is_fine(struct slice name)
 {
-    for (size_t i = 0; i < name.size; i++) {
-        uint8_t c = name.data[i];
-
-        if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') &&
-            !(c >= '0' && c <= '9') && c != '-' && c != '_' && c != '.' &&
-            c != '@')
+    for (size_t i = 0; i < name.size; i++)
+        if (!isalnum(name.data[i]) && memchr("-_.@", name.data[i], 4) == NULL)
             return false;
-    }
     return name.size > 0 && name.size <= AUTH_NAME_MAX;
 }
 

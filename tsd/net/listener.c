@@ -86,8 +86,7 @@ name_address(struct endpoint *d, struct error *e)
     if (getsockname(d->fd, (struct sockaddr *)&a, &size) != 0 ||
         getnameinfo((struct sockaddr *)&a, size, host, sizeof host, port,
                     sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
-        return error_set(e, ST_IO, "cannot name the address: %s",
-                         strerror(errno));
+        return error_set(e, ST_IO, "cannot name the address: %m");
     (void)snprintf(d->address, sizeof d->address,
                    strchr(host, ':') != NULL ? "[%s]:%s" : "%s:%s", host, port);
     return ST_OK;
@@ -168,7 +167,7 @@ listener_open(const struct listener_options *o, struct listener **out,
     status = loop_init(&l->loop, &listener_calls, l, tick_ms(o), e);
     l->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (status == ST_OK && l->reserve < 0)
-        status = error_set(e, ST_IO, "/dev/null: %s", strerror(errno));
+        status = error_set(e, ST_IO, "/dev/null: %m");
     if (status == ST_OK)
         status = open_endpoint(l, o->bind, o->port, false, e);
     if (status == ST_OK && o->tls != NULL)

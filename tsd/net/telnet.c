@@ -56,24 +56,18 @@ telnet_adopt_socket(struct telnet *t, int fd, const struct sockaddr *peer,
     (void)atomic_fetch_sub(&t->connections, 1);
     free(c);
     (void)close(fd);
-    return error_set(e, ST_IO, "epoll_ctl: %s", strerror(errno));
+    return error_set(e, ST_IO, "epoll_ctl: %m");
 }
 
 static void
 telnet_end_conn(struct telnet_loop *l, struct telnet_conn *c)
 {
     struct telnet *t = l->telnet;
-    uint8_t rest[4096];
 
     /* close() is not enough while a process that was forked has it, too: a
      * symbolizer's, of a sanitizer. */
     loop_watch(&l->loop, c->fd, telnet_data_of(c), &c->events, 0);
-    /* Unread bytes would turn our close into a reset, which may overtake what
-     * we said. */
-    (void)shutdown(c->fd, SHUT_WR);
-    for (int i = 0; i < 64 && recv(c->fd, rest, sizeof rest, 0) > 0; i++)
-        ;
-    (void)close(c->fd);
+    loop_close(c->fd);
     (void)atomic_fetch_sub(&t->connections, 1);
     if (t->o.closed != NULL)
         t->o.closed(t->o.closed_ctx, c->cookie);

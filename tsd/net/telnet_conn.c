@@ -150,19 +150,19 @@ static bool
 is_allowed(struct telnet_loop *l, struct telnet_conn *c, const char *name,
            unsigned required)
 {
-    struct buf line = BUF_INIT;
+    char line[64];
 
     if ((required & ~c->who.rights) == 0)
         return true;
-    counter_add(is_known(&c->who) ? CNT_FORBIDDEN_TELNET : CNT_UNKNOWN_TELNET,
-                1);
-    if (is_known(&c->who))
-        buf_printf(&line, "%s: Unauthorized command\n", name);
-    else
-        buf_put_str(&line, AUTH_FAIL);
-    if (!is_known(&c->who) || !l->telnet->o.silent)
-        telnet_say(l, c, buf_slice(&line));
-    buf_fini(&line);
+    if (!is_known(&c->who)) {
+        counter_add(CNT_UNKNOWN_TELNET, 1);
+        telnet_say(l, c, slice_str(AUTH_FAIL));
+        return false;
+    }
+    counter_add(CNT_FORBIDDEN_TELNET, 1);
+    (void)snprintf(line, sizeof line, "%s: Unauthorized command\n", name);
+    if (!l->telnet->o.silent)
+        telnet_say(l, c, slice_str(line));
     return false;
 }
 
@@ -213,11 +213,11 @@ check_login(struct telnet_loop *l, struct telnet_conn *c, struct slice name,
 }
 
 static void
-answer_login(enum auth_verdict v, struct buf *out)
+answer_login(struct telnet_loop *l, struct telnet_conn *c, enum auth_verdict v)
 {
     if (v != AUTH_OK)
         counter_add(CNT_UNKNOWN_TELNET, 1);
-    buf_put_str(out, v == AUTH_OK ? "AUTH_SUCCESS\r\n" : AUTH_FAIL);
+    telnet_say(l, c, slice_str(v == AUTH_OK ? "AUTH_SUCCESS\r\n" : AUTH_FAIL));
 }
 
 void
@@ -231,15 +231,12 @@ telnet_end_checks(struct telnet_loop *l)
     lock_drop(&l->lock);
     for (; k != NULL; k = next) {
         struct telnet_conn *c = k->conn;
-        struct buf out = BUF_INIT;
 
         next = k->next;
         c->check = NULL;
         if (k->verdict == AUTH_OK)
             c->who = k->who;
-        answer_login(k->verdict, &out);
-        telnet_say(l, c, buf_slice(&out));
-        buf_fini(&out);
+        answer_login(l, c, k->verdict);
         free(k);
         telnet_conn_resume(l, c);
     }
@@ -248,8 +245,7 @@ telnet_end_checks(struct telnet_loop *l)
 /* "auth TOKEN", "auth NAME PASSWORD", as the bytes came: a password may hold
  * blanks. */
 static void
-log_in(struct telnet_loop *l, struct telnet_conn *c, struct slice line,
-       struct buf *out)
+log_in(struct telnet_loop *l, struct telnet_conn *c, struct slice line)
 {
     const struct telnet_options *o = &l->telnet->o;
     struct slice name = slice_of(NULL, 0), secret = line;
@@ -262,7 +258,7 @@ log_in(struct telnet_loop *l, struct telnet_conn *c, struct slice line,
         v = o->login(o->login_ctx, (const void *)&c->peer, name, secret, false,
                      &c->who);
     if (v != AUTH_SLOW || !check_login(l, c, name, secret))
-        answer_login(v, out);
+        answer_login(l, c, v);
 }
 
 static void
@@ -293,7 +289,7 @@ run_command(struct telnet_loop *l, struct telnet_conn *c, struct slice line)
     } else if (strcmp(r->name, "exit") == 0) {
         call->close = true;
     } else if (strcmp(r->name, "auth") == 0 && l->telnet->o.login != NULL) {
-        log_in(l, c, line, &out);
+        log_in(l, c, line);
     }
     telnet_say(l, c, buf_slice(&out));
     c->closing |= out.failed;

@@ -140,7 +140,7 @@ tls_adopt_sockets(struct tls *t, int client, int backend, struct error *e)
     (void)atomic_fetch_sub(&t->connections, 1);
     tls_conn_fini(c);
     free(c);
-    return begun ? error_set(e, ST_IO, "epoll_ctl: %s", strerror(errno))
+    return begun ? error_set(e, ST_IO, "epoll_ctl: %m")
                  : error_set(e, ST_IO, "cannot begin with TLS");
 }
 

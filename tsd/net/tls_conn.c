@@ -34,17 +34,9 @@ tls_conn_begin(struct tls_conn *c, gnutls_priority_t priority)
 void
 tls_conn_fini(struct tls_conn *c)
 {
-    char rest[4096];
-
     if (c->session != NULL)
         gnutls_deinit(c->session);
-    /* Unread bytes would turn our close into a reset, which may overtake what
-     * was said last. */
-    (void)shutdown(c->client, SHUT_WR);
-    for (int i = 0;
-         i < 64 && recv(c->client, rest, sizeof rest, MSG_DONTWAIT) > 0; i++)
-        ;
-    (void)close(c->client);
+    loop_close(c->client);
     (void)close(c->backend);
     tls_keys_unref(&c->keys);
     free(c->rx);

@@ -209,8 +209,7 @@ http_server_adopt_socket(struct http_server *s, int fd,
         return ST_OK;
     http_one_less(s, &s->fresh);
     http_conn_end(&c, false);
-    return error_set(e, ST_BUSY, "cannot take a connection: %s",
-                     strerror(errno));
+    return error_set(e, ST_BUSY, "cannot take a connection: %m");
 }
 
 /* -- start and stop -------------------------------------------------------- */

@@ -125,24 +125,17 @@ http_reply_close(struct http_reply *out)
 static void
 put_html(struct buf *b, const char *s)
 {
-    for (; *s != '\0'; s++) {
-        switch (*s) {
-        case '<':
+    for (; *s != '\0'; s++)
+        if (*s == '<')
             buf_put_str(b, "&lt;");
-            break;
-        case '>':
+        else if (*s == '>')
             buf_put_str(b, "&gt;");
-            break;
-        case '&':
+        else if (*s == '&')
             buf_put_str(b, "&amp;");
-            break;
-        case '"':
+        else if (*s == '"')
             buf_put_str(b, "&quot;");
-            break;
-        default:
+        else
             buf_put(b, s, 1);
-        }
-    }
 }
 
 static const char *
@@ -191,15 +184,10 @@ put_json(struct buf *b, unsigned status, const char *message,
 static unsigned
 page_status(unsigned status)
 {
-    switch (status) {
-    case 404:
-    case 408:
-    case 413:
-    case 429:
-        return status;
-    default:
-        return status < 500 ? 400 : status;
-    }
+    bool kept = status == 404 || status == 408 || status == 413 ||
+                status == 429 || status >= 500;
+
+    return kept ? status : 400;
 }
 
 static void

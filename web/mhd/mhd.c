@@ -156,7 +156,7 @@ http_mhd_start(struct http_server *s, struct error *e)
         s->o.threads > 1 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END,
         s->o.threads, MHD_OPTION_END);
     if (s->daemon == NULL)
-        return error_set(e, ST_IO, "start libmicrohttpd: %s", strerror(errno));
+        return error_set(e, ST_IO, "start libmicrohttpd: %m");
     return ST_OK;
 }
 
