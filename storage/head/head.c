@@ -184,7 +184,8 @@ head_series(struct head *h, struct head_bucket *b, struct slice tsuid)
     s->tsuid_size = (uint16_t)tsuid.size;
     memcpy(s->tsuid, tsuid.data, tsuid.size);
     s->index = take_index(b);
-    s->generation = ++b->generations[s->index];
+    b->generations[s->index] =
+        b->generations[s->index] % HEAD_GENERATION_MAX + 1;
     b->series[s->index] = s;
     b->series_live++;
     table_add(&b->by_tsuid, hash_slice(tsuid, h->seed), s->index);

@@ -40,7 +40,6 @@ struct head_row {
 
 struct head_series {
     uint32_t index;
-    uint32_t generation;
     uint32_t touched_s;
     uint32_t wal_id;                 /* in the WAL's records of 'wal_epoch' */
     uint32_t wal_epoch;              /* 0: none */
@@ -63,10 +62,12 @@ struct head_slot {
     uint32_t series, base;
 };
 
+#define HEAD_GENERATION_MAX ((UINT32_C(1) << 24) - 1)
+
 struct head_bucket {
     struct lock lock;
     struct head_series **series GUARDED_BY(lock); /* by index; NULL: free */
-    uint32_t *generations GUARDED_BY(lock);       /* of each index, ever */
+    uint32_t *generations GUARDED_BY(lock);       /* of indexes, from 1 on */
     size_t series_len GUARDED_BY(lock);           /* indexes in use, or free */
     size_t series_cap GUARDED_BY(lock);
     size_t series_live GUARDED_BY(lock);

@@ -131,40 +131,26 @@ format_write(const char *dir, const struct format *f, struct error *e)
 
 /* -- the lock ------------------------------------------------------------- */
 
-/* Who holds it, for the sentence; the file says so, if it could be written. */
 static enum status
-reject(int fd, const char *dir, struct error *e)
+lock_fd(int fd, const char *dir, struct error *e)
 {
     char pid[16] = "";
-    ssize_t n = pread(fd, pid, sizeof pid - 1, 0);
 
-    for (ssize_t i = 0; i < n; i++)
-        if (pid[i] < '0' || pid[i] > '9')
-            pid[i] = '\0';
-    if (n > 0 && pid[0] != '\0')
-        return error_set(e, ST_IO, "'%s' is in use by another process (pid %s)",
-                         dir, pid);
-    return error_set(e, ST_IO, "'%s' is in use by another process", dir);
-}
-
-static enum status
-lock_fd(int fd, const char *dir, const char *path, struct error *e)
-{
-    char pid[16];
-    int n;
-
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        if (errno == EWOULDBLOCK)
-            return reject(fd, dir, e);
-        return error_set(e, ST_IO, "cannot lock '%s': %s", path,
-                         strerror(errno));
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        /* On a full disk the lock holds without the number. */
+        if (ftruncate(fd, 0) == 0)
+            format_lock_note(fd, NULL);
+        return ST_OK;
     }
-    /* On a full disk the lock holds without the number. */
-    n = snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
-    if (ftruncate(fd, 0) == 0)
-        n = (int)pwrite(fd, pid, (size_t)n, 0);
-    (void)n;
-    return ST_OK;
+    if (errno != EWOULDBLOCK)
+        return error_set(e, ST_IO, "cannot lock '%s/LOCK': %m", dir);
+    /* Who holds it, for the sentence; the file says so, if it could be written.
+     */
+    if (pread(fd, pid, sizeof pid - 1, 0) > 0 && pid[0] >= '1' && pid[0] <= '9')
+        return error_set(e, ST_IO,
+                         "'%s' is in use by another process (pid %lu)", dir,
+                         strtoul(pid, NULL, 10));
+    return error_set(e, ST_IO, "'%s' is in use by another process", dir);
 }
 
 enum status
@@ -175,9 +161,9 @@ format_lock(const char *dir, int *fd, struct error *e)
 
     *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (*fd < 0)
-        st = error_set(e, ST_IO, "cannot open '%s': %s", path, strerror(errno));
+        st = error_set(e, ST_IO, "cannot open '%s': %m", path);
     else
-        st = lock_fd(*fd, dir, path, e);
+        st = lock_fd(*fd, dir, e);
     if (st != ST_OK)
         format_unlock(fd);
     free(path);
@@ -187,10 +173,12 @@ format_lock(const char *dir, int *fd, struct error *e)
 void
 format_lock_note(int fd, const char *note)
 {
-    char text[16 + FORMAT_NOTE_MAX];
-    int n = snprintf(text, sizeof text, "%ld\n%.*s\n", (long)getpid(),
-                     FORMAT_NOTE_MAX - 1, note);
+    char text[17 + FORMAT_NOTE_MAX];
+    int n = snprintf(text, sizeof text, "%ld\n", (long)getpid());
 
+    if (note != NULL)
+        n += snprintf(text + n, FORMAT_NOTE_MAX, "%.*s\n", FORMAT_NOTE_MAX - 2,
+                      note);
     if (pwrite(fd, text, (size_t)n, 0) != n)
         return; /* who looks for it finds none */
 }

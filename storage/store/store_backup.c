@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 
 #include "base/mem.h"
 #include "base/durable.h"
@@ -24,12 +23,8 @@ check_room(const struct store *s, const char *dest, struct error *e)
 {
     uint64_t bytes =
         kv_approximate_bytes(s->kv, slice_str(""), slice_str("\xff\xff"));
-    struct statvfs fs;
-    uint64_t have;
+    uint64_t have = store_free_bytes(dest);
 
-    if (statvfs(dest, &fs) != 0)
-        return error_set(e, ST_IO, "%s: %m", dest);
-    have = (uint64_t)fs.f_bavail * fs.f_frsize;
     if (have / 2 < bytes / 2 + s->options.min_free_bytes / 2)
         return error_set(e, ST_BUSY,
                          "%s has room for %llu MB, and the copy needs about "

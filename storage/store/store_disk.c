@@ -36,13 +36,12 @@ store_may_write(struct store *s, struct error *e)
     return status;
 }
 
-/* UINT64_MAX when it is unknown. */
-static uint64_t
-free_bytes(const struct store *s)
+uint64_t
+store_free_bytes(const char *dir)
 {
     struct statvfs v;
 
-    if (s->dir == NULL || statvfs(s->dir, &v) != 0)
+    if (dir == NULL || statvfs(dir, &v) != 0)
         return UINT64_MAX;
     return (uint64_t)v.f_bavail * v.f_frsize;
 }
@@ -50,7 +49,8 @@ free_bytes(const struct store *s)
 bool
 store_has_room_to_flush(const struct store *s)
 {
-    return free_bytes(s) >= s->options.min_free_bytes / FLUSHED_DOWN_TO;
+    return store_free_bytes(s->dir) >=
+           s->options.min_free_bytes / FLUSHED_DOWN_TO;
 }
 
 static void
@@ -80,7 +80,7 @@ resume_writes(struct store *s)
 static enum status
 check_room(struct store *s, struct error *e)
 {
-    uint64_t free = free_bytes(s), least = s->options.min_free_bytes;
+    uint64_t free = store_free_bytes(s->dir), least = s->options.min_free_bytes;
     bool rejecting = atomic_load(&s->rejecting);
 
     if (free >= (rejecting ? least + least / 4 : least))

@@ -21,8 +21,7 @@
 #include "base/mem.h"
 #include "storage/store/store_priv.h"
 
-#define ROWS_A_BATCH 1024 /* that are written together */
-#define ROWS_A_CHUNK 8192 /* that are put in order together */
+#define ROWS_A_BATCH 4096 /* that are put in order and written together */
 
 /* LevelDB stores a block of its own as it is unless that shrinks by an eighth.
  * A row's key shrinks by more than half, its value not at all: zeros behind the
@@ -44,9 +43,7 @@ struct flushing {
 };
 
 struct flush_batch {
-    struct flushing *chunk; /* ROWS_A_CHUNK, of which there are 'chunk_len' */
-    size_t chunk_len;
-    struct flushing *rows; /* some of them */
+    struct flushing *rows; /* ROWS_A_BATCH, and those of a span behind */
     size_t len;
     struct points fresh, stored, merged;
     struct buf stored_value, blocks, value, padded;
@@ -290,7 +287,7 @@ mark_span_immutable(struct store *s, struct head_bucket *bucket,
             continue;
         r->immutable = true;
         bytes += sizeof *r + r->open.cap;
-        b->chunk[b->chunk_len++] = (struct flushing){
+        b->rows[b->len++] = (struct flushing){
             .row = r,
             .metric = key_get_uint(series->tsuid, s->layout.metric_width),
             .tsuid = series->tsuid,
@@ -312,9 +309,9 @@ mark_some_immutable(struct store *s, struct head_bucket *bucket,
 {
     size_t have = atomic_load(&s->head.bytes);
 
-    b->chunk_len = 0;
+    b->len = 0;
     lock_take(&bucket->lock);
-    for (; at != NULL && b->chunk_len < ROWS_A_CHUNK; at = at->younger) {
+    for (; at != NULL && b->len < ROWS_A_BATCH; at = at->younger) {
         size_t size = 0;
 
         if ((*left)-- == 0 || (rule->keep_bytes != 0 && have <= keep)) {
@@ -335,6 +332,7 @@ mark_some_immutable(struct store *s, struct head_bucket *bucket,
     return at;
 }
 
+/* What could not be written takes points again. */
 static void
 finish(struct store *s, struct head_bucket *bucket, struct flush_batch *b,
        bool written)
@@ -350,38 +348,6 @@ finish(struct store *s, struct head_bucket *bucket, struct flush_batch *b,
         }
     }
     lock_drop(&bucket->lock);
-}
-
-/* About ROWS_A_BATCH rows: none of a span is left for another batch. */
-static size_t
-whole_spans(const struct flushing *rows, size_t len)
-{
-    size_t n = 0;
-
-    while (n < ROWS_A_BATCH)
-        n += span_len(rows + n, len - n);
-    return n;
-}
-
-/* Writes what is immutable, batch by batch; what could not be written takes
- * points again. */
-static enum status
-flush_chunk(struct store *s, struct head_bucket *bucket, struct flush_batch *b,
-            struct error *e)
-{
-    enum status status = ST_OK;
-
-    qsort(b->chunk, b->chunk_len, sizeof b->chunk[0], compare_rows);
-    for (size_t at = 0; at < b->chunk_len; at += b->len) {
-        b->rows = b->chunk + at;
-        b->len = b->chunk_len - at;
-        if (b->len > ROWS_A_BATCH)
-            b->len = whole_spans(b->rows, b->len);
-        if (status == ST_OK)
-            status = flush_rows(s, b, e);
-        finish(s, bucket, b, status == ST_OK);
-    }
-    return status;
 }
 
 /* As many rows of a bucket as were there when it began, oldest first.  Only the
@@ -404,8 +370,11 @@ flush_bucket(struct store *s, size_t index, const struct flush_rule *rule,
     lock_drop(&bucket->lock);
     while (at != NULL && status == ST_OK) {
         at = mark_some_immutable(s, bucket, rule, keep, at, &left, b);
-        if (b->chunk_len > 0)
-            status = flush_chunk(s, bucket, b, e);
+        if (b->len == 0)
+            continue;
+        qsort(b->rows, b->len, sizeof b->rows[0], compare_rows);
+        status = flush_rows(s, b, e);
+        finish(s, bucket, b, status == ST_OK);
     }
     return status;
 }
@@ -415,8 +384,8 @@ store_flush_pass(struct store *s, const struct flush_rule *rule,
                  struct error *e) REQUIRES(s->flush_lock)
 {
     struct flush_batch b = {
-        .chunk = mem_new_array(ROWS_A_CHUNK + ROW_HOURS_MAX,
-                               sizeof(struct flushing)),
+        .rows = mem_new_array(ROWS_A_BATCH + ROW_HOURS_MAX,
+                              sizeof(struct flushing)),
         .writes = kv_batch_new(),
     };
     size_t from = atomic_load(&s->head.bytes);
@@ -433,7 +402,7 @@ store_flush_pass(struct store *s, const struct flush_rule *rule,
             break;
         status = flush_bucket(s, i, rule, keep, &b, e);
     }
-    free(b.chunk);
+    free(b.rows);
     points_fini(&b.fresh);
     points_fini(&b.stored);
     points_fini(&b.merged);

@@ -140,6 +140,9 @@ MUST_CHECK enum status store_flush_until(struct store *s, size_t keep_bytes,
  * again when it can.  Called by the flusher, once a second. */
 void store_check_disk(struct store *s);
 
+/* UINT64_MAX when it is unknown, and for NULL. */
+uint64_t store_free_bytes(const char *dir);
+
 /* False when so little room is left that the engine should not write. */
 bool store_has_room_to_flush(const struct store *s);
 

@@ -15,13 +15,11 @@
 #define PREFETCHED   64   /* points whose rows are fetched at a time */
 
 /* A series_ref: bucket in the top byte, generation in 24 bits, index in 32. */
-#define GENERATION_BITS 24
-
 static series_ref
-ref_of(unsigned bucket, const struct head_series *s)
+ref_of(unsigned bucket, const struct head_bucket *b,
+       const struct head_series *s) REQUIRES(b->lock)
 {
-    return (uint64_t)bucket << 56 |
-           (uint64_t)(s->generation & ((1u << GENERATION_BITS) - 1)) << 32 |
+    return (uint64_t)bucket << 56 | (uint64_t)b->generations[s->index] << 32 |
            s->index;
 }
 
@@ -29,13 +27,11 @@ static struct head_series *
 series_of(const struct head_bucket *b, series_ref ref) REQUIRES(b->lock)
 {
     uint32_t index = (uint32_t)ref;
-    uint32_t mask = (1u << GENERATION_BITS) - 1;
-    uint32_t generation = (uint32_t)(ref >> 32) & mask;
 
-    if (index >= b->series_len ||
-        (b->generations[index] & mask) != generation || generation == 0)
-        return NULL;
-    return b->series[index];
+    return index < b->series_len &&
+                   b->generations[index] == (ref >> 32 & HEAD_GENERATION_MAX)
+               ? b->series[index]
+               : NULL;
 }
 
 enum status
@@ -59,10 +55,7 @@ store_series(struct store *s, struct slice tsuid, bool is_new, series_ref *out,
         if (b->series_live > before)
             found->never_flushed = is_new;
         found->touched_s = store_now_s();
-        /* A generation of 0 in a reference would mean none at all. */
-        if ((found->generation & ((1u << GENERATION_BITS) - 1)) == 0)
-            found->generation = ++b->generations[found->index];
-        *out = ref_of(bucket, found);
+        *out = ref_of(bucket, b, found);
     }
     lock_drop(&b->lock);
     return ST_OK;
