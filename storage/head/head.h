@@ -119,8 +119,8 @@ bool head_append(struct head *h, struct head_bucket *b, struct head_series *s,
                  struct head_row *r, struct point p, uint64_t segment,
                  uint32_t now_s) REQUIRES(b->lock);
 
-/* Is there a row of its series and hour that was made before? */
-bool head_has_predecessor(const struct head_row *r);
+/* The row of its series and hour that was made before, or NULL. */
+struct head_row *head_predecessor(const struct head_row *r);
 
 /* What the row's block would say of it (open_row.h), remembered.  The caller
  * holds the bucket's lock. */

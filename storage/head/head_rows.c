@@ -88,8 +88,8 @@ free_slot(const struct head *h, struct head_bucket *b, struct head_slot *slot)
     b->index[hole] = (struct head_slot){ 0 };
 }
 
-static struct head_row *
-predecessor_of(const struct head_row *r)
+struct head_row *
+head_predecessor(const struct head_row *r)
 {
     struct head_row *x = r->behind ? r->next : NULL;
 
@@ -103,7 +103,7 @@ unindex_row(const struct head *h, struct head_bucket *b, struct head_row *r)
     REQUIRES(b->lock)
 {
     struct head_slot *slot = slot_of(h, b, r->series->index, r->open.base);
-    struct head_row *predecessor = predecessor_of(r);
+    struct head_row *predecessor = head_predecessor(r);
 
     INSIST(slot->row == r);
     if (predecessor == NULL) {
@@ -183,12 +183,6 @@ head_append(struct head *h, struct head_bucket *b, struct head_series *s,
     r->touched_s = now_s & TOUCHED_MASK;
     s->touched_s = now_s;
     return true;
-}
-
-bool
-head_has_predecessor(const struct head_row *r)
-{
-    return predecessor_of(r) != NULL;
 }
 
 /* What flushes an immutable row reads it without the lock. */

@@ -51,18 +51,16 @@ static enum status
 copy_one(const char *from, const char *to, const char *name, unsigned how,
          struct error *e)
 {
-    char a[FILES_PATH_MAX], b[FILES_PATH_MAX];
+    char *a = files_path(from, name), *b = files_path(to, name);
     uint64_t number;
-    enum status st = files_join(from, name, a, e);
+    enum status st = ST_OK;
 
-    if (st == ST_OK)
-        st = files_join(to, name, b, e);
-    if (st != ST_OK)
-        return st;
-    if ((how & FOLDER_SHARE) != 0 &&
-        level_file_of(name, &number) == LEVEL_FILE_TABLE && link(a, b) == 0)
-        return ST_OK;
-    return copy_file(a, b, how, e);
+    if ((how & FOLDER_SHARE) == 0 ||
+        level_file_of(name, &number) != LEVEL_FILE_TABLE || link(a, b) != 0)
+        st = copy_file(a, b, how, e);
+    free(a);
+    free(b);
+    return st;
 }
 
 /* The files of one folder, but for locks and others' logs. */
@@ -93,22 +91,18 @@ copy_files(const char *from, const char *to, unsigned how, struct error *e)
 enum status
 folder_copy(const char *from, const char *to, unsigned how, struct error *e)
 {
-    static const char *const parts[] = { "engine", "journal" };
+    static const char *const parts[] = { ".", "engine", "journal" };
     bool empty = false;
     enum status st = folder_is_empty(to, &empty, e);
 
     if (st == ST_OK && !empty)
         st = error_set(e, ST_INVALID, "%s is there already", to);
-    if (st == ST_OK)
-        st = copy_files(from, to, how, e);
-    for (size_t i = 0; st == ST_OK && i < 2; i++) {
-        char a[FILES_PATH_MAX], b[FILES_PATH_MAX];
+    for (size_t i = 0; st == ST_OK && i < 3; i++) {
+        char *a = files_path(from, parts[i]), *b = files_path(to, parts[i]);
 
-        st = files_join(from, parts[i], a, e);
-        if (st == ST_OK)
-            st = files_join(to, parts[i], b, e);
-        if (st == ST_OK)
-            st = copy_files(a, b, how, e);
+        st = i == 0 ? copy_files(from, to, how, e) : copy_files(a, b, how, e);
+        free(a);
+        free(b);
     }
     if (st != ST_OK || (how & FOLDER_SYNC) == 0)
         return st;

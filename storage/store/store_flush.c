@@ -283,7 +283,7 @@ mark_span_immutable(struct store *s, struct head_bucket *bucket,
         if (r == NULL ||
             (r != first &&
              (r->immutable || !store_rule_flushes_with_span(rule, r) ||
-              head_has_predecessor(r))))
+              head_predecessor(r) != NULL)))
             continue;
         r->immutable = true;
         bytes += sizeof *r + r->open.cap;
@@ -321,7 +321,7 @@ mark_some_immutable(struct store *s, struct head_bucket *bucket,
         /* A predecessor is there when a flushing failed and points came
          * meanwhile: it must be in the engine before this one is merged. */
         if (!at->immutable && store_rule_flushes(s, rule, at) &&
-            !head_has_predecessor(at))
+            head_predecessor(at) == NULL)
             size = mark_span_immutable(s, bucket, rule, at, b);
         have -= size < have ? size : have;
     }

@@ -304,7 +304,7 @@ change_files(struct wal *j, const struct write_batch *t, struct error *e)
         st = wal_make_file(j, t->next, t->header, &fd, e);
     crash_point("rotate-made");
     if (st == ST_OK)
-        st = wal_note_last(j, t->next, e);
+        st = wal_note(j, WAL_LAST, t->next, e);
     crash_point("rotate-noted");
     lock_take(&j->lock);
     j->syncing = false;
@@ -457,7 +457,7 @@ wal_trim(struct wal *j, uint64_t segment, struct error *e)
         uint64_t oldest = j->first, size = wal_size(j, oldest);
 
         lock_drop(&j->lock);
-        st = wal_note_first(j, oldest + 1, e);
+        st = wal_note(j, WAL_FIRST, oldest + 1, e);
         if (st == ST_OK)
             st = wal_delete_file(j, oldest, e);
         lock_take(&j->lock);
@@ -504,14 +504,14 @@ wal_restart(struct wal *j, struct error *e)
     j->file_key = wal_file_header(next, hash_random_seed(), header);
     atomic_store(&j->append_segment, next);
     lock_drop(&j->lock);
-    st = wal_note_first(j, next, e); /* and the last is before it: none */
+    st = wal_note(j, WAL_FIRST, next, e); /* and the last is before it: none */
     /* The oldest first, so that a crash leaves the damaged one as the last. */
     for (; st == ST_OK && first < next; first++)
         st = wal_delete_file(j, first, e);
     if (st == ST_OK)
         st = wal_make_file(j, next, header, &fd, e);
     if (st == ST_OK)
-        st = wal_note_last(j, next, e);
+        st = wal_note(j, WAL_LAST, next, e);
     lock_take(&j->lock);
     j->writing = j->syncing = j->trimming = false;
     if (st == ST_OK) {

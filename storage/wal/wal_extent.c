@@ -45,42 +45,24 @@ wal_extent_write(const char *dir, const struct wal_extent *x, struct error *e)
     return st;
 }
 
-static enum status
-note(struct wal *j, struct wal_extent x, struct error *e) REQUIRES(j->note_lock)
+enum status
+wal_note(struct wal *j, enum wal_end end, uint64_t segment, struct error *e)
 {
+    struct wal_extent x;
     enum status st = ST_OK;
 
-    if (x.first == j->noted.first && x.last == j->noted.last)
-        return ST_OK;
-    st = wal_extent_write(j->dir, &x, e);
-    if (st == ST_OK)
-        j->noted = x;
-    return st;
-}
-
-enum status
-wal_note_first(struct wal *j, uint64_t first, struct error *e)
-{
-    enum status st;
-
     lock_take(&j->note_lock);
-    st = note(j, (struct wal_extent){ first, j->noted.last }, e);
-    if (st != ST_OK) {
-        j->noted = (struct wal_extent){ first, 0 };
+    x = j->noted;
+    *(end == WAL_FIRST ? &x.first : &x.last) = segment;
+    if (x.first != j->noted.first || x.last != j->noted.last)
+        st = wal_extent_write(j->dir, &x, e);
+    if (st != ST_OK && end == WAL_FIRST) {
+        x.last = 0;
         if (unlinkat(j->dir_fd, EXTENT_NAME, 0) == 0 || errno == ENOENT)
             st = ST_OK;
     }
-    lock_drop(&j->note_lock);
-    return st;
-}
-
-enum status
-wal_note_last(struct wal *j, uint64_t last, struct error *e)
-{
-    enum status st;
-
-    lock_take(&j->note_lock);
-    st = note(j, (struct wal_extent){ j->noted.first, last }, e);
+    if (st == ST_OK || end == WAL_FIRST)
+        j->noted = x;
     lock_drop(&j->note_lock);
     return st;
 }

@@ -17,6 +17,7 @@
 
 #include "base/crash.h"
 #include "base/durable.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/lock.h"
 #include "base/log.h"
@@ -161,26 +162,22 @@ wal_make_file(const struct wal *j, uint64_t segment, const uint8_t *header,
               int *out, struct error *e)
 {
     char name[WAL_NAME_SIZE];
-    ssize_t n;
     int fd;
+    enum status st;
 
     wal_name(segment, name);
     fd = openat(j->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
         return error_set(e, ST_IO, "make %s/%s: %m", j->dir, name);
-    do
-        n = write(fd, header, WAL_FILE_HEADER);
-    while (n < 0 && errno == EINTR);
+    st = file_write_fd(fd, name, slice_of(header, WAL_FILE_HEADER), e);
     crash_point("rotate-headed");
-    if (n == WAL_FILE_HEADER && fsync(fd) == 0 && fsync(j->dir_fd) == 0) {
+    if (st == ST_OK && (fsync(fd) != 0 || fsync(j->dir_fd) != 0))
+        st = error_set(e, ST_IO, "make %s/%s: %m", j->dir, name);
+    if (st == ST_OK)
         *out = fd;
-        return ST_OK;
-    }
-    if (n >= 0 && n < WAL_FILE_HEADER)
-        errno = ENOSPC;
-    (void)error_set(e, ST_IO, "make %s/%s: %m", j->dir, name);
-    (void)close(fd);
-    return ST_IO;
+    else
+        (void)close(fd);
+    return st;
 }
 
 /* Cuts a torn tail off.  Whole or cut, the file must be on the disk before a
@@ -227,7 +224,7 @@ close_last(struct wal *j, uint64_t *segment, struct error *e)
         return ST_OK;
     }
     if (st == ST_OK)
-        st = wal_note_last(j, *segment - 1, e);
+        st = wal_note(j, WAL_LAST, *segment - 1, e);
     return st == ST_OK ? wal_delete_file(j, *segment, e) : st;
 }
 
@@ -310,7 +307,7 @@ open_files(struct wal *j, struct error *e) NO_TS_CHECK
     wal_begin_file(j, segment, fd);
     j->replay_end = segment;
     atomic_store(&j->append_segment, segment);
-    return wal_note_last(j, segment, e);
+    return wal_note(j, WAL_LAST, segment, e);
 }
 
 enum status

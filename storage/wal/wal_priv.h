@@ -68,10 +68,10 @@ struct wal {
 /* Notes that the segments begin, or end, with another one.  Where there is no
  * room for that, the first one is not noted, and nothing else is: SEGMENTS
  * goes, so that files can be deleted. */
-MUST_CHECK enum status wal_note_first(struct wal *j, uint64_t first,
-                                      struct error *e) EXCLUDES(j->note_lock);
-MUST_CHECK enum status wal_note_last(struct wal *j, uint64_t last,
-                                     struct error *e) EXCLUDES(j->note_lock);
+enum wal_end { WAL_FIRST, WAL_LAST };
+MUST_CHECK enum status wal_note(struct wal *j, enum wal_end end,
+                                uint64_t segment, struct error *e)
+    EXCLUDES(j->note_lock);
 
 /* Before the first append. */
 void wal_set_io(struct wal *j, const struct wal_io *io);

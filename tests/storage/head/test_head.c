@@ -107,8 +107,7 @@ check(const struct rig *r, uint32_t hours)
         }
         for (size_t k = m->len; k-- > 0; at = at->next) {
             ck_assert_ptr_eq(at, m->rows[k]);
-            ck_assert_int_eq(head_has_predecessor(at),
-                             newest(m, k, at->open.base) != NULL);
+            ck_assert_ptr_eq(head_predecessor(at), newest(m, k, at->open.base));
         }
         ck_assert_ptr_null(at);
         rows += m->len;
