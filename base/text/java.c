@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "base/text/number.h"
 #include "base/utf8.h"
 
 struct slice
@@ -51,4 +52,22 @@ java_long(double d)
     if (fabs(d) >= 0x1p63)
         return d < 0 ? INT64_MIN : INT64_MAX;
     return (int64_t)d;
+}
+
+bool
+java_parse_double(struct slice s, double *out)
+{
+    s = java_trim(s);
+    if (slice_eq_str(s, "NaN"))
+        *out = NAN;
+    else if (slice_eq_str(s, "Infinity") || slice_eq_str(s, "+Infinity"))
+        *out = INFINITY;
+    else if (slice_eq_str(s, "-Infinity"))
+        *out = -INFINITY;
+    else {
+        if (s.size > 1 && memchr("fFdD", s.data[s.size - 1], 4) != NULL)
+            s.size--;
+        return number_parse_double(s, out);
+    }
+    return true;
 }

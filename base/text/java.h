@@ -21,4 +21,7 @@ uint32_t java_map_hash(struct slice s);
 /* The cast of a double to a long: truncates and saturates; NaN is 0. */
 int64_t java_long(double d);
 
+/* Double.parseDouble(), but for hexadecimal digits. */
+bool java_parse_double(struct slice s, double *out);
+
 #endif

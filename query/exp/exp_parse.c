@@ -8,7 +8,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/text/number.h"
 #include "query/model/java_order.h"
 #include "query/parse/parse.h"
 #include "query/parse/reader.h"
@@ -21,29 +20,6 @@ static enum status join_downsample(const struct exp_time *t, struct arena *a,
                                    struct slice *out, struct error *e);
 
 /* -- reading --------------------------------------------------------------- */
-
-static void
-read_double(struct reader *r, const char *name, json_t *v, void *to)
-{
-    double *out = to;
-    struct slice text;
-
-    if (json_is_number(v) || json_is_null(v)) {
-        *out = json_number_value(v);
-        return;
-    }
-    reader_text(r, name, v, &text);
-    if (r->st != ST_OK)
-        return;
-    if (slice_eq_str(text, "NaN"))
-        *out = NAN;
-    else if (slice_eq_str(text, "Infinity") || slice_eq_str(text, "-Infinity"))
-        *out = text.data[0] == '-' ? -INFINITY : INFINITY;
-    else if (text.size == 0)
-        *out = 0;
-    else if (!number_parse_double(text, out))
-        reader_fail(r, "'%s' must be a number", name);
-}
 
 /* Numbers that stand for what the policy says; others are rejected. */
 static void
@@ -86,7 +62,7 @@ read_fill(struct reader *r, const char *name, json_t *v, void *to)
 {
     static const struct member members[] = {
         { "policy", read_policy, 0 },
-        MEMBER(exp_fill, "value", read_double, value),
+        MEMBER(exp_fill, "value", reader_double, value),
     };
     const enum fill_policy none = FILL_SCALAR + 1;
     struct exp_fill *out = to;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/text/java.h"
 #include "base/text/number.h"
 
 #define FAILED_TEXT     "Unable to parse the given JSON"
@@ -101,49 +102,65 @@ reader_text(struct reader *r, const char *name, json_t *v, void *to)
         reader_fail(r, "'%s' must be a string", name);
 }
 
-static bool
-is_one_of(struct slice text, const char *const texts[3])
+bool
+reader_take_bool(const json_t *v, bool *out)
 {
-    return slice_eq_str(text, texts[0]) || slice_eq_str(text, texts[1]) ||
-           slice_eq_str(text, texts[2]);
+    static const char *const names[] = { "",     "false", "False", "FALSE",
+                                         "null", "true",  "True",  "TRUE" };
+
+    *out = json_is_true(v) || json_integer_value(v) != 0;
+    for (size_t i = 0; json_is_string(v) && i < 8; i++)
+        if (strcmp(json_string_value(v), names[i]) == 0) {
+            *out = i >= 5;
+            return true;
+        }
+    return json_is_null(v) || json_is_boolean(v) || json_is_integer(v);
+}
+
+bool
+reader_take_long(const json_t *v, int64_t *out)
+{
+    struct slice text = java_trim(string_of(v));
+
+    *out = json_integer_value(v);
+    if (json_is_real(v) && fabs(json_real_value(v)) < 0x1p63)
+        *out = (int64_t)json_real_value(v);
+    else if (json_is_real(v))
+        return false;
+    return json_is_null(v) || json_is_number(v) ||
+           (json_is_string(v) &&
+            (text.size == 0 || slice_eq_str(text, "null") ||
+             number_parse_i64(text, out)));
+}
+
+bool
+reader_take_double(const json_t *v, double *out)
+{
+    *out = json_number_value(v);
+    return json_is_null(v) || json_is_number(v) ||
+           (json_is_string(v) && (json_string_length(v) == 0 ||
+                                  java_parse_double(string_of(v), out)));
 }
 
 void
 reader_bool(struct reader *r, const char *name, json_t *v, void *to)
 {
-    static const char *const yes[] = { "true", "True", "TRUE" };
-    static const char *const no[] = { "false", "False", "FALSE" };
-    bool *out = to;
-    struct slice text = string_of(v);
-
-    if (json_is_boolean(v) || json_is_null(v))
-        *out = json_is_true(v);
-    else if (json_is_integer(v))
-        *out = json_integer_value(v) != 0;
-    else if (json_is_string(v) &&
-             (text.size == 0 || is_one_of(text, yes) || is_one_of(text, no) ||
-              slice_eq_str(text, "null")))
-        *out = is_one_of(text, yes);
-    else
+    if (!reader_take_bool(v, to))
         reader_fail(r, "'%s' must be a boolean", name);
 }
 
 void
 reader_long(struct reader *r, const char *name, json_t *v, void *to)
 {
-    int64_t *out = to;
-    struct slice text = string_of(v);
-
-    *out = 0;
-    if (json_is_integer(v))
-        *out = json_integer_value(v);
-    else if (json_is_real(v) && fabs(json_real_value(v)) < 0x1p63)
-        *out = (int64_t)json_real_value(v);
-    else if (!json_is_null(v) &&
-             !(json_is_string(v) &&
-               (text.size == 0 || slice_eq_str(text, "null") ||
-                number_parse_i64(text, out))))
+    if (!reader_take_long(v, to))
         reader_fail(r, "'%s' must be an integer of 64 bits", name);
+}
+
+void
+reader_double(struct reader *r, const char *name, json_t *v, void *to)
+{
+    if (!reader_take_double(v, to))
+        reader_fail(r, "'%s' must be a number", name);
 }
 
 /* Jansson recurses, and its tree lies outside of the arena: so what could make

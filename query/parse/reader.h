@@ -67,6 +67,13 @@ void *reader_items(struct reader *r, const char *name, json_t *v, size_t max,
 reader_function reader_text;
 reader_function reader_bool;
 reader_function reader_long;
+reader_function reader_double;
+
+/* The same, for who reports failures in its own words; null and the empty text
+ * are false and 0.  False: of another type. */
+bool reader_take_bool(const json_t *v, bool *out);
+bool reader_take_long(const json_t *v, int64_t *out);
+bool reader_take_double(const json_t *v, double *out);
 
 /* {"type":..,"tagk":..,"filter":..,"groupBy":..} */
 struct filter_texts {

@@ -10,6 +10,7 @@
 #include "base/text/java.h"
 #include "base/log.h"
 #include "base/text/number.h"
+#include "query/parse/reader.h"
 #include "web/json/json.h"
 
 static bool
@@ -18,35 +19,10 @@ is_absent(const json_t *v)
     return v == NULL || json_is_null(v);
 }
 
-static struct slice
-text_of(const json_t *v)
-{
-    return slice_of(json_string_value(v), json_string_length(v));
-}
-
 static bool
 is_true(struct slice s)
 {
     return s.size == 4 && strncasecmp((const char *)s.data, "true", 4) == 0;
-}
-
-/* What Java's Double.parseDouble takes, but for hexadecimal digits. */
-static bool
-parse_double(struct slice s, double *out)
-{
-    s = java_trim(s);
-    if (slice_eq_str(s, "NaN"))
-        *out = NAN;
-    else if (slice_eq_str(s, "Infinity") || slice_eq_str(s, "+Infinity"))
-        *out = INFINITY;
-    else if (slice_eq_str(s, "-Infinity"))
-        *out = -INFINITY;
-    else {
-        if (s.size > 1 && memchr("fFdD", s.data[s.size - 1], 4) != NULL)
-            s.size--;
-        return number_parse_double(s, out);
-    }
-    return true;
 }
 
 bool
@@ -98,18 +74,7 @@ static enum status
 read_whole(const json_t *v, const struct field *f, int64_t *out,
            struct error *e)
 {
-    struct slice text = java_trim(text_of(v));
-
-    if (json_is_null(v))
-        *out = (f->flags & FIELD_NULL_IS_0) != 0 ? 0 : *out;
-    else if (json_is_integer(v))
-        *out = json_integer_value(v);
-    else if (json_is_real(v) && fabs(json_real_value(v)) < 1e18)
-        *out = (int64_t)json_real_value(v);
-    else if (json_is_string(v) &&
-             (text.size == 0 || slice_eq_str(text, "null")))
-        *out = 0;
-    else if (!json_is_string(v) || !number_parse_i64(text, out))
+    if (!reader_take_long(v, out))
         return error_set(e, ST_INVALID, "'%s' must be a whole number", f->json);
     if (f->type == FIELD_INT && (*out < INT32_MIN || *out > INT32_MAX))
         return error_set(e, ST_INVALID, "'%s' does not fit into 32 bits",
@@ -117,36 +82,22 @@ read_whole(const json_t *v, const struct field *f, int64_t *out,
     return ST_OK;
 }
 
-/* true, "true", or a number that is not 0; null is false. */
 static enum status
 read_bool(const json_t *v, const char *name, bool *out, struct error *e)
 {
-    static const char *const names[] = { "",     "false", "False", "FALSE",
-                                         "true", "True",  "TRUE" };
-
-    *out = json_is_true(v) || json_integer_value(v) != 0;
-    if (json_is_null(v) || json_is_boolean(v) || json_is_integer(v))
-        return ST_OK;
-    for (size_t i = 0; json_is_string(v) && i < 7; i++)
-        if (strcmp(json_string_value(v), names[i]) == 0) {
-            *out = i >= 4;
-            return ST_OK;
-        }
-    return error_set(e, ST_INVALID, "'%s' must be true or false", name);
+    return reader_take_bool(v, out)
+               ? ST_OK
+               : error_set(e, ST_INVALID, "'%s' must be true or false", name);
 }
 
 static enum status
 read_double(const json_t *v, const struct field *f, double *out,
             struct error *e)
 {
-    if (json_is_number(v))
-        *out = json_number_value(v);
-    else if ((f->flags & FIELD_NULL_IS_0) != 0 &&
-             (json_is_null(v) ||
-              (json_is_string(v) && json_string_length(v) == 0)))
-        *out = 0;
-    else if (!json_is_null(v) &&
-             (!json_is_string(v) || !parse_double(text_of(v), out)))
+    bool empty = json_is_string(v) && json_string_length(v) == 0;
+
+    if (((f->flags & FIELD_NULL_IS_0) == 0 && empty) ||
+        !reader_take_double(v, out))
         return error_set(e, ST_INVALID, "'%s' must be a number", f->json);
     return ST_OK;
 }
@@ -376,7 +327,7 @@ read_param(const struct http_request *r, const struct field *f, void *at,
     case FIELD_DOUBLE:
         if (text.size == 0)
             return true;
-        good = parse_double(text, &d);
+        good = java_parse_double(text, &d);
         if (good)
             *(double *)at = (double)(float)d;
         break;

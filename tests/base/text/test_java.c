@@ -2,6 +2,8 @@
 
 #include "base/text/java.h"
 
+#include <math.h>
+
 #include "tests/harness.h"
 
 static const struct {
@@ -53,5 +55,32 @@ START_TEST(maps_spread_the_hash)
 }
 END_TEST
 
-TEST_MAIN("java", LOOP(trims_blanks_and_controls, trims),
+static const struct {
+    const char *text;
+    double value;
+    int64_t whole;
+} doubles[] = {
+    { " 1.5 ", 1.5, 1 },
+    { "-2e3f", -2000, -2000 },
+    { "7D", 7, 7 },
+    { "NaN", NAN, 0 },
+    { "+Infinity", INFINITY, INT64_MAX },
+    { "-Infinity", -INFINITY, INT64_MIN },
+    { "9.3e18", 9.3e18, INT64_MAX },
+};
+
+START_TEST(reads_doubles)
+{
+    double d;
+
+    ck_assert(java_parse_double(slice_str(doubles[_i].text), &d));
+    ck_assert(isnan(d) ? isnan(doubles[_i].value) : d == doubles[_i].value);
+    ck_assert_int_eq(java_long(d), doubles[_i].whole);
+    ck_assert(!java_parse_double(slice_str("1x"), &d));
+    ck_assert(!java_parse_double(slice_str(""), &d));
+}
+END_TEST
+
+TEST_MAIN("java", LOOP(reads_doubles, doubles),
+          LOOP(trims_blanks_and_controls, trims),
           LOOP(hashes_units_of_utf16, hashes), TEST(maps_spread_the_hash))
