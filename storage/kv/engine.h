@@ -29,7 +29,7 @@ struct kv_engine {
     void (*close)(struct kv *kv);
     enum status (*get)(struct kv *kv, struct slice key, struct buf *out,
                        struct error *e);
-    enum status (*write)(struct kv *kv, const struct kv_batch *b, bool sync,
+    enum status (*write)(struct kv *kv, const struct kv_batch *b,
                          struct error *e);
     enum status (*gather)(struct kv *kv, const struct kv_batch *b,
                           struct error *e); /* NULL: a write */
@@ -62,8 +62,17 @@ struct kv {
     unsigned timeout_ms;
     struct lock swap_lock; /* one swap at a time, where an engine has none */
     struct lock fault_lock;
-    struct error fault GUARDED_BY(fault_lock); /* a batch that timed out */
+    struct error fault GUARDED_BY(fault_lock); /* the last write's failure */
 };
+
+/* For an engine's open and close. */
+void kv_init(struct kv *kv, const struct kv_engine *engine);
+void kv_fini(struct kv *kv);
+
+/* Keeps the first failure after which nothing may be written; the status and
+ * the text of what is kept. */
+enum status kv_fail(struct kv *kv, const struct error *why, struct error *e);
+MUST_CHECK enum status kv_fault(struct kv *kv, struct error *e);
 
 struct kv_iter {
     uint32_t magic;

@@ -29,9 +29,45 @@ kv_open(const struct kv_options *o, struct kv **out, struct error *e)
         return st;
     (*out)->magic = KV_MAGIC;
     (*out)->timeout_ms = o->timeout_ms == 0 ? TIMEOUT_MS : o->timeout_ms;
-    lock_init(&(*out)->swap_lock);
-    lock_init(&(*out)->fault_lock);
     return ST_OK;
+}
+
+void
+kv_init(struct kv *kv, const struct kv_engine *engine)
+{
+    kv->engine = engine;
+    lock_init(&kv->swap_lock);
+    lock_init(&kv->fault_lock);
+}
+
+void
+kv_fini(struct kv *kv)
+{
+    lock_fini(&kv->swap_lock);
+    lock_fini(&kv->fault_lock);
+}
+
+enum status
+kv_fault(struct kv *kv, struct error *e)
+{
+    enum status st;
+
+    lock_take(&kv->fault_lock);
+    st = kv->fault.status;
+    if (st != ST_OK && e != NULL)
+        *e = kv->fault;
+    lock_drop(&kv->fault_lock);
+    return st;
+}
+
+enum status
+kv_fail(struct kv *kv, const struct error *why, struct error *e)
+{
+    lock_take(&kv->fault_lock);
+    if (kv->fault.status == ST_OK)
+        kv->fault = *why;
+    lock_drop(&kv->fault_lock);
+    return kv_fault(kv, e);
 }
 
 void
@@ -41,10 +77,15 @@ kv_close(struct kv **kv)
         return;
     OBJ_CHECK(*kv, KV_MAGIC);
     OBJ_CLEAR(*kv);
-    lock_fini(&(*kv)->swap_lock);
-    lock_fini(&(*kv)->fault_lock);
     (*kv)->engine->close(*kv);
     *kv = NULL;
+}
+
+const struct kv_traits *
+kv_traits(const struct kv *kv)
+{
+    OBJ_CHECK(kv, KV_MAGIC);
+    return &kv->engine->traits;
 }
 
 /* -- trying again ---------------------------------------------------------- */
@@ -73,39 +114,6 @@ try_again(const struct kv *kv, struct attempts *a, enum status st)
         return false;
     (void)nanosleep(&(struct timespec){ .tv_nsec = pause_us * 1000 }, NULL);
     return true;
-}
-
-/* The WAL has what is gathered: if that times out for good, nothing may be
- * gathered behind it, and the WAL must not be trimmed. */
-static enum status
-check_fault(struct kv *kv, struct error *e)
-{
-    enum status st;
-
-    lock_take(&kv->fault_lock);
-    st = kv->fault.status;
-    if (st != ST_OK && e != NULL)
-        *e = kv->fault;
-    lock_drop(&kv->fault_lock);
-    return st;
-}
-
-static void
-keep_fault(struct kv *kv)
-{
-    lock_take(&kv->fault_lock);
-    (void)error_set(&kv->fault, ST_TIMEOUT,
-                    "a batch had no answer within %u ms: the engine takes no "
-                    "more of them until the process starts anew",
-                    kv->timeout_ms);
-    lock_drop(&kv->fault_lock);
-}
-
-const struct kv_traits *
-kv_traits(const struct kv *kv)
-{
-    OBJ_CHECK(kv, KV_MAGIC);
-    return &kv->engine->traits;
 }
 
 enum status
@@ -214,7 +222,7 @@ kv_swap(struct kv *kv, struct slice key, const struct slice *expected,
 }
 
 enum status
-kv_write(struct kv *kv, const struct kv_batch *b, bool sync, struct error *e)
+kv_write(struct kv *kv, const struct kv_batch *b, struct error *e)
 {
     struct attempts a = { 0 };
     enum status st;
@@ -224,28 +232,35 @@ kv_write(struct kv *kv, const struct kv_batch *b, bool sync, struct error *e)
     if (st != ST_OK)
         return st;
     do
-        st = kv->engine->write(kv, b, sync, e);
+        st = kv->engine->write(kv, b, e);
     while (try_again(kv, &a, st));
     return st;
 }
 
+/* The WAL has what is gathered: if that times out for good, nothing may be
+ * gathered behind it, and the WAL must not be trimmed. */
 enum status
 kv_gather(struct kv *kv, const struct kv_batch *b, struct error *e)
 {
+    struct error why;
     enum status st;
 
     OBJ_CHECK(kv, KV_MAGIC);
     st = kv_batch_check(b, e);
     if (st == ST_OK)
-        st = check_fault(kv, e);
+        st = kv_fault(kv, e);
     if (st != ST_OK)
         return st;
     if (kv->engine->gather != NULL)
         return kv->engine->gather(kv, b, e);
-    st = kv_write(kv, b, false, e);
-    if (st == ST_TIMEOUT)
-        keep_fault(kv);
-    return st;
+    st = kv_write(kv, b, e);
+    if (st != ST_TIMEOUT)
+        return st;
+    (void)error_set(&why, st,
+                    "a batch had no answer within %u ms: the engine takes no "
+                    "more of them until the process starts anew",
+                    kv->timeout_ms);
+    return kv_fail(kv, &why, e);
 }
 
 enum status
@@ -255,7 +270,7 @@ kv_sync(struct kv *kv, struct error *e)
     enum status st;
 
     OBJ_CHECK(kv, KV_MAGIC);
-    st = check_fault(kv, e);
+    st = kv_fault(kv, e);
     if (st != ST_OK)
         return st;
     do

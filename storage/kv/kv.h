@@ -83,11 +83,11 @@ void kv_batch_each(const struct kv_batch *b,
 MUST_CHECK enum status kv_batch_check(const struct kv_batch *b,
                                       struct error *e);
 
-/* All or nothing.  'sync': on the disk before it returns. */
+/* All or nothing; on the disk after kv_sync(). */
 MUST_CHECK enum status kv_write(struct kv *kv, const struct kv_batch *b,
-                                bool sync, struct error *e);
+                                struct error *e);
 
-/* The same, not synced, for what the caller has elsewhere until kv_sync(): it
+/* The same, for what the caller has elsewhere until kv_sync(): it
  * may stay in memory until there is more of it, or until an iterator over such
  * keys, or a sync, needs it.  kv_get() sees it always; an iterator over such
  * keys fails when the engine cannot take them any more. */

@@ -23,14 +23,14 @@ copy_all(struct kv_iter *it, struct kv *to, bool (*gone)(void *ctx),
         ++*keys;
         if (bytes < COPY_BYTES)
             continue;
-        st = kv_write(to, b, false, e);
+        st = kv_write(to, b, e);
         kv_batch_clear(b);
         bytes = 0;
         if (st == ST_OK && gone != NULL && gone(gone_ctx))
             st = error_set(e, ST_BUSY, "the copy was cancelled");
     }
     if (st == ST_OK)
-        st = kv_write(to, b, false, e);
+        st = kv_write(to, b, e);
     if (st == ST_OK) {
         kv_settle(to, 0);
         st = kv_sync(to, e);

@@ -338,7 +338,7 @@ create_shared(struct store *s, const struct kv_batch *b,
         if (status != ST_OK)
             return status;
     }
-    return kv_write(s->kv, b, false, e);
+    return kv_write(s->kv, b, e);
 }
 
 enum status

@@ -144,7 +144,7 @@ delete_from_stored(struct deletion *d, struct slice key, uint32_t base,
         kv_batch_delete(d->batch, key);
     else
         kv_batch_put(d->batch, key, buf_slice(&d->value));
-    status = kv_write(d->s->kv, d->batch, false, e);
+    status = kv_write(d->s->kv, d->batch, e);
     crash_point("delete-written");
     return status;
 }

@@ -254,7 +254,7 @@ flush_rows(struct store *s, struct flush_batch *b, struct error *e)
     }
     crash_point("flush-encoded");
     if (status == ST_OK)
-        status = kv_write(s->kv, b->writes, false, e);
+        status = kv_write(s->kv, b->writes, e);
     if (status == ST_OK) {
         atomic_fetch_add(&s->rows_quarantined, b->quarantined);
         atomic_fetch_add(&s->rows_unreadable, b->unreadable);

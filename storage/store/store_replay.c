@@ -127,7 +127,7 @@ replay_batch(struct store *s, struct slice payload, struct error *e)
     if (!record_read_batch(payload, b, &number))
         st = error_set(e, ST_CORRUPT, "a malformed record of a batch");
     else if (number == 0 || number > s->batches)
-        st = kv_write(s->kv, b, false, e);
+        st = kv_write(s->kv, b, e);
     if (st == ST_OK && number > s->batches)
         s->batches = number;
     lock_drop(&s->write_lock);

@@ -279,7 +279,7 @@ write_damaged(struct store *s, struct cursor c)
         kv_batch_put(b, good.pairs[i].key, good.pairs[i].value);
     for (int i = 0; i < 64 && cursor_left(&c) > 0 && !c.failed; i++)
         damage(b, &c);
-    must(kv_write(store_kv(s), b, false, &e));
+    must(kv_write(store_kv(s), b, &e));
     kv_batch_free(&b);
 }
 

@@ -46,11 +46,10 @@ struct level {
     leveldb_cache_t *cache;
     leveldb_filterpolicy_t *bloom;
     leveldb_readoptions_t *read;
-    leveldb_writeoptions_t *write, *write_sync;
+    leveldb_writeoptions_t *write;
     _Atomic size_t unsettled; /* bytes in the log, or a little more */
     struct lock sync_lock;    /* one sync at a time */
-    uint64_t settled_log GUARDED_BY(sync_lock); /* earlier ones are synced */
-    uint64_t manifest GUARDED_BY(sync_lock);    /* and how far that is synced */
+    uint64_t manifest GUARDED_BY(sync_lock); /* and how far that is synced */
     uint64_t manifest_synced GUARDED_BY(sync_lock);
     struct lock write_lock;               /* one write at a time */
     bool unsynced GUARDED_BY(write_lock); /* written since the last sync */
@@ -58,8 +57,6 @@ struct level {
     size_t gathered_ops GUARDED_BY(write_lock);
     size_t gathered_bytes GUARDED_BY(write_lock);
     _Atomic uint64_t gathers; /* bits of the tables that have keys in there */
-    struct lock lock;
-    struct error fault GUARDED_BY(lock); /* the first failed write */
 };
 
 struct level_iter {
@@ -106,33 +103,6 @@ take_error(char *text, const char *dir, struct error *e)
     }
     leveldb_free(text);
     return st;
-}
-
-static enum status
-fault_of(struct level *l, struct error *e)
-{
-    enum status st;
-
-    lock_take(&l->lock);
-    st = l->fault.status;
-    if (st != ST_OK && e != NULL)
-        *e = l->fault;
-    lock_drop(&l->lock);
-    return st;
-}
-
-/* Keeps the first failure: from now on nothing is written.  That of a write is
- * kept before the write lock is dropped, so that the next writer sees it. */
-static enum status
-fail(struct level *l, const struct error *why, struct error *e)
-{
-    lock_take(&l->lock);
-    if (l->fault.status == ST_OK)
-        l->fault = *why;
-    lock_drop(&l->lock);
-    if (e != NULL)
-        *e = *why;
-    return why->status;
 }
 
 /* -- what lies in the folder ---------------------------------------------- */
@@ -216,33 +186,23 @@ list_logs(struct level *l, struct level_mark *m, struct error *e)
     return st;
 }
 
-static uint64_t
-newest_log(const struct level_mark *m)
-{
-    return m->len == 0 ? 0 : m->logs[m->len - 1].number;
-}
-
-/* Makes the logs and the folder durable and says so in SYNCED; unless 'always',
- * only if that was not done since the newest log was begun. */
+/* Makes the logs and the folder durable and says so in SYNCED. */
 static enum status
-sync_logs(struct level *l, bool always, struct error *e)
+sync_logs(struct level *l, struct error *e)
 {
     struct level_mark m = { 0 };
     enum status st;
 
     lock_take(&l->sync_lock);
     st = list_logs(l, &m, e);
-    if (st == ST_OK && (always || newest_log(&m) > l->settled_log)) {
-        m.manifest = l->manifest;
-        m.manifest_synced = l->manifest_synced;
+    m.manifest = l->manifest;
+    m.manifest_synced = l->manifest_synced;
+    if (st == ST_OK)
         st = level_files_sync(l->dir, &m, e);
-        l->manifest = m.manifest;
-        l->manifest_synced = st == ST_OK ? m.manifest_synced : 0;
-        if (st == ST_OK)
-            st = level_files_note(l->dir, &m, e);
-        if (st == ST_OK)
-            l->settled_log = newest_log(&m);
-    }
+    l->manifest = m.manifest;
+    l->manifest_synced = st == ST_OK ? m.manifest_synced : 0;
+    if (st == ST_OK)
+        st = level_files_note(l->dir, &m, e);
     lock_drop(&l->sync_lock);
     level_mark_fini(&m);
     return st;
@@ -296,27 +256,28 @@ copy_op(void *ctx, struct slice key, const struct slice *value)
     c->bytes += key.size + (value == NULL ? 0 : value->size);
 }
 
-/* Hands a copy over, and frees it. */
+/* Hands a copy over, unless 'st' is a failure already, and frees it. */
 static enum status
-write_copy(struct level *l, struct copy *copy, bool sync, struct error *e)
+write_copy(struct level *l, struct copy *copy, enum status st, struct error *e)
     REQUIRES(l->write_lock)
 {
-    enum status st = fault_of(l, e);
-    struct error why;
     char *err = NULL;
 
-    if (st != ST_OK) {
-        leveldb_writebatch_destroy(copy->to);
-        return st;
+    if (st == ST_OK)
+        st = kv_fault(&l->kv, e);
+    if (st == ST_OK) {
+        struct error why;
+
+        atomic_fetch_add(&l->unsettled, copy->bytes);
+        l->unsynced = true;
+        leveldb_write(l->db, l->write, copy->to, &err);
+        if (err != NULL) {
+            (void)take_error(err, l->dir, &why);
+            st = kv_fail(&l->kv, &why, e);
+        }
     }
-    atomic_fetch_add(&l->unsettled, copy->bytes);
-    l->unsynced = true;
-    leveldb_write(l->db, sync ? l->write_sync : l->write, copy->to, &err);
     leveldb_writebatch_destroy(copy->to);
-    if (err == NULL)
-        return ST_OK;
-    (void)take_error(err, l->dir, &why);
-    return fail(l, &why, e);
+    return st;
 }
 
 /* The table of a key is its first byte; two that share a bit only drain more
@@ -356,11 +317,7 @@ drain(struct level *l, struct error *e) REQUIRES(l->write_lock)
 
         copy_op(&copy, kv_iter_key(it), &value);
     }
-    st = kv_iter_close(&it, e);
-    if (st == ST_OK)
-        st = write_copy(l, &copy, false, e);
-    else
-        leveldb_writebatch_destroy(copy.to);
+    st = write_copy(l, &copy, kv_iter_close(&it, e), e);
     if (st == ST_OK)
         begin_gathering(l);
     return st;
@@ -381,24 +338,17 @@ drain_first(struct level *l, uint64_t tables, struct error *e)
 }
 
 static enum status
-level_write(struct kv *kv, const struct kv_batch *b, bool sync, struct error *e)
+level_write(struct kv *kv, const struct kv_batch *b, struct error *e)
 {
     struct level *l = level_of(kv);
-    struct error why = { 0 };
     struct copy copy = { 0 };
     enum status st;
 
     copy.to = leveldb_writebatch_create();
     kv_batch_each(b, copy_op, &copy);
     lock_take(&l->write_lock);
-    st = drain(l, e);
-    if (st == ST_OK)
-        st = write_copy(l, &copy, sync, e);
-    else
-        leveldb_writebatch_destroy(copy.to);
+    st = write_copy(l, &copy, drain(l, e), e);
     lock_drop(&l->write_lock);
-    if (st == ST_OK && sync && sync_logs(l, false, &why) != ST_OK)
-        st = fail(l, &why, e);
     return st;
 }
 
@@ -432,11 +382,11 @@ level_gather(struct kv *kv, const struct kv_batch *b, struct error *e)
 
     kv_batch_each(b, look_at_op, &g);
     if (g.deletes)
-        return level_write(kv, b, false, e);
+        return level_write(kv, b, e);
     lock_take(&l->write_lock);
-    st = fault_of(l, e);
+    st = kv_fault(kv, e);
     if (st == ST_OK)
-        st = kv_write(l->gathered, b, false, e);
+        st = kv_write(l->gathered, b, e);
     if (st == ST_OK) {
         l->gathered_ops += kv_batch_len(b);
         l->gathered_bytes += g.bytes;
@@ -454,14 +404,12 @@ level_sync(struct kv *kv, struct error *e)
 {
     struct level *l = level_of(kv);
     struct error why = { 0 };
-    enum status st = fault_of(l, e);
+    enum status st = drain_first(l, UINT64_MAX, e);
 
-    if (st == ST_OK)
-        st = drain_first(l, UINT64_MAX, e);
     if (st != ST_OK)
         return st;
-    st = sync_logs(l, true, &why);
-    return st == ST_OK ? ST_OK : fail(l, &why, e);
+    st = sync_logs(l, &why);
+    return st == ST_OK ? ST_OK : kv_fail(kv, &why, e);
 }
 
 /* Its log becomes a table; asked to compact where there are no keys, it does
@@ -474,7 +422,7 @@ level_settle(struct kv *kv, size_t least)
 
     if (drain_first(l, UINT64_MAX, NULL) != ST_OK ||
         atomic_load(&l->unsettled) < (least == 0 ? 1 : least) ||
-        fault_of(l, NULL) != ST_OK)
+        kv_fault(kv, NULL) != ST_OK)
         return;
     atomic_store(&l->unsettled, 0);
     leveldb_compact_range(l->db, behind, 2, behind, 2);
@@ -594,7 +542,8 @@ sync_at_close(struct level *l)
     lock_take(&l->write_lock);
     unsynced = l->unsynced;
     lock_drop(&l->write_lock);
-    if (unsynced && level_sync(&l->kv, &e) != ST_OK)
+    if (unsynced && kv_fault(&l->kv, NULL) == ST_OK &&
+        level_sync(&l->kv, &e) != ST_OK)
         log_error("storage", "closing the engine: %s", e.text);
 }
 
@@ -609,12 +558,11 @@ level_close(struct kv *kv)
     }
     leveldb_readoptions_destroy(l->read);
     leveldb_writeoptions_destroy(l->write);
-    leveldb_writeoptions_destroy(l->write_sync);
     leveldb_options_destroy(l->options);
     leveldb_cache_destroy(l->cache);
     leveldb_filterpolicy_destroy(l->bloom);
     kv_close(&l->gathered);
-    lock_fini(&l->lock);
+    kv_fini(&l->kv);
     lock_fini(&l->write_lock);
     lock_fini(&l->sync_lock);
     free(l->dir);
@@ -641,9 +589,8 @@ level_new(const struct kv_options *o, bool create)
     size_t write_buffer = o->write_buffer_bytes;
     size_t cache = o->cache_bytes;
 
-    l->kv.engine = &level_engine;
+    kv_init(&l->kv, &level_engine);
     l->dir = mem_strdup(o->place.at);
-    lock_init(&l->lock);
     lock_init(&l->write_lock);
     lock_init(&l->sync_lock);
     lock_take(&l->write_lock);
@@ -667,8 +614,6 @@ level_new(const struct kv_options *o, bool create)
     l->read = leveldb_readoptions_create();
     leveldb_readoptions_set_verify_checksums(l->read, 1);
     l->write = leveldb_writeoptions_create();
-    l->write_sync = leveldb_writeoptions_create();
-    leveldb_writeoptions_set_sync(l->write_sync, 1);
     return l;
 }
 
@@ -681,7 +626,7 @@ open_database(struct level *l, struct error *e)
     if (st != ST_OK)
         return st;
     l->db = leveldb_open(l->options, l->dir, &err);
-    return err == NULL ? sync_logs(l, true, e) : take_error(err, l->dir, e);
+    return err == NULL ? sync_logs(l, e) : take_error(err, l->dir, e);
 }
 
 /* C++'s std::set_new_handler(), as the compilers of Linux name it. */

@@ -132,6 +132,7 @@ mem_close(struct kv *kv)
 
     free_nodes(m->heads[0]);
     rwlock_fini(&m->lock);
+    kv_fini(&m->kv);
     free(m);
 }
 
@@ -206,12 +207,11 @@ apply(void *ctx, struct slice key, const struct slice *value) NO_TS_CHECK
 }
 
 static enum status
-mem_write(struct kv *kv, const struct kv_batch *b, bool sync, struct error *e)
+mem_write(struct kv *kv, const struct kv_batch *b, struct error *e)
 {
     struct mem *m = mem_of(kv);
     struct prepared p = { .mem = m };
 
-    (void)sync;
     p.end = &p.first;
     kv_batch_each(b, prepare, &p);
     if (p.failed) {
@@ -346,7 +346,7 @@ kv_mem_open(const struct kv_options *o, struct kv **out, struct error *e)
 
     (void)o;
     (void)e;
-    m->kv.engine = &mem_engine;
+    kv_init(&m->kv, &mem_engine);
     m->seed = hash_random_seed();
     rwlock_init(&m->lock);
     *out = &m->kv;

@@ -15,7 +15,7 @@ put(struct kv *kv, struct slice key, struct slice value)
     struct kv_batch *b = kv_batch_new();
 
     kv_batch_put(b, key, value);
-    ck_assert_int_eq(kv_write(kv, b, false, NULL), ST_OK);
+    ck_assert_int_eq(kv_write(kv, b, NULL), ST_OK);
     kv_batch_free(&b);
 }
 
@@ -24,7 +24,7 @@ static inline void delete (struct kv *kv, struct slice key)
     struct kv_batch *b = kv_batch_new();
 
     kv_batch_delete(b, key);
-    ck_assert_int_eq(kv_write(kv, b, false, NULL), ST_OK);
+    ck_assert_int_eq(kv_write(kv, b, NULL), ST_OK);
     kv_batch_free(&b);
 }
 

@@ -169,7 +169,7 @@ read_batch(struct slow *s, struct slice ops, struct error *e)
         else
             kv_batch_delete(b, key);
     }
-    st = kv_write(s->mem, b, false, e);
+    st = kv_write(s->mem, b, e);
     kv_batch_free(&b);
     return st;
 }
@@ -246,7 +246,7 @@ slow_get_many(struct kv *kv, const struct slice *keys, size_t len,
 }
 
 static enum status
-slow_write(struct kv *kv, const struct kv_batch *b, bool sync, struct error *e)
+slow_write(struct kv *kv, const struct kv_batch *b, struct error *e)
 {
     struct slow *s = slow_of(kv);
     enum status st;
@@ -254,12 +254,10 @@ slow_write(struct kv *kv, const struct kv_batch *b, bool sync, struct error *e)
     if (times_out(s, e))
         return ST_TIMEOUT;
     lock_take(&s->lock);
-    st = kv_write(s->mem, b, false, e);
+    st = kv_write(s->mem, b, e);
     if (st == ST_OK)
         st = note_batch(s, b, e);
     lock_drop(&s->lock);
-    if (st == ST_OK && sync)
-        st = slow_sync(kv, e);
     return st == ST_OK && times_out(s, e) ? ST_TIMEOUT : st;
 }
 
@@ -278,7 +276,7 @@ slow_swap(struct kv *kv, struct slice key, const struct slice *expected,
     lock_take(&s->lock);
     st = kv_expect(s->mem, key, expected, e);
     if (st == ST_OK)
-        st = kv_write(s->mem, b, false, e);
+        st = kv_write(s->mem, b, e);
     if (st == ST_OK)
         st = note_batch(s, b, e);
     lock_drop(&s->lock);
@@ -306,6 +304,7 @@ slow_close(struct kv *kv)
         (void)close(s->fd);
     kv_close(&s->mem);
     lock_fini(&s->lock);
+    kv_fini(&s->kv);
     free(s);
 }
 
@@ -459,7 +458,7 @@ kv_slow_open(const struct kv_options *o, struct kv **out, struct error *e)
     struct slow *s = mem_new(sizeof *s);
     enum status st;
 
-    s->kv.engine = &slow_engine;
+    kv_init(&s->kv, &slow_engine);
     s->fd = -1;
     s->random = seed == NULL ? 1 : strtoul(seed, NULL, 10);
     s->every = 100;

@@ -119,7 +119,7 @@ put_sorted(struct kv *kv)
                      slice_of(&n, 1)); /* 5 and 12 share no factor */
     }
     ck_assert_uint_eq(kv_batch_len(b), SORTED_LEN);
-    ck_assert_int_eq(kv_write(kv, b, false, NULL), ST_OK);
+    ck_assert_int_eq(kv_write(kv, b, NULL), ST_OK);
     kv_batch_free(&b);
 }
 
@@ -231,14 +231,14 @@ START_TEST(the_last_operation_on_a_key_wins)
     kv_batch_put(b, S("old"), S("1"));
     kv_batch_delete(b, S("old"));
     for (int i = 0; i < 2; i++) {
-        ck_assert_int_eq(kv_write(f.kv, b, i == 1, NULL), ST_OK);
+        ck_assert_int_eq(kv_write(f.kv, b, NULL), ST_OK);
         ck_assert(lacks(f.kv, S("a")));
         ck_assert(holds(f.kv, S("b"), S("2")));
         ck_assert(lacks(f.kv, S("old")));
         ck_assert_uint_eq(count(f.kv), 1);
     }
     kv_batch_clear(b);
-    ck_assert_int_eq(kv_write(f.kv, b, false, NULL), ST_OK);
+    ck_assert_int_eq(kv_write(f.kv, b, NULL), ST_OK);
     kv_batch_free(&b);
     teardown(&f);
 }
@@ -253,14 +253,14 @@ START_TEST(what_is_over_the_limits_changes_nothing)
 
     kv_batch_put(b, S("a"), S("1"));
     kv_batch_put(b, slice_of(big, KV_KEY_MAX + 1), S("1"));
-    ck_assert_int_eq(kv_write(f.kv, b, false, &e), ST_LIMIT);
+    ck_assert_int_eq(kv_write(f.kv, b, &e), ST_LIMIT);
     kv_batch_clear(b);
     kv_batch_put(b, S("a"), slice_of(big, KV_VALUE_MAX + 1));
-    ck_assert_int_eq(kv_write(f.kv, b, false, &e), ST_LIMIT);
+    ck_assert_int_eq(kv_write(f.kv, b, &e), ST_LIMIT);
     ck_assert_uint_eq(count(f.kv), 0);
     kv_batch_clear(b);
     kv_batch_put(b, slice_of(big, KV_KEY_MAX), slice_of(big, 1 << 20));
-    ck_assert_int_eq(kv_write(f.kv, b, false, &e), ST_OK);
+    ck_assert_int_eq(kv_write(f.kv, b, &e), ST_OK);
     ck_assert(holds(f.kv, slice_of(big, KV_KEY_MAX), slice_of(big, 1 << 20)));
     kv_batch_free(&b);
     free(big);
@@ -331,12 +331,12 @@ START_TEST(a_rewind_undoes_what_was_too_large)
     mark = kv_batch_mark(b);
     kv_batch_put(b, slice_of(big, KV_KEY_MAX + 1), S(""));
     kv_batch_rewind(b, mark);
-    ck_assert_int_eq(kv_write(f.kv, b, false, NULL), ST_OK);
+    ck_assert_int_eq(kv_write(f.kv, b, NULL), ST_OK);
     for (size_t i = 0; i <= KV_BATCH_MAX / KV_VALUE_MAX; i++)
         kv_batch_put(b, S("b"), slice_of(big, KV_VALUE_MAX));
-    ck_assert_int_eq(kv_write(f.kv, b, false, NULL), ST_LIMIT);
+    ck_assert_int_eq(kv_write(f.kv, b, NULL), ST_LIMIT);
     kv_batch_rewind(b, mark);
-    ck_assert_int_eq(kv_write(f.kv, b, false, NULL), ST_OK);
+    ck_assert_int_eq(kv_write(f.kv, b, NULL), ST_OK);
     ck_assert_uint_eq(count(f.kv), 1);
     kv_batch_free(&b);
     free(big);
@@ -369,7 +369,7 @@ write_generations(void *arg)
             else
                 kv_batch_put(b, slice_of(&i, 1), slice_of(value, 300));
         }
-        if (kv_write(w->kv, b, false, NULL) != ST_OK)
+        if (kv_write(w->kv, b, NULL) != ST_OK)
             abort();
     }
     kv_batch_free(&b);
@@ -531,7 +531,7 @@ START_TEST(estimates)
             value[j] = (uint8_t)harness_random(&state);
         kv_batch_put(b, slice_str(key), slice_of(value, sizeof value));
     }
-    ck_assert_int_eq(kv_write(f.kv, b, false, NULL), ST_OK);
+    ck_assert_int_eq(kv_write(f.kv, b, NULL), ST_OK);
     put(f.kv, S("another"), S("makes LevelDB write a table"));
     kv_batch_free(&b);
     ck_assert_int_eq(kv_sync(f.kv, NULL), ST_OK);
@@ -558,7 +558,7 @@ START_TEST(comes_back)
     put(f.kv, S("c"), S(""));
     delete (f.kv, sorted[3]);
     kv_batch_put(b, S("synced"), S("1"));
-    ck_assert_int_eq(kv_write(f.kv, b, true, NULL), ST_OK);
+    ck_assert_int_eq(kv_write(f.kv, b, NULL), ST_OK);
     ck_assert_int_eq(kv_sync(f.kv, NULL), ST_OK);
     kv_settle(f.kv, 0);
     ck_assert_uint_eq(count(f.kv), SORTED_LEN + 1);

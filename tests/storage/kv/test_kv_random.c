@@ -95,10 +95,13 @@ write_some(struct world *w)
             kv_batch_put(b, key_of(w, k), value_of(w->last_value, bytes));
         }
     }
-    for (int i = 0; i < ENGINES; i++)
+    for (int i = 0; i < ENGINES; i++) {
         ck_assert_int_eq(gather ? kv_gather(w->kv[i], b, NULL)
-                                : kv_write(w->kv[i], b, sync, NULL),
+                                : kv_write(w->kv[i], b, NULL),
                          ST_OK);
+        if (sync)
+            ck_assert_int_eq(kv_sync(w->kv[i], NULL), ST_OK);
+    }
     kv_batch_free(&b);
 }
 
@@ -199,7 +202,7 @@ check_garbage(struct world *w)
     for (size_t k = 0; k < KEYS; k++)
         kv_batch_delete(b, key_of(w, k));
     for (int i = 0; i < ENGINES; i++) {
-        ck_assert_int_eq(kv_write(w->kv[i], b, false, NULL), ST_OK);
+        ck_assert_int_eq(kv_write(w->kv[i], b, NULL), ST_OK);
         if (engines[i].counts_tails)
             ck_assert_uint_eq(
                 kv_approximate_bytes(w->kv[i], slice_str(""),

@@ -67,12 +67,12 @@ START_TEST(a_timeout_that_lasts_is_told)
     kv_slow_set_timeouts(kv, 1);
     ck_assert_int_eq(kv_get(kv, S("j"), &out, &e), ST_TIMEOUT);
     ck_assert_int_eq(kv_swap(kv, S("j"), NULL, S("v"), &e), ST_TIMEOUT);
-    ck_assert_int_eq(kv_write(kv, b, false, &e), ST_TIMEOUT);
+    ck_assert_int_eq(kv_write(kv, b, &e), ST_TIMEOUT);
     ck_assert_int_eq(kv_sync(kv, &e), ST_TIMEOUT);
     ck_assert(!kv_iter_seek(it, S("")));
     ck_assert_int_eq(kv_iter_close(&it, &e), ST_TIMEOUT);
     kv_slow_set_timeouts(kv, 0);
-    ck_assert_int_eq(kv_write(kv, b, false, &e), ST_OK);
+    ck_assert_int_eq(kv_write(kv, b, &e), ST_OK);
     ck_assert_int_eq(kv_sync(kv, &e), ST_OK);
     /* An iterator has its own. */
     it = kv_iter_open(kv, slice_str(""));
@@ -107,7 +107,7 @@ write_and_die(const char *at)
             kv_batch_clear(b);
             kv_batch_set_bucket(b, bucket == 4 ? KV_NO_BUCKET : bucket);
             kv_batch_put(b, slice_of(&bucket, 1), slice_of(&round, 1));
-            if (kv_write(kv, b, false, NULL) != ST_OK)
+            if (kv_write(kv, b, NULL) != ST_OK)
                 _exit(1);
             if (round == 100 && kv_sync(kv, NULL) != ST_OK)
                 _exit(1);

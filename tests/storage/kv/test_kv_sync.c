@@ -1,4 +1,4 @@
-/* What kv_sync() and a synced write make durable.  This program's fsync() and
+/* What kv_sync() makes durable.  This program's fsync() and
  * fdatasync() take the place of the C library's, for LevelDB too: they note
  * what is synced, fail when told to, and hold LevelDB's tables up, so that a
  * log which was rotated away stays there for as long as a test needs. */
@@ -118,7 +118,7 @@ check_logs(const char *dir, size_t want)
 }
 
 static enum status
-put(struct kv *kv, unsigned i, bool sync)
+put(struct kv *kv, unsigned i)
 {
     struct kv_batch *b = kv_batch_new();
     char key[16];
@@ -127,7 +127,7 @@ put(struct kv *kv, unsigned i, bool sync)
 
     (void)snprintf(key, sizeof key, "key%06u", i);
     kv_batch_put(b, slice_str(key), slice_of(value, sizeof value));
-    st = kv_write(kv, b, sync, NULL);
+    st = kv_write(kv, b, NULL);
     kv_batch_free(&b);
     return st;
 }
@@ -146,7 +146,7 @@ with_rotated_log(const char *dir)
     hold_tables(true);
     forget();
     for (unsigned i = 0; i < 70; i++)
-        ck_assert_int_eq(put(kv, i, false), ST_OK);
+        ck_assert_int_eq(put(kv, i), ST_OK);
     ck_assert_uint_eq(times_synced(".log"), 0);
     forget();
     return kv;
@@ -159,28 +159,9 @@ START_TEST(sync_covers_the_log_left_behind)
 
     for (int i = 0; i < 2; i++) { /* the second time too */
         forget();
-        if (_i == 0 || i == 1)
-            ck_assert_int_eq(kv_sync(kv, NULL), ST_OK);
-        else
-            ck_assert_int_eq(put(kv, 200, true), ST_OK);
+        ck_assert_int_eq(kv_sync(kv, NULL), ST_OK);
         check_logs(dir, 2);
     }
-    hold_tables(false);
-    kv_close(&kv);
-    tempdir_free(&dir);
-}
-END_TEST
-
-START_TEST(a_synced_write_syncs_once_if_nothing_was_left_behind)
-{
-    char *dir = tempdir_new();
-    struct kv *kv = with_rotated_log(dir);
-
-    ck_assert_int_eq(put(kv, 200, true), ST_OK);
-    forget();
-    ck_assert_int_eq(put(kv, 201, true), ST_OK);
-    ck_assert_uint_eq(times_synced(".log"), 1);
-    ck_assert_uint_eq(times_synced(dir), 0);
     hold_tables(false);
     kv_close(&kv);
     tempdir_free(&dir);
@@ -201,7 +182,7 @@ START_TEST(a_failed_sync_is_final)
     disk.fail = NULL;
     ck_assert_int_eq(kv_sync(kv, &e), ST_IO);
     ck_assert_msg(strstr(e.text, "Input/output error") != NULL, "%s", e.text);
-    ck_assert_int_eq(put(kv, 300, false), ST_IO);
+    ck_assert_int_eq(put(kv, 300), ST_IO);
     ck_assert_int_eq(kv_get(kv, S("key000069"), &out, &e), ST_OK);
     buf_fini(&out);
     hold_tables(false);
@@ -210,22 +191,5 @@ START_TEST(a_failed_sync_is_final)
 }
 END_TEST
 
-START_TEST(a_failed_write_is_final)
-{
-    char *dir = tempdir_new();
-    struct kv *kv = with_rotated_log(dir);
-
-    ck_assert_int_eq(put(kv, 200, true), ST_OK); /* syncs the log left behind */
-    disk.fail = ".log";
-    ck_assert_int_eq(put(kv, 201, true), ST_IO);
-    disk.fail = NULL;
-    ck_assert_int_eq(put(kv, 202, true), ST_IO);
-    hold_tables(false);
-    kv_close(&kv);
-    tempdir_free(&dir);
-}
-END_TEST
-
-TEST_MAIN("kv_sync", TIMES(sync_covers_the_log_left_behind, 2),
-          TEST(a_synced_write_syncs_once_if_nothing_was_left_behind),
-          TIMES(a_failed_sync_is_final, 2), TEST(a_failed_write_is_final))
+TEST_MAIN("kv_sync", TEST(sync_covers_the_log_left_behind),
+          TIMES(a_failed_sync_is_final, 2))

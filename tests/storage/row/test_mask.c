@@ -422,7 +422,7 @@ put(struct kv *kv, struct slice key)
     struct kv_batch *b = kv_batch_new();
 
     kv_batch_put(b, key, S("v"));
-    ck_assert_int_eq(kv_write(kv, b, false, NULL), ST_OK);
+    ck_assert_int_eq(kv_write(kv, b, NULL), ST_OK);
     kv_batch_free(&b);
 }
 
@@ -535,7 +535,7 @@ fill(struct kv *kv)
             kv_batch_put(b, slice_of(key, i % 2 == 0 ? 13 : 11), S("v"));
         }
     }
-    ck_assert_int_eq(kv_write(kv, b, false, NULL), ST_OK);
+    ck_assert_int_eq(kv_write(kv, b, NULL), ST_OK);
     kv_batch_free(&b);
 }
 

@@ -185,7 +185,7 @@ delete_over_damage(struct store *s)
     ck_assert_int_eq(kv_get(store_kv(s), k, &value, &e), ST_OK);
     value.data[value.size / 2] ^= 1;
     kv_batch_put(b, k, buf_slice(&value));
-    ck_assert_int_eq(kv_write(store_kv(s), b, true, &e), ST_OK);
+    ck_assert_int_eq(kv_write(store_kv(s), b, &e), ST_OK);
     ck_assert_int_eq(store_delete(s, t, 0, POINT_MAX_TS_MS, &gone, &lsn, &e),
                      ST_CORRUPT);
     ck_assert_ptr_nonnull(strstr(e.text, "checksum"));
@@ -278,7 +278,7 @@ START_TEST(a_damaged_row_makes_way)
     ck_assert_int_eq(store_flush(s, &e), ST_OK);
     k = slice_of(key, key_row(&s->layout, tsuid(bytes, 1), T0 / 1000, key));
     kv_batch_put(b, k, slice_str("\3damaged"));
-    ck_assert_int_eq(kv_write(store_kv(s), b, false, &e), ST_OK);
+    ck_assert_int_eq(kv_write(store_kv(s), b, &e), ST_OK);
     kv_batch_free(&b);
     put(s, 1, 5);
     put(s, 2, 6);
@@ -333,7 +333,7 @@ START_TEST(intact_hours_of_a_damaged_row_stay)
     parts.blocks[1] = slice_of(bad, sizeof bad);
     row_value_put(&s->layout, T0 / 1000, &parts, &value);
     kv_batch_put(b, k, buf_slice(&value));
-    ck_assert_int_eq(kv_write(store_kv(s), b, false, &e), ST_OK);
+    ck_assert_int_eq(kv_write(store_kv(s), b, &e), ST_OK);
     p.point.v.i = 9; /* a point of the damaged hour */
     ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_OK);
     ck_assert_int_eq(store_flush(s, &e), ST_OK);

@@ -73,7 +73,7 @@ put(struct kv *kv, unsigned from, unsigned to)
         value_of(i, value);
         kv_batch_clear(b);
         kv_batch_put(b, slice_str(key), slice_of(value, VALUE));
-        ck_assert_int_eq(kv_write(kv, b, false, NULL), ST_OK);
+        ck_assert_int_eq(kv_write(kv, b, NULL), ST_OK);
     }
     kv_batch_free(&b);
 }

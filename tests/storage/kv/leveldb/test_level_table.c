@@ -37,7 +37,7 @@ fill(const char *dir)
             value[k] = (uint8_t)harness_random(&seed);
         kv_batch_put(b, slice_str(key), slice_of(value, VALUE));
     }
-    ck_assert_int_eq(kv_write(kv, b, true, NULL), ST_OK);
+    ck_assert_int_eq(kv_write(kv, b, NULL), ST_OK);
     kv_settle(kv, 0);
     kv_batch_free(&b);
     kv_close(&kv);
