@@ -8,8 +8,8 @@
  *                a block that can be read, with the block summary of its points
  *     others     histograms, annotations, metadata, trees, kinds of rollups
  *
- * Each table is read once, in order; where the two directions of the names
- * differ, they are read once more.
+ * Each table is read once, in order; series once more where a tag-key set is
+ * missing.
  *
  * Bounds:  some 30 bytes a series, at most 500 MB (past it each row asks the
  *          directory); some 100 a tag-key set; the names of each kind as

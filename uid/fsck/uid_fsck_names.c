@@ -1,15 +1,8 @@
-/*
- * The UID table, both ways.
- *
- * Its two directions lie in different orders, and may not fit into memory.  So
- * one pass adds up a hash of each pair, seen from either side; only when the
- * sums differ does a second one look each name up.
- */
+/* The UID table, both ways: each id is looked up by its name, each name by its
+ * id. */
 #include "config.h"
 
 #include "uid/fsck/uid_fsck_priv.h"
-
-#include "base/hash.h"
 
 /* All entries of the kind that is looked at. */
 static enum status
@@ -19,14 +12,6 @@ each(struct tables *t, char what, check_entry_fn *f, struct error *e)
 
     (void)uid_key(t->layout, t->names.kind, what, 0, key);
     return check_each(t, slice_of(key, 3), f, e);
-}
-
-static uint64_t
-pair(const struct tables *t, uint64_t id, struct slice name)
-{
-    uint64_t both[2] = { hash_slice(name, t->seed), id };
-
-    return hash_bytes(both, sizeof both, t->seed);
 }
 
 static struct slice
@@ -64,8 +49,6 @@ add_id(struct tables *t, uint64_t id)
         *highest = id;
 }
 
-/* -- the first pass -------------------------------------------------------- */
-
 static enum status
 take_counter(struct tables *t, struct slice key, struct slice value,
              struct error *e)
@@ -79,56 +62,25 @@ take_counter(struct tables *t, struct slice key, struct slice value,
     return ST_OK;
 }
 
+/* Does its name lead back to it? */
 static enum status
-take_id(struct tables *t, struct slice key, struct slice value, struct error *e)
-{
-    uint64_t id;
-
-    (void)e;
-    t->n.names++;
-    if (!is_id_entry(t, key, &id)) {
-        check_drops_bad(t, "uid-entry", key, value,
-                        "the key of an id of %s has %zu bytes",
-                        uid_kind_name(t->names.kind), key.size);
-        return ST_OK;
-    }
-    add_id(t, id);
-    if (value.size > 0) /* else the name was deleted */
-        t->names.by_id += pair(t, id, value);
-    return ST_OK;
-}
-
-static enum status
-take_name(struct tables *t, struct slice key, struct slice value,
-          struct error *e)
-{
-    uint64_t id;
-
-    (void)e;
-    if (is_name_entry(t, key, value, &id))
-        t->names.by_name += pair(t, id, name_of(key));
-    else
-        check_drops_bad(t, "uid-entry", key, value,
-                        "the entry of a name of %s has %zu bytes",
-                        uid_kind_name(t->names.kind), value.size);
-    return ST_OK;
-}
-
-/* -- the second pass ------------------------------------------------------- */
-
-/* An id whose name leads nowhere, or to another id. */
-static enum status
-compare_id(struct tables *t, struct slice key, struct slice name,
-           struct error *e)
+take_id(struct tables *t, struct slice key, struct slice name, struct error *e)
 {
     const char *kind = uid_kind_name(t->names.kind);
     struct log_quoted quoted = log_quote_bytes(name);
     struct buf forward = BUF_INIT, value = BUF_INIT;
     uint8_t entry[12] = { 0 };
     uint64_t id, other;
-    enum status st = ST_OK;
+    enum status st;
 
-    if (!is_id_entry(t, key, &id) || name.size == 0)
+    t->n.names++;
+    if (!is_id_entry(t, key, &id)) {
+        check_drops_bad(t, "uid-entry", key, name,
+                        "the key of an id of %s has %zu bytes", kind, key.size);
+        return ST_OK;
+    }
+    add_id(t, id);
+    if (name.size == 0) /* it was deleted */
         return ST_OK;
     buf_put_slice(&forward, slice_of(key.data, 2));
     buf_put_u8(&forward, 'n');
@@ -155,10 +107,10 @@ compare_id(struct tables *t, struct slice key, struct slice name,
     return st;
 }
 
-/* A name whose id has no name, or another one. */
+/* Has its id this name?  Ids that only names know of are in use as well. */
 static enum status
-compare_name(struct tables *t, struct slice key, struct slice value,
-             struct error *e)
+take_name(struct tables *t, struct slice key, struct slice value,
+          struct error *e)
 {
     const char *kind = uid_kind_name(t->names.kind);
     struct log_quoted quoted = log_quote_bytes(name_of(key));
@@ -168,8 +120,13 @@ compare_name(struct tables *t, struct slice key, struct slice value,
     uint64_t id;
     enum status st;
 
-    if (!is_name_entry(t, key, value, &id))
+    if (!is_name_entry(t, key, value, &id)) {
+        check_drops_bad(t, "uid-entry", key, value,
+                        "the entry of a name of %s has %zu bytes", kind,
+                        value.size);
         return ST_OK;
+    }
+    add_id(t, id);
     back = uid_key(t->layout, t->names.kind, 'i', id, bytes);
     st = kv_get(t->kv, back, &name, e);
     if (st == ST_NOT_FOUND) {
@@ -184,18 +141,6 @@ compare_name(struct tables *t, struct slice key, struct slice value,
                         quoted.text, kind);
     buf_fini(&name);
     return st;
-}
-
-/* Ids that only names know of are in use as well. */
-static enum status
-collect(struct tables *t, struct slice key, struct slice value, struct error *e)
-{
-    uint64_t id;
-
-    (void)e;
-    if (is_name_entry(t, key, value, &id))
-        add_id(t, id);
-    return ST_OK;
 }
 
 /* -- counters -------------------------------------------------------------- */
@@ -235,20 +180,16 @@ take_other(struct tables *t, struct slice key, struct slice value,
 enum status
 check_names(struct tables *t, struct error *e)
 {
-    static const struct pass {
-        char what;
-        check_entry_fn *entry;
-    } passes[] = { { 'c', take_counter }, { 'i', take_id },
-                   { 'n', take_name },    { 'i', compare_id },
-                   { 'n', compare_name }, { 'n', collect } };
     enum status st = ST_OK;
 
     for (int kind = 0; kind < UID_KINDS_ALL && st == ST_OK; kind++) {
         t->names = (struct names){ .kind = (enum uid_kind)kind };
         t->names.width = uid_key_width(t->layout, t->names.kind);
-        for (size_t i = 0; i < 6 && st == ST_OK; i++)
-            if (i < 3 || t->names.by_id != t->names.by_name)
-                st = each(t, passes[i].what, passes[i].entry, e);
+        st = each(t, 'c', take_counter, e);
+        if (st == ST_OK)
+            st = each(t, 'i', take_id, e);
+        if (st == ST_OK)
+            st = each(t, 'n', take_name, e);
         if (st == ST_OK)
             compare_counter(t);
     }

@@ -44,7 +44,6 @@ struct names {
     enum uid_kind kind;
     unsigned width;
     uint64_t counter;
-    uint64_t by_id, by_name; /* sums of the pairs, seen from either side */
 };
 
 struct tables {
