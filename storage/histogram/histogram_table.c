@@ -88,14 +88,12 @@ histogram_delete(struct store *s, struct slice tsuid, int64_t from_ms,
 {
     struct deletion d = { kv_batch_new(), tsuid };
     struct kv_iter *it = kv_iter_open(store_kv(s), KEY_TABLE(TABLE_HISTOGRAMS));
-    enum status st, closed;
+    enum status st;
 
     *deleted = 0;
     st = histogram_each(it, tsuid, from_ms < 0 ? 0 : from_ms, to_ms, delete_one,
                         &d, e);
-    closed = kv_iter_close(&it, st == ST_OK ? e : NULL);
-    if (st == ST_OK)
-        st = closed;
+    st = kv_iter_end(&it, st, e);
     if (st == ST_OK && kv_batch_len(d.batch) > 0)
         st = store_write(s, d.batch, lsn, e);
     if (st == ST_OK)

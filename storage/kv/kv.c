@@ -321,6 +321,14 @@ kv_iter_close(struct kv_iter **it, struct error *e)
     return st;
 }
 
+enum status
+kv_iter_end(struct kv_iter **it, enum status st, struct error *e)
+{
+    enum status closed = kv_iter_close(it, st == ST_OK ? e : NULL);
+
+    return st == ST_OK ? closed : st;
+}
+
 void
 kv_iter_deadline(struct kv_iter *it, int64_t end_us)
 {

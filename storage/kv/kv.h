@@ -110,6 +110,9 @@ void kv_settle(struct kv *kv, size_t least);
 struct kv_iter *kv_iter_open(struct kv *kv, struct slice prefix);
 /* Why it stopped: the end (ST_OK), or a failure, which sticks. */
 MUST_CHECK enum status kv_iter_close(struct kv_iter **it, struct error *e);
+/* The same for a loop that may have failed itself, with 'st'. */
+MUST_CHECK enum status kv_iter_end(struct kv_iter **it, enum status st,
+                                   struct error *e);
 
 /* Each returns true when the iterator stands on a key afterwards. */
 /* Until then (monotonic; 0: never) a step that times out is tried again. */

@@ -44,20 +44,17 @@ enum status
 check_each(struct tables *t, struct slice prefix, check_entry_fn *f,
            struct error *e)
 {
-    struct kv_iter *it = kv_iter_open(t->kv, slice_str(""));
-    enum status st = ST_OK, closed;
+    struct kv_iter *it = kv_iter_open(t->kv, prefix);
+    enum status st = ST_OK;
 
     for (bool on = kv_iter_seek(it, prefix); on && st == ST_OK;
          on = kv_iter_next(it)) {
-        if (!slice_starts(kv_iter_key(it), prefix))
-            break;
         st = f(t, kv_iter_key(it), kv_iter_value(it), e);
         arena_reset(t->arena);
         if (st == ST_OK)
             st = flush(t, false, e);
     }
-    closed = kv_iter_close(&it, st == ST_OK ? e : NULL);
-    return st == ST_OK ? closed : st;
+    return kv_iter_end(&it, st, e);
 }
 
 /* -- saying and repairing -------------------------------------------------- */

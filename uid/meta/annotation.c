@@ -270,30 +270,13 @@ iter_open(struct annotations *a)
     return kv_iter_open(store_kv(a->store), KEY_TABLE(TABLE_ANNOTATIONS));
 }
 
-/* 'st', or why the iterator ended. */
-static enum status
-iter_close(struct kv_iter *it, enum status st, struct error *e)
-{
-    enum status closed = kv_iter_close(&it, st == ST_OK ? e : NULL);
-
-    return st == ST_OK ? closed : st;
-}
-
-/* Does the iterator stand on a note? */
-static bool
-on_note(const struct kv_iter *it, bool on)
-{
-    return on && slice_starts(kv_iter_key(it), KEY_TABLE(TABLE_ANNOTATIONS));
-}
-
 static enum status
 look_for_any(struct annotations *a, struct error *e)
 {
     struct kv_iter *it = iter_open(a);
 
-    atomic_store(&a->any,
-                 on_note(it, kv_iter_seek(it, KEY_TABLE(TABLE_ANNOTATIONS))));
-    return iter_close(it, ST_OK, e);
+    atomic_store(&a->any, kv_iter_seek(it, KEY_TABLE(TABLE_ANNOTATIONS)));
+    return kv_iter_close(&it, e);
 }
 
 bool
@@ -314,8 +297,8 @@ annotation_walk(struct annotations *a,
     struct annotation n;
     int64_t ms;
 
-    for (bool on = kv_iter_seek(it, KEY_TABLE(TABLE_ANNOTATIONS));
-         on_note(it, on); on = kv_iter_next(it)) {
+    for (bool on = kv_iter_seek(it, KEY_TABLE(TABLE_ANNOTATIONS)); on;
+         on = kv_iter_next(it)) {
         arena_reset(arena);
         st = annotation_key_parse(kv_iter_key(it), &n.tsuid, &ms, e);
         if (st == ST_OK)
@@ -324,7 +307,7 @@ annotation_walk(struct annotations *a,
             break;
     }
     arena_free(&arena);
-    return iter_close(it, st, e);
+    return kv_iter_end(&it, st, e);
 }
 
 /* Deletes up to DELETE_AT_ONCE notes from the first key on, and sets that to
@@ -348,7 +331,7 @@ batch_range(struct annotations *a, struct kv_batch *b, uint8_t *first,
         memcpy(first, kv_iter_key(it).data, last.size);
         kv_batch_delete(b, kv_iter_key(it));
     }
-    return iter_close(it, st, e);
+    return kv_iter_end(&it, st, e);
 }
 
 enum status
@@ -454,7 +437,7 @@ list_walk(struct kv_iter *it, const struct slice *tsuids, size_t len,
             continue;
         on = kv_iter_seek(
             it, slice_of(key, annotation_key(tsuids[i], from_ms, key)));
-        for (; on_note(it, on); on = kv_iter_next(it)) {
+        for (; on; on = kv_iter_next(it)) {
             enum status st =
                 annotation_key_parse(kv_iter_key(it), &tsuid, &ms, e);
 
@@ -466,7 +449,7 @@ list_walk(struct kv_iter *it, const struct slice *tsuids, size_t len,
             if (st != ST_OK)
                 return st;
         }
-        if (!on_note(it, on))
+        if (!on)
             break;
     }
     return ST_OK;
@@ -512,7 +495,7 @@ annotation_list(struct annotations *a, const struct slice *tsuids, size_t len,
         return error_no_memory(e);
     it = iter_open(a);
     st = list_walk(it, sorted, len, from_ms < 0 ? 0 : from_ms, to_ms, &l, e);
-    st = iter_close(it, st, e);
+    st = kv_iter_end(&it, st, e);
     if (st != ST_OK || l.len == 0)
         return st;
     qsort(l.notes, l.len, sizeof *l.notes, compare_notes);
@@ -617,5 +600,5 @@ annotation_series(struct annotations *a, struct slice metric, int64_t from_ms,
     }
     *out = found.tsuids;
     *out_len = found.len;
-    return iter_close(it, st, e);
+    return kv_iter_end(&it, st, e);
 }

@@ -219,16 +219,13 @@ static enum status
 read_records(struct trees *t, struct slice prefix, struct reading *r,
              struct error *e)
 {
-    struct kv_iter *it =
-        kv_iter_open(store_kv(t->store), KEY_TABLE(TABLE_TREES));
-    enum status st = ST_OK, closed;
+    struct kv_iter *it = kv_iter_open(store_kv(t->store), prefix);
+    enum status st = ST_OK;
 
-    for (bool on = kv_iter_seek(it, prefix);
-         on && st == ST_OK && slice_starts(kv_iter_key(it), prefix);
+    for (bool on = kv_iter_seek(it, prefix); on && st == ST_OK;
          on = kv_iter_next(it))
         st = add_record(r, kv_iter_key(it), kv_iter_value(it), e);
-    closed = kv_iter_close(&it, st == ST_OK ? e : NULL);
-    return st == ST_OK ? closed : st;
+    return kv_iter_end(&it, st, e);
 }
 
 static enum status
@@ -264,12 +261,11 @@ enum status
 tree_list(struct trees *t, struct arena *arena, struct tree **out, size_t *len,
           struct error *e)
 {
-    static const uint8_t table[1] = { TABLE_TREES };
     struct reading r = { .arena = arena };
     enum status st;
 
     OBJ_CHECK(t, TREES_MAGIC);
-    st = read_records(t, slice_of(table, 1), &r, e);
+    st = read_records(t, KEY_TABLE(TABLE_TREES), &r, e);
     *out = r.trees;
     *len = r.len;
     return st;

@@ -386,7 +386,7 @@ uid_suggest(struct uid_table *u, enum uid_kind kind, struct slice prefix,
     uint32_t created_s;
     uint64_t id = 0;
     bool on;
-    enum status st = ST_OK, closed;
+    enum status st = ST_OK;
 
     OBJ_CHECK(u, UID_MAGIC);
     if (prefix.size > UID_NAME_MAX)
@@ -407,9 +407,8 @@ uid_suggest(struct uid_table *u, enum uid_kind kind, struct slice prefix,
             break;
         on = kv_iter_next(it);
     }
-    closed = kv_iter_close(&it, st == ST_OK ? e : NULL);
     buf_fini(&start);
-    return st == ST_OK ? closed : st;
+    return kv_iter_end(&it, st, e);
 }
 
 /* -- the rest ------------------------------------------------------------ */

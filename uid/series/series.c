@@ -25,36 +25,25 @@
 /* -- open ---------------------------------------------------------------- */
 
 static enum status
-load_tagk_set(struct series_directory *d, struct slice key, struct slice value,
-              struct error *e)
-{
-    if (!tagk_sets_key_is_valid(&d->widths, key) || value.size != 8)
-        return error_set(
-            e, ST_CORRUPT,
-            "tag-key set with a key of %zu and a value of %zu bytes", key.size,
-            value.size);
-    tagk_sets_set(d->tagk_sets, key, key_get_uint(value.data, 8));
-    return ST_OK;
-}
-
-static enum status
 load_tagk_sets(struct series_directory *d, struct error *e)
 {
-    const uint8_t table[1] = { TABLE_TAGK_SETS };
-    struct kv_iter *it =
-        kv_iter_open(store_kv(d->store), KEY_TABLE(TABLE_TAGK_SETS));
-    enum status st = ST_OK, closed;
-    bool on = kv_iter_seek(it, slice_of(table, 1));
+    struct slice table = KEY_TABLE(TABLE_TAGK_SETS);
+    struct kv_iter *it = kv_iter_open(store_kv(d->store), table);
+    enum status st = ST_OK;
 
-    for (; on && st == ST_OK; on = kv_iter_next(it)) {
-        struct slice key = kv_iter_key(it);
+    for (bool on = kv_iter_seek(it, table); on && st == ST_OK;
+         on = kv_iter_next(it)) {
+        struct slice key = kv_iter_key(it), value = kv_iter_value(it);
 
-        if (key.size == 0 || key.data[0] != TABLE_TAGK_SETS)
-            break;
-        st = load_tagk_set(d, key, kv_iter_value(it), e);
+        if (!tagk_sets_key_is_valid(&d->widths, key) || value.size != 8)
+            st = error_set(
+                e, ST_CORRUPT,
+                "tag-key set with a key of %zu and a value of %zu bytes",
+                key.size, value.size);
+        else
+            tagk_sets_set(d->tagk_sets, key, key_get_uint(value.data, 8));
     }
-    closed = kv_iter_close(&it, st == ST_OK ? e : NULL);
-    return st == ST_OK ? closed : st;
+    return kv_iter_end(&it, st, e);
 }
 
 enum status
@@ -444,13 +433,13 @@ series_scan(struct series_directory *d, uint64_t metric,
         key_put_uint(start + 1, metric, d->widths.metric_width);
         prefix.size += d->widths.metric_width;
     }
-    s.it = kv_iter_open(store_kv(d->store), KEY_TABLE(TABLE_SERIES));
+    s.it = kv_iter_open(store_kv(d->store), prefix);
     for (on = first_match(&s, prefix); on;
          on = kv_iter_next(s.it) && (masks == NULL || next_match(&s))) {
         struct slice key = kv_iter_key(s.it);
         struct slice tsuid = { key.data + 1, key.size - 1 };
 
-        if (!slice_starts(key, prefix) || !go_on(&s, 1))
+        if (!go_on(&s, 1))
             break;
         if (masks == NULL && series_has_kind(&d->widths, tsuid))
             continue;

@@ -22,14 +22,13 @@ make_list(struct series_directory *d, uint64_t metric, uint64_t count,
     struct index_list *l = index_list_new(d->index, metric, count);
     uint8_t start[1 + 8] = { TABLE_SERIES };
     struct slice prefix = { start, 1u + d->widths.metric_width };
-    struct kv_iter *it =
-        kv_iter_open(store_kv(d->store), KEY_TABLE(TABLE_SERIES));
+    struct kv_iter *it;
     bool fits = true, on = true;
     enum status st;
 
     key_put_uint(start + 1, metric, d->widths.metric_width);
-    for (bool more = kv_iter_seek(it, prefix);
-         more && fits && on && slice_starts(kv_iter_key(it), prefix);
+    it = kv_iter_open(store_kv(d->store), prefix);
+    for (bool more = kv_iter_seek(it, prefix); more && fits && on;
          more = kv_iter_next(it)) {
         fits = index_list_add(l, kv_iter_key(it));
         if (index_list_len(l) % KEYS_UNCHECKED == 0 && visit->go_on != NULL)

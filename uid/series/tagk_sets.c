@@ -1,5 +1,6 @@
 /* One hash table of keys.  The key of a metric alone, which is no tag-key set
- * since every series has a tag, heads the list of that metric's tag-key sets.
+ * since every series has a tag, heads the list of that metric's tag-key sets
+ * and counts their series.
  */
 #include "config.h"
 
@@ -143,13 +144,14 @@ tagk_sets_set(struct tagk_sets *s, struct slice key, uint64_t series)
     INSIST(tagk_sets_key_is_valid(&s->widths, key));
     lock_take(&s->lock);
     n = find_or_add(s, key, &added);
+    head = find_or_add(s, slice_of(key.data, 1u + s->widths.metric_width),
+                       &head_added);
     if (added) {
-        head = find_or_add(s, slice_of(key.data, 1u + s->widths.metric_width),
-                           &head_added);
         n->next = head->next;
         head->next = n;
     }
     s->total += series - n->series;
+    head->series += series - n->series;
     n->series = series;
     lock_drop(&s->lock);
 }
@@ -214,17 +216,8 @@ uint64_t
 tagk_sets_count(struct tagk_sets *s, uint64_t metric)
 {
     uint8_t key[1 + 8];
-    const struct node *head;
-    uint64_t sum = 0;
 
-    OBJ_CHECK(s, TAGK_SETS_MAGIC);
-    lock_take(&s->lock);
-    head = node_find(s, metric_key(s, metric, key));
-    if (head != NULL)
-        for (const struct node *i = head->next; i != NULL; i = i->next)
-            sum += i->series;
-    lock_drop(&s->lock);
-    return sum;
+    return tagk_sets_get(s, metric_key(s, metric, key));
 }
 
 uint64_t
