@@ -19,19 +19,7 @@ system_now_ms(const struct clock *c)
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-static int64_t
-fixed_now_ms(const struct clock *c)
-{
-    return c->fixed_ms;
-}
-
 const struct clock clock_system = { .now_ms = system_now_ms };
-
-struct clock
-clock_fixed(int64_t ms)
-{
-    return (struct clock){ .now_ms = fixed_now_ms, .fixed_ms = ms };
-}
 
 int64_t
 clock_monotonic_us(void)

@@ -50,24 +50,15 @@ error_wrap(struct error *e, enum status status, const char *fmt, ...)
     return status;
 }
 
-static const struct {
-    int http;
-    const char *name;
-} statuses[] = {
-#define X(name, http, text) [name] = { http, #name },
-    STATUS_LIST(X)
-#undef X
-};
-#define STATUSES_LEN (sizeof statuses / sizeof statuses[0])
-
 int
 status_http(enum status status)
 {
-    return (size_t)status < STATUSES_LEN ? statuses[status].http : 500;
-}
+    static const int codes[] = {
+#define X(name, http, text) [name] = http,
+        STATUS_LIST(X)
+#undef X
+    };
 
-const char *
-status_name(enum status status)
-{
-    return (size_t)status < STATUSES_LEN ? statuses[status].name : "ST_?";
+    return (size_t)status < sizeof codes / sizeof codes[0] ? codes[status]
+                                                           : 500;
 }

@@ -61,7 +61,4 @@ enum status error_wrap(struct error *e, enum status status, const char *fmt,
 /* The HTTP status that fits, when the caller has none of its own. */
 int status_http(enum status status);
 
-/* The name as it stands in the list above, for logs and tests. */
-const char *status_name(enum status status);
-
 #endif

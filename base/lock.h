@@ -42,11 +42,9 @@
 /* In C a member's attribute cannot name another member before clang 20 with
  * -fexperimental-late-parse-attributes; until then these are for the reader. */
 #if defined(HALITE_LATE_PARSE)
-#define GUARDED_BY(x)    TS_ATTR(guarded_by(x))
-#define PT_GUARDED_BY(x) TS_ATTR(pt_guarded_by(x))
+#define GUARDED_BY(x) TS_ATTR(guarded_by(x))
 #else
 #define GUARDED_BY(x)
-#define PT_GUARDED_BY(x)
 #endif
 #define REQUIRES(...)        TS_ATTR(requires_capability(__VA_ARGS__))
 #define ACQUIRE(...)         TS_ATTR(acquire_capability(__VA_ARGS__))

@@ -3,40 +3,22 @@
 
 #include "web/mhd/http_priv.h"
 
-bool
-http_is_overridden(const struct http_request *r)
-{
-    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
-    return r->overridden;
-}
+#define GETTER(type, name, member)          \
+    type name(const struct http_request *r) \
+    {                                       \
+        OBJ_CHECK(r, HTTP_REQUEST_MAGIC);   \
+        return member;                      \
+    }
 
-enum http_method
-http_method(const struct http_request *r)
-{
-    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
-    return r->method;
-}
-
-const char *
-http_path(const struct http_request *r)
-{
-    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
-    return r->target.path;
-}
-
-const char *
-http_url(const struct http_request *r)
-{
-    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
-    return r->url;
-}
-
-bool
-http_is_api(const struct http_request *r)
-{
-    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
-    return r->target.is_api;
-}
+GETTER(bool, http_is_overridden, r->overridden)
+GETTER(enum http_method, http_method, r->method)
+GETTER(const char *, http_path, r->target.path)
+GETTER(const char *, http_url, r->url)
+GETTER(bool, http_is_api, r->target.is_api)
+GETTER(const char *, http_peer, r->conn->peer)
+GETTER(bool, http_peer_is_loopback, r->conn->loopback)
+GETTER(uint64_t, http_peer_key, r->conn->address)
+GETTER(struct arena *, http_arena, r->arena)
 
 struct slice
 http_body(const struct http_request *r)
@@ -110,38 +92,10 @@ http_each_header(const struct http_request *r,
     http_mhd_each_header(r, one_header, &each);
 }
 
-const char *
-http_peer(const struct http_request *r)
-{
-    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
-    return r->conn->peer;
-}
-
-bool
-http_peer_is_loopback(const struct http_request *r)
-{
-    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
-    return r->conn->loopback;
-}
-
-uint64_t
-http_peer_key(const struct http_request *r)
-{
-    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
-    return r->conn->address;
-}
-
 bool
 http_is_cancelled(const struct http_request *r)
 {
     OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
     return atomic_load_explicit(&r->conn->peer_closed, memory_order_relaxed) ||
            atomic_load_explicit(&r->server->aborting, memory_order_relaxed);
-}
-
-struct arena *
-http_arena(const struct http_request *r)
-{
-    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
-    return r->arena;
 }

@@ -29,7 +29,7 @@ rig_open(struct rig *g, const char *text, const char *lift)
     g->dir = tempdir_new();
     g->path = tempdir_path(g->dir, "limits.json");
     g->settings = settings_new();
-    g->clock = clock_fixed(1000000);
+    g->clock = (struct clock){ .fixed_ms = 1000000 };
     if (text != NULL)
         write_file(g, text);
     settings_set(g->settings, "tsd.query.limits.bytes.default", "10");
