@@ -18,6 +18,7 @@ struct run {
     struct arena *arena;
     struct deadline deadline;
     struct gexp_list *lists;
+    struct error *e;
 };
 
 enum status
@@ -87,18 +88,18 @@ gexp_parse_count(struct slice text, const char *what, int64_t *out,
 /* -- the way through the nodes --------------------------------------------- */
 
 static enum status
-read_sub(struct run *r, size_t at, struct error *e)
+read_sub(struct run *r, size_t at)
 {
     struct gexp_list *l = &r->lists[at];
     struct sub_series s;
     enum status st = sub_series_of(r->result, &r->q->subs[at], r->uids,
-                                   &r->deadline, r->arena, &s, e);
+                                   &r->deadline, r->arena, &s, r->e);
 
     if (st != ST_OK)
         return st;
     l->series = arena_array(r->arena, s.len, sizeof *l->series);
     if (l->series == NULL)
-        return query_no_memory(e);
+        return query_no_memory(r->e);
     for (; l->len < s.len; l->len++)
         l->series[l->len] = (struct gexp_series){
             .base = &s.groups[l->len],
@@ -110,8 +111,7 @@ read_sub(struct run *r, size_t at, struct error *e)
 
 /* Series come first, parameters behind. */
 static enum status
-make_call(struct run *r, const struct gexp_node *n, struct gexp_call *c,
-          struct error *e)
+make_call(struct run *r, const struct gexp_node *n, struct gexp_call *c)
 {
     struct gexp_list *lists = arena_array(r->arena, n->args_len, sizeof *lists);
     struct slice *params = arena_array(r->arena, n->args_len, sizeof *params);
@@ -121,7 +121,7 @@ make_call(struct run *r, const struct gexp_node *n, struct gexp_call *c,
                              .arena = r->arena,
                              .deadline = &r->deadline };
     if (lists == NULL || params == NULL)
-        return query_no_memory(e);
+        return query_no_memory(r->e);
     for (size_t i = 0; i < n->args_len; i++) {
         const struct gexp_arg *arg = &n->args[i];
         size_t at = arg->index;
@@ -131,11 +131,11 @@ make_call(struct run *r, const struct gexp_node *n, struct gexp_call *c,
             continue;
         }
         if (c->params_len > 0)
-            return error_set(e, ST_INVALID,
+            return error_set(r->e, ST_INVALID,
                              "The parameters of %s must follow its series",
                              n->function->name);
         if (arg->kind == ARG_METRIC && at >= r->q->subs_len)
-            return error_set(e, ST_INVALID,
+            return error_set(r->e, ST_INVALID,
                              "Index %zu out of bounds for length %zu: a metric "
                              "may be named only once",
                              at, r->q->subs_len);
@@ -148,13 +148,13 @@ make_call(struct run *r, const struct gexp_node *n, struct gexp_call *c,
 }
 
 static enum status
-run_node(struct run *r, size_t at, struct error *e)
+run_node(struct run *r, size_t at)
 {
     struct gexp_call c;
-    enum status st = make_call(r, &r->g->nodes[at], &c, e);
+    enum status st = make_call(r, &r->g->nodes[at], &c);
 
     return st == ST_OK && c.lists_len > 0
-               ? gexp_call(&c, &r->lists[r->q->subs_len + at], e)
+               ? gexp_call(&c, &r->lists[r->q->subs_len + at], r->e)
                : st;
 }
 
@@ -177,8 +177,8 @@ fill_in(struct buf *b, struct slice text, struct slice key, struct slice value)
 
 /* "name_@host" with the tags filled in. */
 static enum status
-expand_alias(const struct gexp_series *s, struct arena *a, struct slice *text,
-             struct error *e)
+expand_alias(const struct run *r, const struct gexp_series *s,
+             struct slice *text)
 {
     *text = s->alias;
     for (size_t i = 0; i < s->meta.tags_len && !s->alias_is_plain; i++) {
@@ -187,11 +187,11 @@ expand_alias(const struct gexp_series *s, struct arena *a, struct slice *text,
 
         fill_in(&b, *text, s->meta.tags[i].key.name,
                 s->meta.tags[i].value.name);
-        copy = b.failed ? NULL : arena_strdup(a, buf_slice(&b));
+        copy = b.failed ? NULL : arena_strdup(r->arena, buf_slice(&b));
         *text = slice_of(copy, b.size);
         buf_fini(&b);
         if (copy == NULL)
-            return query_no_memory(e);
+            return query_no_memory(r->e);
     }
     return ST_OK;
 }
@@ -226,12 +226,12 @@ describe_computed(const struct run *r, const struct gexp_series *s,
 
 /* NaN of a query that fills with nothing is shown as nothing. */
 static enum status
-show_nulls(const struct run *r, struct result_group *g, struct error *e)
+show_nulls(const struct run *r, struct result_group *g)
 {
     uint8_t *kind = arena_array(r->arena, g->dps.len, sizeof *kind);
 
     if (kind == NULL)
-        return query_no_memory(e);
+        return query_no_memory(r->e);
     for (size_t i = 0; i < g->dps.len; i++)
         kind[i] = isnan(exp_double(&g->dps, i)) ? DP_NULL : g->dps.kind[i];
     g->dps.kind = kind;
@@ -240,7 +240,7 @@ show_nulls(const struct run *r, struct result_group *g, struct error *e)
 
 static enum status
 answer_series(const struct run *r, const struct gexp_series *s,
-              struct gexp_group *out, struct error *e)
+              struct gexp_group *out)
 {
     struct result_group *g = &out->group;
     enum status st = ST_OK;
@@ -249,21 +249,20 @@ answer_series(const struct run *r, const struct gexp_series *s,
     if (s->base != NULL)
         *g = *s->base;
     else if (!describe_computed(r, s, g))
-        return query_no_memory(e);
+        return query_no_memory(r->e);
     g->dps = s->dps;
     if (s->alias.data != NULL) {
         g->tags_len = g->aggregate_tags_len = 0;
-        st = expand_alias(s, r->arena, &g->metric, e);
+        st = expand_alias(r, s, &g->metric);
     }
     if (st == ST_OK && g->sub->downsample.on &&
         g->sub->downsample.fill == FILL_NULL)
-        st = show_nulls(r, g, e);
+        st = show_nulls(r, g);
     return st;
 }
 
 static enum status
-answer(const struct run *r, struct gexp_group **out, size_t *out_len,
-       struct error *e)
+answer(const struct run *r, struct gexp_group **out, size_t *out_len)
 {
     const struct gexp_list *results = r->lists + r->q->subs_len;
     size_t total = 0, n = 0;
@@ -273,12 +272,12 @@ answer(const struct run *r, struct gexp_group **out, size_t *out_len,
         total += results[r->g->roots[i]].len;
     *out = arena_array(r->arena, total, sizeof **out);
     if (*out == NULL)
-        return query_no_memory(e);
+        return query_no_memory(r->e);
     for (size_t i = 0; i < r->g->roots_len; i++) {
         const struct gexp_list *l = &results[r->g->roots[i]];
 
         for (size_t k = 0; k < l->len && st == ST_OK; k++)
-            st = answer_series(r, &l->series[k], &(*out)[n++], e);
+            st = answer_series(r, &l->series[k], &(*out)[n++]);
     }
     *out_len = n;
     return st;
@@ -295,15 +294,16 @@ gexp_run(const struct gexp *g, const struct query *q,
                      .result = result,
                      .uids = uids,
                      .arena = a,
-                     .deadline = result->deadline };
+                     .deadline = result->deadline,
+                     .e = e };
     enum status st = ST_OK;
 
     r.lists = arena_array(a, q->subs_len + g->nodes_len, sizeof *r.lists);
     if (r.lists == NULL)
         return query_no_memory(e);
     for (size_t i = 0; i < q->subs_len && st == ST_OK; i++)
-        st = read_sub(&r, i, e);
+        st = read_sub(&r, i);
     for (size_t i = 0; i < g->nodes_len && st == ST_OK; i++)
-        st = run_node(&r, i, e);
-    return st == ST_OK ? answer(&r, out, out_len, e) : st;
+        st = run_node(&r, i);
+    return st == ST_OK ? answer(&r, out, out_len) : st;
 }

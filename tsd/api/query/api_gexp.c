@@ -46,34 +46,21 @@ add_copy(struct params *p, const char *name, struct slice value)
 
 /* -- a body ---------------------------------------------------------------- */
 
-static void
-add_text(struct params *p, const json_t *root, const char *member,
-         const char *name)
-{
-    char number[NUMBER_TEXT_MAX];
-    struct slice text;
-
-    if (api_json_text(root, member, number, &text))
-        add_copy(p, name, text);
-}
-
 /* A text, or a list of them. */
 static void
 add_texts(struct params *p, const json_t *root, const char *name)
 {
-    const json_t *list = json_object_get(root, name), *item;
+    const json_t *v = json_object_get(root, name), *item;
+    char number[NUMBER_TEXT_MAX];
+    struct slice text;
     size_t i;
 
-    if (!json_is_array(list)) {
-        add_text(p, root, name, name);
-        return;
-    }
-    json_array_foreach(list, i, item)
+    if (api_json_value_text(v, number, &text))
+        add_copy(p, name, text);
+    json_array_foreach(v, i, item)
     {
-        if (json_is_string(item))
-            add_copy(
-                p, name,
-                slice_of(json_string_value(item), json_string_length(item)));
+        if (json_is_string(item) && api_json_value_text(item, number, &text))
+            add_copy(p, name, text);
         else if (p->st == ST_OK)
             p->st = error_set(p->e, ST_INVALID, "'%s' must hold texts", name);
     }
@@ -90,6 +77,8 @@ add_flags(struct params *p, const json_t *root)
 static void
 add_body(struct params *p, struct slice body)
 {
+    static const char *const names[] = { "start", "end", "timezone", "m",
+                                         "exp" };
     json_t *root = NULL;
 
     if (p->st == ST_OK)
@@ -97,11 +86,8 @@ add_body(struct params *p, struct slice body)
     if (p->st != ST_OK)
         return;
     if (json_is_object(root)) {
-        add_text(p, root, "start", "start");
-        add_text(p, root, "end", "end");
-        add_text(p, root, "timezone", "timezone");
-        add_texts(p, root, "m");
-        add_texts(p, root, "exp");
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+            add_texts(p, root, names[i]);
         add_flags(p, root);
     } else {
         p->st = error_set(p->e, ST_INVALID, "The body must be a JSON object");
