@@ -11,14 +11,12 @@
 
 #define ROWS_BETWEEN_LOOKS 4096
 
-/* The series of one bucket, which have the places 'at' in the whole list. */
-struct bucket {
+struct reading {
     struct store *store;
     const struct key_layout *layout;
-    unsigned number;
-    struct slice *tsuids; /* ascending */
-    size_t *at;
+    const struct slice *tsuids; /* ascending */
     size_t len;
+    struct mask_set *masks; /* that take rows of all of them */
     struct series_points *out;
     bool (*gone)(void *ctx);
     void *ctx;
@@ -35,59 +33,53 @@ same_tagks(const struct key_layout *layout, struct slice a, struct slice b)
     return true;
 }
 
-/* Adds the values that the series with the tagks of 'first' have for the tag
- * 'i'. */
-static void
-add_values(struct mask *m, const struct bucket *b, size_t first, size_t i)
-{
-    unsigned width = b->layout->tagv_width;
-    uint64_t *values = mem_new_array(b->len, sizeof *values);
-    size_t len = 0;
-
-    for (size_t k = first; k < b->len; k++)
-        if (same_tagks(b->layout, b->tsuids[first], b->tsuids[k]))
-            values[len++] = key_get_uint(
-                tsuid_tagv(b->layout, b->tsuids[k], i).data, width);
-    mask_add_set(m, values, len, width);
-    free(values);
-}
-
+/* Of the series from 'first' on that have its tagks, and their values. */
 static struct mask *
-make_mask(const struct bucket *b, size_t first)
+make_mask(const struct reading *r, size_t first)
 {
-    struct slice tsuid = b->tsuids[first];
+    const struct key_layout *layout = r->layout;
+    struct slice tsuid = r->tsuids[first];
+    uint64_t *values = mem_new_array(r->len, sizeof *values);
     struct mask *m = mask_new();
 
     mask_add_fixed(m, KEY_TABLE(TABLE_ROWS));
-    mask_add_any(m, b->layout->salt_width);
-    mask_add_fixed(m, tsuid_metric(b->layout, tsuid));
-    mask_add_steps(m, 0, key_span_base(b->layout, hour_base(POINT_MAX_TS_MS)),
-                   key_span_s(b->layout), 4);
-    for (size_t i = 0; i < tsuid_tags(b->layout, tsuid); i++) {
-        mask_add_fixed(m, tsuid_tagk(b->layout, tsuid, i));
-        add_values(m, b, first, i);
+    mask_add_any(m, layout->salt_width);
+    mask_add_fixed(m, tsuid_metric(layout, tsuid));
+    mask_add_steps(m, 0, key_span_base(layout, hour_base(POINT_MAX_TS_MS)),
+                   key_span_s(layout), 4);
+    for (size_t i = 0; i < tsuid_tags(layout, tsuid); i++) {
+        size_t len = 0;
+
+        for (size_t k = first; k < r->len; k++)
+            if (same_tagks(layout, tsuid, r->tsuids[k]))
+                values[len++] =
+                    key_get_uint(tsuid_tagv(layout, r->tsuids[k], i).data,
+                                 layout->tagv_width);
+        mask_add_fixed(m, tsuid_tagk(layout, tsuid, i));
+        mask_add_set(m, values, len, layout->tagv_width);
     }
+    free(values);
     return m;
 }
 
+/* One for each tag-key set. */
 static struct mask_set *
-make_masks(const struct bucket *b)
+make_masks(const struct reading *r)
 {
     struct mask_set *set = mask_set_new();
-    size_t *firsts =
-        mem_new_array(b->len, sizeof *firsts); /* of each tag-key set */
-    size_t firsts_len = 0;
+    size_t *firsts = mem_new_array(r->len, sizeof *firsts), firsts_len = 0;
 
-    for (size_t i = 0; i < b->len; i++) {
+    for (size_t i = 0; i < r->len; i++) {
         struct mask *m;
-        bool seen = false;
+        size_t k = 0;
 
-        for (size_t k = 0; k < firsts_len && !seen; k++)
-            seen = same_tagks(b->layout, b->tsuids[firsts[k]], b->tsuids[i]);
-        if (seen)
+        while (k < firsts_len &&
+               !same_tagks(r->layout, r->tsuids[firsts[k]], r->tsuids[i]))
+            k++;
+        if (k < firsts_len)
             continue;
         firsts[firsts_len++] = i;
-        m = make_mask(b, i);
+        m = make_mask(r, i);
         mask_set_give(set, &m);
     }
     free(firsts);
@@ -119,31 +111,29 @@ add_row(const struct store_row *row, struct series_points *out, struct error *e)
 }
 
 static enum status
-read_bucket(const struct bucket *b, struct error *e)
+read_bucket(const struct reading *r, unsigned bucket, struct error *e)
 {
-    struct mask_set *masks = make_masks(b);
-    struct scan_spec spec = { .masks = masks,
-                              .bucket = b->number,
+    struct scan_spec spec = { .masks = r->masks,
+                              .bucket = bucket,
                               .way = SCAN_HINTS,
                               .to_base = hour_base(POINT_MAX_TS_MS),
-                              .metric = tsuid_metric(b->layout, b->tsuids[0]),
+                              .metric = tsuid_metric(r->layout, r->tsuids[0]),
                               .summaries = true };
     struct store_scan *scan;
     struct store_row row;
-    enum status st = store_scan_open(b->store, &spec, &scan, e), closed;
+    enum status st = store_scan_open(r->store, &spec, &scan, e), closed;
 
     for (size_t n = 1; st == ST_OK && store_scan_next(scan, &row); n++) {
-        const struct slice *hit = bsearch(&row.tsuid, b->tsuids, b->len,
-                                          sizeof *b->tsuids, slice_compare);
+        const struct slice *hit = bsearch(&row.tsuid, r->tsuids, r->len,
+                                          sizeof *r->tsuids, slice_compare);
 
         if (hit != NULL)
-            st = add_row(&row, &b->out[b->at[hit - b->tsuids]], e);
-        if (st == ST_OK && n % ROWS_BETWEEN_LOOKS == 0 && b->gone != NULL &&
-            b->gone(b->ctx))
+            st = add_row(&row, &r->out[hit - r->tsuids], e);
+        if (st == ST_OK && n % ROWS_BETWEEN_LOOKS == 0 && r->gone != NULL &&
+            r->gone(r->ctx))
             st = error_set(e, ST_BUSY, "the client hung up");
     }
     closed = store_scan_close(&scan, NULL, st == ST_OK ? e : NULL);
-    mask_set_free(&masks);
     return st == ST_OK ? closed : st;
 }
 
@@ -152,35 +142,27 @@ series_points(struct store *s, const struct slice *tsuids, size_t len,
               struct series_points *out, bool (*gone)(void *ctx), void *ctx,
               struct error *e)
 {
-    struct bucket b = { .store = s,
-                        .layout = store_layout(s),
-                        .out = out,
-                        .gone = gone,
-                        .ctx = ctx };
-    uint16_t *salts;
+    struct reading r = { .store = s,
+                         .layout = store_layout(s),
+                         .tsuids = tsuids,
+                         .len = len,
+                         .out = out,
+                         .gone = gone,
+                         .ctx = ctx };
+    bool *wanted;
     enum status st = ST_OK;
 
     if (len == 0)
         return ST_OK;
-    salts = mem_new_array(len, sizeof *salts);
+    wanted = mem_new_array(r.layout->salt_buckets, sizeof *wanted);
     for (size_t i = 0; i < len; i++)
-        salts[i] = (uint16_t)key_salt(b.layout, tsuids[i]);
-    b.tsuids = mem_new_array(len, sizeof *b.tsuids);
-    b.at = mem_new_array(len, sizeof *b.at);
+        wanted[key_salt(r.layout, tsuids[i])] = true;
     memset(out, 0, len * sizeof *out);
-    for (b.number = 0; b.number < b.layout->salt_buckets && st == ST_OK;
-         b.number++) {
-        b.len = 0;
-        for (size_t i = 0; i < len; i++)
-            if (salts[i] == b.number) {
-                b.tsuids[b.len] = tsuids[i];
-                b.at[b.len++] = i;
-            }
-        if (b.len > 0)
-            st = read_bucket(&b, e);
-    }
-    free(salts);
-    free(b.tsuids);
-    free(b.at);
+    r.masks = make_masks(&r);
+    for (unsigned i = 0; i < r.layout->salt_buckets && st == ST_OK; i++)
+        if (wanted[i])
+            st = read_bucket(&r, i, e);
+    mask_set_free(&r.masks);
+    free(wanted);
     return st;
 }
