@@ -26,15 +26,14 @@ accumulator_init(struct accumulator *c, const struct aggregator *aggregator,
         size_t fit = ROWS_MAX_BYTES / sizeof *c->rows / series;
 
         cap = fit == 0 ? 1 : fit < cap ? fit : cap;
-        c->rows =
-            (union number *)column_array(a, series, cap * sizeof *c->rows);
+        c->rows = column_array(a, series, cap * sizeof *c->rows);
         if (c->rows == NULL)
             return false;
     }
     c->cap = cap;
-    c->count = (uint32_t *)column_array(a, cap, sizeof *c->count);
-    c->a = (union number *)column_array(a, cap, sizeof *c->a);
-    c->b = (union number *)column_array(a, cap, sizeof *c->b);
+    c->count = column_array(a, cap, sizeof *c->count);
+    c->a = column_array(a, cap, sizeof *c->a);
+    c->b = column_array(a, cap, sizeof *c->b);
     return c->count != NULL && c->a != NULL && c->b != NULL;
 }
 

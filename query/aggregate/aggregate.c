@@ -244,7 +244,7 @@ aggregate_group(const struct query *q, const struct sub_query *sq,
     if (len > 1 && sq->aggregator->kind == KIND_NONE)
         return error_set(e, ST_INVALID, "More than one value in aggregator");
     if (len > 1)
-        columns = (struct column *)arena_array(a, len, sizeof *columns);
+        columns = arena_array(a, len, sizeof *columns);
     if (columns == NULL)
         return query_no_memory(e);
     d.sum_counts = sq->rollup.interval != NULL && sq->downsample.on &&

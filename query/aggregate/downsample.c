@@ -137,11 +137,10 @@ make_grid(struct downsampler *d, struct error *e)
         shown = step(s, step(s, from, -1), 1);
     }
     d->grid_len = grid_count(s, from, to);
-    d->want = (int64_t *)column_array(d->arena, d->grid_len, sizeof *d->want);
+    d->want = column_array(d->arena, d->grid_len, sizeof *d->want);
     d->shown = d->want;
     if (shown != from)
-        d->shown =
-            (int64_t *)column_array(d->arena, d->grid_len, sizeof *d->shown);
+        d->shown = column_array(d->arena, d->grid_len, sizeof *d->shown);
     if (d->grid_len > 0 && (d->want == NULL || d->shown == NULL))
         return no_memory(e);
     for (size_t i = 0; i < d->grid_len; i++) {
@@ -164,7 +163,7 @@ downsampler_init(struct downsampler *d, const struct downsample *spec,
                                .sum_counts = d->sum_counts,
                                .deadline = d->deadline };
     d->seek_ms = seek_time(d);
-    d->scratch = (union number *)column_array(a, longest, sizeof *d->scratch);
+    d->scratch = column_array(a, longest, sizeof *d->scratch);
     if (longest > 0 && d->scratch == NULL)
         return no_memory(e);
     if (spec->fill == FILL_NONE || spec->all)
@@ -242,8 +241,8 @@ run_points(const struct downsampler *d, const struct series_data *in,
     size_t to =
         all ? column_seek(in->ts_ms, in->len, d->window.end_ms) : in->len;
     size_t cap = at < to ? buckets_max(d, to - at) : 0;
-    int64_t *ts = (int64_t *)column_array(d->arena, cap, sizeof *ts);
-    union number *v = (union number *)column_array(d->arena, cap, sizeof *v);
+    int64_t *ts = column_array(d->arena, cap, sizeof *ts);
+    union number *v = column_array(d->arena, cap, sizeof *v);
     struct bucket b = { d->window.start_ms, d->window.end_ms };
 
     if (cap > 0 && (ts == NULL || v == NULL))
@@ -277,8 +276,7 @@ static enum status
 fill_grid(const struct downsampler *d, const struct column *in,
           struct column *out, struct error *e)
 {
-    union number *v =
-        (union number *)column_array(d->arena, d->grid_len, sizeof *v);
+    union number *v = column_array(d->arena, d->grid_len, sizeof *v);
     size_t at = 0;
     enum status st = ST_OK;
 

@@ -68,8 +68,7 @@ make_cursors(struct aggregation *m, const struct column *columns, size_t len,
 {
     const struct window *w = &m->spec->window;
 
-    m->cursors =
-        (struct cursor *)arena_array(m->arena, len, sizeof *m->cursors);
+    m->cursors = arena_array(m->arena, len, sizeof *m->cursors);
     if (m->cursors == NULL)
         return query_no_memory(e);
     for (size_t i = 0; i < len; i++) {
@@ -142,9 +141,8 @@ mark_timestamps(struct aggregation *m, struct error *e)
 {
     int32_t *changes, sum = 0;
 
-    changes = (int32_t *)arena_array(m->arena, m->timestamps.len + 1,
-                                     sizeof *changes);
-    m->doubles = (uint8_t *)arena_array(m->arena, m->timestamps.len, 1);
+    changes = arena_array(m->arena, m->timestamps.len + 1, sizeof *changes);
+    m->doubles = arena_array(m->arena, m->timestamps.len, 1);
     if (changes == NULL || m->doubles == NULL)
         return query_no_memory(e);
     for (size_t i = 0; i < m->len; i++)
@@ -390,9 +388,9 @@ static enum status
 make_dps(const int64_t *ms, size_t len, struct arena *a, struct dps *out,
          struct error *e)
 {
-    out->ts_ms = (int64_t *)column_array(a, len, sizeof *out->ts_ms);
-    out->v = (union number *)column_array(a, len, sizeof *out->v);
-    out->kind = (uint8_t *)column_array(a, len, sizeof *out->kind);
+    out->ts_ms = column_array(a, len, sizeof *out->ts_ms);
+    out->v = column_array(a, len, sizeof *out->v);
+    out->kind = column_array(a, len, sizeof *out->kind);
     if (out->ts_ms == NULL || out->v == NULL || out->kind == NULL)
         return query_no_memory(e);
     memcpy(out->ts_ms, ms, len * sizeof *out->ts_ms);
@@ -407,7 +405,7 @@ make_room(struct aggregation *m, struct dps *out, struct error *e)
 
     if (!accumulator_init(&m->acc, m->spec->aggregator, m->len, len, a))
         return query_no_memory(e);
-    m->values = (union number *)column_array(a, m->acc.cap, sizeof *m->values);
+    m->values = column_array(a, m->acc.cap, sizeof *m->values);
     return m->values == NULL ? query_no_memory(e)
                              : make_dps(m->timestamps.ms, len, a, out, e);
 }
@@ -514,7 +512,7 @@ aggregate_columns(const struct aggregate_spec *spec,
 
     if (len == 1)
         return run_single(spec, columns, a, out, e);
-    own = (struct times *)arena_array(a, len, sizeof *own);
+    own = arena_array(a, len, sizeof *own);
     if (own == NULL)
         return query_no_memory(e);
     st = make_cursors(&m, columns, len, own, e);

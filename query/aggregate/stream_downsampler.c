@@ -64,7 +64,7 @@ stream_downsampler_init(struct stream_downsampler *f, const struct query *q,
         (size_t)((w.scan_end_ms - w.scan_start_ms) / f->length) + 2;
     if (a == NULL || f->buckets_most > GRID_MOST)
         return true;
-    f->grid = grid = (int64_t *)column_array(a, f->buckets_most, sizeof *grid);
+    f->grid = grid = column_array(a, f->buckets_most, sizeof *grid);
     f->grid_len = grid == NULL ? 0 : f->buckets_most;
     for (size_t i = 0; i < f->grid_len; i++)
         grid[i] = f->from + (int64_t)i * f->length;
@@ -92,7 +92,7 @@ bucket_value(const struct stream_downsampler *f, const struct bucket_acc *s)
 static bool
 own_times(struct bucket_acc *s, size_t cap, struct arena *a)
 {
-    int64_t *ts = (int64_t *)column_array(a, cap, sizeof *ts);
+    int64_t *ts = column_array(a, cap, sizeof *ts);
 
     if (ts == NULL) {
         s->failed = true;
@@ -144,7 +144,7 @@ grow(const struct stream_downsampler *f, struct bucket_acc *s, struct arena *a)
         cap = f->buckets_most;
     if (cap <= s->len || cap > UINT32_MAX)
         cap = (size_t)s->len + 16;
-    v = (union number *)column_array(a, cap, sizeof *v);
+    v = column_array(a, cap, sizeof *v);
     if (v == NULL || (s->own != NULL && !own_times(s, cap, a))) {
         s->failed = true;
         return false;

@@ -89,8 +89,8 @@ times_union(struct times *lists, size_t len, struct arena *a, struct times *out)
         *out = lists[0];
         return true;
     }
-    from = (int64_t *)column_array(a, total, sizeof *from);
-    to = (int64_t *)column_array(a, total, sizeof *to);
+    from = column_array(a, total, sizeof *from);
+    to = column_array(a, total, sizeof *to);
     if (from == NULL || to == NULL)
         return false;
     while (n > 1) {

@@ -14,13 +14,155 @@ static const char *const names[] = {
 #undef X
 };
 
-static enum status make(struct arena *a, struct filter *f, struct error *e);
-static enum status make_literals(struct arena *a, struct filter *f,
-                                 struct error *e);
-static enum status make_wildcard(struct arena *a, struct filter *f,
-                                 struct error *e);
-static bool has_literal(const struct filter *f, struct slice tagv);
-static bool wildcard_matches(const struct filter *f, struct slice tagv);
+/* All texts between separators, empty ones too, in lower case where the filter
+ * ignores it. */
+static enum status
+split(struct arena *a, struct filter *f, uint8_t separator, struct error *e)
+{
+    struct slice text = f->text;
+    size_t len = 1, from = 0;
+
+    for (size_t i = 0; i < text.size; i++)
+        len += text.data[i] == separator;
+    f->parts = arena_array(a, len, sizeof f->parts[0]);
+    if (f->ignore_case && f->parts != NULL) {
+        uint8_t *folded = arena_alloc(a, text.size);
+
+        if (folded == NULL)
+            f->parts = NULL;
+        else
+            casefold_bytes(text, folded);
+        text.data = folded;
+    }
+    if (f->parts == NULL)
+        return error_set(e, ST_LIMIT, "the query is too large");
+    for (size_t i = 0; i <= text.size; i++) {
+        if (i < text.size && text.data[i] != separator)
+            continue;
+        f->parts[f->parts_len++] = slice_of(text.data + from, i - from);
+        from = i + 1;
+    }
+    return ST_OK;
+}
+
+static enum status
+make_literals(struct arena *a, struct filter *f, struct error *e)
+{
+    enum status st = split(a, f, '|', e);
+
+    if (st != ST_OK)
+        return st;
+    /* As Java splits: empty texts at the end do not count. */
+    while (f->parts_len > 0 && f->parts[f->parts_len - 1].size == 0)
+        f->parts_len--;
+    f->parts_len = slices_sort_unique(f->parts, f->parts_len);
+    return ST_OK;
+}
+
+static enum status
+make_wildcard(struct arena *a, struct filter *f, struct error *e)
+{
+    enum status st;
+
+    if (memchr(f->text.data, '*', f->text.size) == NULL)
+        return error_set(e, ST_INVALID, "Filter must contain an asterisk");
+    st = split(a, f, '*', e);
+    if (st != ST_OK)
+        return st;
+    f->matches_all = true;
+    for (size_t i = 0; i < f->parts_len; i++)
+        f->matches_all &= f->parts[i].size == 0;
+    return ST_OK;
+}
+
+static bool
+has_literal(const struct filter *f, struct slice tagv)
+{
+    size_t from = 0, to = f->parts_len;
+
+    while (from < to) {
+        size_t mid = from + (to - from) / 2;
+        int c = f->ignore_case ? casefold_cmp(tagv, f->parts[mid])
+                               : slice_cmp(tagv, f->parts[mid]);
+
+        if (c == 0)
+            return true;
+        if (c < 0)
+            to = mid;
+        else
+            from = mid + 1;
+    }
+    return false;
+}
+
+static bool
+part_is_at(const struct filter *f, struct slice part, struct slice s, size_t at)
+{
+    if (at > s.size || part.size > s.size - at)
+        return false;
+    for (size_t i = 0; i < part.size; i++) {
+        uint8_t c = f->ignore_case ? casefold_at(s, at + i) : s.data[at + i];
+
+        if (c != part.data[i])
+            return false;
+    }
+    return true;
+}
+
+/* The first part at the start, the last one at the end, and between them each
+ * as early as it can be: then the rest has the most room. */
+static bool
+wildcard_matches(const struct filter *f, struct slice tagv)
+{
+    struct slice first = f->parts[0], last = f->parts[f->parts_len - 1];
+    size_t at = first.size, end;
+
+    if (tagv.size < first.size + last.size || !part_is_at(f, first, tagv, 0))
+        return false;
+    end = tagv.size - last.size;
+    if (!part_is_at(f, last, tagv, end))
+        return false;
+    tagv.size = end;
+    for (size_t i = 1; i + 1 < f->parts_len; i++) {
+        while (at <= end && !part_is_at(f, f->parts[i], tagv, at))
+            at++;
+        if (at > end)
+            return false;
+        at += f->parts[i].size;
+    }
+    return at <= end;
+}
+
+static enum status
+make(struct arena *a, struct filter *f, struct error *e)
+{
+    if (f->type == FILTER_NOT_KEY) {
+        if (f->text.size > 0)
+            return error_set(e, ST_INVALID,
+                             "The filter must be empty for the %s filter",
+                             names[f->type]);
+        return ST_OK;
+    }
+    if (f->text.size == 0)
+        return error_set(e, ST_INVALID, "Filter cannot be null or empty");
+    switch (f->type) {
+    case FILTER_WILDCARD:
+    case FILTER_IWILDCARD:
+        return make_wildcard(a, f, e);
+    case FILTER_REGEXP:
+        return regexp_new(f->text, &f->regexp, e);
+    case FILTER_LITERAL_OR:
+    case FILTER_ILITERAL_OR:
+    case FILTER_NOT_LITERAL_OR:
+    case FILTER_NOT_ILITERAL_OR:
+    case FILTER_NOT_KEY:
+        break;
+    }
+    if (slice_eq_str(f->text, "|"))
+        return error_set(e, ST_INVALID,
+                         "Filter must contain more than just a pipe");
+    return make_literals(a, f, e);
+}
 
 enum status
 filter_make(struct arena *a, struct slice type, struct slice tagk,
@@ -151,154 +293,4 @@ const char *
 filter_type_name(enum filter_type type)
 {
     return names[type];
-}
-
-static enum status
-make(struct arena *a, struct filter *f, struct error *e)
-{
-    if (f->type == FILTER_NOT_KEY) {
-        if (f->text.size > 0)
-            return error_set(e, ST_INVALID,
-                             "The filter must be empty for the %s filter",
-                             names[f->type]);
-        return ST_OK;
-    }
-    if (f->text.size == 0)
-        return error_set(e, ST_INVALID, "Filter cannot be null or empty");
-    switch (f->type) {
-    case FILTER_WILDCARD:
-    case FILTER_IWILDCARD:
-        return make_wildcard(a, f, e);
-    case FILTER_REGEXP:
-        return regexp_new(f->text, &f->regexp, e);
-    case FILTER_LITERAL_OR:
-    case FILTER_ILITERAL_OR:
-    case FILTER_NOT_LITERAL_OR:
-    case FILTER_NOT_ILITERAL_OR:
-    case FILTER_NOT_KEY:
-        break;
-    }
-    if (slice_eq_str(f->text, "|"))
-        return error_set(e, ST_INVALID,
-                         "Filter must contain more than just a pipe");
-    return make_literals(a, f, e);
-}
-
-/* All texts between separators, empty ones too, in lower case where the filter
- * ignores it. */
-static enum status
-split(struct arena *a, struct filter *f, uint8_t separator, struct error *e)
-{
-    struct slice text = f->text;
-    size_t len = 1, from = 0;
-
-    for (size_t i = 0; i < text.size; i++)
-        len += text.data[i] == separator;
-    f->parts = arena_array(a, len, sizeof f->parts[0]);
-    if (f->ignore_case && f->parts != NULL) {
-        uint8_t *folded = arena_alloc(a, text.size);
-
-        if (folded == NULL)
-            f->parts = NULL;
-        else
-            casefold_bytes(text, folded);
-        text.data = folded;
-    }
-    if (f->parts == NULL)
-        return error_set(e, ST_LIMIT, "the query is too large");
-    for (size_t i = 0; i <= text.size; i++) {
-        if (i < text.size && text.data[i] != separator)
-            continue;
-        f->parts[f->parts_len++] = slice_of(text.data + from, i - from);
-        from = i + 1;
-    }
-    return ST_OK;
-}
-
-static enum status
-make_literals(struct arena *a, struct filter *f, struct error *e)
-{
-    enum status st = split(a, f, '|', e);
-
-    if (st != ST_OK)
-        return st;
-    /* As Java splits: empty texts at the end do not count. */
-    while (f->parts_len > 0 && f->parts[f->parts_len - 1].size == 0)
-        f->parts_len--;
-    f->parts_len = slices_sort_unique(f->parts, f->parts_len);
-    return ST_OK;
-}
-
-static enum status
-make_wildcard(struct arena *a, struct filter *f, struct error *e)
-{
-    enum status st;
-
-    if (memchr(f->text.data, '*', f->text.size) == NULL)
-        return error_set(e, ST_INVALID, "Filter must contain an asterisk");
-    st = split(a, f, '*', e);
-    if (st != ST_OK)
-        return st;
-    f->matches_all = true;
-    for (size_t i = 0; i < f->parts_len; i++)
-        f->matches_all &= f->parts[i].size == 0;
-    return ST_OK;
-}
-
-static bool
-has_literal(const struct filter *f, struct slice tagv)
-{
-    size_t from = 0, to = f->parts_len;
-
-    while (from < to) {
-        size_t mid = from + (to - from) / 2;
-        int c = f->ignore_case ? casefold_cmp(tagv, f->parts[mid])
-                               : slice_cmp(tagv, f->parts[mid]);
-
-        if (c == 0)
-            return true;
-        if (c < 0)
-            to = mid;
-        else
-            from = mid + 1;
-    }
-    return false;
-}
-
-static bool
-part_is_at(const struct filter *f, struct slice part, struct slice s, size_t at)
-{
-    if (at > s.size || part.size > s.size - at)
-        return false;
-    for (size_t i = 0; i < part.size; i++) {
-        uint8_t c = f->ignore_case ? casefold_at(s, at + i) : s.data[at + i];
-
-        if (c != part.data[i])
-            return false;
-    }
-    return true;
-}
-
-/* The first part at the start, the last one at the end, and between them each
- * as early as it can be: then the rest has the most room. */
-static bool
-wildcard_matches(const struct filter *f, struct slice tagv)
-{
-    struct slice first = f->parts[0], last = f->parts[f->parts_len - 1];
-    size_t at = first.size, end;
-
-    if (tagv.size < first.size + last.size || !part_is_at(f, first, tagv, 0))
-        return false;
-    end = tagv.size - last.size;
-    if (!part_is_at(f, last, tagv, end))
-        return false;
-    tagv.size = end;
-    for (size_t i = 1; i + 1 < f->parts_len; i++) {
-        while (at <= end && !part_is_at(f, f->parts[i], tagv, at))
-            at++;
-        if (at > end)
-            return false;
-        at += f->parts[i].size;
-    }
-    return at <= end;
 }

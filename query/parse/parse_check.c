@@ -6,44 +6,6 @@
 
 #include "base/text/number.h"
 
-static enum status check_times(struct query *q, const struct parse_options *o,
-                               bool known_zone, struct error *e);
-static enum status check_sub(struct query *q, struct sub_query *s,
-                             struct arena *a, struct error *e);
-static enum status check_histogram(const struct sub_query *s, struct error *e);
-static enum status check_downsample(const struct query *q, struct sub_query *s,
-                                    bool known_zone, struct error *e);
-static void drop_duplicates(struct query *q);
-
-enum status
-query_check(struct query *q, const struct parse_options *o, struct arena *a,
-            struct parse_error *e)
-{
-    const struct timezone *zone = NULL;
-    bool known_zone = true;
-    enum status st;
-
-    q->now_ms = o->now_ms;
-    /* A name that nothing asks for is no fault. */
-    q->zone = o->default_zone == NULL ? timezone_utc() : o->default_zone;
-    if (q->timezone_text.size > 0) {
-        known_zone = timezone_find(q->timezone_text, &zone, NULL) == ST_OK;
-        if (known_zone)
-            q->zone = zone;
-    }
-    drop_duplicates(q);
-    st = check_times(q, o, known_zone, &e->message);
-    if (st == ST_OK && q->subs_len == 0)
-        st = error_set(&e->message, ST_INVALID, "Missing queries");
-    for (size_t i = 0; i < q->subs_len && st == ST_OK; i++) {
-        q->subs[i].index = i;
-        st = check_sub(q, &q->subs[i], a, &e->message);
-        if (st == ST_OK)
-            st = check_downsample(q, &q->subs[i], known_zone, &e->message);
-    }
-    return st == ST_OK ? ST_OK : parse_fail_twice(e, st);
-}
-
 /* OpenTSDB takes no time before 1970 and none of more than 13 digits. */
 static enum status
 check_range(int64_t ms, struct error *e)
@@ -80,33 +42,6 @@ check_times(struct query *q, const struct parse_options *o, bool known_zone,
                          (long long)q->end_ms, (long long)q->start_ms);
     st = check_range(q->start_ms, e);
     return st == ST_OK ? check_range(q->end_ms, e) : st;
-}
-
-static enum status
-check_sub(struct query *q, struct sub_query *s, struct arena *a,
-          struct error *e)
-{
-    struct slice downsample = s->downsample.text;
-    enum status st = ST_OK;
-
-    if (s->aggregator_name.size == 0)
-        return error_set(e, ST_INVALID, "Missing the aggregation function");
-    s->aggregator = aggregator_find(s->aggregator_name);
-    if (s->aggregator == NULL)
-        return error_set(e, ST_INVALID, "No such aggregation function: %.*s",
-                         SLICE_ARG(s->aggregator_name));
-    if (s->tsuids_len == 0 && s->metric.size == 0)
-        return error_set(e, ST_INVALID,
-                         "Missing the metric or tsuids, provide at least one");
-    s->downsample =
-        (struct downsample){ .zone = timezone_utc(), .text = downsample };
-    if (downsample.size > 0)
-        st = parse_downsample(downsample, a, &s->downsample, e);
-    if (st != ST_OK)
-        return st;
-    if (q->use_calendar && s->downsample.on)
-        s->downsample.calendar = true;
-    return check_histogram(s, e);
 }
 
 static enum status
@@ -230,4 +165,60 @@ drop_duplicates(struct query *q)
             filter_fini(&s->filters[f]);
     }
     q->subs_len = len;
+}
+
+static enum status
+check_sub(struct query *q, struct sub_query *s, struct arena *a,
+          struct error *e)
+{
+    struct slice downsample = s->downsample.text;
+    enum status st = ST_OK;
+
+    if (s->aggregator_name.size == 0)
+        return error_set(e, ST_INVALID, "Missing the aggregation function");
+    s->aggregator = aggregator_find(s->aggregator_name);
+    if (s->aggregator == NULL)
+        return error_set(e, ST_INVALID, "No such aggregation function: %.*s",
+                         SLICE_ARG(s->aggregator_name));
+    if (s->tsuids_len == 0 && s->metric.size == 0)
+        return error_set(e, ST_INVALID,
+                         "Missing the metric or tsuids, provide at least one");
+    s->downsample =
+        (struct downsample){ .zone = timezone_utc(), .text = downsample };
+    if (downsample.size > 0)
+        st = parse_downsample(downsample, a, &s->downsample, e);
+    if (st != ST_OK)
+        return st;
+    if (q->use_calendar && s->downsample.on)
+        s->downsample.calendar = true;
+    return check_histogram(s, e);
+}
+
+enum status
+query_check(struct query *q, const struct parse_options *o, struct arena *a,
+            struct parse_error *e)
+{
+    const struct timezone *zone = NULL;
+    bool known_zone = true;
+    enum status st;
+
+    q->now_ms = o->now_ms;
+    /* A name that nothing asks for is no fault. */
+    q->zone = o->default_zone == NULL ? timezone_utc() : o->default_zone;
+    if (q->timezone_text.size > 0) {
+        known_zone = timezone_find(q->timezone_text, &zone, NULL) == ST_OK;
+        if (known_zone)
+            q->zone = zone;
+    }
+    drop_duplicates(q);
+    st = check_times(q, o, known_zone, &e->message);
+    if (st == ST_OK && q->subs_len == 0)
+        st = error_set(&e->message, ST_INVALID, "Missing queries");
+    for (size_t i = 0; i < q->subs_len && st == ST_OK; i++) {
+        q->subs[i].index = i;
+        st = check_sub(q, &q->subs[i], a, &e->message);
+        if (st == ST_OK)
+            st = check_downsample(q, &q->subs[i], known_zone, &e->message);
+    }
+    return st == ST_OK ? ST_OK : parse_fail_twice(e, st);
 }

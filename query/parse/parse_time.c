@@ -9,12 +9,6 @@
 
 #define YEAR_MAX 250000000 /* beyond, 64 bits of milliseconds overflow */
 
-static enum status parse_date(struct slice text, const struct timezone *zone,
-                              struct slice zone_name, int64_t *out_ms,
-                              struct error *e);
-static enum status parse_number(struct slice text, int64_t *out_ms,
-                                struct error *e);
-
 static bool
 is_digit(uint8_t c)
 {
@@ -29,43 +23,6 @@ digits_len(struct slice s)
     while (n < s.size && is_digit(s.data[n]))
         n++;
     return n;
-}
-
-enum status
-parse_time(struct slice text, int64_t now_ms, const struct timezone *zone,
-           int64_t *out_ms, struct error *e)
-{
-    if (zone == NULL)
-        zone = timezone_utc();
-    return parse_time_in(text, now_ms, zone, slice_str(""), out_ms, e);
-}
-
-enum status
-parse_time_in(struct slice text, int64_t now_ms, const struct timezone *zone,
-              struct slice zone_name, int64_t *out_ms, struct error *e)
-{
-    size_t digits = digits_len(text);
-    enum status st;
-    int64_t ago;
-
-    if (digits > 0 && digits + 2 == text.size &&
-        slice_eq_str(slice_of(text.data + digits, 2), "ms"))
-        return parse_long(slice_of(text.data, digits), out_ms, e);
-    if (slice_eq_nocase(text, slice_str("now"))) {
-        *out_ms = now_ms;
-        return ST_OK;
-    }
-    if (text.size >= 4 &&
-        slice_eq_nocase(slice_of(text.data + text.size - 4, 4),
-                        slice_str("-ago"))) {
-        st = parse_duration(slice_of(text.data, text.size - 4), &ago, e);
-        if (st == ST_OK)
-            *out_ms = now_ms - ago;
-        return st;
-    }
-    if (parse_find(text, '/') < text.size || parse_find(text, ':') < text.size)
-        return parse_date(text, zone, zone_name, out_ms, e);
-    return parse_number(text, out_ms, e);
 }
 
 /* A member of a date: blanks before it do not count, what follows it does not
@@ -176,4 +133,41 @@ parse_number(struct slice text, int64_t *out_ms, struct error *e)
     if (text.size <= 10)
         *out_ms *= 1000;
     return ST_OK;
+}
+
+enum status
+parse_time_in(struct slice text, int64_t now_ms, const struct timezone *zone,
+              struct slice zone_name, int64_t *out_ms, struct error *e)
+{
+    size_t digits = digits_len(text);
+    enum status st;
+    int64_t ago;
+
+    if (digits > 0 && digits + 2 == text.size &&
+        slice_eq_str(slice_of(text.data + digits, 2), "ms"))
+        return parse_long(slice_of(text.data, digits), out_ms, e);
+    if (slice_eq_nocase(text, slice_str("now"))) {
+        *out_ms = now_ms;
+        return ST_OK;
+    }
+    if (text.size >= 4 &&
+        slice_eq_nocase(slice_of(text.data + text.size - 4, 4),
+                        slice_str("-ago"))) {
+        st = parse_duration(slice_of(text.data, text.size - 4), &ago, e);
+        if (st == ST_OK)
+            *out_ms = now_ms - ago;
+        return st;
+    }
+    if (parse_find(text, '/') < text.size || parse_find(text, ':') < text.size)
+        return parse_date(text, zone, zone_name, out_ms, e);
+    return parse_number(text, out_ms, e);
+}
+
+enum status
+parse_time(struct slice text, int64_t now_ms, const struct timezone *zone,
+           int64_t *out_ms, struct error *e)
+{
+    if (zone == NULL)
+        zone = timezone_utc();
+    return parse_time_in(text, now_ms, zone, slice_str(""), out_ms, e);
 }

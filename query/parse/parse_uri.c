@@ -10,12 +10,6 @@
 
 #define PARTS_MAX 5
 
-static enum status parse_sub(struct slice text, bool by_tsuid, struct arena *a,
-                             struct sub_query *s, struct error *e);
-static enum status parse_option(struct slice text, bool by_tsuid,
-                                struct arena *a, struct sub_query *s,
-                                struct error *e);
-
 /* The value of the last parameter of that name; NULL data without one. */
 static struct slice
 find_param(const struct query_param *params, size_t len, const char *name)
@@ -48,88 +42,6 @@ read_flags(const struct query_param *params, size_t len, struct query *q)
         *(bool *)((char *)q + query_flags[i].offset) =
             has_param(params, len, query_flags[i].uri);
     q->arrays = has_param(params, len, "arrays");
-}
-
-/* All parameters of one name. */
-static enum status
-read_subs(const struct query_param *params, size_t len, bool by_tsuid,
-          size_t max, struct arena *a, struct query *q, struct error *e)
-{
-    const char *name = by_tsuid ? "tsuid" : "m";
-    enum status st = ST_OK;
-
-    for (size_t i = 0; i < len && st == ST_OK; i++) {
-        if (!slice_eq_str(params[i].name, name))
-            continue;
-        if (params[i].value.size == 0)
-            return error_set(e, ST_INVALID, "The %squery string was empty",
-                             by_tsuid ? "tsuid " : "");
-        if (q->subs_len == max)
-            return error_set(e, ST_LIMIT, "more than %zu sub-queries", max);
-        st =
-            parse_sub(params[i].value, by_tsuid, a, &q->subs[q->subs_len++], e);
-    }
-    return st;
-}
-
-enum status
-query_parse_uri(const struct query_param *params, size_t len,
-                const struct parse_options *o, struct arena *a,
-                struct query *out, struct parse_error *e)
-{
-    size_t max = o->max_subs == 0 ? QUERY_SUBS_MAX : o->max_subs, subs = 0;
-    enum status st;
-
-    *out = (struct query){ 0 };
-    out->start_text = find_param(params, len, "start");
-    out->end_text = find_param(params, len, "end");
-    if (out->start_text.size == 0)
-        return parse_fail(e, error_set(&e->message, ST_INVALID,
-                                       "Missing parameter <code>start</code>"));
-    out->timezone_text = find_param(params, len, "timezone");
-    if (out->timezone_text.size == 0)
-        out->timezone_text = find_param(params, len, "tz");
-    read_flags(params, len, out);
-    for (size_t i = 0; i < len; i++)
-        subs += slice_eq_str(params[i].name, "m") ||
-                slice_eq_str(params[i].name, "tsuid");
-    out->subs = arena_array(a, subs + 1, sizeof out->subs[0]);
-    if (out->subs == NULL)
-        return parse_fail(e, parse_no_room(&e->message));
-    st = read_subs(params, len, true, max, a, out, &e->message);
-    if (st == ST_OK)
-        st = read_subs(params, len, false, max, a, out, &e->message);
-    if (st == ST_OK && out->subs_len == 0)
-        st = error_set(&e->message, ST_INVALID, "Missing sub queries");
-    if (st != ST_OK)
-        return parse_fail(e, st);
-    return query_check(out, o, a, e);
-}
-
-static enum status
-parse_sub(struct slice text, bool by_tsuid, struct arena *a,
-          struct sub_query *s, struct error *e)
-{
-    struct slice *parts;
-    size_t len;
-    enum status st = parse_split_all(text, ':', a, &parts, &len, e);
-
-    s->rate_options.counter_max = INT64_MAX;
-    if (st != ST_OK)
-        return st;
-    if (len < 2 || len > PARTS_MAX)
-        return error_set(e, ST_INVALID,
-                         "Invalid parameter m=%.*s (%s :-separated parts)",
-                         SLICE_ARG(text), len < 2 ? "not enough" : "too many");
-    s->aggregator_name = parts[0];
-    if (by_tsuid)
-        st = parse_split(parts[len - 1], ',', a, &s->tsuids, &s->tsuids_len, e);
-    else
-        st = parse_metric_and_filters(parts[len - 1], a, &s->metric,
-                                      &s->filters, &s->filters_len, e);
-    for (size_t i = 1; i + 1 < len && st == ST_OK; i++)
-        st = parse_option(parts[i], by_tsuid, a, s, e);
-    return st;
 }
 
 /* What stands in "rate{...}": the text from the sixth byte to the last but one,
@@ -239,4 +151,86 @@ parse_option(struct slice text, bool by_tsuid, struct arena *a,
     else if (parse_starts(text, "explicit_tags"))
         s->explicit_tags = true;
     return ST_OK;
+}
+
+static enum status
+parse_sub(struct slice text, bool by_tsuid, struct arena *a,
+          struct sub_query *s, struct error *e)
+{
+    struct slice *parts;
+    size_t len;
+    enum status st = parse_split_all(text, ':', a, &parts, &len, e);
+
+    s->rate_options.counter_max = INT64_MAX;
+    if (st != ST_OK)
+        return st;
+    if (len < 2 || len > PARTS_MAX)
+        return error_set(e, ST_INVALID,
+                         "Invalid parameter m=%.*s (%s :-separated parts)",
+                         SLICE_ARG(text), len < 2 ? "not enough" : "too many");
+    s->aggregator_name = parts[0];
+    if (by_tsuid)
+        st = parse_split(parts[len - 1], ',', a, &s->tsuids, &s->tsuids_len, e);
+    else
+        st = parse_metric_and_filters(parts[len - 1], a, &s->metric,
+                                      &s->filters, &s->filters_len, e);
+    for (size_t i = 1; i + 1 < len && st == ST_OK; i++)
+        st = parse_option(parts[i], by_tsuid, a, s, e);
+    return st;
+}
+
+/* All parameters of one name. */
+static enum status
+read_subs(const struct query_param *params, size_t len, bool by_tsuid,
+          size_t max, struct arena *a, struct query *q, struct error *e)
+{
+    const char *name = by_tsuid ? "tsuid" : "m";
+    enum status st = ST_OK;
+
+    for (size_t i = 0; i < len && st == ST_OK; i++) {
+        if (!slice_eq_str(params[i].name, name))
+            continue;
+        if (params[i].value.size == 0)
+            return error_set(e, ST_INVALID, "The %squery string was empty",
+                             by_tsuid ? "tsuid " : "");
+        if (q->subs_len == max)
+            return error_set(e, ST_LIMIT, "more than %zu sub-queries", max);
+        st =
+            parse_sub(params[i].value, by_tsuid, a, &q->subs[q->subs_len++], e);
+    }
+    return st;
+}
+
+enum status
+query_parse_uri(const struct query_param *params, size_t len,
+                const struct parse_options *o, struct arena *a,
+                struct query *out, struct parse_error *e)
+{
+    size_t max = o->max_subs == 0 ? QUERY_SUBS_MAX : o->max_subs, subs = 0;
+    enum status st;
+
+    *out = (struct query){ 0 };
+    out->start_text = find_param(params, len, "start");
+    out->end_text = find_param(params, len, "end");
+    if (out->start_text.size == 0)
+        return parse_fail(e, error_set(&e->message, ST_INVALID,
+                                       "Missing parameter <code>start</code>"));
+    out->timezone_text = find_param(params, len, "timezone");
+    if (out->timezone_text.size == 0)
+        out->timezone_text = find_param(params, len, "tz");
+    read_flags(params, len, out);
+    for (size_t i = 0; i < len; i++)
+        subs += slice_eq_str(params[i].name, "m") ||
+                slice_eq_str(params[i].name, "tsuid");
+    out->subs = arena_array(a, subs + 1, sizeof out->subs[0]);
+    if (out->subs == NULL)
+        return parse_fail(e, parse_no_room(&e->message));
+    st = read_subs(params, len, true, max, a, out, &e->message);
+    if (st == ST_OK)
+        st = read_subs(params, len, false, max, a, out, &e->message);
+    if (st == ST_OK && out->subs_len == 0)
+        st = error_set(&e->message, ST_INVALID, "Missing sub queries");
+    if (st != ST_OK)
+        return parse_fail(e, st);
+    return query_check(out, o, a, e);
 }
