@@ -11,7 +11,7 @@
 #define QUERY_ANSWER_GROUP_H
 
 #include "query/fetch/fetch.h"
-#include "query/answer/group_names.h"
+#include "uid/names/uid.h"
 
 /* Series first .. first + len - 1 of 'order' make one group; after them come
  * those that give it nothing but their notes. */
@@ -37,6 +37,27 @@ MUST_CHECK enum status group_series(const struct key_layout *layout,
  * metric, tags and points. */
 void drop_series_out_of_range(const struct query *q, const struct sub_query *sq,
                               const struct fetch *f, struct grouping *g);
+
+/* -- group_names.c --------------------------------------------------------- */
+
+/* The names of ids, as one query meets them again and again: each is looked up
+ * once, without a lock or a copy from then on.  They lie in the arena; one
+ * thread alone may use them. */
+struct names {
+    struct uid_table *uids;
+    struct arena *arena;
+    struct name *slots; /* a hash table */
+    size_t len, cap;    /* 'cap' is a power of two */
+    struct buf text;    /* of the one that is looked up */
+};
+
+void names_init(struct names *n, struct uid_table *uids, struct arena *a);
+void names_fini(struct names *n);
+
+/* As uid_name(), in the arena. */
+MUST_CHECK enum status names_get(struct names *n, enum uid_kind kind,
+                                 uint64_t id, struct slice *out,
+                                 struct error *e);
 
 /* Fills names, tags, aggregate tags and TSUIDs of '*out' (not its dps); TSUIDs
  * are the fetch's, or copies. */

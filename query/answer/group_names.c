@@ -1,7 +1,7 @@
-/* See query/answer/group_names.h. */
+/* See query/answer/group.h. */
 #include "config.h"
 
-#include "query/answer/group_names.h"
+#include "query/answer/group.h"
 
 #include "query/model/query.h"
 

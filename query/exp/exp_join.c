@@ -7,7 +7,7 @@
 
 #include <ctype.h>
 
-#include "query/model/java_order.h"
+#include "base/text/java.h"
 
 static enum status
 make_metric(struct exp_plan *p, const struct exp_metric *m,

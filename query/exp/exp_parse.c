@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "query/model/java_order.h"
+#include "base/text/java.h"
 #include "query/parse/parse.h"
 #include "query/parse/reader.h"
 

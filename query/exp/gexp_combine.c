@@ -6,7 +6,7 @@
 #include "config.h"
 
 #include "query/exp/gexp_priv.h"
-#include "query/model/java_order.h"
+#include "base/text/java.h"
 
 #include <math.h>
 

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#include "query/model/java_order.h"
+#include "base/text/java.h"
 #include "query/model/rollup.h"
 
 int

@@ -2,7 +2,7 @@
 
 #include "query/exp/join.h"
 
-#include "query/model/java_order.h"
+#include "base/text/java.h"
 #include "tests/harness.h"
 
 /* Series by their tags "1=1 2=3" and the keys on which they do not agree. */
