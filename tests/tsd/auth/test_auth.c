@@ -219,7 +219,7 @@ START_TEST(reads_its_file_again)
     ck_assert(strstr(e.text, "line 1") != NULL);
     ck_assert_int_eq(password(&g, "reader", "secret", "a", &who), AUTH_OK);
     ck_assert_int_eq(remove(g.path), 0);
-    ck_assert_int_eq(auth_reload(g.auth, &e), ST_IO);
+    ck_assert_int_eq(auth_reload(g.auth, &e), ST_NOT_FOUND);
     ck_assert_int_eq(password(&g, "reader", "secret", "a", &who), AUTH_OK);
     /* Who is out is out, however well known he was. */
     write_file(&g, "user reader write " ROOT "\n");
@@ -349,7 +349,7 @@ START_TEST(does_without_names)
     ck_assert_int_eq(password(&g, "reader", "secret", "a", &who), AUTH_WRONG);
     ck_assert_int_eq(auth_token(g.auth, slice_str("x"), &who), AUTH_WRONG);
     rig_close(&g);
-    ck_assert_int_eq(auth_open("/nonexistent/auth", &a, &e), ST_IO);
+    ck_assert_int_eq(auth_open("/nonexistent/auth", &a, &e), ST_NOT_FOUND);
     ck_assert_ptr_null(a);
 }
 END_TEST
