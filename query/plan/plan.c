@@ -45,9 +45,9 @@ find_tagk_sets(struct planner *p)
 {
     struct series_tagk_set *all = NULL;
     size_t len = 0;
-    enum status status = (rollup_is_used(&p->sq->rollup) ? series_kind_tagk_sets
-                                                         : series_tagk_sets)(
-        p->c->series, p->p->metric, p->a, &all, &len, p->e);
+    enum status status = series_tagk_sets(p->c->series, p->p->metric,
+                                          rollup_is_used(&p->sq->rollup), p->a,
+                                          &all, &len, p->e);
 
     if (status != ST_OK)
         return status;

@@ -198,15 +198,6 @@ make_tsuid(struct series_directory *d, const struct series_rules *rules,
 
 /* -- the directory ------------------------------------------------------- */
 
-static enum status
-insert_kind(struct series_directory *d, uint64_t kind, uint8_t *tsuid,
-            size_t *size, struct error *e)
-{
-    *size = series_add_kind(&d->widths, slice_of(tsuid, *size), kind, tsuid);
-    return *size > 0 ? ST_OK
-                     : error_set(e, ST_INVALID, "Too many tags of a rollup");
-}
-
 enum status
 series_identify(struct series_directory *d, const struct series_rules *rules,
                 uint64_t kind, struct slice metric, const struct tag *tags,
@@ -236,8 +227,11 @@ series_identify(struct series_directory *d, const struct series_rules *rules,
         st = series_reject(d, e);
     }
     if (st == ST_OK && kind != 0)
-        st = insert_kind(d, kind, tsuid, tsuid_size, e);
-    return st;
+        *tsuid_size = series_add_kind(&d->widths, slice_of(tsuid, *tsuid_size),
+                                      kind, tsuid);
+    return *tsuid_size > 0 || st != ST_OK
+               ? st
+               : error_set(e, ST_INVALID, "Too many tags of a rollup");
 }
 
 bool
@@ -317,10 +311,10 @@ series_created(struct series_directory *d, struct slice tsuid,
     return st;
 }
 
-static enum status
-list_tagk_sets(struct series_directory *d, uint64_t metric, bool kinds,
-               struct arena *a, struct series_tagk_set **out, size_t *len,
-               struct error *e)
+enum status
+series_tagk_sets(struct series_directory *d, uint64_t metric, bool kinds,
+                 struct arena *a, struct series_tagk_set **out, size_t *len,
+                 struct error *e)
 {
     size_t all = 0;
     enum status st;
@@ -335,21 +329,6 @@ list_tagk_sets(struct series_directory *d, uint64_t metric, bool kinds,
             (*out)[(*len)++] = *s;
     }
     return st;
-}
-
-enum status
-series_tagk_sets(struct series_directory *d, uint64_t metric, struct arena *a,
-                 struct series_tagk_set **out, size_t *len, struct error *e)
-{
-    return list_tagk_sets(d, metric, false, a, out, len, e);
-}
-
-enum status
-series_kind_tagk_sets(struct series_directory *d, uint64_t metric,
-                      struct arena *a, struct series_tagk_set **out,
-                      size_t *len, struct error *e)
-{
-    return list_tagk_sets(d, metric, true, a, out, len, e);
 }
 
 uint64_t

@@ -128,16 +128,13 @@ MUST_CHECK enum status series_created(struct series_directory *d,
                                       struct slice tsuid, uint32_t *created_s,
                                       struct error *e);
 
-/* Copies the metric's tag-key sets into the arena; none is no error. */
+/* Copies the metric's tag-key sets into the arena; none is no error.  'kinds':
+ * those of series of kinds alone, all kinds together; the first tagk is 0. */
 MUST_CHECK enum status series_tagk_sets(struct series_directory *d,
-                                        uint64_t metric, struct arena *a,
+                                        uint64_t metric, bool kinds,
+                                        struct arena *a,
                                         struct series_tagk_set **out,
                                         size_t *len, struct error *e);
-/* Those of series of kinds, all kinds together; the first tagk is 0. */
-MUST_CHECK enum status series_kind_tagk_sets(struct series_directory *d,
-                                             uint64_t metric, struct arena *a,
-                                             struct series_tagk_set **out,
-                                             size_t *len, struct error *e);
 
 /* Calls f for each series of the metric whose directory key matches 'masks'
  * (NULL: all without a kind), ascending, until f returns false.  The masks are

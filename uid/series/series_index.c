@@ -39,16 +39,6 @@
 #define CACHES      256
 #define CACHE_BYTES ((size_t)64 << 10)
 
-/* The values of one tagk, and for each the series that have it. */
-struct index_tag {
-    struct index_tag *next;
-    uint64_t tagk;
-    size_t len;
-    uint64_t *values;
-    uint32_t *from; /* len + 1 places in 'series' */
-    uint32_t *series;
-};
-
 struct cache {
     uint64_t *ids; /* the key lies behind them; NULL: none */
     size_t len, key_size;
@@ -473,8 +463,8 @@ book_tag(struct index_list *l, const struct index_tag *t)
 }
 
 /* Tags are made when they are first asked for, and then stay. */
-static const struct index_tag *
-tag_of(struct index_list *l, uint64_t tagk)
+const struct index_tag *
+index_list_tag(struct index_list *l, uint64_t tagk)
 {
     struct index_tag *t;
     bool made;
@@ -495,37 +485,20 @@ tag_of(struct index_list *l, uint64_t tagk)
     return t;
 }
 
-void
-index_list_values(struct index_list *l, uint64_t tagk, const uint64_t **values,
-                  size_t *len)
+size_t
+index_place(const uint64_t *values, size_t len, uint64_t v)
 {
-    const struct index_tag *t = tag_of(l, tagk);
+    size_t from = 0, to = len;
 
-    *values = t->values;
-    *len = t->len;
-}
-
-void
-index_list_with(struct index_list *l, uint64_t tagk, uint64_t tagv,
-                const uint32_t **series, size_t *len)
-{
-    const struct index_tag *t = tag_of(l, tagk);
-    size_t from = 0, to = t->len;
-
-    *series = NULL;
-    *len = 0;
     while (from < to) {
         size_t middle = from + (to - from) / 2;
 
-        if (t->values[middle] < tagv)
+        if (values[middle] < v)
             from = middle + 1;
         else
             to = middle;
     }
-    if (from == t->len || t->values[from] != tagv)
-        return;
-    *series = t->series + t->from[from];
-    *len = t->from[from + 1] - t->from[from];
+    return from < len && values[from] == v ? from : len;
 }
 
 /* -- caches ---------------------------------------------------------------- */

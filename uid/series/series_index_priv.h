@@ -64,9 +64,19 @@ struct slice index_list_key(const struct index_list *l, size_t i);
 bool series_value_of(const struct key_layout *w, struct slice key,
                      uint64_t tagk, uint64_t *out);
 
-/* The values of a tagk, ascending; lent. */
-void index_list_values(struct index_list *l, uint64_t tagk,
-                       const uint64_t **values, size_t *len);
+/* The values of one tagk, ascending, and for each the series that have it. */
+struct index_tag {
+    struct index_tag *next;
+    uint64_t tagk;
+    size_t len;
+    uint64_t *values;
+    uint32_t *from;   /* len + 1 places in 'series' */
+    uint32_t *series; /* of one value ascending */
+};
+const struct index_tag *index_list_tag(struct index_list *l, uint64_t tagk);
+/* Where 'v' is among ascending values; 'len': nowhere. */
+size_t index_place(const uint64_t *values, size_t len, uint64_t v);
+
 /* Results that a caller once got from the list's values, under a key that says
  * all that they depend on; the last few are kept.  Recalled ids are a copy in
  * the arena; false: not known, or no memory. */
@@ -74,9 +84,5 @@ void index_list_remember(struct index_list *l, struct slice key,
                          const uint64_t *ids, size_t len);
 bool index_list_recall(struct index_list *l, struct slice key, struct arena *a,
                        uint64_t **ids, size_t *len);
-
-/* Which series have it, ascending; lent. */
-void index_list_with(struct index_list *l, uint64_t tagk, uint64_t tagv,
-                     const uint32_t **series, size_t *len);
 
 #endif

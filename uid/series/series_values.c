@@ -63,22 +63,6 @@ compare_places(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-static bool
-is_among(const uint64_t *ascending, size_t len, uint64_t v)
-{
-    size_t lo = 0, hi = len;
-
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-
-        if (ascending[mid] < v)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo < len && ascending[lo] == v;
-}
-
 /* What is looked for in a list and in what came later. */
 struct wanted {
     const struct key_layout *widths;
@@ -115,7 +99,8 @@ visit_more(const struct wanted *w, const struct index_more *m, size_t *at,
         if (order > 0)
             break;
         if (order < 0 && series_value_of(w->widths, one, w->tagk, &v) &&
-            is_among(w->tagvs, w->tagvs_len, v) && !visit_key(w, one))
+            index_place(w->tagvs, w->tagvs_len, v) < w->tagvs_len &&
+            !visit_key(w, one))
             return false;
     }
     return true;
@@ -125,18 +110,17 @@ visit_more(const struct wanted *w, const struct index_more *m, size_t *at,
 static uint32_t *
 find_places(const struct wanted *w, struct index_list *l, size_t *len)
 {
+    const struct index_tag *t = index_list_tag(l, w->tagk);
     /* A series has one value under a tagk. */
     uint32_t *places = malloc((index_list_len(l) + 1) * sizeof *places);
 
     *len = 0;
     for (size_t i = 0; i < w->tagvs_len && places != NULL; i++) {
-        const uint32_t *found;
-        size_t found_len;
+        size_t at = index_place(t->values, t->len, w->tagvs[i]);
 
-        index_list_with(l, w->tagk, w->tagvs[i], &found, &found_len);
-        if (found_len > 0)
-            memcpy(places + *len, found, found_len * sizeof *places);
-        *len += found_len;
+        for (size_t k = 0; at < t->len && k < t->from[at + 1] - t->from[at];
+             k++)
+            places[(*len)++] = t->series[t->from[at] + k];
     }
     if (w->tagvs_len > 1 && places != NULL)
         qsort(places, *len, sizeof *places, compare_places);
@@ -152,7 +136,7 @@ each_of_list(const struct wanted *w, struct index_list *l,
     bool on = true;
 
     if (places == NULL)
-        return error_set(e, ST_LIMIT, "the request needs too much memory");
+        return error_no_memory(e);
     for (size_t i = 0; i < len && on; i++) {
         struct slice key = index_list_key(l, places[i]);
 
@@ -256,17 +240,16 @@ values_of_list(struct index_list *l, uint64_t tagk, struct slice key,
                series_value_takes *takes, void *ctx, struct arena *a,
                bool *known, uint64_t **tagvs, size_t *len, struct error *e)
 {
-    const uint64_t *values;
-    size_t all;
+    const struct index_tag *t;
 
     *known = index_list_recall(l, key, a, tagvs, len);
     if (*known)
         return ST_OK;
-    index_list_values(l, tagk, &values, &all);
-    *tagvs = arena_array(a, all, sizeof **tagvs);
+    t = index_list_tag(l, tagk);
+    *tagvs = arena_array(a, t->len, sizeof **tagvs);
     if (*tagvs == NULL)
-        return error_set(e, ST_LIMIT, "the request needs too much memory");
-    *known = choose_values(values, all, takes, ctx, *tagvs, len);
+        return error_no_memory(e);
+    *known = choose_values(t->values, t->len, takes, ctx, *tagvs, len);
     if (*known)
         index_list_remember(l, key, *tagvs, *len);
     return ST_OK;
@@ -288,19 +271,18 @@ values_of_more(const struct key_layout *w, struct index_list *l,
                bool *known, uint64_t **tagvs, size_t *len, struct error *e)
 {
     uint64_t *all = arena_array(a, *len + more->len, sizeof *all);
-    const uint64_t *values;
-    size_t values_len, n = 0, unique = 0;
+    const struct index_tag *t = index_list_tag(l, tagk);
+    size_t n = 0, unique = 0;
 
     if (all == NULL)
-        return error_set(e, ST_LIMIT, "the request needs too much memory");
-    index_list_values(l, tagk, &values, &values_len);
+        return error_no_memory(e);
     for (size_t i = 0; i < more->len && *known; i++) {
         struct slice key = more->keys[i];
         uint64_t v;
         bool takes_it = false;
 
         if (!series_value_of(w, key, tagk, &v) ||
-            is_among(values, values_len, v))
+            index_place(t->values, t->len, v) < t->len)
             continue;
         *known = takes(ctx, v, &takes_it) == ST_OK;
         if (takes_it)

@@ -203,7 +203,7 @@ tagk_sets_list(struct tagk_sets *s, uint64_t metric, struct arena *a,
             n++;
         *out = arena_array(a, n, sizeof **out);
         if (*out == NULL)
-            st = error_set(e, ST_LIMIT, "the request needs too much memory");
+            st = error_no_memory(e);
         else
             for (const struct node *i = head->next; i != NULL; i = i->next)
                 to_tagk_set(s, i, &(*out)[(*len)++]);

@@ -261,7 +261,7 @@ tagk_sets_text(struct fixture *f, uint64_t metric)
     struct series_tagk_set *tagk_sets;
     size_t len, n = 0;
 
-    OK(series_tagk_sets(f->series, metric, a, &tagk_sets, &len, &e));
+    OK(series_tagk_sets(f->series, metric, false, a, &tagk_sets, &len, &e));
     ck_assert_uint_le(len, 16);
     for (size_t i = 0; i < len; i++) {
         size_t at = 0;
@@ -321,14 +321,15 @@ START_TEST(many_tagk_sets)
         (void)resolve(&f, text);
     }
     for (uint64_t metric = 1; metric <= 3; metric++) {
-        OK(series_tagk_sets(f.series, metric, a, &tagk_sets, &len, &e));
+        OK(series_tagk_sets(f.series, metric, false, a, &tagk_sets, &len, &e));
         ck_assert_uint_eq(len, 100);
     }
     ck_assert_uint_eq(series_total(f.series), 300);
     arena_free(&a);
     a = arena_new(1000);
-    ck_assert_int_eq(series_tagk_sets(f.series, 1, a, &tagk_sets, &len, NULL),
-                     ST_LIMIT);
+    ck_assert_int_eq(
+        series_tagk_sets(f.series, 1, false, a, &tagk_sets, &len, NULL),
+        ST_LIMIT);
     arena_free(&a);
     fixture_free(&f);
 }
@@ -622,7 +623,7 @@ START_TEST(kinds_are_kept_and_hidden)
     ck_assert_str_eq(tagk_sets_text(&f, 1), "1:1;");
     ck_assert_str_eq(resolve_kind(&f, "x-count", true),
                      "000001000000000002000001000001");
-    OK(series_kind_tagk_sets(f.series, 1, a, &tagk_sets, &len, &e));
+    OK(series_tagk_sets(f.series, 1, true, a, &tagk_sets, &len, &e));
     ck_assert_uint_eq(len, 1);
     ck_assert_uint_eq(tagk_sets[0].tagks[0], 0);
     ck_assert_uint_eq(tagk_sets[0].series, 2);
@@ -632,7 +633,7 @@ START_TEST(kinds_are_kept_and_hidden)
     ck_assert_uint_eq(kind, 2);
     /* More kinds than tag values: an old series is not taken for a new one. */
     (void)resolve_kind(&f, "x-count", true);
-    OK(series_kind_tagk_sets(f.series, 1, a, &tagk_sets, &len, &e));
+    OK(series_tagk_sets(f.series, 1, true, a, &tagk_sets, &len, &e));
     ck_assert_uint_eq(tagk_sets[0].series, 2);
     OK(series_kind(f.series, "x-max", false, &kind, &e));
     ck_assert_uint_eq(kind, 0xffffff);
