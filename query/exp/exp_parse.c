@@ -16,7 +16,8 @@ static enum status check(struct exp_query *q, const struct parse_options *o,
                          struct arena *a, struct parse_error *e);
 static enum status build(struct exp_query *q, const struct parse_options *o,
                          struct arena *a, struct parse_error *e);
-static enum status join_downsample(const struct exp_time *t, struct arena *a,
+static enum status join_downsample(struct slice interval,
+                                   struct slice aggregator, struct arena *a,
                                    struct slice *out, struct error *e);
 
 /* -- reading --------------------------------------------------------------- */
@@ -301,15 +302,13 @@ check_moment(const struct exp_time *t, struct slice text,
 static enum status
 check_interval(const struct exp_time *t, struct arena *a, struct error *e)
 {
-    struct exp_time sum = *t;
     struct downsample unused = { 0 };
     struct slice text = { NULL, 0 };
     enum status st;
 
     if (t->interval.size == 0)
         return error_set(e, ST_INVALID, "Missing or empty interval");
-    sum.downsample_aggregator = slice_str("sum");
-    st = join_downsample(&sum, a, &text, e);
+    st = join_downsample(t->interval, slice_str("sum"), a, &text, e);
     if (st == ST_OK)
         st = parse_downsample(text, a, &unused, e);
     return st == ST_OK ? check_aggregator(t->downsample_aggregator, e) : st;
@@ -473,16 +472,16 @@ check(struct exp_query *q, const struct parse_options *o, struct arena *a,
 
 /* "1m-avg" of its parts. */
 static enum status
-join_downsample(const struct exp_time *t, struct arena *a, struct slice *out,
-                struct error *e)
+join_downsample(struct slice interval, struct slice aggregator, struct arena *a,
+                struct slice *out, struct error *e)
 {
-    size_t size = t->interval.size + 1 + t->downsample_aggregator.size;
+    size_t size = interval.size + 1 + aggregator.size;
     char *text = arena_alloc(a, size + 1);
 
     if (text == NULL)
         return query_no_memory(e);
-    (void)snprintf(text, size + 1, "%.*s-%.*s", SLICE_ARG(t->interval),
-                   SLICE_ARG(t->downsample_aggregator));
+    (void)snprintf(text, size + 1, "%.*s-%.*s", SLICE_ARG(interval),
+                   SLICE_ARG(aggregator));
     *out = slice_of(text, size);
     return ST_OK;
 }
@@ -565,7 +564,8 @@ build(struct exp_query *q, const struct parse_options *o, struct arena *a,
     if (v->subs == NULL)
         return query_no_memory(&e->message);
     if (q->time.downsampler_given)
-        st = join_downsample(&q->time, a, &downsample, &e->message);
+        st = join_downsample(q->time.interval, q->time.downsample_aggregator, a,
+                             &downsample, &e->message);
     for (size_t i = 0; i < q->metrics_len; i++) {
         order[i] = i;
         ids[i] = q->metrics[i].id;

@@ -82,11 +82,13 @@ fail_limit(struct parser *p, const char *what, int limit)
                           limit, what);
 }
 
-static void
-fail_memory(struct parser *p)
+/* What was allocated must be there. */
+static bool
+has(struct parser *p, const void *memory)
 {
-    if (p->st == ST_OK)
+    if (memory == NULL && p->st == ST_OK)
         p->st = query_no_memory(p->e);
+    return p->st == ST_OK;
 }
 
 /* -- tokens ---------------------------------------------------------------- */
@@ -168,9 +170,7 @@ parse_metric(struct parser *p, struct slice first)
     if (g->metrics_len == GEXP_NODES_MAX)
         fail_limit(p, "metrics", GEXP_NODES_MAX);
     copy = arena_alloc(p->arena, (size_t)(end - from));
-    if (copy == NULL)
-        fail_memory(p);
-    if (p->st != ST_OK)
+    if (!has(p, copy))
         return;
     for (; from < end; from++)
         if (!is_blank(*from))
@@ -207,11 +207,9 @@ close_call(struct parser *p)
     size_t index = g->nodes_len, len = p->args_len - f.first;
     struct gexp_arg *args = arena_array(p->arena, len, sizeof *args);
 
-    if (args == NULL)
-        fail_memory(p);
-    else if (index == GEXP_NODES_MAX)
+    if (index == GEXP_NODES_MAX)
         fail_limit(p, "functions", GEXP_NODES_MAX);
-    if (p->st != ST_OK)
+    if (!has(p, args))
         return;
     memcpy(args, p->args + f.first, len * sizeof *args);
     g->nodes[g->nodes_len++] = (struct gexp_node){ f.function, args, len };
@@ -259,10 +257,8 @@ gexp_parse(struct slice text, struct arena *a, struct gexp *g, struct error *e)
         fail_limit(&p, "bytes", GEXP_SIZE_MAX);
     else
         p.args = arena_array(a, text.size, sizeof *p.args);
-    if (g->nodes == NULL || g->roots == NULL || g->metrics == NULL ||
-        p.args == NULL)
-        fail_memory(&p);
-    if (p.st == ST_OK)
+    if (has(&p, g->nodes) && has(&p, g->roots) && has(&p, g->metrics) &&
+        has(&p, p.args))
         open_call(&p, take_name(&p));
     while (p.st == ST_OK && p.depth > 0)
         parse_arg(&p);

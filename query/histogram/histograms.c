@@ -38,6 +38,8 @@ struct run {
     uint64_t points;
     struct kv_iter_counts counts;
     struct names names;
+    struct result_group *groups; /* of the answer */
+    size_t groups_len, groups_cap;
     struct error *e;
 };
 
@@ -290,15 +292,9 @@ value_of(const struct view *v, const struct histogram *h)
                                                           : h->overflow };
 }
 
-struct histogram_groups {
-    struct result_group *groups;
-    size_t len, cap;
-};
-
 static enum status
-add_view(const struct run *r, const struct result_group *described,
-         const struct items *items, const struct view *v,
-         struct histogram_groups *out)
+add_view(struct run *r, const struct result_group *described,
+         const struct items *items, const struct view *v)
 {
     struct arena *a = r->job->arena;
     struct buf name = BUF_INIT;
@@ -308,14 +304,14 @@ add_view(const struct run *r, const struct result_group *described,
     enum status st = fetch_check_limits(r->job->limits, r->e);
 
     d.len = 0;
-    out->groups =
-        arena_grow(a, out->groups, out->len, &out->cap, sizeof *out->groups);
+    r->groups = arena_grow(a, r->groups, r->groups_len, &r->groups_cap,
+                           sizeof *r->groups);
     buf_put_slice(&name, described->metric);
     put_suffix(v, &name);
     metric = slice_of(name.failed ? NULL : arena_strdup(a, buf_slice(&name)),
                       name.size);
     buf_fini(&name);
-    if (st == ST_OK && (!room || out->groups == NULL || metric.data == NULL))
+    if (st == ST_OK && (!room || r->groups == NULL || metric.data == NULL))
         st = query_no_memory(r->e);
     for (size_t i = 0; i < items->len && st == ST_OK; i++) {
         const struct item *item = &items->v[i];
@@ -328,15 +324,14 @@ add_view(const struct run *r, const struct result_group *described,
     }
     if (st != ST_OK)
         return st;
-    out->groups[out->len] = *described;
-    out->groups[out->len].metric = metric;
-    out->groups[out->len++].dps = d;
+    r->groups[r->groups_len] = *described;
+    r->groups[r->groups_len].metric = metric;
+    r->groups[r->groups_len++].dps = d;
     return ST_OK;
 }
 
 static enum status
-answer_group(struct run *r, const struct grouping *g, size_t i,
-             struct histogram_groups *out)
+answer_group(struct run *r, const struct grouping *g, size_t i)
 {
     const struct sub_query *sq = r->job->sq;
     struct result_group described = { .sub = sq };
@@ -351,20 +346,20 @@ answer_group(struct run *r, const struct grouping *g, size_t i,
         st = sum_group(r, g, &g->groups[i], &items);
     for (size_t k = 0; k < sq->percentiles_len && st == ST_OK; k++) {
         v.percentile = (float)sq->percentiles[k];
-        st = add_view(r, &described, &items, &v, out);
+        st = add_view(r, &described, &items, &v);
     }
     if (st != ST_OK || !sq->show_histogram_buckets || items.len == 0)
         return st;
     first = &items.v[0].h;
     v.what = VIEW_UNDERFLOW;
-    st = add_view(r, &described, &items, &v, out);
+    st = add_view(r, &described, &items, &v);
     v.what = VIEW_BUCKET;
     for (size_t k = 0; k < first->len && st == ST_OK; k++) {
         v.bucket = first->buckets[k];
-        st = add_view(r, &described, &items, &v, out);
+        st = add_view(r, &described, &items, &v);
     }
     v.what = VIEW_OVERFLOW;
-    return st == ST_OK ? add_view(r, &described, &items, &v, out) : st;
+    return st == ST_OK ? add_view(r, &described, &items, &v) : st;
 }
 
 enum status
@@ -374,7 +369,6 @@ histograms_run(const struct histograms_job *job, struct result_group **groups,
     struct run r = { .job = job,
                      .window = numbers_window(job->q, job->sq),
                      .e = e };
-    struct histogram_groups out = { 0 };
     struct grouping g;
     enum status st = read_all(&r);
 
@@ -386,7 +380,7 @@ histograms_run(const struct histograms_job *job, struct result_group **groups,
         return st;
     names_init(&r.names, job->context->uids, job->arena);
     for (size_t i = 0; i < g.groups_len && st == ST_OK; i++)
-        st = answer_group(&r, &g, i, &out);
+        st = answer_group(&r, &g, i);
     names_fini(&r.names);
     stats->series = r.fetch.len;
     stats->points = r.points;
@@ -394,9 +388,9 @@ histograms_run(const struct histograms_job *job, struct result_group **groups,
     stats->scan.keys = r.counts.steps;
     stats->scan.seeks = r.counts.seeks;
     stats->scan.bytes = r.counts.bytes;
-    for (size_t i = 0; i < out.len; i++)
-        stats->points_out += out.groups[i].dps.len;
-    *groups = out.groups;
-    *len = out.len;
+    for (size_t i = 0; i < r.groups_len; i++)
+        stats->points_out += r.groups[i].dps.len;
+    *groups = r.groups;
+    *len = r.groups_len;
     return st;
 }
