@@ -18,7 +18,6 @@ enum {
     IN_RO = 1,
     IN_WO = 2,
     MODE_ANY = 3, /* rw has all */
-    API = 4,      /* goes with tsd.core.enable_api */
     UI = 8,       /* goes with tsd.core.enable_ui */
     DIE = 16,     /* goes with tsd.no_diediedie */
     PUT = 32,     /* its context is the put path */
@@ -33,6 +32,7 @@ enum {
 };
 
 #define GET_POST (HTTP_GET | HTTP_POST)
+#define CRUD     (GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE)
 #define ANY \
     (HTTP_GET | HTTP_POST | HTTP_PUT | HTTP_DELETE | HTTP_HEAD | HTTP_OTHER)
 
@@ -42,58 +42,43 @@ static const struct entry {
     http_serve *serve;
     unsigned methods, flags;
 } entries[] = {
-    { "/api/aggregators", api_aggregators, GET_POST,
-      MODE_ANY | API | FOR_READERS },
-    { "/api/backup", api_backup, HTTP_POST,
-      MODE_ANY | API | WORKER | FOR_ADMINS },
-    { "/api/config", api_config, GET_POST, MODE_ANY | API | FOR_READERS },
+    { "/api/aggregators", api_aggregators, GET_POST, MODE_ANY | FOR_READERS },
+    { "/api/backup", api_backup, HTTP_POST, MODE_ANY | WORKER | FOR_ADMINS },
+    { "/api/config", api_config, GET_POST, MODE_ANY | FOR_READERS },
     { "/api/dropcaches", api_dropcaches, HTTP_GET | HTTP_DELETE,
-      MODE_ANY | API | WORKER | FOR_ADMINS },
-    { "/api/openapi.json", api_openapi, HTTP_GET,
-      MODE_ANY | API | FOR_READERS },
-    { "/api/serializers", api_serializers, GET_POST,
-      MODE_ANY | API | FOR_READERS },
-    { "/api/stats", api_stats, GET_POST,
-      MODE_ANY | API | WORKER | FOR_READERS },
-    { "/api/status", api_health, GET_POST, MODE_ANY | API | PUBLIC },
-    { "/api/version", api_version, GET_POST, MODE_ANY | API | FOR_READERS },
+      MODE_ANY | WORKER | FOR_ADMINS },
+    { "/api/openapi.json", api_openapi, HTTP_GET, MODE_ANY | FOR_READERS },
+    { "/api/serializers", api_serializers, GET_POST, MODE_ANY | FOR_READERS },
+    { "/api/stats", api_stats, GET_POST, MODE_ANY | WORKER | FOR_READERS },
+    { "/api/status", api_health, GET_POST, MODE_ANY | PUBLIC },
+    { "/api/version", api_version, GET_POST, MODE_ANY | FOR_READERS },
 
-    { "/api/annotation", api_annotation,
-      GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE,
-      IN_WO | API | WORKER | FOR_READ_WRITE },
-    { "/api/annotations", api_annotation,
-      GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE,
-      IN_WO | API | WORKER | FOR_READ_WRITE },
-    { "/api/histogram", api_histogram, ANY,
-      IN_WO | API | WORKER | FOR_WRITERS },
+    { "/api/annotation", api_annotation, CRUD,
+      IN_WO | WORKER | FOR_READ_WRITE },
+    { "/api/annotations", api_annotation, CRUD,
+      IN_WO | WORKER | FOR_READ_WRITE },
+    { "/api/histogram", api_histogram, ANY, IN_WO | WORKER | FOR_WRITERS },
     { "/api/put", api_put_serve, HTTP_POST,
-      IN_WO | API | PUT | WORKER | FOR_WRITERS },
+      IN_WO | PUT | WORKER | FOR_WRITERS },
     { "/api/rollup", api_rollup_serve, HTTP_POST,
-      IN_WO | API | PUT | WORKER | FOR_WRITERS },
+      IN_WO | PUT | WORKER | FOR_WRITERS },
 
     { "/api/tree", api_tree, ANY | HTTP_OVERRIDE,
-      IN_WO | API | WORKER | FOR_READ_WRITE },
-    { "/api/uid", api_uid, ANY, IN_WO | API | WORKER | FOR_ADMINS },
-    { "/api/uid/assign", api_uid, GET_POST, IN_WO | API | WORKER | FOR_ADMINS },
-    { "/api/uid/rename", api_uid, GET_POST, IN_WO | API | WORKER | FOR_ADMINS },
-    { "/api/uid/tsmeta", api_tsmeta,
-      GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE,
-      IN_WO | API | WORKER | FOR_READ_WRITE },
-    { "/api/uid/uidmeta", api_uidmeta,
-      GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE,
-      IN_WO | API | WORKER | FOR_READ_WRITE },
+      IN_WO | WORKER | FOR_READ_WRITE },
+    { "/api/uid", api_uid, ANY, IN_WO | WORKER | FOR_ADMINS },
+    { "/api/uid/assign", api_uid, GET_POST, IN_WO | WORKER | FOR_ADMINS },
+    { "/api/uid/rename", api_uid, GET_POST, IN_WO | WORKER | FOR_ADMINS },
+    { "/api/uid/tsmeta", api_tsmeta, CRUD, IN_WO | WORKER | FOR_READ_WRITE },
+    { "/api/uid/uidmeta", api_uidmeta, CRUD, IN_WO | WORKER | FOR_READ_WRITE },
 
-    { "/api/query", api_query,
-      GET_POST | HTTP_PUT | HTTP_DELETE | HTTP_OVERRIDE,
-      IN_RO | API | WORKER | FOR_READERS },
+    { "/api/query", api_query, CRUD, IN_RO | WORKER | FOR_READERS },
     { "/api/query/exp", api_exp, GET_POST | HTTP_PUT | HTTP_DELETE,
-      IN_RO | API | WORKER | FOR_READERS },
+      IN_RO | WORKER | FOR_READERS },
     { "/api/query/last", api_last, GET_POST | HTTP_DELETE,
-      IN_RO | API | WORKER | FOR_READERS },
+      IN_RO | WORKER | FOR_READERS },
     { "/api/search", api_search, GET_POST | HTTP_OVERRIDE,
-      IN_RO | API | WORKER | FOR_READERS },
-    { "/api/suggest", api_suggest, GET_POST,
-      IN_RO | API | WORKER | FOR_READERS },
+      IN_RO | WORKER | FOR_READERS },
+    { "/api/suggest", api_suggest, GET_POST, IN_RO | WORKER | FOR_READERS },
 
     { "/aggregators", api_aggregators, GET_POST, MODE_ANY | UI | FOR_READERS },
     { "/dropcaches", api_dropcaches, HTTP_GET | HTTP_DELETE,
@@ -122,8 +107,6 @@ routes_is_wanted(const struct settings *s, unsigned flags)
         return false;
     if (strcmp(mode, "wo") == 0 && (flags & IN_WO) == 0)
         return false;
-    if ((flags & API) != 0 && !settings_bool(s, "tsd.core.enable_api"))
-        return false;
     if ((flags & UI) != 0 && !settings_bool(s, "tsd.core.enable_ui"))
         return false;
     return (flags & DIE) == 0 || !settings_bool(s, "tsd.no_diediedie");
@@ -132,16 +115,14 @@ routes_is_wanted(const struct settings *s, unsigned flags)
 static void
 set_required(struct http_route *r, unsigned flags)
 {
-    bool is_open = (flags & PUBLIC) != 0;
+    unsigned required = (flags & FOR_ADMINS) != 0    ? HTTP_ADMIN
+                        : (flags & FOR_WRITERS) != 0 ? HTTP_WRITES
+                        : (flags & PUBLIC) != 0      ? 0
+                                                     : HTTP_READS;
 
-    r->delete_requires = is_open ? 0 : HTTP_ADMIN;
-    if ((flags & FOR_ADMINS) != 0)
-    r->get_requires = r->requires = HTTP_ADMIN;
-    else if ((flags & FOR_READ_WRITE) == FOR_READ_WRITE)
-        r->get_requires = HTTP_READS,
-        r->requires = HTTP_WRITES;
-    else if (!is_open) r->get_requires = r->requires =
-        (flags & FOR_WRITERS) != 0 ? HTTP_WRITES : HTTP_READS;
+    r->requires = required;
+    r->get_requires = (flags & FOR_READERS) != 0 ? HTTP_READS : required;
+    r->delete_requires = (flags & PUBLIC) != 0 ? 0 : HTTP_ADMIN;
 }
 
 /* -- telnet ---------------------------------------------------------------- */
@@ -212,7 +193,9 @@ routes_make(struct api *a, struct put_path *put, struct routes *out)
     for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
         const struct entry *e = &entries[i];
 
-        if (!routes_is_wanted(a->settings, e->flags))
+        if (!routes_is_wanted(a->settings, e->flags) ||
+            (strncmp(e->path, "/api/", 5) == 0 &&
+             !settings_bool(a->settings, "tsd.core.enable_api")))
             continue;
         INSIST(out->http_len < ROUTES_MAX);
         out->http[out->http_len] = (struct http_route){
