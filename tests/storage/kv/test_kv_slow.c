@@ -35,7 +35,7 @@ START_TEST(timeouts_are_tried_again)
     kv_slow_set_timeouts(kv, 5);
     for (; n < sizeof value; n++) {
         value[n] = n;
-        last = slice_of(&value[n - 1], 1);
+        last = slice_of(&value[n == 0 ? 0 : n - 1], 1);
         ck_assert_int_eq(kv_swap(kv, S("n"), n == 0 ? NULL : &last,
                                  slice_of(&value[n], 1), NULL),
                          ST_OK);
