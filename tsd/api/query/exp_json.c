@@ -21,30 +21,12 @@ put_double(struct buf *b, double v)
     buf_put_str(b, quote);
 }
 
-static void
-put_time(struct buf *b, int64_t ms)
-{
-    char text[NUMBER_TEXT_MAX];
-
-    buf_put(b, text, number_format_i64(ms, text));
-}
-
 /* -- outputs --------------------------------------------------------------- */
 
 struct shown {
     size_t rows;
     int64_t first_ms, last_ms;
 };
-
-static void
-write_row(struct buf *b, const struct exp_table *t, size_t row)
-{
-    put_time(b, t->ts_ms[row]);
-    for (size_t i = 0; i < t->len; i++) {
-        json_next(b);
-        put_double(b, t->values[row * t->len + i]);
-    }
-}
 
 /* The last time of an expression is told from the second row on, and that of
  * no rows of a metric is the largest there is: OpenTSDB's. */
@@ -55,11 +37,16 @@ write_rows(struct buf *b, const struct exp_query *q, const struct exp_table *t)
 
     for (size_t i = 0; i < t->rows && !b->failed; i++) {
         int64_t ts = t->ts_ms[i];
+        char text[NUMBER_TEXT_MAX];
 
         if (!t->is_metric && (ts < q->q.start_ms || ts > q->q.end_ms))
             continue;
         json_open(b, NULL, '[');
-        write_row(b, t, i);
+        buf_put(b, text, number_format_i64(ts, text));
+        for (size_t k = 0; k < t->len; k++) {
+            json_next(b);
+            put_double(b, t->values[i * t->len + k]);
+        }
         buf_put_u8(b, ']');
         if (s.rows == 0)
             s.first_ms = ts;
@@ -114,13 +101,15 @@ exp_json_output(struct buf *b, const struct exp_query *q, struct slice id,
     json_put_text(b, "id", id);
     if (alias.data != NULL)
         json_put_text(b, "alias", alias);
-    buf_put_str(b, ",\"dps\":[");
+    json_open(b, "dps", '[');
     s = write_rows(b, q, t);
-    buf_put_str(b, "],\"dpsMeta\":{\"firstTimestamp\":");
-    put_time(b, s.first_ms);
-    buf_put_str(b, ",\"lastTimestamp\":");
-    put_time(b, s.last_ms);
-    buf_printf(b, ",\"setCount\":%zu,\"series\":%zu}", s.rows, t->len);
+    buf_put_u8(b, ']');
+    json_open(b, "dpsMeta", '{');
+    json_put_int(b, "firstTimestamp", s.first_ms);
+    json_put_int(b, "lastTimestamp", s.last_ms);
+    json_put_int(b, "setCount", (int64_t)s.rows);
+    json_put_int(b, "series", (int64_t)t->len);
+    buf_put_u8(b, '}');
     if (t->len > 0)
         write_meta(b, t);
     buf_put_u8(b, '}');
