@@ -207,15 +207,6 @@ bucket_value(const struct downsampler *d, const struct series_data *in,
     return aggregator_run(a, true, d->scratch, to - from).d;
 }
 
-/* The end of a run of points before 'ms'. */
-static size_t
-run_end(const struct series_data *in, size_t from, size_t to, int64_t ms)
-{
-    while (from < to && in->ts_ms[from] < ms)
-        from++;
-    return from;
-}
-
 /* How many buckets a series can have at most. */
 static size_t
 buckets_max(const struct downsampler *d, size_t points)
@@ -253,7 +244,7 @@ run_points(const struct downsampler *d, const struct series_data *in,
         size_t end;
 
         bucket_move(d->spec, &b, in->ts_ms[at]);
-        end = run_end(in, at, to, b.next);
+        end = at + column_seek(in->ts_ms + at, to - at, b.next);
         ts[n] = b.start;
         v[n++].d = bucket_value(d, in, !ints, at, end);
         at = end;

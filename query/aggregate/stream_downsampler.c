@@ -278,23 +278,6 @@ acc_ints(const struct stream_downsampler *f, struct bucket_acc *s,
     s->count += len;
 }
 
-/* The first point at or behind 'ms', of those before 'to'.  Buckets often have
- * as many points as the one before. */
-static size_t
-find_end(const int64_t *ts, size_t from, size_t to, int64_t ms, size_t guess)
-{
-    if (guess < to - from && ts[from + guess] >= ms &&
-        ts[from + guess - 1] < ms)
-        return from + guess;
-    if (ts[to - 1] < ms)
-        return to;
-    if (to - from > 32)
-        return from + column_seek(ts + from, to - from, ms);
-    while (ts[from] < ms)
-        from++;
-    return from;
-}
-
 /* Points of one kind, from[0] .. to[-1], bucket by bucket. */
 static void
 acc_run(const struct stream_downsampler *f, struct bucket_acc *s,
@@ -304,21 +287,18 @@ acc_run(const struct stream_downsampler *f, struct bucket_acc *s,
     double greatest = adds_up(f) && !is_float
                           ? greatest_magnitude(p->v + from, to - from)
                           : 0;
-    size_t guess = 1;
 
     while (from < to && !s->failed) {
-        size_t end, len;
+        size_t len;
 
         move_to(f, s, p->ts_ms[from], a);
-        end = find_end(p->ts_ms, from, to, s->end, guess);
-        len = end - from;
+        len = column_seek(p->ts_ms + from, to - from, s->end);
         if (is_float)
             acc_doubles(f, s, p->v + from, len);
         else
             acc_ints(f, s, p->v + from, len, greatest);
         s->all += len;
-        guess = len;
-        from = end;
+        from += len;
     }
 }
 

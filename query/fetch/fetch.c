@@ -501,13 +501,6 @@ gather_series(struct task *tasks, size_t len, size_t total, struct fetch *out,
     return out->series != NULL ? ST_OK : query_no_memory(e);
 }
 
-static void
-free_points(struct task *t)
-{
-    for (size_t i = 0; i < t->len && t->job->downsampler == NULL; i++)
-        points_fini(&t->series[i].points);
-}
-
 static enum status
 gather(struct task *tasks, size_t len, struct fetch *out, struct error *e)
 {
@@ -530,8 +523,9 @@ gather(struct task *tasks, size_t len, struct fetch *out, struct error *e)
     for (size_t i = 0; i < len; i++) {
         out->scans[i] = (struct result_scan){ tasks[i].counts, tasks[i].points,
                                               tasks[i].us };
-        if (status != ST_OK)
-            free_points(&tasks[i]);
+        for (size_t k = 0;
+             status != ST_OK && !out->downsampled && k < tasks[i].len; k++)
+            points_fini(&tasks[i].series[k].points);
         free(tasks[i].series);
         table_fini(&tasks[i].table);
     }
