@@ -52,9 +52,9 @@ int64_t interpolate_linear_int(int64_t x, int64_t x0, int64_t y0, int64_t x1,
                                int64_t y1);
 
 /* Arrays of '*out' are in the arena.  The work counts against the deadline,
- * which is the caller's, for one group after the other.  'series' come in the
- * order of their TSUIDs; those without points, and those not taken (above),
- * count for nothing. With the aggregator "none" there is one. */
+ * which is the caller's, for one group after the other.  'series' are in range
+ * (above), in the order of their TSUIDs.  With the aggregator "none" there is
+ * one. */
 MUST_CHECK enum status aggregate_group(const struct query *q,
                                        const struct sub_query *sq,
                                        const struct series_data *series,
