@@ -114,7 +114,9 @@ json_put_string(struct buf *b, struct slice s)
 void
 json_next(struct buf *b)
 {
-    if (b->size > 0 && strchr("{[:,", b->data[b->size - 1]) == NULL)
+    uint8_t last = b->size == 0 ? '{' : b->data[b->size - 1];
+
+    if (last != '{' && last != '[' && last != ':' && last != ',')
         buf_put_u8(b, ',');
 }
 
