@@ -22,8 +22,7 @@ struct work {
     uint64_t *scratch; /* both of p->len */
 };
 
-/* -- the block summary
- * --------------------------------------------------------- */
+/* -- the block summary ----------------------------------------------------- */
 
 static double
 as_double(const struct points *p, size_t i)

@@ -24,7 +24,6 @@
 #include "storage/block/block_coded_priv.h"
 
 #define RICE_ESCAPE    24u
-#define FEW            16 /* numbers: to clear and add up tables takes longer */
 #define CODED_AT_LEAST 16 /* numbers: for fewer it is not worth a look */
 #define CODED_BELOW    5  /* bits each */
 
@@ -43,7 +42,7 @@ bit_length(uint64_t u)
 /* -- choosing ------------------------------------------------------------- */
 
 static struct histogram
-histogram_of_few(const uint64_t *u, size_t len)
+histogram_of(const uint64_t *u, size_t len)
 {
     struct histogram h = { .max = 0 };
 
@@ -51,40 +50,9 @@ histogram_of_few(const uint64_t *u, size_t len)
         unsigned b = bit_length(u[i]);
 
         h.len[b]++;
-        if (b > h.max)
-            h.max = b;
+        h.max = b > h.max ? b : h.max;
     }
     return h;
-}
-
-/* Four at a time: counting one thing twice in a row has to wait. */
-static struct histogram
-histogram_of_many(const uint64_t *u, size_t len)
-{
-    struct histogram h = { .max = 0 };
-    uint32_t lens[4][65] = { { 0 } };
-    uint64_t all = 0;
-    size_t i = 0;
-
-    for (; len - i >= 4; i += 4)
-        for (unsigned k = 0; k < 4; k++) {
-            all |= u[i + k];
-            lens[k][bit_length(u[i + k])]++;
-        }
-    for (; i < len; i++) {
-        all |= u[i];
-        lens[0][bit_length(u[i])]++;
-    }
-    h.max = bit_length(all);
-    for (unsigned b = 0; b <= h.max; b++)
-        h.len[b] = lens[0][b] + lens[1][b] + lens[2][b] + lens[3][b];
-    return h;
-}
-
-static struct histogram
-histogram_of(const uint64_t *u, size_t len)
-{
-    return len < FEW ? histogram_of_few(u, len) : histogram_of_many(u, len);
 }
 
 /* Bits of one number of 'b' bits with parameter 'k', doubled; the high part is

@@ -36,8 +36,7 @@ key_get_uint_of(const uint8_t *in, unsigned width)
     return v;
 }
 
-/* -- key layouts and TSUIDs
- * ---------------------------------------------------- */
+/* -- key layouts and TSUIDs ------------------------------------------------ */
 
 static bool
 width_is_valid(unsigned width)
