@@ -218,10 +218,8 @@ check_histogram(struct tables *t, struct slice key, struct slice value,
              : histogram_decode(slice_of(value.data + 1, value.size - 1),
                                 t->arena, &h, &why);
     if (st == ST_CORRUPT)
-        check_drops_bad(t, "histogram-entry", key, value, "%s at %llu ms: %s",
-                        check_describe(t, tsuid, name), (unsigned long long)ms,
-                        why.text);
-    else if (st != ST_OK)
-        return error_set(e, st, "%s", why.text);
-    return ST_OK;
+        (void)error_wrap(&why, st, "%s at %llu ms",
+                         check_describe(t, tsuid, name),
+                         (unsigned long long)ms);
+    return check_decoded(t, "histogram-entry", key, value, st, &why, e);
 }
