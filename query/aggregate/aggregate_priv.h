@@ -69,8 +69,7 @@ MUST_CHECK enum status rate_run(const struct column *in,
                                 const struct rate_options *o, struct arena *a,
                                 struct column *out, struct error *e);
 
-/* -- timestamps.c ------------------------------------------------------------
- */
+/* -- timestamps.c ---------------------------------------------------------- */
 
 struct times {
     const int64_t *ms; /* ascending, unique */

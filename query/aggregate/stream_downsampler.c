@@ -20,8 +20,7 @@
 #define EXACT_MAX 0x1p53
 #define GRID_MOST 65536
 
-/* -- memory of buckets --------------------------------------------------------
- */
+/* -- memory of buckets ----------------------------------------------------- */
 
 /* A running number or two are enough. */
 static bool
