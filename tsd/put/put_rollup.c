@@ -198,10 +198,11 @@ bool
 put_rollup_split(struct slice s, struct put_parsed *x)
 {
     struct slice first = slice_cut(&s, ':'), second = slice_cut(&s, ':');
+    struct slice rest = first, interval = slice_cut(&rest, '-');
 
-    if (memchr(first.data, '-', first.size) != NULL) {
-        x->interval = slice_cut(&first, '-');
-        x->aggregator = first;
+    if (interval.size < first.size) {
+        x->interval = interval;
+        x->aggregator = rest;
     } else if (second.size == 0) {
         x->group_by = first;
     }
