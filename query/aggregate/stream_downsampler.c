@@ -450,8 +450,7 @@ bucket_acc_spaced(const struct stream_downsampler *f, struct bucket_acc *s,
     }
 }
 
-/* -- block summaries
- * -------------------------------------------------------------- */
+/* -- block summaries ------------------------------------------------------ */
 
 static double
 number_of(const struct summary *row, union number v)

@@ -91,8 +91,7 @@ run_numbers(const struct job *job, struct task *t, const struct group *group,
     return deadline_tick(&t->deadline, out->len + steps, &t->error);
 }
 
-/* -- a group ----------------------------------------------------------------
- */
+/* -- a group -------------------------------------------------------------- */
 
 /* Those of one series whose tags are known are not described. */
 static enum status

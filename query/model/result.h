@@ -30,7 +30,7 @@ struct result_group {
     const struct error *failed; /* of a lazy query: why it has no dps */
     /* The ids of the tagvs that it is grouped by; of 'none' empty. */
     struct slice key;
-    /* Of a split query (query/engine/rollup_raw_merge.h) the first so many
+    /* Of a split query (query/answer/rollup_raw_merge.h) the first so many
      * TSUIDs were read as these rollups, up to 'split_ms', the others as
      * 'rollup' tells. */
     const struct rollup_use *split_rollup;

@@ -11,8 +11,7 @@
 
 #define LIST_LIMIT 200000
 
-/* -- tag tag-key sets
- * ------------------------------------------------------------ */
+/* -- tag-key sets --------------------------------------------------------- */
 
 static bool
 tagk_set_has(const struct series_tagk_set *s, uint64_t tagk)
