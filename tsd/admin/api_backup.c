@@ -8,12 +8,6 @@
 #include "tsd/api/api.h"
 #include "tsd/admin/backup.h"
 
-static bool
-is_cancelled(void *request)
-{
-    return http_is_cancelled(request);
-}
-
 static void
 answer(const struct check_counts *n, struct http_reply *out)
 {
@@ -29,11 +23,9 @@ static void
 make(const struct api *a, const struct http_request *r, const char *to,
      struct http_reply *out)
 {
-    union {
-        const struct http_request *from;
-        void *to;
-    } ctx = { .from = r };
-    struct backup b = { .to = to, .gone = is_cancelled, .gone_ctx = ctx.to };
+    struct backup b = { .to = to,
+                        .gone = api_is_cancelled,
+                        .gone_ctx = (void *)(uintptr_t)r };
     struct error e;
 
     log_info("backup", "to %s, for %s", log_quote(slice_str(to)), http_peer(r));

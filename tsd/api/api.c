@@ -58,13 +58,6 @@ api_reject_json(struct http_reply *out, const struct error *e)
 }
 
 bool
-api_json_text(const struct json_t *object, const char *name, char *number,
-              struct slice *out)
-{
-    return api_json_value_text(json_object_get(object, name), number, out);
-}
-
-bool
 api_json_value_text(const struct json_t *v, char *number, struct slice *out)
 {
     if (json_is_string(v)) {
@@ -86,6 +79,12 @@ api_json_value_text(const struct json_t *v, char *number, struct slice *out)
         return true;
     }
     return false;
+}
+
+bool
+api_is_cancelled(void *request)
+{
+    return http_is_cancelled(request);
 }
 
 struct slice

@@ -95,14 +95,13 @@ enum status api_no_memory(struct error *e);
 void api_reject(struct http_reply *out, const struct error *e);
 /* ST_INVALID as "Unable to parse the given JSON". */
 void api_reject_json(struct http_reply *out, const struct error *e);
-/* A member's text: of a string itself, of a number or a boolean as written in
+/* A value's text: of a string itself, of a number or a boolean as written in
  * JSON (Jackson turns them into strings); false when absent, null, or nested.
  * The text is lent by the JSON or lies in 'number' (NUMBER_TEXT_MAX bytes). */
-bool api_json_text(const struct json_t *object, const char *name, char *number,
-                   struct slice *out);
-/* The same of a value. */
 bool api_json_value_text(const struct json_t *v, char *number,
                          struct slice *out);
+/* For what runs long: has the client, 'request' its http_request, hung up? */
+bool api_is_cancelled(void *request);
 /* What an endpoint chooses by: "rule" of "/api/tree/rule/x", nothing of
  * "/api/tree". */
 struct slice api_sub_path(const struct http_request *r);
@@ -119,9 +118,9 @@ bool api_parse_int(struct slice s, int64_t *out);
 void api_put_hex(struct buf *b, struct slice bytes);
 /* A member of JSON with that text. */
 void api_put_id(struct buf *b, const char *name, struct slice bytes);
-/* Forgets what can be read again: the caches of names and of put lines. */
 /* "ok"; "partial" while the disk lets us read only: OpenTSDB 2.5's words. */
 const char *api_status_word(const struct api *a);
+/* Forgets what can be read again: the caches of names and of put lines. */
 void api_drop_caches(const struct api *a);
 /* Enters a query, JSON, among those under way; NULL: it may not run now, and
  * '*e' says why. */

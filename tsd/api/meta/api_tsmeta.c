@@ -37,14 +37,6 @@ tsmeta_reject(const struct work *w, const struct error *e)
         http_reply_failure(w->out, e);
 }
 
-static bool
-is_gone(void *ctx)
-{
-    const struct work *w = ctx;
-
-    return http_is_cancelled(w->r);
-}
-
 static struct meta_of
 series_of(struct slice tsuid)
 {
@@ -57,7 +49,8 @@ write_one(struct work *w, struct slice tsuid, const struct meta *meta,
 {
     struct series_points points;
     enum status st =
-        series_points(w->a->store, &tsuid, 1, &points, is_gone, w, e);
+        series_points(w->a->store, &tsuid, 1, &points, api_is_cancelled,
+                      (void *)(uintptr_t)w->r, e);
 
     return st == ST_OK ? meta_write_series(w->a, http_reply_body(w->out), tsuid,
                                            meta, &points, w->arena, e)
@@ -181,7 +174,7 @@ write_all(struct found *f, struct error *e)
         points == NULL
             ? error_set(e, ST_LIMIT, "too many series: ask for fewer")
             : series_points(w->a->store, f->list.tsuids, f->list.len, points,
-                            is_gone, w, e);
+                            api_is_cancelled, (void *)(uintptr_t)w->r, e);
 
     buf_put_u8(b, '[');
     for (size_t i = 0; i < f->list.len && st == ST_OK; i++) {

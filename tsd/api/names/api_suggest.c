@@ -90,12 +90,13 @@ answer_post(const struct api *a, const struct http_request *r,
     if (!is_flat(body)) {
         http_reply_error(out, 400, "Unable to parse the given JSON",
                          "an object of texts is wanted");
-    } else if (!api_json_text(body, "type", type, &ask.type) ||
+    } else if (!api_json_value_text(json_object_get(body, "type"), type,
+                                    &ask.type) ||
                ask.type.size == 0) {
         http_reply_error(out, 400, "Missing 'type' parameter", NULL);
     } else {
-        (void)api_json_text(body, "q", q, &ask.q);
-        (void)api_json_text(body, "max", max, &ask.max);
+        (void)api_json_value_text(json_object_get(body, "q"), q, &ask.q);
+        (void)api_json_value_text(json_object_get(body, "max"), max, &ask.max);
         answer(a, &ask, out);
     }
     json_decref(body);

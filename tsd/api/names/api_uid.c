@@ -98,44 +98,25 @@ end_kind(struct work *w, struct slice kind, struct http_reply *out)
     (void)json_object_clear(w->rejected);
 }
 
-/* Java's split(","): what is empty at the end does not count. */
-static bool
-assign_list(struct work *w, const char *kind, struct slice list,
-            struct error *e)
-{
-    while (list.size > 0 && list.data[list.size - 1] == ',')
-        list.size--;
-    for (size_t at = 0; at <= list.size && list.size > 0;) {
-        const uint8_t *comma = memchr(list.data + at, ',', list.size - at);
-        size_t end = comma == NULL ? list.size : (size_t)(comma - list.data);
-
-        if (!assign_one(w, kind, slice_of(list.data + at, end - at), e))
-            return false;
-        at = end + 1;
-    }
-    return true;
-}
-
-static bool
-is_empty_list(struct slice list)
-{
-    while (list.size > 0 && list.data[list.size - 1] == ',')
-        list.size--;
-    return list.size == 0;
-}
-
 static bool
 assign_params(struct work *w, const struct http_request *r,
               struct http_reply *out, struct error *e)
 {
     for (size_t i = 0; i < KINDS_LEN; i++) {
+        struct field_list names;
         struct slice list;
 
-        if (!http_param(r, kinds[i], &list) || is_empty_list(list))
+        if (!http_param(r, kinds[i], &list) || list.size == 0)
             continue;
-        if (!assign_list(w, kinds[i], list, e))
+        if (!field_split(list, http_arena(r), &names)) {
+            (void)api_no_memory(e);
             return false;
-        end_kind(w, slice_str(kinds[i]), out);
+        }
+        for (size_t k = 0; k < names.len; k++)
+            if (!assign_one(w, kinds[i], names.texts[k], e))
+                return false;
+        if (names.len > 0)
+            end_kind(w, slice_str(kinds[i]), out);
     }
     return true;
 }

@@ -55,10 +55,10 @@ answer(struct work *w, struct parse_error *e)
 {
     const struct api *a = w->s.a;
     struct buf *b = http_reply_body(w->s.out);
-    /* The engine takes any pointer; serve_is_cancelled() reads it. */
+    /* The engine takes any pointer; api_is_cancelled() reads it. */
     void *cancelled_ctx = (void *)(uintptr_t)w->s.r;
     struct exp_plan *p;
-    enum status st = engine_run(a->engine, &w->q.q, serve_is_cancelled,
+    enum status st = engine_run(a->engine, &w->q.q, api_is_cancelled,
                                 cancelled_ctx, NULL, w->arena, &w->s.result, e);
 
     if (st == ST_OK)

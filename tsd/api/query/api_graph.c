@@ -128,12 +128,6 @@ write_json(const struct query *q, const struct query_result *result,
                (unsigned long long)points);
 }
 
-static bool
-gone(void *ctx)
-{
-    return http_is_cancelled(ctx);
-}
-
 static enum status
 run(const struct api *a, const struct http_request *r, struct query *q,
     struct query_result *result, struct parse_error *e)
@@ -144,10 +138,6 @@ run(const struct api *a, const struct http_request *r, struct query *q,
     size_t len;
     const struct http_param *params = http_params(r, &len);
     struct query_param *copy = arena_array(arena, len + 1, sizeof *copy);
-    union {
-        const struct http_request *in;
-        void *out;
-    } request = { r };
     enum status status;
 
     if (copy == NULL)
@@ -159,7 +149,8 @@ run(const struct api *a, const struct http_request *r, struct query *q,
         return status;
     q->start_ms -= q->start_ms % 1000;
     q->end_ms -= q->end_ms % 1000;
-    return engine_run(a->engine, q, gone, request.out, NULL, arena, result, e);
+    return engine_run(a->engine, q, api_is_cancelled, (void *)(uintptr_t)r,
+                      NULL, arena, result, e);
 }
 
 static size_t

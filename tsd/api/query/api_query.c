@@ -159,13 +159,13 @@ write_at_once(void *ctx, struct buf *b, const struct result_group *g,
 static enum status
 run_engine(struct work *w, struct parse_error *e)
 {
-    /* The engine takes any pointer; serve_is_cancelled() reads it. */
+    /* The engine takes any pointer; api_is_cancelled() reads it. */
     void *cancelled_ctx = (void *)(uintptr_t)w->s.r;
 
     w->chunks.write = write_at_once;
     w->chunks.ctx = w;
     w->chunks.max_bytes = w->a->answer_bytes;
-    return engine_run(w->a->engine, &w->q, serve_is_cancelled, cancelled_ctx,
+    return engine_run(w->a->engine, &w->q, api_is_cancelled, cancelled_ctx,
                       w->at_once ? &w->chunks : NULL, w->arena, &w->s.result,
                       e);
 }

@@ -24,12 +24,6 @@ serve_reject(struct http_reply *out, const struct parse_error *e)
     return status;
 }
 
-bool
-serve_is_cancelled(void *ctx)
-{
-    return http_is_cancelled(ctx);
-}
-
 enum status
 serve_check_size(const struct serving *s, struct error *e)
 {

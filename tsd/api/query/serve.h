@@ -28,9 +28,6 @@ void serve_query(struct serving *s, struct buf *query,
                  enum status (*run)(void *ctx, struct parse_error *e),
                  void *ctx);
 
-/* For the engine: has the client, 'ctx' its request, hung up? */
-bool serve_is_cancelled(void *ctx);
-
 /* ST_LIMIT when the body is larger than an answer may be. */
 MUST_CHECK enum status serve_check_size(const struct serving *s,
                                         struct error *e);

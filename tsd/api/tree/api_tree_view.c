@@ -43,14 +43,6 @@ api_tree_view(const struct api *a, struct slice what,
     return true;
 }
 
-static bool
-is_gone(void *ctx)
-{
-    const struct work *w = ctx;
-
-    return http_is_cancelled(w->r);
-}
-
 /* -- branch ---------------------------------------------------------------- */
 
 struct branch_request {
@@ -113,15 +105,6 @@ reject_branch(const struct work *w, struct slice id)
 }
 
 static void
-write_tags(struct buf *b, const struct tree_series *s)
-{
-    json_open(b, "tags", '{');
-    for (size_t i = 0; i < s->tags_len; i++)
-        json_put_pair(b, s->tags[i].key, s->tags[i].value);
-    buf_put_u8(b, '}');
-}
-
-static void
 write_leaf_end(struct buf *b, struct slice tsuid, struct slice name)
 {
     json_put_text(b, "tsuid", tsuid);
@@ -154,7 +137,7 @@ write_leaves(const struct work *w, const struct tree_branch *branch,
         first = false;
         buf_put_u8(b, '{');
         json_put_text(b, "metric", s.metric);
-        write_tags(b, &s);
+        field_put_pairs(b, "tags", s.tags, s.tags_len);
         write_leaf_end(b, s.tsuid, branch->leaves.entries[i].name);
     }
     buf_put_str(b, first ? "null" : "]");
@@ -398,8 +381,8 @@ test_series(struct testing *t, struct slice tsuid, const struct meta *meta,
                        series.tsuid) == NULL)
         st = api_no_memory(&t->e);
     if (st == ST_OK)
-        st = series_points(a->store, &tsuid, 1, &points, is_gone,
-                           (void *)(uintptr_t)t->w, &t->e);
+        st = series_points(a->store, &tsuid, 1, &points, api_is_cancelled,
+                           (void *)(uintptr_t)t->w->r, &t->e);
     buf_put_str(b, "{\"meta\":");
     if (st == ST_OK)
         st = meta_write_series(a, b, tsuid, meta, &points, t->scratch, &t->e);
