@@ -46,6 +46,14 @@ struct api {
     struct auth *auth;        /* NULL: everybody may do all */
 };
 
+/* A request being served. */
+struct api_call {
+    const struct api *a;
+    const struct http_request *r;
+    struct http_reply *out;
+    struct arena *arena; /* the request's */
+};
+
 /* Each serves the paths that tsd/routes.c gives it; ctx is the struct api. */
 http_serve api_aggregators;
 http_serve api_annotation;

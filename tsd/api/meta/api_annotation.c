@@ -10,21 +10,15 @@
 #include "tsd/api/annotation_json.h"
 #include "web/json/json.h"
 
-/* A request being served. */
-struct work {
-    const struct api *a;
-    const struct http_request *r;
-    struct http_reply *out;
-    struct arena *arena;
-};
-
-static bool read_request(const struct work *w, struct annotation_request *n);
-static void get_one(const struct work *w, const struct annotation_request *n);
-static void get_globals(const struct work *w, const struct annotation *n);
-static void put_one(const struct work *w, struct annotation_request *n);
-static void delete_one(const struct work *w, struct annotation_request *n);
-static void put_bulk(const struct work *w);
-static void delete_bulk(const struct work *w);
+static bool read_request(const struct api_call *w,
+                         struct annotation_request *n);
+static void get_one(const struct api_call *w,
+                    const struct annotation_request *n);
+static void get_globals(const struct api_call *w, const struct annotation *n);
+static void put_one(const struct api_call *w, struct annotation_request *n);
+static void delete_one(const struct api_call *w, struct annotation_request *n);
+static void put_bulk(const struct api_call *w);
+static void delete_bulk(const struct api_call *w);
 
 static bool
 ends_with(struct slice s, const char *end)
@@ -37,7 +31,7 @@ ends_with(struct slice s, const char *end)
 void
 api_annotation(void *ctx, const struct http_request *r, struct http_reply *out)
 {
-    const struct work w = { ctx, r, out, http_arena(r) };
+    const struct api_call w = { ctx, r, out, http_arena(r) };
     enum http_method method = http_method(r);
     struct annotation_request n;
 
@@ -63,14 +57,15 @@ api_annotation(void *ctx, const struct http_request *r, struct http_reply *out)
 }
 
 static enum status
-time_of(const struct work *w, struct slice text, int64_t *ms, struct error *e)
+time_of(const struct api_call *w, struct slice text, int64_t *ms,
+        struct error *e)
 {
     return parse_time(text, clock_now_ms(w->a->clock), w->a->zone, ms, e);
 }
 
 /* The parameter's time in seconds: 0 when it is absent or empty. */
 static bool
-read_time_param(const struct work *w, const char *name, int64_t *out)
+read_time_param(const struct api_call *w, const char *name, int64_t *out)
 {
     struct slice text;
     int64_t ms = 0;
@@ -86,7 +81,7 @@ read_time_param(const struct work *w, const char *name, int64_t *out)
 }
 
 static bool
-read_params(const struct work *w, struct annotation_request *n)
+read_params(const struct api_call *w, struct annotation_request *n)
 {
     if (!annotation_read_params(w->r, n, w->out) ||
         !read_time_param(w, "start_time", &n->note.start) ||
@@ -101,7 +96,7 @@ read_params(const struct work *w, struct annotation_request *n)
 }
 
 static bool
-read_request(const struct work *w, struct annotation_request *n)
+read_request(const struct api_call *w, struct annotation_request *n)
 {
     struct json_t *body;
     struct error e;
@@ -120,14 +115,15 @@ read_request(const struct work *w, struct annotation_request *n)
 }
 
 static enum status
-read_tsuid(const struct work *w, struct annotation_request *n, struct error *e)
+read_tsuid(const struct api_call *w, struct annotation_request *n,
+           struct error *e)
 {
     return annotation_read_tsuid(n, store_layout(w->a->store)->metric_width,
                                  w->arena, e);
 }
 
 static void
-get_one(const struct work *w, const struct annotation_request *ask)
+get_one(const struct api_call *w, const struct annotation_request *ask)
 {
     struct annotation_request n = *ask;
     struct error e;
@@ -144,7 +140,7 @@ get_one(const struct work *w, const struct annotation_request *ask)
 /* Without an end OpenTSDB takes now in milliseconds for seconds, which
  * overflows, and finds nothing. */
 static void
-get_globals(const struct work *w, const struct annotation *n)
+get_globals(const struct api_call *w, const struct annotation *n)
 {
     struct buf *b = http_reply_body(w->out);
     struct annotation *list = NULL;
@@ -169,7 +165,7 @@ get_globals(const struct work *w, const struct annotation *n)
 }
 
 static enum status
-store(const struct work *w, struct annotation_request *n, bool *changed,
+store(const struct api_call *w, struct annotation_request *n, bool *changed,
       struct error *e)
 {
     /* What would not change anything is not looked at any further. */
@@ -187,7 +183,7 @@ store(const struct work *w, struct annotation_request *n, bool *changed,
 }
 
 static void
-put_one(const struct work *w, struct annotation_request *n)
+put_one(const struct api_call *w, struct annotation_request *n)
 {
     struct error e;
     bool changed;
@@ -201,7 +197,7 @@ put_one(const struct work *w, struct annotation_request *n)
 }
 
 static void
-delete_one(const struct work *w, struct annotation_request *n)
+delete_one(const struct api_call *w, struct annotation_request *n)
 {
     struct error e;
 
@@ -221,7 +217,7 @@ delete_one(const struct work *w, struct annotation_request *n)
 }
 
 static void
-reject_of_bulk(const struct work *w, const struct annotation_request *n,
+reject_of_bulk(const struct api_call *w, const struct annotation_request *n,
                const struct error *e)
 {
     struct buf text = BUF_INIT;
@@ -240,7 +236,7 @@ reject_of_bulk(const struct work *w, const struct annotation_request *n,
 
 /* Stores one of many and writes it, unless nothing changes. */
 static bool
-put_of_bulk(const struct work *w, const struct json_t *json)
+put_of_bulk(const struct api_call *w, const struct json_t *json)
 {
     struct annotation_request n;
     struct error e;
@@ -260,7 +256,7 @@ put_of_bulk(const struct work *w, const struct json_t *json)
 }
 
 static void
-put_bulk(const struct work *w)
+put_bulk(const struct api_call *w)
 {
     struct json_t *body = api_parse_body(w->r, w->out);
     struct buf *b = http_reply_body(w->out);
@@ -302,7 +298,7 @@ static const struct field range_fields[] = {
 };
 
 static bool
-check_range(const struct work *w, struct range *range)
+check_range(const struct api_call *w, struct range *range)
 {
     struct error e;
 
@@ -333,8 +329,8 @@ check_range(const struct work *w, struct range *range)
 }
 
 static enum status
-delete_of(const struct work *w, const struct range *range, struct slice text,
-          uint64_t *total, struct error *e)
+delete_of(const struct api_call *w, const struct range *range,
+          struct slice text, uint64_t *total, struct error *e)
 {
     struct annotation_request n = { .tsuid_text = text };
     uint64_t deleted = 0;
@@ -366,7 +362,7 @@ write_range(struct buf *b, const struct range *range, uint64_t total)
 }
 
 static void
-delete_bulk(const struct work *w)
+delete_bulk(const struct api_call *w)
 {
     struct range range = { .start_text = slice_str(""),
                            .end_text = slice_str("") };

@@ -15,13 +15,6 @@
 #include "query/parse/parse.h"
 #include "tsd/api/series_json.h"
 
-struct work {
-    const struct api *a;
-    const struct http_request *r;
-    struct http_reply *out;
-    struct arena *arena;
-};
-
 /* A metric and tags of a request, as ids. */
 struct named {
     uint64_t metric;
@@ -29,7 +22,7 @@ struct named {
 };
 
 static void
-tsmeta_reject(const struct work *w, const struct error *e)
+tsmeta_reject(const struct api_call *w, const struct error *e)
 {
     if (e->status == ST_INVALID || e->status == ST_NOT_FOUND)
         http_reply_error(w->out, 400, e->text, e->text);
@@ -44,7 +37,7 @@ series_of(struct slice tsuid)
 }
 
 static enum status
-write_one(struct work *w, struct slice tsuid, const struct meta *meta,
+write_one(struct api_call *w, struct slice tsuid, const struct meta *meta,
           struct error *e)
 {
     struct series_points points;
@@ -62,7 +55,7 @@ write_one(struct work *w, struct slice tsuid, const struct meta *meta,
 /* ST_INVALID for what is no "metric{k=v}"; ST_NOT_FOUND for a name that has no
  * id, '*no_metric' when it is the metric's. */
 static enum status
-read_named(struct work *w, struct slice text, struct named *out,
+read_named(struct api_call *w, struct slice text, struct named *out,
            bool *no_metric, struct error *e)
 {
     struct tag_pair *tags;
@@ -82,7 +75,7 @@ read_named(struct work *w, struct slice text, struct named *out,
 }
 
 static struct slice
-make_tsuid(const struct work *w, const struct named *n, uint8_t *bytes)
+make_tsuid(const struct api_call *w, const struct named *n, uint8_t *bytes)
 {
     const struct key_layout *layout = store_layout(w->a->store);
     size_t at = layout->metric_width;
@@ -100,7 +93,7 @@ make_tsuid(const struct work *w, const struct named *n, uint8_t *bytes)
 /* -- get ------------------------------------------------------------------- */
 
 static void
-get_by_tsuid(struct work *w, struct slice text)
+get_by_tsuid(struct api_call *w, struct slice text)
 {
     struct slice tsuid;
     struct meta meta;
@@ -127,7 +120,7 @@ get_by_tsuid(struct work *w, struct slice text)
 
 /* The series that have all the tags. */
 struct found {
-    struct work *w;
+    struct api_call *w;
     const struct named *named;
     struct tsuid_list list;
 };
@@ -165,7 +158,7 @@ find_all(struct found *f, struct error *e)
 static enum status
 write_all(struct found *f, struct error *e)
 {
-    struct work *w = f->w;
+    struct api_call *w = f->w;
     struct buf *b = http_reply_body(w->out);
     struct series_points *points =
         arena_array(w->arena, f->list.len, sizeof *points);
@@ -196,7 +189,7 @@ write_all(struct found *f, struct error *e)
 }
 
 static void
-get_by_name(struct work *w)
+get_by_name(struct api_call *w)
 {
     struct named named;
     struct found f = { .w = w, .named = &named, .list.arena = w->arena };
@@ -229,7 +222,7 @@ get_by_name(struct work *w)
 /* -- post and put ---------------------------------------------------------- */
 
 static void
-tsmeta_put(struct work *w, struct slice tsuid, struct meta_request *n)
+tsmeta_put(struct api_call *w, struct slice tsuid, struct meta_request *n)
 {
     bool overwrite = http_method(w->r) == HTTP_PUT;
     struct meta old;
@@ -256,7 +249,7 @@ tsmeta_put(struct work *w, struct slice tsuid, struct meta_request *n)
 }
 
 static void
-tsmeta_create(struct work *w, struct slice tsuid, const struct meta *meta)
+tsmeta_create(struct api_call *w, struct slice tsuid, const struct meta *meta)
 {
     struct error e;
 
@@ -266,7 +259,7 @@ tsmeta_create(struct work *w, struct slice tsuid, const struct meta *meta)
 }
 
 static void
-put_by_name(struct work *w, struct meta_request *n)
+put_by_name(struct api_call *w, struct meta_request *n)
 {
     uint8_t *bytes = arena_alloc(w->arena, TSUID_MAX);
     struct slice text, tsuid, wanted;
@@ -307,7 +300,7 @@ put_by_name(struct work *w, struct meta_request *n)
 
 /* The ids of the tags, then the metric's, as OpenTSDB takes them apart. */
 static enum status
-read_tsuid(struct work *w, struct slice text, struct slice *out,
+read_tsuid(struct api_call *w, struct slice text, struct slice *out,
            struct error *e)
 {
     const struct key_layout *layout = store_layout(w->a->store);
@@ -334,7 +327,7 @@ read_tsuid(struct work *w, struct slice text, struct slice *out,
 }
 
 static void
-tsmeta_change(struct work *w)
+tsmeta_change(struct api_call *w)
 {
     struct meta_request n;
     struct slice tsuid;
@@ -355,7 +348,7 @@ tsmeta_change(struct work *w)
 /* -- delete ---------------------------------------------------------------- */
 
 static void
-tsmeta_delete(struct work *w)
+tsmeta_delete(struct api_call *w)
 {
     static const char message[] = "Unable to delete TSMeta information";
     struct meta_request n;
@@ -377,7 +370,7 @@ tsmeta_delete(struct work *w)
 void
 api_tsmeta(void *ctx, const struct http_request *r, struct http_reply *out)
 {
-    struct work w = { ctx, r, out, http_arena(r) };
+    struct api_call w = { ctx, r, out, http_arena(r) };
     struct slice text;
 
     if (http_method(r) == HTTP_DELETE)

@@ -3,16 +3,10 @@
 
 #include "tsd/api/meta_json.h"
 
-struct work {
-    const struct api *a;
-    const struct http_request *r;
-    struct http_reply *out;
-};
-
 /* 'message' and 'details' are the same text where OpenTSDB wraps an exception
  * without a word of its own. */
 static void
-uidmeta_reject(const struct work *w, const struct error *e)
+uidmeta_reject(const struct api_call *w, const struct error *e)
 {
     if (e->status == ST_NOT_FOUND)
         http_reply_error(w->out, 404, "Could not find the requested UID",
@@ -25,26 +19,26 @@ uidmeta_reject(const struct work *w, const struct error *e)
 
 /* Both texts are there. */
 static enum status
-parse_whose(const struct work *w, const struct meta_request *n,
+parse_whose(const struct api_call *w, const struct meta_request *n,
             struct meta_of *out, struct error *e)
 {
     enum uid_kind kind = UID_METRIC;
     enum status st = meta_read_type(n->type_text, &kind, e);
 
     if (st == ST_OK)
-        st = meta_read_id(n->id_text, http_arena(w->r), &out->id, e);
+        st = meta_read_id(n->id_text, w->arena, &out->id, e);
     out->kind = (enum meta_kind)kind;
     return st;
 }
 
 static unsigned
-width_of(const struct work *w, const struct meta_of *of)
+width_of(const struct api_call *w, const struct meta_of *of)
 {
     return uid_width(w->a->uids, (enum uid_kind)of->kind);
 }
 
 static enum status
-read_whose(const struct work *w, const struct meta_request *n,
+read_whose(const struct api_call *w, const struct meta_request *n,
            struct meta_of *out, struct error *e)
 {
     enum status st = parse_whose(w, n, out, e);
@@ -59,14 +53,14 @@ read_whose(const struct work *w, const struct meta_request *n,
 }
 
 static enum status
-uidmeta_write(const struct work *w, struct meta_of of, struct error *e)
+uidmeta_write(const struct api_call *w, struct meta_of of, struct error *e)
 {
     return meta_write_uid(w->a, http_reply_body(w->out), (enum uid_kind)of.kind,
-                          of.id, http_arena(w->r), e);
+                          of.id, w->arena, e);
 }
 
 static void
-uidmeta_get(const struct work *w)
+uidmeta_get(const struct api_call *w)
 {
     struct meta_request n = { 0 };
     struct meta_of of;
@@ -90,7 +84,7 @@ missing(const struct meta_request *n)
 }
 
 static void
-uidmeta_put(const struct work *w)
+uidmeta_put(const struct api_call *w)
 {
     bool overwrite = http_method(w->r) == HTTP_PUT;
     struct meta_request n;
@@ -104,14 +98,14 @@ uidmeta_put(const struct work *w)
     else if (n.fields == 0)
         http_reply_empty(w->out, 304);
     else if (read_whose(w, &n, &of, &e) != ST_OK ||
-             meta_put(w->a->metas, of, &n.meta, n.fields, overwrite,
-                      http_arena(w->r), &e) != ST_OK ||
+             meta_put(w->a->metas, of, &n.meta, n.fields, overwrite, w->arena,
+                      &e) != ST_OK ||
              uidmeta_write(w, of, &e) != ST_OK)
         uidmeta_reject(w, &e);
 }
 
 static void
-uidmeta_delete(const struct work *w)
+uidmeta_delete(const struct api_call *w)
 {
     static const char message[] = "Unable to delete UIDMeta information";
     struct meta_request n;
@@ -134,7 +128,7 @@ uidmeta_delete(const struct work *w)
 void
 api_uidmeta(void *ctx, const struct http_request *r, struct http_reply *out)
 {
-    struct work w = { ctx, r, out };
+    struct api_call w = { ctx, r, out, http_arena(r) };
 
     if (http_method(r) == HTTP_DELETE)
         uidmeta_delete(&w);

@@ -10,22 +10,14 @@
 
 #define SCRATCH_BYTES ((size_t)64 << 20)
 
-struct work {
-    const struct api *a;
-    const struct http_request *r;
-    struct http_reply *out;
-    struct arena *arena;
-    enum http_method method;
-};
-
-static void serve_tree(const struct work *w);
-static void serve_rule(const struct work *w);
-static void serve_rules(const struct work *w);
+static void serve_tree(const struct api_call *w);
+static void serve_rule(const struct api_call *w);
+static void serve_rules(const struct api_call *w);
 
 void
 api_tree(void *ctx, const struct http_request *r, struct http_reply *out)
 {
-    const struct work w = { ctx, r, out, http_arena(r), http_method(r) };
+    const struct api_call w = { ctx, r, out, http_arena(r) };
     struct slice what = api_sub_path(r);
 
     if (what.size == 0)
@@ -34,7 +26,7 @@ api_tree(void *ctx, const struct http_request *r, struct http_reply *out)
         serve_rule(&w);
     else if (slice_eq_str(what, "rules"))
         serve_rules(&w);
-    else if (!api_tree_view(ctx, what, r, out))
+    else if (!api_tree_view(&w, what))
         http_reply_error(out, 404, "This endpoint is not supported", NULL);
 }
 
@@ -45,15 +37,15 @@ api_tree_reject_method(struct http_reply *out)
 }
 
 static bool
-is_write(const struct work *w)
+is_write(const struct api_call *w)
 {
-    return w->method == HTTP_POST || w->method == HTTP_PUT;
+    return http_method(w->r) == HTTP_POST || http_method(w->r) == HTTP_PUT;
 }
 
 /* -- a tree ---------------------------------------------------------------- */
 
 static void
-get_tree(const struct work *w, int64_t id)
+get_tree(const struct api_call *w, int64_t id)
 {
     struct tree tree;
     struct error e;
@@ -65,7 +57,7 @@ get_tree(const struct work *w, int64_t id)
 }
 
 static void
-list_trees(const struct work *w)
+list_trees(const struct api_call *w)
 {
     struct buf *b = http_reply_body(w->out);
     struct tree *trees;
@@ -83,7 +75,7 @@ list_trees(const struct work *w)
 }
 
 static void
-put_tree(const struct work *w, struct tree_request *t)
+put_tree(const struct api_call *w, struct tree_request *t)
 {
     bool changed = true;
     struct error e;
@@ -91,8 +83,8 @@ put_tree(const struct work *w, struct tree_request *t)
 
     t->tree.created = clock_now_ms(w->a->clock) / 1000;
     if (t->tree.id > 0)
-        st = tree_put(w->a->trees, &t->tree, t->fields, w->method == HTTP_PUT,
-                      w->arena, &changed, &e);
+        st = tree_put(w->a->trees, &t->tree, t->fields,
+                      http_method(w->r) == HTTP_PUT, w->arena, &changed, &e);
     else
         st = tree_create(w->a->trees, &t->tree, &e);
     if (st != ST_OK)
@@ -104,7 +96,7 @@ put_tree(const struct work *w, struct tree_request *t)
 }
 
 static void
-delete_tree(const struct work *w, const struct tree_request *t)
+delete_tree(const struct api_call *w, const struct tree_request *t)
 {
     struct error e;
 
@@ -116,7 +108,7 @@ delete_tree(const struct work *w, const struct tree_request *t)
 }
 
 static void
-serve_tree(const struct work *w)
+serve_tree(const struct api_call *w)
 {
     struct tree_request t;
 
@@ -124,9 +116,9 @@ serve_tree(const struct work *w)
         return;
     if (is_write(w))
         put_tree(w, &t);
-    else if (w->method == HTTP_DELETE)
+    else if (http_method(w->r) == HTTP_DELETE)
         delete_tree(w, &t);
-    else if (w->method != HTTP_GET)
+    else if (http_method(w->r) != HTTP_GET)
         api_tree_reject_method(w->out);
     else if (t.tree.id == 0)
         list_trees(w);
@@ -137,13 +129,13 @@ serve_tree(const struct work *w)
 /* -- a rule ---------------------------------------------------------------- */
 
 static void
-put_rule(const struct work *w, struct tree_rule *rule)
+put_rule(const struct api_call *w, struct tree_rule *rule)
 {
     bool changed;
     struct error e;
 
-    if (tree_rule_put(w->a->trees, rule, w->method == HTTP_PUT, w->arena,
-                      &changed, &e) != ST_OK)
+    if (tree_rule_put(w->a->trees, rule, http_method(w->r) == HTTP_PUT,
+                      w->arena, &changed, &e) != ST_OK)
         api_reject(w->out, &e);
     else if (changed)
         tree_rule_write(http_reply_body(w->out), rule);
@@ -153,7 +145,7 @@ put_rule(const struct work *w, struct tree_rule *rule)
 
 /* The rule that is there, or the reply that there is none. */
 static const struct tree_rule *
-find_rule(const struct work *w, const struct tree *tree,
+find_rule(const struct api_call *w, const struct tree *tree,
           const struct tree_rule *asked)
 {
     const struct tree_rule *found =
@@ -171,7 +163,7 @@ find_rule(const struct work *w, const struct tree *tree,
 }
 
 static void
-delete_rule(const struct work *w, const struct tree_rule *rule)
+delete_rule(const struct api_call *w, const struct tree_rule *rule)
 {
     struct error e;
 
@@ -183,7 +175,7 @@ delete_rule(const struct work *w, const struct tree_rule *rule)
 }
 
 static void
-serve_rule(const struct work *w)
+serve_rule(const struct api_call *w)
 {
     const struct tree_rule *found;
     struct tree_rule rule;
@@ -200,14 +192,14 @@ serve_rule(const struct work *w)
         put_rule(w, &rule);
         return;
     }
-    if (w->method != HTTP_GET && w->method != HTTP_DELETE) {
+    if (http_method(w->r) != HTTP_GET && http_method(w->r) != HTTP_DELETE) {
         api_tree_reject_method(w->out);
         return;
     }
     found = find_rule(w, &tree, &rule);
     if (found == NULL)
         return;
-    if (w->method == HTTP_GET)
+    if (http_method(w->r) == HTTP_GET)
         tree_rule_write(http_reply_body(w->out), found);
     else
         delete_rule(w, found);
@@ -216,7 +208,7 @@ serve_rule(const struct work *w)
 /* -- rules ----------------------------------------------------------------- */
 
 static enum status
-read_rule_list(const struct work *w, const struct json_t *body,
+read_rule_list(const struct api_call *w, const struct json_t *body,
                struct tree_rule **out, size_t *len, struct error *e)
 {
     enum status st = ST_OK;
@@ -234,7 +226,7 @@ read_rule_list(const struct work *w, const struct json_t *body,
 }
 
 static bool
-read_rules(const struct work *w, struct tree_rule **rules, size_t *len)
+read_rules(const struct api_call *w, struct tree_rule **rules, size_t *len)
 {
     struct json_t *body = api_parse_body(w->r, w->out);
     struct error e;
@@ -262,7 +254,7 @@ read_rules(const struct work *w, struct tree_rule **rules, size_t *len)
 
 /* OpenTSDB fails, too, when there is none to delete. */
 static enum status
-delete_rules(const struct work *w, const struct tree *tree, struct error *e)
+delete_rules(const struct api_call *w, const struct tree *tree, struct error *e)
 {
     if (tree->rules_len == 0)
         return error_set(e, ST_INVALID, "Tree %lld has no rules to delete",
@@ -272,10 +264,10 @@ delete_rules(const struct work *w, const struct tree *tree, struct error *e)
 
 /* One after the other, as OpenTSDB does: those before one that fails stay. */
 static void
-put_rules(const struct work *w, const struct tree *tree,
+put_rules(const struct api_call *w, const struct tree *tree,
           struct tree_rule *rules, size_t len)
 {
-    bool overwrite = w->method == HTTP_PUT, changed;
+    bool overwrite = http_method(w->r) == HTTP_PUT, changed;
     struct arena *scratch = arena_new(SCRATCH_BYTES);
     struct error e;
     enum status st = ST_OK;
@@ -302,7 +294,7 @@ static const struct field rules_fields[] = {
 };
 
 static void
-serve_rules(const struct work *w)
+serve_rules(const struct api_call *w)
 {
     unsigned seen;
     struct tree_rule *rules = NULL;
@@ -325,7 +317,7 @@ serve_rules(const struct work *w)
         http_reply_error(w->out, 400, "Missing tree rules", NULL);
     else if (is_write(w))
         put_rules(w, &tree, rules, len);
-    else if (w->method != HTTP_DELETE)
+    else if (http_method(w->r) != HTTP_DELETE)
         api_tree_reject_method(w->out);
     else if (delete_rules(w, &tree, &e) != ST_OK)
         api_reject(w->out, &e);

@@ -11,8 +11,7 @@
 #include "uid/meta/tree.h"
 
 /* Serves what comes behind "/api/tree/"; false when it does not know it. */
-bool api_tree_view(const struct api *a, struct slice what,
-                   const struct http_request *r, struct http_reply *out);
+bool api_tree_view(const struct api_call *w, struct slice what);
 
 void api_tree_reject_method(struct http_reply *out);
 

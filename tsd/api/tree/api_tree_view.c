@@ -13,31 +13,21 @@
 
 #define SCRATCH_BYTES ((size_t)64 << 20)
 
-struct work {
-    const struct api *a;
-    const struct http_request *r;
-    struct http_reply *out;
-    struct arena *arena;
-};
-
-static void serve_branch(const struct work *w);
-static void serve_test(const struct work *w);
-static void serve_collisions(const struct work *w, bool unmatched);
+static void serve_branch(const struct api_call *w);
+static void serve_test(const struct api_call *w);
+static void serve_collisions(const struct api_call *w, bool unmatched);
 
 bool
-api_tree_view(const struct api *a, struct slice what,
-              const struct http_request *r, struct http_reply *out)
+api_tree_view(const struct api_call *w, struct slice what)
 {
-    const struct work w = { a, r, out, http_arena(r) };
-
     if (slice_eq_str(what, "branch"))
-        serve_branch(&w);
+        serve_branch(w);
     else if (slice_eq_str(what, "test"))
-        serve_test(&w);
+        serve_test(w);
     else if (slice_eq_str(what, "collisions"))
-        serve_collisions(&w, false);
+        serve_collisions(w, false);
     else if (slice_eq_str(what, "notmatched"))
-        serve_collisions(&w, true);
+        serve_collisions(w, true);
     else
         return false;
     return true;
@@ -60,7 +50,7 @@ static const struct field branch_fields[] = {
 
 /* The id of the branch: from its parameter, or the tree's root. */
 static bool
-read_branch(const struct work *w, struct slice *id)
+read_branch(const struct api_call *w, struct slice *id)
 {
     uint8_t *bytes = arena_alloc(w->arena, 2);
     struct branch_request n = { 0 };
@@ -92,7 +82,7 @@ read_branch(const struct work *w, struct slice *id)
 }
 
 static void
-reject_branch(const struct work *w, struct slice id)
+reject_branch(const struct api_call *w, struct slice id)
 {
     struct buf text = BUF_INIT;
 
@@ -114,7 +104,7 @@ write_leaf_end(struct buf *b, struct slice tsuid, struct slice name)
 
 /* Leaves whose series lost a name meanwhile are left out. */
 static enum status
-write_leaves(const struct work *w, const struct tree_branch *branch,
+write_leaves(const struct api_call *w, const struct tree_branch *branch,
              struct error *e)
 {
     struct buf *b = http_reply_body(w->out);
@@ -146,7 +136,7 @@ write_leaves(const struct work *w, const struct tree_branch *branch,
 }
 
 static enum status
-write_branches(const struct work *w, int64_t tree,
+write_branches(const struct api_call *w, int64_t tree,
                const struct tree_branch *branch, struct error *e)
 {
     struct buf *b = http_reply_body(w->out);
@@ -167,7 +157,7 @@ write_branches(const struct work *w, int64_t tree,
 }
 
 static enum status
-write_branch(const struct work *w, int64_t tree,
+write_branch(const struct api_call *w, int64_t tree,
              const struct tree_branch *branch, struct error *e)
 {
     struct buf *b = http_reply_body(w->out);
@@ -183,7 +173,7 @@ write_branch(const struct work *w, int64_t tree,
 }
 
 static void
-serve_branch(const struct work *w)
+serve_branch(const struct api_call *w)
 {
     struct tree_branch branch;
     struct tree tree;
@@ -229,7 +219,7 @@ static const struct field tsuids_fields[] = {
 };
 
 static bool
-read_tsuids(const struct work *w, struct tsuids *t)
+read_tsuids(const struct api_call *w, struct tsuids *t)
 {
     unsigned seen;
 
@@ -243,8 +233,8 @@ read_tsuids(const struct work *w, struct tsuids *t)
 
 /* Its reply is made when it is false. */
 static bool
-read_tree_and_tsuids(const struct work *w, bool need_tsuids, struct tsuids *t,
-                     struct tree *tree)
+read_tree_and_tsuids(const struct api_call *w, bool need_tsuids,
+                     struct tsuids *t, struct tree *tree)
 {
     enum http_method method = http_method(w->r);
     struct error e;
@@ -271,7 +261,7 @@ read_tree_and_tsuids(const struct work *w, bool need_tsuids, struct tsuids *t,
  * below the same root, which it shows for each as it is at the end: with the
  * leaves of all, and the branches of the last. */
 struct testing {
-    const struct work *w;
+    const struct api_call *w;
     const struct tree *tree;
     struct tree_plan *plan;
     struct arena *scratch;  /* of one series; the last one's branches */
@@ -505,7 +495,7 @@ test_tree(struct testing *t, const struct tsuids *ids)
 }
 
 static void
-serve_test(const struct work *w)
+serve_test(const struct api_call *w)
 {
     struct testing t = { .w = w };
     struct tsuids ids;
@@ -527,7 +517,7 @@ serve_test(const struct work *w)
 /* -- collisions ------------------------------------------------------------ */
 
 static enum status
-read_asked(const struct work *w, const struct tsuids *ids,
+read_asked(const struct api_call *w, const struct tsuids *ids,
            struct tree_table *asked, struct error *e)
 {
     asked->arena = w->arena;
@@ -546,7 +536,7 @@ read_asked(const struct work *w, const struct tsuids *ids,
 /* OpenTSDB never notes what did not match: it looks for earlier notes before
  * it makes the first one.  So the list is empty, with it and with us. */
 static void
-serve_collisions(const struct work *w, bool unmatched)
+serve_collisions(const struct api_call *w, bool unmatched)
 {
     struct buf *b = http_reply_body(w->out);
     struct tree_collision *all = NULL;
