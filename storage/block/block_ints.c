@@ -59,7 +59,7 @@ drift_of(const int64_t *v, size_t len, const struct steps *s)
         (int64_t)((uint64_t)v[len - 1] - (uint64_t)v[0]) / (int64_t)(len - 1);
     uint64_t width = (uint64_t)s->max - (uint64_t)s->min;
 
-    return zigzag((uint64_t)mean) < width / 16 ? 0 : (uint64_t)mean;
+    return varint_zigzag(mean) < width / 16 ? 0 : (uint64_t)mean;
 }
 
 /* One pass of voting finds what can be the majority, a second one counts. */
@@ -76,7 +76,7 @@ look_at_steps(const int64_t *v, size_t len)
         votes += step == s.usual ? 1 : SIZE_MAX;
         s.min = (int64_t)step < s.min ? (int64_t)step : s.min;
         s.max = (int64_t)step > s.max ? (int64_t)step : s.max;
-        s.way += zigzag(step);
+        s.way += varint_zigzag((int64_t)step);
         s.top = v[i] > s.top ? v[i] : s.top;
     }
     for (size_t i = 1; i < len && votes > 0; i++)
@@ -130,7 +130,7 @@ transform(enum way way, const int64_t *v, size_t len, uint64_t reference,
     for (size_t i = 0; way == WAY_OFFSET && i < len; i++)
         u[i] = (uint64_t)v[i] - (uint64_t)min;
     for (size_t i = 1; way == WAY_STEPS && i < len; i++)
-        u[i - 1] = zigzag(step_at(v, i) - reference);
+        u[i - 1] = varint_zigzag((int64_t)(step_at(v, i) - reference));
     for (size_t i = 1; way == WAY_CLIMB && i < len; i++)
         u[i - 1] = step_at(v, i) - reference;
 }
@@ -144,7 +144,7 @@ try(const int64_t *v, size_t len, int64_t min, enum way way, uint64_t reference,
     transform(way, v, len, reference, min, scratch);
     plan = block_numbers_plan(scratch, numbers_len(way, len));
     if (way != WAY_OFFSET)
-        plan.bits += varint_bits(zigzag(reference));
+        plan.bits += varint_bits(varint_zigzag((int64_t)reference));
     if (plan.bits < best->plan.bits)
         *best = (struct choice){ way, reference, plan, way };
     best->last = way;
@@ -209,7 +209,7 @@ sum_steps(uint64_t *v, size_t len, uint64_t reference, bool folded)
 
     if (folded) {
         for (size_t i = 1; i < len; i++)
-            v[i] = last += unzigzag(v[i]) + reference;
+            v[i] = last += (uint64_t)varint_unzigzag(v[i]) + reference;
     } else {
         for (size_t i = 1; i < len; i++)
             v[i] = last += v[i] + reference;

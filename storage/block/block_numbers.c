@@ -417,8 +417,9 @@ lengthen_steps(struct cursor *c, uint64_t *out, size_t len, unsigned last,
     for (size_t i = 0; i < len; i++) {
         uint64_t now = out[i];
 
-        if (now - before == unzigzag(last))
-            more += unzigzag(last + cursor_varint(c)) - unzigzag(last);
+        if (now - before == (uint64_t)varint_unzigzag(last))
+            more += (uint64_t)varint_unzigzag(last + cursor_varint(c)) -
+                    (uint64_t)varint_unzigzag(last);
         before = now;
         out[i] = now + more;
     }

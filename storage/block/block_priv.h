@@ -20,6 +20,7 @@
 
 #include "base/buf.h"
 #include "base/cursor.h"
+#include "base/varint.h"
 #include "storage/block/bits.h"
 #include "storage/block/block.h"
 
@@ -151,17 +152,5 @@ void block_decimal_values(union number *v, size_t len, unsigned scale);
 
 /* The scale that suits most doubles; false when too many have none. */
 bool block_decimal_scale(const struct points *p, unsigned *scale);
-
-static inline uint64_t
-zigzag(uint64_t v)
-{
-    return v << 1 ^ (0 - (v >> 63));
-}
-
-static inline uint64_t
-unzigzag(uint64_t u)
-{
-    return u >> 1 ^ (0 - (u & 1));
-}
 
 #endif

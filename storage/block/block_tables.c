@@ -76,7 +76,7 @@ make_states(unsigned table)
                 .bits = (uint8_t)bits,
                 .symbol = (uint8_t)(s | (s == last ? CODED_FAR : 0)),
                 .mask = (uint8_t)((1u << bits) - 1),
-                .step = (int8_t)unzigzag(s),
+                .step = (int8_t)varint_unzigzag(s),
                 .next = (uint8_t)((m << bits) - CODED_STATES),
             };
             t->order[at++] = (uint16_t)(CODED_STATES + i);

@@ -131,7 +131,7 @@ static void
 walk(const uint64_t *u, size_t len, uint64_t start, uint64_t *out)
 {
     for (size_t i = 0; i < len; i++)
-        out[i] = start += unzigzag(u[i]);
+        out[i] = start += (uint64_t)varint_unzigzag(u[i]);
 }
 
 /* Numbers or steps, by this processor's instructions and by those that every
