@@ -37,16 +37,10 @@ field_split(struct slice list, struct arena *a, struct field_list *out)
     out->texts = arena_array(a, list.size + 1, sizeof *out->texts);
     if (out->texts == NULL)
         return false;
-    for (size_t at = 0; at < list.size || empty;) {
-        const uint8_t *comma =
-            empty ? NULL : memchr(list.data + at, ',', list.size - at);
-        size_t end = comma == NULL ? list.size : (size_t)(comma - list.data);
-
-        out->texts[out->len++] =
-            empty ? slice_str("") : slice_of(list.data + at, end - at);
-        at = end + 1;
-        empty = false;
-    }
+    if (empty)
+        out->texts[out->len++] = slice_str("");
+    while (list.size > 0)
+        out->texts[out->len++] = slice_cut(&list, ',');
     return true;
 }
 

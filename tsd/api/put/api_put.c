@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/text/java.h"
 #include "tsd/api/fields.h"
 #include "tsd/put/put_json.h"
 #include "tsd/api/put/put_reply.h"
@@ -209,15 +210,6 @@ read_header_tag(struct job *j)
     return ok;
 }
 
-static bool
-is_blank(struct slice s)
-{
-    for (size_t i = 0; i < s.size; i++)
-        if (s.data[i] > ' ')
-            return false;
-    return true;
-}
-
 /* Reads the body to its end, keeps the first chunk, and leaves 'rest' behind
  * it.  False after having answered. */
 static bool
@@ -227,13 +219,11 @@ read_body(struct job *j, struct slice body, struct put_json *rest)
     struct put_json r;
     struct error e;
 
-    if (is_blank(body)) {
+    if (java_trim(body).size == 0)
         return put_reply_reject(&j->result, "Missing request content", NULL);
-    }
-    if (!put_json_open(rest, body)) {
+    if (!put_json_open(rest, body))
         return put_reply_reject(
             &j->result, "The JSON must start as an object or an array", NULL);
-    }
     j->points_max =
         body.size / 32 + 1 < KEPT_MAX ? body.size / 32 + 1 : KEPT_MAX;
     j->points =
@@ -248,15 +238,11 @@ read_body(struct job *j, struct slice body, struct put_json *rest)
     r = *rest;
     while (put_json_next(&r, &point))
         j->result.total++;
-    if (put_json_status(&r, &e) != ST_OK) {
+    if (put_json_status(&r, &e) != ST_OK)
         return put_reply_reject(&j->result, "Unable to parse the given JSON",
                                 e.text);
-    }
-    if (j->result.total == 0) {
-        return put_reply_reject(&j->result, "No datapoints found in content",
-                                NULL);
-    }
-    return true;
+    return j->result.total > 0 ||
+           put_reply_reject(&j->result, "No datapoints found in content", NULL);
 }
 
 static void

@@ -84,17 +84,12 @@ static enum status
 read_tsuids(struct last *l, struct slice text, struct error *e)
 {
     do {
-        const uint8_t *comma =
-            text.size == 0 ? NULL : memchr(text.data, ',', text.size);
-        size_t size = comma == NULL ? text.size : (size_t)(comma - text.data);
+        struct slice one = slice_cut(&text, ',');
         struct asked *q = add_asked(l);
 
         if (q == NULL)
             return no_memory(e);
-        q->tsuid_text =
-            slice_of(text.data == NULL ? (const uint8_t *)"" : text.data, size);
-        size += comma != NULL;
-        text = slice_of(text.data + size, text.size - size);
+        q->tsuid_text = one.data == NULL ? slice_str("") : one;
     } while (text.size > 0);
     return ST_OK;
 }
