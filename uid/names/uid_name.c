@@ -1,17 +1,21 @@
-/* Which names are valid: OpenTSDB's rule, with a table of letters in place of
+/* Which names are valid: OpenTSDB's rule, with PCRE2's letters in place of
  * Java's. */
 #include "config.h"
 
 #include "uid/names/uid.h"
 
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+#include <pthread.h>
 #include <strings.h>
 
+#include "base/mem.h"
 #include "base/utf8.h"
 #include "uid/names/uid_priv.h"
 
-static const uint16_t letters[][2] = {
-#include "uid/names/letters.def"
-};
+/* A bit for each character of 16 bits: is it a letter? */
+static uint64_t letters[65536 / 64];
+static pthread_once_t letters_once = PTHREAD_ONCE_INIT;
 
 static const char *const kind_names[UID_KINDS_ALL] = { "metrics", "tagk",
                                                        "tagv", "rollups" };
@@ -37,22 +41,59 @@ uid_kind_parse(const char *name, enum uid_kind *out)
     return false;
 }
 
+static void *
+take_memory(size_t size, void *ctx)
+{
+    (void)ctx;
+    return mem_new(size);
+}
+
+static void
+give_memory(void *p, void *ctx)
+{
+    (void)ctx;
+    free(p);
+}
+
+/* Takes some milliseconds, once, when the first name beyond ASCII comes. */
+static void
+find_letters(void)
+{
+    pcre2_general_context *memory =
+        pcre2_general_context_create(take_memory, give_memory, NULL);
+    pcre2_compile_context *compiling = pcre2_compile_context_create(memory);
+    pcre2_match_data *match = pcre2_match_data_create(1, memory);
+    PCRE2_SIZE at;
+    int why;
+    pcre2_code *letter =
+        pcre2_compile((PCRE2_SPTR) "\\p{L}", PCRE2_ZERO_TERMINATED, PCRE2_UTF,
+                      &why, &at, compiling);
+
+    INSIST(letter != NULL);
+    for (uint32_t c = 0x80; c < 0x10000; c++) {
+        const uint8_t three[3] = { (uint8_t)(0xe0 | c >> 12),
+                                   (uint8_t)(0x80 | (c >> 6 & 0x3f)),
+                                   (uint8_t)(0x80 | (c & 0x3f)) };
+        const uint8_t two[2] = { (uint8_t)(0xc0 | c >> 6), three[2] };
+
+        if (pcre2_match(letter, c < 0x800 ? two : three, c < 0x800 ? 2 : 3, 0,
+                        0, match, NULL) > 0)
+            letters[c / 64] |= UINT64_C(1) << c % 64;
+    }
+    pcre2_code_free(letter);
+    pcre2_match_data_free(match);
+    pcre2_compile_context_free(compiling);
+    pcre2_general_context_free(memory);
+}
+
+/* Java looks at halves of what lies beyond 16 bits, which are no letters. */
 static bool
 is_letter(uint32_t c)
 {
-    size_t lo = 0, hi = sizeof letters / sizeof letters[0];
-
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-
-        if (c > letters[mid][1])
-            lo = mid + 1;
-        else if (c < letters[mid][0])
-            hi = mid;
-        else
-            return true;
-    }
-    return false;
+    if (c < 0x80 || c > UINT16_MAX)
+        return false;
+    (void)pthread_once(&letters_once, find_letters);
+    return (letters[c / 64] >> c % 64 & 1) != 0;
 }
 
 static bool
@@ -95,7 +136,7 @@ uid_validate_name(const struct uid_table *u, const char *what,
         struct slice at = rest;
         uint32_t c = utf8_take(&rest);
 
-        if (is_plain(c) || (c >= 0x80 && is_letter(c)) || is_special(u, c))
+        if (is_plain(c) || is_letter(c) || is_special(u, c))
             continue;
         at.size -= rest.size;
         if (c == UTF8_BAD)
