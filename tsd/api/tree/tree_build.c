@@ -327,26 +327,17 @@ static bool
 find_tag(struct work *w, bool by_value, size_t *out)
 {
     const struct tree_series *s = w->series;
+    struct slice field = w->rule->field;
+    size_t i = 0;
 
-    for (size_t i = 0; i < s->tags_len; i++) {
-        if (slice_eq(by_value ? s->tags[i].value : s->tags[i].key,
-                     w->rule->field)) {
-            *out = i;
-            return true;
-        }
-    }
-    say(w, "No match on %s [%.*s] for rule: " RULE_FORMAT,
-        by_value ? "tagv" : "tagk", SLICE_ARG(w->rule->field),
-        RULE_ARGS(w->rule));
-    return false;
-}
-
-static void
-say_tag_matched(struct work *w, bool by_value)
-{
-    say(w, "Matched %s [%.*s] for rule: " RULE_FORMAT,
-        by_value ? "tagv" : "tagk", SLICE_ARG(w->rule->field),
-        RULE_ARGS(w->rule));
+    while (i < s->tags_len &&
+           !slice_eq(by_value ? s->tags[i].value : s->tags[i].key, field))
+        i++;
+    say(w, "%s %s [%.*s] for rule: " RULE_FORMAT,
+        i < s->tags_len ? "Matched" : "No match on", by_value ? "tagv" : "tagk",
+        SLICE_ARG(field), RULE_ARGS(w->rule));
+    *out = i;
+    return i < s->tags_len;
 }
 
 static void
@@ -381,7 +372,6 @@ apply_rule(struct work *w)
     }
     if (!find_tag(w, by_value, &i))
         return;
-    say_tag_matched(w, by_value);
     if (w->rule->type == TREE_RULE_TAGK)
         name_by_value(w, w->series->tags[i].value);
     else

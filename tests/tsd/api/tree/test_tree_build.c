@@ -177,7 +177,9 @@ START_TEST(tells_what_it_does)
     struct tree_path path;
     struct rules rules;
 
-    read_rules("0 0 METRIC - - - 0 . -; 1 0 TAGK host - - 0 - -", true, &rules);
+    read_rules("0 0 METRIC - - - 0 . -; 1 0 TAGK no - - 0 - -; "
+               "1 1 TAGV_CUSTOM no owner - 0 - -; 1 2 TAGK host - - 0 - -",
+               true, &rules);
     ck_assert_int_eq(tree_plan_new(&rules.tree, &plan, NULL), ST_OK);
     ck_assert_int_eq(tree_build(plan, &s, arena, &messages, &path, NULL),
                      ST_OK);
@@ -187,7 +189,11 @@ START_TEST(tells_what_it_does)
         "\"Separator did not match, created an empty list on rule: "
         "[1:0:0:METRIC]\","
         "\"Processing rule: [1:1:0:TAGK]\","
-        "\"Matched tagk [host] for rule: [1:1:0:TAGK]\","
+        "\"No match on tagk [no] for rule: [1:1:0:TAGK]\","
+        "\"Processing rule: [1:1:1:TAGV_CUSTOM]\","
+        "\"No match on tagv [no] for rule: [1:1:1:TAGV_CUSTOM]\","
+        "\"Processing rule: [1:1:2:TAGK]\","
+        "\"Matched tagk [host] for rule: [1:1:2:TAGK]\","
         "\"Depth [3] Parent branch was empty, rolling back\","
         "\"Depth [2] Adding leaf [name: web01 tsuid: 0A] to parent branch "
         "[ID: [0001] Name: [ROOT]]\","
