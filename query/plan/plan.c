@@ -101,7 +101,7 @@ make_masks(const struct planner *p, enum table table)
     for (size_t i = 0; i < p->tagk_sets_len; i++) {
         struct mask *m = mask_new();
 
-        mask_add_fixed(m, KEY_TABLE(table));
+        mask_add_fixed(m, KEY_TABLE((uint8_t)table));
         if (table == TABLE_ROWS)
             mask_add_any(m, layout->salt_width);
         mask_add_steps(m, p->p->metric, p->p->metric, 1, layout->metric_width);

@@ -146,7 +146,8 @@ store_check_disk(struct store *s)
         return;
     }
     if (status != ST_OK && recover_wal(s, &e) != ST_OK) {
-        (void)error_wrap(&e, ST_IO, "the WAL cannot be begun anew");
+        (void)error_wrap(&e, ST_IO,
+                         "the WAL in %s/journal cannot be begun anew", s->dir);
         reject(s, &e);
         return;
     }

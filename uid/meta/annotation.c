@@ -237,7 +237,7 @@ annotation_put(struct annotations *a, struct annotation *n, unsigned fields,
     c = change_begin(a->store, &a->lock);
     st = batch_note(a, c.batch, n, given, overwrite, arena, e);
     atomic_store(&a->any, true);
-    st = change_end(&c, st, e);
+    st = change_end(&c, &a->lock, st, e);
     *changed = st == ST_OK;
     return st;
 }
@@ -258,7 +258,7 @@ annotation_delete(struct annotations *a, struct slice tsuid, int64_t start,
     kv_batch_delete(
         c.batch,
         slice_of(key, annotation_key(tsuid, annotation_ms(start), key)));
-    return change_end(&c, ST_OK, e);
+    return change_end(&c, &a->lock, ST_OK, e);
 }
 
 /* -- many ------------------------------------------------------------------ */
@@ -354,7 +354,7 @@ annotation_delete_range(struct annotations *a, struct slice tsuid,
 
         st = batch_range(a, c.batch, first, slice_of(last, size), e);
         n = kv_batch_len(c.batch);
-        st = change_end(&c, st, e);
+        st = change_end(&c, &a->lock, st, e);
         *deleted += st == ST_OK ? n : 0;
     }
     return st;

@@ -247,7 +247,7 @@ meta_put(struct metas *m, struct meta_of of, struct meta *n, unsigned fields,
         return st;
     c = change_begin(m->store, &m->lock);
     st = batch_merged(m, c.batch, of, n, fields, overwrite, arena, e);
-    return change_end(&c, st, e);
+    return change_end(&c, &m->lock, st, e);
 }
 
 enum status
@@ -263,7 +263,7 @@ meta_create(struct metas *m, struct meta_of of, const struct meta *n,
         return st;
     c = change_begin(m->store, &m->lock);
     st = batch_meta(c.batch, of, n, e);
-    return change_end(&c, st, e);
+    return change_end(&c, &m->lock, st, e);
 }
 
 /* -- delete ---------------------------------------------------------------- */
@@ -288,7 +288,7 @@ meta_delete(struct metas *m, struct meta_of of, struct error *e)
     if (st == ST_OK)
         kv_batch_put(c.batch, make_key(of, key), slice_of(grave, 1));
     arena_free(&arena);
-    return change_end(&c, st == ST_NOT_FOUND ? ST_OK : st, e);
+    return change_end(&c, &m->lock, st == ST_NOT_FOUND ? ST_OK : st, e);
 }
 
 /* -- each ------------------------------------------------------------------ */

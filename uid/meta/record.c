@@ -261,14 +261,14 @@ record_put(struct kv_batch *b, struct slice key, const struct record_format *f,
 }
 
 struct change
-change_begin(struct store *s, struct lock *lock) NO_TS_CHECK
+change_begin(struct store *s, struct lock *lock)
 {
     lock_take(lock);
-    return (struct change){ s, lock, kv_batch_new() };
+    return (struct change){ s, kv_batch_new() };
 }
 
 enum status
-change_end(struct change *c, enum status st, struct error *e) NO_TS_CHECK
+change_end(struct change *c, struct lock *lock, enum status st, struct error *e)
 {
     bool any = st == ST_OK && kv_batch_len(c->batch) > 0;
     uint64_t lsn = 0;
@@ -276,7 +276,7 @@ change_end(struct change *c, enum status st, struct error *e) NO_TS_CHECK
     if (any)
         st = store_write(c->store, c->batch, &lsn, e);
     crash_point("record-written");
-    lock_drop(c->lock);
+    lock_drop(lock);
     kv_batch_free(&c->batch);
     return any && st == ST_OK ? store_commit(c->store, lsn, false, e) : st;
 }

@@ -92,13 +92,13 @@ MUST_CHECK enum status record_put(struct kv_batch *b, struct slice key,
  * then waited for. */
 struct change {
     struct store *store;
-    struct lock *lock;
     struct kv_batch *batch;
 };
 
 struct change change_begin(struct store *s, struct lock *lock) ACQUIRE(lock);
 /* Writes the batch, if 'st' is ST_OK and there is something in it. */
-MUST_CHECK enum status change_end(struct change *c, enum status st,
-                                  struct error *e);
+MUST_CHECK enum status change_end(struct change *c, struct lock *lock,
+                                  enum status st, struct error *e)
+    RELEASE(lock);
 
 #endif

@@ -337,7 +337,7 @@ tree_create(struct trees *t, struct tree *tree, struct error *e)
     enum status st = batch_new_tree(t, c.batch, tree, arena, e);
 
     arena_free(&arena);
-    return change_end(&c, st, e);
+    return change_end(&c, &t->lock, st, e);
 }
 
 enum status
@@ -354,7 +354,7 @@ tree_put(struct trees *t, const struct tree *tree, unsigned fields,
         old.emptied = false;
         st = batch_tree(c.batch, &old, e);
     }
-    st = change_end(&c, st, e);
+    st = change_end(&c, &t->lock, st, e);
     *changed = st == ST_OK && fields != 0;
     return st;
 }
@@ -375,7 +375,7 @@ tree_delete(struct trees *t, int64_t id, bool definition, struct arena *arena,
         old.emptied = true;
         st = batch_tree(c.batch, &old, e);
     }
-    return change_end(&c, st, e);
+    return change_end(&c, &t->lock, st, e);
 }
 
 /* -- rules ----------------------------------------------------------------- */
@@ -466,7 +466,7 @@ tree_rule_put(struct trees *t, struct tree_rule *rule, bool overwrite,
         return error_set(e, ST_INVALID, "Invalid rule order");
     c = change_begin(t->store, &t->lock);
     st = batch_rule(t, c.batch, rule, overwrite, arena, changed, e);
-    st = change_end(&c, st, e);
+    st = change_end(&c, &t->lock, st, e);
     *changed = *changed && st == ST_OK;
     return st;
 }
@@ -484,7 +484,7 @@ tree_rule_delete(struct trees *t, int64_t tree, int64_t level, int64_t order,
     c = change_begin(t->store, &t->lock);
     if (level >= 0 && level <= INT32_MAX && order >= 0 && order <= INT32_MAX)
         kv_batch_delete(c.batch, tree_rule_key(tree, level, order, key));
-    return change_end(&c, ST_OK, e);
+    return change_end(&c, &t->lock, ST_OK, e);
 }
 
 enum status
@@ -498,5 +498,5 @@ tree_rules_delete(struct trees *t, int64_t tree, struct error *e)
     if (st == ST_OK)
         batch_delete_rules(c.batch, &old);
     arena_free(&arena);
-    return change_end(&c, st, e);
+    return change_end(&c, &t->lock, st, e);
 }
