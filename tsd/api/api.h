@@ -84,9 +84,9 @@ http_serve api_uid;
 http_serve api_uidmeta;
 http_serve api_version;
 
-/* What /api/search does besides look up; false: there is no such type. */
-bool api_find(const struct api *a, const struct http_request *r,
-              struct slice type, struct http_reply *out);
+/* /api/search/lookup. */
+void api_lookup(const struct api *a, const struct http_request *r,
+                struct http_reply *out);
 
 /* -- what several of them do ----------------------------------------------- */
 

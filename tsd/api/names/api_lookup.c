@@ -1,393 +1,422 @@
-/*
- * /api/search/tsmeta, tsmeta_summary, tsuids, uidmeta and annotation: what has
- * these words in its names or its metadata.
- *
- * OpenTSDB hands these to a plug-in.  Here the tables are read from end to end
- * for each search: a million series take seconds, but there is no index that
- * could be behind, and none that costs while points come in.
- */
+/* /api/search/lookup: the series that have a metric, tags, or both.  The other
+ * searches are in tsd/api/names/api_search.c. */
 #include "config.h"
 
 #include "tsd/api/api.h"
 
-#include "base/text/number.h"
-#include "tsd/api/annotation_json.h"
-#include "tsd/api/meta_json.h"
-#include "tsd/api/names/search_terms.h"
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "tsd/api/fields.h"
 #include "tsd/api/series_json.h"
 #include "web/json/json.h"
 
 #define LIMIT_DEFAULT 25
-#define LOOKS_BETWEEN 1024
+#define ANY           UINT64_C(0) /* no id is 0 */
 
-enum find_what { TSMETA, TSMETA_SUMMARY, TSUIDS, UIDMETA, ANNOTATION };
-
-static const struct {
-    const char *path, *type;
-} whats[] = {
-    { "tsmeta", "TSMETA" },         { "tsmeta_summary", "TSMETA_SUMMARY" },
-    { "tsuids", "TSUIDS" },         { "uidmeta", "UIDMETA" },
-    { "annotation", "ANNOTATION" },
+/* A tag asked for; a NULL text (null, or nothing beside the '=') and "*" stand
+ * for anything. */
+struct pair {
+    struct slice key, value;
+    uint64_t key_id, value_id;
 };
-#define WHATS_LEN (sizeof whats / sizeof whats[0])
 
-struct find {
+struct lookup {
     const struct api *a;
     const struct http_request *r;
-    enum find_what what;
-    struct slice query;
-    struct search_terms terms;
-    int64_t limit, start; /* limit 0 and less: all */
-    struct buf *b;
-    struct arena *scratch; /* of one candidate */
-    struct buf name;       /* of one id */
-    enum uid_kind kind;    /* whose names are walked */
+    struct arena *arena;
+    bool has_metric, has_tags;  /* else null in JSON */
+    struct slice metric, query; /* the query is only shown */
+    uint64_t metric_id;
+    struct pair *pairs;
+    size_t pairs_len;
+    int64_t limit, start_index;
+    bool use_meta; /* without effect: metadata is never needed */
+    /* results */
+    struct tsuid_list found;
     uint64_t seen;
-    int64_t total, written;
-    enum status st; /* a visit's failure, which ends the walk */
-    struct error *e;
 };
 
-static bool read_request(struct find *f, struct http_reply *out);
-static enum status find_series(struct find *f);
-static enum status find_names(struct find *f);
-static enum status find_notes(struct find *f);
+static bool read_params(struct lookup *l, struct http_reply *out);
+static bool read_body(struct lookup *l, struct http_reply *out);
+static enum status resolve(struct lookup *l, struct error *e);
+static enum status walk(struct lookup *l, struct error *e);
+static enum status write_answer(struct lookup *l, int64_t started_us,
+                                struct buf *b, struct error *e);
 
-static void
-find_answer(struct find *f, struct http_reply *out)
+void
+api_lookup(const struct api *a, const struct http_request *r,
+           struct http_reply *out)
 {
-    int64_t started_us = clock_monotonic_us();
+    struct lookup l = {
+        .a = a, .r = r, .arena = http_arena(r), .found.arena = http_arena(r)
+    };
+    int64_t started = clock_monotonic_us();
+    struct error e;
+    enum status st;
 
-    buf_printf(f->b, "{\"type\":\"%s\"", whats[f->what].type);
-    json_put_text(f->b, "query", f->query);
-    buf_printf(f->b, ",\"metric\":\"*\",\"limit\":%lld,\"results\":[",
-               (long long)f->limit);
-    f->st = f->what == UIDMETA      ? find_names(f)
-            : f->what == ANNOTATION ? find_notes(f)
-                                    : find_series(f);
-    if (f->st == ST_OK && f->b->failed)
-        f->st = error_set(f->e, ST_LIMIT, "the answer is too large");
-    if (f->st != ST_OK) {
-        http_reply_failure(out, f->e);
+    l.limit = LIMIT_DEFAULT;
+    if (!(http_body(r).size > 0 ? read_body(&l, out) : read_params(&l, out)))
+        return;
+    if (!l.has_metric && l.pairs_len == 0) {
+        http_reply_error(
+            out, 400,
+            "Missing metric and tags. Please supply at least one value.", NULL);
         return;
     }
-    buf_printf(f->b,
-               "],\"time\":%lld,\"startIndex\":%lld,\"totalResults\":%lld}",
-               (long long)((clock_monotonic_us() - started_us) / 1000),
-               (long long)f->start, (long long)f->total);
-}
-
-bool
-api_find(const struct api *a, const struct http_request *r, struct slice type,
-         struct http_reply *out)
-{
-    struct error e;
-    struct find f = { .a = a,
-                      .r = r,
-                      .limit = LIMIT_DEFAULT,
-                      .b = http_reply_body(out),
-                      .e = &e };
-    size_t i = 0;
-
-    while (i < WHATS_LEN && !slice_eq_str(type, whats[i].path))
-        i++;
-    if (i == WHATS_LEN)
-        return false;
-    f.what = (enum find_what)i;
-    if (!read_request(&f, out))
-        return true;
-    if (!settings_bool(a->settings, "tsd.search.enable")) {
-        http_reply_error(out, 400, "Searching is not enabled",
-                         "Searching has not been enabled on this TSD");
-        return true;
+    st = resolve(&l, &e);
+    if (st == ST_NOT_FOUND) {
+        http_reply_error(out, 404, "Unable to resolve one or more UIDs",
+                         e.text);
+        return;
     }
-    if (search_parse(f.query, &f.terms, &e) != ST_OK) {
+    if (st == ST_OK)
+        st = walk(&l, &e);
+    if (st == ST_OK && l.found.no_memory)
+        st = error_set(&e, ST_LIMIT, "too many series: give a smaller limit");
+    if (st == ST_OK)
+        st = write_answer(&l, started, http_reply_body(out), &e);
+    if (st != ST_OK)
         http_reply_failure(out, &e);
-        return true;
-    }
-    f.scratch = arena_new(0);
-    find_answer(&f, out);
-    arena_free(&f.scratch);
-    buf_fini(&f.name);
-    return true;
 }
 
 /* -- the request ----------------------------------------------------------- */
 
-static const struct field find_fields[] = {
-#define AT(member) offsetof(struct find, member)
-    { "query", "query", FIELD_TEXT, AT(query), FIELD_NEEDED, 0, NULL },
-    { "limit", "limit", FIELD_INT, AT(limit), 0, 0,
+/* "k=v", "k=" or "=v". */
+static bool
+read_tag(struct slice tag, struct pair *out, struct error *e)
+{
+    const uint8_t *eq = tag.size == 0 ? NULL : memchr(tag.data, '=', tag.size);
+    size_t at = eq == NULL ? 0 : (size_t)(eq - tag.data);
+
+    *out = (struct pair){ 0 };
+    if (tag.size < 2) {
+        (void)error_set(e, ST_INVALID,
+                        "When parsing tag '%.*s': Missing tag pair",
+                        SLICE_ARG(tag));
+        return false;
+    }
+    if (eq == NULL || (at > 0 && at + 1 < tag.size &&
+                       memchr(eq + 1, '=', tag.size - at - 1) != NULL)) {
+        (void)error_set(e, ST_INVALID,
+                        "When parsing tag '%.*s': invalid tag: %.*s",
+                        SLICE_ARG(tag), SLICE_ARG(tag));
+        return false;
+    }
+    if (at > 0)
+        out->key = slice_of(tag.data, at);
+    if (at + 1 < tag.size)
+        out->value = slice_of(eq + 1, tag.size - at - 1);
+    return true;
+}
+
+/* "metric", "metric{k=v,...}" or "{k=v,...}". */
+static bool
+read_text(struct lookup *l, struct slice text, struct error *e)
+{
+    const uint8_t *curly = memchr(text.data, '{', text.size);
+    size_t at = curly == NULL ? text.size : (size_t)(curly - text.data);
+    struct slice tags;
+
+    l->has_tags = true;
+    l->has_metric = at > 0;
+    l->metric = slice_of(text.data, at);
+    if (curly == NULL)
+        return true;
+    if (text.data[text.size - 1] != '}') {
+        (void)error_set(e, ST_INVALID, "Missing '}' at the end of: %.*s",
+                        SLICE_ARG(text));
+        return false;
+    }
+    tags = slice_of(curly + 1, text.size - at - 2);
+    if (tags.size == 0) {
+        if (at == 0)
+            (void)error_set(e, ST_INVALID, "Missing metric and tags: %.*s",
+                            SLICE_ARG(text));
+        return at > 0;
+    }
+    l->pairs = arena_array(l->arena, tags.size + 1, sizeof *l->pairs);
+    if (l->pairs == NULL) {
+        (void)error_set(e, ST_LIMIT, "too many tags");
+        return false;
+    }
+    for (size_t from = 0; from <= tags.size;) {
+        const uint8_t *comma = memchr(tags.data + from, ',', tags.size - from);
+        size_t end = comma == NULL ? tags.size : (size_t)(comma - tags.data);
+
+        if (!read_tag(slice_of(tags.data + from, end - from),
+                      &l->pairs[l->pairs_len++], e))
+            return false;
+        from = end + 1;
+    }
+    return true;
+}
+
+#define AT(member) offsetof(struct lookup, member)
+
+static const struct field param_fields[] = {
+    { "m", NULL, FIELD_TEXT, AT(query), FIELD_NEEDED, 0, NULL },
+    { "limit", NULL, FIELD_INT, AT(limit), 0, 0,
       "Unable to convert 'limit' to a valid number" },
-    { "start_index", "startIndex", FIELD_INT, AT(start), 0, 0,
-      "Unable to convert 'start_index' to a valid number" },
-#undef AT
+};
+
+static const struct field body_fields[] = {
+    { NULL, "metric", FIELD_TEXT, AT(metric), 0, 0, NULL },
+    { NULL, "limit", FIELD_INT, AT(limit), FIELD_NULL_IS_0, 0, NULL },
+    { NULL, "startIndex", FIELD_INT, AT(start_index), FIELD_NULL_IS_0, 0,
+      NULL },
+    { NULL, "query", FIELD_TEXT, AT(query), 0, 0, NULL },
+    { NULL, "useMeta", FIELD_BOOL, AT(use_meta), 0, 0, NULL },
+};
+
+static const struct field pair_fields[] = {
+    { NULL, "key", FIELD_TEXT, offsetof(struct pair, key), 0, 0, NULL },
+    { NULL, "value", FIELD_TEXT, offsetof(struct pair, value), 0, 0, NULL },
 };
 
 static bool
-read_request(struct find *f, struct http_reply *out)
+read_params(struct lookup *l, struct http_reply *out)
+{
+    struct slice text;
+    unsigned seen;
+    struct error e;
+
+    if (!fields_read_params(l->r, FIELDS(param_fields), l, &seen, out))
+        return false;
+    text = l->query;
+    l->query = slice_of(NULL, 0);
+    if (read_text(l, text, &e))
+        return true;
+    http_reply_error(out, 400, "Unable to parse query", e.text);
+    return false;
+}
+
+static enum status
+read_tags(struct lookup *l, const struct json_t *tags, struct error *e)
 {
     unsigned seen;
+    enum status st = ST_OK;
 
-    f->query = slice_str("");
-    return fields_read(f->r, FIELDS(find_fields), f, &seen, out);
-}
+    if (tags == NULL || json_is_null(tags))
+        return ST_OK;
+    if (!json_is_array(tags))
+        return error_set(e, ST_INVALID,
+                         "'tags' must be an array of "
+                         "{\"key\":..,\"value\":..}");
+    l->has_tags = true;
+    l->pairs =
+        arena_array(l->arena, json_array_size(tags) + 1, sizeof *l->pairs);
+    if (l->pairs == NULL)
+        return error_set(e, ST_LIMIT, "too many tags");
+    for (size_t i = 0; i < json_array_size(tags) && st == ST_OK; i++) {
+        struct pair *p = &l->pairs[l->pairs_len++];
+        const json_t *tag = json_array_get(tags, i);
 
-/* -- what all walks share -------------------------------------------------- */
-
-/* Begins with a candidate; false: stop. */
-static bool
-find_begin(struct find *f)
-{
-    if (++f->seen % LOOKS_BETWEEN == 0 && http_is_cancelled(f->r)) {
-        f->st = error_set(f->e, ST_BUSY, "the client hung up");
-        return false;
+        *p = (struct pair){ 0 };
+        st = fields_read_json(tag, FIELDS(pair_fields), l->arena, p, &seen, e);
+        if (st == ST_OK)
+            st = fields_only(tag, FIELDS(pair_fields), e);
     }
-    arena_reset(f->scratch);
-    search_begin(&f->terms);
-    return true;
-}
-
-/* The candidate has shown its fields: is it to be written? */
-static bool
-find_is_wanted(struct find *f)
-{
-    if (!search_is_hit(&f->terms))
-        return false;
-    if (f->total++ < f->start || (f->limit > 0 && f->written >= f->limit))
-        return false;
-    f->written++;
-    json_next(f->b);
-    return true;
-}
-
-static bool
-may_go_on(const struct find *f)
-{
-    return f->st == ST_OK && !f->b->failed;
-}
-
-static void
-find_show(struct find *f, const char *name, struct slice value)
-{
-    search_field(&f->terms, slice_str(name), value);
-}
-
-static void
-show_number(struct find *f, const char *name, int64_t v)
-{
-    char text[NUMBER_TEXT_MAX];
-
-    find_show(f, name, slice_of(text, number_format_i64(v, text)));
-}
-
-static void
-show_id(struct find *f, const char *name, struct slice id)
-{
-    struct buf hex = BUF_INIT;
-
-    api_put_hex(&hex, id);
-    find_show(f, name, buf_slice(&hex));
-    buf_fini(&hex);
-}
-
-static void
-show_pairs(struct find *f, const struct text_pairs *p)
-{
-    struct buf name = BUF_INIT;
-
-    for (size_t i = 0; i < p->len; i++) {
-        buf_clear(&name);
-        buf_put_str(&name, "custom.");
-        buf_put_slice(&name, p->pairs[i].key);
-        search_field(&f->terms, buf_slice(&name), p->pairs[i].value);
-    }
-    buf_fini(&name);
-}
-
-static void
-show_meta(struct find *f, const struct meta *m)
-{
-    find_show(f, "displayName", m->display_name);
-    find_show(f, "description", m->description);
-    find_show(f, "notes", m->notes);
-    find_show(f, "units", m->units);
-    find_show(f, "dataType", m->data_type);
-    show_number(f, "created", m->created);
-    show_number(f, "retention", m->retention);
-    show_pairs(f, &m->custom);
-}
-
-/* Reads the name of an id into f->name. */
-static bool
-read_name(struct find *f, enum uid_kind kind, struct slice id)
-{
-    buf_clear(&f->name);
-    f->st = uid_name(f->a->uids, kind, key_get_uint(id.data, (unsigned)id.size),
-                     &f->name, f->e);
-    return f->st == ST_OK;
-}
-
-/* -- series ---------------------------------------------------------------- */
-
-/* Shows the names; a tag is a field of its own, too. */
-static bool
-show_names(struct find *f, struct slice tsuid)
-{
-    const struct key_layout *layout = store_layout(f->a->store);
-
-    if (!read_name(f, UID_METRIC, tsuid_metric(layout, tsuid)))
-        return false;
-    find_show(f, "metric.name", buf_slice(&f->name));
-    for (size_t i = 0; i < tsuid_tags(layout, tsuid); i++) {
-        struct slice key;
-
-        if (!read_name(f, UID_TAGK, tsuid_tagk(layout, tsuid, i)))
-            return false;
-        find_show(f, "tags.name", buf_slice(&f->name));
-        key = slice_of(arena_strdup(f->scratch, buf_slice(&f->name)),
-                       f->name.size);
-        if (!read_name(f, UID_TAGV, tsuid_tagv(layout, tsuid, i)))
-            return false;
-        find_show(f, "tags.name", buf_slice(&f->name));
-        search_field(&f->terms, key, buf_slice(&f->name));
-    }
-    return true;
-}
-
-static void
-write_series(struct find *f, struct slice tsuid, const struct meta *meta)
-{
-    struct series_points points;
-
-    if (f->what == TSMETA_SUMMARY) {
-        f->st = series_put(f->a, f->b, tsuid, f->e);
-    } else if (f->what == TSUIDS) {
-        buf_put_u8(f->b, '"');
-        api_put_hex(f->b, tsuid);
-        buf_put_u8(f->b, '"');
-    } else {
-        f->st =
-            series_points(f->a->store, &tsuid, 1, &points, NULL, NULL, f->e);
-        if (f->st == ST_OK)
-            f->st = meta_write_series(f->a, f->b, tsuid, meta, &points,
-                                      f->scratch, f->e);
-    }
-}
-
-static bool
-see_series(void *ctx, struct slice tsuid)
-{
-    struct find *f = ctx;
-    struct meta meta;
-
-    if (!find_begin(f))
-        return false;
-    f->st = meta_get(f->a->metas, (struct meta_of){ META_SERIES, tsuid },
-                     f->scratch, &meta, f->e);
-    if (f->st == ST_OK && show_names(f, tsuid)) {
-        show_id(f, "tsuid", tsuid);
-        show_meta(f, &meta);
-        if (find_is_wanted(f))
-            write_series(f, tsuid, &meta);
-    }
-    /* Deleted, or one of its names was. */
-    if (f->st == ST_NOT_FOUND)
-        f->st = ST_OK;
-    return may_go_on(f);
-}
-
-/* Series that have metadata and no points. */
-static bool
-see_record(void *ctx, struct slice tsuid)
-{
-    struct find *f = ctx;
-    bool exists;
-
-    f->st = series_exists(f->a->series, tsuid, &exists, f->e);
-    return f->st == ST_OK && (exists || see_series(f, tsuid));
+    return st;
 }
 
 static enum status
-find_series(struct find *f)
+read_members(struct lookup *l, const struct json_t *body, struct error *e)
 {
-    enum status st = series_each(f->a->series, 0, NULL, see_series, f, f->e);
+    unsigned seen;
+    enum status st;
 
-    if (st == ST_OK && f->st == ST_OK)
-        st = meta_each_series(f->a->metas, slice_str(""), see_record, f, f->e);
-    return st == ST_OK ? f->st : st;
+    l->has_metric = !json_is_null(json_object_get(body, "metric"));
+    l->metric = slice_str("*");
+    st = fields_read_json(body, FIELDS(body_fields), l->arena, l, &seen, e);
+    return st == ST_OK ? read_tags(l, json_object_get(body, "tags"), e) : st;
 }
 
-/* -- names ----------------------------------------------------------------- */
+static bool
+read_body(struct lookup *l, struct http_reply *out)
+{
+    struct json_t *body = api_parse_body(l->r, out);
+    struct error e;
+    enum status st;
+
+    if (body == NULL)
+        return false;
+    st = read_members(l, body, &e);
+    json_decref(body);
+    if (st != ST_OK)
+        api_reject_json(out, &e);
+    return st == ST_OK;
+}
+
+/* -- names to ids ---------------------------------------------------------- */
 
 static bool
-see_name(void *ctx, struct slice name, uint64_t id)
+is_any(struct slice s)
 {
-    struct find *f = ctx;
-    unsigned width = uid_width(f->a->uids, f->kind);
-    uint8_t bytes[8];
-    struct slice uid = slice_of(bytes, width);
-    struct meta meta;
-
-    key_put_uint(bytes, id, width);
-    if (!find_begin(f))
-        return false;
-    f->st =
-        meta_get(f->a->metas, (struct meta_of){ (enum meta_kind)f->kind, uid },
-                 f->scratch, &meta, f->e);
-    if (f->st == ST_OK) {
-        find_show(f, "name", name);
-        find_show(f, "type", slice_str(uid_kind_name(f->kind)));
-        if (f->kind == UID_METRIC)
-            find_show(f, "type", slice_str("metric"));
-        show_id(f, "uid", uid);
-        show_meta(f, &meta);
-        if (find_is_wanted(f))
-            f->st = meta_write_uid(f->a, f->b, f->kind, uid, f->scratch, f->e);
-    }
-    if (f->st == ST_NOT_FOUND) /* deleted meanwhile */
-        f->st = ST_OK;
-    return may_go_on(f);
+    return s.data == NULL || slice_eq_str(s, "*");
 }
 
 static enum status
-find_names(struct find *f)
+resolve(struct lookup *l, struct error *e)
 {
     enum status st = ST_OK;
 
-    for (int kind = 0; kind < UID_KINDS && st == ST_OK && f->st == ST_OK;
-         kind++) {
-        f->kind = (enum uid_kind)kind;
-        st = uid_suggest(f->a->uids, f->kind, slice_str(""), 0, see_name, f,
-                         f->e);
+    if (l->has_metric && l->metric.size > 0 && !is_any(l->metric))
+        st = uid_find(l->a->uids, UID_METRIC, l->metric, &l->metric_id, e);
+    for (size_t i = 0; i < l->pairs_len && st == ST_OK; i++) {
+        struct pair *p = &l->pairs[i];
+
+        if (is_any(p->key) && is_any(p->value))
+            return error_set(e, ST_INVALID,
+                             "A tag needs a key or a value other than *");
+        if (!is_any(p->key))
+            st = uid_find(l->a->uids, UID_TAGK, p->key, &p->key_id, e);
+        if (st == ST_OK && !is_any(p->value))
+            st = uid_find(l->a->uids, UID_TAGV, p->value, &p->value_id, e);
     }
-    return st == ST_OK ? f->st : st;
+    return st;
 }
 
-/* -- annotations ----------------------------------------------------------- */
+/* -- series by series ------------------------------------------------------ */
+
+/* Has the series a tag that the pair asks for? */
+static bool
+has_pair(const struct lookup *l, struct slice tsuid, const struct pair *p)
+{
+    const struct key_layout *layout = store_layout(l->a->store);
+
+    for (size_t i = 0; i < tsuid_tags(layout, tsuid); i++) {
+        struct slice key = tsuid_tagk(layout, tsuid, i);
+        struct slice value = tsuid_tagv(layout, tsuid, i);
+
+        if ((p->key_id == ANY ||
+             key_get_uint(key.data, layout->tagk_width) == p->key_id) &&
+            (p->value_id == ANY ||
+             key_get_uint(value.data, layout->tagv_width) == p->value_id))
+            return true;
+    }
+    return false;
+}
+
+/* Pairs of one key are alternatives, and so are those without a key; the keys
+ * must all be satisfied. */
+static bool
+is_wanted(const struct lookup *l, struct slice tsuid)
+{
+    for (size_t i = 0; i < l->pairs_len; i++) {
+        bool hit = false, first = true;
+
+        for (size_t j = 0; j < l->pairs_len && !hit; j++) {
+            if (l->pairs[j].key_id != l->pairs[i].key_id)
+                continue;
+            if (j < i)
+                first = false; /* this key was judged before */
+            hit = !first || has_pair(l, tsuid, &l->pairs[j]);
+        }
+        if (!hit)
+            return false;
+    }
+    return true;
+}
 
 static bool
-see_note(void *ctx, const struct annotation *n)
+visit(void *ctx, struct slice tsuid)
 {
-    struct find *f = ctx;
+    struct lookup *l = ctx;
 
-    if (!find_begin(f))
+    if (++l->seen % 4096 == 0 && http_is_cancelled(l->r))
         return false;
-    show_id(f, "tsuid", n->tsuid);
-    find_show(f, "description", n->description);
-    find_show(f, "notes", n->notes);
-    show_number(f, "startTime", n->start);
-    show_number(f, "endTime", n->end);
-    show_pairs(f, &n->custom);
-    if (find_is_wanted(f))
-        annotation_write(f->b, n);
-    return may_go_on(f);
+    if (!is_wanted(l, tsuid))
+        return true;
+    return tsuid_list_add(&l->found, tsuid) &&
+           (l->limit <= 0 || l->found.len < (size_t)l->limit);
+}
+
+/* The pair of a key that asks for values, all of them known; or NULL. */
+static const struct pair *
+narrow_pair(const struct lookup *l)
+{
+    for (size_t i = 0; i < l->pairs_len; i++) {
+        bool good = l->pairs[i].key_id != ANY;
+
+        for (size_t j = 0; j < l->pairs_len && good; j++)
+            good = l->pairs[j].key_id != l->pairs[i].key_id ||
+                   l->pairs[j].value_id != ANY;
+        if (good)
+            return &l->pairs[i];
+    }
+    return NULL;
+}
+
+static int
+compare_ids(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* Past all series, or only past those that the index knows by a tag. */
+static enum status
+walk(struct lookup *l, struct error *e)
+{
+    const struct pair *narrow = narrow_pair(l);
+    uint64_t *values;
+    size_t len = 0, n = 0;
+
+    if (narrow == NULL)
+        return series_each(l->a->series, l->metric_id, NULL, visit, l, e);
+    values = arena_array(l->arena, l->pairs_len, sizeof *values);
+    if (values == NULL)
+        return error_set(e, ST_LIMIT, "too many tags");
+    for (size_t i = 0; i < l->pairs_len; i++)
+        if (l->pairs[i].key_id == narrow->key_id)
+            values[len++] = l->pairs[i].value_id;
+    qsort(values, len, sizeof *values, compare_ids);
+    for (size_t i = 0; i < len; i++)
+        if (i == 0 || values[i] != values[i - 1])
+            values[n++] = values[i];
+    return series_each_tagged(l->a->series, l->metric_id, narrow->key_id,
+                              values, n, visit, l, e);
+}
+
+/* -- the answer ------------------------------------------------------------ */
+
+static void
+write_request(const struct lookup *l, struct buf *b)
+{
+    buf_put_str(b, "{\"type\":\"LOOKUP\"");
+    if (l->query.data != NULL)
+        json_put_text(b, "query", l->query);
+    if (l->has_metric)
+        json_put_text(b, "metric", l->metric);
+    if (l->has_tags)
+        json_open(b, "tags", '[');
+    for (size_t i = 0; i < l->pairs_len; i++) {
+        json_open(b, NULL, '{');
+        json_put_text(b, "key", l->pairs[i].key);
+        json_put_text(b, "value", l->pairs[i].value);
+        buf_put_u8(b, '}');
+    }
+    if (l->has_tags)
+        buf_put_u8(b, ']');
+    json_put_int(b, "limit", l->limit);
 }
 
 static enum status
-find_notes(struct find *f)
+write_answer(struct lookup *l, int64_t started_us, struct buf *b,
+             struct error *e)
 {
-    enum status st = annotation_walk(f->a->annotations, see_note, f, f->e);
+    enum status st = ST_OK;
 
-    return st == ST_OK ? f->st : st;
+    write_request(l, b);
+    buf_printf(b, ",\"time\":%lld,\"results\":[",
+               (long long)((clock_monotonic_us() - started_us) / 1000));
+    for (size_t i = 0; i < l->found.len && st == ST_OK; i++)
+        st = series_put(l->a, b, l->found.tsuids[i], e);
+    buf_printf(b, "],\"startIndex\":%lld,\"totalResults\":%zu}",
+               (long long)l->start_index, l->found.len);
+    if (st == ST_NOT_FOUND)
+        st = error_set(e, ST_CORRUPT, "a series has an id without a name");
+    return st;
 }
