@@ -54,7 +54,7 @@ int
 status_http(enum status status)
 {
     static const int codes[] = {
-#define X(name, http, text) [name] = http,
+#define X(name, http, text) [name] = (http),
         STATUS_LIST(X)
 #undef X
     };

@@ -72,8 +72,9 @@ arithmetic_end(enum aggregator_kind kind, bool doubles, uint64_t n,
             a.i = (int64_t)((uint64_t)b.i - (uint64_t)a.i);
         return a;
     case KIND_COUNT:
-        return doubles ? (union number){ .d = (double)n }
-                       : (union number){ .i = (int64_t)n };
+        if (doubles)
+            return (union number){ .d = (double)n };
+        return (union number){ .i = (int64_t)n };
     case KIND_LAST:
         return b;
     case KIND_MULT:

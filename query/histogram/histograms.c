@@ -337,7 +337,7 @@ answer_group(struct run *r, const struct grouping *g, size_t i)
     struct result_group described = { .sub = sq };
     struct view v = { .what = VIEW_PERCENTILE };
     const struct histogram *first;
-    struct items items;
+    struct items items = { 0 };
     enum status st =
         group_describe(store_layout(r->job->context->store), &r->names, g, i,
                        true, r->job->arena, &described, r->e);

@@ -431,7 +431,7 @@ static void
 translate_range(struct translation *t)
 {
     uint8_t c = peek(t, 0), to = peek(t, 2);
-    char from_cases[2] = { 'a', 'A' };
+    int from_cases[2] = { 'a', 'A' };
 
     if (peek(t, 1) != '-' || to == ']' || to == '[' || to == '\\' || to == 0 ||
         !folds_ascii(t)) {

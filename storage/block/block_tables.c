@@ -55,7 +55,7 @@ make_states(unsigned table)
 {
     struct coded_tables *t = &tables[table];
     unsigned last = coded_last(table), place = 0, at = 0;
-    uint8_t symbols[CODED_STATES];
+    uint8_t symbols[CODED_STATES] = { 0 };
 
     for (unsigned s = 0; s <= last; s++)
         for (unsigned n = 0; n < coded_counts[table][s]; n++) {

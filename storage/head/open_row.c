@@ -309,7 +309,7 @@ summarize(struct summary_state *x, const struct open_row *r, bool all_int)
         if ((s.count > 0 && in.ts_ms <= before_ms) || (all_int && is_double))
             return false;
         if (!all_int && !is_double)
-            v.d = (double)v.i;
+            v = (union number){ .d = (double)v.i };
         if (s.count++ == 0) {
             s.first_ms = in.ts_ms;
             s.first = s.min = s.max = v;

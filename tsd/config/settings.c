@@ -287,9 +287,10 @@ int
 settings_choice(const struct settings *c, const char *name)
 {
     const struct setting *s = setting_find(name);
+    const char *text = settings_text(c, name);
 
-    INSIST(s != NULL);
-    return find_choice(s->unit, settings_text(c, name));
+    INSIST(s != NULL && text != NULL);
+    return find_choice(s->unit, text);
 }
 
 size_t

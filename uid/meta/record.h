@@ -44,14 +44,14 @@ enum record_member {
 };
 
 struct record_field {
-    enum record_member type;
     size_t offset;
+    enum record_member type;
     unsigned bit; /* by which a caller names it; 0: it does not */
 };
 
 #define RECORD(type, record, member, bit)                      \
     {                                                          \
-        RECORD_##type, offsetof(struct record, member), (bit), \
+        offsetof(struct record, member), RECORD_##type, (bit), \
     }
 
 struct record_format {

@@ -265,7 +265,7 @@ series_index_take(struct series_index *x, uint64_t metric, uint64_t count,
         l = s->list;
         l->refs++;
         if (s->more != NULL)
-            *more = copy_more(s->more, (struct slice){ 0 });
+            *more = copy_more(s->more, slice_str(""));
     } else if (s->spent >= count / EAGER && count > 0 && s->spent > 0 &&
                !s->making && s->used_us >= s->not_before_us) {
         *make = s->making = true;

@@ -206,17 +206,17 @@ static enum status
 open_and_read(const char *path, uint64_t from, struct assembly *a,
               struct level_log_end *out, struct error *e)
 {
-    struct reader r = { .path = path, .e = e };
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct reader r = { .path = path, .fd = fd, .e = e };
     enum status st;
 
     *out = (struct level_log_end){ .good = from, .last = from };
-    r.fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (r.fd < 0)
+    if (fd < 0)
         return error_set(e, errno == ENOENT ? ST_NOT_FOUND : ST_IO,
                          "cannot open '%s': %m", path);
     r.block = mem_new(LEVEL_LOG_BLOCK);
     st = log_read(&r, a, from, out);
-    (void)close(r.fd);
+    (void)close(fd);
     buf_fini(&a->record);
     free(r.block);
     return st;

@@ -191,7 +191,7 @@ write_all(struct found *f, struct error *e)
 static void
 get_by_name(struct api_call *w)
 {
-    struct named named;
+    struct named named = { 0 };
     struct found f = { .w = w, .named = &named, .list.arena = w->arena };
     struct slice text;
     struct error e;
@@ -263,7 +263,7 @@ put_by_name(struct api_call *w, struct meta_request *n)
 {
     uint8_t *bytes = arena_alloc(w->arena, TSUID_MAX);
     struct slice text, tsuid, wanted;
-    struct named named;
+    struct named named = { 0 };
     struct meta old;
     struct error e;
     bool no_metric;
