@@ -1,8 +1,8 @@
 /*
  * The header of a block, and the block summary in it.
  *
- *     <flags:1> [<scale:1>] <count> <first> <last - first>
- *     <block summary> [<times>] [<kinds>] [<exceptions>] [<values>]
+ *     <version:1> <flags:1> [<scale:1>] <count> <first> <last - first>
+ *     <block summary> [<times>] [<kinds>] [<exceptions>] [<values>] <crc:4>
  *
  * The scale stands there unless all points are integers.  The numbers of a
  * block summary are written as small as they are; a sum of decimals was added
@@ -12,9 +12,21 @@
 
 #include "storage/block/block.h"
 
+#include "base/crc32c.h"
+#include "base/obj.h"
 #include "storage/block/block_priv.h"
 
-/* -- the block summary ---------------------------------------------------- */
+uint32_t
+block_crc(struct slice bytes, uint32_t base)
+{
+    uint8_t b[4] = { (uint8_t)(base >> 24), (uint8_t)(base >> 16),
+                     (uint8_t)(base >> 8), (uint8_t)base };
+
+    return crc32c_more(crc32c(slice_of(b, sizeof b)), bytes);
+}
+
+/* -- the block summary: how it is written
+ * -------------------------------------- */
 
 /* About the sum of 'count' values between 'a' and 'b', modulo 2^64. */
 static uint64_t
@@ -33,6 +45,24 @@ decimal_sum_bits(int64_t sum, unsigned scale)
 }
 
 static void
+put_constant(const struct block_header *h, struct buf *out)
+{
+    const struct summary *s = &h->summary;
+    double sum;
+
+    if (h->flags & FLAG_PLAIN) {
+        buf_put_u64(out, double_bits(s->first.d));
+        sum = plain_nan(s->first.d * h->count);
+    } else {
+        buf_put_zigzag(out, h->v_first);
+        if (s->all_int)
+            return;
+        sum = plain_nan(s->first.d * h->count);
+    }
+    buf_put_zigzag(out, (int64_t)(double_bits(s->sum.d) - double_bits(sum)));
+}
+
+static void
 put_whole_summary(const struct block_header *h, struct buf *out)
 {
     uint64_t guess = guess_sum(h->count, h->v_first, h->v_last);
@@ -40,97 +70,154 @@ put_whole_summary(const struct block_header *h, struct buf *out)
     int64_t high = h->v_first < h->v_last ? h->v_last : h->v_first;
 
     buf_put_zigzag(out, h->v_first);
-    if (!(h->flags & FLAG_CONSTANT)) {
-        buf_put_zigzag(out,
-                       (int64_t)((uint64_t)h->v_last - (uint64_t)h->v_first));
-        buf_put_varint(out, (uint64_t)low - (uint64_t)h->v_min);
-        buf_put_varint(out, (uint64_t)h->v_max - (uint64_t)high);
-        buf_put_zigzag(out, (int64_t)((uint64_t)h->v_sum - guess));
-    }
+    buf_put_zigzag(out, (int64_t)((uint64_t)h->v_last - (uint64_t)h->v_first));
+    buf_put_varint(out, (uint64_t)low - (uint64_t)h->v_min);
+    buf_put_varint(out, (uint64_t)h->v_max - (uint64_t)high);
+    buf_put_zigzag(out, (int64_t)((uint64_t)h->v_sum - guess));
     if (!h->summary.all_int)
         buf_put_zigzag(out, (int64_t)(double_bits(h->summary.sum.d) -
                                       decimal_sum_bits(h->v_sum, h->scale)));
 }
 
 static void
-put_plain_summary(const struct block_header *h, struct buf *out)
+put_plain_summary(const struct summary *s, struct buf *out)
 {
-    const struct summary *s = &h->summary;
-
     buf_put_u64(out, double_bits(s->first.d));
-    if (!(h->flags & FLAG_CONSTANT)) {
-        buf_put_u64(out, double_bits(s->last.d));
-        buf_put_u64(out, double_bits(s->min.d));
-        buf_put_u64(out, double_bits(s->max.d));
-    }
+    buf_put_u64(out, double_bits(s->last.d));
+    buf_put_u64(out, double_bits(s->min.d));
+    buf_put_u64(out, double_bits(s->max.d));
     buf_put_u64(out, double_bits(s->sum.d));
+}
+
+static void
+get_constant(struct cursor *c, struct block_header *h)
+{
+    struct summary *s = &h->summary;
+
+    if (h->flags & FLAG_PLAIN)
+        s->first.d = double_of_bits(cursor_u64(c));
+    else
+        h->v_first = h->v_last = h->v_min = h->v_max = cursor_zigzag(c);
+    if (s->all_int) {
+        s->first.i = h->v_first;
+        s->sum.i = (int64_t)(h->count * (uint64_t)h->v_first);
+    } else {
+        if (!(h->flags & FLAG_PLAIN))
+            s->first.d = block_decimal_value(h->v_first, h->scale);
+        s->sum.d =
+            double_of_bits(double_bits(plain_nan(s->first.d * h->count)) +
+                           (uint64_t)cursor_zigzag(c));
+    }
+    s->last = s->min = s->max = s->first;
 }
 
 static void
 get_whole_summary(struct cursor *c, struct block_header *h)
 {
     struct summary *s = &h->summary;
-    bool constant = (h->flags & FLAG_CONSTANT) != 0;
-    uint64_t last, low, high, sum;
+    int64_t sum, low, high;
 
     h->v_first = cursor_zigzag(c);
-    last = (uint64_t)h->v_first;
-    last += constant ? 0 : (uint64_t)cursor_zigzag(c);
-    h->v_last = (int64_t)last;
-    low = (uint64_t)(h->v_first < h->v_last ? h->v_first : h->v_last);
-    high = (uint64_t)(h->v_first < h->v_last ? h->v_last : h->v_first);
-    h->v_min = (int64_t)(low - (constant ? 0 : cursor_varint(c)));
-    h->v_max = (int64_t)(high + (constant ? 0 : cursor_varint(c)));
-    sum = guess_sum(h->count, h->v_first, h->v_last);
-    sum += constant ? 0 : (uint64_t)cursor_zigzag(c);
+    h->v_last = (int64_t)((uint64_t)h->v_first + (uint64_t)cursor_zigzag(c));
+    low = h->v_first < h->v_last ? h->v_first : h->v_last;
+    high = h->v_first < h->v_last ? h->v_last : h->v_first;
+    h->v_min = (int64_t)((uint64_t)low - cursor_varint(c));
+    h->v_max = (int64_t)((uint64_t)high + cursor_varint(c));
+    sum = (int64_t)(guess_sum(h->count, h->v_first, h->v_last) +
+                    (uint64_t)cursor_zigzag(c));
     if (s->all_int) {
         s->first.i = h->v_first;
         s->last.i = h->v_last;
         s->min.i = h->v_min;
         s->max.i = h->v_max;
-        s->sum.i = (int64_t)sum;
+        s->sum.i = sum;
     } else {
         s->first.d = block_decimal_value(h->v_first, h->scale);
         s->last.d = block_decimal_value(h->v_last, h->scale);
         s->min.d = block_decimal_value(h->v_min, h->scale);
         s->max.d = block_decimal_value(h->v_max, h->scale);
-        s->sum.d = double_of_bits(decimal_sum_bits((int64_t)sum, h->scale) +
+        s->sum.d = double_of_bits(decimal_sum_bits(sum, h->scale) +
                                   (uint64_t)cursor_zigzag(c));
     }
 }
 
 static void
-get_plain_summary(struct cursor *c, struct block_header *h)
+get_plain_summary(struct cursor *c, struct summary *s)
 {
-    struct summary *s = &h->summary;
-
     s->first.d = double_of_bits(cursor_u64(c));
-    if (h->flags & FLAG_CONSTANT) {
-        s->last = s->min = s->max = s->first;
-    } else {
-        s->last.d = double_of_bits(cursor_u64(c));
-        s->min.d = double_of_bits(cursor_u64(c));
-        s->max.d = double_of_bits(cursor_u64(c));
-    }
+    s->last.d = double_of_bits(cursor_u64(c));
+    s->min.d = double_of_bits(cursor_u64(c));
+    s->max.d = double_of_bits(cursor_u64(c));
     s->sum.d = double_of_bits(cursor_u64(c));
+}
+
+void
+block_pad(struct slice block, size_t zeros, struct buf *out)
+{
+    buf_put_u8(out, BLOCK_PADDED);
+    buf_put_varint(out, zeros);
+    buf_put_slice(out, block);
+    for (; zeros > 0; zeros--)
+        buf_put_u8(out, 0);
 }
 
 void
 block_header_put(const struct block_header *h, struct buf *out)
 {
+    buf_put_u8(out, BLOCK_VERSION);
     buf_put_u8(out, h->flags);
     if (block_kinds(h) != KINDS_INT)
         buf_put_u8(out, h->scale);
     buf_put_varint(out, h->count);
     buf_put_varint(out, h->first);
     buf_put_varint(out, h->span);
-    if (h->flags & FLAG_PLAIN)
-        put_plain_summary(h, out);
+    if (h->flags & FLAG_CONSTANT)
+        put_constant(h, out);
+    else if (h->flags & FLAG_PLAIN)
+        put_plain_summary(&h->summary, out);
     else
         put_whole_summary(h, out);
 }
 
 /* -- reading -------------------------------------------------------------- */
+
+void
+block_unpad(struct slice *block)
+{
+    struct cursor c;
+    uint64_t zeros;
+
+    if (block->size == 0 || block->data[0] != BLOCK_PADDED)
+        return;
+    c = cursor_of(slice_of(block->data + 1, block->size - 1));
+    zeros = cursor_varint(&c);
+    if (!c.failed && zeros <= cursor_left(&c))
+        *block = slice_of(c.at, cursor_left(&c) - (size_t)zeros);
+}
+
+/* Checks the CRC, if there is one, and takes it off. */
+static enum status
+open_block(struct slice *block, uint32_t base, struct error *e)
+{
+    struct cursor c;
+    bool without_crc;
+
+    block_unpad(block);
+    without_crc = block->size > 0 && block->data[0] == BLOCK_WITHOUT_CRC;
+    if (block->size < BLOCK_MIN_SIZE + (without_crc ? 0 : BLOCK_CRC_SIZE))
+        return error_set(e, ST_CORRUPT, "block: %zu bytes are too few",
+                         block->size);
+    if (without_crc)
+        return ST_OK;
+    block->size -= BLOCK_CRC_SIZE;
+    c = cursor_of(slice_of(block->data + block->size, BLOCK_CRC_SIZE));
+    if (cursor_u32(&c) != block_crc(*block, base))
+        return error_set(e, ST_CORRUPT, "block: checksum mismatch");
+    if (block->data[0] != BLOCK_VERSION)
+        return error_set(e, ST_CORRUPT, "block: version %u, not %u",
+                         block->data[0], BLOCK_VERSION);
+    return ST_OK;
+}
 
 static bool
 scale_is_valid(const struct block_header *h)
@@ -168,6 +255,7 @@ get_fields(struct cursor *c, uint32_t base, struct block_header *h)
     uint64_t count;
 
     *h = (struct block_header){ .scale = 0 };
+    (void)cursor_u8(c);
     h->flags = cursor_u8(c);
     if (block_kinds(h) != KINDS_INT)
         h->scale = cursor_u8(c);
@@ -187,8 +275,10 @@ get_fields(struct cursor *c, uint32_t base, struct block_header *h)
         (int64_t)base * 1000 + (int64_t)h->first * block_unit_ms(h);
     h->summary.last_ms =
         h->summary.first_ms + (int64_t)h->span * block_unit_ms(h);
-    if (h->flags & FLAG_PLAIN)
-        get_plain_summary(c, h);
+    if (h->flags & FLAG_CONSTANT)
+        get_constant(c, h);
+    else if (h->flags & FLAG_PLAIN)
+        get_plain_summary(c, &h->summary);
     else
         get_whole_summary(c, h);
 }
@@ -197,6 +287,10 @@ enum status
 block_header_get(struct slice block, uint32_t base, struct cursor *c,
                  struct block_header *h, struct error *e)
 {
+    enum status st = open_block(&block, base, e);
+
+    if (st != ST_OK)
+        return st;
     *c = cursor_of(block);
     get_fields(c, base, h);
     if (c->failed)

@@ -1,12 +1,13 @@
 /*
  * Blocks: one series for one hour, of which the value of a row has some
- * (docs/FORMAT.md, "Block"): count, first and last time, a block summary,
- * times, values.  Integers stay 64-bit integers, doubles keep their bits,
- * seconds and milliseconds may mix.  The checksum is the row's (row_value.h).
+ * (docs/FORMAT.md, "Block"): version, count, first and last time, times,
+ * values, a block summary, CRC-32C.  Integers stay 64-bit integers, doubles
+ * keep their bits, seconds and milliseconds may mix.
  *
  * Threads: any; these are functions of their arguments.
- * Fails:   ST_CORRUPT on bytes that are no block, ST_LIMIT without memory;
- * never reads out of bounds, never allocates more than the count allows.
+ * Fails:   ST_CORRUPT on any bytes that block_encode() does not write, ST_LIMIT
+ *          without memory; never reads out of bounds, never allocates more than
+ *          the count allows.
  */
 #ifndef STORAGE_BLOCK_BLOCK_H
 #define STORAGE_BLOCK_BLOCK_H
@@ -38,6 +39,10 @@ struct spacing {
  * 1..BLOCK_MAX_POINTS points) to 'out'. */
 void block_encode(const struct points *p, uint32_t base, struct buf *out);
 
+/* Appends 'block' and so many zeros, for an engine that compresses; the result
+ * is a block like any other. */
+void block_pad(struct slice block, size_t zeros, struct buf *out);
+
 /* Appends the points to 'out', ascending. */
 MUST_CHECK enum status block_decode(struct slice block, uint32_t base,
                                     struct points *out, struct error *e);
@@ -48,7 +53,7 @@ MUST_CHECK enum status block_decode_spaced(struct slice block, uint32_t base,
                                            struct points *out,
                                            struct spacing *s, struct error *e);
 
-/* Does not unpack. */
+/* Checks the CRC; does not unpack. */
 MUST_CHECK enum status block_summary(struct slice block, uint32_t base,
                                      struct summary *out, struct error *e);
 

@@ -341,6 +341,7 @@ void
 block_encode(const struct points *p, uint32_t base, struct buf *out)
 {
     struct work w = { .p = p, .h = { .count = (uint32_t)p->len } };
+    size_t start = out->size;
 
     check_input(p, base);
     w.v = malloc(p->len * sizeof *w.v);
@@ -357,6 +358,10 @@ block_encode(const struct points *p, uint32_t base, struct buf *out)
         put_times(&w, (int64_t)base * 1000, out);
     if (!(w.h.flags & FLAG_CONSTANT))
         put_values(&w, out);
+    if (!out->failed)
+        buf_put_u32(
+            out,
+            block_crc(slice_of(out->data + start, out->size - start), base));
 out:
     free(w.v);
     free(w.scratch);

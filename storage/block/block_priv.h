@@ -24,6 +24,17 @@
 #include "storage/block/bits.h"
 #include "storage/block/block.h"
 
+#define BLOCK_VERSION 1
+/* Instead of the version: how many zeros follow the block, as a varint, then
+ * the block and they. */
+#define BLOCK_PADDED 2
+/* Of a row of several hours (row_value.h). */
+#define ROW_OF_HOURS 3
+/* The version of a block without a checksum: the row that has it has one. */
+#define BLOCK_WITHOUT_CRC 4
+#define BLOCK_CRC_SIZE    4
+#define BLOCK_MIN_SIZE    6 /* without it */
+
 enum block_flag {
     FLAG_UNIT = 0x03,      /* times are in 1, 10, 100 or 1000 ms */
     FLAG_IRREGULAR = 0x04, /* a column of times follows */
@@ -56,12 +67,18 @@ struct block_header {
 
 void block_header_put(const struct block_header *h, struct buf *out);
 
-/* Reads the header.  The cursor stands at the columns afterwards, and ends
- * where they must end. */
+/* Checks and takes off the CRC, reads the header.  The cursor stands at the
+ * columns afterwards, and ends where they must end. */
 MUST_CHECK enum status block_header_get(struct slice block, uint32_t base,
                                         struct cursor *c,
                                         struct block_header *h,
                                         struct error *e);
+
+/* Takes padding off. */
+void block_unpad(struct slice *block);
+
+/* Of the block's bytes so far, and the row it belongs to. */
+uint32_t block_crc(struct slice bytes, uint32_t base);
 
 static inline int64_t
 block_unit_ms(const struct block_header *h)

@@ -3,37 +3,45 @@
 
 #include "storage/block/row_value.h"
 
-#include "base/crc32c.h"
 #include "base/cursor.h"
+#include "base/obj.h"
+#include "storage/block/block_priv.h"
+#include "storage/block/point.h"
 
-#define ROW_VERSION 1
-#define CRC_SIZE    4
-
-uint32_t
-row_value_crc(struct slice bytes, uint32_t base)
+/* Takes padding and checksum off. */
+static enum status
+open_value(struct slice *value, uint32_t base, struct error *e)
 {
-    uint8_t b[4];
+    struct cursor c;
 
-    key_put_uint(b, base, sizeof b);
-    return crc32c_more(crc32c(slice_of(b, sizeof b)), bytes);
+    block_unpad(value);
+    if (value->size <= BLOCK_CRC_SIZE || value->data[0] != ROW_OF_HOURS)
+        return error_set(e, ST_CORRUPT, "row: not one of several hours");
+    value->size -= BLOCK_CRC_SIZE;
+    c = cursor_of(slice_of(value->data + value->size, BLOCK_CRC_SIZE));
+    if (cursor_u32(&c) != block_crc(*value, base))
+        return error_set(e, ST_CORRUPT, "row: checksum mismatch");
+    return ST_OK;
 }
 
 enum status
 row_hours_begin(const struct key_layout *s, uint32_t base, struct slice value,
                 struct row_hours *out, struct error *e)
 {
-    size_t size = value.size - CRC_SIZE;
     struct cursor c;
     uint64_t hours;
 
-    *out = (struct row_hours){ .base = base };
-    if (value.size <= CRC_SIZE || value.data[0] != ROW_VERSION)
-        return error_set(e, ST_CORRUPT, "row: not one of version %u",
-                         ROW_VERSION);
-    if (key_get_uint(value.data + size, CRC_SIZE) !=
-        row_value_crc(slice_of(value.data, size), base))
-        return error_set(e, ST_CORRUPT, "row: checksum mismatch");
-    c = cursor_of(slice_of(value.data + 1, size - 1));
+    *out = (struct row_hours){ .left = value, .hours = 1, .base = base };
+    if (s->row_hours == 1) {
+        out->is_bare = true;
+        block_unpad(&value);
+        return value.size > 0 && value.data[0] == BLOCK_WITHOUT_CRC
+                   ? error_set(e, ST_CORRUPT, "row: block without a checksum")
+                   : ST_OK;
+    }
+    if (open_value(&value, base, e) != ST_OK)
+        return ST_CORRUPT;
+    c = cursor_of(slice_of(value.data + 1, value.size - 1));
     hours = cursor_varint(&c);
     if (c.failed || hours == 0 || hours >> s->row_hours != 0)
         return error_set(e, ST_CORRUPT, "row: invalid hours (%#llx of %u)",
@@ -56,7 +64,8 @@ row_hours_next(struct row_hours *h, uint32_t *base, struct slice *block)
     c = cursor_of(h->left);
     if (h->hours != 0)
         size = cursor_varint(&c);
-    if (c.failed || size > cursor_left(&c) || size == 0) {
+    if (c.failed || size > cursor_left(&c) ||
+        (!h->is_bare && (size == 0 || c.at[0] != BLOCK_WITHOUT_CRC))) {
         h->bad = true;
         h->hours = 0;
         return false;
@@ -70,7 +79,8 @@ enum status
 row_hours_end(const struct row_hours *h, struct error *e)
 {
     return h->bad ? error_set(e, ST_CORRUPT,
-                              "row: invalid block length (%zu bytes left)",
+                              "row: invalid block length or type (%zu bytes "
+                              "left)",
                               h->left.size)
                   : ST_OK;
 }
@@ -94,6 +104,16 @@ row_parts_of(const struct key_layout *s, uint32_t base, struct slice value,
     return row_hours_end(&h, e);
 }
 
+/* A block as it stands in a row, which has the checksum of all. */
+static struct slice
+without_crc(struct slice block)
+{
+    if (block.data[0] == BLOCK_WITHOUT_CRC)
+        return block;
+    INSIST(block.data[0] == BLOCK_VERSION && block.size > BLOCK_CRC_SIZE);
+    return slice_of(block.data, block.size - BLOCK_CRC_SIZE);
+}
+
 void
 row_value_put(const struct key_layout *s, uint32_t base,
               const struct row_parts *parts, struct buf *out)
@@ -101,21 +121,26 @@ row_value_put(const struct key_layout *s, uint32_t base,
     size_t start = out->size;
     uint32_t hours = 0;
 
+    if (s->row_hours == 1) {
+        buf_put_slice(out, parts->blocks[0]);
+        return;
+    }
     for (unsigned i = 0; i < s->row_hours; i++)
         hours |= (uint32_t)(parts->blocks[i].size > 0) << i;
     if (hours == 0)
         return;
-    buf_put_u8(out, ROW_VERSION);
+    buf_put_u8(out, ROW_OF_HOURS);
     buf_put_varint(out, hours);
     for (; hours != 0; hours &= hours - 1) {
-        struct slice block = parts->blocks[__builtin_ctz(hours)];
+        struct slice block = without_crc(parts->blocks[__builtin_ctz(hours)]);
 
         if ((hours & (hours - 1)) != 0)
             buf_put_varint(out, block.size);
-        buf_put_slice(out, block);
+        buf_put_u8(out, BLOCK_WITHOUT_CRC);
+        buf_put_slice(out, slice_of(block.data + 1, block.size - 1));
     }
     if (!out->failed)
         buf_put_u32(
-            out, row_value_crc(slice_of(out->data + start, out->size - start),
-                               base));
+            out,
+            block_crc(slice_of(out->data + start, out->size - start), base));
 }

@@ -1,10 +1,10 @@
 /*
  * The value of a row: the blocks of its span's hours (docs/FORMAT.md, "Value of
- * a row"), and a checksum of all.
+ * a row").  With one hour a row it is that hour's block and nothing else.
  *
  * Threads: any; these are functions of their arguments.
- * Fails:   ST_CORRUPT on bytes that row_value_put() does not write.  Blocks are
- *          told apart, not looked into.
+ * Fails:   ST_CORRUPT on bytes that row_value_put() does not write.  The
+ * checksum is of all hours; blocks are told apart, not looked into.
  */
 #ifndef STORAGE_BLOCK_ROW_VALUE_H
 #define STORAGE_BLOCK_ROW_VALUE_H
@@ -19,6 +19,7 @@ struct row_hours {
     struct slice left;
     uint32_t hours; /* those to come, a bit each */
     uint32_t base;  /* of the first bit, s */
+    bool is_bare;   /* a block and nothing else */
     bool bad;       /* it ended too early, or too late */
 };
 
@@ -42,10 +43,8 @@ MUST_CHECK enum status row_parts_of(const struct key_layout *s, uint32_t base,
                                     struct slice value, struct row_parts *out,
                                     struct error *e);
 
-/* Of a value's bytes before it, and the first second of the row. */
-uint32_t row_value_crc(struct slice bytes, uint32_t base);
-
-/* Appends the value; nothing when there is no block at all. */
+/* Appends the value, with blocks as block_encode() or a value gave them;
+ * nothing when there is no block at all. */
 void row_value_put(const struct key_layout *s, uint32_t base,
                    const struct row_parts *parts, struct buf *out);
 

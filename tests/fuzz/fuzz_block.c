@@ -1,9 +1,10 @@
-/* Blocks, by the first byte, modulo 3:
+/* Blocks, three ways, by the first byte:
  *
- *     0, 1  the rest is a block: what is decoded is in order, and is the same
- *           after it was encoded again
- *     2     the rest makes points: { <varint> <kind> <8 bytes or a zigzag>
- * }...; they come back as they were */
+ *     0  the rest is a block
+ *     1  the rest is a block but for its CRC: what is decoded is in order, and
+ *        is the same after it was encoded again
+ *     2  the rest makes points: { <varint> <kind> <8 bytes or a zigzag> }...;
+ *        they come back as they were */
 #include "config.h"
 
 #include "storage/block/block.h"
@@ -88,6 +89,17 @@ decode(struct slice block)
 }
 
 static void
+decode_with_crc(struct slice bytes)
+{
+    struct buf b = BUF_INIT;
+
+    buf_put_slice(&b, bytes);
+    buf_put_u32(&b, block_crc(bytes, BASE));
+    decode(buf_slice(&b));
+    buf_fini(&b);
+}
+
+static void
 encode_points(struct cursor *c)
 {
     struct points p = { 0 };
@@ -124,6 +136,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (way == 2)
         encode_points(&c);
+    else if (way == 1)
+        decode_with_crc(cursor_bytes(&c, cursor_left(&c)));
     else
         decode(cursor_bytes(&c, cursor_left(&c)));
     return 0;

@@ -621,10 +621,12 @@ static void
 expect_rejected(struct slice block, const char *what, size_t at)
 {
     struct points back = { 0 };
+    struct summary s;
     struct error e = { 0 };
 
     if (block_decode(block, BASE, &back, &e) != ST_CORRUPT ||
-        e.text[0] == '\0' || back.len != 0)
+        e.text[0] == '\0' || back.len != 0 ||
+        block_summary(block, BASE, &s, &e) != ST_CORRUPT)
         ck_abort_msg("%s at %zu", what, at);
     points_fini(&back);
 }
@@ -641,6 +643,11 @@ START_TEST(rejects_damage)
     whole = buf_slice(&b);
     for (size_t size = 0; size < whole.size; size++)
         expect_rejected(slice_of(whole.data, size), "cut", size);
+    for (size_t bit = 0; bit < whole.size * 8; bit++) {
+        b.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        expect_rejected(whole, "flipped bit", bit);
+        b.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
     buf_put_u8(&b, 0);
     expect_rejected(buf_slice(&b), "longer", whole.size);
     points_fini(&p);
@@ -648,11 +655,30 @@ START_TEST(rejects_damage)
 }
 END_TEST
 
+START_TEST(belongs_to_its_row)
+{
+    uint64_t state = harness_seed(5);
+    struct points p = { 0 }, back = { 0 };
+    struct buf b = BUF_INIT;
+
+    generate(&p, every_10_s, walk, 40, &state);
+    block_encode(&p, BASE, &b);
+    ck_assert_int_eq(block_decode(buf_slice(&b), BASE + 3600, &back, NULL),
+                     ST_CORRUPT);
+    points_fini(&p);
+    points_fini(&back);
+    buf_fini(&b);
+}
+END_TEST
+
+/* Wrong bytes with a right CRC. */
 static void
 spoil(struct buf *b, uint64_t bytes, uint64_t *state)
 {
     for (; bytes > 0; bytes--)
-        b->data[below(state, b->size)] = (uint8_t)harness_random(state);
+        b->data[1 + below(state, b->size - 1)] = (uint8_t)harness_random(state);
+    b->size -= 4;
+    buf_put_u32(b, block_crc(buf_slice(b), BASE));
 }
 
 /* Anything but a crash, and what is decoded keeps to the contract. */
@@ -730,5 +756,5 @@ END_TEST
 
 TEST_MAIN("block", LOOP(round_trips, values), TIMES(many_points, 4),
           TEST(appends), TIMES(numbers_of_every_width, 4),
-          LOOP(rejects_damage, values), LOOP(survives_wrong_bytes, values),
-          LOOP(is_small, sizes))
+          LOOP(rejects_damage, values), TEST(belongs_to_its_row),
+          LOOP(survives_wrong_bytes, values), LOOP(is_small, sizes))

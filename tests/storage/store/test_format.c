@@ -65,16 +65,17 @@ static const struct {
         { 163000, { .i = 44 }, false },
         { 173000, { .i = 46 }, false },
         { 183000, { .i = 45 }, false } },
-      { 0x03, 0x07, 0x7b, 0x3c, 0x54, 0x06, 0x01, 0x01, 0x06, 0x00, 0x42, 0x91,
-        0xb0, 0x12 },
-      14 },
+      { 0x01, 0x03, 0x07, 0x7b, 0x3c, 0x54, 0x06, 0x01, 0x01, 0x06, 0x00, 0x42,
+        0x91, 0xb0, 0x12, 0xc2, 0xf0, 0x59, 0xad },
+      19 },
     { 3,
       { { 500, { .d = 0.25 }, true },
         { 2000, { .d = 0.5 }, true },
         { 2100, { .d = 1.75 }, true } },
-      { 0x0e, 0x02, 0x03, 0x05, 0x10, 0x32, 0xac, 0x02, 0x00, 0x00, 0x63,
-        0x00, 0x00, 0x44, 0xe0, 0x41, 0x02, 0x32, 0x46, 0x00, 0x32 },
-      21 },
+      { 0x01, 0x0e, 0x02, 0x03, 0x05, 0x10, 0x32, 0xac, 0x02,
+        0x00, 0x00, 0x63, 0x00, 0x00, 0x44, 0xe0, 0x41, 0x02,
+        0x32, 0x46, 0x00, 0x32, 0x08, 0x5a, 0x84, 0xa4 },
+      26 },
 };
 
 START_TEST(block_bytes)
@@ -99,6 +100,20 @@ START_TEST(block_bytes)
     ck_assert_mem_eq(back.v, p.v, p.len * sizeof *p.v);
     points_fini(&p);
     points_fini(&back);
+    buf_fini(&b);
+}
+END_TEST
+
+START_TEST(padded_bytes)
+{
+    const struct slice bytes = { blocks[0].bytes, blocks[0].size };
+    struct buf b = BUF_INIT;
+    struct summary s;
+
+    block_pad(bytes, 3, &b);
+    expect_documented(buf_slice(&b));
+    ck_assert_int_eq(block_summary(buf_slice(&b), BASE, &s, NULL), ST_OK);
+    ck_assert_int_eq(s.sum.i, 304);
     buf_fini(&b);
 }
 END_TEST
@@ -176,5 +191,5 @@ START_TEST(histogram_bytes)
 }
 END_TEST
 
-TEST_MAIN("format", LOOP(block_bytes, blocks), TEST(wal_bytes),
-          TEST(histogram_bytes))
+TEST_MAIN("format", LOOP(block_bytes, blocks), TEST(padded_bytes),
+          TEST(wal_bytes), TEST(histogram_bytes))
