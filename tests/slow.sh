@@ -11,7 +11,7 @@ srcdir=${srcdir:-..}
 HALITE_ENGINE=slow
 export HALITE_ENGINE
 
-programs='store/test_store_crashes store/test_store_scan'
+programs='store/test_store_power store/test_store_spans histogram/test_histogram'
 talks='put query durable'
 if test "$1" = all; then
     programs='store/test_store store/test_store_crashes store/test_store_power
