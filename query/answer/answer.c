@@ -5,7 +5,6 @@
 
 #include "query/answer/answer.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -243,14 +242,25 @@ run_task(void *ctx, size_t at)
     arena_free(&t->tags);
 }
 
+/* Whether they have fewer points than another thread is worth.  What the fetch
+ * holds in bytes does not say so: most of it are the series themselves. */
+static bool
+few_points(const struct job *job)
+{
+    size_t points = 0;
+
+    for (size_t i = 0; i < job->g->order_len && points < POINTS_ALONE; i++)
+        points += fetched_data(job->w->fetch, job->g->order[i]).len;
+    return points < POINTS_ALONE;
+}
+
 static void
 partition_groups(struct job *job)
 {
     size_t most = job->groups == NULL ? WRITTEN_MOST : GROUPS_MOST;
 
     job->tasks_len = job->w->threads + 1;
-    if (atomic_load(&job->w->limits->held) < POINTS_ALONE * FETCH_POINT_BYTES &&
-        job->g->groups_len < GROUPS_ALONE)
+    if (job->g->groups_len < GROUPS_ALONE && few_points(job))
         job->tasks_len = 1;
     if (job->tasks_len > job->g->groups_len)
         job->tasks_len = job->g->groups_len;
