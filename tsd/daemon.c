@@ -83,7 +83,8 @@ fill_api(struct daemon *d, int stop_fd, struct error *e)
 
     a->settings = s;
     a->clock = &clock_system;
-    a->queries = queries_new();
+    a->queries = queries_new(
+        !settings_bool(s, "tsd.query.allow_simultaneous_duplicates"));
     a->backup_busy = &d->backup_busy;
     a->limits = limits_new(s, a->clock);
     a->zone = timezone_utc();

@@ -34,8 +34,8 @@ struct mask {
     uint32_t magic;
     bool never; /* some field allows nothing */
     struct field *fields;
-    size_t len;
-    uint8_t *min; /* the smallest key that matches, unless 'never' */
+    size_t len, cap;
+    uint8_t min[ROW_KEY_MAX]; /* the smallest match, unless 'never' */
     size_t size;
 };
 
@@ -66,7 +66,6 @@ mask_free(struct mask **m)
     for (size_t i = 0; i < old->len; i++)
         free(old->fields[i].numbers);
     free(old->fields);
-    free(old->min);
     OBJ_FREE(old);
 }
 
@@ -75,9 +74,9 @@ static void
 add(struct mask *m, struct field f)
 {
     OBJ_CHECK(m, MASK_MAGIC);
+    INSIST(m->size + f.width <= ROW_KEY_MAX);
     f.at = m->size;
-    m->fields = mem_resize(m->fields, m->len + 1, sizeof *m->fields);
-    m->min = mem_resize(m->min, m->size + f.width, 1);
+    m->fields = mem_grow(m->fields, m->len, &m->cap, sizeof *m->fields);
     m->fields[m->len++] = f;
     key_put_uint(m->min + m->size, f.lo, f.width);
     m->size += f.width;
@@ -285,7 +284,7 @@ mask_set_give(struct mask_set *s, struct mask **m)
 {
     OBJ_CHECK(s, MASK_SET_MAGIC);
     OBJ_CHECK(*m, MASK_MAGIC);
-    INSIST((*m)->size > 0 && (*m)->size <= ROW_KEY_MAX);
+    INSIST((*m)->size > 0);
     s->masks = mem_resize(s->masks, s->len + 1, sizeof(struct mask *));
     s->masks[s->len++] = *m;
     *m = NULL;

@@ -212,8 +212,6 @@ api_begin_query(const struct api *a, const struct http_request *r,
     struct queries_ask ask = {
         .query = query,
         .remote = http_peer(r),
-        .once = !settings_bool(a->settings,
-                               "tsd.query.allow_simultaneous_duplicates"),
     };
     struct query_entry *entry;
 

@@ -41,6 +41,7 @@ struct query_entry {
 
 struct queries {
     uint32_t magic;
+    bool once;
     struct lock lock;
     struct query_entry *running GUARDED_BY(lock);
     size_t running_len GUARDED_BY(lock);
@@ -50,11 +51,12 @@ struct queries {
 };
 
 struct queries *
-queries_new(void)
+queries_new(bool once)
 {
     struct queries *q = mem_new(sizeof *q);
 
     q->magic = QUERIES_MAGIC;
+    q->once = once;
     lock_init(&q->lock);
     return q;
 }
@@ -137,7 +139,7 @@ queries_begin(struct queries *q, const struct queries_ask *ask, int64_t now_ms,
 
     OBJ_CHECK(q, QUERIES_MAGIC);
     lock_take(&q->lock);
-    may_run = !ask->once || !is_running(q, e);
+    may_run = !q->once || !is_running(q, e);
     if (may_run) {
         e->next = q->running;
         if (e->next != NULL)

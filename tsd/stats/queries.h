@@ -21,14 +21,14 @@
 struct queries;     /* opaque */
 struct query_entry; /* one under way */
 
-struct queries *queries_new(void);
+/* With 'once' an address may not run the same query twice at a time. */
+struct queries *queries_new(bool once);
 void queries_free(struct queries **q);
 
 struct queries_ask {
     struct slice query;   /* JSON; what is too long is kept as null */
     struct slice headers; /* members of a JSON object, the same */
     const char *remote;   /* the client's "address:port" */
-    bool once; /* not while that address has the same query under way */
 };
 
 /* NULL, with ST_INVALID and OpenTSDB's text, when it may not run now. */

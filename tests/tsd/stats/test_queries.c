@@ -9,13 +9,12 @@
 static struct error e;
 
 static struct query_entry *
-begin(struct queries *q, const char *query, const char *remote, bool once)
+begin(struct queries *q, const char *query, const char *remote)
 {
     const struct queries_ask ask = {
         .query = slice_str(query),
         .headers = slice_str("\"Host\":\"x\""),
         .remote = remote,
-        .once = once,
     };
 
     return queries_begin(q, &ask, 10, &e);
@@ -31,9 +30,9 @@ shown(struct queries *q, struct buf *out)
 
 START_TEST(lists_queries)
 {
-    struct queries *q = queries_new();
-    struct query_entry *a = begin(q, "1", "here:1", false);
-    struct query_entry *b = begin(q, "2", "there:1", false);
+    struct queries *q = queries_new(false);
+    struct query_entry *a = begin(q, "1", "here:1");
+    struct query_entry *b = begin(q, "2", "there:1");
     struct buf out = BUF_INIT;
 
     queries_end(q, &a, 400, "so bad", 0, 30);
@@ -48,7 +47,7 @@ START_TEST(lists_queries)
         char text[20];
 
         (void)snprintf(text, sizeof text, "%d", i + 10);
-        a = begin(q, text, "", false);
+        a = begin(q, text, "");
         queries_end(q, &a, 200, NULL, 0, 50);
     }
     ck_assert_ptr_nonnull(strstr(shown(q, &out), "\"running\":[]"));
@@ -69,8 +68,8 @@ START_TEST(tells_the_costs)
           .scan_us = 1000 },
         { .scan = { .head_rows = 2 }, .points = 1, .scan_us = 5000 },
     };
-    struct queries *q = queries_new();
-    struct query_entry *a = begin(q, "1", "here:1", false);
+    struct queries *q = queries_new(false);
+    struct query_entry *a = begin(q, "1", "here:1");
     struct buf out = BUF_INIT;
 
     queries_add_costs(a, stats, 2);
@@ -94,12 +93,12 @@ END_TEST
 
 START_TEST(counts_equal_ones)
 {
-    struct queries *q = queries_new();
+    struct queries *q = queries_new(false);
     struct buf out = BUF_INIT;
 
     for (int i = 0; i < 3; i++) {
-        struct query_entry *a = begin(q, "1", "here:1", false);
-        struct query_entry *b = begin(q, "1", "here:2", false);
+        struct query_entry *a = begin(q, "1", "here:1");
+        struct query_entry *b = begin(q, "1", "here:2");
 
         queries_end(q, &a, 200, NULL, 0, 30);
         queries_end(q, &b, i == 0 ? 400 : 200, NULL, 0, 30);
@@ -115,22 +114,22 @@ END_TEST
 
 START_TEST(runs_equal_ones_one_by_one)
 {
-    struct queries *q = queries_new();
-    struct query_entry *a = begin(q, "1", "1.2.3.4:1", true), *b;
+    struct queries *q = queries_new(true);
+    struct query_entry *a = begin(q, "1", "1.2.3.4:1"), *b;
 
     ck_assert_ptr_nonnull(a);
-    ck_assert_ptr_null(begin(q, "1", "1.2.3.4:2", true));
+    ck_assert_ptr_null(begin(q, "1", "1.2.3.4:2"));
     ck_assert_int_eq(e.status, ST_INVALID);
     ck_assert_str_eq(e.text,
                      "Query is already executing for endpoint: 1.2.3.4:2");
-    b = begin(q, "2", "1.2.3.4:2", true);
+    b = begin(q, "2", "1.2.3.4:2");
     ck_assert_ptr_nonnull(b);
     queries_end(q, &b, 200, NULL, 0, 30);
-    b = begin(q, "1", "1.2.3.5:2", true);
+    b = begin(q, "1", "1.2.3.5:2");
     ck_assert_ptr_nonnull(b);
     queries_end(q, &b, 200, NULL, 0, 30);
     queries_end(q, &a, 200, NULL, 0, 30);
-    a = begin(q, "1", "1.2.3.4:2", true);
+    a = begin(q, "1", "1.2.3.4:2");
     ck_assert_ptr_nonnull(a);
     queries_end(q, &a, 200, NULL, 0, 30);
     queries_free(&q);
