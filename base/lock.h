@@ -7,9 +7,8 @@
  *
  *     uid table          assigns ids; held across one WAL append
  *     series directory   new series; held across one WAL append
- *     annotations        changes one; held across one WAL append
- *     metadata           changes one; held across one WAL append
- *     trees              changes one; held across one WAL append
+ *     records            changes annotations, metadata, trees; held across one
+ *                        WAL append
  *     store flush         one flushing, deletion or trim at a time
  *     store write        batches: the WAL's order is the engine's
  *     head bucket        rows of one salt bucket

@@ -261,11 +261,7 @@ open_names(struct daemon *d, struct error *e)
                          settings_size(s, "halite.series.limit_per_metric"),
                      });
     if (st == ST_OK)
-        st = annotations_open(a->store, &a->annotations, e);
-    if (st == ST_OK) {
-        metas_open(a->store, a->uids, a->series, &a->metas);
-        trees_open(a->store, &a->trees);
-    }
+        st = records_open(a->store, a->uids, a->series, &a->records, e);
     return st;
 }
 
@@ -341,7 +337,7 @@ daemon_open_engine(struct daemon *d, struct error *e)
         .force_way = settings_choice(s, "halite.query.scan"),
         .rollups = d->rollups,
         .histogram_codec = a->histograms.simple + 1,
-        .annotations = a->annotations,
+        .records = a->records,
     };
     const struct put_options put = {
         .rules = {
@@ -497,9 +493,7 @@ daemon_stop(struct daemon **dp, struct error *e)
     listener_close(&d->listener);
     engine_close(&a->engine);
     put_path_free(&a->put);
-    trees_close(&a->trees);
-    metas_close(&a->metas);
-    annotations_close(&a->annotations);
+    records_close(&a->records);
     series_close(&a->series);
     uid_close(&a->uids);
     if (a->store != NULL)

@@ -206,10 +206,10 @@ fetch_series(const struct execution *x, const struct sub_query *sq,
     x->stats->scan_us += clock_monotonic_us() - from_us;
     add_scans(x->stats, f, x->arena);
     /* Annotations lie among points, never among rollups. */
-    if (status == ST_OK && en->options.annotations != NULL &&
+    if (status == ST_OK && en->options.records != NULL &&
         !rollup_is_used(&sq->rollup))
-        status = fetch_annotated_only(
-            &en->context, sq, p, en->options.annotations, x->arena, f, x->e);
+        status = fetch_annotated_only(&en->context, sq, p, en->options.records,
+                                      x->arena, f, x->e);
     return status;
 }
 

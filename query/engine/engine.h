@@ -44,8 +44,8 @@ struct engine_options {
     unsigned timeout_ms; /* of a whole query; 0: none */
     int force_way;       /* enum scan_way + 1; 0: the planner chooses */
     const struct rollups *rollups; /* NULL: none; must outlive the engine */
-    int histogram_codec; /* its id + 1; 0: histograms cannot be read */
-    struct annotations *annotations; /* NULL: none; must outlive the engine */
+    int histogram_codec;     /* its id + 1; 0: histograms cannot be read */
+    struct records *records; /* NULL: no annotations; must outlive the engine */
 };
 
 MUST_CHECK enum status engine_open(struct store *s, struct uid_table *u,

@@ -95,7 +95,7 @@ MUST_CHECK enum status fetch_join_counts(struct fetch *f,
  * points, as OpenTSDB's rows have both. */
 MUST_CHECK enum status
 fetch_annotated_only(const struct plan_context *c, const struct sub_query *sq,
-                     const struct plan *p, struct annotations *annotations,
+                     const struct plan *p, struct records *records,
                      struct arena *a, struct fetch *f, struct error *e);
 
 /* ST_OK, or why the query must stop: checked now and then. */

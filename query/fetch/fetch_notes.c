@@ -18,9 +18,9 @@ struct tsuid_list {
 
 /* Of the series that the plan lists. */
 static enum status
-find_listed(const struct plan *p, struct annotations *annotations,
-            int64_t from_ms, int64_t to_ms, struct arena *a,
-            struct tsuid_list *out, struct error *e)
+find_listed(const struct plan *p, struct records *records, int64_t from_ms,
+            int64_t to_ms, struct arena *a, struct tsuid_list *out,
+            struct error *e)
 {
     struct slice *all = arena_array(a, p->matches, sizeof *all);
     struct annotation *notes;
@@ -32,7 +32,7 @@ find_listed(const struct plan *p, struct annotations *annotations,
     for (size_t i = 0; i < p->buckets_len; i++)
         for (size_t k = 0; k < p->buckets[i].series_len; k++)
             all[len++] = p->buckets[i].series[k];
-    status = annotation_list(annotations, all, len, from_ms, to_ms, a, &notes,
+    status = annotation_list(records, all, len, from_ms, to_ms, a, &notes,
                              &notes_len, e);
     if (status != ST_OK)
         return status;
@@ -72,7 +72,7 @@ merge(struct fetch *f, const struct tsuid_list *noted, struct error *e)
 
 enum status
 fetch_annotated_only(const struct plan_context *c, const struct sub_query *sq,
-                     const struct plan *p, struct annotations *annotations,
+                     const struct plan *p, struct records *records,
                      struct arena *a, struct fetch *f, struct error *e)
 {
     int64_t from_ms = (int64_t)p->from_base * 1000;
@@ -81,12 +81,12 @@ fetch_annotated_only(const struct plan_context *c, const struct sub_query *sq,
     size_t all = 0; /* of the metric */
     enum status status = ST_OK;
 
-    if (!annotation_any(annotations) || p->empty)
+    if (!annotation_any(records) || p->empty)
         return ST_OK;
     if (p->listed)
-        status = find_listed(p, annotations, from_ms, to_ms, a, &noted, e);
+        status = find_listed(p, records, from_ms, to_ms, a, &noted, e);
     else
-        status = annotation_series(annotations, p->metric_id, from_ms, to_ms, a,
+        status = annotation_series(records, p->metric_id, from_ms, to_ms, a,
                                    &noted.tsuids, &all, e);
     for (size_t i = 0; i < all && status == ST_OK; i++)
         if (sq->filters_len == 0 ||

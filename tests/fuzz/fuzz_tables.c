@@ -47,9 +47,7 @@ struct world {
     struct store *store;
     struct uid_table *uids;
     struct series_directory *series;
-    struct annotations *notes;
-    struct metas *metas;
-    struct trees *trees;
+    struct records *records;
     struct engine *engine;
     struct arena *arena;
 };
@@ -84,10 +82,8 @@ open_all(struct world *w)
     fine(st);
     if (st != ST_OK)
         return false;
-    fine(annotations_open(w->store, &w->notes, &e));
-    metas_open(w->store, w->uids, w->series, &w->metas);
-    trees_open(w->store, &w->trees);
-    eo.annotations = w->notes;
+    must(records_open(w->store, w->uids, w->series, &w->records, &e));
+    eo.records = w->records;
     must(engine_open(w->store, w->uids, w->series, &eo, &w->engine, &e));
     return true;
 }
@@ -98,9 +94,7 @@ close_all(struct world *w)
     /* It counts against the engine's budget. */
     arena_free(&w->arena);
     engine_close(&w->engine);
-    trees_close(&w->trees);
-    metas_close(&w->metas);
-    annotations_close(&w->notes);
+    records_close(&w->records);
     series_close(&w->series);
     uid_close(&w->uids);
     must(store_close(&w->store, &e));
@@ -153,10 +147,10 @@ put_points(struct world *w, const char *metric, const char *host, int64_t from)
     n.tsuid = slice_of(tsuid, size);
     n.start = from / 1000;
     n.notes = slice_str("");
-    must(annotation_put(w->notes, &n, ANNOTATION_DESCRIPTION, false, w->arena,
+    must(annotation_put(w->records, &n, ANNOTATION_DESCRIPTION, false, w->arena,
                         &changed, &e));
     m.notes = slice_str("said");
-    must(meta_put(w->metas,
+    must(meta_put(w->records,
                   (struct meta_of){ META_SERIES, slice_of(tsuid, size) }, &m,
                   META_NOTES, false, w->arena, &e));
 }
@@ -203,8 +197,8 @@ make_good(void)
     put_points(&w, "m", "a", T0);
     put_points(&w, "m", "b", T0);
     put_points(&w, "n", "a", T0 + HOUR_MS);
-    must(tree_create(w.trees, &t, &e));
-    must(tree_rule_put(w.trees, &r, false, w.arena, &changed, &e));
+    must(tree_create(w.records, &t, &e));
+    must(tree_rule_put(w.records, &r, false, w.arena, &changed, &e));
     must(series_kind(w.series, "3600i-sum", true, &kind, &e));
     must(store_flush(w.store, &e));
     remember(store_kv(w.store));
@@ -319,7 +313,7 @@ read_names(struct world *w)
 
             key_put_uint(bytes, id, 3);
             fine(meta_get(
-                w->metas,
+                w->records,
                 (struct meta_of){ (enum meta_kind)k, slice_of(bytes, 3) },
                 w->arena, &m, &e));
         }
@@ -337,7 +331,7 @@ see_series(void *ctx, struct slice tsuid)
     uint32_t created;
 
     INSIST(tsuid.size <= TSUID_MAX);
-    fine(meta_get(w->metas, (struct meta_of){ META_SERIES, tsuid }, w->arena,
+    fine(meta_get(w->records, (struct meta_of){ META_SERIES, tsuid }, w->arena,
                   &m, &e));
     if (!tsuid_is_valid(store_layout(w->store), tsuid))
         return true;
@@ -353,9 +347,9 @@ read_rest(struct world *w)
     struct tree *trees;
     size_t len;
 
-    fine(tree_list(w->trees, w->arena, &trees, &len, &e));
-    fine(annotation_walk(w->notes, see_note, w, &e));
-    fine(meta_each_series(w->metas, slice_str(""), see_series, w, &e));
+    fine(tree_list(w->records, w->arena, &trees, &len, &e));
+    fine(annotation_walk(w->records, see_note, w, &e));
+    fine(meta_each_series(w->records, slice_str(""), see_series, w, &e));
     (void)series_total(w->series);
 }
 

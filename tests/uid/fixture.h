@@ -19,8 +19,7 @@ struct fixture {
     struct store *store;
     struct uid_table *uids;
     struct series_directory *series;
-    struct annotations *notes;
-    struct metas *metas;
+    struct records *records;
 };
 
 /* Reports the text of a failure. */
@@ -47,15 +46,13 @@ fixture_open(struct fixture *f)
     OK(store_open(&f->store_options, &f->store, &e));
     OK(uid_open(f->store, &f->uid_options, &f->uids, &e));
     OK(series_open(f->store, f->uids, &f->series, &e));
-    OK(annotations_open(f->store, &f->notes, &e));
-    metas_open(f->store, f->uids, f->series, &f->metas);
+    OK(records_open(f->store, f->uids, f->series, &f->records, &e));
 }
 
 static inline void
 fixture_close(struct fixture *f)
 {
-    metas_close(&f->metas);
-    annotations_close(&f->notes);
+    records_close(&f->records);
     series_close(&f->series);
     uid_close(&f->uids);
     OK(store_close(&f->store, &e));

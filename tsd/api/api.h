@@ -23,9 +23,7 @@ struct api {
     struct uid_table *uids;
     struct series_directory *series;
     struct engine *engine;
-    struct annotations *annotations;
-    struct metas *metas;
-    struct trees *trees;
+    struct records *records; /* annotations, metadata, trees */
     struct put_path *put;
     struct limits *limits;    /* what queries may read: tsd/config/limits.h */
     struct queries *queries;  /* those under way: tsd/stats/queries.h */

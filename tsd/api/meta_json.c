@@ -122,13 +122,13 @@ meta_get_series(const struct api *a, struct slice tsuid, struct arena *arena,
                 struct meta *out, struct error *e)
 {
     const struct meta_of of = { META_SERIES, tsuid };
-    enum status st = meta_get(a->metas, of, arena, out, e);
+    enum status st = meta_get(a->records, of, arena, out, e);
     bool has =
         settings_bool(a->settings, "tsd.core.meta.enable_realtime_ts") &&
         settings_bool(a->settings, "tsd.core.meta.enable_tsuid_tracking");
 
     if (st == ST_OK && !has)
-        st = meta_has_record(a->metas, of, &has, e);
+        st = meta_has_record(a->records, of, &has, e);
     return st == ST_OK && !has
                ? error_set(e, ST_NOT_FOUND, "the series has no metadata")
                : st;
@@ -147,7 +147,7 @@ meta_write_uid(const struct api *a, struct buf *b, enum uid_kind kind,
         a->uids, kind, key_get_uint(id.data, (unsigned)id.size), &name, e);
 
     if (st == ST_OK)
-        st = meta_get(a->metas, (struct meta_of){ (enum meta_kind)kind, id },
+        st = meta_get(a->records, (struct meta_of){ (enum meta_kind)kind, id },
                       scratch, &m, e);
     if (st == ST_OK) {
         json_open(b, NULL, '{');

@@ -55,9 +55,8 @@ check_meta(struct tables *t, struct slice key, struct slice value,
 
     t->n.others++;
     if (st == ST_OK)
-        st = meta_decode(value, of_series, t->arena, &m, &why);
-    if (st == ST_NOT_FOUND) /* a tombstone */
-        st = ST_OK;
+        st = record_decode(of_series ? &meta_series_format : &meta_name_format,
+                           value, t->arena, &m, &why);
     return check_decoded(t, "meta-entry", key, value, st, &why, e);
 }
 

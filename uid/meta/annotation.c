@@ -4,51 +4,11 @@
 
 #include "uid/meta/annotation.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/cursor.h"
-#include "base/mem.h"
-
-#define ANNOTATIONS_MAGIC FOURCC('A', 'N', 'N', 'O')
 
 #define DELETE_AT_ONCE 1000
-
-struct annotations {
-    uint32_t magic;
-    struct store *store;
-    struct lock lock;
-    atomic_bool any; /* one was there at the start, or was written since */
-};
-
-static enum status look_for_any(struct annotations *a, struct error *e);
-
-enum status
-annotations_open(struct store *s, struct annotations **out, struct error *e)
-{
-    struct annotations *a = mem_new(sizeof *a);
-    enum status st;
-
-    a->magic = ANNOTATIONS_MAGIC;
-    a->store = s;
-    lock_init(&a->lock);
-    st = look_for_any(a, e);
-    if (st != ST_OK)
-        annotations_close(&a);
-    *out = a;
-    return st;
-}
-
-void
-annotations_close(struct annotations **ap)
-{
-    struct annotations *a = OBJ_TAKE(ap, ANNOTATIONS_MAGIC);
-
-    if (a == NULL)
-        return;
-    lock_fini(&a->lock);
-    OBJ_FREE(a);
-}
 
 int64_t
 annotation_ms(int64_t time)
@@ -128,27 +88,26 @@ annotation_decode(struct slice bytes, struct arena *arena,
 
 /* ST_NOT_FOUND without a text. */
 static enum status
-read_note(struct annotations *a, struct slice tsuid, int64_t start,
+read_note(struct records *r, struct slice tsuid, int64_t start,
           struct arena *arena, struct annotation *out, struct error *e)
 {
     uint8_t key[ANNOTATION_KEY_MAX];
     size_t size = annotation_key(tsuid, annotation_ms(start), key);
 
     out->tsuid = tsuid;
-    return record_read(a->store, slice_of(key, size), &annotation_format, arena,
-                       out, e);
+    return record_read(r, slice_of(key, size), &annotation_format, arena, out,
+                       e);
 }
 
 enum status
-annotation_get(struct annotations *a, struct slice tsuid, int64_t start,
+annotation_get(struct records *r, struct slice tsuid, int64_t start,
                struct arena *arena, struct annotation *out, struct error *e)
 {
     enum status st;
 
-    OBJ_CHECK(a, ANNOTATIONS_MAGIC);
     st = check(tsuid, start, e);
     if (st == ST_OK)
-        st = read_note(a, tsuid, start, arena, out, e);
+        st = read_note(r, tsuid, start, arena, out, e);
     if (st == ST_NOT_FOUND)
         return error_set(e, st, "Unable to locate annotation in storage");
     return st;
@@ -193,12 +152,12 @@ sort_custom(struct text_pairs *custom, struct arena *arena)
 }
 
 static enum status
-batch_note(struct annotations *a, struct kv_batch *b, struct annotation *n,
+batch_note(struct records *r, struct kv_batch *b, struct annotation *n,
            unsigned given, bool overwrite, struct arena *arena, struct error *e)
 {
     uint8_t key[ANNOTATION_KEY_MAX];
     struct annotation old;
-    enum status st = read_note(a, n->tsuid, n->start, arena, &old, e);
+    enum status st = read_note(r, n->tsuid, n->start, arena, &old, e);
 
     if (st != ST_OK && st != ST_NOT_FOUND)
         return st;
@@ -213,17 +172,16 @@ batch_note(struct annotations *a, struct kv_batch *b, struct annotation *n,
 }
 
 enum status
-annotation_put(struct annotations *a, struct annotation *n, unsigned fields,
+annotation_put(struct records *r, struct annotation *n, unsigned fields,
                bool overwrite, struct arena *arena, bool *changed,
                struct error *e)
 {
     const struct annotation none = { .description = slice_str(""),
                                      .notes = slice_str("") };
-    struct change c;
+    struct kv_batch *b;
     unsigned given;
     enum status st;
 
-    OBJ_CHECK(a, ANNOTATIONS_MAGIC);
     *changed = false;
     st = check(n->tsuid, n->start, e);
     if (st != ST_OK)
@@ -234,65 +192,52 @@ annotation_put(struct annotations *a, struct annotation *n, unsigned fields,
         return ST_OK;
     if (!sort_custom(&n->custom, arena))
         return error_no_memory(e);
-    c = change_begin(a->store, &a->lock);
-    st = batch_note(a, c.batch, n, given, overwrite, arena, e);
-    atomic_store(&a->any, true);
-    st = change_end(&c, &a->lock, st, e);
+    b = change_begin(r);
+    st = batch_note(r, b, n, given, overwrite, arena, e);
+    atomic_store(&r->annotated, true);
+    st = change_end(r, b, st, e);
     *changed = st == ST_OK;
     return st;
 }
 
 enum status
-annotation_delete(struct annotations *a, struct slice tsuid, int64_t start,
+annotation_delete(struct records *r, struct slice tsuid, int64_t start,
                   struct error *e)
 {
     uint8_t key[ANNOTATION_KEY_MAX];
-    struct change c;
+    struct kv_batch *b;
     enum status st;
 
-    OBJ_CHECK(a, ANNOTATIONS_MAGIC);
     st = check(tsuid, start, e);
     if (st != ST_OK)
         return st;
-    c = change_begin(a->store, &a->lock);
+    b = change_begin(r);
     kv_batch_delete(
-        c.batch,
-        slice_of(key, annotation_key(tsuid, annotation_ms(start), key)));
-    return change_end(&c, &a->lock, ST_OK, e);
+        b, slice_of(key, annotation_key(tsuid, annotation_ms(start), key)));
+    return change_end(r, b, ST_OK, e);
 }
 
 /* -- many ------------------------------------------------------------------ */
 
 static struct kv_iter *
-iter_open(struct annotations *a)
+iter_open(struct records *r)
 {
-    OBJ_CHECK(a, ANNOTATIONS_MAGIC);
-    return kv_iter_open(store_kv(a->store), KEY_TABLE(TABLE_ANNOTATIONS));
-}
-
-static enum status
-look_for_any(struct annotations *a, struct error *e)
-{
-    struct kv_iter *it = iter_open(a);
-
-    atomic_store(&a->any, kv_iter_seek(it, KEY_TABLE(TABLE_ANNOTATIONS)));
-    return kv_iter_close(&it, e);
+    return kv_iter_open(store_kv(r->store), KEY_TABLE(TABLE_ANNOTATIONS));
 }
 
 bool
-annotation_any(struct annotations *a)
+annotation_any(struct records *r)
 {
-    OBJ_CHECK(a, ANNOTATIONS_MAGIC);
-    return atomic_load(&a->any);
+    return atomic_load(&r->annotated);
 }
 
 enum status
-annotation_walk(struct annotations *a,
+annotation_walk(struct records *r,
                 bool (*f)(void *ctx, const struct annotation *n), void *ctx,
                 struct error *e)
 {
     struct arena *arena = arena_new(0);
-    struct kv_iter *it = iter_open(a);
+    struct kv_iter *it = iter_open(r);
     enum status st = ST_OK;
     struct annotation n;
     int64_t ms;
@@ -313,10 +258,10 @@ annotation_walk(struct annotations *a,
 /* Deletes up to DELETE_AT_ONCE notes from the first key on, and sets that to
  * the last one of them. */
 static enum status
-batch_range(struct annotations *a, struct kv_batch *b, uint8_t *first,
+batch_range(struct records *r, struct kv_batch *b, uint8_t *first,
             struct slice last, struct error *e)
 {
-    struct kv_iter *it = iter_open(a);
+    struct kv_iter *it = iter_open(r);
     enum status st = ST_OK;
 
     for (bool on = kv_iter_seek(it, slice_of(first, last.size));
@@ -335,26 +280,24 @@ batch_range(struct annotations *a, struct kv_batch *b, uint8_t *first,
 }
 
 enum status
-annotation_delete_range(struct annotations *a, struct slice tsuid,
-                        int64_t from_ms, int64_t to_ms, uint64_t *deleted,
-                        struct error *e)
+annotation_delete_range(struct records *r, struct slice tsuid, int64_t from_ms,
+                        int64_t to_ms, uint64_t *deleted, struct error *e)
 {
     uint8_t first[ANNOTATION_KEY_MAX], last[ANNOTATION_KEY_MAX];
     size_t size, n = DELETE_AT_ONCE;
     enum status st = ST_OK;
 
-    OBJ_CHECK(a, ANNOTATIONS_MAGIC);
     *deleted = 0;
     if (to_ms < from_ms || to_ms < 0 || tsuid.size > TSUID_MAX)
         return ST_OK;
     (void)annotation_key(tsuid, from_ms < 0 ? 0 : from_ms, first);
     size = annotation_key(tsuid, to_ms, last);
     while (st == ST_OK && n == DELETE_AT_ONCE) {
-        struct change c = change_begin(a->store, &a->lock);
+        struct kv_batch *b = change_begin(r);
 
-        st = batch_range(a, c.batch, first, slice_of(last, size), e);
-        n = kv_batch_len(c.batch);
-        st = change_end(&c, &a->lock, st, e);
+        st = batch_range(r, b, first, slice_of(last, size), e);
+        n = kv_batch_len(b);
+        st = change_end(r, b, st, e);
         *deleted += st == ST_OK ? n : 0;
     }
     return st;
@@ -477,7 +420,7 @@ sort_tsuids(const struct slice *tsuids, size_t *len, struct arena *arena)
 }
 
 enum status
-annotation_list(struct annotations *a, const struct slice *tsuids, size_t len,
+annotation_list(struct records *r, const struct slice *tsuids, size_t len,
                 int64_t from_ms, int64_t to_ms, struct arena *arena,
                 struct annotation **out, size_t *out_len, struct error *e)
 {
@@ -493,7 +436,7 @@ annotation_list(struct annotations *a, const struct slice *tsuids, size_t len,
     sorted = sort_tsuids(tsuids, &len, arena);
     if (sorted == NULL)
         return error_no_memory(e);
-    it = iter_open(a);
+    it = iter_open(r);
     st = list_walk(it, sorted, len, from_ms < 0 ? 0 : from_ms, to_ms, &l, e);
     st = kv_iter_end(&it, st, e);
     if (st != ST_OK || l.len == 0)
@@ -515,14 +458,14 @@ hour_ms(int64_t s)
 }
 
 enum status
-annotation_globals(struct annotations *a, int64_t from_s, int64_t to_s,
+annotation_globals(struct records *r, int64_t from_s, int64_t to_s,
                    struct arena *arena, struct annotation **out,
                    size_t *out_len, struct error *e)
 {
     const struct slice global = slice_str("");
     size_t len;
     enum status st =
-        annotation_list(a, &global, 1, hour_ms(from_s),
+        annotation_list(r, &global, 1, hour_ms(from_s),
                         hour_ms(to_s + HOUR_S) - 1, arena, out, &len, e);
 
     *out_len = 0;
@@ -576,7 +519,7 @@ walk_series(struct kv_iter *it, struct slice prefix, int64_t from_ms,
 }
 
 enum status
-annotation_series(struct annotations *a, struct slice metric, int64_t from_ms,
+annotation_series(struct records *r, struct slice metric, int64_t from_ms,
                   int64_t to_ms, struct arena *arena, struct slice **out,
                   size_t *out_len, struct error *e)
 {
@@ -585,8 +528,8 @@ annotation_series(struct annotations *a, struct slice metric, int64_t from_ms,
     struct kv_iter *it;
     enum status st = ST_OK;
 
-    it = iter_open(a);
-    layout = store_layout(a->store);
+    it = iter_open(r);
+    layout = store_layout(r->store);
     for (size_t tags = 1; tags <= KEY_MAX_TAGS && st == ST_OK; tags++) {
         uint8_t prefix[1 + 2 + TSUID_MAX] = { TABLE_ANNOTATIONS };
 

@@ -8,9 +8,7 @@
  * more than 32 bits; 1356998400 and 1356998400000 name the same moment, hence
  * the same note, which keeps the shorter spelling.
  *
- * Owns:    what it hands out is in the caller's arena, or lent to a callback.
- * Threads: any; a lock is held from the reading of a note to its rewriting,
- *          across one WAL append.
+ * Threads: any.
  * Fails:   ST_INVALID without a start; ST_LIMIT past RECORD_BYTES or the
  *          arena; ST_NOT_FOUND; ST_IO, ST_CORRUPT.
  */
@@ -53,18 +51,12 @@ MUST_CHECK enum status annotation_decode(struct slice bytes,
                                          struct annotation *out,
                                          struct error *e);
 
-struct annotations; /* opaque */
-
-MUST_CHECK enum status
-annotations_open(struct store *s, struct annotations **out, struct error *e);
-void annotations_close(struct annotations **a);
-
 /* The moment of a time as written. */
 int64_t annotation_ms(int64_t time);
 
 /* Finds by TSUID, which is lent to '*out', and start; ST_NOT_FOUND with
  * OpenTSDB's text. */
-MUST_CHECK enum status annotation_get(struct annotations *a, struct slice tsuid,
+MUST_CHECK enum status annotation_get(struct records *r, struct slice tsuid,
                                       int64_t start, struct arena *arena,
                                       struct annotation *out, struct error *e);
 
@@ -74,26 +66,23 @@ MUST_CHECK enum status annotation_get(struct annotations *a, struct slice tsuid,
  * of them), changes nothing: '*changed' is false (304), whatever is stored. The
  * status of a missing start (< 1) comes first: "The start timestamp has not
  * been set". */
-MUST_CHECK enum status annotation_put(struct annotations *a,
-                                      struct annotation *n, unsigned fields,
-                                      bool overwrite, struct arena *arena,
-                                      bool *changed, struct error *e);
+MUST_CHECK enum status annotation_put(struct records *r, struct annotation *n,
+                                      unsigned fields, bool overwrite,
+                                      struct arena *arena, bool *changed,
+                                      struct error *e);
 
 /* An absent one is no error. */
-MUST_CHECK enum status annotation_delete(struct annotations *a,
-                                         struct slice tsuid, int64_t start,
-                                         struct error *e);
+MUST_CHECK enum status annotation_delete(struct records *r, struct slice tsuid,
+                                         int64_t start, struct error *e);
 
 /* Those that start within [from_ms, to_ms], of one TSUID or global. */
-MUST_CHECK enum status annotation_delete_range(struct annotations *a,
-                                               struct slice tsuid,
-                                               int64_t from_ms, int64_t to_ms,
-                                               uint64_t *deleted,
-                                               struct error *e);
+MUST_CHECK enum status
+annotation_delete_range(struct records *r, struct slice tsuid, int64_t from_ms,
+                        int64_t to_ms, uint64_t *deleted, struct error *e);
 
 /* Calls f with every annotation there is, by TSUID and start, until f returns
  * false.  What it lends dies with the call. */
-MUST_CHECK enum status annotation_walk(struct annotations *a,
+MUST_CHECK enum status annotation_walk(struct records *r,
                                        bool (*f)(void *ctx,
                                                  const struct annotation *n),
                                        void *ctx, struct error *e);
@@ -103,27 +92,27 @@ MUST_CHECK enum status annotation_walk(struct annotations *a,
  * little where there are none, however many TSUIDs.  Empty slices among the
  * TSUIDs ask for the global ones. */
 MUST_CHECK enum status
-annotation_list(struct annotations *a, const struct slice *tsuids, size_t len,
+annotation_list(struct records *r, const struct slice *tsuids, size_t len,
                 int64_t from_ms, int64_t to_ms, struct arena *arena,
                 struct annotation **out, size_t *out_len, struct error *e);
 
 /* The global ones, by start as written, as OpenTSDB reads them: by whole hours,
  * of which those stay that start from 'from_s' on and end by 'to_s', both
  * compared with what is written, be it seconds or milliseconds. */
-MUST_CHECK enum status annotation_globals(struct annotations *a, int64_t from_s,
+MUST_CHECK enum status annotation_globals(struct records *r, int64_t from_s,
                                           int64_t to_s, struct arena *arena,
                                           struct annotation **out,
                                           size_t *out_len, struct error *e);
 
 /* The TSUIDs, led by the metric's id, of those that start within [from_ms,
  * to_ms]: each once, in no useful order. */
-MUST_CHECK enum status annotation_series(struct annotations *a,
-                                         struct slice metric, int64_t from_ms,
-                                         int64_t to_ms, struct arena *arena,
+MUST_CHECK enum status annotation_series(struct records *r, struct slice metric,
+                                         int64_t from_ms, int64_t to_ms,
+                                         struct arena *arena,
                                          struct slice **out, size_t *out_len,
                                          struct error *e);
 
 /* May there be any annotation at all? */
-bool annotation_any(struct annotations *a);
+bool annotation_any(struct records *r);
 
 #endif

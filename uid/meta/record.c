@@ -5,9 +5,10 @@
 
 #include "base/crash.h"
 #include "base/cursor.h"
+#include "base/mem.h"
 
+#define RECORDS_MAGIC  FOURCC('R', 'E', 'C', 'S')
 #define RECORD_VERSION 1
-#define RECORD_NULLS   2
 
 static const size_t sizes[] = {
     [RECORD_BOOL] = sizeof(bool),
@@ -39,37 +40,20 @@ get(const struct record_field *f, const void *record)
     return v;
 }
 
-static bool
-has_nulls(const struct record_format *f, const void *record)
-{
-    for (size_t i = 0; i < f->len; i++) {
-        union value v = get(&f->fields[i], record);
-
-        if (f->fields[i].type == RECORD_TEXT_OR_NULL &&
-            annotation_is_null(v.text))
-            return true;
-        for (size_t k = 0; f->fields[i].type == RECORD_PAIRS && k < v.pairs.len;
-             k++)
-            if (annotation_is_null(v.pairs.pairs[k].value))
-                return true;
-    }
-    return false;
-}
-
 static void
-put_text(struct buf *out, struct slice s, bool nulls)
+put_text(struct buf *out, struct slice s)
 {
-    buf_put_varint(out, nulls && !annotation_is_null(s) ? s.size + 1 : s.size);
+    buf_put_varint(out, annotation_is_null(s) ? 0 : s.size + 1);
     buf_put_slice(out, s);
 }
 
 static void
-put_pairs(struct buf *out, struct text_pairs p, bool nulls)
+put_pairs(struct buf *out, struct text_pairs p)
 {
     buf_put_varint(out, p.has ? p.len + 1 : 0);
     for (size_t i = 0; p.has && i < p.len; i++) {
-        put_text(out, p.pairs[i].key, nulls);
-        put_text(out, p.pairs[i].value, nulls);
+        put_text(out, p.pairs[i].key);
+        put_text(out, p.pairs[i].value);
     }
 }
 
@@ -77,9 +61,7 @@ void
 record_encode(const struct record_format *f, const void *record,
               struct buf *out)
 {
-    bool nulls = has_nulls(f, record);
-
-    buf_put_u8(out, nulls ? RECORD_NULLS : RECORD_VERSION);
+    buf_put_u8(out, RECORD_VERSION);
     for (size_t i = 0; i < f->len; i++) {
         union value v = get(&f->fields[i], record);
 
@@ -100,28 +82,28 @@ record_encode(const struct record_format *f, const void *record,
             buf_put_u64(out, v.bits);
             break;
         case RECORD_TEXT:
+            put_text(out, v.text.size == 0 ? slice_str("") : v.text);
+            break;
         case RECORD_TEXT_OR_NULL:
-            put_text(out, v.text, nulls);
+            put_text(out, v.text);
             break;
         case RECORD_PAIRS:
-            put_pairs(out, v.pairs, nulls);
+            put_pairs(out, v.pairs);
             break;
         }
     }
 }
 
 static struct slice
-take_text(struct cursor *c, bool nulls)
+take_text(struct cursor *c)
 {
     uint64_t size = cursor_varint(c);
 
-    if (nulls && size == 0)
-        return (struct slice){ NULL, 0 };
-    return cursor_bytes(c, nulls ? size - 1 : size);
+    return size == 0 ? (struct slice){ NULL, 0 } : cursor_bytes(c, size - 1);
 }
 
 static struct text_pairs
-take_pairs(struct cursor *c, bool nulls, struct arena *arena)
+take_pairs(struct cursor *c, struct arena *arena)
 {
     uint64_t len = cursor_varint(c);
     struct text_pairs p = { .has = len > 0, .len = len > 0 ? len - 1 : 0 };
@@ -134,8 +116,8 @@ take_pairs(struct cursor *c, bool nulls, struct arena *arena)
     p.pairs = arena_array(arena, p.len, sizeof *p.pairs);
     c->no_memory |= p.pairs == NULL;
     for (size_t i = 0; p.pairs != NULL && i < p.len; i++) {
-        p.pairs[i].key = take_text(c, nulls);
-        p.pairs[i].value = take_text(c, nulls);
+        p.pairs[i].key = take_text(c);
+        p.pairs[i].value = take_text(c);
     }
     return p;
 }
@@ -146,9 +128,8 @@ record_decode(const struct record_format *f, struct slice bytes,
 {
     struct cursor c = cursor_of(bytes);
     uint8_t version = cursor_u8(&c);
-    bool nulls = version == RECORD_NULLS;
 
-    c.failed |= version != RECORD_VERSION && !nulls;
+    c.failed |= version != RECORD_VERSION;
     for (size_t i = 0; i < f->len && !c.failed && !c.no_memory; i++) {
         enum record_member type = f->fields[i].type;
         union value v;
@@ -171,10 +152,10 @@ record_decode(const struct record_format *f, struct slice bytes,
             break;
         case RECORD_TEXT:
         case RECORD_TEXT_OR_NULL:
-            v.text = take_text(&c, nulls);
+            v.text = take_text(&c);
             break;
         case RECORD_PAIRS:
-            v.pairs = take_pairs(&c, nulls, arena);
+            v.pairs = take_pairs(&c, arena);
             break;
         }
         c.failed |= type == RECORD_UINT && v.number < 0;
@@ -225,12 +206,47 @@ record_merge(const struct record_format *f, void *to, const void *from,
 /* -- in the store ---------------------------------------------------------- */
 
 enum status
-record_read(struct store *s, struct slice key, const struct record_format *f,
+records_open(struct store *s, struct uid_table *u, struct series_directory *d,
+             struct records **out, struct error *e)
+{
+    struct slice notes = KEY_TABLE(TABLE_ANNOTATIONS);
+    struct records *r = mem_new(sizeof *r);
+    struct kv_iter *it = kv_iter_open(store_kv(s), notes);
+    enum status st;
+
+    r->magic = RECORDS_MAGIC;
+    r->store = s;
+    r->uids = u;
+    r->series = d;
+    lock_init(&r->lock);
+    atomic_store(&r->annotated, kv_iter_seek(it, notes));
+    st = kv_iter_close(&it, e);
+    if (st != ST_OK)
+        records_close(&r);
+    *out = r;
+    return st;
+}
+
+void
+records_close(struct records **rp)
+{
+    struct records *r = OBJ_TAKE(rp, RECORDS_MAGIC);
+
+    if (r == NULL)
+        return;
+    lock_fini(&r->lock);
+    OBJ_FREE(r);
+}
+
+enum status
+record_read(struct records *r, struct slice key, const struct record_format *f,
             struct arena *arena, void *out, struct error *e)
 {
     struct buf value = BUF_INIT;
-    enum status st = kv_get(store_kv(s), key, &value, e);
+    enum status st;
 
+    OBJ_CHECK(r, RECORDS_MAGIC);
+    st = kv_get(store_kv(r->store), key, &value, e);
     if (st == ST_OK) {
         const char *copy = arena_strdup(arena, buf_slice(&value));
 
@@ -260,23 +276,25 @@ record_put(struct kv_batch *b, struct slice key, const struct record_format *f,
                             RECORD_BYTES);
 }
 
-struct change
-change_begin(struct store *s, struct lock *lock)
+struct kv_batch *
+change_begin(struct records *r)
 {
-    lock_take(lock);
-    return (struct change){ s, kv_batch_new() };
+    OBJ_CHECK(r, RECORDS_MAGIC);
+    lock_take(&r->lock);
+    return kv_batch_new();
 }
 
 enum status
-change_end(struct change *c, struct lock *lock, enum status st, struct error *e)
+change_end(struct records *r, struct kv_batch *b, enum status st,
+           struct error *e)
 {
-    bool any = st == ST_OK && kv_batch_len(c->batch) > 0;
+    bool any = st == ST_OK && kv_batch_len(b) > 0;
     uint64_t lsn = 0;
 
     if (any)
-        st = store_write(c->store, c->batch, &lsn, e);
+        st = store_write(r->store, b, &lsn, e);
     crash_point("record-written");
-    lock_drop(lock);
-    kv_batch_free(&c->batch);
-    return any && st == ST_OK ? store_commit(c->store, lsn, false, e) : st;
+    lock_drop(&r->lock);
+    kv_batch_free(&b);
+    return any && st == ST_OK ? store_commit(r->store, lsn, false, e) : st;
 }

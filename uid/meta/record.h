@@ -4,19 +4,22 @@
  *
  *     <version:1> <member>...
  *
- * Version 2 has a text that is JSON's null in it; sizes of texts are one more
- * there, and 0 is null.
+ * All kinds of them share one handle and one lock: what they change is rare.
  *
- * Threads: any; these are functions of their arguments.
+ * Owns:    what is handed out is in the caller's arena.
+ * Threads: any; the lock is held from the reading of a record to its rewriting,
+ *          across one WAL append.
  */
 #ifndef UID_META_RECORD_H
 #define UID_META_RECORD_H
+
+#include <stdatomic.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/lock.h"
 #include "storage/store/store.h"
-#include "uid/series/tag_set.h"
+#include "uid/series/series.h"
 
 /* A text may be JSON's null, which is not the empty one: it has no bytes, not
  * even none of them. */
@@ -34,12 +37,12 @@ struct text_pairs {
 
 enum record_member {
     RECORD_BOOL,
-    RECORD_BYTE,   /* an enum */
-    RECORD_INT,    /* int64_t, as a zigzag varint */
-    RECORD_UINT,   /* int64_t from 0 on, as a varint */
-    RECORD_DOUBLE, /* its bits */
-    RECORD_TEXT,   /* struct slice: varint size, bytes */
-    RECORD_TEXT_OR_NULL,
+    RECORD_BYTE,         /* an enum */
+    RECORD_INT,          /* int64_t, as a zigzag varint */
+    RECORD_UINT,         /* int64_t from 0 on, as a varint */
+    RECORD_DOUBLE,       /* its bits */
+    RECORD_TEXT,         /* struct slice: varint size + 1, bytes */
+    RECORD_TEXT_OR_NULL, /* the same; 0: null */
     RECORD_PAIRS, /* struct text_pairs: varint number + 1, 0: null; texts */
 };
 
@@ -77,9 +80,23 @@ unsigned record_given(const struct record_format *f, const void *record);
 void record_merge(const struct record_format *f, void *to, const void *from,
                   unsigned bits);
 
+struct records {
+    uint32_t magic;
+    struct store *store;
+    struct uid_table *uids;
+    struct series_directory *series;
+    struct lock lock;
+    atomic_bool annotated; /* a note was there at the start, or came since */
+};
+
+MUST_CHECK enum status records_open(struct store *s, struct uid_table *u,
+                                    struct series_directory *d,
+                                    struct records **out, struct error *e);
+void records_close(struct records **r);
+
 /* From the store, with a copy of the bytes in the arena.  ST_NOT_FOUND without
  * a text. */
-MUST_CHECK enum status record_read(struct store *s, struct slice key,
+MUST_CHECK enum status record_read(struct records *r, struct slice key,
                                    const struct record_format *f,
                                    struct arena *arena, void *out,
                                    struct error *e);
@@ -88,17 +105,12 @@ MUST_CHECK enum status record_put(struct kv_batch *b, struct slice key,
                                   const struct record_format *f,
                                   const void *record, struct error *e);
 
-/* A change: made under a lock, from the reading of a record to its rewriting,
- * then waited for. */
-struct change {
-    struct store *store;
-    struct kv_batch *batch;
-};
-
-struct change change_begin(struct store *s, struct lock *lock) ACQUIRE(lock);
-/* Writes the batch, if 'st' is ST_OK and there is something in it. */
-MUST_CHECK enum status change_end(struct change *c, struct lock *lock,
+/* The batch of a change, which is made under the lock. */
+struct kv_batch *change_begin(struct records *r) ACQUIRE(r->lock);
+/* Writes the batch, if 'st' is ST_OK and there is something in it, and waits
+ * for it behind the lock. */
+MUST_CHECK enum status change_end(struct records *r, struct kv_batch *b,
                                   enum status st, struct error *e)
-    RELEASE(lock);
+    RELEASE(r->lock);
 
 #endif

@@ -4,19 +4,7 @@
 
 #include "uid/meta/tree.h"
 
-#include <stdlib.h>
-
 #include "base/cursor.h"
-#include "base/mem.h"
-#include "base/obj.h"
-
-#define TREES_MAGIC FOURCC('T', 'R', 'E', 'E')
-
-struct trees {
-    uint32_t magic;
-    struct store *store;
-    struct lock lock; /* from reading a record to rewriting it */
-};
 
 static const char *const type_names[] = {
     [TREE_RULE_NONE] = "null",
@@ -26,28 +14,6 @@ static const char *const type_names[] = {
     [TREE_RULE_TAGK_CUSTOM] = "TAGK_CUSTOM",
     [TREE_RULE_TAGV_CUSTOM] = "TAGV_CUSTOM",
 };
-
-void
-trees_open(struct store *s, struct trees **out)
-{
-    struct trees *t = mem_new(sizeof *t);
-
-    t->magic = TREES_MAGIC;
-    t->store = s;
-    lock_init(&t->lock);
-    *out = t;
-}
-
-void
-trees_close(struct trees **tp)
-{
-    struct trees *t = OBJ_TAKE(tp, TREES_MAGIC);
-
-    if (t == NULL)
-        return;
-    lock_fini(&t->lock);
-    OBJ_FREE(t);
-}
 
 const char *
 tree_rule_type_name(enum tree_rule_type type)
@@ -168,27 +134,27 @@ struct reading {
 };
 
 static enum status
-add_tree(struct reading *r, int64_t id, struct slice bytes, struct error *e)
+add_tree(struct reading *g, int64_t id, struct slice bytes, struct error *e)
 {
-    r->trees =
-        arena_grow(r->arena, r->trees, r->len, &r->cap, sizeof *r->trees);
-    if (r->trees == NULL)
+    g->trees =
+        arena_grow(g->arena, g->trees, g->len, &g->cap, sizeof *g->trees);
+    if (g->trees == NULL)
         return error_no_memory(e);
-    r->trees[r->len] = (struct tree){ .id = id };
-    r->rules_cap = 0;
-    return record_decode(&tree_format, bytes, NULL, &r->trees[r->len++], e);
+    g->trees[g->len] = (struct tree){ .id = id };
+    g->rules_cap = 0;
+    return record_decode(&tree_format, bytes, NULL, &g->trees[g->len++], e);
 }
 
 static enum status
-add_rule(struct reading *r, const struct tree_rule *key, struct slice bytes,
+add_rule(struct reading *g, const struct tree_rule *key, struct slice bytes,
          struct error *e)
 {
-    struct tree *tree = r->len > 0 ? &r->trees[r->len - 1] : NULL;
+    struct tree *tree = g->len > 0 ? &g->trees[g->len - 1] : NULL;
 
     if (tree == NULL || tree->id != key->tree)
         return error_set(e, ST_CORRUPT, "rule of a tree that does not exist");
-    tree->rules = arena_grow(r->arena, tree->rules, tree->rules_len,
-                             &r->rules_cap, sizeof *key);
+    tree->rules = arena_grow(g->arena, tree->rules, tree->rules_len,
+                             &g->rules_cap, sizeof *key);
     if (tree->rules == NULL)
         return error_no_memory(e);
     tree->rules[tree->rules_len] = *key;
@@ -196,10 +162,10 @@ add_rule(struct reading *r, const struct tree_rule *key, struct slice bytes,
 }
 
 static enum status
-add_record(struct reading *r, struct slice key, struct slice value,
+add_record(struct reading *g, struct slice key, struct slice value,
            struct error *e)
 {
-    const char *copy = arena_strdup(r->arena, value);
+    const char *copy = arena_strdup(g->arena, value);
     struct tree_rule parsed = { 0 };
     bool is_rule;
     enum status st;
@@ -210,21 +176,21 @@ add_record(struct reading *r, struct slice key, struct slice value,
     st = tree_key_parse(key, &is_rule, &parsed, e);
     if (st != ST_OK)
         return st;
-    return is_rule ? add_rule(r, &parsed, value, e)
-                   : add_tree(r, parsed.tree, value, e);
+    return is_rule ? add_rule(g, &parsed, value, e)
+                   : add_tree(g, parsed.tree, value, e);
 }
 
 /* All records whose keys start with 'prefix'. */
 static enum status
-read_records(struct trees *t, struct slice prefix, struct reading *r,
+read_records(struct records *r, struct slice prefix, struct reading *g,
              struct error *e)
 {
-    struct kv_iter *it = kv_iter_open(store_kv(t->store), prefix);
+    struct kv_iter *it = kv_iter_open(store_kv(r->store), prefix);
     enum status st = ST_OK;
 
     for (bool on = kv_iter_seek(it, prefix); on && st == ST_OK;
          on = kv_iter_next(it))
-        st = add_record(r, kv_iter_key(it), kv_iter_value(it), e);
+        st = add_record(g, kv_iter_key(it), kv_iter_value(it), e);
     return kv_iter_end(&it, st, e);
 }
 
@@ -237,37 +203,35 @@ check_id(int64_t id, struct error *e)
 }
 
 enum status
-tree_get(struct trees *t, int64_t id, struct arena *arena, struct tree *out,
+tree_get(struct records *r, int64_t id, struct arena *arena, struct tree *out,
          struct error *e)
 {
-    struct reading r = { .arena = arena };
+    struct reading g = { .arena = arena };
     uint8_t key[TREE_KEY_SIZE];
     enum status st;
 
-    OBJ_CHECK(t, TREES_MAGIC);
     st = check_id(id, e);
     if (st == ST_OK)
-        st = read_records(t, tree_key(id, key), &r, e);
+        st = read_records(r, tree_key(id, key), &g, e);
     if (st != ST_OK)
         return st;
-    if (r.len == 0)
+    if (g.len == 0)
         return error_set(e, ST_NOT_FOUND, "Unable to locate tree: %lld",
                          (long long)id);
-    *out = r.trees[0];
+    *out = g.trees[0];
     return ST_OK;
 }
 
 enum status
-tree_list(struct trees *t, struct arena *arena, struct tree **out, size_t *len,
-          struct error *e)
+tree_list(struct records *r, struct arena *arena, struct tree **out,
+          size_t *len, struct error *e)
 {
-    struct reading r = { .arena = arena };
+    struct reading g = { .arena = arena };
     enum status st;
 
-    OBJ_CHECK(t, TREES_MAGIC);
-    st = read_records(t, KEY_TABLE(TABLE_TREES), &r, e);
-    *out = r.trees;
-    *len = r.len;
+    st = read_records(r, KEY_TABLE(TABLE_TREES), &g, e);
+    *out = g.trees;
+    *len = g.len;
     return st;
 }
 
@@ -311,7 +275,7 @@ batch_delete_rules(struct kv_batch *b, const struct tree *tree)
 }
 
 static enum status
-batch_new_tree(struct trees *t, struct kv_batch *b, struct tree *tree,
+batch_new_tree(struct records *r, struct kv_batch *b, struct tree *tree,
                struct arena *arena, struct error *e)
 {
     struct tree *all;
@@ -320,7 +284,7 @@ batch_new_tree(struct trees *t, struct kv_batch *b, struct tree *tree,
 
     if (tree->name.size == 0)
         return error_set(e, ST_INVALID, "Tree was missing the name");
-    st = tree_list(t, arena, &all, &len, e);
+    st = tree_list(r, arena, &all, &len, e);
     if (st != ST_OK)
         return st;
     tree->id = len == 0 ? 1 : all[len - 1].id + 1;
@@ -330,52 +294,52 @@ batch_new_tree(struct trees *t, struct kv_batch *b, struct tree *tree,
 }
 
 enum status
-tree_create(struct trees *t, struct tree *tree, struct error *e)
+tree_create(struct records *r, struct tree *tree, struct error *e)
 {
     struct arena *arena = arena_new(0);
-    struct change c = change_begin(t->store, &t->lock);
-    enum status st = batch_new_tree(t, c.batch, tree, arena, e);
+    struct kv_batch *b = change_begin(r);
+    enum status st = batch_new_tree(r, b, tree, arena, e);
 
     arena_free(&arena);
-    return change_end(&c, &t->lock, st, e);
+    return change_end(r, b, st, e);
 }
 
 enum status
-tree_put(struct trees *t, const struct tree *tree, unsigned fields,
+tree_put(struct records *r, const struct tree *tree, unsigned fields,
          bool overwrite, struct arena *arena, bool *changed, struct error *e)
 {
-    struct change c = change_begin(t->store, &t->lock);
+    struct kv_batch *b = change_begin(r);
     struct tree old;
-    enum status st = tree_get(t, tree->id, arena, &old, e);
+    enum status st = tree_get(r, tree->id, arena, &old, e);
 
     if (st == ST_OK && fields != 0) {
         record_merge(&tree_format, &old, tree,
                      overwrite ? TREE_MEMBERS : fields);
         old.emptied = false;
-        st = batch_tree(c.batch, &old, e);
+        st = batch_tree(b, &old, e);
     }
-    st = change_end(&c, &t->lock, st, e);
+    st = change_end(r, b, st, e);
     *changed = st == ST_OK && fields != 0;
     return st;
 }
 
 enum status
-tree_delete(struct trees *t, int64_t id, bool definition, struct arena *arena,
+tree_delete(struct records *r, int64_t id, bool definition, struct arena *arena,
             struct error *e)
 {
     uint8_t key[TREE_KEY_SIZE];
-    struct change c = change_begin(t->store, &t->lock);
+    struct kv_batch *b = change_begin(r);
     struct tree old;
-    enum status st = tree_get(t, id, arena, &old, e);
+    enum status st = tree_get(r, id, arena, &old, e);
 
     if (st == ST_OK && definition) {
-        kv_batch_delete(c.batch, tree_key(id, key));
-        batch_delete_rules(c.batch, &old);
+        kv_batch_delete(b, tree_key(id, key));
+        batch_delete_rules(b, &old);
     } else if (st == ST_OK) {
         old.emptied = true;
-        st = batch_tree(c.batch, &old, e);
+        st = batch_tree(b, &old, e);
     }
-    return change_end(&c, &t->lock, st, e);
+    return change_end(r, b, st, e);
 }
 
 /* -- rules ----------------------------------------------------------------- */
@@ -419,13 +383,13 @@ merge_rule(struct tree_rule *old, const struct tree_rule *given)
 }
 
 static enum status
-batch_rule(struct trees *t, struct kv_batch *b, struct tree_rule *rule,
+batch_rule(struct records *r, struct kv_batch *b, struct tree_rule *rule,
            bool overwrite, struct arena *arena, bool *changed, struct error *e)
 {
     uint8_t key[TREE_RULE_KEY_SIZE];
     const struct tree_rule *at;
     struct tree tree;
-    enum status st = tree_get(t, rule->tree, arena, &tree, e);
+    enum status st = tree_get(r, rule->tree, arena, &tree, e);
 
     if (st != ST_OK)
         return st;
@@ -447,10 +411,10 @@ batch_rule(struct trees *t, struct kv_batch *b, struct tree_rule *rule,
 }
 
 enum status
-tree_rule_put(struct trees *t, struct tree_rule *rule, bool overwrite,
+tree_rule_put(struct records *r, struct tree_rule *rule, bool overwrite,
               struct arena *arena, bool *changed, struct error *e)
 {
-    struct change c;
+    struct kv_batch *b;
     enum status st;
 
     *changed = false;
@@ -464,39 +428,39 @@ tree_rule_put(struct trees *t, struct tree_rule *rule, bool overwrite,
         return error_set(e, ST_INVALID, "Invalid rule level");
     if (rule->order < 0 || rule->order > INT32_MAX)
         return error_set(e, ST_INVALID, "Invalid rule order");
-    c = change_begin(t->store, &t->lock);
-    st = batch_rule(t, c.batch, rule, overwrite, arena, changed, e);
-    st = change_end(&c, &t->lock, st, e);
+    b = change_begin(r);
+    st = batch_rule(r, b, rule, overwrite, arena, changed, e);
+    st = change_end(r, b, st, e);
     *changed = *changed && st == ST_OK;
     return st;
 }
 
 enum status
-tree_rule_delete(struct trees *t, int64_t tree, int64_t level, int64_t order,
+tree_rule_delete(struct records *r, int64_t tree, int64_t level, int64_t order,
                  struct error *e)
 {
     uint8_t key[TREE_RULE_KEY_SIZE];
-    struct change c;
+    struct kv_batch *b;
     enum status st = check_id(tree, e);
 
     if (st != ST_OK)
         return st;
-    c = change_begin(t->store, &t->lock);
+    b = change_begin(r);
     if (level >= 0 && level <= INT32_MAX && order >= 0 && order <= INT32_MAX)
-        kv_batch_delete(c.batch, tree_rule_key(tree, level, order, key));
-    return change_end(&c, &t->lock, ST_OK, e);
+        kv_batch_delete(b, tree_rule_key(tree, level, order, key));
+    return change_end(r, b, ST_OK, e);
 }
 
 enum status
-tree_rules_delete(struct trees *t, int64_t tree, struct error *e)
+tree_rules_delete(struct records *r, int64_t tree, struct error *e)
 {
     struct arena *arena = arena_new(0);
-    struct change c = change_begin(t->store, &t->lock);
+    struct kv_batch *b = change_begin(r);
     struct tree old;
-    enum status st = tree_get(t, tree, arena, &old, e);
+    enum status st = tree_get(r, tree, arena, &old, e);
 
     if (st == ST_OK)
-        batch_delete_rules(c.batch, &old);
+        batch_delete_rules(b, &old);
     arena_free(&arena);
-    return change_end(&c, &t->lock, st, e);
+    return change_end(r, b, st, e);
 }

@@ -29,7 +29,7 @@ put(struct fixture *f, struct annotation n, bool expected)
     struct arena *a = arena_new(0);
     bool changed;
 
-    OK(annotation_put(f->notes, &n,
+    OK(annotation_put(f->records, &n,
                       ANNOTATION_END | ANNOTATION_DESCRIPTION |
                           ANNOTATION_NOTES | ANNOTATION_CUSTOM,
                       false, a, &changed, &e));
@@ -71,7 +71,7 @@ get(struct fixture *f, struct slice tsuid, int64_t start)
     static struct text t;
     struct arena *a = arena_new(0);
     struct annotation n;
-    enum status st = annotation_get(f->notes, tsuid, start, a, &n, NULL);
+    enum status st = annotation_get(f->records, tsuid, start, a, &n, NULL);
 
     t = (struct text){ .left = 1 };
     ck_assert(st == ST_OK || st == ST_NOT_FOUND);
@@ -93,8 +93,8 @@ listed(struct fixture *f, const struct slice *tsuids, size_t tsuids_len,
     size_t len;
 
     t = (struct text){ .left = 99 };
-    OK(annotation_list(f->notes, tsuids, tsuids_len, from_ms, to_ms, a, &notes,
-                       &len, &e));
+    OK(annotation_list(f->records, tsuids, tsuids_len, from_ms, to_ms, a,
+                       &notes, &len, &e));
     for (size_t i = 0; i < len; i++)
         (void)print(&t, &notes[i]);
     arena_free(&a);
@@ -151,7 +151,7 @@ START_TEST(merges_and_overwrites)
         for (; c != NULL && *c != '\0'; c += 2)
             pairs[n.custom.len++] =
                 (struct tag){ slice_of(c, 1), slice_of(c + 1, 1) };
-        OK(annotation_put(f.notes, &n, steps[i].fields, steps[i].overwrite, a,
+        OK(annotation_put(f.records, &n, steps[i].fields, steps[i].overwrite, a,
                           &changed, &e));
         ck_assert_int_eq(changed, steps[i].changed);
         ck_assert_str_eq(get(&f, A, 5), steps[i].stored);
@@ -174,19 +174,19 @@ START_TEST(texts_of_failures)
     struct arena *a = arena_new(0);
     bool changed;
 
-    FAILS(annotation_get(f.notes, A, 5, a, &n, &e), ST_NOT_FOUND,
+    FAILS(annotation_get(f.records, A, 5, a, &n, &e), ST_NOT_FOUND,
           "Unable to locate annotation in storage");
     n = note(A, 0, "d");
-    FAILS(annotation_put(f.notes, &n, 0, false, a, &changed, &e), ST_INVALID,
+    FAILS(annotation_put(f.records, &n, 0, false, a, &changed, &e), ST_INVALID,
           "The start timestamp has not been set");
     n.start = -5;
-    FAILS(annotation_put(f.notes, &n, 15, true, a, &changed, &e), ST_INVALID,
+    FAILS(annotation_put(f.records, &n, 15, true, a, &changed, &e), ST_INVALID,
           "The start timestamp has not been set");
-    FAILS(annotation_delete(f.notes, A, 0, &e), ST_INVALID,
+    FAILS(annotation_delete(f.records, A, 0, &e), ST_INVALID,
           "The start timestamp has not been set");
-    FAILS(annotation_get(f.notes, A, 0, a, &n, &e), ST_INVALID,
+    FAILS(annotation_get(f.records, A, 0, a, &n, &e), ST_INVALID,
           "The start timestamp has not been set");
-    OK(annotation_delete(f.notes, A, 1, &e));
+    OK(annotation_delete(f.records, A, 1, &e));
     arena_free(&a);
     fixture_free(&f);
 }
@@ -222,13 +222,14 @@ START_TEST(bounds_size)
 
     memset(big, 'x', RECORD_BYTES);
     n = note(A, T, big);
-    FAILS(annotation_put(f.notes, &n, 15, false, a, &changed, &e), ST_LIMIT,
+    FAILS(annotation_put(f.records, &n, 15, false, a, &changed, &e), ST_LIMIT,
           "annotation of more than 1048576 bytes");
     ck_assert(!changed);
     big[RECORD_BYTES - 50] = '\0';
     put(&f, note(A, T, big), true);
-    ck_assert_int_eq(annotation_get(f.notes, A, T, small, &n, NULL), ST_LIMIT);
-    OK(annotation_get(f.notes, A, T, a, &n, &e));
+    ck_assert_int_eq(annotation_get(f.records, A, T, small, &n, NULL),
+                     ST_LIMIT);
+    OK(annotation_get(f.records, A, T, a, &n, &e));
     ck_assert_uint_eq(n.description.size, RECORD_BYTES - 50);
     arena_free(&a);
     arena_free(&small);
@@ -282,7 +283,7 @@ START_TEST(series_with_notes)
     size_t len;
 
     put_some(&f);
-    OK(annotation_series(f.notes, slice_of(metric, 3), noted[_i].from_ms,
+    OK(annotation_series(f.records, slice_of(metric, 3), noted[_i].from_ms,
                          noted[_i].to_ms, a, &found, &len, &e));
     for (size_t i = 0; i < len; i++)
         strcat(text, slice_eq(found[i], A)   ? "A "
@@ -300,18 +301,18 @@ START_TEST(deletes_a_range)
     uint64_t deleted;
 
     put_some(&f);
-    OK(annotation_delete_range(f.notes, A, T * 1000, T * 1000 + 1500, &deleted,
-                               &e));
+    OK(annotation_delete_range(f.records, A, T * 1000, T * 1000 + 1500,
+                               &deleted, &e));
     ck_assert_uint_eq(deleted, 2);
     ck_assert_str_eq(listed(&f, (struct slice[]){ A }, 1, 0, INT64_MAX),
                      "1356998402-0:a2/;");
     ck_assert_str_eq(get(&f, A_LONG, T + 1), "1356998401-0:long/;");
-    OK(annotation_delete_range(f.notes, GLOBAL, 0, INT64_MAX, &deleted, &e));
+    OK(annotation_delete_range(f.records, GLOBAL, 0, INT64_MAX, &deleted, &e));
     ck_assert_uint_eq(deleted, 2);
-    OK(annotation_delete_range(f.notes, GLOBAL, 0, INT64_MAX, &deleted, &e));
+    OK(annotation_delete_range(f.records, GLOBAL, 0, INT64_MAX, &deleted, &e));
     ck_assert_uint_eq(deleted, 0);
     ck_assert_str_eq(get(&f, B, T + 1), "1356998401-0:b1/;");
-    OK(annotation_delete(f.notes, B, T + 1, &e));
+    OK(annotation_delete(f.records, B, T + 1, &e));
     ck_assert_str_eq(get(&f, B, T + 1), "");
     fixture_free(&f);
 }
@@ -329,10 +330,10 @@ START_TEST(deletes_many)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         for (int64_t n = 0; n <= cases[i].len; n++)
             put(&f, note(B, T + n, "x"), true);
-        OK(annotation_delete_range(f.notes, B, 0, (T + cases[i].len - 1) * 1000,
-                                   &deleted, &e));
+        OK(annotation_delete_range(
+            f.records, B, 0, (T + cases[i].len - 1) * 1000, &deleted, &e));
         ck_assert_uint_eq(deleted, (uint64_t)cases[i].len);
-        OK(annotation_delete_range(f.notes, B, 0, INT64_MAX, &deleted, &e));
+        OK(annotation_delete_range(f.records, B, 0, INT64_MAX, &deleted, &e));
         ck_assert_uint_eq(deleted, 1);
     }
     fixture_free(&f);
@@ -434,9 +435,9 @@ START_TEST(lists_what_a_walk_finds)
             x.wanted[bytes[i][1]] = true;
             tsuids[i] = slice_of(bytes[i], 2);
         }
-        OK(annotation_walk(f.notes, expect, &x, &e));
-        OK(annotation_list(f.notes, tsuids, len, x.from_s * 1000, x.to_s * 1000,
-                           a, &notes, &got, &e));
+        OK(annotation_walk(f.records, expect, &x, &e));
+        OK(annotation_list(f.records, tsuids, len, x.from_s * 1000,
+                           x.to_s * 1000, a, &notes, &got, &e));
         ck_assert_uint_eq(got, x.len);
         for (size_t i = 1; i < got; i++)
             ck_assert_int_le(notes[i - 1].start, notes[i].start);
@@ -452,12 +453,12 @@ START_TEST(survives_reopening)
 {
     struct fixture f = fixture_new_on_disk();
 
-    ck_assert(!annotation_any(f.notes));
+    ck_assert(!annotation_any(f.records));
     put_some(&f);
-    ck_assert(annotation_any(f.notes));
+    ck_assert(annotation_any(f.records));
     fixture_close(&f);
     fixture_open(&f);
-    ck_assert(annotation_any(f.notes));
+    ck_assert(annotation_any(f.records));
     ck_assert_str_eq(list(&f, "0", 0, INT64_MAX),
                      "1356998401-0:g1/;1356998403-0:g3/;");
     fixture_free(&f);
@@ -467,7 +468,7 @@ END_TEST
 /* What is null stays null, and is a value unlike the empty one. */
 START_TEST(keeps_nulls)
 {
-    static const uint8_t value[] = "\x02\x05\x00\x00\x01\x03\x02k\x00"
+    static const uint8_t value[] = "\x01\x05\x00\x00\x01\x03\x02k\x00"
                                    "\x02l\x01";
     struct tag pairs[] = { { slice_str("k"), { NULL, 0 } },
                            { slice_str("l"), slice_str("") } };
@@ -482,9 +483,9 @@ START_TEST(keeps_nulls)
     put(&f, n, true);
     n = note(A, 5, "");
     n.description = (struct slice){ NULL, 0 };
-    OK(annotation_put(f.notes, &n, ANNOTATION_DESCRIPTION, false, a,
+    OK(annotation_put(f.records, &n, ANNOTATION_DESCRIPTION, false, a,
                       &(bool){ false }, &e));
-    OK(annotation_get(f.notes, A, 5, a, &out, &e));
+    OK(annotation_get(f.records, A, 5, a, &out, &e));
     ck_assert(annotation_is_null(out.description));
     ck_assert(!annotation_is_null(out.notes));
     ck_assert(annotation_is_null(out.custom.pairs[0].value));
@@ -502,8 +503,8 @@ START_TEST(documented_bytes)
 {
     static const uint8_t key[] = "a\0\x09\0\0\1\0\0\1\0\0\1"
                                  "\x00\x00\x01\x3b\xf3\x68\x59\x0a";
-    static const uint8_t value[] = "\x01\x8a\xb2\xa1\x9b\xbf\x27\x00\x02hi\x00"
-                                   "\x02\x01k\x01v";
+    static const uint8_t value[] = "\x01\x8a\xb2\xa1\x9b\xbf\x27\x00\x03hi\x01"
+                                   "\x02\x02k\x02v";
     struct fixture f = fixture_new(layout_default);
     struct tag pair = { slice_str("k"), slice_str("v") };
     struct annotation n = note(A, INT64_C(1356998400266), "hi");
@@ -574,7 +575,7 @@ write_field(void *arg)
         struct annotation n = note(A, T + i, "d");
 
         n.notes = slice_str("n");
-        OK(annotation_put(w->f->notes, &n, w->field, false, a, &changed, &e));
+        OK(annotation_put(w->f->records, &n, w->field, false, a, &changed, &e));
         arena_reset(a);
     }
     arena_free(&a);
@@ -598,7 +599,7 @@ START_TEST(racing_merges_lose_nothing)
     for (int i = 0; i < TIMESTAMPS; i++) {
         struct annotation n;
 
-        OK(annotation_get(f.notes, A, T + i, a, &n, &e));
+        OK(annotation_get(f.records, A, T + i, a, &n, &e));
         ck_assert(slice_eq_str(n.description, "d"));
         ck_assert(slice_eq_str(n.notes, "n"));
     }
@@ -621,13 +622,13 @@ START_TEST(walks_over_all)
     /* Neighbours in the store, which are no notes. */
     OK(series_resolve(f.series, &rules, slice_str("m"), &tag, 1, &ref, tsuid,
                       &size, &e));
-    OK(annotation_walk(f.notes, print, &t, &e));
+    OK(annotation_walk(f.records, print, &t, &e));
     ck_assert_str_eq(t.text, "");
     put(&f, note(A_LONG, T, "long"), true);
     put(&f, note(B, T, "b"), true);
     put(&f, note(GLOBAL, T + 1, "global"), true);
     put(&f, note(A, T + 2, "a"), true);
-    OK(annotation_walk(f.notes, print, &t, &e));
+    OK(annotation_walk(f.records, print, &t, &e));
     ck_assert_str_eq(t.text, "1356998401-0:global/;1356998402-0:a/;"
                              "1356998400-0:b/;");
     fixture_free(&f);

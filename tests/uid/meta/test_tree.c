@@ -14,42 +14,38 @@ START_TEST(a_tree_lasts)
 {
     struct fixture f = fixture_new_on_disk();
     struct arena *a = arena_new(0);
-    struct trees *t;
     struct tree tree = named("one"), two = named("two"), got, *all;
     size_t len;
     bool changed;
 
-    trees_open(f.store, &t);
-    OK(tree_create(t, &tree, &e));
-    OK(tree_create(t, &two, &e));
+    OK(tree_create(f.records, &tree, &e));
+    OK(tree_create(f.records, &two, &e));
     ck_assert_int_eq(two.id, 2);
-    FAILS(tree_create(t, &(struct tree){ .id = 7 }, &e), ST_INVALID,
+    FAILS(tree_create(f.records, &(struct tree){ .id = 7 }, &e), ST_INVALID,
           "Tree was missing the name");
     tree.notes = slice_str("n");
     tree.strict_match = true;
-    OK(tree_put(t, &tree, TREE_NOTES, false, a, &changed, &e));
+    OK(tree_put(f.records, &tree, TREE_NOTES, false, a, &changed, &e));
     ck_assert(changed);
-    OK(tree_put(t, &tree, 0, true, a, &changed, &e));
+    OK(tree_put(f.records, &tree, 0, true, a, &changed, &e));
     ck_assert(!changed);
-    trees_close(&t);
     fixture_close(&f);
 
     fixture_open(&f);
-    trees_open(f.store, &t);
-    OK(tree_get(t, 1, a, &got, &e));
+    OK(tree_get(f.records, 1, a, &got, &e));
     ck_assert(slice_eq_str(got.name, "one"));
     ck_assert(slice_eq_str(got.notes, "n"));
     ck_assert(!got.strict_match);
     ck_assert_int_eq(got.created, 1356998400);
-    OK(tree_list(t, a, &all, &len, &e));
+    OK(tree_list(f.records, a, &all, &len, &e));
     ck_assert_uint_eq(len, 2);
-    OK(tree_delete(t, 1, true, a, &e));
-    FAILS(tree_get(t, 1, a, &got, &e), ST_NOT_FOUND,
+    OK(tree_delete(f.records, 1, true, a, &e));
+    FAILS(tree_get(f.records, 1, a, &got, &e), ST_NOT_FOUND,
           "Unable to locate tree: 1");
-    FAILS(tree_get(t, 65536, a, &got, &e), ST_INVALID, "Invalid Tree ID");
-    FAILS(tree_delete(t, 1, true, a, &e), ST_NOT_FOUND,
+    FAILS(tree_get(f.records, 65536, a, &got, &e), ST_INVALID,
+          "Invalid Tree ID");
+    FAILS(tree_delete(f.records, 1, true, a, &e), ST_NOT_FOUND,
           "Unable to locate tree: 1");
-    trees_close(&t);
     arena_free(&a);
     fixture_free(&f);
 }
@@ -59,21 +55,18 @@ START_TEST(deleted_branches_come_back_with_a_write)
 {
     struct fixture f = fixture_new(layout_default);
     struct arena *a = arena_new(0);
-    struct trees *t;
     struct tree tree = named("one"), got;
     struct tree_rule rule = { .tree = 1, .type = TREE_RULE_METRIC };
     bool changed;
 
-    trees_open(f.store, &t);
-    OK(tree_create(t, &tree, &e));
-    OK(tree_delete(t, 1, false, a, &e));
-    OK(tree_get(t, 1, a, &got, &e));
+    OK(tree_create(f.records, &tree, &e));
+    OK(tree_delete(f.records, 1, false, a, &e));
+    OK(tree_get(f.records, 1, a, &got, &e));
     ck_assert(got.emptied);
-    OK(tree_rule_put(t, &rule, false, a, &changed, &e));
-    OK(tree_get(t, 1, a, &got, &e));
+    OK(tree_rule_put(f.records, &rule, false, a, &changed, &e));
+    OK(tree_get(f.records, 1, a, &got, &e));
     ck_assert(!got.emptied);
     ck_assert_uint_eq(got.rules_len, 1);
-    trees_close(&t);
     arena_free(&a);
     fixture_free(&f);
 }
@@ -106,12 +99,10 @@ START_TEST(rules_are_merged_and_checked)
 {
     struct fixture f = fixture_new(layout_default);
     struct arena *a = arena_new(0);
-    struct trees *t;
     struct tree tree = named("one"), got;
     bool changed;
 
-    trees_open(f.store, &t);
-    OK(tree_create(t, &tree, &e));
+    OK(tree_create(f.records, &tree, &e));
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         struct tree_rule rule = { .tree = 1,
                                   .level = 1,
@@ -124,15 +115,15 @@ START_TEST(rules_are_merged_and_checked)
         const struct tree_rule *at;
         struct error why;
         char text[100];
-        enum status st =
-            tree_rule_put(t, &rule, steps[i].overwrite, a, &changed, &why);
+        enum status st = tree_rule_put(f.records, &rule, steps[i].overwrite, a,
+                                       &changed, &why);
 
         ck_assert_int_eq(changed, steps[i].changed);
         if (st != ST_OK) {
             ck_assert_str_eq(why.text, steps[i].rejection);
             continue;
         }
-        OK(tree_get(t, 1, a, &got, &e));
+        OK(tree_get(f.records, 1, a, &got, &e));
         at = tree_rule_at(&got, 1, 2);
         ck_assert_ptr_nonnull(at);
         (void)snprintf(text, sizeof text, "%.*s/%.*s/%.*s",
@@ -140,10 +131,9 @@ START_TEST(rules_are_merged_and_checked)
                        SLICE_ARG(at->separator));
         ck_assert_str_eq(text, steps[i].rejection);
     }
-    OK(tree_rules_delete(t, 1, &e));
-    OK(tree_get(t, 1, a, &got, &e));
+    OK(tree_rules_delete(f.records, 1, &e));
+    OK(tree_get(f.records, 1, a, &got, &e));
     ck_assert_ptr_null(tree_rule_at(&got, 1, 2));
-    trees_close(&t);
     arena_free(&a);
     fixture_free(&f);
 }
@@ -153,10 +143,10 @@ END_TEST
 START_TEST(bytes_are_as_documented)
 {
     static const uint8_t tree_bytes[] = { 1,    0,    1,    0,    0, 0x80,
-                                          0xd2, 0x88, 0x87, 0x05, 3, 'n',
-                                          'e',  't',  0,    0 };
-    static const uint8_t rule_bytes[] = { 1,   3, 0, 4, 'h', 'o', 's',
-                                          't', 0, 0, 0, 0,   0,   0 };
+                                          0xd2, 0x88, 0x87, 0x05, 4, 'n',
+                                          'e',  't',  1,    1 };
+    static const uint8_t rule_bytes[] = { 1,   3, 0, 5, 'h', 'o', 's',
+                                          't', 1, 1, 1, 1,   1,   1 };
     uint8_t key[TREE_RULE_KEY_SIZE];
     struct tree tree = { .created = 1356998912,
                          .enabled = true,

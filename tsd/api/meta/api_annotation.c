@@ -129,7 +129,7 @@ get_one(const struct api_call *w, const struct annotation_request *ask)
     struct error e;
 
     if (read_tsuid(w, &n, &e) != ST_OK ||
-        annotation_get(w->a->annotations, n.note.tsuid, n.note.start, w->arena,
+        annotation_get(w->a->records, n.note.tsuid, n.note.start, w->arena,
                        &n.note, &e) != ST_OK) {
         http_reply_failure(w->out, &e);
         return;
@@ -153,7 +153,7 @@ get_globals(const struct api_call *w, const struct annotation *n)
             "The end timestamp cannot be less than the start timestamp", NULL);
         return;
     }
-    if (n->end != 0 && annotation_globals(w->a->annotations, n->start, n->end,
+    if (n->end != 0 && annotation_globals(w->a->records, n->start, n->end,
                                           w->arena, &list, &len, &e) != ST_OK) {
         http_reply_failure(w->out, &e);
         return;
@@ -178,7 +178,7 @@ store(const struct api_call *w, struct annotation_request *n, bool *changed,
                              "The start timestamp has not been set");
         return n->fields == 0 ? ST_OK : st;
     }
-    return annotation_put(w->a->annotations, &n->note, n->fields,
+    return annotation_put(w->a->records, &n->note, n->fields,
                           http_method(w->r) == HTTP_PUT, w->arena, changed, e);
 }
 
@@ -204,7 +204,7 @@ delete_one(const struct api_call *w, struct annotation_request *n)
     if (n->note.start < 1)
         (void)error_set(&e, ST_INVALID, "The start timestamp has not been set");
     else if (read_tsuid(w, n, &e) == ST_OK &&
-             annotation_delete(w->a->annotations, n->note.tsuid, n->note.start,
+             annotation_delete(w->a->records, n->note.tsuid, n->note.start,
                                &e) == ST_OK) {
         http_reply_empty(w->out, 204);
         return;
@@ -337,7 +337,7 @@ delete_of(const struct api_call *w, const struct range *range,
     enum status st = read_tsuid(w, &n, e);
 
     if (st == ST_OK)
-        st = annotation_delete_range(w->a->annotations, n.note.tsuid,
+        st = annotation_delete_range(w->a->records, n.note.tsuid,
                                      range->from_ms, range->to_ms, &deleted, e);
     *total += deleted;
     return st;

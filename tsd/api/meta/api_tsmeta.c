@@ -147,7 +147,7 @@ find_all(struct found *f, struct error *e)
 
     key_put_uint(metric, f->named->metric, layout->metric_width);
     if (st == ST_OK)
-        st = meta_each_series(f->w->a->metas,
+        st = meta_each_series(f->w->a->records,
                               slice_of(metric, layout->metric_width),
                               tsmeta_visit, f, e);
     if (st == ST_OK && f->list.no_memory)
@@ -235,7 +235,7 @@ tsmeta_put(struct api_call *w, struct slice tsuid, struct meta_request *n)
     }
     st = meta_get_series(w->a, tsuid, w->arena, &old, &e);
     if (st == ST_OK)
-        st = meta_put(w->a->metas, series_of(tsuid), &n->meta, n->fields,
+        st = meta_put(w->a->records, series_of(tsuid), &n->meta, n->fields,
                       overwrite, w->arena, &e);
     if (st == ST_NOT_FOUND)
         st = error_set(&e, ST_INVALID, "Requested TSMeta did not exist");
@@ -253,7 +253,7 @@ tsmeta_create(struct api_call *w, struct slice tsuid, const struct meta *meta)
 {
     struct error e;
 
-    if (meta_create(w->a->metas, series_of(tsuid), meta, &e) != ST_OK ||
+    if (meta_create(w->a->records, series_of(tsuid), meta, &e) != ST_OK ||
         write_one(w, tsuid, meta, &e) != ST_OK)
         tsmeta_reject(w, &e);
 }
@@ -361,7 +361,7 @@ tsmeta_delete(struct api_call *w)
         http_reply_error(w->out, 400, message, "Missing UID");
     else if (meta_read_id(n.id_text, w->arena, &tsuid, &e) != ST_OK)
         http_reply_error(w->out, 400, message, e.text);
-    else if (meta_delete(w->a->metas, series_of(tsuid), &e) != ST_OK)
+    else if (meta_delete(w->a->records, series_of(tsuid), &e) != ST_OK)
         http_reply_failure(w->out, &e);
     else
         http_reply_empty(w->out, 204);

@@ -98,7 +98,7 @@ uidmeta_put(const struct api_call *w)
     else if (n.fields == 0)
         http_reply_empty(w->out, 304);
     else if (read_whose(w, &n, &of, &e) != ST_OK ||
-             meta_put(w->a->metas, of, &n.meta, n.fields, overwrite, w->arena,
+             meta_put(w->a->records, of, &n.meta, n.fields, overwrite, w->arena,
                       &e) != ST_OK ||
              uidmeta_write(w, of, &e) != ST_OK)
         uidmeta_reject(w, &e);
@@ -119,7 +119,7 @@ uidmeta_delete(const struct api_call *w)
     else if (parse_whose(w, &n, &of, &e) != ST_OK)
         http_reply_error(w->out, 400, message, e.text);
     else if (of.id.size == width_of(w, &of) && /* else no name has it */
-             meta_delete(w->a->metas, of, &e) != ST_OK)
+             meta_delete(w->a->records, of, &e) != ST_OK)
         http_reply_failure(w->out, &e);
     else
         http_reply_empty(w->out, 204);

@@ -308,7 +308,7 @@ see_series(void *ctx, struct slice tsuid)
 
     if (!find_begin(f))
         return false;
-    f->st = meta_get(f->a->metas, (struct meta_of){ META_SERIES, tsuid },
+    f->st = meta_get(f->a->records, (struct meta_of){ META_SERIES, tsuid },
                      f->scratch, &meta, f->e);
     if (f->st == ST_OK && show_names(f, tsuid)) {
         show_id(f, "tsuid", tsuid);
@@ -339,7 +339,8 @@ find_series(struct find *f)
     enum status st = series_each(f->a->series, 0, NULL, see_series, f, f->e);
 
     if (st == ST_OK && f->st == ST_OK)
-        st = meta_each_series(f->a->metas, slice_str(""), see_record, f, f->e);
+        st =
+            meta_each_series(f->a->records, slice_str(""), see_record, f, f->e);
     return st == ST_OK ? f->st : st;
 }
 
@@ -357,9 +358,9 @@ see_name(void *ctx, struct slice name, uint64_t id)
     key_put_uint(bytes, id, width);
     if (!find_begin(f))
         return false;
-    f->st =
-        meta_get(f->a->metas, (struct meta_of){ (enum meta_kind)f->kind, uid },
-                 f->scratch, &meta, f->e);
+    f->st = meta_get(f->a->records,
+                     (struct meta_of){ (enum meta_kind)f->kind, uid },
+                     f->scratch, &meta, f->e);
     if (f->st == ST_OK) {
         find_show(f, "name", name);
         find_show(f, "type", slice_str(uid_kind_name(f->kind)));
@@ -412,7 +413,7 @@ see_note(void *ctx, const struct annotation *n)
 static enum status
 find_notes(struct find *f)
 {
-    enum status st = annotation_walk(f->a->annotations, see_note, f, f->e);
+    enum status st = annotation_walk(f->a->records, see_note, f, f->e);
 
     return st == ST_OK ? f->st : st;
 }

@@ -178,9 +178,9 @@ run(void *ctx, struct parse_error *e)
     uint64_t deleted;
     enum status st = ST_OK;
 
-    w->has_notes = !w->q.no_annotations && annotation_any(w->a->annotations);
+    w->has_notes = !w->q.no_annotations && annotation_any(w->a->records);
     if (!w->q.no_annotations && w->q.global_annotations)
-        st = annotation_globals(w->a->annotations, w->q.start_ms / 1000,
+        st = annotation_globals(w->a->records, w->q.start_ms / 1000,
                                 w->q.end_ms / 1000, w->arena, &globals,
                                 &w->globals.len, &e->message);
     w->globals.list = globals;
@@ -242,7 +242,7 @@ read_notes(struct work *w, const struct result_group *g, struct notes *out,
     series = noted_series(g, w->arena, &len);
     if (series == NULL && len > 0)
         return error_set(e, ST_LIMIT, "no memory for the annotations");
-    st = annotation_list(w->a->annotations, series, len, (int64_t)from * 1000,
+    st = annotation_list(w->a->records, series, len, (int64_t)from * 1000,
                          ((int64_t)to + HOUR_S) * 1000 - 1, w->arena, &list,
                          &out->len, e);
     out->list = list;

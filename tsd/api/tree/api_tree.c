@@ -50,7 +50,7 @@ get_tree(const struct api_call *w, int64_t id)
     struct tree tree;
     struct error e;
 
-    if (tree_get(w->a->trees, id, w->arena, &tree, &e) == ST_OK)
+    if (tree_get(w->a->records, id, w->arena, &tree, &e) == ST_OK)
         tree_write(http_reply_body(w->out), &tree);
     else
         api_reject(w->out, &e);
@@ -64,7 +64,7 @@ list_trees(const struct api_call *w)
     size_t len;
     struct error e;
 
-    if (tree_list(w->a->trees, w->arena, &trees, &len, &e) != ST_OK) {
+    if (tree_list(w->a->records, w->arena, &trees, &len, &e) != ST_OK) {
         api_reject(w->out, &e);
         return;
     }
@@ -83,10 +83,10 @@ put_tree(const struct api_call *w, struct tree_request *t)
 
     t->tree.created = clock_now_ms(w->a->clock) / 1000;
     if (t->tree.id > 0)
-        st = tree_put(w->a->trees, &t->tree, t->fields,
+        st = tree_put(w->a->records, &t->tree, t->fields,
                       http_method(w->r) == HTTP_PUT, w->arena, &changed, &e);
     else
-        st = tree_create(w->a->trees, &t->tree, &e);
+        st = tree_create(w->a->records, &t->tree, &e);
     if (st != ST_OK)
         api_reject(w->out, &e);
     else if (!changed)
@@ -100,7 +100,7 @@ delete_tree(const struct api_call *w, const struct tree_request *t)
 {
     struct error e;
 
-    if (tree_delete(w->a->trees, t->tree.id, t->definition, w->arena, &e) ==
+    if (tree_delete(w->a->records, t->tree.id, t->definition, w->arena, &e) ==
         ST_OK)
         http_reply_empty(w->out, 204);
     else
@@ -134,7 +134,7 @@ put_rule(const struct api_call *w, struct tree_rule *rule)
     bool changed;
     struct error e;
 
-    if (tree_rule_put(w->a->trees, rule, http_method(w->r) == HTTP_PUT,
+    if (tree_rule_put(w->a->records, rule, http_method(w->r) == HTTP_PUT,
                       w->arena, &changed, &e) != ST_OK)
         api_reject(w->out, &e);
     else if (changed)
@@ -167,7 +167,7 @@ delete_rule(const struct api_call *w, const struct tree_rule *rule)
 {
     struct error e;
 
-    if (tree_rule_delete(w->a->trees, rule->tree, rule->level, rule->order,
+    if (tree_rule_delete(w->a->records, rule->tree, rule->level, rule->order,
                          &e) == ST_OK)
         http_reply_empty(w->out, 204);
     else
@@ -184,7 +184,7 @@ serve_rule(const struct api_call *w)
 
     if (!tree_rule_read(w->r, &rule, w->out))
         return;
-    if (tree_get(w->a->trees, rule.tree, w->arena, &tree, &e) != ST_OK) {
+    if (tree_get(w->a->records, rule.tree, w->arena, &tree, &e) != ST_OK) {
         api_reject(w->out, &e);
         return;
     }
@@ -259,7 +259,7 @@ delete_rules(const struct api_call *w, const struct tree *tree, struct error *e)
     if (tree->rules_len == 0)
         return error_set(e, ST_INVALID, "Tree %lld has no rules to delete",
                          (long long)tree->id);
-    return tree_rules_delete(w->a->trees, tree->id, e);
+    return tree_rules_delete(w->a->records, tree->id, e);
 }
 
 /* One after the other, as OpenTSDB does: those before one that fails stay. */
@@ -276,8 +276,8 @@ put_rules(const struct api_call *w, const struct tree *tree,
         st = delete_rules(w, tree, &e);
     for (size_t i = 0; i < len && st == ST_OK; i++) {
         arena_reset(scratch);
-        st = tree_rule_put(w->a->trees, &rules[i], overwrite, scratch, &changed,
-                           &e);
+        st = tree_rule_put(w->a->records, &rules[i], overwrite, scratch,
+                           &changed, &e);
         if (st == ST_OK && !changed)
             st = error_set(&e, ST_INVALID, "No changes detected in the rule");
     }
@@ -311,7 +311,7 @@ serve_rules(const struct api_call *w)
                                    w->out)) {
         return;
     }
-    if (tree_get(w->a->trees, id, w->arena, &tree, &e) != ST_OK)
+    if (tree_get(w->a->records, id, w->arena, &tree, &e) != ST_OK)
         api_reject(w->out, &e);
     else if (is_write(w) && len == 0)
         http_reply_error(w->out, 400, "Missing tree rules", NULL);

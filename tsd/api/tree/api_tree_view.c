@@ -187,7 +187,7 @@ serve_branch(const struct api_call *w)
     }
     if (!read_branch(w, &id))
         return;
-    st = tree_get(w->a->trees, (int64_t)key_get_uint(id.data, 2), w->arena,
+    st = tree_get(w->a->records, (int64_t)key_get_uint(id.data, 2), w->arena,
                   &tree, &e);
     if (st == ST_OK)
         st = tree_view_branch(w->a, w->r, &tree,
@@ -241,7 +241,7 @@ read_tree_and_tsuids(const struct api_call *w, bool need_tsuids,
 
     if (!read_tsuids(w, t))
         return false;
-    if (tree_get(w->a->trees, t->tree, w->arena, tree, &e) != ST_OK) {
+    if (tree_get(w->a->records, t->tree, w->arena, tree, &e) != ST_OK) {
         api_reject(w->out, &e);
         return false;
     }

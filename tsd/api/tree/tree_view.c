@@ -64,7 +64,7 @@ find_custom(void *ctx, enum uid_kind kind, size_t i, struct slice name,
                                          : tsuid_tagv(layout, c->tsuid, i);
     struct meta m;
 
-    if (meta_get(c->api->metas, (struct meta_of){ (enum meta_kind)kind, id },
+    if (meta_get(c->api->records, (struct meta_of){ (enum meta_kind)kind, id },
                  c->arena, &m, NULL) != ST_OK)
         return false;
     for (size_t k = 0; m.custom.has && k < m.custom.len; k++) {
