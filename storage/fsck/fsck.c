@@ -15,7 +15,7 @@
 
 /* -- saying --------------------------------------------------------------- */
 
-void
+enum status
 check_found(struct check *c, const char *code, struct slice key,
             const char *repaired, const char *fmt, ...)
 {
@@ -25,11 +25,14 @@ check_found(struct check *c, const char *code, struct slice key,
     va_start(args, fmt);
     (void)vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
+    if (c->aside == NULL)
+        repaired = NULL;
     c->found++;
     c->repaired += repaired != NULL;
     c->say(c->ctx,
            &(struct finding){
                .code = code, .key = key, .text = text, .repaired = repaired });
+    return ST_OK;
 }
 
 void

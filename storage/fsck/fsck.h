@@ -38,9 +38,11 @@ struct check {
     bool rejected;         /* store_open() will not open it as it is */
 };
 
-/* 'repaired' as in struct finding. */
-void check_found(struct check *c, const char *code, struct slice key,
-                 const char *repaired, const char *fmt, ...) PRINTF_LIKE(5, 6);
+/* 'repaired' as in struct finding; without c->aside nothing is repaired.
+ * Always ST_OK. */
+enum status check_found(struct check *c, const char *code, struct slice key,
+                        const char *repaired, const char *fmt, ...)
+    PRINTF_LIKE(5, 6);
 void check_note(struct check *c, const char *code, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 

@@ -53,11 +53,9 @@ report(struct level_inspection *i, const struct level_fault *f, struct error *e)
         return ST_OK;
     }
     x->found++;
-    check_found(
-        x->c, codes[f->part], no_key,
-        x->c->aside == NULL ? NULL : "the engine is made anew of what is whole",
-        "%s at offset %" PRIu64 ": %s", f->path, f->at, f->text);
-    return ST_OK;
+    return check_found(x->c, codes[f->part], no_key,
+                       "the engine is made anew of what is whole",
+                       "%s at offset %" PRIu64 ": %s", f->path, f->at, f->text);
 }
 
 /* -- repairing ------------------------------------------------------------- */

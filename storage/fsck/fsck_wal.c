@@ -141,8 +141,7 @@ check_gap(struct check *c, const char *dir, uint64_t from, uint64_t to,
         if (st != ST_OK)
             return st;
         c->rejected |= c->aside == NULL;
-        check_found(c, "journal-missing", no_key,
-                    c->aside == NULL ? NULL : "an empty one is there now",
+        check_found(c, "journal-missing", no_key, "an empty one is there now",
                     "%s/%s: the file is gone, with what was in it", dir, name);
     }
     return st;
@@ -173,8 +172,7 @@ check_segments(struct check *c, const char *dir, const struct wal_segments *s,
     st = c->aside == NULL ? ST_OK : check_move_aside(c, dir, "SEGMENTS", e);
     if (st == ST_OK)
         check_found(c, "journal-segments", no_key,
-                    c->aside == NULL ? NULL : "the next start makes another",
-                    "%s", why.text);
+                    "the next start makes another", "%s", why.text);
     return st;
 }
 

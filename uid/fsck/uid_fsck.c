@@ -4,7 +4,6 @@
 #include "uid/fsck/uid_fsck.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -57,21 +56,7 @@ check_each(struct tables *t, struct slice prefix, check_entry_fn *f,
     return kv_iter_end(&it, st, e);
 }
 
-/* -- saying and repairing -------------------------------------------------- */
-
-void
-check_says(struct tables *t, const char *code, struct slice key,
-           const char *repaired, const char *fmt, ...)
-{
-    char text[1024];
-    va_list args;
-
-    va_start(args, fmt);
-    (void)vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    check_found(t->c, code, key, t->aside == NULL ? NULL : repaired, "%s",
-                text);
-}
+/* -- repairing ------------------------------------------------------------ */
 
 enum status
 check_decoded(struct tables *t, const char *code, struct slice key,
@@ -79,10 +64,8 @@ check_decoded(struct tables *t, const char *code, struct slice key,
               struct error *e)
 {
     if (st == ST_CORRUPT)
-        check_drops_bad(t, code, key, value, "%s", why->text);
-    else if (st != ST_OK)
-        return error_set(e, st, "%s", why->text);
-    return ST_OK;
+        return check_drops_bad(t, code, key, value, "%s", why->text);
+    return st == ST_OK ? ST_OK : error_set(e, st, "%s", why->text);
 }
 
 void
@@ -197,9 +180,9 @@ name_lost_id(struct tables *t, enum uid_kind kind, uint64_t id)
     check_puts(t, back, slice_of(name, (size_t)size));
     check_puts(t, slice_of(forward, 3 + (size_t)size),
                slice_of(entry, width + 4));
-    check_says(t, "uid-lost", back, repaired,
-               "the id %llx of %s is used and has no name",
-               (unsigned long long)id, uid_kind_name(kind));
+    check_found(t->c, "uid-lost", back, repaired,
+                "the id %llx of %s is used and has no name",
+                (unsigned long long)id, uid_kind_name(kind));
     id_ranges_add(&t->ids[kind], id);
     if (id > t->highest[kind] && kind != UID_METRIC && t->aside != NULL) {
         t->highest[kind] = id;
@@ -319,9 +302,8 @@ check_unknown(struct tables *t, struct slice key, struct slice value,
               struct error *e)
 {
     (void)e;
-    check_drops_bad(t, "no-table", key, value,
-                    "a key that belongs to no table");
-    return ST_OK;
+    return check_drops_bad(t, "no-table", key, value,
+                           "a key that belongs to no table");
 }
 
 static enum status

@@ -74,11 +74,10 @@ take_id(struct tables *t, struct slice key, struct slice name, struct error *e)
     enum status st;
 
     t->n.names++;
-    if (!is_id_entry(t, key, &id)) {
-        check_drops_bad(t, "uid-entry", key, name,
-                        "the key of an id of %s has %zu bytes", kind, key.size);
-        return ST_OK;
-    }
+    if (!is_id_entry(t, key, &id))
+        return check_drops_bad(t, "uid-entry", key, name,
+                               "the key of an id of %s has %zu bytes", kind,
+                               key.size);
     add_id(t, id);
     if (name.size == 0) /* it was deleted */
         return ST_OK;
@@ -92,15 +91,15 @@ take_id(struct tables *t, struct slice key, struct slice name, struct error *e)
         /* When it was given is not known. */
         key_put_uint(entry, id, t->names.width);
         check_puts(t, buf_slice(&forward), slice_of(entry, t->names.width + 4));
-        check_says(t, "uid-no-id", key, "it leads there again",
-                   "the name %s of %s does not lead back to its id",
-                   quoted.text, kind);
+        check_found(t->c, "uid-no-id", key, "it leads there again",
+                    "the name %s of %s does not lead back to its id",
+                    quoted.text, kind);
         st = ST_OK;
     } else if (st == ST_OK && other != id) {
         check_drops(t, key, name);
         check_puts(t, key, slice_of("", 0));
-        check_says(t, "uid-two-ids", key, "the id counts as deleted",
-                   "the name %s of %s leads to another id", quoted.text, kind);
+        check_found(t->c, "uid-two-ids", key, "the id counts as deleted",
+                    "the name %s of %s leads to another id", quoted.text, kind);
     }
     buf_fini(&forward);
     buf_fini(&value);
@@ -120,20 +119,18 @@ take_name(struct tables *t, struct slice key, struct slice value,
     uint64_t id;
     enum status st;
 
-    if (!is_name_entry(t, key, value, &id)) {
-        check_drops_bad(t, "uid-entry", key, value,
-                        "the entry of a name of %s has %zu bytes", kind,
-                        value.size);
-        return ST_OK;
-    }
+    if (!is_name_entry(t, key, value, &id))
+        return check_drops_bad(t, "uid-entry", key, value,
+                               "the entry of a name of %s has %zu bytes", kind,
+                               value.size);
     add_id(t, id);
     back = uid_key(t->layout, t->names.kind, 'i', id, bytes);
     st = kv_get(t->kv, back, &name, e);
     if (st == ST_NOT_FOUND) {
         check_puts(t, back, name_of(key));
-        check_says(t, "uid-no-name", key, "it has it again",
-                   "the id of the name %s of %s has no name", quoted.text,
-                   kind);
+        check_found(t->c, "uid-no-name", key, "it has it again",
+                    "the id of the name %s of %s has no name", quoted.text,
+                    kind);
         st = ST_OK;
     } else if (st == ST_OK && !slice_eq(buf_slice(&name), name_of(key)))
         check_drops_bad(t, "uid-two-names", key, value,
@@ -157,10 +154,10 @@ compare_counter(struct tables *t)
         return;
     (void)uid_key(t->layout, kind, 'c', 0, key);
     check_puts_counter(t, kind, t->highest[kind]);
-    check_says(t, "uid-counter", slice_of(key, 3), "set to the highest id",
-               "the counter of %s says %llu, and there is an id %llu",
-               uid_kind_name(kind), (unsigned long long)t->names.counter,
-               (unsigned long long)t->highest[kind]);
+    check_found(t->c, "uid-counter", slice_of(key, 3), "set to the highest id",
+                "the counter of %s says %llu, and there is an id %llu",
+                uid_kind_name(kind), (unsigned long long)t->names.counter,
+                (unsigned long long)t->highest[kind]);
 }
 
 /* What lies between. */

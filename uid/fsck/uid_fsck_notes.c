@@ -108,7 +108,7 @@ check_quarantined(struct tables *t, struct slice key, struct slice value,
                   struct error *e)
 {
     (void)e;
-    check_drops_bad(t, "quarantine", key, value,
-                    "the damaged value of a row, which a flush put aside");
-    return ST_OK;
+    return check_drops_bad(
+        t, "quarantine", key, value,
+        "the damaged value of a row, which a flush put aside");
 }

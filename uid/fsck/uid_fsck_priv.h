@@ -85,14 +85,10 @@ MUST_CHECK enum status check_each(struct tables *t, struct slice prefix,
 /* Write an entry, and move one aside; nothing when only looking. */
 void check_puts(struct tables *t, struct slice key, struct slice value);
 void check_drops(struct tables *t, struct slice key, struct slice value);
-/* The finding comes after its repairs, of which 'repaired' tells when they are
- * made; NULL: there are none. */
-void check_says(struct tables *t, const char *code, struct slice key,
-                const char *repaired, const char *fmt, ...) PRINTF_LIKE(5, 6);
 /* An entry that is of no use. */
 #define check_drops_bad(t, code, key, value, ...) \
     (check_drops(t, key, value),                  \
-     check_says(t, code, key, "moved aside", __VA_ARGS__))
+     check_found((t)->c, code, key, "moved aside", __VA_ARGS__))
 /* The same for bytes that do not decode: ST_CORRUPT, and why.  Other failures
  * are handed on. */
 MUST_CHECK enum status check_decoded(struct tables *t, const char *code,

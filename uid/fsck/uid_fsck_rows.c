@@ -20,16 +20,14 @@ find_series(struct tables *t, const char *code, struct slice key,
 
     if (st != ST_OK || *known)
         return st;
-    if (!check_ids(t, tsuid, what)) {
-        check_drops_bad(t, code, key, value, "%s: %s",
-                        check_describe(t, tsuid, name), what);
-        return ST_OK;
-    }
+    if (!check_ids(t, tsuid, what))
+        return check_drops_bad(t, code, key, value, "%s: %s",
+                               check_describe(t, tsuid, name), what);
     *known = true;
     check_enter_series(t, tsuid, time_s);
-    check_says(t, code, key, "entered", "the series %s is not in the directory",
-               check_describe(t, tsuid, name));
-    return ST_OK;
+    return check_found(t->c, code, key, "entered",
+                       "the series %s is not in the directory",
+                       check_describe(t, tsuid, name));
 }
 
 /* -- rows ------------------------------------------------------------------ */
@@ -103,9 +101,9 @@ move_row(struct tables *t, struct slice key, struct slice value)
         return false;
     check_drops(t, key, value);
     check_puts(t, moved, value);
-    check_says(t, "row-salt", key, "moved there",
-               "a row in salt bucket %u that belongs in %u", key.data[1],
-               right[1]);
+    check_found(t->c, "row-salt", key, "moved there",
+                "a row in salt bucket %u that belongs in %u", key.data[1],
+                right[1]);
     return true;
 }
 
@@ -203,11 +201,9 @@ check_histogram(struct tables *t, struct slice key, struct slice value,
     if (key.size >= 3)
         tsuid.size = (size_t)key_get_uint(key.data + 1, 2);
     if (key.size < 3 || tsuid.size == 0 || tsuid.size > TSUID_MAX ||
-        key.size != 3 + tsuid.size + 8 || !tsuid_is_valid(t->layout, tsuid)) {
-        check_drops_bad(t, "histogram-key", key, value,
-                        "%zu bytes are no key of a histogram", key.size);
-        return ST_OK;
-    }
+        key.size != 3 + tsuid.size + 8 || !tsuid_is_valid(t->layout, tsuid))
+        return check_drops_bad(t, "histogram-key", key, value,
+                               "%zu bytes are no key of a histogram", key.size);
     ms = key_get_uint(key.data + key.size - 8, 8);
     st = find_series(t, "histogram-series", key, value, tsuid,
                      (uint32_t)(ms / 1000), &known, e);

@@ -84,22 +84,18 @@ take_series(struct tables *t, struct slice key, struct slice value,
     (void)e;
     t->n.series++;
     if (tsuid.size > TSUID_MAX || !tsuid_is_valid(t->layout, tsuid) ||
-        tsuid_tags(t->layout, tsuid) == 0) {
-        check_drops_bad(t, "series-key", key, value,
-                        "%zu bytes are no TSUID with ascending tags",
-                        tsuid.size);
-        return ST_OK;
-    }
-    if (!check_ids(t, tsuid, what)) {
-        check_drops_bad(t, "series-id", key, value, "%s: %s",
-                        check_describe(t, tsuid, name), what);
-        return ST_OK;
-    }
+        tsuid_tags(t->layout, tsuid) == 0)
+        return check_drops_bad(t, "series-key", key, value,
+                               "%zu bytes are no TSUID with ascending tags",
+                               tsuid.size);
+    if (!check_ids(t, tsuid, what))
+        return check_drops_bad(t, "series-id", key, value, "%s: %s",
+                               check_describe(t, tsuid, name), what);
     if (value.size != 4) {
         check_puts(t, key, slice_of("\0\0\0\0", 4));
-        check_says(t, "series-entry", key, "its creation is unknown now",
-                   "the entry of %s has %zu bytes, not 4",
-                   check_describe(t, tsuid, name), value.size);
+        check_found(t->c, "series-entry", key, "its creation is unknown now",
+                    "the entry of %s has %zu bytes, not 4",
+                    check_describe(t, tsuid, name), value.size);
     }
     add_series(t, tsuid);
     set = tagk_sets_key(t->layout, tsuid, set_key);
@@ -118,28 +114,23 @@ take_tagk_set(struct tables *t, struct slice key, struct slice value,
 
     (void)e;
     t->n.tagk_sets++;
-    if (!tagk_sets_key_is_valid(t->layout, key) || value.size != 8) {
-        check_drops_bad(t, "tagk_set-entry", key, value,
-                        "a tag-key set with %zu and %zu bytes", key.size,
-                        value.size);
-        return ST_OK;
-    }
+    if (!tagk_sets_key_is_valid(t->layout, key) || value.size != 8)
+        return check_drops_bad(t, "tagk_set-entry", key, value,
+                               "a tag-key set with %zu and %zu bytes", key.size,
+                               value.size);
     series = tagk_sets_get(t->tagk_sets, key);
-    if (series == 0) {
-        check_drops_bad(t, "tagk_set-unused", key, value,
-                        "no series has this set of tags");
-        return ST_OK;
-    }
+    if (series == 0)
+        return check_drops_bad(t, "tagk_set-unused", key, value,
+                               "no series has this set of tags");
     tagk_sets_set(t->tagk_sets, key, 0);
     if (series == key_get_uint(value.data, 8))
         return ST_OK;
     key_put_uint(bytes, series, 8);
     check_puts(t, key, slice_of(bytes, 8));
-    check_says(t, "tagk_set-count", key, "set",
-               "%llu series have this set of tags, not %llu",
-               (unsigned long long)series,
-               (unsigned long long)key_get_uint(value.data, 8));
-    return ST_OK;
+    return check_found(t->c, "tagk_set-count", key, "set",
+                       "%llu series have this set of tags, not %llu",
+                       (unsigned long long)series,
+                       (unsigned long long)key_get_uint(value.data, 8));
 }
 
 /* Again all series, for those whose tag-key sets have no entry. */
@@ -162,11 +153,11 @@ find_tagk_set(struct tables *t, struct slice key, struct slice value,
     tagk_sets_set(t->tagk_sets, set, 0);
     key_put_uint(bytes, series, 8);
     check_puts(t, set, slice_of(bytes, 8));
-    check_says(t, "tagk_set-missing", set, "entered",
-               "%llu series have a set of tags that is not entered, and are "
-               "not found",
-               (unsigned long long)series);
-    return ST_OK;
+    return check_found(
+        t->c, "tagk_set-missing", set, "entered",
+        "%llu series have a set of tags that is not entered, and are "
+        "not found",
+        (unsigned long long)series);
 }
 
 enum status
