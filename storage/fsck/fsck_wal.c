@@ -10,11 +10,9 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/hash.h"
@@ -22,7 +20,6 @@
 #include "base/text/number.h"
 #include "storage/fsck/fsck_priv.h"
 #include "base/durable.h"
-#include "base/file.h"
 #include "storage/store/format.h"
 #include "storage/wal/wal_file.h"
 #include "storage/wal/wal_record.h"
@@ -50,21 +47,17 @@ read_record(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
 
 /* Keeps all of the file aside, and the whole records in its place. */
 static enum status
-repair_file(struct check *c, const char *dir, const char *path, int fd,
-            uint64_t segment, struct key_layout *layout, const char *why,
-            struct error *e)
+repair_file(struct check *c, const char *dir, struct wal_file *w,
+            struct key_layout *layout, const char *why, struct error *e)
 {
     char name[WAL_NAME_SIZE];
-    struct buf bytes = BUF_INIT;
     struct wal_salvage s = { .bytes = BUF_INIT };
-    enum status st = file_read(path, SIZE_MAX, &bytes, e);
+    enum status st;
 
-    wal_name(segment, name);
+    wal_name(w->segment, name);
+    st = check_write_aside(c, name, buf_slice(&w->bytes), e);
     if (st == ST_OK)
-        st = check_write_aside(c, name, buf_slice(&bytes), e);
-    buf_fini(&bytes);
-    if (st == ST_OK)
-        st = wal_file_salvage(fd, path, segment, read_record, layout, &s, e);
+        st = wal_file_salvage(w, read_record, layout, &s, e);
     if (st == ST_OK)
         st = files_replace(dir, name, buf_slice(&s.bytes), e);
     if (st == ST_OK)
@@ -78,14 +71,12 @@ repair_file(struct check *c, const char *dir, const char *path, int fd,
 }
 
 static enum status
-check_open_file(struct check *c, const char *dir, const char *path, int fd,
-                uint64_t segment, bool last, struct key_layout *layout,
-                struct error *e)
+check_file(struct check *c, const char *dir, struct wal_file *w,
+           struct key_layout *layout, struct error *e)
 {
-    uint64_t good = 0, size = (uint64_t)lseek(fd, 0, SEEK_END);
+    uint64_t good = 0, size = w->bytes.size;
     struct error why;
-    enum status st = wal_file_read(fd, path, segment, last, read_record, layout,
-                                   &good, &why);
+    enum status st = wal_file_read(w, read_record, layout, &good, &why);
 
     c->files++;
     c->bytes += size;
@@ -93,34 +84,16 @@ check_open_file(struct check *c, const char *dir, const char *path, int fd,
         check_note(c, "journal-tail",
                    "%s: %" PRIu64 " bytes at offset %" PRIu64
                    " were never synced, and are cut off at the next start",
-                   path, size - good, good);
+                   w->path, size - good, good);
     if (st == ST_OK)
         return ST_OK;
     if (st != ST_CORRUPT)
         return error_set(e, st, "%s", why.text);
     if (c->aside != NULL)
-        return repair_file(c, dir, path, fd, segment, layout, why.text, e);
+        return repair_file(c, dir, w, layout, why.text, e);
     c->rejected = true;
     check_found(c, "journal-damage", no_key, NULL, "%s", why.text);
     return ST_OK;
-}
-
-static enum status
-check_file(struct check *c, const char *dir, uint64_t segment, bool last,
-           struct key_layout *layout, struct error *e)
-{
-    char *path = wal_path(dir, segment);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    enum status st;
-
-    if (fd < 0) {
-        st = error_set(e, ST_IO, "open %s: %m", path);
-    } else {
-        st = check_open_file(c, dir, path, fd, segment, last, layout, e);
-        (void)close(fd);
-    }
-    free(path);
-    return st;
 }
 
 /* Files that are missing; repaired, they are empty ones. */
@@ -191,11 +164,15 @@ check_journal(const char *dir, struct check *c, struct error *e)
     if (st == ST_OK)
         st = check_segments(c, path, &s, e);
     for (size_t i = 0; i < s.len && st == ST_OK; i++) {
+        struct wal_file w = { .path = NULL };
+
         if (i > 0)
             st = check_gap(c, path, s.numbers[i - 1] + 1, s.numbers[i], e);
         if (st == ST_OK)
-            st =
-                check_file(c, path, s.numbers[i], i == s.len - 1, &f.layout, e);
+            st = wal_file_load(path, s.numbers[i], i == s.len - 1, &w, e);
+        if (st == ST_OK)
+            st = check_file(c, path, &w, &f.layout, e);
+        wal_file_fini(&w);
     }
     free(s.numbers);
     return st;

@@ -34,13 +34,17 @@ wal_file_header(uint64_t segment, uint64_t nonce, uint8_t *out)
 }
 
 bool
-wal_file_check(const uint8_t *header, uint64_t segment, uint32_t *file_key)
+wal_file_check(struct wal_file *w)
 {
-    *file_key = (uint32_t)key_get_uint(header + 24, 4);
+    const uint8_t *header = w->bytes.data;
+
+    if (w->bytes.size < WAL_FILE_HEADER)
+        return false;
+    w->file_key = (uint32_t)key_get_uint(header + 24, 4);
     return memcmp(header, file_magic, sizeof file_magic) == 0 &&
            key_get_uint(header + 4, 4) == WAL_VERSION &&
-           key_get_uint(header + 8, 8) == segment &&
-           crc32c(slice_of(header, 24)) == *file_key;
+           key_get_uint(header + 8, 8) == w->segment &&
+           crc32c(slice_of(header, 24)) == w->file_key;
 }
 
 void

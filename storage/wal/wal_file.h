@@ -38,10 +38,6 @@ typedef enum status wal_record_fn(void *ctx, uint64_t segment, uint8_t type,
 /* Writes the header of a file, returns its file_key. */
 uint32_t wal_file_header(uint64_t segment, uint64_t nonce, uint8_t *out);
 
-/* False when these bytes are no header of this segment. */
-bool wal_file_check(const uint8_t *header, uint64_t segment,
-                    uint32_t *file_key);
-
 /* Writes a whole mark, masked with the key. */
 void wal_mark(uint64_t synced, uint32_t file_key, uint8_t *out);
 
@@ -49,13 +45,30 @@ void wal_mark(uint64_t synced, uint32_t file_key, uint8_t *out);
 void wal_record_header(uint8_t type, struct slice payload, uint8_t *out);
 void wal_record_mask(uint8_t *header, uint32_t file_key);
 
-/* Calls 'f' (may be NULL) for each record of the open file but the marks.
- * '*good' is the size up to the last whole record; 0 without a header.  What
- * follows is ST_CORRUPT, unless the file is the last one and the rest is what a
- * crash can leave of bytes that were never synced. */
-MUST_CHECK enum status wal_file_read(int fd, const char *path, uint64_t segment,
-                                     bool last, wal_record_fn *f, void *ctx,
-                                     uint64_t *good, struct error *e);
+/* A file, all of it in memory. */
+struct wal_file {
+    char *path;
+    uint64_t segment;
+    bool last; /* file of the WAL */
+    struct buf bytes;
+    uint32_t file_key; /* set by wal_file_check() */
+};
+/* Of a folder's WAL; to be given to wal_file_fini(), after a failure too. */
+MUST_CHECK enum status wal_file_load(const char *dir, uint64_t segment,
+                                     bool last, struct wal_file *out,
+                                     struct error *e);
+void wal_file_fini(struct wal_file *w);
+
+/* False when it begins with no header of its segment. */
+bool wal_file_check(struct wal_file *w);
+
+/* Calls 'f' (may be NULL) for each record but the marks.  '*good' is the size
+ * up to the last whole record; 0 without a header.  What follows is ST_CORRUPT,
+ * unless the file is the last one and the rest is what a crash can leave of
+ * bytes that were never synced. */
+MUST_CHECK enum status wal_file_read(struct wal_file *w, wal_record_fn *f,
+                                     void *ctx, uint64_t *good,
+                                     struct error *e);
 
 /* Of a file with damage in it: its header and, as they are, the records that
  * are whole and that 'f' takes.  Without a header, a new one and nothing else.
@@ -65,8 +78,7 @@ struct wal_salvage {
     uint64_t records; /* bundles count once, marks not */
     uint64_t lost;    /* bytes of the file that are not in 'bytes' */
 };
-MUST_CHECK enum status wal_file_salvage(int fd, const char *path,
-                                        uint64_t segment, wal_record_fn *f,
+MUST_CHECK enum status wal_file_salvage(struct wal_file *w, wal_record_fn *f,
                                         void *ctx, struct wal_salvage *out,
                                         struct error *e);
 

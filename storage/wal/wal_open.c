@@ -183,21 +183,27 @@ wal_make_file(const struct wal *j, uint64_t segment, const uint8_t *header,
 /* Cuts a torn tail off.  Whole or cut, the file must be on the disk before a
  * later one exists: then a torn end of it would be damage. */
 static enum status
-cut_tail(int fd, const char *path, uint64_t good, struct error *e)
+cut_tail(const struct wal_file *w, uint64_t good, struct error *e)
 {
-    off_t size = lseek(fd, 0, SEEK_END);
+    int fd = open(w->path, O_WRONLY | O_CLOEXEC);
+    enum status st = ST_OK;
 
-    if (good < (uint64_t)size) {
+    if (fd < 0)
+        return error_set(e, ST_IO, "open %s: %m", w->path);
+    if (good < w->bytes.size) {
         log_warn("wal",
                  "%s: cut off %" PRIu64 " bytes at offset %" PRIu64
                  ", which a crash left",
-                 path, (uint64_t)size - good, good);
+                 w->path, w->bytes.size - good, good);
         if (ftruncate(fd, (off_t)good) != 0)
-            return error_set(e, ST_IO, "cut %s at offset %" PRIu64 ": %m", path,
-                             good);
+            st = error_set(e, ST_IO, "cut %s at offset %" PRIu64 ": %m",
+                           w->path, good);
         crash_point("open-journal-cut");
     }
-    return files_sync_fd(fd, path, e);
+    if (st == ST_OK)
+        st = files_sync_fd(fd, w->path, e);
+    (void)close(fd);
+    return st;
 }
 
 /* The last file, without its torn tail; one that holds nothing then is deleted,
@@ -205,20 +211,15 @@ cut_tail(int fd, const char *path, uint64_t good, struct error *e)
 static enum status
 close_last(struct wal *j, uint64_t *segment, struct error *e)
 {
-    char *path = wal_path(j->dir, *segment);
-    int fd = open(path, O_RDWR | O_CLOEXEC);
+    struct wal_file w;
     uint64_t size = 0;
-    enum status st;
+    enum status st = wal_file_load(j->dir, *segment, true, &w, e);
 
-    if (fd < 0)
-        st = error_set(e, ST_IO, "open %s: %m", path);
-    else
-        st = wal_file_read(fd, path, *segment, true, NULL, NULL, &size, e);
     if (st == ST_OK)
-        st = cut_tail(fd, path, size, e);
-    if (fd >= 0)
-        (void)close(fd);
-    free(path);
+        st = wal_file_read(&w, NULL, NULL, &size, e);
+    if (st == ST_OK)
+        st = cut_tail(&w, size, e);
+    wal_file_fini(&w);
     if (st == ST_OK && size > WAL_FILE_HEADER) {
         ++*segment;
         return ST_OK;
@@ -321,17 +322,13 @@ wal_replay(struct wal *j, wal_record_fn *f, void *ctx, struct error *e)
     segment = j->first;
     lock_drop(&j->lock);
     for (; st == ST_OK && segment < j->replay_end; segment++) {
-        char *path = wal_path(j->dir, segment);
-        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        struct wal_file w;
         uint64_t good;
 
-        if (fd < 0)
-            st = error_set(e, ST_IO, "open %s: %m", path);
-        else
-            st = wal_file_read(fd, path, segment, false, f, ctx, &good, e);
-        if (fd >= 0)
-            (void)close(fd);
-        free(path);
+        st = wal_file_load(j->dir, segment, false, &w, e);
+        if (st == ST_OK)
+            st = wal_file_read(&w, f, ctx, &good, e);
+        wal_file_fini(&w);
     }
     return st;
 }

@@ -11,9 +11,6 @@
 
 #include "storage/wal/wal_priv.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "base/cursor.h"
 #include "base/obj.h"
 
@@ -44,20 +41,18 @@ see(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
 static enum status
 replay(struct slice file, bool last, struct seen *s)
 {
-    int fd = memfd_create("segment", 0);
+    struct wal_file w = { .segment = 7, .last = last };
     uint64_t good;
     struct error e = { 0 };
     enum status st;
 
     *s = (struct seen){ .file = file };
-    INSIST(fd >= 0);
-    INSIST(file.size == 0 ||
-           write(fd, file.data, file.size) == (ssize_t)file.size);
-    st = wal_file_read(fd, "segment", 7, last, see, s, &good, &e);
+    buf_put_slice(&w.bytes, file);
+    st = wal_file_read(&w, see, s, &good, &e);
     INSIST(st == ST_OK || (st == ST_CORRUPT && e.text[0] != '\0'));
     INSIST(good <= file.size);
     INSIST(st != ST_OK || last || good == file.size);
-    (void)close(fd);
+    wal_file_fini(&w);
     return st;
 }
 
@@ -119,7 +114,7 @@ static void
 replay_bundle(struct slice records, struct buf *b, uint32_t file_key, bool last)
 {
     uint8_t header[WAL_RECORD_HEADER];
-    int fd = memfd_create("segment", 0);
+    struct wal_file w = { .segment = 7, .last = last };
     size_t left = records.size;
     struct error e = { 0 };
     uint64_t good;
@@ -129,12 +124,11 @@ replay_bundle(struct slice records, struct buf *b, uint32_t file_key, bool last)
     wal_record_mask(header, file_key);
     buf_put(b, header, sizeof header);
     buf_put_slice(b, records);
-    INSIST(fd >= 0);
-    INSIST(write(fd, b->data, b->size) == (ssize_t)b->size);
-    st = wal_file_read(fd, "segment", 7, last, see_bundled, &left, &good, &e);
+    buf_put_slice(&w.bytes, buf_slice(b));
+    st = wal_file_read(&w, see_bundled, &left, &good, &e);
     INSIST(st == ST_OK ? good == b->size && left <= records.size
                        : st == ST_CORRUPT && good == WAL_FILE_HEADER);
-    (void)close(fd);
+    wal_file_fini(&w);
 }
 
 int

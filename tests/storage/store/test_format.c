@@ -148,7 +148,8 @@ START_TEST(wal_bytes)
     const uint8_t *mark_at = bundle_at + sizeof record + 8;
     uint32_t file_key =
         wal_file_header(1, UINT64_C(0x0123456789abcdef), header);
-    int fd = memfd_create("segment", MFD_CLOEXEC), seen = 0;
+    struct wal_file w = { .segment = 1 };
+    int seen = 0;
     uint64_t good;
 
     wal_mark((uint64_t)(mark_at - segment), file_key, mark);
@@ -161,13 +162,11 @@ START_TEST(wal_bytes)
     expect_documented(slice_of(segment, sizeof header));
     expect_documented(slice_of(bundle_at, sizeof record + 8));
     expect_documented(slice_of(mark_at, sizeof mark));
-    ck_assert_int_eq(write(fd, segment, sizeof segment), sizeof segment);
-    ck_assert_int_eq(
-        wal_file_read(fd, "segment", 1, false, expect_salt, &seen, &good, NULL),
-        ST_OK);
+    buf_put(&w.bytes, segment, sizeof segment);
+    ck_assert_int_eq(wal_file_read(&w, expect_salt, &seen, &good, NULL), ST_OK);
     ck_assert_int_eq(seen, 2);
     ck_assert_uint_eq(good, sizeof segment);
-    (void)close(fd);
+    wal_file_fini(&w);
 }
 END_TEST
 
