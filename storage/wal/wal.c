@@ -31,7 +31,6 @@
 
 #include "base/buf.h"
 #include "base/crash.h"
-#include "base/hash.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -45,8 +44,6 @@ struct write_batch {
     int fd;
     uint64_t upto; /* LSN behind the bytes */
     bool change;   /* of the segment, afterwards */
-    uint64_t next; /* then to this one */
-    uint8_t header[WAL_FILE_HEADER];
     uint64_t writes;
 };
 
@@ -55,6 +52,7 @@ struct write_batch {
 #define ENTRY_ROOM (WAL_RECORD_HEADER + 1 + 5)
 
 static void flush(struct wal *j, bool change) REQUIRES(j->lock);
+static void flush_or_wait(struct wal *j) REQUIRES(j->lock);
 static void sync_written(struct wal *j) REQUIRES(j->lock);
 
 /* -- appending ------------------------------------------------------------ */
@@ -130,12 +128,8 @@ wal_wait_for_room(struct wal *j, struct error *e)
     OBJ_CHECK(j, WAL_MAGIC);
     lock_take(&j->lock);
     while (j->failed.status == ST_OK &&
-           j->buffers[j->filling].size > j->buffer_bytes) {
-        if (j->writing)
-            cond_wait(&j->changed, &j->lock);
-        else
-            flush(j, false);
-    }
+           j->buffers[j->filling].size > j->buffer_bytes)
+        flush_or_wait(j);
     st = failure(j, e);
     lock_drop(&j->lock);
     return st;
@@ -152,17 +146,13 @@ wal_commit(struct wal *j, uint64_t lsn, bool sync, struct error *e)
     INSIST(lsn <= j->appended);
     while (j->failed.status == ST_OK) {
         if (j->written < lsn) {
-            if (j->writing)
-                cond_wait(&j->changed, &j->lock);
-            else
-                flush(j, false);
-        } else if (sync && j->synced < lsn) {
-            if (j->syncing)
-                cond_wait(&j->changed, &j->lock);
-            else
-                sync_written(j);
-        } else {
+            flush_or_wait(j);
+        } else if (!sync || j->synced >= lsn) {
             break;
+        } else if (j->syncing) {
+            cond_wait(&j->changed, &j->lock);
+        } else {
+            sync_written(j);
         }
     }
     st = failure(j, e);
@@ -182,26 +172,19 @@ fail(struct wal *j, const struct error *e) REQUIRES(j->lock)
               e->text);
 }
 
-/* The head before the records. */
-static void
-batch_finish(const struct write_batch *t)
-{
-    uint8_t *head = t->bytes->data;
-
-    if (t->end == 0)
-        return;
-    wal_record_header(
-        WAL_BUNDLE,
-        slice_of(head + WAL_RECORD_HEADER, t->end - WAL_RECORD_HEADER), head);
-    wal_record_mask(head, t->file_key);
-}
-
 static enum status
 write_all(const struct wal *j, struct write_batch *t, struct error *e)
 {
+    uint8_t *head = t->bytes->data;
     size_t done = 0;
 
-    batch_finish(t);
+    if (t->end > 0) { /* the head before the records */
+        wal_record_header(
+            WAL_BUNDLE,
+            slice_of(head + WAL_RECORD_HEADER, t->end - WAL_RECORD_HEADER),
+            head);
+        wal_record_mask(head, t->file_key);
+    }
     while (done < t->bytes->size) {
         ssize_t n =
             j->io.write(t->fd, t->bytes->data + done, t->bytes->size - done);
@@ -264,11 +247,8 @@ batch_take(struct wal *j, bool change) REQUIRES(j->lock)
     size = j->size + t.bytes->size;
     j->filling ^= 1;
     t.change = (change && size > WAL_FILE_HEADER) || size >= j->segment_bytes;
-    if (t.change) {
-        t.next = j->segment + 1;
-        j->file_key = wal_file_header(t.next, hash_random_seed(), t.header);
-        atomic_store(&j->append_segment, t.next);
-    }
+    if (t.change)
+        atomic_store(&j->append_segment, j->segment + 1);
     return t;
 }
 
@@ -291,32 +271,26 @@ static enum status
 change_files(struct wal *j, const struct write_batch *t, struct error *e)
     REQUIRES(j->lock)
 {
-    int fd = -1;
+    struct wal_begun begun;
     enum status st;
 
     while (j->syncing)
         cond_wait(&j->changed, &j->lock);
     j->syncing = true;
+    begun.segment = j->segment + 1;
     lock_drop(&j->lock);
     st = sync_file(j, t->fd, e);
     crash_point("rotate-synced");
     if (st == ST_OK)
-        st = wal_make_file(j, t->next, t->header, &fd, e);
-    crash_point("rotate-made");
-    if (st == ST_OK)
-        st = wal_note(j, WAL_LAST, t->next, e);
-    crash_point("rotate-noted");
+        st = wal_make_file(j, &begun, e);
     lock_take(&j->lock);
     j->syncing = false;
-    if (st != ST_OK) {
-        if (fd >= 0)
-            (void)close(fd);
+    if (st != ST_OK)
         return st;
-    }
     j->synced = t->upto;
     j->counts.syncs++;
     j->older += j->size;
-    wal_begin_file(j, t->next, fd);
+    wal_begin_file(j, &begun);
     return ST_OK;
 }
 
@@ -345,6 +319,15 @@ flush(struct wal *j, bool change)
         fail(j, &e);
     j->writing = false;
     cond_broadcast(&j->changed);
+}
+
+static void
+flush_or_wait(struct wal *j)
+{
+    if (j->writing)
+        cond_wait(&j->changed, &j->lock);
+    else
+        flush(j, false);
 }
 
 /* Takes the syncer's role, which must be free.  With nothing pending the mark
@@ -419,12 +402,13 @@ wal_rotate(struct wal *j)
 }
 
 void
-wal_begin_file(struct wal *j, uint64_t segment, int fd)
+wal_begin_file(struct wal *j, const struct wal_begun *b)
 {
     if (j->fd >= 0)
         (void)close(j->fd);
-    j->fd = fd;
-    j->segment = segment;
+    j->fd = b->fd;
+    j->file_key = b->file_key;
+    j->segment = b->segment;
     j->size = j->reach = j->marked = WAL_FILE_HEADER;
 }
 
@@ -487,10 +471,9 @@ wal_status(struct wal *j, struct error *e)
 enum status
 wal_restart(struct wal *j, struct error *e)
 {
-    uint8_t header[WAL_FILE_HEADER];
-    uint64_t first, next;
+    struct wal_begun begun;
+    uint64_t first;
     enum status st = ST_OK;
-    int fd = -1;
 
     OBJ_CHECK(j, WAL_MAGIC);
     lock_take(&j->lock);
@@ -500,31 +483,27 @@ wal_restart(struct wal *j, struct error *e)
         goto out;
     j->writing = j->syncing = j->trimming = true;
     first = j->first;
-    next = atomic_load(&j->append_segment) + 1;
-    j->file_key = wal_file_header(next, hash_random_seed(), header);
-    atomic_store(&j->append_segment, next);
+    begun.segment = atomic_fetch_add(&j->append_segment, 1) + 1;
     lock_drop(&j->lock);
-    st = wal_note(j, WAL_FIRST, next, e); /* and the last is before it: none */
-    /* The oldest first, so that a crash leaves the damaged one as the last. */
-    for (; st == ST_OK && first < next; first++)
+    /* And the last is before it: none. */
+    st = wal_note(j, WAL_FIRST, begun.segment, e);
+    /* The oldest first, so that a crash leaves the damaged one as the last.  A
+     * file of an earlier try goes with them. */
+    for (; st == ST_OK && first < begun.segment; first++)
         st = wal_delete_file(j, first, e);
     if (st == ST_OK)
-        st = wal_make_file(j, next, header, &fd, e);
-    if (st == ST_OK)
-        st = wal_note(j, WAL_LAST, next, e);
+        st = wal_make_file(j, &begun, e);
     lock_take(&j->lock);
     j->writing = j->syncing = j->trimming = false;
     if (st == ST_OK) {
-        wal_begin_file(j, next, fd);
-        j->first = next;
+        wal_begin_file(j, &begun);
+        j->first = begun.segment;
         j->older = 0;
         buf_clear(&j->buffers[0]);
         buf_clear(&j->buffers[1]);
         j->written = j->synced = j->appended;
         j->failed = (struct error){ 0 };
-        log_info("wal", "works again, with segment %" PRIu64, next);
-    } else if (fd >= 0) {
-        (void)close(fd); /* the next try deletes the file */
+        log_info("wal", "works again, with segment %" PRIu64, j->segment);
     }
     cond_broadcast(&j->changed);
 out:

@@ -31,8 +31,8 @@ wal_extent_read(const char *dir, struct wal_extent *out, struct error *e)
     return st;
 }
 
-enum status
-wal_extent_write(const char *dir, const struct wal_extent *x, struct error *e)
+static enum status
+extent_write(const char *dir, const struct wal_extent *x, struct error *e)
 {
     struct buf text = BUF_INIT;
     enum status st;
@@ -55,7 +55,7 @@ wal_note(struct wal *j, enum wal_end end, uint64_t segment, struct error *e)
     x = j->noted;
     *(end == WAL_FIRST ? &x.first : &x.last) = segment;
     if (x.first != j->noted.first || x.last != j->noted.last)
-        st = wal_extent_write(j->dir, &x, e);
+        st = extent_write(j->dir, &x, e);
     if (st != ST_OK && end == WAL_FIRST) {
         x.last = 0;
         if (unlinkat(j->dir_fd, EXTENT_NAME, 0) == 0 || errno == ENOENT)

@@ -107,8 +107,5 @@ struct wal_extent {
 /* ST_NOT_FOUND, ST_CORRUPT. */
 MUST_CHECK enum status wal_extent_read(const char *dir, struct wal_extent *out,
                                        struct error *e);
-/* Replaces it; on the disk when it returns. */
-MUST_CHECK enum status
-wal_extent_write(const char *dir, const struct wal_extent *x, struct error *e);
 
 #endif

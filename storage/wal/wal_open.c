@@ -28,25 +28,13 @@ static enum status open_files(struct wal *j, struct error *e);
 
 /* -- life ----------------------------------------------------------------- */
 
-static ssize_t
-kernel_write(int fd, const void *data, size_t size)
-{
-    return write(fd, data, size);
-}
-
-static int
-kernel_sync(int fd)
-{
-    return fdatasync(fd);
-}
-
 static struct wal *
 wal_new(const struct wal_options *o)
 {
     struct wal *j = mem_new(sizeof *j);
 
     j->magic = WAL_MAGIC;
-    j->io = (struct wal_io){ kernel_write, kernel_sync };
+    j->io = (struct wal_io){ write, fdatasync };
     j->dir = mem_strdup(o->dir);
     j->dir_fd = -1;
     j->fd = -1;
@@ -158,25 +146,28 @@ open_folder(struct wal *j, struct error *e)
 }
 
 enum status
-wal_make_file(const struct wal *j, uint64_t segment, const uint8_t *header,
-              int *out, struct error *e)
+wal_make_file(struct wal *j, struct wal_begun *b, struct error *e)
 {
+    uint8_t header[WAL_FILE_HEADER];
     char name[WAL_NAME_SIZE];
-    int fd;
     enum status st;
 
-    wal_name(segment, name);
-    fd = openat(j->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0)
+    wal_name(b->segment, name);
+    b->file_key = wal_file_header(b->segment, hash_random_seed(), header);
+    b->fd =
+        openat(j->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (b->fd < 0)
         return error_set(e, ST_IO, "make %s/%s: %m", j->dir, name);
-    st = file_write_fd(fd, name, slice_of(header, WAL_FILE_HEADER), e);
+    st = file_write_fd(b->fd, name, slice_of(header, sizeof header), e);
     crash_point("rotate-headed");
-    if (st == ST_OK && (fsync(fd) != 0 || fsync(j->dir_fd) != 0))
+    if (st == ST_OK && (fsync(b->fd) != 0 || fsync(j->dir_fd) != 0))
         st = error_set(e, ST_IO, "make %s/%s: %m", j->dir, name);
+    crash_point("rotate-made");
     if (st == ST_OK)
-        *out = fd;
-    else
-        (void)close(fd);
+        st = wal_note(j, WAL_LAST, b->segment, e);
+    crash_point("rotate-noted");
+    if (st != ST_OK)
+        (void)close(b->fd);
     return st;
 }
 
@@ -281,10 +272,8 @@ list_files(struct wal *j, size_t *len, struct error *e)
 static enum status
 open_files(struct wal *j, struct error *e) NO_TS_CHECK
 {
-    uint8_t header[WAL_FILE_HEADER];
-    uint64_t segment;
+    struct wal_begun begun;
     size_t len = 0;
-    int fd = -1;
     enum status st = open_folder(j, e);
 
     if (st == ST_OK)
@@ -293,22 +282,21 @@ open_files(struct wal *j, struct error *e) NO_TS_CHECK
         st = check_extent(j, len, e);
     if (st != ST_OK)
         return st;
-    j->noted.first = segment = j->first;
+    j->noted.first = begun.segment = j->first;
     if (len > 0) {
-        segment += len - 1;
-        st = close_last(j, &segment, e);
+        begun.segment += len - 1;
+        st = close_last(j, &begun.segment, e);
     }
-    for (uint64_t i = j->first; i < segment; i++)
+    for (uint64_t i = j->first; i < begun.segment; i++)
         j->older += wal_size(j, i);
-    j->file_key = wal_file_header(segment, hash_random_seed(), header);
     if (st == ST_OK)
-        st = wal_make_file(j, segment, header, &fd, e);
+        st = wal_make_file(j, &begun, e);
     if (st != ST_OK)
         return st;
-    wal_begin_file(j, segment, fd);
-    j->replay_end = segment;
-    atomic_store(&j->append_segment, segment);
-    return wal_note(j, WAL_LAST, segment, e);
+    wal_begin_file(j, &begun);
+    j->replay_end = begun.segment;
+    atomic_store(&j->append_segment, begun.segment);
+    return ST_OK;
 }
 
 enum status

@@ -32,18 +32,11 @@ static const double powers[] = { 1e0, 1e1, 1e2, 1e3, 1e4,
 static inline void
 state_init(struct wal_points_state *s)
 {
-    s->ts_ms = 0;
-    s->step_ms = 0;
-    s->mean = 0;
-    s->has_mean = false;
+    memset(s, 0, offsetof(struct wal_points_state, tsuid));
     s->id = UINT32_MAX;
-    s->run = 0;
     s->first = true;
-    s->same = false;
-    s->kind = WAL_INT;
     s->decimal = WAL_DECIMAL;
     s->width = WIDTH_FIRST;
-    s->tsuid_size = 0;
 }
 
 static inline uint32_t

@@ -48,7 +48,7 @@ struct wal {
     bool writing GUARDED_BY(lock);
     bool syncing GUARDED_BY(lock);
     bool trimming GUARDED_BY(lock);
-    uint32_t file_key GUARDED_BY(lock); /* of 'append_segment' */
+    uint32_t file_key GUARDED_BY(lock); /* of 'segment' */
     uint64_t appended GUARDED_BY(lock); /* LSNs: bytes in bundles so far */
     uint64_t written GUARDED_BY(lock);
     uint64_t synced GUARDED_BY(lock);
@@ -76,14 +76,21 @@ MUST_CHECK enum status wal_note(struct wal *j, enum wal_end end,
 /* Before the first append. */
 void wal_set_io(struct wal *j, const struct wal_io *io);
 
-/* Makes the file of a segment; it and its name are on the disk when this
- * returns, so that a header that does not check later was damaged. */
-MUST_CHECK enum status wal_make_file(const struct wal *j, uint64_t segment,
-                                     const uint8_t *header, int *out,
+/* A new file of a segment. */
+struct wal_begun {
+    uint64_t segment;
+    uint32_t file_key;
+    int fd;
+};
+
+/* Makes the file of 'b->segment' and notes that it is the last; it and its
+ * name are on the disk when this returns, so that a header that does not check
+ * later was damaged. */
+MUST_CHECK enum status wal_make_file(struct wal *j, struct wal_begun *b,
                                      struct error *e);
 
-/* Closes 'fd', and goes on with this file, which has a header. */
-void wal_begin_file(struct wal *j, uint64_t segment, int fd) REQUIRES(j->lock);
+/* Closes 'fd', and goes on with this file. */
+void wal_begin_file(struct wal *j, const struct wal_begun *b) REQUIRES(j->lock);
 
 /* 0 when it is not there. */
 uint64_t wal_size(const struct wal *j, uint64_t segment);
