@@ -195,6 +195,13 @@ arena_strdup(struct arena *a, struct slice s)
 }
 
 bool
+arena_keep(struct arena *a, struct slice *s)
+{
+    *s = slice_of(arena_strdup(a, *s), s->size);
+    return s->data != NULL;
+}
+
+bool
 arena_absorb(struct arena *a, struct arena **from)
 {
     struct arena *b = *from;

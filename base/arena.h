@@ -42,6 +42,8 @@ void *arena_grow(struct arena *a, void *array, size_t len, size_t *cap,
 void *arena_copy(struct arena *a, const void *from, size_t size);
 /* A copy with a NUL behind it. */
 char *arena_strdup(struct arena *a, struct slice s);
+/* Puts a copy with a NUL behind it in the place of '*s'; false past the cap. */
+bool arena_keep(struct arena *a, struct slice *s);
 
 /* Takes over all that '*from' handed out, and frees the rest of it.  False, and
  * all stays as it was, when that is more than the cap allows. */

@@ -10,9 +10,25 @@
 
 #define SCRATCH_BYTES ((size_t)64 << 20)
 
-static void serve_tree(const struct api_call *w);
-static void serve_rule(const struct api_call *w);
-static void serve_rules(const struct api_call *w);
+typedef void serve(const struct api_call *w);
+
+static serve serve_tree, serve_rule, serve_rules;
+
+#define WRITES (HTTP_POST | HTTP_PUT)
+
+static const struct {
+    const char *name; /* what comes behind "/api/tree/" */
+    unsigned methods;
+    serve *serve;
+} endpoints[] = {
+    { "", HTTP_GET | WRITES | HTTP_DELETE, serve_tree },
+    { "rule", HTTP_GET | WRITES | HTTP_DELETE, serve_rule },
+    { "rules", WRITES | HTTP_DELETE, serve_rules },
+    { "branch", HTTP_GET, api_tree_branch },
+    { "test", HTTP_GET | WRITES, api_tree_test },
+    { "collisions", HTTP_GET | WRITES, api_tree_collisions },
+    { "notmatched", HTTP_GET | WRITES, api_tree_unmatched },
+};
 
 void
 api_tree(void *ctx, const struct http_request *r, struct http_reply *out)
@@ -20,189 +36,141 @@ api_tree(void *ctx, const struct http_request *r, struct http_reply *out)
     const struct api_call w = { ctx, r, out, http_arena(r) };
     struct slice what = api_sub_path(r);
 
-    if (what.size == 0)
-        serve_tree(&w);
-    else if (slice_eq_str(what, "rule"))
-        serve_rule(&w);
-    else if (slice_eq_str(what, "rules"))
-        serve_rules(&w);
-    else if (!api_tree_view(&w, what))
-        http_reply_error(out, 404, "This endpoint is not supported", NULL);
-}
-
-void
-api_tree_reject_method(struct http_reply *out)
-{
-    http_reply_error(out, 400, "Unsupported HTTP request method", NULL);
+    for (size_t i = 0; i < sizeof endpoints / sizeof endpoints[0]; i++)
+        if (slice_eq_str(what, endpoints[i].name)) {
+            if (endpoints[i].methods & http_method(r))
+                endpoints[i].serve(&w);
+            else
+                http_reply_error(out, 400, "Unsupported HTTP request method",
+                                 NULL);
+            return;
+        }
+    http_reply_error(out, 404, "This endpoint is not supported", NULL);
 }
 
 static bool
 is_write(const struct api_call *w)
 {
-    return http_method(w->r) == HTTP_POST || http_method(w->r) == HTTP_PUT;
+    return (http_method(w->r) & WRITES) != 0;
+}
+
+/* The end of a request whose body, if it has one, is written. */
+static void
+end(const struct api_call *w, enum status st, bool changed,
+    const struct error *e)
+{
+    if (st != ST_OK)
+        api_reject(w->out, e);
+    else if (!changed)
+        http_reply_empty(w->out, 304);
+    else if (http_reply_body(w->out)->size == 0)
+        http_reply_empty(w->out, 204);
 }
 
 /* -- a tree ---------------------------------------------------------------- */
 
-static void
-get_tree(const struct api_call *w, int64_t id)
+static enum status
+get_tree(const struct api_call *w, int64_t id, struct error *e)
 {
     struct tree tree;
-    struct error e;
+    enum status st = tree_get(w->a->records, id, w->arena, &tree, e);
 
-    if (tree_get(w->a->records, id, w->arena, &tree, &e) == ST_OK)
+    if (st == ST_OK)
         tree_write(http_reply_body(w->out), &tree);
-    else
-        api_reject(w->out, &e);
+    return st;
 }
 
-static void
-list_trees(const struct api_call *w)
+static enum status
+list_trees(const struct api_call *w, struct error *e)
 {
     struct buf *b = http_reply_body(w->out);
     struct tree *trees;
     size_t len;
-    struct error e;
+    enum status st = tree_list(w->a->records, w->arena, &trees, &len, e);
 
-    if (tree_list(w->a->records, w->arena, &trees, &len, &e) != ST_OK) {
-        api_reject(w->out, &e);
-        return;
-    }
     buf_put_u8(b, '[');
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; st == ST_OK && i < len; i++)
         tree_write(b, &trees[i]);
     buf_put_u8(b, ']');
+    return st;
 }
 
-static void
-put_tree(const struct api_call *w, struct tree_request *t)
+static enum status
+put_tree(const struct api_call *w, struct tree_request *t, bool *changed,
+         struct error *e)
 {
-    bool changed = true;
-    struct error e;
     enum status st;
 
     t->tree.created = clock_now_ms(w->a->clock) / 1000;
     if (t->tree.id > 0)
         st = tree_put(w->a->records, &t->tree, t->fields,
-                      http_method(w->r) == HTTP_PUT, w->arena, &changed, &e);
+                      http_method(w->r) == HTTP_PUT, w->arena, changed, e);
     else
-        st = tree_create(w->a->records, &t->tree, &e);
-    if (st != ST_OK)
-        api_reject(w->out, &e);
-    else if (!changed)
-        http_reply_empty(w->out, 304);
-    else
-        get_tree(w, t->tree.id);
-}
-
-static void
-delete_tree(const struct api_call *w, const struct tree_request *t)
-{
-    struct error e;
-
-    if (tree_delete(w->a->records, t->tree.id, t->definition, w->arena, &e) ==
-        ST_OK)
-        http_reply_empty(w->out, 204);
-    else
-        api_reject(w->out, &e);
+        st = tree_create(w->a->records, &t->tree, e);
+    return st == ST_OK && *changed ? get_tree(w, t->tree.id, e) : st;
 }
 
 static void
 serve_tree(const struct api_call *w)
 {
     struct tree_request t;
+    bool changed = true;
+    struct error e;
+    enum status st;
 
     if (!tree_read(w->r, &t, w->out))
         return;
     if (is_write(w))
-        put_tree(w, &t);
+        st = put_tree(w, &t, &changed, &e);
     else if (http_method(w->r) == HTTP_DELETE)
-        delete_tree(w, &t);
-    else if (http_method(w->r) != HTTP_GET)
-        api_tree_reject_method(w->out);
-    else if (t.tree.id == 0)
-        list_trees(w);
+        st = tree_delete(w->a->records, t.tree.id, t.definition, w->arena, &e);
     else
-        get_tree(w, t.tree.id);
+        st = t.tree.id == 0 ? list_trees(w, &e) : get_tree(w, t.tree.id, &e);
+    end(w, st, changed, &e);
 }
 
 /* -- a rule ---------------------------------------------------------------- */
 
-static void
-put_rule(const struct api_call *w, struct tree_rule *rule)
-{
-    bool changed;
-    struct error e;
-
-    if (tree_rule_put(w->a->records, rule, http_method(w->r) == HTTP_PUT,
-                      w->arena, &changed, &e) != ST_OK)
-        api_reject(w->out, &e);
-    else if (changed)
-        tree_rule_write(http_reply_body(w->out), rule);
-    else
-        http_reply_empty(w->out, 304);
-}
-
-/* The rule that is there, or the reply that there is none. */
-static const struct tree_rule *
-find_rule(const struct api_call *w, const struct tree *tree,
-          const struct tree_rule *asked)
+/* Writes the rule that is there, or deletes it. */
+static enum status
+take_rule(const struct api_call *w, const struct tree *tree,
+          const struct tree_rule *asked, struct error *e)
 {
     const struct tree_rule *found =
         tree_rule_at(tree, asked->level, asked->order);
-    char text[120];
 
-    if (found != NULL)
-        return found;
-    (void)snprintf(text, sizeof text,
-                   "Unable to locate rule: [%lld:%lld:%lld:%s]",
-                   (long long)asked->tree, (long long)asked->level,
-                   (long long)asked->order, tree_rule_type_name(asked->type));
-    http_reply_error(w->out, 404, text, NULL);
-    return NULL;
-}
-
-static void
-delete_rule(const struct api_call *w, const struct tree_rule *rule)
-{
-    struct error e;
-
-    if (tree_rule_delete(w->a->records, rule->tree, rule->level, rule->order,
-                         &e) == ST_OK)
-        http_reply_empty(w->out, 204);
-    else
-        api_reject(w->out, &e);
+    if (found == NULL)
+        return error_set(
+            e, ST_NOT_FOUND, "Unable to locate rule: [%lld:%lld:%lld:%s]",
+            (long long)asked->tree, (long long)asked->level,
+            (long long)asked->order, tree_rule_type_name(asked->type));
+    if (http_method(w->r) == HTTP_DELETE)
+        return tree_rule_delete(w->a->records, found->tree, found->level,
+                                found->order, e);
+    tree_rule_write(http_reply_body(w->out), found);
+    return ST_OK;
 }
 
 static void
 serve_rule(const struct api_call *w)
 {
-    const struct tree_rule *found;
     struct tree_rule rule;
     struct tree tree;
+    bool changed = true;
     struct error e;
+    enum status st;
 
     if (!tree_rule_read(w->r, &rule, w->out))
         return;
-    if (tree_get(w->a->records, rule.tree, w->arena, &tree, &e) != ST_OK) {
-        api_reject(w->out, &e);
-        return;
+    st = tree_get(w->a->records, rule.tree, w->arena, &tree, &e);
+    if (st == ST_OK && is_write(w)) {
+        st = tree_rule_put(w->a->records, &rule, http_method(w->r) == HTTP_PUT,
+                           w->arena, &changed, &e);
+        tree_rule_write(http_reply_body(w->out), &rule);
+    } else if (st == ST_OK) {
+        st = take_rule(w, &tree, &rule, &e);
     }
-    if (is_write(w)) {
-        put_rule(w, &rule);
-        return;
-    }
-    if (http_method(w->r) != HTTP_GET && http_method(w->r) != HTTP_DELETE) {
-        api_tree_reject_method(w->out);
-        return;
-    }
-    found = find_rule(w, &tree, &rule);
-    if (found == NULL)
-        return;
-    if (http_method(w->r) == HTTP_GET)
-        tree_rule_write(http_reply_body(w->out), found);
-    else
-        delete_rule(w, found);
+    end(w, st, changed, &e);
 }
 
 /* -- rules ----------------------------------------------------------------- */
@@ -263,29 +231,23 @@ delete_rules(const struct api_call *w, const struct tree *tree, struct error *e)
 }
 
 /* One after the other, as OpenTSDB does: those before one that fails stay. */
-static void
+static enum status
 put_rules(const struct api_call *w, const struct tree *tree,
-          struct tree_rule *rules, size_t len)
+          struct tree_rule *rules, size_t len, struct error *e)
 {
     bool overwrite = http_method(w->r) == HTTP_PUT, changed;
     struct arena *scratch = arena_new(SCRATCH_BYTES);
-    struct error e;
-    enum status st = ST_OK;
+    enum status st = overwrite ? delete_rules(w, tree, e) : ST_OK;
 
-    if (overwrite)
-        st = delete_rules(w, tree, &e);
     for (size_t i = 0; i < len && st == ST_OK; i++) {
         arena_reset(scratch);
         st = tree_rule_put(w->a->records, &rules[i], overwrite, scratch,
-                           &changed, &e);
+                           &changed, e);
         if (st == ST_OK && !changed)
-            st = error_set(&e, ST_INVALID, "No changes detected in the rule");
+            st = error_set(e, ST_INVALID, "No changes detected in the rule");
     }
     arena_free(&scratch);
-    if (st == ST_OK)
-        http_reply_empty(w->out, 204);
-    else
-        api_reject(w->out, &e);
+    return st;
 }
 
 static const struct field rules_fields[] = {
@@ -302,6 +264,7 @@ serve_rules(const struct api_call *w)
     int64_t id = 0;
     struct tree tree;
     struct error e;
+    enum status st;
 
     if (http_body(w->r).size > 0) {
         if (!read_rules(w, &rules, &len))
@@ -311,16 +274,13 @@ serve_rules(const struct api_call *w)
                                    w->out)) {
         return;
     }
-    if (tree_get(w->a->records, id, w->arena, &tree, &e) != ST_OK)
-        api_reject(w->out, &e);
-    else if (is_write(w) && len == 0)
+    st = tree_get(w->a->records, id, w->arena, &tree, &e);
+    if (st == ST_OK && is_write(w) && len == 0) {
         http_reply_error(w->out, 400, "Missing tree rules", NULL);
-    else if (is_write(w))
-        put_rules(w, &tree, rules, len);
-    else if (http_method(w->r) != HTTP_DELETE)
-        api_tree_reject_method(w->out);
-    else if (delete_rules(w, &tree, &e) != ST_OK)
-        api_reject(w->out, &e);
-    else
-        http_reply_empty(w->out, 204);
+        return;
+    }
+    if (st == ST_OK)
+        st = is_write(w) ? put_rules(w, &tree, rules, len, &e)
+                         : delete_rules(w, &tree, &e);
+    end(w, st, true, &e);
 }

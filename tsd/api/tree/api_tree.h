@@ -10,9 +10,9 @@
 #include "tsd/api/api.h"
 #include "uid/meta/tree.h"
 
-/* Serves what comes behind "/api/tree/"; false when it does not know it. */
-bool api_tree_view(const struct api_call *w, struct slice what);
-
-void api_tree_reject_method(struct http_reply *out);
+void api_tree_branch(const struct api_call *w);
+void api_tree_test(const struct api_call *w);
+void api_tree_collisions(const struct api_call *w);
+void api_tree_unmatched(const struct api_call *w);
 
 #endif

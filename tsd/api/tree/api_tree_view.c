@@ -2,7 +2,8 @@
  * the series. */
 #include "config.h"
 
-#include "base/log.h"
+#include <stdlib.h>
+
 #include "base/text/java.h"
 #include "tsd/api/tree/api_tree.h"
 #include "tsd/api/meta_json.h"
@@ -12,26 +13,6 @@
 #include "web/json/json.h"
 
 #define SCRATCH_BYTES ((size_t)64 << 20)
-
-static void serve_branch(const struct api_call *w);
-static void serve_test(const struct api_call *w);
-static void serve_collisions(const struct api_call *w, bool unmatched);
-
-bool
-api_tree_view(const struct api_call *w, struct slice what)
-{
-    if (slice_eq_str(what, "branch"))
-        serve_branch(w);
-    else if (slice_eq_str(what, "test"))
-        serve_test(w);
-    else if (slice_eq_str(what, "collisions"))
-        serve_collisions(w, false);
-    else if (slice_eq_str(what, "notmatched"))
-        serve_collisions(w, true);
-    else
-        return false;
-    return true;
-}
 
 /* -- branch ---------------------------------------------------------------- */
 
@@ -172,8 +153,8 @@ write_branch(const struct api_call *w, int64_t tree,
     return st;
 }
 
-static void
-serve_branch(const struct api_call *w)
+void
+api_tree_branch(const struct api_call *w)
 {
     struct tree_branch branch;
     struct tree tree;
@@ -181,10 +162,6 @@ serve_branch(const struct api_call *w)
     struct error e;
     enum status st;
 
-    if (http_method(w->r) != HTTP_GET) {
-        api_tree_reject_method(w->out);
-        return;
-    }
     if (!read_branch(w, &id))
         return;
     st = tree_get(w->a->records, (int64_t)key_get_uint(id.data, 2), w->arena,
@@ -236,7 +213,6 @@ static bool
 read_tree_and_tsuids(const struct api_call *w, bool need_tsuids,
                      struct tsuids *t, struct tree *tree)
 {
-    enum http_method method = http_method(w->r);
     struct error e;
 
     if (!read_tsuids(w, t))
@@ -245,13 +221,9 @@ read_tree_and_tsuids(const struct api_call *w, bool need_tsuids,
         api_reject(w->out, &e);
         return false;
     }
-    if (need_tsuids && t->list.len == 0) {
-        http_reply_error(w->out, 400, "Missing or empty TSUID list", NULL);
-        return false;
-    }
-    if (method == HTTP_GET || method == HTTP_POST || method == HTTP_PUT)
+    if (t->list.len > 0 || !need_tsuids)
         return true;
-    api_tree_reject_method(w->out);
+    http_reply_error(w->out, 400, "Missing or empty TSUID list", NULL);
     return false;
 }
 
@@ -259,18 +231,18 @@ read_tree_and_tsuids(const struct api_call *w, bool need_tsuids,
 
 /* Series go through the rules one after the other; OpenTSDB builds them all
  * below the same root, which it shows for each as it is at the end: with the
- * leaves of all, and the branches of the last. */
+ * leaves of all, and the branches of the last.  So all go twice: the second
+ * time what each has done is written, with the root that the first has made. */
 struct testing {
     const struct api_call *w;
     const struct tree *tree;
     struct tree_plan *plan;
-    struct arena *scratch;  /* of one series; the last one's branches */
-    struct tree_table done; /* by TSUID, in the order of coming */
+    struct arena *scratch[2]; /* of one series, a round each */
+    struct tree_table done;   /* by TSUID, in the order of coming */
     struct tree_table leaves;
     bool has_branches;
     struct tree_path last;
-    struct buf results; /* what stands before each branch */
-    size_t *ends;       /* of the i-th, in 'results' */
+    struct slice last_tsuid; /* hexadecimal */
     struct error e;
 };
 
@@ -293,7 +265,7 @@ write_root_leaves(struct buf *b, const struct tree_table *leaves)
 
 /* The branches below the root, each the only child of the one before it. */
 static enum status
-write_test_chain(struct testing *t, struct buf *b, struct slice tsuid)
+write_test_chain(struct testing *t, struct buf *b)
 {
     struct tree_node *const top = t->last.top;
     struct slice *path;
@@ -314,7 +286,7 @@ write_test_chain(struct testing *t, struct buf *b, struct slice tsuid)
         buf_put_str(b, "[{\"leaves\":");
         if (n->leaf.data != NULL) {
             buf_put_u8(b, '[');
-            write_test_leaf(b, tsuid, n->leaf);
+            write_test_leaf(b, t->last_tsuid, n->leaf);
             buf_put_u8(b, ']');
         } else {
             buf_put_str(b, "null");
@@ -330,7 +302,7 @@ write_test_chain(struct testing *t, struct buf *b, struct slice tsuid)
 }
 
 static enum status
-write_root(struct testing *t, struct buf *b, struct slice tsuid)
+write_root(struct testing *t, struct buf *b)
 {
     const struct slice path[1] = { slice_str("ROOT") };
     enum status st = ST_OK;
@@ -339,163 +311,159 @@ write_root(struct testing *t, struct buf *b, struct slice tsuid)
     write_root_leaves(b, &t->leaves);
     buf_put_str(b, ",\"branches\":");
     if (t->has_branches)
-        st = write_test_chain(t, b, tsuid);
+        st = write_test_chain(t, b);
     else
         buf_put_str(b, "null");
     tree_write_branch_end(b, t->tree->id, path, 1);
     return st;
 }
 
-/* Builds one series; the part of its answer without the branch. */
+/* The first round. */
+static enum status
+keep_path(struct testing *t, const struct tree_series *series)
+{
+    struct slice leaf = t->last.root_leaf;
+    uint8_t key[4];
+
+    if (t->last.unmatched && t->tree->strict_match)
+        t->last.top = NULL;
+    t->has_branches |= t->last.top != NULL;
+    t->last_tsuid = series->tsuid;
+    key_put_uint(key, java_hash(leaf), sizeof key);
+    return arena_keep(t->w->arena, &t->last_tsuid) &&
+                   (leaf.data == NULL ||
+                    tree_table_add(&t->leaves, slice_of(key, sizeof key), leaf,
+                                   series->tsuid) != NULL)
+               ? ST_OK
+               : api_no_memory(&t->e);
+}
+
+/* The second round. */
+static enum status
+write_test(struct testing *t, struct slice tsuid, const struct meta *meta,
+           struct slice messages, struct buf *b)
+{
+    const struct api *a = t->w->a;
+    struct series_points points;
+    enum status st =
+        series_points(a->store, &tsuid, 1, &points, api_is_cancelled,
+                      (void *)(uintptr_t)t->w->r, &t->e);
+
+    buf_put_str(b, "{\"meta\":");
+    if (st == ST_OK)
+        st =
+            meta_write_series(a, b, tsuid, meta, &points, t->scratch[1], &t->e);
+    buf_put_str(b, ",\"messages\":[");
+    buf_put_slice(b, messages);
+    buf_put_str(b, "],\"branch\":");
+    if (st == ST_OK)
+        st = write_root(t, b);
+    buf_put_u8(b, '}');
+    return st;
+}
+
 static enum status
 test_series(struct testing *t, struct slice tsuid, const struct meta *meta,
             struct buf *b)
 {
-    const struct api *a = t->w->a;
+    struct arena *scratch = t->scratch[b != NULL];
     struct buf messages;
-    struct series_points points;
+    struct tree_path path = { 0 };
     struct tree_series series;
-    uint8_t key[4];
-    enum status st = tree_names(a, tsuid, t->scratch, &series, &t->e);
+    enum status st;
 
-    if (st != ST_OK)
-        return st;
+    arena_reset(scratch);
     buf_init(&messages, SCRATCH_BYTES);
-    st = tree_build(t->plan, &series, t->scratch, &messages, &t->last, &t->e);
-    if (t->last.unmatched && t->tree->strict_match)
-        t->last.top = NULL;
-    t->has_branches |= t->last.top != NULL;
-    key_put_uint(key, java_hash(t->last.root_leaf), sizeof key);
-    if (st == ST_OK && t->last.root_leaf.data != NULL &&
-        tree_table_add(&t->leaves, slice_of(key, sizeof key), t->last.root_leaf,
-                       series.tsuid) == NULL)
-        st = api_no_memory(&t->e);
+    st = tree_names(t->w->a, tsuid, scratch, &series, &t->e);
     if (st == ST_OK)
-        st = series_points(a->store, &tsuid, 1, &points, api_is_cancelled,
-                           (void *)(uintptr_t)t->w->r, &t->e);
-    buf_put_str(b, "{\"meta\":");
+        st = tree_build(t->plan, &series, scratch, b == NULL ? NULL : &messages,
+                        &path, &t->e);
+    if (b == NULL)
+        t->last = path;
     if (st == ST_OK)
-        st = meta_write_series(a, b, tsuid, meta, &points, t->scratch, &t->e);
-    buf_put_str(b, ",\"messages\":[");
-    buf_put_slice(b, buf_slice(&messages));
-    buf_put_str(b, "],\"branch\":");
+        st = b == NULL ? keep_path(t, &series)
+                       : write_test(t, tsuid, meta, buf_slice(&messages), b);
     buf_fini(&messages);
     return st;
 }
 
 /* A series without a branch; 'why' is a message. */
 static void
-write_missing(struct buf *b, struct slice why)
+write_missing(struct buf *b, const char *why)
 {
     buf_put_str(b, "{\"meta\":null,\"messages\":[");
-    json_put_string(b, why);
+    json_put_string(b, slice_str(why));
     buf_put_str(b, "],\"branch\":null}");
 }
 
-/* Sets '*tsuid', empty when there is no such series. */
+/* 'b' is NULL in the first round. */
 static enum status
-test_one(struct testing *t, struct slice text, struct slice *tsuid)
+test_one(struct testing *t, struct slice text, struct buf *b)
 {
-    struct buf *b = &t->results;
-    size_t start = b->size;
+    const char *missing = "Unable to locate TSUID meta data";
+    struct slice tsuid;
     struct meta meta;
-    enum status st = meta_read_id(text, t->w->arena, tsuid, &t->e);
+    size_t start;
+    enum status st = meta_read_id(text, t->w->arena, &tsuid, &t->e);
 
-    if (st == ST_OK)
-        st = meta_get_series(t->w->a, *tsuid, t->w->arena, &meta, &t->e);
-    if (st == ST_NOT_FOUND) {
-        tsuid->size = 0;
-        write_missing(b, slice_str("Unable to locate TSUID meta data"));
-        return ST_OK;
+    if (b != NULL) {
+        json_put_item(b, text);
+        buf_put_u8(b, ':');
+        start = b->size;
     }
-    if (st != ST_OK)
-        return st;
-    if (t->tree->rules_len == 0)
+    if (st == ST_OK)
+        st = meta_get_series(t->w->a, tsuid, t->w->arena, &meta, &t->e);
+    if (st == ST_OK && t->tree->rules_len == 0)
         return error_set(&t->e, ST_INVALID, "The tree has no rules");
-    arena_reset(t->scratch);
-    t->last = (struct tree_path){ 0 };
-    st = test_series(t, *tsuid, &meta, b);
+    if (st == ST_OK) {
+        st = test_series(t, tsuid, &meta, b);
+        if (st == ST_NOT_FOUND)
+            (void)error_wrap(&t->e, st, "TSUID was missing a UID name");
+        missing = t->e.text;
+    }
     if (st != ST_NOT_FOUND)
         return st;
-    tsuid->size = 0;
-    b->size = start;
-    (void)error_wrap(&t->e, st, "TSUID was missing a UID name");
-    write_missing(b, slice_str(t->e.text));
+    if (b != NULL) {
+        b->size = start;
+        write_missing(b, missing);
+    }
     return ST_OK;
 }
 
-/* Sets 'last' to the one whose branches are shown. */
 static enum status
-test_all(struct testing *t, const struct tsuids *ids, struct slice *tsuids,
-         struct slice *last)
+test_all(struct testing *t, struct buf *b)
 {
     enum status st = ST_OK;
 
-    for (size_t i = 0; i < ids->list.len && st == ST_OK; i++) {
-        size_t len = t->done.len;
-
-        if (tree_table_add(&t->done, ids->list.texts[i], ids->list.texts[i],
-                           ids->list.texts[i]) == NULL)
-            return api_no_memory(&t->e);
-        if (t->done.len == len) /* the same again */
-            continue;
-        st = test_one(t, ids->list.texts[i], &tsuids[len]);
-        t->ends[len] = t->results.size;
-        if (st == ST_OK && tsuids[len].size > 0)
-            *last = tsuids[len];
-    }
-    if (st == ST_OK && t->results.failed)
-        return error_set(&t->e, ST_LIMIT, "the answer is too large");
+    for (size_t i = 0; i < t->done.len && st == ST_OK; i++)
+        st = test_one(t, t->done.entries[i].key, b);
     return st;
 }
 
-/* The branches are known once all series went through. */
 static enum status
-write_tests(struct testing *t, const struct slice *tsuids, struct slice last)
+test_tree(struct testing *t, const struct field_list *ids)
 {
     struct buf *out = http_reply_body(t->w->out);
-    struct buf hex = BUF_INIT;
-    size_t from = 0;
     enum status st = ST_OK;
 
-    api_put_hex(&hex, last);
-    tree_table_sort(&t->leaves);
-    buf_put_u8(out, '{');
-    for (size_t i = 0; i < t->done.len && st == ST_OK; i++) {
-        json_put_item(out, t->done.entries[i].name);
-        buf_put_u8(out, ':');
-        buf_put(out, t->results.data + from, t->ends[i] - from);
-        from = t->ends[i];
-        if (tsuids[i].size > 0) {
-            st = write_root(t, out, buf_slice(&hex));
-            buf_put_u8(out, '}');
-        }
-    }
-    buf_put_u8(out, '}');
-    buf_fini(&hex);
-    return st;
-}
-
-static enum status
-test_tree(struct testing *t, const struct tsuids *ids)
-{
-    struct slice *tsuids =
-        arena_array(t->w->arena, ids->list.len, sizeof *tsuids);
-    struct slice last = { NULL, 0 };
-    enum status st = ST_OK;
-
-    t->ends = arena_array(t->w->arena, ids->list.len, sizeof *t->ends);
-    if (tsuids == NULL || t->ends == NULL)
-        return api_no_memory(&t->e);
+    for (size_t i = 0; i < ids->len; i++)
+        if (tree_table_add(&t->done, ids->texts[i], slice_str(""),
+                           slice_str("")) == NULL)
+            return api_no_memory(&t->e);
     if (t->tree->rules_len > 0) /* else it is rejected once a series is there */
         st = tree_plan_new(t->tree, &t->plan, &t->e);
     if (st == ST_OK)
-        st = test_all(t, ids, tsuids, &last);
-    return st == ST_OK ? write_tests(t, tsuids, last) : st;
+        st = test_all(t, NULL);
+    tree_table_sort(&t->leaves);
+    buf_put_u8(out, '{');
+    if (st == ST_OK)
+        st = test_all(t, out);
+    buf_put_u8(out, '}');
+    return st;
 }
 
-static void
-serve_test(const struct api_call *w)
+void
+api_tree_test(const struct api_call *w)
 {
     struct testing t = { .w = w };
     struct tsuids ids;
@@ -505,42 +473,37 @@ serve_test(const struct api_call *w)
         return;
     t.tree = &tree;
     t.done.arena = t.leaves.arena = w->arena;
-    t.scratch = arena_new(SCRATCH_BYTES);
-    buf_init(&t.results, w->a->answer_bytes);
-    if (test_tree(&t, &ids) != ST_OK)
+    t.scratch[0] = arena_new(SCRATCH_BYTES);
+    t.scratch[1] = arena_new(SCRATCH_BYTES);
+    if (test_tree(&t, &ids.list) != ST_OK)
         api_reject(w->out, &t.e);
-    buf_fini(&t.results);
+    table_fini(&t.done.table);
+    table_fini(&t.leaves.table);
     tree_plan_free(&t.plan);
-    arena_free(&t.scratch);
+    arena_free(&t.scratch[0]);
+    arena_free(&t.scratch[1]);
 }
 
 /* -- collisions ------------------------------------------------------------ */
 
+/* Texts to bytes, sorted. */
 static enum status
-read_asked(const struct api_call *w, const struct tsuids *ids,
-           struct tree_table *asked, struct error *e)
+read_asked(const struct api_call *w, struct field_list *ids, struct error *e)
 {
-    asked->arena = w->arena;
-    for (size_t i = 0; i < ids->list.len; i++) {
-        struct slice id;
-        enum status st = meta_read_id(ids->list.texts[i], w->arena, &id, e);
+    enum status st = ST_OK;
 
-        if (st != ST_OK)
-            return st;
-        if (tree_table_add(asked, id, id, id) == NULL)
-            return api_no_memory(e);
-    }
-    return ST_OK;
+    for (size_t i = 0; i < ids->len && st == ST_OK; i++)
+        st = meta_read_id(ids->texts[i], w->arena, &ids->texts[i], e);
+    if (st == ST_OK)
+        ids->len = slices_sort_unique(ids->texts, ids->len);
+    return st;
 }
 
-/* OpenTSDB never notes what did not match: it looks for earlier notes before
- * it makes the first one.  So the list is empty, with it and with us. */
 static void
-serve_collisions(const struct api_call *w, bool unmatched)
+list_collisions(const struct api_call *w, bool unmatched)
 {
     struct buf *b = http_reply_body(w->out);
     struct tree_collision *all = NULL;
-    struct tree_table asked = { 0 };
     struct tsuids ids;
     struct tree tree;
     size_t len = 0;
@@ -549,7 +512,7 @@ serve_collisions(const struct api_call *w, bool unmatched)
 
     if (!read_tree_and_tsuids(w, false, &ids, &tree))
         return;
-    st = read_asked(w, &ids, &asked, &e);
+    st = read_asked(w, &ids.list, &e);
     if (st == ST_OK && !unmatched)
         st = tree_view_collisions(w->a, w->r, &tree, &all, &len, &e);
     if (st != ST_OK) {
@@ -558,7 +521,9 @@ serve_collisions(const struct api_call *w, bool unmatched)
     }
     buf_put_u8(b, '{');
     for (size_t i = 0; i < len; i++) {
-        if (asked.len > 0 && tree_table_find(&asked, all[i].tsuid) == NULL)
+        if (ids.list.len > 0 &&
+            bsearch(&all[i].tsuid, ids.list.texts, ids.list.len,
+                    sizeof *ids.list.texts, slice_compare) == NULL)
             continue;
         json_open(b, NULL, '"');
         api_put_hex(b, all[i].tsuid);
@@ -567,4 +532,18 @@ serve_collisions(const struct api_call *w, bool unmatched)
         buf_put_u8(b, '"');
     }
     buf_put_u8(b, '}');
+}
+
+void
+api_tree_collisions(const struct api_call *w)
+{
+    list_collisions(w, false);
+}
+
+/* OpenTSDB never notes what did not match: it looks for earlier notes before
+ * it makes the first one.  So the list is empty, with it and with us. */
+void
+api_tree_unmatched(const struct api_call *w)
+{
+    list_collisions(w, true);
 }

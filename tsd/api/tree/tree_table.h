@@ -2,26 +2,26 @@
  * Branches or leaves, found by a key of bytes: the first one that came with a
  * key stays.
  *
- * Owns:    nothing; all lies in the arena.
+ * Owns:    the table; entries are in the arena.
  * Threads: one at a time.
  */
 #ifndef TSD_API_TREE_TREE_TABLE_H
 #define TSD_API_TREE_TREE_TABLE_H
 
 #include "base/arena.h"
+#include "base/table.h"
 
 struct tree_entry {
     struct slice key, name, tsuid;
     size_t at; /* in the order of coming */
 };
 
-/* A hash table with open addressing; starts with its arena alone. */
+/* Starts with its arena alone, and ends with table_fini(). */
 struct tree_table {
     struct arena *arena;
     struct tree_entry *entries;
     size_t len, cap;
-    uint32_t *slots; /* index + 1; 0: free */
-    size_t slots_len;
+    struct hash_table table; /* of 'entries' */
     uint64_t seed;
 };
 
@@ -30,12 +30,8 @@ struct tree_table {
 const struct tree_entry *tree_table_add(struct tree_table *t, struct slice key,
                                         struct slice name, struct slice tsuid);
 
-/* NULL when there is none. */
-const struct tree_entry *tree_table_find(const struct tree_table *t,
-                                         struct slice key);
-
-/* Sorts by name, ignoring case; of equal ones the first stays.  Nothing may be
- * added or found any more. */
+/* Sorts by name, ignoring case; of equal ones the first stays.  Ends the table:
+ * nothing may be added any more. */
 void tree_table_sort(struct tree_table *t);
 
 #endif

@@ -84,8 +84,7 @@ tree_names(const struct api *a, struct slice tsuid, struct arena *arena,
     size_t len = tsuid_tags(layout, tsuid);
     struct tag *tags = arena_array(arena, len, sizeof *tags);
     struct customs *customs = arena_array(arena, 1, sizeof *customs);
-    struct buf hex;
-    const char *text;
+    struct buf hex = BUF_INIT;
     enum status st;
 
     *out = (struct tree_series){ .tags = tags,
@@ -94,15 +93,13 @@ tree_names(const struct api *a, struct slice tsuid, struct arena *arena,
                                  .custom_ctx = customs };
     if (customs != NULL)
         *customs = (struct customs){ a, tsuid, arena };
-    buf_init(&hex, 2 * TSUID_MAX);
     api_put_hex(&hex, tsuid);
-    text = arena_strdup(arena, buf_slice(&hex));
-    out->tsuid = slice_of(text, hex.size);
+    out->tsuid = buf_slice(&hex);
+    st = tags != NULL && customs != NULL && arena_keep(arena, &out->tsuid)
+             ? name_of(a, UID_METRIC, tsuid_metric(layout, tsuid), arena,
+                       &out->metric, e)
+             : api_no_memory(e);
     buf_fini(&hex);
-    if (tags == NULL || customs == NULL || text == NULL)
-        return api_no_memory(e);
-    st = name_of(a, UID_METRIC, tsuid_metric(layout, tsuid), arena,
-                 &out->metric, e);
     for (size_t i = 0; i < len && st == ST_OK; i++) {
         st = name_of(a, UID_TAGK, tsuid_tagk(layout, tsuid, i), arena,
                      &tags[i].key, e);
@@ -185,12 +182,12 @@ keep_path(struct walk *w, const struct tree_node *top,
     }
     b->path[b->path_len++] = slice_str("ROOT");
     for (const struct tree_node *n = top; last != NULL; n = n->child) {
-        const char *name = arena_strdup(w->arena, n->name);
+        struct slice name = n->name;
 
-        if (name == NULL)
+        if (!arena_keep(w->arena, &name))
             fail_memory(w);
-        else if (!slice_eq(n->name, b->path[b->path_len - 1]))
-            b->path[b->path_len++] = slice_of(name, n->name.size);
+        else if (!slice_eq(name, b->path[b->path_len - 1]))
+            b->path[b->path_len++] = name;
         if (n == last)
             break;
     }
@@ -254,12 +251,10 @@ tree_view_branch(const struct api *a, const struct http_request *r,
 
     if (hashes.size % 4 == 0 && is_filled(a, tree))
         st = walk_all(&w);
-    if (st == ST_OK && w.branch.path == NULL)
-        return ST_NOT_FOUND;
     tree_table_sort(&w.branch.leaves);
     tree_table_sort(&w.branch.branches);
     *out = w.branch;
-    return st;
+    return st == ST_OK && w.branch.path == NULL ? ST_NOT_FOUND : st;
 }
 
 /* -- collisions ------------------------------------------------------------ */
@@ -267,16 +262,14 @@ tree_view_branch(const struct api *a, const struct http_request *r,
 static void
 add_collision(struct walk *w, struct slice tsuid, struct slice existing)
 {
-    const char *copy = arena_strdup(w->arena, tsuid);
-
     w->collisions = arena_grow(w->arena, w->collisions, w->collisions_len,
                                &w->collisions_cap, sizeof *w->collisions);
-    if (w->collisions == NULL || copy == NULL) {
+    if (w->collisions == NULL || !arena_keep(w->arena, &tsuid)) {
         fail_memory(w);
         return;
     }
     w->collisions[w->collisions_len++] =
-        (struct tree_collision){ slice_of(copy, tsuid.size), existing };
+        (struct tree_collision){ tsuid, existing };
 }
 
 /* The key of a leaf in the whole tree: its branch's hashes and its own. */
@@ -319,6 +312,7 @@ tree_view_collisions(const struct api *a, const struct http_request *r,
 
     if (tree->store_failures && is_filled(a, tree))
         st = walk_all(&w);
+    table_fini(&w.branch.leaves.table);
     *out = w.collisions;
     *len = w.collisions_len;
     return st;
