@@ -403,7 +403,7 @@ test_one(struct testing *t, struct slice text, struct buf *b)
     const char *missing = "Unable to locate TSUID meta data";
     struct slice tsuid;
     struct meta meta;
-    size_t start;
+    size_t start = 0;
     enum status st = meta_read_id(text, t->w->arena, &tsuid, &t->e);
 
     if (b != NULL) {
