@@ -1,6 +1,4 @@
 /* Chunks that double up to 1 MB, in a list; a large request gets its own. */
-#include "config.h"
-
 #include "base/arena.h"
 
 #include <stdlib.h>

@@ -1,6 +1,4 @@
 /* See base/buf.h. */
-#include "config.h"
-
 #include "base/buf.h"
 
 #include <stdio.h>

@@ -1,7 +1,5 @@
 /* See base/clock.h; cond_wait_ms() of base/lock.h lives here too, beside the
  * clock that it counts by. */
-#include "config.h"
-
 #include "base/clock.h"
 
 #include <errno.h>

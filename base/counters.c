@@ -1,6 +1,4 @@
 /* See base/counters.h. */
-#include "config.h"
-
 #include "base/counters.h"
 
 #include <stdatomic.h>

@@ -1,6 +1,4 @@
 /* Ends the process as kill -9 does: no handler runs, nothing is written. */
-#include "config.h"
-
 #include "base/crash.h"
 
 #ifdef HALITE_CRASH_POINTS

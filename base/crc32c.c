@@ -1,6 +1,4 @@
 /* See base/crc32c.h. */
-#include "config.h"
-
 #include "base/crc32c.h"
 
 #if defined(__x86_64__)

@@ -1,6 +1,4 @@
 /* See base/durable.h. */
-#include "config.h"
-
 #include "base/durable.h"
 
 #include <errno.h>

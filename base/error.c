@@ -1,6 +1,4 @@
 /* See base/error.h. */
-#include "config.h"
-
 #include "base/error.h"
 
 #include <stdarg.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/file.h"
 
 #include <errno.h>

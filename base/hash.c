@@ -1,7 +1,5 @@
 /* Sixteen bytes a step: each half is mixed by a 64x64 -> 128 bit product whose
  * halves are folded together. */
-#include "config.h"
-
 #include "base/hash.h"
 
 #include <sys/random.h>

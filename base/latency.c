@@ -1,6 +1,4 @@
 /* See base/latency.h. */
-#include "config.h"
-
 #include "base/latency.h"
 
 /* 0 .. 15 are classes of their own; above, eight classes for each doubling:

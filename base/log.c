@@ -1,6 +1,4 @@
 /* See base/log.h.  The last lines are kept for those who ask over HTTP. */
-#include "config.h"
-
 #include "base/log.h"
 
 #include <poll.h>

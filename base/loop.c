@@ -1,6 +1,4 @@
 /* See base/loop.h. */
-#include "config.h"
-
 #include "base/loop.h"
 
 #include <errno.h>

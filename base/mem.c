@@ -1,6 +1,4 @@
 /* See base/mem.h. */
-#include "config.h"
-
 #include "base/mem.h"
 
 #include <stdbool.h>

@@ -1,6 +1,4 @@
 /* See base/peer.h. */
-#include "config.h"
-
 #include "base/peer.h"
 
 #include <arpa/inet.h>

@@ -1,6 +1,4 @@
 /* Runs are queued; an idle thread takes the next index of the first run. */
-#include "config.h"
-
 #include "base/pool.h"
 
 #include <stdbool.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/table.h"
 
 #include "base/mem.h"

@@ -6,8 +6,6 @@
  * them (the last two may be empty).  Workers take the lines in turn, each over
  * one connection.  Output, a line each: milliseconds, status, bytes of the
  * body; at last "wall" and the seconds of all. */
-#include "config.h"
-
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

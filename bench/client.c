@@ -1,6 +1,4 @@
 /* See bench/client.h. */
-#include "config.h"
-
 #include "bench/client.h"
 
 #include <arpa/inet.h>

@@ -3,8 +3,6 @@
  * programs have in the cache stays.
  *
  *     forget FOLDER... */
-#include "config.h"
-
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>

@@ -1,8 +1,6 @@
 /* Writes a workload to stdout, and what it is in all, as JSON, to a file: so
  * many points, and the sum of each metric, for whoever checks what a server
  * made of it. */
-#include "config.h"
-
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -6,8 +6,6 @@
  * Its first line on stdout is the server's process id.  When that process has
  * ended, the file gets: exit status, CPU seconds, peak memory, bytes written to
  * the disk. */
-#include "config.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>

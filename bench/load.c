@@ -6,8 +6,6 @@
  *
  * A telnet connection is done when the server, having seen its end, closes it;
  * an HTTP connection, when its last batch was answered. */
-#include "config.h"
-
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>

@@ -1,7 +1,5 @@
 /* See bench/micro.h.  The best of many rounds, because others run on the same
  * machine: they make a round slower, never faster. */
-#include "config.h"
-
 #include "bench/micro.h"
 
 #include <stdio.h>

@@ -1,6 +1,4 @@
 /* Rows: an hour of one series to a block and back, checked, merged. */
-#include "config.h"
-
 #include "bench/micro.h"
 
 #include <stdlib.h>

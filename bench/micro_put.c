@@ -1,8 +1,6 @@
 /* The way of a point, without sockets: lines and bodies into a store in memory,
  * whose series are known.  Each round puts the same points again, which costs
  * as much as new ones do until a row is flushed. */
-#include "config.h"
-
 #include "bench/micro.h"
 
 #include <stdlib.h>

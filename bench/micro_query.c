@@ -1,6 +1,4 @@
 /* Reading: masks over keys, a group's numbers, and the answer's text. */
-#include "config.h"
-
 #include "bench/micro.h"
 
 #include <math.h>

@@ -1,7 +1,5 @@
 /* See bench/workload.h.  Fast, because generating must not be what a benchmark
  * waits for: text that repeats is made once and copied. */
-#include "config.h"
-
 #include "bench/workload.h"
 
 #include <stdio.h>

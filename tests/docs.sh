@@ -38,5 +38,5 @@ test "$(wc -l <"$example")" -gt 10 || {
     bad=1
 }
 ${CC:-cc} -std=gnu17 -Wall -Wextra -Werror -fsyntax-only -D_GNU_SOURCE \
-    -I. -I"$top" "$example" || bad=1
+    -include config.h -I"$top" "$example" || bad=1
 exit $bad

@@ -62,10 +62,9 @@ for file in $code; do
         complain "$file: its include guard is not $guard"
 done
 
-for file in $code; do
-    case $file in *.c) ;; *) continue ;; esac
-    test "$(grep -m 1 '^#include' "$file")" = '#include "config.h"' ||
-        complain "$file: config.h is not included first"
+# shellcheck disable=SC2086
+for file in $(grep -l '^#include "config\.h"' $code); do
+    complain "$file: config.h is included by the compiler's command line"
 done
 
 # shellcheck disable=SC2086

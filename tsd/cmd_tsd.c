@@ -1,6 +1,4 @@
 /* 'halite tsd': settings, signals, and a daemon between them. */
-#include "config.h"
-
 #include "tsd/commands/commands.h"
 
 #include <errno.h>

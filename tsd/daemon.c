@@ -1,6 +1,4 @@
 /* See tsd/daemon.h. */
-#include "config.h"
-
 #include "tsd/daemon.h"
 
 #include <netdb.h>

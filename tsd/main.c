@@ -1,7 +1,5 @@
 /* The program: 'halite COMMAND', or OpenTSDB's 'tsdb COMMAND' when called by
  * that name. */
-#include "config.h"
-
 #include <stdio.h>
 #include <string.h>
 

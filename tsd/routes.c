@@ -1,6 +1,4 @@
 /* See tsd/routes.h. */
-#include "config.h"
-
 #include "tsd/routes.h"
 
 #include <unistd.h>

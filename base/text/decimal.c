@@ -1,7 +1,5 @@
 /* See base/text/decimal.h.  The tables are written out by macros: they are
  * constants, so that nothing has to be initialised. */
-#include "config.h"
-
 #include "base/text/decimal.h"
 
 const char decimal_pairs[200] = { "00010203040506070809"

@@ -1,6 +1,4 @@
 /* See base/text/java.h. */
-#include "config.h"
-
 #include "base/text/java.h"
 
 #include <math.h>

@@ -1,6 +1,4 @@
 /* See base/text/number.h. */
-#include "config.h"
-
 #include "base/text/number.h"
 
 #include <ctype.h>

@@ -7,8 +7,6 @@
  * Powers of two, whose interval is lopsided, and numbers that are very large or
  * very small are left to the long way (number.c).
  */
-#include "config.h"
-
 #include "base/text/number_priv.h"
 
 #include <string.h>

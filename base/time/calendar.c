@@ -3,8 +3,6 @@
  * The odd results near changes of the clock (a field that is set in the hour
  * that occurs twice lands in its second occurrence) are in its answers, hence
  * in ours; so these functions take the same steps. */
-#include "config.h"
-
 #include "base/time/timezone.h"
 #include "base/time/timezone_priv.h"
 

@@ -1,7 +1,5 @@
 /* Zones are read from the system's files: its package manager keeps them up to
  * date, and localtime() would need the process' TZ, which threads share. */
-#include "config.h"
-
 #include "base/time/timezone.h"
 #include "base/time/timezone_priv.h"
 

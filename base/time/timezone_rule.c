@@ -1,7 +1,5 @@
 /* The footer of a zone's file: a rule in the form of POSIX' TZ variable, e.g.
  * "<-03>3<-02>,M3.5.0/-2,M10.5.0/-1".  It holds after the last transition. */
-#include "config.h"
-
 #include "base/time/timezone_priv.h"
 
 #include "base/cursor.h"

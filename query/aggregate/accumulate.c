@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "query/aggregate/arithmetic.h"
 #include "query/aggregate/aggregate_priv.h"
 

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "query/aggregate/aggregate.h"
 
 #include "query/aggregate/arithmetic.h"

@@ -1,6 +1,4 @@
 /* Aggregators that sort their values, and one moment at a time of any. */
-#include "config.h"
-
 #include "query/aggregate/arithmetic.h"
 
 #include <math.h>

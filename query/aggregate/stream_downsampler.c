@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "query/aggregate/stream_downsampler.h"
 
 #include <math.h>

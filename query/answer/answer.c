@@ -1,8 +1,6 @@
 /* See query/answer/answer.h.  Groups that are written are made in memory that
  * is used again for the next ones: what a million of them need comes from the
  * processor's caches then. */
-#include "config.h"
-
 #include "query/answer/answer.h"
 
 #include <stdlib.h>

@@ -1,6 +1,4 @@
 /* See query/answer/chunks.h. */
-#include "config.h"
-
 #include "query/answer/chunks.h"
 
 #include <stdlib.h>

@@ -1,6 +1,4 @@
 /* See query/answer/group.h. */
-#include "config.h"
-
 #include "query/answer/group.h"
 
 #include "query/model/query.h"

@@ -1,6 +1,4 @@
 /* See query/answer/rollup_raw_merge.h. */
-#include "config.h"
-
 #include "query/answer/rollup_raw_merge.h"
 
 #include <stdlib.h>

@@ -1,6 +1,4 @@
 /* See query/engine/engine.h. */
-#include "config.h"
-
 #include "query/engine/engine.h"
 
 #include <stdatomic.h>

@@ -1,7 +1,5 @@
 /* See query/engine/subqueries.h.  How long one took tells whether it is worth
  * to wake another thread for the next. */
-#include "config.h"
-
 #include "query/engine/subqueries.h"
 
 #include <stdatomic.h>

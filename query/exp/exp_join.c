@@ -1,8 +1,6 @@
 /* What belongs to what: each expression's operands, in the order in which
  * OpenTSDB's maps list them, and their series joined; expressions that use
  * others after those. */
-#include "config.h"
-
 #include "query/exp/exp_priv.h"
 
 #include <ctype.h>

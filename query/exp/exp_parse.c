@@ -1,7 +1,5 @@
 /* The request of /api/query/exp, and what OpenTSDB checks of it, in its order
  * and words.  It says only which part is wrong; why comes as details here. */
-#include "config.h"
-
 #include "query/exp/exp_priv.h"
 
 #include <ctype.h>

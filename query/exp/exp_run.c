@@ -1,8 +1,6 @@
 /* The numbers of expressions, row by row.  A row is a time at which any of the
  * metrics has a point.  Another expression is not read at that time: it gives
  * its next row, whatever its time is, as in OpenTSDB. */
-#include "config.h"
-
 #include "query/exp/exp_priv.h"
 
 #include <math.h>

@@ -1,8 +1,6 @@
 /* The work of an expression: JEXL 2.1's arithmetic, for the kinds of values
  * that can occur.  Two things differ from what one would write: a division by
  * zero gives 0, and NaN equals itself and is less than any number. */
-#include "config.h"
-
 #include "query/exp/expression.h"
 #include "query/exp/expression_priv.h"
 

@@ -1,8 +1,6 @@
 /* From text to steps, by Dijkstra's shunting yard: operators wait on a stack of
  * our own until what binds tighter is done, so that no text, however nested,
  * makes us recurse. */
-#include "config.h"
-
 #include "query/exp/expression.h"
 #include "query/exp/expression_priv.h"
 

@@ -1,6 +1,4 @@
 /* See query/exp/gexp.h. */
-#include "config.h"
-
 #include "query/exp/gexp.h"
 #include "query/exp/gexp_priv.h"
 

@@ -3,8 +3,6 @@
  * it.  As in OpenTSDB, series of the same number of points are taken point by
  * point, whatever their times are.  Others, at which it fails, are taken by
  * time, with 0 where one has no point. */
-#include "config.h"
-
 #include "query/exp/gexp_priv.h"
 #include "base/text/java.h"
 

@@ -3,8 +3,6 @@
  * at each moment and keeps them by their place in that list; where a series has
  * no value the following ones move up.  Its choices depend on it, so the same
  * is done here, moment by moment. */
-#include "config.h"
-
 #include "query/exp/gexp_priv.h"
 #include "query/aggregate/aggregate.h"
 

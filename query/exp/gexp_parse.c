@@ -7,8 +7,6 @@
  *
  * Calls that are open lie on a stack of our own.  What follows the last ")" is
  * not read, as in OpenTSDB. */
-#include "config.h"
-
 #include "query/exp/gexp_priv.h"
 
 #include <ctype.h>

@@ -1,6 +1,4 @@
 /* Functions that take each series by itself. */
-#include "config.h"
-
 #include "query/exp/gexp_priv.h"
 
 #include <math.h>

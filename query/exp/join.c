@@ -1,6 +1,4 @@
 /* See query/exp/join.h. */
-#include "config.h"
-
 #include "query/exp/join.h"
 
 #include <endian.h>

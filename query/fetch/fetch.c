@@ -1,6 +1,4 @@
 /* See query/fetch/fetch.h. */
-#include "config.h"
-
 #include "query/fetch/fetch.h"
 
 #include <stdlib.h>

@@ -1,8 +1,6 @@
 /* Annotations lie in OpenTSDB's rows beside the points, so that a row may have
  * notes alone; here they have a table of their own, and such series are looked
  * for there: see query/fetch/fetch.h. */
-#include "config.h"
-
 #include "query/fetch/fetch.h"
 
 #include <stdlib.h>

@@ -1,7 +1,5 @@
 /* What was fetched of rollups, made to look like points: see
  * query/fetch/fetch.h. */
-#include "config.h"
-
 #include "query/fetch/fetch.h"
 
 #include <stdlib.h>

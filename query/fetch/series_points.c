@@ -1,8 +1,6 @@
 /* One scan for each salt bucket that holds any of the series, over a mask for
  * each set of tagks; rows that the masks let through by mere combination of
  * tag values are dropped. */
-#include "config.h"
-
 #include "query/fetch/series_points.h"
 
 #include <stdlib.h>

@@ -1,6 +1,4 @@
 /* See query/histogram/histograms.h. */
-#include "config.h"
-
 #include "query/histogram/histograms.h"
 
 #include <stdatomic.h>

@@ -1,6 +1,4 @@
 /* See query/model/aggregator.h. */
-#include "config.h"
-
 #include "query/model/aggregator.h"
 
 /* In the order in which OpenTSDB lists them (that of a hash table). */

@@ -1,6 +1,4 @@
 /* See query/model/casefold.h. */
-#include "config.h"
-
 #include "query/model/casefold.h"
 
 /* Of the code points below U+0800, which two bytes spell. */

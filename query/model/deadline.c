@@ -1,6 +1,4 @@
 /* See query/model/deadline.h. */
-#include "config.h"
-
 #include "query/model/deadline.h"
 
 #include "base/clock.h"

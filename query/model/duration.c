@@ -1,6 +1,4 @@
 /* See query/model/duration.h. */
-#include "config.h"
-
 #include "query/model/duration.h"
 
 #include "base/text/number.h"

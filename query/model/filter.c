@@ -1,7 +1,5 @@
 /* See query/model/filter.h.  The planner calls filter_matches() once for each
  * value of a tag key, not once for each series. */
-#include "config.h"
-
 #include "query/model/filter.h"
 
 #include <stdlib.h>

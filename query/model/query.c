@@ -1,6 +1,4 @@
 /* See query/model/query.h. */
-#include "config.h"
-
 #include "query/model/query.h"
 
 enum status

@@ -1,8 +1,6 @@
 /* Java's syntax, in PCRE2's (query/model/regexp_java.c).  Its just-in-time
  * compiler stays off: it needs memory that is both written and executed, and
  * counts its limits in another way. */
-#include "config.h"
-
 #include "query/model/regexp.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8

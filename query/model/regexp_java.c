@@ -1,6 +1,4 @@
 /* Both syntaxes agree on nearly all; what is told here is where they do not. */
-#include "config.h"
-
 #include "query/model/regexp_priv.h"
 
 #include <string.h>

@@ -1,6 +1,4 @@
 /* See query/model/rollup.h: the configuration, and times. */
-#include "config.h"
-
 #include "query/model/rollup.h"
 
 #include <errno.h>

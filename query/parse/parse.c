@@ -1,7 +1,5 @@
 /* Texts and numbers as the parsers of queries need them.  See
  * query/parse/parse_priv.h. */
-#include "config.h"
-
 #include "query/parse/parse_priv.h"
 
 #include <math.h>

@@ -1,7 +1,5 @@
 /* What a query must be, whichever way it came: OpenTSDB's validation, in its
  * order, because the first fault found is the one that is reported. */
-#include "config.h"
-
 #include "query/parse/parse.h"
 
 #include "base/text/number.h"

@@ -1,6 +1,4 @@
 /* "INTERVAL-FUNCTION[-FILL]", e.g. "1h-avg-nan", "0all-sum", "1dc-sum". */
-#include "config.h"
-
 #include "query/parse/parse_priv.h"
 
 #include "base/text/number.h"

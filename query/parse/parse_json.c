@@ -1,8 +1,6 @@
 /* POST /api/query.  OpenTSDB reads it with Jackson, which turns numbers into
  * texts, texts into numbers and much into booleans; clients rely on it.  What
  * it rejects, and what Jansson rejects, is "Unable to parse the given JSON". */
-#include "config.h"
-
 #include "query/parse/parse_priv.h"
 
 #include <stdio.h>

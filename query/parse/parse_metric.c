@@ -1,7 +1,5 @@
 /* "metric{tags}{filters}".  OpenTSDB looks for the braces from several ends, so
  * that stray ones land in odd places; so does this. */
-#include "config.h"
-
 #include "query/parse/parse_priv.h"
 
 /* The filters read so far. */

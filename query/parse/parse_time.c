@@ -1,7 +1,5 @@
 /* Times and durations, with the oddities of OpenTSDB's DateTime: dates are read
  * leniently, "1.5h" is an hour, and ten digits or fewer are seconds. */
-#include "config.h"
-
 #include "query/parse/parse_priv.h"
 
 #include "base/cursor.h"

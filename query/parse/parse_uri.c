@@ -1,8 +1,6 @@
 /* GET /api/query: "m=AGGREGATOR:[OPTION:]...METRIC{tags}{filters}" and
  * "tsuid=AGGREGATOR:[OPTION:]...TSUID,TSUID", and flags that count by presence.
  */
-#include "config.h"
-
 #include "query/parse/parse_priv.h"
 
 #include "base/text/java.h"

@@ -1,6 +1,4 @@
 /* See query/parse/reader.h. */
-#include "config.h"
-
 #include "query/parse/reader.h"
 
 #include <math.h>

@@ -1,6 +1,4 @@
 /* See query/plan/plan.h. */
-#include "config.h"
-
 #include "query/plan/plan_priv.h"
 
 #include <stdio.h>

@@ -3,8 +3,6 @@
  * goes by name, such as wildcards, is evaluated once for each value: those that
  * an index has, or else those of the series that the masks match.
  */
-#include "config.h"
-
 #include "query/plan/plan_priv.h"
 
 #include <stdlib.h>

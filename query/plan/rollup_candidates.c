@@ -1,7 +1,5 @@
 /* Which rollups a sub-query reads, in OpenTSDB's order; see
  * query/plan/rollup_candidates.h. */
-#include "config.h"
-
 #include "query/plan/rollup_candidates.h"
 
 /* Those that ignore what is not there are stored under the plain ones. */

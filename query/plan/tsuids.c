@@ -1,6 +1,4 @@
 /* The series that a query names; see query/plan/plan.h. */
-#include "config.h"
-
 #include "query/plan/plan.h"
 
 #include <stdlib.h>

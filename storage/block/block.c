@@ -8,8 +8,6 @@
  * block summary are written as small as they are; a sum of decimals was added
  * one by one, as doubles, and is kept as its distance to the exact one.
  */
-#include "config.h"
-
 #include "storage/block/block.h"
 
 #include "base/crc32c.h"

@@ -8,8 +8,6 @@
  * that says which bits lead there; they are kept and put down in the order of
  * reading.
  */
-#include "config.h"
-
 #include "storage/block/block_coded_priv.h"
 
 #include <stdlib.h>

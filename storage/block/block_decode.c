@@ -2,8 +2,6 @@
  * Decodes blocks.  Columns are decoded where the points are to be, and become
  * points in place.
  */
-#include "config.h"
-
 #include "storage/block/block.h"
 
 #include <stdlib.h>

@@ -5,8 +5,6 @@
  * Most doubles are decimals (block_floats.c): then values and block summary are
  * written as integers, and integers among them too.
  */
-#include "config.h"
-
 #include "storage/block/block.h"
 
 #include <math.h>

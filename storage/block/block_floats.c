@@ -13,8 +13,6 @@
  *
  * The first is XORed with 0, in a window of 64 bits.
  */
-#include "config.h"
-
 #include "storage/block/block_priv.h"
 
 #include "storage/block/bits.h"

@@ -11,8 +11,6 @@
  *
  * The first value, and 'min', are known from elsewhere.
  */
-#include "config.h"
-
 #include "storage/block/block_priv.h"
 
 #include "base/obj.h"

@@ -14,8 +14,6 @@
  * ones are found word by word, the low bits at places that are known.  The
  * columns in a sparse one are of the other kinds: nothing nests deeper.
  */
-#include "config.h"
-
 #include "storage/block/block_priv.h"
 
 #include <stdlib.h>

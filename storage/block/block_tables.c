@@ -4,8 +4,6 @@
  * that are spread like a bell, with some outliers (0 to 7), or fall off
  * exponentially (8 to 15), each table 1.4 times as wide as the one before.
  */
-#include "config.h"
-
 #include "storage/block/block_coded_priv.h"
 
 #include <math.h>

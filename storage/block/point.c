@@ -1,6 +1,4 @@
 /* See storage/block/point.h. */
-#include "config.h"
-
 #include "storage/block/point.h"
 
 #include <stdlib.h>

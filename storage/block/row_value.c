@@ -1,6 +1,4 @@
 /* See storage/block/row_value.h. */
-#include "config.h"
-
 #include "storage/block/row_value.h"
 
 #include "base/cursor.h"

@@ -1,6 +1,4 @@
 /* See storage/fsck/fsck.h.  FORMAT, and the order of things. */
-#include "config.h"
-
 #include "storage/fsck/fsck.h"
 
 #include <errno.h>

@@ -4,8 +4,6 @@
  * Repaired, the engine is made anew of all that checks: records of the logs and
  * blocks of the tables.  The old one is kept aside as a whole.
  */
-#include "config.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>

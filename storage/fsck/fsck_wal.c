@@ -6,8 +6,6 @@
  * points whose series was defined in a damaged one are skipped at replay.  The
  * file as it was is kept aside.  A file that is missing becomes an empty one.
  */
-#include "config.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,4 @@
 /* See storage/head/head.h. */
-#include "config.h"
-
 #include "storage/head/head.h"
 
 #include <stdlib.h>

@@ -4,8 +4,6 @@
  * of each hour the row that was made last; so years of a series, or points in
  * any order, take no longer than the newest hour.
  */
-#include "config.h"
-
 #include "storage/head/head.h"
 
 #include <stdlib.h>

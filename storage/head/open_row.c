@@ -1,7 +1,5 @@
 /* See storage/head/open_row.h.  The bytes never leave the process, so a fault
  * in them is ours: INSIST. */
-#include "config.h"
-
 #include "storage/head/open_row.h"
 
 #include <math.h>

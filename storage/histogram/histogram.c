@@ -1,8 +1,6 @@
 /* See storage/histogram/histogram.h.  The arithmetic is OpenTSDB's: counts wrap
  * at 64 bits, percentiles look at their low 32 bits only, and middles are
  * halves of sums of floats. */
-#include "config.h"
-
 #include "storage/histogram/histogram.h"
 
 #include <math.h>

@@ -1,8 +1,6 @@
 /* See storage/histogram/histogram_table.h.  The TSUID's size leads its bytes in
  * the key, so that one TSUID being a prefix of another cannot mix their
  * histograms. */
-#include "config.h"
-
 #include "storage/histogram/histogram_table.h"
 
 #include "base/obj.h"

@@ -1,6 +1,4 @@
 /* What does not depend on the engine: checks, counts, and trying again. */
-#include "config.h"
-
 #include "storage/kv/kv.h"
 
 #include <string.h>

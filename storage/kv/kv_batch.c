@@ -2,8 +2,6 @@
  *
  *     <1: put, 0: delete> <key size: varint> <value size: varint> key value
  */
-#include "config.h"
-
 #include "storage/kv/kv.h"
 
 #include "base/cursor.h"

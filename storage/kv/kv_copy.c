@@ -1,7 +1,5 @@
 /* Engines made of others: for backups, and for what is left of a damaged one.
  */
-#include "config.h"
-
 #include "storage/kv/engine.h"
 #include "storage/kv/kv.h"
 

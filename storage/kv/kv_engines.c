@@ -1,6 +1,4 @@
 /* The engines of this program. */
-#include "config.h"
-
 #include "storage/kv/engine.h"
 
 const struct kv_engine_entry kv_engines[] = {

@@ -1,6 +1,4 @@
 /* The one place that knows how keys are laid out. */
-#include "config.h"
-
 #include "storage/row/key.h"
 
 #include "base/cursor.h"

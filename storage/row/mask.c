@@ -9,8 +9,6 @@
  *
  * All fields behind the one that grew get their smallest values, which lie
  * ready in 'min'.  Nothing is allocated, and a set costs one binary search. */
-#include "config.h"
-
 #include "storage/row/mask.h"
 
 #include <stdlib.h>

@@ -1,6 +1,4 @@
 /* See storage/store/datadir.h. */
-#include "config.h"
-
 #include "storage/store/datadir.h"
 
 #include <dirent.h>

@@ -1,7 +1,5 @@
 /* See storage/store/format.h.  The file is text, so that an operator can read
  * it, and ends with a checksum, so that an edit is noticed. */
-#include "config.h"
-
 #include "storage/store/format.h"
 
 #include <errno.h>

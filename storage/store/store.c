@@ -1,8 +1,6 @@
 /*
  * The store: open, close, batches of other tables, counts.
  */
-#include "config.h"
-
 #include "storage/store/store.h"
 
 #include <dirent.h>

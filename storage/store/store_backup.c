@@ -6,8 +6,6 @@
  * also where it is not of one moment.  The copy has no WAL: it is made when
  * the copy is opened.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>

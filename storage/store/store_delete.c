@@ -2,8 +2,6 @@
  * Deleting a range of a series, exactly: points in the head and rows in the
  * engine, after the WAL has it.
  */
-#include "config.h"
-
 #include <stdlib.h>
 
 #include "storage/store/store_priv.h"

@@ -10,8 +10,6 @@
  * only then is the WAL begun anew.  What waits for its acknowledgement at
  * that time has it rightly then: it is on the disk.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <string.h>
 #include <sys/statvfs.h>

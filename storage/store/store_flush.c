@@ -12,8 +12,6 @@
  * An open row is of one hour, a row in the engine of a span of them: all that
  * are open of a span are written together, and with what is stored of it.
  */
-#include "config.h"
-
 #include <stdlib.h>
 
 #include "base/log.h"

@@ -1,6 +1,4 @@
 /* Which open rows a flush takes: store_priv.h. */
-#include "config.h"
-
 #include "storage/store/store_priv.h"
 
 #define IDLE_FOR_LONG_S 3600

@@ -4,8 +4,6 @@
  * rows when the head or the WAL grows too large.  And who else starts a flush,
  * the trimming of the WAL behind it, and waiting for room in the head.
  */
-#include "config.h"
-
 #include "base/crash.h"
 #include "base/log.h"
 #include "storage/store/store_priv.h"

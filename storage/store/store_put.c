@@ -1,8 +1,6 @@
 /*
  * Points: series handles, and how a batch gets into head and WAL.
  */
-#include "config.h"
-
 #include "storage/store/store_priv.h"
 
 #include <string.h>

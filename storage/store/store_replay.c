@@ -6,8 +6,6 @@
  * definition is of a record that was lost with a damaged one: its points are
  * skipped, and counted.
  */
-#include "config.h"
-
 #include <stdlib.h>
 
 #include "base/log.h"

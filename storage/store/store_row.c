@@ -1,8 +1,6 @@
 /*
  * The points of an hour that a scan lent: its block, and the open rows over it.
  */
-#include "config.h"
-
 #include "storage/store/store_priv.h"
 
 bool

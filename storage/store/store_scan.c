@@ -6,8 +6,6 @@
  * is flushed in between is seen in at least one of them; in both, the head's
  * points win, and they are the same.
  */
-#include "config.h"
-
 #include <stdlib.h>
 
 #include "base/arena.h"

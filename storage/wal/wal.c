@@ -19,8 +19,6 @@
  * written next, or alone when nothing is pending.  A mark is no record of the
  * callers: it has no LSN, and never triggers an fsync.
  */
-#include "config.h"
-
 #include "storage/wal/wal_priv.h"
 
 #include <errno.h>

@@ -4,8 +4,6 @@
  * It is written when a file was made, and before files are deleted; so what it
  * names is there, and only more can be.
  */
-#include "config.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,8 +1,6 @@
 /*
  * The names and bytes of the WAL's files; nothing here writes to a disk.
  */
-#include "config.h"
-
 #include "storage/wal/wal_file.h"
 
 #include <dirent.h>

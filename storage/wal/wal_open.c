@@ -4,8 +4,6 @@
  * Before a new file is made, the last one is cut where a crash tore it, and
  * synced: from then on it is no longer the last, and a torn end is damage.
  */
-#include "config.h"
-
 #include "storage/wal/wal_priv.h"
 
 #include <errno.h>

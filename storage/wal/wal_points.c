@@ -1,8 +1,6 @@
 /*
  * Writes and reads the points of a record (wal_points.h).
  */
-#include "config.h"
-
 #include "storage/wal/wal_points.h"
 
 #include "base/varint.h"

@@ -8,8 +8,6 @@
  * much that was.  So a record that does not check is where the file ends for
  * us, unless a mark behind it says that it was on the disk.
  */
-#include "config.h"
-
 #include "storage/wal/wal_file.h"
 
 #include <inttypes.h>

@@ -2,8 +2,6 @@
  * The WAL's records beside those of points (wal_points.h): batches of the
  * engine and deletions (docs/FORMAT.md, "Journal records").
  */
-#include "config.h"
-
 #include "storage/wal/wal_record.h"
 
 #include "base/cursor.h"

@@ -7,8 +7,6 @@
  *     (empty)  none
  *
  * A thread looks at the file every few milliseconds. */
-#include "config.h"
-
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

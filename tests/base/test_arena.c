@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/arena.h"
 
 #include "tests/harness.h"

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/buf.h"
 
 #include "base/cursor.h"

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/clock.h"
 
 #include <time.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/counters.h"
 
 #include <pthread.h>

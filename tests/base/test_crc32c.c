@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/crc32c.h"
 
 #include "tests/harness.h"

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/cursor.h"
 
 #include "tests/harness.h"

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/error.h"
 
 #include <string.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/file.h"
 
 #include <fcntl.h>

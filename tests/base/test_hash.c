@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/hash.h"
 
 #include "tests/harness.h"

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/latency.h"
 
 #include "tests/harness.h"

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/log.h"
 
 #include "tests/harness.h"

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/loop.h"
 
 #include <stdlib.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/peer.h"
 
 #include <arpa/inet.h>

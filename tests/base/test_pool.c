@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/pool.h"
 
 #include <pthread.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/utf8.h"
 
 #include <string.h>

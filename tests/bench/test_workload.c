@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "bench/workload.h"
 
 #include <stdlib.h>

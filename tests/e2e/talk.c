@@ -5,8 +5,6 @@
  *
  *     put.tst:12: expected 'x', got 'y'
  */
-#include "config.h"
-
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>

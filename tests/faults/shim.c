@@ -13,8 +13,6 @@
  *              file is cut back, as a kernel may do that drops dirty pages
  *     full     statvfs says that nothing is free
  */
-#include "config.h"
-
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

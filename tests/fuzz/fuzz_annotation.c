@@ -2,8 +2,6 @@
  * key that parses is written back byte for byte.
  *
  *     <key size> <key> <note> */
-#include "config.h"
-
 #include "base/cursor.h"
 #include "base/obj.h"
 #include "uid/meta/annotation.h"

@@ -2,8 +2,6 @@
  * status.
  *
  *     <method> <blank> <target> <newline> <body> */
-#include "config.h"
-
 #include "tests/fuzz/whole.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,7 +1,5 @@
 /* The file of those who may come in, and the header they come with: whatever
  * they hold, what is read is within its bounds. */
-#include "config.h"
-
 #include "base/obj.h"
 #include "tsd/auth/auth_text.h"
 

@@ -5,8 +5,6 @@
  *        is the same after it was encoded again
  *     2  the rest makes points: { <varint> <kind> <8 bytes or a zigzag> }...;
  *        they come back as they were */
-#include "config.h"
-
 #include "storage/block/block.h"
 
 #include "base/cursor.h"

@@ -1,8 +1,6 @@
 /* Expressions of /api/query/exp, and requests with them.
  *
  *     <kind> <text>      'j': a whole request, else an expression */
-#include "config.h"
-
 #include "query/exp/exp.h"
 
 #include "base/cursor.h"

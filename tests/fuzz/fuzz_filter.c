@@ -2,8 +2,6 @@
  * matcher that tries everything.
  *
  *     <filter> <newline> <value> */
-#include "config.h"
-
 #include "query/model/filter.h"
 
 #include "base/obj.h"

@@ -2,8 +2,6 @@
  * or rejected with a sentence.
  *
  *     <text>         0x01 in front: with the checksum that it should have */
-#include "config.h"
-
 #include "storage/store/format.h"
 
 #include <fcntl.h>

@@ -1,6 +1,4 @@
 /* Expressions of /api/query/gexp, and their functions on a few series. */
-#include "config.h"
-
 #include "query/exp/gexp_priv.h"
 
 #include "base/obj.h"

@@ -1,7 +1,5 @@
 /* The bytes of histograms: what decodes has its buckets in order, and encodes
  * to bytes that decode alike; sums with itself and percentiles hold. */
-#include "config.h"
-
 #include "base/obj.h"
 #include "storage/histogram/histogram.h"
 

@@ -1,7 +1,5 @@
 /* Histograms as text, on a line and in base64: what is taken is in order, and
  * its bytes decode; what is not has a sentence. */
-#include "config.h"
-
 #include "base/obj.h"
 #include "tsd/put/histogram_text.h"
 

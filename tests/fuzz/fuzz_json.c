@@ -1,7 +1,5 @@
 /* JSON text: parsing survives anything within its depth, and a written string
  * is read back as UTF-8 allows. */
-#include "config.h"
-
 #include <jansson.h>
 
 #include "base/obj.h"

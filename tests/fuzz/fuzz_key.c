@@ -1,8 +1,6 @@
 /* Row keys: what parses is what key_row() writes, byte for byte.
  *
  *     <tag-key set: salt, buckets - 1, widths> <key> */
-#include "config.h"
-
 #include "storage/row/key.h"
 
 #include "base/cursor.h"

@@ -1,8 +1,6 @@
 /* The grammar of m= and tsuid=, and of the other texts of a URI.
  *
  *     <kind> <text> */
-#include "config.h"
-
 #include "query/parse/parse.h"
 
 #include "base/cursor.h"

@@ -3,8 +3,6 @@
  * smallest one, found by trying all.
  *
  *     <fields: 1> { <kind> <width> <bytes of the kind> }... <key> */
-#include "config.h"
-
 #include "storage/row/mask.h"
 
 #include "base/cursor.h"

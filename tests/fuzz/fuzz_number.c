@@ -3,8 +3,6 @@
  *
  *     <text>                    eight bytes of it are a double and a float, too
  */
-#include "config.h"
-
 #include "base/text/number.h"
 
 #include <errno.h>

@@ -3,8 +3,6 @@
  * bytes never leave the memory, so there are no others.)
  *
  *     { <step:2> <kind> <8 bytes> }... */
-#include "config.h"
-
 #include "storage/head/open_row.h"
 
 #include "base/cursor.h"

@@ -1,7 +1,5 @@
 /* Bodies of /api/put: Jansson agrees where it can, and the text cache makes no
  * difference. */
-#include "config.h"
-
 #include "base/obj.h"
 #include "tests/tsd/fake_ingest.h"
 #include "tests/tsd/json_oracle.h"

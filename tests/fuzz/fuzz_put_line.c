@@ -1,7 +1,5 @@
 /* Lines of puts: each is stored or rejected, once, and what the text cache and
  * the fast way make of a line is what the slow way makes of it. */
-#include "config.h"
-
 #include "base/obj.h"
 #include "tests/tsd/fake_ingest.h"
 #include "tsd/put/put.h"

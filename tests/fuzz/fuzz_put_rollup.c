@@ -1,7 +1,5 @@
 /* Lines and bodies of rollups: each is stored or rejected, once, with and
  * without a configuration. */
-#include "config.h"
-
 #include "base/obj.h"
 #include "query/model/rollup.h"
 #include "tests/tsd/fake_ingest.h"

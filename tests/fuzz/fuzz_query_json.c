@@ -1,6 +1,4 @@
 /* Bodies of POST /api/query: what is taken keeps its promises. */
-#include "config.h"
-
 #include "query/parse/parse.h"
 
 #include "base/obj.h"

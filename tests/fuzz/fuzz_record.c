@@ -2,8 +2,6 @@
  * inside: a store replays or rejects them, and flushes what it took.
  *
  *     { <type> <size:2> <payload> }... */
-#include "config.h"
-
 #include "storage/store/store_priv.h"
 
 #include <fcntl.h>

@@ -2,8 +2,6 @@
  * translated to what PCRE2 takes; and then no text is too much for them.
  *
  *     <expression> <newline> <text> */
-#include "config.h"
-
 #include "query/model/regexp.h"
 
 #include "base/obj.h"

@@ -1,8 +1,6 @@
 /* Values of rows: arbitrary bytes are rejected, or come apart into hours that
  * make the same value again.  The first byte says how many hours a row has, and
  * whether the checksum is to be put right. */
-#include "config.h"
-
 #include "storage/block/row_value.h"
 
 #include "base/obj.h"

@@ -2,8 +2,6 @@
  * term turned around finds the other documents.
  *
  *     <terms> <newline> <value> */
-#include "config.h"
-
 #include "tsd/api/names/search_terms.h"
 
 #include "base/obj.h"

@@ -2,8 +2,6 @@
  * queries, rollups.
  *
  *     <kind> <text> */
-#include "config.h"
-
 #include "tsd/config/settings.h"
 
 #include <sys/mman.h>

@@ -11,8 +11,6 @@
  *     3  <i:2> <size:2> <value>                    another value
  *     4  <i:2> <at> <xor>                          bits of the i-th key
  *     5  <i:2>                                     the i-th is deleted */
-#include "config.h"
-
 #include "query/engine/engine.h"
 
 #include <stdlib.h>

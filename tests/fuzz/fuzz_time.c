@@ -1,8 +1,6 @@
 /* Times, durations, names of zones and their files, and the calendar's buckets.
  *
  *     <kind> <text> */
-#include "config.h"
-
 #include "query/parse/parse.h"
 #include "base/time/timezone_priv.h"
 

@@ -2,8 +2,6 @@
  * and of whole pairs.
  *
  *     { <tsuid> <newline> }...     odd sizes: of another tag-key set */
-#include "config.h"
-
 #include "query/plan/plan.h"
 
 #include "base/obj.h"

@@ -1,7 +1,5 @@
 /* Request targets: whatever a client writes is taken apart or rejected, and
  * what was taken apart can be put together again and read as the same. */
-#include "config.h"
-
 #include "web/mhd/http_priv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -7,8 +7,6 @@
  *     3  the rest is what a bundle holds
  *
  * Bit 7 of the first byte: the file is not the last one. */
-#include "config.h"
-
 #include "storage/wal/wal_priv.h"
 
 #include "base/cursor.h"

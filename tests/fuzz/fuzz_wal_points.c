@@ -1,7 +1,5 @@
 /* Reads arbitrary bytes as a record of points: a whole one, written again,
  * gives the same points. */
-#include "config.h"
-
 #include "storage/wal/wal_points.h"
 
 #include "base/obj.h"

@@ -1,7 +1,5 @@
 /* Arbitrary bytes on a connection to a whole daemon, be it HTTP or telnet: it
  * answers and closes, and lives. */
-#include "config.h"
-
 #include "tests/fuzz/whole.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -11,8 +11,6 @@
  * hunts have found:
  *
  *     { <size:2> <input> }...          packed by tests/fuzz/kept.mjs */
-#include "config.h"
-
 #if !defined(REPLAY_HUNT)
 
 #include <dirent.h>

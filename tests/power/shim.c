@@ -24,8 +24,6 @@
  * not know how to follow (a file mapped for writing, a hole that is punched)
  * ends the process.
  */
-#include "config.h"
-
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

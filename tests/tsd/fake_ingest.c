@@ -1,6 +1,4 @@
 /* See tests/tsd/fake_ingest.h. */
-#include "config.h"
-
 #include "tests/tsd/fake_ingest.h"
 
 #include <stdlib.h>

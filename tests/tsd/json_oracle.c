@@ -1,6 +1,4 @@
 /* See tests/tsd/json_oracle.h. */
-#include "config.h"
-
 #include "tests/tsd/json_oracle.h"
 
 #include <jansson.h>

@@ -1,7 +1,5 @@
 /* A whole daemon in memory, on a free port, asked over HTTP: what its endpoints
  * answer, and which of them exist. */
-#include "config.h"
-
 #include "tsd/daemon.h"
 
 #include "tests/harness.h"

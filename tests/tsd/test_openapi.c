@@ -1,7 +1,5 @@
 /* tsd/api/openapi.json tells the truth: what the routes serve is in it, what is
  * in it is served.  Each complaint says what to do. */
-#include "config.h"
-
 #include "tsd/routes.h"
 
 #include <jansson.h>

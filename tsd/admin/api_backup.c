@@ -1,6 +1,4 @@
 /* /api/backup: a copy of the store, made while it is at work. */
-#include "config.h"
-
 #include <stdlib.h>
 
 #include "base/log.h"

@@ -1,6 +1,4 @@
 /* See tsd/admin/ask.h. */
-#include "config.h"
-
 #include "tsd/admin/ask.h"
 
 #include <netdb.h>

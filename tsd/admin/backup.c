@@ -1,6 +1,4 @@
 /* See tsd/admin/backup.h. */
-#include "config.h"
-
 #include "tsd/admin/backup.h"
 
 #include <errno.h>

@@ -1,6 +1,4 @@
 /* See tsd/admin/fsck.h. */
-#include "config.h"
-
 #include "tsd/admin/fsck.h"
 
 #include <stdio.h>

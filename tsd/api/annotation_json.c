@@ -1,6 +1,4 @@
 /* See tsd/api/annotation_json.h. */
-#include "config.h"
-
 #include "tsd/api/annotation_json.h"
 
 #include "base/log.h"

@@ -1,6 +1,4 @@
 /* See tsd/api/api.h. */
-#include "config.h"
-
 #include "tsd/api/api.h"
 
 #include <jansson.h>

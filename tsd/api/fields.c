@@ -1,6 +1,4 @@
 /* See tsd/api/fields.h. */
-#include "config.h"
-
 #include "tsd/api/fields.h"
 
 #include <jansson.h>

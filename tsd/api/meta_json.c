@@ -1,6 +1,4 @@
 /* See tsd/api/meta_json.h. */
-#include "config.h"
-
 #include "tsd/api/meta_json.h"
 
 #include "base/text/number.h"

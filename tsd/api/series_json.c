@@ -1,6 +1,4 @@
 /* See tsd/api/series_json.h. */
-#include "config.h"
-
 #include "tsd/api/series_json.h"
 
 #include "query/parse/parse.h"

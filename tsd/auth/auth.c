@@ -1,6 +1,4 @@
 /* See tsd/auth/auth.h. */
-#include "config.h"
-
 #include "tsd/auth/auth.h"
 
 #include <crypt.h>

@@ -1,6 +1,4 @@
 /* See tsd/auth/auth_text.h. */
-#include "config.h"
-
 #include "tsd/auth/auth_text.h"
 
 #include <ctype.h>

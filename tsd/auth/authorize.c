@@ -1,6 +1,4 @@
 /* See tsd/auth/authorize.h. */
-#include "config.h"
-
 #include "tsd/auth/authorize.h"
 
 #include <strings.h>

@@ -1,6 +1,4 @@
 /* 'halite backup' and 'halite restore'. */
-#include "config.h"
-
 #include "tsd/commands/commands.h"
 
 #include <errno.h>

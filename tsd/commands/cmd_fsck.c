@@ -1,6 +1,4 @@
 /* 'halite fsck': tells what is wrong with a data folder, and repairs it. */
-#include "config.h"
-
 #include "tsd/commands/commands.h"
 
 #include <getopt.h>

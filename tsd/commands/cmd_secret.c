@@ -1,7 +1,5 @@
 /* 'halite secret': a line for halite.auth.file, of a password that is read or
  * of a token that is made. */
-#include "config.h"
-
 #include "tsd/commands/commands.h"
 
 #include <crypt.h>

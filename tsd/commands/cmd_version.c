@@ -1,6 +1,4 @@
 /* 'halite version'. */
-#include "config.h"
-
 #include "tsd/commands/commands.h"
 
 #include <stdio.h>

@@ -1,6 +1,4 @@
 /* See tsd/config/limits.h. */
-#include "config.h"
-
 #include "tsd/config/limits.h"
 
 #include <jansson.h>

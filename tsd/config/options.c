@@ -1,7 +1,5 @@
 /* See tsd/config/options.h.  One table of flags makes getopt's array, the
  * settings and the help. */
-#include "config.h"
-
 #include "tsd/config/options.h"
 
 #include <getopt.h>

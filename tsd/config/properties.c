@@ -1,7 +1,5 @@
 /* See tsd/config/properties.h.  Two passes: lines are joined first, then each
  * is cut and unescaped, as Java does it. */
-#include "config.h"
-
 #include "tsd/config/properties.h"
 
 #include "base/buf.h"

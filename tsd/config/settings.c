@@ -1,7 +1,5 @@
 /* See tsd/config/settings.h.  A sorted array: there are some 170 settings, of
  * which requests read few. */
-#include "config.h"
-
 #include "tsd/config/settings.h"
 
 #include <stdlib.h>

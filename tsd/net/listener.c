@@ -7,8 +7,6 @@
  * kept in reserve: given up for a moment, it lets the connection be accepted
  * and closed.
  */
-#include "config.h"
-
 #include "tsd/net/listener.h"
 
 #include <errno.h>

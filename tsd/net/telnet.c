@@ -1,6 +1,4 @@
 /* The loops: see tsd/net/telnet.h for what a turn is. */
-#include "config.h"
-
 #include "tsd/net/telnet_priv.h"
 
 #include <errno.h>

@@ -6,8 +6,6 @@
  * borrows lines from there; if the store is busy, the buffer stays with the
  * batch, and the loop goes on with another.
  */
-#include "config.h"
-
 #include "tsd/net/telnet_priv.h"
 
 #include <errno.h>

@@ -1,6 +1,4 @@
 /* The loops: see tsd/net/tls.h. */
-#include "config.h"
-
 #include "tsd/net/tls_priv.h"
 
 #include <errno.h>

@@ -2,8 +2,6 @@
  *
  * Each direction has one chunk: it is read when the chunk before it was sent,
  * so that a side which does not take anything stops the other. */
-#include "config.h"
-
 #include "tsd/net/tls_priv.h"
 
 #include <errno.h>

@@ -1,6 +1,4 @@
 /* See tsd/put/histogram_text.h. */
-#include "config.h"
-
 #include "tsd/put/histogram_text.h"
 
 #include <jansson.h>

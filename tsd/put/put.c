@@ -1,7 +1,5 @@
 /* See tsd/put/put.h.  The order of things in a flush is the order of arrival:
  * new series, failures and points alike. */
-#include "config.h"
-
 #include "tsd/put/put_priv.h"
 
 #include <math.h>

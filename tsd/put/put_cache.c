@@ -10,8 +10,6 @@
  * What the table is asked for is fetched for 32 keys at once, because a large
  * table lies far from the CPU.
  */
-#include "config.h"
-
 #include "tsd/put/put_cache.h"
 
 #include <stdatomic.h>

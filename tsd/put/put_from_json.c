@@ -1,6 +1,4 @@
 /* Points of JSON bodies on their way through a batch: see tsd/put/put.h. */
-#include "config.h"
-
 #include "tsd/put/put_priv.h"
 
 #include "base/obj.h"

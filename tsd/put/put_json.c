@@ -6,8 +6,6 @@
  * which here spoil their point alone, and it would build a tree of what is the
  * hot path of a put over HTTP.
  */
-#include "config.h"
-
 #include "tsd/put/put_json.h"
 
 #ifdef __SSE2__

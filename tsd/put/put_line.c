@@ -6,8 +6,6 @@
  * name that the cache does not know or a number that looks odd, goes the slow
  * way, which follows OpenTSDB word by word, mistakes included.
  */
-#include "config.h"
-
 #include "tsd/put/put_priv.h"
 
 #include "base/obj.h"

@@ -7,8 +7,6 @@
  * A rollup is a point of a series of its own kind (uid/series/series.h), at the
  * start of its interval (query/model/rollup.h).
  */
-#include "config.h"
-
 #include "tsd/put/put_priv.h"
 
 #include "base/obj.h"

@@ -1,6 +1,4 @@
 /* See tsd/put/put_tags.h. */
-#include "config.h"
-
 #include "tsd/put/put_tags.h"
 
 struct tag *

@@ -1,7 +1,5 @@
 /* The exact rules matter more than they seem: a value that one server takes and
  * the next rejects makes a client's batch fail for ever. */
-#include "config.h"
-
 #include "tsd/put/put_value.h"
 
 #include <math.h>

@@ -1,6 +1,4 @@
 /* See tsd/stats/queries.h. */
-#include "config.h"
-
 #include "tsd/stats/queries.h"
 
 #include <stdio.h>

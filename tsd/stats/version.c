@@ -1,7 +1,5 @@
 /* See tsd/stats/version.h.  The members are OpenTSDB's.  No time or place of
  * the build is kept: equal sources give equal programs. */
-#include "config.h"
-
 #include "tsd/stats/version.h"
 
 static const struct version_field fields[] = {

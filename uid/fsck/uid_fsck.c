@@ -1,6 +1,4 @@
 /* See uid/fsck/uid_fsck.h.  The order of things, and how they are repaired. */
-#include "config.h"
-
 #include "uid/fsck/uid_fsck.h"
 
 #include <errno.h>

@@ -1,7 +1,5 @@
 /* The UID table, both ways: each id is looked up by its name, each name by its
  * id. */
-#include "config.h"
-
 #include "uid/fsck/uid_fsck_priv.h"
 
 /* All entries of the kind that is looked at. */

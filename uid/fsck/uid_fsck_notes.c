@@ -1,6 +1,4 @@
 /* Annotations, metadata, trees, and the tables of one kind of entry. */
-#include "config.h"
-
 #include "uid/fsck/uid_fsck_priv.h"
 
 #include "uid/meta/annotation.h"

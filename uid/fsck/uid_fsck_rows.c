@@ -1,6 +1,4 @@
 /* Rows and histograms: what belongs to a series and a time. */
-#include "config.h"
-
 #include "uid/fsck/uid_fsck_priv.h"
 
 #include <math.h>

@@ -3,8 +3,6 @@
  * counted as the series go by and compared when they are all counted; which
  * series there are is kept for those who come after.
  */
-#include "config.h"
-
 #include "uid/fsck/uid_fsck_priv.h"
 
 #include <stdlib.h>

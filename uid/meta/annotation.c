@@ -1,7 +1,5 @@
 /* Annotations in the store.  The TSUID's size leads its bytes in the key, so
  * that one TSUID being a prefix of another cannot mix their notes. */
-#include "config.h"
-
 #include "uid/meta/annotation.h"
 
 #include <stdlib.h>

@@ -1,8 +1,6 @@
 /* Metadata in the store.  Defaults are made when they are asked for, from the
  * times that the UID table and the directory keep anyway, so that a name or a
  * series costs nothing here until it is described. */
-#include "config.h"
-
 #include "uid/meta/meta.h"
 
 #include <math.h>

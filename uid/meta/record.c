@@ -1,6 +1,4 @@
 /* See uid/meta/record.h. */
-#include "config.h"
-
 #include "uid/meta/record.h"
 
 #include "base/crash.h"

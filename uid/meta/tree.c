@@ -1,7 +1,5 @@
 /* Definitions of trees.  They are few, small and seldom asked for, so nothing
  * is kept in memory. */
-#include "config.h"
-
 #include "uid/meta/tree.h"
 
 #include "base/cursor.h"

@@ -1,7 +1,5 @@
 /* The UID table, read: cache first, then the store.  Nothing here takes the
  * table's lock. */
-#include "config.h"
-
 #include "uid/names/uid.h"
 
 #include <stdlib.h>

@@ -4,8 +4,6 @@
  * An id is given only where the name has none.  Where other processes write to
  * the engine, too, the id is claimed by its reverse entry and then the name by
  * its forward one; the counter only says where to begin. */
-#include "config.h"
-
 #include "uid/names/uid.h"
 
 #include <inttypes.h>

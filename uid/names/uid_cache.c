@@ -2,8 +2,6 @@
  * one behind the other.  Each shard has two generations of them: a young one
  * that grows, and the one before.  A young one that is full becomes the old
  * one, and what was old goes. */
-#include "config.h"
-
 #include "uid/names/uid_cache_priv.h"
 
 #include <stdatomic.h>

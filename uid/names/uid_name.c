@@ -1,7 +1,5 @@
 /* Which names are valid: OpenTSDB's rule, with PCRE2's letters in place of
  * Java's. */
-#include "config.h"
-
 #include "uid/names/uid.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8

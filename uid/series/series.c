@@ -1,7 +1,5 @@
 /* The directory's table of tag-key sets is small and read at the start; series
  * are looked for where they lie. */
-#include "config.h"
-
 #include "uid/series/series.h"
 
 #include <inttypes.h>

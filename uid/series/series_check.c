@@ -1,6 +1,4 @@
 /* See series_check(). */
-#include "config.h"
-
 #include "storage/row/key.h"
 #include "uid/series/series.h"
 

@@ -6,8 +6,6 @@
  * younger than the process: then it was entered since, and whatever was is in
  * the store's memory (store_series() comes after the entry), unless that has
  * forgotten some. */
-#include "config.h"
-
 #include "uid/series/series_priv.h"
 
 #include <stdlib.h>

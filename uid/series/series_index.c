@@ -3,8 +3,6 @@
  *
  * Keys of a list have the metric in common and mostly the tagks, too: what is
  * kept of each is the number of its tag-key set, and its tagvs. */
-#include "config.h"
-
 #include "uid/series/series_index_priv.h"
 
 #include <stdatomic.h>

@@ -1,7 +1,5 @@
 /* Series by the values of their tags: by the index over a metric, where it has
  * one, and what came after it was made. */
-#include "config.h"
-
 #include "uid/series/series_priv.h"
 
 #include <stdlib.h>

@@ -1,8 +1,6 @@
 /* A HashMap of Java keeps its entries by bucket, and within a bucket in the
  * order of their arrival (chains of more than eight, which become trees, do not
  * occur with so few tags, unless a test asks for it). */
-#include "config.h"
-
 #include "uid/series/tag_set.h"
 
 #include "base/text/java.h"

@@ -2,8 +2,6 @@
  * since every series has a tag, heads the list of that metric's tag-key sets
  * and counts their series.
  */
-#include "config.h"
-
 #include "uid/series/tagk_sets.h"
 
 #include <stdlib.h>

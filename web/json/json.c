@@ -1,8 +1,6 @@
 /* See web/json/json.h.  The writer is ours because it is hot; parsing is
  * Jansson's, behind a check of the depth, which would otherwise be its stack's.
  */
-#include "config.h"
-
 #include "web/json/json.h"
 
 #include <jansson.h>

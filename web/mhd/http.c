@@ -1,6 +1,4 @@
 /* The server: start and stop, and the life of a request. */
-#include "config.h"
-
 #include "web/mhd/http_priv.h"
 
 #include <errno.h>

@@ -8,8 +8,6 @@
  * the *name* of its header; leaves out headers without a name, and what follows
  * a NUL.  A proxy in front may see another request than we do in each of these,
  * so they are rejected, and the connection closed. */
-#include "config.h"
-
 #include "web/mhd/http_priv.h"
 
 #include <ctype.h>

@@ -6,8 +6,6 @@
  * gzip and deflate are undone when all is there, by a worker: a bomb ends at
  * the limit, but the way there is long, and no other connection may have to
  * wait. */
-#include "config.h"
-
 #include "web/mhd/http_priv.h"
 
 #include <zlib.h>

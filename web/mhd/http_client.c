@@ -4,8 +4,6 @@
  * of whoever looks at that page.  It says where the page is from: in Origin
  * with all but plain GETs, and, where the connection can be trusted, in
  * Sec-Fetch-Site with those too.  Other clients send neither. */
-#include "config.h"
-
 #include "web/mhd/http_priv.h"
 
 #include <strings.h>

@@ -17,8 +17,6 @@
  * comes in one read with the last bytes it never sees it, since it waits for
  * another edge.  A closed connection which has not moved for a tick is cut;
  * one that is being answered may have been half-closed, and gets its answer. */
-#include "config.h"
-
 #include "web/mhd/http_priv.h"
 
 #include <linux/tcp.h>

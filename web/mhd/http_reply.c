@@ -1,6 +1,4 @@
 /* Replies, and errors in their two forms: JSON under /api, a page elsewhere. */
-#include "config.h"
-
 #include "web/mhd/http_priv.h"
 
 #include <stdlib.h>

@@ -1,6 +1,4 @@
 /* What an endpoint may ask a request. */
-#include "config.h"
-
 #include "web/mhd/http_priv.h"
 
 #define GETTER(type, name, member)          \

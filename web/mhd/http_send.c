@@ -1,6 +1,4 @@
 /* A reply made ready for the wire. */
-#include "config.h"
-
 #include "web/mhd/http_priv.h"
 
 #include <ctype.h>

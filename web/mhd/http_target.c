@@ -1,6 +1,4 @@
 /* The request target: split before it is decoded, so that %2F is no slash. */
-#include "config.h"
-
 #include "web/mhd/http_priv.h"
 
 #include "base/text/digit.h"

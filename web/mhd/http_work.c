@@ -21,8 +21,6 @@
  * Of idle threads the one is woken that was at work last: its memory is still
  * in the processor's caches.
  */
-#include "config.h"
-
 #include "web/mhd/http_priv.h"
 
 #include <stdlib.h>

@@ -15,8 +15,6 @@
  *   memory instead (wait_for_memory);
  * - its errors are texts, which leave this file as ST_IO or ST_CORRUPT;
  * - iterators pin files: bound the time of queries. */
-#include "config.h"
-
 #include "storage/kv/kv.h"
 
 #include <dirent.h>

@@ -1,6 +1,4 @@
 /* See storage/kv/leveldb/level_files.h. */
-#include "config.h"
-
 #include "storage/kv/leveldb/level_files.h"
 
 #include <dirent.h>

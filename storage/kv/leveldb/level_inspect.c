@@ -13,8 +13,6 @@
  *   version before it is whole.  It goes, too, if it is whole but names a table
  *   that is not there: the folder is synced after it is written.
  */
-#include "config.h"
-
 #include "storage/kv/leveldb/level_inspect.h"
 
 #include <errno.h>

@@ -1,8 +1,6 @@
 /* See storage/kv/leveldb/level_log.h.  LevelDB's own reader passes over a
  * header of zeros, and what is behind it in the block, without a word; here it
  * is as bad as any other. */
-#include "config.h"
-
 #include "storage/kv/leveldb/level_log.h"
 
 #include <errno.h>

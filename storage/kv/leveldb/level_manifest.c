@@ -1,6 +1,4 @@
 /* See storage/kv/leveldb/level_manifest.h. */
-#include "config.h"
-
 #include "storage/kv/leveldb/level_manifest.h"
 
 #include <stdlib.h>

@@ -8,8 +8,6 @@
  * Index and metaindex hold <shared> <own> <value size> <own bytes> <value>...
  * and at their end how often keys start afresh, and where.
  */
-#include "config.h"
-
 #include "storage/kv/leveldb/level_table.h"
 
 #include <snappy-c.h>

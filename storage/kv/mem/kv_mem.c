@@ -6,8 +6,6 @@
  * node alive; it goes on from its node while nothing was written, and looks its
  * key up again otherwise.
  */
-#include "config.h"
-
 #include "storage/kv/kv.h"
 
 #include <stdlib.h>

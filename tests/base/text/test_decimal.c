@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/text/decimal.h"
 
 #include "tests/harness.h"

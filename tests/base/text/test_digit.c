@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/text/digit.h"
 
 #include <stddef.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/text/java.h"
 
 #include <math.h>

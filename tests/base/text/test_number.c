@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "base/text/number.h"
 
 #include <math.h>

@@ -1,7 +1,5 @@
 /* The expected numbers come from java.util.TimeZone and java.util.Calendar, and
  * from the steps that OpenTSDB takes with them. */
-#include "config.h"
-
 #include "base/time/timezone.h"
 #include "base/time/timezone_priv.h"
 

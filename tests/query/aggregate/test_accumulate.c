@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "query/aggregate/arithmetic.h"
 
 #include <math.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "query/model/aggregator.h"
 
 #include <math.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "query/answer/chunks.h"
 
 #include "tests/harness.h"

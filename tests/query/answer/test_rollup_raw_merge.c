@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "query/answer/rollup_raw_merge.h"
 
 #include "base/buf.h"

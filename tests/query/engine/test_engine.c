@@ -4,8 +4,6 @@
  * salts. The matcher asks every series by its names, and knows nothing of ids
  * or keys.
  */
-#include "config.h"
-
 #include "query/engine/engine.h"
 #include "query/parse/parse.h"
 

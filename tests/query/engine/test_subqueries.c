@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "query/engine/subqueries.h"
 
 #include "tests/harness.h"

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "query/exp/expression.h"
 
 #include <math.h>

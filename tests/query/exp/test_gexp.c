@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "query/exp/gexp.h"
 
 #include <math.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "query/exp/join.h"
 
 #include "base/text/java.h"

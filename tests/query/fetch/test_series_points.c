@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "query/fetch/series_points.h"
 
 #include "tests/uid/fixture.h"

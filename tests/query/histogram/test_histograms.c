@@ -1,7 +1,5 @@
 /* Queries of histograms, end to end without the network: random histograms of
  * random series against sums made one by one. */
-#include "config.h"
-
 #include "query/histogram/histograms.h"
 
 #include <string.h>

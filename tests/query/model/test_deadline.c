@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "query/model/deadline.h"
 
 #include "base/clock.h"

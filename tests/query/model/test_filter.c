@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "query/model/filter.h"
 
 #include "query/model/casefold.h"

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "query/model/rollup.h"
 
 #include <stdio.h>

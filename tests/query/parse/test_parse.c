@@ -1,6 +1,4 @@
 /* Requests, and what OpenTSDB 2.4 makes of them. */
-#include "config.h"
-
 #include "query/parse/parse.h"
 
 #include <math.h>

@@ -1,6 +1,4 @@
 /* Bodies of POST /api/query, and what OpenTSDB 2.4 makes of them. */
-#include "config.h"
-
 #include "base/buf.h"
 #include "query/parse/parse.h"
 #include "tests/harness.h"

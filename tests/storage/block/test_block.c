@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "storage/block/block.h"
 
 #include <float.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "storage/block/block_coded_priv.h"
 
 #include <math.h>

@@ -1,6 +1,4 @@
 /* Blocks that need memory of their own to be decoded. */
-#include "config.h"
-
 #include "storage/block/block.h"
 
 #include <stdlib.h>

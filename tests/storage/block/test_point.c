@@ -1,7 +1,5 @@
 /* Points that came in any order come out as a stable sort of any kind would
  * leave them, the last of equal times alone. */
-#include "config.h"
-
 #include "storage/block/point.h"
 
 #include "tests/harness.h"

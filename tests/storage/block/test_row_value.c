@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "storage/block/row_value.h"
 
 #include "storage/block/block_priv.h"

@@ -1,7 +1,5 @@
 /* Files that lost a bit, or are gone: told, repaired, and told no more; what is
  * not told has changed nothing. */
-#include "config.h"
-
 #include "storage/fsck/fsck.h"
 
 #include <dirent.h>

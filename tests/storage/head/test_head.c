@@ -1,7 +1,5 @@
 /* The head's rows: whatever is made, made immutable and dropped, in any order,
  * the newest of each hour is found, and takes points unless it is immutable. */
-#include "config.h"
-
 #include "storage/head/head.h"
 
 #include "tests/harness.h"

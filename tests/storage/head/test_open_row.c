@@ -1,7 +1,5 @@
 /* Open rows give back what was appended, and know what their block would say
  * of it, asked once or again and again while points come. */
-#include "config.h"
-
 #include "storage/head/open_row.h"
 
 #include <math.h>

@@ -1,7 +1,5 @@
 /* Histograms: their bytes, their order, their sums and percentiles, and the
  * table they lie in. */
-#include "config.h"
-
 #include "storage/histogram/histogram.h"
 
 #include <math.h>

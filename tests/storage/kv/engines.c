@@ -1,7 +1,5 @@
 /* The engines of programs that test: those of the daemon, and a slow one, which
  * takes their place if HALITE_ENGINE says so. */
-#include "config.h"
-
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,4 @@
 /* See tests/storage/kv/kv_slow.h. */
-#include "config.h"
-
 #include "tests/storage/kv/kv_slow.h"
 
 #include <errno.h>

@@ -1,6 +1,4 @@
 /* Every case runs on every engine; _i is which (tests/storage/engines.h). */
-#include "config.h"
-
 #include "storage/kv/kv.h"
 
 #include <pthread.h>

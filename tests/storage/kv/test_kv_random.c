@@ -3,8 +3,6 @@
  *
  * The keys are all strings of up to three of four bytes, in order; the array
  * holds for each the number of its value, 0 for none. */
-#include "config.h"
-
 #include "storage/kv/kv.h"
 
 #include "tests/harness.h"

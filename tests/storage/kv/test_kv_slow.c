@@ -1,6 +1,4 @@
 /* What the slow engine needs of kv.c: trying again, and when to give up. */
-#include "config.h"
-
 #include "tests/storage/kv/kv_slow.h"
 
 #include <sys/wait.h>

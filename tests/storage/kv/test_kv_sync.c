@@ -2,8 +2,6 @@
  * fdatasync() take the place of the C library's, for LevelDB too: they note
  * what is synced, fail when told to, and hold LevelDB's tables up, so that a
  * log which was rotated away stays there for as long as a test needs. */
-#include "config.h"
-
 #include "storage/kv/kv.h"
 
 #include <dirent.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "storage/row/key.h"
 
 #include "base/hash.h"

@@ -1,7 +1,5 @@
 /* The naive twin: each field as the list of all values that it allows, and the
  * product of the lists as the list of all keys that match, in order. */
-#include "config.h"
-
 #include "storage/row/mask.h"
 
 #include "storage/row/key.h"

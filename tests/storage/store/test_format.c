@@ -1,7 +1,5 @@
 /* The bytes of docs/FORMAT.md: what we write, what it says, and what we read
  * are the same. */
-#include "config.h"
-
 #include "storage/block/block.h"
 
 #include <string.h>

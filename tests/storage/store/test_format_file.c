@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "storage/store/format.h"
 
 #include <sys/wait.h>

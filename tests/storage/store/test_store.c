@@ -1,6 +1,4 @@
 /* The store, on LevelDB and in memory: every case runs on both. */
-#include "config.h"
-
 #include "storage/store/store.h"
 
 #include <dirent.h>

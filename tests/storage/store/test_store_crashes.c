@@ -1,7 +1,5 @@
 /* Crashes at timestamps that chance seldom finds.  Each life of a store is a
  * process that ends without a goodbye. */
-#include "config.h"
-
 #include "storage/store/store_priv.h"
 
 #include <dirent.h>

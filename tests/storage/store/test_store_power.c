@@ -1,7 +1,5 @@
 /* What power may leave of a store as a whole: engine and WAL, one ahead of
  * the other; and what a batch leaves that was rejected. */
-#include "config.h"
-
 #include "storage/store/store.h"
 
 #include <sys/wait.h>

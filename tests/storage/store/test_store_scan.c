@@ -1,6 +1,4 @@
 /* Scans of several buckets at once: what each alone would see. */
-#include "config.h"
-
 #include "storage/store/store.h"
 
 #include "tests/harness.h"

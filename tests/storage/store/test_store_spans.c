@@ -1,6 +1,4 @@
 /* Rows of several hours, held against a model that knows points only. */
-#include "config.h"
-
 #include "storage/store/store.h"
 
 #include "base/mem.h"

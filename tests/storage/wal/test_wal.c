@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "storage/wal/wal.h"
 
 #include <dirent.h>

@@ -1,6 +1,4 @@
 /* Damaged files: what a crash can leave is cut off, all else is rejected. */
-#include "config.h"
-
 #include "storage/wal/wal.h"
 
 #include <string.h>

@@ -1,6 +1,4 @@
 /* The points of a record of the write-ahead log, written and read. */
-#include "config.h"
-
 #include "storage/wal/wal_points.h"
 
 #include <float.h>

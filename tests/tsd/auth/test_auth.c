@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "tsd/auth/auth.h"
 
 #include <pthread.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "tsd/auth/auth_text.h"
 
 #include "base/buf.h"

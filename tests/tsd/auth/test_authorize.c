@@ -1,7 +1,5 @@
 /* No way around the checks of rights: each route, by each method, in each
  * spelling. */
-#include "config.h"
-
 #include "tsd/auth/authorize.h"
 
 #include <ctype.h>

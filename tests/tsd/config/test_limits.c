@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "tsd/config/limits.h"
 
 #include "tests/harness.h"

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "tsd/config/settings.h"
 
 #include <string.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "tsd/net/listener.h"
 
 #include <arpa/inet.h>

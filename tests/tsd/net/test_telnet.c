@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "tsd/net/telnet.h"
 
 #include <stdatomic.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "tsd/net/tls.h"
 
 #include <gnutls/gnutls.h>

@@ -1,6 +1,4 @@
 /* Histograms as clients write them. */
-#include "config.h"
-
 #include "tsd/put/histogram_text.h"
 
 #include <string.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "tsd/put/put_cache.h"
 
 #include <pthread.h>

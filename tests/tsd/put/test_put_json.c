@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "tsd/put/put_json.h"
 
 #include "tests/harness.h"

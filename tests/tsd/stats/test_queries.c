@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "tsd/stats/queries.h"
 
 #include "base/clock.h"

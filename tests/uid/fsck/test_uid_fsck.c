@@ -1,7 +1,5 @@
 /* Faults planted in each table: each is found, told with its code, repaired,
  * and not found again. */
-#include "config.h"
-
 #include "uid/fsck/uid_fsck.h"
 
 #include "storage/histogram/histogram_table.h"

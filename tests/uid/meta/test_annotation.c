@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "uid/meta/annotation.h"
 
 #include <pthread.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "uid/meta/meta.h"
 
 #include <math.h>

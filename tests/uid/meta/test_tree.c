@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "uid/meta/tree.h"
 
 #include "tests/uid/fixture.h"

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "uid/names/uid.h"
 
 #include <pthread.h>

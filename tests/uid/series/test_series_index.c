@@ -1,6 +1,4 @@
 /* Series by their tags, with lists in memory and without. */
-#include "config.h"
-
 #include "uid/series/series_index_priv.h"
 
 #include <pthread.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "uid/series/series.h"
 
 #include <pthread.h>

@@ -1,6 +1,4 @@
 /* Writing strings, and the limits of parsing. */
-#include "config.h"
-
 #include "web/json/json.h"
 
 #include <jansson.h>

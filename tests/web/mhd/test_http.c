@@ -1,7 +1,5 @@
 /* Conversations with a server: routes, methods, errors, parameters, CORS,
  * compression, keep-alive.  Limits and hangs are in test_http_limits.c. */
-#include "config.h"
-
 #include <microhttpd.h>
 
 #include "tests/web/rig.h"

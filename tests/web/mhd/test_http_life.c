@@ -1,6 +1,4 @@
 /* Many clients at once, clients that hang up, and stopping in between. */
-#include "config.h"
-
 #include "tests/web/rig.h"
 
 /* -- many ------------------------------------------------------------------ */

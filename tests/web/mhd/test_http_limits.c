@@ -1,7 +1,5 @@
 /* Every limit of struct http_options: at n, at n + 1, and with many clients at
  * once; compressed bodies and bombs; clients that are slow. */
-#include "config.h"
-
 #include "tests/web/rig.h"
 
 #include <zlib.h>

@@ -1,6 +1,4 @@
 /* /api/annotation, /api/annotations, /api/annotation/bulk. */
-#include "config.h"
-
 #include "tsd/api/api.h"
 
 #include <jansson.h>

@@ -6,8 +6,6 @@
  * come in, where that was switched on.  Here the switches say which series are
  * shown to have metadata, and points are counted on request.
  */
-#include "config.h"
-
 #include "tsd/api/meta_json.h"
 
 #include <stdlib.h>

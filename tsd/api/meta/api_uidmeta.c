@@ -1,6 +1,4 @@
 /* /api/uid/uidmeta: what people say about a metric, a tagk or a tagv. */
-#include "config.h"
-
 #include "tsd/api/meta_json.h"
 
 /* 'message' and 'details' are the same text where OpenTSDB wraps an exception

@@ -1,7 +1,5 @@
 /* /api/search/lookup: the series that have a metric, tags, or both.  The other
  * searches are in tsd/api/names/api_search.c. */
-#include "config.h"
-
 #include "tsd/api/api.h"
 
 #include <jansson.h>

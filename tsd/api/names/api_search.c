@@ -6,8 +6,6 @@
  * for each search: a million series take seconds, but there is no index that
  * could be behind, and none that costs while points come in.
  */
-#include "config.h"
-
 #include "tsd/api/api.h"
 
 #include "base/text/number.h"

@@ -1,6 +1,4 @@
 /* /api/suggest and /suggest: names that start with a text. */
-#include "config.h"
-
 #include "tsd/api/api.h"
 
 #include <jansson.h>

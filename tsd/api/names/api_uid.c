@@ -1,6 +1,4 @@
 /* /api/uid/assign and /api/uid/rename: names and their ids. */
-#include "config.h"
-
 #include "tsd/api/api.h"
 
 #include <jansson.h>

@@ -1,6 +1,4 @@
 /* See tsd/api/names/search_terms.h. */
-#include "config.h"
-
 #include "tsd/api/names/search_terms.h"
 
 static uint8_t

@@ -13,8 +13,6 @@
  * The body is read twice, to check it and to store it, each time element by
  * element, so that memory does not grow with it.
  */
-#include "config.h"
-
 #include <jansson.h>
 
 #include "base/counters.h"

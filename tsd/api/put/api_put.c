@@ -5,8 +5,6 @@
  * off leaves nothing behind.  The points of the first reading are kept, up to a
  * number; of a longer body the rest is read a second time, chunk by chunk.
  */
-#include "config.h"
-
 #include "tsd/api/put/api_put.h"
 
 #include <time.h>

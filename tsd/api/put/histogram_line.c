@@ -1,8 +1,6 @@
 /* Histograms of the line protocol: see tsd/api/put/histogram_put.h.  OpenTSDB
  * says nothing when buckets are malformed, so we say nothing either, and count.
  */
-#include "config.h"
-
 #include "base/counters.h"
 #include "base/peer.h"
 #include "tsd/api/put/histogram_put.h"

@@ -1,6 +1,4 @@
 /* See tsd/api/put/histogram_put.h. */
-#include "config.h"
-
 #include "tsd/api/put/histogram_put.h"
 
 #include "base/counters.h"

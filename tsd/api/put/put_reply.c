@@ -1,6 +1,4 @@
 /* See tsd/api/put/put_reply.h. */
-#include "config.h"
-
 #include "tsd/api/put/put_reply.h"
 
 #include <stdio.h>

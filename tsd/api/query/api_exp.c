@@ -1,6 +1,4 @@
 /* /api/query/exp: parse, run the metrics, then the expressions; write. */
-#include "config.h"
-
 #include "tsd/api/api.h"
 
 #include "query/exp/exp.h"

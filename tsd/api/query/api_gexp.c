@@ -1,6 +1,4 @@
 /* See tsd/api/query/api_gexp.h. */
-#include "config.h"
-
 #include "tsd/api/query/api_gexp.h"
 
 #include <jansson.h>

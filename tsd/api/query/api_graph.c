@@ -1,8 +1,6 @@
 /* /q: OpenTSDB's graphs.  As text (ascii) and as counts (json); without a
  * format the browser is sent to the page, which reads the query from the
  * fragment. */
-#include "config.h"
-
 #include "tsd/api/api.h"
 
 #include "base/log.h"

@@ -7,8 +7,6 @@
  * says: no further than so many hours before this one, and the series named
  * exactly.
  */
-#include "config.h"
-
 #include "tsd/api/api.h"
 
 #include <jansson.h>

@@ -1,6 +1,4 @@
 /* /api/query, and /api/query/gexp: parse, run, write. */
-#include "config.h"
-
 #include "tsd/api/api.h"
 
 #include "query/aggregate/aggregate.h"

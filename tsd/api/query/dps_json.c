@@ -1,8 +1,6 @@
 /* See tsd/api/query/dps_json.h.  From one time to the next mostly the last four
  * digits change: what stands before them is kept, with the comma and the quote.
  */
-#include "config.h"
-
 #include "tsd/api/query/dps_json.h"
 
 #include <math.h>

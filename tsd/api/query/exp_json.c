@@ -1,6 +1,4 @@
 /* See tsd/api/query/exp_json.h. */
-#include "config.h"
-
 #include "tsd/api/query/exp_json.h"
 
 #include <math.h>

@@ -1,6 +1,4 @@
 /* See tsd/api/query/query_json.h. */
-#include "config.h"
-
 #include "tsd/api/query/query_json.h"
 
 #include <stdlib.h>

@@ -1,6 +1,4 @@
 /* See tsd/api/query/serve.h. */
-#include "config.h"
-
 #include "tsd/api/query/serve.h"
 
 #include "base/counters.h"

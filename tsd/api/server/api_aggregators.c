@@ -1,6 +1,4 @@
 /* /api/aggregators and /aggregators: the names of all aggregators. */
-#include "config.h"
-
 #include "tsd/api/api.h"
 
 #include "query/model/aggregator.h"

@@ -1,6 +1,4 @@
 /* /api/config: all settings; /api/config/filters: the filters and their use. */
-#include "config.h"
-
 #include "tsd/api/api.h"
 
 #include "query/model/filter.h"

@@ -1,6 +1,4 @@
 /* /diediedie: stops the daemon, for those who sit at it. */
-#include "config.h"
-
 #include "tsd/api/api.h"
 
 #include <unistd.h>

@@ -1,6 +1,4 @@
 /* /api/dropcaches, /dropcaches: forget what can be read again. */
-#include "config.h"
-
 #include "tsd/api/api.h"
 
 void

@@ -1,7 +1,5 @@
 /* /logs: the last lines of the log, newest first; ?level= sets what it tells.
  */
-#include "config.h"
-
 #include "tsd/api/api.h"
 
 #include <ctype.h>

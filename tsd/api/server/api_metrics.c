@@ -1,7 +1,5 @@
 /* /metrics: what the daemon counts, in Prometheus' text form.  Names follow
  * Prometheus' rules, not OpenTSDB's: seconds, bytes, _total of counters. */
-#include "config.h"
-
 #include "tsd/api/api.h"
 
 #include <math.h>

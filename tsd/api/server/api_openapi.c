@@ -1,7 +1,5 @@
 /* /api/openapi.json: the HTTP API described for programs, as
  * tsd/api/openapi.json has it. */
-#include "config.h"
-
 #include "tsd/api/api.h"
 
 /* cppcheck takes minutes for the bytes. */

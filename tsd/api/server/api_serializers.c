@@ -1,6 +1,4 @@
 /* /api/serializers: there is JSON. */
-#include "config.h"
-
 #include "tsd/api/api.h"
 
 void

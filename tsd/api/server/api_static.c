@@ -1,7 +1,5 @@
 /* What a browser sees: a page at "/", its icon, files below /s/, and /health
  * for those that only want to know whether we live. */
-#include "config.h"
-
 #include "tsd/api/api.h"
 
 #include <fcntl.h>

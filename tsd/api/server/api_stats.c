@@ -1,7 +1,5 @@
 /* /api/stats and /stats: counters; /api/stats/query: queries under way; and
  * what OpenTSDB tells of its virtual machine. */
-#include "config.h"
-
 #include "tsd/api/api.h"
 
 #include "tsd/stats/queries.h"

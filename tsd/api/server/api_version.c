@@ -1,6 +1,4 @@
 /* /api/version and /version. */
-#include "config.h"
-
 #include "tsd/api/api.h"
 
 #include "tsd/stats/version.h"

@@ -1,6 +1,4 @@
 /* See tsd/api/server/stats.h. */
-#include "config.h"
-
 #include "tsd/api/server/stats.h"
 
 #include "base/counters.h"

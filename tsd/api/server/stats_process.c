@@ -1,7 +1,5 @@
 /* The process as the kernel sees it, under the names that OpenTSDB gives to its
  * virtual machine. */
-#include "config.h"
-
 #include "tsd/api/server/stats.h"
 
 #include <dirent.h>

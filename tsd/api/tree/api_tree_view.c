@@ -1,7 +1,5 @@
 /* /api/tree/branch, test, collisions, notmatched: what a tree's rules make of
  * the series. */
-#include "config.h"
-
 #include <stdlib.h>
 
 #include "base/text/java.h"

@@ -1,7 +1,5 @@
 /* OpenTSDB recurses from level to level and passes two branches on the way
  * back; here the way down makes a list, and the way back is a loop over it. */
-#include "config.h"
-
 #include "tsd/api/tree/tree_build.h"
 
 #include <stdlib.h>

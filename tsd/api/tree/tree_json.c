@@ -1,6 +1,4 @@
 /* See tsd/api/tree/tree_json.h. */
-#include "config.h"
-
 #include "tsd/api/tree/tree_json.h"
 
 #include "base/text/java.h"

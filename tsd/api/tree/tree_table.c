@@ -1,6 +1,4 @@
 /* See tsd/api/tree/tree_table.h. */
-#include "config.h"
-
 #include "tsd/api/tree/tree_table.h"
 
 #include <stdlib.h>

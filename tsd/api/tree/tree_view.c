@@ -1,7 +1,5 @@
 /* See tsd/api/tree/tree_view.h.  What one series needs lies in a scratch arena
  * that is reset for the next; what is kept goes into the client's. */
-#include "config.h"
-
 #include "tsd/api/tree/tree_view.h"
 
 #include "base/text/java.h"

@@ -1,7 +1,5 @@
 /* What only an engine with files can suffer: reopening, foreign folders, a
  * second process, damage, a disk that takes no more. */
-#include "config.h"
-
 #include "storage/kv/kv.h"
 
 #include <dirent.h>

@@ -3,8 +3,6 @@
  * A database is written to, synced, and written to again; its folder is then
  * copied as it is, which is what is found if all pages had reached the disk,
  * and spoiled. */
-#include "config.h"
-
 #include "storage/kv/leveldb/level_files.h"
 
 #include <dirent.h>

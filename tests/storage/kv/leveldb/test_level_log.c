@@ -1,6 +1,4 @@
 /* Files as LevelDB writes them, made here byte by byte, and then spoiled. */
-#include "config.h"
-
 #include "storage/kv/leveldb/level_log.h"
 
 #include <fcntl.h>

@@ -1,6 +1,4 @@
 /* Edits as LevelDB writes them, made here byte by byte. */
-#include "config.h"
-
 #include "storage/kv/leveldb/level_manifest.h"
 
 #include "tests/harness.h"

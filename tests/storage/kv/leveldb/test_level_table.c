@@ -1,6 +1,4 @@
 /* Tables that LevelDB wrote, as fsck reads them. */
-#include "config.h"
-
 #include "storage/kv/leveldb/level_table.h"
 
 #include <dirent.h>

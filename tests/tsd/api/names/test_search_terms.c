@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "tsd/api/names/search_terms.h"
 
 #include "tests/harness.h"

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "tsd/api/query/dps_json.h"
 
 #include <inttypes.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "tsd/api/query/query_json.h"
 
 #include <math.h>

@@ -1,5 +1,3 @@
-#include "config.h"
-
 #include "tsd/api/tree/tree_build.h"
 
 #include "tests/harness.h"
