@@ -13,7 +13,6 @@
 #include "base/file.h"
 #include "base/crc32c.h"
 #include "base/mem.h"
-#include "base/obj.h"
 
 enum status
 files_sync_fd(int fd, const char *name, struct error *e)

@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -20,8 +19,6 @@
 #include "tsd/stats/queries.h"
 #include "tsd/routes.h"
 #include "tsd/net/tls.h"
-#include "uid/meta/annotation.h"
-#include "uid/meta/tree.h"
 
 /* At stop, for what TLS clients have not taken yet. */
 #define LAST_WORDS_MS 2000

@@ -1,8 +1,6 @@
 /* See base/text/number.h. */
 #include "base/text/number.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>

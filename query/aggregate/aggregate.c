@@ -1,6 +1,5 @@
 #include "query/aggregate/aggregate.h"
 
-#include "query/aggregate/arithmetic.h"
 #include "query/aggregate/aggregate_priv.h"
 #include "query/model/rollup.h"
 

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "base/text/java.h"
-#include "query/model/rollup.h"
 
 int
 planner_compare_u64(const void *a, const void *b)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/text/digit.h"
-#include "query/model/rollup.h"
 #include "uid/series/series.h"
 
 /* One that is read: the bytes are of a metric and more, and a series' when

@@ -11,7 +11,6 @@
 #include "storage/block/block.h"
 
 #include "base/crc32c.h"
-#include "base/obj.h"
 #include "storage/block/block_priv.h"
 
 uint32_t

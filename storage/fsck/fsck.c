@@ -1,8 +1,6 @@
 /* See storage/fsck/fsck.h.  FORMAT, and the order of things. */
 #include "storage/fsck/fsck.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>

@@ -5,7 +5,6 @@
  * blocks of the tables.  The old one is kept aside as a whole.
  */
 #include <dirent.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,6 @@
  * points whose series was defined in a damaged one are skipped at replay.  The
  * file as it was is kept aside.  A file that is missing becomes an empty one.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,8 +13,6 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "base/mem.h"
-#include "base/text/number.h"
 #include "storage/fsck/fsck_priv.h"
 #include "base/durable.h"
 #include "storage/store/format.h"

@@ -12,7 +12,6 @@
 
 #include "base/buf.h"
 #include "base/hash.h"
-#include "base/mem.h"
 #include "base/obj.h"
 #include "base/durable.h"
 #include "base/file.h"

@@ -7,9 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
-#include "base/counters.h"
 #include "base/crash.h"
 #include "base/log.h"
 #include "base/mem.h"

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "base/mem.h"
 #include "base/durable.h"
 #include "storage/store/datadir.h"
 #include "storage/store/format.h"

@@ -10,7 +10,6 @@
  * only then is the WAL begun anew.  What waits for its acknowledgement at
  * that time has it rightly then: it is on the disk.
  */
-#include <errno.h>
 #include <string.h>
 #include <sys/statvfs.h>
 

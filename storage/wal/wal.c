@@ -31,7 +31,6 @@
 #include "base/crash.h"
 #include "base/lock.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "base/obj.h"
 
 /* What the writer carries out of the lock. */

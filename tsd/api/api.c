@@ -5,7 +5,6 @@
 #include <strings.h>
 
 #include "base/counters.h"
-#include "base/text/digit.h"
 #include "base/text/number.h"
 #include "tsd/put/put.h"
 #include "tsd/stats/queries.h"

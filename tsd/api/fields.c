@@ -2,7 +2,6 @@
 #include "tsd/api/fields.h"
 
 #include <jansson.h>
-#include <math.h>
 #include <strings.h>
 
 #include "base/text/java.h"

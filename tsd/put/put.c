@@ -11,7 +11,6 @@
 #include "base/mem.h"
 #include "base/obj.h"
 #include "base/peer.h"
-#include "query/model/rollup.h"
 #include "tsd/put/put_value.h"
 
 #define PATH_MAGIC   FOURCC('P', 'U', 'T', 'P')

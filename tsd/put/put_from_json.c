@@ -1,7 +1,6 @@
 /* Points of JSON bodies on their way through a batch: see tsd/put/put.h. */
 #include "tsd/put/put_priv.h"
 
-#include "base/obj.h"
 #include "tsd/put/put_json.h"
 #include "tsd/put/put_value.h"
 

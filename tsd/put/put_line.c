@@ -8,7 +8,6 @@
  */
 #include "tsd/put/put_priv.h"
 
-#include "base/obj.h"
 #include "base/utf8.h"
 #include "tsd/put/put_value.h"
 

@@ -9,11 +9,8 @@
  */
 #include "tsd/put/put_priv.h"
 
-#include "base/obj.h"
 #include "query/model/aggregator.h"
 #include "query/model/rollup.h"
-#include "tsd/put/put_json.h"
-#include "tsd/put/put_value.h"
 
 #define SECONDS_MAX INT64_C(4294967295)
 

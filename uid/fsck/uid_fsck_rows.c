@@ -1,8 +1,6 @@
 /* Rows and histograms: what belongs to a series and a time. */
 #include "uid/fsck/uid_fsck_priv.h"
 
-#include <math.h>
-
 #include "storage/histogram/histogram.h"
 #include "storage/block/row_value.h"
 

@@ -5,8 +5,6 @@
 
 #include <jansson.h>
 
-#include "base/cursor.h"
-
 #define DEPTH_MAX 64
 
 /* 0: as it is; 1: needs thought (escape, or not ASCII). */

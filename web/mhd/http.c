@@ -1,12 +1,10 @@
 /* The server: start and stop, and the life of a request. */
 #include "web/mhd/http_priv.h"
 
-#include <errno.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/counters.h"
-#include "base/log.h"
 #include "base/mem.h"
 
 /* At stop, for the rejections of what still waited. */

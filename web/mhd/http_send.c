@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/counters.h"
 #include "base/log.h"
-#include "base/mem.h"
 
 #define API_TYPE "application/json; charset=UTF-8"
 

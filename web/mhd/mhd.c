@@ -18,7 +18,6 @@
  *     a close                                               rejected bodies
  *
  * The version is looked up when the program runs: both have the same soname. */
-#include <errno.h>
 #include <microhttpd.h>
 #include <stdlib.h>
 

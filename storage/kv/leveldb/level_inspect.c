@@ -15,12 +15,10 @@
  */
 #include "storage/kv/leveldb/level_inspect.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/crash.h"

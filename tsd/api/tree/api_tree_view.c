@@ -1,7 +1,5 @@
 /* /api/tree/branch, test, collisions, notmatched: what a tree's rules make of
  * the series. */
-#include <stdlib.h>
-
 #include "base/text/java.h"
 #include "tsd/api/tree/api_tree.h"
 #include "tsd/api/meta_json.h"

@@ -3,7 +3,6 @@
 
 #include "base/text/java.h"
 #include "query/model/regexp.h"
-#include "tsd/api/tree/tree_build.h"
 #include "web/json/json.h"
 
 /* A rule as a request has it: its type still text. */
