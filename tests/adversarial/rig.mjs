@@ -66,7 +66,8 @@ export class Server {
         Server.all.delete(this);
     }
 }
-process.on('exit', () => { for (const s of Server.all) s.child.kill('SIGKILL'); });
+// What could not be started has no pid, and its kill() would go to our own process group.
+process.on('exit', () => { for (const s of Server.all) if (s.pid) s.child.kill('SIGKILL'); });
 
 // -- sockets ------------------------------------------------------------------
 // Opens a connection; what it says is in .text, .closed tells that it ended.
