@@ -103,6 +103,7 @@ const cases = {
             server.process.kill('SIGTERM');
             await until('the stop to begin', () => /stopping/.test(server.log) || server.process === null);
             await done; // all others are rejected, or have their connections closed
+            if (round === 'term') await sleep(2000); // longer than the stop waits without its drain
             if (server.process === null) fail(`${round}: the stop does not wait for a request under way`);
             if (await new Promise((r) => { const s = net.connect(server.port, '127.0.0.1', () => r(s)); s.on('error', () => r(null)); }) !== null) fail(`${round}: new connections are taken while it stops`);
             const from = Date.now();
