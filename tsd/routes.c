@@ -9,7 +9,6 @@
 #include "tsd/api/put/api_put.h"
 #include "tsd/api/put/histogram_put.h"
 #include "tsd/api/server/stats.h"
-#include "tsd/stats/version.h"
 
 /* Who has an endpoint: OpenTSDB's table, with our additions. */
 enum {
@@ -134,7 +133,7 @@ telnet_stats(void *ctx, struct telnet_call *call)
 static void
 telnet_version(void *ctx, struct telnet_call *call)
 {
-    buf_put_str(call->out, version_text());
+    buf_put_str(call->out, api_version_text);
 }
 
 static void

@@ -30,12 +30,6 @@ api_parse_body(const struct http_request *r, struct http_reply *out)
     return json;
 }
 
-enum status
-api_no_memory(struct error *e)
-{
-    return error_set(e, ST_LIMIT, "the request needs too much memory");
-}
-
 void
 api_reject(struct http_reply *out, const struct error *e)
 {

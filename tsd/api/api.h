@@ -94,8 +94,6 @@ struct json_t;
  * returned. */
 struct json_t *api_parse_body(const struct http_request *r,
                               struct http_reply *out);
-/* ST_LIMIT: the request's arena is full. */
-enum status api_no_memory(struct error *e);
 /* ST_INVALID as 400 whose message and details are the same, as OpenTSDB does
  * where it wraps an exception; else http_reply_failure(). */
 void api_reject(struct http_reply *out, const struct error *e);
@@ -106,6 +104,8 @@ void api_reject_json(struct http_reply *out, const struct error *e);
  * The text is lent by the JSON or lies in 'number' (NUMBER_TEXT_MAX bytes). */
 bool api_json_value_text(const struct json_t *v, char *number,
                          struct slice *out);
+/* The reply to telnet's "version". */
+extern const char api_version_text[];
 /* For what runs long: has the client, 'request' its http_request, hung up? */
 bool api_is_cancelled(void *request);
 /* What an endpoint chooses by: "rule" of "/api/tree/rule/x", nothing of

@@ -56,7 +56,7 @@ field_read_text(const json_t *v, const char *name, struct arena *a,
         return error_set(e, ST_INVALID, "'%s' must be a text", name);
     copy = arena_strdup(a, text);
     if (copy == NULL)
-        return api_no_memory(e);
+        return error_no_memory(e);
     *out = slice_of(copy, text.size);
     return ST_OK;
 }
@@ -106,7 +106,7 @@ read_pairs(const json_t *v, const char *name, struct arena *a,
     *out = (struct text_pairs){ .has = true };
     out->pairs = arena_array(a, json_object_size(v) + 1, sizeof *out->pairs);
     if (out->pairs == NULL)
-        return api_no_memory(e);
+        return error_no_memory(e);
     json_object_foreach(object, key, value)
     {
         struct tag *p = &out->pairs[out->len++];
@@ -114,7 +114,7 @@ read_pairs(const json_t *v, const char *name, struct arena *a,
 
         *p = (struct tag){ slice_of(copy, strlen(key)), slice_of(NULL, 0) };
         if (copy == NULL)
-            return api_no_memory(e);
+            return error_no_memory(e);
         st = field_read_text(value, key, a, &p->value, e);
         if (st != ST_OK)
             return st;
@@ -133,7 +133,7 @@ read_list(const json_t *v, const char *name, struct arena *a,
     *out = (struct field_list){ .has = true };
     out->texts = arena_array(a, json_array_size(v) + 1, sizeof *out->texts);
     if (out->texts == NULL)
-        return api_no_memory(e);
+        return error_no_memory(e);
     for (; out->len < json_array_size(v) && st == ST_OK; out->len++) {
         const json_t *one = json_array_get(v, out->len);
 

@@ -96,7 +96,7 @@ meta_read_id(struct slice text, struct arena *a, struct slice *out,
     bool good;
 
     if (bytes == NULL)
-        return api_no_memory(e);
+        return error_no_memory(e);
     if (text.size == 0)
         return error_set(e, ST_INVALID, "UID was empty");
     if (text.size % 2 != 0)

@@ -15,12 +15,6 @@
 #define LEAST_BYTES  6
 #define CONFIG_MAX   ((size_t)1 << 20)
 
-static enum status
-no_memory(struct error *e)
-{
-    return error_set(e, ST_LIMIT, "the request needs too much memory");
-}
-
 /* -- codecs ---------------------------------------------------------------- */
 
 static enum status
@@ -185,7 +179,7 @@ histogram_parse_line(struct slice text, struct arena *a, struct histogram *out,
                          parts, HISTOGRAM_BUCKETS_MAX);
     out->buckets = arena_array(a, parts, sizeof *out->buckets);
     if (out->buckets == NULL)
-        return no_memory(e);
+        return error_no_memory(e);
     for (size_t i = 0; i < parts && st == ST_OK; i++)
         st = take_bucket(slice_cut(&text, ':'), out, e);
     return st == ST_OK ? histogram_sort(out, a, e) : st;
@@ -271,7 +265,7 @@ histogram_parse_base64(struct slice text, struct arena *a,
     struct slice blob;
 
     if (bytes == NULL)
-        return no_memory(e);
+        return error_no_memory(e);
     blob = slice_of(bytes, decode_base64(text, bytes));
     if (blob.size < LEAST_BYTES)
         return reject_short(blob, e);

@@ -291,15 +291,3 @@ put_cache_add(struct put_cache *c, const struct put_key *key, series_ref ref)
         enter(c, key, hash, ref);
     rwlock_drop_write(&c->lock);
 }
-
-struct put_cache_counts
-put_cache_counts(struct put_cache *c)
-{
-    struct put_cache_counts n;
-
-    OBJ_CHECK(c, CACHE_MAGIC);
-    rwlock_take_read(&c->lock);
-    n = (struct put_cache_counts){ c->len, bytes_of(c) };
-    rwlock_drop_read(&c->lock);
-    return n;
-}

@@ -46,9 +46,4 @@ void put_cache_add(struct put_cache *c, const struct put_key *key,
 
 void put_cache_clear(struct put_cache *c);
 
-struct put_cache_counts {
-    uint64_t entries, bytes;
-};
-struct put_cache_counts put_cache_counts(struct put_cache *c);
-
 #endif

@@ -269,7 +269,7 @@ put_by_name(struct api_call *w, struct meta_request *n)
 
     if (!api_need_param(w->r, "m", &text, w->out))
         return;
-    st = bytes == NULL ? api_no_memory(&e)
+    st = bytes == NULL ? error_no_memory(&e)
                        : read_named(w, text, &named, &no_metric, &e);
     if (st == ST_NOT_FOUND) {
         http_reply_error(w->out, 404, "Unable to find one or more UIDs",

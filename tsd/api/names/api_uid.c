@@ -107,7 +107,7 @@ assign_params(struct work *w, const struct http_request *r,
         if (!http_param(r, kinds[i], &list) || list.size == 0)
             continue;
         if (!field_split(list, http_arena(r), &names)) {
-            (void)api_no_memory(e);
+            (void)error_no_memory(e);
             return false;
         }
         for (size_t k = 0; k < names.len; k++)

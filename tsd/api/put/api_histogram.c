@@ -332,7 +332,7 @@ take_buckets(struct job *j, const struct item *x, struct histogram *out,
                          len, HISTOGRAM_BUCKETS_MAX);
     out->buckets = arena_array(j->arena, len, sizeof *out->buckets);
     if (out->buckets == NULL)
-        return api_no_memory(e);
+        return error_no_memory(e);
     json_object_foreach(x->buckets, name, ignored)
     {
         struct histogram_bucket *b = &out->buckets[out->len++];

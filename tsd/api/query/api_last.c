@@ -42,7 +42,6 @@ struct last {
     bool resolve;
     int64_t back_scan; /* hours; 0: no limit */
     struct tsuid_list found;
-    bool no_memory;
 };
 
 static enum status
@@ -56,10 +55,8 @@ add_asked(struct last *l)
 {
     l->asked = arena_grow(l->arena, l->asked, l->asked_len, &l->asked_cap,
                           sizeof *l->asked);
-    if (l->asked == NULL) {
-        l->no_memory = true;
+    if (l->asked == NULL)
         return NULL;
-    }
     l->asked[l->asked_len] = (struct asked){ 0 };
     return &l->asked[l->asked_len++];
 }
@@ -266,7 +263,7 @@ find_series(struct last *l, struct error *e)
 
         status = q->tsuid_text.data != NULL ? take_tsuid(l, q->tsuid_text, e)
                                             : take_named(l, q, e);
-        if (status == ST_OK && (l->no_memory || l->found.no_memory))
+        if (status == ST_OK && l->found.no_memory)
             status = no_memory(e);
     }
     return status;

@@ -184,7 +184,7 @@ read_rule_list(const struct api_call *w, const struct json_t *body,
     *len = json_array_size(body);
     *out = arena_array(w->arena, *len, sizeof **out);
     if (*out == NULL)
-        return api_no_memory(e);
+        return error_no_memory(e);
     for (size_t i = 0; i < *len && st == ST_OK; i++)
         st = tree_rule_read_json(json_array_get(body, i), w->arena, &(*out)[i],
                                  e);

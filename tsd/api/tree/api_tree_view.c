@@ -48,7 +48,7 @@ read_branch(const struct api_call *w, struct slice *id)
     } else if (n.tree > TREE_ID_MAX) {
         st = error_set(&e, ST_INVALID, "Missing or invalid tree ID");
     } else if (bytes == NULL) {
-        st = api_no_memory(&e);
+        st = error_no_memory(&e);
     } else {
         key_put_uint(bytes, (uint64_t)n.tree, 2);
         *id = slice_of(bytes, 2);
@@ -121,7 +121,7 @@ write_branches(const struct api_call *w, int64_t tree,
         arena_array(w->arena, branch->path_len + 1, sizeof *path);
 
     if (path == NULL)
-        return api_no_memory(e);
+        return error_no_memory(e);
     memcpy(path, branch->path, branch->path_len * sizeof *path);
     for (size_t i = 0; i < branch->branches.len; i++) {
         path[branch->path_len] = branch->branches.entries[i].name;
@@ -272,7 +272,7 @@ write_test_chain(struct testing *t, struct buf *b)
     path = arena_array(t->w->arena, len + 1, sizeof *path);
     ends = arena_array(t->w->arena, len + 1, sizeof *ends);
     if (path == NULL || ends == NULL)
-        return api_no_memory(&t->e);
+        return error_no_memory(&t->e);
     path[0] = slice_str("ROOT");
     len = 0;
     for (const struct tree_node *n = top; n != NULL; n = n->child) {
@@ -331,7 +331,7 @@ keep_path(struct testing *t, const struct tree_series *series)
                     tree_table_add(&t->leaves, slice_of(key, sizeof key), leaf,
                                    series->tsuid) != NULL)
                ? ST_OK
-               : api_no_memory(&t->e);
+               : error_no_memory(&t->e);
 }
 
 /* The second round. */
@@ -445,7 +445,7 @@ test_tree(struct testing *t, const struct field_list *ids)
     for (size_t i = 0; i < ids->len; i++)
         if (tree_table_add(&t->done, ids->texts[i], slice_str(""),
                            slice_str("")) == NULL)
-            return api_no_memory(&t->e);
+            return error_no_memory(&t->e);
     if (t->tree->rules_len > 0) /* else it is rejected once a series is there */
         st = tree_plan_new(t->tree, &t->plan, &t->e);
     if (st == ST_OK)

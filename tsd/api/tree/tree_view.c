@@ -31,7 +31,7 @@ static void
 fail_memory(struct walk *w)
 {
     if (w->status == ST_OK)
-        w->status = api_no_memory(w->e);
+        w->status = error_no_memory(w->e);
 }
 
 /* -- names ----------------------------------------------------------------- */
@@ -96,7 +96,7 @@ tree_names(const struct api *a, struct slice tsuid, struct arena *arena,
     st = tags != NULL && customs != NULL && arena_keep(arena, &out->tsuid)
              ? name_of(a, UID_METRIC, tsuid_metric(layout, tsuid), arena,
                        &out->metric, e)
-             : api_no_memory(e);
+             : error_no_memory(e);
     buf_fini(&hex);
     for (size_t i = 0; i < len && st == ST_OK; i++) {
         st = name_of(a, UID_TAGK, tsuid_tagk(layout, tsuid, i), arena,
