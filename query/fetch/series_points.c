@@ -119,7 +119,7 @@ read_bucket(const struct reading *r, unsigned bucket, struct error *e)
                               .summaries = true };
     struct store_scan *scan;
     struct store_row row;
-    enum status st = store_scan_open(r->store, &spec, &scan, e), closed;
+    enum status st = store_scans_open(r->store, &spec, 1, &scan, e), closed;
 
     for (size_t n = 1; st == ST_OK && store_scan_next(scan, &row); n++) {
         const struct slice *hit = bsearch(&row.tsuid, r->tsuids, r->len,

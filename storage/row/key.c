@@ -138,9 +138,8 @@ key_row(const struct key_layout *s, struct slice tsuid, uint32_t time_s,
 }
 
 enum status
-key_row_parse(const struct key_layout *s, struct slice key, unsigned *salt,
-              uint32_t *base, uint8_t *tsuid, size_t *tsuid_size,
-              struct error *e)
+key_row_parse(const struct key_layout *s, struct slice key, uint32_t *base,
+              uint8_t *tsuid, size_t *tsuid_size, struct error *e)
 {
     struct cursor c = cursor_of(key);
     uint8_t table = cursor_u8(&c);
@@ -170,7 +169,6 @@ key_row_parse(const struct key_layout *s, struct slice key, unsigned *salt,
         return error_set(e, ST_CORRUPT,
                          "a row key in salt bucket %u that belongs in %u",
                          found, key_salt(s, whole));
-    *salt = found;
     *base = begins;
     *tsuid_size = whole.size;
     return ST_OK;
@@ -184,18 +182,4 @@ key_series(struct slice tsuid, uint8_t *out)
     if (tsuid.size > 0)
         memcpy(out + 1, tsuid.data, tsuid.size);
     return 1 + tsuid.size;
-}
-
-size_t
-key_after_prefix(struct slice prefix, uint8_t *out)
-{
-    size_t n = prefix.size;
-
-    while (n > 0 && prefix.data[n - 1] == 0xff)
-        n--;
-    if (n == 0)
-        return 0;
-    memmove(out, prefix.data, n); /* 'out' may be the prefix itself */
-    out[n - 1]++;
-    return n;
 }

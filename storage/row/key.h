@@ -97,16 +97,12 @@ size_t key_row(const struct key_layout *s, struct slice tsuid, uint32_t time_s,
  * tags that are no valid TSUID's, a time at which no row begins, another's
  * salt. */
 MUST_CHECK enum status key_row_parse(const struct key_layout *s,
-                                     struct slice key, unsigned *salt,
-                                     uint32_t *base, uint8_t *tsuid,
-                                     size_t *tsuid_size, struct error *e);
+                                     struct slice key, uint32_t *base,
+                                     uint8_t *tsuid, size_t *tsuid_size,
+                                     struct error *e);
 
 /* The key of a series in the directory; at most 1 + TSUID_MAX bytes. */
 size_t key_series(struct slice tsuid, uint8_t *out);
-
-/* The smallest key behind all keys that start with 'prefix' (prefix + 1).
- * Writes prefix.size bytes at most; 0 when there is none (all 0xff). */
-size_t key_after_prefix(struct slice prefix, uint8_t *out);
 
 /* Numbers in keys: big-endian, 'width' bytes, which must hold 'v'. */
 void key_put_uint(uint8_t *out, uint64_t v, unsigned width);

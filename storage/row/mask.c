@@ -163,13 +163,6 @@ mask_add_set(struct mask *m, const uint64_t *numbers, size_t len,
     add(m, f);
 }
 
-size_t
-mask_key_size(const struct mask *m)
-{
-    OBJ_CHECK(m, MASK_MAGIC);
-    return m->size;
-}
-
 /* -- one field ------------------------------------------------------------ */
 
 /* The first of the ascending numbers that is >= v, which one of them is. */
@@ -236,7 +229,7 @@ mask_match(const struct mask *m, struct slice key)
     return true;
 }
 
-bool
+size_t
 mask_hint(const struct mask *m, struct slice key, uint8_t *out)
 {
     size_t n, i = 0, end;
@@ -244,7 +237,7 @@ mask_hint(const struct mask *m, struct slice key, uint8_t *out)
     OBJ_CHECK(m, MASK_MAGIC);
     n = key.size < m->size ? key.size : m->size;
     if (m->never)
-        return false;
+        return 0;
     /* A shorter key is as good as one that ends in zeros: nothing of our size
      * lies between the two. */
     if (n > 0)
@@ -255,15 +248,15 @@ mask_hint(const struct mask *m, struct slice key, uint8_t *out)
         i++;
     /* A longer key sorts behind its beginning, so that must grow. */
     if (i == m->len && key.size <= m->size)
-        return true;
+        return m->size;
     i = i == m->len ? i : i + 1;
     do {
         if (i-- == 0)
-            return false;
+            return 0;
     } while (!raise(&m->fields[i], out));
     end = m->fields[i].at + m->fields[i].width;
     memcpy(out + end, m->min + end, m->size - end);
-    return true;
+    return m->size;
 }
 
 /* -- several masks -------------------------------------------------------- */
@@ -319,9 +312,9 @@ mask_set_hint(const struct mask_set *s, struct slice key, uint8_t *out)
 
     OBJ_CHECK(s, MASK_SET_MAGIC);
     for (size_t i = 0; i < s->len; i++) {
-        size_t size = s->masks[i]->size;
+        size_t size = mask_hint(s->masks[i], key, hint);
 
-        if (!mask_hint(s->masks[i], key, hint) ||
+        if (size == 0 ||
             (best.size > 0 && slice_cmp(slice_of(hint, size), best) >= 0))
             continue;
         memcpy(out, hint, size);

@@ -38,21 +38,19 @@ void mask_add_steps(struct mask *m, uint64_t lo, uint64_t hi, uint64_t step,
 void mask_add_set(struct mask *m, const uint64_t *numbers, size_t len,
                   unsigned width);
 
-size_t mask_key_size(const struct mask *m);
 bool mask_match(const struct mask *m, struct slice key);
 
-/* The smallest key >= 'key' that matches, written to 'out' (mask_key_size()
- * bytes).  False: there is none.  When 'key' matches, 'out' equals it. A 'key'
- * may have any size. */
-bool mask_hint(const struct mask *m, struct slice key, uint8_t *out);
+/* Writes the smallest key >= 'key' that matches to 'out'; its size, or 0 when
+ * there is none.  When 'key' matches, 'out' equals it.  A 'key' may have any
+ * size. */
+size_t mask_hint(const struct mask *m, struct slice key, uint8_t *out);
 
 struct mask_set *mask_set_new(void);
 /* Takes '*m' over and sets it to NULL. */
 void mask_set_give(struct mask_set *s, struct mask **m);
 void mask_set_free(struct mask_set **s);
 bool mask_set_match(const struct mask_set *s, struct slice key);
-/* The smallest key >= 'key' that a mask of the set matches, in 'out' (of at
- * least ROW_KEY_MAX bytes); its size, or 0 when there is none. */
+/* The same for the set; 'out' has ROW_KEY_MAX bytes. */
 size_t mask_set_hint(const struct mask_set *s, struct slice key, uint8_t *out);
 
 #endif

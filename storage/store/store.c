@@ -78,9 +78,6 @@ open_format(struct store *s, struct format *f, struct error *e)
     enum status status = format_read(s->dir, f, e);
 
     if (status == ST_NOT_FOUND) {
-        status = check_may_create(s->dir, e);
-        if (status != ST_OK)
-            return status;
         log_info("store", "making a new store in %s", s->dir);
         format_new(f, &s->options.layout);
         status = format_write(s->dir, f, e);

@@ -164,7 +164,7 @@ struct store_row {
     uint32_t base;
     struct slice block;           /* empty: only in the head */
     const struct open_copy *open; /* over it, in the order of making */
-    size_t open_len;
+    size_t open_len;              /* 0: all points are in the block */
 };
 
 /* How a scan moves; the planner chooses. */
@@ -208,13 +208,9 @@ struct store_scan; /* opaque */
 /* Sees every point that was visible when it was opened: open rows are copied,
  * and ST_LIMIT when they take more than they may.  Rows come ordered by
  * key: span by span, within a span by TSUID, of a series hour by hour.
- * (SCAN_SEEKS: the same.) */
-MUST_CHECK enum status store_scan_open(struct store *s,
-                                       const struct scan_spec *spec,
-                                       struct store_scan **out,
-                                       struct error *e);
-/* Several at once, of different buckets, that share what reads the engine: each
- * is gone through and closed before the next one is.  After a failure all of
+ *
+ * Several, of different buckets, share what reads the engine: each is gone
+ * through and closed before the next one is.  After a failure all of
  * 'out' is NULL. */
 MUST_CHECK enum status store_scans_open(struct store *s,
                                         const struct scan_spec *specs,
@@ -233,10 +229,6 @@ MUST_CHECK enum status store_row_points(const struct store_row *row,
 MUST_CHECK enum status store_row_spaced(const struct store_row *row,
                                         struct points *out, struct spacing *s,
                                         struct error *e);
-
-/* All its points are in the block: it may be copied, with the base, and be
- * unpacked later by block_decode(). */
-bool store_row_is_block(const struct store_row *row);
 
 /* The row's block summary, without unpacking anything.  '*known' is false when
  * there is none: some of its points are in the head, and some are not or they

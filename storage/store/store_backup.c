@@ -32,16 +32,6 @@ check_room(const struct store *s, const char *dest, struct error *e)
     return ST_OK;
 }
 
-static enum status
-copy_engine(struct store *s, const char *to, bool (*gone)(void *ctx),
-            void *gone_ctx, uint64_t *keys, struct error *e)
-{
-    enum status st = store_flush(s, e);
-
-    return st == ST_OK ? kv_copy(s->kv, KV_LEVELDB(to), gone, gone_ctx, keys, e)
-                       : st;
-}
-
 enum status
 store_backup(struct store *s, const char *dest, bool (*gone)(void *ctx),
              void *gone_ctx, uint64_t *keys, struct error *e)
@@ -64,7 +54,9 @@ store_backup(struct store *s, const char *dest, bool (*gone)(void *ctx),
     if (st == ST_OK)
         st = format_write(dest, &f, e);
     if (st == ST_OK)
-        st = copy_engine(s, engine, gone, gone_ctx, keys, e);
+        st = store_flush(s, e);
+    if (st == ST_OK)
+        st = kv_copy(s->kv, KV_LEVELDB(engine), gone, gone_ctx, keys, e);
     f.complete = true;
     if (st == ST_OK)
         st = format_write(dest, &f, e);

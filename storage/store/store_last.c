@@ -37,7 +37,7 @@ read_newest(struct store *s, struct slice tsuid, uint32_t from_base,
     struct buf block = BUF_INIT; /* of the newest hour, if all of it is one */
     struct store_scan *scan;
     struct store_row row;
-    enum status status = store_scan_open(s, &spec, &scan, e), closed;
+    enum status status = store_scans_open(s, &spec, 1, &scan, e), closed;
 
     if (status != ST_OK)
         return status;
@@ -45,7 +45,7 @@ read_newest(struct store *s, struct slice tsuid, uint32_t from_base,
         points_clear(out);
         buf_clear(&block);
         *base = row.base;
-        if (store_row_is_block(&row))
+        if (row.open_len == 0)
             buf_put_slice(&block, row.block);
         else
             status = store_row_points(&row, out, e);

@@ -3,12 +3,6 @@
  */
 #include "storage/store/store_priv.h"
 
-bool
-store_row_is_block(const struct store_row *row)
-{
-    return row->open_len == 0;
-}
-
 enum status
 store_row_points(const struct store_row *row, struct points *out,
                  struct error *e)
@@ -18,7 +12,7 @@ store_row_points(const struct store_row *row, struct points *out,
     bool good = true;
     enum status status = ST_OK;
 
-    if (store_row_is_block(row))
+    if (row->open_len == 0)
         return block_decode(row->block, row->base, out, e);
     for (size_t i = 0; i < row->open_len && good; i++)
         good = open_row_unpack(row->open[i].bytes, row->open[i].count,
@@ -44,7 +38,7 @@ enum status
 store_row_spaced(const struct store_row *row, struct points *out,
                  struct spacing *s, struct error *e)
 {
-    if (store_row_is_block(row))
+    if (row->open_len == 0)
         return block_decode_spaced(row->block, row->base, out, s, e);
     if (row->block.size == 0 && row->open_len == 1 &&
         open_row_unpack_even(row->open->bytes, row->open->count, row->base, out,
@@ -59,7 +53,7 @@ store_row_summary(const struct store_row *row, struct summary *out, bool *known,
                   struct error *e)
 {
     *known = true;
-    if (store_row_is_block(row))
+    if (row->open_len == 0)
         return block_summary(row->block, row->base, out, e);
     *known = row->block.size == 0 && row->open_len == 1 &&
              row->open->summary != NULL;

@@ -266,9 +266,8 @@ begin_row(struct store_scan *scan)
 {
     const struct key_layout *layout = &scan->s->layout;
     struct slice key = kv_iter_key(scan->it);
-    unsigned salt;
     enum status status =
-        key_row_parse(layout, key, &salt, &scan->span, scan->engine_tsuid,
+        key_row_parse(layout, key, &scan->span, scan->engine_tsuid,
                       &scan->tsuid.size, &scan->error);
 
     scan->tsuid.data = scan->engine_tsuid;
@@ -371,13 +370,6 @@ store_scans_open(struct store *s, const struct scan_spec *specs, size_t len,
         status = status == ST_OK ? closed : status;
     }
     return status;
-}
-
-enum status
-store_scan_open(struct store *s, const struct scan_spec *spec,
-                struct store_scan **out, struct error *e)
-{
-    return store_scans_open(s, spec, 1, out, e);
 }
 
 /* < 0: the engine's hour is next; > 0: the head's; 0: they are the same. */

@@ -121,15 +121,6 @@ wal_close(struct wal **ref, struct error *e)
     return st;
 }
 
-void
-wal_set_io(struct wal *j, const struct wal_io *io)
-{
-    OBJ_CHECK(j, WAL_MAGIC);
-    lock_take(&j->lock);
-    j->io = *io;
-    lock_drop(&j->lock);
-}
-
 /* -- opening -------------------------------------------------------------- */
 
 static enum status

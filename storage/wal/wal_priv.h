@@ -73,9 +73,6 @@ MUST_CHECK enum status wal_note(struct wal *j, enum wal_end end,
                                 uint64_t segment, struct error *e)
     EXCLUDES(j->note_lock);
 
-/* Before the first append. */
-void wal_set_io(struct wal *j, const struct wal_io *io);
-
 /* A new file of a segment. */
 struct wal_begun {
     uint64_t segment;

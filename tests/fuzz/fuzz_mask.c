@@ -44,10 +44,8 @@ add_field(struct mask *m, struct cursor *c)
 
 /* The smallest key of one or two bytes, by trying all. */
 static bool
-try_all(const struct mask *m, struct slice key, uint8_t *out)
+try_all(const struct mask *m, struct slice key, size_t size, uint8_t *out)
 {
-    size_t size = mask_key_size(m);
-
     for (unsigned v = 0; v < 1u << 8 * size; v++) {
         key_put_uint(out, v, (unsigned)size);
         if (slice_cmp(slice_of(out, size), key) >= 0 &&
@@ -64,23 +62,22 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct mask *m = mask_new();
     uint8_t hint[8 * 12], slow[2];
     struct slice key, h;
-    bool found;
+    size_t found;
 
     for (unsigned i = cursor_u8(&c) % 8; i-- > 0;)
         add_field(m, &c);
     key = cursor_bytes(&c, cursor_left(&c));
-    INSIST(mask_key_size(m) <= sizeof hint);
     found = mask_hint(m, key, hint);
-    h = slice_of(hint, mask_key_size(m));
-    if (found) {
+    h = slice_of(hint, found);
+    if (found > 0) {
         INSIST(mask_match(m, h));
         INSIST(slice_cmp(h, key) >= 0);
         INSIST(mask_match(m, key) == slice_eq(h, key));
     } else
-        INSIST(!mask_match(m, key));
-    if (h.size == 1 || h.size == 2) {
-        INSIST(try_all(m, key, slow) == found);
-        INSIST(!found || memcmp(slow, hint, h.size) == 0);
+        INSIST(key.size == 0 || !mask_match(m, key)); /* of no fields */
+    for (size_t n = 1; n <= 2; n++) {
+        INSIST(try_all(m, key, n, slow) == (found == n));
+        INSIST(found != n || memcmp(slow, hint, n) == 0);
     }
     mask_free(&m);
     return 0;

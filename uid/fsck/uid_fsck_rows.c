@@ -78,7 +78,6 @@ move_row(struct tables *t, struct slice key, struct slice value)
     uint8_t right[ROW_KEY_MAX], tsuid[TSUID_MAX];
     struct slice moved = slice_of(right, key.size);
     struct buf there = BUF_INIT;
-    unsigned salt;
     uint32_t base;
     size_t size;
     bool good = false;
@@ -88,8 +87,7 @@ move_row(struct tables *t, struct slice key, struct slice value)
     memcpy(right, key.data, key.size);
     for (unsigned i = 0; i < w->salt_buckets && !good; i++) {
         right[1] = (uint8_t)i;
-        good =
-            key_row_parse(w, moved, &salt, &base, tsuid, &size, NULL) == ST_OK;
+        good = key_row_parse(w, moved, &base, tsuid, &size, NULL) == ST_OK;
     }
     good = good && kv_get(t->kv, moved, &there, NULL) == ST_NOT_FOUND;
     buf_fini(&there);
@@ -153,14 +151,13 @@ check_row(struct tables *t, struct slice key, struct slice value,
     uint8_t bytes[TSUID_MAX] = { 0 };
     struct slice tsuid = slice_of(bytes, 0);
     struct row_parts parts;
-    unsigned salt;
     uint32_t base;
     struct error why;
     bool known, bad = true;
     enum status st;
 
     t->n.rows++;
-    if (key_row_parse(t->layout, key, &salt, &base, bytes, &tsuid.size, &why) !=
+    if (key_row_parse(t->layout, key, &base, bytes, &tsuid.size, &why) !=
         ST_OK) {
         if (!move_row(t, key, value))
             check_drops_bad(t, "row-key", key, value, "%s", why.text);

@@ -182,12 +182,11 @@ read_all(const char *dir, size_t *points)
         struct row_hours h;
         struct slice block;
         uint32_t base;
-        unsigned salt;
 
         if (kv_iter_key(it).data[0] != 'r')
             break;
-        OK(key_row_parse(store_layout(s), kv_iter_key(it), &salt, &base, tsuid,
-                         &size, &e));
+        OK(key_row_parse(store_layout(s), kv_iter_key(it), &base, tsuid, &size,
+                         &e));
         points_clear(&p);
         OK(row_hours_begin(store_layout(s), base, kv_iter_value(it), &h, &e));
         while (row_hours_next(&h, &base, &block))

@@ -596,7 +596,7 @@ START_TEST(masks_lead_through_it)
     mask_add_steps(m, 0x01, 0x7f, 1, 1);
     it = kv_iter_open(f.kv, S(""));
     for (bool on = kv_iter_seek(it, S("")); on && more;) {
-        more = mask_hint(m, kv_iter_key(it), hint);
+        more = mask_hint(m, kv_iter_key(it), hint) > 0;
         if (more && slice_eq(kv_iter_key(it), slice_of(hint, 2))) {
             found++;
             on = kv_iter_next(it);

@@ -68,11 +68,11 @@ check(const struct mask *m, const struct naive *n, struct slice key)
     size_t want = naive_hint(n, key);
     bool match = want < n->len && slice_eq(naive_key(n, want), key);
     uint8_t out[64];
-    bool found = mask_hint(m, key, out);
+    size_t found = mask_hint(m, key, out);
 
     EXPECT(mask_match(m, key) == match);
-    EXPECT(found == (want < n->len));
-    EXPECT(!found || slice_eq(slice_of(out, n->size), naive_key(n, want)));
+    EXPECT(found == (want < n->len ? n->size : 0));
+    EXPECT(found == 0 || slice_eq(slice_of(out, n->size), naive_key(n, want)));
 }
 
 /* -- masks at random ------------------------------------------------------ */
@@ -206,7 +206,6 @@ random_mask(uint64_t *r, size_t max_size, struct naive *n)
             add_run(m, n, r, width);
         }
     }
-    ck_assert_uint_eq(mask_key_size(m), n->size);
     return m;
 }
 
@@ -337,7 +336,6 @@ START_TEST(an_empty_set_matches_nothing)
     ck_assert(!mask_set_match(s, S("a")));
     mask_add_fixed(m, S("a"));
     mask_add_set(m, NULL, 0, 3);
-    ck_assert_uint_eq(mask_key_size(m), 4);
     ck_assert(!mask_match(m, S("aaaa")));
     ck_assert(!mask_hint(m, S(""), out));
     mask_set_give(s, &m);
@@ -350,22 +348,6 @@ START_TEST(an_empty_set_matches_nothing)
 }
 END_TEST
 
-START_TEST(a_mask_without_fields_matches_the_empty_key)
-{
-    struct mask *m = mask_new();
-    uint8_t out[1];
-
-    mask_add_any(m, 0);
-    mask_add_fixed(m, S(""));
-    ck_assert_uint_eq(mask_key_size(m), 0);
-    ck_assert(mask_match(m, S("")));
-    ck_assert(mask_hint(m, S(""), out));
-    ck_assert(!mask_hint(m, S("a"), out));
-    mask_free(&m);
-    mask_free(&m);
-}
-END_TEST
-
 START_TEST(steps_stay_within_their_width)
 {
     struct mask *m = mask_new();
@@ -374,7 +356,7 @@ START_TEST(steps_stay_within_their_width)
     mask_add_steps(m, 3600, UINT64_MAX, 3600, 4);
     ck_assert(mask_hint(m, S("\xff\xff\x00\x00"), out));
     ck_assert_uint_eq(key_get_uint(out, 4) % 3600, 0);
-    ck_assert(mask_hint(m, S("\xff\xff\xff\x00"), out) ==
+    ck_assert((mask_hint(m, S("\xff\xff\xff\x00"), out) > 0) ==
               (4294967040u <= 4294967295u / 3600 * 3600));
     ck_assert(!mask_hint(m, S("\xff\xff\xff\xff"), out));
     mask_free(&m);
@@ -404,7 +386,7 @@ START_TEST(large_sets)
 
         key_put_uint(key + 1, v, 3);
         EXPECT(mask_match(m, slice_of(key, 4)) == (v % 3 == 1 && v < 3 * LEN));
-        EXPECT(mask_hint(m, slice_of(key, 4), out) == (want < 3 * LEN));
+        EXPECT(mask_hint(m, slice_of(key, 4), out) == (want < 3 * LEN ? 4 : 0));
         EXPECT(want >= 3 * LEN || key_get_uint(out + 1, 3) == want);
     }
     free(values);
@@ -612,7 +594,6 @@ END_TEST
 
 TEST_MAIN("mask", TEST(every_short_key), TEST(keys_near_matches),
           TEST(sets_take_the_smallest_hint), TEST(an_empty_set_matches_nothing),
-          TEST(a_mask_without_fields_matches_the_empty_key),
           TEST(steps_stay_within_their_width), TEST(large_sets),
           TEST(one_day_of_all_users),
           LOOP(hints_skip_what_the_mask_excludes, scans))

@@ -113,7 +113,7 @@ read_series(struct store *s, unsigned i, enum scan_way way, struct points *out,
     spec.series_len = 1;
     spec.summaries = true;
     points_clear(out);
-    ck_assert_int_eq(store_scan_open(s, &spec, &scan, &e), ST_OK);
+    ck_assert_int_eq(store_scans_open(s, &spec, 1, &scan, &e), ST_OK);
     while (store_scan_next(scan, &row)) {
         ck_assert(slice_eq(row.tsuid, t));
         ck_assert_int_eq(store_row_points(&row, out, &e), ST_OK);

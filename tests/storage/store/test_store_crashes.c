@@ -238,11 +238,11 @@ fail_one_write(struct store *s)
 
     ck_assert_int_eq(store_series(s, tsuid(bytes, 1), false, &p.series, &e),
                      ST_OK);
-    wal_set_io(s->wal, &bad);
+    s->wal->io = bad;
     ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_OK);
     ck_assert_int_eq(store_commit(s, lsn, false, &e), ST_BUSY);
     ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_BUSY);
-    wal_set_io(s->wal, &well);
+    s->wal->io = well;
 }
 
 START_TEST(rejected_points_are_counted_in_the_head)
@@ -475,7 +475,7 @@ START_TEST(queries_do_not_wait_for_the_wal)
     w[0].s = open_store();
     put(w[0].s, 4, 1);
     w[0].s->wal->buffer_bytes = 200;
-    wal_set_io(w[0].s->wal, &slow);
+    w[0].s->wal->io = slow;
     for (int i = 0; i < 3; i++) {
         w[i].s = w[0].s;
         w[i].deletes = i == 2;
@@ -511,13 +511,13 @@ lose_a_record(struct store *s)
     uint64_t lsn;
 
     put(s, 1, 1);
-    wal_set_io(s->wal, &fails);
+    s->wal->io = fails;
     ck_assert_int_eq(store_series(s, tsuid(bytes, 2), false, &p.series, &e),
                      ST_OK);
     ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_OK);
     ck_assert_int_eq(store_commit(s, lsn, true, &e), ST_BUSY);
     ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_BUSY);
-    wal_set_io(s->wal, &works);
+    s->wal->io = works;
     store_check_disk(s);
     put(s, 2, 7);
     put(s, 1, 8);

@@ -154,7 +154,7 @@ check_bucket(struct world *w, unsigned bucket, enum scan_way way,
         if (key_salt(layout, t) == bucket)
             listed[spec.series_len++] = t;
     }
-    ck_assert_int_eq(store_scan_open(w->s, &spec, &scan, &e), ST_OK);
+    ck_assert_int_eq(store_scans_open(w->s, &spec, 1, &scan, &e), ST_OK);
     while (store_scan_next(scan, &row)) {
         unsigned series = (unsigned)key_get_uint(row.tsuid.data + 6, 3);
         uint8_t now[ROW_KEY_MAX + 4];

@@ -330,7 +330,7 @@ START_TEST(interrupted_and_short_writes)
     struct wal *j = open_off(dir);
 
     atomic_store(&faults, 0);
-    wal_set_io(j, &io);
+    j->io = io;
     for (int i = 0; i < 5; i++)
         commit(j, append(j, 1, "interrupted"), true);
     close_ok(&j);
@@ -368,7 +368,7 @@ START_TEST(a_failure_is_final)
         struct buf records = BUF_INIT;
         uint64_t lsn;
 
-        wal_set_io(j, &failures[_i].io);
+        j->io = failures[_i].io;
         atomic_store(&faults, n * failures[_i].calls);
         for (int i = 0; i < n; i++)
             commit(j, append(j, 1, "x"), false);
@@ -376,7 +376,7 @@ START_TEST(a_failure_is_final)
         lsn = append(j, 1, "x");
         ck_assert_int_eq(wal_commit(j, lsn, false, &e), ST_IO);
         ck_assert_msg(strstr(e.text, failures[_i].text) != NULL, "%s", e.text);
-        wal_set_io(j, &well);
+        j->io = well;
         ck_assert_int_eq(wal_append(j, 0, 1, slice_str("y"), &lsn, &again),
                          ST_IO);
         ck_assert_str_eq(again.text, e.text);
@@ -410,13 +410,13 @@ START_TEST(works_again_after_a_restart)
         ck_assert_int_eq(wal_restart(j, &e), ST_OK); /* a no-op */
         commit(j, append(j, 1, "before"), false);
         ck_assert_uint_eq(wal_segment(j), 1);
-        wal_set_io(j, &failures[_i].io);
+        j->io = failures[_i].io;
         atomic_store(&faults, n * failures[_i].calls);
         for (int i = 0; i < n; i++)
             commit(j, append(j, 1, "x"), false);
         lsn = append(j, 1, "y");
         ck_assert_int_eq(wal_commit(j, lsn, true, &e), ST_IO);
-        wal_set_io(j, &well);
+        j->io = well;
         ck_assert_int_eq(wal_restart(j, &e), ST_OK);
         ck_assert_int_eq(wal_status(j, &e), ST_OK);
         commit(j, lsn, true); /* it is safe now */
@@ -455,11 +455,11 @@ START_TEST(a_failed_restart_leaves_no_file_open)
     size_t before;
 
     log_set_level(LOG_ERROR);
-    wal_set_io(j, &failures[0].io);
+    j->io = failures[0].io;
     atomic_store(&faults, 0);
     lsn = append(j, 1, "x");
     ck_assert_int_eq(wal_commit(j, lsn, true, &e), ST_IO);
-    wal_set_io(j, &well);
+    j->io = well;
     (void)snprintf(path, sizeof path, "%s/SEGMENTS.tmp", dir);
     ck_assert_int_eq(mkdir(path, 0700), 0);
     before = open_files();
