@@ -3,59 +3,37 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/durable.h"
+#include "base/file.h"
 #include "storage/kv/leveldb/level_files.h"
 
-#define COPIED_AT_ONCE ((size_t)1 << 20)
-#define DEEPEST        3
+#define DEEPEST 3
 
 /* -- copying -------------------------------------------------------------- */
 
 static enum status
-copy_file(const char *from, const char *to, unsigned how, struct error *e)
-{
-    int in = open(from, O_RDONLY | O_CLOEXEC), out = -1;
-    ssize_t n = 1;
-    enum status st = ST_OK;
-
-    if (in < 0)
-        return error_set(e, ST_IO, "open %s: %m", from);
-    out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (out < 0)
-        st = error_set(e, ST_IO, "make %s: %m", to);
-    while (st == ST_OK && n != 0) {
-        n = sendfile(out, in, NULL, COPIED_AT_ONCE);
-        if (n < 0 && errno != EINTR)
-            st = error_set(e, ST_IO, "copy %s to %s: %m", from, to);
-    }
-    if (st == ST_OK && (how & FOLDER_SYNC) != 0)
-        st = files_sync_fd(out, to, e);
-    (void)close(in);
-    if (out >= 0 && close(out) != 0 && st == ST_OK)
-        st = error_set(e, ST_IO, "close %s: %m", to);
-    return st;
-}
-
-static enum status
-copy_one(const char *from, const char *to, const char *name, unsigned how,
-         struct error *e)
+copy_file(const char *from, const char *to, const char *name, bool share,
+          struct error *e)
 {
     char *a = files_path(from, name), *b = files_path(to, name);
+    struct buf bytes = BUF_INIT;
     uint64_t number;
     enum status st = ST_OK;
 
-    if ((how & FOLDER_SHARE) == 0 ||
-        level_file_of(name, &number) != LEVEL_FILE_TABLE || link(a, b) != 0)
-        st = copy_file(a, b, how, e);
+    if (!share || level_file_of(name, &number) != LEVEL_FILE_TABLE ||
+        link(a, b) != 0) {
+        st = file_read(a, SIZE_MAX, &bytes, e);
+        if (st == ST_OK)
+            st = files_write(b, buf_slice(&bytes), e);
+    }
+    buf_fini(&bytes);
     free(a);
     free(b);
     return st;
@@ -63,7 +41,7 @@ copy_one(const char *from, const char *to, const char *name, unsigned how,
 
 /* The files of one folder, but for locks and others' logs. */
 static enum status
-copy_files(const char *from, const char *to, unsigned how, struct error *e)
+copy_files(const char *from, const char *to, bool share, struct error *e)
 {
     DIR *d = opendir(from);
     const struct dirent *entry;
@@ -80,16 +58,16 @@ copy_files(const char *from, const char *to, unsigned how, struct error *e)
 
         if (entry->d_type != DT_DIR && strcmp(name, "LOCK") != 0 &&
             strncmp(name, "LOG", 3) != 0 && strcmp(name, "FORMAT.tmp") != 0)
-            st = copy_one(from, to, name, how, e);
+            st = copy_file(from, to, name, share, e);
     }
     (void)closedir(d);
-    return st == ST_OK && (how & FOLDER_SYNC) != 0 ? files_sync_dir(to, e) : st;
+    return st == ST_OK ? files_sync_dir(to, e) : st;
 }
 
 enum status
-folder_copy(const char *from, const char *to, unsigned how, struct error *e)
+folder_copy(const char *from, const char *to, bool share, struct error *e)
 {
-    static const char *const parts[] = { ".", "engine", "journal" };
+    static const char *const parts[] = { "", "engine", "journal" };
     bool empty = false;
     enum status st = folder_is_empty(to, &empty, e);
 
@@ -98,13 +76,10 @@ folder_copy(const char *from, const char *to, unsigned how, struct error *e)
     for (size_t i = 0; st == ST_OK && i < 3; i++) {
         char *a = files_path(from, parts[i]), *b = files_path(to, parts[i]);
 
-        st = i == 0 ? copy_files(from, to, how, e) : copy_files(a, b, how, e);
+        st = copy_files(a, b, share, e);
         free(a);
         free(b);
     }
-    if (st != ST_OK || (how & FOLDER_SYNC) == 0)
-        return st;
-    st = files_sync_dir(to, e);
     return st == ST_OK ? files_sync_parent(to, e) : st;
 }
 

@@ -15,15 +15,11 @@
 
 #include "base/error.h"
 
-enum {
-    FOLDER_SHARE = 1, /* tables as links, where that is possible */
-    FOLDER_SYNC = 2,  /* all is on the disk when it returns */
-};
-
 /* FORMAT, engine and WAL, into a folder that is absent or empty; else
- * ST_INVALID. */
-MUST_CHECK enum status folder_copy(const char *from, const char *to,
-                                   unsigned how, struct error *e);
+ * ST_INVALID.  With 'share' tables are links, where that is possible.  All is
+ * on the disk when it returns. */
+MUST_CHECK enum status folder_copy(const char *from, const char *to, bool share,
+                                   struct error *e);
 
 /* Is it absent, or an empty folder? */
 MUST_CHECK enum status folder_is_empty(const char *dir, bool *out,

@@ -11,9 +11,9 @@ struct deletion {
     struct store *s;
     struct slice tsuid;
     int64_t from_ms, to_ms;
-    struct points all, kept; /* of the hour at hand */
-    struct points gone;      /* of all */
-    struct buf blocks, value;
+    struct points all, kept;                 /* of the hour at hand */
+    struct points gone;                      /* of all */
+    struct buf blocks[ROW_HOURS_MAX], value; /* of the row at hand */
     struct kv_batch *batch;
 };
 
@@ -87,29 +87,29 @@ delete_from_head(struct deletion *d, struct head_bucket *b) REQUIRES(b->lock)
     return true;
 }
 
-/* What stays of an hour's block is appended to 'blocks': nothing if nothing
- * does, the block itself if all does. */
+/* Makes of an hour's block what stays of it: none if nothing does. */
 static enum status
-delete_from_block(struct deletion *d, struct slice block, uint32_t base,
-                  struct error *e)
+delete_from_block(struct deletion *d, struct slice *block, uint32_t base,
+                  struct buf *out, struct error *e)
 {
     enum status status;
 
-    if (!overlaps(d, base)) {
-        buf_put_slice(&d->blocks, block);
+    if (block->size == 0 || !overlaps(d, base))
         return ST_OK;
-    }
     points_clear(&d->all);
-    status = block_decode(block, base, &d->all, e);
+    status = block_decode(*block, base, &d->all, e);
     if (status != ST_OK)
         return status;
     if (!part_points(d))
         return error_set(e, ST_BUSY, "no memory to delete points");
     if (d->kept.len == d->all.len)
-        buf_put_slice(&d->blocks, block);
-    else if (d->kept.len > 0)
-        block_encode(&d->kept, base, &d->blocks);
-    return ST_OK;
+        return ST_OK;
+    buf_clear(out);
+    if (d->kept.len > 0)
+        block_encode(&d->kept, base, out);
+    *block = buf_slice(out);
+    return out->failed ? error_set(e, ST_BUSY, "no memory to delete points")
+                       : ST_OK;
 }
 
 /* Puts the row back without the points of the range. */
@@ -119,24 +119,18 @@ delete_from_stored(struct deletion *d, struct slice key, uint32_t base,
 {
     const struct key_layout *layout = &d->s->layout;
     struct row_parts parts;
-    size_t ends[ROW_HOURS_MAX], before = d->gone.len;
+    size_t before = d->gone.len;
     enum status status = row_parts_of(layout, base, value, &parts, e);
 
-    buf_clear(&d->blocks);
     buf_clear(&d->value);
     kv_batch_clear(d->batch);
-    for (unsigned i = 0; i < layout->row_hours && status == ST_OK; i++) {
-        if (parts.blocks[i].size > 0)
-            status =
-                delete_from_block(d, parts.blocks[i], base + i * HOUR_S, e);
-        ends[i] = d->blocks.size;
-    }
+    for (unsigned i = 0; i < layout->row_hours && status == ST_OK; i++)
+        status = delete_from_block(d, &parts.blocks[i], base + i * HOUR_S,
+                                   &d->blocks[i], e);
     if (status != ST_OK || d->gone.len == before)
         return status;
-    for (size_t i = 0, from = 0; i < layout->row_hours; from = ends[i++])
-        parts.blocks[i] = slice_of(d->blocks.data + from, ends[i] - from);
     row_value_put(layout, base, &parts, &d->value);
-    if (d->blocks.failed || d->value.failed)
+    if (d->value.failed)
         return error_set(e, ST_BUSY, "no memory to delete points");
     if (d->value.size == 0)
         kv_batch_delete(d->batch, key);
@@ -247,7 +241,8 @@ store_apply_delete(struct store *s, struct slice tsuid, int64_t from_ms,
     points_fini(&d.all);
     points_fini(&d.kept);
     points_fini(&d.gone);
-    buf_fini(&d.blocks);
+    for (size_t i = 0; i < ROW_HOURS_MAX; i++)
+        buf_fini(&d.blocks[i]);
     buf_fini(&d.value);
     kv_batch_free(&d.batch);
     return status;

@@ -33,18 +33,16 @@
 
 struct flushing {
     struct head_row *row;
-    uint64_t metric;      /* what it is sorted by */
-    const uint8_t *tsuid; /* its series' */
-    uint16_t tsuid_size;
-    bool never_flushed;  /* the engine has no row of the series */
-    uint32_t span, base; /* the first seconds of span and hour */
+    uint64_t metric; /* what it is sorted by first */
+    uint32_t span;   /* its first second */
 };
 
 struct flush_batch {
     struct flushing *rows; /* ROWS_A_BATCH, and those of a span behind */
     size_t len;
     struct points fresh, stored, merged;
-    struct buf stored_value, blocks, value, padded;
+    struct buf stored_value, value, padded;
+    struct buf blocks[ROW_HOURS_MAX]; /* of the row at hand */
     struct kv_batch *writes;
     size_t quarantined, unreadable; /* rows in 'writes' */
 };
@@ -132,18 +130,17 @@ read_stored(struct store *s, struct flush_batch *b, struct slice key,
                           &why);
     if (status != ST_CORRUPT)
         return status == ST_OK ? ST_OK : error_set(e, status, "%s", why.text);
-    *parts = (struct row_parts){ .blocks = { { NULL, 0 } } };
     quarantine(s, b, key, "a stored row", &why);
     return ST_OK;
 }
 
 /* -- rows ------------------------------------------------------------------ */
 
-/* Appends the block of an open row, with the points of 'stored'.  ST_CORRUPT
- * when that is damaged: then nothing is appended. */
+/* Makes 'block', which is empty, of an open row and the points of 'stored'.
+ * ST_CORRUPT when that is damaged: then it stays empty. */
 static enum status
 flush_hour(struct store *s, struct flush_batch *b, const struct head_row *r,
-           struct slice stored, struct error *e)
+           struct slice stored, struct buf *block, struct error *e)
 {
     const struct points *out = &b->fresh;
     uint32_t base = r->open.base;
@@ -166,9 +163,9 @@ flush_hour(struct store *s, struct flush_batch *b, const struct head_row *r,
         crash_point("merge");
         atomic_fetch_add(&s->rows_merged, 1);
     }
-    block_encode(out, base, &b->blocks);
-    return b->blocks.failed ? error_set(e, ST_BUSY, "no memory for a block")
-                            : ST_OK;
+    block_encode(out, base, block);
+    return block->failed ? error_set(e, ST_BUSY, "no memory for a block")
+                         : ST_OK;
 }
 
 /* Flushes open rows of one row in the engine, with what is stored of it. */
@@ -177,32 +174,30 @@ flush_span(struct store *s, struct flush_batch *b, const struct flushing *x,
            size_t len, struct error *e)
 {
     uint8_t bytes[ROW_KEY_MAX];
-    struct slice tsuid = slice_of(x->tsuid, x->tsuid_size);
-    struct slice key =
-        slice_of(bytes, key_row(&s->layout, tsuid, x->span, bytes));
+    const struct head_series *series = x->row->series;
+    struct slice key = slice_of(
+        bytes, key_row(&s->layout, head_tsuid(series), x->span, bytes));
     struct row_parts parts = { .blocks = { { NULL, 0 } } };
-    size_t ends[ROW_HOURS_MAX], quarantined = b->quarantined;
+    size_t quarantined = b->quarantined;
     enum status status = ST_OK;
 
-    if (!x->never_flushed)
+    if (!series->never_flushed)
         status = read_stored(s, b, key, x->span, &parts, e);
-    buf_clear(&b->blocks);
     for (size_t i = 0; i < len && status == ST_OK; i++) {
-        struct slice stored = parts.blocks[row_hour_of(&s->layout, x[i].base)];
+        unsigned hour = row_hour_of(&s->layout, x[i].row->open.base);
+        struct buf *block = &b->blocks[hour];
 
-        status = flush_hour(s, b, x[i].row, stored, e);
+        buf_clear(block);
+        status = flush_hour(s, b, x[i].row, parts.blocks[hour], block, e);
         if (status == ST_CORRUPT) {
             if (b->quarantined == quarantined)
                 quarantine(s, b, key, "an hour of a stored row", e);
-            status = flush_hour(s, b, x[i].row, (struct slice){ NULL, 0 }, e);
+            status = flush_hour(s, b, x[i].row, slice_of(NULL, 0), block, e);
         }
-        ends[i] = b->blocks.size;
+        parts.blocks[hour] = buf_slice(block);
     }
     if (status != ST_OK)
         return status;
-    for (size_t i = 0, from = 0; i < len; from = ends[i++])
-        parts.blocks[row_hour_of(&s->layout, x[i].base)] =
-            slice_of(b->blocks.data + from, ends[i] - from);
     buf_clear(&b->value);
     row_value_put(&s->layout, x->span, &parts, &b->value);
     if (b->value.failed)
@@ -221,10 +216,7 @@ compare_rows(const void *a, const void *b)
         return x->metric < y->metric ? -1 : 1;
     if (x->span != y->span)
         return x->span < y->span ? -1 : 1;
-    if (x->row->series == y->row->series)
-        return x->base < y->base ? -1 : x->base > y->base;
-    return slice_cmp(slice_of(x->tsuid, x->tsuid_size),
-                     slice_of(y->tsuid, y->tsuid_size));
+    return slice_cmp(head_tsuid(x->row->series), head_tsuid(y->row->series));
 }
 
 /* How many of the rows from 'x' on are of one row in the engine. */
@@ -288,11 +280,7 @@ mark_span_immutable(struct store *s, struct head_bucket *bucket,
         b->rows[b->len++] = (struct flushing){
             .row = r,
             .metric = key_get_uint(series->tsuid, s->layout.metric_width),
-            .tsuid = series->tsuid,
-            .tsuid_size = series->tsuid_size,
-            .never_flushed = series->never_flushed,
             .span = span,
-            .base = base,
         };
     }
     return bytes;
@@ -405,7 +393,8 @@ store_flush_pass(struct store *s, const struct flush_rule *rule,
     points_fini(&b.stored);
     points_fini(&b.merged);
     buf_fini(&b.stored_value);
-    buf_fini(&b.blocks);
+    for (size_t i = 0; i < ROW_HOURS_MAX; i++)
+        buf_fini(&b.blocks[i]);
     buf_fini(&b.value);
     buf_fini(&b.padded);
     kv_batch_free(&b.writes);

@@ -156,7 +156,7 @@ backup_restore(const char *from, struct backup *b, struct error *e)
     if (st == ST_OK)
         st = take_partial(partial, &fd, e);
     if (st == ST_OK) {
-        st = folder_copy(from, partial, FOLDER_SYNC, e);
+        st = folder_copy(from, partial, false, e);
         st = finish(st, b, partial, e);
     }
     format_unlock(&fd);

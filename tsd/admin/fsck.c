@@ -72,7 +72,7 @@ look_in_scratch(struct fsck *f, struct check *c, struct error *e)
     enum status st = folder_delete(scratch, e);
 
     if (st == ST_OK)
-        st = folder_copy(f->dir, scratch, FOLDER_SHARE, e);
+        st = folder_copy(f->dir, scratch, true, e);
     if (st == ST_OK) {
         st = look_at_tables(scratch, c, &f->counts, &why);
         f->looked_at_all = st == ST_OK;
@@ -160,7 +160,7 @@ fsck_repair(struct fsck *f, const char *copy, const char *aside,
     if (st == ST_OK)
         st = look(&silent, e);
     if (st == ST_OK && silent.found > 0) {
-        st = folder_copy(f->dir, copy, FOLDER_SHARE | FOLDER_SYNC, e);
+        st = folder_copy(f->dir, copy, true, e);
         if (st == ST_OK)
             st = repair(f, &c, &fd, e);
         take_results(f, &c);

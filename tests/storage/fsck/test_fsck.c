@@ -78,7 +78,7 @@ image_new(const char *dir)
     OK(kv_sync(store_kv(s), &e));
     add(s, 2);
     add(s, 2); /* what has no mark behind it may be cut off */
-    OK(folder_copy(live, image, 0, &e));
+    OK(folder_copy(live, image, false, &e));
     OK(store_close(&s, &e));
     free(live);
     return image;
@@ -239,7 +239,7 @@ START_TEST(flipped_bits)
     size_t whole, found = 0;
     uint64_t sum;
 
-    OK(folder_copy(image, copy, 0, &e));
+    OK(folder_copy(image, copy, false, &e));
     sum = read_all(copy, &whole);
     OK(folder_delete(copy, &e));
     ck_assert_uint_eq(whole, SERIES * 300);
@@ -248,7 +248,7 @@ START_TEST(flipped_bits)
         char *path;
         size_t points;
 
-        OK(folder_copy(image, copy, 0, &e));
+        OK(folder_copy(image, copy, false, &e));
         path = find_file(copy, files[_i].part, files[_i].name);
         flip(path, &r);
         free(path);
@@ -333,9 +333,9 @@ START_TEST(copies_folders)
     bool empty;
     uint64_t sum;
 
-    OK(folder_copy(image, a, FOLDER_SHARE, &e));
-    OK(folder_copy(image, b, 0, &e));
-    ck_assert_int_eq(folder_copy(image, b, 0, NULL), ST_INVALID);
+    OK(folder_copy(image, a, true, &e));
+    OK(folder_copy(image, b, false, &e));
+    ck_assert_int_eq(folder_copy(image, b, false, NULL), ST_INVALID);
     sum = read_all(a, &points);
     ck_assert_uint_eq(read_all(b, &again), sum);
     ck_assert_uint_eq(points, SERIES * 300);
