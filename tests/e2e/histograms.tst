@@ -59,10 +59,22 @@ POST /api/histogram [{"metric":"e.no","timestamp":1356998400,"tags":{"host":"a"}
 ~ "message":"Unable to parse the given JSON"
 POST /api/histogram [{"metric":"e.no","timestamp":1356998400,"tags":{"host":"a"},"buckets":{"0,1":1}}
 = 400
-~ "details":"element 0: the array does not end"
+~ "details":"the text ends too early, at byte 81"
 POST /api/histogram [{"metric":"e.no","timestamp":1356998400,"tags":{"host":"a"},"buckets":{"0,1":1}},,{}]
 = 400
-~ "details":"element 1: the JSON text is empty"
+~ "details":"an object is expected, at byte 82"
+POST /api/histogram [{"metric":"e.no","buckets":{"0,1":[]}}]
+= 400
+~ "details":"an object or array stands where
+POST /api/histogram {"metric":"e.no","buckets":5}
+= 400
+~ "details":"an object is expected, at byte 27"
+POST /api/histogram {"metric":"e.no","id":"x"}
+= 400
+~ "details":"a time or a count is not a whole number
+POST /api/histogram?details {"metric":"e.g","timestamp":1356998400,"tags":{"host":"a"},"overflow":null,"buckets":{"0,\u0022":1 , "0,1":null}}
+= 400
+~ "id":0,"buckets":{"0,\"":1,"0,1":0},"underflow":0,"overflow":0},"error":"Unable to parse value to a number"
 POST /api/histogram [ ]
 = 400
 ~ "message":"No datapoints found in content"

@@ -65,7 +65,7 @@ run(const struct rollups *r, struct slice text)
     x.batch = put_batch_new(path, on_failed, &x);
     put_lines(text, &x);
     if (put_json_open(&json, text)) {
-        json.rollups = true;
+        json.kind = PUT_JSON_ROLLUPS;
         for (size_t i = 0;
              i < PUT_BATCH_MAX / 2 && put_json_next(&json, &points[i]); i++)
             put_batch_rollup_json(x.batch, &points[i], x.offered++);

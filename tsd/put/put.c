@@ -222,6 +222,7 @@ put_path_rejected(struct put_path *p, enum put_fault fault, const char *peer,
     uint64_t count;
 
     OBJ_CHECK(p, PATH_MAGIC);
+    counter_add(fault_counters[fault], 1);
     if (is_rejection_due(p, fault, &count))
         log_rejection(peer, metric, why, count);
 }
@@ -299,8 +300,8 @@ put_check(struct put_batch *b, size_t row, struct put_parsed *x)
 
 /* -- series ---------------------------------------------------------------- */
 
-static enum put_fault
-fault_of(enum status status)
+enum put_fault
+put_fault_of(enum status status)
 {
     if (status == ST_NOT_FOUND)
         return PUT_UNKNOWN_NAME;
@@ -373,7 +374,7 @@ identify(struct put_batch *b, size_t row)
     status = series_identify(p->directory, &p->rules, x.kind, x.metric,
                              x.tags.tags, x.tags.len, tsuid, &tsuid_size, &e);
     if (status != ST_OK)
-        return PUT_REJECT(b, row, fault_of(status), "%s", e.text);
+        return PUT_REJECT(b, row, put_fault_of(status), "%s", e.text);
     add_entry(b, row, tsuid, tsuid_size);
     return true;
 }
@@ -400,7 +401,7 @@ enter(struct put_batch *b)
         if (status == ST_OK && b->entries[i].rejected != ST_OK)
             rejected = series_reject(b->path->directory, &e);
         if (rejected != ST_OK) {
-            (void)PUT_REJECT(b, row, fault_of(rejected), "%s", e.text);
+            (void)PUT_REJECT(b, row, put_fault_of(rejected), "%s", e.text);
             continue;
         }
         b->refs[row] = b->entries[i].ref;

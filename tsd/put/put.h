@@ -64,13 +64,17 @@ enum put_fault {
 };
 #define PUT_FAULTS 5
 
+/* Why a point was rejected that failed with this status. */
+enum put_fault put_fault_of(enum status status);
+
 /* One rejected point: 'id' is what the caller gave it, 'why' a sentence in
  * UTF-8 that dies when the call returns. */
 typedef void put_failed(void *ctx, size_t id, enum put_fault fault,
                         struct slice why);
 
-/* Counts a rejected point for the log.  A warning names the first of a kind at
- * once, and later at most one in REJECTED_LOG_US with the number since. */
+/* Counts a rejected point, for /api/stats and for the log.  A warning names the
+ * first of a kind at once, and later at most one in REJECTED_LOG_US with the
+ * number since. */
 #define REJECTED_LOG_US INT64_C(60000000)
 void put_path_rejected(struct put_path *p, enum put_fault fault,
                        const char *peer, struct slice metric, struct slice why);

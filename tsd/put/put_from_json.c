@@ -45,17 +45,6 @@ put_batch_rollup_json(struct put_batch *b, const struct put_json_point *x,
     (void)put_add_row(b, id, x, true);
 }
 
-static struct slice
-text_of(struct put_batch *b, struct slice raw)
-{
-    size_t from = b->text.size;
-
-    if (raw.data == NULL)
-        return raw;
-    put_json_unescape(raw, &b->text);
-    return slice_of(b->text.data + from, b->text.size - from);
-}
-
 /* What is missing in a row; NULL: nothing. */
 static const char *
 missing_in(const struct put_json_point *p)
@@ -84,14 +73,14 @@ put_json_parse(struct put_batch *b, size_t row, struct put_parsed *x)
         NULL)
         return PUT_REJECT(b, row, PUT_STORAGE, "out of memory");
     x->time = p->time;
-    x->metric = text_of(b, p->metric);
-    value = text_of(b, p->value);
+    x->metric = put_json_text(p->metric, &b->text);
+    value = put_json_text(p->value, &b->text);
     put_json_tags(p->tags, &x->tags, &b->text);
     if (b->extra_key.data != NULL)
         put_tags_set(&x->tags, b->extra_key, b->extra_value);
-    x->interval = text_of(b, p->interval);
-    x->aggregator = text_of(b, p->aggregator);
-    x->group_by = text_of(b, p->group_by);
+    x->interval = put_json_text(p->interval, &b->text);
+    x->aggregator = put_json_text(p->aggregator, &b->text);
+    x->group_by = put_json_text(p->group_by, &b->text);
     missing = x->tags.len == 0                          ? "Missing tags"
               : !b->rollup[row] || x->group_by.size > 0 ? NULL
               : x->interval.size == 0                   ? "Missing interval"

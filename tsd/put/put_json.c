@@ -296,6 +296,13 @@ next_member(struct put_json *r, bool *more)
     return true;
 }
 
+static bool
+take_null(struct put_json *r, struct slice *out)
+{
+    *out = slice_of(NULL, 0);
+    return peek(r) == 'n' && take_word(r, "null");
+}
+
 /* All of the tags, each a text or something that has a text. */
 static bool
 take_tags(struct put_json *r, struct slice *out)
@@ -303,10 +310,8 @@ take_tags(struct put_json *r, struct slice *out)
     const uint8_t *from;
     bool more;
 
-    if (peek(r) == 'n' && take_word(r, "null")) {
-        *out = slice_of(NULL, 0);
+    if (take_null(r, out))
         return true;
-    }
     /* Text that was well-formed once, is so again, and ends where it ended. */
     if (r->last_tags.size > 0 &&
         (size_t)(r->end - r->at) >= r->last_tags.size &&
@@ -359,7 +364,7 @@ time_of_number(struct slice raw, int64_t *out)
 
 /* Digits and no more, as nearly all are. */
 static bool
-take_plain_time(struct put_json *r, int64_t *out)
+take_plain_whole(struct put_json *r, int64_t *out)
 {
     const uint8_t *p = r->at;
     int64_t v = 0;
@@ -376,13 +381,13 @@ take_plain_time(struct put_json *r, int64_t *out)
 }
 
 static bool
-take_time(struct put_json *r, int64_t *out)
+take_whole(struct put_json *r, int64_t *out)
 {
     enum token token;
     struct slice raw;
     bool ok = true;
 
-    if (take_plain_time(r, out))
+    if (take_plain_whole(r, out))
         return true;
     if (!take_scalar(r, &token, &raw))
         return false;
@@ -393,7 +398,28 @@ take_time(struct put_json *r, int64_t *out)
         ok = time_of_number(raw, out);
     else if (token == TOKEN_BOOL)
         ok = false;
-    return ok || fail(r, "a timestamp is not a whole number");
+    return ok || fail(r, "a time or a count is not a whole number");
+}
+
+static bool
+take_buckets(struct put_json *r, struct slice *out)
+{
+    const uint8_t *from;
+    struct slice raw;
+    int64_t count;
+    bool more;
+
+    if (take_null(r, out))
+        return true;
+    from = r->at;
+    if (!open_object(r, &more))
+        return false;
+    while (more)
+        if (!take_name(r, &raw) || !take_whole(r, &count) ||
+            !next_member(r, &more))
+            return false;
+    *out = slice_of(from, (size_t)(r->at - from));
+    return true;
 }
 
 enum member {
@@ -404,15 +430,31 @@ enum member {
     MEMBER_INTERVAL,
     MEMBER_AGGREGATOR,
     MEMBER_GROUP_BY,
+    MEMBER_BUCKETS,
+    MEMBER_ID,
+    MEMBER_UNDERFLOW,
+    MEMBER_OVERFLOW,
     MEMBER_NO
 };
 
 static enum member
-member_of(struct slice name, bool rollups)
+member_of(struct slice name, enum put_json_kind kind)
 {
-    static const char *const names[] = {
-        "metric",     "timestamp",        "value", "tags", "interval",
-        "aggregator", "groupByAggregator"
+    static const struct {
+        const char *name;
+        enum put_json_kind kind;
+    } members[] = {
+        [MEMBER_METRIC] = { "metric", PUT_JSON_POINTS },
+        [MEMBER_TIME] = { "timestamp", PUT_JSON_POINTS },
+        [MEMBER_VALUE] = { "value", PUT_JSON_POINTS },
+        [MEMBER_TAGS] = { "tags", PUT_JSON_POINTS },
+        [MEMBER_INTERVAL] = { "interval", PUT_JSON_ROLLUPS },
+        [MEMBER_AGGREGATOR] = { "aggregator", PUT_JSON_ROLLUPS },
+        [MEMBER_GROUP_BY] = { "groupByAggregator", PUT_JSON_ROLLUPS },
+        [MEMBER_BUCKETS] = { "buckets", PUT_JSON_HISTOGRAMS },
+        [MEMBER_ID] = { "id", PUT_JSON_HISTOGRAMS },
+        [MEMBER_UNDERFLOW] = { "underflow", PUT_JSON_HISTOGRAMS },
+        [MEMBER_OVERFLOW] = { "overflow", PUT_JSON_HISTOGRAMS },
     };
     uint8_t space[64];
     struct buf text = { .data = space,
@@ -425,8 +467,9 @@ member_of(struct slice name, bool rollups)
             return MEMBER_NO;
         name = buf_slice(&text);
     }
-    for (int i = 0; i < (rollups ? MEMBER_NO : MEMBER_INTERVAL); i++)
-        if (slice_eq_str(name, names[i]))
+    for (int i = 0; i < MEMBER_NO; i++)
+        if ((members[i].kind == PUT_JSON_POINTS || members[i].kind == kind) &&
+            slice_eq_str(name, members[i].name))
             return (enum member)i;
     return MEMBER_NO;
 }
@@ -451,12 +494,9 @@ take_member(struct put_json *r, enum member m, struct put_json_point *out)
     case MEMBER_METRIC:
         return take_scalar(r, &token, &out->metric);
     case MEMBER_TIME:
-        return take_time(r, &out->time);
+        return take_whole(r, &out->time);
     case MEMBER_VALUE:
-        if (!take_scalar(r, &token, &out->value))
-            return false;
-        out->value_is_string = token == TOKEN_STRING;
-        return true;
+        return take_scalar(r, &token, &out->value);
     case MEMBER_TAGS:
         return take_tags(r, &out->tags);
     case MEMBER_INTERVAL:
@@ -465,6 +505,14 @@ take_member(struct put_json *r, enum member m, struct put_json_point *out)
         return take_scalar(r, &token, &out->aggregator);
     case MEMBER_GROUP_BY:
         return take_scalar(r, &token, &out->group_by);
+    case MEMBER_BUCKETS:
+        return take_buckets(r, &out->buckets);
+    case MEMBER_ID:
+        return take_whole(r, &out->id);
+    case MEMBER_UNDERFLOW:
+        return take_whole(r, &out->underflow);
+    case MEMBER_OVERFLOW:
+        return take_whole(r, &out->overflow);
     case MEMBER_NO:
         break;
     }
@@ -485,7 +533,7 @@ take_usual_head(struct put_json *r, struct put_json_point *out)
     x.at = skip_plain(from, x.end);
     out->metric = slice_of(from, (size_t)(x.at - from));
     if (!take_word(&x, "\",\"timestamp\":") ||
-        !take_plain_time(&x, &out->time) || !take_word(&x, ",\"value\":"))
+        !take_plain_whole(&x, &out->time) || !take_word(&x, ",\"value\":"))
         return false;
     from = x.at;
     if (x.at == x.end || *x.at == '"' || !take_number(&x))
@@ -519,7 +567,7 @@ take_point(struct put_json *r, struct put_json_point *out)
         if (m == MEMBER_NO) {
             if (!take_name(r, &name))
                 return false;
-            m = member_of(name, r->rollups);
+            m = member_of(name, r->kind);
         }
         if (!take_member(r, m, out) || !next_member(r, &more))
             return false;
@@ -624,12 +672,13 @@ put_json_unescape(struct slice raw, struct buf *out)
     }
 }
 
-/* Appends a scalar's text and returns where it lies. */
-static struct slice
-keep_text(struct slice raw, struct buf *text)
+struct slice
+put_json_text(struct slice raw, struct buf *text)
 {
     size_t from = text->size;
 
+    if (raw.data == NULL)
+        return raw;
     put_json_unescape(raw, text);
     if (text->failed)
         return slice_str("");
@@ -656,8 +705,26 @@ put_json_tags(struct slice raw, struct put_tags *tags, struct buf *text)
         if (!take_name(&r, &name) || !take_scalar(&r, &token, &value) ||
             !next_member(&r, &more))
             return;
-        name = keep_text(name, text);
-        put_tags_set(tags, name,
-                     token == TOKEN_NULL ? value : keep_text(value, text));
+        name = put_json_text(name, text);
+        put_tags_set(tags, name, put_json_text(value, text));
     }
+}
+
+bool
+put_json_bucket(struct slice *left, struct buf *bounds, int64_t *count)
+{
+    struct put_json r = { .at = left->data };
+    struct slice name;
+
+    if (left->size == 0)
+        return false;
+    r.end = left->data + left->size;
+    r.at++; /* the bracket, or the comma */
+    if (!take_name(&r, &name) || !take_whole(&r, count))
+        return false;
+    (void)peek(&r);
+    *left = slice_of(r.at, (size_t)(r.end - r.at));
+    buf_clear(bounds);
+    put_json_unescape(name, bounds);
+    return true;
 }

@@ -25,19 +25,30 @@ struct put_json_point {
     struct slice tags;   /* with the braces; data NULL: null or absent */
     struct slice value;  /* between the quotes, or a literal; data NULL: null */
     int64_t time;        /* 0: null or absent */
-    bool value_is_string;
-    bool absent; /* null stands where a point should */
-    /* Of /api/rollup, as 'metric'. */
-    struct slice interval, aggregator, group_by;
+    bool absent;         /* null stands where a point should */
+    union {
+        /* Of a rollup, as 'metric'. */
+        struct {
+            struct slice interval, aggregator, group_by;
+        };
+        /* Of a histogram. */
+        struct {
+            struct slice buckets; /* as 'tags': see put_json_bucket() */
+            int64_t id, underflow, overflow;
+        };
+    };
 };
+
+/* Which members a point has beside the usual four. */
+enum put_json_kind { PUT_JSON_POINTS, PUT_JSON_ROLLUPS, PUT_JSON_HISTOGRAMS };
 
 struct put_json {
     const uint8_t *begin, *at, *end;
     struct slice last_tags; /* the next point's are often the same */
     bool array;
     bool started, done;
-    bool rollups;      /* set it: points have the members of rollups too */
-    const char *fault; /* NULL: none; sticks */
+    enum put_json_kind kind; /* set it behind put_json_open() */
+    const char *fault;       /* NULL: none; sticks */
 };
 
 /* False when the body is neither an object nor an array (or is empty). */
@@ -52,9 +63,15 @@ enum status put_json_status(const struct put_json *r, struct error *e);
 /* Appends the text of a string's inside, escapes resolved; what has no UTF-8
  * form becomes U+FFFD.  At most three times as long as 'raw'. */
 void put_json_unescape(struct slice raw, struct buf *out);
+/* The same, returned as it lies in 'text' until that moves; of NULL, NULL. */
+struct slice put_json_text(struct slice raw, struct buf *text);
 
 /* Reads a point's tags, which put_json_next() checked; 'text' keeps the bytes
  * that the tags refer to. */
 void put_json_tags(struct slice raw, struct put_tags *tags, struct buf *text);
+
+/* Takes the next of a histogram's buckets, which put_json_next() checked, from
+ * '*left': its bounds, "0,10", and its count, 0 for null.  False at the end. */
+bool put_json_bucket(struct slice *left, struct buf *bounds, int64_t *count);
 
 #endif

@@ -202,15 +202,28 @@ json_put_list(struct buf *b, const char *name, const struct slice *texts,
     buf_put_u8(b, ']');
 }
 
-/* No more than DEPTH_MAX open at once. */
+/* No more than DEPTH_MAX brackets open at once? */
 static bool
 depth_is_fine(struct slice s)
 {
-    struct json_depth d = { 0 };
+    bool in_string = false, escaped = false;
+    size_t open = 0;
 
-    for (size_t i = 0; i < s.size && d.open <= DEPTH_MAX; i++)
-        (void)json_depth_step(&d, s.data[i]);
-    return d.open <= DEPTH_MAX;
+    for (size_t i = 0; i < s.size && open <= DEPTH_MAX; i++) {
+        uint8_t c = s.data[i];
+
+        if (in_string) {
+            in_string = escaped || c != '"';
+            escaped = !escaped && c == '\\';
+        } else if (c == '[' || c == '{') {
+            open++;
+        } else if (open > 0 && (c == ']' || c == '}')) {
+            open--;
+        } else {
+            in_string = c == '"';
+        }
+    }
+    return open <= DEPTH_MAX;
 }
 
 enum status

@@ -35,30 +35,6 @@ void json_put_item(struct buf *b, struct slice text);
 void json_put_list(struct buf *b, const char *name, const struct slice *texts,
                    size_t len);
 
-/* Steps over bytes of JSON: how many brackets are open. */
-struct json_depth {
-    size_t open;
-    bool in_string, escaped;
-};
-
-/* Takes the next byte; true when it is part of a string or of its quotes. */
-static inline bool
-json_depth_step(struct json_depth *d, uint8_t c)
-{
-    if (d->in_string) {
-        d->in_string = d->escaped || c != '"';
-        d->escaped = !d->escaped && c == '\\';
-        return true;
-    }
-    if (c == '"')
-        return d->in_string = true;
-    if (c == '[' || c == '{')
-        d->open++;
-    else if ((c == ']' || c == '}') && d->open > 0)
-        d->open--;
-    return false;
-}
-
 /* Parses a body with limits on depth (64); repeated names: the last wins.
  * What follows the value is not looked at.  '*out' is a json_t to
  * json_decref(). */

@@ -12,8 +12,9 @@
 #include "base/clock.h"
 #include "base/text/java.h"
 #include "tsd/api/fields.h"
-#include "tsd/put/put_json.h"
+#include "tsd/api/put/histogram_put.h"
 #include "tsd/api/put/put_reply.h"
+#include "tsd/put/put_json.h"
 #include "web/json/json.h"
 
 #define KEPT_MAX      16384
@@ -26,7 +27,8 @@ struct job {
     struct put_path *path;
     const struct http_request *request;
     struct http_reply *reply;
-    bool rollups;                        /* these are points for /api/rollup */
+    enum put_json_kind kind;
+    struct histogram_writer *histograms; /* of that kind; or NULL */
     struct slice extra_key, extra_value; /* of the header, or data NULL */
 
     struct put_json_point *points; /* a chunk of the body */
@@ -65,9 +67,30 @@ print_tags(struct buf *out, const struct put_batch *b, struct slice raw)
     buf_fini(&text);
 }
 
+static void
+print_histogram(struct buf *out, const struct put_json_point *x)
+{
+    struct slice left = x->buckets;
+    struct buf bounds = BUF_INIT;
+    int64_t count;
+
+    json_put_int(out, "id", x->id);
+    if (left.data != NULL) {
+        json_open(out, "buckets", '{');
+        while (put_json_bucket(&left, &bounds, &count)) {
+            json_put_item(out, buf_slice(&bounds));
+            buf_printf(out, ":%lld", (long long)count);
+        }
+        buf_put_u8(out, '}');
+    }
+    json_put_int(out, "underflow", x->underflow);
+    json_put_int(out, "overflow", x->overflow);
+    buf_fini(&bounds);
+}
+
 /* The point as it was understood, without the members that are null. */
 static void
-print_point(struct buf *out, const struct put_batch *b,
+print_point(struct buf *out, const struct job *j,
             const struct put_json_point *x)
 {
     if (x->absent) {
@@ -79,10 +102,14 @@ print_point(struct buf *out, const struct put_batch *b,
     json_put_int(out, "timestamp", x->time);
     print_text(out, "value", x->value);
     if (x->tags.data != NULL)
-        print_tags(out, b, x->tags);
-    print_text(out, "interval", x->interval);
-    print_text(out, "aggregator", x->aggregator);
-    print_text(out, "groupByAggregator", x->group_by);
+        print_tags(out, j->batch, x->tags);
+    if (j->kind == PUT_JSON_ROLLUPS) {
+        print_text(out, "interval", x->interval);
+        print_text(out, "aggregator", x->aggregator);
+        print_text(out, "groupByAggregator", x->group_by);
+    }
+    if (j->kind == PUT_JSON_HISTOGRAMS)
+        print_histogram(out, x);
     buf_put_u8(out, '}');
 }
 
@@ -95,7 +122,7 @@ on_failed(void *ctx, size_t id, enum put_fault fault, struct slice why)
     j->result.broken |= fault == PUT_STORAGE;
     if (out == NULL)
         return;
-    print_point(out, j->batch, &j->points[id]);
+    print_point(out, j, &j->points[id]);
     if (fault == PUT_UNKNOWN_NAME)
         why = slice_str("Unknown metric");
     if (fault == PUT_NO_ROLLUP)
@@ -143,13 +170,39 @@ store_chunk(struct job *j)
     for (size_t i = 0; i < j->points_len; i++) {
         if (put_batch_is_full(j->batch) && !put_api_flush(j))
             return false;
-        (j->rollups ? put_batch_rollup_json : put_batch_json)(j->batch,
-                                                              &j->points[i], i);
+        (j->kind == PUT_JSON_ROLLUPS ? put_batch_rollup_json : put_batch_json)(
+            j->batch, &j->points[i], i);
     }
     if (!put_api_flush(j))
         return false;
     j->points_len = 0;
     return true;
+}
+
+static bool
+store_histograms(struct job *j)
+{
+    struct error e;
+    bool good;
+
+    for (size_t i = 0; i < j->points_len; i++) {
+        const struct put_json_point *x = &j->points[i];
+        enum status st = histogram_writer_json(j->histograms, x, &e);
+
+        if (st == ST_OK) {
+            j->result.stored++;
+            continue;
+        }
+        put_path_rejected(j->path, put_fault_of(st), http_peer(j->request),
+                          x->metric, slice_str(e.text));
+        on_failed(j, i, put_fault_of(st), slice_str(e.text));
+    }
+    good = histogram_writer_flush(j->histograms, &e) == ST_OK;
+    if (!good)
+        http_reply_failure(j->reply, &e);
+    put_batch_note(j->batch, j->histograms->lsn);
+    j->points_len = 0;
+    return good;
 }
 
 static void
@@ -169,7 +222,7 @@ store_all(struct job *j, struct put_json rest)
     put_batch_set_peer(j->batch, http_peer(j->request), NULL);
     put_batch_set_extra(j->batch, j->extra_key, j->extra_value);
     while (ok && j->points_len > 0) {
-        ok = store_chunk(j);
+        ok = j->histograms != NULL ? store_histograms(j) : store_chunk(j);
         read_chunk(j, &rest);
     }
     if (ok) {
@@ -230,7 +283,7 @@ read_body(struct job *j, struct slice body, struct put_json *rest)
         http_reply_error(j->reply, 413, "The request is too large", NULL);
         return false;
     }
-    rest->rollups = j->rollups;
+    rest->kind = j->kind;
     read_chunk(j, rest);
     j->result.total = j->points_len;
     r = *rest;
@@ -280,7 +333,31 @@ void
 api_rollup_serve(void *ctx, const struct http_request *r,
                  struct http_reply *out)
 {
-    struct job j = { .path = ctx, .request = r, .reply = out, .rollups = true };
+    struct job j = {
+        .path = ctx, .request = r, .reply = out, .kind = PUT_JSON_ROLLUPS
+    };
 
     put_api_serve(&j);
+}
+
+void
+api_histogram(void *ctx, const struct http_request *r, struct http_reply *out)
+{
+    const struct api *a = ctx;
+    struct histogram_writer w;
+    struct job j = { .path = a->put,
+                     .request = r,
+                     .reply = out,
+                     .kind = PUT_JSON_HISTOGRAMS,
+                     .histograms = &w };
+
+    if (!a->histograms.on) {
+        http_reply_error(out, 503, HISTOGRAMS_ARE_OFF, NULL);
+    } else if (http_method(r) != HTTP_POST) {
+        http_reply_bad_method(out, r);
+    } else {
+        histogram_writer_init(&w, a);
+        put_api_serve(&j);
+        histogram_writer_fini(&w);
+    }
 }

@@ -1,11 +1,12 @@
 /*
- * POST /api/put: points as JSON, one object or an array of them; /api/rollup:
- * the same with rollups.
+ * POST /api/put: points as JSON, one object or an array of them; /api/rollup
+ * and /api/histogram (tsd/api/api.h): the same with rollups and histograms.
  *
  *     204                   all stored (200 with ?summary or ?details)
  *     400 and a summary     some were rejected; the good ones are stored
  *     400 and an error      the body is no JSON; nothing is stored
- *     503                   the store stays too busy; sending again is safe
+ *     503                   the store stays too busy; sending again is safe;
+ *                           or no codec of histograms is configured
  *
  * The answer goes out when the points are in the WAL; with ?sync, when they
  * are on the disk.

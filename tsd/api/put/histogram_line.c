@@ -1,28 +1,25 @@
 /* Histograms of the line protocol: see tsd/api/put/histogram_put.h.  OpenTSDB
  * says nothing when buckets are malformed, so we say nothing either, and count.
  */
-#include "base/counters.h"
 #include "base/peer.h"
 #include "tsd/api/put/histogram_put.h"
 #include "tsd/put/put.h"
 #include "tsd/put/put_tags.h"
 #include "tsd/put/put_value.h"
 
-#define ARENA_BYTES ((size_t)16 << 20)
-
 /* What a line is rejected with. */
 struct line_rejection {
     const char *kind; /* NULL: silently */
-    enum counter counter;
+    enum put_fault fault;
     struct buf why;
 };
 
 static bool
-line_reject(struct line_rejection *r, const char *kind, enum counter counter,
+line_reject(struct line_rejection *r, const char *kind, enum put_fault fault,
             const char *why)
 {
     r->kind = kind;
-    r->counter = counter;
+    r->fault = fault;
     buf_put_str(&r->why, why);
     return false;
 }
@@ -30,19 +27,18 @@ line_reject(struct line_rejection *r, const char *kind, enum counter counter,
 static bool
 line_reject_argument(struct line_rejection *r, const char *why)
 {
-    return line_reject(r, "illegal argument", CNT_ERR_ARGUMENTS, why);
+    return line_reject(r, "illegal argument", PUT_BAD_ARGUMENT, why);
 }
 
 static bool
 line_reject_status(struct line_rejection *r, enum status st,
                    const struct error *e)
 {
-    return st == ST_IO || st == ST_BUSY
-               ? line_reject(r, "storage error", CNT_ERR_STORAGE, e->text)
-               : line_reject(r, "HBase error",
-                             st == ST_NOT_FOUND ? CNT_ERR_METRICS
-                                                : CNT_ERR_ARGUMENTS,
-                             e->text);
+    enum put_fault fault = put_fault_of(st);
+
+    return line_reject(r,
+                       fault == PUT_STORAGE ? "storage error" : "HBase error",
+                       fault, e->text);
 }
 
 struct line {
@@ -81,7 +77,7 @@ parse_words(const struct api *a, const struct telnet_call *call,
     if (out->metric.size == 0)
         return line_reject_argument(r, "empty metric name");
     if (!put_parse_time(call->words[2], &out->time, &r->why))
-        return line_reject(r, "invalid value", CNT_ERR_VALUES, "");
+        return line_reject(r, "invalid value", PUT_BAD_VALUE, "");
     if (out->time <= 0) {
         buf_printf(&r->why, "invalid timestamp: %lld", (long long)out->time);
         return line_reject_argument(r, "");
@@ -96,28 +92,27 @@ parse_words(const struct api *a, const struct telnet_call *call,
 }
 
 static bool
-parse_value(const struct api *a, const struct line *line, struct arena *arena,
+parse_value(const struct histogram_writer *w, const struct line *line,
             struct histogram *out, struct line_rejection *r)
 {
     struct error e;
     enum status st;
 
     if (!line->has_id) {
-        st = histogram_parse_line(line->value, arena, out, &e);
-        return st == ST_OK || line_reject(r, NULL, CNT_ERR_ARGUMENTS, e.text);
+        st = histogram_parse_line(line->value, w->arena, out, &e);
+        return st == ST_OK || line_reject(r, NULL, PUT_BAD_ARGUMENT, e.text);
     }
-    st = histogram_codec_check(&a->histograms, line->id, &e);
+    st = histogram_codec_check(&w->a->histograms, line->id, &e);
     if (st == ST_OK)
-        st = histogram_parse_base64(line->value, arena, out, &e);
-    return st == ST_OK || line_reject_status(r, st, &e);
+        st = histogram_parse_base64(line->value, w->arena, out, &e);
+    return st == ST_OK ||
+           line_reject_status(r, st == ST_CORRUPT ? ST_INVALID : st, &e);
 }
 
 static bool
-line_store(const struct api *a, const struct line *line,
-           const struct histogram *h, struct telnet_call *call,
-           struct line_rejection *r)
+line_store(struct histogram_writer *w, const struct line *line,
+           const struct histogram *h, struct line_rejection *r)
 {
-    struct histogram_writer w;
     struct histogram_point p = { .metric = line->metric,
                                  .tags = line->tags.tags,
                                  .tags_len = line->tags.len,
@@ -126,12 +121,9 @@ line_store(const struct api *a, const struct line *line,
     struct error e;
     enum status st;
 
-    histogram_writer_init(&w, a);
-    st = histogram_writer_add(&w, &p, &e);
+    st = histogram_writer_add(w, &p, &e);
     if (st == ST_OK)
-        st = histogram_writer_flush(&w, &e);
-    call->lsn = w.lsn;
-    histogram_writer_fini(&w);
+        st = histogram_writer_flush(w, &e);
     return st == ST_OK || line_reject_status(r, st, &e);
 }
 
@@ -139,30 +131,24 @@ void
 telnet_histogram(void *ctx, struct telnet_call *call)
 {
     const struct api *a = ctx;
-    struct arena *arena = arena_new(ARENA_BYTES);
     struct line_rejection r = { .kind = NULL };
     struct line line = { .time = 0 };
+    struct histogram_writer w;
     struct histogram h;
-    bool ok = parse_words(a, call, &line, &r) &&
-              parse_value(a, &line, arena, &h, &r) &&
-              line_store(a, &line, &h, call, &r);
+    char peer[PEER_NAME_SIZE];
 
-    if (!ok) {
-        char peer[PEER_NAME_SIZE];
-
-        counter_add(r.counter, 1);
+    histogram_writer_init(&w, a);
+    if (!parse_words(a, call, &line, &r) || !parse_value(&w, &line, &h, &r) ||
+        !line_store(&w, &line, &h, &r)) {
         peer_name(call->peer, peer, sizeof peer);
-        put_path_rejected(a->put,
-                          r.counter == CNT_ERR_STORAGE   ? PUT_STORAGE
-                          : r.counter == CNT_ERR_METRICS ? PUT_UNKNOWN_NAME
-                          : r.counter == CNT_ERR_VALUES  ? PUT_BAD_VALUE
-                                                         : PUT_BAD_ARGUMENT,
-                          peer, line.metric, buf_slice(&r.why));
+        put_path_rejected(a->put, r.fault, peer, line.metric,
+                          buf_slice(&r.why));
         if (r.kind != NULL &&
             settings_bool(a->settings, "tsd.rpc.telnet.return_errors"))
             buf_printf(call->out, "histogram: %s: %s\n", r.kind,
                        buf_cstr(&r.why));
     }
+    call->lsn = w.lsn;
+    histogram_writer_fini(&w);
     buf_fini(&r.why);
-    arena_free(&arena);
 }

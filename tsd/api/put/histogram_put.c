@@ -6,18 +6,22 @@
 #include "tsd/put/put.h"
 #include "tsd/put/put_value.h"
 
-#define BATCH_MAX 256
+#define BATCH_MAX   256
+#define ARENA_BYTES ((size_t)64 << 20)
 
 void
 histogram_writer_init(struct histogram_writer *w, const struct api *a)
 {
-    *w = (struct histogram_writer){ .a = a, .batch = kv_batch_new() };
+    *w = (struct histogram_writer){ .a = a,
+                                    .batch = kv_batch_new(),
+                                    .arena = arena_new(ARENA_BYTES) };
 }
 
 void
 histogram_writer_fini(struct histogram_writer *w)
 {
     kv_batch_free(&w->batch);
+    arena_free(&w->arena);
 }
 
 static enum status

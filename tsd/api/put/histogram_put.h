@@ -15,6 +15,7 @@
 #include "storage/histogram/histogram.h"
 #include "tsd/api/api.h"
 #include "tsd/net/telnet.h"
+#include "tsd/put/put_json.h"
 
 #define HISTOGRAMS_ARE_OFF                               \
     "Histogram storage has not been enabled. Check the " \
@@ -23,7 +24,8 @@
 struct histogram_writer {
     const struct api *a;
     struct kv_batch *batch;
-    uint64_t lsn; /* what to commit, after a flush */
+    struct arena *arena; /* of one histogram that is parsed */
+    uint64_t lsn;        /* what to commit, after a flush */
 };
 
 struct histogram_point {
@@ -40,6 +42,10 @@ void histogram_writer_fini(struct histogram_writer *w);
 MUST_CHECK enum status histogram_writer_add(struct histogram_writer *w,
                                             const struct histogram_point *p,
                                             struct error *e);
+/* Adds one of a JSON body. */
+MUST_CHECK enum status histogram_writer_json(struct histogram_writer *w,
+                                             const struct put_json_point *x,
+                                             struct error *e);
 MUST_CHECK enum status histogram_writer_flush(struct histogram_writer *w,
                                               struct error *e);
 
