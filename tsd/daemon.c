@@ -45,12 +45,6 @@ unsigned_setting(const struct settings *s, const char *name)
     return (unsigned)settings_int(s, name);
 }
 
-static uint64_t
-connections_open(void *ctx)
-{
-    return listener_counts(ctx).open;
-}
-
 /* Who we are, for statistics: the name as it is set, and as DNS knows it. */
 static void
 find_host(struct api *a)
@@ -88,7 +82,7 @@ fill_api(struct daemon *d, int stop_fd, struct error *e)
                       strcmp(settings_text(s, "tsd.mode"), "ro") != 0;
     a->started_ms = clock_now_ms(a->clock);
     a->stop_fd = stop_fd;
-    a->connections_open = connections_open;
+    a->connections_open = listener_connections;
     find_host(a);
     st = histogram_codecs_read(settings_text(s, "tsd.core.histograms.config"),
                                &a->histograms, e);
@@ -196,9 +190,6 @@ open_listener(struct daemon *d, struct error *e)
         .backlog = (int)settings_int(s, "tsd.network.backlog"),
         .max_connections = max_connections(s),
         .idle_ms = idle_ms(s, 0),
-        .no_delay = true,
-        .keep_alive = true,
-        .reuse_address = true,
         .tls = d->tls,
         .tls_bind = settings_text(s, settings_has(s, "halite.tls.bind")
                                          ? "halite.tls.bind"

@@ -124,9 +124,7 @@ struct http_options {
     http_allow *allow;            /* NULL: all clients may do all */
     http_later *later;            /* for an 'allow' that says HTTP_SLOW */
     void *allow_ctx;              /* of both */
-    /* Called when a connection ends, with what http_server_adopt_socket() was
-     * given. */
-    void (*closed)(void *ctx, void *cookie);
+    void (*closed)(void *ctx);    /* called when a connection ends */
     void *closed_ctx;
 };
 
@@ -140,19 +138,12 @@ MUST_CHECK enum status http_server_start(const struct http_options *o,
 MUST_CHECK enum status http_server_adopt_socket(struct http_server *s, int fd,
                                                 const struct sockaddr *peer,
                                                 socklen_t peer_size,
-                                                void *cookie, struct error *e);
+                                                struct error *e);
 /* Finishes the requests under way, for at most 'drain_ms'; then
  * http_is_cancelled() is true for those that are left, and they are waited for.
  * Closes all connections.  No socket may be given meanwhile. */
 void http_server_stop(struct http_server **s, unsigned drain_ms);
 
-struct http_counts {
-    uint64_t requests, errors;    /* since start; errors: 400 and above */
-    uint64_t bytes_in, bytes_out; /* of bodies, as on the wire */
-    uint64_t connections;         /* open now */
-    uint64_t bodies_bytes;        /* held now */
-};
-struct http_counts http_server_counts(struct http_server *s);
 /* Of requests, from their first line to their reply. */
 const struct latency *http_server_latency(struct http_server *s);
 

@@ -126,8 +126,6 @@ fsck_look(struct fsck *f, struct error *e)
 static void
 say_nothing(void *ctx, const struct finding *f)
 {
-    (void)ctx;
-    (void)f;
 }
 
 /* The store takes the lock by itself. */

@@ -238,7 +238,6 @@ cmd_backup(int argc, char **argv, bool as_tsdb)
     char address[FORMAT_NOTE_MAX];
     int rc = backup_parse(argc, argv, help_backup, &o);
 
-    (void)as_tsdb;
     if (rc >= 0)
         return rc;
     log_set_level(LOG_WARN);
@@ -262,7 +261,6 @@ cmd_restore(int argc, char **argv, bool as_tsdb)
     struct error e;
     int rc = backup_parse(argc, argv, help_restore, &o);
 
-    (void)as_tsdb;
     if (rc >= 0)
         return rc;
     log_set_level(LOG_WARN);

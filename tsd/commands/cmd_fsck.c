@@ -213,7 +213,6 @@ cmd_fsck(int argc, char **argv, bool as_tsdb)
     enum status st;
     int rc = fsck_parse(argc, argv, &o);
 
-    (void)as_tsdb;
     if (rc >= 0)
         return rc;
     f.dir = o.dir;

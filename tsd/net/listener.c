@@ -61,7 +61,7 @@ struct listener {
     struct telnet *telnet;
     int reserve;
     struct loop loop;
-    atomic_uint_fast64_t open, accepted, rejected;
+    atomic_uint_fast64_t open;
     int64_t complain_us; /* the thread's: no warnings of rejections before */
 };
 
@@ -99,8 +99,7 @@ listener_open_socket(const struct listener_options *o, const struct addrinfo *a)
 
     if (fd < 0)
         return -1;
-    if (o->reuse_address)
-        set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
     if (a->ai_family == AF_INET6)
         set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
     if (bind(fd, a->ai_addr, a->ai_addrlen) == 0 &&
@@ -194,11 +193,10 @@ listener_tls_address(const struct listener *l)
 /* -- connections ----------------------------------------------------------- */
 
 void
-listener_closed(void *listener, void *cookie)
+listener_closed(void *listener)
 {
     struct listener *l = listener;
 
-    (void)cookie;
     OBJ_CHECK(l, LISTENER_MAGIC);
     (void)atomic_fetch_sub(&l->open, 1);
 }
@@ -213,7 +211,6 @@ listener_hang_up(struct listener *l, int fd)
 static void
 listener_reject(struct listener *l, int fd)
 {
-    uint64_t n = atomic_fetch_add(&l->rejected, 1) + 1;
     int64_t now_us = clock_monotonic_us();
 
     counter_add(CNT_CONN_REJECTED, 1);
@@ -222,19 +219,16 @@ listener_reject(struct listener *l, int fd)
                  "a connection was rejected: open now %llu, rejected "
                  "since the start %llu",
                  (unsigned long long)atomic_load(&l->open),
-                 (unsigned long long)n);
+                 (unsigned long long)counter_get(CNT_CONN_REJECTED));
         l->complain_us = now_us + COMPLAIN_US;
     }
     (void)close(fd); /* last: who sees the end finds it counted */
 }
 
 static void
-listener_set_up(const struct listener *l, int fd)
+listener_set_up(int fd)
 {
-    if (l->o.no_delay)
-        set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
-    if (!l->o.keep_alive)
-        return;
+    set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     /* A peer that vanished is noticed after about four minutes. */
     set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
     set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, 120);
@@ -293,7 +287,6 @@ evict_idle(void *listener, int64_t now_us)
 {
     struct listener *l = listener;
 
-    (void)now_us;
     while (l->o.idle_ms > 0 && evict_oldest(l, (int64_t)l->o.idle_ms * 1000))
         ;
 }
@@ -310,10 +303,10 @@ hand_over(struct listener *l, const struct pending_conn *s, bool is_http)
         listener_hang_up(l, s->fd);
         return;
     }
-    status = is_http ? http_server_adopt_socket(l->http, s->fd, peer,
-                                                s->peer_size, NULL, &e)
-                     : telnet_adopt_socket(l->telnet, s->fd, peer, s->peer_size,
-                                           NULL, &e);
+    status =
+        is_http
+            ? http_server_adopt_socket(l->http, s->fd, peer, s->peer_size, &e)
+            : telnet_adopt_socket(l->telnet, s->fd, peer, s->peer_size, &e);
     if (status != ST_OK) {
         log_warn("listener", "a connection was closed: %s", e.text);
         (void)atomic_fetch_sub(&l->open, 1);
@@ -443,11 +436,10 @@ accept_one(struct listener *l, const struct endpoint *d)
         listener_reject(l, fd);
         return true;
     }
-    listener_set_up(l, fd);
+    listener_set_up(fd);
     if (d->is_tls && (fd = put_behind_tls(l, fd)) < 0)
         return true;
     (void)atomic_fetch_add(&l->open, 1);
-    (void)atomic_fetch_add(&l->accepted, 1);
     counter_add(CNT_CONN_TOTAL, 1);
     wait_first_byte(l, fd, &peer, size);
     return true;
@@ -465,7 +457,6 @@ listener_on_event(void *listener, uint64_t data, uint32_t events)
     struct listener *l = listener;
     struct pending_conn *s = (struct pending_conn *)(uintptr_t)data;
 
-    (void)events;
     for (size_t i = 0; i < l->endpoints_len; i++)
         if (data == listener_data_of(&l->endpoints[i])) {
             l->endpoints[i].ready = true;
@@ -535,7 +526,7 @@ listener_stop(struct listener *l)
 void
 listener_close(struct listener **l)
 {
-    struct listener *x = *l;
+    struct listener *x = OBJ_TAKE(l, LISTENER_MAGIC);
 
     if (x == NULL)
         return;
@@ -544,14 +535,13 @@ listener_close(struct listener **l)
     if (x->reserve >= 0)
         (void)close(x->reserve);
     OBJ_FREE(x);
-    *l = NULL;
 }
 
-struct listener_counts
-listener_counts(struct listener *l)
+uint64_t
+listener_connections(void *listener)
 {
+    struct listener *l = listener;
+
     OBJ_CHECK(l, LISTENER_MAGIC);
-    return (struct listener_counts){ atomic_load(&l->open),
-                                     atomic_load(&l->accepted),
-                                     atomic_load(&l->rejected) };
+    return atomic_load(&l->open);
 }

@@ -15,7 +15,8 @@
  * and counted.
  *
  * Owns:    its socket and thread, and connections until their first byte.
- * Threads: listener_closed(): any; the rest: one at a time.
+ * Threads: listener_closed(), listener_connections(): any; the rest: one at a
+ *          time.
  */
 #ifndef TSD_NET_LISTENER_H
 #define TSD_NET_LISTENER_H
@@ -32,10 +33,7 @@ struct listener_options {
     int backlog;            /* 0: 3072 */
     size_t max_connections; /* 0: no limit */
     unsigned idle_ms;       /* of those that say nothing; 0: no limit */
-    bool no_delay;          /* TCP_NODELAY */
-    bool keep_alive;        /* SO_KEEPALIVE, for peers that vanish */
-    bool reuse_address;
-    struct tls *tls; /* NULL: no port for TLS */
+    struct tls *tls;        /* NULL: no port for TLS */
     const char *tls_bind;
     uint16_t tls_port;
 };
@@ -56,7 +54,7 @@ MUST_CHECK enum status listener_start(struct listener *l,
 
 /* The 'closed' of http_options and telnet_options, with the listener as its
  * context: a connection has ended. */
-void listener_closed(void *listener, void *cookie);
+void listener_closed(void *listener);
 
 /* Accepts no more, and closes those that have not said anything. */
 void listener_stop(struct listener *l);
@@ -64,9 +62,7 @@ void listener_stop(struct listener *l);
 /* Call it when HTTP and telnet have ended, too. */
 void listener_close(struct listener **l);
 
-struct listener_counts {
-    uint64_t open, accepted, rejected;
-};
-struct listener_counts listener_counts(struct listener *l);
+/* How many are open now. */
+uint64_t listener_connections(void *listener);
 
 #endif

@@ -29,7 +29,7 @@ telnet_data_of(const struct telnet_conn *c)
 
 enum status
 telnet_adopt_socket(struct telnet *t, int fd, const struct sockaddr *peer,
-                    socklen_t peer_size, void *cookie, struct error *e)
+                    socklen_t peer_size, struct error *e)
 {
     struct telnet_loop *l;
     struct telnet_conn *c;
@@ -38,7 +38,6 @@ telnet_adopt_socket(struct telnet *t, int fd, const struct sockaddr *peer,
     l = &t->loops[atomic_fetch_add(&t->next, 1) % t->loops_len];
     c = mem_new(sizeof *c);
     c->fd = fd;
-    c->cookie = cookie;
     c->active_us = clock_monotonic_us();
     c->events = EPOLLIN;
     if (peer_size <= sizeof c->peer)
@@ -48,10 +47,8 @@ telnet_adopt_socket(struct telnet *t, int fd, const struct sockaddr *peer,
     else
         (void)t->o.login(t->o.login_ctx, peer, slice_of(NULL, 0),
                          slice_of(NULL, 0), false, &c->who);
-    (void)atomic_fetch_add(&t->connections, 1);
     if (loop_add(&l->loop, &c->link, fd, telnet_data_of(c), EPOLLIN))
         return ST_OK;
-    (void)atomic_fetch_sub(&t->connections, 1);
     free(c);
     (void)close(fd);
     return error_set(e, ST_IO, "epoll_ctl: %m");
@@ -66,9 +63,8 @@ telnet_end_conn(struct telnet_loop *l, struct telnet_conn *c)
      * symbolizer's, of a sanitizer. */
     loop_watch(&l->loop, c->fd, telnet_data_of(c), &c->events, 0);
     loop_close(c->fd);
-    (void)atomic_fetch_sub(&t->connections, 1);
     if (t->o.closed != NULL)
-        t->o.closed(t->o.closed_ctx, c->cookie);
+        t->o.closed(t->o.closed_ctx);
     free(c->in);
     buf_fini(&c->out);
     loop_end(&l->loop, &c->link);
@@ -96,7 +92,6 @@ send_out(struct telnet_loop *l, struct telnet_conn *c)
         memmove(c->out.data, c->out.data + at, c->out.size - at);
         c->out.size -= at;
     }
-    (void)atomic_fetch_add(&l->telnet->bytes_out, at);
 }
 
 /* Sends, and then ends the connection or says what it waits for. */
@@ -331,11 +326,10 @@ telnet_start(const struct telnet_options *o, struct telnet **out,
 void
 telnet_stop(struct telnet **t, unsigned drain_ms)
 {
-    struct telnet *x = *t;
+    struct telnet *x = OBJ_TAKE(t, TELNET_MAGIC);
 
     if (x == NULL)
         return;
-    OBJ_CHECK(x, TELNET_MAGIC);
     for (unsigned i = 0; i < x->loops_len; i++)
         loop_ask_to_stop(&x->loops[i].loop, drain_ms);
     for (unsigned i = 0; i < x->loops_len; i++)
@@ -344,14 +338,4 @@ telnet_stop(struct telnet **t, unsigned drain_ms)
         free_loop(&x->loops[i]);
     free(x->loops);
     OBJ_FREE(x);
-    *t = NULL;
-}
-
-struct telnet_counts
-telnet_counts(struct telnet *t)
-{
-    OBJ_CHECK(t, TELNET_MAGIC);
-    return (struct telnet_counts){ atomic_load(&t->connections),
-                                   atomic_load(&t->bytes_in),
-                                   atomic_load(&t->bytes_out) };
 }

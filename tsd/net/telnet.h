@@ -90,9 +90,7 @@ struct telnet_options {
     telnet_renew *renew;  /* NULL, without a login: what is true stays so */
     http_later *later;    /* for a 'login' that says AUTH_SLOW */
     void *login_ctx;      /* of all three */
-    /* Called when a connection ends, with what telnet_adopt_socket() was given.
-     */
-    void (*closed)(void *ctx, void *cookie);
+    void (*closed)(void *ctx); /* called when a connection ends */
     void *closed_ctx;
 };
 
@@ -103,17 +101,11 @@ MUST_CHECK enum status telnet_start(const struct telnet_options *o,
  * closed, and closed() is not called. */
 MUST_CHECK enum status telnet_adopt_socket(struct telnet *t, int fd,
                                            const struct sockaddr *peer,
-                                           socklen_t peer_size, void *cookie,
+                                           socklen_t peer_size,
                                            struct error *e);
 
 /* Reads what has arrived, stores and commits it, sends the replies, for at most
  * 'drain_ms', and closes. */
 void telnet_stop(struct telnet **t, unsigned drain_ms);
-
-struct telnet_counts {
-    uint64_t connections; /* now */
-    uint64_t bytes_in, bytes_out;
-};
-struct telnet_counts telnet_counts(struct telnet *t);
 
 #endif

@@ -502,9 +502,6 @@ telnet_conn_read(struct telnet_loop *l, struct telnet_conn *c, size_t max)
     if (n < 0)
         counter_add(errno == ECONNRESET ? CNT_CONN_RESET : CNT_CONN_UNKNOWN, 1);
     c->active_us = clock_monotonic_us();
-    if (n > 0)
-        atomic_fetch_add_explicit(&l->telnet->bytes_in, (uint64_t)n,
-                                  memory_order_relaxed);
     c->eof |= n < 0;
     run_chunk(l, c, size + (n > 0 ? (size_t)n : 0), n == 0);
     return n > 0 ? (size_t)n : 0;

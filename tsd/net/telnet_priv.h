@@ -19,7 +19,6 @@
 struct telnet_conn {
     struct loop_conn link;
     int fd;
-    void *cookie;
     struct sockaddr_storage peer;
     uint8_t *in; /* read, but not run yet; NULL: nothing */
     size_t in_size;
@@ -77,7 +76,6 @@ struct telnet {
     bool has_put;
     size_t buf_bytes; /* of a loop's buffer */
     atomic_uint next; /* the loop for the next connection */
-    atomic_uint_fast64_t connections, bytes_in, bytes_out;
     unsigned loops_len;
     struct telnet_loop *loops;
 };

@@ -99,13 +99,10 @@ expect_body(struct http_request *r)
 static bool
 on_head(struct http_request *r, const char *method, const char *version)
 {
-    struct http_server *s = r->server;
-
     r->method_text = arena_strdup(r->arena, slice_str(method));
     if (r->method_text == NULL)
         return false;
     r->is_1_0 = strcmp(version, "HTTP/1.0") == 0;
-    atomic_fetch_add(&s->requests, 1);
     counter_add(CNT_RPC_HTTP, 1);
     if (!http_admit(r, method, version)) {
         r->phase = PHASE_BODY;
@@ -190,7 +187,7 @@ http_request_step(struct http_request *r, const char *method,
 enum status
 http_server_adopt_socket(struct http_server *s, int fd,
                          const struct sockaddr *peer, socklen_t peer_size,
-                         void *cookie, struct error *e)
+                         struct error *e)
 {
     struct http_conn *c;
 
@@ -199,7 +196,7 @@ http_server_adopt_socket(struct http_server *s, int fd,
         (void)close(fd);
         return error_set(e, ST_BUSY, "the server is stopping");
     }
-    c = http_conn_new(s, fd, peer, cookie);
+    c = http_conn_new(s, fd, peer);
     atomic_fetch_add(&s->fresh, 1);
     if (http_mhd_adopt_socket(s, fd, peer, peer_size))
         return ST_OK;
@@ -327,20 +324,6 @@ http_server_stop(struct http_server **sp, unsigned drain_ms)
     INSIST(atomic_load(&s->bodies) == 0);
     INSIST(atomic_load(&s->answers) == 0);
     server_free(s);
-}
-
-struct http_counts
-http_server_counts(struct http_server *s)
-{
-    OBJ_CHECK(s, HTTP_SERVER_MAGIC);
-    return (struct http_counts){
-        .requests = atomic_load(&s->requests),
-        .errors = atomic_load(&s->errors),
-        .bytes_in = atomic_load(&s->bytes_in),
-        .bytes_out = atomic_load(&s->bytes_out),
-        .connections = atomic_load(&s->conns.open),
-        .bodies_bytes = atomic_load(&s->bodies),
-    };
 }
 
 const struct latency *

@@ -222,8 +222,6 @@ http_body_take(struct http_request *r, struct slice chunk)
     struct http_body *b = &r->body;
 
     b->received += chunk.size;
-    atomic_fetch_add_explicit(&r->server->bytes_in, chunk.size,
-                              memory_order_relaxed);
     if (r->answered) {
         b->dropped += chunk.size;
         return b->dropped <= http_body_drop_max(r->server);

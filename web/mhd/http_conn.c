@@ -188,7 +188,6 @@ on_hang_up(void *server, uint64_t id, uint32_t events)
     struct conns *t = &((struct http_server *)server)->conns;
     size_t fd = (size_t)(id & UINT32_MAX);
 
-    (void)events;
     lock_take(&t->lock);
     if (fd < t->len && t->by_fd[fd] != NULL && t->by_fd[fd]->id == id)
         atomic_store(&t->by_fd[fd]->peer_closed, true);
@@ -267,8 +266,7 @@ conn_grow(struct conns *t, size_t need) REQUIRES(t->lock)
 }
 
 struct http_conn *
-http_conn_new(struct http_server *s, int fd, const struct sockaddr *peer,
-              void *cookie)
+http_conn_new(struct http_server *s, int fd, const struct sockaddr *peer)
 {
     struct http_conn *c = mem_new(sizeof *c), *stale;
     struct conns *t = &s->conns;
@@ -277,7 +275,6 @@ http_conn_new(struct http_server *s, int fd, const struct sockaddr *peer,
     c->magic = HTTP_CONN_MAGIC;
     c->fd = fd;
     c->server = s;
-    c->cookie = cookie;
     peer_name(peer, c->peer, sizeof c->peer);
     c->loopback = peer_is_loopback(peer);
     c->address = peer_key(peer);
@@ -294,7 +291,6 @@ http_conn_new(struct http_server *s, int fd, const struct sockaddr *peer,
     c->id = ++t->serial << 32 | (uint64_t)fd;
     t->by_fd[fd] = c;
     lock_drop(&t->lock);
-    atomic_fetch_add(&t->open, 1);
     loop_watch(&t->loop, fd, c->id, &(uint32_t){ 0 }, EPOLLRDHUP | EPOLLET);
     return c;
 }
@@ -325,8 +321,7 @@ http_conn_end(struct http_conn **cp, bool tell)
     if ((size_t)c->fd < s->conns.len && s->conns.by_fd[c->fd] == c)
         s->conns.by_fd[c->fd] = NULL;
     lock_drop(&s->conns.lock);
-    atomic_fetch_sub(&s->conns.open, 1);
     if (tell && s->o.closed != NULL)
-        s->o.closed(s->o.closed_ctx, c->cookie);
+        s->o.closed(s->o.closed_ctx);
     OBJ_FREE(c);
 }

@@ -186,7 +186,6 @@ struct http_conn {
     uint32_t magic;
     int fd;
     struct http_server *server;
-    void *cookie;
     struct http_request *request; /* its thread's: the one under way */
     bool loopback;
     char peer[64];
@@ -203,7 +202,6 @@ struct conns {
     size_t len GUARDED_BY(lock);
     uint64_t serial GUARDED_BY(lock);
     struct loop loop; /* the watchdog's */
-    atomic_size_t open;
 };
 
 MUST_CHECK enum status http_conns_start(struct http_server *s, struct error *e);
@@ -211,7 +209,7 @@ void http_conns_stop(struct http_server *s);
 /* Ends what is left, after libmicrohttpd has stopped. */
 void http_conns_fini(struct http_server *s);
 struct http_conn *http_conn_new(struct http_server *s, int fd,
-                                const struct sockaddr *peer, void *cookie);
+                                const struct sockaddr *peer);
 struct http_conn *http_conn_find(struct http_server *s, int fd);
 /* Forgets the connection; 'tell' calls the server's closed(). */
 void http_conn_end(struct http_conn **c, bool tell);
@@ -272,7 +270,6 @@ struct http_server {
     atomic_bool aborting;   /* http_is_cancelled() is true for all */
     atomic_size_t bodies;   /* bytes held for bodies */
     atomic_size_t answers;  /* bytes of replies that are not yet sent */
-    atomic_uint_fast64_t requests, errors, bytes_in, bytes_out;
     struct latency latency; /* of requests, from first line to reply */
 };
 

@@ -334,9 +334,6 @@ http_serve_now(struct http_request *r)
     r->ready = true;
     if (r->reply.status == 500)
         counter_add(CNT_RPC_EXCEPTIONS, 1);
-    if (r->reply.status >= 400)
-        atomic_fetch_add(&s->errors, 1);
-    atomic_fetch_add(&s->bytes_out, r->response_size);
     took_us = clock_monotonic_us() - r->start_us;
     latency_add(&s->latency, (uint64_t)took_us);
     log_debug("web", "%s %s %s: %u, %zu bytes, %lld us", r->conn->peer,

@@ -318,7 +318,6 @@ next_bytes(void *cls, uint64_t pos, char *to, size_t max)
     struct sending *s = cls;
     size_t n = 0;
 
-    (void)pos;
     while (n < max && s->at < s->chunks.len) {
         struct buf *b = &s->chunks.list[s->at];
         size_t left = b->size - s->offset;

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 
+#include "base/counters.h"
 #include "base/log.h"
 #include "tests/harness.h"
 #include "tests/tsd/fake_ingest.h"
@@ -22,7 +23,7 @@ static struct listener *http_listener;
 enum status
 http_server_adopt_socket(struct http_server *s, int fd,
                          const struct sockaddr *peer, socklen_t peer_size,
-                         void *cookie, struct error *e)
+                         struct error *e)
 {
     (void)s;
     (void)e;
@@ -30,7 +31,7 @@ http_server_adopt_socket(struct http_server *s, int fd,
     ck_assert_int_eq(peer->sa_family, AF_INET);
     ck_assert_int_eq((int)send(fd, "http\n", 5, MSG_NOSIGNAL), 5);
     (void)close(fd);
-    listener_closed(http_listener, cookie);
+    listener_closed(http_listener);
     return ST_OK;
 }
 
@@ -56,9 +57,7 @@ set_up_idle(struct bench *b, size_t max_connections, unsigned idle_ms)
     struct put_options po = { .rules = { true, true, true, 8 } };
     struct listener_options lo = { .bind = "127.0.0.1",
                                    .max_connections = max_connections,
-                                   .idle_ms = idle_ms,
-                                   .no_delay = true,
-                                   .keep_alive = true };
+                                   .idle_ms = idle_ms };
     struct telnet_options to = { .routes = routes,
                                  .routes_len = 3,
                                  .closed = listener_closed };
@@ -89,7 +88,7 @@ tear_down(struct bench *b)
 {
     listener_stop(b->listener);
     telnet_stop(&b->telnet, 1000);
-    ck_assert_uint_eq(listener_counts(b->listener).open, 0);
+    ck_assert_uint_eq(listener_connections(b->listener), 0);
     listener_close(&b->listener);
     put_path_free(&b->path);
     fake_reset();
@@ -170,6 +169,8 @@ START_TEST(limits_connections)
     struct bench b;
     int fds[LIMIT + 1];
     size_t told = 0;
+    uint64_t rejected = counter_get(CNT_CONN_REJECTED),
+             accepted = counter_get(CNT_CONN_TOTAL);
 
     set_up(&b, LIMIT);
     for (size_t round = 0; round < 3; round++) {
@@ -181,16 +182,16 @@ START_TEST(limits_connections)
         fds[LIMIT] = dial(&b);
         expect(fds[LIMIT], ""); /* closed */
         (void)close(fds[LIMIT]);
-        ck_assert_uint_eq(listener_counts(b.listener).rejected, round + 1);
+        ck_assert_uint_eq(counter_get(CNT_CONN_REJECTED) - rejected, round + 1);
         for (size_t i = 0; i < LIMIT; i++) {
             wire_send(fds[i], "exit\n", 5);
             expect(fds[i], "");
             (void)close(fds[i]);
         }
-        while (listener_counts(b.listener).open > 0)
+        while (listener_connections(b.listener) > 0)
             (void)usleep(100);
     }
-    ck_assert_uint_eq(listener_counts(b.listener).accepted, 3 * LIMIT);
+    ck_assert_uint_eq(counter_get(CNT_CONN_TOTAL) - accepted, 3 * LIMIT);
     log_recent(count_rejections, &told);
     ck_assert_uint_eq(told, 1); /* not once each */
     tear_down(&b);
@@ -203,6 +204,7 @@ START_TEST(lets_silent_ones_give_way)
     enum { LIMIT = 4 };
     struct bench b;
     int silent[LIMIT], fds[2];
+    uint64_t rejected = counter_get(CNT_CONN_REJECTED);
 
     set_up(&b, LIMIT);
     for (size_t i = 0; i < LIMIT; i++)
@@ -217,7 +219,7 @@ START_TEST(lets_silent_ones_give_way)
     /* The younger ones are served as well. */
     wire_send(silent[2], "version\n", 8);
     expect(silent[2], "telnet\n");
-    ck_assert_uint_eq(listener_counts(b.listener).rejected, 0);
+    ck_assert_uint_eq(counter_get(CNT_CONN_REJECTED) - rejected, 0);
     (void)close(silent[2]);
     (void)close(silent[3]);
     (void)close(fds[0]);
@@ -247,6 +249,7 @@ START_TEST(survives_a_lack_of_descriptors)
     struct rlimit old, limit;
     struct bench b;
     int full[64], fd, n = 0;
+    uint64_t rejected = counter_get(CNT_CONN_REJECTED);
 
     set_up(&b, 0);
     fd = dial(&b);
@@ -269,7 +272,7 @@ START_TEST(survives_a_lack_of_descriptors)
         ck_assert_int_eq(connect(full[i], (struct sockaddr *)&a, sizeof a), 0);
         expect(full[i], "");
     }
-    ck_assert_uint_eq(listener_counts(b.listener).rejected, 3);
+    ck_assert_uint_eq(counter_get(CNT_CONN_REJECTED) - rejected, 3);
     while (n > 0)
         (void)close(full[--n]);
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);

@@ -1,8 +1,11 @@
 /* Every limit of struct http_options: at n, at n + 1, and with many clients at
  * once; compressed bodies and bombs; clients that are slow. */
+#include "web/mhd/http_priv.h"
 #include "tests/web/rig.h"
 
 #include <zlib.h>
+
+#include "base/counters.h"
 
 /* -- bodies ---------------------------------------------------------------- */
 
@@ -113,7 +116,7 @@ START_TEST(limits_a_body)
         buf_fini(&body);
         buf_fini(&plain);
     }
-    ck_assert_uint_eq(http_server_counts(rig.server).bodies_bytes, 0);
+    ck_assert_uint_eq(rig.server->bodies, 0);
     (void)close(fd);
     rig_stop(&rig);
 }
@@ -212,7 +215,7 @@ START_TEST(rejects_broken_compression)
         ck_assert(a.status == 400 || (a.status == 200 && i >= 4 && i <= 9));
         buf_fini(&a.body);
     }
-    ck_assert_uint_eq(http_server_counts(rig.server).bodies_bytes, 0);
+    ck_assert_uint_eq(rig.server->bodies, 0);
     (void)close(fd);
     buf_fini(&whole);
     rig_stop(&rig);
@@ -354,7 +357,7 @@ static bool
 wait_for_bodies(struct rig *rig, uint64_t n)
 {
     for (int i = 0; i < 1000; i++) {
-        if (http_server_counts(rig->server).bodies_bytes == n)
+        if (rig->server->bodies == n)
             return true;
         (void)poll(NULL, 0, 10);
     }
@@ -582,6 +585,7 @@ END_TEST
 START_TEST(limits_the_queue)
 {
     enum { WORKERS = 2, QUEUE = 3, ALL = WORKERS + QUEUE };
+    uint64_t before = counter_get(CNT_RPC_HTTP);
     struct rig rig;
     struct answer a;
     int fds[ALL], more;
@@ -591,7 +595,7 @@ START_TEST(limits_the_queue)
     fill_workers(&rig, fds, ALL, WORKERS);
     /* all of them are known to be in the queue before the next one asks */
     for (int i = 0; i < 1000; i++) {
-        if (http_server_counts(rig.server).requests == ALL)
+        if (counter_get(CNT_RPC_HTTP) == before + ALL)
             break;
         (void)poll(NULL, 0, 5);
     }
@@ -660,7 +664,7 @@ START_TEST(cuts_slow_clients)
     ck_assert(rig_wait(&rig, &rig.closed, 1));
     buf_fini(&a.body);
     (void)close(fd);
-    ck_assert_uint_eq(http_server_counts(rig.server).bodies_bytes, 0);
+    ck_assert_uint_eq(rig.server->bodies, 0);
     rig_stop(&rig);
 }
 END_TEST
