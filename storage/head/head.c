@@ -39,7 +39,6 @@ head_fini(struct head *h)
             if (b->series[k] != NULL)
                 free_series(b->series[k]);
         free(b->series);
-        free(b->generations);
         table_fini(&b->by_tsuid);
         table_fini(&b->by_metric);
         free(b->metrics);
@@ -159,14 +158,8 @@ take_index(struct head_bucket *b) REQUIRES(b->lock)
             if (b->series[b->free_index] == NULL)
                 return b->free_index;
     }
-    if (b->series_len == b->series_cap) {
-        b->series = mem_grow(b->series, b->series_len, &b->series_cap,
-                             sizeof(struct head_series *));
-        b->generations =
-            mem_resize(b->generations, b->series_cap, sizeof *b->generations);
-    }
-    b->generations[b->series_len] = 0;
-    b->series[b->series_len] = NULL;
+    b->series = mem_grow(b->series, b->series_len, &b->series_cap,
+                         sizeof(struct head_series *));
     return (uint32_t)b->series_len++;
 }
 
@@ -182,8 +175,8 @@ head_series(struct head *h, struct head_bucket *b, struct slice tsuid)
     s->tsuid_size = (uint16_t)tsuid.size;
     memcpy(s->tsuid, tsuid.data, tsuid.size);
     s->index = take_index(b);
-    b->generations[s->index] =
-        b->generations[s->index] % HEAD_GENERATION_MAX + 1;
+    b->generation = b->generation % HEAD_GENERATION_MAX + 1;
+    s->generation = b->generation;
     b->series[s->index] = s;
     b->series_live++;
     table_add(&b->by_tsuid, hash_slice(tsuid, h->seed), s->index);

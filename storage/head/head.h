@@ -45,6 +45,7 @@ struct head_series {
     uint32_t wal_epoch;              /* 0: none */
     struct head_row *rows;           /* the one made last comes first */
     struct head_series *metric_next; /* of its bucket and metric */
+    uint32_t generation; /* tells it from others of its index; not 0 */
     uint16_t tsuid_size;
     bool never_flushed : 1; /* surely no row of it is in the engine */
     uint8_t tsuid[];
@@ -67,7 +68,7 @@ struct head_slot {
 struct head_bucket {
     struct lock lock;
     struct head_series **series GUARDED_BY(lock); /* by index; NULL: free */
-    uint32_t *generations GUARDED_BY(lock);       /* of indexes, from 1 on */
+    uint32_t generation GUARDED_BY(lock);         /* of the newest series */
     size_t series_len GUARDED_BY(lock);           /* indexes in use, or free */
     size_t series_cap GUARDED_BY(lock);
     size_t series_live GUARDED_BY(lock);

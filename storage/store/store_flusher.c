@@ -172,13 +172,11 @@ static void
 report(struct store *s, enum status status, const struct error *e)
 {
     lock_take(&s->wake_lock);
-    if (status != ST_OK && s->flush_status == ST_OK)
+    if (status != ST_OK && s->flush_error.status == ST_OK)
         log_error("store", "flushing fails: %s", e->text);
-    if (status == ST_OK && s->flush_status != ST_OK)
+    if (status == ST_OK && s->flush_error.status != ST_OK)
         log_info("store", "flushing works again");
-    s->flush_status = status;
-    if (status != ST_OK)
-        s->flush_error = *e;
+    s->flush_error = status == ST_OK ? (struct error){ 0 } : *e;
     s->flush_requested = false;
     cond_broadcast(&s->room);
     lock_drop(&s->wake_lock);
@@ -240,7 +238,7 @@ store_wait_for_room(struct store *s, struct error *e)
         s->flush_requested = true;
         cond_signal(&s->wake);
         cond_wait_ms(&s->room, &s->wake_lock, ROOM_WAIT_MS);
-        if (s->flush_status != ST_OK) {
+        if (s->flush_error.status != ST_OK) {
             status = error_set(e, ST_BUSY, "cannot make room: %s",
                                s->flush_error.text);
             break;

@@ -49,8 +49,7 @@ struct store {
     struct cond room; /* the flusher has made room in the head */
     bool stopping GUARDED_BY(wake_lock);
     bool flush_requested GUARDED_BY(wake_lock);
-    enum status flush_status GUARDED_BY(wake_lock); /* of the last flushing */
-    struct error flush_error GUARDED_BY(wake_lock);
+    struct error flush_error GUARDED_BY(wake_lock); /* of the last flushing */
     _Atomic bool rejecting; /* writes, because of 'rejection' */
     struct error rejection GUARDED_BY(wake_lock);
 

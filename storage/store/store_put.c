@@ -14,22 +14,16 @@
 
 /* A series_ref: bucket in the top byte, generation in 24 bits, index in 32. */
 static series_ref
-ref_of(unsigned bucket, const struct head_bucket *b,
-       const struct head_series *s) REQUIRES(b->lock)
+ref_of(unsigned bucket, const struct head_series *s)
 {
-    return (uint64_t)bucket << 56 | (uint64_t)b->generations[s->index] << 32 |
-           s->index;
+    return (uint64_t)bucket << 56 | (uint64_t)s->generation << 32 | s->index;
 }
 
-static struct head_series *
-series_of(const struct head_bucket *b, series_ref ref) REQUIRES(b->lock)
+/* What has its index: the series, another one by now, or NULL. */
+static inline struct head_series *
+series_at(const struct head_bucket *b, series_ref ref) REQUIRES(b->lock)
 {
-    uint32_t index = (uint32_t)ref;
-
-    return index < b->series_len &&
-                   b->generations[index] == (ref >> 32 & HEAD_GENERATION_MAX)
-               ? b->series[index]
-               : NULL;
+    return (uint32_t)ref < b->series_len ? b->series[(uint32_t)ref] : NULL;
 }
 
 enum status
@@ -53,7 +47,7 @@ store_series(struct store *s, struct slice tsuid, bool is_new, series_ref *out,
         if (b->series_live > before)
             found->never_flushed = is_new;
         found->touched_s = store_now_s();
-        *out = ref_of(bucket, b, found);
+        *out = ref_of(bucket, found);
     }
     lock_drop(&b->lock);
     return ST_OK;
@@ -97,9 +91,10 @@ static void
 put_point(struct put *p, struct head_bucket *b, struct head_row *row,
           struct store_point *x) REQUIRES(b->lock)
 {
-    struct head_series *series = series_of(b, x->series);
+    struct head_series *series = series_at(b, x->series);
 
-    if (series == NULL) {
+    if (series == NULL ||
+        series->generation != (x->series >> 32 & HEAD_GENERATION_MAX)) {
         put_failed(p, x, ST_NOT_FOUND, "the series was forgotten");
     } else if (x->point.ts_ms < 0 || x->point.ts_ms > POINT_MAX_TS_MS) {
         put_failed(p, x, ST_INVALID, "a time that no row can hold");
@@ -164,13 +159,11 @@ fetch_rows(const struct head *h, const struct head_bucket *b,
     for (size_t i = 0; i < len; i++) {
         uint32_t index = (uint32_t)points[order[i]].series;
 
-        if (index < b->series_len) {
+        if (index < b->series_len)
             __builtin_prefetch(&b->series[index]);
-            __builtin_prefetch(&b->generations[index]);
-        }
     }
     for (size_t i = 0; i < len; i++) {
-        series[i] = series_of(b, points[order[i]].series);
+        series[i] = series_at(b, points[order[i]].series);
         if (series[i] != NULL)
             __builtin_prefetch(&series[i]->tsuid_size, 1);
         __builtin_prefetch(series[i], 1);

@@ -37,8 +37,7 @@ struct store_scan {
     size_t seek_at; /* of spec.series, for SCAN_SEEKS */
     uint8_t engine_tsuid[TSUID_MAX];
     struct scan_counts counts;
-    enum status status;
-    struct error error;
+    struct error error; /* ST_OK: none */
 };
 
 /* -- the head's part ------------------------------------------------------- */
@@ -88,9 +87,9 @@ take_row(void *ctx, struct slice tsuid, struct head_row *r)
             slice_of(bytes, key_row(&scan->s->layout, tsuid, base, bytes))))
         return true;
     if (!copy_row(scan, tsuid, r))
-        scan->status = error_set(&scan->error, ST_LIMIT,
-                                 "copies of open rows take more than they may");
-    return scan->status == ST_OK;
+        (void)error_set(&scan->error, ST_LIMIT,
+                        "copies of open rows take more than they may");
+    return scan->error.status == ST_OK;
 }
 
 /* All rows are of one metric and bucket, so spans and TSUIDs order them as
@@ -274,10 +273,7 @@ begin_row(struct store_scan *scan)
     if (status == ST_OK)
         status = row_hours_begin(layout, scan->span, kv_iter_value(scan->it),
                                  &scan->hours, &scan->error);
-    if (status == ST_OK)
-        scan->counts.bytes += key.size;
-    else
-        scan->status = status;
+    scan->counts.bytes += key.size;
     return status == ST_OK;
 }
 
@@ -289,8 +285,8 @@ next_hour(struct store_scan *scan)
         if (scan->block_base >= scan->spec.from_base &&
             scan->block_base <= scan->spec.to_base)
             return true;
-    if (scan->status == ST_OK)
-        scan->status = row_hours_end(&scan->hours, &scan->error);
+    if (scan->error.status == ST_OK)
+        scan->error.status = row_hours_end(&scan->hours, &scan->error);
     return false;
 }
 
@@ -300,7 +296,7 @@ static void
 next_block(struct store_scan *scan)
 {
     scan->has_block = scan->on_key && next_hour(scan);
-    while (!scan->has_block && scan->status == ST_OK) {
+    while (!scan->has_block && scan->error.status == ST_OK) {
         next_key(scan);
         if (!scan->on_key || !begin_row(scan))
             return;
@@ -351,9 +347,9 @@ store_scans_open(struct store *s, const struct scan_spec *specs, size_t len,
     for (size_t i = 0; i < len; i++) {
         out[i] = open_head(s, &specs[i], taken);
         taken += arena_used(out[i]->arena);
-        if (status == ST_OK && out[i]->status != ST_OK) {
-            status = out[i]->status;
+        if (status == ST_OK && out[i]->error.status != ST_OK) {
             *e = out[i]->error;
+            status = e->status;
         }
     }
     /* Behind all heads; before it, what is flushed meanwhile would be missed.
@@ -417,7 +413,7 @@ store_scan_next(struct store_scan *scan, struct store_row *row)
     OBJ_CHECK(scan, SCAN_MAGIC);
     if (!scan->has_block && (scan->on_key || !scan->begun))
         next_block(scan);
-    if (scan->status != ST_OK ||
+    if (scan->error.status != ST_OK ||
         (!scan->has_block && scan->head_at == scan->head_len))
         return false;
     *row = (struct store_row){ 0 };
@@ -446,7 +442,7 @@ store_scan_close(struct store_scan **sp, struct scan_counts *counts,
     if (scan == NULL)
         return ST_OK;
     OBJ_CHECK(scan, SCAN_MAGIC);
-    status = scan->status;
+    status = scan->error.status;
     if (status != ST_OK && e != NULL)
         *e = scan->error;
     if (scan->it != NULL && !scan->shares)

@@ -431,9 +431,6 @@ wal_trim(struct wal *j, uint64_t segment, struct error *e)
 
     OBJ_CHECK(j, WAL_MAGIC);
     lock_take(&j->lock);
-    while (j->trimming)
-        cond_wait(&j->changed, &j->lock);
-    j->trimming = true;
     while (st == ST_OK && j->first < segment && j->first < j->segment) {
         uint64_t oldest = j->first, size = wal_size(j, oldest);
 
@@ -447,8 +444,6 @@ wal_trim(struct wal *j, uint64_t segment, struct error *e)
             j->older -= size;
         }
     }
-    j->trimming = false;
-    cond_broadcast(&j->changed);
     lock_drop(&j->lock);
     return st;
 }
@@ -474,11 +469,11 @@ wal_restart(struct wal *j, struct error *e)
 
     OBJ_CHECK(j, WAL_MAGIC);
     lock_take(&j->lock);
-    while (j->writing || j->syncing || j->trimming)
+    while (j->writing || j->syncing)
         cond_wait(&j->changed, &j->lock);
     if (j->failed.status == ST_OK)
         goto out;
-    j->writing = j->syncing = j->trimming = true;
+    j->writing = j->syncing = true;
     first = j->first;
     begun.segment = atomic_fetch_add(&j->append_segment, 1) + 1;
     lock_drop(&j->lock);
@@ -491,7 +486,7 @@ wal_restart(struct wal *j, struct error *e)
     if (st == ST_OK)
         st = wal_make_file(j, &begun, e);
     lock_take(&j->lock);
-    j->writing = j->syncing = j->trimming = false;
+    j->writing = j->syncing = false;
     if (st == ST_OK) {
         wal_begin_file(j, &begun);
         j->first = begun.segment;

@@ -18,6 +18,7 @@
  * is ST_CORRUPT, with file and offset in the text, and nothing is skipped.
  *
  * Threads: any.  wal_replay(): before the first append, one caller.
+ * wal_trim(), wal_restart(): one of them at a time.
  */
 #ifndef STORAGE_WAL_WAL_H
 #define STORAGE_WAL_WAL_H

@@ -47,7 +47,6 @@ struct wal {
     bool stopping GUARDED_BY(lock);
     bool writing GUARDED_BY(lock);
     bool syncing GUARDED_BY(lock);
-    bool trimming GUARDED_BY(lock);
     uint32_t file_key GUARDED_BY(lock); /* of 'segment' */
     uint64_t appended GUARDED_BY(lock); /* LSNs: bytes in bundles so far */
     uint64_t written GUARDED_BY(lock);
