@@ -41,7 +41,6 @@ head_fini(struct head *h)
         free(b->series);
         table_fini(&b->by_tsuid);
         table_fini(&b->by_metric);
-        free(b->metrics);
         free(b->index);
         lock_fini(&b->lock);
     }
@@ -70,46 +69,38 @@ head_find(const struct head *h, struct head_bucket *b, struct slice tsuid)
 
 /* -- series by metric ------------------------------------------------------ */
 
-static uint64_t
-metric_hash(uint64_t id)
-{
-    return id * UINT64_C(0x9e3779b97f4a7c15) >> 32;
-}
-
+/* 'key' is the beginning of a TSUID. */
 static bool
-is_metric(const void *ctx, uint32_t i, const void *key)
+is_of_metric(const void *ctx, uint32_t i, const void *key)
 {
-    const struct head_metric *metrics = ctx;
+    struct head_series *const *series = ctx;
 
-    return metrics[i].id == *(const uint64_t *)key;
+    return slice_starts(head_tsuid(series[i]), *(const struct slice *)key);
 }
 
-/* NULL when no series of it is there. */
-static struct head_metric *
-find_metric(const struct head_bucket *b, uint64_t id) REQUIRES(b->lock)
+/* The first of the metric's series, or NULL. */
+static struct head_series *
+find_metric(const struct head *h, const struct head_bucket *b,
+            struct slice metric) REQUIRES(b->lock)
 {
-    uint32_t i =
-        table_find(&b->by_metric, metric_hash(id), is_metric, b->metrics, &id);
+    uint32_t i = table_find(&b->by_metric, hash_slice(metric, h->seed),
+                            is_of_metric, b->series, &metric);
 
-    return i == TABLE_NONE ? NULL : &b->metrics[i];
+    return i == TABLE_NONE ? NULL : b->series[i];
 }
 
 static void
 link_metric(const struct head *h, struct head_bucket *b, struct head_series *s)
     REQUIRES(b->lock)
 {
-    uint64_t id = key_get_uint(s->tsuid, h->layout->metric_width);
-    struct head_metric *m = find_metric(b, id);
+    struct slice metric = tsuid_metric(h->layout, head_tsuid(s));
+    struct head_series *first = find_metric(h, b, metric);
 
-    if (m == NULL) {
-        b->metrics = mem_grow(b->metrics, b->metrics_len, &b->metrics_cap,
-                              sizeof *b->metrics);
-        table_add(&b->by_metric, metric_hash(id), (uint32_t)b->metrics_len);
-        m = &b->metrics[b->metrics_len++];
-        *m = (struct head_metric){ .id = id };
-    }
-    s->metric_next = m->first;
-    m->first = s;
+    s->metric_next = first == NULL ? NULL : first->metric_next;
+    if (first == NULL)
+        table_add(&b->by_metric, hash_slice(metric, h->seed), s->index);
+    else
+        first->metric_next = s;
 }
 
 static bool
@@ -137,14 +128,10 @@ head_each_row(struct head *h, unsigned bucket, struct slice metric,
         s = head_find(h, b, series[i]);
         more = s == NULL || each_row(s, f, ctx);
     }
-    if (series == NULL) {
-        const struct head_metric *m =
-            find_metric(b, key_get_uint(metric.data, (unsigned)metric.size));
-
-        s = m == NULL ? NULL : m->first;
-    }
-    for (; series == NULL && s != NULL && more; s = s->metric_next)
-        more = each_row(s, f, ctx);
+    if (series == NULL)
+        for (s = find_metric(h, b, metric); s != NULL && more;
+             s = s->metric_next)
+            more = each_row(s, f, ctx);
     lock_drop(&b->lock);
 }
 
@@ -208,7 +195,6 @@ head_evict(struct head *h, struct head_bucket *b, size_t keep,
     b->free_index = 0;
     /* The lists are made again from the series that stay. */
     table_fini(&b->by_metric);
-    b->metrics_len = 0;
     for (size_t i = b->series_len; i-- > 0;)
         if (b->series[i] != NULL)
             link_metric(h, b, b->series[i]);

@@ -44,17 +44,11 @@ struct head_series {
     uint32_t wal_id;                 /* in the WAL's records of 'wal_epoch' */
     uint32_t wal_epoch;              /* 0: none */
     struct head_row *rows;           /* the one made last comes first */
-    struct head_series *metric_next; /* of its bucket and metric */
+    struct head_series *metric_next; /* of its metric, in the bucket */
     uint32_t generation; /* tells it from others of its index; not 0 */
     uint16_t tsuid_size;
     bool never_flushed : 1; /* surely no row of it is in the engine */
     uint8_t tsuid[];
-};
-
-/* The series of one metric in one bucket. */
-struct head_metric {
-    uint64_t id;
-    struct head_series *first;
 };
 
 /* Of the index of rows; no row: free. */
@@ -72,12 +66,9 @@ struct head_bucket {
     size_t series_len GUARDED_BY(lock);           /* indexes in use, or free */
     size_t series_cap GUARDED_BY(lock);
     size_t series_live GUARDED_BY(lock);
-    uint32_t free_index GUARDED_BY(lock);        /* where to look for a hole */
-    struct hash_table by_tsuid GUARDED_BY(lock); /* of 'series' */
-    struct head_metric *metrics GUARDED_BY(lock);
-    size_t metrics_len GUARDED_BY(lock);
-    size_t metrics_cap GUARDED_BY(lock);
-    struct hash_table by_metric GUARDED_BY(lock); /* of 'metrics' */
+    uint32_t free_index GUARDED_BY(lock);         /* where to look for a hole */
+    struct hash_table by_tsuid GUARDED_BY(lock);  /* of 'series' */
+    struct hash_table by_metric GUARDED_BY(lock); /* the first of each */
     struct head_slot *index GUARDED_BY(lock);     /* hash table */
     size_t index_len GUARDED_BY(lock);
     size_t index_used GUARDED_BY(lock);

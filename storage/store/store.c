@@ -5,7 +5,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/crash.h"
@@ -28,8 +27,6 @@ store_now_s(void)
 static void
 fill_defaults(struct store_options *o)
 {
-    if (o->sync_interval_ms == 0)
-        o->sync_interval_ms = 1000;
     if (o->head_bytes == 0)
         o->head_bytes = 192 * MB;
     if (o->head_series == 0)
@@ -96,7 +93,8 @@ open_format(struct store *s, struct format *f, struct error *e)
 static enum status
 open_engine(struct store *s, struct format *f, struct error *e)
 {
-    char engine[4096], wal[4096];
+    char *engine = files_path(s->dir, "engine");
+    char *wal = files_path(s->dir, "journal");
     struct kv_options ko = {
         .place = KV_LEVELDB(engine),
         .create = !f->complete,
@@ -109,19 +107,16 @@ open_engine(struct store *s, struct format *f, struct error *e)
         .interval_ms = s->options.sync_interval_ms,
         .segment_bytes = s->options.wal_segment_bytes,
     };
-    enum status status;
+    enum status status = kv_open(&ko, &s->kv, e);
 
-    if (snprintf(engine, sizeof engine, "%s/engine", s->dir) >=
-            (int)sizeof engine ||
-        snprintf(wal, sizeof wal, "%s/journal", s->dir) >= (int)sizeof wal)
-        return error_set(e, ST_INVALID, "%s: the path is too long", s->dir);
-    status = kv_open(&ko, &s->kv, e);
     if (status == ST_OK)
         status = wal_open(&jo, &s->wal, e);
     if (status == ST_OK && !f->complete) {
         f->complete = true;
         status = format_write(s->dir, f, e);
     }
+    free(engine);
+    free(wal);
     return status;
 }
 

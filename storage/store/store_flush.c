@@ -19,7 +19,8 @@
 #include "base/mem.h"
 #include "storage/store/store_priv.h"
 
-#define ROWS_A_BATCH 4096 /* that are put in order and written together */
+#define IDLE_FOR_LONG_S 3600
+#define ROWS_A_BATCH    4096 /* that are put in order and written together */
 
 /* LevelDB stores a block of its own as it is unless that shrinks by an eighth.
  * A row's key shrinks by more than half, its value not at all: zeros behind the
@@ -47,6 +48,60 @@ struct flush_batch {
     size_t quarantined, unreadable; /* rows in 'writes' */
 };
 
+/* -- which rows -------------------------------------------------------- */
+
+static uint32_t
+idle_for(const struct flush_rule *rule, uint32_t touched_s)
+{
+    return touched_s > rule->now_s ? 0 : rule->now_s - touched_s;
+}
+
+bool
+store_row_is_due(const struct flush_times *t, uint32_t delay_s, uint32_t span_s)
+{
+    if (t->series_idle_s >= IDLE_FOR_LONG_S ||
+        t->idle_s >= IDLE_FOR_LONG_S + span_s)
+        return true;
+    if (t->idle_s < delay_s)
+        return false;
+    if (t->newest > 0)
+        return true;
+    return t->has_passed && (t->newest < 0 || t->series_idle_s >= delay_s ||
+                             t->idle_s >= IDLE_FOR_LONG_S);
+}
+
+static bool
+rule_flushes(const struct store *s, const struct flush_rule *rule,
+             const struct head_row *r)
+{
+    const struct head_series *series = r->series;
+    uint32_t span = key_span_base(&s->layout, r->open.base);
+    uint32_t newest = key_span_base(&s->layout, series->rows->open.base);
+
+    if (rule->all || r->segment < rule->segment ||
+        (rule->newer_span_exists && newest != span))
+        return true;
+    if (!rule->idle)
+        return false;
+    return store_row_is_due(
+        &(struct flush_times){
+            .idle_s = idle_for(rule, r->touched_s),
+            .series_idle_s = idle_for(rule, series->touched_s),
+            .newest = (newest > span) - (newest < span),
+            .has_passed =
+                rule->wall_s >= (int64_t)span + key_span_s(&s->layout),
+        },
+        rule->idle_s, key_span_s(&s->layout));
+}
+
+/* Because another one of its span is flushed.  Not one that was just written
+ * to, if the rule is for idle ones. */
+static bool
+rule_flushes_with_span(const struct flush_rule *rule, const struct head_row *r)
+{
+    return !rule->idle || idle_for(rule, r->touched_s) >= rule->idle_s;
+}
+
 /* -- one batch ------------------------------------------------------------- */
 
 /* Where keys do not do it alone: with about half of each, and of the entry's
@@ -66,19 +121,18 @@ static enum status
 put_row(struct store *s, struct flush_batch *b, struct slice key,
         struct error *e)
 {
-    size_t zeros = kv_traits(s->kv)->wants_padding
-                       ? zeros_for(key.size, b->value.size)
-                       : 0;
+    struct slice value = buf_slice(&b->value);
+    size_t zeros =
+        kv_traits(s->kv)->wants_padding ? zeros_for(key.size, value.size) : 0;
 
-    if (zeros == 0) {
-        kv_batch_put(b->writes, key, buf_slice(&b->value));
-        return ST_OK;
+    if (zeros > 0) {
+        buf_clear(&b->padded);
+        block_pad(value, zeros, &b->padded);
+        value = buf_slice(&b->padded);
     }
-    buf_clear(&b->padded);
-    block_pad(buf_slice(&b->value), zeros, &b->padded);
-    if (b->padded.failed)
+    if (b->value.failed || b->padded.failed)
         return error_set(e, ST_BUSY, "no memory for a row");
-    kv_batch_put(b->writes, key, buf_slice(&b->padded));
+    kv_batch_put(b->writes, key, value);
     return ST_OK;
 }
 
@@ -200,8 +254,6 @@ flush_span(struct store *s, struct flush_batch *b, const struct flushing *x,
         return status;
     buf_clear(&b->value);
     row_value_put(&s->layout, x->span, &parts, &b->value);
-    if (b->value.failed)
-        return error_set(e, ST_BUSY, "no memory for a row");
     return put_row(s, b, key, e);
 }
 
@@ -271,9 +323,8 @@ mark_span_immutable(struct store *s, struct head_bucket *bucket,
         if (base != first->open.base)
             r = head_newest_row(&s->head, bucket, series, base);
         if (r == NULL ||
-            (r != first &&
-             (r->immutable || !store_rule_flushes_with_span(rule, r) ||
-              head_predecessor(r) != NULL)))
+            (r != first && (r->immutable || !rule_flushes_with_span(rule, r) ||
+                            head_predecessor(r) != NULL)))
             continue;
         r->immutable = true;
         bytes += sizeof *r + r->open.cap;
@@ -306,7 +357,7 @@ mark_some_immutable(struct store *s, struct head_bucket *bucket,
         }
         /* A predecessor is there when a flushing failed and points came
          * meanwhile: it must be in the engine before this one is merged. */
-        if (!at->immutable && store_rule_flushes(s, rule, at) &&
+        if (!at->immutable && rule_flushes(s, rule, at) &&
             head_predecessor(at) == NULL)
             size = mark_span_immutable(s, bucket, rule, at, b);
         have -= size < have ? size : have;

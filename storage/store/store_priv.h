@@ -76,7 +76,7 @@ MUST_CHECK enum status store_replay(struct store *s, struct error *e);
  * again. */
 MUST_CHECK enum status store_disk_failed(enum status status, struct error *e);
 
-/* -- store_flush_policy.c -------------------------------------------------- */
+/* -- store_flush.c --------------------------------------------------------- */
 
 /* What decides when an open row is flushed by itself. */
 struct flush_times {
@@ -102,16 +102,6 @@ struct flush_rule {
     uint32_t idle_s;
     int64_t wall_s;
 };
-
-bool store_rule_flushes(const struct store *s, const struct flush_rule *rule,
-                        const struct head_row *r);
-
-/* Does it take a row because another one of its span is flushed?  Not one that
- * was just written to, if the rule is for idle ones. */
-bool store_rule_flushes_with_span(const struct flush_rule *rule,
-                                  const struct head_row *r);
-
-/* -- store_flush.c --------------------------------------------------------- */
 
 /* Flushes the rows that a rule takes, oldest first, from each bucket its share.
  */
