@@ -30,35 +30,33 @@ make_file(struct slice text, char path[64])
     return fd;
 }
 
-static enum status
-on_pair(void *ctx, size_t line, const char *key, const char *value,
-        struct error *e)
+static void
+on_pair(void *ctx, const char *key, const char *value)
 {
-    struct settings *s = ctx;
-
-    (void)e;
-    INSIST(line > 0);
-    settings_set(s, key, value);
-    return ST_OK;
+    settings_set(ctx, key, value);
 }
 
 static void
 check_all(const struct settings *s)
 {
     struct error e = { 0 };
-    const struct setting *x;
 
     if (settings_check(s, &e) != ST_OK) {
         INSIST(e.text[0] != '\0');
         return;
     }
-    for (size_t i = 0; (x = setting_at(i)) != NULL; i++)
-        if (x->type == SETTING_BYTES && settings_has(s, x->name))
-            (void)settings_size(s, x->name);
-        else if (x->type == SETTING_INT && settings_has(s, x->name))
-            (void)settings_int(s, x->name);
-        else if (x->type == SETTING_BOOL)
-            (void)settings_bool(s, x->name);
+#define READ_INT(name)         \
+    if (settings_has(s, name)) \
+        (void)settings_int(s, name);
+#define READ_BYTES        READ_INT
+#define READ_BOOL(name)   (void)settings_bool(s, name);
+#define READ_CHOICE(name) (void)settings_choice(s, name);
+#define READ_TEXT(name)
+#define SETTING(name, value, type, unit, min, max, text) READ_##type(name)
+#define ACCEPTED(name, value)
+#include "tsd/config/settings.def"
+#undef ACCEPTED
+#undef SETTING
 }
 
 static void

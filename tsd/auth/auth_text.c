@@ -135,20 +135,13 @@ static bool
 read_digest(struct slice text, uint8_t *out)
 {
     static const char method[] = "sha256:";
-    size_t skip = sizeof method - 1;
+    const size_t skip = sizeof method - 1;
+    size_t size;
 
-    if (text.size != skip + 2 * (size_t)AUTH_DIGEST_SIZE ||
-        !slice_starts(text, slice_str(method)))
-        return false;
-    for (size_t i = 0; i < AUTH_DIGEST_SIZE; i++) {
-        int high = digit_hex(text.data[skip + 2 * i]);
-        int low = digit_hex(text.data[skip + 2 * i + 1]);
-
-        if (high < 0 || low < 0)
-            return false;
-        out[i] = (uint8_t)(high << 4 | low);
-    }
-    return true;
+    return slice_starts(text, slice_str(method)) &&
+           digits_parse_hex(slice_of(text.data + skip, text.size - skip), out,
+                            AUTH_DIGEST_SIZE, &size) &&
+           size == AUTH_DIGEST_SIZE;
 }
 
 /* NULL, or what is wrong. */

@@ -13,11 +13,9 @@
 #include "base/slice.h"
 
 /* Told each pair in turn; both strings are lent for the call. */
-typedef enum status properties_found(void *ctx, size_t line, const char *key,
-                                     const char *value, struct error *e);
+typedef void properties_found(void *ctx, const char *key, const char *value);
 
-/* Stops at the first failure of 'found'.  ST_INVALID on a broken \uXXXX and on
- * bytes of zero, naming the line. */
+/* ST_INVALID on a broken \uXXXX and on bytes of zero, naming the line. */
 MUST_CHECK enum status properties_parse(struct slice text,
                                         properties_found *found, void *ctx,
                                         struct error *e);

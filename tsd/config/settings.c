@@ -18,6 +18,24 @@
 #define SETTINGS_MAGIC  FOURCC('C', 'N', 'F', 'G')
 #define CONFIG_FILE_MAX ((size_t)4 << 20)
 
+enum setting_type {
+    SETTING_BOOL,   /* true, yes, on, 1, false, no, off, 0, in any case */
+    SETTING_INT,    /* between min and max */
+    SETTING_BYTES,  /* the same, with a suffix K, M or G */
+    SETTING_CHOICE, /* one of the words of 'unit', separated by '|' */
+    SETTING_TEXT,
+    SETTING_ACCEPTED, /* a key of OpenTSDB without effect; any value */
+};
+
+struct setting {
+    const char *name;
+    const char *value; /* the default; NULL: unset */
+    enum setting_type type;
+    const char *unit;
+    int64_t min, max;
+    const char *text;
+};
+
 struct pair {
     char *key;
     char *value;
@@ -39,27 +57,98 @@ static const struct setting table[] = {
 };
 #define TABLE_LEN (sizeof table / sizeof table[0])
 
-static void set_value(struct settings *c, const char *key, const char *value);
-static enum status check_value(const struct setting *s, const char *value,
-                               struct error *e);
-static int find_choice(const char *words, const char *value);
-static bool parse_bool(const char *text, bool *out);
-static bool parse_number(const struct setting *s, const char *text,
-                         int64_t *out);
-
-const struct setting *
-setting_at(size_t i)
-{
-    return i < TABLE_LEN ? &table[i] : NULL;
-}
-
-const struct setting *
+static const struct setting *
 setting_find(const char *name)
 {
     for (size_t i = 0; i < TABLE_LEN; i++)
         if (strcmp(table[i].name, name) == 0)
             return &table[i];
     return NULL;
+}
+
+static bool
+parse_bool(const char *text, bool *out)
+{
+    static const char *const words[] = { "false", "true", "no", "yes",
+                                         "off",   "on",   "0",  "1" };
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcasecmp(text, words[i]) == 0) {
+            *out = i % 2 == 1;
+            return true;
+        }
+    return false;
+}
+
+static bool
+parse_number(const struct setting *s, const char *text, int64_t *out)
+{
+    struct slice digits = slice_str(text);
+    int64_t factor = 1;
+
+    if (s->type == SETTING_BYTES && digits.size > 1) {
+        uint8_t unit = digits.data[digits.size - 1] | 0x20;
+
+        factor = unit == 'k'   ? INT64_C(1) << 10
+                 : unit == 'm' ? INT64_C(1) << 20
+                 : unit == 'g' ? INT64_C(1) << 30
+                               : 1;
+        digits.size -= factor > 1;
+    }
+    return number_parse_i64(digits, out) &&
+           !__builtin_mul_overflow(*out, factor, out);
+}
+
+/* -1: it is none of them. */
+static int
+find_choice(const char *words, const char *value)
+{
+    struct slice left = slice_str(words);
+
+    for (int i = 0; left.size > 0; i++)
+        if (slice_eq_str(slice_cut(&left, '|'), value))
+            return i;
+    return -1;
+}
+
+/* An empty value of a number or a BOOL stands for the default: people leave
+ * "key =" in their files. */
+static enum status
+check_value(const struct setting *s, const char *value, struct error *e)
+{
+    bool truth;
+    int64_t v;
+
+    switch (s->type) {
+    case SETTING_ACCEPTED:
+    case SETTING_TEXT:
+        return ST_OK;
+    case SETTING_BOOL:
+        if (*value != '\0' && !parse_bool(value, &truth))
+            return error_set(e, ST_INVALID,
+                             "%s=%s: must be true or false (or yes, no, on, "
+                             "off, 1, 0)",
+                             s->name, log_quote(slice_str(value)));
+        return ST_OK;
+    case SETTING_CHOICE:
+        if (find_choice(s->unit, value) < 0)
+            return error_set(e, ST_INVALID, "%s=%s: must be one of %s", s->name,
+                             log_quote(slice_str(value)), s->unit);
+        return ST_OK;
+    case SETTING_INT:
+    case SETTING_BYTES:
+        break;
+    }
+    if (*value == '\0' && s->value != NULL)
+        return ST_OK;
+    if (!parse_number(s, value, &v))
+        return error_set(e, ST_INVALID, "%s=%s: not a whole number", s->name,
+                         log_quote(slice_str(value)));
+    if (v < s->min || v > s->max)
+        return error_set(e, ST_INVALID, "%s=%s: must be between %lld and %lld",
+                         s->name, log_quote(slice_str(value)),
+                         (long long)s->min, (long long)s->max);
+    return ST_OK;
 }
 
 static const char *
@@ -105,6 +194,35 @@ settings_print(FILE *out, bool markdown)
             (void)fprintf(out, markdown ? "- `%s`\n" : "    %s\n", s->name);
 }
 
+static char *
+trimmed(const char *value)
+{
+    struct slice s = slice_trim(slice_str(value));
+
+    return mem_strndup(s.data, s.size);
+}
+
+void
+settings_set(struct settings *c, const char *key, const char *value)
+{
+    char *name = trimmed(key);
+    size_t i = 0;
+
+    OBJ_CHECK(c, SETTINGS_MAGIC);
+    while (i < c->len && strcmp(c->pairs[i].key, name) < 0)
+        i++;
+    if (i < c->len && strcmp(c->pairs[i].key, name) == 0) {
+        free(name);
+        free(c->pairs[i].value);
+        c->pairs[i].value = trimmed(value);
+        return;
+    }
+    c->pairs = mem_resize(c->pairs, c->len + 1, sizeof *c->pairs);
+    memmove(c->pairs + i + 1, c->pairs + i, (c->len - i) * sizeof *c->pairs);
+    c->pairs[i] = (struct pair){ name, trimmed(value) };
+    c->len++;
+}
+
 struct settings *
 settings_new(void)
 {
@@ -113,7 +231,7 @@ settings_new(void)
     c->magic = SETTINGS_MAGIC;
     for (size_t i = 0; i < TABLE_LEN; i++)
         if (table[i].value != NULL)
-            set_value(c, table[i].name, table[i].value);
+            settings_set(c, table[i].name, table[i].value);
     return c;
 }
 
@@ -132,35 +250,25 @@ settings_free(struct settings **cp)
     OBJ_FREE(c);
 }
 
-void
-settings_set(struct settings *c, const char *key, const char *value)
-{
-    OBJ_CHECK(c, SETTINGS_MAGIC);
-    set_value(c, key, value);
-}
-
 enum status
 settings_set_word(struct settings *c, const char *word, struct error *e)
 {
     const char *eq = strchr(word, '=');
     char *key;
 
-    OBJ_CHECK(c, SETTINGS_MAGIC);
     if (eq == NULL || eq == word)
         return error_set(e, ST_INVALID, "%s: a setting is key=value",
                          log_quote(slice_str(word)));
     key = mem_strndup(word, (size_t)(eq - word));
-    set_value(c, key, eq + 1);
+    settings_set(c, key, eq + 1);
     free(key);
     return ST_OK;
 }
 
-static enum status
-found_pair(void *ctx, size_t line, const char *key, const char *value,
-           struct error *e)
+static void
+found_pair(void *ctx, const char *key, const char *value)
 {
-    set_value(ctx, key, value);
-    return ST_OK;
+    settings_set(ctx, key, value);
 }
 
 enum status
@@ -305,117 +413,4 @@ settings_each(const struct settings *c,
     OBJ_CHECK(c, SETTINGS_MAGIC);
     for (size_t i = 0; i < c->len; i++)
         f(ctx, c->pairs[i].key, c->pairs[i].value);
-}
-
-static char *
-trimmed(const char *value)
-{
-    struct slice s = slice_trim(slice_str(value));
-
-    return mem_strndup(s.data, s.size);
-}
-
-static void
-set_value(struct settings *c, const char *key, const char *value)
-{
-    char *name = trimmed(key);
-    size_t i = 0;
-
-    while (i < c->len && strcmp(c->pairs[i].key, name) < 0)
-        i++;
-    if (i < c->len && strcmp(c->pairs[i].key, name) == 0) {
-        free(name);
-        free(c->pairs[i].value);
-        c->pairs[i].value = trimmed(value);
-        return;
-    }
-    c->pairs = mem_resize(c->pairs, c->len + 1, sizeof *c->pairs);
-    memmove(c->pairs + i + 1, c->pairs + i, (c->len - i) * sizeof *c->pairs);
-    c->pairs[i] = (struct pair){ name, trimmed(value) };
-    c->len++;
-}
-
-/* -1: it is none of them. */
-static int
-find_choice(const char *words, const char *value)
-{
-    struct slice left = slice_str(words);
-
-    for (int i = 0; left.size > 0; i++)
-        if (slice_eq_str(slice_cut(&left, '|'), value))
-            return i;
-    return -1;
-}
-
-/* An empty value of a number or a BOOL stands for the default: people leave
- * "key =" in their files. */
-static enum status
-check_value(const struct setting *s, const char *value, struct error *e)
-{
-    bool truth;
-    int64_t v;
-
-    switch (s->type) {
-    case SETTING_ACCEPTED:
-    case SETTING_TEXT:
-        return ST_OK;
-    case SETTING_BOOL:
-        if (*value != '\0' && !parse_bool(value, &truth))
-            return error_set(e, ST_INVALID,
-                             "%s=%s: must be true or false (or yes, no, on, "
-                             "off, 1, 0)",
-                             s->name, log_quote(slice_str(value)));
-        return ST_OK;
-    case SETTING_CHOICE:
-        if (find_choice(s->unit, value) < 0)
-            return error_set(e, ST_INVALID, "%s=%s: must be one of %s", s->name,
-                             log_quote(slice_str(value)), s->unit);
-        return ST_OK;
-    case SETTING_INT:
-    case SETTING_BYTES:
-        break;
-    }
-    if (*value == '\0' && s->value != NULL)
-        return ST_OK;
-    if (!parse_number(s, value, &v))
-        return error_set(e, ST_INVALID, "%s=%s: not a whole number", s->name,
-                         log_quote(slice_str(value)));
-    if (v < s->min || v > s->max)
-        return error_set(e, ST_INVALID, "%s=%s: must be between %lld and %lld",
-                         s->name, log_quote(slice_str(value)),
-                         (long long)s->min, (long long)s->max);
-    return ST_OK;
-}
-
-static bool
-parse_bool(const char *text, bool *out)
-{
-    static const char *const words[] = { "false", "true", "no", "yes",
-                                         "off",   "on",   "0",  "1" };
-
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (strcasecmp(text, words[i]) == 0) {
-            *out = i % 2 == 1;
-            return true;
-        }
-    return false;
-}
-
-static bool
-parse_number(const struct setting *s, const char *text, int64_t *out)
-{
-    struct slice digits = slice_str(text);
-    int64_t factor = 1;
-
-    if (s->type == SETTING_BYTES && digits.size > 1) {
-        uint8_t unit = digits.data[digits.size - 1] | 0x20;
-
-        factor = unit == 'k'   ? INT64_C(1) << 10
-                 : unit == 'm' ? INT64_C(1) << 20
-                 : unit == 'g' ? INT64_C(1) << 30
-                               : 1;
-        digits.size -= factor > 1;
-    }
-    return number_parse_i64(digits, out) &&
-           !__builtin_mul_overflow(*out, factor, out);
 }

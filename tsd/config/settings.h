@@ -17,27 +17,6 @@
 #include "base/error.h"
 #include "base/slice.h"
 
-enum setting_type {
-    SETTING_BOOL,   /* true, yes, on, 1, false, no, off, 0, in any case */
-    SETTING_INT,    /* between min and max */
-    SETTING_BYTES,  /* the same, with a suffix K, M or G */
-    SETTING_CHOICE, /* one of the words of 'unit', separated by '|' */
-    SETTING_TEXT,
-    SETTING_ACCEPTED, /* a key of OpenTSDB without effect; any value */
-};
-
-struct setting {
-    const char *name;
-    const char *value; /* the default; NULL: unset */
-    enum setting_type type;
-    const char *unit;
-    int64_t min, max;
-    const char *text;
-};
-
-/* The i-th of all; NULL past the last. */
-const struct setting *setting_at(size_t i);
-const struct setting *setting_find(const char *name);
 /* The table for a terminal, and for docs/SETTINGS.md. */
 void settings_print(FILE *out, bool markdown);
 
