@@ -167,9 +167,11 @@ bool http_param(const struct http_request *r, const char *name,
 bool http_has_param(const struct http_request *r, const char *name);
 /* NULL when absent. Names ignore case. */
 const char *http_header(const struct http_request *r, const char *name);
-/* Calls 'f' with each header, as it came. */
+/* Calls 'f' with each header, as it came.  Names and values have a NUL behind
+ * them, and may hold some. */
 void http_each_header(const struct http_request *r,
-                      void (*f)(void *ctx, const char *name, const char *value),
+                      void (*f)(void *ctx, struct slice name,
+                                struct slice value),
                       void *ctx);
 /* "127.0.0.1:4711"; and whether it is of this machine. */
 const char *http_peer(const struct http_request *r);

@@ -187,12 +187,12 @@ header_is_public(const char *name)
 
 /* A header as a member. */
 static void
-put_header(void *ctx, const char *name, const char *value)
+put_header(void *ctx, struct slice name, struct slice value)
 {
-    struct buf *b = ctx;
-
-    json_put_pair(b, slice_str(name),
-                  slice_str(header_is_public(name) ? value : "*******"));
+    json_put_pair(ctx, name,
+                  header_is_public((const char *)name.data)
+                      ? value
+                      : slice_str("*******"));
 }
 
 struct query_entry *

@@ -1,8 +1,6 @@
 /* See tsd/auth/authorize.h. */
 #include "tsd/auth/authorize.h"
 
-#include <strings.h>
-
 #include "base/counters.h"
 #include "base/log.h"
 #include "base/peer.h"
@@ -11,16 +9,16 @@
 
 /* Authorization: the last one, and how many. */
 struct auth_fields {
-    const char *value;
+    struct slice value;
     size_t len;
 };
 
 static void
-count_credentials(void *ctx, const char *name, const char *value)
+count_credentials(void *ctx, struct slice name, struct slice value)
 {
     struct auth_fields *fields = ctx;
 
-    if (strcasecmp(name, "Authorization") != 0)
+    if (!slice_eq_nocase(name, slice_str("Authorization")))
         return;
     fields->value = value;
     fields->len++;
@@ -97,8 +95,8 @@ authorize_http(void *ctx, const struct http_request *r, unsigned required,
         return HTTP_DENIED;
     }
     switch (fields.len > 1 ? AUTH_WRONG
-                           : auth_header(a, slice_str(fields.value),
-                                         http_peer_key(r), may_block, &who)) {
+                           : auth_header(a, fields.value, http_peer_key(r),
+                                         may_block, &who)) {
     case AUTH_OK:
         *rights = who.rights;
         return let_in(r, required, &who, out);

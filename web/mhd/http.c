@@ -149,13 +149,11 @@ on_request_complete(struct http_request *r)
             http_work_push(r);
             return true;
         }
-        http_reply_error(&r->reply, 503,
-                         atomic_load(&s->stopping)
-                             ? "The server is stopping"
-                             : "Too many requests are waiting",
-                         "Please try again");
+        http_reject(r, 503,
+                    atomic_load(&s->stopping) ? "The server is stopping"
+                                              : "Too many requests are waiting",
+                    "Please try again");
         http_reply_header(&r->reply, "Retry-After", "1");
-        r->answered = true;
     }
     http_serve_now(r);
     return send_reply(r);

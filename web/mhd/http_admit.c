@@ -69,7 +69,7 @@ is_ambiguous(struct http_request *r, const char *method, const char *version,
 {
     if (!is_target(r->url) || !is_token(method, strlen(method)))
         return true;
-    http_mhd_each_header(r, check_header, h);
+    http_each_header(r, check_header, h);
     return h->bad || !http_mhd_head_is_plain(r, method, version) ||
            h->lengths > 1 || h->codings > 1 || h->hosts > 1 ||
            (h->codings == 1 && (!h->chunked || h->lengths > 0 || r->is_1_0));
@@ -154,15 +154,6 @@ http_origin_is_allowed(const struct http_server *s, struct slice origin)
     return false;
 }
 
-/* The request is answered with an error; 'details' may be NULL. */
-static void
-admit_answer(struct http_request *r, unsigned status, const char *message,
-             const char *details)
-{
-    http_reply_error(&r->reply, status, message, details);
-    r->answered = true;
-}
-
 static void
 admit_empty(struct http_request *r, unsigned status)
 {
@@ -183,12 +174,12 @@ admit_origin(struct http_request *r)
             strcmp(r->target.path, "/") == 0)
             admit_empty(r, 204);
         else if (r->method == HTTP_OPTIONS)
-            admit_answer(r, 405, "Method not allowed",
-                         "The HTTP method [OPTIONS] is not permitted");
+            http_reject(r, 405, "Method not allowed",
+                        "The HTTP method [OPTIONS] is not permitted");
     } else if (!http_origin_is_allowed(r->server, slice_str(origin))) {
         (void)snprintf(details, sizeof details,
                        "The domain [%.200s] is not permitted access", origin);
-        admit_answer(r, 200, "CORS domain not allowed", details);
+        http_reject(r, 200, "CORS domain not allowed", details);
     } else {
         r->cors_ok = true;
         if (r->method == HTTP_OPTIONS)
@@ -221,10 +212,10 @@ admit_override(struct http_request *r)
         return;
     other = method_of(v, true);
     if (v.size == 0)
-        admit_answer(r, 405, "Missing method override value", NULL);
+        http_reject(r, 405, "Missing method override value", NULL);
     else if (other > HTTP_DELETE)
-        admit_answer(r, 405, "Unknown or unsupported method override value",
-                     NULL);
+        http_reject(r, 405, "Unknown or unsupported method override value",
+                    NULL);
     else
         r->method = other;
     r->overridden = r->method != verb;
@@ -280,18 +271,18 @@ admit_params(struct http_request *r)
                        "Could not find a serializer with the name: %.*s",
                        (int)(v.size < 100 ? v.size : 100),
                        (const char *)v.data);
-        admit_answer(r, 400, "Requested serializer was not found", details);
+        http_reject(r, 400, "Requested serializer was not found", details);
         return;
     }
     if (!r->target.is_api || !http_param(r, "jsonp", &v) || v.size == 0)
         return;
     if (!is_callback(v))
-        admit_answer(r, 400, "The value of jsonp is no function's name", NULL);
+        http_reject(r, 400, "The value of jsonp is no function's name", NULL);
     else if (r->server->o.no_jsonp)
-        admit_answer(r, 403, "JSONP is switched off", "See halite.http.jsonp");
+        http_reject(r, 403, "JSONP is switched off", "See halite.http.jsonp");
     else if (http_is_cross_site_script(r))
-        admit_answer(r, 403, "Scripts of other sites may not read this",
-                     "Their origin is not in tsd.http.request.cors_domains");
+        http_reject(r, 403, "Scripts of other sites may not read this",
+                    "Their origin is not in tsd.http.request.cors_domains");
     else
         r->jsonp = arena_strdup(r->arena, v);
 }
@@ -333,14 +324,14 @@ admit_body(struct http_request *r, const struct head *h)
     if (!r->answered && r->body.coding == CODING_OTHER) {
         (void)snprintf(details, sizeof details,
                        "Only gzip and deflate are taken, not %s", coding);
-        admit_answer(r, 415, "Unsupported Content-Encoding", details);
+        http_reject(r, 415, "Unsupported Content-Encoding", details);
     }
     if (!r->answered && !h->chunked &&
         r->body.expected > r->server->o.body_bytes) {
         (void)snprintf(details, sizeof details,
                        "The limit for one body is %zu bytes",
                        r->server->o.body_bytes);
-        admit_answer(r, 413, "The request's body is too large", details);
+        http_reject(r, 413, "The request's body is too large", details);
     }
 }
 
@@ -361,7 +352,7 @@ static bool
 reject_head(struct http_request *r, unsigned status, const char *message)
 {
     r->target.is_api = true;
-    admit_answer(r, status, message, NULL);
+    http_reject(r, status, message, NULL);
     http_reply_close(&r->reply);
     return false;
 }
@@ -387,13 +378,13 @@ http_admit(struct http_request *r, const char *method, const char *version)
     }
     if (h.chunked && !r->server->o.chunked) {
         r->reply.plain_page = true; /* OpenTSDB did not read the path yet */
-        admit_answer(r, 400, "Chunked request not supported.", NULL);
+        http_reject(r, 400, "Chunked request not supported.", NULL);
     }
     if (!r->answered && r->target.fault != 0)
-        admit_answer(r, r->target.fault, r->target.message, r->target.details);
+        http_reject(r, r->target.fault, r->target.message, r->target.details);
     if (!r->answered && !http_host_is_ours(r)) {
-        admit_answer(r, 403, "This server is not known by that name",
-                     "The Host is not in halite.http.hosts");
+        http_reject(r, 403, "This server is not known by that name",
+                    "The Host is not in halite.http.hosts");
         http_reply_status(&r->reply, 403); /* of a page too */
     }
     if (!r->answered)

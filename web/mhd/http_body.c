@@ -49,15 +49,13 @@ budget_return(struct http_server *s, size_t size)
     http_budget_return(&s->bodies, size);
 }
 
-/* -- rejecting --------------------------------------------------------------
- */
+/* -- rejecting ------------------------------------------------------------- */
 
 static void
 body_reject(struct http_request *r, unsigned status, const char *message,
             const char *details)
 {
-    http_reply_error(&r->reply, status, message, details);
-    r->answered = true;
+    http_reject(r, status, message, details);
     http_body_free(r);
 }
 

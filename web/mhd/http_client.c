@@ -37,11 +37,9 @@ http_admit_client(struct http_request *r)
 
     r->rights = s->o.allow == NULL ? HTTP_ALL_RIGHTS : 0;
     if ((required & ~(unsigned)HTTP_READS) != 0 && http_is_cross_site(r)) {
-        http_reply_error(&r->reply, 403, "Pages of other sites may not do that",
-                         "Their origin is not in "
-                         "tsd.http.request.cors_domains");
+        http_reject(r, 403, "Pages of other sites may not do that",
+                    "Their origin is not in tsd.http.request.cors_domains");
         http_reply_status(&r->reply, 403); /* that of a page too */
-        r->answered = true;
     } else if (required != 0 && s->o.allow != NULL) {
         check_rights(r, false);
     }
@@ -50,10 +48,9 @@ http_admit_client(struct http_request *r)
 static void
 reject_client(struct http_request *r, unsigned status, const char *message)
 {
-    http_reply_error(&r->reply, status, message, "Please try again later");
+    http_reject(r, status, message, "Please try again later");
     http_reply_status(&r->reply, status);
     http_reply_header(&r->reply, "Retry-After", "10");
-    r->answered = true;
 }
 
 static void

@@ -58,13 +58,6 @@ void http_mhd_resume(struct MHD_Connection *mhd);
 
 /* Bytes of the head as it came. */
 size_t http_mhd_head_bytes(const struct http_request *r);
-/* NULL: there is none. */
-const char *http_mhd_header(const struct http_request *r, const char *name);
-/* Names and values have a NUL behind them, and may hold some. */
-void http_mhd_each_header(const struct http_request *r,
-                          void (*f)(void *ctx, struct slice name,
-                                    struct slice value),
-                          void *ctx);
 /* No folded line, no nameless header, one kind of line ends, no NUL: where
  * libmicrohttpd does not reject these, the bytes between what it found are
  * checked.  'method' and 'version' lie where they were read. */
@@ -163,6 +156,9 @@ struct http_reply {
     bool plain_page; /* an error outside of /api, whatever the path */
 };
 
+/* Answers the request with an error; 'details' may be NULL. */
+void http_reject(struct http_request *r, unsigned status, const char *message,
+                 const char *details);
 void http_reply_init(struct http_reply *out, struct http_request *r);
 void http_reply_fini(struct http_reply *out);
 /* Puts '*b' at 'at' among the chunks; '*b' is empty afterwards. */

@@ -231,6 +231,14 @@ http_reply_error(struct http_reply *out, unsigned status, const char *message,
 }
 
 void
+http_reject(struct http_request *r, unsigned status, const char *message,
+            const char *details)
+{
+    http_reply_error(&r->reply, status, message, details);
+    r->answered = true;
+}
+
+void
 http_reply_failure(struct http_reply *out, const struct error *e)
 {
     unsigned status = (unsigned)status_http(e->status);

@@ -1,4 +1,4 @@
-/* What an endpoint may ask a request. */
+/* What an endpoint may ask a request; the headers are mhd.c's. */
 #include "web/mhd/http_priv.h"
 
 #define GETTER(type, name, member)          \
@@ -57,37 +57,6 @@ http_has_param(const struct http_request *r, const char *name)
     struct slice ignored;
 
     return http_param(r, name, &ignored);
-}
-
-const char *
-http_header(const struct http_request *r, const char *name)
-{
-    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
-    return http_mhd_header(r, name);
-}
-
-struct each {
-    void (*f)(void *ctx, const char *name, const char *value);
-    void *ctx;
-};
-
-static void
-one_header(void *arg, struct slice name, struct slice value)
-{
-    const struct each *each = arg;
-
-    each->f(each->ctx, (const char *)name.data, (const char *)value.data);
-}
-
-void
-http_each_header(const struct http_request *r,
-                 void (*f)(void *ctx, const char *name, const char *value),
-                 void *ctx)
-{
-    struct each each = { f, ctx };
-
-    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
-    http_mhd_each_header(r, one_header, &each);
 }
 
 bool

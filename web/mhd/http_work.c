@@ -167,10 +167,8 @@ work(void *arg)
         struct MHD_Connection *mhd = r->mhd;
         uint64_t address = r->conn->address;
 
-        if (atomic_load(&s->aborting) && !r->answered) {
-            http_reply_error(&r->reply, 503, "The server is stopping", NULL);
-            r->answered = true;
-        }
+        if (atomic_load(&s->aborting) && !r->answered)
+            http_reject(r, 503, "The server is stopping", NULL);
         http_serve_now(r);
         /* From here on the request is its connection's again. */
         http_mhd_resume(mhd);

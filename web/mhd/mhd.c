@@ -194,8 +194,9 @@ http_mhd_head_bytes(const struct http_request *r)
 }
 
 const char *
-http_mhd_header(const struct http_request *r, const char *name)
+http_header(const struct http_request *r, const char *name)
 {
+    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
     return MHD_lookup_connection_value(r->mhd, MHD_HEADER_KIND, name);
 }
 
@@ -217,13 +218,13 @@ each_header(void *arg, enum MHD_ValueKind kind, const char *name,
 }
 
 void
-http_mhd_each_header(const struct http_request *r,
-                     void (*f)(void *ctx, struct slice name,
-                               struct slice value),
-                     void *ctx)
+http_each_header(const struct http_request *r,
+                 void (*f)(void *ctx, struct slice name, struct slice value),
+                 void *ctx)
 {
     struct each_header each = { f, ctx };
 
+    OBJ_CHECK(r, HTTP_REQUEST_MAGIC);
     (void)MHD_get_connection_values_n(r->mhd, MHD_HEADER_KIND, each_header,
                                       &each);
 }
@@ -293,7 +294,7 @@ http_mhd_head_is_plain(const struct http_request *r, const char *method,
 
     if (is_strict())
         return true;
-    http_mhd_each_header(r, check_raw_header, &h);
+    http_each_header(r, check_raw_header, &h);
     return !h.bad && is_next(&h, method + http_mhd_head_bytes(r), 2);
 }
 
