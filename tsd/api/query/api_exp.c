@@ -53,11 +53,8 @@ answer(struct work *w, struct parse_error *e)
 {
     const struct api *a = w->s.a;
     struct buf *b = http_reply_body(w->s.out);
-    /* The engine takes any pointer; api_is_cancelled() reads it. */
-    void *cancelled_ctx = (void *)(uintptr_t)w->s.r;
     struct exp_plan *p;
-    enum status st = engine_run(a->engine, &w->q.q, api_is_cancelled,
-                                cancelled_ctx, NULL, w->arena, &w->s.result, e);
+    enum status st = serve_run(a, w->s.r, &w->q.q, NULL, &w->s.result, e);
 
     if (st == ST_OK)
         st = exp_join(&w->q, &w->s.result, a->uids, w->arena, &p, &e->message);
@@ -87,10 +84,7 @@ api_exp(void *ctx, const struct http_request *r, struct http_reply *out)
     const struct api *a = ctx;
     struct work w = { .s = { .a = a, .r = r, .out = out },
                       .arena = http_arena(r) };
-    const struct parse_options o = {
-        .now_ms = clock_now_ms(a->clock),
-        .default_zone = a->zone,
-    };
+    const struct parse_options o = serve_options(a);
     struct parse_error e = { 0 };
     struct buf query = BUF_INIT;
 

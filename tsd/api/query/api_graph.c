@@ -1,12 +1,9 @@
 /* /q: OpenTSDB's graphs.  As text (ascii) and as counts (json); without a
  * format the browser is sent to the page, which reads the query from the
  * fragment. */
-#include "tsd/api/api.h"
-
 #include "base/log.h"
 #include "base/text/number.h"
-#include "query/engine/engine.h"
-#include "query/parse/parse.h"
+#include "tsd/api/query/serve.h"
 #include "web/json/json.h"
 
 #define DAY_S 86400
@@ -130,25 +127,13 @@ static enum status
 run(const struct api *a, const struct http_request *r, struct query *q,
     struct query_result *result, struct parse_error *e)
 {
-    struct parse_options o = { .now_ms = clock_now_ms(a->clock),
-                               .default_zone = a->zone };
-    struct arena *arena = http_arena(r);
-    size_t len;
-    const struct http_param *params = http_params(r, &len);
-    struct query_param *copy = arena_array(arena, len + 1, sizeof *copy);
-    enum status status;
+    enum status status = serve_parse_uri(a, r, q, e);
 
-    if (copy == NULL)
-        return error_set(&e->message, ST_LIMIT, "too many parameters");
-    for (size_t i = 0; i < len; i++)
-        copy[i] = (struct query_param){ params[i].name, params[i].value };
-    status = query_parse_uri(copy, len, &o, arena, q, e);
     if (status != ST_OK)
         return status;
     q->start_ms -= q->start_ms % 1000;
     q->end_ms -= q->end_ms % 1000;
-    return engine_run(a->engine, q, api_is_cancelled, (void *)(uintptr_t)r,
-                      NULL, arena, result, e);
+    return serve_run(a, r, q, NULL, result, e);
 }
 
 static size_t

@@ -77,21 +77,6 @@ may_pre_aggregate(const struct work *w)
     return true;
 }
 
-static enum status
-parse_params(struct work *w, const struct parse_options *o,
-             struct parse_error *e)
-{
-    size_t len;
-    const struct http_param *params = http_params(w->s.r, &len);
-    struct query_param *copy = arena_array(w->arena, len + 1, sizeof *copy);
-
-    if (copy == NULL)
-        return error_set(&e->message, ST_LIMIT, "too many parameters");
-    for (size_t i = 0; i < len; i++)
-        copy[i] = (struct query_param){ params[i].name, params[i].value };
-    return query_parse_uri(copy, len, o, w->arena, &w->q, e);
-}
-
 /* Outside of gexp their metrics are asked for, and nothing is computed. */
 static bool
 names_expressions(const struct http_request *r)
@@ -103,10 +88,7 @@ names_expressions(const struct http_request *r)
 static bool
 parse(struct work *w)
 {
-    const struct parse_options o = {
-        .now_ms = clock_now_ms(w->a->clock),
-        .default_zone = w->a->zone,
-    };
+    const struct parse_options o = serve_options(w->a);
     struct parse_error e = { 0 };
     struct slice body = http_body(w->s.r);
     enum status st;
@@ -126,7 +108,7 @@ parse(struct work *w)
         }
         st = query_parse_json(body, &o, w->arena, &w->q, &e);
     } else {
-        st = parse_params(w, &o, &e);
+        st = serve_parse_uri(w->a, w->s.r, &w->q, &e);
     }
     if (st != ST_OK) {
         (void)serve_reject(w->s.out, &e);
@@ -157,15 +139,11 @@ write_at_once(void *ctx, struct buf *b, const struct result_group *g,
 static enum status
 run_engine(struct work *w, struct parse_error *e)
 {
-    /* The engine takes any pointer; api_is_cancelled() reads it. */
-    void *cancelled_ctx = (void *)(uintptr_t)w->s.r;
-
     w->chunks.write = write_at_once;
     w->chunks.ctx = w;
     w->chunks.max_bytes = w->a->answer_bytes;
-    return engine_run(w->a->engine, &w->q, api_is_cancelled, cancelled_ctx,
-                      w->at_once ? &w->chunks : NULL, w->arena, &w->s.result,
-                      e);
+    return serve_run(w->a, w->s.r, &w->q, w->at_once ? &w->chunks : NULL,
+                     &w->s.result, e);
 }
 
 static enum status

@@ -21,32 +21,22 @@ write_notes(struct buf *b, const char *name, const struct query *q,
     buf_put_u8(b, ']');
 }
 
-static int
-cmp_slices(const void *a, const void *b)
-{
-    const struct slice *x = a, *y = b;
-
-    return slice_cmp(*x, *y);
-}
-
 static void
 write_tsuids(struct buf *b, const struct result_group *g)
 {
     struct slice *sorted = calloc(g->tsuids_len + 1, sizeof *sorted);
+    size_t len;
 
     if (sorted == NULL) {
         b->failed = true;
         return;
     }
-    if (g->tsuids_len > 0)
-        memcpy(sorted, g->tsuids, g->tsuids_len * sizeof *sorted);
-    qsort(sorted, g->tsuids_len, sizeof *sorted, cmp_slices);
+    for (size_t i = 0; i < g->tsuids_len; i++)
+        sorted[i] = g->tsuids[i];
+    len = slices_sort_unique(sorted, g->tsuids_len);
     json_open(b, "tsuids", '[');
-    for (size_t i = 0; i < g->tsuids_len; i++) {
-        json_open(b, NULL, '"');
-        api_put_hex(b, sorted[i]);
-        buf_put_u8(b, '"');
-    }
+    for (size_t i = 0; i < len; i++)
+        api_put_id(b, NULL, sorted[i]);
     buf_put_u8(b, ']');
     free(sorted);
 }

@@ -22,6 +22,40 @@ serve_reject(struct http_reply *out, const struct parse_error *e)
     return status;
 }
 
+struct parse_options
+serve_options(const struct api *a)
+{
+    return (struct parse_options){ .now_ms = clock_now_ms(a->clock),
+                                   .default_zone = a->zone };
+}
+
+enum status
+serve_parse_uri(const struct api *a, const struct http_request *r,
+                struct query *q, struct parse_error *e)
+{
+    const struct parse_options o = serve_options(a);
+    struct arena *arena = http_arena(r);
+    size_t len;
+    const struct http_param *params = http_params(r, &len);
+    struct query_param *copy = arena_array(arena, len + 1, sizeof *copy);
+
+    if (copy == NULL)
+        return error_set(&e->message, ST_LIMIT, "too many parameters");
+    for (size_t i = 0; i < len; i++)
+        copy[i] = (struct query_param){ params[i].name, params[i].value };
+    return query_parse_uri(copy, len, &o, arena, q, e);
+}
+
+enum status
+serve_run(const struct api *a, const struct http_request *r, struct query *q,
+          struct chunks *chunks, struct query_result *result,
+          struct parse_error *e)
+{
+    /* The engine takes any pointer; api_is_cancelled() reads it. */
+    return engine_run(a->engine, q, api_is_cancelled, (void *)(uintptr_t)r,
+                      chunks, http_arena(r), result, e);
+}
+
 enum status
 serve_check_size(const struct serving *s, struct error *e)
 {

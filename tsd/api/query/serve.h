@@ -28,6 +28,21 @@ void serve_query(struct serving *s, struct buf *query,
                  enum status (*run)(void *ctx, struct parse_error *e),
                  void *ctx);
 
+/* What each endpoint parses queries with. */
+struct parse_options serve_options(const struct api *a);
+
+/* Reads the query of the URI's parameters. */
+MUST_CHECK enum status serve_parse_uri(const struct api *a,
+                                       const struct http_request *r,
+                                       struct query *q, struct parse_error *e);
+
+/* engine_run() until the client hangs up; 'chunks' may be NULL. */
+MUST_CHECK enum status serve_run(const struct api *a,
+                                 const struct http_request *r, struct query *q,
+                                 struct chunks *chunks,
+                                 struct query_result *result,
+                                 struct parse_error *e);
+
 /* ST_LIMIT when the body is larger than an answer may be. */
 MUST_CHECK enum status serve_check_size(const struct serving *s,
                                         struct error *e);
