@@ -91,6 +91,8 @@ GET /api/histogram
 < histogram: illegal argument: invalid tag: host
 > histogram e.g x 0,10=1 host=a
 < histogram: invalid value: Invalid character 'x' in x
+> histogram e.g 99999999999999 0,10=1 host=a
+<~ when trying to add value=[0, 0, 1, 0, 0, 0, 0, 65, 32, 0, 0, 1, 0, 0]/0 to metric=e.g, tags={host=a}
 > histogram e.g 1356998400
 < histogram: illegal argument: not enough arguments (need least 5, got 2)
 GET /api/histogram

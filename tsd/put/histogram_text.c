@@ -212,44 +212,13 @@ decode_base64(struct slice text, uint8_t *out)
     return size;
 }
 
-static void
-print_letter(uint8_t c, struct buf *out)
-{
-    if (c >= ' ' && c <= '~')
-        buf_put_u8(out, c);
-    else if (c == '\n' || c == '\t')
-        buf_put_str(out, c == '\n' ? "\\n" : "\\t");
-    else
-        buf_printf(out, "\\x%02X", c);
-}
-
-/* "[0, -1]", or "\"text\"" when half of the bytes are letters. */
-static void
-print_bytes(struct slice s, struct buf *out)
-{
-    size_t letters = 0;
-
-    for (size_t i = 0; i < s.size; i++)
-        letters += s.data[i] >= ' ' && s.data[i] <= '~';
-    if (letters < s.size / 2) {
-        for (size_t i = 0; i < s.size; i++)
-            buf_printf(out, "%s%d", i == 0 ? "[" : ", ", (int8_t)s.data[i]);
-        buf_put_str(out, "]");
-        return;
-    }
-    buf_put_str(out, "\"");
-    for (size_t i = 0; i < s.size; i++)
-        print_letter(s.data[i], out);
-    buf_put_str(out, "\"");
-}
-
 static enum status
 reject_short(struct slice blob, struct error *e)
 {
     struct buf shown = BUF_INIT;
     enum status st;
 
-    print_bytes(blob, &shown);
+    put_bytes_print(&shown, blob);
     st =
         error_set(e, ST_INVALID, "Byte array shorter than 6 bytes detected: %s",
                   buf_cstr(&shown));

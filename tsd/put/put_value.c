@@ -2,10 +2,10 @@
  * the next rejects makes a client's batch fail for ever. */
 #include "tsd/put/put_value.h"
 
+#include <endian.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/text/digit.h"
 #include "base/text/java.h"
 #include "base/text/number.h"
 
@@ -77,44 +77,21 @@ is_digit(uint8_t c)
     return c >= '0' && c <= '9';
 }
 
-/* [+-] 0x hex . hex p [+-] digits: does it have that form? */
-static bool
-is_hex_double(struct slice s)
-{
-    size_t i = s.size > 0 && (s.data[0] == '+' || s.data[0] == '-'), from;
-    size_t digits = 0;
-    bool point = false;
-
-    if (i + 2 > s.size || s.data[i] != '0' || (s.data[i + 1] | 0x20) != 'x')
-        return false;
-    for (i += 2; i < s.size; i++) {
-        if (s.data[i] == '.' && !point)
-            point = true;
-        else if (digit_hex(s.data[i]) >= 0)
-            digits++;
-        else
-            break;
-    }
-    if (digits == 0 || i == s.size || (s.data[i++] | 0x20) != 'p')
-        return false;
-    if (i < s.size && (s.data[i] == '+' || s.data[i] == '-'))
-        i++;
-    for (from = i; i < s.size && is_digit(s.data[i]); i++)
-        ;
-    return i > from && i == s.size;
-}
-
+/* [+-] 0x hex . hex p [+-] digits, which strtod() must take to its end. */
 static bool
 parse_hex_double(struct slice s, double *out)
 {
-    char text[128];
+    size_t sign = s.size > 0 && (s.data[0] == '+' || s.data[0] == '-');
+    char text[128], *end;
 
-    if (!is_hex_double(s) || s.size >= sizeof text)
+    if (s.size == sign || s.size >= sizeof text || s.data[sign] != '0' ||
+        (memchr(s.data, 'p', s.size) == NULL &&
+         memchr(s.data, 'P', s.size) == NULL))
         return false;
     memcpy(text, s.data, s.size);
     text[s.size] = '\0';
-    *out = strtod(text, NULL);
-    return true;
+    *out = strtod(text, &end);
+    return end == text + s.size;
 }
 
 /* Two points before anything else is wrong have a message of their own. */
@@ -136,15 +113,13 @@ has_two_points(struct slice s)
 bool
 put_parse_double(struct slice s, double *out, struct buf *why)
 {
-    struct slice bare;
+    struct slice bare = java_trim(s);
 
-    s = java_trim(s);
-    bare = s;
-    if (number_parse_double(s, out))
-        return true;
+    s = bare;
     if (s.size > 1 && strchr("fFdD", s.data[s.size - 1]) != NULL)
         bare.size--;
-    if (number_parse_double(bare, out) || parse_hex_double(bare, out))
+    if (number_parse_double(s, out) || number_parse_double(bare, out) ||
+        parse_hex_double(bare, out))
         return true;
     if (s.size == 0)
         return fail(why, "empty String", s, "");
@@ -235,13 +210,24 @@ put_time_to_ms(int64_t time, int64_t *ms)
     return *ms <= POINT_MAX_TS_MS;
 }
 
-static void
-print_bytes(struct buf *out, uint64_t v, unsigned width)
+void
+put_bytes_print(struct buf *out, struct slice bytes)
 {
-    for (unsigned i = 0; i < width; i++)
-        buf_printf(out, "%s%d", i == 0 ? "[" : ", ",
-                   (int8_t)(v >> (8 * (width - 1 - i))));
-    buf_put_str(out, "]/");
+    buf_put_u8(out, '[');
+    for (size_t i = 0; i < bytes.size; i++)
+        buf_printf(out, "%s%d", i == 0 ? "" : ", ", (int8_t)bytes.data[i]);
+    buf_put_u8(out, ']');
+}
+
+/* The low 'width' bytes of a cell, and its flags. */
+static void
+print_cell(struct buf *out, uint64_t v, unsigned width, unsigned flags)
+{
+    uint64_t big = htobe64(v);
+
+    put_bytes_print(
+        out, slice_of((const uint8_t *)&big + sizeof big - width, width));
+    buf_printf(out, "/%u", flags);
 }
 
 static void
@@ -252,8 +238,7 @@ print_integer(struct buf *out, int64_t v)
                      : v == (int32_t)v ? 4
                                        : 8;
 
-    print_bytes(out, (uint64_t)v, width);
-    buf_printf(out, "%u", width - 1);
+    print_cell(out, (uint64_t)v, width, width - 1);
 }
 
 void
@@ -266,13 +251,11 @@ put_value_print(struct buf *out, const struct point *p, bool narrow)
         uint32_t bits;
 
         memcpy(&bits, &f, sizeof bits);
-        print_bytes(out, bits, 4);
-        buf_put_str(out, "11");
+        print_cell(out, bits, 4, 11);
     } else {
         uint64_t bits;
 
         memcpy(&bits, &p->v.d, sizeof bits);
-        print_bytes(out, bits, 8);
-        buf_put_str(out, "15");
+        print_cell(out, bits, 8, 15);
     }
 }

@@ -42,6 +42,9 @@ bool put_value_is_finite(const struct point *p);
  * False past PUT_MAX_SECONDS and its milliseconds. 'time' is above 0. */
 bool put_time_to_ms(int64_t time, int64_t *ms);
 
+/* "[64, -32]": bytes as Java prints them. */
+void put_bytes_print(struct buf *out, struct slice bytes);
+
 /* "[64, 32, 0, 0]/11": a value as OpenTSDB would have put it into a cell, which
  * is how it names it in one of its messages.  'narrow': telnet stores doubles
  * that fit into 32 bits so, /api/put does not. */

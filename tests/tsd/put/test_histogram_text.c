@@ -90,13 +90,14 @@ static const struct {
       "Byte array shorter than 6 bytes detected: [0, 0, 0]" },
     { "/wD+", ST_INVALID,
       "Byte array shorter than 6 bytes detected: [-1, 0, -2]" },
-    { "YWJj", ST_INVALID, "Byte array shorter than 6 bytes detected: \"abc\"" },
+    { "YWJj", ST_INVALID,
+      "Byte array shorter than 6 bytes detected: [97, 98, 99]" },
     { "YQoJ/w==", ST_INVALID,
       "Byte array shorter than 6 bytes detected: [97, 10, 9, -1]" },
     { "YWIKCf8=", ST_INVALID,
-      "Byte array shorter than 6 bytes detected: \"ab\\n\\t\\xFF\"" },
-    { "", ST_INVALID, "Byte array shorter than 6 bytes detected: \"\"" },
-    { "AAA", ST_INVALID, "Byte array shorter than 6 bytes detected: \"\"" },
+      "Byte array shorter than 6 bytes detected: [97, 98, 10, 9, -1]" },
+    { "", ST_INVALID, "Byte array shorter than 6 bytes detected: []" },
+    { "AAA", ST_INVALID, "Byte array shorter than 6 bytes detected: []" },
     { "AAEAAAAAAAAA", ST_CORRUPT, "Buffer underflow." },
 };
 

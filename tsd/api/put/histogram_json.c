@@ -1,7 +1,6 @@
 /* Histograms of JSON bodies: see tsd/api/put/histogram_put.h.  The texts of
  * the failures are OpenTSDB's. */
 #include "tsd/api/put/histogram_put.h"
-#include "tsd/put/put_tags.h"
 
 static enum status
 histogram_check(const struct put_json_point *x, size_t tags_len,
@@ -85,7 +84,6 @@ histogram_writer_json(struct histogram_writer *w,
 {
     struct histogram_point p = { .time = x->time };
     struct buf text = BUF_INIT;
-    struct put_tags tags;
     enum status st = ST_OK;
 
     arena_reset(w->arena);
@@ -93,13 +91,10 @@ histogram_writer_json(struct histogram_writer *w,
     if (buf_reserve(
             &text, 3 * (x->metric.size + x->value.size + x->tags.size)) == NULL)
         st = error_no_memory(e);
-    put_json_tags(x->tags, &tags, &text);
-    put_tags_sort(&tags);
+    put_json_tags(x->tags, &p.tags, &text);
     p.metric = put_json_text(x->metric, &text);
-    p.tags = tags.tags;
-    p.tags_len = tags.len;
     if (st == ST_OK)
-        st = histogram_check(x, tags.len, e);
+        st = histogram_check(x, p.tags.len, e);
     if (st == ST_OK)
         st = take_value(x, &w->a->histograms, &text, w->arena, &p.histogram, e);
     if (st == ST_OK)

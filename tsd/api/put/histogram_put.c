@@ -3,7 +3,6 @@
 
 #include "base/counters.h"
 #include "storage/histogram/histogram_table.h"
-#include "tsd/put/put.h"
 #include "tsd/put/put_value.h"
 
 #define BATCH_MAX   256
@@ -25,23 +24,19 @@ histogram_writer_fini(struct histogram_writer *w)
 }
 
 static enum status
-reject_time(const struct histogram_point *p, uint8_t codec, struct slice bytes,
+reject_time(const struct histogram_point *p, struct slice bytes,
             struct error *e)
 {
     struct buf text = BUF_INIT;
     enum status st;
 
-    buf_printf(&text, "bad timestamp=%lld when trying to add value=[%d",
-               (long long)p->time, (int8_t)codec);
-    for (size_t i = 0; i < bytes.size && text.size < sizeof e->text; i++)
-        buf_printf(&text, ", %d", (int8_t)bytes.data[i]);
-    buf_put_str(&text, "]/0 to metric=");
-    buf_put_slice(&text, p->metric);
-    buf_put_str(&text, ", tags={");
-    for (size_t i = 0; i < p->tags_len; i++)
-        buf_printf(&text, "%s%.*s=%.*s", i == 0 ? "" : ", ",
-                   SLICE_ARG(p->tags[i].key), SLICE_ARG(p->tags[i].value));
-    buf_put_str(&text, "}");
+    if (bytes.size > sizeof e->text)
+        bytes.size = sizeof e->text;
+    buf_printf(&text, "bad timestamp=%lld when trying to add value=",
+               (long long)p->time);
+    put_bytes_print(&text, bytes);
+    buf_printf(&text, "/0 to metric=%.*s, tags=", SLICE_ARG(p->metric));
+    put_tags_print(&p->tags, &text);
     st = error_set(e, ST_INVALID, "%s", buf_cstr(&text));
     buf_fini(&text);
     return st;
@@ -60,17 +55,18 @@ histogram_writer_add(struct histogram_writer *w,
     struct buf bytes = BUF_INIT;
     enum status st;
 
+    buf_put_u8(&bytes, codec);
     histogram_encode(&p->histogram, &bytes);
     if (bytes.failed)
         st = error_set(e, ST_LIMIT, "no memory for a histogram");
     else if (!put_time_to_ms(p->time, &ms))
-        st = reject_time(p, codec, buf_slice(&bytes), e);
+        st = reject_time(p, buf_slice(&bytes), e);
     else
-        st = series_resolve(w->a->series, &rules, p->metric, p->tags,
-                            p->tags_len, &ref, tsuid, &tsuid_size, e);
+        st = series_resolve(w->a->series, &rules, p->metric, p->tags.tags,
+                            p->tags.len, &ref, tsuid, &tsuid_size, e);
     if (st == ST_OK)
         histogram_put(w->batch, slice_of(tsuid, tsuid_size), ms, codec,
-                      buf_slice(&bytes));
+                      slice_of(bytes.data + 1, bytes.size - 1));
     buf_fini(&bytes);
     return st == ST_OK && kv_batch_len(w->batch) >= BATCH_MAX
                ? histogram_writer_flush(w, e)

@@ -15,7 +15,7 @@
 #include "storage/histogram/histogram.h"
 #include "tsd/api/api.h"
 #include "tsd/net/telnet.h"
-#include "tsd/put/put_json.h"
+#include "tsd/put/put.h"
 
 #define HISTOGRAMS_ARE_OFF                               \
     "Histogram storage has not been enabled. Check the " \
@@ -30,8 +30,7 @@ struct histogram_writer {
 
 struct histogram_point {
     struct slice metric;
-    const struct tag *tags; /* in the order of a HashMap */
-    size_t tags_len;
+    struct put_tags tags;
     int64_t time; /* as the client gave it: seconds, or milliseconds */
     struct histogram histogram;
 };
