@@ -520,42 +520,45 @@ take_member(struct put_json *r, enum member m, struct put_json_point *out)
 }
 
 /* A point up to its tags, if it is written as by most: metric, time, value and
- * tags in this order, without blanks.  If not, nothing is taken. */
+ * tags in this order, without blanks.  False leaves 'r' and 'out' anywhere. */
 static bool
 take_usual_head(struct put_json *r, struct put_json_point *out)
 {
-    struct put_json x = *r;
     const uint8_t *from;
 
-    if (!take_word(&x, "{\"metric\":\""))
+    if (!take_word(r, "{\"metric\":\""))
         return false;
-    from = x.at;
-    x.at = skip_plain(from, x.end);
-    out->metric = slice_of(from, (size_t)(x.at - from));
-    if (!take_word(&x, "\",\"timestamp\":") ||
-        !take_plain_whole(&x, &out->time) || !take_word(&x, ",\"value\":"))
+    from = r->at;
+    r->at = skip_plain(from, r->end);
+    out->metric = slice_of(from, (size_t)(r->at - from));
+    if (!take_word(r, "\",\"timestamp\":") ||
+        !take_plain_whole(r, &out->time) || !take_word(r, ",\"value\":"))
         return false;
-    from = x.at;
-    if (x.at == x.end || *x.at == '"' || !take_number(&x))
+    from = r->at;
+    if (r->at == r->end || *r->at == '"' || !take_number(r))
         return false;
-    out->value = slice_of(from, (size_t)(x.at - from));
-    if (!take_word(&x, ","))
-        return false;
-    r->at = x.at;
-    return true;
+    out->value = slice_of(from, (size_t)(r->at - from));
+    out->absent = false;
+    out->tags = out->interval = out->aggregator = out->group_by =
+        slice_of(NULL, 0);
+    return take_word(r, ",");
 }
 
 static bool
 take_point(struct put_json *r, struct put_json_point *out)
 {
-    bool more = true;
+    const uint8_t *from;
+    bool more = true, done = r->done;
 
-    *out = (struct put_json_point){ 0 };
     if (peek(r) == 'n' && r->array && take_word(r, "null")) {
-        out->absent = true;
+        *out = (struct put_json_point){ .absent = true };
         return true;
     }
+    from = r->at;
     if (!take_usual_head(r, out)) {
+        r->at = from;
+        r->done = done;
+        r->fault = NULL;
         *out = (struct put_json_point){ 0 };
         if (!open_object(r, &more))
             return false;
