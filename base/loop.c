@@ -148,14 +148,14 @@ loop_fini(struct loop *l)
 }
 
 bool
-loop_add(struct loop *l, struct loop_conn *c, int fd, uint64_t data,
-         uint32_t events)
+loop_add(struct loop *l, struct loop_conn *c, struct watch *w, uint32_t events)
 {
-    struct epoll_event ev = { .events = events, .data.u64 = data };
+    struct epoll_event ev = { .events = events, .data.u64 = w->data };
     bool done;
 
+    w->events = events;
     lock_take(&l->lock);
-    done = epoll_ctl(l->epoll, EPOLL_CTL_ADD, fd, &ev) == 0;
+    done = epoll_ctl(l->epoll, EPOLL_CTL_ADD, w->fd, &ev) == 0;
     if (done) {
         c->prev = NULL;
         c->next = l->youngest;
@@ -170,20 +170,19 @@ loop_add(struct loop *l, struct loop_conn *c, int fd, uint64_t data,
 }
 
 void
-loop_watch(struct loop *l, int fd, uint64_t data, uint32_t *watched,
-           uint32_t events)
+loop_watch(struct loop *l, struct watch *w, uint32_t events)
 {
-    struct epoll_event ev = { .events = events, .data.u64 = data };
-    int op = *watched == 0 ? EPOLL_CTL_ADD
-             : events == 0 ? EPOLL_CTL_DEL
-                           : EPOLL_CTL_MOD;
+    struct epoll_event ev = { .events = events, .data.u64 = w->data };
+    int op = w->events == 0 ? EPOLL_CTL_ADD
+             : events == 0  ? EPOLL_CTL_DEL
+                            : EPOLL_CTL_MOD;
 
-    if (events == *watched)
+    if (events == w->events)
         return;
     /* Fails only for want of memory: then a tick finds it idle. */
-    if (epoll_ctl(l->epoll, op, fd, &ev) != 0)
+    if (epoll_ctl(l->epoll, op, w->fd, &ev) != 0)
         log_warn("loop", "epoll_ctl: %m");
-    *watched = events;
+    w->events = events;
 }
 
 void

@@ -28,9 +28,16 @@ struct loop_conn {
     bool dead; /* loop_end() was called: events on their way are not for it */
 };
 
+/* A socket as epoll knows it. */
+struct watch {
+    int fd;
+    uint32_t events; /* watched; 0: not in epoll */
+    uint64_t data;   /* what event() is told */
+};
+
 struct loop_calls {
     void (*begin)(void *ctx); /* each but event() may be NULL */
-    /* 'data' of loop_add() and loop_watch(); 0: loop_wake() was called. */
+    /* 'data' is that of the watch; 0: loop_wake() was called. */
     void (*event)(void *ctx, uint64_t data, uint32_t events);
     void (*end)(void *ctx);
     void (*tick)(void *ctx, int64_t now_us);
@@ -66,13 +73,13 @@ void loop_join(struct loop *l);
 void loop_stop(struct loop *l);
 void loop_fini(struct loop *l);
 
-/* Watches 'fd' for 'events', which are not 0; 'c' comes into the list.  False:
- * no memory for it, errno says so, and 'c' is still the caller's. */
-MUST_CHECK bool loop_add(struct loop *l, struct loop_conn *c, int fd,
-                         uint64_t data, uint32_t events);
-/* Changes from '*watched' to 'events'; 0: 'fd' is not watched at all. */
-void loop_watch(struct loop *l, int fd, uint64_t data, uint32_t *watched,
-                uint32_t events);
+/* Watches a socket of 'c', which comes into the list, for 'events', which are
+ * not 0.  False: no memory for it, errno says so, and 'c' is still the
+ * caller's. */
+MUST_CHECK bool loop_add(struct loop *l, struct loop_conn *c, struct watch *w,
+                         uint32_t events);
+/* Watches for 'events'; 0: for none at all. */
+void loop_watch(struct loop *l, struct watch *w, uint32_t events);
 /* Takes a connection out of the list; its memory is freed at the turn's end,
  * its sockets must be unwatched and closed. */
 void loop_end(struct loop *l, struct loop_conn *c);

@@ -11,8 +11,7 @@
 /* Echoes bytes. */
 struct echo_conn {
     struct loop_conn link;
-    int fd;
-    uint32_t events;
+    struct watch socket;
 };
 
 struct echo {
@@ -23,8 +22,8 @@ struct echo {
 static void
 end_one(struct echo *x, struct echo_conn *c)
 {
-    loop_watch(&x->loop, c->fd, (uintptr_t)c, &c->events, 0);
-    (void)close(c->fd);
+    loop_watch(&x->loop, &c->socket, 0);
+    (void)close(c->socket.fd);
     loop_end(&x->loop, &c->link);
 }
 
@@ -45,9 +44,9 @@ on_event(void *ctx, uint64_t data, uint32_t events)
         return;
     }
     ck_assert((events & EPOLLIN) != 0);
-    ck_assert_int_eq(recv(c->fd, &byte, 1, 0), 1);
+    ck_assert_int_eq(recv(c->socket.fd, &byte, 1, 0), 1);
     if (byte != 'x') {
-        ck_assert_int_eq(send(c->fd, &byte, 1, 0), 1);
+        ck_assert_int_eq(send(c->socket.fd, &byte, 1, 0), 1);
         return;
     }
     if (c->link.next != NULL)
@@ -98,9 +97,8 @@ add(struct echo *x)
     int pair[2];
 
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
-    c->fd = pair[0];
-    c->events = EPOLLIN;
-    ck_assert(loop_add(&x->loop, &c->link, c->fd, (uintptr_t)c, EPOLLIN));
+    c->socket = (struct watch){ .fd = pair[0], .data = (uintptr_t)c };
+    ck_assert(loop_add(&x->loop, &c->link, &c->socket, EPOLLIN));
     return pair[1];
 }
 

@@ -36,8 +36,7 @@
 /* A connection before its first byte. */
 struct pending_conn {
     struct loop_conn link;
-    int fd;
-    uint32_t events; /* watched */
+    struct watch socket;
     int64_t since_us;
     socklen_t peer_size;
     struct sockaddr_storage peer;
@@ -45,9 +44,8 @@ struct pending_conn {
 
 /* A port. */
 struct endpoint {
-    int fd;
-    uint32_t events; /* watched */
-    bool ready;      /* in this turn */
+    struct watch socket;
+    bool ready; /* in this turn */
     bool is_tls;
     char address[NI_MAXHOST + NI_MAXSERV + 4];
 };
@@ -81,7 +79,7 @@ name_address(struct endpoint *d, struct error *e)
     socklen_t size = sizeof a;
     char host[NI_MAXHOST], port[NI_MAXSERV];
 
-    if (getsockname(d->fd, (struct sockaddr *)&a, &size) != 0 ||
+    if (getsockname(d->socket.fd, (struct sockaddr *)&a, &size) != 0 ||
         getnameinfo((struct sockaddr *)&a, size, host, sizeof host, port,
                     sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
         return error_set(e, ST_IO, "cannot name the address: %m");
@@ -129,13 +127,14 @@ open_endpoint(struct listener *l, const char *bind_to, uint16_t number,
     if (err != 0)
         return error_set(e, ST_INVALID, "cannot listen on '%s': %s", host,
                          gai_strerror(err));
-    d->fd = -1;
+    d->socket = (struct watch){ .fd = -1, .data = (uintptr_t)d };
     d->is_tls = is_tls;
-    for (struct addrinfo *a = all; a != NULL && d->fd < 0; a = a->ai_next)
-        d->fd = listener_open_socket(&l->o, a);
+    for (struct addrinfo *a = all; a != NULL && d->socket.fd < 0;
+         a = a->ai_next)
+        d->socket.fd = listener_open_socket(&l->o, a);
     err = errno;
     freeaddrinfo(all);
-    if (d->fd < 0)
+    if (d->socket.fd < 0)
         return error_set(e, ST_IO, "cannot listen on %s port %s: %s", host,
                          port, strerror(err));
     l->endpoints_len++;
@@ -236,24 +235,17 @@ listener_set_up(int fd)
     set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, 4);
 }
 
-static uint64_t
-listener_data_of(const void *endpoint_or_conn)
-{
-    return (uintptr_t)endpoint_or_conn;
-}
-
 static void
 wait_first_byte(struct listener *l, int fd, const struct sockaddr_storage *peer,
                 socklen_t peer_size)
 {
     struct pending_conn *s = mem_new(sizeof *s);
 
-    s->fd = fd;
+    s->socket = (struct watch){ .fd = fd, .data = (uintptr_t)s };
     s->peer = *peer;
     s->peer_size = peer_size;
     s->since_us = clock_monotonic_us();
-    s->events = EPOLLIN;
-    if (loop_add(&l->loop, &s->link, fd, listener_data_of(s), EPOLLIN))
+    if (loop_add(&l->loop, &s->link, &s->socket, EPOLLIN))
         return;
     free(s);
     listener_hang_up(l, fd);
@@ -263,7 +255,7 @@ wait_first_byte(struct listener *l, int fd, const struct sockaddr_storage *peer,
 static void
 listener_forget(struct listener *l, struct pending_conn *s)
 {
-    loop_watch(&l->loop, s->fd, listener_data_of(s), &s->events, 0);
+    loop_watch(&l->loop, &s->socket, 0);
     loop_end(&l->loop, &s->link);
 }
 
@@ -278,7 +270,7 @@ evict_oldest(struct listener *l, int64_t us)
         return false;
     listener_forget(l, s);
     counter_add(CNT_CONN_TIMEOUT, 1);
-    listener_hang_up(l, s->fd);
+    listener_hang_up(l, s->socket.fd);
     return true;
 }
 
@@ -300,13 +292,13 @@ hand_over(struct listener *l, const struct pending_conn *s, bool is_http)
     enum status status;
 
     if (is_http ? l->http == NULL : l->telnet == NULL) {
-        listener_hang_up(l, s->fd);
+        listener_hang_up(l, s->socket.fd);
         return;
     }
-    status =
-        is_http
-            ? http_server_adopt_socket(l->http, s->fd, peer, s->peer_size, &e)
-            : telnet_adopt_socket(l->telnet, s->fd, peer, s->peer_size, &e);
+    status = is_http ? http_server_adopt_socket(l->http, s->socket.fd, peer,
+                                                s->peer_size, &e)
+                     : telnet_adopt_socket(l->telnet, s->socket.fd, peer,
+                                           s->peer_size, &e);
     if (status != ST_OK) {
         log_warn("listener", "a connection was closed: %s", e.text);
         (void)atomic_fetch_sub(&l->open, 1);
@@ -341,13 +333,14 @@ static void
 detect_protocol(struct listener *l, struct pending_conn *s)
 {
     uint8_t first[2048];
-    ssize_t n = recv(s->fd, first, sizeof first, MSG_PEEK | MSG_DONTWAIT);
+    ssize_t n =
+        recv(s->socket.fd, first, sizeof first, MSG_PEEK | MSG_DONTWAIT);
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     listener_forget(l, s);
     if (n <= 0)
-        listener_hang_up(l, s->fd);
+        listener_hang_up(l, s->socket.fd);
     else
         hand_over(l, s,
                   first[0] >= 'A' && first[0] <= 'Z' &&
@@ -360,9 +353,7 @@ static void
 pause_accepting(struct listener *l, bool pause)
 {
     for (size_t i = 0; i < l->endpoints_len; i++)
-        loop_watch(&l->loop, l->endpoints[i].fd,
-                   listener_data_of(&l->endpoints[i]), &l->endpoints[i].events,
-                   pause ? 0 : EPOLLIN);
+        loop_watch(&l->loop, &l->endpoints[i].socket, pause ? 0 : EPOLLIN);
     l->loop.wait_ms = pause ? PAUSE_MS : 0;
 }
 
@@ -374,7 +365,7 @@ reject_by_reserve(struct listener *l, const struct endpoint *d)
 
     if (l->reserve >= 0)
         (void)close(l->reserve);
-    fd = accept4(d->fd, NULL, NULL, SOCK_CLOEXEC);
+    fd = accept4(d->socket.fd, NULL, NULL, SOCK_CLOEXEC);
     if (fd >= 0)
         listener_reject(l, fd);
     l->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -419,7 +410,7 @@ accept_one(struct listener *l, const struct endpoint *d)
 {
     struct sockaddr_storage peer;
     socklen_t size = sizeof peer;
-    int fd = accept4(d->fd, (struct sockaddr *)&peer, &size,
+    int fd = accept4(d->socket.fd, (struct sockaddr *)&peer, &size,
                      SOCK_NONBLOCK | SOCK_CLOEXEC);
 
     if (fd < 0) {
@@ -458,7 +449,7 @@ listener_on_event(void *listener, uint64_t data, uint32_t events)
     struct pending_conn *s = (struct pending_conn *)(uintptr_t)data;
 
     for (size_t i = 0; i < l->endpoints_len; i++)
-        if (data == listener_data_of(&l->endpoints[i])) {
+        if (data == l->endpoints[i].socket.data) {
             l->endpoints[i].ready = true;
             return;
         }
@@ -513,7 +504,7 @@ listener_stop(struct listener *l)
             ;
     }
     for (size_t i = 0; i < l->endpoints_len; i++)
-        (void)close(l->endpoints[i].fd);
+        (void)close(l->endpoints[i].socket.fd);
     l->endpoints_len = 0;
     while ((s = (struct pending_conn *)loop_oldest(&l->loop)) != NULL) {
         /* A byte may have come since: then it deserves its answer. */

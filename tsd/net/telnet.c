@@ -21,12 +21,6 @@
 
 /* -- the life of a connection ---------------------------------------------- */
 
-static uint64_t
-telnet_data_of(const struct telnet_conn *c)
-{
-    return (uintptr_t)c;
-}
-
 enum status
 telnet_adopt_socket(struct telnet *t, int fd, const struct sockaddr *peer,
                     socklen_t peer_size, struct error *e)
@@ -37,9 +31,8 @@ telnet_adopt_socket(struct telnet *t, int fd, const struct sockaddr *peer,
     OBJ_CHECK(t, TELNET_MAGIC);
     l = &t->loops[atomic_fetch_add(&t->next, 1) % t->loops_len];
     c = mem_new(sizeof *c);
-    c->fd = fd;
+    c->socket = (struct watch){ .fd = fd, .data = (uintptr_t)c };
     c->active_us = clock_monotonic_us();
-    c->events = EPOLLIN;
     if (peer_size <= sizeof c->peer)
         memcpy(&c->peer, peer, peer_size);
     if (t->o.login == NULL)
@@ -47,7 +40,7 @@ telnet_adopt_socket(struct telnet *t, int fd, const struct sockaddr *peer,
     else
         (void)t->o.login(t->o.login_ctx, peer, slice_of(NULL, 0),
                          slice_of(NULL, 0), false, &c->who);
-    if (loop_add(&l->loop, &c->link, fd, telnet_data_of(c), EPOLLIN))
+    if (loop_add(&l->loop, &c->link, &c->socket, EPOLLIN))
         return ST_OK;
     free(c);
     (void)close(fd);
@@ -61,8 +54,8 @@ telnet_end_conn(struct telnet_loop *l, struct telnet_conn *c)
 
     /* close() is not enough while a process that was forked has it, too: a
      * symbolizer's, of a sanitizer. */
-    loop_watch(&l->loop, c->fd, telnet_data_of(c), &c->events, 0);
-    loop_close(c->fd);
+    loop_watch(&l->loop, &c->socket, 0);
+    loop_close(c->socket.fd);
     if (t->o.closed != NULL)
         t->o.closed(t->o.closed_ctx);
     free(c->in);
@@ -76,7 +69,7 @@ send_out(struct telnet_loop *l, struct telnet_conn *c)
     size_t at = 0;
 
     while (at < c->out.size && !c->write_failed) {
-        ssize_t n = send(c->fd, c->out.data + at, c->out.size - at,
+        ssize_t n = send(c->socket.fd, c->out.data + at, c->out.size - at,
                          MSG_NOSIGNAL | MSG_DONTWAIT);
 
         if (n > 0)
@@ -110,7 +103,7 @@ send_and_watch(struct telnet_loop *l, struct telnet_conn *c)
         c->deadline_us = clock_monotonic_us() + LAST_WORDS_US;
     if (!c->closing && !c->waiting)
         events |= EPOLLIN;
-    loop_watch(&l->loop, c->fd, telnet_data_of(c), &c->events, events);
+    loop_watch(&l->loop, &c->socket, events);
 }
 
 /* -- turns ----------------------------------------------------------------- */
@@ -216,7 +209,7 @@ drain_conn(struct telnet_loop *l, struct telnet_conn *c)
 {
     int arrived = 0;
 
-    if (ioctl(c->fd, FIONREAD, &arrived) != 0)
+    if (ioctl(c->socket.fd, FIONREAD, &arrived) != 0)
         return;
     while (arrived > 0 && !c->closing && !c->waiting) {
         size_t n = telnet_conn_read(l, c, (size_t)arrived);

@@ -443,7 +443,8 @@ ends_by_tcp(const struct telnet_conn *c)
     int domain = AF_UNIX;
     socklen_t size = sizeof domain;
 
-    return getsockopt(c->fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
+    return getsockopt(c->socket.fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) ==
+               0 &&
            domain != AF_UNIX;
 }
 
@@ -496,7 +497,7 @@ telnet_conn_read(struct telnet_loop *l, struct telnet_conn *c, size_t max)
         max = TELNET_READ_BYTES;
     if (size > 0)
         memcpy(l->buf, c->in, size);
-    n = recv(c->fd, l->buf + size, max, 0);
+    n = recv(c->socket.fd, l->buf + size, max, 0);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return 0;
     if (n < 0)

@@ -18,7 +18,7 @@
 
 struct telnet_conn {
     struct loop_conn link;
-    int fd;
+    struct watch socket;
     struct sockaddr_storage peer;
     uint8_t *in; /* read, but not run yet; NULL: nothing */
     size_t in_size;
@@ -35,7 +35,6 @@ struct telnet_conn {
     bool has_put;      /* since the last commit */
     bool dirty;        /* in this turn */
     struct telnet_conn *next_dirty, *next_waiting;
-    uint32_t events;                /* what epoll watches; 0: not in epoll */
     int64_t active_us, deadline_us; /* deadline: to send the rest */
 };
 

@@ -92,28 +92,6 @@ keys_ref(struct tls *t)
 
 /* -- the life of a connection ---------------------------------------------- */
 
-/* Events of the backend's end are told by the pointer's lowest bit. */
-static uint64_t
-tls_data_of(const struct tls_conn *c, bool backend)
-{
-    return (uint64_t)(uintptr_t)c | (backend ? 1 : 0);
-}
-
-/* EPOLLERR and EPOLLHUP are always reported, while it is in epoll at all. */
-static void
-watch_client(struct tls_loop *l, struct tls_conn *c, uint32_t events)
-{
-    loop_watch(&l->loop, c->client, tls_data_of(c, false), &c->client_events,
-               events);
-}
-
-static void
-watch_backend(struct tls_loop *l, struct tls_conn *c, uint32_t events)
-{
-    loop_watch(&l->loop, c->backend, tls_data_of(c, true), &c->backend_events,
-               events);
-}
-
 enum status
 tls_adopt_sockets(struct tls *t, int client, int backend, struct error *e)
 {
@@ -123,17 +101,15 @@ tls_adopt_sockets(struct tls *t, int client, int backend, struct error *e)
 
     OBJ_CHECK(t, TLS_MAGIC);
     l = &t->loops[atomic_fetch_add(&t->next, 1) % t->loops_len];
-    c->client = client;
-    c->backend = backend;
+    c->client = (struct watch){ .fd = client, .data = (uintptr_t)c };
+    c->backend = (struct watch){ .fd = backend, .data = (uintptr_t)c | 1 };
     c->keys = keys_ref(t);
-    c->client_events = EPOLLIN | EPOLLOUT;
     c->deadline_us = clock_monotonic_us() + (int64_t)t->o.handshake_ms * 1000;
     begun = tls_conn_begin(c, t->priority);
     (void)atomic_fetch_add(&t->connections, 1);
     /* From here on it is the loop's.  A new socket can be written: the loop is
      * called at once, and watches the backend, too. */
-    if (begun && loop_add(&l->loop, &c->link, client, tls_data_of(c, false),
-                          c->client_events))
+    if (begun && loop_add(&l->loop, &c->link, &c->client, EPOLLIN | EPOLLOUT))
         return ST_OK;
     (void)atomic_fetch_sub(&t->connections, 1);
     tls_conn_fini(c);
@@ -153,8 +129,8 @@ static void
 tls_end_conn(struct tls_loop *l, struct tls_conn *c)
 {
     /* See telnet_end_conn() of tsd/net/telnet.c. */
-    watch_client(l, c, 0);
-    watch_backend(l, c, 0);
+    loop_watch(&l->loop, &c->client, 0);
+    loop_watch(&l->loop, &c->backend, 0);
     tls_conn_fini(c);
     (void)atomic_fetch_sub(&l->tls->connections, 1);
     loop_end(&l->loop, &c->link);
@@ -172,11 +148,13 @@ relay(struct tls_loop *l, struct tls_conn *c)
     }
     if (c->backend_end && c->deadline_us == 0)
         c->deadline_us = clock_monotonic_us() + LINGER_US;
-    /* A socket that can be written calls us back at once. */
-    watch_client(l, c,
-                 EPOLLERR | tls_conn_client_events(c) | (more ? EPOLLOUT : 0));
+    /* A socket that can be written calls us back at once.  EPOLLERR and
+     * EPOLLHUP are always reported, while it is in epoll at all. */
+    loop_watch(&l->loop, &c->client,
+               EPOLLERR | tls_conn_client_events(c) | (more ? EPOLLOUT : 0));
     if (!c->backend_hung)
-        watch_backend(l, c, EPOLLERR | tls_conn_backend_events(c));
+        loop_watch(&l->loop, &c->backend,
+                   EPOLLERR | tls_conn_backend_events(c));
 }
 
 static void
@@ -194,7 +172,7 @@ tls_on_event(void *loop, uint64_t data, uint32_t events)
         }
         /* epoll would tell again and again, while what is left of it waits
          * for the client. */
-        watch_backend(l, c, 0);
+        loop_watch(&l->loop, &c->backend, 0);
         c->backend_hung = true;
     }
     relay(l, c);

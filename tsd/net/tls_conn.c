@@ -23,7 +23,7 @@ tls_conn_begin(struct tls_conn *c, gnutls_priority_t priority)
         c->session = NULL;
         return false;
     }
-    gnutls_transport_set_int(c->session, c->client);
+    gnutls_transport_set_int(c->session, c->client.fd);
     return gnutls_priority_set(c->session, priority) == 0 &&
            gnutls_credentials_set(c->session, GNUTLS_CRD_CERTIFICATE,
                                   c->keys->credentials) == 0;
@@ -34,8 +34,8 @@ tls_conn_fini(struct tls_conn *c)
 {
     if (c->session != NULL)
         gnutls_deinit(c->session);
-    loop_close(c->client);
-    (void)close(c->backend);
+    loop_close(c->client.fd);
+    (void)close(c->backend.fd);
     tls_keys_unref(&c->keys);
     free(c->rx);
     free(c->tx);
@@ -92,7 +92,7 @@ read_client(struct tls_conn *c)
 static bool
 write_backend(struct tls_conn *c)
 {
-    ssize_t n = send(c->backend, c->rx->data + c->rx->at,
+    ssize_t n = send(c->backend.fd, c->rx->data + c->rx->at,
                      c->rx->size - c->rx->at, MSG_NOSIGNAL | MSG_DONTWAIT);
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -114,7 +114,7 @@ move_rx(struct tls_conn *c)
     if (!c->closing && !is_empty(c->rx))
         moved = write_backend(c);
     if (c->client_end && is_empty(c->rx) && !c->rx_shut) {
-        (void)shutdown(c->backend, SHUT_WR);
+        (void)shutdown(c->backend.fd, SHUT_WR);
         c->rx_shut = true;
     }
     return moved;
@@ -125,7 +125,7 @@ move_rx(struct tls_conn *c)
 static bool
 read_backend(struct tls_conn *c)
 {
-    ssize_t n = recv(c->backend, c->tx->data, TLS_CHUNK, MSG_DONTWAIT);
+    ssize_t n = recv(c->backend.fd, c->tx->data, TLS_CHUNK, MSG_DONTWAIT);
 
     if (n > 0) {
         c->tx->at = 0;

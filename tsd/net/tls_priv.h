@@ -34,17 +34,16 @@ struct tls_conn {
     struct loop_conn link;
     gnutls_session_t session;
     struct tls_keys *keys;
-    int client, backend;
-    struct tls_chunk *rx, *tx; /* from the client, to it */
+    struct watch client, backend; /* the backend's data: the pointer and 1 */
+    struct tls_chunk *rx, *tx;    /* from the client, to it */
     bool handshake_done;
     bool begun;      /* a byte has come */
     bool is_http;    /* it was a capital letter */
     bool client_end; /* nothing will come from there any more */
     bool backend_end;
-    bool backend_hung; /* closed over there: not watched any more */
-    bool rx_shut;      /* the backend was told */
-    bool closing;      /* freed at the end of the turn */
-    uint32_t client_events, backend_events; /* watched; 0: not in epoll */
+    bool backend_hung;   /* closed over there: not watched any more */
+    bool rx_shut;        /* the backend was told */
+    bool closing;        /* freed at the end of the turn */
     int64_t deadline_us; /* of the handshake, to linger; 0: none */
     uint64_t sent;       /* to the client */
     uint64_t check_sent;

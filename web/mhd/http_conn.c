@@ -291,7 +291,8 @@ http_conn_new(struct http_server *s, int fd, const struct sockaddr *peer)
     c->id = ++t->serial << 32 | (uint64_t)fd;
     t->by_fd[fd] = c;
     lock_drop(&t->lock);
-    loop_watch(&t->loop, fd, c->id, &(uint32_t){ 0 }, EPOLLRDHUP | EPOLLET);
+    loop_watch(&t->loop, &(struct watch){ .fd = fd, .data = c->id },
+               EPOLLRDHUP | EPOLLET);
     return c;
 }
 
