@@ -11,12 +11,6 @@
 #include "web/json/json.h"
 
 static bool
-is_absent(const json_t *v)
-{
-    return v == NULL || json_is_null(v);
-}
-
-static bool
 is_true(struct slice s)
 {
     return s.size == 4 && strncasecmp((const char *)s.data, "true", 4) == 0;
@@ -50,7 +44,7 @@ field_read_text(const json_t *v, const char *name, struct arena *a,
     char number[NUMBER_TEXT_MAX], *copy;
     struct slice text;
 
-    if (is_absent(v))
+    if (v == NULL || json_is_null(v))
         return ST_OK;
     if (!api_json_value_text(v, number, &text))
         return error_set(e, ST_INVALID, "'%s' must be a text", name);
@@ -62,47 +56,13 @@ field_read_text(const json_t *v, const char *name, struct arena *a,
 }
 
 static enum status
-read_whole(const json_t *v, const struct field *f, int64_t *out,
+read_pairs(const json_t *v, struct arena *a, struct text_pairs *out,
            struct error *e)
-{
-    if (!reader_take_long(v, out))
-        return error_set(e, ST_INVALID, "'%s' must be a whole number", f->json);
-    if (f->type == FIELD_INT && (*out < INT32_MIN || *out > INT32_MAX))
-        return error_set(e, ST_INVALID, "'%s' does not fit into 32 bits",
-                         f->json);
-    return ST_OK;
-}
-
-static enum status
-read_bool(const json_t *v, const char *name, bool *out, struct error *e)
-{
-    return reader_take_bool(v, out)
-               ? ST_OK
-               : error_set(e, ST_INVALID, "'%s' must be true or false", name);
-}
-
-static enum status
-read_double(const json_t *v, const struct field *f, double *out,
-            struct error *e)
-{
-    bool empty = json_is_string(v) && json_string_length(v) == 0;
-
-    if (((f->flags & FIELD_NULL_IS_0) == 0 && empty) ||
-        !reader_take_double(v, out))
-        return error_set(e, ST_INVALID, "'%s' must be a number", f->json);
-    return ST_OK;
-}
-
-static enum status
-read_pairs(const json_t *v, const char *name, struct arena *a,
-           struct text_pairs *out, struct error *e)
 {
     json_t *object = (json_t *)(uintptr_t)v, *value;
     enum status st = ST_OK;
     const char *key;
 
-    if (!json_is_object(v))
-        return error_set(e, ST_INVALID, "'%s' must be an object", name);
     *out = (struct text_pairs){ .has = true };
     out->pairs = arena_array(a, json_object_size(v) + 1, sizeof *out->pairs);
     if (out->pairs == NULL)
@@ -128,8 +88,6 @@ read_list(const json_t *v, const char *name, struct arena *a,
 {
     enum status st = ST_OK;
 
-    if (!json_is_array(v))
-        return error_set(e, ST_INVALID, "'%s' must be an array of texts", name);
     *out = (struct field_list){ .has = true };
     out->texts = arena_array(a, json_array_size(v) + 1, sizeof *out->texts);
     if (out->texts == NULL)
@@ -161,9 +119,15 @@ static enum status
 read_value(const json_t *v, const struct field *f, struct arena *a, void *at,
            unsigned *seen, struct error *e)
 {
-    bool null = json_is_null(v);
+    static const char *const wanted[] = {
+        [FIELD_INT] = "a whole number", [FIELD_WHOLE] = "a whole number",
+        [FIELD_BOOL] = "true or false", [FIELD_DOUBLE] = "a number",
+        [FIELD_PAIRS] = "an object",    [FIELD_LIST] = "an array of texts",
+    };
+    bool null = json_is_null(v), good = true;
     struct slice text = slice_str("");
     enum status st = ST_OK;
+    int64_t *whole = at;
 
     if (v == NULL || f->type == FIELD_OTHER)
         return ST_OK;
@@ -180,27 +144,39 @@ read_value(const json_t *v, const struct field *f, struct arena *a, void *at,
         break;
     case FIELD_INT:
     case FIELD_WHOLE:
-        st = read_whole(v, f, at, e);
+        good = reader_take_long(v, whole);
+        if (good && f->type == FIELD_INT && *whole != (int32_t)*whole)
+            st = error_set(e, ST_INVALID, "'%s' does not fit into 32 bits",
+                           f->json);
         break;
     case FIELD_BOOL:
-        st = read_bool(v, f->json, at, e);
+        good = reader_take_bool(v, at);
         break;
     case FIELD_SWITCH:
         st = field_read_text(v, f->json, a, &text, e);
         *(bool *)at = is_true(text);
         break;
     case FIELD_DOUBLE:
-        st = read_double(v, f, at, e);
+        good = ((f->flags & FIELD_NULL_IS_0) != 0 || !json_is_string(v) ||
+                json_string_length(v) > 0) &&
+               reader_take_double(v, at);
         break;
     case FIELD_PAIRS:
-        st = read_pairs(v, f->json, a, at, e);
+        good = json_is_object(v);
+        if (good)
+            st = read_pairs(v, a, at, e);
         break;
     case FIELD_LIST:
-        st = read_list(v, f->json, a, at, e);
+        good = json_is_array(v);
+        if (good)
+            st = read_list(v, f->json, a, at, e);
         break;
     case FIELD_OTHER:
         break;
     }
+    if (!good)
+        return error_set(e, ST_INVALID, "'%s' must be %s", f->json,
+                         wanted[f->type]);
     if (st == ST_OK && is_set(f, at))
         *seen |= f->bit;
     return st;

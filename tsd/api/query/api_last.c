@@ -37,8 +37,8 @@ struct last {
     const struct api *a;
     const struct http_request *r;
     struct arena *arena;
-    struct asked *asked;
-    size_t asked_len, asked_cap;
+    size_t asked;
+    bool not_found; /* the last of them */
     bool resolve;
     int64_t back_scan; /* hours; 0: no limit */
     struct tsuid_list found;
@@ -48,140 +48,6 @@ static enum status
 no_memory(struct error *e)
 {
     return error_set(e, ST_LIMIT, "too many series: ask for fewer");
-}
-
-static struct asked *
-add_asked(struct last *l)
-{
-    l->asked = arena_grow(l->arena, l->asked, l->asked_len, &l->asked_cap,
-                          sizeof *l->asked);
-    if (l->asked == NULL)
-        return NULL;
-    l->asked[l->asked_len] = (struct asked){ 0 };
-    return &l->asked[l->asked_len++];
-}
-
-/* -- the request ----------------------------------------------------------- */
-
-/* "metric" or "metric{k=v,...}". */
-static enum status
-read_series(struct last *l, struct slice text, struct error *e)
-{
-    struct asked *q = add_asked(l);
-
-    return q == NULL ? no_memory(e)
-                     : parse_metric_and_tags(text, false, l->arena, &q->metric,
-                                             &q->tags, &q->tags_len, e);
-}
-
-/* "tsuid,tsuid". */
-static enum status
-read_tsuids(struct last *l, struct slice text, struct error *e)
-{
-    do {
-        struct slice one = slice_cut(&text, ',');
-        struct asked *q = add_asked(l);
-
-        if (q == NULL)
-            return no_memory(e);
-        q->tsuid_text = one.data == NULL ? slice_str("") : one;
-    } while (text.size > 0);
-    return ST_OK;
-}
-
-static const struct field last_fields[] = {
-#define AT(member) offsetof(struct last, member)
-    { "resolve", "resolveNames", FIELD_BOOL, AT(resolve), 0, 0, NULL },
-    { "back_scan", "backScan", FIELD_INT, AT(back_scan), 0, 0,
-      "Unable to parse back_scan parameter" },
-    { NULL, "queries", FIELD_OTHER, 0, 0, 0, NULL },
-#undef AT
-};
-
-static const struct field query_fields[] = {
-#define AT(member) offsetof(struct last_query, member)
-    { NULL, "metric", FIELD_TEXT, AT(metric), 0, 0, NULL },
-    { NULL, "tags", FIELD_PAIRS, AT(tags), 0, 0, NULL },
-    { NULL, "tsuids", FIELD_LIST, AT(tsuids), 0, 0, NULL },
-#undef AT
-};
-
-static bool
-read_params(struct last *l, struct http_reply *out)
-{
-    size_t len;
-    const struct http_param *params = http_params(l->r, &len);
-    unsigned seen;
-    struct error e;
-    enum status status = ST_OK;
-
-    if (!fields_read_params(l->r, FIELDS(last_fields), l, &seen, out))
-        return false;
-    for (size_t i = 0; i < len && status == ST_OK; i++)
-        if (slice_eq_str(params[i].name, "timeseries"))
-            status = read_series(l, params[i].value, &e);
-    for (size_t i = 0; i < len && status == ST_OK; i++)
-        if (slice_eq_str(params[i].name, "tsuids"))
-            status = read_tsuids(l, params[i].value, &e);
-    if (status != ST_OK)
-        http_reply_failure(out, &e);
-    return status == ST_OK;
-}
-
-static enum status
-add_named(struct last *l, const struct last_query *n, struct error *e)
-{
-    struct asked *q = add_asked(l);
-
-    if (q == NULL)
-        return no_memory(e);
-    q->metric = n->metric;
-    q->tags = arena_array(l->arena, n->tags.len + 1, sizeof *q->tags);
-    if (q->tags == NULL)
-        return no_memory(e);
-    for (; q->tags_len < n->tags.len; q->tags_len++)
-        q->tags[q->tags_len] =
-            (struct tag_pair){ n->tags.pairs[q->tags_len].key,
-                               n->tags.pairs[q->tags_len].value };
-    return ST_OK;
-}
-
-static enum status
-read_query(struct last *l, json_t *query, struct error *e)
-{
-    struct last_query n = { .metric = slice_str("") };
-    unsigned seen;
-    enum status st = fields_only(query, FIELDS(query_fields), e);
-
-    if (st == ST_OK)
-        st = fields_read_json(query, FIELDS(query_fields), l->arena, &n, &seen,
-                              e);
-    if (st == ST_OK && n.tsuids.len == 0)
-        return add_named(l, &n, e);
-    for (size_t i = 0; i < n.tsuids.len && st == ST_OK; i++)
-        st = read_tsuids(l, n.tsuids.texts[i], e);
-    return st;
-}
-
-static bool
-read_body(struct last *l, json_t *body, struct http_reply *out)
-{
-    json_t *queries = json_object_get(body, "queries");
-    unsigned seen;
-    struct error e;
-    enum status st = fields_only(body, FIELDS(last_fields), &e);
-
-    if (st == ST_OK)
-        st =
-            fields_read_json(body, FIELDS(last_fields), l->arena, l, &seen, &e);
-    if (st == ST_OK && queries != NULL && !json_is_null(queries) &&
-        !json_is_array(queries))
-        st = error_set(&e, ST_INVALID, "'queries' must be an array");
-    for (size_t i = 0; i < json_array_size(queries) && st == ST_OK; i++)
-        st = read_query(l, json_array_get(queries, i), &e);
-    if (st != ST_OK)
-        api_reject_json(out, &e);
-    return st == ST_OK;
 }
 
 /* -- which series ---------------------------------------------------------- */
@@ -251,22 +117,152 @@ take_named(struct last *l, const struct asked *q, struct error *e)
 }
 
 static enum status
-find_series(struct last *l, struct error *e)
+take_asked(struct last *l, const struct asked *q, struct error *e)
 {
+    enum status st;
+
+    l->asked++;
+    if (l->back_scan < 0)
+        st = error_set(e, ST_INVALID,
+                       "Backscan must be zero or a positive number");
+    else
+        st = q->tsuid_text.data != NULL ? take_tsuid(l, q->tsuid_text, e)
+                                        : take_named(l, q, e);
+    if (st == ST_OK && l->found.no_memory)
+        st = no_memory(e);
+    l->not_found = st != ST_OK;
+    return st;
+}
+
+/* -- the request ----------------------------------------------------------- */
+
+/* "metric" or "metric{k=v,...}". */
+static enum status
+read_series(struct last *l, struct slice text, struct error *e)
+{
+    struct asked q = { .metric = { NULL, 0 } };
+    enum status st = parse_metric_and_tags(text, false, l->arena, &q.metric,
+                                           &q.tags, &q.tags_len, e);
+
+    return st == ST_OK ? take_asked(l, &q, e) : st;
+}
+
+/* "tsuid,tsuid". */
+static enum status
+read_tsuids(struct last *l, struct slice text, struct error *e)
+{
+    enum status st;
+
+    do {
+        struct slice one = slice_cut(&text, ',');
+        struct asked q = { .tsuid_text =
+                               one.data == NULL ? slice_str("") : one };
+
+        st = take_asked(l, &q, e);
+    } while (text.size > 0 && st == ST_OK);
+    return st;
+}
+
+static const struct field last_fields[] = {
+#define AT(member) offsetof(struct last, member)
+    { "resolve", "resolveNames", FIELD_BOOL, AT(resolve), 0, 0, NULL },
+    { "back_scan", "backScan", FIELD_INT, AT(back_scan), 0, 0,
+      "Unable to parse back_scan parameter" },
+    { NULL, "queries", FIELD_OTHER, 0, 0, 0, NULL },
+#undef AT
+};
+
+static const struct field query_fields[] = {
+#define AT(member) offsetof(struct last_query, member)
+    { NULL, "metric", FIELD_TEXT, AT(metric), 0, 0, NULL },
+    { NULL, "tags", FIELD_PAIRS, AT(tags), 0, 0, NULL },
+    { NULL, "tsuids", FIELD_LIST, AT(tsuids), 0, 0, NULL },
+#undef AT
+};
+
+/* A series that is not there is 400; 'otherwise' replies to the rest. */
+static bool
+last_reject(const struct last *l, const struct error *e,
+            void (*otherwise)(struct http_reply *out, const struct error *e),
+            struct http_reply *out)
+{
+    if (!l->not_found)
+        otherwise(out, e);
+    else if (e->status == ST_NOT_FOUND || e->status == ST_INVALID)
+        http_reply_error(out, 400, e->text, e->text);
+    else
+        http_reply_failure(out, e);
+    return false;
+}
+
+static bool
+read_params(struct last *l, struct http_reply *out)
+{
+    size_t len;
+    const struct http_param *params = http_params(l->r, &len);
+    unsigned seen;
+    struct error e;
     enum status status = ST_OK;
 
-    if (l->back_scan < 0)
-        return error_set(e, ST_INVALID,
-                         "Backscan must be zero or a positive number");
-    for (size_t i = 0; i < l->asked_len && status == ST_OK; i++) {
-        const struct asked *q = &l->asked[i];
+    if (!fields_read_params(l->r, FIELDS(last_fields), l, &seen, out))
+        return false;
+    for (size_t i = 0; i < len && status == ST_OK; i++)
+        if (slice_eq_str(params[i].name, "timeseries"))
+            status = read_series(l, params[i].value, &e);
+    for (size_t i = 0; i < len && status == ST_OK; i++)
+        if (slice_eq_str(params[i].name, "tsuids"))
+            status = read_tsuids(l, params[i].value, &e);
+    return status == ST_OK || last_reject(l, &e, http_reply_failure, out);
+}
 
-        status = q->tsuid_text.data != NULL ? take_tsuid(l, q->tsuid_text, e)
-                                            : take_named(l, q, e);
-        if (status == ST_OK && l->found.no_memory)
-            status = no_memory(e);
-    }
-    return status;
+static enum status
+add_named(struct last *l, const struct last_query *n, struct error *e)
+{
+    struct asked q = { .metric = n->metric, .tags_len = n->tags.len };
+
+    q.tags = arena_array(l->arena, n->tags.len + 1, sizeof *q.tags);
+    if (q.tags == NULL)
+        return no_memory(e);
+    for (size_t i = 0; i < n->tags.len; i++)
+        q.tags[i] =
+            (struct tag_pair){ n->tags.pairs[i].key, n->tags.pairs[i].value };
+    return take_asked(l, &q, e);
+}
+
+static enum status
+read_query(struct last *l, json_t *query, struct error *e)
+{
+    struct last_query n = { .metric = slice_str("") };
+    unsigned seen;
+    enum status st = fields_only(query, FIELDS(query_fields), e);
+
+    if (st == ST_OK)
+        st = fields_read_json(query, FIELDS(query_fields), l->arena, &n, &seen,
+                              e);
+    if (st == ST_OK && n.tsuids.len == 0)
+        return add_named(l, &n, e);
+    for (size_t i = 0; i < n.tsuids.len && st == ST_OK; i++)
+        st = read_tsuids(l, n.tsuids.texts[i], e);
+    return st;
+}
+
+static bool
+read_body(struct last *l, json_t *body, struct http_reply *out)
+{
+    json_t *queries = json_object_get(body, "queries");
+    unsigned seen;
+    struct error e;
+    enum status st = fields_only(body, FIELDS(last_fields), &e);
+
+    if (st == ST_OK)
+        st =
+            fields_read_json(body, FIELDS(last_fields), l->arena, l, &seen, &e);
+    if (st == ST_OK && queries != NULL && !json_is_null(queries) &&
+        !json_is_array(queries))
+        st = error_set(&e, ST_INVALID, "'queries' must be an array");
+    for (size_t i = 0; i < json_array_size(queries) && st == ST_OK; i++)
+        st = read_query(l, json_array_get(queries, i), &e);
+    return st == ST_OK || last_reject(l, &e, api_reject_json, out);
 }
 
 /* -- the answer ------------------------------------------------------------ */
@@ -310,6 +306,7 @@ write_answer(struct last *l, struct buf *b, struct error *e)
         if (l->back_scan < hour_ms / HOUR_MS)
             from_ms = hour_ms - l->back_scan * HOUR_MS;
     }
+    l->not_found = true; /* if it fails: it was parsed */
     buf_put_u8(b, '[');
     for (size_t i = 0; i < l->found.len && status == ST_OK; i++) {
         struct point p;
@@ -338,7 +335,6 @@ api_last(void *ctx, const struct http_request *r, struct http_reply *out)
     };
     json_t *body = NULL;
     struct error e;
-    enum status status;
     bool good;
 
     if (!api_may_delete(ctx, r, http_method(r) == HTTP_DELETE, out))
@@ -351,18 +347,9 @@ api_last(void *ctx, const struct http_request *r, struct http_reply *out)
     } else {
         good = read_params(&l, out);
     }
-    if (good && l.asked_len == 0) {
+    if (good && l.asked == 0)
         http_reply_error(out, 400, "Missing sub queries", NULL);
-        good = false;
-    }
-    if (good) {
-        status = find_series(&l, &e);
-        if (status == ST_OK)
-            status = write_answer(&l, http_reply_body(out), &e);
-        if (status == ST_NOT_FOUND || status == ST_INVALID)
-            http_reply_error(out, 400, e.text, e.text);
-        else if (status != ST_OK)
-            http_reply_failure(out, &e);
-    }
+    else if (good && write_answer(&l, http_reply_body(out), &e) != ST_OK)
+        (void)last_reject(&l, &e, http_reply_failure, out);
     json_decref(body);
 }
