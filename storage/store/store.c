@@ -152,7 +152,7 @@ store_destroy(struct store *s)
 {
     struct error e;
 
-    if (s->wal != NULL && wal_close(&s->wal, &e) != ST_OK)
+    if (wal_close(&s->wal, &e) != ST_OK)
         log_error("store", "closing the WAL: %s", e.text);
     kv_close(&s->kv);
     format_unlock(&s->lock_fd);
@@ -219,7 +219,7 @@ enum status
 store_close(struct store **sp, struct error *e)
 {
     struct store *s = *sp;
-    enum status status;
+    enum status status, closed;
 
     *sp = NULL;
     if (s == NULL)
@@ -231,15 +231,9 @@ store_close(struct store **sp, struct error *e)
     crash_point("close-flushed");
     kv_settle(s->kv, 0);
     crash_point("close-settled");
-    if (s->wal != NULL) {
-        struct error close_error;
-        enum status closed = wal_close(&s->wal, &close_error);
-
-        if (status == ST_OK && closed != ST_OK)
-            status = error_set(e, closed, "%s", close_error.text);
-    }
+    closed = wal_close(&s->wal, status == ST_OK ? e : NULL);
     store_destroy(s);
-    return status;
+    return status == ST_OK ? closed : status;
 }
 
 void

@@ -151,9 +151,8 @@ delete_from_engine(struct deletion *d, struct error *e)
     struct kv_iter *it = kv_iter_open(d->s->kv, KEY_TABLE(TABLE_ROWS));
     uint64_t span = key_span_base(layout, hour_base(d->from_ms));
     uint8_t bytes[ROW_KEY_MAX];
-    enum status status = ST_OK, one, closed;
-    struct error why;
-    bool damaged = false;
+    struct error why, damage = { .status = ST_OK };
+    enum status status = ST_OK, closed;
 
     while (status == ST_OK && span <= hour_base(d->to_ms)) {
         size_t size = key_row(layout, d->tsuid, (uint32_t)span, bytes);
@@ -171,21 +170,21 @@ delete_from_engine(struct deletion *d, struct error *e)
             span = base;
             continue;
         }
-        one = !slice_eq(found, key)
-                  ? ST_OK
-                  : delete_from_stored(d, key, base, kv_iter_value(it),
-                                       damaged ? NULL : &why);
-        if (one == ST_CORRUPT)
-            damaged = true;
-        else if (one != ST_OK)
-            status =
-                error_set(e, one, "%s", damaged ? "deleting points" : why.text);
+        if (slice_eq(found, key))
+            status = delete_from_stored(d, key, base, kv_iter_value(it), &why);
+        if (status == ST_CORRUPT) {
+            damage = why;
+            status = ST_OK;
+        }
         span += key_span_s(layout);
     }
-    closed = kv_iter_close(&it, status == ST_OK ? e : NULL);
-    if (status == ST_OK && closed == ST_OK && damaged)
-        status = error_set(e, ST_CORRUPT, "%s", why.text);
-    return status != ST_OK ? status : closed;
+    closed = kv_iter_close(&it, status == ST_OK ? &why : NULL);
+    if (status == ST_OK)
+        status = closed;
+    if (status != ST_OK)
+        return error_set(e, status, "%s", why.text);
+    return damage.status == ST_OK ? ST_OK
+                                  : error_set(e, ST_CORRUPT, "%s", damage.text);
 }
 
 /* WAL and head change under one lock: a replay sees the order that queries

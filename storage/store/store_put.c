@@ -30,25 +30,22 @@ enum status
 store_series(struct store *s, struct slice tsuid, bool is_new, series_ref *out,
              struct error *e)
 {
-    unsigned bucket;
-    struct head_bucket *b;
+    unsigned bucket = key_salt(&s->layout, tsuid);
+    struct head_bucket *b = &s->head.buckets[bucket];
+    struct head_series *found;
+    size_t before;
 
     OBJ_CHECK(s, STORE_MAGIC);
     if (!tsuid_is_valid(&s->layout, tsuid))
         return error_set(e, ST_INVALID, "a TSUID of %zu bytes is malformed",
                          tsuid.size);
-    bucket = key_salt(&s->layout, tsuid);
-    b = &s->head.buckets[bucket];
     lock_take(&b->lock);
-    {
-        size_t before = b->series_live;
-        struct head_series *found = head_series(&s->head, b, tsuid);
-
-        if (b->series_live > before)
-            found->never_flushed = is_new;
-        found->touched_s = store_now_s();
-        *out = ref_of(bucket, found);
-    }
+    before = b->series_live;
+    found = head_series(&s->head, b, tsuid);
+    if (b->series_live > before)
+        found->never_flushed = is_new;
+    found->touched_s = store_now_s();
+    *out = ref_of(bucket, found);
     lock_drop(&b->lock);
     return ST_OK;
 }
@@ -56,7 +53,7 @@ store_series(struct store *s, struct slice tsuid, bool is_new, series_ref *out,
 bool
 store_has_series(struct store *s, struct slice tsuid, bool *all)
 {
-    struct head_bucket *b = &s->head.buckets[key_salt(&s->layout, tsuid)];
+    struct head_bucket *b = head_bucket_of(&s->head, tsuid);
     bool has;
 
     OBJ_CHECK(s, STORE_MAGIC);

@@ -88,7 +88,7 @@ enum status
 wal_append(struct wal *j, uint64_t segment, uint8_t type, struct slice payload,
            uint64_t *lsn, struct error *e)
 {
-    enum status st;
+    enum status st = ST_OK;
 
     OBJ_CHECK(j, WAL_MAGIC);
     INSIST(type != WAL_MARK && type != WAL_BUNDLE);
@@ -96,10 +96,9 @@ wal_append(struct wal *j, uint64_t segment, uint8_t type, struct slice payload,
         return error_set(e, ST_LIMIT, "a WAL record of %zu bytes",
                          payload.size);
     lock_take(&j->lock);
-    st = failure(j, e);
-    if (st != ST_OK)
-        goto out;
-    if (segment != 0 && segment != atomic_load(&j->append_segment))
+    if (j->failed.status != ST_OK)
+        st = failure(j, e);
+    else if (segment != 0 && segment != atomic_load(&j->append_segment))
         st = error_set(e, ST_NOT_FOUND, "segment %" PRIu64 " has ended",
                        segment);
     else if (j->buffers[j->filling].size + payload.size + ENTRY_ROOM >
@@ -112,7 +111,6 @@ wal_append(struct wal *j, uint64_t segment, uint8_t type, struct slice payload,
                        payload.size);
     else
         *lsn = j->appended;
-out:
     lock_drop(&j->lock);
     return st;
 }
@@ -255,7 +253,6 @@ batch_done(struct wal *j, const struct write_batch *t) REQUIRES(j->lock)
 {
     j->written = t->upto;
     j->size += t->bytes->size;
-    j->counts.written_bytes += t->bytes->size;
     j->counts.writes += t->writes;
     if (t->bytes->cap > 2 * j->buffer_bytes)
         buf_fini(t->bytes);

@@ -94,7 +94,6 @@ MUST_CHECK enum status wal_status(struct wal *j, struct error *e);
 MUST_CHECK enum status wal_restart(struct wal *j, struct error *e);
 
 struct wal_counts {
-    uint64_t written_bytes;
     uint64_t writes;
     uint64_t syncs;
     uint64_t segments; /* files now */

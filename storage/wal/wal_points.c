@@ -118,10 +118,8 @@ learn(struct wal_points_state *s, uint64_t z)
 
 /* How many bits, less one, in six bits; then these. */
 static void
-put_sized(struct wal_points_writer *w, int64_t v)
+put_sized(struct wal_points_writer *w, uint64_t z)
 {
-    uint64_t z = varint_zigzag(v);
-
     bits_put(&w->out, bits_of(z) - 1, 6);
     bits_put_long(&w->out, z, bits_of(z));
 }
@@ -159,7 +157,7 @@ put_time(struct wal_points_writer *w, int64_t late_ms)
     bool seconds = late_ms % 1000 == 0;
 
     bits_put(&w->out, seconds, 1);
-    put_sized(w, seconds ? late_ms / 1000 : late_ms);
+    put_sized(w, varint_zigzag(seconds ? late_ms / 1000 : late_ms));
 }
 
 /* The integer which, divided by the kind's power of ten, is d to the bit; false
@@ -197,8 +195,7 @@ static __attribute__((noinline)) void
 put_large(struct wal_points_writer *w, uint64_t z)
 {
     bits_put(&w->out, UINT64_C(1) << RICE_MAX, RICE_MAX + 1);
-    bits_put(&w->out, bits_of(z) - 1, 6);
-    bits_put_long(&w->out, z, bits_of(z));
+    put_sized(w, z);
     learn(&w->state, z);
 }
 
@@ -243,7 +240,7 @@ put_flags(struct wal_points_writer *w, uint32_t id, struct slice tsuid,
         bits_put(&w->out, 1, 1);
     bits_put(&w->out, flags, 4);
     if (by != 0)
-        put_sized(w, by);
+        put_sized(w, varint_zigzag(by));
     if (tsuid.size > 0)
         put_tsuid(w, tsuid);
     if ((flags & FLAG_TIME) != 0)
