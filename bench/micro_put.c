@@ -119,7 +119,7 @@ put_lines(void *ctx)
     for (size_t i = 0; i < r->len; i++) {
         if (put_batch_is_full(r->batch))
             flush(r);
-        put_batch_line(r->batch, r->lines[i], i);
+        put_batch_line(r->batch, r->lines[i], i, false);
     }
     flush(r);
 }
@@ -165,7 +165,7 @@ put_json_points(void *ctx)
     for (; put_json_next(&reader, &r->points[i]); i++) {
         if (put_batch_is_full(r->batch))
             flush(r);
-        put_batch_json(r->batch, &r->points[i], i);
+        put_batch_json(r->batch, &r->points[i], i, false);
     }
     flush(r);
 }

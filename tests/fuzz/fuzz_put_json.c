@@ -30,7 +30,7 @@ put_body(struct put_path *path, struct slice body, struct buf *log)
     buf_clear(&fake.log);
     if (put_json_open(&r, body))
         while (n < 64 && put_json_next(&r, &points[n])) {
-            put_batch_json(batch, &points[n], n);
+            put_batch_json(batch, &points[n], n, false);
             n++;
         }
     INSIST(put_batch_flush(batch, NULL) == ST_OK);

@@ -37,7 +37,7 @@ put_lines(struct put_path *path, struct slice text, struct outcome *x)
 
         if (end != NULL)
             line.size = (size_t)(end - text.data);
-        put_batch_line(batch, line, n++);
+        put_batch_line(batch, line, n++, false);
         if (end == NULL)
             break;
         text = slice_of(end + 1, text.size - line.size - 1);

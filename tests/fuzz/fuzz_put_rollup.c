@@ -45,7 +45,7 @@ put_lines(struct slice text, struct outcome *x)
 
         if (end != NULL)
             line.size = (size_t)(end - text.data);
-        put_batch_rollup_line(x->batch, line, x->offered++);
+        put_batch_line(x->batch, line, x->offered++, true);
         if (end == NULL)
             break;
         text = slice_of(end + 1, text.size - line.size - 1);
@@ -68,7 +68,7 @@ run(const struct rollups *r, struct slice text)
         json.kind = PUT_JSON_ROLLUPS;
         for (size_t i = 0;
              i < PUT_BATCH_MAX / 2 && put_json_next(&json, &points[i]); i++)
-            put_batch_rollup_json(x.batch, &points[i], x.offered++);
+            put_batch_json(x.batch, &points[i], x.offered++, true);
     }
     INSIST(put_batch_flush(x.batch, &x.stored) == ST_OK);
     INSIST(x.stored + x.failed == x.offered);

@@ -347,11 +347,11 @@ run_put(struct telnet_loop *l, struct telnet_conn *c, struct slice line,
         put_batch_set_peer(l->batch, NULL, (const void *)&c->peer);
     l->batch_conn = c;
     c->has_put = true;
-    (command == 0 ? put_batch_line : put_batch_rollup_line)(
-        l->batch,
-        line.size < skip ? slice_of(NULL, 0)
-                         : slice_of(line.data + skip, line.size - skip),
-        (size_t)command);
+    put_batch_line(l->batch,
+                   line.size < skip
+                       ? slice_of(NULL, 0)
+                       : slice_of(line.data + skip, line.size - skip),
+                   (size_t)command, command != 0);
     return true;
 }
 

@@ -90,18 +90,15 @@ void put_batch_set_peer(struct put_batch *b, const char *text,
 
 bool put_batch_is_full(const struct put_batch *b);
 
-/* A line as telnet sends it, without "put " and the line's end; data NULL for
- * a bare "put". */
-void put_batch_line(struct put_batch *b, struct slice line, size_t id);
+/* A line as telnet sends it, without "put " or "rollup " and the line's end;
+ * data NULL for a bare "put".  Rollups: docs/PROTOCOL.md. */
+void put_batch_line(struct put_batch *b, struct slice line, size_t id,
+                    bool rollup);
 
 /* The point must live until the flush. */
 void put_batch_json(struct put_batch *b, const struct put_json_point *x,
-                    size_t id);
+                    size_t id, bool rollup);
 
-/* The same for rollups (docs/PROTOCOL.md): the line without "rollup ". */
-void put_batch_rollup_line(struct put_batch *b, struct slice line, size_t id);
-void put_batch_rollup_json(struct put_batch *b, const struct put_json_point *x,
-                           size_t id);
 /* While put_failed() runs: did the rollup get a tag for its aggregator? */
 bool put_batch_added_tag(const struct put_batch *b, struct slice *key,
                          struct slice *value);

@@ -29,20 +29,14 @@ scan(const struct put_json_point *x, struct put_key *key, struct point *p)
 }
 
 void
-put_batch_json(struct put_batch *b, const struct put_json_point *x, size_t id)
+put_batch_json(struct put_batch *b, const struct put_json_point *x, size_t id,
+               bool rollup)
 {
-    size_t row = put_add_row(b, id, x, false);
+    size_t row = put_add_row(b, id, x, rollup);
 
     /* With a tag of the header's, the bytes of the body say too little. */
-    b->ready[row] =
-        b->extra_key.data == NULL && scan(x, &b->keys[row], &b->points[row]);
-}
-
-void
-put_batch_rollup_json(struct put_batch *b, const struct put_json_point *x,
-                      size_t id)
-{
-    (void)put_add_row(b, id, x, true);
+    b->ready[row] = !rollup && b->extra_key.data == NULL &&
+                    scan(x, &b->keys[row], &b->points[row]);
 }
 
 /* What is missing in a row; NULL: nothing. */

@@ -102,25 +102,16 @@ scan(struct slice line, struct put_key *key, struct point *p)
 }
 
 void
-put_batch_line(struct put_batch *b, struct slice line, size_t id)
+put_batch_line(struct put_batch *b, struct slice line, size_t id, bool rollup)
 {
-    size_t row = put_add_row(b, id, NULL, false);
+    size_t row = put_add_row(b, id, NULL, rollup);
     struct put_key *key = &b->keys[row];
 
-    b->ready[row] = line.size > 0 && line.size <= UINT32_MAX &&
+    b->ready[row] = !rollup && line.size > 0 && line.size <= UINT32_MAX &&
                     scan(line, key, &b->points[row]);
     if (!b->ready[row])
         *key = (struct put_key){ .metric = line.data,
                                  .metric_size = (uint32_t)line.size };
-}
-
-void
-put_batch_rollup_line(struct put_batch *b, struct slice line, size_t id)
-{
-    size_t row = put_add_row(b, id, NULL, true);
-
-    b->keys[row].metric = line.data;
-    b->keys[row].metric_size = (uint32_t)line.size;
 }
 
 /* -- the slow way ---------------------------------------------------------- */

@@ -192,7 +192,7 @@ START_TEST(takes_lines)
 
         buf_clear(&fake.log);
         buf_clear(&b.errors);
-        put_batch_line(b.batch, s, 0);
+        put_batch_line(b.batch, s, 0, false);
         stored = flush(&b);
         ck_assert_uint_eq(stored, lines[_i].stored != NULL);
         ck_assert_str_eq(fake_log(),
@@ -348,7 +348,7 @@ put_body(struct bench *b, struct slice body)
     if (put_json_status(&r, NULL) != ST_OK)
         return false;
     for (size_t i = 0; i < n; i++)
-        put_batch_json(b->batch, &points[i], i);
+        put_batch_json(b->batch, &points[i], i, false);
     (void)flush(b);
     return true;
 }
@@ -419,7 +419,7 @@ put_lines(struct bench *b, size_t n, size_t series)
     for (size_t i = 0; i < n; i++) {
         (void)snprintf(text[i], sizeof text[i], "m %zu %zu h=%zu", i + 1, i,
                        i % series);
-        put_batch_line(b->batch, slice_str(text[i]), i);
+        put_batch_line(b->batch, slice_str(text[i]), i, false);
     }
 }
 
@@ -429,14 +429,14 @@ START_TEST(resolves_each_spelling_once)
 
     bench_start(&b);
     for (int round = 0; round < 3; round++) {
-        put_batch_line(b.batch, slice_str("m 1 1 a=b c=d"), 0);
-        put_batch_line(b.batch, slice_str("m 2 1 c=d a=b"), 0);
+        put_batch_line(b.batch, slice_str("m 1 1 a=b c=d"), 0, false);
+        put_batch_line(b.batch, slice_str("m 2 1 c=d a=b"), 0, false);
         ck_assert_uint_eq(flush(&b), 2);
     }
     ck_assert_uint_eq(fake.resolved, 2);
     ck_assert_uint_eq(fake.series_len, 1);
     put_path_drop_cache(b.path);
-    put_batch_line(b.batch, slice_str("m 1 1 a=b c=d"), 0);
+    put_batch_line(b.batch, slice_str("m 1 1 a=b c=d"), 0, false);
     ck_assert_uint_eq(flush(&b), 1);
     ck_assert_uint_eq(fake.resolved, 3);
     bench_free(&b);
@@ -455,13 +455,13 @@ START_TEST(knows_tags_from_the_row_before)
     struct bench b = bench_new();
 
     bench_start(&b);
-    put_batch_line(b.batch, slice_str("m 1 0 z=z"), 0);
-    put_batch_line(b.batch, slice_str("n 1 0 z=z"), 0);
-    put_batch_line(b.batch, slice_str("o 1 0 z=z"), 0);
+    put_batch_line(b.batch, slice_str("m 1 0 z=z"), 0, false);
+    put_batch_line(b.batch, slice_str("n 1 0 z=z"), 0, false);
+    put_batch_line(b.batch, slice_str("o 1 0 z=z"), 0, false);
     ck_assert_uint_eq(flush(&b), 3);
     ck_assert_uint_eq(fake.short_ways, 0); /* the metrics were new */
     for (size_t i = 0; i < sizeof sent / sizeof *sent; i++)
-        put_batch_line(b.batch, slice_str(sent[i]), i);
+        put_batch_line(b.batch, slice_str(sent[i]), i, false);
     ck_assert_uint_eq(flush(&b), 11);
     ck_assert_uint_eq(fake.short_ways, 6);
     ck_assert_str_eq(
@@ -503,7 +503,7 @@ START_TEST(waits_while_the_store_is_busy)
     fake.is_busy = true;
     fake.busy = 40;
     put_lines(&b, 100, 7);
-    put_batch_line(b.batch, slice_str("m bad"), 100);
+    put_batch_line(b.batch, slice_str("m bad"), 100, false);
     ck_assert_int_eq(put_batch_flush(b.batch, &stored), ST_BUSY);
     ck_assert_uint_eq(stored, 40);
     ck_assert_int_eq(put_batch_flush(b.batch, &stored), ST_BUSY);

@@ -170,8 +170,7 @@ store_chunk(struct job *j)
     for (size_t i = 0; i < j->points_len; i++) {
         if (put_batch_is_full(j->batch) && !put_api_flush(j))
             return false;
-        (j->kind == PUT_JSON_ROLLUPS ? put_batch_rollup_json : put_batch_json)(
-            j->batch, &j->points[i], i);
+        put_batch_json(j->batch, &j->points[i], i, j->kind == PUT_JSON_ROLLUPS);
     }
     if (!put_api_flush(j))
         return false;
