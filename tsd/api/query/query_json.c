@@ -25,7 +25,6 @@ static void
 write_tsuids(struct buf *b, const struct result_group *g)
 {
     struct slice *sorted = calloc(g->tsuids_len + 1, sizeof *sorted);
-    size_t len;
 
     if (sorted == NULL) {
         b->failed = true;
@@ -33,9 +32,10 @@ write_tsuids(struct buf *b, const struct result_group *g)
     }
     for (size_t i = 0; i < g->tsuids_len; i++)
         sorted[i] = g->tsuids[i];
-    len = slices_sort_unique(sorted, g->tsuids_len);
+    /* Of a query split between rollups and points one may come twice. */
+    qsort(sorted, g->tsuids_len, sizeof *sorted, slice_compare);
     json_open(b, "tsuids", '[');
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < g->tsuids_len; i++)
         api_put_id(b, NULL, sorted[i]);
     buf_put_u8(b, ']');
     free(sorted);
