@@ -74,6 +74,7 @@ void kv_fini(struct kv *kv);
 enum status kv_fail(struct kv *kv, const struct error *why, struct error *e);
 MUST_CHECK enum status kv_fault(struct kv *kv, struct error *e);
 
+/* An engine sets 'valid', 'key', 'value' and 'error'. */
 struct kv_iter {
     uint32_t magic;
     const struct kv_iter_engine *engine;
@@ -81,6 +82,7 @@ struct kv_iter {
     uint8_t prefix_size;
     uint8_t prefix[KV_PREFIX_MAX];
     struct slice key, value;
+    struct slice end;   /* of its keys, exclusive; data NULL: the prefix's */
     struct error error; /* status ST_OK: none */
     struct kv_iter_counts counts;
     struct kv *kv;

@@ -301,6 +301,13 @@ kv_iter_open(struct kv *kv, struct slice prefix)
     return it;
 }
 
+void
+kv_iter_bound(struct kv_iter *it, struct slice end)
+{
+    OBJ_CHECK(it, KV_ITER_MAGIC);
+    it->end = end;
+}
+
 enum status
 kv_iter_close(struct kv_iter **it, struct error *e)
 {
@@ -334,6 +341,12 @@ kv_iter_deadline(struct kv_iter *it, int64_t end_us)
     it->end_us = end_us;
 }
 
+static bool
+is_behind(const struct kv_iter *it, struct slice key)
+{
+    return it->end.data != NULL && slice_cmp(key, it->end) >= 0;
+}
+
 /* Moves, and moves again after a timeout, which is then no failure. */
 static bool
 move(struct kv_iter *it, void (*f)(struct kv_iter *it, struct slice key),
@@ -348,7 +361,8 @@ move(struct kv_iter *it, void (*f)(struct kv_iter *it, struct slice key),
     }
     /* An engine at its end leaves a key that is no longer there. */
     it->valid = it->valid && it->error.status == ST_OK &&
-                slice_starts(it->key, slice_of(it->prefix, it->prefix_size));
+                slice_starts(it->key, slice_of(it->prefix, it->prefix_size)) &&
+                !is_behind(it, it->key);
     if (it->valid)
         it->counts.bytes += it->key.size + it->value.size;
     else
@@ -361,7 +375,9 @@ kv_iter_seek(struct kv_iter *it, struct slice key)
 {
     OBJ_CHECK(it, KV_ITER_MAGIC);
     it->counts.seeks++;
-    return it->error.status == ST_OK && move(it, it->engine->seek, key);
+    it->valid = false;
+    return it->error.status == ST_OK && !is_behind(it, key) &&
+           move(it, it->engine->seek, key);
 }
 
 static void

@@ -108,6 +108,9 @@ void kv_settle(struct kv *kv, size_t least);
  * moment between its opening and the step to it.  A failure to open is the
  * iterator's failure. */
 struct kv_iter *kv_iter_open(struct kv *kv, struct slice prefix);
+/* From the next seek on it ends before 'end', too, which the caller keeps until
+ * it sets another: an engine that reads ahead reads nothing from there on. */
+void kv_iter_bound(struct kv_iter *it, struct slice end);
 /* Why it stopped: the end (ST_OK), or a failure, which sticks. */
 MUST_CHECK enum status kv_iter_close(struct kv_iter **it, struct error *e);
 /* The same for a loop that may have failed itself, with 'st'. */

@@ -145,12 +145,6 @@ step(struct store_scan *scan)
     scan->counts.keys += scan->on_key;
 }
 
-static bool
-is_behind(const struct store_scan *scan, struct slice key)
-{
-    return slice_cmp(key, slice_of(scan->end, scan->end_size)) >= 0;
-}
-
 /* From a key on which the iterator stands to the next one that a mask takes: by
  * steps, or by hints. */
 static void
@@ -162,16 +156,14 @@ advance_by_masks(struct store_scan *scan)
         struct slice key = kv_iter_key(scan->it);
         size_t size;
 
-        if (is_behind(scan, key)) {
-            scan->on_key = false;
-        } else if (mask_set_match(scan->spec.masks, key)) {
+        if (mask_set_match(scan->spec.masks, key)) {
             return;
         } else if (scan->spec.way == SCAN_RANGE) {
             step(scan);
         } else {
             size = mask_set_hint(scan->spec.masks, key, hint);
-            scan->on_key = size > 0 && !is_behind(scan, slice_of(hint, size));
-            if (scan->on_key)
+            scan->on_key = false;
+            if (size > 0)
                 seek(scan, slice_of(hint, size));
         }
     }
@@ -215,7 +207,7 @@ advance_by_seeks(struct store_scan *scan)
         key = kv_iter_key(scan->it);
         if (order == 0 || slice_eq(key, target))
             return;
-        scan->on_key = !is_behind(scan, key) && key.size >= base_at(scan) + 4;
+        scan->on_key = key.size >= base_at(scan) + 4;
         if (!scan->on_key)
             return;
         span = key_span_base(
@@ -239,6 +231,8 @@ next_key(struct store_scan *scan)
     size_t size;
 
     scan->begun = true;
+    if (first)
+        kv_iter_bound(scan->it, slice_of(scan->end, scan->end_size));
     if (scan->spec.way == SCAN_SEEKS) {
         if (scan->spec.series_len > 0 && (first || next_target(scan)))
             advance_by_seeks(scan);

@@ -325,6 +325,8 @@ read_page(struct slow_iter *i, struct slice from, bool behind)
 
     if (on && behind && slice_eq(kv_iter_key(it), from))
         on = kv_iter_next(it);
+    if (i->it.end.data != NULL)
+        kv_iter_bound(it, i->it.end);
     for (; on && len > 0; len--, on = kv_iter_next(it)) {
         struct slice key = kv_iter_key(it), value = kv_iter_value(it);
 

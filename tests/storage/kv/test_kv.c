@@ -318,6 +318,39 @@ START_TEST(an_iterator_ends_with_its_prefix)
 }
 END_TEST
 
+START_TEST(an_iterator_ends_before_its_bound)
+{
+    struct fixture f = setup(_i);
+    struct kv_iter *it;
+
+    for (unsigned i = 0; i < 40; i++) {
+        char key[8];
+
+        (void)snprintf(key, sizeof key, "b%02u", i);
+        put(f.kv, slice_str(key), S("1"));
+    }
+    it = kv_iter_open(f.kv, S("b"));
+    kv_iter_bound(it, S("b02"));
+    ck_assert(kv_iter_seek(it, S("b00")));
+    ck_assert(kv_iter_next(it));
+    ck_assert(slice_eq_str(kv_iter_key(it), "b01"));
+    ck_assert(!kv_iter_next(it));
+    ck_assert(!kv_iter_next(it));
+    ck_assert(!kv_iter_seek(it, S("b02")));
+    ck_assert(!kv_iter_seek(it, S("b3")));
+    ck_assert(kv_iter_seek(it, S("b01")));
+    kv_iter_bound(it, S("c"));
+    ck_assert(kv_iter_seek(it, S("b02")));
+    ck_assert(slice_eq_str(kv_iter_key(it), "b02"));
+    for (unsigned i = 3; i < 40; i++)
+        ck_assert(kv_iter_next(it));
+    ck_assert(slice_eq_str(kv_iter_key(it), "b39"));
+    ck_assert(!kv_iter_next(it));
+    close_iter(&it);
+    teardown(&f);
+}
+END_TEST
+
 START_TEST(a_rewind_undoes_what_was_too_large)
 {
     struct fixture f = setup(_i);
@@ -637,6 +670,7 @@ TEST_MAIN("kv", EACH(puts_gets_deletes), EACH(engines_have_traits),
           EACH(what_is_over_the_limits_changes_nothing),
           EACH(an_iterator_goes_on_while_keys_change),
           EACH(an_iterator_ends_with_its_prefix),
+          EACH(an_iterator_ends_before_its_bound),
           EACH(a_rewind_undoes_what_was_too_large),
           EACH(scans_while_another_thread_writes), EACH(estimates),
           EACH(comes_back), EACH(masks_lead_through_it))
