@@ -10,12 +10,6 @@
 #include "query/parse/reader.h"
 #include "web/json/json.h"
 
-static bool
-is_true(struct slice s)
-{
-    return s.size == 4 && strncasecmp((const char *)s.data, "true", 4) == 0;
-}
-
 bool
 field_split(struct slice list, struct arena *a, struct field_list *out)
 {
@@ -154,7 +148,7 @@ read_value(const json_t *v, const struct field *f, struct arena *a, void *at,
         break;
     case FIELD_SWITCH:
         st = field_read_text(v, f->json, a, &text, e);
-        *(bool *)at = is_true(text);
+        *(bool *)at = slice_eq_nocase(text, slice_str("true"));
         break;
     case FIELD_DOUBLE:
         good = ((f->flags & FIELD_NULL_IS_0) != 0 || !json_is_string(v) ||
@@ -289,7 +283,7 @@ read_param(const struct http_request *r, const struct field *f, void *at,
         *(bool *)at = true;
         break;
     case FIELD_SWITCH:
-        *(bool *)at = is_true(text);
+        *(bool *)at = slice_eq_nocase(text, slice_str("true"));
         break;
     case FIELD_DOUBLE:
         if (text.size == 0)

@@ -16,12 +16,6 @@ struct params {
     struct error *e;
 };
 
-bool
-api_is_gexp(const struct http_request *r)
-{
-    return slice_eq_str(api_sub_path(r), "gexp");
-}
-
 static void
 add(struct params *p, struct slice name, struct slice value)
 {

@@ -10,9 +10,6 @@
 #include "query/exp/gexp.h"
 #include "tsd/api/api.h"
 
-/* Is this a request for it? */
-bool api_is_gexp(const struct http_request *r);
-
 /* Parameters of the URI, and of a body of JSON those of its members: exp, m,
  * start, end, timezone, and the flags of /api/query. The query has the metrics
  * of 'm' first, then those of the expressions. */

@@ -42,7 +42,7 @@ api_query(void *ctx, const struct http_request *r, struct http_reply *out)
     struct buf query = BUF_INIT;
 
     w.started_us = clock_monotonic_us();
-    w.is_gexp = api_is_gexp(r);
+    w.is_gexp = slice_eq_str(api_sub_path(r), "gexp");
     /* "?method_override=put" means nothing here, and OpenTSDB does not mind;
      * nor does "=delete" where that is not allowed. */
     if (http_method(r) == HTTP_PUT && !http_is_overridden(r)) {

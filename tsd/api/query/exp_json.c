@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/text/number.h"
+#include "tsd/api/query/query_json.h"
 #include "web/json/json.h"
 
 static void
@@ -161,12 +162,8 @@ write_filter(struct buf *b, const struct exp_filter *f)
     for (size_t i = 0; i < f->tags_len; i++) {
         const struct exp_filter_tag *t = &f->tags[i];
 
-        json_open(b, NULL, '{');
-        json_put_text(b, "tagk", t->texts.tagk);
-        json_put_text(b, "filter", t->texts.text);
-        json_put_bool(b, "group_by", t->texts.group_by);
-        json_put_text(b, "type", slice_str(filter_type_name(t->kind)));
-        buf_put_u8(b, '}');
+        query_json_filter(b, t->texts.tagk, t->texts.text, t->texts.group_by,
+                          t->kind);
     }
     if (f->tags != NULL)
         buf_put_u8(b, ']');

@@ -178,6 +178,18 @@ query_json_group(struct buf *b, const struct query *q,
 
 /* -- the query ---------------------------------------------------------- */
 
+void
+query_json_filter(struct buf *b, struct slice tagk, struct slice text,
+                  bool group_by, enum filter_type type)
+{
+    json_open(b, NULL, '{');
+    json_put_text(b, "tagk", tagk);
+    json_put_text(b, "filter", text);
+    json_put_bool(b, "group_by", group_by);
+    json_put_text(b, "type", slice_str(filter_type_name(type)));
+    buf_put_u8(b, '}');
+}
+
 static void
 write_filters(struct buf *b, const struct sub_query *s)
 {
@@ -185,12 +197,7 @@ write_filters(struct buf *b, const struct sub_query *s)
     for (size_t i = 0; i < s->filters_len; i++) {
         const struct filter *f = &s->filters[i];
 
-        json_open(b, NULL, '{');
-        json_put_member(b, "tagk", f->tagk);
-        json_put_member(b, "filter", f->text);
-        json_put_bool(b, "group_by", f->group_by);
-        json_put_member(b, "type", slice_str(filter_type_name(f->type)));
-        buf_put_u8(b, '}');
+        query_json_filter(b, f->tagk, f->text, f->group_by, f->type);
     }
     buf_put_u8(b, ']');
 }

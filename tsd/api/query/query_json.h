@@ -38,6 +38,10 @@ void query_json_scans(struct buf *b, const struct result_stats *st);
 void query_json_sub(struct buf *b, const struct sub_query *s, const char *table,
                     struct uid_table *uids);
 
+/* A filter of either query endpoint. */
+void query_json_filter(struct buf *b, struct slice tagk, struct slice text,
+                       bool group_by, enum filter_type type);
+
 /* The query as a whole, for /api/stats/query. */
 void query_json_query(struct buf *b, const struct query *q,
                       struct uid_table *uids);

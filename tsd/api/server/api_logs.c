@@ -3,7 +3,6 @@
 #include "tsd/api/api.h"
 
 #include <ctype.h>
-#include <strings.h>
 #include <time.h>
 
 #include "base/log.h"
@@ -75,9 +74,7 @@ set_level(const struct http_request *r, struct slice level,
         return;
     }
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (level.size == strlen(names[i].name) &&
-            strncasecmp((const char *)level.data, names[i].name, level.size) ==
-                0) {
+        if (slice_eq_nocase(level, slice_str(names[i].name))) {
             log_set_level(names[i].level);
             buf_printf(http_reply_body(out),
                        "Set the log level to %s on 1 loggers.\n",

@@ -14,16 +14,14 @@ struct writer {
 
 /* "a=1 b=2" as members. */
 static void
-put_tags(struct buf *b, const char *tags)
+put_tags(struct buf *b, struct slice tags)
 {
-    while (*tags != '\0') {
-        size_t key = strcspn(tags, "="), size = strcspn(tags, " ");
+    while (tags.size > 0) {
+        struct slice value = slice_cut(&tags, ' '), key;
 
-        if (key < size)
-            json_put_pair(b, slice_of(tags, key),
-                          slice_of(tags + key + 1, size - key - 1));
-        tags += size;
-        tags += *tags == ' ';
+        key = slice_cut(&value, '=');
+        if (key.size > 0)
+            json_put_pair(b, key, value);
     }
 }
 
@@ -39,8 +37,8 @@ put_point(void *ctx, const char *name, const char *tags, uint64_t value)
                "\"tags\":{",
                name, (long long)w->now_s, (unsigned long long)value);
     stats_put_tags(w->a, &common);
-    put_tags(w->b, tags);
-    put_tags(w->b, buf_cstr(&common));
+    put_tags(w->b, slice_str(tags));
+    put_tags(w->b, buf_slice(&common));
     buf_put_str(w->b, "}}");
     buf_fini(&common);
 }
@@ -60,21 +58,17 @@ static void
 write_page(const struct api *a, bool json, struct buf *b)
 {
     struct buf lines = BUF_INIT;
-    const char *at;
+    struct slice left;
 
     if (!json) {
         stats_write_lines(a, b);
         return;
     }
     stats_write_lines(a, &lines);
+    left = buf_slice(&lines);
     buf_put_u8(b, '[');
-    for (at = buf_cstr(&lines); *at != '\0';) {
-        size_t size = strcspn(at, "\n");
-
-        json_put_item(b, slice_of(at, size));
-        at += size;
-        at += *at == '\n';
-    }
+    while (left.size > 0)
+        json_put_item(b, slice_cut(&left, '\n'));
     buf_put_u8(b, ']');
     buf_fini(&lines);
 }
