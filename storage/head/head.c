@@ -78,7 +78,6 @@ is_of_metric(const void *ctx, uint32_t i, const void *key)
     return slice_starts(head_tsuid(series[i]), *(const struct slice *)key);
 }
 
-/* The first of the metric's series, or NULL. */
 static struct head_series *
 find_metric(const struct head *h, const struct head_bucket *b,
             struct slice metric) REQUIRES(b->lock)

@@ -67,7 +67,6 @@ mask_free(struct mask **m)
     OBJ_FREE(old);
 }
 
-/* Adds the field 'f' at the end. */
 static void
 add(struct mask *m, struct field f)
 {

@@ -39,7 +39,6 @@ copy_file(const char *from, const char *to, const char *name, bool share,
     return st;
 }
 
-/* The files of one folder, but for locks and others' logs. */
 static enum status
 copy_files(const char *from, const char *to, bool share, struct error *e)
 {

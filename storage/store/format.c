@@ -128,39 +128,27 @@ format_write(const char *dir, const struct format *f, struct error *e)
 
 /* -- the lock ------------------------------------------------------------- */
 
-static enum status
-lock_fd(int fd, const char *dir, struct error *e)
-{
-    char pid[16] = "";
-
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-        /* On a full disk the lock holds without the number. */
-        if (ftruncate(fd, 0) == 0)
-            format_lock_note(fd, NULL);
-        return ST_OK;
-    }
-    if (errno != EWOULDBLOCK)
-        return error_set(e, ST_IO, "cannot lock '%s/LOCK': %m", dir);
-    /* Who holds it, for the sentence; the file says so, if it could be written.
-     */
-    if (pread(fd, pid, sizeof pid - 1, 0) > 0 && pid[0] >= '1' && pid[0] <= '9')
-        return error_set(e, ST_IO,
-                         "'%s' is in use by another process (pid %lu)", dir,
-                         strtoul(pid, NULL, 10));
-    return error_set(e, ST_IO, "'%s' is in use by another process", dir);
-}
-
 enum status
 format_lock(const char *dir, int *fd, struct error *e)
 {
-    char *path = files_path(dir, "LOCK");
-    enum status st;
+    char *path = files_path(dir, "LOCK"), pid[16] = "";
+    enum status st = ST_OK;
 
     *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (*fd < 0)
+    if (*fd < 0) {
         st = error_set(e, ST_IO, "cannot open '%s': %m", path);
-    else
-        st = lock_fd(*fd, dir, e);
+    } else if (flock(*fd, LOCK_EX | LOCK_NB) == 0) {
+        if (ftruncate(*fd, 0) == 0) /* on a full disk it holds without */
+            format_lock_note(*fd, NULL);
+    } else if (errno != EWOULDBLOCK) {
+        st = error_set(e, ST_IO, "cannot lock '%s': %m", path);
+    } else if (pread(*fd, pid, sizeof pid - 1, 0) > 0 && pid[0] >= '1' &&
+               pid[0] <= '9') {
+        st = error_set(e, ST_IO, "'%s' is in use by another process (pid %lu)",
+                       dir, strtoul(pid, NULL, 10));
+    } else {
+        st = error_set(e, ST_IO, "'%s' is in use by another process", dir);
+    }
     if (st != ST_OK)
         format_unlock(fd);
     free(path);

@@ -112,7 +112,6 @@ delete_from_block(struct deletion *d, struct slice *block, uint32_t base,
                        : ST_OK;
 }
 
-/* Puts the row back without the points of the range. */
 static enum status
 delete_from_stored(struct deletion *d, struct slice key, uint32_t base,
                    struct slice value, struct error *e)

@@ -271,7 +271,6 @@ compare_rows(const void *a, const void *b)
     return slice_cmp(head_tsuid(x->row->series), head_tsuid(y->row->series));
 }
 
-/* How many of the rows from 'x' on are of one row in the engine. */
 static size_t
 span_len(const struct flushing *x, size_t left)
 {

@@ -64,7 +64,6 @@ store_has_series(struct store *s, struct slice tsuid, bool *all)
     return has;
 }
 
-/* What is true of a whole call of store_put(). */
 struct put {
     struct store *s;
     uint64_t segment;
@@ -216,7 +215,6 @@ wal_forget_ids(struct wal_bucket *w)
     w->defined_bytes = w->bytes = 0;
 }
 
-/* A record of the points that were taken, for this segment. */
 static struct slice
 write_record(struct put *p, const struct head_bucket *b, unsigned bucket,
              const struct store_point *points, const uint16_t *order,

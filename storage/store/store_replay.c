@@ -187,7 +187,6 @@ replay_record(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
     return st;
 }
 
-/* Which batches the engine has. */
 static enum status
 find_newest_batch(struct store *s, struct error *e)
 {

@@ -30,7 +30,7 @@ struct store_scan {
     struct slice block;
     uint32_t span, block_base; /* of the row, and of the block in it */
     struct slice tsuid;        /* of the row that the iterator stands on */
-    uint32_t from_row, to_row; /* the range's first and last row */
+    uint32_t to_row;           /* the range's last row */
     uint8_t end[ROW_KEY_MAX];  /* behind all its rows */
     size_t end_size;
     uint32_t seek_base;
@@ -222,7 +222,6 @@ advance_by_seeks(struct store_scan *scan)
     }
 }
 
-/* To the first key, or from one to the next. */
 static void
 next_key(struct store_scan *scan)
 {
@@ -253,7 +252,6 @@ next_key(struct store_scan *scan)
 
 /* -- the engine's hours ---------------------------------------------------- */
 
-/* The iterator stands on a row: whose is it, and what is in it? */
 static bool
 begin_row(struct store_scan *scan)
 {
@@ -271,7 +269,6 @@ begin_row(struct store_scan *scan)
     return status == ST_OK;
 }
 
-/* The next hour of the range in the row on which the iterator stands. */
 static bool
 next_hour(struct store_scan *scan)
 {
@@ -315,8 +312,7 @@ open_head(struct store *s, const struct scan_spec *spec, size_t taken)
         arena_new_within(spec->max_bytes > taken ? spec->max_bytes - taken
                                                  : spec->max_bytes != 0,
                          spec->budget);
-    scan->from_row = scan->seek_base =
-        key_span_base(&s->layout, spec->from_base);
+    scan->seek_base = key_span_base(&s->layout, spec->from_base);
     scan->to_row = key_span_base(&s->layout, spec->to_base);
     *end++ = TABLE_ROWS;
     if (s->layout.salt_width > 0)
@@ -381,7 +377,6 @@ compare_hours(const struct store_scan *scan)
     return (scan->block_base > c->base) - (scan->block_base < c->base);
 }
 
-/* All the head's rows of one hour. */
 static void
 take_head(struct store_scan *scan, struct store_row *row)
 {

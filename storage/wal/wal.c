@@ -62,7 +62,6 @@ failure(struct wal *j, struct error *e) REQUIRES(j->lock)
     return j->failed.status;
 }
 
-/* Adds a record to the bundle that is pending. */
 static bool
 bundle_add(struct wal *j, uint8_t type, struct slice payload) REQUIRES(j->lock)
 {
@@ -227,7 +226,6 @@ add_mark(struct wal *j) REQUIRES(j->lock)
     j->marked = j->reach;
 }
 
-/* Takes what is pending; from here on appends go to the other buffer. */
 static struct write_batch
 batch_take(struct wal *j, bool change) REQUIRES(j->lock)
 {
@@ -283,7 +281,6 @@ change_files(struct wal *j, const struct write_batch *t, struct error *e)
         return st;
     j->synced = t->upto;
     j->counts.syncs++;
-    j->older += j->size;
     wal_begin_file(j, &begun);
     return ST_OK;
 }
@@ -429,17 +426,15 @@ wal_trim(struct wal *j, uint64_t segment, struct error *e)
     OBJ_CHECK(j, WAL_MAGIC);
     lock_take(&j->lock);
     while (st == ST_OK && j->first < segment && j->first < j->segment) {
-        uint64_t oldest = j->first, size = wal_size(j, oldest);
+        uint64_t oldest = j->first;
 
         lock_drop(&j->lock);
         st = wal_note(j, WAL_FIRST, oldest + 1, e);
         if (st == ST_OK)
             st = wal_delete_file(j, oldest, e);
         lock_take(&j->lock);
-        if (st == ST_OK) {
+        if (st == ST_OK)
             j->first++;
-            j->older -= size;
-        }
     }
     lock_drop(&j->lock);
     return st;
@@ -487,7 +482,6 @@ wal_restart(struct wal *j, struct error *e)
     if (st == ST_OK) {
         wal_begin_file(j, &begun);
         j->first = begun.segment;
-        j->older = 0;
         buf_clear(&j->buffers[0]);
         buf_clear(&j->buffers[1]);
         j->written = j->synced = j->appended;
@@ -509,8 +503,9 @@ wal_counts(struct wal *j)
     lock_take(&j->lock);
     c = j->counts;
     c.segments = j->segment - j->first + 1;
-    c.bytes = j->older + j->size;
-    c.current = j->size;
+    c.bytes = c.current = j->size;
+    for (uint64_t i = j->first; i < j->segment; i++)
+        c.bytes += wal_size(j, i);
     lock_drop(&j->lock);
     return c;
 }

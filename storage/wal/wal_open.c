@@ -92,7 +92,6 @@ wal_open(const struct wal_options *o, struct wal **out, struct error *e)
             wal_free(&j);
             return error_set(e, ST_IO, "start the WAL's thread: %m");
         }
-        j->has_thread = true;
     }
     *out = j;
     return ST_OK;
@@ -113,7 +112,7 @@ wal_close(struct wal **ref, struct error *e)
     lsn = j->appended;
     lock_drop(&j->lock);
     st = wal_commit(j, lsn, true, e);
-    if (j->has_thread) {
+    if (j->sync == WAL_SYNC_INTERVAL) {
         lock_take(&j->lock);
         j->stopping = true;
         cond_signal(&j->tick);
@@ -335,8 +334,6 @@ open_files(struct wal *j, struct error *e) NO_TS_CHECK
         begun.segment += len - 1;
         st = close_last(j, &begun.segment, e);
     }
-    for (uint64_t i = j->first; i < begun.segment; i++)
-        j->older += wal_size(j, i);
     if (st == ST_OK)
         st = wal_make_file(j, &begun, e);
     if (st != ST_OK)

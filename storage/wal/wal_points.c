@@ -49,7 +49,6 @@ expected_time(const struct wal_points_state *s)
     return (int64_t)((uint64_t)s->ts_ms + (uint64_t)s->step_ms);
 }
 
-/* The id of a point is not as expected. */
 static inline void
 set_id(struct wal_points_state *s, uint32_t id)
 {
@@ -58,7 +57,6 @@ set_id(struct wal_points_state *s, uint32_t id)
         s->step_ms = 0;
 }
 
-/* A point came. */
 static inline void
 came(struct wal_points_state *s, uint32_t id, int64_t ts_ms)
 {
@@ -190,7 +188,6 @@ kind_of_double(double d, unsigned last, int64_t *out)
     return WAL_DOUBLE;
 }
 
-/* A value whose quotient is large. */
 static __attribute__((noinline)) void
 put_large(struct wal_points_writer *w, uint64_t z)
 {
@@ -366,7 +363,6 @@ get_kind(struct wal_points_reader *r)
     return true;
 }
 
-/* What differs from what is expected; '*id' and '*ts_ms' are that. */
 static __attribute__((noinline)) bool
 get_flags(struct wal_points_reader *r, unsigned flags, uint32_t *id,
           int64_t *ts_ms)
@@ -401,7 +397,6 @@ get_zeros(struct bits_in *in, unsigned *zeros)
     return *zeros <= RICE_MAX;
 }
 
-/* A value, behind its zeros. */
 static inline int64_t
 get_value(struct wal_points_reader *r, unsigned zeros, unsigned hole)
 {

@@ -32,7 +32,6 @@ struct wal {
     size_t buffer_bytes;
     uint64_t replay_end; /* the first segment that was not there at open */
     pthread_t thread;
-    bool has_thread;
 
     /* What the next append goes to; behind 'segment' while the writer is
      * changing files. */
@@ -55,7 +54,6 @@ struct wal {
     unsigned filling GUARDED_BY(lock);      /* which of them is pending */
     uint64_t first GUARDED_BY(lock);        /* oldest segment that exists */
     uint64_t segment GUARDED_BY(lock);      /* which 'fd' is */
-    uint64_t older GUARDED_BY(lock);        /* bytes of those before it */
     uint64_t size GUARDED_BY(lock);         /* of 'segment' */
     uint64_t reach GUARDED_BY(lock);        /* of 'segment', bytes synced */
     uint64_t marked GUARDED_BY(lock);       /* the newest mark in it */

@@ -66,7 +66,6 @@ record_read(const struct wal_file *w, uint64_t at, struct record *out)
     return crc32c_more(crc32c(slice_of(h, 5)), out->payload) == crc;
 }
 
-/* Where the next record lies at or behind 'at'; the file's size if nowhere. */
 static uint64_t
 find_record(const struct wal_file *w, uint64_t at, struct record *r)
 {
