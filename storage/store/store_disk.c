@@ -16,8 +16,6 @@
 #include "base/log.h"
 #include "storage/store/store_priv.h"
 
-#define FLUSHED_DOWN_TO 4 /* a fraction of the room that writes must leave */
-
 enum status
 store_may_write(struct store *s, struct error *e)
 {
@@ -41,13 +39,6 @@ store_free_bytes(const char *dir)
     if (dir == NULL || statvfs(dir, &v) != 0)
         return UINT64_MAX;
     return (uint64_t)v.f_bavail * v.f_frsize;
-}
-
-bool
-store_has_room_to_flush(const struct store *s)
-{
-    return store_free_bytes(s->dir) >=
-           s->options.min_free_bytes / FLUSHED_DOWN_TO;
 }
 
 static void

@@ -67,16 +67,12 @@ struct store {
 /* Monotonic seconds, for idleness. */
 uint32_t store_now_s(void);
 
-/* -- store_replay.c -------------------------------------------------------- */
-
 /* Applies the WAL to head and engine. */
 MUST_CHECK enum status store_replay(struct store *s, struct error *e);
 
 /* ST_IO is the disk's fault, which may pass: ST_BUSY, the client is to try
  * again. */
 MUST_CHECK enum status store_disk_failed(enum status status, struct error *e);
-
-/* -- store_flush.c --------------------------------------------------------- */
 
 /* What decides when an open row is flushed by itself. */
 struct flush_times {
@@ -110,12 +106,8 @@ MUST_CHECK enum status store_flush_pass(struct store *s,
                                         struct error *e)
     REQUIRES(s->flush_lock);
 
-/* -- store.c --------------------------------------------------------------- */
-
 /* Frees a store whose flusher has stopped, and flushes nothing. */
 void store_destroy(struct store *s);
-
-/* -- store_flusher.c ------------------------------------------------------- */
 
 MUST_CHECK enum status store_flusher_start(struct store *s, struct error *e);
 void store_flusher_stop(struct store *s);
@@ -132,9 +124,6 @@ void store_check_disk(struct store *s);
 /* UINT64_MAX when it is unknown, and for NULL. */
 uint64_t store_free_bytes(const char *dir);
 
-/* False when so little room is left that the engine should not write. */
-bool store_has_room_to_flush(const struct store *s);
-
 /* Flushes all that is open, and does not touch the WAL. */
 MUST_CHECK enum status store_flush_all(struct store *s, struct error *e)
     REQUIRES(s->flush_lock);
@@ -145,8 +134,6 @@ MUST_CHECK enum status store_wait_for_room(struct store *s, struct error *e);
 /* Deletes WAL segments that nothing open needs any more. */
 MUST_CHECK enum status store_trim(struct store *s, struct error *e)
     REQUIRES(s->flush_lock);
-
-/* -- store_delete.c -------------------------------------------------------- */
 
 /* Removes from head and engine, journaling 'record' unless it is NULL. */
 MUST_CHECK enum status
