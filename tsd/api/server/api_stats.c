@@ -6,12 +6,6 @@
 #include "tsd/api/server/stats.h"
 #include "web/json/json.h"
 
-struct writer {
-    const struct api *a;
-    struct buf *b;
-    int64_t now_s;
-};
-
 /* "a=1 b=2" as members. */
 static void
 put_tags(struct buf *b, struct slice tags)
@@ -28,7 +22,7 @@ put_tags(struct buf *b, struct slice tags)
 static void
 put_point(void *ctx, const char *name, const char *tags, uint64_t value)
 {
-    struct writer *w = ctx;
+    struct stats_writer *w = ctx;
     struct buf common = BUF_INIT;
 
     json_next(w->b);
@@ -46,7 +40,7 @@ put_point(void *ctx, const char *name, const char *tags, uint64_t value)
 static void
 write_points(const struct api *a, struct buf *b)
 {
-    struct writer w = { a, b, clock_now_ms(a->clock) / 1000 };
+    struct stats_writer w = { a, b, clock_now_ms(a->clock) / 1000 };
 
     buf_put_u8(b, '[');
     stats_each(a, put_point, &w);

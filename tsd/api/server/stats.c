@@ -136,16 +136,10 @@ stats_put_tags(const struct api *a, struct buf *b)
         buf_printf(b, " port=%u", a->port);
 }
 
-struct lines {
-    const struct api *a;
-    struct buf *b;
-    int64_t now_s;
-};
-
 static void
 put_line(void *ctx, const char *name, const char *tags, uint64_t value)
 {
-    const struct lines *l = ctx;
+    const struct stats_writer *l = ctx;
 
     buf_printf(l->b, "tsd.%s %lld %llu", name, (long long)l->now_s,
                (unsigned long long)value);
@@ -158,7 +152,7 @@ put_line(void *ctx, const char *name, const char *tags, uint64_t value)
 void
 stats_write_lines(const struct api *a, struct buf *b)
 {
-    struct lines l = { a, b, clock_now_ms(a->clock) / 1000 };
+    struct stats_writer l = { a, b, clock_now_ms(a->clock) / 1000 };
 
     stats_each(a, put_line, &l);
 }

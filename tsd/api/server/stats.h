@@ -13,6 +13,13 @@
 typedef void stats_found(void *ctx, const char *name, const char *tags,
                          uint64_t value);
 
+/* What stats_found() writes with. */
+struct stats_writer {
+    const struct api *a;
+    struct buf *b;
+    int64_t now_s;
+};
+
 /* Names come without "tsd.". */
 void stats_each(const struct api *a, stats_found *found, void *ctx);
 
