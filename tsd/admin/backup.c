@@ -105,47 +105,46 @@ verify(const char *dir, struct check_counts *counts, struct error *e)
     return st;
 }
 
-/* What was made is deleted again, unless all went well. */
+/* Copies into DEST.partial, of the store 's' or of the backup 'from', which
+ * becomes DEST where all goes well, and is deleted again elsewhere. */
 static enum status
-finish(enum status st, struct backup *b, const char *partial, struct error *e)
+copy(struct store *s, const char *from, struct backup *b, struct error *e)
 {
+    char *partial = partial_of(b->to);
     struct error why;
+    uint64_t keys = 0;
+    int fd = -1;
+    enum status st = take_partial(partial, &fd, e);
 
+    if (st != ST_OK)
+        goto out;
+    st = s != NULL ? store_backup(s, partial, b->gone, b->gone_ctx, &keys, e)
+                   : folder_copy(from, partial, false, e);
     if (st == ST_OK)
         st = verify(partial, &b->counts, e);
     if (st == ST_OK)
         st = folder_rename(partial, b->to, e);
     if (st != ST_OK && folder_delete(partial, &why) != ST_OK)
         log_error("backup", "%s", why.text);
-    return st;
-}
-
-enum status
-backup_make(struct store *s, struct backup *b, struct error *e)
-{
-    char *partial = partial_of(b->to);
-    uint64_t keys = 0;
-    enum status st = check_free(b, e);
-    int fd = -1;
-
-    if (st == ST_OK)
-        st = take_partial(partial, &fd, e);
-    if (st == ST_OK) {
-        st = store_backup(s, partial, b->gone, b->gone_ctx, &keys, e);
-        st = finish(st, b, partial, e);
-    }
+out:
     format_unlock(&fd);
     free(partial);
     return st;
 }
 
 enum status
+backup_make(struct store *s, struct backup *b, struct error *e)
+{
+    enum status st = check_free(b, e);
+
+    return st == ST_OK ? copy(s, NULL, b, e) : st;
+}
+
+enum status
 backup_restore(const char *from, struct backup *b, struct error *e)
 {
-    char *partial = partial_of(b->to);
     struct format f;
     enum status st = format_read(from, &f, e);
-    int fd = -1;
 
     if (st == ST_OK && !f.complete)
         st = error_set(e, ST_INVALID, "%s is not complete", from);
@@ -153,13 +152,5 @@ backup_restore(const char *from, struct backup *b, struct error *e)
         st = check_free(b, e);
     if (st == ST_OK && folder_is_in(b->to, from))
         st = error_set(e, ST_INVALID, "%s is in the backup itself", b->to);
-    if (st == ST_OK)
-        st = take_partial(partial, &fd, e);
-    if (st == ST_OK) {
-        st = folder_copy(from, partial, false, e);
-        st = finish(st, b, partial, e);
-    }
-    format_unlock(&fd);
-    free(partial);
-    return st;
+    return st == ST_OK ? copy(NULL, from, b, e) : st;
 }

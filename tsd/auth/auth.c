@@ -121,8 +121,7 @@ auth_reload(struct auth *a, struct error *e)
     return ST_OK;
 }
 
-/* -- the thread that computes hashes ----------------------------------------
- */
+/* -- the thread that computes hashes --------------------------------------- */
 
 static void *
 auth_run(void *arg)
@@ -449,18 +448,6 @@ auth_token_digest(struct slice token, char *out, size_t size)
 }
 
 /* -- both ------------------------------------------------------------------ */
-
-unsigned
-auth_default_roles(struct auth *a)
-{
-    unsigned rights;
-
-    OBJ_CHECK(a, AUTH_MAGIC);
-    lock_take(&a->lock);
-    rights = a->table->anonymous;
-    lock_drop(&a->lock);
-    return rights;
-}
 
 static void
 identify_anonymous(struct auth *a, struct auth_identity *out) REQUIRES(a->lock)

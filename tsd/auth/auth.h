@@ -47,8 +47,7 @@ void auth_close(struct auth **a);
 /* Reads the file again; on failure what was read before holds. */
 MUST_CHECK enum status auth_reload(struct auth *a, struct error *e);
 
-/* What a client without credentials may do, and its identity. */
-unsigned auth_default_roles(struct auth *a);
+/* The identity of a client without credentials, with what it may do. */
 void auth_anonymous(struct auth *a, struct auth_identity *out);
 /* The identity now of the client with this 'generation' and 'fingerprint':
  * anonymous, when the file does not have its name with its secret any more.

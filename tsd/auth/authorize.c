@@ -88,7 +88,8 @@ authorize_http(void *ctx, const struct http_request *r, unsigned required,
 
     http_each_header(r, count_credentials, &fields);
     if (fields.len == 0) {
-        *rights = auth_default_roles(a);
+        auth_anonymous(a, &who);
+        *rights = who.rights;
         if ((required & ~*rights) == 0)
             return HTTP_ALLOWED;
         ask_for_credentials(out, false);

@@ -21,12 +21,12 @@ struct told {
 struct teller {
     struct told told[CODES_MAX];
     size_t len;
-    bool all, quiet;
+    int all, quiet; /* true or false, by getopt_long() */
 };
 
 struct options {
     const char *dir, *copy;
-    bool repair;
+    int repair; /* true or false, by getopt_long() */
     struct teller teller;
 };
 
@@ -133,14 +133,14 @@ sum_up(const struct options *o, const struct fsck *f)
 static int
 fsck_parse(int argc, char **argv, struct options *o)
 {
-    static const struct option table[] = {
-        { "repair", no_argument, NULL, 'r' },
-        { "fix", no_argument, NULL, 'r' }, /* OpenTSDB's */
-        { "fix-all", no_argument, NULL, 'r' },
+    const struct option table[] = {
+        { "repair", no_argument, &o->repair, true },
+        { "fix", no_argument, &o->repair, true }, /* OpenTSDB's */
+        { "fix-all", no_argument, &o->repair, true },
         { "copy", required_argument, NULL, 'c' },
         { "data", required_argument, NULL, 'd' },
-        { "all", no_argument, NULL, 'a' },
-        { "quiet", no_argument, NULL, 'q' },
+        { "all", no_argument, &o->teller.all, true },
+        { "quiet", no_argument, &o->teller.quiet, true },
         { "verbose", no_argument, NULL, 'v' },
         { "help", no_argument, NULL, 'h' },
         { NULL, 0, NULL, 0 },
@@ -149,29 +149,16 @@ fsck_parse(int argc, char **argv, struct options *o)
 
     log_set_level(LOG_WARN);
     while ((c = getopt_long(argc, argv, "h", table, NULL)) != -1) {
-        switch (c) {
-        case 'r':
-            o->repair = true;
-            break;
-        case 'c':
+        if (c == 'c') {
             o->copy = optarg;
-            break;
-        case 'd':
+        } else if (c == 'd') {
             o->dir = optarg;
-            break;
-        case 'a':
-            o->teller.all = true;
-            break;
-        case 'q':
-            o->teller.quiet = true;
-            break;
-        case 'v':
+        } else if (c == 'v') {
             log_set_level(LOG_INFO);
-            break;
-        case 'h':
+        } else if (c == 'h') {
             print_help(stdout);
             return 0;
-        default:
+        } else if (c == '?') {
             return 2;
         }
     }

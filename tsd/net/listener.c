@@ -9,6 +9,7 @@
  */
 #include "tsd/net/listener.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -305,12 +306,6 @@ hand_over(struct listener *l, const struct pending_conn *s, bool is_http)
     }
 }
 
-static bool
-listener_is_letter(uint8_t c)
-{
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-}
-
 /* "PUT m 1 1 a=b": a whole line that is not of HTTP.  HTTP rejects all else. */
 static bool
 is_uppercase_telnet(struct slice s)
@@ -321,7 +316,7 @@ is_uppercase_telnet(struct slice s)
     if (end == NULL)
         return false;
     s.size = (size_t)(end - s.data);
-    while (i < s.size && listener_is_letter(s.data[i]))
+    while (i < s.size && isalpha(s.data[i]))
         i++;
     s = slice_of(s.data + i, s.size - i);
     return s.size > 1 && s.data[0] == ' ' && s.data[1] != '/' &&

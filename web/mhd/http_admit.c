@@ -327,12 +327,8 @@ admit_body(struct http_request *r, const struct head *h)
         http_reject(r, 415, "Unsupported Content-Encoding", details);
     }
     if (!r->answered && !h->chunked &&
-        r->body.expected > r->server->o.body_bytes) {
-        (void)snprintf(details, sizeof details,
-                       "The limit for one body is %zu bytes",
-                       r->server->o.body_bytes);
-        http_reject(r, 413, "The request's body is too large", details);
-    }
+        r->body.expected > r->server->o.body_bytes)
+        http_reject_size(r);
 }
 
 bool

@@ -37,18 +37,6 @@ http_budget_return(atomic_size_t *used, size_t size)
     INSIST(held >= size);
 }
 
-static bool
-body_budget_take(struct http_server *s, size_t size)
-{
-    return http_budget_take(&s->bodies, s->o.bodies_bytes, size);
-}
-
-static void
-budget_return(struct http_server *s, size_t size)
-{
-    http_budget_return(&s->bodies, size);
-}
-
 /* -- rejecting ------------------------------------------------------------- */
 
 static void
@@ -59,8 +47,8 @@ body_reject(struct http_request *r, unsigned status, const char *message,
     http_body_free(r);
 }
 
-static void
-reject_size(struct http_request *r)
+void
+http_reject_size(struct http_request *r)
 {
     char details[96];
 
@@ -106,24 +94,25 @@ next_cap(const struct http_body *b, size_t need, size_t limit)
 static bool
 reserve(struct http_request *r, size_t size)
 {
+    struct http_server *s = r->server;
     struct http_body *b = &r->body;
-    size_t limit = r->server->o.body_bytes, cap;
+    size_t limit = s->o.body_bytes, cap;
     uint8_t *p;
 
     if (size > limit - b->size) {
-        reject_size(r);
+        http_reject_size(r);
         return false;
     }
     if (b->size + size <= b->cap)
         return true;
     cap = next_cap(b, b->size + size, limit);
-    if (!body_budget_take(r->server, cap - b->cap)) {
+    if (!http_budget_take(&s->bodies, s->o.bodies_bytes, cap - b->cap)) {
         reject_budget(r);
         return false;
     }
     p = realloc(b->data, cap);
     if (p == NULL) {
-        budget_return(r->server, cap - b->cap);
+        http_budget_return(&r->server->bodies, cap - b->cap);
         reject_budget(r);
         return false;
     }
@@ -138,7 +127,7 @@ http_body_free(struct http_request *r)
     struct http_body *b = &r->body;
 
     if (b->cap > 0)
-        budget_return(r->server, b->cap);
+        http_budget_return(&r->server->bodies, b->cap);
     free(b->data);
     b->data = NULL;
     b->size = b->cap = 0;
@@ -195,7 +184,7 @@ inflate_all(struct http_request *r, struct slice coded)
         if (!full)
             b->size += room - z.avail_out;
         else if (z.avail_out == 0)
-            reject_size(r);
+            http_reject_size(r);
     } while (!r->answered &&
              (rc == Z_STREAM_END
                   ? z.avail_in > 0
@@ -234,6 +223,7 @@ http_body_take(struct http_request *r, struct slice chunk)
 void
 http_body_inflate(struct http_request *r)
 {
+    struct http_server *s = r->server;
     struct http_body *b = &r->body;
     struct slice coded = slice_of(b->data, b->size);
     size_t cap = b->cap;
@@ -247,13 +237,14 @@ http_body_inflate(struct http_request *r)
     if (coded.size < 2) {
         reject_coding(r);
     } else if (coded.size > UINT32_MAX) {
-        reject_size(r);
-    } else if (!body_budget_take(r->server, INFLATE_BYTES)) {
+        http_reject_size(r);
+    } else if (!http_budget_take(&s->bodies, s->o.bodies_bytes,
+                                 INFLATE_BYTES)) {
         reject_budget(r);
     } else {
         inflate_all(r, coded);
-        budget_return(r->server, INFLATE_BYTES);
+        http_budget_return(&r->server->bodies, INFLATE_BYTES);
     }
     free(data);
-    budget_return(r->server, cap);
+    http_budget_return(&r->server->bodies, cap);
 }

@@ -124,6 +124,8 @@ bool http_body_take(struct http_request *r, struct slice chunk);
 /* How much of a rejected body is read on and dropped, since a client which is
  * still writing would see a reset instead of the answer. */
 uint64_t http_body_drop_max(const struct http_server *s);
+/* 413: it is larger than a body may be. */
+void http_reject_size(struct http_request *r);
 /* The body is complete: undoes gzip and deflate.  It may take long. */
 void http_body_inflate(struct http_request *r);
 void http_body_free(struct http_request *r);
