@@ -460,21 +460,17 @@ daemon_tls_address(const struct daemon *d)
 enum status
 daemon_stop(struct daemon **dp, struct error *e)
 {
-    struct daemon *d = *dp;
+    struct daemon *d = OBJ_TAKE(dp, DAEMON_MAGIC);
     struct api *a;
-    enum status st = ST_OK;
+    enum status st;
 
-    *dp = NULL;
     if (d == NULL)
         return ST_OK;
-    OBJ_CHECK(d, DAEMON_MAGIC);
     a = &d->api;
     if (d->listener != NULL)
         listener_stop(d->listener);
-    if (d->telnet != NULL)
-        telnet_stop(&d->telnet, d->drain_ms);
-    if (d->http != NULL)
-        http_server_stop(&d->http, d->drain_ms);
+    telnet_stop(&d->telnet, d->drain_ms);
+    http_server_stop(&d->http, d->drain_ms);
     tls_stop(&d->tls, LAST_WORDS_MS);
     listener_close(&d->listener);
     engine_close(&a->engine);
@@ -482,8 +478,7 @@ daemon_stop(struct daemon **dp, struct error *e)
     records_close(&a->records);
     series_close(&a->series);
     uid_close(&a->uids);
-    if (a->store != NULL)
-        st = store_close(&a->store, e);
+    st = store_close(&a->store, e);
     queries_free(&a->queries);
     auth_close(&a->auth);
     rollups_close(&d->rollups);

@@ -7,18 +7,18 @@
 
 struct command {
     const char *name;
-    bool halite, tsdb; /* under which names it is known */
+    bool tsdb; /* OpenTSDB has it, too */
     int (*run)(int argc, char **argv, bool as_tsdb);
     const char *text;
 };
 
 static const struct command commands[] = {
-    { "tsd", true, true, cmd_tsd, "run the daemon" },
-    { "backup", true, false, cmd_backup, "copy a data folder that is in use" },
-    { "restore", true, false, cmd_restore, "make a data folder from a backup" },
-    { "fsck", true, true, cmd_fsck, "check what is stored, and repair it" },
-    { "secret", true, false, cmd_secret, "make a line for halite.auth.file" },
-    { "version", true, true, cmd_version, "print the version" },
+    { "tsd", true, cmd_tsd, "run the daemon" },
+    { "backup", false, cmd_backup, "copy a data folder that is in use" },
+    { "restore", false, cmd_restore, "make a data folder from a backup" },
+    { "fsck", true, cmd_fsck, "check what is stored, and repair it" },
+    { "secret", false, cmd_secret, "make a line for halite.auth.file" },
+    { "version", true, cmd_version, "print the version" },
 };
 #define COMMANDS_LEN (sizeof commands / sizeof commands[0])
 
@@ -27,7 +27,7 @@ find_command(const char *name, bool as_tsdb)
 {
     for (size_t i = 0; i < COMMANDS_LEN; i++)
         if (strcmp(commands[i].name, name) == 0 &&
-            (as_tsdb ? commands[i].tsdb : commands[i].halite))
+            (commands[i].tsdb || !as_tsdb))
             return &commands[i];
     return NULL;
 }
@@ -37,7 +37,7 @@ print_usage(FILE *out, const char *self, bool as_tsdb)
 {
     (void)fprintf(out, "usage: %s COMMAND [ARGUMENT]...\n\n", self);
     for (size_t i = 0; i < COMMANDS_LEN; i++)
-        if (as_tsdb ? commands[i].tsdb : commands[i].halite)
+        if (commands[i].tsdb || !as_tsdb)
             (void)fprintf(out, "  %-10s %s\n", commands[i].name,
                           commands[i].text);
     (void)fprintf(out,

@@ -162,28 +162,6 @@ auth_later(void *ctx, void (*run)(void *arg), void *arg)
     return room;
 }
 
-static enum status
-auth_start_thread(struct auth *a, struct error *e)
-{
-    int rc = pthread_create(&a->thread, NULL, auth_run, a);
-
-    a->has_thread = rc == 0;
-    return rc == 0 ? ST_OK
-                   : error_set(e, ST_IO, "start a thread: %s", strerror(rc));
-}
-
-static void
-auth_stop_thread(struct auth *a)
-{
-    if (!a->has_thread)
-        return;
-    lock_take(&a->lock);
-    a->stop = true;
-    cond_signal(&a->wake);
-    lock_drop(&a->lock);
-    (void)pthread_join(a->thread, NULL);
-}
-
 enum status
 auth_open(const char *path, struct auth **out, struct error *e)
 {
@@ -200,8 +178,13 @@ auth_open(const char *path, struct auth **out, struct error *e)
         st = error_set(e, ST_IO, "no random numbers");
     else
         st = auth_reload(a, e);
-    if (st == ST_OK)
-        st = auth_start_thread(a, e);
+    if (st == ST_OK) {
+        int rc = pthread_create(&a->thread, NULL, auth_run, a);
+
+        a->has_thread = rc == 0;
+        if (rc != 0)
+            st = error_set(e, ST_IO, "start a thread: %s", strerror(rc));
+    }
     if (st != ST_OK)
         auth_close(out);
     return st;
@@ -215,7 +198,12 @@ auth_close(struct auth **ap)
 
     if (a == NULL)
         return;
-    auth_stop_thread(a);
+    lock_take(&a->lock);
+    a->stop = true;
+    cond_signal(&a->wake);
+    lock_drop(&a->lock);
+    if (a->has_thread)
+        (void)pthread_join(a->thread, NULL);
     lock_take(&a->lock);
     table = a->table;
     a->table = NULL;

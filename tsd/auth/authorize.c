@@ -70,14 +70,6 @@ let_in(const struct http_request *r, unsigned required,
     return HTTP_ALLOWED;
 }
 
-static void
-authorize_too_many(struct http_reply *out, const char *message)
-{
-    counter_add(CNT_UNKNOWN_HTTP, 1);
-    authorize_reject(out, 429, message, "Please try again later");
-    http_reply_header(out, "Retry-After", "10");
-}
-
 enum http_verdict
 authorize_http(void *ctx, const struct http_request *r, unsigned required,
                bool may_block, unsigned *rights, struct http_reply *out)
@@ -104,7 +96,10 @@ authorize_http(void *ctx, const struct http_request *r, unsigned required,
     case AUTH_SLOW:
         return HTTP_SLOW;
     case AUTH_TOO_MANY:
-        authorize_too_many(out, "Too many wrong passwords");
+        counter_add(CNT_UNKNOWN_HTTP, 1);
+        authorize_reject(out, 429, "Too many wrong passwords",
+                         "Please try again later");
+        http_reply_header(out, "Retry-After", "10");
         return HTTP_DENIED;
     case AUTH_WRONG:
     default:

@@ -44,7 +44,9 @@ http_request_new(struct http_conn *c, struct MHD_Connection *mhd,
     r->url = arena_strdup(r->arena, slice_str(url));
     if (r->url == NULL)
         r->url = "";
-    http_reply_init(&r->reply, r);
+    r->reply = (struct http_reply){ .magic = HTTP_REPLY_MAGIC,
+                                    .request = r,
+                                    .status = 200 };
     c->request = r;
     atomic_fetch_add(&s->active, 1);
     if (http_conn_state(c) == CONN_IDLE)

@@ -161,7 +161,6 @@ struct http_reply {
 /* Answers the request with an error; 'details' may be NULL. */
 void http_reject(struct http_request *r, unsigned status, const char *message,
                  const char *details);
-void http_reply_init(struct http_reply *out, struct http_request *r);
 void http_reply_fini(struct http_reply *out);
 /* Puts '*b' at 'at' among the chunks; '*b' is empty afterwards. */
 void http_chunks_put(struct http_chunks *p, size_t at, struct buf *b);

@@ -7,16 +7,6 @@
 #include "web/json/json.h"
 
 void
-http_reply_init(struct http_reply *out, struct http_request *r)
-{
-    *out = (struct http_reply){
-        .magic = HTTP_REPLY_MAGIC,
-        .request = r,
-        .status = 200,
-    };
-}
-
-void
 http_reply_fini(struct http_reply *out)
 {
     OBJ_CHECK(out, HTTP_REPLY_MAGIC);

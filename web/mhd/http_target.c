@@ -1,6 +1,8 @@
 /* The request target: split before it is decoded, so that %2F is no slash. */
 #include "web/mhd/http_priv.h"
 
+#include <ctype.h>
+
 #include "base/text/digit.h"
 #include "base/text/number.h"
 
@@ -70,15 +72,6 @@ next_segment(struct slice *rest, struct slice *out)
     return out->size > 0;
 }
 
-static void
-target_lower(struct slice s, struct buf *to)
-{
-    for (size_t i = 0; i < s.size; i++)
-        buf_put_u8(to, (uint8_t)(s.data[i] >= 'A' && s.data[i] <= 'Z'
-                                     ? s.data[i] + 32
-                                     : s.data[i]));
-}
-
 /* "v1", "v12x": a version, right or wrong. */
 static bool
 is_version(struct slice s)
@@ -121,7 +114,8 @@ pass(struct path *p)
     if (!next_segment(&p->rest, &s))
         return false;
     buf_put_u8(&p->text, '/');
-    target_lower(s, &p->text);
+    for (size_t i = 0; i < s.size; i++)
+        buf_put_u8(&p->text, (uint8_t)tolower(s.data[i]));
     return true;
 }
 
