@@ -164,6 +164,7 @@ tsd_serve(const struct options *o)
     int stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     struct daemon *d = NULL;
     struct error e;
+    enum status st;
     int rc = 1;
 
     tsd_set_level(o->settings);
@@ -173,8 +174,10 @@ tsd_serve(const struct options *o)
         (void)fprintf(stderr, "halite tsd: no file descriptors\n");
         goto out;
     }
-    if (daemon_start(o->settings, stop_fd, &d, &e) != ST_OK) {
+    st = daemon_start(o->settings, stop_fd, &d, &e);
+    if (st != ST_OK) {
         (void)fprintf(stderr, "halite tsd: %s\n", e.text);
+        rc = st == ST_INVALID ? 2 : 1;
         goto out;
     }
     log_info("tsd", "halite %s listening on %s", PACKAGE_VERSION,

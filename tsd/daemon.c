@@ -86,8 +86,10 @@ fill_api(struct daemon *d, int stop_fd, struct error *e)
     find_host(a);
     st = histogram_codecs_read(settings_text(s, "tsd.core.histograms.config"),
                                &a->histograms, e);
-    if (st != ST_OK || !settings_has(s, "tsd.core.timezone"))
-        return st;
+    if (st != ST_OK)
+        return error_wrap(e, st, "tsd.core.histograms.config");
+    if (!settings_has(s, "tsd.core.timezone"))
+        return ST_OK;
     return timezone_find(slice_str(settings_text(s, "tsd.core.timezone")),
                          &a->zone, e);
 }

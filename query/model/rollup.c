@@ -245,7 +245,7 @@ rollups_open(const char *config, struct rollups **out, struct error *e)
         st = error_set(e, ST_IO, "Failed to open conf file: %.100s: %s", config,
                        strerror(errno));
     if (st == ST_OK && !json_is_object(o))
-        st = error_set(e, ST_INVALID, "tsd.rollups.config is no JSON: %s",
+        st = error_set(e, ST_INVALID, "no JSON: %s",
                        o == NULL ? why.text : "not an object");
     if (st == ST_OK)
         st = read_config(o, r, e);

@@ -188,9 +188,9 @@ store_open(const struct store_options *o, struct store **out, struct error *e)
     cond_init(&s->room);
     if (!key_layout_is_valid(&o->layout)) {
         status = error_set(e, ST_INVALID,
-                           "salt and UID widths: 0 or 1 salt bytes of at most "
-                           "256 buckets, 1 to 8 bytes for each id; 1, 2, 3, "
-                           "4, 6, 8, 12 or 24 hours in a row");
+                           "a row has 1, 2, 3, 4, 6, 8, 12 or 24 hours "
+                           "(halite.store.row_hours), a key 0 or 1 salt bytes "
+                           "of at most 256 buckets, an id 1 to 8 bytes");
     } else if (o->dir == NULL) {
         s->layout = o->layout;
         status = kv_open(&(struct kv_options){ .place = KV_MEMORY }, &s->kv, e);

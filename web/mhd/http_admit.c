@@ -135,8 +135,8 @@ http_cors_check(const struct http_options *o, struct error *e)
     }
     if (any && other)
         return error_set(e, ST_INVALID,
-                         "the CORS domains must be * or a list of domains, "
-                         "not both");
+                         "tsd.http.request.cors_domains: * or a list of "
+                         "domains, not both");
     return ST_OK;
 }
 

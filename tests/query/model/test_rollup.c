@@ -40,7 +40,7 @@ static const struct {
     const char *config, *rejection;
 } rejected[] = {
     { "", "Rollups were enabled but 'tsd.rollups.config' is null or empty." },
-    { "{", "tsd.rollups.config is no JSON" },
+    { "{", "no JSON" },
     { "/nonexistent/rollups.json", "Failed to open conf file" },
     { "{}", "Rollup config given but no intervals were found." },
     { "{\"intervals\":[" DEFAULT "]}", "no aggegation ID mappings found." },
