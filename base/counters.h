@@ -1,6 +1,6 @@
 /*
  * Counters: one line each in base/counters.def, from which /api/stats, telnet
- * "stats", /metrics and the documents come.
+ * "stats" and /metrics come.
  *
  * Threads: any; relaxed atomics.
  */

@@ -30,6 +30,33 @@ for file in "$top"/*.md "$top"/docs/*.md "$top"/*/README.md "$top"/*/*/README.md
     done
 done
 
+# Sources that a folder's README names without a path from the top lie there.
+for file in "$top"/[a-z]*/README.md "$top"/[a-z]*/*/README.md "$top"/[a-z]*/*/*/README.md; do
+    dir=$(dirname "$file")
+    for name in $(grep -oE '`[a-z0-9_/]+\.(c|h|def)`' "$file" | tr -d '`'); do
+        test "$name" = api_x.c || test -e "$dir/$name" || test -e "$top/$name" || {
+            echo "$file: no file $name"
+            bad=1
+        }
+    done
+done
+
+# The codes of fsck's report, in the program and in docs/RELIABILITY.md.
+for code in $(grep -ohE '"[a-z]+(-[a-z]+)+"' "$top"/uid/fsck/*.c "$top"/storage/fsck/*.c |
+    tr -d '"'); do
+    grep -q "\`$code\`" "$top/docs/RELIABILITY.md" || {
+        echo "docs/RELIABILITY.md: fsck's $code is missing"
+        bad=1
+    }
+done
+for code in $(sed -n '/^| code | what is wrong/,/^$/s/^| \([^|]*\)|.*/\1/p' \
+    "$top/docs/RELIABILITY.md" | grep -oE '`[a-z-]+`' | tr -d '`'); do
+    grep -qF "\"$code\"" "$top"/uid/fsck/*.c "$top"/storage/fsck/*.c "$top"/tsd/admin/*.c || {
+        echo "docs/RELIABILITY.md: fsck never says $code"
+        bad=1
+    }
+done
+
 example=$(mktemp "${TMPDIR:-/tmp}/example-XXXXXX.c") || exit 99
 trap 'rm -f "$example"' EXIT
 sed -n '/^```c$/,/^```$/p' "$top/docs/TESTING.md" | sed '/^```/d' >"$example"

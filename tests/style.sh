@@ -24,6 +24,7 @@ for folder in */; do
     case $folder in _* | build* | data | m4 | halite-* | node_modules)
         continue ;;
     esac
+    test -e "$folder/config.status" && continue
     code=$(find "$folder" -name '*.[ch]' | head -n 1)
     test -z "$code" || folders="$folders $folder"
 done

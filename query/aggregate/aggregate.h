@@ -2,7 +2,7 @@
  * The numbers of a query: one group of series in, one series of answers out.
  * Order of work, as OpenTSDB 2.4 does it: each series is downsampled, then its
  * rate taken, then the group is interpolated and aggregated.  Odd as they are,
- * its numbers are the contract (docs/PROTOCOL.md, "Numbers").
+ * its numbers are the contract (docs/NUMBERS.md).
  *
  * Threads: any; these are functions of their arguments.
  * Fails:   ST_INVALID (an infinite value: "Got Infinity"), ST_LIMIT (arena).

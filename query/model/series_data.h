@@ -12,7 +12,7 @@
 #include "base/arena.h"
 #include "storage/block/point.h"
 
-/* One series' points, ascending and unique, of all hour rows that the scan
+/* One series' points, ascending and unique, of all hours that the scan
  * range touches: also those before 'start' and after 'end', which feed
  * interpolation, rates and the last bucket. */
 struct series_data {

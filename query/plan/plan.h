@@ -4,7 +4,7 @@
  *
  *     names -> ids;  filters -> a set of tagv ids for each tagk, or "any":
  *     a filter by name is evaluated once for each value, not for each series;
- *     tag tag-key sets of the metric -> one mask each;  counts -> the way
+ *     tag-key sets of the metric -> one mask each;  counts -> the way
  *
  * When a filter narrows the metric, the series directory is asked first (same
  * masks, no times); then all three ways can be priced, in units of one step

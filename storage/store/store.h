@@ -63,7 +63,7 @@ const struct key_layout *store_layout(const struct store *s);
 /* The engine, to read other tables from.  Write through store_write(). */
 struct kv *store_kv(struct store *s);
 
-/* Journals and applies a batch of any tables: visible when it returns, durable
+/* Logs and applies a batch of any tables: visible when it returns, durable
  * as far as store_commit('*lsn') says.  'lsn' may be NULL.  'b' is as it
  * was afterwards. */
 MUST_CHECK enum status store_write(struct store *s, struct kv_batch *b,

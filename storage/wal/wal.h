@@ -1,6 +1,7 @@
 /*
  * The WAL: what was acknowledged and is not yet in the engine.  Files of
- * checksummed records in segments (docs/FORMAT.md, "Journal"), group commit.
+ * checksummed records in segments (docs/FORMAT.md, "Write-ahead log"), group
+ * commit.
  *
  *     append  -> a buffer in memory, in the order of the calls
  *     commit  -> written to the file by one caller for all that wait ("group

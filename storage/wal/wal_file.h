@@ -1,5 +1,6 @@
 /*
- * The files of the WAL: their bytes, reading one (docs/FORMAT.md, "Journal").
+ * The files of the WAL: their bytes, reading one (docs/FORMAT.md, "WAL
+ * records").
  *
  *     file    <"HALJ"> <version:4> <segment:8> <nonce:8> <checksum:4>
  *     record  <length:4> <type:1> <crc:4> <check:2> <payload>

@@ -125,9 +125,9 @@ wal_close(struct wal **ref, struct error *e)
 
 /* -- SEGMENTS ------------------------------------------------------------- */
 
-/* Which files of the WAL there are (docs/FORMAT.md, "Journal").  It is written
- * when a file was made, and before files are deleted; so what it names is
- * there, and only more can be. */
+/* Which files of the WAL there are (docs/FORMAT.md, "Write-ahead log").  It is
+ * written when a file was made, and before files are deleted; so what it names
+ * is there, and only more can be. */
 enum status
 wal_extent_read(const char *dir, struct wal_extent *out, struct error *e)
 {

@@ -1,6 +1,6 @@
 /*
  * The WAL's records beside those of points (wal_points.h): batches of the
- * engine and deletions (docs/FORMAT.md, "Journal records").
+ * engine and deletions (docs/FORMAT.md, "WAL records").
  */
 #include "storage/wal/wal_record.h"
 

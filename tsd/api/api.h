@@ -1,5 +1,5 @@
 /*
- * The endpoints, one file each (tsd/api_*.c), and what they are given.
+ * The endpoints, one file each in the rooms here, and what they are given.
  *
  * Owns:    nothing; the daemon owns what it lends.
  * Threads: any: endpoints run side by side and change nothing here.

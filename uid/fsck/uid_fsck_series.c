@@ -113,19 +113,19 @@ take_tagk_set(struct tables *t, struct slice key, struct slice value,
     (void)e;
     t->n.tagk_sets++;
     if (!tagk_sets_key_is_valid(t->layout, key) || value.size != 8)
-        return check_drops_bad(t, "tagk_set-entry", key, value,
+        return check_drops_bad(t, "tagk-set-entry", key, value,
                                "a tag-key set with %zu and %zu bytes", key.size,
                                value.size);
     series = tagk_sets_get(t->tagk_sets, key);
     if (series == 0)
-        return check_drops_bad(t, "tagk_set-unused", key, value,
+        return check_drops_bad(t, "tagk-set-unused", key, value,
                                "no series has this set of tags");
     tagk_sets_set(t->tagk_sets, key, 0);
     if (series == key_get_uint(value.data, 8))
         return ST_OK;
     key_put_uint(bytes, series, 8);
     check_puts(t, key, slice_of(bytes, 8));
-    return check_found(t->c, "tagk_set-count", key, "set",
+    return check_found(t->c, "tagk-set-count", key, "set",
                        "%llu series have this set of tags, not %llu",
                        (unsigned long long)series,
                        (unsigned long long)key_get_uint(value.data, 8));
@@ -152,7 +152,7 @@ find_tagk_set(struct tables *t, struct slice key, struct slice value,
     key_put_uint(bytes, series, 8);
     check_puts(t, set, slice_of(bytes, 8));
     return check_found(
-        t->c, "tagk_set-missing", set, "entered",
+        t->c, "tagk-set-missing", set, "entered",
         "%llu series have a set of tags that is not entered, and are "
         "not found",
         (unsigned long long)series);

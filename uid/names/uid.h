@@ -60,12 +60,12 @@ MUST_CHECK enum status uid_validate_name(const struct uid_table *u,
                                          const char *what, struct slice name,
                                          struct error *e);
 
-/* ST_NOT_FOUND with "No such name for 'metrics': 'x'". */
 /* Brings the ids of the names into the cache, by one read of the engine: what
  * follows by uid_find(), which tells of those that are not there, is quick. */
 MUST_CHECK enum status uid_find_ahead(struct uid_table *u, enum uid_kind kind,
                                       const struct slice *names, size_t len,
                                       struct error *e);
+/* ST_NOT_FOUND with "No such name for 'metrics': 'x'". */
 MUST_CHECK enum status uid_find(struct uid_table *u, enum uid_kind kind,
                                 struct slice name, uint64_t *id,
                                 struct error *e);
