@@ -14,41 +14,6 @@
 #include "tsd/daemon.h"
 #include "tsd/config/options.h"
 
-static int tsd_serve(const struct options *o);
-
-int
-cmd_tsd(int argc, char **argv, bool as_tsdb)
-{
-    struct options o;
-    struct error e;
-    int rc = 0;
-
-    if (options_parse(argc, argv, as_tsdb, &o, &e) != ST_OK) {
-        (void)fprintf(stderr, "halite tsd: %s\n", e.text);
-        options_fini(&o);
-        return 2;
-    }
-    switch (o.action) {
-    case OPTIONS_RUN:
-        rc = tsd_serve(&o);
-        break;
-    case OPTIONS_HELP:
-        options_print_help(stdout);
-        break;
-    case OPTIONS_VERSION:
-        rc = cmd_version(argc, argv, as_tsdb);
-        break;
-    case OPTIONS_HELP_SETTINGS:
-        settings_print(stdout, false);
-        break;
-    case OPTIONS_MARKDOWN:
-        settings_print(stdout, true);
-        break;
-    }
-    options_fini(&o);
-    return rc;
-}
-
 static void
 tsd_set_level(const struct settings *c)
 {
@@ -197,5 +162,38 @@ out:
         (void)close(signal_fd);
     if (stop_fd >= 0)
         (void)close(stop_fd);
+    return rc;
+}
+
+int
+cmd_tsd(int argc, char **argv, bool as_tsdb)
+{
+    struct options o;
+    struct error e;
+    int rc = 0;
+
+    if (options_parse(argc, argv, as_tsdb, &o, &e) != ST_OK) {
+        (void)fprintf(stderr, "halite tsd: %s\n", e.text);
+        options_fini(&o);
+        return 2;
+    }
+    switch (o.action) {
+    case OPTIONS_RUN:
+        rc = tsd_serve(&o);
+        break;
+    case OPTIONS_HELP:
+        options_print_help(stdout);
+        break;
+    case OPTIONS_VERSION:
+        rc = cmd_version(argc, argv, as_tsdb);
+        break;
+    case OPTIONS_HELP_SETTINGS:
+        settings_print(stdout, false);
+        break;
+    case OPTIONS_MARKDOWN:
+        settings_print(stdout, true);
+        break;
+    }
+    options_fini(&o);
     return rc;
 }

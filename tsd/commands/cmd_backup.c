@@ -21,46 +21,33 @@ struct options {
     char *words[2]; /* DATA DEST, BACKUP DATA */
 };
 
-static void
-help_backup(FILE *out)
-{
-    (void)fputs(
-        "usage: halite backup [FLAG]... DATA DEST\n"
-        "       halite backup --server ADDRESS [FLAG]... DEST\n\n"
-        "Copies a data folder, while the daemon goes on working, to DEST, "
-        "which\n"
-        "must be absent or empty.  All that was acknowledged before is in it.\n"
-        "The daemon that uses DATA is found by DATA/LOCK and writes the copy\n"
-        "itself; without one the folder is opened.  The copy is called DEST\n"
-        "only when it was opened and looked at as by 'halite fsck'; until "
-        "then\n"
-        "it is DEST.partial.\n\n"
-        "  --server ADDRESS  ask this daemon (127.0.0.1:4242)\n"
-        "  --token FILE      its first line is a token of an administrator;\n"
-        "                    or HALITE_TOKEN in the environment\n"
-        "  --help            this text\n\n"
-        "Exit status: 0 there is a backup; 1 there is none, and why is told;\n"
-        "2 asked wrongly.\n",
-        out);
-}
+static const char backup_help[] =
+    "usage: halite backup [FLAG]... DATA DEST\n"
+    "       halite backup --server ADDRESS [FLAG]... DEST\n\n"
+    "Copies a data folder, while the daemon goes on working, to DEST, which\n"
+    "must be absent or empty.  All that was acknowledged before is in it.\n"
+    "The daemon that uses DATA is found by DATA/LOCK and writes the copy\n"
+    "itself; without one the folder is opened.  The copy is called DEST\n"
+    "only when it was opened and looked at as by 'halite fsck'; until then\n"
+    "it is DEST.partial.\n\n"
+    "  --server ADDRESS  ask this daemon (127.0.0.1:4242)\n"
+    "  --token FILE      its first line is a token of an administrator;\n"
+    "                    or HALITE_TOKEN in the environment\n"
+    "  --help            this text\n\n"
+    "Exit status: 0 there is a backup; 1 there is none, and why is told;\n"
+    "2 asked wrongly.\n";
 
-static void
-help_restore(FILE *out)
-{
-    (void)fputs(
-        "usage: halite restore BACKUP DATA\n\n"
-        "Copies a backup to DATA, which must be absent or empty, and looks at\n"
-        "the copy as 'halite fsck' does before it is called DATA.  No program "
-        "may\n"
-        "use BACKUP meanwhile.\n\n"
-        "  --help            this text\n\n"
-        "Exit status: 0 done; 1 not, and why is told; 2 asked wrongly.\n",
-        out);
-}
+static const char restore_help[] =
+    "usage: halite restore BACKUP DATA\n\n"
+    "Copies a backup to DATA, which must be absent or empty, and looks at\n"
+    "the copy as 'halite fsck' does before it is called DATA.  No program may\n"
+    "use BACKUP meanwhile.\n\n"
+    "  --help            this text\n\n"
+    "Exit status: 0 done; 1 not, and why is told; 2 asked wrongly.\n";
 
 /* -1: go on; else the exit status. */
 static int
-backup_parse(int argc, char **argv, void (*help)(FILE *out), struct options *o)
+backup_parse(int argc, char **argv, const char *help, struct options *o)
 {
     static const struct option table[] = {
         { "server", required_argument, NULL, 's' },
@@ -76,7 +63,7 @@ backup_parse(int argc, char **argv, void (*help)(FILE *out), struct options *o)
         } else if (c == 't') {
             o->token_file = optarg;
         } else if (c == 'h') {
-            help(stdout);
+            (void)fputs(help, stdout);
             return 0;
         } else {
             return 2;
@@ -84,7 +71,7 @@ backup_parse(int argc, char **argv, void (*help)(FILE *out), struct options *o)
     }
     want = o->server == NULL ? 2 : 1;
     if (argc - optind != want) {
-        help(stderr);
+        (void)fputs(help, stderr);
         return 2;
     }
     for (int i = 0; i < want; i++)
@@ -236,7 +223,7 @@ cmd_backup(int argc, char **argv, bool as_tsdb)
 {
     struct options o = { 0 };
     char address[FORMAT_NOTE_MAX];
-    int rc = backup_parse(argc, argv, help_backup, &o);
+    int rc = backup_parse(argc, argv, backup_help, &o);
 
     if (rc >= 0)
         return rc;
@@ -259,7 +246,7 @@ cmd_restore(int argc, char **argv, bool as_tsdb)
     struct options o = { 0 };
     struct backup b = { 0 };
     struct error e;
-    int rc = backup_parse(argc, argv, help_restore, &o);
+    int rc = backup_parse(argc, argv, restore_help, &o);
 
     if (rc >= 0)
         return rc;

@@ -30,32 +30,22 @@ struct options {
     struct teller teller;
 };
 
-static void
-print_help(FILE *out)
-{
-    (void)fputs(
-        "usage: halite fsck [FLAG]... DIR\n\n"
-        "Verifies a data folder that is not in use: FORMAT, the WAL, the\n"
-        "engine's files, and every key and value in its tables.  A line for\n"
-        "each finding: a code, the key in hexadecimal (\"-\": it is about a\n"
-        "file), and what it means.  docs/RELIABILITY.md explains the codes.\n\n"
-        "  --repair    repair what can be repaired, after a copy of the "
-        "folder;\n"
-        "              what is damaged goes to DIR/aside-DATE, none is "
-        "deleted\n"
-        "  --copy DIR  where that copy goes (DIR/before-DATE); on the same "
-        "file\n"
-        "              system it shares the engine's tables, which never "
-        "change\n"
-        "  --all       tell of every finding, not of 100 of a kind\n"
-        "  --quiet     tell only how many there are\n"
-        "  --verbose   say what is done\n"
-        "  --help      this text\n\n"
-        "Exit status: 0 nothing is wrong; 1 something is, or was and is "
-        "repaired;\n"
-        "2 it could not be looked at.\n",
-        out);
-}
+static const char fsck_help[] =
+    "usage: halite fsck [FLAG]... DIR\n\n"
+    "Verifies a data folder that is not in use: FORMAT, the WAL, the\n"
+    "engine's files, and every key and value in its tables.  A line for\n"
+    "each finding: a code, the key in hexadecimal (\"-\": it is about a\n"
+    "file), and what it means.  docs/RELIABILITY.md explains the codes.\n\n"
+    "  --repair    repair what can be repaired, after a copy of the folder;\n"
+    "              what is damaged goes to DIR/aside-DATE, none is deleted\n"
+    "  --copy DIR  where that copy goes (DIR/before-DATE); on the same file\n"
+    "              system it shares the engine's tables, which never change\n"
+    "  --all       tell of every finding, not of 100 of a kind\n"
+    "  --quiet     tell only how many there are\n"
+    "  --verbose   say what is done\n"
+    "  --help      this text\n\n"
+    "Exit status: 0 nothing is wrong; 1 something is, or was and is repaired;\n"
+    "2 it could not be looked at.\n";
 
 /* -- telling --------------------------------------------------------------- */
 
@@ -156,7 +146,7 @@ fsck_parse(int argc, char **argv, struct options *o)
         } else if (c == 'v') {
             log_set_level(LOG_INFO);
         } else if (c == 'h') {
-            print_help(stdout);
+            (void)fputs(fsck_help, stdout);
             return 0;
         } else if (c == '?') {
             return 2;
@@ -166,7 +156,7 @@ fsck_parse(int argc, char **argv, struct options *o)
         o->dir = argv[optind++];
     if (o->dir != NULL && optind == argc)
         return -1;
-    print_help(stderr);
+    (void)fputs(fsck_help, stderr);
     return 2;
 }
 

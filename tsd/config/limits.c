@@ -38,90 +38,12 @@ struct limits {
     struct list list GUARDED_BY(lock);
 };
 
-static void read_file(struct limits *l);
-
 static void
 list_fini(struct list *list)
 {
     for (size_t i = 0; i < list->len; i++)
         regexp_free(&list->overrides[i].regexp);
     free(list->overrides);
-}
-
-struct limits *
-limits_new(const struct settings *s, const struct clock *c)
-{
-    struct limits *l = mem_new(sizeof *l);
-
-    l->magic = LIMITS_MAGIC;
-    l->clock = c;
-    l->defaults = (struct engine_limits){
-        .points = settings_size(s, "tsd.query.limits.data_points.default"),
-        .bytes = settings_size(s, "tsd.query.limits.bytes.default"),
-    };
-    l->may_lift_bytes =
-        settings_bool(s, "tsd.query.limits.bytes.allow_override");
-    l->may_lift_points =
-        settings_bool(s, "tsd.query.limits.data_points.allow_override");
-    if (settings_has(s, "tsd.query.limits.overrides.config"))
-        l->path = settings_text(s, "tsd.query.limits.overrides.config");
-    l->interval_ms = settings_int(s, "tsd.query.limits.overrides.interval");
-    lock_init(&l->lock);
-    if (l->path != NULL)
-        read_file(l);
-    return l;
-}
-
-void
-limits_free(struct limits **lp) NO_TS_CHECK
-{
-    struct limits *l = OBJ_TAKE(lp, LIMITS_MAGIC);
-
-    if (l == NULL)
-        return;
-    list_fini(&l->list);
-    lock_fini(&l->lock);
-    OBJ_FREE(l);
-}
-
-/* One of those who come when the interval has passed reads; the others go on
- * with what is there. */
-static void
-look_again(struct limits *l)
-{
-    int64_t next_ms = atomic_load(&l->next_look_ms);
-    int64_t now_ms;
-
-    if (l->path == NULL || l->interval_ms <= 0 || next_ms == INT64_MAX)
-        return;
-    now_ms = clock_now_ms(l->clock);
-    /* Also when the clock was put back. */
-    if ((now_ms >= next_ms || now_ms < next_ms - l->interval_ms) &&
-        atomic_compare_exchange_strong(&l->next_look_ms, &next_ms, INT64_MAX))
-        read_file(l);
-}
-
-void
-limits_find(void *ctx, const struct query *q, const struct sub_query *sq,
-            struct engine_limits *out)
-{
-    struct limits *l = ctx;
-
-    OBJ_CHECK(l, LIMITS_MAGIC);
-    look_again(l);
-    *out = l->defaults;
-    lock_take(&l->lock);
-    for (size_t i = 0; i < l->list.len; i++)
-        if (regexp_find(l->list.overrides[i].regexp, sq->metric, NULL) ==
-            ST_OK) {
-            *out = l->list.overrides[i].limits;
-            break;
-        }
-    lock_drop(&l->lock);
-    if (q->override_bytes && l->may_lift_bytes)
-        out->bytes = 0;
-    if (q->override_points && l->may_lift_points)
-        out->points = 0;
 }
 
 /* -- the file -------------------------------------------------------------- */
@@ -205,4 +127,83 @@ read_file(struct limits *l)
     }
     list_fini(&list);
     atomic_store(&l->next_look_ms, clock_now_ms(l->clock) + l->interval_ms);
+}
+
+/* -- the limits -------------------------------------------------------------
+ */
+
+struct limits *
+limits_new(const struct settings *s, const struct clock *c)
+{
+    struct limits *l = mem_new(sizeof *l);
+
+    l->magic = LIMITS_MAGIC;
+    l->clock = c;
+    l->defaults = (struct engine_limits){
+        .points = settings_size(s, "tsd.query.limits.data_points.default"),
+        .bytes = settings_size(s, "tsd.query.limits.bytes.default"),
+    };
+    l->may_lift_bytes =
+        settings_bool(s, "tsd.query.limits.bytes.allow_override");
+    l->may_lift_points =
+        settings_bool(s, "tsd.query.limits.data_points.allow_override");
+    if (settings_has(s, "tsd.query.limits.overrides.config"))
+        l->path = settings_text(s, "tsd.query.limits.overrides.config");
+    l->interval_ms = settings_int(s, "tsd.query.limits.overrides.interval");
+    lock_init(&l->lock);
+    if (l->path != NULL)
+        read_file(l);
+    return l;
+}
+
+void
+limits_free(struct limits **lp) NO_TS_CHECK
+{
+    struct limits *l = OBJ_TAKE(lp, LIMITS_MAGIC);
+
+    if (l == NULL)
+        return;
+    list_fini(&l->list);
+    lock_fini(&l->lock);
+    OBJ_FREE(l);
+}
+
+/* One of those who come when the interval has passed reads; the others go on
+ * with what is there. */
+static void
+look_again(struct limits *l)
+{
+    int64_t next_ms = atomic_load(&l->next_look_ms);
+    int64_t now_ms;
+
+    if (l->path == NULL || l->interval_ms <= 0 || next_ms == INT64_MAX)
+        return;
+    now_ms = clock_now_ms(l->clock);
+    /* Also when the clock was put back. */
+    if ((now_ms >= next_ms || now_ms < next_ms - l->interval_ms) &&
+        atomic_compare_exchange_strong(&l->next_look_ms, &next_ms, INT64_MAX))
+        read_file(l);
+}
+
+void
+limits_find(void *ctx, const struct query *q, const struct sub_query *sq,
+            struct engine_limits *out)
+{
+    struct limits *l = ctx;
+
+    OBJ_CHECK(l, LIMITS_MAGIC);
+    look_again(l);
+    *out = l->defaults;
+    lock_take(&l->lock);
+    for (size_t i = 0; i < l->list.len; i++)
+        if (regexp_find(l->list.overrides[i].regexp, sq->metric, NULL) ==
+            ST_OK) {
+            *out = l->list.overrides[i].limits;
+            break;
+        }
+    lock_drop(&l->lock);
+    if (q->override_bytes && l->may_lift_bytes)
+        out->bytes = 0;
+    if (q->override_points && l->may_lift_points)
+        out->points = 0;
 }
