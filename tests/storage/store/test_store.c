@@ -440,6 +440,30 @@ START_TEST(rejects_what_no_row_can_hold)
 }
 END_TEST
 
+/* Another series has its place in the head by then. */
+START_TEST(a_forgotten_series_is_not_another_one)
+{
+    struct store_options o = options_for(_i);
+    struct store *s = open_store(&o);
+    struct head_bucket *b = &s->head.buckets[series(s, 1) >> 56];
+    struct store_point p = { .series = series(s, 1), .point = { .ts_ms = T0 } };
+    series_ref other = SERIES_REF_NONE;
+    uint64_t lsn;
+
+    lock_take(&b->lock);
+    head_evict(&s->head, b, 0, UINT32_MAX);
+    lock_drop(&b->lock);
+    for (unsigned i = 2; other >> 56 != p.series >> 56; i++)
+        other = series(s, i);
+    ck_assert_uint_eq((uint32_t)other, (uint32_t)p.series);
+    ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_NOT_FOUND);
+    p.series = other;
+    ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_OK);
+    close_store(&s);
+    teardown();
+}
+END_TEST
+
 START_TEST(a_small_head_flushes_early)
 {
     struct store_options o = options_for(_i);
@@ -764,6 +788,7 @@ TEST_MAIN("store", LOOP(points_come_back, kinds),
           LOOP(masks_read_only_what_they_take, kinds),
           LOOP(finds_the_last_point, kinds),
           LOOP(rejects_what_no_row_can_hold, kinds),
+          LOOP(a_forgotten_series_is_not_another_one, kinds),
           LOOP(a_small_head_flushes_early, kinds),
           LOOP(two_rows_of_an_hour_are_flushed_in_order, kinds),
           TEST(the_journal_is_trimmed),
