@@ -36,9 +36,8 @@ enum auth_verdict {
 struct auth_identity {
     char name[AUTH_NAME_MAX + 1]; /* "": anonymous */
     unsigned rights;
-    uint64_t generation; /* of the file, counted */
-    uint8_t
-        fingerprint[AUTH_DIGEST_SIZE]; /* of the name and its secret's hash */
+    uint64_t generation;                   /* of the file, counted */
+    uint8_t fingerprint[AUTH_DIGEST_SIZE]; /* of the name and the secret */
 };
 
 MUST_CHECK enum status auth_open(const char *path, struct auth **out,

@@ -7,9 +7,9 @@
  *     anonymous ROLES                     a client without credentials
  *
  * Owns:    a table owns its texts; auth_table_free().
- * Threads: owner, then frozen, but for 'verified', 'verifier' and
- * 'fingerprint'. Fails:   ST_INVALID with the number of the line; ST_LIMIT for
- * a file of more than AUTH_ENTRIES_MAX entries.
+ * Threads: owner, then frozen, but for 'verified', 'verifier', 'fingerprint'.
+ * Fails:   ST_INVALID with the number of the line; ST_LIMIT for a file of more
+ *          than AUTH_ENTRIES_MAX entries.
  */
 #ifndef TSD_AUTH_AUTH_TEXT_H
 #define TSD_AUTH_AUTH_TEXT_H
@@ -29,8 +29,7 @@ struct auth_entry {
     uint8_t digest[AUTH_DIGEST_SIZE]; /* of the token */
     bool verified;                    /* 'verifier' is set: tsd/auth/auth.c */
     uint8_t verifier[AUTH_DIGEST_SIZE];
-    uint8_t
-        fingerprint[AUTH_DIGEST_SIZE]; /* of name and secret: tsd/auth/auth.c */
+    uint8_t fingerprint[AUTH_DIGEST_SIZE]; /* of name and secret */
 };
 
 struct auth_table {

@@ -53,9 +53,9 @@ struct telnet_call {
 
 typedef void telnet_serve(void *ctx, struct telnet_call *call);
 
-/* 'serve' NULL: one of those that are built in, "put", "help", "exit",
- * "auth". What is
- * not in the table is an unknown command; "help" names them in its order. */
+/* 'serve' NULL: one of those that are built in, "put", "help", "exit", "auth".
+ * What is not in the table is an unknown command; "help" names them in its
+ * order. */
 struct telnet_route {
     const char *name;
     telnet_serve *serve;

@@ -137,12 +137,6 @@ find_route(const struct telnet *t, struct slice name)
     return NULL;
 }
 
-static bool
-is_known(const struct auth_identity *who)
-{
-    return who->name[0] != '\0';
-}
-
 /* False, and it is said, when the client may not do that. */
 static bool
 is_allowed(struct telnet_loop *l, struct telnet_conn *c, const char *name,
@@ -152,7 +146,7 @@ is_allowed(struct telnet_loop *l, struct telnet_conn *c, const char *name,
 
     if ((required & ~c->who.rights) == 0)
         return true;
-    if (!is_known(&c->who)) {
+    if (c->who.name[0] == '\0') { /* anonymous */
         counter_add(CNT_UNKNOWN_TELNET, 1);
         telnet_say(l, c, slice_str(AUTH_FAIL));
         return false;
