@@ -9,5 +9,6 @@ test -w "$base" || base=/tmp
 tmp=$(mktemp -d "$base/halite-power-XXXXXX") || exit 1
 trap 'rm -rf "$tmp"' EXIT
 ${CC:-cc} -O2 -Wall -Wextra -shared -fPIC -I"$(dirname "$halite")" \
+    -include config.h \
     -o "$tmp/shim.so" "$here/shim.c" -ldl || exit 1
 node "$here/power.mjs" "$halite" "$tmp" "$@"
