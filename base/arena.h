@@ -5,8 +5,7 @@
  * Owns:    all that it handed out.
  * Threads: one at a time.
  */
-#ifndef BASE_ARENA_H
-#define BASE_ARENA_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -54,5 +53,3 @@ void arena_reset(struct arena *a);
 size_t arena_used(const struct arena *a);
 /* What the cap leaves, at least 1; 0: there is none. */
 size_t arena_left(const struct arena *a);
-
-#endif

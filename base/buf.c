@@ -1,4 +1,3 @@
-/* See base/buf.h. */
 #include "base/buf.h"
 
 #include <stdio.h>

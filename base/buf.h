@@ -9,8 +9,7 @@
  * Owns:    its bytes.  buf_slice() lends them until the next append.
  * Threads: owner.
  */
-#ifndef BASE_BUF_H
-#define BASE_BUF_H
+#pragma once
 
 #include <stdarg.h>
 
@@ -80,5 +79,3 @@ buf_slice(const struct buf *b)
 
 /* A NUL behind the bytes, not counted in the size; "" when it failed. */
 const char *buf_cstr(struct buf *b);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Threads: any.
  */
-#ifndef BASE_CLOCK_H
-#define BASE_CLOCK_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ clock_now_s(const struct clock *c)
 
 /* Monotonic microseconds, to measure durations. */
 int64_t clock_monotonic_us(void);
-
-#endif

@@ -1,4 +1,3 @@
-/* See base/counters.h. */
 #include "base/counters.h"
 
 #include <stdatomic.h>

@@ -4,8 +4,7 @@
  *
  * Threads: any; relaxed atomics.
  */
-#ifndef BASE_COUNTERS_H
-#define BASE_COUNTERS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ struct counter_text {
 void counter_add(enum counter c, uint64_t n);
 uint64_t counter_get(enum counter c);
 const struct counter_text *counter_text(enum counter c);
-
-#endif

@@ -11,13 +11,10 @@
  *
  * Threads: any.
  */
-#ifndef BASE_CRASH_H
-#define BASE_CRASH_H
+#pragma once
 
 #ifdef HALITE_CRASH_POINTS
 void crash_point(const char *name);
 #else
 #define crash_point(name) ((void)0)
-#endif
-
 #endif

@@ -4,8 +4,7 @@
  *
  * Threads: any.
  */
-#ifndef BASE_CRC32C_H
-#define BASE_CRC32C_H
+#pragma once
 
 #include "base/slice.h"
 
@@ -16,5 +15,3 @@ uint32_t crc32c_more(uint32_t crc, struct slice s);
 
 /* The twin without special instructions, for tests. */
 uint32_t crc32c_plain(uint32_t crc, struct slice s);
-
-#endif

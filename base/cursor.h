@@ -5,8 +5,7 @@
  * Owns:    nothing; it borrows the slice.
  * Threads: owner.
  */
-#ifndef BASE_CURSOR_H
-#define BASE_CURSOR_H
+#pragma once
 
 #include "base/slice.h"
 #include "base/varint.h"
@@ -118,5 +117,3 @@ cursor_zigzag(struct cursor *c)
 {
     return varint_unzigzag(cursor_varint(c));
 }
-
-#endif

@@ -1,4 +1,3 @@
-/* See base/durable.h. */
 #include "base/durable.h"
 
 #include <errno.h>

@@ -4,8 +4,7 @@
  *
  * Threads: any.
  */
-#ifndef BASE_DURABLE_H
-#define BASE_DURABLE_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -51,5 +50,3 @@ MUST_CHECK enum status files_put_text(const char *dir, const char *name,
                                       struct buf *text, struct error *e);
 MUST_CHECK enum status files_get_text(const char *dir, const char *name,
                                       struct buf *text, struct error *e);
-
-#endif

@@ -1,4 +1,3 @@
-/* See base/error.h. */
 #include "base/error.h"
 
 #include <stdarg.h>

@@ -7,8 +7,7 @@
  *
  * Threads: a struct error belongs to one thread.
  */
-#ifndef BASE_ERROR_H
-#define BASE_ERROR_H
+#pragma once
 
 #include <stddef.h>
 
@@ -60,5 +59,3 @@ enum status error_wrap(struct error *e, enum status status, const char *fmt,
 
 /* The HTTP status that fits, when the caller has none of its own. */
 int status_http(enum status status);
-
-#endif

@@ -5,8 +5,7 @@
  *          file_read(): ST_NOT_FOUND.
  * Threads: any.
  */
-#ifndef BASE_FILE_H
-#define BASE_FILE_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -22,5 +21,3 @@ MUST_CHECK enum status file_read_fd(int fd, const char *name, size_t max,
 /* Writes all of 'bytes'; the descriptor stays open. */
 MUST_CHECK enum status file_write_fd(int fd, const char *name,
                                      struct slice bytes, struct error *e);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Threads: any.
  */
-#ifndef BASE_HASH_H
-#define BASE_HASH_H
+#pragma once
 
 #include "base/slice.h"
 
@@ -22,5 +21,3 @@ hash_slice(struct slice s, uint64_t seed)
 
 /* Differs from process to process. */
 uint64_t hash_random_seed(void);
-
-#endif

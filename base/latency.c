@@ -1,4 +1,3 @@
-/* See base/latency.h. */
 #include "base/latency.h"
 
 /* 0 .. 15 are classes of their own; above, eight classes for each doubling:

@@ -4,8 +4,7 @@
  *
  * Threads: any.
  */
-#ifndef BASE_LATENCY_H
-#define BASE_LATENCY_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -25,5 +24,3 @@ uint64_t latency_percentile(const struct latency *l, unsigned percent);
 
 /* How many took less than 2^exponent us; 64: all. */
 uint64_t latency_below(const struct latency *l, unsigned exponent);
-
-#endif

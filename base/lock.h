@@ -24,8 +24,7 @@
  *
  * Threads: any.
  */
-#ifndef BASE_LOCK_H
-#define BASE_LOCK_H
+#pragma once
 
 #include <pthread.h>
 
@@ -179,5 +178,3 @@ cond_broadcast(struct cond *c)
 {
     INSIST(pthread_cond_broadcast(&c->c) == 0);
 }
-
-#endif

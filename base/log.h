@@ -8,8 +8,7 @@
  *
  * Threads: any.  The level is the one mutable global of the program.
  */
-#ifndef BASE_LOG_H
-#define BASE_LOG_H
+#pragma once
 
 #include "base/error.h"
 #include "base/slice.h"
@@ -40,5 +39,3 @@ struct log_quoted log_quote_bytes(struct slice s);
 
 /* Calls 'f' with each of the last lines (at most 1,024), oldest first. */
 void log_recent(void (*f)(void *ctx, const char *line), void *ctx);
-
-#endif

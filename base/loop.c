@@ -1,4 +1,3 @@
-/* See base/loop.h. */
 #include "base/loop.h"
 
 #include <errno.h>

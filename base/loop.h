@@ -11,8 +11,7 @@
  *          owner.  The rest: the loop's own thread, in its calls.
  * Fails:   ST_IO.
  */
-#ifndef BASE_LOOP_H
-#define BASE_LOOP_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -89,5 +88,3 @@ void loop_close(int fd);
 /* The one that came before 'c', NULL: the youngest.  NULL at the list's end. */
 struct loop_conn *loop_next(struct loop *l, const struct loop_conn *c);
 struct loop_conn *loop_oldest(struct loop *l);
-
-#endif

@@ -1,4 +1,3 @@
-/* See base/mem.h. */
 #include "base/mem.h"
 
 #include <stdbool.h>

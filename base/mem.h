@@ -5,8 +5,7 @@
  *
  * Threads: any.
  */
-#ifndef BASE_MEM_H
-#define BASE_MEM_H
+#pragma once
 
 #include <stddef.h>
 
@@ -35,5 +34,3 @@ char *mem_strdup(const char *s) __attribute__((__malloc__));
 
 /* 'size' bytes and a NUL behind them. */
 char *mem_strndup(const void *s, size_t size) __attribute__((__malloc__));
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Threads: any; nothing here has state.
  */
-#ifndef BASE_OBJ_H
-#define BASE_OBJ_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -42,5 +41,3 @@ insist_failed(const char *what, const char *file, int line, const char *func)
                   what);
     abort();
 }
-
-#endif

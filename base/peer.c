@@ -1,4 +1,3 @@
-/* See base/peer.h. */
 #include "base/peer.h"
 
 #include <arpa/inet.h>

@@ -4,8 +4,7 @@
  *
  * Threads: any.
  */
-#ifndef BASE_PEER_H
-#define BASE_PEER_H
+#pragma once
 
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -20,5 +19,3 @@ uint64_t peer_key(const struct sockaddr *peer);
 bool peer_is_loopback(const struct sockaddr *peer);
 /* "127.0.0.1:4711", "[::1]:4711", "local:0". */
 void peer_name(const struct sockaddr *peer, char *out, size_t size);
-
-#endif

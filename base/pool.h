@@ -6,8 +6,7 @@
  *
  * Threads: pool_run(): any.  pool_free(): when no run is under way.
  */
-#ifndef BASE_POOL_H
-#define BASE_POOL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ void pool_free(struct pool **p);
  * returns when all have returned. */
 void pool_run(struct pool *p, size_t len, void (*f)(void *ctx, size_t i),
               void *ctx);
-
-#endif

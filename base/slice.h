@@ -1,7 +1,6 @@
 /* Borrowed bytes: a pointer and a size, owned by someone else.
  * Threads: a value, passed by value. */
-#ifndef BASE_SLICE_H
-#define BASE_SLICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -119,5 +118,3 @@ slices_sort_unique(struct slice *v, size_t len)
 
 /* For "%.*s". */
 #define SLICE_ARG(s) (int)(s).size, (const char *)(s).data
-
-#endif

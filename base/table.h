@@ -7,8 +7,7 @@
  * Owns:    its slots, 11 to 22 bytes an index.
  * Threads: one at a time.
  */
-#ifndef BASE_TABLE_H
-#define BASE_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ table_find(const struct hash_table *t, uint64_t hash, table_is *is,
             return t->slots[at].value - 1;
     return TABLE_NONE;
 }
-
-#endif

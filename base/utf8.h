@@ -3,8 +3,7 @@
  *
  * Threads: any; these are functions of their arguments.
  */
-#ifndef BASE_UTF8_H
-#define BASE_UTF8_H
+#pragma once
 
 #include "base/buf.h"
 
@@ -84,5 +83,3 @@ utf8_put(struct buf *out, uint32_t c)
     while (more-- > 0)
         buf_put_u8(out, (uint8_t)(0x80 | (c >> (6 * more) & 0x3f)));
 }
-
-#endif

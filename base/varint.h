@@ -4,8 +4,7 @@
  *
  * Threads: any; these are functions of their arguments.
  */
-#ifndef BASE_VARINT_H
-#define BASE_VARINT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -33,5 +32,3 @@ varint_put(uint8_t *at, uint64_t v)
     *at++ = (uint8_t)v;
     return at;
 }
-
-#endif

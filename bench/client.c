@@ -1,4 +1,3 @@
-/* See bench/client.h. */
 #include "bench/client.h"
 
 #include <arpa/inet.h>

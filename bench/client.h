@@ -6,8 +6,7 @@
  * Fails:   the program ends, with a sentence; a benchmark that went wrong has
  *          no result.
  */
-#ifndef BENCH_CLIENT_H
-#define BENCH_CLIENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ struct client_reply client_receive(struct client *c);
 /* The value at 'share' (0..1) of the ascending 'sorted'. */
 float client_quantile(const float *sorted, size_t len, double share);
 void client_sort(float *values, size_t len);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Threads: one.
  */
-#ifndef BENCH_MICRO_H
-#define BENCH_MICRO_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ void micro_use(uint64_t v);
 void micro_put(void);
 void micro_block(void);
 void micro_query(void);
-
-#endif

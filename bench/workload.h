@@ -7,8 +7,7 @@
  *
  * Threads: any; workload_run() is a function of its arguments.
  */
-#ifndef BENCH_WORKLOAD_H
-#define BENCH_WORKLOAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ bool workload_run(const struct workload *w, workload_write *write, void *ctx,
                   struct workload_totals *out);
 
 const char *workload_metric(uint32_t i);
-
-#endif

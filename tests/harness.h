@@ -3,8 +3,7 @@
  *
  *     TEST_MAIN("number", TEST(parses), LOOP(formats, cases))
  */
-#ifndef TESTS_HARNESS_H
-#define TESTS_HARNESS_H
+#pragma once
 
 #include <check.h>
 #include <stdio.h>
@@ -100,5 +99,3 @@ harness_run(const char *name, const struct harness_case *cases, size_t len)
                                                                               \
         return harness_run((name), cases_, sizeof cases_ / sizeof cases_[0]); \
     }
-
-#endif

@@ -1,6 +1,6 @@
 #!/bin/sh
 # What a reader may rely on in every file: its size, the width of its lines, its
-# include guard, its layout, a page beside it.  Says all that is wrong at once.
+# '#pragma once', its layout, a page beside it.  Says all that is wrong at once.
 cd "${srcdir:-.}" || exit 99
 bad=0
 
@@ -54,13 +54,10 @@ wrong 'tabs' "$(grep -n "$(printf '\t')" $code)"
 # shellcheck disable=SC2086
 wrong 'blanks at the end of a line' "$(grep -nE '[[:blank:]]$' $code)"
 
-# tests/tsd/wire.h begins with #ifndef TESTS_TSD_WIRE_H, after its contract.
 for file in $code; do
     case $file in *.h) ;; *) continue ;; esac
-    guard=$(echo "$file" | tr 'a-z/.-' 'A-Z___')
-    test "$(grep -m 2 '^#' "$file" | tr '\n' ' ')" = \
-        "#ifndef $guard #define $guard " ||
-        complain "$file: its include guard is not $guard"
+    test "$(grep -m 1 '^#' "$file")" = '#pragma once' ||
+        complain "$file: its first line after the comment is not #pragma once"
 done
 
 # shellcheck disable=SC2086

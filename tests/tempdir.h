@@ -5,8 +5,7 @@
  *     ...
  *     tempdir_free(&dir);
  */
-#ifndef TESTS_TEMPDIR_H
-#define TESTS_TEMPDIR_H
+#pragma once
 
 #include <ftw.h>
 #include <stdio.h>
@@ -56,5 +55,3 @@ tempdir_path(const char *dir, const char *name)
         abort();
     return path;
 }
-
-#endif

@@ -1,4 +1,3 @@
-/* See tsd/daemon.h. */
 #include "tsd/daemon.h"
 
 #include <netdb.h>

@@ -8,8 +8,7 @@
  * Threads: start and stop: one at a time.  Its parts run threads of their own.
  * Fails:   with a sentence for the operator: a folder in use, a bad address ...
  */
-#ifndef TSD_DAEMON_H
-#define TSD_DAEMON_H
+#pragma once
 
 #include "tsd/config/settings.h"
 
@@ -34,5 +33,3 @@ bool daemon_reload(struct daemon *d);
 /* Accepts no more, finishes requests under way, flushes and closes the store.
  */
 MUST_CHECK enum status daemon_stop(struct daemon **d, struct error *e);
-
-#endif

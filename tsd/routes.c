@@ -1,4 +1,3 @@
-/* See tsd/routes.h. */
 #include "tsd/routes.h"
 
 #include <unistd.h>

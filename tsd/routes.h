@@ -4,8 +4,7 @@
  *
  * Threads: owner, then frozen.
  */
-#ifndef TSD_ROUTES_H
-#define TSD_ROUTES_H
+#pragma once
 
 #include "tsd/api/api.h"
 #include "tsd/put/put.h"
@@ -24,5 +23,3 @@ struct routes {
 
 /* 'a' and 'put' become the contexts and must outlive the servers. */
 void routes_make(struct api *a, struct put_path *put, struct routes *out);
-
-#endif

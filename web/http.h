@@ -18,8 +18,7 @@
  *          (inline routes: that of the connection, so they must be quick), or
  *          of its worker pool.
  */
-#ifndef WEB_HTTP_H
-#define WEB_HTTP_H
+#pragma once
 
 #include <sys/socket.h>
 
@@ -221,5 +220,3 @@ void http_reply_not_found(struct http_reply *out);
 void http_reply_empty(struct http_reply *out, unsigned status);
 /* Close the connection after this reply. */
 void http_reply_close(struct http_reply *out);
-
-#endif

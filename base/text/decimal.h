@@ -4,8 +4,7 @@
  *
  * Threads: any.
  */
-#ifndef BASE_TEXT_DECIMAL_H
-#define BASE_TEXT_DECIMAL_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -49,5 +48,3 @@ decimal_put_short(void *to, unsigned v)
     memcpy(p + 1, decimal_pairs + 2 * (low % 100), 2);
     return (size_t)text[3] + 3;
 }
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Threads: any; these are functions of their arguments.
  */
-#ifndef BASE_TEXT_DIGIT_H
-#define BASE_TEXT_DIGIT_H
+#pragma once
 
 #include "base/slice.h"
 
@@ -49,5 +48,3 @@ digit_base64(uint8_t c)
         return c - '0' + 52;
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
-
-#endif

@@ -1,4 +1,3 @@
-/* See base/text/java.h. */
 #include "base/text/java.h"
 
 #include <math.h>

@@ -3,8 +3,7 @@
  *
  * Threads: any; these are functions of their arguments.
  */
-#ifndef BASE_TEXT_JAVA_H
-#define BASE_TEXT_JAVA_H
+#pragma once
 
 #include "base/slice.h"
 
@@ -43,5 +42,3 @@ void java_order(const struct slice *names, size_t initial, size_t *order,
  * of all 'names_len' lists first. */
 size_t java_set_first(const struct slice *names, size_t names_len,
                       const size_t *picked, size_t len);
-
-#endif

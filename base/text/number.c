@@ -1,4 +1,3 @@
-/* See base/text/number.h. */
 #include "base/text/number.h"
 
 #include <locale.h>

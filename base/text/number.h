@@ -3,8 +3,7 @@
  *
  * Threads: any.
  */
-#ifndef BASE_TEXT_NUMBER_H
-#define BASE_TEXT_NUMBER_H
+#pragma once
 
 #include "base/slice.h"
 
@@ -29,5 +28,3 @@ size_t number_format_double(double v, char *out);
 
 /* As Java's Float.toString: the shortest digits that read back as the float. */
 size_t number_format_float(float v, char *out);
-
-#endif

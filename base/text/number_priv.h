@@ -3,8 +3,7 @@
  *
  * Threads: any.
  */
-#ifndef BASE_TEXT_NUMBER_PRIV_H
-#define BASE_TEXT_NUMBER_PRIV_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,5 +12,3 @@
  * of these the nearest; zeros may stand at the end.  'v' is finite and
  * positive.  False: take the long way. */
 bool number_shortest(double v, uint64_t *digits, int *exponent);
-
-#endif

@@ -6,8 +6,7 @@
  * Bounds:  zones once read are kept for the process' life (some 600 exist).
  * Threads: any; a zone is frozen.
  */
-#ifndef BASE_TIME_TIMEZONE_H
-#define BASE_TIME_TIMEZONE_H
+#pragma once
 
 #include "base/error.h"
 #include "base/slice.h"
@@ -52,5 +51,3 @@ int64_t calendar_floor(const struct timezone *z, int64_t ts_ms, int count,
                        enum time_unit unit);
 int64_t calendar_next(const struct timezone *z, int64_t bucket_ms, int count,
                       enum time_unit unit);
-
-#endif

@@ -5,8 +5,7 @@
  * Bytes:   RFC 8536 (TZif versions 1 to 4), and RFC 9636.
  * Threads: any; these are functions of their arguments.
  */
-#ifndef BASE_TIME_TIMEZONE_PRIV_H
-#define BASE_TIME_TIMEZONE_PRIV_H
+#pragma once
 
 #include "base/time/timezone.h"
 
@@ -70,5 +69,3 @@ floor_div(int64_t a, int64_t b)
 {
     return a / b - (a % b < 0);
 }
-
-#endif

@@ -7,8 +7,7 @@
  * Threads: any; these are functions of their arguments.
  * Fails:   ST_INVALID (an infinite value: "Got Infinity"), ST_LIMIT (arena).
  */
-#ifndef QUERY_AGGREGATE_AGGREGATE_H
-#define QUERY_AGGREGATE_AGGREGATE_H
+#pragma once
 
 #include "query/model/deadline.h"
 #include "query/model/query.h"
@@ -61,5 +60,3 @@ MUST_CHECK enum status aggregate_group(const struct query *q,
                                        size_t len, struct deadline *deadline,
                                        struct arena *a, struct dps *out,
                                        struct error *e);
-
-#endif

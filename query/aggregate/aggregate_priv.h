@@ -6,8 +6,7 @@
  * Each takes and gives whole columns; a column lies in the query's arena, or is
  * the series itself when a stage has nothing to do.
  */
-#ifndef QUERY_AGGREGATE_AGGREGATE_PRIV_H
-#define QUERY_AGGREGATE_AGGREGATE_PRIV_H
+#pragma once
 
 #include "query/aggregate/aggregate.h"
 #include "query/model/deadline.h"
@@ -95,5 +94,3 @@ MUST_CHECK enum status aggregate_columns(const struct aggregate_spec *spec,
                                          const struct column *columns,
                                          size_t len, struct arena *a,
                                          struct dps *out, struct error *e);
-
-#endif

@@ -1,6 +1,5 @@
 /* What accumulate.c and the downsamplers compute with. */
-#ifndef QUERY_AGGREGATE_ARITHMETIC_H
-#define QUERY_AGGREGATE_ARITHMETIC_H
+#pragma once
 
 #include <math.h>
 
@@ -118,5 +117,3 @@ void accumulator_add(struct accumulator *c, size_t from, const union number *v,
                      size_t len);
 /* The results of all timestamps; each has had a value. */
 void accumulator_end(struct accumulator *c, union number *out);
-
-#endif

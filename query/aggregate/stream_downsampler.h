@@ -12,8 +12,7 @@
  * Threads: struct stream_downsampler: frozen once made.  struct bucket_acc:
  * owner.
  */
-#ifndef QUERY_AGGREGATE_STREAM_DOWNSAMPLER_H
-#define QUERY_AGGREGATE_STREAM_DOWNSAMPLER_H
+#pragma once
 
 #include "base/arena.h"
 #include "query/model/aggregator.h"
@@ -71,5 +70,3 @@ void bucket_acc_spaced(const struct stream_downsampler *f, struct bucket_acc *s,
 /* Ends the last bucket.  False when the arena was too small. */
 bool bucket_acc_end(const struct stream_downsampler *f, struct bucket_acc *s,
                     struct arena *a);
-
-#endif

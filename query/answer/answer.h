@@ -5,8 +5,7 @@
  *
  * Threads: any.
  */
-#ifndef QUERY_ANSWER_ANSWER_H
-#define QUERY_ANSWER_ANSWER_H
+#pragma once
 
 #include "base/pool.h"
 #include "query/fetch/fetch.h"
@@ -36,5 +35,3 @@ MUST_CHECK enum status answer_groups(const struct answer_job *w,
 MUST_CHECK enum status answer_write(const struct part *part, size_t sub,
                                     struct pool *pool, struct chunks *chunks,
                                     struct arena *a, struct error *e);
-
-#endif

@@ -1,4 +1,3 @@
-/* See query/answer/chunks.h. */
 #include "query/answer/chunks.h"
 
 #include <stdlib.h>

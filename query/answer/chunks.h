@@ -12,8 +12,7 @@
  *          first sub-query before the others; chunks_put(): any, each chunk by
  *          one; else one at a time.
  */
-#ifndef QUERY_ANSWER_CHUNKS_H
-#define QUERY_ANSWER_CHUNKS_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -79,5 +78,3 @@ struct chunks_total chunks_total(const struct chunks *p);
 /* Calls f for each chunk with text, in order; f may take what is in it. */
 void chunks_each(struct chunks *p, void (*f)(void *ctx, struct buf *chunk),
                  void *ctx);
-
-#endif

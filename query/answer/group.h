@@ -7,8 +7,7 @@
  *
  * Threads: one at a time.
  */
-#ifndef QUERY_ANSWER_GROUP_H
-#define QUERY_ANSWER_GROUP_H
+#pragma once
 
 #include "query/fetch/fetch.h"
 #include "uid/names/uid.h"
@@ -65,5 +64,3 @@ MUST_CHECK enum status
 group_describe(const struct key_layout *layout, struct names *names,
                const struct grouping *g, size_t i, bool copies, struct arena *a,
                struct result_group *out, struct error *e);
-
-#endif

@@ -1,4 +1,3 @@
-/* See query/answer/group.h. */
 #include "query/answer/group.h"
 
 #include "query/model/query.h"

@@ -1,4 +1,3 @@
-/* See query/answer/rollup_raw_merge.h. */
 #include "query/answer/rollup_raw_merge.h"
 
 #include <stdlib.h>

@@ -13,8 +13,7 @@
  * Threads: any; these are functions of their arguments.
  * Fails:   ST_LIMIT (arena).
  */
-#ifndef QUERY_ANSWER_ROLLUP_RAW_MERGE_H
-#define QUERY_ANSWER_ROLLUP_RAW_MERGE_H
+#pragma once
 
 #include "query/model/result.h"
 #include "query/plan/rollup_candidates.h"
@@ -40,5 +39,3 @@ MUST_CHECK enum status rollup_raw_merge(const struct part *before,
                                         bool each_alone, const struct query *q,
                                         int64_t at_ms, struct arena *a,
                                         struct part *out, struct error *e);
-
-#endif

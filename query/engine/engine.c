@@ -1,4 +1,3 @@
-/* See query/engine/engine.h. */
 #include "query/engine/engine.h"
 
 #include <stdatomic.h>

@@ -12,8 +12,7 @@
  *          time, memory: OpenTSDB's texts), ST_BUSY, ST_IO, ST_CORRUPT; a query
  *          whose client is gone ends with ST_BUSY "the client hung up".
  */
-#ifndef QUERY_ENGINE_ENGINE_H
-#define QUERY_ENGINE_ENGINE_H
+#pragma once
 
 #include "query/model/result.h"
 #include "query/model/rollup.h"
@@ -77,5 +76,3 @@ MUST_CHECK enum status engine_run(struct engine *en, const struct query *q,
 MUST_CHECK enum status engine_delete(struct engine *en, const struct query *q,
                                      const struct query_result *result,
                                      uint64_t *deleted, struct error *e);
-
-#endif

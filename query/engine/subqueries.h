@@ -8,8 +8,7 @@
  *
  * Threads: subqueries_run(): any.
  */
-#ifndef QUERY_ENGINE_SUBQUERIES_H
-#define QUERY_ENGINE_SUBQUERIES_H
+#pragma once
 
 #include "base/pool.h"
 #include "query/fetch/fetch.h"
@@ -44,5 +43,3 @@ MUST_CHECK enum status subqueries_run(const struct subqueries *s,
                                       struct arena *a, struct part *parts,
                                       struct result_stats *stats,
                                       struct error *e);
-
-#endif

@@ -7,8 +7,7 @@
  * Threads: one at a time.
  * Fails:   ST_INVALID with OpenTSDB's texts where it has some, ST_LIMIT.
  */
-#ifndef QUERY_EXP_EXP_H
-#define QUERY_EXP_EXP_H
+#pragma once
 
 #include "query/exp/expression.h"
 #include "query/exp/join.h"
@@ -100,5 +99,3 @@ MUST_CHECK enum status exp_join(const struct exp_query *q,
  * that name.  An expression that was shown before is empty. */
 MUST_CHECK enum status exp_run(struct exp_plan *p, struct slice id, bool *found,
                                struct exp_table *out, struct error *e);
-
-#endif

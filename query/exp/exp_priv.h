@@ -4,8 +4,7 @@
  *
  * Threads: owner.
  */
-#ifndef QUERY_EXP_EXP_PRIV_H
-#define QUERY_EXP_EXP_PRIV_H
+#pragma once
 
 #include "query/exp/exp.h"
 
@@ -52,5 +51,3 @@ const void *exp_find(const void *list, size_t len, size_t size,
  * by itself it may have none at all ('all_may'). */
 MUST_CHECK enum status exp_check_empty(const struct exp_node *node,
                                        bool all_may, struct error *e);
-
-#endif

@@ -16,8 +16,7 @@
  *          EXPRESSION_DEPTH_MAX values held at once.
  * Fails:   ST_INVALID; ST_LIMIT past the bounds or the arena.
  */
-#ifndef QUERY_EXP_EXPRESSION_H
-#define QUERY_EXP_EXPRESSION_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/error.h"
@@ -43,5 +42,3 @@ size_t expression_steps(const struct expression *x);
 MUST_CHECK enum status expression_run(const struct expression *x,
                                       const double *values, double *out,
                                       struct error *e);
-
-#endif

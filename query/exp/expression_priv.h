@@ -4,8 +4,7 @@
  *
  * Threads: frozen once parsed.
  */
-#ifndef QUERY_EXP_EXPRESSION_PRIV_H
-#define QUERY_EXP_EXPRESSION_PRIV_H
+#pragma once
 
 #include "query/exp/expression.h"
 
@@ -81,5 +80,3 @@ struct expression {
     struct slice *names;
     size_t names_len;
 };
-
-#endif

@@ -1,4 +1,3 @@
-/* See query/exp/gexp.h. */
 #include "query/exp/gexp.h"
 #include "query/exp/gexp_priv.h"
 

@@ -12,8 +12,7 @@
  * Fails:   ST_INVALID with OpenTSDB's texts, ST_LIMIT, and at the deadline of
  *          the result does.
  */
-#ifndef QUERY_EXP_GEXP_H
-#define QUERY_EXP_GEXP_H
+#pragma once
 
 #include "query/model/result.h"
 #include "query/parse/parse.h"
@@ -51,5 +50,3 @@ MUST_CHECK enum status gexp_run(const struct gexp *g, const struct query *q,
                                 struct uid_table *uids, struct arena *a,
                                 struct gexp_group **out, size_t *out_len,
                                 struct error *e);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * Threads: owner.
  */
-#ifndef QUERY_EXP_GEXP_PRIV_H
-#define QUERY_EXP_GEXP_PRIV_H
+#pragma once
 
 #include "query/exp/gexp.h"
 #include "query/exp/join.h"
@@ -101,5 +100,3 @@ bool gexp_parse_int(struct slice digits, int64_t *out);
 /* Nothing but digits; 'what' is what the error says before the text. */
 MUST_CHECK enum status gexp_parse_count(struct slice text, const char *what,
                                         int64_t *out, struct error *e);
-
-#endif

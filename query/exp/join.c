@@ -1,4 +1,3 @@
-/* See query/exp/join.h. */
 #include "query/exp/join.h"
 
 #include <endian.h>

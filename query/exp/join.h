@@ -13,8 +13,7 @@
  * Threads: any; these are functions of their arguments.
  * Fails:   ST_INVALID "No intersections found: ..", ST_LIMIT (arena).
  */
-#ifndef QUERY_EXP_JOIN_H
-#define QUERY_EXP_JOIN_H
+#pragma once
 
 #include <math.h>
 
@@ -93,5 +92,3 @@ exp_double(const struct dps *d, size_t i)
         return NAN;
     return d->kind[i] == DP_INT ? (double)d->v[i].i : d->v[i].d;
 }
-
-#endif

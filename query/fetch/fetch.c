@@ -1,4 +1,3 @@
-/* See query/fetch/fetch.h. */
 #include "query/fetch/fetch.h"
 
 #include <stdlib.h>

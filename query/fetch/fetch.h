@@ -7,8 +7,7 @@
  * Owns:    fetched series own their points: fetch_fini().
  * Threads: fetch_run(): any.
  */
-#ifndef QUERY_FETCH_FETCH_H
-#define QUERY_FETCH_FETCH_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -101,5 +100,3 @@ fetch_annotated_only(const struct plan_context *c, const struct sub_query *sq,
 /* ST_OK, or why the query must stop: checked now and then. */
 MUST_CHECK enum status fetch_check_limits(struct fetch_limits *limits,
                                           struct error *e);
-
-#endif

@@ -6,8 +6,7 @@
  * Threads: any.
  * Fails:   ST_IO, ST_CORRUPT; ST_BUSY when 'gone' said so.
  */
-#ifndef QUERY_FETCH_SERIES_POINTS_H
-#define QUERY_FETCH_SERIES_POINTS_H
+#pragma once
 
 #include "storage/store/store.h"
 
@@ -24,5 +23,3 @@ MUST_CHECK enum status series_points(struct store *s,
                                      struct series_points *out,
                                      bool (*gone)(void *ctx), void *ctx,
                                      struct error *e);
-
-#endif

@@ -1,4 +1,3 @@
-/* See query/histogram/histograms.h. */
 #include "query/histogram/histograms.h"
 
 #include <stdatomic.h>

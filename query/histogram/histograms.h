@@ -13,8 +13,7 @@
  * Fails:   ST_INVALID for histograms of a codec that is not configured;
  *          otherwise as the engine.
  */
-#ifndef QUERY_HISTOGRAM_HISTOGRAMS_H
-#define QUERY_HISTOGRAM_HISTOGRAMS_H
+#pragma once
 
 #include "query/fetch/fetch.h"
 
@@ -36,5 +35,3 @@ MUST_CHECK enum status histograms_run(const struct histograms_job *job,
                                       struct result_group **groups, size_t *len,
                                       struct result_stats *stats,
                                       struct error *e);
-
-#endif

@@ -1,4 +1,3 @@
-/* See query/model/aggregator.h. */
 #include "query/model/aggregator.h"
 
 /* In the order in which OpenTSDB lists them (that of a hash table). */

@@ -4,8 +4,7 @@
  *
  * Threads: any; the table is constant.
  */
-#ifndef QUERY_MODEL_AGGREGATOR_H
-#define QUERY_MODEL_AGGREGATOR_H
+#pragma once
 
 #include "base/error.h"
 #include "base/slice.h"
@@ -55,5 +54,3 @@ const struct aggregator *aggregator_find(struct slice name);
 /* The i-th of all, in the order in which /api/aggregators lists them; NULL past
  * the last. */
 const struct aggregator *aggregator_at(size_t i);
-
-#endif

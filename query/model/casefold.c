@@ -1,4 +1,3 @@
-/* See query/model/casefold.h. */
 #include "query/model/casefold.h"
 
 /* Of the code points below U+0800, which two bytes spell. */

@@ -5,8 +5,7 @@
  *
  * Threads: any; these are functions of their arguments.
  */
-#ifndef QUERY_MODEL_CASEFOLD_H
-#define QUERY_MODEL_CASEFOLD_H
+#pragma once
 
 #include "base/slice.h"
 
@@ -18,5 +17,3 @@ void casefold_bytes(struct slice s, uint8_t *out);
 
 /* slice_cmp() of 's', folded, and 'folded', which is already. */
 int casefold_cmp(struct slice s, struct slice folded);
-
-#endif

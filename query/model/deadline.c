@@ -1,4 +1,3 @@
-/* See query/model/deadline.h. */
 #include "query/model/deadline.h"
 
 #include "base/clock.h"

@@ -6,8 +6,7 @@
  * Fails:   ST_LIMIT with OpenTSDB's text after the timeout; ST_BUSY "the
  *          client hung up".
  */
-#ifndef QUERY_MODEL_DEADLINE_H
-#define QUERY_MODEL_DEADLINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ MUST_CHECK enum status deadline_check(const struct deadline *p,
 /* Counts steps of work, some nanoseconds each, and checks now and then. */
 MUST_CHECK enum status deadline_tick(struct deadline *p, size_t steps,
                                      struct error *e);
-
-#endif

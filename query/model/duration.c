@@ -1,4 +1,3 @@
-/* See query/model/duration.h. */
 #include "query/model/duration.h"
 
 #include "base/text/number.h"

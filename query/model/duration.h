@@ -5,8 +5,7 @@
  * Threads: any.
  * Fails:   ST_INVALID with OpenTSDB's text.
  */
-#ifndef QUERY_MODEL_DURATION_H
-#define QUERY_MODEL_DURATION_H
+#pragma once
 
 #include "base/error.h"
 #include "base/slice.h"
@@ -14,5 +13,3 @@
 /* "10m" -> 600000 */
 MUST_CHECK enum status parse_duration(struct slice text, int64_t *out_ms,
                                       struct error *e);
-
-#endif

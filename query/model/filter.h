@@ -5,8 +5,7 @@
  *          filter_fini().
  * Threads: frozen; filter_matches(): any.
  */
-#ifndef QUERY_MODEL_FILTER_H
-#define QUERY_MODEL_FILTER_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -71,5 +70,3 @@ bool filter_equal(const struct filter *a, const struct filter *b);
 bool filter_matches(const struct filter *f, struct slice tagv, struct error *e);
 
 const char *filter_type_name(enum filter_type type);
-
-#endif

@@ -1,4 +1,3 @@
-/* See query/model/query.h. */
 #include "query/model/query.h"
 
 enum status

@@ -7,8 +7,7 @@
  *          releases what does not (regular expressions).
  * Threads: frozen once parsed.
  */
-#ifndef QUERY_MODEL_QUERY_H
-#define QUERY_MODEL_QUERY_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/error.h"
@@ -112,5 +111,3 @@ enum status query_no_memory(struct error *e);
 
 /* Of a query that a parser filled, also when it failed. */
 void query_fini(struct query *q);
-
-#endif

@@ -7,8 +7,7 @@
  * Fails:   ST_INVALID (not an expression), ST_LIMIT (too costly), ST_BUSY (no
  *          memory).
  */
-#ifndef QUERY_MODEL_REGEXP_H
-#define QUERY_MODEL_REGEXP_H
+#pragma once
 
 #include "base/error.h"
 #include "base/slice.h"
@@ -29,5 +28,3 @@ MUST_CHECK enum status regexp_find(const struct regexp *r, struct slice text,
 MUST_CHECK enum status regexp_match(const struct regexp *r, struct slice text,
                                     size_t from, struct slice *groups,
                                     size_t max, size_t *len, struct error *e);
-
-#endif

@@ -4,8 +4,7 @@
  * Threads: any; this is a function of its arguments.
  * Fails:   ST_INVALID for what Java does not take, and for classes nine deep.
  */
-#ifndef QUERY_MODEL_REGEXP_PRIV_H
-#define QUERY_MODEL_REGEXP_PRIV_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -13,5 +12,3 @@
 
 MUST_CHECK enum status regexp_translate(struct slice java, struct buf *out,
                                         struct error *e);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Owns:    nothing; everything lies in the arena of the query.
  */
-#ifndef QUERY_MODEL_RESULT_H
-#define QUERY_MODEL_RESULT_H
+#pragma once
 
 #include "query/model/deadline.h"
 #include "query/model/query.h"
@@ -75,5 +74,3 @@ struct query_result {
     size_t stats_len;
     struct deadline deadline; /* of what is done with the result */
 };
-
-#endif

@@ -10,8 +10,7 @@
  * Threads: struct rollups is frozen once read; the rest, one at a time.
  * Fails:   ST_INVALID with OpenTSDB's sentences; ST_IO.
  */
-#ifndef QUERY_MODEL_ROLLUP_H
-#define QUERY_MODEL_ROLLUP_H
+#pragma once
 
 #include "query/model/query.h"
 #include "uid/series/series.h"
@@ -78,5 +77,3 @@ int64_t rollup_real_ms(const struct rollup_interval *i, int64_t stored_ms);
 void rollup_stored_range(const struct rollup_interval *i, int64_t from_ms,
                          int64_t to_ms, int64_t *stored_from_ms,
                          int64_t *stored_to_ms);
-
-#endif

@@ -2,8 +2,7 @@
  * What the stages of a query hand to one another: the points of one series, as
  * they were fetched, and the points of one group, as they are answered.
  */
-#ifndef QUERY_MODEL_SERIES_DATA_H
-#define QUERY_MODEL_SERIES_DATA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ dps_alloc(struct arena *a, size_t len, struct dps *out)
                          .len = len };
     return out->ts_ms != NULL && out->v != NULL && out->kind != NULL;
 }
-
-#endif

@@ -7,8 +7,7 @@
  * Fails:   ST_INVALID with OpenTSDB's text (what it puts into "message"), and
  *          where it has one, "details" in 'details'; ST_LIMIT past the arena.
  */
-#ifndef QUERY_PARSE_PARSE_H
-#define QUERY_PARSE_PARSE_H
+#pragma once
 
 #include "query/model/duration.h"
 #include "query/model/query.h"
@@ -107,5 +106,3 @@ MUST_CHECK enum status parse_time_in(struct slice text, int64_t now_ms,
                                      const struct timezone *zone,
                                      struct slice zone_name, int64_t *out_ms,
                                      struct error *e);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Threads: owner.
  */
-#ifndef QUERY_PARSE_PARSE_ERROR_H
-#define QUERY_PARSE_PARSE_ERROR_H
+#pragma once
 
 #include <stdio.h>
 
@@ -36,5 +35,3 @@ parse_fail_twice(struct parse_error *e, enum status st)
     (void)snprintf(e->details, sizeof e->details, "%s", e->message.text);
     return st;
 }
-
-#endif

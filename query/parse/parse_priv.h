@@ -3,8 +3,7 @@
  *
  * Threads: any; these are functions of their arguments.
  */
-#ifndef QUERY_PARSE_PARSE_PRIV_H
-#define QUERY_PARSE_PARSE_PRIV_H
+#pragma once
 
 #include "query/parse/parse.h"
 
@@ -33,5 +32,3 @@ struct slice parse_rollup_usage(struct slice text);
 
 /* Ascending. */
 void parse_sort_doubles(double *v, size_t len);
-
-#endif

@@ -1,4 +1,3 @@
-/* See query/parse/reader.h. */
 #include "query/parse/reader.h"
 
 #include <math.h>

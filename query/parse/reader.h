@@ -8,8 +8,7 @@
  * Fails:   "Unable to parse the given JSON" with details (ST_INVALID); ST_LIMIT
  *          past the arena or the bounds of a tree.
  */
-#ifndef QUERY_PARSE_READER_H
-#define QUERY_PARSE_READER_H
+#pragma once
 
 #include <jansson.h>
 
@@ -93,5 +92,3 @@ struct slice reader_keep(struct reader *r, struct slice s);
 /* What follows is the details. */
 void reader_fail(struct reader *r, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void reader_no_room(struct reader *r);
-
-#endif

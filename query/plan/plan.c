@@ -1,4 +1,3 @@
-/* See query/plan/plan.h. */
 #include "query/plan/plan_priv.h"
 
 #include <stdio.h>

@@ -17,8 +17,7 @@
  * Owns:    all is in the arena, but for the masks: plan_fini().
  * Threads: frozen once made.
  */
-#ifndef QUERY_PLAN_PLAN_H
-#define QUERY_PLAN_PLAN_H
+#pragma once
 
 #include "query/model/deadline.h"
 #include "query/model/query.h"
@@ -81,5 +80,3 @@ MUST_CHECK enum status parse_tsuids(const struct sub_query *sq,
                                     const struct key_layout *layout,
                                     struct arena *a, struct slice **out,
                                     size_t *out_len, struct error *e);
-
-#endif

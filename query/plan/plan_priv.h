@@ -2,8 +2,7 @@
  * The insides of a plan, for plan*.c alone: from a sub-query's filters to what
  * is known of each tagk.
  */
-#ifndef QUERY_PLAN_PLAN_PRIV_H
-#define QUERY_PLAN_PLAN_PRIV_H
+#pragma once
 
 #include "base/table.h"
 #include "query/model/deadline.h"
@@ -73,5 +72,3 @@ void planner_fini(struct planner *p);
 const struct restriction *planner_smallest_set(const struct planner *p);
 
 int planner_compare_u64(const void *a, const void *b);
-
-#endif

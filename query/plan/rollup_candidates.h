@@ -8,8 +8,7 @@
  * Threads: one at a time.
  * Fails:   ST_INVALID with OpenTSDB's sentences; ST_IO.
  */
-#ifndef QUERY_PLAN_ROLLUP_CANDIDATES_H
-#define QUERY_PLAN_ROLLUP_CANDIDATES_H
+#pragma once
 
 #include "query/model/rollup.h"
 
@@ -39,5 +38,3 @@ MUST_CHECK enum status rollup_candidate_next(struct rollup_candidate *c,
                                              bool *again, struct error *e);
 /* For showQuery: "1h", or "raw". */
 const char *rollup_candidate_table(const struct rollup_candidate *c);
-
-#endif

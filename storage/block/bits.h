@@ -10,8 +10,7 @@
  *
  * Threads: owner.
  */
-#ifndef STORAGE_BLOCK_BITS_H
-#define STORAGE_BLOCK_BITS_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/cursor.h"
@@ -204,5 +203,3 @@ bits_in_done(struct bits_in *in, struct cursor *c)
     if ((in->window & bits_mask(left % 8)) != 0)
         c->failed = true;
 }
-
-#endif

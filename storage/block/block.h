@@ -9,8 +9,7 @@
  *          without memory; never reads out of bounds, never allocates more than
  *          the count allows.
  */
-#ifndef STORAGE_BLOCK_BLOCK_H
-#define STORAGE_BLOCK_BLOCK_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -56,5 +55,3 @@ MUST_CHECK enum status block_decode_spaced(struct slice block, uint32_t base,
 /* Checks the CRC; does not unpack. */
 MUST_CHECK enum status block_summary(struct slice block, uint32_t base,
                                      struct summary *out, struct error *e);
-
-#endif

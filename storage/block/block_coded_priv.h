@@ -10,8 +10,7 @@
  *
  * Threads: any; functions of their arguments, and tables that are made once.
  */
-#ifndef STORAGE_BLOCK_BLOCK_CODED_PRIV_H
-#define STORAGE_BLOCK_BLOCK_CODED_PRIV_H
+#pragma once
 
 #include "storage/block/block_priv.h"
 
@@ -69,5 +68,3 @@ bool coded_get_plain(struct cursor *c, uint64_t *out, size_t len,
                      unsigned table);
 bool coded_get_steps_plain(struct cursor *c, uint64_t *out, size_t len,
                            unsigned table, uint64_t start);
-
-#endif

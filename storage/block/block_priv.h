@@ -15,8 +15,7 @@
  *
  * Threads: any; functions of their arguments.
  */
-#ifndef STORAGE_BLOCK_BLOCK_PRIV_H
-#define STORAGE_BLOCK_BLOCK_PRIV_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/cursor.h"
@@ -169,5 +168,3 @@ void block_decimal_values(union number *v, size_t len, unsigned scale);
 
 /* The scale that suits most doubles; false when too many have none. */
 bool block_decimal_scale(const struct points *p, unsigned *scale);
-
-#endif

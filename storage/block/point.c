@@ -1,4 +1,3 @@
-/* See storage/block/point.h. */
 #include "storage/block/point.h"
 
 #include <stdlib.h>

@@ -7,8 +7,7 @@
  *          'cap' is 0.
  * Threads: owner.
  */
-#ifndef STORAGE_BLOCK_POINT_H
-#define STORAGE_BLOCK_POINT_H
+#pragma once
 
 #include "base/error.h"
 #include "base/slice.h"
@@ -65,5 +64,3 @@ hour_base(int64_t ts_ms)
 {
     return (uint32_t)(ts_ms / HOUR_MS * HOUR_S);
 }
-
-#endif

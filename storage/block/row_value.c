@@ -1,4 +1,3 @@
-/* See storage/block/row_value.h. */
 #include "storage/block/row_value.h"
 
 #include "base/cursor.h"

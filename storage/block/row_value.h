@@ -6,8 +6,7 @@
  * Fails:   ST_CORRUPT on bytes that row_value_put() does not write.  The
  * checksum is of all hours; blocks are told apart, not looked into.
  */
-#ifndef STORAGE_BLOCK_ROW_VALUE_H
-#define STORAGE_BLOCK_ROW_VALUE_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -54,5 +53,3 @@ row_hour_of(const struct key_layout *s, uint32_t time_s)
 {
     return (time_s - key_span_base(s, time_s)) / HOUR_S;
 }
-
-#endif

@@ -14,8 +14,7 @@
  * Fails:   ST_IO when something cannot be looked at.  Damage is a finding, no
  *          failure.
  */
-#ifndef STORAGE_FSCK_FSCK_H
-#define STORAGE_FSCK_FSCK_H
+#pragma once
 
 #include "base/error.h"
 #include "base/slice.h"
@@ -50,5 +49,3 @@ void check_note(struct check *c, const char *code, const char *fmt, ...)
  * there. */
 MUST_CHECK enum status check_files(const char *dir, struct check *c,
                                    struct error *e);
-
-#endif

@@ -9,8 +9,7 @@
  *
  * Threads: owner.
  */
-#ifndef STORAGE_FSCK_FSCK_PRIV_H
-#define STORAGE_FSCK_FSCK_PRIV_H
+#pragma once
 
 #include "storage/fsck/fsck.h"
 
@@ -25,5 +24,3 @@ MUST_CHECK enum status check_move_aside(struct check *c, const char *dir,
                                         const char *name, struct error *e);
 MUST_CHECK enum status check_write_aside(struct check *c, const char *name,
                                          struct slice bytes, struct error *e);
-
-#endif

@@ -1,4 +1,3 @@
-/* See storage/head/head.h. */
 #include "storage/head/head.h"
 
 #include <stdlib.h>

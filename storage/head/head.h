@@ -15,8 +15,7 @@
  * say REQUIRES); the others: any. Bounds:  rows by what the store flushes;
  * series by head_evict().
  */
-#ifndef STORAGE_HEAD_HEAD_H
-#define STORAGE_HEAD_HEAD_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -158,5 +157,3 @@ head_bucket_of(const struct head *h, struct slice tsuid)
 {
     return &h->buckets[key_salt(h->layout, tsuid)];
 }
-
-#endif

@@ -19,8 +19,7 @@
  *          what it remembers of it.
  * Threads: owner (a head bucket's lock guards it).
  */
-#ifndef STORAGE_HEAD_OPEN_ROW_H
-#define STORAGE_HEAD_OPEN_ROW_H
+#pragma once
 
 #include "base/slice.h"
 #include "storage/block/block.h"
@@ -61,5 +60,3 @@ bool open_row_summary(struct open_row *r, bool keep, struct summary *out);
 
 /* Bytes of the heap. */
 uint32_t open_row_held(const struct open_row *r);
-
-#endif

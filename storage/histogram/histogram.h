@@ -10,8 +10,7 @@
  * Fails:   ST_CORRUPT for bytes that are no histogram; ST_LIMIT when the arena
  *          is full.
  */
-#ifndef STORAGE_HISTOGRAM_HISTOGRAM_H
-#define STORAGE_HISTOGRAM_HISTOGRAM_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -59,5 +58,3 @@ int64_t histogram_count(const struct histogram *h,
 /* The middle of the bucket in which 'percent' of what lies in buckets has been
  * counted; -1 outside 1..100, 0 when all buckets are empty. */
 double histogram_percentile(const struct histogram *h, double percent);
-
-#endif

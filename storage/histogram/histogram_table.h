@@ -10,8 +10,7 @@
  * Threads: any.
  * Fails:   ST_IO, ST_CORRUPT, and what the callback returns.
  */
-#ifndef STORAGE_HISTOGRAM_HISTOGRAM_TABLE_H
-#define STORAGE_HISTOGRAM_HISTOGRAM_TABLE_H
+#pragma once
 
 #include "storage/store/store.h"
 
@@ -39,5 +38,3 @@ MUST_CHECK enum status histogram_delete(struct store *s, struct slice tsuid,
                                         int64_t from_ms, int64_t to_ms,
                                         uint64_t *deleted, uint64_t *lsn,
                                         struct error *e);
-
-#endif

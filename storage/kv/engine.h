@@ -6,8 +6,7 @@
  * ST_TIMEOUT; an engine need not.  A write that timed out may have happened, or
  * happen yet, but not after a later one of its bucket.
  */
-#ifndef STORAGE_KV_ENGINE_H
-#define STORAGE_KV_ENGINE_H
+#pragma once
 
 #include "base/lock.h"
 #include "base/obj.h"
@@ -106,5 +105,3 @@ MUST_CHECK enum status kv_mem_open(const struct kv_options *o, struct kv **out,
  * has every table at level 0, where a read may find an older value first: only
  * iterators tell the truth, and kv_salvage() copies what they see. */
 MUST_CHECK enum status kv_leveldb_repair(const char *dir, struct error *e);
-
-#endif

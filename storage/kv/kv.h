@@ -15,8 +15,7 @@
  *          final: later ones fail with the same text until the engine is opened
  *          again, because half of it may be in the log.  Reading goes on.
  */
-#ifndef STORAGE_KV_KV_H
-#define STORAGE_KV_KV_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -147,5 +146,3 @@ MUST_CHECK enum status kv_copy(struct kv *kv, struct kv_place to,
 /* About how many bytes lie in ['from', 'to'). */
 uint64_t kv_approximate_bytes(struct kv *kv, struct slice from,
                               struct slice to);
-
-#endif

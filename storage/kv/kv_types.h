@@ -1,8 +1,7 @@
 /*
  * Types that kv.h and the engines share.
  */
-#ifndef STORAGE_KV_KV_TYPES_H
-#define STORAGE_KV_KV_TYPES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ struct kv_iter_counts {
     uint64_t steps;
     uint64_t bytes; /* keys and values that were looked at */
 };
-
-#endif

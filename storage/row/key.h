@@ -13,8 +13,7 @@
  *
  * Threads: any; these are functions of their arguments.
  */
-#ifndef STORAGE_ROW_KEY_H
-#define STORAGE_ROW_KEY_H
+#pragma once
 
 #include "base/error.h"
 #include "base/slice.h"
@@ -116,5 +115,3 @@ key_get_uint(const uint8_t *in, unsigned width)
         return key_get_uint_of(in, width);
     return (uint64_t)in[0] << 16 | (uint64_t)in[1] << 8 | in[2];
 }
-
-#endif

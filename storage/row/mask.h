@@ -14,8 +14,7 @@
  * Owns:    what its builder was given is copied.
  * Threads: frozen once built.
  */
-#ifndef STORAGE_ROW_MASK_H
-#define STORAGE_ROW_MASK_H
+#pragma once
 
 #include "base/error.h"
 #include "base/slice.h"
@@ -52,5 +51,3 @@ void mask_set_free(struct mask_set **s);
 bool mask_set_match(const struct mask_set *s, struct slice key);
 /* The same for the set; 'out' has ROW_KEY_MAX bytes. */
 size_t mask_set_hint(const struct mask_set *s, struct slice key, uint8_t *out);
-
-#endif

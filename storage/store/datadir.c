@@ -1,4 +1,3 @@
-/* See storage/store/datadir.h. */
 #include "storage/store/datadir.h"
 
 #include <dirent.h>

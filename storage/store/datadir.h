@@ -8,8 +8,7 @@
  * Threads: any; these are functions of their arguments.  No other process may
  * use the folder meanwhile: hold its lock.
  */
-#ifndef STORAGE_STORE_DATADIR_H
-#define STORAGE_STORE_DATADIR_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -38,5 +37,3 @@ bool folder_is_in(const char *path, const char *dir);
 /* Renames a folder, durably; the new name is absent, or an empty folder. */
 MUST_CHECK enum status folder_rename(const char *from, const char *to,
                                      struct error *e);
-
-#endif

@@ -17,8 +17,7 @@
  * Fails:   ST_IO; ST_CORRUPT for another version and a damaged file; each
  *          with a sentence for the operator.
  */
-#ifndef STORAGE_STORE_FORMAT_H
-#define STORAGE_STORE_FORMAT_H
+#pragma once
 
 #include "base/error.h"
 #include "storage/row/key.h"
@@ -58,5 +57,3 @@ void format_lock_note(int fd, const char *note);
 void format_lock_read(const char *dir, char note[FORMAT_NOTE_MAX]);
 /* Sets '*fd' to -1; -1 is unlocked already. */
 void format_unlock(int *fd);
-
-#endif

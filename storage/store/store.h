@@ -17,8 +17,7 @@
  *          so does writing when the disk is well again; ST_INVALID for times
  *          that a row cannot hold.
  */
-#ifndef STORAGE_STORE_STORE_H
-#define STORAGE_STORE_STORE_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -256,5 +255,3 @@ struct store_counts {
     struct wal_counts wal;
 };
 struct store_counts store_counts(struct store *s);
-
-#endif

@@ -6,8 +6,7 @@
  *   write_lock  WAL order = engine order for batches of other tables
  * Order: flush_lock, write_lock, bucket, WAL.
  */
-#ifndef STORAGE_STORE_STORE_PRIV_H
-#define STORAGE_STORE_STORE_PRIV_H
+#pragma once
 
 #include "base/cursor.h"
 #include "storage/head/head.h"
@@ -140,5 +139,3 @@ MUST_CHECK enum status
 store_apply_delete(struct store *s, struct slice tsuid, int64_t from_ms,
                    int64_t to_ms, const struct buf *record, uint64_t *deleted,
                    uint64_t *lsn, struct error *e) REQUIRES(s->flush_lock);
-
-#endif

@@ -21,8 +21,7 @@
  * Threads: any.  wal_replay(): before the first append, one caller.
  * wal_trim(), wal_restart(): one of them at a time.
  */
-#ifndef STORAGE_WAL_WAL_H
-#define STORAGE_WAL_WAL_H
+#pragma once
 
 #include "base/error.h"
 #include "base/slice.h"
@@ -102,5 +101,3 @@ struct wal_counts {
     uint64_t current;  /* of these, in the newest one */
 };
 struct wal_counts wal_counts(struct wal *j);
-
-#endif

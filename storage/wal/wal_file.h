@@ -15,8 +15,7 @@
  *
  * Threads: any; functions of their arguments.
  */
-#ifndef STORAGE_WAL_WAL_FILE_H
-#define STORAGE_WAL_WAL_FILE_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -108,5 +107,3 @@ struct wal_extent {
 /* ST_NOT_FOUND, ST_CORRUPT. */
 MUST_CHECK enum status wal_extent_read(const char *dir, struct wal_extent *out,
                                        struct error *e);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * Threads: owner.
  */
-#ifndef STORAGE_WAL_WAL_POINTS_H
-#define STORAGE_WAL_WAL_POINTS_H
+#pragma once
 
 #include "storage/block/bits.h"
 #include "storage/row/key.h"
@@ -79,5 +78,3 @@ void wal_points_read(struct wal_points_reader *r, struct slice record);
 /* False behind the last point, and when the record is malformed: then c.failed
  * is set.  The point's id is state.id. */
 bool wal_points_next(struct wal_points_reader *r);
-
-#endif

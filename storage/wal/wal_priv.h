@@ -3,8 +3,7 @@
  *
  * Threads: struct wal says what guards what.
  */
-#ifndef STORAGE_WAL_WAL_PRIV_H
-#define STORAGE_WAL_WAL_PRIV_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -96,5 +95,3 @@ MUST_CHECK enum status wal_delete_file(const struct wal *j, uint64_t segment,
 
 /* The thread of WAL_SYNC_INTERVAL. */
 void *wal_interval_main(void *wal);
-
-#endif

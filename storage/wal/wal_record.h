@@ -4,8 +4,7 @@
  *
  * Threads: any; functions of their arguments.
  */
-#ifndef STORAGE_WAL_WAL_RECORD_H
-#define STORAGE_WAL_WAL_RECORD_H
+#pragma once
 
 #include "storage/kv/kv.h"
 #include "storage/row/key.h"
@@ -36,5 +35,3 @@ bool record_read_delete(const struct key_layout *layout, struct slice payload,
                         struct slice *tsuid, int64_t *from_ms, int64_t *to_ms);
 /* The key under which a batch puts its number. */
 struct slice record_batch_key(void);
-
-#endif

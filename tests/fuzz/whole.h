@@ -6,8 +6,7 @@
  *
  * Nothing takes longer than WHOLE_MS, or the target fails.
  */
-#ifndef TESTS_FUZZ_WHOLE_H
-#define TESTS_FUZZ_WHOLE_H
+#pragma once
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -157,5 +156,3 @@ whole_start(void)
     whole.address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     whole_fill();
 }
-
-#endif

@@ -5,8 +5,7 @@
  *     for (int i = 0; i < ENGINES; i++)
  *         engine_open(i, dir, &kv);
  */
-#ifndef TESTS_STORAGE_ENGINES_H
-#define TESTS_STORAGE_ENGINES_H
+#pragma once
 
 #include <check.h>
 
@@ -43,5 +42,3 @@ engine_open(int i, const char *dir, struct kv **out)
     ck_assert_msg(kv_open(&o, out, &e) == ST_OK, "%s: %s", engines[i].name,
                   e.text);
 }
-
-#endif

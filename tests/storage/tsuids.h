@@ -1,7 +1,6 @@
 /* Series for the tests of the store: of one metric, told apart by the value of
  * one tag. */
-#ifndef TESTS_STORAGE_TSUIDS_H
-#define TESTS_STORAGE_TSUIDS_H
+#pragma once
 
 #include "storage/row/key.h"
 
@@ -16,5 +15,3 @@ tsuid(uint8_t *out, unsigned i)
     key_put_uint(out + 6, i, 3);
     return slice_of(out, TSUID_BYTES);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * What the tests of the WAL share: a folder, its files as bytes, and short
  * forms of calls that must go well.
  */
-#ifndef TESTS_STORAGE_WAL_RIG_H
-#define TESTS_STORAGE_WAL_RIG_H
+#pragma once
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -193,5 +192,3 @@ reopen(const char *dir, struct buf *records, struct error *e)
     close_ok(&j);
     return st;
 }
-
-#endif

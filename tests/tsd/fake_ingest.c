@@ -1,4 +1,3 @@
-/* See tests/tsd/fake_ingest.h. */
 #include "tests/tsd/fake_ingest.h"
 
 #include <stdlib.h>

@@ -4,8 +4,7 @@
  * the store forget series, be busy, or fail.  Linked instead of uid/ and
  * storage/.
  */
-#ifndef TESTS_TSD_FAKE_INGEST_H
-#define TESTS_TSD_FAKE_INGEST_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -36,5 +35,3 @@ void fake_reset(void);
 void fake_forget(void);
 /* The log as a string. */
 const char *fake_log(void);
-
-#endif

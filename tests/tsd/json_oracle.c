@@ -1,4 +1,3 @@
-/* See tests/tsd/json_oracle.h. */
 #include "tests/tsd/json_oracle.h"
 
 #include <jansson.h>

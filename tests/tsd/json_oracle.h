@@ -1,7 +1,6 @@
 /* Jansson's opinion on a body for /api/put, against that of tsd/put/put_json.h.
  */
-#ifndef TESTS_TSD_JSON_ORACLE_H
-#define TESTS_TSD_JSON_ORACLE_H
+#pragma once
 
 #include "base/slice.h"
 
@@ -9,5 +8,3 @@
  * told to reject) and read different points, or when ours rejects or takes what
  * Jansson's tree says should be taken or rejected.  True when they compared. */
 bool json_oracle_check(struct slice body);
-
-#endif

@@ -1,7 +1,6 @@
 /* A whole daemon in memory, on a free port of this machine, to be asked over
  * HTTP. */
-#ifndef TESTS_TSD_RIG_H
-#define TESTS_TSD_RIG_H
+#pragma once
 
 #include <netinet/in.h>
 #include <signal.h>
@@ -95,5 +94,3 @@ rig_ask(const struct rig *g, const char *method, const char *path,
         continue;
     (void)close(fd);
 }
-
-#endif

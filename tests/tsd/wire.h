@@ -1,7 +1,6 @@
 /* Sockets for tests: send all, read until the end or until there is enough.
  * Every wait ends after ten seconds, with a failed test. */
-#ifndef TESTS_TSD_WIRE_H
-#define TESTS_TSD_WIRE_H
+#pragma once
 
 #include <check.h>
 #include <errno.h>
@@ -72,5 +71,3 @@ wire_read(int fd, struct buf *out, size_t enough)
     }
     return true;
 }
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * A store with what uid/ keeps in it, in memory or in a folder of its own.
  */
-#ifndef TESTS_UID_FIXTURE_H
-#define TESTS_UID_FIXTURE_H
+#pragma once
 
 #include "storage/store/store.h"
 #include "tests/harness.h"
@@ -90,5 +89,3 @@ fixture_free(struct fixture *f)
 }
 
 static const struct key_layout layout_default = KEY_LAYOUT_DEFAULT;
-
-#endif

@@ -16,8 +16,7 @@
  * "/api/hold" waits until its client hung up; "/api/quick", a worker's, answers
  * whether it is served on its connection's thread, and may not be with "?no".
  */
-#ifndef TESTS_WEB_RIG_H
-#define TESTS_WEB_RIG_H
+#pragma once
 
 #include "web/http.h"
 
@@ -454,5 +453,3 @@ rig_is_library_error(struct answer *a)
 {
     return a->status >= 400 && strncmp(rig_body(a), "<html>", 6) == 0;
 }
-
-#endif

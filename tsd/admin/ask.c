@@ -1,4 +1,3 @@
-/* See tsd/admin/ask.h. */
 #include "tsd/admin/ask.h"
 
 #include <netdb.h>

@@ -4,8 +4,7 @@
  * Threads: any; it blocks until the answer is there.
  * Fails:   ST_IO when no server answers.
  */
-#ifndef TSD_ADMIN_ASK_H
-#define TSD_ADMIN_ASK_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -15,5 +14,3 @@
 MUST_CHECK enum status ask_post(const char *address, const char *path,
                                 const char *token, unsigned *status,
                                 struct buf *body, struct error *e);
-
-#endif

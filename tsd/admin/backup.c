@@ -1,4 +1,3 @@
-/* See tsd/admin/backup.h. */
 #include "tsd/admin/backup.h"
 
 #include <errno.h>

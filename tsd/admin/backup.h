@@ -9,8 +9,7 @@
  *          when 'gone' says so; ST_IO, ST_CORRUPT.  Nothing is left then, but
  *          for what was there before.
  */
-#ifndef TSD_ADMIN_BACKUP_H
-#define TSD_ADMIN_BACKUP_H
+#pragma once
 
 #include "uid/fsck/uid_fsck.h"
 
@@ -27,5 +26,3 @@ MUST_CHECK enum status backup_make(struct store *s, struct backup *b,
 /* Copies the backup in 'from' to 'to', and looks at the copy. */
 MUST_CHECK enum status backup_restore(const char *from, struct backup *b,
                                       struct error *e);
-
-#endif

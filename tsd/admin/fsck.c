@@ -1,4 +1,3 @@
-/* See tsd/admin/fsck.h. */
 #include "tsd/admin/fsck.h"
 
 #include <stdio.h>

@@ -11,8 +11,7 @@
  * Fails:   ST_INVALID for what is no store or of a newer format; ST_IO, also
  *          when another process uses the folder.
  */
-#ifndef TSD_ADMIN_FSCK_H
-#define TSD_ADMIN_FSCK_H
+#pragma once
 
 #include "uid/fsck/uid_fsck.h"
 
@@ -33,5 +32,3 @@ MUST_CHECK enum status fsck_look(struct fsck *f, struct error *e);
  * possible); what is damaged goes to the folder 'aside'. */
 MUST_CHECK enum status fsck_repair(struct fsck *f, const char *copy,
                                    const char *aside, struct error *e);
-
-#endif

@@ -1,4 +1,3 @@
-/* See tsd/api/annotation_json.h. */
 #include "tsd/api/annotation_json.h"
 
 #include "base/log.h"

@@ -3,8 +3,7 @@
  *
  * Threads: any; these are functions of their arguments.
  */
-#ifndef TSD_API_ANNOTATION_JSON_H
-#define TSD_API_ANNOTATION_JSON_H
+#pragma once
 
 #include "tsd/api/fields.h"
 #include "uid/meta/annotation.h"
@@ -47,5 +46,3 @@ bool annotation_read_params(const struct http_request *r,
 MUST_CHECK enum status annotation_read_tsuid(struct annotation_request *n,
                                              unsigned metric_width,
                                              struct arena *a, struct error *e);
-
-#endif

@@ -1,4 +1,3 @@
-/* See tsd/api/api.h. */
 #include "tsd/api/api.h"
 
 #include <jansson.h>

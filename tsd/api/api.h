@@ -4,8 +4,7 @@
  * Owns:    nothing; the daemon owns what it lends.
  * Threads: any: endpoints run side by side and change nothing here.
  */
-#ifndef TSD_API_API_H
-#define TSD_API_API_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -135,5 +134,3 @@ struct query_entry *api_begin_query(const struct api *a,
                                     struct slice query, struct error *e);
 /* JSON outside of /api comes without a charset. */
 void api_json_type(const struct http_request *r, struct http_reply *out);
-
-#endif

@@ -1,4 +1,3 @@
-/* See tsd/api/fields.h. */
 #include "tsd/api/fields.h"
 
 #include <jansson.h>

@@ -15,8 +15,7 @@
  * Fails:   ST_INVALID when a member has the wrong type, ST_LIMIT past the
  *          arena.  An absent member leaves its output alone.
  */
-#ifndef TSD_API_FIELDS_H
-#define TSD_API_FIELDS_H
+#pragma once
 
 #include "tsd/api/api.h"
 
@@ -87,5 +86,3 @@ void field_put_pairs(struct buf *b, const char *name, const struct tag *pairs,
                      size_t len);
 /* Writes nothing when the text is null. */
 void field_put_if(struct buf *b, const char *name, struct slice text);
-
-#endif

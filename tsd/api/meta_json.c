@@ -1,4 +1,3 @@
-/* See tsd/api/meta_json.h. */
 #include "tsd/api/meta_json.h"
 
 #include "base/text/number.h"

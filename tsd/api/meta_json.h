@@ -3,8 +3,7 @@
  *
  * Threads: any.
  */
-#ifndef TSD_API_META_JSON_H
-#define TSD_API_META_JSON_H
+#pragma once
 
 #include "tsd/api/fields.h"
 #include "query/fetch/series_points.h"
@@ -47,5 +46,3 @@ MUST_CHECK enum status
 meta_write_series(const struct api *a, struct buf *b, struct slice tsuid,
                   const struct meta *meta, const struct series_points *points,
                   struct arena *scratch, struct error *e);
-
-#endif

@@ -1,4 +1,3 @@
-/* See tsd/api/series_json.h. */
 #include "tsd/api/series_json.h"
 
 #include "query/parse/parse.h"

@@ -4,8 +4,7 @@
  *
  * Threads: any.
  */
-#ifndef TSD_API_SERIES_JSON_H
-#define TSD_API_SERIES_JSON_H
+#pragma once
 
 #include "tsd/api/api.h"
 
@@ -44,5 +43,3 @@ MUST_CHECK enum status series_put_tags(const struct api *a, struct buf *b,
 /* {"tsuid":..,"metric":..,"tags":{..}} */
 MUST_CHECK enum status series_put(const struct api *a, struct buf *b,
                                   struct slice tsuid, struct error *e);
-
-#endif

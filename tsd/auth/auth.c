@@ -1,4 +1,3 @@
-/* See tsd/auth/auth.h. */
 #include "tsd/auth/auth.h"
 
 #include <crypt.h>

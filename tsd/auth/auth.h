@@ -15,8 +15,7 @@
  * Threads: any.
  * Fails:   ST_IO when the file cannot be read, ST_INVALID with its line.
  */
-#ifndef TSD_AUTH_AUTH_H
-#define TSD_AUTH_AUTH_H
+#pragma once
 
 #include "tsd/auth/auth_text.h"
 
@@ -71,5 +70,3 @@ bool auth_later(void *ctx, void (*run)(void *arg), void *arg);
 
 /* "sha256:..", for the file. */
 void auth_token_digest(struct slice token, char *out, size_t size);
-
-#endif

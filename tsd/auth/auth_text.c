@@ -1,4 +1,3 @@
-/* See tsd/auth/auth_text.h. */
 #include "tsd/auth/auth_text.h"
 
 #include <ctype.h>

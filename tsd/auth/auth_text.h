@@ -11,8 +11,7 @@
  * Fails:   ST_INVALID with the number of the line; ST_LIMIT for a file of more
  *          than AUTH_ENTRIES_MAX entries.
  */
-#ifndef TSD_AUTH_AUTH_TEXT_H
-#define TSD_AUTH_AUTH_TEXT_H
+#pragma once
 
 #include "base/error.h"
 #include "base/slice.h"
@@ -58,5 +57,3 @@ struct auth_credentials {
 
 /* "Basic BASE64" or "Bearer TOKEN"; false for anything else. */
 bool auth_credentials_parse(struct slice header, struct auth_credentials *out);
-
-#endif

@@ -1,4 +1,3 @@
-/* See tsd/auth/authorize.h. */
 #include "tsd/auth/authorize.h"
 
 #include "base/counters.h"

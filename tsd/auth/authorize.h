@@ -4,8 +4,7 @@
  *
  * Threads: any.
  */
-#ifndef TSD_AUTH_AUTHORIZE_H
-#define TSD_AUTH_AUTHORIZE_H
+#pragma once
 
 #include <sys/socket.h>
 
@@ -22,5 +21,3 @@ enum auth_verdict authorize_telnet(void *auth, const struct sockaddr *peer,
                                    bool may_block, struct auth_identity *who);
 /* Sets '*who' to what the client may do since the file was read again. */
 void authorize_renew(void *auth, struct auth_identity *who);
-
-#endif

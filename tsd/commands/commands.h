@@ -6,8 +6,7 @@
  *
  * Threads: the first of the process.
  */
-#ifndef TSD_COMMANDS_COMMANDS_H
-#define TSD_COMMANDS_COMMANDS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -17,5 +16,3 @@ int cmd_restore(int argc, char **argv, bool as_tsdb);
 int cmd_secret(int argc, char **argv, bool as_tsdb);
 int cmd_tsd(int argc, char **argv, bool as_tsdb);
 int cmd_version(int argc, char **argv, bool as_tsdb);
-
-#endif

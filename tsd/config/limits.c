@@ -1,4 +1,3 @@
-/* See tsd/config/limits.h. */
 #include "tsd/config/limits.h"
 
 #include <jansson.h>

@@ -11,8 +11,7 @@
  * Bounds:  LIMITS_FILE_BYTES.
  * Threads: any.
  */
-#ifndef TSD_CONFIG_LIMITS_H
-#define TSD_CONFIG_LIMITS_H
+#pragma once
 
 #include "base/clock.h"
 #include "query/engine/engine.h"
@@ -29,5 +28,3 @@ void limits_free(struct limits **l);
 /* An engine_limits_find of query/engine/engine.h; 'ctx' is a struct limits. */
 void limits_find(void *ctx, const struct query *q, const struct sub_query *sq,
                  struct engine_limits *out);
-
-#endif

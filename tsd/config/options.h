@@ -4,8 +4,7 @@
  *
  * Threads: one at a time (getopt).
  */
-#ifndef TSD_CONFIG_OPTIONS_H
-#define TSD_CONFIG_OPTIONS_H
+#pragma once
 
 #include "tsd/config/settings.h"
 
@@ -31,5 +30,3 @@ MUST_CHECK enum status options_parse(int argc, char **argv, bool as_tsdb,
 void options_fini(struct options *o);
 
 void options_print_help(FILE *out);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Threads: any; a function of its arguments.
  */
-#ifndef TSD_CONFIG_PROPERTIES_H
-#define TSD_CONFIG_PROPERTIES_H
+#pragma once
 
 #include "base/error.h"
 #include "base/slice.h"
@@ -19,5 +18,3 @@ typedef void properties_found(void *ctx, const char *key, const char *value);
 MUST_CHECK enum status properties_parse(struct slice text,
                                         properties_found *found, void *ctx,
                                         struct error *e);
-
-#endif

@@ -9,8 +9,7 @@
  * Fails:   ST_INVALID with a sentence for whoever wrote the setting; ST_IO when
  *          a file cannot be read.
  */
-#ifndef TSD_CONFIG_SETTINGS_H
-#define TSD_CONFIG_SETTINGS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -56,5 +55,3 @@ size_t settings_size(const struct settings *c, const char *name);
 void settings_each(const struct settings *c,
                    void (*f)(void *ctx, const char *key, const char *value),
                    void *ctx);
-
-#endif

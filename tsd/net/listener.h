@@ -18,8 +18,7 @@
  * Threads: listener_closed(), listener_connections(): any; the rest: one at a
  *          time.
  */
-#ifndef TSD_NET_LISTENER_H
-#define TSD_NET_LISTENER_H
+#pragma once
 
 #include "tsd/net/telnet.h"
 #include "tsd/net/tls.h"
@@ -64,5 +63,3 @@ void listener_close(struct listener **l);
 
 /* How many are open now. */
 uint64_t listener_connections(void *listener);
-
-#endif

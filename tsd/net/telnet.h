@@ -28,8 +28,7 @@
  * Bounds:  a connection: line_bytes + 64 KB in, output_bytes and one reply out.
  * Threads: any.  Commands run on a thread of telnet's, so they must be quick.
  */
-#ifndef TSD_NET_TELNET_H
-#define TSD_NET_TELNET_H
+#pragma once
 
 #include <sys/socket.h>
 
@@ -107,5 +106,3 @@ MUST_CHECK enum status telnet_adopt_socket(struct telnet *t, int fd,
 /* Reads what has arrived, stores and commits it, sends the replies, for at most
  * 'drain_ms', and closes. */
 void telnet_stop(struct telnet **t, unsigned drain_ms);
-
-#endif

@@ -6,8 +6,7 @@
  *        |                                                            |
  *        `-- FIN, exit, failed commit --> closing -- all sent --> ended
  */
-#ifndef TSD_NET_TELNET_PRIV_H
-#define TSD_NET_TELNET_PRIV_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -102,5 +101,3 @@ void telnet_say(struct telnet_loop *l, struct telnet_conn *c, struct slice s);
 /* put_failed() of the loops' batches; 'ctx' is the loop. */
 void telnet_put_failed(void *ctx, size_t id, enum put_fault fault,
                        struct slice why);
-
-#endif

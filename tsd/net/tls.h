@@ -14,8 +14,7 @@
  * Threads: any; start and stop: one at a time.
  * Fails:   ST_INVALID, ST_IO when certificate and key cannot be used.
  */
-#ifndef TSD_NET_TLS_H
-#define TSD_NET_TLS_H
+#pragma once
 
 #include "base/error.h"
 
@@ -47,5 +46,3 @@ MUST_CHECK enum status tls_reload(struct tls *t, struct error *e);
 /* Call it when the other ends are closed: sends what they said last, for at
  * most 'drain_ms', and closes. */
 void tls_stop(struct tls **t, unsigned drain_ms);
-
-#endif

@@ -7,8 +7,7 @@
  * A closing one is freed at the end of the turn: an event of its other socket
  * may still be on its way.
  */
-#ifndef TSD_NET_TLS_PRIV_H
-#define TSD_NET_TLS_PRIV_H
+#pragma once
 
 #include <gnutls/gnutls.h>
 #include <stdatomic.h>
@@ -61,5 +60,3 @@ uint32_t tls_conn_client_events(const struct tls_conn *c);
 uint32_t tls_conn_backend_events(const struct tls_conn *c);
 
 void tls_keys_unref(struct tls_keys **k);
-
-#endif

@@ -1,4 +1,3 @@
-/* See tsd/put/histogram_text.h. */
 #include "tsd/put/histogram_text.h"
 
 #include <jansson.h>

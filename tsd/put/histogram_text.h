@@ -6,8 +6,7 @@
  * Fails:   ST_INVALID with OpenTSDB's text; ST_CORRUPT where OpenTSDB meets an
  *          exception that it did not foresee; ST_LIMIT.
  */
-#ifndef TSD_PUT_HISTOGRAM_TEXT_H
-#define TSD_PUT_HISTOGRAM_TEXT_H
+#pragma once
 
 #include "storage/histogram/histogram.h"
 
@@ -48,5 +47,3 @@ MUST_CHECK enum status histogram_parse_base64(struct slice text,
                                               struct arena *a,
                                               struct histogram *out,
                                               struct error *e);
-
-#endif

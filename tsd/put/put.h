@@ -16,8 +16,7 @@
  * Bounds:  the cache, by the options; a batch, PUT_BATCH_MAX points.
  * Threads: struct put_path: any.  struct put_batch: one at a time.
  */
-#ifndef TSD_PUT_PUT_H
-#define TSD_PUT_PUT_H
+#pragma once
 
 #include <sys/socket.h>
 
@@ -125,5 +124,3 @@ void put_batch_note(struct put_batch *b, uint64_t lsn);
  * a point's own tag of that key. */
 void put_batch_set_extra(struct put_batch *b, struct slice key,
                          struct slice value);
-
-#endif

@@ -8,8 +8,7 @@
  *          the price of one parsed point each.
  * Threads: any.  A batch of look-ups takes the lock once, shared.
  */
-#ifndef TSD_PUT_PUT_CACHE_H
-#define TSD_PUT_PUT_CACHE_H
+#pragma once
 
 #include "storage/store/store.h"
 
@@ -45,5 +44,3 @@ void put_cache_add(struct put_cache *c, const struct put_key *key,
                    series_ref ref);
 
 void put_cache_clear(struct put_cache *c);
-
-#endif

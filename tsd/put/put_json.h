@@ -14,8 +14,7 @@
  * Bounds:  values may be nested 64 deep.
  * Threads: owner.
  */
-#ifndef TSD_PUT_PUT_JSON_H
-#define TSD_PUT_PUT_JSON_H
+#pragma once
 
 #include "tsd/put/put_tags.h"
 
@@ -73,5 +72,3 @@ void put_json_tags(struct slice raw, struct put_tags *tags, struct buf *text);
 /* Takes the next of a histogram's buckets, which put_json_next() checked, from
  * '*left': its bounds, "0,10", and its count, 0 for null.  False at the end. */
 bool put_json_bucket(struct slice *left, struct buf *bounds, int64_t *count);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Threads: one at a time.
  */
-#ifndef TSD_PUT_PUT_PRIV_H
-#define TSD_PUT_PUT_PRIV_H
+#pragma once
 
 #include "base/latency.h"
 #include "tsd/put/put.h"
@@ -106,5 +105,3 @@ bool put_reject_time(struct put_batch *b, size_t row,
                      const struct put_parsed *x);
 /* "{key=value, ..}", lent until the next call. */
 const char *put_tags_text(struct put_batch *b, const struct put_parsed *x);
-
-#endif

@@ -1,4 +1,3 @@
-/* See tsd/put/put_tags.h. */
 #include "tsd/put/put_tags.h"
 
 struct tag *

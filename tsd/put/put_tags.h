@@ -6,8 +6,7 @@
  *          them are dropped, since the point is rejected.
  * Threads: owner.
  */
-#ifndef TSD_PUT_PUT_TAGS_H
-#define TSD_PUT_PUT_TAGS_H
+#pragma once
 
 #include "base/buf.h"
 #include "uid/series/series.h"
@@ -34,5 +33,3 @@ void put_tags_sort(struct put_tags *t);
 
 /* "{host=a, dc=b}", sorted. */
 void put_tags_print(const struct put_tags *t, struct buf *out);
-
-#endif

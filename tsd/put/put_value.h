@@ -6,8 +6,7 @@
  *
  * Threads: any; these are functions of their arguments.
  */
-#ifndef TSD_PUT_PUT_VALUE_H
-#define TSD_PUT_PUT_VALUE_H
+#pragma once
 
 #include "base/buf.h"
 #include "storage/block/point.h"
@@ -49,5 +48,3 @@ void put_bytes_print(struct buf *out, struct slice bytes);
  * is how it names it in one of its messages.  'narrow': telnet stores doubles
  * that fit into 32 bits so, /api/put does not. */
 void put_value_print(struct buf *out, const struct point *p, bool narrow);
-
-#endif

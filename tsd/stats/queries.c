@@ -1,4 +1,3 @@
-/* See tsd/stats/queries.h. */
 #include "tsd/stats/queries.h"
 
 #include <stdio.h>

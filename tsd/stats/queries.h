@@ -7,8 +7,7 @@
  *          QUERIES_TEXT bytes.
  * Threads: any.
  */
-#ifndef TSD_STATS_QUERIES_H
-#define TSD_STATS_QUERIES_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -50,5 +49,3 @@ size_t queries_running(struct queries *q);
 
 /* {"running":[..],"completed":[..]} */
 void queries_write(struct queries *q, struct buf *b);
-
-#endif

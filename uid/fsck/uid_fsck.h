@@ -17,8 +17,7 @@
  * Threads: owner.  No other thread writes to the store meanwhile, and nothing
  *          is open in its head: store_flush() comes before.
  */
-#ifndef UID_FSCK_UID_FSCK_H
-#define UID_FSCK_UID_FSCK_H
+#pragma once
 
 #include "storage/fsck/fsck.h"
 #include "storage/store/store.h"
@@ -32,5 +31,3 @@ struct check_counts {
  * "entries" in that folder, "KEY VALUE" in hexadecimal, a line each. */
 MUST_CHECK enum status check_tables(struct store *s, struct check *c,
                                     struct check_counts *out, struct error *e);
-
-#endif

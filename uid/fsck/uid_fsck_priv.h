@@ -10,8 +10,7 @@
  *
  * Threads: owner.
  */
-#ifndef UID_FSCK_UID_FSCK_PRIV_H
-#define UID_FSCK_UID_FSCK_PRIV_H
+#pragma once
 
 #include <stdio.h>
 
@@ -119,5 +118,3 @@ void check_enter_series(struct tables *t, struct slice tsuid,
 #define CHECK_TEXT_MAX 400
 const char *check_describe(struct tables *t, struct slice tsuid,
                            char out[CHECK_TEXT_MAX]);
-
-#endif

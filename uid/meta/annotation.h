@@ -12,8 +12,7 @@
  * Fails:   ST_INVALID without a start; ST_LIMIT past RECORD_BYTES or the
  *          arena; ST_NOT_FOUND; ST_IO, ST_CORRUPT.
  */
-#ifndef UID_META_ANNOTATION_H
-#define UID_META_ANNOTATION_H
+#pragma once
 
 #include "storage/row/key.h"
 #include "uid/meta/record.h"
@@ -114,5 +113,3 @@ MUST_CHECK enum status annotation_series(struct records *r, struct slice metric,
 
 /* May there be any annotation at all? */
 bool annotation_any(struct records *r);
-
-#endif

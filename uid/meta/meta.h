@@ -12,8 +12,7 @@
  * Fails:   ST_NOT_FOUND; ST_LIMIT past RECORD_BYTES or the arena; ST_IO,
  *          ST_CORRUPT.
  */
-#ifndef UID_META_META_H
-#define UID_META_META_H
+#pragma once
 
 #include "uid/meta/record.h"
 
@@ -89,5 +88,3 @@ MUST_CHECK enum status meta_each_series(struct records *r, struct slice prefix,
                                         bool (*f)(void *ctx,
                                                   struct slice tsuid),
                                         void *ctx, struct error *e);
-
-#endif

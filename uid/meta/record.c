@@ -1,4 +1,3 @@
-/* See uid/meta/record.h. */
 #include "uid/meta/record.h"
 
 #include "base/crash.h"

@@ -10,8 +10,7 @@
  * Threads: any; the lock is held from the reading of a record to its rewriting,
  *          across one WAL append.
  */
-#ifndef UID_META_RECORD_H
-#define UID_META_RECORD_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -112,5 +111,3 @@ struct kv_batch *change_begin(struct records *r) ACQUIRE(r->lock);
 MUST_CHECK enum status change_end(struct records *r, struct kv_batch *b,
                                   enum status st, struct error *e)
     RELEASE(r->lock);
-
-#endif

@@ -13,8 +13,7 @@
  * Fails:   ST_NOT_FOUND, ST_INVALID with OpenTSDB's texts; ST_LIMIT past
  *          RECORD_BYTES or the arena; ST_IO, ST_CORRUPT.
  */
-#ifndef UID_META_TREE_H
-#define UID_META_TREE_H
+#pragma once
 
 #include "storage/row/key.h"
 #include "uid/meta/record.h"
@@ -125,5 +124,3 @@ MUST_CHECK enum status tree_rules_delete(struct records *r, int64_t tree,
 /* The rule at a level and order; NULL when there is none. */
 const struct tree_rule *tree_rule_at(const struct tree *tree, int64_t level,
                                      int64_t order);
-
-#endif

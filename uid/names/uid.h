@@ -18,8 +18,7 @@
  * Bounds:  two caches, of 'cache_entries' each; a full one drops old entries.
  * Threads: any.
  */
-#ifndef UID_NAMES_UID_H
-#define UID_NAMES_UID_H
+#pragma once
 
 #include "base/arena.h"
 #include "storage/store/store.h"
@@ -116,5 +115,3 @@ struct uid_counts {
     uint64_t ids_used, ids_available;
 };
 struct uid_counts uid_counts(struct uid_table *u, enum uid_kind kind);
-
-#endif

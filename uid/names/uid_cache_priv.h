@@ -13,8 +13,7 @@
  *          kept.
  * Threads: any.  Locks are leaves.
  */
-#ifndef UID_NAMES_UID_CACHE_PRIV_H
-#define UID_NAMES_UID_CACHE_PRIV_H
+#pragma once
 
 #include "base/buf.h"
 #include "uid/names/uid.h"
@@ -43,5 +42,3 @@ void uid_cache_clear(struct uid_cache *c);
 
 /* Records of this kind, both directions together. */
 size_t uid_cache_len(struct uid_cache *c, enum uid_kind kind);
-
-#endif

@@ -5,8 +5,7 @@
  * Threads: 'lock' is held by whoever changes the table, across one WAL
  *          append; readers take none.
  */
-#ifndef UID_NAMES_UID_PRIV_H
-#define UID_NAMES_UID_PRIV_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -59,5 +58,3 @@ MUST_CHECK enum status uid_lookup(struct uid_table *u, enum uid_kind kind,
 #define UID_BYTES_TEXT 64
 const char *uid_bytes_text(const struct uid_table *u, enum uid_kind kind,
                            uint64_t id, char out[UID_BYTES_TEXT]);
-
-#endif

@@ -17,8 +17,7 @@
  * Bounds:  in memory the tag-key sets with their counts, the kinds, and at most
  * 96 MB of an index over metrics that are queried. Threads: any.
  */
-#ifndef UID_SERIES_SERIES_H
-#define UID_SERIES_SERIES_H
+#pragma once
 
 #include "uid/names/uid.h"
 #include "uid/series/tag_set.h"
@@ -186,5 +185,3 @@ series_values(struct series_directory *d, uint64_t metric, uint64_t tagk,
 
 /* All series, from memory. */
 uint64_t series_total(struct series_directory *d);
-
-#endif

@@ -11,8 +11,7 @@
  *          a while make room.  A metric whose keys exceed 48 MB has no list.
  * Threads: any.  A list that was taken is frozen but for its own lock's part.
  */
-#ifndef UID_SERIES_SERIES_INDEX_PRIV_H
-#define UID_SERIES_SERIES_INDEX_PRIV_H
+#pragma once
 
 #include "base/arena.h"
 #include "storage/row/key.h"
@@ -84,5 +83,3 @@ void index_list_remember(struct index_list *l, struct slice key,
                          const uint64_t *ids, size_t len);
 bool index_list_recall(struct index_list *l, struct slice key, struct arena *a,
                        uint64_t **ids, size_t *len);
-
-#endif

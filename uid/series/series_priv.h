@@ -5,8 +5,7 @@
  *     series_values.c series by the values of their tags
  *     series_enter.c  new series
  */
-#ifndef UID_SERIES_SERIES_PRIV_H
-#define UID_SERIES_SERIES_PRIV_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -43,5 +42,3 @@ MUST_CHECK enum status series_scan(struct series_directory *d, uint64_t metric,
 MUST_CHECK enum status series_read_entry(struct series_directory *d,
                                          struct slice tsuid, bool *exists,
                                          uint32_t *created_s, struct error *e);
-
-#endif

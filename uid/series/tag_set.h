@@ -6,8 +6,7 @@
  * Owns:    nothing; the tags are the caller's.
  * Threads: owner.
  */
-#ifndef UID_SERIES_TAG_SET_H
-#define UID_SERIES_TAG_SET_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -34,5 +33,3 @@ MUST_CHECK enum status tag_set_make(const struct tag *tags, size_t len,
 
 /* "{host=a, dc=x}", cut where a struct error ends anyway. */
 void tag_set_print(const struct tag *const *tags, size_t len, struct buf *out);
-
-#endif

@@ -5,8 +5,7 @@
  * Bounds:  some 100 bytes for each tag-key set and for each metric.
  * Threads: any.  The lock is a leaf.
  */
-#ifndef UID_SERIES_TAGK_SETS_H
-#define UID_SERIES_TAGK_SETS_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/error.h"
@@ -48,5 +47,3 @@ uint64_t *tagk_sets_metrics(struct tagk_sets *s, uint64_t tagk, size_t *len);
 
 /* The sum over all tag-key sets. */
 uint64_t tagk_sets_total(struct tagk_sets *s);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Threads: any; these are functions of their arguments.
  */
-#ifndef WEB_JSON_JSON_H
-#define WEB_JSON_JSON_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -40,5 +39,3 @@ void json_put_list(struct buf *b, const char *name, const struct slice *texts,
  * json_decref(). */
 MUST_CHECK enum status json_parse(struct slice body, struct json_t **out,
                                   struct error *e);
-
-#endif

@@ -24,8 +24,7 @@
  * PHASE_SUSPENDED to one worker, in PHASE_CHECK to that of http_later, while
  * libmicrohttpd holds the connection suspended.
  */
-#ifndef WEB_MHD_HTTP_PRIV_H
-#define WEB_MHD_HTTP_PRIV_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -348,5 +347,3 @@ void http_finish(struct http_request *r);
 
 /* What Accept-Encoding asks for, of what we have. */
 enum http_coding http_accepts(const char *accept_encoding);
-
-#endif

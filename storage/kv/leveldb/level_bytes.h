@@ -10,8 +10,7 @@
  *
  * Threads: any; these are functions of their arguments.
  */
-#ifndef STORAGE_KV_LEVELDB_LEVEL_BYTES_H
-#define STORAGE_KV_LEVELDB_LEVEL_BYTES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ level_pass_sized(struct cursor *c)
 
     (void)cursor_bytes(c, size > cursor_left(c) ? SIZE_MAX : (size_t)size);
 }
-
-#endif

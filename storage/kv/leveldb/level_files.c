@@ -1,4 +1,3 @@
-/* See storage/kv/leveldb/level_files.h. */
 #include "storage/kv/leveldb/level_files.h"
 
 #include <dirent.h>

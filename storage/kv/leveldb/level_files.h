@@ -6,8 +6,7 @@
  *
  * Threads: any, but one at a time for a folder.
  */
-#ifndef STORAGE_KV_LEVELDB_LEVEL_FILES_H
-#define STORAGE_KV_LEVELDB_LEVEL_FILES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -67,5 +66,3 @@ char *level_file_path(const char *dir, enum level_file file, uint64_t number);
 /* The number of the MANIFEST; ST_NOT_FOUND when CURRENT does not name one. */
 MUST_CHECK enum status level_current_manifest(const char *dir, uint64_t *number,
                                               struct error *e);
-
-#endif

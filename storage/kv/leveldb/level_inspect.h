@@ -14,8 +14,7 @@
  *
  * Threads: any, but one at a time for a folder, which is not open.
  */
-#ifndef STORAGE_KV_LEVELDB_LEVEL_INSPECT_H
-#define STORAGE_KV_LEVELDB_LEVEL_INSPECT_H
+#pragma once
 
 #include "storage/kv/leveldb/level_files.h"
 #include "storage/kv/leveldb/level_manifest.h"
@@ -68,5 +67,3 @@ bool level_inspection_needs(const struct level_inspection *x,
  * SYNCED, and where CURRENT or the MANIFEST cannot be understood: LevelDB then
  * says why. */
 MUST_CHECK enum status level_files_check(const char *dir, struct error *e);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * Threads: any; these are functions of their arguments.
  */
-#ifndef STORAGE_KV_LEVELDB_LEVEL_LOG_H
-#define STORAGE_KV_LEVELDB_LEVEL_LOG_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -48,5 +47,3 @@ struct level_batch {
 
 /* False when it is not a whole batch of puts and deletes. */
 bool level_batch_of(struct slice record, struct level_batch *out);
-
-#endif

@@ -1,4 +1,3 @@
-/* See storage/kv/leveldb/level_manifest.h. */
 #include "storage/kv/leveldb/level_manifest.h"
 
 #include <stdlib.h>

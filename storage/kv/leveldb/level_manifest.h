@@ -5,8 +5,7 @@
  * Owns:    what it read.
  * Threads: owner.
  */
-#ifndef STORAGE_KV_LEVELDB_LEVEL_MANIFEST_H
-#define STORAGE_KV_LEVELDB_LEVEL_MANIFEST_H
+#pragma once
 
 #include "base/buf.h"
 #include "base/slice.h"
@@ -46,5 +45,3 @@ bool level_history_is_ahead(const struct level_history *h, const char *dir);
 
 /* Forgets the last edit. */
 void level_history_back(struct level_history *h);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Threads: any; these are functions of their arguments.
  */
-#ifndef STORAGE_KV_LEVELDB_LEVEL_TABLE_H
-#define STORAGE_KV_LEVELDB_LEVEL_TABLE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ struct table_fault {
 
 /* Checks every block of a table and what leads there. */
 struct table_fault level_table_check(struct slice bytes, uint64_t *blocks);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Calls of storage/kv/kv.h that must succeed, for its tests.
  */
-#ifndef TESTS_STORAGE_KV_KV_CALLS_H
-#define TESTS_STORAGE_KV_KV_CALLS_H
+#pragma once
 
 #include "storage/kv/kv.h"
 #include "tests/harness.h"
@@ -57,5 +56,3 @@ close_iter(struct kv_iter **it)
     ck_assert_msg(kv_iter_close(it, &e) == ST_OK, "%s", e.text);
     ck_assert_ptr_null(*it);
 }
-
-#endif

@@ -1,4 +1,3 @@
-/* See tests/storage/kv/kv_slow.h. */
 #include "tests/storage/kv/kv_slow.h"
 
 #include <errno.h>

@@ -16,8 +16,7 @@
  *
  * HALITE_SEED repeats its choices, as far as threads do.
  */
-#ifndef TESTS_STORAGE_KV_KV_SLOW_H
-#define TESTS_STORAGE_KV_KV_SLOW_H
+#pragma once
 
 #include "storage/kv/kv.h"
 
@@ -29,5 +28,3 @@ uint64_t kv_slow_timeouts(struct kv *kv);
 
 /* From now on, all calls do (every = 1), one in 'every', or none (0). */
 void kv_slow_set_timeouts(struct kv *kv, unsigned every);
-
-#endif

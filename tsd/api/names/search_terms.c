@@ -1,4 +1,3 @@
-/* See tsd/api/names/search_terms.h. */
 #include "tsd/api/names/search_terms.h"
 
 static uint8_t

@@ -15,8 +15,7 @@
  * Owns:    nothing; terms lend from the text that was parsed.
  * Threads: one at a time.
  */
-#ifndef TSD_API_NAMES_SEARCH_TERMS_H
-#define TSD_API_NAMES_SEARCH_TERMS_H
+#pragma once
 
 #include "base/error.h"
 #include "base/slice.h"
@@ -48,5 +47,3 @@ void search_begin(struct search_terms *s);
 void search_field(struct search_terms *s, struct slice name,
                   struct slice value);
 bool search_is_hit(const struct search_terms *s);
-
-#endif

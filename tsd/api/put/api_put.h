@@ -13,8 +13,7 @@
  *
  * Threads: any.  It may block: a worker's route, but mostly quick.
  */
-#ifndef TSD_API_PUT_API_PUT_H
-#define TSD_API_PUT_API_PUT_H
+#pragma once
 
 #include "tsd/put/put.h"
 #include "web/http.h"
@@ -25,5 +24,3 @@ void api_put_serve(void *ctx, const struct http_request *r,
 bool api_put_is_quick(void *ctx, const struct http_request *r);
 void api_rollup_serve(void *ctx, const struct http_request *r,
                       struct http_reply *out);
-
-#endif

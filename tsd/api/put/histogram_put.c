@@ -1,4 +1,3 @@
-/* See tsd/api/put/histogram_put.h. */
 #include "tsd/api/put/histogram_put.h"
 
 #include "base/counters.h"

@@ -9,8 +9,7 @@
  * Fails:   ST_INVALID with OpenTSDB's texts, ST_NOT_FOUND for names that may
  * not be made, ST_IO.
  */
-#ifndef TSD_API_PUT_HISTOGRAM_PUT_H
-#define TSD_API_PUT_HISTOGRAM_PUT_H
+#pragma once
 
 #include "storage/histogram/histogram.h"
 #include "tsd/api/api.h"
@@ -50,5 +49,3 @@ MUST_CHECK enum status histogram_writer_flush(struct histogram_writer *w,
 
 /* "histogram metric time [id] value tagk=tagv ..."; ctx is the struct api. */
 telnet_serve telnet_histogram;
-
-#endif

@@ -1,4 +1,3 @@
-/* See tsd/api/put/put_reply.h. */
 #include "tsd/api/put/put_reply.h"
 
 #include <stdio.h>

@@ -4,8 +4,7 @@
  *
  * Threads: one at a time.
  */
-#ifndef TSD_API_PUT_PUT_REPLY_H
-#define TSD_API_PUT_PUT_REPLY_H
+#pragma once
 
 #include "base/buf.h"
 #include "web/http.h"
@@ -35,5 +34,3 @@ void put_reply_why(struct put_reply *p, struct slice why);
 
 /* The reply to a body that was read to its end. */
 void put_reply_end(struct put_reply *p);
-
-#endif

@@ -1,4 +1,3 @@
-/* See tsd/api/query/api_gexp.h. */
 #include "tsd/api/query/api_gexp.h"
 
 #include <jansson.h>

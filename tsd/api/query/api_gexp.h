@@ -4,8 +4,7 @@
  *
  * Threads: any; these are functions of their arguments.
  */
-#ifndef TSD_API_QUERY_API_GEXP_H
-#define TSD_API_QUERY_API_GEXP_H
+#pragma once
 
 #include "query/exp/gexp.h"
 #include "tsd/api/api.h"
@@ -17,5 +16,3 @@ MUST_CHECK enum status api_gexp_parse(const struct http_request *r,
                                       const struct parse_options *o,
                                       struct arena *a, struct gexp *g,
                                       struct query *q, struct parse_error *e);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Threads: any; a function of its arguments.
  */
-#ifndef TSD_API_QUERY_DPS_JSON_H
-#define TSD_API_QUERY_DPS_JSON_H
+#pragma once
 
 #include "base/buf.h"
 #include "query/model/query.h"
@@ -17,5 +16,3 @@
  */
 size_t dps_json_write(struct buf *b, const struct query *q,
                       const struct dps *dps);
-
-#endif

@@ -1,4 +1,3 @@
-/* See tsd/api/query/exp_json.h. */
 #include "tsd/api/query/exp_json.h"
 
 #include <math.h>

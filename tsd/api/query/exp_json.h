@@ -4,8 +4,7 @@
  *
  * Threads: any; these are functions of their arguments.
  */
-#ifndef TSD_API_QUERY_EXP_JSON_H
-#define TSD_API_QUERY_EXP_JSON_H
+#pragma once
 
 #include "base/buf.h"
 #include "query/exp/exp.h"
@@ -18,5 +17,3 @@ size_t exp_json_output(struct buf *b, const struct exp_query *q,
 
 /* The query, with what was left out filled in. */
 void exp_json_query(struct buf *b, const struct exp_query *q);
-
-#endif

@@ -1,4 +1,3 @@
-/* See tsd/api/query/query_json.h. */
 #include "tsd/api/query/query_json.h"
 
 #include <stdlib.h>

@@ -4,8 +4,7 @@
  *
  * Threads: any; these are functions of their arguments.
  */
-#ifndef TSD_API_QUERY_QUERY_JSON_H
-#define TSD_API_QUERY_QUERY_JSON_H
+#pragma once
 
 #include "base/buf.h"
 #include "query/answer/chunks.h"
@@ -45,5 +44,3 @@ void query_json_filter(struct buf *b, struct slice tagk, struct slice text,
 /* The query as a whole, for /api/stats/query. */
 void query_json_query(struct buf *b, const struct query *q,
                       struct uid_table *uids);
-
-#endif

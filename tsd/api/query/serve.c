@@ -1,4 +1,3 @@
-/* See tsd/api/query/serve.h. */
 #include "tsd/api/query/serve.h"
 
 #include "base/counters.h"

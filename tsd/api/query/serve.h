@@ -4,8 +4,7 @@
  *
  * Threads: any; each request has its own.
  */
-#ifndef TSD_API_QUERY_SERVE_H
-#define TSD_API_QUERY_SERVE_H
+#pragma once
 
 #include "query/engine/engine.h"
 #include "tsd/api/api.h"
@@ -46,5 +45,3 @@ MUST_CHECK enum status serve_run(const struct api *a,
 /* ST_LIMIT when the body is larger than an answer may be. */
 MUST_CHECK enum status serve_check_size(const struct serving *s,
                                         struct error *e);
-
-#endif

@@ -1,4 +1,3 @@
-/* See tsd/api/server/stats.h. */
 #include "tsd/api/server/stats.h"
 
 #include "base/counters.h"

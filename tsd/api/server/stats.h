@@ -4,8 +4,7 @@
  *
  * Threads: any.
  */
-#ifndef TSD_API_SERVER_STATS_H
-#define TSD_API_SERVER_STATS_H
+#pragma once
 
 #include "tsd/api/api.h"
 
@@ -38,5 +37,3 @@ struct process_counts stats_process(void);
 /* /api/stats/jvm and /threads, of a process without a JVM. */
 void stats_write_process(const struct api *a, struct buf *b);
 void stats_write_threads(struct buf *b);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Threads: any.
  */
-#ifndef TSD_API_TREE_API_TREE_H
-#define TSD_API_TREE_API_TREE_H
+#pragma once
 
 #include "tsd/api/api.h"
 #include "uid/meta/tree.h"
@@ -14,5 +13,3 @@ void api_tree_branch(const struct api_call *w);
 void api_tree_test(const struct api_call *w);
 void api_tree_collisions(const struct api_call *w);
 void api_tree_unmatched(const struct api_call *w);
-
-#endif

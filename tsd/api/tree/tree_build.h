@@ -15,8 +15,7 @@
  * Threads: a plan: frozen.
  * Fails:   ST_INVALID when a separator is no regular expression; ST_LIMIT.
  */
-#ifndef TSD_API_TREE_TREE_BUILD_H
-#define TSD_API_TREE_TREE_BUILD_H
+#pragma once
 
 #include "base/buf.h"
 #include "uid/series/series.h"
@@ -62,5 +61,3 @@ MUST_CHECK enum status tree_build(const struct tree_plan *p,
                                   const struct tree_series *s,
                                   struct arena *arena, struct buf *messages,
                                   struct tree_path *out, struct error *e);
-
-#endif

@@ -1,4 +1,3 @@
-/* See tsd/api/tree/tree_json.h. */
 #include "tsd/api/tree/tree_json.h"
 
 #include "base/text/java.h"

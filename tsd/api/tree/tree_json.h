@@ -4,8 +4,7 @@
  * Owns:    nothing; what is read lies in the arena.
  * Threads: any; these are functions of their arguments.
  */
-#ifndef TSD_API_TREE_TREE_JSON_H
-#define TSD_API_TREE_TREE_JSON_H
+#pragma once
 
 #include "tsd/api/fields.h"
 #include "uid/meta/tree.h"
@@ -39,5 +38,3 @@ void tree_write_branch_id(struct buf *b, int64_t tree, const struct slice *path,
 /* ,"path":{..},"displayName":..,"treeId":..,"branchId":..,"depth":..} */
 void tree_write_branch_end(struct buf *b, int64_t tree,
                            const struct slice *path, size_t path_len);
-
-#endif

@@ -1,4 +1,3 @@
-/* See tsd/api/tree/tree_table.h. */
 #include "tsd/api/tree/tree_table.h"
 
 #include <stdlib.h>

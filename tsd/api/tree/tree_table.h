@@ -5,8 +5,7 @@
  * Owns:    the table; entries are in the arena.
  * Threads: one at a time.
  */
-#ifndef TSD_API_TREE_TREE_TABLE_H
-#define TSD_API_TREE_TREE_TABLE_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/table.h"
@@ -33,5 +32,3 @@ const struct tree_entry *tree_table_add(struct tree_table *t, struct slice key,
 /* Sorts by name, ignoring case; of equal ones the first stays.  Ends the table:
  * nothing may be added any more. */
 void tree_table_sort(struct tree_table *t);
-
-#endif

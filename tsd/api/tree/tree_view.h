@@ -12,8 +12,7 @@
  * Fails:   ST_NOT_FOUND; ST_LIMIT past the arena; ST_BUSY when the client is
  *          gone.
  */
-#ifndef TSD_API_TREE_TREE_VIEW_H
-#define TSD_API_TREE_TREE_VIEW_H
+#pragma once
 
 #include "tsd/api/api.h"
 #include "tsd/api/tree/tree_build.h"
@@ -46,5 +45,3 @@ MUST_CHECK enum status tree_view_collisions(const struct api *a,
                                             const struct tree *tree,
                                             struct tree_collision **out,
                                             size_t *len, struct error *e);
-
-#endif
