@@ -1,10 +1,8 @@
-/*
- * Memory of one request: many allocations, one release, a cap from the
+/* Memory of one request: many allocations, one release, a cap from the
  * configuration.  NULL means that the cap is reached: answer ST_LIMIT.
  *
  * Owns:    all that it handed out.
- * Threads: one at a time.
- */
+ * Threads: one at a time. */
 #pragma once
 
 #include <stdatomic.h>

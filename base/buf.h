@@ -1,5 +1,4 @@
-/*
- * A growing byte buffer, with an optional cap.  Failures stick: once it could
+/* A growing byte buffer, with an optional cap.  Failures stick: once it could
  * not grow, 'failed' stays set, later appends do nothing, and the size stays
  * what it was, so a writer checks once, at its end.
  *
@@ -7,8 +6,7 @@
  * cap.
  *
  * Owns:    its bytes.  buf_slice() lends them until the next append.
- * Threads: owner.
- */
+ * Threads: owner. */
 #pragma once
 
 #include <stdarg.h>

@@ -1,8 +1,6 @@
-/*
- * Time, from an object, so that tests own it.
+/* Time, from an object, so that tests own it.
  *
- * Threads: any.
- */
+ * Threads: any. */
 #pragma once
 
 #include <stddef.h>

@@ -1,9 +1,7 @@
-/*
- * Counters: one line each in base/counters.def, from which /api/stats, telnet
+/* Counters: one line each in base/counters.def, from which /api/stats, telnet
  * "stats" and /metrics come.
  *
- * Threads: any; relaxed atomics.
- */
+ * Threads: any; relaxed atomics. */
 #pragma once
 
 #include <stdint.h>

@@ -1,5 +1,4 @@
-/*
- * Places where a test lets the process end, as by kill -9.
+/* Places where a test lets the process end, as by kill -9.
  *
  *     crash_point("flush-written");
  *
@@ -9,8 +8,7 @@
  * Configured without --enable-crash-points it is nothing at all.  The names are
  * listed in tests/crash/points.mjs, which tries each.
  *
- * Threads: any.
- */
+ * Threads: any. */
 #pragma once
 
 #ifdef HALITE_CRASH_POINTS

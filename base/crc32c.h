@@ -1,9 +1,7 @@
-/*
- * CRC-32C (Castagnoli, polynomial 0x1EDC6F41 reflected; RFC 3720 B.4), by the
+/* CRC-32C (Castagnoli, polynomial 0x1EDC6F41 reflected; RFC 3720 B.4), by the
  * CPU's instruction where there is one.
  *
- * Threads: any.
- */
+ * Threads: any. */
 #pragma once
 
 #include "base/slice.h"

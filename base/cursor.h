@@ -1,10 +1,8 @@
-/*
- * Reads bytes with bounds: a step past the end sets 'failed', which sticks,
+/* Reads bytes with bounds: a step past the end sets 'failed', which sticks,
  * and yields zero, so that a decoder checks once, at its end.
  *
  * Owns:    nothing; it borrows the slice.
- * Threads: owner.
- */
+ * Threads: owner. */
 #pragma once
 
 #include "base/slice.h"

@@ -135,8 +135,6 @@ files_replace(const char *dir, const char *name, struct slice text,
     return st;
 }
 
-/* -- texts with a checksum ------------------------------------------------- */
-
 #define TEXT_MAX ((size_t)1 << 20)
 #define CRC_SIZE (sizeof "crc32c 00000000\n" - 1)
 

@@ -1,9 +1,7 @@
-/*
- * What POSIX asks for beyond fsync of a file, so that the file is still there
+/* What POSIX asks for beyond fsync of a file, so that the file is still there
  * after a power cut: the folder that names it must reach the disk too.
  *
- * Threads: any.
- */
+ * Threads: any. */
 #pragma once
 
 #include "base/buf.h"

@@ -1,12 +1,10 @@
-/*
- * What went wrong: a status for the program, a sentence for the human.
+/* What went wrong: a status for the program, a sentence for the human.
  *
  * A call that can fail returns an enum status and takes a struct error as its
  * last argument.  The caller owns it, usually on its stack, and may pass NULL
  * when it has no use for the text.  Reporting a failure allocates nothing.
  *
- * Threads: a struct error belongs to one thread.
- */
+ * Threads: a struct error belongs to one thread. */
 #pragma once
 
 #include <stddef.h>

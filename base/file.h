@@ -1,10 +1,8 @@
-/*
- * Whole files and descriptors in one call; a signal interrupts neither.
+/* Whole files and descriptors in one call; a signal interrupts neither.
  *
  * Fails:   ST_LIMIT: larger than allowed, or there is no memory for it; ST_IO;
  *          file_read(): ST_NOT_FOUND.
- * Threads: any.
- */
+ * Threads: any. */
 #pragma once
 
 #include "base/buf.h"

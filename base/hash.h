@@ -1,12 +1,10 @@
-/*
- * A fast 64-bit hash of bytes for tables in memory and for the salt of rows.
+/* A fast 64-bit hash of bytes for tables in memory and for the salt of rows.
  *
  * The value for given bytes and seed never changes: the salt on disk depends
  * on it (docs/FORMAT.md, "Salt").  It is no defence against chosen keys by
  * itself: tables that clients fill pass a random seed.
  *
- * Threads: any.
- */
+ * Threads: any. */
 #pragma once
 
 #include "base/slice.h"

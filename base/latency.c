@@ -2,8 +2,7 @@
 
 /* 0 .. 15 are classes of their own; above, eight classes for each doubling:
  *
- *     16 17 | 18 19 | .. | 30 31 | 32 33 34 35 | ..
- */
+ *     16 17 | 18 19 | .. | 30 31 | 32 33 34 35 | .. */
 #define EXACT  16
 #define PARTS  8
 #define MAX_US ((UINT64_C(1) << 32) - 1)

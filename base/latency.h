@@ -1,9 +1,7 @@
-/*
- * Durations in microseconds, counted in classes, and percentiles of them: exact
+/* Durations in microseconds, counted in classes, and percentiles of them: exact
  * below 16 us, within an eighth above, and exact at powers of two.
  *
- * Threads: any.
- */
+ * Threads: any. */
 #pragma once
 
 #include <stdatomic.h>

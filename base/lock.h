@@ -1,5 +1,4 @@
-/*
- * Locks, with clang's thread-safety annotations: a member says which lock
+/* Locks, with clang's thread-safety annotations: a member says which lock
  * guards it, and clang -Wthread-safety checks every access.
  *
  * The order in which locks may be taken, outermost first; a thread holding one
@@ -22,8 +21,7 @@
  * Others (counters, caches, pools, connection lists) are leaves: no lock is
  * taken while one of them is held.
  *
- * Threads: any.
- */
+ * Threads: any. */
 #pragma once
 
 #include <pthread.h>

@@ -1,13 +1,11 @@
-/*
- * The log: one line an event, to stderr:
+/* The log: one line an event, to stderr:
  *
  *     2026-11-21T12:00:00.123Z warn  uid: cannot assign id: disk full
  *
  * error = an operator must act; warn = we coped; info = start, stop, settings;
  * debug = per request.  Client bytes only through log_quote().
  *
- * Threads: any.  The level is the one mutable global of the program.
- */
+ * Threads: any.  The level is the one mutable global of the program. */
 #pragma once
 
 #include "base/error.h"

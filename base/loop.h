@@ -1,5 +1,4 @@
-/*
- * A thread that waits for events of many sockets, with the list of connections
+/* A thread that waits for events of many sockets, with the list of connections
  * that live in it.  A turn is
  *
  *     begin() -> event() for each event -> end() -> tick(), at most every
@@ -9,8 +8,7 @@
  *          loop_end() on; never the sockets.
  * Threads: loop_add(), loop_wake(): any.  loop_start() and loop_stop(): the
  *          owner.  The rest: the loop's own thread, in its calls.
- * Fails:   ST_IO.
- */
+ * Fails:   ST_IO. */
 #pragma once
 
 #include <stdatomic.h>

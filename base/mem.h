@@ -1,10 +1,8 @@
-/*
- * Small fixed allocations.  When there is no memory they wait, ten seconds at
+/* Small fixed allocations.  When there is no memory they wait, ten seconds at
  * most, for what requests hold and give back, and then abort: no honest
  * recovery exists.  What a client can make large comes from an arena or a buf.
  *
- * Threads: any.
- */
+ * Threads: any. */
 #pragma once
 
 #include <stddef.h>

@@ -1,8 +1,6 @@
-/*
- * Magic numbers: a pointer proves its type, and that it is still alive.
+/* Magic numbers: a pointer proves its type, and that it is still alive.
  *
- * Threads: any; nothing here has state.
- */
+ * Threads: any; nothing here has state. */
 #pragma once
 
 #include <stdint.h>

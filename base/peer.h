@@ -1,9 +1,7 @@
-/*
- * The address of a connected client, from its struct sockaddr.  An IPv4 address
+/* The address of a connected client, from its struct sockaddr.  An IPv4 address
  * mapped into IPv6 counts as IPv4.
  *
- * Threads: any.
- */
+ * Threads: any. */
 #pragma once
 
 #include <netinet/in.h>

@@ -1,11 +1,9 @@
-/*
- * A pool of threads, to fan a query out over the salt buckets.
+/* A pool of threads, to fan a query out over the salt buckets.
  *
  * pool_run() lends the calling thread to its own tasks too, so a pool of zero
  * threads works, and a run cannot starve behind another.
  *
- * Threads: pool_run(): any.  pool_free(): when no run is under way.
- */
+ * Threads: pool_run(): any.  pool_free(): when no run is under way. */
 #pragma once
 
 #include <stddef.h>

@@ -1,12 +1,10 @@
-/*
- * A hash table of 32-bit indices into the caller's own array: open addressing,
+/* A hash table of 32-bit indices into the caller's own array: open addressing,
  * linear probing, three quarters full at most.  The caller hashes keys and
  * compares them; the table keeps 32 bits of each hash, so that it grows without
  * the keys and compares only those that are likely equal.
  *
  * Owns:    its slots, 11 to 22 bytes an index.
- * Threads: one at a time.
- */
+ * Threads: one at a time. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,8 +1,6 @@
-/*
- * UTF-8, one character at a time.
+/* UTF-8, one character at a time.
  *
- * Threads: any; these are functions of their arguments.
- */
+ * Threads: any; these are functions of their arguments. */
 #pragma once
 
 #include "base/buf.h"

@@ -1,9 +1,7 @@
-/*
- * Numbers of seven bits a byte, low first, where the room is there already
+/* Numbers of seven bits a byte, low first, where the room is there already
  * (base/buf.h asks for it): the hot paths of open rows and WAL records.
  *
- * Threads: any; these are functions of their arguments.
- */
+ * Threads: any; these are functions of their arguments. */
 #pragma once
 
 #include <stdint.h>

@@ -1,11 +1,9 @@
-/*
- * What the load and query programs share: a connection to this machine, whole
+/* What the load and query programs share: a connection to this machine, whole
  * HTTP replies read from it, and sorted latencies.
  *
  * Threads: one at a time each.
  * Fails:   the program ends, with a sentence; a benchmark that went wrong has
- *          no result.
- */
+ *          no result. */
 #pragma once
 
 #include <stdbool.h>

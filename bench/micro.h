@@ -1,10 +1,8 @@
-/*
- * Micro-benchmarks: one chunk of the program in a loop, beside its ceiling: the
+/* Micro-benchmarks: one chunk of the program in a loop, beside its ceiling: the
  * least that a program must do with the same bytes (copy them, look for the
  * newlines, add the numbers), measured in the same run.
  *
- * Threads: one.
- */
+ * Threads: one. */
 #pragma once
 
 #include <stddef.h>

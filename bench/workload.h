@@ -1,12 +1,10 @@
-/*
- * A workload: which points are sent, in which order, written how.  The same
+/* A workload: which points are sent, in which order, written how.  The same
  * seed gives the same points; a series' points do not depend on the order, nor
  * on how the hosts are dealt out to parts.
  *
  *     hosts x metrics series, one point a step from 'start' up to 'end'
  *
- * Threads: any; workload_run() is a function of its arguments.
- */
+ * Threads: any; workload_run() is a function of its arguments. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,8 +1,6 @@
-/*
- * What every Check program needs: a main() of one suite.
+/* What every Check program needs: a main() of one suite.
  *
- *     TEST_MAIN("number", TEST(parses), LOOP(formats, cases))
- */
+ *     TEST_MAIN("number", TEST(parses), LOOP(formats, cases)) */
 #pragma once
 
 #include <check.h>

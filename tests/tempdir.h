@@ -1,10 +1,8 @@
-/*
- * A folder of the test's own, and its removal.
+/* A folder of the test's own, and its removal.
  *
  *     char *dir = tempdir_new();
  *     ...
- *     tempdir_free(&dir);
- */
+ *     tempdir_free(&dir); */
 #pragma once
 
 #include <ftw.h>

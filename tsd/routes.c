@@ -121,8 +121,6 @@ set_required(struct http_route *r, unsigned flags)
     r->delete_requires = (flags & PUBLIC) != 0 ? 0 : HTTP_ADMIN;
 }
 
-/* -- telnet ---------------------------------------------------------------- */
-
 static void
 telnet_stats(void *ctx, struct telnet_call *call)
 {

@@ -1,9 +1,7 @@
-/*
- * Which endpoints and which telnet commands exist, by tsd.mode, enable_api,
+/* Which endpoints and which telnet commands exist, by tsd.mode, enable_api,
  * enable_ui and no_diediedie.
  *
- * Threads: owner, then frozen.
- */
+ * Threads: owner, then frozen. */
 #pragma once
 
 #include "tsd/api/api.h"

@@ -1,5 +1,4 @@
-/*
- * An HTTP server over libmicrohttpd, for endpoints that answer whole bodies: it
+/* An HTTP server over libmicrohttpd, for endpoints that answer whole bodies: it
  * reads the request (gzip and deflate undone, limits kept), finds the route,
  * and sends the reply (gzip where the client takes it, CORS, jsonp, HEAD).  It
  * does not listen: sockets are given to it.  It has never heard of a metric.
@@ -16,8 +15,7 @@
  *          serve() returns; slices of a request are lent for as long.
  * Threads: struct http_server: any.  serve() runs on a thread of the server's
  *          (inline routes: that of the connection, so they must be quick), or
- *          of its worker pool.
- */
+ *          of its worker pool. */
 #pragma once
 
 #include <sys/socket.h>

@@ -1,9 +1,7 @@
-/*
- * Decimal digits of small numbers, by table: the inner loops of those who write
+/* Decimal digits of small numbers, by table: the inner loops of those who write
  * numbers (base/text/number.c, the answers of queries).
  *
- * Threads: any.
- */
+ * Threads: any. */
 #pragma once
 
 #include <stddef.h>

@@ -1,8 +1,6 @@
-/*
- * What a character is worth as a digit.
+/* What a character is worth as a digit.
  *
- * Threads: any; these are functions of their arguments.
- */
+ * Threads: any; these are functions of their arguments. */
 #pragma once
 
 #include "base/slice.h"

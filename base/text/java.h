@@ -1,8 +1,6 @@
-/*
- * What Java does with strings, where OpenTSDB's answers depend on it.
+/* What Java does with strings, where OpenTSDB's answers depend on it.
  *
- * Threads: any; these are functions of their arguments.
- */
+ * Threads: any; these are functions of their arguments. */
 #pragma once
 
 #include "base/slice.h"

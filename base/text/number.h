@@ -1,8 +1,6 @@
-/*
- * Numbers as text, both ways.
+/* Numbers as text, both ways.
  *
- * Threads: any.
- */
+ * Threads: any. */
 #pragma once
 
 #include "base/slice.h"

@@ -1,8 +1,6 @@
-/*
- * The fast way from a double to its shortest digits, for number.c and its test.
+/* The fast way from a double to its shortest digits, for number.c and its test.
  *
- * Threads: any.
- */
+ * Threads: any. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,12 +1,10 @@
-/*
- * The shortest decimal digits of a double, by Giulietti's Schubfach ("The
+/* The shortest decimal digits of a double, by Giulietti's Schubfach ("The
  * Schubfach way to render doubles", 2020): the ends of the interval of decimals
  * that read back as the double, and the double itself, are multiplied by a
  * power of ten, rounded to odd; then one or two candidates are compared.
  *
  * Powers of two, whose interval is lopsided, and numbers that are very large or
- * very small are left to the long way (number.c).
- */
+ * very small are left to the long way (number.c). */
 #include "base/text/number_priv.h"
 
 #include <string.h>

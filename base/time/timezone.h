@@ -1,11 +1,9 @@
-/*
- * Time zones, from the system's TZif files (RFC 8536), and the calendar that
+/* Time zones, from the system's TZif files (RFC 8536), and the calendar that
  * downsampling by days, weeks, months and years needs.  Nothing here touches
  * the process' own TZ.
  *
  * Bounds:  zones once read are kept for the process' life (some 600 exist).
- * Threads: any; a zone is frozen.
- */
+ * Threads: any; a zone is frozen. */
 #pragma once
 
 #include "base/error.h"

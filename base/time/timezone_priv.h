@@ -1,10 +1,8 @@
-/*
- * The inside of a time zone: what timezone.c reads from a file, and the days of
+/* The inside of a time zone: what timezone.c reads from a file, and the days of
  * the calendar that timezone.c and calendar.c share.
  *
  * Bytes:   RFC 8536 (TZif versions 1 to 4), and RFC 9636.
- * Threads: any; these are functions of their arguments.
- */
+ * Threads: any; these are functions of their arguments. */
 #pragma once
 
 #include "base/time/timezone.h"

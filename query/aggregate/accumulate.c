@@ -1,14 +1,12 @@
 #include "query/aggregate/arithmetic.h"
 #include "query/aggregate/aggregate_priv.h"
 
-/*
- * A moment's state is a count and one or two numbers, so that a series' values
+/* A moment's state is a count and one or two numbers, so that a series' values
  * are added with short loops over arrays; only what must sort its values
  * keeps them all, in rows:
  *
  *     rows   moment 0: v v v .  moment 1: v v . .  moment 2: ...
- *            <- series ------>
- */
+ *            <- series ------> */
 
 #define TIMESTAMPS_MAX 1024
 #define ROWS_MAX_BYTES ((size_t)1 << 20)

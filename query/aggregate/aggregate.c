@@ -3,11 +3,9 @@
 #include "query/aggregate/aggregate_priv.h"
 #include "query/model/rollup.h"
 
-/*
- * Which rows to read, and the order of the stages.  What lies between the range
+/* Which rows to read, and the order of the stages.  What lies between the range
  * that was asked for and the range that is read feeds interpolation, rates and
- * the last bucket, so both must be OpenTSDB's to the second.
- */
+ * the last bucket, so both must be OpenTSDB's to the second. */
 
 #define SECONDS_END (INT64_C(1) << 32)
 #define LAST_BASE   ((SECONDS_END - 1) / HOUR_S * HOUR_S)

@@ -1,12 +1,10 @@
-/*
- * The numbers of a query: one group of series in, one series of answers out.
+/* The numbers of a query: one group of series in, one series of answers out.
  * Order of work, as OpenTSDB 2.4 does it: each series is downsampled, then its
  * rate taken, then the group is interpolated and aggregated.  Odd as they are,
  * its numbers are the contract (docs/NUMBERS.md).
  *
  * Threads: any; these are functions of their arguments.
- * Fails:   ST_INVALID (an infinite value: "Got Infinity"), ST_LIMIT (arena).
- */
+ * Fails:   ST_INVALID (an infinite value: "Got Infinity"), ST_LIMIT (arena). */
 #pragma once
 
 #include "query/model/deadline.h"

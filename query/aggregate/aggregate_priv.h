@@ -1,11 +1,9 @@
-/*
- * The stages between a group's series and its answer, one function each:
+/* The stages between a group's series and its answer, one function each:
  *
  *     series_data -> downsample -> rate -> interpolate and aggregate -> dps
  *
  * Each takes and gives whole columns; a column lies in the query's arena, or is
- * the series itself when a stage has nothing to do.
- */
+ * the series itself when a stage has nothing to do. */
 #pragma once
 
 #include "query/aggregate/aggregate.h"

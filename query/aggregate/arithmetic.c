@@ -3,8 +3,7 @@
 
 #include "query/aggregate/arithmetic.h"
 
-/*
- * Each function of values is written once, as a step that adds one value to the
+/* Each function of values is written once, as a step that adds one value to the
  * state of one moment: a count and two numbers.  STEP() makes two loops of it:
  *
  *     each   a value to each of many timestamps: a series joins its group
@@ -12,8 +11,7 @@
  *
  * Order and roundings are the same in both, so their results are equal to the
  * last bit.  NaNs are skipped where OpenTSDB skips them.  Longs wrap as Java's
- * do, so they are added and multiplied as unsigned numbers.
- */
+ * do, so they are added and multiplied as unsigned numbers. */
 
 #define UNUSED __attribute__((unused))
 
@@ -44,8 +42,6 @@
     static inline __attribute__((always_inline)) void step(                 \
         UNUSED uint32_t *n, UNUSED union number *a, UNUSED union number *b, \
         UNUSED union number v)
-
-/* -- steps ---------------------------------------------------------------- */
 
 STEP(sum_int)
 {
@@ -159,8 +155,6 @@ STEP(ends)
     ++*n;
 }
 
-/* -- sums, two at once ---------------------------------------------------- */
-
 typedef double doubles __attribute__((vector_size(16)));
 typedef int64_t longs __attribute__((vector_size(16)));
 typedef int32_t ints __attribute__((vector_size(16)));
@@ -198,8 +192,6 @@ each_sum_vectors(uint32_t *n, union number *a, union number *b,
     }
     each_sum_double(n + k, a + k, b + k, v + k, len - k);
 }
-
-/* -- the table ------------------------------------------------------------ */
 
 #define LOOPS(ints, doubles)                 \
     .each = { each_##ints, each_##doubles }, \

@@ -4,8 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* -- aggregators that sort ------------------------------------------------- */
-
 static int
 compare_ints(const void *pa, const void *pb)
 {

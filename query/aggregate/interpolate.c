@@ -7,8 +7,7 @@
 
 #define ALONE_MAX 128 /* points of a series alone that are done together */
 
-/*
- * Interpolation and aggregation.  A group of columns becomes one: at each
+/* Interpolation and aggregation.  A group of columns becomes one: at each
  * timestamp at which any series has a point, every series that has begun and
  * not ended gives a value, its own or an interpolated one (interpolate()), and
  * the aggregator makes one number of them.
@@ -23,8 +22,7 @@
  *
  * A result is an integer when no value in view is a float: the current and the
  * next point of each series, and the first of each that is yet to begin.  The
- * results of a stretch are all integers or all doubles.
- */
+ * results of a stretch are all integers or all doubles. */
 
 struct cursor {
     struct column c;

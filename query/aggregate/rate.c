@@ -1,9 +1,7 @@
 #include "query/aggregate/aggregate_priv.h"
 
-/*
- * Rates, as OpenTSDB takes them: integers subtract as integers (and wrap), a
- * counter that falls either wrapped at its maximum or was reset.
- */
+/* Rates, as OpenTSDB takes them: integers subtract as integers (and wrap), a
+ * counter that falls either wrapped at its maximum or was reset. */
 
 struct value {
     int64_t ts_ms;

@@ -6,14 +6,12 @@
 #include "query/aggregate/arithmetic.h"
 #include "query/aggregate/aggregate_priv.h"
 
-/*
- * A sum is of doubles, added one by one in the order of time.  While all values
+/* A sum is of doubles, added one by one in the order of time.  While all values
  * are integers and the sum of their magnitudes stays within 2^53, each step is
  * exact, so they may be added in any order, or as integers, or be a block
  * summary'. The sum in a block summary of doubles was added one by one from 0,
  * so it stands for the points of a bucket only when nothing was added before
- * it.
- */
+ * it. */
 
 #define EXACT_MAX 0x1p53
 #define GRID_MOST 65536

@@ -1,5 +1,4 @@
-/*
- * Downsampling while rows are read: a series' rows go in, in the order of time,
+/* Downsampling while rows are read: a series' rows go in, in the order of time,
  * and its buckets come out, the same to the last bit as if all points had been
  * kept and downsampled at the end (aggregate.h).  A row whose points all fall
  * into one bucket may go in as its block summary alone, where that tells the
@@ -10,8 +9,7 @@
  *
  * Owns:    what comes out lies in the arena.
  * Threads: struct stream_downsampler: frozen once made.  struct bucket_acc:
- * owner.
- */
+ * owner. */
 #pragma once
 
 #include "base/arena.h"

@@ -1,10 +1,8 @@
-/*
- * From the series of a sub-query to its answer: groups, their numbers and the
+/* From the series of a sub-query to its answer: groups, their numbers and the
  * names of their tags, some groups a task.  The groups stay in the caller's
  * arena; or they are written at once, and only their text stays.
  *
- * Threads: any.
- */
+ * Threads: any. */
 #pragma once
 
 #include "base/pool.h"

@@ -108,8 +108,6 @@ chunks_end(struct chunks *p, size_t sub)
         s->ascending = slice_cmp(s->known[i - 1].pairs, s->known[i].pairs) <= 0;
 }
 
-/* -- the tags of a series -------------------------------------------------- */
-
 static size_t
 search(const struct chunks_sub *s, struct slice pairs)
 {
@@ -146,8 +144,6 @@ chunks_find_tags(const struct chunks *p, size_t sub, struct slice tsuid,
     return slice_of(s->chunks[at / s->chunk_len].text.data + s->known[at].from,
                     s->known[at].size);
 }
-
-/* -- writing --------------------------------------------------------------- */
 
 void
 chunks_put(struct chunks *p, size_t sub, size_t i, const struct result_group *g,

@@ -1,5 +1,4 @@
-/*
- * The answer of a query as text: chunks that several threads write at the same
+/* The answer of a query as text: chunks that several threads write at the same
  * time, and which follow one another in the order of the groups.
  *
  * A group is written as soon as it is known, and forgotten; what stays of it is
@@ -10,8 +9,7 @@
  * Owns:    the chunks, until they are taken.
  * Threads: chunks_begin(), chunks_end() of a sub-query: one at a time, the
  *          first sub-query before the others; chunks_put(): any, each chunk by
- *          one; else one at a time.
- */
+ *          one; else one at a time. */
 #pragma once
 
 #include <stdatomic.h>

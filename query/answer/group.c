@@ -142,8 +142,6 @@ drop_series_out_of_range(const struct query *q, const struct sub_query *sq,
     }
 }
 
-/* -- tags ------------------------------------------------------------------ */
-
 /* A tagk met in a group. */
 struct common {
     uint64_t tagk, tagv;

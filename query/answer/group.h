@@ -1,12 +1,10 @@
-/*
- * Grouping: the fetched series of a sub-query into groups, and the tags that a
+/* Grouping: the fetched series of a sub-query into groups, and the tags that a
  * group's series agree on.
  *
  * Groups come in the order of the ids of the tagvs that they are grouped by;
  * 'none' makes a group of each series.
  *
- * Threads: one at a time.
- */
+ * Threads: one at a time. */
 #pragma once
 
 #include "query/fetch/fetch.h"

@@ -14,8 +14,6 @@ rollup_raw_merge_wanted(const struct rollup_candidate *c, const struct query *q,
     return q->end_ms > q->now_ms - i->delay_s * 1000;
 }
 
-/* -- one group of two ------------------------------------------------------ */
-
 static size_t
 find_key(const struct result_group *g, struct slice key)
 {
@@ -114,8 +112,6 @@ join_groups(const struct result_group *x, const struct result_group *y,
                          &out->tsuids, &out->tsuids_len, e);
     return st == ST_OK ? join_dps(&x->dps, &y->dps, q, a, &out->dps, e) : st;
 }
-
-/* -- all of them ----------------------------------------------------------- */
 
 static struct slice
 key_of(const struct result_group *g, bool each_alone)

@@ -1,5 +1,4 @@
-/*
- * A split sub-query: rollups come late, so they are read only up to where they
+/* A split sub-query: rollups come late, so they are read only up to where they
  * are sure to be there, and the points after that.
  *
  *     start ......... now - delaySla ......... end
@@ -11,8 +10,7 @@
  * part and then those of the second.
  *
  * Threads: any; these are functions of their arguments.
- * Fails:   ST_LIMIT (arena).
- */
+ * Fails:   ST_LIMIT (arena). */
 #pragma once
 
 #include "query/model/result.h"

@@ -1,5 +1,4 @@
-/*
- * The query engine: a parsed query in, its groups with their numbers out.
+/* The query engine: a parsed query in, its groups with their numbers out.
  *
  *     plan (masks, ways) -> scan, one task a salt bucket -> series -> groups ->
  *     numbers, some groups a task
@@ -10,8 +9,7 @@
  * Threads: struct engine: any; queries run side by side and share its pool.
  * Fails:   ST_NOT_FOUND (an unknown name), ST_INVALID, ST_LIMIT (bytes, points,
  *          time, memory: OpenTSDB's texts), ST_BUSY, ST_IO, ST_CORRUPT; a query
- *          whose client is gone ends with ST_BUSY "the client hung up".
- */
+ *          whose client is gone ends with ST_BUSY "the client hung up". */
 #pragma once
 
 #include "query/model/result.h"

@@ -1,13 +1,11 @@
-/*
- * The scheduler of sub-queries: it runs one after the other while they are
+/* The scheduler of sub-queries: it runs one after the other while they are
  * quick, and the rest in parallel when they are not.
  *
  * Results and their order are the same either way; of several failures the
  * first in order is reported.  Parallel sub-queries share the memory that one
  * may use for points: one that finds none left runs again, alone, afterwards.
  *
- * Threads: subqueries_run(): any.
- */
+ * Threads: subqueries_run(): any. */
 #pragma once
 
 #include "base/pool.h"

@@ -1,12 +1,10 @@
-/*
- * /api/query/exp: metrics, and expressions over them and over one another.
+/* /api/query/exp: metrics, and expressions over them and over one another.
  *
  *     exp_parse() -> engine_run(q) -> exp_join() -> exp_run(), for each output
  *
  * Owns:    everything lies in the arena, but what query_fini() releases.
  * Threads: one at a time.
- * Fails:   ST_INVALID with OpenTSDB's texts where it has some, ST_LIMIT.
- */
+ * Fails:   ST_INVALID with OpenTSDB's texts where it has some, ST_LIMIT. */
 #pragma once
 
 #include "query/exp/expression.h"

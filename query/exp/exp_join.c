@@ -44,8 +44,6 @@ make_metric(struct exp_plan *p, const struct exp_metric *m,
     return ST_OK;
 }
 
-/* -- circles --------------------------------------------------------------- */
-
 /* 'reaches' is a square of booleans: which expressions each one uses, by others
  * too.  One more use makes those that reach 'at' reach what 'to' does. */
 static void
@@ -119,8 +117,6 @@ make_nodes(struct exp_plan *p, const struct exp_query *q, struct error *e)
         }
     return ST_OK;
 }
-
-/* -- operands -------------------------------------------------------------- */
 
 /* OpenTSDB puts results into a map first by metric, in the order in which that
  * map lists metrics, then by expression; and copies it to one of exact size. */

@@ -1,9 +1,7 @@
-/*
- * The insides of expressions over series: a node for each metric and each
+/* The insides of expressions over series: a node for each metric and each
  * expression, whose operands are other nodes.
  *
- * Threads: owner.
- */
+ * Threads: owner. */
 #pragma once
 
 #include "query/exp/exp.h"

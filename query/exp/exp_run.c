@@ -7,8 +7,6 @@
 
 #define NEVER INT64_MAX
 
-/* -- operands -------------------------------------------------------------- */
-
 static bool
 series_left(const struct exp_operand *o, size_t i, int64_t *ts)
 {
@@ -104,8 +102,6 @@ operand_value(const struct exp_operand *o, size_t pick, int64_t ts, double *out,
     *out = o->fill;
     return ST_OK;
 }
-
-/* -- rows ------------------------------------------------------------------ */
 
 /* Goes to the next row of all operands, which costs a look at each of their
  * series; NEVER when there is none. */

@@ -56,8 +56,6 @@ to_bits(struct value v)
     return v.kind == VALUE_FLOAT ? java_long(v.d) : v.i;
 }
 
-/* -- arithmetic ------------------------------------------------------------ */
-
 static struct value
 real_arithmetic(enum expression_op op, double l, double r)
 {
@@ -127,8 +125,6 @@ negate(struct value v)
     return v;
 }
 
-/* -- comparison ------------------------------------------------------------ */
-
 static int
 compare_values(struct value l, struct value r)
 {
@@ -168,8 +164,6 @@ comparison(enum expression_op op, struct value l, struct value r)
         return of_truth(c > 0);
     return of_truth(op == OP_LESS_EQUAL ? c <= 0 : c >= 0);
 }
-
-/* -- steps ----------------------------------------------------------------- */
 
 static struct value
 unary(enum expression_op op, struct value v)

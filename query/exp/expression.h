@@ -1,5 +1,4 @@
-/*
- * Expressions of /api/query/exp: "a + b / 2 > 10 ? a : 0.5".  A formula over
+/* Expressions of /api/query/exp: "a + b / 2 > 10 ? a : 0.5".  A formula over
  * doubles, read once, computed for each moment of each series.
  *
  *     ?: (right)   ||   &&   |   ^   &   == !=   < > <= >=   + -   * / %
@@ -14,8 +13,7 @@
  * Threads: frozen once parsed.
  * Bounds:  EXPRESSION_SIZE_MAX bytes, EXPRESSION_NAMES_MAX names,
  *          EXPRESSION_DEPTH_MAX values held at once.
- * Fails:   ST_INVALID; ST_LIMIT past the bounds or the arena.
- */
+ * Fails:   ST_INVALID; ST_LIMIT past the bounds or the arena. */
 #pragma once
 
 #include "base/arena.h"

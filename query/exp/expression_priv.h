@@ -1,9 +1,7 @@
-/*
- * The insides of an expression: operators in the order of their work, values
+/* The insides of an expression: operators in the order of their work, values
  * before the operator that takes them.
  *
- * Threads: frozen once parsed.
- */
+ * Threads: frozen once parsed. */
 #pragma once
 
 #include "query/exp/expression.h"

@@ -1,5 +1,4 @@
-/*
- * /api/query/gexp: functions over series, as Graphite has them:
+/* /api/query/gexp: functions over series, as Graphite has them:
  * "scale(movingAverage(sum:1m-avg:sys.cpu{host=*},5),100)".
  *
  *     gexp_parse(), for each text -> engine_run() of the metrics in them
@@ -10,8 +9,7 @@
  * Bounds:  GEXP_SIZE_MAX bytes a text, GEXP_DEPTH_MAX functions within one
  *          another, GEXP_NODES_MAX in all.
  * Fails:   ST_INVALID with OpenTSDB's texts, ST_LIMIT, and at the deadline of
- *          the result does.
- */
+ *          the result does. */
 #pragma once
 
 #include "query/model/result.h"

@@ -95,8 +95,6 @@ combine_one(const struct gexp_call *c, const struct operands *o,
     return st;
 }
 
-/* -- joining --------------------------------------------------------------- */
-
 /* The operands are called a, b, c .. in OpenTSDB's maps, and the first that
  * these list gives its tags. */
 static void

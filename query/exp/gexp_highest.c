@@ -38,8 +38,6 @@ struct cursors {
     bool has_ints, has_doubles;
 };
 
-/* -- timestamps ------------------------------------------------------------ */
-
 static void
 cursor_step(struct series_cursor *l)
 {
@@ -97,8 +95,6 @@ cursors_step(struct cursors *ls, int64_t end_ms)
         }
     return true;
 }
-
-/* -- values ---------------------------------------------------------------- */
 
 static bool
 cursors_are_ints(const struct cursors *ls)
@@ -176,8 +172,6 @@ kept_value(const struct cursors *ls, size_t i)
     return ls->has_ints ? max_double((double)l->kept_int, l->kept_double)
                         : l->kept_double;
 }
-
-/* -- choice ---------------------------------------------------------------- */
 
 struct rank {
     double value;

@@ -89,8 +89,6 @@ has(struct parser *p, const void *memory)
     return p->st == ST_OK;
 }
 
-/* -- tokens ---------------------------------------------------------------- */
-
 static bool
 is_blank(uint8_t c)
 {
@@ -143,8 +141,6 @@ take_name(struct parser *p)
     return slice_of(p->text.data + from, p->at - from);
 }
 
-/* -- metrics --------------------------------------------------------------- */
-
 /* Without its blanks it is a parameter m=; its first name is taken. */
 static void
 parse_metric(struct parser *p, struct slice first)
@@ -177,8 +173,6 @@ parse_metric(struct parser *p, struct slice first)
         (struct gexp_arg){ .kind = ARG_METRIC, .index = g->metrics_len };
     g->metrics[g->metrics_len++] = slice_of(copy, size);
 }
-
-/* -- calls ----------------------------------------------------------------- */
 
 static void
 open_call(struct parser *p, struct slice name)

@@ -1,5 +1,4 @@
-/*
- * The insides of gexp: functions, and the series that they take and make.
+/* The insides of gexp: functions, and the series that they take and make.
  *
  *     gexp_parse.c     text -> nodes
  *     gexp.c           nodes, one after the other -> groups
@@ -7,8 +6,7 @@
  *     gexp_highest.c   functions that choose series
  *     gexp_combine.c   arithmetic of several series
  *
- * Threads: owner.
- */
+ * Threads: owner. */
 #pragma once
 
 #include "query/exp/gexp.h"

@@ -1,5 +1,4 @@
-/*
- * Joining of series by their tags: which series of the one operand of an
+/* Joining of series by their tags: which series of the one operand of an
  * expression belongs to which of the other.
  *
  *     a{host=x}  b{host=x}   ->  [0 0]
@@ -11,8 +10,7 @@
  *
  * Owns:    everything lies in the arena.
  * Threads: any; these are functions of their arguments.
- * Fails:   ST_INVALID "No intersections found: ..", ST_LIMIT (arena).
- */
+ * Fails:   ST_INVALID "No intersections found: ..", ST_LIMIT (arena). */
 #pragma once
 
 #include <math.h>

@@ -1,12 +1,10 @@
-/*
- * Fetching: the points of all series that a plan takes, or what a downsampler
+/* Fetching: the points of all series that a plan takes, or what a downsampler
  * (query/aggregate/stream_downsampler.h) makes of them row by row; one task for
  * each salt bucket, on the pool, or some of them one after the other where
  * there is little to read.
  *
  * Owns:    fetched series own their points: fetch_fini().
- * Threads: fetch_run(): any.
- */
+ * Threads: fetch_run(): any. */
 #pragma once
 
 #include <stdatomic.h>

@@ -7,8 +7,6 @@
 
 #include "uid/meta/annotation.h"
 
-/* -- which have notes ------------------------------------------------------ */
-
 struct tsuid_list {
     struct slice *tsuids;
     size_t len;

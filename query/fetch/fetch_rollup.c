@@ -71,8 +71,6 @@ rollup_restore_times(const struct key_layout *layout, const struct query *q,
     return status;
 }
 
-/* -- sums and counts ------------------------------------------------------- */
-
 static int64_t
 as_count(const struct points *p, size_t i)
 {

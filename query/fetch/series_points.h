@@ -1,11 +1,9 @@
-/*
- * How many points series have, and when the newest one is: read from the
+/* How many points series have, and when the newest one is: read from the
  * block summaries of their blocks and from the head, on request.
  * Nothing is counted while points come in.
  *
  * Threads: any.
- * Fails:   ST_IO, ST_CORRUPT; ST_BUSY when 'gone' said so.
- */
+ * Fails:   ST_IO, ST_CORRUPT; ST_BUSY when 'gone' said so. */
 #pragma once
 
 #include "storage/store/store.h"

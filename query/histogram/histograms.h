@@ -1,5 +1,4 @@
-/*
- * Queries of histograms: percentiles and buckets of the series that a plan
+/* Queries of histograms: percentiles and buckets of the series that a plan
  * takes, in place of the points of a plain query.
  *
  *     histograms of each series -> downsampled, by sum -> summed over the group
@@ -11,8 +10,7 @@
  *
  * Threads: any.
  * Fails:   ST_INVALID for histograms of a codec that is not configured;
- *          otherwise as the engine.
- */
+ *          otherwise as the engine. */
 #pragma once
 
 #include "query/fetch/fetch.h"

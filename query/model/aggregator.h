@@ -1,9 +1,7 @@
-/*
- * The 35 aggregators of OpenTSDB, by name: what each does with the values of a
+/* The 35 aggregators of OpenTSDB, by name: what each does with the values of a
  * moment, and what a series contributes to a moment at which it has no point.
  *
- * Threads: any; the table is constant.
- */
+ * Threads: any; the table is constant. */
 #pragma once
 
 #include "base/error.h"

@@ -1,10 +1,8 @@
-/*
- * Lower case as the filters that ignore case need it: letters of ASCII,
+/* Lower case as the filters that ignore case need it: letters of ASCII,
  * Latin-1, Greek and Cyrillic, in UTF-8.  Other bytes stay as they are, and no
  * text changes its size.
  *
- * Threads: any; these are functions of their arguments.
- */
+ * Threads: any; these are functions of their arguments. */
 #pragma once
 
 #include "base/slice.h"

@@ -1,11 +1,9 @@
-/*
- * The deadline of a query: its timeout, and whether its client still waits.
+/* The deadline of a query: its timeout, and whether its client still waits.
  * The engine starts it; planning, reading, computing and writing check it.
  *
  * Threads: deadline_check(): any, if cancelled() is.  deadline_tick(): owner.
  * Fails:   ST_LIMIT with OpenTSDB's text after the timeout; ST_BUSY "the
- *          client hung up".
- */
+ *          client hung up". */
 #pragma once
 
 #include <stdbool.h>

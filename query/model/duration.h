@@ -1,10 +1,8 @@
-/*
- * Durations as requests and the rollup configuration write them: "10m", "1d",
+/* Durations as requests and the rollup configuration write them: "10m", "1d",
  * "500ms"; as in OpenTSDB, "1.5h" is an hour.
  *
  * Threads: any.
- * Fails:   ST_INVALID with OpenTSDB's text.
- */
+ * Fails:   ST_INVALID with OpenTSDB's text. */
 #pragma once
 
 #include "base/error.h"

@@ -1,10 +1,8 @@
-/*
- * Filters on tag values: the seven types of OpenTSDB and not_key.
+/* Filters on tag values: the seven types of OpenTSDB and not_key.
  *
  * Owns:    memory is its query's arena; regular expressions are released by
  *          filter_fini().
- * Threads: frozen; filter_matches(): any.
- */
+ * Threads: frozen; filter_matches(): any. */
 #pragma once
 
 #include "base/arena.h"

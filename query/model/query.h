@@ -1,12 +1,10 @@
-/*
- * A query as parsed: what /api/query was asked, from JSON or from a URI,
+/* A query as parsed: what /api/query was asked, from JSON or from a URI,
  * checked and with every name of the query language resolved, but no UID looked
  * up.
  *
  * Owns:    everything lies in the arena that the parser was given; query_fini()
  *          releases what does not (regular expressions).
- * Threads: frozen once parsed.
- */
+ * Threads: frozen once parsed. */
 #pragma once
 
 #include "base/arena.h"

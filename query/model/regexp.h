@@ -1,12 +1,10 @@
-/*
- * Regular expressions of clients, through PCRE2: searched for anywhere in a
+/* Regular expressions of clients, through PCRE2: searched for anywhere in a
  * text, as java.util.regex.Matcher.find() does, with limits on what one
  * expression may cost.
  *
  * Threads: frozen; regexp_find(): any.
  * Fails:   ST_INVALID (not an expression), ST_LIMIT (too costly), ST_BUSY (no
- *          memory).
- */
+ *          memory). */
 #pragma once
 
 #include "base/error.h"

@@ -1,9 +1,7 @@
-/*
- * The result of a query: groups with their points, and what each sub-query
+/* The result of a query: groups with their points, and what each sub-query
  * cost.
  *
- * Owns:    nothing; everything lies in the arena of the query.
- */
+ * Owns:    nothing; everything lies in the arena of the query. */
 #pragma once
 
 #include "query/model/deadline.h"

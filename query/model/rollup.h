@@ -1,5 +1,4 @@
-/*
- * Rollups: points that a client has summed up beforehand, for each interval and
+/* Rollups: points that a client has summed up beforehand, for each interval and
  * aggregator a series of its own (docs/PROTOCOL.md, "Rollups").  This header
  * has the configuration (tsd.rollups.config) and the times of rollups;
  * query/plan/rollup_candidates.h chooses which of them a query reads.
@@ -8,8 +7,7 @@
  * span ("1h", "1d", a month, a year) that holds it.
  *
  * Threads: struct rollups is frozen once read; the rest, one at a time.
- * Fails:   ST_INVALID with OpenTSDB's sentences; ST_IO.
- */
+ * Fails:   ST_INVALID with OpenTSDB's sentences; ST_IO. */
 #pragma once
 
 #include "query/model/query.h"

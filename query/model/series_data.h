@@ -1,7 +1,5 @@
-/*
- * What the stages of a query hand to one another: the points of one series, as
- * they were fetched, and the points of one group, as they are answered.
- */
+/* What the stages of a query hand to one another: the points of one series, as
+ * they were fetched, and the points of one group, as they are answered. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,8 +21,7 @@ struct series_data {
     const int64_t *counts;
     /* Buckets instead of points, all doubles: what a stream_downsampler made of
      * points from first_ms to last_ms, if the series 'has_points' in the
-     * scanned rows.
-     */
+     * scanned rows. */
     bool downsampled, has_points;
     int64_t first_ms, last_ms;
 };

@@ -1,8 +1,6 @@
-/*
- * Why a request is no query: OpenTSDB's message, and its details.
+/* Why a request is no query: OpenTSDB's message, and its details.
  *
- * Threads: owner.
- */
+ * Threads: owner. */
 #pragma once
 
 #include <stdio.h>

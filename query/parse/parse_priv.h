@@ -1,8 +1,6 @@
-/*
- * What the parsers of queries share.
+/* What the parsers of queries share.
  *
- * Threads: any; these are functions of their arguments.
- */
+ * Threads: any; these are functions of their arguments. */
 #pragma once
 
 #include "query/parse/parse.h"

@@ -1,13 +1,11 @@
-/*
- * Reading of JSON requests into structs, by tables of members, as Jackson reads
+/* Reading of JSON requests into structs, by tables of members, as Jackson reads
  * them: numbers become texts, texts numbers, and much a boolean; clients rely
  * on it.  The first failure sticks, and makes the rest no-ops.
  *
  * Owns:    nothing; texts are copied to the reader's arena.
  * Threads: owner.
  * Fails:   "Unable to parse the given JSON" with details (ST_INVALID); ST_LIMIT
- *          past the arena or the bounds of a tree.
- */
+ *          past the arena or the bounds of a tree. */
 #pragma once
 
 #include <jansson.h>

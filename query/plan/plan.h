@@ -1,5 +1,4 @@
-/*
- * The plan of one sub-query: which series could match, as masks over row keys,
+/* The plan of one sub-query: which series could match, as masks over row keys,
  * and by which way each salt bucket is read.
  *
  *     names -> ids;  filters -> a set of tagv ids for each tagk, or "any":
@@ -15,8 +14,7 @@
  *     seeks   one seek for each series and span
  *
  * Owns:    all is in the arena, but for the masks: plan_fini().
- * Threads: frozen once made.
- */
+ * Threads: frozen once made. */
 #pragma once
 
 #include "query/model/deadline.h"

@@ -1,8 +1,6 @@
-/*
- * From filters to sets of tagv ids for each tagk: literals by their names; what
+/* From filters to sets of tagv ids for each tagk: literals by their names; what
  * goes by name, such as wildcards, is evaluated once for each value: those that
- * an index has, or else those of the series that the masks match.
- */
+ * an index has, or else those of the series that the masks match. */
 #include "query/plan/plan_priv.h"
 
 #include <stdlib.h>

@@ -1,7 +1,5 @@
-/*
- * The insides of a plan, for plan*.c alone: from a sub-query's filters to what
- * is known of each tagk.
- */
+/* The insides of a plan, for plan*.c alone: from a sub-query's filters to what
+ * is known of each tagk. */
 #pragma once
 
 #include "base/table.h"

@@ -1,13 +1,11 @@
-/*
- * What a sub-query may read, best first: rollups of one interval, then those
+/* What a sub-query may read, best first: rollups of one interval, then those
  * of the next, then points; the first candidate that has series is answered.
  *
  *     downsample 1d-avg -> the largest interval that divides a day -> the ids
  *     of "..-sum" and "..-count" -> no series? the next interval, or points
  *
  * Threads: one at a time.
- * Fails:   ST_INVALID with OpenTSDB's sentences; ST_IO.
- */
+ * Fails:   ST_INVALID with OpenTSDB's sentences; ST_IO. */
 #pragma once
 
 #include "query/model/rollup.h"

@@ -1,5 +1,4 @@
-/*
- * Bits in and out of blocks, the lowest bit of a byte first.
+/* Bits in and out of blocks, the lowest bit of a byte first.
  *
  *     writing   bits_out_of, bits_room, bits_put..., bits_out_done: fills the
  *               last byte up with zeros
@@ -8,8 +7,7 @@
  * Reading past the end gives zero bits and is found by bits_in_done(), so that
  * a decoder's loop has nothing to check.
  *
- * Threads: owner.
- */
+ * Threads: owner. */
 #pragma once
 
 #include "base/buf.h"

@@ -1,13 +1,11 @@
-/*
- * The header of a block, and the block summary in it.
+/* The header of a block, and the block summary in it.
  *
  *     <version:1> <flags:1> [<scale:1>] <count> <first> <last - first>
  *     <block summary> [<times>] [<kinds>] [<exceptions>] [<values>] <crc:4>
  *
  * The scale stands there unless all points are integers.  The numbers of a
  * block summary are written as small as they are; a sum of decimals was added
- * one by one, as doubles, and is kept as its distance to the exact one.
- */
+ * one by one, as doubles, and is kept as its distance to the exact one. */
 #include "storage/block/block.h"
 
 #include "base/crc32c.h"

@@ -1,5 +1,4 @@
-/*
- * Blocks: one series for one hour, of which the value of a row has some
+/* Blocks: one series for one hour, of which the value of a row has some
  * (docs/FORMAT.md, "Block"): version, count, first and last time, times,
  * values, a block summary, CRC-32C.  Integers stay 64-bit integers, doubles
  * keep their bits, seconds and milliseconds may mix.
@@ -7,8 +6,7 @@
  * Threads: any; these are functions of their arguments.
  * Fails:   ST_CORRUPT on any bytes that block_encode() does not write, ST_LIMIT
  *          without memory; never reads out of bounds, never allocates more than
- *          the count allows.
- */
+ *          the count allows. */
 #pragma once
 
 #include "base/buf.h"

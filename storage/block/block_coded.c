@@ -1,13 +1,11 @@
-/*
- * The coder has 256 states.  Each gives one symbol and, with some bits that are
+/* The coder has 256 states.  Each gives one symbol and, with some bits that are
  * read, the next state; a symbol of a fourth of all states costs two bits.  Two
  * chains of states take turns, for even and for odd numbers, because each step
  * has to wait for the one before.
  *
  * Writing goes from the last number to the first, since it is the next state
  * that says which bits lead there; they are kept and put down in the order of
- * reading.
- */
+ * reading. */
 #include "storage/block/block_coded_priv.h"
 
 #include <stdlib.h>
@@ -217,10 +215,8 @@ coded_put(const uint64_t *u, size_t len, unsigned low, unsigned table,
 
 /* -- reading -------------------------------------------------------------- */
 
-/*
- * What is below is compiled twice: once for processors that shift and mask in
- * one step each (BMI2), as all of x86 do since 2013, and once for others.
- */
+/* What is below is compiled twice: once for processors that shift and mask in
+ * one step each (BMI2), as all of x86 do since 2013, and once for others. */
 
 struct cursors {
     const struct coded_state *states;

@@ -1,5 +1,4 @@
-/*
- * Coded numbers: the high parts of numbers, in a few bits each, by a finite
+/* Coded numbers: the high parts of numbers, in a few bits each, by a finite
  * state entropy coder (Duda, "Asymmetric numeral systems", 2013) with tables
  * that are given: a probable number takes a fraction of a bit, where a prefix
  * code takes one at least.
@@ -8,8 +7,7 @@
  * for itself and all above it.  What the low bits and those numbers are is
  * written elsewhere (block_numbers.c).
  *
- * Threads: any; functions of their arguments, and tables that are made once.
- */
+ * Threads: any; functions of their arguments, and tables that are made once. */
 #pragma once
 
 #include "storage/block/block_priv.h"

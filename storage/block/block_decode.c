@@ -1,7 +1,5 @@
-/*
- * Decodes blocks.  Columns are decoded where the points are to be, and become
- * points in place.
- */
+/* Decodes blocks.  Columns are decoded where the points are to be, and become
+ * points in place. */
 #include "storage/block/block.h"
 
 #include <stdlib.h>

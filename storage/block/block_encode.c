@@ -1,10 +1,8 @@
-/*
- * Encodes blocks: describes the points first (unit, kinds, scale, block
+/* Encodes blocks: describes the points first (unit, kinds, scale, block
  * summary), then writes the header and the columns that are needed.
  *
  * Most doubles are decimals (block_floats.c): then values and block summary are
- * written as integers, and integers among them too.
- */
+ * written as integers, and integers among them too. */
 #include "storage/block/block.h"
 
 #include <math.h>

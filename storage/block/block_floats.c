@@ -1,5 +1,4 @@
-/*
- * Doubles: which of them are decimals, and columns of those that are not.
+/* Doubles: which of them are decimals, and columns of those that are not.
  *
  * A decimal is an integer over a power of ten (Afroozeh, Kuffo and Boncz,
  * "ALP", 2023): the division is correctly rounded, so what was read from
@@ -11,8 +10,7 @@
  *     1 0 <bits>                                the window of the last one fits
  *     1 1 <zeros:6> <width - 1:6> <bits:width>  a window of its own
  *
- * The first is XORed with 0, in a window of 64 bits.
- */
+ * The first is XORed with 0, in a window of 64 bits. */
 #include "storage/block/block_priv.h"
 
 #include "storage/block/bits.h"
@@ -31,8 +29,6 @@ static const double powers[DECIMAL_MAX_SCALE + 1] = {
     1e0, 1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,
     1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17,
 };
-
-/* -- decimals ------------------------------------------------------------- */
 
 bool
 block_decimal_of(double v, unsigned scale, int64_t *m)
@@ -110,8 +106,6 @@ block_decimal_scale(const struct points *p, unsigned *scale)
     }
     return exceptions <= p->len / 8;
 }
-
-/* -- XOR ------------------------------------------------------------------ */
 
 static void
 put_xor(struct bits_out *o, uint64_t x, struct window *w)

@@ -1,5 +1,4 @@
-/*
- * Columns of signed integers: <way:1> [<reference zigzag>] <numbers>, all
+/* Columns of signed integers: <way:1> [<reference zigzag>] <numbers>, all
  * arithmetic modulo 2^64, so that nothing overflows.
  *
  *     offset   v[i] - min                            len numbers
@@ -9,8 +8,7 @@
  *     0x40 + t the same, its numbers coded by the table t, without low bits;
  *              the byte in front of the numbers, and the table's, are saved
  *
- * The first value, and 'min', are known from elsewhere.
- */
+ * The first value, and 'min', are known from elsewhere. */
 #include "storage/block/block_priv.h"
 
 #include "base/obj.h"

@@ -1,5 +1,4 @@
-/*
- * Columns of unsigned numbers.
+/* Columns of unsigned numbers.
  *
  *     equal    <number varint>
  *     packed   len x width bits
@@ -12,8 +11,7 @@
  *
  * Unary and low bits lie apart because they are faster to read that way: the
  * ones are found word by word, the low bits at places that are known.  The
- * columns in a sparse one are of the other kinds: nothing nests deeper.
- */
+ * columns in a sparse one are of the other kinds: nothing nests deeper. */
 #include "storage/block/block_priv.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
-/*
- * The insides of a block (docs/FORMAT.md, "Block"): its header, with the
+/* The insides of a block (docs/FORMAT.md, "Block"): its header, with the
  * block summary, and its columns, bottom to top:
  *
  *     coded     the high parts of numbers, by tables (block_coded_priv.h)
@@ -13,8 +12,7 @@
  * invalid bytes, or for want of memory (no_memory), after writing no more than
  * 'len' elements.
  *
- * Threads: any; functions of their arguments.
- */
+ * Threads: any; functions of their arguments. */
 #pragma once
 
 #include "base/buf.h"

@@ -1,9 +1,7 @@
-/*
- * The tables of coded numbers (docs/FORMAT.md, "Coded numbers"), made from how
+/* The tables of coded numbers (docs/FORMAT.md, "Coded numbers"), made from how
  * many of the 256 states give each symbol.  The counts are those of differences
  * that are spread like a bell, with some outliers (0 to 7), or fall off
- * exponentially (8 to 15), each table 1.4 times as wide as the one before.
- */
+ * exponentially (8 to 15), each table 1.4 times as wide as the one before. */
 #include "storage/block/block_coded_priv.h"
 
 #include <math.h>

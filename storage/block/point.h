@@ -1,12 +1,10 @@
-/*
- * Points: a time in milliseconds since 1970 and a number, 64-bit integer or
+/* Points: a time in milliseconds since 1970 and a number, 64-bit integer or
  * double.  A column set holds many of them, one array per member, which is
  * what decoders fill and what the query engine reads.
  *
  * Owns:    struct points owns its arrays (heap); a NULL member is fine when
  *          'cap' is 0.
- * Threads: owner.
- */
+ * Threads: owner. */
 #pragma once
 
 #include "base/error.h"

@@ -1,11 +1,9 @@
-/*
- * The value of a row: the blocks of its span's hours (docs/FORMAT.md, "Value of
+/* The value of a row: the blocks of its span's hours (docs/FORMAT.md, "Value of
  * a row").  With one hour a row it is that hour's block and nothing else.
  *
  * Threads: any; these are functions of their arguments.
  * Fails:   ST_CORRUPT on bytes that row_value_put() does not write.  The
- * checksum is of all hours; blocks are told apart, not looked into.
- */
+ * checksum is of all hours; blocks are told apart, not looked into. */
 #pragma once
 
 #include "base/buf.h"

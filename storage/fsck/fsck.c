@@ -9,8 +9,6 @@
 #include "base/durable.h"
 #include "storage/store/format.h"
 
-/* -- saying --------------------------------------------------------------- */
-
 enum status
 check_found(struct check *c, const char *code, struct slice key,
             const char *repaired, const char *fmt, ...)
@@ -43,8 +41,6 @@ check_note(struct check *c, const char *code, const char *fmt, ...)
     c->say(c->ctx,
            &(struct finding){ .code = code, .text = text, .is_note = true });
 }
-
-/* -- aside ---------------------------------------------------------------- */
 
 static enum status
 free_name(struct check *c, const char *name, char out[FILES_PATH_MAX],
@@ -90,8 +86,6 @@ check_write_aside(struct check *c, const char *name, struct slice bytes,
         st = files_write(to, bytes, e);
     return st == ST_OK ? files_sync_dir(c->aside, e) : st;
 }
-
-/* -- FORMAT --------------------------------------------------------------- */
 
 static enum status
 check_format(const char *dir, struct check *c, struct error *e)

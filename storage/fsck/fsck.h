@@ -1,5 +1,4 @@
-/*
- * Looks at the files of a store's folder as they lie, without opening the
+/* Looks at the files of a store's folder as they lie, without opening the
  * store: FORMAT, the WAL, the engine's log, tables and manifest.  And repairs
  * them so far that it can be opened.  What is in the tables is looked at by
  * uid/fsck/uid_fsck.h.
@@ -12,8 +11,7 @@
  *
  * Threads: owner.  The caller has the folder's lock.
  * Fails:   ST_IO when something cannot be looked at.  Damage is a finding, no
- *          failure.
- */
+ *          failure. */
 #pragma once
 
 #include "base/error.h"

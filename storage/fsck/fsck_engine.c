@@ -1,9 +1,7 @@
-/*
- * The files of LevelDB (storage/kv/leveldb/level_inspect.h), reported.
+/* The files of LevelDB (storage/kv/leveldb/level_inspect.h), reported.
  *
  * Repaired, the engine is made anew of all that checks: records of the logs and
- * blocks of the tables.  The old one is kept aside as a whole.
- */
+ * blocks of the tables.  The old one is kept aside as a whole. */
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -54,8 +52,6 @@ report(struct level_inspection *i, const struct level_fault *f, struct error *e)
                        "the engine is made anew of what is whole",
                        "%s at offset %" PRIu64 ": %s", f->path, f->at, f->text);
 }
-
-/* -- repairing ------------------------------------------------------------- */
 
 static enum status
 keep_batch(void *ctx, struct slice record, struct error *e)

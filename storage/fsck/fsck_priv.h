@@ -1,5 +1,4 @@
-/*
- * What the files of the check share.
+/* What the files of the check share.
  *
  *     fsck.c         FORMAT, and the order of the checks
  *     fsck_wal.c     the WAL
@@ -7,8 +6,7 @@
  *
  * Each part looks, and repairs as it goes when check->aside is set.
  *
- * Threads: owner.
- */
+ * Threads: owner. */
 #pragma once
 
 #include "storage/fsck/fsck.h"

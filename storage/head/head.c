@@ -47,8 +47,6 @@ head_fini(struct head *h)
     *h = (struct head){ 0 };
 }
 
-/* -- series by TSUID ------------------------------------------------------- */
-
 static bool
 is_series(const void *ctx, uint32_t i, const void *key)
 {
@@ -65,8 +63,6 @@ head_find(const struct head *h, struct head_bucket *b, struct slice tsuid)
 
     return i == TABLE_NONE ? NULL : b->series[i];
 }
-
-/* -- series by metric ------------------------------------------------------ */
 
 /* 'key' is the beginning of a TSUID. */
 static bool
@@ -132,8 +128,6 @@ head_each_row(struct head *h, unsigned bucket, struct slice metric,
             more = each_row(s, f, ctx);
     lock_drop(&b->lock);
 }
-
-/* -- making and forgetting series ------------------------------------------ */
 
 static uint32_t
 take_index(struct head_bucket *b) REQUIRES(b->lock)

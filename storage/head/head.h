@@ -1,5 +1,4 @@
-/*
- * The head: the series that are written to, and their open rows, in memory, by
+/* The head: the series that are written to, and their open rows, in memory, by
  * salt bucket.  Each bucket has its own lock; a batch takes it once.
  *
  *     row:   open --flush begins--> immutable (being flushed) --unlink--> gone
@@ -13,8 +12,7 @@
  * Owns:    series, rows.
  * Threads: functions with a bucket argument: the caller holds its lock (they
  * say REQUIRES); the others: any. Bounds:  rows by what the store flushes;
- * series by head_evict().
- */
+ * series by head_evict(). */
 #pragma once
 
 #include <stdatomic.h>

@@ -1,9 +1,7 @@
-/*
- * The rows of the head.  Where a series has one row alone, the index does not
+/* The rows of the head.  Where a series has one row alone, the index does not
  * know it: most have, and need no more memory.  With a second one both go in,
  * of each hour the row that was made last; so years of a series, or points in
- * any order, take no longer than the newest hour.
- */
+ * any order, take no longer than the newest hour. */
 #include "storage/head/head.h"
 
 #include <stdlib.h>
@@ -12,8 +10,6 @@
 
 #define FIRST_SLOTS  64
 #define TOUCHED_MASK ((UINT32_C(1) << 29) - 1)
-
-/* -- the index ------------------------------------------------------------- */
 
 /* The slot of that hour, or the free one where it would go. */
 static struct head_slot *
@@ -111,8 +107,6 @@ unindex_row(const struct head *h, struct head_bucket *b, struct head_row *r)
         predecessor->indexed = true;
     }
 }
-
-/* -- rows ------------------------------------------------------------------ */
 
 struct head_row *
 head_newest_row(const struct head *h, const struct head_bucket *b,

@@ -1,5 +1,4 @@
-/*
- * An open row: the points of one series and one hour, in the order in which
+/* An open row: the points of one series and one hour, in the order in which
  * they came, in about two bytes each for a regular integer series.  It is
  * sorted and made unique when it is unpacked, and flushed into a block
  * (block.h) later.
@@ -17,8 +16,7 @@
  *
  * Owns:    its bytes, and behind them, once it was asked for a block summary,
  *          what it remembers of it.
- * Threads: owner (a head bucket's lock guards it).
- */
+ * Threads: owner (a head bucket's lock guards it). */
 #pragma once
 
 #include "base/slice.h"

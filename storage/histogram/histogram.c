@@ -56,8 +56,6 @@ histogram_compare(const struct histogram_bucket *a,
     return (x > y) - (x < y);
 }
 
-/* -- order ----------------------------------------------------------------- */
-
 static bool
 is_sorted(const struct histogram *h)
 {
@@ -110,8 +108,6 @@ histogram_sort(struct histogram *h, struct arena *a, struct error *e)
     h->len = kept;
     return ST_OK;
 }
-
-/* -- bytes ----------------------------------------------------------------- */
 
 /* As a varint, but the ninth byte holds eight bits and is the last. */
 static void
@@ -181,8 +177,6 @@ histogram_decode(struct slice bytes, struct arena *a, struct histogram *out,
         return error_set(e, ST_CORRUPT, "Buffer underflow.");
     return histogram_sort(out, a, e);
 }
-
-/* -- arithmetic ------------------------------------------------------------ */
 
 static int64_t
 wrapping_sum(int64_t a, int64_t b)

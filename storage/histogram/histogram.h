@@ -1,5 +1,4 @@
-/*
- * A histogram: how many measurements fell between which bounds, and how many
+/* A histogram: how many measurements fell between which bounds, and how many
  * below and above all of them; and its bytes, which are those that OpenTSDB's
  * SimpleHistogramDecoder reads and writes (docs/FORMAT.md, "Histograms").
  *
@@ -8,8 +7,7 @@
  * Owns:    nothing; buckets lie in the caller's arena.
  * Threads: any; these are functions of their arguments.
  * Fails:   ST_CORRUPT for bytes that are no histogram; ST_LIMIT when the arena
- *          is full.
- */
+ *          is full. */
 #pragma once
 
 #include "base/arena.h"

@@ -1,5 +1,4 @@
-/*
- * Where histograms lie: a table of their own, each under its series and time
+/* Where histograms lie: a table of their own, each under its series and time
  * (docs/FORMAT.md, "Histograms").
  *
  *     <'g'> <size:2> <TSUID> <time in ms:8>  ->  <codec:1> <histogram>
@@ -8,8 +7,7 @@
  * is, and read from the engine.  Same series and time: the last write wins.
  *
  * Threads: any.
- * Fails:   ST_IO, ST_CORRUPT, and what the callback returns.
- */
+ * Fails:   ST_IO, ST_CORRUPT, and what the callback returns. */
 #pragma once
 
 #include "storage/store/store.h"

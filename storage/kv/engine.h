@@ -1,11 +1,9 @@
-/*
- * What kv.c and the engines share: each engine puts one of these structs at
+/* What kv.c and the engines share: each engine puts one of these structs at
  * the start of its own, and fills a table of functions.
  *
  * kv.c checks magics and arguments, counts, and calls again what ended with
  * ST_TIMEOUT; an engine need not.  A write that timed out may have happened, or
- * happen yet, but not after a later one of its bucket.
- */
+ * happen yet, but not after a later one of its bucket. */
 #pragma once
 
 #include "base/lock.h"

@@ -1,5 +1,4 @@
-/*
- * The key-value engine: ordered binary keys, atomic batches.
+/* The key-value engine: ordered binary keys, atomic batches.
  *
  * Two engines behind one interface: LevelDB in a folder, and memory.  One test
  * suite runs every case on both, and on a third one, which is as slow and as
@@ -13,8 +12,7 @@
  *          ST_TIMEOUT when an engine gives no answer however often it is asked.
  *          The texts name the engine's own message.  A failed write or sync is
  *          final: later ones fail with the same text until the engine is opened
- *          again, because half of it may be in the log.  Reading goes on.
- */
+ *          again, because half of it may be in the log.  Reading goes on. */
 #pragma once
 
 #include "base/buf.h"

@@ -1,7 +1,6 @@
 /* A batch is a string of operations, which no engine's header needs to know:
  *
- *     <1: put, 0: delete> <key size: varint> <value size: varint> key value
- */
+ *     <1: put, 0: delete> <key size: varint> <value size: varint> key value */
 #include "storage/kv/kv.h"
 
 #include "base/cursor.h"

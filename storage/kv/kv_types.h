@@ -1,6 +1,4 @@
-/*
- * Types that kv.h and the engines share.
- */
+/* Types that kv.h and the engines share. */
 #pragma once
 
 #include <stdbool.h>

@@ -13,8 +13,6 @@ pair_size(const struct key_layout *s)
     return (size_t)s->tagk_width + s->tagv_width;
 }
 
-/* -- numbers -------------------------------------------------------------- */
-
 void
 key_put_uint(uint8_t *out, uint64_t v, unsigned width)
 {
@@ -33,8 +31,6 @@ key_get_uint_of(const uint8_t *in, unsigned width)
         v = v << 8 | in[i];
     return v;
 }
-
-/* -- key layouts and TSUIDs ------------------------------------------------ */
 
 static bool
 width_is_valid(unsigned width)
@@ -107,8 +103,6 @@ tsuid_tagv(const struct key_layout *s, struct slice tsuid, size_t i)
 {
     return slice_of(pair(s, tsuid, i) + s->tagk_width, s->tagv_width);
 }
-
-/* -- rows and series ------------------------------------------------------ */
 
 unsigned
 key_salt(const struct key_layout *s, struct slice tsuid)

@@ -1,5 +1,4 @@
-/*
- * Keys: the bytes under which things lie in the key-value engine, encoded and
+/* Keys: the bytes under which things lie in the key-value engine, encoded and
  * decoded here and nowhere else (docs/FORMAT.md, "Keys").
  *
  *     row:     <'r'> <salt> <metric> <base:4> <tagk tagv>...   base: of a span
@@ -11,8 +10,7 @@
  * A row holds the hours of one *span*: 'row_hours' of them, beginning at a
  * multiple of so many since 1970.
  *
- * Threads: any; these are functions of their arguments.
- */
+ * Threads: any; these are functions of their arguments. */
 #pragma once
 
 #include "base/error.h"

@@ -1,5 +1,4 @@
-/*
- * Fuzzy masks: one key of fixed-width fields, each of which is given, free, in
+/* Fuzzy masks: one key of fixed-width fields, each of which is given, free, in
  * a range or in a set.  Two operations: does this key match, and what is the
  * smallest key from here on that could (the seek hint).
  *
@@ -12,8 +11,7 @@
  * hint.
  *
  * Owns:    what its builder was given is copied.
- * Threads: frozen once built.
- */
+ * Threads: frozen once built. */
 #pragma once
 
 #include "base/error.h"

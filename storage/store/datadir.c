@@ -15,8 +15,6 @@
 
 #define DEEPEST 3
 
-/* -- copying -------------------------------------------------------------- */
-
 static enum status
 copy_file(const char *from, const char *to, const char *name, bool share,
           struct error *e)
@@ -80,8 +78,6 @@ folder_copy(const char *from, const char *to, bool share, struct error *e)
     }
     return st == ST_OK ? files_sync_parent(to, e) : st;
 }
-
-/* -- the others ----------------------------------------------------------- */
 
 enum status
 folder_is_empty(const char *dir, bool *out, struct error *e)

@@ -1,13 +1,11 @@
-/*
- * A store's folder as a whole: copied, emptied, given to another name.
+/* A store's folder as a whole: copied, emptied, given to another name.
  *
  * Tables of the engine are never changed once they are written, only deleted;
  * so a copy on the same file system may share them (hard links) and costs
  * nothing.  All other files are copied.
  *
  * Threads: any; these are functions of their arguments.  No other process may
- * use the folder meanwhile: hold its lock.
- */
+ * use the folder meanwhile: hold its lock. */
 #pragma once
 
 #include <stdbool.h>

@@ -25,8 +25,6 @@ format_new(struct format *out, const struct key_layout *layout)
                    hash_random_seed(), hash_random_seed());
 }
 
-/* -- text ----------------------------------------------------------------- */
-
 static void
 format_text(const struct format *f, struct buf *out)
 {
@@ -72,8 +70,6 @@ parse(struct buf *text, const char *path, struct format *out, struct error *e)
     out->version = 0;
     return error_set(e, ST_CORRUPT, "'%s' is malformed", path);
 }
-
-/* -- files ---------------------------------------------------------------- */
 
 static const char *const names[] = { "FORMAT", "FORMAT.1" };
 
@@ -125,8 +121,6 @@ format_write(const char *dir, const struct format *f, struct error *e)
     }
     return st;
 }
-
-/* -- the lock ------------------------------------------------------------- */
 
 enum status
 format_lock(const char *dir, int *fd, struct error *e)

@@ -1,5 +1,4 @@
-/*
- * The FORMAT file and its copy, FORMAT.1, which say what a folder is: a store,
+/* The FORMAT file and its copy, FORMAT.1, which say what a folder is: a store,
  * of which version, with keys of which key layout (docs/FORMAT.md, "FORMAT
  * file"). It is read before anything else in the folder is touched.  And the
  * LOCK file, which keeps a second process out.
@@ -15,8 +14,7 @@
  *
  * Threads: any; these are functions of their arguments.
  * Fails:   ST_IO; ST_CORRUPT for another version and a damaged file; each
- *          with a sentence for the operator.
- */
+ *          with a sentence for the operator. */
 #pragma once
 
 #include "base/error.h"

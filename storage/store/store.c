@@ -1,6 +1,4 @@
-/*
- * The store: open, close, batches of other tables, counts.
- */
+/* The store: open, close, batches of other tables, counts. */
 #include "storage/store/store.h"
 
 #include <dirent.h>

@@ -1,5 +1,4 @@
-/*
- * A store: rows of points under salted keys, and every other table beside
+/* A store: rows of points under salted keys, and every other table beside
  * them.  It joins the engine (kv.h), the WAL, and the head, where the open
  * rows are kept until they are flushed into blocks.
  *
@@ -15,8 +14,7 @@
  * Fails:   ST_IO, ST_CORRUPT; ST_BUSY when the head is full and flushing cannot
  *          keep up, and while the disk is full or fails: reading goes on, and
  *          so does writing when the disk is well again; ST_INVALID for times
- *          that a row cannot hold.
- */
+ *          that a row cannot hold. */
 #pragma once
 
 #include "base/arena.h"

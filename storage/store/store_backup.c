@@ -1,11 +1,9 @@
-/*
- * A copy of a store that is at work.  All rows that are open are flushed first,
+/* A copy of a store that is at work.  All rows that are open are flushed first,
  * so whatever was acknowledged before the call is in the engine; then all keys
  * are copied, which reads and so checks every block.  Rows are copied before
  * the directory, and that before the names, so a copy has what it refers to
  * also where it is not of one moment.  The copy has no WAL: it is made when
- * the copy is opened.
- */
+ * the copy is opened. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>

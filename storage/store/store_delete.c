@@ -1,7 +1,5 @@
-/*
- * Deleting a range of a series, exactly: points in the head and rows in the
- * engine, after the WAL has it.
- */
+/* Deleting a range of a series, exactly: points in the head and rows in the
+ * engine, after the WAL has it. */
 #include <stdlib.h>
 
 #include "storage/store/store_priv.h"

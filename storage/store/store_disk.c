@@ -1,5 +1,4 @@
-/*
- * What a store does when the disk is full, or fails under the WAL.
+/* What a store does when the disk is full, or fails under the WAL.
  *
  *     writing --too little room--> rejecting --room--> writing
  *             --WAL failed---> rejecting --all flushed, WAL anew--'
@@ -8,8 +7,7 @@
  * what the WAL's files hold.  But head and engine have all of it: so the
  * head is flushed, the engine synced, which has files and syncs of its own, and
  * only then is the WAL begun anew.  What waits for its acknowledgement at
- * that time has it rightly then: it is on the disk.
- */
+ * that time has it rightly then: it is on the disk. */
 #include <string.h>
 #include <sys/statvfs.h>
 

@@ -1,5 +1,4 @@
-/*
- * Flushing: open rows become blocks in the engine.
+/* Flushing: open rows become blocks in the engine.
  *
  *     bucket lock   mark rows immutable
  *     no lock       unpack, merge with the stored block, encode, write
@@ -10,8 +9,7 @@
  * Readers look at the head first, so they never see it in neither.
  *
  * An open row is of one hour, a row in the engine of a span of them: all that
- * are open of a span are written together, and with what is stored of it.
- */
+ * are open of a span are written together, and with what is stored of it. */
 #include <stdlib.h>
 
 #include "base/log.h"

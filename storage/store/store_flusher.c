@@ -1,9 +1,7 @@
-/*
- * The thread that flushes on its own: rows whose span has passed and that lie
+/* The thread that flushes on its own: rows whose span has passed and that lie
  * idle, rows of series that lie idle for long whatever their time, the oldest
  * rows when the head or the WAL grows too large.  And who else starts a flush,
- * the trimming of the WAL behind it, and waiting for room in the head.
- */
+ * the trimming of the WAL behind it, and waiting for room in the head. */
 #include "base/crash.h"
 #include "base/log.h"
 #include "storage/store/store_priv.h"
@@ -13,8 +11,6 @@
 #define ROOM_WAITS     50
 #define FLUSH_PASSES   4
 #define WORTH_TRIMMING ((uint64_t)1 << 20) /* bytes of a WAL segment */
-
-/* -- trimming -------------------------------------------------------------- */
 
 enum status
 store_trim(struct store *s, struct error *e)
@@ -49,8 +45,6 @@ store_trim(struct store *s, struct error *e)
         s->trimmed = needed;
     return status;
 }
-
-/* -- who calls ------------------------------------------------------------- */
 
 enum status
 store_flush_until(struct store *s, size_t keep_bytes, struct error *e)

@@ -1,7 +1,5 @@
-/*
- * The newest point of a series: in windows of time, the newest one first and
- * each twice as long as the one before, until one has it.
- */
+/* The newest point of a series: in windows of time, the newest one first and
+ * each twice as long as the one before, until one has it. */
 #include "storage/store/store_priv.h"
 
 #define WIDEST 64 /* spans: a window's rows are all read, oldest first */

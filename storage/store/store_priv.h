@@ -1,11 +1,9 @@
-/*
- * The insides of a store, for store*.c alone.
+/* The insides of a store, for store*.c alone.
  *
  * Two locks beside the head's buckets:
  *   flush_lock   one flushing, deletion or trim at a time
  *   write_lock  WAL order = engine order for batches of other tables
- * Order: flush_lock, write_lock, bucket, WAL.
- */
+ * Order: flush_lock, write_lock, bucket, WAL. */
 #pragma once
 
 #include "base/cursor.h"

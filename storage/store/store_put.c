@@ -1,6 +1,4 @@
-/*
- * Points: series handles, and how a batch gets into head and WAL.
- */
+/* Points: series handles, and how a batch gets into head and WAL. */
 #include "storage/store/store_priv.h"
 
 #include <string.h>

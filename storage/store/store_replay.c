@@ -1,11 +1,9 @@
-/*
- * Recovery: applies the WAL's records to head and engine, in their order.
+/* Recovery: applies the WAL's records to head and engine, in their order.
  * What was flushed already is written over with the same, and changes nothing.
  *
  * A record names series by ids that one segment defines.  An id without a
  * definition is of a record that was lost with a damaged one: its points are
- * skipped, and counted.
- */
+ * skipped, and counted. */
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -26,8 +24,6 @@ struct replay {
     uint64_t segment; /* whose ids these are */
     uint64_t points, skipped;
 };
-
-/* -- ids ------------------------------------------------------------------- */
 
 static void
 forget_ids(struct replay *r)
@@ -52,8 +48,6 @@ define_id(struct replay_bucket *m, uint32_t id, struct head_series *series)
     }
     m->series[id] = series;
 }
-
-/* -- points ---------------------------------------------------------------- */
 
 static enum status
 take_point(struct replay *r, const struct wal_points_reader *in,
@@ -112,8 +106,6 @@ replay_points(struct replay *r, struct slice payload, struct error *e)
     return st;
 }
 
-/* -- batches and deletions ------------------------------------------------- */
-
 static enum status
 replay_batch(struct store *s, struct slice payload, struct error *e)
 {
@@ -154,8 +146,6 @@ replay_delete(struct store *s, struct slice payload, struct error *e)
     }
     return st;
 }
-
-/* -- the WAL ----------------------------------------------------------- */
 
 static enum status
 replay_record(void *ctx, uint64_t segment, uint8_t type, struct slice payload,

@@ -1,11 +1,9 @@
-/*
- * Scans: the rows of one salt bucket that a mask takes, from head and engine as
+/* Scans: the rows of one salt bucket that a mask takes, from head and engine as
  * one, ordered by key, hour by hour.
  *
  * The head is copied first and the engine looked at after, so that a row which
  * is flushed in between is seen in at least one of them; in both, the head's
- * points win, and they are the same.
- */
+ * points win, and they are the same. */
 #include <stdlib.h>
 
 #include "base/arena.h"

@@ -1,5 +1,4 @@
-/*
- * The WAL: appenders copy into one of two buffers; whoever commits first
+/* The WAL: appenders copy into one of two buffers; whoever commits first
  * takes that buffer and writes it for all ("the writer"), while the others
  * append to the other one.
  *
@@ -17,8 +16,7 @@
  *
  * How far the file is synced is written behind it as a mark, with what is
  * written next, or alone when nothing is pending.  A mark is no record of the
- * callers: it has no LSN, and never triggers an fsync.
- */
+ * callers: it has no LSN, and never triggers an fsync. */
 #include "storage/wal/wal_priv.h"
 
 #include <errno.h>

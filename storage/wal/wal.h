@@ -1,5 +1,4 @@
-/*
- * The WAL: what was acknowledged and is not yet in the engine.  Files of
+/* The WAL: what was acknowledged and is not yet in the engine.  Files of
  * checksummed records in segments (docs/FORMAT.md, "Write-ahead log"), group
  * commit.
  *
@@ -19,8 +18,7 @@
  * is ST_CORRUPT, with file and offset in the text, and nothing is skipped.
  *
  * Threads: any.  wal_replay(): before the first append, one caller.
- * wal_trim(), wal_restart(): one of them at a time.
- */
+ * wal_trim(), wal_restart(): one of them at a time. */
 #pragma once
 
 #include "base/error.h"

@@ -1,6 +1,4 @@
-/*
- * The names and bytes of the WAL's files; nothing here writes to a disk.
- */
+/* The names and bytes of the WAL's files; nothing here writes to a disk. */
 #include "storage/wal/wal_file.h"
 
 #include <dirent.h>

@@ -1,5 +1,4 @@
-/*
- * The files of the WAL: their bytes, reading one (docs/FORMAT.md, "WAL
+/* The files of the WAL: their bytes, reading one (docs/FORMAT.md, "WAL
  * records").
  *
  *     file    <"HALJ"> <version:4> <segment:8> <nonce:8> <checksum:4>
@@ -13,8 +12,7 @@
  * a random nonce: XORed into each record's crc and check, it makes bytes of
  * another file, or bytes that a client sent, never look like a record here.
  *
- * Threads: any; functions of their arguments.
- */
+ * Threads: any; functions of their arguments. */
 #pragma once
 
 #include "base/buf.h"

@@ -1,9 +1,7 @@
-/*
- * Opens, replays and closes a WAL: what happens to its folder.
+/* Opens, replays and closes a WAL: what happens to its folder.
  *
  * Before a new file is made, the last one is cut where a crash tore it, and
- * synced: from then on it is no longer the last, and a torn end is damage.
- */
+ * synced: from then on it is no longer the last, and a torn end is damage. */
 #include "storage/wal/wal_priv.h"
 
 #include <errno.h>

@@ -1,6 +1,4 @@
-/*
- * Writes and reads the points of a record (wal_points.h).
- */
+/* Writes and reads the points of a record (wal_points.h). */
 #include "storage/wal/wal_points.h"
 
 #include "base/varint.h"

@@ -1,5 +1,4 @@
-/*
- * The points of one salt bucket in a record of the write-ahead log
+/* The points of one salt bucket in a record of the write-ahead log
  * (docs/FORMAT.md, "Points").  A record can be read without any other but for
  * the TSUIDs: a series has an id in each segment, which is defined once, at
  * the first use in it, and belongs to no other series in that segment.
@@ -10,8 +9,7 @@
  * only its value, Rice coded around the mean of the record's values.  What is
  * otherwise comes before the value, behind an escape and flags.
  *
- * Threads: owner.
- */
+ * Threads: owner. */
 #pragma once
 
 #include "storage/block/bits.h"

@@ -1,8 +1,6 @@
-/*
- * The insides of the WAL, and what a test may put in the kernel's place.
+/* The insides of the WAL, and what a test may put in the kernel's place.
  *
- * Threads: struct wal says what guards what.
- */
+ * Threads: struct wal says what guards what. */
 #pragma once
 
 #include <sys/types.h>

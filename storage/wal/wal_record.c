@@ -1,7 +1,5 @@
-/*
- * The WAL's records beside those of points (wal_points.h): batches of the
- * engine and deletions (docs/FORMAT.md, "WAL records").
- */
+/* The WAL's records beside those of points (wal_points.h): batches of the
+ * engine and deletions (docs/FORMAT.md, "WAL records"). */
 #include "storage/wal/wal_record.h"
 
 #include "base/cursor.h"
@@ -25,8 +23,6 @@ put_sized(struct buf *b, struct slice s)
     buf_put_varint(b, s.size);
     buf_put_slice(b, s);
 }
-
-/* -- batches --------------------------------------------------------------- */
 
 /* Keys and values of a batch are alike: of each, what it shares with the one
  * before is counted, at both ends, and the middle is written. */
@@ -120,8 +116,6 @@ get_alike(struct cursor *c, struct buf *last)
     return true;
 }
 
-/* -- reading --------------------------------------------------------------- */
-
 bool
 record_read_batch(struct slice payload, struct kv_batch *b, uint64_t *number)
 {
@@ -160,8 +154,6 @@ record_read_delete(const struct key_layout *layout, struct slice payload,
     *to_ms = cursor_zigzag(&c);
     return !c.failed && tsuid_is_valid(layout, *tsuid);
 }
-
-/* -- checking -------------------------------------------------------------- */
 
 static bool
 batch_is_whole(struct slice payload)

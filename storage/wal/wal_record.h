@@ -1,9 +1,7 @@
-/*
- * The WAL's records beside those of points (wal_points.h): batches of the
+/* The WAL's records beside those of points (wal_points.h): batches of the
  * engine and deletions (docs/FORMAT.md, "WAL records").
  *
- * Threads: any; functions of their arguments.
- */
+ * Threads: any; functions of their arguments. */
 #pragma once
 
 #include "storage/kv/kv.h"

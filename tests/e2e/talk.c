@@ -1,10 +1,8 @@
-/*
- * talk HALITE FILE.tst...: plays conversations with a daemon, which it starts
+/* talk HALITE FILE.tst...: plays conversations with a daemon, which it starts
  * on a free port in a folder of its own.  What the lines of a file mean is told
  * in tests/README.md.  The first surprise ends a file, with a message like
  *
- *     put.tst:12: expected 'x', got 'y'
- */
+ *     put.tst:12: expected 'x', got 'y' */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,4 @@
-/*
- * A disk that fails when it is told to, for LD_PRELOAD.
+/* A disk that fails when it is told to, for LD_PRELOAD.
  *
  * HALITE_FAULTS_DIR is the folder whose files fail, HALITE_FAULTS a file that
  * says how, read again at each call, so that a test changes it while the
@@ -11,8 +10,7 @@
  *     eio      a write fails
  *     sync     fsync and fdatasync fail, and what was not synced is gone: the
  *              file is cut back, as a kernel may do that drops dirty pages
- *     full     statvfs says that nothing is free
- */
+ *     full     statvfs says that nothing is free */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,9 @@
-/*
- * A whole daemon in memory for fuzz targets, started at the first input and
+/* A whole daemon in memory for fuzz targets, started at the first input and
  * stopped at the end; what an input stores stays for those behind it.
  *
  *     whole_say(bytes, fin, &answer);      on a connection of their own
  *
- * Nothing takes longer than WHOLE_MS, or the target fails.
- */
+ * Nothing takes longer than WHOLE_MS, or the target fails. */
 #pragma once
 
 #include <arpa/inet.h>

@@ -1,5 +1,4 @@
-/*
- * Writes down all that a process does to the files of a folder, for LD_PRELOAD.
+/* Writes down all that a process does to the files of a folder, for LD_PRELOAD.
  *
  * HALITE_POWER_DIR is the folder, an absolute path without symbolic links,
  * HALITE_POWER_LOG the file that the record goes to:
@@ -22,8 +21,7 @@
  *
  * Files are followed by the descriptors that open() returned.  What this does
  * not know how to follow (a file mapped for writing, a hole that is punched)
- * ends the process.
- */
+ * ends the process. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

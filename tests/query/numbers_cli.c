@@ -10,8 +10,7 @@
 
 static struct deadline deadline; /* without a timeout */
 
-/*
- * aggregate_group() for scripts: with the argument "-", cases on stdin and
+/* aggregate_group() for scripts: with the argument "-", cases on stdin and
  * answers on stdout, line by line.  Without one, as "make check" calls it, it
  * becomes the script that compares it with the model (skipped where there is no
  * node).
@@ -28,8 +27,7 @@ static struct deadline deadline; /* without a timeout */
  *
  *     range FROM_BASE TO_BASE
  *     TIME_MS i INTEGER | TIME_MS d BITS | TIME_MS n
- *     end | error TEXT
- */
+ *     end | error TEXT */
 
 #define SPANS_MAX 4096
 

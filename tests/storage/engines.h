@@ -1,10 +1,8 @@
-/*
- * The engines behind storage/kv/kv.h, for the tests that each of them must
+/* The engines behind storage/kv/kv.h, for the tests that each of them must
  * pass. Another engine is another line here.
  *
  *     for (int i = 0; i < ENGINES; i++)
- *         engine_open(i, dir, &kv);
- */
+ *         engine_open(i, dir, &kv); */
 #pragma once
 
 #include <check.h>

@@ -1,7 +1,5 @@
-/*
- * What the tests of the WAL share: a folder, its files as bytes, and short
- * forms of calls that must go well.
- */
+/* What the tests of the WAL share: a folder, its files as bytes, and short
+ * forms of calls that must go well. */
 #pragma once
 
 #include <dirent.h>

@@ -1,9 +1,7 @@
-/*
- * What lies under tsd/put/put.h, in miniature: a series is its metric and
+/* What lies under tsd/put/put.h, in miniature: a series is its metric and
  * sorted tags as text, the store is a list of what was put.  A test may make
  * the store forget series, be busy, or fail.  Linked instead of uid/ and
- * storage/.
- */
+ * storage/. */
 #pragma once
 
 #include <stdatomic.h>

@@ -1,6 +1,4 @@
-/*
- * A store with what uid/ keeps in it, in memory or in a folder of its own.
- */
+/* A store with what uid/ keeps in it, in memory or in a folder of its own. */
 #pragma once
 
 #include "storage/store/store.h"

@@ -1,9 +1,7 @@
-/*
- * One HTTP request to a daemon, for the program's own commands.
+/* One HTTP request to a daemon, for the program's own commands.
  *
  * Threads: any; it blocks until the answer is there.
- * Fails:   ST_IO when no server answers.
- */
+ * Fails:   ST_IO when no server answers. */
 #pragma once
 
 #include "base/buf.h"

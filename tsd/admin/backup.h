@@ -1,5 +1,4 @@
-/*
- * Backups: a copy of a store, made while it is at work, that is called one only
+/* Backups: a copy of a store, made while it is at work, that is called one only
  * after it was opened and looked at as by fsck; and back.
  *
  *     DEST.partial: copied -> on the disk -> looked at -> renamed to DEST
@@ -7,8 +6,7 @@
  * Threads: any; one backup at a time is for the caller to see to.
  * Fails:   ST_INVALID for a place that is not free; ST_BUSY without room, or
  *          when 'gone' says so; ST_IO, ST_CORRUPT.  Nothing is left then, but
- *          for what was there before.
- */
+ *          for what was there before. */
 #pragma once
 
 #include "uid/fsck/uid_fsck.h"

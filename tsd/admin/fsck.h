@@ -1,5 +1,4 @@
-/*
- * The check of a whole data folder: its files, and then what is in its tables
+/* The check of a whole data folder: its files, and then what is in its tables
  * (storage/fsck/fsck.h, uid/fsck/uid_fsck.h).
  *
  * Looking changes nothing in the folder but for a scratch folder, "fsck.tmp",
@@ -9,8 +8,7 @@
  *
  * Threads: owner.  Takes the folder's lock.
  * Fails:   ST_INVALID for what is no store or of a newer format; ST_IO, also
- *          when another process uses the folder.
- */
+ *          when another process uses the folder. */
 #pragma once
 
 #include "uid/fsck/uid_fsck.h"

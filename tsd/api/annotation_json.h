@@ -1,8 +1,6 @@
-/*
- * Annotations as JSON, both ways, in OpenTSDB's members.
+/* Annotations as JSON, both ways, in OpenTSDB's members.
  *
- * Threads: any; these are functions of their arguments.
- */
+ * Threads: any; these are functions of their arguments. */
 #pragma once
 
 #include "tsd/api/fields.h"

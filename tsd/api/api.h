@@ -1,9 +1,7 @@
-/*
- * The endpoints, one file each in the rooms here, and what they are given.
+/* The endpoints, one file each in the rooms here, and what they are given.
  *
  * Owns:    nothing; the daemon owns what it lends.
- * Threads: any: endpoints run side by side and change nothing here.
- */
+ * Threads: any: endpoints run side by side and change nothing here. */
 #pragma once
 
 #include <stdatomic.h>

@@ -1,5 +1,4 @@
-/*
- * The members of a request, which stand in the query string or in a JSON body:
+/* The members of a request, which stand in the query string or in a JSON body:
  * a table names each, and one reader serves all requests.
  *
  *     static const struct field fields[] = {
@@ -13,8 +12,7 @@
  * Owns:    texts are copied to the request's arena.
  * Threads: any; these are functions of their arguments.
  * Fails:   ST_INVALID when a member has the wrong type, ST_LIMIT past the
- *          arena.  An absent member leaves its output alone.
- */
+ *          arena.  An absent member leaves its output alone. */
 #pragma once
 
 #include "tsd/api/api.h"

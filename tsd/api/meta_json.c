@@ -4,8 +4,6 @@
 #include "base/text/digit.h"
 #include "web/json/json.h"
 
-/* -- the request ----------------------------------------------------------- */
-
 #define AT(member) offsetof(struct meta_request, member)
 
 /* clang-format off */
@@ -111,9 +109,6 @@ meta_read_id(struct slice text, struct arena *a, struct slice *out,
     return good ? ST_OK : ST_INVALID;
 }
 
-/* -- what OpenTSDB would have -----------------------------------------------
- */
-
 enum status
 meta_get_series(const struct api *a, struct slice tsuid, struct arena *arena,
                 struct meta *out, struct error *e)
@@ -130,8 +125,6 @@ meta_get_series(const struct api *a, struct slice tsuid, struct arena *arena,
                ? error_set(e, ST_NOT_FOUND, "the series has no metadata")
                : st;
 }
-
-/* -- the reply ------------------------------------------------------------- */
 
 enum status
 meta_write_uid(const struct api *a, struct buf *b, enum uid_kind kind,

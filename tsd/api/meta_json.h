@@ -1,8 +1,6 @@
-/*
- * Metadata as JSON and as parameters, in OpenTSDB's members.
+/* Metadata as JSON and as parameters, in OpenTSDB's members.
  *
- * Threads: any.
- */
+ * Threads: any. */
 #pragma once
 
 #include "tsd/api/fields.h"

@@ -1,9 +1,7 @@
-/*
- * Series in replies: their names as JSON, lists of TSUIDs, and whether a series
+/* Series in replies: their names as JSON, lists of TSUIDs, and whether a series
  * has given tags.
  *
- * Threads: any.
- */
+ * Threads: any. */
 #pragma once
 
 #include "tsd/api/api.h"

@@ -1,5 +1,4 @@
-/*
- * Authentication: names with roles, from halite.auth.file (docs/SECURITY.md).
+/* Authentication: names with roles, from halite.auth.file (docs/SECURITY.md).
  *
  * Passwords are kept as crypt(3) hashes, which take milliseconds to check; so
  * the last good password of each user is remembered, as a keyed hash under a
@@ -13,8 +12,7 @@
  * wrong password.
  *
  * Threads: any.
- * Fails:   ST_IO when the file cannot be read, ST_INVALID with its line.
- */
+ * Fails:   ST_IO when the file cannot be read, ST_INVALID with its line. */
 #pragma once
 
 #include "tsd/auth/auth_text.h"

@@ -10,8 +10,6 @@
 
 #define WORDS_MAX 5
 
-/* -- words ----------------------------------------------------------------- */
-
 static bool
 auth_is_blank(uint8_t c)
 {
@@ -128,8 +126,6 @@ auth_hash_is_fine(struct slice hash)
         hash_methods[i].cost);
 }
 
-/* -- the file -------------------------------------------------------------- */
-
 static bool
 read_digest(struct slice text, uint8_t *out)
 {
@@ -230,8 +226,6 @@ auth_table_free(struct auth_table **tp)
     free(t->entries);
     free(t);
 }
-
-/* -- the header ------------------------------------------------------------ */
 
 /* False when it is not base64, or more than 'max' bytes. */
 static bool

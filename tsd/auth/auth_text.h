@@ -1,5 +1,4 @@
-/*
- * The texts of access control: the file of those who may come in
+/* The texts of access control: the file of those who may come in
  * (docs/SECURITY.md), and the header in which they say who they are.
  *
  *     user   NAME ROLES HASH              HASH as crypt(3) makes it
@@ -9,8 +8,7 @@
  * Owns:    a table owns its texts; auth_table_free().
  * Threads: owner, then frozen, but for 'verified', 'verifier', 'fingerprint'.
  * Fails:   ST_INVALID with the number of the line; ST_LIMIT for a file of more
- *          than AUTH_ENTRIES_MAX entries.
- */
+ *          than AUTH_ENTRIES_MAX entries. */
 #pragma once
 
 #include "base/error.h"

@@ -4,8 +4,6 @@
 #include "base/log.h"
 #include "base/peer.h"
 
-/* -- HTTP ------------------------------------------------------------------ */
-
 /* Authorization: the last one, and how many. */
 struct auth_fields {
     struct slice value;
@@ -106,8 +104,6 @@ authorize_http(void *ctx, const struct http_request *r, unsigned required,
         return HTTP_DENIED;
     }
 }
-
-/* -- telnet ---------------------------------------------------------------- */
 
 enum auth_verdict
 authorize_telnet(void *auth, const struct sockaddr *peer, struct slice name,

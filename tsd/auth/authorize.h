@@ -1,9 +1,7 @@
-/*
- * Authentication and rights of HTTP requests and telnet lines; the context of
+/* Authentication and rights of HTTP requests and telnet lines; the context of
  * all is a struct auth.
  *
- * Threads: any.
- */
+ * Threads: any. */
 #pragma once
 
 #include <sys/socket.h>

@@ -98,8 +98,6 @@ done(const char *to, const struct check_counts *n)
     return 0;
 }
 
-/* -- by the daemon --------------------------------------------------------- */
-
 /* Whether a process has the folder open. */
 static bool
 backup_is_used(const char *dir)
@@ -194,8 +192,6 @@ backup_ask(const char *address, const struct options *o)
     free(to);
     return rc;
 }
-
-/* -- without one ----------------------------------------------------------- */
 
 static int
 copy_idle(const struct options *o)

@@ -47,8 +47,6 @@ static const char fsck_help[] =
     "Exit status: 0 nothing is wrong; 1 something is, or was and is repaired;\n"
     "2 it could not be looked at.\n";
 
-/* -- telling --------------------------------------------------------------- */
-
 static uint64_t
 fsck_count(struct teller *t, const char *code)
 {
@@ -117,8 +115,6 @@ sum_up(const struct options *o, const struct fsck *f)
                      (unsigned long long)f->found,
                      (unsigned long long)f->repaired);
 }
-
-/* -- doing ----------------------------------------------------------------- */
 
 static int
 fsck_parse(int argc, char **argv, struct options *o)

@@ -1,11 +1,9 @@
-/*
- * The commands of the program, one file each: cmd_*.c of this room, and
+/* The commands of the program, one file each: cmd_*.c of this room, and
  * tsd/cmd_tsd.c beside the daemon that it runs.  argv[0] is the
  * command's own word; the result is the process' exit status: 0 done, 1 failed,
  * 2 usage error.
  *
- * Threads: the first of the process.
- */
+ * Threads: the first of the process. */
 #pragma once
 
 #include <stdbool.h>

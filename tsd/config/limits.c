@@ -45,8 +45,6 @@ list_fini(struct list *list)
     free(list->overrides);
 }
 
-/* -- the file -------------------------------------------------------------- */
-
 static enum status
 read_limit(const json_t *item, const char *name, uint64_t *out, struct error *e)
 {
@@ -127,9 +125,6 @@ read_file(struct limits *l)
     list_fini(&list);
     atomic_store(&l->next_look_ms, clock_now_ms(l->clock) + l->interval_ms);
 }
-
-/* -- the limits -------------------------------------------------------------
- */
 
 struct limits *
 limits_new(const struct settings *s, const struct clock *c)

@@ -1,5 +1,4 @@
-/*
- * What a query may read: tsd.query.limits.* and the file that overrides them
+/* What a query may read: tsd.query.limits.* and the file that overrides them
  * for metrics.
  *
  *     [{"regex":"^sys\\.","byteLimit":1048576,"dataPointsLimit":0}, ..]
@@ -9,8 +8,7 @@
  * comes.  One that cannot be read is warned of, and what was read before stays.
  *
  * Bounds:  LIMITS_FILE_BYTES.
- * Threads: any.
- */
+ * Threads: any. */
 #pragma once
 
 #include "base/clock.h"

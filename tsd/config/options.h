@@ -1,9 +1,7 @@
-/*
- * The command line of the daemon: our flags, OpenTSDB's flags, and settings as
+/* The command line of the daemon: our flags, OpenTSDB's flags, and settings as
  * "key=value" words, all of which end up in a struct settings.
  *
- * Threads: one at a time (getopt).
- */
+ * Threads: one at a time (getopt). */
 #pragma once
 
 #include "tsd/config/settings.h"

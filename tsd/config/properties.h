@@ -1,11 +1,9 @@
-/*
- * The text form of Java's properties, in which OpenTSDB's settings are kept:
+/* The text form of Java's properties, in which OpenTSDB's settings are kept:
  * "key = value", "key: value", "key value"; '#' and '!' start a comment line; a
  * backslash at the end of a line joins it with the next, elsewhere it escapes
  * (\t \n \r \f \uXXXX, and any other character stands for itself).
  *
- * Threads: any; a function of its arguments.
- */
+ * Threads: any; a function of its arguments. */
 #pragma once
 
 #include "base/error.h"

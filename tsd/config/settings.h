@@ -1,5 +1,4 @@
-/*
- * The settings of the daemon: defaults, then a file, then the command line, the
+/* The settings of the daemon: defaults, then a file, then the command line, the
  * later ones winning.  All names with their defaults, units and meanings are in
  * tsd/config/settings.def.  Another key is kept and shown, with a warning; one
  * that starts with "halite." is an error.
@@ -7,8 +6,7 @@
  * Owns:    copies of all keys and values.
  * Threads: frozen after settings_check(); until then one at a time.
  * Fails:   ST_INVALID with a sentence for whoever wrote the setting; ST_IO when
- *          a file cannot be read.
- */
+ *          a file cannot be read. */
 #pragma once
 
 #include <stdio.h>

@@ -1,12 +1,10 @@
-/*
- * See tsd/net/listener.h.  A thread with an epoll of its own holds the
+/* See tsd/net/listener.h.  A thread with an epoll of its own holds the
  * listening socket and those connections that have not said anything yet.
  *
  * When file descriptors run out, accept() fails and the connection stays in the
  * queue, so epoll would report it again at once, for ever.  One descriptor is
  * kept in reserve: given up for a moment, it lets the connection be accepted
- * and closed.
- */
+ * and closed. */
 #include "tsd/net/listener.h"
 
 #include <ctype.h>

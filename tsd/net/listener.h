@@ -1,5 +1,4 @@
-/*
- * The acceptor: one port for HTTP and telnet, told apart by the first byte. No
+/* The acceptor: one port for HTTP and telnet, told apart by the first byte. No
  * command of ours starts with a capital letter, and every HTTP method does. (A
  * first line in capitals that cannot be HTTP is telnet's to ignore.)
  *
@@ -16,8 +15,7 @@
  *
  * Owns:    its socket and thread, and connections until their first byte.
  * Threads: listener_closed(), listener_connections(): any; the rest: one at a
- *          time.
- */
+ *          time. */
 #pragma once
 
 #include "tsd/net/telnet.h"

@@ -1,11 +1,9 @@
-/*
- * From bytes to lines to commands.
+/* From bytes to lines to commands.
  *
  * A chunk is always run in the loop's buffer: first what was left of the last
  * one (mostly the beginning of a line), then what the socket had.  The batch
  * borrows lines from there; if the store is busy, the buffer stays with the
- * batch, and the loop goes on with another.
- */
+ * batch, and the loop goes on with another. */
 #include "tsd/net/telnet_priv.h"
 
 #include <errno.h>

@@ -1,11 +1,9 @@
-/*
- * Inside of telnet: a loop is a thread with its epoll; a connection lives in
+/* Inside of telnet: a loop is a thread with its epoll; a connection lives in
  * one loop, and after telnet_adopt_socket() only that thread touches it.
  *
  *     reading --put while the store is busy--> waiting --stored--> reading
  *        |                                                            |
- *        `-- FIN, exit, failed commit --> closing -- all sent --> ended
- */
+ *        `-- FIN, exit, failed commit --> closing -- all sent --> ended */
 #pragma once
 
 #include <stdatomic.h>

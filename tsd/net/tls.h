@@ -1,5 +1,4 @@
-/*
- * TLS, in front of HTTP and telnet: each connection of the TLS port gets a pair
+/* TLS, in front of HTTP and telnet: each connection of the TLS port gets a pair
  * of plain sockets.  One end is served like any connection; threads of ours
  * carry the bytes between the other end and the client.
  *
@@ -12,8 +11,7 @@
  * Owns:    the sockets that it was given.
  * Bounds:  a connection: 32 KB and what GnuTLS needs.
  * Threads: any; start and stop: one at a time.
- * Fails:   ST_INVALID, ST_IO when certificate and key cannot be used.
- */
+ * Fails:   ST_INVALID, ST_IO when certificate and key cannot be used. */
 #pragma once
 
 #include "base/error.h"

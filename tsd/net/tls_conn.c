@@ -67,8 +67,6 @@ handshake(struct tls_conn *c)
     return false;
 }
 
-/* -- from the client ------------------------------------------------------- */
-
 static bool
 read_client(struct tls_conn *c)
 {
@@ -119,8 +117,6 @@ move_rx(struct tls_conn *c)
     }
     return moved;
 }
-
-/* -- to the client --------------------------------------------------------- */
 
 static bool
 read_backend(struct tls_conn *c)
@@ -185,8 +181,6 @@ tls_conn_move(struct tls_conn *c)
     }
     return true;
 }
-
-/* -- waiting --------------------------------------------------------------- */
 
 uint32_t
 tls_conn_client_events(const struct tls_conn *c)

@@ -1,12 +1,10 @@
-/*
- * Inside of tls: a loop is a thread with its epoll; a connection lives in one
+/* Inside of tls: a loop is a thread with its epoll; a connection lives in one
  * loop, and after tls_adopt_sockets() only that thread touches it.
  *
  *     handshake --> relaying --backend's end--> lingering --sent--> closing
  *
  * A closing one is freed at the end of the turn: an event of its other socket
- * may still be on its way.
- */
+ * may still be on its way. */
 #pragma once
 
 #include <gnutls/gnutls.h>

@@ -14,8 +14,6 @@
 #define LEAST_BYTES  6
 #define CONFIG_MAX   ((size_t)1 << 20)
 
-/* -- codecs ---------------------------------------------------------------- */
-
 static enum status
 take_codec(const char *name, const json_t *id, struct histogram_codecs *out,
            struct error *e)
@@ -88,8 +86,6 @@ histogram_simple_check(const struct histogram_codecs *c, struct error *e)
     return error_set(e, ST_INVALID,
                      "No codec ID assigned to class class " SIMPLE_CODEC);
 }
-
-/* -- buckets --------------------------------------------------------------- */
 
 static size_t
 count(struct slice s, uint8_t c)
@@ -183,8 +179,6 @@ histogram_parse_line(struct slice text, struct arena *a, struct histogram *out,
         st = take_bucket(slice_cut(&text, ':'), out, e);
     return st == ST_OK ? histogram_sort(out, a, e) : st;
 }
-
-/* -- bytes ----------------------------------------------------------------- */
 
 /* Whole groups of four letters only. */
 static size_t

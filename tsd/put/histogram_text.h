@@ -1,11 +1,9 @@
-/*
- * Histograms as clients write them: as buckets, "0,10=5:10,20=7:u=1:o=2" on a
+/* Histograms as clients write them: as buckets, "0,10=5:10,20=7:u=1:o=2" on a
  * line or {"0,10":5,"10,20":7} in JSON, or as the bytes of a codec in base64.
  *
  * Threads: any; these are functions of their arguments.
  * Fails:   ST_INVALID with OpenTSDB's text; ST_CORRUPT where OpenTSDB meets an
- *          exception that it did not foresee; ST_LIMIT.
- */
+ *          exception that it did not foresee; ST_LIMIT. */
 #pragma once
 
 #include "storage/histogram/histogram.h"

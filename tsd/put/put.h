@@ -1,5 +1,4 @@
-/*
- * The way of a point into the store: what clients wrote, line or JSON, goes
+/* The way of a point into the store: what clients wrote, line or JSON, goes
  * into a batch; the batch is looked up in the text cache as it stands, what is
  * unknown there is parsed, validated and resolved to a series, and all of it is
  * handed to the store at once, in the order in which it came.
@@ -14,8 +13,7 @@
  * Owns:    a batch owns its arrays; the bytes of lines and bodies are borrowed
  *          until they are flushed.
  * Bounds:  the cache, by the options; a batch, PUT_BATCH_MAX points.
- * Threads: struct put_path: any.  struct put_batch: one at a time.
- */
+ * Threads: struct put_path: any.  struct put_batch: one at a time. */
 #pragma once
 
 #include <sys/socket.h>

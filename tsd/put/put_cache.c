@@ -8,8 +8,7 @@
  * are compared with the keys: where agents send the same series round after
  * round, nothing is hashed, and the entries, made in that order, lie in a row.
  * What the table is asked for is fetched for 32 keys at once, because a large
- * table lies far from the CPU.
- */
+ * table lies far from the CPU. */
 #include "tsd/put/put_cache.h"
 
 #include <stdatomic.h>
@@ -105,8 +104,6 @@ put_cache_clear(struct put_cache *c)
     empty(c);
     rwlock_drop_write(&c->lock);
 }
-
-/* -- look-up --------------------------------------------------------------- */
 
 static uint32_t
 hash_of(const struct put_cache *c, const struct put_key *key)
@@ -208,8 +205,6 @@ put_cache_find(struct put_cache *c, const struct put_key *keys, size_t len,
     }
     rwlock_drop_read(&c->lock);
 }
-
-/* -- entries --------------------------------------------------------------- */
 
 static bool
 text_is(const void *texts, uint32_t i, const void *key)

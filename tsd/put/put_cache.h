@@ -1,13 +1,11 @@
-/*
- * The text cache: the bytes of a metric and of its tags, as a client wrote
+/* The text cache: the bytes of a metric and of its tags, as a client wrote
  * them, to a series.  A hit spares parsing, validating and resolving; several
  * spellings of one series are several entries.
  *
  * Bounds:  'max_entries' and 'max_bytes' (heap of entries, texts and tables).
  *          A full cache is emptied: the series that are still sent come back at
  *          the price of one parsed point each.
- * Threads: any.  A batch of look-ups takes the lock once, shared.
- */
+ * Threads: any.  A batch of look-ups takes the lock once, shared. */
 #pragma once
 
 #include "storage/store/store.h"

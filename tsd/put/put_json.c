@@ -1,11 +1,9 @@
-/*
- * See tsd/put/put_json.h.  The bulk of a body is strings, so the scan over them
+/* See tsd/put/put_json.h.  The bulk of a body is strings, so the scan over them
  * takes sixteen bytes a step where the CPU can.
  *
  * Not Jansson: it rejects a whole body for one NaN, 1e400 or lone surrogate,
  * which here spoil their point alone, and it would build a tree of what is the
- * hot path of a put over HTTP.
- */
+ * hot path of a put over HTTP. */
 #include "tsd/put/put_json.h"
 
 #ifdef __SSE2__

@@ -1,5 +1,4 @@
-/*
- * A pull reader over the body of /api/put: one point at a time, its parts as
+/* A pull reader over the body of /api/put: one point at a time, its parts as
  * they stand in the body, nothing copied and nothing allocated.  The whole body
  * can thus be checked before the first point is stored, and memory does not
  * grow with it.
@@ -12,8 +11,7 @@
  *
  * Owns:    nothing; it borrows the body.
  * Bounds:  values may be nested 64 deep.
- * Threads: owner.
- */
+ * Threads: owner. */
 #pragma once
 
 #include "tsd/put/put_tags.h"

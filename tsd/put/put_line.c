@@ -1,11 +1,9 @@
-/*
- * Lines: "metric time value tagk=tagv ...".
+/* Lines: "metric time value tagk=tagv ...".
  *
  * The fast way finds the four parts, reads the two numbers in their usual form,
  * and leaves the names unread: the text cache knows them.  Anything unusual, a
  * name that the cache does not know or a number that looks odd, goes the slow
- * way, which follows OpenTSDB word by word, mistakes included.
- */
+ * way, which follows OpenTSDB word by word, mistakes included. */
 #include "tsd/put/put_priv.h"
 
 #include "base/utf8.h"
@@ -113,8 +111,6 @@ put_batch_line(struct put_batch *b, struct slice line, size_t id, bool rollup)
         *key = (struct put_key){ .metric = line.data,
                                  .metric_size = (uint32_t)line.size };
 }
-
-/* -- the slow way ---------------------------------------------------------- */
 
 /* Telnet's bytes are UTF-8 where the point's text is valid UTF-8, and
  * ISO-8859-1 otherwise. */

@@ -1,8 +1,6 @@
-/*
- * Inside of a batch: columns of what is on its way, one row a point.
+/* Inside of a batch: columns of what is on its way, one row a point.
  *
- * Threads: one at a time.
- */
+ * Threads: one at a time. */
 #pragma once
 
 #include "base/latency.h"

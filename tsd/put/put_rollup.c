@@ -1,12 +1,10 @@
-/*
- * Rollups on their way through a batch: lines "interval-aggregator metric time
+/* Rollups on their way through a batch: lines "interval-aggregator metric time
  * value tagk=tagv ...", and points of /api/rollup.  They are few beside points
  * (one an interval), so they all go the slow way, which follows OpenTSDB step
  * by step.
  *
  * A rollup is a point of a series of its own kind (uid/series/series.h), at the
- * start of its interval (query/model/rollup.h).
- */
+ * start of its interval (query/model/rollup.h). */
 #include "tsd/put/put_priv.h"
 
 #include "query/model/aggregator.h"
@@ -17,8 +15,6 @@
 #define NO_INTERVAL "Interval cannot be null for a non-group by point"
 
 #define REJECT(b, row, ...) PUT_REJECT(b, row, PUT_BAD_ARGUMENT, __VA_ARGS__)
-
-/* -- checks, in OpenTSDB's order ------------------------------------------- */
 
 static void
 put_upper(struct buf *out, struct slice s)
@@ -126,8 +122,6 @@ check(struct put_batch *b, size_t row, struct put_parsed *x)
            REJECT(b, row, "%s", e.text);
 }
 
-/* -- where it goes --------------------------------------------------------- */
-
 static bool
 find_kind(struct put_batch *b, size_t row, const struct rollup_interval *i,
           const struct aggregator *a, struct put_parsed *x)
@@ -185,9 +179,6 @@ put_rollup_check(struct put_batch *b, size_t row, struct put_parsed *x)
            (x->interval.size == 0 ? place_points(b, row, x)
                                   : place_rollup(b, row, x));
 }
-
-/* -- lines ------------------------------------------------------------------
- */
 
 bool
 put_rollup_split(struct slice s, struct put_parsed *x)

@@ -1,11 +1,9 @@
-/*
- * The tags of one point as text, as they came; a key comes once.
+/* The tags of one point as text, as they came; a key comes once.
  *
  * Owns:    nothing; the slices are borrowed.
  * Bounds:  PUT_TAGS_MAX tags, one more than a series may have; those behind
  *          them are dropped, since the point is rejected.
- * Threads: owner.
- */
+ * Threads: owner. */
 #pragma once
 
 #include "base/buf.h"

@@ -1,11 +1,9 @@
-/*
- * Numbers in puts, read as OpenTSDB reads them: integers by a parser of its
+/* Numbers in puts, read as OpenTSDB reads them: integers by a parser of its
  * own, everything with a point or an exponent as Java's Double.parseDouble
  * does (blanks around it, a suffix f or d, hexadecimal).  The texts of the
  * failures are OpenTSDB's too, since people and programs look at them.
  *
- * Threads: any; these are functions of their arguments.
- */
+ * Threads: any; these are functions of their arguments. */
 #pragma once
 
 #include "base/buf.h"

@@ -1,12 +1,10 @@
-/*
- * The queries under way, and the last ones that ended: /api/stats/query.
+/* The queries under way, and the last ones that ended: /api/stats/query.
  *
  * Equal queries of one client that ended equally are one entry, counted.
  *
  * Bounds:  QUERIES_COMPLETED ended ones; of each query and its headers
  *          QUERIES_TEXT bytes.
- * Threads: any.
- */
+ * Threads: any. */
 #pragma once
 
 #include "base/buf.h"

@@ -1,5 +1,4 @@
-/*
- * Looks at what is in a store's tables: every key, every value, and what one
+/* Looks at what is in a store's tables: every key, every value, and what one
  * table says of another.  And repairs it.
  *
  *     names      each has its id, each id its name; no counter is behind
@@ -15,8 +14,7 @@
  *          directory); some 100 a tag-key set; the names of each kind as
  *          ranges.
  * Threads: owner.  No other thread writes to the store meanwhile, and nothing
- *          is open in its head: store_flush() comes before.
- */
+ *          is open in its head: store_flush() comes before. */
 #pragma once
 
 #include "storage/fsck/fsck.h"

@@ -138,8 +138,6 @@ take_name(struct tables *t, struct slice key, struct slice value,
     return st;
 }
 
-/* -- counters -------------------------------------------------------------- */
-
 /* Metrics may have ids at random, far above; who counts looks whether they are
  * taken. */
 static void

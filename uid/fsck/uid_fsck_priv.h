@@ -1,5 +1,4 @@
-/*
- * What the files of the check share.
+/* What the files of the check share.
  *
  *     uid_fsck.c         the order of things; repairing; ids
  *     uid_fsck_names.c   the UID table
@@ -8,8 +7,7 @@
  *     uid_fsck_rows.c    rows and histograms
  *     uid_fsck_notes.c   annotations, metadata, trees, and the small tables
  *
- * Threads: owner.
- */
+ * Threads: owner. */
 #pragma once
 
 #include <stdio.h>

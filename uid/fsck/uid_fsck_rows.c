@@ -26,8 +26,6 @@ find_series(struct tables *t, const char *code, struct slice key,
                        check_describe(t, tsuid, name));
 }
 
-/* -- rows ------------------------------------------------------------------ */
-
 /* Is the block summary that of the points? */
 static bool
 same_summary(const struct summary *s, const struct points *p)
@@ -175,8 +173,6 @@ check_row(struct tables *t, struct slice key, struct slice value,
         drop_hours(t, key, value, tsuid, base, &parts, &why);
     return ST_OK;
 }
-
-/* -- histograms ------------------------------------------------------------ */
 
 enum status
 check_histogram(struct tables *t, struct slice key, struct slice value,

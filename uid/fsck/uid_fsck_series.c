@@ -1,8 +1,6 @@
-/*
- * The directory of series, with tag-key sets.  Tag-key sets are
+/* The directory of series, with tag-key sets.  Tag-key sets are
  * counted as the series go by and compared when they are all counted; which
- * series there are is kept for those who come after.
- */
+ * series there are is kept for those who come after. */
 #include "uid/fsck/uid_fsck_priv.h"
 
 #include <stdlib.h>
@@ -11,8 +9,6 @@
 #include "base/mem.h"
 
 #define SERIES_MAX ((size_t)16 << 20) /* some 500 MB */
-
-/* -- the set of series ----------------------------------------------------- */
 
 static bool
 is_hash(const void *hashes, uint32_t i, const void *key)
@@ -68,8 +64,6 @@ check_enter_series(struct tables *t, struct slice tsuid, uint32_t created_s)
     check_puts(t, slice_of(key, key_series(tsuid, key)), slice_of(value, 4));
     add_series(t, tsuid);
 }
-
-/* -- series and tag-key sets ----------------------------------------------- */
 
 static enum status
 take_series(struct tables *t, struct slice key, struct slice value,

@@ -1,5 +1,4 @@
-/*
- * Annotations: notes pinned to a time, of one series (its TSUID) or of all
+/* Annotations: notes pinned to a time, of one series (its TSUID) or of all
  * ("global": an empty TSUID).  docs/FORMAT.md, "Annotations".
  *
  *     <'a'> <TSUID size:2> <TSUID> <start in ms:8>  -> the note
@@ -10,8 +9,7 @@
  *
  * Threads: any.
  * Fails:   ST_INVALID without a start; ST_LIMIT past RECORD_BYTES or the
- *          arena; ST_NOT_FOUND; ST_IO, ST_CORRUPT.
- */
+ *          arena; ST_NOT_FOUND; ST_IO, ST_CORRUPT. */
 #pragma once
 
 #include "storage/row/key.h"

@@ -23,8 +23,6 @@ meta_empty(void)
                           .min = NAN };
 }
 
-/* -- bytes ----------------------------------------------------------------- */
-
 static struct slice
 make_key(struct meta_of of, uint8_t out[META_KEY_MAX])
 {
@@ -59,8 +57,6 @@ format_of(struct meta_of of)
 {
     return of.kind == META_SERIES ? &meta_series_format : &meta_name_format;
 }
-
-/* -- get ------------------------------------------------------------------- */
 
 /* What is not described. */
 static enum status
@@ -140,8 +136,6 @@ meta_has_record(struct records *r, struct meta_of of, bool *out,
     return st == ST_NOT_FOUND ? ST_OK : st;
 }
 
-/* -- put ------------------------------------------------------------------- */
-
 static enum status
 batch_meta(struct kv_batch *b, struct meta_of of, const struct meta *n,
            struct error *e)
@@ -198,8 +192,6 @@ meta_create(struct records *r, struct meta_of of, const struct meta *n,
     return change_end(r, b, st, e);
 }
 
-/* -- delete ---------------------------------------------------------------- */
-
 enum status
 meta_delete(struct records *r, struct meta_of of, struct error *e)
 {
@@ -219,8 +211,6 @@ meta_delete(struct records *r, struct meta_of of, struct error *e)
     arena_free(&arena);
     return change_end(r, b, st == ST_NOT_FOUND ? ST_OK : st, e);
 }
-
-/* -- each ------------------------------------------------------------------ */
 
 enum status
 meta_each_series(struct records *r, struct slice prefix,

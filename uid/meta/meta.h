@@ -1,5 +1,4 @@
-/*
- * Metadata: what people say about a metric, a tagk, a tagv or a series, and
+/* Metadata: what people say about a metric, a tagk, a tagv or a series, and
  * when it was first seen (docs/FORMAT.md, "Metadata").
  *
  *     <'m'> <kind> <id or TSUID>  -> the texts and numbers
@@ -10,8 +9,7 @@
  *
  * Threads: any.
  * Fails:   ST_NOT_FOUND; ST_LIMIT past RECORD_BYTES or the arena; ST_IO,
- *          ST_CORRUPT.
- */
+ *          ST_CORRUPT. */
 #pragma once
 
 #include "uid/meta/record.h"

@@ -200,8 +200,6 @@ record_merge(const struct record_format *f, void *to, const void *from,
                    sizes[f->fields[i].type]);
 }
 
-/* -- in the store ---------------------------------------------------------- */
-
 enum status
 records_open(struct store *s, struct uid_table *u, struct series_directory *d,
              struct records **out, struct error *e)

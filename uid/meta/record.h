@@ -1,5 +1,4 @@
-/*
- * Records of annotations, metadata and trees: a struct whose members a table
+/* Records of annotations, metadata and trees: a struct whose members a table
  * lists, as bytes, and in the store.
  *
  *     <version:1> <member>...
@@ -8,8 +7,7 @@
  *
  * Owns:    what is handed out is in the caller's arena.
  * Threads: any; the lock is held from the reading of a record to its rewriting,
- *          across one WAL append.
- */
+ *          across one WAL append. */
 #pragma once
 
 #include <stdatomic.h>

@@ -1,5 +1,4 @@
-/*
- * Trees: rules that sort series into branches by their names.  Kept here are
+/* Trees: rules that sort series into branches by their names.  Kept here are
  * the definitions; branches are made on request
  * (tsd/api/tree/tree_view.h). docs/FORMAT.md, "Trees".
  *
@@ -11,8 +10,7 @@
  *
  * Threads: any.
  * Fails:   ST_NOT_FOUND, ST_INVALID with OpenTSDB's texts; ST_LIMIT past
- *          RECORD_BYTES or the arena; ST_IO, ST_CORRUPT.
- */
+ *          RECORD_BYTES or the arena; ST_IO, ST_CORRUPT. */
 #pragma once
 
 #include "storage/row/key.h"

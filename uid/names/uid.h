@@ -1,5 +1,4 @@
-/*
- * The UID table: names of metrics, tagks and tagvs to ids of fixed width, and
+/* The UID table: names of metrics, tagks and tagvs to ids of fixed width, and
  * back (docs/FORMAT.md, "UID table").  Ids start at 1, ascend, and are never
  * used twice.
  *
@@ -16,8 +15,7 @@
  * characters of 'allow_specialchars'.
  *
  * Bounds:  two caches, of 'cache_entries' each; a full one drops old entries.
- * Threads: any.
- */
+ * Threads: any. */
 #pragma once
 
 #include "base/arena.h"

@@ -200,8 +200,6 @@ uid_assign(struct uid_table *u, enum uid_kind kind, struct slice name,
     return store_commit(u->store, lsn, false, e);
 }
 
-/* -- rename and delete --------------------------------------------------- */
-
 static enum status
 rename_rejected(struct uid_table *u, enum uid_kind kind, struct slice old_name,
                 struct slice new_name, uint64_t id, struct error *e)

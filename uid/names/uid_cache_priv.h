@@ -1,5 +1,4 @@
-/*
- * The cache of the UID table: names to ids, and ids to names.
+/* The cache of the UID table: names to ids, and ids to names.
  *
  *     direction -> shard (by hash, own lock) -> generation -> records
  *
@@ -11,8 +10,7 @@
  * Bounds:  'entries' records a direction, and 64 bytes each on average: many
  *          long names leave room for fewer.  Names past 1,000 bytes are not
  *          kept.
- * Threads: any.  Locks are leaves.
- */
+ * Threads: any.  Locks are leaves. */
 #pragma once
 
 #include "base/buf.h"

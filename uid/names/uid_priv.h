@@ -1,10 +1,8 @@
-/*
- * The inside of the UID table, shared by uid.c (reads) and uid_assign.c
+/* The inside of the UID table, shared by uid.c (reads) and uid_assign.c
  * (writes).
  *
  * Threads: 'lock' is held by whoever changes the table, across one WAL
- *          append; readers take none.
- */
+ *          append; readers take none. */
 #pragma once
 
 #include <stdatomic.h>

@@ -1,5 +1,4 @@
-/*
- * The series directory: which TSUIDs exist, and for each metric its tag tag-key
+/* The series directory: which TSUIDs exist, and for each metric its tag tag-key
  * sets, the sets of tagks that it is used with (docs/FORMAT.md, "Series").
  *
  *     <'s'> <tsuid>                   -> creation time, s (4 bytes)
@@ -15,8 +14,7 @@
  * Whoever does not ask for kinds does not meet them.
  *
  * Bounds:  in memory the tag-key sets with their counts, the kinds, and at most
- * 96 MB of an index over metrics that are queried. Threads: any.
- */
+ * 96 MB of an index over metrics that are queried. Threads: any. */
 #pragma once
 
 #include "uid/names/uid.h"
@@ -138,8 +136,7 @@ MUST_CHECK enum status series_tagk_sets(struct series_directory *d,
 /* Calls f for each series of the metric whose directory key matches 'masks'
  * (NULL: all without a kind), ascending, until f returns false.  The masks are
  * over directory keys: table byte, metric, pairs.  metric 0: every metric.  No
- * lock is held.
- */
+ * lock is held. */
 MUST_CHECK enum status series_each(struct series_directory *d, uint64_t metric,
                                    const struct mask_set *masks,
                                    bool (*f)(void *ctx, struct slice tsuid),

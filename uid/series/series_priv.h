@@ -1,10 +1,8 @@
-/*
- * What the files of the series directory share.
+/* What the files of the series directory share.
  *
  *     series.c        names to TSUIDs, series by masks
  *     series_values.c series by the values of their tags
- *     series_enter.c  new series
- */
+ *     series_enter.c  new series */
 #pragma once
 
 #include <stdatomic.h>

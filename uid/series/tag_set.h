@@ -1,11 +1,9 @@
-/*
- * The tags of one point, in the order in which OpenTSDB would go through them:
+/* The tags of one point, in the order in which OpenTSDB would go through them:
  * that of Java's HashMap.  It decides which of two new names gets the lower id
  * (and with it the order of groups in answers), and how texts print tags.
  *
  * Owns:    nothing; the tags are the caller's.
- * Threads: owner.
- */
+ * Threads: owner. */
 #pragma once
 
 #include "base/buf.h"

@@ -1,7 +1,6 @@
 /* One hash table of keys.  The key of a metric alone, which is no tag-key set
  * since every series has a tag, heads the list of that metric's tag-key sets
- * and counts their series.
- */
+ * and counts their series. */
 #include "uid/series/tagk_sets.h"
 
 #include <stdlib.h>

@@ -1,10 +1,8 @@
-/*
- * The tag-key sets of all metrics in memory: each a metric and the tagks of
+/* The tag-key sets of all metrics in memory: each a metric and the tagks of
  * some of its series, with how many series those are.
  *
  * Bounds:  some 100 bytes for each tag-key set and for each metric.
- * Threads: any.  The lock is a leaf.
- */
+ * Threads: any.  The lock is a leaf. */
 #pragma once
 
 #include "base/arena.h"

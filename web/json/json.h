@@ -1,8 +1,6 @@
-/*
- * JSON text: a writer of our own, and helpers over Jansson for small bodies.
+/* JSON text: a writer of our own, and helpers over Jansson for small bodies.
  *
- * Threads: any; these are functions of their arguments.
- */
+ * Threads: any; these are functions of their arguments. */
 #pragma once
 
 #include "base/buf.h"

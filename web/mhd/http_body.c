@@ -15,8 +15,6 @@
 /* What zlib allocates to inflate: 32 KB of window and its tables. */
 #define INFLATE_BYTES ((size_t)44 << 10)
 
-/* -- the budget ------------------------------------------------------------ */
-
 bool
 http_budget_take(atomic_size_t *used, size_t most, size_t size)
 {
@@ -36,8 +34,6 @@ http_budget_return(atomic_size_t *used, size_t size)
 
     INSIST(held >= size);
 }
-
-/* -- rejecting ------------------------------------------------------------- */
 
 static void
 body_reject(struct http_request *r, unsigned status, const char *message,
@@ -72,8 +68,6 @@ reject_coding(struct http_request *r)
     body_reject(r, 400, "Unable to decompress the request's body",
                 "It is not what its Content-Encoding says");
 }
-
-/* -- memory ---------------------------------------------------------------- */
 
 /* How large to make it, for at least 'need' bytes: need <= body_bytes. */
 static size_t
@@ -132,8 +126,6 @@ http_body_free(struct http_request *r)
     b->data = NULL;
     b->size = b->cap = 0;
 }
-
-/* -- decoding -------------------------------------------------------------- */
 
 /* "deflate" is zlib's format by the standard, and raw in some clients: the
  * first two bytes tell. */

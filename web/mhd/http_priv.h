@@ -1,5 +1,4 @@
-/*
- * The insides of the HTTP server: its parts, one file each.
+/* The insides of the HTTP server: its parts, one file each.
  *
  *     mhd.c           libmicrohttpd: nothing else includes it
  *     http.c          start, stop, and the life of a request
@@ -22,8 +21,7 @@
  *
  * Threads: a request belongs to the thread of its connection, but in
  * PHASE_SUSPENDED to one worker, in PHASE_CHECK to that of http_later, while
- * libmicrohttpd holds the connection suspended.
- */
+ * libmicrohttpd holds the connection suspended. */
 #pragma once
 
 #include <stdatomic.h>

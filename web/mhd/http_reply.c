@@ -108,8 +108,6 @@ http_reply_close(struct http_reply *out)
     out->close = true;
 }
 
-/* -- errors ---------------------------------------------------------------- */
-
 static void
 put_html(struct buf *b, const char *s)
 {

@@ -60,8 +60,6 @@ text(struct arena *a, const char *before, struct slice s, const char *after)
     return p == NULL ? "" : p;
 }
 
-/* -- the path -------------------------------------------------------------- */
-
 /* Cuts the next segment off; false after the last.  Several slashes are one. */
 static bool
 next_segment(struct slice *rest, struct slice *out)
@@ -168,8 +166,6 @@ read_path(struct arena *a, struct slice all, struct http_target *t)
     buf_fini(&p.text);
     return good;
 }
-
-/* -- the parameters -------------------------------------------------------- */
 
 /* The next chunk between separators; false after the last. */
 static bool

@@ -16,8 +16,7 @@
  *
  *     absent -admit-> known -push-> in the ring <-> (as many at work as may be)
  *        ^                                 |
- *        `--- nothing pending any more ----+
- */
+ *        `--- nothing pending any more ----+ */
 #include "web/mhd/http_priv.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
-/*
- * What the files of LevelDB have in common.  Logs and MANIFEST are blocks of
+/* What the files of LevelDB have in common.  Logs and MANIFEST are blocks of
  * 32 KB, in them records, which one entry may span:
  *
  *     record    <masked crc32c:4> <length:2> <type:1> <bytes>
@@ -8,8 +7,7 @@
  * Less than seven bytes at the end of a block are passed over.  Numbers of a
  * fixed size are little-endian.
  *
- * Threads: any; these are functions of their arguments.
- */
+ * Threads: any; these are functions of their arguments. */
 #pragma once
 
 #include <stddef.h>

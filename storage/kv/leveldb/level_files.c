@@ -19,8 +19,6 @@
 #define MARK_NAME "SYNCED"
 #define NAME_SIZE 32 /* of a log or MANIFEST */
 
-/* -- names ----------------------------------------------------------------- */
-
 static bool
 ends(const char *name, const char *with, uint64_t *number)
 {
@@ -70,8 +68,6 @@ level_current_manifest(const char *dir, uint64_t *number, struct error *e)
     free(path);
     return st;
 }
-
-/* -- marks ----------------------------------------------------------------- */
 
 void
 level_mark_fini(struct level_mark *m)

@@ -1,11 +1,9 @@
-/*
- * LevelDB's files, looked at from outside.
+/* LevelDB's files, looked at from outside.
  *
  * A sync notes in the file SYNCED how far each log, and the MANIFEST, were on
  * the disk (docs/FORMAT.md, "SYNCED"); level_inspect.h uses it at a start.
  *
- * Threads: any, but one at a time for a folder.
- */
+ * Threads: any, but one at a time for a folder. */
 #pragma once
 
 #include <stddef.h>

@@ -11,8 +11,7 @@
  *   it goes on, so only one can be on its way; and only then does it delete the
  *   logs and tables that this record makes needless.  So if they are there, the
  *   version before it is whole.  It goes, too, if it is whole but names a table
- *   that is not there: the folder is synced after it is written.
- */
+ *   that is not there: the folder is synced after it is written. */
 #include "storage/kv/leveldb/level_inspect.h"
 
 #include <fcntl.h>

@@ -1,5 +1,4 @@
-/*
- * The files of a LevelDB folder, read without LevelDB, which passes over what
+/* The files of a LevelDB folder, read without LevelDB, which passes over what
  * it cannot read in its log and does not miss a log that is gone.
  *
  *     CURRENT           the name of the MANIFEST
@@ -12,8 +11,7 @@
  * a start cuts off what was never synced, and rejects damage; fsck reports
  * both.
  *
- * Threads: any, but one at a time for a folder, which is not open.
- */
+ * Threads: any, but one at a time for a folder, which is not open. */
 #pragma once
 
 #include "storage/kv/leveldb/level_files.h"

@@ -1,10 +1,8 @@
-/*
- * The files that LevelDB appends to, its logs and its MANIFEST, read by us:
+/* The files that LevelDB appends to, its logs and its MANIFEST, read by us:
  * before it opens them, to see what a power cut left.
  * storage/kv/leveldb/level_bytes.h shows the bytes.
  *
- * Threads: any; these are functions of their arguments.
- */
+ * Threads: any; these are functions of their arguments. */
 #pragma once
 
 #include "base/buf.h"

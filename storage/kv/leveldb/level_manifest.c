@@ -115,8 +115,6 @@ level_version_needs(const struct level_version *v, uint64_t log)
     return log >= v->log || (log != 0 && log == v->earlier);
 }
 
-/* -- ahead ----------------------------------------------------------------- */
-
 static bool
 is_there(const char *dir, enum level_file file, uint64_t number)
 {

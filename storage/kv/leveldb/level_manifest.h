@@ -1,10 +1,8 @@
-/*
- * What a MANIFEST says: its entries are edits of one version after the other,
+/* What a MANIFEST says: its entries are edits of one version after the other,
  * a version being the tables and logs that the database is made of.
  *
  * Owns:    what it read.
- * Threads: owner.
- */
+ * Threads: owner. */
 #pragma once
 
 #include "base/buf.h"

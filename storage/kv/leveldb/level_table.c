@@ -1,13 +1,11 @@
-/*
- * A table of LevelDB, block by block:
+/* A table of LevelDB, block by block:
  *
  *     <data block>... <filter block> <metaindex block> <index block>
  * <footer:48> block    <bytes> <type:1> <crc:4>     type 1: compressed by
  * snappy footer   <metaindex: at, size> <index: at, size> zeros <magic:8>
  *
  * Index and metaindex hold <shared> <own> <value size> <own bytes> <value>...
- * and at their end how often keys start afresh, and where.
- */
+ * and at their end how often keys start afresh, and where. */
 #include "storage/kv/leveldb/level_table.h"
 
 #include <snappy-c.h>
@@ -42,8 +40,6 @@ take_handle(struct cursor *c)
     return h;
 }
 
-/* -- snappy --------------------------------------------------------------- */
-
 static bool
 unpack(struct slice packed, struct buf *out)
 {
@@ -62,8 +58,6 @@ unpack(struct slice packed, struct buf *out)
     out->size = size;
     return true;
 }
-
-/* -- blocks --------------------------------------------------------------- */
 
 /* A block's bytes as they are stored, when they check. */
 static struct table_fault

@@ -1,8 +1,6 @@
-/*
- * LevelDB's tables, read without LevelDB: blocks, each with a checksum.
+/* LevelDB's tables, read without LevelDB: blocks, each with a checksum.
  *
- * Threads: any; these are functions of their arguments.
- */
+ * Threads: any; these are functions of their arguments. */
 #pragma once
 
 #include <stddef.h>

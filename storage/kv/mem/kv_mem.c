@@ -1,11 +1,9 @@
-/*
- * The memory engine: a skip list under a lock.
+/* The memory engine: a skip list under a lock.
  *
  * A node is never changed: a put takes the place of the key's old one.  An
  * iterator holds a copy of the entry that it stands on, so no reader keeps a
  * node alive; it goes on from its node while nothing was written, and looks its
- * key up again otherwise.
- */
+ * key up again otherwise. */
 #include "storage/kv/kv.h"
 
 #include <stdlib.h>

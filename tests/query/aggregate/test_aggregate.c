@@ -9,11 +9,9 @@
 
 static struct deadline deadline; /* without a timeout */
 
-/*
- * A case is text: series are separated by "|", points are TIME:VALUE, times are
+/* A case is text: series are separated by "|", points are TIME:VALUE, times are
  * seconds after 2013-01-01T00:00:00Z, the start of an hour; a value with a
- * point is a float.  tests/model compares random cases.
- */
+ * point is a float.  tests/model compares random cases. */
 #define BASE_MS INT64_C(1356998400000)
 
 #define POINTS_MAX 64

@@ -41,8 +41,6 @@ START_TEST(knows_where_to_split)
 }
 END_TEST
 
-/* -- merging --------------------------------------------------------------- */
-
 /* "key tag=value aggregate tsuid ts.." of each group; '-': none. */
 static struct part
 make_part(const char *const *groups, size_t len, struct arena *a)

@@ -1,9 +1,7 @@
-/*
- * The engine against a brute-force matcher: random series of several tag
+/* The engine against a brute-force matcher: random series of several tag
  * tag-key sets, random filters, each way of scanning, head and engine, several
  * salts. The matcher asks every series by its names, and knows nothing of ids
- * or keys.
- */
+ * or keys. */
 #include "query/engine/engine.h"
 #include "query/parse/parse.h"
 

@@ -53,8 +53,6 @@ START_TEST(looks_now_and_then)
 }
 END_TEST
 
-/* -- what works on with results -------------------------------------------- */
-
 #define POINTS 1000
 #define SERIES 40
 

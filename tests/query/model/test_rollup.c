@@ -193,8 +193,6 @@ START_TEST(stored_times_ascend_and_come_back)
 }
 END_TEST
 
-/* -- what a query reads ---------------------------------------------------- */
-
 static const struct {
     const char *downsample, *usage, *tables; /* one after the other */
 } tries[] = {

@@ -6,8 +6,6 @@
 
 #include "tests/harness.h"
 
-/* -- the tables ----------------------------------------------------------- */
-
 /* Of all bytes of a table, as of the first release of the format: who changes
  * one can no longer read what was written. */
 static const uint32_t sums[CODED_TABLES] = {
@@ -55,8 +53,6 @@ START_TEST(costs_are_those_of_the_counts)
     }
 }
 END_TEST
-
-/* -- numbers -------------------------------------------------------------- */
 
 static const uint64_t documented[] = { 0, 1, 0, 0, 2, 0, 1, 0, 12, 0 };
 

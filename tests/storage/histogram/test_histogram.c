@@ -222,8 +222,6 @@ START_TEST(needs_memory)
 }
 END_TEST
 
-/* -- the table ------------------------------------------------------------- */
-
 static enum status
 note_time(void *ctx, int64_t ms, uint8_t codec, struct slice bytes,
           struct error *err)

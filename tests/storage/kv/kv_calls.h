@@ -1,6 +1,4 @@
-/*
- * Calls of storage/kv/kv.h that must succeed, for its tests.
- */
+/* Calls of storage/kv/kv.h that must succeed, for its tests. */
 #pragma once
 
 #include "storage/kv/kv.h"

@@ -1,5 +1,4 @@
-/*
- * An engine for tests, as one far away may be:
+/* An engine for tests, as one far away may be:
  *
  * - a call takes a random while;
  * - one in a hundred ends with ST_TIMEOUT: before it did anything, or after;
@@ -14,8 +13,7 @@
  * in memory; what is durable is in the file "ops" of the folder that is the
  * place, if there is one.
  *
- * HALITE_SEED repeats its choices, as far as threads do.
- */
+ * HALITE_SEED repeats its choices, as far as threads do. */
 #pragma once
 
 #include "storage/kv/kv.h"

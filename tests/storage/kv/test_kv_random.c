@@ -73,8 +73,6 @@ value_is(struct slice v, unsigned number)
     return slice_eq(v, value_of(number, want));
 }
 
-/* -- operations ----------------------------------------------------------- */
-
 static void
 write_some(struct world *w)
 {
@@ -118,8 +116,6 @@ get_one(struct world *w)
     }
     buf_fini(&out);
 }
-
-/* -- walking -------------------------------------------------------------- */
 
 enum move { SEEK, NEXT, MOVES };
 

@@ -134,9 +134,6 @@ START_TEST(runs_equal_ones_one_by_one)
 }
 END_TEST
 
-/* -- a query that takes long ------------------------------------------------
- */
-
 #define SERIES 300
 #define SUBS   4000
 

@@ -1,11 +1,9 @@
-/*
- * /api/uid/tsmeta: what people say about a series, named by its TSUID or by
+/* /api/uid/tsmeta: what people say about a series, named by its TSUID or by
  * metric and tags.
  *
  * OpenTSDB writes a record for each new series and counts its points as they
  * come in, where that was switched on.  Here the switches say which series are
- * shown to have metadata, and points are counted on request.
- */
+ * shown to have metadata, and points are counted on request. */
 #include "tsd/api/meta_json.h"
 
 #include <stdlib.h>

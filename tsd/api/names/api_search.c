@@ -1,11 +1,9 @@
-/*
- * /api/search/tsmeta, tsmeta_summary, tsuids, uidmeta and annotation: what has
+/* /api/search/tsmeta, tsmeta_summary, tsuids, uidmeta and annotation: what has
  * these words in its names or its metadata.
  *
  * OpenTSDB hands these to a plug-in.  Here the tables are read from end to end
  * for each search: a million series take seconds, but there is no index that
- * could be behind, and none that costs while points come in.
- */
+ * could be behind, and none that costs while points come in. */
 #include "tsd/api/api.h"
 
 #include "base/text/number.h"

@@ -6,8 +6,6 @@ lower(uint8_t c)
     return c >= 'A' && c <= 'Z' ? c | 0x20 : c;
 }
 
-/* -- parsing --------------------------------------------------------------- */
-
 struct parser {
     struct slice left;
     struct search_terms *out;
@@ -133,8 +131,6 @@ search_parse(struct slice text, struct search_terms *out, struct error *e)
         st = error_set(e, ST_INVALID, "there is nothing to search for");
     return st;
 }
-
-/* -- matching -------------------------------------------------------------- */
 
 /* On a mismatch goes back to the last '*' alone, and lets it take one more. */
 static bool

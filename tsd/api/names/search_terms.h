@@ -1,5 +1,4 @@
-/*
- * What /api/search is asked, in the plainest of Lucene's words:
+/* What /api/search is asked, in the plainest of Lucene's words:
  *
  *     cpu  metric:sys.*  host:"web 01"  -notes:test  NOT old  *
  *
@@ -13,8 +12,7 @@
  *     search_begin -> search_field ... -> search_is_hit
  *
  * Owns:    nothing; terms lend from the text that was parsed.
- * Threads: one at a time.
- */
+ * Threads: one at a time. */
 #pragma once
 
 #include "base/error.h"

@@ -1,10 +1,8 @@
-/*
- * See tsd/api/put/api_put.h.
+/* See tsd/api/put/api_put.h.
  *
  * The body is read to its end before anything is stored, so a body that is cut
  * off leaves nothing behind.  The points of the first reading are kept, up to a
- * number; of a longer body the rest is read a second time, chunk by chunk.
- */
+ * number; of a longer body the rest is read a second time, chunk by chunk. */
 #include "tsd/api/put/api_put.h"
 
 #include <time.h>

@@ -1,5 +1,4 @@
-/*
- * POST /api/put: points as JSON, one object or an array of them; /api/rollup
+/* POST /api/put: points as JSON, one object or an array of them; /api/rollup
  * and /api/histogram (tsd/api/api.h): the same with rollups and histograms.
  *
  *     204                   all stored (200 with ?summary or ?details)
@@ -11,8 +10,7 @@
  * The answer goes out when the points are in the WAL; with ?sync, when they
  * are on the disk.
  *
- * Threads: any.  It may block: a worker's route, but mostly quick.
- */
+ * Threads: any.  It may block: a worker's route, but mostly quick. */
 #pragma once
 
 #include "tsd/put/put.h"

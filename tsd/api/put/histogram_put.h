@@ -1,5 +1,4 @@
-/*
- * The way of a histogram into the store, from HTTP and from telnet.  There are
+/* The way of a histogram into the store, from HTTP and from telnet.  There are
  * few of them beside points, so they take a simple way: parsed, resolved to a
  * series, encoded, and written in batches.
  *
@@ -7,8 +6,7 @@
  *
  * Threads: a writer: owner.
  * Fails:   ST_INVALID with OpenTSDB's texts, ST_NOT_FOUND for names that may
- * not be made, ST_IO.
- */
+ * not be made, ST_IO. */
 #pragma once
 
 #include "storage/histogram/histogram.h"

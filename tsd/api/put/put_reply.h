@@ -1,9 +1,7 @@
-/*
- * What /api/put, /api/rollup and /api/histogram reply: the switches of the
+/* What /api/put, /api/rollup and /api/histogram reply: the switches of the
  * request, the counts, and with ?details each rejected point.
  *
- * Threads: one at a time.
- */
+ * Threads: one at a time. */
 #pragma once
 
 #include "base/buf.h"

@@ -35,8 +35,6 @@ add_copy(struct params *p, const char *name, struct slice value)
     add(p, slice_str(name), slice_of(copy, value.size));
 }
 
-/* -- a body ---------------------------------------------------------------- */
-
 /* A text, or a list of them. */
 static void
 add_texts(struct params *p, const json_t *root, const char *name)
@@ -85,8 +83,6 @@ add_body(struct params *p, struct slice body)
     }
     json_decref(root);
 }
-
-/* -- expressions ----------------------------------------------------------- */
 
 static bool
 has_start(const struct params *p)

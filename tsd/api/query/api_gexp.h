@@ -1,9 +1,7 @@
-/*
- * /api/query/gexp beside /api/query: what it adds to the parsing of a request,
+/* /api/query/gexp beside /api/query: what it adds to the parsing of a request,
  * and to its results.
  *
- * Threads: any; these are functions of their arguments.
- */
+ * Threads: any; these are functions of their arguments. */
 #pragma once
 
 #include "query/exp/gexp.h"

@@ -1,12 +1,10 @@
-/*
- * /api/query/last: the newest point of series, by name or by TSUID.
+/* /api/query/last: the newest point of series, by name or by TSUID.
  *
  * OpenTSDB finds it through its table of metadata, and only where counting was
  * switched on; here the directory names the series and the store looks
  * backwards, so it is found wherever it lies.  'back_scan' still means what it
  * says: no further than so many hours before this one, and the series named
- * exactly.
- */
+ * exactly. */
 #include "tsd/api/api.h"
 
 #include <jansson.h>

@@ -1,9 +1,7 @@
-/*
- * The points of an answer as JSON: {"time":value,...}, or [[time,value],...].
+/* The points of an answer as JSON: {"time":value,...}, or [[time,value],...].
  * Most of the bytes of all answers are written here.
  *
- * Threads: any; a function of its arguments.
- */
+ * Threads: any; a function of its arguments. */
 #pragma once
 
 #include "base/buf.h"

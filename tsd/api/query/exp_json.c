@@ -19,8 +19,6 @@ put_double(struct buf *b, double v)
     buf_put_str(b, quote);
 }
 
-/* -- outputs --------------------------------------------------------------- */
-
 struct shown {
     size_t rows;
     int64_t first_ms, last_ms;
@@ -113,8 +111,6 @@ exp_json_output(struct buf *b, const struct exp_query *q, struct slice id,
     buf_put_u8(b, '}');
     return s.rows;
 }
-
-/* -- the query ---------------------------------------------------------- */
 
 static void
 write_fill(struct buf *b, const struct exp_fill *f)

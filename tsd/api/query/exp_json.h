@@ -1,9 +1,7 @@
-/*
- * The answer of /api/query/exp as JSON: its outputs, and the query again, as
+/* The answer of /api/query/exp as JSON: its outputs, and the query again, as
  * OpenTSDB writes them.
  *
- * Threads: any; these are functions of their arguments.
- */
+ * Threads: any; these are functions of their arguments. */
 #pragma once
 
 #include "base/buf.h"

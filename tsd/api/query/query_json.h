@@ -1,9 +1,7 @@
-/*
- * The answer of /api/query as JSON: a writer of its own, because it is hot.
+/* The answer of /api/query as JSON: a writer of its own, because it is hot.
  * Form and oddities are OpenTSDB's (docs/PROTOCOL.md, "Answers").
  *
- * Threads: any; these are functions of their arguments.
- */
+ * Threads: any; these are functions of their arguments. */
 #pragma once
 
 #include "base/buf.h"

@@ -1,9 +1,7 @@
-/*
- * What /api/query and /api/query/exp do with a parsed query: it is listed among
+/* What /api/query and /api/query/exp do with a parsed query: it is listed among
  * the running ones, run, counted and logged; what fails becomes the reply.
  *
- * Threads: any; each request has its own.
- */
+ * Threads: any; each request has its own. */
 #pragma once
 
 #include "query/engine/engine.h"

@@ -1,9 +1,7 @@
-/*
- * What the daemon counts, under OpenTSDB's names: for /api/stats, /stats and
+/* What the daemon counts, under OpenTSDB's names: for /api/stats, /stats and
  * telnet's stats.
  *
- * Threads: any.
- */
+ * Threads: any. */
 #pragma once
 
 #include "tsd/api/api.h"

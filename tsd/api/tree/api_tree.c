@@ -65,8 +65,6 @@ end(const struct api_call *w, enum status st, bool changed,
         http_reply_empty(w->out, 204);
 }
 
-/* -- a tree ---------------------------------------------------------------- */
-
 static enum status
 get_tree(const struct api_call *w, int64_t id, struct error *e)
 {
@@ -127,8 +125,6 @@ serve_tree(const struct api_call *w)
     end(w, st, changed, &e);
 }
 
-/* -- a rule ---------------------------------------------------------------- */
-
 /* Writes the rule that is there, or deletes it. */
 static enum status
 take_rule(const struct api_call *w, const struct tree *tree,
@@ -170,8 +166,6 @@ serve_rule(const struct api_call *w)
     }
     end(w, st, changed, &e);
 }
-
-/* -- rules ----------------------------------------------------------------- */
 
 static enum status
 read_rule_list(const struct api_call *w, const struct json_t *body,

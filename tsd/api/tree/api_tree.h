@@ -1,9 +1,7 @@
-/*
- * What the two files of /api/tree share: definitions (api_tree.c), and what is
+/* What the two files of /api/tree share: definitions (api_tree.c), and what is
  * made of series by them (api_tree_view.c).
  *
- * Threads: any.
- */
+ * Threads: any. */
 #pragma once
 
 #include "tsd/api/api.h"

@@ -1,5 +1,4 @@
-/*
- * From a series' names to its path in a tree, by the tree's rules.
+/* From a series' names to its path in a tree, by the tree's rules.
  *
  *     metric sys.cpu.user, host=web01      rules: METRIC split at "\.",
  *     -> sys / cpu / user / web01                 TAGK host
@@ -13,8 +12,7 @@
  *
  * Owns:    a plan its expressions; a result lies in the arena.
  * Threads: a plan: frozen.
- * Fails:   ST_INVALID when a separator is no regular expression; ST_LIMIT.
- */
+ * Fails:   ST_INVALID when a separator is no regular expression; ST_LIMIT. */
 #pragma once
 
 #include "base/buf.h"

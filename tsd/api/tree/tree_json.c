@@ -10,8 +10,6 @@ struct rule_request {
     struct slice type;
 };
 
-/* -- reading --------------------------------------------------------------- */
-
 static const struct field tree_fields[] = {
 #define AT(member) offsetof(struct tree_request, member)
 #define TREE_FIELD(param, json, type, member, bit)                         \
@@ -153,8 +151,6 @@ tree_rule_read(const struct http_request *r, struct tree_rule *out,
                          fault == NULL ? NULL : e.text);
     return false;
 }
-
-/* -- writing --------------------------------------------------------------- */
 
 void
 tree_rule_write(struct buf *b, const struct tree_rule *rule)

@@ -1,9 +1,7 @@
-/*
- * Trees, rules and branches as JSON and as parameters, in OpenTSDB's members.
+/* Trees, rules and branches as JSON and as parameters, in OpenTSDB's members.
  *
  * Owns:    nothing; what is read lies in the arena.
- * Threads: any; these are functions of their arguments.
- */
+ * Threads: any; these are functions of their arguments. */
 #pragma once
 
 #include "tsd/api/fields.h"

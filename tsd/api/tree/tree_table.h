@@ -1,10 +1,8 @@
-/*
- * Branches or leaves, found by a key of bytes: the first one that came with a
+/* Branches or leaves, found by a key of bytes: the first one that came with a
  * key stays.
  *
  * Owns:    the table; entries are in the arena.
- * Threads: one at a time.
- */
+ * Threads: one at a time. */
 #pragma once
 
 #include "base/arena.h"

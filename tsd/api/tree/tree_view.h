@@ -1,5 +1,4 @@
-/*
- * The branches and leaves of a tree, made on request: a walk over the
+/* The branches and leaves of a tree, made on request: a walk over the
  * directory of series, each sorted by the rules.  So a branch shows what
  * exists, by the rules as they are, and nothing can be stale; the cost is that
  * of looking at every series.
@@ -10,8 +9,7 @@
  * Owns:    nothing; what it hands out is in the request's arena.
  * Threads: any.
  * Fails:   ST_NOT_FOUND; ST_LIMIT past the arena; ST_BUSY when the client is
- *          gone.
- */
+ *          gone. */
 #pragma once
 
 #include "tsd/api/api.h"
