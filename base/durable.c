@@ -94,14 +94,6 @@ files_join(const char *dir, const char *name, char out[FILES_PATH_MAX],
                : ST_OK;
 }
 
-static enum status
-write_all(int fd, struct slice s, const char *path, struct error *e)
-{
-    enum status st = file_write_fd(fd, path, s, e);
-
-    return st == ST_OK ? files_sync_fd(fd, path, e) : st;
-}
-
 enum status
 files_write(const char *path, struct slice bytes, struct error *e)
 {
@@ -110,7 +102,9 @@ files_write(const char *path, struct slice bytes, struct error *e)
 
     if (fd < 0)
         return error_set(e, ST_IO, "cannot create '%s': %m", path);
-    st = write_all(fd, bytes, path, e);
+    st = file_write_fd(fd, path, bytes, e);
+    if (st == ST_OK)
+        st = files_sync_fd(fd, path, e);
     if (close(fd) != 0 && st == ST_OK)
         st = error_set(e, ST_IO, "cannot close '%s': %m", path);
     return st;

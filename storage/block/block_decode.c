@@ -245,14 +245,6 @@ open_columns(struct slice block, uint32_t base, struct points *out,
     return ST_OK;
 }
 
-static void
-get_column(struct opened *o)
-{
-    if (!o->c.failed)
-        get_values(&o->c, &o->h, o->out->is_float + o->out->len,
-                   o->out->v + o->out->len);
-}
-
 static enum status
 close_columns(struct opened *o, struct error *e)
 {
@@ -275,7 +267,8 @@ block_decode_spaced(struct slice block, uint32_t base, struct points *out,
 
     if (st != ST_OK)
         return st;
-    get_column(&o);
+    if (!o.c.failed)
+        get_values(&o.c, &o.h, out->is_float + out->len, out->v + out->len);
     return close_columns(&o, e);
 }
 
