@@ -221,10 +221,10 @@ void http_conn_say(const struct http_conn *c, unsigned status,
 #define WORK_HASHES 256
 
 struct work_client; /* an address, see http_work.c */
+struct work_thread;
 
 struct work {
     struct lock lock;
-    struct cond wake;    /* a job, or the end */
     struct cond settled; /* for stop: none pending */
     struct work_client *clients[WORK_HASHES] GUARDED_BY(lock);
     struct work_client *first GUARDED_BY(lock); /* whose turn it is */
@@ -232,7 +232,8 @@ struct work {
     size_t pending GUARDED_BY(lock); /* admitted, not yet resumed */
     bool closed GUARDED_BY(lock);
     bool stop GUARDED_BY(lock);
-    pthread_t *threads;
+    struct work_thread *idle GUARDED_BY(lock); /* the last one to be */
+    struct work_thread *threads;
     unsigned threads_len;
 };
 

@@ -16,7 +16,10 @@
  *
  *     absent -admit-> known -push-> in the ring <-> (as many at work as may be)
  *        ^                                 |
- *        `--- nothing pending any more ----+ */
+ *        `--- nothing pending any more ----+
+ *
+ * Of idle threads the one is woken that was at work last: its memory is still
+ * in the processor's caches, and what it freed is still its allocator's. */
 #include "web/mhd/http_priv.h"
 
 #include <stdlib.h>
@@ -25,6 +28,14 @@
 
 /* All clients together may have so many times more waiting than one. */
 #define CLIENTS_QUEUE 4
+
+struct work_thread {
+    pthread_t id;
+    struct http_server *server;
+    struct cond wake;          /* a job, or the end */
+    struct work_thread *below; /* was idle before it */
+    bool awake;
+};
 
 struct work_client {
     struct work_client *next; /* of its hash */
@@ -47,15 +58,35 @@ work_place_of(struct work *w, uint64_t address) REQUIRES(w->lock)
     return p;
 }
 
+/* Who is to be woken, best without the lock, for which it would wait again; or
+ * NULL. */
+static struct cond *
+pop_idle(struct work *w) REQUIRES(w->lock)
+{
+    struct work_thread *t = w->idle;
+
+    if (t == NULL)
+        return NULL;
+    w->idle = t->below;
+    t->awake = true;
+    return &t->wake;
+}
+
+static void
+wake(struct cond *called)
+{
+    if (called != NULL)
+        cond_signal(called);
+}
+
 /* At the end of the ring, if it has something to do and may: 'most' at once.
- * True: a thread is to be woken for it, best without the lock, for which it
- * would wait again. */
-static bool
+ * Returns whom to wake for it. */
+static struct cond *
 enqueue_client(struct work *w, struct work_client *c, size_t most)
     REQUIRES(w->lock)
 {
     if (c->in_ring || c->first == NULL || c->running >= most)
-        return false;
+        return NULL;
     c->in_ring = true;
     c->turn = NULL;
     if (w->last == NULL)
@@ -63,20 +94,26 @@ enqueue_client(struct work *w, struct work_client *c, size_t most)
     else
         w->last->turn = c;
     w->last = c;
-    return true;
+    return pop_idle(w);
 }
 
 static struct http_request *
-work_take(struct http_server *s)
+work_take(struct work_thread *t)
 {
+    struct http_server *s = t->server;
     struct work *w = &s->work;
     struct http_request *r = NULL;
     struct work_client *c;
-    bool more = false;
+    struct cond *called = NULL;
 
     lock_take(&w->lock);
-    while (w->first == NULL && !w->stop)
-        cond_wait(&w->wake, &w->lock);
+    while (w->first == NULL && !w->stop) {
+        t->awake = false;
+        t->below = w->idle;
+        w->idle = t;
+        while (!t->awake)
+            cond_wait(&t->wake, &w->lock);
+    }
     c = w->first;
     if (c != NULL) {
         w->first = c->turn;
@@ -87,11 +124,10 @@ work_take(struct http_server *s)
         c->first = r->next;
         r->next = NULL;
         c->running++;
-        more = enqueue_client(w, c, s->o.workers);
+        called = enqueue_client(w, c, s->o.workers);
     }
     lock_drop(&w->lock);
-    if (more)
-        cond_signal(&w->wake);
+    wake(called);
     return r;
 }
 
@@ -100,7 +136,7 @@ job_done(struct http_server *s, uint64_t address)
 {
     struct work *w = &s->work;
     struct work_client **p, *c;
-    bool more = false;
+    struct cond *called = NULL;
 
     lock_take(&w->lock);
     p = work_place_of(w, address);
@@ -111,22 +147,22 @@ job_done(struct http_server *s, uint64_t address)
         *p = c->next;
         free(c);
     } else {
-        more = enqueue_client(w, c, s->o.workers);
+        called = enqueue_client(w, c, s->o.workers);
     }
     if (--w->pending == 0)
         cond_broadcast(&w->settled);
     lock_drop(&w->lock);
-    if (more)
-        cond_signal(&w->wake);
+    wake(called);
 }
 
 static void *
 work(void *arg)
 {
-    struct http_server *s = arg;
+    struct work_thread *t = arg;
+    struct http_server *s = t->server;
     struct http_request *r;
 
-    while ((r = work_take(s)) != NULL) {
+    while ((r = work_take(t)) != NULL) {
         struct MHD_Connection *mhd = r->mhd;
         uint64_t address = r->conn->address;
 
@@ -146,13 +182,18 @@ http_work_start(struct http_server *s, struct error *e)
     struct work *w = &s->work;
 
     lock_init(&w->lock);
-    cond_init(&w->wake);
     cond_init(&w->settled);
     w->threads = mem_new_array(s->o.workers + 1, sizeof *w->threads);
     for (unsigned i = 0; i <= s->o.workers; i++) {
-        int rc = pthread_create(&w->threads[i], NULL, work, s);
+        struct work_thread *t = &w->threads[i];
+        int rc;
+
+        t->server = s;
+        cond_init(&t->wake);
+        rc = pthread_create(&t->id, NULL, work, t);
 
         if (rc != 0) {
+            cond_fini(&t->wake);
             http_work_stop(s);
             return error_set(e, ST_IO, "start a thread: %s", strerror(rc));
         }
@@ -191,7 +232,7 @@ http_work_push(struct http_request *r)
     struct http_server *s = r->server;
     struct work *w = &s->work;
     struct work_client *c;
-    bool more;
+    struct cond *called;
 
     lock_take(&w->lock);
     c = *work_place_of(w, r->conn->address);
@@ -201,10 +242,9 @@ http_work_push(struct http_request *r)
     else
         c->last->next = r;
     c->last = r;
-    more = enqueue_client(w, c, s->o.workers);
+    called = enqueue_client(w, c, s->o.workers);
     lock_drop(&w->lock);
-    if (more)
-        cond_signal(&w->wake);
+    wake(called);
 }
 
 void
@@ -226,12 +266,14 @@ http_work_stop(struct http_server *s)
 
     lock_take(&w->lock);
     w->stop = true;
-    cond_broadcast(&w->wake);
+    for (struct cond *called; (called = pop_idle(w)) != NULL;)
+        cond_signal(called);
     lock_drop(&w->lock);
     for (unsigned i = 0; i < w->threads_len; i++)
-        (void)pthread_join(w->threads[i], NULL);
+        (void)pthread_join(w->threads[i].id, NULL);
+    for (unsigned i = 0; i < w->threads_len; i++)
+        cond_fini(&w->threads[i].wake);
     free(w->threads);
-    cond_fini(&w->wake);
     cond_fini(&w->settled);
     lock_fini(&w->lock);
 }

@@ -38,7 +38,8 @@ take_buckets(const struct put_json_point *x, struct arena *a,
 
     *out = (struct histogram){ .underflow = x->underflow,
                                .overflow = x->overflow };
-    while (st == ST_OK && put_json_bucket(&left, &bounds, &count)) {
+    while (st == ST_OK && out->len <= HISTOGRAM_BUCKETS_MAX &&
+           put_json_bucket(&left, &bounds, &count)) {
         out->buckets =
             arena_grow(a, out->buckets, out->len, &cap, sizeof *out->buckets);
         st = out->buckets == NULL
@@ -52,8 +53,8 @@ take_buckets(const struct put_json_point *x, struct arena *a,
     }
     buf_fini(&bounds);
     if (st == ST_OK && out->len > HISTOGRAM_BUCKETS_MAX)
-        st = error_set(e, ST_INVALID, "Too many buckets: %zu, at most %d",
-                       out->len, HISTOGRAM_BUCKETS_MAX);
+        st = error_set(e, ST_INVALID, "Too many buckets: at most %d",
+                       HISTOGRAM_BUCKETS_MAX);
     return st == ST_OK ? histogram_sort(out, a, e) : st;
 }
 
