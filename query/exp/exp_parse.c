@@ -530,7 +530,7 @@ add_sub(struct exp_query *q, struct exp_metric *m, struct slice downsample,
     st = make_filters(q, m, a, s, e);
     if (st != ST_OK)
         return st;
-    while (!query_same_sub(same, s))
+    while (same < s && !query_same_sub(same, s))
         same++;
     m->sub = same;
     if (same == s)
