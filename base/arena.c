@@ -6,6 +6,21 @@
 #include "base/mem.h"
 #include "base/obj.h"
 
+/* AddressSanitizer looks between allocations, too. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#define GAP ((size_t)32)
+#else
+#define ASAN_POISON_MEMORY_REGION(p, size)   ((void)0)
+#define ASAN_UNPOISON_MEMORY_REGION(p, size) ((void)0)
+#define GAP                                  ((size_t)0)
+#endif
+
 #define ARENA_MAGIC FOURCC('A', 'R', 'N', 'A')
 
 #define CHUNK_MIN ((size_t)4096)
@@ -111,6 +126,7 @@ add_chunk(struct arena *a, size_t need)
     c->next = a->chunks;
     a->chunks = c;
     a->left = size;
+    ASAN_POISON_MEMORY_REGION(c->bytes, size);
     return true;
 }
 
@@ -121,10 +137,10 @@ arena_alloc(struct arena *a, size_t size)
     void *p;
 
     OBJ_CHECK(a, ARENA_MAGIC);
-    if (__builtin_add_overflow(size == 0 ? 1 : size, ALIGN - 1, &need))
+    if (__builtin_add_overflow(size == 0 ? 1 : size, ALIGN - 1 + GAP, &need))
         return NULL;
     need &= ~(ALIGN - 1);
-    if (__builtin_add_overflow(a->used, need, &used) ||
+    if (__builtin_add_overflow(a->used, need - GAP, &used) ||
         (a->max != 0 && used > a->max))
         return NULL;
     if (need > a->left && !add_chunk(a, need))
@@ -132,6 +148,7 @@ arena_alloc(struct arena *a, size_t size)
     p = a->chunks->bytes + (a->chunks->size - a->left);
     a->left -= need;
     a->used = used;
+    ASAN_UNPOISON_MEMORY_REGION(p, size);
     return p;
 }
 
@@ -236,6 +253,8 @@ arena_reset(struct arena *a)
     }
     a->left = a->chunks == NULL ? 0 : a->chunks->size;
     a->used = 0;
+    if (a->chunks != NULL)
+        ASAN_POISON_MEMORY_REGION(a->chunks->bytes, a->left);
 }
 
 size_t

@@ -205,18 +205,20 @@ bucket_value(const struct downsampler *d, const struct series_data *in,
     return aggregator_run(a, true, d->scratch, to - from).d;
 }
 
-/* How many buckets a series can have at most. */
+/* How many buckets points at these times can be in at most.  Some may lie
+ * behind the scanned range: with explicit tags an hour more is read. */
 static size_t
-buckets_max(const struct downsampler *d, size_t points)
+buckets_max(const struct downsampler *d, const int64_t *ts, size_t len)
 {
     int64_t length = fixed_length(d->spec);
-    int64_t range = d->window.scan_end_ms - d->window.scan_start_ms;
+    uint64_t most;
 
-    if (d->spec->all)
-        return 1;
-    if (length <= 0 || (uint64_t)(range / length) + 2 > points)
-        return points;
-    return (size_t)(range / length) + 2;
+    if (len == 0 || d->spec->all)
+        return len == 0 ? 0 : 1;
+    if (length <= 0)
+        return len;
+    most = (uint64_t)(ts[len - 1] - ts[0]) / (uint64_t)length + 2;
+    return most < len ? (size_t)most : len;
 }
 
 /* The buckets in which there are points. */
@@ -229,7 +231,7 @@ run_points(const struct downsampler *d, const struct series_data *in,
     size_t at = column_seek(in->ts_ms, in->len, d->seek_ms), n = 0;
     size_t to =
         all ? column_seek(in->ts_ms, in->len, d->window.end_ms) : in->len;
-    size_t cap = at < to ? buckets_max(d, to - at) : 0;
+    size_t cap = at < to ? buckets_max(d, in->ts_ms + at, to - at) : 0;
     int64_t *ts = column_array(d->arena, cap, sizeof *ts);
     union number *v = column_array(d->arena, cap, sizeof *v);
     struct bucket b = { d->window.start_ms, d->window.end_ms };

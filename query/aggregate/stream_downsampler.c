@@ -129,16 +129,19 @@ add_times(const struct stream_downsampler *f, struct bucket_acc *s, int64_t at,
     return true;
 }
 
+/* Room for 'more' buckets.  There may be more of them than the scanned range
+ * has: with explicit tags an hour behind it is read. */
 static bool
-grow(const struct stream_downsampler *f, struct bucket_acc *s, struct arena *a)
+grow(const struct stream_downsampler *f, struct bucket_acc *s, size_t more,
+     struct arena *a)
 {
     size_t cap = s->cap == 0 ? 16 : (size_t)s->cap * 4;
     union number *v;
 
     if (cap > f->buckets_most || f->buckets_most <= 128)
         cap = f->buckets_most;
-    if (cap <= s->len || cap > UINT32_MAX)
-        cap = (size_t)s->len + 16;
+    if (cap < s->len + more || cap > UINT32_MAX)
+        cap = s->len + more + 16;
     v = column_array(a, cap, sizeof *v);
     if (v == NULL || (s->own != NULL && !own_times(s, cap, a))) {
         s->failed = true;
@@ -155,7 +158,7 @@ static void
 end_bucket(const struct stream_downsampler *f, struct bucket_acc *s,
            struct arena *a)
 {
-    if (s->all == 0 || (s->len == s->cap && !grow(f, s, a)) ||
+    if (s->all == 0 || (s->len == s->cap && !grow(f, s, 1, a)) ||
         !add_times(f, s, s->at, 1, a))
         return;
     s->v[s->len++].d = bucket_value(f, s);
@@ -415,9 +418,8 @@ acc_many(const struct stream_downsampler *f, struct bucket_acc *s,
     size_t n = (len - 1) / every;
 
     end_bucket(f, s, a);
-    while (n > s->cap - s->len)
-        if (!grow(f, s, a))
-            return len;
+    if (n > s->cap - s->len && !grow(f, s, n, a))
+        return len;
     if (n == 0 || !add_times(f, s, s->end, n, a))
         return n == 0 ? 0 : len;
     acc_each(f, p, v, every, n, s->v + s->len);

@@ -93,3 +93,11 @@ GET /api/query?start=1356998400&end=1356998401&m=sum:many.filters{}{fa=1,fa=not_
 | []
 GET /api/query?start=1356998400&end=1356998401&m=sum:many.filters{}{fa=not_key()}
 ~ "tags":{"fb":"2"}
+# With explicit tags the hour behind the range is read, too: its buckets need room.
+repeat 1000 put explicit.m 135700###0 ### host=a
+> put
+<~ put: illegal argument
+GET /api/query?start=1357002000&end=1357002020&m=sum:10s-p90:explicit_tags:explicit.m%7Bhost=*%7D
+| [{"metric":"explicit.m","tags":{"host":"a"},"aggregateTags":[],"dps":{"1357002000":200.0,"1357002010":201.0,"1357002020":202.0}}]
+GET /api/query?start=1357002000&end=1357002020&m=sum:10s-sum:explicit_tags:explicit.m%7Bhost=*%7D
+| [{"metric":"explicit.m","tags":{"host":"a"},"aggregateTags":[],"dps":{"1357002000":200.0,"1357002010":201.0,"1357002020":202.0}}]

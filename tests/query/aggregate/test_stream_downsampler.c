@@ -211,6 +211,9 @@ START_TEST(folds_as_the_downsampler_does)
         sq.downsample.interval_ms = intervals[i % 9];
         sq.downsample.all = intervals[i % 9] == 0;
         sq.downsample.aggregator = aggregator_find(slice_str(names[_i]));
+        /* Then the hour behind the range is read, too. */
+        sq.explicit_tags = harness_random(&state) % 2 == 0;
+        sq.filters_len = 1;
         cut(&s, &q, &sq);
         check(&q, &sq, &s, a, &ways);
         arena_reset(a);
