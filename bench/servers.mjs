@@ -85,14 +85,14 @@ export const title = kind => kinds[kind]?.title ?? kind;
 export const installed = kind => kinds[kind] !== undefined &&
   has(kinds[kind].program);
 
+// Below those that the kernel gives to connections and to port 0: one of them could be
+// taken by anybody before the server is there.
 function free_port() {
-  return new Promise((done, fail) => {
+  return new Promise(done => {
+    const port = 10000 + Math.floor(Math.random() * 20000);
     const s = net.createServer();
-    s.on('error', fail);
-    s.listen(0, '127.0.0.1', () => {
-      const { port } = s.address();
-      s.close(() => done(port));
-    });
+    s.on('error', () => done(free_port()));
+    s.listen(port, '127.0.0.1', () => s.close(() => done(port)));
   });
 }
 
