@@ -57,6 +57,16 @@ for code in $(sed -n '/^| code | what is wrong/,/^$/s/^| \([^|]*\)|.*/\1/p' \
     }
 done
 
+# The filters, in the program, in its help and in the OpenAPI document.
+for name in $(sed -n 's/^ *X(FILTER_[A-Z_]*, "\([a-z_]*\)").*/\1/p' "$top/query/model/filter.h"); do
+    for file in tsd/api/server/api_config.c tsd/api/openapi.json; do
+        test "$name" = not_key || grep -qw "$name" "$top/$file" || {
+            echo "$file: filter $name is missing"
+            bad=1
+        }
+    done
+done
+
 example=$(mktemp "${TMPDIR:-/tmp}/example-XXXXXX.c") || exit 99
 trap 'rm -f "$example"' EXIT
 sed -n '/^```c$/,/^```$/p' "$top/docs/TESTING.md" | sed '/^```/d' >"$example"

@@ -1,5 +1,5 @@
 /* The 35 aggregators of OpenTSDB, by name: what each does with the values of a
- * moment, and what a series contributes to a moment at which it has no point.
+ * timestamp, and what a series contributes to one at which it has no point.
  *
  * Threads: any; the table is constant. */
 #pragma once
@@ -46,7 +46,7 @@ struct aggregator {
     enum estimation estimation; /* of integers; doubles: always LEGACY */
 };
 
-/* NULL when there is none of that name; names are lower case. */
+/* NULL when there is none of that name; case counts. */
 const struct aggregator *aggregator_find(struct slice name);
 
 /* The i-th of all, in the order in which /api/aggregators lists them; NULL past

@@ -170,6 +170,8 @@ START_TEST(all_have_names)
 
         ck_assert_ptr_eq(aggregator_find(slice_str(a->name)), a);
         none += a->kind == KIND_NONE;
+        for (int doubles = 0; doubles < 2 && !aggregator_sorts(a); doubles++)
+            ck_assert_ptr_nonnull(aggregator_arithmetic[a->kind].all[doubles]);
     }
     ck_assert_uint_eq(n, 35);
     ck_assert_uint_eq(none, 1);

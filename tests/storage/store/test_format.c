@@ -74,6 +74,13 @@ static const struct {
         0x00, 0x00, 0x63, 0x00, 0x00, 0x44, 0xe0, 0x41, 0x02,
         0x32, 0x46, 0x00, 0x32, 0x08, 0x5a, 0x84, 0xa4 },
       26 },
+    { 3,
+      { { 0, { .i = 1 }, false },
+        { 10000, { .d = 2.5 }, true },
+        { 20000, { .i = 3 }, false } },
+      { 0x01, 0x13, 0x01, 0x03, 0x00, 0x14, 0x14, 0x28, 0x00, 0x00, 0x0a,
+        0x00, 0x40, 0x06, 0x00, 0x44, 0xe0, 0x51, 0x8a, 0xa2, 0x9c, 0xad },
+      22 },
 };
 
 START_TEST(block_bytes)
@@ -98,6 +105,30 @@ START_TEST(block_bytes)
     ck_assert_mem_eq(back.v, p.v, p.len * sizeof *p.v);
     points_fini(&p);
     points_fini(&back);
+    buf_fini(&b);
+}
+END_TEST
+
+START_TEST(sparse_bytes)
+{
+    static const uint8_t bytes[] = { 0x01, 0x03, 0xe8, 0x02, 0x00, 0x9f, 0x19,
+                                     0x0e, 0x00, 0x00, 0xfd, 0x06, 0xfa, 0x0d,
+                                     0x00, 0x01, 0x01, 0x00, 0xc8, 0x01, 0x00,
+                                     0xfc, 0x06, 0x57, 0x25, 0xdd, 0x08 };
+    struct points p = { 0 };
+    struct buf b = BUF_INIT;
+
+    for (int64_t i = 0; i < 360; i++) {
+        struct point x = { .ts_ms = (BASE + i * 9) * 1000,
+                           .v = { .i = i == 200 ? 900 : 7 } };
+
+        ck_assert(points_add(&p, x));
+    }
+    block_encode(&p, BASE, &b);
+    ck_assert_mem_eq(b.data, bytes, sizeof bytes);
+    ck_assert_uint_eq(b.size, sizeof bytes);
+    expect_documented(buf_slice(&b));
+    points_fini(&p);
     buf_fini(&b);
 }
 END_TEST
@@ -188,5 +219,5 @@ START_TEST(histogram_bytes)
 }
 END_TEST
 
-TEST_MAIN("format", LOOP(block_bytes, blocks), TEST(padded_bytes),
-          TEST(wal_bytes), TEST(histogram_bytes))
+TEST_MAIN("format", LOOP(block_bytes, blocks), TEST(sparse_bytes),
+          TEST(padded_bytes), TEST(wal_bytes), TEST(histogram_bytes))
