@@ -203,7 +203,7 @@ put_value(struct wal_points_writer *w, int64_t v, unsigned hole)
     unsigned low = low_bits(s->width);
     uint64_t quotient = z >> low;
 
-    if (quotient + 1 < RICE_MAX && low <= 32) {
+    if (quotient < RICE_MAX - 1 && low <= 32) {
         unsigned zeros = (unsigned)quotient + (quotient >= hole);
 
         bits_put(&w->out, ((z & bits_mask(low)) << 1 | 1) << zeros,

@@ -161,6 +161,34 @@ START_TEST(what_was_written_is_read)
 END_TEST
 
 /* A record that is cut anywhere has fewer points, or is malformed. */
+/* As far from the mean as a value can be, when all before were near it. */
+START_TEST(the_farthest_value_is_kept)
+{
+    static const int64_t values[] = {
+        0, INT64_MIN, 0, INT64_MAX, -1, INT64_MAX
+    };
+    struct wal_points_writer w = { .record = BUF_INIT };
+    struct wal_points_reader r;
+
+    for (size_t k = 0; k + 1 < sizeof values / sizeof values[0]; k++) {
+        wal_points_begin(&w, 1);
+        for (int64_t i = 0; i < 200; i++) {
+            struct point p = whole(T0 + i * 1000, values[i == 199 ? k + 1 : k]);
+
+            wal_points_add(&w, 1, no_tsuid(), &p);
+        }
+        wal_points_read(&r, wal_points_end(&w));
+        for (size_t i = 0; i < 200; i++) {
+            ck_assert(wal_points_next(&r));
+            ck_assert_int_eq(r.point.v.i, values[i == 199 ? k + 1 : k]);
+        }
+        ck_assert(!wal_points_next(&r));
+        ck_assert(!r.c.failed);
+    }
+    wal_points_fini(&w);
+}
+END_TEST
+
 START_TEST(cut_records_have_fewer_points)
 {
     struct wal_points_writer w = { .record = BUF_INIT };
@@ -246,7 +274,7 @@ START_TEST(bad_records_are_malformed)
 END_TEST
 
 TEST_MAIN("wal_points", TEST(the_documented_bytes),
-          TIMES(what_was_written_is_read, 4),
+          TIMES(what_was_written_is_read, 4), TEST(the_farthest_value_is_kept),
           TEST(cut_records_have_fewer_points), TEST(a_round_is_small),
           TEST(a_series_with_a_step_is_small),
           LOOP(bad_records_are_malformed, bads))
