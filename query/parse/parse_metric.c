@@ -12,12 +12,15 @@ struct list {
 static enum status
 list_add(struct list *l, const struct filter *f, struct error *e)
 {
+    struct filter *items;
+
     if (l->len == QUERY_FILTERS_MAX)
         return error_set(e, ST_LIMIT, "more than %d filters in a sub-query",
                          QUERY_FILTERS_MAX);
-    l->items = arena_grow(l->arena, l->items, l->len, &l->cap, sizeof *f);
-    if (l->items == NULL)
+    items = arena_grow(l->arena, l->items, l->len, &l->cap, sizeof *f);
+    if (items == NULL)
         return parse_no_room(e);
+    l->items = items;
     l->items[l->len++] = *f;
     return ST_OK;
 }
