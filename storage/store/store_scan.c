@@ -360,13 +360,14 @@ store_scans_open(struct store *s, const struct scan_spec *specs, size_t len,
 static int
 compare_hours(const struct store_scan *scan)
 {
-    const struct open_copy *c = &scan->head[scan->head_at];
+    const struct open_copy *c;
     int order;
 
     if (scan->head_at == scan->head_len)
         return -1;
     if (!scan->has_block)
         return 1;
+    c = &scan->head[scan->head_at];
     if (scan->span != c->span)
         return scan->span < c->span ? -1 : 1;
     order = slice_cmp(scan->tsuid, c->tsuid);
