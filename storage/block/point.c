@@ -81,6 +81,21 @@ points_append(struct points *p, const struct points *more)
     return true;
 }
 
+bool
+points_part(const struct points *all, int64_t from_ms, int64_t to_ms,
+            struct points *within, struct points *outside)
+{
+    bool good = true;
+
+    for (size_t i = 0; i < all->len && good; i++) {
+        struct point p = points_at(all, i);
+        bool is_within = p.ts_ms >= from_ms && p.ts_ms <= to_ms;
+
+        good = points_add(is_within ? within : outside, p);
+    }
+    return good;
+}
+
 void
 points_clear(struct points *p)
 {

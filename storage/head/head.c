@@ -1,18 +1,22 @@
-#include "storage/head/head.h"
+#include "storage/head/head_priv.h"
 
 #include <stdlib.h>
 
 #include "base/hash.h"
 #include "base/mem.h"
 
-void
-head_init(struct head *h, const struct key_layout *layout)
+struct head *
+head_new(const struct key_layout *layout)
 {
-    *h = (struct head){ .layout = layout, .seed = hash_random_seed() };
-    h->buckets_len = layout->salt_width == 0 ? 1 : layout->salt_buckets;
+    struct head *h = mem_new(sizeof *h);
+
+    h->layout = layout;
+    h->seed = hash_random_seed();
+    h->buckets_len = layout->salt_buckets;
     h->buckets = mem_new_array(h->buckets_len, sizeof *h->buckets);
     for (size_t i = 0; i < h->buckets_len; i++)
         lock_init(&h->buckets[i].lock);
+    return h;
 }
 
 static void
@@ -29,8 +33,13 @@ free_series(struct head_series *s)
 }
 
 NO_TS_CHECK void
-head_fini(struct head *h)
+head_free(struct head **hp)
 {
+    struct head *h = *hp;
+
+    *hp = NULL;
+    if (h == NULL)
+        return;
     for (size_t i = 0; i < h->buckets_len; i++) {
         struct head_bucket *b = &h->buckets[i];
 
@@ -44,7 +53,7 @@ head_fini(struct head *h)
         lock_fini(&b->lock);
     }
     free(h->buckets);
-    *h = (struct head){ 0 };
+    free(h);
 }
 
 static bool
@@ -101,12 +110,16 @@ static bool
 each_row(const struct head_series *s, head_row_fn *f, void *ctx)
 {
     struct head_row *r = s->rows;
+    bool more = true;
 
     while (r != NULL && r->next != NULL)
         r = r->next;
-    while (r != NULL && f(ctx, head_tsuid(s), r))
-        r = r->newer;
-    return r == NULL;
+    for (; r != NULL && more; r = r->newer) {
+        struct head_row_view v = head_view(r);
+
+        more = f(ctx, &v);
+    }
+    return more;
 }
 
 void
@@ -142,13 +155,12 @@ take_index(struct head_bucket *b) REQUIRES(b->lock)
     return (uint32_t)b->series_len++;
 }
 
-struct head_series *
-head_series(struct head *h, struct head_bucket *b, struct slice tsuid)
+static struct head_series *
+new_series(struct head *h, struct head_bucket *b, struct slice tsuid)
+    REQUIRES(b->lock)
 {
-    struct head_series *s = head_find(h, b, tsuid);
+    struct head_series *s;
 
-    if (s != NULL)
-        return s;
     INSIST(tsuid.size <= TSUID_MAX);
     s = mem_new(offsetof(struct head_series, tsuid) + tsuid.size);
     s->tsuid_size = (uint16_t)tsuid.size;
@@ -164,9 +176,42 @@ head_series(struct head *h, struct head_bucket *b, struct slice tsuid)
     return s;
 }
 
-void
-head_evict(struct head *h, struct head_bucket *b, size_t keep,
-           uint32_t idle_before_s)
+series_ref
+head_series(struct head *h, struct slice tsuid, bool is_new, uint32_t now_s)
+{
+    unsigned bucket = key_salt(h->layout, tsuid);
+    struct head_bucket *b = &h->buckets[bucket];
+    struct head_series *s;
+    series_ref ref;
+
+    lock_take(&b->lock);
+    s = head_find(h, b, tsuid);
+    if (s == NULL) {
+        s = new_series(h, b, tsuid);
+        s->is_unflushed = is_new;
+    }
+    s->touched_s = now_s;
+    ref = (uint64_t)bucket << 56 | (uint64_t)s->generation << 32 | s->index;
+    lock_drop(&b->lock);
+    return ref;
+}
+
+bool
+head_has_series(struct head *h, struct slice tsuid, bool *all)
+{
+    struct head_bucket *b = head_bucket_of(h, tsuid);
+    bool has;
+
+    lock_take(&b->lock);
+    has = head_find(h, b, tsuid) != NULL;
+    *all = !atomic_load(&h->evicted);
+    lock_drop(&b->lock);
+    return has;
+}
+
+static void
+evict(struct head *h, struct head_bucket *b, size_t keep,
+      uint32_t idle_before_s) REQUIRES(b->lock)
 {
     size_t before = b->series_live;
 
@@ -190,4 +235,51 @@ head_evict(struct head *h, struct head_bucket *b, size_t keep,
     for (size_t i = b->series_len; i-- > 0;)
         if (b->series[i] != NULL)
             link_metric(h, b, b->series[i]);
+}
+
+void
+head_evict(struct head *h, size_t keep, uint32_t idle_before_s)
+{
+    for (size_t i = 0; i < h->buckets_len; i++) {
+        struct head_bucket *b = &h->buckets[i];
+
+        lock_take(&b->lock);
+        atomic_store(&h->evicted, true);
+        evict(h, b, keep, idle_before_s);
+        lock_drop(&b->lock);
+    }
+}
+
+enum status
+head_while_empty(struct head *h, enum status (*f)(void *ctx, struct error *e),
+                 void *ctx, struct error *e) NO_TS_CHECK
+{
+    enum status status;
+
+    for (size_t i = 0; i < h->buckets_len; i++)
+        lock_take(&h->buckets[i].lock);
+    if (atomic_load(&h->rows) != 0)
+        status = error_set(e, ST_IO, "some rows could not be flushed");
+    else
+        status = f(ctx, e);
+    for (size_t i = h->buckets_len; i > 0; i--)
+        lock_drop(&h->buckets[i - 1].lock);
+    return status;
+}
+
+struct head_counts
+head_counts(const struct head *h)
+{
+    return (struct head_counts){
+        .series = atomic_load(&h->series),
+        .rows = atomic_load(&h->rows),
+        .points = atomic_load(&h->points),
+        .bytes = atomic_load(&h->bytes),
+    };
+}
+
+size_t
+head_bytes(const struct head *h)
+{
+    return atomic_load_explicit(&h->bytes, memory_order_relaxed);
 }

@@ -4,119 +4,110 @@
  *     row:   open --flush begins--> immutable (being flushed) --unlink--> gone
  *
  * An immutable row is still read, and never appended to: points that come for
- * the same hour open a new row behind it.  The rows of a bucket are linked in
- * the order of their making, so the first one names the oldest WAL segment that
- * is still needed.  A series' only row is found at once; where there are more,
- * an index has of each hour the row made last.
+ * the same hour open a new row behind it.
+ *
+ * It knows neither the write-ahead log nor the engine.  What must be logged in
+ * the order in which the head changes is logged by a callback, under the
+ * bucket's lock; each row has the number of a segment of the log, which is not
+ * behind that of its first record, and head_oldest_segment() tells which of
+ * them are still needed.
  *
  * Owns:    series, rows.
- * Threads: functions with a bucket argument: the caller holds its lock (they
- * say REQUIRES); the others: any. Bounds:  rows by what the store flushes;
- * series by head_evict(). */
+ * Threads: any; passes of flushing and deletions one at a time.
+ * Bounds:  rows by what the store flushes; series by head_evict(). */
 #pragma once
 
-#include <stdatomic.h>
-
-#include "base/buf.h"
-#include "base/lock.h"
-#include "base/table.h"
+#include "base/slice.h"
+#include "storage/block/block.h"
+#include "storage/head/series_point.h"
 #include "storage/row/key.h"
-#include "storage/head/open_row.h"
 
-struct head_row {
-    struct open_row open;
-    uint32_t segment;        /* of its first point; centuries fit */
-    uint32_t touched_s : 29; /* monotonic, of the last append */
-    bool immutable : 1;
-    bool indexed : 1;
-    bool behind : 1; /* another one of its hour, when it was made */
-    struct head_series *series;
-    struct head_row *next, *newer;    /* of the series, newest first */
-    struct head_row *older, *younger; /* of the bucket */
-};
+struct head;     /* opaque */
+struct head_row; /* opaque */
 
-struct head_series {
-    uint32_t index;
-    uint32_t touched_s;
-    uint32_t wal_id;                 /* in the WAL's records of 'wal_epoch' */
-    uint32_t wal_epoch;              /* 0: none */
-    struct head_row *rows;           /* the one made last comes first */
-    struct head_series *metric_next; /* of its metric, in the bucket */
-    uint32_t generation; /* tells it from others of its index; not 0 */
-    uint16_t tsuid_size;
-    bool never_flushed : 1; /* surely no row of it is in the engine */
-    uint8_t tsuid[];
-};
-
-/* Of the index of rows; no row: free. */
-struct head_slot {
+/* An open row as it is lent: by head_each_row() under the bucket's lock; by a
+ * pass until it is done with it, for an immutable row does not change. */
+struct head_row_view {
     struct head_row *row;
-    uint32_t series, base;
+    struct slice tsuid;
+    struct slice bytes; /* the points, packed (open_row.h) */
+    uint32_t base;      /* s, of the hour */
+    uint32_t count;     /* points, repeated times included */
 };
 
-#define HEAD_GENERATION_MAX ((UINT32_C(1) << 24) - 1)
+struct head *head_new(const struct key_layout *layout);
+void head_free(struct head **h);
 
-struct head_bucket {
-    struct lock lock;
-    struct head_series **series GUARDED_BY(lock); /* by index; NULL: free */
-    uint32_t generation GUARDED_BY(lock);         /* of the newest series */
-    size_t series_len GUARDED_BY(lock);           /* indexes in use, or free */
-    size_t series_cap GUARDED_BY(lock);
-    size_t series_live GUARDED_BY(lock);
-    uint32_t free_index GUARDED_BY(lock);         /* where to look for a hole */
-    struct hash_table by_tsuid GUARDED_BY(lock);  /* of 'series' */
-    struct hash_table by_metric GUARDED_BY(lock); /* the first of each */
-    struct head_slot *index GUARDED_BY(lock);     /* hash table */
-    size_t index_len GUARDED_BY(lock);
-    size_t index_used GUARDED_BY(lock);
-    size_t rows_len GUARDED_BY(lock);
-    struct head_row *oldest GUARDED_BY(lock);
-    struct head_row *youngest GUARDED_BY(lock);
+/* -- series ---------------------------------------------------------------- */
+
+/* Finds or makes a series; one that is made with 'is_new' surely has no row in
+ * the engine. */
+series_ref head_series(struct head *h, struct slice tsuid, bool is_new,
+                       uint32_t now_s);
+
+/* Is the series in memory?  '*all' is true while none was ever evicted. */
+bool head_has_series(struct head *h, struct slice tsuid, bool *all);
+
+/* Forgets idle series without rows until at most 'keep' are left in each
+ * bucket. */
+void head_evict(struct head *h, size_t keep, uint32_t idle_before_s);
+
+/* -- points ---------------------------------------------------------------- */
+
+#define HEAD_PUT_MAX 1024
+
+/* The id under which the log knows a series: the log's to read and set; 0, 0
+ * when the series is made. */
+struct head_log_id {
+    uint32_t id, epoch;
 };
 
-struct head {
-    const struct key_layout *layout;
-    size_t buckets_len;
-    struct head_bucket *buckets;
-    uint64_t seed;
-    _Atomic size_t bytes; /* of open rows */
-    _Atomic size_t rows;
-    _Atomic size_t points; /* in open rows */
-    _Atomic size_t series;
+/* The TSUID of the series that has this id. */
+struct slice head_log_tsuid(const struct head_log_id *id);
+
+/* Points of one salt bucket: points[order[0..len)]. */
+struct head_put {
+    unsigned bucket;
+    struct series_point *points; /* 'status' is set */
+    const uint16_t *order;
+    size_t len;       /* at most HEAD_PUT_MAX */
+    uint64_t segment; /* of the log, now or lately */
+    uint32_t now_s;
+    /* Logs what the head took, under the bucket's lock: ids[i] is of the series
+     * of points[order[i]], or NULL if that was not taken.  NULL: nothing is
+     * logged.  When it fails, all points of the put have failed so, but the
+     * head holds those it took. */
+    enum status (*log)(void *ctx, const struct head_put *p,
+                       struct head_log_id *const *ids, struct error *e);
+    void *ctx;
 };
 
-void head_init(struct head *h, const struct key_layout *layout);
-void head_fini(struct head *h);
+/* ST_OK when all were taken; otherwise the first failure, or the log's:
+ * ST_NOT_FOUND, the series is not in memory; ST_INVALID, a time that no row
+ * has; ST_BUSY, no memory.  '*taken' counts those that were, and were logged.
+ */
+MUST_CHECK enum status head_put(struct head *h, const struct head_put *p,
+                                size_t *taken, struct error *e);
 
-/* Finds or makes a series. */
-struct head_series *head_series(struct head *h, struct head_bucket *b,
-                                struct slice tsuid) REQUIRES(b->lock);
-/* NULL when there is none. */
-struct head_series *head_find(const struct head *h, struct head_bucket *b,
-                              struct slice tsuid) REQUIRES(b->lock);
-/* The newest row of that hour, or NULL.  It looks at the series' newest row,
- * and if that is of another hour at the index, from head_home() on. */
-struct head_row *head_newest_row(const struct head *h,
-                                 const struct head_bucket *b,
-                                 const struct head_series *s, uint32_t base)
-    REQUIRES(b->lock);
+/* What a deletion took away. */
+struct head_deletion {
+    struct slice tsuid;
+    int64_t from_ms, to_ms; /* both included */
+    struct points *gone;    /* appended to, in no order */
+    /* Called first, under the bucket's lock; when it fails, nothing is deleted.
+     * NULL: nothing to log. */
+    enum status (*log)(void *ctx, struct error *e);
+    void *ctx;
+};
 
-/* Appends to 'r', which was head_newest_row() since the lock was taken, or
- * NULL: then it looks again, and makes a row where there is none that takes
- * points; false when there is no memory. */
-bool head_append(struct head *h, struct head_bucket *b, struct head_series *s,
-                 struct head_row *r, struct point p, uint64_t segment,
-                 uint32_t now_s) REQUIRES(b->lock);
+/* Not while a pass goes on.  ST_BUSY: no memory, and part of it is deleted. */
+MUST_CHECK enum status
+head_delete(struct head *h, const struct head_deletion *d, struct error *e);
 
-/* The row of its series and hour that was made before, or NULL. */
-struct head_row *head_predecessor(const struct head_row *r);
-
-/* What the row's block would say of it (open_row.h), remembered.  The caller
- * holds the bucket's lock. */
-bool head_row_summary(struct head *h, struct head_row *r, struct summary *out);
+/* -- reading --------------------------------------------------------------- */
 
 /* Takes an open row, under the bucket's lock; false: no more. */
-typedef bool head_row_fn(void *ctx, struct slice tsuid, struct head_row *r);
+typedef bool head_row_fn(void *ctx, const struct head_row_view *v);
 
 /* Calls 'f' for the open rows of a bucket: those of 'series', or with NULL
  * those of a metric.  A series' rows come in the order of their making. */
@@ -124,34 +115,82 @@ void head_each_row(struct head *h, unsigned bucket, struct slice metric,
                    const struct slice *series, size_t len, head_row_fn *f,
                    void *ctx);
 
-/* Takes the row out of its lists and frees it. */
-void head_drop_row(struct head *h, struct head_bucket *b, struct head_row *r)
-    REQUIRES(b->lock);
+/* What the row's block would say of it (open_row.h), remembered.  Only from
+ * within head_each_row(). */
+bool head_row_summary(struct head *h, struct head_row *r, struct summary *out);
 
-/* Forgets idle series without rows until at most 'keep' are left in the bucket.
- */
-void head_evict(struct head *h, struct head_bucket *b, size_t keep,
-                uint32_t idle_before_s) REQUIRES(b->lock);
+/* -- flushing -------------------------------------------------------------- */
 
-static inline struct slice
-head_tsuid(const struct head_series *s)
-{
-    return (struct slice){ s->tsuid, s->tsuid_size };
-}
+/* What decides when an open row is flushed by itself. */
+struct flush_times {
+    uint32_t idle_s, series_idle_s; /* no point came to it, or to its series */
+    int newest; /* the span of the series' newest row: < 0, it is before it */
+    bool has_passed; /* its span, by the clock */
+};
 
-/* Where the index has that hour. */
-static inline size_t
-head_home(const struct head *h, const struct head_bucket *b, uint32_t series,
-          uint32_t base) REQUIRES(b->lock)
-{
-    uint64_t x = (((uint64_t)series << 32 | base) ^ h->seed) *
-                 UINT64_C(0x9e3779b97f4a7c15);
+/* A row that lies idle for 'delay_s' is due when its series has gone on to a
+ * later span, or when its span has passed and no more of it seems to come; and
+ * when it or its series lies idle for long. */
+bool head_row_is_due(const struct flush_times *t, uint32_t delay_s,
+                     uint32_t span_s);
 
-    return (x ^ x >> 32) & (b->index_len - 1);
-}
+/* Which rows a pass takes. */
+struct flush_rule {
+    bool all;
+    bool newer_span_exists; /* rows whose series went on to another span */
+    bool idle;              /* by the times below */
+    uint64_t segment;       /* rows from before this one; 0: none */
+    uint32_t now_s;
+    uint32_t idle_s;
+    int64_t wall_s;
+};
 
-static inline struct head_bucket *
-head_bucket_of(const struct head *h, struct slice tsuid)
-{
-    return &h->buckets[key_salt(h->layout, tsuid)];
-}
+/* A row that is being flushed.  All that are open of a series and span come
+ * together, hour by hour, as each way to the engine writes the whole span. */
+struct head_flushing {
+    struct head_row_view v;
+    uint64_t metric;
+    uint32_t span;     /* its first second */
+    bool is_unflushed; /* surely no row of its series is in the engine */
+};
+
+#define HEAD_PASS_ROWS 4096
+
+/* A pass goes through the rows of a bucket as they were when it began, oldest
+ * first. */
+struct head_pass {
+    struct head *h;
+    const struct flush_rule *rule;
+    unsigned bucket;
+    size_t keep; /* it ends when the head holds no more bytes; 0: it does not */
+    struct head_row *at;
+    size_t left;
+};
+
+void head_pass_begin(struct head_pass *p, struct head *h, unsigned bucket,
+                     const struct flush_rule *rule, size_t keep);
+/* Makes the next rows immutable and lends them; returns how many, 0 at the end.
+ * 'rows' has room for HEAD_PASS_ROWS + ROW_HOURS_MAX. */
+size_t head_pass_next(struct head_pass *p, struct head_flushing *rows);
+/* Drops what head_pass_next() lent, in any order, if it was written; otherwise
+ * it takes points again. */
+void head_pass_done(struct head_pass *p, const struct head_flushing *rows,
+                    size_t len, bool written);
+
+/* The least segment of all rows, at most 'newest'. */
+uint64_t head_oldest_segment(struct head *h, uint64_t newest);
+
+/* Calls 'f' while no point is on its way into the head, if there is no row in
+ * it; ST_IO if there is one. */
+MUST_CHECK enum status
+head_while_empty(struct head *h, enum status (*f)(void *ctx, struct error *e),
+                 void *ctx, struct error *e);
+
+/* -- counts ---------------------------------------------------------------- */
+
+struct head_counts {
+    size_t series, rows, points;
+    size_t bytes; /* of open rows */
+};
+struct head_counts head_counts(const struct head *h);
+size_t head_bytes(const struct head *h);

@@ -2,7 +2,7 @@
  * know it: most have, and need no more memory.  With a second one both go in,
  * of each hour the row that was made last; so years of a series, or points in
  * any order, take no longer than the newest hour. */
-#include "storage/head/head.h"
+#include "storage/head/head_priv.h"
 
 #include <stdlib.h>
 

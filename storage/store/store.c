@@ -154,11 +154,11 @@ store_destroy(struct store *s)
         log_error("store", "closing the WAL: %s", e.text);
     kv_close(&s->kv);
     format_unlock(&s->lock_fd);
-    for (size_t i = 0; s->wal_buckets != NULL && i < s->head.buckets_len; i++)
+    for (size_t i = 0; s->wal_buckets != NULL && i < s->layout.salt_buckets;
+         i++)
         wal_points_fini(&s->wal_buckets[i].writer);
     free(s->wal_buckets);
-    if (s->head.buckets != NULL)
-        head_fini(&s->head);
+    head_free(&s->head);
     cond_fini(&s->wake);
     cond_fini(&s->room);
     lock_fini(&s->wake_lock);
@@ -197,10 +197,10 @@ store_open(const struct store_options *o, struct store **out, struct error *e)
         status = open_files(s, e);
     }
     if (status == ST_OK) {
-        head_init(&s->head, &s->layout);
+        s->head = head_new(&s->layout);
         if (s->wal != NULL)
             s->wal_buckets =
-                mem_new_array(s->head.buckets_len, sizeof *s->wal_buckets);
+                mem_new_array(s->layout.salt_buckets, sizeof *s->wal_buckets);
         status = store_replay(s, e);
     }
     if (status == ST_OK)
@@ -360,12 +360,13 @@ store_write(struct store *s, struct kv_batch *b, uint64_t *lsn, struct error *e)
 struct store_counts
 store_counts(struct store *s)
 {
+    struct head_counts head = head_counts(s->head);
     struct store_counts c = {
         .points_added = atomic_load(&s->points_added),
-        .head_series = atomic_load(&s->head.series),
-        .head_rows = atomic_load(&s->head.rows),
-        .head_points = atomic_load(&s->head.points),
-        .head_bytes = atomic_load(&s->head.bytes),
+        .head_series = head.series,
+        .head_rows = head.rows,
+        .head_points = head.points,
+        .head_bytes = head.bytes,
         .rows_flushed = atomic_load(&s->rows_flushed),
         .rows_merged = atomic_load(&s->rows_merged),
         .rows_rewritten = atomic_load(&s->rows_rewritten),

@@ -25,7 +25,7 @@
 #include "storage/row/key.h"
 #include "storage/kv/kv.h"
 #include "storage/row/mask.h"
-#include "storage/block/point.h"
+#include "storage/head/series_point.h"
 
 struct store; /* opaque */
 
@@ -77,11 +77,6 @@ MUST_CHECK enum status store_create(struct store *s, struct kv_batch *b,
                                     const struct store_key *keys, size_t len,
                                     size_t *at, uint64_t *lsn, struct error *e);
 
-/* A series in memory: valid until it has long been idle; then store_put()
- * answers ST_NOT_FOUND for its points, and the caller asks for a new one. */
-typedef uint64_t series_ref;
-#define SERIES_REF_NONE UINT64_C(0)
-
 /* 'tsuid' must be valid.  Makes the series known to the head, not to the
  * directory (uid/series/series.h), which must know it first.  With 'is_new' the
  * directory did not: the series has no rows yet, and none are looked for. */
@@ -93,19 +88,13 @@ MUST_CHECK enum status store_series(struct store *s, struct slice tsuid,
  * store_series() was asked for still is. */
 bool store_has_series(struct store *s, struct slice tsuid, bool *all);
 
-struct store_point {
-    series_ref series;
-    struct point point;
-    enum status status; /* out: what became of it */
-};
-
 /* Takes a batch: at once visible to queries, durable once store_commit() of
  * '*lsn' returns ST_OK.  ST_OK when all were taken; otherwise the first
  * failure, and each point's 'status': ST_NOT_FOUND, ask for the series again;
  * ST_INVALID, the time is out of range; ST_BUSY, the WAL did not take it.
  * A point with ST_BUSY may be in the head: queries may see it, and it is stored
  * if the head is flushed before the process ends. */
-MUST_CHECK enum status store_put(struct store *s, struct store_point *points,
+MUST_CHECK enum status store_put(struct store *s, struct series_point *points,
                                  size_t len, uint64_t *lsn, struct error *e);
 
 /* ST_OK, or ST_BUSY and why writes are rejected now: the disk is full or fails.

@@ -13,6 +13,8 @@ struct deletion {
     struct points gone;                      /* of all */
     struct buf blocks[ROW_HOURS_MAX], value; /* of the row at hand */
     struct kv_batch *batch;
+    const struct buf *record; /* NULL: the WAL has it */
+    uint64_t *lsn;
 };
 
 static bool
@@ -21,68 +23,6 @@ overlaps(const struct deletion *d, uint32_t base)
     int64_t base_ms = (int64_t)base * 1000;
 
     return base_ms <= d->to_ms && base_ms + HOUR_MS > d->from_ms;
-}
-
-/* Parts 'all' into what is kept and what is gone; false: no memory. */
-static bool
-part_points(struct deletion *d)
-{
-    bool good = true;
-
-    points_clear(&d->kept);
-    for (size_t i = 0; i < d->all.len && good; i++) {
-        struct point p = points_at(&d->all, i);
-        bool goes = p.ts_ms >= d->from_ms && p.ts_ms <= d->to_ms;
-
-        good = points_add(goes ? &d->gone : &d->kept, p);
-    }
-    return good;
-}
-
-/* An open row is written again with the points that stay. */
-static bool
-delete_from_row(struct deletion *d, struct head_row *r)
-{
-    struct head *h = &d->s->head;
-    struct open_row fresh = { .base = r->open.base };
-    bool good;
-
-    points_clear(&d->all);
-    good = open_row_unpack(slice_of(r->open.bytes, r->open.size), r->open.count,
-                           r->open.base, &d->all) &&
-           part_points(d);
-    for (size_t i = 0; good && i < d->kept.len; i++)
-        good = open_row_append(&fresh, points_at(&d->kept, i));
-    if (good) {
-        atomic_fetch_sub(&h->bytes, open_row_held(&r->open));
-        atomic_fetch_add(&h->bytes, fresh.cap);
-        atomic_fetch_sub(&h->points, r->open.count - fresh.count);
-        open_row_fini(&r->open);
-        r->open = fresh;
-    } else {
-        open_row_fini(&fresh);
-    }
-    return good;
-}
-
-static bool
-delete_from_head(struct deletion *d, struct head_bucket *b) REQUIRES(b->lock)
-{
-    struct head_series *series = head_find(&d->s->head, b, d->tsuid);
-    struct head_row *next;
-
-    for (struct head_row *r = series == NULL ? NULL : series->rows; r != NULL;
-         r = next) {
-        next = r->next;
-        INSIST(!r->immutable); /* the flush lock is held */
-        if (!overlaps(d, r->open.base))
-            continue;
-        if (!delete_from_row(d, r))
-            return false;
-        if (r->open.count == 0)
-            head_drop_row(&d->s->head, b, r);
-    }
-    return true;
 }
 
 /* Makes of an hour's block what stays of it: none if nothing does. */
@@ -98,7 +38,8 @@ delete_from_block(struct deletion *d, struct slice *block, uint32_t base,
     status = block_decode(*block, base, &d->all, e);
     if (status != ST_OK)
         return status;
-    if (!part_points(d))
+    points_clear(&d->kept);
+    if (!points_part(&d->all, d->from_ms, d->to_ms, &d->gone, &d->kept))
         return error_set(e, ST_BUSY, "no memory to delete points");
     if (d->kept.len == d->all.len)
         return ST_OK;
@@ -184,28 +125,37 @@ delete_from_engine(struct deletion *d, struct error *e)
                                   : error_set(e, ST_CORRUPT, "%s", damage.text);
 }
 
-/* WAL and head change under one lock: a replay sees the order that queries
- * saw. */
+/* Called by the head, under the bucket's lock: so a replay sees the order that
+ * queries saw. */
 static enum status
-delete_in_order(struct deletion *d, const struct buf *record, uint64_t *lsn,
-                struct error *e)
+log_delete(void *ctx, struct error *e)
+{
+    struct deletion *d = ctx;
+
+    return wal_append(d->s->wal, 0, RECORD_DELETE, buf_slice(d->record), d->lsn,
+                      e);
+}
+
+static enum status
+delete_in_order(struct deletion *d, struct error *e)
 {
     struct wal *wal = d->s->wal;
-    struct head_bucket *b = head_bucket_of(&d->s->head, d->tsuid);
-    enum status status = record == NULL ? ST_OK : wal_wait_for_room(wal, e);
+    struct head_deletion from_head = {
+        .tsuid = d->tsuid,
+        .from_ms = d->from_ms,
+        .to_ms = d->to_ms,
+        .gone = &d->gone,
+        .log = d->record == NULL ? NULL : log_delete,
+        .ctx = d,
+    };
+    enum status status = d->record == NULL ? ST_OK : wal_wait_for_room(wal, e);
 
-    if (status != ST_OK)
-        return status;
-    lock_take(&b->lock);
-    if (record != NULL)
-        status = wal_append(wal, 0, RECORD_DELETE, buf_slice(record), lsn, e);
-    if (status == ST_OK && !delete_from_head(d, b))
-        status = error_set(e, ST_BUSY, "no memory to delete points");
-    lock_drop(&b->lock);
+    if (status == ST_OK)
+        status = head_delete(d->s->head, &from_head, e);
     /* In the WAL before the engine changes, so that a crash half-way is
      * completed by the replay. */
-    if (status == ST_OK && record != NULL)
-        status = wal_commit(wal, *lsn, false, e);
+    if (status == ST_OK && d->record != NULL)
+        status = wal_commit(wal, *d->lsn, false, e);
     crash_point("delete-logged");
     return status;
 }
@@ -220,15 +170,16 @@ store_apply_delete(struct store *s, struct slice tsuid, int64_t from_ms,
         .tsuid = tsuid,
         .from_ms = from_ms < 0 ? 0 : from_ms,
         .to_ms = to_ms > POINT_MAX_TS_MS ? POINT_MAX_TS_MS : to_ms,
+        .record = record,
+        .lsn = lsn,
     };
     enum status status;
 
     if (d.from_ms > d.to_ms)
         return ST_OK;
     d.batch = kv_batch_new();
-    kv_batch_set_bucket(
-        d.batch, (uint32_t)(head_bucket_of(&s->head, tsuid) - s->head.buckets));
-    status = delete_in_order(&d, record, lsn, e);
+    kv_batch_set_bucket(d.batch, key_salt(&s->layout, tsuid));
+    status = delete_in_order(&d, e);
     if (status == ST_OK)
         status = delete_from_engine(&d, e);
     /* A point may have been in both: counted once. */

@@ -80,19 +80,9 @@ check_room(struct store *s, struct error *e)
  * not in the WAL is seen here, and no record is put together for a segment
  * that will be gone. */
 static enum status
-restart_wal(struct store *s, struct error *e) NO_TS_CHECK
+restart_wal(void *ctx, struct error *e)
 {
-    enum status status;
-
-    for (size_t i = 0; i < s->head.buckets_len; i++)
-        lock_take(&s->head.buckets[i].lock);
-    if (atomic_load(&s->head.rows) != 0)
-        status = error_set(e, ST_IO, "some rows could not be flushed");
-    else
-        status = wal_restart(s->wal, e);
-    for (size_t i = s->head.buckets_len; i > 0; i--)
-        lock_drop(&s->head.buckets[i - 1].lock);
-    return status;
+    return wal_restart(((struct store *)ctx)->wal, e);
 }
 
 /* The write lock keeps batches away that are in the WAL and not yet in the
@@ -108,7 +98,7 @@ recover_wal(struct store *s, struct error *e)
     if (status == ST_OK)
         status = kv_sync(s->kv, e);
     if (status == ST_OK)
-        status = restart_wal(s, e);
+        status = head_while_empty(s->head, restart_wal, s, e);
     if (status == ST_OK)
         s->trimmed = wal_segment(s->wal);
     lock_drop(&s->write_lock);

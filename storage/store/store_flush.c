@@ -1,8 +1,8 @@
 /* Flushing: open rows become blocks in the engine.
  *
- *     bucket lock   mark rows immutable
- *     no lock       unpack, merge with the stored block, encode, write
- *     bucket lock   drop the rows
+ *     head_pass_next()   makes rows immutable
+ *     no lock            unpack, merge with the stored block, encode, write
+ *     head_pass_done()   drops the rows
  *
  * A reader that copied the head before the drop and looks at the engine after
  * the write sees a row in both; they hold the same points, so that is harmless.
@@ -15,10 +15,8 @@
 #include "base/log.h"
 #include "base/crash.h"
 #include "base/mem.h"
+#include "storage/head/open_row.h"
 #include "storage/store/store_priv.h"
-
-#define IDLE_FOR_LONG_S 3600
-#define ROWS_A_BATCH    4096 /* that are put in order and written together */
 
 /* LevelDB stores a block of its own as it is unless that shrinks by an eighth.
  * A row's key shrinks by more than half, its value not at all: zeros behind the
@@ -30,14 +28,8 @@
 #define PADDED_UP_TO 1536
 #define ENTRY_BYTES  11 /* that LevelDB adds: three sizes, a number */
 
-struct flushing {
-    struct head_row *row;
-    uint64_t metric; /* what it is sorted by first */
-    uint32_t span;   /* its first second */
-};
-
 struct flush_batch {
-    struct flushing *rows; /* ROWS_A_BATCH, and those of a span behind */
+    struct head_flushing *rows; /* put in order and written together */
     size_t len;
     struct points fresh, stored, merged;
     struct buf stored_value, value, padded;
@@ -45,60 +37,6 @@ struct flush_batch {
     struct kv_batch *writes;
     size_t quarantined, unreadable; /* rows in 'writes' */
 };
-
-/* -- which rows -------------------------------------------------------- */
-
-static uint32_t
-idle_for(const struct flush_rule *rule, uint32_t touched_s)
-{
-    return touched_s > rule->now_s ? 0 : rule->now_s - touched_s;
-}
-
-bool
-store_row_is_due(const struct flush_times *t, uint32_t delay_s, uint32_t span_s)
-{
-    if (t->series_idle_s >= IDLE_FOR_LONG_S ||
-        t->idle_s >= IDLE_FOR_LONG_S + span_s)
-        return true;
-    if (t->idle_s < delay_s)
-        return false;
-    if (t->newest > 0)
-        return true;
-    return t->has_passed && (t->newest < 0 || t->series_idle_s >= delay_s ||
-                             t->idle_s >= IDLE_FOR_LONG_S);
-}
-
-static bool
-rule_flushes(const struct store *s, const struct flush_rule *rule,
-             const struct head_row *r)
-{
-    const struct head_series *series = r->series;
-    uint32_t span = key_span_base(&s->layout, r->open.base);
-    uint32_t newest = key_span_base(&s->layout, series->rows->open.base);
-
-    if (rule->all || r->segment < rule->segment ||
-        (rule->newer_span_exists && newest != span))
-        return true;
-    if (!rule->idle)
-        return false;
-    return store_row_is_due(
-        &(struct flush_times){
-            .idle_s = idle_for(rule, r->touched_s),
-            .series_idle_s = idle_for(rule, series->touched_s),
-            .newest = (newest > span) - (newest < span),
-            .has_passed =
-                rule->wall_s >= (int64_t)span + key_span_s(&s->layout),
-        },
-        rule->idle_s, key_span_s(&s->layout));
-}
-
-/* Because another one of its span is flushed.  Not one that was just written
- * to, if the rule is for idle ones. */
-static bool
-rule_flushes_with_span(const struct flush_rule *rule, const struct head_row *r)
-{
-    return !rule->idle || idle_for(rule, r->touched_s) >= rule->idle_s;
-}
 
 /* -- one batch ------------------------------------------------------------- */
 
@@ -191,16 +129,16 @@ read_stored(struct store *s, struct flush_batch *b, struct slice key,
 /* Makes 'block', which is empty, of an open row and the points of 'stored'.
  * ST_CORRUPT when that is damaged: then it stays empty. */
 static enum status
-flush_hour(struct store *s, struct flush_batch *b, const struct head_row *r,
-           struct slice stored, struct buf *block, struct error *e)
+flush_hour(struct store *s, struct flush_batch *b,
+           const struct head_row_view *r, struct slice stored,
+           struct buf *block, struct error *e)
 {
     const struct points *out = &b->fresh;
-    uint32_t base = r->open.base;
+    uint32_t base = r->base;
     enum status status;
 
     points_clear(&b->fresh);
-    if (!open_row_unpack(slice_of(r->open.bytes, r->open.size), r->open.count,
-                         base, &b->fresh))
+    if (!open_row_unpack(r->bytes, r->count, base, &b->fresh))
         return error_set(e, ST_BUSY, "no memory to flush a row");
     points_sort_unique(&b->fresh);
     if (stored.size > 0) {
@@ -222,29 +160,28 @@ flush_hour(struct store *s, struct flush_batch *b, const struct head_row *r,
 
 /* Flushes open rows of one row in the engine, with what is stored of it. */
 static enum status
-flush_span(struct store *s, struct flush_batch *b, const struct flushing *x,
-           size_t len, struct error *e)
+flush_span(struct store *s, struct flush_batch *b,
+           const struct head_flushing *x, size_t len, struct error *e)
 {
     uint8_t bytes[ROW_KEY_MAX];
-    const struct head_series *series = x->row->series;
-    struct slice key = slice_of(
-        bytes, key_row(&s->layout, head_tsuid(series), x->span, bytes));
+    struct slice key =
+        slice_of(bytes, key_row(&s->layout, x->v.tsuid, x->span, bytes));
     struct row_parts parts = { .blocks = { { NULL, 0 } } };
     size_t quarantined = b->quarantined;
     enum status status = ST_OK;
 
-    if (!series->never_flushed)
+    if (!x->is_unflushed)
         status = read_stored(s, b, key, x->span, &parts, e);
     for (size_t i = 0; i < len && status == ST_OK; i++) {
-        unsigned hour = row_hour_of(&s->layout, x[i].row->open.base);
+        unsigned hour = row_hour_of(&s->layout, x[i].v.base);
         struct buf *block = &b->blocks[hour];
 
         buf_clear(block);
-        status = flush_hour(s, b, x[i].row, parts.blocks[hour], block, e);
+        status = flush_hour(s, b, &x[i].v, parts.blocks[hour], block, e);
         if (status == ST_CORRUPT) {
             if (b->quarantined == quarantined)
                 quarantine(s, b, key, "an hour of a stored row", e);
-            status = flush_hour(s, b, x[i].row, slice_of(NULL, 0), block, e);
+            status = flush_hour(s, b, &x[i].v, slice_of(NULL, 0), block, e);
         }
         parts.blocks[hour] = buf_slice(block);
     }
@@ -260,21 +197,21 @@ flush_span(struct store *s, struct flush_batch *b, const struct flushing *x,
 static int
 compare_rows(const void *a, const void *b)
 {
-    const struct flushing *x = a, *y = b;
+    const struct head_flushing *x = a, *y = b;
 
     if (x->metric != y->metric)
         return x->metric < y->metric ? -1 : 1;
     if (x->span != y->span)
         return x->span < y->span ? -1 : 1;
-    return slice_cmp(head_tsuid(x->row->series), head_tsuid(y->row->series));
+    return slice_cmp(x->v.tsuid, y->v.tsuid);
 }
 
 static size_t
-span_len(const struct flushing *x, size_t left)
+span_len(const struct head_flushing *x, size_t left)
 {
     size_t n = 1;
 
-    while (n < left && x[n].row->series == x->row->series &&
+    while (n < left && x[n].v.tsuid.data == x->v.tsuid.data &&
            x[n].span == x->span)
         n++;
     return n;
@@ -302,137 +239,45 @@ flush_rows(struct store *s, struct flush_batch *b, struct error *e)
     return status;
 }
 
-/* All open rows of 'first's span go with it, for each way to the engine writes
- * the whole span. */
-static size_t
-mark_span_immutable(struct store *s, struct head_bucket *bucket,
-                    const struct flush_rule *rule, struct head_row *first,
-                    struct flush_batch *b) REQUIRES(bucket->lock)
-{
-    const struct head_series *series = first->series;
-    uint32_t span = key_span_base(&s->layout, first->open.base);
-    size_t bytes = 0;
-
-    for (unsigned i = 0; i < s->layout.row_hours; i++) {
-        uint32_t base = span + i * HOUR_S;
-        struct head_row *r = first;
-
-        if (base != first->open.base)
-            r = head_newest_row(&s->head, bucket, series, base);
-        if (r == NULL ||
-            (r != first && (r->immutable || !rule_flushes_with_span(rule, r) ||
-                            head_predecessor(r) != NULL)))
-            continue;
-        r->immutable = true;
-        bytes += sizeof *r + r->open.cap;
-        b->rows[b->len++] = (struct flushing){
-            .row = r,
-            .metric = key_get_uint(series->tsuid, s->layout.metric_width),
-            .span = span,
-        };
-    }
-    return bytes;
-}
-
-/* Marks the next rows from 'at' on immutable; it looks at no more than '*left'
- * of them, returns where to go on, or NULL. */
-static struct head_row *
-mark_some_immutable(struct store *s, struct head_bucket *bucket,
-                    const struct flush_rule *rule, size_t keep,
-                    struct head_row *at, size_t *left, struct flush_batch *b)
-{
-    size_t have = atomic_load(&s->head.bytes);
-
-    b->len = 0;
-    lock_take(&bucket->lock);
-    for (; at != NULL && b->len < ROWS_A_BATCH; at = at->younger) {
-        size_t size = 0;
-
-        if ((*left)-- == 0 || (rule->keep_bytes != 0 && have <= keep)) {
-            at = NULL;
-            break;
-        }
-        /* A predecessor is there when a flushing failed and points came
-         * meanwhile: it must be in the engine before this one is merged. */
-        if (!at->immutable && rule_flushes(s, rule, at) &&
-            head_predecessor(at) == NULL)
-            size = mark_span_immutable(s, bucket, rule, at, b);
-        have -= size < have ? size : have;
-    }
-    /* What is immutable will be gone. */
-    while (at != NULL && at->immutable)
-        at = at->younger;
-    lock_drop(&bucket->lock);
-    return at;
-}
-
-/* What could not be written takes points again. */
-static void
-finish(struct store *s, struct head_bucket *bucket, struct flush_batch *b,
-       bool written)
-{
-    lock_take(&bucket->lock);
-    for (size_t i = 0; i < b->len; i++) {
-        b->rows[i].row->series->never_flushed = false;
-        if (written) {
-            head_drop_row(&s->head, bucket, b->rows[i].row);
-            atomic_fetch_add(&s->rows_flushed, 1);
-        } else {
-            b->rows[i].row->immutable = false;
-        }
-    }
-    lock_drop(&bucket->lock);
-}
-
-/* As many rows of a bucket as were there when it began, oldest first.  Only the
- * holder of the flush lock marks rows immutable and drops them, so a row once
- * seen stays. */
 static enum status
-flush_bucket(struct store *s, size_t index, const struct flush_rule *rule,
+flush_bucket(struct store *s, unsigned bucket, const struct flush_rule *rule,
              size_t keep, struct flush_batch *b, struct error *e)
     REQUIRES(s->flush_lock)
 {
-    struct head_bucket *bucket = &s->head.buckets[index];
-    struct head_row *at;
-    size_t left;
+    struct head_pass pass;
     enum status status = ST_OK;
 
-    kv_batch_set_bucket(b->writes, (uint32_t)index);
-    lock_take(&bucket->lock);
-    at = bucket->oldest;
-    left = bucket->rows_len;
-    lock_drop(&bucket->lock);
-    while (at != NULL && status == ST_OK) {
-        at = mark_some_immutable(s, bucket, rule, keep, at, &left, b);
-        if (b->len == 0)
-            continue;
+    kv_batch_set_bucket(b->writes, bucket);
+    head_pass_begin(&pass, s->head, bucket, rule, keep);
+    while (status == ST_OK && (b->len = head_pass_next(&pass, b->rows)) > 0) {
         qsort(b->rows, b->len, sizeof b->rows[0], compare_rows);
         status = flush_rows(s, b, e);
-        finish(s, bucket, b, status == ST_OK);
+        head_pass_done(&pass, b->rows, b->len, status == ST_OK);
+        if (status == ST_OK)
+            atomic_fetch_add(&s->rows_flushed, b->len);
     }
     return status;
 }
 
 enum status
 store_flush_pass(struct store *s, const struct flush_rule *rule,
-                 struct error *e) REQUIRES(s->flush_lock)
+                 size_t keep_bytes, struct error *e) REQUIRES(s->flush_lock)
 {
     struct flush_batch b = {
-        .rows = mem_new_array(ROWS_A_BATCH + ROW_HOURS_MAX,
-                              sizeof(struct flushing)),
+        .rows = mem_new_array(HEAD_PASS_ROWS + ROW_HOURS_MAX,
+                              sizeof(struct head_flushing)),
         .writes = kv_batch_new(),
     };
-    size_t from = atomic_load(&s->head.bytes);
+    size_t from = head_bytes(s->head), buckets = s->layout.salt_buckets;
     enum status status = ST_OK;
 
     /* Each bucket gives its share, so that none is drained for the others. */
-    for (size_t i = 0; i < s->head.buckets_len && status == ST_OK; i++) {
+    for (unsigned i = 0; i < buckets && status == ST_OK; i++) {
         size_t keep = 0;
 
-        if (rule->keep_bytes != 0 && from > rule->keep_bytes)
-            keep = from -
-                   (from - rule->keep_bytes) / s->head.buckets_len * (i + 1);
-        else if (rule->keep_bytes != 0)
+        if (keep_bytes != 0 && from > keep_bytes)
+            keep = from - (from - keep_bytes) / buckets * (i + 1);
+        else if (keep_bytes != 0)
             break;
         status = flush_bucket(s, i, rule, keep, &b, e);
     }

@@ -24,17 +24,7 @@ store_trim(struct store *s, struct error *e)
     lock_take(&s->write_lock);
     needed = wal_segment(s->wal);
     lock_drop(&s->write_lock);
-    for (size_t i = 0; i < s->head.buckets_len; i++) {
-        struct head_bucket *b = &s->head.buckets[i];
-
-        lock_take(&b->lock);
-        for (const struct head_row *r = b->oldest; r != NULL; r = r->younger)
-            if (r->segment < needed)
-                needed = r->segment;
-            else
-                break;
-        lock_drop(&b->lock);
-    }
+    needed = head_oldest_segment(s->head, needed);
     if (needed <= s->trimmed)
         return ST_OK;
     status = kv_sync(s->kv, e);
@@ -49,15 +39,14 @@ store_trim(struct store *s, struct error *e)
 enum status
 store_flush_until(struct store *s, size_t keep_bytes, struct error *e)
 {
-    struct flush_rule rule = { .newer_span_exists = true,
-                               .keep_bytes = keep_bytes };
+    struct flush_rule rule = { .newer_span_exists = true };
     enum status status;
 
     lock_take(&s->flush_lock);
-    status = store_flush_pass(s, &rule, e);
+    status = store_flush_pass(s, &rule, keep_bytes, e);
     rule.all = true;
-    if (status == ST_OK && atomic_load(&s->head.bytes) > keep_bytes)
-        status = store_flush_pass(s, &rule, e);
+    if (status == ST_OK && head_bytes(s->head) > keep_bytes)
+        status = store_flush_pass(s, &rule, keep_bytes, e);
     lock_drop(&s->flush_lock);
     return status;
 }
@@ -88,8 +77,8 @@ store_flush_all(struct store *s, struct error *e)
     for (int pass = 0; pass < FLUSH_PASSES && status == ST_OK; pass++) {
         uint64_t before = atomic_load(&s->rows_flushed);
 
-        status = store_flush_pass(s, &rule, e);
-        if (atomic_load(&s->head.rows) == 0 ||
+        status = store_flush_pass(s, &rule, 0, e);
+        if (head_counts(s->head).rows == 0 ||
             atomic_load(&s->rows_flushed) == before)
             break;
     }
@@ -129,12 +118,12 @@ sweep(struct store *s, struct error *e)
             rule.segment = now - keep;
     }
     lock_take(&s->flush_lock);
-    status = store_flush_pass(s, &rule, e);
+    status = store_flush_pass(s, &rule, 0, e);
     if (status == ST_OK && s->wal != NULL)
         rotate_after_flushing(s);
     if (status == ST_OK)
         status = store_trim(s, e);
-    if (status == ST_OK && atomic_load(&s->head.rows) == 0)
+    if (status == ST_OK && head_counts(s->head).rows == 0)
         kv_settle(s->kv, WORTH_TRIMMING);
     lock_drop(&s->flush_lock);
     return status;
@@ -143,21 +132,14 @@ sweep(struct store *s, struct error *e)
 static void
 evict_series(struct store *s)
 {
-    size_t keep = s->options.head_series / s->head.buckets_len;
+    size_t keep = s->options.head_series / s->layout.salt_buckets;
     uint32_t now_s = store_now_s(), delay_s = s->options.flush_delay_ms / 1000;
 
     /* So soon after the machine's start no series has been idle for long. */
-    if (atomic_load(&s->head.series) <= s->options.head_series ||
+    if (head_counts(s->head).series <= s->options.head_series ||
         now_s < delay_s)
         return;
-    for (size_t i = 0; i < s->head.buckets_len; i++) {
-        struct head_bucket *b = &s->head.buckets[i];
-
-        lock_take(&b->lock);
-        atomic_store(&s->series_evicted, true);
-        head_evict(&s->head, b, keep, now_s - delay_s);
-        lock_drop(&b->lock);
-    }
+    head_evict(s->head, keep, now_s - delay_s);
 }
 
 /* Tells what became of a flushing to those who wait for room, and to the log
@@ -201,7 +183,7 @@ flusher(void *arg)
             report(s, status, &e);
             continue;
         }
-        if (atomic_load(&s->head.bytes) > s->options.head_bytes / 4 * 3)
+        if (head_bytes(s->head) > s->options.head_bytes / 4 * 3)
             status = store_flush_until(s, s->options.head_bytes / 2, &e);
         if (status == ST_OK && store_now_s() - swept_s >= SWEEP_EVERY_S) {
             swept_s = store_now_s();
@@ -219,11 +201,10 @@ store_wait_for_room(struct store *s, struct error *e)
 
     if (store_may_write(s, e) != ST_OK)
         return ST_IO;
-    if (atomic_load_explicit(&s->head.bytes, memory_order_relaxed) <=
-        s->options.head_bytes)
+    if (head_bytes(s->head) <= s->options.head_bytes)
         return ST_OK;
     lock_take(&s->wake_lock);
-    for (int i = 0; atomic_load(&s->head.bytes) > s->options.head_bytes; i++) {
+    for (int i = 0; head_bytes(s->head) > s->options.head_bytes; i++) {
         if (i == ROOM_WAITS) {
             status = error_set(e, ST_BUSY,
                                "Please throttle writes: the head "

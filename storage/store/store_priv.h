@@ -6,7 +6,10 @@
  * Order: flush_lock, write_lock, bucket, WAL. */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "base/cursor.h"
+#include "base/lock.h"
 #include "storage/head/head.h"
 #include "storage/block/row_value.h"
 #include "storage/store/store.h"
@@ -31,8 +34,8 @@ struct store {
     int lock_fd;
     struct kv *kv;
     struct wal *wal; /* NULL: in memory */
-    struct head head;
-    struct wal_bucket *wal_buckets; /* as many as the head's; NULL: no WAL */
+    struct head *head;
+    struct wal_bucket *wal_buckets; /* by salt bucket; NULL: no WAL */
     struct lock flush_lock;
     uint64_t trimmed GUARDED_BY(flush_lock); /* segments before it are gone */
     uint64_t rotated_at GUARDED_BY(flush_lock); /* rows_flushed when it was */
@@ -51,7 +54,6 @@ struct store {
     struct error rejection GUARDED_BY(wake_lock);
 
     _Atomic uint64_t points_added;
-    _Atomic bool series_evicted; /* ever */
     _Atomic uint64_t rows_flushed;
     _Atomic uint64_t rows_merged;
     _Atomic uint64_t rows_rewritten;
@@ -71,36 +73,11 @@ MUST_CHECK enum status store_replay(struct store *s, struct error *e);
  * again. */
 MUST_CHECK enum status store_disk_failed(enum status status, struct error *e);
 
-/* What decides when an open row is flushed by itself. */
-struct flush_times {
-    uint32_t idle_s, series_idle_s; /* no point came to it, or to its series */
-    int newest; /* the span of the series' newest row: < 0, it is before it */
-    bool has_passed; /* its span, by the clock */
-};
-
-/* A row that lies idle for 'delay_s' is due when its series has gone on to a
- * later span, or when its span has passed and no more of it seems to come; and
- * when it or its series lies idle for long. */
-bool store_row_is_due(const struct flush_times *t, uint32_t delay_s,
-                      uint32_t span_s);
-
-/* Which rows a pass takes. */
-struct flush_rule {
-    bool all;
-    bool newer_span_exists; /* rows whose series went on to another span */
-    bool idle;              /* by the times below */
-    size_t keep_bytes; /* stop when the head holds no more; 0: do not stop */
-    uint64_t segment;  /* rows from before this WAL segment; 0: none */
-    uint32_t now_s;
-    uint32_t idle_s;
-    int64_t wall_s;
-};
-
-/* Flushes the rows that a rule takes, oldest first, from each bucket its share.
- */
+/* Flushes the rows that a rule takes, oldest first, from each bucket its share,
+ * until the head holds at most 'keep_bytes'; 0: all of them. */
 MUST_CHECK enum status store_flush_pass(struct store *s,
                                         const struct flush_rule *rule,
-                                        struct error *e)
+                                        size_t keep_bytes, struct error *e)
     REQUIRES(s->flush_lock);
 
 /* Frees a store whose flusher has stopped, and flushes nothing. */

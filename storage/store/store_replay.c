@@ -12,9 +12,9 @@
 
 #define MAX_IDS ((uint32_t)1 << 26) /* of a bucket, in a segment */
 
-/* The series of a bucket's ids; NULL when unknown. */
+/* The series of a bucket's ids; SERIES_REF_NONE when unknown. */
 struct replay_bucket {
-    struct head_series **series;
+    series_ref *series;
     size_t len;
 };
 
@@ -23,84 +23,100 @@ struct replay {
     struct replay_bucket *buckets;
     uint64_t segment; /* whose ids these are */
     uint64_t points, skipped;
+    struct series_point put[HEAD_PUT_MAX]; /* that wait, of one bucket */
+    size_t put_len;
 };
 
 static void
 forget_ids(struct replay *r)
 {
-    for (size_t i = 0; i < r->s->head.buckets_len; i++) {
+    for (size_t i = 0; i < r->s->layout.salt_buckets; i++) {
         free(r->buckets[i].series);
         r->buckets[i] = (struct replay_bucket){ 0 };
     }
 }
 
 static void
-define_id(struct replay_bucket *m, uint32_t id, struct head_series *series)
+define_id(struct replay_bucket *m, uint32_t id, series_ref series)
 {
     size_t len = m->len == 0 ? 64 : m->len;
 
     while (len <= id)
         len *= 2;
     if (len > m->len) {
-        m->series = mem_resize(m->series, len, sizeof(struct head_series *));
+        m->series = mem_resize(m->series, len, sizeof *m->series);
         for (; m->len < len; m->len++)
-            m->series[m->len] = NULL;
+            m->series[m->len] = SERIES_REF_NONE;
     }
     m->series[id] = series;
 }
 
 static enum status
-take_point(struct replay *r, const struct wal_points_reader *in,
-           struct head_bucket *b, uint32_t now_s, struct error *e)
-    REQUIRES(b->lock)
+put_waiting(struct replay *r, unsigned bucket, struct error *e)
 {
-    struct head *h = &r->s->head;
+    uint16_t order[HEAD_PUT_MAX];
+    struct head_put put = {
+        .bucket = bucket,
+        .points = r->put,
+        .order = order,
+        .len = r->put_len,
+        .segment = r->segment,
+        .now_s = store_now_s(),
+    };
+    size_t taken;
+    enum status st;
+
+    for (uint16_t i = 0; i < r->put_len; i++)
+        order[i] = i;
+    st = head_put(r->s->head, &put, &taken, e);
+    r->points += taken;
+    r->put_len = 0;
+    return st == ST_INVALID ? error_wrap(e, ST_CORRUPT, "a record of points")
+                            : st;
+}
+
+static enum status
+take_point(struct replay *r, const struct wal_points_reader *in,
+           struct error *e)
+{
+    const struct key_layout *layout = &r->s->layout;
     struct replay_bucket *m = &r->buckets[in->bucket];
-    struct head_series *series;
+    series_ref series;
 
     if (in->tsuid.size > 0) {
-        if (!tsuid_is_valid(&r->s->layout, in->tsuid) ||
-            head_bucket_of(h, in->tsuid) != b || in->state.id >= MAX_IDS)
+        if (!tsuid_is_valid(layout, in->tsuid) ||
+            key_salt(layout, in->tsuid) != in->bucket ||
+            in->state.id >= MAX_IDS)
             return error_set(e, ST_CORRUPT,
                              "a record of points with an id that is too large "
                              "or a TSUID of another salt bucket");
-        define_id(m, in->state.id, head_series(h, b, in->tsuid));
+        define_id(m, in->state.id,
+                  head_series(r->s->head, in->tsuid, false, store_now_s()));
     }
-    series = in->state.id < m->len ? m->series[in->state.id] : NULL;
-    if (series == NULL) {
+    series = in->state.id < m->len ? m->series[in->state.id] : SERIES_REF_NONE;
+    if (series == SERIES_REF_NONE) {
         r->skipped++;
         return ST_OK;
     }
-    if (in->point.ts_ms < 0 || in->point.ts_ms > POINT_MAX_TS_MS)
-        return error_set(e, ST_CORRUPT,
-                         "a record of points with a time that "
-                         "no row can hold");
-    if (!head_append(h, b, series, NULL, in->point, r->segment, now_s))
-        return error_set(e, ST_BUSY, "no memory for a point");
-    r->points++;
-    return ST_OK;
+    r->put[r->put_len++] = (struct series_point){ series, in->point, ST_OK };
+    return r->put_len < HEAD_PUT_MAX ? ST_OK : put_waiting(r, in->bucket, e);
 }
 
 static enum status
 replay_points(struct replay *r, struct slice payload, struct error *e)
 {
-    struct head *h = &r->s->head;
     struct wal_points_reader in;
-    uint64_t before = r->points;
-    uint32_t now_s = store_now_s();
-    struct head_bucket *b;
-    enum status st = ST_OK;
+    enum status st = ST_OK, put;
 
     wal_points_read(&in, payload);
-    if (in.bucket >= h->buckets_len)
-        return error_set(e, ST_CORRUPT, "points of salt bucket %u of %zu",
-                         in.bucket, h->buckets_len);
-    b = &h->buckets[in.bucket];
-    lock_take(&b->lock);
+    if (in.bucket >= r->s->layout.salt_buckets)
+        return error_set(e, ST_CORRUPT, "points of salt bucket %u of %u",
+                         in.bucket, (unsigned)r->s->layout.salt_buckets);
     while (st == ST_OK && wal_points_next(&in))
-        st = take_point(r, &in, b, now_s, e);
-    lock_drop(&b->lock);
-    atomic_fetch_add(&h->points, r->points - before);
+        st = take_point(r, &in, e);
+    put = put_waiting(r, in.bucket, st == ST_OK ? e : NULL);
+    if (st == ST_OK)
+        st = put;
     if (st == ST_OK && in.c.failed)
         st = error_set(e, ST_CORRUPT, "a malformed record of points");
     return st;
@@ -172,7 +188,7 @@ replay_record(void *ctx, uint64_t segment, uint8_t type, struct slice payload,
         st = error_set(e, ST_CORRUPT, "a record of unknown type %u", type);
         break;
     }
-    if (st == ST_OK && atomic_load(&s->head.bytes) > s->options.head_bytes)
+    if (st == ST_OK && head_bytes(s->head) > s->options.head_bytes)
         st = store_flush_until(s, s->options.head_bytes / 2, e);
     return st;
 }
@@ -208,7 +224,7 @@ store_replay(struct store *s, struct error *e)
     st = find_newest_batch(s, e);
     if (st != ST_OK)
         return st;
-    r.buckets = mem_new_array(s->head.buckets_len, sizeof *r.buckets);
+    r.buckets = mem_new_array(s->layout.salt_buckets, sizeof *r.buckets);
     st = wal_replay(s->wal, replay_record, &r, e);
     forget_ids(&r);
     free(r.buckets);

@@ -1,6 +1,7 @@
 /*
  * The points of an hour that a scan lent: its block, and the open rows over it.
  */
+#include "storage/head/open_row.h"
 #include "storage/store/store_priv.h"
 
 enum status

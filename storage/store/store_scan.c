@@ -43,25 +43,24 @@ struct store_scan {
 /* An open row of the head, under its bucket's lock: false when there is no room
  * for a copy. */
 static bool
-copy_row(struct store_scan *scan, struct slice tsuid, struct head_row *r)
+copy_row(struct store_scan *scan, const struct head_row_view *v)
 {
-    const struct open_row *open = &r->open;
-    struct open_copy c = { .base = open->base, .count = open->count };
+    struct open_copy c = { .base = v->base, .count = v->count };
     struct summary s, *summary = NULL;
-    uint8_t *bytes = arena_alloc(scan->arena, tsuid.size + open->size);
+    uint8_t *bytes = arena_alloc(scan->arena, v->tsuid.size + v->bytes.size);
     struct open_copy *head = arena_grow(scan->arena, scan->head, scan->head_len,
                                         &scan->head_cap, sizeof *head);
 
     if (bytes == NULL || head == NULL)
         return false;
     scan->head = head;
-    memcpy(bytes, tsuid.data, tsuid.size);
-    memcpy(bytes + tsuid.size, open->bytes, open->size);
-    c.tsuid = slice_of(bytes, tsuid.size);
-    c.bytes = slice_of(bytes + tsuid.size, open->size);
+    memcpy(bytes, v->tsuid.data, v->tsuid.size);
+    memcpy(bytes + v->tsuid.size, v->bytes.data, v->bytes.size);
+    c.tsuid = slice_of(bytes, v->tsuid.size);
+    c.bytes = slice_of(bytes + v->tsuid.size, v->bytes.size);
     c.span = key_span_base(&scan->s->layout, c.base);
     c.order = (uint32_t)scan->head_len;
-    if (scan->spec.summaries && head_row_summary(&scan->s->head, r, &s))
+    if (scan->spec.summaries && head_row_summary(scan->s->head, v->row, &s))
         summary = arena_alloc(scan->arena, sizeof *summary);
     if (summary != NULL)
         *summary = s;
@@ -71,20 +70,19 @@ copy_row(struct store_scan *scan, struct slice tsuid, struct head_row *r)
 }
 
 static bool
-take_row(void *ctx, struct slice tsuid, struct head_row *r)
+take_row(void *ctx, const struct head_row_view *v)
 {
     struct store_scan *scan = ctx;
     uint8_t bytes[ROW_KEY_MAX];
-    uint32_t base = r->open.base;
 
-    if (base < scan->spec.from_base || base > scan->spec.to_base)
+    if (v->base < scan->spec.from_base || v->base > scan->spec.to_base)
         return true;
     if (scan->spec.way != SCAN_SEEKS &&
-        !mask_set_match(
-            scan->spec.masks,
-            slice_of(bytes, key_row(&scan->s->layout, tsuid, base, bytes))))
+        !mask_set_match(scan->spec.masks,
+                        slice_of(bytes, key_row(&scan->s->layout, v->tsuid,
+                                                v->base, bytes))))
         return true;
-    if (!copy_row(scan, tsuid, r))
+    if (!copy_row(scan, v))
         (void)error_set(&scan->error, ST_LIMIT,
                         "copies of open rows take more than they may");
     return scan->error.status == ST_OK;
@@ -113,7 +111,7 @@ copy_head(struct store_scan *scan)
 {
     const struct scan_spec *spec = &scan->spec;
 
-    head_each_row(&scan->s->head, spec->bucket, spec->metric,
+    head_each_row(scan->s->head, spec->bucket, spec->metric,
                   spec->way == SCAN_SEEKS ? spec->series : NULL,
                   spec->series_len, take_row, scan);
     if (scan->head_len > 1)
@@ -302,7 +300,7 @@ open_head(struct store *s, const struct scan_spec *spec, size_t taken)
 
     uint8_t *end = scan->end;
 
-    INSIST(spec->bucket < s->head.buckets_len);
+    INSIST(spec->bucket < s->layout.salt_buckets);
     scan->magic = SCAN_MAGIC;
     scan->s = s;
     scan->spec = *spec;

@@ -117,7 +117,7 @@ put_points(struct world *w, const char *metric, const char *host, int64_t from)
     struct series_rules rules = { true, true, true, 8 };
     struct tag tags[] = { { slice_str("host"), slice_str(host) },
                           { slice_str("dc"), slice_str("x") } };
-    struct store_point p[4] = { 0 };
+    struct series_point p[4] = { 0 };
     uint8_t tsuid[TSUID_MAX];
     struct histogram_bucket buckets[] = { { 0, 1, 3 }, { 1, 2, 5 } };
     struct histogram h = { .buckets = buckets, .len = 2 };

@@ -195,7 +195,7 @@ series_reject(struct series_directory *d, struct error *e)
 }
 
 static void
-log_point(const struct store_point *p)
+log_point(const struct series_point *p)
 {
     char text[NUMBER_TEXT_MAX];
     size_t n = p->point.is_float ? number_format_double(p->point.v.d, text)
@@ -206,7 +206,7 @@ log_point(const struct store_point *p)
 }
 
 enum status
-store_put(struct store *s, struct store_point *points, size_t len,
+store_put(struct store *s, struct series_point *points, size_t len,
           uint64_t *lsn, struct error *e)
 {
     enum status result = ST_OK;

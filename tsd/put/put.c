@@ -428,7 +428,7 @@ look_up(struct put_batch *b)
         if (b->refs[row] == SERIES_REF_NONE)
             continue;
         b->out[b->out_len] =
-            (struct store_point){ b->refs[row], b->points[row], ST_OK };
+            (struct series_point){ b->refs[row], b->points[row], ST_OK };
         b->again[b->out_len] = false;
         b->rows[b->out_len++] = (uint16_t)row;
     }
@@ -471,7 +471,7 @@ settle(struct put_batch *b, const struct error *e, size_t *stored)
             continue;
         }
         b->out[kept] =
-            (struct store_point){ b->refs[row], b->points[row], ST_OK };
+            (struct series_point){ b->refs[row], b->points[row], ST_OK };
         b->again[kept] = b->again[i];
         b->rows[kept++] = (uint16_t)row;
     }

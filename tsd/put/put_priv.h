@@ -58,7 +58,7 @@ struct put_batch {
     size_t tsuid_ends[PUT_BATCH_MAX];
 
     /* What waits for the store; 'rows' says where it stands above. */
-    struct store_point out[PUT_BATCH_MAX];
+    struct series_point out[PUT_BATCH_MAX];
     uint16_t rows[PUT_BATCH_MAX];
     bool again[PUT_BATCH_MAX]; /* its series was asked for anew */
 };

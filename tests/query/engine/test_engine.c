@@ -46,7 +46,7 @@ put_all(struct world *w, int hour)
         size_t len = 0;
         uint8_t tsuid[TSUID_MAX];
         size_t size;
-        struct store_point p = {
+        struct series_point p = {
             .point = { T0 + hour * HOUR_MS + 1000, { .i = (int64_t)i }, false }
         };
 

@@ -26,8 +26,8 @@ resolve(struct fixture *f, const char *host, bool dc, struct arena *a,
 static void
 put(struct fixture *f, series_ref ref, int64_t ts_ms)
 {
-    struct store_point p = { .series = ref,
-                             .point = { .ts_ms = ts_ms, .v.i = 1 } };
+    struct series_point p = { .series = ref,
+                              .point = { .ts_ms = ts_ms, .v.i = 1 } };
     uint64_t lsn;
 
     OK(store_put(f->store, &p, 1, &lsn, &e));

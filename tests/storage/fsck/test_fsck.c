@@ -43,7 +43,7 @@ open_store(const char *dir)
 static void
 add(struct store *s, int hour)
 {
-    struct store_point points[100];
+    struct series_point points[100];
     uint64_t lsn;
 
     for (int i = 0; i < SERIES; i++) {
@@ -52,7 +52,7 @@ add(struct store *s, int hour)
 
         OK(store_series(s, slice_of(tsuid, sizeof tsuid), false, &ref, &e));
         for (int p = 0; p < 100; p++)
-            points[p] = (struct store_point){
+            points[p] = (struct series_point){
                 .series = ref,
                 .point = { .ts_ms =
                                (BASE + hour * 3600 + p * 30) * INT64_C(1000),

@@ -1,6 +1,6 @@
 /* The head's rows: whatever is made, made immutable and dropped, in any order,
  * the newest of each hour is found, and takes points unless it is immutable. */
-#include "storage/head/head.h"
+#include "storage/head/head_priv.h"
 
 #include "tests/harness.h"
 
@@ -15,7 +15,7 @@ struct model {
 
 struct rig {
     struct key_layout layout;
-    struct head head;
+    struct head *head;
     struct head_bucket *b;
     struct head_series *series[SERIES_LEN];
     struct model models[SERIES_LEN];
@@ -34,15 +34,16 @@ rig_open(struct rig *r)
     uint8_t tsuid[9] = { 0, 0, 1, 0, 0, 1, 0, 0, 0 };
 
     *r = (struct rig){ .layout = { .salt_width = 0,
+                                   .salt_buckets = 1,
                                    .metric_width = 3,
                                    .tagk_width = 3,
                                    .tagv_width = 3 } };
-    head_init(&r->head, &r->layout);
-    r->b = &r->head.buckets[0];
+    r->head = head_new(&r->layout);
+    r->b = &r->head->buckets[0];
     for (unsigned i = 0; i < SERIES_LEN; i++) {
         tsuid[8] = (uint8_t)(i + 1);
-        r->series[i] =
-            head_series(&r->head, r->b, slice_of(tsuid, sizeof tsuid));
+        (void)head_series(r->head, slice_of(tsuid, sizeof tsuid), true, 1);
+        r->series[i] = head_find(r->head, r->b, slice_of(tsuid, sizeof tsuid));
     }
 }
 
@@ -67,8 +68,8 @@ append(struct rig *r, unsigned i, uint32_t base, bool looked_up)
                            (int64_t)base * 1000 + pick(r, (unsigned)HOUR_MS) };
 
     ck_assert(head_append(
-        &r->head, r->b, s,
-        looked_up ? head_newest_row(&r->head, r->b, s, base) : NULL, p, 1, 1));
+        r->head, r->b, s,
+        looked_up ? head_newest_row(r->head, r->b, s, base) : NULL, p, 1, 1));
     if (was == NULL || was->immutable) {
         ck_assert_ptr_ne(s->rows, was);
         ck_assert_uint_eq(s->rows->open.base, base);
@@ -82,7 +83,7 @@ append(struct rig *r, unsigned i, uint32_t base, bool looked_up)
 NO_TS_CHECK static void
 drop(struct rig *r, struct model *m, size_t at)
 {
-    head_drop_row(&r->head, r->b, m->rows[at]);
+    head_drop_row(r->head, r->b, m->rows[at]);
     m->len--;
     memmove(m->rows + at, m->rows + at + 1, (m->len - at) * sizeof m->rows[0]);
 }
@@ -100,8 +101,7 @@ check(const struct rig *r, uint32_t hours)
             const struct head_row *want = newest(m, m->len, h * HOUR_S);
 
             ck_assert_ptr_eq(
-                head_newest_row(&r->head, r->b, r->series[i], h * HOUR_S),
-                want);
+                head_newest_row(r->head, r->b, r->series[i], h * HOUR_S), want);
         }
         for (size_t k = m->len; k-- > 0; at = at->next) {
             ck_assert_ptr_eq(at, m->rows[k]);
@@ -110,7 +110,7 @@ check(const struct rig *r, uint32_t hours)
         ck_assert_ptr_null(at);
         rows += m->len;
     }
-    ck_assert_uint_eq(r->head.rows, rows);
+    ck_assert_uint_eq(r->head->rows, rows);
 }
 
 /* Of few hours, so that they come again, and of many. */
@@ -148,10 +148,101 @@ START_TEST(rows_are_found)
         while (r.models[i].len > 0)
             drop(&r, &r.models[i], 0);
     check(&r, hours);
-    ck_assert_uint_eq(r.head.bytes, 0);
+    ck_assert_uint_eq(r.head->bytes, 0);
     ck_assert_ptr_null(r.b->index);
-    head_fini(&r.head);
+    head_free(&r.head);
 }
 END_TEST
 
-TEST_MAIN("head", LOOP(rows_are_found, cases))
+/* -- puts ------------------------------------------------------------------ */
+
+struct log {
+    size_t calls, len;
+    uint32_t ids[8]; /* 0: not taken */
+    enum status answer;
+};
+
+/* Numbers series from 1 on, each when it first comes. */
+static enum status
+log_put(void *ctx, const struct head_put *p, struct head_log_id *const *ids,
+        struct error *e)
+{
+    struct log *log = ctx;
+
+    log->calls++;
+    for (size_t i = 0; i < p->len; i++) {
+        if (ids[i] != NULL && ids[i]->id == 0)
+            ids[i]->id = head_log_tsuid(ids[i]).data[8];
+        log->ids[log->len++] = ids[i] == NULL ? 0 : ids[i]->id;
+    }
+    return log->answer == ST_OK ? ST_OK
+                                : error_set(e, log->answer, "not logged");
+}
+
+static enum status
+put(struct rig *r, struct log *log, struct series_point *points, size_t len,
+    size_t *taken, struct error *e)
+{
+    static const uint16_t order[] = { 3, 0, 1, 2 };
+    struct head_put p = { .points = points,
+                          .order = order,
+                          .len = len,
+                          .segment = 7,
+                          .now_s = 1,
+                          .log = log == NULL ? NULL : log_put,
+                          .ctx = log };
+
+    return head_put(r->head, &p, taken, e);
+}
+
+START_TEST(a_put_logs_what_it_took)
+{
+    struct log log = { .answer = ST_OK };
+    struct series_point points[4];
+    struct error e = { 0 };
+    struct rig r;
+    size_t taken;
+
+    rig_open(&r);
+    for (unsigned i = 0; i < 4; i++) {
+        uint8_t tsuid[9] = { 0, 0, 1, 0, 0, 1, 0, 0, (uint8_t)(i / 2 + 1) };
+
+        points[i] = (struct series_point){
+            head_series(r.head, slice_of(tsuid, sizeof tsuid), false, 1),
+            { .ts_ms = 1000 + i },
+            ST_CORRUPT,
+        };
+    }
+    points[0].series += UINT64_C(1) << 32; /* of another generation */
+    points[1].point.ts_ms = -1;
+    ck_assert_int_eq(put(&r, &log, points, 4, &taken, &e), ST_NOT_FOUND);
+    ck_assert_str_eq(e.text, "the series was forgotten");
+    ck_assert_uint_eq(taken, 2);
+    ck_assert_int_eq(points[0].status, ST_NOT_FOUND);
+    ck_assert_int_eq(points[1].status, ST_INVALID);
+    ck_assert_int_eq(points[2].status, ST_OK);
+    ck_assert_int_eq(points[3].status, ST_OK);
+    ck_assert_uint_eq(log.calls, 1);
+    ck_assert_mem_eq(log.ids, ((uint32_t[]){ 2, 0, 0, 2 }), 16);
+    ck_assert_uint_eq(head_oldest_segment(r.head, 9), 7);
+
+    log = (struct log){ .answer = ST_BUSY };
+    ck_assert_int_eq(put(&r, &log, points, 4, &taken, &e), ST_BUSY);
+    ck_assert_str_eq(e.text, "not logged");
+    ck_assert_uint_eq(taken, 0);
+    for (unsigned i = 0; i < 4; i++)
+        ck_assert_int_eq(points[i].status, ST_BUSY);
+    /* The rows hold them all the same. */
+    ck_assert_uint_eq(head_counts(r.head).points, 4);
+
+    points[3].series = points[0].series;
+    log = (struct log){ .answer = ST_BUSY };
+    ck_assert_int_eq(put(&r, &log, points, 1, &taken, &e), ST_NOT_FOUND);
+    ck_assert_uint_eq(log.calls, 0); /* there is nothing to log */
+    ck_assert_int_eq(put(&r, NULL, points, 4, &taken, &e), ST_NOT_FOUND);
+    ck_assert_uint_eq(taken, 1);
+    head_free(&r.head);
+}
+END_TEST
+
+TEST_MAIN("head", LOOP(rows_are_found, cases), TEST(a_put_logs_what_it_took))

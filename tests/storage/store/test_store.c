@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/mem.h"
 #include "storage/store/format.h"
 #include "storage/store/store_priv.h"
 #include "tests/harness.h"
@@ -76,8 +77,8 @@ series(struct store *s, unsigned i)
 static void
 put(struct store *s, unsigned i, int64_t ts_ms, int64_t v)
 {
-    struct store_point p = { .series = series(s, i),
-                             .point = { ts_ms, { .i = v }, false } };
+    struct series_point p = { .series = series(s, i),
+                              .point = { ts_ms, { .i = v }, false } };
     uint64_t lsn = 0;
 
     ck_assert_int_eq(store_put(s, &p, 1, &lsn, &e), ST_OK);
@@ -414,14 +415,14 @@ END_TEST
 START_TEST(rejects_what_no_row_can_hold)
 {
     struct store_options o = options_for(_i);
-    struct store_point p[3];
+    struct series_point p[3];
     uint64_t lsn;
     struct store *s;
 
     s = open_store(&o);
     for (int k = 0; k < 3; k++)
-        p[k] = (struct store_point){ .series = series(s, 1),
-                                     .point = { T0 + k, { .i = k }, false } };
+        p[k] = (struct series_point){ .series = series(s, 1),
+                                      .point = { T0 + k, { .i = k }, false } };
     p[1].point.ts_ms = POINT_MAX_TS_MS + 1;
     ck_assert_int_eq(store_put(s, p, 3, &lsn, &e), ST_INVALID);
     ck_assert_int_eq(p[0].status, ST_OK);
@@ -445,14 +446,12 @@ START_TEST(a_forgotten_series_is_not_another_one)
 {
     struct store_options o = options_for(_i);
     struct store *s = open_store(&o);
-    struct head_bucket *b = &s->head.buckets[series(s, 1) >> 56];
-    struct store_point p = { .series = series(s, 1), .point = { .ts_ms = T0 } };
+    struct series_point p = { .series = series(s, 1),
+                              .point = { .ts_ms = T0 } };
     series_ref other = SERIES_REF_NONE;
     uint64_t lsn;
 
-    lock_take(&b->lock);
-    head_evict(&s->head, b, 0, UINT32_MAX);
-    lock_drop(&b->lock);
+    head_evict(s->head, 0, UINT32_MAX);
     for (unsigned i = 2; other >> 56 != p.series >> 56; i++)
         other = series(s, i);
     ck_assert_uint_eq((uint32_t)other, (uint32_t)p.series);
@@ -489,24 +488,21 @@ START_TEST(two_rows_of_an_hour_are_flushed_in_order)
 {
     struct store_options o = options_for(_i);
     struct points p = { 0 };
-    uint8_t bytes[9];
-    struct head_bucket *b;
-    struct head_row *predecessor;
+    struct head_flushing *rows =
+        mem_new_array(HEAD_PASS_ROWS + ROW_HOURS_MAX, sizeof *rows);
+    struct head_pass flushing;
     struct store *s;
 
     s = open_store(&o);
     put(s, 3, T0, 1);
     put(s, 3, T0 + 1000, 2);
-    b = head_bucket_of(&s->head, tsuid(bytes, 3));
-    lock_take(&b->lock);
-    predecessor = head_find(&s->head, b, tsuid(bytes, 3))->rows;
-    predecessor->immutable = true;
-    lock_drop(&b->lock);
+    head_pass_begin(&flushing, s->head, (unsigned)(series(s, 3) >> 56),
+                    &(struct flush_rule){ .all = true }, 0);
+    ck_assert_uint_eq(head_pass_next(&flushing, rows), 1);
     put(s, 3, T0 + 1000, 3);
     put(s, 3, T0 + 2000, 4);
-    lock_take(&b->lock);
-    predecessor->immutable = false;
-    lock_drop(&b->lock);
+    head_pass_done(&flushing, rows, 1, false);
+    free(rows);
     ck_assert_uint_eq(store_counts(s).head_rows, 2);
     for (int pass = 0; pass < 2; pass++) {
         read_series(s, 3, SCAN_HINTS, &p, NULL);

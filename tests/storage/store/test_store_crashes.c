@@ -51,7 +51,7 @@ live(void (*life)(struct store *s))
 static void
 put(struct store *s, unsigned i, int64_t value)
 {
-    struct store_point p = { .point = { T0, { .i = value }, false } };
+    struct series_point p = { .point = { T0, { .i = value }, false } };
     uint8_t bytes[TSUID_BYTES];
     uint64_t lsn;
 
@@ -232,7 +232,7 @@ fail_one_write(struct store *s)
 {
     const struct wal_io bad = { write_nothing, sync_fine };
     const struct wal_io well = { write, sync_fine };
-    struct store_point p = { .point = { T0, { .i = 5 }, false } };
+    struct series_point p = { .point = { T0, { .i = 5 }, false } };
     uint8_t bytes[TSUID_BYTES];
     uint64_t lsn = 0;
 
@@ -305,7 +305,7 @@ START_TEST(intact_hours_of_a_damaged_row_stay)
     struct kv_batch *b = kv_batch_new();
     struct buf value = BUF_INIT, stored = BUF_INIT;
     uint8_t bytes[TSUID_BYTES], key[ROW_KEY_MAX], bad[40] = { 0 };
-    struct store_point p = { .point = { T0, { .i = 1 }, false } };
+    struct series_point p = { .point = { T0, { .i = 1 }, false } };
     struct row_parts parts;
     struct slice k;
     struct point last;
@@ -450,8 +450,8 @@ put_many(void *arg)
     uint64_t lsn = 0;
 
     for (int i = 0; i < 2000 && !w->deletes; i++) {
-        struct store_point p = { .series = w->series,
-                                 .point = { T0 + i, { .i = i }, false } };
+        struct series_point p = { .series = w->series,
+                                  .point = { T0 + i, { .i = i }, false } };
 
         ck_assert_int_eq(store_put(w->s, &p, 1, &lsn, &mine), ST_OK);
     }
@@ -506,7 +506,7 @@ lose_a_record(struct store *s)
 {
     const struct wal_io fails = { write_nothing, sync_fine };
     const struct wal_io works = { write, sync_fine };
-    struct store_point p = { .point = { T0, { .i = 6 }, false } };
+    struct series_point p = { .point = { T0, { .i = 6 }, false } };
     uint8_t bytes[TSUID_BYTES];
     uint64_t lsn;
 

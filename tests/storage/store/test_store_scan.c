@@ -13,7 +13,7 @@ static struct error e;
 static void
 put(struct store *s, unsigned i, int64_t ts_ms)
 {
-    struct store_point p = { .point = { ts_ms, { .i = i }, false } };
+    struct series_point p = { .point = { ts_ms, { .i = i }, false } };
     uint8_t bytes[9];
     uint64_t lsn;
 

@@ -67,7 +67,7 @@ ms_of(size_t slot)
 static void
 put(struct world *w, unsigned series, size_t slot, int64_t value)
 {
-    struct store_point p = { .point = { ms_of(slot), { .i = value }, false } };
+    struct series_point p = { .point = { ms_of(slot), { .i = value }, false } };
     uint8_t bytes[TSUID_BYTES];
     uint64_t lsn;
 
@@ -270,10 +270,10 @@ START_TEST(a_span_is_written_once)
     open_world(&w);
     for (unsigned hour = 0; hour < 12; hour++)
         for (unsigned i = 0; i < 2000; i++) {
-            struct store_point p = { .point = {
-                                         ms_of(hour % 2 * 300 + hour / 2 * 60),
-                                         { .i = hour },
-                                         false } };
+            struct series_point p = { .point = {
+                                          ms_of(hour % 2 * 300 + hour / 2 * 60),
+                                          { .i = hour },
+                                          false } };
 
             ck_assert_int_eq(
                 store_series(w.s, tsuid(bytes, i), false, &p.series, &e),
@@ -310,7 +310,7 @@ static const struct {
 
 START_TEST(rows_are_due)
 {
-    ck_assert_msg(store_row_is_due(&timestamps[_i].times, 60, 21600) ==
+    ck_assert_msg(head_row_is_due(&timestamps[_i].times, 60, 21600) ==
                       timestamps[_i].due,
                   "%s", timestamps[_i].what);
 }

@@ -76,14 +76,14 @@ static void
 add_points(struct rig *r, const char *tsuid)
 {
     uint8_t bytes[100];
-    struct store_point points[50];
+    struct series_point points[50];
     uint64_t lsn;
     series_ref ref;
 
     OK(store_series(r->f.store, slice_of(bytes, hex(tsuid, bytes)), false, &ref,
                     &e));
     for (int i = 0; i < 50; i++)
-        points[i] = (struct store_point){
+        points[i] = (struct series_point){
             .series = ref,
             .point = { .ts_ms = (BASE + i * 10) * INT64_C(1000),
                        .is_float = i % 2 != 0 },

@@ -1,0 +1,135 @@
+/* The insides of the head, for head*.c alone.
+ *
+ * The rows of a bucket are linked in the order of their making.  A series' only
+ * row is found at once; where there are more, an index has of each hour the row
+ * made last. */
+#pragma once
+
+#include <stdatomic.h>
+
+#include "base/lock.h"
+#include "base/table.h"
+#include "storage/head/head.h"
+#include "storage/head/open_row.h"
+
+struct head_row {
+    struct open_row open;
+    uint32_t segment;        /* centuries fit */
+    uint32_t touched_s : 29; /* monotonic, of the last append */
+    bool immutable : 1;
+    bool indexed : 1;
+    bool behind : 1; /* another one of its hour, when it was made */
+    struct head_series *series;
+    struct head_row *next, *newer;    /* of the series, newest first */
+    struct head_row *older, *younger; /* of the bucket */
+};
+
+struct head_series {
+    uint32_t index;
+    uint32_t touched_s;
+    struct head_log_id log;
+    struct head_row *rows;           /* the one made last comes first */
+    struct head_series *metric_next; /* of its metric, in the bucket */
+    uint32_t generation; /* tells it from others of its index; not 0 */
+    uint16_t tsuid_size;
+    bool is_unflushed : 1; /* surely no row of it is in the engine */
+    uint8_t tsuid[];
+};
+
+/* Of the index of rows; no row: free. */
+struct head_slot {
+    struct head_row *row;
+    uint32_t series, base;
+};
+
+#define HEAD_GENERATION_MAX ((UINT32_C(1) << 24) - 1)
+
+struct head_bucket {
+    struct lock lock;
+    struct head_series **series GUARDED_BY(lock); /* by index; NULL: free */
+    uint32_t generation GUARDED_BY(lock);         /* of the newest series */
+    size_t series_len GUARDED_BY(lock);           /* indexes in use, or free */
+    size_t series_cap GUARDED_BY(lock);
+    size_t series_live GUARDED_BY(lock);
+    uint32_t free_index GUARDED_BY(lock);         /* where to look for a hole */
+    struct hash_table by_tsuid GUARDED_BY(lock);  /* of 'series' */
+    struct hash_table by_metric GUARDED_BY(lock); /* the first of each */
+    struct head_slot *index GUARDED_BY(lock);     /* hash table */
+    size_t index_len GUARDED_BY(lock);
+    size_t index_used GUARDED_BY(lock);
+    size_t rows_len GUARDED_BY(lock);
+    struct head_row *oldest GUARDED_BY(lock);
+    struct head_row *youngest GUARDED_BY(lock);
+};
+
+struct head {
+    const struct key_layout *layout;
+    size_t buckets_len;
+    struct head_bucket *buckets;
+    uint64_t seed;
+    _Atomic bool evicted; /* a series, ever */
+    _Atomic size_t bytes; /* of open rows */
+    _Atomic size_t rows;
+    _Atomic size_t points; /* in open rows */
+    _Atomic size_t series;
+};
+
+/* NULL when there is none. */
+struct head_series *head_find(const struct head *h, struct head_bucket *b,
+                              struct slice tsuid) REQUIRES(b->lock);
+
+/* The newest row of that hour, or NULL.  It looks at the series' newest row,
+ * and if that is of another hour at the index, from head_home() on. */
+struct head_row *head_newest_row(const struct head *h,
+                                 const struct head_bucket *b,
+                                 const struct head_series *s, uint32_t base)
+    REQUIRES(b->lock);
+
+/* Appends to 'r', which was head_newest_row() since the lock was taken, or
+ * NULL: then it looks again, and makes a row where there is none that takes
+ * points; false when there is no memory. */
+bool head_append(struct head *h, struct head_bucket *b, struct head_series *s,
+                 struct head_row *r, struct point p, uint64_t segment,
+                 uint32_t now_s) REQUIRES(b->lock);
+
+/* The row of its series and hour that was made before, or NULL. */
+struct head_row *head_predecessor(const struct head_row *r);
+
+/* Takes the row out of its lists and frees it. */
+void head_drop_row(struct head *h, struct head_bucket *b, struct head_row *r)
+    REQUIRES(b->lock);
+
+static inline struct slice
+head_tsuid(const struct head_series *s)
+{
+    return (struct slice){ s->tsuid, s->tsuid_size };
+}
+
+static inline struct head_row_view
+head_view(struct head_row *r)
+{
+    return (struct head_row_view){
+        .row = r,
+        .tsuid = head_tsuid(r->series),
+        .bytes = { r->open.bytes, r->open.size },
+        .base = r->open.base,
+        .count = r->open.count,
+    };
+}
+
+/* Where the index has that hour. */
+static inline size_t
+head_home(const struct head *h, const struct head_bucket *b, uint32_t series,
+          uint32_t base) REQUIRES(b->lock)
+{
+    uint64_t x = (((uint64_t)series << 32 | base) ^ h->seed) *
+                 UINT64_C(0x9e3779b97f4a7c15);
+
+    return (x ^ x >> 32) & (b->index_len - 1);
+}
+
+static inline struct head_bucket *
+head_bucket_of(const struct head *h, struct slice tsuid)
+{
+    return &h->buckets[key_salt(h->layout, tsuid)];
+}

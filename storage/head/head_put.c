@@ -1,0 +1,175 @@
+/* Points into open rows, and how fast: what follows is as it is for the sake of
+ * batches of many series, none of which is near. */
+#include "storage/head/head_priv.h"
+
+#define PREFETCHED 64 /* points whose rows are fetched at a time */
+
+struct slice
+head_log_tsuid(const struct head_log_id *id)
+{
+    const char *at = (const char *)id - offsetof(struct head_series, log);
+
+    return head_tsuid((const struct head_series *)(const void *)at);
+}
+
+/* What an append needs of it: one line, or two. */
+static inline void
+fetch_row(const struct head_row *r)
+{
+    __builtin_prefetch(r, 1);
+    __builtin_prefetch((const uint8_t *)&r->series - 1, 1);
+}
+
+static inline void
+fetch_end(const struct head_row *r)
+{
+    if (r != NULL)
+        __builtin_prefetch(r->open.bytes + r->open.size, 1);
+}
+
+/* Some points of a put, and what is known of each. */
+struct fetched {
+    size_t len;
+    struct series_point *points[PREFETCHED];
+    struct head_series *series[PREFETCHED]; /* what has the index, or NULL */
+    struct head_row *rows[PREFETCHED];      /* NULL: to be looked for */
+};
+
+/* The rows of points that do not go to their series' newest row: the index
+ * has them. */
+static inline __attribute__((always_inline)) void
+fetch_others(const struct head *h, const struct head_bucket *b,
+             const uint32_t *bases, const uint8_t *others, size_t len,
+             struct fetched *x) REQUIRES(b->lock)
+{
+    for (size_t i = 0; i < len; i++) {
+        size_t at = others[i];
+
+        x->rows[at] = head_newest_row(h, b, x->series[at], bases[at]);
+        if (x->rows[at] != NULL)
+            fetch_row(x->rows[at]);
+    }
+    for (size_t i = 0; i < len; i++)
+        fetch_end(x->rows[others[i]]);
+}
+
+/* Between a reference and the end of its open row lie five lines of memory,
+ * each named by the one before.  So each pass asks for one of them for all
+ * points, and the next finds it there.  Always inline: gcc takes a function
+ * that only fetches for one without effects, and leaves out its calls. */
+static inline __attribute__((always_inline)) void
+fetch_rows(const struct head *h, const struct head_bucket *b,
+           const struct head_put *p, size_t from, struct fetched *x)
+    REQUIRES(b->lock)
+{
+    uint32_t bases[PREFETCHED];
+    uint8_t others[PREFETCHED];
+    size_t others_len = 0;
+
+    x->len = p->len - from < PREFETCHED ? p->len - from : PREFETCHED;
+    for (size_t i = 0; i < x->len; i++) {
+        x->points[i] = &p->points[p->order[from + i]];
+        if ((uint32_t)x->points[i]->series < b->series_len)
+            __builtin_prefetch(&b->series[(uint32_t)x->points[i]->series]);
+    }
+    for (size_t i = 0; i < x->len; i++) {
+        uint32_t index = (uint32_t)x->points[i]->series;
+        struct head_series *s = index < b->series_len ? b->series[index] : NULL;
+
+        x->series[i] = s;
+        if (s != NULL)
+            __builtin_prefetch(&s->tsuid_size, 1);
+        __builtin_prefetch(s, 1);
+    }
+    for (size_t i = 0; i < x->len; i++) {
+        x->rows[i] = x->series[i] == NULL ? NULL : x->series[i]->rows;
+        if (x->rows[i] != NULL)
+            fetch_row(x->rows[i]);
+    }
+    for (size_t i = 0; i < x->len; i++) {
+        struct head_row *r = x->rows[i];
+
+        if (r == NULL)
+            continue;
+        bases[i] = hour_base(x->points[i]->point.ts_ms);
+        if (r->open.base == bases[i]) {
+            fetch_end(r);
+            continue;
+        }
+        x->rows[i] = NULL;
+        if (r->next != NULL) {
+            others[others_len++] = (uint8_t)i;
+            __builtin_prefetch(
+                &b->index[head_home(h, b, x->series[i]->index, bases[i])]);
+        }
+    }
+    fetch_others(h, b, bases, others, others_len, x);
+}
+
+/* Sets its status and, if that is ST_OK, has put it into a row. */
+static inline enum status
+put_point(struct head *h, struct head_bucket *b, const struct head_put *p,
+          struct series_point *x, struct head_series *series,
+          struct head_row *row, struct error *e) REQUIRES(b->lock)
+{
+    if (series == NULL ||
+        series->generation != (x->series >> 32 & HEAD_GENERATION_MAX))
+        x->status = error_set(e, ST_NOT_FOUND, "the series was forgotten");
+    else if (x->point.ts_ms < 0 || x->point.ts_ms > POINT_MAX_TS_MS)
+        x->status = error_set(e, ST_INVALID, "a time that no row can hold");
+    else if (!head_append(h, b, series, row, x->point, p->segment, p->now_s))
+        x->status = error_set(e, ST_BUSY, "no memory for a point");
+    else
+        x->status = ST_OK;
+    return x->status;
+}
+
+/* The points, and of each that was taken the id in the log. */
+static enum status
+put_all(struct head *h, struct head_bucket *b, const struct head_put *p,
+        struct head_log_id **ids, size_t *taken, struct error *e)
+    REQUIRES(b->lock)
+{
+    enum status first = ST_OK;
+    struct fetched x;
+
+    for (size_t from = 0; from < p->len; from += x.len) {
+        fetch_rows(h, b, p, from, &x);
+        for (size_t i = 0; i < x.len; i++) {
+            enum status st = put_point(h, b, p, x.points[i], x.series[i],
+                                       x.rows[i], first == ST_OK ? e : NULL);
+
+            ids[from + i] = st == ST_OK ? &x.series[i]->log : NULL;
+            *taken += st == ST_OK;
+            first = first == ST_OK ? st : first;
+        }
+    }
+    return first;
+}
+
+enum status
+head_put(struct head *h, const struct head_put *p, size_t *taken,
+         struct error *e)
+{
+    struct head_bucket *b = &h->buckets[p->bucket];
+    struct head_log_id *ids[HEAD_PUT_MAX];
+    size_t len = 0;
+    enum status status, logged = ST_OK;
+
+    lock_take(&b->lock);
+    status = put_all(h, b, p, ids, &len, e);
+    if (p->log != NULL && len > 0)
+        logged = p->log(p->ctx, p, ids, e);
+    /* Logged or not, the rows hold them; and no row of them is dropped before
+     * the lock is. */
+    atomic_fetch_add(&h->points, len);
+    if (logged != ST_OK) {
+        len = 0;
+        status = logged;
+        for (size_t i = 0; i < p->len; i++)
+            p->points[p->order[i]].status = logged;
+    }
+    lock_drop(&b->lock);
+    *taken = len;
+    return status;
+}
