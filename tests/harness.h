@@ -73,7 +73,7 @@ harness_run(const char *name, const struct harness_case *cases, size_t len)
     SRunner *r;
     int failed;
 
-    tcase_set_timeout(t, 60);
+    tcase_set_timeout(t, 120); /* s; a wait in a test ends after 60 */
     for (size_t i = 0; i < len; i++) {
         if (cases[i].test == NULL)
             continue;

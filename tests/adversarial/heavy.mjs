@@ -13,7 +13,7 @@ async function bombs(t) {
         const r = await ask(t.port, 'POST', '/api/query', body, { ms: 10000 });
         const ms = Date.now() - from;
         t.check([200, 400, 413].includes(r.status), `regexp ${p.slice(0, 30)}: ${r.status} ${r.body.slice(0, 100)}`);
-        t.check(ms < 1500, `regexp ${p.slice(0, 30)} of ${p.length} bytes takes ${ms} ms: ${r.status}`);
+        t.quick(ms < 1500, `regexp ${p.slice(0, 30)} of ${p.length} bytes takes ${ms} ms: ${r.status}`);
         if (p === '(a+)+$') t.check(r.status === 400, `(a+)+$ over 28 letters: ${r.status}`);
     }
     // Ten at once, and where else patterns are taken: trees.
@@ -24,12 +24,14 @@ async function bombs(t) {
         await ask(t.port, 'POST', '/api/tree/rule', JSON.stringify({ treeId: tree, level: 0, order: 0, type: 'TAGK', field: 'host', regex: p, regexGroupIdx: 0 }));
         const from = Date.now();
         const r = await ask(t.port, 'GET', `/api/tree/branch?treeid=${tree}`, undefined, { ms: 15000 });
-        t.check(r.status > 0 && Date.now() - from < 1500, `a tree's rule ${p}: ${r.status} after ${Date.now() - from} ms`);
+        t.check(r.status > 0, `a tree's rule ${p}: no answer`);
+        t.quick(Date.now() - from < 1500, `a tree's rule ${p}: ${r.status} after ${Date.now() - from} ms`);
     }
     for (const q of ['*'.repeat(60000), '*a'.repeat(30000), `${'*a'.repeat(30)}b`]) {
         const from = Date.now();
         const r = await ask(t.port, 'POST', '/api/query', JSON.stringify({ start: T0 - 1, end: T0 + 60, queries: [{ aggregator: 'sum', metric: 'bomb', filters: [{ type: 'wildcard', tagk: 'host', filter: q, groupBy: true }] }] }), { ms: 10000 });
-        t.check([200, 400].includes(r.status) && Date.now() - from < 1500, `wildcard of ${q.length}: ${r.status} after ${Date.now() - from} ms`);
+        t.check([200, 400].includes(r.status), `wildcard of ${q.length}: ${r.status}`);
+        t.quick(Date.now() - from < 1500, `wildcard of ${q.length}: ${r.status} after ${Date.now() - from} ms`);
     }
 }
 
@@ -88,12 +90,12 @@ async function hangUps(t) {
             const gone = await until(async () => await running(t.port) <= 0, 6000, 20);
             const ms = Date.now() - from, spent = t.server.cpuMs() - was;
             // A busy machine may take long, but not in the server.
-            t.check(gone && (ms < 1000 || spent < 700), `${what}, ${how}: still at it after ${ms} ms, and ${spent} ms of CPU time`);
+            t.quick(gone && (ms < 1000 || spent < 700), `${what}, ${how}: still at it after ${ms} ms, and ${spent} ms of CPU time`);
             slowest = Math.max(slowest, ms);
             await sleep(100);
             const cpu = t.server.cpuMs();
             await sleep(200);
-            t.check(t.server.cpuMs() - cpu < 100, `${what}, ${how}: ${t.server.cpuMs() - cpu} ms of CPU time in 200 ms, after everybody left`);
+            t.quick(t.server.cpuMs() - cpu < 100, `${what}, ${how}: ${t.server.cpuMs() - cpu} ms of CPU time in 200 ms, after everybody left`);
         }
     t.note(`the slowest ended after ${slowest} ms`);
 }
@@ -135,7 +137,7 @@ export default [
                 const from = Date.now();
                 const r = await ask(t.port, 'POST', '/api/query', JSON.stringify(q), { ms: 10000 });
                 t.check(r.status === 413 || r.status === 400, `${what}: ${r.status} ${r.body.slice(0, 100)}`);
-                t.check(Date.now() - from < 1200, `${what}: ${Date.now() - from} ms with a timeout of 200`);
+                t.quick(Date.now() - from < 1200, `${what}: ${Date.now() - from} ms with a timeout of 200`);
             }
         },
     },

@@ -307,11 +307,11 @@ rig_count(struct rig *rig, const unsigned *count)
     return n;
 }
 
-/* Waits until a count of the rig's has reached 'n'; no longer than 10 s. */
+/* Waits until a count of the rig's has reached 'n'; no longer than a minute. */
 static inline bool
 rig_wait(struct rig *rig, const unsigned *count, unsigned n)
 {
-    int64_t end = clock_monotonic_us() + 10000000;
+    int64_t end = clock_monotonic_us() + 60000000;
     bool reached;
 
     lock_take(&rig->lock);
@@ -348,14 +348,14 @@ rig_send(int fd, const char *s)
     rig_send_bytes(fd, s, strlen(s));
 }
 
-/* One byte; -1 at the end, or after 10 s of silence. */
+/* One byte; -1 at the end, or after a minute of silence. */
 static inline int
 rig_byte(int fd)
 {
     struct pollfd p = { .fd = fd, .events = POLLIN };
     unsigned char c;
 
-    if (poll(&p, 1, 10000) != 1 || recv(fd, &c, 1, 0) != 1)
+    if (poll(&p, 1, 60000) != 1 || recv(fd, &c, 1, 0) != 1)
         return -1;
     return c;
 }
@@ -404,7 +404,7 @@ rig_read_answer(int fd, bool bodiless)
         struct pollfd poll_in = { .fd = fd, .events = POLLIN };
         ssize_t got;
 
-        if (poll(&poll_in, 1, 10000) != 1 ||
+        if (poll(&poll_in, 1, 60000) != 1 ||
             (got = recv(fd, p, left, 0)) <= 0) {
             a.closed = true;
             break;

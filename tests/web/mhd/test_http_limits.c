@@ -740,7 +740,7 @@ START_TEST(cuts_slow_readers_after_one_period)
     ck_assert(rig_wait(&rig, &rig.closed, 1));
     took_ms = (clock_monotonic_us() - start) / 1000;
     ck_assert_int_ge(took_ms, 1900);
-    ck_assert_int_lt(took_ms, 3500);
+    ck_assert_int_lt(took_ms, 3900); /* two periods: 4000 */
     (void)close(fd);
     rig_stop(&rig);
 }
@@ -761,7 +761,7 @@ START_TEST(limits_all_answers)
         rig_send(fds[i],
                  "GET /api/large?n=24000000 HTTP/1.1\r\nHost: x\r\n\r\n");
         begun = (struct pollfd){ .fd = fds[i], .events = POLLIN };
-        ck_assert_int_eq(poll(&begun, 1, 10000), 1);
+        ck_assert_int_eq(poll(&begun, 1, 60000), 1);
     }
     for (int i = 2; i >= 0; i--) {
         a = rig_read(fds[i]);
