@@ -262,6 +262,7 @@ partition_groups(struct job *job)
         job->tasks_len = 1;
     if (job->tasks_len > job->g->groups_len)
         job->tasks_len = job->g->groups_len;
+    INSIST(job->tasks_len > 0);
     job->chunk_len = job->g->groups_len / job->tasks_len / CHUNKS_A_TASK;
     job->chunk_len = job->chunk_len < 1      ? 1
                      : job->chunk_len > most ? most

@@ -66,3 +66,13 @@ hour_base(int64_t ts_ms)
 {
     return (uint32_t)(ts_ms / HOUR_MS * HOUR_S);
 }
+
+/* Does the hour that begins at 'base' have a time between these, both
+ * included? */
+static inline bool
+hour_overlaps(uint32_t base, int64_t from_ms, int64_t to_ms)
+{
+    int64_t base_ms = (int64_t)base * 1000;
+
+    return base_ms <= to_ms && base_ms + HOUR_MS > from_ms;
+}

@@ -240,11 +240,11 @@ evict(struct head *h, struct head_bucket *b, size_t keep,
 void
 head_evict(struct head *h, size_t keep, uint32_t idle_before_s)
 {
+    atomic_store(&h->evicted, true);
     for (size_t i = 0; i < h->buckets_len; i++) {
         struct head_bucket *b = &h->buckets[i];
 
         lock_take(&b->lock);
-        atomic_store(&h->evicted, true);
         evict(h, b, keep, idle_before_s);
         lock_drop(&b->lock);
     }

@@ -71,7 +71,7 @@ struct head_put {
     struct series_point *points; /* 'status' is set */
     const uint16_t *order;
     size_t len;       /* at most HEAD_PUT_MAX */
-    uint64_t segment; /* of the log, now or lately */
+    uint64_t segment; /* the log's before the call: not behind the record's */
     uint32_t now_s;
     /* Logs what the head took, under the bucket's lock: ids[i] is of the series
      * of points[order[i]], or NULL if that was not taken.  NULL: nothing is
@@ -116,7 +116,7 @@ void head_each_row(struct head *h, unsigned bucket, struct slice metric,
                    void *ctx);
 
 /* What the row's block would say of it (open_row.h), remembered.  Only from
- * within head_each_row(). */
+ * within head_each_row(); the view's 'bytes' are gone then. */
 bool head_row_summary(struct head *h, struct head_row *r, struct summary *out);
 
 /* -- flushing -------------------------------------------------------------- */
@@ -177,7 +177,8 @@ size_t head_pass_next(struct head_pass *p, struct head_flushing *rows);
 void head_pass_done(struct head_pass *p, const struct head_flushing *rows,
                     size_t len, bool written);
 
-/* The least segment of all rows, at most 'newest'. */
+/* A segment, at most 'newest', before which no row has a record.  It may be
+ * less than one that was told before. */
 uint64_t head_oldest_segment(struct head *h, uint64_t newest);
 
 /* Calls 'f' while no point is on its way into the head, if there is no row in

@@ -28,14 +28,6 @@ delete_from_row(struct head *h, const struct head_deletion *d,
     return good;
 }
 
-static bool
-overlaps(const struct head_deletion *d, uint32_t base)
-{
-    int64_t base_ms = (int64_t)base * 1000;
-
-    return base_ms <= d->to_ms && base_ms + HOUR_MS > d->from_ms;
-}
-
 static enum status
 delete_from_rows(struct head *h, struct head_bucket *b,
                  const struct head_deletion *d, struct error *e)
@@ -48,7 +40,7 @@ delete_from_rows(struct head *h, struct head_bucket *b,
          r = next) {
         next = r->next;
         INSIST(!r->immutable);
-        if (!overlaps(d, r->open.base))
+        if (!hour_overlaps(r->open.base, d->from_ms, d->to_ms))
             continue;
         if (!delete_from_row(h, d, r))
             return error_set(e, ST_BUSY, "no memory to delete points");

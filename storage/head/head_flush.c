@@ -118,7 +118,8 @@ mark_span(const struct head_pass *p, const struct head_bucket *b,
     return bytes;
 }
 
-/* Only a pass marks rows immutable and drops them, so a row once seen stays. */
+/* Only a pass marks rows immutable, and while it goes on rows are dropped by it
+ * alone: one that was seen stays. */
 size_t
 head_pass_next(struct head_pass *p, struct head_flushing *rows)
 {
@@ -163,6 +164,8 @@ head_pass_done(struct head_pass *p, const struct head_flushing *rows,
     lock_drop(&b->lock);
 }
 
+/* A bucket's records are appended in the order in which its rows are made, so
+ * the oldest row's segment is not behind that of any record of a row. */
 uint64_t
 head_oldest_segment(struct head *h, uint64_t newest)
 {
@@ -170,9 +173,8 @@ head_oldest_segment(struct head *h, uint64_t newest)
         struct head_bucket *b = &h->buckets[i];
 
         lock_take(&b->lock);
-        for (const struct head_row *r = b->oldest;
-             r != NULL && r->segment < newest; r = r->younger)
-            newest = r->segment;
+        if (b->oldest != NULL && b->oldest->segment < newest)
+            newest = b->oldest->segment;
         lock_drop(&b->lock);
     }
     return newest;

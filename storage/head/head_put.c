@@ -156,6 +156,7 @@ head_put(struct head *h, const struct head_put *p, size_t *taken,
     size_t len = 0;
     enum status status, logged = ST_OK;
 
+    INSIST(p->len <= HEAD_PUT_MAX);
     lock_take(&b->lock);
     status = put_all(h, b, p, ids, &len, e);
     if (p->log != NULL && len > 0)

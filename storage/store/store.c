@@ -360,8 +360,12 @@ store_write(struct store *s, struct kv_batch *b, uint64_t *lsn, struct error *e)
 struct store_counts
 store_counts(struct store *s)
 {
-    struct head_counts head = head_counts(s->head);
-    struct store_counts c = {
+    struct head_counts head;
+    struct store_counts c;
+
+    OBJ_CHECK(s, STORE_MAGIC);
+    head = head_counts(s->head);
+    c = (struct store_counts){
         .points_added = atomic_load(&s->points_added),
         .head_series = head.series,
         .head_rows = head.rows,
@@ -373,8 +377,6 @@ store_counts(struct store *s)
         .rows_quarantined = atomic_load(&s->rows_quarantined),
         .rows_unreadable = atomic_load(&s->rows_unreadable),
     };
-
-    OBJ_CHECK(s, STORE_MAGIC);
     if (s->wal != NULL)
         c.wal = wal_counts(s->wal);
     return c;

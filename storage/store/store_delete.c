@@ -17,14 +17,6 @@ struct deletion {
     uint64_t *lsn;
 };
 
-static bool
-overlaps(const struct deletion *d, uint32_t base)
-{
-    int64_t base_ms = (int64_t)base * 1000;
-
-    return base_ms <= d->to_ms && base_ms + HOUR_MS > d->from_ms;
-}
-
 /* Makes of an hour's block what stays of it: none if nothing does. */
 static enum status
 delete_from_block(struct deletion *d, struct slice *block, uint32_t base,
@@ -32,7 +24,7 @@ delete_from_block(struct deletion *d, struct slice *block, uint32_t base,
 {
     enum status status;
 
-    if (block->size == 0 || !overlaps(d, base))
+    if (block->size == 0 || !hour_overlaps(base, d->from_ms, d->to_ms))
         return ST_OK;
     points_clear(&d->all);
     status = block_decode(*block, base, &d->all, e);

@@ -76,9 +76,6 @@ check_room(struct store *s, struct error *e)
                      s->dir, (unsigned long long)least >> 10);
 }
 
-/* With all buckets locked no point is on its way: one that is in the head and
- * not in the WAL is seen here, and no record is put together for a segment
- * that will be gone. */
 static enum status
 restart_wal(void *ctx, struct error *e)
 {
@@ -97,6 +94,9 @@ recover_wal(struct store *s, struct error *e)
     lock_take(&s->write_lock);
     if (status == ST_OK)
         status = kv_sync(s->kv, e);
+    /* No point is on its way then: one that is in the head and not in the WAL
+     * is seen, and no record is put together for a segment that will be gone.
+     */
     if (status == ST_OK)
         status = head_while_empty(s->head, restart_wal, s, e);
     if (status == ST_OK)

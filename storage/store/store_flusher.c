@@ -152,7 +152,9 @@ report(struct store *s, enum status status, const struct error *e)
         log_error("store", "flushing fails: %s", e->text);
     if (status == ST_OK && s->flush_error.status != ST_OK)
         log_info("store", "flushing works again");
-    s->flush_error = status == ST_OK ? (struct error){ 0 } : *e;
+    s->flush_error = (struct error){ 0 };
+    if (status != ST_OK)
+        s->flush_error = *e;
     s->flush_requested = false;
     cond_broadcast(&s->room);
     lock_drop(&s->wake_lock);

@@ -1,10 +1,7 @@
 /* Points: series handles, and how a batch gets into head and WAL. */
 #include "storage/store/store_priv.h"
 
-#include <string.h>
-
 #include "base/counters.h"
-#include "base/crash.h"
 
 #define DEFINE_EVERY 32 /* times their bytes TSUIDs are in the WAL again */
 
@@ -32,7 +29,7 @@ struct put {
     uint32_t now_s;
     uint64_t lsn;
     size_t taken;
-    enum status status; /* the first failure */
+    enum status status; /* the first failure; ST_NOT_FOUND if no other */
     struct error *e;
 };
 
@@ -134,12 +131,15 @@ put_bucket(struct put *p, unsigned bucket, struct series_point *points,
         .log = logs ? log_points : NULL,
         .ctx = p,
     };
+    /* Points of a forgotten series are put again: other failures matter more.
+     */
+    bool first = p->status == ST_OK || p->status == ST_NOT_FOUND;
     size_t taken;
     enum status status =
-        head_put(p->s->head, &put, &taken, p->status == ST_OK ? p->e : NULL);
+        head_put(p->s->head, &put, &taken, first ? p->e : NULL);
 
     p->taken += taken;
-    if (p->status == ST_OK)
+    if (first && status != ST_OK)
         p->status = status;
 }
 

@@ -66,8 +66,8 @@ put_waiting(struct replay *r, unsigned bucket, struct error *e)
     size_t taken;
     enum status st;
 
-    for (uint16_t i = 0; i < r->put_len; i++)
-        order[i] = i;
+    for (size_t i = 0; i < r->put_len; i++)
+        order[i] = (uint16_t)i;
     st = head_put(r->s->head, &put, &taken, e);
     r->points += taken;
     r->put_len = 0;

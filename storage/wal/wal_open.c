@@ -317,7 +317,7 @@ list_files(struct wal *j, size_t *len, struct error *e)
 static enum status
 open_files(struct wal *j, struct error *e) NO_TS_CHECK
 {
-    struct wal_begun begun;
+    struct wal_begun begun = { 0 };
     size_t len = 0;
     enum status st = open_folder(j, e);
 
