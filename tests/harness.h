@@ -4,9 +4,13 @@
 #pragma once
 
 #include <check.h>
-#include <stdio.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
 
 struct harness_case {
     const TTest *test;
@@ -52,6 +56,34 @@ harness_random(uint64_t *state)
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
     return z ^ z >> 31;
+}
+
+/* A child that has done its part ends as by kill -9: nothing is closed, and
+ * valgrind does not ask where its memory went. */
+static inline void
+harness_die(void)
+{
+    (void)raise(SIGKILL);
+}
+
+/* Waits for a child that is to end so. */
+static inline void
+harness_wait_dead(pid_t child)
+{
+    int how;
+
+    ck_assert_int_eq(waitpid(child, &how, 0), child);
+    ck_assert_msg(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL,
+                  "the child failed: %d", how);
+}
+
+/* There times mean little, and some system calls are valgrind's own. */
+static inline bool
+harness_is_valgrind(void)
+{
+    const char *s = getenv("LD_PRELOAD");
+
+    return s != NULL && strstr(s, "vgpreload") != NULL;
 }
 
 /* How often to try what has no threads: under the thread sanitizer a sixth. */

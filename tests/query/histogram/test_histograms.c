@@ -66,16 +66,15 @@ put_one(struct world *w, int i, int64_t ms, const int64_t *n)
     struct kv_batch *batch = kv_batch_new();
     struct buf bytes = BUF_INIT;
     char host[16], dc[8];
-    struct tag tags[] = { { slice_str("host"), slice_str(host) },
-                          { slice_str("dc"), slice_str(dc) } };
+    struct tag tags[2];
     uint8_t tsuid[TSUID_MAX];
     size_t size;
     series_ref ref;
 
     (void)snprintf(host, sizeof host, "h%d", i);
     (void)snprintf(dc, sizeof dc, "d%d", i % 2);
-    tags[0].value = slice_str(host);
-    tags[1].value = slice_str(dc);
+    tags[0] = (struct tag){ slice_str("host"), slice_str(host) };
+    tags[1] = (struct tag){ slice_str("dc"), slice_str(dc) };
     for (int b = 0; b < BOUNDS; b++)
         if (n[b] > 0)
             all[h.len++] =

@@ -1,7 +1,6 @@
 /* What the slow engine needs of kv.c: trying again, and when to give up. */
 #include "tests/storage/kv/kv_slow.h"
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -110,7 +109,7 @@ write_and_die(const char *at)
             if (round == 100 && kv_sync(kv, NULL) != ST_OK)
                 _exit(1);
         }
-    _exit(0);
+    harness_die();
 }
 
 START_TEST(a_kill_keeps_order_within_a_bucket_only)
@@ -120,12 +119,10 @@ START_TEST(a_kill_keeps_order_within_a_bucket_only)
     uint8_t rounds[5];
     struct kv *kv;
     pid_t pid = fork();
-    int rc;
 
     if (pid == 0)
         write_and_die(at);
-    ck_assert_int_eq(waitpid(pid, &rc, 0), pid);
-    ck_assert_int_eq(rc, 0);
+    harness_wait_dead(pid);
     kv = open_slow(at, 0);
     for (uint8_t i = 0; i < 5; i++) {
         ck_assert_int_eq(kv_get(kv, slice_of(&i, 1), &value, NULL), ST_OK);

@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "storage/wal/wal_priv.h"
@@ -38,14 +37,12 @@ static void
 live(void (*life)(struct store *s))
 {
     pid_t child = fork();
-    int how;
 
     if (child == 0) {
         life(open_store());
-        _exit(0);
+        harness_die();
     }
-    ck_assert_int_eq(waitpid(child, &how, 0), child);
-    ck_assert_int_eq(how, 0);
+    harness_wait_dead(child);
 }
 
 static void

@@ -2,8 +2,6 @@
  * the other; and what a batch leaves that was rejected. */
 #include "storage/store/store.h"
 
-#include <sys/wait.h>
-
 #include "storage/kv/kv.h"
 #include "tests/harness.h"
 #include "tests/tempdir.h"
@@ -85,7 +83,7 @@ batches(struct store *s)
 static void
 write_and_die(const char *wal, const char *early)
 {
-    int child = fork(), status;
+    pid_t child = fork();
     struct store *s;
     struct buf bytes;
 
@@ -96,10 +94,9 @@ write_and_die(const char *wal, const char *early)
         file_write(early, buf_slice(&bytes));
         write_one(s, "m1", "new");
         ck_assert_int_eq(kv_sync(store_kv(s), &e), ST_OK);
-        _exit(0);
+        harness_die();
     }
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert_int_eq(status, 0);
+    harness_wait_dead(child);
 }
 
 /* The engine had made a table of it, and the WAL was not synced: what an
@@ -134,7 +131,7 @@ END_TEST
 static void
 be_rejected_and_die(void)
 {
-    int child = fork(), status;
+    pid_t child = fork();
     uint8_t large[KV_KEY_MAX + 1] = { 0 };
     uint64_t lsn;
     struct kv_batch *b;
@@ -148,10 +145,9 @@ be_rejected_and_die(void)
         kv_batch_put(b, slice_of(large, sizeof large), slice_str("x"));
         ck_assert_int_eq(store_write(s, b, &lsn, &e), ST_LIMIT);
         ck_assert_int_eq(store_commit(s, lsn, false, &e), ST_OK);
-        _exit(0);
+        harness_die();
     }
-    ck_assert_int_eq(waitpid(child, &status, 0), child);
-    ck_assert_int_eq(status, 0);
+    harness_wait_dead(child);
 }
 
 /* What the engine rejects does not come back from the WAL. */

@@ -272,7 +272,8 @@ START_TEST(survives_a_lack_of_descriptors)
         ck_assert_int_eq(connect(full[i], (struct sockaddr *)&a, sizeof a), 0);
         expect(full[i], "");
     }
-    ck_assert_uint_eq(counter_get(CNT_CONN_REJECTED) - rejected, 3);
+    if (!harness_is_valgrind()) /* which closes them before we see them */
+        ck_assert_uint_eq(counter_get(CNT_CONN_REJECTED) - rejected, 3);
     while (n > 0)
         (void)close(full[--n]);
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);

@@ -740,7 +740,8 @@ START_TEST(cuts_slow_readers_after_one_period)
     ck_assert(rig_wait(&rig, &rig.closed, 1));
     took_ms = (clock_monotonic_us() - start) / 1000;
     ck_assert_int_ge(took_ms, 1900);
-    ck_assert_int_lt(took_ms, 3900); /* two periods: 4000 */
+    if (!harness_is_valgrind())
+        ck_assert_int_lt(took_ms, 3900); /* two periods: 4000 */
     (void)close(fd);
     rig_stop(&rig);
 }
