@@ -90,12 +90,12 @@ async function hangUps(t) {
             const gone = await until(async () => await running(t.port) <= 0, 6000, 20);
             const ms = Date.now() - from, spent = t.server.cpuMs() - was;
             // A busy machine may take long, but not in the server.
-            t.quick(gone && (ms < 1000 || spent < 700), `${what}, ${how}: still at it after ${ms} ms, and ${spent} ms of CPU time`);
+            t.check(gone && (ms < 1000 || spent < 700), `${what}, ${how}: still at it after ${ms} ms, and ${spent} ms of CPU time`);
             slowest = Math.max(slowest, ms);
             await sleep(100);
             const cpu = t.server.cpuMs();
             await sleep(200);
-            t.quick(t.server.cpuMs() - cpu < 100, `${what}, ${how}: ${t.server.cpuMs() - cpu} ms of CPU time in 200 ms, after everybody left`);
+            t.check(t.server.cpuMs() - cpu < 100, `${what}, ${how}: ${t.server.cpuMs() - cpu} ms of CPU time in 200 ms, after everybody left`);
         }
     t.note(`the slowest ended after ${slowest} ms`);
 }

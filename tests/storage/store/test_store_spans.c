@@ -289,32 +289,5 @@ START_TEST(a_span_is_written_once)
 }
 END_TEST
 
-static const struct {
-    const char *what;
-    struct flush_times times;
-    bool due;
-} timestamps[] = {
-    { "just written", { 0, 0, 0, false }, false },
-    { "an hour of the span that is now", { 1800, 10, 0, false }, false },
-    { "its series went on", { 60, 0, 1, false }, true },
-    { "its series went on just now", { 59, 0, 1, true }, false },
-    { "the series goes on elsewhere, earlier", { 60, 0, -1, false }, false },
-    { "late points for a span before", { 60, 0, -1, true }, true },
-    { "the last one of its span", { 60, 60, 0, true }, true },
-    { "of old times, while more comes", { 70, 0, 0, true }, false },
-    { "of old times, slowly", { 3600, 10, 0, true }, true },
-    { "a series that fell silent", { 3600, 3600, 0, false }, true },
-    { "times to come", { 3600, 0, 0, false }, false },
-    { "times to come, forgotten", { 3600 + 21600, 0, -1, false }, true },
-};
-
-START_TEST(rows_are_due)
-{
-    ck_assert_msg(head_row_is_due(&timestamps[_i].times, 60, 21600) ==
-                      timestamps[_i].due,
-                  "%s", timestamps[_i].what);
-}
-END_TEST
-
 TEST_MAIN("store_spans", LOOP(all_is_as_the_model_says, spans),
-          TEST(a_span_is_written_once), LOOP(rows_are_due, timestamps))
+          TEST(a_span_is_written_once))
