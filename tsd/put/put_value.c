@@ -219,43 +219,35 @@ put_bytes_print(struct buf *out, struct slice bytes)
     buf_put_u8(out, ']');
 }
 
-/* The low 'width' bytes of a cell, and its flags. */
-static void
-print_cell(struct buf *out, uint64_t v, unsigned width, unsigned flags)
+unsigned
+put_value_cell(const struct point *p, bool narrow, uint8_t out[8])
 {
-    uint64_t big = htobe64(v);
-
-    put_bytes_print(
-        out, slice_of((const uint8_t *)&big + sizeof big - width, width));
-    buf_printf(out, "/%u", flags);
-}
-
-static void
-print_integer(struct buf *out, int64_t v)
-{
+    int64_t v = p->v.i;
+    float f = p->is_float ? (float)p->v.d : 0;
     unsigned width = v == (int8_t)v    ? 1
                      : v == (int16_t)v ? 2
                      : v == (int32_t)v ? 4
                                        : 8;
+    uint64_t bits;
+    uint32_t narrow_bits;
 
-    print_cell(out, (uint64_t)v, width, width - 1);
+    memcpy(&bits, &p->v, sizeof bits);
+    if (p->is_float) {
+        width = narrow && (double)f == p->v.d ? 4 : 8;
+        memcpy(&narrow_bits, &f, sizeof narrow_bits);
+        bits = width == 4 ? narrow_bits : bits;
+    }
+    bits = htobe64(bits << 8 * (8 - width));
+    memcpy(out, &bits, 8);
+    return width;
 }
 
 void
 put_value_print(struct buf *out, const struct point *p, bool narrow)
 {
-    if (!p->is_float) {
-        print_integer(out, p->v.i);
-    } else if (narrow && (double)(float)p->v.d == p->v.d) {
-        float f = (float)p->v.d;
-        uint32_t bits;
+    uint8_t cell[8];
+    unsigned width = put_value_cell(p, narrow, cell);
 
-        memcpy(&bits, &f, sizeof bits);
-        print_cell(out, bits, 4, 11);
-    } else {
-        uint64_t bits;
-
-        memcpy(&bits, &p->v.d, sizeof bits);
-        print_cell(out, bits, 8, 15);
-    }
+    put_bytes_print(out, slice_of(cell, width));
+    buf_printf(out, "/%u", (p->is_float ? 8 : 0) + width - 1);
 }

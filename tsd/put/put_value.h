@@ -42,6 +42,10 @@ bool put_time_to_ms(int64_t time, int64_t *ms);
 /* "[64, -32]": bytes as Java prints them. */
 void put_bytes_print(struct buf *out, struct slice bytes);
 
+/* Writes the bytes of the cell that OpenTSDB would have stored; returns how
+ * many: 1, 2, 4 or 8.  'narrow' as below. */
+unsigned put_value_cell(const struct point *p, bool narrow, uint8_t out[8]);
+
 /* "[64, 32, 0, 0]/11": a value as OpenTSDB would have put it into a cell, which
  * is how it names it in one of its messages.  'narrow': telnet stores doubles
  * that fit into 32 bits so, /api/put does not. */

@@ -1,0 +1,303 @@
+#include "tsd/transfer/source.h"
+
+#include <fcntl.h>
+#include <lzma.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "tests/harness.h"
+#include "tests/tempdir.h"
+
+#define LINES 40000 /* some 700 KB: several blocks */
+
+static char *dir;
+static struct buf text;
+static size_t unended; /* lines that were lent without their ends */
+
+static void
+begin(void)
+{
+    dir = tempdir_new();
+    buf_clear(&text);
+    for (int i = 0; i < LINES; i++)
+        buf_printf(&text, "line %d %u%s", i, (unsigned)i * 2654435761u,
+                   i % 3 == 0 ? "\r\n" : "\n");
+}
+
+static char *
+write_file(const char *name, struct slice bytes)
+{
+    char *path = tempdir_path(dir, name);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    struct error e;
+
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(file_write_fd(fd, path, bytes, &e), ST_OK);
+    (void)close(fd);
+    return path;
+}
+
+enum packing { PLAIN, GZIP, XZ, ZSTD, PACKINGS };
+
+static void
+pack(enum packing how, struct slice s, struct buf *out)
+{
+    uLongf room = compressBound((uLong)s.size) + 4096;
+    uint8_t *to = buf_reserve(out, room);
+    size_t at = 0;
+    z_stream gz = { 0 };
+
+    switch (how) {
+    case PLAIN:
+    case PACKINGS:
+        buf_put_slice(out, s);
+        return;
+    case GZIP:
+        ck_assert_int_eq(deflateInit2(&gz, 6, Z_DEFLATED, 16 + MAX_WBITS, 8,
+                                      Z_DEFAULT_STRATEGY),
+                         Z_OK);
+        gz.next_in = (Bytef *)(uintptr_t)s.data;
+        gz.avail_in = (uInt)s.size;
+        gz.next_out = to;
+        gz.avail_out = (uInt)room;
+        ck_assert_int_eq(deflate(&gz, Z_FINISH), Z_STREAM_END);
+        at = room - gz.avail_out;
+        (void)deflateEnd(&gz);
+        break;
+    case XZ:
+        ck_assert_int_eq(lzma_easy_buffer_encode(0, LZMA_CHECK_CRC32, NULL,
+                                                 s.data, s.size, to, &at, room),
+                         LZMA_OK);
+        break;
+    case ZSTD:
+        at = ZSTD_compress(to, room, s.data, s.size, 1);
+        break;
+    }
+    out->size += at;
+}
+
+/* Two members, or frames, of one half each. */
+static void
+pack_halves(enum packing how, struct buf *out)
+{
+    size_t half = text.size / 2;
+
+    pack(how, slice_of(text.data, half), out);
+    pack(how, slice_of(text.data + half, text.size - half), out);
+}
+
+static size_t
+read_all(struct source *s, struct buf *out)
+{
+    struct slice block;
+    size_t lines = 0;
+
+    unended = 0;
+    while (source_next(s, &block)) {
+        buf_put_slice(out, block);
+        while (block.size > 0) {
+            struct slice line = source_cut_line(&block);
+
+            unended += line.size > 0 && line.data[line.size - 1] != '\r';
+            lines++;
+        }
+    }
+    return lines;
+}
+
+START_TEST(lends_all_lines)
+{
+    struct buf packed = BUF_INIT, got = BUF_INIT;
+    struct source *s;
+    struct error e;
+    char *path;
+
+    begin();
+    pack_halves((enum packing)_i, &packed);
+    path = write_file("f", buf_slice(&packed));
+    ck_assert_int_eq(source_open(path, SOURCE_BY_CONTENT, &s, &e), ST_OK);
+    ck_assert_uint_eq(read_all(s, &got), LINES);
+    ck_assert_uint_eq(unended, LINES);
+    ck_assert_int_eq(source_status(s, &e), ST_OK);
+    ck_assert(slice_eq(buf_slice(&got), buf_slice(&text)));
+    ck_assert_uint_eq(source_size(s), packed.size);
+    ck_assert_uint_eq(source_bytes_read(s), packed.size);
+    ck_assert_uint_eq(source_offset(s), text.size);
+    source_close(&s);
+    ck_assert_ptr_null(s);
+    free(path);
+    buf_fini(&packed);
+    buf_fini(&got);
+    tempdir_free(&dir);
+}
+END_TEST
+
+START_TEST(goes_on_behind_a_block)
+{
+    struct buf packed = BUF_INIT, got = BUF_INIT;
+    struct source *s;
+    struct slice block;
+    struct error e;
+    uint64_t at;
+    char *path;
+
+    begin();
+    pack_halves((enum packing)_i, &packed);
+    path = write_file("f", buf_slice(&packed));
+    ck_assert_int_eq(source_open(path, SOURCE_BY_CONTENT, &s, &e), ST_OK);
+    ck_assert(source_next(s, &block) && source_next(s, &block));
+    at = source_offset(s);
+    ck_assert(at > block.size && at < text.size);
+    source_close(&s);
+    ck_assert_int_eq(source_open(path, SOURCE_BY_CONTENT, &s, &e), ST_OK);
+    ck_assert_int_eq(source_skip(s, at, &e), ST_OK);
+    (void)read_all(s, &got);
+    ck_assert(
+        slice_eq(buf_slice(&got), slice_of(text.data + at, text.size - at)));
+    source_close(&s);
+    ck_assert_int_eq(source_open(path, SOURCE_BY_CONTENT, &s, &e), ST_OK);
+    ck_assert_int_eq(source_skip(s, text.size + 1, &e), ST_IO);
+    source_close(&s);
+    free(path);
+    buf_fini(&packed);
+    buf_fini(&got);
+    tempdir_free(&dir);
+}
+END_TEST
+
+/* Whatever is cut off, no line is cut: those before it are lent, the failure is
+ * told. */
+START_TEST(tells_of_an_early_end)
+{
+    struct buf packed = BUF_INIT, got = BUF_INIT;
+    struct source *s;
+    struct error e;
+    char *path;
+
+    begin();
+    pack((enum packing)(_i + 1), buf_slice(&text), &packed);
+    path = write_file("f", slice_of(packed.data, packed.size / 2));
+    ck_assert_int_eq(source_open(path, SOURCE_BY_CONTENT, &s, &e), ST_OK);
+    (void)read_all(s, &got);
+    ck_assert_int_eq(source_status(s, &e), ST_CORRUPT);
+    ck_assert_ptr_nonnull(strstr(e.text, "ends within"));
+    ck_assert(got.size > 0 && got.size < text.size);
+    ck_assert_int_eq(got.data[got.size - 1], '\n');
+    ck_assert(slice_starts(buf_slice(&text), buf_slice(&got)));
+    source_close(&s);
+    free(path);
+    path = write_file("g", buf_slice(&packed));
+    packed.data[packed.size / 2] ^= 0x55;
+    free(path);
+    path = write_file("g", buf_slice(&packed));
+    ck_assert_int_eq(source_open(path, SOURCE_BY_CONTENT, &s, &e), ST_OK);
+    buf_clear(&got);
+    (void)read_all(s, &got);
+    ck_assert(_i + 1 == ZSTD || source_status(s, &e) == ST_CORRUPT);
+    source_close(&s);
+    free(path);
+    buf_fini(&packed);
+    buf_fini(&got);
+    tempdir_free(&dir);
+}
+END_TEST
+
+START_TEST(names_decide_for_tsdb)
+{
+    struct buf packed = BUF_INIT, got = BUF_INIT;
+    struct source *s;
+    struct error e;
+    char *plain, *gz, *bad;
+
+    begin();
+    pack(GZIP, slice_str("a\nb\n"), &packed);
+    plain = write_file("f", buf_slice(&packed));
+    gz = write_file("f.gz", buf_slice(&packed));
+    bad = write_file("bad.gz", slice_str("a\n"));
+    ck_assert_int_eq(source_open(gz, SOURCE_BY_NAME, &s, &e), ST_OK);
+    ck_assert_uint_eq(read_all(s, &got), 2);
+    source_close(&s);
+    buf_clear(&got);
+    ck_assert_int_eq(source_open(plain, SOURCE_BY_NAME, &s, &e), ST_OK);
+    (void)read_all(s, &got);
+    ck_assert(slice_eq(buf_slice(&got), buf_slice(&packed)));
+    source_close(&s);
+    ck_assert_int_eq(source_open(bad, SOURCE_BY_NAME, &s, &e), ST_CORRUPT);
+    ck_assert_str_eq(e.text, "Not in GZIP format");
+    ck_assert_ptr_null(s);
+    ck_assert_int_eq(source_open(dir, SOURCE_BY_NAME, &s, &e), ST_NOT_FOUND);
+    ck_assert_ptr_nonnull(strstr(e.text, " (Is a directory)"));
+    free(gz);
+    gz = tempdir_path(dir, "none");
+    ck_assert_int_eq(source_open(gz, SOURCE_BY_NAME, &s, &e), ST_NOT_FOUND);
+    ck_assert_ptr_nonnull(strstr(e.text, "none (No such file or directory)"));
+    free(plain);
+    free(gz);
+    free(bad);
+    buf_fini(&packed);
+    buf_fini(&got);
+    tempdir_free(&dir);
+}
+END_TEST
+
+static const struct {
+    const char *text;
+    size_t lines;
+} odd[] = {
+    { "", 0 }, { "\n", 1 }, { "a", 1 }, { "a\nb", 2 }, { "\r\n\n", 2 },
+};
+
+START_TEST(odd_files)
+{
+    struct buf got = BUF_INIT;
+    struct source *s;
+    struct error e;
+    char *path;
+
+    begin();
+    path = write_file("f", slice_str(odd[_i].text));
+    ck_assert_int_eq(source_open(path, SOURCE_BY_CONTENT, &s, &e), ST_OK);
+    ck_assert_str_ne(source_identity(s), "");
+    ck_assert_uint_eq(read_all(s, &got), odd[_i].lines);
+    ck_assert_int_eq(source_status(s, &e), ST_OK);
+    source_close(&s);
+    free(path);
+    buf_fini(&got);
+    tempdir_free(&dir);
+}
+END_TEST
+
+START_TEST(a_long_line_is_an_error)
+{
+    struct buf big = BUF_INIT, got = BUF_INIT;
+    struct source *s;
+    struct error e;
+    char *path;
+    uint8_t *to;
+
+    begin();
+    buf_put_str(&big, "short\n");
+    to = buf_reserve(&big, SOURCE_LINE_MAX + SOURCE_BLOCK);
+    ck_assert_ptr_nonnull(to);
+    memset(to, 'x', SOURCE_LINE_MAX + SOURCE_BLOCK);
+    big.size += SOURCE_LINE_MAX + SOURCE_BLOCK;
+    path = write_file("f", buf_slice(&big));
+    ck_assert_int_eq(source_open(path, SOURCE_BY_CONTENT, &s, &e), ST_OK);
+    ck_assert_uint_eq(read_all(s, &got), 1);
+    ck_assert_int_eq(source_status(s, &e), ST_LIMIT);
+    source_close(&s);
+    free(path);
+    buf_fini(&big);
+    buf_fini(&got);
+    tempdir_free(&dir);
+}
+END_TEST
+
+static const int packings[PACKINGS], packed_ones[PACKINGS - 1];
+
+TEST_MAIN("source", LOOP(lends_all_lines, packings),
+          LOOP(goes_on_behind_a_block, packings),
+          LOOP(tells_of_an_early_end, packed_ones), TEST(names_decide_for_tsdb),
+          LOOP(odd_files, odd), TEST(a_long_line_is_an_error))

@@ -1,0 +1,438 @@
+/* The file is read by 64 KB, unpacked behind what is left of the last line, and
+ * lent up to the last newline. */
+#include "tsd/transfer/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <lzma.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/obj.h"
+
+#define SOURCE_MAGIC  FOURCC('S', 'R', 'C', 'E')
+#define SOURCE_INPUT  ((size_t)64 << 10)
+#define XZ_MEMORY_MAX ((uint64_t)256 << 20)
+
+struct source {
+    uint32_t magic;
+    int fd;
+    char *path;
+    char identity[SOURCE_IDENTITY_MAX];
+    uint64_t size, read, offset;
+    enum status (*unpack)(struct source *s, uint8_t *to, size_t room,
+                          size_t *got);
+    union {
+        z_stream gz;
+        lzma_stream xz;
+        ZSTD_DStream *zstd;
+    };
+    bool begun;   /* a gzip member or a zstd frame that has not ended */
+    bool at_end;  /* of the text */
+    bool in_done; /* the file has no more */
+    struct error error;
+    struct buf text; /* 'lent' bytes of it are the block at hand */
+    size_t lent;
+    size_t in_at, in_size;
+    uint8_t in[SOURCE_INPUT];
+};
+
+/* -- the file -------------------------------------------------------------- */
+
+static enum status
+source_fail(struct source *s, enum status status, const char *why)
+{
+    return error_set(&s->error, status, "%s (%s)", s->path, why);
+}
+
+/* Reads more when all of the input is used up. */
+static enum status
+source_fill(struct source *s)
+{
+    ssize_t n;
+
+    if (s->in_at < s->in_size || s->in_done)
+        return ST_OK;
+    do
+        n = read(s->fd, s->in, sizeof s->in);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return source_fail(s, ST_IO, strerror(errno));
+    s->in_done = n == 0;
+    s->in_at = 0;
+    s->in_size = (size_t)n;
+    s->read += (uint64_t)n;
+    return ST_OK;
+}
+
+static const uint8_t *
+source_input(const struct source *s, size_t *size)
+{
+    *size = s->in_size - s->in_at;
+    return s->in + s->in_at;
+}
+
+/* -- unpacking: up to 'room' bytes; none is the end ------------------------ */
+
+static enum status
+unpack_plain(struct source *s, uint8_t *to, size_t room, size_t *got)
+{
+    enum status st = source_fill(s);
+    size_t left;
+    const uint8_t *in = source_input(s, &left);
+
+    *got = left < room ? left : room;
+    memcpy(to, in, *got);
+    s->in_at += *got;
+    return st;
+}
+
+/* Members follow one another. */
+static enum status
+unpack_gzip(struct source *s, uint8_t *to, size_t room, size_t *got)
+{
+    enum status st = ST_OK;
+    size_t left;
+
+    s->gz.next_out = to;
+    s->gz.avail_out = (uInt)room;
+    while (st == ST_OK && s->gz.avail_out == room) {
+        int rc;
+
+        st = source_fill(s);
+        s->gz.next_in = (Bytef *)(uintptr_t)source_input(s, &left);
+        s->gz.avail_in = (uInt)left;
+        if (st != ST_OK || (left == 0 && !s->begun))
+            break;
+        if (left == 0)
+            return source_fail(s, ST_CORRUPT, "ends within gzip data");
+        s->begun = true;
+        rc = inflate(&s->gz, Z_NO_FLUSH);
+        s->in_at = s->in_size - s->gz.avail_in;
+        if (rc == Z_STREAM_END) {
+            s->begun = false;
+            rc = inflateReset(&s->gz);
+        }
+        if (rc != Z_OK && rc != Z_BUF_ERROR)
+            st = source_fail(s, ST_CORRUPT,
+                             s->gz.msg == NULL ? "bad gzip data" : s->gz.msg);
+    }
+    *got = room - s->gz.avail_out;
+    return st;
+}
+
+static enum status
+unpack_xz(struct source *s, uint8_t *to, size_t room, size_t *got)
+{
+    enum status st = ST_OK;
+    size_t left;
+    lzma_ret rc = LZMA_OK;
+
+    s->xz.next_out = to;
+    s->xz.avail_out = room;
+    while (st == ST_OK && rc == LZMA_OK && s->xz.avail_out == room) {
+        st = source_fill(s);
+        s->xz.next_in = source_input(s, &left);
+        s->xz.avail_in = left;
+        rc = lzma_code(&s->xz, s->in_done ? LZMA_FINISH : LZMA_RUN);
+        s->in_at = s->in_size - s->xz.avail_in;
+    }
+    *got = room - s->xz.avail_out;
+    if (st != ST_OK || rc == LZMA_OK || rc == LZMA_STREAM_END)
+        return st;
+    return rc == LZMA_MEMLIMIT_ERROR
+               ? source_fail(s, ST_LIMIT, "needs too much memory to unpack")
+           : rc == LZMA_BUF_ERROR
+               ? source_fail(s, ST_CORRUPT, "ends within xz data")
+               : source_fail(s, ST_CORRUPT, "bad xz data");
+}
+
+static enum status
+unpack_zstd(struct source *s, uint8_t *to, size_t room, size_t *got)
+{
+    ZSTD_outBuffer out = { to, room, 0 };
+    enum status st = ST_OK;
+    size_t left;
+
+    while (st == ST_OK && out.pos == 0) {
+        ZSTD_inBuffer in;
+        size_t rc;
+
+        st = source_fill(s);
+        in.src = source_input(s, &left);
+        in.size = left;
+        in.pos = 0;
+        if (st != ST_OK || (left == 0 && !s->begun))
+            break;
+        rc = ZSTD_decompressStream(s->zstd, &out, &in);
+        s->in_at += in.pos;
+        if (ZSTD_isError(rc))
+            return source_fail(s, ST_CORRUPT, ZSTD_getErrorName(rc));
+        if (left == 0 && out.pos == 0)
+            return source_fail(s, ST_CORRUPT, "ends within zstd data");
+        s->begun = rc != 0;
+    }
+    *got = out.pos;
+    return st;
+}
+
+/* -- opening --------------------------------------------------------------- */
+
+static bool
+starts_with(const struct source *s, const char *magic, size_t size)
+{
+    return s->in_size >= size && memcmp(s->in, magic, size) == 0;
+}
+
+static bool
+ends_in(const char *path, const char *end)
+{
+    size_t size = strlen(path), n = strlen(end);
+
+    return size >= n && strcmp(path + size - n, end) == 0;
+}
+
+static enum status
+source_choose(struct source *s, enum source_unpack how)
+{
+    bool gzip = starts_with(s, "\x1f\x8b", 2);
+
+    s->unpack = unpack_plain;
+    if (how == SOURCE_BY_NAME && !ends_in(s->path, ".gz"))
+        return ST_OK;
+    if (how == SOURCE_BY_NAME && !gzip)
+        return error_set(&s->error, ST_CORRUPT, "Not in GZIP format");
+    if (gzip) {
+        INSIST(inflateInit2(&s->gz, 16 + MAX_WBITS) == Z_OK);
+        s->unpack = unpack_gzip;
+    } else if (starts_with(s, "\xfd\x37zXZ\0", 6)) {
+        INSIST(lzma_stream_decoder(&s->xz, XZ_MEMORY_MAX, LZMA_CONCATENATED) ==
+               LZMA_OK);
+        s->unpack = unpack_xz;
+    } else if (starts_with(s, "\x28\xb5\x2f\xfd", 4)) {
+        s->zstd = ZSTD_createDStream();
+        INSIST(s->zstd != NULL);
+        s->unpack = unpack_zstd;
+    }
+    return ST_OK;
+}
+
+/* The first bytes tell what it is; a pipe may give them one by one. */
+static enum status
+source_begin(struct source *s, enum source_unpack how)
+{
+    while (s->error.status == ST_OK && !s->in_done && s->in_size < 6) {
+        ssize_t n = read(s->fd, s->in + s->in_size, sizeof s->in - s->in_size);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return source_fail(s, ST_IO, strerror(errno));
+        s->in_done = n == 0;
+        s->in_size += (size_t)n;
+        s->read += (uint64_t)n;
+    }
+    return source_choose(s, how);
+}
+
+static enum status
+source_identify(struct source *s)
+{
+    struct stat st;
+
+    if (fstat(s->fd, &st) != 0)
+        return source_fail(s, ST_IO, strerror(errno));
+    if (S_ISDIR(st.st_mode))
+        return source_fail(s, ST_NOT_FOUND, strerror(EISDIR));
+    if (!S_ISREG(st.st_mode))
+        return ST_OK;
+    s->size = (uint64_t)st.st_size;
+    (void)snprintf(s->identity, sizeof s->identity, "%llx:%llx:%llu:%lld.%09ld",
+                   (unsigned long long)st.st_dev, (unsigned long long)st.st_ino,
+                   (unsigned long long)st.st_size, (long long)st.st_mtim.tv_sec,
+                   st.st_mtim.tv_nsec);
+    return ST_OK;
+}
+
+enum status
+source_open(const char *path, enum source_unpack how, struct source **out,
+            struct error *e)
+{
+    struct source *s = mem_new(sizeof *s);
+    bool is_stdin = strcmp(path, "-") == 0;
+    enum status st;
+
+    s->magic = SOURCE_MAGIC;
+    s->path = mem_strdup(path);
+    s->fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (s->fd < 0)
+        st = source_fail(s, errno == ENOENT ? ST_NOT_FOUND : ST_IO,
+                         strerror(errno));
+    else
+        st = source_identify(s);
+    if (st == ST_OK)
+        st = source_begin(s, how);
+    if (st != ST_OK) {
+        *e = s->error;
+        source_close(&s);
+    }
+    *out = s;
+    return st;
+}
+
+void
+source_close(struct source **sp)
+{
+    struct source *s = OBJ_TAKE(sp, SOURCE_MAGIC);
+
+    if (s == NULL)
+        return;
+    if (s->unpack == unpack_gzip)
+        (void)inflateEnd(&s->gz);
+    else if (s->unpack == unpack_xz)
+        lzma_end(&s->xz);
+    else if (s->unpack == unpack_zstd)
+        (void)ZSTD_freeDStream(s->zstd);
+    if (s->fd > STDIN_FILENO)
+        (void)close(s->fd);
+    buf_fini(&s->text);
+    free(s->path);
+    OBJ_FREE(s);
+}
+
+/* -- lines ----------------------------------------------------------------- */
+
+static void
+source_drop_lent(struct source *s)
+{
+    if (s->lent == 0)
+        return;
+    memmove(s->text.data, s->text.data + s->lent, s->text.size - s->lent);
+    s->text.size -= s->lent;
+    s->lent = 0;
+}
+
+/* Unpacks once, behind what there is; false at the end or at a failure. */
+static bool
+source_more(struct source *s)
+{
+    size_t room = SOURCE_BLOCK, got = 0;
+    uint8_t *to;
+
+    if (s->at_end || s->error.status != ST_OK)
+        return false;
+    to = buf_reserve(&s->text, room);
+    if (to == NULL) {
+        (void)source_fail(s, ST_LIMIT, "no memory for a long line");
+        return false;
+    }
+    if (s->unpack(s, to, room, &got) != ST_OK || got == 0)
+        s->at_end = true;
+    s->text.size += got;
+    return got > 0;
+}
+
+bool
+source_next(struct source *s, struct slice *block)
+{
+    size_t seen = 0, whole = 0; /* bytes looked at; up to the last newline */
+
+    OBJ_CHECK(s, SOURCE_MAGIC);
+    source_drop_lent(s);
+    do {
+        const uint8_t *end =
+            s->text.size == seen
+                ? NULL
+                : memrchr(s->text.data + seen, '\n', s->text.size - seen);
+
+        if (end != NULL)
+            whole = (size_t)(end + 1 - s->text.data);
+        seen = s->text.size;
+        if (seen - whole > SOURCE_LINE_MAX)
+            (void)source_fail(s, ST_LIMIT, "a line is too long");
+    } while ((whole == 0 || seen < SOURCE_BLOCK) && source_more(s));
+    /* What a failure has cut is no line. */
+    s->lent = whole > 0 || s->error.status != ST_OK ? whole : seen;
+    *block = slice_of(s->text.data, s->lent);
+    s->offset += s->lent;
+    return s->lent > 0;
+}
+
+enum status
+source_status(const struct source *s, struct error *e)
+{
+    OBJ_CHECK(s, SOURCE_MAGIC);
+    *e = s->error;
+    return e->status;
+}
+
+struct slice
+source_cut_line(struct slice *block)
+{
+    struct slice line = slice_cut(block, '\n');
+
+    if (line.size > 0 && line.data[line.size - 1] == '\r')
+        line.size--;
+    return line;
+}
+
+enum status
+source_skip(struct source *s, uint64_t offset, struct error *e)
+{
+    OBJ_CHECK(s, SOURCE_MAGIC);
+    INSIST(s->offset == 0);
+    if (s->unpack == unpack_plain && s->size > 0) {
+        if (offset > s->size || lseek(s->fd, (off_t)offset, SEEK_SET) < 0)
+            (void)source_fail(s, ST_IO, "is shorter than it was");
+        s->in_at = s->in_size = 0;
+        s->in_done = false;
+        s->read = s->offset = offset;
+        return source_status(s, e);
+    }
+    while (s->offset < offset) {
+        size_t step;
+
+        if (s->text.size == 0 && !source_more(s))
+            break;
+        step = offset - s->offset < s->text.size ? (size_t)(offset - s->offset)
+                                                 : s->text.size;
+        s->lent = step;
+        s->offset += step;
+        source_drop_lent(s);
+    }
+    if (s->offset < offset && s->error.status == ST_OK)
+        (void)source_fail(s, ST_IO, "is shorter than it was");
+    return source_status(s, e);
+}
+
+uint64_t
+source_offset(const struct source *s)
+{
+    OBJ_CHECK(s, SOURCE_MAGIC);
+    return s->offset;
+}
+
+uint64_t
+source_bytes_read(const struct source *s)
+{
+    OBJ_CHECK(s, SOURCE_MAGIC);
+    return s->read;
+}
+
+uint64_t
+source_size(const struct source *s)
+{
+    OBJ_CHECK(s, SOURCE_MAGIC);
+    return s->size;
+}
+
+const char *
+source_identity(const struct source *s)
+{
+    OBJ_CHECK(s, SOURCE_MAGIC);
+    return s->identity;
+}
