@@ -13,14 +13,18 @@
 
 #define RECENT_LINES   1024
 #define LINE_MAX_BYTES 640
+#define PRIORITY_BYTES 3
 
 static _Atomic int current_level = LOG_INFO;
+static bool with_priorities;
 
 static struct lock recent_lock = LOCK_INIT;
 static char recent[RECENT_LINES][LINE_MAX_BYTES] GUARDED_BY(recent_lock);
 static size_t recent_len GUARDED_BY(recent_lock);
 
 static const char *const level_names[] = { "error", "warn", "info", "debug" };
+
+static const char *const syslog_priorities[] = { "<3>", "<4>", "<6>", "<7>" };
 
 /* One write, so that lines of threads do not mix; a closed or full stderr must
  * not stop the server, nor a pipe without a reader: one that is ready takes
@@ -48,6 +52,12 @@ log_get_level(void)
                                                 memory_order_relaxed);
 }
 
+void
+log_set_priorities(bool on)
+{
+    with_priorities = on;
+}
+
 bool
 log_parse_level(const char *name, enum log_level *out)
 {
@@ -62,7 +72,7 @@ log_parse_level(const char *name, enum log_level *out)
 void
 log_line(enum log_level level, const char *module, const char *fmt, ...)
 {
-    char line[LINE_MAX_BYTES];
+    char all[PRIORITY_BYTES + LINE_MAX_BYTES], *line = all + PRIORITY_BYTES;
     struct timespec ts;
     struct tm tm;
     size_t n;
@@ -72,12 +82,12 @@ log_line(enum log_level level, const char *module, const char *fmt, ...)
         return;
     (void)clock_gettime(CLOCK_REALTIME, &ts);
     (void)gmtime_r(&ts.tv_sec, &tm);
-    n = strftime(line, sizeof line, "%Y-%m-%dT%H:%M:%S", &tm);
-    n += (size_t)snprintf(line + n, sizeof line - n,
+    n = strftime(line, LINE_MAX_BYTES, "%Y-%m-%dT%H:%M:%S", &tm);
+    n += (size_t)snprintf(line + n, LINE_MAX_BYTES - n,
                           ".%03ldZ %-5s %s: ", ts.tv_nsec / 1000000,
                           level_names[level], module);
     va_start(ap, fmt);
-    (void)vsnprintf(line + n, sizeof line - n, fmt, ap);
+    (void)vsnprintf(line + n, LINE_MAX_BYTES - n, fmt, ap);
     va_end(ap);
     /* An event is one line, also when a text in it brought in others. */
     for (; line[n] != '\0'; n++)
@@ -85,14 +95,18 @@ log_line(enum log_level level, const char *module, const char *fmt, ...)
             line[n] = ' ';
 
     lock_take(&recent_lock);
-    memcpy(recent[recent_len % RECENT_LINES], line, sizeof line);
+    memcpy(recent[recent_len % RECENT_LINES], line, LINE_MAX_BYTES);
     recent_len++;
     lock_drop(&recent_lock);
 
-    if (n == sizeof line - 1)
+    if (n == LINE_MAX_BYTES - 1)
         n--;
     line[n++] = '\n';
-    write_line(line, n);
+    memcpy(all, syslog_priorities[level], PRIORITY_BYTES);
+    if (with_priorities)
+        write_line(all, PRIORITY_BYTES + n);
+    else
+        write_line(line, n);
 }
 
 /* A character that begins with a byte of 0x80 or more: it stays when it is

@@ -5,7 +5,8 @@
  * error = an operator must act; warn = we coped; info = start, stop, settings;
  * debug = per request.  Client bytes only through log_quote().
  *
- * Threads: any.  The level is the one mutable global of the program. */
+ * Threads: any.  The level and the form of lines are the program's mutable
+ *          globals. */
 #pragma once
 
 #include "base/error.h"
@@ -15,6 +16,10 @@ enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 void log_set_level(enum log_level level);
 enum log_level log_get_level(void);
+
+/* Lines begin with "<3>" to "<7>", syslog's priorities, which the journal takes
+ * off them.  Call it before there are threads. */
+void log_set_priorities(bool on);
 
 /* "error", "warn", "info" or "debug"; false when it is none of them. */
 bool log_parse_level(const char *name, enum log_level *out);

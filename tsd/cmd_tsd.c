@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "tsd/daemon.h"
 #include "tsd/config/options.h"
+#include "tsd/service.h"
 
 static void
 tsd_set_level(const struct settings *c)
@@ -93,32 +94,39 @@ tsd_hang_up(const struct options *o, struct daemon *d)
 
 /* Returns when a signal or a client tells the daemon to stop. */
 static void
-wait_for_end(const struct options *o, struct daemon *d, int signal_fd,
-             int stop_fd)
+wait_for_end(const struct options *o, struct daemon *d, struct service *service,
+             int signal_fd, int stop_fd)
 {
     struct pollfd fds[] = {
         { .fd = signal_fd, .events = POLLIN },
         { .fd = stop_fd, .events = POLLIN },
+        { .events = POLLIN },
     };
     struct signalfd_siginfo info;
 
     for (;;) {
-        if (poll(fds, 2, -1) < 0) {
+        fds[2].fd = service->probe_fd;
+        if (poll(fds, 3, service_wait_ms(service)) < 0) {
             if (errno == EINTR)
                 continue;
             return;
         }
+        service_watch(service);
         if (fds[1].revents != 0) {
             log_info("tsd", "stopping: a client asked for it");
             return;
         }
+        if (fds[0].revents == 0)
+            continue;
         if (read(signal_fd, &info, sizeof info) != (ssize_t)sizeof info)
             return;
         if (info.ssi_signo != SIGHUP) {
             log_info("tsd", "stopping: signal %u", info.ssi_signo);
             return;
         }
+        service_reloading(service);
         tsd_hang_up(o, d);
+        service_ready(service, daemon_address(d));
     }
 }
 
@@ -128,10 +136,12 @@ tsd_serve(const struct options *o)
     int signal_fd = open_signals();
     int stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     struct daemon *d = NULL;
+    struct service service;
     struct error e;
     enum status st;
     int rc = 1;
 
+    service_open(&service);
     tsd_set_level(o->settings);
     mem_keep_freed();
     raise_file_limit();
@@ -149,7 +159,9 @@ tsd_serve(const struct options *o)
              daemon_address(d));
     if (daemon_tls_address(d) != NULL)
         log_info("tsd", "TLS on %s", daemon_tls_address(d));
-    wait_for_end(o, d, signal_fd, stop_fd);
+    service_ready(&service, daemon_address(d));
+    wait_for_end(o, d, &service, signal_fd, stop_fd);
+    service_stopping(&service);
     allow_second_signal();
     if (daemon_stop(&d, &e) != ST_OK) {
         log_error("tsd", "stopped badly: %s", e.text);
@@ -158,6 +170,7 @@ tsd_serve(const struct options *o)
     log_info("tsd", "stopped");
     rc = 0;
 out:
+    service_close(&service);
     if (signal_fd >= 0)
         (void)close(signal_fd);
     if (stop_fd >= 0)

@@ -1,5 +1,7 @@
 #include "base/log.h"
 
+#include <unistd.h>
+
 #include "tests/harness.h"
 
 static const struct {
@@ -106,6 +108,33 @@ START_TEST(forgets_the_oldest)
 }
 END_TEST
 
+/* What the journal takes off a line is not part of it for others. */
+START_TEST(priorities_stand_in_front)
+{
+    static const char *const priorities[] = { "<3>2", "<4>2", "<6>2" };
+    struct recent r = { 0 };
+    int ends[2], kept = dup(STDERR_FILENO);
+    char text[1000] = "";
+
+    ck_assert_int_eq(pipe(ends), 0);
+    (void)dup2(ends[1], STDERR_FILENO);
+    log_set_priorities(true);
+    for (enum log_level level = LOG_ERROR; level <= LOG_INFO; level++) {
+        log_line(level, "test", "a line");
+        ck_assert_int_gt(read(ends[0], text, sizeof text), 20);
+        ck_assert_int_eq(strncmp(text, priorities[level], 4), 0);
+    }
+    log_set_priorities(false);
+    log_error("test", "a line");
+    ck_assert_int_gt(read(ends[0], text, sizeof text), 20);
+    ck_assert_int_eq(text[0], '2');
+    (void)dup2(kept, STDERR_FILENO);
+    log_recent(count, &r);
+    ck_assert_uint_eq(r.len, 4);
+    ck_assert_int_eq(r.last[0], '2');
+}
+END_TEST
+
 TEST_MAIN("log", LOOP(quotes_client_bytes, quotes), TEST(quotes_are_cut),
           TEST(levels_by_name), TEST(keeps_the_last_lines),
-          TEST(forgets_the_oldest))
+          TEST(forgets_the_oldest), TEST(priorities_stand_in_front))

@@ -1,0 +1,116 @@
+#!/bin/bash
+# 'make install' into a folder: the files that are there, the installed program with the
+# installed settings, the completion; 'make uninstall' takes all back.
+# Run in the build folder.  $halite: the program, $srcdir: the sources.
+top=$(realpath "${srcdir:-.}")
+test -f Makefile || exit 99
+tmp=$(mktemp -d) || exit 99
+server=
+trap 'test -z "$server" || kill "$server" 2>/dev/null; wait; rm -rf "$tmp"' EXIT
+bad=0
+complain()
+{
+    echo "$*"
+    bad=1
+}
+to=$tmp/to
+quiet_make() # TARGET: as a packager calls it
+{
+    env -u MAKEFLAGS -u MAKELEVEL make -s "$1" DESTDIR="$to" prefix=/usr sysconfdir=/etc \
+        bindir=/usr/bin >"$tmp/make.out" 2>&1 || { cat "$tmp/make.out"; exit 1; }
+}
+quiet_make install
+
+for file in usr/bin/halite usr/bin/tsdb etc/halite/halite.conf \
+    usr/lib/systemd/system/halite.service usr/lib/sysusers.d/halite.conf \
+    usr/lib/tmpfiles.d/halite.conf usr/share/bash-completion/completions/halite \
+    usr/share/bash-completion/completions/tsdb usr/share/doc/halite/README.md \
+    usr/share/doc/halite/docs/SETTINGS.md usr/share/doc/halite/examples/halite.conf; do
+    test -s "$to/$file" || complain "$file is not installed"
+done
+halite=$to/usr/bin/halite
+test "$(readlink "$to/usr/bin/tsdb")" = halite || complain "tsdb is no link to halite"
+test "$("$to/usr/bin/tsdb" version)" = "$("$halite" version)" || complain "tsdb version differs"
+
+# Every setting is in the sample, with its default; all but the address are comments.
+conf=$to/etc/halite/halite.conf
+"$halite" tsd --help-settings |
+    sed -n '/^Accepted/q; s/^\([a-z_.]* =\) *\((unset)\)\{0,1\}\(.*\)/\1 \3/p' |
+    sed 's/  *$//; s/  */ /g' >"$tmp/told"
+sed -n 's/^#\([a-z_.]* =.*\)/\1/p' "$conf" | sed 's/  *$//; s/  */ /g' >"$tmp/sample"
+test "$(wc -l <"$tmp/told")" -gt 80 || complain "--help-settings tells too little"
+diff "$tmp/told" "$tmp/sample" || complain "halite.conf does not hold the settings of the program"
+test "$(grep -v '^#' "$conf" | grep .)" = 'tsd.network.bind = 127.0.0.1' ||
+    complain "halite.conf sets more than the address"
+test -z "$(awk 'length > 79 && !/^#[a-z]/' "$conf")" || complain "halite.conf has long lines"
+
+# The program runs with it; with every comment taken away, too, and is the same.
+run() # CONFIG NAME: /api/config of the server, sorted, but for what the test itself sets
+{
+    "$halite" tsd --config="$1" --port=0 --data="$tmp/data.$2" 2>"$tmp/log" &
+    server=$!
+    port=
+    for _ in $(seq 400); do
+        port=$(sed -n 's/.*listening on 127.0.0.1:\([0-9]*\)$/\1/p' "$tmp/log")
+        test -n "$port" && break
+        kill -0 "$server" 2>/dev/null || break
+        sleep 0.05
+    done
+    test -n "$port" || { complain "$2: no server on 127.0.0.1"; cat "$tmp/log"; return; }
+    exec 3<>"/dev/tcp/127.0.0.1/$port"
+    printf 'GET /api/config HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' >&3
+    tr ',' '\n' <&3 | tr -d '{}\r' | grep '^"' | grep -v '"halite.data"' | sort >"$tmp/config.$2"
+    exec 3>&-
+    kill "$server"
+    wait "$server" || complain "$2: the server ended badly"
+    server=
+}
+run "$conf" sample
+sed 's/^#\([a-z_.]* =\)/\1/; /^tsd.network.bind = 0/d' "$conf" >"$tmp/all.conf"
+run "$tmp/all.conf" all
+# Settings without a default are empty there, absent here.
+grep -v ':""$' "$tmp/config.all" >"$tmp/config.all.set"
+grep -v ':""$' "$tmp/config.sample" | diff - "$tmp/config.all.set" ||
+    complain "defaults in halite.conf are not those of the program"
+test "$(wc -l <"$tmp/config.sample")" -gt 80 || complain "/api/config tells too little"
+
+# An administrator's file stays.
+echo 'tsd.network.port = 4999' >>"$conf"
+quiet_make install
+grep -q 4999 "$conf" || complain "make install wrote over a changed halite.conf"
+
+# complete WORDS...: what the last one may become.
+complete()
+{
+    bash -c 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_LINE="$*"
+        _halite; echo "${COMPREPLY[*]}"' - "$to/usr/share/bash-completion/completions/halite" "$@"
+}
+expect() # PATTERN WORDS...
+{
+    pattern=$1
+    shift
+    # shellcheck disable=SC2254
+    case " $(complete "$@") " in $pattern) ;; *) complain "completion of '$*': $(complete "$@")" ;; esac
+}
+expect '* tsd *backup *' halite ''
+expect ' backup ' halite ba
+expect ' backup ' halite help ba
+expect '* --port= *' halite tsd --p
+expect '* --repair *' halite fsck --
+expect ' --token ' halite backup --t
+expect ' always ' halite tsd --sync = al
+expect ' tsd ' tsdb ts
+cd "$tmp" && mkdir -p folder && expect ' folder ' halite fsck fol
+cd "$OLDPWD" || exit 99
+# Every option that help shows is completed.
+for command in $("$halite" help | sed -n 's/^  \([a-z]\{1,\}\) .*/\1/p'); do
+    for option in $("$halite" "$command" --help 2>/dev/null | grep -oE '^ +--[a-z-]+' | tr -d ' '); do
+        expect "* $option[= ]*" halite "$command" "$option"
+    done
+done
+
+quiet_make uninstall
+test "$(cd "$to" && find . -type f -o -type l)" = ./etc/halite/halite.conf ||
+    complain "left by make uninstall: $(find "$to" -type f -o -type l)"
+test -f "$top/packaging/halite.service.in" || exit 99
+exit $bad

@@ -1,0 +1,62 @@
+#!/bin/bash
+# The systemd unit: its exposure, its words, and that the daemon calls nothing that the
+# unit's filter of system calls forbids.  Run in the build folder.
+command -v systemd-analyze >/dev/null || { echo "systemd-analyze is missing"; exit 77; }
+halite=${halite:-./halite}
+tmp=$(mktemp -d) || exit 99
+trap 'rm -rf "$tmp"' EXIT
+bad=0
+complain()
+{
+    echo "$*"
+    bad=1
+}
+sed "s|^ExecStart=[^ ]*|ExecStart=$(realpath "$halite")|; /^Documentation/d" \
+    packaging/halite.service >"$tmp/halite.service"
+systemd-analyze verify "$tmp/halite.service" >"$tmp/verify" 2>&1 && test ! -s "$tmp/verify" ||
+    complain "systemd-analyze verify: $(cat "$tmp/verify")"
+exposure=$(systemd-analyze security --offline=true --no-pager "$tmp/halite.service" |
+    sed -n 's/.*Overall exposure level.*: \([0-9.]*\) .*/\1/p')
+echo "exposure $exposure"
+awk -v e="$exposure" 'BEGIN { exit !(e != "" && e <= 1.5) }' || complain "exposure '$exposure', more than 1.5"
+
+# What a run calls, against @system-service without @privileged and @resources.
+command -v strace >/dev/null || { echo "strace is missing: system calls not looked at"; exit $bad; }
+grep -qE '__(asan|tsan)_init' "$halite" && { echo "built with a sanitizer, which makes calls of its own"; exit $bad; }
+timeout 60 strace -f -qq -o "$tmp/trace" "$halite" tsd --bind=127.0.0.1 --port=0 \
+    --data="$tmp/data" tsd.no_diediedie=false 2>"$tmp/log" &
+tracer=$!
+for _ in $(seq 400); do
+    port=$(sed -n 's/.*listening on .*:\([0-9]*\)$/\1/p' "$tmp/log")
+    test -n "$port" && break
+    sleep 0.05
+done
+test -n "$port" || { complain "no server: $(cat "$tmp/log")"; kill $tracer; exit 1; }
+exec 3<>"/dev/tcp/127.0.0.1/$port"
+printf 'put a.b %s 1 host=a\nversion\n' "$(date +%s)" >&3
+read -r -t 20 _ <&3 || complain "no answer over telnet"
+exec 3<>"/dev/tcp/127.0.0.1/$port"
+printf 'GET /api/query?start=1h-ago&m=sum:a.b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n' >&3
+grep -q '"dps"' <&3 || complain "no answer over HTTP"
+exec 3<>"/dev/tcp/127.0.0.1/$port"
+echo diediedie >&3
+wait $tracer || complain "the server ended badly: $(tail -n 3 "$tmp/log")"
+
+set_of() # NAME: its calls, and those of the sets within
+{
+    systemd-analyze syscall-filter --no-pager "$1" | sed 's/#.*//' | tr -d ' ' | tail -n +2 |
+        while read -r word; do
+            case $word in @*) set_of "$word" ;; ?*) echo "$word" ;; esac
+        done
+}
+{
+    set_of @privileged
+    set_of @resources
+} | sort -u >"$tmp/forbidden"
+set_of @system-service | sort -u | comm -23 - "$tmp/forbidden" >"$tmp/allowed"
+sed -n 's/^[0-9]* *\([a-z0-9_]*\)(.*/\1/p' "$tmp/trace" | sort -u >"$tmp/called"
+test "$(wc -l <"$tmp/called")" -gt 30 || complain "the trace holds too little"
+# The tracer starts the program; systemd does so before the filter.
+comm -23 "$tmp/called" "$tmp/allowed" | grep -vx 'execve\|restart_syscall' >"$tmp/wrong"
+test ! -s "$tmp/wrong" || complain "the unit forbids what the daemon calls: $(tr '\n' ' ' <"$tmp/wrong")"
+exit $bad
