@@ -5,7 +5,8 @@
 static _Atomic uint64_t values[COUNTER_LEN];
 
 static const struct counter_text texts[COUNTER_LEN] = {
-#define COUNTER(id, name, tags, text) { name, tags, text },
+#define COUNTER(id, name, tags, metric, label, text) \
+    { name, tags, metric, label, text },
 #include "base/counters.def"
 #undef COUNTER
 };

@@ -7,15 +7,17 @@
 #include <stdint.h>
 
 enum counter {
-#define COUNTER(id, name, tags, text) id,
+#define COUNTER(id, name, tags, metric, label, text) id,
 #include "base/counters.def"
 #undef COUNTER
     COUNTER_LEN
 };
 
 struct counter_text {
-    const char *name; /* without "tsd." */
-    const char *tags; /* "type=put", or "" */
+    const char *name;   /* without "tsd." */
+    const char *tags;   /* "type=put", or "" */
+    const char *metric; /* at /metrics, without "halite_" */
+    const char *label;  /* "reason=limit", or "" */
     const char *text;
 };
 

@@ -81,7 +81,7 @@ fill_api(struct daemon *d, int stop_fd, struct error *e)
                       strcmp(settings_text(s, "tsd.mode"), "ro") != 0;
     a->started_ms = clock_now_ms(a->clock);
     a->stop_fd = stop_fd;
-    a->connections_open = listener_connections;
+    a->connections = listener_counts;
     find_host(a);
     st = histogram_codecs_read(settings_text(s, "tsd.core.histograms.config"),
                                &a->histograms, e);
@@ -375,7 +375,7 @@ start_http(struct daemon *d, struct error *e)
         .allow = d->api.auth == NULL ? NULL : authorize_http,
         .later = auth_later,
         .allow_ctx = d->api.auth,
-        .closed = listener_closed,
+        .closed = listener_http_closed,
         .closed_ctx = d->listener,
     };
     enum status st = http_server_start(&o, &d->http, e);
@@ -401,7 +401,7 @@ start_telnet(struct daemon *d, struct error *e)
         .renew = d->api.auth == NULL ? NULL : authorize_renew,
         .later = auth_later,
         .login_ctx = d->api.auth,
-        .closed = listener_closed,
+        .closed = listener_telnet_closed,
         .closed_ctx = d->listener,
     };
 

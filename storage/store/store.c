@@ -377,7 +377,24 @@ store_counts(struct store *s)
         .rows_quarantined = atomic_load(&s->rows_quarantined),
         .rows_unreadable = atomic_load(&s->rows_unreadable),
     };
+    c.replay_us = s->replay_us;
     if (s->wal != NULL)
         c.wal = wal_counts(s->wal);
     return c;
+}
+
+const struct latency *
+store_sync_latency(const struct store *s)
+{
+    OBJ_CHECK(s, STORE_MAGIC);
+    return s->wal == NULL ? NULL : wal_sync_latency(s->wal);
+}
+
+uint64_t
+store_table_bytes(struct store *s, uint8_t table)
+{
+    const uint8_t from = table, to = table + 1;
+
+    OBJ_CHECK(s, STORE_MAGIC);
+    return kv_approximate_bytes(s->kv, slice_of(&from, 1), slice_of(&to, 1));
 }

@@ -239,6 +239,14 @@ struct store_counts {
     /* Damaged ones that made way for new points: kept in quarantine; lost,
      * because the engine cannot read them. */
     uint64_t rows_quarantined, rows_unreadable;
+    int64_t replay_us; /* that recovery took */
     struct wal_counts wal;
 };
 struct store_counts store_counts(struct store *s);
+
+/* Of syncs of the WAL; NULL: there is none. */
+const struct latency *store_sync_latency(const struct store *s);
+
+/* About how much the engine has of a table (storage/row/key.h), without what
+ * lies in its log. */
+uint64_t store_table_bytes(struct store *s, uint8_t table);

@@ -59,6 +59,7 @@ struct store {
     _Atomic uint64_t rows_rewritten;
     _Atomic uint64_t rows_quarantined;
     _Atomic uint64_t rows_unreadable;
+    int64_t replay_us; /* set before the threads start */
 };
 
 #define STORE_MAGIC FOURCC('S', 'T', 'O', 'R')

@@ -226,6 +226,7 @@ store_replay(struct store *s, struct error *e)
         return st;
     r.buckets = mem_new_array(s->layout.salt_buckets, sizeof *r.buckets);
     st = wal_replay(s->wal, replay_record, &r, e);
+    s->replay_us = clock_monotonic_us() - from_us;
     forget_ids(&r);
     free(r.buckets);
     if (st != ST_OK)
@@ -237,7 +238,6 @@ store_replay(struct store *s, struct error *e)
                  (unsigned long long)r.skipped);
     if (r.points > 0)
         log_info("store", "took %llu points from the WAL in %lld ms",
-                 (unsigned long long)r.points,
-                 (long long)(clock_monotonic_us() - from_us) / 1000);
+                 (unsigned long long)r.points, (long long)s->replay_us / 1000);
     return ST_OK;
 }

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/crash.h"
 #include "base/lock.h"
 #include "base/log.h"
@@ -194,13 +195,15 @@ write_all(const struct wal *j, struct write_batch *t, struct error *e)
 }
 
 static enum status
-sync_file(const struct wal *j, int fd, struct error *e)
+sync_file(struct wal *j, int fd, struct error *e)
 {
+    int64_t from_us = clock_monotonic_us();
     int rc;
 
     do
         rc = j->io.sync(fd);
     while (rc != 0 && errno == EINTR);
+    latency_add(&j->sync_latency, (uint64_t)(clock_monotonic_us() - from_us));
     if (rc != 0)
         return error_set(e, ST_IO, "sync the WAL in %s: %m", j->dir);
     return ST_OK;
@@ -247,6 +250,8 @@ batch_take(struct wal *j, bool change) REQUIRES(j->lock)
 static void
 batch_done(struct wal *j, const struct write_batch *t) REQUIRES(j->lock)
 {
+    if (j->written < t->upto && j->unsynced_us == 0)
+        j->unsynced_us = clock_monotonic_us();
     j->written = t->upto;
     j->size += t->bytes->size;
     j->counts.writes += t->writes;
@@ -256,17 +261,30 @@ batch_done(struct wal *j, const struct write_batch *t) REQUIRES(j->lock)
         buf_clear(t->bytes);
 }
 
+/* What was written before 'from_us', up to 'upto', is on the disk. */
+static void
+note_sync(struct wal *j, uint64_t upto, int64_t from_us) REQUIRES(j->lock)
+{
+    if (j->synced < upto)
+        j->synced = upto;
+    j->counts.syncs++;
+    j->counts.synced_us = clock_monotonic_us();
+    j->unsynced_us = j->synced < j->written ? from_us : 0;
+}
+
 /* The old file is on the disk before the new one has a name. */
 static enum status
 change_files(struct wal *j, const struct write_batch *t, struct error *e)
     REQUIRES(j->lock)
 {
     struct wal_begun begun;
+    int64_t from_us;
     enum status st;
 
     while (j->syncing)
         cond_wait(&j->changed, &j->lock);
     j->syncing = true;
+    from_us = clock_monotonic_us();
     begun.segment = j->segment + 1;
     lock_drop(&j->lock);
     st = sync_file(j, t->fd, e);
@@ -277,8 +295,7 @@ change_files(struct wal *j, const struct write_batch *t, struct error *e)
     j->syncing = false;
     if (st != ST_OK)
         return st;
-    j->synced = t->upto;
-    j->counts.syncs++;
+    note_sync(j, t->upto, from_us);
     wal_begin_file(j, &begun);
     return ST_OK;
 }
@@ -325,6 +342,7 @@ static void
 sync_written(struct wal *j)
 {
     uint64_t upto = j->written, reach = j->size;
+    int64_t from_us = clock_monotonic_us();
     int fd = j->fd;
     struct error e;
     enum status st;
@@ -335,12 +353,10 @@ sync_written(struct wal *j)
     st = sync_file(j, fd, &e);
     lock_take(&j->lock);
     j->syncing = false;
-    j->counts.syncs++;
     if (st != ST_OK) {
         fail(j, &e);
     } else {
-        if (j->synced < upto)
-            j->synced = upto;
+        note_sync(j, upto, from_us);
         j->reach = reach;
     }
     cond_broadcast(&j->changed);
@@ -483,6 +499,7 @@ wal_restart(struct wal *j, struct error *e)
         buf_clear(&j->buffers[0]);
         buf_clear(&j->buffers[1]);
         j->written = j->synced = j->appended;
+        j->unsynced_us = 0;
         j->failed = (struct error){ 0 };
         log_info("wal", "works again, with segment %" PRIu64, j->segment);
     }
@@ -502,8 +519,17 @@ wal_counts(struct wal *j)
     c = j->counts;
     c.segments = j->segment - j->first + 1;
     c.bytes = c.current = j->size;
+    if (j->sync != WAL_SYNC_OFF && j->unsynced_us != 0)
+        c.unsynced_us = clock_monotonic_us() - j->unsynced_us;
     for (uint64_t i = j->first; i < j->segment; i++)
         c.bytes += wal_size(j, i);
     lock_drop(&j->lock);
     return c;
+}
+
+const struct latency *
+wal_sync_latency(const struct wal *j)
+{
+    OBJ_CHECK(j, WAL_MAGIC);
+    return &j->sync_latency;
 }

@@ -22,6 +22,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/latency.h"
 #include "base/slice.h"
 
 struct wal; /* opaque */
@@ -94,8 +95,15 @@ MUST_CHECK enum status wal_restart(struct wal *j, struct error *e);
 struct wal_counts {
     uint64_t writes;
     uint64_t syncs;
+    int64_t synced_us; /* monotonic, the end of the last one; 0: none was */
+    /* How long the oldest bytes in the file have waited for their sync; 0 with
+     * WAL_SYNC_OFF, where none is waited for. */
+    int64_t unsynced_us;
     uint64_t segments; /* files now */
     uint64_t bytes;    /* in those files now */
     uint64_t current;  /* of these, in the newest one */
 };
 struct wal_counts wal_counts(struct wal *j);
+
+/* Of syncs. */
+const struct latency *wal_sync_latency(const struct wal *j);

@@ -29,6 +29,7 @@ struct wal {
     size_t buffer_bytes;
     uint64_t replay_end; /* the first segment that was not there at open */
     pthread_t thread;
+    struct latency sync_latency;
 
     /* What the next append goes to; behind 'segment' while the writer is
      * changing files. */
@@ -47,6 +48,8 @@ struct wal {
     uint64_t appended GUARDED_BY(lock); /* LSNs: bytes in bundles so far */
     uint64_t written GUARDED_BY(lock);
     uint64_t synced GUARDED_BY(lock);
+    /* Since when bytes are written and not synced (monotonic); 0: none are. */
+    int64_t unsynced_us GUARDED_BY(lock);
     struct buf buffers[2] GUARDED_BY(lock); /* the writer's is not */
     unsigned filling GUARDED_BY(lock);      /* which of them is pending */
     uint64_t first GUARDED_BY(lock);        /* oldest segment that exists */

@@ -18,7 +18,7 @@ GET /q?m=sum:g.m&ascii
 = 400
 GET /metrics
 = 200
-~ halite_datapoints_added_total{type="all"} 2
+~ halite_points_accepted_total 2
 GET /q/x
 = 200
 ~ url=/#x

@@ -12,19 +12,6 @@ GET /api/stats
 ~ {"metric":"tsd.hbase.latency_50pct",
 ~ "tags":{"method":"put","class":"IncomingDataPoints",
 ~ "tags":{"method":"scan","class":"TsdbQuery",
-GET /metrics
-= 200
-~ # HELP halite_rpc_received_total telnet commands; HTTP requests; points offered.
-~ # TYPE halite_rpc_received_total counter
-~ halite_rpc_received_total{type="http"} 
-~ # TYPE halite_query_scan_duration_seconds histogram
-~ halite_http_request_duration_seconds_bucket{le="+Inf"} 
-~ halite_http_request_duration_seconds_bucket{le="0.000128"} 
-~ halite_uid_ids_used{kind="tagk"} 0
-~ halite_build_info{version="
-~ # TYPE halite_uptime_seconds gauge
-~ process_resident_memory_bytes 
-~ halite_writable 1
 POST /api/stats
 = 200
 GET /api/stats/jvm

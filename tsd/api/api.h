@@ -35,7 +35,7 @@ struct api {
     char host[256]; /* ours, for statistics */
     char canonical[256];
     /* Counts of what this struct does not know: the sockets. */
-    uint64_t (*connections_open)(void *ctx);
+    struct listener_counts (*connections)(void *ctx);
     void *connections_ctx;
     struct http_server *http; /* for its latencies */
     struct auth *auth;        /* NULL: everybody may do all */

@@ -58,7 +58,7 @@ struct listener {
     struct telnet *telnet;
     int reserve;
     struct loop loop;
-    atomic_uint_fast64_t open;
+    atomic_uint_fast64_t open, open_http, open_telnet;
     int64_t complain_us; /* the thread's: no warnings of rejections before */
 };
 
@@ -191,11 +191,22 @@ listener_tls_address(const struct listener *l)
 /* -- connections ----------------------------------------------------------- */
 
 void
-listener_closed(void *listener)
+listener_http_closed(void *listener)
 {
     struct listener *l = listener;
 
     OBJ_CHECK(l, LISTENER_MAGIC);
+    (void)atomic_fetch_sub(&l->open_http, 1);
+    (void)atomic_fetch_sub(&l->open, 1);
+}
+
+void
+listener_telnet_closed(void *listener)
+{
+    struct listener *l = listener;
+
+    OBJ_CHECK(l, LISTENER_MAGIC);
+    (void)atomic_fetch_sub(&l->open_telnet, 1);
     (void)atomic_fetch_sub(&l->open, 1);
 }
 
@@ -294,13 +305,14 @@ hand_over(struct listener *l, const struct pending_conn *s, bool is_http)
         listener_hang_up(l, s->socket.fd);
         return;
     }
+    (void)atomic_fetch_add(is_http ? &l->open_http : &l->open_telnet, 1);
     status = is_http ? http_server_adopt_socket(l->http, s->socket.fd, peer,
                                                 s->peer_size, &e)
                      : telnet_adopt_socket(l->telnet, s->socket.fd, peer,
                                            s->peer_size, &e);
     if (status != ST_OK) {
         log_warn("listener", "a connection was closed: %s", e.text);
-        (void)atomic_fetch_sub(&l->open, 1);
+        (is_http ? listener_http_closed : listener_telnet_closed)(l);
     }
 }
 
@@ -521,11 +533,16 @@ listener_close(struct listener **l)
     OBJ_FREE(x);
 }
 
-uint64_t
-listener_connections(void *listener)
+struct listener_counts
+listener_counts(void *listener)
 {
     struct listener *l = listener;
 
     OBJ_CHECK(l, LISTENER_MAGIC);
-    return atomic_load(&l->open);
+    return (struct listener_counts){
+        .open = atomic_load(&l->open),
+        .http = atomic_load(&l->open_http),
+        .telnet = atomic_load(&l->open_telnet),
+        .tls = l->o.tls == NULL ? 0 : tls_connections(l->o.tls),
+    };
 }

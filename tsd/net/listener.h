@@ -14,8 +14,8 @@
  * and counted.
  *
  * Owns:    its socket and thread, and connections until their first byte.
- * Threads: listener_closed(), listener_connections(): any; the rest: one at a
- *          time. */
+ * Threads: listener_counts(), what is called at a connection's end: any; the
+ *          rest: one at a time. */
 #pragma once
 
 #include "tsd/net/telnet.h"
@@ -49,9 +49,10 @@ MUST_CHECK enum status listener_start(struct listener *l,
                                       struct http_server *http,
                                       struct telnet *telnet, struct error *e);
 
-/* The 'closed' of http_options and telnet_options, with the listener as its
- * context: a connection has ended. */
-void listener_closed(void *listener);
+/* The 'closed' of http_options and of telnet_options, with the listener as
+ * their context: a connection has ended. */
+void listener_http_closed(void *listener);
+void listener_telnet_closed(void *listener);
 
 /* Accepts no more, and closes those that have not said anything. */
 void listener_stop(struct listener *l);
@@ -59,5 +60,9 @@ void listener_stop(struct listener *l);
 /* Call it when HTTP and telnet have ended, too. */
 void listener_close(struct listener **l);
 
-/* How many are open now. */
-uint64_t listener_connections(void *listener);
+/* How many are open now: all, and of these those of a protocol and those that
+ * came by TLS. */
+struct listener_counts {
+    uint64_t open, http, telnet, tls;
+};
+struct listener_counts listener_counts(void *listener);

@@ -16,6 +16,7 @@
 #define PATH_MAGIC   FOURCC('P', 'U', 'T', 'P')
 #define BATCH_MAGIC  FOURCC('P', 'U', 'T', 'B')
 #define NOT_QUICK_US 1000000
+#define FUTURE_MS    60000 /* a clock that is wrong by more is counted */
 
 struct put_path *
 put_path_new(struct store *s, struct series_directory *d, struct uid_table *u,
@@ -415,6 +416,9 @@ enter(struct put_batch *b)
 static void
 look_up(struct put_batch *b)
 {
+    int64_t soon_ms = clock_now_ms(&clock_system) + FUTURE_MS;
+    uint64_t future = 0;
+
     put_cache_find(b->path->cache, b->keys, b->len, b->refs, &b->guess);
     for (size_t row = 0; row < b->len; row++) {
         if (b->ready[row] && b->refs[row] != SERIES_REF_NONE)
@@ -427,11 +431,14 @@ look_up(struct put_batch *b)
     for (size_t row = 0; row < b->len; row++) {
         if (b->refs[row] == SERIES_REF_NONE)
             continue;
+        future += !b->rollup[row] && b->points[row].ts_ms > soon_ms;
         b->out[b->out_len] =
             (struct series_point){ b->refs[row], b->points[row], ST_OK };
         b->again[b->out_len] = false;
         b->rows[b->out_len++] = (uint16_t)row;
     }
+    if (future > 0)
+        counter_add(CNT_POINTS_FUTURE, future);
     b->looked_up = true;
 }
 

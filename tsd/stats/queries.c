@@ -39,6 +39,7 @@ struct query_entry {
 struct queries {
     uint32_t magic;
     bool once;
+    struct latency latency;
     struct lock lock;
     struct query_entry *running GUARDED_BY(lock);
     size_t running_len GUARDED_BY(lock);
@@ -217,6 +218,7 @@ queries_end(struct queries *q, struct query_entry **ep, unsigned http_status,
     *ep = NULL;
     e->end_ms = now_ms;
     e->took_us = clock_monotonic_us() - e->start_us;
+    latency_add(&q->latency, (uint64_t)e->took_us);
     e->points = points;
     e->http_status = http_status;
     if (exception != NULL)
@@ -314,6 +316,13 @@ write_completed(const struct query_entry *e, size_t running, struct buf *b)
     put_count(b, "emittedDPs", e->points);
     put_ms(b, "processingPreWriteTime", e->took_us);
     buf_printf(b, "\"totalTime\":%.3f}}", (double)e->took_us / 1000);
+}
+
+const struct latency *
+queries_latency(const struct queries *q)
+{
+    OBJ_CHECK(q, QUERIES_MAGIC);
+    return &q->latency;
 }
 
 size_t

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
+#include "base/latency.h"
 #include "query/engine/engine.h"
 #include "query/parse/parse.h"
 
@@ -41,6 +42,9 @@ void queries_add_costs(struct query_entry *entry,
 void queries_end(struct queries *q, struct query_entry **entry,
                  unsigned http_status, const char *exception, size_t points,
                  int64_t now_ms);
+
+/* Of those that ended, whichever way. */
+const struct latency *queries_latency(const struct queries *q);
 
 /* How many are under way. */
 size_t queries_running(struct queries *q);

@@ -151,6 +151,7 @@ on_request_complete(struct http_request *r)
             http_work_push(r);
             return true;
         }
+        counter_add(CNT_HTTP_REFUSED, 1);
         http_reject(r, 503,
                     atomic_load(&s->stopping) ? "The server is stopping"
                                               : "Too many requests are waiting",

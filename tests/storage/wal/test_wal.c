@@ -341,6 +341,48 @@ START_TEST(interrupted_and_short_writes)
 }
 END_TEST
 
+/* Bytes wait from their writing to the end of a sync that began later. */
+START_TEST(tells_how_long_bytes_wait)
+{
+    const struct wal_io failing = { write_fine, sync_until };
+    char *dir = folder_make();
+    struct wal *j = open_with((struct wal_options){
+        .dir = dir, .sync = WAL_SYNC_INTERVAL, .interval_ms = 3600000 });
+    struct wal_counts before = wal_counts(j), c;
+    struct error e;
+
+    ck_assert_int_eq(before.synced_us, 0);
+    ck_assert_int_eq(before.unsynced_us, 0);
+    commit(j, append(j, 1, "a"), false);
+    do
+        c = wal_counts(j);
+    while (c.unsynced_us == 0);
+    ck_assert_int_eq(c.synced_us, 0);
+    commit(j, append(j, 1, "b"), true);
+    c = wal_counts(j);
+    ck_assert_int_eq(c.unsynced_us, 0);
+    ck_assert_int_gt(c.synced_us, 0);
+    ck_assert_uint_eq(c.syncs, before.syncs + 1);
+    ck_assert_uint_eq(latency_below(wal_sync_latency(j), 64), 1);
+    /* One that fails leaves them waiting. */
+    atomic_store(&faults, 0);
+    j->io = failing;
+    log_set_level(LOG_ERROR);
+    ck_assert_int_eq(wal_commit(j, append(j, 1, "c"), true, &e), ST_IO);
+    ck_assert_int_eq(wal_counts(j).synced_us, c.synced_us);
+    ck_assert_uint_eq(wal_counts(j).syncs, c.syncs);
+    while (wal_counts(j).unsynced_us == 0)
+        ;
+    ck_assert_int_eq(wal_close(&j, &e), ST_IO);
+    /* Where none is waited for, none wait. */
+    j = open_off(dir);
+    commit(j, append(j, 1, "d"), false);
+    ck_assert_int_eq(wal_counts(j).unsynced_us, 0);
+    close_ok(&j);
+    folder_remove(&dir);
+}
+END_TEST
+
 static const struct {
     struct wal_io io;
     enum wal_sync sync;
@@ -571,7 +613,7 @@ TEST_MAIN("wal", TEST(replays_what_was_appended),
           TEST(replay_stops_at_the_first_failure), TEST(large_records),
           LOOP(threads_keep_their_order, modes), TEST(rotates_and_trims),
           TEST(rotates_by_size), TEST(interrupted_and_short_writes),
-          LOOP(a_failure_is_final, failures),
+          TEST(tells_how_long_bytes_wait), LOOP(a_failure_is_final, failures),
           LOOP(works_again_after_a_restart, failures),
           TEST(a_failed_restart_leaves_no_file_open),
           TEST(a_full_file_leaves_a_torn_tail), TEST(cannot_open),

@@ -31,7 +31,7 @@ http_server_adopt_socket(struct http_server *s, int fd,
     ck_assert_int_eq(peer->sa_family, AF_INET);
     ck_assert_int_eq((int)send(fd, "http\n", 5, MSG_NOSIGNAL), 5);
     (void)close(fd);
-    listener_closed(http_listener);
+    listener_http_closed(http_listener);
     return ST_OK;
 }
 
@@ -60,7 +60,7 @@ set_up_idle(struct bench *b, size_t max_connections, unsigned idle_ms)
                                    .idle_ms = idle_ms };
     struct telnet_options to = { .routes = routes,
                                  .routes_len = 3,
-                                 .closed = listener_closed };
+                                 .closed = listener_telnet_closed };
     struct error e;
 
     *b = (struct bench){ 0 };
@@ -88,7 +88,9 @@ tear_down(struct bench *b)
 {
     listener_stop(b->listener);
     telnet_stop(&b->telnet, 1000);
-    ck_assert_uint_eq(listener_connections(b->listener), 0);
+    ck_assert_uint_eq(listener_counts(b->listener).open, 0);
+    ck_assert_uint_eq(listener_counts(b->listener).http, 0);
+    ck_assert_uint_eq(listener_counts(b->listener).telnet, 0);
     listener_close(&b->listener);
     put_path_free(&b->path);
     fake_reset();
@@ -152,6 +154,8 @@ START_TEST(tells_by_the_first_byte)
     /* Who was silent for a while is served as well. */
     wire_send(silent, "version\n", 8);
     expect(silent, "telnet\n");
+    ck_assert_uint_eq(listener_counts(b.listener).telnet, 1);
+    ck_assert_uint_eq(listener_counts(b.listener).tls, 0);
     (void)close(silent);
     tear_down(&b);
 }
@@ -188,7 +192,7 @@ START_TEST(limits_connections)
             expect(fds[i], "");
             (void)close(fds[i]);
         }
-        while (listener_connections(b.listener) > 0)
+        while (listener_counts(b.listener).open > 0)
             (void)usleep(100);
     }
     ck_assert_uint_eq(counter_get(CNT_CONN_TOTAL) - accepted, 3 * LIMIT);

@@ -1,5 +1,7 @@
 #include "tsd/put/put.h"
 
+#include "base/clock.h"
+#include "base/counters.h"
 #include "tests/harness.h"
 #include "tests/tsd/fake_ingest.h"
 #include "tsd/put/put_json.h"
@@ -443,6 +445,27 @@ START_TEST(resolves_each_spelling_once)
 }
 END_TEST
 
+START_TEST(counts_points_of_the_future)
+{
+    struct bench b = bench_new();
+    uint64_t before = counter_get(CNT_POINTS_FUTURE);
+    long long now_s = clock_now_ms(&clock_system) / 1000;
+    char soon[64], late[64];
+
+    bench_start(&b);
+    (void)snprintf(soon, sizeof soon, "m %lld 1 a=b", now_s + 30);
+    (void)snprintf(late, sizeof late, "m %lld 1 a=b", now_s + 600);
+    for (size_t round = 0; round < 2; round++) {
+        put_batch_line(b.batch, slice_str("m 1356998400 1 a=b"), 0, false);
+        put_batch_line(b.batch, slice_str(soon), 1, false);
+        put_batch_line(b.batch, slice_str(late), 2, false);
+        ck_assert_uint_eq(flush(&b), 3);
+        ck_assert_uint_eq(counter_get(CNT_POINTS_FUTURE) - before, round + 1);
+    }
+    bench_free(&b);
+}
+END_TEST
+
 /* The same tags behind each other are read once, whatever the metric. */
 START_TEST(knows_tags_from_the_row_before)
 {
@@ -544,7 +567,7 @@ END_TEST
 
 TEST_MAIN("put", LOOP(takes_lines, lines), LOOP(takes_bodies, bodies),
           TEST(bounds_depth), TEST(adds_the_header_tag),
-          TEST(resolves_each_spelling_once),
+          TEST(resolves_each_spelling_once), TEST(counts_points_of_the_future),
           TEST(knows_tags_from_the_row_before),
           TEST(asks_again_for_stale_series),
           TEST(waits_while_the_store_is_busy), TEST(reports_a_failing_store))

@@ -35,6 +35,7 @@ START_TEST(lists_queries)
 
     queries_end(q, &a, 400, "so bad", 0, 30);
     ck_assert_ptr_null(a);
+    ck_assert_uint_eq(latency_below(queries_latency(q), 64), 1);
     (void)shown(q, &out);
     ck_assert_ptr_nonnull(strstr(
         buf_cstr(&out), "\"running\":[{\"query\":2,\"remote\":\"there:1\","

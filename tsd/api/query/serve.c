@@ -17,6 +17,10 @@ serve_reject(struct http_reply *out, const struct parse_error *e)
             details = m->text;
     }
     counter_add(status < 500 ? CNT_QUERY_INVALID : CNT_QUERY_EXCEPTIONS, 1);
+    if (m->status == ST_LIMIT)
+        counter_add(CNT_QUERY_LIMITED, 1);
+    if (m->status == ST_BUSY)
+        counter_add(CNT_QUERY_CANCELLED, 1);
     http_reply_error(out, status, m->text, *details == '\0' ? NULL : details);
     return status;
 }

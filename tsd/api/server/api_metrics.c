@@ -3,14 +3,17 @@
 #include "tsd/api/api.h"
 
 #include <math.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 
 #include "base/counters.h"
 #include "base/latency.h"
 #include "query/engine/engine.h"
+#include "storage/store/store.h"
+#include "tsd/api/server/stats.h"
+#include "tsd/net/listener.h"
 #include "tsd/put/put.h"
 #include "tsd/stats/queries.h"
-#include "tsd/api/server/stats.h"
 
 static void
 put_head(struct buf *b, const char *name, const char *type, const char *help)
@@ -19,18 +22,35 @@ put_head(struct buf *b, const char *name, const char *type, const char *help)
 }
 
 static void
-put_one(struct buf *b, const char *name, const char *type, const char *help,
-        double value)
+put_gauge(struct buf *b, const char *name, const char *help, double value)
 {
-    put_head(b, name, type, help);
+    put_head(b, name, "gauge", help);
     buf_printf(b, "%s %.15g\n", name, value);
 }
 
-/* Bounds are powers of two, at which the classes of a latency end. */
+static void
+put_total(struct buf *b, const char *name, const char *help, double value)
+{
+    put_head(b, name, "counter", help);
+    buf_printf(b, "%s %.15g\n", name, value);
+}
+
+static void
+put_labelled(struct buf *b, const char *name, const char *label,
+             const char *text, uint64_t value)
+{
+    buf_printf(b, "%s{%s=\"%s\"} %llu\n", name, label, text,
+               (unsigned long long)value);
+}
+
+/* Bounds are powers of two, at which the classes of a latency end.  The sum of
+ * all is read last, and once: no bucket exceeds it. */
 static void
 put_latency(struct buf *b, const char *name, const char *help,
             const struct latency *l)
 {
+    unsigned long long all;
+
     if (l == NULL)
         return;
     put_head(b, name, "histogram", help);
@@ -38,20 +58,9 @@ put_latency(struct buf *b, const char *name, const char *help,
         buf_printf(b, "%s_bucket{le=\"%.9g\"} %llu\n", name,
                    ldexp(1e-6, (int)e),
                    (unsigned long long)latency_below(l, e));
+    all = latency_below(l, 64);
     buf_printf(b, "%s_bucket{le=\"+Inf\"} %llu\n%s_sum %.9g\n%s_count %llu\n",
-               name, (unsigned long long)latency_below(l, 64), name,
-               (double)l->sum_us / 1e6, name,
-               (unsigned long long)latency_below(l, 64));
-}
-
-/* "rpc.received" to "halite_rpc_received_total". */
-static void
-name_counter(const char *name, char *out, size_t size)
-{
-    (void)snprintf(out, size, "halite_%s_total", name);
-    for (char *p = out; *p != '\0'; p++)
-        if (*p == '.' || *p == '-')
-            *p = '_';
+               name, all, name, (double)l->sum_us / 1e6, name, all);
 }
 
 /* base/counters.def lists the counters of one name one after the other. */
@@ -60,26 +69,25 @@ put_counters(struct buf *b)
 {
     for (unsigned i = 0; i < COUNTER_LEN;) {
         const struct counter_text *first = counter_text((enum counter)i);
-        char name[80];
         unsigned end = i;
 
-        name_counter(first->name, name, sizeof name);
-        buf_printf(b, "# HELP %s ", name);
+        buf_printf(b, "# HELP halite_%s ", first->metric);
         for (; end < COUNTER_LEN; end++) {
             const struct counter_text *t = counter_text((enum counter)end);
 
-            if (strcmp(t->name, first->name) != 0)
+            if (strcmp(t->metric, first->metric) != 0)
                 break;
             buf_printf(b, "%s%s", end == i ? "" : "; ", t->text);
         }
-        buf_printf(b, ".\n# TYPE %s counter\n", name);
+        buf_printf(b, ".\n# TYPE halite_%s counter\n", first->metric);
         for (; i < end; i++) {
-            const char *tags = counter_text((enum counter)i)->tags;
-            const char *eq = strchr(tags, '=');
+            const char *label = counter_text((enum counter)i)->label;
+            const char *eq = strchr(label, '=');
 
-            buf_put_str(b, name);
+            buf_printf(b, "halite_%s", first->metric);
             if (eq != NULL)
-                buf_printf(b, "{%.*s=\"%s\"}", (int)(eq - tags), tags, eq + 1);
+                buf_printf(b, "{%.*s=\"%s\"}", (int)(eq - label), label,
+                           eq + 1);
             buf_printf(b, " %llu\n",
                        (unsigned long long)counter_get((enum counter)i));
         }
@@ -93,16 +101,16 @@ put_names(const struct api *a, struct buf *b)
         const char *name, *type, *help;
         size_t offset;
     } values[] = {
-        { "halite_uid_cache_hits_total", "counter", "Names found in memory.",
-          offsetof(struct uid_counts, cache_hits) },
-        { "halite_uid_cache_misses_total", "counter", "Names read from disk.",
-          offsetof(struct uid_counts, cache_misses) },
-        { "halite_uid_cache_entries", "gauge", "Names in memory.",
-          offsetof(struct uid_counts, cache_size) },
-        { "halite_uid_ids_used", "gauge", "Ids that are assigned.",
+        { "halite_names", "gauge", "Names that have a UID.",
           offsetof(struct uid_counts, ids_used) },
-        { "halite_uid_ids_available", "gauge", "Ids that are left.",
+        { "halite_names_available", "gauge", "UIDs that are left for names.",
           offsetof(struct uid_counts, ids_available) },
+        { "halite_name_cache_entries", "gauge", "Names in memory.",
+          offsetof(struct uid_counts, cache_size) },
+        { "halite_name_cache_hits_total", "counter", "Names found in memory.",
+          offsetof(struct uid_counts, cache_hits) },
+        { "halite_name_cache_misses_total", "counter", "Names read from disk.",
+          offsetof(struct uid_counts, cache_misses) },
     };
 
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
@@ -112,10 +120,64 @@ put_names(const struct api *a, struct buf *b)
             uint64_t v;
 
             memcpy(&v, (const char *)&c + values[i].offset, sizeof v);
-            buf_printf(b, "%s{kind=\"%s\"} %llu\n", values[i].name,
-                       uid_kind_name((enum uid_kind)k), (unsigned long long)v);
+            put_labelled(b, values[i].name, "kind",
+                         uid_kind_name((enum uid_kind)k), v);
         }
     }
+}
+
+static void
+put_tables(const struct api *a, struct buf *b)
+{
+    static const struct {
+        uint8_t table;
+        const char *name;
+    } tables[] = {
+        { TABLE_ROWS, "rows" },
+        { TABLE_HISTOGRAMS, "histograms" },
+        { TABLE_SERIES, "series" },
+        { TABLE_TAGK_SETS, "tagk_sets" },
+        { TABLE_UID, "names" },
+        { TABLE_META, "metadata" },
+        { TABLE_ANNOTATIONS, "annotations" },
+        { TABLE_TREES, "trees" },
+        { TABLE_QUARANTINE, "quarantine" },
+    };
+    const char *name = "halite_table_bytes";
+
+    put_head(b, name, "gauge",
+             "About how much each table takes in the engine's files.");
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+        put_labelled(b, name, "table", tables[i].name,
+                     store_table_bytes(a->store, tables[i].table));
+}
+
+static void
+put_wal(const struct api *a, const struct wal_counts *c, struct buf *b)
+{
+    const struct settings *s = a->settings;
+    int64_t age_us = clock_monotonic_us() - c->synced_us;
+
+    put_gauge(b, "halite_wal_bytes", "Size of the WAL's files.",
+              (double)c->bytes);
+    put_gauge(b, "halite_wal_limit_bytes",
+              "Size of the WAL at which rows are flushed early.",
+              (double)settings_size(s, "halite.store.journal_bytes"));
+    put_gauge(b, "halite_wal_segments", "Files of the WAL.",
+              (double)c->segments);
+    put_total(b, "halite_wal_writes_total", "Writes to the WAL's files.",
+              (double)c->writes);
+    put_gauge(b, "halite_wal_unsynced_seconds",
+              "How long the oldest bytes of the WAL have waited for an fsync; "
+              "0: none wait, or halite.sync is off.",
+              (double)c->unsynced_us / 1e6);
+    if (c->synced_us != 0)
+        put_gauge(b, "halite_wal_last_fsync_timestamp_seconds",
+                  "When the last fsync of the WAL ended, since 1970.",
+                  (double)clock_now_ms(a->clock) / 1e3 - (double)age_us / 1e6);
+    put_latency(b, "halite_wal_fsync_duration_seconds",
+                "How long an fsync of the WAL takes.",
+                store_sync_latency(a->store));
 }
 
 static void
@@ -123,51 +185,96 @@ put_store(const struct api *a, struct buf *b)
 {
     struct store_counts c = store_counts(a->store);
 
-    put_one(b, "halite_storage_points_added_total", "counter",
-            "Points written, overwritten ones included.",
-            (double)c.points_added);
-    put_one(b, "halite_storage_rows_flushed_total", "counter",
-            "Rows flushed from the head.", (double)c.rows_flushed);
-    put_one(b, "halite_storage_rows_merged_total", "counter",
-            "Flushed rows that were stored before.", (double)c.rows_merged);
-    put_one(b, "halite_storage_rows_rewritten_total", "counter",
-            "Stored rows that were written again.", (double)c.rows_rewritten);
-    put_one(b, "halite_storage_head_series", "gauge", "Series in the head.",
-            (double)c.head_series);
-    put_one(b, "halite_storage_head_rows", "gauge", "Open rows in the head.",
-            (double)c.head_rows);
-    put_one(b, "halite_storage_head_points", "gauge", "Points in the head.",
-            (double)c.head_points);
-    put_one(b, "halite_storage_head_bytes", "gauge", "Memory of the head.",
-            (double)c.head_bytes);
-    put_one(b, "halite_series", "gauge", "Series that have points.",
-            (double)series_total(a->series));
+    put_gauge(b, "halite_series", "Series that have points.",
+              (double)series_total(a->series));
+    put_gauge(b, "halite_head_bytes", "Memory of the head.",
+              (double)c.head_bytes);
+    put_gauge(b, "halite_head_limit_bytes",
+              "Memory of the head at which writers wait.",
+              (double)settings_size(a->settings, "halite.store.head_bytes"));
+    put_gauge(b, "halite_head_series", "Series in the head.",
+              (double)c.head_series);
+    put_gauge(b, "halite_head_rows", "Open rows in the head.",
+              (double)c.head_rows);
+    put_gauge(b, "halite_head_points", "Points in the head.",
+              (double)c.head_points);
+    put_total(b, "halite_rows_flushed_total", "Rows flushed from the head.",
+              (double)c.rows_flushed);
+    put_total(b, "halite_rows_merged_total",
+              "Flushed rows that were stored before.", (double)c.rows_merged);
+    put_total(b, "halite_rows_rewritten_total",
+              "Stored rows that were written again.", (double)c.rows_rewritten);
+    put_total(b, "halite_rows_quarantined_total",
+              "Damaged rows put into quarantine.", (double)c.rows_quarantined);
+    put_total(b, "halite_rows_unreadable_total",
+              "Damaged rows that could not be kept.",
+              (double)c.rows_unreadable);
+    put_gauge(b, "halite_replay_seconds",
+              "How long the start took to replay the WAL.",
+              (double)c.replay_us / 1e6);
+    put_tables(a, b);
+    if (store_sync_latency(a->store) != NULL)
+        put_wal(a, &c.wal, b);
+}
+
+static void
+put_disk(const struct api *a, struct buf *b)
+{
+    const struct settings *s = a->settings;
+    struct statvfs fs;
+
+    if (settings_bool(s, "halite.memory") ||
+        statvfs(settings_text(s, "halite.data"), &fs) != 0)
+        return;
+    put_gauge(b, "halite_disk_size_bytes", "Size of the disk of halite.data.",
+              (double)fs.f_blocks * (double)fs.f_frsize);
+    put_gauge(b, "halite_disk_free_bytes", "Free on that disk.",
+              (double)fs.f_bavail * (double)fs.f_frsize);
+    put_gauge(b, "halite_disk_used_bytes", "Used on that disk, by anybody.",
+              (double)(fs.f_blocks - fs.f_bfree) * (double)fs.f_frsize);
+    put_gauge(b, "halite_disk_min_free_bytes",
+              "Writes are rejected while less is free.",
+              (double)settings_size(s, "halite.store.min_free_bytes"));
 }
 
 static void
 put_process(const struct api *a, struct buf *b)
 {
     struct process_counts c = stats_process();
-    const char *folder = settings_text(a->settings, "halite.data");
-    struct statvfs fs;
+    struct rlimit files;
 
     put_head(b, "halite_build_info", "gauge", "The version; always 1.");
-    buf_put_str(b, "halite_build_info{version=\"" PACKAGE_VERSION "\"} 1\n");
-    put_one(b, "halite_uptime_seconds", "gauge", "Time since the start.",
-            (double)(clock_now_ms(a->clock) - a->started_ms) / 1000);
-    put_one(b, "process_start_time_seconds", "gauge",
-            "Start, in seconds since 1970.", (double)a->started_ms / 1000);
-    put_one(b, "process_resident_memory_bytes", "gauge", "Resident memory.",
-            (double)c.resident_bytes);
-    put_one(b, "process_threads", "gauge", "Threads.", (double)c.threads);
-    if (!settings_bool(a->settings, "halite.memory") &&
-        statvfs(folder, &fs) == 0)
-        put_one(b, "halite_disk_free_bytes", "gauge",
-                "Free on the disk of halite.data.",
-                (double)fs.f_bavail * (double)fs.f_frsize);
-    put_one(b, "halite_writable", "gauge",
-            "0: the store takes no writes (/api/status).",
-            strcmp(api_status_word(a), "ok") == 0);
+    put_labelled(b, "halite_build_info", "version", PACKAGE_VERSION, 1);
+    put_gauge(b, "process_start_time_seconds", "Start, in seconds since 1970.",
+              (double)a->started_ms / 1000);
+    put_total(b, "process_cpu_seconds_total", "CPU time, user and system.",
+              c.cpu_seconds);
+    put_gauge(b, "process_resident_memory_bytes", "Resident memory.",
+              (double)c.resident_bytes);
+    put_gauge(b, "process_virtual_memory_bytes", "Virtual memory.",
+              (double)c.virtual_bytes);
+    put_gauge(b, "process_open_fds", "Open file descriptors.",
+              (double)c.open_files);
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0)
+        put_gauge(b, "process_max_fds", "How many may be open.",
+                  (double)files.rlim_cur);
+    put_gauge(b, "process_threads", "Threads.", (double)c.threads);
+}
+
+static void
+put_connections(const struct api *a, struct buf *b)
+{
+    struct listener_counts c = a->connections(a->connections_ctx);
+    const char *name = "halite_connections";
+
+    put_head(b, name, "gauge",
+             "Open connections; none: those that said nothing yet.");
+    put_labelled(b, name, "protocol", "http", c.http);
+    put_labelled(b, name, "protocol", "telnet", c.telnet);
+    put_labelled(b, name, "protocol", "none",
+                 c.open > c.http + c.telnet ? c.open - c.http - c.telnet : 0);
+    put_gauge(b, "halite_tls_connections", "Those of them that came by TLS.",
+              (double)c.tls);
 }
 
 void
@@ -178,20 +285,25 @@ api_metrics(void *ctx, const struct http_request *r, struct http_reply *out)
 
     http_reply_type(out, "text/plain; version=0.0.4; charset=utf-8");
     put_process(a, b);
+    put_gauge(b, "halite_writable", "0: writes are rejected (/api/status).",
+              strcmp(api_status_word(a), "ok") == 0);
+    put_disk(a, b);
     put_counters(b);
-    put_one(b, "halite_connections_open", "gauge", "Open connections.",
-            (double)a->connections_open(a->connections_ctx));
-    put_one(b, "halite_queries_running", "gauge", "Queries under way.",
-            (double)queries_running(a->queries));
+    put_connections(a, b);
+    put_gauge(b, "halite_queries_running", "Queries under way.",
+              (double)queries_running(a->queries));
     put_names(a, b);
     put_store(a, b);
     put_latency(b, "halite_http_request_duration_seconds",
-                "Of HTTP requests, from the first line to the reply.",
+                "HTTP requests, from the first line to the reply.",
                 a->http == NULL ? NULL : http_server_latency(a->http));
-    put_latency(b, "halite_put_commit_duration_seconds",
-                "Of batches of points until they are in the write-ahead log.",
+    put_latency(b, "halite_put_batch_duration_seconds",
+                "Batches of points until they are in the WAL.",
                 a->put == NULL ? NULL : put_path_latency(a->put));
+    put_latency(b, "halite_query_duration_seconds",
+                "Queries, until their answer is made.",
+                queries_latency(a->queries));
     put_latency(b, "halite_query_scan_duration_seconds",
-                "Of sub-queries reading points.",
+                "Sub-queries, reading their points.",
                 a->engine == NULL ? NULL : engine_latency(a->engine));
 }

@@ -3,6 +3,7 @@
 #include "base/counters.h"
 #include "base/latency.h"
 #include "query/engine/engine.h"
+#include "tsd/net/listener.h"
 #include "tsd/put/put.h"
 #include "tsd/stats/queries.h"
 
@@ -110,7 +111,7 @@ void
 stats_each(const struct api *a, stats_found *found, void *ctx)
 {
     found(ctx, "connectionmgr.connections", "type=open",
-          a->connections_open(a->connections_ctx));
+          a->connections(a->connections_ctx).open);
     for (int i = 0; i < COUNTER_LEN; i++) {
         const struct counter_text *t = counter_text((enum counter)i);
 

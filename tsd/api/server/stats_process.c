@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "web/json/json.h"
@@ -34,9 +35,9 @@ read_memory(unsigned long long *total, unsigned long long *resident)
 }
 
 static uint64_t
-count_threads(void)
+count_entries(const char *folder)
 {
-    DIR *d = opendir("/proc/self/task");
+    DIR *d = opendir(folder);
     const struct dirent *one;
     uint64_t n = 0;
 
@@ -52,11 +53,16 @@ stats_process(void)
 {
     unsigned long long total, resident;
     long pages = sysconf(_SC_AVPHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    struct timespec cpu = { 0 };
 
     read_memory(&total, &resident);
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
     return (struct process_counts){
-        .threads = count_threads(),
+        .threads = count_entries("/proc/self/task"),
+        .open_files = count_entries("/proc/self/fd"),
         .resident_bytes = resident,
+        .virtual_bytes = total,
+        .cpu_seconds = (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9,
         .free_bytes =
             pages < 0 || size < 0 ? 0 : (uint64_t)pages * (uint64_t)size,
     };
