@@ -103,13 +103,23 @@ buf_put_str(struct buf *b, const char *s)
 void
 buf_printf(struct buf *b, const char *fmt, ...)
 {
+    va_list ap;
+
+    va_start(ap, fmt);
+    buf_vprintf(b, fmt, ap);
+    va_end(ap);
+}
+
+void
+buf_vprintf(struct buf *b, const char *fmt, va_list args)
+{
     char small[256];
     va_list ap;
     size_t size, nul = 1;
     int n;
     uint8_t *p;
 
-    va_start(ap, fmt);
+    va_copy(ap, args);
     n = vsnprintf(small, sizeof small, fmt, ap);
     va_end(ap);
     if (n < 0) {
@@ -122,13 +132,10 @@ buf_printf(struct buf *b, const char *fmt, ...)
     p = buf_reserve(b, size + nul);
     if (p == NULL)
         return;
-    if (size < sizeof small) {
+    if (size < sizeof small)
         memcpy(p, small, size + nul);
-    } else {
-        va_start(ap, fmt);
-        (void)vsnprintf((char *)p, size + 1, fmt, ap);
-        va_end(ap);
-    }
+    else
+        (void)vsnprintf((char *)p, size + 1, fmt, args);
     b->size += size;
 }
 

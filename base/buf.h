@@ -55,6 +55,8 @@ void buf_put(struct buf *b, const void *data, size_t size);
 void buf_put_slice(struct buf *b, struct slice s);
 void buf_put_str(struct buf *b, const char *s);
 void buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void buf_vprintf(struct buf *b, const char *fmt, va_list args)
+    PRINTF_LIKE(2, 0);
 
 /* Big-endian. */
 void buf_put_u8(struct buf *b, uint8_t v);

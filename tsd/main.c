@@ -12,13 +12,16 @@ struct command {
     const char *text;
 };
 
+/* OpenTSDB's in its order. */
 static const struct command commands[] = {
+    { "fsck", true, cmd_fsck, "check what is stored, and repair it" },
+    { "mkmetric", true, cmd_tool, "give metrics ids" },
     { "tsd", true, cmd_tsd, "run the daemon" },
+    { "uid", true, cmd_tool, "look names and ids up, change them" },
+    { "version", true, cmd_version, "print the version" },
     { "backup", false, cmd_backup, "copy a data folder that is in use" },
     { "restore", false, cmd_restore, "make a data folder from a backup" },
-    { "fsck", true, cmd_fsck, "check what is stored, and repair it" },
     { "secret", false, cmd_secret, "make a line for halite.auth.file" },
-    { "version", true, cmd_version, "print the version" },
 };
 #define COMMANDS_LEN (sizeof commands / sizeof commands[0])
 
@@ -41,9 +44,58 @@ print_usage(FILE *out, const char *self, bool as_tsdb)
             (void)fprintf(out, "  %-10s %s\n", commands[i].name,
                           commands[i].text);
     (void)fprintf(out,
-                  "\n'%s COMMAND --help' explains a command; '%s tsd "
+                  "\n'%s help COMMAND' explains a command; '%s tsd "
                   "--help-settings' lists all settings.\n",
                   self, self);
+}
+
+/* OpenTSDB's words for it, and its exit status. */
+static int
+reject_as_tsdb(const char *name)
+{
+    const char *between = "";
+
+    (void)fprintf(stderr,
+                  "tsdb: error: unknown command '%s'\n"
+                  "usage: tsdb <command> [args]\n",
+                  name);
+    (void)printf("Valid commands: ");
+    for (size_t i = 0; i < COMMANDS_LEN; i++)
+        if (commands[i].tsdb) {
+            (void)printf("%s%s", between, commands[i].name);
+            between = ", ";
+        }
+    (void)printf("\n");
+    return 1;
+}
+
+static int
+reject(const char *self, const char *name, bool as_tsdb)
+{
+    if (as_tsdb)
+        return reject_as_tsdb(name);
+    if (*name != '\0')
+        (void)fprintf(stderr, "%s: there is no command '%s'\n", self, name);
+    print_usage(stderr, self, as_tsdb);
+    return 2;
+}
+
+/* 'help' and 'help COMMAND', which is 'COMMAND --help'. */
+static int
+help(const char *self, const char *name, bool as_tsdb)
+{
+    const struct command *c = find_command(name, as_tsdb);
+    char word[32], flag[] = "--help";
+    char *argv[] = { word, flag, NULL };
+
+    if (*name == '\0') {
+        print_usage(stdout, self, as_tsdb);
+        return 0;
+    }
+    if (c == NULL)
+        return reject(self, name, as_tsdb);
+    (void)snprintf(word, sizeof word, "%s", name);
+    return c->run(2, argv, as_tsdb);
 }
 
 int
@@ -54,21 +106,14 @@ main(int argc, char **argv)
     bool as_tsdb = strcmp(self, "tsdb") == 0;
     const struct command *c;
 
-    if (argc < 2) {
-        print_usage(stderr, self, as_tsdb);
-        return 2;
-    }
-    if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0) {
-        print_usage(stdout, self, as_tsdb);
-        return 0;
-    }
+    if (argc < 2)
+        return reject(self, "", as_tsdb);
+    if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0)
+        return help(self, argc > 2 ? argv[2] : "", as_tsdb);
     if (strcmp(argv[1], "--version") == 0)
         return cmd_version(argc - 1, argv + 1, as_tsdb);
     c = find_command(argv[1], as_tsdb);
-    if (c == NULL) {
-        (void)fprintf(stderr, "%s: there is no command '%s'\n", self, argv[1]);
-        print_usage(stderr, self, as_tsdb);
-        return 2;
-    }
+    if (c == NULL)
+        return reject(self, argv[1], as_tsdb);
     return c->run(argc - 1, argv + 1, as_tsdb);
 }

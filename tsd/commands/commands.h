@@ -13,4 +13,5 @@ int cmd_fsck(int argc, char **argv, bool as_tsdb);
 int cmd_restore(int argc, char **argv, bool as_tsdb);
 int cmd_secret(int argc, char **argv, bool as_tsdb);
 int cmd_tsd(int argc, char **argv, bool as_tsdb);
+int cmd_tool(int argc, char **argv, bool as_tsdb);
 int cmd_version(int argc, char **argv, bool as_tsdb);

@@ -293,6 +293,7 @@ settings_default_path(void)
 {
     static const char *const paths[] = {
         "./opentsdb.conf",
+        "/etc/halite/halite.conf",
         "/etc/opentsdb.conf",
         "/etc/opentsdb/opentsdb.conf",
         "/opt/opentsdb/opentsdb.conf",
@@ -403,6 +404,12 @@ size_t
 settings_size(const struct settings *c, const char *name)
 {
     return (size_t)settings_int(c, name);
+}
+
+unsigned
+settings_unsigned(const struct settings *c, const char *name)
+{
+    return (unsigned)settings_int(c, name);
 }
 
 void

@@ -30,7 +30,7 @@ MUST_CHECK enum status settings_set_word(struct settings *c, const char *word,
                                          struct error *e);
 MUST_CHECK enum status settings_load(struct settings *c, const char *path,
                                      struct error *e);
-/* The first of OpenTSDB's usual places that has a file; NULL when none has. */
+/* The first file of OpenTSDB's usual places and ours; NULL: there is none. */
 const char *settings_default_path(void);
 
 /* Checks all values.  ST_INVALID names the setting and what it takes. */
@@ -48,6 +48,7 @@ int settings_choice(const struct settings *c, const char *name);
 /* SETTING_INT and SETTING_BYTES, once checked. */
 int64_t settings_int(const struct settings *c, const char *name);
 size_t settings_size(const struct settings *c, const char *name);
+unsigned settings_unsigned(const struct settings *c, const char *name);
 
 /* Calls f for each that is set, by name. */
 void settings_each(const struct settings *c,

@@ -157,9 +157,10 @@ uid_entry(const struct uid_table *u, enum uid_kind kind, uint64_t id,
     return slice_of(out, width + 4);
 }
 
-static enum status
-parse_entry(const struct uid_table *u, enum uid_kind kind, struct slice value,
-            uint64_t *id, uint32_t *created_s, struct error *e)
+enum status
+uid_parse_entry(const struct uid_table *u, enum uid_kind kind,
+                struct slice value, uint64_t *id, uint32_t *created_s,
+                struct error *e)
 {
     unsigned width = u->kinds[kind].width;
 
@@ -181,7 +182,7 @@ uid_read_entry(struct uid_table *u, enum uid_kind kind, struct slice name,
     uid_key_name(kind, name, &key);
     st = kv_get(store_kv(u->store), buf_slice(&key), &value, e);
     if (st == ST_OK)
-        st = parse_entry(u, kind, buf_slice(&value), id, created_s, e);
+        st = uid_parse_entry(u, kind, buf_slice(&value), id, created_s, e);
     buf_fini(&key);
     buf_fini(&value);
     return st;
@@ -241,8 +242,8 @@ keep_name(void *ctx, size_t i, const struct slice *value)
     uint32_t created_s;
     uint64_t id;
     enum status st = value == NULL ? ST_NOT_FOUND
-                                   : parse_entry(n->u, n->kind, *value, &id,
-                                                 &created_s, n->e);
+                                   : uid_parse_entry(n->u, n->kind, *value, &id,
+                                                     &created_s, n->e);
 
     if (st == ST_OK)
         uid_cache_add(n->u->cache, n->kind, *n->names[i], id, n->epoch);
@@ -373,41 +374,6 @@ uid_name_dup(struct uid_table *u, enum uid_kind kind, uint64_t id,
 }
 
 /* -- suggest ------------------------------------------------------------- */
-
-enum status
-uid_suggest(struct uid_table *u, enum uid_kind kind, struct slice prefix,
-            size_t max, bool (*f)(void *ctx, struct slice name, uint64_t id),
-            void *ctx, struct error *e)
-{
-    struct buf start = BUF_INIT;
-    struct kv_iter *it;
-    uint32_t created_s;
-    uint64_t id = 0;
-    bool on;
-    enum status st = ST_OK;
-
-    OBJ_CHECK(u, UID_MAGIC);
-    if (prefix.size > UID_NAME_MAX)
-        return ST_OK;
-    uid_key_name(kind, prefix, &start);
-    it = kv_iter_open(store_kv(u->store), KEY_TABLE(TABLE_UID));
-    on = kv_iter_seek(it, buf_slice(&start));
-    for (size_t n = 0; on && (max == 0 || n < max); n++) {
-        struct slice key = kv_iter_key(it), name;
-
-        if (!slice_starts(key, buf_slice(&start)))
-            break;
-        st = parse_entry(u, kind, kv_iter_value(it), &id, &created_s, e);
-        if (st != ST_OK)
-            break;
-        name = slice_of(key.data + 3, key.size - 3);
-        if (!f(ctx, name, id))
-            break;
-        on = kv_iter_next(it);
-    }
-    buf_fini(&start);
-    return kv_iter_end(&it, st, e);
-}
 
 /* -- the rest ------------------------------------------------------------ */
 

@@ -51,6 +51,10 @@ const char *uid_kind_name(enum uid_kind kind);
 /* Takes "metric" and "metrics" too. */
 bool uid_kind_parse(const char *name, enum uid_kind *out);
 unsigned uid_width(const struct uid_table *u, enum uid_kind kind);
+/* An id as OpenTSDB prints it: "[0, 0, -1]", signed bytes. */
+#define UID_BYTES_TEXT 64
+const char *uid_bytes_text(const struct uid_table *u, enum uid_kind kind,
+                           uint64_t id, char out[UID_BYTES_TEXT]);
 
 /* 'what' as in `Invalid metric name ("x y"): illegal character:  `. */
 MUST_CHECK enum status uid_validate_name(const struct uid_table *u,

@@ -39,6 +39,10 @@ void uid_key_name(enum uid_kind kind, struct slice name, struct buf *out);
 struct slice uid_entry(const struct uid_table *u, enum uid_kind kind,
                        uint64_t id, uint32_t created_s,
                        uint8_t out[UID_ENTRY_MAX]);
+MUST_CHECK enum status uid_parse_entry(const struct uid_table *u,
+                                       enum uid_kind kind, struct slice value,
+                                       uint64_t *id, uint32_t *created_s,
+                                       struct error *e);
 /* From the store.  ST_NOT_FOUND without a text. */
 MUST_CHECK enum status uid_read_entry(struct uid_table *u, enum uid_kind kind,
                                       struct slice name, uint64_t *id,
@@ -51,8 +55,3 @@ uint64_t uid_max(const struct uid_table *u, enum uid_kind kind);
 MUST_CHECK enum status uid_lookup(struct uid_table *u, enum uid_kind kind,
                                   struct slice name, uint64_t *id,
                                   struct error *e);
-
-/* An id as OpenTSDB prints it: "[0, 0, -1]", signed bytes. */
-#define UID_BYTES_TEXT 64
-const char *uid_bytes_text(const struct uid_table *u, enum uid_kind kind,
-                           uint64_t id, char out[UID_BYTES_TEXT]);

@@ -1,0 +1,126 @@
+#!/bin/sh
+# The tools as a user calls them: what they print, and how they end.
+halite=$(realpath "${halite:-./halite}") || exit 99
+work=$(mktemp -d "${TMPDIR:-/tmp}/tools-XXXXXX") || exit 99
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 99
+ln -s "$halite" tsdb
+unset HALITE_DATA HALITE_SERVER
+bad=0
+
+# gives CODE WANTED COMMAND...: its exit status and all that it prints; 'err'
+# is what it says on stderr.
+gives()
+{
+    code=$1 wanted=$2
+    shift 2
+    got=$("$@" 2>err </dev/null)
+    status=$?
+    err=$(cat err)
+    test "$status" -eq "$code" && test "$got" = "$wanted" && return
+    printf "'%s' ended with %s, not %s, and printed:\n%s\nnot:\n%s\nand said: %s\n" \
+        "$*" "$status" "$code" "$got" "$wanted" "$err"
+    bad=1
+}
+
+# says PATTERN: on stderr, just before.
+says()
+{
+    # shellcheck disable=SC2254
+    case $err in $1) ;; *)
+        echo "'$err' is not like '$1'"
+        bad=1
+        ;;
+    esac
+}
+
+# -- the program and its options
+gives 1 'Valid commands: fsck, mkmetric, tsd, uid, version' ./tsdb bogus
+says "tsdb: error: unknown command 'bogus'
+usage: tsdb <command> [[]args[]]"
+gives 2 '' ./tsdb uid --bogus x
+says 'Invalid usage.  Unrecognized option --bogus'
+gives 2 '' ./tsdb uid --config
+says 'Invalid usage.  Missing argument for --config'
+gives 1 '' ./tsdb uid --config=nosuch.conf x
+says 'nosuch.conf (No such file or directory)'
+gives 2 '' ./tsdb uid
+says 'Not enough arguments
+Usage: uid *--idwidth=N *'
+./tsdb version | grep -c . | grep -qx 2 || bad=1
+
+# -- which store
+gives 1 '' "$halite" uid --data absent x
+says 'absent: there is no store'
+test ! -e absent || bad=1
+gives 0 'metrics m: [0, 0, 1]' "$halite" mkmetric --data one m
+gives 0 'metrics m: [0, 0, 1]' "$halite" uid --data=one m
+gives 0 'metrics m: [0, 0, 1]' env HALITE_DATA=one "$halite" uid 1
+gives 1 '' env HALITE_DATA=two "$halite" uid --data one nosuch
+gives 1 '' env HALITE_DATA=one HALITE_SERVER=localhost:1 "$halite" uid m
+says '*exclude*'
+echo 'halite.data = one' >opentsdb.conf
+gives 0 'metrics m: [0, 0, 1]' ./tsdb uid m
+echo 'halite.data = three' >other.conf
+gives 0 'metrics x: [0, 0, 1]' ./tsdb mkmetric --config other.conf x
+gives 0 'metrics x: [0, 0, 1]' "$halite" uid --config=other.conf x
+echo 'halite.nosuch = 1' >wrong.conf
+gives 1 '' "$halite" uid --config=wrong.conf x
+says '*no such setting*'
+
+# -- uid
+HALITE_DATA=$work/uid
+export HALITE_DATA
+gives 0 'metrics a.b: [0, 0, 1]
+metrics c.d: [0, 0, 2]
+metrics a.b: [0, 0, 1]' ./tsdb mkmetric a.b c.d a.b
+gives 0 'tagk host: [0, 0, 1]
+tagk dc: [0, 0, 2]' ./tsdb uid assign tagk host dc
+gives 0 'tagv Web: [0, 0, 1]
+tagv 7: [0, 0, 2]
+tagv c.d: [0, 0, 3]' ./tsdb uid assign tagv Web 7 c.d
+gives 1 '' ./tsdb mkmetric ok 'not ok'
+says '*illegal character*'
+gives 1 '' ./tsdb uid metrics ok
+gives 1 '' ./tsdb uid assign bogus x
+says 'Invalid type requested: bogus'
+gives 2 '' ./tsdb uid assign metrics
+gives 2 '' ./tsdb mkmetric
+gives 2 '' ./tsdb uid tagk a b
+gives 0 'metrics c.d: [0, 0, 2]
+tagv c.d: [0, 0, 3]' ./tsdb uid c.d
+gives 0 'metrics c.d: [0, 0, 2]
+tagk dc: [0, 0, 2]
+tagv 7: [0, 0, 2]' ./tsdb uid 0002
+gives 0 'tagk dc: [0, 0, 2]' ./tsdb uid tagk 2
+gives 1 '' ./tsdb uid tagv 7
+says "No such unique ID for 'tagv': [[]0, 0, 7]"
+gives 1 '' ./tsdb uid metrics nosuch
+says "No such name for 'metrics': 'nosuch'"
+gives 1 '' ./tsdb uid nosuch
+says ''
+gives 1 '' ./tsdb uid 16777216
+says '16777216 is too large to fit on 3 bytes.*'
+gives 1 '' ./tsdb uid --idwidth 2 70000
+says '70000 is too large to fit on 2 bytes.*'
+gives 1 '' ./tsdb uid --idwidth=4 1
+gives 3 '' ./tsdb uid --idwidth 0 1
+says 'Negative or 0 --idwidth'
+
+# -- uid grep: kinds merged in the order of names
+gives 0 'tagv 7: [0, 0, 2]
+tagv Web: [0, 0, 1]
+metrics a.b: [0, 0, 1]
+metrics c.d: [0, 0, 2]
+tagv c.d: [0, 0, 3]
+tagk dc: [0, 0, 2]
+tagk host: [0, 0, 1]' ./tsdb uid grep ''
+gives 0 'metrics a.b: [0, 0, 1]
+metrics c.d: [0, 0, 2]' ./tsdb uid grep metrics '[ac]\.'
+gives 0 'tagv Web: [0, 0, 1]' ./tsdb uid grep -i '^web$'
+gives 1 '' ./tsdb uid grep '^web$'
+gives 1 '' ./tsdb uid grep tagv
+gives 1 '' ./tsdb uid grep bogus .
+gives 1 '' ./tsdb uid grep '['
+gives 2 '' ./tsdb uid grep a b c
+exit $bad

@@ -1,0 +1,160 @@
+/* The tools on the command line: words to a struct tool, and a store that this
+ * process opens for it. */
+#include "tsd/commands/commands.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/time/timezone.h"
+#include "storage/store/format.h"
+#include "tsd/config/settings.h"
+#include "tsd/database.h"
+#include "tsd/tool/tool.h"
+#include "tsd/tool/tool_place.h"
+
+static bool
+write_stream(void *ctx, struct slice bytes)
+{
+    FILE *f = ctx;
+
+    return fwrite(bytes.data, 1, bytes.size, f) == bytes.size && fflush(f) == 0;
+}
+
+static bool
+args_have(const struct tool_args *a, const char *name, const char *brief)
+{
+    return tool_args_get(a, name) != NULL ||
+           (brief != NULL && tool_args_get(a, brief) != NULL);
+}
+
+static int
+print_help(const struct tool_command *c)
+{
+    struct buf text = BUF_INIT;
+
+    tool_describe(c, &text);
+    (void)write_stream(stdout, buf_slice(&text));
+    buf_fini(&text);
+    return 0;
+}
+
+/* OpenTSDB's file, or the one that is named; as OpenTSDB does, its tools
+ * create no metrics unless they are told to. */
+static enum status
+read_settings(struct settings *s, const struct tool_args *a, bool as_tsdb,
+              struct error *e)
+{
+    const char *path = tool_args_get(a, "--config");
+    enum status st = ST_OK;
+
+    if (as_tsdb)
+        settings_set(s, "tsd.core.auto_create_metrics", "false");
+    if (path != NULL && access(path, R_OK) != 0)
+        return error_set(e, ST_IO, "%s (%s)", path, strerror(errno));
+    if (path == NULL)
+        path = settings_default_path();
+    if (path != NULL)
+        st = settings_load(s, path, e);
+    if (st == ST_OK)
+        st = settings_check(s, e);
+    settings_set(s, "halite.memory", "false");
+    return st;
+}
+
+/* A command that only reads makes no folder where there is none. */
+static bool
+is_nothing_there(const struct tool *t, const char *dir)
+{
+    const char *creates = t->command->creates;
+    struct format f;
+
+    if (creates != NULL &&
+        (*creates == '\0' ||
+         (t->args->len > 0 && strcmp(t->args->words[0], creates) == 0)))
+        return false;
+    return format_read(dir, &f, NULL) == ST_NOT_FOUND;
+}
+
+static int
+run_here(struct tool *t, struct settings *s, const char *dir)
+{
+    struct database d = { 0 };
+    struct error e, why;
+    int rc = TOOL_FAILED;
+
+    if (dir != settings_text(s, "halite.data"))
+        settings_set(s, "halite.data", dir);
+    if (is_nothing_there(t, dir)) {
+        (void)fprintf(stderr, "%s: there is no store\n", dir);
+        settings_set(s, "halite.memory", "true");
+    }
+    if (database_open(&d, s, &e) == ST_OK) {
+        t->api = &d.api;
+        rc = tool_run(t);
+    } else {
+        (void)fprintf(stderr, "%s\n", e.text);
+    }
+    if (database_close(&d, &why) != ST_OK) {
+        (void)fprintf(stderr, "%s\n", why.text);
+        rc = TOOL_FAILED;
+    }
+    return rc;
+}
+
+static int
+run_words(struct tool *t, struct settings *s)
+{
+    struct tool_place place;
+    struct error e;
+    int rc;
+
+    if (t->command->check != NULL && (rc = t->command->check(t)) != 0)
+        return rc;
+    log_set_level(LOG_ERROR);
+    if (read_settings(s, t->args, t->as_tsdb, &e) != ST_OK ||
+        tool_place_find(t->args, s, &place, &e) != ST_OK ||
+        timezone_find(slice_str(tool_zone_name(s)), &t->zone, &e) != ST_OK) {
+        (void)fprintf(stderr, "%s\n", e.text);
+        return TOOL_FAILED;
+    }
+    log_set_level(args_have(t->args, "--verbose", "-v") ? LOG_INFO : LOG_WARN);
+    if ((t->command->flags & TOOL_NO_STORE) != 0)
+        return tool_run(t);
+    return run_here(t, s, place.dir);
+}
+
+int
+cmd_tool(int argc, char **argv, bool as_tsdb)
+{
+    struct tool_args args;
+    struct tool t = {
+        .command = tool_command_find(argv[0]),
+        .args = &args,
+        .as_tsdb = as_tsdb,
+        .out = { write_stream, stdout },
+        .err = { write_stream, stderr },
+    };
+    struct settings *s = settings_new();
+    struct error e;
+    int rc;
+
+    if (tool_args_parse(&args, t.command->options, tool_common_options,
+                        (size_t)argc - 1, (const char *const *)argv + 1,
+                        &e) != ST_OK) {
+        (void)fprintf(stderr, "Invalid usage.  %s\n", e.text);
+        rc = TOOL_USAGE;
+    } else if (args_have(&args, "--help", NULL)) {
+        rc = print_help(t.command);
+    } else {
+        rc = run_words(&t, s);
+    }
+    tool_args_fini(&args);
+    settings_free(&s);
+    return rc;
+}

@@ -1,0 +1,225 @@
+#include "tsd/database.h"
+
+#include <netdb.h>
+#include <unistd.h>
+
+#include "base/time/timezone.h"
+#include "query/engine/engine.h"
+#include "query/model/rollup.h"
+#include "tsd/config/limits.h"
+#include "tsd/put/put.h"
+#include "tsd/stats/queries.h"
+
+/* Who we are, for statistics: the name as it is set, and as DNS knows it. */
+static void
+find_host(struct api *a)
+{
+    struct addrinfo hints = { .ai_flags = AI_CANONNAME }, *found = NULL;
+
+    if (gethostname(a->host, sizeof a->host - 1) != 0)
+        (void)snprintf(a->host, sizeof a->host, "localhost");
+    (void)snprintf(a->canonical, sizeof a->canonical, "%s", a->host);
+    if (!settings_bool(a->settings, "tsd.stats.canonical") ||
+        getaddrinfo(a->host, NULL, &hints, &found) != 0)
+        return;
+    if (found->ai_canonname != NULL)
+        (void)snprintf(a->canonical, sizeof a->canonical, "%s",
+                       found->ai_canonname);
+    freeaddrinfo(found);
+}
+
+static enum status
+fill_api(struct database *d, struct error *e)
+{
+    const struct settings *s = d->api.settings;
+    struct api *a = &d->api;
+    enum status st;
+
+    a->clock = &clock_system;
+    a->queries = queries_new(
+        !settings_bool(s, "tsd.query.allow_simultaneous_duplicates"));
+    a->backup_busy = &d->backup_busy;
+    a->limits = limits_new(s, a->clock);
+    a->zone = timezone_utc();
+    a->answer_bytes = settings_size(s, "halite.query.answer_bytes");
+    a->allow_delete = settings_bool(s, "tsd.http.query.allow_delete") &&
+                      strcmp(settings_text(s, "tsd.mode"), "ro") != 0;
+    a->started_ms = clock_now_ms(a->clock);
+    find_host(a);
+    st = histogram_codecs_read(settings_text(s, "tsd.core.histograms.config"),
+                               &a->histograms, e);
+    if (st != ST_OK)
+        return error_wrap(e, st, "tsd.core.histograms.config");
+    if (!settings_has(s, "tsd.core.timezone"))
+        return ST_OK;
+    return timezone_find(slice_str(settings_text(s, "tsd.core.timezone")),
+                         &a->zone, e);
+}
+
+static struct key_layout
+layout_of(const struct settings *s)
+{
+    struct key_layout layout = {
+        .salt_width = (uint8_t)settings_int(s, "tsd.storage.salt.width"),
+        .salt_buckets = (uint16_t)settings_int(s, "tsd.storage.salt.buckets"),
+        .metric_width =
+            (uint8_t)settings_int(s, "tsd.storage.uid.width.metric"),
+        .row_hours = (uint8_t)settings_int(s, "halite.store.row_hours"),
+        .tagk_width = (uint8_t)settings_int(s, "tsd.storage.uid.width.tagk"),
+        .tagv_width = (uint8_t)settings_int(s, "tsd.storage.uid.width.tagv"),
+    };
+
+    if (layout.salt_width == 0)
+        layout.salt_buckets = 1;
+    return layout;
+}
+
+static enum status
+open_names(struct database *d, struct error *e)
+{
+    const struct settings *s = d->api.settings;
+    const struct uid_options o = {
+        .cache_entries = settings_size(s, "halite.uid.cache_entries"),
+        .allow_specialchars =
+            settings_text(s, "tsd.core.tag.allow_specialchars"),
+        .random_metrics = settings_bool(s, "tsd.core.uid.random_metrics"),
+    };
+    struct api *a = &d->api;
+    enum status st = uid_open(a->store, &o, &a->uids, e);
+
+    if (st == ST_OK)
+        st = series_open(a->store, a->uids, &a->series, e);
+    if (st == ST_OK)
+        series_limit(a->series,
+                     (struct series_limits){
+                         settings_size(s, "halite.series.limit"),
+                         settings_size(s, "halite.series.limit_per_metric"),
+                     });
+    if (st == ST_OK)
+        st = records_open(a->store, a->uids, a->series, &a->records, e);
+    return st;
+}
+
+static enum status
+open_store(struct database *d, struct error *e)
+{
+    const struct settings *s = d->api.settings;
+    const struct store_options o = {
+        .dir = settings_bool(s, "halite.memory")
+                   ? NULL
+                   : settings_text(s, "halite.data"),
+        .layout = layout_of(s),
+        .sync = (enum wal_sync)settings_choice(s, "halite.sync"),
+        .sync_interval_ms = settings_unsigned(s, "halite.sync.interval_ms"),
+        .head_bytes = settings_size(s, "halite.store.head_bytes"),
+        .wal_bytes = settings_size(s, "halite.store.journal_bytes"),
+        .wal_segment_bytes =
+            settings_size(s, "halite.store.journal_segment_bytes"),
+        .flush_delay_ms = settings_unsigned(s, "halite.store.seal_delay_ms"),
+        .min_free_bytes = settings_size(s, "halite.store.min_free_bytes"),
+        .engine_write_buffer_bytes =
+            settings_size(s, "halite.store.write_buffer_bytes"),
+        .engine_cache_bytes = settings_size(s, "halite.store.cache_bytes"),
+    };
+    return store_open(&o, &d->api.store, e);
+}
+
+static size_t
+query_threads(const struct settings *s)
+{
+    size_t wanted = settings_size(s, "halite.query.threads");
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+    return wanted > 0 ? wanted : cpus > 0 ? (size_t)cpus : 1;
+}
+
+static enum status
+open_rollups(struct database *d, struct error *e)
+{
+    const struct settings *s = d->api.settings;
+    const char *config = settings_text(s, "tsd.rollups.config");
+    enum status st;
+
+    if (!settings_bool(s, "tsd.rollups.enable"))
+        return ST_OK;
+    st = rollups_open(config == NULL ? "" : config, &d->rollups, e);
+    if (st != ST_OK)
+        return error_wrap(e, st, "tsd.rollups.config");
+    d->rollups->agg_tag_key = settings_text(s, "tsd.rollups.agg_tag_key");
+    d->rollups->raw_tag_value =
+        settings_text(s, "tsd.rollups.raw_agg_tag_value");
+    d->rollups->tag_raw = settings_bool(s, "tsd.rollups.tag_raw");
+    d->rollups->block_derived = settings_bool(s, "tsd.rollups.block_derived");
+    d->rollups->split = settings_bool(s, "tsd.rollups.split_query.enable");
+    return ST_OK;
+}
+
+static enum status
+open_engine(struct database *d, struct error *e)
+{
+    const struct settings *s = d->api.settings;
+    struct api *a = &d->api;
+    const struct engine_options o = {
+        .threads = query_threads(s),
+        .query_bytes = settings_size(s, "halite.query.bytes"),
+        .all_bytes = settings_size(s, "halite.queries.bytes"),
+        .expansion_limit = settings_size(s, "tsd.query.filter.expansion_limit"),
+        .skip_unresolved_tagvs =
+            settings_bool(s, "tsd.query.skip_unresolved_tagvs"),
+        .limits = limits_find,
+        .limits_ctx = a->limits,
+        .timeout_ms = settings_unsigned(s, "tsd.query.timeout"),
+        .force_way = settings_choice(s, "halite.query.scan"),
+        .rollups = d->rollups,
+        .histogram_codec = a->histograms.simple + 1,
+        .records = a->records,
+    };
+    const struct put_options put = {
+        .rules = {
+            .create_metrics = settings_bool(s, "tsd.core.auto_create_metrics"),
+            .create_tagks = settings_bool(s, "tsd.core.auto_create_tagks"),
+            .create_tagvs = settings_bool(s, "tsd.core.auto_create_tagvs"),
+            .max_tags = settings_size(s, "tsd.storage.max_tags"),
+        },
+        .cache_entries = settings_size(s, "halite.put.cache_entries"),
+        .cache_bytes = settings_size(s, "halite.put.cache_bytes"),
+        .header_tag = settings_text(s, "tsd.http.header_tag"),
+        .rollups = d->rollups,
+    };
+
+    a->put = put_path_new(a->store, a->series, a->uids, &put);
+    return engine_open(a->store, a->uids, a->series, &o, &a->engine, e);
+}
+
+enum status
+database_open(struct database *d, const struct settings *s, struct error *e)
+{
+    static enum status (*const parts[])(struct database * d,
+                                        struct error * e) = {
+        fill_api, open_store, open_names, open_rollups, open_engine,
+    };
+    enum status st = ST_OK;
+
+    d->api.settings = s;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0] && st == ST_OK; i++)
+        st = parts[i](d, e);
+    return st;
+}
+
+enum status
+database_close(struct database *d, struct error *e)
+{
+    struct api *a = &d->api;
+    enum status st;
+
+    engine_close(&a->engine);
+    put_path_free(&a->put);
+    records_close(&a->records);
+    series_close(&a->series);
+    uid_close(&a->uids);
+    st = store_close(&a->store, e);
+    queries_free(&a->queries);
+    rollups_close(&d->rollups);
+    limits_free(&a->limits);
+    return st;
+}

@@ -1,0 +1,26 @@
+/* The database without a network: store, names, series, annotations and
+ * metadata, query engine and put path, opened as the settings say.  The daemon
+ * serves it; a command opens it for itself.
+ *
+ *     settings -> store -> ids, series, records -> engine, put path
+ *
+ * Owns:    all of these, which 'api' lends.
+ * Threads: open and close: one at a time.  Its parts run threads of their own.
+ * Fails:   with a sentence for the operator: a folder in use, a bad setting. */
+#pragma once
+
+#include "tsd/api/api.h"
+
+struct database {
+    struct api api;          /* frozen, but for members of the daemon's */
+    struct rollups *rollups; /* NULL: none are configured */
+    atomic_bool backup_busy;
+};
+
+/* '*d' is all zero before.  The settings must outlive it.  database_close() in
+ * any case. */
+MUST_CHECK enum status database_open(struct database *d,
+                                     const struct settings *s, struct error *e);
+
+/* Flushes and closes the store.  What was never opened is closed already. */
+MUST_CHECK enum status database_close(struct database *d, struct error *e);

@@ -1,0 +1,127 @@
+#include "tsd/tool/tool.h"
+
+void
+tool_flush(struct tool *t)
+{
+    if (!t->cancelled && t->text.size > 0 &&
+        !t->out.write(t->out.ctx, buf_slice(&t->text)))
+        t->cancelled = true;
+    buf_clear(&t->text);
+}
+
+int
+tool_run(struct tool *t)
+{
+    int rc = t->command->run(t);
+
+    tool_flush(t);
+    buf_fini(&t->text);
+    return rc;
+}
+
+static void
+flush_full(struct tool *t)
+{
+    if (t->text.size >= TOOL_CHUNK)
+        tool_flush(t);
+}
+
+void
+tool_write(struct tool *t, struct slice bytes)
+{
+    buf_put_slice(&t->text, bytes);
+    flush_full(t);
+}
+
+void
+tool_printf(struct tool *t, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    buf_vprintf(&t->text, fmt, ap);
+    va_end(ap);
+    flush_full(t);
+}
+
+bool
+tool_is_cancelled(const struct tool *t)
+{
+    return t->cancelled;
+}
+
+static void
+say_text(struct tool *t, struct buf *text)
+{
+    tool_flush(t);
+    if (!t->cancelled && !t->err.write(t->err.ctx, buf_slice(text)))
+        t->cancelled = true;
+    buf_fini(text);
+}
+
+static void
+say_line(struct tool *t, const char *fmt, va_list args)
+{
+    struct buf line = BUF_INIT;
+
+    buf_vprintf(&line, fmt, args);
+    buf_put_u8(&line, '\n');
+    say_text(t, &line);
+}
+
+void
+tool_say(struct tool *t, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    say_line(t, fmt, ap);
+    va_end(ap);
+}
+
+int
+tool_fail(struct tool *t, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    say_line(t, fmt, ap);
+    va_end(ap);
+    return TOOL_FAILED;
+}
+
+int
+tool_usage(struct tool *t, const char *why)
+{
+    struct buf text = BUF_INIT;
+
+    buf_printf(&text, "%s\n", why);
+    tool_describe(t->command, &text);
+    say_text(t, &text);
+    return TOOL_USAGE;
+}
+
+size_t
+tool_words(const struct tool *t)
+{
+    return t->args->len;
+}
+
+struct slice
+tool_word(const struct tool *t, size_t i)
+{
+    return slice_str(t->args->words[i]);
+}
+
+const char *
+tool_option(const struct tool *t, const char *name)
+{
+    return tool_args_get(t->args, name);
+}
+
+void
+tool_describe(const struct tool_command *c, struct buf *out)
+{
+    buf_printf(out, "Usage: %s", c->usage);
+    tool_args_describe(c->options, tool_common_options, out);
+}

@@ -1,0 +1,49 @@
+/* Which tools there are; tsd/main.c has them too, among all commands. */
+#include "tsd/tool/tool.h"
+
+#include <string.h>
+
+const struct tool_option tool_common_options[] = {
+    { "--data", "DIR", "Folder of the store." },
+    { "--server", "HOST:PORT", "Server to ask in place of a folder." },
+    { "--config", "FILE", "Settings (key = value)." },
+    { "--verbose", NULL, "Tell more of what is done." },
+    { "-v", NULL, "Short for --verbose." },
+    { "--help", NULL, "This text." },
+    { "--table", "TABLE", "OpenTSDB's, without effect." },
+    { "--uidtable", "TABLE", "OpenTSDB's, without effect." },
+    { "--zkbasedir", "PATH", "OpenTSDB's, without effect." },
+    { "--zkquorum", "SPEC", "OpenTSDB's, without effect." },
+    { 0 },
+};
+
+static const struct tool_option uid_options[] = {
+    { "--idwidth", "N", "Bytes of an id (those of the store)." },
+    { "--ignore-case", NULL, "grep: upper and lower case are the same." },
+    { "-i", NULL, "Short for --ignore-case." },
+    { 0 },
+};
+
+const struct tool_command tool_commands[] = {
+    { "mkmetric", 0, "",
+      "mkmetric NAME...\n"
+      "The same as 'uid assign metrics NAME...'.\n",
+      uid_options, tool_mkmetric_check, tool_mkmetric },
+    { "uid", 0, "assign",
+      "uid [KIND] NAME|ID             the id of a name, the name of an id\n"
+      "       uid grep [KIND] REGEXP         names that match\n"
+      "       uid assign KIND NAME...        give names ids\n"
+      "KIND is metrics, tagk or tagv; without it all three are looked at.\n"
+      "A NAME of digits is an ID.\n",
+      uid_options, tool_uid_check, tool_uid },
+    { 0 },
+};
+
+const struct tool_command *
+tool_command_find(const char *name)
+{
+    for (const struct tool_command *c = tool_commands; c->name != NULL; c++)
+        if (strcmp(c->name, name) == 0)
+            return c;
+    return NULL;
+}

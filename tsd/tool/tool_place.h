@@ -1,0 +1,22 @@
+/* Where a tool finds its store: --data or --server, else $HALITE_DATA or
+ * $HALITE_SERVER, else halite.data of the settings.
+ *
+ * Threads: any. */
+#pragma once
+
+#include "tsd/config/settings.h"
+#include "tsd/tool/tool_args.h"
+
+struct tool_place {
+    const char *dir;    /* lent by args, environment or settings */
+    const char *server; /* "127.0.0.1:4242", or NULL: 'dir' it is */
+};
+
+/* ST_INVALID when both are named at one place. */
+MUST_CHECK enum status tool_place_find(const struct tool_args *a,
+                                       const struct settings *s,
+                                       struct tool_place *out, struct error *e);
+
+/* The zone of absolute dates in words: tsd.core.timezone, else $TZ, else the
+ * machine's, else UTC. */
+const char *tool_zone_name(const struct settings *s);
