@@ -102,3 +102,51 @@ POST /api/search/lookup {"metric":"n.cpu","tags":[{"key":"host","value":"web01",
 = 400
 POST /api/search/lookup {"metric":{}}
 = 400
+
+# With counts: any part of a name, the most series first.
+> put c.cpu 1356998400 1 host=web01 dc=lga
+> put c.cpu 1356998400 1 host=web02 dc=sjc
+> put c.cpu 1356998400 1 host=web03 dc=lga
+> put c.mem 1356998400 1 host=web01
+> version
+<~ built at revision
+<~ Built on
+GET /api/suggest?type=metrics&q=C.CPU&counts
+= 200
+| [{"name":"c.cpu","series":3}]
+GET /api/suggest?type=metrics&q=c.&counts
+= 200
+| [{"name":"c.cpu","series":3},{"name":"c.mem","series":1}]
+GET /api/suggest?type=tagk&metric=c.cpu&counts
+= 200
+| [{"name":"dc","series":3},{"name":"host","series":3}]
+GET /api/suggest?type=tagv&metric=c.cpu&tagk=dc&counts
+= 200
+| [{"name":"lga","series":2},{"name":"sjc","series":1}]
+GET /api/suggest?type=tagv&metric=c.cpu&tagk=host&q=b0&max=2&counts
+= 200
+| [{"name":"web01","series":1},{"name":"web02","series":1}]
+GET /api/suggest?type=tagv&metric=c.cpu&tagk=host&tags=dc=lga|none&counts
+= 200
+| [{"name":"web01","series":1},{"name":"web03","series":1}]
+GET /api/suggest?type=tagv&metric=c.cpu&tagk=host&tags=dc=*,host=web02&counts
+= 200
+| [{"name":"web02","series":1}]
+GET /api/suggest?type=tagk&metric=c.cpu&tags=dc=none&counts
+= 200
+| []
+POST /api/suggest {"type":"tagv","metric":"c.cpu","tagk":"dc","q":"j","counts":true}
+= 200
+| [{"name":"sjc","series":1}]
+GET /api/suggest?type=tagk&metric=n.none&counts
+= 200
+| []
+GET /api/suggest?type=tagk&counts
+= 400
+~ "message":"Counts of tags need a 'metric'"
+GET /api/suggest?type=tagv&metric=c.cpu&counts
+= 400
+~ "message":"Counts of values need a 'tagk'"
+GET /api/suggest?type=tagk&metric=c.cpu&tags=dc&counts
+= 400
+~ "message":"'tags' must be as in host=web01,dc=ams|fra"

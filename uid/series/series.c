@@ -336,6 +336,13 @@ series_total(struct series_directory *d)
     return tagk_sets_total(d->tagk_sets);
 }
 
+uint64_t
+series_total_of(struct series_directory *d, uint64_t metric)
+{
+    OBJ_CHECK(d, SERIES_MAGIC);
+    return tagk_sets_count(d->tagk_sets, metric);
+}
+
 /* -- each ---------------------------------------------------------------- */
 
 /* A scan of the directory: its masks, and how many keys it has looked at. */

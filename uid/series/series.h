@@ -161,8 +161,8 @@ struct series_visit {
 
 /* As series_each(), for masks (NULL: all without a kind) that let only those
  * series through that have one of these values under 'tagk', ascending (NULL:
- * any value).  An index in memory finds them, for metrics that are queried
- * often. */
+ * any series).  An index in memory finds them, for metrics that are queried
+ * often; not with masks alone, which skip through the directory. */
 MUST_CHECK enum status
 series_each_with(struct series_directory *d, uint64_t metric,
                  const struct mask_set *masks, uint64_t tagk,
@@ -180,5 +180,6 @@ series_values(struct series_directory *d, uint64_t metric, uint64_t tagk,
               bool (*go_on)(void *ctx), void *ctx, struct arena *a, bool *known,
               uint64_t **tagvs, size_t *len, struct error *e);
 
-/* All series, from memory. */
+/* All series, and those of a metric, from memory; rollups count. */
 uint64_t series_total(struct series_directory *d);
+uint64_t series_total_of(struct series_directory *d, uint64_t metric);

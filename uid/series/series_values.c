@@ -96,8 +96,10 @@ visit_more(const struct wanted *w, const struct index_more *m, size_t *at,
 
         if (order > 0)
             break;
-        if (order < 0 && series_value_of(w->widths, one, w->tagk, &v) &&
-            index_place(w->tagvs, w->tagvs_len, v) < w->tagvs_len &&
+        if (order < 0 &&
+            (w->tagvs == NULL ||
+             (series_value_of(w->widths, one, w->tagk, &v) &&
+              index_place(w->tagvs, w->tagvs_len, v) < w->tagvs_len)) &&
             !visit_key(w, one))
             return false;
     }
@@ -129,14 +131,14 @@ static enum status
 each_of_list(const struct wanted *w, struct index_list *l,
              const struct index_more *more, struct error *e)
 {
-    size_t len, at = 0;
-    uint32_t *places = find_places(w, l, &len);
+    size_t len = index_list_len(l), at = 0;
+    uint32_t *places = w->tagvs == NULL ? NULL : find_places(w, l, &len);
     bool on = true;
 
-    if (places == NULL)
+    if (places == NULL && w->tagvs != NULL)
         return error_no_memory(e);
     for (size_t i = 0; i < len && on; i++) {
-        struct slice key = index_list_key(l, places[i]);
+        struct slice key = index_list_key(l, places == NULL ? i : places[i]);
 
         on = visit_more(w, more, &at, &key) && visit_key(w, key);
     }
@@ -160,7 +162,7 @@ series_each_with(struct series_directory *d, uint64_t metric,
     enum status st;
 
     OBJ_CHECK(d, SERIES_MAGIC);
-    if (tagvs == NULL)
+    if (tagvs == NULL && masks != NULL)
         return series_scan(d, metric, masks, visit, &steps, e);
     st = take_list(d, metric, visit, &l, &more, e);
     if (st != ST_OK)

@@ -1,15 +1,19 @@
-/* /api/suggest and /suggest: names that start with a text. */
+/* /api/suggest and /suggest: names that start with a text; or, with "counts",
+ * what tsd/api/names/suggest_counts.h says. */
 #include "tsd/api/api.h"
 
 #include <jansson.h>
 
 #include "base/text/number.h"
+#include "tsd/api/names/suggest_counts.h"
 #include "web/json/json.h"
 
 #define SUGGEST_MAX 25 /* when no max is asked for */
 
 struct query {
     struct slice type, q, max;
+    struct slice metric, tagk, tags; /* of counts */
+    bool counts;
 };
 
 static bool
@@ -33,7 +37,8 @@ kind_of(struct slice type, enum uid_kind *out)
 }
 
 static void
-answer(const struct api *a, const struct query *ask, struct http_reply *out)
+answer(const struct api *a, const struct http_request *r,
+       const struct query *ask, struct http_reply *out)
 {
     struct buf *b = http_reply_body(out);
     int64_t max = 0;
@@ -50,6 +55,13 @@ answer(const struct api *a, const struct query *ask, struct http_reply *out)
         (void)snprintf(text, sizeof text, "Invalid 'type' parameter:%.*s",
                        SLICE_ARG(ask->type));
         http_reply_error(out, 400, text, NULL);
+        return;
+    }
+    if (ask->counts) {
+        suggest_counts(a, r,
+                       &(struct suggest_ask){ kind, ask->q, max, ask->metric,
+                                              ask->tagk, ask->tags },
+                       out);
         return;
     }
     buf_put_u8(b, '[');
@@ -79,8 +91,9 @@ static void
 answer_post(const struct api *a, const struct http_request *r,
             struct http_reply *out)
 {
-    struct query ask = { .q = slice_str("") };
+    struct query ask = { .q = slice_str(""), .tags = slice_str("") };
     char type[NUMBER_TEXT_MAX], q[NUMBER_TEXT_MAX], max[NUMBER_TEXT_MAX];
+    char metric[NUMBER_TEXT_MAX], tagk[NUMBER_TEXT_MAX], tags[NUMBER_TEXT_MAX];
     struct json_t *body = api_parse_body(r, out);
 
     if (body == NULL)
@@ -95,7 +108,14 @@ answer_post(const struct api *a, const struct http_request *r,
     } else {
         (void)api_json_value_text(json_object_get(body, "q"), q, &ask.q);
         (void)api_json_value_text(json_object_get(body, "max"), max, &ask.max);
-        answer(a, &ask, out);
+        (void)api_json_value_text(json_object_get(body, "metric"), metric,
+                                  &ask.metric);
+        (void)api_json_value_text(json_object_get(body, "tagk"), tagk,
+                                  &ask.tagk);
+        (void)api_json_value_text(json_object_get(body, "tags"), tags,
+                                  &ask.tags);
+        ask.counts = json_is_true(json_object_get(body, "counts"));
+        answer(a, r, &ask, out);
     }
     json_decref(body);
 }
@@ -103,7 +123,7 @@ answer_post(const struct api *a, const struct http_request *r,
 void
 api_suggest(void *ctx, const struct http_request *r, struct http_reply *out)
 {
-    struct query ask = { .q = slice_str("") };
+    struct query ask = { .q = slice_str(""), .tags = slice_str("") };
 
     if (http_is_api(r) && http_method(r) == HTTP_POST) {
         answer_post(ctx, r, out);
@@ -113,6 +133,10 @@ api_suggest(void *ctx, const struct http_request *r, struct http_reply *out)
         return;
     (void)http_param(r, "q", &ask.q);
     (void)http_param(r, "max", &ask.max);
+    (void)http_param(r, "metric", &ask.metric);
+    (void)http_param(r, "tagk", &ask.tagk);
+    (void)http_param(r, "tags", &ask.tags);
+    ask.counts = http_has_param(r, "counts");
     api_json_type(r, out);
-    answer(ctx, &ask, out);
+    answer(ctx, r, &ask, out);
 }

@@ -1,0 +1,110 @@
+#include "uid/series/series_tally.h"
+
+#include "tests/uid/fixture.h"
+
+static const struct series_rules rules = { true, true, true, 8 };
+
+/* "metric k=v k=v" */
+static void
+enter(struct fixture *f, uint64_t kind, const char *text)
+{
+    struct slice left = slice_str(text), metric = slice_cut(&left, ' ');
+    struct tag tags[8];
+    uint8_t tsuid[TSUID_MAX];
+    series_ref ref;
+    size_t len = 0, size;
+
+    while (left.size > 0) {
+        struct slice value = slice_cut(&left, ' ');
+
+        tags[len].key = slice_cut(&value, '=');
+        tags[len++].value = value;
+    }
+    OK(series_resolve_kind(f->series, &rules, kind, metric, tags, len, &ref,
+                           tsuid, &size, &e));
+}
+
+static uint64_t
+id_of(struct fixture *f, enum uid_kind kind, const char *name)
+{
+    uint64_t id = 0;
+
+    OK(uid_find(f->uids, kind, slice_str(name), &id, &e));
+    return id;
+}
+
+static bool
+go_on(void *ctx)
+{
+    size_t *calls = ctx;
+
+    (*calls)++;
+    return true;
+}
+
+static const char *
+tally(struct fixture *f, const char *tagk, const char *pick, const char *of)
+{
+    static char text[200];
+    struct arena *a = arena_new(0);
+    uint64_t value = 0;
+    struct series_pick p = { 0, NULL, 0 };
+    struct series_tally *found;
+    size_t len, calls = 0;
+
+    if (pick != NULL)
+        p.tagk = id_of(f, UID_TAGK, pick);
+    if (of != NULL) {
+        value = id_of(f, UID_TAGV, of);
+        p.tagvs = &value;
+        p.tagvs_len = 1;
+    }
+    OK(series_tally(f->series, id_of(f, UID_METRIC, "m"),
+                    tagk == NULL ? 0 : id_of(f, UID_TAGK, tagk), &p,
+                    pick != NULL, go_on, &calls, a, &found, &len, &e));
+    text[0] = '\0';
+    for (size_t i = 0; i < len; i++) {
+        struct slice name;
+        size_t at = strlen(text);
+
+        OK(uid_name_dup(f->uids, tagk == NULL ? UID_TAGK : UID_TAGV,
+                        found[i].id, a, &name, &e));
+        (void)snprintf(text + at, sizeof text - at, "%.*s=%d ", SLICE_ARG(name),
+                       (int)found[i].series);
+    }
+    arena_free(&a);
+    return text;
+}
+
+/* Each twice and more: from the engine, then from the index, then with what
+ * came after it was made. */
+START_TEST(counts_tags)
+{
+    struct fixture f = fixture_new(layout_default);
+    uint64_t kind;
+
+    enter(&f, 0, "n host=a dc=z");
+    enter(&f, 0, "m host=a dc=x");
+    enter(&f, 0, "m host=a dc=y");
+    enter(&f, 0, "m host=b dc=x");
+    enter(&f, 0, "m dc=x");
+    OK(series_kind(f.series, "1h", true, &kind, &e));
+    enter(&f, kind, "m host=a");
+    for (int i = 0; i < 4; i++) {
+        ck_assert_str_eq(tally(&f, NULL, NULL, NULL), "dc=4 host=3 ");
+        ck_assert_str_eq(tally(&f, "dc", NULL, NULL), "x=3 y=1 ");
+        ck_assert_str_eq(tally(&f, "host", NULL, NULL), "a=2 b=1 ");
+        ck_assert_str_eq(tally(&f, "host", "dc", "x"), "a=1 b=1 ");
+        ck_assert_str_eq(tally(&f, "dc", "host", NULL), "x=2 y=1 ");
+        ck_assert_str_eq(tally(&f, NULL, "dc", "y"), "host=1 dc=1 ");
+        ck_assert_str_eq(tally(&f, "host", "dc", "z"), "");
+    }
+    enter(&f, 0, "m host=c dc=x");
+    ck_assert_str_eq(tally(&f, "host", NULL, NULL), "a=2 b=1 c=1 ");
+    ck_assert_str_eq(tally(&f, "host", "dc", "x"), "a=1 b=1 c=1 ");
+    ck_assert_uint_eq(series_total_of(f.series, id_of(&f, UID_METRIC, "n")), 1);
+    fixture_free(&f);
+}
+END_TEST
+
+TEST_MAIN("series_tally", TEST(counts_tags))

@@ -1,0 +1,43 @@
+/* The names that have the most series, best first; of equals in byte order.
+ *
+ * Owns:    nothing; names are copied to the request's arena.
+ * Bounds:  RANKING_MAX names.
+ * Threads: one at a time. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "uid/series/series_tally.h"
+
+#define RANKING_MAX 1000
+
+struct ranked {
+    struct slice name;
+    uint64_t series;
+};
+
+struct ranking {
+    struct ranked top[RANKING_MAX];
+    size_t len, max; /* 'max' 1 to RANKING_MAX */
+    struct slice part;
+    struct arena *arena;
+    bool no_memory;
+};
+
+/* Of names that contain 'part', letters of ASCII in either case; 'max' as a
+ * client asks for it: 0 and less mean 25.  NULL: no memory in the arena. */
+struct ranking *ranking_new(struct arena *a, struct slice part, int64_t max);
+
+/* Could one with so many series get in, whatever its name is? */
+bool ranking_may_enter(const struct ranking *r, uint64_t series);
+void ranking_add(struct ranking *r, struct slice name, uint64_t series);
+
+/* Adds the names of ids.  ST_LIMIT past the arena. */
+MUST_CHECK enum status ranking_add_ids(struct ranking *r, struct uid_table *u,
+                                       enum uid_kind kind,
+                                       const struct series_tally *ids,
+                                       size_t len, bool (*go_on)(void *ctx),
+                                       void *ctx, struct error *e);
+
+/* [{"name":..,"series":..},..] */
+void ranking_write(const struct ranking *r, struct buf *b);
