@@ -88,10 +88,13 @@ static const struct entry {
     { "/plugin", api_plugin, ANY, MODE_ANY | FOR_READERS },
     { "/health", api_health, HTTP_GET, MODE_ANY | PUBLIC },
 
-    { "/", api_home, HTTP_GET, IN_RO | UI | FOR_READERS },
+    { "/", api_home, HTTP_GET, IN_RO | UI | PUBLIC },
     { "/favicon.ico", api_favicon, ANY, IN_RO | UI | PUBLIC },
     { "/s", api_static, ANY, IN_RO | UI | WORKER | FOR_READERS },
     { "/suggest", api_suggest, GET_POST, IN_RO | UI | WORKER | FOR_READERS },
+#ifdef HAVE_PAGE
+    { "/ui", api_ui, HTTP_GET, IN_RO | UI | PUBLIC },
+#endif
 };
 
 static bool

@@ -201,6 +201,9 @@ void http_reply_status(struct http_reply *out, unsigned status);
 void http_reply_type(struct http_reply *out, const char *content_type);
 void http_reply_header(struct http_reply *out, const char *name,
                        const char *value);
+/* The body is one gzip member: sent as it is, or inflated for a client that
+ * does not take gzip. */
+void http_reply_gzipped(struct http_reply *out);
 /* Drops the body so far and answers {"error":{"code":..,"message":..,
  * "details":..}} (under /api), a page elsewhere, or {"err":..} with "?json".
  * 'details' may be NULL.  A page's 401..499 is 400, but for 404, 408, 413, 429:

@@ -1,18 +1,21 @@
-# What a browser is shown, with examples that name us as it does.
+# The page and what it loads: never kept without asking, gzip for those that take it.
 GET /
 = 200
-~ <h1>Halite
 ~ name="viewport"
-~ nc x 80
-~ 'x:80/api/query
+~ <script src="ui/page.js" defer>
+~ <noscript>
+GET /ui/page.css
+= 200
+~ .legend
+GET /ui/page.js
+= 200
+~ halite.authorization
+GET /ui/nosuch.js
+= 404
+
 GET /nosuch
 = 404
 ~ <h1>Page Not Found</h1>
 GET /nosuch?json
 = 404
 ~ {"err":
-
-# A page must not hold what a header says, but for a name and a port.
-with Host: a<script>:1
-GET /
-!~ <script>

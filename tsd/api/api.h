@@ -75,6 +75,7 @@ http_serve api_stats;
 http_serve api_suggest;
 http_serve api_tree;
 http_serve api_tsmeta;
+http_serve api_ui;
 http_serve api_uid;
 http_serve api_uidmeta;
 http_serve api_version;

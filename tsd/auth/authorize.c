@@ -30,12 +30,15 @@ authorize_reject(struct http_reply *out, unsigned status, const char *message,
 }
 
 static void
-ask_for_credentials(struct http_reply *out, bool tried)
+ask_for_credentials(const struct http_request *r, struct http_reply *out,
+                    bool tried)
 {
     counter_add(CNT_UNKNOWN_HTTP, 1);
     authorize_reject(out, 401, "Unauthorized",
                      tried ? "These credentials are not good"
                            : "This needs a password or a token");
+    if (http_header(r, "X-Requested-With") != NULL)
+        return; /* a script: a browser's own dialogue would be in its way */
     http_reply_header(out, "WWW-Authenticate",
                       "Basic realm=\"Halite\", charset=\"UTF-8\"");
     http_reply_header(out, "WWW-Authenticate", "Bearer realm=\"Halite\"");
@@ -81,7 +84,7 @@ authorize_http(void *ctx, const struct http_request *r, unsigned required,
         *rights = who.rights;
         if ((required & ~*rights) == 0)
             return HTTP_ALLOWED;
-        ask_for_credentials(out, false);
+        ask_for_credentials(r, out, false);
         return HTTP_DENIED;
     }
     switch (fields.len > 1 ? AUTH_WRONG
@@ -100,7 +103,7 @@ authorize_http(void *ctx, const struct http_request *r, unsigned required,
         return HTTP_DENIED;
     case AUTH_WRONG:
     default:
-        ask_for_credentials(out, true);
+        ask_for_credentials(r, out, true);
         return HTTP_DENIED;
     }
 }

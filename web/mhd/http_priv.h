@@ -151,6 +151,7 @@ struct http_reply {
     struct buf body;           /* and this behind them */
     struct http_header *headers;
     bool empty;
+    bool gzipped; /* the body is */
     bool close;
     bool plain_page; /* an error outside of /api, whatever the path */
 };

@@ -76,6 +76,13 @@ http_reply_type(struct http_reply *out, const char *content_type)
 }
 
 void
+http_reply_gzipped(struct http_reply *out)
+{
+    OBJ_CHECK(out, HTTP_REPLY_MAGIC);
+    out->gzipped = true;
+}
+
+void
 http_reply_header(struct http_reply *out, const char *name, const char *value)
 {
     struct http_header *h;
@@ -185,6 +192,7 @@ start_error(struct http_reply *out, unsigned status)
     buf_clear(&out->body);
     out->type = NULL;
     out->empty = false;
+    out->gzipped = false;
 }
 
 static void

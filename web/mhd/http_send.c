@@ -2,6 +2,7 @@
 #include "web/mhd/http_priv.h"
 
 #include <ctype.h>
+#include <endian.h>
 #include <stdlib.h>
 #include <strings.h>
 #include <zlib.h>
@@ -117,6 +118,39 @@ compress_chunks(struct http_chunks *p, enum http_coding coding)
     done = deflate_chunks(&z, p, &to, deflateBound(&z, p->size));
     (void)deflateEnd(&z);
     if (done) {
+        http_chunks_free(p);
+        http_chunks_put(p, 0, &to);
+    }
+    buf_fini(&to);
+    return done;
+}
+
+/* Replaces a body that is one gzip member by what is in it; its last four bytes
+ * say how much that is. */
+static bool
+inflate_chunk(struct http_chunks *p)
+{
+    union {
+        const uint8_t *from;
+        uint8_t *to;
+    } in = { .from = p->list[0].data }; /* zlib does not write there */
+    uint32_t size;
+    z_stream z = { .next_in = in.to, .avail_in = (uInt)p->size };
+    struct buf to = BUF_INIT;
+    bool done = false;
+
+    INSIST(p->len == 1 && p->size > sizeof size);
+    memcpy(&size, in.from + p->size - sizeof size, sizeof size);
+    size = le32toh(size);
+    if (inflateInit2(&z, 15 + 16) != Z_OK)
+        return false;
+    z.next_out = buf_reserve(&to, size);
+    z.avail_out = size;
+    if (z.next_out != NULL)
+        done = inflate(&z, Z_FINISH) == Z_STREAM_END;
+    (void)inflateEnd(&z);
+    if (done) {
+        to.size = size;
         http_chunks_free(p);
         http_chunks_put(p, 0, &to);
     }
@@ -286,8 +320,14 @@ make_body(struct http_request *r, const char **type, enum http_coding *coding)
     r->may_compress = out->chunks.size > 0 && !is_image(*type);
     if (r->may_compress)
         *coding = http_accepts(http_header(r, "Accept-Encoding"));
-    if (*coding != CODING_NONE && !compress_chunks(&out->chunks, *coding))
+    if (out->gzipped) {
+        if (*coding != CODING_GZIP && !inflate_chunk(&out->chunks))
+            return false;
+        *coding = *coding == CODING_GZIP ? CODING_GZIP : CODING_NONE;
+    } else if (*coding != CODING_NONE &&
+               !compress_chunks(&out->chunks, *coding)) {
         *coding = CODING_NONE;
+    }
     return take_budget(r, out->chunks.size);
 }
 

@@ -77,7 +77,8 @@ ask(const struct place *p, const char *method, const char *path,
 static bool
 is_open(const char *path)
 {
-    return strcmp(path, "/health") == 0 || strcmp(path, "/api/status") == 0 ||
+    return strcmp(path, "/") == 0 || strcmp(path, "/ui") == 0 ||
+           strcmp(path, "/health") == 0 || strcmp(path, "/api/status") == 0 ||
            strcmp(path, "/favicon.ico") == 0;
 }
 

@@ -1,0 +1,54 @@
+/* The server, below the path that the page came from: a proxy may have put one in front. */
+const root = location.origin + location.pathname.replace(/[^/]*$/, '');
+const KEY = 'halite.authorization';
+
+export class Failed extends Error {
+  constructor(public status: number, message: string) { super(message); }
+}
+
+export const url = (path: string) => root + path;
+
+/* What the user typed into the login, for this tab. */
+let authorization = sessionStorage.getItem(KEY) || '';
+export const login = (name: string, secret: string) => {
+  authorization = name ? 'Basic ' + btoa(unescape(encodeURIComponent(name + ':' + secret))) : 'Bearer ' + secret;
+  sessionStorage.setItem(KEY, authorization);
+};
+
+let loggedOut: () => void = () => undefined;
+export const onLogin = (f: () => void) => { loggedOut = f; };
+
+export async function ask(path: string, o: RequestInit = {}): Promise<Response> {
+  const headers: Record<string, string> = { 'X-Requested-With': 'halite' };   // no browser's own dialogue after a 401
+  if (authorization) headers.Authorization = authorization;
+  if (o.body) headers['Content-Type'] = 'application/json';
+  const r = await fetch(root + path, { ...o, headers });
+  if (r.ok) return r;
+  if (r.status === 401) loggedOut();
+  const text = await r.text();
+  let message = text.slice(0, 300);
+  try {
+    message = JSON.parse(text).error.message;
+  } catch { /* a page of a proxy */ }
+  throw new Failed(r.status, message || r.statusText);
+}
+
+export const json = async (path: string, o?: RequestInit): Promise<any> => {
+  const r = await ask(path, o);
+  return r.status === 204 ? null : r.json();
+};
+
+export const post = (path: string, body: unknown, method = 'POST') => json(path, { method, body: JSON.stringify(body) });
+
+/* At most one request of a kind at a time: a new one cancels the one before. */
+export class Latest {
+  private c: AbortController | null = null;
+  next(): AbortSignal {
+    this.stop();
+    this.c = new AbortController();
+    return this.c.signal;
+  }
+  stop() { this.c?.abort(); this.c = null; }
+}
+
+export const aborted = (e: unknown) => (e as Error)?.name === 'AbortError';

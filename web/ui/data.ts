@@ -1,0 +1,186 @@
+/* Answers of the server as columns to draw. */
+import { Ask } from './ask';
+import { json } from './api';
+import { letter, printM, Sub } from './mtext';
+import { absolute, autoStep, interval, seconds } from './time';
+
+export interface Series {
+  name: string; tags: Record<string, string>; metric: string;
+  merged: string[];      // tag keys whose values were put together
+  sub: number;           // its query; 'subs.length + i': expression i
+  right: boolean;
+  xs: Float64Array;      // seconds
+  ys: Float64Array;      // NaN: the line breaks
+  old: boolean;          // of the time before, moved here
+  partial: boolean;      // its last bucket is not over yet
+}
+export interface Note { t: number; end: number; text: string; tsuid: string; notes: string }
+export interface Range { from: number; to: number }
+export interface Answer extends Range {
+  series: Series[]; notes: Note[]; errors: (string | null)[]; ms: number; points: number;
+}
+
+export const tagText = (t: Record<string, string>) => {
+  const keys = Object.keys(t).sort();
+  return keys.length ? '{' + keys.map(k => k + '=' + t[k]).join(',') + '}' : '';
+};
+
+export const range = (a: Ask, now = Date.now() / 1000): Range =>
+  ({ from: absolute(a.start, now, a.tz), to: absolute(a.end, now, a.tz) });
+
+/* The step of a query's buckets in seconds, 0 for points as they are. */
+export function stepOf(s: Sub, r: Range, points: number): number {
+  return s.ds === 'auto' ? autoStep(r.to - r.from, points) : seconds(s.ds);
+}
+
+/* "auto" never sums over time: the last bucket, half full, would be half as high. */
+export function downsample(s: Sub, r: Range, points: number): string {
+  if (s.ds !== 'auto') return s.ds;
+  const how = s.agg === 'min' || s.agg === 'mimmin' ? 'min' : s.agg === 'max' || s.agg === 'mimmax' ? 'max' : 'avg';
+  return interval(autoStep(r.to - r.from, points)) + '-' + how;
+}
+
+/* The usual distance of two points: the median of up to 64. */
+function usual(d: [number, number][]): number {
+  const every = Math.max(1, Math.floor(d.length / 64)), gaps: number[] = [];
+  for (let i = 1; i < d.length; i += every) gaps.push(d[i][0] - d[i - 1][0]);
+  gaps.sort((a, b) => a - b);
+  return gaps[gaps.length >> 1] || Infinity;
+}
+
+/* Columns with a NaN in each hole: where two points are 2.5 times as far apart as they usually are. */
+export function columns(dps: [number, number | string | null][], shift: number): { xs: Float64Array; ys: Float64Array } {
+  const hole = 2500 * usual(dps as [number, number][]) / 1000;
+  let holes = 0;
+  for (let i = 1; i < dps.length; i++) if (dps[i][0] - dps[i - 1][0] > hole) holes++;
+  const xs = new Float64Array(dps.length + holes), ys = new Float64Array(dps.length + holes);
+  let k = 0;
+  for (let i = 0; i < dps.length; i++) {
+    const t = dps[i][0] / 1000 + shift, v = dps[i][1];
+    if (i && dps[i][0] - dps[i - 1][0] > hole) {
+      xs[k] = (xs[k - 1] + t) / 2;
+      ys[k++] = NaN;
+    }
+    xs[k] = t;
+    ys[k++] = typeof v === 'number' ? v : NaN;
+  }
+  return { xs, ys };
+}
+
+const millis = (t: number) => t > 1e11 ? t / 1000 : t;
+
+function noteOf(n: any): Note {
+  return { t: millis(n.startTime), end: n.endTime ? millis(n.endTime) : 0, text: n.description || '', tsuid: n.tsuid || '', notes: n.notes || '' };
+}
+
+interface Part { i: number; r: Range; ds: string; shift: number }
+
+/* One query of 'a' over a part of its time; 'shift' seconds are between what is read and where it is shown. */
+async function one(a: Ask, q: Part, signal: AbortSignal): Promise<any[]> {
+  const p = new URLSearchParams({
+    start: String(Math.floor((q.r.from - q.shift) * 1000)), end: String(Math.ceil((q.r.to - q.shift) * 1000)),
+    arrays: 'true', ms: 'true', global_annotations: 'true', m: printM(a.subs[q.i], q.ds),
+  });
+  if (a.tz) p.set('tz', a.tz);
+  return json('api/query?' + p, { signal });
+}
+
+function take(groups: any[], a: Ask, i: number, shift: number): Series[] {
+  return groups.filter(g => !g.statsSummary).map(g => ({
+    name: (a.subs.length + a.exps.length > 1 ? letter(i) + ' ' : '') + g.metric + tagText(g.tags), tags: g.tags, metric: g.metric,
+    merged: g.aggregateTags || [], sub: i, right: !!a.subs[i]?.right, ...columns(g.dps, shift), old: shift > 0, partial: false,
+  }));
+}
+
+function takeNotes(groups: any[], notes: Note[]) {
+  for (const g of groups)
+    for (const raw of [...(g.annotations || []), ...(g.globalAnnotations || [])]) {
+      const note = noteOf(raw);
+      if (!notes.some(k => k.t === note.t && k.text === note.text)) notes.push(note);
+    }
+}
+
+/* Is a series' last bucket still being filled? */
+function markPartial(s: Series, step: number, to: number) {
+  const n = s.xs.length;
+  s.partial = step > 0 && !s.old && n > 0 && s.xs[n - 1] + step > Math.min(Date.now() / 1000, to);
+}
+
+/* What is seen of 'old' before 't', and 'more' from then on. */
+function join(old: Series, more: Series, from: number, t: number): Series {
+  const i = before(old.xs, from), j = before(old.xs, t - 1e-6) + 1, k = before(more.xs, t - 1e-6) + 1;
+  const cat = (p: Float64Array, q: Float64Array) => {
+    const n = Math.max(0, j - Math.max(0, i)), c = new Float64Array(n + q.length - k);
+    c.set(p.subarray(Math.max(0, i), j));
+    c.set(q.subarray(k), n);
+    return c;
+  };
+  return { ...old, xs: cat(old.xs, more.xs), ys: cat(old.ys, more.ys) };
+}
+
+/* All queries of 'a', each a request of its own: a mistake in one leaves the others.  With 'had', an answer to the same
+ * queries, only what is newer is asked for. */
+export async function load(a: Ask, points: number, signal: AbortSignal, had?: Answer): Promise<Answer> {
+  const r = range(a), t0 = performance.now(), shifts = a.shift ? [0, seconds(a.shift)] : [0];
+  const out: Answer = { ...r, series: [], notes: had ? [...had.notes] : [], errors: a.subs.map(() => null), ms: 0, points: 0 };
+  await Promise.all(a.subs.map(async (s, i) => {
+    if (!s.metric) return;
+    const step = stepOf(s, r, points), ds = downsample(s, r, points);
+    try {
+      for (const shift of shifts) {
+        const old = had ? had.series.filter(x => x.sub === i && x.old === shift > 0) : [];
+        const last = Math.max(-Infinity, ...old.map(x => x.xs[x.xs.length - 1] ?? -Infinity));
+        const since = old.length && last > r.from ? step ? Math.floor(last / step) * step : last : r.from;
+        const q = { from: since > r.from ? Math.max(r.from, since - 2 * (step || 60)) : r.from, to: r.to };
+        const groups = await one(a, { i, r: q, ds, shift }, signal), series = take(groups, a, i, shift);
+        if (!shift) takeNotes(groups, out.notes);
+        if (since > r.from) {
+          for (const o of old) {
+            const more = series.findIndex(x => x.name === o.name);
+            out.series.push(join(o, more < 0 ? { ...o, xs: new Float64Array(0), ys: new Float64Array(0) } : series.splice(more, 1)[0], r.from, since));
+          }
+        }
+        out.series.push(...series);
+      }
+    } catch (e) {
+      if (signal.aborted) throw e;
+      out.errors[i] = (e as Error).message;
+    }
+    out.series.forEach(x => { if (x.sub === i) markPartial(x, step, r.to); });
+  }));
+  out.series.sort((p, q) => +p.old - +q.old || p.sub - q.sub);
+  out.points = out.series.reduce((n, s) => n + s.xs.length, 0);
+  out.ms = performance.now() - t0;
+  return out;
+}
+
+/* Index of the last point at or before 't', -1: none. */
+export function before(xs: Float64Array, t: number): number {
+  let lo = -1, hi = xs.length;
+  while (hi - lo > 1) {
+    const mid = (lo + hi) >> 1;
+    if (xs[mid] <= t) lo = mid; else hi = mid;
+  }
+  return lo;
+}
+
+export function nearest(s: Series, t: number): number {
+  const i = before(s.xs, t), n = s.xs.length;
+  if (i < 0) return n ? 0 : -1;
+  return i + 1 < n && s.xs[i + 1] - t < t - s.xs[i] ? i + 1 : i;
+}
+
+export interface Stats { min: number; avg: number; max: number; last: number; points: number }
+export function stats(s: Series): Stats {
+  let n = 0, min = Infinity, max = -Infinity, sum = 0, last = NaN;
+  for (let i = 0; i < s.ys.length; i++) {
+    const v = s.ys[i];
+    if (v !== v) continue;
+    n++;
+    if (v < min) min = v;
+    if (v > max) max = v;
+    sum += v;
+    last = v;
+  }
+  return { min: n ? min : NaN, avg: n ? sum / n : NaN, max: n ? max : NaN, last, points: n };
+}

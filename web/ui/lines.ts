@@ -1,0 +1,147 @@
+/* Drawing of series on a canvas: lines, stacks, heat maps, annotations, thresholds. */
+import { before, Note, Series } from './data';
+
+/* From data to the canvas, of one axis. */
+export interface Scale { x(t: number): number; y(v: number): number }
+export interface Box { x: number; y: number; w: number; h: number }
+export interface Line { s: Series; colour: string; base?: Float64Array }   // base: a stack's lower edge
+export interface Cell { lo: number; hi: number; s: Series }
+
+const GAP = [5, 4];
+
+/* The points of [from, to) that lie in the picture, and one on each side. */
+function part(s: Series, from: number, to: number): [number, number] {
+  return [Math.max(0, before(s.xs, from)), Math.min(s.xs.length, before(s.xs, to) + 2)];
+}
+
+/* A path through the points; of more than two a pixel the first, least, greatest and last of each pixel, so
+ * that it looks as all of them would. */
+function trace(c: CanvasRenderingContext2D, s: Series, ys: Float64Array, i: number, end: number, k: Scale, wide: boolean) {
+  let down = false, px = NaN, lo = 0, hi = 0, y = 0;
+  for (; i < end; i++) {
+    const v = ys[i];
+    if (v !== v) {
+      if (wide && down) { c.lineTo(px, lo); c.lineTo(px, hi); c.lineTo(px, y); }
+      down = false;
+      px = NaN;
+      continue;
+    }
+    const x = k.x(s.xs[i]), at = wide ? Math.round(x) : x;
+    if (wide && at === px) {
+      y = k.y(v);
+      if (y < lo) lo = y;
+      if (y > hi) hi = y;
+      continue;
+    }
+    if (wide && down) { c.lineTo(px, lo); c.lineTo(px, hi); c.lineTo(px, y); }
+    y = lo = hi = k.y(v);
+    px = at;
+    if (down) c.lineTo(at, y); else { c.moveTo(at, y); if (i + 1 >= end || ys[i + 1] !== ys[i + 1]) c.lineTo(at + 1.5, y); }
+    down = true;
+  }
+  if (wide && down) { c.lineTo(px, lo); c.lineTo(px, hi); c.lineTo(px, y); }
+}
+
+export function drawLine(c: CanvasRenderingContext2D, l: Line, k: Scale, box: Box, from: number, to: number, width: number) {
+  const { s } = l, [i, end] = part(s, from, to), n = end - i, wide = n > 2 * box.w;
+  if (n <= 0) return;
+  c.strokeStyle = l.colour;
+  c.lineWidth = width;
+  c.lineJoin = 'bevel';
+  c.setLineDash(s.old ? GAP : []);
+  const last = s.partial && end === s.xs.length && n > 1 ? end - 1 : end;
+  c.beginPath();
+  trace(c, s, s.ys, i, last, k, wide);
+  c.stroke();
+  if (last < end) {                       // a bucket that is not over looks unfinished
+    c.setLineDash([1.5, 3]);
+    c.beginPath();
+    trace(c, s, s.ys, last - 1, end, k, false);
+    c.stroke();
+  }
+  c.setLineDash([]);
+}
+
+/* One layer of a stack, between its base and its top; a hole ends the layer. */
+export function drawLayer(c: CanvasRenderingContext2D, l: Line, k: Scale, from: number, to: number) {
+  const { s } = l, base = l.base!, [first, end] = part(s, from, to);
+  c.fillStyle = l.colour;
+  c.globalAlpha = 0.75;
+  for (let i = first; i < end; i++) {
+    if (s.ys[i] !== s.ys[i]) continue;
+    let j = i;
+    c.beginPath();
+    for (; j < end && s.ys[j] === s.ys[j]; j++) c.lineTo(k.x(s.xs[j]), k.y(base[j] + s.ys[j]));
+    for (let b = j - 1; b >= i; b--) c.lineTo(k.x(s.xs[b]), k.y(base[b]));
+    c.fill();
+    i = j;
+  }
+  c.globalAlpha = 1;
+}
+
+/* Bases of a stack: each series lies on the sum of those before it at the same time. */
+export function stackUp(all: Series[]): Float64Array[] {
+  const sum = new Map<number, number>();
+  return all.map(s => {
+    const base = new Float64Array(s.xs.length);
+    for (let i = 0; i < base.length; i++) {
+      if (s.ys[i] !== s.ys[i]) continue;
+      base[i] = sum.get(s.xs[i]) || 0;
+      sum.set(s.xs[i], base[i] + s.ys[i]);
+    }
+    return base;
+  });
+}
+
+/* A histogram over time: the more values in a bucket, the stronger its cell. */
+export function drawHeat(c: CanvasRenderingContext2D, cells: Cell[], k: Scale, step: number, ink: string) {
+  let most = 0;
+  for (const b of cells) for (const v of b.s.ys) if (v > most) most = v;
+  c.fillStyle = ink;
+  for (const b of cells) {
+    const top = k.y(b.hi), high = Math.max(1, k.y(b.lo) - top);
+    for (let i = 0; i < b.s.xs.length; i++) {
+      if (!(b.s.ys[i] > 0)) continue;
+      const x = k.x(b.s.xs[i]);
+      c.globalAlpha = 0.08 + 0.92 * Math.log1p(b.s.ys[i]) / Math.log1p(most);
+      c.fillRect(x, top, Math.max(1, k.x(b.s.xs[i] + step) - x + 0.5), high);
+    }
+  }
+  c.globalAlpha = 1;
+}
+
+export function drawNotes(c: CanvasRenderingContext2D, notes: Note[], k: Scale, box: Box, ink: string) {
+  c.font = '11px system-ui,sans-serif';
+  for (const n of notes) {
+    const x = k.x(n.t);
+    if (x < box.x || x > box.x + box.w) continue;
+    c.strokeStyle = '#d55e00';
+    c.setLineDash([4, 3]);
+    c.beginPath();
+    c.moveTo(x, box.y);
+    c.lineTo(x, box.y + box.h);
+    c.stroke();
+    c.setLineDash([]);
+    if (n.end > n.t) {
+      c.fillStyle = '#d55e0022';
+      c.fillRect(x, box.y, k.x(n.end) - x, box.h);
+    }
+    c.fillStyle = ink;
+    c.fillText(n.text.slice(0, 40), x + 4, box.y + 12);
+  }
+}
+
+/* A line, and a tint over what lies beyond it. */
+export function drawThresholds(c: CanvasRenderingContext2D, lines: number[], k: Scale, box: Box) {
+  for (const v of lines) {
+    const y = k.y(v);
+    c.strokeStyle = '#c1272d';
+    c.lineWidth = 1;
+    c.beginPath();
+    c.moveTo(box.x, y);
+    c.lineTo(box.x + box.w, y);
+    c.stroke();
+    c.fillStyle = '#c1272d18';
+    c.fillRect(box.x, box.y, box.w, Math.max(0, Math.min(box.h, y - box.y)));
+  }
+}

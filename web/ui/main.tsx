@@ -1,0 +1,4 @@
+import { h, render } from 'preact';
+import { App } from './app';
+
+render(<App />, document.getElementById('app')!);
