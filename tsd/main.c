@@ -15,6 +15,7 @@ struct command {
 /* OpenTSDB's in its order. */
 static const struct command commands[] = {
     { "fsck", true, cmd_fsck, "check what is stored, and repair it" },
+    { "import", true, cmd_tool, "store the points of files" },
     { "mkmetric", true, cmd_tool, "give metrics ids" },
     { "tsd", true, cmd_tsd, "run the daemon" },
     { "uid", true, cmd_tool, "look names and ids up, change them" },

@@ -233,10 +233,11 @@ log_rejected_row(struct put_batch *b, size_t row, enum put_fault fault)
 {
     const struct put_json_point *json = b->json[row];
     struct slice metric = { b->keys[row].metric, b->keys[row].metric_size };
-    char peer[PEER_NAME_SIZE] = "this process";
+    char peer[PEER_NAME_SIZE] = "";
     uint64_t count;
 
-    if (!is_rejection_due(b->path, fault, &count))
+    if ((b->peer == NULL && b->peer_text == NULL) ||
+        !is_rejection_due(b->path, fault, &count))
         return;
     if (json != NULL)
         metric = json->metric.data != NULL ? json->metric : slice_str("");

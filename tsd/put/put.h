@@ -81,7 +81,8 @@ struct put_batch; /* opaque */
 struct put_batch *put_batch_new(struct put_path *p, put_failed *failed,
                                 void *ctx);
 void put_batch_free(struct put_batch **b);
-/* For the log, borrowed: who sends the points, as a text or an address. */
+/* For the log, borrowed: who sends the points, as a text or an address. Without
+ * either nothing is logged: put_failed() tells. */
 void put_batch_set_peer(struct put_batch *b, const char *text,
                         const struct sockaddr *address);
 

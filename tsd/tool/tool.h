@@ -71,6 +71,7 @@ extern const struct tool_option tool_common_options[];
 
 /* What the table names. */
 typedef int tool_fn(struct tool *t);
+tool_fn tool_import, tool_import_check;
 tool_fn tool_mkmetric, tool_mkmetric_check;
 tool_fn tool_uid, tool_uid_check;
 

@@ -24,7 +24,24 @@ static const struct tool_option uid_options[] = {
     { 0 },
 };
 
+static const struct tool_option import_options[] = {
+    { "--auto-metric", NULL,
+      "Give new metrics ids (as halite always; tsdb refuses them)." },
+    { "--skip-errors", NULL, "Bad lines are no failure." },
+    { "--rejects", "FILE", "Append bad lines to this file." },
+    { "--json", NULL, "Lines are JSON, as 'scan --json' prints them." },
+    { "--threads", "N", "Files at once (one a CPU)." },
+    { "--journal-from", "BYTES",
+      "Files so large go on where they were broken off (1 GB)." },
+    { 0 },
+};
+
 const struct tool_command tool_commands[] = {
+    { "import", 0, "",
+      "import FILE...                 ('-': standard input)\n"
+      "Files may be packed by gzip, xz or zstd.  A line is a point:\n"
+      "METRIC TIME VALUE TAGK=TAGV...\n",
+      import_options, tool_import_check, tool_import },
     { "mkmetric", 0, "",
       "mkmetric NAME...\n"
       "The same as 'uid assign metrics NAME...'.\n",

@@ -1,7 +1,9 @@
 #include "tsd/transfer/import_writer.h"
 
+#include <sys/stat.h>
 #include <time.h>
 
+#include "base/durable.h"
 #include "base/mem.h"
 #include "base/obj.h"
 #include "tsd/api/api.h"
@@ -35,6 +37,22 @@ import_path_new(const struct api *a, bool create_metrics)
     return put_path_new(a->store, a->series, a->uids, &o);
 }
 
+const char *
+import_store_name(const struct api *a, char out[IMPORT_STORE_MAX])
+{
+    const char *dir = settings_text(a->settings, "halite.data");
+    char *path = files_path(dir == NULL ? "." : dir, "FORMAT");
+    struct stat st;
+
+    if (stat(path, &st) != 0)
+        st = (struct stat){ 0 };
+    free(path);
+    (void)snprintf(out, IMPORT_STORE_MAX, "%llx:%llx:%lld.%09ld",
+                   (unsigned long long)st.st_dev, (unsigned long long)st.st_ino,
+                   (long long)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
+    return out;
+}
+
 static void
 report_bad(struct import_writer *w, size_t offset, struct slice why)
 {
@@ -58,7 +76,6 @@ import_writer_new(const struct api *a, struct put_path *path, bool json)
     w->a = a;
     w->json = json;
     w->batch = put_batch_new(path, writer_failed, w);
-    put_batch_set_peer(w->batch, "an import", NULL);
     return w;
 }
 

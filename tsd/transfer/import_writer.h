@@ -28,6 +28,10 @@ struct import_counts {
  * they say of new metrics. */
 struct put_path *import_path_new(const struct api *a, bool create_metrics);
 
+/* Which store it is, for import_journal.h: a copy of it is another one. */
+#define IMPORT_STORE_MAX 128
+const char *import_store_name(const struct api *a, char out[IMPORT_STORE_MAX]);
+
 struct import_writer; /* opaque */
 
 struct import_writer *import_writer_new(const struct api *a,

@@ -1,0 +1,88 @@
+#!/bin/sh
+# 'import' and 'scan' as a user calls them.
+halite=$(realpath "${halite:-./halite}") || exit 99
+work=$(mktemp -d "${TMPDIR:-/tmp}/transfer-XXXXXX") || exit 99
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 99
+ln -s "$halite" tsdb
+unset HALITE_SERVER
+export HALITE_DATA=store TZ=UTC
+bad=0
+
+# gives CODE WANTED COMMAND...: its exit status and all that it prints; 'err'
+# is what it says on stderr.
+gives()
+{
+    code=$1 wanted=$2
+    shift 2
+    got=$("$@" 2>err </dev/null)
+    status=$?
+    err=$(cat err)
+    test "$status" -eq "$code" && test "$got" = "$wanted" && return
+    printf "'%s' ended with %s, not %s, and printed:\n%s\nnot:\n%s\nand said: %s\n" \
+        "$*" "$status" "$code" "$got" "$wanted" "$err"
+    bad=1
+}
+
+# says PATTERN: on stderr, just before.
+says()
+{
+    # shellcheck disable=SC2254
+    case $err in $1) ;; *)
+        echo "'$err' is not like '$1'"
+        bad=1
+        ;;
+    esac
+}
+
+# same FILE TEXT
+same()
+{
+    test "$(cat "$1")" = "$2" && return
+    printf '%s holds:\n%s\nnot:\n%s\n' "$1" "$(cat "$1")" "$2"
+    bad=1
+}
+
+# -- import, as OpenTSDB
+printf 'a.b 1356998400 1 h=a\nbad\na.b 1356998401 2 h=a\n' >some
+gives 2 '' ./tsdb import
+says 'Not enough arguments.
+Usage: *'
+gives 1 '' ./tsdb import some
+says "No such name for 'metrics': 'a.b'"
+gives 1 '' ./tsdb import --auto-metric some
+says 'Index 1 out of bounds for length 1'
+gives 0 '' ./tsdb import --skip-errors some
+says 'some:2: Index 1 out of bounds for length 1'
+gives 1 '' ./tsdb import some absent
+gives 1 '' ./tsdb import .
+says '. (Is a directory)'
+cp some not.gz
+gives 1 '' ./tsdb import not.gz
+says 'Not in GZIP format'
+
+# -- import: bad lines, packed files, standard input
+rm -r store
+{
+    echo '# a comment'
+    echo
+    echo 'put c.d 1356998400 1 h=a'
+    echo 'c.d 1356998400 x h=a'
+} >others
+gives 1 '' "$halite" import --rejects rejects some others
+says "*some:2: not enough arguments (need least 4, got 1)*"
+says "*others:4: Invalid character 'x' in x*"
+says '*3 points in *2 bad lines'
+same rejects 'bad
+c.d 1356998400 x h=a'
+gives 0 '' "$halite" import --skip-errors some
+gzip -k some && mv some.gz packed
+gives 0 '' "$halite" import --skip-errors packed
+says '*2 points in *'
+head -c 30 packed >cut
+gives 1 '' "$halite" import cut
+says '*cut (ends within gzip data)'
+printf 'e.f 1356998400 1 h=a\n' | "$halite" import - 2>/dev/null || bad=1
+gives 0 'metrics e.f: [0, 0, 3]' ./tsdb uid metrics e.f
+gives 2 '' "$halite" import --threads 0 some
+exit $bad

@@ -1,0 +1,266 @@
+/* 'import': files of lines into a store. */
+#include "tsd/tool/tool.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text/number.h"
+#include "tsd/transfer/import.h"
+
+#define BAD_LINES_SHOWN 20 /* the others are counted */
+#define JOURNAL_FROM    ((uint64_t)1 << 30)
+#define TO_LINE_START   "\r\x1b[K" /* and what was there is gone */
+
+struct import_tool {
+    struct tool *t;
+    struct put_path *path;
+    FILE *rejects; /* NULL: none */
+    bool shows_progress;
+    bool progress_shown; /* there is such a line */
+    bool skip_errors;
+    int64_t from_us;
+    uint64_t shown; /* bad lines */
+};
+
+int
+tool_import_check(struct tool *t)
+{
+    uint64_t n;
+    const char *threads = tool_option(t, "--threads");
+    const char *from = tool_option(t, "--journal-from");
+
+    if (tool_words(t) == 0)
+        return tool_usage(t, "Not enough arguments.");
+    if ((threads != NULL &&
+         (!number_parse_u64(slice_str(threads), &n) || n == 0 || n > 1024)) ||
+        (from != NULL && !number_parse_u64(slice_str(from), &n)))
+        return tool_usage(t, "--threads, --journal-from: not such a number.");
+    return 0;
+}
+
+/* -- a store of this process ----------------------------------------------- */
+
+static enum status
+take_here(void *ctx, struct slice lines, import_bad *bad, void *bad_ctx,
+          struct import_counts *counts, struct error *e)
+{
+    return import_writer_write(ctx, lines, bad, bad_ctx, counts, e);
+}
+
+static enum status
+sync_here(void *ctx, struct error *e)
+{
+    return import_writer_commit(ctx, true, e);
+}
+
+static bool
+open_here(void *ctx, struct import_taker *out, struct error *e)
+{
+    struct import_tool *x = ctx;
+    bool json = tool_option(x->t, "--json") != NULL;
+
+    *out = (struct import_taker){ take_here, sync_here,
+                                  import_writer_new(x->t->api, x->path, json) };
+    return true;
+}
+
+static void
+close_here(void *ctx, struct import_taker *taker)
+{
+    struct import_writer *w = taker->ctx;
+
+    import_writer_free(&w);
+}
+
+/* -- what is told ---------------------------------------------------------- */
+
+static void
+clear_progress(struct import_tool *x)
+{
+    if (x->progress_shown)
+        (void)fputs(TO_LINE_START, stderr);
+    x->progress_shown = false;
+}
+
+static double
+seconds_since(int64_t from_us)
+{
+    int64_t us = clock_monotonic_us() - from_us;
+
+    return us < 1 ? 1e-6 : (double)us / 1e6;
+}
+
+static void
+show_progress(void *ctx, const struct import_totals *n)
+{
+    struct import_tool *x = ctx;
+    double s = seconds_since(x->from_us);
+    double part =
+        n->bytes_all == 0 ? 0 : (double)n->bytes_read / (double)n->bytes_all;
+
+    if (!x->shows_progress)
+        return;
+    (void)fprintf(stderr,
+                  TO_LINE_START "%" PRIu64 " points, %.0f points/s, %" PRIu64
+                                " bad lines",
+                  n->points, (double)n->points / s, n->bad);
+    if (part > 0)
+        (void)fprintf(stderr, ", %.0f %%, %.0f s left", part * 100,
+                      s / part - s);
+    (void)fflush(stderr);
+    x->progress_shown = true;
+}
+
+static void
+report_bad(void *ctx, const char *path, uint64_t line, struct slice text,
+           struct slice why)
+{
+    struct import_tool *x = ctx;
+
+    if (x->rejects != NULL)
+        (void)fprintf(x->rejects, "%.*s\n", SLICE_ARG(text));
+    clear_progress(x);
+    if (x->t->as_tsdb && !x->skip_errors) {
+        tool_say(x->t, "%.*s", SLICE_ARG(why));
+        return;
+    }
+    if (++x->shown > BAD_LINES_SHOWN)
+        return;
+    tool_say(x->t, "%s:%" PRIu64 ": %.*s", path, line, SLICE_ARG(why));
+    if (x->shown == BAD_LINES_SHOWN)
+        tool_say(x->t, "Other bad lines are counted, and not shown.");
+}
+
+static void
+tell_of_begin(void *ctx, const char *path, uint64_t resumed_at)
+{
+    struct import_tool *x = ctx;
+
+    if (resumed_at > 0) {
+        clear_progress(x);
+        tool_say(x->t, "%s: goes on at byte %" PRIu64 " of its text", path,
+                 resumed_at);
+    }
+    log_info("import", "reading from file:%s", path);
+}
+
+static void
+tell_of_end(void *ctx, const struct import_file *f)
+{
+    log_info("import",
+             "Processed %s in %" PRId64 " ms, %" PRIu64
+             " data points (%.1f points/s)",
+             f->path, f->us / 1000, f->totals.points,
+             (double)f->totals.points * 1e6 / (double)(f->us < 1 ? 1 : f->us));
+}
+
+static void
+tell_of_all(struct import_tool *x, const struct import_totals *n)
+{
+    double s = seconds_since(x->from_us);
+
+    clear_progress(x);
+    if (x->t->as_tsdb)
+        log_info("import",
+                 "Total: imported %" PRIu64
+                 " data points in %.3fs (%.1f points/s)",
+                 n->points, s, (double)n->points / s);
+    else
+        tool_say(x->t,
+                 "%" PRIu64 " points in %.1f s (%.0f points/s), %" PRIu64
+                 " other records, %" PRIu64 " bad lines",
+                 n->points, s, (double)n->points / s, n->records, n->bad);
+}
+
+/* -- the command ----------------------------------------------------------- */
+
+static uint64_t
+number_option(struct tool *t, const char *name, uint64_t fallback)
+{
+    const char *text = tool_option(t, name);
+    uint64_t n = fallback;
+
+    return text != NULL && number_parse_u64(slice_str(text), &n) ? n : fallback;
+}
+
+static bool
+open_rejects(struct import_tool *x)
+{
+    const char *path = tool_option(x->t, "--rejects");
+
+    if (path == NULL)
+        return true;
+    x->rejects = fopen(path, "ae");
+    if (x->rejects == NULL)
+        (void)tool_fail(x->t, "%s (%s)", path, strerror(errno));
+    return x->rejects != NULL;
+}
+
+static bool
+close_rejects(struct import_tool *x)
+{
+    bool good;
+
+    if (x->rejects == NULL)
+        return true;
+    good = ferror(x->rejects) == 0;
+    if ((fclose(x->rejects) != 0) || !good)
+        (void)tool_fail(x->t, "%s: not all bad lines could be written",
+                        tool_option(x->t, "--rejects"));
+    return good;
+}
+
+static int
+import_files(struct import_tool *x)
+{
+    struct tool *t = x->t;
+    char store[IMPORT_STORE_MAX];
+    struct import m = {
+        .paths = t->args->words,
+        .paths_len = t->args->len,
+        .opentsdb = t->as_tsdb,
+        .stop_at_bad = t->as_tsdb && !x->skip_errors,
+        .threads = (size_t)number_option(t, "--threads", 0),
+        .journal_of = import_store_name(t->api, store),
+        .journal_from = number_option(t, "--journal-from", JOURNAL_FROM),
+        .open = open_here,
+        .close = close_here,
+        .bad = report_bad,
+        .progress = show_progress,
+        .began = tell_of_begin,
+        .ended = tell_of_end,
+        .ctx = x,
+    };
+    struct import_totals n;
+    struct error e;
+    enum status st = import_run(&m, &n, &e);
+
+    tell_of_all(x, &n);
+    if (st != ST_OK && (st != ST_INVALID || !m.stop_at_bad))
+        return tool_fail(t, "%s", e.text);
+    return st == ST_OK && (n.bad == 0 || x->skip_errors) ? 0 : TOOL_FAILED;
+}
+
+int
+tool_import(struct tool *t)
+{
+    struct import_tool x = {
+        .t = t,
+        .shows_progress = isatty(STDERR_FILENO) == 1,
+        .skip_errors = tool_option(t, "--skip-errors") != NULL,
+        .from_us = clock_monotonic_us(),
+    };
+    int rc;
+
+    if (!open_rejects(&x))
+        return TOOL_FAILED;
+    x.path = import_path_new(
+        t->api, !t->as_tsdb || tool_option(t, "--auto-metric") != NULL);
+    rc = import_files(&x);
+    put_path_free(&x.path);
+    return close_rejects(&x) ? rc : TOOL_FAILED;
+}
