@@ -20,6 +20,7 @@ static const struct command commands[] = {
     { "tsd", true, cmd_tsd, "run the daemon" },
     { "uid", true, cmd_tool, "look names and ids up, change them" },
     { "version", true, cmd_version, "print the version" },
+    { "demo", false, cmd_demo, "feed this machine's load, to have a look" },
     { "backup", false, cmd_backup, "copy a data folder that is in use" },
     { "restore", false, cmd_restore, "make a data folder from a backup" },
     { "secret", false, cmd_secret, "make a line for halite.auth.file" },
