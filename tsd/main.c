@@ -17,6 +17,7 @@ static const struct command commands[] = {
     { "fsck", true, cmd_fsck, "check what is stored, and repair it" },
     { "import", true, cmd_tool, "store the points of files" },
     { "mkmetric", true, cmd_tool, "give metrics ids" },
+    { "scan", true, cmd_tool, "print what is stored" },
     { "tsd", true, cmd_tsd, "run the daemon" },
     { "uid", true, cmd_tool, "look names and ids up, change them" },
     { "version", true, cmd_version, "print the version" },

@@ -36,6 +36,12 @@ static const struct tool_option import_options[] = {
     { 0 },
 };
 
+static const struct tool_option scan_options[] = {
+    { "--import", NULL, "Print lines for 'import'." },
+    { "--delete", NULL, "Print them, and delete whole hours." },
+    { 0 },
+};
+
 const struct tool_command tool_commands[] = {
     { "import", 0, "",
       "import FILE...                 ('-': standard input)\n"
@@ -46,6 +52,12 @@ const struct tool_command tool_commands[] = {
       "mkmetric NAME...\n"
       "The same as 'uid assign metrics NAME...'.\n",
       uid_options, tool_mkmetric_check, tool_mkmetric },
+    { "scan", 0, NULL,
+      "scan [--import|--delete] START [END] QUERY...\n"
+      "       scan --import                  all points of the store\n"
+      "A QUERY is FUNC METRIC [TAGK=FILTER...], as that of 'query'; its hours\n"
+      "are printed whole.\n",
+      scan_options, tool_scan_check, tool_scan },
     { "uid", 0, "assign",
       "uid [KIND] NAME|ID             the id of a name, the name of an id\n"
       "       uid grep [KIND] REGEXP         names that match\n"

@@ -35,7 +35,7 @@ says()
 }
 
 # -- the program and its options
-gives 1 'Valid commands: fsck, import, mkmetric, tsd, uid, version' ./tsdb bogus
+gives 1 'Valid commands: fsck, import, mkmetric, scan, tsd, uid, version' ./tsdb bogus
 says "tsdb: error: unknown command 'bogus'
 usage: tsdb <command> [[]args[]]"
 gives 2 '' ./tsdb uid --bogus x
