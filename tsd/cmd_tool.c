@@ -26,13 +26,6 @@ write_stream(void *ctx, struct slice bytes)
     return fwrite(bytes.data, 1, bytes.size, f) == bytes.size && fflush(f) == 0;
 }
 
-static bool
-args_have(const struct tool_args *a, const char *name, const char *brief)
-{
-    return tool_args_get(a, name) != NULL ||
-           (brief != NULL && tool_args_get(a, brief) != NULL);
-}
-
 static int
 print_help(const struct tool_command *c)
 {
@@ -123,7 +116,7 @@ run_words(struct tool *t, struct settings *s)
         (void)fprintf(stderr, "%s\n", e.text);
         return TOOL_FAILED;
     }
-    log_set_level(args_have(t->args, "--verbose", "-v") ? LOG_INFO : LOG_WARN);
+    log_set_level(tool_is_verbose(t) ? LOG_INFO : LOG_WARN);
     if ((t->command->flags & TOOL_NO_STORE) != 0)
         return tool_run(t);
     return run_here(t, s, place.dir);
@@ -144,12 +137,13 @@ cmd_tool(int argc, char **argv, bool as_tsdb)
     struct error e;
     int rc;
 
+    t.settings = s;
     if (tool_args_parse(&args, t.command->options, tool_common_options,
                         (size_t)argc - 1, (const char *const *)argv + 1,
                         &e) != ST_OK) {
         (void)fprintf(stderr, "Invalid usage.  %s\n", e.text);
         rc = TOOL_USAGE;
-    } else if (args_have(&args, "--help", NULL)) {
+    } else if (tool_args_get(&args, "--help") != NULL) {
         rc = print_help(t.command);
     } else {
         rc = run_words(&t, s);

@@ -1,29 +1,29 @@
-/* Queries as words of a command line, in OpenTSDB's grammar:
+/* The query language of OpenTSDB's command line, for 'query' and 'scan':
  *
- *     START [END] [+OPTION...] QUERY...
- *     QUERY: FUNC [rate [counter[,MAX[,RESET]]]] [downsample MS FUNC]
- *            METRIC [TAGK=FILTER...] ["options of a line"]
+ *     START [END] [+OPTION]... QUERY...
+ *     QUERY: FUNC [rate [counter[,MAX[,RESET]]]] [downsample MS FUNC] METRIC
+ *            [TAGK=FILTER]... ["line options"]
  *
- * END is looked for where there are four words at least: it has a ':', a '/' or
- * a '-' in it, or is a positive number.
+ * The second word is END where there are four words or more, and it has ':',
+ * '/' or '-' in it or is a positive number.
  *
- * Owns:    all lies in the arena, but for what query_fini() releases.
- * Threads: any; these are functions of their arguments.
- * Fails:   ST_INVALID with OpenTSDB's texts; ST_LIMIT past the arena. */
+ * Owns:    query_words_fini() releases what the arena does not.
+ * Threads: any; a function of its arguments.
+ * Fails:   ST_INVALID with OpenTSDB's text, where it has one; ST_LIMIT past the
+ *          arena. */
 #pragma once
 
 #include "query/parse/parse.h"
 
 struct query_words {
-    struct query query;   /* with subs; START and END in whole seconds */
-    bool has_end;         /* else it is now */
-    const char **options; /* "+.." words */
-    size_t options_len;
-    const char **lines; /* options of lines, one for each sub-query or NULL */
+    struct query *queries; /* one for each QUERY, with one sub-query */
+    size_t len;
 };
 
-/* On failure too '*out' wants its query_fini(). */
-MUST_CHECK enum status
-query_words_parse(const char *const *words, size_t len, int64_t now_ms,
-                  const struct timezone *zone, struct arena *a,
-                  struct query_words *out, struct error *e);
+/* The words must outlive '*out', which wants its fini() on failure too. */
+MUST_CHECK enum status query_words_parse(const char *const *words, size_t len,
+                                         const struct parse_options *o,
+                                         struct arena *a,
+                                         struct query_words *out,
+                                         struct error *e);
+void query_words_fini(struct query_words *q);

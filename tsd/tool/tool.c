@@ -12,10 +12,13 @@ tool_flush(struct tool *t)
 int
 tool_run(struct tool *t)
 {
-    int rc = t->command->run(t);
+    int rc;
 
+    t->arena = arena_new(settings_size(t->settings, "halite.query.bytes"));
+    rc = t->command->run(t);
     tool_flush(t);
     buf_fini(&t->text);
+    arena_free(&t->arena);
     return rc;
 }
 
@@ -117,6 +120,12 @@ const char *
 tool_option(const struct tool *t, const char *name)
 {
     return tool_args_get(t->args, name);
+}
+
+bool
+tool_is_verbose(const struct tool *t)
+{
+    return tool_option(t, "--verbose") != NULL || tool_option(t, "-v") != NULL;
 }
 
 void

@@ -36,8 +36,10 @@ struct tool_sink {
 struct tool {
     const struct tool_command *command;
     const struct tool_args *args;
+    const struct settings *settings;
     const struct api *api;       /* NULL: the command needs no store */
     const struct timezone *zone; /* of absolute dates in words */
+    struct arena *arena;         /* of this run */
     bool as_tsdb;                /* called by OpenTSDB's name */
     struct tool_sink out, err;
     struct buf text; /* of 'out', not written yet */
@@ -73,7 +75,8 @@ extern const struct tool_option tool_common_options[];
 typedef int tool_fn(struct tool *t);
 tool_fn tool_import, tool_import_check;
 tool_fn tool_mkmetric, tool_mkmetric_check;
-tool_fn tool_scan, tool_scan_check;
+tool_fn tool_query, tool_query_check;
+tool_fn tool_search, tool_search_check;
 tool_fn tool_uid, tool_uid_check;
 
 /* Runs the command and writes what is left in 'text': the exit status. */
@@ -99,6 +102,8 @@ size_t tool_words(const struct tool *t);
 struct slice tool_word(const struct tool *t, size_t i);
 /* As tool_args_get(). */
 const char *tool_option(const struct tool *t, const char *name);
+/* --verbose or -v. */
+bool tool_is_verbose(const struct tool *t);
 
 /* "Usage: ..." with its options. */
 void tool_describe(const struct tool_command *c, struct buf *out);

@@ -36,9 +36,16 @@ static const struct tool_option import_options[] = {
     { 0 },
 };
 
-static const struct tool_option scan_options[] = {
-    { "--import", NULL, "Print lines for 'import'." },
-    { "--delete", NULL, "Print them, and delete whole hours." },
+static const struct tool_option query_options[] = {
+    { "--exact", NULL, "Only what lies in the range (as halite always)." },
+    { "--whole-hours", NULL,
+      "Whole hours that the range touches (as tsdb always)." },
+    { "--graph", "BASEPATH", "OpenTSDB's; a server's /q draws." },
+    { 0 },
+};
+
+static const struct tool_option search_options[] = {
+    { "--use-data-table", NULL, "OpenTSDB's, without effect." },
     { 0 },
 };
 
@@ -52,16 +59,26 @@ const struct tool_command tool_commands[] = {
       "mkmetric NAME...\n"
       "The same as 'uid assign metrics NAME...'.\n",
       uid_options, tool_mkmetric_check, tool_mkmetric },
-    { "scan", 0, NULL,
-      "scan [--import|--delete] START [END] QUERY...\n"
-      "       scan --import                  all points of the store\n"
-      "A QUERY is FUNC METRIC [TAGK=FILTER...], as that of 'query'; its hours\n"
-      "are printed whole.\n",
-      scan_options, tool_scan_check, tool_scan },
+    { "query", 0, NULL,
+      "query START [END] QUERY...\n"
+      "QUERY: FUNC [rate [counter[,MAX[,RESET]]]] [downsample MS FUNC]\n"
+      "       METRIC [TAGK=FILTER]...\n"
+      "Prints 'METRIC MS VALUE {TAGS}' for each point.  Times: 1h-ago,\n"
+      "2013/01/01-00:00:00, seconds or ms.  FILTER: a value, a|b, *, web*,\n"
+      "regexp(x) ... as in a server's queries; each one groups.\n",
+      query_options, tool_query_check, tool_query },
+    { "search", 0, NULL,
+      "search lookup [METRIC] [TAGK=TAGV|TAGK=|=TAGV]...\n"
+      "Prints the series that have the metric and the tags, a line each:\n"
+      "TSUID METRIC TAGK=TAGV...\n"
+      "'*' stands for any name.\n",
+      search_options, tool_search_check, tool_search },
     { "uid", 0, "assign",
       "uid [KIND] NAME|ID             the id of a name, the name of an id\n"
       "       uid grep [KIND] REGEXP         names that match\n"
       "       uid assign KIND NAME...        give names ids\n"
+      "       uid rename KIND NAME NEWNAME   the id keeps its points\n"
+      "       uid delete KIND NAME           points of the id stay, nameless\n"
       "KIND is metrics, tagk or tagv; without it all three are looked at.\n"
       "A NAME of digits is an ID.\n",
       uid_options, tool_uid_check, tool_uid },

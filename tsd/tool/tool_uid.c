@@ -4,8 +4,10 @@
 #include <stdlib.h>
 
 #include "base/text/number.h"
+#include "tsd/put/put.h"
 
-#define WIDTH_MAX 8 /* bytes of an id */
+#define WIDTH_MAX    8 /* bytes of an id */
+#define UID_BAD_KIND 4 /* exit status of 'uid delete' */
 
 void
 tool_uid_print(struct tool *t, enum uid_kind kind, struct slice name,
@@ -141,6 +143,46 @@ uid_assign_words(struct tool *t)
     return tool_uid_kind(t, 1, &kind) ? assign_words(t, kind, 2) : TOOL_FAILED;
 }
 
+static int
+uid_rename_words(struct tool *t)
+{
+    struct slice old_name = tool_word(t, 2), new_name = tool_word(t, 3);
+    enum uid_kind kind;
+    struct error e;
+    uint64_t id;
+    enum status st;
+
+    if (!tool_uid_kind(t, 1, &kind))
+        return TOOL_FAILED;
+    st = uid_find(t->api->uids, kind, old_name, &id, &e);
+    if (st == ST_OK)
+        st = uid_rename(t->api->uids, kind, old_name, new_name, &e);
+    if (st != ST_OK)
+        return tool_fail(t, "%s", e.text);
+    put_path_drop_cache(t->api->put);
+    tool_printf(t, "%s %.*s -> %.*s\n", uid_kind_name(kind),
+                SLICE_ARG(old_name), SLICE_ARG(new_name));
+    return 0;
+}
+
+static int
+uid_delete_words(struct tool *t)
+{
+    struct slice name = tool_word(t, 2);
+    enum uid_kind kind;
+    struct error e;
+
+    if (!tool_uid_kind(t, 1, &kind))
+        return UID_BAD_KIND;
+    if (uid_delete(t->api->uids, kind, name, &e) != ST_OK)
+        return tool_fail(t, "%s", e.text);
+    put_path_drop_cache(t->api->put);
+    if (tool_is_verbose(t))
+        tool_say(t, "UID %s %.*s deleted.", uid_kind_name(kind),
+                 SLICE_ARG(name));
+    return 0;
+}
+
 int
 tool_mkmetric(struct tool *t)
 {
@@ -162,6 +204,8 @@ static const struct sub_command {
 } sub_commands[] = {
     { "grep", 2, 3, tool_uid_grep },
     { "assign", 3, SIZE_MAX, uid_assign_words },
+    { "rename", 4, 4, uid_rename_words },
+    { "delete", 3, 3, uid_delete_words },
 };
 
 /* A lookup where the first word names none. */

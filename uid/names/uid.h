@@ -95,6 +95,10 @@ MUST_CHECK enum status uid_created(struct uid_table *u, enum uid_kind kind,
 MUST_CHECK enum status uid_rename(struct uid_table *u, enum uid_kind kind,
                                   struct slice old_name, struct slice new_name,
                                   struct error *e);
+/* The id is never given out again; points that have it stay where they are, and
+ * whoever meets them finds no name.  ST_NOT_FOUND as uid_find(). */
+MUST_CHECK enum status uid_delete(struct uid_table *u, enum uid_kind kind,
+                                  struct slice name, struct error *e);
 
 /* Calls f with the names that start with 'prefix', in byte order, at most 'max'
  * of them (0: all), until f returns false. */

@@ -270,3 +270,45 @@ uid_rename(struct uid_table *u, enum uid_kind kind, struct slice old_name,
     lock_drop(&u->lock);
     return st != ST_OK ? st : store_commit(u->store, lsn, false, e);
 }
+
+static enum status
+delete_locked(struct uid_table *u, enum uid_kind kind, struct slice name,
+              uint64_t *lsn, struct error *e) REQUIRES(u->lock)
+{
+    struct buf key = BUF_INIT;
+    struct kv_batch *b;
+    uint64_t id;
+    uint32_t created_s;
+    uint8_t back[UID_KEY_MAX];
+    enum status st = uid_read_entry(u, kind, name, &id, &created_s, e);
+
+    if (st == ST_NOT_FOUND)
+        return error_set(e, st, "No such name for '%s': '%.*s'",
+                         uid_kind_name(kind), SLICE_ARG(name));
+    if (st != ST_OK)
+        return st;
+    b = kv_batch_new();
+    uid_key_name(kind, name, &key);
+    kv_batch_delete(b, buf_slice(&key));
+    kv_batch_delete(b, uid_key(store_layout(u->store), kind, 'i', id, back));
+    st = store_write(u->store, b, lsn, e);
+    if (st == ST_OK)
+        uid_cache_forget(u->cache, kind, name, id);
+    kv_batch_free(&b);
+    buf_fini(&key);
+    return st;
+}
+
+enum status
+uid_delete(struct uid_table *u, enum uid_kind kind, struct slice name,
+           struct error *e)
+{
+    uint64_t lsn;
+    enum status st;
+
+    OBJ_CHECK(u, UID_MAGIC);
+    lock_take(&u->lock);
+    st = delete_locked(u, kind, name, &lsn, e);
+    lock_drop(&u->lock);
+    return st != ST_OK ? st : store_commit(u->store, lsn, false, e);
+}

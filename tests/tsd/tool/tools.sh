@@ -6,6 +6,8 @@ trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 99
 ln -s "$halite" tsdb
 unset HALITE_DATA HALITE_SERVER
+TZ=UTC
+export TZ
 bad=0
 
 # gives CODE WANTED COMMAND...: its exit status and all that it prints; 'err'
@@ -35,7 +37,7 @@ says()
 }
 
 # -- the program and its options
-gives 1 'Valid commands: fsck, import, mkmetric, scan, tsd, uid, version' ./tsdb bogus
+gives 1 'Valid commands: fsck, import, mkmetric, query, tsd, search, uid, version' ./tsdb bogus
 says "tsdb: error: unknown command 'bogus'
 usage: tsdb <command> [[]args[]]"
 gives 2 '' ./tsdb uid --bogus x
@@ -123,4 +125,92 @@ gives 1 '' ./tsdb uid grep tagv
 gives 1 '' ./tsdb uid grep bogus .
 gives 1 '' ./tsdb uid grep '['
 gives 2 '' ./tsdb uid grep a b c
+
+# -- uid rename and delete
+gives 0 'metrics a.b -> b.c' ./tsdb uid rename metrics a.b b.c
+gives 0 'metrics b.c: [0, 0, 1]' ./tsdb uid metrics 1
+gives 1 '' ./tsdb uid rename metrics nosuch x
+says "No such name for 'metrics': 'nosuch'"
+gives 1 '' ./tsdb uid rename metrics b.c c.d
+says 'When trying rename("b.c", "c.d") on *: new name already assigned ID=*'
+gives 1 '' ./tsdb uid rename metrics b.c 'not ok'
+gives 2 '' ./tsdb uid rename metrics b.c
+gives 0 '' ./tsdb uid delete metrics c.d
+gives 1 '' ./tsdb uid metrics c.d
+gives 1 '' ./tsdb uid metrics 2
+gives 0 'metrics new: [0, 0, 3]' ./tsdb mkmetric new
+gives 1 '' ./tsdb uid delete metrics c.d
+says "No such name for 'metrics': 'c.d'"
+gives 4 '' ./tsdb uid delete bogus c.d
+gives 0 '' ./tsdb uid -v delete tagv Web
+says 'UID tagv Web deleted.'
+
+# -- query and search, over a store of its own
+HALITE_DATA=$work/points
+for host in web01 web02; do
+    for second in 0 60 3600; do
+        echo "cpu.user $((1356998400 + second)) $second host=$host dc=lga"
+    done
+done >lines
+echo 'cpu.user 1356998430500 1.5 host=web01 dc=lga' >>lines
+echo 'cpu.idle 1356998400 -7 host=web01' >>lines
+"$halite" import lines 2>/dev/null || bad=1
+gives 0 'cpu.user 1356998400000 0.000000 {dc=lga}
+cpu.user 1356998430500 32.000000 {dc=lga}
+cpu.user 1356998460000 120 {dc=lga}' \
+    "$halite" query 1356998400 1356998500 sum cpu.user
+gives 0 'cpu.user 1356998400000 0 {host=web02, dc=lga}
+cpu.user 1356998460000 60 {host=web02, dc=lga}
+cpu.idle 1356998400000 -7 {host=web01}' "$halite" query 2013/01/01-00:00:00 \
+    2013/01/01-00:05:00 sum cpu.user host=web02 max cpu.idle
+gives 0 'cpu.idle 1356998400000 -7 {host=web01}' \
+    ./tsdb query 2013/01/01-00:10 2013/01/01-00:20 sum cpu.idle
+gives 0 '' "$halite" query 2013/01/01-00:10 2013/01/01-00:20 sum cpu.idle
+gives 0 '' ./tsdb query --exact 2013/01/01-00:10 2013/01/01-00:20 sum cpu.idle
+gives 0 'cpu.idle 1356998400000 -7 {host=web01}' "$halite" query \
+    --whole-hours 2013/01/01-00:10 2013/01/01-00:20 sum cpu.idle
+gives 0 'cpu.idle 1356998400000 -7 {host=web01}' env TZ=Etc/GMT-1 \
+    "$halite" query 2013/01/01-01:00 2013/01/01-01:20 sum cpu.idle
+gives 0 'cpu.user 1356998460000 1.000000 {host=web02, dc=lga}' "$halite" query \
+    1356998400 1356998500 +title=x sum rate cpu.user 'host=regexp(.*2$)' 'with points'
+gives 0 'cpu.user 1356998400000 30.000000 {host=web02, dc=lga}' "$halite" query \
+    1356998400 1356998500 sum downsample 120000 avg cpu.user host=web02
+gives 0 '' "$halite" query now sum cpu.user
+gives 2 '' "$halite" query 1h-ago sum
+says 'Not enough arguments.*'
+gives 1 '' "$halite" query 1h-ago sum nosuch
+says "No such name for 'metrics': 'nosuch'"
+gives 1 '' "$halite" query 1h-ago bogus cpu.user
+says 'No such aggregator: bogus'
+gives 1 '' "$halite" query bogus sum cpu.user
+says "Invalid time: bogus*"
+gives 1 '' "$halite" query 20 10 sum cpu.user
+says 'new end time (10) is less than or equal to start time: 20'
+gives 1 '' "$halite" query 1h-ago sum rate counter,x cpu.user
+says 'For input string: "x"'
+gives 1 '' "$halite" query 1h-ago sum downsample 0 avg cpu.user
+says 'interval not > 0: 0'
+gives 1 '' "$halite" query 1h-ago sum downsample 60000 avg
+says 'A query ends before its metric'
+gives 1 '' "$halite" query 1h-ago sum cpu.user host=a host=b
+says 'duplicate tag: host=b, tags={host=a}'
+gives 2 '' "$halite" query --exact --whole-hours 1h-ago sum cpu.user
+
+gives 0 '000001000001000001000002000002 cpu.user host=web01 dc=lga
+000001000001000003000002000002 cpu.user host=web02 dc=lga' \
+    "$halite" search lookup cpu.user
+gives 0 '000002000001000001 cpu.idle host=web01' ./tsdb search lookup cpu.idle 'host=*'
+gives 0 '000001000001000003000002000002 cpu.user host=web02 dc=lga' \
+    ./tsdb search --use-data-table lookup =web02
+gives 0 '' ./tsdb search lookup cpu.idle dc=
+gives 1 '' ./tsdb search lookup cpu.user host
+says 'invalid tag: host'
+gives 1 '' ./tsdb search lookup cpu.user =
+says 'Missing tag pair'
+gives 1 '' ./tsdb search lookup cpu.user host=nosuch
+says "No such name for 'tagv': 'nosuch'"
+gives 2 '' ./tsdb search lookup
+says 'Not enough arguments*'
+gives 2 '' ./tsdb search find x
+says 'Unknown sub command: find*'
 exit $bad

@@ -295,6 +295,29 @@ START_TEST(rename_moves_the_id)
 }
 END_TEST
 
+START_TEST(deleting_frees_the_name_and_not_the_id)
+{
+    struct fixture f = fixture_new(layout_default);
+    struct buf text = BUF_INIT;
+
+    (void)create(&f, UID_METRIC, "a");
+    (void)create(&f, UID_METRIC, "b");
+    OK(uid_delete(f.uids, UID_METRIC, slice_str("b"), &e));
+    for (int cached = 1; cached >= 0; cached--) {
+        ck_assert_uint_eq(find(&f, UID_METRIC, "b"), 0);
+        FAILS(uid_name(f.uids, UID_METRIC, 2, &text, &e), ST_NOT_FOUND,
+              "No such unique ID for 'metrics': [0, 0, 2]");
+        ck_assert_uint_eq(find(&f, UID_METRIC, "a"), 1);
+        uid_drop_caches(f.uids);
+    }
+    FAILS(uid_delete(f.uids, UID_METRIC, slice_str("b"), &e), ST_NOT_FOUND,
+          "No such name for 'metrics': 'b'");
+    ck_assert_uint_eq(create(&f, UID_METRIC, "b"), 3);
+    buf_fini(&text);
+    fixture_free(&f);
+}
+END_TEST
+
 /* -- suggest ------------------------------------------------------------- */
 
 struct names {
@@ -739,6 +762,7 @@ TEST_MAIN("uid", TEST(names_are_read_ahead), TEST(ids_are_dense_by_kind),
           TEST(random_ids_are_distinct), TEST(survives_reopening),
           TEST(a_bad_counter_is_rejected), TEST(documented_bytes),
           TEST(creation_outlives_a_rename), TEST(rename_moves_the_id),
+          TEST(deleting_frees_the_name_and_not_the_id),
           LOOP(suggests_in_order, suggestions), LOOP(validates, names),
           TEST(validates_sizes), TEST(kinds_by_name),
           TEST(a_full_cache_drops_the_older_half),

@@ -6,18 +6,11 @@
 #include <stdlib.h>
 
 #include "tsd/api/fields.h"
+#include "tsd/api/names/series_lookup.h"
 #include "tsd/api/series_json.h"
 #include "web/json/json.h"
 
 #define LIMIT_DEFAULT 25
-#define ANY           UINT64_C(0) /* no id is 0 */
-
-/* A tag asked for; a NULL text (null, or nothing beside the '=') and "*" stand
- * for anything. */
-struct pair {
-    struct slice key, value;
-    uint64_t key_id, value_id;
-};
 
 struct lookup {
     const struct api *a;
@@ -25,20 +18,17 @@ struct lookup {
     struct arena *arena;
     bool has_metric, has_tags;  /* else null in JSON */
     struct slice metric, query; /* the query is only shown */
-    uint64_t metric_id;
-    struct pair *pairs;
+    struct lookup_pair *pairs;
     size_t pairs_len;
     int64_t limit, start_index;
     bool use_meta; /* without effect: metadata is never needed */
     /* results */
     struct tsuid_list found;
-    uint64_t seen;
 };
 
 static bool read_params(struct lookup *l, struct http_reply *out);
 static bool read_body(struct lookup *l, struct http_reply *out);
-static enum status resolve(struct lookup *l, struct error *e);
-static enum status walk(struct lookup *l, struct error *e);
+static enum status find_series(struct lookup *l, struct error *e);
 static enum status write_answer(struct lookup *l, int64_t started_us,
                                 struct buf *b, struct error *e);
 
@@ -62,14 +52,12 @@ api_lookup(const struct api *a, const struct http_request *r,
             "Missing metric and tags. Please supply at least one value.", NULL);
         return;
     }
-    st = resolve(&l, &e);
+    st = find_series(&l, &e);
     if (st == ST_NOT_FOUND) {
         http_reply_error(out, 404, "Unable to resolve one or more UIDs",
                          e.text);
         return;
     }
-    if (st == ST_OK)
-        st = walk(&l, &e);
     if (st == ST_OK && l.found.no_memory)
         st = error_set(&e, ST_LIMIT, "too many series: give a smaller limit");
     if (st == ST_OK)
@@ -79,34 +67,6 @@ api_lookup(const struct api *a, const struct http_request *r,
 }
 
 /* -- the request ----------------------------------------------------------- */
-
-/* "k=v", "k=" or "=v". */
-static bool
-read_tag(struct slice tag, struct pair *out, struct error *e)
-{
-    const uint8_t *eq = tag.size == 0 ? NULL : memchr(tag.data, '=', tag.size);
-    size_t at = eq == NULL ? 0 : (size_t)(eq - tag.data);
-
-    *out = (struct pair){ 0 };
-    if (tag.size < 2) {
-        (void)error_set(e, ST_INVALID,
-                        "When parsing tag '%.*s': Missing tag pair",
-                        SLICE_ARG(tag));
-        return false;
-    }
-    if (eq == NULL || (at > 0 && at + 1 < tag.size &&
-                       memchr(eq + 1, '=', tag.size - at - 1) != NULL)) {
-        (void)error_set(e, ST_INVALID,
-                        "When parsing tag '%.*s': invalid tag: %.*s",
-                        SLICE_ARG(tag), SLICE_ARG(tag));
-        return false;
-    }
-    if (at > 0)
-        out->key = slice_of(tag.data, at);
-    if (at + 1 < tag.size)
-        out->value = slice_of(eq + 1, tag.size - at - 1);
-    return true;
-}
 
 /* "metric", "metric{k=v,...}" or "{k=v,...}". */
 static bool
@@ -142,9 +102,13 @@ read_text(struct lookup *l, struct slice text, struct error *e)
         const uint8_t *comma = memchr(tags.data + from, ',', tags.size - from);
         size_t end = comma == NULL ? tags.size : (size_t)(comma - tags.data);
 
-        if (!read_tag(slice_of(tags.data + from, end - from),
-                      &l->pairs[l->pairs_len++], e))
+        struct slice tag = slice_of(tags.data + from, end - from);
+
+        if (series_lookup_tag(tag, &l->pairs[l->pairs_len++], e) != ST_OK) {
+            (void)error_wrap(e, ST_INVALID, "When parsing tag '%.*s'",
+                             SLICE_ARG(tag));
             return false;
+        }
         from = end + 1;
     }
     return true;
@@ -168,8 +132,9 @@ static const struct field body_fields[] = {
 };
 
 static const struct field pair_fields[] = {
-    { NULL, "key", FIELD_TEXT, offsetof(struct pair, key), 0, 0, NULL },
-    { NULL, "value", FIELD_TEXT, offsetof(struct pair, value), 0, 0, NULL },
+    { NULL, "key", FIELD_TEXT, offsetof(struct lookup_pair, key), 0, 0, NULL },
+    { NULL, "value", FIELD_TEXT, offsetof(struct lookup_pair, value), 0, 0,
+      NULL },
 };
 
 static bool
@@ -207,10 +172,10 @@ read_tags(struct lookup *l, const struct json_t *tags, struct error *e)
     if (l->pairs == NULL)
         return error_set(e, ST_LIMIT, "too many tags");
     for (size_t i = 0; i < json_array_size(tags) && st == ST_OK; i++) {
-        struct pair *p = &l->pairs[l->pairs_len++];
+        struct lookup_pair *p = &l->pairs[l->pairs_len++];
         const json_t *tag = json_array_get(tags, i);
 
-        *p = (struct pair){ 0 };
+        *p = (struct lookup_pair){ 0 };
         st = fields_read_json(tag, FIELDS(pair_fields), l->arena, p, &seen, e);
         if (st == ST_OK)
             st = fields_only(tag, FIELDS(pair_fields), e);
@@ -246,136 +211,41 @@ read_body(struct lookup *l, struct http_reply *out)
     return st == ST_OK;
 }
 
-/* -- names to ids ---------------------------------------------------------- */
-
-static bool
-is_any(struct slice s)
-{
-    return s.data == NULL || slice_eq_str(s, "*");
-}
-
-static enum status
-resolve(struct lookup *l, struct error *e)
-{
-    enum status st = ST_OK;
-
-    if (l->has_metric && l->metric.size > 0 && !is_any(l->metric))
-        st = uid_find(l->a->uids, UID_METRIC, l->metric, &l->metric_id, e);
-    for (size_t i = 0; i < l->pairs_len && st == ST_OK; i++) {
-        struct pair *p = &l->pairs[i];
-
-        if (is_any(p->key) && is_any(p->value))
-            return error_set(e, ST_INVALID,
-                             "A tag needs a key or a value other than *");
-        if (!is_any(p->key))
-            st = uid_find(l->a->uids, UID_TAGK, p->key, &p->key_id, e);
-        if (st == ST_OK && !is_any(p->value))
-            st = uid_find(l->a->uids, UID_TAGV, p->value, &p->value_id, e);
-    }
-    return st;
-}
-
 /* -- series by series ------------------------------------------------------ */
 
-/* Has the series a tag that the pair asks for? */
 static bool
-has_pair(const struct lookup *l, struct slice tsuid, const struct pair *p)
-{
-    const struct key_layout *layout = store_layout(l->a->store);
-
-    for (size_t i = 0; i < tsuid_tags(layout, tsuid); i++) {
-        struct slice key = tsuid_tagk(layout, tsuid, i);
-        struct slice value = tsuid_tagv(layout, tsuid, i);
-
-        if ((p->key_id == ANY ||
-             key_get_uint(key.data, layout->tagk_width) == p->key_id) &&
-            (p->value_id == ANY ||
-             key_get_uint(value.data, layout->tagv_width) == p->value_id))
-            return true;
-    }
-    return false;
-}
-
-/* Pairs of one key are alternatives, and so are those without a key; the keys
- * must all be satisfied. */
-static bool
-is_wanted(const struct lookup *l, struct slice tsuid)
-{
-    for (size_t i = 0; i < l->pairs_len; i++) {
-        bool hit = false, first = true;
-
-        for (size_t j = 0; j < l->pairs_len && !hit; j++) {
-            if (l->pairs[j].key_id != l->pairs[i].key_id)
-                continue;
-            if (j < i)
-                first = false; /* this key was judged before */
-            hit = !first || has_pair(l, tsuid, &l->pairs[j]);
-        }
-        if (!hit)
-            return false;
-    }
-    return true;
-}
-
-static bool
-visit(void *ctx, struct slice tsuid)
+keep(void *ctx, struct slice tsuid)
 {
     struct lookup *l = ctx;
 
-    if (++l->seen % 4096 == 0 && http_is_cancelled(l->r))
-        return false;
-    if (!is_wanted(l, tsuid))
-        return true;
     return tsuid_list_add(&l->found, tsuid) &&
            (l->limit <= 0 || l->found.len < (size_t)l->limit);
 }
 
-/* The pair of a key that asks for values, all of them known; or NULL. */
-static const struct pair *
-narrow_pair(const struct lookup *l)
+static bool
+lookup_is_cancelled(void *ctx)
 {
-    for (size_t i = 0; i < l->pairs_len; i++) {
-        bool good = l->pairs[i].key_id != ANY;
+    const struct lookup *l = ctx;
 
-        for (size_t j = 0; j < l->pairs_len && good; j++)
-            good = l->pairs[j].key_id != l->pairs[i].key_id ||
-                   l->pairs[j].value_id != ANY;
-        if (good)
-            return &l->pairs[i];
-    }
-    return NULL;
+    return http_is_cancelled(l->r);
 }
 
-static int
-compare_ids(const void *a, const void *b)
-{
-    const uint64_t *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
-/* Past all series, or only past those that the index knows by a tag. */
 static enum status
-walk(struct lookup *l, struct error *e)
+find_series(struct lookup *l, struct error *e)
 {
-    const struct pair *narrow = narrow_pair(l);
-    uint64_t *values;
-    size_t len = 0, n = 0;
+    struct series_lookup all = {
+        .a = l->a,
+        .arena = l->arena,
+        .metric = l->has_metric ? l->metric : slice_str(""),
+        .pairs = l->pairs,
+        .len = l->pairs_len,
+        .found = keep,
+        .cancelled = lookup_is_cancelled,
+        .ctx = l,
+    };
+    enum status st = series_lookup_resolve(&all, e);
 
-    if (narrow == NULL)
-        return series_each(l->a->series, l->metric_id, NULL, visit, l, e);
-    values = arena_array(l->arena, l->pairs_len, sizeof *values);
-    if (values == NULL)
-        return error_set(e, ST_LIMIT, "too many tags");
-    for (size_t i = 0; i < l->pairs_len; i++)
-        if (l->pairs[i].key_id == narrow->key_id)
-            values[len++] = l->pairs[i].value_id;
-    qsort(values, len, sizeof *values, compare_ids);
-    for (size_t i = 0; i < len; i++)
-        if (i == 0 || values[i] != values[i - 1])
-            values[n++] = values[i];
-    return series_each_tagged(l->a->series, l->metric_id, narrow->key_id,
-                              values, n, visit, l, e);
+    return st == ST_OK ? series_lookup_walk(&all, e) : st;
 }
 
 /* -- the answer ------------------------------------------------------------ */
